@@ -22,7 +22,7 @@ static int64_t *eval_hints(const aot_snapshot_t *s) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   int64_t *values = calloc((size_t)s->exprs.count + 1, sizeof *values);
   int64_t *hints = calloc((size_t)s->symbols.count + 1, sizeof *hints);
-  sn_error error;
+  sn_error_t error;
   int ok = values && hints;
   for (uint32_t i = 0; ok && i < s->symbols.count; i++) hints[i] = symbols[i].hint;
   ok = ok && sn_exprs_eval(s, hints, s->symbols.count, values, &error) == AOT_OK;

@@ -11,12 +11,12 @@ typedef struct marks {
   const aot_snapshot_t *s;
   uint32_t *symbol, *expr; /* the graph for which it is known, ALWAYS, or 0 */
   uint32_t *stack;
-} marks;
+} marks_t;
 
 static int is_known(uint32_t mark, uint32_t graph) { return mark == ALWAYS || mark == graph; }
 
 /* Every symbol of the dimension is known from here on, in the graph or ALWAYS; 1: some was not. */
-static int learn(marks *m, int64_t dim, uint32_t graph) {
+static int learn(marks_t *m, int64_t dim, uint32_t graph) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(m->s, aot_snap_expr_t, exprs);
   uint32_t depth = 0;
   int any = 0;
@@ -42,7 +42,7 @@ static int learn(marks *m, int64_t dim, uint32_t graph) {
 }
 
 /* 1: the value has a size, or is a number, that was not known. */
-static int see_value(marks *m, uint32_t value, uint32_t graph) {
+static int see_value(marks_t *m, uint32_t value, uint32_t graph) {
   const aot_snap_value_t *v = &AOT_SNAP_ROWS(m->s, aot_snap_value_t, values)[value];
   const int64_t *dims = AOT_SNAP_ROWS(m->s, int64_t, ints) + v->dims;
   int any = 0;
@@ -51,14 +51,14 @@ static int see_value(marks *m, uint32_t value, uint32_t graph) {
   return any;
 }
 
-static void see_leaves(marks *m) {
+static void see_leaves(marks_t *m) {
   const aot_snap_leaf_t *leaves = AOT_SNAP_ROWS(m->s, aot_snap_leaf_t, leaves);
   const int64_t *ints = AOT_SNAP_ROWS(m->s, int64_t, ints);
   for (uint32_t l = 1; l < m->s->leaves.count; l++)
     for (int32_t d = 0; d < leaves[l].rank; d++) learn(m, ints[leaves[l].dims + (uint32_t)d], ALWAYS);
 }
 
-static void see_graph(marks *m, uint32_t graph, uint8_t *out) {
+static void see_graph(marks_t *m, uint32_t graph, uint8_t *out) {
   const aot_snap_graph_t *g = &AOT_SNAP_ROWS(m->s, aot_snap_graph_t, graphs)[graph];
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(m->s, aot_snap_port_t, ports);
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(m->s, aot_snap_node_t, nodes);
@@ -71,7 +71,7 @@ static void see_graph(marks *m, uint32_t graph, uint8_t *out) {
 
 int sn_births(const aot_snapshot_t *s, uint8_t *out) {
   const size_t n = (size_t)s->exprs.count + 1;
-  marks m = {s, calloc((size_t)s->symbols.count + 1, 4), calloc(n, 4), calloc(n, 4)};
+  marks_t m = {s, calloc((size_t)s->symbols.count + 1, 4), calloc(n, 4), calloc(n, 4)};
   const int ok = m.symbol && m.expr && m.stack;
   memset(out, 0, s->nodes.count);
   if (ok) see_leaves(&m);

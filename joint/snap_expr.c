@@ -41,7 +41,7 @@ int sn_expr_apply(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
 }
 
 aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t *out,
-                           sn_error *error) {
+                           sn_error_t *error) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
   error->text[0] = 0;
   out[0] = SN_NO_VALUE;

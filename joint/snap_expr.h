@@ -8,13 +8,13 @@
 
 typedef struct sn_error {
   char text[240];
-} sn_error;
+} sn_error_t;
 
 /* The value of every expression row, in row order, into out[exprs.count]; SN_NO_VALUE for one that divides by zero or
  * overflows with these symbols, which is an error only where it is used. AOT_E_RANGE: too few symbols. */
 #define SN_NO_VALUE INT64_MIN
 aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t *out,
-                           sn_error *error);
+                           sn_error_t *error);
 
 /* Towards minus infinity; b is not 0, and the quotient exists. */
 static inline int64_t sn_floor_div(int64_t a, int64_t b) {

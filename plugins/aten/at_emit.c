@@ -8,7 +8,7 @@
 
 int at_in_has(em_t *e, const char *name) { return em_in(e, name).kind != AOT_ARG_NONE; }
 
-static int64_t int_of(em_t *e, em_x x, int64_t otherwise) {
+static int64_t int_of(em_t *e, em_x_t x, int64_t otherwise) {
   switch (x.kind) {
     case AOT_ARG_NONE: return otherwise;
     case AOT_ARG_FLOAT: return aot_float_to_int(x.u.f);
@@ -20,7 +20,7 @@ static int64_t int_of(em_t *e, em_x x, int64_t otherwise) {
 int64_t at_in_int(em_t *e, const char *name, int64_t otherwise) { return int_of(e, em_in(e, name), otherwise); }
 
 uint32_t at_in_ints(em_t *e, const char *name, const int64_t **out) {
-  em_x x = em_in(e, name);
+  em_x_t x = em_in(e, name);
   int64_t *copy;
   uint32_t i;
   *out = NULL;
@@ -44,7 +44,7 @@ uint32_t at_in_ints(em_t *e, const char *name, const int64_t **out) {
 }
 
 int at_in_str_is(em_t *e, const char *name, const char *text) {
-  em_x x = em_in(e, name);
+  em_x_t x = em_in(e, name);
   return x.kind == AOT_ARG_STR && x.n == strlen(text) && memcmp(x.u.chars, text, x.n) == 0;
 }
 
@@ -54,7 +54,7 @@ aot_type_t at_result_type(em_t *e, uint32_t i) {
   return at_type(e, em_v(v));
 }
 
-aot_type_t at_type(em_t *e, em_x x) {
+aot_type_t at_type(em_t *e, em_x_t x) {
   aot_type_t t = at_operand_of(at_infer(e), &x);
   if (at_infer(e)->status != AOT_OK && e->status == AOT_OK) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s: %s", at_name(e), at_infer(e)->message);
@@ -73,7 +73,7 @@ int at_same_shape(em_t *e, const aot_type_t *t, const int64_t *sizes, int32_t ra
   return 1;
 }
 
-em_x at_reshaped(em_t *e, em_x x, const int64_t *sizes, int32_t rank) {
+em_x_t at_reshaped(em_t *e, em_x_t x, const int64_t *sizes, int32_t rank) {
   aot_type_t t = at_type(e, x);
   int64_t strides[AOT_MAX_RANK];
   if (e->status != AOT_OK || at_same_shape(e, &t, sizes, rank)) return x;
@@ -82,7 +82,7 @@ em_x at_reshaped(em_t *e, em_x x, const int64_t *sizes, int32_t rank) {
   return EM(e, "view", x, em_list(e, sizes, (uint32_t)rank));
 }
 
-em_x at_expanded(em_t *e, em_x x, const int64_t *sizes, int32_t rank) {
+em_x_t at_expanded(em_t *e, em_x_t x, const int64_t *sizes, int32_t rank) {
   aot_type_t t = at_type(e, x);
   if (at_same_shape(e, &t, sizes, rank)) return x;
   return EM(e, "expand", x, em_list(e, sizes, (uint32_t)rank));
@@ -95,7 +95,7 @@ static int same_order(em_t *e, const aot_type_t *t, const int64_t *strides) {
   return 1;
 }
 
-em_x at_laid_out(em_t *e, em_x x, const aot_type_t *like) {
+em_x_t at_laid_out(em_t *e, em_x_t x, const aot_type_t *like) {
   int64_t strides[AOT_MAX_RANK];
   aot_type_t t = at_type(e, x);
   int32_t d;
@@ -106,7 +106,7 @@ em_x at_laid_out(em_t *e, em_x x, const aot_type_t *like) {
   return same_order(e, &t, strides) ? x : em_in_order(e, x, strides, t.rank);
 }
 
-em_x at_summed(em_t *e, em_x x, const int64_t *dims, uint32_t n, int keep) {
+em_x_t at_summed(em_t *e, em_x_t x, const int64_t *dims, uint32_t n, int keep) {
   if (n == 0) return x;
   return EM(e, "sum.dim_IntList", x, em_list(e, dims, n), em_b(keep));
 }

@@ -1,7 +1,7 @@
 /* What rewriting rules work with: the common emitter (common/emit/emit.h), which is the only way from them to the host,
  * and dimension arithmetic and layouts as shape rules have them.
  *
- *     em_x y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
+ *     em_x_t y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
  *     out_values[0] = em_value(e, EM(e, "exp", y));
  *
  * New nodes stand before the rewritten one and carry its origin, flags and region tag. */
@@ -29,15 +29,15 @@ uint32_t at_in_ints(em_t *e, const char *name, const int64_t **out); /* a number
 int at_in_str_is(em_t *e, const char *name, const char *text);
 aot_type_t at_result_type(em_t *e, uint32_t i);
 
-aot_type_t at_type(em_t *e, em_x x); /* of a value; a number has rank 0 and its default dtype */
+aot_type_t at_type(em_t *e, em_x_t x); /* of a value; a number has rank 0 and its default dtype */
 
 /* ---- small combinations ---- */
 /* A view, of a copy where the layout allows none; x itself when it has that shape. */
-em_x at_reshaped(em_t *e, em_x x, const int64_t *sizes, int32_t rank);
-em_x at_expanded(em_t *e, em_x x, const int64_t *sizes, int32_t rank); /* x itself when it has that shape */
+em_x_t at_reshaped(em_t *e, em_x_t x, const int64_t *sizes, int32_t rank);
+em_x_t at_expanded(em_t *e, em_x_t x, const int64_t *sizes, int32_t rank); /* x itself when it has that shape */
 /* x in the memory order of `like`, without its gaps; x itself when it lies so. Both have the same sizes. */
-em_x at_laid_out(em_t *e, em_x x, const aot_type_t *like);
-em_x at_summed(em_t *e, em_x x, const int64_t *dims, uint32_t n, int keep); /* x itself when n is 0 */
+em_x_t at_laid_out(em_t *e, em_x_t x, const aot_type_t *like);
+em_x_t at_summed(em_t *e, em_x_t x, const int64_t *dims, uint32_t n, int keep); /* x itself when n is 0 */
 int at_same_shape(em_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank);
 
 #endif

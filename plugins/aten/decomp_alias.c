@@ -9,7 +9,7 @@ aot_status_t at_dc_view_copy(em_t *e, aot_value_t *out) {
   char name[96];
   const char *mark = strstr(at_name(e), "_copy");
   uint32_t i;
-  em_x first;
+  em_x_t first;
   if (mark == NULL || strlen(at_name(e)) >= sizeof name) return AOT_E_UNIMPLEMENTED;
   memcpy(name, at_name(e), (size_t)(mark - at_name(e)));
   strcpy(name + (mark - at_name(e)), mark + 5);
@@ -21,14 +21,14 @@ aot_status_t at_dc_view_copy(em_t *e, aot_value_t *out) {
 
 /* hstack, vstack: low ranks get dimensions, then cat */
 aot_status_t at_dc_stack_rows(em_t *e, aot_value_t *out) {
-  em_x list = IN("tensors");
+  em_x_t list = IN("tensors");
   int vertical = strcmp(at_name(e), "aten.vstack.default") == 0;
   int32_t least = vertical ? 2 : 1, rank = at_result_type(e, 0).rank;
   uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, list.n * sizeof *ids), i;
   if (ids == NULL) return AOT_E_EXHAUSTED;
   for (i = 0; i < list.n; i++) {
     aot_value_t v;
-    em_x x;
+    em_x_t x;
     v.id = list.u.ids[i];
     x = em_v(v);
     while (e->status == AOT_OK && TYPE(x).rank < least) x = at_unsqueeze(e, x, 0);
@@ -39,7 +39,7 @@ aot_status_t at_dc_stack_rows(em_t *e, aot_value_t *out) {
 
 /* indexing="xy" exchanges the first two dimensions */
 aot_status_t at_dc_meshgrid(em_t *e, aot_value_t *out) {
-  em_x list = IN("tensors");
+  em_x_t list = IN("tensors");
   int columns_first = at_in_str_is(e, "indexing", "xy") && list.n > 1;
   uint32_t i;
   for (i = 0; i < e->info.n_results && i < list.n; i++) {
@@ -91,7 +91,7 @@ aot_status_t at_dc_max_pool1d(em_t *e, aot_value_t *out) {
     const char *name;
     int64_t flat;
   } lists[4] = {{"kernel_size", 1}, {"stride", 1}, {"padding", 0}, {"dilation", 1}};
-  em_x args[6], y;
+  em_x_t args[6], y;
   int64_t kernel = 1;
   uint32_t i;
   args[0] = EM(e, "unsqueeze", IN("self"), em_i(-2));
@@ -111,7 +111,7 @@ aot_status_t at_dc_max_pool1d(em_t *e, aot_value_t *out) {
 
 /* inner products over the last dimensions: rows of a times rows of b */
 aot_status_t at_dc_inner(em_t *e, aot_value_t *out) {
-  em_x a = IN("self"), b = IN("other");
+  em_x_t a = IN("self"), b = IN("other");
   aot_type_t ta = TYPE(a), tb = TYPE(b), t = at_result_type(e, 0);
   int64_t sizes[2];
   if (ta.rank == 0 || tb.rank == 0) return at_give(e, MUL(a, b), out);
@@ -125,9 +125,9 @@ aot_status_t at_dc_inner(em_t *e, aot_value_t *out) {
 
 /* equal, or finite and near; nan is near nan when asked */
 aot_status_t at_dc_isclose(em_t *e, aot_value_t *out) {
-  em_x a = IN("self"), b = IN("other"), close = EQ(a, b);
+  em_x_t a = IN("self"), b = IN("other"), close = EQ(a, b);
   if (!at_is_integral(TYPE(a).dtype)) {
-    em_x d = ABS(SUB(a, b)), border = ADD(MUL(ABS(b), IN("rtol")), IN("atol"));
+    em_x_t d = ABS(SUB(a, b)), border = ADD(MUL(ABS(b), IN("rtol")), IN("atol"));
     close = EM(e, "logical_or", close, EM(e, "logical_and", LT(d, em_f(INFINITY)), LE(d, border)));
     if (at_in_int(e, "equal_nan", 0)) close = EM(e, "logical_or", close, EM(e, "logical_and", NE(a, a), NE(b, b)));
   }
@@ -135,7 +135,7 @@ aot_status_t at_dc_isclose(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_take_along_dim(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), index = IN("indices");
+  em_x_t x = IN("self"), index = IN("indices");
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
   int64_t sizes[AOT_MAX_RANK], flat;
   int32_t dim;
@@ -152,7 +152,7 @@ aot_status_t at_dc_take_along_dim(em_t *e, aot_value_t *out) {
 
 /* embedding_bag: a padding_idx that counts from the end is brought to the front, none becomes -1 */
 aot_status_t at_dc_embedding_bag(em_t *e, aot_value_t *out) {
-  em_x args[9];
+  em_x_t args[9];
   uint32_t i, padded = at_in_has(e, "padding_idx");
   static const char *const names[8] = {"weight",
                                        "indices",
@@ -172,44 +172,44 @@ aot_status_t at_dc_embedding_bag(em_t *e, aot_value_t *out) {
 
 /* ---- small losses ---- */
 
-static aot_status_t give_reduced(em_t *e, em_x loss, aot_value_t *out) {
+static aot_status_t give_reduced(em_t *e, em_x_t loss, aot_value_t *out) {
   return at_give_cast(e, at_reduced(e, loss, at_in_int(e, "reduction", 1)), out);
 }
 
 aot_status_t at_dc_margin_ranking_loss(em_t *e, aot_value_t *out) {
-  em_x d = MUL(NEG(IN("target")), SUB(IN("input1"), IN("input2")));
+  em_x_t d = MUL(NEG(IN("target")), SUB(IN("input1"), IN("input2")));
   return give_reduced(e, EM(e, "clamp", ADD(d, IN("margin")), em_f(0.0)), out);
 }
 
 /* x where target is 1, max(0, margin - x) where it is -1 */
 aot_status_t at_dc_hinge_embedding_loss(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), t = IN("target");
-  em_x apart = WHERE(NE(t, em_i(1)), EM(e, "clamp", SUB(IN("margin"), x), em_f(0.0)), em_f(0.0));
-  em_x near = WHERE(NE(t, em_i(-1)), x, em_f(0.0));
+  em_x_t x = IN("self"), t = IN("target");
+  em_x_t apart = WHERE(NE(t, em_i(1)), EM(e, "clamp", SUB(IN("margin"), x), em_f(0.0)), em_f(0.0));
+  em_x_t near = WHERE(NE(t, em_i(-1)), x, em_f(0.0));
   return give_reduced(e, ADD(apart, near), out);
 }
 
 /* exp(x) - t x, or x - t log(x + eps); with `full` Stirling's term where t > 1 */
 aot_status_t at_dc_poisson_nll_loss(em_t *e, aot_value_t *out) {
-  em_x x = IN("input"), t = IN("target"), loss;
+  em_x_t x = IN("input"), t = IN("target"), loss;
   if (at_in_int(e, "log_input", 1)) loss = SUB(EXP(x), MUL(t, x));
   else loss = SUB(x, MUL(t, LOG(ADD(x, IN("eps")))));
   if (at_in_int(e, "full", 0)) {
-    em_x stirling = ADD(SUB(MUL(t, LOG(t)), t), MUL(LOG(MUL(t, em_f(2.0 * 3.14159265358979323846))), em_f(0.5)));
+    em_x_t stirling = ADD(SUB(MUL(t, LOG(t)), t), MUL(LOG(MUL(t, em_f(2.0 * 3.14159265358979323846))), em_f(0.5)));
     loss = ADD(loss, WHERE(LE(t, em_f(1.0)), em_f(0.0), stirling));
   }
   return give_reduced(e, loss, out);
 }
 
 /* max(|x|, eps), with the derivative of |x| everywhere: 0 where x is 0 (PyTorch clamps in place, under no_grad). */
-static em_x norm_at_least(em_t *e, em_x x, int64_t dim, em_x eps) {
-  em_x norm = EM(e, "linalg_vector_norm", x, em_f(2.0), aot_arg_ints(&dim, 1), em_b(1));
+static em_x_t norm_at_least(em_t *e, em_x_t x, int64_t dim, em_x_t eps) {
+  em_x_t norm = EM(e, "linalg_vector_norm", x, em_f(2.0), aot_arg_ints(&dim, 1), em_b(1));
   return ADD(norm, EM(e, "detach", SUB(EM(e, "clamp", norm, eps), norm)));
 }
 
 /* x1 x2 / (max(|x1|, eps) max(|x2|, eps)) */
 aot_status_t at_dc_cosine_similarity(em_t *e, aot_value_t *out) {
-  em_x a = IN("x1"), b = IN("x2"), na, nb;
+  em_x_t a = IN("x1"), b = IN("x2"), na, nb;
   aot_type_t pair[2];
   int64_t sizes[AOT_MAX_RANK], dim;
   int32_t rank;
@@ -225,8 +225,8 @@ aot_status_t at_dc_cosine_similarity(em_t *e, aot_value_t *out) {
 }
 
 /* instance_norm without running statistics: each channel is a group of its own */
-static em_x instance_norm(em_t *e) {
-  em_x x = IN("input");
+static em_x_t instance_norm(em_t *e) {
+  em_x_t x = IN("input");
   aot_type_t t = TYPE(x);
   int64_t space = at_numel(at_infer(e), t.sizes + 2, t.rank - 2);
   if (!at_in_int(e, "use_input_stats", 1) || at_in_has(e, "running_mean") || at_in_has(e, "running_var"))

@@ -12,15 +12,15 @@
 #include <string.h>
 
 typedef struct attention {
-  em_x q, k, v; /* with as many heads each, in the dtype of computation */
+  em_x_t q, k, v; /* with as many heads each, in the dtype of computation */
   double scale;
   int may_be_empty; /* a row can see nothing */
 } attention_t;
 
-static em_x swapped(em_t *e, em_x x) { return EM(e, "transpose.int", x, em_i(-2), em_i(-1)); }
+static em_x_t swapped(em_t *e, em_x_t x) { return EM(e, "transpose.int", x, em_i(-2), em_i(-1)); }
 
 /* [.., h, S, E] becomes [.., h * n, S, E], each head n times in a row. */
-static em_x repeat_heads(em_t *e, em_x x, int64_t n) {
+static em_x_t repeat_heads(em_t *e, em_x_t x, int64_t n) {
   aot_type_t t = TYPE(x);
   int64_t sizes[AOT_MAX_RANK + 1];
   int32_t h = t.rank - 3, d;
@@ -53,24 +53,24 @@ static attention_t read_call(em_t *e) {
   return a;
 }
 
-static em_x causal_mask(em_t *e, const attention_t *a) {
+static em_x_t causal_mask(em_t *e, const attention_t *a) {
   aot_type_t q = TYPE(a->q), k = TYPE(a->k);
-  em_x rows = at_unsqueeze(e, at_range(e, q.sizes[q.rank - 2], a->q), 1),
-       columns = at_range(e, k.sizes[k.rank - 2], a->q);
+  em_x_t rows = at_unsqueeze(e, at_range(e, q.sizes[q.rank - 2], a->q), 1),
+         columns = at_range(e, k.sizes[k.rank - 2], a->q);
   return LE(columns, rows);
 }
 
-static em_x scores(em_t *e, const attention_t *a) {
+static em_x_t scores(em_t *e, const attention_t *a) {
   double root = sqrt(fabs(a->scale));
-  em_x q = MUL(a->q, em_f(a->scale < 0 ? -root : root)), k = MUL(a->k, em_f(root));
-  em_x s = at_matmul(e, q, swapped(e, k)), mask = IN("attn_mask");
+  em_x_t q = MUL(a->q, em_f(a->scale < 0 ? -root : root)), k = MUL(a->k, em_f(root));
+  em_x_t s = at_matmul(e, q, swapped(e, k)), mask = IN("attn_mask");
   if (at_in_int(e, "is_causal", 0)) s = WHERE(causal_mask(e, a), s, em_f(-INFINITY));
   if (em_is_none(mask)) return s;
   if (TYPE(mask).dtype == AOT_BOOL) return WHERE(mask, s, em_f(-INFINITY));
   return ADD(s, at_math(e, mask));
 }
 
-static em_x probabilities(em_t *e, const attention_t *a, em_x s) {
+static em_x_t probabilities(em_t *e, const attention_t *a, em_x_t s) {
   int32_t last = TYPE(s).rank - 1;
   if (a->may_be_empty) return EM(e, "_safe_softmax", s, em_i(last));
   return EM(e, "_softmax", s, em_i(last), em_b(0)); /* backends have it whole */
@@ -78,7 +78,7 @@ static em_x probabilities(em_t *e, const attention_t *a, em_x s) {
 
 aot_status_t at_dc_attention(em_t *e, aot_value_t *out) {
   attention_t a = read_call(e);
-  em_x s = scores(e, &a), p = probabilities(e, &a, s);
+  em_x_t s = scores(e, &a), p = probabilities(e, &a, s);
   if (em_in_float(e, "dropout_p", 0.0) != 0.0) p = EM(e, "native_dropout", p, IN("dropout_p"), em_b(1));
   at_give_cast(e, at_matmul(e, p, a.v), out);
   if (strstr(at_name(e), "attention_math")) {
@@ -91,7 +91,7 @@ aot_status_t at_dc_attention(em_t *e, aot_value_t *out) {
 }
 
 /* A gradient of x after repeat_heads and broadcasting, summed back to the shape that x had. */
-static em_x gathered(em_t *e, em_x g, em_x like, int64_t n) {
+static em_x_t gathered(em_t *e, em_x_t g, em_x_t like, int64_t n) {
   aot_type_t t = TYPE(like), from = TYPE(g);
   int64_t sizes[AOT_MAX_RANK + 1], dims[AOT_MAX_RANK], dim;
   uint32_t k = 0;
@@ -114,9 +114,9 @@ static em_x gathered(em_t *e, em_x g, em_x like, int64_t n) {
   return em_cast(e, at_reshaped(e, g, t.sizes, t.rank), t.dtype);
 }
 
-static void give_gradients(em_t *e, const attention_t *a, em_x p, em_x g, em_x row_sum, aot_value_t *out) {
+static void give_gradients(em_t *e, const attention_t *a, em_x_t p, em_x_t g, em_x_t row_sum, aot_value_t *out) {
   int64_t n = heads_per_group(e);
-  em_x dp = at_matmul(e, g, swapped(e, a->v)), ds = MUL(MUL(p, SUB(dp, row_sum)), em_f(a->scale));
+  em_x_t dp = at_matmul(e, g, swapped(e, a->v)), ds = MUL(MUL(p, SUB(dp, row_sum)), em_f(a->scale));
   out[0] = VAL(gathered(e, at_matmul(e, ds, a->k), IN("query"), 1));
   out[1] = VAL(gathered(e, at_matmul(e, swapped(e, ds), a->q), IN("key"), n));
   out[2] = VAL(gathered(e, at_matmul(e, swapped(e, p), g), IN("value"), n));
@@ -125,7 +125,7 @@ static void give_gradients(em_t *e, const attention_t *a, em_x p, em_x g, em_x r
 /* The probabilities once more. rowsum(dP P) = rowsum(g y). */
 aot_status_t at_dc_attention_backward(em_t *e, aot_value_t *out) {
   attention_t a = read_call(e);
-  em_x g = at_math(e, IN("grad")), p = probabilities(e, &a, scores(e, &a));
+  em_x_t g = at_math(e, IN("grad")), p = probabilities(e, &a, scores(e, &a));
   int64_t last = -1;
   if (em_in_float(e, "dropout_p", 0.0) != 0.0)
     em_fail(e, AOT_E_UNIMPLEMENTED, "the stage rng knows the mask: put it before the partition",
@@ -137,7 +137,7 @@ aot_status_t at_dc_attention_backward(em_t *e, aot_value_t *out) {
 /* The fused kernel saved y and the log sum exp: P = exp(S - lse). */
 aot_status_t at_dc_flash_cpu_backward(em_t *e, aot_value_t *out) {
   attention_t a = read_call(e);
-  em_x g = at_math(e, IN("grad_out")), s = scores(e, &a), p;
+  em_x_t g = at_math(e, IN("grad_out")), s = scores(e, &a), p;
   int64_t last = -1;
   if (em_in_float(e, "dropout_p", 0.0) != 0.0)
     em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s with dropout is not rewritten", at_name(e));

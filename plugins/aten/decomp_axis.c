@@ -12,8 +12,8 @@ static int32_t split_dim(em_t *e) {
 
 aot_status_t at_dc_axis_split(em_t *e, aot_value_t *out) {
   int32_t dim = split_dim(e);
-  em_x first = at_in_has(e, "sections") ? EM(e, "tensor_split.sections", IN("self"), IN("sections"), em_i(dim))
-                                        : EM(e, "tensor_split.indices", IN("self"), IN("indices"), em_i(dim));
+  em_x_t first = at_in_has(e, "sections") ? EM(e, "tensor_split.sections", IN("self"), IN("sections"), em_i(dim))
+                                          : EM(e, "tensor_split.indices", IN("self"), IN("indices"), em_i(dim));
   uint32_t i;
   for (i = 0; i < e->info.n_results; i++) out[i] = VAL(em_nth(first, i));
   return e->status;
@@ -36,7 +36,7 @@ aot_status_t at_dc_max_pool1d_with_indices(em_t *e, aot_value_t *out) {
     int64_t flat;
   } lists[4] = {{"kernel_size", 1}, {"stride", 1}, {"padding", 0}, {"dilation", 1}};
   int adaptive = strstr(at_name(e), "adaptive") != NULL;
-  em_x args[6], y;
+  em_x_t args[6], y;
   int64_t pair[2] = {1, 0}, kernel = 1;
   const int64_t *list;
   uint32_t i, n;
@@ -82,7 +82,7 @@ aot_status_t at_dc_convolution(em_t *e, aot_value_t *out) {
 
 /* upsample_*_backward.vec: the same without .vec, for the size that the gradient has */
 aot_status_t at_dc_upsample_backward(em_t *e, aot_value_t *out) {
-  em_x g = IN("grad_output"), scales = IN("scale_factors"), args[6];
+  em_x_t g = IN("grad_output"), scales = IN("scale_factors"), args[6];
   aot_type_t t = TYPE(g);
   uint32_t n = 3, i;
   char name[64];

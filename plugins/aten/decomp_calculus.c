@@ -3,18 +3,18 @@
 
 #include <string.h>
 
-static em_x part(em_t *e, em_x x, int32_t dim, int64_t start, int64_t end) {
+static em_x_t part(em_t *e, em_x_t x, int32_t dim, int64_t start, int64_t end) {
   return EM(e, "slice.Tensor", x, em_i(dim), em_i(start), em_i(end));
 }
 
 /* Elements 0 .. n - 2 and 1 .. n - 1. */
-static void neighbours(em_t *e, em_x x, int32_t dim, em_x *out_left, em_x *out_right) {
+static void neighbours(em_t *e, em_x_t x, int32_t dim, em_x_t *out_left, em_x_t *out_right) {
   int64_t n = TYPE(x).sizes[dim];
   *out_left = part(e, x, dim, 0, at_sub(at_infer(e), n, 1));
   *out_right = part(e, x, dim, 1, n);
 }
 
-static em_x joined(em_t *e, em_x a, em_x b, int32_t dim) {
+static em_x_t joined(em_t *e, em_x_t a, em_x_t b, int32_t dim) {
   uint32_t ids[2];
   if (em_is_none(a) || em_is_none(b)) return em_is_none(a) ? b : a;
   ids[0] = VAL(a).id;
@@ -23,7 +23,7 @@ static em_x joined(em_t *e, em_x a, em_x b, int32_t dim) {
 }
 
 aot_status_t at_dc_diff(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), left, right;
+  em_x_t x = IN("self"), left, right;
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", -1), TYPE(x).rank);
   int64_t n = at_in_int(e, "n", 1), i;
   if (n == 0) return at_give(e, EM(e, "clone", x), out);
@@ -36,8 +36,8 @@ aot_status_t at_dc_diff(em_t *e, aot_value_t *out) {
 }
 
 /* The widths of the steps: dx, or the differences of x, which lies along dim or broadcasts to y. */
-static em_x widths(em_t *e, em_x y, int32_t dim) {
-  em_x x = IN("x"), left, right;
+static em_x_t widths(em_t *e, em_x_t y, int32_t dim) {
+  em_x_t x = IN("x"), left, right;
   int32_t rank = TYPE(y).rank, own;
   if (!at_in_has(e, "x")) return IN("dx");
   own = TYPE(x).rank;
@@ -49,7 +49,7 @@ static em_x widths(em_t *e, em_x y, int32_t dim) {
 
 /* The area under the lines between neighbours: sum of (y[i] + y[i + 1]) width / 2 */
 aot_status_t at_dc_trapezoid(em_t *e, aot_value_t *out) {
-  em_x y = IN("y"), left, right, area;
+  em_x_t y = IN("y"), left, right, area;
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", -1), TYPE(y).rank);
   int64_t dims[1] = {dim};
   aot_type_t t = at_result_type(e, 0);

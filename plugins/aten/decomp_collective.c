@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const em_x contiguous = {AOT_ARG_MEMORY_FORMAT, 0, {AOT_MEMORY_CONTIGUOUS}};
+static const em_x_t contiguous = {AOT_ARG_MEMORY_FORMAT, 0, {AOT_MEMORY_CONTIGUOUS}};
 
 /* What one rank gathers, or keeps of a reduction, is its own tensor; where nobody works asynchronously, waiting is
  * nothing. Otherwise the collective is left to a backend that has ranks. */
@@ -15,14 +15,14 @@ aot_status_t at_dc_alone(em_t *e, aot_value_t *out) {
 
 /* torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py */
 aot_status_t at_dc_all_gather_copy_in(em_t *e, aot_value_t *out) {
-  em_x list = IN("all_gather_inputs"), whole = IN("all_gather_output"), flat;
+  em_x_t list = IN("all_gather_inputs"), whole = IN("all_gather_output"), flat;
   uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, (list.n + 1) * sizeof *ids), i;
   aot_type_t t = at_result_type(e, 0);
   int64_t at = at_mul(at_infer(e), at_in_int(e, "rank", 0), t.sizes[0]);
   if (ids == NULL) return AOT_E_EXHAUSTED;
   for (i = 0; i < list.n && e->status == AOT_OK; i++) {
     aot_value_t v;
-    em_x x;
+    em_x_t x;
     int64_t n;
     v.id = list.u.ids[i];
     x = em_v(v);

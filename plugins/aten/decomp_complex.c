@@ -6,12 +6,12 @@
 #include <string.h>
 
 aot_status_t at_dc_polar(em_t *e, aot_value_t *out) {
-  em_x size = IN("abs"), angle = IN("angle");
+  em_x_t size = IN("abs"), angle = IN("angle");
   return at_give(e, EM(e, "complex", MUL(size, EM(e, "cos", angle)), MUL(size, EM(e, "sin", angle))), out);
 }
 
 aot_status_t at_dc_conj(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   return at_give(e, aot_dtype_is_complex(TYPE(x).dtype) ? EM(e, "_conj", x) : x, out);
 }
 
@@ -30,7 +30,7 @@ aot_value_t at_vi_as_other(em_t *e, uint32_t index, aot_value_t base, aot_value_
 }
 
 aot_value_t at_vi_part(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
-  em_x pairs;
+  em_x_t pairs;
   (void)index;
   if (!aot_dtype_is_complex(TYPE(em_v(base)).dtype)) return updated;
   pairs = EM(e, "select_scatter", EM(e, "view_as_real", em_v(base)), em_v(updated), em_i(-1),

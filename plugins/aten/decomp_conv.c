@@ -5,7 +5,7 @@
 
 #define MAX_SPACE 3
 
-static em_x spread(em_t *e, const char *name, int32_t n, int64_t otherwise) {
+static em_x_t spread(em_t *e, const char *name, int32_t n, int64_t otherwise) {
   const int64_t *list;
   uint32_t have = at_in_ints(e, name, &list);
   int64_t out[MAX_SPACE];
@@ -16,8 +16,8 @@ static em_x spread(em_t *e, const char *name, int32_t n, int64_t otherwise) {
 
 /* padding="same": d (k - 1) in all, the extra one at the end. What both sides have goes to the convolution, the rest is
  * padded before. */
-static em_x same_padding(em_t *e, em_x *x, em_x w, int32_t space) {
-  em_x dilation = spread(e, "dilation", space, 1);
+static em_x_t same_padding(em_t *e, em_x_t *x, em_x_t w, int32_t space) {
+  em_x_t dilation = spread(e, "dilation", space, 1);
   aot_type_t t = TYPE(w);
   int64_t even[MAX_SPACE], extra[2 * MAX_SPACE];
   int32_t d;
@@ -35,7 +35,7 @@ static em_x same_padding(em_t *e, em_x *x, em_x w, int32_t space) {
 
 /* conv1d, conv2d, conv3d, their padding= forms, conv_transpose*: an input without batch gets one for the call. */
 aot_status_t at_dc_conv(em_t *e, aot_value_t *out) {
-  em_x x = IN("input"), w = IN("weight"), padding, y;
+  em_x_t x = IN("input"), w = IN("weight"), padding, y;
   int32_t space = TYPE(w).rank - 2;
   int transposed = strstr(at_name(e), "transpose") != NULL, single = TYPE(x).rank == space + 1;
   if (single) x = at_unsqueeze(e, x, 0);
@@ -56,8 +56,8 @@ aot_status_t at_dc_max_pool2d(em_t *e, aot_value_t *out) {
 
 /* The maxima are found again. */
 aot_status_t at_dc_max_pool2d_backward(em_t *e, aot_value_t *out) {
-  em_x y = EM(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"), IN("dilation"),
-              IN("ceil_mode"));
+  em_x_t y = EM(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"),
+                IN("dilation"), IN("ceil_mode"));
   return at_give(e,
                  EM(e, "max_pool2d_with_indices_backward", IN("grad"), IN("self"), IN("kernel_size"), IN("stride"),
                     IN("padding"), IN("dilation"), IN("ceil_mode"), em_nth(y, 1)),
@@ -66,7 +66,7 @@ aot_status_t at_dc_max_pool2d_backward(em_t *e, aot_value_t *out) {
 
 /* The convolutions of vendors' libraries: the general one. */
 aot_status_t at_dc_vendor_convolution(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), w = IN("weight");
+  em_x_t x = IN("self"), w = IN("weight");
   int32_t space = TYPE(w).rank - 2;
   if (space < 1 || space > MAX_SPACE) return AOT_E_UNIMPLEMENTED;
   return at_give(e,
@@ -80,7 +80,7 @@ aot_status_t at_dc_avg_pool1d(em_t *e, aot_value_t *out) {
   int64_t kernel[2] = {1, 0}, stride[2] = {1, 0}, padding[2] = {0, 0};
   const int64_t *list;
   uint32_t n = at_in_ints(e, "kernel_size", &list);
-  em_x y;
+  em_x_t y;
   kernel[1] = n ? list[0] : 1;
   n = at_in_ints(e, "stride", &list);
   stride[1] = n ? list[0] : kernel[1];
@@ -97,7 +97,7 @@ aot_status_t at_dc_adaptive_avg_pool(em_t *e, aot_value_t *out) {
   int32_t space = strstr(at_name(e), "pool1d") ? 1 : 2, d;
   int64_t dims[2], size[2] = {1, 0};
   int all_one = 1;
-  em_x y;
+  em_x_t y;
   for (d = 0; d < space; d++) {
     dims[d] = d - space;
     all_one &= at_same(at_infer(e), t.sizes[t.rank - space + d], 1);
@@ -141,7 +141,7 @@ aot_status_t at_dc_native_adaptive_avg_pool2d_backward(em_t *e, aot_value_t *out
 /* upsample_*.vec: the same without .vec; the size that the factors give, and the factors as they are */
 aot_status_t at_dc_upsample(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
-  em_x scales = IN("scale_factors"), args[6];
+  em_x_t scales = IN("scale_factors"), args[6];
   uint32_t n = 2, space = (uint32_t)t.rank - 2, i;
   char name[64];
   size_t size = strcspn(at_name(e) + sizeof "aten." - 1, ".");

@@ -4,8 +4,8 @@
 #include <math.h>
 
 /* max(1, length) of each target, as numbers of that dtype: a constant list becomes a tensor element by element. */
-static em_x target_lengths(em_t *e, em_x like, int32_t rank) {
-  em_x lengths = IN("target_lengths");
+static em_x_t target_lengths(em_t *e, em_x_t like, int32_t rank) {
+  em_x_t lengths = IN("target_lengths");
   int32_t dtype = TYPE(like).dtype;
   const int64_t *list;
   uint32_t n, i, *ids;
@@ -31,8 +31,8 @@ static em_x target_lengths(em_t *e, em_x like, int32_t rank) {
 aot_status_t at_dc_ctc_loss(em_t *e, aot_value_t *out) {
   int64_t reduction = at_in_int(e, "reduction", 1);
   int by_tensors = IN("target_lengths").kind == AOT_ARG_VALUE;
-  em_x loss = EM(e, by_tensors ? "_ctc_loss.Tensor" : "_ctc_loss", IN("log_probs"), IN("targets"), IN("input_lengths"),
-                 IN("target_lengths"), IN("blank"), IN("zero_infinity"));
+  em_x_t loss = EM(e, by_tensors ? "_ctc_loss.Tensor" : "_ctc_loss", IN("log_probs"), IN("targets"),
+                   IN("input_lengths"), IN("target_lengths"), IN("blank"), IN("zero_infinity"));
   if (at_in_int(e, "zero_infinity", 0)) loss = WHERE(EQ(loss, em_f(INFINITY)), em_f(0.0), loss);
   if (reduction == 1) loss = DIV(loss, target_lengths(e, loss, TYPE(loss).rank));
   return at_give_cast(e, at_reduced(e, loss, reduction), out);

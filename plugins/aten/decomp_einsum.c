@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct operand {
-  em_x x;
+  em_x_t x;
   int32_t rank;
   uint8_t label[AOT_MAX_RANK];
 } operand_t;
@@ -67,11 +67,11 @@ static void drop_ones(em_t *e, operand_t *o, const operand_t *other) {
 }
 
 /* Dimensions in the order of the labels; labels that o lacks get size 1. */
-static em_x ordered(em_t *e, const operand_t *o, const uint8_t *labels, int32_t n) {
+static em_x_t ordered(em_t *e, const operand_t *o, const uint8_t *labels, int32_t n) {
   int64_t order[AOT_MAX_RANK], sizes[AOT_MAX_RANK];
   aot_type_t t = TYPE(o->x);
   int32_t i, k = 0, moved = 0;
-  em_x x = o->x;
+  em_x_t x = o->x;
   for (i = 0; i < n; i++) {
     int32_t d = place_of(o, labels[i]);
     sizes[i] = d < 0 ? 1 : t.sizes[d];
@@ -109,8 +109,8 @@ static int64_t sizes_of(em_t *e, const operand_t *o, const uint8_t *labels, int3
   return at_numel(at_infer(e), out, n);
 }
 
-static em_x as_matrices(em_t *e, const operand_t *o, const roles_t *r, const uint8_t *first, int32_t n_first,
-                        const uint8_t *second, int32_t n_second) {
+static em_x_t as_matrices(em_t *e, const operand_t *o, const roles_t *r, const uint8_t *first, int32_t n_first,
+                          const uint8_t *second, int32_t n_second) {
   int64_t sizes[AOT_MAX_RANK], merged[3];
   uint8_t labels[3 * AOT_MAX_RANK];
   int32_t n = 0;
@@ -155,9 +155,9 @@ static operand_t contract(em_t *e, operand_t a, operand_t b, const uint8_t *need
   return y;
 }
 
-static int read_equation(em_t *e, em_x list, at_einsum_t *s) {
+static int read_equation(em_t *e, em_x_t list, at_einsum_t *s) {
   int32_t ranks[AT_EINSUM_OPERANDS];
-  em_x text = IN("equation");
+  em_x_t text = IN("equation");
   uint32_t i;
   for (i = 0; i < list.n && i < AT_EINSUM_OPERANDS; i++)
     ranks[i] = TYPE(aot_arg_value((aot_value_t){list.u.ids[i]})).rank;
@@ -204,7 +204,7 @@ static int contract_next(em_t *e, const at_einsum_t *s, operand_t *o, uint32_t *
 }
 
 aot_status_t at_dc_einsum(em_t *e, aot_value_t *out) {
-  em_x list = IN("tensors");
+  em_x_t list = IN("tensors");
   at_einsum_t s;
   operand_t o[AT_EINSUM_OPERANDS];
   uint8_t needed[AT_EINSUM_LABELS];
@@ -228,7 +228,7 @@ aot_status_t at_dc_einsum(em_t *e, aot_value_t *out) {
 /* tensordot: the dimensions named are summed, those of self stand before those of other */
 aot_status_t at_dc_tensordot(em_t *e, aot_value_t *out) {
   static const char *const names[2] = {"dims_self", "dims_other"};
-  em_x x[2] = {IN("self"), IN("other")};
+  em_x_t x[2] = {IN("self"), IN("other")};
   aot_type_t to = at_result_type(e, 0), t[2];
   const int64_t *dims[2];
   uint32_t n[2] = {at_in_ints(e, names[0], &dims[0]), at_in_ints(e, names[1], &dims[1])}, i;
@@ -263,7 +263,7 @@ aot_status_t at_dc_tensordot(em_t *e, aot_value_t *out) {
 /* bilinear: sum over i, j of x1[.., i] w[o, i, j] x2[.., j]; first all w x1 as rows, then a row times a column each */
 aot_status_t at_dc_bilinear(em_t *e, aot_value_t *out) {
   static const int64_t outer_first[3] = {1, 0, 2};
-  em_x a = IN("input1"), b = IN("input2"), w = IN("weight"), y;
+  em_x_t a = IN("input1"), b = IN("input2"), w = IN("weight"), y;
   aot_type_t ta = TYPE(a), tb = TYPE(b), tw = TYPE(w), t = at_result_type(e, 0);
   int64_t rows[2], columns[3], flat[2], mid[3];
   rows[0] = columns[0] = mid[0] = at_numel(at_infer(e), ta.sizes, ta.rank - 1);
@@ -280,7 +280,7 @@ aot_status_t at_dc_bilinear(em_t *e, aot_value_t *out) {
 
 /* kron: [a0, 1, a1, 1] times [1, b0, 1, b1], merged by pairs */
 aot_status_t at_dc_kron(em_t *e, aot_value_t *out) {
-  em_x x[2] = {IN("self"), IN("other")};
+  em_x_t x[2] = {IN("self"), IN("other")};
   aot_type_t t = at_result_type(e, 0);
   int side;
   for (side = 0; side < 2; side++) {

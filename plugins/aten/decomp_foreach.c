@@ -21,8 +21,8 @@ static uint32_t source_of(const aot_op_desc_t *each, const aot_op_desc_t *plain,
   return place_of(plain, each->args[k].name) < plain->n_args ? each->n_args : k;
 }
 
-static em_x call_of_element(em_t *e, const aot_op_desc_t *plain, uint32_t i) {
-  em_x args[MAX_ARGS];
+static em_x_t call_of_element(em_t *e, const aot_op_desc_t *plain, uint32_t i) {
+  em_x_t args[MAX_ARGS];
   uint32_t k, at;
   for (k = 0; k < plain->n_args && k < MAX_ARGS; k++) {
     at = source_of(e->desc, plain, k);
@@ -34,9 +34,9 @@ static em_x call_of_element(em_t *e, const aot_op_desc_t *plain, uint32_t i) {
 }
 
 /* self + scalars[i] * (tensor1 op tensor2), where the number is in a tensor */
-static em_x scaled_product(em_t *e, uint32_t i) {
+static em_x_t scaled_product(em_t *e, uint32_t i) {
   int divides = strstr(at_name(e), "addcdiv") != NULL;
-  em_x list[3] = {IN("self"), IN("tensor1"), IN("tensor2")}, product, factor;
+  em_x_t list[3] = {IN("self"), IN("tensor1"), IN("tensor2")}, product, factor;
   aot_value_t v;
   uint32_t k;
   for (k = 0; k < 3; k++) {
@@ -62,7 +62,7 @@ aot_status_t at_dc_each(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_same(em_t *e, aot_value_t *out) {
-  em_x first = em_call(e, at_of(e)->row->of->name, e->info.n_args, e->info.args);
+  em_x_t first = em_call(e, at_of(e)->row->of->name, e->info.n_args, e->info.args);
   uint32_t i;
   for (i = 0; i < e->info.n_results; i++) out[i] = VAL(em_nth(first, i));
   return e->status;

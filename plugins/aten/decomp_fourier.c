@@ -7,7 +7,7 @@
 enum { NOT_SCALED, BY_ROOT_N, BY_N }; /* normalization, as the core transforms count it */
 
 /* The signal with n points along dim: cut, or zeros after it. */
-static em_x resized(em_t *e, em_x x, int32_t dim, int64_t n) {
+static em_x_t resized(em_t *e, em_x_t x, int32_t dim, int64_t n) {
   aot_type_t t = TYPE(x);
   int64_t have = t.sizes[dim], pad[2 * AOT_MAX_RANK] = {0};
   if (at_same(at_infer(e), have, n)) return x;
@@ -17,23 +17,25 @@ static em_x resized(em_t *e, em_x x, int32_t dim, int64_t n) {
   return EM(e, "constant_pad_nd", x, em_list(e, pad, (uint32_t)(2 * (t.rank - dim))), em_i(0));
 }
 
-static em_x floating(em_t *e, em_x x) { return at_is_integral(TYPE(x).dtype) ? em_cast(e, x, AOT_F32) : x; }
+static em_x_t floating(em_t *e, em_x_t x) { return at_is_integral(TYPE(x).dtype) ? em_cast(e, x, AOT_F32) : x; }
 
-static em_x as_complex(em_t *e, em_x x) {
+static em_x_t as_complex(em_t *e, em_x_t x) {
   int32_t dtype = TYPE(x).dtype;
   return aot_dtype_is_complex(dtype) ? x : em_cast(e, x, dtype == AOT_F64 ? AOT_C128 : AOT_C64);
 }
 
-static em_x conjugate(em_t *e, em_x x) { return aot_dtype_is_complex(TYPE(x).dtype) ? EM(e, "conj_physical", x) : x; }
+static em_x_t conjugate(em_t *e, em_x_t x) {
+  return aot_dtype_is_complex(TYPE(x).dtype) ? EM(e, "conj_physical", x) : x;
+}
 
-static em_x list_of(em_t *e, const int32_t *dims, uint32_t n) {
+static em_x_t list_of(em_t *e, const int32_t *dims, uint32_t n) {
   int64_t list[AOT_MAX_RANK];
   uint32_t i;
   for (i = 0; i < n; i++) list[i] = dims[i];
   return em_list(e, list, n);
 }
 
-static em_x c2c(em_t *e, em_x x, em_x dims, int64_t scale, int backward) {
+static em_x_t c2c(em_t *e, em_x_t x, em_x_t dims, int64_t scale, int backward) {
   return dims.n ? EM(e, "_fft_c2c", as_complex(e, x), dims, em_i(scale), em_b(!backward)) : as_complex(e, x);
 }
 
@@ -45,7 +47,7 @@ static int64_t scale_of(em_t *e, int backward) {
 }
 
 aot_status_t at_dc_fft(em_t *e, aot_value_t *out) {
-  em_x x = floating(e, IN("self")), n = IN("n"), s = IN("s"), dim = IN("dim"), all, others, last;
+  em_x_t x = floating(e, IN("self")), n = IN("n"), s = IN("s"), dim = IN("dim"), all, others, last;
   aot_type_t t = TYPE(x);
   at_fft_plan_t p = at_fft_plan(at_infer(e), &t, &n, &s, &dim);
   int64_t scale = scale_of(e, p.kind ? p.kind->backward : 0), points, half;
@@ -87,7 +89,7 @@ aot_status_t at_dc_fft_shift(em_t *e, aot_value_t *out) {
 aot_status_t at_dc_fft_frequencies(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
   int64_t n = at_in_int(e, "n", 1), positive = strstr(at_name(e), "rfftfreq") ? n / 2 + 1 : (n + 1) / 2;
-  em_x dtype = em_dtype(t.dtype), device = IN("device"), k, negative;
+  em_x_t dtype = em_dtype(t.dtype), device = IN("device"), k, negative;
   k = EM(e, "arange.start_step", em_i(0), em_i(positive), em_i(1), dtype, em_none(), device);
   if (!strstr(at_name(e), "rfftfreq") && n > 1) {
     negative = EM(e, "arange.start_step", em_i(-(n / 2)), em_i(0), em_i(1), dtype, em_none(), device);
@@ -100,9 +102,9 @@ aot_status_t at_dc_fft_frequencies(em_t *e, aot_value_t *out) {
 /* ---- short-time transforms ---- */
 
 /* The window in the middle of n_fft points, zeros around it; None: ones. */
-static em_x window_of(em_t *e, int64_t n_fft, em_x like, int32_t dtype) {
+static em_x_t window_of(em_t *e, int64_t n_fft, em_x_t like, int32_t dtype) {
   int64_t size = at_in_int(e, "win_length", n_fft), pad[2];
-  em_x w = IN("window");
+  em_x_t w = IN("window");
   if (em_is_none(w) && size == n_fft) return w;
   if (em_is_none(w)) w = at_filled(e, &size, 1, em_i(1), dtype, like);
   pad[0] = (n_fft - size) / 2;
@@ -111,7 +113,7 @@ static em_x window_of(em_t *e, int64_t n_fft, em_x like, int32_t dtype) {
 }
 
 /* Points before the first and after the last are made up, so that windows stand centered on points of the signal. */
-static em_x padded_signal(em_t *e, em_x x, int64_t n_fft) {
+static em_x_t padded_signal(em_t *e, em_x_t x, int64_t n_fft) {
   aot_type_t t = TYPE(x);
   int64_t pad[2] = {n_fft / 2, n_fft / 2}, sizes[3] = {1, 1, 0};
   if (t.rank == 2) sizes[1] = t.sizes[0];
@@ -123,7 +125,7 @@ static em_x padded_signal(em_t *e, em_x x, int64_t n_fft) {
 }
 
 aot_status_t at_dc_stft(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), window;
+  em_x_t x = IN("self"), window;
   int64_t n_fft = at_in_int(e, "n_fft", 1), hop = at_in_int(e, "hop_length", n_fft / 4), last[1] = {-1};
   int64_t scale = at_in_int(e, "normalized", 0) ? BY_ROOT_N : NOT_SCALED;
   int onesided, full;
@@ -141,7 +143,7 @@ aot_status_t at_dc_stft(em_t *e, aot_value_t *out) {
 }
 
 /* Frames [.., frames, n_fft] added up where they stand in the signal. */
-static em_x overlapped(em_t *e, em_x frames, int64_t n_fft, int64_t hop) {
+static em_x_t overlapped(em_t *e, em_x_t frames, int64_t n_fft, int64_t hop) {
   aot_type_t t = TYPE(frames);
   int64_t sizes[3];
   int32_t rank = t.rank - 1;
@@ -153,7 +155,7 @@ static em_x overlapped(em_t *e, em_x frames, int64_t n_fft, int64_t hop) {
 
 /* Griffin and Lim 1984: windowed frames added up, divided by the squares of the windows added up. */
 aot_status_t at_dc_istft(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), window, weight;
+  em_x_t x = IN("self"), window, weight;
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
   int64_t n_fft = at_in_int(e, "n_fft", 1), hop = at_in_int(e, "hop_length", n_fft / 4), last[1] = {-1}, start, end,
           sizes[2], have;

@@ -10,21 +10,21 @@
 #include <string.h>
 
 typedef struct fused {
-  em_x q, k, v; /* [batch, heads, steps, features] */
-  em_x mask;    /* None, bool, or added */
+  em_x_t q, k, v; /* [batch, heads, steps, features] */
+  em_x_t mask;    /* None, bool, or added */
   int causal, steps_first;
 } fused_t;
 
 static int named(em_t *e, const char *part) { return strstr(at_name(e), part) != NULL; }
 
-static em_x heads_first(em_t *e, const fused_t *f, em_x x) {
+static em_x_t heads_first(em_t *e, const fused_t *f, em_x_t x) {
   return f->steps_first ? EM(e, "transpose.int", x, em_i(1), em_i(2)) : x;
 }
 
 /* Row i sees column j <= i, or j <= i + columns - rows. */
-static em_x causal_mask(em_t *e, const fused_t *f, int aligns_ends) {
+static em_x_t causal_mask(em_t *e, const fused_t *f, int aligns_ends) {
   aot_type_t q = TYPE(f->q), k = TYPE(f->k);
-  em_x rows = at_unsqueeze(e, at_range(e, q.sizes[2], f->q), 1), columns = at_range(e, k.sizes[2], f->q);
+  em_x_t rows = at_unsqueeze(e, at_range(e, q.sizes[2], f->q), 1), columns = at_range(e, k.sizes[2], f->q);
   if (aligns_ends) rows = ADD(rows, em_i(at_sub(at_infer(e), k.sizes[2], q.sizes[2])));
   return LE(columns, rows);
 }
@@ -52,20 +52,20 @@ static fused_t read_call(em_t *e) {
   aligns_ends =
       kind == 2 || (f.causal && named(e, "flash") && !at_same(at_infer(e), TYPE(f.q).sizes[2], TYPE(f.k).sizes[2]));
   if (aligns_ends || (f.causal && !em_is_none(f.mask))) { /* the kernel here takes a mask or is causal */
-    em_x seen = causal_mask(e, &f, aligns_ends);
+    em_x_t seen = causal_mask(e, &f, aligns_ends);
     f.causal = 0;
     f.mask = em_is_none(f.mask) ? seen : WHERE(seen, f.mask, em_f(-INFINITY));
   }
   return f;
 }
 
-static em_x forward(em_t *e, const fused_t *f) {
+static em_x_t forward(em_t *e, const fused_t *f) {
   return EM(e, "_scaled_dot_product_flash_attention_for_cpu", f->q, f->k, f->v, em_f(0.0), em_b(f->causal), f->mask,
             IN("scale"));
 }
 
 /* The log sum exp as the kernel shapes it: padded with zeros, or with one more dimension; [..., 0] is none. */
-static em_x shaped_lse(em_t *e, em_x lse, const aot_type_t *to) {
+static em_x_t shaped_lse(em_t *e, em_x_t lse, const aot_type_t *to) {
   int64_t missing, pad[2] = {0, 0};
   if (to->rank == 4) return at_unsqueeze(e, lse, 3);
   if (at_same(at_infer(e), to->sizes[2], 0)) return at_filled(e, to->sizes, 3, em_f(0.0), to->dtype, lse);
@@ -81,14 +81,14 @@ static void give_state(em_t *e, uint32_t i, aot_value_t *out) {
 }
 
 /* Result i is the number of steps of a tensor [.., steps, features]. */
-static void give_steps(em_t *e, uint32_t i, em_x x, aot_value_t *out) {
+static void give_steps(em_t *e, uint32_t i, em_x_t x, aot_value_t *out) {
   out[i] = VAL(EM(e, "sym_size.int", x, em_i(2)));
 }
 
 aot_status_t at_dc_fused_attention(em_t *e, aot_value_t *out) {
   fused_t f = read_call(e);
   double p = em_in_float(e, "dropout_p", 0.0);
-  em_x y = forward(e, &f), lse = em_nth(y, 1);
+  em_x_t y = forward(e, &f), lse = em_nth(y, 1);
   aot_type_t t = at_result_type(e, 1);
   uint32_t i;
   /* the kernel here knows neither dropout nor the gradient of a bias */
@@ -106,12 +106,12 @@ aot_status_t at_dc_fused_attention(em_t *e, aot_value_t *out) {
 }
 
 /* P = exp(S - lse), dP = g v^T, dS = P (dP - rowsum(g y)), summed to the bias's shape */
-static em_x bias_gradient(em_t *e, const fused_t *f, em_x g, em_x y, em_x lse) {
+static em_x_t bias_gradient(em_t *e, const fused_t *f, em_x_t g, em_x_t y, em_x_t lse) {
   aot_type_t bias = TYPE(IN("attn_bias")), tq = TYPE(f->q);
   int64_t last = -1;
   double scale =
       at_in_has(e, "scale") ? em_in_float(e, "scale", 1.0) : 1.0 / sqrt((double)at_hint(at_infer(e), tq.sizes[3]));
-  em_x q = at_math(e, f->q), k = EM(e, "transpose.int", at_math(e, f->k), em_i(2), em_i(3)), s, p, dp;
+  em_x_t q = at_math(e, f->q), k = EM(e, "transpose.int", at_math(e, f->k), em_i(2), em_i(3)), s, p, dp;
   g = at_math(e, g);
   s = ADD(MUL(at_matmul(e, q, k), em_f(scale)), at_math(e, f->mask));
   p = EXP(SUB(s, at_unsqueeze(e, lse, 3)));
@@ -123,9 +123,9 @@ static em_x bias_gradient(em_t *e, const fused_t *f, em_x g, em_x y, em_x lse) {
 /* The backwards: lse cut to the rows there are. */
 aot_status_t at_dc_fused_attention_backward(em_t *e, aot_value_t *out) {
   fused_t f = read_call(e);
-  em_x g = heads_first(e, &f, at_in_has(e, "grad_out_") ? IN("grad_out_") : IN("grad_out")),
-       y = heads_first(e, &f, IN("out"));
-  em_x lse = IN("logsumexp"), d;
+  em_x_t g = heads_first(e, &f, at_in_has(e, "grad_out_") ? IN("grad_out_") : IN("grad_out")),
+         y = heads_first(e, &f, IN("out"));
+  em_x_t lse = IN("logsumexp"), d;
   uint32_t i;
   if (em_in_float(e, "dropout_p", 0.0) != 0.0)
     em_fail(e, AOT_E_UNIMPLEMENTED, "the stage rng knows the mask: put it before the partition",

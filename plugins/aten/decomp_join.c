@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static em_x nth_of(em_x list, uint32_t i) { return aot_arg_value((aot_value_t){list.u.ids[i]}); }
+static em_x_t nth_of(em_x_t list, uint32_t i) { return aot_arg_value((aot_value_t){list.u.ids[i]}); }
 
 static uint32_t *room(em_t *e, uint32_t n) {
   uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, (n + 1) * sizeof *ids);
@@ -13,7 +13,7 @@ static uint32_t *room(em_t *e, uint32_t n) {
 }
 
 /* Ranks 1 and 2 get leading dimensions, rank 3 one before and one after: [n] is [1, n, 1], [m, n] is [m, n, 1]. */
-static em_x at_least(em_t *e, em_x x, int32_t rank) {
+static em_x_t at_least(em_t *e, em_x_t x, int32_t rank) {
   static const int64_t ones[3] = {1, 1, 1};
   aot_type_t t = TYPE(x);
   if (t.rank >= rank || e->status != AOT_OK) return x;
@@ -25,13 +25,13 @@ static em_x at_least(em_t *e, em_x x, int32_t rank) {
 static int32_t least_rank(em_t *e) { return strstr(at_name(e), "_1d") ? 1 : strstr(at_name(e), "_2d") ? 2 : 3; }
 
 aot_status_t at_dc_atleast(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   if (TYPE(x).rank >= least_rank(e)) return at_give(e, x, out);
   return at_give(e, at_least(e, x, least_rank(e)), out);
 }
 
 aot_status_t at_dc_atleast_each(em_t *e, aot_value_t *out) {
-  em_x list = IN("tensors");
+  em_x_t list = IN("tensors");
   uint32_t i;
   for (i = 0; i < e->info.n_results && i < list.n; i++) out[i] = VAL(at_least(e, nth_of(list, i), least_rank(e)));
   return e->status;
@@ -39,11 +39,11 @@ aot_status_t at_dc_atleast_each(em_t *e, aot_value_t *out) {
 
 /* dstack along dim 2 of rank 3; column_stack along dim 1, vectors being columns */
 aot_status_t at_dc_stack_deep(em_t *e, aot_value_t *out) {
-  em_x list = IN("tensors");
+  em_x_t list = IN("tensors");
   int columns = strcmp(at_name(e), "aten.column_stack.default") == 0;
   uint32_t *ids = room(e, list.n), i;
   for (i = 0; i < list.n && e->status == AOT_OK; i++) {
-    em_x x = nth_of(list, i);
+    em_x_t x = nth_of(list, i);
     int64_t column[2] = {1, 1};
     if (!columns) x = at_least(e, x, 3);
     else if (TYPE(x).rank <= 1) {
@@ -58,7 +58,7 @@ aot_status_t at_dc_stack_deep(em_t *e, aot_value_t *out) {
 
 /* cartesian_prod: column i of all combinations is vector i, spread over a grid */
 aot_status_t at_dc_cartesian_prod(em_t *e, aot_value_t *out) {
-  em_x list = IN("tensors");
+  em_x_t list = IN("tensors");
   aot_type_t t = at_result_type(e, 0);
   uint32_t *ids = room(e, list.n), i;
   int64_t grid[AOT_MAX_RANK], column[2] = {0, 1};
@@ -66,7 +66,7 @@ aot_status_t at_dc_cartesian_prod(em_t *e, aot_value_t *out) {
   column[0] = t.sizes[0];
   for (i = 0; i < list.n && e->status == AOT_OK; i++) grid[i] = TYPE(nth_of(list, i)).sizes[0];
   for (i = 0; i < list.n && e->status == AOT_OK; i++) {
-    em_x x = at_expanded(e, at_along(e, nth_of(list, i), (int32_t)i, (int32_t)list.n), grid, (int32_t)list.n);
+    em_x_t x = at_expanded(e, at_along(e, nth_of(list, i), (int32_t)i, (int32_t)list.n), grid, (int32_t)list.n);
     ids[i] = VAL(at_reshaped(e, x, column, 2)).id;
   }
   if (e->status != AOT_OK) return e->status;
@@ -75,13 +75,13 @@ aot_status_t at_dc_cartesian_prod(em_t *e, aot_value_t *out) {
 
 /* pad_sequence: [l, ..] each, padded to the longest at the end or the start, stacked before or after the length */
 aot_status_t at_dc_pad_sequence(em_t *e, aot_value_t *out) {
-  em_x list = IN("sequences");
+  em_x_t list = IN("sequences");
   aot_type_t t = at_result_type(e, 0);
   int batch_first = at_in_int(e, "batch_first", 0) != 0, left = at_in_str_is(e, "padding_side", "left");
   int64_t longest = t.sizes[batch_first ? 1 : 0], pad[2 * AOT_MAX_RANK];
   uint32_t *ids = room(e, list.n), i;
   for (i = 0; i < list.n && e->status == AOT_OK; i++) {
-    em_x x = nth_of(list, i);
+    em_x_t x = nth_of(list, i);
     aot_type_t own = TYPE(x);
     uint32_t mark = at_infer(e)->n_pool;
     int64_t missing = at_sub(at_infer(e), longest, own.sizes[0]);

@@ -6,18 +6,18 @@
 
 /* ---- factorizations that fail, other spellings ---- */
 
-static void give_n(em_t *e, em_x first, uint32_t n, aot_value_t *out) {
+static void give_n(em_t *e, em_x_t first, uint32_t n, aot_value_t *out) {
   for (uint32_t i = 0; i < n; i++) out[i] = VAL(em_nth(first, i));
 }
 
-static em_x matrix_of(em_t *e) { return at_in_has(e, "A") ? IN("A") : IN("self"); }
+static em_x_t matrix_of(em_t *e) { return at_in_has(e, "A") ? IN("A") : IN("self"); }
 
-static em_x inverse_of(em_t *e, em_x x) { return EM(e, "linalg_inv_ex", x, em_b(1)); }
+static em_x_t inverse_of(em_t *e, em_x_t x) { return EM(e, "linalg_inv_ex", x, em_b(1)); }
 
 /* inv, cholesky, LU, LDL: the form with info, told to check it */
 aot_status_t at_dc_checked_factor(em_t *e, aot_value_t *out) {
   const char *name = at_name(e);
-  em_x y, check = at_in_has(e, "check_errors") ? IN("check_errors") : em_b(1);
+  em_x_t y, check = at_in_has(e, "check_errors") ? IN("check_errors") : em_b(1);
   if (strstr(name, "cholesky")) y = EM(e, "linalg_cholesky_ex", IN("self"), IN("upper"), check);
   else if (strstr(name, "ldl")) y = EM(e, "linalg_ldl_factor_ex", IN("self"), IN("hermitian"), check);
   else if (strstr(name, "lu")) y = EM(e, "linalg_lu_factor_ex", matrix_of(e), IN("pivot"), check);
@@ -28,8 +28,8 @@ aot_status_t at_dc_checked_factor(em_t *e, aot_value_t *out) {
 
 /* linalg_solve, linalg_solve_ex */
 aot_status_t at_dc_solve(em_t *e, aot_value_t *out) {
-  em_x check = at_in_has(e, "check_errors") ? IN("check_errors") : em_b(1);
-  em_x y = EM(e, "_linalg_solve_ex", IN("A"), IN("B"), IN("left"), check);
+  em_x_t check = at_in_has(e, "check_errors") ? IN("check_errors") : em_b(1);
+  em_x_t y = EM(e, "_linalg_solve_ex", IN("A"), IN("B"), IN("left"), check);
   out[0] = VAL(y);
   if (e->desc->n_results == 2) out[1] = VAL(em_nth(y, 3));
   return e->status;
@@ -46,7 +46,7 @@ aot_status_t at_dc_det(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_logdet(em_t *e, aot_value_t *out) {
-  em_x y = EM(e, "_linalg_slogdet", IN("self"));
+  em_x_t y = EM(e, "_linalg_slogdet", IN("self"));
   return at_give(e, WHERE(LT(y, em_i(0)), em_f(NAN), em_nth(y, 1)), out);
 }
 
@@ -55,7 +55,7 @@ aot_status_t at_dc_matrix_exp(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_qr(em_t *e, aot_value_t *out) {
-  em_x mode = aot_arg_str(aot_str(at_in_int(e, "some", 1) ? "reduced" : "complete"));
+  em_x_t mode = aot_arg_str(aot_str(at_in_int(e, "some", 1) ? "reduced" : "complete"));
   give_n(e, EM(e, "linalg_qr", IN("self"), mode), 2, out);
   return e->status;
 }
@@ -64,13 +64,13 @@ aot_status_t at_dc_orgqr(em_t *e, aot_value_t *out) {
   return at_give(e, EM(e, "linalg_householder_product", IN("self"), IN("input2")), out);
 }
 
-static em_x turned(em_t *e, em_x x) { return EM(e, "transpose.int", x, em_i(-2), em_i(-1)); }
+static em_x_t turned(em_t *e, em_x_t x) { return EM(e, "transpose.int", x, em_i(-2), em_i(-1)); }
 
 /* linalg_svd; svd, which has V instead of its transpose, and zeros for vectors that are not asked for */
 aot_status_t at_dc_svd(em_t *e, aot_value_t *out) {
   int old = at_in_has(e, "some"), vectors = !old || at_in_int(e, "compute_uv", 1);
-  em_x full = old ? em_b(!at_in_int(e, "some", 1)) : IN("full_matrices");
-  em_x y = EM(e, "_linalg_svd", matrix_of(e), vectors ? full : em_b(0), em_b(vectors), IN("driver"));
+  em_x_t full = old ? em_b(!at_in_int(e, "some", 1)) : IN("full_matrices");
+  em_x_t y = EM(e, "_linalg_svd", matrix_of(e), vectors ? full : em_b(0), em_b(vectors), IN("driver"));
   for (uint32_t i = 0; i < 3; i++) {
     aot_type_t t = at_result_type(e, i);
     if (i != 1 && !vectors) out[i] = VAL(at_filled(e, t.sizes, t.rank, em_i(0), t.dtype, IN("self")));
@@ -79,7 +79,7 @@ aot_status_t at_dc_svd(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-static em_x singular_values(em_t *e, em_x x) { return em_nth(EM(e, "_linalg_svd", x, em_b(0), em_b(0)), 1); }
+static em_x_t singular_values(em_t *e, em_x_t x) { return em_nth(EM(e, "_linalg_svd", x, em_b(0), em_b(0)), 1); }
 
 aot_status_t at_dc_svdvals(em_t *e, aot_value_t *out) {
   return at_give(e, em_nth(EM(e, "_linalg_svd", IN("A"), em_b(0), em_b(0), IN("driver")), 1), out);
@@ -94,14 +94,14 @@ aot_status_t at_dc_eigh(em_t *e, aot_value_t *out) {
 /* ---- tolerances ---- */
 
 /* A tolerance as a tensor in x's dtype; None stays None. */
-static em_x tolerance(em_t *e, em_x t, em_x x) {
+static em_x_t tolerance(em_t *e, em_x_t t, em_x_t x) {
   if (em_is_none(t) || t.kind == AOT_ARG_VALUE) return t;
   return at_filled(e, NULL, 0, t, TYPE(x).dtype, x);
 }
 
 /* The absolute and the relative one, in every spelling: a lone rcond is relative, a lone tol absolute. */
-static void tolerances(em_t *e, em_x x, em_x *out_atol, em_x *out_rtol) {
-  em_x zero = em_f(0.0);
+static void tolerances(em_t *e, em_x_t x, em_x_t *out_atol, em_x_t *out_rtol) {
+  em_x_t zero = em_f(0.0);
   *out_atol = at_in_has(e, "rcond") ? zero : at_in_has(e, "tol") ? IN("tol") : IN("atol");
   *out_rtol = at_in_has(e, "rcond") ? IN("rcond") : at_in_has(e, "tol") ? zero : IN("rtol");
   *out_atol = tolerance(e, *out_atol, x);
@@ -109,12 +109,12 @@ static void tolerances(em_t *e, em_x x, em_x *out_atol, em_x *out_rtol) {
 }
 
 aot_status_t at_dc_pinv(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), atol, rtol;
+  em_x_t x = IN("self"), atol, rtol;
   tolerances(e, x, &atol, &rtol);
   return at_give(e, EM(e, "linalg_pinv.atol_rtol_tensor", x, atol, rtol, em_b(at_in_int(e, "hermitian", 0) != 0)), out);
 }
 
-static em_x last_amax(em_t *e, em_x x, int keep) {
+static em_x_t last_amax(em_t *e, em_x_t x, int keep) {
   return EM(e, "amax", x, em_list(e, (const int64_t[]){-1}, 1), em_b(keep));
 }
 
@@ -123,7 +123,7 @@ static double epsilon_of(int32_t dtype) { return dtype == AOT_F64 ? 2.2204460492
 /* The number of singular values above max(atol, rtol * largest); the preset of rtol is eps * max(m, n), where atol is
  * not above 0, and 0 where it is. */
 aot_status_t at_dc_rank(em_t *e, aot_value_t *out) {
-  em_x x = at_in_has(e, "input") ? IN("input") : IN("self"), atol, rtol, s, preset, limit;
+  em_x_t x = at_in_has(e, "input") ? IN("input") : IN("self"), atol, rtol, s, preset, limit;
   aot_type_t t = TYPE(x);
   int64_t most = at_max(at_infer(e), t.sizes[t.rank - 2], t.sizes[t.rank - 1]);
   int empty = at_hint(at_infer(e), at_min(at_infer(e), t.sizes[t.rank - 2], t.sizes[t.rank - 1])) == 0;
@@ -152,7 +152,7 @@ typedef struct norm_call {
 } norm_call_t;
 
 /* The dimensions named, or all. */
-static norm_call_t read_norm(em_t *e, em_x x) {
+static norm_call_t read_norm(em_t *e, em_x_t x) {
   norm_call_t c;
   const int64_t *dims;
   memset(&c, 0, sizeof c);
@@ -165,12 +165,12 @@ static norm_call_t read_norm(em_t *e, em_x x) {
   return c;
 }
 
-static em_x vector_norm(em_t *e, em_x x, em_x ord, const int64_t *dims, uint32_t n, int keep) {
+static em_x_t vector_norm(em_t *e, em_x_t x, em_x_t ord, const int64_t *dims, uint32_t n, int keep) {
   return EM(e, "linalg_vector_norm", x, ord, em_list(e, dims, n), em_b(keep));
 }
 
 /* x with two dimensions moved to the end */
-static em_x dims_last(em_t *e, em_x x, const norm_call_t *c) {
+static em_x_t dims_last(em_t *e, em_x_t x, const norm_call_t *c) {
   int64_t order[AOT_MAX_RANK];
   uint32_t n = 0;
   if (c->dims[0] == c->rank - 2 && c->dims[1] == c->rank - 1) return x;
@@ -182,13 +182,13 @@ static em_x dims_last(em_t *e, em_x x, const norm_call_t *c) {
 }
 
 /* y, which lost both dimensions, in the shape of the result */
-static em_x kept(em_t *e, em_x y) {
+static em_x_t kept(em_t *e, em_x_t y) {
   aot_type_t t = at_result_type(e, 0);
   return at_reshaped(e, y, t.sizes, t.rank);
 }
 
 /* The largest (ord > 0) or smallest of the sums over one dimension (1, inf), or of the singular values (2). */
-static em_x matrix_norm(em_t *e, em_x x, double ord, const norm_call_t *c) {
+static em_x_t matrix_norm(em_t *e, em_x_t x, double ord, const norm_call_t *c) {
   const char *extreme = ord > 0 ? "amax" : "amin";
   int by_rows = isinf(ord) != 0, singular = fabs(ord) == 2;
   int64_t last = -1, sum = c->dims[by_rows];
@@ -206,7 +206,7 @@ static em_x matrix_norm(em_t *e, em_x x, double ord, const norm_call_t *c) {
   return kept(e, EM(e, extreme, x, em_list(e, &c->dims[!by_rows], 1), em_b(1)));
 }
 
-static em_x named_norm(em_t *e, em_x x, const norm_call_t *c) {
+static em_x_t named_norm(em_t *e, em_x_t x, const norm_call_t *c) {
   if (at_in_str_is(e, "ord", "fro") && c->n == 2) return vector_norm(e, x, em_i(2), c->dims, c->n, c->keep);
   if (at_in_str_is(e, "ord", "nuc") && c->n == 2)
     return kept(e, at_summed(e, singular_values(e, dims_last(e, x, c)), (const int64_t[]){-1}, 1, 0));
@@ -217,7 +217,7 @@ static em_x named_norm(em_t *e, em_x x, const norm_call_t *c) {
 /* linalg_norm, linalg_matrix_norm: without an order the vector norm of what is flattened; one dimension: a vector
  * norm. */
 aot_status_t at_dc_linalg_norm(em_t *e, aot_value_t *out) {
-  em_x x = em_cast(e, IN("self"), at_result_type(e, 0).dtype), ord = IN("ord");
+  em_x_t x = em_cast(e, IN("self"), at_result_type(e, 0).dtype), ord = IN("ord");
   norm_call_t c = read_norm(e, x);
   int matrix = strstr(at_name(e), "matrix_norm") != NULL;
   if (ord.kind == AOT_ARG_STR) return at_give(e, named_norm(e, x, &c), out);
@@ -229,14 +229,14 @@ aot_status_t at_dc_linalg_norm(em_t *e, aot_value_t *out) {
 /* nuclear_norm, frobenius_norm */
 aot_status_t at_dc_other_norm(em_t *e, aot_value_t *out) {
   norm_call_t c = read_norm(e, IN("self"));
-  em_x dims = em_list(e, c.dims, c.n), nuc = aot_arg_str(aot_str("nuc"));
+  em_x_t dims = em_list(e, c.dims, c.n), nuc = aot_arg_str(aot_str("nuc"));
   if (strstr(at_name(e), "frobenius")) return at_give(e, vector_norm(e, IN("self"), em_i(2), c.dims, c.n, c.keep), out);
   return at_give(e, EM(e, "linalg_matrix_norm.str_ord", IN("self"), nuc, dims, em_b(c.keep)), out);
 }
 
 /* |A| |A^-1|, inf for a singular matrix; of order 2 the quotient of singular values */
 aot_status_t at_dc_cond(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), p = IN("p"), s, inverse, order = p.kind == AOT_ARG_STR ? p : em_f(em_in_float(e, "p", 2.0));
+  em_x_t x = IN("self"), p = IN("p"), s, inverse, order = p.kind == AOT_ARG_STR ? p : em_f(em_in_float(e, "p", 2.0));
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
   const char *norm = p.kind == AOT_ARG_STR ? "linalg_matrix_norm.str_ord" : "linalg_matrix_norm";
   double ord = p.kind == AOT_ARG_STR ? 0 : em_in_float(e, "p", 2.0);
@@ -244,7 +244,7 @@ aot_status_t at_dc_cond(em_t *e, aot_value_t *out) {
     return at_give(e, at_filled(e, to.sizes, to.rank, em_i(0), to.dtype, x), out);
   if (fabs(ord) == 2) {
     s = singular_values(e, x);
-    em_x largest = EM(e, "select.int", s, em_i(-1), em_i(0)), smallest = EM(e, "select.int", s, em_i(-1), em_i(-1));
+    em_x_t largest = EM(e, "select.int", s, em_i(-1), em_i(0)), smallest = EM(e, "select.int", s, em_i(-1), em_i(-1));
     return at_give(e, ord > 0 ? DIV(largest, smallest) : DIV(smallest, largest), out);
   }
   inverse = EM(e, "linalg_inv_ex", x, em_b(0));
@@ -255,10 +255,10 @@ aot_status_t at_dc_cond(em_t *e, aot_value_t *out) {
 
 /* ---- products ---- */
 
-static em_x unit_like(em_t *e, em_x x) {
+static em_x_t unit_like(em_t *e, em_x_t x) {
   aot_type_t t = TYPE(x);
-  em_x device = em_device(t.device, t.device_index);
-  em_x eye = EM(e, "eye", em_i(t.sizes[t.rank - 1]), em_dtype(t.dtype), em_none(), device);
+  em_x_t device = em_device(t.device, t.device_index);
+  em_x_t eye = EM(e, "eye", em_i(t.sizes[t.rank - 1]), em_dtype(t.dtype), em_none(), device);
   return EM(e, "clone", at_expanded(e, eye, t.sizes, t.rank),
             aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
 }
@@ -267,7 +267,7 @@ static em_x unit_like(em_t *e, em_x x) {
 aot_status_t at_dc_matrix_power(em_t *e, aot_value_t *out) {
   int64_t n = at_in_int(e, "n", 1);
   uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
-  em_x square = n < 0 ? inverse_of(e, IN("self")) : IN("self"), y = em_none();
+  em_x_t square = n < 0 ? inverse_of(e, IN("self")) : IN("self"), y = em_none();
   if (n == 0) return at_give(e, unit_like(e, square), out);
   for (; left; left >>= 1) {
     if (left & 1) y = em_is_none(y) ? square : at_matmul(e, y, square);
@@ -280,7 +280,7 @@ aot_status_t at_dc_matrix_power(em_t *e, aot_value_t *out) {
 #define MAX_CHAIN 64
 
 /* The pair with the largest shared dimension goes first (Chin 1978: at most a quarter above the best order). */
-static uint32_t widest_pair(em_t *e, const em_x *x, uint32_t n) {
+static uint32_t widest_pair(em_t *e, const em_x_t *x, uint32_t n) {
   uint32_t best = 0;
   for (uint32_t i = 1; i + 1 < n; i++)
     if (at_hint(at_infer(e), TYPE(x[i]).sizes[1]) > at_hint(at_infer(e), TYPE(x[best]).sizes[1])) best = i;
@@ -288,7 +288,7 @@ static uint32_t widest_pair(em_t *e, const em_x *x, uint32_t n) {
 }
 
 aot_status_t at_dc_multi_dot(em_t *e, aot_value_t *out) {
-  em_x list = at_in_has(e, "tensors") ? IN("tensors") : IN("matrices"), x[MAX_CHAIN];
+  em_x_t list = at_in_has(e, "tensors") ? IN("tensors") : IN("matrices"), x[MAX_CHAIN];
   aot_type_t t = at_result_type(e, 0);
   uint32_t n = list.kind == AOT_ARG_VALUES ? list.n : 0;
   if (n < 1 || n > MAX_CHAIN) {
@@ -322,7 +322,7 @@ aot_status_t at_dc_vecdot(em_t *e, aot_value_t *out) {
 /* 1, x, x x, .. along the last dimension */
 aot_status_t at_dc_linalg_vander(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
-  em_x x = em_cast(e, at_unsqueeze(e, IN("x"), -1), t.dtype), ones;
+  em_x_t x = em_cast(e, at_unsqueeze(e, IN("x"), -1), t.dtype), ones;
   int64_t sizes[AOT_MAX_RANK], n = t.sizes[t.rank - 1];
   uint32_t ids[2];
   memcpy(sizes, t.sizes, (size_t)t.rank * sizeof *sizes);
@@ -346,7 +346,7 @@ aot_status_t at_dc_tensorinv(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_tensorsolve(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), b = IN("other");
+  em_x_t x = IN("self"), b = IN("other");
   aot_type_t t = TYPE(x), to = at_result_type(e, 0), tb = TYPE(b);
   const int64_t *dims;
   uint32_t n = at_in_ints(e, "dims", &dims), mask = n ? at_dim_mask(at_infer(e), dims, n, t.rank) : 0, n_order = 0;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-em_x at_reduced(em_t *e, em_x x, int64_t reduction) {
+em_x_t at_reduced(em_t *e, em_x_t x, int64_t reduction) {
   aot_type_t t = TYPE(x);
   int64_t dims[AOT_MAX_RANK];
   int32_t d;
@@ -17,21 +17,21 @@ em_x at_reduced(em_t *e, em_x x, int64_t reduction) {
   return reduction == 1 ? DIV(x, em_i(at_numel(at_infer(e), t.sizes, t.rank))) : x;
 }
 
-static em_x sum_all(em_t *e, em_x x) { return at_reduced(e, x, 2); }
+static em_x_t sum_all(em_t *e, em_x_t x) { return at_reduced(e, x, 2); }
 
 /* ---- class losses ---- */
 
 typedef struct rows {
   int32_t dim, rank;
   int64_t n_classes;
-  em_x target, kept, weight; /* weight: a, of the target's shape */
-  em_x class_weight;         /* along dim, or None */
+  em_x_t target, kept, weight; /* weight: a, of the target's shape */
+  em_x_t class_weight;         /* along dim, or None */
 } rows_t;
 
-static rows_t class_rows(em_t *e, em_x x) {
+static rows_t class_rows(em_t *e, em_x_t x) {
   rows_t r;
   aot_type_t t = TYPE(x);
-  em_x target = IN("target"), w = at_math(e, IN("weight"));
+  em_x_t target = IN("target"), w = at_math(e, IN("weight"));
   r.rank = t.rank;
   r.dim = t.rank > 1 ? 1 : 0;
   r.n_classes = t.sizes[r.dim];
@@ -48,11 +48,11 @@ static rows_t class_rows(em_t *e, em_x x) {
 }
 
 /* x at the target class, of the target's shape */
-static em_x at_target(em_t *e, const rows_t *r, em_x x) {
+static em_x_t at_target(em_t *e, const rows_t *r, em_x_t x) {
   return EM(e, "squeeze.dim", EM(e, "gather", x, em_i(r->dim), at_unsqueeze(e, r->target, r->dim)), em_i(r->dim));
 }
 
-static em_x class_reduced(em_t *e, const rows_t *r, em_x loss, int64_t reduction) {
+static em_x_t class_reduced(em_t *e, const rows_t *r, em_x_t loss, int64_t reduction) {
   if (reduction == 0) return loss;
   loss = sum_all(e, loss);
   return reduction == 1 ? DIV(loss, sum_all(e, r->weight)) : loss;
@@ -60,21 +60,21 @@ static em_x class_reduced(em_t *e, const rows_t *r, em_x loss, int64_t reduction
 
 /* a 0-dim or scalar-like gradient, or one of the target's shape, as a factor per row; divided by `total` for the
  * mean */
-static em_x row_factor(em_t *e, const rows_t *r, em_x g, int64_t reduction, em_x total) {
+static em_x_t row_factor(em_t *e, const rows_t *r, em_x_t g, int64_t reduction, em_x_t total) {
   if (reduction == 0) return at_unsqueeze(e, g, r->dim);
   return reduction == 1 ? DIV(g, total) : g;
 }
 
-static em_x one_hot(em_t *e, const rows_t *r) {
-  em_x classes = at_along(e, at_range(e, r->n_classes, r->target), r->dim, r->rank);
+static em_x_t one_hot(em_t *e, const rows_t *r) {
+  em_x_t classes = at_along(e, at_range(e, r->n_classes, r->target), r->dim, r->rank);
   return EQ(at_unsqueeze(e, r->target, r->dim), classes);
 }
 
 aot_status_t at_dc_nll_loss(em_t *e, aot_value_t *out) {
-  em_x logp = at_math(e, IN("self"));
+  em_x_t logp = at_math(e, IN("self"));
   rows_t r = class_rows(e, logp);
   int64_t reduction = at_in_int(e, "reduction", 1);
-  em_x loss = NEG(MUL(at_target(e, &r, logp), r.weight));
+  em_x_t loss = NEG(MUL(at_target(e, &r, logp), r.weight));
   at_give_cast(e, class_reduced(e, &r, loss, reduction), out);
   if (e->desc->n_results == 2) { /* nll_loss_forward: the sum of the weights, 0 for a batch without reduction */
     aot_type_t t = at_result_type(e, 1);
@@ -85,23 +85,23 @@ aot_status_t at_dc_nll_loss(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_nll_loss_backward(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self")), g = at_math(e, IN("grad_output"));
+  em_x_t x = at_math(e, IN("self")), g = at_math(e, IN("grad_output"));
   rows_t r = class_rows(e, x);
-  em_x factor = row_factor(e, &r, g, at_in_int(e, "reduction", 1), at_math(e, IN("total_weight")));
-  em_x hit = WHERE(one_hot(e, &r), NEG(at_unsqueeze(e, r.weight, r.dim)), em_f(0.0));
+  em_x_t factor = row_factor(e, &r, g, at_in_int(e, "reduction", 1), at_math(e, IN("total_weight")));
+  em_x_t hit = WHERE(one_hot(e, &r), NEG(at_unsqueeze(e, r.weight, r.dim)), em_f(0.0));
   return at_give_cast(e, MUL(hit, factor), out);
 }
 
 /* ---- cross entropy ---- */
 
 /* Probabilities as targets, smoothed, and the class weights: what -logp is multiplied by. */
-static em_x target_mass(em_t *e, em_x x, int32_t dim, double smoothing) {
-  em_x t = at_math(e, IN("target")), w = at_math(e, IN("weight"));
+static em_x_t target_mass(em_t *e, em_x_t x, int32_t dim, double smoothing) {
+  em_x_t t = at_math(e, IN("target")), w = at_math(e, IN("weight"));
   if (smoothing != 0.0) t = ADD(MUL(t, em_f(1.0 - smoothing)), DIV(em_f(smoothing), em_i(TYPE(x).sizes[dim])));
   return em_is_none(w) ? t : MUL(t, at_along(e, w, dim, TYPE(x).rank));
 }
 
-static int64_t batch_of(em_t *e, em_x x, int32_t dim) {
+static int64_t batch_of(em_t *e, em_x_t x, int32_t dim) {
   aot_type_t t = TYPE(x);
   int64_t n = 1;
   int32_t d;
@@ -110,21 +110,21 @@ static int64_t batch_of(em_t *e, em_x x, int32_t dim) {
   return n;
 }
 
-static em_x sum_classes(em_t *e, em_x x, int32_t dim, int keep) {
+static em_x_t sum_classes(em_t *e, em_x_t x, int32_t dim, int keep) {
   int64_t d = dim;
   return at_summed(e, x, &d, 1, keep);
 }
 
-static aot_status_t cross_entropy_of_mass(em_t *e, em_x x, int32_t dim, double smoothing, aot_value_t *out) {
+static aot_status_t cross_entropy_of_mass(em_t *e, em_x_t x, int32_t dim, double smoothing, aot_value_t *out) {
   int64_t reduction = at_in_int(e, "reduction", 1);
-  em_x loss = NEG(sum_classes(e, MUL(at_log_softmax(e, x, dim), target_mass(e, x, dim, smoothing)), dim, 0));
+  em_x_t loss = NEG(sum_classes(e, MUL(at_log_softmax(e, x, dim), target_mass(e, x, dim, smoothing)), dim, 0));
   if (reduction == 0) return at_give_cast(e, loss, out);
   loss = sum_all(e, loss);
   return at_give_cast(e, reduction == 1 ? DIV(loss, em_i(batch_of(e, x, dim))) : loss, out);
 }
 
 aot_status_t at_dc_cross_entropy(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self")), logp, loss;
+  em_x_t x = at_math(e, IN("self")), logp, loss;
   int32_t dim = TYPE(x).rank > 1 ? 1 : 0;
   double smoothing = em_in_float(e, "label_smoothing", 0.0);
   rows_t r;
@@ -133,8 +133,8 @@ aot_status_t at_dc_cross_entropy(em_t *e, aot_value_t *out) {
   logp = at_log_softmax(e, x, dim);
   loss = NEG(MUL(at_target(e, &r, logp), r.weight));
   if (smoothing != 0.0) {
-    em_x each = em_is_none(r.class_weight) ? logp : MUL(logp, r.class_weight);
-    em_x smooth = WHERE(r.kept, NEG(sum_classes(e, each, dim, 0)), em_f(0.0));
+    em_x_t each = em_is_none(r.class_weight) ? logp : MUL(logp, r.class_weight);
+    em_x_t smooth = WHERE(r.kept, NEG(sum_classes(e, each, dim, 0)), em_f(0.0));
     loss = ADD(MUL(loss, em_f(1.0 - smoothing)), MUL(smooth, DIV(em_f(smoothing), em_i(r.n_classes))));
   }
   return at_give_cast(e, class_reduced(e, &r, loss, at_in_int(e, "reduction", 1)), out);
@@ -143,14 +143,14 @@ aot_status_t at_dc_cross_entropy(em_t *e, aot_value_t *out) {
 /* Indices: per row  a (1 - s) (p - onehot) + s/C k (p sum(w) - w);  probabilities: p sum(m) - m, with m the target
  * mass. */
 aot_status_t at_dc_cross_entropy_backward(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self")), g = at_math(e, IN("grad")), p, slope;
+  em_x_t x = at_math(e, IN("self")), g = at_math(e, IN("grad")), p, slope;
   int32_t dim = TYPE(x).rank > 1 ? 1 : 0;
   double smoothing = em_in_float(e, "label_smoothing", 0.0);
   int64_t reduction = at_in_int(e, "reduction", 1);
   rows_t r;
   p = at_softmax(e, x, dim);
   if (aot_dtype_is_float(TYPE(IN("target")).dtype)) {
-    em_x mass = target_mass(e, x, dim, smoothing);
+    em_x_t mass = target_mass(e, x, dim, smoothing);
     slope = SUB(MUL(p, sum_classes(e, mass, dim, 1)), mass);
     if (reduction == 0) g = at_unsqueeze(e, g, dim);
     else if (reduction == 1) g = DIV(g, em_i(batch_of(e, x, dim)));
@@ -159,9 +159,9 @@ aot_status_t at_dc_cross_entropy_backward(em_t *e, aot_value_t *out) {
   r = class_rows(e, x);
   slope = MUL(SUB(p, em_cast(e, one_hot(e, &r), TYPE(x).dtype)), at_unsqueeze(e, r.weight, dim));
   if (smoothing != 0.0) {
-    em_x w = r.class_weight;
-    em_x each = em_is_none(w) ? SUB(MUL(p, em_i(r.n_classes)), em_f(1.0)) : SUB(MUL(p, sum_classes(e, w, dim, 1)), w);
-    em_x smooth = WHERE(at_unsqueeze(e, r.kept, dim), MUL(each, DIV(em_f(smoothing), em_i(r.n_classes))), em_f(0.0));
+    em_x_t w = r.class_weight;
+    em_x_t each = em_is_none(w) ? SUB(MUL(p, em_i(r.n_classes)), em_f(1.0)) : SUB(MUL(p, sum_classes(e, w, dim, 1)), w);
+    em_x_t smooth = WHERE(at_unsqueeze(e, r.kept, dim), MUL(each, DIV(em_f(smoothing), em_i(r.n_classes))), em_f(0.0));
     slope = ADD(MUL(slope, em_f(1.0 - smoothing)), smooth);
   }
   return at_give_cast(e, MUL(slope, row_factor(e, &r, g, reduction, sum_all(e, r.weight))), out);
@@ -169,14 +169,14 @@ aot_status_t at_dc_cross_entropy_backward(em_t *e, aot_value_t *out) {
 
 /* ---- elementwise losses ---- */
 
-static em_x difference(em_t *e) { return SUB(at_math(e, IN("self")), at_math(e, IN("target"))); }
+static em_x_t difference(em_t *e) { return SUB(at_math(e, IN("self")), at_math(e, IN("target"))); }
 
-static aot_status_t give_reduced(em_t *e, em_x loss, aot_value_t *out) {
+static aot_status_t give_reduced(em_t *e, em_x_t loss, aot_value_t *out) {
   return at_give_cast(e, at_reduced(e, loss, at_in_int(e, "reduction", 1)), out);
 }
 
 aot_status_t at_dc_mse_loss(em_t *e, aot_value_t *out) {
-  em_x d = difference(e);
+  em_x_t d = difference(e);
   return give_reduced(e, MUL(d, d), out);
 }
 
@@ -186,7 +186,7 @@ aot_status_t at_dc_l1_loss(em_t *e, aot_value_t *out) { return give_reduced(e, A
 aot_status_t at_dc_huber_loss(em_t *e, aot_value_t *out) {
   int huber = at_in_has(e, "delta");
   double b = em_in_float(e, huber ? "delta" : "beta", 1.0);
-  em_x d = ABS(difference(e)), near, far;
+  em_x_t d = ABS(difference(e)), near, far;
   if (b == 0.0) return give_reduced(e, d, out);
   near = MUL(MUL(d, d), em_f(huber ? 0.5 : 0.5 / b));
   far = SUB(d, em_f(0.5 * b));
@@ -194,8 +194,8 @@ aot_status_t at_dc_huber_loss(em_t *e, aot_value_t *out) {
 }
 
 /* A gradient of the reduced loss, brought to the elements. */
-static em_x element_gradient(em_t *e, em_x slope) {
-  em_x g = at_math(e, IN("grad_output"));
+static em_x_t element_gradient(em_t *e, em_x_t slope) {
+  em_x_t g = at_math(e, IN("grad_output"));
   aot_type_t t = TYPE(slope);
   if (at_in_int(e, "reduction", 1) == 1) g = DIV(g, em_i(at_numel(at_infer(e), t.sizes, t.rank)));
   return MUL(slope, g);
@@ -208,7 +208,7 @@ aot_status_t at_dc_mse_loss_backward(em_t *e, aot_value_t *out) {
 aot_status_t at_dc_huber_loss_backward(em_t *e, aot_value_t *out) {
   int huber = at_in_has(e, "delta");
   double b = em_in_float(e, huber ? "delta" : "beta", 1.0);
-  em_x d = difference(e), sign = EM(e, "sign", d), slope;
+  em_x_t d = difference(e), sign = EM(e, "sign", d), slope;
   if (huber) slope = WHERE(LE(ABS(d), em_f(b)), d, MUL(sign, em_f(b)));
   else slope = b == 0.0 ? sign : WHERE(LT(ABS(d), em_f(b)), DIV(d, em_f(b)), sign);
   return at_give_cast(e, element_gradient(e, slope), out);
@@ -216,31 +216,31 @@ aot_status_t at_dc_huber_loss_backward(em_t *e, aot_value_t *out) {
 
 /* t (log t - x), 0 where t is 0; or exp(t) (t - x) for logarithms as targets */
 aot_status_t at_dc_kl_div(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self")), t = at_math(e, IN("target"));
+  em_x_t x = at_math(e, IN("self")), t = at_math(e, IN("target"));
   if (at_in_int(e, "log_target", 0)) return give_reduced(e, MUL(EXP(t), SUB(t, x)), out);
   return give_reduced(e, SUB(WHERE(EQ(t, em_f(0.0)), em_f(0.0), MUL(t, LOG(t))), MUL(t, x)), out);
 }
 
-static em_x log_from(em_t *e, em_x x) { return EM(e, "clamp", LOG(x), em_f(-100.0)); }
+static em_x_t log_from(em_t *e, em_x_t x) { return EM(e, "clamp", LOG(x), em_f(-100.0)); }
 
 aot_status_t at_dc_bce(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self")), t = at_math(e, IN("target")), one = em_f(1.0), loss;
+  em_x_t x = at_math(e, IN("self")), t = at_math(e, IN("target")), one = em_f(1.0), loss;
   loss = SUB(MUL(SUB(t, one), log_from(e, SUB(one, x))), MUL(t, log_from(e, x)));
   if (at_in_has(e, "weight")) loss = MUL(loss, at_math(e, IN("weight")));
   return give_reduced(e, loss, out);
 }
 
 aot_status_t at_dc_bce_backward(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self")), t = at_math(e, IN("target"));
-  em_x slope = DIV(SUB(x, t), EM(e, "clamp", MUL(SUB(em_f(1.0), x), x), em_f(1e-12)));
+  em_x_t x = at_math(e, IN("self")), t = at_math(e, IN("target"));
+  em_x_t slope = DIV(SUB(x, t), EM(e, "clamp", MUL(SUB(em_f(1.0), x), x), em_f(1e-12)));
   if (at_in_has(e, "weight")) slope = MUL(slope, at_math(e, IN("weight")));
   return at_give_cast(e, element_gradient(e, slope), out);
 }
 
 /* (1 - t) x + (1 + (p - 1) t) (log(1 + exp(-|x|)) + max(-x, 0)), p the weight of positives */
 aot_status_t at_dc_bce_with_logits(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self")), t = at_math(e, IN("target")), one = em_f(1.0);
-  em_x tail = ADD(LOG1P(EXP(NEG(ABS(x)))), EM(e, "clamp", NEG(x), em_f(0.0))), loss;
+  em_x_t x = at_math(e, IN("self")), t = at_math(e, IN("target")), one = em_f(1.0);
+  em_x_t tail = ADD(LOG1P(EXP(NEG(ABS(x)))), EM(e, "clamp", NEG(x), em_f(0.0))), loss;
   if (at_in_has(e, "pos_weight")) tail = MUL(tail, ADD(MUL(SUB(at_math(e, IN("pos_weight")), one), t), one));
   loss = ADD(MUL(SUB(one, t), x), tail);
   if (at_in_has(e, "weight")) loss = MUL(loss, at_math(e, IN("weight")));
@@ -248,6 +248,6 @@ aot_status_t at_dc_bce_with_logits(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_soft_margin_loss(em_t *e, aot_value_t *out) {
-  em_x z = NEG(MUL(at_math(e, IN("target")), at_math(e, IN("self"))));
+  em_x_t z = NEG(MUL(at_math(e, IN("target")), at_math(e, IN("self"))));
   return give_reduced(e, LOG1P(EXP(z)), out);
 }

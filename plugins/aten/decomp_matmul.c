@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A 2-d tensor of x's rows: all dimensions but the last are merged. */
-static em_x rows_of(em_t *e, em_x x) {
+static em_x_t rows_of(em_t *e, em_x_t x) {
   aot_type_t t = TYPE(x);
   int64_t sizes[2];
   sizes[0] = at_numel(at_infer(e), t.sizes, t.rank - 1);
@@ -13,7 +13,7 @@ static em_x rows_of(em_t *e, em_x x) {
 }
 
 /* [.., n, k] expanded to the batch and merged to [batch, n, k] */
-static em_x batch_of(em_t *e, em_x x, const int64_t *batch, int32_t n_batch) {
+static em_x_t batch_of(em_t *e, em_x_t x, const int64_t *batch, int32_t n_batch) {
   aot_type_t t = TYPE(x);
   int64_t sizes[AOT_MAX_RANK], merged[3];
   if (n_batch) memcpy(sizes, batch, (size_t)n_batch * sizeof *sizes);
@@ -24,11 +24,11 @@ static em_x batch_of(em_t *e, em_x x, const int64_t *batch, int32_t n_batch) {
   return at_reshaped(e, at_expanded(e, x, sizes, n_batch + 2), merged, 3);
 }
 
-em_x at_matmul(em_t *e, em_x a, em_x b) {
+em_x_t at_matmul(em_t *e, em_x_t a, em_x_t b) {
   aot_type_t batch[2], ta = TYPE(a), tb = TYPE(b);
   int64_t sizes[AOT_MAX_RANK];
   int32_t n;
-  em_x y;
+  em_x_t y;
   if (e->status != AOT_OK || ta.rank < 2 || tb.rank < 2) return em_none();
   if (ta.rank == 2 && tb.rank == 2) return EM(e, "mm", a, b);
   if (tb.rank == 2) { /* the batch is more rows */
@@ -50,7 +50,7 @@ em_x at_matmul(em_t *e, em_x a, em_x b) {
 
 /* 1-d operands get a dimension for the product and lose it after. */
 aot_status_t at_dc_matmul(em_t *e, aot_value_t *out) {
-  em_x a = IN("self"), b = IN("other");
+  em_x_t a = IN("self"), b = IN("other");
   aot_type_t ta = TYPE(a), tb = TYPE(b), t = at_result_type(e, 0);
   if (ta.rank == 1) a = at_unsqueeze(e, a, 0);
   if (tb.rank == 1) b = at_unsqueeze(e, b, 1);
@@ -58,7 +58,7 @@ aot_status_t at_dc_matmul(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_linear(em_t *e, aot_value_t *out) {
-  em_x x = IN("input"), w = IN("weight"), bias = IN("bias"), y;
+  em_x_t x = IN("input"), w = IN("weight"), bias = IN("bias"), y;
   aot_type_t tx = TYPE(x), tw = TYPE(w), t = at_result_type(e, 0);
   if (tw.rank == 1) { /* one output feature, without its dimension */
     y = at_summed(e, MUL(x, w), (const int64_t[]){-1}, 1, 0);
@@ -72,14 +72,14 @@ aot_status_t at_dc_linear(em_t *e, aot_value_t *out) {
 }
 
 /* x times the factor of that name; integer tensors take its integer part. */
-static em_x times(em_t *e, em_x x, const char *name, double factor) {
+static em_x_t times(em_t *e, em_x_t x, const char *name, double factor) {
   if (factor == 1.0) return x;
   if (at_is_integral(TYPE(x).dtype)) return (int64_t)factor == 1 ? x : MUL(x, em_i((int64_t)factor));
   return MUL(x, IN(name));
 }
 
 /* beta * self + alpha * product, where beta = 0 forgets self, nan included */
-static aot_status_t give_scaled_sum(em_t *e, em_x product, aot_value_t *out) {
+static aot_status_t give_scaled_sum(em_t *e, em_x_t product, aot_value_t *out) {
   double alpha = em_in_float(e, "alpha", 1.0), beta = em_in_float(e, "beta", 1.0);
   aot_type_t t = at_result_type(e, 0);
   product = times(e, product, "alpha", alpha);
@@ -99,7 +99,7 @@ aot_status_t at_dc_addbmm(em_t *e, aot_value_t *out) {
   return give_scaled_sum(e, at_summed(e, EM(e, "bmm", IN("batch1"), IN("batch2")), (const int64_t[]){0}, 1, 0), out);
 }
 
-static em_x matrix_vector(em_t *e, em_x m, em_x v) {
+static em_x_t matrix_vector(em_t *e, em_x_t m, em_x_t v) {
   return EM(e, "squeeze.dim", EM(e, "mm", m, at_unsqueeze(e, v, 1)), em_i(1));
 }
 
@@ -123,7 +123,7 @@ aot_status_t at_dc_grouped_mm_fallback(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_grouped_mm_fallback_backward(em_t *e, aot_value_t *out) {
-  em_x g = IN("grad_output"), offs = IN("offs");
+  em_x_t g = IN("grad_output"), offs = IN("offs");
   out[0] = VAL(EM(e, "_grouped_mm", g, EM(e, "transpose.int", IN("weight"), em_i(-2), em_i(-1)), offs));
   out[1] = VAL(EM(e, "_grouped_mm", EM(e, "transpose.int", IN("input"), em_i(-2), em_i(-1)), g, offs));
   return e->status;

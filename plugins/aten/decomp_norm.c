@@ -13,16 +13,16 @@
 #include <string.h>
 
 typedef struct norm {
-  em_x x, m, r, h; /* m: None for rms norm */
+  em_x_t x, m, r, h; /* m: None for rms norm */
   int64_t dims[AOT_MAX_RANK], count;
   uint32_t n_dims;
 } norm_t;
 
-static em_x mean_over(em_t *e, const norm_t *n, em_x x) {
+static em_x_t mean_over(em_t *e, const norm_t *n, em_x_t x) {
   return DIV(at_summed(e, x, n->dims, n->n_dims, 1), em_i(n->count));
 }
 
-static norm_t over_dims(em_t *e, em_x x, const int64_t *dims, uint32_t n_dims) {
+static norm_t over_dims(em_t *e, em_x_t x, const int64_t *dims, uint32_t n_dims) {
   norm_t n;
   aot_type_t t = TYPE(x);
   uint32_t i;
@@ -38,22 +38,22 @@ static norm_t over_dims(em_t *e, em_x x, const int64_t *dims, uint32_t n_dims) {
   return n;
 }
 
-static void standardize(em_t *e, norm_t *n, em_x eps) {
-  em_x d;
+static void standardize(em_t *e, norm_t *n, em_x_t eps) {
+  em_x_t d;
   n->m = mean_over(e, n, n->x);
   d = SUB(n->x, n->m);
   n->r = RSQRT(ADD(mean_over(e, n, MUL(d, d)), eps));
   n->h = MUL(d, n->r);
 }
 
-static em_x input_gradient(em_t *e, const norm_t *n, em_x gh, int has_mean) {
-  em_x along = MUL(n->h, mean_over(e, n, MUL(gh, n->h)));
+static em_x_t input_gradient(em_t *e, const norm_t *n, em_x_t gh, int has_mean) {
+  em_x_t along = MUL(n->h, mean_over(e, n, MUL(gh, n->h)));
   if (has_mean) gh = SUB(gh, mean_over(e, n, gh));
   return MUL(n->r, SUB(gh, along));
 }
 
 /* The last dimensions, as normalized_shape names them. */
-static norm_t over_rows(em_t *e, em_x x) {
+static norm_t over_rows(em_t *e, em_x_t x) {
   const int64_t *shape;
   uint32_t k = at_in_ints(e, "normalized_shape", &shape), i;
   int64_t dims[AOT_MAX_RANK];
@@ -63,19 +63,19 @@ static norm_t over_rows(em_t *e, em_x x) {
 }
 
 /* Sum over the dimensions that come before the normalized ones. */
-static em_x over_outer(em_t *e, const norm_t *n, em_x x) {
+static em_x_t over_outer(em_t *e, const norm_t *n, em_x_t x) {
   int64_t dims[AOT_MAX_RANK];
   uint32_t k = (uint32_t)TYPE(n->x).rank - n->n_dims, i;
   for (i = 0; i < k; i++) dims[i] = i;
   return at_summed(e, x, dims, k, 0);
 }
 
-static em_x scaled(em_t *e, em_x h, em_x w, em_x b) {
+static em_x_t scaled(em_t *e, em_x_t h, em_x_t w, em_x_t b) {
   if (!em_is_none(w)) h = MUL(h, at_math(e, w));
   return em_is_none(b) ? h : ADD(h, at_math(e, b));
 }
 
-static void give(em_t *e, uint32_t i, em_x x, aot_value_t *out) {
+static void give(em_t *e, uint32_t i, em_x_t x, aot_value_t *out) {
   aot_type_t t = at_result_type(e, i);
   out[i] = aot_no_value();
   if (!em_is_none(x) && t.kind == AOT_TYPE_TENSOR)
@@ -103,8 +103,8 @@ aot_status_t at_dc_native_layer_norm(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-static void give_row_gradients(em_t *e, const norm_t *n, em_x g, int has_mean, const int *want, aot_value_t *out) {
-  em_x w = at_math(e, IN("weight"));
+static void give_row_gradients(em_t *e, const norm_t *n, em_x_t g, int has_mean, const int *want, aot_value_t *out) {
+  em_x_t w = at_math(e, IN("weight"));
   uint32_t i;
   for (i = 0; i < e->desc->n_results; i++) out[i] = aot_no_value();
   if (want[0]) give(e, 0, input_gradient(e, n, em_is_none(w) ? g : MUL(g, w), has_mean), out);
@@ -134,7 +134,7 @@ aot_status_t at_dc_layer_norm_backward(em_t *e, aot_value_t *out) {
 /* ---- rms norm ---- */
 
 /* Without eps: that of the dtype computed in. */
-static em_x rms_eps(em_t *e, em_x x) {
+static em_x_t rms_eps(em_t *e, em_x_t x) {
   if (at_in_has(e, "eps")) return IN("eps");
   return em_f(TYPE(x).dtype == AOT_F64 ? DBL_EPSILON : (double)FLT_EPSILON);
 }
@@ -172,7 +172,7 @@ aot_status_t at_dc_fused_rms_norm_backward(em_t *e, aot_value_t *out) {
 /* ---- group norm: the input as [N, group, C / group, HxW] ---- */
 
 aot_status_t at_dc_group_norm(em_t *e, aot_value_t *out) {
-  em_x x = IN("input");
+  em_x_t x = IN("input");
   aot_type_t t = TYPE(x);
   int64_t space = at_numel(at_infer(e), t.sizes + 2, t.rank - 2);
   return at_give(e,
@@ -190,7 +190,7 @@ static void group_sizes(em_t *e, int64_t *out) {
 }
 
 /* A per-channel vector as [1, group, C / group, 1]. */
-static em_x per_channel(em_t *e, em_x w, const int64_t *sizes) {
+static em_x_t per_channel(em_t *e, em_x_t w, const int64_t *sizes) {
   int64_t shape[4] = {1, sizes[1], sizes[2], 1};
   return em_is_none(w) ? w : at_reshaped(e, at_math(e, w), shape, 4);
 }
@@ -213,7 +213,7 @@ aot_status_t at_dc_native_group_norm_backward(em_t *e, aot_value_t *out) {
   static const int64_t per_weight[2] = {0, 3};
   int64_t sizes[4], stats[4];
   norm_t n;
-  em_x g, w;
+  em_x_t g, w;
   group_sizes(e, sizes);
   stats[0] = sizes[0];
   stats[1] = sizes[1];
@@ -233,7 +233,7 @@ aot_status_t at_dc_native_group_norm_backward(em_t *e, aot_value_t *out) {
 
 /* ---- batch norm: all dimensions but the channels' ---- */
 
-static norm_t over_batch(em_t *e, em_x x) {
+static norm_t over_batch(em_t *e, em_x_t x) {
   int64_t dims[AOT_MAX_RANK];
   int32_t rank = TYPE(x).rank, d;
   uint32_t k = 0;
@@ -242,13 +242,13 @@ static norm_t over_batch(em_t *e, em_x x) {
   return over_dims(e, x, dims, k);
 }
 
-static em_x channels(em_t *e, em_x v, em_x x) {
+static em_x_t channels(em_t *e, em_x_t v, em_x_t x) {
   return em_is_none(v) ? v : at_along(e, at_math(e, v), 1, TYPE(x).rank);
 }
 
 /* batch_norm itself: native form; in training the running statistics are written. */
 aot_status_t at_dc_batch_norm(em_t *e, aot_value_t *out) {
-  em_x mean = IN("running_mean"), var = IN("running_var"), y;
+  em_x_t mean = IN("running_mean"), var = IN("running_var"), y;
   if (!at_in_int(e, "training", 0) && !em_is_none(mean)) {
     y = EM(e, "_native_batch_norm_legit_no_training", IN("input"), IN("weight"), IN("bias"), mean, var, IN("momentum"),
            IN("eps"));
@@ -265,14 +265,14 @@ aot_status_t at_dc_batch_norm(em_t *e, aot_value_t *out) {
 }
 
 /* (1 - momentum) old + momentum new */
-static em_x running(em_t *e, em_x old, em_x new_value) {
+static em_x_t running(em_t *e, em_x_t old, em_x_t new_value) {
   double momentum = em_in_float(e, "momentum", 0.1);
   return ADD(MUL(old, em_f(1.0 - momentum)), MUL(new_value, em_f(momentum)));
 }
 
 /* The native forms. Training: the batch's statistics, which are saved; the running variance takes the unbiased one. */
 aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("input")), mean = IN("running_mean"), var = IN("running_var");
+  em_x_t x = at_math(e, IN("input")), mean = IN("running_mean"), var = IN("running_var");
   norm_t n = over_batch(e, x);
   int training = at_in_int(e, "training", 0) != 0;
   uint32_t i;
@@ -291,8 +291,8 @@ aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
     return e->status;
   }
   if (!em_is_none(mean) && e->desc->n_results == 3) { /* the running statistics are written */
-    em_x y = EM(e, "_native_batch_norm_legit_functional", x, IN("weight"), IN("bias"), mean, var, em_b(1),
-                IN("momentum"), IN("eps"));
+    em_x_t y = EM(e, "_native_batch_norm_legit_functional", x, IN("weight"), IN("bias"), mean, var, em_b(1),
+                  IN("momentum"), IN("eps"));
     for (i = 0; i < 3; i++) give(e, i, em_nth(y, i), out);
     EM(e, "copy_", mean, em_nth(y, 3));
     EM(e, "copy_", var, em_nth(y, 4));
@@ -303,8 +303,8 @@ aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
   give(e, 1, n.m, out);
   give(e, 2, n.r, out);
   if (e->desc->n_results == 5) {
-    em_x d = SUB(n.x, n.m),
-         unbiased = DIV(at_summed(e, MUL(d, d), n.dims, n.n_dims, 1), em_i(at_sub(at_infer(e), n.count, 1)));
+    em_x_t d = SUB(n.x, n.m),
+           unbiased = DIV(at_summed(e, MUL(d, d), n.dims, n.n_dims, 1), em_i(at_sub(at_infer(e), n.count, 1)));
     aot_type_t t = TYPE(mean);
     give(e, 3, running(e, mean, at_reshaped(e, n.m, t.sizes, t.rank)), out);
     give(e, 4, running(e, var, at_reshaped(e, unbiased, t.sizes, t.rank)), out);
@@ -312,8 +312,8 @@ aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-static void batch_gradients(em_t *e, norm_t *n, em_x g, int training, const int *want, aot_value_t *out) {
-  em_x w = channels(e, IN("weight"), n->x), gh = em_is_none(w) ? g : MUL(g, w);
+static void batch_gradients(em_t *e, norm_t *n, em_x_t g, int training, const int *want, aot_value_t *out) {
+  em_x_t w = channels(e, IN("weight"), n->x), gh = em_is_none(w) ? g : MUL(g, w);
   n->h = MUL(SUB(n->x, n->m), n->r);
   out[0] = out[1] = out[2] = aot_no_value();
   if (want[0]) give(e, 0, training ? input_gradient(e, n, gh, 1) : MUL(gh, n->r), out);
@@ -326,7 +326,7 @@ static void batch_gradients(em_t *e, norm_t *n, em_x g, int training, const int 
 aot_status_t at_dc_batch_norm_backward(em_t *e, aot_value_t *out) {
   int native = at_in_has(e, "grad_out"), training = at_in_int(e, native ? "train" : "training", 0) != 0;
   int want[3] = {1, at_in_has(e, "weight"), 1};
-  em_x x = at_math(e, IN("input"));
+  em_x_t x = at_math(e, IN("input"));
   norm_t n = over_batch(e, x);
   uint32_t i;
   for (i = 0; native && i < 3; i++) want[i] = wanted(e, i);
@@ -345,8 +345,8 @@ aot_status_t at_dc_batch_norm_backward(em_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_cudnn_batch_norm(em_t *e, aot_value_t *out) {
   static const int64_t none[1] = {0};
-  em_x y = EM(e, "native_batch_norm", IN("input"), IN("weight"), IN("bias"), IN("running_mean"), IN("running_var"),
-              IN("training"), IN("exponential_average_factor"), IN("epsilon"));
+  em_x_t y = EM(e, "native_batch_norm", IN("input"), IN("weight"), IN("bias"), IN("running_mean"), IN("running_var"),
+                IN("training"), IN("exponential_average_factor"), IN("epsilon"));
   uint32_t i;
   for (i = 0; i < 3; i++) out[i] = VAL(em_nth(y, i));
   out[3] = VAL(at_filled(e, none, 1, em_i(0), AOT_U8, IN("input")));
@@ -355,7 +355,7 @@ aot_status_t at_dc_cudnn_batch_norm(em_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_cudnn_batch_norm_backward(em_t *e, aot_value_t *out) {
   static const int64_t all[3] = {1, 1, 1};
-  em_x mask = em_list(e, all, 3), dx;
+  em_x_t mask = em_list(e, all, 3), dx;
   uint32_t i;
   mask.kind = AOT_ARG_BOOLS;
   dx = EM(e, "native_batch_norm_backward", IN("grad_output"), IN("input"), IN("weight"), IN("running_mean"),

@@ -9,9 +9,9 @@
 #define MAX_LISTS 5
 
 typedef struct step {
-  em_x list[MAX_LISTS]; /* self, grads, states.. */
-  uint32_t n;           /* tensors a list */
-  em_x lr, found;       /* numbers or 0-dim tensors; found: bool tensor or None */
+  em_x_t list[MAX_LISTS]; /* self, grads, states.. */
+  uint32_t n;             /* tensors a list */
+  em_x_t lr, found;       /* numbers or 0-dim tensors; found: bool tensor or None */
 } step_t;
 
 static step_t begin(em_t *e) {
@@ -26,7 +26,7 @@ static step_t begin(em_t *e) {
 }
 
 /* Tensor i of list k, in the dtype to compute in. */
-static em_x item(em_t *e, const step_t *s, uint32_t k, uint32_t i) {
+static em_x_t item(em_t *e, const step_t *s, uint32_t k, uint32_t i) {
   aot_value_t v;
   if (s->list[k].kind != AOT_ARG_VALUES || i >= s->list[k].n || s->list[k].u.ids[i] == AOT_NO_ID) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s: list %u has no tensor %u", at_name(e), k, i);
@@ -37,8 +37,8 @@ static em_x item(em_t *e, const step_t *s, uint32_t k, uint32_t i) {
 }
 
 /* The result for tensor i of list k: x in that tensor's dtype, or the tensor itself when infinities were found. */
-static void keep(em_t *e, const step_t *s, uint32_t k, uint32_t i, em_x x, aot_value_t *out) {
-  em_x old = item(e, s, k, i);
+static void keep(em_t *e, const step_t *s, uint32_t k, uint32_t i, em_x_t x, aot_value_t *out) {
+  em_x_t old = item(e, s, k, i);
   uint32_t at = 0, l;
   for (l = 0; l < k; l++) at += s->list[l].n;
   x = em_cast(e, x, TYPE(old).dtype);
@@ -47,8 +47,8 @@ static void keep(em_t *e, const step_t *s, uint32_t k, uint32_t i, em_x x, aot_v
 }
 
 /* The gradient without its scale, which is written back; then with the sign of the direction and the decay on it. */
-static em_x gradient(em_t *e, const step_t *s, uint32_t i, em_x decayed, aot_value_t *out) {
-  em_x g = item(e, s, 1, i);
+static em_x_t gradient(em_t *e, const step_t *s, uint32_t i, em_x_t decayed, aot_value_t *out) {
+  em_x_t g = item(e, s, 1, i);
   double decay = em_in_float(e, "weight_decay", 0.0);
   if (at_in_has(e, "grad_scale")) g = DIV(at_math(e, g), at_reshaped(e, IN("grad_scale"), NULL, 0));
   keep(e, s, 1, i, g, out);
@@ -59,7 +59,7 @@ static em_x gradient(em_t *e, const step_t *s, uint32_t i, em_x decayed, aot_val
 }
 
 /* 1 - beta^step, with the step's own dtype widened: few steps are far from 1 */
-static em_x correction(em_t *e, double beta, em_x step) {
+static em_x_t correction(em_t *e, double beta, em_x_t step) {
   return EM(e, "rsub.Scalar", EM(e, "pow.Scalar", em_f(beta), em_cast(e, step, AOT_F64)), em_i(1));
 }
 
@@ -67,10 +67,10 @@ static void adam_step(em_t *e, const step_t *s, uint32_t i, aot_value_t *out) {
   int decoupled = strstr(at_name(e), "_fused_adamw") != NULL, amsgrad = at_in_int(e, "amsgrad", 0) != 0;
   double beta1 = em_in_float(e, "beta1", 0.9), beta2 = em_in_float(e, "beta2", 0.999);
   double decay = em_in_float(e, "weight_decay", 0.0);
-  em_x p = at_math(e, item(e, s, 0, i)), m = at_math(e, item(e, s, 2, i)), v = at_math(e, item(e, s, 3, i)), root, g,
-       step;
+  em_x_t p = at_math(e, item(e, s, 0, i)), m = at_math(e, item(e, s, 2, i)), v = at_math(e, item(e, s, 3, i)), root, g,
+         step;
   aot_value_t at;
-  em_x steps = IN("state_steps");
+  em_x_t steps = IN("state_steps");
   if (steps.kind != AOT_ARG_VALUES || i >= steps.n || steps.u.ids[i] == AOT_NO_ID)
     em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s: state_steps has no tensor %u", at_name(e), i);
   if (e->status != AOT_OK) return;
@@ -95,7 +95,7 @@ static void adam_step(em_t *e, const step_t *s, uint32_t i, aot_value_t *out) {
 
 static void sgd_step(em_t *e, const step_t *s, uint32_t i, aot_value_t *out) {
   double momentum = em_in_float(e, "momentum", 0.0);
-  em_x p = at_math(e, item(e, s, 0, i)), g = gradient(e, s, i, p, out), buffer;
+  em_x_t p = at_math(e, item(e, s, 0, i)), g = gradient(e, s, i, p, out), buffer;
   if (momentum != 0.0) {
     buffer = g;
     if (!at_in_int(e, "is_first_step", 0))
@@ -110,7 +110,7 @@ static void sgd_step(em_t *e, const step_t *s, uint32_t i, aot_value_t *out) {
 }
 
 static void adagrad_step(em_t *e, const step_t *s, uint32_t i, aot_value_t *out) {
-  em_x p = at_math(e, item(e, s, 0, i)), g = gradient(e, s, i, p, out), sum, rate, step;
+  em_x_t p = at_math(e, item(e, s, 0, i)), g = gradient(e, s, i, p, out), sum, rate, step;
   step = em_cast(e, at_reshaped(e, item(e, s, 3, i), NULL, 0), AOT_F64);
   rate = ADD(MUL(SUB(step, em_f(1.0)), em_f(em_in_float(e, "lr_decay", 0.0))), em_f(1.0));
   sum = ADD(at_math(e, item(e, s, 2, i)), MUL(g, g));
@@ -141,12 +141,12 @@ aot_status_t at_dc_fused_adagrad(em_t *e, aot_value_t *out) { return each_tensor
 
 /* Every tensor times inv_scale; found_inf becomes 1 when some element is infinite or nan. */
 aot_status_t at_dc_amp_unscale(em_t *e, aot_value_t *out) {
-  em_x list = IN("self"), found = IN("found_inf"), scale = at_reshaped(e, IN("inv_scale"), NULL, 0), bad = em_none();
+  em_x_t list = IN("self"), found = IN("found_inf"), scale = at_reshaped(e, IN("inv_scale"), NULL, 0), bad = em_none();
   aot_type_t like = TYPE(found);
   uint32_t i;
   for (i = 0; i < list.n && e->status == AOT_OK; i++) {
     aot_value_t v;
-    em_x x, not_finite;
+    em_x_t x, not_finite;
     v.id = list.u.ids[i];
     x = em_v(v);
     not_finite = EM(e, "any", EM(e, "logical_not", EM(e, "isfinite", x)));
@@ -161,11 +161,11 @@ aot_status_t at_dc_amp_unscale(em_t *e, aot_value_t *out) {
 /* Infinities found: the scale backs off and counting starts anew; after `growth_interval` steps without, it grows,
  * unless that is infinite. */
 aot_status_t at_dc_amp_update_scale(em_t *e, aot_value_t *out) {
-  em_x scale = IN("self"), tracker = IN("growth_tracker");
-  em_x found = at_reshaped(e, GT(IN("found_inf"), em_f(0.0)), TYPE(scale).sizes, TYPE(scale).rank);
-  em_x count = ADD(tracker, em_i(1)), due = EQ(count, em_i(at_in_int(e, "growth_interval", 2000)));
-  em_x grown = MUL(scale, em_f(em_in_float(e, "scale_growth_factor", 2.0)));
-  em_x backed_off = MUL(scale, em_f(em_in_float(e, "scale_backoff_factor", 0.5)));
+  em_x_t scale = IN("self"), tracker = IN("growth_tracker");
+  em_x_t found = at_reshaped(e, GT(IN("found_inf"), em_f(0.0)), TYPE(scale).sizes, TYPE(scale).rank);
+  em_x_t count = ADD(tracker, em_i(1)), due = EQ(count, em_i(at_in_int(e, "growth_interval", 2000)));
+  em_x_t grown = MUL(scale, em_f(em_in_float(e, "scale_growth_factor", 2.0)));
+  em_x_t backed_off = MUL(scale, em_f(em_in_float(e, "scale_backoff_factor", 0.5)));
   grown = WHERE(EM(e, "logical_and", due, EM(e, "isfinite", grown)), grown, scale);
   out[0] = VAL(WHERE(found, backed_off, grown));
   out[1] = VAL(WHERE(EM(e, "logical_or", found, due), EM(e, "zeros_like", tracker), count));

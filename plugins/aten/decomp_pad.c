@@ -1,14 +1,14 @@
 /* Padding that wraps around, and padding by a mode's number. */
 #include "at_formula.h"
 
-static em_x part(em_t *e, em_x x, int32_t dim, int64_t start, int64_t end) {
+static em_x_t part(em_t *e, em_x_t x, int32_t dim, int64_t start, int64_t end) {
   return EM(e, "slice.Tensor", x, em_i(dim), em_i(start), em_i(end));
 }
 
 /* _pad_circular: dimension by dimension from the last. Negative numbers cut; then what ends it comes before, what
  * begins it after. */
 aot_status_t at_dc_pad_circular(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   const int64_t *pad;
   uint32_t n = at_in_ints(e, "pad", &pad), i;
   for (i = 0; i < n / 2 && e->status == AOT_OK; i++) {

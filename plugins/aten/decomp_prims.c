@@ -11,20 +11,20 @@ static int is(const em_t *e, const char *name) {
   return strncmp(own, name, n) == 0 && strcmp(own + n, ".default") == 0;
 }
 
-static const em_x contiguous = {AOT_ARG_MEMORY_FORMAT, 0, {AOT_MEMORY_CONTIGUOUS}};
+static const em_x_t contiguous = {AOT_ARG_MEMORY_FORMAT, 0, {AOT_MEMORY_CONTIGUOUS}};
 
 /* ---- pointwise ---- */
 
 /* Integers are divided towards zero. */
 aot_status_t at_dc_prims_div(em_t *e, aot_value_t *out) {
-  em_x a = IN("self"), b = IN("other");
+  em_x_t a = IN("self"), b = IN("other");
   if (!at_is_integral(TYPE(a).dtype)) return at_give(e, DIV(a, b), out);
   return at_give(e, EM(e, "div.Tensor_mode", a, b, aot_arg_str(aot_str("trunc"))), out);
 }
 
 /* sign(x) |x|^(1/3) */
 aot_status_t at_dc_cbrt(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self"));
+  em_x_t x = at_math(e, IN("self"));
   return at_give_cast(e, MUL(EM(e, "sign", x), EM(e, "pow.Tensor_Scalar", ABS(x), em_f(1.0 / 3.0))), out);
 }
 
@@ -40,7 +40,7 @@ aot_status_t at_dc_broadcast_in_dim(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
   const int64_t *dims;
   uint32_t n = at_in_ints(e, "broadcast_dimensions", &dims), at = 0;
-  em_x x = IN("a");
+  em_x_t x = IN("a");
   int32_t d;
   for (d = 0; d < t.rank; d++) {
     if (at < n && dims[at] == d) at++;
@@ -52,7 +52,7 @@ aot_status_t at_dc_broadcast_in_dim(em_t *e, aot_value_t *out) {
 aot_status_t at_dc_prims_slice(em_t *e, aot_value_t *out) {
   const int64_t *start, *limit, *step;
   uint32_t n = at_in_ints(e, "start_indices", &start), k = at_in_ints(e, "strides", &step), d;
-  em_x x = IN("a");
+  em_x_t x = IN("a");
   at_in_ints(e, "limit_indices", &limit);
   if (is(e, "slice_in_dim"))
     return at_give(e, EM(e, "slice.Tensor", x, IN("axis"), IN("start_index"), IN("limit_index"), IN("stride")), out);
@@ -93,15 +93,15 @@ aot_status_t at_dc_prims_fill(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_fn_prims_copy_to(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  em_x y = EM(e, "copy", IN("a"), IN("b"));
+  em_x_t y = EM(e, "copy", IN("a"), IN("b"));
   out_results[0] = out_written[0] = VAL(y);
   return e->status;
 }
 
 /* ---- reductions ---- */
 
-static em_x reduced_over(em_t *e, em_x x, const int64_t *dims, uint32_t n) {
-  em_x list = em_list(e, dims, n);
+static em_x_t reduced_over(em_t *e, em_x_t x, const int64_t *dims, uint32_t n) {
+  em_x_t list = em_list(e, dims, n);
   int32_t rank = TYPE(x).rank, d;
   uint32_t mask = at_dim_mask(at_infer(e), dims, n, rank);
   if (is(e, "sum")) return EM(e, "sum.dim_IntList", x, list);
@@ -114,7 +114,7 @@ static em_x reduced_over(em_t *e, em_x x, const int64_t *dims, uint32_t n) {
 }
 
 aot_status_t at_dc_prims_reduce(em_t *e, aot_value_t *out) {
-  em_x x = IN("inp");
+  em_x_t x = IN("inp");
   int64_t all[AOT_MAX_RANK];
   const int64_t *dims;
   uint32_t n = at_in_ints(e, "dims", &dims);
@@ -133,22 +133,22 @@ aot_status_t at_dc_prims_reduce(em_t *e, aot_value_t *out) {
 /* ---- new tensors ---- */
 
 /* `like` gives the device. */
-static em_x filled(em_t *e, em_x value) {
+static em_x_t filled(em_t *e, em_x_t value) {
   aot_type_t t = at_result_type(e, 0);
-  em_x device = em_device(t.device, t.device_index);
+  em_x_t device = em_device(t.device, t.device_index);
   return EM(e, "full", em_list(e, t.sizes, (uint32_t)t.rank), value, em_dtype(t.dtype), em_none(), device);
 }
 
 aot_status_t at_dc_prims_full(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
-  em_x value = at_in_has(e, "fill_value") ? IN("fill_value") : at_in_has(e, "s") ? IN("s") : em_i(0);
+  em_x_t value = at_in_has(e, "fill_value") ? IN("fill_value") : at_in_has(e, "s") ? IN("s") : em_i(0);
   return at_give(e, at_laid_out(e, filled(e, value), &t), out);
 }
 
 /* start, start + step, .. */
 aot_status_t at_dc_iota(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
-  em_x device = em_device(t.device, t.device_index);
+  em_x_t device = em_device(t.device, t.device_index);
   int64_t start = at_in_int(e, "start", 0), step = at_in_int(e, "step", 1);
   int64_t end = at_add(at_infer(e), start, at_mul(at_infer(e), t.sizes[0], step));
   return at_give(

@@ -11,7 +11,7 @@
 #include <string.h>
 
 typedef struct grid {
-  em_x scale, inverse, zero;
+  em_x_t scale, inverse, zero;
   int64_t min, max;
   int whole;       /* PyTorch makes q an int64: what none can hold, infinities too, is below the range */
   int rounded_sum; /* x / s + z is rounded, not x / s: so with a zero point that is no integer */
@@ -20,22 +20,22 @@ typedef struct grid {
 static int is(const em_t *e, const char *part) { return strstr(at_name(e), part) != NULL; }
 
 /* q; NaN is below the range. */
-static em_x steps(em_t *e, const grid_t *g, em_x x) {
-  em_x q = MUL(x, g->inverse);
+static em_x_t steps(em_t *e, const grid_t *g, em_x_t x) {
+  em_x_t q = MUL(x, g->inverse);
   q = g->rounded_sum ? EM(e, "round", ADD(q, g->zero)) : ADD(EM(e, "round", q), g->zero);
   return WHERE(g->whole ? LT(ABS(q), em_f(9223372036854775808.0)) : EQ(q, q), q, em_f((double)g->min - 1));
 }
 
-static em_x within(em_t *e, const grid_t *g, em_x q) {
+static em_x_t within(em_t *e, const grid_t *g, em_x_t q) {
   return EM(e, "logical_and", GE(q, em_i(g->min)), LE(q, em_i(g->max)));
 }
 
-static em_x from_grid(em_t *e, const grid_t *g, em_x q) {
+static em_x_t from_grid(em_t *e, const grid_t *g, em_x_t q) {
   return MUL(SUB(EM(e, "clamp", q, em_i(g->min), em_i(g->max)), g->zero), g->scale);
 }
 
 /* The scale is a number, a tensor of one element, or one of an element each channel. */
-static grid_t grid_of(em_t *e, em_x x) {
+static grid_t grid_of(em_t *e, em_x_t x) {
   grid_t g = {.scale = IN("scale"), .zero = IN("zero_point")};
   const aot_type_t t = TYPE(x);
   g.min = at_in_int(e, "quant_min", 0);
@@ -63,8 +63,8 @@ static grid_t grid_of(em_t *e, em_x x) {
 /* ---- fake quantization: the grid is given ---- */
 
 aot_status_t at_dc_fake_quantize(em_t *e, aot_value_t *out) {
-  em_x self = IN("self"), scale = IN("scale"), zero = IN("zero_point"), min = IN("quant_min"), max = IN("quant_max"),
-       enabled;
+  em_x_t self = IN("self"), scale = IN("scale"), zero = IN("zero_point"), min = IN("quant_min"), max = IN("quant_max"),
+         enabled;
   if (is(e, "per_channel"))
     return at_give(e, EM(e, "fake_quantize_per_channel_affine_cachemask", self, scale, zero, IN("axis"), min, max),
                    out);
@@ -76,7 +76,7 @@ aot_status_t at_dc_fake_quantize(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_fake_quantize_cachemask(em_t *e, aot_value_t *out) {
-  em_x self = IN("self"), x = at_math(e, self), enabled = IN("fake_quant_enabled"), q, y, mask;
+  em_x_t self = IN("self"), x = at_math(e, self), enabled = IN("fake_quant_enabled"), q, y, mask;
   const grid_t g = grid_of(e, x);
   q = steps(e, &g, x);
   y = from_grid(e, &g, q);
@@ -97,7 +97,7 @@ aot_status_t at_dc_fake_quantize_backward(em_t *e, aot_value_t *out) {
 
 /* As a library of PyTorch computes it: infinities are beyond the range, NaN stays. */
 aot_status_t at_dc_fake_quant_per_channel(em_t *e, aot_value_t *out) {
-  em_x x = IN("input"), q, scale, zero;
+  em_x_t x = IN("input"), q, scale, zero;
   const aot_type_t t = TYPE(x);
   const int32_t axis = at_wrap(at_infer(e), at_in_int(e, "axis", 0), t.rank);
   scale = at_along(e, em_cast(e, IN("scales"), AOT_F32), axis, t.rank);
@@ -109,8 +109,8 @@ aot_status_t at_dc_fake_quant_per_channel(em_t *e, aot_value_t *out) {
 /* ---- fake quantization: the grid follows the range ---- */
 
 /* A moving average; the infinity that it starts from gives way to what is observed first. */
-static em_x moved(em_t *e, em_x running, em_x observed, em_x on) {
-  em_x next = ADD(running, MUL(SUB(observed, running), IN("averaging_const")));
+static em_x_t moved(em_t *e, em_x_t running, em_x_t observed, em_x_t on) {
+  em_x_t next = ADD(running, MUL(SUB(observed, running), IN("averaging_const")));
   return WHERE(on, WHERE(EM(e, "isinf", running), observed, next), running);
 }
 
@@ -118,13 +118,13 @@ static em_x moved(em_t *e, em_x running, em_x observed, em_x on) {
  * with what PyTorch's CPU kernel adds. A scale whose inverse is infinite is 0.1; a smaller one than 6.1e-5 is that, and
  * the interval grows along. Both ends say the zero point; the one with the smaller terms is believed. The scale is
  * rounded to float32 before, which decides ties. Symmetric: an interval around 0 has it in the middle. */
-static void grid_over(em_t *e, em_x low, em_x high, em_x *scale, em_x *zero) {
+static void grid_over(em_t *e, em_x_t low, em_x_t high, em_x_t *scale, em_x_t *zero) {
   const int64_t min = at_in_int(e, "quant_min", 0), max = at_in_int(e, "quant_max", 0), half = (max - min) / 2;
-  const em_x smallest = em_f((double)6.1e-5f);
+  const em_x_t smallest = em_f((double)6.1e-5f);
   const int symmetric = at_in_int(e, "symmetric_quant", 0) != 0;
-  em_x around = EM(e, "logical_and", LT(low, em_f(0.0)), GT(high, em_f(0.0))), grown, from_low, from_high, z;
+  em_x_t around = EM(e, "logical_and", LT(low, em_f(0.0)), GT(high, em_f(0.0))), grown, from_low, from_high, z;
   if (symmetric) {
-    em_x step = EM(e, "maximum", ABS(DIV(low, em_i(half + 1))), ABS(DIV(high, em_i(half))));
+    em_x_t step = EM(e, "maximum", ABS(DIV(low, em_i(half + 1))), ABS(DIV(high, em_i(half))));
     low = WHERE(around, MUL(step, em_i(-(half + 1))), low);
     high = WHERE(around, MUL(step, em_i(half)), high);
   }
@@ -144,20 +144,21 @@ static void grid_over(em_t *e, em_x low, em_x high, em_x *scale, em_x *zero) {
 }
 
 /* The buffer's next content, in its shape and dtype. */
-static aot_value_t stored_like(em_t *e, em_x x, const char *buffer) {
+static aot_value_t stored_like(em_t *e, em_x_t x, const char *buffer) {
   const aot_type_t t = TYPE(IN(buffer));
   return VAL(em_cast(e, at_reshaped(e, x, t.sizes, t.rank), t.dtype));
 }
 
 aot_status_t at_dc_observed_fake_quantize(em_t *e, aot_value_t *out) {
   const int by_channel = at_in_int(e, "per_row_fake_quant", 0) != 0;
-  em_x self = IN("self"), scale, zero, y, kept, on = NE(at_reshaped(e, IN("observer_on"), NULL, 0), em_i(0));
-  em_x rounds = NE(at_reshaped(e, IN("fake_quant_on"), NULL, 0), em_i(0)), min = IN("quant_min"), max = IN("quant_max"),
-       dims;
+  em_x_t self = IN("self"), scale, zero, y, kept, on = NE(at_reshaped(e, IN("observer_on"), NULL, 0), em_i(0));
+  em_x_t rounds = NE(at_reshaped(e, IN("fake_quant_on"), NULL, 0), em_i(0)), min = IN("quant_min"),
+         max = IN("quant_max"), dims;
   const aot_type_t t = TYPE(self);
   int64_t others[AOT_MAX_RANK];
   const int32_t rank = by_channel ? 1 : 0; /* of ranges and grids: one a channel, or one */
-  em_x low = at_reshaped(e, IN("running_min"), t.sizes, rank), high = at_reshaped(e, IN("running_max"), t.sizes, rank);
+  em_x_t low = at_reshaped(e, IN("running_min"), t.sizes, rank),
+         high = at_reshaped(e, IN("running_max"), t.sizes, rank);
   for (int32_t d = rank; d < t.rank; d++) others[d - rank] = d;
   dims = em_list(e, others, (uint32_t)(t.rank - rank));
   low = moved(e, low, t.rank == rank ? self : EM(e, "amin", self, dims), on);
@@ -180,7 +181,7 @@ aot_status_t at_dc_observed_fake_quantize(em_t *e, aot_value_t *out) {
 
 /* The twin's arguments are the same; after the results it has what the four buffers become. */
 aot_status_t at_fn_observed_fake_quantize(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  em_x y = em_call(e, "_fused_moving_avg_obs_fq_helper_functional", e->info.n_args, e->info.args);
+  em_x_t y = em_call(e, "_fused_moving_avg_obs_fq_helper_functional", e->info.n_args, e->info.args);
   for (uint32_t i = 0; i < e->info.n_results; i++) out_results[i] = VAL(em_nth(y, i));
   for (uint32_t i = 0; i < 4; i++) out_written[i] = VAL(em_nth(y, 2 + i));
   return e->status;
@@ -190,10 +191,10 @@ aot_status_t at_fn_observed_fake_quantize(em_t *e, aot_value_t *out_results, aot
 
 /* The zero point as an integer within the range. PyTorch's backward for a whole tensor adds 1/2 and drops the rest; the
  * one for channels rounds x / s + z. */
-static grid_t learned_grid(em_t *e, em_x x) {
+static grid_t learned_grid(em_t *e, em_x_t x) {
   grid_t g = grid_of(e, x);
   const int adds_half = is(e, "backward") && is(e, "per_tensor");
-  em_x z = adds_half ? ADD(g.zero, em_f(0.5)) : EM(e, "round", g.zero);
+  em_x_t z = adds_half ? ADD(g.zero, em_f(0.5)) : EM(e, "round", g.zero);
   z = EM(e, "clamp", z, em_i(g.min), em_i(g.max));
   g.zero = adds_half ? EM(e, "trunc", z) : z;
   g.rounded_sum = is(e, "backward") && !is(e, "per_tensor");
@@ -201,13 +202,13 @@ static grid_t learned_grid(em_t *e, em_x x) {
 }
 
 aot_status_t at_dc_fake_quantize_learnable(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self"));
+  em_x_t x = at_math(e, IN("self"));
   const grid_t g = learned_grid(e, x);
   return at_give_cast(e, from_grid(e, &g, steps(e, &g, x)), out);
 }
 
 /* Over all dimensions but the channels', in the shape of the parameter. */
-static em_x over_channels(em_t *e, em_x x, em_x like) {
+static em_x_t over_channels(em_t *e, em_x_t x, em_x_t like) {
   const aot_type_t t = TYPE(x), to = TYPE(like);
   const int32_t axis = is(e, "per_channel") ? at_wrap(at_infer(e), at_in_int(e, "axis", 0), t.rank) : -1;
   int64_t dims[AOT_MAX_RANK];
@@ -218,8 +219,8 @@ static em_x over_channels(em_t *e, em_x x, em_x like) {
 }
 
 aot_status_t at_dc_fake_quantize_learnable_backward(em_t *e, aot_value_t *out) {
-  em_x self = IN("self"), x = at_math(e, self), grad = at_math(e, IN("grad")), factor = IN("grad_factor");
-  em_x q, kept, low, high, by_scale, by_zero;
+  em_x_t self = IN("self"), x = at_math(e, self), grad = at_math(e, IN("grad")), factor = IN("grad_factor");
+  em_x_t q, kept, low, high, by_scale, by_zero;
   const grid_t g = learned_grid(e, x);
   q = steps(e, &g, x);
   kept = within(e, &g, q);
@@ -237,7 +238,7 @@ aot_status_t at_dc_fake_quantize_learnable_backward(em_t *e, aot_value_t *out) {
 /* ---- integers and back, as exported programs say it ---- */
 
 /* Scale and zero point of each element, x reshaped where they belong to stretches of rows. */
-static void broadcast_grid(em_t *e, em_x *x, em_x *scale, em_x *zero) {
+static void broadcast_grid(em_t *e, em_x_t *x, em_x_t *scale, em_x_t *zero) {
   const aot_type_t t = TYPE(*x);
   const int plural = at_in_has(e, "scales");
   *scale = IN(plural ? "scales" : "scale");
@@ -261,13 +262,13 @@ static void broadcast_grid(em_t *e, em_x *x, em_x *scale, em_x *zero) {
   }
 }
 
-static em_x limit(em_t *e, const char *name) {
-  em_x x = IN(name);
+static em_x_t limit(em_t *e, const char *name) {
+  em_x_t x = IN(name);
   return x.kind == AOT_ARG_VALUE ? at_reshaped(e, x, NULL, 0) : x;
 }
 
 aot_status_t at_dc_quantize(em_t *e, aot_value_t *out) {
-  em_x x = IN("input"), scale, inverse, zero, q, min = limit(e, "quant_min"), max = limit(e, "quant_max");
+  em_x_t x = IN("input"), scale, inverse, zero, q, min = limit(e, "quant_min"), max = limit(e, "quant_max");
   const aot_type_t t = TYPE(x);
   const int by_rows = is(e, "per_token") || is(e, "per_channel_group"); /* round the sum; in the input's dtype */
   if (!by_rows) x = at_math(e, x);
@@ -281,7 +282,7 @@ aot_status_t at_dc_quantize(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_dequantize(em_t *e, aot_value_t *out) {
-  em_x x = IN("input"), scale, zero;
+  em_x_t x = IN("input"), scale, zero;
   const aot_type_t t = TYPE(x);
   broadcast_grid(e, &x, &scale, &zero);
   if (is(e, "per_tensor")) x = em_cast(e, x, at_result_type(e, 0).dtype);
@@ -291,10 +292,10 @@ aot_status_t at_dc_dequantize(em_t *e, aot_value_t *out) {
 
 /* The range of the input, 0 within it, divided among the integers; around 0 in the symmetric form. */
 aot_status_t at_dc_choose_qparams(em_t *e, aot_value_t *out) {
-  em_x x = IN("input"), scale, zero;
-  em_x low = EM(e, "clamp_max", EM(e, "amin", x), em_i(0)), high = EM(e, "clamp_min", EM(e, "amax", x), em_i(0));
+  em_x_t x = IN("input"), scale, zero;
+  em_x_t low = EM(e, "clamp_max", EM(e, "amin", x), em_i(0)), high = EM(e, "clamp_min", EM(e, "amax", x), em_i(0));
   const int64_t min = at_in_int(e, "quant_min", 0), max = at_in_int(e, "quant_max", 0), one = 1;
-  em_x least = at_filled(e, &one, 1, IN("eps"), AOT_F32, x);
+  em_x_t least = at_filled(e, &one, 1, IN("eps"), AOT_F32, x);
   if (is(e, "symmetric")) {
     scale = EM(e, "maximum", DIV(EM(e, "maximum", NEG(low), high), em_f((double)(max - min) / 2)), least);
     zero = at_filled(e, &one, 1, em_i(at_in_int(e, "dtype", 0) == AOT_U8 ? 128 : 0), AOT_I64, x);
@@ -311,7 +312,7 @@ aot_status_t at_dc_choose_qparams(em_t *e, aot_value_t *out) {
 /* Each row's largest magnitude is the end of int8. */
 aot_status_t at_dc_choose_qparams_per_token(em_t *e, aot_value_t *out) {
   const int64_t last = -1;
-  em_x scale = EM(e, "amax", ABS(IN("input")), em_list(e, &last, 1), em_b(1));
+  em_x_t scale = EM(e, "amax", ABS(IN("input")), em_list(e, &last, 1), em_b(1));
   if (TYPE(scale).dtype == AOT_F16) scale = em_cast(e, scale, AOT_F32);
   scale = DIV(EM(e, "clamp_min", scale, em_f(1e-5)), em_f(127.0));
   out[0] = VAL(em_cast(e, scale, AOT_F64));
@@ -323,8 +324,8 @@ aot_status_t at_dc_choose_qparams_per_token(em_t *e, aot_value_t *out) {
  * says the zero point. */
 aot_status_t at_dc_choose_qparams_per_token_asymmetric(em_t *e, aot_value_t *out) {
   const int64_t last = -1;
-  em_x x = IN("input"), scale, zero, zeros, rows = em_list(e, &last, 1), first = em_f(-128.0), end = em_f(127.0);
-  em_x low = EM(e, "amin", x, rows, em_b(1)), high = EM(e, "amax", x, rows, em_b(1));
+  em_x_t x = IN("input"), scale, zero, zeros, rows = em_list(e, &last, 1), first = em_f(-128.0), end = em_f(127.0);
+  em_x_t low = EM(e, "amin", x, rows, em_b(1)), high = EM(e, "amax", x, rows, em_b(1));
   zeros = EM(e, "zeros_like", low);
   low = EM(e, "minimum", low, zeros);
   high = EM(e, "maximum", high, zeros);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* 1 with probability 1 - p, 0 otherwise; of x's shape or one for each channel */
-static em_x draw(em_t *e, em_x x, double p, int by_channel) {
+static em_x_t draw(em_t *e, em_x_t x, double p, int by_channel) {
   aot_type_t t = TYPE(x);
   int64_t sizes[AOT_MAX_RANK];
   int32_t d;
@@ -23,7 +23,7 @@ static em_x draw(em_t *e, em_x x, double p, int by_channel) {
 aot_status_t at_dc_dropout_relative(em_t *e, aot_value_t *out) {
   const double lower = 1.7580993408473766;
   int by_channel = strstr(at_name(e), "feature") != NULL;
-  em_x x = IN("input"), keep;
+  em_x_t x = IN("input"), keep;
   double p = em_in_float(e, "p", 0.5), a;
   if (!at_in_int(e, "train", 0) || p == 0.0) return at_give(e, x, out);
   if (p == 1.0) return at_give(e, MUL(x, em_f(0.0)), out);
@@ -38,7 +38,7 @@ aot_status_t at_dc_dropout_relative(em_t *e, aot_value_t *out) {
  * moves on by 4, as far as PyTorch's does for sizes that its grid covers at once. */
 aot_status_t at_dc_philox_rand(em_t *e, aot_value_t *out) {
   const aot_type_t t = at_result_type(e, 0);
-  const em_x args[] = {IN("seed"), IN("offset"), em_i(0), IN("size"), em_dtype(t.dtype)};
+  const em_x_t args[] = {IN("seed"), IN("offset"), em_i(0), IN("size"), em_dtype(t.dtype)};
   if (IN("stride").kind != AOT_ARG_NONE)
     em_fail(e, AOT_E_UNIMPLEMENTED, "PyTorch refuses it, too", "%s with strides", at_name(e));
   out[1] = VAL(EM(e, "full", em_list(e, t.sizes, 0), em_i(4), em_dtype(AOT_I64), em_none(), IN("device")));

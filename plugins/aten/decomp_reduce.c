@@ -5,62 +5,62 @@
 #include <stdio.h>
 #include <string.h>
 
-static em_x one_dim(em_t *e, int32_t dim) {
+static em_x_t one_dim(em_t *e, int32_t dim) {
   int64_t d = dim;
   return em_list(e, &d, 1);
 }
 
-static em_x sum_keep(em_t *e, em_x x, int32_t dim) { return EM(e, "sum.dim_IntList", x, one_dim(e, dim), em_b(1)); }
+static em_x_t sum_keep(em_t *e, em_x_t x, int32_t dim) { return EM(e, "sum.dim_IntList", x, one_dim(e, dim), em_b(1)); }
 
-static int32_t dim_of(em_t *e, em_x x) { return at_wrap(at_infer(e), at_in_int(e, "dim", -1), TYPE(x).rank); }
+static int32_t dim_of(em_t *e, em_x_t x) { return at_wrap(at_infer(e), at_in_int(e, "dim", -1), TYPE(x).rank); }
 
 /* ---- softmax ---- */
 
 /* exp(x - max) and its sum */
-static em_x shifted(em_t *e, em_x x, int32_t dim) { return SUB(x, EM(e, "amax", x, one_dim(e, dim), em_b(1))); }
+static em_x_t shifted(em_t *e, em_x_t x, int32_t dim) { return SUB(x, EM(e, "amax", x, one_dim(e, dim), em_b(1))); }
 
-em_x at_softmax(em_t *e, em_x x, int32_t dim) {
-  em_x y = EXP(shifted(e, x, dim));
+em_x_t at_softmax(em_t *e, em_x_t x, int32_t dim) {
+  em_x_t y = EXP(shifted(e, x, dim));
   return DIV(y, sum_keep(e, y, dim));
 }
 
-em_x at_log_softmax(em_t *e, em_x x, int32_t dim) {
-  em_x d = shifted(e, x, dim);
+em_x_t at_log_softmax(em_t *e, em_x_t x, int32_t dim) {
+  em_x_t d = shifted(e, x, dim);
   return SUB(d, LOG(sum_keep(e, EXP(d), dim)));
 }
 
 aot_status_t at_dc_softmax(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self"));
+  em_x_t x = at_math(e, IN("self"));
   return at_give_cast(e, at_softmax(e, x, dim_of(e, x)), out);
 }
 
 aot_status_t at_dc_log_softmax(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self"));
+  em_x_t x = at_math(e, IN("self"));
   return at_give_cast(e, at_log_softmax(e, x, dim_of(e, x)), out);
 }
 
 /* softmax.int, log_softmax.int: the native form in the asked dtype */
 aot_status_t at_dc_softmax_int(em_t *e, aot_value_t *out) {
-  em_x x = em_cast(e, IN("self"), at_result_type(e, 0).dtype);
+  em_x_t x = em_cast(e, IN("self"), at_result_type(e, 0).dtype);
   const char *native = strstr(at_name(e), "log_softmax") != NULL ? "_log_softmax" : "_softmax";
   return at_give(e, EM(e, native, x, IN("dim"), em_b(0)), out);
 }
 
 /* softmax, 0 in rows that are -inf all along */
 aot_status_t at_dc_safe_softmax(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, IN("self"));
+  em_x_t x = at_math(e, IN("self"));
   int32_t dim = dim_of(e, x);
-  em_x some = EM(e, "any.dim", NE(x, em_f(-INFINITY)), em_i(dim), em_b(1));
+  em_x_t some = EM(e, "any.dim", NE(x, em_f(-INFINITY)), em_i(dim), em_b(1));
   return at_give_cast(e, WHERE(some, at_softmax(e, x, dim), em_f(0.0)), out);
 }
 
 aot_status_t at_dc_softmax_backward(em_t *e, aot_value_t *out) {
-  em_x g = at_math(e, IN("grad_output")), y = at_math(e, IN("output")), gy = MUL(g, y);
+  em_x_t g = at_math(e, IN("grad_output")), y = at_math(e, IN("output")), gy = MUL(g, y);
   return at_give_cast(e, SUB(gy, MUL(y, sum_keep(e, gy, dim_of(e, y)))), out);
 }
 
 aot_status_t at_dc_log_softmax_backward(em_t *e, aot_value_t *out) {
-  em_x g = at_math(e, IN("grad_output")), y = at_math(e, IN("output"));
+  em_x_t g = at_math(e, IN("grad_output")), y = at_math(e, IN("output"));
   return at_give_cast(e, SUB(g, MUL(EXP(y), sum_keep(e, g, dim_of(e, y)))), out);
 }
 
@@ -89,7 +89,7 @@ static dims_of_call_t reduced_dims(em_t *e, const aot_type_t *t) {
   return r;
 }
 
-static em_x sum_of(em_t *e, em_x x, const dims_of_call_t *r) { return at_summed(e, x, r->dims, r->n, r->keep); }
+static em_x_t sum_of(em_t *e, em_x_t x, const dims_of_call_t *r) { return at_summed(e, x, r->dims, r->n, r->keep); }
 
 /* sum.default, mean.default, max.default, ..: the form with dimensions */
 aot_status_t at_dc_reduce_all(em_t *e, aot_value_t *out) {
@@ -107,7 +107,7 @@ aot_status_t at_dc_reduce_all(em_t *e, aot_value_t *out) {
   for (d = 0; d < t.rank; d++) dims[d] = d;
   for (i = 0; i < sizeof forms / sizeof forms[0]; i++)
     if (strcmp(at_name(e), forms[i].from) == 0) {
-      em_x list = em_list(e, dims, (uint32_t)t.rank);
+      em_x_t list = em_list(e, dims, (uint32_t)t.rank);
       return at_in_has(e, "dtype") ? at_give(e, EM(e, forms[i].to, IN("self"), list, em_b(0), IN("dtype")), out)
                                    : at_give(e, EM(e, forms[i].to, IN("self"), list, em_b(0)), out);
     }
@@ -117,7 +117,7 @@ aot_status_t at_dc_reduce_all(em_t *e, aot_value_t *out) {
 aot_status_t at_dc_mean(em_t *e, aot_value_t *out) {
   aot_type_t t = TYPE(IN("self"));
   dims_of_call_t r = reduced_dims(e, &t);
-  em_x x = at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype));
+  em_x_t x = at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype));
   return at_give_cast(e, DIV(sum_of(e, x, &r), em_i(r.count)), out);
 }
 
@@ -126,8 +126,8 @@ aot_status_t at_dc_any(em_t *e, aot_value_t *out) {
   aot_type_t t = TYPE(IN("self"));
   dims_of_call_t r = reduced_dims(e, &t);
   int all = strncmp(at_name(e), "aten.all.", 9) == 0;
-  em_x hits = all ? EQ(IN("self"), em_i(0)) : NE(IN("self"), em_i(0));
-  em_x count = sum_of(e, em_cast(e, hits, AOT_I64), &r);
+  em_x_t hits = all ? EQ(IN("self"), em_i(0)) : NE(IN("self"), em_i(0));
+  em_x_t count = sum_of(e, em_cast(e, hits, AOT_I64), &r);
   return at_give_cast(e, all ? EQ(count, em_i(0)) : NE(count, em_i(0)), out);
 }
 
@@ -138,7 +138,7 @@ aot_status_t at_dc_count_nonzero(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_logsumexp(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype)), max, y;
+  em_x_t x = at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype)), max, y;
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
   dims_of_call_t r = reduced_dims(e, &t);
   max = EM(e, "amax", x, em_list(e, r.dims, r.n), em_b(1));
@@ -150,8 +150,8 @@ aot_status_t at_dc_logsumexp(em_t *e, aot_value_t *out) {
 /* ---- variance ---- */
 
 /* sum (x - mean)^2 / max(0, n - correction) */
-static em_x variance(em_t *e, em_x x, const dims_of_call_t *r, double correction, em_x *out_mean) {
-  em_x mean = DIV(at_summed(e, x, r->dims, r->n, 1), em_i(r->count)), d = SUB(x, mean), divisor;
+static em_x_t variance(em_t *e, em_x_t x, const dims_of_call_t *r, double correction, em_x_t *out_mean) {
+  em_x_t mean = DIV(at_summed(e, x, r->dims, r->n, 1), em_i(r->count)), d = SUB(x, mean), divisor;
   if (AOT_DIM_IS_SYM(r->count)) divisor = em_i(at_sub(at_infer(e), r->count, (int64_t)correction));
   else divisor = em_f(fmax(0.0, (double)r->count - correction));
   *out_mean = mean;
@@ -164,8 +164,8 @@ static aot_status_t with_correction(em_t *e, aot_value_t *out) {
   const char *name = at_name(e), *overload = strrchr(name, '.');
   char op[64];
   snprintf(op, sizeof op, "%.*s.correction", (int)(overload - name), name);
-  const em_x y = EM(e, op, IN("self"), at_in_has(e, "dim") ? IN("dim") : em_none(), em_i(em_in_bool(e, "unbiased", 1)),
-                    em_b(em_in_bool(e, "keepdim", 0)));
+  const em_x_t y = EM(e, op, IN("self"), at_in_has(e, "dim") ? IN("dim") : em_none(),
+                      em_i(em_in_bool(e, "unbiased", 1)), em_b(em_in_bool(e, "keepdim", 0)));
   for (uint32_t i = 0; i < e->desc->n_results && e->status == AOT_OK; i++) out[i] = VAL(em_nth(y, i));
   return e->status;
 }
@@ -173,7 +173,7 @@ static aot_status_t with_correction(em_t *e, aot_value_t *out) {
 /* var, std, var_mean, std_mean in every spelling; the last two have the mean as their second result */
 aot_status_t at_dc_var(em_t *e, aot_value_t *out) {
   if (at_in_has(e, "unbiased")) return with_correction(e, out);
-  em_x x = at_math(e, IN("self")), mean, v;
+  em_x_t x = at_math(e, IN("self")), mean, v;
   aot_type_t t = TYPE(x);
   dims_of_call_t r = reduced_dims(e, &t);
   v = variance(e, x, &r, em_in_float(e, "correction", 1.0), &mean);
@@ -187,7 +187,7 @@ aot_status_t at_dc_var(em_t *e, aot_value_t *out) {
 
 /* Norms of order 0, 1, 2, inf, -inf, and any other by powers. */
 aot_status_t at_dc_vector_norm(em_t *e, aot_value_t *out) {
-  em_x x = ABS(at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype))), y;
+  em_x_t x = ABS(at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype))), y;
   aot_type_t t = TYPE(x);
   dims_of_call_t r = reduced_dims(e, &t);
   double ord = em_in_float(e, "ord", 2.0);
@@ -202,7 +202,7 @@ aot_status_t at_dc_vector_norm(em_t *e, aot_value_t *out) {
 aot_status_t at_dc_aminmax(em_t *e, aot_value_t *out) {
   aot_type_t t = TYPE(IN("self"));
   dims_of_call_t r = reduced_dims(e, &t);
-  em_x list = em_list(e, r.dims, r.n);
+  em_x_t list = em_list(e, r.dims, r.n);
   out[0] = VAL(EM(e, "amin", IN("self"), list, em_b(r.keep)));
   out[1] = VAL(EM(e, "amax", IN("self"), list, em_b(r.keep)));
   return e->status;

@@ -94,7 +94,7 @@ aot_status_t at_dc_renamed(em_t *e, aot_value_t *out) {
   uint32_t k;
   size_t i;
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-    em_x first;
+    em_x_t first;
     if (strcmp(at_name(e), names[i].from) != 0) continue;
     first = em_call(e, names[i].to, e->info.n_args, e->info.args);
     for (k = 0; k < e->info.n_results; k++) out[k] = VAL(em_nth(first, k));

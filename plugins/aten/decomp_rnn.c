@@ -18,17 +18,17 @@
 enum { RNN_TANH, RNN_RELU, RNN_GRU, RNN_LSTM };
 
 typedef struct weights {
-  em_x w_ih, w_hh, b_ih, b_hh, w_hr; /* w_hh and w_hr transposed */
+  em_x_t w_ih, w_hh, b_ih, b_hh, w_hr; /* w_hh and w_hr transposed */
 } weights_t;
 
 typedef struct rnn {
   int kind;
-  em_x active; /* [steps, batch, 1], bool: the sequence has that step; None: all have all */
+  em_x_t active; /* [steps, batch, 1], bool: the sequence has that step; None: all have all */
   int64_t steps;
 } rnn_t;
 
 typedef struct state {
-  em_x h, c; /* [batch, features] */
+  em_x_t h, c; /* [batch, features] */
 } state_t;
 
 static int kind_of(const char *name) {
@@ -37,25 +37,25 @@ static int kind_of(const char *name) {
   return strstr(name, "relu") ? RNN_RELU : RNN_TANH;
 }
 
-static em_x gates_of_input(em_t *e, em_x x, const weights_t *w) { return EM(e, "linear", x, w->w_ih, w->b_ih); }
+static em_x_t gates_of_input(em_t *e, em_x_t x, const weights_t *w) { return EM(e, "linear", x, w->w_ih, w->b_ih); }
 
-static em_x gates_of_state(em_t *e, em_x h, const weights_t *w) {
+static em_x_t gates_of_state(em_t *e, em_x_t h, const weights_t *w) {
   return em_is_none(w->b_hh) ? EM(e, "mm", h, w->w_hh) : EM(e, "addmm", w->b_hh, h, w->w_hh);
 }
 
-static em_x part_of(em_t *e, em_x gates, int64_t i, int64_t n) {
+static em_x_t part_of(em_t *e, em_x_t gates, int64_t i, int64_t n) {
   int64_t size = TYPE(gates).sizes[1];
   return EM(e, "slice.Tensor", gates, em_i(1), em_i(size / n * i), em_i(size / n * (i + 1)));
 }
 
 /* i, f, g, o of the summed products */
-static void lstm_gates(em_t *e, em_x sum, em_x *out) {
+static void lstm_gates(em_t *e, em_x_t sum, em_x_t *out) {
   int i;
   for (i = 0; i < 4; i++) out[i] = i == 2 ? TANH(part_of(e, sum, i, 4)) : SIGMOID(part_of(e, sum, i, 4));
 }
 
-static state_t next_state(em_t *e, int kind, em_x ai, const weights_t *w, state_t s) {
-  em_x ah = gates_of_state(e, s.h, w), r, z, n, g[4];
+static state_t next_state(em_t *e, int kind, em_x_t ai, const weights_t *w, state_t s) {
+  em_x_t ah = gates_of_state(e, s.h, w), r, z, n, g[4];
   if (kind == RNN_TANH) s.h = TANH(ADD(ai, ah));
   if (kind == RNN_RELU) s.h = EM(e, "relu", ADD(ai, ah));
   if (kind == RNN_GRU) {
@@ -75,7 +75,7 @@ static state_t next_state(em_t *e, int kind, em_x ai, const weights_t *w, state_
 
 /* ---- lists of values ---- */
 
-static em_x nth_of(em_t *e, em_x list, uint32_t i) {
+static em_x_t nth_of(em_t *e, em_x_t list, uint32_t i) {
   if (list.kind == AOT_ARG_VALUE && i == 0) return list;
   if (list.kind == AOT_ARG_VALUES && i < list.n) return aot_arg_value((aot_value_t){list.u.ids[i]});
   em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s: a list of tensors ends at %u", at_name(e), i);
@@ -88,11 +88,11 @@ static uint32_t *room(em_t *e, int64_t n) {
   return ids;
 }
 
-static em_x stacked(em_t *e, const uint32_t *ids, uint32_t n) {
+static em_x_t stacked(em_t *e, const uint32_t *ids, uint32_t n) {
   return e->status == AOT_OK ? EM(e, "stack", aot_arg_values(ids, n), em_i(0)) : em_none();
 }
 
-static weights_t weights_at(em_t *e, em_x params, uint32_t layer, int has_biases, int projects) {
+static weights_t weights_at(em_t *e, em_x_t params, uint32_t layer, int has_biases, int projects) {
   uint32_t at = layer * (2 + 2 * (uint32_t)has_biases + (uint32_t)projects);
   weights_t w;
   w.w_ih = nth_of(e, params, at++);
@@ -106,8 +106,8 @@ static weights_t weights_at(em_t *e, em_x params, uint32_t layer, int has_biases
 /* ---- layers ---- */
 
 /* One direction of one layer over [steps, batch, features]; the state ends as the last one. */
-static em_x run_layer(em_t *e, const rnn_t *r, em_x x, const weights_t *w, state_t *s, int backwards) {
-  em_x ai = gates_of_input(e, x, w);
+static em_x_t run_layer(em_t *e, const rnn_t *r, em_x_t x, const weights_t *w, state_t *s, int backwards) {
+  em_x_t ai = gates_of_input(e, x, w);
   uint32_t *ids = room(e, r->steps);
   int64_t i;
   for (i = 0; i < r->steps && e->status == AOT_OK; i++) {
@@ -115,7 +115,7 @@ static em_x run_layer(em_t *e, const rnn_t *r, em_x x, const weights_t *w, state
     uint32_t mark = at_infer(e)->n_pool;
     state_t new = next_state(e, r->kind, EM(e, "select.int", ai, em_i(0), em_i(t)), w, *s);
     if (!em_is_none(r->active)) {
-      em_x here = EM(e, "select.int", r->active, em_i(0), em_i(t));
+      em_x_t here = EM(e, "select.int", r->active, em_i(0), em_i(t));
       new.h = WHERE(here, new.h, s->h);
       if (r->kind == RNN_LSTM) new.c = WHERE(here, new.c, s->c);
     }
@@ -127,7 +127,7 @@ static em_x run_layer(em_t *e, const rnn_t *r, em_x x, const weights_t *w, state
 }
 
 /* All layers; the last states of layer l and direction d go to h and c, stacked. */
-static em_x run_layers(em_t *e, const rnn_t *r, em_x x, em_x h0, em_x c0, em_x *out_h, em_x *out_c) {
+static em_x_t run_layers(em_t *e, const rnn_t *r, em_x_t x, em_x_t h0, em_x_t c0, em_x_t *out_h, em_x_t *out_c) {
   int has_biases = at_in_int(e, "has_biases", 1) != 0, d, directions = at_in_int(e, "bidirectional", 0) ? 2 : 1;
   int lstm = r->kind == RNN_LSTM;
   int projects = lstm && !at_same(at_infer(e), TYPE(h0).sizes[2], TYPE(c0).sizes[2]);
@@ -135,7 +135,7 @@ static em_x run_layers(em_t *e, const rnn_t *r, em_x x, em_x h0, em_x c0, em_x *
   double p = at_in_int(e, "train", 0) ? em_in_float(e, "dropout", 0.0) : 0.0;
   uint32_t *h = room(e, 2 * layers), *c = room(e, 2 * layers), n = 0;
   for (l = 0; l < layers && e->status == AOT_OK; l++) {
-    em_x y[2];
+    em_x_t y[2];
     uint32_t ids[2];
     for (d = 0; d < directions && e->status == AOT_OK; d++, n++) {
       weights_t w = weights_at(e, IN("params"), n, has_biases, projects);
@@ -156,21 +156,21 @@ static em_x run_layers(em_t *e, const rnn_t *r, em_x x, em_x h0, em_x c0, em_x *
   return x;
 }
 
-static void give_states(em_t *e, em_x y, em_x h, em_x c, aot_value_t *out) {
+static void give_states(em_t *e, em_x_t y, em_x_t h, em_x_t c, aot_value_t *out) {
   out[0] = VAL(y);
   out[1] = VAL(h);
   if (e->desc->n_results > 2) out[2] = VAL(c);
 }
 
-static void first_states(em_t *e, const rnn_t *r, em_x *out_h, em_x *out_c) {
-  em_x hx = IN("hx");
+static void first_states(em_t *e, const rnn_t *r, em_x_t *out_h, em_x_t *out_c) {
+  em_x_t hx = IN("hx");
   *out_h = r->kind == RNN_LSTM ? nth_of(e, hx, 0) : hx;
   *out_c = r->kind == RNN_LSTM ? nth_of(e, hx, 1) : em_none();
 }
 
 /* lstm.input, gru.input, rnn_tanh.input, rnn_relu.input */
 aot_status_t at_dc_rnn(em_t *e, aot_value_t *out) {
-  em_x x = IN("input"), h, c, y;
+  em_x_t x = IN("input"), h, c, y;
   int batch_first = at_in_int(e, "batch_first", 0) != 0;
   rnn_t r = {kind_of(at_name(e)), em_none(), 0};
   if (batch_first) x = EM(e, "transpose.int", x, em_i(0), em_i(1));
@@ -190,7 +190,7 @@ aot_status_t at_dc_rnn(em_t *e, aot_value_t *out) {
 /* lstm.data, gru.data, ..: row of step t and sequence b is sum(batch_sizes[0 .. t - 1]) + b, where b <
  * batch_sizes[t] */
 aot_status_t at_dc_rnn_packed(em_t *e, aot_value_t *out) {
-  em_x data = IN("data"), sizes = IN("batch_sizes"), h, c, y, row, flat;
+  em_x_t data = IN("data"), sizes = IN("batch_sizes"), h, c, y, row, flat;
   rnn_t r = {kind_of(at_name(e)), em_none(), TYPE(sizes).sizes[0]};
   aot_type_t t = at_result_type(e, 0);
   int64_t grid[3], dims[2];
@@ -226,7 +226,7 @@ aot_status_t at_dc_rnn_packed(em_t *e, aot_value_t *out) {
 /* lstm_cell, gru_cell, rnn_tanh_cell, rnn_relu_cell */
 aot_status_t at_dc_rnn_cell(em_t *e, aot_value_t *out) {
   int kind = kind_of(at_name(e));
-  em_x hx = IN("hx");
+  em_x_t hx = IN("hx");
   weights_t w = {IN("w_ih"), EM(e, "t", IN("w_hh")), IN("b_ih"), IN("b_hh"), em_none()};
   state_t s;
   s.h = kind == RNN_LSTM ? nth_of(e, hx, 0) : hx;
@@ -239,7 +239,7 @@ aot_status_t at_dc_rnn_cell(em_t *e, aot_value_t *out) {
 
 /* _thnn_fused_lstm_cell: from the products on; the workspace keeps the four gates */
 aot_status_t at_dc_fused_lstm_cell(em_t *e, aot_value_t *out) {
-  em_x sum = ADD(at_math(e, IN("input_gates")), at_math(e, IN("hidden_gates"))), g[4], c;
+  em_x_t sum = ADD(at_math(e, IN("input_gates")), at_math(e, IN("hidden_gates"))), g[4], c;
   uint32_t ids[4], i;
   if (at_in_has(e, "input_bias")) sum = ADD(sum, at_math(e, IN("input_bias")));
   if (at_in_has(e, "hidden_bias")) sum = ADD(sum, at_math(e, IN("hidden_bias")));
@@ -257,9 +257,9 @@ aot_status_t at_dc_fused_lstm_cell(em_t *e, aot_value_t *out) {
  *     i: gc g i (1 - i)    f: gc cx f (1 - f)    g: gc i (1 - g^2)    o: gh T o (1 - o)    cx: gc f */
 aot_status_t at_dc_fused_lstm_cell_backward(em_t *e, aot_value_t *out) {
   static const int64_t batch = 0;
-  em_x gates = at_math(e, IN("workspace")), cx = at_math(e, IN("cx")), t = TANH(at_math(e, IN("cy")));
-  em_x gh = at_in_has(e, "grad_hy") ? at_math(e, IN("grad_hy")) : em_f(0.0);
-  em_x gc = at_in_has(e, "grad_cy") ? at_math(e, IN("grad_cy")) : em_f(0.0), g[4], d[4], one = em_f(1.0), all;
+  em_x_t gates = at_math(e, IN("workspace")), cx = at_math(e, IN("cx")), t = TANH(at_math(e, IN("cy")));
+  em_x_t gh = at_in_has(e, "grad_hy") ? at_math(e, IN("grad_hy")) : em_f(0.0);
+  em_x_t gc = at_in_has(e, "grad_cy") ? at_math(e, IN("grad_cy")) : em_f(0.0), g[4], d[4], one = em_f(1.0), all;
   uint32_t ids[4], i;
   for (i = 0; i < 4; i++) g[i] = part_of(e, gates, i, 4);
   gc = ADD(MUL(MUL(g[3], SUB(one, MUL(t, t))), gh), gc);

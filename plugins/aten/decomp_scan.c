@@ -15,9 +15,9 @@
 /* Copies of nodes, at most; a longer loop is one that a backend must run. */
 #define MOST_COPIES (1 << 15)
 
-static uint32_t length(em_x list) { return list.kind == AOT_ARG_VALUES || list.kind == AOT_ARG_INTS ? list.n : 0; }
+static uint32_t length(em_x_t list) { return list.kind == AOT_ARG_VALUES || list.kind == AOT_ARG_INTS ? list.n : 0; }
 
-static em_x item(em_x list, uint32_t i) {
+static em_x_t item(em_x_t list, uint32_t i) {
   /* a size: it stands in the body as an expression */
   if (list.kind == AOT_ARG_VALUES && list.u.ids[i] == AOT_NO_ID) return em_none();
   return list.kind == AOT_ARG_VALUES ? em_v((aot_value_t){list.u.ids[i]}) : em_i(list.u.ints[i]);
@@ -32,16 +32,16 @@ typedef struct loop {
   em_inliner_t body;
   aot_graph_t graph;                     /* the body */
   uint32_t n_inputs, n_outputs, n_nodes; /* of it */
-  em_x xs;
-  em_x *inputs;  /* of a step: carries, slices, more */
-  em_x *outputs; /* of a step: carries, ys */
+  em_x_t xs;
+  em_x_t *inputs;  /* of a step: carries, slices, more */
+  em_x_t *outputs; /* of a step: carries, ys */
   uint32_t n_carries, n_ys;
   int64_t steps;
   uint32_t *ys; /* [n_ys][steps] */
 } loop_t;
 
 /* As the body's input i was traced. */
-static em_x as_traced(loop_t *l, uint32_t i, em_x x) {
+static em_x_t as_traced(loop_t *l, uint32_t i, em_x_t x) {
   aot_type_t t;
   if (l->e->status != AOT_OK || x.kind != AOT_ARG_VALUE) return x;
   t = at_type(l->e, em_v(l->e->host->graph->inputs(l->e->prog, l->graph)[i].value));
@@ -66,7 +66,7 @@ static void check(loop_t *l, uint32_t n_in) {
 /* Memory, and what does not change from step to step. */
 static void begin(loop_t *l) {
   em_t *e = l->e;
-  const em_x init = IN("init"), more = IN("additional_inputs");
+  const em_x_t init = IN("init"), more = IN("additional_inputs");
   uint32_t first_more;
   em_inline_open(&l->body, e);
   l->graph = body_of(e);
@@ -102,7 +102,7 @@ static void step(loop_t *l, int64_t t) {
 }
 
 /* The ys of all steps, stacked; nothing of nothing where there are no steps. */
-static em_x stacked(loop_t *l, uint32_t k, const aot_type_t *t) {
+static em_x_t stacked(loop_t *l, uint32_t k, const aot_type_t *t) {
   em_t *e = l->e;
   if (l->steps == 0) return at_filled(e, t->sizes, t->rank, em_i(0), t->dtype, item(l->xs, 0));
   return EM(e, "stack", aot_arg_values(l->ys + k * (uint64_t)l->steps, (uint32_t)l->steps), em_i(0));
@@ -124,7 +124,7 @@ aot_status_t at_dc_scan(em_t *e, aot_value_t *out) {
 /* ---- map ---- */
 
 aot_status_t at_dc_map(em_t *e, aot_value_t *out) {
-  const em_x first =
+  const em_x_t first =
       EM(e, "higher_order.scan", e->info.args[0], aot_arg_values(NULL, 0), IN("xs"), IN("additional_inputs"));
   for (uint32_t i = 0; e->status == AOT_OK && i < e->info.n_results; i++) out[i] = VAL(em_nth(first, i));
   return e->status;
@@ -133,9 +133,9 @@ aot_status_t at_dc_map(em_t *e, aot_value_t *out) {
 /* ---- associative_scan ---- */
 
 /* Inputs of the graph like those of the body. */
-static void copy_inputs(em_t *e, aot_graph_t body, uint32_t n, em_x *inputs) {
+static void copy_inputs(em_t *e, aot_graph_t body, uint32_t n, em_x_t *inputs) {
   for (uint32_t i = 0; e->status == AOT_OK && i < n; i++) {
-    const em_x like = em_v(e->host->graph->inputs(e->prog, body)[i].value);
+    const em_x_t like = em_v(e->host->graph->inputs(e->prog, body)[i].value);
     const aot_type_t t = em_type(e, like);
     aot_value_t v = aot_no_value();
     em_ok(e, e->host->edit->input_add(e->prog, e->graph, AOT_ROLE_REGION, i, &t, aot_str(""), &v));
@@ -150,8 +150,8 @@ static aot_graph_t body_twice(em_t *e) {
   const uint32_t n_inputs = h->graph->n_inputs(e->prog, body), n_outputs = h->graph->n_outputs(e->prog, body);
   em_t inner = *e;
   em_inliner_t in;
-  em_x *inputs = em_scratch(&inner, n_inputs, sizeof *inputs),
-       *outputs = em_scratch(&inner, n_outputs, sizeof *outputs);
+  em_x_t *inputs = em_scratch(&inner, n_inputs, sizeof *inputs),
+         *outputs = em_scratch(&inner, n_outputs, sizeof *outputs);
   em_inline_open(&in, &inner);
   inner.before = aot_no_node();
   if (inner.status == AOT_OK)
@@ -167,11 +167,11 @@ static aot_graph_t body_twice(em_t *e) {
 }
 
 aot_status_t at_dc_associative_scan(em_t *e, aot_value_t *out) {
-  const em_x xs = IN("xs");
+  const em_x_t xs = IN("xs");
   const uint32_t n = length(xs);
   uint32_t *first = em_scratch(e, n, sizeof *first), *rest = em_scratch(e, n, sizeof *rest);
   aot_graph_t body = body_twice(e);
-  em_x ys;
+  em_x_t ys;
   if (e->status != AOT_OK) return e->status;
   for (uint32_t i = 0; i < n; i++) first[i] = VAL(EM(e, "select.int", item(xs, i), em_i(0), em_i(0))).id;
   for (uint32_t i = 0; i < n; i++)

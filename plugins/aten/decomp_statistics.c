@@ -5,7 +5,7 @@
 
 /* nanmean: the sum of what is a number over how many are */
 aot_status_t at_dc_nanmean(em_t *e, aot_value_t *out) {
-  em_x x = at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype)), number = EQ(x, x), sum, count;
+  em_x_t x = at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype)), number = EQ(x, x), sum, count;
   aot_type_t t = TYPE(x);
   const int64_t *dims;
   int64_t all[AOT_MAX_RANK];
@@ -22,7 +22,7 @@ aot_status_t at_dc_nanmean(em_t *e, aot_value_t *out) {
   return at_give_cast(e, DIV(sum, count), out);
 }
 
-static em_x total(em_t *e, em_x x) {
+static em_x_t total(em_t *e, em_x_t x) {
   static const int64_t first = 0;
   return at_summed(e, x, &first, 1, 0);
 }
@@ -31,7 +31,7 @@ static em_x total(em_t *e, em_x x) {
  *     sum w - correction                             without aweights
  *     sum w - correction sum(w aweights) / sum w     with them */
 aot_status_t at_dc_cov(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), f = IN("fweights"), a = IN("aweights"), w, sum_w, divisor, c;
+  em_x_t x = IN("self"), f = IN("fweights"), a = IN("aweights"), w, sum_w, divisor, c;
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
   double correction = em_in_float(e, "correction", 1.0);
   int64_t matrix[2] = {1, 1}, last = 1;
@@ -58,7 +58,7 @@ aot_status_t at_dc_cov(em_t *e, aot_value_t *out) {
 
 /* Covariances over the standard deviations of both variables, held in [-1, 1]. */
 aot_status_t at_dc_corrcoef(em_t *e, aot_value_t *out) {
-  em_x c = EM(e, "cov", IN("self")), deviation;
+  em_x_t c = EM(e, "cov", IN("self")), deviation;
   if (TYPE(c).rank == 0) return at_give(e, DIV(c, c), out);
   deviation = SQRT(EM(e, "diagonal", c));
   c = DIV(DIV(c, at_unsqueeze(e, deviation, 1)), deviation);

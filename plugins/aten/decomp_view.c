@@ -13,7 +13,7 @@ aot_status_t at_dc_reshape(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_contiguous(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   aot_type_t t = TYPE(x);
   int64_t format = at_in_int(e, "memory_format", AOT_MEMORY_CONTIGUOUS);
   int already =
@@ -33,10 +33,10 @@ aot_status_t at_dc_with_history(em_t *e, aot_value_t *out) { return at_give(e, I
 static int is_adjoint(const em_t *e) { return strstr(at_name(e), "adjoint") || strstr(at_name(e), "H."); }
 
 aot_status_t at_dc_transpose(em_t *e, aot_value_t *out) {
-  em_x a = em_i(-2), b = em_i(-1);
+  em_x_t a = em_i(-2), b = em_i(-1);
   if (self_type(e).rank < 2) return at_give(e, EM(e, is_adjoint(e) ? "conj" : "alias", IN("self")), out);
   if (at_in_has(e, "axis0")) a = IN("axis0"), b = IN("axis1");
-  em_x x = EM(e, "transpose.int", IN("self"), a, b);
+  em_x_t x = EM(e, "transpose.int", IN("self"), a, b);
   return at_give(e, is_adjoint(e) ? EM(e, "conj", x) : x, out);
 }
 
@@ -72,7 +72,7 @@ aot_status_t at_dc_expand(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_broadcast_tensors(em_t *e, aot_value_t *out) {
-  em_x list = IN("tensors");
+  em_x_t list = IN("tensors");
   uint32_t i;
   for (i = 0; i < e->info.n_results && i < list.n && e->status == AOT_OK; i++) {
     aot_type_t t = at_result_type(e, i);
@@ -115,7 +115,7 @@ aot_status_t at_dc_unsafe_chunk(em_t *e, aot_value_t *out) {
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), self_type(e).rank);
   int64_t *sizes = at_dims(at_infer(e), (int32_t)e->info.n_results);
   uint32_t i;
-  em_x pieces;
+  em_x_t pieces;
   for (i = 0; i < e->info.n_results; i++) sizes[i] = at_result_type(e, i).sizes[dim];
   pieces = EM(e, "unsafe_split_with_sizes", IN("self"), em_list(e, sizes, e->info.n_results), em_i(dim));
   for (i = 0; i < e->info.n_results; i++) out[i] = VAL(em_nth(pieces, i));
@@ -132,7 +132,7 @@ aot_status_t at_dc_unbind(em_t *e, aot_value_t *out) {
 /* ---- movement ---- */
 
 aot_status_t at_dc_stack(em_t *e, aot_value_t *out) {
-  em_x list = IN("tensors");
+  em_x_t list = IN("tensors");
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), at_result_type(e, 0).rank);
   uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, list.n * sizeof *ids), i;
   if (ids == NULL) return AOT_E_EXHAUSTED;
@@ -146,7 +146,7 @@ aot_status_t at_dc_stack(em_t *e, aot_value_t *out) {
 
 /* repeat: [a, b] times (r, s) is [1, a, 1, b] expanded to [r, a, s, b], merged */
 aot_status_t at_dc_repeat(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   aot_type_t from = TYPE(x), to = at_result_type(e, 0);
   int64_t split[2 * AOT_MAX_RANK], grown[2 * AOT_MAX_RANK];
   int32_t d, lead = to.rank - from.rank, k = 0;
@@ -169,7 +169,7 @@ aot_status_t at_dc_repeat(em_t *e, aot_value_t *out) {
 
 /* repeat_interleave: [a] is [a, 1] expanded to [a, r], merged */
 aot_status_t at_dc_repeat_interleave(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
   int64_t sizes[AOT_MAX_RANK + 1], flat;
   int32_t dim, d;
@@ -189,7 +189,7 @@ aot_status_t at_dc_repeat_interleave(em_t *e, aot_value_t *out) {
 /* repeat_interleave.self_Tensor: rows by number. How many there are is what the node declares: the symbol is the
  * same one. */
 aot_status_t at_dc_repeat_interleave_counts(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), counts = IN("repeats"), rows;
+  em_x_t x = IN("self"), counts = IN("repeats"), rows;
   aot_type_t t = TYPE(x), to = at_result_type(e, 0), r;
   int64_t flat = at_numel(at_infer(e), t.sizes, t.rank);
   int32_t dim = at_in_has(e, "dim") ? at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank) : 0;
@@ -207,25 +207,25 @@ aot_status_t at_dc_repeat_interleave_counts(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_one_hot(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   aot_type_t t = at_result_type(e, 0);
-  em_x classes = at_range(e, t.sizes[t.rank - 1], x);
+  em_x_t classes = at_range(e, t.sizes[t.rank - 1], x);
   return at_give(e, em_cast(e, EQ(at_unsqueeze(e, x, t.rank - 1), classes), AOT_I64), out);
 }
 
 /* tril keeps column <= row + diagonal, triu column >= row + diagonal */
 aot_status_t at_dc_tri(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   aot_type_t t = TYPE(x);
   int lower = strcmp(at_name(e), "aten.tril.default") == 0;
-  em_x rows = at_unsqueeze(e, at_range(e, t.sizes[t.rank - 2], x), 1), columns = at_range(e, t.sizes[t.rank - 1], x);
-  em_x border = at_in_int(e, "diagonal", 0) ? ADD(rows, IN("diagonal")) : rows;
-  em_x keep = lower ? LE(columns, border) : GE(columns, border);
+  em_x_t rows = at_unsqueeze(e, at_range(e, t.sizes[t.rank - 2], x), 1), columns = at_range(e, t.sizes[t.rank - 1], x);
+  em_x_t border = at_in_int(e, "diagonal", 0) ? ADD(rows, IN("diagonal")) : rows;
+  em_x_t keep = lower ? LE(columns, border) : GE(columns, border);
   return at_give_cast(e, WHERE(keep, x, em_i(0)), out);
 }
 
 aot_status_t at_dc_roll(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   aot_type_t t = TYPE(x);
   const int64_t *shifts, *dims;
   uint32_t n = at_in_ints(e, "shifts", &shifts), m = at_in_ints(e, "dims", &dims), i;
@@ -250,7 +250,7 @@ aot_status_t at_dc_roll(em_t *e, aot_value_t *out) {
 
 /* constant_pad_nd: dimension by dimension, what is cut first, then borders */
 aot_status_t at_dc_constant_pad(em_t *e, aot_value_t *out) {
-  em_x x = IN("self"), value = at_in_has(e, "value") ? IN("value") : em_i(0);
+  em_x_t x = IN("self"), value = at_in_has(e, "value") ? IN("value") : em_i(0);
   const int64_t *pad;
   uint32_t n = at_in_ints(e, "pad", &pad), i, side;
   for (i = 0; i < n / 2 && e->status == AOT_OK; i++) {
@@ -280,7 +280,7 @@ aot_status_t at_dc_constant_pad(em_t *e, aot_value_t *out) {
 /* ---- scatters and gathers ---- */
 
 aot_status_t at_dc_select_scatter(em_t *e, aot_value_t *out) {
-  em_x x = IN("self");
+  em_x_t x = IN("self");
   aot_type_t t = TYPE(x);
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
   int64_t index = at_in_int(e, "index", 0);
@@ -291,56 +291,56 @@ aot_status_t at_dc_select_scatter(em_t *e, aot_value_t *out) {
                  out);
 }
 
-static em_x zeros_of_result(em_t *e, em_x like) {
+static em_x_t zeros_of_result(em_t *e, em_x_t like) {
   aot_type_t t = at_result_type(e, 0);
   return at_filled(e, t.sizes, t.rank, em_i(0), t.dtype, like);
 }
 
 aot_status_t at_dc_slice_backward(em_t *e, aot_value_t *out) {
-  em_x g = IN("grad_output");
+  em_x_t g = IN("grad_output");
   return at_give(e, EM(e, "slice_scatter", zeros_of_result(e, g), g, IN("dim"), IN("start"), IN("end"), IN("step")),
                  out);
 }
 
 aot_status_t at_dc_select_backward(em_t *e, aot_value_t *out) {
-  em_x g = IN("grad_output");
+  em_x_t g = IN("grad_output");
   return at_give(e, EM(e, "select_scatter", zeros_of_result(e, g), g, IN("dim"), IN("index")), out);
 }
 
 aot_status_t at_dc_diagonal_backward(em_t *e, aot_value_t *out) {
-  em_x g = IN("grad_output");
+  em_x_t g = IN("grad_output");
   return at_give(e, EM(e, "diagonal_scatter", zeros_of_result(e, g), g, IN("offset"), IN("dim1"), IN("dim2")), out);
 }
 
 /* x as it is, or a 0-dim tensor with one dimension. */
-static em_x at_least_1d(em_t *e, em_x x) {
+static em_x_t at_least_1d(em_t *e, em_x_t x) {
   static const int64_t one = 1;
   return x.kind == AOT_ARG_VALUE && TYPE(x).rank == 0 ? at_reshaped(e, x, &one, 1) : x;
 }
 
 /* index along one dimension as advanced indexing: [None, .., index] */
-static em_x dim_index(em_t *e, uint32_t ids[AOT_MAX_RANK], int32_t rank) {
+static em_x_t dim_index(em_t *e, uint32_t ids[AOT_MAX_RANK], int32_t rank) {
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), rank), d;
   for (d = 0; d < dim; d++) ids[d] = AOT_NO_ID;
   ids[dim] = VAL(at_least_1d(e, IN("index"))).id;
   return aot_arg_values(ids, (uint32_t)dim + 1);
 }
 
-static aot_status_t give_reshaped(em_t *e, em_x x, aot_value_t *out) {
+static aot_status_t give_reshaped(em_t *e, em_x_t x, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
   return at_give(e, at_reshaped(e, x, t.sizes, t.rank), out);
 }
 
 aot_status_t at_dc_index_select(em_t *e, aot_value_t *out) {
   uint32_t ids[AOT_MAX_RANK];
-  em_x x = at_least_1d(e, IN("self"));
+  em_x_t x = at_least_1d(e, IN("self"));
   return give_reshaped(e, EM(e, "index.Tensor", x, dim_index(e, ids, TYPE(x).rank)), out);
 }
 
 /* index_add, index_copy, index_fill: values put or added at the index */
 aot_status_t at_dc_index_dim(em_t *e, aot_value_t *out) {
   uint32_t ids[AOT_MAX_RANK];
-  em_x x = at_least_1d(e, IN("self")), values = at_in_has(e, "source") ? at_least_1d(e, IN("source")) : IN("value");
+  em_x_t x = at_least_1d(e, IN("self")), values = at_in_has(e, "source") ? at_least_1d(e, IN("source")) : IN("value");
   aot_type_t t = TYPE(x);
   int add = strstr(at_name(e), "index_add") != NULL;
   if (values.kind != AOT_ARG_VALUE) values = at_filled(e, NULL, 0, values, t.dtype, x);
@@ -356,7 +356,7 @@ aot_status_t at_dc_embedding(em_t *e, aot_value_t *out) {
 
 /* Rows of the gradient added up by index; those at padding_idx count for nothing. */
 aot_status_t at_dc_embedding_backward(em_t *e, aot_value_t *out) {
-  em_x g = at_math(e, IN("grad_output")), index = IN("indices"), sum;
+  em_x_t g = at_math(e, IN("grad_output")), index = IN("indices"), sum;
   aot_type_t t = at_result_type(e, 0), ti = TYPE(index);
   int64_t padding = at_in_int(e, "padding_idx", -1);
   uint32_t id;

@@ -13,7 +13,7 @@ static uint32_t other_dims(em_t *e, int32_t rank, int64_t *out) {
   return n;
 }
 
-static em_x norm_over(em_t *e, em_x v, em_x order) {
+static em_x_t norm_over(em_t *e, em_x_t v, em_x_t order) {
   int64_t dims[AOT_MAX_RANK];
   uint32_t n = other_dims(e, TYPE(v).rank, dims);
   return EM(e, "linalg_vector_norm", v, order, em_list(e, dims, n), em_b(1));
@@ -26,7 +26,7 @@ aot_status_t at_dc_norm_except_dim(em_t *e, aot_value_t *out) {
 
 /* _weight_norm_interface: the product, and the norms */
 aot_status_t at_dc_weight_norm(em_t *e, aot_value_t *out) {
-  em_x v = at_math(e, IN("v")), norms;
+  em_x_t v = at_math(e, IN("v")), norms;
   norms = norm_over(e, v, em_i(2));
   at_give_cast(e, MUL(v, DIV(at_math(e, IN("g")), norms)), out);
   aot_type_t t = at_result_type(e, 1);
@@ -35,7 +35,7 @@ aot_status_t at_dc_weight_norm(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_weight_norm_backward(em_t *e, aot_value_t *out) {
-  em_x gw = at_math(e, IN("grad_w")), v = at_math(e, IN("saved_v")), g = at_math(e, IN("saved_g")), n, along;
+  em_x_t gw = at_math(e, IN("grad_w")), v = at_math(e, IN("saved_v")), g = at_math(e, IN("saved_g")), n, along;
   int64_t dims[AOT_MAX_RANK];
   uint32_t n_dims = other_dims(e, TYPE(v).rank, dims);
   n = at_math(e, IN("saved_norms"));

@@ -10,14 +10,14 @@
 #include <string.h>
 
 /* The place of the written operand in the node's arguments. */
-static em_x written_arg(em_t *e) {
+static em_x_t written_arg(em_t *e) {
   uint32_t i;
   for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++)
     if (e->desc->args[i].flags & AOT_SARG_WRITE) return e->info.args[i];
   return em_none();
 }
 
-static aot_status_t give(em_t *e, em_x value, aot_value_t *out_results, aot_value_t *out_written) {
+static aot_status_t give(em_t *e, em_x_t value, aot_value_t *out_results, aot_value_t *out_written) {
   out_written[0] = em_value(e, value);
   if (e->desc->n_results) out_results[0] = out_written[0];
   return e->status;
@@ -33,8 +33,8 @@ static const char *twin_of(const em_t *e) {
 
 /* An argument of the twin that the written tensor answers, for an operator whose results are given: what a factory
  * makes, and the dtype that a reduction is computed in when none is asked for. */
-static em_x answered_by_out(em_t *e, aot_str_t name, em_x given) {
-  em_x to = written_arg(e);
+static em_x_t answered_by_out(em_t *e, aot_str_t name, em_x_t given) {
+  em_x_t to = written_arg(e);
   aot_type_t out;
   if (given.kind != AOT_ARG_NONE || to.kind != AOT_ARG_VALUE) return given;
   out = at_type(e, to);
@@ -44,7 +44,7 @@ static em_x answered_by_out(em_t *e, aot_str_t name, em_x given) {
 }
 
 /* The arguments of the twin, all but the ones that results are given by. Those of a derived row are found by name. */
-static uint32_t twin_args(em_t *e, em_x *args) {
+static uint32_t twin_args(em_t *e, em_x_t *args) {
   const uint32_t given = AOT_SARG_WRITE | AOT_SARG_KWONLY;
   const aot_op_desc_t *twin;
   uint32_t i, k, n = 0;
@@ -73,7 +73,7 @@ static int dtype_kind(int32_t dtype) {
 
 /* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it, its
  * shape. */
-static em_x stored(em_t *e, em_x value, em_x to) {
+static em_x_t stored(em_t *e, em_x_t value, em_x_t to) {
   aot_type_t before = at_type(e, to), after = at_type(e, value);
   if (e->status != AOT_OK || (e->desc->flags & AOT_OP_INPLACE_VIEW)) return value;
   if (dtype_kind(after.dtype) > dtype_kind(before.dtype))
@@ -92,7 +92,7 @@ static em_x stored(em_t *e, em_x value, em_x to) {
 
 /* A tensor whose elements are all replaced: y.copy_(x), x.lt_(y), x.normal_(). It stays a result of its past, which has
  * a gradient of zeros (PyTorch: zeros_like in derivatives.yaml); so the node of the new value reads the tensor, too. */
-static em_x with_past(em_t *e, em_x value, em_x to) {
+static em_x_t with_past(em_t *e, em_x_t value, em_x_t to) {
   const int32_t dtype = at_type(e, to).dtype;
   return at_is_integral(dtype) || (e->info.flags & AOT_NODE_NO_GRAD) ? value : EM(e, "copy", to, value);
 }
@@ -106,7 +106,7 @@ static int replaces_all(const em_t *e) {
 
 /* Every written tensor gets the twin's result of the same number; results are those. */
 aot_status_t at_functional_twin(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  em_x args[MAX_ARGS], value;
+  em_x_t args[MAX_ARGS], value;
   uint32_t n = twin_args(e, args), i, k, n_written = 0;
   const int all = replaces_all(e);
   value = em_call(e, twin_of(e), n, args);
@@ -114,7 +114,7 @@ aot_status_t at_functional_twin(em_t *e, aot_value_t *out_results, aot_value_t *
     const aot_schema_arg_t *s = &e->desc->args[i];
     if (!(s->flags & AOT_SARG_WRITE) || e->info.args[i].kind == AOT_ARG_NONE) continue;
     for (k = 0; k < ((s->flags & AOT_SARG_LIST) ? e->info.args[i].n : 1) && e->status == AOT_OK; k++) {
-      em_x to = at_element(s, &e->info.args[i], k), after = stored(e, em_nth(value, n_written), to);
+      em_x_t to = at_element(s, &e->info.args[i], k), after = stored(e, em_nth(value, n_written), to);
       if (all && !(s->flags & AOT_SARG_LIST)) after = with_past(e, after, to);
       out_written[n_written] = em_value(e, after);
       if (n_written < e->info.n_results) out_results[n_written] = out_written[n_written];
@@ -127,7 +127,7 @@ aot_status_t at_functional_twin(em_t *e, aot_value_t *out_results, aot_value_t *
 
 /* copy_: the source in self's dtype, device and shape */
 aot_status_t at_fn_copy(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  em_x self = em_in(e, "self"), src = em_in(e, "src");
+  em_x_t self = em_in(e, "self"), src = em_in(e, "src");
   aot_type_t to = at_type(e, self), from = at_type(e, src);
   if (from.kind != AOT_TYPE_TENSOR) {
     src = EM(e, "fill.Scalar", self, src);
@@ -150,14 +150,14 @@ aot_status_t at_fn_fill(em_t *e, aot_value_t *out_results, aot_value_t *out_writ
 
 /* Where all indices are equal; wrapped, a matrix of w columns has its diagonal again every w + 1 rows. */
 aot_status_t at_fn_fill_diagonal(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  em_x self = em_in(e, "self"), first, on = em_none();
+  em_x_t self = em_in(e, "self"), first, on = em_none();
   const aot_type_t t = at_type(e, self);
   int32_t d;
   first = at_along(e, at_range(e, t.sizes[0], self), 0, t.rank);
   if (t.rank == 2 && at_in_int(e, "wrap", 0))
     first = EM(e, "remainder.Tensor", first, em_i(at_add(at_infer(e), t.sizes[1], 1)));
   for (d = 1; d < t.rank; d++) {
-    em_x here = EQ(first, at_along(e, at_range(e, t.sizes[d], self), d, t.rank));
+    em_x_t here = EQ(first, at_along(e, at_range(e, t.sizes[d], self), d, t.rank));
     on = em_is_none(on) ? here : EM(e, "logical_and", on, here);
   }
   return give(e, EM(e, "masked_fill.Scalar", self, on, em_in(e, "fill_value")), out_results, out_written);
@@ -167,9 +167,9 @@ aot_status_t at_fn_fill_diagonal(em_t *e, aot_value_t *out_results, aot_value_t 
  * evaluation, and without statistics, nothing is written. Results of the rewritten operator: the normalized tensor, and
  * for the native forms the saved mean and 1 / standard deviation, for cuDNN's an empty tensor more. */
 aot_status_t at_fn_batch_norm(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  em_x input = em_in(e, "input"), weight = em_in(e, "weight"), bias = em_in(e, "bias");
-  em_x mean = em_in(e, "running_mean"), var = em_in(e, "running_var");
-  em_x momentum = em_in(e, "momentum"), eps = em_in(e, "eps"), y;
+  em_x_t input = em_in(e, "input"), weight = em_in(e, "weight"), bias = em_in(e, "bias");
+  em_x_t mean = em_in(e, "running_mean"), var = em_in(e, "running_var");
+  em_x_t momentum = em_in(e, "momentum"), eps = em_in(e, "eps"), y;
   static const int64_t none[1] = {0};
   int training = at_in_int(e, "training", 0) != 0;
   uint32_t i, n_written = 0;
@@ -196,7 +196,7 @@ aot_status_t at_fn_batch_norm(em_t *e, aot_value_t *out_results, aot_value_t *ou
 
 /* resize_: a window on the same memory. What a larger size would add is undefined in PyTorch, and refused here. */
 aot_status_t at_fn_resize(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  em_x self = em_in(e, "self");
+  em_x_t self = em_in(e, "self");
   aot_type_t from = at_type(e, self), to = at_result_type(e, 0);
   int64_t had = at_numel(at_infer(e), from.sizes, from.rank), wants = at_numel(at_infer(e), to.sizes, to.rank);
   if (e->status == AOT_OK && at_hint(at_infer(e), wants) > at_hint(at_infer(e), had))

@@ -26,7 +26,7 @@ aot_value_t at_vi_reshape(em_t *e, uint32_t index, aot_value_t base, aot_value_t
 /* ---- rearrangements ---- */
 
 aot_value_t at_vi_transpose(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
-  em_x a = em_in(e, "dim0"), b = em_in(e, "dim1");
+  em_x_t a = em_in(e, "dim0"), b = em_in(e, "dim1");
   (void)index;
   (void)base;
   if (em_is_none(a)) a = em_in(e, "axis0"), b = em_in(e, "axis1");
@@ -42,7 +42,7 @@ aot_value_t at_vi_t(em_t *e, uint32_t index, aot_value_t base, aot_value_t updat
 aot_value_t at_vi_mT(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
   (void)base;
-  em_x x = em_v(updated);
+  em_x_t x = em_v(updated);
   if (at_type(e, x).rank > 0) x = EM(e, "transpose.int", x, em_i(-2), em_i(-1));
   return em_value(e, strstr(at_name(e), "mT") ? x : EM(e, "conj_physical", x)); /* mH, adjoint */
 }
@@ -93,7 +93,7 @@ aot_value_t at_vi_slice(em_t *e, uint32_t index, aot_value_t base, aot_value_t u
                         em_in(e, "end"), em_in(e, "step")));
 }
 
-static aot_value_t scatter_range(em_t *e, aot_value_t base, aot_value_t updated, em_x dim, int64_t start,
+static aot_value_t scatter_range(em_t *e, aot_value_t base, aot_value_t updated, em_x_t dim, int64_t start,
                                  int64_t length) {
   return em_value(e, EM(e, "slice_scatter", em_v(base), em_v(updated), dim, em_i(start),
                         em_i(at_add(at_infer(e), start, length)), em_i(1)));
@@ -188,7 +188,7 @@ aot_value_t at_vi_expand(em_t *e, uint32_t index, aot_value_t base, aot_value_t 
 aot_value_t at_vi_unfold(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t t = type_of(e, base), view = at_result_type(e, 0);
   int64_t window = at_in_int(e, "size", 1), step = at_in_int(e, "step", 1);
-  em_x whole = em_v(base);
+  em_x_t whole = em_v(base);
   (void)index;
   if (t.rank == 0) return window ? em_value(e, EM(e, "select.int", em_v(updated), em_i(0), em_i(0))) : base;
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dimension", 0), t.rank);
@@ -199,7 +199,7 @@ aot_value_t at_vi_unfold(em_t *e, uint32_t index, aot_value_t base, aot_value_t 
   }
   int64_t last = at_mul(at_infer(e), at_sub(at_infer(e), view.sizes[dim], 1), step);
   for (int64_t k = 0; k < window; k++) {
-    em_x slice = EM(e, "select.int", em_v(updated), em_i(t.rank), em_i(k));
+    em_x_t slice = EM(e, "select.int", em_v(updated), em_i(t.rank), em_i(k));
     whole =
         EM(e, "slice_scatter", whole, slice, em_i(dim), em_i(k), em_i(at_add(at_infer(e), last, k + 1)), em_i(step));
   }

@@ -8,17 +8,17 @@ static aot_str_t op_name(const em_t *a) { return a->desc ? a->desc->name : aot_s
 
 /* ---- values ---- */
 
-em_x ag_v(uint32_t value) {
+em_x_t ag_v(uint32_t value) {
   aot_value_t v;
   v.id = value;
   return aot_arg_value(v);
 }
 
-static int is_symbolic(em_x v) { return v.kind == AOT_ARG_INT && AOT_DIM_IS_SYM(v.u.i); }
-static double plain(em_x v) { return v.kind == AOT_ARG_FLOAT ? v.u.f : (double)v.u.i; }
-static int is_constant(em_x v, double x) { return em_is_number(v) && !is_symbolic(v) && plain(v) == x; }
+static int is_symbolic(em_x_t v) { return v.kind == AOT_ARG_INT && AOT_DIM_IS_SYM(v.u.i); }
+static double plain(em_x_t v) { return v.kind == AOT_ARG_FLOAT ? v.u.f : (double)v.u.i; }
+static int is_constant(em_x_t v, double x) { return em_is_number(v) && !is_symbolic(v) && plain(v) == x; }
 
-double ag_number(em_t *a, em_x v, double otherwise) {
+double ag_number(em_t *a, em_x_t v, double otherwise) {
   if (v.kind == AOT_ARG_NONE) return otherwise;
   if (!em_is_number(v) || is_symbolic(v))
     em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
@@ -26,13 +26,13 @@ double ag_number(em_t *a, em_x v, double otherwise) {
   return a->status == AOT_OK ? plain(v) : otherwise;
 }
 
-int64_t ag_int(em_t *a, em_x v, int64_t otherwise) {
+int64_t ag_int(em_t *a, em_x_t v, int64_t otherwise) {
   if (v.kind == AOT_ARG_INT || v.kind == AOT_ARG_BOOL) return v.u.i;
   if (v.kind != AOT_ARG_NONE) em_fail(a, AOT_E_INVALID, "", "the derivative of this operator needs an integer here");
   return otherwise;
 }
 
-ag_type_t ag_type(em_t *a, em_x tensor) {
+ag_type_t ag_type(em_t *a, em_x_t tensor) {
   ag_type_t r;
   aot_type_t t;
   aot_value_t v;
@@ -80,16 +80,16 @@ static uint32_t index_of(em_t *a, const char *name) {
   return i;
 }
 
-em_x ag_arg(em_t *a, const char *name) {
+em_x_t ag_arg(em_t *a, const char *name) {
   uint32_t i = index_of(a, name);
   return i == AG_NO_ARG ? em_none() : a->info.args[i];
 }
 
-em_x ag_y(em_t *a, uint32_t result) {
+em_x_t ag_y(em_t *a, uint32_t result) {
   return result < a->info.n_results ? ag_v(a->info.first_result.id + result) : em_none();
 }
 
-em_x ag_g(em_t *a, uint32_t result) {
+em_x_t ag_g(em_t *a, uint32_t result) {
   const uint32_t *from = ag_of(a)->conjugated ? ag_of(a)->conjugated : ag_of(a)->cotangents;
   return result < a->info.n_results ? ag_v(from[result]) : em_none();
 }
@@ -118,7 +118,7 @@ int ag_needs(em_t *a, const char *name) {
   return 0;
 }
 
-static em_x conjugate(em_t *a, em_x x) { return em_is_complex(a, x) ? AG_OP(a, "conj_physical", x) : x; }
+static em_x_t conjugate(em_t *a, em_x_t x) { return em_is_complex(a, x) ? AG_OP(a, "conj_physical", x) : x; }
 
 void ag_conjugate_begin(em_t *a) {
   uint32_t i, n = a->info.n_results;
@@ -128,7 +128,7 @@ void ag_conjugate_begin(em_t *a) {
     return;
   }
   for (i = 0; i < n; i++) {
-    em_x g = conjugate(a, ag_g(a, i));
+    em_x_t g = conjugate(a, ag_g(a, i));
     ids[i] = em_is_value(g) ? (uint32_t)g.u.i : AOT_NO_ID;
   }
   ag_of(a)->conjugated = ids;
@@ -136,7 +136,7 @@ void ag_conjugate_begin(em_t *a) {
 
 void ag_conjugate_end(em_t *a) { ag_of(a)->conjugated = NULL; }
 
-void ag_set_at(em_t *a, uint32_t arg, uint32_t element, em_x gradient) {
+void ag_set_at(em_t *a, uint32_t arg, uint32_t element, em_x_t gradient) {
   if (a->status != AOT_OK || !ag_needs_at(a, arg, element)) return;
   if (is_constant(gradient, 0)) gradient = em_none();
   if (gradient.kind != AOT_ARG_NONE) gradient = ag_match(a, gradient, ag_v(operand(a, arg, element)));
@@ -144,13 +144,13 @@ void ag_set_at(em_t *a, uint32_t arg, uint32_t element, em_x gradient) {
   ag_of(a)->out[ag_of(a)->slot[arg] + element] = em_is_value(gradient) ? (uint32_t)gradient.u.i : AOT_NO_ID;
 }
 
-void ag_set(em_t *a, const char *name, em_x gradient) {
+void ag_set(em_t *a, const char *name, em_x_t gradient) {
   uint32_t i = index_of(a, name);
   if (i != AG_NO_ARG && ag_of(a)->slot[i + 1] > ag_of(a)->slot[i]) ag_set_at(a, i, 0, gradient);
 }
 
 int ag_is_set(em_t *a, const char *name, int otherwise) {
-  em_x v = ag_arg(a, name);
+  em_x_t v = ag_arg(a, name);
   return v.kind == AOT_ARG_NONE ? otherwise : v.u.i != 0;
 }
 
@@ -169,19 +169,19 @@ int64_t ag_product(em_t *a, const int64_t *sizes, uint32_t n) {
   return r;
 }
 
-em_x ag_sizes(em_t *a, em_x tensor) {
+em_x_t ag_sizes(em_t *a, em_x_t tensor) {
   ag_type_t t = ag_type(a, tensor);
   return em_list(a, t.sizes, (uint32_t)t.rank);
 }
 
-void ag_dim_set(em_t *a, em_x dims, int32_t rank, uint8_t *marks) {
+void ag_dim_set(em_t *a, em_x_t dims, int32_t rank, uint8_t *marks) {
   uint32_t i, all = dims.kind == AOT_ARG_NONE || (dims.kind == AOT_ARG_INTS && dims.n == 0);
   memset(marks, (int)all, AOT_MAX_RANK);
   if (dims.kind == AOT_ARG_INT) marks[ag_dim(a, dims.u.i, rank)] = 1;
   for (i = 0; dims.kind == AOT_ARG_INTS && i < dims.n; i++) marks[ag_dim(a, dims.u.ints[i], rank)] = 1;
 }
 
-em_x ag_extent(em_t *a, em_x tensor, em_x dims) {
+em_x_t ag_extent(em_t *a, em_x_t tensor, em_x_t dims) {
   ag_type_t t = ag_type(a, tensor);
   uint8_t marks[AOT_MAX_RANK];
   int64_t n = 1;
@@ -205,7 +205,7 @@ static void no_grad(em_t *a, uint32_t value) {
   em_ok(a, a->host->edit->type_set(a->prog, v, &t));
 }
 
-void ag_call_n(em_t *a, const char *op, uint32_t n_args, const em_x *args, uint32_t n_out, em_x *out) {
+void ag_call_n(em_t *a, const char *op, uint32_t n_args, const em_x_t *args, uint32_t n_out, em_x_t *out) {
   aot_node_info_t made;
   uint32_t i;
   for (i = 0; i < n_out; i++) out[i] = em_none();
@@ -217,14 +217,14 @@ void ag_call_n(em_t *a, const char *op, uint32_t n_args, const em_x *args, uint3
   for (i = 0; i < n_out && i < made.n_results; i++) out[i] = ag_v(made.first_result.id + i);
 }
 
-em_x ag_call(em_t *a, const char *op, uint32_t n_args, const em_x *args) {
-  em_x r;
+em_x_t ag_call(em_t *a, const char *op, uint32_t n_args, const em_x_t *args) {
+  em_x_t r;
   ag_call_n(a, op, n_args, args, 1, &r);
   return r;
 }
 
 /* x op y where both are numbers; integers stay integers, symbolic ones become expressions. Division is a float's. */
-static em_x fold(em_t *a, char op, em_x x, em_x y) {
+static em_x_t fold(em_t *a, char op, em_x_t x, em_x_t y) {
   if (is_symbolic(x) && y.kind == AOT_ARG_FLOAT && y.u.f == floor(y.u.f)) y = em_i((int64_t)y.u.f);
   if (is_symbolic(y) && x.kind == AOT_ARG_FLOAT && x.u.f == floor(x.u.f)) x = em_i((int64_t)x.u.f);
   if (x.kind != AOT_ARG_FLOAT && y.kind != AOT_ARG_FLOAT && op != '/')
@@ -239,7 +239,7 @@ static em_x fold(em_t *a, char op, em_x x, em_x y) {
   return em_f(op == '*' ? plain(x) * plain(y) : plain(x) / plain(y));
 }
 
-em_x ag_add(em_t *a, em_x x, em_x y) {
+em_x_t ag_add(em_t *a, em_x_t x, em_x_t y) {
   if (x.kind == AOT_ARG_NONE || is_constant(x, 0)) return y.kind == AOT_ARG_NONE ? x : y;
   if (y.kind == AOT_ARG_NONE || is_constant(y, 0)) return x;
   if (em_is_number(x) && em_is_number(y)) return fold(a, '+', x, y);
@@ -247,9 +247,9 @@ em_x ag_add(em_t *a, em_x x, em_x y) {
   return em_is_number(y) ? AG_OP(a, "add.Scalar", x, y) : AG_OP(a, "add.Tensor", x, y);
 }
 
-em_x ag_neg(em_t *a, em_x x) { return em_is_number(x) ? fold(a, '-', em_i(0), x) : AG_OP(a, "neg", x); }
+em_x_t ag_neg(em_t *a, em_x_t x) { return em_is_number(x) ? fold(a, '-', em_i(0), x) : AG_OP(a, "neg", x); }
 
-em_x ag_sub(em_t *a, em_x x, em_x y) {
+em_x_t ag_sub(em_t *a, em_x_t x, em_x_t y) {
   if (x.kind == AOT_ARG_NONE || is_constant(x, 0)) return ag_neg(a, y);
   if (y.kind == AOT_ARG_NONE || is_constant(y, 0)) return x;
   if (em_is_number(x) && em_is_number(y)) return fold(a, '-', x, y);
@@ -257,7 +257,7 @@ em_x ag_sub(em_t *a, em_x x, em_x y) {
   return em_is_number(y) ? AG_OP(a, "sub.Scalar", x, y) : AG_OP(a, "sub.Tensor", x, y);
 }
 
-em_x ag_mul(em_t *a, em_x x, em_x y) {
+em_x_t ag_mul(em_t *a, em_x_t x, em_x_t y) {
   if (x.kind == AOT_ARG_NONE || y.kind == AOT_ARG_NONE || is_constant(x, 0) || is_constant(y, 0)) return em_none();
   if (is_constant(x, 1)) return y;
   if (is_constant(y, 1)) return x;
@@ -267,7 +267,7 @@ em_x ag_mul(em_t *a, em_x x, em_x y) {
   return AG_OP(a, "mul.Tensor", x, y);
 }
 
-em_x ag_div(em_t *a, em_x x, em_x y) {
+em_x_t ag_div(em_t *a, em_x_t x, em_x_t y) {
   if (x.kind == AOT_ARG_NONE || is_constant(x, 0)) return em_none();
   if (is_constant(y, 1)) return x;
   if (em_is_number(x) && em_is_number(y)) return fold(a, '/', x, y);
@@ -275,7 +275,7 @@ em_x ag_div(em_t *a, em_x x, em_x y) {
   return em_is_number(y) ? AG_OP(a, "div.Scalar", x, y) : AG_OP(a, "div.Tensor", x, y);
 }
 
-em_x ag_pow(em_t *a, em_x x, em_x exponent) {
+em_x_t ag_pow(em_t *a, em_x_t x, em_x_t exponent) {
   if (is_constant(exponent, 0)) return em_i(1);
   if (is_constant(exponent, 1)) return x;
   if (em_is_number(x) && em_is_number(exponent)) return em_f(pow(ag_number(a, x, 0), ag_number(a, exponent, 0)));
@@ -283,30 +283,30 @@ em_x ag_pow(em_t *a, em_x x, em_x exponent) {
   return AG_OP(a, em_is_number(exponent) ? "pow.Tensor_Scalar" : "pow.Tensor_Tensor", x, exponent);
 }
 
-em_x ag_compare(em_t *a, const char *op, em_x x, em_x y) {
+em_x_t ag_compare(em_t *a, const char *op, em_x_t x, em_x_t y) {
   char name[32];
   snprintf(name, sizeof name, "%s.%s", op, em_is_number(y) ? "Scalar" : "Tensor");
   return AG_OP(a, name, x, y);
 }
 
-em_x ag_device(const ag_type_t *t) {
+em_x_t ag_device(const ag_type_t *t) {
   if (t->device == AOT_DEVICE_CPU) return em_none();
   return em_device(t->device, t->device_index);
 }
 
-em_x ag_where(em_t *a, em_x condition, em_x x, em_x y) {
+em_x_t ag_where(em_t *a, em_x_t condition, em_x_t x, em_x_t y) {
   if (!em_is_value(x) && !em_is_value(y)) return em_none();
   if (x.kind == AOT_ARG_NONE) x = em_i(0);
   if (y.kind == AOT_ARG_NONE) y = em_i(0);
   return AG_OP(a, "where.self", condition, x, y);
 }
 
-em_x ag_zeros(em_t *a, const ag_type_t *type) {
-  const em_x sizes = em_list(a, type->sizes, (uint32_t)type->rank);
+em_x_t ag_zeros(em_t *a, const ag_type_t *type) {
+  const em_x_t sizes = em_list(a, type->sizes, (uint32_t)type->rank);
   return AG_OP(a, "full", sizes, em_i(0), em_dtype(type->dtype), em_none(), ag_device(type));
 }
 
-em_x ag_zeros_like(em_t *a, em_x tensor) {
+em_x_t ag_zeros_like(em_t *a, em_x_t tensor) {
   ag_type_t t = ag_type(a, tensor);
   return ag_zeros(a, &t);
 }
@@ -318,7 +318,7 @@ static int same_sizes(const int64_t *x, int32_t x_rank, const int64_t *y, int32_
 }
 
 /* Are the elements of x laid out in row-major order without gaps? */
-static int is_contiguous(em_t *a, em_x x) {
+static int is_contiguous(em_t *a, em_x_t x) {
   aot_type_t t;
   aot_value_t v;
   int64_t stride = 1;
@@ -339,7 +339,7 @@ static int is_op(const em_t *a, aot_op_t op, const char *name) {
 }
 
 /* What x is a reshape of, NONE if it is none. */
-static em_x reshaped(em_t *a, em_x x) {
+static em_x_t reshaped(em_t *a, em_x_t x) {
   aot_node_info_t info;
   aot_value_t v;
   aot_node_t def;
@@ -352,9 +352,9 @@ static em_x reshaped(em_t *a, em_x x) {
   return info.args[0];
 }
 
-em_x ag_reshape(em_t *a, em_x x, const int64_t *sizes, int32_t rank) {
+em_x_t ag_reshape(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank) {
   ag_type_t t;
-  em_x from;
+  em_x_t from;
   if (x.kind == AOT_ARG_NONE) return x;
   t = ag_type(a, x);
   if (a->status != AOT_OK || same_sizes(t.sizes, t.rank, sizes, rank)) return x;
@@ -366,26 +366,26 @@ em_x ag_reshape(em_t *a, em_x x, const int64_t *sizes, int32_t rank) {
   return AG_OP(a, is_contiguous(a, x) ? "view" : "reshape", x, em_list(a, sizes, (uint32_t)rank));
 }
 
-em_x ag_reshape_like(em_t *a, em_x x, em_x shaped) {
+em_x_t ag_reshape_like(em_t *a, em_x_t x, em_x_t shaped) {
   ag_type_t t = ag_type(a, shaped);
   return ag_reshape(a, x, t.sizes, t.rank);
 }
 
-em_x ag_expand(em_t *a, em_x x, const int64_t *sizes, int32_t rank) {
+em_x_t ag_expand(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank) {
   ag_type_t t;
   if (x.kind == AOT_ARG_NONE) return x;
   t = ag_type(a, x);
   return same_sizes(t.sizes, t.rank, sizes, rank) ? x : AG_OP(a, "expand", x, em_list(a, sizes, (uint32_t)rank));
 }
 
-em_x ag_contiguous(em_t *a, em_x x) {
+em_x_t ag_contiguous(em_t *a, em_x_t x) {
   if (!em_is_value(x) || is_contiguous(a, x)) return x;
   return AG_OP(a, "clone", x, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
 }
 
-em_x ag_transpose(em_t *a, em_x x) { return AG_OP(a, "transpose.int", x, em_i(-2), em_i(-1)); }
+em_x_t ag_transpose(em_t *a, em_x_t x) { return AG_OP(a, "transpose.int", x, em_i(-2), em_i(-1)); }
 
-em_x ag_pad_to(em_t *a, em_x x, const int64_t *sizes) {
+em_x_t ag_pad_to(em_t *a, em_x_t x, const int64_t *sizes) {
   ag_type_t have;
   int64_t pad[2 * AOT_MAX_RANK] = {0};
   int32_t d, any = 0;
@@ -420,7 +420,7 @@ static void bad_shape(em_t *a, const ag_type_t *t, const int64_t *sizes, int32_t
           op_name(a).data, have, want);
 }
 
-em_x ag_sum_to(em_t *a, em_x x, const int64_t *sizes, int32_t rank) {
+em_x_t ag_sum_to(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank) {
   ag_type_t t;
   int64_t dims[AOT_MAX_RANK];
   uint32_t n = 0;
@@ -447,12 +447,12 @@ em_x ag_sum_to(em_t *a, em_x x, const int64_t *sizes, int32_t rank) {
   return n == (uint32_t)lead ? x : ag_reshape(a, x, sizes, rank);
 }
 
-em_x ag_cast(em_t *a, em_x x, int32_t dtype) {
+em_x_t ag_cast(em_t *a, em_x_t x, int32_t dtype) {
   if (x.kind == AOT_ARG_NONE || ag_type(a, x).dtype == dtype) return x;
   return AG_OP(a, "_to_copy", x, aot_arg_dtype(dtype));
 }
 
-em_x ag_match(em_t *a, em_x x, em_x tensor) {
+em_x_t ag_match(em_t *a, em_x_t x, em_x_t tensor) {
   ag_type_t want = ag_type(a, tensor), have;
   x = ag_sum_to(a, x, want.sizes, want.rank);
   if (a->status != AOT_OK || x.kind == AOT_ARG_NONE) return x;
@@ -462,7 +462,7 @@ em_x ag_match(em_t *a, em_x x, em_x tensor) {
   return AG_OP(a, "_to_copy", x, aot_arg_dtype(want.dtype), em_none(), em_device(want.device, want.device_index));
 }
 
-em_x ag_unreduce(em_t *a, em_x x, em_x tensor, em_x dims, int keepdim) {
+em_x_t ag_unreduce(em_t *a, em_x_t x, em_x_t tensor, em_x_t dims, int keepdim) {
   ag_type_t t;
   uint8_t marks[AOT_MAX_RANK];
   int64_t kept[AOT_MAX_RANK];
@@ -475,7 +475,7 @@ em_x ag_unreduce(em_t *a, em_x x, em_x tensor, em_x dims, int keepdim) {
   return ag_expand(a, x, t.sizes, t.rank);
 }
 
-em_x ag_scatter_at(em_t *a, em_x tensor, em_x dim, em_x index, em_x g, int keepdim) {
+em_x_t ag_scatter_at(em_t *a, em_x_t tensor, em_x_t dim, em_x_t index, em_x_t g, int keepdim) {
   ag_type_t t = ag_type(a, tensor);
   if (g.kind == AOT_ARG_NONE || t.rank == 0) return g;
   if (!keepdim) {

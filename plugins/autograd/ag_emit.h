@@ -2,7 +2,7 @@
  * the joint graph. This header and ag_emit.c, over the common emitter (common/emit/emit.h), are the only way from rules
  * to the host.
  *
- * Everything that a rule computes with is an argument (em_x): a tensor (VALUE), a number (INT, also symbolic, FLOAT,
+ * Everything that a rule computes with is an argument (em_x_t): a tensor (VALUE), a number (INT, also symbolic, FLOAT,
  * BOOL), any attribute of the node as it stands, or NONE. As a cotangent or a gradient NONE means zero; arithmetic
  * follows from that: a product with NONE is NONE, a sum with NONE is the other side.
  *
@@ -44,16 +44,16 @@ typedef int (*ag_when_fn)(em_t *a); /* looks at arguments only */
 #define AG_NO_ARG UINT32_MAX
 uint32_t ag_index(const em_t *a, const char *name, size_t size); /* number of an argument; AG_NO_ARG: there is none */
 uint32_t ag_at(const em_t *a, const char *name);
-em_x ag_arg(em_t *a, const char *name);
-em_x ag_y(em_t *a, uint32_t result);
-em_x ag_g(em_t *a, uint32_t result);
+em_x_t ag_arg(em_t *a, const char *name);
+em_x_t ag_y(em_t *a, uint32_t result);
+em_x_t ag_g(em_t *a, uint32_t result);
 int ag_needs(em_t *a, const char *name); /* a tensor whose gradient is wanted, or a list with one */
 int ag_needs_at(em_t *a, uint32_t arg, uint32_t element);
 uint32_t ag_count(em_t *a, const char *name); /* operands of the argument: 0, 1, or the length of a list */
 /* The gradient of an argument (of element k of a list): brought to its shape by summing over broadcast dimensions, and
  * to its dtype and device. */
-void ag_set(em_t *a, const char *name, em_x gradient);
-void ag_set_at(em_t *a, uint32_t arg, uint32_t element, em_x gradient);
+void ag_set(em_t *a, const char *name, em_x_t gradient);
+void ag_set_at(em_t *a, uint32_t arg, uint32_t element, em_x_t gradient);
 int ag_is_set(em_t *a, const char *name, int otherwise); /* a bool argument; NONE: otherwise */
 
 /* Between the two ag_g gives conjugates, and ag_set conjugates what it is given. */
@@ -61,52 +61,52 @@ void ag_conjugate_begin(em_t *a);
 void ag_conjugate_end(em_t *a);
 
 /* ---- values ---- */
-em_x ag_v(uint32_t value);                           /* AOT_NO_ID: NONE */
-double ag_number(em_t *a, em_x v, double otherwise); /* a constant number; NONE: otherwise */
-int64_t ag_int(em_t *a, em_x v, int64_t otherwise);  /* may be symbolic */
-ag_type_t ag_type(em_t *a, em_x tensor);
+em_x_t ag_v(uint32_t value);                           /* AOT_NO_ID: NONE */
+double ag_number(em_t *a, em_x_t v, double otherwise); /* a constant number; NONE: otherwise */
+int64_t ag_int(em_t *a, em_x_t v, int64_t otherwise);  /* may be symbolic */
+ag_type_t ag_type(em_t *a, em_x_t tensor);
 uint32_t ag_dim(em_t *a, int64_t dim, int32_t rank); /* counts from the end when negative; rank 0 has dimension 0 */
 
 /* ---- sizes, symbolic or not ---- */
 int64_t ag_dim_op(em_t *a, int32_t op, int64_t x, int64_t y); /* AOT_EXPR_* */
 int64_t ag_product(em_t *a, const int64_t *sizes, uint32_t n);
-em_x ag_sizes(em_t *a, em_x tensor);
+em_x_t ag_sizes(em_t *a, em_x_t tensor);
 /* marks[d] = 1 for the dimensions that `dims` (INT, INTS; NONE and the empty list: all) names. */
-void ag_dim_set(em_t *a, em_x dims, int32_t rank, uint8_t *marks);
-em_x ag_extent(em_t *a, em_x tensor, em_x dims); /* how many elements a reduction over dims takes together */
+void ag_dim_set(em_t *a, em_x_t dims, int32_t rank, uint8_t *marks);
+em_x_t ag_extent(em_t *a, em_x_t tensor, em_x_t dims); /* how many elements a reduction over dims takes together */
 
 /* ---- operators ---- */
 /* One node of `op` (full name, or without "aten." and ".default"); its first result. */
-em_x ag_call(em_t *a, const char *op, uint32_t n_args, const em_x *args);
+em_x_t ag_call(em_t *a, const char *op, uint32_t n_args, const em_x_t *args);
 /* The same, with the first n_out results (NONE for those it does not have). */
-void ag_call_n(em_t *a, const char *op, uint32_t n_args, const em_x *args, uint32_t n_out, em_x *out);
+void ag_call_n(em_t *a, const char *op, uint32_t n_args, const em_x_t *args, uint32_t n_out, em_x_t *out);
 #define AG_OP(a, op, ...)                                                                                              \
-  ag_call(a, op, (uint32_t)(sizeof((const em_x[]){__VA_ARGS__}) / sizeof(em_x)), (const em_x[]){__VA_ARGS__})
+  ag_call(a, op, (uint32_t)(sizeof((const em_x_t[]){__VA_ARGS__}) / sizeof(em_x_t)), (const em_x_t[]){__VA_ARGS__})
 
-em_x ag_add(em_t *a, em_x x, em_x y);
-em_x ag_sub(em_t *a, em_x x, em_x y);
-em_x ag_mul(em_t *a, em_x x, em_x y);
-em_x ag_div(em_t *a, em_x x, em_x y);
-em_x ag_neg(em_t *a, em_x x);
-em_x ag_pow(em_t *a, em_x x, em_x exponent);
-em_x ag_compare(em_t *a, const char *op, em_x x, em_x y); /* op: "gt", "eq", .. */
-em_x ag_where(em_t *a, em_x condition, em_x x, em_x y);   /* numbers allowed; NONE is 0 */
+em_x_t ag_add(em_t *a, em_x_t x, em_x_t y);
+em_x_t ag_sub(em_t *a, em_x_t x, em_x_t y);
+em_x_t ag_mul(em_t *a, em_x_t x, em_x_t y);
+em_x_t ag_div(em_t *a, em_x_t x, em_x_t y);
+em_x_t ag_neg(em_t *a, em_x_t x);
+em_x_t ag_pow(em_t *a, em_x_t x, em_x_t exponent);
+em_x_t ag_compare(em_t *a, const char *op, em_x_t x, em_x_t y); /* op: "gt", "eq", .. */
+em_x_t ag_where(em_t *a, em_x_t condition, em_x_t x, em_x_t y); /* numbers allowed; NONE is 0 */
 
-em_x ag_device(const ag_type_t *t); /* as the device argument of a creation; NONE for the CPU */
-em_x ag_zeros(em_t *a, const ag_type_t *type);
-em_x ag_zeros_like(em_t *a, em_x tensor);
-em_x ag_reshape(em_t *a, em_x x, const int64_t *sizes, int32_t rank); /* the same numbers in this shape */
-em_x ag_reshape_like(em_t *a, em_x x, em_x shaped);
-em_x ag_expand(em_t *a, em_x x, const int64_t *sizes, int32_t rank);
-em_x ag_transpose(em_t *a, em_x x);                    /* the last two dimensions */
-em_x ag_pad_to(em_t *a, em_x x, const int64_t *sizes); /* zeros at the end of the dimensions that are smaller */
-em_x ag_sum_to(em_t *a, em_x x, const int64_t *sizes, int32_t rank); /* undoes broadcasting to x's shape */
-em_x ag_cast(em_t *a, em_x x, int32_t dtype);
-em_x ag_contiguous(em_t *a, em_x x);         /* in row-major order, copied if need be */
-em_x ag_match(em_t *a, em_x x, em_x tensor); /* sum_to, then dtype and device */
+em_x_t ag_device(const ag_type_t *t); /* as the device argument of a creation; NONE for the CPU */
+em_x_t ag_zeros(em_t *a, const ag_type_t *type);
+em_x_t ag_zeros_like(em_t *a, em_x_t tensor);
+em_x_t ag_reshape(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank); /* the same numbers in this shape */
+em_x_t ag_reshape_like(em_t *a, em_x_t x, em_x_t shaped);
+em_x_t ag_expand(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank);
+em_x_t ag_transpose(em_t *a, em_x_t x);                    /* the last two dimensions */
+em_x_t ag_pad_to(em_t *a, em_x_t x, const int64_t *sizes); /* zeros at the end of the dimensions that are smaller */
+em_x_t ag_sum_to(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank); /* undoes broadcasting to x's shape */
+em_x_t ag_cast(em_t *a, em_x_t x, int32_t dtype);
+em_x_t ag_contiguous(em_t *a, em_x_t x);           /* in row-major order, copied if need be */
+em_x_t ag_match(em_t *a, em_x_t x, em_x_t tensor); /* sum_to, then dtype and device */
 /* x, which lost dims of `tensor` in a reduction, spread over the tensor's shape again. */
-em_x ag_unreduce(em_t *a, em_x x, em_x tensor, em_x dims, int keepdim);
+em_x_t ag_unreduce(em_t *a, em_x_t x, em_x_t tensor, em_x_t dims, int keepdim);
 /* Zeros of the tensor's shape with g added at `index` along dim. Without keepdim g and index lack that dimension. */
-em_x ag_scatter_at(em_t *a, em_x tensor, em_x dim, em_x index, em_x g, int keepdim);
+em_x_t ag_scatter_at(em_t *a, em_x_t tensor, em_x_t dim, em_x_t index, em_x_t g, int keepdim);
 
 #endif

@@ -14,21 +14,21 @@ typedef struct let {
   size_t size;
   const char *text; /* where its expression starts */
   int done;
-  em_x value;
+  em_x_t value;
 } let_t;
 
 typedef struct reader {
   em_t *a;
   const char *rule, *at;
-  int live;  /* compute, or only read */
-  em_x mask; /* of the part at hand */
+  int live;    /* compute, or only read */
+  em_x_t mask; /* of the part at hand */
   uint32_t n_targets;
-  em_x results[MAX_TARGETS]; /* of the last operator call */
+  em_x_t results[MAX_TARGETS]; /* of the last operator call */
   let_t lets[AG_MAX_LETS];
   uint32_t n_lets;
 } reader_t;
 
-static em_x expr(reader_t *r);
+static em_x_t expr(reader_t *r);
 
 /* ---- words ---- */
 
@@ -73,84 +73,84 @@ static int is_word(const char *name, size_t size, const char *text) {
 
 /* ---- functions ---- */
 
-typedef em_x (*function_t)(em_t *a, uint32_t n, const em_x *x);
+typedef em_x_t (*function_t)(em_t *a, uint32_t n, const em_x_t *x);
 
-static em_x opt(uint32_t n, const em_x *x, uint32_t i) { return i < n ? x[i] : em_none(); }
+static em_x_t opt(uint32_t n, const em_x_t *x, uint32_t i) { return i < n ? x[i] : em_none(); }
 
-static em_x f_where(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_where(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_where(a, x[0], x[1], x[2]);
 }
-static em_x f_pow(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_pow(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_pow(a, x[0], x[1]);
 }
-static em_x f_eq(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_eq(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_compare(a, "eq", x[0], x[1]);
 }
-static em_x f_gt(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_gt(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_compare(a, "gt", x[0], x[1]);
 }
-static em_x f_ge(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_ge(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_compare(a, "ge", x[0], x[1]);
 }
-static em_x f_lt(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_lt(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_compare(a, "lt", x[0], x[1]);
 }
-static em_x f_le(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_le(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_compare(a, "le", x[0], x[1]);
 }
-static em_x f_zeros(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_zeros(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_zeros_like(a, x[0]);
 }
-static em_x f_like(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_like(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_reshape_like(a, x[0], x[1]);
 }
-static em_x f_dtype(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_dtype(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return aot_arg_dtype(ag_type(a, x[0]).dtype);
 }
-static em_x f_dense(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_dense(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_contiguous(a, x[0]);
 }
-static em_x f_or(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_or(em_t *a, uint32_t n, const em_x_t *x) {
   (void)a;
   (void)n;
   return x[0].kind == AOT_ARG_NONE ? x[1] : x[0];
 }
 
 /* count(x [, dims]): elements of x, or of one group of a reduction over dims */
-static em_x f_count(em_t *a, uint32_t n, const em_x *x) { return ag_extent(a, x[0], opt(n, x, 1)); }
+static em_x_t f_count(em_t *a, uint32_t n, const em_x_t *x) { return ag_extent(a, x[0], opt(n, x, 1)); }
 
 /* unreduce(g, x [, dims [, keepdim]]) */
-static em_x f_unreduce(em_t *a, uint32_t n, const em_x *x) {
-  em_x keep = opt(n, x, 3);
+static em_x_t f_unreduce(em_t *a, uint32_t n, const em_x_t *x) {
+  em_x_t keep = opt(n, x, 3);
   return ag_unreduce(a, x[0], x[1], opt(n, x, 2), keep.kind == AOT_ARG_BOOL && keep.u.i);
 }
 
 /* scatter_at(x, dim, index, g [, keepdim]) */
-static em_x f_scatter_at(em_t *a, uint32_t n, const em_x *x) {
-  em_x keep = opt(n, x, 4);
+static em_x_t f_scatter_at(em_t *a, uint32_t n, const em_x_t *x) {
+  em_x_t keep = opt(n, x, 4);
   return ag_scatter_at(a, x[0], x[1], x[2], x[3], keep.kind == AOT_ARG_BOOL && keep.u.i);
 }
 
 /* per(reduction, d): the derivative of a loss before its reduction, divided by the count for a mean */
-static em_x f_per(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_per(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   if (ag_int(a, x[0], 1) != 1 || x[1].kind == AOT_ARG_NONE) return x[1];
   return ag_div(a, x[1], ag_extent(a, x[1], em_none()));
 }
 
 /* minus(ints): each with its sign changed */
-static em_x f_minus(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_minus(em_t *a, uint32_t n, const em_x_t *x) {
   int64_t out[2 * AOT_MAX_RANK];
   uint32_t i;
   (void)n;
@@ -159,7 +159,7 @@ static em_x f_minus(em_t *a, uint32_t n, const em_x *x) {
 }
 
 /* inverse(dims, x): the permutation that undoes dims, of the rank of x */
-static em_x f_inverse(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_inverse(em_t *a, uint32_t n, const em_x_t *x) {
   int64_t out[AOT_MAX_RANK] = {0};
   int32_t rank = ag_type(a, x[1]).rank;
   uint32_t i;
@@ -169,27 +169,27 @@ static em_x f_inverse(em_t *a, uint32_t n, const em_x *x) {
 }
 
 /* sizes(x [, n]): all of them, or the last n */
-static em_x f_sizes(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_sizes(em_t *a, uint32_t n, const em_x_t *x) {
   ag_type_t t = ag_type(a, x[0]);
   uint32_t last = n > 1 ? (uint32_t)ag_int(a, x[1], 0) : (uint32_t)t.rank;
   return em_list(a, t.sizes + (uint32_t)t.rank - last, last);
 }
 
 /* as(g, x): g in the dtype of x */
-static em_x f_as(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_as(em_t *a, uint32_t n, const em_x_t *x) {
   (void)n;
   return ag_cast(a, x[0], ag_type(a, x[1]).dtype);
 }
 
 /* size(x, d): one size as a number */
-static em_x f_size(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_size(em_t *a, uint32_t n, const em_x_t *x) {
   ag_type_t t = ag_type(a, x[0]);
   (void)n;
   return em_i(t.rank ? t.sizes[ag_dim(a, ag_int(a, x[1], 0), t.rank)] : 1);
 }
 
 /* keep_scale(p, train): what dropout multiplies kept elements by */
-static em_x f_keep_scale(em_t *a, uint32_t n, const em_x *x) {
+static em_x_t f_keep_scale(em_t *a, uint32_t n, const em_x_t *x) {
   double p = ag_number(a, x[0], 0);
   int train = x[1].kind == AOT_ARG_NONE || x[1].u.i;
   (void)n;
@@ -213,7 +213,7 @@ static const struct {
 };
 /* clang-format on */
 
-static em_x operator_call(reader_t *r, const char *name, size_t size, uint32_t n, const em_x *args) {
+static em_x_t operator_call(reader_t *r, const char *name, size_t size, uint32_t n, const em_x_t *args) {
   char op[128];
   if (size >= sizeof op) {
     wrong(r, "operator name too long");
@@ -225,8 +225,8 @@ static em_x operator_call(reader_t *r, const char *name, size_t size, uint32_t n
   return r->results[0];
 }
 
-static em_x call(reader_t *r, const char *name, size_t size) {
-  em_x args[MAX_ARGS];
+static em_x_t call(reader_t *r, const char *name, size_t size) {
+  em_x_t args[MAX_ARGS];
   uint32_t n = 0;
   size_t i;
   if (!take(r, ')')) {
@@ -247,7 +247,7 @@ static em_x call(reader_t *r, const char *name, size_t size) {
 
 /* ---- names ---- */
 
-static em_x shorthand(reader_t *r, let_t *l) {
+static em_x_t shorthand(reader_t *r, let_t *l) {
   const char *back = r->at;
   if (!r->live) return em_none();
   if (!l->done) {
@@ -259,7 +259,7 @@ static em_x shorthand(reader_t *r, let_t *l) {
   return l->value;
 }
 
-static em_x name_value(reader_t *r, const char *name, size_t size) {
+static em_x_t name_value(reader_t *r, const char *name, size_t size) {
   uint32_t i, k = size == 2 && is_digit(name[1]) ? (uint32_t)(name[1] - '0') : 0;
   for (i = 0; i < r->n_lets; i++)
     if (r->lets[i].size == size && memcmp(r->lets[i].name, name, size) == 0) return shorthand(r, &r->lets[i]);
@@ -276,7 +276,7 @@ static em_x name_value(reader_t *r, const char *name, size_t size) {
 
 /* ---- expressions ---- */
 
-static em_x number(reader_t *r) {
+static em_x_t number(reader_t *r) {
   char *end, *end_int;
   double f = strtod(r->at, &end);
   long long i = strtoll(r->at, &end_int, 10);
@@ -285,7 +285,7 @@ static em_x number(reader_t *r) {
 }
 
 /* 'sum' */
-static em_x text(reader_t *r) {
+static em_x_t text(reader_t *r) {
   const char *from = r->at, *end = strchr(from, '\'');
   aot_str_t t = {from, end ? (uint64_t)(end - from) : 0};
   if (!end) wrong(r, "a text without end");
@@ -293,10 +293,10 @@ static em_x text(reader_t *r) {
   return aot_arg_str(t);
 }
 
-static em_x factor(reader_t *r) {
+static em_x_t factor(reader_t *r) {
   const char *name;
   size_t size;
-  em_x x;
+  em_x_t x;
   if (take(r, '-')) {
     x = factor(r);
     return r->live ? ag_neg(r->a, x) : x;
@@ -318,8 +318,8 @@ static em_x factor(reader_t *r) {
   return take(r, '(') ? call(r, name, size) : name_value(r, name, size);
 }
 
-static em_x term(reader_t *r) {
-  em_x x = factor(r), y;
+static em_x_t term(reader_t *r) {
+  em_x_t x = factor(r), y;
   for (;;) {
     blanks(r);
     if (r->a->status != AOT_OK || (*r->at != '*' && *r->at != '/')) return x;
@@ -333,8 +333,8 @@ static em_x term(reader_t *r) {
   }
 }
 
-static em_x expr(reader_t *r) {
-  em_x x = term(r), y;
+static em_x_t expr(reader_t *r) {
+  em_x_t x = term(r), y;
   for (;;) {
     blanks(r);
     if (r->a->status != AOT_OK || (*r->at != '+' && *r->at != '-')) return x;

@@ -205,7 +205,7 @@ aot_status_t ag_joint_reverse(ag_joint_t *j) {
   return status;
 }
 
-em_x ag_joint_gradient(ag_joint_t *j, aot_value_t input) {
+em_x_t ag_joint_gradient(ag_joint_t *j, aot_value_t input) {
   uint32_t c = j->cot[input.id];
   return c == AG_ZERO ? ag_zeros_like(&j->a, ag_v(input.id)) : ag_v(c);
 }
@@ -291,7 +291,7 @@ static aot_status_t add_gradients(ag_joint_t *j) {
     AOT_TRY(leaf_needs(j, i, &needs, &name));
     if (!needs) continue;
     if (input[i].id != AOT_NO_ID) {
-      em_x v = ag_joint_gradient(j, input[i]);
+      em_x_t v = ag_joint_gradient(j, input[i]);
       if (j->a.status != AOT_OK) return j->a.status;
       if (em_is_value(v)) gradient.id = (uint32_t)v.u.i;
     }

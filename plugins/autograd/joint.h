@@ -37,8 +37,8 @@ aot_status_t ag_joint_expand(ag_joint_t *j);
 aot_status_t ag_joint_read(ag_joint_t *j); /* the arrays; */
 /* an input that is the cotangent of `value`, once or several times; */
 aot_status_t ag_joint_seed(ag_joint_t *j, aot_value_t value, int32_t role, uint32_t index, const char *name);
-aot_status_t ag_joint_reverse(ag_joint_t *j);             /* backward nodes, cotangents in j->cot; */
-em_x ag_joint_gradient(ag_joint_t *j, aot_value_t input); /* NONE: no path */
+aot_status_t ag_joint_reverse(ag_joint_t *j);               /* backward nodes, cotangents in j->cot; */
+em_x_t ag_joint_gradient(ag_joint_t *j, aot_value_t input); /* NONE: no path */
 /* after the outputs: erases unread nodes that have the flags */
 aot_status_t ag_joint_sweep(ag_joint_t *j, uint32_t flags);
 

@@ -37,7 +37,7 @@ static aot_status_t collect(ag_joint_t *j, const uint8_t *needs) {
   uint32_t i, n = api->n_inputs(j->a.prog, j->forward), n_out = 0;
   for (i = 0; i < n; i++) {
     aot_value_t input = api->inputs(j->a.prog, j->a.graph)[i].value, gradient;
-    em_x v;
+    em_x_t v;
     if (!needs[i]) continue;
     v = ag_joint_gradient(j, input);
     if (v.kind == AOT_ARG_NONE) v = ag_zeros_like(&j->a, ag_v(input.id));

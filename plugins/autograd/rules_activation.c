@@ -3,7 +3,7 @@
 
 /* glu: the first half times the sigmoid of the second half. */
 void ag_rule_glu(em_t *a) {
-  em_x x = ag_arg(a, "self"), dim, half, first, second, gate, parts[2], g = ag_g(a, 0);
+  em_x_t x = ag_arg(a, "self"), dim, half, first, second, gate, parts[2], g = ag_g(a, 0);
   ag_type_t t = ag_type(a, x);
   uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), -1), t.rank), ids[2];
   int64_t n = ag_dim_op(a, AOT_EXPR_FLOORDIV, t.sizes[d], 2);

@@ -3,10 +3,10 @@
 #include "rules.h"
 
 /* An int[n] argument that may be written as one number, or be missing. */
-static em_x per_axis(em_t *a, const char *name, uint32_t n, int64_t otherwise) {
+static em_x_t per_axis(em_t *a, const char *name, uint32_t n, int64_t otherwise) {
   int64_t out[AOT_MAX_RANK];
   uint32_t index = ag_at(a, name), i;
-  em_x v = index == AG_NO_ARG ? em_none() : a->info.args[index];
+  em_x_t v = index == AG_NO_ARG ? em_none() : a->info.args[index];
   for (i = 0; i < n && i < AOT_MAX_RANK; i++) {
     if (v.kind == AOT_ARG_INTS && v.n > 0) out[i] = v.u.ints[v.n == 1 ? 0 : i];
     else out[i] = v.kind == AOT_ARG_INT ? v.u.i : otherwise;
@@ -17,7 +17,7 @@ static em_x per_axis(em_t *a, const char *name, uint32_t n, int64_t otherwise) {
 /* conv1d, conv2d, conv3d, their transposed forms, and convolution itself. An input without batch gets one of 1. */
 void ag_rule_convolution(em_t *a) {
   static const char *const NAMES[] = {"input", "weight", "bias"};
-  em_x x = ag_arg(a, "input"), w = ag_arg(a, "weight"), bias = ag_arg(a, "bias"), g = ag_g(a, 0), out[3], mask;
+  em_x_t x = ag_arg(a, "input"), w = ag_arg(a, "weight"), bias = ag_arg(a, "bias"), g = ag_g(a, 0), out[3], mask;
   int32_t rank = ag_type(a, w).rank;
   uint32_t n = rank > 2 ? (uint32_t)rank - 2 : 0, i, at = ag_at(a, "transposed");
   int transposed = at != AG_NO_ARG ? a->info.args[at].u.i != 0 : ag_at(a, "output_padding") != AG_NO_ARG;
@@ -30,17 +30,17 @@ void ag_rule_convolution(em_t *a) {
     g = AG_OP(a, "unsqueeze", g, em_i(0));
   }
   {
-    const em_x args[] = {g,
-                         x,
-                         w,
-                         em_is_value(bias) ? ag_sizes(a, bias) : em_none(),
-                         per_axis(a, "stride", n, 1),
-                         per_axis(a, "padding", n, 0),
-                         per_axis(a, "dilation", n, 1),
-                         em_b(transposed),
-                         per_axis(a, "output_padding", n, 0),
-                         ag_arg(a, "groups"),
-                         mask};
+    const em_x_t args[] = {g,
+                           x,
+                           w,
+                           em_is_value(bias) ? ag_sizes(a, bias) : em_none(),
+                           per_axis(a, "stride", n, 1),
+                           per_axis(a, "padding", n, 0),
+                           per_axis(a, "dilation", n, 1),
+                           em_b(transposed),
+                           per_axis(a, "output_padding", n, 0),
+                           ag_arg(a, "groups"),
+                           mask};
     ag_call_n(a, "convolution_backward", 11, args, 3, out);
   }
   if (wanted[0]) ag_set(a, "input", ag_reshape_like(a, out[0], ag_arg(a, "input")));
@@ -57,8 +57,8 @@ static uint32_t plane_rank(const em_t *a) {
 }
 
 /* What stands in the flattened planes of g at the places that indices names. */
-static em_x read_planes(em_t *a, em_x g) {
-  em_x index = ag_arg(a, "indices");
+static em_x_t read_planes(em_t *a, em_x_t g) {
+  em_x_t index = ag_arg(a, "indices");
   ag_type_t tg = ag_type(a, g), ti = ag_type(a, index);
   uint32_t plane = plane_rank(a), lead = (uint32_t)ti.rank - plane;
   tg.sizes[lead] = ag_product(a, tg.sizes + lead, plane);
@@ -79,7 +79,7 @@ void ag_rule_max_pool_backward(em_t *a) {
 /* Max pools whose second result gives, for each window, the place in its flattened plane: the last 2 or 3
  * dimensions. */
 void ag_rule_pool_indices(em_t *a) {
-  em_x x = ag_arg(a, "self"), g = ag_g(a, 0), index = ag_y(a, 1), flat;
+  em_x_t x = ag_arg(a, "self"), g = ag_g(a, 0), index = ag_y(a, 1), flat;
   ag_type_t tx = ag_type(a, x), tg = ag_type(a, g);
   uint32_t plane = plane_rank(a), lead = (uint32_t)tx.rank - plane;
   tx.sizes[lead] = ag_product(a, tx.sizes + lead, plane);
@@ -92,9 +92,9 @@ void ag_rule_pool_indices(em_t *a) {
 
 /* Which element of n stands at each place of a bordered dimension: i = place - before, clamped to the edge, or
  * reflected in it: n-1 - |n-1 - |i||. */
-static em_x border_source(em_t *a, const ag_type_t *t, int64_t before, int64_t total, int64_t n, int reflects) {
-  em_x i = AG_OP(a, "arange", em_i(total), aot_arg_dtype(AOT_I64), em_none(), ag_device(t));
-  em_x last = em_i(ag_dim_op(a, AOT_EXPR_SUB, n, 1));
+static em_x_t border_source(em_t *a, const ag_type_t *t, int64_t before, int64_t total, int64_t n, int reflects) {
+  em_x_t i = AG_OP(a, "arange", em_i(total), aot_arg_dtype(AOT_I64), em_none(), ag_device(t));
+  em_x_t last = em_i(ag_dim_op(a, AOT_EXPR_SUB, n, 1));
   i = ag_sub(a, i, em_i(before));
   if (!reflects) return AG_OP(a, "clamp", i, em_i(0), last);
   i = ag_sub(a, last, AG_OP(a, "abs", i));
@@ -104,13 +104,13 @@ static em_x border_source(em_t *a, const ag_type_t *t, int64_t before, int64_t t
 /* Reflection and replication: one dimension at a time, the border's part of g is added to what it was copied from. */
 void ag_rule_border(em_t *a) {
   static const char reflection[] = "aten.reflection";
-  em_x x = ag_arg(a, "self"), pad = ag_arg(a, "padding"), g = ag_g(a, 0);
+  em_x_t x = ag_arg(a, "self"), pad = ag_arg(a, "padding"), g = ag_g(a, 0);
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   int reflects = memcmp(a->desc->name.data, reflection, sizeof reflection - 1) == 0;
   uint32_t k;
   for (k = 0; k < pad.n / 2 && a->status == AOT_OK; k++) {
     uint32_t d = (uint32_t)t.rank - 1 - k;
-    em_x source = border_source(a, &t, pad.u.ints[2 * k], t.sizes[d], tx.sizes[d], reflects);
+    em_x_t source = border_source(a, &t, pad.u.ints[2 * k], t.sizes[d], tx.sizes[d], reflects);
     t.sizes[d] = tx.sizes[d];
     g = AG_OP(a, "index_add", ag_zeros(a, &t), em_i(d), source, g);
   }

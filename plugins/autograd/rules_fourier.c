@@ -2,7 +2,7 @@
  * scale. */
 #include "rules.h"
 
-static uint32_t last_of(em_t *a, em_x dims, int32_t rank) { return ag_dim(a, dims.u.ints[dims.n - 1], rank); }
+static uint32_t last_of(em_t *a, em_x_t dims, int32_t rank) { return ag_dim(a, dims.u.ints[dims.n - 1], rank); }
 
 void ag_rule_fft_c2c(em_t *a) {
   int backward = !ag_is_set(a, "forward", 1);
@@ -11,7 +11,7 @@ void ag_rule_fft_c2c(em_t *a) {
 
 /* The half that was left out has no cotangent: zeros. Of the transform back ag_set takes the real part. */
 void ag_rule_fft_r2c(em_t *a) {
-  em_x x = ag_arg(a, "self"), dims = ag_arg(a, "dim"), g = ag_g(a, 0);
+  em_x_t x = ag_arg(a, "self"), dims = ag_arg(a, "dim"), g = ag_g(a, 0);
   ag_type_t t = ag_type(a, x);
   g = ag_pad_to(a, g, t.sizes);
   ag_set(a, "self", AG_OP(a, "_fft_c2c", g, dims, ag_arg(a, "normalization"), em_b(0)));
@@ -19,7 +19,7 @@ void ag_rule_fft_r2c(em_t *a) {
 
 /* Every value of the half but the first, and the middle one of an even length, stands for two of the whole. */
 void ag_rule_fft_c2r(em_t *a) {
-  em_x dims = ag_arg(a, "dim"), g = ag_g(a, 0), twice;
+  em_x_t dims = ag_arg(a, "dim"), g = ag_g(a, 0), twice;
   ag_type_t half = ag_type(a, ag_arg(a, "self"));
   uint32_t last = last_of(a, dims, half.rank);
   int64_t whole = ag_type(a, g).sizes[last], kept, end;

@@ -7,7 +7,7 @@ int ag_when_dense(em_t *a) { return !ag_is_set(a, "sparse", 0); }
 /* The rows of an embedding's gradient were added up by index, those of padding_idx left out; by frequency: each divided
  * by how often its index occurs (PyTorch forgets this division in the second derivative). */
 void ag_rule_embedding_backward(em_t *a) {
-  em_x index = ag_arg(a, "indices"), g = ag_g(a, 0), d = AG_OP(a, "embedding", g, index), n, ones;
+  em_x_t index = ag_arg(a, "indices"), g = ag_g(a, 0), d = AG_OP(a, "embedding", g, index), n, ones;
   ag_type_t tn = ag_type(a, g), ti = ag_type(a, index);
   uint32_t id = (uint32_t)index.u.i;
   d = AG_OP(a, "masked_fill.Scalar", d,
@@ -31,7 +31,7 @@ void ag_rule_each(em_t *a) {
 
 /* Each operand gets its stretch of g. Operands of shape [0] beside tensors of another rank count as absent. */
 void ag_rule_cat(em_t *a) {
-  em_x list = ag_arg(a, "tensors"), g = ag_g(a, 0);
+  em_x_t list = ag_arg(a, "tensors"), g = ag_g(a, 0);
   ag_type_t tg = ag_type(a, g);
   uint32_t i, at = ag_at(a, "tensors");
   uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), tg.rank);
@@ -46,7 +46,7 @@ void ag_rule_cat(em_t *a) {
 }
 
 void ag_rule_stack(em_t *a) {
-  em_x g = ag_g(a, 0);
+  em_x_t g = ag_g(a, 0);
   uint32_t i, n = ag_count(a, "tensors"), at = ag_at(a, "tensors");
   int64_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), ag_type(a, g).rank);
   for (i = 0; i < n; i++)
@@ -55,7 +55,7 @@ void ag_rule_stack(em_t *a) {
 
 /* [r0 s0, r1 s1, ..] is [r0, s0, r1, s1, ..] summed over the r. */
 void ag_rule_repeat(em_t *a) {
-  em_x repeats = ag_arg(a, "repeats"), g = ag_g(a, 0);
+  em_x_t repeats = ag_arg(a, "repeats"), g = ag_g(a, 0);
   ag_type_t t = ag_type(a, ag_arg(a, "self"));
   int64_t sizes[AOT_MAX_RANK], dims[AOT_MAX_RANK];
   uint32_t i, n = 0, n_dims = 0, lead = repeats.n - (uint32_t)t.rank;
@@ -83,7 +83,7 @@ void ag_rule_repeat(em_t *a) {
 
 /* scatter.src overwrites self at index, scatter_add adds there. */
 void ag_rule_scatter(em_t *a) {
-  em_x dim = ag_arg(a, "dim"), index = ag_arg(a, "index"), g = ag_g(a, 0);
+  em_x_t dim = ag_arg(a, "dim"), index = ag_arg(a, "index"), g = ag_g(a, 0);
   int overwrites = !aot_str_eq(a->desc->name, aot_str("aten.scatter_add.default"));
   if (ag_needs(a, "self")) ag_set(a, "self", overwrites ? AG_OP(a, "scatter.value", g, dim, index, em_i(0)) : g);
   if (ag_needs(a, "src")) {
@@ -95,7 +95,7 @@ void ag_rule_scatter(em_t *a) {
 
 /* What masks take has a size that the run tells. Values of a constant size have as many, or they could not be
  * written. */
-static em_x as_many(em_t *a, em_x taken, em_x values) {
+static em_x_t as_many(em_t *a, em_x_t taken, em_x_t values) {
   const ag_type_t t = ag_type(a, taken), want = ag_type(a, values);
   for (int32_t d = 0; d < want.rank; d++) {
     const int32_t at = t.rank - want.rank + d;
@@ -108,7 +108,7 @@ static em_x as_many(em_t *a, em_x taken, em_x values) {
 
 /* x[indices] = values, or += values. A bool mask against one value stays of fixed size. */
 void ag_rule_index_put(em_t *a) {
-  em_x indices = ag_arg(a, "indices"), values = ag_arg(a, "values"), g = ag_g(a, 0);
+  em_x_t indices = ag_arg(a, "indices"), values = ag_arg(a, "values"), g = ag_g(a, 0);
   int accumulate = ag_is_set(a, "accumulate", 0);
   if (ag_needs(a, "self")) {
     ag_type_t scalar = ag_type(a, values);
@@ -129,7 +129,7 @@ void ag_rule_index_put(em_t *a) {
 
 /* Elements of the flattened operand. */
 void ag_rule_take(em_t *a) {
-  em_x x = ag_arg(a, "self"), index = ag_arg(a, "index");
+  em_x_t x = ag_arg(a, "self"), index = ag_arg(a, "index");
   ag_type_t t = ag_type(a, x);
   uint32_t id = (uint32_t)index.u.i;
   t.sizes[0] = ag_product(a, t.sizes, (uint32_t)t.rank);
@@ -140,7 +140,7 @@ void ag_rule_take(em_t *a) {
 
 /* x.flat[index] = source, or += source */
 void ag_rule_put(em_t *a) {
-  em_x index = ag_arg(a, "index"), source = ag_arg(a, "source"), g = ag_g(a, 0);
+  em_x_t index = ag_arg(a, "index"), source = ag_arg(a, "source"), g = ag_g(a, 0);
   int accumulate = ag_is_set(a, "accumulate", 0);
   if (ag_needs(a, "self"))
     ag_set(a, "self", accumulate ? g : AG_OP(a, "put", g, index, ag_zeros_like(a, source), em_b(0)));
@@ -149,7 +149,7 @@ void ag_rule_put(em_t *a) {
 
 /* The k-th true place takes the k-th element of source: a running count of true places says which. */
 void ag_rule_masked_scatter(em_t *a) {
-  em_x mask = ag_arg(a, "mask"), source = ag_arg(a, "source"), g = ag_g(a, 0), at, flat;
+  em_x_t mask = ag_arg(a, "mask"), source = ag_arg(a, "source"), g = ag_g(a, 0), at, flat;
   ag_type_t tg = ag_type(a, g), ts = ag_type(a, source);
   int64_t n = ag_product(a, tg.sizes, (uint32_t)tg.rank);
   uint32_t id;
@@ -169,21 +169,21 @@ void ag_rule_masked_scatter(em_t *a) {
 
 /* The selected elements go back to the places they came from, in the shape that self and mask broadcast to. */
 void ag_rule_masked_select(em_t *a) {
-  em_x mask = ag_arg(a, "mask"), zeros = ag_zeros_like(a, ag_arg(a, "self"));
+  em_x_t mask = ag_arg(a, "mask"), zeros = ag_zeros_like(a, ag_arg(a, "self"));
   ag_set(a, "self", AG_OP(a, "masked_scatter", ag_where(a, mask, zeros, em_none()), mask, ag_g(a, 0)));
 }
 
 /* Each tensor is padded along dim to n equal chunks, and what a chunk holds becomes a row: [.., n, its elements]. The
  * rows of all tensors stand side by side. */
 void ag_rule_chunk_cat(em_t *a) {
-  em_x list = ag_arg(a, "tensors"), g = ag_g(a, 0);
+  em_x_t list = ag_arg(a, "tensors"), g = ag_g(a, 0);
   int64_t n = ag_int(a, ag_arg(a, "num_chunks"), 1), from = 0, to;
   uint32_t i, at = ag_at(a, "tensors");
   for (i = 0; i < list.n && a->status == AOT_OK; i++, from = to) {
     ag_type_t t = ag_type(a, ag_v(list.u.ids[i]));
     uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank);
     int64_t rows = t.sizes[d], chunk = ag_dim_op(a, AOT_EXPR_FLOORDIV, ag_dim_op(a, AOT_EXPR_ADD, rows, n - 1), n);
-    em_x part;
+    em_x_t part;
     t.sizes[d] = ag_dim_op(a, AOT_EXPR_MUL, chunk, n);
     to = ag_dim_op(a, AOT_EXPR_MUL, chunk, ag_product(a, t.sizes + d + 1, (uint32_t)t.rank - d - 1));
     to = ag_dim_op(a, AOT_EXPR_ADD, from, to);
@@ -203,16 +203,16 @@ void ag_rule_channel_shuffle(em_t *a) {
 
 /* Blocks down the diagonal; vectors and numbers are blocks of one row. */
 void ag_rule_block_diag(em_t *a) {
-  em_x list = ag_arg(a, "tensors"), g = ag_g(a, 0);
+  em_x_t list = ag_arg(a, "tensors"), g = ag_g(a, 0);
   int64_t row = 0, column = 0;
   uint32_t i, at = ag_at(a, "tensors");
   for (i = 0; i < list.n && a->status == AOT_OK; i++) {
-    em_x x = ag_v(list.u.ids[i]);
+    em_x_t x = ag_v(list.u.ids[i]);
     ag_type_t t = ag_type(a, x);
     int64_t to_row = ag_dim_op(a, AOT_EXPR_ADD, row, t.rank == 2 ? t.sizes[0] : 1);
     int64_t to_column = ag_dim_op(a, AOT_EXPR_ADD, column, t.rank > 0 ? t.sizes[t.rank - 1] : 1);
     if (ag_needs_at(a, at, i)) {
-      em_x block = AG_OP(a, "slice.Tensor", g, em_i(0), em_i(row), em_i(to_row), em_i(1));
+      em_x_t block = AG_OP(a, "slice.Tensor", g, em_i(0), em_i(row), em_i(to_row), em_i(1));
       block = AG_OP(a, "slice.Tensor", block, em_i(1), em_i(column), em_i(to_column), em_i(1));
       ag_set_at(a, at, i, ag_reshape_like(a, block, x));
     }
@@ -223,6 +223,6 @@ void ag_rule_block_diag(em_t *a) {
 
 /* A collective whose reduction is its own adjoint. */
 int ag_when_sum(em_t *a) {
-  em_x op = ag_arg(a, "reduce_op");
+  em_x_t op = ag_arg(a, "reduce_op");
   return op.kind == AOT_ARG_STR && op.n == 3 && memcmp(op.u.chars, "sum", 3) == 0;
 }

@@ -8,38 +8,38 @@
 
 /* ---- matrices; NONE is zero ---- */
 
-em_x ag_product_of(em_t *a, em_x x, em_x y) {
+em_x_t ag_product_of(em_t *a, em_x_t x, em_x_t y) {
   return em_is_value(x) && em_is_value(y) ? AG_OP(a, "matmul", x, y) : em_none();
 }
-em_x ag_turned(em_t *a, em_x x) { return em_is_value(x) ? ag_transpose(a, x) : em_none(); }
-static em_x lower(em_t *a, em_x x, int offset) { return AG_OP(a, "tril", x, em_i(offset)); }
-static em_x upper(em_t *a, em_x x, int offset) { return AG_OP(a, "triu", x, em_i(offset)); }
-em_x ag_unit(em_t *a, int64_t rows, int64_t columns, em_x like) {
+em_x_t ag_turned(em_t *a, em_x_t x) { return em_is_value(x) ? ag_transpose(a, x) : em_none(); }
+static em_x_t lower(em_t *a, em_x_t x, int offset) { return AG_OP(a, "tril", x, em_i(offset)); }
+static em_x_t upper(em_t *a, em_x_t x, int offset) { return AG_OP(a, "triu", x, em_i(offset)); }
+em_x_t ag_unit(em_t *a, int64_t rows, int64_t columns, em_x_t like) {
   ag_type_t t = ag_type(a, like);
   return AG_OP(a, "eye.m", em_i(rows), em_i(columns), aot_arg_dtype(t.dtype), em_none(), ag_device(&t));
 }
-static em_x diagonal(em_t *a, em_x x) { return AG_OP(a, "diagonal", x, em_i(0), em_i(-2), em_i(-1)); }
-static em_x row(em_t *a, em_x x) { return AG_OP(a, "unsqueeze", x, em_i(-2)); }
-static em_x column(em_t *a, em_x x) { return AG_OP(a, "unsqueeze", x, em_i(-1)); }
-static em_x first(em_t *a, em_x x, int dim, int64_t n) {
+static em_x_t diagonal(em_t *a, em_x_t x) { return AG_OP(a, "diagonal", x, em_i(0), em_i(-2), em_i(-1)); }
+static em_x_t row(em_t *a, em_x_t x) { return AG_OP(a, "unsqueeze", x, em_i(-2)); }
+static em_x_t column(em_t *a, em_x_t x) { return AG_OP(a, "unsqueeze", x, em_i(-1)); }
+static em_x_t first(em_t *a, em_x_t x, int dim, int64_t n) {
   return AG_OP(a, "slice.Tensor", x, em_i(dim), em_i(0), em_i(n), em_i(1));
 }
-static em_x rest(em_t *a, em_x x, int dim, int64_t from) {
+static em_x_t rest(em_t *a, em_x_t x, int dim, int64_t from) {
   return AG_OP(a, "slice.Tensor", x, em_i(dim), em_i(from), em_i(INT64_MAX), em_i(1));
 }
-static em_x solve_triangle(em_t *a, em_x t, em_x b, int is_upper, int left, int unit) {
+static em_x_t solve_triangle(em_t *a, em_x_t t, em_x_t b, int is_upper, int left, int unit) {
   if (!em_is_value(b)) return b;
   return AG_OP(a, "linalg_solve_triangular", t, b, em_b(is_upper), em_b(left), em_b(unit));
 }
-static int64_t size_at(em_t *a, em_x x, int from_end) {
+static int64_t size_at(em_t *a, em_x_t x, int from_end) {
   ag_type_t t = ag_type(a, x);
   return t.rank < from_end ? 1 : t.sizes[t.rank - from_end];
 }
-static int64_t rows_of(em_t *a, em_x x) { return size_at(a, x, 2); }
-static int64_t columns_of(em_t *a, em_x x) { return size_at(a, x, 1); }
+static int64_t rows_of(em_t *a, em_x_t x) { return size_at(a, x, 2); }
+static int64_t columns_of(em_t *a, em_x_t x) { return size_at(a, x, 1); }
 
 /* -1, 0, 1: fewer rows than columns, as many, more. Must be known. */
-static int shape_of(em_t *a, em_x x) {
+static int shape_of(em_t *a, em_x_t x) {
   int64_t m = rows_of(a, x), n = columns_of(a, x);
   if (m == n) return 0;
   if (AOT_DIM_IS_SYM(m) || AOT_DIM_IS_SYM(n))
@@ -53,7 +53,7 @@ static int shape_of(em_t *a, em_x x) {
 /* A = L L^T: dA = L^-T S L^-1 with S the mean of tril(L^T dL), its diagonal halved, and its transpose. */
 void ag_rule_cholesky(em_t *a) {
   int is_upper = ag_is_set(a, "upper", 0);
-  em_x l = is_upper ? ag_turned(a, ag_y(a, 0)) : ag_y(a, 0), g = is_upper ? ag_turned(a, ag_g(a, 0)) : ag_g(a, 0), s;
+  em_x_t l = is_upper ? ag_turned(a, ag_y(a, 0)) : ag_y(a, 0), g = is_upper ? ag_turned(a, ag_g(a, 0)) : ag_g(a, 0), s;
   if (!em_is_value(g)) return;
   s = ag_product_of(a, ag_turned(a, l), g);
   s = ag_add(a, lower(a, s, 0), lower(a, s, -1));
@@ -64,7 +64,7 @@ void ag_rule_cholesky(em_t *a) {
 
 /* X = A^-1 B: dB = A^-1 g, dA = -dB X^T, and A = L L^T or U^T U. */
 void ag_rule_cholesky_solve(em_t *a) {
-  em_x l = ag_arg(a, "input2"), is_upper = ag_arg(a, "upper"), d, s;
+  em_x_t l = ag_arg(a, "input2"), is_upper = ag_arg(a, "upper"), d, s;
   d = AG_OP(a, "cholesky_solve", ag_g(a, 0), l, is_upper);
   ag_set(a, "self", d);
   if (!ag_needs(a, "input2")) return;
@@ -74,7 +74,7 @@ void ag_rule_cholesky_solve(em_t *a) {
 }
 
 void ag_rule_cholesky_inverse(em_t *a) {
-  em_x l = ag_arg(a, "self"), y = ag_y(a, 0), g = ag_g(a, 0), s;
+  em_x_t l = ag_arg(a, "self"), y = ag_y(a, 0), g = ag_g(a, 0), s;
   s = ag_product_of(a, y, ag_product_of(a, ag_add(a, g, ag_turned(a, g)), y));
   ag_set(a, "self", ag_neg(a, ag_is_set(a, "upper", 0) ? ag_product_of(a, l, s) : ag_product_of(a, s, l)));
 }
@@ -82,12 +82,12 @@ void ag_rule_cholesky_inverse(em_t *a) {
 /* ---- inverse and determinant ---- */
 
 void ag_rule_inverse(em_t *a) {
-  em_x t = ag_turned(a, ag_y(a, 0));
+  em_x_t t = ag_turned(a, ag_y(a, 0));
   ag_set(a, "A", ag_neg(a, ag_product_of(a, t, ag_product_of(a, ag_g(a, 0), t))));
 }
 
 /* A^-T diag(x, .., x) for the numbers x of each matrix; the factors are those of the transpose (kernels_linalg.c). */
-static em_x through_inverse(em_t *a, em_x lu, em_x pivots, em_x x) {
+static em_x_t through_inverse(em_t *a, em_x_t lu, em_x_t pivots, em_x_t x) {
   ag_type_t t = ag_type(a, pivots);
   x = AG_OP(a, "diag_embed", ag_expand(a, column(a, x), t.sizes, t.rank));
   return AG_OP(a, "linalg_lu_solve", lu, pivots, x, em_b(1), em_b(0));
@@ -96,7 +96,7 @@ static em_x through_inverse(em_t *a, em_x lu, em_x pivots, em_x x) {
 /* det(A) A^-T. A zero pivot is replaced by a small one in the factors and in the determinant, which gives the cofactors
  * of a singular matrix as well. */
 void ag_rule_det(em_t *a) {
-  em_x lu = ag_y(a, 1), pivots = ag_y(a, 2), g = ag_g(a, 0), d = diagonal(a, lu), fixed, odd, det, order;
+  em_x_t lu = ag_y(a, 1), pivots = ag_y(a, 2), g = ag_g(a, 0), d = diagonal(a, lu), fixed, odd, det, order;
   ag_type_t t = ag_type(a, pivots), tl = ag_type(a, lu);
   double eps = tl.dtype == AOT_F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
   int64_t last = -1;
@@ -113,22 +113,22 @@ void ag_rule_det(em_t *a) {
 
 /* The sign is a constant. */
 void ag_rule_slogdet(em_t *a) {
-  em_x g = ag_g(a, 1);
+  em_x_t g = ag_g(a, 1);
   if (em_is_value(g)) ag_set(a, "A", through_inverse(a, ag_y(a, 2), ag_y(a, 3), g));
 }
 
 /* ---- solves ---- */
 
 /* The gradient of A for op(A) X = B or X op(A) = B, from X and the gradient of B. */
-static em_x matrix_gradient(em_t *a, em_x d, em_x x, int left, int transposed) {
-  em_x p;
+static em_x_t matrix_gradient(em_t *a, em_x_t d, em_x_t x, int left, int transposed) {
+  em_x_t p;
   if (left) p = transposed ? ag_product_of(a, x, ag_turned(a, d)) : ag_product_of(a, d, ag_turned(a, x));
   else p = transposed ? ag_product_of(a, ag_turned(a, d), x) : ag_product_of(a, ag_turned(a, x), d);
   return ag_neg(a, p);
 }
 
 /* The right-hand side is a vector, or a batch of them. */
-static int is_vector(em_t *a, em_x matrix, em_x b) {
+static int is_vector(em_t *a, em_x_t matrix, em_x_t b) {
   ag_type_t tm = ag_type(a, matrix), tb = ag_type(a, b);
   int32_t d;
   if (tb.rank == 1) return 1;
@@ -138,7 +138,7 @@ static int is_vector(em_t *a, em_x matrix, em_x b) {
 }
 
 void ag_rule_solve(em_t *a) {
-  em_x x = ag_y(a, 0), g = ag_g(a, 0), d;
+  em_x_t x = ag_y(a, 0), g = ag_g(a, 0), d;
   int left = ag_is_set(a, "left", 1), vector = is_vector(a, ag_arg(a, "A"), ag_arg(a, "B"));
   if (!em_is_value(g)) return;
   if (vector) {
@@ -151,7 +151,7 @@ void ag_rule_solve(em_t *a) {
 }
 
 void ag_rule_solve_triangular(em_t *a) {
-  em_x t = ag_arg(a, "self"), d;
+  em_x_t t = ag_arg(a, "self"), d;
   int is_upper = ag_is_set(a, "upper", 0), left = ag_is_set(a, "left", 1), unit = ag_is_set(a, "unitriangular", 0);
   d = solve_triangle(a, ag_turned(a, t), ag_g(a, 0), !is_upper, left, unit);
   ag_set(a, "B", d);
@@ -162,7 +162,7 @@ void ag_rule_solve_triangular(em_t *a) {
 
 /* (solution, the coefficients as they are) */
 void ag_rule_triangular_solve(em_t *a) {
-  em_x t = ag_arg(a, "A"), g = ag_g(a, 0), d = em_none();
+  em_x_t t = ag_arg(a, "A"), g = ag_g(a, 0), d = em_none();
   int is_upper = ag_is_set(a, "upper", 1), transposed = ag_is_set(a, "transpose", 0),
       unit = ag_is_set(a, "unitriangular", 0);
   if (em_is_value(g)) {
@@ -177,12 +177,12 @@ void ag_rule_triangular_solve(em_t *a) {
 /* ---- LU ---- */
 
 typedef struct plu {
-  em_x p, l, u;
+  em_x_t p, l, u;
 } plu_t;
 
-static plu_t unpacked(em_t *a, em_x lu, em_x pivots) {
-  const em_x args[] = {lu, pivots, em_b(1), em_b(1)};
-  em_x out[3];
+static plu_t unpacked(em_t *a, em_x_t lu, em_x_t pivots) {
+  const em_x_t args[] = {lu, pivots, em_b(1), em_b(1)};
+  em_x_t out[3];
   plu_t f;
   ag_call_n(a, "lu_unpack", 4, args, 3, out);
   f.p = out[0];
@@ -192,13 +192,13 @@ static plu_t unpacked(em_t *a, em_x lu, em_x pivots) {
 }
 
 /* Square A = P L U: dA = P L^-T [tril(L^T dL, -1) + triu(dU U^T)] U^-T; x and y are L^T dL and dU U^T. */
-static em_x through_square(em_t *a, const plu_t *f, em_x x, em_x y) {
-  em_x s = ag_add(a, em_is_value(x) ? lower(a, x, -1) : x, em_is_value(y) ? upper(a, y, 0) : y);
+static em_x_t through_square(em_t *a, const plu_t *f, em_x_t x, em_x_t y) {
+  em_x_t s = ag_add(a, em_is_value(x) ? lower(a, x, -1) : x, em_is_value(y) ? upper(a, y, 0) : y);
   s = solve_triangle(a, ag_turned(a, f->l), s, 1, 1, 1);
   return solve_triangle(a, ag_turned(a, f->u), s, 0, 0, 0);
 }
 
-static em_x both(em_t *a, em_x x, em_x y, int dim) {
+static em_x_t both(em_t *a, em_x_t x, em_x_t y, int dim) {
   uint32_t ids[2];
   if (!em_is_value(x) || !em_is_value(y)) return em_none();
   ids[0] = (uint32_t)x.u.i;
@@ -208,14 +208,14 @@ static em_x both(em_t *a, em_x x, em_x y, int dim) {
 
 /* Columns beyond the square: U2 = L^-1 (P^T A)2, which makes L's gradient lose dU2 U2^T. Rows beyond it: L2 = (P^T A)2
  * U^-1, which makes U's lose L2^T dL2. */
-static em_x through_plu(em_t *a, plu_t f, em_x gl, em_x gu) {
+static em_x_t through_plu(em_t *a, plu_t f, em_x_t gl, em_x_t gu) {
   int shape = shape_of(a, ag_arg(a, "A"));
-  em_x x = ag_product_of(a, ag_turned(a, f.l), gl), y = ag_product_of(a, gu, ag_turned(a, f.u)), more, d;
+  em_x_t x = ag_product_of(a, ag_turned(a, f.l), gl), y = ag_product_of(a, gu, ag_turned(a, f.u)), more, d;
   int64_t k = columns_of(a, f.l);
   if (shape == 0 || a->status != AOT_OK) return ag_product_of(a, f.p, through_square(a, &f, x, y));
   if (shape < 0) {
     plu_t square = {f.p, f.l, first(a, f.u, -1, k)};
-    em_x gu1 = em_is_value(gu) ? first(a, gu, -1, k) : gu, gu2 = em_is_value(gu) ? rest(a, gu, -1, k) : gu;
+    em_x_t gu1 = em_is_value(gu) ? first(a, gu, -1, k) : gu, gu2 = em_is_value(gu) ? rest(a, gu, -1, k) : gu;
     y = ag_product_of(a, gu1, ag_turned(a, square.u));
     x = ag_sub(a, x, ag_product_of(a, gu2, ag_turned(a, rest(a, f.u, -1, k))));
     more =
@@ -223,7 +223,7 @@ static em_x through_plu(em_t *a, plu_t f, em_x gl, em_x gu) {
     d = both(a, through_square(a, &square, x, y), more, -1);
   } else {
     plu_t square = {f.p, first(a, f.l, -2, k), f.u};
-    em_x gl1 = em_is_value(gl) ? first(a, gl, -2, k) : gl, gl2 = em_is_value(gl) ? rest(a, gl, -2, k) : gl;
+    em_x_t gl1 = em_is_value(gl) ? first(a, gl, -2, k) : gl, gl2 = em_is_value(gl) ? rest(a, gl, -2, k) : gl;
     x = ag_product_of(a, ag_turned(a, square.l), gl1);
     y = ag_sub(a, y, ag_product_of(a, ag_turned(a, rest(a, f.l, -2, k)), gl2));
     more =
@@ -236,12 +236,12 @@ static em_x through_plu(em_t *a, plu_t f, em_x gl, em_x gu) {
 /* linalg_lu -> (P, L, U): P is a constant */
 void ag_rule_lu(em_t *a) {
   plu_t f = {ag_y(a, 0), ag_y(a, 1), ag_y(a, 2)};
-  em_x gl = ag_g(a, 1), gu = ag_g(a, 2);
+  em_x_t gl = ag_g(a, 1), gu = ag_g(a, 2);
   if (em_is_value(gl) || em_is_value(gu)) ag_set(a, "A", through_plu(a, f, gl, gu));
 }
 
 void ag_rule_lu_factor(em_t *a) {
-  em_x lu = ag_y(a, 0), g = ag_g(a, 0);
+  em_x_t lu = ag_y(a, 0), g = ag_g(a, 0);
   int64_t k;
   int shape;
   if (!em_is_value(g)) return;
@@ -253,14 +253,14 @@ void ag_rule_lu_factor(em_t *a) {
 }
 
 /* n zeros behind x along the last dimension, or the one before it */
-static em_x padded(em_t *a, em_x x, int dim, int64_t n) {
+static em_x_t padded(em_t *a, em_x_t x, int dim, int64_t n) {
   int64_t pad[4] = {0, dim == -1 ? n : 0, 0, dim == -2 ? n : 0};
   return n == 0 ? x : AG_OP(a, "constant_pad_nd", x, em_list(a, pad, 4), em_i(0));
 }
 
 /* The factors share a matrix: L below its diagonal, U from it on. */
 void ag_rule_lu_unpack(em_t *a) {
-  em_x lu = ag_arg(a, "LU_data"), gl = ag_g(a, 1), gu = ag_g(a, 2);
+  em_x_t lu = ag_arg(a, "LU_data"), gl = ag_g(a, 1), gu = ag_g(a, 2);
   int shape = shape_of(a, lu);
   int64_t more = ag_dim_op(a, AOT_EXPR_SUB, rows_of(a, lu), columns_of(a, lu));
   if (em_is_value(gl)) gl = lower(a, shape < 0 ? padded(a, gl, -1, -more) : gl, -1);
@@ -270,7 +270,7 @@ void ag_rule_lu_unpack(em_t *a) {
 
 /* From the gradient of A = P L U to its factors: dL = tril(P^T dA U^T, -1), dU = triu(L^T P^T dA). */
 void ag_rule_lu_solve(em_t *a) {
-  em_x lu = ag_arg(a, "LU"), pivots = ag_arg(a, "pivots"), d;
+  em_x_t lu = ag_arg(a, "LU"), pivots = ag_arg(a, "pivots"), d;
   int left = ag_is_set(a, "left", 1), transposed = ag_is_set(a, "adjoint", 0);
   plu_t f;
   if (!em_is_value(ag_g(a, 0))) return;
@@ -287,16 +287,16 @@ void ag_rule_lu_solve(em_t *a) {
 /* ---- QR ---- */
 
 /* No more columns than rows: dA = [dQ + Q (S+ with its diagonal once)] R^-T, S = triu(dR R^T - Q^T dQ). */
-static em_x through_qr(em_t *a, em_x q, em_x r, em_x gq, em_x gr) {
-  em_x s = ag_sub(a, ag_product_of(a, gr, ag_turned(a, r)), ag_product_of(a, ag_turned(a, q), gq));
+static em_x_t through_qr(em_t *a, em_x_t q, em_x_t r, em_x_t gq, em_x_t gr) {
+  em_x_t s = ag_sub(a, ag_product_of(a, gr, ag_turned(a, r)), ag_product_of(a, ag_turned(a, q), gq));
   s = ag_add(a, upper(a, s, 0), ag_turned(a, upper(a, s, 1)));
   return solve_triangle(a, ag_turned(a, r), ag_add(a, gq, ag_product_of(a, q, s)), 0, 0, 0);
 }
 
 /* Wide A = [X Y]: X = Q U and V = Q^T Y, so that V's gradient flows to Q and Y. */
 void ag_rule_qr(em_t *a) {
-  em_x x = ag_arg(a, "A"), q = ag_y(a, 0), r = ag_y(a, 1), gq = ag_g(a, 0), gr = ag_g(a, 1), mode = ag_arg(a, "mode"),
-       gv, d;
+  em_x_t x = ag_arg(a, "A"), q = ag_y(a, 0), r = ag_y(a, 1), gq = ag_g(a, 0), gr = ag_g(a, 1), mode = ag_arg(a, "mode"),
+         gv, d;
   int64_t m = rows_of(a, x);
   int shape = shape_of(a, x);
   if (mode.kind == AOT_ARG_STR && mode.n == 1) {
@@ -324,23 +324,23 @@ void ag_rule_qr(em_t *a) {
 /* ---- singular values and eigenvalues ---- */
 
 /* x_k - x_j, 1 on the diagonal */
-static em_x differences(em_t *a, em_x x) {
+static em_x_t differences(em_t *a, em_x_t x) {
   int64_t n = columns_of(a, x);
   return ag_add(a, ag_sub(a, row(a, x), column(a, x)), ag_unit(a, n, n, x));
 }
 
-static em_x skew(em_t *a, em_x x) { return ag_sub(a, x, ag_turned(a, x)); }
+static em_x_t skew(em_t *a, em_x_t x) { return ag_sub(a, x, ag_turned(a, x)); }
 
 /* The part of the gradient of U beyond U's own span, U' = dU / S - U U^T dU / S; for V in its columns. */
-static em_x outside(em_t *a, em_x u, em_x gu, em_x s) {
-  em_x d = ag_div(a, gu, row(a, s));
+static em_x_t outside(em_t *a, em_x_t u, em_x_t gu, em_x_t s) {
+  em_x_t d = ag_div(a, gu, row(a, s));
   return ag_sub(a, d, ag_product_of(a, u, ag_product_of(a, ag_turned(a, u), d)));
 }
 
 /* dA = U [(skew(U^T dU) / E) S + S (skew(V^T dV) / E) + dS] V^T, E_jk = S_k^2 - S_j^2, and what lies outside of the
  * bases. */
-static em_x through_svd(em_t *a, em_x u, em_x s, em_x v, em_x gu, em_x gs, em_x gv, int shape) {
-  em_x inner = em_is_value(gs) ? AG_OP(a, "diag_embed", gs) : gs, d, e;
+static em_x_t through_svd(em_t *a, em_x_t u, em_x_t s, em_x_t v, em_x_t gu, em_x_t gs, em_x_t gv, int shape) {
+  em_x_t inner = em_is_value(gs) ? AG_OP(a, "diag_embed", gs) : gs, d, e;
   if (em_is_value(gu) || em_is_value(gv)) {
     e = differences(a, ag_mul(a, s, s));
     if (em_is_value(gu))
@@ -357,12 +357,12 @@ static em_x through_svd(em_t *a, em_x u, em_x s, em_x v, em_x gu, em_x gs, em_x 
 
 /* Vectors beyond the square part are constants. Without vectors the factorization is made again, with them. */
 void ag_rule_svd(em_t *a) {
-  em_x x = ag_arg(a, "A"), y[3] = {ag_y(a, 0), ag_y(a, 1), ag_y(a, 2)}, gu = ag_g(a, 0), gs = ag_g(a, 1),
-       gv = ag_g(a, 2);
+  em_x_t x = ag_arg(a, "A"), y[3] = {ag_y(a, 0), ag_y(a, 1), ag_y(a, 2)}, gu = ag_g(a, 0), gs = ag_g(a, 1),
+         gv = ag_g(a, 2);
   int shape = shape_of(a, x);
   int64_t k = shape < 0 ? rows_of(a, x) : columns_of(a, x);
   if (!ag_is_set(a, "compute_uv", 1)) {
-    const em_x args[] = {x, em_b(0), em_b(1)};
+    const em_x_t args[] = {x, em_b(0), em_b(1)};
     gu = gv = em_none();
     ag_call_n(a, "_linalg_svd", 3, args, 3, y);
   } else if (ag_is_set(a, "full_matrices", 0)) {
@@ -377,9 +377,9 @@ void ag_rule_svd(em_t *a) {
 
 /* dA = V [skew(V^T dV) / 2 / (w_j - w_i) + diag(dw)] V^T */
 void ag_rule_eigh(em_t *a) {
-  em_x y[2] = {ag_y(a, 0), ag_y(a, 1)}, gw = ag_g(a, 0), gv = ag_g(a, 1), d;
+  em_x_t y[2] = {ag_y(a, 0), ag_y(a, 1)}, gw = ag_g(a, 0), gv = ag_g(a, 1), d;
   if (!ag_is_set(a, "compute_v", 1)) {
-    const em_x args[] = {ag_arg(a, "A"), ag_arg(a, "UPLO"), em_b(1)};
+    const em_x_t args[] = {ag_arg(a, "A"), ag_arg(a, "UPLO"), em_b(1)};
     gv = em_none();
     ag_call_n(a, "_linalg_eigh", 3, args, 2, y);
   }
@@ -394,13 +394,13 @@ void ag_rule_eigh(em_t *a) {
 /* ---- pseudo-inverse, least squares, exponential ---- */
 
 /* x minus its projection: (I - A P) x */
-static em_x without(em_t *a, em_x x, em_x first_factor, em_x second_factor) {
+static em_x_t without(em_t *a, em_x_t x, em_x_t first_factor, em_x_t second_factor) {
   return ag_sub(a, x, ag_product_of(a, first_factor, ag_product_of(a, second_factor, x)));
 }
 
 /* P = A^+: dA = -P^T g P^T + (I - A P) g^T P P^T + P^T P g^T (I - P A) */
-static em_x through_pinv(em_t *a, em_x x, em_x p, em_x g) {
-  em_x pt = ag_turned(a, p), gt = ag_turned(a, g), one, two, three;
+static em_x_t through_pinv(em_t *a, em_x_t x, em_x_t p, em_x_t g) {
+  em_x_t pt = ag_turned(a, p), gt = ag_turned(a, g), one, two, three;
   one = ag_product_of(a, pt, ag_product_of(a, g, pt));
   two = without(a, ag_product_of(a, gt, ag_product_of(a, p, pt)), x, p);
   three = without(a, ag_product_of(a, g, ag_product_of(a, pt, p)), ag_turned(a, x), pt);
@@ -414,8 +414,8 @@ void ag_rule_pinv(em_t *a) {
 
 /* X = A^+ B. The residuals are |A X - B|^2, whose derivative by X is 0. */
 void ag_rule_lstsq(em_t *a) {
-  em_x x = ag_arg(a, "self"), b = ag_arg(a, "b"), y = ag_y(a, 0), g = ag_g(a, 0), gl = ag_g(a, 1), da = em_none(),
-       db = em_none(), p;
+  em_x_t x = ag_arg(a, "self"), b = ag_arg(a, "b"), y = ag_y(a, 0), g = ag_g(a, 0), gl = ag_g(a, 1), da = em_none(),
+         db = em_none(), p;
   int vector = is_vector(a, x, b);
   if (vector) {
     b = column(a, b);
@@ -438,7 +438,7 @@ void ag_rule_lstsq(em_t *a) {
 
 /* exp [A^T g; 0 A^T] has the gradient in its corner. */
 void ag_rule_matrix_exp(em_t *a) {
-  em_x t = ag_turned(a, ag_arg(a, "self")), g = ag_g(a, 0), y;
+  em_x_t t = ag_turned(a, ag_arg(a, "self")), g = ag_g(a, 0), y;
   int64_t n = rows_of(a, t);
   if (!em_is_value(g)) return;
   y = both(a, both(a, t, g, -1), both(a, ag_zeros_like(a, t), t, -1), -2);

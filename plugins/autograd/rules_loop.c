@@ -17,29 +17,29 @@ typedef struct loop {
   aot_graph_t body, vjp;
   uint32_t n_carries, n_xs, n_more, n_in, n_out; /* of the body */
   uint32_t at_carries, at_xs, at_more;           /* arguments */
-  em_x *in;       /* by input of the body: what the node has for it; a number stays one */
+  em_x_t *in;     /* by input of the body: what the node has for it; a number stays one */
   uint8_t *needs; /* by input: a gradient is wanted */
   uint8_t *given; /* by output: it has a cotangent in some step */
 } loop_t;
 
 /* Lists of arguments that grow. */
 typedef struct row {
-  em_x *at;
+  em_x_t *at;
   uint32_t n;
 } row_t;
 
-static em_x push(row_t *r, em_x v) { return r->at[r->n++] = v; }
+static em_x_t push(row_t *r, em_x_t v) { return r->at[r->n++] = v; }
 
-static void push_all(row_t *r, const em_x *from, uint32_t n) {
+static void push_all(row_t *r, const em_x_t *from, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) push(r, from[i]);
 }
 
 static row_t new_row(em_t *a, const loop_t *l) {
-  return (row_t){em_scratch(a, 4 * ((uint64_t)l->n_in + l->n_out) + 8, sizeof(em_x)), 0};
+  return (row_t){em_scratch(a, 4 * ((uint64_t)l->n_in + l->n_out) + 8, sizeof(em_x_t)), 0};
 }
 
 /* The tensors of a row as one argument. */
-static em_x listed(em_t *a, const row_t *r) {
+static em_x_t listed(em_t *a, const row_t *r) {
   uint32_t *ids = em_scratch(a, r->n, sizeof *ids), n = 0;
   for (uint32_t i = 0; ids && i < r->n; i++)
     if (em_is_value(r->at[i])) ids[n++] = (uint32_t)r->at[i].u.i;
@@ -54,13 +54,13 @@ static em_t region_begin(em_t *a) {
   return r;
 }
 
-static em_x region_end(em_t *a, const em_t *r) {
+static em_x_t region_end(em_t *a, const em_t *r) {
   a->status = r->status;
   return aot_arg_int_kind(AOT_ARG_GRAPH, r->graph.id);
 }
 
 /* An input of the type of `like`; with is_row: of one of its rows. A number needs none. */
-static em_x region_input(em_t *r, em_x like, int is_row) {
+static em_x_t region_input(em_t *r, em_x_t like, int is_row) {
   aot_type_t t = {.kind = AOT_TYPE_TENSOR};
   aot_value_t v;
   ag_type_t of;
@@ -76,19 +76,19 @@ static em_x region_input(em_t *r, em_x like, int is_row) {
   return ag_v(v.id);
 }
 
-static void region_inputs(em_t *r, row_t *out, const em_x *like, uint32_t n, int is_row) {
+static void region_inputs(em_t *r, row_t *out, const em_x_t *like, uint32_t n, int is_row) {
   for (uint32_t i = 0; i < n; i++) push(out, region_input(r, like[i], is_row));
 }
 
-static void region_output(em_t *r, em_x v) {
+static void region_output(em_t *r, em_x_t v) {
   if (r->status != AOT_OK) return;
   r->status =
       r->host->edit->output_add(r->prog, r->graph, AOT_ROLE_REGION, r->host->graph->n_outputs(r->prog, r->graph),
                                 (aot_value_t){(uint32_t)v.u.i}, aot_str(""));
 }
 
-static void call_region(em_t *a, aot_graph_t region, const row_t *operands, uint32_t n_out, em_x *out) {
-  em_x *args = em_scratch(a, (uint64_t)operands->n + 2, sizeof *args);
+static void call_region(em_t *a, aot_graph_t region, const row_t *operands, uint32_t n_out, em_x_t *out) {
+  em_x_t *args = em_scratch(a, (uint64_t)operands->n + 2, sizeof *args);
   if (!args) return;
   args[0] = aot_arg_int_kind(AOT_ARG_GRAPH, region.id);
   args[1] = em_none();
@@ -98,8 +98,8 @@ static void call_region(em_t *a, aot_graph_t region, const row_t *operands, uint
 
 /* ---- the loop ---- */
 
-static void read_list(em_t *a, uint32_t at, em_x *out, uint8_t *needs, uint32_t *out_n) {
-  const em_x *list = &a->info.args[at];
+static void read_list(em_t *a, uint32_t at, em_x_t *out, uint8_t *needs, uint32_t *out_n) {
+  const em_x_t *list = &a->info.args[at];
   *out_n = list->kind == AOT_ARG_VALUES || list->kind == AOT_ARG_INTS ? list->n : 0;
   for (uint32_t k = 0; k < *out_n; k++) {
     out[k] = list->kind == AOT_ARG_VALUES ? ag_v(list->u.ids[k]) : em_i(list->u.ints[k]);
@@ -181,8 +181,8 @@ static void begin_sums(em_t *a, const loop_t *l, row_t *out) {
 /* One step back, as the region's outputs: sums at its beginning -> sums at its end, then gradients of the rows.
  * operands: of the body, then the cotangents that are given. */
 static void step_back(em_t *r, const loop_t *l, const row_t *sums, const row_t *operands) {
-  em_x *gradients = em_scratch(r, (uint64_t)l->n_in + 1, sizeof *gradients);
-  em_x *of = em_scratch(r, (uint64_t)l->n_in + 1, sizeof *of);
+  em_x_t *gradients = em_scratch(r, (uint64_t)l->n_in + 1, sizeof *gradients);
+  em_x_t *of = em_scratch(r, (uint64_t)l->n_in + 1, sizeof *of);
   uint32_t n = 0, s = 0, i;
   if (!gradients || !of) return;
   for (i = 0; i < l->n_in; i++) n += l->needs[i];
@@ -198,7 +198,7 @@ static void step_back(em_t *r, const loop_t *l, const row_t *sums, const row_t *
 }
 
 /* Sums after the first step are the gradients. Returns how many there are. */
-static uint32_t set_sums(em_t *a, const loop_t *l, const em_x *sums) {
+static uint32_t set_sums(em_t *a, const loop_t *l, const em_x_t *sums) {
   uint32_t s = 0;
   for (uint32_t k = 0; k < l->n_carries; k++)
     if (l->given[k]) ag_set_at(a, l->at_carries, k, sums[s++]);
@@ -209,7 +209,7 @@ static uint32_t set_sums(em_t *a, const loop_t *l, const em_x *sums) {
 
 /* ---- scan ---- */
 
-static em_x reversed(em_t *a, em_x x) {
+static em_x_t reversed(em_t *a, em_x_t x) {
   const int64_t first = 0;
   return AG_OP(a, "flip", x, em_list(a, &first, 1));
 }
@@ -223,7 +223,7 @@ static void push_rows(em_t *a, const loop_t *l, row_t *out) {
   for (uint32_t k = 0; k < l->n_xs; k++) push(out, reversed(a, l->in[l->n_carries + k]));
 }
 
-static em_x scan_region(em_t *a, const loop_t *l, const row_t *sums, const row_t *rows) {
+static em_x_t scan_region(em_t *a, const loop_t *l, const row_t *sums, const row_t *rows) {
   em_t r = region_begin(a);
   row_t s = new_row(a, l), x = new_row(a, l), more = new_row(a, l), operands = new_row(a, l);
   const uint32_t n_given_ys = rows->n - l->n_carries - l->n_xs;
@@ -242,7 +242,7 @@ static em_x scan_region(em_t *a, const loop_t *l, const row_t *sums, const row_t
 }
 
 void ag_rule_scan(em_t *a) {
-  em_x args[4], *out;
+  em_x_t args[4], *out;
   row_t sums, rows, more;
   loop_t l;
   read_loop(a, 0, 1, ag_is_set(a, "through", 0), &l);
@@ -273,20 +273,20 @@ void ag_rule_scan(em_t *a) {
 /* Regions on (carries, k, t, more), k the number of the step: what the loop's own condition says; k < t; the body,
  * and k + 1. */
 typedef struct forth {
-  em_x said, until, step;
+  em_x_t said, until, step;
 } forth_t;
 
 /* The inputs of such a region; operands gets those of the body. */
-static void forth_inputs(em_t *r, const loop_t *l, em_x number, row_t *operands, em_x *k, em_x *t) {
+static void forth_inputs(em_t *r, const loop_t *l, em_x_t number, row_t *operands, em_x_t *k, em_x_t *t) {
   region_inputs(r, operands, l->in, l->n_carries, 0);
   *k = region_input(r, number, 0);
   *t = region_input(r, number, 0);
   region_inputs(r, operands, l->in + l->n_carries, l->n_more, 0);
 }
 
-static forth_t forth_regions(em_t *a, const loop_t *l, aot_graph_t cond, em_x number) {
+static forth_t forth_regions(em_t *a, const loop_t *l, aot_graph_t cond, em_x_t number) {
   row_t said = new_row(a, l), until = new_row(a, l), step = new_row(a, l);
-  em_x *out = em_scratch(a, (uint64_t)l->n_out + 1, sizeof *out), k, t;
+  em_x_t *out = em_scratch(a, (uint64_t)l->n_out + 1, sizeof *out), k, t;
   forth_t f = {em_none(), em_none(), em_none()};
   if (a->status != AOT_OK) return f;
   em_t r = region_begin(a);
@@ -309,22 +309,23 @@ static forth_t forth_regions(em_t *a, const loop_t *l, aot_graph_t cond, em_x nu
 
 /* The loop from its beginning: until its own condition ends it, or for `t` steps. in: carries, then more. out: carries,
  * then how many steps there were. */
-static void run_forth(em_t *a, const loop_t *l, em_x cond, em_x step, const em_x *in, em_x zero, em_x t, em_x *out) {
+static void run_forth(em_t *a, const loop_t *l, em_x_t cond, em_x_t step, const em_x_t *in, em_x_t zero, em_x_t t,
+                      em_x_t *out) {
   row_t carried = new_row(a, l), more = new_row(a, l);
   if (a->status != AOT_OK) return;
   push_all(&carried, in, l->n_carries);
   push(&carried, zero);
   push(&more, t);
   push_all(&more, in + l->n_carries, l->n_more);
-  const em_x args[] = {cond, step, listed(a, &carried), listed(a, &more)};
+  const em_x_t args[] = {cond, step, listed(a, &carried), listed(a, &more)};
   ag_call_n(a, "higher_order.while_loop", 4, args, l->n_carries + 1, out);
 }
 
 /* On (t, sums, init, more): is there a step before t? It, backwards. */
-static void back_regions(em_t *a, const loop_t *l, const row_t *sums, em_x number, const forth_t *f, em_x *out_cond,
-                         em_x *out_step) {
+static void back_regions(em_t *a, const loop_t *l, const row_t *sums, em_x_t number, const forth_t *f, em_x_t *out_cond,
+                         em_x_t *out_step) {
   row_t s = new_row(a, l), in = new_row(a, l), operands = new_row(a, l), ignored = new_row(a, l);
-  em_x *carries = em_scratch(a, (uint64_t)l->n_carries + 1, sizeof *carries), t;
+  em_x_t *carries = em_scratch(a, (uint64_t)l->n_carries + 1, sizeof *carries), t;
   uint32_t given = 0;
   if (a->status != AOT_OK) return;
   em_t r = region_begin(a);
@@ -350,7 +351,7 @@ static void back_regions(em_t *a, const loop_t *l, const row_t *sums, em_x numbe
 
 void ag_rule_while_loop(em_t *a) {
   const aot_graph_t cond = {(uint32_t)a->info.args[0].u.i};
-  em_x args[4], *out, number;
+  em_x_t args[4], *out, number;
   row_t sums, carried, more;
   forth_t forth;
   loop_t l;

@@ -4,12 +4,12 @@
 
 #include <math.h>
 
-static em_x per(em_t *a, em_x d) {
+static em_x_t per(em_t *a, em_x_t d) {
   if (ag_int(a, ag_arg(a, "reduction"), 1) != 1 || !em_is_value(d)) return d;
   return ag_div(a, d, ag_extent(a, d, em_none()));
 }
 
-static void set_both(em_t *a, em_x d) {
+static void set_both(em_t *a, em_x_t d) {
   if (ag_needs(a, "self")) ag_set(a, "self", d);
   if (ag_needs(a, "target")) ag_set(a, "target", ag_neg(a, d));
 }
@@ -17,7 +17,7 @@ static void set_both(em_t *a, em_x d) {
 /* d/beta inside |d| < beta, the sign outside. Without an inside the operator gives both operands -1 where they are
  * equal. */
 void ag_rule_smooth_l1(em_t *a) {
-  em_x d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "target")), g = ag_g(a, 0), slope, equal;
+  em_x_t d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "target")), g = ag_g(a, 0), slope, equal;
   double beta = ag_number(a, ag_arg(a, "beta"), 1);
   if (beta != 0) {
     slope = AG_OP(a, "clamp", ag_div(a, d, em_f(beta)), em_f(-1), em_f(1));
@@ -31,7 +31,7 @@ void ag_rule_smooth_l1(em_t *a) {
 }
 
 /* In the shape that operands x and t broadcast to, for its mean. */
-static em_x spread(em_t *a, em_x d, em_x x, em_x t) {
+static em_x_t spread(em_t *a, em_x_t d, em_x_t x, em_x_t t) {
   ag_type_t both;
   if (!em_is_value(d)) return d;
   both = ag_type(a, ag_sub(a, x, t));
@@ -40,7 +40,7 @@ static em_x spread(em_t *a, em_x d, em_x x, em_x t) {
 
 /* log_target: exp(t)(t - x); else t log t - t x, with t log t = 0 at 0, where its derivative is nan to PyTorch. */
 void ag_rule_kl_div(em_t *a) {
-  em_x x = ag_arg(a, "self"), t = ag_arg(a, "target"), g = ag_g(a, 0), weight = t, d;
+  em_x_t x = ag_arg(a, "self"), t = ag_arg(a, "target"), g = ag_g(a, 0), weight = t, d;
   int log_target = ag_is_set(a, "log_target", 0);
   if (log_target) weight = AG_OP(a, "exp", t);
   if (ag_needs(a, "self")) ag_set(a, "self", per(a, spread(a, ag_neg(a, ag_mul(a, weight, g)), x, t)));
@@ -50,14 +50,14 @@ void ag_rule_kl_div(em_t *a) {
   ag_set(a, "target", per(a, ag_mul(a, d, g)));
 }
 
-static em_x weighted(em_t *a, em_x d) {
-  em_x w = ag_arg(a, "weight");
+static em_x_t weighted(em_t *a, em_x_t d) {
+  em_x_t w = ag_arg(a, "weight");
   return em_is_value(w) ? ag_mul(a, d, w) : d;
 }
 
 /* -(t log x + (1-t) log(1-x)): (x-t)/max(x(1-x), 1e-12); for the target log((1-x)/x). */
 void ag_rule_bce(em_t *a) {
-  em_x x = ag_arg(a, "self"), t = ag_arg(a, "target"), g = ag_g(a, 0), rest = ag_sub(a, em_i(1), x), d;
+  em_x_t x = ag_arg(a, "self"), t = ag_arg(a, "target"), g = ag_g(a, 0), rest = ag_sub(a, em_i(1), x), d;
   if (ag_needs(a, "self")) {
     d = AG_OP(a, "clamp", ag_mul(a, rest, x), em_f(1e-12));
     ag_set(a, "self", per(a, weighted(a, ag_mul(a, ag_div(a, ag_sub(a, x, t), d), g))));
@@ -70,7 +70,7 @@ void ag_rule_bce(em_t *a) {
 
 /* With s = sigmoid(x) and the positive weight p: x gets (1-t)s - p t (1-s), the target -x + (p-1) log(1 + exp(-x)). */
 void ag_rule_bce_with_logits(em_t *a) {
-  em_x x = ag_arg(a, "self"), t = ag_arg(a, "target"), p = ag_arg(a, "pos_weight"), g = ag_g(a, 0), s, d;
+  em_x_t x = ag_arg(a, "self"), t = ag_arg(a, "target"), p = ag_arg(a, "pos_weight"), g = ag_g(a, 0), s, d;
   if (ag_needs(a, "self")) {
     s = AG_OP(a, "sigmoid", x);
     d = ag_sub(a, s, t);
@@ -95,7 +95,7 @@ void ag_rule_bce_with_logits(em_t *a) {
 /* sum over the classes i other than the target's of max(0, margin - x_t + x_i)^p w_t / C. Each i inside its margin gets
  * the slope, the target's class minus what the others get. */
 void ag_rule_multi_margin(em_t *a) {
-  em_x x = ag_arg(a, "self"), target = ag_arg(a, "target"), w = ag_arg(a, "weight"), g = ag_g(a, 0), at, z, d, last;
+  em_x_t x = ag_arg(a, "self"), target = ag_arg(a, "target"), w = ag_arg(a, "weight"), g = ag_g(a, 0), at, z, d, last;
   ag_type_t t = ag_type(a, x);
   int64_t minus_one = -1, sizes[2];
   sizes[0] = t.rank == 2 ? t.sizes[0] : 1;

@@ -3,7 +3,7 @@
 #include "rules.h"
 
 /* x with everything but its last `last` dimensions folded into one: [.., n] -> [m, n]. */
-static em_x as_matrix(em_t *a, em_x x, int64_t columns) {
+static em_x_t as_matrix(em_t *a, em_x_t x, int64_t columns) {
   ag_type_t t = ag_type(a, x);
   int64_t sizes[2];
   if (t.rank == 2) return x;
@@ -14,7 +14,7 @@ static em_x as_matrix(em_t *a, em_x x, int64_t columns) {
 
 /* y = x W^T + b over the last dimension. A 1-d weight [k] stands for [1, k], its result has no last dimension. */
 void ag_rule_linear(em_t *a) {
-  em_x x = ag_arg(a, "input"), w = ag_arg(a, "weight"), g = ag_g(a, 0), g2, x2, w2;
+  em_x_t x = ag_arg(a, "input"), w = ag_arg(a, "weight"), g = ag_g(a, 0), g2, x2, w2;
   ag_type_t tx = ag_type(a, x), tw = ag_type(a, w);
   int64_t k = tx.rank ? tx.sizes[tx.rank - 1] : 1, n = tw.rank == 2 ? tw.sizes[0] : 1, sizes[2];
   sizes[0] = ag_product(a, tx.sizes, tx.rank ? (uint32_t)tx.rank - 1 : 0);
@@ -34,7 +34,7 @@ void ag_rule_linear(em_t *a) {
 }
 
 /* One product of operands that are matrices or batches of them: mm, bmm where the batches agree, else matmul. */
-static em_x product(em_t *a, em_x x, em_x y) {
+static em_x_t product(em_t *a, em_x_t x, em_x_t y) {
   ag_type_t tx = ag_type(a, x), ty = ag_type(a, y);
   if (tx.rank == 2 && ty.rank == 2) return AG_OP(a, "mm", x, y);
   if (tx.rank == 3 && ty.rank == 3 && tx.sizes[0] == ty.sizes[0]) return AG_OP(a, "bmm", x, y);
@@ -44,8 +44,8 @@ static em_x product(em_t *a, em_x x, em_x y) {
 /* x[.., m, k] y[.., k, n]; 1-d operands get the missing dimension for the time being. A batch against one matrix is one
  * product of the folded batch; elsewhere broadcast batch dimensions are summed by ag_set. */
 void ag_rule_matmul(em_t *a) {
-  em_x x = ag_arg(a, "self"), y = ag_arg(a, "other"), g = ag_g(a, 0), d;
-  em_x x0 = x, y0 = y;
+  em_x_t x = ag_arg(a, "self"), y = ag_arg(a, "other"), g = ag_g(a, 0), d;
+  em_x_t x0 = x, y0 = y;
   int32_t rx = ag_type(a, x).rank, ry = ag_type(a, y).rank;
   ag_type_t tx, ty;
   if (rx == 1) x = AG_OP(a, "unsqueeze", x, em_i(0));

@@ -10,23 +10,23 @@
 #include "rules.h"
 
 typedef struct norm {
-  em_x h, r, w, dims, count;
+  em_x_t h, r, w, dims, count;
   int32_t rank;
   int channels; /* a weight is per dimension 1, not per normalized element */
 } norm_t;
 
 /* Half precision is computed in float32. */
-static em_x wide(em_t *a, em_x x) {
+static em_x_t wide(em_t *a, em_x_t x) {
   int32_t dtype = em_is_value(x) ? ag_type(a, x).dtype : AOT_F32;
   return dtype == AOT_F16 || dtype == AOT_BF16 ? ag_cast(a, x, AOT_F32) : x;
 }
 
-static em_x mean_of(em_t *a, const norm_t *n, em_x x) {
+static em_x_t mean_of(em_t *a, const norm_t *n, em_x_t x) {
   return ag_div(a, AG_OP(a, "sum.dim_IntList", x, n->dims, em_b(1)), n->count);
 }
 
 /* A weight, or what is shaped like one, as it broadcasts over the input. */
-static em_x over_input(em_t *a, const norm_t *n, em_x w) {
+static em_x_t over_input(em_t *a, const norm_t *n, em_x_t w) {
   int64_t sizes[AOT_MAX_RANK];
   int32_t d;
   if (!em_is_value(w) || !n->channels) return wide(a, w);
@@ -34,19 +34,19 @@ static em_x over_input(em_t *a, const norm_t *n, em_x w) {
   return ag_reshape(a, wide(a, w), sizes, n->rank);
 }
 
-static em_x weighted(em_t *a, const norm_t *n, em_x x) { return em_is_value(n->w) ? ag_mul(a, x, n->w) : x; }
+static em_x_t weighted(em_t *a, const norm_t *n, em_x_t x) { return em_is_value(n->w) ? ag_mul(a, x, n->w) : x; }
 
 /* x - mean(x) - h mean(x h) */
-static em_x projected(em_t *a, const norm_t *n, em_x x) {
-  em_x along;
+static em_x_t projected(em_t *a, const norm_t *n, em_x_t x) {
+  em_x_t along;
   if (x.kind == AOT_ARG_NONE) return x;
   along = ag_mul(a, n->h, mean_of(a, n, ag_mul(a, x, n->h)));
   return ag_sub(a, ag_sub(a, x, mean_of(a, n, x)), along);
 }
 
 /* What x gets from gx, through h and through r. */
-static em_x to_input(em_t *a, const norm_t *n, em_x g, em_x at_gx, em_x at_gw) {
-  em_x f = weighted(a, n, g), through_h = ag_mul(a, at_gw, g), through_r = em_none(), p, q, both;
+static em_x_t to_input(em_t *a, const norm_t *n, em_x_t g, em_x_t at_gx, em_x_t at_gw) {
+  em_x_t f = weighted(a, n, g), through_h = ag_mul(a, at_gw, g), through_r = em_none(), p, q, both;
   if (at_gx.kind != AOT_ARG_NONE) {
     p = mean_of(a, n, ag_mul(a, at_gx, n->h));
     q = mean_of(a, n, ag_mul(a, f, n->h));
@@ -59,7 +59,7 @@ static em_x to_input(em_t *a, const norm_t *n, em_x g, em_x at_gx, em_x at_gw) {
   return ag_sub(a, ag_mul(a, n->r, projected(a, n, through_h)), through_r);
 }
 
-static void set_weight(em_t *a, const norm_t *n, em_x d) {
+static void set_weight(em_t *a, const norm_t *n, em_x_t d) {
   ag_type_t t;
   if (!ag_needs(a, "weight") || d.kind == AOT_ARG_NONE) return;
   t = ag_type(a, n->w);
@@ -68,8 +68,8 @@ static void set_weight(em_t *a, const norm_t *n, em_x d) {
 
 /* fixed: m and r do not depend on x */
 static void differentiate(em_t *a, const norm_t *n, int fixed) {
-  em_x g = wide(a, ag_arg(a, "grad_out")), at_gx = wide(a, ag_g(a, 0)), at_gw = over_input(a, n, ag_g(a, 1));
-  em_x at_gb = over_input(a, n, ag_g(a, 2)), slope = ag_mul(a, n->r, fixed ? at_gx : projected(a, n, at_gx));
+  em_x_t g = wide(a, ag_arg(a, "grad_out")), at_gx = wide(a, ag_g(a, 0)), at_gw = over_input(a, n, ag_g(a, 1));
+  em_x_t at_gb = over_input(a, n, ag_g(a, 2)), slope = ag_mul(a, n->r, fixed ? at_gx : projected(a, n, at_gx));
   if (ag_needs(a, "grad_out"))
     ag_set(a, "grad_out",
            ag_add(a, ag_add(a, weighted(a, n, slope), ag_mul(a, at_gw, n->h)),
@@ -79,8 +79,8 @@ static void differentiate(em_t *a, const norm_t *n, int fixed) {
     ag_set(a, "input", fixed ? ag_mul(a, ag_mul(a, at_gw, g), n->r) : to_input(a, n, g, at_gx, at_gw));
 }
 
-static norm_t normalized(em_t *a, em_x m, em_x r, em_x dims, int channels) {
-  em_x x = wide(a, ag_arg(a, "input"));
+static norm_t normalized(em_t *a, em_x_t m, em_x_t r, em_x_t dims, int channels) {
+  em_x_t x = wide(a, ag_arg(a, "input"));
   norm_t n;
   memset(&n, 0, sizeof n);
   n.rank = ag_type(a, x).rank;
@@ -93,7 +93,7 @@ static norm_t normalized(em_t *a, em_x m, em_x r, em_x dims, int channels) {
   return n;
 }
 
-static em_x last_dims(em_t *a) {
+static em_x_t last_dims(em_t *a) {
   int64_t dims[AOT_MAX_RANK];
   uint32_t k = ag_arg(a, "normalized_shape").n, i;
   for (i = 0; i < k && i < AOT_MAX_RANK; i++) dims[i] = (int64_t)i - k;
@@ -109,7 +109,7 @@ void ag_rule_batch_norm_backward(em_t *a) {
   int64_t dims[AOT_MAX_RANK];
   int32_t rank = ag_type(a, ag_arg(a, "input")).rank, d, k = 0;
   int train = ag_is_set(a, "train", 1);
-  em_x m = ag_arg(a, train ? "save_mean" : "running_mean"), r = ag_arg(a, "save_invstd");
+  em_x_t m = ag_arg(a, train ? "save_mean" : "running_mean"), r = ag_arg(a, "save_invstd");
   norm_t n;
   for (d = 0; d < rank; d++)
     if (d != 1) dims[k++] = d;

@@ -4,9 +4,9 @@
 #include <math.h>
 
 /* The running sum from the other end. */
-static em_x sum_from_end(em_t *a, em_x x, em_x dim) {
+static em_x_t sum_from_end(em_t *a, em_x_t x, em_x_t dim) {
   int64_t d = ag_int(a, dim, 0);
-  em_x dims = em_list(a, &d, 1);
+  em_x_t dims = em_list(a, &d, 1);
   if (ag_type(a, x).rank == 0) return x;
   return AG_OP(a, "flip", AG_OP(a, "cumsum", AG_OP(a, "flip", x, dims), dim), dims);
 }
@@ -16,12 +16,12 @@ void ag_rule_cumsum(em_t *a) { ag_set(a, "self", sum_from_end(a, ag_g(a, 0), ag_
 /* The product of the others, for each element along dim d: what stands before times what stands after. Two exclusive
  * running products, as log2(n) doubling steps of shifted multiplication (Hillis and Steele 1986), so that zeros need no
  * special case. n must be a constant. */
-static em_x running_product(em_t *a, em_x x, uint32_t d, int64_t n, int from_end, int32_t rank) {
+static em_x_t running_product(em_t *a, em_x_t x, uint32_t d, int64_t n, int from_end, int32_t rank) {
   int64_t pad[2 * AOT_MAX_RANK] = {0}, step;
   uint32_t at = 2 * ((uint32_t)rank - 1 - d); /* pads count from the last dimension: before, after */
   for (step = 1; a->status == AOT_OK; step *= 2) {
     int64_t shift = step == 1 ? 1 : step / 2;
-    em_x moved;
+    em_x_t moved;
     pad[at] = from_end ? -shift : shift;
     pad[at + 1] = from_end ? shift : -shift;
     moved = AG_OP(a, "constant_pad_nd", x, em_list(a, pad, 2 * (uint32_t)rank), em_i(1));
@@ -34,7 +34,7 @@ static em_x running_product(em_t *a, em_x x, uint32_t d, int64_t n, int from_end
 /* As in PyTorch: without any 0 the result is divided, which makes NaN of what is not finite; with two in a product
  * over all, 0. */
 void ag_rule_prod(em_t *a) {
-  em_x x = ag_arg(a, "self"), g = ag_g(a, 0), y = ag_y(a, 0), others, n_zero, divided, dim = em_none();
+  em_x_t x = ag_arg(a, "self"), g = ag_g(a, 0), y = ag_y(a, 0), others, n_zero, divided, dim = em_none();
   int all = a->desc->n_args < 3; /* prod.default(self, dtype) */
   ag_type_t t;
   uint32_t d;
@@ -67,7 +67,7 @@ void ag_rule_prod(em_t *a) {
 }
 
 /* x moved n places to the left along dim d, zeros coming in. */
-static em_x shifted_left(em_t *a, em_x x, uint32_t d, int64_t n, int32_t rank) {
+static em_x_t shifted_left(em_t *a, em_x_t x, uint32_t d, int64_t n, int32_t rank) {
   int64_t pad[2 * AOT_MAX_RANK] = {0};
   uint32_t at = 2 * ((uint32_t)rank - 1 - d);
   pad[at] = -n;
@@ -78,7 +78,7 @@ static em_x shifted_left(em_t *a, em_x x, uint32_t d, int64_t n, int32_t rank) {
 /* y_i = x_0 .. x_i. x_k gets (x_0 .. x_{k-1}) S_k with S_k = g_k + x_{k+1} S_{k+1}: a linear recurrence from the end,
  * in log2(n) doubling steps; zeros need no special case. */
 void ag_rule_cumprod(em_t *a) {
-  em_x x = ag_arg(a, "self"), s = ag_g(a, 0), g = s, dim = ag_arg(a, "dim"), factor, before, divided;
+  em_x_t x = ag_arg(a, "self"), s = ag_g(a, 0), g = s, dim = ag_arg(a, "dim"), factor, before, divided;
   ag_type_t t = ag_type(a, x);
   uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank);
   int64_t step;
@@ -106,7 +106,7 @@ void ag_rule_cumprod(em_t *a) {
 
 /* exp(x_k) sum_{i >= k} g_i exp(-y_i), in logarithms, positive and negative g apart: nothing overflows. */
 void ag_rule_logcumsumexp(em_t *a) {
-  em_x x = ag_arg(a, "self"), y = ag_y(a, 0), g = ag_g(a, 0), dim = ag_arg(a, "dim"), dims, sum = em_none();
+  em_x_t x = ag_arg(a, "self"), y = ag_y(a, 0), g = ag_g(a, 0), dim = ag_arg(a, "dim"), dims, sum = em_none();
   int64_t d = ag_int(a, dim, 0);
   int sign;
   if (ag_type(a, x).rank == 0) {
@@ -115,7 +115,7 @@ void ag_rule_logcumsumexp(em_t *a) {
   }
   dims = em_list(a, &d, 1);
   for (sign = 1; sign >= -1; sign -= 2) {
-    em_x h = sign > 0 ? g : ag_neg(a, g), part;
+    em_x_t h = sign > 0 ? g : ag_neg(a, g), part;
     part = ag_where(a, ag_compare(a, "gt", h, em_i(0)), AG_OP(a, "log", h), em_f(-INFINITY));
     part = AG_OP(a, "flip", ag_sub(a, part, y), dims);
     part = AG_OP(a, "flip", AG_OP(a, "logcumsumexp", part, dim), dims);
@@ -126,12 +126,12 @@ void ag_rule_logcumsumexp(em_t *a) {
 }
 
 /* x / |x|, 0 where x is: the sign of a real number, of a complex one a number on the unit circle */
-static em_x direction(em_t *a, em_x x) { return AG_OP(a, em_is_complex(a, x) ? "sgn" : "sign", x); }
+static em_x_t direction(em_t *a, em_x_t x) { return AG_OP(a, em_is_complex(a, x) ? "sgn" : "sign", x); }
 
 /* Through the p-norm y of x over dims, g and y already spread over x's shape: x |x|^(p-2) g / y^(p-1), zero where the
  * norm is; p = inf: shared evenly among the largest. */
-static em_x through_norm(em_t *a, em_x x, em_x g, em_x y, double p, em_x dims) {
-  em_x size, top, n, d;
+static em_x_t through_norm(em_t *a, em_x_t x, em_x_t g, em_x_t y, double p, em_x_t dims) {
+  em_x_t size, top, n, d;
   if (p == 0) return em_none();
   if (p == 1) return ag_mul(a, g, direction(a, x));
   if (p == 2) return ag_mul(a, g, ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_div(a, x, y)));
@@ -147,7 +147,7 @@ static em_x through_norm(em_t *a, em_x x, em_x g, em_x y, double p, em_x dims) {
 
 /* linalg_vector_norm and norm: the order is called ord, or p. */
 void ag_rule_vector_norm(em_t *a) {
-  em_x x = ag_arg(a, "self"), dims = ag_at(a, "dim") == AG_NO_ARG ? em_none() : ag_arg(a, "dim"), g, y;
+  em_x_t x = ag_arg(a, "self"), dims = ag_at(a, "dim") == AG_NO_ARG ? em_none() : ag_arg(a, "dim"), g, y;
   double p = ag_number(a, ag_arg(a, ag_at(a, "ord") == AG_NO_ARG ? "p" : "ord"), 2);
   int keep = ag_at(a, "keepdim") != AG_NO_ARG && ag_is_set(a, "keepdim", 0);
   if (!em_is_complex(a, x)) x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
@@ -158,7 +158,7 @@ void ag_rule_vector_norm(em_t *a) {
 
 /* The norm of a difference. */
 void ag_rule_dist(em_t *a) {
-  em_x d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "other"));
+  em_x_t d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "other"));
   d = through_norm(a, d, ag_unreduce(a, ag_g(a, 0), d, em_none(), 0), ag_unreduce(a, ag_y(a, 0), d, em_none(), 0),
                    ag_number(a, ag_arg(a, "p"), 2), em_none());
   if (ag_needs(a, "self")) ag_set(a, "self", d);
@@ -167,7 +167,7 @@ void ag_rule_dist(em_t *a) {
 
 /* Through a distance: with p = inf each of the largest differences gets all of g, not its share (PyTorch,
  * DistanceOps). */
-static em_x through_distance(em_t *a, em_x d, em_x g, em_x y, double p, em_x dims) {
+static em_x_t through_distance(em_t *a, em_x_t d, em_x_t g, em_x_t y, double p, em_x_t dims) {
   g = AG_OP(a, "unsqueeze", g, em_i(-1));
   y = AG_OP(a, "unsqueeze", y, em_i(-1));
   if (!isinf(p)) return through_norm(a, d, g, y, p, dims);
@@ -177,7 +177,7 @@ static em_x through_distance(em_t *a, em_x d, em_x g, em_x y, double p, em_x dim
 /* Distances of all rows of x1 to all rows of x2. p = 2 without the array of differences: with r = g/y,
  * x1 sum_j r_ij - r x2. Other p: the norm of the broadcast difference. */
 void ag_rule_cdist(em_t *a) {
-  em_x x1 = ag_arg(a, "x1"), x2 = ag_arg(a, "x2"), g = ag_g(a, 0), y = ag_y(a, 0), r, d, last, before;
+  em_x_t x1 = ag_arg(a, "x1"), x2 = ag_arg(a, "x2"), g = ag_g(a, 0), y = ag_y(a, 0), r, d, last, before;
   double p = ag_at(a, "p") == AG_NO_ARG ? 2 : ag_number(a, ag_arg(a, "p"), 2);
   int64_t l = -1, b = -2;
   last = em_list(a, &l, 1);
@@ -205,7 +205,7 @@ void ag_rule_cdist(em_t *a) {
 /* Distances of all pairs i < j of rows, in the order of the upper triangle. As all distances of the rows to each other,
  * with each pair in both places: x_i gets the sum over j. */
 void ag_rule_pdist(em_t *a) {
-  em_x x = ag_arg(a, "self"), parts[2], r, d, upper, last, before;
+  em_x_t x = ag_arg(a, "self"), parts[2], r, d, upper, last, before;
   ag_type_t t = ag_type(a, x);
   double p = ag_number(a, ag_arg(a, "p"), 2);
   int64_t l = -1, b = -2;
@@ -217,7 +217,7 @@ void ag_rule_pdist(em_t *a) {
   parts[1] = ag_y(a, 0);
   upper = ag_cast(a, AG_OP(a, "triu", ag_add(a, ag_zeros(a, &t), em_i(1)), em_i(1)), AOT_BOOL);
   for (k = 0; k < 2; k++) {
-    em_x square = AG_OP(a, "masked_scatter", ag_zeros(a, &t), upper, parts[k]);
+    em_x_t square = AG_OP(a, "masked_scatter", ag_zeros(a, &t), upper, parts[k]);
     parts[k] = ag_add(a, square, ag_transpose(a, square));
   }
   if (p == 2) {
@@ -233,7 +233,7 @@ void ag_rule_pdist(em_t *a) {
 
 /* Slices along dim whose p-norm n exceeds the largest one m are x m / (n + 1e-7). */
 void ag_rule_renorm(em_t *a) {
-  em_x x = ag_arg(a, "self"), g = ag_g(a, 0), p = ag_arg(a, "p"), m = ag_arg(a, "maxnorm"), dims, n, scale, d;
+  em_x_t x = ag_arg(a, "self"), g = ag_g(a, 0), p = ag_arg(a, "p"), m = ag_arg(a, "maxnorm"), dims, n, scale, d;
   ag_type_t t = ag_type(a, x);
   uint32_t at = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank), k = 0, i;
   int64_t others[AOT_MAX_RANK];

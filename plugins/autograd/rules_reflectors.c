@@ -7,20 +7,20 @@
 #include <stdlib.h>
 
 typedef struct reflectors {
-  em_x v, tau; /* [.., m, k], [.., k] */
+  em_x_t v, tau; /* [.., m, k], [.., k] */
   int64_t k;
   int from_first; /* H_1 is applied first: Q^T x; otherwise Q x */
 } reflectors_t;
 
-static em_x piece(em_t *a, em_x x, int64_t i) {
+static em_x_t piece(em_t *a, em_x_t x, int64_t i) {
   return AG_OP(a, "slice.Tensor", x, em_i(-1), em_i(i), em_i(i + 1), em_i(1));
 }
-static em_x column_of(em_t *a, const reflectors_t *r, int64_t i) { return piece(a, r->v, i); }
-static em_x factor_of(em_t *a, const reflectors_t *r, int64_t i) {
+static em_x_t column_of(em_t *a, const reflectors_t *r, int64_t i) { return piece(a, r->v, i); }
+static em_x_t factor_of(em_t *a, const reflectors_t *r, int64_t i) {
   return AG_OP(a, "unsqueeze", piece(a, r->tau, i), em_i(-1));
 }
 
-static em_x reflect(em_t *a, em_x v, em_x tau, em_x x) {
+static em_x_t reflect(em_t *a, em_x_t v, em_x_t tau, em_x_t x) {
   return ag_sub(a, x, ag_mul(a, tau, ag_product_of(a, v, ag_product_of(a, ag_turned(a, v), x))));
 }
 
@@ -28,10 +28,10 @@ static em_x reflect(em_t *a, em_x v, em_x tau, em_x x) {
 static int64_t turn(const reflectors_t *r, int64_t i) { return r->from_first ? i : r->k - 1 - i; }
 
 /* The cotangent of C in *g on the way out; the gradients of v's columns and of tau, n of them, as value ids. */
-static void walk_back(em_t *a, const reflectors_t *r, const em_x *x, em_x *g, uint32_t *dv, uint32_t *dtau) {
+static void walk_back(em_t *a, const reflectors_t *r, const em_x_t *x, em_x_t *g, uint32_t *dv, uint32_t *dtau) {
   for (int64_t i = r->k - 1; i >= 0 && a->status == AOT_OK; i--) {
     int64_t at = turn(r, i);
-    em_x v = column_of(a, r, at), tau = factor_of(a, r, at), p, q, d;
+    em_x_t v = column_of(a, r, at), tau = factor_of(a, r, at), p, q, d;
     p = ag_product_of(a, ag_turned(a, *g), v);
     q = ag_product_of(a, ag_turned(a, x[i]), v);
     d = ag_add(a, ag_product_of(a, *g, q), ag_product_of(a, x[i], p));
@@ -43,12 +43,12 @@ static void walk_back(em_t *a, const reflectors_t *r, const em_x *x, em_x *g, ui
 }
 
 typedef struct gradients {
-  em_x v, tau, c; /* c: of what the reflectors were applied to */
+  em_x_t v, tau, c; /* c: of what the reflectors were applied to */
 } gradients_t;
 
-static gradients_t through(em_t *a, const reflectors_t *r, em_x c, em_x g) {
+static gradients_t through(em_t *a, const reflectors_t *r, em_x_t c, em_x_t g) {
   gradients_t d = {em_none(), em_none(), g};
-  em_x *x = calloc((size_t)r->k + 1, sizeof *x);
+  em_x_t *x = calloc((size_t)r->k + 1, sizeof *x);
   uint32_t *ids = calloc(2 * (size_t)r->k + 2, sizeof *ids);
   if (!x || !ids) a->status = AOT_E_EXHAUSTED;
   else if (r->k > 0) {
@@ -65,7 +65,7 @@ static gradients_t through(em_t *a, const reflectors_t *r, em_x c, em_x g) {
 }
 
 /* v and tau of packed reflectors */
-static reflectors_t read_reflectors(em_t *a, em_x packed, em_x tau) {
+static reflectors_t read_reflectors(em_t *a, em_x_t packed, em_x_t tau) {
   ag_type_t t = ag_type(a, packed), tt = ag_type(a, tau);
   reflectors_t r = {packed, tau, tt.rank ? tt.sizes[tt.rank - 1] : 0, 0};
   if (AOT_DIM_IS_SYM(r.k)) {
@@ -80,7 +80,7 @@ static reflectors_t read_reflectors(em_t *a, em_x packed, em_x tau) {
 }
 
 /* Only what is below the diagonal is part of the reflectors; further columns are not either. */
-static void set_packed(em_t *a, const char *name, em_x dv, int64_t k) {
+static void set_packed(em_t *a, const char *name, em_x_t dv, int64_t k) {
   ag_type_t t = ag_type(a, ag_arg(a, name));
   int64_t pad[2] = {0, ag_dim_op(a, AOT_EXPR_SUB, t.sizes[t.rank - 1], k)};
   if (!em_is_value(dv)) return;
@@ -90,7 +90,7 @@ static void set_packed(em_t *a, const char *name, em_x dv, int64_t k) {
 }
 
 void ag_rule_householder_product(em_t *a) {
-  em_x packed = ag_arg(a, "input"), g = ag_g(a, 0);
+  em_x_t packed = ag_arg(a, "input"), g = ag_g(a, 0);
   ag_type_t t = ag_type(a, packed);
   reflectors_t r;
   gradients_t d;
@@ -103,7 +103,7 @@ void ag_rule_householder_product(em_t *a) {
 
 /* C Q is (Q^T C^T)^T. */
 void ag_rule_ormqr(em_t *a) {
-  em_x c = ag_arg(a, "input3"), g = ag_g(a, 0);
+  em_x_t c = ag_arg(a, "input3"), g = ag_g(a, 0);
   int left = ag_is_set(a, "left", 1), transposed = ag_is_set(a, "transpose", 0);
   reflectors_t r;
   gradients_t d;

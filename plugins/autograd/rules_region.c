@@ -7,18 +7,18 @@
 /* cond(pred, true, false, operands) -> cond(pred, true', false', operands + cotangents), whose results are the
  * gradients of the operands that want one. */
 void ag_rule_cond(em_t *a) {
-  em_x operands = ag_arg(a, "operands"), out[64];
+  em_x_t operands = ag_arg(a, "operands"), out[64];
   uint32_t at = ag_at(a, "operands"), n = operands.n, i, n_given = 0, n_wanted = 0;
   uint8_t *needs = em_scratch(a, n, 1), *given = em_scratch(a, a->info.n_results, 1);
   uint32_t *ids = em_scratch(a, (uint64_t)n + a->info.n_results, sizeof *ids);
-  em_x args[4];
+  em_x_t args[4];
   if (!needs || !given || !ids) return;
   for (i = 0; i < n; i++) {
     ids[i] = operands.u.ids[i];
     n_wanted += needs[i] = (uint8_t)ag_needs_at(a, at, i);
   }
   for (i = 0; i < a->info.n_results; i++) {
-    em_x g = ag_g(a, i);
+    em_x_t g = ag_g(a, i);
     given[i] = g.kind != AOT_ARG_NONE;
     if (given[i]) ids[n + n_given++] = (uint32_t)g.u.i;
   }
@@ -59,8 +59,8 @@ void ag_rule_invoke_subgraph(em_t *a) {
   enum { FIRST = 2 };
   uint32_t n = a->info.n_args - FIRST, n_results = a->info.n_results, i, n_args = FIRST, n_wanted = 0;
   uint8_t *needs = em_scratch(a, n, 1), *given = em_scratch(a, n_results, 1);
-  em_x *args = em_scratch(a, (uint64_t)FIRST + n + n_results, sizeof *args);
-  em_x *out = em_scratch(a, n, sizeof *out);
+  em_x_t *args = em_scratch(a, (uint64_t)FIRST + n + n_results, sizeof *args);
+  em_x_t *out = em_scratch(a, n, sizeof *out);
   aot_graph_t body, joint;
   char backward[160];
   if (!needs || !given || !args || !out) return;
@@ -70,7 +70,7 @@ void ag_rule_invoke_subgraph(em_t *a) {
     n_wanted += needs[i] = (uint8_t)(args[FIRST + i].kind == AOT_ARG_VALUE && ag_needs_at(a, FIRST + i, 0));
   }
   for (i = 0; i < n_results; i++) {
-    em_x g = ag_g(a, i);
+    em_x_t g = ag_g(a, i);
     given[i] = g.kind != AOT_ARG_NONE;
     if (given[i]) args[n_args++] = ag_contiguous(a, g);
   }

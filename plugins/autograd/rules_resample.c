@@ -7,7 +7,7 @@
 static double ratio(em_t *a, uint32_t k, uint32_t n, int64_t in, int64_t out, int align) {
   static const char *const names[3][3] = {
       {"scales", "", ""}, {"scales_h", "scales_w", ""}, {"scales_d", "scales_h", "scales_w"}};
-  em_x given = ag_arg(a, names[n - 1][k]);
+  em_x_t given = ag_arg(a, names[n - 1][k]);
   if (AOT_DIM_IS_SYM(in) || AOT_DIM_IS_SYM(out)) {
     em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
             "the derivative of resizing to a symbolic size is not supported");
@@ -19,13 +19,13 @@ static double ratio(em_t *a, uint32_t k, uint32_t n, int64_t in, int64_t out, in
 }
 
 /* scale * (0, 1, ..) + shift, in the precision that PyTorch uses */
-static em_x coordinates(em_t *a, const ag_type_t *t, int64_t out, double scale, double shift) {
+static em_x_t coordinates(em_t *a, const ag_type_t *t, int64_t out, double scale, double shift) {
   int32_t dtype = t->dtype == AOT_F64 ? AOT_F64 : AOT_F32;
-  em_x i = AG_OP(a, "arange", em_i(out), aot_arg_dtype(dtype), em_none(), ag_device(t));
+  em_x_t i = AG_OP(a, "arange", em_i(out), aot_arg_dtype(dtype), em_none(), ag_device(t));
   return ag_add(a, ag_mul(a, i, em_f(scale)), em_f(shift));
 }
 
-static em_x as_index(em_t *a, em_x x, int64_t n) {
+static em_x_t as_index(em_t *a, em_x_t x, int64_t n) {
   return AG_OP(a, "clamp", ag_cast(a, AG_OP(a, "floor", x), AOT_I64), em_i(0), em_i(n - 1));
 }
 
@@ -36,13 +36,13 @@ static int is_exact(const em_t *a) {
 
 /* Element i reads floor(i r), or with exact floor((i + 1/2) r). */
 void ag_rule_nearest(em_t *a) {
-  em_x g = ag_g(a, 0), x = ag_arg(a, "self");
+  em_x_t g = ag_g(a, 0), x = ag_arg(a, "self");
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   uint32_t n = (uint32_t)t.rank - 2, k;
   for (k = 0; k < n && a->status == AOT_OK; k++) {
     int64_t out = t.sizes[k + 2], in = tx.sizes[k + 2];
     double r = ratio(a, k, n, in, out, 0);
-    em_x at = as_index(a, coordinates(a, &t, out, r, is_exact(a) ? r / 2 : 0), in);
+    em_x_t at = as_index(a, coordinates(a, &t, out, r, is_exact(a) ? r / 2 : 0), in);
     t.sizes[k + 2] = in;
     g = AG_OP(a, "index_add", ag_zeros(a, &t), em_i(k + 2), at, g);
   }
@@ -51,14 +51,14 @@ void ag_rule_nearest(em_t *a) {
 
 /* Element i reads two neighbours of the coordinate c = i r (corners aligned), or max(0, (i + 1/2) r - 1/2). */
 void ag_rule_linear_resize(em_t *a) {
-  em_x g = ag_g(a, 0), x = ag_arg(a, "self");
+  em_x_t g = ag_g(a, 0), x = ag_arg(a, "self");
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   int align = ag_is_set(a, "align_corners", 0);
   uint32_t n = (uint32_t)t.rank - 2, k;
   for (k = 0; k < n && a->status == AOT_OK; k++) {
     int64_t out = t.sizes[k + 2], in = tx.sizes[k + 2], shape[AOT_MAX_RANK];
     double r = ratio(a, k, n, in, out, align);
-    em_x c = coordinates(a, &t, out, r, align ? 0 : r / 2 - 0.5), low, high, weight, sum;
+    em_x_t c = coordinates(a, &t, out, r, align ? 0 : r / 2 - 0.5), low, high, weight, sum;
     uint32_t d;
     if (!align) c = AG_OP(a, "clamp", c, em_i(0));
     low = as_index(a, c, in);

@@ -3,29 +3,29 @@
 #include "rules.h"
 
 typedef struct meeting {
-  em_x x, dim, index, src, g, y; /* src: the part of it that the index reaches */
-  ag_type_t tx, ts;              /* ts: of that part */
+  em_x_t x, dim, index, src, g, y; /* src: the part of it that the index reaches */
+  ag_type_t tx, ts;                /* ts: of that part */
   int with_self;
 } meeting_t;
 
-static em_x read_back(em_t *a, const meeting_t *m, em_x v) { return AG_OP(a, "gather", v, m->dim, m->index); }
+static em_x_t read_back(em_t *a, const meeting_t *m, em_x_t v) { return AG_OP(a, "gather", v, m->dim, m->index); }
 
 /* At places of self: start + the v that met there. */
-static em_x met(em_t *a, const meeting_t *m, em_x start, em_x v) {
+static em_x_t met(em_t *a, const meeting_t *m, em_x_t start, em_x_t v) {
   return AG_OP(a, "scatter_add", start, m->dim, m->index, v);
 }
 
 /* sum: each gets g. mean: g divided by how many met. */
-static void by_mean(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src) {
-  em_x ones = ag_add(a, ag_zeros(a, &m->ts), em_i(1)), n = ag_zeros(a, &m->tx);
+static void by_mean(em_t *a, const meeting_t *m, em_x_t *at_self, em_x_t *at_src) {
+  em_x_t ones = ag_add(a, ag_zeros(a, &m->ts), em_i(1)), n = ag_zeros(a, &m->tx);
   n = met(a, m, m->with_self ? ag_add(a, n, em_i(1)) : n, ones);
   *at_self = ag_div(a, m->g, AG_OP(a, "clamp", n, em_i(1)));
   *at_src = read_back(a, m, *at_self);
 }
 
 /* amax, amin: g is shared evenly by those that are the extreme one. */
-static void by_extreme(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src) {
-  em_x self_is = ag_cast(a, ag_compare(a, "eq", m->x, m->y), m->tx.dtype), src_is, n, share;
+static void by_extreme(em_t *a, const meeting_t *m, em_x_t *at_self, em_x_t *at_src) {
+  em_x_t self_is = ag_cast(a, ag_compare(a, "eq", m->x, m->y), m->tx.dtype), src_is, n, share;
   if (!m->with_self) self_is = AG_OP(a, "scatter.value", self_is, m->dim, m->index, em_i(0));
   src_is = ag_cast(a, ag_compare(a, "eq", m->src, read_back(a, m, m->y)), m->ts.dtype);
   n = met(a, m, self_is, src_is);
@@ -35,18 +35,18 @@ static void by_extreme(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src)
 }
 
 /* Where v is 0, 1 instead. */
-static em_x without_zeros(em_t *a, em_x v) {
+static em_x_t without_zeros(em_t *a, em_x_t v) {
   return AG_OP(a, "masked_fill.Scalar", v, ag_compare(a, "eq", v, em_i(0)), em_i(1));
 }
 
-static em_x product(em_t *a, const meeting_t *m, em_x x, em_x src) {
+static em_x_t product(em_t *a, const meeting_t *m, em_x_t x, em_x_t src) {
   return AG_OP(a, "scatter_reduce.two", x, m->dim, m->index, src, aot_arg_str(aot_str("prod")), em_b(m->with_self));
 }
 
 /* prod: the product of the others. A factor other than 0 divides the result by itself; the only 0 among the elements of
  * src that meet gets the product without it. */
-static void by_product(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src) {
-  em_x filled = without_zeros(a, m->x), zero, n_zero, only, others;
+static void by_product(em_t *a, const meeting_t *m, em_x_t *at_self, em_x_t *at_src) {
+  em_x_t filled = without_zeros(a, m->x), zero, n_zero, only, others;
   if (ag_needs(a, "self")) *at_self = ag_mul(a, m->g, ag_div(a, product(a, m, filled, m->src), filled));
   zero = ag_compare(a, "eq", m->src, em_i(0));
   n_zero = read_back(a, m, met(a, m, ag_zeros(a, &m->tx), ag_cast(a, zero, m->tx.dtype)));
@@ -57,7 +57,7 @@ static void by_product(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src)
 }
 
 /* The corner of x with these sizes. */
-static em_x corner(em_t *a, em_x x, const int64_t *sizes) {
+static em_x_t corner(em_t *a, em_x_t x, const int64_t *sizes) {
   ag_type_t t = ag_type(a, x);
   int32_t d;
   for (d = 0; d < t.rank; d++)
@@ -66,20 +66,20 @@ static em_x corner(em_t *a, em_x x, const int64_t *sizes) {
 }
 
 static int is_one_of(em_t *a, const char *one, const char *other) {
-  em_x reduce = ag_arg(a, "reduce");
+  em_x_t reduce = ag_arg(a, "reduce");
   aot_str_t word = {reduce.u.chars, reduce.n};
   return reduce.kind == AOT_ARG_STR && (aot_str_eq(word, aot_str(one)) || aot_str_eq(word, aot_str(other)));
 }
 
 static void differentiate(em_t *a, meeting_t *m, const char *source) {
-  em_x at_self = m->g, at_src = em_none(), full = ag_arg(a, source);
+  em_x_t at_self = m->g, at_src = em_none(), full = ag_arg(a, source);
   if (is_one_of(a, "mean", "mean")) by_mean(a, m, &at_self, &at_src);
   else if (is_one_of(a, "prod", "multiply")) by_product(a, m, &at_self, &at_src);
   else if (is_one_of(a, "sum", "add")) at_src = read_back(a, m, m->g);
   else by_extreme(a, m, &at_self, &at_src);
   /* without include_self the places that were written owe nothing to self, the others everything */
   if (!m->with_self && ag_needs(a, "self")) {
-    em_x ones = ag_add(a, ag_zeros(a, &m->tx), em_i(1)), kept;
+    em_x_t ones = ag_add(a, ag_zeros(a, &m->tx), em_i(1)), kept;
     kept = AG_OP(a, "scatter.value", ones, m->dim, m->index, em_i(0));
     at_self = ag_where(a, ag_compare(a, "eq", kept, em_i(0)), em_none(), m->g);
   }
@@ -129,7 +129,7 @@ void ag_rule_index_reduce(em_t *a) {
 
 /* add: self passes. multiply: what self was multiplied by, once for each time its place was named. */
 void ag_rule_scatter_value_reduce(em_t *a) {
-  em_x g = ag_g(a, 0), ones = ag_add(a, ag_zeros_like(a, ag_arg(a, "self")), em_i(1));
+  em_x_t g = ag_g(a, 0), ones = ag_add(a, ag_zeros_like(a, ag_arg(a, "self")), em_i(1));
   if (is_one_of(a, "multiply", "multiply"))
     g = ag_mul(a, g,
                AG_OP(a, "scatter.value_reduce", ones, ag_arg(a, "dim"), ag_arg(a, "index"), ag_arg(a, "value"),

@@ -2,15 +2,15 @@
  * grad_output: its derivative there is the forward operator's own derivative, forwards. */
 #include "rules.h"
 
-static em_x masked_backward(em_t *a, em_x g, em_x input, em_x weight, uint32_t which) {
+static em_x_t masked_backward(em_t *a, em_x_t g, em_x_t input, em_x_t weight, uint32_t which) {
   int64_t wanted[3] = {0};
-  em_x out[3], mask;
+  em_x_t out[3], mask;
   wanted[which] = 1;
   mask = em_list(a, wanted, 3);
   mask.kind = AOT_ARG_BOOLS;
   {
     /* clang-format off */
-    const em_x args[] = {g, input, weight, em_none(), ag_arg(a, "stride"), ag_arg(a, "padding"), ag_arg(a, "dilation"),
+    const em_x_t args[] = {g, input, weight, em_none(), ag_arg(a, "stride"), ag_arg(a, "padding"), ag_arg(a, "dilation"),
                              ag_arg(a, "transposed"), ag_arg(a, "output_padding"), ag_arg(a, "groups"), mask};
     /* clang-format on */
     if (input.kind == AOT_ARG_NONE || weight.kind == AOT_ARG_NONE) return em_none();
@@ -19,7 +19,7 @@ static em_x masked_backward(em_t *a, em_x g, em_x input, em_x weight, uint32_t w
   return out[which];
 }
 
-static em_x forward(em_t *a, em_x input, em_x weight) {
+static em_x_t forward(em_t *a, em_x_t input, em_x_t weight) {
   if (weight.kind == AOT_ARG_NONE) return weight;
   return AG_OP(a, "convolution", input, weight, em_none(), ag_arg(a, "stride"), ag_arg(a, "padding"),
                ag_arg(a, "dilation"), ag_arg(a, "transposed"), ag_arg(a, "output_padding"), ag_arg(a, "groups"));
@@ -28,8 +28,8 @@ static em_x forward(em_t *a, em_x input, em_x weight) {
 /* With cotangents p, q, r of the gradients of input, weight and bias, <p, gi> + <q, gw> = <G, conv(p, w) + conv(x,
  * q)>. */
 void ag_rule_convolution_backward(em_t *a) {
-  em_x g = ag_arg(a, "grad_output"), x = ag_arg(a, "input"), w = ag_arg(a, "weight");
-  em_x p = ag_g(a, 0), q = ag_g(a, 1), r = ag_g(a, 2), sum;
+  em_x_t g = ag_arg(a, "grad_output"), x = ag_arg(a, "input"), w = ag_arg(a, "weight");
+  em_x_t p = ag_g(a, 0), q = ag_g(a, 1), r = ag_g(a, 2), sum;
   ag_type_t t = ag_type(a, g);
   int32_t d;
   if (ag_needs(a, "grad_output")) {
@@ -49,7 +49,7 @@ void ag_rule_convolution_backward(em_t *a) {
  * (1 - t^2) (u' + x (u''/2 - t u'^2)), u' = k (1 + 3 c x^2), u'' = 6 k c x. */
 void ag_rule_gelu_backward(em_t *a) {
   const double k = 0.79788456080286535588, c = 0.044715;
-  em_x x = ag_arg(a, "self"), g = ag_g(a, 0), how = ag_arg(a, "approximate"), square = ag_mul(a, x, x), t, slope, d;
+  em_x_t x = ag_arg(a, "self"), g = ag_g(a, 0), how = ag_arg(a, "approximate"), square = ag_mul(a, x, x), t, slope, d;
   if (ag_needs(a, "grad_output")) ag_set(a, "grad_output", AG_OP(a, "gelu_backward", g, x, how));
   if (!ag_needs(a, "self")) return;
   if (how.kind == AOT_ARG_STR && how.n > 0 && how.u.chars[0] == 't') {
@@ -66,7 +66,7 @@ void ag_rule_gelu_backward(em_t *a) {
 
 /* Below 0 the slope is an exponential, or linear in the result. */
 void ag_rule_elu_backward(em_t *a) {
-  em_x x = ag_arg(a, "self_or_result"), g = ag_g(a, 0), d;
+  em_x_t x = ag_arg(a, "self_or_result"), g = ag_g(a, 0), d;
   int of_result = ag_is_set(a, "is_result", 0);
   if (ag_needs(a, "grad_output"))
     ag_set(a, "grad_output",
@@ -79,7 +79,7 @@ void ag_rule_elu_backward(em_t *a) {
   ag_set(a, "self_or_result", ag_where(a, ag_compare(a, "lt", x, em_i(0)), d, em_none()));
 }
 
-static em_x joined(em_t *a, em_x first, em_x second, em_x dim) {
+static em_x_t joined(em_t *a, em_x_t first, em_x_t second, em_x_t dim) {
   uint32_t ids[2];
   if (a->status != AOT_OK || !em_is_value(first) || !em_is_value(second)) return em_none();
   ids[0] = (uint32_t)first.u.i;
@@ -89,10 +89,10 @@ static em_x joined(em_t *a, em_x first, em_x second, em_x dim) {
 
 /* glu_backward is [G s, G u s (1-s)] for x = [u, v], s = sigmoid(v); p and q are the halves of its cotangent. */
 void ag_rule_glu_backward(em_t *a) {
-  em_x x = ag_arg(a, "self"), out = ag_arg(a, "grad_output"), g = ag_g(a, 0), dim, s, slope, u, p, q, first, second;
+  em_x_t x = ag_arg(a, "self"), out = ag_arg(a, "grad_output"), g = ag_g(a, 0), dim, s, slope, u, p, q, first, second;
   ag_type_t t = ag_type(a, x);
   uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), -1), t.rank);
-  em_x half = em_i(ag_dim_op(a, AOT_EXPR_FLOORDIV, t.sizes[d], 2)), all = em_i(t.sizes[d]);
+  em_x_t half = em_i(ag_dim_op(a, AOT_EXPR_FLOORDIV, t.sizes[d], 2)), all = em_i(t.sizes[d]);
   dim = em_i(d);
   u = AG_OP(a, "slice.Tensor", x, dim, em_i(0), half, em_i(1));
   s = AG_OP(a, "sigmoid", AG_OP(a, "slice.Tensor", x, dim, half, all, em_i(1)));

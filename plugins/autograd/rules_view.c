@@ -3,7 +3,7 @@
 
 /* slice and narrow: g put back into zeros. */
 void ag_rule_slice(em_t *a) {
-  em_x x = ag_arg(a, "self"), dim = ag_arg(a, "dim"), start = ag_arg(a, "start"), end, step = em_i(1);
+  em_x_t x = ag_arg(a, "self"), dim = ag_arg(a, "dim"), start = ag_arg(a, "start"), end, step = em_i(1);
   uint32_t at = ag_at(a, "end");
   if (at != AG_NO_ARG) {
     end = a->info.args[at];
@@ -15,7 +15,7 @@ void ag_rule_slice(em_t *a) {
 }
 
 /* The cotangents of all results in order, zeros for absent ones. */
-static em_x all_cotangents(em_t *a) {
+static em_x_t all_cotangents(em_t *a) {
   uint32_t i, n = a->info.n_results;
   uint32_t *ids = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 4, (n ? n : 1) * sizeof *ids);
   if (!ids) {
@@ -23,7 +23,7 @@ static em_x all_cotangents(em_t *a) {
     return em_none();
   }
   for (i = 0; i < n && a->status == AOT_OK; i++) {
-    em_x g = ag_g(a, i);
+    em_x_t g = ag_g(a, i);
     if (g.kind == AOT_ARG_NONE) g = ag_zeros_like(a, ag_y(a, i));
     ids[i] = (uint32_t)g.u.i;
   }
@@ -41,13 +41,13 @@ static uint32_t only_cotangent(em_t *a) {
 }
 
 void ag_rule_split(em_t *a) {
-  em_x dim = ag_arg(a, "dim");
+  em_x_t dim = ag_arg(a, "dim");
   if (a->info.n_results == 1) ag_set(a, "self", ag_g(a, 0));
   else ag_set(a, "self", AG_OP(a, "cat", all_cotangents(a), dim));
 }
 
 void ag_rule_unbind(em_t *a) {
-  em_x x = ag_arg(a, "self"), dim = ag_arg(a, "dim");
+  em_x_t x = ag_arg(a, "self"), dim = ag_arg(a, "dim");
   uint32_t only = only_cotangent(a);
   if (only != AG_NO_ARG) ag_set(a, "self", AG_OP(a, "select_backward", ag_g(a, only), ag_sizes(a, x), dim, em_i(only)));
   else ag_set(a, "self", AG_OP(a, "stack", all_cotangents(a), dim));
@@ -57,7 +57,7 @@ void ag_rule_unbind(em_t *a) {
 
 /* The dimensions of a tensor from the slowest in memory to the fastest, and the offset made one from its first element.
  * 0: it has gaps. */
-static int order_in_storage(em_t *a, em_x x, int64_t *order, em_x *offset) {
+static int order_in_storage(em_t *a, em_x_t x, int64_t *order, em_x_t *offset) {
   aot_type_t t;
   int64_t stride = 1;
   memset(&t, 0, sizeof t);
@@ -84,12 +84,12 @@ static int is_in_order(const int64_t *order, int32_t rank) {
 }
 
 /* x, shaped like a tensor of this order, as the storage of that tensor would have it. */
-static em_x as_stored(em_t *a, em_x x, const int64_t *order, int32_t rank) {
+static em_x_t as_stored(em_t *a, em_x_t x, const int64_t *order, int32_t rank) {
   if (!is_in_order(order, rank)) x = AG_OP(a, "permute", x, em_list(a, order, (uint32_t)rank));
   return ag_contiguous(a, x);
 }
 
-static em_x as_seen(em_t *a, em_x stored, const int64_t *order, const ag_type_t *t) {
+static em_x_t as_seen(em_t *a, em_x_t stored, const int64_t *order, const ag_type_t *t) {
   int64_t sizes[AOT_MAX_RANK], back[AOT_MAX_RANK];
   for (int32_t k = 0; k < t->rank; k++) {
     sizes[k] = t->sizes[order[k]];
@@ -100,16 +100,16 @@ static em_x as_seen(em_t *a, em_x stored, const int64_t *order, const ag_type_t 
 }
 
 /* Where the elements of an as_strided result stand in the storage of a dense operand: offset + sum i_d stride_d. */
-static em_x positions(em_t *a, em_x sizes, em_x strides, int64_t offset, const ag_type_t *t) {
+static em_x_t positions(em_t *a, em_x_t sizes, em_x_t strides, int64_t offset, const ag_type_t *t) {
   ag_type_t zero = *t;
-  em_x p;
+  em_x_t p;
   uint32_t d, k;
   zero.dtype = AOT_I64;
   zero.rank = 0;
   p = ag_add(a, ag_zeros(a, &zero), em_i(offset));
   for (d = 0; d < sizes.n; d++) {
     int64_t shape[AOT_MAX_RANK];
-    em_x step = AG_OP(a, "arange", em_i(sizes.u.ints[d]), aot_arg_dtype(AOT_I64), em_none(), ag_device(t));
+    em_x_t step = AG_OP(a, "arange", em_i(sizes.u.ints[d]), aot_arg_dtype(AOT_I64), em_none(), ag_device(t));
     for (k = 0; k < sizes.n; k++) shape[k] = k == d ? sizes.u.ints[d] : 1;
     step = ag_reshape(a, step, shape, (int32_t)sizes.n);
     p = ag_add(a, p, strides.u.ints[d] == 1 ? step : AG_OP(a, "mul.Scalar", step, em_i(strides.u.ints[d])));
@@ -120,7 +120,7 @@ static em_x positions(em_t *a, em_x sizes, em_x strides, int64_t offset, const a
 /* The only view whose result depends on the operand's strides: supported over operands without gaps, through a
  * scatter-add into flat storage, which sums where the view overlaps itself. */
 void ag_rule_as_strided(em_t *a) {
-  em_x x = ag_arg(a, "self"), g = ag_g(a, 0), offset = ag_arg(a, "storage_offset"), where, flat;
+  em_x_t x = ag_arg(a, "self"), g = ag_g(a, 0), offset = ag_arg(a, "storage_offset"), where, flat;
   ag_type_t t = ag_type(a, x), storage = t;
   int64_t order[AOT_MAX_RANK];
   uint32_t id;
@@ -140,8 +140,8 @@ void ag_rule_as_strided(em_t *a) {
 }
 
 void ag_rule_as_strided_scatter(em_t *a) {
-  em_x x = ag_arg(a, "self"), src = ag_arg(a, "src"), size = ag_arg(a, "size"), stride = ag_arg(a, "stride"), g;
-  em_x offset = ag_arg(a, "storage_offset");
+  em_x_t x = ag_arg(a, "self"), src = ag_arg(a, "src"), size = ag_arg(a, "size"), stride = ag_arg(a, "stride"), g;
+  em_x_t offset = ag_arg(a, "storage_offset");
   ag_type_t t = ag_type(a, x);
   int64_t order[AOT_MAX_RANK];
   if (!order_in_storage(a, x, order, &offset)) {

@@ -331,7 +331,7 @@ typedef struct call {
 } call_t;
 
 /* The last segment has the graph's own outputs; the sizes of open ones are known by then. */
-static aot_status_t open_outputs(const call_t *c, const sn_known *known, uint32_t n, bc_error_t *error) {
+static aot_status_t open_outputs(const call_t *c, const sn_known_t *known, uint32_t n, bc_error_t *error) {
   for (uint32_t i = 0; i < n; i++) {
     c->out[i] = c->outputs[i];
     if (c->outputs[i].rank != AOT_RANK_OPEN) continue;

@@ -11,11 +11,11 @@ static aot_status_t no_memory(bc_error_t *e) { return bc_fail(e, AOT_E_EXHAUSTED
 /* ---- values ---- */
 
 aot_status_t bc_live_init(bc_live_t *l, const bc_cut_t *cut, int64_t *symbols, uint64_t n_symbols, bc_error_t *error) {
-  sn_error wrong;
+  sn_error_t wrong;
   memset(l, 0, sizeof *l);
   l->cut = cut;
   l->values = calloc((size_t)cut->s->values.count + 1, sizeof *l->values);
-  l->known = (sn_known){cut->s, symbols, n_symbols, malloc(((size_t)cut->s->exprs.count + 1) * sizeof(int64_t))};
+  l->known = (sn_known_t){cut->s, symbols, n_symbols, malloc(((size_t)cut->s->exprs.count + 1) * sizeof(int64_t))};
   if (!l->values || !l->known.exprs) return no_memory(error);
   if (sn_exprs_eval(cut->s, symbols, n_symbols, l->known.exprs, &wrong) != AOT_OK)
     return bc_fail(error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
@@ -34,7 +34,7 @@ void bc_live_deinit(bc_live_t *l) {
   memset(l, 0, sizeof *l);
 }
 
-static uint64_t nbytes_of(const rk_tensor *t) {
+static uint64_t nbytes_of(const rk_tensor_t *t) {
   int64_t last = t->offset;
   for (int32_t d = 0; d < t->rank; d++) {
     if (t->sizes[d] == 0) return 0;
@@ -44,7 +44,7 @@ static uint64_t nbytes_of(const rk_tensor *t) {
 }
 
 /* t's geometry gets memory of its own. */
-static aot_status_t hold(bc_live_t *l, uint32_t value, const rk_tensor *t, bc_error_t *error) {
+static aot_status_t hold(bc_live_t *l, uint32_t value, const rk_tensor_t *t, bc_error_t *error) {
   bc_held_t *v = &l->values[value];
   forget(v);
   v->t = *t;
@@ -66,9 +66,9 @@ aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *in
     if (values[ports[i].value].kind != AOT_TYPE_TENSOR && values[ports[i].value].kind != AOT_TYPE_SYMFLOAT) continue;
     if (in->rank > AOT_MAX_RANK)
       return bc_fail(error, AOT_E_INVALID, "bad-tensor", "input %u has rank %d", i, in->rank);
-    rk_tensor *t = &l->values[ports[i].value].t;
-    *t =
-        (rk_tensor){.data = in->data, .nbytes = in->nbytes, .dtype = in->dtype, .rank = in->rank, .offset = in->offset};
+    rk_tensor_t *t = &l->values[ports[i].value].t;
+    *t = (rk_tensor_t){
+        .data = in->data, .nbytes = in->nbytes, .dtype = in->dtype, .rank = in->rank, .offset = in->offset};
     memcpy(t->sizes, in->sizes, (size_t)in->rank * sizeof *in->sizes);
     memcpy(t->strides, in->strides, (size_t)in->rank * sizeof *in->strides);
   }
@@ -79,7 +79,7 @@ aot_status_t bc_live_make(bc_live_t *l, const aot_snap_graph_t *segment, const b
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(l->cut->s, aot_snap_port_t, ports) + segment->output_begin;
   for (uint32_t o = 0; o < segment->n_outputs; o++) {
     const bc_tensor_t *type = &types[o].type;
-    rk_tensor t = {.dtype = type->dtype, .rank = type->rank, .offset = type->offset};
+    rk_tensor_t t = {.dtype = type->dtype, .rank = type->rank, .offset = type->offset};
     memcpy(t.sizes, type->sizes, sizeof t.sizes);
     memcpy(t.strides, type->strides, sizeof t.strides);
     AOT_TRY(hold(l, ports[o].value, &t, error));
@@ -92,7 +92,7 @@ void bc_live_tensors(const bc_live_t *l, uint32_t port_begin, uint32_t n, aot_te
   memset(out, 0, n * sizeof *out);
   for (uint32_t i = 0; i < n; i++) {
     if (ports[i].value == AOT_NO_ID) continue;
-    const rk_tensor *t = &l->values[ports[i].value].t;
+    const rk_tensor_t *t = &l->values[ports[i].value].t;
     if (t->dtype)
       out[i] = (aot_tensor_t){
           .data = t->data,
@@ -120,13 +120,13 @@ void bc_live_forget(bc_live_t *l, uint32_t graph, uint32_t number) {
 
 /* Arguments of one node; lists lie behind one another in arrays long enough for all. */
 typedef struct arguments {
-  rk_arg *args;
+  rk_arg_t *args;
   int64_t *ints;
-  const rk_tensor **tensors;
+  const rk_tensor_t **tensors;
   uint32_t n_ints, n_tensors;
 } arguments_t;
 
-static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg *out, bc_error_t *error) {
+static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg_t *out, bc_error_t *error) {
   const aot_snap_value_t *v = AOT_SNAP_ROWS(l->cut->s, aot_snap_value_t, values) + value;
   if (v->kind == AOT_TYPE_NONE || v->kind == AOT_TYPE_TOKEN) {
     *out = rk_arg_of_tensor(NULL);
@@ -138,7 +138,7 @@ static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg *out, b
   } else {
     if (!l->values[value].t.dtype)
       return bc_fail(error, AOT_E_INTERNAL, "internal", "value %%%u is read where it has none", v->id);
-    const rk_tensor *t = &l->values[value].t;
+    const rk_tensor_t *t = &l->values[value].t;
     double number = 0;
     if (v->kind == AOT_TYPE_SYMFLOAT) memcpy(&number, t->data, sizeof number);
     *out = v->kind == AOT_TYPE_SYMFLOAT ? rk_arg_of_float(number) : rk_arg_of_tensor(t);
@@ -146,14 +146,14 @@ static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg *out, b
   return AOT_OK;
 }
 
-static aot_status_t list_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg *out,
+static aot_status_t list_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg_t *out,
                              bc_error_t *error) {
   const uint32_t *rows = AOT_SNAP_ROWS(l->cut->s, uint32_t, operands) + a->i;
   uint32_t n_numbers = 0;
   out->u.tensors = all->tensors + all->n_tensors;
   int64_t *numbers = all->ints + all->n_ints;
   for (uint32_t k = 0; k < a->n; k++) {
-    rk_arg one = {0};
+    rk_arg_t one = {0};
     if (rows[k] != AOT_NO_ID) AOT_TRY(value_arg(l, rows[k], &one, error));
     all->tensors[all->n_tensors++] = one.kind == AOT_ARG_VALUE ? one.u.tensor : NULL;
     if (one.kind == AOT_ARG_INT || one.kind == AOT_ARG_BOOL) numbers[n_numbers++] = one.u.i;
@@ -163,15 +163,15 @@ static aot_status_t list_arg(const bc_live_t *l, const aot_snap_arg_t *a, argume
   return AOT_OK;
 }
 
-static void ints_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg *out) {
+static void ints_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg_t *out) {
   const int64_t *ints = AOT_SNAP_ROWS(l->cut->s, int64_t, ints) + a->i;
   out->u.ints = all->ints + all->n_ints;
   for (uint32_t k = 0; k < a->n; k++) all->ints[all->n_ints++] = sn_dim(ints[k], l->known.exprs);
 }
 
-static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg *out,
+static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg_t *out,
                              bc_error_t *error) {
-  *out = (rk_arg){.kind = a->kind, .n = a->n};
+  *out = (rk_arg_t){.kind = a->kind, .n = a->n};
   switch (a->kind) {
     case AOT_ARG_VALUE: return value_arg(l, (uint32_t)a->i, out, error);
     case AOT_ARG_VALUES: return list_arg(l, a, all, out, error);
@@ -206,15 +206,15 @@ static aot_status_t read_arguments(const bc_live_t *l, const aot_snap_node_t *no
 /* ---- its results ---- */
 
 typedef struct results {
-  rk_tensor *at; /* as the kernel leaves them */
+  rk_tensor_t *at; /* as the kernel leaves them */
   void **own;
   uint32_t n;
 } results_t;
 
 /* Dense memory for result r, whose sizes are known now. */
-static aot_status_t place(void *self, uint32_t r, int32_t rank, const int64_t *sizes, rk_error *error) {
+static aot_status_t place(void *self, uint32_t r, int32_t rank, const int64_t *sizes, rk_error_t *error) {
   const results_t *results = self;
-  rk_tensor *t = &results->at[r];
+  rk_tensor_t *t = &results->at[r];
   int64_t stride = 1;
   uint64_t nbytes = aot_dtype_size(t->dtype);
   int fits = rank == t->rank;
@@ -237,7 +237,7 @@ static aot_status_t place(void *self, uint32_t r, int32_t rank, const int64_t *s
 }
 
 /* The type as declared; a size that nobody knows yet is -1. 1: there is one. */
-static int declared(const bc_live_t *l, uint32_t value, rk_tensor *out) {
+static int declared(const bc_live_t *l, uint32_t value, rk_tensor_t *out) {
   const aot_snap_value_t *v = AOT_SNAP_ROWS(l->cut->s, aot_snap_value_t, values) + value;
   const int64_t *dims = AOT_SNAP_ROWS(l->cut->s, int64_t, ints) + v->dims;
   int open = 0;
@@ -258,11 +258,11 @@ static int declared(const bc_live_t *l, uint32_t value, rk_tensor *out) {
   return open;
 }
 
-static aot_status_t call_kernel(const rk_kernel *kernel, const arguments_t *all, uint32_t n_args, const int *open,
+static aot_status_t call_kernel(const rk_kernel_t *kernel, const arguments_t *all, uint32_t n_args, const int *open,
                                 results_t *results, bc_error_t *error) {
-  rk_call call = {all->args, n_args, results->at, results->n};
-  const rk_caller caller = {.self = results, .place = place};
-  rk_error why;
+  rk_call_t call = {all->args, n_args, results->at, results->n};
+  const rk_caller_t caller = {.self = results, .place = place};
+  rk_error_t why;
   if (rk_is_view(kernel)) {
     const aot_status_t status = rk_view(kernel, &call, &why); /* results alias their operand */
     if (status != AOT_E_UNIMPLEMENTED)
@@ -281,11 +281,11 @@ static aot_status_t call_kernel(const rk_kernel *kernel, const arguments_t *all,
 }
 
 static aot_status_t learn(bc_live_t *l, uint32_t begin, const results_t *results, bc_error_t *error) {
-  sn_error why;
+  sn_error_t why;
   for (int checking = 0; checking < 2; checking++)
     for (uint32_t r = 0; r < results->n; r++) {
       const aot_snap_value_t *v = AOT_SNAP_ROWS(l->cut->s, aot_snap_value_t, values) + begin + r;
-      const rk_tensor *t = &results->at[r];
+      const rk_tensor_t *t = &results->at[r];
       int64_t number = 0;
       if (!t->dtype) continue;
       if (v->kind == AOT_TYPE_SYMBOOL) number = *(const uint8_t *)t->data != 0;
@@ -301,7 +301,7 @@ static aot_status_t learn(bc_live_t *l, uint32_t begin, const results_t *results
 /* Results as their types say, now that they are known: later parts take them as inputs. */
 static aot_status_t keep_results(bc_live_t *l, uint32_t begin, const results_t *results, bc_error_t *error) {
   for (uint32_t r = 0; r < results->n; r++) {
-    rk_tensor type;
+    rk_tensor_t type;
     declared(l, begin + r, &type);
     if (AOT_SNAP_ROWS(l->cut->s, aot_snap_value_t, values)[begin + r].kind != AOT_TYPE_TENSOR) continue;
     AOT_TRY(hold(l, begin + r, &type, error));
@@ -312,7 +312,7 @@ static aot_status_t keep_results(bc_live_t *l, uint32_t begin, const results_t *
 
 static aot_status_t run_birth(bc_live_t *l, const aot_snap_node_t *node, arguments_t *all, results_t *results,
                               int *open, bc_error_t *error) {
-  const rk_kernel *kernel =
+  const rk_kernel_t *kernel =
       rk_find(aot_snap_text(l->cut->s, AOT_SNAP_ROWS(l->cut->s, aot_snap_op_t, ops)[node->op].name));
   if (!kernel) return bc_fail(error, AOT_E_UNIMPLEMENTED, "no-kernel", "the operator that tells a size has no kernel");
   AOT_TRY(read_arguments(l, node, all, error));

@@ -9,14 +9,14 @@
 #include <aot/backend.h>
 
 typedef struct bc_held {
-  rk_tensor t; /* dtype 0: nothing is held */
-  void *own;   /* NULL: the caller's memory */
+  rk_tensor_t t; /* dtype 0: nothing is held */
+  void *own;     /* NULL: the caller's memory */
 } bc_held_t;
 
 typedef struct bc_live {
   const bc_cut_t *cut;
   bc_held_t *values; /* by value row */
-  sn_known known;
+  sn_known_t known;
 } bc_live_t;
 
 /* symbols: in and out, as in aot_submission_t. */

@@ -137,8 +137,8 @@ int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b) {
   return 1;
 }
 
-rk_tensor bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t) {
-  rk_tensor r;
+rk_tensor_t bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t) {
+  rk_tensor_t r;
   memset(&r, 0, sizeof r);
   r.nbytes = t->storage == BC_NONE ? 0 : b->out->storages[t->storage].nbytes;
   r.dtype = t->dtype;
@@ -268,9 +268,9 @@ bc_ref_t bc_use_in_place(bc_build_t *b, const bc_tensor_t *t) {
 
 typedef struct copy_step {
   bc_ref_t dst, src;
-  rk_tensor to, from; /* geometry; data is set when run */
-  int32_t rank;       /* merged dimensions of a copy without conversion */
-  int64_t width;      /* bytes an element; 0: converts */
+  rk_tensor_t to, from; /* geometry; data is set when run */
+  int32_t rank;         /* merged dimensions of a copy without conversion */
+  int64_t width;        /* bytes an element; 0: converts */
   int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK]; /* elements */
   bc_ref_t counter;                                                                  /* BC_NONE: none */
   int64_t dst_move, src_move;                                                        /* bytes a count */

@@ -17,7 +17,7 @@ struct lp_row_op;
 struct bc_build;
 typedef struct bc_op {
   aot_status_t (*lower)(struct bc_build *b); /* NULL: no lowering of its own */
-  const rk_kernel *kernel;                   /* NULL: none */
+  const rk_kernel_t *kernel;                 /* NULL: none */
   const struct lp_op *loop;                  /* NULL: not pointwise */
   const struct lp_row_op *rows;              /* NULL: reduces no rows that loops know */
 } bc_op_t;
@@ -82,10 +82,10 @@ const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result); /* the node's 
 int64_t bc_numel(const bc_tensor_t *t);
 int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b);
 int bc_is_contiguous(const bc_tensor_t *t);
-void bc_make_contiguous(bc_tensor_t *t);                           /* strides, offset 0 */
-uint64_t bc_extent(const bc_tensor_t *t);                          /* bytes of storage that it needs */
-int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b);  /* sizes, strides (where a size is not 1), offset */
-rk_tensor bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t); /* without data */
+void bc_make_contiguous(bc_tensor_t *t);                          /* strides, offset 0 */
+uint64_t bc_extent(const bc_tensor_t *t);                         /* bytes of storage that it needs */
+int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b); /* sizes, strides (where a size is not 1), offset */
+rk_tensor_t bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t); /* without data */
 
 /* ---- memory: failures are remembered in *status, so that a lowering checks once ---- */
 aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t);           /* gives t's geometry a storage in the arena */
@@ -110,7 +110,7 @@ aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst); /* contiguous 
 
 /* ---- reference kernels ---- */
 /* The node's arguments for a reference kernel, in pool memory; tensors have no data. */
-aot_status_t bc_rk_args(bc_build_t *b, rk_arg **out);
+aot_status_t bc_rk_args(bc_build_t *b, rk_arg_t **out);
 aot_status_t bc_lower_reference(bc_build_t *b);
 aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom); /* a plugin's kernel */
 /* ---- graphs (schedule.c): b->graph is to be lowered; the caller frees b->values ---- */

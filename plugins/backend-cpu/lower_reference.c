@@ -6,12 +6,12 @@
 #include <string.h>
 
 typedef struct reference_step {
-  const rk_kernel *kernel;
+  const rk_kernel_t *kernel;
   const cu_node_t *custom; /* in place of the kernel */
-  rk_arg *args;            /* the call's */
-  rk_call call;
-  rk_tensor **tensors; /* operands and results: data is set when run */
-  bc_ref_t *refs;      /* storages only */
+  rk_arg_t *args;          /* the call's */
+  rk_call_t call;
+  rk_tensor_t **tensors; /* operands and results: data is set when run */
+  bc_ref_t *refs;        /* storages only */
   uint32_t n_tensors;
   struct float_arg {
     uint32_t arg;
@@ -26,10 +26,10 @@ static aot_status_t no_memory(bc_build_t *b) {
 
 /* ---- arguments ---- */
 
-static aot_status_t tensor_arg(bc_build_t *b, uint32_t row, rk_arg *out) {
+static aot_status_t tensor_arg(bc_build_t *b, uint32_t row, rk_arg_t *out) {
   const bc_value_t *v = bc_value(b, row);
   if (v->kind == AOT_TYPE_TENSOR) {
-    rk_tensor *t = bc_pool_alloc(b->pool, sizeof *t);
+    rk_tensor_t *t = bc_pool_alloc(b->pool, sizeof *t);
     if (!t) return no_memory(b);
     *t = bc_rk_tensor(b, &v->t);
     *out = rk_arg_of_tensor(t);
@@ -44,14 +44,14 @@ static aot_status_t tensor_arg(bc_build_t *b, uint32_t row, rk_arg *out) {
 }
 
 /* A list of SymInts may come as values; a list of tensors stays one. */
-static aot_status_t list_arg(bc_build_t *b, const aot_snap_arg_t *a, rk_arg *out) {
+static aot_status_t list_arg(bc_build_t *b, const aot_snap_arg_t *a, rk_arg_t *out) {
   const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands) + a->i;
-  rk_tensor **tensors = bc_pool_alloc(b->pool, ((uint64_t)a->n + 1) * sizeof *tensors);
+  rk_tensor_t **tensors = bc_pool_alloc(b->pool, ((uint64_t)a->n + 1) * sizeof *tensors);
   int64_t *numbers = bc_pool_alloc(b->pool, ((uint64_t)a->n + 1) * sizeof *numbers);
   uint32_t n_numbers = 0;
   if (!tensors || !numbers) return no_memory(b);
   for (uint32_t k = 0; k < a->n; k++) {
-    rk_arg element;
+    rk_arg_t element;
     if (rows[k] == AOT_NO_ID) continue;
     AOT_TRY(tensor_arg(b, rows[k], &element));
     if (element.kind == AOT_ARG_VALUE) {
@@ -71,11 +71,11 @@ static aot_status_t list_arg(bc_build_t *b, const aot_snap_arg_t *a, rk_arg *out
   }
   out->kind = AOT_ARG_VALUES;
   out->n = a->n;
-  out->u.tensors = (const rk_tensor *const *)tensors;
+  out->u.tensors = (const rk_tensor_t *const *)tensors;
   return AOT_OK;
 }
 
-static aot_status_t ints_arg(bc_build_t *b, const aot_snap_arg_t *a, rk_arg *out) {
+static aot_status_t ints_arg(bc_build_t *b, const aot_snap_arg_t *a, rk_arg_t *out) {
   int64_t *copy = bc_pool_alloc(b->pool, ((uint64_t)a->n + 1) * sizeof *copy);
   const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints) + a->i;
   if (!copy) return no_memory(b);
@@ -85,8 +85,8 @@ static aot_status_t ints_arg(bc_build_t *b, const aot_snap_arg_t *a, rk_arg *out
   return AOT_OK;
 }
 
-aot_status_t bc_rk_args(bc_build_t *b, rk_arg **out) {
-  rk_arg *args = bc_pool_alloc(b->pool, ((uint64_t)b->node->n_args + 1) * sizeof *args);
+aot_status_t bc_rk_args(bc_build_t *b, rk_arg_t **out) {
+  rk_arg_t *args = bc_pool_alloc(b->pool, ((uint64_t)b->node->n_args + 1) * sizeof *args);
   if (!args) return no_memory(b);
   for (uint32_t k = 0; k < b->node->n_args; k++) {
     const aot_snap_arg_t *a = bc_arg(b, k);
@@ -132,7 +132,7 @@ static aot_status_t declare_first(bc_build_t *b) {
 
 /* ---- views ---- */
 
-static const rk_tensor *base_of(const rk_arg *args, uint32_t n) {
+static const rk_tensor_t *base_of(const rk_arg_t *args, uint32_t n) {
   if (n && args[0].kind == AOT_ARG_VALUE) return args[0].u.tensor;
   return NULL;
 }
@@ -152,11 +152,11 @@ static aot_status_t copy_reshaped(bc_build_t *b) {
   return bc_copy(b, &shaped, &source);
 }
 
-static aot_status_t lower_view(bc_build_t *b, const rk_kernel *kernel, rk_arg *args) {
+static aot_status_t lower_view(bc_build_t *b, const rk_kernel_t *kernel, rk_arg_t *args) {
   uint32_t n = b->node->n_results;
-  rk_tensor *views = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *views);
-  rk_call call = {args, b->node->n_args, views, n};
-  rk_error error;
+  rk_tensor_t *views = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *views);
+  rk_call_t call = {args, b->node->n_args, views, n};
+  rk_error_t error;
   const bc_tensor_t *self = bc_arg_tensor(b, 0);
   if (!views) return no_memory(b);
   if (!self || !base_of(args, b->node->n_args)) return BC_DECLINED;
@@ -193,34 +193,34 @@ static void say(void *self, const char *text, uint32_t n) {
 
 static aot_status_t run_reference(const bc_frame_t *f, void *payload) {
   reference_step_t *p = payload;
-  rk_error error;
+  rk_error_t error;
   for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = f->base[p->refs[k].storage];
   for (uint32_t k = 0; k < p->n_floats; k++)
     memcpy(&p->args[p->floats[k].arg].u.f, bc_at(f, p->floats[k].at), sizeof(double));
-  const rk_caller caller = {.say = say};
+  const rk_caller_t caller = {.say = say};
   aot_status_t status =
       p->custom ? cu_run(p->custom, p->call.args, p->call.n_args, p->call.results, p->call.n_results, &error)
                 : rk_run_for(p->kernel, &p->call, &caller, &error);
   return status == AOT_OK ? AOT_OK : bc_fail(f->error, status, "kernel-failed", "%s", error.text);
 }
 
-static void remember(bc_build_t *b, reference_step_t *p, rk_tensor *t, const bc_tensor_t *own) {
+static void remember(bc_build_t *b, reference_step_t *p, rk_tensor_t *t, const bc_tensor_t *own) {
   if (!t || !t->dtype || own->storage == BC_NONE) return;
   p->tensors[p->n_tensors] = t;
   p->refs[p->n_tensors++] = bc_use(b, own);
 }
 
-static void remember_args(bc_build_t *b, reference_step_t *p, rk_arg *args) {
+static void remember_args(bc_build_t *b, reference_step_t *p, rk_arg_t *args) {
   const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands);
   for (uint32_t k = 0; k < b->node->n_args; k++) {
     const aot_snap_arg_t *a = bc_arg(b, k);
     const bc_value_t *v = a->kind == AOT_ARG_VALUE ? bc_value(b, (uint32_t)a->i) : NULL;
     if (v && v->kind == AOT_TYPE_SYMFLOAT) p->floats[p->n_floats++] = (struct float_arg){k, bc_use(b, &v->t)};
     if (args[k].kind == AOT_ARG_VALUE)
-      remember(b, p, (rk_tensor *)(uintptr_t)args[k].u.tensor, &bc_value(b, (uint32_t)a->i)->t);
+      remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensor, &bc_value(b, (uint32_t)a->i)->t);
     for (uint32_t i = 0; args[k].kind == AOT_ARG_VALUES && i < args[k].n; i++)
       if (args[k].u.tensors[i])
-        remember(b, p, (rk_tensor *)(uintptr_t)args[k].u.tensors[i], &bc_value(b, rows[a->i + (int64_t)i])->t);
+        remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensors[i], &bc_value(b, rows[a->i + (int64_t)i])->t);
   }
 }
 
@@ -239,9 +239,9 @@ static int keep_memory(bc_build_t *b, const cu_node_t *custom, uint32_t r, bc_te
   return 1;
 }
 
-static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel *kernel, const cu_node_t *custom, rk_arg *args) {
+static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
   uint32_t n = b->node->n_results, most = b->node->n_operands + b->node->n_args + n + 1;
-  rk_tensor *results = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);
+  rk_tensor_t *results = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);
   bc_tensor_t *own = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *own);
   reference_step_t *p;
   if (!results || !own) return no_memory(b);
@@ -253,7 +253,7 @@ static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel *kernel, const c
   p->kernel = kernel;
   p->custom = custom;
   p->args = args;
-  p->call = (rk_call){args, b->node->n_args, results, n};
+  p->call = (rk_call_t){args, b->node->n_args, results, n};
   p->tensors = bc_pool_alloc(b->pool, most * sizeof *p->tensors);
   p->refs = bc_pool_alloc(b->pool, most * sizeof *p->refs);
   p->floats = bc_pool_alloc(b->pool, ((uint64_t)b->node->n_args + 1) * sizeof *p->floats);
@@ -265,9 +265,9 @@ static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel *kernel, const c
 }
 
 aot_status_t bc_lower_reference(bc_build_t *b) {
-  const rk_kernel *kernel = bc_op(b)->kernel;
+  const rk_kernel_t *kernel = bc_op(b)->kernel;
   aot_str_t name = op_name(b);
-  rk_arg *args;
+  rk_arg_t *args;
   if (!kernel)
     return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "no-kernel", "%.*s is not supported in this form", (int)name.size,
                    name.data);
@@ -283,7 +283,7 @@ aot_status_t bc_lower_reference(bc_build_t *b) {
 }
 
 aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom) {
-  rk_arg *args;
+  rk_arg_t *args;
   AOT_TRY(bc_rk_args(b, &args));
   return lower_kernel(b, NULL, custom, args);
 }

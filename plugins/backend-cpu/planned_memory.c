@@ -120,7 +120,7 @@ static aot_status_t check_births(const planning_t *p) {
 
 static aot_status_t add_boundary(planning_t *p) {
   int64_t *exprs = malloc(((size_t)p->s->exprs.count + 1) * sizeof *exprs);
-  sn_error wrong;
+  sn_error_t wrong;
   if (!exprs) return no_memory(p->error);
   aot_status_t status = sn_exprs_eval(p->s, p->symbols, p->s->symbols.count, exprs, &wrong);
   if (status == AOT_OK) status = mr_boundary(p->rows, p->s, exprs, p->graphs, p->n_graphs);

@@ -126,12 +126,12 @@ static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *no
   return NULL;
 }
 
-static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel *kernel, const cu_world_t *world,
+static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel_t *kernel, const cu_world_t *world,
                            cu_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
-  rk_arg plain[16];
+  rk_arg_t plain[16];
   uint32_t n = node->n_args < 16 ? node->n_args : 16;
   const struct region_row *region = region_row(aot_snap_text(s, op->name));
   if (region) return bad_region(s, node, region);
@@ -155,7 +155,7 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel 
 
 /* A node whose result has a size or is a number that only a run tells: it ends a part of the program
  * (program_parts.h). */
-static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node, const rk_kernel *kernel) {
+static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node, const rk_kernel_t *kernel) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + node->result_begin;
   int has_tensor = 0;
   for (uint32_t r = 0; r < node->n_results; r++) has_tensor |= values[r].kind == AOT_TYPE_TENSOR;
@@ -190,12 +190,12 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   /* by operator: looked up once for all its nodes */
-  const rk_kernel **kernels = calloc((size_t)s->ops.count + 1, sizeof *kernels);
+  const rk_kernel_t **kernels = calloc((size_t)s->ops.count + 1, sizeof *kernels);
   aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx, "the verdicts");
   for (uint32_t o = 1; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
-    const rk_kernel *kernel = kernels[nodes[i].op];
+    const rk_kernel_t *kernel = kernels[nodes[i].op];
     const char *why = births[i] ? bad_birth(s, &nodes[i], kernel) : NULL;
     if (!why && (births[i] || !only_numbers(s, &nodes[i]))) why = refusal(s, i, kernel, &world, &error);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
@@ -388,7 +388,7 @@ static void exe_destroy(const aot_table_t *e) {
 static aot_status_t read_artifact(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, void **own,
                                   bc_error_t *e) {
   artifact_t head;
-  sn_error wrong;
+  sn_error_t wrong;
   if (nbytes >= sizeof head) memcpy(&head, bytes, sizeof head);
   if (nbytes < sizeof head || head.magic != ARTIFACT_MAGIC)
     return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "these %llu bytes are no artifact of " ID,

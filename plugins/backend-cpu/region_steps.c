@@ -7,9 +7,9 @@ enum { MAX_DEPTH = 16, MAX_REGIONS = 1 << 16 /* a damaged artifact may name itse
 
 /* ---- jumps ---- */
 
-static int is_true(const rk_tensor *t) {
+static int is_true(const rk_tensor_t *t) {
   uint8_t bit = 0;
-  rk_tensor one = *t; /* its shape, as a bool */
+  rk_tensor_t one = *t; /* its shape, as a bool */
   one.data = &bit;
   one.nbytes = 1;
   one.dtype = AOT_BOOL;

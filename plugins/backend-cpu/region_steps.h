@@ -6,8 +6,8 @@
 #include "lower.h"
 
 typedef struct bc_jump {
-  bc_ref_t pred;   /* BC_NONE: always */
-  rk_tensor value; /* of pred; data is set when run */
+  bc_ref_t pred;     /* BC_NONE: always */
+  rk_tensor_t value; /* of pred; data is set when run */
   /* BC_NONE: none; else a number that goes up by 1, and the jump is taken while it is below `most` */
   bc_ref_t counter;
   int64_t most;

@@ -401,7 +401,7 @@ static aot_status_t plan(bc_build_t *b) {
 static aot_status_t build(bc_build_t *b, const int64_t *symbols, uint64_t n_symbols) {
   b->exprs = bc_pool_alloc(b->pool, ((uint64_t)b->s->exprs.count + 1) * sizeof *b->exprs);
   if (!b->exprs) return no_memory(b);
-  sn_error wrong;
+  sn_error_t wrong;
   if (sn_exprs_eval(b->s, symbols, n_symbols, b->exprs, &wrong) != AOT_OK)
     return bc_fail(b->error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
   AOT_TRY(bc_find_ops(b));

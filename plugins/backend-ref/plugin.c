@@ -32,9 +32,9 @@ typedef struct unit_t {
 typedef struct executable {
   hc_exe_t exe;
   aot_host_t host;
-  rf_program *program;
+  rf_program_t *program;
   uint64_t peak_nbytes, n_runs, copied_nbytes; /* updated atomically: runs may overlap */
-} executable;
+} executable_t;
 
 static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code,
                              const char *text, const char *hint, uint32_t node) {
@@ -65,7 +65,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   for (uint32_t n = 1; n < s->nodes.count; n++) {
-    rf_error error;
+    rf_error_t error;
     const char *why = rf_refuse(s, n, &world, &error);
     aot_verdict_t v = {
         .struct_size = sizeof v,
@@ -92,7 +92,7 @@ static aot_status_t report_copies(const unit_t *u, aot_ctx_t *ctx, const aot_sna
 
 static aot_status_t refuse_any(const unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const cu_world_t *world) {
   for (uint32_t n = 1; n < s->nodes.count; n++) {
-    rf_error error;
+    rf_error_t error;
     const char *why = rf_refuse(s, n, world, &error);
     if (why)
       return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".unsupported", why,
@@ -114,7 +114,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 /* ---- aot.memory/1 ---- */
 
 /* At hints there is nothing to say about sizes and values that only a run tells. */
-static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error *error) {
+static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error_t *error) {
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
   snprintf(error->text, sizeof error->text, "no memory for the plan");
@@ -130,8 +130,8 @@ static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error *error) {
 }
 
 /* One value a symbol: the caller's, or the hints. */
-static aot_status_t rehearse(const rf_program *p, const aot_snapshot_t *s, const int64_t *given, uint64_t n,
-                             mr_rows_t *rows, rf_error *error) {
+static aot_status_t rehearse(const rf_program_t *p, const aot_snapshot_t *s, const int64_t *given, uint64_t n,
+                             mr_rows_t *rows, rf_error_t *error) {
   const aot_snap_symbol_t *rows_of = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   int64_t *symbols = malloc(((size_t)s->symbols.count + 1) * sizeof *symbols);
   const int is_short = n && n < s->symbols.count;
@@ -150,8 +150,8 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   unit_t *u = m->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
-  rf_program *p = NULL;
-  rf_error error = {.node = AOT_NO_ID};
+  rf_program_t *p = NULL;
+  rf_error_t error = {.node = AOT_NO_ID};
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(refuse_any(u, ctx, s, &world));
   aot_status_t status = rf_load(s, s->nbytes, &world, &p, &error);
@@ -195,10 +195,10 @@ static void print_line(void *self, const char *text, uint32_t n, uint32_t node) 
 }
 
 static aot_status_t run(void *self, const hc_run_t *what) {
-  executable *x = self;
-  const rf_printer printer = {NULL, print_line};
-  rf_stats stats;
-  rf_error error;
+  executable_t *x = self;
+  const rf_printer_t printer = {NULL, print_line};
+  rf_stats_t stats;
+  rf_error_t error;
   const aot_status_t status = rf_run(x->program, what, &printer, &stats, &error);
   if (status != AOT_OK && error.is_told) return status;
   if (status != AOT_OK) return complain(&x->host, what->ctx, status, ID ".run", error.text, error.hint, error.node);
@@ -211,7 +211,7 @@ static aot_status_t run(void *self, const hc_run_t *what) {
 }
 
 static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
-  const executable *x = e->head.self;
+  const executable_t *x = e->head.self;
   uint32_t size = out->struct_size;
   aot_exe_stats_t stats = {
       .struct_size = size,
@@ -226,7 +226,7 @@ static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
 }
 
 static void exe_destroy(const aot_table_t *e) {
-  executable *x = e->self;
+  executable_t *x = e->self;
   rf_destroy(x->program);
   free(x);
 }
@@ -234,8 +234,8 @@ static void exe_destroy(const aot_table_t *e) {
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
   const unit_t *u = b->head.self;
-  executable *x = calloc(1, sizeof *x);
-  rf_error error;
+  executable_t *x = calloc(1, sizeof *x);
+  rf_error_t error;
   aot_status_t status;
   if (!x)
     return complain(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the executable", NULL, AOT_NO_ID);

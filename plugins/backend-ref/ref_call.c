@@ -6,9 +6,9 @@
 
 /* ---- frames ---- */
 
-aot_status_t rf_push(rf_state *st, uint32_t graph, uint32_t caller) {
-  const rf_graph *g = &st->p->graphs[graph];
-  rf_frame *f = &st->frames[st->depth];
+aot_status_t rf_push(rf_state_t *st, uint32_t graph, uint32_t caller) {
+  const rf_graph_t *g = &st->p->graphs[graph];
+  rf_frame_t *f = &st->frames[st->depth];
   if (st->depth == RF_MAX_DEPTH)
     return rf_fail(st, AOT_E_EXHAUSTED, caller, "regions are nested deeper than %d", RF_MAX_DEPTH);
   f->graph = graph;
@@ -25,8 +25,8 @@ aot_status_t rf_push(rf_state *st, uint32_t graph, uint32_t caller) {
   return AOT_OK;
 }
 
-void rf_pop(rf_state *st) {
-  rf_frame *f = &st->frames[--st->depth];
+void rf_pop(rf_state_t *st) {
+  rf_frame_t *f = &st->frames[--st->depth];
   for (uint32_t v = 0; v < st->p->graphs[f->graph].n_values; v++) rf_slot_clear(st, &f->slots[v]);
   rf_loop_destroy(st, f->loop);
   free(f->slots);
@@ -35,7 +35,7 @@ void rf_pop(rf_state *st) {
 }
 
 /* Operands of a finished node are used up; results that nobody reads are freed. */
-void rf_finish_node(rf_state *st, rf_frame *f, uint32_t node) {
+void rf_finish_node(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
@@ -47,15 +47,15 @@ void rf_finish_node(rf_state *st, rf_frame *f, uint32_t node) {
         rf_slot_used(st, rf_slot_of(st, f, operands[(uint64_t)args[a].i + k]));
   }
   for (uint32_t r = 0; r < n->n_results; r++) {
-    rf_slot *slot = rf_slot_of(st, f, n->result_begin + r);
+    rf_slot_t *slot = rf_slot_of(st, f, n->result_begin + r);
     if (slot->uses == 0) rf_slot_clear(st, slot);
   }
 }
 
 /* ---- regions ---- */
 
-aot_status_t rf_truth(rf_state *st, const rf_slot *slot, uint32_t node, int *out) {
-  rk_tensor one;
+aot_status_t rf_truth(rf_state_t *st, const rf_slot_t *slot, uint32_t node, int *out) {
+  rk_tensor_t one;
   uint8_t bit = 0;
   if (!slot || !slot->storage || rk_numel(&slot->t) != 1)
     return rf_fail(st, AOT_E_INVALID, node, "the condition is no tensor of one element");
@@ -70,7 +70,7 @@ aot_status_t rf_truth(rf_state *st, const rf_slot *slot, uint32_t node, int *out
   return AOT_OK;
 }
 
-static aot_status_t predicate(rf_state *st, rf_frame *f, uint32_t node, int *out) {
+static aot_status_t predicate(rf_state_t *st, rf_frame_t *f, uint32_t node, int *out) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   const aot_snap_arg_t *arg = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
   if (n->n_args == 0) return rf_fail(st, AOT_E_INVALID, node, "the condition is absent");
@@ -80,9 +80,9 @@ static aot_status_t predicate(rf_state *st, rf_frame *f, uint32_t node, int *out
   return AOT_OK;
 }
 
-aot_status_t rf_number_slot(rf_state *st, uint32_t node, int64_t number, rf_slot *slot) {
-  rf_storage *storage = rf_storage_create(st, sizeof number);
-  rk_tensor t = {0};
+aot_status_t rf_number_slot(rf_state_t *st, uint32_t node, int64_t number, rf_slot_t *slot) {
+  rf_storage_t *storage = rf_storage_create(st, sizeof number);
+  rk_tensor_t t = {0};
   if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
   memcpy(storage->data, &number, sizeof number);
   t.data = storage->data;
@@ -94,12 +94,12 @@ aot_status_t rf_number_slot(rf_state *st, uint32_t node, int64_t number, rf_slot
 
 /* Push the region's frame with its operands in the input slots. branch: of a rehearsed cond, whose predicate nobody
  * knows. */
-static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
+static aot_status_t enter(rf_state_t *st, uint32_t node, uint32_t branch) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
   const aot_snap_graph_t *row;
-  rf_frame *caller = &st->frames[st->depth - 1], *f;
+  rf_frame_t *caller = &st->frames[st->depth - 1], *f;
   uint32_t graphs[2], after, n_graphs = rf_region_graphs(s, n, graphs, 2, &after), wanted, have, *operands;
   int64_t *numbers;
   int is_cond = st->p->regions[n->op] == RF_COND, condition = 1;
@@ -129,7 +129,7 @@ static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
     if (operands[i] == AOT_NO_ID) {
       status = rf_number_slot(st, node, sn_dim(numbers[i], st->dims), rf_slot_of(st, f, v));
     } else {
-      rf_slot *slot = rf_slot_of(st, caller, operands[i]);
+      rf_slot_t *slot = rf_slot_of(st, caller, operands[i]);
       if (slot->storage) rf_slot_share(rf_slot_of(st, f, v), &slot->t, slot->storage);
     }
   }
@@ -137,15 +137,15 @@ static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
   return status;
 }
 
-aot_status_t rf_enter(rf_state *st, uint32_t node) {
+aot_status_t rf_enter(rf_state_t *st, uint32_t node) {
   const int kind = st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op];
   return kind == RF_SCAN || kind == RF_WHILE ? rf_loop_enter(st, node) : enter(st, node, 0);
 }
 
 /* The region's outputs become the results of the operator that called it. */
-aot_status_t rf_leave(rf_state *st) {
+aot_status_t rf_leave(rf_state_t *st) {
   const aot_snapshot_t *s = st->p->s;
-  rf_frame *f = &st->frames[st->depth - 1], *caller = &st->frames[st->depth - 2];
+  rf_frame_t *f = &st->frames[st->depth - 1], *caller = &st->frames[st->depth - 2];
   const aot_snap_graph_t *row = rf_graph_row(st, f);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
   uint32_t node = f->caller;
@@ -156,7 +156,7 @@ aot_status_t rf_leave(rf_state *st) {
     return enter(st, node, 1);
   }
   for (uint32_t o = 0; o < row->n_outputs; o++) {
-    rf_slot *from = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
+    rf_slot_t *from = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
     if (from && from->storage) rf_slot_share(rf_slot_of(st, caller, n->result_begin + o), &from->t, from->storage);
   }
   rf_pop(st);

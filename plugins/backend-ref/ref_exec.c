@@ -8,7 +8,7 @@
 
 /* ---- load ---- */
 
-static aot_status_t load_error(rf_error *error, aot_status_t status, const char *text) {
+static aot_status_t load_error(rf_error_t *error, aot_status_t status, const char *text) {
   snprintf(error->text, sizeof error->text, "%s", text);
   return status;
 }
@@ -18,7 +18,7 @@ static void grow(uint32_t *max, uint32_t v) {
 }
 
 /* Rows of values that the graph defines: its inputs and results. */
-static void value_range(const aot_snapshot_t *s, uint32_t graph, rf_graph *g) {
+static void value_range(const aot_snapshot_t *s, uint32_t graph, rf_graph_t *g) {
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph];
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
@@ -40,7 +40,7 @@ static void value_range(const aot_snapshot_t *s, uint32_t graph, rf_graph *g) {
 /* Outputs may lie in the memory of inputs. */
 static int is_in_place(int32_t kind) { return kind == AOT_GRAPH_STEP || kind == AOT_GRAPH_PART; }
 
-static void count_uses(rf_program *p, uint32_t graph, rf_graph *g) {
+static void count_uses(rf_program_t *p, uint32_t graph, rf_graph_t *g) {
   const aot_snapshot_t *s = p->s;
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph];
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
@@ -73,7 +73,7 @@ static void count_uses(rf_program *p, uint32_t graph, rf_graph *g) {
   }
 }
 
-static aot_status_t prepare_custom(rf_program *p, const cu_world_t *world, rf_error *error) {
+static aot_status_t prepare_custom(rf_program_t *p, const cu_world_t *world, rf_error_t *error) {
   cu_error_t why;
   const aot_status_t status = cu_prepare(world, p->s, &p->custom, &why);
   if (status == AOT_OK) return AOT_OK;
@@ -81,7 +81,7 @@ static aot_status_t prepare_custom(rf_program *p, const cu_world_t *world, rf_er
   return load_error(error, status, why.text);
 }
 
-static aot_status_t prepare(rf_program *p, const cu_world_t *world, rf_error *error) {
+static aot_status_t prepare(rf_program_t *p, const cu_world_t *world, rf_error_t *error) {
   const aot_snapshot_t *s = p->s;
   AOT_TRY(prepare_custom(p, world, error));
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
@@ -95,7 +95,7 @@ static aot_status_t prepare(rf_program *p, const cu_world_t *world, rf_error *er
     p->regions[o] = rf_region_kind(aot_snap_text(s, ops[o].name));
   }
   for (uint32_t g = 1; g < s->graphs.count; g++) {
-    rf_graph *graph = &p->graphs[g];
+    rf_graph_t *graph = &p->graphs[g];
     value_range(s, g, graph);
     graph->uses = calloc((size_t)graph->n_values + 1, sizeof *graph->uses);
     graph->port = calloc((size_t)graph->n_values + 1, sizeof *graph->port);
@@ -105,10 +105,11 @@ static aot_status_t prepare(rf_program *p, const cu_world_t *world, rf_error *er
   return AOT_OK;
 }
 
-aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program **out, rf_error *error) {
-  rf_program *p = calloc(1, sizeof *p);
+aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program_t **out,
+                     rf_error_t *error) {
+  rf_program_t *p = calloc(1, sizeof *p);
   aot_status_t status;
-  sn_error why;
+  sn_error_t why;
   memset(error, 0, sizeof *error);
   error->node = AOT_NO_ID;
   if (!p) return load_error(error, AOT_E_EXHAUSTED, "no memory for the program");
@@ -132,7 +133,7 @@ aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world
   return AOT_OK;
 }
 
-void rf_destroy(rf_program *p) {
+void rf_destroy(rf_program_t *p) {
   if (!p) return;
   for (uint32_t g = 1; p->graphs && p->s && g < p->s->graphs.count; g++) {
     free(p->graphs[g].uses);
@@ -146,11 +147,11 @@ void rf_destroy(rf_program *p) {
   free(p);
 }
 
-uint32_t rf_n_kernels(const rf_program *p) { return p->n_kernels; }
+uint32_t rf_n_kernels(const rf_program_t *p) { return p->n_kernels; }
 
 /* ---- the boundary ---- */
 
-static int tensor_of(const aot_tensor_t *t, rk_tensor *out) {
+static int tensor_of(const aot_tensor_t *t, rk_tensor_t *out) {
   memset(out, 0, sizeof *out);
   if (t->rank < 0 || t->rank > AOT_MAX_RANK) return 0;
   out->data = t->data;
@@ -165,21 +166,21 @@ static int tensor_of(const aot_tensor_t *t, rk_tensor *out) {
   return rk_tensor_fits(out);
 }
 
-static int shapes_equal(const rk_tensor *a, const rk_tensor *b) {
+static int shapes_equal(const rk_tensor_t *a, const rk_tensor_t *b) {
   return a->dtype == b->dtype && a->rank == b->rank &&
          (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
 }
 
-static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
+static aot_status_t bind_inputs(rf_state_t *st, const aot_tensor_t *inputs) {
   const aot_snapshot_t *s = st->p->s;
-  rf_frame *f = &st->frames[0];
+  rf_frame_t *f = &st->frames[0];
   const aot_snap_graph_t *row = rf_graph_row(st, f);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->input_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   for (uint32_t i = 0; i < row->n_inputs; i++) {
-    rk_tensor t, declared;
-    rf_storage *storage;
-    rf_slot *slot;
+    rk_tensor_t t, declared;
+    rf_storage_t *storage;
+    rf_slot_t *slot;
     const aot_snap_value_t *v;
     aot_str_t name = aot_snap_text(s, ports[i].name);
     if (ports[i].value == AOT_NO_ID) continue;
@@ -206,7 +207,7 @@ static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
   return AOT_OK;
 }
 
-static aot_status_t allocate_output(rf_state *st, uint32_t output, aot_tensor_t *out) {
+static aot_status_t allocate_output(rf_state_t *st, uint32_t output, aot_tensor_t *out) {
   if (!st->sink) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "output %u has no buffer", output);
   st->error->is_told = 1; /* what stops the host it has told itself */
   AOT_TRY(st->sink->allocate(st->sink, output, st->symbols, st->n_symbols, out));
@@ -215,12 +216,12 @@ static aot_status_t allocate_output(rf_state *st, uint32_t output, aot_tensor_t 
 }
 
 /* A step's outputs that are inputs still, in their memory: copied before any output is written over it. */
-static aot_status_t own_outputs(rf_state *st, rf_frame *f, const aot_snap_port_t *ports, uint32_t n) {
+static aot_status_t own_outputs(rf_state_t *st, rf_frame_t *f, const aot_snap_port_t *ports, uint32_t n) {
   for (uint32_t o = 0; o < n; o++) {
-    rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
+    rf_slot_t *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
     if (!slot || !slot->storage || slot->storage->owned) continue;
-    rk_tensor own = slot->t;
-    rf_storage *storage = rf_storage_create(st, slot->storage->nbytes);
+    rk_tensor_t own = slot->t;
+    rf_storage_t *storage = rf_storage_create(st, slot->storage->nbytes);
     if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for output %u", o);
     own.data = memcpy(storage->data, slot->storage->data, (size_t)slot->storage->nbytes);
     rf_storage_release(st, slot->storage);
@@ -229,15 +230,15 @@ static aot_status_t own_outputs(rf_state *st, rf_frame *f, const aot_snap_port_t
   return AOT_OK;
 }
 
-static aot_status_t write_outputs(rf_state *st) {
+static aot_status_t write_outputs(rf_state_t *st) {
   const aot_snapshot_t *s = st->p->s;
-  rf_frame *f = &st->frames[0];
+  rf_frame_t *f = &st->frames[0];
   const aot_snap_graph_t *row = rf_graph_row(st, f);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
   if (is_in_place(row->kind)) AOT_TRY(own_outputs(st, f, ports, row->n_outputs));
   for (uint32_t o = 0; o < row->n_outputs; o++) {
-    rk_tensor t;
-    const rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
+    rk_tensor_t t;
+    const rf_slot_t *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
     if (!slot || !slot->storage || !slot->t.dtype) continue;
     /* computed in place */
     if (slot->storage->data == st->outputs[o].data && !slot->storage->owned && slot->port == (int32_t)o) continue;
@@ -256,8 +257,8 @@ static aot_status_t write_outputs(rf_state *st) {
 
 /* ---- a run ---- */
 
-static aot_status_t step(rf_state *st) {
-  rf_frame *f = &st->frames[st->depth - 1];
+static aot_status_t step(rf_state_t *st) {
+  rf_frame_t *f = &st->frames[st->depth - 1];
   const aot_snap_graph_t *row = rf_graph_row(st, f);
   uint32_t node = f->next;
   if (node == row->node_begin + row->n_nodes) return rf_leave(st);
@@ -270,9 +271,9 @@ static aot_status_t step(rf_state *st) {
   return AOT_OK;
 }
 
-static aot_status_t begin(rf_state *st, const int64_t *symbols) {
-  const rf_program *p = st->p;
-  sn_error why;
+static aot_status_t begin(rf_state_t *st, const int64_t *symbols) {
+  const rf_program_t *p = st->p;
+  sn_error_t why;
   st->dims = calloc((size_t)p->s->exprs.count + 1, sizeof *st->dims);
   st->symbols = calloc((size_t)st->n_symbols + 1, sizeof *st->symbols);
   st->args = calloc((size_t)p->max_args + 1, sizeof *st->args);
@@ -289,7 +290,7 @@ static aot_status_t begin(rf_state *st, const int64_t *symbols) {
   return AOT_OK;
 }
 
-static void end(rf_state *st) {
+static void end(rf_state_t *st) {
   while (st->depth) rf_pop(st);
   free(st->dims);
   free(st->symbols);
@@ -301,7 +302,7 @@ static void end(rf_state *st) {
   free(st->open);
 }
 
-static aot_status_t run_all(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
+static aot_status_t run_all(rf_state_t *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[graph];
   uint32_t last = row->node_begin + row->n_nodes;
   AOT_TRY(begin(st, symbols));
@@ -311,25 +312,25 @@ static aot_status_t run_all(rf_state *st, uint32_t graph, const aot_tensor_t *in
   return st->rehearsal ? AOT_OK : write_outputs(st);
 }
 
-aot_status_t rf_run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
+aot_status_t rf_run_graph(rf_state_t *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
   const aot_status_t status = run_all(st, graph, inputs, symbols);
   end(st);
   return status;
 }
 
 /* The graph's row; graphs.count: there is none. */
-static uint32_t find_graph(const rf_program *p, int32_t kind, uint32_t number) {
+static uint32_t find_graph(const rf_program_t *p, int32_t kind, uint32_t number) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
   uint32_t g = 0;
   while (g < p->s->graphs.count && (graphs[g].kind != kind || number-- > 0)) g++;
   return g;
 }
 
-aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *printer, rf_stats *out_stats,
-                    rf_error *error) {
+aot_status_t rf_run(const rf_program_t *p, const hc_run_t *run, const rf_printer_t *printer, rf_stats_t *out_stats,
+                    rf_error_t *error) {
   const uint32_t g = find_graph(p, run->kind, run->number);
   const aot_snap_graph_t *row = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + g;
-  rf_state *st = calloc(1, sizeof *st);
+  rf_state_t *st = calloc(1, sizeof *st);
   aot_status_t status;
   memset(error, 0, sizeof *error);
   error->node = AOT_NO_ID;
@@ -349,7 +350,7 @@ aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *
   else status = run_all(st, g, run->inputs, run->symbols);
   if (status == AOT_OK && run->n_symbols)
     memcpy(run->symbols, st->symbols, (size_t)run->n_symbols * sizeof *run->symbols);
-  if (out_stats) *out_stats = (rf_stats){.peak_nbytes = st->peak_nbytes, .copied_nbytes = st->copied_nbytes};
+  if (out_stats) *out_stats = (rf_stats_t){.peak_nbytes = st->peak_nbytes, .copied_nbytes = st->copied_nbytes};
   end(st);
   free(st);
   return status;

@@ -14,44 +14,46 @@
 #include "common/memory/rows.h"
 #include <aot/snapshot.h>
 
-typedef struct rf_program rf_program;
+typedef struct rf_program rf_program_t;
 
 typedef struct rf_error {
   char text[512];
   uint32_t node;    /* id of the node at fault, AOT_NO_ID: none */
   const char *hint; /* constant text, or NULL */
   int is_told;      /* by the host, which was asked for memory */
-} rf_error;
+} rf_error_t;
 
 typedef struct rf_stats {
   uint64_t peak_nbytes;   /* of the run: storages that the interpreter owned at once */
   uint64_t copied_nbytes; /* of a step's outputs, which lie where inputs do */
-} rf_stats;
+} rf_stats_t;
 
 /* Check and prepare. The bytes are borrowed until rf_destroy; when they are not 8-byte aligned they are copied. Kernels
  * that are not in common/kernels are looked up in `world`. */
-aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program **out, rf_error *error);
-void rf_destroy(rf_program *p);
+aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program_t **out,
+                     rf_error_t *error);
+void rf_destroy(rf_program_t *p);
 
 /* Where the program's own prints go. */
 typedef struct rf_printer {
   void *self;
   void (*line)(void *self, const char *text, uint32_t n, uint32_t node); /* node: id */
-} rf_printer;
+} rf_printer_t;
 
 /* One run of a graph. printer, out_stats may be NULL. */
-aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *printer, rf_stats *out_stats,
-                    rf_error *error);
+aot_status_t rf_run(const rf_program_t *p, const hc_run_t *run, const rf_printer_t *printer, rf_stats_t *out_stats,
+                    rf_error_t *error);
 
 /* The memory that forward and backward will take, by a rehearsal: a run of each that computes nothing. What the
  * interpreter itself allocates, in memory of its own, for as long as it keeps it; and the boundary. Of a cond both
  * branches are rehearsed. symbols: a value for each. Fills out->plan. AOT_E_PRECONDITION: a joint graph;
  * AOT_E_UNIMPLEMENTED: sizes that only a run tells. */
-aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, rf_error *error);
+aot_status_t rf_plan(const rf_program_t *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out,
+                     rf_error_t *error);
 
-uint32_t rf_n_kernels(const rf_program *p); /* kernels called in one run of every graph that is not a region */
+uint32_t rf_n_kernels(const rf_program_t *p); /* kernels called in one run of every graph that is not a region */
 
 /* Why this node (a row of a checked block) cannot be run; NULL: it can. Text in `error` or constant. */
-const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error *error);
+const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error_t *error);
 
 #endif

@@ -9,14 +9,14 @@
 
 /* ---- placing ---- */
 
-aot_status_t rf_place_open(void *self, uint32_t result, int32_t rank, const int64_t *sizes, rk_error *error) {
-  const rf_placing *p = self;
+aot_status_t rf_place_open(void *self, uint32_t result, int32_t rank, const int64_t *sizes, rk_error_t *error) {
+  const rf_placing_t *p = self;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(p->st->p->s, aot_snap_node_t, nodes)[p->node];
-  rf_slot *slot = &p->frame->slots[n->result_begin + result - p->st->p->graphs[p->frame->graph].value_begin];
-  rk_tensor *t = &p->st->results[result];
+  rf_slot_t *slot = &p->frame->slots[n->result_begin + result - p->st->p->graphs[p->frame->graph].value_begin];
+  rk_tensor_t *t = &p->st->results[result];
   uint64_t nbytes = aot_dtype_size(t->dtype);
   int64_t stride = 1;
-  rf_storage *storage;
+  rf_storage_t *storage;
   int fits = t->rank == rank, enough = 1;
   for (int32_t d = rank - 1; d >= 0 && fits; d--) {
     fits = t->sizes[d] == RF_OPEN || t->sizes[d] == sizes[d];
@@ -43,23 +43,23 @@ aot_status_t rf_place_open(void *self, uint32_t result, int32_t rank, const int6
 
 /* ---- learning ---- */
 
-static int64_t number_of(const rf_slot *slot, int32_t kind) {
+static int64_t number_of(const rf_slot_t *slot, int32_t kind) {
   int64_t number;
   if (kind == AOT_TYPE_SYMBOOL) return *(const uint8_t *)slot->t.data != 0;
   memcpy(&number, slot->t.data, sizeof number);
   return number;
 }
 
-aot_status_t rf_learn(rf_state *st, rf_frame *f, uint32_t node) {
+aot_status_t rf_learn(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
-  const sn_known known = {s, st->symbols, st->n_symbols, st->dims};
-  sn_error why;
+  const sn_known_t known = {s, st->symbols, st->n_symbols, st->dims};
+  sn_error_t why;
   for (int checking = 0; checking < 2; checking++)
     for (uint32_t r = 0; r < n->n_results; r++) {
       const uint32_t value = n->result_begin + r;
       const int32_t kind = AOT_SNAP_ROWS(s, aot_snap_value_t, values)[value].kind;
-      const rf_slot *slot = &f->slots[value - st->p->graphs[f->graph].value_begin];
+      const rf_slot_t *slot = &f->slots[value - st->p->graphs[f->graph].value_begin];
       if (!slot->storage) continue;
       const int64_t number = kind == AOT_TYPE_SYMINT || kind == AOT_TYPE_SYMBOOL ? number_of(slot, kind) : 0;
       const int64_t *is = kind == AOT_TYPE_TENSOR ? slot->t.sizes : &number;

@@ -10,28 +10,28 @@
 #include <aot/inline.h>
 #include <string.h>
 
-static rf_slot *slot_of(const rf_state *st, rf_frame *f, uint64_t value) {
+static rf_slot_t *slot_of(const rf_state_t *st, rf_frame_t *f, uint64_t value) {
   return &f->slots[value - st->p->graphs[f->graph].value_begin];
 }
 
 /* ---- arguments ---- */
 
 /* A number in a slot (symbolic int, float, bool) as a plain argument. */
-static rk_arg number_arg(const rf_slot *slot, int32_t kind) {
-  rk_arg a = {kind == AOT_TYPE_SYMFLOAT  ? AOT_ARG_FLOAT
-              : kind == AOT_TYPE_SYMBOOL ? AOT_ARG_BOOL
-                                         : AOT_ARG_INT,
-              0,
-              {0}};
+static rk_arg_t number_arg(const rf_slot_t *slot, int32_t kind) {
+  rk_arg_t a = {kind == AOT_TYPE_SYMFLOAT  ? AOT_ARG_FLOAT
+                : kind == AOT_TYPE_SYMBOOL ? AOT_ARG_BOOL
+                                           : AOT_ARG_INT,
+                0,
+                {0}};
   if (kind == AOT_TYPE_SYMFLOAT) memcpy(&a.u.f, slot->t.data, sizeof a.u.f);
   else if (kind == AOT_TYPE_SYMBOOL) a.u.i = *(const uint8_t *)slot->t.data != 0;
   else memcpy(&a.u.i, slot->t.data, sizeof a.u.i);
   return a;
 }
 
-static aot_status_t value_arg(rf_state *st, rf_frame *f, uint32_t node, uint64_t value, rk_arg *out) {
+static aot_status_t value_arg(rf_state_t *st, rf_frame_t *f, uint32_t node, uint64_t value, rk_arg_t *out) {
   const aot_snap_value_t *v = &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[value];
-  const rf_slot *slot = slot_of(st, f, value);
+  const rf_slot_t *slot = slot_of(st, f, value);
   memset(out, 0, sizeof *out);
   if (v->kind == AOT_TYPE_NONE || v->kind == AOT_TYPE_TOKEN) return AOT_OK;
   if (!slot->storage) return rf_fail(st, AOT_E_INTERNAL, node, "value %%%u is read where it has none", v->id);
@@ -40,14 +40,14 @@ static aot_status_t value_arg(rf_state *st, rf_frame *f, uint32_t node, uint64_t
   return AOT_OK;
 }
 
-static aot_status_t list_arg(rf_state *st, rf_frame *f, uint32_t node, const aot_snap_arg_t *a, uint32_t *used,
-                             rk_arg *out) {
+static aot_status_t list_arg(rf_state_t *st, rf_frame_t *f, uint32_t node, const aot_snap_arg_t *a, uint32_t *used,
+                             rk_arg_t *out) {
   const uint32_t *operands = AOT_SNAP_ROWS(st->p->s, uint32_t, operands);
   out->n = a->n;
   out->u.tensors = st->tensors + *used;
   for (uint32_t k = 0; k < a->n; k++) {
     uint32_t v = operands[(uint64_t)a->i + k];
-    rk_arg one = {0, 0, {0}};
+    rk_arg_t one = {0, 0, {0}};
     if (v != AOT_NO_ID) AOT_TRY(value_arg(st, f, node, v, &one));
     if (one.kind != AOT_ARG_NONE && one.kind != AOT_ARG_VALUE)
       return rf_fail(st, AOT_E_INVALID, node, "element %u of a list is no tensor", k);
@@ -56,20 +56,20 @@ static aot_status_t list_arg(rf_state *st, rf_frame *f, uint32_t node, const aot
   return AOT_OK;
 }
 
-static void ints_arg(rf_state *st, const aot_snap_arg_t *a, uint32_t *used, rk_arg *out) {
+static void ints_arg(rf_state_t *st, const aot_snap_arg_t *a, uint32_t *used, rk_arg_t *out) {
   const int64_t *ints = AOT_SNAP_ROWS(st->p->s, int64_t, ints);
   out->n = a->n;
   out->u.ints = st->ints + *used;
   for (uint32_t k = 0; k < a->n; k++) st->ints[(*used)++] = sn_dim(ints[(uint64_t)a->i + k], st->dims);
 }
 
-static aot_status_t read_args(rf_state *st, rf_frame *f, uint32_t node) {
+static aot_status_t read_args(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
   uint32_t used_tensors = 0, used_ints = 0;
   for (uint32_t a = 0; a < n->n_args; a++) {
-    rk_arg *out = &st->args[a];
+    rk_arg_t *out = &st->args[a];
     memset(out, 0, sizeof *out);
     out->kind = args[a].kind;
     switch (args[a].kind) {
@@ -100,7 +100,7 @@ static aot_status_t read_args(rf_state *st, rf_frame *f, uint32_t node) {
 /* ---- results ---- */
 
 /* Do the strides place the elements without gaps or overlaps? Then they are kept. */
-static int is_dense(const rk_tensor *t) {
+static int is_dense(const rk_tensor_t *t) {
   int64_t span = 1, numel = 1;
   for (int32_t d = 0; d < t->rank; d++) {
     int64_t reach;
@@ -120,12 +120,12 @@ static int is_dense(const rk_tensor *t) {
   return 1;
 }
 
-static int contiguous(rk_tensor *t, int64_t *numel) {
+static int contiguous(rk_tensor_t *t, int64_t *numel) {
   *numel = tn_numel(t->rank, t->sizes);
   return tn_row_major(t->rank, t->sizes, t->strides) && *numel < INT64_MAX;
 }
 
-static int same_geometry(const rk_tensor *t, const aot_tensor_t *o) {
+static int same_geometry(const rk_tensor_t *t, const aot_tensor_t *o) {
   if (t->dtype != o->dtype || t->rank != o->rank || !o->data) return 0;
   for (int32_t d = 0; d < t->rank; d++)
     if (t->sizes[d] != o->sizes[d] || (t->sizes[d] > 1 && t->strides[d] != o->strides[d])) return 0;
@@ -133,9 +133,9 @@ static int same_geometry(const rk_tensor *t, const aot_tensor_t *o) {
 }
 
 /* Storage for a result: the caller's output buffer where the value is one of the same geometry, else new. */
-static aot_status_t place_result(rf_state *st, uint32_t node, rf_slot *slot, rk_tensor *t, rf_storage **out) {
+static aot_status_t place_result(rf_state_t *st, uint32_t node, rf_slot_t *slot, rk_tensor_t *t, rf_storage_t **out) {
   int64_t numel;
-  rk_tensor dense = *t;
+  rk_tensor_t dense = *t;
   uint64_t nbytes;
   if (!contiguous(&dense, &numel) || __builtin_mul_overflow((uint64_t)numel, aot_dtype_size(t->dtype), &nbytes))
     return rf_fail(st, AOT_E_EXHAUSTED, node, "a result is larger than the address space");
@@ -157,11 +157,11 @@ static aot_status_t place_result(rf_state *st, uint32_t node, rf_slot *slot, rk_
   return AOT_OK;
 }
 
-static aot_status_t place_results(rf_state *st, rf_frame *f, uint32_t node) {
+static aot_status_t place_results(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   for (uint32_t r = 0; r < n->n_results; r++) {
-    rf_slot *slot = slot_of(st, f, n->result_begin + r);
-    rf_storage *storage;
+    rf_slot_t *slot = slot_of(st, f, n->result_begin + r);
+    rf_storage_t *storage;
     if (!st->results[r].dtype || st->open[r] || slot->storage) continue;
     AOT_TRY(place_result(st, node, slot, &st->results[r], &storage));
     if (st->rehearsal) rf_rehearse_value(st, storage, n->result_begin + r);
@@ -173,14 +173,14 @@ static aot_status_t place_results(rf_state *st, rf_frame *f, uint32_t node) {
 /* ---- views ---- */
 
 /* The storage among the node's operands that this memory is. */
-static rf_storage *storage_of(rf_state *st, rf_frame *f, const aot_snap_node_t *n, const void *data) {
+static rf_storage_t *storage_of(rf_state_t *st, rf_frame_t *f, const aot_snap_node_t *n, const void *data) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(st->p->s, uint32_t, operands);
   for (uint32_t a = 0; a < n->n_args; a++) {
     uint32_t many = args[a].kind == AOT_ARG_VALUE ? 1 : args[a].kind == AOT_ARG_VALUES ? args[a].n : 0;
     for (uint32_t k = 0; k < many; k++) {
       uint64_t v = args[a].kind == AOT_ARG_VALUE ? (uint64_t)args[a].i : operands[(uint64_t)args[a].i + k];
-      rf_slot *slot = v == AOT_NO_ID ? NULL : slot_of(st, f, v);
+      rf_slot_t *slot = v == AOT_NO_ID ? NULL : slot_of(st, f, v);
       if (slot && slot->storage && slot->storage->data == data) return slot->storage;
     }
   }
@@ -188,7 +188,7 @@ static rf_storage *storage_of(rf_state *st, rf_frame *f, const aot_snap_node_t *
 }
 
 /* b's open sizes are whatever a's are. */
-static int sizes_fit(const rk_tensor *a, const rk_tensor *b) {
+static int sizes_fit(const rk_tensor_t *a, const rk_tensor_t *b) {
   if (a->dtype != b->dtype || a->rank != b->rank) return 0;
   for (int32_t d = 0; d < a->rank; d++)
     if (a->sizes[d] != b->sizes[d] && b->sizes[d] != RF_OPEN) return 0;
@@ -196,10 +196,11 @@ static int sizes_fit(const rk_tensor *a, const rk_tensor *b) {
 }
 
 /* AOT_E_UNIMPLEMENTED: run the kernel instead. */
-static aot_status_t share_views(rf_state *st, rf_frame *f, uint32_t node, const rk_kernel *k, const rk_call *call) {
+static aot_status_t share_views(rf_state_t *st, rf_frame_t *f, uint32_t node, const rk_kernel_t *k,
+                                const rk_call_t *call) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
-  rk_call view_call = *call;
-  rk_error why;
+  rk_call_t view_call = *call;
+  rk_error_t why;
   aot_status_t status;
   view_call.results = st->views;
   status = rk_view(k, &view_call, &why);
@@ -217,10 +218,10 @@ static aot_status_t share_views(rf_state *st, rf_frame *f, uint32_t node, const 
 /* ---- declared layouts ---- */
 
 /* Argument 0 with its declared strides and offset, if it does not have them: *out_storage is then new, else NULL. */
-static aot_status_t to_declared(rf_state *st, uint32_t node, rk_tensor *copy, rf_storage **out_storage) {
+static aot_status_t to_declared(rf_state_t *st, uint32_t node, rk_tensor_t *copy, rf_storage_t **out_storage) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
-  const rk_tensor *actual = st->args[0].u.tensor;
+  const rk_tensor_t *actual = st->args[0].u.tensor;
   int64_t high;
   *out_storage = NULL;
   if (n->n_args == 0 || st->args[0].kind != AOT_ARG_VALUE) return AOT_OK;
@@ -252,7 +253,7 @@ static aot_status_t to_declared(rf_state *st, uint32_t node, rk_tensor *copy, rf
 /* ---- symbolic results ---- */
 
 /* A node whose results are numbers of the shape environment needs no kernel. */
-static int only_symbols(const rf_state *st, const aot_snap_node_t *n) {
+static int only_symbols(const rf_state_t *st, const aot_snap_node_t *n) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values);
   for (uint32_t r = 0; r < n->n_results; r++) {
     const aot_snap_value_t *v = &values[n->result_begin + r];
@@ -261,17 +262,17 @@ static int only_symbols(const rf_state *st, const aot_snap_node_t *n) {
   return n->n_results > 0;
 }
 
-static aot_status_t put_symbols(rf_state *st, rf_frame *f, uint32_t node) {
+static aot_status_t put_symbols(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   const aot_snap_value_t *values = AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values);
   for (uint32_t r = 0; r < n->n_results; r++) {
     const aot_snap_value_t *v = &values[n->result_begin + r];
     int64_t number = sn_dim(v->expr, st->dims);
-    rk_tensor *t = &st->results[r];
+    rk_tensor_t *t = &st->results[r];
     if (number == SN_NO_VALUE)
       return rf_fail(st, AOT_E_RANGE, node, "value %%%u has no value with these inputs", v->id);
     AOT_TRY(rf_declared(st, v, node, t, NULL));
-    rf_storage *storage = rf_storage_create(st, 8);
+    rf_storage_t *storage = rf_storage_create(st, 8);
     if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
     t->data = storage->data;
     t->nbytes = storage->nbytes;
@@ -286,15 +287,16 @@ static aot_status_t put_symbols(rf_state *st, rf_frame *f, uint32_t node) {
 /* ---- the node ---- */
 
 static void say(void *self, const char *text, uint32_t n) {
-  const rf_placing *p = self;
-  const rf_printer *printer = p->st->printer;
+  const rf_placing_t *p = self;
+  const rf_printer_t *printer = p->st->printer;
   if (printer) printer->line(printer->self, text, n, AOT_SNAP_ROWS(p->st->p->s, aot_snap_node_t, nodes)[p->node].id);
 }
 
-static aot_status_t run_kernel(rf_state *st, rf_frame *f, uint32_t node, const rk_kernel *k, const rk_call *call) {
-  rf_placing placing = {st, f, node};
-  rk_caller caller = {&placing, rf_place_open, say};
-  rk_error why;
+static aot_status_t run_kernel(rf_state_t *st, rf_frame_t *f, uint32_t node, const rk_kernel_t *k,
+                               const rk_call_t *call) {
+  rf_placing_t placing = {st, f, node};
+  rk_caller_t caller = {&placing, rf_place_open, say};
+  rk_error_t why;
   aot_status_t status;
   for (uint32_t r = 0; r < call->n_results; r++)
     if (st->open[r] && !rk_gives_sizes(k))
@@ -306,11 +308,11 @@ static aot_status_t run_kernel(rf_state *st, rf_frame *f, uint32_t node, const r
   return status == AOT_OK ? AOT_OK : rf_fail(st, status, node, "%s", why.text);
 }
 
-static aot_status_t call_kernel(rf_state *st, rf_frame *f, uint32_t node, const rk_kernel *k) {
+static aot_status_t call_kernel(rf_state_t *st, rf_frame_t *f, uint32_t node, const rk_kernel_t *k) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
-  rk_call call = {st->args, n->n_args, st->results, n->n_results};
-  rf_storage *declared = NULL;
-  rk_tensor copy;
+  rk_call_t call = {st->args, n->n_args, st->results, n->n_results};
+  rf_storage_t *declared = NULL;
+  rk_tensor_t copy;
   aot_status_t status = AOT_E_UNIMPLEMENTED;
   if (rk_needs_storage(k)) AOT_TRY(to_declared(st, node, &copy, &declared));
   if (rk_is_view(k) && !declared) status = share_views(st, f, node, k, &call);
@@ -323,16 +325,16 @@ static aot_status_t call_kernel(rf_state *st, rf_frame *f, uint32_t node, const 
 
 /* Does the operand's memory become its new value's? Its storage must be the interpreter's own, with nobody else
  * looking at it. */
-static int can_keep(const rf_slot *from, const rk_tensor *t) {
+static int can_keep(const rf_slot_t *from, const rk_tensor_t *t) {
   return from->storage && from->storage->owned && from->storage->refs == 1 && sizes_fit(&from->t, t) &&
          is_dense(&from->t);
 }
 
-static aot_status_t place_written(rf_state *st, rf_frame *f, uint32_t node, const cu_node_t *c) {
+static aot_status_t place_written(rf_state_t *st, rf_frame_t *f, uint32_t node, const cu_node_t *c) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   for (uint32_t k = 0; k < c->n_written; k++) {
-    const rf_slot *from = slot_of(st, f, c->written[k].value);
-    rk_tensor *t = &st->results[c->n_own + k];
+    const rf_slot_t *from = slot_of(st, f, c->written[k].value);
+    rk_tensor_t *t = &st->results[c->n_own + k];
     if (!c->written[k].in_place || !can_keep(from, t)) continue;
     *t = from->t;
     rf_slot_share(slot_of(st, f, n->result_begin + c->n_own + k), t, from->storage);
@@ -340,9 +342,9 @@ static aot_status_t place_written(rf_state *st, rf_frame *f, uint32_t node, cons
   return AOT_OK;
 }
 
-static aot_status_t run_custom(rf_state *st, rf_frame *f, uint32_t node, const cu_node_t *c) {
+static aot_status_t run_custom(rf_state_t *st, rf_frame_t *f, uint32_t node, const cu_node_t *c) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
-  rk_error why;
+  rk_error_t why;
   AOT_TRY(place_written(st, f, node, c));
   AOT_TRY(place_results(st, f, node));
   if (st->rehearsal) return AOT_OK;
@@ -350,11 +352,11 @@ static aot_status_t run_custom(rf_state *st, rf_frame *f, uint32_t node, const c
   return status == AOT_OK ? AOT_OK : rf_fail(st, status, node, "%s", why.text);
 }
 
-aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
+aot_status_t rf_run_node(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
-  const rk_kernel *k = st->p->kernels[n->op];
+  const rk_kernel_t *k = st->p->kernels[n->op];
   int any_open = 0;
   if (only_symbols(st, n) && (st->rehearsal || !(k && !rk_is_fill(k)))) return put_symbols(st, f, node);
   const cu_node_t *custom = k ? NULL : cu_find(&st->p->custom, node);

@@ -27,17 +27,17 @@ void rf_rehearse_give(void *memory, uint64_t nbytes) {
 
 /* ---- rows ---- */
 
-static uint32_t now(const rf_rehearsal *r) {
+static uint32_t now(const rf_rehearsal_t *r) {
   return (uint32_t)(r->rows->n_steps > r->begin ? r->rows->n_steps - 1 : r->begin);
 }
 
-void rf_rehearse_step(rf_state *st, uint32_t node) {
+void rf_rehearse_step(rf_state_t *st, uint32_t node) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   mr_step(st->rehearsal->rows, AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[n->graph].id, n->id,
           mr_part_of(st->p->s, node));
 }
 
-void rf_rehearse_begin(rf_state *st, rf_storage *storage) {
+void rf_rehearse_begin(rf_state_t *st, rf_storage_t *storage) {
   const uint32_t first = now(st->rehearsal);
   const aot_memory_buffer_t row = {
       .kind = AOT_MEMORY_SCRATCH,
@@ -50,18 +50,18 @@ void rf_rehearse_begin(rf_state *st, rf_storage *storage) {
   storage->row = mr_buffer(st->rehearsal->rows, &row);
 }
 
-void rf_rehearse_end(rf_state *st, const rf_storage *storage) {
+void rf_rehearse_end(rf_state_t *st, const rf_storage_t *storage) {
   if (storage->row != UINT64_MAX) st->rehearsal->rows->buffers[storage->row].last = now(st->rehearsal);
 }
 
-void rf_rehearse_value(rf_state *st, const rf_storage *storage, uint32_t value) {
+void rf_rehearse_value(rf_state_t *st, const rf_storage_t *storage, uint32_t value) {
   if (!storage->owned || storage->row == UINT64_MAX) return;
   aot_memory_buffer_t *b = &st->rehearsal->rows->buffers[storage->row];
   b->kind = AOT_MEMORY_TEMPORARY;
   b->value.id = AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[value].id;
 }
 
-void rf_rehearse_output(rf_state *st, uint32_t port) {
+void rf_rehearse_output(rf_state_t *st, uint32_t port) {
   if (st->rehearsal->written[port] == UINT32_MAX) st->rehearsal->written[port] = now(st->rehearsal);
 }
 
@@ -69,10 +69,10 @@ void rf_rehearse_output(rf_state *st, uint32_t port) {
 
 typedef struct stand_in {
   int64_t sizes[AOT_MAX_RANK], strides[AOT_MAX_RANK];
-} stand_in;
+} stand_in_t;
 
-static aot_status_t stand_in_of(rf_state *st, const aot_snap_port_t *port, stand_in *at, aot_tensor_t *out) {
-  rk_tensor t;
+static aot_status_t stand_in_of(rf_state_t *st, const aot_snap_port_t *port, stand_in_t *at, aot_tensor_t *out) {
+  rk_tensor_t t;
   *out = (aot_tensor_t){.sizes = at->sizes, .strides = at->strides};
   if (port->value == AOT_NO_ID) return AOT_OK;
   const aot_snap_value_t *v = &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[port->value];
@@ -104,11 +104,11 @@ static aot_status_t stand_in_of(rf_state *st, const aot_snap_port_t *port, stand
 /* ---- a graph ---- */
 
 /* Dimensions are needed before the run works them out for itself. */
-static aot_status_t rehearse_tensors(rf_state *st, const aot_snap_graph_t *row, const int64_t *symbols,
-                                     aot_tensor_t *tensors, stand_in *space) {
+static aot_status_t rehearse_tensors(rf_state_t *st, const aot_snap_graph_t *row, const int64_t *symbols,
+                                     aot_tensor_t *tensors, stand_in_t *space) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(st->p->s, aot_snap_port_t, ports);
   aot_status_t status = AOT_OK;
-  sn_error why;
+  sn_error_t why;
   st->dims = calloc((size_t)st->p->s->exprs.count + 1, sizeof *st->dims);
   if (!st->dims) return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for a rehearsal");
   if (sn_exprs_eval(st->p->s, symbols, st->n_symbols, st->dims, &why) != AOT_OK)
@@ -122,11 +122,11 @@ static aot_status_t rehearse_tensors(rf_state *st, const aot_snap_graph_t *row, 
   return status;
 }
 
-static aot_status_t rehearse(rf_state *st, uint32_t graph, const int64_t *symbols) {
+static aot_status_t rehearse(rf_state_t *st, uint32_t graph, const int64_t *symbols) {
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[graph];
   const size_t n = (size_t)row->n_inputs + row->n_outputs + 1;
   aot_tensor_t *tensors = calloc(n, sizeof *tensors);
-  stand_in *space = calloc(n, sizeof *space);
+  stand_in_t *space = calloc(n, sizeof *space);
   aot_status_t status =
       tensors && space ? AOT_OK : rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for a rehearsal");
   if (status == AOT_OK) status = rehearse_tensors(st, row, symbols, tensors, space);
@@ -142,12 +142,12 @@ static aot_status_t rehearse(rf_state *st, uint32_t graph, const int64_t *symbol
 }
 
 /* The graph's part of the axis; at least one step. What is written by no step is copied at the end. */
-static aot_status_t plan_graph(const rf_program *p, uint32_t graph, const int64_t *symbols, uint64_t n_symbols,
-                               mr_rows_t *rows, mr_graph_t *out, uint32_t **written, rf_error *error) {
+static aot_status_t plan_graph(const rf_program_t *p, uint32_t graph, const int64_t *symbols, uint64_t n_symbols,
+                               mr_rows_t *rows, mr_graph_t *out, uint32_t **written, rf_error_t *error) {
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs)[graph];
-  rf_rehearsal rehearsal = {
+  rf_rehearsal_t rehearsal = {
       .rows = rows, .begin = rows->n_steps, .written = malloc(((size_t)row->n_outputs + 1) * sizeof(uint32_t))};
-  rf_state *st = calloc(1, sizeof *st);
+  rf_state_t *st = calloc(1, sizeof *st);
   aot_status_t status = AOT_E_EXHAUSTED;
   *written = rehearsal.written;
   snprintf(error->text, sizeof error->text, "no memory for a rehearsal");
@@ -170,15 +170,15 @@ static aot_status_t plan_graph(const rf_program *p, uint32_t graph, const int64_
 
 /* ---- the program ---- */
 
-static aot_status_t fail(rf_error *error, aot_status_t status, const char *text) {
+static aot_status_t fail(rf_error_t *error, aot_status_t status, const char *text) {
   snprintf(error->text, sizeof error->text, "%s", text);
   return status;
 }
 
-static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *rows,
-                                 const mr_graph_t *graphs, uint32_t n_graphs, rf_error *error) {
+static aot_status_t add_boundary(const rf_program_t *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *rows,
+                                 const mr_graph_t *graphs, uint32_t n_graphs, rf_error_t *error) {
   int64_t *exprs = malloc(((size_t)p->s->exprs.count + 1) * sizeof *exprs);
-  sn_error why;
+  sn_error_t why;
   aot_status_t status = exprs ? sn_exprs_eval(p->s, symbols, n_symbols, exprs, &why) : AOT_E_EXHAUSTED;
   if (status == AOT_OK) status = mr_boundary(rows, p->s, exprs, graphs, n_graphs);
   if (status == AOT_OK) status = mr_finish(rows, 0);
@@ -189,7 +189,8 @@ static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, ui
                                         : "a tensor of the boundary has a size that cannot be");
 }
 
-aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, rf_error *error) {
+aot_status_t rf_plan(const rf_program_t *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out,
+                     rf_error_t *error) {
   uint32_t rows[2], *written[2] = {NULL, NULL};
   mr_graph_t graphs[2];
   memset(error, 0, sizeof *error);

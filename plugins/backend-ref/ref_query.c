@@ -9,7 +9,7 @@
 #define MAX_ARGS 24 /* of what rk_refuse looks at */
 
 static const char *refuse_fit(const aot_snapshot_t *s, uint32_t graph, uint32_t operands, uint32_t results,
-                              rf_error *error) {
+                              rf_error_t *error) {
   const aot_snap_graph_t *g = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph];
   if (g->n_inputs == operands && g->n_outputs == results) return NULL;
   snprintf(error->text, sizeof error->text,
@@ -20,7 +20,7 @@ static const char *refuse_fit(const aot_snapshot_t *s, uint32_t graph, uint32_t 
 
 /* What is carried comes back from each step; a scan has lists to loop over. */
 static const char *refuse_loop(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, uint32_t after,
-                               rf_error *error) {
+                               rf_error_t *error) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
   const uint32_t n_lists = kind == RF_SCAN ? 2 : 1;
   if (n->n_args < after + n_lists) return "its operands do not stand in lists";
@@ -33,7 +33,7 @@ static const char *refuse_loop(const aot_snapshot_t *s, const aot_snap_node_t *n
   return error->text;
 }
 
-static const char *refuse_region(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, rf_error *error) {
+static const char *refuse_region(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, rf_error_t *error) {
   uint32_t graphs[2], after, wanted = kind == RF_COND || kind == RF_WHILE ? 2 : 1,
                              have = rf_region_graphs(s, n, graphs, 2, &after);
   uint32_t operands = rf_region_operands(s, n, after, NULL, NULL);
@@ -49,10 +49,10 @@ static const char *refuse_region(const aot_snapshot_t *s, const aot_snap_node_t 
 }
 
 /* The arguments as far as they are numbers; tensors have no data. */
-static const char *refuse_arguments(const aot_snapshot_t *s, const aot_snap_node_t *n, const rk_kernel *k) {
+static const char *refuse_arguments(const aot_snapshot_t *s, const aot_snap_node_t *n, const rk_kernel_t *k) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
-  rk_tensor none = {0};
-  rk_arg list[MAX_ARGS];
+  rk_tensor_t none = {0};
+  rk_arg_t list[MAX_ARGS];
   uint32_t count = n->n_args < MAX_ARGS ? n->n_args : MAX_ARGS;
   memset(list, 0, sizeof list);
   for (uint32_t a = 0; a < count; a++) {
@@ -65,7 +65,7 @@ static const char *refuse_arguments(const aot_snapshot_t *s, const aot_snap_node
   return rk_refuse(k, list, count);
 }
 
-static const char *refuse_dtypes(const aot_snapshot_t *s, const aot_snap_node_t *n, rf_error *error) {
+static const char *refuse_dtypes(const aot_snapshot_t *s, const aot_snap_node_t *n, rf_error_t *error) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   for (uint32_t r = 0; r < n->n_results; r++) {
     const aot_snap_value_t *v = &values[n->result_begin + r];
@@ -77,19 +77,19 @@ static const char *refuse_dtypes(const aot_snapshot_t *s, const aot_snap_node_t 
   return NULL;
 }
 
-static const char *refuse_custom(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error *error) {
+static const char *refuse_custom(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error_t *error) {
   cu_error_t why;
   const char *text = cu_refuse(world, s, node, &why);
   if (text) snprintf(error->text, sizeof error->text, "%s", text);
   return text ? error->text : refuse_dtypes(s, &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node], error);
 }
 
-const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error *error) {
+const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error_t *error) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   const aot_snap_op_t *op = &AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op];
   aot_str_t name = aot_snap_text(s, op->name);
-  const rk_kernel *k = rk_find(name);
+  const rk_kernel_t *k = rk_find(name);
   int kind = rf_region_kind(name), symbols = n->n_results > 0;
   if (kind != RF_NO_REGION) return refuse_region(s, n, kind, error);
   for (uint32_t r = 0; r < n->n_results; r++)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-aot_status_t rf_fail(rf_state *st, aot_status_t status, uint32_t node, const char *format, ...) {
+aot_status_t rf_fail(rf_state_t *st, aot_status_t status, uint32_t node, const char *format, ...) {
   va_list list;
   va_start(list, format);
   vsnprintf(st->error->text, sizeof st->error->text, format, list);
@@ -16,8 +16,8 @@ aot_status_t rf_fail(rf_state *st, aot_status_t status, uint32_t node, const cha
   return status;
 }
 
-rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes) {
-  rf_storage *storage = calloc(1, sizeof *storage);
+rf_storage_t *rf_storage_create(rf_state_t *st, uint64_t nbytes) {
+  rf_storage_t *storage = calloc(1, sizeof *storage);
   if (!storage) return NULL;
   if (nbytes < SIZE_MAX / 2)
     storage->data = st->rehearsal ? rf_rehearse_memory(nbytes) : calloc(nbytes ? (size_t)nbytes : 1, 1);
@@ -33,15 +33,15 @@ rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes) {
   return storage;
 }
 
-rf_storage *rf_storage_borrow(void *data, uint64_t nbytes) {
-  rf_storage *storage = calloc(1, sizeof *storage);
+rf_storage_t *rf_storage_borrow(void *data, uint64_t nbytes) {
+  rf_storage_t *storage = calloc(1, sizeof *storage);
   if (!storage) return NULL;
   storage->data = data;
   storage->nbytes = nbytes;
   return storage;
 }
 
-void rf_storage_release(rf_state *st, rf_storage *storage) {
+void rf_storage_release(rf_state_t *st, rf_storage_t *storage) {
   if (!storage || (storage->refs > 0 && --storage->refs > 0)) return;
   if (storage->owned) {
     st->now_nbytes -= storage->nbytes;
@@ -52,29 +52,29 @@ void rf_storage_release(rf_state *st, rf_storage *storage) {
   free(storage);
 }
 
-void rf_slot_share(rf_slot *slot, const rk_tensor *t, rf_storage *storage) {
+void rf_slot_share(rf_slot_t *slot, const rk_tensor_t *t, rf_storage_t *storage) {
   slot->t = *t;
   slot->storage = storage;
   storage->refs++;
 }
 
-void rf_slot_clear(rf_state *st, rf_slot *slot) {
+void rf_slot_clear(rf_state_t *st, rf_slot_t *slot) {
   rf_storage_release(st, slot->storage);
   slot->storage = NULL;
   memset(&slot->t, 0, sizeof slot->t);
 }
 
-void rf_slot_used(rf_state *st, rf_slot *slot) {
+void rf_slot_used(rf_state_t *st, rf_slot_t *slot) {
   if (slot->uses > 0 && --slot->uses == 0) rf_slot_clear(st, slot);
 }
 
-static int64_t dim_of(const rf_state *st, int64_t dim, int *open) {
+static int64_t dim_of(const rf_state_t *st, int64_t dim, int *open) {
   int64_t n = sn_dim(dim, st->dims);
   if (AOT_DIM_IS_SYM(dim) && n == SN_NO_VALUE) *open = 1;
   return n;
 }
 
-aot_status_t rf_declared(rf_state *st, const aot_snap_value_t *v, uint32_t node, rk_tensor *out, int *out_open) {
+aot_status_t rf_declared(rf_state_t *st, const aot_snap_value_t *v, uint32_t node, rk_tensor_t *out, int *out_open) {
   const int64_t *ints = AOT_SNAP_ROWS(st->p->s, int64_t, ints);
   int ignored = 0, *open = out_open ? out_open : &ignored;
   *open = 0;

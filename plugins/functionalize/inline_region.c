@@ -21,9 +21,9 @@ static const region_row_t *find_row(const em_t *e) {
 }
 
 /* A call's operands, lists of values one by one. NULL: e->status says why. */
-static em_x *operands_of(em_t *e, const region_row_t *row, uint32_t *out_n) {
+static em_x_t *operands_of(em_t *e, const region_row_t *row, uint32_t *out_n) {
   const aot_node_info_t *n = &e->info;
-  em_x *operands = em_scratch(e, (uint64_t)n->n_args + n->n_operands, sizeof *operands);
+  em_x_t *operands = em_scratch(e, (uint64_t)n->n_args + n->n_operands, sizeof *operands);
   *out_n = 0;
   for (uint32_t a = row->operands; operands && a < n->n_args; a++) {
     if (n->args[a].kind != AOT_ARG_VALUES) operands[(*out_n)++] = n->args[a];
@@ -39,8 +39,8 @@ static aot_status_t inline_node(em_inliner_t *in, const region_row_t *row) {
   const aot_node_info_t *n = &e->info;
   const aot_graph_t body = {(uint32_t)n->args[row->body].u.i};
   uint32_t n_operands;
-  const em_x *operands = operands_of(e, row, &n_operands);
-  em_x *results = em_scratch(e, e->host->graph->n_outputs(e->prog, body), sizeof *results);
+  const em_x_t *operands = operands_of(e, row, &n_operands);
+  em_x_t *results = em_scratch(e, e->host->graph->n_outputs(e->prog, body), sizeof *results);
   /* the region's own mode stands above that around it */
   if (row->grad_mode >= 0) e->flags &= ~(uint32_t)AOT_NODE_NO_GRAD;
   if (row->grad_mode >= 0 && n->args[row->grad_mode].u.i == 0) e->flags |= AOT_NODE_NO_GRAD;

@@ -85,7 +85,7 @@ static int may_be_zero(const em_t *e, int64_t size) {
 }
 
 /* Nothing has no largest element: where the last `n` dimensions may be empty, they get a 0 at their end. */
-static em_x never_empty(em_t *e, em_x magnitude, int32_t n) {
+static em_x_t never_empty(em_t *e, em_x_t magnitude, int32_t n) {
   const aot_type_t t = em_type(e, magnitude);
   int64_t pads[2 * AOT_MAX_RANK] = {0}; /* before and after, from the last dimension on */
   int any = 0;
@@ -95,52 +95,52 @@ static em_x never_empty(em_t *e, em_x magnitude, int32_t n) {
   return EM(e, "constant_pad_nd", magnitude, aot_arg_ints(pads, 2 * (uint32_t)n));
 }
 
-static em_x make_scale(const codec_t *c, em_t *e, em_x x) {
+static em_x_t make_scale(const codec_t *c, em_t *e, em_x_t x) {
   static const int64_t last[] = {-1};
   const int32_t rank = em_type(e, x).rank;
   const int by_row = c->by_row && rank > 0;
-  const em_x magnitude = never_empty(e, EM(e, "abs", x), by_row ? 1 : rank);
-  const em_x largest = EM(e, "amax", magnitude, aot_arg_ints(last, by_row ? 1 : 0), em_b(by_row));
+  const em_x_t magnitude = never_empty(e, EM(e, "abs", x), by_row ? 1 : rank);
+  const em_x_t largest = EM(e, "amax", magnitude, aot_arg_ints(last, by_row ? 1 : 0), em_b(by_row));
   return EM(e, "div.Tensor", EM(e, "clamp_min", largest, em_f(1e-30)), em_f(c->largest));
 }
 
 /* x, of magnitude at most c->largest, rounded to the nearest float of 8 bits, halves to even; its bits. Normal numbers
  * lose the low bits of their mantissa; below, where the 8-bit format counts in steps of one size, steps are counted. */
-static em_x fp8_encode(const codec_t *c, em_t *e, em_x x) {
+static em_x_t fp8_encode(const codec_t *c, em_t *e, em_x_t x) {
   const int drop = 23 - c->mantissa, bias = 1 - c->lowest;
-  const em_x magnitude = EM(e, "abs", x);
-  const em_x bits = EM(e, "view.dtype", magnitude, em_dtype(AOT_I32));
-  const em_x odd = EM(e, "bitwise_and.Scalar", EM(e, "bitwise_right_shift.Tensor", bits, em_i(drop)), em_i(1));
-  const em_x rounded = EM(e, "add.Scalar", EM(e, "add.Tensor", bits, odd), em_i((1 << (drop - 1)) - 1));
-  const em_x normal = EM(e, "sub.Scalar", EM(e, "bitwise_right_shift.Tensor", rounded, em_i(drop)),
-                         em_i((int64_t)(127 - bias) << c->mantissa));
+  const em_x_t magnitude = EM(e, "abs", x);
+  const em_x_t bits = EM(e, "view.dtype", magnitude, em_dtype(AOT_I32));
+  const em_x_t odd = EM(e, "bitwise_and.Scalar", EM(e, "bitwise_right_shift.Tensor", bits, em_i(drop)), em_i(1));
+  const em_x_t rounded = EM(e, "add.Scalar", EM(e, "add.Tensor", bits, odd), em_i((1 << (drop - 1)) - 1));
+  const em_x_t normal = EM(e, "sub.Scalar", EM(e, "bitwise_right_shift.Tensor", rounded, em_i(drop)),
+                           em_i((int64_t)(127 - bias) << c->mantissa));
   const double steps = (double)(INT64_C(1) << (c->mantissa - c->lowest));
-  const em_x counted = em_cast(e, EM(e, "round", EM(e, "mul.Scalar", magnitude, em_f(steps))), AOT_I32);
-  const em_x is_normal = EM(e, "ge.Scalar", magnitude, em_f(1.0 / (double)(INT64_C(1) << -c->lowest)));
-  const em_x code = EM(e, "where.self", is_normal, normal, counted);
-  const em_x sign =
+  const em_x_t counted = em_cast(e, EM(e, "round", EM(e, "mul.Scalar", magnitude, em_f(steps))), AOT_I32);
+  const em_x_t is_normal = EM(e, "ge.Scalar", magnitude, em_f(1.0 / (double)(INT64_C(1) << -c->lowest)));
+  const em_x_t code = EM(e, "where.self", is_normal, normal, counted);
+  const em_x_t sign =
       EM(e, "bitwise_and.Scalar",
          EM(e, "bitwise_right_shift.Tensor", EM(e, "view.dtype", x, em_dtype(AOT_I32)), em_i(24)), em_i(128));
   return em_cast(e, EM(e, "bitwise_or.Tensor", code, sign), AOT_U8);
 }
 
-static em_x fp8_decode(const codec_t *c, em_t *e, em_x code) {
+static em_x_t fp8_decode(const codec_t *c, em_t *e, em_x_t code) {
   const int drop = 23 - c->mantissa, bias = 1 - c->lowest;
-  const em_x wide = em_cast(e, code, AOT_I32), digits = EM(e, "bitwise_and.Scalar", wide, em_i(127));
-  const em_x bits =
+  const em_x_t wide = em_cast(e, code, AOT_I32), digits = EM(e, "bitwise_and.Scalar", wide, em_i(127));
+  const em_x_t bits =
       EM(e, "add.Scalar", EM(e, "bitwise_left_shift.Tensor", digits, em_i(drop)), em_i((int64_t)(127 - bias) << 23));
-  const em_x counted =
+  const em_x_t counted =
       EM(e, "mul.Scalar", em_cast(e, digits, AOT_F32), em_f(1.0 / (double)(INT64_C(1) << (c->mantissa - c->lowest))));
-  const em_x is_normal = EM(e, "ge.Scalar", digits, em_i(INT64_C(1) << c->mantissa));
-  const em_x magnitude = EM(e, "where.self", is_normal, EM(e, "view.dtype", bits, em_dtype(AOT_F32)), counted);
-  const em_x negated = EM(e, "neg", magnitude); /* one after the other: C leaves the order of arguments open */
+  const em_x_t is_normal = EM(e, "ge.Scalar", digits, em_i(INT64_C(1) << c->mantissa));
+  const em_x_t magnitude = EM(e, "where.self", is_normal, EM(e, "view.dtype", bits, em_dtype(AOT_F32)), counted);
+  const em_x_t negated = EM(e, "neg", magnitude); /* one after the other: C leaves the order of arguments open */
   return EM(e, "where.self", EM(e, "ge.Scalar", wide, em_i(128)), negated, magnitude);
 }
 
 static void scaled_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *out_parts, uint32_t *out_n) {
   const codec_t *c = h->self;
-  const em_x x = em_cast(e, em_v(v), AOT_F32), scale = make_scale(c, e, x);
-  em_x scaled = EM(e, "div.Tensor", x, scale);
+  const em_x_t x = em_cast(e, em_v(v), AOT_F32), scale = make_scale(c, e, x);
+  em_x_t scaled = EM(e, "div.Tensor", x, scale);
   if (!c->mantissa) scaled = EM(e, "round", scaled);
   scaled = EM(e, "clamp", scaled, em_f(-c->largest), em_f(c->largest));
   out_parts[0] = em_value(e, c->mantissa ? fp8_encode(c, e, scaled) : em_cast(e, scaled, c->dtype));
@@ -152,7 +152,7 @@ static aot_value_t scaled_unpack(const hk_hook_t *h, em_t *e, const aot_value_t 
                                  const aot_type_t *like) {
   const codec_t *c = h->self;
   (void)n;
-  const em_x codes = c->mantissa ? fp8_decode(c, e, em_v(parts[0])) : em_cast(e, em_v(parts[0]), AOT_F32);
+  const em_x_t codes = c->mantissa ? fp8_decode(c, e, em_v(parts[0])) : em_cast(e, em_v(parts[0]), AOT_F32);
   return em_value(e, em_cast(e, EM(e, "mul.Tensor", codes, em_v(parts[1])), like->dtype));
 }
 

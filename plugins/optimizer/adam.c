@@ -1,10 +1,10 @@
 #include "adam.h"
 
-opt_adam_step_t opt_adam_begin(em_t *e, const opt_adam_t *o, em_x lr, em_x step) {
+opt_adam_step_t opt_adam_begin(em_t *e, const opt_adam_t *o, em_x_t lr, em_x_t step) {
   opt_adam_step_t s;
   s.step = em_add(e, step, em_f(1));
-  em_x correction1 = em_sub(e, em_f(1), em_pow(e, em_f(o->beta1), s.step));
-  em_x correction2 = em_sub(e, em_f(1), em_pow(e, em_f(o->beta2), s.step));
+  em_x_t correction1 = em_sub(e, em_f(1), em_pow(e, em_f(o->beta1), s.step));
+  em_x_t correction2 = em_sub(e, em_f(1), em_pow(e, em_f(o->beta2), s.step));
   s.neg_size = opt_scalar_make(EM(e, "neg", em_div(e, lr, correction1)));
   s.correction = opt_scalar_make(EM(e, "sqrt", correction2));
   s.decay = opt_scalar_make(em_none());
@@ -12,7 +12,7 @@ opt_adam_step_t opt_adam_begin(em_t *e, const opt_adam_t *o, em_x lr, em_x step)
   return s;
 }
 
-opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, em_x grad,
+opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, em_x_t grad,
                                   int32_t dtype, int32_t rank) {
   opt_adam_values_t now = old;
   if (o->maximize) grad = EM(e, "neg", grad);
@@ -22,12 +22,12 @@ opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t 
   }
   now.exp_avg = EM(e, "lerp.Scalar", old.exp_avg, grad, em_f(1 - o->beta1));
   now.exp_avg_sq = EM(e, "addcmul", em_mul(e, old.exp_avg_sq, em_f(o->beta2)), grad, grad, em_f(1 - o->beta2));
-  em_x second = now.exp_avg_sq;
+  em_x_t second = now.exp_avg_sq;
   if (o->amsgrad) second = now.max_exp_avg_sq = EM(e, "maximum", old.max_exp_avg_sq, now.exp_avg_sq);
-  em_x root = em_div(e, EM(e, "sqrt", second), opt_scalar_for(e, &s->correction, dtype, rank));
-  em_x denominator = em_add(e, root, em_f(o->eps));
+  em_x_t root = em_div(e, EM(e, "sqrt", second), opt_scalar_for(e, &s->correction, dtype, rank));
+  em_x_t denominator = em_add(e, root, em_f(o->eps));
   /* addcdiv takes its factor as a constant; this is what its kernel computes, in its order: param + (size * m) / d */
-  em_x change = em_div(e, em_mul(e, now.exp_avg, opt_scalar_for(e, &s->neg_size, dtype, rank)), denominator);
+  em_x_t change = em_div(e, em_mul(e, now.exp_avg, opt_scalar_for(e, &s->neg_size, dtype, rank)), denominator);
   now.param = em_add(e, now.param, change);
   return now;
 }

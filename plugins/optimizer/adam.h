@@ -20,18 +20,18 @@ typedef struct opt_adam {
 } opt_adam_t;
 
 typedef struct opt_adam_step { /* what all parameters share */
-  em_x step;                   /* t, new */
+  em_x_t step;                 /* t, new */
   opt_scalar_t decay;          /* 1 - lr*wd; AdamW with a weight decay */
   opt_scalar_t neg_size;       /* -lr/(1 - beta1^t) */
   opt_scalar_t correction;     /* sqrt(1 - beta2^t) */
 } opt_adam_step_t;
 
-typedef struct opt_adam_values {                   /* of one parameter, before or after the step */
-  em_x param, exp_avg, exp_avg_sq, max_exp_avg_sq; /* the last with amsgrad alone */
+typedef struct opt_adam_values {                     /* of one parameter, before or after the step */
+  em_x_t param, exp_avg, exp_avg_sq, max_exp_avg_sq; /* the last with amsgrad alone */
 } opt_adam_values_t;
 
-opt_adam_step_t opt_adam_begin(em_t *e, const opt_adam_t *o, em_x lr, em_x step);
-opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, em_x grad,
+opt_adam_step_t opt_adam_begin(em_t *e, const opt_adam_t *o, em_x_t lr, em_x_t step);
+opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, em_x_t grad,
                                   int32_t dtype, int32_t rank);
 
 #endif

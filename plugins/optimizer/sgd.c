@@ -2,7 +2,7 @@
 
 int opt_sgd_counts(const opt_sgd_t *o) { return o->momentum != 0 && o->dampening != 0; }
 
-opt_sgd_step_t opt_sgd_begin(em_t *e, const opt_sgd_t *o, em_x lr, em_x step) {
+opt_sgd_step_t opt_sgd_begin(em_t *e, const opt_sgd_t *o, em_x_t lr, em_x_t step) {
   opt_sgd_step_t s = {
       .step = em_none(), .neg_lr = opt_scalar_make(EM(e, "neg", lr)), .share = opt_scalar_make(em_none())};
   if (!opt_sgd_counts(o)) return s;
@@ -14,14 +14,15 @@ opt_sgd_step_t opt_sgd_begin(em_t *e, const opt_sgd_t *o, em_x lr, em_x step) {
 
 /* The momentum starts at zero, so that without dampening the first step needs no case of its own: momentum*0 + g =
  * g. */
-static em_x mix(em_t *e, const opt_sgd_t *o, opt_sgd_step_t *s, em_x buffer, em_x grad, int32_t dtype, int32_t rank) {
-  em_x kept = em_mul(e, buffer, em_f(o->momentum));
+static em_x_t mix(em_t *e, const opt_sgd_t *o, opt_sgd_step_t *s, em_x_t buffer, em_x_t grad, int32_t dtype,
+                  int32_t rank) {
+  em_x_t kept = em_mul(e, buffer, em_f(o->momentum));
   if (!opt_sgd_counts(o)) return em_add(e, kept, grad);
   return em_add(e, kept, em_mul(e, grad, opt_scalar_for(e, &s->share, dtype, rank)));
 }
 
-em_x opt_sgd_update(em_t *e, const opt_sgd_t *o, opt_sgd_step_t *s, em_x param, em_x grad, em_x *buffer, int32_t dtype,
-                    int32_t rank) {
+em_x_t opt_sgd_update(em_t *e, const opt_sgd_t *o, opt_sgd_step_t *s, em_x_t param, em_x_t grad, em_x_t *buffer,
+                      int32_t dtype, int32_t rank) {
   if (o->maximize) grad = EM(e, "neg", grad);
   if (o->weight_decay != 0) grad = EM(e, "add.Tensor", grad, param, em_f(o->weight_decay));
   if (o->momentum != 0) {

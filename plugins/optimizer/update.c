@@ -55,14 +55,14 @@ static aot_str_t state_name(builder_t *b, const char *state, aot_str_t param) {
   return aot_str(text);
 }
 
-static em_x add_input(builder_t *b, int32_t role, uint32_t index, const aot_type_t *type, aot_str_t name) {
+static em_x_t add_input(builder_t *b, int32_t role, uint32_t index, const aot_type_t *type, aot_str_t name) {
   aot_value_t v = aot_no_value();
   if (b->emit.status == AOT_OK) ok(b, b->edit->input_add(b->emit.prog, b->emit.graph, role, index, type, name, &v));
   return em_v(v);
 }
 
 /* A state leaf that starts at zero, and the input that reads it. */
-static em_x add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint32_t *out_leaf) {
+static em_x_t add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint32_t *out_leaf) {
   aot_leaf_info_t info = {
       .struct_size = sizeof info, .role = AOT_ROLE_STATE, .n_names = 1, .names = &name, .type = *like};
   aot_leaf_t leaf = {AOT_NO_ID};
@@ -73,7 +73,7 @@ static em_x add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint
 }
 
 /* The new value of a leaf, and the rule that brings it home. */
-static void add_output(builder_t *b, uint32_t leaf, em_x v, aot_str_t name) {
+static void add_output(builder_t *b, uint32_t leaf, em_x_t v, aot_str_t name) {
   aot_rule_t rule = {.kind = AOT_RULE_COPY_BACK, .a = leaf};
   if (b->emit.status != AOT_OK) return;
   if (!ok(b, b->edit->output_add(b->emit.prog, b->emit.graph, AOT_ROLE_UPDATE, leaf, em_value(&b->emit, v), name)))
@@ -86,7 +86,7 @@ static int counts_steps(const opt_rule_t *r) { return r->kind == OPT_RULE_ADAM |
 
 static void begin_step(builder_t *b) {
   const opt_rule_t *r = b->rule;
-  em_x lr = add_input(b, AOT_ROLE_HYPER, AOT_HYPER_LR, &scalar_f64, aot_str("lr")), step = em_none();
+  em_x_t lr = add_input(b, AOT_ROLE_HYPER, AOT_HYPER_LR, &scalar_f64, aot_str("lr")), step = em_none();
   uint32_t leaf = AOT_NO_ID;
   aot_str_t name = state_name(b, "step", aot_str(""));
   if (counts_steps(r)) step = add_state(b, name, &scalar_f64, &leaf);
@@ -112,7 +112,7 @@ static void name_states(builder_t *b) {
 }
 
 /* New values of one parameter and its states, in place of the old ones in `states`. */
-static em_x apply_rule(builder_t *b, em_x param, em_x grad, em_x *states, const aot_type_t *type) {
+static em_x_t apply_rule(builder_t *b, em_x_t param, em_x_t grad, em_x_t *states, const aot_type_t *type) {
   if (b->rule->kind == OPT_RULE_SGD)
     return opt_sgd_update(&b->emit, &b->rule->sgd, &b->sgd, param, grad, &states[0], type->dtype, type->rank);
   opt_adam_values_t old = {param, states[0], states[1], states[2]};
@@ -138,7 +138,7 @@ static int parts_of(aot_type_t *t, int64_t *sizes) {
 static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, aot_value_t gradient) {
   aot_type_t type = leaf->type, grad_type;
   aot_str_t name = leaf->n_names ? leaf->names[0] : aot_str(""), names[MAX_STATES];
-  em_x states[MAX_STATES];
+  em_x_t states[MAX_STATES];
   uint32_t leaves[MAX_STATES];
   if (!ok(b, b->graph->value_type(b->emit.prog, gradient, &grad_type))) return;
   int64_t sizes[AOT_MAX_RANK];
@@ -154,8 +154,8 @@ static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, ao
     fail(b, AOT_E_UNIMPLEMENTED, "optimizer.dtype", text, "", gradient);
     return;
   }
-  em_x param = add_input(b, AOT_ROLE_PARAMETER, id, &type, name);
-  em_x grad = add_input(b, AOT_ROLE_GRADIENT, id, &grad_type, name);
+  em_x_t param = add_input(b, AOT_ROLE_PARAMETER, id, &type, name);
+  em_x_t grad = add_input(b, AOT_ROLE_GRADIENT, id, &grad_type, name);
   if (parts && parts_of(&type, sizes)) {
     param = EM(&b->emit, "view_as_real", param);
     grad = EM(&b->emit, "view_as_real", grad);

@@ -22,7 +22,7 @@ static int64_t *values_at_hints(const aot_snapshot_t *s) {
   const aot_snap_symbol_t *rows = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   int64_t *symbols = malloc(((size_t)s->symbols.count + 1) * sizeof *symbols);
   int64_t *dims = malloc(((size_t)s->exprs.count + 1) * sizeof *dims);
-  sn_error wrong;
+  sn_error_t wrong;
   for (uint32_t i = 0; symbols && i < s->symbols.count; i++) symbols[i] = rows[i].hint;
   if (!symbols || !dims || sn_exprs_eval(s, symbols, s->symbols.count, dims, &wrong) != AOT_OK) {
     free(dims);

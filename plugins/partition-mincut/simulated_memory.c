@@ -104,7 +104,7 @@ static aot_status_t add_graph(const aot_snapshot_t *s, uint32_t graph, const int
 static aot_status_t evaluate(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t **out) {
   const aot_snap_symbol_t *rows = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   int64_t *hints = malloc(((size_t)s->symbols.count + 1) * sizeof *hints);
-  sn_error wrong;
+  sn_error_t wrong;
   *out = malloc(((size_t)s->exprs.count + 1) * sizeof **out);
   aot_status_t status = hints && *out ? AOT_OK : AOT_E_EXHAUSTED;
   for (uint32_t i = 0; hints && i < s->symbols.count; i++) hints[i] = rows[i].hint;

@@ -37,7 +37,7 @@ static aot_status_t remember(em_t *e, aot_value_t state, int64_t number) {
 }
 
 /* Rows are in order of their values, which are numbered as they are made. */
-static const rg_attention_draw_t *recall(const em_t *e, em_x state) {
+static const rg_attention_draw_t *recall(const em_t *e, em_x_t state) {
   const rg_attention_draws_t *d = rg_of(e)->attention;
   uint32_t low = 0, high = d->n;
   while (low < high) {
@@ -66,15 +66,15 @@ void rg_attention(em_t *e, aot_value_t *out) {
 /* ---- backward ---- */
 
 typedef struct call {
-  em_x q, k, v, g, y; /* [batch, heads, steps, features] in the dtype of computation */
+  em_x_t q, k, v, g, y; /* [batch, heads, steps, features] in the dtype of computation */
   double scale, p;
   int steps_first;
 } call_t;
 
-static em_x swapped(em_t *e, em_x x, int64_t a, int64_t b) { return EM(e, "transpose.int", x, em_i(a), em_i(b)); }
+static em_x_t swapped(em_t *e, em_x_t x, int64_t a, int64_t b) { return EM(e, "transpose.int", x, em_i(a), em_i(b)); }
 
-static em_x read_tensor(em_t *e, const call_t *c, const char *name) {
-  em_x x = em_in(e, name);
+static em_x_t read_tensor(em_t *e, const call_t *c, const char *name) {
+  em_x_t x = em_in(e, name);
   const int32_t dtype = em_type(e, x).dtype;
   x = em_cast(e, x, dtype == AOT_F64 ? AOT_F64 : AOT_F32);
   return c->steps_first ? swapped(e, x, 1, 2) : x;
@@ -96,14 +96,14 @@ static call_t read_call(em_t *e) {
   return c;
 }
 
-static em_x range(em_t *e, int64_t n, const aot_type_t *like) {
-  const em_x device = em_device(like->device, like->device_index);
+static em_x_t range(em_t *e, int64_t n, const aot_type_t *like) {
+  const em_x_t device = em_device(like->device, like->device_index);
   return EM(e, "arange", em_i(n), em_dtype(AOT_I64), em_none(), device);
 }
 
 /* Row i sees column j <= i; flash attention aligns the last row with the last column. */
-static em_x causal(em_t *e, const aot_type_t *q, const aot_type_t *k) {
-  em_x rows = EM(e, "unsqueeze", range(e, q->sizes[2], q), em_i(1)), columns = range(e, k->sizes[2], k);
+static em_x_t causal(em_t *e, const aot_type_t *q, const aot_type_t *k) {
+  em_x_t rows = EM(e, "unsqueeze", range(e, q->sizes[2], q), em_i(1)), columns = range(e, k->sizes[2], k);
   int64_t shift = 0;
   if (e->status == AOT_OK && is_named(e, "flash") && q->sizes[2] != k->sizes[2]) {
     int64_t minus = 0;
@@ -115,39 +115,39 @@ static em_x causal(em_t *e, const aot_type_t *q, const aot_type_t *k) {
 }
 
 /* The log sum exp with as many rows as there are, and a dimension more. */
-static em_x row_sums(em_t *e, const aot_type_t *q, int32_t dtype) {
-  em_x lse = em_in(e, "logsumexp");
+static em_x_t row_sums(em_t *e, const aot_type_t *q, int32_t dtype) {
+  em_x_t lse = em_in(e, "logsumexp");
   if (em_type(e, lse).rank == 4) lse = EM(e, "squeeze.dim", lse, em_i(3));
   if (e->status == AOT_OK && em_type(e, lse).sizes[2] != q->sizes[2])
     lse = EM(e, "slice.Tensor", lse, em_i(2), em_i(0), em_i(q->sizes[2]));
   return EM(e, "unsqueeze", em_cast(e, lse, dtype), em_i(3));
 }
 
-static em_x probabilities(em_t *e, const call_t *c) {
+static em_x_t probabilities(em_t *e, const call_t *c) {
   const aot_type_t q = em_type(e, c->q), k = em_type(e, c->k);
-  const em_x bias = em_in(e, "attn_bias");
-  em_x s = EM(e, "mul.Scalar", EM(e, "matmul", c->q, swapped(e, c->k, 2, 3)), em_f(c->scale));
+  const em_x_t bias = em_in(e, "attn_bias");
+  em_x_t s = EM(e, "mul.Scalar", EM(e, "matmul", c->q, swapped(e, c->k, 2, 3)), em_f(c->scale));
   if (bias.kind == AOT_ARG_VALUE) s = EM(e, "add.Tensor", s, em_cast(e, bias, q.dtype));
   if (e->status != AOT_OK) return s;
-  const em_x p = EM(e, "exp", EM(e, "sub.Tensor", s, row_sums(e, &q, q.dtype)));
+  const em_x_t p = EM(e, "exp", EM(e, "sub.Tensor", s, row_sums(e, &q, q.dtype)));
   return em_in_bool(e, "is_causal", 0) ? EM(e, "where.ScalarOther", causal(e, &q, &k), p, em_f(0)) : p;
 }
 
-static em_x row_sum(em_t *e, em_x x) {
+static em_x_t row_sum(em_t *e, em_x_t x) {
   const int64_t last = -1;
   return EM(e, "sum.dim_IntList", x, aot_arg_ints(&last, 1), em_b(1));
 }
 
-static void give(em_t *e, const call_t *c, em_x x, uint32_t i, aot_value_t *out) {
-  const em_x mask = em_in(e, "grad_input_mask");
+static void give(em_t *e, const call_t *c, em_x_t x, uint32_t i, aot_value_t *out) {
+  const em_x_t mask = em_in(e, "grad_input_mask");
   if (i >= e->info.n_results || (mask.kind == AOT_ARG_BOOLS && i < mask.n && !mask.u.ints[i])) return;
   if (c->steps_first) x = swapped(e, x, 1, 2);
   const aot_type_t t = em_result_type(e, i);
   if (t.kind == AOT_TYPE_TENSOR) out[i] = em_value(e, em_cast(e, x, t.dtype));
 }
 
-static void give_bias(em_t *e, em_x ds, aot_value_t *out) {
-  const em_x bias = em_in(e, "attn_bias"), mask = em_in(e, "grad_input_mask");
+static void give_bias(em_t *e, em_x_t ds, aot_value_t *out) {
+  const em_x_t bias = em_in(e, "attn_bias"), mask = em_in(e, "grad_input_mask");
   if (e->info.n_results < 4 || bias.kind != AOT_ARG_VALUE ||
       (mask.kind == AOT_ARG_BOOLS && mask.n > 3 && !mask.u.ints[3]))
     return;
@@ -161,7 +161,7 @@ void rg_attention_backward(em_t *e, aot_value_t *out) {
     rg_of(e)->is_left = 1;
     return;
   }
-  const em_x seed = em_in(e, "philox_seed");
+  const em_x_t seed = em_in(e, "philox_seed");
   const rg_attention_draw_t *forward = recall(e, seed.kind == AOT_ARG_VALUE ? seed : em_in(e, "rng_state"));
   if (!forward) {
     em_fail(e, AOT_E_UNIMPLEMENTED,
@@ -172,19 +172,19 @@ void rg_attention_backward(em_t *e, aot_value_t *out) {
   }
   rg_stream_t stream = *rg_of(e)->stream, *own = rg_of(e)->stream;
   const call_t c = read_call(e);
-  const em_x p = probabilities(e, &c);
+  const em_x_t p = probabilities(e, &c);
   const aot_type_t t = em_type(e, p);
   stream.seed = forward->seed;
   stream.offset = forward->offset;
   stream.next = forward->number;
   if (e->status != AOT_OK) return;
   rg_of(e)->stream = &stream;
-  const em_x keep = rg_chance(e, &t, 1.0 - c.p);
+  const em_x_t keep = rg_chance(e, &t, 1.0 - c.p);
   rg_of(e)->stream = own;
-  const em_x scale = em_f(c.p < 1 ? 1.0 / (1.0 - c.p) : 0.0);
-  const em_x dropped = EM(e, "mul.Scalar", EM(e, "mul.Tensor", p, keep), scale);
-  const em_x dp = EM(e, "mul.Scalar", EM(e, "mul.Tensor", EM(e, "matmul", c.g, swapped(e, c.v, 2, 3)), keep), scale);
-  const em_x ds = EM(e, "mul.Tensor", p, EM(e, "sub.Tensor", dp, row_sum(e, EM(e, "mul.Tensor", c.g, c.y))));
+  const em_x_t scale = em_f(c.p < 1 ? 1.0 / (1.0 - c.p) : 0.0);
+  const em_x_t dropped = EM(e, "mul.Scalar", EM(e, "mul.Tensor", p, keep), scale);
+  const em_x_t dp = EM(e, "mul.Scalar", EM(e, "mul.Tensor", EM(e, "matmul", c.g, swapped(e, c.v, 2, 3)), keep), scale);
+  const em_x_t ds = EM(e, "mul.Tensor", p, EM(e, "sub.Tensor", dp, row_sum(e, EM(e, "mul.Tensor", c.g, c.y))));
   give(e, &c, EM(e, "mul.Scalar", EM(e, "matmul", ds, c.k), em_f(c.scale)), 0, out);
   give(e, &c, EM(e, "mul.Scalar", EM(e, "matmul", swapped(e, ds, 2, 3), c.q), em_f(c.scale)), 1, out);
   give(e, &c, EM(e, "matmul", swapped(e, dropped, 2, 3), c.g), 2, out);

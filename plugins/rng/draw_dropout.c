@@ -17,15 +17,15 @@ static double probability(em_t *e, const char *name) {
   return p;
 }
 
-static void give(em_t *e, em_x x, aot_value_t *out) { *out = em_value(e, x); }
+static void give(em_t *e, em_x_t x, aot_value_t *out) { *out = em_value(e, x); }
 
 /* x with each element kept with probability 1 - p, and scaled so that the mean stays. p in (0, 1). */
-static em_x kept(em_t *e, em_x x, em_x mask, double p) {
+static em_x_t kept(em_t *e, em_x_t x, em_x_t mask, double p) {
   return EM(e, "mul.Scalar", EM(e, "mul.Tensor", x, mask), em_f(1.0 / (1.0 - p)));
 }
 
 /* One element for each [batch, channel]; the memory of out->sizes is `sizes`. */
-static aot_type_t by_channel(em_t *e, em_x x, int64_t *sizes) {
+static aot_type_t by_channel(em_t *e, em_x_t x, int64_t *sizes) {
   aot_type_t t = em_type(e, x);
   if (t.rank < 2)
     em_fail(e, AOT_E_INVALID, "", "%.*s takes a tensor with at least 2 dimensions, got %d", (int)e->desc->name.size,
@@ -36,14 +36,14 @@ static aot_type_t by_channel(em_t *e, em_x x, int64_t *sizes) {
 }
 
 /* Not in training, or p is 0 or 1: nothing is drawn. */
-static int is_certain(em_t *e, em_x x, double p, aot_value_t *out) {
+static int is_certain(em_t *e, em_x_t x, double p, aot_value_t *out) {
   if (!em_in_bool(e, "train", 1) || p == 0) return give(e, x, out), 1;
   if (p == 1) return give(e, EM(e, "mul.Scalar", x, em_f(0)), out), 1;
   return e->status != AOT_OK;
 }
 
 void rg_dropout(em_t *e, aot_value_t *out) {
-  const em_x x = em_in(e, "input");
+  const em_x_t x = em_in(e, "input");
   const double p = probability(e, "p");
   if (is_certain(e, x, p, out)) return;
   const aot_type_t t = em_type(e, x);
@@ -51,7 +51,7 @@ void rg_dropout(em_t *e, aot_value_t *out) {
 }
 
 void rg_native_dropout(em_t *e, aot_value_t *out) {
-  const em_x x = em_in(e, "input");
+  const em_x_t x = em_in(e, "input");
   const double p = probability(e, "p");
   const int is_on = em_in_bool(e, "train", 1) && p != 0;
   if (is_certain(e, x, p, out)) {
@@ -59,40 +59,40 @@ void rg_native_dropout(em_t *e, aot_value_t *out) {
     return;
   }
   const aot_type_t t = em_type(e, x);
-  const em_x mask = rg_chance(e, &t, 1.0 - p);
+  const em_x_t mask = rg_chance(e, &t, 1.0 - p);
   give(e, kept(e, x, mask, p), out);
   give(e, mask, out + 1);
 }
 
 /* Its p is the probability to keep; the mask has bytes. */
 void rg_fused_dropout(em_t *e, aot_value_t *out) {
-  const em_x x = em_in(e, "self");
+  const em_x_t x = em_in(e, "self");
   const double p = probability(e, "p");
   const aot_type_t t = em_type(e, x);
-  const em_x mask = p > 0 ? rg_chance(e, &t, p) : EM(e, "full_like", x, em_b(0), em_dtype(AOT_BOOL));
+  const em_x_t mask = p > 0 ? rg_chance(e, &t, p) : EM(e, "full_like", x, em_b(0), em_dtype(AOT_BOOL));
   give(e, EM(e, "mul.Scalar", EM(e, "mul.Tensor", x, mask), em_f(p > 0 ? 1.0 / p : 0.0)), out);
   give(e, em_cast(e, mask, em_result_type(e, 1).dtype), out + 1);
 }
 
 void rg_feature_dropout(em_t *e, aot_value_t *out) {
   int64_t sizes[AOT_MAX_RANK];
-  const em_x x = em_in(e, "input");
+  const em_x_t x = em_in(e, "input");
   const double p = probability(e, "p");
   if (is_certain(e, x, p, out)) return;
   const aot_type_t t = by_channel(e, x, sizes);
   give(e, kept(e, x, rg_chance(e, &t, 1.0 - p), p), out);
 }
 
-static void alpha(em_t *e, em_x x, const aot_type_t *shape, double p, aot_value_t *out) {
+static void alpha(em_t *e, em_x_t x, const aot_type_t *shape, double p, aot_value_t *out) {
   const double lower = 1.7580993408473766, a = 1.0 / sqrt((lower * lower * p + 1.0) * (1.0 - p));
-  const em_x keep = em_cast(e, rg_chance(e, shape, 1.0 - p), em_type(e, x).dtype);
-  const em_x floor = EM(e, "mul.Scalar", EM(e, "add.Scalar", keep, em_f(-1.0)), em_f(lower * a));
-  const em_x product = EM(e, "mul.Tensor", x, EM(e, "mul.Scalar", keep, em_f(a)));
+  const em_x_t keep = em_cast(e, rg_chance(e, shape, 1.0 - p), em_type(e, x).dtype);
+  const em_x_t floor = EM(e, "mul.Scalar", EM(e, "add.Scalar", keep, em_f(-1.0)), em_f(lower * a));
+  const em_x_t product = EM(e, "mul.Tensor", x, EM(e, "mul.Scalar", keep, em_f(a)));
   give(e, EM(e, "add.Tensor", product, EM(e, "add.Scalar", floor, em_f(lower * a * p))), out);
 }
 
 void rg_alpha_dropout(em_t *e, aot_value_t *out) {
-  const em_x x = em_in(e, "input");
+  const em_x_t x = em_in(e, "input");
   const double p = probability(e, "p");
   if (is_certain(e, x, p, out)) return;
   const aot_type_t t = em_type(e, x);
@@ -101,7 +101,7 @@ void rg_alpha_dropout(em_t *e, aot_value_t *out) {
 
 void rg_feature_alpha_dropout(em_t *e, aot_value_t *out) {
   int64_t sizes[AOT_MAX_RANK];
-  const em_x x = em_in(e, "input");
+  const em_x_t x = em_in(e, "input");
   const double p = probability(e, "p");
   if (is_certain(e, x, p, out)) return;
   const aot_type_t t = by_channel(e, x, sizes);
@@ -110,7 +110,7 @@ void rg_feature_alpha_dropout(em_t *e, aot_value_t *out) {
 
 /* rrelu; rrelu_with_noise and its functional form, whose second result is the noise that its backward reads. */
 void rg_rrelu(em_t *e, aot_value_t *out) {
-  const em_x x = em_in(e, "self");
+  const em_x_t x = em_in(e, "self");
   const double lower = em_in_float(e, "lower", 0.125), upper = em_in_float(e, "upper", 1.0 / 3.0);
   const aot_type_t t = em_type(e, x);
   if (!em_in_bool(e, "training", 0)) {
@@ -121,9 +121,9 @@ void rg_rrelu(em_t *e, aot_value_t *out) {
   if (lower > upper)
     em_fail(e, AOT_E_INVALID, "", "%.*s: 'lower' is %g, more than 'upper', %g", (int)e->desc->name.size,
             e->desc->name.data, lower, upper);
-  const em_x u = EM(e, "mul.Scalar", rg_uniform(e, &t, t.dtype == AOT_F64 ? AOT_F64 : AOT_F32), em_f(upper - lower));
-  const em_x slope = em_cast(e, EM(e, "add.Scalar", u, em_f(lower)), t.dtype);
-  const em_x noise = EM(e, "where.ScalarOther", EM(e, "le.Scalar", x, em_i(0)), slope, em_f(1.0));
+  const em_x_t u = EM(e, "mul.Scalar", rg_uniform(e, &t, t.dtype == AOT_F64 ? AOT_F64 : AOT_F32), em_f(upper - lower));
+  const em_x_t slope = em_cast(e, EM(e, "add.Scalar", u, em_f(lower)), t.dtype);
+  const em_x_t noise = EM(e, "where.ScalarOther", EM(e, "le.Scalar", x, em_i(0)), slope, em_f(1.0));
   give(e, EM(e, "mul.Tensor", x, noise), out);
   if (e->info.n_results > 1) give(e, noise, out + 1);
 }

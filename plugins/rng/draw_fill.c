@@ -10,7 +10,7 @@
 
 static int32_t drawn_in(int32_t dtype) { return dtype == AOT_F64 ? AOT_F64 : AOT_F32; }
 
-static void give(em_t *e, em_x x, const aot_type_t *t, aot_value_t *out) {
+static void give(em_t *e, em_x_t x, const aot_type_t *t, aot_value_t *out) {
   *out = em_value(e, em_cast(e, x, t->dtype));
 }
 
@@ -37,10 +37,10 @@ void rg_randn(em_t *e, aot_value_t *out) {
 }
 
 /* sizes that a call tells are not */
-static int is_known(em_x x) { return x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i); }
+static int is_known(em_x_t x) { return x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i); }
 
 /* [low, high) */
-static em_x drawn_between(em_t *e, const aot_type_t *t, em_x low, em_x high) {
+static em_x_t drawn_between(em_t *e, const aot_type_t *t, em_x_t low, em_x_t high) {
   if (is_known(low) && is_known(high) && low.u.i >= high.u.i)
     em_fail(e, AOT_E_INVALID, "", "%.*s: there is no integer from %lld on and below %lld", (int)e->desc->name.size,
             e->desc->name.data, (long long)low.u.i, (long long)high.u.i);
@@ -50,7 +50,7 @@ static em_x drawn_between(em_t *e, const aot_type_t *t, em_x low, em_x high) {
 /* randint, randint.low, randint_like, ..: [low, high) */
 void rg_randint_rule(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  em_x low = em_in(e, "low");
+  em_x_t low = em_in(e, "low");
   if (low.kind == AOT_ARG_NONE) low = em_i(0);
   give(e, drawn_between(e, &t, low, em_in(e, "high")), &t, out);
 }
@@ -77,7 +77,7 @@ static int64_t largest(int32_t dtype) {
 void rg_random(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
   const int64_t top = largest(t.dtype);
-  em_x low = em_in(e, "from"), high = em_in(e, "to");
+  em_x_t low = em_in(e, "from"), high = em_in(e, "to");
   if (low.kind == AOT_ARG_NONE) low = em_i(0);
   if (high.kind != AOT_ARG_NONE || top >= 0) {
     if (high.kind == AOT_ARG_NONE) high = em_i(top + 1);
@@ -100,13 +100,13 @@ void rg_uniform_rule(em_t *e, aot_value_t *out) {
     rg_rand(e, out);
     return;
   }
-  em_x x = EM(e, "mul.Scalar", rg_uniform(e, &t, drawn_in(t.dtype)), em_f(to - from));
+  em_x_t x = EM(e, "mul.Scalar", rg_uniform(e, &t, drawn_in(t.dtype)), em_f(to - from));
   x = em_cast(e, EM(e, "add.Scalar", x, em_f(from)), t.dtype);
   *out = em_value(e, EM(e, "masked_fill.Scalar", x, EM(e, "ge.Scalar", x, em_f(to)), em_f(from)));
 }
 
 /* x times or plus what is a number or a tensor; no gradient goes to the parameters of a distribution, as in PyTorch */
-static em_x with(em_t *e, const char *op, em_x x, em_x by) {
+static em_x_t with(em_t *e, const char *op, em_x_t x, em_x_t by) {
   char name[32];
   if (by.kind == AOT_ARG_NONE) return x;
   snprintf(name, sizeof name, "%s.%s", op, by.kind == AOT_ARG_VALUE ? "Tensor" : "Scalar");
@@ -114,8 +114,8 @@ static em_x with(em_t *e, const char *op, em_x x, em_x by) {
 }
 
 /* mean + std z, each of them a number or a tensor */
-static em_x shifted_normal(em_t *e, const aot_type_t *t) {
-  const em_x mean = em_in(e, "mean"), std = em_in(e, "std");
+static em_x_t shifted_normal(em_t *e, const aot_type_t *t) {
+  const em_x_t mean = em_in(e, "mean"), std = em_in(e, "std");
   if (std.kind == AOT_ARG_FLOAT) must(e, std.u.f >= 0, "'std' must not be negative", std.u.f);
   return with(e, "add", with(e, "mul", rg_normal(e, t, drawn_in(t->dtype)), std), mean);
 }
@@ -130,7 +130,7 @@ void rg_log_normal(em_t *e, aot_value_t *out) {
   give(e, EM(e, "exp", shifted_normal(e, &t)), &t, out);
 }
 
-static em_x log_of_rest(em_t *e, const aot_type_t *t, int32_t dtype) {
+static em_x_t log_of_rest(em_t *e, const aot_type_t *t, int32_t dtype) {
   return EM(e, "log1p", EM(e, "neg", rg_uniform(e, t, dtype)));
 }
 
@@ -145,7 +145,7 @@ void rg_exponential(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
   const double rate = em_in_float(e, "lambd", 1);
   must(e, rate > 0, "'lambd' must be more than 0", rate);
-  const em_x x = EM(e, "mul.Scalar", log_of_rest(e, &t, drawn_in(t.dtype)), em_f(-1.0 / rate));
+  const em_x_t x = EM(e, "mul.Scalar", log_of_rest(e, &t, drawn_in(t.dtype)), em_f(-1.0 / rate));
   *out = em_value(e, EM(e, "clamp_min", em_cast(e, x, t.dtype), em_f(least_exponential(t.dtype, rate))));
 }
 
@@ -153,8 +153,8 @@ void rg_cauchy(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
   const double median = em_in_float(e, "median", 0), sigma = em_in_float(e, "sigma", 1);
   must(e, sigma > 0, "'sigma' must be more than 0", sigma);
-  const em_x half = EM(e, "add.Scalar", rg_uniform(e, &t, AOT_F64), em_f(-0.5));
-  const em_x x = EM(e, "tan", EM(e, "mul.Scalar", half, em_f(3.14159265358979323846)));
+  const em_x_t half = EM(e, "add.Scalar", rg_uniform(e, &t, AOT_F64), em_f(-0.5));
+  const em_x_t x = EM(e, "tan", EM(e, "mul.Scalar", half, em_f(3.14159265358979323846)));
   give(e, EM(e, "add.Scalar", EM(e, "mul.Scalar", x, em_f(sigma)), em_f(median)), &t, out);
 }
 
@@ -162,14 +162,14 @@ void rg_geometric(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
   const double p = em_in_float(e, "p", 0.5);
   must(e, p > 0 && p <= 1, "'p' must be more than 0 and at most 1", p);
-  const em_x x = EM(e, "ceil", EM(e, "mul.Scalar", log_of_rest(e, &t, AOT_F64), em_f(1.0 / log1p(-p))));
+  const em_x_t x = EM(e, "ceil", EM(e, "mul.Scalar", log_of_rest(e, &t, AOT_F64), em_f(1.0 / log1p(-p))));
   give(e, EM(e, "clamp_min", x, em_i(1)), &t, out);
 }
 
 /* self or p says the probability: a tensor, or a number */
 void rg_bernoulli(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  em_x p = em_in(e, "p");
+  em_x_t p = em_in(e, "p");
   if (p.kind == AOT_ARG_NONE) p = em_in(e, "self");
   if (p.kind == AOT_ARG_VALUE) {
     const int32_t dtype = drawn_in(em_type(e, p).dtype);

@@ -3,7 +3,7 @@
 #include "random_rules.h"
 
 void rg_recurrent(em_t *e, aot_value_t *out) {
-  const em_x layers = em_in(e, "num_layers");
+  const em_x_t layers = em_in(e, "num_layers");
   if (!em_in_bool(e, "train", 0) || em_in_float(e, "dropout", 0) == 0 ||
       (layers.kind == AOT_ARG_INT && layers.u.i < 2)) {
     rg_of(e)->is_left = 1;

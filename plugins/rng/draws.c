@@ -28,7 +28,7 @@ aot_status_t rg_stream_open(em_t *e) {
 }
 
 /* Draws lie where their seed lies: on another device it is copied there first. */
-static void find_seed(em_t *e, const aot_type_t *shape, em_x *out) {
+static void find_seed(em_t *e, const aot_type_t *shape, em_x_t *out) {
   rg_stream_t *s = rg_of(e)->stream;
   if (rg_stream_open(e) != AOT_OK) return;
   const aot_type_t t = em_type(e, em_v(s->seed));
@@ -37,9 +37,9 @@ static void find_seed(em_t *e, const aot_type_t *shape, em_x *out) {
   if (t.device == shape->device && (t.device == AOT_DEVICE_CPU || t.device_index == shape->device_index)) return;
   const int32_t index = shape->device_index;
   if (s->there_seed.id == AOT_NO_ID || s->device != shape->device || s->device_index != index) {
-    const em_x device = em_device(shape->device, index);
-    const em_x there = EM(e, "_to_copy", out[0], em_none(), em_none(), device);
-    const em_x offset = EM(e, "_to_copy", out[1], em_none(), em_none(), device);
+    const em_x_t device = em_device(shape->device, index);
+    const em_x_t there = EM(e, "_to_copy", out[0], em_none(), em_none(), device);
+    const em_x_t offset = EM(e, "_to_copy", out[1], em_none(), em_none(), device);
     if (e->status != AOT_OK) return;
     s->there_seed = em_value(e, there);
     s->there_offset = em_value(e, offset);
@@ -50,8 +50,9 @@ static void find_seed(em_t *e, const aot_type_t *shape, em_x *out) {
   out[1] = em_v(s->there_offset);
 }
 
-static em_x draw(em_t *e, const char *op, const aot_type_t *shape, uint32_t n_more, const em_x *more, int64_t span) {
-  em_x args[8];
+static em_x_t draw(em_t *e, const char *op, const aot_type_t *shape, uint32_t n_more, const em_x_t *more,
+                   int64_t span) {
+  em_x_t args[8];
   find_seed(e, shape, args);
   if (e->status != AOT_OK) return em_none();
   args[2] = em_i(rg_of(e)->stream->next);
@@ -60,24 +61,24 @@ static em_x draw(em_t *e, const char *op, const aot_type_t *shape, uint32_t n_mo
   return em_call(e, op, 3 + n_more, args);
 }
 
-static em_x sizes_of(const aot_type_t *t) { return aot_arg_ints(t->sizes, (uint32_t)t->rank); }
+static em_x_t sizes_of(const aot_type_t *t) { return aot_arg_ints(t->sizes, (uint32_t)t->rank); }
 
-em_x rg_uniform(em_t *e, const aot_type_t *shape, int32_t dtype) {
-  return draw(e, "aot.philox_uniform.default", shape, 2, (em_x[]){sizes_of(shape), em_dtype(dtype)}, 1);
+em_x_t rg_uniform(em_t *e, const aot_type_t *shape, int32_t dtype) {
+  return draw(e, "aot.philox_uniform.default", shape, 2, (em_x_t[]){sizes_of(shape), em_dtype(dtype)}, 1);
 }
-em_x rg_normal(em_t *e, const aot_type_t *shape, int32_t dtype) {
-  return draw(e, "aot.philox_normal.default", shape, 2, (em_x[]){sizes_of(shape), em_dtype(dtype)}, 1);
+em_x_t rg_normal(em_t *e, const aot_type_t *shape, int32_t dtype) {
+  return draw(e, "aot.philox_normal.default", shape, 2, (em_x_t[]){sizes_of(shape), em_dtype(dtype)}, 1);
 }
-em_x rg_bits(em_t *e, const aot_type_t *shape) {
-  return draw(e, "aot.philox_bits.default", shape, 1, (em_x[]){sizes_of(shape)}, 1);
+em_x_t rg_bits(em_t *e, const aot_type_t *shape) {
+  return draw(e, "aot.philox_bits.default", shape, 1, (em_x_t[]){sizes_of(shape)}, 1);
 }
-em_x rg_randint(em_t *e, const aot_type_t *shape, em_x low, em_x high) {
-  return draw(e, "aot.philox_randint.default", shape, 4, (em_x[]){low, high, sizes_of(shape), em_dtype(AOT_I64)}, 1);
+em_x_t rg_randint(em_t *e, const aot_type_t *shape, em_x_t low, em_x_t high) {
+  return draw(e, "aot.philox_randint.default", shape, 4, (em_x_t[]){low, high, sizes_of(shape), em_dtype(AOT_I64)}, 1);
 }
-em_x rg_sample(em_t *e, const char *op, const aot_type_t *shape, uint32_t n, const em_x *parameters) {
+em_x_t rg_sample(em_t *e, const char *op, const aot_type_t *shape, uint32_t n, const em_x_t *parameters) {
   return draw(e, op, shape, n, parameters, RG_REJECTION_SPAN);
 }
 
-em_x rg_chance(em_t *e, const aot_type_t *shape, double p) {
+em_x_t rg_chance(em_t *e, const aot_type_t *shape, double p) {
   return EM(e, "lt.Scalar", rg_uniform(e, shape, AOT_F32), em_f(p));
 }

@@ -16,14 +16,14 @@
 aot_status_t rg_stream_open(em_t *e);
 
 /* Tensors of `shape`'s sizes, on its device, row-major. */
-em_x rg_uniform(em_t *e, const aot_type_t *shape, int32_t dtype);       /* in [0, 1) */
-em_x rg_normal(em_t *e, const aot_type_t *shape, int32_t dtype);        /* mean 0, variance 1 */
-em_x rg_bits(em_t *e, const aot_type_t *shape);                         /* int64, 63 random bits */
-em_x rg_randint(em_t *e, const aot_type_t *shape, em_x low, em_x high); /* int64 in [low, high) */
+em_x_t rg_uniform(em_t *e, const aot_type_t *shape, int32_t dtype);           /* in [0, 1) */
+em_x_t rg_normal(em_t *e, const aot_type_t *shape, int32_t dtype);            /* mean 0, variance 1 */
+em_x_t rg_bits(em_t *e, const aot_type_t *shape);                             /* int64, 63 random bits */
+em_x_t rg_randint(em_t *e, const aot_type_t *shape, em_x_t low, em_x_t high); /* int64 in [low, high) */
 /* A rejection sampler: op takes its parameters after seed, offset and draw. At most 4 of them. */
-em_x rg_sample(em_t *e, const char *op, const aot_type_t *shape, uint32_t n, const em_x *parameters);
+em_x_t rg_sample(em_t *e, const char *op, const aot_type_t *shape, uint32_t n, const em_x_t *parameters);
 
 /* mask: bool, true with probability p. */
-em_x rg_chance(em_t *e, const aot_type_t *shape, double p);
+em_x_t rg_chance(em_t *e, const aot_type_t *shape, double p);
 
 #endif

@@ -165,7 +165,7 @@ aot_status_t rg_extend_call(em_t *e, rg_graph_t *graphs) {
   if (e->status == AOT_OK) e->status = resolve_regions(e, graphs, &span);
   if (e->status != AOT_OK || rg_stream_open(e) != AOT_OK) return e->status;
   const int64_t base = rg_of(e)->stream->next;
-  const em_x offset =
+  const em_x_t offset =
       base == 0 ? em_v(rg_of(e)->stream->offset) : EM(e, "add.Scalar", em_v(rg_of(e)->stream->offset), em_i(base));
   rg_of(e)->stream->next += span;
   const aot_value_t more[2] = {rg_of(e)->stream->seed, em_value(e, offset)};

@@ -38,7 +38,7 @@ static aot_status_t make_tables(rg_states_t *s, em_t *e) {
 
 /* ---- states as bytes ---- */
 
-static em_x eight_bytes(em_t *e, em_x both, int64_t which_one) {
+static em_x_t eight_bytes(em_t *e, em_x_t both, int64_t which_one) {
   return EM(e, "select.int", both, em_i(0), em_i(which_one));
 }
 
@@ -52,26 +52,26 @@ static void refuse_type(em_t *e) {
           (int)e->desc->name.size, e->desc->name.data, STATE_NBYTES);
 }
 
-static void unpack(em_t *e, em_x state, rg_stream_t *out) {
+static void unpack(em_t *e, em_x_t state, rg_stream_t *out) {
   const aot_type_t t = em_type(e, state);
   const aot_value_t none = aot_no_value();
   *out = (rg_stream_t){.seed = none, .offset = none, .there_seed = none, .there_offset = none};
   if (e->status == AOT_OK && !is_state(&t)) refuse_type(e);
-  const em_x bytes = EM(e, "slice.Tensor", state, em_i(0), em_i(0), em_i(STATE_NBYTES));
-  const em_x both = EM(e, "view.dtype", bytes, em_dtype(AOT_I64));
-  const em_x seed = eight_bytes(e, both, 0), offset = eight_bytes(e, both, 1);
+  const em_x_t bytes = EM(e, "slice.Tensor", state, em_i(0), em_i(0), em_i(STATE_NBYTES));
+  const em_x_t both = EM(e, "view.dtype", bytes, em_dtype(AOT_I64));
+  const em_x_t seed = eight_bytes(e, both, 0), offset = eight_bytes(e, both, 1);
   if (e->status != AOT_OK) return;
   out->seed = em_value(e, seed);
   out->offset = em_value(e, offset);
 }
 
-static em_x pack(em_t *e, const rg_stream_t *s, const aot_type_t *t) {
-  const em_x offset = s->next ? EM(e, "add.Scalar", em_v(s->offset), em_i(s->next)) : em_v(s->offset);
+static em_x_t pack(em_t *e, const rg_stream_t *s, const aot_type_t *t) {
+  const em_x_t offset = s->next ? EM(e, "add.Scalar", em_v(s->offset), em_i(s->next)) : em_v(s->offset);
   if (e->status == AOT_OK && !is_state(t)) refuse_type(e);
   if (e->status != AOT_OK) return em_none();
   const uint32_t ids[2] = {s->seed.id, em_value(e, offset).id};
   const int64_t pad[2] = {0, t->sizes[0] - STATE_NBYTES};
-  const em_x bytes = EM(e, "view.dtype", EM(e, "stack", aot_arg_values(ids, 2)), em_dtype(t->dtype));
+  const em_x_t bytes = EM(e, "view.dtype", EM(e, "stack", aot_arg_values(ids, 2)), em_dtype(t->dtype));
   return pad[1] ? EM(e, "constant_pad_nd", bytes, aot_arg_ints(pad, 2)) : bytes;
 }
 
@@ -105,7 +105,7 @@ static aot_status_t enter_save(rg_states_t *s, em_t *e, rg_state_use_t *out) {
 
 /* A state from a node of this graph is known; another one is read out of its bytes. */
 static aot_status_t enter_with(rg_states_t *s, em_t *e, int is_generator, rg_state_use_t *out) {
-  const em_x given = e->info.args[0];
+  const em_x_t given = e->info.args[0];
   const uint32_t v = (uint32_t)given.u.i;
   const int side = is_generator && (e->info.flags & AOT_NODE_BACKWARD);
   if (given.kind != AOT_ARG_VALUE || v >= s->n_values) {

@@ -40,7 +40,7 @@ void st_finite_create(st_finite_t *f, em_t *e, const st_scaling_t *scaling) {
   f->skipped = add_leaf(e, "loss-scale.skipped", AOT_I64, NULL, 0);
 }
 
-static em_x take(em_t *e, aot_leaf_t id) {
+static em_x_t take(em_t *e, aot_leaf_t id) {
   aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
   aot_value_t v = aot_no_value();
   if (em_ok(e, e->host->graph->leaf_info(e->prog, id, &leaf)))
@@ -48,7 +48,7 @@ static em_x take(em_t *e, aot_leaf_t id) {
   return em_v(v);
 }
 
-static void put(em_t *e, aot_leaf_t id, em_x value) {
+static void put(em_t *e, aot_leaf_t id, em_x_t value) {
   const aot_value_t v = em_value(e, value);
   if (em_ok(e, AOT_OK))
     em_ok(e, e->host->edit->output_add(e->prog, e->graph, AOT_ROLE_UPDATE, id.id, v, (aot_str_t){"", 0}));
@@ -59,32 +59,32 @@ void st_scale_take(st_finite_t *f, em_t *e) { f->scale_now = take(e, f->scale); 
 /* ---- are they finite? ---- */
 
 /* The largest absolute value, a 0-dim double: NaN and infinity pass through a maximum. */
-static em_x largest(em_t *e, em_x g) {
-  const em_x real = em_is_complex(e, g) ? EM(e, "view_as_real", g) : g;
+static em_x_t largest(em_t *e, em_x_t g) {
+  const em_x_t real = em_is_complex(e, g) ? EM(e, "view_as_real", g) : g;
   return em_cast(e, EM(e, "amax", EM(e, "abs", real), em_list(e, NULL, 0)), AOT_F64);
 }
 
 static void unscale(st_finite_t *f, em_t *e, uint32_t *gradients, uint32_t n_leaves) {
-  const em_x inverse = em_cast(e, EM(e, "reciprocal", em_cast(e, f->scale_now, AOT_F64)), AOT_F32);
+  const em_x_t inverse = em_cast(e, EM(e, "reciprocal", em_cast(e, f->scale_now, AOT_F64)), AOT_F32);
   for (uint32_t i = 0; i < n_leaves; i++) {
     if (gradients[i] == AOT_NO_ID) continue;
-    const em_x g = em_v((aot_value_t){gradients[i]});
+    const em_x_t g = em_v((aot_value_t){gradients[i]});
     gradients[i] = em_value(e, em_mul(e, g, em_cast(e, inverse, aot_dtype_part(em_type(e, g).dtype)))).id;
   }
 }
 
 void st_finite_check(st_finite_t *f, em_t *e, uint32_t *gradients, uint32_t n_leaves) {
   uint32_t *all = em_scratch(e, n_leaves, sizeof *all), n = 0;
-  em_x culprit = em_none();
+  em_x_t culprit = em_none();
   if (!all) return;
   if (f->culprit.id != AOT_NO_ID) culprit = take(e, f->culprit);
   for (uint32_t i = n_leaves;
        i-- > 0 && e->status == AOT_OK;) { /* from the last to the first, which has the last word */
-    const em_x g = em_v((aot_value_t){gradients[i]});
+    const em_x_t g = em_v((aot_value_t){gradients[i]});
     if (gradients[i] == AOT_NO_ID) continue;
     const aot_type_t t = em_type(e, g);
     if (em_numel(e, &t) == 0) continue;
-    const em_x most = largest(e, g);
+    const em_x_t most = largest(e, g);
     all[n++] = em_value(e, most).id;
     if (!em_is_none(culprit)) culprit = EM(e, "where.self", EM(e, "isfinite", most), culprit, em_i(i));
   }
@@ -96,19 +96,19 @@ void st_finite_check(st_finite_t *f, em_t *e, uint32_t *gradients, uint32_t n_le
 
 /* ---- the scale of the next step ---- */
 
-static em_x times(em_t *e, em_x scale, double factor) {
+static em_x_t times(em_t *e, em_x_t scale, double factor) {
   return em_cast(e, em_mul(e, em_cast(e, scale, AOT_F64), em_f(factor)), AOT_F32);
 }
 
 void st_finite_update(st_finite_t *f, em_t *e) {
   if (f->scaling.first == 0 || em_is_none(f->is_finite)) return;
-  const em_x skipped = take(e, f->skipped), one_more = em_add(e, take(e, f->in_a_row), em_i(1));
-  const em_x grown = times(e, f->scale_now, f->scaling.growth);
-  const em_x is_due = EM(e, "eq.Scalar", one_more, em_i(f->scaling.interval));
-  const em_x grows = EM(e, "logical_and", is_due, EM(e, "isfinite", grown));
-  const em_x taken = EM(e, "where.self", grows, grown, f->scale_now);
+  const em_x_t skipped = take(e, f->skipped), one_more = em_add(e, take(e, f->in_a_row), em_i(1));
+  const em_x_t grown = times(e, f->scale_now, f->scaling.growth);
+  const em_x_t is_due = EM(e, "eq.Scalar", one_more, em_i(f->scaling.interval));
+  const em_x_t grows = EM(e, "logical_and", is_due, EM(e, "isfinite", grown));
+  const em_x_t taken = EM(e, "where.self", grows, grown, f->scale_now);
   put(e, f->scale, EM(e, "where.self", f->is_finite, taken, times(e, f->scale_now, f->scaling.backoff)));
-  const em_x goes_on = EM(e, "logical_and", f->is_finite, EM(e, "logical_not", is_due));
+  const em_x_t goes_on = EM(e, "logical_and", f->is_finite, EM(e, "logical_not", is_due));
   put(e, f->in_a_row, EM(e, "where.self", goes_on, one_more, em_i(0)));
   put(e, f->skipped, EM(e, "where.self", f->is_finite, skipped, em_add(e, skipped, em_i(1))));
 }

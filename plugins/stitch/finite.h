@@ -20,7 +20,7 @@ typedef struct st_finite {
   st_scaling_t scaling;
   aot_leaf_t scale, in_a_row, skipped; /* with a scale */
   aot_leaf_t culprit;                  /* without: the id of the first leaf whose gradient is not finite, 0: none yet */
-  em_x scale_now, is_finite;           /* is_finite none: all steps are taken */
+  em_x_t scale_now, is_finite;         /* is_finite none: all steps are taken */
 } st_finite_t;
 
 /* Makes the leaves: those of a scale, or the culprit. */

@@ -159,18 +159,18 @@ static aot_status_t need_part(stitching_t *s, aot_graph_t part) {
 /* ---- tangents ---- */
 
 /* The loss of a step is the mean of those of its micro steps. */
-static em_x loss_tangent(stitching_t *s, const aot_type_t *t) {
+static em_x_t loss_tangent(stitching_t *s, const aot_type_t *t) {
   em_t *e = &s->emit;
   const double n = (double)s->options.accumulate;
   if (em_is_none(s->finite.scale_now)) return em_filled(e, t, em_f(1.0 / n));
-  const em_x share = em_div(e, s->finite.scale_now, em_f(n));
+  const em_x_t share = em_div(e, s->finite.scale_now, em_f(n));
   return em_cast(e, em_mul(e, em_filled(e, t, em_f(1)), em_cast(e, share, t->dtype)), t->dtype);
 }
 
 static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
   const aot_type_t t = em_type(&s->emit, em_v(port->value));
   const int is_loss = port->role == AOT_ROLE_TANGENT && port->index == s->options.loss;
-  const em_x tangent = is_loss ? loss_tangent(s, &t) : em_filled(&s->emit, &t, em_f(0));
+  const em_x_t tangent = is_loss ? loss_tangent(s, &t) : em_filled(&s->emit, &t, em_f(0));
   s->copier.map[port->value.id] = em_value(&s->emit, tangent).id;
   return s->emit.status;
 }
@@ -267,17 +267,17 @@ static aot_status_t clip(stitching_t *s) {
   if (!norms) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     if (!is_given(s, i)) continue;
-    em_x norm = EM(e, "linalg_vector_norm", em_v((aot_value_t){s->given[i]}), em_f(2));
+    em_x_t norm = EM(e, "linalg_vector_norm", em_v((aot_value_t){s->given[i]}), em_f(2));
     if (!dtype) dtype = em_type(e, norm).dtype;
     norms[n++] = em_value(e, em_cast(e, norm, dtype)).id;
   }
   if (n == 0) return e->status;
-  const em_x total = EM(e, "linalg_vector_norm", EM(e, "stack", aot_arg_values(norms, n)), em_f(2));
-  const em_x factor = em_mul(e, EM(e, "reciprocal", em_add(e, total, em_f(1e-6))), em_f(s->options.clip_norm));
-  const em_x clipped = EM(e, "clamp", factor, em_none(), em_f(1));
+  const em_x_t total = EM(e, "linalg_vector_norm", EM(e, "stack", aot_arg_values(norms, n)), em_f(2));
+  const em_x_t factor = em_mul(e, EM(e, "reciprocal", em_add(e, total, em_f(1e-6))), em_f(s->options.clip_norm));
+  const em_x_t clipped = EM(e, "clamp", factor, em_none(), em_f(1));
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     if (!is_given(s, i)) continue;
-    const em_x g = em_v((aot_value_t){s->given[i]});
+    const em_x_t g = em_v((aot_value_t){s->given[i]});
     s->given[i] = em_value(e, em_mul(e, g, em_cast(e, clipped, aot_dtype_part(em_type(e, g).dtype)))).id;
   }
   return e->status;
@@ -312,7 +312,7 @@ static aot_status_t choose_updates(stitching_t *s) {
       AOT_TRY(s->host->edit->input_add(s->prog, s->copier.graph, leaf.role, port.index, &leaf.type,
                                        leaf.n_names ? leaf.names[0] : port.name, &old));
     if (written == AOT_NO_ID) s->leaf_value[port.index] = old.id;
-    const em_x to = em_v((aot_value_t){s->copier.map[port.value.id]});
+    const em_x_t to = em_v((aot_value_t){s->copier.map[port.value.id]});
     s->chosen[i] = em_value(e, EM(e, "where.self", s->finite.is_finite, to, em_v(old))).id;
   }
   st_finite_update(&s->finite, e);
@@ -350,7 +350,7 @@ static aot_status_t take_sum(stitching_t *s, uint32_t leaf, aot_value_t *out) {
   return s->host->edit->input_add(s->prog, s->copier.graph, AOT_ROLE_STATE, s->sum[leaf], &sum.type, sum.names[0], out);
 }
 
-static aot_status_t put_sum(stitching_t *s, uint32_t leaf, em_x value) {
+static aot_status_t put_sum(stitching_t *s, uint32_t leaf, em_x_t value) {
   const aot_value_t v = em_value(&s->emit, value);
   AOT_TRY(s->emit.status);
   return s->host->edit->output_add(s->prog, s->copier.graph, AOT_ROLE_UPDATE, s->sum[leaf], v, (aot_str_t){"", 0});
@@ -368,8 +368,8 @@ static aot_status_t add_up(stitching_t *s) {
     AOT_TRY(add_sum(s, i));
     AOT_TRY(take_sum(s, i, &sum));
     s->emit.before = st_places_behind(&places, s->given[i]);
-    const em_x g = em_v((aot_value_t){s->given[i]});
-    const em_x share = s->takes_tangents ? g : em_mul(&s->emit, g, em_f(1.0 / (double)s->options.accumulate));
+    const em_x_t g = em_v((aot_value_t){s->given[i]});
+    const em_x_t share = s->takes_tangents ? g : em_mul(&s->emit, g, em_f(1.0 / (double)s->options.accumulate));
     AOT_TRY(put_sum(s, i, em_add(&s->emit, em_v(sum), share)));
   }
   return AOT_OK;

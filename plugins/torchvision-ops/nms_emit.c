@@ -18,11 +18,11 @@ aot_status_t tv_decompose_nms(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t
   aot_node_info_t made;
   if (!has_all(host, prog)) return AOT_E_UNIMPLEMENTED;
   AOT_TRY(em_rewrite(&e, node));
-  const em_x boxes = e.info.args[0], scores = e.info.args[1], threshold = e.info.args[2];
+  const em_x_t boxes = e.info.args[0], scores = e.info.args[1], threshold = e.info.args[2];
   const aot_type_t type = em_result_type(&e, 0);
-  const em_x falling = EM(&e, "sort.stable", scores, em_b(1), em_i(0), em_b(1)); /* stable, along dim 0, descending */
-  const em_x order = em_nth(falling, 1), keep = EM(&e, "torchvision._nms_keep.default", boxes, order, threshold);
-  em_put(&e, em_op(&e, "masked_select"), 2, (const em_x[]){order, keep}, 1, &type, &made);
+  const em_x_t falling = EM(&e, "sort.stable", scores, em_b(1), em_i(0), em_b(1)); /* stable, along dim 0, descending */
+  const em_x_t order = em_nth(falling, 1), keep = EM(&e, "torchvision._nms_keep.default", boxes, order, threshold);
+  em_put(&e, em_op(&e, "masked_select"), 2, (const em_x_t[]){order, keep}, 1, &type, &made);
   if (e.status == AOT_OK) *out_value = made.first_result;
   return e.status;
 }

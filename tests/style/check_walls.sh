@@ -3,7 +3,7 @@
 #
 #   plugin-api -> libc; joint -> plugin-api; host -> plugin-api and joint, and inside base <- ir <- device <- pipeline <- step <- train <- tools <- commands;
 #   a plugin -> plugin-api, joint and plugins/common. File names are unique (the few that every folder has aside), nothing includes a
-#   .c file, the host names no operator. Tests may look at anything.
+#   .c file, the host names no operator, types end in _t. Tests may look at anything.
 set -eu
 cd "$1"
 bad=$(mktemp); trap 'rm -f "$bad"' EXIT
@@ -44,6 +44,11 @@ done
 
 find plugin-api joint host plugins tests tools bench -name '*.[ch]' ! -name plugin.c 2>/dev/null | sed 's|.*/||' | sort | uniq -d |
   complain "file name is not unique" || true
+
+find host plugins joint -name '*.[ch]' -exec awk '
+  /^typedef (struct|union|enum) .*\{/ { is_type = 1 }
+  is_type && /^\} [a-z_]+;/ && $2 !~ /_t;$/ { print FILENAME ":" FNR ":" $2 }
+  /^\}/ { is_type = 0 }' {} + | complain "a type ends in _t" || true
 
 if [ -s "$bad" ]; then cat "$bad"; exit 1; fi
 echo "walls: $(find plugin-api joint host plugins tests -name '*.[ch]' | wc -l) files keep to them"

@@ -60,12 +60,12 @@ static int failed(at_world_t *w, const char *what) {
   return 0;
 }
 
-static void keep(at_world_t *w, aot_value_t v, const rk_tensor *t) {
+static void keep(at_world_t *w, aot_value_t v, const rk_tensor_t *t) {
   assert_true(v.id < w->n_tensors);
   w->tensors[v.id] = *t;
 }
 
-aot_value_t world_input(at_world_t *w, const rk_tensor *t) {
+aot_value_t world_input(at_world_t *w, const rk_tensor_t *t) {
   aot_type_t type;
   aot_value_t v;
   memset(&type, 0, sizeof type);
@@ -166,8 +166,8 @@ int world_decompose(at_world_t *w) {
 
 /* ---- evaluation ---- */
 
-static rk_tensor make_tensor(at_world_t *w, const aot_type_t *t) {
-  rk_tensor r;
+static rk_tensor_t make_tensor(at_world_t *w, const aot_type_t *t) {
+  rk_tensor_t r;
   int64_t span = 1;
   int32_t d;
   memset(&r, 0, sizeof r);
@@ -198,8 +198,8 @@ static void plain_layout(at_world_t *w, aot_type_t *t, int64_t *strides) {
   t->offset = 0;
 }
 
-static rk_arg give_arg(at_world_t *w, const aot_arg_t *a) {
-  rk_arg r;
+static rk_arg_t give_arg(at_world_t *w, const aot_arg_t *a) {
+  rk_arg_t r;
   uint32_t i;
   memset(&r, 0, sizeof r);
   r.kind = a->kind;
@@ -207,7 +207,7 @@ static rk_arg give_arg(at_world_t *w, const aot_arg_t *a) {
   switch (a->kind) {
     case AOT_ARG_VALUE: r.u.tensor = &w->tensors[a->u.i]; break;
     case AOT_ARG_VALUES: {
-      const rk_tensor **list = aoth_arena_alloc(w->values, 8, (a->n + 1) * sizeof *list);
+      const rk_tensor_t **list = aoth_arena_alloc(w->values, 8, (a->n + 1) * sizeof *list);
       for (i = 0; i < a->n; i++) list[i] = a->u.ids[i] == AOT_NO_ID ? NULL : &w->tensors[a->u.ids[i]];
       r.u.tensors = list;
       break;
@@ -225,12 +225,12 @@ static rk_arg give_arg(at_world_t *w, const aot_arg_t *a) {
 static int run_node(at_world_t *w, aot_node_t n) {
   aot_node_info_t info = {.struct_size = sizeof info};
   const aot_op_desc_t *op;
-  const rk_kernel *kernel;
-  rk_arg args[64];
-  rk_tensor results[WORLD_MAX_RESULTS];
+  const rk_kernel_t *kernel;
+  rk_arg_t args[64];
+  rk_tensor_t results[WORLD_MAX_RESULTS];
   int64_t strides[AOT_MAX_RANK];
-  rk_call call = {args, 0, results, 0};
-  rk_error error;
+  rk_call_t call = {args, 0, results, 0};
+  rk_error_t error;
   uint32_t i;
   aoth_graph_node_info(w->p, n, &info);
   op = aoth_ops_desc(w->ops, info.op);
@@ -271,11 +271,11 @@ int world_run(at_world_t *w) {
   return 1;
 }
 
-const rk_tensor *world_tensor(const at_world_t *w, aot_value_t v) {
+const rk_tensor_t *world_tensor(const at_world_t *w, aot_value_t v) {
   return v.id == AOT_NO_ID || w->tensors[v.id].dtype == 0 ? NULL : &w->tensors[v.id];
 }
 
-const rk_tensor *world_output_tensor(const at_world_t *w, uint32_t i) {
+const rk_tensor_t *world_output_tensor(const at_world_t *w, uint32_t i) {
   return world_tensor(w, aoth_graph_outputs(w->p, w->graph)[i].value);
 }
 
@@ -288,8 +288,8 @@ void world_show(at_world_t *w) {
 
 /* ---- numbers ---- */
 
-double world_element(const rk_tensor *t, const int64_t *index) {
-  rk_tensor one = *t, to;
+double world_element(const rk_tensor_t *t, const int64_t *index) {
+  rk_tensor_t one = *t, to;
   double v = 0;
   int32_t d;
   memset(&to, 0, sizeof to);
@@ -303,8 +303,8 @@ double world_element(const rk_tensor *t, const int64_t *index) {
 }
 
 /* [..] complex as [.., 2] real. */
-static rk_tensor as_real(const rk_tensor *t) {
-  rk_tensor r = *t;
+static rk_tensor_t as_real(const rk_tensor_t *t) {
+  rk_tensor_t r = *t;
   r.dtype = aot_dtype_part(t->dtype);
   r.offset *= 2;
   for (int32_t d = 0; d < r.rank; d++) r.strides[d] *= 2;
@@ -313,9 +313,9 @@ static rk_tensor as_real(const rk_tensor *t) {
   return r;
 }
 
-double world_distance(const rk_tensor *got, const rk_tensor *want) {
+double world_distance(const rk_tensor_t *got, const rk_tensor_t *want) {
   if (aot_dtype_is_complex(got->dtype) && got->dtype == want->dtype) {
-    const rk_tensor a = as_real(got), b = as_real(want);
+    const rk_tensor_t a = as_real(got), b = as_real(want);
     return world_distance(&a, &b);
   }
   double tolerance = want->dtype == AOT_BF16 || want->dtype == AOT_F16 ? 2e-2 : want->dtype == AOT_F32 ? 2e-5 : 1e-9;
@@ -340,10 +340,10 @@ double world_distance(const rk_tensor *got, const rk_tensor *want) {
 }
 
 /* Floats in (-1.5, 1.5), integers in [0, 3), booleans. */
-rk_tensor world_random(at_world_t *w, int32_t dtype, const int64_t *sizes, int32_t rank, uint32_t seed) {
+rk_tensor_t world_random(at_world_t *w, int32_t dtype, const int64_t *sizes, int32_t rank, uint32_t seed) {
   int64_t strides[AOT_MAX_RANK];
   aot_type_t t;
-  rk_tensor r;
+  rk_tensor_t r;
   int64_t i, n;
   memset(&t, 0, sizeof t);
   t.kind = AOT_TYPE_TENSOR;
@@ -355,7 +355,7 @@ rk_tensor world_random(at_world_t *w, int32_t dtype, const int64_t *sizes, int32
   n = rk_numel(&r);
   for (i = 0; i < n; i++) {
     double v;
-    rk_tensor from, to = r;
+    rk_tensor_t from, to = r;
     seed = seed * 1664525u + 1013904223u;
     v = (double)(seed >> 8) / (double)(1u << 24) * 3.0 - 1.5;
     if (!aot_dtype_is_float(dtype)) v = dtype == AOT_BOOL ? v > 0 : floor(v + 1.5);

@@ -24,12 +24,13 @@ typedef struct tally {
 static tally_t tally;
 
 /* Decomposes the program of one node, runs it, compares with what is expected. */
-static void check(uint32_t row, const rk_tensor *expected, const int *present, uint32_t n_expected, const char *name) {
+static void check(uint32_t row, const rk_tensor_t *expected, const int *present, uint32_t n_expected,
+                  const char *name) {
   uint32_t i;
   double worst = 0;
   int ok = world_decompose(&world) && (n_expected == 0 || world_run(&world));
   for (i = 0; ok && i < n_expected; i++) {
-    const rk_tensor *got = world_output_tensor(&world, i);
+    const rk_tensor_t *got = world_output_tensor(&world, i);
     double off;
     if (!present[i] || got == NULL) continue;
     off = world_distance(got, &expected[i]);
@@ -94,7 +95,7 @@ static int open_fixtures(fixtures_t *f, const char *folder) {
   return f->cases != NULL && f->index != NULL;
 }
 
-static void set_dims(rk_tensor *t, json_t *sizes, json_t *strides) {
+static void set_dims(rk_tensor_t *t, json_t *sizes, json_t *strides) {
   int64_t step = 1;
   int32_t d;
   t->rank = (int32_t)json_array_size(sizes);
@@ -105,11 +106,11 @@ static void set_dims(rk_tensor *t, json_t *sizes, json_t *strides) {
   }
 }
 
-static rk_tensor tensor_at(const fixtures_t *f, json_t *node) {
+static rk_tensor_t tensor_at(const fixtures_t *f, json_t *node) {
   json_t *row = json_object_get(f->index, json_string_value(json_object_get(node, "t")));
   json_t *range = json_object_get(row, "data_offsets");
   int64_t begin = json_integer_value(json_array_get(range, 0));
-  rk_tensor t;
+  rk_tensor_t t;
   memset(&t, 0, sizeof t);
   t.data = f->bytes + begin;
   t.nbytes = (uint64_t)(json_integer_value(json_array_get(range, 1)) - begin);
@@ -136,7 +137,7 @@ static aot_arg_t read_list(const fixtures_t *f, json_t *list) {
     json_t *e = json_array_get(list, i), *v;
     ids[i] = AOT_NO_ID;
     if (json_object_get(e, "t") || json_is_null(e)) {
-      rk_tensor t;
+      rk_tensor_t t;
       kind = AOT_ARG_VALUES;
       if (json_is_null(e)) continue;
       t = tensor_at(f, e);
@@ -171,7 +172,7 @@ static aot_arg_t read_arg(const fixtures_t *f, json_t *node) {
   json_t *v;
   if (node == NULL || json_is_null(node)) return aot_arg_none();
   if (json_object_get(node, "t")) {
-    rk_tensor t = tensor_at(f, node);
+    rk_tensor_t t = tensor_at(f, node);
     return aot_arg_value(world_input(&world, &t));
   }
   if ((v = json_object_get(node, "i"))) return aot_arg_int(json_integer_value(v));
@@ -235,7 +236,7 @@ static void recorded_case(const fixtures_t *f, json_t *one) {
   uint32_t row = row_of(op), i, n;
   const aot_op_desc_t *d;
   aot_arg_t args[32];
-  rk_tensor expected[WORLD_MAX_RESULTS];
+  rk_tensor_t expected[WORLD_MAX_RESULTS];
   int present[WORLD_MAX_RESULTS];
   json_t *outputs = json_object_get(one, "outputs"), *list = json_object_get(one, "args"),
          *named = json_object_get(one, "kwargs");
@@ -293,7 +294,7 @@ static void recorded_calls(void **state) {
 static void kernel_case(const char *line, uint32_t seed) {
   static infer_case_t c;
   static aot_arg_t args[MAX_CASE_ARGS];
-  rk_tensor inputs[MAX_CASE_VALUES], expected[WORLD_MAX_RESULTS];
+  rk_tensor_t inputs[MAX_CASE_VALUES], expected[WORLD_MAX_RESULTS];
   int present[WORLD_MAX_RESULTS];
   uint32_t i, k, pass, n = 0;
   assert_true(case_read(&c, line));
@@ -328,7 +329,7 @@ static void kernel_case(const char *line, uint32_t seed) {
     }
     n = aoth_graph_n_outputs(world.p, world.graph);
     for (i = 0; i < n; i++) { /* kept beyond the program */
-      const rk_tensor *t = world_output_tensor(&world, i);
+      const rk_tensor_t *t = world_output_tensor(&world, i);
       present[i] = t != NULL;
       if (!present[i]) continue;
       expected[i] = *t;
@@ -368,7 +369,7 @@ static void calls_against_kernels(void **state) {
  * anew. */
 static void attention_backwards_agree(void **state) {
   static const int64_t sizes[4] = {2, 3, 5, 4}, mask_sizes[2] = {5, 5};
-  rk_tensor t[5];
+  rk_tensor_t t[5];
   aot_arg_t forward[7], backward[10], fused[9];
   aot_node_t y, a, b;
   uint32_t i;

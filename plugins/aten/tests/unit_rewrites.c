@@ -16,7 +16,7 @@ static at_world_t world;
 static const int64_t sizes_2x3x4[3] = {2, 3, 4};
 
 static aot_value_t input(int32_t dtype, const int64_t *sizes, int32_t rank, uint32_t seed) {
-  rk_tensor t = world_random(&world, dtype, sizes, rank, seed);
+  rk_tensor_t t = world_random(&world, dtype, sizes, rank, seed);
   return world_input(&world, &t);
 }
 
@@ -427,8 +427,8 @@ static aot_arg_t sum_region(uint32_t n_outputs) {
 }
 
 /* Every loop, unrolled: [4, 2] summed up along dimension 0, from `first` on. */
-static void check_sums(uint32_t output, const rk_tensor *x, const rk_tensor *first) {
-  const rk_tensor *y = world_output_tensor(&world, output);
+static void check_sums(uint32_t output, const rk_tensor_t *x, const rk_tensor_t *first) {
+  const rk_tensor_t *y = world_output_tensor(&world, output);
   for (int64_t k = 0; k < 2; k++) {
     double sum = first ? world_element(first, &k) : 0;
     for (int64_t t = 0; t < 4; t++) {
@@ -443,7 +443,7 @@ static void loops_are_unrolled(void **state) {
   static const int64_t sizes[2] = {4, 2};
   (void)state;
   world_begin(&world);
-  const rk_tensor x = world_random(&world, AOT_F32, sizes, 2, 1), a = world_random(&world, AOT_F32, sizes + 1, 1, 2);
+  const rk_tensor_t x = world_random(&world, AOT_F32, sizes, 2, 1), a = world_random(&world, AOT_F32, sizes + 1, 1, 2);
   const aot_value_t rows = world_input(&world, &x), first = world_input(&world, &a);
   const aot_arg_t scan[] = {sum_region(2), aot_arg_values(&first.id, 1), aot_arg_values(&rows.id, 1),
                             aot_arg_values(NULL, 0)};

@@ -12,7 +12,7 @@ static const cu_world_t nobody;
 
 /* A value that is read by `n_readers` chains: arenas with several buffers alive, products with scratch, fused
  * groups. */
-static uint32_t chain(hand_snapshot *h, uint32_t x, uint32_t w, int64_t rows, int k) {
+static uint32_t chain(hand_snapshot_t *h, uint32_t x, uint32_t w, int64_t rows, int k) {
   static const char *const pointwise[] = {"aten.relu.default", "aten.sigmoid.default", "aten.tanh.default"};
   hs_node(h, "aten.mm.default");
   hs_arg_value(h, x), hs_arg_value(h, w);
@@ -25,10 +25,10 @@ static uint32_t chain(hand_snapshot *h, uint32_t x, uint32_t w, int64_t rows, in
   return y;
 }
 
-static void role(hand_snapshot *h, int32_t r) { h->ports[h->n_ports - 1].role = r; }
+static void role(hand_snapshot_t *h, int32_t r) { h->ports[h->n_ports - 1].role = r; }
 
 /* forward: two chains, their sum is the output, both saved; backward: from both and a tangent the gradient of w */
-static void build(hand_snapshot *h, int64_t rows) {
+static void build(hand_snapshot_t *h, int64_t rows) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t x = hs_input(h, AOT_F32, 2, DIMS(rows, 8)), w = hs_input(h, AOT_F32, 2, DIMS(8, 8));
   role(h, AOT_ROLE_PARAMETER);
@@ -110,7 +110,7 @@ static void the_plan_is_what_a_run_takes(void **state) {
   (void)state;
   for (int compiles = 0; compiles < 2; compiles++)
     for (int64_t rows = 1; rows <= 64; rows += 21) {
-      hand_snapshot *h = hs_create();
+      hand_snapshot_t *h = hs_create();
       mr_rows_t r = {0};
       bc_cache_t cache;
       bc_program_t *p;
@@ -135,7 +135,7 @@ static void the_plan_is_what_a_run_takes(void **state) {
 }
 
 static void buffers_have_their_values_and_kinds(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   mr_rows_t r = {0};
   bc_error_t e;
   uint32_t n[7] = {0};
@@ -154,7 +154,7 @@ static void buffers_have_their_values_and_kinds(void **state) {
 }
 
 static void a_joint_graph_has_no_plan(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   mr_rows_t r = {0};
   bc_error_t e;
   (void)state;

@@ -10,7 +10,7 @@ static const cu_world_t nobody;
 enum { N = 12 };
 
 /* a = x * x; y = masked_select(a, mask) [u]; z = relu(y) + y; outputs: sum(z), z, a */
-static void build(hand_snapshot *h) {
+static void build(hand_snapshot_t *h) {
   int64_t u = hs_symbol(h);
   h->symbols[0].min = 0;
   h->symbols[0].max = N - 1;
@@ -37,7 +37,7 @@ static void build(hand_snapshot *h) {
 }
 
 static void a_graph_falls_into_segments(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   bc_cut_t cut;
   (void)state;
   build(h);
@@ -76,7 +76,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
 }
 
 typedef struct world {
-  hand_snapshot *h;
+  hand_snapshot_t *h;
   bc_cache_t cache;
   bc_program_t *program;
   bc_error_t error, warning;

@@ -8,20 +8,20 @@ static const cu_world_t nobody;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum { R = 6, C = 20 };
 
-static uint32_t add(hand_snapshot *h, uint32_t x, uint32_t y) {
+static uint32_t add(hand_snapshot_t *h, uint32_t x, uint32_t y) {
   hs_node(h, "aten.add.Tensor");
   hs_arg_value(h, x), hs_arg_value(h, y), hs_arg_int(h, 1);
   return hs_result(h, AOT_F32, 2, DIMS(R, C));
 }
 
-static uint32_t slice_of(hand_snapshot *h, uint32_t x, int64_t dim, int64_t start, int64_t end, int64_t step) {
+static uint32_t slice_of(hand_snapshot_t *h, uint32_t x, int64_t dim, int64_t start, int64_t end, int64_t step) {
   hs_node(h, "aten.slice_backward.default");
   hs_arg_value(h, x), hs_arg_ints(h, DIMS(R, C), 2), hs_arg_int(h, dim), hs_arg_int(h, start), hs_arg_int(h, end),
       hs_arg_int(h, step);
   return hs_result(h, AOT_F32, 2, DIMS(R, C));
 }
 
-static uint32_t select_at(hand_snapshot *h, uint32_t x, int64_t dim, int64_t index) {
+static uint32_t select_at(hand_snapshot_t *h, uint32_t x, int64_t dim, int64_t index) {
   hs_node(h, "aten.select_backward.default");
   hs_arg_value(h, x), hs_arg_ints(h, DIMS(R, C), 2), hs_arg_int(h, dim), hs_arg_int(h, index);
   return hs_result(h, AOT_F32, 2, DIMS(R, C));
@@ -35,7 +35,7 @@ typedef struct data {
  * out 0: a at 0:5, then b at every third from 3, overlapping, row at -1, column at 7
  * out 1: column at 0, the row at 0 first operand of its add, twice: the second sum reads the first, which is an
  * output, too: out 2 */
-static void build(hand_snapshot *h) {
+static void build(hand_snapshot_t *h) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   uint32_t a = hs_input(h, AOT_F32, 2, DIMS(R, 5)), b = hs_input(h, AOT_F32, 2, DIMS(R, 4)),
            row = hs_input(h, AOT_F32, 1, DIMS(C)), column = hs_input(h, AOT_F32, 1, DIMS(R));
@@ -68,7 +68,7 @@ static void expect(const data_t *d, double out[3][R * C]) {
 static void regions_are_added_in_place(void **state) {
   static const int64_t sizes[5][2] = {{R, 5}, {R, 4}, {C, 0}, {R, 0}, {R, C}},
                        strides[5][2] = {{5, 1}, {4, 1}, {1, 0}, {1, 0}, {C, 1}};
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   bc_cache_t cache;
   bc_program_t *p;
   bc_error_t error = {0}, warning = {0};

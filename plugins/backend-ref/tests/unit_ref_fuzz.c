@@ -15,7 +15,7 @@ static const cu_world_t nobody; /* no kernels but the reference ones */
 #define ROUNDS 60000
 
 /* One graph with every kind of row: symbols, lists, regions, strings, several results. */
-static void build(hand_snapshot *h) {
+static void build(hand_snapshot_t *h) {
   int64_t s = hs_symbol(h), twice = hs_expr(h, AOT_EXPR_MUL, s, 2, 0);
   uint32_t region, x, y, parts[2];
   region = hs_graph(h, AOT_GRAPH_REGION);
@@ -86,7 +86,7 @@ static void damage(unsigned char *block, uint64_t nbytes, uint64_t *seed) {
 }
 
 /* Run what loaded, when its sizes are small: kernels must not believe declared shapes either. */
-static void try_run(const rf_program *p, const aot_snapshot_t *s) {
+static void try_run(const rf_program_t *p, const aot_snapshot_t *s) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
   const int64_t *ints = AOT_SNAP_ROWS(s, int64_t, ints);
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args);
@@ -100,7 +100,7 @@ static void try_run(const rf_program *p, const aot_snapshot_t *s) {
        .strides = out_strides},
       {.data = NULL}};
   /* clang-format on */
-  rf_error error;
+  rf_error_t error;
   for (uint32_t i = 0; i < s->ints.count; i++)
     if (!AOT_DIM_IS_SYM(ints[i]) && (ints[i] > 1000 || ints[i] < -1000)) return;
   for (uint32_t i = 0; i < s->args.count; i++)
@@ -121,7 +121,7 @@ static void try_run(const rf_program *p, const aot_snapshot_t *s) {
 }
 
 static void test_damaged_blocks_never_crash(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   const aot_snapshot_t *good;
   uint64_t seed = 88172645463325252u, nbytes, loaded = 0;
   unsigned char *copy;
@@ -130,8 +130,8 @@ static void test_damaged_blocks_never_crash(void **state) {
   good = hs_finish(h);
   nbytes = good->nbytes;
   for (int round = 0; round < ROUNDS; round++) {
-    rf_program *p = NULL;
-    rf_error error;
+    rf_program_t *p = NULL;
+    rf_error_t error;
     copy = malloc(nbytes); /* of the exact size: reading past the end is seen by AddressSanitizer */
     assert_non_null(copy);
     memcpy(copy, good, nbytes);
@@ -152,15 +152,15 @@ static void test_damaged_blocks_never_crash(void **state) {
 }
 
 static void test_cut_blocks_are_refused(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   const aot_snapshot_t *good;
   (void)state;
   build(h);
   good = hs_finish(h);
   for (uint64_t n = 0; n < good->nbytes; n++) {
     void *copy = malloc(n ? n : 1);
-    rf_program *p;
-    rf_error error;
+    rf_program_t *p;
+    rf_error_t error;
     assert_non_null(copy);
     memcpy(copy, good, n);
     assert_int_not_equal(rf_load(copy, n, &nobody, &p, &error), AOT_OK);
@@ -171,15 +171,15 @@ static void test_cut_blocks_are_refused(void **state) {
 
 /* Misaligned bytes are copied; the good block loads from any address. */
 static void test_loads_from_any_address(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   const aot_snapshot_t *good;
   (void)state;
   build(h);
   good = hs_finish(h);
   for (int offset = 0; offset < 8; offset++) {
     unsigned char *copy = malloc(good->nbytes + 8);
-    rf_program *p;
-    rf_error error;
+    rf_program_t *p;
+    rf_error_t error;
     assert_non_null(copy);
     memcpy(copy + offset, good, good->nbytes);
     assert_int_equal(rf_load(copy + offset, good->nbytes, &nobody, &p, &error), AOT_OK);
@@ -191,10 +191,10 @@ static void test_loads_from_any_address(void **state) {
 
 /* A program that calls itself runs into the depth limit, not into the end of memory. */
 static void test_recursive_region_is_an_error(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   const aot_snapshot_t *s;
-  rf_program *p;
-  rf_error error;
+  rf_program_t *p;
+  rf_error_t error;
   float x = 1, y;
   aot_tensor_t in = {.data = &x, .nbytes = 4, .dtype = AOT_F32}, out = {.data = &y, .nbytes = 4, .dtype = AOT_F32};
   uint32_t v;

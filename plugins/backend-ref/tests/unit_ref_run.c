@@ -12,10 +12,10 @@ static const cu_world_t nobody; /* no kernels but the reference ones */
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
-static rf_program *load(hand_snapshot *h) {
+static rf_program_t *load(hand_snapshot_t *h) {
   const aot_snapshot_t *s = hs_finish(h);
-  rf_program *p = NULL;
-  rf_error error;
+  rf_program_t *p = NULL;
+  rf_error_t error;
   if (rf_load(s, s->nbytes, &nobody, &p, &error) != AOT_OK) fail_msg("%s", error.text);
   return p;
 }
@@ -32,9 +32,9 @@ static aot_tensor_t dense(void *data, int32_t dtype, int32_t rank, const int64_t
   return t;
 }
 
-static void run_ok(const rf_program *p, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out, uint64_t n_out,
-                   const int64_t *symbols, uint64_t n_symbols, rf_stats *stats) {
-  rf_error error;
+static void run_ok(const rf_program_t *p, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out,
+                   uint64_t n_out, const int64_t *symbols, uint64_t n_symbols, rf_stats_t *stats) {
+  rf_error_t error;
   if (rf_run(p,
              &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
                          .inputs = in,
@@ -49,11 +49,11 @@ static void run_ok(const rf_program *p, const aot_tensor_t *in, uint64_t n_in, c
 
 /* y = relu(x^T @ x + 1): a view as operand, a number in a tensor's place */
 static void test_runs_a_small_graph(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   float x[6] = {1, -2, 3, -4, 5, -6}, y[9] = {0};
   int64_t strides[2][2];
   aot_tensor_t in, out;
-  rf_program *p;
+  rf_program_t *p;
   uint32_t vx, vt, vm, va;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -88,12 +88,12 @@ static void test_runs_a_small_graph(void **state) {
 
 /* A chain of n exp nodes over 1000 floats holds two of them at a time, whatever n is; views cost nothing. */
 static void test_frees_after_last_use(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   float *x = calloc(1000, sizeof *x), *y = calloc(1000, sizeof *y);
   int64_t strides[2][1];
   aot_tensor_t in, out;
-  rf_program *p;
-  rf_stats stats;
+  rf_program_t *p;
+  rf_stats_t stats;
   uint32_t v;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -126,12 +126,12 @@ static void test_frees_after_last_use(void **state) {
 /* An output that a kernel makes goes straight to the caller's strided buffer; the same value twice is copied; None
  * is left. */
 static void test_writes_strided_outputs(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   float x[4] = {1, 2, 3, 4}, y[8] = {0}, z[4] = {0};
   int64_t strides[2][2], wide[2] = {1, 4};
   aot_tensor_t in, out[3];
-  rf_program *p;
-  rf_stats stats;
+  rf_program_t *p;
+  rf_stats_t stats;
   uint32_t vx, vy;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -161,10 +161,10 @@ static void test_writes_strided_outputs(void **state) {
 
 /* Sizes from symbols: x[s, 2] viewed as [2 * s]. Three batch sizes, one load. */
 static void test_symbolic_sizes(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   int64_t s = hs_symbol(h), twice = hs_expr(h, AOT_EXPR_MUL, s, 2, 0);
   uint32_t x, v;
-  rf_program *p;
+  rf_program_t *p;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
   x = hs_input(h, AOT_F64, 2, DIMS(s, 2));
@@ -192,11 +192,11 @@ static void test_symbolic_sizes(void **state) {
 
 /* A number read from a tensor becomes a dimension of what follows. */
 static void test_data_dependent_size(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   int64_t u = hs_symbol(h), given = AOT_SYMBOL_UNKNOWN, n = 3, none[1], strides[1];
   double y[3] = {0};
   aot_tensor_t in, out;
-  rf_program *p;
+  rf_program_t *p;
   uint32_t x, item;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -225,12 +225,12 @@ typedef struct given_output {
   aot_tensor_t tensor;
   int64_t sizes[2], strides[2], data[8];
   uint64_t n_calls;
-} given_output;
+} given_output_t;
 
 /* As a host does: the port's type is i64[u, 1]. */
 static aot_status_t give_output(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols,
                                 uint64_t n_symbols, aot_tensor_t *out) {
-  given_output *g = sink->head.self;
+  given_output_t *g = sink->head.self;
   if (output != 0 || n_symbols != 1 || symbols[0] > 8) return AOT_E_INVALID;
   g->sizes[0] = symbols[0];
   g->sizes[1] = 1;
@@ -240,8 +240,8 @@ static aot_status_t give_output(const aot_output_sink_t *sink, uint64_t output, 
   return AOT_OK;
 }
 
-static hand_snapshot *nonzero_program(void) {
-  hand_snapshot *h = hs_create();
+static hand_snapshot_t *nonzero_program(void) {
+  hand_snapshot_t *h = hs_create();
   int64_t u = hs_symbol(h);
   uint32_t x;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -257,16 +257,16 @@ static hand_snapshot *nonzero_program(void) {
 static void test_open_output(void **state) {
   static const float data[3][4] = {{0, 1, 0, 2}, {0, 0, 0, 0}, {1, 1, 1, 1}};
   static const int64_t counts[3] = {2, 0, 4};
-  hand_snapshot *h = nonzero_program();
-  rf_program *p = load(h);
+  hand_snapshot_t *h = nonzero_program();
+  rf_program_t *p = load(h);
   (void)state;
   for (int k = 0; k < 3; k++) {
     float x[4];
     int64_t symbol = AOT_SYMBOL_UNKNOWN, strides[1];
-    given_output given = {.n_calls = 0};
+    given_output_t given = {.n_calls = 0};
     aot_output_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &given}, .allocate = give_output};
     aot_tensor_t in, out = {.dtype = AOT_I64, .rank = AOT_RANK_OPEN};
-    rf_error error;
+    rf_error_t error;
     memcpy(x, data[k], sizeof x);
     in = dense(x, AOT_F32, 1, DIMS(4), strides);
     if (rf_run(p,
@@ -290,12 +290,12 @@ static void test_open_output(void **state) {
 
 /* A number outside its symbol's range, and one that another size has told already. */
 static void test_told_sizes_are_checked(void **state) {
-  hand_snapshot *h = nonzero_program();
+  hand_snapshot_t *h = nonzero_program();
   float x[4] = {1, 1, 0, 1};
   int64_t symbol = AOT_SYMBOL_UNKNOWN, strides[1], place[8], out_strides[2];
   aot_tensor_t in = dense(x, AOT_F32, 1, DIMS(4), strides), out = dense(place, AOT_I64, 2, DIMS(2, 1), out_strides);
-  rf_error error;
-  rf_program *p;
+  rf_error_t error;
+  rf_program_t *p;
   (void)state;
   h->symbols[0].max = 2;
   p = load(h);
@@ -336,9 +336,9 @@ static void note_line(void *self, const char *text, uint32_t n, uint32_t node) {
 /* Prints come in order, up to the assertion that fails. */
 static void test_effects_in_order(void **state) {
   static const char *const lines[] = {"one ", "two ", "three"};
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   char said[64];
-  rf_printer printer = {said, note_line};
+  rf_printer_t printer = {said, note_line};
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
   uint32_t x = hs_input(h, AOT_F32, 0, NULL);
@@ -350,12 +350,12 @@ static void test_effects_in_order(void **state) {
     hs_arg_value(h, x);
     hs_arg_str(h, "x must not be 0");
   }
-  rf_program *p = load(h);
+  rf_program_t *p = load(h);
   for (int k = 0; k < 2; k++) {
     float number = (float)k;
     int64_t none[1];
     aot_tensor_t in = dense(&number, AOT_F32, 0, NULL, none);
-    rf_error error;
+    rf_error_t error;
     said[0] = 0;
     aot_status_t status =
         rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1}, &printer, NULL, &error);
@@ -369,9 +369,9 @@ static void test_effects_in_order(void **state) {
 
 /* cond(pred, neg, double, [x]) inside a called region */
 static void test_regions(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   uint32_t negative, twice, body, pred, x, y, vx, vp;
-  rf_program *p;
+  rf_program_t *p;
   (void)state;
   negative = hs_graph(h, AOT_GRAPH_REGION);
   x = hs_input(h, AOT_F32, 1, DIMS(2));
@@ -427,11 +427,11 @@ static void test_regions(void **state) {
 
 /* split shares its operand's storage, and a view of a declared layout that the operand does not have is made in it */
 static void test_views_follow_actual_strides(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   float x[6] = {0, 1, 2, 3, 4, 5}, y[2] = {0}, z[4] = {0};
   int64_t column_major[2] = {1, 2}, strides[2][2];
   aot_tensor_t in, out[2];
-  rf_program *p;
+  rf_program_t *p;
   uint32_t vx, a;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -470,12 +470,12 @@ static void test_views_follow_actual_strides(void **state) {
 
 /* What lies around a row in its storage is not the row's: it need not be there. */
 static void test_refuses_elements_of_others(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   float x[6] = {0, 1, 2, 3, 4, 5}, y[4];
   int64_t strides[2][2];
   aot_tensor_t in, out;
-  rf_program *p;
-  rf_error error;
+  rf_program_t *p;
+  rf_error_t error;
   uint32_t vx, row;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -505,12 +505,12 @@ static void test_refuses_elements_of_others(void **state) {
 
 /* An index out of range names operator, index and bound, and the node; nothing leaks and the program still runs. */
 static void test_error_names_the_place(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   float w[6] = {0, 1, 2, 3, 4, 5}, y[4];
   int64_t index[2] = {1, 9}, strides[3][2];
   aot_tensor_t in[2], out;
-  rf_program *p;
-  rf_error error;
+  rf_program_t *p;
+  rf_error_t error;
   uint32_t vw, vi, node, v;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -544,12 +544,12 @@ static void test_error_names_the_place(void **state) {
 }
 
 static void test_refuses_wrong_boundary(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   float x[3] = {1, 2, 3}, y[3];
   int64_t strides[2][1];
   aot_tensor_t in, out;
-  rf_program *p;
-  rf_error error;
+  rf_program_t *p;
+  rf_error_t error;
   uint32_t vx;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -583,9 +583,9 @@ static void test_refuses_wrong_boundary(void **state) {
 }
 
 static void test_query_says_why(void **state) {
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   const aot_snapshot_t *s;
-  rf_error error;
+  rf_error_t error;
   uint32_t x;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);

@@ -71,7 +71,7 @@ aot_status_t nc_node_costs(const aot_snapshot_t *s, uint32_t graph, const int64_
   if (n_given && n_given < s->symbols.count) return AOT_E_INVALID;
   int64_t *symbols = malloc(((size_t)s->symbols.count + 1) * sizeof *symbols);
   int64_t *dims = malloc(((size_t)s->exprs.count + 1) * sizeof *dims);
-  sn_error wrong;
+  sn_error_t wrong;
   aot_status_t status = symbols && dims ? AOT_OK : AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) symbols[i] = n_given ? given[i] : rows[i].hint;
   if (status == AOT_OK) status = sn_exprs_eval(s, symbols, s->symbols.count, dims, &wrong);

@@ -228,7 +228,7 @@ typedef struct call_room {
   uint32_t n_tensors, n_listed;
 } call_room_t;
 
-static aot_tensor_t boundary_tensor(const rk_tensor *t) {
+static aot_tensor_t boundary_tensor(const rk_tensor_t *t) {
   return (aot_tensor_t){
       .data = t->data,
       .nbytes = t->nbytes,
@@ -241,12 +241,12 @@ static aot_tensor_t boundary_tensor(const rk_tensor *t) {
   };
 }
 
-static const aot_tensor_t *put_tensor(call_room_t *r, const rk_tensor *t) {
+static const aot_tensor_t *put_tensor(call_room_t *r, const rk_tensor_t *t) {
   r->tensors[r->n_tensors] = boundary_tensor(t);
   return &r->tensors[r->n_tensors++];
 }
 
-static int make_room(call_room_t *r, const rk_arg *args, uint32_t n_args, uint32_t n_results) {
+static int make_room(call_room_t *r, const rk_arg_t *args, uint32_t n_args, uint32_t n_results) {
   uint32_t n = 0;
   for (uint32_t a = 0; a < n_args; a++)
     n += args[a].kind == AOT_ARG_VALUE ? 1 : args[a].kind == AOT_ARG_VALUES ? args[a].n : 0;
@@ -265,7 +265,7 @@ static void give_room(call_room_t *r) {
   free(r->results);
 }
 
-static void fill_args(call_room_t *r, const rk_arg *args, uint32_t n_args) {
+static void fill_args(call_room_t *r, const rk_arg_t *args, uint32_t n_args) {
   for (uint32_t a = 0; a < n_args; a++) {
     aot_kernel_arg_t *out = &r->args[a];
     out->kind = args[a].kind;
@@ -288,25 +288,27 @@ static void fill_args(call_room_t *r, const rk_arg *args, uint32_t n_args) {
   }
 }
 
-static int same_memory(const rk_tensor *a, const rk_tensor *b) { return a->data == b->data && a->offset == b->offset; }
+static int same_memory(const rk_tensor_t *a, const rk_tensor_t *b) {
+  return a->data == b->data && a->offset == b->offset;
+}
 
-static const rk_tensor *operand(const rk_arg *args, const cu_written_t *w) {
+static const rk_tensor_t *operand(const rk_arg_t *args, const cu_written_t *w) {
   return args[w->arg].kind == AOT_ARG_VALUE ? args[w->arg].u.tensor : args[w->arg].u.tensors[w->element];
 }
 
-static int same_shape(const rk_tensor *a, const rk_tensor *b) {
+static int same_shape(const rk_tensor_t *a, const rk_tensor_t *b) {
   return a->dtype == b->dtype && a->rank == b->rank &&
          memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0;
 }
 
 /* Written arguments point at their results, which hold a copy of what they held. */
-static aot_status_t redirect(const cu_node_t *n, const rk_arg *args, rk_tensor *results, call_room_t *r,
-                             rk_error *error) {
+static aot_status_t redirect(const cu_node_t *n, const rk_arg_t *args, rk_tensor_t *results, call_room_t *r,
+                             rk_error_t *error) {
   for (uint32_t k = 0; k < n->n_written; k++) {
     const cu_written_t *w = &n->written[k];
     const uint32_t memory = w->same_as == CU_NONE ? k : w->same_as;
-    rk_tensor *to = &results[n->n_own + memory];
-    const rk_tensor *from = operand(args, w);
+    rk_tensor_t *to = &results[n->n_own + memory];
+    const rk_tensor_t *from = operand(args, w);
     const aot_tensor_t *seen =
         r->args[w->arg].kind == AOT_ARG_VALUE ? r->args[w->arg].u.tensor : r->args[w->arg].u.tensors[w->element];
     if (!same_shape(to, from)) {
@@ -320,7 +322,7 @@ static aot_status_t redirect(const cu_node_t *n, const rk_arg *args, rk_tensor *
   return AOT_OK;
 }
 
-static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, call_room_t *r, rk_error *error) {
+static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, call_room_t *r, rk_error_t *error) {
   char message[MESSAGE_SIZE] = "";
   const aot_kernel_call_t call = {
       .struct_size = sizeof call,
@@ -339,8 +341,8 @@ static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, call_room_t
   return status;
 }
 
-aot_status_t cu_run(const cu_node_t *n, const rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results,
-                    rk_error *error) {
+aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, rk_tensor_t *results, uint32_t n_results,
+                    rk_error_t *error) {
   call_room_t r;
   aot_status_t status = AOT_E_EXHAUSTED;
   args += n->first_arg;

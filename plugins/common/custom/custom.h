@@ -69,7 +69,7 @@ aot_status_t cu_report(const cu_program_t *p, const aot_ext_report_t *report, ao
 
 /* One call: args are the node's (an Op argument included), results the node's, allocated. A written operand whose
  * result is the same memory is not copied. O(elements copied) and the kernel. */
-aot_status_t cu_run(const cu_node_t *n, const rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results,
-                    rk_error *error);
+aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, rk_tensor_t *results, uint32_t n_results,
+                    rk_error_t *error);
 
 #endif

@@ -73,7 +73,7 @@ static uint8_t *find_sharing_ops(const aot_snapshot_t *s) {
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   uint8_t *shares = calloc((size_t)s->ops.count + 1, 1);
   for (uint32_t o = 1; shares && o < s->ops.count; o++) {
-    const rk_kernel *kernel = rk_find(aot_snap_text(s, ops[o].name));
+    const rk_kernel_t *kernel = rk_find(aot_snap_text(s, ops[o].name));
     shares[o] = (ops[o].flags & (AOT_OP_VIEW | AOT_OP_MULTI_VIEW | AOT_OP_REGION | AOT_OP_INPLACE_VIEW)) ||
                 (kernel && rk_is_view(kernel));
   }

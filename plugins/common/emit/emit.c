@@ -74,7 +74,7 @@ static aot_str_t made_thing(const em_t *e) { return e->desc ? e->desc->name : ao
 
 /* ---- the node at hand ---- */
 
-em_x em_in(const em_t *e, const char *name) {
+em_x_t em_in(const em_t *e, const char *name) {
   const aot_str_t wanted = aot_str(name);
   for (uint32_t i = 0; e->desc && i < e->desc->n_args; i++)
     if (aot_str_eq(e->desc->args[i].name, wanted))
@@ -88,7 +88,7 @@ static void refuse_argument(em_t *e, const char *name, const char *must_be) {
 }
 
 double em_in_float(em_t *e, const char *name, double otherwise) {
-  const em_x x = em_in(e, name);
+  const em_x_t x = em_in(e, name);
   if (x.kind == AOT_ARG_FLOAT) return x.u.f;
   if (x.kind == AOT_ARG_BOOL || (x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i))) return (double)x.u.i;
   if (x.kind != AOT_ARG_NONE) refuse_argument(e, name, "number");
@@ -96,7 +96,7 @@ double em_in_float(em_t *e, const char *name, double otherwise) {
 }
 
 int em_in_bool(em_t *e, const char *name, int otherwise) {
-  const em_x x = em_in(e, name);
+  const em_x_t x = em_in(e, name);
   if (x.kind == AOT_ARG_BOOL || x.kind == AOT_ARG_INT) return x.u.i != 0;
   if (x.kind != AOT_ARG_NONE) refuse_argument(e, name, "truth");
   return otherwise;
@@ -114,20 +114,20 @@ int em_touches_complex(const em_t *e) {
 
 /* ---- values ---- */
 
-int em_is_complex(const em_t *e, em_x x) {
+int em_is_complex(const em_t *e, em_x_t x) {
   aot_type_t t;
   if (!em_is_value(x) || e->host->graph->value_type(e->prog, (aot_value_t){(uint32_t)x.u.i}, &t) != AOT_OK) return 0;
   return t.kind == AOT_TYPE_TENSOR && aot_dtype_is_complex(t.dtype);
 }
 
-em_x em_list(em_t *e, const int64_t *ints, uint32_t n) {
+em_x_t em_list(em_t *e, const int64_t *ints, uint32_t n) {
   int64_t *copy = em_scratch(e, n, sizeof *copy);
   if (!copy) return em_none();
   if (n) memcpy(copy, ints, n * sizeof *copy);
   return aot_arg_ints(copy, n);
 }
 
-aot_value_t em_value(em_t *e, em_x x) {
+aot_value_t em_value(em_t *e, em_x_t x) {
   const aot_str_t thing = made_thing(e);
   if (e->status != AOT_OK || x.kind == AOT_ARG_NONE) return aot_no_value();
   if (em_is_value(x)) return (aot_value_t){(uint32_t)x.u.i};
@@ -135,7 +135,7 @@ aot_value_t em_value(em_t *e, em_x x) {
   return aot_no_value();
 }
 
-aot_type_t em_type(em_t *e, em_x x) {
+aot_type_t em_type(em_t *e, em_x_t x) {
   const aot_str_t thing = made_thing(e);
   aot_type_t t = {.kind = AOT_TYPE_NONE};
   if (!em_is_value(x))
@@ -209,7 +209,7 @@ aot_node_t em_repeat(em_t *e, const aot_node_info_t *node, aot_node_info_t *out_
   return em_put(e, node->op, node->n_args, node->args, node->n_results, types, out_made);
 }
 
-em_x em_call(em_t *e, const char *op, uint32_t n_args, const em_x *args) {
+em_x_t em_call(em_t *e, const char *op, uint32_t n_args, const em_x_t *args) {
   aot_node_info_t made;
   em_put(e, em_op(e, op), n_args, args, 0, NULL, &made);
   return e->status == AOT_OK ? em_v(made.first_result) : em_none();
@@ -217,29 +217,31 @@ em_x em_call(em_t *e, const char *op, uint32_t n_args, const em_x *args) {
 
 /* ---- formulas ---- */
 
-em_x em_add(em_t *e, em_x x, em_x y) {
+em_x_t em_add(em_t *e, em_x_t x, em_x_t y) {
   if (em_is_number(x)) return EM(e, "add.Scalar", y, x);
   return em_is_number(y) ? EM(e, "add.Scalar", x, y) : EM(e, "add.Tensor", x, y);
 }
 
-em_x em_sub(em_t *e, em_x x, em_x y) {
+em_x_t em_sub(em_t *e, em_x_t x, em_x_t y) {
   if (em_is_number(x)) return EM(e, "rsub.Scalar", y, x);
   return em_is_number(y) ? EM(e, "sub.Scalar", x, y) : EM(e, "sub.Tensor", x, y);
 }
 
-em_x em_mul(em_t *e, em_x x, em_x y) {
+em_x_t em_mul(em_t *e, em_x_t x, em_x_t y) {
   if (em_is_number(x)) return EM(e, "mul.Scalar", y, x);
   return em_is_number(y) ? EM(e, "mul.Scalar", x, y) : EM(e, "mul.Tensor", x, y);
 }
 
-em_x em_div(em_t *e, em_x x, em_x y) { return em_is_number(y) ? EM(e, "div.Scalar", x, y) : EM(e, "div.Tensor", x, y); }
+em_x_t em_div(em_t *e, em_x_t x, em_x_t y) {
+  return em_is_number(y) ? EM(e, "div.Scalar", x, y) : EM(e, "div.Tensor", x, y);
+}
 
-em_x em_pow(em_t *e, em_x x, em_x y) {
+em_x_t em_pow(em_t *e, em_x_t x, em_x_t y) {
   if (em_is_number(x)) return EM(e, "pow.Scalar", x, y);
   return em_is_number(y) ? EM(e, "pow.Tensor_Scalar", x, y) : EM(e, "pow.Tensor_Tensor", x, y);
 }
 
-em_x em_cast(em_t *e, em_x x, int32_t dtype) {
+em_x_t em_cast(em_t *e, em_x_t x, int32_t dtype) {
   if (e->status != AOT_OK || !em_is_value(x)) return x;
   const aot_type_t t = em_type(e, x);
   return t.kind != AOT_TYPE_TENSOR || t.dtype == dtype ? x : EM(e, "_to_copy", x, em_dtype(dtype));

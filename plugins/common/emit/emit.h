@@ -1,9 +1,9 @@
 /* The one way from a plugin's rules to new nodes: an operator's name and its arguments give the first result.
  *
- *     em_x y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
+ *     em_x_t y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
  *     out[0] = em_value(e, EM(e, "exp", y));
  *
- * Rules compute with arguments (em_x): a value, a number, a list, none. Failures are sticky: the first one stays in
+ * Rules compute with arguments (em_x_t): a value, a number, a list, none. Failures are sticky: the first one stays in
  * e->status, later calls do nothing and answer none, so that a rule reads as its formula and is checked once at its
  * end.
  *
@@ -16,7 +16,7 @@
 #include <aot/host.h>
 #include <aot/inline.h>
 
-typedef aot_arg_t em_x;
+typedef aot_arg_t em_x_t;
 
 typedef struct em {
   const aot_host_t *host;
@@ -56,37 +56,37 @@ void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format,
 void *em_scratch(em_t *e, uint64_t n, uint64_t size); /* zeroed; NULL: e->status says so */
 
 /* ---- the node at hand ---- */
-em_x em_in(const em_t *e, const char *name); /* an argument; none when the schema has none of the name */
+em_x_t em_in(const em_t *e, const char *name); /* an argument; none when the schema has none of the name */
 double em_in_float(em_t *e, const char *name, double otherwise); /* a constant number */
 int em_in_bool(em_t *e, const char *name, int otherwise);
 aot_type_t em_result_type(em_t *e, uint32_t i);
 int em_touches_complex(const em_t *e); /* some operand or result is complex */
 
 /* ---- values and numbers ---- */
-static inline em_x em_v(aot_value_t v) { return aot_arg_value(v); }
-static inline em_x em_i(int64_t i) { return aot_arg_int(i); }
-static inline em_x em_f(double f) { return aot_arg_float(f); }
-static inline em_x em_b(int b) { return aot_arg_bool(b); }
-static inline em_x em_none(void) { return aot_arg_none(); }
-static inline em_x em_dtype(int32_t dtype) { return aot_arg_dtype(dtype); }
-static inline em_x em_device(int32_t device, int32_t index) { return aot_arg_device(device, index); }
-static inline int em_is_none(em_x x) { return x.kind == AOT_ARG_NONE; }
-static inline int em_is_value(em_x x) { return x.kind == AOT_ARG_VALUE; }
-static inline int em_is_number(em_x x) {
+static inline em_x_t em_v(aot_value_t v) { return aot_arg_value(v); }
+static inline em_x_t em_i(int64_t i) { return aot_arg_int(i); }
+static inline em_x_t em_f(double f) { return aot_arg_float(f); }
+static inline em_x_t em_b(int b) { return aot_arg_bool(b); }
+static inline em_x_t em_none(void) { return aot_arg_none(); }
+static inline em_x_t em_dtype(int32_t dtype) { return aot_arg_dtype(dtype); }
+static inline em_x_t em_device(int32_t device, int32_t index) { return aot_arg_device(device, index); }
+static inline int em_is_none(em_x_t x) { return x.kind == AOT_ARG_NONE; }
+static inline int em_is_value(em_x_t x) { return x.kind == AOT_ARG_VALUE; }
+static inline int em_is_number(em_x_t x) {
   return x.kind == AOT_ARG_INT || x.kind == AOT_ARG_FLOAT || x.kind == AOT_ARG_BOOL;
 }
-em_x em_list(em_t *e, const int64_t *ints, uint32_t n); /* a copy */
-aot_value_t em_value(em_t *e, em_x x);                  /* none: no value; fails for anything else */
-aot_type_t em_type(em_t *e, em_x x);      /* of a value; fails for what is none; kind NONE after a failure */
-int em_is_complex(const em_t *e, em_x x); /* a tensor of complex numbers */
+em_x_t em_list(em_t *e, const int64_t *ints, uint32_t n); /* a copy */
+aot_value_t em_value(em_t *e, em_x_t x);                  /* none: no value; fails for anything else */
+aot_type_t em_type(em_t *e, em_x_t x);      /* of a value; fails for what is none; kind NONE after a failure */
+int em_is_complex(const em_t *e, em_x_t x); /* a tensor of complex numbers */
 
 /* ---- nodes ---- */
 aot_op_t em_op(em_t *e, const char *name); /* fails when no operator set has it */
 /* A node with inferred types; its first result. Results have consecutive values (em_nth). */
-em_x em_call(em_t *e, const char *op, uint32_t n_args, const em_x *args);
+em_x_t em_call(em_t *e, const char *op, uint32_t n_args, const em_x_t *args);
 #define EM(e, op, ...)                                                                                                 \
-  em_call((e), (op), (uint32_t)(sizeof((const em_x[]){__VA_ARGS__}) / sizeof(em_x)), (const em_x[]){__VA_ARGS__})
-static inline em_x em_nth(em_x first, uint32_t i) {
+  em_call((e), (op), (uint32_t)(sizeof((const em_x_t[]){__VA_ARGS__}) / sizeof(em_x_t)), (const em_x_t[]){__VA_ARGS__})
+static inline em_x_t em_nth(em_x_t first, uint32_t i) {
   if (em_is_value(first)) first.u.i += i;
   return first;
 }
@@ -101,11 +101,11 @@ aot_node_t em_repeat(em_t *e, const aot_node_info_t *node, aot_node_info_t *out_
 void em_take_over(em_t *e, aot_value_t from, aot_value_t to, uint32_t n);
 
 /* ---- formulas; x and y are values, or one of them a number ---- */
-em_x em_add(em_t *e, em_x x, em_x y);
-em_x em_sub(em_t *e, em_x x, em_x y);
-em_x em_mul(em_t *e, em_x x, em_x y);
-em_x em_div(em_t *e, em_x x, em_x y); /* x is a value */
-em_x em_pow(em_t *e, em_x x, em_x y);
-em_x em_cast(em_t *e, em_x x, int32_t dtype); /* x itself when it has that dtype or is no tensor */
+em_x_t em_add(em_t *e, em_x_t x, em_x_t y);
+em_x_t em_sub(em_t *e, em_x_t x, em_x_t y);
+em_x_t em_mul(em_t *e, em_x_t x, em_x_t y);
+em_x_t em_div(em_t *e, em_x_t x, em_x_t y); /* x is a value */
+em_x_t em_pow(em_t *e, em_x_t x, em_x_t y);
+em_x_t em_cast(em_t *e, em_x_t x, int32_t dtype); /* x itself when it has that dtype or is no tensor */
 
 #endif

@@ -18,22 +18,22 @@ static void memory_order(const em_t *e, const int64_t *strides, int32_t rank, in
   }
 }
 
-em_x em_in_order(em_t *e, em_x x, const int64_t *strides, int32_t rank) {
-  const em_x contiguous = aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS);
+em_x_t em_in_order(em_t *e, em_x_t x, const int64_t *strides, int32_t rank) {
+  const em_x_t contiguous = aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS);
   int64_t order[AOT_MAX_RANK], back[AOT_MAX_RANK];
   int moved = 0;
   memory_order(e, strides, rank, order);
   for (int32_t i = 0; i < rank; i++) back[order[i]] = i, moved |= order[i] != i;
   if (!moved) return EM(e, "clone", x, contiguous);
-  const em_x outermost_first = EM(e, "permute", x, aot_arg_ints(order, (uint32_t)rank));
-  const em_x dense = EM(e, "clone", outermost_first, contiguous);
+  const em_x_t outermost_first = EM(e, "permute", x, aot_arg_ints(order, (uint32_t)rank));
+  const em_x_t dense = EM(e, "clone", outermost_first, contiguous);
   return EM(e, "permute", dense, aot_arg_ints(back, (uint32_t)rank));
 }
 
-em_x em_filled(em_t *e, const aot_type_t *like, em_x number) {
+em_x_t em_filled(em_t *e, const aot_type_t *like, em_x_t number) {
   int64_t order[AOT_MAX_RANK], back[AOT_MAX_RANK], sizes[AOT_MAX_RANK];
   const uint32_t rank = (uint32_t)like->rank;
-  const em_x device = like->device == AOT_DEVICE_CPU ? em_none() : em_device(like->device, like->device_index);
+  const em_x_t device = like->device == AOT_DEVICE_CPU ? em_none() : em_device(like->device, like->device_index);
   int moved = 0;
   if (e->status != AOT_OK) return em_none();
   memory_order(e, like->strides, like->rank, order);
@@ -42,7 +42,7 @@ em_x em_filled(em_t *e, const aot_type_t *like, em_x number) {
     back[order[i]] = i;
     moved |= order[i] != i;
   }
-  const em_x full = EM(e, "full", aot_arg_ints(sizes, rank), number, em_dtype(like->dtype), em_none(), device);
+  const em_x_t full = EM(e, "full", aot_arg_ints(sizes, rank), number, em_dtype(like->dtype), em_none(), device);
   return moved ? EM(e, "permute", full, aot_arg_ints(back, rank)) : full;
 }
 
@@ -67,7 +67,7 @@ static int lies_alike(const em_t *e, const aot_type_t *a, const aot_type_t *b) {
   return 1;
 }
 
-em_x em_laid_out(em_t *e, em_x x, const aot_type_t *like) {
+em_x_t em_laid_out(em_t *e, em_x_t x, const aot_type_t *like) {
   const aot_type_t t = em_type(e, x);
   if (e->status != AOT_OK || t.kind != AOT_TYPE_TENSOR || t.rank != like->rank || lies_alike(e, &t, like)) return x;
   return is_dense(e, like) ? em_in_order(e, x, like->strides, t.rank) : x;

@@ -8,12 +8,12 @@ int64_t em_numel(const em_t *e, const aot_type_t *t); /* with symbols at their h
 
 /* x copied so that its dimensions follow one another in memory in the order of these strides, without gaps; equal
  * strides stay in order. Symbols count by their hints. */
-em_x em_in_order(em_t *e, em_x x, const int64_t *strides, int32_t rank);
+em_x_t em_in_order(em_t *e, em_x_t x, const int64_t *strides, int32_t rank);
 
 /* A tensor of one number in the memory order of `like`, dense, on its device. */
-em_x em_filled(em_t *e, const aot_type_t *like, em_x number);
+em_x_t em_filled(em_t *e, const aot_type_t *like, em_x_t number);
 
 /* x in the memory order of `like`, which has the same sizes; x itself when it lies so or `like` is not dense. */
-em_x em_laid_out(em_t *e, em_x x, const aot_type_t *like);
+em_x_t em_laid_out(em_t *e, em_x_t x, const aot_type_t *like);
 
 #endif

@@ -17,7 +17,7 @@ void em_inline_close(em_inliner_t *in) {
   pt_copier_deinit(&in->copier);
 }
 
-void em_inline(em_inliner_t *in, aot_graph_t graph, uint32_t n, const em_x *inputs, em_x *outputs) {
+void em_inline(em_inliner_t *in, aot_graph_t graph, uint32_t n, const em_x_t *inputs, em_x_t *outputs) {
   em_t *e = in->e;
   pt_copier_t *c = &in->copier;
   const aot_graph_api_t *g = e->host->graph;

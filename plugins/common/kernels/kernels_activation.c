@@ -7,19 +7,19 @@
 #include <math.h>
 
 /* clang-format off */
-#define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
+#define F(name, expression) static double name##_f(const double *x, const pw_par_t *p) { (void)p; return expression; }
 /* clang-format on */
 #define SQRT_HALF 0.70710678118654752440
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define INV_SQRT_2PI 0.39894228040143267794
 
 /* clamp's order: with min above max the result is max */
-static double hardtanh_f(const double *x, const pw_par *p) {
+static double hardtanh_f(const double *x, const pw_par_t *p) {
   double v = x[0] < x[1] ? x[1] : x[0];
   (void)p;
   return x[1] != x[1] || x[2] != x[2] ? NAN : v > x[2] ? x[2] : v;
 }
-static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
+static int64_t hardtanh_i(const int64_t *x, const pw_par_t *p) {
   int64_t v = x[0] < x[1] ? x[1] : x[0];
   (void)p;
   return v > x[2] ? x[2] : v;
@@ -28,43 +28,43 @@ static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
 static const char *const gelu_words[] = {"none", "tanh", NULL};
 static double gelu_inner(double v) { return SQRT_2_OVER_PI * (v + 0.044715 * v * v * v); }
 /* The kernel that PyTorch has for float32 and bfloat16 (oneDNN's) makes NaN of inf. */
-static double gelu_f(const double *x, const pw_par *p) {
+static double gelu_f(const double *x, const pw_par_t *p) {
   if (p->mode == 2) return 0.5 * x[0] * (1 + tanh(gelu_inner(x[0])));
   if (x[0] == INFINITY && (p->dtype == AOT_F32 || p->dtype == AOT_BF16)) return NAN;
   return 0.5 * x[0] * erfc(-x[0] * SQRT_HALF);
 }
 
-static double gelu_backward_f(const double *x, const pw_par *p) {
+static double gelu_backward_f(const double *x, const pw_par_t *p) {
   double v = x[1], t;
   if (p->mode != 2) return x[0] * (0.5 * erfc(-v * SQRT_HALF) + v * INV_SQRT_2PI * exp(-0.5 * v * v));
   t = tanh(gelu_inner(v));
   return x[0] * (0.5 * (1 + t) + 0.5 * v * (1 - t * t) * SQRT_2_OVER_PI * (1 + 3 * 0.044715 * v * v));
 }
 F(threshold_backward, x[1] <= x[2] ? 0 : x[0])
-static int64_t threshold_backward_i(const int64_t *x, const pw_par *p) {
+static int64_t threshold_backward_i(const int64_t *x, const pw_par_t *p) {
   (void)p;
   return x[1] <= x[2] ? 0 : x[0];
 }
 /* elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result) */
-static double elu_backward_f(const double *x, const pw_par *p) {
+static double elu_backward_f(const double *x, const pw_par_t *p) {
   double v = x[5];
   (void)p;
   if (!(v <= 0)) return x[0] * x[2]; /* nan too */
   return x[4] != 0 ? x[0] * x[3] * (v + x[1] * x[2]) : x[0] * x[3] * x[1] * x[2] * exp(v * x[3]);
 }
 /* logit_backward(grad, self, eps?) */
-static double logit_backward_f(const double *x, const pw_par *p) {
+static double logit_backward_f(const double *x, const pw_par_t *p) {
   if (p->present & 4u && (x[1] < x[2] || x[1] > 1 - x[2])) return 0;
   if (!(p->present & 4u) && (x[1] < 0 || x[1] > 1)) return NAN;
   return x[0] / (x[1] * (1 - x[1]));
 }
 
 /* log_sigmoid_forward(self) -> (output, buffer): the CPU's buffer holds exp(-|x|). */
-static aot_status_t log_sigmoid_forward(rk_ctx *c) {
-  rk_array x;
+static aot_status_t log_sigmoid_forward(rk_ctx_t *c) {
+  rk_array_t x;
   AOT_TRY(rk_need_f(c, 0, &x));
   if (rk_wants(c, 1) && rk_numel(rk_result(c, 1)) == x.numel && rk_result(c, 1)->rank == x.rank) {
-    rk_array buffer;
+    rk_array_t buffer;
     AOT_TRY(rk_new_f(c, x.rank, x.sizes, &buffer));
     for (int64_t k = 0; k < x.numel; k++) buffer.f[k] = exp(-fabs(x.f[k]));
     AOT_TRY(rk_put_f(c, 1, &buffer));
@@ -74,8 +74,8 @@ static aot_status_t log_sigmoid_forward(rk_ctx *c) {
 }
 
 /* glu(self, dim) = a * sigmoid(b) of the halves; glu_backward(grad, self, dim). */
-static aot_status_t glu(rk_ctx *c) {
-  rk_array x, y;
+static aot_status_t glu(rk_ctx_t *c) {
+  rk_array_t x, y;
   int32_t dim;
   int64_t outer, size, inner;
   AOT_TRY(rk_need_f(c, 0, &x));
@@ -90,8 +90,8 @@ static aot_status_t glu(rk_ctx *c) {
   return rk_put_f(c, 0, &y);
 }
 
-static aot_status_t glu_backward(rk_ctx *c) {
-  rk_array g, x, y;
+static aot_status_t glu_backward(rk_ctx_t *c) {
+  rk_array_t g, x, y;
   int32_t dim;
   int64_t outer, size, inner, half;
   AOT_TRY(rk_need_f(c, 0, &g));
@@ -111,8 +111,8 @@ static aot_status_t glu_backward(rk_ctx *c) {
 }
 
 /* prelu(self, weight): one weight, or one a channel */
-static aot_status_t prelu_channels(rk_ctx *c) {
-  rk_array x, w;
+static aot_status_t prelu_channels(rk_ctx_t *c) {
+  rk_array_t x, w;
   int64_t channels, space = 1;
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(rk_need_f(c, 1, &w));
@@ -126,10 +126,10 @@ static aot_status_t prelu_channels(rk_ctx *c) {
 }
 
 /* _prelu_kernel_backward(grad, self, weight) -> (grad self, grad weight before summing) */
-static aot_status_t prelu_backward(rk_ctx *c) {
-  rk_array g, x, w;
-  const rk_tensor *wt;
-  rk_iter it;
+static aot_status_t prelu_backward(rk_ctx_t *c) {
+  rk_array_t g, x, w;
+  const rk_tensor_t *wt;
+  rk_iter_t it;
   int64_t n = 0;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(rk_need_f(c, 1, &x));
@@ -149,7 +149,7 @@ static aot_status_t prelu_backward(rk_ctx *c) {
 }
 
 #define ACT(name) PW(#name ".default", PW_RESULT, name##_f, NULL)
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     PW("hardtanh.default", PW_RESULT, hardtanh_f, hardtanh_i),
     PW_WORDS("gelu.default", PW_RESULT, gelu_f, NULL, gelu_words),
     PW_WORDS("gelu_backward.default", PW_RESULT, gelu_backward_f, NULL, gelu_words),
@@ -162,4 +162,4 @@ static const rk_kernel rows[] = {
     {"aten.prelu.default", prelu_channels, NULL, NULL, 0},
     {"aten._prelu_kernel_backward.default", prelu_backward, NULL, NULL, 0},
 };
-const rk_family rk_family_activation = RK_FAMILY(rows);
+const rk_family_t rk_family_activation = RK_FAMILY(rows);

@@ -9,10 +9,10 @@ typedef struct affine {
   int32_t dims; /* 2 or 3 */
   int64_t samples, size[GRID_DIMS], places;
   int align;
-} affine;
+} affine_t;
 
 /* size is [N, C, ..dims] */
-static aot_status_t read_affine(rk_ctx *c, affine *a) {
+static aot_status_t read_affine(rk_ctx_t *c, affine_t *a) {
   const int64_t *size;
   const uint32_t n = rk_list(c, 1, &size);
   RK_CHECK(c, n == 4 || n == 5, "size has %u numbers, not 4 or 5", n);
@@ -25,7 +25,7 @@ static aot_status_t read_affine(rk_ctx *c, affine *a) {
 }
 
 /* Coordinates of a place, the last dimension first, and 1. */
-static void base_of(const affine *a, int64_t place, double *out) {
+static void base_of(const affine_t *a, int64_t place, double *out) {
   for (int32_t d = a->dims - 1; d >= 0; place /= a->size[d], d--) {
     const double n = (double)a->size[d], i = (double)(place % a->size[d]);
     out[a->dims - 1 - d] = n <= 1 ? 0 : a->align ? 2 * i / (n - 1) - 1 : (2 * i + 1) / n - 1;
@@ -34,9 +34,9 @@ static void base_of(const affine *a, int64_t place, double *out) {
 }
 
 /* affine_grid_generator(theta [N, dims, dims+1], size, align_corners) -> [N, ..size, dims] */
-static aot_status_t affine_grid(rk_ctx *c) {
-  affine a = {0};
-  rk_array theta, y;
+static aot_status_t affine_grid(rk_ctx_t *c) {
+  affine_t a = {0};
+  rk_array_t theta, y;
   double base[GRID_DIMS + 1];
   int64_t sizes[GRID_DIMS + 2];
   AOT_TRY(read_affine(c, &a));
@@ -58,9 +58,9 @@ static aot_status_t affine_grid(rk_ctx *c) {
 }
 
 /* affine_grid_generator_backward(grad, size, align_corners) -> [N, dims, dims+1] */
-static aot_status_t affine_grid_backward(rk_ctx *c) {
-  affine a = {0};
-  rk_array g, dtheta;
+static aot_status_t affine_grid_backward(rk_ctx_t *c) {
+  affine_t a = {0};
+  rk_array_t g, dtheta;
   double base[GRID_DIMS + 1];
   int64_t sizes[3];
   AOT_TRY(read_affine(c, &a));
@@ -81,8 +81,8 @@ static aot_status_t affine_grid_backward(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name ".default", fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("affine_grid_generator", affine_grid),
     ROW("affine_grid_generator_backward", affine_grid_backward),
 };
-const rk_family rk_family_affine_grid = RK_FAMILY(rows);
+const rk_family_t rk_family_affine_grid = RK_FAMILY(rows);

@@ -13,12 +13,12 @@
 typedef struct reads {
   int64_t first, n;
   double *weight;
-} reads;
+} reads_t;
 
 typedef struct smooth {
   int64_t planes, in[2], out[2];
-  reads *of[2]; /* of every output place, rows and columns */
-} smooth;
+  reads_t *of[2]; /* of every output place, rows and columns */
+} smooth_t;
 
 static double triangle(double x) {
   x = fabs(x);
@@ -32,7 +32,7 @@ static double cubic(double x) {
   return x < 2 ? a * (((x - 5) * x + 8) * x - 4) : 0;
 }
 
-static aot_status_t weigh(rk_ctx *c, double s, int64_t in, int64_t i, int is_cubic, reads *r) {
+static aot_status_t weigh(rk_ctx_t *c, double s, int64_t in, int64_t i, int is_cubic, reads_t *r) {
   const double wide = s > 1 ? s : 1, radius = (is_cubic ? 2 : 1) * wide, center = s * ((double)i + 0.5);
   int64_t end = (int64_t)(center + radius + 0.5);
   double total = 0;
@@ -49,7 +49,8 @@ static aot_status_t weigh(rk_ctx *c, double s, int64_t in, int64_t i, int is_cub
 }
 
 /* The last two of sizes are the input's; arguments from `at`: align_corners, scales_h, scales_w. */
-static aot_status_t plan(rk_ctx *c, const int64_t *sizes, const int64_t *out, uint32_t at, int is_cubic, smooth *p) {
+static aot_status_t plan(rk_ctx_t *c, const int64_t *sizes, const int64_t *out, uint32_t at, int is_cubic,
+                         smooth_t *p) {
   p->planes = sizes[0] * sizes[1];
   for (uint32_t d = 0; d < 2; d++) {
     const double factor = rk_float(c, at + 1 + d, 0);
@@ -66,11 +67,11 @@ static aot_status_t plan(rk_ctx *c, const int64_t *sizes, const int64_t *out, ui
 }
 
 /* to += the weighted elements of from; back: the weights are applied the other way. */
-static void apply(const smooth *p, const double *from, double *to, int back) {
+static void apply(const smooth_t *p, const double *from, double *to, int back) {
   const int64_t n_in = p->in[0] * p->in[1], n_out = p->out[0] * p->out[1];
   for (int64_t plane = 0; plane < p->planes; plane++)
     for (int64_t o = 0; o < n_out; o++) {
-      const reads *rows = &p->of[0][o / p->out[1]], *columns = &p->of[1][o % p->out[1]];
+      const reads_t *rows = &p->of[0][o / p->out[1]], *columns = &p->of[1][o % p->out[1]];
       for (int64_t y = 0; y < rows->n; y++)
         for (int64_t x = 0; x < columns->n; x++) {
           const int64_t i = plane * n_in + (rows->first + y) * p->in[1] + columns->first + x;
@@ -82,10 +83,10 @@ static void apply(const smooth *p, const double *from, double *to, int back) {
 }
 
 /* (self, output_size, align_corners, scales_h, scales_w) */
-static aot_status_t forward(rk_ctx *c, int is_cubic) {
-  const rk_tensor *t;
-  rk_array x, y;
-  smooth p = {0};
+static aot_status_t forward(rk_ctx_t *c, int is_cubic) {
+  const rk_tensor_t *t;
+  rk_array_t x, y;
+  smooth_t p = {0};
   int64_t sizes[4];
   AOT_TRY(rk_need_tensor(c, 0, &t));
   RK_CHECK(c, t->rank == 4 && !rk_is_int(t->dtype), "images must be floating and of rank 4, not %d", t->rank);
@@ -97,13 +98,13 @@ static aot_status_t forward(rk_ctx *c, int is_cubic) {
   apply(&p, x.f, y.f, 0);
   return rk_put_f(c, 0, &y);
 }
-static aot_status_t bilinear(rk_ctx *c) { return forward(c, 0); }
-static aot_status_t bicubic(rk_ctx *c) { return forward(c, 1); }
+static aot_status_t bilinear(rk_ctx_t *c) { return forward(c, 0); }
+static aot_status_t bicubic(rk_ctx_t *c) { return forward(c, 1); }
 
 /* (grad_output, output_size, input_size, align_corners, scales_h, scales_w) */
-static aot_status_t backward(rk_ctx *c, int is_cubic) {
-  rk_array g, dx;
-  smooth p = {0};
+static aot_status_t backward(rk_ctx_t *c, int is_cubic) {
+  rk_array_t g, dx;
+  smooth_t p = {0};
   const int64_t *sizes;
   int64_t out[2];
   AOT_TRY(rk_need_f(c, 0, &g));
@@ -115,15 +116,15 @@ static aot_status_t backward(rk_ctx *c, int is_cubic) {
   apply(&p, g.f, dx.f, 1);
   return rk_put_f(c, 0, &dx);
 }
-static aot_status_t bilinear_backward(rk_ctx *c) { return backward(c, 0); }
-static aot_status_t bicubic_backward(rk_ctx *c) { return backward(c, 1); }
+static aot_status_t bilinear_backward(rk_ctx_t *c) { return backward(c, 0); }
+static aot_status_t bicubic_backward(rk_ctx_t *c) { return backward(c, 1); }
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name ".default", fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("_upsample_bilinear2d_aa", bilinear),
     ROW("_upsample_bicubic2d_aa", bicubic),
     ROW("_upsample_bilinear2d_aa_backward", bilinear_backward),
     ROW("_upsample_bicubic2d_aa_backward", bicubic_backward),
 };
-const rk_family rk_family_antialias = RK_FAMILY(rows);
+const rk_family_t rk_family_antialias = RK_FAMILY(rows);

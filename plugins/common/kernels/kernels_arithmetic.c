@@ -8,8 +8,8 @@
 #include <math.h>
 
 /* clang-format off */
-#define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
-#define I(name, expression) static int64_t name##_i(const int64_t *x, const pw_par *p) { (void)p; return expression; }
+#define F(name, expression) static double name##_f(const double *x, const pw_par_t *p) { (void)p; return expression; }
+#define I(name, expression) static int64_t name##_i(const int64_t *x, const pw_par_t *p) { (void)p; return expression; }
 /* clang-format on */
 #define U(v) ((uint64_t)(v))
 #define BOTH(name, expression) F(name, expression) I(name, expression)
@@ -53,24 +53,24 @@ static int64_t int_div(int64_t a, int64_t b, int is_floor) {
 
 /* rounding modes of div */
 static const char *const div_words[] = {"trunc", "floor", NULL};
-static double div_mode_f(const double *x, const pw_par *p) {
+static double div_mode_f(const double *x, const pw_par_t *p) {
   if (p->mode == 2) return div_floor(x[0], x[1]);
   if (p->mode != 1) return x[0] / x[1];
   /* the quotient of two half tensors is rounded before it is cut; with one divisor for all, in float */
   return trunc(rk_round_to(x[0] / x[1], aot_dtype_size(p->dtype) == 2 && p->single & 2u ? AOT_F32 : p->dtype));
 }
-static int64_t div_mode_i(const int64_t *x, const pw_par *p) { return int_div(x[0], x[1], p->mode == 2); }
+static int64_t div_mode_i(const int64_t *x, const pw_par_t *p) { return int_div(x[0], x[1], p->mode == 2); }
 F(floor_divide, div_floor(x[0], x[1]))
 I(floor_divide, int_div(x[0], x[1], 1))
 
 F(fmod, fmod(x[0], x[1]))
 I(fmod, x[1] == 0 || x[1] == -1 ? 0 : x[0] % x[1])
-static double remainder_f(const double *x, const pw_par *p) {
+static double remainder_f(const double *x, const pw_par_t *p) {
   double rest = fmod(x[0], x[1]);
   (void)p;
   return rest != 0 && (x[1] < 0) != (rest < 0) ? rest + x[1] : rest;
 }
-static int64_t remainder_i(const int64_t *x, const pw_par *p) {
+static int64_t remainder_i(const int64_t *x, const pw_par_t *p) {
   int64_t rest = x[1] == 0 || x[1] == -1 ? 0 : x[0] % x[1];
   (void)p;
   return rest != 0 && (x[1] < 0) != (rest < 0) ? rest + x[1] : rest;
@@ -79,7 +79,7 @@ static int64_t remainder_i(const int64_t *x, const pw_par *p) {
 F(pow, pow(x[0], x[1]))
 /* By a number: one half is PyTorch's square root, which of -inf is NaN and of -0 is -0. */
 F(pow_number, x[1] == 0.5 ? sqrt(x[0]) : x[1] == -0.5 ? 1 / sqrt(x[0]) : pow(x[0], x[1]))
-static int64_t pow_i(const int64_t *x, const pw_par *p) {
+static int64_t pow_i(const int64_t *x, const pw_par_t *p) {
   uint64_t base = U(x[0]), power = 1;
   (void)p;
   if (x[1] < 0) return x[0] == 1 ? 1 : x[0] == -1 ? (x[1] & 1 ? -1 : 1) : 0;
@@ -101,17 +101,17 @@ F(fmin, fmin(x[0], x[1]))
 
 /* The only bound of clamp, if it is the number NaN, bounds nothing, as in PyTorch; one in a tensor, and clamp_min's,
  * gives NaN. */
-static int bounds_nothing(const double *x, const pw_par *p, uint32_t k) { return p->dtypes[k] == 0 && x[k] != x[k]; }
+static int bounds_nothing(const double *x, const pw_par_t *p, uint32_t k) { return p->dtypes[k] == 0 && x[k] != x[k]; }
 
 /* clamp(self, min?, max?): NaN stays, min > max gives max */
-static double clamp_f(const double *x, const pw_par *p) {
+static double clamp_f(const double *x, const pw_par_t *p) {
   double v = x[0];
   if ((p->present & 6u) != 6u && bounds_nothing(x, p, p->present & 2u ? 1 : 2)) return v;
   if (p->present & 2u) v = v != v || x[1] != x[1] ? NAN : v < x[1] ? x[1] : v;
   if (p->present & 4u) v = v != v || x[2] != x[2] ? NAN : v > x[2] ? x[2] : v;
   return v;
 }
-static int64_t clamp_i(const int64_t *x, const pw_par *p) {
+static int64_t clamp_i(const int64_t *x, const pw_par_t *p) {
   int64_t v = x[0];
   if (p->present & 2u && v < x[1]) v = x[1];
   if (p->present & 4u && v > x[2]) v = x[2];
@@ -141,19 +141,19 @@ I(signbit, x[0] < 0)
 I(bitwise_and, x[0] & x[1])
 I(bitwise_or, x[0] | x[1])
 I(bitwise_xor, x[0] ^ x[1])
-static int64_t bitwise_not_i(const int64_t *x, const pw_par *p) { return p->dtype == AOT_BOOL ? x[0] == 0 : ~x[0]; }
+static int64_t bitwise_not_i(const int64_t *x, const pw_par_t *p) { return p->dtype == AOT_BOOL ? x[0] == 0 : ~x[0]; }
 
 /* Shifts by the width or more, or by a negative number, give 0 or the sign. */
-static int64_t shift_left_i(const int64_t *x, const pw_par *p) {
+static int64_t shift_left_i(const int64_t *x, const pw_par_t *p) {
   int64_t width = (int64_t)aot_dtype_size(p->dtype) * 8;
   return x[1] < 0 || x[1] >= width ? 0 : (int64_t)(U(x[0]) << x[1]);
 }
-static int64_t shift_right_i(const int64_t *x, const pw_par *p) {
+static int64_t shift_right_i(const int64_t *x, const pw_par_t *p) {
   int64_t width = (int64_t)aot_dtype_size(p->dtype) * 8;
   return x[0] >> (x[1] < 0 || x[1] >= width ? 63 : x[1]);
 }
 
-static int64_t gcd_i(const int64_t *x, const pw_par *p) {
+static int64_t gcd_i(const int64_t *x, const pw_par_t *p) {
   uint64_t a = U(x[0] < 0 ? -x[0] : x[0]), b = U(x[1] < 0 ? -x[1] : x[1]);
   (void)p;
   while (b) {
@@ -163,7 +163,7 @@ static int64_t gcd_i(const int64_t *x, const pw_par *p) {
   }
   return (int64_t)a;
 }
-static int64_t lcm_i(const int64_t *x, const pw_par *p) {
+static int64_t lcm_i(const int64_t *x, const pw_par_t *p) {
   int64_t g = gcd_i(x, p), product = g ? x[0] / g * x[1] : 0;
   return product < 0 ? -product : product;
 }
@@ -184,7 +184,7 @@ BOTH(threshold, x[0] <= x[1] ? x[2] : x[0])
 /* native_dropout_backward(grad, mask, scale) */
 F(dropout_backward, x[0] * x[1] * x[2])
 
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     PW("add.Tensor", PW_RESULT, add_f, add_i),
     PW("add.Scalar", PW_RESULT, add_f, add_i),
     PW("sub.Tensor", PW_RESULT, sub_f, sub_i),
@@ -293,4 +293,4 @@ static const rk_kernel rows[] = {
     PW("threshold.default", PW_RESULT, threshold_f, threshold_i),
     PW("native_dropout_backward.default", PW_RESULT, dropout_backward_f, NULL),
 };
-const rk_family rk_family_arithmetic = RK_FAMILY(rows);
+const rk_family_t rk_family_arithmetic = RK_FAMILY(rows);

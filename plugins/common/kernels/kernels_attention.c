@@ -11,17 +11,17 @@
 #include <string.h>
 
 typedef struct attention {
-  rk_array q, k, v, mask; /* mask expanded to [batch.., Lq, Lk]; f NULL and i NULL: none */
-  int32_t n_batch;        /* leading dimensions */
+  rk_array_t q, k, v, mask; /* mask expanded to [batch.., Lq, Lk]; f NULL and i NULL: none */
+  int32_t n_batch;          /* leading dimensions */
   int64_t batch[AOT_MAX_RANK], batches, lq, lk, e, ev;
   double scale;
   int causal;
   int64_t gqa; /* query heads of a key head */
   double *p;   /* one row of probabilities */
-} attention;
+} attention_t;
 
-static aot_status_t leading(rk_ctx *c, attention *a) {
-  const rk_array *all[3] = {&a->q, &a->k, &a->v};
+static aot_status_t leading(rk_ctx_t *c, attention_t *a) {
+  const rk_array_t *all[3] = {&a->q, &a->k, &a->v};
   a->n_batch = a->q.rank - 2;
   a->batches = 1;
   for (int32_t d = 0; d < a->n_batch; d++) {
@@ -38,8 +38,8 @@ static aot_status_t leading(rk_ctx *c, attention *a) {
   return AOT_OK;
 }
 
-static aot_status_t read_mask(rk_ctx *c, attention *a, uint32_t arg) {
-  const rk_tensor *mask;
+static aot_status_t read_mask(rk_ctx_t *c, attention_t *a, uint32_t arg) {
+  const rk_tensor_t *mask;
   int64_t sizes[AOT_MAX_RANK];
   AOT_TRY(rk_tensor_of(c, arg, &mask));
   if (!mask) return AOT_OK;
@@ -52,9 +52,9 @@ static aot_status_t read_mask(rk_ctx *c, attention *a, uint32_t arg) {
 
 typedef struct attention_args {
   uint32_t first, mask, causal, scale, gqa; /* gqa: UINT32_MAX when the operator has none */
-} attention_args;
+} attention_args_t;
 
-static aot_status_t read_attention(rk_ctx *c, attention_args at, attention *a) {
+static aot_status_t read_attention(rk_ctx_t *c, attention_args_t at, attention_t *a) {
   memset(a, 0, sizeof *a);
   AOT_TRY(rk_need_f(c, at.first, &a->q));
   AOT_TRY(rk_need_f(c, at.first + 1, &a->k));
@@ -83,7 +83,7 @@ static aot_status_t read_attention(rk_ctx *c, attention_args at, attention *a) {
 }
 
 /* Which matrix of x belongs to batch number b; shared: x has key heads. */
-static int64_t matrix_of(const attention *a, const rk_array *x, int64_t b, int shared) {
+static int64_t matrix_of(const attention_t *a, const rk_array_t *x, int64_t b, int shared) {
   int64_t index[AOT_MAX_RANK], at = 0;
   for (int32_t d = a->n_batch - 1; d >= 0; b /= a->batch[d], d--) index[d] = b % a->batch[d];
   if (shared && a->n_batch) index[a->n_batch - 1] /= a->gqa;
@@ -92,7 +92,7 @@ static int64_t matrix_of(const attention *a, const rk_array *x, int64_t b, int s
 }
 
 /* Row i of the probabilities of batch b into a->p; returns the log of the sum of exponentials. */
-static double row_of(const attention *a, int64_t b, int64_t i) {
+static double row_of(const attention_t *a, int64_t b, int64_t i) {
   const double *q = a->q.f + (matrix_of(a, &a->q, b, 0) * a->lq + i) * a->e;
   const double *k = a->k.f + matrix_of(a, &a->k, b, 1) * a->lk * a->e;
   double top = -INFINITY, sum = 0;
@@ -111,8 +111,8 @@ static double row_of(const attention *a, int64_t b, int64_t i) {
   return top == -INFINITY ? top : top + log(sum);
 }
 
-static aot_status_t forward(rk_ctx *c, attention *a) {
-  rk_array out, lse;
+static aot_status_t forward(rk_ctx_t *c, attention_t *a) {
+  rk_array_t out, lse;
   int64_t sizes[AOT_MAX_RANK];
   memcpy(sizes, a->batch, sizeof sizes);
   sizes[a->n_batch] = a->lq;
@@ -132,8 +132,8 @@ static aot_status_t forward(rk_ctx *c, attention *a) {
   return rk_put_f(c, 0, &out);
 }
 
-static aot_status_t backward(rk_ctx *c, attention *a, const rk_array *g) {
-  rk_array gq, gk, gv;
+static aot_status_t backward(rk_ctx_t *c, attention_t *a, const rk_array_t *g) {
+  rk_array_t gq, gk, gv;
   double *gp;
   RK_CHECK(c, g->numel == a->batches * a->lq * a->ev, "the gradient does not fit the output");
   AOT_TRY(rk_new_f(c, a->q.rank, a->q.sizes, &gq));
@@ -170,45 +170,45 @@ static aot_status_t backward(rk_ctx *c, attention *a, const rk_array *g) {
 }
 
 /* scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, *, scale, enable_gqa) */
-static aot_status_t sdpa(rk_ctx *c) {
-  attention a;
-  AOT_TRY(read_attention(c, (attention_args){0, 3, 5, 6, 7}, &a));
+static aot_status_t sdpa(rk_ctx_t *c) {
+  attention_t a;
+  AOT_TRY(read_attention(c, (attention_args_t){0, 3, 5, 6, 7}, &a));
   return forward(c, &a);
 }
 
 /* _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, *, attn_mask, scale) */
-static aot_status_t flash_cpu(rk_ctx *c) {
-  attention a;
-  AOT_TRY(read_attention(c, (attention_args){0, 5, 4, 6, UINT32_MAX}, &a));
+static aot_status_t flash_cpu(rk_ctx_t *c) {
+  attention_t a;
+  AOT_TRY(read_attention(c, (attention_args_t){0, 5, 4, 6, UINT32_MAX}, &a));
   return forward(c, &a);
 }
 
 /* aot.scaled_dot_product_attention_backward(grad, query, key, value, attn_mask, dropout_p, is_causal, scale,
  * enable_gqa) */
-static aot_status_t sdpa_backward(rk_ctx *c) {
-  attention a;
-  rk_array g;
+static aot_status_t sdpa_backward(rk_ctx_t *c) {
+  attention_t a;
+  rk_array_t g;
   AOT_TRY(rk_need_f(c, 0, &g));
-  AOT_TRY(read_attention(c, (attention_args){1, 4, 6, 7, 8}, &a));
+  AOT_TRY(read_attention(c, (attention_args_t){1, 4, 6, 7, 8}, &a));
   return backward(c, &a, &g);
 }
 
 /* .._for_cpu_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask, scale) */
-static aot_status_t flash_cpu_backward(rk_ctx *c) {
-  attention a;
-  rk_array g;
+static aot_status_t flash_cpu_backward(rk_ctx_t *c) {
+  attention_t a;
+  rk_array_t g;
   AOT_TRY(rk_need_f(c, 0, &g));
-  AOT_TRY(read_attention(c, (attention_args){1, 8, 7, 9, UINT32_MAX}, &a));
+  AOT_TRY(read_attention(c, (attention_args_t){1, 8, 7, 9, UINT32_MAX}, &a));
   return backward(c, &a, &g);
 }
 
 #define ROW(name, fn)                                                                                                  \
   { name, fn, NULL, NULL, RK_DROPOUT_P }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("aten.scaled_dot_product_attention.default", sdpa),
     ROW("aot.scaled_dot_product_attention_backward", sdpa_backward),
     ROW("aot.scaled_dot_product_attention_backward.default", sdpa_backward),
     ROW("aten._scaled_dot_product_flash_attention_for_cpu.default", flash_cpu),
     ROW("aten._scaled_dot_product_flash_attention_for_cpu_backward.default", flash_cpu_backward),
 };
-const rk_family rk_family_attention = RK_FAMILY(rows);
+const rk_family_t rk_family_attention = RK_FAMILY(rows);

@@ -10,19 +10,19 @@
 #include <math.h>
 
 typedef struct batch {
-  rk_array x, w, b, running_mean, running_var;
+  rk_array_t x, w, b, running_mean, running_var;
   int64_t channels, space, count; /* count: elements of a channel */
   double *mean, *invstd, *var;
-} batch;
+} batch_t;
 
-static aot_status_t channel_array(rk_ctx *c, uint32_t arg, int64_t channels, rk_array *out) {
+static aot_status_t channel_array(rk_ctx_t *c, uint32_t arg, int64_t channels, rk_array_t *out) {
   AOT_TRY(rk_get_f(c, arg, out));
   RK_CHECK(c, !out->f || out->numel == channels, "argument %u has %lld elements for %lld channels", arg,
            (long long)out->numel, (long long)channels);
   return AOT_OK;
 }
 
-static aot_status_t read_input(rk_ctx *c, uint32_t arg, batch *b) {
+static aot_status_t read_input(rk_ctx_t *c, uint32_t arg, batch_t *b) {
   AOT_TRY(rk_need_f(c, arg, &b->x));
   RK_CHECK(c, b->x.rank >= 2, "rank %d is less than 2", b->x.rank);
   b->channels = b->x.sizes[1];
@@ -35,9 +35,9 @@ static aot_status_t read_input(rk_ctx *c, uint32_t arg, batch *b) {
   return AOT_OK;
 }
 
-static int64_t channel_of(const batch *b, int64_t e) { return e / b->space % b->channels; }
+static int64_t channel_of(const batch_t *b, int64_t e) { return e / b->space % b->channels; }
 
-static void batch_statistics(batch *b, double eps) {
+static void batch_statistics(batch_t *b, double eps) {
   double n = (double)b->count;
   for (int64_t e = 0; e < b->x.numel; e++) b->mean[channel_of(b, e)] += b->x.f[e];
   for (int64_t k = 0; k < b->channels; k++) b->mean[k] /= n;
@@ -48,7 +48,7 @@ static void batch_statistics(batch *b, double eps) {
   for (int64_t k = 0; k < b->channels; k++) b->invstd[k] = 1 / sqrt(b->var[k] / n + eps);
 }
 
-static aot_status_t running_statistics(rk_ctx *c, batch *b, double eps) {
+static aot_status_t running_statistics(rk_ctx_t *c, batch_t *b, double eps) {
   RK_CHECK(c, b->running_mean.f && b->running_var.f, "evaluation needs running statistics");
   for (int64_t k = 0; k < b->channels; k++) {
     b->mean[k] = b->running_mean.f[k];
@@ -57,16 +57,16 @@ static aot_status_t running_statistics(rk_ctx *c, batch *b, double eps) {
   return AOT_OK;
 }
 
-static aot_status_t put_channels(rk_ctx *c, uint32_t result, double *v, int64_t n) {
-  rk_array a = {0};
+static aot_status_t put_channels(rk_ctx_t *c, uint32_t result, double *v, int64_t n) {
+  rk_array_t a = {0};
   a.rank = 1;
   a.sizes[0] = a.numel = n;
   a.f = v;
   return rk_put_f(c, result, &a);
 }
 
-static aot_status_t put_normalised(rk_ctx *c, const batch *b) {
-  rk_array y;
+static aot_status_t put_normalised(rk_ctx_t *c, const batch_t *b) {
+  rk_array_t y;
   AOT_TRY(rk_new_f(c, b->x.rank, b->x.sizes, &y));
   for (int64_t e = 0; e < y.numel; e++) {
     int64_t k = channel_of(b, e);
@@ -76,7 +76,7 @@ static aot_status_t put_normalised(rk_ctx *c, const batch *b) {
 }
 
 /* Results 1 and 2; the CPU kernel gives empty ones in evaluation, which is what the declared result then says. */
-static aot_status_t put_saved(rk_ctx *c, const batch *b) {
+static aot_status_t put_saved(rk_ctx_t *c, const batch_t *b) {
   for (uint32_t r = 1; r <= 2; r++) {
     if (!rk_wants(c, r) || rk_numel(rk_result(c, r)) == 0) continue;
     AOT_TRY(put_channels(c, r, r == 1 ? b->mean : b->invstd, b->channels));
@@ -84,7 +84,7 @@ static aot_status_t put_saved(rk_ctx *c, const batch *b) {
   return AOT_OK;
 }
 
-static aot_status_t put_running(rk_ctx *c, const batch *b, double momentum, int training) {
+static aot_status_t put_running(rk_ctx_t *c, const batch_t *b, double momentum, int training) {
   double *mean, *var;
   if (!rk_wants(c, 3) && !rk_wants(c, 4)) return AOT_OK;
   RK_CHECK(c, b->running_mean.f && b->running_var.f, "there are no running statistics to update");
@@ -101,8 +101,8 @@ static aot_status_t put_running(rk_ctx *c, const batch *b, double momentum, int 
 }
 
 /* input, weight, bias, [running_mean, running_var], [training], momentum, eps */
-static aot_status_t batch_norm(rk_ctx *c, int has_running, int training_arg, uint32_t momentum_arg) {
-  batch b = {0};
+static aot_status_t batch_norm(rk_ctx_t *c, int has_running, int training_arg, uint32_t momentum_arg) {
+  batch_t b = {0};
   int training = training_arg >= 0 && rk_bool(c, (uint32_t)training_arg, 0);
   double momentum = rk_float(c, momentum_arg, 0.1), eps = rk_float(c, momentum_arg + 1, 1e-5);
   AOT_TRY(read_input(c, 0, &b));
@@ -118,12 +118,12 @@ static aot_status_t batch_norm(rk_ctx *c, int has_running, int training_arg, uin
   AOT_TRY(put_running(c, &b, momentum, training));
   return put_normalised(c, &b);
 }
-static aot_status_t with_running(rk_ctx *c) { return batch_norm(c, 1, 5, 6); }
-static aot_status_t no_stats(rk_ctx *c) { return batch_norm(c, 0, 3, 4); }
-static aot_status_t no_training(rk_ctx *c) { return batch_norm(c, 1, -1, 5); }
+static aot_status_t with_running(rk_ctx_t *c) { return batch_norm(c, 1, 5, 6); }
+static aot_status_t no_stats(rk_ctx_t *c) { return batch_norm(c, 0, 3, 4); }
+static aot_status_t no_training(rk_ctx_t *c) { return batch_norm(c, 1, -1, 5); }
 
-static aot_status_t backward(rk_ctx *c, batch *b, const rk_array *g, int training) {
-  rk_array gx;
+static aot_status_t backward(rk_ctx_t *c, batch_t *b, const rk_array_t *g, int training) {
+  rk_array_t gx;
   double *sum, *dot, n = (double)b->count;
   RK_CHECK(c, rk_same_sizes(g, &b->x), "gradient and input differ in shape");
   AOT_TRY(rk_new_f(c, g->rank, g->sizes, &gx));
@@ -145,8 +145,8 @@ static aot_status_t backward(rk_ctx *c, batch *b, const rk_array *g, int trainin
   return put_channels(c, 2, sum, b->channels);
 }
 
-static aot_status_t take_saved(rk_ctx *c, batch *b, uint32_t mean_arg, uint32_t invstd_arg) {
-  rk_array mean, invstd;
+static aot_status_t take_saved(rk_ctx_t *c, batch_t *b, uint32_t mean_arg, uint32_t invstd_arg) {
+  rk_array_t mean, invstd;
   AOT_TRY(channel_array(c, mean_arg, b->channels, &mean));
   AOT_TRY(channel_array(c, invstd_arg, b->channels, &invstd));
   RK_CHECK(c, mean.f && invstd.f, "the saved statistics are absent");
@@ -157,9 +157,9 @@ static aot_status_t take_saved(rk_ctx *c, batch *b, uint32_t mean_arg, uint32_t 
 
 /* native_batch_norm_backward(grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
  * mask) */
-static aot_status_t native_batch_norm_backward(rk_ctx *c) {
-  batch b = {0};
-  rk_array g;
+static aot_status_t native_batch_norm_backward(rk_ctx_t *c) {
+  batch_t b = {0};
+  rk_array_t g;
   int training = rk_bool(c, 7, 0);
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_input(c, 1, &b));
@@ -174,9 +174,9 @@ static aot_status_t native_batch_norm_backward(rk_ctx *c) {
 }
 
 /* aot.batch_norm_backward(grad, input, weight, save_mean, save_invstd, training, running_mean, running_var, eps) */
-static aot_status_t fused_backward(rk_ctx *c) {
-  batch b = {0};
-  rk_array g;
+static aot_status_t fused_backward(rk_ctx_t *c) {
+  batch_t b = {0};
+  rk_array_t g;
   int training = rk_bool(c, 5, 0);
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_input(c, 1, &b));
@@ -192,7 +192,7 @@ static aot_status_t fused_backward(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("aten.batch_norm.default", with_running),
     ROW("aten.native_batch_norm.default", with_running),
     ROW("aten._native_batch_norm_legit.default", with_running),
@@ -203,4 +203,4 @@ static const rk_kernel rows[] = {
     ROW("aot.batch_norm_backward", fused_backward),
     ROW("aot.batch_norm_backward.default", fused_backward),
 };
-const rk_family rk_family_batch_norm = RK_FAMILY(rows);
+const rk_family_t rk_family_batch_norm = RK_FAMILY(rows);

@@ -11,12 +11,12 @@
 /* ---- operators of their own ---- */
 
 /* [..] complex as [.., 2] real */
-static aot_status_t view_as_real(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t view_as_real(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_view_begin(c, &self));
   RK_CHECK(c, aot_dtype_is_complex(self->dtype), "dtype %s is not complex", aot_dtype_name(self->dtype));
   RK_CHECK(c, self->rank < AOT_MAX_RANK, "there are too many dimensions");
-  rk_tensor *r = rk_result(c, 0);
+  rk_tensor_t *r = rk_result(c, 0);
   *r = rk_part(self, 0);
   r->sizes[r->rank] = 2;
   r->strides[r->rank++] = 1;
@@ -26,10 +26,10 @@ static aot_status_t view_as_real(rk_ctx *c) {
 static int32_t complex_of(int32_t part) { return part == AOT_F32 ? AOT_C64 : part == AOT_F64 ? AOT_C128 : 0; }
 
 /* [.., 2] real as [..] complex: a view where pairs lie together, and lie evenly. */
-static aot_status_t view_as_complex(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t view_as_complex(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_view_begin(c, &self));
-  rk_tensor *r = rk_result(c, 0);
+  rk_tensor_t *r = rk_result(c, 0);
   RK_CHECK(c, complex_of(self->dtype), "dtype %s is no part of a complex one", aot_dtype_name(self->dtype));
   RK_CHECK(c, self->rank > 0 && self->sizes[self->rank - 1] == 2, "the last dimension is not of size 2");
   r->rank--;
@@ -43,13 +43,13 @@ static aot_status_t view_as_complex(rk_ctx *c) {
   return AOT_OK;
 }
 
-static aot_status_t copy_as_complex(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t copy_as_complex(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   RK_CHECK(c, self->rank > 0 && self->sizes[self->rank - 1] == 2, "the last dimension is not of size 2");
   AOT_TRY(rk_check_result(c, 0, self->rank - 1, self->sizes));
   for (int imaginary = 0; imaginary < 2; imaginary++) {
-    rk_tensor part = rk_part(rk_result(c, 0), imaginary), from = *self;
+    rk_tensor_t part = rk_part(rk_result(c, 0), imaginary), from = *self;
     from.rank--;
     from.offset += imaginary * self->strides[from.rank];
     rk_copy(&part, &from);
@@ -57,31 +57,31 @@ static aot_status_t copy_as_complex(rk_ctx *c) {
   return AOT_OK;
 }
 
-static aot_status_t part_view(rk_ctx *c, int imaginary) {
-  const rk_tensor *self;
+static aot_status_t part_view(rk_ctx_t *c, int imaginary) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_view_begin(c, &self));
   RK_CHECK(c, aot_dtype_is_complex(self->dtype) || !imaginary, "dtype %s is not complex", aot_dtype_name(self->dtype));
   if (aot_dtype_is_complex(self->dtype)) *rk_result(c, 0) = rk_part(self, imaginary);
   return AOT_OK;
 }
-static aot_status_t real(rk_ctx *c) { return part_view(c, 0); }
-static aot_status_t imag(rk_ctx *c) { return part_view(c, 1); }
+static aot_status_t real(rk_ctx_t *c) { return part_view(c, 0); }
+static aot_status_t imag(rk_ctx_t *c) { return part_view(c, 1); }
 
 /* Elements as they are, where they are real. */
-static aot_status_t copied(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t copied(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   return rk_put_tensor(c, 0, self);
 }
-static double neg_f(const double *x, const pw_par *p) {
+static double neg_f(const double *x, const pw_par_t *p) {
   (void)p;
   return -x[0];
 }
-static aot_status_t no_real_numbers(rk_ctx *c) { return rk_fail(c, AOT_E_INVALID, "its result must be complex"); }
+static aot_status_t no_real_numbers(rk_ctx_t *c) { return rk_fail(c, AOT_E_INVALID, "its result must be complex"); }
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("complex.default", no_real_numbers),
     ROW("polar.default", no_real_numbers),
     RK_VIEW("view_as_real.default", view_as_real),
@@ -93,34 +93,36 @@ static const rk_kernel rows[] = {
     ROW("_conj_physical.default", copied),
     PW("_neg_view.default", PW_RESULT, neg_f, NULL),
 };
-const rk_family rk_family_complex = RK_FAMILY(rows);
+const rk_family_t rk_family_complex = RK_FAMILY(rows);
 
 /* ---- functions ---- */
 
 #define F(name, expression)                                                                                            \
-  static rk_complex name##_c(const rk_complex *x, const pw_par *p) {                                                   \
+  static rk_complex_t name##_c(const rk_complex_t *x, const pw_par_t *p) {                                             \
     (void)p;                                                                                                           \
     return expression;                                                                                                 \
   }
 
 /* The textbook product: infinities are not recovered, as PyTorch does not. */
-static rk_complex times(rk_complex a, rk_complex b) {
+static rk_complex_t times(rk_complex_t a, rk_complex_t b) {
   return rk_complex_of(creal(a) * creal(b) - cimag(a) * cimag(b), creal(a) * cimag(b) + cimag(a) * creal(b));
 }
-static rk_complex scaled(rk_complex a, double f) { return rk_complex_of(creal(a) * f, cimag(a) * f); }
+static rk_complex_t scaled(rk_complex_t a, double f) { return rk_complex_of(creal(a) * f, cimag(a) * f); }
 /* a times an argument that is a real number more often than not. */
-static rk_complex times_number(rk_complex a, rk_complex f) { return cimag(f) == 0 ? scaled(a, creal(f)) : times(a, f); }
-static rk_complex over(rk_complex a, rk_complex b) { return cimag(b) == 0 ? scaled(a, 1 / creal(b)) : a / b; }
-static rk_complex sigmoid(rk_complex z) { return 1 / (1 + cexp(-z)); }
+static rk_complex_t times_number(rk_complex_t a, rk_complex_t f) {
+  return cimag(f) == 0 ? scaled(a, creal(f)) : times(a, f);
+}
+static rk_complex_t over(rk_complex_t a, rk_complex_t b) { return cimag(b) == 0 ? scaled(a, 1 / creal(b)) : a / b; }
+static rk_complex_t sigmoid(rk_complex_t z) { return 1 / (1 + cexp(-z)); }
 
 /* Small whole powers are products; 0 to the power 0 is 1. */
-static rk_complex power(rk_complex z, rk_complex e) {
+static rk_complex_t power(rk_complex_t z, rk_complex_t e) {
   const double n = creal(e);
   if (cimag(e) == 0 && n == 0) return 1;
   if (cimag(e) == 0 && n == 0.5) return csqrt(z);
   if (cimag(e) == 0 && n == -0.5) return 1 / csqrt(z);
   if (cimag(e) == 0 && n == floor(n) && fabs(n) <= 16) {
-    rk_complex y = z;
+    rk_complex_t y = z;
     for (int k = 1; k < (int)fabs(n); k++) y = times(y, z);
     return n < 0 ? 1 / y : y;
   }
@@ -128,24 +130,24 @@ static rk_complex power(rk_complex z, rk_complex e) {
   return cpow(z, e);
 }
 
-static rk_complex unit(rk_complex z) {
+static rk_complex_t unit(rk_complex_t z) {
   const double size = cabs(z);
   return size == 0 ? 0 : scaled(z, 1 / size);
 }
 
 /* log(1 + z) without cancellation near 0: log|1 + z| = log1p(x (x + 2) + y^2) / 2. */
-static rk_complex log_plus_one(rk_complex z) {
+static rk_complex_t log_plus_one(rk_complex_t z) {
   const double x = creal(z), y = cimag(z);
   return rk_complex_of(log1p(x * (x + 2) + y * y) / 2, atan2(y, x + 1));
 }
 
 /* exp(z) - 1 = (e^x - 1) cos y - 2 sin^2(y / 2) + i e^x sin y */
-static rk_complex exp_minus_one(rk_complex z) {
+static rk_complex_t exp_minus_one(rk_complex_t z) {
   const double x = creal(z), y = cimag(z), s = sin(y / 2);
   return rk_complex_of(expm1(x) * cos(y) - 2 * s * s, exp(x) * sin(y));
 }
 
-static rk_complex interpolated(rk_complex a, rk_complex b, rk_complex w) {
+static rk_complex_t interpolated(rk_complex_t a, rk_complex_t b, rk_complex_t w) {
   return cabs(w) < 0.5 ? a + times(w, b - a) : b - times(b - a, 1 - w);
 }
 
@@ -213,8 +215,8 @@ F(isfinite, isfinite(creal(x[0])) && isfinite(cimag(x[0])))
 /* ---- products along a dimension ---- */
 
 /* prod.dim_int(self, dim, keepdim), cumprod(self, dim): the running product, or its last element. */
-static aot_status_t product_along(rk_ctx *c, int running) {
-  rk_complex_array a, y;
+static aot_status_t product_along(rk_ctx_t *c, int running) {
+  rk_complex_array_t a, y;
   int64_t outer, size, inner, sizes[AOT_MAX_RANK];
   int32_t dim, rank = 0;
   AOT_TRY(rk_complex_need(c, 0, &a));
@@ -225,7 +227,7 @@ static aot_status_t product_along(rk_ctx *c, int running) {
   AOT_TRY(rk_complex_new(c, rank, sizes, &y));
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++) {
-      rk_complex product = 1;
+      rk_complex_t product = 1;
       for (int64_t k = 0; k < size; k++) {
         product = times(product, a.v[(o * size + k) * inner + i]);
         if (running) y.v[(o * size + k) * inner + i] = product;
@@ -234,11 +236,11 @@ static aot_status_t product_along(rk_ctx *c, int running) {
     }
   return rk_complex_put(c, 0, &y);
 }
-static aot_status_t prod_dim(rk_ctx *c) { return product_along(c, 0); }
-static aot_status_t cumprod(rk_ctx *c) { return product_along(c, 1); }
+static aot_status_t prod_dim(rk_ctx_t *c) { return product_along(c, 0); }
+static aot_status_t cumprod(rk_ctx_t *c) { return product_along(c, 1); }
 
-static aot_status_t prod_all(rk_ctx *c) {
-  rk_complex_array a, y;
+static aot_status_t prod_all(rk_ctx_t *c) {
+  rk_complex_array_t a, y;
   AOT_TRY(rk_complex_need(c, 0, &a));
   AOT_TRY(rk_complex_new(c, 0, NULL, &y));
   y.v[0] = 1;
@@ -263,7 +265,7 @@ static aot_status_t prod_all(rk_ctx *c) {
 /* clang-format off */
 #define OWN(op, fn) {.name = op, .way = RK_COMPLEX_OWN, .run = fn}
 
-static const rk_complex_row table[] = {
+static const rk_complex_row_t table[] = {
     /* pointwise */
     FUNCTION("complex.default", pair), UNARY(polar), FUNCTION("_conj.default", conj), FUNCTION("conj_physical.default",
         conj),
@@ -345,8 +347,8 @@ static const rk_complex_row table[] = {
 };
 /* clang-format on */
 
-const rk_complex_row *rk_complex_find(const rk_kernel *k) {
-  static const rk_complex_row view = {.name = "a view", .way = RK_COMPLEX_SAME};
+const rk_complex_row_t *rk_complex_find(const rk_kernel_t *k) {
+  static const rk_complex_row_t view = {.name = "a view", .way = RK_COMPLEX_SAME};
   const char *name = strchr(k->name, '.') + 1; /* "aten.add.Tensor", "aot.with_history.default" */
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
     if (strcmp(table[i].name, name) == 0) return table[i].way == RK_COMPLEX_REFUSED ? NULL : &table[i];

@@ -17,10 +17,10 @@ typedef struct conv {
   /* the correlation underneath: "big" is what the windows run over, "small" has one place a window */
   int64_t samples, big_channels, small_channels;
   int64_t big[CONV_DIMS], small[CONV_DIMS], kernel[CONV_DIMS];
-} conv;
+} conv_t;
 
 /* What the loop does with (big element, small element, weight element). */
-typedef void (*conv_op)(double *big, double *small, double *w);
+typedef void (*conv_op_t)(double *big, double *small, double *w);
 static void op_small(double *big, double *small, double *w) { *small += *big * *w; }
 static void op_big(double *big, double *small, double *w) { *big += *small * *w; }
 static void op_weight(double *big, double *small, double *w) { *w += *big * *small; }
@@ -32,7 +32,7 @@ static int64_t product(const int64_t *v, int32_t n) {
 }
 
 /* The place in big that window `small` sees at kernel place `k`, or -1. */
-static int64_t big_place(const conv *p, const int64_t *small, const int64_t *k) {
+static int64_t big_place(const conv_t *p, const int64_t *small, const int64_t *k) {
   int64_t flat = 0;
   for (int32_t d = 0; d < p->dims; d++) {
     int64_t at = small[d] * p->stride[d] - p->padding[d] + k[d] * p->dilation[d];
@@ -42,7 +42,7 @@ static int64_t big_place(const conv *p, const int64_t *small, const int64_t *k) 
   return flat;
 }
 
-static void correlate(const conv *p, double *big, double *small, double *w, conv_op op) {
+static void correlate(const conv_t *p, double *big, double *small, double *w, conv_op_t op) {
   int64_t n_big = product(p->big, p->dims), n_small = product(p->small, p->dims),
           n_kernel = product(p->kernel, p->dims);
   int64_t cb = p->big_channels / p->groups, cs = p->small_channels / p->groups;
@@ -61,7 +61,7 @@ static void correlate(const conv *p, double *big, double *small, double *w, conv
 }
 
 /* The geometry arguments from `first` on: stride, padding, dilation, transposed, output_padding, groups. */
-static aot_status_t read_geometry(rk_ctx *c, uint32_t first, conv *p) {
+static aot_status_t read_geometry(rk_ctx_t *c, uint32_t first, conv_t *p) {
   static const int64_t ones[CONV_DIMS] = {1, 1, 1}, zeros[CONV_DIMS] = {0, 0, 0};
   uint32_t n = (uint32_t)p->dims;
   AOT_TRY(rk_ints(c, first, n, ones, p->stride));
@@ -74,7 +74,7 @@ static aot_status_t read_geometry(rk_ctx *c, uint32_t first, conv *p) {
 }
 
 /* Spatial rank from the weight; an unbatched input gets a sample dimension. */
-static aot_status_t read_input(rk_ctx *c, uint32_t x_arg, rk_array *x, rk_array *w, conv *p) {
+static aot_status_t read_input(rk_ctx_t *c, uint32_t x_arg, rk_array_t *x, rk_array_t *w, conv_t *p) {
   AOT_TRY(rk_need_f(c, x_arg, x));
   AOT_TRY(rk_need_f(c, x_arg + 1, w));
   memset(p, 0, sizeof *p);
@@ -92,7 +92,7 @@ static aot_status_t read_input(rk_ctx *c, uint32_t x_arg, rk_array *x, rk_array 
 }
 
 /* Sizes of the output, and the correlation underneath. */
-static aot_status_t plan(rk_ctx *c, conv *p, const rk_array *x, const rk_array *w, int64_t *out_sizes) {
+static aot_status_t plan(rk_ctx_t *c, conv_t *p, const rk_array_t *x, const rk_array_t *w, int64_t *out_sizes) {
   int64_t *in = p->transposed ? p->small : p->big, *out = p->transposed ? p->big : p->small;
   int64_t in_channels = x->sizes[1], out_channels = p->transposed ? w->sizes[1] * p->groups : w->sizes[0];
   RK_CHECK(c, p->groups > 0 && in_channels % p->groups == 0 && out_channels % p->groups == 0,
@@ -118,8 +118,8 @@ static aot_status_t plan(rk_ctx *c, conv *p, const rk_array *x, const rk_array *
   return AOT_OK;
 }
 
-static aot_status_t add_bias(rk_ctx *c, uint32_t arg, rk_array *y) {
-  rk_array b;
+static aot_status_t add_bias(rk_ctx_t *c, uint32_t arg, rk_array_t *y) {
+  rk_array_t b;
   int64_t space = 1;
   AOT_TRY(rk_get_f(c, arg, &b));
   if (!b.f) return AOT_OK;
@@ -129,7 +129,7 @@ static aot_status_t add_bias(rk_ctx *c, uint32_t arg, rk_array *y) {
   return AOT_OK;
 }
 
-static aot_status_t put_output(rk_ctx *c, const conv *p, rk_array *y) {
+static aot_status_t put_output(rk_ctx_t *c, const conv_t *p, rk_array_t *y) {
   if (p->unbatched) {
     memmove(y->sizes, y->sizes + 1, (size_t)(y->rank - 1) * sizeof y->sizes[0]);
     y->rank--;
@@ -137,9 +137,9 @@ static aot_status_t put_output(rk_ctx *c, const conv *p, rk_array *y) {
   return rk_put_f(c, 0, y);
 }
 
-static aot_status_t forward(rk_ctx *c, conv *p, rk_array *x, rk_array *w) {
+static aot_status_t forward(rk_ctx_t *c, conv_t *p, rk_array_t *x, rk_array_t *w) {
   int64_t sizes[2 + CONV_DIMS];
-  rk_array y;
+  rk_array_t y;
   AOT_TRY(plan(c, p, x, w, sizes));
   AOT_TRY(rk_new_f(c, 2 + p->dims, sizes, &y));
   if (p->transposed) correlate(p, y.f, x->f, w->f, op_big);
@@ -149,19 +149,19 @@ static aot_status_t forward(rk_ctx *c, conv *p, rk_array *x, rk_array *w) {
 }
 
 /* convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) */
-static aot_status_t convolution(rk_ctx *c) {
-  rk_array x, w;
-  conv p;
+static aot_status_t convolution(rk_ctx_t *c) {
+  rk_array_t x, w;
+  conv_t p;
   AOT_TRY(read_input(c, 0, &x, &w, &p));
   AOT_TRY(read_geometry(c, 3, &p));
   return forward(c, &p, &x, &w);
 }
 
 /* conv1d, conv2d, conv3d(input, weight, bias, stride, padding, dilation, groups); .padding: "same" or "valid" */
-static aot_status_t conv_plain(rk_ctx *c) {
+static aot_status_t conv_plain(rk_ctx_t *c) {
   static const int64_t ones[CONV_DIMS] = {1, 1, 1}, zeros[CONV_DIMS] = {0, 0, 0};
-  rk_array x, w;
-  conv p;
+  rk_array_t x, w;
+  conv_t p;
   int is_word;
   AOT_TRY(read_input(c, 0, &x, &w, &p));
   is_word = rk_has(c, 4) && c->call->args[4].kind == AOT_ARG_STR;
@@ -171,7 +171,7 @@ static aot_status_t conv_plain(rk_ctx *c) {
   if (!is_word) AOT_TRY(rk_ints(c, 4, (uint32_t)p.dims, zeros, p.padding));
   if (is_word && rk_str_is(c, 4, "same")) {
     /* the extra one of an odd total stands on the right: pad the input there by hand */
-    rk_array wide;
+    rk_array_t wide;
     int64_t sizes[2 + CONV_DIMS] = {x.sizes[0], x.sizes[1]}, at[2 + CONV_DIMS] = {0};
     for (int32_t d = 0; d < p.dims; d++) {
       int64_t total = p.dilation[d] * (w.sizes[2 + d] - 1);
@@ -187,10 +187,10 @@ static aot_status_t conv_plain(rk_ctx *c) {
 }
 
 /* conv_transposeNd(input, weight, bias, stride, padding, output_padding, groups, dilation) */
-static aot_status_t conv_transpose(rk_ctx *c) {
+static aot_status_t conv_transpose(rk_ctx_t *c) {
   static const int64_t ones[CONV_DIMS] = {1, 1, 1}, zeros[CONV_DIMS] = {0, 0, 0};
-  rk_array x, w;
-  conv p;
+  rk_array_t x, w;
+  conv_t p;
   AOT_TRY(read_input(c, 0, &x, &w, &p));
   AOT_TRY(rk_ints(c, 3, (uint32_t)p.dims, ones, p.stride));
   AOT_TRY(rk_ints(c, 4, (uint32_t)p.dims, zeros, p.padding));
@@ -203,9 +203,9 @@ static aot_status_t conv_transpose(rk_ctx *c) {
 
 /* convolution_backward(grad, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
  * output_mask) */
-static aot_status_t convolution_backward(rk_ctx *c) {
-  rk_array g, x, w, gx, gw, gb;
-  conv p;
+static aot_status_t convolution_backward(rk_ctx_t *c) {
+  rk_array_t g, x, w, gx, gw, gb;
+  conv_t p;
   int64_t sizes[2 + CONV_DIMS], space = 1, total = 1;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_input(c, 1, &x, &w, &p));
@@ -232,9 +232,9 @@ static aot_status_t convolution_backward(rk_ctx *c) {
 }
 
 /* im2col(self, kernel, dilation, padding, stride): [N, C*kh*kw, L]; col2im(self, output_size, ..) adds back */
-static aot_status_t columns(rk_ctx *c, int back) {
-  rk_array x, y;
-  conv p = {0};
+static aot_status_t columns(rk_ctx_t *c, int back) {
+  rk_array_t x, y;
+  conv_t p = {0};
   uint32_t first = back ? 2 : 1;
   int64_t kernel, places, channels, n_big, at[2] = {0}, k[2], sizes[4], row = 0;
   p.dims = 2;
@@ -276,12 +276,12 @@ static aot_status_t columns(rk_ctx *c, int back) {
     }
   return put_output(c, &p, &y);
 }
-static aot_status_t im2col(rk_ctx *c) { return columns(c, 0); }
-static aot_status_t col2im(rk_ctx *c) { return columns(c, 1); }
+static aot_status_t im2col(rk_ctx_t *c) { return columns(c, 0); }
+static aot_status_t col2im(rk_ctx_t *c) { return columns(c, 1); }
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("convolution.default", convolution),
     ROW("_convolution.default", convolution),
     ROW("convolution_overrideable.default", convolution),
@@ -298,4 +298,4 @@ static const rk_kernel rows[] = {
     ROW("im2col.default", im2col),
     ROW("col2im.default", col2im),
 };
-const rk_family rk_family_conv = RK_FAMILY(rows);
+const rk_family_t rk_family_conv = RK_FAMILY(rows);

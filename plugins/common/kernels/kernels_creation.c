@@ -6,71 +6,71 @@
 #include <math.h>
 
 /* A number argument of either kind, stored exactly. */
-static void fill_with(rk_ctx *c, uint32_t arg) {
-  rk_tensor *r = rk_result(c, 0);
+static void fill_with(rk_ctx_t *c, uint32_t arg) {
+  rk_tensor_t *r = rk_result(c, 0);
   int is_float = c->call->args[arg].kind == AOT_ARG_FLOAT ||
                  (c->call->args[arg].kind == AOT_ARG_VALUE && !rk_is_int(c->call->args[arg].u.tensor->dtype));
   if (is_float) rk_fill_f(r, rk_float(c, arg, 0));
   else rk_fill_i(r, rk_int(c, arg, 0));
 }
 
-static aot_status_t check_size(rk_ctx *c, uint32_t arg) {
+static aot_status_t check_size(rk_ctx_t *c, uint32_t arg) {
   const int64_t *sizes;
   uint32_t n = rk_list(c, arg, &sizes);
   return rk_check_result(c, 0, (int32_t)n, sizes);
 }
 
-static aot_status_t zeros(rk_ctx *c) {
+static aot_status_t zeros(rk_ctx_t *c) {
   AOT_TRY(check_size(c, 0));
   rk_fill_i(rk_result(c, 0), 0);
   return AOT_OK;
 }
-static aot_status_t ones(rk_ctx *c) {
+static aot_status_t ones(rk_ctx_t *c) {
   AOT_TRY(check_size(c, 0));
   rk_fill_i(rk_result(c, 0), 1);
   return AOT_OK;
 }
-static aot_status_t full(rk_ctx *c) {
+static aot_status_t full(rk_ctx_t *c) {
   AOT_TRY(check_size(c, 0));
   fill_with(c, 1);
   return AOT_OK;
 }
-static aot_status_t new_zeros(rk_ctx *c) {
+static aot_status_t new_zeros(rk_ctx_t *c) {
   AOT_TRY(check_size(c, 1));
   rk_fill_i(rk_result(c, 0), 0);
   return AOT_OK;
 }
-static aot_status_t new_ones(rk_ctx *c) {
+static aot_status_t new_ones(rk_ctx_t *c) {
   AOT_TRY(check_size(c, 1));
   rk_fill_i(rk_result(c, 0), 1);
   return AOT_OK;
 }
-static aot_status_t new_full(rk_ctx *c) {
+static aot_status_t new_full(rk_ctx_t *c) {
   AOT_TRY(check_size(c, 1));
   fill_with(c, 2);
   return AOT_OK;
 }
-static aot_status_t check_like(rk_ctx *c) {
-  const rk_tensor *t;
+static aot_status_t check_like(rk_ctx_t *c) {
+  const rk_tensor_t *t;
   AOT_TRY(rk_need_tensor(c, 0, &t));
   return rk_check_result(c, 0, t->rank, t->sizes);
 }
-static aot_status_t zeros_like(rk_ctx *c) {
+static aot_status_t zeros_like(rk_ctx_t *c) {
   AOT_TRY(check_like(c));
   rk_fill_i(rk_result(c, 0), 0);
   return AOT_OK;
 }
-static aot_status_t ones_like(rk_ctx *c) {
+static aot_status_t ones_like(rk_ctx_t *c) {
   AOT_TRY(check_like(c));
   rk_fill_i(rk_result(c, 0), 1);
   return AOT_OK;
 }
-static aot_status_t full_like(rk_ctx *c) {
+static aot_status_t full_like(rk_ctx_t *c) {
   AOT_TRY(check_like(c));
   fill_with(c, 1);
   return AOT_OK;
 }
-static aot_status_t scalar_tensor(rk_ctx *c) {
+static aot_status_t scalar_tensor(rk_ctx_t *c) {
   AOT_TRY(rk_check_result(c, 0, 0, NULL));
   fill_with(c, 0);
   return AOT_OK;
@@ -78,9 +78,9 @@ static aot_status_t scalar_tensor(rk_ctx *c) {
 
 /* start + k * step, in double or, in an integer dtype, of whole numbers. Only int64 counts its elements by those, the
  * other integers by the numbers as they are given, as PyTorch does. */
-static aot_status_t range(rk_ctx *c, int start_arg, int end_arg, int step_arg) {
-  rk_tensor *r = rk_result(c, 0);
-  rk_array a;
+static aot_status_t range(rk_ctx_t *c, int start_arg, int end_arg, int step_arg) {
+  rk_tensor_t *r = rk_result(c, 0);
+  rk_array_t a;
   const int is_int = rk_is_int(r->dtype);
   double start = start_arg < 0 ? 0 : rk_float(c, (uint32_t)start_arg, 0),
          step = step_arg < 0 ? 1 : rk_float(c, (uint32_t)step_arg, 1);
@@ -103,14 +103,14 @@ static aot_status_t range(rk_ctx *c, int start_arg, int end_arg, int step_arg) {
   }
   return is_int ? rk_put_i(c, 0, &a) : rk_put_f(c, 0, &a);
 }
-static aot_status_t arange(rk_ctx *c) { return range(c, -1, 0, -1); }
-static aot_status_t arange_start(rk_ctx *c) { return range(c, 0, 1, -1); }
-static aot_status_t arange_step(rk_ctx *c) { return range(c, 0, 1, 2); }
+static aot_status_t arange(rk_ctx_t *c) { return range(c, -1, 0, -1); }
+static aot_status_t arange_start(rk_ctx_t *c) { return range(c, 0, 1, -1); }
+static aot_status_t arange_step(rk_ctx_t *c) { return range(c, 0, 1, 2); }
 
 /* linspace(start, end, steps): both halves count from their own end, as PyTorch's does; logspace raises a base to
  * them */
-static aot_status_t spaced(rk_ctx *c, int base_arg) {
-  rk_array a;
+static aot_status_t spaced(rk_ctx_t *c, int base_arg) {
+  rk_array_t a;
   int64_t n = rk_int(c, 2, 0);
   double start = rk_float(c, 0, 0), end = rk_float(c, 1, 0), step;
   int is_int = rk_is_int(rk_result_dtype(c, 0));
@@ -127,25 +127,25 @@ static aot_status_t spaced(rk_ctx *c, int base_arg) {
   }
   return rk_put_f(c, 0, &a);
 }
-static aot_status_t linspace(rk_ctx *c) { return spaced(c, -1); }
-static aot_status_t logspace(rk_ctx *c) { return spaced(c, 3); }
+static aot_status_t linspace(rk_ctx_t *c) { return spaced(c, -1); }
+static aot_status_t logspace(rk_ctx_t *c) { return spaced(c, 3); }
 
-static aot_status_t eye(rk_ctx *c, int64_t rows_n, int64_t columns) {
-  rk_array a;
+static aot_status_t eye(rk_ctx_t *c, int64_t rows_n, int64_t columns) {
+  rk_array_t a;
   int64_t sizes[2] = {rows_n, columns};
   AOT_TRY(rk_new_i(c, 2, sizes, &a));
   for (int64_t k = 0; k < rows_n && k < columns; k++) a.i[k * columns + k] = 1;
   return rk_put_i(c, 0, &a);
 }
-static aot_status_t eye_n(rk_ctx *c) { return eye(c, rk_int(c, 0, 0), rk_int(c, 0, 0)); }
-static aot_status_t eye_nm(rk_ctx *c) { return eye(c, rk_int(c, 0, 0), rk_int(c, 1, 0)); }
+static aot_status_t eye_n(rk_ctx_t *c) { return eye(c, rk_int(c, 0, 0), rk_int(c, 0, 0)); }
+static aot_status_t eye_nm(rk_ctx_t *c) { return eye(c, rk_int(c, 0, 0), rk_int(c, 1, 0)); }
 
 /* tril_indices(row, col, offset), triu_indices: coordinates in row order */
-static aot_status_t triangle(rk_ctx *c, int lower) {
+static aot_status_t triangle(rk_ctx_t *c, int lower) {
   const int64_t h = rk_int(c, 0, 0), w = rk_int(c, 1, 0), offset = rk_int(c, 2, 0);
   const int64_t total = c->call->results[0].rank == 2 ? c->call->results[0].sizes[1] : 0;
   const int64_t sizes[2] = {2, total};
-  rk_array a;
+  rk_array_t a;
   AOT_TRY(rk_new_i(c, 2, sizes, &a));
   for (int64_t n = 0, i = 0; i < h && n < total; i++)
     for (int64_t j = 0; j < w; j++) {
@@ -155,12 +155,12 @@ static aot_status_t triangle(rk_ctx *c, int lower) {
     }
   return rk_put_i(c, 0, &a);
 }
-static aot_status_t tril_indices(rk_ctx *c) { return triangle(c, 1); }
-static aot_status_t triu_indices(rk_ctx *c) { return triangle(c, 0); }
+static aot_status_t tril_indices(rk_ctx_t *c) { return triangle(c, 1); }
+static aot_status_t triu_indices(rk_ctx_t *c) { return triangle(c, 0); }
 
 #define NEW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, RK_FILL }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     NEW("zeros.default", zeros),
     NEW("ones.default", ones),
     NEW("full.default", full),
@@ -194,4 +194,4 @@ static const rk_kernel rows[] = {
     NEW("tril_indices.default", tril_indices),
     NEW("triu_indices.default", triu_indices),
 };
-const rk_family rk_family_creation = RK_FAMILY(rows);
+const rk_family_t rk_family_creation = RK_FAMILY(rows);

@@ -17,15 +17,15 @@
 
 /* The arguments that both directions share. */
 typedef struct ctc {
-  rk_array y; /* [steps, batch, classes], or [steps, classes] */
-  rk_array targets;
+  rk_array_t y; /* [steps, batch, classes], or [steps, classes] */
+  rk_array_t targets;
   const int64_t *steps_of, *length_of;           /* a sample's */
   int64_t steps, batch, classes, blank, longest; /* longest: of the targets */
   int64_t *start;                                /* of each sample's target among targets */
 } ctc_t;
 
-static aot_status_t lengths(rk_ctx *c, uint32_t arg, int64_t batch, const int64_t **out) {
-  rk_array a;
+static aot_status_t lengths(rk_ctx_t *c, uint32_t arg, int64_t batch, const int64_t **out) {
+  rk_array_t a;
   int64_t n;
   if (c->call->args[arg].kind == AOT_ARG_VALUE) {
     AOT_TRY(rk_need_i(c, arg, &a));
@@ -39,7 +39,7 @@ static aot_status_t lengths(rk_ctx *c, uint32_t arg, int64_t batch, const int64_
 }
 
 /* y is argument `first`, then targets and the two lists of lengths. */
-static aot_status_t read_call(rk_ctx *c, uint32_t first, int64_t blank, ctc_t *k) {
+static aot_status_t read_call(rk_ctx_t *c, uint32_t first, int64_t blank, ctc_t *k) {
   int64_t total = 0, n, s;
   AOT_TRY(rk_need_f(c, first, &k->y));
   AOT_TRY(rk_need_i(c, first + 1, &k->targets));
@@ -120,9 +120,9 @@ static double loss_of(const ctc_t *k, int64_t n, int64_t width, const double *al
 
 /* _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) -> loss [batch], alpha [batch,
  * steps, width] */
-static aot_status_t ctc_forward(rk_ctx *c) {
+static aot_status_t ctc_forward(rk_ctx_t *c) {
   ctc_t k;
-  rk_array loss, alpha;
+  rk_array_t loss, alpha;
   int64_t sizes[3], n, width = 0;
   AOT_TRY(read_call(c, 0, rk_int(c, 4, 0), &k));
   width = rk_wants(c, 1) ? rk_result(c, 1)->sizes[rk_result(c, 1)->rank - 1] : 2 * k.longest + 1;
@@ -158,9 +158,9 @@ static void backwards(const ctc_t *k, int64_t n, int64_t t, const double *alpha,
 }
 
 /* _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, loss, alpha, blank, zero_infinity) */
-static aot_status_t ctc_backward(rk_ctx *c) {
+static aot_status_t ctc_backward(rk_ctx_t *c) {
   ctc_t k;
-  rk_array g, loss, alpha, out;
+  rk_array_t g, loss, alpha, out;
   double *beta[2], *sum;
   int64_t n, t, i, width;
   int zero_infinity = rk_bool(c, 8, 0);
@@ -191,10 +191,10 @@ static aot_status_t ctc_backward(rk_ctx *c) {
   return rk_put_f(c, 0, &out);
 }
 
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     {.name = "aten._ctc_loss.default", .run = ctc_forward},
     {.name = "aten._ctc_loss.Tensor", .run = ctc_forward},
     {.name = "aten._ctc_loss_backward.default", .run = ctc_backward},
     {.name = "aten._ctc_loss_backward.Tensor", .run = ctc_backward},
 };
-const rk_family rk_family_ctc = RK_FAMILY(rows);
+const rk_family_t rk_family_ctc = RK_FAMILY(rows);

@@ -20,9 +20,9 @@ static double distance(const double *a, const double *b, int64_t n, double p) {
 }
 
 /* x1 [.., P, M], x2 [.., R, M] -> [.., P, R]; batch dimensions broadcast */
-static aot_status_t cdist_of(rk_ctx *c, double p) {
-  const rk_tensor *ta, *tb;
-  rk_array a, b, y;
+static aot_status_t cdist_of(rk_ctx_t *c, double p) {
+  const rk_tensor_t *ta, *tb;
+  rk_array_t a, b, y;
   int64_t sizes[AOT_MAX_RANK], wide[AOT_MAX_RANK], batches = 1, m, np, nr;
   int32_t rank;
   AOT_TRY(rk_need_tensor(c, 0, &ta));
@@ -55,12 +55,12 @@ static aot_status_t cdist_of(rk_ctx *c, double p) {
         y.f[(e * np + i) * nr + j] = distance(a.f + (e * np + i) * m, b.f + (e * nr + j) * m, m, p);
   return rk_put_f(c, 0, &y);
 }
-static aot_status_t cdist(rk_ctx *c) { return cdist_of(c, rk_float(c, 2, 2)); }
-static aot_status_t euclidean(rk_ctx *c) { return cdist_of(c, 2); }
+static aot_status_t cdist(rk_ctx_t *c) { return cdist_of(c, rk_float(c, 2, 2)); }
+static aot_status_t euclidean(rk_ctx_t *c) { return cdist_of(c, 2); }
 
 /* _pdist_forward(self, p): pairs i < j */
-static aot_status_t pdist(rk_ctx *c) {
-  rk_array x, y;
+static aot_status_t pdist(rk_ctx_t *c) {
+  rk_array_t x, y;
   int64_t n, m, pairs, k = 0;
   AOT_TRY(rk_need_f(c, 0, &x));
   RK_CHECK(c, x.rank == 2, "rank %d is not 2", x.rank);
@@ -84,8 +84,8 @@ static double distance_slope(double d, double y, double p) {
 }
 
 /* _pdist_backward(grad, self, p, pdist) */
-static aot_status_t pdist_backward(rk_ctx *c) {
-  rk_array g, x, y, dx;
+static aot_status_t pdist_backward(rk_ctx_t *c) {
+  rk_array_t g, x, y, dx;
   int64_t n, m, pairs, k = 0;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(rk_need_f(c, 1, &x));
@@ -108,8 +108,8 @@ static aot_status_t pdist_backward(rk_ctx *c) {
 }
 
 /* Both operands in their common shape. */
-static aot_status_t broadcast_pair(rk_ctx *c, rk_array *a, rk_array *b) {
-  const rk_tensor *ta, *tb;
+static aot_status_t broadcast_pair(rk_ctx_t *c, rk_array_t *a, rk_array_t *b) {
+  const rk_tensor_t *ta, *tb;
   int64_t sizes[AOT_MAX_RANK];
   int32_t rank;
   AOT_TRY(rk_need_tensor(c, 0, &ta));
@@ -123,18 +123,18 @@ static aot_status_t broadcast_pair(rk_ctx *c, rk_array *a, rk_array *b) {
   AOT_TRY(rk_dense_expanded(c, ta, rank, sizes, a));
   return rk_dense_expanded(c, tb, rank, sizes, b);
 }
-static double number(const rk_array *a, int64_t k) { return a->f ? a->f[k] : (double)a->i[k]; }
+static double number(const rk_array_t *a, int64_t k) { return a->f ? a->f[k] : (double)a->i[k]; }
 
-static aot_status_t put_number(rk_ctx *c, double v) {
-  rk_array y;
+static aot_status_t put_number(rk_ctx_t *c, double v) {
+  rk_array_t y;
   AOT_TRY(rk_new_f(c, 0, NULL, &y));
   y.f[0] = v;
   return rk_put_f(c, 0, &y);
 }
 
 /* dist(self, other, p) */
-static aot_status_t dist(rk_ctx *c) {
-  rk_array a, b;
+static aot_status_t dist(rk_ctx_t *c) {
+  rk_array_t a, b;
   double p = rk_float(c, 2, 2), sum = p == -INFINITY ? INFINITY : 0;
   AOT_TRY(broadcast_pair(c, &a, &b));
   for (int64_t k = 0; k < a.numel; k++) {
@@ -147,8 +147,8 @@ static aot_status_t dist(rk_ctx *c) {
 }
 
 /* equal(self, other): shape and elements */
-static aot_status_t equal(rk_ctx *c) {
-  rk_array a, b;
+static aot_status_t equal(rk_ctx_t *c) {
+  rk_array_t a, b;
   int same;
   AOT_TRY(rk_need_any(c, 0, &a));
   AOT_TRY(rk_need_any(c, 1, &b));
@@ -162,16 +162,16 @@ static int close_to(double a, double b, double rtol, double atol, int nan_equal)
   if (a == b || (nan_equal && a != a && b != b)) return 1;
   return isfinite(b) && isfinite(a) && fabs(a - b) <= atol + rtol * fabs(b);
 }
-static aot_status_t allclose(rk_ctx *c) {
-  rk_array a, b;
+static aot_status_t allclose(rk_ctx_t *c) {
+  rk_array_t a, b;
   int all = 1;
   AOT_TRY(broadcast_pair(c, &a, &b));
   for (int64_t k = 0; k < a.numel; k++)
     all = all && close_to(number(&a, k), number(&b, k), rk_float(c, 2, 1e-5), rk_float(c, 3, 1e-8), rk_bool(c, 4, 0));
   return put_number(c, all);
 }
-static aot_status_t isclose(rk_ctx *c) {
-  rk_array a, b, y;
+static aot_status_t isclose(rk_ctx_t *c) {
+  rk_array_t a, b, y;
   AOT_TRY(broadcast_pair(c, &a, &b));
   AOT_TRY(rk_new_i(c, a.rank, a.sizes, &y));
   for (int64_t k = 0; k < a.numel; k++)
@@ -180,8 +180,8 @@ static aot_status_t isclose(rk_ctx *c) {
 }
 
 /* renorm(self, p, dim, maxnorm): slices whose norm exceeds maxnorm are scaled to it */
-static aot_status_t renorm(rk_ctx *c) {
-  rk_array x;
+static aot_status_t renorm(rk_ctx_t *c) {
+  rk_array_t x;
   int32_t dim;
   int64_t outer, size, inner;
   double p = rk_float(c, 1, 2), limit = rk_float(c, 3, 1);
@@ -204,8 +204,8 @@ static aot_status_t renorm(rk_ctx *c) {
 }
 
 /* linalg_cross(self, other, *, dim) */
-static aot_status_t cross(rk_ctx *c) {
-  rk_array a, b, y;
+static aot_status_t cross(rk_ctx_t *c) {
+  rk_array_t a, b, y;
   int32_t dim;
   int64_t outer, size, inner;
   AOT_TRY(broadcast_pair(c, &a, &b));
@@ -226,8 +226,8 @@ static aot_status_t cross(rk_ctx *c) {
 }
 
 /* An operand with size-1 dimensions put in at the places of the list, in ascending order. */
-static aot_status_t with_ones(rk_ctx *c, uint32_t arg, uint32_t list_arg, rk_tensor *out) {
-  const rk_tensor *t;
+static aot_status_t with_ones(rk_ctx_t *c, uint32_t arg, uint32_t list_arg, rk_tensor_t *out) {
+  const rk_tensor_t *t;
   const int64_t *places;
   uint32_t n = rk_list(c, list_arg, &places);
   AOT_TRY(rk_need_tensor(c, arg, &t));
@@ -246,9 +246,9 @@ static aot_status_t with_ones(rk_ctx *c, uint32_t arg, uint32_t list_arg, rk_ten
 }
 
 /* _trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll): sum over sumdim of the broadcast product */
-static aot_status_t trilinear(rk_ctx *c) {
-  rk_tensor t[3];
-  rk_array x[3], y;
+static aot_status_t trilinear(rk_ctx_t *c) {
+  rk_tensor_t t[3];
+  rk_array_t x[3], y;
   int64_t sizes[AOT_MAX_RANK], kept[AOT_MAX_RANK], at[AOT_MAX_RANK] = {0};
   uint8_t marks[AOT_MAX_RANK];
   int32_t rank, n_kept = 0;
@@ -276,8 +276,8 @@ static aot_status_t trilinear(rk_ctx *c) {
 
 /* _grouped_mm(self, mat2, offs, bias, out_dtype): offs are the cumulative ends of the groups.
  * [T,K]x[G,K,N] -> [T,N]; [M,T]x[T,N] -> [G,M,N]; [G,M,K]x[K,T] -> [M,T]; [G,M,K]x[G,K,N] -> [G,M,N] */
-static aot_status_t grouped_mm(rk_ctx *c) {
-  rk_array a, b, ends, y;
+static aot_status_t grouped_mm(rk_ctx_t *c) {
+  rk_array_t a, b, ends, y;
   int64_t g, m, n, k, sizes[3];
   AOT_TRY(rk_need_f(c, 0, &a));
   AOT_TRY(rk_need_f(c, 1, &b));
@@ -322,7 +322,7 @@ static aot_status_t grouped_mm(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("_cdist_forward.default", cdist),
     ROW("cdist.default", cdist),
     ROW("_euclidean_dist.default", euclidean),
@@ -338,4 +338,4 @@ static const rk_kernel rows[] = {
     ROW("_trilinear.default", trilinear),
     ROW("_grouped_mm.default", grouped_mm),
 };
-const rk_family rk_family_distance = RK_FAMILY(rows);
+const rk_family_t rk_family_distance = RK_FAMILY(rows);

@@ -8,17 +8,17 @@
 #define FORWARD (-1)
 #define BACKWARD 1
 
-static aot_status_t along(rk_ctx *c, rk_complex_array *a, int32_t dim, int sign) {
+static aot_status_t along(rk_ctx_t *c, rk_complex_array_t *a, int32_t dim, int sign) {
   int64_t outer, size, inner;
-  rk_fourier f;
-  rk_complex *line;
+  rk_fourier_t f;
+  rk_complex_t *line;
   rk_complex_around(a, dim, &outer, &size, &inner);
   if (a->numel == 0) return AOT_OK;
   AOT_TRY(rk_fourier_init(c, size, sign, &f));
   RK_SCRATCH(c, size, line);
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++) {
-      rk_complex *at = a->v + o * size * inner + i;
+      rk_complex_t *at = a->v + o * size * inner + i;
       for (int64_t k = 0; k < size; k++) line[k] = at[k * inner];
       rk_fourier_run(&f, line);
       for (int64_t k = 0; k < size; k++) at[k * inner] = line[k];
@@ -26,7 +26,7 @@ static aot_status_t along(rk_ctx *c, rk_complex_array *a, int32_t dim, int sign)
   return AOT_OK;
 }
 
-static aot_status_t read_dims(rk_ctx *c, int32_t rank, int32_t *out, uint32_t *out_n) {
+static aot_status_t read_dims(rk_ctx_t *c, int32_t rank, int32_t *out, uint32_t *out_n) {
   const int64_t *dims;
   *out_n = rk_list(c, 1, &dims);
   RK_CHECK(c, *out_n <= AOT_MAX_RANK && rank > 0, "%u dimensions of a tensor of rank %d cannot be transformed", *out_n,
@@ -36,15 +36,15 @@ static aot_status_t read_dims(rk_ctx *c, int32_t rank, int32_t *out, uint32_t *o
 }
 
 /* normalization: 0 none, 1 divided by sqrt(n), 2 by n; n: the points of the real or complex signal */
-static void normalize(const rk_ctx *c, rk_complex_array *a, int64_t n) {
+static void normalize(const rk_ctx_t *c, rk_complex_array_t *a, int64_t n) {
   const int64_t how = rk_int(c, 2, 0);
   const double scale = how == 1 ? 1 / sqrt((double)n) : how == 2 ? 1 / (double)n : 1;
   for (int64_t e = 0; how && e < a->numel; e++) a->v[e] *= scale;
 }
 
 /* _fft_c2c(self, dim, normalization, forward) */
-static aot_status_t c2c(rk_ctx *c) {
-  rk_complex_array a;
+static aot_status_t c2c(rk_ctx_t *c) {
+  rk_complex_array_t a;
   int32_t dims[AOT_MAX_RANK];
   uint32_t n_dims;
   int64_t points = 1;
@@ -59,7 +59,7 @@ static aot_status_t c2c(rk_ctx *c) {
 }
 
 /* Element k of every line along dim of y is that of a, where a has one. */
-static void copy_lines(const rk_complex_array *a, rk_complex_array *y, int32_t dim) {
+static void copy_lines(const rk_complex_array_t *a, rk_complex_array_t *y, int32_t dim) {
   int64_t outer, from, to, inner;
   rk_complex_around(a, dim, &outer, &from, &inner);
   rk_complex_around(y, dim, &outer, &to, &inner);
@@ -69,8 +69,8 @@ static void copy_lines(const rk_complex_array *a, rk_complex_array *y, int32_t d
 }
 
 /* _fft_r2c(self, dim, normalization, onesided): the last of dim keeps its first half */
-static aot_status_t r2c(rk_ctx *c) {
-  rk_complex_array a, y;
+static aot_status_t r2c(rk_ctx_t *c) {
+  rk_complex_array_t a, y;
   int32_t dims[AOT_MAX_RANK];
   uint32_t n_dims;
   int64_t points = 1, sizes[AOT_MAX_RANK];
@@ -90,12 +90,12 @@ static aot_status_t r2c(rk_ctx *c) {
 
 /* The second half of every line along dim from the first. What a real signal cannot have, imaginary parts at 0 and in
  * the middle, is not looked at. */
-static void mirror(rk_complex_array *y, int32_t dim) {
+static void mirror(rk_complex_array_t *y, int32_t dim) {
   int64_t outer, n, inner;
   rk_complex_around(y, dim, &outer, &n, &inner);
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++) {
-      rk_complex *at = y->v + o * n * inner + i;
+      rk_complex_t *at = y->v + o * n * inner + i;
       for (int64_t k = 0; k <= n / 2; k++) {
         if (k == 0 || 2 * k == n) at[k * inner] = creal(at[k * inner]);
         else at[(n - k) * inner] = conj(at[k * inner]);
@@ -104,8 +104,8 @@ static void mirror(rk_complex_array *y, int32_t dim) {
 }
 
 /* _fft_c2r(self, dim, normalization, last_dim_size) */
-static aot_status_t c2r(rk_ctx *c) {
-  rk_complex_array a, y;
+static aot_status_t c2r(rk_ctx_t *c) {
+  rk_complex_array_t a, y;
   int32_t dims[AOT_MAX_RANK], last;
   uint32_t n_dims;
   int64_t points = 1, sizes[AOT_MAX_RANK];
@@ -130,9 +130,9 @@ static aot_status_t c2r(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("_fft_c2c.default", c2c),
     ROW("_fft_r2c.default", r2c),
     ROW("_fft_c2r.default", c2r),
 };
-const rk_family rk_family_fourier = RK_FAMILY(rows);
+const rk_family_t rk_family_fourier = RK_FAMILY(rows);

@@ -9,9 +9,9 @@
 #define BAG_MAX 2
 
 /* owner: the given bag of each index, or counted from the offsets. */
-static aot_status_t read_owners(rk_ctx *c, uint32_t owner_arg, int offsets_arg, int64_t n_indices, int64_t n_bags,
-                                rk_array *owner) {
-  rk_array offsets;
+static aot_status_t read_owners(rk_ctx_t *c, uint32_t owner_arg, int offsets_arg, int64_t n_indices, int64_t n_bags,
+                                rk_array_t *owner) {
+  rk_array_t offsets;
   AOT_TRY(rk_need_i(c, owner_arg, owner));
   if (owner->numel == 0 && n_indices > 0 && offsets_arg >= 0) {
     AOT_TRY(rk_need_i(c, (uint32_t)offsets_arg, &offsets));
@@ -29,13 +29,13 @@ static aot_status_t read_owners(rk_ctx *c, uint32_t owner_arg, int offsets_arg, 
 }
 
 typedef struct bag_gradient {
-  rk_array g, indices, owner, counts, top, scale, out;
+  rk_array_t g, indices, owner, counts, top, scale, out;
   int64_t rows, width, mode, padding;
   int by_frequency;
-} bag_gradient;
+} bag_gradient_t;
 
 /* The maximum's row gets the gradient, in bags that are not empty. */
-static aot_status_t add_maxima(rk_ctx *c, bag_gradient *b) {
+static aot_status_t add_maxima(rk_ctx_t *c, bag_gradient_t *b) {
   RK_CHECK(c, b->top.numel == b->g.numel && b->counts.numel == b->g.sizes[0], "the maxima do not fit the gradient");
   for (int64_t e = 0; e < b->g.numel; e++) {
     int64_t row;
@@ -46,7 +46,7 @@ static aot_status_t add_maxima(rk_ctx *c, bag_gradient *b) {
   return AOT_OK;
 }
 
-static aot_status_t add_rows(rk_ctx *c, bag_gradient *b) {
+static aot_status_t add_rows(rk_ctx_t *c, bag_gradient_t *b) {
   int64_t *seen, row;
   RK_SCRATCH(c, b->rows, seen);
   RK_CHECK(c, b->mode == BAG_SUM || b->counts.numel == b->g.sizes[0], "bag_size does not fit the gradient");
@@ -67,9 +67,9 @@ static aot_status_t add_rows(rk_ctx *c, bag_gradient *b) {
 
 /* (grad, indices, [offsets,] offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, [sparse,]
  * per_sample_weights, padding_idx) */
-static aot_status_t bag_rows_backward(rk_ctx *c, uint32_t has_offsets) {
+static aot_status_t bag_rows_backward(rk_ctx_t *c, uint32_t has_offsets) {
   const uint32_t at = 2 + has_offsets;
-  bag_gradient b = {0};
+  bag_gradient_t b = {0};
   int64_t sizes[2];
   AOT_TRY(rk_need_f(c, 0, &b.g));
   AOT_TRY(rk_need_i(c, 1, &b.indices));
@@ -91,12 +91,12 @@ static aot_status_t bag_rows_backward(rk_ctx *c, uint32_t has_offsets) {
   AOT_TRY(b.mode == BAG_MAX ? add_maxima(c, &b) : add_rows(c, &b));
   return rk_put_f(c, 0, &b.out);
 }
-static aot_status_t embedding_bag_backward(rk_ctx *c) { return bag_rows_backward(c, 1); }
-static aot_status_t embedding_bag_dense_backward(rk_ctx *c) { return bag_rows_backward(c, 0); }
+static aot_status_t embedding_bag_backward(rk_ctx_t *c) { return bag_rows_backward(c, 1); }
+static aot_status_t embedding_bag_dense_backward(rk_ctx_t *c) { return bag_rows_backward(c, 0); }
 
 /* (grad, weight, indices, offsets, offset2bag, mode, padding_idx): row times gradient, one number an index */
-static aot_status_t bag_scales_backward(rk_ctx *c) {
-  rk_array g, weight, indices, owner, out;
+static aot_status_t bag_scales_backward(rk_ctx_t *c) {
+  rk_array_t g, weight, indices, owner, out;
   int64_t padding = rk_int(c, 6, -1), row;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(rk_need_f(c, 1, &weight));
@@ -125,15 +125,15 @@ typedef struct segment {
   const double *x; /* elements `stride` apart */
   double *dx;
   int64_t n, stride;
-} segment;
+} segment_t;
 
-static int is_extreme(const segment *s, int64_t k, double y) {
+static int is_extreme(const segment_t *s, int64_t k, double y) {
   const double v = s->x[k * s->stride];
   return v != v || v == y;
 }
 
 /* Elements equal to the extreme share its gradient. */
-static void extreme_gradient(const segment *s, double y, double g) {
+static void extreme_gradient(const segment_t *s, double y, double g) {
   int64_t n = 0;
   for (int64_t k = 0; k < s->n; k++) n += is_extreme(s, k, y);
   for (int64_t k = 0; k < s->n; k++)
@@ -141,7 +141,7 @@ static void extreme_gradient(const segment *s, double y, double g) {
 }
 
 /* The product of the others; by division where it is exact enough, as PyTorch does. */
-static void product_gradient(const segment *s, double initial, double y, double g) {
+static void product_gradient(const segment_t *s, double initial, double y, double g) {
   for (int64_t k = 0; k < s->n; k++) {
     const double v = s->x[k * s->stride];
     double others = initial;
@@ -155,7 +155,7 @@ static void product_gradient(const segment *s, double initial, double y, double 
   }
 }
 
-static void segment_gradient(const segment *s, int how, double initial, double y, double g) {
+static void segment_gradient(const segment_t *s, int how, double initial, double y, double g) {
   if (how == SEGMENT_MAX || how == SEGMENT_MIN) extreme_gradient(s, y, g);
   else if (how == SEGMENT_PROD) product_gradient(s, initial, y, g);
   else
@@ -163,9 +163,9 @@ static void segment_gradient(const segment *s, int how, double initial, double y
 }
 
 /* _segment_reduce_backward(grad, output, data, reduce, *, lengths, offsets, axis, initial) */
-static aot_status_t segment_reduce_backward(rk_ctx *c) {
+static aot_status_t segment_reduce_backward(rk_ctx_t *c) {
   static const char *const words[] = {"sum", "mean", "max", "min", "prod"};
-  rk_array g, y, x, l, dx;
+  rk_array_t g, y, x, l, dx;
   const int by_offsets = !rk_has(c, 4);
   const double initial = rk_float(c, 7, 1);
   int64_t outer, size, inner, n;
@@ -192,7 +192,7 @@ static aot_status_t segment_reduce_backward(rk_ctx *c) {
       RK_CHECK(c, begin >= 0 && length >= 0 && begin + length <= size, "segment %lld leaves the data", (long long)k);
       for (int64_t i = 0; i < inner; i++) {
         const int64_t first = (o * size + begin) * inner + i, e = (o * n + k) * inner + i;
-        const segment s = {x.f + first, dx.f + first, length, inner};
+        const segment_t s = {x.f + first, dx.f + first, length, inner};
         segment_gradient(&s, how, initial, y.f[e], g.f[e]);
       }
       begin += length;
@@ -202,10 +202,10 @@ static aot_status_t segment_reduce_backward(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name ".default", fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("_embedding_bag_backward", embedding_bag_backward),
     ROW("_embedding_bag_dense_backward", embedding_bag_dense_backward),
     ROW("_embedding_bag_per_sample_weights_backward", bag_scales_backward),
     ROW("_segment_reduce_backward", segment_reduce_backward),
 };
-const rk_family rk_family_group_gradients = RK_FAMILY(rows);
+const rk_family_t rk_family_group_gradients = RK_FAMILY(rows);

@@ -6,14 +6,14 @@
 #include <string.h>
 
 /* Does the caller want result r with this many elements? */
-static int wants_numel(const rk_ctx *c, uint32_t r, int64_t numel) {
+static int wants_numel(const rk_ctx_t *c, uint32_t r, int64_t numel) {
   return rk_wants(c, r) && rk_numel(rk_result(c, r)) == numel && numel > 0;
 }
 
 /* Integers into result r, whatever its shape of that many elements. */
-static void put_ints(const rk_ctx *c, uint32_t r, const int64_t *v) {
-  rk_tensor *t = rk_result(c, r);
-  rk_iter it;
+static void put_ints(const rk_ctx_t *c, uint32_t r, const int64_t *v) {
+  rk_tensor_t *t = rk_result(c, r);
+  rk_iter_t it;
   int64_t n = 0;
   rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it), n += it.run) rk_store_run_i(t, it.at[0], it.step[0], it.run, v + n);
@@ -26,13 +26,13 @@ static void put_ints(const rk_ctx *c, uint32_t r, const int64_t *v) {
 #define BAG_MAX 2
 
 typedef struct bags {
-  rk_array weight, indices, offsets, scale;
+  rk_array_t weight, indices, offsets, scale;
   int64_t mode, padding, n, width, rows;
   int include_last;
-} bags;
+} bags_t;
 
 /* (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) */
-static aot_status_t read_bags(rk_ctx *c, bags *b) {
+static aot_status_t read_bags(rk_ctx_t *c, bags_t *b) {
   AOT_TRY(rk_need_f(c, 0, &b->weight));
   AOT_TRY(rk_need_i(c, 1, &b->indices));
   AOT_TRY(rk_need_i(c, 2, &b->offsets));
@@ -56,9 +56,9 @@ static aot_status_t read_bags(rk_ctx *c, bags *b) {
   return AOT_OK;
 }
 
-static aot_status_t embedding_bag_of(rk_ctx *c, int padding_wraps) {
-  bags b = {0};
-  rk_array y, top, counts, owner;
+static aot_status_t embedding_bag_of(rk_ctx_t *c, int padding_wraps) {
+  bags_t b = {0};
+  rk_array_t y, top, counts, owner;
   int64_t sizes[2];
   AOT_TRY(read_bags(c, &b));
   if (padding_wraps && rk_has(c, 8) && b.padding < 0) b.padding += b.rows;
@@ -98,16 +98,16 @@ static aot_status_t embedding_bag_of(rk_ctx *c, int padding_wraps) {
   else if (wants_numel(c, 3, counts.numel) || wants_numel(c, 3, b.n)) put_ints(c, 3, counts.i);
   return rk_put_f(c, 0, &y);
 }
-static aot_status_t embedding_bag(rk_ctx *c) { return embedding_bag_of(c, 0); }
-static aot_status_t embedding_bag_padded(rk_ctx *c) { return embedding_bag_of(c, 1); } /* -1 is the last row */
+static aot_status_t embedding_bag(rk_ctx_t *c) { return embedding_bag_of(c, 0); }
+static aot_status_t embedding_bag_padded(rk_ctx_t *c) { return embedding_bag_of(c, 1); } /* -1 is the last row */
 
 /* ---- segments ---- */
 
 /* segment_reduce(data, reduce, *, lengths, indices, offsets, axis, unsafe, initial): along axis, by lengths or
  * offsets */
-static aot_status_t segment_reduce(rk_ctx *c) {
+static aot_status_t segment_reduce(rk_ctx_t *c) {
   static const char *const words[] = {"sum", "mean", "max", "min", "prod"};
-  rk_array x, lengths, y;
+  rk_array_t x, lengths, y;
   int64_t axis = rk_int(c, 5, 0), outer = 1, inner = 1, size, segments, sizes[AOT_MAX_RANK];
   int how = -1, by_offsets = !rk_has(c, 2);
   for (int w = 0; w < 5; w++)
@@ -154,13 +154,13 @@ static aot_status_t segment_reduce(rk_ctx *c) {
 
 /* Slices along a dimension compared element by element; a flat tensor has slices of one element. */
 typedef struct slices {
-  rk_array x;
+  rk_array_t x;
   int64_t n, outer, inner;
   int32_t dim;
   int flat; /* no dimension was named */
-} slices;
+} slices_t;
 
-static int compare_slices(const slices *s, int64_t a, int64_t b) {
+static int compare_slices(const slices_t *s, int64_t a, int64_t b) {
   for (int64_t o = 0; o < s->outer; o++)
     for (int64_t i = 0; i < s->inner; i++) {
       int64_t pa = (o * s->n + a) * s->inner + i, pb = (o * s->n + b) * s->inner + i;
@@ -170,7 +170,7 @@ static int compare_slices(const slices *s, int64_t a, int64_t b) {
   return 0;
 }
 
-static aot_status_t read_slices(rk_ctx *c, int dim_arg, slices *s) {
+static aot_status_t read_slices(rk_ctx_t *c, int dim_arg, slices_t *s) {
   AOT_TRY(rk_need_any(c, 0, &s->x));
   s->flat = dim_arg < 0 || !rk_has(c, (uint32_t)dim_arg);
   s->n = s->x.numel;
@@ -183,9 +183,9 @@ static aot_status_t read_slices(rk_ctx *c, int dim_arg, slices *s) {
 
 /* order: positions so that equal slices stand together. Results: the distinct ones, where each went, how many of
  * each. */
-static aot_status_t put_distinct(rk_ctx *c, const slices *s, const int64_t *order) {
+static aot_status_t put_distinct(rk_ctx_t *c, const slices_t *s, const int64_t *order) {
   int64_t n = 0, *first, *inverse, *counts, sizes[AOT_MAX_RANK];
-  rk_array y;
+  rk_array_t y;
   RK_SCRATCH(c, s->n, first);
   RK_SCRATCH(c, s->n, inverse);
   RK_SCRATCH(c, s->n, counts);
@@ -206,8 +206,8 @@ static aot_status_t put_distinct(rk_ctx *c, const slices *s, const int64_t *orde
   return rk_put_any(c, 0, &y);
 }
 
-static aot_status_t unique_of(rk_ctx *c, int dim_arg, int consecutive) {
-  slices s = {0};
+static aot_status_t unique_of(rk_ctx_t *c, int dim_arg, int consecutive) {
+  slices_t s = {0};
   int64_t *order, *spare;
   AOT_TRY(read_slices(c, dim_arg, &s));
   RK_SCRATCH(c, s.n, order);
@@ -226,17 +226,17 @@ static aot_status_t unique_of(rk_ctx *c, int dim_arg, int consecutive) {
   }
   return put_distinct(c, &s, order);
 }
-static aot_status_t unique2(rk_ctx *c) { return unique_of(c, -1, 0); }
-static aot_status_t unique_dim(rk_ctx *c) { return unique_of(c, 1, 0); }
-static aot_status_t unique_consecutive(rk_ctx *c) { return unique_of(c, 3, 1); }
+static aot_status_t unique2(rk_ctx_t *c) { return unique_of(c, -1, 0); }
+static aot_status_t unique_dim(rk_ctx_t *c) { return unique_of(c, 1, 0); }
+static aot_status_t unique_consecutive(rk_ctx_t *c) { return unique_of(c, 3, 1); }
 
 /* ---- chunks ---- */
 
 /* _chunk_cat(tensors, dim, num_chunks): each tensor, padded to a multiple of num_chunks along dim, gives chunk j its
  * flattened j-th part; the parts of all tensors stand side by side */
-static aot_status_t chunk_cat(rk_ctx *c) {
-  const rk_tensor *const *list;
-  rk_array y = {0}, x;
+static aot_status_t chunk_cat(rk_ctx_t *c) {
+  const rk_tensor_t *const *list;
+  rk_array_t y = {0}, x;
   uint32_t n;
   int32_t dim = 0;
   int64_t chunks = rk_int(c, 2, 1), total = 0, at = 0, outer = 1, sizes[AOT_MAX_RANK];
@@ -269,7 +269,7 @@ static aot_status_t chunk_cat(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("_embedding_bag.default", embedding_bag),
     ROW("embedding_bag.default", embedding_bag),
     ROW("embedding_bag.padding_idx", embedding_bag_padded),
@@ -280,4 +280,4 @@ static const rk_kernel rows[] = {
     ROW("unique_consecutive.default", unique_consecutive),
     ROW("_chunk_cat.default", chunk_cat),
 };
-const rk_family rk_family_groups = RK_FAMILY(rows);
+const rk_family_t rk_family_groups = RK_FAMILY(rows);

@@ -9,15 +9,15 @@
 #define HIST_DIMS 12
 
 typedef struct histogram {
-  rk_array x, weight;
+  rk_array_t x, weight;
   int64_t samples;
   int32_t dims;
   double *edges[HIST_DIMS];
   int64_t bins[HIST_DIMS];
-} histogram;
+} histogram_t;
 
 /* Samples are rows [.., dims]; weights one a sample. */
-static aot_status_t read_samples(rk_ctx *c, uint32_t weight_arg, int32_t dims, histogram *h) {
+static aot_status_t read_samples(rk_ctx_t *c, uint32_t weight_arg, int32_t dims, histogram_t *h) {
   AOT_TRY(rk_need_f(c, 0, &h->x));
   AOT_TRY(rk_get_f(c, weight_arg, &h->weight));
   RK_CHECK(c, dims >= 1 && dims <= HIST_DIMS, "%d dimensions are not supported", dims);
@@ -28,7 +28,7 @@ static aot_status_t read_samples(rk_ctx *c, uint32_t weight_arg, int32_t dims, h
   return AOT_OK;
 }
 
-static aot_status_t equal_bins(rk_ctx *c, histogram *h, int32_t d, int64_t bins, const double *range) {
+static aot_status_t equal_bins(rk_ctx_t *c, histogram_t *h, int32_t d, int64_t bins, const double *range) {
   double low = 0, high = 0, step;
   int32_t dtype = h->x.dtype;
   RK_CHECK(c, bins > 0, "%lld bins are not possible", (long long)bins);
@@ -53,8 +53,8 @@ static aot_status_t equal_bins(rk_ctx *c, histogram *h, int32_t d, int64_t bins,
   return AOT_OK;
 }
 
-static aot_status_t given_edges(rk_ctx *c, histogram *h, int32_t d, const rk_tensor *t) {
-  rk_array e;
+static aot_status_t given_edges(rk_ctx_t *c, histogram_t *h, int32_t d, const rk_tensor_t *t) {
+  rk_array_t e;
   RK_CHECK(c, t && t->rank == 1 && t->sizes[0] >= 2, "edges of dimension %d are no list of two or more", d);
   AOT_TRY(rk_dense_f(c, t, &e));
   h->edges[d] = e.f;
@@ -74,8 +74,8 @@ static int64_t bin_of(const double *edges, int64_t bins, double v) {
   return low;
 }
 
-static aot_status_t put_counts(rk_ctx *c, const histogram *h, int density) {
-  rk_array y;
+static aot_status_t put_counts(rk_ctx_t *c, const histogram_t *h, int density) {
+  rk_array_t y;
   double total = 0;
   AOT_TRY(rk_new_f(c, h->dims, h->bins, &y));
   for (int64_t s = 0; s < h->samples; s++) {
@@ -99,22 +99,22 @@ static aot_status_t put_counts(rk_ctx *c, const histogram *h, int density) {
   return rk_put_f(c, 0, &y);
 }
 
-static aot_status_t put_edges(rk_ctx *c, uint32_t result, const histogram *h, int32_t d) {
-  rk_array e = {0};
+static aot_status_t put_edges(rk_ctx_t *c, uint32_t result, const histogram_t *h, int32_t d) {
+  rk_array_t e = {0};
   e.rank = 1;
   e.numel = e.sizes[0] = h->bins[d] + 1;
   e.f = h->edges[d];
   return rk_put_f(c, result, &e);
 }
 
-static const double *range_of(const rk_ctx *c, uint32_t arg, int32_t d) {
-  const rk_arg *a = rk_has(c, arg) ? &c->call->args[arg] : NULL;
+static const double *range_of(const rk_ctx_t *c, uint32_t arg, int32_t d) {
+  const rk_arg_t *a = rk_has(c, arg) ? &c->call->args[arg] : NULL;
   return a && a->kind == AOT_ARG_FLOATS && a->n >= (uint32_t)(2 * d + 2) ? a->u.floats + 2 * d : NULL;
 }
 
 /* histogram.bin_ct(self, bins, *, range, weight, density) */
-static aot_status_t bin_count(rk_ctx *c) {
-  histogram h = {0};
+static aot_status_t bin_count(rk_ctx_t *c) {
+  histogram_t h = {0};
   AOT_TRY(read_samples(c, 3, 1, &h));
   AOT_TRY(equal_bins(c, &h, 0, rk_int(c, 1, 100), range_of(c, 2, 0)));
   AOT_TRY(put_edges(c, 1, &h, 0));
@@ -122,9 +122,9 @@ static aot_status_t bin_count(rk_ctx *c) {
 }
 
 /* histogram.bins_tensor(self, bins, *, weight, density) */
-static aot_status_t bin_edges(rk_ctx *c) {
-  histogram h = {0};
-  const rk_tensor *edges;
+static aot_status_t bin_edges(rk_ctx_t *c) {
+  histogram_t h = {0};
+  const rk_tensor_t *edges;
   AOT_TRY(read_samples(c, 2, 1, &h));
   AOT_TRY(rk_need_tensor(c, 1, &edges));
   AOT_TRY(given_edges(c, &h, 0, edges));
@@ -133,8 +133,8 @@ static aot_status_t bin_edges(rk_ctx *c) {
 }
 
 /* _histogramdd_bin_edges, _histogramdd_from_bin_cts(self, bins, *, range, weight, density) */
-static aot_status_t many_equal(rk_ctx *c, int edges_only) {
-  histogram h = {0};
+static aot_status_t many_equal(rk_ctx_t *c, int edges_only) {
+  histogram_t h = {0};
   const int64_t *bins;
   uint32_t n = rk_list(c, 1, &bins);
   AOT_TRY(read_samples(c, 3, (int32_t)n, &h));
@@ -144,13 +144,13 @@ static aot_status_t many_equal(rk_ctx *c, int edges_only) {
   }
   return edges_only ? AOT_OK : put_counts(c, &h, rk_bool(c, 4, 0));
 }
-static aot_status_t many_bin_edges(rk_ctx *c) { return many_equal(c, 1); }
-static aot_status_t many_bin_counts(rk_ctx *c) { return many_equal(c, 0); }
+static aot_status_t many_bin_edges(rk_ctx_t *c) { return many_equal(c, 1); }
+static aot_status_t many_bin_counts(rk_ctx_t *c) { return many_equal(c, 0); }
 
 /* _histogramdd_from_bin_tensors(self, bins, *, weight, density) */
-static aot_status_t many_given(rk_ctx *c) {
-  histogram h = {0};
-  const rk_tensor *const *list;
+static aot_status_t many_given(rk_ctx_t *c) {
+  histogram_t h = {0};
+  const rk_tensor_t *const *list;
   uint32_t n;
   AOT_TRY(rk_tensors_of(c, 1, &list, &n));
   AOT_TRY(read_samples(c, 2, (int32_t)n, &h));
@@ -160,11 +160,11 @@ static aot_status_t many_given(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("histogram.bin_ct", bin_count),
     ROW("histogram.bins_tensor", bin_edges),
     ROW("_histogramdd_bin_edges.default", many_bin_edges),
     ROW("_histogramdd_from_bin_cts.default", many_bin_counts),
     ROW("_histogramdd_from_bin_tensors.default", many_given),
 };
-const rk_family rk_family_histogram = RK_FAMILY(rows);
+const rk_family_t rk_family_histogram = RK_FAMILY(rows);

@@ -7,21 +7,21 @@
 #include <string.h>
 
 /* A 0-dim tensor indexes like one of one element. */
-static void at_least_1d(rk_array *a) {
+static void at_least_1d(rk_array_t *a) {
   if (a->rank) return;
   a->rank = 1;
   a->sizes[0] = 1;
 }
 
-static aot_status_t put_shaped(rk_ctx *c, rk_array *a, int32_t rank, const int64_t *sizes) {
+static aot_status_t put_shaped(rk_ctx_t *c, rk_array_t *a, int32_t rank, const int64_t *sizes) {
   a->rank = rank;
   memcpy(a->sizes, sizes, (size_t)rank * sizeof *sizes);
   return rk_put_any(c, 0, a);
 }
 
 /* gather(self, dim, index) */
-static aot_status_t gather(rk_ctx *c) {
-  rk_array x, index, y;
+static aot_status_t gather(rk_ctx_t *c) {
+  rk_array_t x, index, y;
   int64_t at[AOT_MAX_RANK] = {0}, from[AOT_MAX_RANK], shape[AOT_MAX_RANK];
   int32_t dim, rank;
   AOT_TRY(rk_need_any(c, 0, &x));
@@ -45,9 +45,9 @@ static aot_status_t gather(rk_ctx *c) {
 }
 
 /* Rows of x along dim named by index, to result 0: dim is replaced by the index's shape. */
-static aot_status_t take_rows(rk_ctx *c, rk_array *x, int32_t dim, const rk_array *index, int wrap, int32_t result_rank,
-                              const int64_t *result_sizes) {
-  rk_array y;
+static aot_status_t take_rows(rk_ctx_t *c, rk_array_t *x, int32_t dim, const rk_array_t *index, int wrap,
+                              int32_t result_rank, const int64_t *result_sizes) {
+  rk_array_t y;
   int64_t outer, size, inner, sizes[2] = {0, 0};
   rk_around(x, dim, &outer, &size, &inner);
   RK_CHECK(c, !__builtin_mul_overflow(outer * inner, index->numel, &sizes[0]), "the result is too large");
@@ -63,8 +63,8 @@ static aot_status_t take_rows(rk_ctx *c, rk_array *x, int32_t dim, const rk_arra
 }
 
 /* index_select(self, dim, index) */
-static aot_status_t index_select(rk_ctx *c) {
-  rk_array x, index;
+static aot_status_t index_select(rk_ctx_t *c) {
+  rk_array_t x, index;
   int32_t dim, rank;
   int64_t sizes[AOT_MAX_RANK];
   AOT_TRY(rk_need_any(c, 0, &x));
@@ -79,8 +79,8 @@ static aot_status_t index_select(rk_ctx *c) {
 }
 
 /* embedding(weight, indices, ..) */
-static aot_status_t embedding(rk_ctx *c) {
-  rk_array w, index;
+static aot_status_t embedding(rk_ctx_t *c) {
+  rk_array_t w, index;
   int64_t sizes[AOT_MAX_RANK];
   int32_t rank;
   AOT_TRY(rk_need_any(c, 0, &w));
@@ -93,8 +93,8 @@ static aot_status_t embedding(rk_ctx *c) {
 }
 
 /* take(self, index): self is flat */
-static aot_status_t take(rk_ctx *c) {
-  rk_array x, index;
+static aot_status_t take(rk_ctx_t *c) {
+  rk_array_t x, index;
   AOT_TRY(rk_need_any(c, 0, &x));
   AOT_TRY(rk_need_i(c, 1, &index));
   x.rank = 1;
@@ -103,9 +103,9 @@ static aot_status_t take(rk_ctx *c) {
 }
 
 /* index.Tensor(self, indices) */
-static aot_status_t index_tensor(rk_ctx *c) {
-  rk_array x, y;
-  rk_places p;
+static aot_status_t index_tensor(rk_ctx_t *c) {
+  rk_array_t x, y;
+  rk_places_t p;
   AOT_TRY(rk_need_any(c, 0, &x));
   AOT_TRY(rk_places_of(c, &x, 1, 0, &p));
   AOT_TRY(rk_new_like(c, &x, p.rank, p.sizes, &y));
@@ -114,15 +114,15 @@ static aot_status_t index_tensor(rk_ctx *c) {
 }
 
 /* _unsafe_masked_index(self, mask, indices, fill) */
-static aot_status_t masked_index(rk_ctx *c) {
-  const rk_tensor *mask;
-  rk_array x, y, m, fill;
-  rk_places p;
+static aot_status_t masked_index(rk_ctx_t *c) {
+  const rk_tensor_t *mask;
+  rk_array_t x, y, m, fill;
+  rk_places_t p;
   AOT_TRY(rk_need_any(c, 0, &x));
   AOT_TRY(rk_need_tensor(c, 1, &mask));
   AOT_TRY(rk_need_any(c, 3, &fill));
   if (x.numel == 0) {
-    rk_tensor *r = rk_result(c, 0);
+    rk_tensor_t *r = rk_result(c, 0);
     if (fill.f) rk_fill_f(r, fill.f[0]);
     else rk_fill_i(r, fill.i[0]);
     return AOT_OK;
@@ -138,9 +138,9 @@ static aot_status_t masked_index(rk_ctx *c) {
 }
 
 /* masked_select(self, mask): as many elements as the mask selects */
-static aot_status_t masked_select(rk_ctx *c) {
-  const rk_tensor *self, *mask;
-  rk_array x, m, y;
+static aot_status_t masked_select(rk_ctx_t *c) {
+  const rk_tensor_t *self, *mask;
+  rk_array_t x, m, y;
   int64_t sizes[AOT_MAX_RANK], n = 0;
   int32_t rank;
   AOT_TRY(rk_need_tensor(c, 0, &self));
@@ -162,8 +162,8 @@ static aot_status_t masked_select(rk_ctx *c) {
 }
 
 /* nonzero(self) -> [n, rank]; nonzero_static(self, *, size, fill_value) -> [size, rank] */
-static aot_status_t nonzero_rows(rk_ctx *c, int64_t limit, int64_t fill) {
-  rk_array x, y;
+static aot_status_t nonzero_rows(rk_ctx_t *c, int64_t limit, int64_t fill) {
+  rk_array_t x, y;
   int64_t n = 0, index[AOT_MAX_RANK] = {0}, sizes[2];
   AOT_TRY(rk_need_f(c, 0, &x));
   for (int64_t e = 0; e < x.numel; e++) n += x.f[e] != 0;
@@ -179,12 +179,12 @@ static aot_status_t nonzero_rows(rk_ctx *c, int64_t limit, int64_t fill) {
   }
   return rk_put_i(c, 0, &y);
 }
-static aot_status_t nonzero(rk_ctx *c) { return nonzero_rows(c, -1, 0); }
-static aot_status_t nonzero_static(rk_ctx *c) { return nonzero_rows(c, rk_int(c, 1, 0), rk_int(c, 2, -1)); }
+static aot_status_t nonzero(rk_ctx_t *c) { return nonzero_rows(c, -1, 0); }
+static aot_status_t nonzero_static(rk_ctx_t *c) { return nonzero_rows(c, rk_int(c, 1, 0), rk_int(c, 2, -1)); }
 
 /* isin(elements, test_elements, *, assume_unique, invert) */
-static aot_status_t isin(rk_ctx *c) {
-  rk_array x, t, y;
+static aot_status_t isin(rk_ctx_t *c) {
+  rk_array_t x, t, y;
   int invert = rk_bool(c, 3, 0);
   AOT_TRY(rk_need_any(c, 0, &x));
   AOT_TRY(rk_need_any(c, 1, &t));
@@ -215,8 +215,8 @@ static int64_t lower_bound(const double *sorted, const int64_t *order, int64_t n
 }
 
 /* bucketize(self, boundaries, *, out_int32, right) */
-static aot_status_t bucketize(rk_ctx *c) {
-  rk_array x, b, y;
+static aot_status_t bucketize(rk_ctx_t *c) {
+  rk_array_t x, b, y;
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(rk_need_f(c, 1, &b));
   AOT_TRY(rk_new_i(c, x.rank, x.sizes, &y));
@@ -225,8 +225,8 @@ static aot_status_t bucketize(rk_ctx *c) {
 }
 
 /* searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter): 1-d sequence for all, or one a row */
-static aot_status_t searchsorted(rk_ctx *c) {
-  rk_array s, x, order, y;
+static aot_status_t searchsorted(rk_ctx_t *c) {
+  rk_array_t s, x, order, y;
   int right = rk_bool(c, 3, 0) || rk_str_is(c, 4, "right");
   int64_t n, per_row;
   AOT_TRY(rk_need_f(c, 0, &s));
@@ -250,8 +250,8 @@ static aot_status_t searchsorted(rk_ctx *c) {
 }
 
 /* repeat_interleave.Tensor(repeats): row numbers, each as often as it says */
-static aot_status_t repeat_rows(rk_ctx *c) {
-  rk_array r, y;
+static aot_status_t repeat_rows(rk_ctx_t *c) {
+  rk_array_t r, y;
   int64_t total = 0, n = 0;
   AOT_TRY(rk_need_i(c, 0, &r));
   for (int64_t k = 0; k < r.numel; k++) {
@@ -265,8 +265,8 @@ static aot_status_t repeat_rows(rk_ctx *c) {
 }
 
 /* repeat_interleave.self_int(self, repeats, dim?), .self_Tensor */
-static aot_status_t repeat_interleave(rk_ctx *c) {
-  rk_array x, r, rows_wanted;
+static aot_status_t repeat_interleave(rk_ctx_t *c) {
+  rk_array_t x, r, rows_wanted;
   int32_t dim = 0, rank;
   int64_t total = 0, n = 0, sizes[AOT_MAX_RANK], length;
   AOT_TRY(rk_need_any(c, 0, &x));
@@ -295,8 +295,8 @@ static aot_status_t repeat_interleave(rk_ctx *c) {
 }
 
 /* bincount(self, weights?, minlength) */
-static aot_status_t bincount(rk_ctx *c) {
-  rk_array x, w, y;
+static aot_status_t bincount(rk_ctx_t *c) {
+  rk_array_t x, w, y;
   int64_t n = rk_int(c, 2, 0);
   AOT_TRY(rk_need_i(c, 0, &x));
   AOT_TRY(rk_get_f(c, 1, &w));
@@ -314,8 +314,8 @@ static aot_status_t bincount(rk_ctx *c) {
 }
 
 /* histc(self, bins, min, max): equal bins; min = max means the data's range */
-static aot_status_t histc(rk_ctx *c) {
-  rk_array x, y;
+static aot_status_t histc(rk_ctx_t *c) {
+  rk_array_t x, y;
   int64_t bins = rk_int(c, 1, 100);
   double low = rk_float(c, 2, 0), high = rk_float(c, 3, 0);
   AOT_TRY(rk_need_f(c, 0, &x));
@@ -345,7 +345,7 @@ static aot_status_t histc(rk_ctx *c) {
   { "aten." name, fn, NULL, NULL, 0 }
 #define OPEN(name, fn)                                                                                                 \
   { "aten." name, fn, NULL, NULL, RK_OPEN }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("gather.default", gather),
     ROW("index_select.default", index_select),
     ROW("embedding.default", embedding),
@@ -368,4 +368,4 @@ static const rk_kernel rows[] = {
     OPEN("bincount.default", bincount),
     ROW("histc.default", histc),
 };
-const rk_family rk_family_index = RK_FAMILY(rows);
+const rk_family_t rk_family_index = RK_FAMILY(rows);

@@ -11,7 +11,7 @@
 
 /* ---- LU ---- */
 
-static aot_status_t factor(rk_ctx *c, rs_stack *s, int pivoting, rk_array *pivots, rk_array *info) {
+static aot_status_t factor(rk_ctx_t *c, rs_stack_t *s, int pivoting, rk_array_t *pivots, rk_array_t *info) {
   int64_t k = rs_smaller(s->rows, s->columns);
   AOT_TRY(rs_new_numbers(c, s, k, 1, 0, pivots));
   AOT_TRY(rs_new_numbers(c, s, 0, 0, 0, info));
@@ -24,9 +24,9 @@ static aot_status_t factor(rk_ctx *c, rs_stack *s, int pivoting, rk_array *pivot
 }
 
 /* linalg_lu_factor_ex(A, *, pivot, check_errors) -> (LU, pivots, info) */
-static aot_status_t lu_factor(rk_ctx *c) {
-  rs_stack s;
-  rk_array pivots, info;
+static aot_status_t lu_factor(rk_ctx_t *c) {
+  rs_stack_t s;
+  rk_array_t pivots, info;
   AOT_TRY(rs_read_stack(c, 0, &s));
   AOT_TRY(factor(c, &s, rk_bool(c, 1, 1), &pivots, &info));
   if (rk_bool(c, 2, 0)) AOT_TRY(rs_check_all(c, "linalg.lu_factor", &info));
@@ -35,7 +35,7 @@ static aot_status_t lu_factor(rk_ctx *c) {
   return rk_put_i(c, 2, &info);
 }
 
-static aot_status_t check_pivots(rk_ctx *c, const rs_stack *lu, const rk_array *pivots) {
+static aot_status_t check_pivots(rk_ctx_t *c, const rs_stack_t *lu, const rk_array_t *pivots) {
   int64_t k = rs_smaller(lu->rows, lu->columns);
   RK_CHECK(c, pivots->numel == lu->n * k, "%lld pivots for %lld matrices", (long long)pivots->numel, (long long)lu->n);
   for (int64_t i = 0; i < pivots->numel; i++)
@@ -44,8 +44,8 @@ static aot_status_t check_pivots(rk_ctx *c, const rs_stack *lu, const rk_array *
 }
 
 /* P, L, U of factors; each is left out when its declared result is empty. */
-static aot_status_t put_plu(rk_ctx *c, const rs_stack *lu, const rk_array *pivots) {
-  rs_stack p, l, u;
+static aot_status_t put_plu(rk_ctx_t *c, const rs_stack_t *lu, const rk_array_t *pivots) {
+  rs_stack_t p, l, u;
   int64_t k = rs_smaller(lu->rows, lu->columns);
   AOT_TRY(rs_new_stack(c, lu, lu->rows, lu->rows, &p));
   AOT_TRY(rs_new_stack(c, lu, lu->rows, k, &l));
@@ -67,16 +67,16 @@ static aot_status_t put_plu(rk_ctx *c, const rs_stack *lu, const rk_array *pivot
   return AOT_OK;
 }
 
-static aot_status_t lu(rk_ctx *c) {
-  rs_stack s;
-  rk_array pivots, info;
+static aot_status_t lu(rk_ctx_t *c) {
+  rs_stack_t s;
+  rk_array_t pivots, info;
   AOT_TRY(rs_read_stack(c, 0, &s));
   AOT_TRY(factor(c, &s, rk_bool(c, 1, 1), &pivots, &info));
   return put_plu(c, &s, &pivots);
 }
-static aot_status_t lu_unpack(rk_ctx *c) {
-  rs_stack s;
-  rk_array pivots;
+static aot_status_t lu_unpack(rk_ctx_t *c) {
+  rs_stack_t s;
+  rk_array_t pivots;
   AOT_TRY(rs_read_stack(c, 0, &s));
   AOT_TRY(rk_need_i(c, 1, &pivots));
   AOT_TRY(check_pivots(c, &s, &pivots));
@@ -84,9 +84,9 @@ static aot_status_t lu_unpack(rk_ctx *c) {
 }
 
 /* det and slogdet: result 0, (1), LU, pivots */
-static aot_status_t determinant(rk_ctx *c, int logarithm) {
-  rs_stack a, s;
-  rk_array pivots, info, det, magnitude;
+static aot_status_t determinant(rk_ctx_t *c, int logarithm) {
+  rs_stack_t a, s;
+  rk_array_t pivots, info, det, magnitude;
   AOT_TRY(rs_read_square(c, 0, &a));
   AOT_TRY(rs_transpose_all(c, &a, &s));
   AOT_TRY(factor(c, &s, 1, &pivots, &info));
@@ -106,13 +106,13 @@ static aot_status_t determinant(rk_ctx *c, int logarithm) {
   AOT_TRY(rk_put_f(c, logarithm ? 2 : 1, &s.a));
   return rk_put_i(c, logarithm ? 3 : 2, &pivots);
 }
-static aot_status_t det(rk_ctx *c) { return determinant(c, 0); }
-static aot_status_t slogdet(rk_ctx *c) { return determinant(c, 1); }
+static aot_status_t det(rk_ctx_t *c) { return determinant(c, 0); }
+static aot_status_t slogdet(rk_ctx_t *c) { return determinant(c, 1); }
 
 /* ---- solves ---- */
 
 /* Solve from LU factors: op(A) X = B, or X op(A) = B (through the transpose). */
-static aot_status_t solve_lu(rk_ctx *c, const rs_stack *lu_of, const rk_array *pivots, rs_right *r, int left,
+static aot_status_t solve_lu(rk_ctx_t *c, const rs_stack_t *lu_of, const rk_array_t *pivots, rs_right_t *r, int left,
                              int transposed) {
   int64_t n = lu_of->rows;
   double *work;
@@ -135,10 +135,10 @@ static aot_status_t solve_lu(rk_ctx *c, const rs_stack *lu_of, const rk_array *p
 }
 
 /* _linalg_solve_ex(A, B, *, left, check_errors) -> (result, LU, pivots, info) */
-static aot_status_t solve(rk_ctx *c) {
-  rs_stack s;
-  rs_right r;
-  rk_array pivots, info;
+static aot_status_t solve(rk_ctx_t *c) {
+  rs_stack_t s;
+  rs_right_t r;
+  rk_array_t pivots, info;
   AOT_TRY(rs_read_square(c, 0, &s));
   AOT_TRY(rs_read_right(c, &s, 1, 1, &r));
   AOT_TRY(factor(c, &s, 1, &pivots, &info));
@@ -151,10 +151,10 @@ static aot_status_t solve(rk_ctx *c) {
 }
 
 /* linalg_lu_solve(LU, pivots, B, *, left, adjoint) */
-static aot_status_t lu_solve(rk_ctx *c) {
-  rs_stack s;
-  rs_right r;
-  rk_array pivots;
+static aot_status_t lu_solve(rk_ctx_t *c) {
+  rs_stack_t s;
+  rs_right_t r;
+  rk_array_t pivots;
   AOT_TRY(rs_read_square(c, 0, &s));
   AOT_TRY(rk_need_i(c, 1, &pivots));
   AOT_TRY(check_pivots(c, &s, &pivots));
@@ -164,9 +164,9 @@ static aot_status_t lu_solve(rk_ctx *c) {
 }
 
 /* linalg_inv_ex(A, *, check_errors) -> (inverse, info) */
-static aot_status_t inverse(rk_ctx *c) {
-  rs_stack s, y;
-  rk_array pivots, info;
+static aot_status_t inverse(rk_ctx_t *c) {
+  rs_stack_t s, y;
+  rk_array_t pivots, info;
   AOT_TRY(rs_read_square(c, 0, &s));
   AOT_TRY(factor(c, &s, 1, &pivots, &info));
   AOT_TRY(rs_new_stack(c, &s, s.rows, s.rows, &y));
@@ -180,7 +180,7 @@ static aot_status_t inverse(rk_ctx *c) {
   return rk_put_f(c, 0, &y.a);
 }
 
-static aot_status_t solve_triangle(rk_ctx *c, const rs_stack *t, rs_right *r, int upper, int transposed, int unit,
+static aot_status_t solve_triangle(rk_ctx_t *c, const rs_stack_t *t, rs_right_t *r, int upper, int transposed, int unit,
                                    int left) {
   int64_t n = t->rows;
   double *work;
@@ -202,9 +202,9 @@ static aot_status_t solve_triangle(rk_ctx *c, const rs_stack *t, rs_right *r, in
 }
 
 /* linalg_solve_triangular(self, B, *, upper, left, unitriangular) */
-static aot_status_t solve_triangular(rk_ctx *c) {
-  rs_stack t;
-  rs_right r;
+static aot_status_t solve_triangular(rk_ctx_t *c) {
+  rs_stack_t t;
+  rs_right_t r;
   AOT_TRY(rs_read_square(c, 0, &t));
   AOT_TRY(rs_read_right(c, &t, 1, 0, &r));
   AOT_TRY(solve_triangle(c, &t, &r, rk_bool(c, 2, 0), 0, rk_bool(c, 4, 0), rk_bool(c, 3, 1)));
@@ -212,11 +212,11 @@ static aot_status_t solve_triangular(rk_ctx *c) {
 }
 
 /* triangular_solve(self, A, upper, transpose, unitriangular) -> (solution, A over the broadcast batch) */
-static aot_status_t triangular_solve(rk_ctx *c) {
-  rs_stack t;
-  rs_right r;
+static aot_status_t triangular_solve(rk_ctx_t *c) {
+  rs_stack_t t;
+  rs_right_t r;
   int64_t sizes[AOT_MAX_RANK];
-  rk_array clones;
+  rk_array_t clones;
   AOT_TRY(rs_read_square(c, 1, &t));
   AOT_TRY(rs_read_right(c, &t, 0, 0, &r));
   AOT_TRY(solve_triangle(c, &t, &r, rk_bool(c, 2, 1), rk_bool(c, 3, 0), rk_bool(c, 4, 0), 1));
@@ -232,9 +232,9 @@ static aot_status_t triangular_solve(rk_ctx *c) {
 /* ---- Cholesky ---- */
 
 /* cholesky(self, upper), linalg_cholesky_ex(self, *, upper, check_errors) -> (L, info) */
-static aot_status_t cholesky_of(rk_ctx *c, int check) {
-  rs_stack s, t;
-  rk_array info;
+static aot_status_t cholesky_of(rk_ctx_t *c, int check) {
+  rs_stack_t s, t;
+  rk_array_t info;
   int upper = rk_bool(c, 1, 0);
   AOT_TRY(rs_read_square(c, 0, &s));
   AOT_TRY(rs_new_numbers(c, &s, 0, 0, 0, &info));
@@ -247,19 +247,19 @@ static aot_status_t cholesky_of(rk_ctx *c, int check) {
   AOT_TRY(rk_put_i(c, 1, &info));
   return rk_put_f(c, 0, &s.a);
 }
-static aot_status_t cholesky(rk_ctx *c) { return cholesky_of(c, 1); }
-static aot_status_t cholesky_ex(rk_ctx *c) { return cholesky_of(c, rk_bool(c, 2, 0)); }
+static aot_status_t cholesky(rk_ctx_t *c) { return cholesky_of(c, 1); }
+static aot_status_t cholesky_ex(rk_ctx_t *c) { return cholesky_of(c, rk_bool(c, 2, 0)); }
 
 /* B to the solution of L L^T X = B, or U^T U X = B. */
-static aot_status_t solve_factored(rk_ctx *c, const rs_stack *l, rs_right *r, int upper) {
+static aot_status_t solve_factored(rk_ctx_t *c, const rs_stack_t *l, rs_right_t *r, int upper) {
   AOT_TRY(solve_triangle(c, l, r, upper, upper, 0, 1));
   return solve_triangle(c, l, r, upper, !upper, 0, 1);
 }
 
 /* cholesky_solve(self, input2, upper) */
-static aot_status_t cholesky_solve(rk_ctx *c) {
-  rs_stack l;
-  rs_right r;
+static aot_status_t cholesky_solve(rk_ctx_t *c) {
+  rs_stack_t l;
+  rs_right_t r;
   AOT_TRY(rs_read_square(c, 1, &l));
   AOT_TRY(rs_read_right(c, &l, 0, 0, &r));
   AOT_TRY(solve_factored(c, &l, &r, rk_bool(c, 2, 0)));
@@ -267,9 +267,9 @@ static aot_status_t cholesky_solve(rk_ctx *c) {
 }
 
 /* cholesky_inverse(self, upper) */
-static aot_status_t cholesky_inverse(rk_ctx *c) {
-  rs_stack l;
-  rs_right r = {0};
+static aot_status_t cholesky_inverse(rk_ctx_t *c) {
+  rs_stack_t l;
+  rs_right_t r = {0};
   AOT_TRY(rs_read_square(c, 0, &l));
   AOT_TRY(rs_new_stack(c, &l, l.rows, l.rows, &r.b));
   RK_SCRATCH(c, l.n, r.which);
@@ -284,9 +284,9 @@ static aot_status_t cholesky_inverse(rk_ctx *c) {
 /* ---- symmetric indefinite, errors ---- */
 
 /* linalg_ldl_factor_ex(self, *, hermitian, check_errors) -> (LD, pivots, info) */
-static aot_status_t ldl_factor(rk_ctx *c) {
-  rs_stack s;
-  rk_array pivots, info;
+static aot_status_t ldl_factor(rk_ctx_t *c) {
+  rs_stack_t s;
+  rk_array_t pivots, info;
   AOT_TRY(rs_read_square(c, 0, &s));
   AOT_TRY(rs_new_numbers(c, &s, s.rows, 1, 0, &pivots));
   AOT_TRY(rs_new_numbers(c, &s, 0, 0, 0, &info));
@@ -303,10 +303,10 @@ static aot_status_t ldl_factor(rk_ctx *c) {
 }
 
 /* linalg_ldl_solve(LD, pivots, B, *, hermitian) */
-static aot_status_t ldl_solve(rk_ctx *c) {
-  rs_stack s;
-  rs_right r;
-  rk_array pivots;
+static aot_status_t ldl_solve(rk_ctx_t *c) {
+  rs_stack_t s;
+  rs_right_t r;
+  rk_array_t pivots;
   AOT_TRY(rs_read_square(c, 0, &s));
   AOT_TRY(rk_need_i(c, 1, &pivots));
   AOT_TRY(rs_read_right(c, &s, 2, 0, &r));
@@ -325,9 +325,9 @@ static aot_status_t ldl_solve(rk_ctx *c) {
 }
 
 /* _linalg_check_errors(info, api_name, *, is_matrix): no results */
-static aot_status_t check_errors(rk_ctx *c) {
-  rk_array info;
-  const rk_arg *name = &c->call->args[1];
+static aot_status_t check_errors(rk_ctx_t *c) {
+  rk_array_t info;
+  const rk_arg_t *name = &c->call->args[1];
   char function[80];
   AOT_TRY(rk_need_i(c, 0, &info));
   snprintf(function, sizeof function, "%.*s", name->kind == AOT_ARG_STR ? (int)(name->n < 79 ? name->n : 79) : 0,
@@ -337,7 +337,7 @@ static aot_status_t check_errors(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name ".default", fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("linalg_lu_factor_ex", lu_factor),
     ROW("linalg_lu", lu),
     ROW("lu_unpack", lu_unpack),
@@ -356,4 +356,4 @@ static const rk_kernel rows[] = {
     ROW("linalg_ldl_solve", ldl_solve),
     ROW("_linalg_check_errors", check_errors),
 };
-const rk_family rk_family_linalg = RK_FAMILY(rows);
+const rk_family_t rk_family_linalg = RK_FAMILY(rows);

@@ -18,53 +18,53 @@
 typedef struct term {
   double x, t, w, w2, p;
   int32_t dtype;
-} term;
-typedef double (*term_fn)(const term *e);
+} term_t;
+typedef double (*term_fn)(const term_t *e);
 
-static double mse(const term *e) { return (e->x - e->t) * (e->x - e->t); }
-static double mse_slope(const term *e) { return 2 * (e->x - e->t); }
-static double l1(const term *e) { return fabs(e->x - e->t); }
+static double mse(const term_t *e) { return (e->x - e->t) * (e->x - e->t); }
+static double mse_slope(const term_t *e) { return 2 * (e->x - e->t); }
+static double l1(const term_t *e) { return fabs(e->x - e->t); }
 static double sign(double v) { return (v > 0) - (v < 0); }
-static double l1_slope(const term *e) { return sign(e->x - e->t); }
-static double smooth_l1(const term *e) {
+static double l1_slope(const term_t *e) { return sign(e->x - e->t); }
+static double smooth_l1(const term_t *e) {
   double d = fabs(e->x - e->t);
   return d < e->p ? 0.5 * d * d / e->p : d - 0.5 * e->p;
 }
-static double smooth_l1_slope(const term *e) {
+static double smooth_l1_slope(const term_t *e) {
   double d = e->x - e->t;
   return fabs(d) < e->p ? d / e->p : sign(d);
 }
-static double huber(const term *e) {
+static double huber(const term_t *e) {
   double d = fabs(e->x - e->t);
   return d <= e->p ? 0.5 * d * d : e->p * (d - 0.5 * e->p);
 }
-static double huber_slope(const term *e) {
+static double huber_slope(const term_t *e) {
   double d = e->x - e->t;
   return fabs(d) <= e->p ? d : e->p * sign(d);
 }
-static double bce(const term *e) {
+static double bce(const term_t *e) {
   return -e->w * rk_round_to(e->t * fmax(log(e->x), -100) + (1 - e->t) * fmax(log1p(-e->x), -100), e->dtype);
 }
-static double bce_slope(const term *e) { return e->w * (e->x - e->t) / fmax((1 - e->x) * e->x, 1e-12); }
+static double bce_slope(const term_t *e) { return e->w * (e->x - e->t) / fmax((1 - e->x) * e->x, 1e-12); }
 static double softplus(double v) { return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v)); }
 /* (1-t)*x + (1 + (pw-1)*t) * softplus(-x) */
-static double bce_logits(const term *e) {
+static double bce_logits(const term_t *e) {
   return e->w * ((1 - e->t) * e->x + (1 + (e->w2 - 1) * e->t) * softplus(-e->x));
 }
 /* overflows as there */
-static double soft_margin(const term *e) { return log1p(rk_round_to(exp(-e->t * e->x), e->dtype)); }
-static double soft_margin_slope(const term *e) { return -e->t / (1 + exp(e->t * e->x)); }
+static double soft_margin(const term_t *e) { return log1p(rk_round_to(exp(-e->t * e->x), e->dtype)); }
+static double soft_margin_slope(const term_t *e) { return -e->t / (1 + exp(e->t * e->x)); }
 static double xlogy(double a, double b) { return a == 0 ? 0 : a * log(b); }
 /* p: log_target */
-static double kl(const term *e) { return e->p != 0 ? exp(e->t) * (e->t - e->x) : xlogy(e->t, e->t) - e->t * e->x; }
+static double kl(const term_t *e) { return e->p != 0 ? exp(e->t) * (e->t - e->x) : xlogy(e->t, e->t) - e->t * e->x; }
 
 typedef struct loss_row {
   term_fn f;
   int8_t grad, self, weight, weight2, reduction, parameter; /* argument numbers, -1: none; target follows self */
   double preset;
-} loss_row;
+} loss_row_t;
 
-static aot_status_t add_input(rk_ctx *c, int arg, rk_iter *it, const rk_tensor **out, int32_t *slot) {
+static aot_status_t add_input(rk_ctx_t *c, int arg, rk_iter_t *it, const rk_tensor_t **out, int32_t *slot) {
   *out = NULL;
   if (arg < 0) return AOT_OK;
   AOT_TRY(rk_tensor_of(c, (uint32_t)arg, out));
@@ -74,7 +74,7 @@ static aot_status_t add_input(rk_ctx *c, int arg, rk_iter *it, const rk_tensor *
   return AOT_OK;
 }
 
-static int32_t broadcast_shape(const rk_tensor *a, const rk_tensor *b, int64_t *sizes) {
+static int32_t broadcast_shape(const rk_tensor_t *a, const rk_tensor_t *b, int64_t *sizes) {
   int32_t rank = a->rank > b->rank ? a->rank : b->rank;
   for (int32_t d = 0; d < rank; d++) {
     int64_t sa = d < rank - a->rank ? 1 : a->sizes[d - (rank - a->rank)],
@@ -85,15 +85,15 @@ static int32_t broadcast_shape(const rk_tensor *a, const rk_tensor *b, int64_t *
 }
 
 /* Both directions: without grad the terms, reduced; with grad the slopes times it. */
-static aot_status_t elementwise(rk_ctx *c) {
-  const loss_row *row = c->kernel->row;
-  const rk_tensor *in[5], *x, *t;
+static aot_status_t elementwise(rk_ctx_t *c) {
+  const loss_row_t *row = c->kernel->row;
+  const rk_tensor_t *in[5], *x, *t;
   int32_t slot[5] = {0}, rank;
   int args[5];
   int64_t sizes[AOT_MAX_RANK], reduction = rk_int(c, (uint32_t)row->reduction, 1), n = 0;
-  rk_iter it;
-  rk_array out, total;
-  term e = {0, 0, 1, 1, 0, rk_result_dtype(c, 0)};
+  rk_iter_t it;
+  rk_array_t out, total;
+  term_t e = {0, 0, 1, 1, 0, rk_result_dtype(c, 0)};
   double sum = 0, factor = 1;
   args[0] = row->self;
   args[1] = row->self + 1;
@@ -129,17 +129,17 @@ static aot_status_t elementwise(rk_ctx *c) {
 /* ---- classification ---- */
 
 typedef struct classes {
-  rk_array x, w, soft;                      /* soft: probability targets */
-  rk_array target;                          /* class targets */
+  rk_array_t x, w, soft;                    /* soft: probability targets */
+  rk_array_t target;                        /* class targets */
   int64_t outer, n, inner, samples, ignore; /* sample p = o * inner + i */
   double smoothing, divisor;
   int64_t reduction;
   double *logp, *coef; /* of one sample */
-} classes;
+} classes_t;
 
 /* self, target, weight, reduction, ignore_index, and maybe label_smoothing, from argument `first` on */
-static aot_status_t read_classes(rk_ctx *c, uint32_t first, int has_smoothing, classes *k) {
-  const rk_tensor *target;
+static aot_status_t read_classes(rk_ctx_t *c, uint32_t first, int has_smoothing, classes_t *k) {
+  const rk_tensor_t *target;
   AOT_TRY(rk_need_f(c, first, &k->x));
   AOT_TRY(rk_need_tensor(c, first + 1, &target));
   AOT_TRY(rk_get_f(c, first + 2, &k->w));
@@ -163,13 +163,13 @@ static aot_status_t read_classes(rk_ctx *c, uint32_t first, int has_smoothing, c
   return AOT_OK;
 }
 
-static double weight_of(const classes *k, int64_t class_number) { return k->w.f ? k->w.f[class_number] : 1; }
-static int64_t place(const classes *k, int64_t sample, int64_t class_number) {
+static double weight_of(const classes_t *k, int64_t class_number) { return k->w.f ? k->w.f[class_number] : 1; }
+static int64_t place(const classes_t *k, int64_t sample, int64_t class_number) {
   return (sample / k->inner * k->n + class_number) * k->inner + sample % k->inner;
 }
 
 /* The target of a sample, checked; *kept is 0 when it is ignored. */
-static aot_status_t target_of(rk_ctx *c, const classes *k, int64_t sample, int64_t *out, int *kept) {
+static aot_status_t target_of(rk_ctx_t *c, const classes_t *k, int64_t sample, int64_t *out, int *kept) {
   *out = k->target.i[sample];
   *kept = *out != k->ignore;
   RK_CHECK(c, !*kept || (*out >= 0 && *out < k->n), "target %lld of sample %lld is out of range for %lld classes",
@@ -177,7 +177,7 @@ static aot_status_t target_of(rk_ctx *c, const classes *k, int64_t sample, int64
   return AOT_OK;
 }
 
-static aot_status_t coefficients(rk_ctx *c, classes *k, int64_t sample) {
+static aot_status_t coefficients(rk_ctx_t *c, classes_t *k, int64_t sample) {
   double share = k->smoothing / (double)k->n;
   int64_t t;
   int kept;
@@ -192,7 +192,7 @@ static aot_status_t coefficients(rk_ctx *c, classes *k, int64_t sample) {
   return AOT_OK;
 }
 
-static void log_softmax(classes *k, int64_t sample) {
+static void log_softmax(classes_t *k, int64_t sample) {
   double top = -INFINITY, sum = 0;
   for (int64_t j = 0; j < k->n; j++) top = fmax(top, k->x.f[place(k, sample, j)]);
   for (int64_t j = 0; j < k->n; j++) sum += exp(k->x.f[place(k, sample, j)] - top);
@@ -201,7 +201,7 @@ static void log_softmax(classes *k, int64_t sample) {
 }
 
 /* What the mean divides by: kept weights, or samples for probability targets. */
-static aot_status_t divisor(rk_ctx *c, classes *k) {
+static aot_status_t divisor(rk_ctx_t *c, classes_t *k) {
   int64_t t;
   int kept;
   k->divisor = k->soft.f ? (double)k->samples : 0;
@@ -214,8 +214,8 @@ static aot_status_t divisor(rk_ctx *c, classes *k) {
 
 /* Losses of the samples, reduced, to result 0. The shape without reduction is the input's without its class
  * dimension. */
-static aot_status_t put_losses(rk_ctx *c, const classes *k, double *loss) {
-  rk_array a = {0};
+static aot_status_t put_losses(rk_ctx_t *c, const classes_t *k, double *loss) {
+  rk_array_t a = {0};
   double sum = 0;
   for (int32_t d = 0; d < k->x.rank; d++)
     if (d != (k->x.rank == 1 ? 0 : 1)) a.sizes[a.rank++] = k->x.sizes[d];
@@ -229,8 +229,8 @@ static aot_status_t put_losses(rk_ctx *c, const classes *k, double *loss) {
   return rk_put_f(c, 0, &a);
 }
 
-static aot_status_t cross_entropy(rk_ctx *c) {
-  classes k = {0};
+static aot_status_t cross_entropy(rk_ctx_t *c) {
+  classes_t k = {0};
   double *loss;
   AOT_TRY(read_classes(c, 0, 1, &k));
   AOT_TRY(divisor(c, &k));
@@ -245,15 +245,15 @@ static aot_status_t cross_entropy(rk_ctx *c) {
 }
 
 /* The gradient of sample s: an element of a none-reduction's, or the one number, divided for the mean. */
-static double upstream(const classes *k, const rk_array *g, int64_t s) {
+static double upstream(const classes_t *k, const rk_array_t *g, int64_t s) {
   if (k->reduction == REDUCE_NONE) return g->f[s];
   return k->reduction == REDUCE_MEAN ? g->f[0] / k->divisor : g->f[0];
 }
 
 /* aot.cross_entropy_loss_backward(grad, self, target, weight, reduction, ignore_index, label_smoothing) */
-static aot_status_t cross_entropy_backward(rk_ctx *c) {
-  classes k = {0};
-  rk_array g, gx;
+static aot_status_t cross_entropy_backward(rk_ctx_t *c) {
+  classes_t k = {0};
+  rk_array_t g, gx;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_classes(c, 1, 1, &k));
   AOT_TRY(divisor(c, &k));
@@ -273,9 +273,9 @@ static aot_status_t cross_entropy_backward(rk_ctx *c) {
 
 /* nll_loss_forward(self, target, weight, reduction, ignore_index) -> (output, total_weight); the composites give the
  * first */
-static aot_status_t nll_forward(rk_ctx *c) {
-  classes k = {0};
-  rk_array total = {0};
+static aot_status_t nll_forward(rk_ctx_t *c) {
+  classes_t k = {0};
+  rk_array_t total = {0};
   double *loss, kept_weight;
   AOT_TRY(read_classes(c, 0, 0, &k));
   RK_CHECK(c, k.target.i, "targets must be class numbers");
@@ -295,9 +295,9 @@ static aot_status_t nll_forward(rk_ctx *c) {
 }
 
 /* nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total_weight) */
-static aot_status_t nll_backward(rk_ctx *c) {
-  classes k = {0};
-  rk_array g, gx, total;
+static aot_status_t nll_backward(rk_ctx_t *c) {
+  classes_t k = {0};
+  rk_array_t g, gx, total;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_classes(c, 1, 0, &k));
   RK_CHECK(c, k.target.i, "targets must be class numbers");
@@ -318,8 +318,8 @@ static aot_status_t nll_backward(rk_ctx *c) {
 /* ---- margins over classes ---- */
 
 /* multi_margin_loss(self, target, p, margin, weight, reduction) */
-static aot_status_t multi_margin(rk_ctx *c) {
-  rk_array x, t, w, out = {0};
+static aot_status_t multi_margin(rk_ctx_t *c) {
+  rk_array_t x, t, w, out = {0};
   int64_t samples, n, p = rk_int(c, 2, 1), reduction = rk_int(c, 5, 1);
   double margin = rk_float(c, 3, 1), *loss, sum = 0;
   AOT_TRY(rk_need_f(c, 0, &x));
@@ -350,8 +350,8 @@ static aot_status_t multi_margin(rk_ctx *c) {
 }
 
 /* multilabel_margin_loss_forward(self, target, reduction) -> (output, is_target): target lists end at -1 */
-static aot_status_t multilabel_margin(rk_ctx *c) {
-  rk_array x, t, is_target, out = {0};
+static aot_status_t multilabel_margin(rk_ctx_t *c) {
+  rk_array_t x, t, is_target, out = {0};
   int64_t samples, n, reduction = rk_int(c, 2, 1);
   double *loss, sum = 0;
   AOT_TRY(rk_need_f(c, 0, &x));
@@ -387,8 +387,8 @@ static aot_status_t multilabel_margin(rk_ctx *c) {
 }
 
 /* multilabel_margin_loss_backward(grad, self, target, reduction, is_target) */
-static aot_status_t multilabel_margin_backward(rk_ctx *c) {
-  rk_array g, x, t, is_target, gx;
+static aot_status_t multilabel_margin_backward(rk_ctx_t *c) {
+  rk_array_t g, x, t, is_target, gx;
   int64_t n, samples, reduction = rk_int(c, 3, 1);
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(rk_need_f(c, 1, &x));
@@ -419,11 +419,11 @@ static aot_status_t multilabel_margin_backward(rk_ctx *c) {
 #define ELEMENT(name, f, grad, self, weight, weight2, reduction, parameter, preset)                                    \
   {                                                                                                                    \
     "aten." name ".default", elementwise, NULL,                                                                        \
-        &(const loss_row){f, grad, self, weight, weight2, reduction, parameter, preset}, 0                             \
+        &(const loss_row_t){f, grad, self, weight, weight2, reduction, parameter, preset}, 0                           \
   }
 #define ROW(name, fn)                                                                                                  \
   { name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ELEMENT("mse_loss", mse, -1, 0, -1, -1, 2, -1, 0),
     ELEMENT("mse_loss_backward", mse_slope, 0, 1, -1, -1, 3, -1, 0),
     ELEMENT("l1_loss", l1, -1, 0, -1, -1, 2, -1, 0),
@@ -453,4 +453,4 @@ static const rk_kernel rows[] = {
     ROW("aten.multilabel_margin_loss.default", multilabel_margin),
     ROW("aten.multilabel_margin_loss_backward.default", multilabel_margin_backward),
 };
-const rk_family rk_family_loss = RK_FAMILY(rows);
+const rk_family_t rk_family_loss = RK_FAMILY(rows);

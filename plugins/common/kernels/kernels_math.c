@@ -7,8 +7,8 @@
 
 #define PI 3.14159265358979323846
 /* clang-format off */
-#define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
-#define I(name, expression) static int64_t name##_i(const int64_t *x, const pw_par *p) { (void)p; return expression; }
+#define F(name, expression) static double name##_f(const double *x, const pw_par_t *p) { (void)p; return expression; }
+#define I(name, expression) static int64_t name##_i(const int64_t *x, const pw_par_t *p) { (void)p; return expression; }
 /* clang-format on */
 
 F(ceil, ceil(x[0]))
@@ -21,7 +21,7 @@ I(square, (int64_t)((uint64_t)x[0] * (uint64_t)x[0]))
 F(angle, x[0] != x[0] ? x[0] : x[0] < 0 ? PI : 0)
 /* mul(self, pow(2, other)): the power has other's dtype, float for integers; float64 beside a float64 self when other
  * is of integers or 0-dim */
-static double ldexp_f(const double *x, const pw_par *p) {
+static double ldexp_f(const double *x, const pw_par_t *p) {
   int32_t other = rk_is_int(p->dtypes[1]) ? AOT_F32 : p->dtypes[1];
   int wide = p->dtypes[0] == AOT_F64 && (rk_is_int(p->dtypes[1]) || p->single & 2u);
   return x[0] * rk_round_to(exp2(x[1]), wide ? AOT_F64 : other);
@@ -40,13 +40,13 @@ static double next_bfloat16(float from, double to) {
 }
 
 /* nextafter in the operand's own width */
-static double nextafter_f(const double *x, const pw_par *p) {
+static double nextafter_f(const double *x, const pw_par_t *p) {
   if (p->dtype == AOT_BF16) return next_bfloat16((float)x[0], x[1]);
   return p->dtype == AOT_F64 ? nextafter(x[0], x[1]) : (double)nextafterf((float)x[0], (float)x[1]);
 }
 
 /* round(self, *, decimals): PyTorch scales by a power of ten, rounds, and scales back */
-static double round_decimals_f(const double *x, const pw_par *p) {
+static double round_decimals_f(const double *x, const pw_par_t *p) {
   double ten = rk_round_to(pow(10, fabs(x[1])), p->dtype == AOT_F64 ? AOT_F64 : AOT_F32);
   int32_t work = p->dtype == AOT_F64 ? AOT_F64 : AOT_F32;
   if (x[1] == 0) return nearbyint(x[0]);
@@ -62,7 +62,7 @@ F(logaddexp, log_add(x[0], x[1]))
 F(logaddexp2, log_add(x[0] * log(2.0), x[1] * log(2.0)) / log(2.0))
 
 /* logit(self, eps?): log(v / (1 - v)), each step in the dtype, which matters where the quotient is near 1 */
-static double logit_f(const double *x, const pw_par *p) {
+static double logit_f(const double *x, const pw_par_t *p) {
   double v = x[0];
   if (p->present & 2u) v = v < x[1] ? x[1] : v > 1 - x[1] ? 1 - x[1] : v;
   if (aot_dtype_size(p->dtype) != 2) return log(v / (1 - v));
@@ -70,7 +70,7 @@ static double logit_f(const double *x, const pw_par *p) {
 }
 
 /* nan_to_num(self, nan?, posinf?, neginf?) */
-static double nan_to_num_f(const double *x, const pw_par *p) {
+static double nan_to_num_f(const double *x, const pw_par_t *p) {
   static const double float_max = 3.4028234663852886e38, half_max = 65504, double_max = 1.7976931348623157e308;
   static const double bf16_max = 3.3895313892515355e38;
   double largest = p->dtype == AOT_F64    ? double_max
@@ -112,7 +112,7 @@ static double digamma(double x) {
 F(digamma, digamma(x[0]))
 
 /* mvlgamma(self, p) */
-static double mvlgamma_f(const double *x, const pw_par *p) {
+static double mvlgamma_f(const double *x, const pw_par_t *p) {
   double sum = x[1] * (x[1] - 1) / 4 * log(PI);
   (void)p;
   for (int64_t j = 0; j < x[1] && !isnan(sum); j++) sum += lgamma(x[0] - (double)j * 0.5);
@@ -120,8 +120,8 @@ static double mvlgamma_f(const double *x, const pw_par *p) {
 }
 
 /* frexp(self) -> (mantissa in [0.5, 1), exponent) */
-static aot_status_t frexp_parts(rk_ctx *c) {
-  rk_array x, exponent;
+static aot_status_t frexp_parts(rk_ctx_t *c) {
+  rk_array_t x, exponent;
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(rk_new_i(c, x.rank, x.sizes, &exponent));
   for (int64_t k = 0; k < x.numel; k++) {
@@ -134,7 +134,7 @@ static aot_status_t frexp_parts(rk_ctx *c) {
 }
 
 #define UNARY(name) PW(#name ".default", PW_RESULT, name##_f, NULL)
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     UNARY(erfinv),
     UNARY(digamma),
     UNARY(mvlgamma),
@@ -154,4 +154,4 @@ static const rk_kernel rows[] = {
     PW("nan_to_num.default", PW_RESULT, nan_to_num_f, nan_to_num_i),
     {"aten.frexp.Tensor", frexp_parts, NULL, NULL, 0},
 };
-const rk_family rk_family_math = RK_FAMILY(rows);
+const rk_family_t rk_family_math = RK_FAMILY(rows);

@@ -21,15 +21,15 @@ static void gemm_i(int64_t m, int64_t n, int64_t k, const int64_t *a, const int6
 }
 
 /* The flat batch number of an operand whose batch sizes are broadcast to sizes[rank]. */
-static int64_t batch_of(const rk_array *x, int32_t x_batch, const int64_t *sizes, int32_t rank, int64_t flat) {
+static int64_t batch_of(const rk_array_t *x, int32_t x_batch, const int64_t *sizes, int32_t rank, int64_t flat) {
   int64_t index[AOT_MAX_RANK], at = 0;
   for (int32_t d = rank - 1; d >= 0; flat /= sizes[d], d--) index[d] = flat % sizes[d];
   for (int32_t d = 0; d < x_batch; d++) at = at * x->sizes[d] + (x->sizes[d] == 1 ? 0 : index[d + rank - x_batch]);
   return at;
 }
 
-static aot_status_t batch_sizes(rk_ctx *c, const rk_array *a, int32_t na, const rk_array *b, int32_t nb, int64_t *sizes,
-                                int32_t *rank) {
+static aot_status_t batch_sizes(rk_ctx_t *c, const rk_array_t *a, int32_t na, const rk_array_t *b, int32_t nb,
+                                int64_t *sizes, int32_t *rank) {
   *rank = na > nb ? na : nb;
   for (int32_t d = 0; d < *rank; d++) {
     int64_t sa = d < *rank - na ? 1 : a->sizes[d - (*rank - na)], sb = d < *rank - nb ? 1 : b->sizes[d - (*rank - nb)];
@@ -41,7 +41,7 @@ static aot_status_t batch_sizes(rk_ctx *c, const rk_array *a, int32_t na, const 
 }
 
 /* Dense a and b (both as f or both as i) to their matrix product. */
-static aot_status_t product(rk_ctx *c, const rk_array *a, const rk_array *b, rk_array *out) {
+static aot_status_t product(rk_ctx_t *c, const rk_array_t *a, const rk_array_t *b, rk_array_t *out) {
   int32_t na = a->rank > 2 ? a->rank - 2 : 0, nb = b->rank > 2 ? b->rank - 2 : 0, rank;
   int64_t sizes[AOT_MAX_RANK + 2], batches = 1, m, n, k, kb;
   RK_CHECK(c, a->rank > 0 && b->rank > 0, "both operands need a dimension");
@@ -66,16 +66,16 @@ static aot_status_t product(rk_ctx *c, const rk_array *a, const rk_array *b, rk_
   return AOT_OK;
 }
 
-static int whole(const rk_ctx *c) { return rk_is_int(rk_result_dtype(c, 0)); }
-static aot_status_t get(rk_ctx *c, uint32_t arg, rk_array *out) {
-  const rk_tensor *t;
+static int whole(const rk_ctx_t *c) { return rk_is_int(rk_result_dtype(c, 0)); }
+static aot_status_t get(rk_ctx_t *c, uint32_t arg, rk_array_t *out) {
+  const rk_tensor_t *t;
   AOT_TRY(rk_need_tensor(c, arg, &t));
   return whole(c) ? rk_dense_i(c, t, out) : rk_dense_f(c, t, out);
 }
-static aot_status_t put(rk_ctx *c, const rk_array *a) { return a->f ? rk_put_f(c, 0, a) : rk_put_i(c, 0, a); }
+static aot_status_t put(rk_ctx_t *c, const rk_array_t *a) { return a->f ? rk_put_f(c, 0, a) : rk_put_i(c, 0, a); }
 
-static aot_status_t matmul(rk_ctx *c) {
-  rk_array a, b, out;
+static aot_status_t matmul(rk_ctx_t *c) {
+  rk_array_t a, b, out;
   AOT_TRY(get(c, 0, &a));
   AOT_TRY(get(c, 1, &b));
   AOT_TRY(product(c, &a, &b, &out));
@@ -83,8 +83,8 @@ static aot_status_t matmul(rk_ctx *c) {
 }
 
 /* mm, bmm, mv, dot: the same with the ranks fixed */
-static aot_status_t ranked(rk_ctx *c, int32_t ra, int32_t rb) {
-  rk_array a, b, out;
+static aot_status_t ranked(rk_ctx_t *c, int32_t ra, int32_t rb) {
+  rk_array_t a, b, out;
   AOT_TRY(get(c, 0, &a));
   AOT_TRY(get(c, 1, &b));
   RK_CHECK(c, a.rank == ra && b.rank == rb, "operands have ranks %d and %d where %d and %d are needed", a.rank, b.rank,
@@ -94,13 +94,13 @@ static aot_status_t ranked(rk_ctx *c, int32_t ra, int32_t rb) {
   AOT_TRY(product(c, &a, &b, &out));
   return put(c, &out);
 }
-static aot_status_t mm(rk_ctx *c) { return ranked(c, 2, 2); }
-static aot_status_t bmm(rk_ctx *c) { return ranked(c, 3, 3); }
-static aot_status_t mv(rk_ctx *c) { return ranked(c, 2, 1); }
-static aot_status_t dot(rk_ctx *c) { return ranked(c, 1, 1); }
+static aot_status_t mm(rk_ctx_t *c) { return ranked(c, 2, 2); }
+static aot_status_t bmm(rk_ctx_t *c) { return ranked(c, 3, 3); }
+static aot_status_t mv(rk_ctx_t *c) { return ranked(c, 2, 1); }
+static aot_status_t dot(rk_ctx_t *c) { return ranked(c, 1, 1); }
 
-static aot_status_t outer(rk_ctx *c) {
-  rk_array a, b, out;
+static aot_status_t outer(rk_ctx_t *c) {
+  rk_array_t a, b, out;
   AOT_TRY(get(c, 0, &a));
   AOT_TRY(get(c, 1, &b));
   RK_CHECK(c, a.rank == 1 && b.rank == 1, "operands have ranks %d and %d where 1 and 1 are needed", a.rank, b.rank);
@@ -113,11 +113,11 @@ static aot_status_t outer(rk_ctx *c) {
 }
 
 /* out = beta * self + alpha * out, self broadcast; beta 0 leaves self unread */
-static aot_status_t add_scaled(rk_ctx *c, uint32_t self_arg, uint32_t beta_arg, rk_array *out) {
-  const rk_tensor *self;
+static aot_status_t add_scaled(rk_ctx_t *c, uint32_t self_arg, uint32_t beta_arg, rk_array_t *out) {
+  const rk_tensor_t *self;
   double beta = rk_float(c, beta_arg, 1), alpha = rk_float(c, beta_arg + 1, 1), v;
   int64_t ibeta = rk_int(c, beta_arg, 1), ialpha = rk_int(c, beta_arg + 1, 1), e = 0, w;
-  rk_iter it;
+  rk_iter_t it;
   AOT_TRY(rk_need_tensor(c, self_arg, &self));
   rk_iter_init(&it, out->rank, out->sizes);
   RK_CHECK(c, rk_iter_add(&it, self), "the added tensor does not broadcast to the product");
@@ -137,8 +137,8 @@ static aot_status_t add_scaled(rk_ctx *c, uint32_t self_arg, uint32_t beta_arg, 
   return AOT_OK;
 }
 
-static aot_status_t added(rk_ctx *c, uint32_t first, int32_t ra, int32_t rb, uint32_t beta_arg) {
-  rk_array a, b, out;
+static aot_status_t added(rk_ctx_t *c, uint32_t first, int32_t ra, int32_t rb, uint32_t beta_arg) {
+  rk_array_t a, b, out;
   AOT_TRY(get(c, first, &a));
   AOT_TRY(get(c, first + 1, &b));
   RK_CHECK(c, a.rank == ra && b.rank == rb, "factors have ranks %d and %d where %d and %d are needed", a.rank, b.rank,
@@ -147,13 +147,13 @@ static aot_status_t added(rk_ctx *c, uint32_t first, int32_t ra, int32_t rb, uin
   AOT_TRY(add_scaled(c, 0, beta_arg, &out));
   return put(c, &out);
 }
-static aot_status_t addmm(rk_ctx *c) { return added(c, 1, 2, 2, 3); }
-static aot_status_t addmm_dtype(rk_ctx *c) { return added(c, 1, 2, 2, 4); }
-static aot_status_t addmv(rk_ctx *c) { return added(c, 1, 2, 1, 3); }
-static aot_status_t baddbmm(rk_ctx *c) { return added(c, 1, 3, 3, 3); }
+static aot_status_t addmm(rk_ctx_t *c) { return added(c, 1, 2, 2, 3); }
+static aot_status_t addmm_dtype(rk_ctx_t *c) { return added(c, 1, 2, 2, 4); }
+static aot_status_t addmv(rk_ctx_t *c) { return added(c, 1, 2, 1, 3); }
+static aot_status_t baddbmm(rk_ctx_t *c) { return added(c, 1, 3, 3, 3); }
 
-static aot_status_t addbmm(rk_ctx *c) {
-  rk_array a, b, p, out;
+static aot_status_t addbmm(rk_ctx_t *c) {
+  rk_array_t a, b, p, out;
   int64_t mn;
   AOT_TRY(get(c, 1, &a));
   AOT_TRY(get(c, 2, &b));
@@ -169,8 +169,8 @@ static aot_status_t addbmm(rk_ctx *c) {
   return put(c, &out);
 }
 
-static aot_status_t addr(rk_ctx *c) {
-  rk_array a, b, out;
+static aot_status_t addr(rk_ctx_t *c) {
+  rk_array_t a, b, out;
   AOT_TRY(get(c, 1, &a));
   AOT_TRY(get(c, 2, &b));
   RK_CHECK(c, a.rank == 1 && b.rank == 1, "factors have ranks %d and %d where 1 and 1 are needed", a.rank, b.rank);
@@ -184,10 +184,10 @@ static aot_status_t addr(rk_ctx *c) {
 }
 
 /* linear(input, weight, bias): input @ weight^T + bias */
-static aot_status_t linear(rk_ctx *c) {
-  const rk_tensor *w, *bias;
-  rk_tensor wt;
-  rk_array a, b, out;
+static aot_status_t linear(rk_ctx_t *c) {
+  const rk_tensor_t *w, *bias;
+  rk_tensor_t wt;
+  rk_array_t a, b, out;
   AOT_TRY(get(c, 0, &a));
   AOT_TRY(rk_need_tensor(c, 1, &w));
   AOT_TRY(rk_tensor_of(c, 2, &bias));
@@ -206,8 +206,8 @@ static aot_status_t linear(rk_ctx *c) {
 }
 
 /* linear_backward(self, grad, weight, mask): gradients of input, weight, bias */
-static aot_status_t linear_backward(rk_ctx *c) {
-  rk_array x, g, w, gi, gw, gb;
+static aot_status_t linear_backward(rk_ctx_t *c) {
+  rk_array_t x, g, w, gi, gw, gb;
   int64_t rows_n, in, out_n, bias_size;
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(rk_need_f(c, 1, &g));
@@ -234,7 +234,7 @@ static aot_status_t linear_backward(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("matmul.default", matmul), ROW("linalg_matmul.default", matmul),
     ROW("mm.default", mm),         ROW("mm.dtype", mm),
     ROW("_int_mm.default", mm),    ROW("bmm.default", bmm),
@@ -246,4 +246,4 @@ static const rk_kernel rows[] = {
     ROW("addbmm.default", addbmm), ROW("addr.default", addr),
     ROW("linear.default", linear), ROW("linear_backward.default", linear_backward),
 };
-const rk_family rk_family_matmul = RK_FAMILY(rows);
+const rk_family_t rk_family_matmul = RK_FAMILY(rows);

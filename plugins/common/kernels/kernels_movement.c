@@ -5,16 +5,16 @@
 
 /* ---- whole copies ---- */
 
-static aot_status_t copy_first(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t copy_first(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   return rk_put_tensor(c, 0, self);
 }
 
 /* _local_scalar_dense(self): the one element as a 0-dim result */
-static aot_status_t only_element(rk_ctx *c) {
-  const rk_tensor *self;
-  rk_tensor one;
+static aot_status_t only_element(rk_ctx_t *c) {
+  const rk_tensor_t *self;
+  rk_tensor_t one;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   RK_CHECK(c, rk_numel(self) == 1, "a tensor of %lld elements is no number", (long long)rk_numel(self));
   one = *self;
@@ -23,9 +23,9 @@ static aot_status_t only_element(rk_ctx *c) {
 }
 
 /* copy(self, src): src broadcast to self */
-static aot_status_t copy_second(rk_ctx *c) {
-  const rk_tensor *self, *src;
-  rk_iter it;
+static aot_status_t copy_second(rk_ctx_t *c) {
+  const rk_tensor_t *self, *src;
+  rk_iter_t it;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   AOT_TRY(rk_need_tensor(c, 1, &src));
   AOT_TRY(rk_check_result(c, 0, self->rank, self->sizes));
@@ -36,14 +36,14 @@ static aot_status_t copy_second(rk_ctx *c) {
 }
 
 /* aot.with_history(history, value): the value; the other argument matters to differentiation only */
-static aot_status_t with_history(rk_ctx *c) {
-  const rk_tensor *value;
+static aot_status_t with_history(rk_ctx_t *c) {
+  const rk_tensor_t *value;
   AOT_TRY(rk_need_tensor(c, 1, &value));
   return rk_put_tensor(c, 0, value);
 }
 
 /* native_dropout(input, p, train) -> (output, mask), drawn only when p = 0 or not training: all kept */
-static aot_status_t native_dropout(rk_ctx *c) {
+static aot_status_t native_dropout(rk_ctx_t *c) {
   AOT_TRY(copy_first(c));
   if (rk_wants(c, 1)) rk_fill_i(rk_result(c, 1), 1);
   return AOT_OK;
@@ -54,17 +54,17 @@ static aot_status_t native_dropout(rk_ctx *c) {
 typedef struct per_dim {
   int32_t lead; /* leading result dimensions that self lacks */
   int64_t v[AOT_MAX_RANK];
-} per_dim;
+} per_dim_t;
 
-static int map_repeat(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
-  const per_dim *p = data;
+static int map_repeat(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
+  const per_dim_t *p = data;
   for (int32_t d = 0; d < self->rank; d++) out[d] = self->sizes[d] ? index[d + p->lead] % self->sizes[d] : 0;
   return 1;
 }
 /* The last dimensions are repeated; where there are fewer numbers than dimensions, which tile allows, the first ones
  * are not. */
-static aot_status_t repeats(rk_ctx *c, const rk_tensor *self, const int64_t *times, int32_t n) {
-  per_dim p = {n > self->rank ? n - self->rank : 0, {0}};
+static aot_status_t repeats(rk_ctx_t *c, const rk_tensor_t *self, const int64_t *times, int32_t n) {
+  per_dim_t p = {n > self->rank ? n - self->rank : 0, {0}};
   const int32_t rank = self->rank + p.lead;
   int64_t sizes[AOT_MAX_RANK];
   RK_CHECK(c, rank <= AOT_MAX_RANK, "%d repeats for rank %d", n, self->rank);
@@ -75,15 +75,15 @@ static aot_status_t repeats(rk_ctx *c, const rk_tensor *self, const int64_t *tim
   AOT_TRY(rk_check_result(c, 0, rank, sizes));
   return rk_gather(c, self, map_repeat, &p);
 }
-static aot_status_t tile(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t tile(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *times;
   const int32_t n = (int32_t)rk_list(c, 1, &times);
   AOT_TRY(rk_need_tensor(c, 0, &self));
   return repeats(c, self, times, n);
 }
-static aot_status_t repeat(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t repeat(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *times;
   const int32_t n = (int32_t)rk_list(c, 1, &times);
   AOT_TRY(rk_need_tensor(c, 0, &self));
@@ -91,13 +91,13 @@ static aot_status_t repeat(rk_ctx *c) {
   return repeats(c, self, times, n);
 }
 
-static int map_flip(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
+static int map_flip(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
   const uint8_t *marks = data;
   for (int32_t d = 0; d < self->rank; d++) out[d] = marks[d] ? self->sizes[d] - 1 - index[d] : index[d];
   return 1;
 }
-static aot_status_t flip(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t flip(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   uint8_t marks[AOT_MAX_RANK];
   AOT_TRY(rk_need_tensor(c, 0, &self));
   AOT_TRY(rk_dim_marks(c, 1, self->rank, 0, marks));
@@ -106,15 +106,15 @@ static aot_status_t flip(rk_ctx *c) {
 }
 
 /* roll(self, shifts, dims): without dims the flattened tensor */
-static int map_roll(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
-  const per_dim *p = data;
+static int map_roll(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
+  const per_dim_t *p = data;
   for (int32_t d = 0; d < self->rank; d++) {
     int64_t k = self->sizes[d] ? (index[d] - p->v[d]) % self->sizes[d] : 0;
     out[d] = k < 0 ? k + self->sizes[d] : k;
   }
   return 1;
 }
-static int map_roll_flat(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
+static int map_roll_flat(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
   int64_t flat = 0, n = rk_numel(self);
   for (int32_t d = 0; d < self->rank; d++) flat = flat * self->sizes[d] + index[d];
   flat = n ? (flat - *(const int64_t *)data) % n : 0;
@@ -122,10 +122,10 @@ static int map_roll_flat(const void *data, const rk_tensor *self, const int64_t 
   for (int32_t d = self->rank - 1; d >= 0; flat /= self->sizes[d], d--) out[d] = flat % self->sizes[d];
   return 1;
 }
-static aot_status_t roll(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t roll(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *shifts, *dims;
-  per_dim p = {0, {0}};
+  per_dim_t p = {0, {0}};
   uint32_t n = rk_list(c, 1, &shifts), m = rk_list(c, 2, &dims);
   AOT_TRY(rk_need_tensor(c, 0, &self));
   AOT_TRY(rk_check_result(c, 0, self->rank, self->sizes));
@@ -143,9 +143,9 @@ static aot_status_t roll(rk_ctx *c) {
 typedef struct rotation {
   int32_t a, b;
   int64_t k;
-} rotation;
-static int map_rot90(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
-  const rotation *r = data;
+} rotation_t;
+static int map_rot90(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
+  const rotation_t *r = data;
   int64_t i = index[r->a], j = index[r->b];
   memcpy(out, index, (size_t)self->rank * sizeof *out);
   if (r->k == 1) {
@@ -162,10 +162,10 @@ static int map_rot90(const void *data, const rk_tensor *self, const int64_t *ind
   }
   return 1;
 }
-static aot_status_t rot90(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t rot90(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int64_t preset[2] = {0, 1}, dims[2], sizes[AOT_MAX_RANK];
-  rotation r;
+  rotation_t r;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   AOT_TRY(rk_ints(c, 2, 2, preset, dims));
   AOT_TRY(rk_dim(c, dims[0], self->rank, &r.a));
@@ -184,29 +184,29 @@ static aot_status_t rot90(rk_ctx *c) {
 typedef struct triangle {
   int64_t diagonal;
   int lower;
-} triangle;
-static int map_triangle(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
-  const triangle *t = data;
+} triangle_t;
+static int map_triangle(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
+  const triangle_t *t = data;
   int64_t away = index[self->rank - 1] - index[self->rank - 2];
   memcpy(out, index, (size_t)self->rank * sizeof *out);
   return t->lower ? away <= t->diagonal : away >= t->diagonal;
 }
-static aot_status_t tri(rk_ctx *c, int lower) {
-  const rk_tensor *self;
-  triangle t = {rk_int(c, 1, 0), lower};
+static aot_status_t tri(rk_ctx_t *c, int lower) {
+  const rk_tensor_t *self;
+  triangle_t t = {rk_int(c, 1, 0), lower};
   AOT_TRY(rk_need_tensor(c, 0, &self));
   RK_CHECK(c, self->rank >= 2, "rank %d is less than 2", self->rank);
   AOT_TRY(rk_check_result(c, 0, self->rank, self->sizes));
   rk_fill_i(rk_result(c, 0), 0);
   return rk_gather(c, self, map_triangle, &t);
 }
-static aot_status_t tril(rk_ctx *c) { return tri(c, 1); }
-static aot_status_t triu(rk_ctx *c) { return tri(c, 0); }
+static aot_status_t tril(rk_ctx_t *c) { return tri(c, 1); }
+static aot_status_t triu(rk_ctx_t *c) { return tri(c, 0); }
 
 /* ---- blocks of channels ---- */
 
 /* pixel_shuffle(self, r): [.., C*r*r, H, W] -> [.., C, H*r, W*r], and back */
-static int map_shuffle(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
+static int map_shuffle(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
   int64_t r = *(const int64_t *)data;
   int32_t ch = self->rank - 3;
   memcpy(out, index, (size_t)self->rank * sizeof *out);
@@ -215,7 +215,7 @@ static int map_shuffle(const void *data, const rk_tensor *self, const int64_t *i
   out[ch + 2] = index[ch + 2] / r;
   return 1;
 }
-static int map_unshuffle(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
+static int map_unshuffle(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
   int64_t r = *(const int64_t *)data;
   int32_t ch = self->rank - 3;
   memcpy(out, index, (size_t)self->rank * sizeof *out);
@@ -224,8 +224,8 @@ static int map_unshuffle(const void *data, const rk_tensor *self, const int64_t 
   out[ch + 2] = index[ch + 2] * r + index[ch] % r;
   return 1;
 }
-static aot_status_t pixels(rk_ctx *c, int un) {
-  const rk_tensor *self;
+static aot_status_t pixels(rk_ctx_t *c, int un) {
+  const rk_tensor_t *self;
   int64_t r = rk_int(c, 1, 1), sizes[AOT_MAX_RANK];
   AOT_TRY(rk_need_tensor(c, 0, &self));
   RK_CHECK(c, self->rank >= 3 && r > 0, "rank %d is less than 3", self->rank);
@@ -239,17 +239,17 @@ static aot_status_t pixels(rk_ctx *c, int un) {
   AOT_TRY(rk_check_result(c, 0, self->rank, sizes));
   return rk_gather(c, self, un ? map_unshuffle : map_shuffle, &r);
 }
-static aot_status_t pixel_shuffle(rk_ctx *c) { return pixels(c, 0); }
-static aot_status_t pixel_unshuffle(rk_ctx *c) { return pixels(c, 1); }
+static aot_status_t pixel_shuffle(rk_ctx_t *c) { return pixels(c, 0); }
+static aot_status_t pixel_unshuffle(rk_ctx_t *c) { return pixels(c, 1); }
 
-static int map_channels(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
+static int map_channels(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
   int64_t groups = *(const int64_t *)data, per = self->sizes[1] / groups;
   memcpy(out, index, (size_t)self->rank * sizeof *out);
   out[1] = index[1] % groups * per + index[1] / groups;
   return 1;
 }
-static aot_status_t channel_shuffle(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t channel_shuffle(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int64_t groups = rk_int(c, 1, 1);
   AOT_TRY(rk_need_tensor(c, 0, &self));
   RK_CHECK(c, self->rank >= 2 && groups > 0 && self->sizes[1] % groups == 0, "channels do not divide by %lld groups",
@@ -260,7 +260,7 @@ static aot_status_t channel_shuffle(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("clone.default", copy_first),
     ROW("lift_fresh_copy.default", copy_first),
     ROW("_to_copy.default", copy_first),
@@ -284,4 +284,4 @@ static const rk_kernel rows[] = {
     ROW("pixel_unshuffle.default", pixel_unshuffle),
     ROW("channel_shuffle.default", channel_shuffle),
 };
-const rk_family rk_family_movement = RK_FAMILY(rows);
+const rk_family_t rk_family_movement = RK_FAMILY(rows);

@@ -9,14 +9,14 @@
 #include <math.h>
 
 typedef struct rows_of {
-  rk_array x;
+  rk_array_t x;
   int64_t n_rows, size;
   int32_t lead; /* dimensions before the normalised ones */
   double *mean, *rstd;
-} rows_of;
+} rows_of_t;
 
 /* Rows are the last dimensions named by the list argument. */
-static aot_status_t read_rows(rk_ctx *c, uint32_t x_arg, uint32_t shape_arg, rows_of *r) {
+static aot_status_t read_rows(rk_ctx_t *c, uint32_t x_arg, uint32_t shape_arg, rows_of_t *r) {
   const int64_t *shape;
   uint32_t n = rk_list(c, shape_arg, &shape);
   AOT_TRY(rk_need_f(c, x_arg, &r->x));
@@ -36,7 +36,7 @@ static aot_status_t read_rows(rk_ctx *c, uint32_t x_arg, uint32_t shape_arg, row
 }
 
 /* centred: layer and group norm; otherwise rms norm (mean stays 0) */
-static void statistics(rows_of *r, double eps, int centred) {
+static void statistics(rows_of_t *r, double eps, int centred) {
   for (int64_t k = 0; k < r->n_rows; k++) {
     const double *x = r->x.f + k * r->size;
     double sum = 0, squares = 0;
@@ -48,22 +48,22 @@ static void statistics(rows_of *r, double eps, int centred) {
 }
 
 /* Sizes of mean and rstd: leading dimensions kept, normalised ones 1. */
-static aot_status_t put_row_numbers(rk_ctx *c, uint32_t result, const rows_of *r, double *v) {
-  rk_array a = r->x;
+static aot_status_t put_row_numbers(rk_ctx_t *c, uint32_t result, const rows_of_t *r, double *v) {
+  rk_array_t a = r->x;
   for (int32_t d = r->lead; d < a.rank; d++) a.sizes[d] = 1;
   a.f = v;
   return rk_put_f(c, result, &a);
 }
 
-static aot_status_t read_affine(rk_ctx *c, uint32_t arg, int64_t size, rk_array *out) {
+static aot_status_t read_affine(rk_ctx_t *c, uint32_t arg, int64_t size, rk_array_t *out) {
   AOT_TRY(rk_get_f(c, arg, out));
   RK_CHECK(c, !out->f || out->numel == size, "argument %u has %lld elements, not %lld", arg, (long long)out->numel,
            (long long)size);
   return AOT_OK;
 }
 
-static aot_status_t apply_rows(rk_ctx *c, const rows_of *r, const rk_array *w, const rk_array *b) {
-  rk_array y;
+static aot_status_t apply_rows(rk_ctx_t *c, const rows_of_t *r, const rk_array_t *w, const rk_array_t *b) {
+  rk_array_t y;
   AOT_TRY(rk_new_f(c, r->x.rank, r->x.sizes, &y));
   for (int64_t k = 0; k < r->n_rows; k++)
     for (int64_t e = 0; e < r->size; e++) {
@@ -76,9 +76,9 @@ static aot_status_t apply_rows(rk_ctx *c, const rows_of *r, const rk_array *w, c
 }
 
 /* layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable); the native form also gives mean and rstd */
-static aot_status_t layer_norm(rk_ctx *c) {
-  rows_of r;
-  rk_array w, b;
+static aot_status_t layer_norm(rk_ctx_t *c) {
+  rows_of_t r;
+  rk_array_t w, b;
   AOT_TRY(read_rows(c, 0, 1, &r));
   AOT_TRY(read_affine(c, 2, r.size, &w));
   AOT_TRY(read_affine(c, 3, r.size, &b));
@@ -89,14 +89,14 @@ static aot_status_t layer_norm(rk_ctx *c) {
 }
 
 /* The epsilon of None is that of the computing dtype: float for half and bfloat16 input too. */
-static double rms_eps(const rk_ctx *c, uint32_t arg, int32_t dtype) {
+static double rms_eps(const rk_ctx_t *c, uint32_t arg, int32_t dtype) {
   return rk_float(c, arg, rk_dtype_eps(dtype == AOT_F64 ? AOT_F64 : AOT_F32));
 }
 
 /* rms_norm(input, normalized_shape, weight, eps); _fused_rms_norm also gives rstd */
-static aot_status_t rms_norm(rk_ctx *c) {
-  rows_of r;
-  rk_array w, none = {0};
+static aot_status_t rms_norm(rk_ctx_t *c) {
+  rows_of_t r;
+  rk_array_t w, none = {0};
   AOT_TRY(read_rows(c, 0, 1, &r));
   AOT_TRY(read_affine(c, 2, r.size, &w));
   statistics(&r, rms_eps(c, 3, r.x.dtype), 0);
@@ -104,9 +104,9 @@ static aot_status_t rms_norm(rk_ctx *c) {
   return apply_rows(c, &r, &w, &none);
 }
 
-static aot_status_t rows_backward(rk_ctx *c, const rows_of *r, const rk_array *g, const rk_array *w, int centred,
-                                  const rk_array *affine) {
-  rk_array gx, gw, gb;
+static aot_status_t rows_backward(rk_ctx_t *c, const rows_of_t *r, const rk_array_t *g, const rk_array_t *w,
+                                  int centred, const rk_array_t *affine) {
+  rk_array_t gx, gw, gb;
   RK_CHECK(c, rk_same_sizes(g, &r->x), "gradient and input differ in shape");
   AOT_TRY(rk_new_f(c, r->x.rank, r->x.sizes, &gx));
   AOT_TRY(rk_new_f(c, affine->rank, affine->sizes, &gw));
@@ -132,15 +132,15 @@ static aot_status_t rows_backward(rk_ctx *c, const rows_of *r, const rk_array *g
 }
 
 /* The shape of weight and bias gradients: the normalised dimensions. */
-static rk_array affine_shape(const rows_of *r) {
-  rk_array a = {0};
+static rk_array_t affine_shape(const rows_of_t *r) {
+  rk_array_t a = {0};
   a.rank = r->x.rank - r->lead;
   for (int32_t d = 0; d < a.rank; d++) a.sizes[d] = r->x.sizes[r->lead + d];
   return a;
 }
 
-static aot_status_t take_statistics(rk_ctx *c, rows_of *r, uint32_t mean_arg, uint32_t rstd_arg) {
-  rk_array mean, rstd;
+static aot_status_t take_statistics(rk_ctx_t *c, rows_of_t *r, uint32_t mean_arg, uint32_t rstd_arg) {
+  rk_array_t mean, rstd;
   AOT_TRY(rk_need_f(c, rstd_arg, &rstd));
   RK_CHECK(c, rstd.numel == r->n_rows, "rstd has %lld elements, not %lld", (long long)rstd.numel, (long long)r->n_rows);
   r->rstd = rstd.f;
@@ -152,9 +152,9 @@ static aot_status_t take_statistics(rk_ctx *c, rows_of *r, uint32_t mean_arg, ui
 }
 
 /* native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, output_mask) */
-static aot_status_t native_layer_norm_backward(rk_ctx *c) {
-  rows_of r;
-  rk_array g, w, shape;
+static aot_status_t native_layer_norm_backward(rk_ctx_t *c) {
+  rows_of_t r;
+  rk_array_t g, w, shape;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_rows(c, 1, 2, &r));
   AOT_TRY(take_statistics(c, &r, 3, 4));
@@ -164,9 +164,9 @@ static aot_status_t native_layer_norm_backward(rk_ctx *c) {
 }
 
 /* aot.layer_norm_backward(grad, input, normalized_shape, weight, bias, eps): statistics made again */
-static aot_status_t layer_norm_backward(rk_ctx *c) {
-  rows_of r;
-  rk_array g, w, shape;
+static aot_status_t layer_norm_backward(rk_ctx_t *c) {
+  rows_of_t r;
+  rk_array_t g, w, shape;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_rows(c, 1, 2, &r));
   AOT_TRY(read_affine(c, 3, r.size, &w));
@@ -176,9 +176,9 @@ static aot_status_t layer_norm_backward(rk_ctx *c) {
 }
 
 /* aot.rms_norm_backward(grad, input, normalized_shape, weight, eps) */
-static aot_status_t rms_norm_backward(rk_ctx *c) {
-  rows_of r;
-  rk_array g, w, shape;
+static aot_status_t rms_norm_backward(rk_ctx_t *c) {
+  rows_of_t r;
+  rk_array_t g, w, shape;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_rows(c, 1, 2, &r));
   AOT_TRY(read_affine(c, 3, r.size, &w));
@@ -188,9 +188,9 @@ static aot_status_t rms_norm_backward(rk_ctx *c) {
 }
 
 /* _fused_rms_norm_backward(grad, input, normalized_shape, rstd, weight, output_mask) */
-static aot_status_t fused_rms_norm_backward(rk_ctx *c) {
-  rows_of r;
-  rk_array g, w, shape;
+static aot_status_t fused_rms_norm_backward(rk_ctx_t *c) {
+  rows_of_t r;
+  rk_array_t g, w, shape;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_rows(c, 1, 2, &r));
   AOT_TRY(take_statistics(c, &r, 3, 3));
@@ -202,11 +202,11 @@ static aot_status_t fused_rms_norm_backward(rk_ctx *c) {
 /* ---- group norm: a row is one group of channels of one sample ---- */
 
 typedef struct groups_of {
-  rows_of r;
+  rows_of_t r;
   int64_t samples, channels, space, groups;
-} groups_of;
+} groups_of_t;
 
-static aot_status_t read_groups(rk_ctx *c, uint32_t x_arg, int64_t groups, groups_of *g) {
+static aot_status_t read_groups(rk_ctx_t *c, uint32_t x_arg, int64_t groups, groups_of_t *g) {
   AOT_TRY(rk_need_f(c, x_arg, &g->r.x));
   RK_CHECK(c, g->r.x.rank >= 2, "rank %d is less than 2", g->r.x.rank);
   g->samples = g->r.x.sizes[0];
@@ -223,8 +223,8 @@ static aot_status_t read_groups(rk_ctx *c, uint32_t x_arg, int64_t groups, group
   return AOT_OK;
 }
 
-static aot_status_t group_norm_of(rk_ctx *c, groups_of *g, uint32_t w_arg, uint32_t b_arg, double eps) {
-  rk_array w, b, y, s = {0};
+static aot_status_t group_norm_of(rk_ctx_t *c, groups_of_t *g, uint32_t w_arg, uint32_t b_arg, double eps) {
+  rk_array_t w, b, y, s = {0};
   AOT_TRY(read_affine(c, w_arg, g->channels, &w));
   AOT_TRY(read_affine(c, b_arg, g->channels, &b));
   statistics(&g->r, eps, 1);
@@ -247,23 +247,23 @@ static aot_status_t group_norm_of(rk_ctx *c, groups_of *g, uint32_t w_arg, uint3
 }
 
 /* native_group_norm(input, weight, bias, N, C, HxW, group, eps) */
-static aot_status_t native_group_norm(rk_ctx *c) {
-  groups_of g;
+static aot_status_t native_group_norm(rk_ctx_t *c) {
+  groups_of_t g;
   AOT_TRY(read_groups(c, 0, rk_int(c, 6, 1), &g));
   return group_norm_of(c, &g, 1, 2, rk_float(c, 7, 1e-5));
 }
 
 /* group_norm(input, num_groups, weight, bias, eps, cudnn_enabled) */
-static aot_status_t group_norm(rk_ctx *c) {
-  groups_of g;
+static aot_status_t group_norm(rk_ctx_t *c) {
+  groups_of_t g;
   AOT_TRY(read_groups(c, 0, rk_int(c, 1, 1), &g));
   return group_norm_of(c, &g, 2, 3, rk_float(c, 4, 1e-5));
 }
 
 /* native_group_norm_backward(grad, input, mean, rstd, weight, N, C, HxW, group, output_mask) */
-static aot_status_t native_group_norm_backward(rk_ctx *c) {
-  groups_of g;
-  rk_array up, w, gx, gw, gb;
+static aot_status_t native_group_norm_backward(rk_ctx_t *c) {
+  groups_of_t g;
+  rk_array_t up, w, gx, gw, gb;
   AOT_TRY(rk_need_f(c, 0, &up));
   AOT_TRY(read_groups(c, 1, rk_int(c, 8, 1), &g));
   AOT_TRY(take_statistics(c, &g.r, 2, 3));
@@ -295,7 +295,7 @@ static aot_status_t native_group_norm_backward(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("aten.layer_norm.default", layer_norm),
     ROW("aten.native_layer_norm.default", layer_norm),
     ROW("aten.native_layer_norm_backward.default", native_layer_norm_backward),
@@ -310,4 +310,4 @@ static const rk_kernel rows[] = {
     ROW("aten.native_group_norm.default", native_group_norm),
     ROW("aten.native_group_norm_backward.default", native_group_norm_backward),
 };
-const rk_family rk_family_norm = RK_FAMILY(rows);
+const rk_family_t rk_family_norm = RK_FAMILY(rows);

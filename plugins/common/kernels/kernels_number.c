@@ -4,7 +4,7 @@
 #include <aot/inline.h>
 #include <math.h>
 
-static long double number(const rk_ctx *c, uint32_t arg) {
+static long double number(const rk_ctx_t *c, uint32_t arg) {
   if (!rk_has(c, arg)) return 0;
   return c->call->args[arg].kind == AOT_ARG_FLOAT ? c->call->args[arg].u.f : (long double)rk_int(c, arg, 0);
 }
@@ -38,7 +38,7 @@ static long double ceil_(long double a, long double b) { return ceill(a) + b; }
 static long double not_(long double a, long double b) { return a == b; }
 static long double sqrt_(long double a, long double b) { return sqrtl(a) + b; }
 
-static aot_status_t put_number(rk_ctx *c, long double v) {
+static aot_status_t put_number(rk_ctx_t *c, long double v) {
   AOT_TRY(rk_check_result(c, 0, 0, NULL));
   if (!rk_is_int(rk_result_dtype(c, 0))) {
     rk_fill_f(rk_result(c, 0), (double)v);
@@ -52,20 +52,20 @@ static aot_status_t put_number(rk_ctx *c, long double v) {
 typedef struct number_row {
   function *fn;
   int divides; /* the second operand must not be 0 */
-} number_row;
+} number_row_t;
 
-static aot_status_t compute(rk_ctx *c) {
-  const number_row *row = c->kernel->row;
+static aot_status_t compute(rk_ctx_t *c) {
+  const number_row_t *row = c->kernel->row;
   RK_CHECK(c, !row->divides || number(c, 1) != 0, "division by zero");
   return put_number(c, row->fn(number(c, 0), number(c, 1)));
 }
 
 /* sym_ite(b, t, f) */
-static aot_status_t choose(rk_ctx *c) { return put_number(c, number(c, number(c, 0) != 0 ? 1 : 2)); }
+static aot_status_t choose(rk_ctx_t *c) { return put_number(c, number(c, number(c, 0) != 0 ? 1 : 2)); }
 
 #define ROW(name, ...)                                                                                                 \
-  { name, compute, NULL, &(const number_row){__VA_ARGS__}, 0 }
-static const rk_kernel rows[] = {
+  { name, compute, NULL, &(const number_row_t){__VA_ARGS__}, 0 }
+static const rk_kernel_t rows[] = {
     ROW("_operator.add", add, 0),
     ROW("_operator.sub", sub, 0),
     ROW("_operator.mul", mul, 0),
@@ -95,4 +95,4 @@ static const rk_kernel rows[] = {
     ROW("torch.sym_min", smaller, 0),
     {"torch.sym_ite", choose, NULL, NULL, 0},
 };
-const rk_family rk_family_number = RK_FAMILY(rows);
+const rk_family_t rk_family_number = RK_FAMILY(rows);

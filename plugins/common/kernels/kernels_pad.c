@@ -10,10 +10,10 @@
 typedef struct padding {
   int mode;
   int64_t left[AOT_MAX_RANK];
-} padding;
+} padding_t;
 
-static int map_pad(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
-  const padding *p = data;
+static int map_pad(const void *data, const rk_tensor_t *self, const int64_t *index, int64_t *out) {
+  const padding_t *p = data;
   for (int32_t d = 0; d < self->rank; d++) {
     int64_t k = index[d] - p->left[d], n = self->sizes[d];
     if (k < 0 || k >= n) {
@@ -28,7 +28,7 @@ static int map_pad(const void *data, const rk_tensor *self, const int64_t *index
   return 1;
 }
 
-static aot_status_t read_padding(rk_ctx *c, const rk_tensor *self, int mode, padding *p) {
+static aot_status_t read_padding(rk_ctx_t *c, const rk_tensor_t *self, int mode, padding_t *p) {
   const int64_t *list;
   int64_t sizes[AOT_MAX_RANK];
   uint32_t n = rk_list(c, 1, &list);
@@ -46,26 +46,26 @@ static aot_status_t read_padding(rk_ctx *c, const rk_tensor *self, int mode, pad
   return rk_check_result(c, 0, self->rank, sizes);
 }
 
-static aot_status_t pad(rk_ctx *c, int mode) {
-  const rk_tensor *self;
-  padding p;
+static aot_status_t pad(rk_ctx_t *c, int mode) {
+  const rk_tensor_t *self;
+  padding_t p;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   AOT_TRY(read_padding(c, self, mode, &p));
   return rk_gather(c, self, map_pad, &p);
 }
-static aot_status_t constant_pad(rk_ctx *c) {
+static aot_status_t constant_pad(rk_ctx_t *c) {
   if (rk_has(c, 2) && c->call->args[2].kind == AOT_ARG_FLOAT) rk_fill_f(rk_result(c, 0), rk_float(c, 2, 0));
   else rk_fill_i(rk_result(c, 0), rk_int(c, 2, 0));
   return pad(c, PAD_CONSTANT);
 }
-static aot_status_t reflection_pad(rk_ctx *c) { return pad(c, PAD_REFLECT); }
-static aot_status_t replication_pad(rk_ctx *c) { return pad(c, PAD_REPLICATE); }
+static aot_status_t reflection_pad(rk_ctx_t *c) { return pad(c, PAD_REFLECT); }
+static aot_status_t replication_pad(rk_ctx_t *c) { return pad(c, PAD_REPLICATE); }
 
 /* *_pad_backward(grad, self, padding): every gradient element is added where its value came from */
-static aot_status_t pad_backward(rk_ctx *c, int mode) {
-  const rk_tensor *grad, *self;
-  rk_array g, r;
-  padding p = {mode, {0}};
+static aot_status_t pad_backward(rk_ctx_t *c, int mode) {
+  const rk_tensor_t *grad, *self;
+  rk_array_t g, r;
+  padding_t p = {mode, {0}};
   const int64_t *list;
   int64_t index[AOT_MAX_RANK] = {0};
   uint32_t n = rk_list(c, 2, &list);
@@ -85,12 +85,12 @@ static aot_status_t pad_backward(rk_ctx *c, int mode) {
   }
   return rk_put_f(c, 0, &r);
 }
-static aot_status_t reflection_pad_backward(rk_ctx *c) { return pad_backward(c, PAD_REFLECT); }
-static aot_status_t replication_pad_backward(rk_ctx *c) { return pad_backward(c, PAD_REPLICATE); }
+static aot_status_t reflection_pad_backward(rk_ctx_t *c) { return pad_backward(c, PAD_REFLECT); }
+static aot_status_t replication_pad_backward(rk_ctx_t *c) { return pad_backward(c, PAD_REPLICATE); }
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("constant_pad_nd.default", constant_pad),
     ROW("reflection_pad1d.default", reflection_pad),
     ROW("reflection_pad2d.default", reflection_pad),
@@ -105,4 +105,4 @@ static const rk_kernel rows[] = {
     ROW("replication_pad2d_backward.default", replication_pad_backward),
     ROW("replication_pad3d_backward.default", replication_pad_backward),
 };
-const rk_family rk_family_pad = RK_FAMILY(rows);
+const rk_family_t rk_family_pad = RK_FAMILY(rows);

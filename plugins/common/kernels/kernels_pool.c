@@ -17,14 +17,14 @@ typedef struct pool {
   int64_t divisor; /* 0: the window's size */
   int64_t kernel[POOL_DIMS], stride[POOL_DIMS], padding[POOL_DIMS], dilation[POOL_DIMS];
   int64_t in[POOL_DIMS], out[POOL_DIMS], planes, n_in, n_out;
-} pool;
+} pool_t;
 
 typedef struct window {
   int64_t start[POOL_DIMS], end[POOL_DIMS], step[POOL_DIMS], count;
-} window;
+} window_t;
 
-static window window_at(const pool *p, const int64_t *place) {
-  window w;
+static window_t window_at(const pool_t *p, const int64_t *place) {
+  window_t w;
   w.count = 1;
   for (int32_t d = 0; d < p->dims; d++) {
     if (p->adaptive) {
@@ -49,7 +49,7 @@ static window window_at(const pool *p, const int64_t *place) {
 }
 
 /* The places of a window one by one: *flat is the place in the plane. Start with at = start. */
-static int window_next(const pool *p, const window *w, int64_t *at) {
+static int window_next(const pool_t *p, const window_t *w, int64_t *at) {
   for (int32_t d = p->dims - 1; d >= 0; d--) {
     at[d] += w->step[d];
     if (at[d] < w->end[d]) return 1;
@@ -57,7 +57,7 @@ static int window_next(const pool *p, const window *w, int64_t *at) {
   }
   return 0;
 }
-static int window_begin(const pool *p, const window *w, int64_t *at) {
+static int window_begin(const pool_t *p, const window_t *w, int64_t *at) {
   for (int32_t d = 0; d < p->dims; d++) {
     at[d] = w->start[d];
     if (w->start[d] >= w->end[d]) return 0;
@@ -65,7 +65,7 @@ static int window_begin(const pool *p, const window *w, int64_t *at) {
   return 1;
 }
 
-static aot_status_t split_input(rk_ctx *c, const rk_array *x, int32_t dims, pool *p) {
+static aot_status_t split_input(rk_ctx_t *c, const rk_array_t *x, int32_t dims, pool_t *p) {
   RK_CHECK(c, x->rank > dims, "rank %d is too small", x->rank);
   p->dims = dims;
   p->planes = 1;
@@ -76,7 +76,7 @@ static aot_status_t split_input(rk_ctx *c, const rk_array *x, int32_t dims, pool
 }
 
 /* Places of a plane: none where there is no plane, however large it would be. */
-static aot_status_t count_places(rk_ctx *c, pool *p) {
+static aot_status_t count_places(rk_ctx_t *c, pool_t *p) {
   p->n_out = p->planes > 0;
   for (int32_t d = 0; d < p->dims; d++)
     RK_CHECK(c, !__builtin_mul_overflow(p->n_out, p->out[d], &p->n_out), "the result is too large");
@@ -84,8 +84,8 @@ static aot_status_t count_places(rk_ctx *c, pool *p) {
 }
 
 /* kernel, stride, padding and maybe dilation arguments from `first` on; output sizes by pool_out. */
-static aot_status_t sliding(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t first, int has_dilation, int ceil_mode,
-                            pool *p) {
+static aot_status_t sliding(rk_ctx_t *c, const rk_array_t *x, int32_t dims, uint32_t first, int has_dilation,
+                            int ceil_mode, pool_t *p) {
   static const int64_t ones[POOL_DIMS] = {1, 1, 1}, zeros[POOL_DIMS] = {0, 0, 0};
   uint32_t n = (uint32_t)dims;
   AOT_TRY(split_input(c, x, dims, p));
@@ -107,7 +107,7 @@ static aot_status_t sliding(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t
   return count_places(c, p);
 }
 
-static aot_status_t adaptive(rk_ctx *c, const rk_array *x, int32_t dims, const int64_t *out, pool *p) {
+static aot_status_t adaptive(rk_ctx_t *c, const rk_array_t *x, int32_t dims, const int64_t *out, pool_t *p) {
   AOT_TRY(split_input(c, x, dims, p));
   p->adaptive = 1;
   for (int32_t d = 0; d < dims; d++) {
@@ -117,21 +117,21 @@ static aot_status_t adaptive(rk_ctx *c, const rk_array *x, int32_t dims, const i
   return count_places(c, p);
 }
 
-static void output_sizes(const pool *p, const rk_array *x, int64_t *sizes) {
+static void output_sizes(const pool_t *p, const rk_array_t *x, int64_t *sizes) {
   memcpy(sizes, x->sizes, sizeof x->sizes);
   for (int32_t d = 0; d < p->dims; d++) sizes[x->rank - p->dims + d] = p->out[d];
 }
 
 /* ---- max ---- */
 
-static aot_status_t max_forward(rk_ctx *c, const pool *p, const rk_array *x) {
-  rk_array y, where;
+static aot_status_t max_forward(rk_ctx_t *c, const pool_t *p, const rk_array_t *x) {
+  rk_array_t y, where;
   int64_t sizes[AOT_MAX_RANK], place[POOL_DIMS] = {0}, at[POOL_DIMS];
   output_sizes(p, x, sizes);
   AOT_TRY(rk_new_f(c, x->rank, sizes, &y));
   AOT_TRY(rk_new_i(c, x->rank, sizes, &where));
   for (int64_t o = 0; o < p->n_out; o++, rk_advance(place, p->dims, p->out)) {
-    window w = window_at(p, place);
+    window_t w = window_at(p, place);
     for (int64_t plane = 0; plane < p->planes; plane++) {
       const double *in = x->f + plane * p->n_in;
       double top = -INFINITY;
@@ -152,34 +152,34 @@ static aot_status_t max_forward(rk_ctx *c, const pool *p, const rk_array *x) {
   return rk_put_i(c, 1, &where);
 }
 
-static aot_status_t max_pool(rk_ctx *c, int32_t dims) {
-  rk_array x;
-  pool p = {0};
+static aot_status_t max_pool(rk_ctx_t *c, int32_t dims) {
+  rk_array_t x;
+  pool_t p = {0};
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(sliding(c, &x, dims, 1, 1, rk_bool(c, 5, 0), &p));
   return max_forward(c, &p, &x);
 }
-static aot_status_t max_pool1d(rk_ctx *c) { return max_pool(c, 1); }
-static aot_status_t max_pool2d(rk_ctx *c) { return max_pool(c, 2); }
-static aot_status_t max_pool3d(rk_ctx *c) { return max_pool(c, 3); }
+static aot_status_t max_pool1d(rk_ctx_t *c) { return max_pool(c, 1); }
+static aot_status_t max_pool2d(rk_ctx_t *c) { return max_pool(c, 2); }
+static aot_status_t max_pool3d(rk_ctx_t *c) { return max_pool(c, 3); }
 
-static aot_status_t adaptive_max_pool(rk_ctx *c, int32_t dims) {
-  rk_array x;
-  pool p = {0};
+static aot_status_t adaptive_max_pool(rk_ctx_t *c, int32_t dims) {
+  rk_array_t x;
+  pool_t p = {0};
   int64_t out[POOL_DIMS];
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(rk_ints(c, 1, (uint32_t)dims, NULL, out));
   AOT_TRY(adaptive(c, &x, dims, out, &p));
   return max_forward(c, &p, &x);
 }
-static aot_status_t adaptive_max_pool1d(rk_ctx *c) { return adaptive_max_pool(c, 1); }
-static aot_status_t adaptive_max_pool2d(rk_ctx *c) { return adaptive_max_pool(c, 2); }
-static aot_status_t adaptive_max_pool3d(rk_ctx *c) { return adaptive_max_pool(c, 3); }
+static aot_status_t adaptive_max_pool1d(rk_ctx_t *c) { return adaptive_max_pool(c, 1); }
+static aot_status_t adaptive_max_pool2d(rk_ctx_t *c) { return adaptive_max_pool(c, 2); }
+static aot_status_t adaptive_max_pool3d(rk_ctx_t *c) { return adaptive_max_pool(c, 3); }
 
 /* The gradient goes to the recorded places. grad, self, .., indices at argument `indices_arg` */
-static aot_status_t max_backward(rk_ctx *c, int32_t dims, uint32_t indices_arg) {
-  rk_array g, x, where, gx;
-  pool p = {0};
+static aot_status_t max_backward(rk_ctx_t *c, int32_t dims, uint32_t indices_arg) {
+  rk_array_t g, x, where, gx;
+  pool_t p = {0};
   int64_t per_plane;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(rk_need_f(c, 1, &x));
@@ -196,17 +196,17 @@ static aot_status_t max_backward(rk_ctx *c, int32_t dims, uint32_t indices_arg) 
   }
   return rk_put_f(c, 0, &gx);
 }
-static aot_status_t max_pool2d_backward(rk_ctx *c) { return max_backward(c, 2, 7); }
-static aot_status_t max_pool3d_backward(rk_ctx *c) { return max_backward(c, 3, 7); }
-static aot_status_t adaptive_max_pool2d_backward(rk_ctx *c) { return max_backward(c, 2, 2); }
-static aot_status_t adaptive_max_pool3d_backward(rk_ctx *c) { return max_backward(c, 3, 2); }
-static aot_status_t fractional_max_pool2d_backward(rk_ctx *c) { return max_backward(c, 2, 4); }
-static aot_status_t fractional_max_pool3d_backward(rk_ctx *c) { return max_backward(c, 3, 4); }
+static aot_status_t max_pool2d_backward(rk_ctx_t *c) { return max_backward(c, 2, 7); }
+static aot_status_t max_pool3d_backward(rk_ctx_t *c) { return max_backward(c, 3, 7); }
+static aot_status_t adaptive_max_pool2d_backward(rk_ctx_t *c) { return max_backward(c, 2, 2); }
+static aot_status_t adaptive_max_pool3d_backward(rk_ctx_t *c) { return max_backward(c, 3, 2); }
+static aot_status_t fractional_max_pool2d_backward(rk_ctx_t *c) { return max_backward(c, 2, 4); }
+static aot_status_t fractional_max_pool3d_backward(rk_ctx_t *c) { return max_backward(c, 3, 4); }
 
 /* aot.max_pool2d_backward(grad, self, kernel, stride, padding, dilation, ceil_mode): places found again */
-static aot_status_t max_pool2d_recompute(rk_ctx *c) {
-  rk_array g, x, gx;
-  pool p = {0};
+static aot_status_t max_pool2d_recompute(rk_ctx_t *c) {
+  rk_array_t g, x, gx;
+  pool_t p = {0};
   int64_t place[POOL_DIMS] = {0}, at[POOL_DIMS];
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(rk_need_f(c, 1, &x));
@@ -214,7 +214,7 @@ static aot_status_t max_pool2d_recompute(rk_ctx *c) {
   RK_CHECK(c, g.numel == p.planes * p.n_out, "the gradient does not fit the output");
   AOT_TRY(rk_new_f(c, x.rank, x.sizes, &gx));
   for (int64_t o = 0; o < p.n_out; o++, rk_advance(place, 2, p.out)) {
-    window w = window_at(&p, place);
+    window_t w = window_at(&p, place);
     for (int64_t plane = 0; plane < p.planes; plane++) {
       const double *in = x.f + plane * p.n_in;
       int64_t best = -1;
@@ -230,9 +230,9 @@ static aot_status_t max_pool2d_recompute(rk_ctx *c) {
 }
 
 /* max_unpool2d(self, indices, output_size), max_unpool3d(self, indices, output_size, stride, padding) */
-static aot_status_t max_unpool(rk_ctx *c, int32_t dims) {
-  rk_array x, where, y;
-  pool p = {0};
+static aot_status_t max_unpool(rk_ctx_t *c, int32_t dims) {
+  rk_array_t x, where, y;
+  pool_t p = {0};
   int64_t out[POOL_DIMS], sizes[AOT_MAX_RANK];
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(rk_need_i(c, 1, &where));
@@ -248,8 +248,8 @@ static aot_status_t max_unpool(rk_ctx *c, int32_t dims) {
   }
   return rk_put_f(c, 0, &y);
 }
-static aot_status_t max_unpool2d(rk_ctx *c) { return max_unpool(c, 2); }
-static aot_status_t max_unpool3d(rk_ctx *c) { return max_unpool(c, 3); }
+static aot_status_t max_unpool2d(rk_ctx_t *c) { return max_unpool(c, 2); }
+static aot_status_t max_unpool3d(rk_ctx_t *c) { return max_unpool(c, 3); }
 
 /* fractional_max_pool2d, 3d(self, kernel, output_size, random_samples): window starts at pseudo-random steps (Graham
  * 2014); samples are [N, C, dims], for 2d in the order width, height. Single precision decides where windows start. */
@@ -259,9 +259,9 @@ static int64_t fractional_start(int64_t i, int64_t in, int64_t out, int64_t kern
   return (int64_t)(((float)i + sample) * alpha) - (int64_t)(sample * alpha);
 }
 
-static aot_status_t fractional_max_pool(rk_ctx *c, int32_t dims) {
-  rk_array x, samples, y, where;
-  pool p = {0};
+static aot_status_t fractional_max_pool(rk_ctx_t *c, int32_t dims) {
+  rk_array_t x, samples, y, where;
+  pool_t p = {0};
   int64_t kernel[POOL_DIMS], out[POOL_DIMS], sizes[AOT_MAX_RANK], at[POOL_DIMS];
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(rk_ints(c, 1, (uint32_t)dims, NULL, kernel));
@@ -279,7 +279,7 @@ static aot_status_t fractional_max_pool(rk_ctx *c, int32_t dims) {
     int64_t place[POOL_DIMS] = {0};
     const double *in = x.f + plane * p.n_in;
     for (int64_t o = 0; o < p.n_out; o++, rk_advance(place, dims, p.out)) {
-      window w;
+      window_t w;
       int64_t best = -1;
       for (int32_t d = 0; d < dims; d++) {
         float sample = (float)samples.f[plane * dims + (dims == 2 ? 1 - d : d)];
@@ -301,17 +301,17 @@ static aot_status_t fractional_max_pool(rk_ctx *c, int32_t dims) {
   AOT_TRY(rk_put_f(c, 0, &y));
   return rk_put_i(c, 1, &where);
 }
-static aot_status_t fractional_max_pool2d(rk_ctx *c) { return fractional_max_pool(c, 2); }
-static aot_status_t fractional_max_pool3d(rk_ctx *c) { return fractional_max_pool(c, 3); }
+static aot_status_t fractional_max_pool2d(rk_ctx_t *c) { return fractional_max_pool(c, 2); }
+static aot_status_t fractional_max_pool3d(rk_ctx_t *c) { return fractional_max_pool(c, 3); }
 
 /* ---- average ---- */
 
 /* forward: y[o] = mean of the window; backward: every place of the window gets g[o] / count */
-static aot_status_t average(rk_ctx *c, const pool *p, const rk_array *from, rk_array *to, int backward) {
+static aot_status_t average(rk_ctx_t *c, const pool_t *p, const rk_array_t *from, rk_array_t *to, int backward) {
   int64_t place[POOL_DIMS] = {0}, at[POOL_DIMS];
   (void)c;
   for (int64_t o = 0; o < p->n_out; o++, rk_advance(place, p->dims, p->out)) {
-    window w = window_at(p, place);
+    window_t w = window_at(p, place);
     for (int64_t plane = 0; plane < p->planes; plane++) {
       double sum = 0;
       if (!window_begin(p, &w, at)) continue;
@@ -326,8 +326,8 @@ static aot_status_t average(rk_ctx *c, const pool *p, const rk_array *from, rk_a
   return AOT_OK;
 }
 
-static aot_status_t average_forward(rk_ctx *c, const pool *p, const rk_array *x) {
-  rk_array y;
+static aot_status_t average_forward(rk_ctx_t *c, const pool_t *p, const rk_array_t *x) {
+  rk_array_t y;
   int64_t sizes[AOT_MAX_RANK];
   output_sizes(p, x, sizes);
   AOT_TRY(rk_new_f(c, x->rank, sizes, &y));
@@ -336,27 +336,27 @@ static aot_status_t average_forward(rk_ctx *c, const pool *p, const rk_array *x)
 }
 
 /* self, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override from argument `first` on */
-static aot_status_t average_plan(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t first, pool *p) {
+static aot_status_t average_plan(rk_ctx_t *c, const rk_array_t *x, int32_t dims, uint32_t first, pool_t *p) {
   AOT_TRY(sliding(c, x, dims, first, 0, rk_bool(c, first + 3, 0), p));
   p->count_include_pad = rk_bool(c, first + 4, 1);
   p->divisor = rk_int(c, first + 5, 0);
   return AOT_OK;
 }
 
-static aot_status_t avg_pool(rk_ctx *c, int32_t dims) {
-  rk_array x;
-  pool p = {0};
+static aot_status_t avg_pool(rk_ctx_t *c, int32_t dims) {
+  rk_array_t x;
+  pool_t p = {0};
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(average_plan(c, &x, dims, 1, &p));
   return average_forward(c, &p, &x);
 }
-static aot_status_t avg_pool1d(rk_ctx *c) { return avg_pool(c, 1); }
-static aot_status_t avg_pool2d(rk_ctx *c) { return avg_pool(c, 2); }
-static aot_status_t avg_pool3d(rk_ctx *c) { return avg_pool(c, 3); }
+static aot_status_t avg_pool1d(rk_ctx_t *c) { return avg_pool(c, 1); }
+static aot_status_t avg_pool2d(rk_ctx_t *c) { return avg_pool(c, 2); }
+static aot_status_t avg_pool3d(rk_ctx_t *c) { return avg_pool(c, 3); }
 
-static aot_status_t avg_backward(rk_ctx *c, int32_t dims, int is_adaptive) {
-  rk_array g, x, gx;
-  pool p = {0};
+static aot_status_t avg_backward(rk_ctx_t *c, int32_t dims, int is_adaptive) {
+  rk_array_t g, x, gx;
+  pool_t p = {0};
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(rk_need_f(c, 1, &x));
   RK_CHECK(c, g.rank == x.rank && x.rank > dims, "gradient and input differ in rank");
@@ -367,27 +367,27 @@ static aot_status_t avg_backward(rk_ctx *c, int32_t dims, int is_adaptive) {
   AOT_TRY(average(c, &p, &g, &gx, 1));
   return rk_put_f(c, 0, &gx);
 }
-static aot_status_t avg_pool2d_backward(rk_ctx *c) { return avg_backward(c, 2, 0); }
-static aot_status_t avg_pool3d_backward(rk_ctx *c) { return avg_backward(c, 3, 0); }
-static aot_status_t adaptive_avg_pool2d_backward(rk_ctx *c) { return avg_backward(c, 2, 1); }
-static aot_status_t adaptive_avg_pool3d_backward(rk_ctx *c) { return avg_backward(c, 3, 1); }
+static aot_status_t avg_pool2d_backward(rk_ctx_t *c) { return avg_backward(c, 2, 0); }
+static aot_status_t avg_pool3d_backward(rk_ctx_t *c) { return avg_backward(c, 3, 0); }
+static aot_status_t adaptive_avg_pool2d_backward(rk_ctx_t *c) { return avg_backward(c, 2, 1); }
+static aot_status_t adaptive_avg_pool3d_backward(rk_ctx_t *c) { return avg_backward(c, 3, 1); }
 
-static aot_status_t adaptive_avg_pool(rk_ctx *c, int32_t dims) {
-  rk_array x;
-  pool p = {0};
+static aot_status_t adaptive_avg_pool(rk_ctx_t *c, int32_t dims) {
+  rk_array_t x;
+  pool_t p = {0};
   int64_t out[POOL_DIMS];
   AOT_TRY(rk_need_f(c, 0, &x));
   AOT_TRY(rk_ints(c, 1, (uint32_t)dims, NULL, out));
   AOT_TRY(adaptive(c, &x, dims, out, &p));
   return average_forward(c, &p, &x);
 }
-static aot_status_t adaptive_avg_pool1d(rk_ctx *c) { return adaptive_avg_pool(c, 1); }
-static aot_status_t adaptive_avg_pool2d(rk_ctx *c) { return adaptive_avg_pool(c, 2); }
-static aot_status_t adaptive_avg_pool3d(rk_ctx *c) { return adaptive_avg_pool(c, 3); }
+static aot_status_t adaptive_avg_pool1d(rk_ctx_t *c) { return adaptive_avg_pool(c, 1); }
+static aot_status_t adaptive_avg_pool2d(rk_ctx_t *c) { return adaptive_avg_pool(c, 2); }
+static aot_status_t adaptive_avg_pool3d(rk_ctx_t *c) { return adaptive_avg_pool(c, 3); }
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name ".default", fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("max_pool1d", max_pool1d),
     ROW("max_pool2d", max_pool2d),
     ROW("max_pool3d", max_pool3d),
@@ -422,4 +422,4 @@ static const rk_kernel rows[] = {
     ROW("_adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward),
     ROW("_adaptive_avg_pool3d_backward", adaptive_avg_pool3d_backward),
 };
-const rk_family rk_family_pool = RK_FAMILY(rows);
+const rk_family_t rk_family_pool = RK_FAMILY(rows);

@@ -9,11 +9,11 @@
 /* What every draw starts with: seed, offset, draw number. */
 typedef struct key {
   uint64_t seed, counter;
-} draw_key;
+} draw_key_t;
 
-static aot_status_t read_key(rk_ctx *c, draw_key *out) {
+static aot_status_t read_key(rk_ctx_t *c, draw_key_t *out) {
   for (uint32_t k = 0; k < 2; k++) {
-    const rk_tensor *t;
+    const rk_tensor_t *t;
     AOT_TRY(rk_need_tensor(c, k, &t));
     RK_CHECK(c, t->rank == 0 && rk_is_int(t->dtype), "%s is no integer of rank 0", k == 0 ? "seed" : "offset");
   }
@@ -22,7 +22,7 @@ static aot_status_t read_key(rk_ctx *c, draw_key *out) {
   return AOT_OK;
 }
 
-static aot_status_t sized(rk_ctx *c, uint32_t arg, int32_t *out_rank, const int64_t **out_sizes) {
+static aot_status_t sized(rk_ctx_t *c, uint32_t arg, int32_t *out_rank, const int64_t **out_sizes) {
   *out_rank = (int32_t)rk_list(c, arg, out_sizes);
   RK_CHECK(c, *out_rank <= AOT_MAX_RANK, "%d sizes, more than %d", *out_rank, AOT_MAX_RANK);
   for (int32_t d = 0; d < *out_rank; d++) RK_CHECK(c, (*out_sizes)[d] >= 0, "size %lld", (long long)(*out_sizes)[d]);
@@ -34,11 +34,11 @@ static uint32_t precision(int32_t dtype) {
   return dtype == AOT_F32 ? 24 : dtype == AOT_F64 ? 53 : dtype == AOT_F16 ? 11 : dtype == AOT_BF16 ? 8 : 0;
 }
 
-static aot_status_t floats(rk_ctx *c, int normal) {
-  draw_key key;
+static aot_status_t floats(rk_ctx_t *c, int normal) {
+  draw_key_t key;
   int32_t rank, dtype = rk_result_dtype(c, 0);
   const int64_t *sizes;
-  rk_array a;
+  rk_array_t a;
   AOT_TRY(read_key(c, &key));
   AOT_TRY(sized(c, 3, &rank, &sizes));
   RK_CHECK(c, precision(dtype), "no random numbers of dtype %s", aot_dtype_name(dtype));
@@ -47,11 +47,11 @@ static aot_status_t floats(rk_ctx *c, int normal) {
   else ph_fill_uniform(key.seed, key.counter, 0, (uint64_t)a.numel, precision(dtype), a.f);
   return rk_put_f(c, 0, &a);
 }
-static aot_status_t uniform(rk_ctx *c) { return floats(c, 0); }
-static aot_status_t normal(rk_ctx *c) { return floats(c, 1); }
+static aot_status_t uniform(rk_ctx_t *c) { return floats(c, 0); }
+static aot_status_t normal(rk_ctx_t *c) { return floats(c, 1); }
 
-static aot_status_t random_bits(rk_ctx *c, uint32_t size_arg, rk_array *out) {
-  draw_key key;
+static aot_status_t random_bits(rk_ctx_t *c, uint32_t size_arg, rk_array_t *out) {
+  draw_key_t key;
   int32_t rank;
   const int64_t *sizes;
   uint64_t *bits = NULL;
@@ -64,16 +64,16 @@ static aot_status_t random_bits(rk_ctx *c, uint32_t size_arg, rk_array *out) {
   return AOT_OK;
 }
 
-static aot_status_t bits(rk_ctx *c) {
-  rk_array a;
+static aot_status_t bits(rk_ctx_t *c) {
+  rk_array_t a;
   AOT_TRY(random_bits(c, 3, &a));
   for (int64_t k = 0; k < a.numel; k++) a.i[k] = (int64_t)((uint64_t)a.i[k] >> 1);
   return rk_put_i(c, 0, &a);
 }
 
-static aot_status_t randint(rk_ctx *c) {
+static aot_status_t randint(rk_ctx_t *c) {
   int64_t low = rk_int(c, 3, 0), high = rk_int(c, 4, 0);
-  rk_array a;
+  rk_array_t a;
   RK_CHECK(c, low < high, "no integers from %lld up to, without, %lld", (long long)low, (long long)high);
   AOT_TRY(random_bits(c, 5, &a));
   for (int64_t k = 0; k < a.numel; k++)
@@ -83,9 +83,9 @@ static aot_status_t randint(rk_ctx *c) {
 
 /* ---- variates of a tensor of parameters ---- */
 
-static aot_status_t poisson(rk_ctx *c) {
-  draw_key key;
-  rk_array rate;
+static aot_status_t poisson(rk_ctx_t *c) {
+  draw_key_t key;
+  rk_array_t rate;
   AOT_TRY(read_key(c, &key));
   AOT_TRY(rk_need_f(c, 3, &rate));
   for (int64_t k = 0; k < rate.numel; k++) {
@@ -100,9 +100,9 @@ static double least_normal(int32_t dtype) {
   return dtype == AOT_F64 ? 0x1p-1022 : dtype == AOT_F16 ? 0x1p-14 : 0x1p-126;
 }
 
-static aot_status_t gamma_(rk_ctx *c) {
-  draw_key key;
-  rk_array alpha;
+static aot_status_t gamma_(rk_ctx_t *c) {
+  draw_key_t key;
+  rk_array_t alpha;
   double least = least_normal(rk_result_dtype(c, 0));
   AOT_TRY(read_key(c, &key));
   AOT_TRY(rk_need_f(c, 3, &alpha));
@@ -113,10 +113,10 @@ static aot_status_t gamma_(rk_ctx *c) {
   return rk_put_f(c, 0, &alpha);
 }
 
-static aot_status_t binomial(rk_ctx *c) {
-  draw_key key;
-  const rk_tensor *t, *r = rk_result(c, 0);
-  rk_array count, p;
+static aot_status_t binomial(rk_ctx_t *c) {
+  draw_key_t key;
+  const rk_tensor_t *t, *r = rk_result(c, 0);
+  rk_array_t count, p;
   AOT_TRY(read_key(c, &key));
   AOT_TRY(rk_need_tensor(c, 3, &t));
   AOT_TRY(rk_dense_expanded(c, t, r->rank, r->sizes, &count));
@@ -130,8 +130,8 @@ static aot_status_t binomial(rk_ctx *c) {
 
 #define DRAW(name, fn)                                                                                                 \
   { "aot.philox_" name ".default", fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     DRAW("uniform", uniform), DRAW("normal", normal), DRAW("randint", randint),   DRAW("bits", bits),
     DRAW("poisson", poisson), DRAW("gamma", gamma_),  DRAW("binomial", binomial),
 };
-const rk_family rk_family_random = RK_FAMILY(rows);
+const rk_family_t rk_family_random = RK_FAMILY(rows);

@@ -13,101 +13,101 @@
 typedef struct state {
   double f, mean;
   int64_t i, n, at; /* at: position along the reduced dimensions of the element that was kept */
-} state;
+} state_t;
 
 /* One input element into the state; the position counts from 0 along the reduced dimensions. */
-typedef void (*step_f)(state *s, double v, int64_t position);
-typedef void (*step_i)(state *s, int64_t v, int64_t position);
+typedef void (*step_f_t)(state_t *s, double v, int64_t position);
+typedef void (*step_i_t)(state_t *s, int64_t v, int64_t position);
 
 typedef struct red_row {
-  state start;
-  step_f f;
-  step_i i;
+  state_t start;
+  step_f_t f;
+  step_i_t i;
   int mean;      /* divide by the count at the end */
   int needs_one; /* an empty reduction is an error */
   int cast;      /* elements become the result's dtype first: sum(0.5, dtype=int) is 0 */
-} red_row;
+} red_row_t;
 
-static void sum_f(state *s, double v, int64_t k) {
+static void sum_f(state_t *s, double v, int64_t k) {
   (void)k;
   s->f += v;
 }
-static void sum_i(state *s, int64_t v, int64_t k) {
+static void sum_i(state_t *s, int64_t v, int64_t k) {
   (void)k;
   s->i = (int64_t)((uint64_t)s->i + (uint64_t)v);
 }
-static void nansum_f(state *s, double v, int64_t k) {
+static void nansum_f(state_t *s, double v, int64_t k) {
   (void)k;
   if (v == v) s->f += v;
 }
-static void prod_f(state *s, double v, int64_t k) {
+static void prod_f(state_t *s, double v, int64_t k) {
   (void)k;
   s->f *= v;
 }
-static void prod_i(state *s, int64_t v, int64_t k) {
+static void prod_i(state_t *s, int64_t v, int64_t k) {
   (void)k;
   s->i = (int64_t)((uint64_t)s->i * (uint64_t)v);
 }
-static void max_f(state *s, double v, int64_t k) {
+static void max_f(state_t *s, double v, int64_t k) {
   if (s->n == 1 || (s->f == s->f && (v > s->f || v != v))) {
     s->f = v;
     s->at = k;
   }
 }
-static void max_i(state *s, int64_t v, int64_t k) {
+static void max_i(state_t *s, int64_t v, int64_t k) {
   if (s->n == 1 || v > s->i) {
     s->i = v;
     s->at = k;
   }
 }
-static void min_f(state *s, double v, int64_t k) {
+static void min_f(state_t *s, double v, int64_t k) {
   if (s->n == 1 || (s->f == s->f && (v < s->f || v != v))) {
     s->f = v;
     s->at = k;
   }
 }
-static void min_i(state *s, int64_t v, int64_t k) {
+static void min_i(state_t *s, int64_t v, int64_t k) {
   if (s->n == 1 || v < s->i) {
     s->i = v;
     s->at = k;
   }
 }
-static void any_f(state *s, double v, int64_t k) {
+static void any_f(state_t *s, double v, int64_t k) {
   (void)k;
   if (v != 0) s->i = 1;
   s->f = (double)s->i;
 }
-static void any_i(state *s, int64_t v, int64_t k) {
+static void any_i(state_t *s, int64_t v, int64_t k) {
   (void)k;
   if (v != 0) s->i = 1;
 }
-static void all_f(state *s, double v, int64_t k) {
+static void all_f(state_t *s, double v, int64_t k) {
   (void)k;
   if (v == 0) s->i = 0;
   s->f = (double)s->i;
 }
-static void all_i(state *s, int64_t v, int64_t k) {
+static void all_i(state_t *s, int64_t v, int64_t k) {
   (void)k;
   if (v == 0) s->i = 0;
 }
-static void count_f(state *s, double v, int64_t k) {
+static void count_f(state_t *s, double v, int64_t k) {
   (void)k;
   s->i += v != 0;
   s->f = (double)s->i;
 }
-static void count_i(state *s, int64_t v, int64_t k) {
+static void count_i(state_t *s, int64_t v, int64_t k) {
   (void)k;
   s->i += v != 0;
 }
 
 /* hash_tensor: exclusive or of the elements' bits, floats as doubles */
-static void hash_f(state *s, double v, int64_t k) {
+static void hash_f(state_t *s, double v, int64_t k) {
   int64_t bits;
   (void)k;
   memcpy(&bits, &v, sizeof bits);
   s->i ^= bits;
 }
-static void hash_i(state *s, int64_t v, int64_t k) {
+static void hash_i(state_t *s, int64_t v, int64_t k) {
   (void)k;
   s->i ^= v;
 }
@@ -115,7 +115,7 @@ static void hash_i(state *s, int64_t v, int64_t k) {
 /* ---- the driver ---- */
 
 /* Output sizes: reduced dimensions are 1 (keepdim) or gone. */
-static int32_t reduced_sizes(const rk_tensor *t, const uint8_t *marks, int keepdim, int64_t *out) {
+static int32_t reduced_sizes(const rk_tensor_t *t, const uint8_t *marks, int keepdim, int64_t *out) {
   int32_t rank = 0;
   for (int32_t d = 0; d < t->rank; d++)
     if (!marks[d] || keepdim) out[rank++] = marks[d] ? 1 : t->sizes[d];
@@ -123,15 +123,15 @@ static int32_t reduced_sizes(const rk_tensor *t, const uint8_t *marks, int keepd
 }
 
 /* States of every output element, in row-major order of the kept dimensions; elements are read as values of dtype. */
-static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, const red_row *row, int32_t dtype,
-                           state **out, int64_t *out_n) {
+static aot_status_t reduce(rk_ctx_t *c, const rk_tensor_t *t, const uint8_t *marks, const red_row_t *row, int32_t dtype,
+                           state_t **out, int64_t *out_n) {
   const int as_float = !rk_is_int(dtype);
-  rk_tensor kept = *t, inner = *t;
-  rk_iter outer_it;
+  rk_tensor_t kept = *t, inner = *t;
+  rk_iter_t outer_it;
   int64_t e = 0, n = 1;
   kept.rank = inner.rank = 0;
   for (int32_t d = 0; d < t->rank; d++) {
-    rk_tensor *side = marks[d] ? &inner : &kept;
+    rk_tensor_t *side = marks[d] ? &inner : &kept;
     side->sizes[side->rank] = t->sizes[d];
     side->strides[side->rank++] = t->strides[d];
     if (!marks[d]) n *= t->sizes[d];
@@ -142,9 +142,9 @@ static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, 
   rk_iter_over(&outer_it, &kept);
   for (; outer_it.more; rk_iter_next(&outer_it))
     for (int64_t k = 0; k < outer_it.run; k++, e++) {
-      state s = row->start;
-      rk_iter it;
-      rk_tensor one = inner;
+      state_t s = row->start;
+      rk_iter_t it;
+      rk_tensor_t one = inner;
       int64_t position = 0;
       one.offset = outer_it.at[0] + k * outer_it.step[0];
       rk_iter_over(&it, &one);
@@ -167,13 +167,13 @@ static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, 
 }
 
 typedef struct plan {
-  const rk_tensor *t;
+  const rk_tensor_t *t;
   uint8_t marks[AOT_MAX_RANK];
   int keepdim;
-} plan;
+} plan_t;
 
 /* Which arguments hold the dimensions and keepdim; -1: there is none (all dimensions, dropped). */
-static aot_status_t make_plan(rk_ctx *c, int dim_arg, int keepdim_arg, plan *p) {
+static aot_status_t make_plan(rk_ctx_t *c, int dim_arg, int keepdim_arg, plan_t *p) {
   AOT_TRY(rk_need_tensor(c, 0, &p->t));
   if (dim_arg < 0) memset(p->marks, 1, sizeof p->marks);
   else AOT_TRY(rk_dim_marks(c, (uint32_t)dim_arg, p->t->rank, 1, p->marks));
@@ -181,13 +181,13 @@ static aot_status_t make_plan(rk_ctx *c, int dim_arg, int keepdim_arg, plan *p) 
   return AOT_OK;
 }
 
-static aot_status_t run(rk_ctx *c, int dim_arg, int keepdim_arg) {
-  const red_row *row = c->kernel->row;
-  plan p;
-  state *s;
+static aot_status_t run(rk_ctx_t *c, int dim_arg, int keepdim_arg) {
+  const red_row_t *row = c->kernel->row;
+  plan_t p;
+  state_t *s;
   int64_t n, sizes[AOT_MAX_RANK];
   int32_t rank;
-  rk_array out;
+  rk_array_t out;
   AOT_TRY(make_plan(c, dim_arg, keepdim_arg, &p));
   const int32_t dtype = row->cast && rk_result_dtype(c, 0) ? rk_result_dtype(c, 0) : p.t->dtype;
   const int as_float = !rk_is_int(dtype);
@@ -200,17 +200,17 @@ static aot_status_t run(rk_ctx *c, int dim_arg, int keepdim_arg) {
   }
   return as_float ? rk_put_f(c, 0, &out) : rk_put_i(c, 0, &out);
 }
-static aot_status_t all_dims(rk_ctx *c) { return run(c, -1, -1); }
-static aot_status_t some_dims(rk_ctx *c) { return run(c, 1, 2); }
-static aot_status_t some_dims_dropped(rk_ctx *c) { return run(c, 1, -1); }
+static aot_status_t all_dims(rk_ctx_t *c) { return run(c, -1, -1); }
+static aot_status_t some_dims(rk_ctx_t *c) { return run(c, 1, 2); }
+static aot_status_t some_dims_dropped(rk_ctx_t *c) { return run(c, 1, -1); }
 
 /* hash_tensor(self, dim, *, keepdim, mode): the bits are kept as integers whatever the input is */
-static aot_status_t hash_tensor(rk_ctx *c) {
-  plan p;
-  state *s;
+static aot_status_t hash_tensor(rk_ctx_t *c) {
+  plan_t p;
+  state_t *s;
   int64_t n, sizes[AOT_MAX_RANK];
   int32_t rank;
-  rk_array out;
+  rk_array_t out;
   AOT_TRY(make_plan(c, 1, 2, &p));
   RK_CHECK(c, rk_int(c, 3, 0) == 0, "mode %lld is not supported", (long long)rk_int(c, 3, 0));
   AOT_TRY(reduce(c, p.t, p.marks, c->kernel->row, p.t->dtype, &s, &n));
@@ -221,13 +221,13 @@ static aot_status_t hash_tensor(rk_ctx *c) {
 }
 
 /* max.dim, min.dim -> (values, indices); argmax(self, dim?, keepdim) -> indices */
-static aot_status_t extreme(rk_ctx *c, int indices_only) {
-  const red_row *row = c->kernel->row;
-  plan p;
-  state *s;
+static aot_status_t extreme(rk_ctx_t *c, int indices_only) {
+  const red_row_t *row = c->kernel->row;
+  plan_t p;
+  state_t *s;
   int64_t n, sizes[AOT_MAX_RANK];
   int32_t rank, dim;
-  rk_array at;
+  rk_array_t at;
   int as_float;
   AOT_TRY(rk_need_tensor(c, 0, &p.t));
   p.keepdim = rk_bool(c, 2, 0);
@@ -241,7 +241,7 @@ static aot_status_t extreme(rk_ctx *c, int indices_only) {
   rank = reduced_sizes(p.t, p.marks, p.keepdim, sizes);
   AOT_TRY(rk_new_i(c, rank, sizes, &at));
   if (!indices_only) {
-    rk_array v;
+    rk_array_t v;
     AOT_TRY(as_float ? rk_new_f(c, rank, sizes, &v) : rk_new_i(c, rank, sizes, &v));
     for (int64_t e = 0; e < n; e++) {
       if (as_float) v.f[e] = s[e].f;
@@ -252,15 +252,15 @@ static aot_status_t extreme(rk_ctx *c, int indices_only) {
   for (int64_t e = 0; e < n; e++) at.i[e] = s[e].at;
   return rk_put_i(c, indices_only ? 0 : 1, &at);
 }
-static aot_status_t with_indices(rk_ctx *c) { return extreme(c, 0); }
-static aot_status_t only_indices(rk_ctx *c) { return extreme(c, 1); }
+static aot_status_t with_indices(rk_ctx_t *c) { return extreme(c, 0); }
+static aot_status_t only_indices(rk_ctx_t *c) { return extreme(c, 1); }
 
 /* aminmax(self, *, dim?, keepdim) -> (min, max) */
-static const red_row row_min = {{0, 0, 0, 0, 0}, min_f, min_i, 0, 1, 0},
-                     row_max = {{0, 0, 0, 0, 0}, max_f, max_i, 0, 1, 0};
-static aot_status_t aminmax(rk_ctx *c) {
-  plan p;
-  state *s[2];
+static const red_row_t row_min = {{0, 0, 0, 0, 0}, min_f, min_i, 0, 1, 0},
+                       row_max = {{0, 0, 0, 0, 0}, max_f, max_i, 0, 1, 0};
+static aot_status_t aminmax(rk_ctx_t *c) {
+  plan_t p;
+  state_t *s[2];
   int64_t n, sizes[AOT_MAX_RANK];
   int32_t rank, dim;
   AOT_TRY(rk_need_tensor(c, 0, &p.t));
@@ -272,7 +272,7 @@ static aot_status_t aminmax(rk_ctx *c) {
   }
   rank = reduced_sizes(p.t, p.marks, p.keepdim, sizes);
   for (uint32_t k = 0; k < 2; k++) {
-    rk_array v;
+    rk_array_t v;
     int as_float = !rk_is_int(p.t->dtype);
     AOT_TRY(reduce(c, p.t, p.marks, k ? &row_max : &row_min, p.t->dtype, &s[k], &n));
     AOT_TRY(as_float ? rk_new_f(c, rank, sizes, &v) : rk_new_i(c, rank, sizes, &v));
@@ -288,8 +288,8 @@ static aot_status_t aminmax(rk_ctx *c) {
 /* ---- variance, norms, logsumexp: passes over dense rows ---- */
 
 /* Element numbers of one group: group g of the kept dimensions, in order. Returns [groups][size] of values. */
-static aot_status_t grouped(rk_ctx *c, const plan *p, rk_array *out_values, int64_t *groups, int64_t *size) {
-  rk_tensor order = *p->t;
+static aot_status_t grouped(rk_ctx_t *c, const plan_t *p, rk_array_t *out_values, int64_t *groups, int64_t *size) {
+  rk_tensor_t order = *p->t;
   int32_t rank = 0;
   *groups = *size = 1;
   for (int pass = 0; pass < 2; pass++)
@@ -302,7 +302,7 @@ static aot_status_t grouped(rk_ctx *c, const plan *p, rk_array *out_values, int6
   return rk_dense_f(c, &order, out_values);
 }
 
-static aot_status_t new_reduced(rk_ctx *c, const plan *p, rk_array *out) {
+static aot_status_t new_reduced(rk_ctx_t *c, const plan_t *p, rk_array_t *out) {
   int64_t sizes[AOT_MAX_RANK];
   int32_t rank = reduced_sizes(p->t, p->marks, p->keepdim, sizes);
   return rk_new_f(c, rank, sizes, out);
@@ -324,8 +324,8 @@ static void moments(const double *v, int64_t n, double *mean, double *sum_of_squ
 }
 
 /* what: 0 var, 1 std, 2 var_mean, 3 std_mean */
-static aot_status_t variance(rk_ctx *c, plan *p, double correction, int what) {
-  rk_array v, out, mean;
+static aot_status_t variance(rk_ctx_t *c, plan_t *p, double correction, int what) {
+  rk_array_t v, out, mean;
   int64_t groups, size;
   AOT_TRY(grouped(c, p, &v, &groups, &size));
   AOT_TRY(new_reduced(c, p, &out));
@@ -341,30 +341,30 @@ static aot_status_t variance(rk_ctx *c, plan *p, double correction, int what) {
   if (what >= 2) AOT_TRY(rk_put_f(c, 1, &mean));
   return rk_put_f(c, 0, &out);
 }
-static aot_status_t correction_form(rk_ctx *c, int what) {
-  plan p;
+static aot_status_t correction_form(rk_ctx_t *c, int what) {
+  plan_t p;
   AOT_TRY(make_plan(c, 1, 3, &p));
   return variance(c, &p, rk_float(c, 2, 1), what);
 }
-static aot_status_t var_correction(rk_ctx *c) { return correction_form(c, 0); }
-static aot_status_t std_correction(rk_ctx *c) { return correction_form(c, 1); }
-static aot_status_t var_mean_correction(rk_ctx *c) { return correction_form(c, 2); }
-static aot_status_t std_mean_correction(rk_ctx *c) { return correction_form(c, 3); }
-static aot_status_t dim_form(rk_ctx *c, int what) {
-  plan p;
+static aot_status_t var_correction(rk_ctx_t *c) { return correction_form(c, 0); }
+static aot_status_t std_correction(rk_ctx_t *c) { return correction_form(c, 1); }
+static aot_status_t var_mean_correction(rk_ctx_t *c) { return correction_form(c, 2); }
+static aot_status_t std_mean_correction(rk_ctx_t *c) { return correction_form(c, 3); }
+static aot_status_t dim_form(rk_ctx_t *c, int what) {
+  plan_t p;
   AOT_TRY(make_plan(c, 1, 3, &p));
   return variance(c, &p, rk_bool(c, 2, 1), what);
 }
-static aot_status_t var_dim(rk_ctx *c) { return dim_form(c, 0); }
-static aot_status_t std_dim(rk_ctx *c) { return dim_form(c, 1); }
-static aot_status_t var_mean_dim(rk_ctx *c) { return dim_form(c, 2); }
-static aot_status_t default_form(rk_ctx *c, int what) {
-  plan p;
+static aot_status_t var_dim(rk_ctx_t *c) { return dim_form(c, 0); }
+static aot_status_t std_dim(rk_ctx_t *c) { return dim_form(c, 1); }
+static aot_status_t var_mean_dim(rk_ctx_t *c) { return dim_form(c, 2); }
+static aot_status_t default_form(rk_ctx_t *c, int what) {
+  plan_t p;
   AOT_TRY(make_plan(c, -1, -1, &p));
   return variance(c, &p, rk_bool(c, 1, 1), what);
 }
-static aot_status_t var_all(rk_ctx *c) { return default_form(c, 0); }
-static aot_status_t std_all(rk_ctx *c) { return default_form(c, 1); }
+static aot_status_t var_all(rk_ctx_t *c) { return default_form(c, 0); }
+static aot_status_t std_all(rk_ctx_t *c) { return default_form(c, 1); }
 
 static double vector_norm(const double *v, int64_t n, double order) {
   double sum = order == -INFINITY ? INFINITY : 0;
@@ -381,9 +381,9 @@ static double vector_norm(const double *v, int64_t n, double order) {
 }
 
 /* linalg_vector_norm(self, ord, dim?, keepdim), norm.ScalarOpt_dim(self, p?, dim, keepdim): one layout */
-static aot_status_t norm_dims(rk_ctx *c) {
-  plan p;
-  rk_array v, out;
+static aot_status_t norm_dims(rk_ctx_t *c) {
+  plan_t p;
+  rk_array_t v, out;
   int64_t groups, size;
   AOT_TRY(make_plan(c, 2, 3, &p));
   AOT_TRY(grouped(c, &p, &v, &groups, &size));
@@ -391,9 +391,9 @@ static aot_status_t norm_dims(rk_ctx *c) {
   for (int64_t g = 0; g < groups; g++) out.f[g] = vector_norm(v.f + g * size, size, rk_float(c, 1, 2));
   return rk_put_f(c, 0, &out);
 }
-static aot_status_t norm_all(rk_ctx *c) {
-  plan p;
-  rk_array v, out;
+static aot_status_t norm_all(rk_ctx_t *c) {
+  plan_t p;
+  rk_array_t v, out;
   AOT_TRY(make_plan(c, -1, -1, &p));
   AOT_TRY(rk_dense_f(c, p.t, &v));
   AOT_TRY(new_reduced(c, &p, &out));
@@ -402,9 +402,9 @@ static aot_status_t norm_all(rk_ctx *c) {
 }
 
 /* logsumexp(self, dim, keepdim) */
-static aot_status_t logsumexp(rk_ctx *c) {
-  plan p;
-  rk_array v, out;
+static aot_status_t logsumexp(rk_ctx_t *c) {
+  plan_t p;
+  rk_array_t v, out;
   int64_t groups, size;
   AOT_TRY(make_plan(c, 1, 2, &p));
   AOT_TRY(grouped(c, &p, &v, &groups, &size));
@@ -420,9 +420,9 @@ static aot_status_t logsumexp(rk_ctx *c) {
 }
 
 /* trace(self) */
-static aot_status_t trace(rk_ctx *c) {
-  const rk_tensor *t;
-  rk_array a, out;
+static aot_status_t trace(rk_ctx_t *c) {
+  const rk_tensor_t *t;
+  rk_array_t a, out;
   AOT_TRY(rk_need_tensor(c, 0, &t));
   RK_CHECK(c, t->rank == 2, "rank %d is not 2", t->rank);
   AOT_TRY(rk_dense_f(c, t, &a));
@@ -431,19 +431,19 @@ static aot_status_t trace(rk_ctx *c) {
   return rk_put_f(c, 0, &out);
 }
 
-static const red_row row_sum = {{0, 0, 0, 0, 0}, sum_f, sum_i, 0, 0, 1};
-static const red_row row_nansum = {{0, 0, 0, 0, 0}, nansum_f, sum_i, 0, 0, 1};
-static const red_row row_mean = {{0, 0, 0, 0, 0}, sum_f, sum_i, 1, 0, 1};
-static const red_row row_prod = {{1, 0, 1, 0, 0}, prod_f, prod_i, 0, 0, 1};
-static const red_row row_any = {{0, 0, 0, 0, 0}, any_f, any_i, 0, 0, 0},
-                     row_all = {{1, 0, 1, 0, 0}, all_f, all_i, 0, 0, 0};
-static const red_row row_count = {{0, 0, 0, 0, 0}, count_f, count_i, 0, 0, 0};
+static const red_row_t row_sum = {{0, 0, 0, 0, 0}, sum_f, sum_i, 0, 0, 1};
+static const red_row_t row_nansum = {{0, 0, 0, 0, 0}, nansum_f, sum_i, 0, 0, 1};
+static const red_row_t row_mean = {{0, 0, 0, 0, 0}, sum_f, sum_i, 1, 0, 1};
+static const red_row_t row_prod = {{1, 0, 1, 0, 0}, prod_f, prod_i, 0, 0, 1};
+static const red_row_t row_any = {{0, 0, 0, 0, 0}, any_f, any_i, 0, 0, 0},
+                       row_all = {{1, 0, 1, 0, 0}, all_f, all_i, 0, 0, 0};
+static const red_row_t row_count = {{0, 0, 0, 0, 0}, count_f, count_i, 0, 0, 0};
 
-static const red_row row_hash = {{0, 0, 0, 0, 0}, hash_f, hash_i, 0, 0, 0};
+static const red_row_t row_hash = {{0, 0, 0, 0, 0}, hash_f, hash_i, 0, 0, 0};
 
 #define RED(name, fn, row)                                                                                             \
   { "aten." name, fn, NULL, row, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     RED("sum.default", all_dims, &row_sum),
     RED("sum.dim_IntList", some_dims, &row_sum),
     RED("nansum.default", some_dims, &row_nansum),
@@ -485,4 +485,4 @@ static const rk_kernel rows[] = {
     RED("hash_tensor.default", hash_tensor, &row_hash),
     RED("trace.default", trace, NULL),
 };
-const rk_family rk_family_reduce = RK_FAMILY(rows);
+const rk_family_t rk_family_reduce = RK_FAMILY(rows);

@@ -22,24 +22,24 @@ typedef struct taps {
   int n;
   int64_t at[4];
   double weight[4];
-} taps;
+} taps_t;
 
 typedef struct resize {
   int32_t dims;
   int mode, align;
   int64_t in[DIMS], out[DIMS], planes, n_in, n_out;
-  taps *taps[DIMS]; /* of every output place along the dimension */
-} resize;
+  taps_t *taps[DIMS]; /* of every output place along the dimension */
+} resize_t;
 
 static double cubic_near(double x) { return ((-0.75 + 2) * x - (-0.75 + 3)) * x * x + 1; }
 static double cubic_far(double x) { return ((-0.75 * x - 5 * -0.75) * x + 8 * -0.75) * x - 4 * -0.75; }
 
 static int64_t clamp_place(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
 
-static taps taps_at(const resize *r, int32_t d, int64_t i, double factor) {
+static taps_t taps_at(const resize_t *r, int32_t d, int64_t i, double factor) {
   int64_t in = r->in[d], out = r->out[d], low;
   double step = factor > 0 ? 1 / factor : (double)in / (double)out, source, rest;
-  taps t = {1, {0}, {1, 0, 0, 0}};
+  taps_t t = {1, {0}, {1, 0, 0, 0}};
   if (r->mode == NEAREST || r->mode == NEAREST_EXACT) {
     float f = factor > 0 ? (float)(1.0 / factor) : (float)in / (float)out;
     float place = r->mode == NEAREST ? (float)i * f : ((float)i + 0.5f) * f;
@@ -70,7 +70,7 @@ static taps taps_at(const resize *r, int32_t d, int64_t i, double factor) {
 }
 
 /* Calls for every (output place, tap product): to[..] += weight * from[..], forward or back. */
-static void apply(const resize *r, const double *in_or_grad, double *out, int back) {
+static void apply(const resize_t *r, const double *in_or_grad, double *out, int back) {
   int64_t place[DIMS] = {0};
   for (int64_t o = 0; o < r->n_out; o++, rk_advance(place, r->dims, r->out)) {
     int64_t pick[DIMS] = {0}, counts[DIMS];
@@ -79,7 +79,7 @@ static void apply(const resize *r, const double *in_or_grad, double *out, int ba
       double weight = 1;
       int64_t flat = 0;
       for (int32_t d = 0; d < r->dims; d++) {
-        const taps *t = &r->taps[d][place[d]];
+        const taps_t *t = &r->taps[d][place[d]];
         weight *= t->weight[pick[d]];
         flat = flat * r->in[d] + t->at[pick[d]];
       }
@@ -94,10 +94,10 @@ static void apply(const resize *r, const double *in_or_grad, double *out, int ba
 typedef struct resize_row {
   int8_t dims, mode, align_arg, scale_arg; /* scale_arg: the first of one a dimension; vec: the list */
   int8_t is_vec, is_back;
-} resize_row;
+} resize_row_t;
 
-static double scale_of(const rk_ctx *c, const resize_row *row, int32_t d) {
-  const rk_arg *a = rk_has(c, (uint32_t)row->scale_arg) ? &c->call->args[row->scale_arg] : NULL;
+static double scale_of(const rk_ctx_t *c, const resize_row_t *row, int32_t d) {
+  const rk_arg_t *a = rk_has(c, (uint32_t)row->scale_arg) ? &c->call->args[row->scale_arg] : NULL;
   if (!row->is_vec) return rk_float(c, (uint32_t)(row->scale_arg + d), 0);
   if (!a) return 0;
   if (a->kind == AOT_ARG_FLOATS && (uint32_t)d < a->n) return a->u.floats[d];
@@ -106,8 +106,8 @@ static double scale_of(const rk_ctx *c, const resize_row *row, int32_t d) {
 }
 
 /* Sizes of both sides: the larger rank dims are planes. */
-static aot_status_t set_sizes(rk_ctx *c, const resize_row *row, const int64_t *in, const int64_t *out, int32_t rank,
-                              resize *r) {
+static aot_status_t set_sizes(rk_ctx_t *c, const resize_row_t *row, const int64_t *in, const int64_t *out, int32_t rank,
+                              resize_t *r) {
   RK_CHECK(c, rank > row->dims, "rank %d is too small", rank);
   r->dims = row->dims;
   r->mode = row->mode;
@@ -128,14 +128,14 @@ static aot_status_t set_sizes(rk_ctx *c, const resize_row *row, const int64_t *i
 }
 
 /* Weights of bf16 and f16 images are in the dtype. */
-static void round_weights(const resize *r, int32_t dtype) {
+static void round_weights(const resize_t *r, int32_t dtype) {
   for (int32_t d = 0; d < r->dims; d++)
     for (int64_t i = 0; i < r->out[d]; i++)
       for (int k = 0; k < r->taps[d][i].n; k++) r->taps[d][i].weight[k] = rk_round_to(r->taps[d][i].weight[k], dtype);
 }
 
 /* int16 weights: as many fraction bits as the largest weight leaves. */
-static void fix_weights(const resize *r, int32_t d) {
+static void fix_weights(const resize_t *r, int32_t d) {
   double most = 0, one = 1;
   for (int64_t i = 0; i < r->out[d]; i++)
     for (int k = 0; k < r->taps[d][i].n; k++) most = fmax(most, r->taps[d][i].weight[k]);
@@ -144,8 +144,8 @@ static void fix_weights(const resize *r, int32_t d) {
     for (int k = 0; k < r->taps[d][i].n; k++) r->taps[d][i].weight[k] = round(r->taps[d][i].weight[k] * one) / one;
 }
 
-static aot_status_t resize_bytes(rk_ctx *c, const resize *r, const rk_array *x) {
-  rk_array from = *x, to;
+static aot_status_t resize_bytes(rk_ctx_t *c, const resize_t *r, const rk_array_t *x) {
+  rk_array_t from = *x, to;
   for (int32_t d = r->dims - 1; d >= 0; d--) { /* planes: what lies before the dimension; behind it all is done */
     int64_t inner = 1;
     from.sizes[from.rank - r->dims + d] = r->out[d];
@@ -154,7 +154,7 @@ static aot_status_t resize_bytes(rk_ctx *c, const resize *r, const rk_array *x) 
     AOT_TRY(rk_new_f(c, from.rank, from.sizes, &to));
     for (int64_t e = 0; e < to.numel; e++) {
       const int64_t i = e % inner, o = e / inner % r->out[d], plane = e / inner / r->out[d];
-      const taps *t = &r->taps[d][o];
+      const taps_t *t = &r->taps[d][o];
       double sum = 0;
       for (int k = 0; k < t->n; k++) sum += t->weight[k] * from.f[(plane * r->in[d] + t->at[k]) * inner + i];
       to.f[e] = fmin(fmax(floor(sum + 0.5), 0), 255);
@@ -164,10 +164,10 @@ static aot_status_t resize_bytes(rk_ctx *c, const resize *r, const rk_array *x) 
   return rk_put_f(c, 0, &from);
 }
 
-static aot_status_t run(rk_ctx *c) {
-  const resize_row *row = c->kernel->row;
-  rk_array x, y;
-  resize r = {0};
+static aot_status_t run(rk_ctx_t *c) {
+  const resize_row_t *row = c->kernel->row;
+  rk_array_t x, y;
+  resize_t r = {0};
   int64_t out[DIMS], sizes[AOT_MAX_RANK];
   const int64_t *listed;
   AOT_TRY(rk_need_f(c, 0, &x));
@@ -205,28 +205,28 @@ static aot_status_t run(rk_ctx *c) {
 /* A place along one dimension and how it moves with the grid's number. */
 typedef struct place {
   double x, slope;
-} place;
+} place_t;
 
 /* The place has the grid's dtype. */
-static place unnormalise(double x, int64_t n, int align, int32_t dtype) {
+static place_t unnormalise(double x, int64_t n, int align, int32_t dtype) {
   const double half = (double)(align ? n - 1 : n) / 2;
   x = rk_round_to(x + 1, dtype);
-  if (align) return (place){rk_round_to(x / 2 * (double)(n - 1), dtype), half};
-  return (place){rk_round_to(rk_round_to(rk_round_to(x * (double)n, dtype) - 1, dtype) / 2, dtype), half};
+  if (align) return (place_t){rk_round_to(x / 2 * (double)(n - 1), dtype), half};
+  return (place_t){rk_round_to(rk_round_to(rk_round_to(x * (double)n, dtype) - 1, dtype) / 2, dtype), half};
 }
 
-static place reflect(place p, double twice_low, double twice_high) {
+static place_t reflect(place_t p, double twice_low, double twice_high) {
   double low = twice_low / 2, span = (twice_high - twice_low) / 2, rest, x;
-  if (twice_low == twice_high) return (place){0, 0};
+  if (twice_low == twice_high) return (place_t){0, 0};
   x = fabs(p.x - low);
   rest = fmod(x, span);
   if (p.x < low) p.slope = -p.slope;
-  if (fmod(floor(x / span), 2) == 0) return (place){rest + low, p.slope};
-  return (place){span - rest + low, -p.slope};
+  if (fmod(floor(x / span), 2) == 0) return (place_t){rest + low, p.slope};
+  return (place_t){span - rest + low, -p.slope};
 }
 
 /* A place in pixels, brought inside as the padding mode says. At a border and beyond it does not move. */
-static place inside(place p, int64_t n, int padding, int align) {
+static place_t inside(place_t p, int64_t n, int padding, int align) {
   if (padding == PAD_REFLECTION) p = align ? reflect(p, 0, 2 * (double)(n - 1)) : reflect(p, -1, 2 * (double)n - 1);
   if (padding == PAD_ZEROS) return p;
   if (!(p.x > 0 && p.x < (double)(n - 1))) p.slope = 0;
@@ -239,24 +239,24 @@ static double cubic_near_slope(double x) { return (3 * (-0.75 + 2) * x - 2 * (-0
 static double cubic_far_slope(double x) { return -0.75 * ((3 * x - 10) * x + 8); }
 
 typedef struct grid_taps {
-  taps t;
+  taps_t t;
   double slope[4]; /* of the weights, by the grid's number */
-} grid_taps;
+} grid_taps_t;
 
-static grid_taps cubic_grid_taps(place p, int64_t n, int padding, int align) { /* every tap is padded on its own */
+static grid_taps_t cubic_grid_taps(place_t p, int64_t n, int padding, int align) { /* every tap is padded on its own */
   const double low = floor(p.x), r = p.x - low;
-  grid_taps g = {{4, {0}, {cubic_far(r + 1), cubic_near(r), cubic_near(1 - r), cubic_far(2 - r)}},
-                 {cubic_far_slope(r + 1), cubic_near_slope(r), -cubic_near_slope(1 - r), -cubic_far_slope(2 - r)}};
+  grid_taps_t g = {{4, {0}, {cubic_far(r + 1), cubic_near(r), cubic_near(1 - r), cubic_far(2 - r)}},
+                   {cubic_far_slope(r + 1), cubic_near_slope(r), -cubic_near_slope(1 - r), -cubic_far_slope(2 - r)}};
   for (int k = 0; k < 4; k++) {
     g.slope[k] *= p.slope;
-    g.t.at[k] = (int64_t)inside((place){low - 1 + k, 0}, n, padding, align).x;
+    g.t.at[k] = (int64_t)inside((place_t){low - 1 + k, 0}, n, padding, align).x;
   }
   return g;
 }
 
-static grid_taps taps_of_grid(double normal, int64_t n, int mode, int padding, int align, int32_t dtype) {
-  grid_taps g = {{1, {0}, {1, 0, 0, 0}}, {0}};
-  place p = unnormalise(normal, n, align, dtype);
+static grid_taps_t taps_of_grid(double normal, int64_t n, int mode, int padding, int align, int32_t dtype) {
+  grid_taps_t g = {{1, {0}, {1, 0, 0, 0}}, {0}};
+  place_t p = unnormalise(normal, n, align, dtype);
   double low;
   if (!(fabs(p.x) < 1e15)) p.x = padding == PAD_ZEROS ? -100 : p.x; /* nowhere */
   if (mode == 2) return cubic_grid_taps(p, n, padding, align);
@@ -278,14 +278,14 @@ static grid_taps taps_of_grid(double normal, int64_t n, int mode, int padding, i
 
 /* input [N, C, ..dims], grid [N, ..out, dims] with the last coordinate first; output [N, C, ..out] */
 typedef struct sampling {
-  rk_array x, grid;
+  rk_array_t x, grid;
   int32_t dims;
   int mode, padding, align;
   int64_t sizes[2 + DIMS], n_in, n_out;
-} sampling;
+} sampling_t;
 
 /* `at` is the input's argument number; grid, modes and align_corners follow. */
-static aot_status_t read_sampling(rk_ctx *c, uint32_t at, int32_t dims, sampling *s) {
+static aot_status_t read_sampling(rk_ctx_t *c, uint32_t at, int32_t dims, sampling_t *s) {
   int64_t mode = rk_int(c, at + 2, 0), padding = rk_int(c, at + 3, 0);
   AOT_TRY(rk_need_f(c, at, &s->x));
   AOT_TRY(rk_need_f(c, at + 1, &s->grid));
@@ -311,7 +311,7 @@ static aot_status_t read_sampling(rk_ctx *c, uint32_t at, int32_t dims, sampling
 }
 
 /* Taps along every dimension of output place o, counted over samples and places. */
-static void taps_of_place(const sampling *s, int64_t o, grid_taps *t, int64_t *counts) {
+static void taps_of_place(const sampling_t *s, int64_t o, grid_taps_t *t, int64_t *counts) {
   for (int32_t d = 0; d < s->dims; d++) {
     t[d] = taps_of_grid(s->grid.f[o * s->dims + s->dims - 1 - d], s->x.sizes[2 + d], s->mode, s->padding, s->align,
                         s->grid.dtype);
@@ -320,7 +320,7 @@ static void taps_of_place(const sampling *s, int64_t o, grid_taps *t, int64_t *c
 }
 
 /* The element of a plane that the picked taps mean; -1: outside. */
-static int64_t picked(const sampling *s, const grid_taps *t, const int64_t *pick) {
+static int64_t picked(const sampling_t *s, const grid_taps_t *t, const int64_t *pick) {
   int64_t flat = 0;
   for (int32_t d = 0; d < s->dims; d++) {
     const int64_t at = t[d].t.at[pick[d]];
@@ -331,19 +331,19 @@ static int64_t picked(const sampling *s, const grid_taps *t, const int64_t *pick
 }
 
 /* Product of the picked weights; dimension `sloped` gives its slope instead. */
-static double weight_of(const sampling *s, const grid_taps *t, const int64_t *pick, int32_t sloped) {
+static double weight_of(const sampling_t *s, const grid_taps_t *t, const int64_t *pick, int32_t sloped) {
   double w = 1;
   for (int32_t d = 0; d < s->dims; d++) w *= d == sloped ? t[d].slope[pick[d]] : t[d].t.weight[pick[d]];
   return w;
 }
 
-static aot_status_t grid_sampler(rk_ctx *c, int32_t dims) {
-  sampling s = {0};
-  rk_array y;
+static aot_status_t grid_sampler(rk_ctx_t *c, int32_t dims) {
+  sampling_t s = {0};
+  rk_array_t y;
   AOT_TRY(read_sampling(c, 0, dims, &s));
   AOT_TRY(rk_new_f(c, dims + 2, s.sizes, &y));
   for (int64_t o = 0; o < s.x.sizes[0] * s.n_out; o++) {
-    grid_taps t[DIMS];
+    grid_taps_t t[DIMS];
     int64_t pick[DIMS] = {0}, counts[DIMS], plane = o / s.n_out * s.x.sizes[1];
     taps_of_place(&s, o, t, counts);
     do {
@@ -355,25 +355,25 @@ static aot_status_t grid_sampler(rk_ctx *c, int32_t dims) {
   }
   return rk_put_f(c, 0, &y);
 }
-static aot_status_t grid_sampler_2d(rk_ctx *c) { return grid_sampler(c, 2); }
-static aot_status_t grid_sampler_3d(rk_ctx *c) { return grid_sampler(c, 3); }
-static aot_status_t grid_sampler_any(rk_ctx *c) {
-  const rk_tensor *x;
+static aot_status_t grid_sampler_2d(rk_ctx_t *c) { return grid_sampler(c, 2); }
+static aot_status_t grid_sampler_3d(rk_ctx_t *c) { return grid_sampler(c, 3); }
+static aot_status_t grid_sampler_any(rk_ctx_t *c) {
+  const rk_tensor_t *x;
   AOT_TRY(rk_need_tensor(c, 0, &x));
   return grid_sampler(c, x->rank == 5 ? 3 : 2);
 }
 
 /* grad_output, input, grid, modes, align_corners, output_mask -> gradients of input and grid */
-static aot_status_t grid_sampler_backward(rk_ctx *c, int32_t dims) {
-  sampling s = {0};
-  rk_array g, dx, dgrid;
+static aot_status_t grid_sampler_backward(rk_ctx_t *c, int32_t dims) {
+  sampling_t s = {0};
+  rk_array_t g, dx, dgrid;
   AOT_TRY(read_sampling(c, 1, dims, &s));
   AOT_TRY(rk_need_f(c, 0, &g));
   RK_CHECK(c, g.numel == s.x.sizes[0] * s.x.sizes[1] * s.n_out, "the gradient does not fit the output");
   AOT_TRY(rk_new_f(c, s.x.rank, s.x.sizes, &dx));
   AOT_TRY(rk_new_f(c, s.grid.rank, s.grid.sizes, &dgrid));
   for (int64_t o = 0; o < s.x.sizes[0] * s.n_out; o++) {
-    grid_taps t[DIMS];
+    grid_taps_t t[DIMS];
     int64_t pick[DIMS] = {0}, counts[DIMS], plane = o / s.n_out * s.x.sizes[1];
     taps_of_place(&s, o, t, counts);
     do {
@@ -391,12 +391,12 @@ static aot_status_t grid_sampler_backward(rk_ctx *c, int32_t dims) {
   if (rk_wants(c, 0)) AOT_TRY(rk_put_f(c, 0, &dx));
   return rk_wants(c, 1) ? rk_put_f(c, 1, &dgrid) : AOT_OK;
 }
-static aot_status_t grid_sampler_2d_backward(rk_ctx *c) { return grid_sampler_backward(c, 2); }
-static aot_status_t grid_sampler_3d_backward(rk_ctx *c) { return grid_sampler_backward(c, 3); }
+static aot_status_t grid_sampler_2d_backward(rk_ctx_t *c) { return grid_sampler_backward(c, 2); }
+static aot_status_t grid_sampler_3d_backward(rk_ctx_t *c) { return grid_sampler_backward(c, 3); }
 
 #define UP(name, dims, mode, align, scale, is_vec, is_back)                                                            \
-  { "aten." name, run, NULL, &(const resize_row){dims, mode, align, scale, is_vec, is_back}, 0 }
-static const rk_kernel rows[] = {
+  { "aten." name, run, NULL, &(const resize_row_t){dims, mode, align, scale, is_vec, is_back}, 0 }
+static const rk_kernel_t rows[] = {
     UP("upsample_nearest1d.default", 1, NEAREST, -1, 2, 0, 0),
     UP("upsample_nearest2d.default", 2, NEAREST, -1, 2, 0, 0),
     UP("upsample_nearest3d.default", 3, NEAREST, -1, 2, 0, 0),
@@ -427,4 +427,4 @@ static const rk_kernel rows[] = {
     {"aten.grid_sampler_2d_backward.default", grid_sampler_2d_backward, NULL, NULL, 0},
     {"aten.grid_sampler_3d_backward.default", grid_sampler_3d_backward, NULL, NULL, 0},
 };
-const rk_family rk_family_resample = RK_FAMILY(rows);
+const rk_family_t rk_family_resample = RK_FAMILY(rows);

@@ -5,7 +5,7 @@
 
 /* New sizes over the same elements: both shapes are walked from the back; a maximal run of dimensions that step through
  * memory evenly must be filled exactly by a run of new dimensions (operators.md section 3). */
-static aot_status_t reshaped(rk_ctx *c, const rk_tensor *t, int32_t rank, const int64_t *sizes, rk_tensor *out) {
+static aot_status_t reshaped(rk_ctx_t *c, const rk_tensor_t *t, int32_t rank, const int64_t *sizes, rk_tensor_t *out) {
   int64_t numel = rk_numel(t), product = tn_numel(rank, sizes);
   int32_t v = rank - 1;
   RK_CHECK(c, product == numel, "%lld elements cannot be viewed as %lld", (long long)numel, (long long)product);
@@ -31,7 +31,7 @@ static aot_status_t reshaped(rk_ctx *c, const rk_tensor *t, int32_t rank, const 
   return AOT_OK;
 }
 
-static aot_status_t resolve_minus_one(rk_ctx *c, int64_t numel, const int64_t *in, uint32_t n, int64_t *out) {
+static aot_status_t resolve_minus_one(rk_ctx_t *c, int64_t numel, const int64_t *in, uint32_t n, int64_t *out) {
   int64_t known = 1;
   int32_t open = -1;
   RK_CHECK(c, n <= AOT_MAX_RANK, "%u dimensions are more than %d", n, AOT_MAX_RANK);
@@ -50,8 +50,8 @@ static aot_status_t resolve_minus_one(rk_ctx *c, int64_t numel, const int64_t *i
   return AOT_OK;
 }
 
-static aot_status_t view(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t view(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *list;
   int64_t sizes[AOT_MAX_RANK];
   uint32_t n = rk_list(c, 1, &list);
@@ -60,15 +60,15 @@ static aot_status_t view(rk_ctx *c) {
   return reshaped(c, self, (int32_t)n, sizes, rk_result(c, 0));
 }
 
-static aot_status_t view_as(rk_ctx *c) {
-  const rk_tensor *self, *other;
+static aot_status_t view_as(rk_ctx_t *c) {
+  const rk_tensor_t *self, *other;
   AOT_TRY(rk_view_begin(c, &self));
   AOT_TRY(rk_need_tensor(c, 1, &other));
   return reshaped(c, self, other->rank, other->sizes, rk_result(c, 0));
 }
 
-static aot_status_t flatten(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t flatten(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int64_t sizes[AOT_MAX_RANK] = {1};
   int32_t first, last, n = 0;
   AOT_TRY(rk_view_begin(c, &self));
@@ -83,8 +83,8 @@ static aot_status_t flatten(rk_ctx *c) {
   return reshaped(c, self, n, sizes, rk_result(c, 0));
 }
 
-static aot_status_t unflatten(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t unflatten(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *list;
   int64_t sizes[AOT_MAX_RANK], piece[AOT_MAX_RANK];
   int32_t dim, rank = 0;
@@ -100,15 +100,15 @@ static aot_status_t unflatten(rk_ctx *c) {
   return reshaped(c, self, rank, sizes, rk_result(c, 0));
 }
 
-static aot_status_t ravel(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t ravel(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int64_t n;
   AOT_TRY(rk_view_begin(c, &self));
   n = rk_numel(self);
   return reshaped(c, self, 1, &n, rk_result(c, 0));
 }
 
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     RK_VIEW("view.default", view),          RK_VIEW("_unsafe_view.default", view),
     RK_VIEW("reshape.default", view),       RK_VIEW("view_copy.default", view),
     RK_VIEW("_reshape_copy.default", view), RK_VIEW("_reshape_alias.default", view),
@@ -116,4 +116,4 @@ static const rk_kernel rows[] = {
     RK_VIEW("flatten.using_ints", flatten), RK_VIEW("unflatten.int", unflatten),
     RK_VIEW("ravel.default", ravel),
 };
-const rk_family rk_family_reshape = RK_FAMILY(rows);
+const rk_family_t rk_family_reshape = RK_FAMILY(rows);

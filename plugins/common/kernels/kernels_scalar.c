@@ -11,12 +11,12 @@
 
 /* clang-format off */
 #define SCALAR(id, name, n, formula) \
-  static double of_##id(const double *x, const pw_par *p) { OPERANDS_##n; (void)p; return formula; }
+  static double of_##id(const double *x, const pw_par_t *p) { OPERANDS_##n; (void)p; return formula; }
 #include "common/scalar/scalar.def"
 #undef SCALAR
-#define SCALAR(id, name, n, formula) {name, pw_run, NULL, &(const pw_row){PW_RESULT, of_##id, NULL, NULL}, 0},
-static const rk_kernel rows[] = {
+#define SCALAR(id, name, n, formula) {name, pw_run, NULL, &(const pw_row_t){PW_RESULT, of_##id, NULL, NULL}, 0},
+static const rk_kernel_t rows[] = {
 #include "common/scalar/scalar.def"
 };
 /* clang-format on */
-const rk_family rk_family_scalar = RK_FAMILY(rows);
+const rk_family_t rk_family_scalar = RK_FAMILY(rows);

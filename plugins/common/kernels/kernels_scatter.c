@@ -14,17 +14,19 @@
 #define PUT_MIN 5
 #define PUT_ADD_ROUND 6 /* every addition is rounded to the dtype: what PyTorch's index_put, put and 1-d index_add do */
 
-static void at_least_1d(rk_array *a) {
+static void at_least_1d(rk_array_t *a) {
   if (a->rank) return;
   a->rank = 1;
   a->sizes[0] = 1;
 }
 
-static double value(const rk_array *a, int64_t k) { return a->f ? a->f[k] : (double)a->i[k]; }
-static int64_t whole(const rk_array *a, int64_t k, int32_t dtype) { return a->i ? a->i[k] : rk_int_of(a->f[k], dtype); }
+static double value(const rk_array_t *a, int64_t k) { return a->f ? a->f[k] : (double)a->i[k]; }
+static int64_t whole(const rk_array_t *a, int64_t k, int32_t dtype) {
+  return a->i ? a->i[k] : rk_int_of(a->f[k], dtype);
+}
 
 /* One write. counts: how many values an element has taken, NULL when nobody asks. */
-static void write(rk_array *y, int64_t at, const rk_array *src, int64_t from, int how) {
+static void write(rk_array_t *y, int64_t at, const rk_array_t *src, int64_t from, int how) {
   if (how == PUT_ADD_ROUND) {
     rk_add_element(y, at, src, from, 1);
     if (y->f) y->f[at] = rk_round_to(y->f[at], y->dtype);
@@ -43,7 +45,7 @@ static void write(rk_array *y, int64_t at, const rk_array *src, int64_t from, in
   }
 }
 
-static int reduction_of(const rk_ctx *c, uint32_t arg) {
+static int reduction_of(const rk_ctx_t *c, uint32_t arg) {
   if (rk_str_is(c, arg, "sum") || rk_str_is(c, arg, "add")) return PUT_ADD;
   if (rk_str_is(c, arg, "prod") || rk_str_is(c, arg, "multiply")) return PUT_MULTIPLY;
   if (rk_str_is(c, arg, "mean")) return PUT_MEAN;
@@ -54,7 +56,7 @@ static int reduction_of(const rk_ctx *c, uint32_t arg) {
 
 /* Without include_self the first value replaces what was there; the mean divides by the number of values. Integer sums
  * have wrapped by then. */
-static void finish_mean(rk_array *y, const int64_t *counts, int include_self) {
+static void finish_mean(rk_array_t *y, const int64_t *counts, int include_self) {
   for (int64_t e = 0; e < y->numel; e++) {
     int64_t n = counts[e] + (include_self != 0);
     if (!counts[e] || n == 0) continue;
@@ -67,8 +69,8 @@ static void finish_mean(rk_array *y, const int64_t *counts, int include_self) {
 }
 
 /* scatter forms (self, dim, index, src or value, ..) */
-static aot_status_t scatter_how(rk_ctx *c, int how, int include_self) {
-  rk_array y, index, src;
+static aot_status_t scatter_how(rk_ctx_t *c, int how, int include_self) {
+  rk_array_t y, index, src;
   int64_t at[AOT_MAX_RANK] = {0}, to[AOT_MAX_RANK], *counts;
   int32_t dim, rank;
   int is_number;
@@ -100,14 +102,14 @@ static aot_status_t scatter_how(rk_ctx *c, int how, int include_self) {
   y.rank = rank;
   return rk_put_any(c, 0, &y);
 }
-static aot_status_t scatter(rk_ctx *c) { return scatter_how(c, PUT_SET, 1); }
-static aot_status_t scatter_add(rk_ctx *c) { return scatter_how(c, PUT_ADD, 1); }
-static aot_status_t scatter_reduce_legacy(rk_ctx *c) { return scatter_how(c, reduction_of(c, 4), 1); }
-static aot_status_t scatter_reduce(rk_ctx *c) { return scatter_how(c, reduction_of(c, 4), rk_bool(c, 5, 1)); }
+static aot_status_t scatter(rk_ctx_t *c) { return scatter_how(c, PUT_SET, 1); }
+static aot_status_t scatter_add(rk_ctx_t *c) { return scatter_how(c, PUT_ADD, 1); }
+static aot_status_t scatter_reduce_legacy(rk_ctx_t *c) { return scatter_how(c, reduction_of(c, 4), 1); }
+static aot_status_t scatter_reduce(rk_ctx_t *c) { return scatter_how(c, reduction_of(c, 4), rk_bool(c, 5, 1)); }
 
 /* index_add(self, dim, index, source, alpha), index_copy, index_reduce, index_fill: whole rows along dim */
-static aot_status_t rows_how(rk_ctx *c, int how, int include_self, double alpha) {
-  rk_array y, index, src;
+static aot_status_t rows_how(rk_ctx_t *c, int how, int include_self, double alpha) {
+  rk_array_t y, index, src;
   int64_t outer, size, inner, *counts;
   int32_t dim, rank;
   int is_number;
@@ -138,19 +140,19 @@ static aot_status_t rows_how(rk_ctx *c, int how, int include_self, double alpha)
   y.rank = rank;
   return rk_put_any(c, 0, &y);
 }
-static aot_status_t index_add(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t index_add(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   return rows_how(c, self->rank <= 1 ? PUT_ADD_ROUND : PUT_ADD, 1, rk_float(c, 4, 1));
 }
-static aot_status_t index_copy(rk_ctx *c) { return rows_how(c, PUT_SET, 1, 1); }
-static aot_status_t index_reduce(rk_ctx *c) { return rows_how(c, reduction_of(c, 4), rk_bool(c, 5, 1), 1); }
+static aot_status_t index_copy(rk_ctx_t *c) { return rows_how(c, PUT_SET, 1, 1); }
+static aot_status_t index_reduce(rk_ctx_t *c) { return rows_how(c, reduction_of(c, 4), rk_bool(c, 5, 1), 1); }
 
 /* index_put(self, indices, values, accumulate) */
-static aot_status_t index_put(rk_ctx *c) {
-  const rk_tensor *values;
-  rk_array y, v;
-  rk_places p;
+static aot_status_t index_put(rk_ctx_t *c) {
+  const rk_tensor_t *values;
+  rk_array_t y, v;
+  rk_places_t p;
   int accumulate = rk_bool(c, 3, 0);
   AOT_TRY(rk_need_any(c, 0, &y));
   AOT_TRY(rk_need_tensor(c, 2, &values));
@@ -161,10 +163,10 @@ static aot_status_t index_put(rk_ctx *c) {
 }
 
 /* _unsafe_masked_index_put_accumulate(self, mask, indices, values) */
-static aot_status_t masked_index_put(rk_ctx *c) {
-  const rk_tensor *values, *mask;
-  rk_array y, v, m;
-  rk_places p;
+static aot_status_t masked_index_put(rk_ctx_t *c) {
+  const rk_tensor_t *values, *mask;
+  rk_array_t y, v, m;
+  rk_places_t p;
   AOT_TRY(rk_need_any(c, 0, &y));
   AOT_TRY(rk_need_tensor(c, 1, &mask));
   AOT_TRY(rk_need_tensor(c, 3, &values));
@@ -178,8 +180,8 @@ static aot_status_t masked_index_put(rk_ctx *c) {
 }
 
 /* put(self, index, source, accumulate): self is flat */
-static aot_status_t put(rk_ctx *c) {
-  rk_array y, index, src;
+static aot_status_t put(rk_ctx_t *c) {
+  rk_array_t y, index, src;
   AOT_TRY(rk_need_any(c, 0, &y));
   AOT_TRY(rk_need_i(c, 1, &index));
   AOT_TRY(rk_need_any(c, 2, &src));
@@ -193,9 +195,9 @@ static aot_status_t put(rk_ctx *c) {
 }
 
 /* masked_scatter(self, mask, source): source elements in order where the mask is on */
-static aot_status_t masked_scatter(rk_ctx *c) {
-  const rk_tensor *self, *mask, *r = rk_result(c, 0);
-  rk_array y, m, src;
+static aot_status_t masked_scatter(rk_ctx_t *c) {
+  const rk_tensor_t *self, *mask, *r = rk_result(c, 0);
+  rk_array_t y, m, src;
   int64_t n = 0;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   AOT_TRY(rk_need_tensor(c, 1, &mask));
@@ -211,8 +213,8 @@ static aot_status_t masked_scatter(rk_ctx *c) {
 }
 
 /* embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq) */
-static aot_status_t embedding_dense_backward(rk_ctx *c) {
-  rk_array g, index, y;
+static aot_status_t embedding_dense_backward(rk_ctx_t *c) {
+  rk_array_t g, index, y;
   int64_t sizes[2] = {rk_int(c, 2, 0), 1}, padding = rk_int(c, 3, -1), *counts, width;
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(rk_need_i(c, 1, &index));
@@ -234,9 +236,9 @@ static aot_status_t embedding_dense_backward(rk_ctx *c) {
 }
 
 /* one_hot(self, num_classes) */
-static aot_status_t one_hot(rk_ctx *c) {
-  rk_array x, y;
-  rk_tensor *r = rk_result(c, 0);
+static aot_status_t one_hot(rk_ctx_t *c) {
+  rk_array_t x, y;
+  rk_tensor_t *r = rk_result(c, 0);
   int64_t sizes[AOT_MAX_RANK], classes = rk_int(c, 1, -1);
   AOT_TRY(rk_need_i(c, 0, &x));
   RK_CHECK(c, x.rank < AOT_MAX_RANK && r->rank == x.rank + 1, "the declared result does not fit");
@@ -254,7 +256,7 @@ static aot_status_t one_hot(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("scatter.src", scatter),
     ROW("scatter.value", scatter),
     ROW("scatter_add.default", scatter_add),
@@ -274,4 +276,4 @@ static const rk_kernel rows[] = {
     ROW("one_hot.default", one_hot),
     ROW("embedding_dense_backward.default", embedding_dense_backward),
 };
-const rk_family rk_family_scatter = RK_FAMILY(rows);
+const rk_family_t rk_family_scatter = RK_FAMILY(rows);

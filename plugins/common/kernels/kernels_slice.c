@@ -1,8 +1,8 @@
 /* Views of a part: an index or a range of one dimension, the pieces of a split, a diagonal, windows. */
 #include "common/kernels/rk_view.h"
 
-static aot_status_t select(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t select(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   uint8_t marks[AOT_MAX_RANK] = {0};
   int32_t dim;
   int64_t index = rk_int(c, 2, 0);
@@ -23,8 +23,8 @@ static int64_t clamp_index(int64_t i, int64_t size) {
   return i < 0 ? 0 : i > size ? size : i;
 }
 
-static aot_status_t sliced(rk_ctx *c, const rk_tensor *t, int32_t dim, int64_t start, int64_t end, int64_t step,
-                           rk_tensor *out) {
+static aot_status_t sliced(rk_ctx_t *c, const rk_tensor_t *t, int32_t dim, int64_t start, int64_t end, int64_t step,
+                           rk_tensor_t *out) {
   RK_CHECK(c, step > 0, "step %lld is not positive", (long long)step);
   start = clamp_index(start, t->sizes[dim]);
   end = clamp_index(end, t->sizes[dim]);
@@ -36,8 +36,8 @@ static aot_status_t sliced(rk_ctx *c, const rk_tensor *t, int32_t dim, int64_t s
   return AOT_OK;
 }
 
-static aot_status_t slice(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t slice(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int32_t dim;
   AOT_TRY(rk_view_begin(c, &self));
   RK_CHECK(c, self->rank > 0, "a 0-dim tensor cannot be sliced");
@@ -45,8 +45,8 @@ static aot_status_t slice(rk_ctx *c) {
   return sliced(c, self, dim, rk_int(c, 2, 0), rk_int(c, 3, INT64_MAX), rk_int(c, 4, 1), rk_result(c, 0));
 }
 
-static aot_status_t narrow(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t narrow(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int32_t dim;
   int64_t start, length = rk_int(c, 3, 0);
   AOT_TRY(rk_view_begin(c, &self));
@@ -61,7 +61,7 @@ static aot_status_t narrow(rk_ctx *c) {
 }
 
 /* Consecutive pieces along a dimension: sizes[k], or `each` when sizes is NULL (the last may be smaller). */
-static aot_status_t pieces(rk_ctx *c, const rk_tensor *self, int32_t dim, const int64_t *sizes, int64_t n,
+static aot_status_t pieces(rk_ctx_t *c, const rk_tensor_t *self, int32_t dim, const int64_t *sizes, int64_t n,
                            int64_t each) {
   int64_t start = 0;
   AOT_TRY(rk_view_expect(c, n));
@@ -77,14 +77,14 @@ static aot_status_t pieces(rk_ctx *c, const rk_tensor *self, int32_t dim, const 
   return AOT_OK;
 }
 
-static aot_status_t begin_pieces(rk_ctx *c, const rk_tensor **out_self, int32_t *out_dim) {
+static aot_status_t begin_pieces(rk_ctx_t *c, const rk_tensor_t **out_self, int32_t *out_dim) {
   AOT_TRY(rk_view_begin(c, out_self));
   RK_CHECK(c, (*out_self)->rank > 0, "a 0-dim tensor cannot be split");
   return rk_dim(c, rk_int(c, 2, 0), (*out_self)->rank, out_dim);
 }
 
-static aot_status_t split(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t split(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int32_t dim;
   int64_t each = rk_int(c, 1, 1), size;
   AOT_TRY(begin_pieces(c, &self, &dim));
@@ -93,8 +93,8 @@ static aot_status_t split(rk_ctx *c) {
   return pieces(c, self, dim, NULL, size && each ? (size + each - 1) / each : 1, each);
 }
 
-static aot_status_t split_sizes(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t split_sizes(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *list;
   int32_t dim;
   uint32_t n = rk_list(c, 1, &list);
@@ -102,8 +102,8 @@ static aot_status_t split_sizes(rk_ctx *c) {
   return pieces(c, self, dim, list, n, 0);
 }
 
-static aot_status_t chunk(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t chunk(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int32_t dim;
   int64_t n = rk_int(c, 1, 1), size, each;
   AOT_TRY(begin_pieces(c, &self, &dim));
@@ -113,8 +113,8 @@ static aot_status_t chunk(rk_ctx *c) {
   return pieces(c, self, dim, NULL, each ? (size + each - 1) / each : n, each);
 }
 
-static aot_status_t unbind(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t unbind(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   uint8_t marks[AOT_MAX_RANK] = {0};
   int32_t dim;
   AOT_TRY(rk_view_begin(c, &self));
@@ -123,16 +123,16 @@ static aot_status_t unbind(rk_ctx *c) {
   AOT_TRY(rk_view_expect(c, self->sizes[dim]));
   marks[dim] = 1;
   for (int64_t k = 0; k < self->sizes[dim]; k++) {
-    rk_tensor *r = rk_result(c, (uint32_t)k);
+    rk_tensor_t *r = rk_result(c, (uint32_t)k);
     rk_view_drop(self, marks, r);
     r->offset = self->offset + k * self->strides[dim];
   }
   return AOT_OK;
 }
 
-static aot_status_t diagonal(rk_ctx *c) {
-  const rk_tensor *self;
-  rk_tensor *r = rk_result(c, 0);
+static aot_status_t diagonal(rk_ctx_t *c) {
+  const rk_tensor_t *self;
+  rk_tensor_t *r = rk_result(c, 0);
   int32_t a, b;
   int64_t offset = rk_int(c, 1, 0), length, n1, n2;
   uint8_t marks[AOT_MAX_RANK] = {0};
@@ -152,9 +152,9 @@ static aot_status_t diagonal(rk_ctx *c) {
   return AOT_OK;
 }
 
-static aot_status_t unfold(rk_ctx *c) {
-  const rk_tensor *self;
-  rk_tensor *r = rk_result(c, 0);
+static aot_status_t unfold(rk_ctx_t *c) {
+  const rk_tensor_t *self;
+  rk_tensor_t *r = rk_result(c, 0);
   int32_t dim;
   int64_t size = rk_int(c, 2, 1), step = rk_int(c, 3, 1), have, stride;
   AOT_TRY(rk_view_begin(c, &self));
@@ -172,7 +172,7 @@ static aot_status_t unfold(rk_ctx *c) {
   return AOT_OK;
 }
 
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     RK_VIEW("select.int", select),
     RK_VIEW("select_copy.int", select),
     RK_VIEW("slice.Tensor", slice),
@@ -195,4 +195,4 @@ static const rk_kernel rows[] = {
     RK_VIEW("unfold.default", unfold),
     RK_VIEW("unfold_copy.default", unfold),
 };
-const rk_family rk_family_slice = RK_FAMILY(rows);
+const rk_family_t rk_family_slice = RK_FAMILY(rows);

@@ -7,8 +7,8 @@
 #include <math.h>
 
 /* One line of n elements: x is the input (grad for derivatives), y the second input or NULL, out the result. */
-typedef void (*line_f)(const double *x, const double *y, int64_t n, double *out);
-typedef void (*line_i)(const int64_t *x, int64_t n, int64_t *out);
+typedef void (*line_f_t)(const double *x, const double *y, int64_t n, double *out);
+typedef void (*line_i_t)(const int64_t *x, int64_t n, int64_t *out);
 
 static double top_of(const double *x, int64_t n) {
   double top = -INFINITY;
@@ -77,14 +77,14 @@ static void logcumsumexp_line(const double *x, const double *y, int64_t n, doubl
 }
 
 typedef struct line_row {
-  line_f f;
-  line_i i;
+  line_f_t f;
+  line_i_t i;
   int two; /* arguments: grad, output, dim instead of self, dim */
-} line_row;
+} line_row_t;
 
-static aot_status_t lines(rk_ctx *c) {
-  const line_row *row = c->kernel->row;
-  rk_array x, y = {0};
+static aot_status_t lines(rk_ctx_t *c) {
+  const line_row_t *row = c->kernel->row;
+  rk_array_t x, y = {0};
   int32_t dim;
   int64_t outer, size, inner;
   double *line, *second, *out;
@@ -112,9 +112,9 @@ static aot_status_t lines(rk_ctx *c) {
 }
 
 /* cumsum, cumprod: elements become the result's dtype first */
-static aot_status_t scan(rk_ctx *c) {
-  const line_row *row = c->kernel->row;
-  rk_array x;
+static aot_status_t scan(rk_ctx_t *c) {
+  const line_row_t *row = c->kernel->row;
+  rk_array_t x;
   int32_t dim;
   int64_t outer, size, inner, *line, *out;
   if (!rk_is_int(rk_result_dtype(c, 0))) return lines(c);
@@ -134,8 +134,8 @@ static aot_status_t scan(rk_ctx *c) {
 }
 
 #define LINE(name, fn, f, i, two)                                                                                      \
-  { "aten." name, fn, NULL, &(const line_row){f, i, two}, 0 }
-static const rk_kernel rows[] = {
+  { "aten." name, fn, NULL, &(const line_row_t){f, i, two}, 0 }
+static const rk_kernel_t rows[] = {
     LINE("_softmax.default", lines, softmax_line, NULL, 0),
     LINE("softmax.int", lines, softmax_line, NULL, 0),
     LINE("special_softmax.default", lines, softmax_line, NULL, 0),
@@ -149,4 +149,4 @@ static const rk_kernel rows[] = {
     LINE("cumprod.default", scan, cumprod_line, cumprod_line_i, 0),
     LINE("logcumsumexp.default", lines, logcumsumexp_line, NULL, 0),
 };
-const rk_family rk_family_softmax = RK_FAMILY(rows);
+const rk_family_t rk_family_softmax = RK_FAMILY(rows);

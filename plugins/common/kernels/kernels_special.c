@@ -12,7 +12,7 @@
 
 #define PI 3.14159265358979323846
 /* clang-format off */
-#define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
+#define F(name, expression) static double name##_f(const double *x, const pw_par_t *p) { (void)p; return expression; }
 /* clang-format on */
 
 /* ---- modified Bessel functions ---- */
@@ -199,7 +199,7 @@ static double trigamma(double x, int32_t dtype) {
   if (x == INFINITY) return 0;
   return x < 0.5 ? PI / s * (PI / s) - hurwitz_zeta(2, 1 - x) : hurwitz_zeta(2, x);
 }
-static double polygamma_f(const double *x, const pw_par *p) {
+static double polygamma_f(const double *x, const pw_par_t *p) {
   const double n = x[0];
   if (n == 0) return psi(x[1]);
   if (n == 1) return trigamma(x[1], p->dtype);
@@ -209,8 +209,8 @@ static double polygamma_f(const double *x, const pw_par *p) {
 /* ---- orthogonal polynomials: x[0] the place, x[1] the degree ---- */
 
 /* What three-term recurrences share: value after `degree` steps from p0, p1. */
-typedef double (*next_term)(int64_t k, double x, double last, double before);
-static double recur(double x, int64_t degree, double p0, double p1, next_term next) {
+typedef double (*next_term_t)(int64_t k, double x, double last, double before);
+static double recur(double x, int64_t degree, double p0, double p1, next_term_t next) {
   double before = p0, last = p1;
   if (degree <= 0) return p0;
   for (int64_t k = 1; k < degree && last == last; k++) {
@@ -267,7 +267,7 @@ F(laguerre_l, degree_of(x[1]) < 0 ? 0 : recur(x[0], degree_of(x[1]), 1, 1 - x[0]
 F(legendre_p, degree_of(x[1]) < 0 ? 0 : recur(x[0], degree_of(x[1]), 1, x[0], legendre_next))
 
 #define SPECIAL(name, f) PW(name ".default", PW_RESULT, f##_f, NULL)
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     SPECIAL("i0", i0),
     SPECIAL("special_i0e", i0e),
     SPECIAL("special_i1", i1),
@@ -304,4 +304,4 @@ static const rk_kernel rows[] = {
     SPECIAL("special_laguerre_polynomial_l", laguerre_l),
     SPECIAL("special_legendre_polynomial_p", legendre_p),
 };
-const rk_family rk_family_special = RK_FAMILY(rows);
+const rk_family_t rk_family_special = RK_FAMILY(rows);

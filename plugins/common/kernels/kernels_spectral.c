@@ -9,9 +9,9 @@
 /* ---- QR ---- */
 
 /* geqrf(self) -> (a, tau) */
-static aot_status_t geqrf(rk_ctx *c) {
-  rs_stack s;
-  rk_array tau;
+static aot_status_t geqrf(rk_ctx_t *c) {
+  rs_stack_t s;
+  rk_array_t tau;
   int64_t k;
   AOT_TRY(rs_read_stack(c, 0, &s));
   k = rs_smaller(s.rows, s.columns);
@@ -23,7 +23,7 @@ static aot_status_t geqrf(rk_ctx *c) {
 }
 
 /* The first `width` columns of Q, of k reflectors in the columns of one. */
-static aot_status_t form_q(rk_ctx *c, const double *reflectors, int64_t n, const double *tau, int64_t k, double *q,
+static aot_status_t form_q(rk_ctx_t *c, const double *reflectors, int64_t n, const double *tau, int64_t k, double *q,
                            int64_t rows, int64_t width) {
   for (int64_t r = 0; r < rows; r++)
     for (int64_t j = 0; j < k; j++) q[r * width + j] = reflectors[r * n + j];
@@ -31,8 +31,8 @@ static aot_status_t form_q(rk_ctx *c, const double *reflectors, int64_t n, const
 }
 
 /* linalg_qr(A, mode) -> (Q, R): reduced, complete, r */
-static aot_status_t qr(rk_ctx *c) {
-  rs_stack s, q, r;
+static aot_status_t qr(rk_ctx_t *c) {
+  rs_stack_t s, q, r;
   double *tau;
   int complete = rk_str_is(c, 1, "complete"), only_r = rk_str_is(c, 1, "r");
   int64_t k, width;
@@ -54,9 +54,9 @@ static aot_status_t qr(rk_ctx *c) {
 }
 
 /* linalg_householder_product(input, tau): the first columns of Q */
-static aot_status_t householder_product(rk_ctx *c) {
-  rs_stack s, q;
-  rk_array tau;
+static aot_status_t householder_product(rk_ctx_t *c) {
+  rs_stack_t s, q;
+  rk_array_t tau;
   int64_t k;
   AOT_TRY(rs_read_stack(c, 0, &s));
   AOT_TRY(rk_need_f(c, 1, &tau));
@@ -70,9 +70,9 @@ static aot_status_t householder_product(rk_ctx *c) {
 }
 
 /* ormqr(self, tau, other, left, transpose): op(Q) other, or other op(Q) */
-static aot_status_t ormqr(rk_ctx *c) {
-  rs_stack s, other;
-  rk_array tau;
+static aot_status_t ormqr(rk_ctx_t *c) {
+  rs_stack_t s, other;
+  rk_array_t tau;
   int left = rk_bool(c, 3, 1), transposed = rk_bool(c, 4, 0);
   int64_t k;
   AOT_TRY(rs_read_stack(c, 0, &s));
@@ -93,8 +93,8 @@ static aot_status_t ormqr(rk_ctx *c) {
 
 /* Factors of every matrix: u rows x k, sv k, vt k x columns, or the full ones. u NULL: singular values alone. s is
  * used up. */
-static aot_status_t factor_svd(rk_ctx *c, const char *function, rs_stack *s, int full, rs_stack *u, rk_array *sv,
-                               rs_stack *vt) {
+static aot_status_t factor_svd(rk_ctx_t *c, const char *function, rs_stack_t *s, int full, rs_stack_t *u,
+                               rk_array_t *sv, rs_stack_t *vt) {
   int64_t k = rs_smaller(s->rows, s->columns);
   AOT_TRY(rs_new_numbers(c, s, k, 1, 1, sv));
   if (u) AOT_TRY(rs_new_stack(c, s, s->rows, full ? s->rows : k, u));
@@ -107,9 +107,9 @@ static aot_status_t factor_svd(rk_ctx *c, const char *function, rs_stack *s, int
 }
 
 /* _linalg_svd(A, full_matrices, compute_uv, *, driver) -> (U, S, Vh) */
-static aot_status_t svd(rk_ctx *c) {
-  rs_stack s, u, vt;
-  rk_array sv;
+static aot_status_t svd(rk_ctx_t *c) {
+  rs_stack_t s, u, vt;
+  rk_array_t sv;
   int vectors = rk_bool(c, 2, 1);
   AOT_TRY(rs_read_stack(c, 0, &s));
   AOT_TRY(factor_svd(c, "linalg.svd", &s, rk_bool(c, 1, 0), vectors ? &u : NULL, &sv, &vt));
@@ -120,14 +120,14 @@ static aot_status_t svd(rk_ctx *c) {
 }
 
 /* The lower triangle over the upper one. */
-static void mirror(const rs_stack *s) {
+static void mirror(const rs_stack_t *s) {
   for (int64_t i = 0; i < s->n; i++)
     for (int64_t r = 0; r < s->rows; r++)
       for (int64_t j = r + 1; j < s->rows; j++) rs_matrix(s, i)[r * s->rows + j] = rs_matrix(s, i)[j * s->rows + r];
 }
 
 /* V diag(1 / s) U^T over the singular values above the limit. */
-static void pseudo_inverse(const rs_stack *u, const double *sv, const rs_stack *vt, int64_t i, double limit,
+static void pseudo_inverse(const rs_stack_t *u, const double *sv, const rs_stack_t *vt, int64_t i, double limit,
                            double *out) {
   for (int64_t t = 0; t < u->columns; t++) {
     if (!(sv[t] > limit)) continue;
@@ -138,9 +138,9 @@ static void pseudo_inverse(const rs_stack *u, const double *sv, const rs_stack *
 }
 
 /* linalg_pinv.atol_rtol_tensor(self, *, atol, rtol, hermitian) */
-static aot_status_t pinv(rk_ctx *c) {
-  rs_stack s, u, vt, y;
-  rk_array sv, atol, rtol;
+static aot_status_t pinv(rk_ctx_t *c) {
+  rs_stack_t s, u, vt, y;
+  rk_array_t sv, atol, rtol;
   double eps;
   AOT_TRY(rs_read_stack(c, 0, &s));
   AOT_TRY(rk_get_f(c, 1, &atol));
@@ -165,7 +165,8 @@ static aot_status_t pinv(rk_ctx *c) {
 }
 
 /* |B - A X|^2 of every column */
-static void residuals_of(const rs_stack *a, int64_t ia, const rs_right *r, const rs_stack *x, int64_t i, double *out) {
+static void residuals_of(const rs_stack_t *a, int64_t ia, const rs_right_t *r, const rs_stack_t *x, int64_t i,
+                         double *out) {
   for (int64_t j = 0; j < r->b.columns; j++)
     for (int64_t row = 0; row < a->rows; row++) {
       double rest = rs_matrix(&r->b, i)[row * r->b.columns + j];
@@ -177,10 +178,10 @@ static void residuals_of(const rs_stack *a, int64_t ia, const rs_right *r, const
 
 /* linalg_lstsq(self, b, rcond, *, driver) -> (solution, residuals, rank, singular values): least squares of least norm.
  * What a driver does not compute is declared empty. */
-static aot_status_t lstsq(rk_ctx *c) {
-  rs_stack s, y;
-  rs_right r;
-  rk_array sv, residuals, rank;
+static aot_status_t lstsq(rk_ctx_t *c) {
+  rs_stack_t s, y;
+  rs_right_t r;
+  rk_array_t sv, residuals, rank;
   int driver = rk_str_is(c, 3, "gels") ? RM_GELS : rk_has(c, 3) && !rk_str_is(c, 3, "gelsy") ? RM_GELSD : RM_GELSY;
   int64_t k;
   double rcond;
@@ -207,9 +208,9 @@ static aot_status_t lstsq(rk_ctx *c) {
 }
 
 /* _linalg_eigh(A, UPLO, compute_v) -> (eigenvalues, eigenvectors) */
-static aot_status_t eigh(rk_ctx *c) {
-  rs_stack s, lower;
-  rk_array w;
+static aot_status_t eigh(rk_ctx_t *c) {
+  rs_stack_t s, lower;
+  rk_array_t w;
   int vectors = rk_bool(c, 2, 1);
   AOT_TRY(rs_read_square(c, 0, &s));
   if (rk_str_is(c, 1, "U") || rk_str_is(c, 1, "u")) AOT_TRY(rs_transpose_all(c, &s, &lower));
@@ -223,8 +224,8 @@ static aot_status_t eigh(rk_ctx *c) {
 
 /* ---- exponential ---- */
 
-static aot_status_t matrix_exp(rk_ctx *c) {
-  rs_stack s, y;
+static aot_status_t matrix_exp(rk_ctx_t *c) {
+  rs_stack_t s, y;
   double *work;
   AOT_TRY(rs_read_square(c, 0, &s));
   AOT_TRY(rs_new_stack(c, &s, s.rows, s.rows, &y));
@@ -235,7 +236,7 @@ static aot_status_t matrix_exp(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name ".default", fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("geqrf", geqrf),
     ROW("linalg_qr", qr),
     ROW("linalg_householder_product", householder_product),
@@ -246,4 +247,4 @@ static const rk_kernel rows[] = {
     ROW("linalg_matrix_exp", matrix_exp),
     {"aten.linalg_pinv.atol_rtol_tensor", pinv, NULL, NULL, 0},
 };
-const rk_family rk_family_spectral = RK_FAMILY(rows);
+const rk_family_t rk_family_spectral = RK_FAMILY(rows);

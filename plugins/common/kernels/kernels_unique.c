@@ -6,13 +6,13 @@
 #include <string.h>
 
 typedef struct slices {
-  rk_array x;
+  rk_array_t x;
   int32_t dim;                /* -1: elements of the flattened tensor */
   int64_t outer, size, inner; /* slice k: elements (o, k, i) */
   int64_t *order, *spare;     /* slice numbers, equal ones together */
-} slices;
+} slices_t;
 
-static aot_status_t read_slices(rk_ctx *c, int has_dim, int64_t dim, slices *s) {
+static aot_status_t read_slices(rk_ctx_t *c, int has_dim, int64_t dim, slices_t *s) {
   AOT_TRY(rk_need_any(c, 0, &s->x));
   s->dim = -1;
   s->outer = s->inner = 1;
@@ -28,7 +28,7 @@ static aot_status_t read_slices(rk_ctx *c, int has_dim, int64_t dim, slices *s) 
 }
 
 /* -1, 0, 1 by the first element that differs; two NaN: *out_nan is set, and the order is a tie. */
-static int compare(const slices *s, int64_t a, int64_t b, int *out_nan) {
+static int compare(const slices_t *s, int64_t a, int64_t b, int *out_nan) {
   *out_nan = 0;
   for (int64_t o = 0; o < s->outer; o++)
     for (int64_t i = 0; i < s->inner; i++) {
@@ -45,12 +45,12 @@ static int compare(const slices *s, int64_t a, int64_t b, int *out_nan) {
   return 0;
 }
 
-static int differ(const slices *s, int64_t a, int64_t b) {
+static int differ(const slices_t *s, int64_t a, int64_t b) {
   int nan;
   return compare(s, a, b, &nan) != 0 || nan;
 }
 
-static void sort(slices *s) {
+static void sort(slices_t *s) {
   for (int64_t width = 1; width < s->size; width *= 2) {
     for (int64_t start = 0; start < s->size; start += 2 * width) {
       int64_t middle = start + width < s->size ? start + width : s->size;
@@ -64,8 +64,8 @@ static void sort(slices *s) {
   }
 }
 
-static aot_status_t put_values(rk_ctx *c, const slices *s, const int64_t *first, int64_t n) {
-  rk_array y;
+static aot_status_t put_values(rk_ctx_t *c, const slices_t *s, const int64_t *first, int64_t n) {
+  rk_array_t y;
   int64_t sizes[AOT_MAX_RANK];
   int32_t rank = s->dim < 0 || s->x.rank == 0 ? 1 : s->x.rank;
   if (rank > 1 || s->dim >= 0) memcpy(sizes, s->x.sizes, sizeof sizes);
@@ -79,17 +79,17 @@ static aot_status_t put_values(rk_ctx *c, const slices *s, const int64_t *first,
 }
 
 /* An array, or an empty one where it is not wanted. */
-static aot_status_t put_numbers(rk_ctx *c, uint32_t result, rk_array *a, int wanted) {
+static aot_status_t put_numbers(rk_ctx_t *c, uint32_t result, rk_array_t *a, int wanted) {
   static const int64_t nothing = 0;
-  rk_array empty;
+  rk_array_t empty;
   if (wanted) return rk_put_i(c, result, a);
   AOT_TRY(rk_new_i(c, 1, &nothing, &empty));
   return rk_put_i(c, result, &empty);
 }
 
 /* Groups of neighbours in s->order become one each. */
-static aot_status_t put_groups(rk_ctx *c, const slices *s, int want_inverse, int want_counts) {
-  rk_array inverse, counts;
+static aot_status_t put_groups(rk_ctx_t *c, const slices_t *s, int want_inverse, int want_counts) {
+  rk_array_t inverse, counts;
   int64_t *first, n = 0;
   RK_SCRATCH(c, s->size, first);
   AOT_TRY(rk_new_i(c, s->dim < 0 ? s->x.rank : 1, s->dim < 0 ? s->x.sizes : &s->size, &inverse));
@@ -105,8 +105,8 @@ static aot_status_t put_groups(rk_ctx *c, const slices *s, int want_inverse, int
 }
 
 /* _unique2(self, sorted, return_inverse, return_counts): sorted in any case */
-static aot_status_t unique2(rk_ctx *c) {
-  slices s;
+static aot_status_t unique2(rk_ctx_t *c) {
+  slices_t s;
   AOT_TRY(read_slices(c, 0, 0, &s));
   sort(&s);
   return put_groups(c, &s, rk_bool(c, 2, 0), rk_bool(c, 3, 0));
@@ -114,9 +114,9 @@ static aot_status_t unique2(rk_ctx *c) {
 
 /* unique_consecutive(self, return_inverse, return_counts, dim): along a dimension all three in any case; dimension 0 of
  * a vector counts as none, as in PyTorch */
-static aot_status_t unique_consecutive(rk_ctx *c) {
-  const rk_tensor *self;
-  slices s;
+static aot_status_t unique_consecutive(rk_ctx_t *c) {
+  const rk_tensor_t *self;
+  slices_t s;
   int along;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   along = rk_has(c, 3) && !(self->rank == 1 && rk_int(c, 3, 0) == 0);
@@ -125,8 +125,8 @@ static aot_status_t unique_consecutive(rk_ctx *c) {
 }
 
 /* unique_dim(self, dim, sorted, return_inverse, return_counts): all three in any case */
-static aot_status_t unique_dim(rk_ctx *c) {
-  slices s;
+static aot_status_t unique_dim(rk_ctx_t *c) {
+  slices_t s;
   AOT_TRY(read_slices(c, 1, rk_int(c, 1, 0), &s));
   sort(&s);
   return put_groups(c, &s, 1, 1);
@@ -134,9 +134,9 @@ static aot_status_t unique_dim(rk_ctx *c) {
 
 #define OPEN(name, fn)                                                                                                 \
   { "aten." name, fn, NULL, NULL, RK_OPEN }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     OPEN("_unique2.default", unique2),
     OPEN("unique_consecutive.default", unique_consecutive),
     OPEN("unique_dim.default", unique_dim),
 };
-const rk_family rk_family_unique = RK_FAMILY(rows);
+const rk_family_t rk_family_unique = RK_FAMILY(rows);

@@ -4,19 +4,19 @@
 #include <aot/inline.h>
 #include <string.h>
 
-static aot_status_t alias(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t alias(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   return rk_view_begin(c, &self);
 }
 
 /* to.dtype(self, dtype, ..): itself when nothing changes */
-static aot_status_t to_dtype(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t to_dtype(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_view_begin(c, &self));
   return rk_int(c, 1, self->dtype) == self->dtype ? AOT_OK : AOT_E_UNIMPLEMENTED;
 }
 
-static aot_status_t expanded(rk_ctx *c, const rk_tensor *t, int32_t rank, const int64_t *sizes, rk_tensor *out) {
+static aot_status_t expanded(rk_ctx_t *c, const rk_tensor_t *t, int32_t rank, const int64_t *sizes, rk_tensor_t *out) {
   int32_t lead = rank - t->rank;
   RK_CHECK(c, lead >= 0, "rank %d cannot be expanded to rank %d", t->rank, rank);
   *out = *t;
@@ -32,8 +32,8 @@ static aot_status_t expanded(rk_ctx *c, const rk_tensor *t, int32_t rank, const 
   return AOT_OK;
 }
 
-static aot_status_t expand(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t expand(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *list;
   uint32_t n = rk_list(c, 1, &list);
   AOT_TRY(rk_view_begin(c, &self));
@@ -41,15 +41,15 @@ static aot_status_t expand(rk_ctx *c) {
   return expanded(c, self, (int32_t)n, list, rk_result(c, 0));
 }
 
-static aot_status_t expand_as(rk_ctx *c) {
-  const rk_tensor *self, *other;
+static aot_status_t expand_as(rk_ctx_t *c) {
+  const rk_tensor_t *self, *other;
   AOT_TRY(rk_view_begin(c, &self));
   AOT_TRY(rk_need_tensor(c, 1, &other));
   return expanded(c, self, other->rank, other->sizes, rk_result(c, 0));
 }
 
-static aot_status_t permuted(rk_ctx *c, const rk_tensor *t, const int32_t *dims, rk_tensor *out) {
-  rk_tensor r = *t;
+static aot_status_t permuted(rk_ctx_t *c, const rk_tensor_t *t, const int32_t *dims, rk_tensor_t *out) {
+  rk_tensor_t r = *t;
   (void)c;
   for (int32_t d = 0; d < t->rank; d++) {
     r.sizes[d] = t->sizes[dims[d]];
@@ -59,8 +59,8 @@ static aot_status_t permuted(rk_ctx *c, const rk_tensor *t, const int32_t *dims,
   return AOT_OK;
 }
 
-static aot_status_t permute(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t permute(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *list;
   int32_t dims[AOT_MAX_RANK];
   uint32_t seen = 0, n = rk_list(c, 1, &list);
@@ -74,8 +74,8 @@ static aot_status_t permute(rk_ctx *c) {
   return permuted(c, self, dims, rk_result(c, 0));
 }
 
-static aot_status_t swap(rk_ctx *c, int64_t a, int64_t b) {
-  const rk_tensor *self;
+static aot_status_t swap(rk_ctx_t *c, int64_t a, int64_t b) {
+  const rk_tensor_t *self;
   int32_t dims[AOT_MAX_RANK], first, second;
   AOT_TRY(rk_view_begin(c, &self));
   if (self->rank == 0) return AOT_OK;
@@ -84,21 +84,21 @@ static aot_status_t swap(rk_ctx *c, int64_t a, int64_t b) {
   for (int32_t d = 0; d < self->rank; d++) dims[d] = d == first ? second : d == second ? first : d;
   return permuted(c, self, dims, rk_result(c, 0));
 }
-static aot_status_t transpose(rk_ctx *c) { return swap(c, rk_int(c, 1, 0), rk_int(c, 2, 1)); }
-static aot_status_t last_two(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t transpose(rk_ctx_t *c) { return swap(c, rk_int(c, 1, 0), rk_int(c, 2, 1)); }
+static aot_status_t last_two(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_view_begin(c, &self));
   return self->rank == 0 ? AOT_OK : swap(c, -2, -1);
 }
-static aot_status_t t(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t t(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   AOT_TRY(rk_view_begin(c, &self));
   RK_CHECK(c, self->rank <= 2, "rank %d is more than 2", self->rank);
   return self->rank < 2 ? AOT_OK : swap(c, 0, 1);
 }
 
-static aot_status_t reversed(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t reversed(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   int32_t dims[AOT_MAX_RANK];
   AOT_TRY(rk_view_begin(c, &self));
   for (int32_t d = 0; d < self->rank; d++) dims[d] = self->rank - 1 - d;
@@ -107,9 +107,9 @@ static aot_status_t reversed(rk_ctx *c) {
 
 /* view.dtype(self, dtype): the same bytes; another element size scales the last dimension, whose elements must be
  * adjacent */
-static aot_status_t view_dtype(rk_ctx *c) {
-  const rk_tensor *self;
-  rk_tensor *r = rk_result(c, 0);
+static aot_status_t view_dtype(rk_ctx_t *c) {
+  const rk_tensor_t *self;
+  rk_tensor_t *r = rk_result(c, 0);
   int32_t last, dtype = (int32_t)rk_int(c, 1, 0);
   int64_t old_width, width = (int64_t)aot_dtype_size(dtype);
   AOT_TRY(rk_view_begin(c, &self));
@@ -132,8 +132,8 @@ static aot_status_t view_dtype(rk_ctx *c) {
 }
 
 /* movedim(self, source, destination), one or several dimensions */
-static aot_status_t movedim(rk_ctx *c) {
-  const rk_tensor *self;
+static aot_status_t movedim(rk_ctx_t *c) {
+  const rk_tensor_t *self;
   const int64_t *from, *to;
   int32_t dims[AOT_MAX_RANK], a, b, next = 0;
   uint8_t used[AOT_MAX_RANK] = {0};
@@ -156,9 +156,9 @@ static aot_status_t movedim(rk_ctx *c) {
   return permuted(c, self, dims, rk_result(c, 0));
 }
 
-static aot_status_t unsqueeze(rk_ctx *c) {
-  const rk_tensor *self;
-  rk_tensor *r = rk_result(c, 0);
+static aot_status_t unsqueeze(rk_ctx_t *c) {
+  const rk_tensor_t *self;
+  rk_tensor_t *r = rk_result(c, 0);
   int32_t dim;
   AOT_TRY(rk_view_begin(c, &self));
   RK_CHECK(c, self->rank < AOT_MAX_RANK, "too many dimensions");
@@ -173,8 +173,8 @@ static aot_status_t unsqueeze(rk_ctx *c) {
   return AOT_OK;
 }
 
-static aot_status_t squeeze_marked(rk_ctx *c, int all) {
-  const rk_tensor *self;
+static aot_status_t squeeze_marked(rk_ctx_t *c, int all) {
+  const rk_tensor_t *self;
   uint8_t marks[AOT_MAX_RANK];
   AOT_TRY(rk_view_begin(c, &self));
   if (all) memset(marks, 1, sizeof marks);
@@ -184,12 +184,12 @@ static aot_status_t squeeze_marked(rk_ctx *c, int all) {
   rk_view_drop(self, marks, rk_result(c, 0));
   return AOT_OK;
 }
-static aot_status_t squeeze(rk_ctx *c) { return squeeze_marked(c, 1); }
-static aot_status_t squeeze_dims(rk_ctx *c) { return squeeze_marked(c, 0); }
+static aot_status_t squeeze(rk_ctx_t *c) { return squeeze_marked(c, 1); }
+static aot_status_t squeeze_dims(rk_ctx_t *c) { return squeeze_marked(c, 0); }
 
-static aot_status_t as_strided(rk_ctx *c) {
-  const rk_tensor *self;
-  rk_tensor *r = rk_result(c, 0);
+static aot_status_t as_strided(rk_ctx_t *c) {
+  const rk_tensor_t *self;
+  rk_tensor_t *r = rk_result(c, 0);
   const int64_t *sizes, *strides;
   uint32_t n = rk_list(c, 1, &sizes), m = rk_list(c, 2, &strides);
   AOT_TRY(rk_view_begin(c, &self));
@@ -204,8 +204,8 @@ static aot_status_t as_strided(rk_ctx *c) {
 }
 
 /* broadcast_tensors(tensors): every one expanded to the common shape */
-static aot_status_t broadcast_tensors(rk_ctx *c) {
-  const rk_tensor *const *list;
+static aot_status_t broadcast_tensors(rk_ctx_t *c) {
+  const rk_tensor_t *const *list;
   uint32_t n;
   int32_t rank = 0;
   int64_t sizes[AOT_MAX_RANK];
@@ -226,7 +226,7 @@ static aot_status_t broadcast_tensors(rk_ctx *c) {
   return AOT_OK;
 }
 
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     RK_VIEW("alias.default", alias),
     RK_VIEW("resolve_conj.default", alias),
     RK_VIEW("resolve_neg.default", alias),
@@ -272,4 +272,4 @@ static const rk_kernel rows[] = {
     {"aten.as_strided.default", rk_run_view, as_strided, NULL, RK_STORAGE},
     {"aten.as_strided_copy.default", rk_run_view, as_strided, NULL, RK_STORAGE},
 };
-const rk_family rk_family_view = RK_FAMILY(rows);
+const rk_family_t rk_family_view = RK_FAMILY(rows);

@@ -6,10 +6,11 @@
 
 /* ---- a copy of self with src over a view of it: the view's own geometry, taken of the result ---- */
 
-static aot_status_t geometry_of(rk_ctx *c, const char *view_name, const rk_arg *args, uint32_t n_args, rk_tensor *out) {
-  const rk_kernel *k = rk_find(aot_str(view_name));
-  rk_call call = {args, n_args, out, 1};
-  rk_ctx inner = *c;
+static aot_status_t geometry_of(rk_ctx_t *c, const char *view_name, const rk_arg_t *args, uint32_t n_args,
+                                rk_tensor_t *out) {
+  const rk_kernel_t *k = rk_find(aot_str(view_name));
+  rk_call_t call = {args, n_args, out, 1};
+  rk_ctx_t inner = *c;
   aot_status_t status;
   inner.call = &call;
   inner.kernel = k;
@@ -19,10 +20,10 @@ static aot_status_t geometry_of(rk_ctx *c, const char *view_name, const rk_arg *
 }
 
 /* xxx_scatter(self, src, rest..) with xxx(self, rest..) */
-static aot_status_t scatter_view(rk_ctx *c, const char *view_name) {
-  const rk_tensor *self, *src;
-  rk_tensor target;
-  rk_arg args[8];
+static aot_status_t scatter_view(rk_ctx_t *c, const char *view_name) {
+  const rk_tensor_t *self, *src;
+  rk_tensor_t target;
+  rk_arg_t args[8];
   uint32_t n = 1;
   AOT_TRY(rk_need_tensor(c, 0, &self));
   AOT_TRY(rk_need_tensor(c, 1, &src));
@@ -35,15 +36,15 @@ static aot_status_t scatter_view(rk_ctx *c, const char *view_name) {
   rk_copy(&target, src);
   return AOT_OK;
 }
-static aot_status_t slice_scatter(rk_ctx *c) { return scatter_view(c, "aten.slice.Tensor"); }
-static aot_status_t select_scatter(rk_ctx *c) { return scatter_view(c, "aten.select.int"); }
-static aot_status_t diagonal_scatter(rk_ctx *c) { return scatter_view(c, "aten.diagonal.default"); }
+static aot_status_t slice_scatter(rk_ctx_t *c) { return scatter_view(c, "aten.slice.Tensor"); }
+static aot_status_t select_scatter(rk_ctx_t *c) { return scatter_view(c, "aten.select.int"); }
+static aot_status_t diagonal_scatter(rk_ctx_t *c) { return scatter_view(c, "aten.diagonal.default"); }
 
 /* as_strided_scatter(self, src, size, stride, offset): positions are those of self's declared storage, which must be
  * dense from its offset on; other layouts are refused */
-static aot_status_t as_strided_scatter(rk_ctx *c) {
-  const rk_tensor *self, *src, *given;
-  rk_tensor storage, target, shifted;
+static aot_status_t as_strided_scatter(rk_ctx_t *c) {
+  const rk_tensor_t *self, *src, *given;
+  rk_tensor_t storage, target, shifted;
   const int64_t *sizes, *strides;
   uint32_t n = rk_list(c, 2, &sizes), m = rk_list(c, 3, &strides);
   int64_t offset;
@@ -82,11 +83,11 @@ static aot_status_t as_strided_scatter(rk_ctx *c) {
 
 /* slice_backward(grad, input_sizes, dim, start, end, step), select_backward(grad, input_sizes, dim, index),
  * diagonal_backward, unfold_backward: zeros with grad over (or added into) the view */
-static aot_status_t view_backward(rk_ctx *c, const char *view_name) {
-  const rk_tensor *grad;
-  rk_tensor target, *r = rk_result(c, 0);
+static aot_status_t view_backward(rk_ctx_t *c, const char *view_name) {
+  const rk_tensor_t *grad;
+  rk_tensor_t target, *r = rk_result(c, 0);
   const int64_t *sizes;
-  rk_arg args[8];
+  rk_arg_t args[8];
   uint32_t n = rk_list(c, 1, &sizes), k = 1;
   AOT_TRY(rk_need_tensor(c, 0, &grad));
   AOT_TRY(rk_check_result(c, 0, (int32_t)n, sizes));
@@ -98,15 +99,15 @@ static aot_status_t view_backward(rk_ctx *c, const char *view_name) {
   rk_copy(&target, grad);
   return AOT_OK;
 }
-static aot_status_t slice_backward(rk_ctx *c) { return view_backward(c, "aten.slice.Tensor"); }
-static aot_status_t select_backward(rk_ctx *c) { return view_backward(c, "aten.select.int"); }
-static aot_status_t diagonal_backward(rk_ctx *c) { return view_backward(c, "aten.diagonal.default"); }
+static aot_status_t slice_backward(rk_ctx_t *c) { return view_backward(c, "aten.slice.Tensor"); }
+static aot_status_t select_backward(rk_ctx_t *c) { return view_backward(c, "aten.select.int"); }
+static aot_status_t diagonal_backward(rk_ctx_t *c) { return view_backward(c, "aten.diagonal.default"); }
 
 /* unfold_backward(grad, input_sizes, dim, size, step): windows may overlap, so it adds */
-static aot_status_t unfold_backward(rk_ctx *c) {
+static aot_status_t unfold_backward(rk_ctx_t *c) {
   const int64_t *sizes;
   uint32_t n = rk_list(c, 1, &sizes);
-  rk_array g, r;
+  rk_array_t g, r;
   int32_t dim;
   int64_t outer, length, inner, size = rk_int(c, 3, 1), step = rk_int(c, 4, 1), windows;
   AOT_TRY(rk_need_f(c, 0, &g));
@@ -124,9 +125,9 @@ static aot_status_t unfold_backward(rk_ctx *c) {
 }
 
 /* diag_embed(self, offset, dim1, dim2) */
-static aot_status_t diag_embed(rk_ctx *c) {
-  const rk_tensor *self;
-  rk_tensor *r = rk_result(c, 0), d;
+static aot_status_t diag_embed(rk_ctx_t *c) {
+  const rk_tensor_t *self;
+  rk_tensor_t *r = rk_result(c, 0), d;
   int32_t a, b;
   int64_t offset = rk_int(c, 1, 0), n;
   AOT_TRY(rk_need_tensor(c, 0, &self));
@@ -153,7 +154,7 @@ static aot_status_t diag_embed(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name, fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("diag_embed.default", diag_embed),
     ROW("slice_scatter.default", slice_scatter),
     ROW("select_scatter.default", select_scatter),
@@ -164,4 +165,4 @@ static const rk_kernel rows[] = {
     ROW("diagonal_backward.default", diagonal_backward),
     ROW("unfold_backward.default", unfold_backward),
 };
-const rk_family rk_family_view_scatter = RK_FAMILY(rows);
+const rk_family_t rk_family_view_scatter = RK_FAMILY(rows);

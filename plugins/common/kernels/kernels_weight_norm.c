@@ -6,11 +6,11 @@
 
 /* v as outer x size x inner around the kept dimension; one slice an element of it. */
 typedef struct slices {
-  rk_array v, g;
+  rk_array_t v, g;
   int64_t outer, size, inner;
-} slices;
+} slices_t;
 
-static aot_status_t read_slices(rk_ctx *c, uint32_t v_arg, uint32_t g_arg, uint32_t dim_arg, slices *s) {
+static aot_status_t read_slices(rk_ctx_t *c, uint32_t v_arg, uint32_t g_arg, uint32_t dim_arg, slices_t *s) {
   int32_t dim;
   AOT_TRY(rk_need_f(c, v_arg, &s->v));
   AOT_TRY(rk_need_f(c, g_arg, &s->g));
@@ -20,12 +20,12 @@ static aot_status_t read_slices(rk_ctx *c, uint32_t v_arg, uint32_t g_arg, uint3
   return AOT_OK;
 }
 
-static int64_t slice_of(const slices *s, int64_t e) { return e / s->inner % s->size; }
+static int64_t slice_of(const slices_t *s, int64_t e) { return e / s->inner % s->size; }
 
 /* _weight_norm_interface(v, g, dim) -> (w, norms) */
-static aot_status_t weight_norm(rk_ctx *c) {
-  slices s = {0};
-  rk_array w, norms;
+static aot_status_t weight_norm(rk_ctx_t *c) {
+  slices_t s = {0};
+  rk_array_t w, norms;
   AOT_TRY(read_slices(c, 0, 1, 2, &s));
   AOT_TRY(rk_new_f(c, s.v.rank, s.v.sizes, &w));
   AOT_TRY(rk_new_f(c, s.g.rank, s.g.sizes, &norms));
@@ -38,9 +38,9 @@ static aot_status_t weight_norm(rk_ctx *c) {
 
 /* _weight_norm_interface_backward(grad_w, v, g, norms, dim) -> (dv, dg): with u = v/|v| and h = <grad, u>,
  * dg = h, dv = g/|v| (grad - u h) */
-static aot_status_t weight_norm_backward(rk_ctx *c) {
-  slices s = {0};
-  rk_array up, norms, dv, dg;
+static aot_status_t weight_norm_backward(rk_ctx_t *c) {
+  slices_t s = {0};
+  rk_array_t up, norms, dv, dg;
   AOT_TRY(rk_need_f(c, 0, &up));
   AOT_TRY(read_slices(c, 1, 2, 4, &s));
   AOT_TRY(rk_need_f(c, 3, &norms));
@@ -58,9 +58,9 @@ static aot_status_t weight_norm_backward(rk_ctx *c) {
 
 #define ROW(name, fn)                                                                                                  \
   { "aten." name ".default", fn, NULL, NULL, 0 }
-static const rk_kernel rows[] = {
+static const rk_kernel_t rows[] = {
     ROW("_weight_norm", weight_norm),
     ROW("_weight_norm_interface", weight_norm),
     ROW("_weight_norm_interface_backward", weight_norm_backward),
 };
-const rk_family rk_family_weight_norm = RK_FAMILY(rows);
+const rk_family_t rk_family_weight_norm = RK_FAMILY(rows);

@@ -4,15 +4,15 @@
 #include <math.h>
 #include <string.h>
 
-rk_complex rk_complex_of(double real, double imaginary) {
+rk_complex_t rk_complex_of(double real, double imaginary) {
   double parts[2] = {real, imaginary};
-  rk_complex z;
+  rk_complex_t z;
   memcpy(&z, parts, sizeof z);
   return z;
 }
 
-rk_tensor rk_part(const rk_tensor *t, int imaginary) {
-  rk_tensor p = *t;
+rk_tensor_t rk_part(const rk_tensor_t *t, int imaginary) {
+  rk_tensor_t p = *t;
   p.dtype = aot_dtype_part(t->dtype);
   p.offset = 2 * t->offset + imaginary;
   for (int32_t d = 0; d < t->rank; d++) p.strides[d] = 2 * t->strides[d];
@@ -21,7 +21,7 @@ rk_tensor rk_part(const rk_tensor *t, int imaginary) {
 
 /* ---- runs of elements ---- */
 
-static void load_run(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, rk_complex *out) {
+static void load_run(const rk_tensor_t *t, int64_t at, int64_t stride, int64_t n, rk_complex_t *out) {
   const int64_t width = (int64_t)aot_dtype_size(t->dtype), half = width / 2;
   const char *p = (const char *)t->data + at * width;
   const int32_t part = aot_dtype_part(t->dtype);
@@ -30,7 +30,7 @@ static void load_run(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, 
                                             : rk_complex_of(rk_load_f(p, t->dtype), 0);
 }
 
-static void store_run(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const rk_complex *v) {
+static void store_run(rk_tensor_t *t, int64_t at, int64_t stride, int64_t n, const rk_complex_t *v) {
   const int64_t width = (int64_t)aot_dtype_size(t->dtype), half = width / 2;
   char *p = (char *)t->data + at * width;
   const int32_t part = aot_dtype_part(t->dtype);
@@ -46,7 +46,7 @@ static void store_run(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const
 
 /* ---- dense work copies ---- */
 
-aot_status_t rk_complex_new(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_complex_array *out) {
+aot_status_t rk_complex_new(rk_ctx_t *c, int32_t rank, const int64_t *sizes, rk_complex_array_t *out) {
   memset(out, 0, sizeof *out);
   out->rank = rank;
   out->numel = 1;
@@ -58,9 +58,9 @@ aot_status_t rk_complex_new(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_co
   return AOT_OK;
 }
 
-aot_status_t rk_complex_need(rk_ctx *c, uint32_t arg, rk_complex_array *out) {
-  const rk_tensor *t;
-  rk_iter it;
+aot_status_t rk_complex_need(rk_ctx_t *c, uint32_t arg, rk_complex_array_t *out) {
+  const rk_tensor_t *t;
+  rk_iter_t it;
   int64_t n = 0;
   AOT_TRY(rk_need_tensor(c, arg, &t));
   AOT_TRY(rk_complex_new(c, t->rank, t->sizes, out));
@@ -69,9 +69,9 @@ aot_status_t rk_complex_need(rk_ctx *c, uint32_t arg, rk_complex_array *out) {
   return AOT_OK;
 }
 
-aot_status_t rk_complex_put(rk_ctx *c, uint32_t result, const rk_complex_array *a) {
-  rk_tensor *t;
-  rk_iter it;
+aot_status_t rk_complex_put(rk_ctx_t *c, uint32_t result, const rk_complex_array_t *a) {
+  rk_tensor_t *t;
+  rk_iter_t it;
   int64_t n = 0;
   if (!rk_wants(c, result)) return AOT_OK;
   AOT_TRY(rk_check_result(c, result, a->rank, a->sizes));
@@ -81,8 +81,8 @@ aot_status_t rk_complex_put(rk_ctx *c, uint32_t result, const rk_complex_array *
   return AOT_OK;
 }
 
-void rk_complex_around(const rk_complex_array *a, int32_t dim, int64_t *outer, int64_t *size, int64_t *inner) {
-  rk_array shape = {.rank = a->rank};
+void rk_complex_around(const rk_complex_array_t *a, int32_t dim, int64_t *outer, int64_t *size, int64_t *inner) {
+  rk_array_t shape = {.rank = a->rank};
   memcpy(shape.sizes, a->sizes, sizeof shape.sizes);
   rk_around(&shape, dim, outer, size, inner);
 }
@@ -93,7 +93,7 @@ void rk_complex_around(const rk_complex_array *a, int32_t dim, int64_t *outer, i
 enum { REAL, IMAGINARY, ZERO };
 
 /* Zeros of t's shape and dtype, real, in one element. */
-static aot_status_t zeros_like(rk_ctx *c, const rk_tensor *t, rk_tensor *out) {
+static aot_status_t zeros_like(rk_ctx_t *c, const rk_tensor_t *t, rk_tensor_t *out) {
   double *zero;
   RK_SCRATCH(c, 1, zero);
   *out = *t;
@@ -105,8 +105,9 @@ static aot_status_t zeros_like(rk_ctx *c, const rk_tensor *t, rk_tensor *out) {
   return AOT_OK;
 }
 
-static aot_status_t tensor_part(rk_ctx *c, const rk_tensor *t, int what, int holds_elements, const rk_tensor **out) {
-  rk_tensor *p;
+static aot_status_t tensor_part(rk_ctx_t *c, const rk_tensor_t *t, int what, int holds_elements,
+                                const rk_tensor_t **out) {
+  rk_tensor_t *p;
   *out = t;
   if (!t || (!aot_dtype_is_complex(t->dtype) && (!holds_elements || what == REAL))) return AOT_OK;
   RK_SCRATCH(c, 1, p);
@@ -116,11 +117,11 @@ static aot_status_t tensor_part(rk_ctx *c, const rk_tensor *t, int what, int hol
   return AOT_OK;
 }
 
-static aot_status_t argument_part(rk_ctx *c, const rk_arg *a, int what, int holds_elements, rk_arg *out) {
+static aot_status_t argument_part(rk_ctx_t *c, const rk_arg_t *a, int what, int holds_elements, rk_arg_t *out) {
   *out = *a;
   if (a->kind == AOT_ARG_VALUE) return tensor_part(c, a->u.tensor, what, holds_elements, &out->u.tensor);
   if (a->kind == AOT_ARG_VALUES) {
-    const rk_tensor **list;
+    const rk_tensor_t **list;
     RK_SCRATCH(c, a->n, list);
     for (uint32_t k = 0; k < a->n; k++) AOT_TRY(tensor_part(c, a->u.tensors[k], what, holds_elements, &list[k]));
     out->u.tensors = list;
@@ -132,8 +133,8 @@ static aot_status_t argument_part(rk_ctx *c, const rk_arg *a, int what, int hold
 }
 
 /* The memory of an array of doubles. */
-static rk_tensor tensor_over(const rk_array *a) {
-  rk_tensor t = {
+static rk_tensor_t tensor_over(const rk_array_t *a) {
+  rk_tensor_t t = {
       .data = a->f, .nbytes = (uint64_t)(a->numel ? a->numel : 1) * sizeof(double), .dtype = AOT_F64, .rank = a->rank};
   memcpy(t.sizes, a->sizes, sizeof t.sizes);
   rk_lay_dense(&t);
@@ -141,9 +142,9 @@ static rk_tensor tensor_over(const rk_array *a) {
 }
 
 /* One run into `results`. what[k]: the part of argument k; others than those of `slots` are no elements and stay. */
-static aot_status_t run_real(rk_ctx *c, const int *what, uint32_t slots, rk_tensor *results) {
-  rk_call call = *c->call;
-  rk_arg *args;
+static aot_status_t run_real(rk_ctx_t *c, const int *what, uint32_t slots, rk_tensor_t *results) {
+  rk_call_t call = *c->call;
+  rk_arg_t *args;
   RK_SCRATCH(c, call.n_args, args);
   for (uint32_t k = 0; k < call.n_args; k++)
     AOT_TRY(argument_part(c, &call.args[k], k < 32 ? what[k] : REAL, k < 32 && slots >> k & 1, &args[k]));
@@ -152,9 +153,9 @@ static aot_status_t run_real(rk_ctx *c, const int *what, uint32_t slots, rk_tens
   return rk_run(c->kernel, &call, c->error);
 }
 
-static aot_status_t run_parts(rk_ctx *c, const rk_complex_row *row) {
+static aot_status_t run_parts(rk_ctx_t *c, const rk_complex_row_t *row) {
   const uint32_t n = c->call->n_results;
-  rk_tensor *results;
+  rk_tensor_t *results;
   int any = 1;
   RK_SCRATCH(c, n, results);
   for (int imaginary = 0; imaginary < 2 && any; imaginary++) {
@@ -175,18 +176,18 @@ static aot_status_t run_parts(rk_ctx *c, const rk_complex_row *row) {
 }
 
 /* (a + bi)(c + di) = (ac - bd) + (ad + bc)i, what is added beside ac and ad. The products are kept in double. */
-static aot_status_t run_product(rk_ctx *c, const rk_complex_row *row) {
+static aot_status_t run_product(rk_ctx_t *c, const rk_complex_row_t *row) {
   static const int parts[4][2] = {{REAL, REAL}, {IMAGINARY, IMAGINARY}, {REAL, IMAGINARY}, {IMAGINARY, REAL}};
   static const int added[4] = {REAL, ZERO, IMAGINARY, ZERO};
-  const rk_tensor *r = rk_result(c, 0);
+  const rk_tensor_t *r = rk_result(c, 0);
   const double sign = row->conjugate ? -1 : 1;
-  rk_array product[4];
-  rk_complex_array out;
+  rk_array_t product[4];
+  rk_complex_array_t out;
   if (!rk_wants(c, 0)) return AOT_OK;
   for (int run = 0; run < 4; run++) {
     int what[32], factor = 0;
     AOT_TRY(rk_new_f(c, r->rank, r->sizes, &product[run]));
-    rk_tensor result = tensor_over(&product[run]);
+    rk_tensor_t result = tensor_over(&product[run]);
     for (uint32_t k = 0; k < 32; k++) {
       what[k] = row->added >> k & 1 ? added[run] : REAL;
       if (row->slots >> k & 1) what[k] = parts[run][factor++ ? 1 : 0];
@@ -199,12 +200,12 @@ static aot_status_t run_product(rk_ctx *c, const rk_complex_row *row) {
   return rk_complex_put(c, 0, &out);
 }
 
-static aot_status_t run_magnitude(rk_ctx *c) {
-  rk_call call = *c->call;
-  rk_complex_array z;
-  rk_array a;
-  rk_tensor *t;
-  rk_arg *args;
+static aot_status_t run_magnitude(rk_ctx_t *c) {
+  rk_call_t call = *c->call;
+  rk_complex_array_t z;
+  rk_array_t a;
+  rk_tensor_t *t;
+  rk_arg_t *args;
   AOT_TRY(rk_complex_need(c, 0, &z));
   AOT_TRY(rk_new_f(c, z.rank, z.sizes, &a));
   for (int64_t e = 0; e < z.numel; e++) a.f[e] = cabs(z.v[e]);
@@ -222,13 +223,13 @@ static aot_status_t run_magnitude(rk_ctx *c) {
 #define RUN 128 /* elements converted at a time */
 
 /* Does the operator compute in double? What it writes says so; a comparison follows its operands with dimensions. */
-static int is_wide(const rk_ctx *c) {
+static int is_wide(const rk_ctx_t *c) {
   const int32_t r = rk_result_dtype(c, 0);
   int wide = 0, ranked = 0;
   if (r == AOT_C128 || r == AOT_F64) return 1;
   if (r == AOT_C64 || r == AOT_F32) return 0;
   for (uint32_t k = 0; k < c->call->n_args; k++) {
-    const rk_tensor *t = c->call->args[k].kind == AOT_ARG_VALUE ? c->call->args[k].u.tensor : NULL;
+    const rk_tensor_t *t = c->call->args[k].kind == AOT_ARG_VALUE ? c->call->args[k].u.tensor : NULL;
     int is_double = t && (t->dtype == AOT_C128 || t->dtype == AOT_F64);
     if (!t || (ranked && t->rank == 0)) continue;
     wide = t->rank > 0 && !ranked ? is_double : wide | is_double;
@@ -237,20 +238,20 @@ static int is_wide(const rk_ctx *c) {
   return wide;
 }
 
-static aot_status_t run_pointwise(rk_ctx *c, const rk_complex_row *row) {
+static aot_status_t run_pointwise(rk_ctx_t *c, const rk_complex_row_t *row) {
   const uint32_t n_args = c->call->n_args < PW_ARGS ? c->call->n_args : PW_ARGS;
-  rk_complex in[PW_ARGS][RUN], out[RUN], x[PW_ARGS];
-  const rk_tensor *tensor[PW_ARGS] = {NULL};
+  rk_complex_t in[PW_ARGS][RUN], out[RUN], x[PW_ARGS];
+  const rk_tensor_t *tensor[PW_ARGS] = {NULL};
   int32_t slot[PW_ARGS] = {0};
-  rk_tensor *r = rk_result(c, 0);
-  pw_par p = {0};
-  rk_iter it;
+  rk_tensor_t *r = rk_result(c, 0);
+  pw_par_t p = {0};
+  rk_iter_t it;
   if (!rk_wants(c, 0)) return AOT_OK;
   const int32_t work = is_wide(c) ? AOT_F64 : AOT_F32;
   rk_iter_over(&it, r);
   p.dtype = r->dtype;
   for (uint32_t a = 0; a < n_args; a++) {
-    const rk_arg *arg = &c->call->args[a];
+    const rk_arg_t *arg = &c->call->args[a];
     if (arg->kind == AOT_ARG_NONE) continue;
     p.present |= 1u << a;
     if (arg->kind == AOT_ARG_VALUE) {
@@ -279,7 +280,7 @@ static aot_status_t run_pointwise(rk_ctx *c, const rk_complex_row *row) {
   return AOT_OK;
 }
 
-aot_status_t rk_complex_run(rk_ctx *c, const rk_complex_row *row) {
+aot_status_t rk_complex_run(rk_ctx_t *c, const rk_complex_row_t *row) {
   switch (row->way) {
     case RK_COMPLEX_PARTS: return run_parts(c, row);
     case RK_COMPLEX_PRODUCT: return run_product(c, row);

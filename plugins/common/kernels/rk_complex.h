@@ -11,10 +11,10 @@
 #include "common/kernels/rk_pointwise.h"
 #include <complex.h>
 
-typedef double complex rk_complex;
+typedef double complex rk_complex_t;
 
 /* A scalar function: x[k] is the element of argument k, tensor or number. */
-typedef rk_complex (*rk_complex_f)(const rk_complex *x, const pw_par *p);
+typedef rk_complex_t (*rk_complex_f_t)(const rk_complex_t *x, const pw_par_t *p);
 
 enum {
   RK_COMPLEX_SAME = 1,  /* the kernel copies elements of any dtype, or makes real numbers */
@@ -32,29 +32,29 @@ typedef struct rk_complex_row {
   uint32_t slots; /* bit k: argument k holds elements */
   uint32_t added; /* the same, for what a product is added to */
   int conjugate;  /* the first factor is conjugated */
-  rk_complex_f f;
+  rk_complex_f_t f;
   rk_fn run;
-} rk_complex_row;
+} rk_complex_row_t;
 
 /* NULL: complex numbers are refused. A linear search, as rk_find. */
-const rk_complex_row *rk_complex_find(const rk_kernel *k);
-aot_status_t rk_complex_run(rk_ctx *c, const rk_complex_row *row);
+const rk_complex_row_t *rk_complex_find(const rk_kernel_t *k);
+aot_status_t rk_complex_run(rk_ctx_t *c, const rk_complex_row_t *row);
 
 /* The real (0) or imaginary (1) parts of a complex tensor: a view of its memory. */
-rk_tensor rk_part(const rk_tensor *t, int imaginary);
-rk_complex rk_complex_of(double real, double imaginary); /* exact, also for infinities */
+rk_tensor_t rk_part(const rk_tensor_t *t, int imaginary);
+rk_complex_t rk_complex_of(double real, double imaginary); /* exact, also for infinities */
 
 /* A dense work copy, row-major. */
 typedef struct rk_complex_array {
   int32_t rank;
   int64_t numel;
   int64_t sizes[AOT_MAX_RANK];
-  rk_complex *v;
-} rk_complex_array;
-aot_status_t rk_complex_new(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_complex_array *out); /* zeroed */
-aot_status_t rk_complex_need(rk_ctx *c, uint32_t arg, rk_complex_array *out); /* real numbers too */
+  rk_complex_t *v;
+} rk_complex_array_t;
+aot_status_t rk_complex_new(rk_ctx_t *c, int32_t rank, const int64_t *sizes, rk_complex_array_t *out); /* zeroed */
+aot_status_t rk_complex_need(rk_ctx_t *c, uint32_t arg, rk_complex_array_t *out); /* real numbers too */
 /* into real numbers: the real part */
-aot_status_t rk_complex_put(rk_ctx *c, uint32_t result, const rk_complex_array *a);
-void rk_complex_around(const rk_complex_array *a, int32_t dim, int64_t *outer, int64_t *size, int64_t *inner);
+aot_status_t rk_complex_put(rk_ctx_t *c, uint32_t result, const rk_complex_array_t *a);
+void rk_complex_around(const rk_complex_array_t *a, int32_t dim, int64_t *outer, int64_t *size, int64_t *inner);
 
 #endif

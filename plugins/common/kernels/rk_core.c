@@ -12,15 +12,15 @@
 typedef struct rk_chunk {
   struct rk_chunk *next;
   uint64_t pad; /* the payload is 16-byte aligned */
-} rk_chunk;
+} rk_chunk_t;
 
-static const rk_family *const families[] = {RK_FAMILIES};
+static const rk_family_t *const families[] = {RK_FAMILIES};
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
-const rk_kernel *rk_find(aot_str_t full_name) {
+const rk_kernel_t *rk_find(aot_str_t full_name) {
   for (size_t f = 0; f < N_FAMILIES; f++)
     for (uint32_t r = 0; r < families[f]->n_rows; r++) {
-      const rk_kernel *k = &families[f]->rows[r];
+      const rk_kernel_t *k = &families[f]->rows[r];
       if (strncmp(k->name, full_name.data, (size_t)full_name.size) == 0 && k->name[full_name.size] == 0) return k;
     }
   return NULL;
@@ -32,7 +32,7 @@ uint32_t rk_count(void) {
   return n;
 }
 
-const rk_kernel *rk_at(uint32_t i) {
+const rk_kernel_t *rk_at(uint32_t i) {
   for (size_t f = 0; f < N_FAMILIES; f++) {
     if (i < families[f]->n_rows) return &families[f]->rows[i];
     i -= families[f]->n_rows;
@@ -40,23 +40,23 @@ const rk_kernel *rk_at(uint32_t i) {
   return NULL;
 }
 
-aot_str_t rk_name(const rk_kernel *k) { return aot_str(k->name); }
-int rk_is_view(const rk_kernel *k) { return k->view != NULL; }
-int rk_needs_storage(const rk_kernel *k) { return (k->flags & RK_STORAGE) != 0; }
-int rk_gives_sizes(const rk_kernel *k) { return (k->flags & RK_OPEN) != 0; }
-int rk_takes_complex(const rk_kernel *k) { return rk_complex_find(k) != NULL; }
-int rk_is_fill(const rk_kernel *k) { return (k->flags & RK_FILL) != 0; }
+aot_str_t rk_name(const rk_kernel_t *k) { return aot_str(k->name); }
+int rk_is_view(const rk_kernel_t *k) { return k->view != NULL; }
+int rk_needs_storage(const rk_kernel_t *k) { return (k->flags & RK_STORAGE) != 0; }
+int rk_gives_sizes(const rk_kernel_t *k) { return (k->flags & RK_OPEN) != 0; }
+int rk_takes_complex(const rk_kernel_t *k) { return rk_complex_find(k) != NULL; }
+int rk_is_fill(const rk_kernel_t *k) { return (k->flags & RK_FILL) != 0; }
 
-static void scratch_free(rk_ctx *c) {
+static void scratch_free(rk_ctx_t *c) {
   while (c->chunks) {
-    rk_chunk *next = c->chunks->next;
+    rk_chunk_t *next = c->chunks->next;
     free(c->chunks);
     c->chunks = next;
   }
 }
 
 /* Every tensor of the call lies inside its storage and has a dtype that kernels can read. */
-static aot_status_t check_tensor(rk_ctx *c, const rk_tensor *t, const char *what, uint32_t i) {
+static aot_status_t check_tensor(rk_ctx_t *c, const rk_tensor_t *t, const char *what, uint32_t i) {
   RK_CHECK(c, rk_dtype_supported(t->dtype), "%s %u has dtype %s, which is not supported", what, i,
            aot_dtype_name(t->dtype));
   RK_CHECK(c, rk_tensor_fits(t), "%s %u reaches outside its storage of %llu bytes", what, i,
@@ -64,9 +64,9 @@ static aot_status_t check_tensor(rk_ctx *c, const rk_tensor *t, const char *what
   return AOT_OK;
 }
 
-static aot_status_t check_arguments(rk_ctx *c) {
+static aot_status_t check_arguments(rk_ctx_t *c) {
   for (uint32_t a = 0; a < c->call->n_args; a++) {
-    const rk_arg *arg = &c->call->args[a];
+    const rk_arg_t *arg = &c->call->args[a];
     if (arg->kind == AOT_ARG_VALUE) AOT_TRY(check_tensor(c, arg->u.tensor, "argument", a));
     for (uint32_t k = 0; arg->kind == AOT_ARG_VALUES && k < arg->n; k++)
       if (arg->u.tensors[k]) AOT_TRY(check_tensor(c, arg->u.tensors[k], "argument", a));
@@ -74,11 +74,11 @@ static aot_status_t check_arguments(rk_ctx *c) {
   return AOT_OK;
 }
 
-static int has_complex(const rk_call *call) {
+static int has_complex(const rk_call_t *call) {
   for (uint32_t r = 0; r < call->n_results; r++)
     if (aot_dtype_is_complex(call->results[r].dtype)) return 1;
   for (uint32_t a = 0; a < call->n_args; a++) {
-    const rk_arg *arg = &call->args[a];
+    const rk_arg_t *arg = &call->args[a];
     if (arg->kind == AOT_ARG_VALUE && aot_dtype_is_complex(arg->u.tensor->dtype)) return 1;
     for (uint32_t k = 0; arg->kind == AOT_ARG_VALUES && k < arg->n; k++)
       if (arg->u.tensors[k] && aot_dtype_is_complex(arg->u.tensors[k]->dtype)) return 1;
@@ -86,23 +86,23 @@ static int has_complex(const rk_call *call) {
   return 0;
 }
 
-static aot_status_t run_kernel(rk_ctx *c) {
+static aot_status_t run_kernel(rk_ctx_t *c) {
   if (!has_complex(c->call)) return c->kernel->run(c);
-  const rk_complex_row *row = rk_complex_find(c->kernel);
+  const rk_complex_row_t *row = rk_complex_find(c->kernel);
   if (!row) return rk_fail(c, AOT_E_UNIMPLEMENTED, "complex numbers are not supported");
   return rk_complex_run(c, row);
 }
 
-static int is_open(const rk_ctx *c, const rk_tensor *t) {
+static int is_open(const rk_ctx_t *c, const rk_tensor_t *t) {
   return c->caller && c->caller->place && !t->data && (c->kernel->flags & RK_OPEN);
 }
 
-aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error) {
+aot_status_t rk_run(const rk_kernel_t *k, const rk_call_t *call, rk_error_t *error) {
   return rk_run_for(k, call, NULL, error);
 }
 
-aot_status_t rk_run_for(const rk_kernel *k, const rk_call *call, const rk_caller *caller, rk_error *error) {
-  rk_ctx c = {k, call, error, NULL, caller};
+aot_status_t rk_run_for(const rk_kernel_t *k, const rk_call_t *call, const rk_caller_t *caller, rk_error_t *error) {
+  rk_ctx_t c = {k, call, error, NULL, caller};
   aot_status_t status;
   error->text[0] = 0;
   status = check_arguments(&c);
@@ -114,8 +114,8 @@ aot_status_t rk_run_for(const rk_kernel *k, const rk_call *call, const rk_caller
   return status;
 }
 
-aot_status_t rk_view(const rk_kernel *k, const rk_call *call, rk_error *error) {
-  rk_ctx c = {k, call, error, NULL, NULL};
+aot_status_t rk_view(const rk_kernel_t *k, const rk_call_t *call, rk_error_t *error) {
+  rk_ctx_t c = {k, call, error, NULL, NULL};
   aot_status_t status;
   error->text[0] = 0;
   if (!k->view) return AOT_E_UNIMPLEMENTED;
@@ -127,9 +127,9 @@ aot_status_t rk_view(const rk_kernel *k, const rk_call *call, rk_error *error) {
   return status;
 }
 
-const char *rk_refuse(const rk_kernel *k, const rk_arg *args, uint32_t n_args) {
-  rk_call call = {args, n_args, NULL, 0};
-  rk_ctx c = {k, &call, NULL, NULL, NULL};
+const char *rk_refuse(const rk_kernel_t *k, const rk_arg_t *args, uint32_t n_args) {
+  rk_call_t call = {args, n_args, NULL, 0};
+  rk_ctx_t c = {k, &call, NULL, NULL, NULL};
   if (k->flags & RK_DROPOUT && rk_bool(&c, 2, 1) && rk_float(&c, 1, 0) > 0)
     return "it draws random numbers (dropout with p > 0); make them explicit first (stage rng)";
   if (k->flags & RK_DROPOUT_P)
@@ -141,7 +141,7 @@ const char *rk_refuse(const rk_kernel *k, const rk_arg *args, uint32_t n_args) {
   return NULL;
 }
 
-aot_status_t rk_fail(rk_ctx *c, aot_status_t status, const char *format, ...) {
+aot_status_t rk_fail(rk_ctx_t *c, aot_status_t status, const char *format, ...) {
   va_list list;
   int n = snprintf(c->error->text, sizeof c->error->text, "%s: ", c->kernel->name);
   va_start(list, format);
@@ -151,9 +151,9 @@ aot_status_t rk_fail(rk_ctx *c, aot_status_t status, const char *format, ...) {
   return status;
 }
 
-aot_status_t rk_scratch(rk_ctx *c, int64_t n, size_t size, void *out_pointer) {
+aot_status_t rk_scratch(rk_ctx_t *c, int64_t n, size_t size, void *out_pointer) {
   uint64_t nbytes;
-  rk_chunk *chunk = NULL;
+  rk_chunk_t *chunk = NULL;
   void *payload;
   if (n >= 0 && !__builtin_mul_overflow((uint64_t)n, (uint64_t)size, &nbytes) && nbytes < (UINT64_MAX >> 2))
     chunk = calloc(1, sizeof *chunk + (size_t)(nbytes ? nbytes : 1));
@@ -167,18 +167,18 @@ aot_status_t rk_scratch(rk_ctx *c, int64_t n, size_t size, void *out_pointer) {
 
 /* ---- arguments ---- */
 
-int rk_has(const rk_ctx *c, uint32_t arg) { return arg < c->call->n_args && c->call->args[arg].kind != AOT_ARG_NONE; }
+int rk_has(const rk_ctx_t *c, uint32_t arg) { return arg < c->call->n_args && c->call->args[arg].kind != AOT_ARG_NONE; }
 
 /* A 0-dim tensor in a number's place gives its element. */
-static int number_from_tensor(const rk_arg *a) {
+static int number_from_tensor(const rk_arg_t *a) {
   return a->kind == AOT_ARG_VALUE && a->u.tensor->rank == 0 && a->u.tensor->data && rk_tensor_fits(a->u.tensor);
 }
-static const void *element_of(const rk_tensor *t) {
+static const void *element_of(const rk_tensor_t *t) {
   return (const char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype);
 }
 
-int64_t rk_int(const rk_ctx *c, uint32_t arg, int64_t preset) {
-  const rk_arg *a;
+int64_t rk_int(const rk_ctx_t *c, uint32_t arg, int64_t preset) {
+  const rk_arg_t *a;
   if (!rk_has(c, arg)) return preset;
   a = &c->call->args[arg];
   if (a->kind == AOT_ARG_FLOAT) return aot_float_to_int(a->u.f);
@@ -189,8 +189,8 @@ int64_t rk_int(const rk_ctx *c, uint32_t arg, int64_t preset) {
   return a->u.i;
 }
 
-double rk_float(const rk_ctx *c, uint32_t arg, double preset) {
-  const rk_arg *a;
+double rk_float(const rk_ctx_t *c, uint32_t arg, double preset) {
+  const rk_arg_t *a;
   if (!rk_has(c, arg)) return preset;
   a = &c->call->args[arg];
   if (a->kind == AOT_ARG_FLOAT) return a->u.f;
@@ -199,17 +199,17 @@ double rk_float(const rk_ctx *c, uint32_t arg, double preset) {
   return (double)rk_int(c, arg, aot_float_to_int(preset));
 }
 
-int rk_bool(const rk_ctx *c, uint32_t arg, int preset) { return rk_int(c, arg, preset) != 0; }
+int rk_bool(const rk_ctx_t *c, uint32_t arg, int preset) { return rk_int(c, arg, preset) != 0; }
 
-int rk_str_is(const rk_ctx *c, uint32_t arg, const char *text) {
-  const rk_arg *a;
+int rk_str_is(const rk_ctx_t *c, uint32_t arg, const char *text) {
+  const rk_arg_t *a;
   if (!rk_has(c, arg)) return 0;
   a = &c->call->args[arg];
   return a->kind == AOT_ARG_STR && a->n == strlen(text) && memcmp(a->u.chars, text, a->n) == 0;
 }
 
-uint32_t rk_list(const rk_ctx *c, uint32_t arg, const int64_t **out) {
-  const rk_arg *a;
+uint32_t rk_list(const rk_ctx_t *c, uint32_t arg, const int64_t **out) {
+  const rk_arg_t *a;
   *out = NULL;
   if (!rk_has(c, arg)) return 0;
   a = &c->call->args[arg];
@@ -222,7 +222,7 @@ uint32_t rk_list(const rk_ctx *c, uint32_t arg, const int64_t **out) {
   return 1;
 }
 
-aot_status_t rk_ints(rk_ctx *c, uint32_t arg, uint32_t n, const int64_t *preset, int64_t *out) {
+aot_status_t rk_ints(rk_ctx_t *c, uint32_t arg, uint32_t n, const int64_t *preset, int64_t *out) {
   const int64_t *list;
   uint32_t have = rk_list(c, arg, &list), k;
   if (have == 0 && preset) {
@@ -234,8 +234,8 @@ aot_status_t rk_ints(rk_ctx *c, uint32_t arg, uint32_t n, const int64_t *preset,
   return AOT_OK;
 }
 
-static aot_status_t number_tensor(rk_ctx *c, const rk_arg *a, const rk_tensor **out) {
-  rk_tensor *t = NULL;
+static aot_status_t number_tensor(rk_ctx_t *c, const rk_arg_t *a, const rk_tensor_t **out) {
+  rk_tensor_t *t = NULL;
   double *payload = NULL;
   RK_SCRATCH(c, 1, t);
   RK_SCRATCH(c, 1, payload);
@@ -248,8 +248,8 @@ static aot_status_t number_tensor(rk_ctx *c, const rk_arg *a, const rk_tensor **
   return AOT_OK;
 }
 
-aot_status_t rk_tensor_of(rk_ctx *c, uint32_t arg, const rk_tensor **out) {
-  const rk_arg *a;
+aot_status_t rk_tensor_of(rk_ctx_t *c, uint32_t arg, const rk_tensor_t **out) {
+  const rk_arg_t *a;
   *out = NULL;
   if (!rk_has(c, arg)) return AOT_OK;
   a = &c->call->args[arg];
@@ -262,14 +262,14 @@ aot_status_t rk_tensor_of(rk_ctx *c, uint32_t arg, const rk_tensor **out) {
   return number_tensor(c, a, out);
 }
 
-aot_status_t rk_need_tensor(rk_ctx *c, uint32_t arg, const rk_tensor **out) {
+aot_status_t rk_need_tensor(rk_ctx_t *c, uint32_t arg, const rk_tensor_t **out) {
   AOT_TRY(rk_tensor_of(c, arg, out));
   RK_CHECK(c, *out, "argument %u is absent where a tensor is needed", arg);
   return AOT_OK;
 }
 
-aot_status_t rk_tensors_of(rk_ctx *c, uint32_t arg, const rk_tensor *const **out, uint32_t *out_n) {
-  const rk_arg *a = &c->call->args[arg];
+aot_status_t rk_tensors_of(rk_ctx_t *c, uint32_t arg, const rk_tensor_t *const **out, uint32_t *out_n) {
+  const rk_arg_t *a = &c->call->args[arg];
   *out = NULL;
   *out_n = 0;
   if (!rk_has(c, arg)) return AOT_OK;
@@ -280,14 +280,14 @@ aot_status_t rk_tensors_of(rk_ctx *c, uint32_t arg, const rk_tensor *const **out
   return AOT_OK;
 }
 
-aot_status_t rk_dim(rk_ctx *c, int64_t dim, int32_t rank, int32_t *out) {
+aot_status_t rk_dim(rk_ctx_t *c, int64_t dim, int32_t rank, int32_t *out) {
   int64_t n = rank ? rank : 1;
   RK_CHECK(c, dim >= -n && dim < n, "dimension %lld is out of range for rank %d", (long long)dim, rank);
   *out = (int32_t)(dim < 0 ? dim + n : dim);
   return AOT_OK;
 }
 
-aot_status_t rk_dim_marks(rk_ctx *c, uint32_t arg, int32_t rank, int all_if_empty, uint8_t *out_marks) {
+aot_status_t rk_dim_marks(rk_ctx_t *c, uint32_t arg, int32_t rank, int all_if_empty, uint8_t *out_marks) {
   const int64_t *dims;
   uint32_t n = rk_list(c, arg, &dims);
   memset(out_marks, n == 0 && all_if_empty, AOT_MAX_RANK);
@@ -301,11 +301,11 @@ aot_status_t rk_dim_marks(rk_ctx *c, uint32_t arg, int32_t rank, int all_if_empt
 
 /* ---- results ---- */
 
-int rk_wants(const rk_ctx *c, uint32_t result) {
+int rk_wants(const rk_ctx_t *c, uint32_t result) {
   return result < c->call->n_results && c->call->results[result].dtype != 0;
 }
-rk_tensor *rk_result(const rk_ctx *c, uint32_t result) { return &c->call->results[result]; }
-int32_t rk_result_dtype(const rk_ctx *c, uint32_t result) {
+rk_tensor_t *rk_result(const rk_ctx_t *c, uint32_t result) { return &c->call->results[result]; }
+int32_t rk_result_dtype(const rk_ctx_t *c, uint32_t result) {
   return rk_wants(c, result) ? c->call->results[result].dtype : 0;
 }
 
@@ -316,8 +316,8 @@ static void print_sizes(char *out, size_t capacity, int32_t rank, const int64_t 
   if (n < capacity) snprintf(out + n, capacity - n, "]");
 }
 
-aot_status_t rk_check_result(rk_ctx *c, uint32_t result, int32_t rank, const int64_t *sizes) {
-  const rk_tensor *t = rk_result(c, result);
+aot_status_t rk_check_result(rk_ctx_t *c, uint32_t result, int32_t rank, const int64_t *sizes) {
+  const rk_tensor_t *t = rk_result(c, result);
   char want[96], have[96];
   if (is_open(c, t)) return c->caller->place(c->caller->self, result, rank, sizes, c->error);
   if (t->rank == rank && (rank == 0 || memcmp(t->sizes, sizes, (size_t)rank * sizeof sizes[0]) == 0)) return AOT_OK;

@@ -171,7 +171,7 @@ void rk_store_i(void *p, int32_t dtype, int64_t v) {
 
 int rk_dtype_supported(int32_t dtype) { return aot_dtype_size(dtype) != 0; }
 
-void rk_load_run_f(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, double *out) {
+void rk_load_run_f(const rk_tensor_t *t, int64_t at, int64_t stride, int64_t n, double *out) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
   const char *p = (const char *)t->data + at * width;
   if (t->dtype == AOT_F32) {
@@ -185,20 +185,20 @@ void rk_load_run_f(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, do
   for (k = 0; k < n; k++) out[k] = rk_load_f(p + k * stride * width, t->dtype);
 }
 
-void rk_load_run_i(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int64_t *out) {
+void rk_load_run_i(const rk_tensor_t *t, int64_t at, int64_t stride, int64_t n, int64_t *out) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
   const char *p = (const char *)t->data + at * width;
   for (k = 0; k < n; k++) out[k] = rk_load_i(p + k * stride * width, t->dtype);
 }
 
-void rk_load_run_f_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, double *out) {
+void rk_load_run_f_as(const rk_tensor_t *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, double *out) {
   rk_load_run_f(t, at, stride, n, out);
   for (int64_t k = 0; t->dtype != dtype && k < n; k++) out[k] = rk_round_to(out[k], dtype);
 }
 
 int64_t rk_int_of(double v, int32_t dtype) { return dtype == AOT_BOOL ? v != 0 : float_to_int(v); }
 
-void rk_load_run_i_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, int64_t *out) {
+void rk_load_run_i_as(const rk_tensor_t *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, int64_t *out) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
   const char *p = (const char *)t->data + at * width;
   if (dtype == AOT_BOOL && !rk_is_int(t->dtype)) {
@@ -209,13 +209,13 @@ void rk_load_run_i_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n,
   for (k = 0; t->dtype != dtype && dtype != AOT_I64 && k < n; k++) out[k] = rk_wrap_to(out[k], dtype);
 }
 
-void rk_store_run_f(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const double *v) {
+void rk_store_run_f(rk_tensor_t *t, int64_t at, int64_t stride, int64_t n, const double *v) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
   char *p = (char *)t->data + at * width;
   for (k = 0; k < n; k++) rk_store_f(p + k * stride * width, t->dtype, v[k]);
 }
 
-void rk_store_run_i(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const int64_t *v) {
+void rk_store_run_i(rk_tensor_t *t, int64_t at, int64_t stride, int64_t n, const int64_t *v) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
   char *p = (char *)t->data + at * width;
   for (k = 0; k < n; k++) rk_store_i(p + k * stride * width, t->dtype, v[k]);

@@ -48,7 +48,7 @@
   X(number)   /* Python's arithmetic on numbers */                                                                     \
   X(effect)   /* assertions, printing */
 
-#define RK_FAMILY_DECLARE(name) extern const rk_family rk_family_##name;
+#define RK_FAMILY_DECLARE(name) extern const rk_family_t rk_family_##name;
 RK_FAMILY_MAP(RK_FAMILY_DECLARE)
 #undef RK_FAMILY_DECLARE
 

@@ -7,7 +7,7 @@
 #define LARGEST_PASS 61 /* a larger prime costs more as a pass than as a convolution */
 #define PI 3.14159265358979323846
 
-static rk_complex turn(int64_t k, int64_t n, int sign) { /* exp(sign 2 pi i k / n) */
+static rk_complex_t turn(int64_t k, int64_t n, int sign) { /* exp(sign 2 pi i k / n) */
   double angle = 2 * PI * (double)(k % n) / (double)n;
   return rk_complex_of(cos(angle), sign * sin(angle));
 }
@@ -27,9 +27,9 @@ static int64_t largest_factor(int64_t n) {
   return p;
 }
 
-static aot_status_t init_chirp(rk_ctx *c, int64_t n, int sign, rk_fourier *f) {
+static aot_status_t init_chirp(rk_ctx_t *c, int64_t n, int sign, rk_fourier_t *f) {
   int64_t padded = 1;
-  rk_fourier forward;
+  rk_fourier_t forward;
   while (padded < 2 * n - 1) padded *= 2;
   RK_SCRATCH(c, 1, f->padded);
   RK_SCRATCH(c, n, f->chirp);
@@ -46,8 +46,8 @@ static aot_status_t init_chirp(rk_ctx *c, int64_t n, int sign, rk_fourier *f) {
   return AOT_OK;
 }
 
-aot_status_t rk_fourier_init(rk_ctx *c, int64_t n, int sign, rk_fourier *f) {
-  *f = (rk_fourier){.n = n, .sign = sign};
+aot_status_t rk_fourier_init(rk_ctx_t *c, int64_t n, int sign, rk_fourier_t *f) {
+  *f = (rk_fourier_t){.n = n, .sign = sign};
   if (largest_factor(n) > LARGEST_PASS) return init_chirp(c, n, sign, f);
   RK_SCRATCH(c, n, f->roots);
   RK_SCRATCH(c, n, f->work);
@@ -57,14 +57,14 @@ aot_status_t rk_fourier_init(rk_ctx *c, int64_t n, int sign, rk_fourier *f) {
 
 /* Before the pass, in[j * p m + k] is element j of the transforms, of length l, of every (p m)-th input from k on. p of
  * them, from k, k + m, .. on, give those of length l p of every m-th input. */
-static void pass(const rk_fourier *f, int64_t l, int64_t p, const rk_complex *in, rk_complex *out) {
+static void pass(const rk_fourier_t *f, int64_t l, int64_t p, const rk_complex_t *in, rk_complex_t *out) {
   const int64_t n = f->n, m = n / (l * p);
-  rk_complex t[LARGEST_PASS];
+  rk_complex_t t[LARGEST_PASS];
   for (int64_t j = 0; j < l; j++)
     for (int64_t k = 0; k < m; k++) {
       for (int64_t q = 0; q < p; q++) t[q] = in[j * p * m + k + m * q] * f->roots[q * j * m];
       for (int64_t u = 0; u < p; u++) {
-        rk_complex sum = t[0];
+        rk_complex_t sum = t[0];
         for (int64_t q = 1; q < p; q++) sum += t[q] * f->roots[q * u % p * (n / p)];
         out[(j + l * u) * m + k] = sum;
       }
@@ -73,7 +73,7 @@ static void pass(const rk_fourier *f, int64_t l, int64_t p, const rk_complex *in
 
 /* k t = (k^2 + t^2 - (k - t)^2) / 2: the transform is a convolution with the conjugate chirp, between two products
  * with it. */
-static void run_chirp(const rk_fourier *f, rk_complex *x) {
+static void run_chirp(const rk_fourier_t *f, rk_complex_t *x) {
   const int64_t n = f->n, padded = f->padded->n;
   memset(f->line, 0, (size_t)padded * sizeof *f->line);
   for (int64_t k = 0; k < n; k++) f->line[k] = conj(x[k] * f->chirp[k]);
@@ -83,8 +83,8 @@ static void run_chirp(const rk_fourier *f, rk_complex *x) {
   for (int64_t k = 0; k < n; k++) x[k] = f->line[k] * f->chirp[k] / (double)padded;
 }
 
-void rk_fourier_run(const rk_fourier *f, rk_complex *x) {
-  rk_complex *in = x, *out = f->work, *other;
+void rk_fourier_run(const rk_fourier_t *f, rk_complex_t *x) {
+  rk_complex_t *in = x, *out = f->work, *other;
   if (f->padded) {
     run_chirp(f, x);
     return;

@@ -11,16 +11,16 @@
 typedef struct rk_fourier {
   int64_t n;
   int sign;
-  rk_complex *roots;         /* exp(sign 2 pi i k / n) */
-  rk_complex *work;          /* n elements */
+  rk_complex_t *roots;       /* exp(sign 2 pi i k / n) */
+  rk_complex_t *work;        /* n elements */
   struct rk_fourier *padded; /* the length of the convolution; NULL: passes */
-  rk_complex *chirp;         /* exp(sign pi i k^2 / n) */
-  rk_complex *filter;        /* the transform of its conjugate, padded */
-  rk_complex *line;          /* of the padded length */
-} rk_fourier;
+  rk_complex_t *chirp;       /* exp(sign pi i k^2 / n) */
+  rk_complex_t *filter;      /* the transform of its conjugate, padded */
+  rk_complex_t *line;        /* of the padded length */
+} rk_fourier_t;
 
 /* sign: -1 forward, 1 backward. Memory is the call's. */
-aot_status_t rk_fourier_init(rk_ctx *c, int64_t n, int sign, rk_fourier *out);
-void rk_fourier_run(const rk_fourier *f, rk_complex *x); /* in place, not scaled */
+aot_status_t rk_fourier_init(rk_ctx_t *c, int64_t n, int sign, rk_fourier_t *out);
+void rk_fourier_run(const rk_fourier_t *f, rk_complex_t *x); /* in place, not scaled */
 
 #endif

@@ -5,10 +5,10 @@
 #include <aot/inline.h>
 
 typedef struct column {
-  rk_array v; /* index values; v.i NULL: the dimension is kept */
-} column;
+  rk_array_t v; /* index values; v.i NULL: the dimension is kept */
+} column_t;
 
-aot_status_t rk_check_index(rk_ctx *c, int64_t value, int64_t n, int32_t dim, int wrap, int64_t *out) {
+aot_status_t rk_check_index(rk_ctx_t *c, int64_t value, int64_t n, int32_t dim, int wrap, int64_t *out) {
   if (value >= (wrap ? -n : 0) && value < n) {
     *out = value < 0 ? value + n : value;
     return AOT_OK;
@@ -18,8 +18,9 @@ aot_status_t rk_check_index(rk_ctx *c, int64_t value, int64_t n, int32_t dim, in
 }
 
 /* Coordinates of the nonzero elements of a mask, one column a dimension. */
-static aot_status_t mask_columns(rk_ctx *c, const rk_tensor *mask, const rk_array *self, int32_t dim, column *out) {
-  rk_array m;
+static aot_status_t mask_columns(rk_ctx_t *c, const rk_tensor_t *mask, const rk_array_t *self, int32_t dim,
+                                 column_t *out) {
+  rk_array_t m;
   int64_t count = 0, index[AOT_MAX_RANK] = {0}, n = 0;
   AOT_TRY(rk_dense_i(c, mask, &m));
   RK_CHECK(c, dim + m.rank <= self->rank, "a mask of rank %d does not fit", m.rank);
@@ -36,8 +37,8 @@ static aot_status_t mask_columns(rk_ctx *c, const rk_tensor *mask, const rk_arra
   return AOT_OK;
 }
 
-static aot_status_t read_columns(rk_ctx *c, const rk_array *self, uint32_t arg, column *columns) {
-  const rk_tensor *const *list;
+static aot_status_t read_columns(rk_ctx_t *c, const rk_array_t *self, uint32_t arg, column_t *columns) {
+  const rk_tensor_t *const *list;
   uint32_t n;
   int32_t dim = 0;
   AOT_TRY(rk_tensors_of(c, arg, &list, &n));
@@ -59,7 +60,7 @@ static aot_status_t read_columns(rk_ctx *c, const rk_array *self, uint32_t arg, 
 }
 
 /* The common shape B of all columns. */
-static aot_status_t block_shape(rk_ctx *c, const column *columns, int32_t n, int32_t *rank, int64_t *sizes) {
+static aot_status_t block_shape(rk_ctx_t *c, const column_t *columns, int32_t n, int32_t *rank, int64_t *sizes) {
   *rank = 0;
   for (int32_t d = 0; d < n; d++)
     if (columns[d].v.i && columns[d].v.rank > *rank) *rank = columns[d].v.rank;
@@ -76,8 +77,8 @@ static aot_status_t block_shape(rk_ctx *c, const column *columns, int32_t n, int
   return AOT_OK;
 }
 
-aot_status_t rk_places_of(rk_ctx *c, const rk_array *self, uint32_t arg, int clamp, rk_places *out) {
-  column *columns;
+aot_status_t rk_places_of(rk_ctx_t *c, const rk_array_t *self, uint32_t arg, int clamp, rk_places_t *out) {
+  column_t *columns;
   int64_t block[AOT_MAX_RANK], index[AOT_MAX_RANK] = {0};
   int32_t block_rank, first = -1, last = -1, indexed = 0, at, kept[AOT_MAX_RANK], n_kept = 0;
   RK_SCRATCH(c, self->rank + AOT_MAX_RANK + 1, columns);
@@ -109,7 +110,7 @@ aot_status_t rk_places_of(rk_ctx *c, const rk_array *self, uint32_t arg, int cla
     int64_t coordinate[AOT_MAX_RANK];
     for (int32_t k = 0; k < n_kept; k++) coordinate[kept[k]] = index[k < at ? k : k + block_rank];
     for (int32_t d = 0; d < self->rank; d++) {
-      const rk_array *v = &columns[d].v;
+      const rk_array_t *v = &columns[d].v;
       int64_t flat = 0, value;
       if (!v->i) continue;
       for (int32_t b = 0; b < v->rank; b++)

@@ -7,14 +7,14 @@
 #include <aot/inline.h>
 #include <string.h>
 
-int64_t rk_numel(const rk_tensor *t) { return tn_numel(t->rank, t->sizes); }
+int64_t rk_numel(const rk_tensor_t *t) { return tn_numel(t->rank, t->sizes); }
 
-void rk_lay_dense(rk_tensor *t) {
+void rk_lay_dense(rk_tensor_t *t) {
   tn_row_major(t->rank, t->sizes, t->strides);
   t->offset = 0;
 }
 
-int rk_tensor_fits(const rk_tensor *t) {
+int rk_tensor_fits(const rk_tensor_t *t) {
   const int64_t width = (int64_t)aot_dtype_size(t->dtype);
   int64_t first, last;
   if (width == 0 || t->rank < 0 || t->rank > AOT_MAX_RANK) return 0;
@@ -25,7 +25,7 @@ int rk_tensor_fits(const rk_tensor *t) {
          (uint64_t)last < t->nbytes / (uint64_t)width;
 }
 
-void rk_iter_init(rk_iter *it, int32_t rank, const int64_t *sizes) {
+void rk_iter_init(rk_iter_t *it, int32_t rank, const int64_t *sizes) {
   memset(it, 0, sizeof *it);
   it->rank = rank;
   it->more = 1;
@@ -36,7 +36,7 @@ void rk_iter_init(rk_iter *it, int32_t rank, const int64_t *sizes) {
   }
 }
 
-int rk_iter_add(rk_iter *it, const rk_tensor *t) {
+int rk_iter_add(rk_iter_t *it, const rk_tensor_t *t) {
   int32_t k = it->n_tensors, lead = it->rank - t->rank;
   if (k == RK_ITER_MAX || lead < 0) return 0;
   for (int32_t d = 0; d < t->rank; d++) {
@@ -50,12 +50,12 @@ int rk_iter_add(rk_iter *it, const rk_tensor *t) {
   return 1;
 }
 
-void rk_iter_over(rk_iter *it, const rk_tensor *t) {
+void rk_iter_over(rk_iter_t *it, const rk_tensor_t *t) {
   rk_iter_init(it, t->rank, t->sizes);
   rk_iter_add(it, t);
 }
 
-void rk_iter_next(rk_iter *it) {
+void rk_iter_next(rk_iter_t *it) {
   for (int32_t d = it->rank - 2; d >= 0; d--) {
     it->index[d]++;
     for (int32_t k = 0; k < it->n_tensors; k++) it->at[k] += it->strides[k][d];
@@ -66,18 +66,18 @@ void rk_iter_next(rk_iter *it) {
   it->more = 0;
 }
 
-int rk_same_shape(const rk_tensor *a, const rk_tensor *b) {
+int rk_same_shape(const rk_tensor_t *a, const rk_tensor_t *b) {
   return a->rank == b->rank && (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
 }
 
-aot_status_t rk_gather(rk_ctx *c, const rk_tensor *self, rk_index_map map, const void *data) {
-  rk_tensor *r = rk_result(c, 0);
-  rk_iter it;
+aot_status_t rk_gather(rk_ctx_t *c, const rk_tensor_t *self, rk_index_map_t map, const void *data) {
+  rk_tensor_t *r = rk_result(c, 0);
+  rk_iter_t it;
   rk_iter_over(&it, r);
   for (; it.more; rk_iter_next(&it))
     for (int64_t k = 0; k < it.run; k++) {
       int64_t from[AOT_MAX_RANK];
-      rk_tensor one = *r, src = *self;
+      rk_tensor_t one = *r, src = *self;
       if (r->rank) it.index[r->rank - 1] = k;
       if (map(data, self, it.index, from)) {
         one.rank = src.rank = 0;
@@ -90,7 +90,7 @@ aot_status_t rk_gather(rk_ctx *c, const rk_tensor *self, rk_index_map map, const
   return AOT_OK;
 }
 
-static aot_status_t array_alloc(rk_ctx *c, int32_t rank, const int64_t *sizes, int is_float, rk_array *out) {
+static aot_status_t array_alloc(rk_ctx_t *c, int32_t rank, const int64_t *sizes, int is_float, rk_array_t *out) {
   memset(out, 0, sizeof *out);
   out->rank = rank;
   out->numel = 1;
@@ -103,16 +103,16 @@ static aot_status_t array_alloc(rk_ctx *c, int32_t rank, const int64_t *sizes, i
   return AOT_OK;
 }
 
-aot_status_t rk_new_f(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_array *out) {
+aot_status_t rk_new_f(rk_ctx_t *c, int32_t rank, const int64_t *sizes, rk_array_t *out) {
   return array_alloc(c, rank, sizes, 1, out);
 }
 
-aot_status_t rk_new_i(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_array *out) {
+aot_status_t rk_new_i(rk_ctx_t *c, int32_t rank, const int64_t *sizes, rk_array_t *out) {
   return array_alloc(c, rank, sizes, 0, out);
 }
 
-static aot_status_t dense(rk_ctx *c, const rk_tensor *t, int is_float, rk_array *out) {
-  rk_iter it;
+static aot_status_t dense(rk_ctx_t *c, const rk_tensor_t *t, int is_float, rk_array_t *out) {
+  rk_iter_t it;
   int64_t n = 0;
   if (!t) {
     memset(out, 0, sizeof *out);
@@ -128,24 +128,24 @@ static aot_status_t dense(rk_ctx *c, const rk_tensor *t, int is_float, rk_array 
   return AOT_OK;
 }
 
-aot_status_t rk_dense_f(rk_ctx *c, const rk_tensor *t, rk_array *out) { return dense(c, t, 1, out); }
-aot_status_t rk_dense_i(rk_ctx *c, const rk_tensor *t, rk_array *out) { return dense(c, t, 0, out); }
+aot_status_t rk_dense_f(rk_ctx_t *c, const rk_tensor_t *t, rk_array_t *out) { return dense(c, t, 1, out); }
+aot_status_t rk_dense_i(rk_ctx_t *c, const rk_tensor_t *t, rk_array_t *out) { return dense(c, t, 0, out); }
 
-aot_status_t rk_get_f(rk_ctx *c, uint32_t arg, rk_array *out) {
-  const rk_tensor *t;
+aot_status_t rk_get_f(rk_ctx_t *c, uint32_t arg, rk_array_t *out) {
+  const rk_tensor_t *t;
   AOT_TRY(rk_tensor_of(c, arg, &t));
   return dense(c, t, 1, out);
 }
 
-aot_status_t rk_get_i(rk_ctx *c, uint32_t arg, rk_array *out) {
-  const rk_tensor *t;
+aot_status_t rk_get_i(rk_ctx_t *c, uint32_t arg, rk_array_t *out) {
+  const rk_tensor_t *t;
   AOT_TRY(rk_tensor_of(c, arg, &t));
   return dense(c, t, 0, out);
 }
 
-aot_status_t rk_need_cast_i(rk_ctx *c, uint32_t arg, int32_t dtype, rk_array *out) {
-  const rk_tensor *t;
-  rk_iter it;
+aot_status_t rk_need_cast_i(rk_ctx_t *c, uint32_t arg, int32_t dtype, rk_array_t *out) {
+  const rk_tensor_t *t;
+  rk_iter_t it;
   int64_t n = 0;
   AOT_TRY(rk_need_tensor(c, arg, &t));
   AOT_TRY(array_alloc(c, t->rank, t->sizes, 0, out));
@@ -155,25 +155,25 @@ aot_status_t rk_need_cast_i(rk_ctx *c, uint32_t arg, int32_t dtype, rk_array *ou
   return AOT_OK;
 }
 
-aot_status_t rk_need_f(rk_ctx *c, uint32_t arg, rk_array *out) {
-  const rk_tensor *t;
+aot_status_t rk_need_f(rk_ctx_t *c, uint32_t arg, rk_array_t *out) {
+  const rk_tensor_t *t;
   AOT_TRY(rk_need_tensor(c, arg, &t));
   return dense(c, t, 1, out);
 }
 
-aot_status_t rk_need_i(rk_ctx *c, uint32_t arg, rk_array *out) {
-  const rk_tensor *t;
+aot_status_t rk_need_i(rk_ctx_t *c, uint32_t arg, rk_array_t *out) {
+  const rk_tensor_t *t;
   AOT_TRY(rk_need_tensor(c, arg, &t));
   return dense(c, t, 0, out);
 }
 
-int rk_same_sizes(const rk_array *a, const rk_array *b) {
+int rk_same_sizes(const rk_array_t *a, const rk_array_t *b) {
   return a->rank == b->rank && (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
 }
 
-static aot_status_t put(rk_ctx *c, uint32_t result, const rk_array *a, int is_float) {
-  rk_tensor *t;
-  rk_iter it;
+static aot_status_t put(rk_ctx_t *c, uint32_t result, const rk_array_t *a, int is_float) {
+  rk_tensor_t *t;
+  rk_iter_t it;
   int64_t n = 0;
   if (!rk_wants(c, result)) return AOT_OK;
   AOT_TRY(rk_check_result(c, result, a->rank, a->sizes));
@@ -186,8 +186,8 @@ static aot_status_t put(rk_ctx *c, uint32_t result, const rk_array *a, int is_fl
   return AOT_OK;
 }
 
-aot_status_t rk_put_f(rk_ctx *c, uint32_t result, const rk_array *a) { return put(c, result, a, 1); }
-aot_status_t rk_put_i(rk_ctx *c, uint32_t result, const rk_array *a) { return put(c, result, a, 0); }
+aot_status_t rk_put_f(rk_ctx_t *c, uint32_t result, const rk_array_t *a) { return put(c, result, a, 1); }
+aot_status_t rk_put_i(rk_ctx_t *c, uint32_t result, const rk_array_t *a) { return put(c, result, a, 0); }
 
 /* One part after the other. A complex number is true when either part is not 0, and any other real number is its
  * real part. */
@@ -208,9 +208,9 @@ static void copy_element(void *dst, int32_t to, const void *src, int32_t from) {
   else rk_store_f(dst, to, rk_load_f(src, from));
 }
 
-void rk_copy(rk_tensor *dst, const rk_tensor *src) {
+void rk_copy(rk_tensor_t *dst, const rk_tensor_t *src) {
   int64_t wd = (int64_t)aot_dtype_size(dst->dtype), ws = (int64_t)aot_dtype_size(src->dtype), k;
-  rk_iter it;
+  rk_iter_t it;
   rk_iter_init(&it, dst->rank, dst->sizes);
   if (!rk_iter_add(&it, dst) || !rk_iter_add(&it, src)) return;
   for (; it.more; rk_iter_next(&it)) {
@@ -224,30 +224,30 @@ void rk_copy(rk_tensor *dst, const rk_tensor *src) {
   }
 }
 
-aot_status_t rk_put_tensor(rk_ctx *c, uint32_t result, const rk_tensor *t) {
+aot_status_t rk_put_tensor(rk_ctx_t *c, uint32_t result, const rk_tensor_t *t) {
   if (!rk_wants(c, result)) return AOT_OK;
   AOT_TRY(rk_check_result(c, result, t->rank, t->sizes));
   rk_copy(rk_result(c, result), t);
   return AOT_OK;
 }
 
-void rk_fill_f(rk_tensor *t, double v) {
-  rk_iter it;
+void rk_fill_f(rk_tensor_t *t, double v) {
+  rk_iter_t it;
   int64_t w = (int64_t)aot_dtype_size(t->dtype);
   rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it))
     for (int64_t k = 0; k < it.run; k++) rk_store_f((char *)t->data + (it.at[0] + k * it.step[0]) * w, t->dtype, v);
 }
 
-void rk_fill_i(rk_tensor *t, int64_t v) {
-  rk_iter it;
+void rk_fill_i(rk_tensor_t *t, int64_t v) {
+  rk_iter_t it;
   int64_t w = (int64_t)aot_dtype_size(t->dtype);
   rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it))
     for (int64_t k = 0; k < it.run; k++) rk_store_i((char *)t->data + (it.at[0] + k * it.step[0]) * w, t->dtype, v);
 }
 
-void rk_around(const rk_array *a, int32_t dim, int64_t *outer, int64_t *size, int64_t *inner) {
+void rk_around(const rk_array_t *a, int32_t dim, int64_t *outer, int64_t *size, int64_t *inner) {
   *outer = *inner = 1;
   *size = a->rank ? a->sizes[dim] : 1;
   for (int32_t d = 0; d < a->rank; d++) {

@@ -10,13 +10,13 @@
 #define PW_RUN 256 /* elements converted at a time */
 
 typedef struct operands {
-  const rk_tensor *tensor[PW_ARGS]; /* NULL: a number or absent */
-  int32_t slot[PW_ARGS];            /* of the iterator */
+  const rk_tensor_t *tensor[PW_ARGS]; /* NULL: a number or absent */
+  int32_t slot[PW_ARGS];              /* of the iterator */
   double number[PW_ARGS];
   int64_t whole[PW_ARGS];
   uint8_t is_number[PW_ARGS]; /* 1: float, 2: int, 3: bool */
   uint32_t n;
-} operands;
+} operands_t;
 
 static int kind_of(int32_t dtype) { return dtype == AOT_BOOL ? 0 : rk_is_int(dtype) ? 1 : 2; }
 
@@ -30,7 +30,7 @@ static int32_t promote_classes(const int32_t by_class[3]) {
   return AOT_F32;
 }
 
-static int32_t promoted(const operands *o) {
+static int32_t promoted(const operands_t *o) {
   int32_t by_class[3] = {0, 0, 0};
   for (uint32_t a = 0; a < o->n; a++) {
     int32_t k, dtype;
@@ -50,12 +50,12 @@ static int32_t promoted(const operands *o) {
   return promote_classes(by_class);
 }
 
-static aot_status_t read_operands(rk_ctx *c, const pw_row *row, operands *o, pw_par *p, rk_iter *it) {
+static aot_status_t read_operands(rk_ctx_t *c, const pw_row_t *row, operands_t *o, pw_par_t *p, rk_iter_t *it) {
   memset(o, 0, sizeof *o);
   memset(p, 0, sizeof *p);
   o->n = c->call->n_args < PW_ARGS ? c->call->n_args : PW_ARGS;
   for (uint32_t a = 0; a < o->n; a++) {
-    const rk_arg *arg = &c->call->args[a];
+    const rk_arg_t *arg = &c->call->args[a];
     if (arg->kind == AOT_ARG_VALUE) {
       o->tensor[a] = arg->u.tensor;
       o->slot[a] = it->n_tensors;
@@ -80,7 +80,7 @@ static aot_status_t read_operands(rk_ctx *c, const pw_row *row, operands *o, pw_
   return AOT_OK;
 }
 
-static int32_t compute_dtype(const rk_ctx *c, const pw_row *row, const operands *o) {
+static int32_t compute_dtype(const rk_ctx_t *c, const pw_row_t *row, const operands_t *o) {
   if (row->kind == PW_COMPARE) return promoted(o);
   if (row->kind == PW_SELF)
     for (uint32_t a = 0; a < o->n; a++)
@@ -90,7 +90,7 @@ static int32_t compute_dtype(const rk_ctx *c, const pw_row *row, const operands 
 
 /* f16 and bf16 arithmetic computes in float, and keeps numbers and a 0-dim second operand in float (TensorIterator's
  * original_scalar_value); other operands, and those of comparisons and PW_CAST, become the dtype itself. */
-static int32_t operand_dtype(const pw_row *row, const operands *o, uint32_t a, int32_t dtype) {
+static int32_t operand_dtype(const pw_row_t *row, const operands_t *o, uint32_t a, int32_t dtype) {
   if (row->kind == PW_COMPARE || row->kind == PW_CAST || (dtype != AOT_F16 && dtype != AOT_BF16)) return dtype;
   return a == 0 && o->tensor[a] ? dtype : AOT_F32;
 }
@@ -100,10 +100,10 @@ static void round_run(double *v, int64_t n, int32_t from, int32_t to) {
   for (int64_t k = 0; k < n; k++) v[k] = rk_round_to(v[k], to);
 }
 
-static void run_floats(rk_ctx *c, const pw_row *row, const operands *o, const pw_par *p, rk_iter *it) {
+static void run_floats(rk_ctx_t *c, const pw_row_t *row, const operands_t *o, const pw_par_t *p, rk_iter_t *it) {
   double in[PW_ARGS][PW_RUN], out[PW_RUN], x[PW_ARGS];
   int32_t to[PW_ARGS];
-  rk_tensor *r = rk_result(c, 0);
+  rk_tensor_t *r = rk_result(c, 0);
   for (uint32_t a = 0; a < o->n; a++) {
     to[a] = operand_dtype(row, o, a, p->dtype);
     for (int64_t k = 0; !o->tensor[a] && k < PW_RUN; k++) in[a][k] = rk_round_to(o->number[a], to[a]);
@@ -126,14 +126,14 @@ static void run_floats(rk_ctx *c, const pw_row *row, const operands *o, const pw
 }
 
 /* Operands become the computing dtype first, as PyTorch's casts make them: int8 200 is -56, and 0.5 as bool is true. */
-static int64_t number_as(const operands *o, uint32_t a, int32_t dtype) {
+static int64_t number_as(const operands_t *o, uint32_t a, int32_t dtype) {
   if (dtype == AOT_BOOL) return o->number[a] != 0;
   return rk_wrap_to(o->whole[a], dtype);
 }
 
-static void run_ints(rk_ctx *c, const pw_row *row, const operands *o, const pw_par *p, rk_iter *it) {
+static void run_ints(rk_ctx_t *c, const pw_row_t *row, const operands_t *o, const pw_par_t *p, rk_iter_t *it) {
   int64_t in[PW_ARGS][PW_RUN], out[PW_RUN], x[PW_ARGS];
-  rk_tensor *r = rk_result(c, 0);
+  rk_tensor_t *r = rk_result(c, 0);
   for (uint32_t a = 0; a < o->n; a++)
     for (int64_t k = 0; !o->tensor[a] && k < PW_RUN; k++) in[a][k] = number_as(o, a, p->dtype);
   for (; it->more; rk_iter_next(it))
@@ -152,12 +152,12 @@ static void run_ints(rk_ctx *c, const pw_row *row, const operands *o, const pw_p
     }
 }
 
-aot_status_t pw_run(rk_ctx *c) {
-  const pw_row *row = c->kernel->row;
-  operands o;
-  pw_par p;
-  rk_iter it;
-  const rk_tensor *r = rk_result(c, 0);
+aot_status_t pw_run(rk_ctx_t *c) {
+  const pw_row_t *row = c->kernel->row;
+  operands_t o;
+  pw_par_t p;
+  rk_iter_t it;
+  const rk_tensor_t *r = rk_result(c, 0);
   if (!rk_wants(c, 0)) return AOT_OK;
   rk_iter_over(&it, r);
   AOT_TRY(read_operands(c, row, &o, &p, &it));

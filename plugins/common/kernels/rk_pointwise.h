@@ -19,26 +19,26 @@
 typedef struct pw_par {
   uint32_t present;        /* bit k: argument k is there */
   int32_t dtype;           /* computed in */
-  int32_t mode;            /* of a string argument: its place in pw_row.words, counted from 1; 0: none */
+  int32_t mode;            /* of a string argument: its place in pw_row_t.words, counted from 1; 0: none */
   uint32_t single;         /* bit k: argument k is a number or a 0-dim tensor */
   int32_t dtypes[PW_ARGS]; /* of tensor arguments; 0: a number or absent */
-} pw_par;
+} pw_par_t;
 
-typedef double (*pw_f)(const double *x, const pw_par *p);
-typedef int64_t (*pw_i)(const int64_t *x, const pw_par *p);
+typedef double (*pw_f_t)(const double *x, const pw_par_t *p);
+typedef int64_t (*pw_i_t)(const int64_t *x, const pw_par_t *p);
 
 typedef struct pw_row {
   int32_t kind;             /* PW_* */
-  pw_f f;                   /* computes when the dtype is a float; NULL: refused */
-  pw_i i;                   /* computes when it is an integer; NULL: through f */
+  pw_f_t f;                 /* computes when the dtype is a float; NULL: refused */
+  pw_i_t i;                 /* computes when it is an integer; NULL: through f */
   const char *const *words; /* what the string argument may say, ended by NULL */
-} pw_row;
+} pw_row_t;
 
-aot_status_t pw_run(rk_ctx *c);
+aot_status_t pw_run(rk_ctx_t *c);
 
 /* clang-format off */
-#define PW(name, kind, f, i) {"aten." name, pw_run, NULL, &(const pw_row){kind, f, i, NULL}, 0}
-#define PW_WORDS(name, kind, f, i, words) {"aten." name, pw_run, NULL, &(const pw_row){kind, f, i, words}, 0}
+#define PW(name, kind, f, i) {"aten." name, pw_run, NULL, &(const pw_row_t){kind, f, i, NULL}, 0}
+#define PW_WORDS(name, kind, f, i, words) {"aten." name, pw_run, NULL, &(const pw_row_t){kind, f, i, words}, 0}
 /* clang-format on */
 
 #endif

@@ -5,7 +5,7 @@
 #include <aot/inline.h>
 #include <string.h>
 
-aot_status_t rs_read_stack(rk_ctx *c, uint32_t arg, rs_stack *s) {
+aot_status_t rs_read_stack(rk_ctx_t *c, uint32_t arg, rs_stack_t *s) {
   if (bl_library()->failure[0]) return rk_fail(c, AOT_E_EXHAUSTED, "%s", bl_library()->failure);
   AOT_TRY(rk_need_f(c, arg, &s->a));
   RK_CHECK(c, s->a.rank >= 2, "argument %u has rank %d; matrices are needed", arg, s->a.rank);
@@ -18,14 +18,14 @@ aot_status_t rs_read_stack(rk_ctx *c, uint32_t arg, rs_stack *s) {
   return AOT_OK;
 }
 
-aot_status_t rs_read_square(rk_ctx *c, uint32_t arg, rs_stack *s) {
+aot_status_t rs_read_square(rk_ctx_t *c, uint32_t arg, rs_stack_t *s) {
   AOT_TRY(rs_read_stack(c, arg, s));
   RK_CHECK(c, s->rows == s->columns, "argument %u has matrices of %lld x %lld, not square ones", arg,
            (long long)s->rows, (long long)s->columns);
   return AOT_OK;
 }
 
-aot_status_t rs_new_stack(rk_ctx *c, const rs_stack *like, int64_t rows, int64_t columns, rs_stack *out) {
+aot_status_t rs_new_stack(rk_ctx_t *c, const rs_stack_t *like, int64_t rows, int64_t columns, rs_stack_t *out) {
   int64_t sizes[AOT_MAX_RANK];
   memcpy(sizes, like->a.sizes, sizeof sizes);
   sizes[like->a.rank - 2] = rows;
@@ -36,14 +36,14 @@ aot_status_t rs_new_stack(rk_ctx *c, const rs_stack *like, int64_t rows, int64_t
   return rk_new_f(c, like->a.rank, sizes, &out->a);
 }
 
-aot_status_t rs_new_numbers(rk_ctx *c, const rs_stack *like, int64_t per, int keep, int is_float, rk_array *out) {
+aot_status_t rs_new_numbers(rk_ctx_t *c, const rs_stack_t *like, int64_t per, int keep, int is_float, rk_array_t *out) {
   int64_t sizes[AOT_MAX_RANK];
   memcpy(sizes, like->a.sizes, sizeof sizes);
   sizes[like->a.rank - 2] = per;
   return is_float ? rk_new_f(c, like->a.rank - 2 + keep, sizes, out) : rk_new_i(c, like->a.rank - 2 + keep, sizes, out);
 }
 
-aot_status_t rs_transpose_all(rk_ctx *c, const rs_stack *s, rs_stack *out) {
+aot_status_t rs_transpose_all(rk_ctx_t *c, const rs_stack_t *s, rs_stack_t *out) {
   AOT_TRY(rs_new_stack(c, s, s->columns, s->rows, out));
   for (int64_t i = 0; i < s->n; i++) rm_transpose(rs_matrix(s, i), s->rows, s->columns, rs_matrix(out, i));
   return AOT_OK;
@@ -61,21 +61,21 @@ static const struct {
                   {"lstsq", "has no least squares solution that the algorithm finds (is it of full rank?); code"},
                   {"", "is singular, at pivot"}};
 
-static aot_status_t complain(rk_ctx *c, const char *function, int64_t i, int64_t info) {
+static aot_status_t complain(rk_ctx_t *c, const char *function, int64_t i, int64_t info) {
   size_t k = 0;
   if (info == RM_NO_MEMORY) return rk_fail(c, AOT_E_EXHAUSTED, "no memory for a matrix");
   while (!strstr(function, complaints[k].part)) k++;
   return rk_fail(c, AOT_E_INVALID, "%s: matrix %lld %s %lld", function, (long long)i, complaints[k].text,
                  (long long)info);
 }
-aot_status_t rs_converged(rk_ctx *c, const char *function, int64_t i, int64_t info) {
+aot_status_t rs_converged(rk_ctx_t *c, const char *function, int64_t i, int64_t info) {
   return info ? complain(c, function, i, info) : AOT_OK;
 }
-aot_status_t rs_enough_memory(rk_ctx *c, int64_t info) {
+aot_status_t rs_enough_memory(rk_ctx_t *c, int64_t info) {
   return info == RM_NO_MEMORY ? complain(c, "", 0, info) : AOT_OK;
 }
 
-aot_status_t rs_check_all(rk_ctx *c, const char *function, const rk_array *info) {
+aot_status_t rs_check_all(rk_ctx_t *c, const char *function, const rk_array_t *info) {
   for (int64_t i = 0; i < info->numel; i++)
     if (info->i[i]) return complain(c, function, i, info->i[i]);
   return AOT_OK;
@@ -83,9 +83,9 @@ aot_status_t rs_check_all(rk_ctx *c, const char *function, const rk_array *info)
 
 /* ---- right-hand sides ---- */
 
-aot_status_t rs_read_right(rk_ctx *c, const rs_stack *a, uint32_t arg, int vector_allowed, rs_right *r) {
-  const rk_tensor *t;
-  rk_tensor column;
+aot_status_t rs_read_right(rk_ctx_t *c, const rs_stack_t *a, uint32_t arg, int vector_allowed, rs_right_t *r) {
+  const rk_tensor_t *t;
+  rk_tensor_t column;
   int64_t sizes[AOT_MAX_RANK], at[AOT_MAX_RANK] = {0};
   int32_t rank, lead_a = a->a.rank - 2;
   AOT_TRY(rk_need_tensor(c, arg, &t));
@@ -122,7 +122,7 @@ aot_status_t rs_read_right(rk_ctx *c, const rs_stack *a, uint32_t arg, int vecto
   return AOT_OK;
 }
 
-aot_status_t rs_put_right(rk_ctx *c, uint32_t result, rs_right *r) {
+aot_status_t rs_put_right(rk_ctx_t *c, uint32_t result, rs_right_t *r) {
   if (r->is_vector) r->b.a.rank--;
   return rk_put_f(c, result, &r->b.a);
 }

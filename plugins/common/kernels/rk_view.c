@@ -2,19 +2,19 @@
 #include "common/kernels/rk_view.h"
 #include <aot/inline.h>
 
-aot_status_t rk_view_begin(rk_ctx *c, const rk_tensor **out_self) {
+aot_status_t rk_view_begin(rk_ctx_t *c, const rk_tensor_t **out_self) {
   AOT_TRY(rk_need_tensor(c, 0, out_self));
   for (uint32_t r = 0; r < c->call->n_results; r++) c->call->results[r] = **out_self;
   return AOT_OK;
 }
 
-aot_status_t rk_view_expect(rk_ctx *c, int64_t n) {
+aot_status_t rk_view_expect(rk_ctx_t *c, int64_t n) {
   RK_CHECK(c, (int64_t)c->call->n_results == n, "the operator gives %lld results, %u are declared", (long long)n,
            c->call->n_results);
   return AOT_OK;
 }
 
-void rk_view_drop(const rk_tensor *self, const uint8_t *marks, rk_tensor *out) {
+void rk_view_drop(const rk_tensor_t *self, const uint8_t *marks, rk_tensor_t *out) {
   out->rank = 0;
   for (int32_t d = 0; d < self->rank; d++) {
     if (marks[d]) continue;
@@ -25,7 +25,7 @@ void rk_view_drop(const rk_tensor *self, const uint8_t *marks, rk_tensor *out) {
 
 /* From the first element in memory to the last (INT64_MAX: beyond all memory); is there something else between them? 0:
  * no elements, or strides below 0. */
-static int extent_of(const rk_tensor *t, int64_t *first, int64_t *last, int *gaps) {
+static int extent_of(const rk_tensor_t *t, int64_t *first, int64_t *last, int *gaps) {
   int32_t order[AOT_MAX_RANK];
   int64_t way;
   *first = *last = t->offset;
@@ -48,7 +48,7 @@ static int extent_of(const rk_tensor *t, int64_t *first, int64_t *last, int *gap
   return 1;
 }
 
-aot_status_t rk_view_shown(rk_ctx *c, const rk_tensor *self, const rk_tensor *window) {
+aot_status_t rk_view_shown(rk_ctx_t *c, const rk_tensor_t *self, const rk_tensor_t *window) {
   int64_t first, last, from, to;
   int gaps, ignored, same = self->offset == window->offset;
   int32_t k = 0;
@@ -68,11 +68,11 @@ aot_status_t rk_view_shown(rk_ctx *c, const rk_tensor *self, const rk_tensor *wi
   return AOT_OK;
 }
 
-aot_status_t rk_run_view(rk_ctx *c) {
-  rk_tensor *views, *actual = c->call->results, *copy;
-  rk_call call = *c->call;
-  rk_ctx inner = *c;
-  const rk_tensor *self;
+aot_status_t rk_run_view(rk_ctx_t *c) {
+  rk_tensor_t *views, *actual = c->call->results, *copy;
+  rk_call_t call = *c->call;
+  rk_ctx_t inner = *c;
+  const rk_tensor_t *self;
   aot_status_t status;
   RK_SCRATCH(c, (int64_t)call.n_results + 1, views);
   call.results = views;

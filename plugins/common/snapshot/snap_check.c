@@ -11,11 +11,11 @@
 typedef struct checker {
   const aot_snapshot_t *s;
   uint32_t *graph_of; /* of a value; 0: nobody defines it */
-  sn_error *error;
-} checker;
+  sn_error_t *error;
+} checker_t;
 
-static aot_status_t damaged(sn_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static aot_status_t damaged(sn_error *error, const char *format, ...) {
+static aot_status_t damaged(sn_error_t *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static aot_status_t damaged(sn_error_t *error, const char *format, ...) {
   va_list list;
   va_start(list, format);
   vsnprintf(error->text, sizeof error->text, format, list);
@@ -33,7 +33,7 @@ static int dim_ok(const aot_snapshot_t *s, int64_t d) {
   return !AOT_DIM_IS_SYM(d) || (AOT_DIM_EXPR(d) && AOT_DIM_EXPR(d) < s->exprs.count);
 }
 
-static aot_status_t check_arrays(checker *k) {
+static aot_status_t check_arrays(checker_t *k) {
   const aot_snapshot_t *s = k->s;
   /* clang-format off */
   const struct { const aot_snap_array_t *array; const char *name; uint32_t row_size; } arrays[] = {
@@ -58,7 +58,7 @@ static aot_status_t check_arrays(checker *k) {
   return AOT_OK;
 }
 
-static aot_status_t check_empty_rows(checker *k) {
+static aot_status_t check_empty_rows(checker_t *k) {
   const aot_snapshot_t *s = k->s;
   const struct {
     const aot_snap_array_t *array;
@@ -74,14 +74,14 @@ static aot_status_t check_empty_rows(checker *k) {
   return AOT_OK;
 }
 
-static aot_status_t check_dims(checker *k, const char *what, uint32_t row, int32_t rank, uint32_t dims) {
+static aot_status_t check_dims(checker_t *k, const char *what, uint32_t row, int32_t rank, uint32_t dims) {
   NEED(rank >= 0 && rank <= AOT_MAX_RANK, "%s %u has rank %d", what, row, rank);
   NEED(range_ok(dims, 2 * (uint64_t)rank, k->s->ints.count), "the dimensions of %s %u lie outside", what, row);
   return AOT_OK;
 }
 
 /* Dimensions, symbols, names: rows that refer to nothing with an order. */
-static aot_status_t check_tables(checker *k) {
+static aot_status_t check_tables(checker_t *k) {
   const aot_snapshot_t *s = k->s;
   const int64_t *ints = AOT_SNAP_ROWS(s, int64_t, ints);
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
@@ -115,7 +115,7 @@ static aot_status_t check_tables(checker *k) {
   return AOT_OK;
 }
 
-static aot_status_t check_values(checker *k) {
+static aot_status_t check_values(checker_t *k) {
   const aot_snapshot_t *s = k->s;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   for (uint32_t i = 1; i < s->values.count; i++) {
@@ -130,7 +130,7 @@ static aot_status_t check_values(checker *k) {
   return AOT_OK;
 }
 
-static aot_status_t check_ports(checker *k, uint32_t graph, uint32_t begin, uint32_t n, int is_input) {
+static aot_status_t check_ports(checker_t *k, uint32_t graph, uint32_t begin, uint32_t n, int is_input) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(k->s, aot_snap_port_t, ports);
   NEED(range_ok(begin, n, k->s->ports.count), "the ports of graph %u lie outside", graph);
   for (uint32_t p = begin; p < begin + n; p++) {
@@ -150,13 +150,13 @@ static aot_status_t check_ports(checker *k, uint32_t graph, uint32_t begin, uint
   return AOT_OK;
 }
 
-static aot_status_t check_use(checker *k, uint32_t graph, uint32_t node, uint32_t value) {
+static aot_status_t check_use(checker_t *k, uint32_t graph, uint32_t node, uint32_t value) {
   NEED(value < k->s->values.count, "node %u reads no value", node);
   NEED(k->graph_of[value] == graph, "node %u reads value %u before it is defined", node, value);
   return AOT_OK;
 }
 
-static aot_status_t check_arg(checker *k, uint32_t graph, uint32_t node, const aot_snap_arg_t *a) {
+static aot_status_t check_arg(checker_t *k, uint32_t graph, uint32_t node, const aot_snap_arg_t *a) {
   const aot_snapshot_t *s = k->s;
   const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
   uint64_t i = (uint64_t)a->i;
@@ -192,7 +192,7 @@ static aot_status_t check_arg(checker *k, uint32_t graph, uint32_t node, const a
   }
 }
 
-static aot_status_t check_node(checker *k, uint32_t graph, uint32_t node) {
+static aot_status_t check_node(checker_t *k, uint32_t graph, uint32_t node) {
   const aot_snapshot_t *s = k->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args);
@@ -211,7 +211,7 @@ static aot_status_t check_node(checker *k, uint32_t graph, uint32_t node) {
   return AOT_OK;
 }
 
-static aot_status_t check_graphs(checker *k) {
+static aot_status_t check_graphs(checker_t *k) {
   const aot_snapshot_t *s = k->s;
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
   uint32_t seen = 1; /* nodes: every row but the empty one belongs to one graph */
@@ -229,7 +229,7 @@ static aot_status_t check_graphs(checker *k) {
   return AOT_OK;
 }
 
-static aot_status_t check_all(checker *k) {
+static aot_status_t check_all(checker_t *k) {
   AOT_TRY(check_arrays(k));
   AOT_TRY(check_empty_rows(k));
   AOT_TRY(check_tables(k));
@@ -242,8 +242,8 @@ static aot_status_t check_all(checker *k) {
   return check_graphs(k);
 }
 
-aot_status_t sn_check(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, sn_error *error) {
-  checker k = {bytes, NULL, error};
+aot_status_t sn_check(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, sn_error_t *error) {
+  checker_t k = {bytes, NULL, error};
   aot_status_t status;
   error->text[0] = 0;
   if ((uintptr_t)bytes % 8 != 0) return damaged(error, "the block is not 8-byte aligned");

@@ -10,6 +10,6 @@
 
 /* AOT_E_DATA_LOSS: damaged, AOT_E_TOO_NEW: another version; the error says what and where. `bytes` is 8-byte
  * aligned. */
-aot_status_t sn_check(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, sn_error *error);
+aot_status_t sn_check(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, sn_error_t *error);
 
 #endif

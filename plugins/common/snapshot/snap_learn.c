@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* Which symbol makes `dim` this number? Constants are peeled off until a bare symbol is left. 1: found. */
-static int solve(const sn_known *known, int64_t dim, int64_t number, uint32_t *out_symbol, int64_t *out) {
+static int solve(const sn_known_t *known, int64_t dim, int64_t number, uint32_t *out_symbol, int64_t *out) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(known->s, aot_snap_expr_t, exprs);
   while (AOT_DIM_IS_SYM(dim)) {
     const aot_snap_expr_t *e = &exprs[AOT_DIM_EXPR(dim)];
@@ -30,7 +30,7 @@ static int solve(const sn_known *known, int64_t dim, int64_t number, uint32_t *o
   return 0;
 }
 
-static aot_status_t bind(const sn_known *k, int64_t dim, int64_t number, sn_error *error) {
+static aot_status_t bind(const sn_known_t *k, int64_t dim, int64_t number, sn_error_t *error) {
   uint32_t symbol;
   int64_t value;
   char upper[32] = "unbounded";
@@ -49,8 +49,8 @@ static aot_status_t bind(const sn_known *k, int64_t dim, int64_t number, sn_erro
   return sn_exprs_eval(k->s, k->symbols, k->n_symbols, k->exprs, error);
 }
 
-static aot_status_t agree(const sn_known *k, uint32_t id, const char *what, int64_t dim, int64_t number,
-                          sn_error *error) {
+static aot_status_t agree(const sn_known_t *k, uint32_t id, const char *what, int64_t dim, int64_t number,
+                          sn_error_t *error) {
   int64_t declared = sn_dim(dim, k->exprs);
   if (declared == number) return AOT_OK;
   if (declared == SN_NO_VALUE) {
@@ -63,7 +63,7 @@ static aot_status_t agree(const sn_known *k, uint32_t id, const char *what, int6
   return AOT_E_RANGE;
 }
 
-static aot_status_t each(const sn_known *k, uint32_t value, const int64_t *is, int checking, sn_error *error) {
+static aot_status_t each(const sn_known_t *k, uint32_t value, const int64_t *is, int checking, sn_error_t *error) {
   const aot_snap_value_t *v = &AOT_SNAP_ROWS(k->s, aot_snap_value_t, values)[value];
   const int64_t *dims = AOT_SNAP_ROWS(k->s, int64_t, ints) + v->dims;
   if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL)
@@ -73,9 +73,9 @@ static aot_status_t each(const sn_known *k, uint32_t value, const int64_t *is, i
   return AOT_OK;
 }
 
-aot_status_t sn_learn(const sn_known *k, uint32_t value, const int64_t *is, sn_error *error) {
+aot_status_t sn_learn(const sn_known_t *k, uint32_t value, const int64_t *is, sn_error_t *error) {
   return each(k, value, is, 0, error);
 }
-aot_status_t sn_agree(const sn_known *k, uint32_t value, const int64_t *is, sn_error *error) {
+aot_status_t sn_agree(const sn_known_t *k, uint32_t value, const int64_t *is, sn_error_t *error) {
   return each(k, value, is, 1, error);
 }

@@ -32,7 +32,7 @@ static rows_t costs(const aot_snapshot_t *s, uint32_t graph, const int64_t *symb
 }
 
 /* x[n, 4] @ w[4, 8], relu and tanh of it, its transpose; then a second graph with one node */
-static const aot_snapshot_t *build(hand_snapshot *h) {
+static const aot_snapshot_t *build(hand_snapshot_t *h) {
   const int64_t n = hs_symbol(h);
   h->symbols[0].hint = 2;
   h->ops[hs_op(h, "aten.mm.default")].flags = AOT_OP_HEAVY;
@@ -62,7 +62,7 @@ static const aot_snapshot_t *build(hand_snapshot *h) {
 
 static void every_node_has_its_row(void **state) {
   (void)state;
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   const aot_snapshot_t *s = build(h);
   const rows_t all = costs(s, AOT_NO_ID, NULL, 0, (nc_machine_t){.fuses = 1, .has_workspace = 1});
   assert_int_equal(all.n, 5);
@@ -78,7 +78,7 @@ static void every_node_has_its_row(void **state) {
 
 static void sizes_count_and_a_machine_without_loops_has_none(void **state) {
   (void)state;
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   const aot_snapshot_t *s = build(h);
   const int64_t n = 10;
   const rows_t r = costs(s, 1, &n, 1, (nc_machine_t){0});
@@ -89,7 +89,7 @@ static void sizes_count_and_a_machine_without_loops_has_none(void **state) {
 
 static void a_matrix_that_lies_apart_takes_work_space(void **state) {
   (void)state;
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   h->ops[hs_op(h, "aten.mm.default")].flags = AOT_OP_HEAVY;
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t x = hs_input(h, AOT_F32, 2, DIMS(4, 4));
@@ -112,7 +112,7 @@ static aot_status_t refuse(const aot_cost_sink_t *sink, const aot_node_cost_t *c
 
 static void who_asks_may_stop(void **state) {
   (void)state;
-  hand_snapshot *h = hs_create();
+  hand_snapshot_t *h = hs_create();
   const aot_cost_sink_t sink = {.head = {.struct_size = sizeof sink}, .put = refuse};
   const int64_t none = 0;
   const aot_snapshot_t *s = build(h);

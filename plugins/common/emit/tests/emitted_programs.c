@@ -38,7 +38,7 @@ static aot_node_t node_at(const em_t *e, uint32_t i) {
   return n;
 }
 
-static em_x input(const em_t *e) { return em_v(e->host->graph->inputs(e->prog, e->graph)[0].value); }
+static em_x_t input(const em_t *e) { return em_v(e->host->graph->inputs(e->prog, e->graph)[0].value); }
 
 static void check_text(world_t *w, const char *holds) {
   char *text = world_print(w);
@@ -50,10 +50,10 @@ static void nodes_go_to_the_end_and_carry_nothing(void **state) {
   world_t w;
   em_t e = begin(&w, base_text);
   (void)state;
-  const em_x y = EM(&e, "tiny.add.Tensor", input(&e), input(&e), em_i(2));
+  const em_x_t y = EM(&e, "tiny.add.Tensor", input(&e), input(&e), em_i(2));
   assert_int_equal(e.status, AOT_OK);
   assert_int_equal(em_type(&e, y).sizes[0], 4);
-  const em_x both = EM(&e, "tiny.max.dim", y);
+  const em_x_t both = EM(&e, "tiny.max.dim", y);
   assert_int_equal(em_value(&e, em_nth(both, 1)).id, em_value(&e, both).id + 1);
   check_text(&w, "  %b : f32[4] = tiny.add.Tensor %a, %x, alpha=3\n  %3 : f32[4] = tiny.add.Tensor %x, %x, alpha=2\n");
   world_deinit(&w);
@@ -65,7 +65,7 @@ static void a_rewritten_node_hands_on_what_it_carries(void **state) {
   (void)state;
   const aot_node_t a = node_at(&e, 0);
   assert_int_equal(em_rewrite(&e, a), AOT_OK);
-  const em_x y = EM(&e, "tiny.view.default", em_in(&e, "self"), aot_arg_ints((int64_t[]){4}, 1));
+  const em_x_t y = EM(&e, "tiny.view.default", em_in(&e, "self"), aot_arg_ints((int64_t[]){4}, 1));
   em_take_over(&e, e.info.first_result, em_value(&e, y), 1);
   assert_int_equal(e.host->edit->node_erase(e.prog, a), AOT_OK);
   assert_int_equal(e.status, AOT_OK);
@@ -91,7 +91,7 @@ static void the_first_failure_stays(void **state) {
   em_t e = begin(&w, base_text);
   (void)state;
   const uint32_t n = e.host->graph->n_nodes(e.prog);
-  const em_x y = em_mul(&e, em_add(&e, input(&e), input(&e)), em_f(2));
+  const em_x_t y = em_mul(&e, em_add(&e, input(&e), input(&e)), em_f(2));
   assert_int_equal(y.kind, AOT_ARG_NONE);
   assert_int_equal(e.status, AOT_E_PRECONDITION);
   assert_int_equal(em_value(&e, input(&e)).id, aot_no_value().id);
@@ -154,13 +154,13 @@ static void a_body_stands_in_for_its_call(void **state) {
   world_t w;
   em_t e = begin(&w, calling_text);
   em_inliner_t in;
-  em_x out[2];
+  em_x_t out[2];
   (void)state;
   const aot_node_t call = node_at(&e, 0);
   assert_int_equal(em_rewrite(&e, call), AOT_OK);
   em_inline_open(&in, &e);
   em_inline(&in, (aot_graph_t){(uint32_t)e.info.args[0].u.i}, 2, e.info.args + 1, out);
-  em_inline(&in, (aot_graph_t){(uint32_t)e.info.args[0].u.i}, 2, (em_x[]){out[0], em_i(7)}, out);
+  em_inline(&in, (aot_graph_t){(uint32_t)e.info.args[0].u.i}, 2, (em_x_t[]){out[0], em_i(7)}, out);
   assert_int_equal(e.status, AOT_OK);
   assert_int_equal(out[1].kind, AOT_ARG_NONE);
   em_take_over(&e, e.info.first_result, em_value(&e, out[0]), 1);

@@ -28,15 +28,15 @@
 typedef struct pool {
   void *blocks[4096];
   int n;
-} pool;
+} pool_t;
 
-static void *take(pool *p, size_t n) {
+static void *take(pool_t *p, size_t n) {
   void *m = calloc(1, n ? n : 1);
   if (!m || p->n == 4096) exit(2);
   p->blocks[p->n++] = m;
   return m;
 }
-static void drop(pool *p) {
+static void drop(pool_t *p) {
   while (p->n) free(p->blocks[--p->n]);
 }
 static void *schema_alloc(void *self, uint64_t align, uint64_t nbytes) {
@@ -67,10 +67,10 @@ static char *read_whole(const char *path, size_t *size) {
 typedef struct fixtures {
   json_t *cases, *index; /* index: the header of data.safetensors */
   char *file, *bytes, *schemas;
-} fixtures;
+} fixtures_t;
 
-static fixtures open_fixtures(void) {
-  fixtures fx;
+static fixtures_t open_fixtures(void) {
+  fixtures_t fx;
   size_t n;
   uint64_t header;
   json_error_t error;
@@ -103,7 +103,7 @@ static int32_t dtype_of(const char *name) {
   exit(2);
 }
 
-static void set_dims(rk_tensor *t, json_t *sizes, json_t *strides) {
+static void set_dims(rk_tensor_t *t, json_t *sizes, json_t *strides) {
   int64_t stride = 1;
   t->rank = (int32_t)json_array_size(sizes);
   for (int32_t d = t->rank - 1; d >= 0; d--) {
@@ -113,10 +113,10 @@ static void set_dims(rk_tensor *t, json_t *sizes, json_t *strides) {
   }
 }
 
-static rk_tensor tensor_at(const fixtures *fx, json_t *node) {
+static rk_tensor_t tensor_at(const fixtures_t *fx, json_t *node) {
   json_t *row = json_object_get(fx->index, json_string_value(json_object_get(node, "t")));
   json_t *offsets = json_object_get(row, "data_offsets");
-  rk_tensor t = {0};
+  rk_tensor_t t = {0};
   int64_t begin = json_integer_value(json_array_get(offsets, 0));
   t.data = fx->bytes + begin;
   t.nbytes = (uint64_t)(json_integer_value(json_array_get(offsets, 1)) - begin);
@@ -130,8 +130,8 @@ static rk_tensor tensor_at(const fixtures *fx, json_t *node) {
 }
 
 /* The same elements in a storage with gaps, last dimension slowest. */
-static rk_tensor spread(pool *p, const rk_tensor *t) {
-  rk_tensor s = *t;
+static rk_tensor_t spread(pool_t *p, const rk_tensor_t *t) {
+  rk_tensor_t s = *t;
   int64_t stride = 2;
   s.offset = 3;
   for (int32_t d = 0; d < t->rank; d++) {
@@ -148,10 +148,10 @@ static rk_tensor spread(pool *p, const rk_tensor *t) {
 /* ---- arguments ---- */
 
 typedef struct reader {
-  const fixtures *fx;
-  pool *p;
+  const fixtures_t *fx;
+  pool_t *p;
   int spread;
-} reader;
+} reader_t;
 
 static double number(json_t *v) {
   const char *text = json_string_value(v);
@@ -159,18 +159,18 @@ static double number(json_t *v) {
   return strcmp(text, "nan") == 0 ? NAN : strcmp(text, "inf") == 0 ? INFINITY : -INFINITY;
 }
 
-static const rk_tensor *read_tensor(reader *r, json_t *node) {
-  rk_tensor *t = take(r->p, sizeof *t);
+static const rk_tensor_t *read_tensor(reader_t *r, json_t *node) {
+  rk_tensor_t *t = take(r->p, sizeof *t);
   *t = tensor_at(r->fx, node);
   if (r->spread) *t = spread(r->p, t);
   return t;
 }
 
-static rk_arg read_list(reader *r, json_t *list) {
-  rk_arg a = {AOT_ARG_INTS, (uint32_t)json_array_size(list), {0}};
+static rk_arg_t read_list(reader_t *r, json_t *list) {
+  rk_arg_t a = {AOT_ARG_INTS, (uint32_t)json_array_size(list), {0}};
   int64_t *ints = take(r->p, (a.n + 1) * sizeof *ints);
   double *floats = take(r->p, (a.n + 1) * sizeof *floats);
-  const rk_tensor **tensors = take(r->p, (a.n + 1) * sizeof *tensors);
+  const rk_tensor_t **tensors = take(r->p, (a.n + 1) * sizeof *tensors);
   for (uint32_t k = 0; k < a.n; k++) {
     json_t *e = json_array_get(list, k);
     if (json_is_null(e)) continue;
@@ -191,8 +191,8 @@ static rk_arg read_list(reader *r, json_t *list) {
   return a;
 }
 
-static rk_arg read_arg(reader *r, json_t *node) {
-  rk_arg a = {AOT_ARG_NONE, 0, {0}};
+static rk_arg_t read_arg(reader_t *r, json_t *node) {
+  rk_arg_t a = {AOT_ARG_NONE, 0, {0}};
   json_t *v;
   if (!node || json_is_null(node)) return a;
   if (json_object_get(node, "t")) return rk_arg_of_tensor(read_tensor(r, node));
@@ -211,8 +211,8 @@ static rk_arg read_arg(reader *r, json_t *node) {
   return a; /* device, layout, memory format: no kernel looks at them */
 }
 
-static rk_arg preset_arg(const aot_schema_arg_t *s) {
-  rk_arg a = {s->preset.kind, s->preset.n, {0}};
+static rk_arg_t preset_arg(const aot_schema_arg_t *s) {
+  rk_arg_t a = {s->preset.kind, s->preset.n, {0}};
   if (!(s->flags & AOT_SARG_HAS_DEFAULT)) a.kind = AOT_ARG_NONE;
   else if (a.kind == AOT_ARG_FLOAT) a.u.f = s->preset.u.f;
   else if (a.kind == AOT_ARG_INTS) a.u.ints = s->preset.u.ints;
@@ -221,7 +221,7 @@ static rk_arg preset_arg(const aot_schema_arg_t *s) {
   return a;
 }
 
-static aot_str_t schema_text(const fixtures *fx, const char *op) {
+static aot_str_t schema_text(const fixtures_t *fx, const char *op) {
   aot_str_t text = {NULL, 0};
   size_t n = strlen(op);
   for (const char *line = fx->schemas; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
@@ -233,7 +233,7 @@ static aot_str_t schema_text(const fixtures *fx, const char *op) {
   return text;
 }
 
-static uint32_t read_args(reader *r, json_t *one, rk_arg *args) {
+static uint32_t read_args(reader_t *r, json_t *one, rk_arg_t *args) {
   sch_schema_t schema;
   sch_error_t error;
   sch_memory_t memory = {r->p, schema_alloc};
@@ -257,7 +257,7 @@ static uint32_t read_args(reader *r, json_t *one, rk_arg *args) {
 
 /* ---- results ---- */
 
-static uint32_t make_results(reader *r, json_t *one, rk_tensor *results, rk_tensor *expected) {
+static uint32_t make_results(reader_t *r, json_t *one, rk_tensor_t *results, rk_tensor_t *expected) {
   json_t *outputs = json_object_get(one, "outputs"), *metas = json_object_get(one, "out_meta");
   uint32_t n = (uint32_t)json_array_size(outputs);
   for (uint32_t k = 0; k < n && k < MAX_RESULTS; k++) {
@@ -271,7 +271,7 @@ static uint32_t make_results(reader *r, json_t *one, rk_tensor *results, rk_tens
       results[k].dtype = dtype_of(json_string_value(json_object_get(meta, "dtype")));
       set_dims(&results[k], json_object_get(meta, "shape"), r->spread ? NULL : json_object_get(meta, "stride"));
     } else {
-      rk_arg v = read_arg(r, o);
+      rk_arg_t v = read_arg(r, o);
       double *payload = take(r->p, sizeof *payload);
       expected[k].data = payload;
       expected[k].nbytes = sizeof *payload;
@@ -306,8 +306,8 @@ static double slack_of(const char *id, const char *op) {
 /* The signs of singular vectors are anybody's choice. */
 static int signs_are_free(const char *op) { return strcmp(op, "aten._linalg_svd.default") == 0; }
 
-static double value_at(const rk_tensor *t, const int64_t *index) {
-  rk_tensor one = *t, to = {0};
+static double value_at(const rk_tensor_t *t, const int64_t *index) {
+  rk_tensor_t one = *t, to = {0};
   double v = 0;
   for (int32_t d = 0; d < t->rank; d++) one.offset += index[d] * t->strides[d];
   one.rank = 0;
@@ -319,7 +319,7 @@ static double value_at(const rk_tensor *t, const int64_t *index) {
 }
 
 /* The worst disagreement in units of the tolerance; integers: 2 for any. */
-static double compare(const rk_tensor *got, const rk_tensor *want, int magnitudes) {
+static double compare(const rk_tensor_t *got, const rk_tensor_t *want, int magnitudes) {
   int64_t index[AOT_MAX_RANK] = {0}, n = rk_numel(want);
   double worst = 0, largest = 0,
          tolerance = want->dtype == AOT_BF16  ? 2e-2
@@ -351,13 +351,13 @@ static double compare(const rk_tensor *got, const rk_tensor *want, int magnitude
 /* ---- one case ---- */
 
 /* Does index result 1 of topk or kthvalue lead to the values of result 0? */
-static int leads_to_value(reader *r, const char *op, const rk_arg *args, const rk_tensor *results) {
+static int leads_to_value(reader_t *r, const char *op, const rk_arg_t *args, const rk_tensor_t *results) {
   int is_topk = strcmp(op, "aten.topk.default") == 0;
-  rk_tensor values = results[0], indices = results[1], found;
-  const rk_tensor *self = args[0].u.tensor;
-  rk_arg gather[4];
-  rk_call call = {gather, 4, &found, 1};
-  rk_error error;
+  rk_tensor_t values = results[0], indices = results[1], found;
+  const rk_tensor_t *self = args[0].u.tensor;
+  rk_arg_t gather[4];
+  rk_call_t call = {gather, 4, &found, 1};
+  rk_error_t error;
   int64_t dim = args[2].u.i < 0 ? args[2].u.i + (self->rank ? self->rank : 1) : args[2].u.i;
   if (!is_topk && strcmp(op, "aten.kthvalue.default") != 0) return 0;
   if (values.rank < self->rank) { /* the dimension was dropped: put it back */
@@ -385,15 +385,15 @@ static int leads_to_value(reader *r, const char *op, const rk_arg *args, const r
 #define NO_KERNEL 2
 #define EXCUSED 3 /* agrees only as `exceptions` allows */
 
-static int run_case(const fixtures *fx, json_t *one, int is_spread, char *why, size_t capacity) {
+static int run_case(const fixtures_t *fx, json_t *one, int is_spread, char *why, size_t capacity) {
   const char *op = json_string_value(json_object_get(one, "op")), *id = json_string_value(json_object_get(one, "id"));
-  const rk_kernel *k = rk_find(aot_str(op));
-  pool *p;
-  reader r = {fx, NULL, is_spread};
-  rk_arg args[MAX_ARGS];
-  rk_tensor results[MAX_RESULTS], expected[MAX_RESULTS];
-  rk_call call = {args, 0, results, 0};
-  rk_error error;
+  const rk_kernel_t *k = rk_find(aot_str(op));
+  pool_t *p;
+  reader_t r = {fx, NULL, is_spread};
+  rk_arg_t args[MAX_ARGS];
+  rk_tensor_t results[MAX_RESULTS], expected[MAX_RESULTS];
+  rk_call_t call = {args, 0, results, 0};
+  rk_error_t error;
   int verdict = PASSED;
   if (!k) return NO_KERNEL;
   p = calloc(1, sizeof *p);
@@ -418,7 +418,7 @@ static int run_case(const fixtures *fx, json_t *one, int is_spread, char *why, s
 }
 
 int main(int argc, char **argv) {
-  fixtures fx = open_fixtures();
+  fixtures_t fx = open_fixtures();
   size_t n = json_array_size(fx.cases);
   int verbose = 0, list = 0, chosen = 0, count[4] = {0, 0, 0, 0}, spread_failed = 0;
   const char *last_missing = "";

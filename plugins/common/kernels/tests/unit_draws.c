@@ -48,9 +48,10 @@ static double load(const void *data, int32_t dtype, int64_t k) {
 static void sample_raw(const draw_t *d, int64_t seed, int64_t offset, int64_t number, void *out) {
   static double parameters[2][N];
   const int64_t sizes[2] = {N / 256, 256};
-  rk_tensor key[2] = {{.data = &seed, .nbytes = 8, .dtype = AOT_I64}, {.data = &offset, .nbytes = 8, .dtype = AOT_I64}},
-            given[2];
-  rk_tensor result = {
+  rk_tensor_t key[2] = {{.data = &seed, .nbytes = 8, .dtype = AOT_I64},
+                        {.data = &offset, .nbytes = 8, .dtype = AOT_I64}},
+              given[2];
+  rk_tensor_t result = {
       .data = out,
       .nbytes = N * aot_dtype_size(d->dtype),
       .dtype = d->dtype,
@@ -58,10 +59,10 @@ static void sample_raw(const draw_t *d, int64_t seed, int64_t offset, int64_t nu
       .sizes = {N / 256, 256},
       .strides = {256, 1},
   };
-  rk_arg args[7] = {rk_arg_of_tensor(&key[0]), rk_arg_of_tensor(&key[1]), rk_arg_of_int(number),
-                    rk_arg_of_ints(sizes, 2)};
-  rk_call call = {args, 4, &result, 1};
-  rk_error error;
+  rk_arg_t args[7] = {rk_arg_of_tensor(&key[0]), rk_arg_of_tensor(&key[1]), rk_arg_of_int(number),
+                      rk_arg_of_ints(sizes, 2)};
+  rk_call_t call = {args, 4, &result, 1};
+  rk_error_t error;
   if (strstr(d->op, "randint")) {
     args[3] = rk_arg_of_int(d->low);
     args[4] = rk_arg_of_int(d->high);
@@ -277,13 +278,13 @@ static void parameters_at_their_ends(void **state) {
   double rates[5] = {0, 1e-300, 1e15, INFINITY, NAN}, shapes[4] = {0, 1e-6, 1e15, INFINITY};
   double counts[6] = {0, 5, 5, 5, 7.9, NAN}, chances[6] = {0.5, 0, 1, 2, 1, 0.5}, got[6];
   int64_t zero = 0;
-  rk_tensor key = {.data = &zero, .nbytes = 8, .dtype = AOT_I64};
-  rk_tensor result = {.data = got, .nbytes = sizeof got, .dtype = AOT_F64, .rank = 1, .sizes = {5}, .strides = {1}},
-            x = result, y;
-  rk_arg args[5] = {rk_arg_of_tensor(&key), rk_arg_of_tensor(&key), rk_arg_of_int(0), rk_arg_of_tensor(&x),
-                    rk_arg_of_tensor(&y)};
-  rk_call call = {args, 4, &result, 1};
-  rk_error error;
+  rk_tensor_t key = {.data = &zero, .nbytes = 8, .dtype = AOT_I64};
+  rk_tensor_t result = {.data = got, .nbytes = sizeof got, .dtype = AOT_F64, .rank = 1, .sizes = {5}, .strides = {1}},
+              x = result, y;
+  rk_arg_t args[5] = {rk_arg_of_tensor(&key), rk_arg_of_tensor(&key), rk_arg_of_int(0), rk_arg_of_tensor(&x),
+                      rk_arg_of_tensor(&y)};
+  rk_call_t call = {args, 4, &result, 1};
+  rk_error_t error;
   (void)state;
   x.data = rates;
   assert_int_equal(rk_run(rk_find(aot_str("aot.philox_poisson.default")), &call, &error), AOT_OK);

@@ -26,9 +26,9 @@ typedef struct row {
   const char *back_args; /* NULL: "g0; a0*" */
   const char *grads;     /* NULL: "0" */
   const char *backward;  /* NULL: the forward's name with _backward */
-} row;
+} row_t;
 
-static const row table[] = {
+static const row_t table[] = {
     {"aten.linear", "f[2,5,3]; f[4,3]; f[4]", .results = "f[2,5,4]", .back_args = "a0; g0; a1; n", .grads = "0,1,2"},
     /* norms */
     {"aten.native_layer_norm", "f[2,3,4]; (3,4); f[3,4]; f[3,4]; 0.001", .results = "f[2,3,4]; f[2,1,1]; f[2,1,1]",
@@ -167,22 +167,22 @@ static const row table[] = {
 
 typedef struct bench {
   char forward[80], backward[80]; /* the operators' full names */
-  rk_arg args[MAX_ARGS], back[MAX_ARGS];
-  rk_tensor results[MAX_RESULTS], cotangents[MAX_RESULTS], grads[MAX_RESULTS];
+  rk_arg_t args[MAX_ARGS], back[MAX_ARGS];
+  rk_tensor_t results[MAX_RESULTS], cotangents[MAX_RESULTS], grads[MAX_RESULTS];
   uint32_t n_args, n_results, n_back;
   uint64_t seed;
   void *blocks[256];
   int n_blocks;
-} bench;
+} bench_t;
 
-static void *take(bench *b, size_t n) {
+static void *take(bench_t *b, size_t n) {
   void *m = calloc(1, n ? n : 1);
   assert_non_null(m);
   assert_true(b->n_blocks < 256);
   return b->blocks[b->n_blocks++] = m;
 }
 
-static double random_unit(bench *b) {
+static double random_unit(bench_t *b) {
   b->seed = b->seed * 6364136223846793005u + 1442695040888963407u;
   return (double)(b->seed >> 33) / 2147483648.0;
 }
@@ -209,8 +209,8 @@ static const char *read_sizes(const char *s, char end, int64_t *out, uint32_t *n
   return s + 1;
 }
 
-static rk_tensor make(bench *b, int32_t dtype, uint32_t rank, const int64_t *sizes) {
-  rk_tensor t = {0};
+static rk_tensor_t make(bench_t *b, int32_t dtype, uint32_t rank, const int64_t *sizes) {
+  rk_tensor_t t = {0};
   int64_t stride = 1;
   t.dtype = dtype;
   t.rank = (int32_t)rank;
@@ -224,7 +224,7 @@ static rk_tensor make(bench *b, int32_t dtype, uint32_t rank, const int64_t *siz
   return t;
 }
 
-static const char *read_tensor(bench *b, const char *s, rk_tensor *out) {
+static const char *read_tensor(bench_t *b, const char *s, rk_tensor_t *out) {
   char kind = *s++;
   int64_t sizes[8], limit = kind == 'i' ? *s++ - '0' : 2;
   uint32_t rank;
@@ -240,8 +240,8 @@ static const char *read_tensor(bench *b, const char *s, rk_tensor *out) {
   return s;
 }
 
-static const char *read_one(bench *b, const char *s, rk_arg *out) {
-  rk_arg none = {AOT_ARG_NONE, 0, {0}};
+static const char *read_one(bench_t *b, const char *s, rk_arg_t *out) {
+  rk_arg_t none = {AOT_ARG_NONE, 0, {0}};
   char *after;
   *out = none;
   if (*s == 'n') return s + 1;
@@ -272,7 +272,7 @@ static const char *read_one(bench *b, const char *s, rk_arg *out) {
     return s + (*s == 't' ? 4 : 5);
   }
   if (strchr("fpib", *s)) {
-    rk_tensor *t = take(b, sizeof *t);
+    rk_tensor_t *t = take(b, sizeof *t);
     s = read_tensor(b, s, t);
     *out = rk_arg_of_tensor(t);
     return s;
@@ -282,7 +282,7 @@ static const char *read_one(bench *b, const char *s, rk_arg *out) {
   return after;
 }
 
-static uint32_t read_args(bench *b, const char *text, rk_arg *args) {
+static uint32_t read_args(bench_t *b, const char *text, rk_arg_t *args) {
   uint32_t n = 0;
   for (const char *s = blanks(text); *s; s = blanks(*s == ';' ? s + 1 : s)) {
     const char *one = s;
@@ -294,7 +294,7 @@ static uint32_t read_args(bench *b, const char *text, rk_arg *args) {
   return n;
 }
 
-static void read_results(bench *b, const char *text) {
+static void read_results(bench_t *b, const char *text) {
   b->n_results = 0;
   for (const char *s = blanks(text); *s; s = blanks(*s == ';' ? s + 1 : s)) {
     if (*s == 'n') {
@@ -309,7 +309,7 @@ static void read_results(bench *b, const char *text) {
 /* ---- rows ---- */
 
 /* "aten.slice.Tensor" has its overload, "aten.gelu" and what is made of either the default one. */
-static void read_names(bench *b, const row *r) {
+static void read_names(bench_t *b, const row_t *r) {
   const char *overload = strchr(strchr(r->forward, '.') + 1, '.');
   const int n = overload ? (int)(overload - r->forward) : (int)strlen(r->forward);
   snprintf(b->forward, sizeof b->forward, "%s%s", r->forward, overload ? "" : ".default");
@@ -318,11 +318,11 @@ static void read_names(bench *b, const row *r) {
 }
 
 /* The whole row k of the table. */
-static row read_row(size_t k) {
-  row r = table[k];
+static row_t read_row(size_t k) {
+  row_t r = table[k];
   while (!table[k].forward) k--;
-  const row *above = &table[k];
-  return (row){
+  const row_t *above = &table[k];
+  return (row_t){
       .forward = above->forward,
       .args = r.args,
       .results = r.results,
@@ -334,16 +334,16 @@ static row read_row(size_t k) {
 
 /* ---- the comparison ---- */
 
-static void run(const char *name, rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results) {
-  const rk_kernel *k = rk_find(aot_str(name));
-  rk_call call = {args, n_args, results, n_results};
-  rk_error error;
+static void run(const char *name, rk_arg_t *args, uint32_t n_args, rk_tensor_t *results, uint32_t n_results) {
+  const rk_kernel_t *k = rk_find(aot_str(name));
+  rk_call_t call = {args, n_args, results, n_results};
+  rk_error_t error;
   if (!k) fail_msg("no kernel %s", name);
   if (rk_run(k, &call, &error) != AOT_OK) fail_msg("%s", error.text);
 }
 
 /* <cotangents, forward(args)>; only result 0 has a cotangent */
-static double loss(bench *b) {
+static double loss(bench_t *b) {
   double sum = 0;
   run(b->forward, b->args, b->n_args, b->results, b->n_results);
   for (int64_t e = 0; e < rk_numel(&b->results[0]); e++)
@@ -351,8 +351,8 @@ static double loss(bench *b) {
   return sum;
 }
 
-static void check_gradient(bench *b, const rk_tensor *grad, uint32_t arg) {
-  const rk_tensor *x = b->args[arg].u.tensor;
+static void check_gradient(bench_t *b, const rk_tensor_t *grad, uint32_t arg) {
+  const rk_tensor_t *x = b->args[arg].u.tensor;
   double step = 1e-6;
   for (int64_t e = 0; e < rk_numel(x); e++) {
     double *at = (double *)x->data + e, old = *at, above, below, expected, got = ((double *)grad->data)[e];
@@ -368,8 +368,8 @@ static void check_gradient(bench *b, const rk_tensor *grad, uint32_t arg) {
   }
 }
 
-static void check_row(const row *r) {
-  bench *b = calloc(1, sizeof *b);
+static void check_row(const row_t *r) {
+  bench_t *b = calloc(1, sizeof *b);
   uint32_t n_grads = 0;
   int target[MAX_RESULTS];
   assert_non_null(b);
@@ -404,7 +404,7 @@ static void check_row(const row *r) {
 static void test_gradients(void **state) {
   (void)state;
   for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
-    const row r = read_row(k);
+    const row_t r = read_row(k);
     check_row(&r);
   }
 }

@@ -42,7 +42,7 @@ static void randomize(operands_t *o) {
 }
 
 typedef struct one { /* a generated function of one operator */
-  const rk_kernel *kernel;
+  const rk_kernel_t *kernel;
   aot_str_t word;
   int32_t dtype, result;
   uint32_t used; /* positions that the template reads */
@@ -88,8 +88,8 @@ static void *row(operands_t *o, int32_t dtype, uint32_t k) {
   }
 }
 
-static rk_tensor vector(void *data, int32_t dtype) {
-  rk_tensor t = {
+static rk_tensor_t vector(void *data, int32_t dtype) {
+  rk_tensor_t t = {
       .data = data, .nbytes = N * aot_dtype_size(dtype), .dtype = dtype, .rank = 1, .sizes = {N}, .strides = {1}};
   return t;
 }
@@ -111,9 +111,9 @@ static void compare(const one_t *one, void *handle, operands_t *o) {
   double got[N], expected[N];
   char *pointers[5];
   int64_t sizes[1] = {N}, strides[5] = {1, 1, 1, 1, 1};
-  rk_tensor inputs[4], result = vector(expected, one->dtype);
-  rk_arg args[4];
-  rk_error error;
+  rk_tensor_t inputs[4], result = vector(expected, one->dtype);
+  rk_arg_t args[4];
+  rk_error_t error;
   uint32_t n = 0, n_args = 0;
   for (uint32_t k = 0; k < 4; k++) {
     inputs[k] = vector(row(o, one->dtype, k), one->dtype);
@@ -129,7 +129,7 @@ static void compare(const one_t *one, void *handle, operands_t *o) {
   }
   pointers[n] = (char *)got;
   find(handle, one->name)(pointers, sizes, strides, 0, N);
-  rk_call call = {args, n_args, &result, 1};
+  rk_call_t call = {args, n_args, &result, 1};
   if (rk_run(one->kernel, &call, &error) != AOT_OK) fail_msg("%s", error.text);
   for (int i = 0; i < N; i++)
     if (!close_to(at(got, one->dtype, i), at(expected, one->dtype, i), one->dtype))
@@ -291,8 +291,9 @@ static void compare_draw(const drawn_t *one, const lp_loop_t *loop, lp_draw_t *d
   static uint64_t got[ROWS * COLUMNS], expected[ROWS * COLUMNS];
   int64_t seed = -77, offset = INT64_MAX - 1, strides[8], sizes[2] = {ROWS, COLUMNS}, middle = loop->sizes[0] / 2;
   char *pointers[4] = {(char *)&seed, (char *)&offset, (char *)draw, (char *)got};
-  rk_tensor key[2] = {{.data = &seed, .nbytes = 8, .dtype = AOT_I64}, {.data = &offset, .nbytes = 8, .dtype = AOT_I64}};
-  rk_tensor result = {
+  rk_tensor_t key[2] = {{.data = &seed, .nbytes = 8, .dtype = AOT_I64},
+                        {.data = &offset, .nbytes = 8, .dtype = AOT_I64}};
+  rk_tensor_t result = {
       .data = expected,
       .nbytes = sizeof expected,
       .dtype = one->dtype,
@@ -300,9 +301,9 @@ static void compare_draw(const drawn_t *one, const lp_loop_t *loop, lp_draw_t *d
       .sizes = {ROWS, COLUMNS},
       .strides = {one->transposed ? 1 : COLUMNS, one->transposed ? ROWS : 1},
   };
-  rk_arg args[7] = {rk_arg_of_tensor(&key[0]), rk_arg_of_tensor(&key[1]), rk_arg_of_int(4), rk_arg_of_ints(sizes, 2)};
-  rk_call call = {args, 4, &result, 1};
-  rk_error error;
+  rk_arg_t args[7] = {rk_arg_of_tensor(&key[0]), rk_arg_of_tensor(&key[1]), rk_arg_of_int(4), rk_arg_of_ints(sizes, 2)};
+  rk_call_t call = {args, 4, &result, 1};
+  rk_error_t error;
   if (strstr(one->op, "randint")) {
     args[3] = rk_arg_of_int(-5);
     args[4] = rk_arg_of_int(INT64_MAX - 7);

@@ -13,11 +13,11 @@
 typedef struct block {
   aot_snapshot_t s;
   aot_snap_expr_t exprs[32];
-} block;
+} block_t;
 
-static int64_t add(block *b, int32_t op, int64_t x, int64_t y, int64_t z) {
+static int64_t add(block_t *b, int32_t op, int64_t x, int64_t y, int64_t z) {
   aot_snap_expr_t e = {op, 0, x, y, z};
-  b->s.exprs.at = offsetof(block, exprs);
+  b->s.exprs.at = offsetof(block_t, exprs);
   if (!b->s.exprs.count) b->s.exprs.count = 1; /* the empty row */
   b->exprs[b->s.exprs.count] = e;
   return AOT_DIM_SYM + b->s.exprs.count++;
@@ -57,8 +57,8 @@ static void test_results_that_do_not_exist(void **state) {
 
 /* (s0 + 1) // s1 * s0: rows in order, children before parents */
 static void test_evaluates_rows_in_order(void **state) {
-  block b = {0};
-  sn_error error;
+  block_t b = {0};
+  sn_error_t error;
   int64_t values[32], symbols[2] = {7, 3};
   int64_t s0 = add(&b, AOT_EXPR_SYMBOL, 0, 0, 0), s1 = add(&b, AOT_EXPR_SYMBOL, 1, 0, 0);
   int64_t sum = add(&b, AOT_EXPR_ADD, s0, 1, 0), part = add(&b, AOT_EXPR_FLOORDIV, sum, s1, 0),
@@ -72,8 +72,8 @@ static void test_evaluates_rows_in_order(void **state) {
 
 /* A division by zero spoils what is made of it, and nothing else; a where takes the side that exists. */
 static void test_no_value_spreads_only_where_used(void **state) {
-  block b = {0};
-  sn_error error;
+  block_t b = {0};
+  sn_error_t error;
   int64_t values[32], symbols[1] = {0};
   int64_t s0 = add(&b, AOT_EXPR_SYMBOL, 0, 0, 0), bad = add(&b, AOT_EXPR_FLOORDIV, 8, s0, 0),
           worse = add(&b, AOT_EXPR_ADD, bad, 1, 0);
@@ -85,8 +85,8 @@ static void test_no_value_spreads_only_where_used(void **state) {
 }
 
 static void test_missing_symbols_are_an_error(void **state) {
-  block b = {0};
-  sn_error error;
+  block_t b = {0};
+  sn_error_t error;
   int64_t values[32], symbols[1] = {1};
   (void)state;
   add(&b, AOT_EXPR_SYMBOL, 1, 0, 0);
@@ -96,7 +96,7 @@ static void test_missing_symbols_are_an_error(void **state) {
 
 static void test_refuses_what_is_no_snapshot(void **state) {
   const aot_snapshot_t *s;
-  sn_error error;
+  sn_error_t error;
   uint64_t zeros[64] = {0};
   (void)state;
   assert_int_equal(sn_check(zeros, 16, &s, &error), AOT_E_DATA_LOSS);
