@@ -41,7 +41,7 @@ static aot_status_t compile(gh_prog_t *p, const char *pipeline_path) {
   AOT_TRY(aoth_pipeline_import(p->session, p->pipeline));
   AOT_TRY(aoth_pipeline_run_stages(p->session, p->pipeline, 0));
   if (!aoth_session_exe(p->session)) return AOT_OK;
-  const aoth_exec_t run = {.self = p->session, .run = exec};
+  const aoth_exec_t run = {.self = p->session, .queue = aoth_session_queue(p->session), .run = exec};
   return aoth_step_create(aoth_session_prog(p->session), &run, p->sink, &p->step);
 }
 

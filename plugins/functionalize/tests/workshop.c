@@ -70,7 +70,7 @@ int ws_import(ws_t *w, const char *ir) {
 }
 
 int ws_build(ws_t *w) {
-  aoth_exec_t run = {.self = w->session, .run = exec};
+  aoth_exec_t run = {.self = w->session, .queue = aoth_session_queue(w->session), .run = exec};
   return aoth_pipeline_run_stages(w->session, w->pipeline, 0) == AOT_OK &&
          aoth_step_create(aoth_session_prog(w->session), &run, w->sink, &w->step) == AOT_OK;
 }
