@@ -5,6 +5,7 @@
 #   extensions  `aot.cost/1`: a header has it; and docs/PLUGINS.md names all that the headers have
 #   commands  `aothost SUB --flag ..`: SUB is a command, and its help tells of --flag
 #   tests     `ctest -R regex`: each branch of the regex names a test
+# Prose is at most 130 columns wide; tables and indented blocks are as wide as they are.
 # docs/OPERATORS.md is generated and left out. Paths of other projects have to begin with a folder that the root does not have.
 set -eu
 cd "$1"
@@ -100,6 +101,8 @@ awk '
   }
   END { exit failed }
 ' "$dir/files" "$dir/tests" "$dir/flags" "$dir/extensions" $(cat "$dir/pages") || exit 1
+wide=$(awk 'length > 130 && !/^(\||    |```)/ { print FILENAME ":" FNR }' $(cat "$dir/pages"))
+[ -z "$wide" ] || { echo "docs: wider than 130 columns: $wide"; exit 1; }
 while read -r id; do
   grep -qF "\`$id\`" docs/PLUGINS.md || { echo "docs/PLUGINS.md: does not name $id"; exit 1; }
 done < "$dir/extensions"
