@@ -58,9 +58,9 @@ BC_INLINE float power_of_two(int32_t n) {
   return u.f;
 }
 
-/* exp of what is not above 0: as generated loops have it (common/loops/loop_prelude.c), within 2 ulp. */
-BC_INLINE float exp_below(float x) {
-  const float c = x < -104.0f ? -104.0f : x, k = rintf(c * 1.44269504088896341f);
+/* As generated loops have it (common/loops/loop_prelude.c), within 2 ulp. */
+BC_INLINE float exp_f32(float x) {
+  const float c = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x, k = rintf(c * 1.44269504088896341f);
   const float r = (c - k * 0.693359375f) + k * 2.12194440e-4f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
@@ -122,7 +122,7 @@ BC_WIDE void bc_layer_norm_backward(const float *go, const float *x, const float
 /* All is read before anything is written: y may be x, and it is one vector yet. */
 BC_INLINE void exp_block(const float *x, float m, float *y) {
   float block[BLOCK];
-  for (int k = 0; k < BLOCK; k++) block[k] = exp_below(x[k] - m);
+  for (int k = 0; k < BLOCK; k++) block[k] = exp_f32(x[k] - m);
   for (int k = 0; k < BLOCK; k++) y[k] = block[k];
 }
 
@@ -160,8 +160,8 @@ BC_INLINE double row_log_sum_exp(const float *x, int64_t n) {
   double m = row_max(x, n), lane[LANES] = {0}; /* NaN where the maximum is infinite */
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES)
-    for (int k = 0; k < LANES; k++) lane[k] += exp_below((float)(x[i + k] - m));
-  for (; i < n; i++) lane[0] += exp_below((float)(x[i] - m));
+    for (int k = 0; k < LANES; k++) lane[k] += exp_f32((float)(x[i + k] - m));
+  for (; i < n; i++) lane[0] += exp_f32((float)(x[i] - m));
   return m + log(sum_lanes(lane));
 }
 

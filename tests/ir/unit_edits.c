@@ -669,7 +669,7 @@ static void each_edit_is_made_again(void **state) {
   aot_encoding_t encoding;
   int64_t symbol, dim;
   const aot_str_t names[] = {AOT_STR_INIT("state"), AOT_STR_INIT("tied")};
-  const float data[13] = {1, 2, 3};
+  const float data[15] = {1, 2, 3};
   aot_type_t t = f32_type(2, sizes);
   t.strides = strides;
   const aot_leaf_info_t l = {.struct_size = sizeof l,
