@@ -3,18 +3,15 @@
  *     for every row
  *       loads and instructions of the row
  *       for every pass
- *         for every piece of 512 elements: draws fill their buffers | the elements, in parallel, which leave what is to
- * be
- *         reduced in buffers | reductions take the buffers in
+ *         for every piece of 512 elements: draws fill their buffers | the elements, in parallel, which leave in
+ *         buffers what is to be reduced | reductions take the buffers in
  *         the values of its reductions, and what follows from them
  *       stores of the row
  *
  * Without reductions there is one pass, without draws one piece. What a reduction takes in passes through memory (the
  * first cache), so its order and its code are those of one helper function, whatever is fused with it. */
-#include "common/loops/loop.h"
-#include <aot/inline.h>
+#include "common/loops/loop_print.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { PIECE = 512 /* elements: their buffers stay in the first cache; a multiple of the lanes of sums */ };
@@ -23,122 +20,8 @@ enum { PIECE = 512 /* elements: their buffers stay in the first cache; a multipl
  * operands. */
 #define IN_PARALLEL "#pragma GCC ivdep\n"
 
-static const char *c_type(int32_t dtype) {
-  switch (dtype) {
-    case AOT_F32: return "float";
-    case AOT_F64: return "double";
-    case AOT_F16:
-    case AOT_BF16: return "uint16_t";
-    case AOT_BOOL:
-    case AOT_U8: return "uint8_t";
-    case AOT_I8: return "int8_t";
-    case AOT_I16: return "int16_t";
-    case AOT_I32: return "int32_t";
-    case AOT_U32: return "uint32_t"; /* random words */
-    case AOT_U64: return "uint64_t";
-    default: return "int64_t";
-  }
-}
-static const char *value_type(int32_t dtype) { return c_type(lp_value_dtype(dtype)); }
-static const char *half_name(int32_t dtype) { return dtype == AOT_BF16 ? "bf16" : dtype == AOT_F16 ? "f16" : NULL; }
-static int is_float(int32_t dtype) { return lp_value_dtype(dtype) == AOT_F32 || dtype == AOT_F64; }
-static const char *suffix(int32_t compute) {
-  return lp_value_dtype(compute) == AOT_F32 ? "f32" : compute == AOT_F64 ? "f64" : "i64";
-}
-
-static void print_double(lp_text_t *out, int32_t compute, double v) {
-  /* -0 would be an integer */
-  const char *type = compute == AOT_F32 ? "float" : "double", *sign_kept = v == 0 ? ".0" : "";
-  if (isnan(v)) lp_print(out, "((%s)NAN)", type);
-  else if (isinf(v)) lp_print(out, "((%s)%sINFINITY)", type, v < 0 ? "-" : "");
-  else if (compute == AOT_F32) lp_print(out, "((float)%.17g%s)", v, sign_kept);
-  else lp_print(out, "((double)%.17g%s)", v, sign_kept);
-}
-
-static void print_int(lp_text_t *out, int64_t v) {
-  if (v == INT64_MIN) lp_print(out, "INT64_MIN");
-  else lp_print(out, "INT64_C(%lld)", (long long)v);
-}
-
-static void print_number(lp_text_t *out, int32_t compute, const lp_arg_t *a) {
-  const double f = a->kind == LP_FLOAT ? a->f : (double)a->i;
-  const char *half = half_name(compute);
-  if (half) { /* as a value of that dtype, as PyTorch compares */
-    lp_print(out, "lp_round_%s(", half);
-    print_double(out, AOT_F32, f);
-    lp_print(out, ")");
-    return;
-  }
-  if (is_float(compute)) print_double(out, compute, f);
-  else if (compute == AOT_BOOL) lp_print(out, "%d", f != 0);
-  else if (a->kind == LP_FLOAT) print_int(out, aot_float_to_int(a->f));
-  else print_int(out, a->i);
-}
-
-/* The variable, converted to the computing type. A cast of a comparison to a number would keep gcc from vectorising. */
-static void print_variable(lp_text_t *out, int32_t compute, int32_t dtype, char kind, uint32_t index) {
-  const char *half = dtype == compute ? NULL : half_name(compute);
-  dtype = lp_value_dtype(dtype);
-  if (half) {
-    lp_print(out, "lp_round_%s((float)%c%u)", half, kind, index);
-    return;
-  }
-  compute = lp_value_dtype(compute);
-  if (compute == AOT_BOOL) lp_print(out, "%c%u != 0", kind, index);
-  else if (!is_float(compute) && is_float(dtype)) lp_print(out, "lp_to_i64((double)%c%u)", kind, index);
-  else if (dtype == compute) lp_print(out, "%c%u", kind, index);
-  else if (dtype == AOT_BOOL && kind == 'v')
-    lp_print(out, "v%u ? (%s)1 : (%s)0", index, c_type(compute), c_type(compute));
-  else lp_print(out, "(%s)%c%u", c_type(compute), kind, index);
-}
-
-static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst, uint32_t k) {
-  const lp_arg_t *a = &inst->args[k];
-  if (k >= LP_ARGS + LP_STEPS || k >= inst->n_args || a->kind == LP_ABSENT) lp_print(out, "0");
-  else if (a->kind == LP_DRAWN) lp_print(out, "x%u", a->index);
-  else if (a->kind == LP_LOAD) print_variable(out, inst->compute, l->accesses[a->index].dtype, 'x', a->index);
-  else if (a->kind == LP_INST) print_variable(out, inst->compute, l->insts[a->index].dtype, 'v', a->index);
-  else print_number(out, inst->compute, a);
-}
-
-static void print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst) {
-  const char *at = inst->text;
-  lp_token_t t;
-  while (lp_token(&at, &t)) {
-    switch (t.kind) {
-      case LP_TK_ARG:
-      case LP_TK_STEP:
-        lp_text_add(out, "(", 1);
-        print_arg(out, l, inst, t.index + (t.kind == LP_TK_STEP ? LP_ARGS : 0));
-        lp_text_add(out, ")", 1);
-        break;
-      case LP_TK_CALL: lp_print(out, "lp_%.*s_%s", (int)t.size, t.text, suffix(inst->compute)); break;
-      case LP_TK_CONSTANT: lp_print(out, "(%s)", value_type(inst->compute)); break;
-      case LP_TK_LENGTH: lp_print(out, "(%s)length", value_type(inst->compute)); break;
-      default: lp_text_add(out, t.text, t.size);
-    }
-  }
-}
-
-/* The variable and what its value is rounded to; after that stands "(value);". */
-static void print_value(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
-  const char *type = value_type(l->insts[k].dtype), *half = half_name(l->insts[k].dtype);
-  lp_print(out, "const %s v%u = %s%s((%s)", type, k, half ? "lp_round_" : "", half ? half : "", type);
-}
-
-static void print_inst(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
-  const lp_inst_t *inst = &l->insts[k];
-  print_value(out, l, k);
-  lp_print(out, "(");
-  print_template(out, l, inst);
-  lp_print(out, inst->dtype == AOT_BOOL ? ") != 0);\n" : "));\n");
-}
-
 static int64_t inner_stride(const lp_loop_t *l, uint32_t k) { return l->accesses[k].strides[l->rank - 1]; }
 static uint32_t inner_place(const lp_loop_t *l, uint32_t k) { return k * (uint32_t)l->rank + (uint32_t)l->rank - 1; }
-
-/* Does the load change within the innermost loop? Drawn numbers do, whatever their strides. */
-static int moves(const lp_loop_t *l, uint32_t k) { return l->accesses[k].draws || inner_stride(l, k) != 0; }
 
 /* Its place in the innermost loop. Of columns that is a tile, and `row` is an element's number within its row. */
 static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
@@ -153,8 +36,8 @@ static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 
 static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const int32_t dtype = l->accesses[k].dtype;
-  const char *half = half_name(dtype);
-  lp_print(out, "const %s x%u = ", value_type(dtype), k);
+  const char *half = lp_half_name(dtype);
+  lp_print(out, "const %s x%u = ", lp_value_type(dtype), k);
   if (half) lp_print(out, "lp_from_%s(", half);
   if (l->accesses[k].draws) lp_print(out, "w%u[i - piece]", k);
   else print_place(out, l, k);
@@ -163,13 +46,11 @@ static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 
 static void print_store(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_access_t *a = &l->accesses[k];
-  const char *half = half_name(a->dtype);
   if (a->of_row && !l->columns) lp_print(out, "q%u[0]", k);
   else print_place(out, l, k);
-  if (half && a->dtype == l->insts[a->inst].dtype) lp_print(out, " = lp_to_%s(v%u);\n", half, a->inst);
-  else if (half) lp_print(out, " = lp_to_%s(lp_round_%s((float)v%u));\n", half, half, a->inst);
-  else if (a->dtype == l->insts[a->inst].dtype) lp_print(out, " = v%u;\n", a->inst);
-  else lp_print(out, " = (%s)v%u;\n", c_type(a->dtype), a->inst);
+  lp_print(out, " = ");
+  lp_print_stored(out, l, k);
+  lp_print(out, ";\n");
 }
 
 /* ---- the nest ---- */
@@ -190,7 +71,7 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
   }
   lp_print(out, "{\n");
   for (uint32_t k = 0; k < n; k++) {
-    const char *type = c_type(l->accesses[k].dtype), *mark = k < l->n_loads ? "const " : "";
+    const char *type = lp_c_type(l->accesses[k].dtype), *mark = k < l->n_loads ? "const " : "";
     if (l->accesses[k].draws) {
       print_first(out, l, k);
       continue;
@@ -201,48 +82,19 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
   }
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].keep) {
-      const char *type = value_type(l->insts[k].dtype);
+      const char *type = lp_value_type(l->insts[k].dtype);
       lp_print(out, "%s *restrict const k%u = (%s *)p[%u];\n", type, k, type, n + l->insts[k].keep - 1);
     }
 }
 
 /* ---- a pass ---- */
 
-/* What one pass does: loads and instructions within the row, and what of it comes from row buffers. */
-typedef struct pass {
-  uint32_t number;
-  uint8_t insts[LP_INSTS];
-  uint8_t loads[LP_INSTS * LP_ARGS], kept[LP_INSTS];
-  int n_draws, in_pieces;
-} pass_t;
-
-/* Of what has one value a row there is nothing to do within it; but for a reduction, which then takes that value in. */
-static int is_element(const lp_inst_t *inst) { return !inst->of_row || inst->reduce != LP_EACH; }
-
-static void find_pass(const lp_loop_t *l, uint32_t number, pass_t *p) {
-  memset(p, 0, sizeof *p);
-  p->number = number;
-  lp_pass_members(l, number, p->insts);
-  for (uint32_t k = 0; k < l->n_insts; k++) {
-    const lp_inst_t *inst = &l->insts[k];
-    if (!p->insts[k]) continue;
-    p->in_pieces |= inst->reduce != LP_EACH;
-    for (uint32_t a = 0; a < inst->n_args; a++) {
-      const lp_arg_t *arg = &inst->args[a];
-      if (arg->kind == LP_LOAD || arg->kind == LP_DRAWN) p->loads[arg->index] = (uint8_t)moves(l, arg->index);
-      if (arg->kind == LP_INST && !p->insts[arg->index]) p->kept[arg->index] = !l->insts[arg->index].of_row;
-    }
-  }
-  for (uint32_t k = 0; k < l->n_loads; k++) p->n_draws += p->loads[k] && l->accesses[k].draws;
-  p->in_pieces |= p->n_draws != 0;
-}
-
-static void print_draws(lp_text_t *out, const lp_loop_t *l, const pass_t *p) {
+static void print_draws(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p) {
   for (uint32_t k = 0; k < l->n_loads; k++) {
     const lp_access_t *a = &l->accesses[k];
     const uint32_t inner = inner_place(l, k);
     if (!p->loads[k] || !a->draws) continue;
-    lp_print(out, "%s w%u[%d];\n", c_type(a->dtype), k, PIECE);
+    lp_print(out, "%s w%u[%d];\n", lp_c_type(a->dtype), k, PIECE);
     lp_print(out,
              "q%u->fill((uint64_t)x%u, (uint64_t)x%u + q%u->draw, (uint64_t)(e%u + piece * s[%u]), (uint64_t)s[%u], ",
              k, a->seed, a->offset, k, k, inner, inner);
@@ -250,18 +102,10 @@ static void print_draws(lp_text_t *out, const lp_loop_t *l, const pass_t *p) {
   }
 }
 
-static const char *reduction_name(int32_t reduce) {
-  switch (reduce) {
-    case LP_SUM: return "sum";
-    case LP_PROD: return "prod";
-    case LP_MAX: return "max";
-    default: return "min";
-  }
-}
 /* Floats are added and multiplied in double. */
 static const char *lane_type(const lp_inst_t *inst) {
-  if (!is_float(inst->compute)) return "int64_t";
-  return inst->reduce == LP_SUM || inst->reduce == LP_PROD ? "double" : c_type(inst->compute);
+  if (!lp_is_float(inst->compute)) return "int64_t";
+  return inst->reduce == LP_SUM || inst->reduce == LP_PROD ? "double" : lp_c_type(inst->compute);
 }
 
 /* A load or a row buffer that a reduction reads as it is: no element of it need be looked at before. */
@@ -282,23 +126,23 @@ static const lp_arg_t *direct(const lp_loop_t *l, const lp_inst_t *inst) {
 static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_inst_t *inst = &l->insts[k];
   if (inst->reduce == LP_EACH) {
-    print_inst(out, l, k);
+    lp_print_inst(out, l, k);
     if (inst->keep) lp_print(out, "k%u[i] = v%u;\n", k, k);
   } else if (!direct(l, inst)) {
-    lp_print(out, "t%u[i - piece] = (%s)(", k, c_type(inst->compute));
-    print_template(out, l, inst);
+    lp_print(out, "t%u[i - piece] = (%s)(", k, lp_c_type(inst->compute));
+    lp_print_template(out, l, inst);
     lp_print(out, ");\n");
   }
 }
 
 /* The elements from `begin` to `end`. */
-static void print_elements(lp_text_t *out, const lp_loop_t *l, const pass_t *p, const char *begin, const char *end) {
+static void print_elements(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p, const char *begin, const char *end) {
   lp_print(out, IN_PARALLEL "for (int64_t i = %s; i < %s; i++) {\n", begin, end);
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (p->loads[k]) print_load(out, l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
-    if (p->kept[k]) lp_print(out, "const %s v%u = k%u[i];\n", value_type(l->insts[k].dtype), k, k);
-    if (p->insts[k] && is_element(&l->insts[k])) print_element(out, l, k);
+    if (p->kept[k]) lp_print(out, "const %s v%u = k%u[i];\n", lp_value_type(l->insts[k].dtype), k, k);
+    if (p->insts[k] && lp_is_element(&l->insts[k])) print_element(out, l, k);
   }
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
     if (!l->accesses[s].of_row && lp_store_pass(l, s) == p->number) print_store(out, l, s);
@@ -306,18 +150,18 @@ static void print_elements(lp_text_t *out, const lp_loop_t *l, const pass_t *p, 
 }
 
 /* One piece of the innermost dimension after another. */
-static void print_pieces(lp_text_t *out, const lp_loop_t *l, const pass_t *p, const char *begin, const char *end) {
+static void print_pieces(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p, const char *begin, const char *end) {
   lp_print(out, "for (int64_t piece = %s; piece < %s; piece += %d) {\n", begin, end, PIECE);
   lp_print(out, "const int64_t stop = %s - piece < %d ? %s : piece + %d;\n", end, PIECE, end, PIECE);
   print_draws(out, l, p);
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (p->insts[k] && l->insts[k].reduce != LP_EACH && !direct(l, &l->insts[k]))
-      lp_print(out, "%s t%u[%d];\n", c_type(l->insts[k].compute), k, PIECE);
+      lp_print(out, "%s t%u[%d];\n", lp_c_type(l->insts[k].compute), k, PIECE);
   print_elements(out, l, p, "piece", "stop");
   for (uint32_t k = 0; k < l->n_insts; k++) {
     const lp_inst_t *inst = &l->insts[k];
     if (!p->insts[k] || inst->reduce == LP_EACH) continue;
-    lp_print(out, "lp_row_%s_%s(a%u, ", reduction_name(inst->reduce), suffix(inst->compute), k);
+    lp_print(out, "lp_row_%s_%s(a%u, ", lp_reduction_name(inst->reduce), lp_suffix(inst->compute), k);
     const lp_arg_t *from = direct(l, inst);
     if (from) lp_print(out, "%c%u + piece", from->kind == LP_LOAD ? 'q' : 'k', from->index);
     else lp_print(out, "t%u", k);
@@ -329,52 +173,39 @@ static void print_pieces(lp_text_t *out, const lp_loop_t *l, const pass_t *p, co
 /* What the row has before this pass; or after the last. */
 static void print_row_insts(lp_text_t *out, const lp_loop_t *l, uint32_t pass) {
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (l->insts[k].of_row && l->insts[k].reduce == LP_EACH && l->insts[k].pass == pass) print_inst(out, l, k);
+    if (l->insts[k].of_row && l->insts[k].reduce == LP_EACH && l->insts[k].pass == pass) lp_print_inst(out, l, k);
 }
 
 static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, const char *begin, const char *end) {
-  pass_t p;
-  find_pass(l, number, &p);
+  lp_pass_t p;
+  lp_find_pass(l, number, &p);
   print_row_insts(out, l, number);
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (p.insts[k] && l->insts[k].reduce != LP_EACH)
       lp_print(out, "%s a%u[LP_LANES];\nlp_row_%s_begin_%s(a%u);\n", lane_type(&l->insts[k]), k,
-               reduction_name(l->insts[k].reduce), suffix(l->insts[k].compute), k);
+               lp_reduction_name(l->insts[k].reduce), lp_suffix(l->insts[k].compute), k);
   if (p.in_pieces) print_pieces(out, l, &p, begin, end);
   else print_elements(out, l, &p, begin, end);
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (p.insts[k] && l->insts[k].reduce != LP_EACH) {
-      print_value(out, l, k);
-      lp_print(out, "lp_row_%s_end_%s(a%u));\n", reduction_name(l->insts[k].reduce), suffix(l->insts[k].compute), k);
+      lp_print_value(out, l, k);
+      lp_print(out, "lp_row_%s_end_%s(a%u));\n", lp_reduction_name(l->insts[k].reduce), lp_suffix(l->insts[k].compute),
+               k);
     }
 }
 
 /* ---- columns ---- */
 
-static const char *first_value(const lp_inst_t *inst) {
-  const int is_int = !is_float(inst->compute);
-  switch (inst->reduce) {
-    case LP_SUM: return "0";
-    case LP_PROD: return "1";
-    case LP_MAX: return is_int ? "INT64_MIN" : "-INFINITY";
-    default: return is_int ? "INT64_MAX" : "INFINITY";
-  }
-}
-
-static const char *join_name(int32_t reduce) {
-  return reduce == LP_SUM ? "LP_ADD" : reduce == LP_PROD ? "LP_TIMES" : reduce == LP_MAX ? "LP_LARGER" : "LP_SMALLER";
-}
-
 /* One element of each column of the tile. */
-static void print_column_elements(lp_text_t *out, const lp_loop_t *l, const pass_t *p) {
+static void print_column_elements(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p) {
   for (uint32_t k = 0; k < l->n_loads; k++) print_load(out, l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     const lp_inst_t *inst = &l->insts[k];
-    if (inst->reduce == LP_EACH && (p->insts[k] || (inst->of_row && inst->pass == 0))) print_inst(out, l, k);
+    if (inst->reduce == LP_EACH && (p->insts[k] || (inst->of_row && inst->pass == 0))) lp_print_inst(out, l, k);
     if (inst->reduce == LP_EACH) continue;
-    lp_print(out, "{\nconst %s t = (%s)(", lane_type(inst), c_type(lp_value_dtype(inst->compute)));
-    print_template(out, l, inst);
-    lp_print(out, ");\na%u[i - piece] = %s(a%u[i - piece], t);\n}\n", k, join_name(inst->reduce), k);
+    lp_print(out, "{\nconst %s t = (%s)(", lane_type(inst), lp_c_type(lp_value_dtype(inst->compute)));
+    lp_print_template(out, l, inst);
+    lp_print(out, ");\na%u[i - piece] = %s(a%u[i - piece], t);\n}\n", k, lp_join_name(inst->reduce), k);
   }
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
     if (!l->accesses[s].of_row) print_store(out, l, s);
@@ -387,10 +218,10 @@ static void print_column_ends(lp_text_t *out, const lp_loop_t *l) {
   for (uint32_t k = 0; k < l->n_insts; k++) {
     if (!l->insts[k].of_row) continue;
     if (l->insts[k].reduce == LP_EACH) {
-      print_inst(out, l, k);
+      lp_print_inst(out, l, k);
       continue;
     }
-    print_value(out, l, k);
+    lp_print_value(out, l, k);
     lp_print(out, "a%u[i - piece]);\n", k);
   }
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
@@ -399,15 +230,15 @@ static void print_column_ends(lp_text_t *out, const lp_loop_t *l) {
 
 static void print_columns(lp_text_t *out, const lp_loop_t *l) {
   const int is_split = l->rank == 2; /* the function runs a part of the tiles */
-  pass_t p;
-  find_pass(l, 0, &p);
+  lp_pass_t p;
+  lp_find_pass(l, 0, &p);
   lp_print(out, "const int64_t first = %s, width = %s;\n", is_split ? "begin" : "0", is_split ? "end" : "across");
   lp_print(out, "for (int64_t piece = first; piece < width; piece += %d) {\n", PIECE);
   lp_print(out, "const int64_t stop = width - piece < %d ? width : piece + %d;\n", PIECE, PIECE);
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce != LP_EACH)
       lp_print(out, "%s a%u[%d];\nfor (int64_t i = 0; i < %d; i++) a%u[i] = %s;\n", lane_type(&l->insts[k]), k, PIECE,
-               PIECE, k, first_value(&l->insts[k]));
+               PIECE, k, lp_first_value(&l->insts[k]));
   lp_print(out,
            "for (int64_t row = 0; row < length; row++)\n" IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
   print_column_elements(out, l, &p);
@@ -429,7 +260,7 @@ void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
     return;
   }
   for (uint32_t k = 0; k < l->n_loads; k++)
-    if (!moves(l, k)) print_load(out, l, k);
+    if (!lp_moves(l, k)) print_load(out, l, k);
   for (uint32_t pass = 0; pass < l->n_passes; pass++) print_pass(out, l, pass, begin, end);
   print_row_insts(out, l, l->n_passes);
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)

@@ -1,0 +1,175 @@
+#include "common/loops/loop_print.h"
+
+#include <aot/inline.h>
+#include <math.h>
+#include <string.h>
+
+const char *lp_c_type(int32_t dtype) {
+  switch (dtype) {
+    case AOT_F32: return "float";
+    case AOT_F64: return "double";
+    case AOT_F16:
+    case AOT_BF16: return "uint16_t";
+    case AOT_BOOL:
+    case AOT_U8: return "uint8_t";
+    case AOT_I8: return "int8_t";
+    case AOT_I16: return "int16_t";
+    case AOT_I32: return "int32_t";
+    case AOT_U32: return "uint32_t"; /* random words */
+    case AOT_U64: return "uint64_t";
+    default: return "int64_t";
+  }
+}
+const char *lp_value_type(int32_t dtype) { return lp_c_type(lp_value_dtype(dtype)); }
+const char *lp_half_name(int32_t dtype) { return dtype == AOT_BF16 ? "bf16" : dtype == AOT_F16 ? "f16" : NULL; }
+int lp_is_float(int32_t dtype) { return lp_value_dtype(dtype) == AOT_F32 || dtype == AOT_F64; }
+const char *lp_suffix(int32_t compute) {
+  return lp_value_dtype(compute) == AOT_F32 ? "f32" : compute == AOT_F64 ? "f64" : "i64";
+}
+
+static void print_double(lp_text_t *out, int32_t compute, double v) {
+  /* -0 would be an integer */
+  const char *type = compute == AOT_F32 ? "float" : "double", *sign_kept = v == 0 ? ".0" : "";
+  if (isnan(v)) lp_print(out, "((%s)NAN)", type);
+  else if (isinf(v)) lp_print(out, "((%s)%sINFINITY)", type, v < 0 ? "-" : "");
+  else if (compute == AOT_F32) lp_print(out, "((float)%.17g%s)", v, sign_kept);
+  else lp_print(out, "((double)%.17g%s)", v, sign_kept);
+}
+
+static void print_int(lp_text_t *out, int64_t v) {
+  if (v == INT64_MIN) lp_print(out, "INT64_MIN");
+  else lp_print(out, "INT64_C(%lld)", (long long)v);
+}
+
+static void print_number(lp_text_t *out, int32_t compute, const lp_arg_t *a) {
+  const double f = a->kind == LP_FLOAT ? a->f : (double)a->i;
+  const char *half = lp_half_name(compute);
+  if (half) { /* as a value of that dtype, as PyTorch compares */
+    lp_print(out, "lp_round_%s(", half);
+    print_double(out, AOT_F32, f);
+    lp_print(out, ")");
+    return;
+  }
+  if (lp_is_float(compute)) print_double(out, compute, f);
+  else if (compute == AOT_BOOL) lp_print(out, "%d", f != 0);
+  else if (a->kind == LP_FLOAT) print_int(out, aot_float_to_int(a->f));
+  else print_int(out, a->i);
+}
+
+/* The variable, converted to the computing type. A cast of a comparison to a number would keep gcc from vectorising. */
+static void print_variable(lp_text_t *out, int32_t compute, int32_t dtype, char kind, uint32_t index) {
+  const char *half = dtype == compute ? NULL : lp_half_name(compute);
+  dtype = lp_value_dtype(dtype);
+  if (half) {
+    lp_print(out, "lp_round_%s((float)%c%u)", half, kind, index);
+    return;
+  }
+  compute = lp_value_dtype(compute);
+  if (compute == AOT_BOOL) lp_print(out, "%c%u != 0", kind, index);
+  else if (!lp_is_float(compute) && lp_is_float(dtype)) lp_print(out, "lp_to_i64((double)%c%u)", kind, index);
+  else if (dtype == compute) lp_print(out, "%c%u", kind, index);
+  else if (dtype == AOT_BOOL && kind == 'v')
+    lp_print(out, "v%u ? (%s)1 : (%s)0", index, lp_c_type(compute), lp_c_type(compute));
+  else lp_print(out, "(%s)%c%u", lp_c_type(compute), kind, index);
+}
+
+static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst, uint32_t k) {
+  const lp_arg_t *a = &inst->args[k];
+  if (k >= LP_ARGS + LP_STEPS || k >= inst->n_args || a->kind == LP_ABSENT) lp_print(out, "0");
+  else if (a->kind == LP_DRAWN) lp_print(out, "x%u", a->index);
+  else if (a->kind == LP_LOAD) print_variable(out, inst->compute, l->accesses[a->index].dtype, 'x', a->index);
+  else if (a->kind == LP_INST) print_variable(out, inst->compute, l->insts[a->index].dtype, 'v', a->index);
+  else print_number(out, inst->compute, a);
+}
+
+void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst) {
+  const char *at = inst->text;
+  lp_token_t t;
+  while (lp_token(&at, &t)) {
+    switch (t.kind) {
+      case LP_TK_ARG:
+      case LP_TK_STEP:
+        lp_text_add(out, "(", 1);
+        print_arg(out, l, inst, t.index + (t.kind == LP_TK_STEP ? LP_ARGS : 0));
+        lp_text_add(out, ")", 1);
+        break;
+      case LP_TK_CALL: lp_print(out, "lp_%.*s_%s", (int)t.size, t.text, lp_suffix(inst->compute)); break;
+      case LP_TK_CONSTANT: lp_print(out, "(%s)", lp_value_type(inst->compute)); break;
+      case LP_TK_LENGTH: lp_print(out, "(%s)length", lp_value_type(inst->compute)); break;
+      default: lp_text_add(out, t.text, t.size);
+    }
+  }
+}
+
+void lp_print_value(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const char *type = lp_value_type(l->insts[k].dtype), *half = lp_half_name(l->insts[k].dtype);
+  lp_print(out, "const %s v%u = %s%s((%s)", type, k, half ? "lp_round_" : "", half ? half : "", type);
+}
+
+void lp_print_inst(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const lp_inst_t *inst = &l->insts[k];
+  lp_print_value(out, l, k);
+  lp_print(out, "(");
+  lp_print_template(out, l, inst);
+  lp_print(out, inst->dtype == AOT_BOOL ? ") != 0);\n" : "));\n");
+}
+
+void lp_print_stored(lp_text_t *out, const lp_loop_t *l, uint32_t store) {
+  const lp_access_t *a = &l->accesses[store];
+  const char *half = lp_half_name(a->dtype);
+  if (half && a->dtype == l->insts[a->inst].dtype) lp_print(out, "lp_to_%s(v%u)", half, a->inst);
+  else if (half) lp_print(out, "lp_to_%s(lp_round_%s((float)v%u))", half, half, a->inst);
+  else if (a->dtype == l->insts[a->inst].dtype) lp_print(out, "v%u", a->inst);
+  else lp_print(out, "(%s)v%u", lp_c_type(a->dtype), a->inst);
+}
+
+/* ---- passes ---- */
+
+int lp_moves(const lp_loop_t *l, uint32_t k) {
+  return l->accesses[k].draws || l->accesses[k].strides[l->rank - 1] != 0;
+}
+
+int lp_is_element(const lp_inst_t *inst) { return !inst->of_row || inst->reduce != LP_EACH; }
+
+void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
+  memset(p, 0, sizeof *p);
+  p->number = number;
+  lp_pass_members(l, number, p->insts);
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    const lp_inst_t *inst = &l->insts[k];
+    if (!p->insts[k]) continue;
+    p->in_pieces |= inst->reduce != LP_EACH;
+    for (uint32_t a = 0; a < inst->n_args; a++) {
+      const lp_arg_t *arg = &inst->args[a];
+      if (arg->kind == LP_LOAD || arg->kind == LP_DRAWN) p->loads[arg->index] = (uint8_t)lp_moves(l, arg->index);
+      if (arg->kind == LP_INST && !p->insts[arg->index]) p->kept[arg->index] = !l->insts[arg->index].of_row;
+    }
+  }
+  for (uint32_t k = 0; k < l->n_loads; k++) p->n_draws += p->loads[k] && l->accesses[k].draws;
+  p->in_pieces |= p->n_draws != 0;
+}
+
+/* ---- reductions ---- */
+
+const char *lp_reduction_name(int32_t reduce) {
+  switch (reduce) {
+    case LP_SUM: return "sum";
+    case LP_PROD: return "prod";
+    case LP_MAX: return "max";
+    default: return "min";
+  }
+}
+
+const char *lp_first_value(const lp_inst_t *inst) {
+  const int is_int = !lp_is_float(inst->compute);
+  switch (inst->reduce) {
+    case LP_SUM: return "0";
+    case LP_PROD: return "1";
+    case LP_MAX: return is_int ? "INT64_MIN" : "-INFINITY";
+    default: return is_int ? "INT64_MAX" : "INFINITY";
+  }
+}
+
+const char *lp_join_name(int32_t reduce) {
+  return reduce == LP_SUM ? "LP_ADD" : reduce == LP_PROD ? "LP_TIMES" : reduce == LP_MAX ? "LP_LARGER" : "LP_SMALLER";
+}

@@ -1,0 +1,47 @@
+/* What the printers of C and of CUDA C print alike: types, the expression of an instruction, the value that is stored;
+ * and what of a loop belongs to a pass. In their text x0, x1, .. are loads, v0, v1, .. instructions, `length` is the
+ * length of a row; halves are floats there. */
+#ifndef LP_LOOP_PRINT_H
+#define LP_LOOP_PRINT_H
+
+#include "common/loops/loop.h"
+
+const char *lp_c_type(int32_t dtype);     /* in memory */
+const char *lp_value_type(int32_t dtype); /* in registers */
+const char *lp_half_name(int32_t dtype);  /* NULL: it is none */
+const char *lp_suffix(int32_t compute);   /* of helpers that compute in it */
+int lp_is_float(int32_t dtype);
+
+/* Helper functions that follow the types and functions of a target: formulas of those, joins of reductions. */
+void lp_formulas_add(lp_text_t *t);
+/* Halves in C. */
+void lp_halves_add(lp_text_t *t);
+
+/* The instruction's expression, of the variables above. */
+void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst);
+/* The variable and what its value is rounded to; after that stands "(value);". */
+void lp_print_value(lp_text_t *out, const lp_loop_t *l, uint32_t inst);
+/* Both, of an instruction that is no reduction. */
+void lp_print_inst(lp_text_t *out, const lp_loop_t *l, uint32_t inst);
+/* What a store puts into memory. */
+void lp_print_stored(lp_text_t *out, const lp_loop_t *l, uint32_t store);
+
+/* Reductions: "sum"; the macro that joins two values; what joins to nothing. */
+const char *lp_reduction_name(int32_t reduce);
+const char *lp_join_name(int32_t reduce);
+const char *lp_first_value(const lp_inst_t *inst);
+
+/* What one pass does: loads and instructions within the row, and what of it comes from row buffers. */
+typedef struct lp_pass {
+  uint32_t number;
+  uint8_t insts[LP_INSTS];
+  uint8_t loads[LP_INSTS * LP_ARGS], kept[LP_INSTS];
+  int n_draws, in_pieces;
+} lp_pass_t;
+void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *out);
+/* Of what has one value a row there is nothing to do within it; but for a reduction, which then takes that value in. */
+int lp_is_element(const lp_inst_t *inst);
+/* Does the load change within the innermost loop? Drawn numbers do, whatever their strides. */
+int lp_moves(const lp_loop_t *l, uint32_t load);
+
+#endif
