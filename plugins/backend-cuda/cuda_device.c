@@ -1,0 +1,394 @@
+#include "cuda_device.h"
+
+#include <aot/inline.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct aot_queue {
+  gc_stream_t stream;
+  aot_queue_t *next;
+  uint32_t number; /* from 1, for messages */
+};
+
+struct aot_timeline {
+  _Atomic uint64_t *word; /* pinned; its address is the device's, too */
+  uint32_t number;
+};
+
+static gc_device_t *of(const aot_device_t *d) { return d->head.self; }
+
+/* ---- errors ---- */
+
+static aot_status_t fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code,
+                         const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  const aot_diag_t diag = {
+      .struct_size = sizeof diag,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(code),
+      .message = aot_str(text),
+      .node = aot_no_node(),
+      .value = aot_no_value(),
+  };
+  host->diag(host, ctx, &diag);
+  return status;
+}
+
+/* A kernel that traps, or memory that fails, takes the context with it: every later call has the same error. */
+static int is_fatal(gc_result_t error) { return error >= 700 || error == 214 /* CUDA_ERROR_ECC_UNCORRECTABLE */; }
+
+static aot_status_t tell_lost(gc_device_t *g, aot_ctx_t *ctx) {
+  char buffer[192];
+  return fail(&g->host, ctx, AOT_E_DATA_LOSS, "cuda.lost", "device cuda %d (%s) is lost, and what was on it: %s",
+              g->ordinal, g->name, gc_driver_error(&g->driver, g->lost, buffer, sizeof buffer));
+}
+
+static void note_error(gc_device_t *g, gc_result_t error) {
+  if (!is_fatal(error)) return;
+  pthread_mutex_lock(&g->lock);
+  if (g->lost == GC_SUCCESS) g->lost = error;
+  pthread_mutex_unlock(&g->lock);
+}
+
+static int is_lost(gc_device_t *g) {
+  pthread_mutex_lock(&g->lock);
+  const int lost = g->lost != GC_SUCCESS;
+  pthread_mutex_unlock(&g->lock);
+  return lost;
+}
+
+static aot_status_t check(gc_device_t *g, aot_ctx_t *ctx, gc_result_t result, const char *what) {
+  char buffer[192];
+  if (result == GC_SUCCESS) return AOT_OK;
+  note_error(g, result);
+  if (is_lost(g)) return tell_lost(g, ctx);
+  return fail(&g->host, ctx, AOT_E_INTERNAL, "cuda.driver", "device cuda %d (%s): %s: %s", g->ordinal, g->name, what,
+              gc_driver_error(&g->driver, result, buffer, sizeof buffer));
+}
+
+/* Each call comes from any thread, and the driver keeps the context by thread. */
+static aot_status_t enter(gc_device_t *g, aot_ctx_t *ctx) {
+  if (is_lost(g)) return tell_lost(g, ctx);
+  return check(g, ctx, g->driver.ctx_set_current(g->context), "the context cannot be set");
+}
+
+/* ---- what it is ---- */
+
+static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
+  gc_device_t *g = of(d);
+  size_t free_nbytes = 0, total_nbytes = 0;
+  if (!is_lost(g) && g->driver.ctx_set_current(g->context) == GC_SUCCESS)
+    g->driver.mem_get_info(&free_nbytes, &total_nbytes);
+  const aot_device_info_t full = {
+      .struct_size = out->struct_size,
+      .name = aot_str(g->name),
+      .architecture = aot_str(g->architecture),
+      .ordinal = (uint32_t)g->ordinal,
+      .alignment = 256,
+      .total_nbytes = total_nbytes,
+      .free_nbytes = free_nbytes,
+  };
+  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  return AOT_OK;
+}
+
+/* ---- memory ---- */
+
+static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, aot_buffer_t *out) {
+  gc_device_t *g = of(d);
+  gc_address_t address = 0;
+  size_t free_nbytes = 0, total_nbytes = 0;
+  AOT_TRY(enter(g, ctx));
+  const gc_result_t result = g->driver.mem_alloc(&address, nbytes ? nbytes : 1);
+  if (result == GC_ERROR_OUT_OF_MEMORY) {
+    g->driver.mem_get_info(&free_nbytes, &total_nbytes);
+    return fail(&g->host, ctx, AOT_E_EXHAUSTED, "cuda.memory",
+                "device cuda %d (%s) has no memory for %llu bytes: %llu of its %llu are free", g->ordinal, g->name,
+                (unsigned long long)nbytes, (unsigned long long)free_nbytes, (unsigned long long)total_nbytes);
+  }
+  AOT_TRY(check(g, ctx, result, "memory cannot be had"));
+  *out = (aot_buffer_t){address, nbytes};
+  return AOT_OK;
+}
+
+static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t whole) {
+  gc_device_t *g = of(d);
+  if (is_lost(g)) return AOT_OK; /* it went with the context */
+  AOT_TRY(enter(g, ctx));
+  return check(g, ctx, g->driver.mem_free(whole.address), "memory cannot be freed");
+}
+
+static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, void **out) {
+  gc_device_t *g = of(d);
+  *out = NULL;
+  AOT_TRY(enter(g, ctx));
+  const gc_result_t result =
+      g->driver.mem_host_alloc(out, nbytes ? nbytes : 1, GC_HOST_MEMORY_PORTABLE | GC_HOST_MEMORY_DEVICE_MAP);
+  if (result == GC_ERROR_OUT_OF_MEMORY)
+    return fail(&g->host, ctx, AOT_E_EXHAUSTED, "cuda.memory", "the host has no pinned memory of %llu bytes",
+                (unsigned long long)nbytes);
+  return check(g, ctx, result, "pinned memory cannot be had");
+}
+
+static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memory, uint64_t nbytes) {
+  gc_device_t *g = of(d);
+  (void)nbytes;
+  if (!memory || is_lost(g)) return AOT_OK;
+  AOT_TRY(enter(g, ctx));
+  return check(g, ctx, g->driver.mem_free_host(memory), "pinned memory cannot be freed");
+}
+
+/* ---- queues and timelines ---- */
+
+static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
+  gc_device_t *g = of(d);
+  aot_queue_t *q = calloc(1, sizeof *q);
+  (void)kind; /* the driver finds the copy engines itself */
+  if (!q) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
+  aot_status_t status = enter(g, ctx);
+  if (status == AOT_OK)
+    status = check(g, ctx, g->driver.stream_create(&q->stream, GC_STREAM_NON_BLOCKING), "a stream cannot be made");
+  if (status != AOT_OK) {
+    free(q);
+    return status;
+  }
+  pthread_mutex_lock(&g->lock);
+  q->number = ++g->n_queues_made;
+  q->next = g->queues;
+  g->queues = q;
+  pthread_mutex_unlock(&g->lock);
+  *out = q;
+  return AOT_OK;
+}
+
+static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q) {
+  gc_device_t *g = of(d);
+  pthread_mutex_lock(&g->lock);
+  aot_queue_t **at = &g->queues;
+  while (*at != q && *at) at = &(*at)->next;
+  if (*at) *at = q->next;
+  pthread_mutex_unlock(&g->lock);
+  const gc_stream_t stream = q->stream;
+  free(q);
+  if (is_lost(g)) return AOT_OK;
+  AOT_TRY(enter(g, ctx));
+  return check(g, ctx, g->driver.stream_destroy(stream), "a stream cannot be destroyed");
+}
+
+static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t **out) {
+  gc_device_t *g = of(d);
+  aot_timeline_t *t = calloc(1, sizeof *t);
+  void *word = NULL;
+  if (!t) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a timeline");
+  const aot_status_t status = host_alloc(d, ctx, sizeof *t->word, &word);
+  if (status != AOT_OK) {
+    free(t);
+    return status;
+  }
+  t->word = word;
+  atomic_init(t->word, 0);
+  pthread_mutex_lock(&g->lock);
+  t->number = ++g->n_timelines_made;
+  pthread_mutex_unlock(&g->lock);
+  *out = t;
+  return AOT_OK;
+}
+
+static aot_status_t timeline_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t *t) {
+  const aot_status_t status = host_free(d, ctx, (void *)t->word, sizeof *t->word);
+  free(t);
+  return status;
+}
+
+static gc_address_t address_of(const aot_timeline_t *t) { return (gc_address_t)(uintptr_t)t->word; }
+
+/* ---- work on a queue ---- */
+
+static aot_status_t put_write(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to,
+                              const void *from) {
+  gc_device_t *g = of(d);
+  AOT_TRY(enter(g, ctx));
+  if (!to.nbytes) return AOT_OK;
+  return check(g, ctx, g->driver.memcpy_to_device(to.address, from, to.nbytes, q->stream), "a write is refused");
+}
+
+static aot_status_t put_read(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, void *to, aot_buffer_t from) {
+  gc_device_t *g = of(d);
+  AOT_TRY(enter(g, ctx));
+  if (!from.nbytes) return AOT_OK;
+  return check(g, ctx, g->driver.memcpy_to_host(to, from.address, from.nbytes, q->stream), "a read is refused");
+}
+
+static aot_status_t put_copy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint64_t from) {
+  gc_device_t *g = of(d);
+  AOT_TRY(enter(g, ctx));
+  if (!to.nbytes) return AOT_OK;
+  return check(g, ctx, g->driver.memcpy_on_device(to.address, from, to.nbytes, q->stream), "a copy is refused");
+}
+
+static aot_status_t put_fill(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint8_t byte) {
+  gc_device_t *g = of(d);
+  AOT_TRY(enter(g, ctx));
+  if (!to.nbytes) return AOT_OK;
+  return check(g, ctx, g->driver.memset_bytes(to.address, byte, to.nbytes, q->stream), "a fill is refused");
+}
+
+static aot_status_t put_wait(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
+  gc_device_t *g = of(d);
+  AOT_TRY(enter(g, ctx));
+  return check(g, ctx, g->driver.stream_wait_value(q->stream, address_of(point.timeline), point.value, GC_WAIT_GEQ),
+               "a wait is refused");
+}
+
+static aot_status_t check_higher(gc_device_t *g, aot_ctx_t *ctx, aot_point_t point) {
+  const uint64_t value = atomic_load_explicit(point.timeline->word, memory_order_acquire);
+  if (point.value > value) return AOT_OK;
+  return fail(&g->host, ctx, AOT_E_INVALID, "cuda.signal", "timeline %u is to be raised to %llu, and is at %llu",
+              point.timeline->number, (unsigned long long)point.value, (unsigned long long)value);
+}
+
+static aot_status_t put_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
+  gc_device_t *g = of(d);
+  AOT_TRY(enter(g, ctx));
+  AOT_TRY(check_higher(g, ctx, point));
+  return check(g, ctx, g->driver.stream_write_value(q->stream, address_of(point.timeline), point.value, 0),
+               "a signal is refused");
+}
+
+/* ---- the host's side ---- */
+
+static aot_status_t signal_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point) {
+  gc_device_t *g = of(d);
+  if (is_lost(g)) return tell_lost(g, ctx);
+  AOT_TRY(check_higher(g, ctx, point));
+  atomic_store_explicit(point.timeline->word, point.value, memory_order_release);
+  return AOT_OK;
+}
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* How many queues still have work; an error of any of them is the device's. */
+static uint32_t n_busy(gc_device_t *g) {
+  uint32_t n = 0;
+  gc_result_t error = GC_SUCCESS;
+  pthread_mutex_lock(&g->lock);
+  for (const aot_queue_t *q = g->queues; q; q = q->next) {
+    const gc_result_t result = g->driver.stream_query(q->stream);
+    if (result == GC_ERROR_NOT_READY) n++;
+    else if (result != GC_SUCCESS) error = result;
+  }
+  pthread_mutex_unlock(&g->lock);
+  note_error(g, error);
+  return n;
+}
+
+/* A step takes milliseconds and a wait should cost none of them: the word is read without a pause for SPIN_NS, then
+ * with longer and longer ones. The driver is asked every ASK_NS whether the device still lives. A wait without a limit
+ * for what no queue can raise any more ends after IDLE_NS in which no queue had work: another thread of the host may
+ * be about to raise it. */
+enum { SPIN_NS = 50000, ASK_NS = 2000000 };
+#define IDLE_NS (UINT64_C(60) * 1000000000u)
+
+static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point, uint64_t timeout_ns) {
+  gc_device_t *g = of(d);
+  const uint64_t begin = now_ns();
+  uint64_t asked = begin - ASK_NS, busy = begin, pause_ns = 5000;
+  AOT_TRY(enter(g, ctx));
+  while (atomic_load_explicit(point.timeline->word, memory_order_acquire) < point.value) {
+    const uint64_t now = now_ns();
+    if (now - asked >= ASK_NS) {
+      asked = now;
+      if (n_busy(g)) busy = now;
+      if (is_lost(g)) return tell_lost(g, ctx);
+    }
+    if (now - begin >= timeout_ns || now - busy >= IDLE_NS)
+      return fail(&g->host, ctx, AOT_E_UNAVAILABLE, "cuda.wait",
+                  "timeline %u is at %llu and was not raised to %llu within %.1f s; queues with work: %u",
+                  point.timeline->number, (unsigned long long)atomic_load(point.timeline->word),
+                  (unsigned long long)point.value, (double)(now - begin) * 1e-9, n_busy(g));
+    if (now - begin < SPIN_NS) continue;
+    nanosleep(&(struct timespec){.tv_nsec = (long)pause_ns}, NULL);
+    if (pause_ns < 200000) pause_ns += pause_ns / 4;
+  }
+  return is_lost(g) ? tell_lost(g, ctx) : AOT_OK;
+}
+
+static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
+  (void)d;
+  return atomic_load_explicit(t->word, memory_order_acquire);
+}
+
+/* ---- the table ---- */
+
+static void destroy(const aot_table_t *d) {
+  gc_device_t *g = d->self;
+  while (g->queues) queue_destroy(&g->table, NULL, g->queues);
+  g->driver.primary_ctx_release(g->ordinal);
+  pthread_mutex_destroy(&g->lock);
+  free(g);
+}
+
+static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
+  char why[256];
+  int count = 0, major = 0, minor = 0;
+  gc_driver_t *const cu = &g->driver;
+  if (gc_driver_open(cu, why, sizeof why)) return fail(&g->host, ctx, AOT_E_UNAVAILABLE, "cuda.no-driver", "%s", why);
+  AOT_TRY(check(g, ctx, cu->device_get_count(&count), "devices cannot be counted"));
+  if (ordinal >= count)
+    return fail(&g->host, ctx, AOT_E_NOT_FOUND, "cuda.no-device",
+                "there is no device cuda %d: the driver has %d, counted from 0", ordinal, count);
+  AOT_TRY(check(g, ctx, cu->device_get(&g->ordinal, ordinal), "the device cannot be had"));
+  AOT_TRY(check(g, ctx, cu->device_get_name(g->name, sizeof g->name, g->ordinal), "it has no name"));
+  AOT_TRY(check(g, ctx, cu->device_get_attribute(&major, GC_CAPABILITY_MAJOR, g->ordinal), "it has no architecture"));
+  AOT_TRY(check(g, ctx, cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, g->ordinal), "it has no architecture"));
+  snprintf(g->architecture, sizeof g->architecture, "sm_%d%d", major, minor);
+  return check(g, ctx, cu->primary_ctx_retain(&g->context, g->ordinal), "no context can be made");
+}
+
+gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, aot_status_t *out_status) {
+  gc_device_t *g = calloc(1, sizeof *g);
+  if (!g) {
+    *out_status = fail(host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for the device");
+    return NULL;
+  }
+  g->host = *host;
+  g->table = (aot_device_t){
+      .head = {.struct_size = sizeof g->table, .self = g, .destroy = destroy},
+      .info = info,
+      .alloc = alloc,
+      .free = release,
+      .host_alloc = host_alloc,
+      .host_free = host_free,
+      .queue_create = queue_create,
+      .queue_destroy = queue_destroy,
+      .timeline_create = timeline_create,
+      .timeline_destroy = timeline_destroy,
+      .write = put_write,
+      .read = put_read,
+      .copy = put_copy,
+      .fill = put_fill,
+      .wait = put_wait,
+      .signal = put_signal,
+      .signal_host = signal_host,
+      .wait_host = wait_host,
+      .value = value,
+  };
+  pthread_mutex_init(&g->lock, NULL);
+  *out_status = open_device(g, ctx, ordinal);
+  if (*out_status == AOT_OK) return g;
+  pthread_mutex_destroy(&g->lock);
+  free(g);
+  return NULL;
+}

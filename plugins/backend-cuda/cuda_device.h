@@ -1,0 +1,28 @@
+/* device/1 cuda: one GPU by the CUDA driver. Queues are streams. A timeline is a word of pinned host memory that
+ * streams write and wait for (cuStreamWriteValue64, cuStreamWaitValue64), so a wait may be put before its signal, as
+ * aot/device.h has it, and the host reads the value without asking the driver. */
+#ifndef GC_CUDA_DEVICE_H
+#define GC_CUDA_DEVICE_H
+
+#include "driver.h"
+#include <aot/device.h>
+#include <aot/host.h>
+#include <pthread.h>
+
+typedef struct gc_device {
+  aot_device_t table;
+  aot_host_t host;
+  gc_driver_t driver;
+  gc_ordinal_t ordinal;
+  gc_context_t context; /* the device's primary one, so memory is shared with other libraries of the process */
+  char name[128], architecture[16];
+  pthread_mutex_t lock; /* of all below */
+  aot_queue_t *queues;  /* a list */
+  uint32_t n_queues_made, n_timelines_made;
+  gc_result_t lost; /* the error after which nothing runs any more; GC_SUCCESS: none */
+} gc_device_t;
+
+/* NULL: told through the host, with the status in out_status. Destroyed by its table. [host-main] */
+gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, aot_status_t *out_status);
+
+#endif

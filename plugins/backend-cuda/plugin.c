@@ -1,0 +1,33 @@
+/* backend-cuda: its units. */
+#include "cuda_device.h"
+
+#include <aot/describe.h>
+#include <aot/inline.h>
+
+#define ID "cuda"
+#define HELP "a GPU by the CUDA driver: its memory, its streams as queues, timelines that streams raise and wait for"
+#define VERSION "0.1.0"
+
+enum { OPT_ORDINAL };
+/* clang-format off */
+static const aot_option_t options[] = {
+    [OPT_ORDINAL] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .max = 1023,
+                     .name = AOT_STR_INIT("ordinal"), .help = AOT_STR_INIT("which of the driver's devices, from 0")},
+};
+/* clang-format on */
+
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  aot_host_t own;
+  aot_status_t status;
+  (void)self;
+  AOT_TRY(aot_import(&own, sizeof own, host));
+  const gc_device_t *g = gc_device_create(&own, ctx, (int)opts->values[OPT_ORDINAL].i, &status);
+  if (g) *out_table = &g->table.head;
+  return status;
+}
+
+static const aot_unit_t unit = AOT_UNIT("device/1", ID, VERSION, HELP, AOT_OPTIONS(options), .create = create);
+static const aot_unit_t *const units[] = {&unit};
+
+AOT_PLUGIN("backend-cuda", VERSION, "aothost", "Apache-2.0", units, AOT_NOTE_UNIT("device/1", ID, HELP));

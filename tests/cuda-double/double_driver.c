@@ -1,0 +1,408 @@
+/* A double of the CUDA driver, for machines without a GPU: libcuda.so.1 with the functions that backend-cuda uses, by
+ * the names and numbers of cuda.h.
+ *
+ *     memory    the host cannot touch it: closed pages between guards, poison in fresh memory (device-strict's)
+ *     streams   run late, when the driver is asked (query, synchronize), and out of step with each other
+ *     faults    a range that lies in no buffer, or a stream used after its end, has the error that a GPU gives, and
+ *               from then on every call has it
+ *
+ * A process has one driver, so its state is one static struct. AOT_CUDA_DOUBLE="seed=3 memory=1048576 lose-at=5" sets
+ * the generator that picks the stream that goes on, the bytes there are, and the number of the move that traps. */
+#include "strict_memory.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201 };
+enum { INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700, NOT_SUPPORTED = 801 };
+enum { CAPTURE_UNSUPPORTED = 900 };
+enum { STAY = 8, FEW = 16 }; /* items in a row of one stream, on the average; items of an empty list */
+
+typedef enum item_kind { TO_DEVICE, TO_HOST, ON_DEVICE, FILL, WAIT_VALUE, WRITE_VALUE } item_kind_t;
+typedef struct item {
+  item_kind_t kind;
+  uint64_t to, from, nbytes; /* addresses; of values: `to` is the word, `from` the value */
+  uint8_t byte;
+} item_t;
+typedef struct items {
+  item_t *rows;
+  size_t head, end, capacity; /* [head, end) are to be done */
+} items_t;
+
+typedef struct stream {
+  items_t items;
+  items_t *captured; /* NULL: it does not capture */
+  struct stream *next;
+} stream_t;
+
+static struct driver {
+  pthread_mutex_t lock;
+  int is_ready, is_retained;
+  sd_memory_t memory;
+  stream_t *streams, *last; /* the one that went on */
+  uint64_t random, limit, n_moves, lose_at;
+  int lost;
+} driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local int has_context;
+
+static int context_handle; /* an address to hand out */
+
+/* ---- lists of items ---- */
+
+static int add(items_t *list, const item_t *item) {
+  if (list->head == list->end) list->head = list->end = 0;
+  if (list->end == list->capacity) {
+    const size_t capacity = list->capacity ? 2 * list->capacity : FEW;
+    item_t *rows = realloc(list->rows, capacity * sizeof *rows);
+    if (!rows) return OUT_OF_MEMORY;
+    list->rows = rows;
+    list->capacity = capacity;
+  }
+  list->rows[list->end++] = *item;
+  return SUCCESS;
+}
+
+/* ---- running ---- */
+
+static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
+
+static int copy_value(const item_t *i) {
+  uint64_t *word = at(i->to);
+  if (i->kind == WRITE_VALUE) __atomic_store_n(word, i->from, __ATOMIC_RELEASE);
+  return SUCCESS;
+}
+
+static int move(const item_t *i) {
+  const sd_buffer_t *to = i->kind == TO_HOST ? NULL : sd_memory_find(&driver.memory, i->to, i->nbytes);
+  const sd_buffer_t *from =
+      i->kind == TO_HOST || i->kind == ON_DEVICE ? sd_memory_find(&driver.memory, i->from, i->nbytes) : NULL;
+  if ((i->kind != TO_HOST && !to) || ((i->kind == TO_HOST || i->kind == ON_DEVICE) && !from)) return ILLEGAL_ADDRESS;
+  if (++driver.n_moves == driver.lose_at) return ILLEGAL_ADDRESS;
+  if (to) sd_buffer_open(to, 1);
+  if (from) sd_buffer_open(from, 1);
+  if (i->kind == FILL) memset(at(i->to), i->byte, (size_t)i->nbytes);
+  else memmove(at(i->to), at(i->from), (size_t)i->nbytes);
+  if (to) sd_buffer_open(to, 0);
+  if (from) sd_buffer_open(from, 0);
+  return SUCCESS;
+}
+
+static int can_go_on(const stream_t *s) {
+  if (s->items.head == s->items.end) return 0;
+  const item_t *i = &s->items.rows[s->items.head];
+  if (i->kind != WAIT_VALUE) return 1;
+  return (int64_t)(__atomic_load_n((uint64_t *)at(i->to), __ATOMIC_ACQUIRE) - i->from) >= 0;
+}
+
+static uint64_t draw(void) { /* xorshift64* (Vigna 2016) */
+  uint64_t x = driver.random;
+  x ^= x >> 12, x ^= x << 25, x ^= x >> 27;
+  driver.random = x;
+  return x * UINT64_C(2685821657736338717) >> 32;
+}
+
+/* The stream of last time, mostly; else one by the generator. */
+static stream_t *pick(void) {
+  size_t n = 0;
+  stream_t *last = NULL;
+  for (stream_t *s = driver.streams; s; s = s->next) {
+    if (s == driver.last && can_go_on(s)) last = s;
+    n += (size_t)can_go_on(s);
+  }
+  if (!n) return NULL;
+  if (last && draw() % STAY) return last;
+  size_t k = draw() % n;
+  for (stream_t *s = driver.streams; s; s = s->next)
+    if (can_go_on(s) && k-- == 0) return s;
+  return NULL;
+}
+
+/* All that can be done now. */
+static void run(void) {
+  stream_t *s;
+  while (driver.lost == SUCCESS && (s = pick()) != NULL) {
+    const item_t i = s->items.rows[s->items.head++];
+    driver.last = s;
+    driver.lost = i.kind == WAIT_VALUE || i.kind == WRITE_VALUE ? copy_value(&i) : move(&i);
+  }
+}
+
+static int put(void *stream, const item_t *item) {
+  stream_t *s = driver.streams;
+  while (s && s != stream) s = s->next;
+  if (!s) return INVALID_HANDLE;
+  return add(s->captured ? s->captured : &s->items, item);
+}
+
+static int begin(void) {
+  pthread_mutex_lock(&driver.lock);
+  return driver.lost        ? driver.lost
+         : !driver.is_ready ? 3 /* NOT_INITIALIZED */
+         : has_context      ? SUCCESS
+                            : INVALID_CONTEXT;
+}
+static int end(int result) {
+  pthread_mutex_unlock(&driver.lock);
+  return result;
+}
+
+/* ---- the driver itself ---- */
+
+static uint64_t setting(const char *text, const char *name, uint64_t preset) {
+  const char *found = text ? strstr(text, name) : NULL;
+  return found ? strtoull(found + strlen(name), NULL, 10) : preset;
+}
+
+API int cuInit(unsigned flags) {
+  const char *text = getenv("AOT_CUDA_DOUBLE");
+  if (flags) return INVALID_VALUE;
+  pthread_mutex_lock(&driver.lock);
+  if (!driver.is_ready) {
+    sd_memory_init(&driver.memory);
+    driver.random = setting(text, "seed=", 0) * UINT64_C(0x9E3779B97F4A7C15) + 1;
+    driver.limit = setting(text, "memory=", UINT64_C(1) << 34);
+    driver.lose_at = setting(text, "lose-at=", 0);
+    driver.is_ready = 1;
+  }
+  return end(SUCCESS);
+}
+
+API int cuDriverGetVersion(int *out) { return *out = 13000, SUCCESS; }
+
+API int cuGetErrorName(int error, const char **out) {
+  static const struct {
+    int error;
+    const char *name;
+  } names[] = {
+      {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+      {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
+      {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
+      {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
+      {NOT_READY, "CUDA_ERROR_NOT_READY"},
+      {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED"},
+      {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i].error == error) return *out = names[i].name, SUCCESS;
+  return *out = NULL, INVALID_VALUE;
+}
+API int cuGetErrorString(int error, const char **out) {
+  (void)error;
+  return *out = "told by the driver's double", SUCCESS;
+}
+
+API int cuDeviceGetCount(int *out) { return *out = 1, SUCCESS; }
+API int cuDeviceGet(int *out, int ordinal) { return *out = 0, ordinal == 0 ? SUCCESS : INVALID_DEVICE; }
+API int cuDeviceGetName(char *out, int size, int device) {
+  (void)device;
+  return snprintf(out, (size_t)size, "a double of a GPU"), SUCCESS;
+}
+API int cuDeviceGetAttribute(int *out, int attribute, int device) {
+  (void)device;
+  switch (attribute) {
+    case 16: return *out = 2, SUCCESS; /* multiprocessors */
+    case 75: return *out = 9, SUCCESS; /* sm_90 */
+    case 76: return *out = 0, SUCCESS;
+    case 97: return *out = 227 * 1024, SUCCESS; /* shared memory of a block */
+    default: return INVALID_VALUE;
+  }
+}
+API int cuDeviceTotalMem_v2(size_t *out, int device) {
+  (void)device;
+  return *out = driver.limit, SUCCESS;
+}
+API int cuDevicePrimaryCtxRetain(void **out, int device) {
+  (void)device;
+  driver.is_retained++;
+  return *out = &context_handle, SUCCESS;
+}
+API int cuDevicePrimaryCtxRelease_v2(int device) {
+  (void)device;
+  return driver.is_retained-- > 0 ? SUCCESS : INVALID_CONTEXT;
+}
+API int cuCtxSetCurrent(void *context) {
+  has_context = context != NULL;
+  return context == NULL || context == &context_handle ? SUCCESS : INVALID_CONTEXT;
+}
+
+static int drain(void) {
+  const int result = begin();
+  if (result == SUCCESS) run();
+  return end(result ? result : driver.lost);
+}
+API int cuCtxSynchronize(void) { return drain(); }
+
+/* ---- memory ---- */
+
+API int cuMemGetInfo_v2(size_t *out_free, size_t *out_total) {
+  const int result = begin();
+  *out_total = driver.limit;
+  *out_free = driver.limit - driver.memory.nbytes;
+  return end(result);
+}
+API int cuMemAlloc_v2(uint64_t *out, size_t nbytes) {
+  char *data = NULL;
+  int result = begin();
+  /* As on a GPU, addresses are multiples of 256; room for that stands in front. */
+  if (result == SUCCESS && nbytes == 0) result = INVALID_VALUE;
+  const uint64_t whole = ((uint64_t)nbytes + 255) / 256 * 256;
+  if (result == SUCCESS && whole > driver.limit - driver.memory.nbytes) result = OUT_OF_MEMORY;
+  if (result == SUCCESS && !sd_memory_alloc(&driver.memory, whole, &data)) result = OUT_OF_MEMORY;
+  *out = (uint64_t)(uintptr_t)data;
+  return end(result);
+}
+API int cuMemFree_v2(uint64_t address) {
+  int result = begin();
+  if (result == SUCCESS) run(); /* it waits for what uses the memory */
+  const sd_buffer_t *b = sd_memory_find(&driver.memory, address, 0);
+  if (!result && (!b || (uint64_t)(uintptr_t)b->data != address)) result = INVALID_VALUE;
+  if (!result) sd_memory_free(&driver.memory, b);
+  return end(result ? result : driver.lost);
+}
+API int cuMemHostAlloc(void **out, size_t nbytes, unsigned flags) {
+  const int result = begin();
+  (void)flags;
+  if (result == SUCCESS && posix_memalign(out, 256, nbytes + 256) != 0) return end(OUT_OF_MEMORY);
+  if (result == SUCCESS) sd_poison(*out, nbytes);
+  return end(result);
+}
+API int cuMemFreeHost(void *memory) {
+  const int result = begin();
+  if (result == SUCCESS) run();
+  free(memory);
+  return end(result);
+}
+
+/* ---- streams ---- */
+
+API int cuStreamCreate(void **out, unsigned flags) {
+  stream_t *s = calloc(1, sizeof *s);
+  const int result = begin();
+  (void)flags;
+  if (result || !s) {
+    free(s);
+    return end(result ? result : OUT_OF_MEMORY);
+  }
+  s->next = driver.streams;
+  driver.streams = s;
+  *out = s;
+  return end(SUCCESS);
+}
+API int cuStreamDestroy_v2(void *stream) {
+  int result = begin();
+  if (result == SUCCESS) run();
+  stream_t **link = &driver.streams;
+  while (*link && *link != stream) link = &(*link)->next;
+  if (!*link) return end(result ? result : INVALID_HANDLE);
+  stream_t *s = *link;
+  *link = s->next;
+  if (driver.last == s) driver.last = NULL;
+  free(s->items.rows);
+  free(s);
+  return end(result);
+}
+API int cuStreamSynchronize(void *stream) {
+  (void)stream;
+  return drain();
+}
+API int cuStreamQuery(void *stream) {
+  int result = begin();
+  if (result == SUCCESS) run();
+  if (result == SUCCESS) result = driver.lost;
+  const stream_t *s = driver.streams;
+  while (s && s != stream) s = s->next;
+  if (result == SUCCESS && !s) result = INVALID_HANDLE;
+  if (result == SUCCESS && s->items.head < s->items.end) result = NOT_READY;
+  return end(result);
+}
+
+static int put_item(void *stream, item_t item) {
+  const int result = begin();
+  return end(result ? result : put(stream, &item));
+}
+API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t nbytes, void *stream) {
+  return put_item(stream, (item_t){TO_DEVICE, to, (uint64_t)(uintptr_t)from, nbytes, 0});
+}
+API int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t nbytes, void *stream) {
+  return put_item(stream, (item_t){TO_HOST, (uint64_t)(uintptr_t)to, from, nbytes, 0});
+}
+API int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t nbytes, void *stream) {
+  return put_item(stream, (item_t){ON_DEVICE, to, from, nbytes, 0});
+}
+API int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t nbytes, void *stream) {
+  return put_item(stream, (item_t){FILL, to, 0, nbytes, byte});
+}
+API int cuStreamWaitValue64_v2(void *stream, uint64_t word, uint64_t value, unsigned flags) {
+  return flags ? NOT_SUPPORTED : put_item(stream, (item_t){WAIT_VALUE, word, value, 8, 0});
+}
+API int cuStreamWriteValue64_v2(void *stream, uint64_t word, uint64_t value, unsigned flags) {
+  return flags ? NOT_SUPPORTED : put_item(stream, (item_t){WRITE_VALUE, word, value, 8, 0});
+}
+
+/* ---- graphs: what one stream was given between begin and end ---- */
+
+API int cuStreamBeginCapture_v2(void *stream, int mode) {
+  int result = begin();
+  stream_t *s = driver.streams;
+  (void)mode;
+  while (s && s != stream) s = s->next;
+  if (!result && (!s || s->captured)) result = INVALID_HANDLE;
+  if (!result && !(s->captured = calloc(1, sizeof *s->captured))) result = OUT_OF_MEMORY;
+  return end(result);
+}
+API int cuStreamEndCapture(void *stream, void **out) {
+  int result = begin();
+  stream_t *s = driver.streams;
+  while (s && s != stream) s = s->next;
+  if (!result && (!s || !s->captured)) result = INVALID_HANDLE;
+  if (!result) {
+    *out = s->captured;
+    s->captured = NULL;
+  }
+  return end(result);
+}
+API int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
+  const items_t *from = graph;
+  items_t *to = calloc(1, sizeof *to);
+  if (!to || flags) return free(to), flags ? NOT_SUPPORTED : OUT_OF_MEMORY;
+  for (size_t i = 0; i < from->end; i++)
+    if (add(to, &from->rows[i])) return OUT_OF_MEMORY;
+  return *out = to, SUCCESS;
+}
+API int cuGraphLaunch(void *exec, void *stream) {
+  const items_t *list = exec;
+  int result = begin();
+  for (size_t i = 0; i < list->end && !result; i++) result = put(stream, &list->rows[i]);
+  return end(result);
+}
+API int cuGraphExecDestroy(void *exec) {
+  items_t *list = exec;
+  free(list->rows);
+  return free(list), SUCCESS;
+}
+API int cuGraphDestroy(void *graph) { return cuGraphExecDestroy(graph); }
+
+/* ---- kernels: this double runs none ---- */
+
+API int cuModuleLoadData(void **out, const void *image) { return (void)image, *out = NULL, NOT_SUPPORTED; }
+API int cuModuleUnload(void *module) { return (void)module, NOT_SUPPORTED; }
+API int cuModuleGetFunction(void **out, void *module, const char *name) {
+  return (void)module, (void)name, *out = NULL, NOT_SUPPORTED;
+}
+API int cuFuncSetAttribute(void *function, int attribute, int value) {
+  return (void)function, (void)attribute, (void)value, NOT_SUPPORTED;
+}
+API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                       unsigned block_y, unsigned block_z, unsigned shared_nbytes, void *stream, void **arguments,
+                       void **extra) {
+  (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
+  (void)shared_nbytes, (void)stream, (void)arguments, (void)extra;
+  return NOT_SUPPORTED;
+}
