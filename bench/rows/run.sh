@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench/rows: operators that reduce rows, as generated loops. f32[4096, 1024], one thread, called in turn, median and fastest of
+# bench/rows: operators that reduce rows, or read by places, as generated loops. f32[4096, 1024], one thread, called in turn, median and fastest of
 # ROUNDS calls (default 40); the ratio is to the median of the first, which reads and writes every element once and computes nothing.
 #   bench/rows/run.sh [BUILD_DIR] [ROUNDS]
 set -eu
@@ -26,8 +26,13 @@ printf '%%a = aten.mul.Tensor %%x, 0.5\n%%b = aten.add.Tensor %%a, %%x\n%%n = at
   '%y = aten.gelu.default %n' | program residual_norm_gelu
 echo '%y = aten.sum.dim_IntList %x, [1]' | program sum_of_rows
 echo '%y = aten.sum.dim_IntList %x, [0]' | program sum_of_columns
+# numbers of rows, or of columns, out of what is in x
+index='%%s = aten.select.int %%x, %s, 0\n%%m = aten.mul.Tensor %%s, 1100.0\n%%t = aten._to_copy.default %%m, dtype=i64\n%%i = aten.clamp.default %%t, 0, 900\n'
+{ printf "$index" 1; echo '%y = aten.embedding.default %x, %i'; } | program embedding
+{ printf "$index" 1; echo '%z = aten.embedding.default %x, %i'; echo '%y = aten.add.Tensor %z, %x'; } | program embedding_add
+{ printf "$index" 0; printf '%%e = aten.expand.default %%i, [4096, 1024]\n%%y = aten.gather.default %%x, 1, %%e\n'; } | program gather
 echo "| loop | median ms | fastest ms | ratio |"
 echo "|---|---|---|---|"
 AOT_PLUGIN_PATH="$build/lib/aothost" taskset -c 0 "$work/time_calls" "$rounds" "$work/copy.yaml" "$work/softmax.yaml" \
   "$work/log_softmax.yaml" "$work/softmax_backward.yaml" "$work/layer_norm.yaml" "$work/residual_norm_gelu.yaml" \
-  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml"
+  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml" "$work/embedding.yaml" "$work/embedding_add.yaml" "$work/gather.yaml"

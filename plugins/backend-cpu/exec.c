@@ -306,7 +306,7 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
     const bc_step_t *step = &s->steps[next++];
     aot_status_t status = step->run(&frame, step->payload);
     if (status != AOT_OK) {
-      error->node = step->node;
+      if (error->node == AOT_NO_ID) error->node = step->node; /* a step of several nodes may know better */
       return status;
     }
   }

@@ -55,6 +55,7 @@ static int shares_rows(const bc_build_t *b, const bc_member_t *m, const bc_tenso
 
 typedef struct group_arrays {
   uint32_t *begin, *producers, *space, *rows, *row_space, *def;
+  uint8_t *apart;
   spaces_t spaces;
 } group_arrays_t;
 
@@ -64,11 +65,12 @@ static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   while (slots < 4 * n) slots *= 2;
   a->begin = malloc((n + 1) * 4 * sizeof *a->begin);
   a->producers = malloc((n_operands + 1) * sizeof *a->producers);
+  a->apart = calloc(n_operands + 1, 1);
   a->def = malloc(((uint64_t)b->n_values + 1) * sizeof *a->def);
   a->spaces.slots = malloc(slots * sizeof *a->spaces.slots);
   a->spaces.rows = malloc((2 * n + 1) * sizeof *a->spaces.rows);
   a->spaces.mask = (uint32_t)(slots - 1);
-  if (!a->begin || !a->producers || !a->def || !a->spaces.slots || !a->spaces.rows) return -1;
+  if (!a->begin || !a->producers || !a->apart || !a->def || !a->spaces.slots || !a->spaces.rows) return -1;
   a->space = a->begin + (n + 1);
   a->rows = a->space + (n + 1);
   a->row_space = a->rows + (n + 1);
@@ -95,6 +97,7 @@ static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
     return;
   }
   a->space[i] = space_of(&a->spaces, &whole);
+  if (m.reads) memset(a->apart + a->begin[i], 1, b->node->n_operands);
   if (m.rows) {
     a->rows[i] = m.reduced;
     a->row_space[i] = space_of(&a->spaces, &one_a_row);
@@ -129,13 +132,14 @@ aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
   int failed = allocate(b, &a, n_operands);
   if (!failed) {
     fill(b, &a);
-    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space, BC_MAX_GROUP, a.rows, a.row_space};
+    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space, BC_MAX_GROUP, a.rows, a.row_space, a.apart};
     failed = fu_group(&g, out_group);
     for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
       if (a.space[i] == FU_NONE) out_group[i] = BC_NONE;
   }
   free(a.begin);
   free(a.producers);
+  free(a.apart);
   free(a.def);
   free(a.spaces.slots);
   free(a.spaces.rows);

@@ -1,6 +1,7 @@
 /* A node as loops see it: a pointwise operator's template, or an operator's steps that reduce rows. It must be a row of
  * the operators' tables in this form, and dtypes must be supported. */
 #include "group_member.h"
+#include "group_read.h"
 
 #include "common/kernels/rk_core.h"
 #include <aot/graph.h>
@@ -147,10 +148,19 @@ static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_me
   return 1;
 }
 
+static int is_read(const bc_build_t *b, bc_member_t *out) {
+  bc_read_t read;
+  if (!bc_read(b, &read)) return 0;
+  const int32_t dtype = lp_value_dtype(read.access.dtype);
+  *out = (bc_member_t){.text = "a", .compute = rk_is_int(dtype) && dtype != AOT_BOOL ? AOT_I64 : dtype, .reads = 1};
+  return 1;
+}
+
 int bc_member(const bc_build_t *b, bc_member_t *out) {
   lp_operand_t operands[LP_ARGS];
   aot_str_t word;
   memset(out, 0, sizeof *out);
+  if (bc_op(b)->read) return is_read(b, out);
   if ((!loop_op(b) && !bc_op(b)->rows) || !read_operands(b, operands, &word)) return 0;
   return is_pointwise(b, operands, word, out) || reduces_rows(b, operands, out);
 }

@@ -1,4 +1,5 @@
 #include "lower.h"
+#include "group_read.h"
 
 #include "common/loops/loop.h"
 #include "common/tensor/geometry.h"
@@ -394,7 +395,7 @@ aot_status_t bc_find_ops(bc_build_t *b) {
   if (!ops) return no_memory(b);
   for (uint32_t o = 1; o < b->s->ops.count; o++) {
     const aot_str_t name = aot_snap_text(b->s, rows[o].name);
-    ops[o] = (bc_op_t){find_lowering(name), rk_find(name), lp_op_find(name), lp_row_op_find(name)};
+    ops[o] = (bc_op_t){find_lowering(name), rk_find(name), lp_op_find(name), lp_row_op_find(name), bc_read_find(name)};
   }
   b->ops = ops;
   return AOT_OK;

@@ -1,4 +1,4 @@
-/* Embedding and its gradient: rows of a contiguous float32 table by int64 indices. */
+/* The gradient of an embedding: rows are added to a contiguous float32 table by int64 indices. */
 #include "lower.h"
 #include "row_kernels.h"
 
@@ -7,43 +7,14 @@ typedef struct embedding_step {
   int64_t n_table, width, rows, padding;
 } embedding_step_t;
 
-static aot_status_t checked(const bc_frame_t *f, const embedding_step_t *p, const int64_t *index, int64_t wrong) {
-  if (wrong < 0) return AOT_OK;
-  return bc_fail(f->error, AOT_E_RANGE, "bad-index", "index %lld at position %lld is no row of a table of %lld",
-                 (long long)index[wrong], (long long)wrong, (long long)p->n_table);
-}
-
-static aot_status_t run_embedding(const bc_frame_t *f, void *payload) {
-  const embedding_step_t *p = payload;
-  const int64_t *index = (const int64_t *)(const void *)bc_at(f, p->index);
-  return checked(f, p, index, bc_embedding(bc_f32(f, p->table), p->n_table, p->width, index, p->rows, bc_f32(f, p->y)));
-}
-
 static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
   const embedding_step_t *p = payload;
   const int64_t *index = (const int64_t *)(const void *)bc_at(f, p->index);
-  return checked(
-      f, p, index,
-      bc_embedding_backward(bc_f32(f, p->y), index, p->rows, p->n_table, p->width, p->padding, bc_f32(f, p->table)));
-}
-
-/* embedding(weight, indices, ..) */
-static aot_status_t lower_embedding(bc_build_t *b) {
-  const bc_tensor_t *w = bc_arg_tensor(b, 0), *i = bc_arg_tensor(b, 1);
-  bc_tensor_t table, index, out;
-  embedding_step_t *p;
-  if (!w || w->dtype != AOT_F32 || w->rank != 2 || !i || i->dtype != AOT_I64 || bc_type(b, 0)->dtype != AOT_F32 ||
-      bc_numel(bc_type(b, 0)) != bc_numel(i) * w->sizes[1])
-    return BC_DECLINED;
-  AOT_TRY(bc_contiguous(b, w, &table));
-  AOT_TRY(bc_contiguous(b, i, &index));
-  AOT_TRY(bc_result_dense(b, 0, &out));
-  BC_STEP(b, run_embedding, p);
-  *p = (embedding_step_t){.table = bc_use(b, &table), .index = bc_use(b, &index), .y = bc_use(b, &out)};
-  p->n_table = table.sizes[0];
-  p->width = table.sizes[1];
-  p->rows = bc_numel(&index);
-  return AOT_OK;
+  const int64_t wrong =
+      bc_embedding_backward(bc_f32(f, p->y), index, p->rows, p->n_table, p->width, p->padding, bc_f32(f, p->table));
+  if (wrong < 0) return AOT_OK;
+  return bc_fail(f->error, AOT_E_RANGE, "bad-index", "index %lld at position %lld is no row of a table of %lld",
+                 (long long)index[wrong], (long long)wrong, (long long)p->n_table);
 }
 
 /* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
@@ -67,7 +38,6 @@ static aot_status_t lower_embedding_backward(bc_build_t *b) {
 }
 
 static const bc_lowering_t rows[] = {
-    {"aten.embedding.default", lower_embedding},
     {"aten.embedding_dense_backward.default", lower_embedding_backward},
 };
 const bc_lowering_table_t bc_lowerings_embedding = BC_TABLE(rows);

@@ -2,6 +2,7 @@
  *
  * Values that only members read stay in registers, or in a row's buffer. */
 #include "group_member.h"
+#include "group_read.h"
 
 #include <aot/graph.h>
 #include <stdio.h>
@@ -26,8 +27,9 @@ typedef struct group {
   lp_inst_t *insts;
   lp_access_t *accesses; /* loads and stores: LP_ARGS and its results a member at most */
   bc_tensor_t *tensors;  /* that they reach */
-  uint32_t *rows;        /* value rows of the loads, BC_NONE for draws; of the stores */
+  uint32_t *rows;        /* value rows of the loads, BC_NONE for draws and reads; of the stores */
   lp_draw_t **draws;     /* of the loads, NULL for memory */
+  uint32_t *nodes;       /* of the loads: id of the node that has index tensors for it */
 } group_t;
 enum { MAX_RESULTS = 3 };
 
@@ -110,6 +112,45 @@ static int add_draw(bc_build_t *b, group_t *g, uint32_t *out) {
   return spread(&dense, g->space, access->strides);
 }
 
+/* Strides in the result's space become those in the loop's, which may have more where the result has one. 0: bounds of
+ * such a dimension, which count what the loop does not. */
+static int spread_read(const bc_tensor_t *result, const group_t *g, uint32_t bounded, int64_t *strides) {
+  const bc_tensor_t *space = g->space;
+  const int32_t lead = space->rank - result->rank;
+  int64_t own[AOT_MAX_RANK];
+  if (lead < 0) return 0;
+  memcpy(own, strides, sizeof own);
+  for (int32_t d = 0; d < space->rank; d++) {
+    const int is_one = d < lead || result->sizes[d - lead] != space->sizes[d];
+    strides[d] = is_one ? 0 : own[d - lead];
+    if (d >= lead && is_one && (result->sizes[d - lead] != 1 || bounded >> (d - lead) & 1u)) return 0;
+  }
+  return lead == 0 || !bounded;
+}
+
+/* What the node at hand reads by places: an access of its own. */
+static int add_read(bc_build_t *b, group_t *g, uint32_t *out) {
+  const bc_tensor_t *result = bc_type(b, 0);
+  bc_read_t read;
+  if (!bc_read(b, &read)) return 0;
+  for (uint32_t i = 0; i < read.access.n_indices; i++) {
+    const bc_tensor_t *index = &bc_value(b, read.indices[i])->t;
+    const uint32_t k = read.access.indices[i].load = g->loop.n_loads++;
+    if (index->storage == BC_NONE || !spread_read(result, g, 0, read.index_strides[i])) return 0;
+    g->rows[k] = BC_NONE;
+    g->tensors[k] = *index;
+    g->accesses[k].dtype = index->dtype;
+    memcpy(g->accesses[k].strides, read.index_strides[i], sizeof read.index_strides[i]);
+  }
+  *out = g->loop.n_loads++;
+  g->rows[*out] = BC_NONE;
+  g->nodes[*out] = b->node->id;
+  g->tensors[*out] = bc_value(b, read.value)->t;
+  g->tensors[*out].offset += read.moved;
+  g->accesses[*out] = read.access;
+  return g->tensors[*out].storage != BC_NONE && spread_read(result, g, read.access.bounded, g->accesses[*out].strides);
+}
+
 /* The node's arguments, as far as the instruction reads them. */
 static int add_args(bc_build_t *b, group_t *g, lp_inst_t *inst) {
   for (uint32_t p = 0; p < bc_n_places(b); p++) {
@@ -162,6 +203,11 @@ static int add_member(bc_build_t *b, group_t *g, uint32_t k) {
     g->insts[first].text = m->text;
     g->insts[first].compute = m->compute;
     g->insts[first].dtype = bc_type(b, 0)->dtype;
+    if (m->reads) {
+      g->insts[first].n_args = 1;
+      g->insts[first].args[0].kind = LP_LOAD;
+      return add_read(b, g, &g->insts[first].args[0].index);
+    }
     g->insts[first].n_args = bc_n_places(b);
     return add_args(b, g, &g->insts[first]);
   }
@@ -216,26 +262,65 @@ static int describe(bc_build_t *b, group_t *g) {
   return 1;
 }
 
+/* An index tensor that a loop looks its places up in. */
+typedef struct lookup {
+  bc_ref_t at;
+  bc_tensor_t index;
+  int64_t size;
+  int32_t wraps;
+  uint32_t node; /* id */
+} lookup_t;
+
 typedef struct loop_step {
   const bc_loop_fn *function; /* where it is when the schedule runs */
   bc_ref_t *refs;
-  char **pointers; /* of the accesses and the row buffers; where there are any, by part */
-  int64_t *strides;
+  char **
+      pointers; /* of the accesses, the row buffers, and what tells of a wrong index; by part, if there is more than accesses */
+  int64_t *numbers;
   uint32_t n, n_kept;
   int32_t n_parts;     /* that have pointers of their own */
   bc_ref_t kept;       /* row buffers, by part */
   int64_t kept_nbytes; /* of one */
+  lookup_t *lookups;
+  uint32_t n_lookups;
+  int64_t *wrong; /* by part; NULL: no lookups */
   int64_t sizes[AOT_MAX_RANK];
   int64_t grain; /* indices of dimension 0 that are worth a thread */
 } loop_step_t;
 
 static char **pointers_of(const loop_step_t *p, int32_t part) {
-  return p->n_kept ? p->pointers + (uint32_t)part * (p->n + p->n_kept) : p->pointers;
+  return p->n_parts > 1 ? p->pointers + (uint32_t)part * (p->n + p->n_kept + (p->wrong != NULL)) : p->pointers;
 }
 
 static void run_part(void *payload, int32_t part, int64_t begin, int64_t end) {
   const loop_step_t *p = payload;
-  (*p->function)(pointers_of(p, part), p->sizes, p->strides, begin, end);
+  (*p->function)(pointers_of(p, part), p->sizes, p->numbers, begin, end);
+}
+
+/* Where the first index is that is out of range. */
+static aot_status_t tell_wrong_index(const bc_frame_t *f, const lookup_t *l) {
+  const char *at = bc_at(f, l->at);
+  const int64_t n = bc_numel(&l->index);
+  for (int64_t e = 0; e < n; e++) {
+    int64_t place = 0, rest = e, index;
+    for (int32_t d = l->index.rank - 1; d >= 0; rest /= l->index.sizes[d], d--)
+      place += rest % l->index.sizes[d] * l->index.strides[d];
+    if (l->index.dtype == AOT_I64) index = ((const int64_t *)(const void *)at)[place];
+    else index = ((const int32_t *)(const void *)at)[place];
+    if (index < l->size && index >= (l->wraps ? -l->size : 0)) continue;
+    f->error->node = l->node;
+    return bc_fail(f->error, AOT_E_RANGE, "bad-index",
+                   "index %lld at position %lld is out of range for a dimension of size %lld", (long long)index,
+                   (long long)e, (long long)l->size);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t check_indices(const bc_frame_t *f, const loop_step_t *p) {
+  int64_t wrong = 0;
+  for (int32_t part = 0; part < p->n_parts; part++) wrong |= p->wrong[part];
+  for (uint32_t k = 0; wrong && k < p->n_lookups; k++) AOT_TRY(tell_wrong_index(f, &p->lookups[k]));
+  return AOT_OK;
 }
 
 static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
@@ -246,9 +331,10 @@ static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
     for (uint32_t k = 0; k < p->n; k++) /* a draw's pointer stays */
       if (p->refs[k].storage != BC_NONE) pointers[k] = bc_at(f, p->refs[k]);
     for (uint32_t k = 0; k < p->n_kept; k++, kept += p->kept_nbytes) pointers[p->n + k] = kept;
+    if (p->wrong) p->wrong[part] = 0;
   }
   bc_parallel(f->workers, p->sizes[0], p->grain, run_part, p);
-  return AOT_OK;
+  return p->wrong ? check_indices(f, p) : AOT_OK;
 }
 
 /* The function for this loop: its name is the hash of its text. NULL: there is none. */
@@ -273,7 +359,7 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, const bc
 static int is_in_place(const bc_build_t *b, const group_t *g, uint32_t load, uint32_t store) {
   const lp_access_t *l = &g->accesses[load], *s = &g->accesses[store];
   const uint32_t home = b->goes_home[g->rows[store] - b->value_begin];
-  if (!home || b->out->inputs[home - 1].type.storage != g->tensors[load].storage ||
+  if (!home || g->rows[load] == BC_NONE || b->out->inputs[home - 1].type.storage != g->tensors[load].storage ||
       aot_dtype_size(l->dtype) != aot_dtype_size(s->dtype))
     return 0;
   for (int32_t d = 0; d < g->loop.rank; d++)
@@ -288,9 +374,20 @@ static bc_ref_t use_load(bc_build_t *b, const group_t *g, uint32_t load) {
   return in_place ? bc_use_in_place(b, &g->tensors[load]) : bc_use(b, &g->tensors[load]);
 }
 
+static void add_lookups(bc_build_t *b, const group_t *g, loop_step_t *p) {
+  for (uint32_t k = 0; k < g->loop.n_loads; k++)
+    for (uint32_t i = 0; i < g->accesses[k].n_indices; i++) {
+      const lp_index_t *x = &g->accesses[k].indices[i];
+      p->lookups[p->n_lookups++] =
+          (lookup_t){bc_use(b, &g->tensors[x->load]), g->tensors[x->load], x->size, x->wraps, g->nodes[k]};
+    }
+}
+
 static aot_status_t add_loop(bc_build_t *b, const group_t *g, const bc_loop_fn *function) {
+  const int has_indices = lp_has_indices(&g->loop);
   uint32_t n = g->loop.n_loads + g->loop.n_stores, rank = (uint32_t)g->loop.rank;
-  const uint32_t n_parts = g->loop.n_kept ? (uint32_t)b->machine->n_threads : 1;
+  const uint32_t n_more = g->loop.n_kept + (uint32_t)has_indices;
+  const uint32_t n_parts = n_more ? (uint32_t)b->machine->n_threads : 1;
   int64_t inner = 1;
   bc_tensor_t kept = {.storage = BC_NONE};
   uint64_t nbytes = 0;
@@ -309,17 +406,23 @@ static aot_status_t add_loop(bc_build_t *b, const group_t *g, const bc_loop_fn *
   p->kept = bc_use(b, &kept);
   p->kept_nbytes = (int64_t)nbytes;
   p->refs = bc_pool_alloc(b->pool, n * sizeof *p->refs);
-  p->pointers = bc_pool_alloc(b->pool, n_parts * (n + g->loop.n_kept) * sizeof *p->pointers);
-  p->strides = bc_pool_alloc(b->pool, n * rank * sizeof *p->strides);
-  if (!p->refs || !p->pointers || !p->strides) return no_memory(b);
+  p->pointers = bc_pool_alloc(b->pool, n_parts * (n + n_more) * sizeof *p->pointers);
+  p->numbers = bc_pool_alloc(b->pool, lp_n_numbers(&g->loop) * sizeof *p->numbers);
+  p->lookups = bc_pool_alloc(b->pool, (g->loop.n_loads + 1) * sizeof *p->lookups);
+  int64_t *wrong = bc_pool_alloc(b->pool, n_parts * sizeof *wrong);
+  if (!p->refs || !p->pointers || !p->numbers || !p->lookups || !wrong) return no_memory(b);
+  if (has_indices) p->wrong = wrong;
+  add_lookups(b, g, p);
+  lp_numbers(&g->loop, p->numbers);
   memcpy(p->sizes, g->loop.sizes, sizeof p->sizes);
   for (uint32_t d = 1; d < rank; d++) inner *= p->sizes[d];
   p->grain = (WORTH_A_THREAD + inner - 1) / inner;
   for (uint32_t k = 0; k < n; k++) {
     p->refs[k] = g->draws[k] ? bc_use(b, NULL) : k < g->loop.n_loads ? use_load(b, g, k) : bc_use(b, &g->tensors[k]);
     for (uint32_t part = 0; part < n_parts; part++) pointers_of(p, (int32_t)part)[k] = (char *)g->draws[k];
-    memcpy(p->strides + k * rank, g->accesses[k].strides, rank * sizeof *p->strides);
   }
+  for (uint32_t part = 0; has_indices && part < n_parts; part++)
+    pointers_of(p, (int32_t)part)[n + g->loop.n_kept] = (char *)&wrong[part];
   b->out->n_groups++;
   return AOT_OK;
 }
@@ -365,8 +468,11 @@ aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_m
   g.tensors = calloc(n_reached + 1, sizeof *g.tensors);
   g.rows = calloc(n_reached + 1, sizeof *g.rows);
   g.draws = calloc(n_reached + 1, sizeof *g.draws);
-  const int is_there = g.insts && g.infos && g.first && g.member_of && g.accesses && g.tensors && g.rows && g.draws;
+  g.nodes = calloc(n_reached + 1, sizeof *g.nodes);
+  const int is_there =
+      g.nodes && g.insts && g.infos && g.first && g.member_of && g.accesses && g.tensors && g.rows && g.draws;
   aot_status_t status = is_there ? lower(b, &g) : no_memory(b);
+  free(g.nodes);
   free(g.draws);
   free(g.rows);
   free(g.tensors);

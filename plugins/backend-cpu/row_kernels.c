@@ -202,14 +202,6 @@ BC_WIDE void bc_cross_entropy_backward(float g, const float *x, const int64_t *t
   }
 }
 
-int64_t bc_embedding(const float *table, int64_t n_table, int64_t width, const int64_t *index, int64_t rows, float *y) {
-  for (int64_t r = 0; r < rows; r++) {
-    if (index[r] < 0 || index[r] >= n_table) return r;
-    memcpy(y + r * width, table + index[r] * width, (size_t)width * sizeof *y);
-  }
-  return -1;
-}
-
 int64_t bc_embedding_backward(const float *go, const int64_t *index, int64_t rows, int64_t n_table, int64_t width,
                               int64_t padding, float *g_table) {
   memset(g_table, 0, (size_t)(n_table * width) * sizeof *g_table);

@@ -1,5 +1,5 @@
 /* Kernels over rows of contiguous float32 that loops do not have: the derivative of layer norm, the softmax within
- * attention, cross entropy, embedding. Rows are the leading
+ * attention, cross entropy, gradient of embedding. Rows are the leading
  * dimensions folded into one. Sums accumulate in double where a row is long enough for float to lose digits. NULL
  * stands for an absent optional tensor. Formulas: the closed forms of PyTorch's ATen kernels. */
 #ifndef BC_ROW_KERNELS_H
@@ -23,9 +23,8 @@ int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, in
 void bc_cross_entropy_backward(float g, const float *x, const int64_t *target, int64_t rows, int64_t n,
                                int32_t reduction, int64_t ignore, float *gi);
 
-/* y[r] = table[index[r]]. Returns the first r whose index is out of range, or -1. */
-int64_t bc_embedding(const float *table, int64_t n_table, int64_t width, const int64_t *index, int64_t rows, float *y);
-/* g_table (zeroed here) += go[r] at index[r]; rows with index == padding are skipped (padding < 0: none). */
+/* g_table (zeroed here) += go[r] at index[r]; rows with index == padding are skipped (padding < 0: none). Returns the
+ * first r whose index is out of range, or -1. */
 int64_t bc_embedding_backward(const float *go, const int64_t *index, int64_t rows, int64_t n_table, int64_t width,
                               int64_t padding, float *g_table);
 

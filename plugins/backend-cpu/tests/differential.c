@@ -154,6 +154,28 @@ static const program_t programs[] = {
      "f32[11, 6]\ni64[4]\ni64[4]\n",
      "%e = aten.embedding.default %a0, %a1\n%n = aten.layer_norm.default %e, [6], none, none, 1e-05\n%s = aten.softmax.int %n, -1\n"
      "%l = aten.cross_entropy_loss.default %n, %a2\nout user_output 0 = %l\nout user_output 1 = %s\n"},
+    {"places by index tensors: what follows in the same loop, a table that the same sum reads, indices made before",
+     {{3, {7, 5, 3}, 0}, {2, {2, 4}, 5}, {2, {4, 3}, 0}, {3, {6, 5, 3}, 5}},
+     "f32[7, 5, 3]\ni64[2, 4]\nf32[4, 3]\ni64[6, 5, 3]\n",
+     "%t = aten.mul.Tensor %a0, 2.0\n%i = aten.index.Tensor %t, [none, %a1]\n%n = aten.gelu.default %i\n"
+     "%p = aten.add.Tensor %n, %a2\n%m = aten.sub.Tensor %a1, 5\n%k = aten.select.int %t, 0, 3\n"
+     "%e = aten.embedding.default %k, %a1\n%f = aten.add.Tensor %e, %a2\n%v = aten.layer_norm.default %f, [3]\n"
+     "%g = aten.gather.default %t, 0, %a3\n%h = aten.slice.Tensor %t, 0, 0, 6\n%c = aten.exp.default %h\n"
+     "%q = aten.gather.default %c, 1, %a3\n%r = aten.mul.Tensor %c, %q\n%s = aten.add.Tensor %r, %g\n"
+     "%o = aten.clamp.default %a1, none, 2\n%w = aten.index.Tensor %s, [%m, none, %o]\n"
+     "%x = aten.index.Tensor %s, [%m, %a1, %o]\n%d = aten.index.Tensor %s, [%o, %m]\n%y = aten.sum.dim_IntList %w, [2]\n"
+     "%b = aten.mul.Tensor %x, %y\n%z = aten.sum.dim_IntList %d, [2]\n%j = aten.sub.Tensor %b, %z\n"
+     "out user_output 0 = %p\nout user_output 1 = %v\nout user_output 2 = %s\nout user_output 3 = %j\n"},
+    {"places by index tensors: whole numbers, truth values, rows that are summed, an index without dimensions",
+     {{2, {40, 60}, 0}, {1, {50}, 40}, {0, {0}, 40}, {2, {40, 60}, 60}},
+     "f32[40, 60]\ni64[50]\ni64[]\ni64[40, 60]\n",
+     "%s = aten.index_select.default %a0, 0, %a1\n%x = aten._softmax.default %s, 1, false\n"
+     "%t = aten.t.default %a0\n%u = aten.index_select.default %t, 1, %a1\n%c = aten.sum.dim_IntList %u, [0]\n"
+     "%g = aten.gather.default %a0, 1, %a3\n%h = aten.gt.Scalar %g, 0.0\n%k = aten.index.Tensor %h, [%a2]\n"
+     "%l = aten.gather.default %a3, 1, %a3\n%m = aten.add.Tensor %l, 1\n%d = aten.sum.dim_IntList %g, [1], true\n"
+     "%e = aten.div.Tensor %g, %d\n%z = aten.embedding.default %a0, %a2\n%y = aten.where.ScalarOther %k, %z, 0.5\n"
+     "%b = aten.add.Tensor %e, %y\nout user_output 0 = %x\nout user_output 1 = %c\nout user_output 2 = %m\n"
+     "out user_output 3 = %b\n"},
     {"convolution, pooling, batch statistics",
      {{4, {2, 3, 8, 8}, 0}, {4, {4, 3, 3, 3}, 0}, {1, {4}, 0}},
      "f32[2, 3, 8, 8]\nf32[4, 3, 3, 3]\nf32[4]\n",
@@ -347,6 +369,43 @@ static void generated_code_agrees_with_the_interpreter(void **state) {
   (void)state;
   check_all("use: backend-cpu", 1);
 }
+/* An index that is out of range, wherever its loop stands: the node is named, and where the index is. */
+static void a_wrong_index_is_told(void **state) {
+  static const program_t wrong = {
+      "a wrong index",
+      {{2, {7, 3}, 0}, {1, {1300}, 8}, {2, {1300, 3}, 3}},
+      "f32[7, 3]\ni64[1300]\ni64[1300, 3]\n",
+      "%m = aten.mul.Tensor %a0, 2.0\n%e = aten.embedding.default %m, %a1\n%g = aten.gather.default %e, 1, %a2\n"
+      "%x = aten.exp.default %g\nout user_output 0 = %x\n"};
+  char folder[] = "/tmp/unit-differential-XXXXXX";
+  tensor_t *inputs = calloc(MAX_INPUTS, sizeof *inputs);
+  aot_tensor_t views[3];
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  aothost_t *h = open_program(folder, &wrong, "use: backend-cpu");
+  for (uint32_t k = 0; k < 3; k++) {
+    make_input(&wrong.inputs[k], k + 1, &inputs[k]);
+    views[k] = inputs[k].t;
+  }
+  for (int i = 0; i < 1300; i++) inputs[1].i64[i] = i % 7;
+  assert_int_equal(aothost_forward(h, views, 3), AOT_OK);
+  inputs[1].i64[1234] = 7;
+  inputs[1].i64[1299] = -1;
+  assert_int_equal(aothost_forward(h, views, 3), AOT_E_RANGE);
+  assert_non_null(strstr(aothost_messages(h), "index 7 at position 1234 is out of range for a dimension of size 7"));
+  assert_non_null(strstr(aothost_messages(h), "node %e"));
+  inputs[1].i64[1234] = inputs[1].i64[1299] = 0;
+  inputs[2].i64[5] = INT64_MIN;
+  assert_int_equal(aothost_forward(h, views, 3), AOT_E_RANGE);
+  assert_non_null(strstr(aothost_messages(h), "at position 5 is out of range for a dimension of size 3"));
+  assert_non_null(strstr(aothost_messages(h), "node %g"));
+  inputs[2].i64[5] = 2;
+  assert_int_equal(aothost_forward(h, views, 3), AOT_OK);
+  aothost_close(h);
+  rmdir(folder);
+  free(inputs);
+}
+
 static void without_a_compiler_results_are_the_same(void **state) {
   (void)state;
   check_all("{use: backend-cpu, with: {compiler: none-such, threads: 1}}", 0);
@@ -354,6 +413,7 @@ static void without_a_compiler_results_are_the_same(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(generated_code_agrees_with_the_interpreter),
+                                     cmocka_unit_test(a_wrong_index_is_told),
                                      cmocka_unit_test(without_a_compiler_results_are_the_same)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

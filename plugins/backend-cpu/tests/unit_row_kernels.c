@@ -124,19 +124,16 @@ static void cross_entropy_names_the_row_of_a_bad_target(void **state) {
   assert_int_equal(bc_cross_entropy(x, bad, 2, N, 1, -100, &loss), 1);
 }
 
-static void embedding_and_its_gradient(void **state) {
-  float table[4 * 3], y[5 * 3], go[5 * 3], g[4 * 3], expected[4 * 3] = {0};
+static void an_embedding_s_gradient(void **state) {
+  float go[5 * 3], g[4 * 3], expected[4 * 3] = {0};
   const int64_t index[5] = {3, 0, 3, 1, 1}, bad[2] = {0, 4};
   (void)state;
-  naive_random(table, 12, 7);
   naive_random(go, 15, 8);
-  assert_int_equal(bc_embedding(table, 4, 3, index, 5, y), -1);
-  for (int r = 0; r < 5; r++) assert_memory_equal(y + 3 * r, table + 3 * index[r], 12);
   for (int r = 0; r < 5; r++)
     for (int i = 0; index[r] != 1 && i < 3; i++) expected[3 * index[r] + i] += go[3 * r + i];
   assert_int_equal(bc_embedding_backward(go, index, 5, 4, 3, 1, g), -1); /* 1 is the padding */
   assert_close(g, expected, 12);
-  assert_int_equal(bc_embedding(table, 4, 3, bad, 2, y), 1);
+  assert_int_equal(bc_embedding_backward(go, bad, 2, 4, 3, 1, g), 1);
 }
 
 int main(void) {
@@ -145,7 +142,7 @@ int main(void) {
       cmocka_unit_test(layer_norm_s_gradients),  
       cmocka_unit_test(softmax_and_its_gradient),      
       cmocka_unit_test(softmax_of_large_numbers_stays_finite), cmocka_unit_test(cross_entropy_and_its_gradient),
-      cmocka_unit_test(cross_entropy_names_the_row_of_a_bad_target), cmocka_unit_test(embedding_and_its_gradient)};
+      cmocka_unit_test(cross_entropy_names_the_row_of_a_bad_target), cmocka_unit_test(an_embedding_s_gradient)};
   /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,8 +52,11 @@ static int may_join(forest_t *f, const fu_graph_t *g, uint32_t n, uint32_t produ
          f->reads[p] + f->reads[own] <= FU_MAX_READS;
 }
 
-/* n joins every producer's group that takes it; the groups that it only reads are closed. */
+/* n joins every producer's group that takes it; the groups that it only reads are closed. So nothing that reads n can
+ * join what n must have in memory. */
 static void place(forest_t *f, const fu_graph_t *g, uint32_t n) {
+  for (uint32_t k = g->operand_begin[n]; g->apart && k < g->operand_begin[n + 1]; k++)
+    if (g->apart[k] && g->producers[k] != FU_NONE) f->closed[find(f, g->producers[k])] = 1;
   for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++)
     if (g->producers[k] != FU_NONE && may_join(f, g, n, g->producers[k])) join(f, find(f, n), find(f, g->producers[k]));
   for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++) {

@@ -30,6 +30,9 @@ typedef struct fu_graph {
    * does */
   const uint32_t *rows;
   const uint32_t *row_space; /* by node with rows: the space that has an element for each */
+  /* by operand: it is read elsewhere than at the element at hand, so it must be in memory: its producer is no member of
+   * the same group. NULL: none is */
+  const uint8_t *apart;
 } fu_graph_t;
 
 /* out_group[n]: the last node of n's group (n itself when alone or not fusible). 0, or -2 without memory. */

@@ -19,6 +19,10 @@
  * are put into a buffer on the stack, by a function that the caller names. So the text has no generator in it, and
  * dropout is one loop.
  *
+ * A load may have more to say about its place: index tensors, whose numbers count along dimensions of what it reads (an
+ * embedding's rows), and bounds, outside of which it reads a number or what another load has (padding, the gradient of a
+ * slice). An index that is out of range reads element 0, and the function says so; its caller looks for it then.
+ *
  * lp_simplify drops dimensions of size 1, puts the first store's fastest dimension innermost and merges dimensions that
  * all accesses step through evenly: most groups become one flat loop. */
 #ifndef LP_LOOP_H
@@ -29,6 +33,7 @@
 #define LP_ARGS 8  /* arguments of an operator */
 #define LP_STEPS 8 /* instructions that an operator is at most */
 #define LP_INSTS 512
+#define LP_INDICES 4 /* index tensors of a load */
 #define LP_NONE UINT32_MAX
 
 /* Where an instruction's argument comes from. */
@@ -67,6 +72,12 @@ typedef struct lp_inst {
   uint32_t keep;                     /* the row buffer that later passes read it from, counted from 1 */
 } lp_inst_t;
 
+typedef struct lp_index {
+  uint32_t load;        /* the access that has the index, of an integer dtype; it stands before */
+  int64_t stride, size; /* of what it counts: elements apart, and how many there are */
+  int32_t wraps;        /* a negative one counts from the end */
+} lp_index_t;
+
 typedef struct lp_access {
   int32_t dtype;
   uint32_t inst;                 /* stores: the instruction whose result is stored */
@@ -74,6 +85,14 @@ typedef struct lp_access {
   int32_t of_row;                /* stores: one element a row */
   int32_t draws;         /* loads: it reads no memory, but the random numbers of the elements that its strides count */
   uint32_t seed, offset; /* of a draw: accesses of one number */
+  uint32_t n_indices;    /* loads: what is added to its place */
+  lp_index_t indices[LP_INDICES];
+  /* Loads, by dimensions as bits: begin <= index < end is inside, and the index counts from `begin`; 0 in others. What
+   * is read outside: a number, or LP_LOAD: what an access before this one has. */
+  uint32_t bounded;
+  int64_t begin[AOT_MAX_RANK], end[AOT_MAX_RANK];
+  lp_arg_t outside;
+  int32_t moves; /* loads, by lp_schedule: it changes along the innermost dimension */
 } lp_access_t;
 
 /* What the pointer of a draw points at. fill: elements first, first + step, .., n of them, into `out`
@@ -164,6 +183,11 @@ int lp_reads(const char *text, int32_t kind, uint32_t index);
 /* With reductions, the row becomes the innermost dimension, and one or more stand around it. 0: the reduced dimensions
  * do not merge into one. */
 int lp_simplify(lp_loop_t *loop);
+/* The numbers that the function takes as `s`: strides by access, then what loads have more: of each index stride and
+ * size, of each bounded dimension begin and end. */
+uint32_t lp_n_numbers(const lp_loop_t *loop);
+void lp_numbers(const lp_loop_t *loop, int64_t *out);
+int lp_has_indices(const lp_loop_t *loop);
 /* Passes, and what is kept from one to another (loop_passes.c). */
 void lp_schedule(lp_loop_t *loop);
 /* By instruction: is it computed within the row in this pass? */
@@ -187,8 +211,9 @@ void lp_text_deinit(lp_text_t *t);
 void lp_prelude_add(lp_text_t *t);
 /* The function
  *     void NAME(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end)
- * with pointers to the first element of every access, the sizes, accesses * rank strides in elements, and the part of
- * dimension 0 to run. A loop of rank 0 is run as one of rank 1 and size 1 (lp_simplify leaves it so). */
+ * with pointers to the first element of every access, to its row buffers and, where loads have indices, to an int64
+ * that is set when one is out of range; with the sizes, lp_numbers, and the part of dimension 0 to run. A loop of rank 0
+ * is run as one of rank 1 and size 1 (lp_simplify leaves it so). */
 void lp_gen_c(const lp_loop_t *loop, const char *name, lp_text_t *out);
 
 /* ---- the loop itself as text (loop_form.c) ---- */

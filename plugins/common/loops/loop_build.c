@@ -4,20 +4,39 @@
 
 static uint32_t n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
 
+static void swap(int64_t *a, int64_t *b) {
+  const int64_t kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
 static void swap_dims(lp_loop_t *l, int32_t a, int32_t b) {
-  int64_t size = l->sizes[a];
-  l->sizes[a] = l->sizes[b];
-  l->sizes[b] = size;
+  swap(&l->sizes[a], &l->sizes[b]);
   for (uint32_t k = 0; k < n_accesses(l); k++) {
-    int64_t stride = l->accesses[k].strides[a];
-    l->accesses[k].strides[a] = l->accesses[k].strides[b];
-    l->accesses[k].strides[b] = stride;
+    lp_access_t *x = &l->accesses[k];
+    const uint32_t differ = (x->bounded >> a ^ x->bounded >> b) & 1u;
+    swap(&x->strides[a], &x->strides[b]);
+    swap(&x->begin[a], &x->begin[b]);
+    swap(&x->end[a], &x->end[b]);
+    x->bounded ^= differ << a | differ << b;
   }
 }
 
 static void drop_dim(lp_loop_t *l, int32_t d) {
   for (int32_t e = d; e + 1 < l->rank; e++) swap_dims(l, e, e + 1);
   l->rank--;
+  for (uint32_t k = 0; k < n_accesses(l); k++) {
+    lp_access_t *x = &l->accesses[k];
+    x->bounded &= ~(1u << l->rank);
+    x->strides[l->rank] = x->begin[l->rank] = x->end[l->rank] = 0;
+  }
+}
+
+/* Of size 1, and no load's bounds say more about it. */
+static int is_idle(const lp_loop_t *l, int32_t d) {
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (l->accesses[k].bounded >> d & 1u) return 0;
+  return l->sizes[d] == 1;
 }
 
 /* Should dimension a stand outside b? By the first store's strides, then by the loads'. */
@@ -33,10 +52,25 @@ static void sort_dims(lp_loop_t *l, int32_t n) {
     for (int32_t e = d; e > 0 && goes_outside(l, e, e - 1); e--) swap_dims(l, e, e - 1);
 }
 
+/* Bounds of the outer one become those of both. */
 static int merges(const lp_loop_t *l, int32_t outer) {
-  for (uint32_t k = 0; k < n_accesses(l); k++)
-    if (l->accesses[k].strides[outer] != l->accesses[k].strides[outer + 1] * l->sizes[outer + 1]) return 0;
+  for (uint32_t k = 0; k < n_accesses(l); k++) {
+    const lp_access_t *x = &l->accesses[k];
+    if (x->strides[outer] != x->strides[outer + 1] * l->sizes[outer + 1] || x->bounded >> (outer + 1) & 1u) return 0;
+  }
   return 1;
+}
+
+static void merge_dims(lp_loop_t *l, int32_t outer) {
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    lp_access_t *x = &l->accesses[k];
+    if (!(x->bounded >> outer & 1u)) continue;
+    x->bounded |= 1u << (outer + 1);
+    x->begin[outer + 1] = x->begin[outer] * l->sizes[outer + 1];
+    x->end[outer + 1] = x->end[outer] * l->sizes[outer + 1];
+  }
+  l->sizes[outer + 1] *= l->sizes[outer];
+  drop_dim(l, outer);
 }
 
 /* Reduced dimensions become the last ones, in their order; their number. */
@@ -62,10 +96,7 @@ static void insert_one(lp_loop_t *l, int32_t at, int64_t store_stride) {
 static int32_t merge(lp_loop_t *l, int32_t begin, int32_t end) {
   const int32_t rank = l->rank;
   for (int32_t d = end - 2; d >= begin; d--)
-    if (merges(l, d)) {
-      l->sizes[d + 1] *= l->sizes[d];
-      drop_dim(l, d);
-    }
+    if (merges(l, d)) merge_dims(l, d);
   return rank - l->rank;
 }
 
@@ -73,7 +104,7 @@ int lp_simplify(lp_loop_t *l) {
   int32_t n_row = reduced_last(l);
   const int has_row = l->reduced != 0;
   for (int32_t d = l->rank - 1; d >= 0; d--) {
-    if (l->sizes[d] != 1) continue;
+    if (!is_idle(l, d)) continue;
     n_row -= d >= l->rank - n_row;
     drop_dim(l, d);
   }
@@ -84,4 +115,34 @@ int lp_simplify(lp_loop_t *l) {
   if (l->rank <= has_row) insert_one(l, 0, has_row ? 0 : 1);
   l->reduced = has_row ? 1u << (l->rank - 1) : 0;
   return n_row <= 1;
+}
+
+uint32_t lp_n_numbers(const lp_loop_t *l) {
+  uint32_t n = n_accesses(l) * (uint32_t)l->rank;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    n += 2 * (l->accesses[k].n_indices + (uint32_t)__builtin_popcount(l->accesses[k].bounded));
+  return n;
+}
+
+void lp_numbers(const lp_loop_t *l, int64_t *out) {
+  for (uint32_t k = 0; k < n_accesses(l); k++)
+    for (int32_t d = 0; d < l->rank; d++) *out++ = l->accesses[k].strides[d];
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    const lp_access_t *x = &l->accesses[k];
+    for (uint32_t i = 0; i < x->n_indices; i++) {
+      *out++ = x->indices[i].stride;
+      *out++ = x->indices[i].size;
+    }
+    for (int32_t d = 0; d < l->rank; d++) {
+      if (!(x->bounded >> d & 1u)) continue;
+      *out++ = x->begin[d];
+      *out++ = x->end[d];
+    }
+  }
+}
+
+int lp_has_indices(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (l->accesses[k].n_indices) return 1;
+  return 0;
 }

@@ -3,12 +3,14 @@
  *     loop 4096 x 1024 reduced 1
  *     load f32 [1024, 1]                          x0; loads and instructions count from 0
  *     draw u32 [1024, 1] seed=x1 offset=x2        x3
+ *     load f32 [0, 1] at x1 * 64 of 100           at x1 * 64, which counts 100 rows; more of them: , x2 * 1 of 64
+ *     load f32 [64, 1] in 0: 2..6 else 0.0        elsewhere in dimension 0 it is 0; or what x1 is
  *     each f32 f32 "a * b" a=x0 b=0.5             v0: computed in, dtype of the result, template, what it reads
  *     max f32 f32 "a" a=v0                        v1
  *     each f32 f32 "exp(a - %0)" a=v0 %0=v1
  *     store f32 [1024, 1] v2                      or, once a row: store f32 [1, 0] row v1
  *
- * Numbers with a point are floats. From ; on a line is a comment: the printer tells there what lp_schedule has found.
+ * An index with `wraps` behind it may be negative. Numbers with a point are floats. From ; on a line is a comment: the printer tells there what lp_schedule has found.
  * */
 #include "common/loops/loop.h"
 
@@ -35,10 +37,7 @@ static void print_float(lp_text_t *out, double v) {
   lp_print(out, "%s%s", text, isfinite(v) && !strpbrk(text, ".e") ? ".0" : "");
 }
 
-static void print_arg(lp_text_t *out, const lp_arg_t *a, uint32_t k) {
-  if (a->kind == LP_ABSENT) return;
-  if (k < LP_ARGS) lp_print(out, " %c=", (int)('a' + k));
-  else lp_print(out, " %%%u=", k - LP_ARGS);
+static void print_source(lp_text_t *out, const lp_arg_t *a) {
   switch (a->kind) {
     case LP_LOAD: lp_print(out, "x%u", a->index); break;
     case LP_DRAWN: lp_print(out, "d%u", a->index); break;
@@ -47,6 +46,13 @@ static void print_arg(lp_text_t *out, const lp_arg_t *a, uint32_t k) {
     case LP_BOOL: lp_print(out, a->i ? "true" : "false"); break;
     default: lp_print(out, "%" PRId64, a->i);
   }
+}
+
+static void print_arg(lp_text_t *out, const lp_arg_t *a, uint32_t k) {
+  if (a->kind == LP_ABSENT) return;
+  if (k < LP_ARGS) lp_print(out, " %c=", (int)('a' + k));
+  else lp_print(out, " %%%u=", k - LP_ARGS);
+  print_source(out, a);
 }
 
 static void print_inst(lp_text_t *out, const lp_inst_t *inst) {
@@ -58,6 +64,26 @@ static void print_inst(lp_text_t *out, const lp_inst_t *inst) {
   lp_print(out, "\n");
 }
 
+static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
+  lp_print(out, "%s %s ", a->draws ? "draw" : "load", aot_dtype_name(a->dtype));
+  print_strides(out, a->strides, rank);
+  if (a->draws) lp_print(out, " seed=x%u offset=x%u", a->seed, a->offset);
+  for (uint32_t i = 0; i < a->n_indices; i++) {
+    const lp_index_t *x = &a->indices[i];
+    lp_print(out, "%sx%u * %" PRId64 " of %" PRId64 "%s", i ? ", " : " at ", x->load, x->stride, x->size,
+             x->wraps ? " wraps" : "");
+  }
+  const char *joint = " in ";
+  for (int32_t d = 0; d < rank; d++) {
+    if (!(a->bounded >> d & 1u)) continue;
+    lp_print(out, "%s%d: %" PRId64 "..%" PRId64, joint, d, a->begin[d], a->end[d]);
+    joint = ", ";
+  }
+  if (a->bounded) lp_print(out, " else ");
+  if (a->bounded) print_source(out, &a->outside);
+  lp_print(out, "\n");
+}
+
 void lp_print_loop(const lp_loop_t *l, lp_text_t *out) {
   lp_print(out, "loop");
   for (int32_t d = 0; d < l->rank; d++) lp_print(out, "%s%" PRId64, d ? " x " : " ", l->sizes[d]);
@@ -65,13 +91,7 @@ void lp_print_loop(const lp_loop_t *l, lp_text_t *out) {
   for (int32_t d = 0; d < l->rank; d++)
     if (l->reduced >> d & 1u) lp_print(out, " %d", d);
   lp_print(out, l->columns ? " ; columns\n" : "\n");
-  for (uint32_t k = 0; k < l->n_loads; k++) {
-    const lp_access_t *a = &l->accesses[k];
-    lp_print(out, "%s %s ", a->draws ? "draw" : "load", aot_dtype_name(a->dtype));
-    print_strides(out, a->strides, l->rank);
-    if (a->draws) lp_print(out, " seed=x%u offset=x%u", a->seed, a->offset);
-    lp_print(out, "\n");
-  }
+  for (uint32_t k = 0; k < l->n_loads; k++) print_load(&l->accesses[k], l->rank, out);
   for (uint32_t k = 0; k < l->n_insts; k++) print_inst(out, &l->insts[k]);
   for (uint32_t k = l->n_loads; k < l->n_loads + l->n_stores; k++) {
     lp_print(out, "store %s ", aot_dtype_name(l->accesses[k].dtype));
@@ -197,6 +217,37 @@ static int parse_inst(parser_t *p, int32_t reduce) {
   return 1;
 }
 
+static int is_whole(int32_t dtype) { return dtype == AOT_I64 || dtype == AOT_I32; }
+
+/* After "at": places by index tensors. */
+static int parse_indices(parser_t *p, lp_access_t *a) {
+  do {
+    if (a->n_indices == LP_INDICES) return 0;
+    lp_index_t *x = &a->indices[a->n_indices++];
+    if (!take_index(p, "x", p->l->n_loads, &x->load) || !is_whole(p->l->accesses[x->load].dtype) || !take(p, "*") ||
+        !take_int(p, &x->stride) || !take(p, "of") || !take_int(p, &x->size) || x->size < 1)
+      return 0;
+    x->wraps = take(p, "wraps");
+  } while (take(p, ","));
+  return 1;
+}
+
+/* After "in": bounds of dimensions, and what is outside. */
+static int parse_bounds(parser_t *p, lp_access_t *a) {
+  int64_t d;
+  do {
+    if (!take_int(p, &d) || d < 0 || d >= p->l->rank || !take(p, ":") || !take_int(p, &a->begin[d]) || !take(p, "..") ||
+        !take_int(p, &a->end[d]))
+      return 0;
+    a->bounded |= 1u << d;
+  } while (take(p, ","));
+  if (!take(p, "else")) return 0;
+  skip_spaces(p);
+  if (*p->at != 'x') return parse_number(p, &a->outside);
+  a->outside.kind = LP_LOAD;
+  return take_index(p, "x", p->l->n_loads, &a->outside.index);
+}
+
 static int parse_load(parser_t *p, int draws) {
   lp_access_t *a = &p->l->accesses[p->l->n_loads];
   a->draws = draws;
@@ -204,6 +255,7 @@ static int parse_load(parser_t *p, int draws) {
   if (draws && (!take(p, "seed=") || !take_index(p, "x", p->l->n_loads, &a->seed) || !take(p, "offset=") ||
                 !take_index(p, "x", p->l->n_loads, &a->offset)))
     return 0;
+  if (!draws && ((take(p, "at") && !parse_indices(p, a)) || (take(p, "in") && !parse_bounds(p, a)))) return 0;
   p->l->n_loads++;
   return 1;
 }

@@ -12,6 +12,7 @@
  * first cache), so its order and its code are those of one helper function, whatever is fused with it. */
 #include "common/loops/loop_print.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { PIECE = 512 /* elements: their buffers stay in the first cache; a multiple of the lanes of sums */ };
@@ -23,25 +24,65 @@ enum { PIECE = 512 /* elements: their buffers stay in the first cache; a multipl
 static int64_t inner_stride(const lp_loop_t *l, uint32_t k) { return l->accesses[k].strides[l->rank - 1]; }
 static uint32_t inner_place(const lp_loop_t *l, uint32_t k) { return k * (uint32_t)l->rank + (uint32_t)l->rank - 1; }
 
+/* What dimension d adds to the place of an access; index: the loop's variable. */
+static void print_term(lp_text_t *out, const lp_loop_t *l, uint32_t k, uint32_t d, const char *index, int is_one) {
+  if (l->accesses[k].bounded >> d & 1u) lp_print(out, "(%s - b%u_%u)", index, k, d);
+  else lp_print(out, "%s", index);
+  if (!is_one) lp_print(out, " * s[%u]", k * (uint32_t)l->rank + d);
+}
+
 /* Its place in the innermost loop. Of columns that is a tile, and `row` is an element's number within its row. */
 static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
-  const int64_t stride = l->accesses[k].strides[l->rank - (l->columns ? 2 : 1)];
-  const uint32_t place = inner_place(l, k) - (l->columns ? 1 : 0);
-  lp_print(out, "q%u[", k);
-  if (l->columns && inner_stride(l, k) != 0) lp_print(out, "row * s[%u] + ", inner_place(l, k));
-  if (stride == 0) lp_print(out, "0]");
-  else if (stride == 1) lp_print(out, "i]");
-  else lp_print(out, "i * s[%u]]", place);
+  const uint32_t inner = (uint32_t)l->rank - (l->columns ? 2 : 1);
+  const int64_t stride = l->accesses[k].strides[inner];
+  const int has_row = l->columns && inner_stride(l, k) != 0, has_index = l->accesses[k].n_indices != 0;
+  lp_print(out, has_index ? "q%u[j%u%s" : "q%u[", k, k, has_row || stride != 0 ? " + " : "");
+  if (has_row) print_term(out, l, k, (uint32_t)l->rank - 1, "row", 0);
+  if (has_row && (stride != 0 || !has_index)) lp_print(out, " + ");
+  if (stride != 0) print_term(out, l, k, inner, "i", stride == 1);
+  else if (!has_index) lp_print(out, "0");
+  lp_print(out, "]");
+}
+
+/* Are its indices those of the whole row? Then their place is found before it. */
+static int is_row_of_indices(const lp_loop_t *l, uint32_t k) {
+  const lp_access_t *a = &l->accesses[k];
+  for (uint32_t i = 0; i < a->n_indices; i++)
+    if (lp_moves(l, a->indices[i].load)) return 0;
+  return a->n_indices && !l->columns;
+}
+
+/* Is the element inside of the load's bounds? Those of outer dimensions are known before the row. */
+static void print_is_inside(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const uint32_t n_outer = (uint32_t)l->rank - (l->columns ? 2 : 1), bounded = l->accesses[k].bounded;
+  const char *joint = "";
+  if (bounded & ((1u << n_outer) - 1)) lp_print(out, "in%u", k), joint = " && ";
+  for (uint32_t d = n_outer; d < (uint32_t)l->rank; d++) {
+    const char *index = d + 1 == (uint32_t)l->rank && l->columns ? "row" : "i";
+    if (!(bounded >> d & 1u)) continue;
+    lp_print(out, "%s%s >= b%u_%u && %s < e%u_%u", joint, index, k, d, index, k, d);
+    joint = " && ";
+  }
 }
 
 static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
-  const int32_t dtype = l->accesses[k].dtype;
-  const char *half = lp_half_name(dtype);
-  lp_print(out, "const %s x%u = ", lp_value_type(dtype), k);
+  const lp_access_t *a = &l->accesses[k];
+  const char *half = lp_half_name(a->dtype);
+  if (!is_row_of_indices(l, k)) lp_print_indices(out, l, k);
+  lp_print(out, "const %s x%u = ", lp_value_type(a->dtype), k);
+  if (a->bounded) {
+    print_is_inside(out, l, k);
+    lp_print(out, " ? ");
+  }
   if (half) lp_print(out, "lp_from_%s(", half);
-  if (l->accesses[k].draws) lp_print(out, "w%u[i - piece]", k);
+  if (a->draws) lp_print(out, "w%u[i - piece]", k);
   else print_place(out, l, k);
-  lp_print(out, half ? ");\n" : ";\n");
+  if (half) lp_print(out, ")");
+  if (a->bounded) {
+    lp_print(out, " : ");
+    lp_print_outside(out, l, k);
+  }
+  lp_print(out, ";\n");
 }
 
 static void print_store(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
@@ -63,8 +104,35 @@ static void print_first(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   lp_print(out, ";\n");
 }
 
+/* Bounds as constants; the function's first lines. */
+static void print_bounds(lp_text_t *out, const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    uint32_t at = lp_first_number(l, k) + 2 * l->accesses[k].n_indices;
+    for (uint32_t d = 0; d < (uint32_t)l->rank; d++) {
+      if (!(l->accesses[k].bounded >> d & 1u)) continue;
+      lp_print(out, "const int64_t b%u_%u = s[%u], e%u_%u = s[%u];\n", k, d, at, k, d, at + 1);
+      at += 2;
+    }
+  }
+}
+
+/* Is the row inside of a load's bounds? */
+static void print_row_bounds(lp_text_t *out, const lp_loop_t *l, uint32_t k, uint32_t n_outer) {
+  const uint32_t bounded = l->accesses[k].bounded & ((1u << n_outer) - 1);
+  if (!bounded) return;
+  const char *joint = "";
+  lp_print(out, "const int in%u = ", k);
+  for (uint32_t d = 0; d < n_outer; d++) {
+    if (!(bounded >> d & 1u)) continue;
+    lp_print(out, "%si%u >= b%u_%u && i%u < e%u_%u", joint, d, k, d, d, k, d);
+    joint = " && ";
+  }
+  lp_print(out, ";\n");
+}
+
 static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
   const uint32_t n = l->n_loads + l->n_stores, rank = (uint32_t)l->rank, n_outer = rank - (l->columns ? 2 : 1);
+  char index[16];
   for (uint32_t d = 0; d < n_outer; d++) {
     if (d == 0) lp_print(out, "for (int64_t i0 = begin; i0 < end; i0++)\n");
     else lp_print(out, "for (int64_t i%u = 0; i%u < n[%u]; i%u++)\n", d, d, d, d);
@@ -77,8 +145,13 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
       continue;
     }
     lp_print(out, "%s%s *%sq%u = (%s%s *)p[%u]", mark, type, l->in_place ? "" : "restrict ", k, mark, type, k);
-    for (uint32_t d = 0; d < n_outer; d++) lp_print(out, " + i%u * s[%u]", d, k * rank + d);
+    for (uint32_t d = 0; d < n_outer; d++) {
+      snprintf(index, sizeof index, "i%u", d);
+      lp_print(out, " + ");
+      print_term(out, l, k, d, index, 0);
+    }
     lp_print(out, ";\n");
+    print_row_bounds(out, l, k, n_outer);
   }
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].keep) {
@@ -108,6 +181,8 @@ static const char *lane_type(const lp_inst_t *inst) {
   return inst->reduce == LP_SUM || inst->reduce == LP_PROD ? "double" : lp_c_type(inst->compute);
 }
 
+static int is_plain(const lp_access_t *a) { return !a->draws && !a->n_indices && !a->bounded; }
+
 /* A load or a row buffer that a reduction reads as it is: no element of it need be looked at before. */
 static const lp_arg_t *direct(const lp_loop_t *l, const lp_inst_t *inst) {
   const char *at = inst->text;
@@ -115,7 +190,7 @@ static const lp_arg_t *direct(const lp_loop_t *l, const lp_inst_t *inst) {
   if (!lp_token(&at, &t) || *at || (t.kind != LP_TK_ARG && t.kind != LP_TK_STEP) || inst->compute == AOT_BOOL)
     return NULL;
   const lp_arg_t *a = &inst->args[t.index + (t.kind == LP_TK_STEP ? LP_ARGS : 0)];
-  if (a->kind == LP_LOAD && !l->accesses[a->index].draws && inner_stride(l, a->index) == 1 &&
+  if (a->kind == LP_LOAD && is_plain(&l->accesses[a->index]) && inner_stride(l, a->index) == 1 &&
       l->accesses[a->index].dtype == inst->compute)
     return a;
   return a->kind == LP_INST && l->insts[a->index].keep && lp_value_dtype(l->insts[a->index].dtype) == inst->compute
@@ -214,7 +289,7 @@ static void print_column_elements(lp_text_t *out, const lp_loop_t *l, const lp_p
 /* What a column has at its end: reductions, and what follows from them. */
 static void print_column_ends(lp_text_t *out, const lp_loop_t *l) {
   for (uint32_t k = 0; k < l->n_loads; k++)
-    if (inner_stride(l, k) == 0) print_load(out, l, k);
+    if (!lp_moves(l, k)) print_load(out, l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     if (!l->insts[k].of_row) continue;
     if (l->insts[k].reduce == LP_EACH) {
@@ -247,23 +322,29 @@ static void print_columns(lp_text_t *out, const lp_loop_t *l) {
   lp_print(out, "}\n}\n");
 }
 
-void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
+static void print_row(lp_text_t *out, const lp_loop_t *l) {
   const char *begin = l->rank == 1 ? "begin" : "0", *end = l->rank == 1 ? "end" : "length";
-  lp_print(out, "void %s(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end) {\n", name);
-  lp_print(out, "(void)n; (void)s; (void)begin; (void)end;\n");
-  if (l->rank > 1) lp_print(out, "const int64_t length = n[%d];\n", l->rank - 1); /* a store of bytes might change n */
-  if (l->columns) lp_print(out, "const int64_t across = n[%d];\n", l->rank - 2);
-  print_outer_loops(out, l);
-  if (l->columns) {
-    print_columns(out, l);
-    lp_print(out, "}\n}\n");
-    return;
-  }
-  for (uint32_t k = 0; k < l->n_loads; k++)
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    if (is_row_of_indices(l, k)) lp_print_indices(out, l, k);
     if (!lp_moves(l, k)) print_load(out, l, k);
+  }
   for (uint32_t pass = 0; pass < l->n_passes; pass++) print_pass(out, l, pass, begin, end);
   print_row_insts(out, l, l->n_passes);
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
     if (l->accesses[s].of_row) print_store(out, l, s);
-  lp_print(out, "}\n}\n");
+}
+
+void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
+  lp_print(out, "void %s(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end) {\n", name);
+  lp_print(out, "(void)n; (void)s; (void)begin; (void)end;\n");
+  if (l->rank > 1) lp_print(out, "const int64_t length = n[%d];\n", l->rank - 1); /* a store of bytes might change n */
+  if (l->columns) lp_print(out, "const int64_t across = n[%d];\n", l->rank - 2);
+  if (lp_has_indices(l)) lp_print(out, "int64_t wrong = 0;\n");
+  print_bounds(out, l);
+  print_outer_loops(out, l);
+  if (l->columns) print_columns(out, l);
+  else print_row(out, l);
+  lp_print(out, "}\n");
+  if (lp_has_indices(l)) lp_print(out, "if (wrong) *(int64_t *)p[%u] = 1;\n", l->n_loads + l->n_stores + l->n_kept);
+  lp_print(out, "}\n");
 }

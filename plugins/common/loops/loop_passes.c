@@ -14,8 +14,13 @@
 /* Against a store and a load of one element in the first cache. */
 enum { COST_OF_KEEPING = 4 };
 
-static int is_memory_of_row(const lp_loop_t *l, uint32_t load) {
-  return !l->accesses[load].draws && l->accesses[load].strides[l->rank - 1] == 0;
+/* Does a load change along the row? Drawn numbers do, whatever their strides. */
+static int moves(const lp_loop_t *l, uint32_t load) {
+  const lp_access_t *x = &l->accesses[load];
+  for (uint32_t i = 0; i < x->n_indices; i++)
+    if (l->accesses[x->indices[i].load].moves) return 1;
+  if (x->bounded && x->outside.kind == LP_LOAD && l->accesses[x->outside.index].moves) return 1;
+  return x->draws || x->strides[l->rank - 1] != 0 || (x->bounded >> (l->rank - 1) & 1u);
 }
 
 static void place(lp_loop_t *l, lp_inst_t *inst) {
@@ -24,7 +29,7 @@ static void place(lp_loop_t *l, lp_inst_t *inst) {
   inst->keep = 0;
   for (uint32_t k = 0; k < inst->n_args; k++) {
     const lp_arg_t *a = &inst->args[k];
-    if (a->kind == LP_DRAWN || (a->kind == LP_LOAD && !is_memory_of_row(l, a->index))) inst->of_row = 0;
+    if (a->kind == LP_DRAWN || (a->kind == LP_LOAD && l->accesses[a->index].moves)) inst->of_row = 0;
     if (a->kind != LP_INST) continue;
     const lp_inst_t *from = &l->insts[a->index];
     const uint32_t pass = from->pass + (from->reduce != LP_EACH);
@@ -59,13 +64,23 @@ void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
   }
 }
 
-/* Of an instruction alone: calls of functions are what costs, and draws. */
-static uint32_t cost_of(const lp_inst_t *inst) {
+/* A load whose index moves reads here and there. */
+static int is_scattered(const lp_loop_t *l, const lp_arg_t *a) {
+  if (a->kind != LP_LOAD) return 0;
+  const lp_access_t *x = &l->accesses[a->index];
+  for (uint32_t i = 0; i < x->n_indices; i++)
+    if (l->accesses[x->indices[i].load].moves) return 1;
+  return 0;
+}
+
+/* Of an instruction alone: calls of functions are what costs, draws, and places here and there. */
+static uint32_t cost_of(const lp_loop_t *l, const lp_inst_t *inst) {
   uint32_t cost = 1;
   const char *at = inst->text;
   lp_token_t t;
   while (lp_token(&at, &t)) cost += t.kind == LP_TK_CALL ? 8 : *t.text == '/' ? 2 : 0;
-  for (uint32_t k = 0; k < inst->n_args; k++) cost += inst->args[k].kind == LP_DRAWN ? 16 : 0;
+  for (uint32_t k = 0; k < inst->n_args; k++)
+    cost += inst->args[k].kind == LP_DRAWN ? 16 : is_scattered(l, &inst->args[k]) ? 8 : 0;
   return cost;
 }
 
@@ -77,7 +92,7 @@ static uint32_t cost_of_way(const lp_loop_t *l, uint32_t k) {
   for (uint32_t i = k + 1; i-- > 0;) {
     const lp_inst_t *inst = &l->insts[i];
     if (!on_way[i] || inst->of_row) continue;
-    cost += cost_of(inst);
+    cost += cost_of(l, inst);
     for (uint32_t a = 0; a < inst->n_args; a++)
       if (inst->args[a].kind == LP_INST && !l->insts[inst->args[a].index].keep) on_way[inst->args[a].index] = 1;
   }
@@ -108,6 +123,7 @@ static int are_columns(const lp_loop_t *l) {
 void lp_schedule(lp_loop_t *l) {
   l->n_passes = 1;
   l->n_kept = 0;
+  for (uint32_t k = 0; k < l->n_loads; k++) l->accesses[k].moves = moves(l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     place(l, &l->insts[k]);
     const uint32_t passes = l->insts[k].pass + (l->insts[k].reduce != LP_EACH || !l->insts[k].of_row);

@@ -125,6 +125,13 @@ static const char reductions[] =
 /* ---- on CPUs and GPUs ---- */
 
 static const char formulas[] =
+    /* a place by an index; 0 for one that is out of range */
+    "LP int64_t lp_place(int64_t i, int64_t size, int64_t *wrong) {\n"
+    "  const int is_right = (uint64_t)i < (uint64_t)size;\n"
+    "  *wrong |= !is_right;\n"
+    "  return is_right ? i : 0;\n"
+    "}\n"
+    "LP int64_t lp_wrap(int64_t i, int64_t size) { return i < 0 ? i + size : i; }\n"
     "LP int64_t lp_to_i64(double v) {\n"
     "  return v != v ? INT64_MIN : v >= 9223372036854775808.0 ? INT64_MAX : v < -9223372036854775808.0 ? INT64_MIN : "
     "(int64_t)v;\n"

@@ -101,6 +101,40 @@ void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst
   }
 }
 
+/* ---- loads that have more than strides ---- */
+
+uint32_t lp_first_number(const lp_loop_t *l, uint32_t load) {
+  uint32_t at = (l->n_loads + l->n_stores) * (uint32_t)l->rank;
+  for (uint32_t k = 0; k < load; k++)
+    at += 2 * (l->accesses[k].n_indices + (uint32_t)__builtin_popcount(l->accesses[k].bounded));
+  return at;
+}
+
+void lp_print_indices(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const lp_access_t *a = &l->accesses[k];
+  uint32_t at = lp_first_number(l, k);
+  if (!a->n_indices) return;
+  lp_print(out, "const int64_t j%u = ", k);
+  for (uint32_t i = 0; i < a->n_indices; i++, at += 2) {
+    lp_print(out, "%slp_place(", i ? " + " : "");
+    if (a->indices[i].wraps) lp_print(out, "lp_wrap(x%u, s[%u])", a->indices[i].load, at + 1);
+    else lp_print(out, "x%u", a->indices[i].load);
+    lp_print(out, ", s[%u], &wrong) * s[%u]", at + 1, at);
+  }
+  lp_print(out, ";\n");
+}
+
+void lp_print_outside(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const lp_access_t *a = &l->accesses[k];
+  const lp_arg_t *other = &a->outside;
+  if (other->kind == LP_LOAD)
+    print_variable(out, lp_value_dtype(a->dtype), l->accesses[other->index].dtype, 'x', other->index);
+  else if (lp_is_float(a->dtype)) print_number(out, a->dtype, other);
+  else print_number(out, AOT_I64, other);
+}
+
+/* ---- instructions and stores ---- */
+
 void lp_print_value(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const char *type = lp_value_type(l->insts[k].dtype), *half = lp_half_name(l->insts[k].dtype);
   lp_print(out, "const %s v%u = %s%s((%s)", type, k, half ? "lp_round_" : "", half ? half : "", type);
@@ -125,9 +159,7 @@ void lp_print_stored(lp_text_t *out, const lp_loop_t *l, uint32_t store) {
 
 /* ---- passes ---- */
 
-int lp_moves(const lp_loop_t *l, uint32_t k) {
-  return l->accesses[k].draws || l->accesses[k].strides[l->rank - 1] != 0;
-}
+int lp_moves(const lp_loop_t *l, uint32_t k) { return l->accesses[k].moves; }
 
 int lp_is_element(const lp_inst_t *inst) { return !inst->of_row || inst->reduce != LP_EACH; }
 
@@ -144,6 +176,13 @@ void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
       if (arg->kind == LP_LOAD || arg->kind == LP_DRAWN) p->loads[arg->index] = (uint8_t)lp_moves(l, arg->index);
       if (arg->kind == LP_INST && !p->insts[arg->index]) p->kept[arg->index] = !l->insts[arg->index].of_row;
     }
+  }
+  for (uint32_t k = l->n_loads; k-- > 0;) { /* and what they read their places from, or outside of their bounds */
+    const lp_access_t *x = &l->accesses[k];
+    for (uint32_t i = 0; p->loads[k] && i < x->n_indices; i++)
+      p->loads[x->indices[i].load] = (uint8_t)lp_moves(l, x->indices[i].load);
+    if (p->loads[k] && x->bounded && x->outside.kind == LP_LOAD)
+      p->loads[x->outside.index] = (uint8_t)lp_moves(l, x->outside.index);
   }
   for (uint32_t k = 0; k < l->n_loads; k++) p->n_draws += p->loads[k] && l->accesses[k].draws;
   p->in_pieces |= p->n_draws != 0;

@@ -17,6 +17,12 @@ void lp_formulas_add(lp_text_t *t);
 /* Halves in C. */
 void lp_halves_add(lp_text_t *t);
 
+/* What a load has besides strides: the number of the first of it (lp_numbers); where it has indices, "const int64_t j1 =
+ * ..;", the elements that they add to its place, which sets `wrong`; what it reads outside of its bounds. */
+uint32_t lp_first_number(const lp_loop_t *l, uint32_t load);
+void lp_print_indices(lp_text_t *out, const lp_loop_t *l, uint32_t load);
+void lp_print_outside(lp_text_t *out, const lp_loop_t *l, uint32_t load);
+
 /* The instruction's expression, of the variables above. */
 void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst);
 /* The variable and what its value is rounded to; after that stands "(value);". */
@@ -41,7 +47,7 @@ typedef struct lp_pass {
 void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *out);
 /* Of what has one value a row there is nothing to do within it; but for a reduction, which then takes that value in. */
 int lp_is_element(const lp_inst_t *inst);
-/* Does the load change within the innermost loop? Drawn numbers do, whatever their strides. */
+/* Does the load change within the innermost loop? */
 int lp_moves(const lp_loop_t *l, uint32_t load);
 
 #endif

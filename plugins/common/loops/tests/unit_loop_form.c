@@ -5,10 +5,11 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "common/kernels/rk_core.h"
 #include "loop_library.h"
 #include <math.h>
 
-static const char *const names[] = {"softmax", "layer_norm", "columns", "dropout"};
+static const char *const names[] = {"softmax", "layer_norm", "columns", "dropout", "embedding", "gather", "bounds"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
@@ -97,6 +98,12 @@ static void what_is_wrong_is_told_by_its_line(void **state) {
       {"loop 4\nload f32 [1]\nmean f32 f32 \"a\" a=x0\n", 3},
       {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=x0\nstore f32 [1] v1\n", 4},
       {"loop 4\nload f32 [1]\n", 3},
+      {"loop 4\nload f32 [1]\nload f32 [0] at x0 * 1 of 3\n", 3}, /* no whole number */
+      {"loop 4\nload i64 [1]\nload f32 [0] at x1 * 1 of 3\n", 3},
+      {"loop 4\nload i64 [1]\nload f32 [0] at x0 * 1 of 0\n", 3},
+      {"loop 4\nload f32 [1] in 1: 0..3 else 0.0\n", 2},
+      {"loop 4\nload f32 [1] in 0: 0..3\n", 2},
+      {"loop 4\nload f32 [1] in 0: 0..3 else x0\n", 2},
   };
   (void)state;
   for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
@@ -183,12 +190,122 @@ static void rows_and_columns_of_every_length(void **state) {
   dlclose(handle);
 }
 
+/* ---- loads by places ---- */
+
+static double bf16_at(const uint16_t *x, int64_t i) { return rk_load_f(&x[i], AOT_BF16); }
+
+static void rows_of_a_table_by_their_numbers(void **state) {
+  enum { ROWS_OF_TABLE = 11, MANY = 6, WIDTH = 700 };
+  static float table[ROWS_OF_TABLE * WIDTH], add[MANY * WIDTH];
+  static uint16_t y[MANY * WIDTH];
+  int64_t index[MANY] = {3, 0, 10, 3, 7, 1}, wrong = 0;
+  uint32_t seed = 5;
+  void *handle = library();
+  (void)state;
+  for (int i = 0; i < ROWS_OF_TABLE * WIDTH; i++) table[i] = at_random(&seed);
+  for (int i = 0; i < MANY * WIDTH; i++) add[i] = at_random(&seed);
+  char *pointers[] = {(char *)index, (char *)table, (char *)add, (char *)y, (char *)&wrong};
+  const int64_t sizes[2] = {MANY, WIDTH}, numbers[] = {1, 0, 0, 1, WIDTH, 1, WIDTH, 1, WIDTH, ROWS_OF_TABLE};
+  find(handle, "embedding")(pointers, sizes, numbers, 0, MANY);
+  assert_int_equal(wrong, 0);
+  for (int r = 0; r < MANY; r++)
+    for (int i = 0; i < WIDTH; i++) {
+      const double sum = (double)(table[index[r] * WIDTH + i] + add[r * WIDTH + i]);
+      assert_true(fabs(bf16_at(y, r * WIDTH + i) - sum) <= 0x1p-8 * fabs(sum));
+    }
+  for (int k = 0; k < 2; k++) { /* neither reads memory that is not the table's */
+    index[4] = k ? ROWS_OF_TABLE : -1;
+    wrong = 0;
+    find(handle, "embedding")(pointers, sizes, numbers, 0, 4);
+    assert_int_equal(wrong, 0);
+    find(handle, "embedding")(pointers, sizes, numbers, 4, MANY);
+    assert_int_equal(wrong, 1);
+    assert_true(fabs(bf16_at(y, 4 * WIDTH) - (double)(table[0] + add[4 * WIDTH])) <= 0.02);
+  }
+  dlclose(handle);
+}
+
+static void elements_by_two_numbers(void **state) {
+  enum { MANY = 5, WIDTH = 600 };
+  static int64_t first[MANY * WIDTH];
+  static float b[MANY * WIDTH], y[MANY * WIDTH], sum[MANY];
+  float table[7 * 3];
+  int32_t second[WIDTH];
+  int64_t wrong = 0;
+  uint32_t seed = 9;
+  void *handle = library();
+  (void)state;
+  for (int i = 0; i < 7 * 3; i++) table[i] = at_random(&seed);
+  for (int i = 0; i < WIDTH; i++) second[i] = i % 3;
+  for (int i = 0; i < MANY * WIDTH; i++) b[i] = at_random(&seed), first[i] = i % 14 - 7;
+  char *pointers[] = {(char *)first, (char *)second, (char *)table, (char *)b, (char *)y, (char *)sum, (char *)&wrong};
+  const int64_t sizes[2] = {MANY, WIDTH}, numbers[] = {WIDTH, 1, 0, 1, 0, 0, WIDTH, 1, WIDTH, 1, 1, 0, 3, 7, 1, 3};
+  find(handle, "gather")(pointers, sizes, numbers, 0, MANY);
+  assert_int_equal(wrong, 0);
+  for (int r = 0; r < MANY; r++) {
+    double total = 0;
+    for (int i = 0; i < WIDTH; i++) {
+      const int64_t at = first[r * WIDTH + i];
+      const float one = table[(at < 0 ? at + 7 : at) * 3 + second[i]] * b[r * WIDTH + i];
+      assert_true(y[r * WIDTH + i] == one);
+      total += (double)one;
+    }
+    close_to(sum[r], total);
+  }
+  first[WIDTH + 13] = -8;
+  find(handle, "gather")(pointers, sizes, numbers, 0, MANY);
+  assert_int_equal(wrong, 1);
+  dlclose(handle);
+}
+
+static void parts_within_bounds(void **state) {
+  float part[4 * 5], rows[6 * 10], left[6 * 4], y[6 * 10];
+  uint32_t seed = 11;
+  void *handle = library();
+  (void)state;
+  for (int i = 0; i < 4 * 5; i++) part[i] = at_random(&seed);
+  for (int i = 0; i < 6 * 10; i++) rows[i] = at_random(&seed);
+  for (int i = 0; i < 6 * 4; i++) left[i] = at_random(&seed);
+  char *pointers[] = {(char *)part, (char *)rows, (char *)left, (char *)y};
+  const int64_t sizes[2] = {6, 10}, numbers[] = {5, 1, 10, 1, 4, 1, 10, 1, 1, 5, 3, 8, -1, 5, 0, 4};
+  find(handle, "bounds")(pointers, sizes, numbers, 0, 6);
+  for (int r = 0; r < 6; r++)
+    for (int c = 0; c < 10; c++) {
+      const float from_part = r >= 1 && r < 5 && c >= 3 && c < 8 ? part[(r - 1) * 5 + c - 3] : 0;
+      const float from_rows = r < 5 ? rows[(r + 1) * 10 + c] : -1, other = c < 4 ? left[r * 4 + c] : from_rows;
+      assert_true(y[r * 10 + c] == from_part + other);
+    }
+  dlclose(handle);
+}
+
+/* Rows of which some are inside become one dimension with their elements; an inner dimension that has bounds does not. */
+static void bounds_of_outer_dimensions_merge(void **state) {
+  static const char text[] =
+      "loop 2 x 6 x 5 x 1\nload f32 [0, 5, 1, 0] in 1: 2..4 else 0.0\nload f32 [30, 5, 1, 1] in 3: 0..2 else 0.0\n"
+      "each f32 f32 \"a + b\" a=x0 b=x1\nstore f32 [30, 5, 1, 1] v0\n";
+  lp_text_t out = {0};
+  lp_parsed_t p;
+  (void)state;
+  assert_int_equal(lp_parse(text, &p), 0);
+  assert_true(lp_simplify(&p.loop));
+  lp_print_loop(&p.loop, &out);
+  assert_string_equal(out.data, "loop 2 x 30 x 1\nload f32 [0, 1, 0] in 1: 10..20 else 0.0\n"
+                                "load f32 [30, 1, 1] in 2: 0..2 else 0.0\neach f32 f32 \"a + b\" a=x0 b=x1\n"
+                                "store f32 [30, 1, 1] v0\n");
+  lp_text_deinit(&out);
+  lp_parsed_deinit(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_is_read_again),
       cmocka_unit_test(schedules_and_c_are_the_expected_ones),
       cmocka_unit_test(what_is_wrong_is_told_by_its_line),
       cmocka_unit_test(rows_and_columns_of_every_length),
+      cmocka_unit_test(rows_of_a_table_by_their_numbers),
+      cmocka_unit_test(elements_by_two_numbers),
+      cmocka_unit_test(parts_within_bounds),
+      cmocka_unit_test(bounds_of_outer_dimensions_merge),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,132 @@
+#include "group_read.h"
+
+#include <aot/graph.h>
+#include <string.h>
+
+/* What the operators below fill in: dimensions of the result, from the first to the last. */
+typedef struct reading {
+  const bc_build_t *b;
+  const bc_tensor_t *from, *result;
+  bc_read_t *out;
+} reading_t;
+
+static uint32_t value_row(const bc_build_t *b, uint32_t k) {
+  return bc_arg(b, k)->kind == AOT_ARG_VALUE ? (uint32_t)bc_arg(b, k)->i : BC_NONE;
+}
+
+/* Argument k as a dimension of a tensor of that rank; -1: it is none. */
+static int32_t dim_arg(const bc_build_t *b, uint32_t k, int32_t rank) {
+  const int64_t d = bc_arg_int(b, k, 0);
+  return d >= -rank && d < rank ? (int32_t)(d < 0 ? d + rank : d) : -1;
+}
+
+/* Dimension d of what is read lies along dimension `at` of the result. */
+static int keep(const reading_t *r, int32_t d, int32_t at) {
+  r->out->access.strides[at] = r->from->strides[d];
+  return at < r->result->rank && r->from->sizes[d] == r->result->sizes[at];
+}
+
+/* Dimension d is counted by an index tensor, whose own dimensions lie along those of the result from `at` on, the last
+ * ones along the last of `rank`. Nothing can be read of no rows: the reference kernel tells. */
+static int count(const reading_t *r, int32_t d, uint32_t row, int32_t at, int32_t rank, int wraps) {
+  if (row == BC_NONE || bc_value(r->b, row)->kind != AOT_TYPE_TENSOR || r->out->access.n_indices == LP_INDICES)
+    return 0;
+  const uint32_t k = r->out->access.n_indices++;
+  const bc_tensor_t *index = &bc_value(r->b, row)->t;
+  if ((index->dtype != AOT_I64 && index->dtype != AOT_I32) || r->from->sizes[d] < 1 || index->rank > rank) return 0;
+  r->out->access.indices[k] = (lp_index_t){.stride = r->from->strides[d], .size = r->from->sizes[d], .wraps = wraps};
+  r->out->indices[k] = row;
+  for (int32_t e = 0; e < index->rank; e++) {
+    const int32_t to = at + rank - index->rank + e;
+    if (to >= r->result->rank || (index->sizes[e] != 1 && index->sizes[e] != r->result->sizes[to])) return 0;
+    r->out->index_strides[k][to] = index->sizes[e] == 1 ? 0 : index->strides[e];
+  }
+  return 1;
+}
+
+/* embedding(weight, indices, ..) */
+static int embedding(const reading_t *r) {
+  const bc_tensor_t *index = bc_arg_tensor(r->b, 1);
+  return index && r->from->rank == 2 && r->result->rank == index->rank + 1 &&
+         count(r, 0, value_row(r->b, 1), 0, index->rank, 0) && keep(r, 1, index->rank);
+}
+
+/* index_select(self, dim, index) */
+static int index_select(const reading_t *r) {
+  const int32_t dim = dim_arg(r->b, 1, r->from->rank);
+  const bc_tensor_t *index = bc_arg_tensor(r->b, 2);
+  if (dim < 0 || !index || index->rank > 1 || bc_numel(index) != r->result->sizes[dim] ||
+      r->result->rank != r->from->rank)
+    return 0;
+  for (int32_t d = 0; d < r->from->rank; d++)
+    if (!(d == dim ? count(r, d, value_row(r->b, 2), d, 1, 0) : keep(r, d, d))) return 0;
+  return 1;
+}
+
+/* gather(self, dim, index): other dimensions may be cut short */
+static int gather(const reading_t *r) {
+  const int32_t rank = r->from->rank, dim = dim_arg(r->b, 1, rank);
+  const bc_tensor_t *index = bc_arg_tensor(r->b, 2);
+  if (dim < 0 || !index || index->rank != rank || !bc_same_sizes(index, r->result)) return 0;
+  for (int32_t d = 0; d < rank; d++) {
+    if (d != dim && r->result->sizes[d] > r->from->sizes[d]) return 0;
+    r->out->access.strides[d] = d == dim ? 0 : r->from->strides[d];
+  }
+  return count(r, dim, value_row(r->b, 2), 0, rank, 0);
+}
+
+/* index.Tensor(self, indices): indices are broadcast against each other; their dimensions stand where the first one
+ * does, or in front when others stand between them */
+static int index_tensor(const reading_t *r) {
+  const aot_snap_arg_t *list = bc_arg(r->b, 1);
+  const uint32_t *rows = AOT_SNAP_ROWS(r->b->s, uint32_t, operands) + list->i;
+  int32_t first = -1, last = -1, n = 0, wide = 0;
+  if (list->kind != AOT_ARG_VALUES || list->n > (uint32_t)r->from->rank) return 0;
+  for (int32_t d = 0; d < (int32_t)list->n; d++) {
+    if (rows[d] == AOT_NO_ID) continue;
+    const bc_value_t *v = bc_value(r->b, rows[d]);
+    if (v->kind != AOT_TYPE_TENSOR) return 0;
+    if (v->t.rank > wide) wide = v->t.rank;
+    if (first < 0) first = d;
+    last = d;
+    n++;
+  }
+  if (n == 0 || r->result->rank != r->from->rank - n + wide) return 0;
+  const int32_t place = last - first + 1 == n ? first : 0;
+  int32_t at = 0;
+  for (int32_t d = 0; d < r->from->rank; d++) {
+    const int is_indexed = d < (int32_t)list->n && rows[d] != AOT_NO_ID;
+    if (at == place) at += wide; /* their own dimensions */
+    if (!(is_indexed ? count(r, d, rows[d], place, wide, 1) : keep(r, d, at++))) return 0;
+  }
+  return 1;
+}
+
+static const struct {
+  const char *name;
+  int (*read)(const reading_t *r);
+} rows[] = {
+    {"aten._unsafe_index.Tensor", index_tensor},
+    {"aten.embedding.default", embedding},
+    {"aten.gather.default", gather},
+    {"aten.index.Tensor", index_tensor},
+    {"aten.index_select.default", index_select},
+};
+
+int bc_read_find(aot_str_t name) {
+  for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+    if (aot_str_eq(aot_str(rows[k].name), name)) return (int)k + 1;
+  return 0;
+}
+
+int bc_read(const bc_build_t *b, bc_read_t *out) {
+  const int row = bc_op(b)->read;
+  if (!row || b->node->n_results != 1) return 0;
+  const reading_t r = {b, bc_arg_tensor(b, 0), bc_type(b, 0), out};
+  memset(out, 0, sizeof *out);
+  out->outside = BC_NONE;
+  if (!r.from || r.from->dtype != r.result->dtype || !lp_dtype_supported(r.from->dtype)) return 0;
+  out->value = value_row(b, 0);
+  out->access.dtype = r.from->dtype;
+  return rows[row - 1].read(&r);
+}

@@ -1,0 +1,23 @@
+/* Members of a group that compute nothing: each element of their result is one of another tensor, by index tensors, or
+ * by bounds and a number outside of them. */
+#ifndef BC_GROUP_READ_H
+#define BC_GROUP_READ_H
+
+#include "common/loops/loop.h"
+#include "lower.h"
+
+typedef struct bc_read {
+  uint32_t value;               /* row of the tensor that is read */
+  lp_access_t access;           /* in the space of the result; indices[].load and outside.index are not set */
+  int64_t moved;                /* elements from the tensor's first to the access's */
+  uint32_t indices[LP_INDICES]; /* value rows of the index tensors, and their strides in that space */
+  int64_t index_strides[LP_INDICES][AOT_MAX_RANK];
+  uint32_t outside; /* value row of what is read outside of the bounds, which is like the result; BC_NONE: a number */
+} bc_read_t;
+
+/* A row of the operators' table, counted from 1; 0: none is of that name. */
+int bc_read_find(aot_str_t full_name);
+/* Of the node at hand; 0: it is no such operator, or not in this form. */
+int bc_read(const bc_build_t *b, bc_read_t *out);
+
+#endif
