@@ -21,30 +21,17 @@ int bc_matrix(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_
   return 0;
 }
 
-/* A result that lies transposed is the product of the transposed operands in the other order. */
 static void one(const bc_product_t *p, const char *a, const char *b, char *c) {
-  const bc_matrix_t *x = &p->a, *y = &p->b;
-  int flip = p->c.transposed;
-  if (flip) {
-    const bc_matrix_t *m = x;
-    const char *q = a;
-    x = y;
-    y = m;
-    a = b;
-    b = q;
-  }
-  CBLAS_TRANSPOSE tx = x->transposed != flip ? CblasTrans : CblasNoTrans;
-  CBLAS_TRANSPOSE ty = y->transposed != flip ? CblasTrans : CblasNoTrans;
-  blasint m = (blasint)(flip ? p->c.columns : p->c.rows), n = (blasint)(flip ? p->c.rows : p->c.columns);
-  blasint k = (blasint)p->a.columns;
+  const CBLAS_TRANSPOSE ta = p->a.transposed ? CblasTrans : CblasNoTrans;
+  const CBLAS_TRANSPOSE tb = p->b.transposed ? CblasTrans : CblasNoTrans;
+  const blasint m = (blasint)p->c.rows, n = (blasint)p->c.columns, k = (blasint)p->a.columns;
+  const blasint lda = (blasint)p->a.ld, ldb = (blasint)p->b.ld, ldc = (blasint)p->c.ld;
   if (p->dtype == AOT_F32)
-    bl_library()->cblas_sgemm(CblasRowMajor, tx, ty, m, n, k, (float)p->alpha, (const float *)(const void *)a,
-                              (blasint)x->ld, (const float *)(const void *)b, (blasint)y->ld, (float)p->beta,
-                              (float *)(void *)c, (blasint)p->c.ld);
+    bl_library()->cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, (float)p->alpha, (const float *)(const void *)a, lda,
+                              (const float *)(const void *)b, ldb, (float)p->beta, (float *)(void *)c, ldc);
   else
-    bl_library()->cblas_dgemm(CblasRowMajor, tx, ty, m, n, k, p->alpha, (const double *)(const void *)a, (blasint)x->ld,
-                              (const double *)(const void *)b, (blasint)y->ld, p->beta, (double *)(void *)c,
-                              (blasint)p->c.ld);
+    bl_library()->cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p->alpha, (const double *)(const void *)a, lda,
+                              (const double *)(const void *)b, ldb, p->beta, (double *)(void *)c, ldc);
 }
 
 void bc_product(const bc_product_t *p, const void *a, const void *b, void *c) {

@@ -13,9 +13,9 @@ typedef struct bc_matrix {
 /* From strides. 0: neither of the two strides is 1, or the other is too small. */
 int bc_matrix(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, bc_matrix_t *out);
 
-/* c = alpha * a @ b + beta * c for every index of the batch dimensions. Strides in elements. */
+/* c = alpha * a @ b + beta * c for every index of the batch dimensions. Strides in elements. c lies by rows. */
 typedef struct bc_product {
-  int32_t dtype; /* AOT_F32, AOT_F64 */
+  int32_t dtype; /* AOT_F32, AOT_F64; for oneDNN AOT_BF16, too */
   int32_t rank;  /* batch dimensions */
   double alpha, beta;
   bc_matrix_t a, b, c;

@@ -39,7 +39,15 @@ void *bc_pool_alloc(bc_pool_t *p, uint64_t nbytes) {
   return at;
 }
 
+typedef struct bc_pool_owned {
+  struct bc_pool_owned *next;
+  void *what;
+  void (*destroy)(void *what);
+} bc_pool_owned_t;
+
 void bc_pool_deinit(bc_pool_t *p) {
+  for (bc_pool_owned_t *o = p->owned; o; o = o->next) o->destroy(o->what);
+  p->owned = NULL;
   while (p->blocks) {
     bc_pool_block_t *next = p->blocks->next;
     free(p->blocks);
@@ -49,6 +57,17 @@ void bc_pool_deinit(bc_pool_t *p) {
 
 static aot_status_t no_memory(bc_build_t *b) {
   return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+}
+
+aot_status_t bc_own(bc_build_t *b, void *what, void (*destroy)(void *what)) {
+  bc_pool_owned_t *o = bc_pool_alloc(b->pool, sizeof *o);
+  if (!o) {
+    destroy(what);
+    return no_memory(b);
+  }
+  *o = (bc_pool_owned_t){b->pool->owned, what, destroy};
+  b->pool->owned = o;
+  return AOT_OK;
 }
 
 /* ---- arguments ---- */

@@ -96,6 +96,8 @@ void bc_result_geometry(bc_tensor_t *t);                                   /* wh
 void bc_bind(bc_build_t *b, uint32_t k, const bc_tensor_t *t);
 aot_status_t bc_scratch(bc_build_t *b, uint64_t nbytes, bc_tensor_t *out);         /* bytes */
 aot_status_t bc_contiguous(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* t itself, or a copy */
+/* Ends with the schedule, also after a failure here. */
+aot_status_t bc_own(bc_build_t *b, void *what, void (*destroy)(void *what));
 
 /* ---- steps: every bc_use belongs to the step that was added last ---- */
 aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, void *out_payload);
@@ -108,6 +110,11 @@ aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *s
 aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
                             int64_t src_step, const bc_tensor_t *counter);
 aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst); /* contiguous */
+
+/* ---- halves as floats (lower_half.c) ---- */
+aot_status_t bc_widened(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* a float copy in the arena */
+/* both lie the same way, without holes */
+aot_status_t bc_narrow_into(bc_build_t *b, const bc_tensor_t *full, const bc_tensor_t *half);
 
 /* ---- reference kernels ---- */
 /* The node's arguments for a reference kernel, in pool memory; tensors have no data. */

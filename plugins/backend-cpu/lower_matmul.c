@@ -1,7 +1,8 @@
-/* Matrix products through a BLAS. A transposed operand is recognised by its strides and handed over as it lies; only
- * what neither row- nor column-major leading dimensions describe is copied. Leading dimensions of a batch against one
- * matrix are folded. Bias and the addend of addmm are put into the result first, and the product is added to it. */
-#include "blas.h"
+/* Matrix products through a BLAS, or oneDNN. A transposed operand is recognised by its strides and handed over as it
+ * lies; only what neither row- nor column-major leading dimensions describe is copied. Leading dimensions of a batch
+ * against one matrix are folded. Bias and the addend of addmm are put into the result first, and the product is added
+ * to it. Halves are summed in float and rounded once: by oneDNN, or as copies in float. */
+#include "divided_product.h"
 #include "lower.h"
 
 #include <string.h>
@@ -22,7 +23,10 @@ static int as_matrix(const bc_tensor_t *t, bc_matrix_t *out) {
   return bc_matrix(t->sizes[t->rank - 2], t->sizes[t->rank - 1], t->strides[t->rank - 2], t->strides[t->rank - 1], out);
 }
 
-static int blas_dtype(const bc_tensor_t *t) { return t && (t->dtype == AOT_F32 || t->dtype == AOT_F64); }
+static int is_half(int32_t dtype) { return dtype == AOT_BF16 || dtype == AOT_F16; }
+static int blas_dtype(const bc_tensor_t *t) {
+  return t && (t->dtype == AOT_F32 || t->dtype == AOT_F64 || is_half(t->dtype));
+}
 
 /* Do a, b and c = a @ b belong together? */
 static int fits(const bc_tensor_t *a, const bc_tensor_t *b, const bc_tensor_t *c) {
@@ -33,43 +37,6 @@ static int fits(const bc_tensor_t *a, const bc_tensor_t *b, const bc_tensor_t *c
   for (int32_t d = 0; d < r; d++)
     if (a->sizes[d] > INT32_MAX || b->sizes[d] > INT32_MAX) return 0; /* a BLAS counts in 32 bits */
   return a->sizes[r - 2] == c->sizes[r - 2] && a->sizes[r - 1] == b->sizes[r - 2] && b->sizes[r - 1] == c->sizes[r - 1];
-}
-
-/* c = alpha * a @ b + beta * c; ranks are equal and at least 2, batch sizes agree. Operands are copied when they
- * must be. */
-static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c,
-                                double alpha, double beta) {
-  bc_tensor_t a = *x, w = *y;
-  bc_matrix_t ma, mb, mc;
-  product_step_t *p;
-  if (bc_numel(c) == 0) return AOT_OK;
-  if (!as_matrix(c, &mc)) return bc_fail(b->error, AOT_E_INTERNAL, "internal", "a product's result is no matrix");
-  if (!as_matrix(&a, &ma)) {
-    AOT_TRY(bc_contiguous(b, x, &a));
-    as_matrix(&a, &ma);
-  }
-  if (!as_matrix(&w, &mb)) {
-    AOT_TRY(bc_contiguous(b, y, &w));
-    as_matrix(&w, &mb);
-  }
-  BC_STEP(b, run_product, p);
-  p->product.dtype = c->dtype;
-  p->product.alpha = alpha;
-  p->product.beta = beta;
-  p->product.a = ma;
-  p->product.b = mb;
-  p->product.c = mc;
-  p->product.rank = c->rank - 2;
-  for (int32_t d = 0; d < c->rank - 2; d++) {
-    p->product.sizes[d] = c->sizes[d];
-    p->product.a_strides[d] = a.strides[d];
-    p->product.b_strides[d] = w.strides[d];
-    p->product.c_strides[d] = c->strides[d];
-  }
-  p->a = bc_use(b, &a);
-  p->b = bc_use(b, &w);
-  p->c = bc_use(b, c);
-  return AOT_OK;
 }
 
 /* t seen with `sizes`, broadcast. 0: it does not broadcast. */
@@ -85,6 +52,71 @@ static int expanded(const bc_tensor_t *t, int32_t rank, const int64_t *sizes, bc
     out->strides[d] = size == 1 && sizes[d] != 1 ? 0 : d < lead ? 0 : t->strides[d - lead];
   }
   return 1;
+}
+
+/* The operands as matrices; those that are none will be copied, and then lie by rows. */
+static void describe(const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c, double alpha, double beta,
+                     bc_product_t *p) {
+  bc_tensor_t a = *x, b = *y;
+  *p = (bc_product_t){.dtype = c->dtype, .rank = c->rank - 2, .alpha = alpha, .beta = beta};
+  as_matrix(c, &p->c);
+  if (!as_matrix(&a, &p->a)) {
+    bc_make_contiguous(&a);
+    as_matrix(&a, &p->a);
+  }
+  if (!as_matrix(&b, &p->b)) {
+    bc_make_contiguous(&b);
+    as_matrix(&b, &p->b);
+  }
+  for (int32_t d = 0; d < p->rank; d++) {
+    p->sizes[d] = c->sizes[d];
+    p->a_strides[d] = a.strides[d];
+    p->b_strides[d] = b.strides[d];
+    p->c_strides[d] = c->strides[d];
+  }
+}
+
+static aot_status_t readable(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
+  bc_matrix_t ignored;
+  *out = *t;
+  return as_matrix(t, &ignored) ? AOT_OK : bc_contiguous(b, t, out);
+}
+
+static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
+                                const bc_tensor_t *c, double alpha, double beta);
+
+static aot_status_t add_in_float(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
+                                 const bc_tensor_t *c, double alpha, double beta) {
+  bc_tensor_t wide_x, wide_y, wide_addend, sum = *c;
+  sum.dtype = AOT_F32;
+  sum.offset = 0;
+  AOT_TRY(bc_widened(b, x, &wide_x));
+  AOT_TRY(bc_widened(b, y, &wide_y));
+  if (addend) AOT_TRY(bc_widened(b, addend, &wide_addend));
+  AOT_TRY(bc_new_tensor(b, &sum));
+  AOT_TRY(add_product(b, &wide_x, &wide_y, addend ? &wide_addend : NULL, &sum, alpha, beta));
+  return bc_narrow_into(b, &sum, c);
+}
+
+/* c = alpha * x @ y + beta * addend (NULL: none), c contiguous; ranks are equal and at least 2, batch sizes agree, the
+ * addend broadcasts. Operands are copied when they must be. */
+static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
+                                const bc_tensor_t *c, double alpha, double beta) {
+  const bc_division_t *division = NULL;
+  bc_product_t product;
+  bc_tensor_t spread, left, right;
+  product_step_t *p;
+  if (bc_numel(c) == 0) return AOT_OK;
+  describe(x, y, c, alpha, addend ? beta : 0, &product);
+  if (product.dtype == AOT_BF16) AOT_TRY(bc_divide_product(b, &product, &division));
+  if (is_half(product.dtype) && !division) return add_in_float(b, x, y, addend, c, alpha, beta);
+  if (addend && expanded(addend, c->rank, c->sizes, &spread)) AOT_TRY(bc_copy(b, c, &spread));
+  AOT_TRY(readable(b, x, &left));
+  AOT_TRY(readable(b, y, &right));
+  if (division) return bc_add_divided_product(b, division, &left, &right, c);
+  BC_STEP(b, run_product, p);
+  *p = (product_step_t){.a = bc_use(b, &left), .b = bc_use(b, &right), .c = bc_use(b, c), .product = product};
+  return AOT_OK;
 }
 
 static void transpose_last(bc_tensor_t *t) {
@@ -136,7 +168,7 @@ static int folds_to(const bc_tensor_t *x, const bc_tensor_t *y, int64_t k, int64
 /* linear(input [.., k], weight [n, k], bias [n]) */
 static aot_status_t lower_linear(bc_build_t *b) {
   const bc_tensor_t *x = bc_arg_tensor(b, 0), *w = bc_arg_tensor(b, 1), *bias = bc_arg_tensor(b, 2);
-  bc_tensor_t result, rows, out, weight, spread;
+  bc_tensor_t result, rows, out, weight;
   if (!blas_dtype(x) || !w || w->rank != 2 || x->rank < 1 || w->dtype != x->dtype || bc_type(b, 0)->dtype != x->dtype)
     return BC_DECLINED;
   if (bc_arg(b, 2)->kind != AOT_ARG_NONE && (!bias || bias->dtype != x->dtype)) return BC_DECLINED;
@@ -150,8 +182,7 @@ static aot_status_t lower_linear(bc_build_t *b) {
   AOT_TRY(fold(b, x, &rows));
   AOT_TRY(bc_result_dense(b, 0, &result));
   folded(&result, &out);
-  if (bias && expanded(bias, 2, out.sizes, &spread)) AOT_TRY(bc_copy(b, &out, &spread));
-  return add_product(b, &rows, &weight, &out, 1, bias ? 1 : 0);
+  return add_product(b, &rows, &weight, bias, &out, 1, 1);
 }
 
 static aot_status_t lower_mm(bc_build_t *b) {
@@ -161,7 +192,7 @@ static aot_status_t lower_mm(bc_build_t *b) {
   left = *x;
   right = *y;
   AOT_TRY(bc_result_dense(b, 0, &result));
-  return add_product(b, &left, &right, &result, 1, 0);
+  return add_product(b, &left, &right, NULL, &result, 1, 0);
 }
 
 /* addmm, baddbmm(self, a, b, *, beta, alpha) */
@@ -174,9 +205,9 @@ static aot_status_t lower_addmm(bc_build_t *b) {
     return BC_DECLINED;
   left = *x;
   right = *y;
+  const bc_tensor_t addend = *self;
   AOT_TRY(bc_result_dense(b, 0, &result));
-  if (beta != 0) AOT_TRY(bc_copy(b, &result, &spread));
-  return add_product(b, &left, &right, &result, alpha, beta);
+  return add_product(b, &left, &right, beta != 0 ? &addend : NULL, &result, alpha, beta);
 }
 
 /* matmul: batches broadcast; a batch against one matrix is folded */
@@ -191,7 +222,7 @@ static aot_status_t lower_matmul(bc_build_t *b) {
     AOT_TRY(fold(b, x, &left));
     AOT_TRY(bc_result_dense(b, 0, &result));
     folded(&result, &out);
-    return add_product(b, &left, &right, &out, 1, 0);
+    return add_product(b, &left, &right, NULL, &out, 1, 0);
   }
   if (type->rank < 2) return BC_DECLINED;
   memcpy(sizes, type->sizes, sizeof sizes);
@@ -202,7 +233,7 @@ static aot_status_t lower_matmul(bc_build_t *b) {
   sizes[type->rank - 1] = y->sizes[y->rank - 1];
   if (!expanded(y, type->rank, sizes, &right) || !fits(&left, &right, type)) return BC_DECLINED;
   AOT_TRY(bc_result_dense(b, 0, &result));
-  return add_product(b, &left, &right, &result, 1, 0);
+  return add_product(b, &left, &right, NULL, &result, 1, 0);
 }
 
 static const bc_lowering_t rows[] = {

@@ -7,6 +7,7 @@
 #include "joint/snap_births.h"
 #include "common/snapshot/snap_complex.h"
 #include "exec.h"
+#include "onednn_kernels.h"
 #include "lower.h"
 #include "planned_memory.h"
 
@@ -223,7 +224,10 @@ static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
 /* Of this machine, not of the program: told when it is loaded. */
 static aot_status_t report_machine(const unit_t *u, aot_ctx_t *ctx) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
+  char onednn[240];
   if (!r) return AOT_OK;
+  bc_dnn_describe(onednn, sizeof onednn);
+  AOT_TRY(r->text(r, ctx, aot_str("onednn"), aot_str(onednn)));
   return r->text(r, ctx, aot_str("blas-kernels"), aot_str(bl_library()->openblas_get_corename()));
 }
 

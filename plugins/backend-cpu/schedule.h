@@ -35,6 +35,7 @@ typedef struct bc_error {
 /* ---- memory that lives as long as a schedule ---- */
 typedef struct bc_pool {
   struct bc_pool_block *blocks;
+  struct bc_pool_owned *owned; /* what is destroyed with it */
 } bc_pool_t;
 void *bc_pool_alloc(bc_pool_t *p, uint64_t nbytes); /* zeroed, 16-byte aligned; NULL: none left */
 void bc_pool_deinit(bc_pool_t *p);

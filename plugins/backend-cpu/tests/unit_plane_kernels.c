@@ -199,7 +199,7 @@ static void max_pool_windows_may_overlap_and_leave_the_plane(void **state) {
 
 /* ---- products ---- */
 
-/* Every way in which a, b and c may lie: each plain or transposed. */
+/* Every way in which a and b may lie: each plain or transposed. */
 static void products_of_transposed_matrices(void **state) {
   enum { M = 3, N = 4, K = 5, BATCH = 2 };
   float a[BATCH * M * K], b[BATCH * K * N], c[BATCH * M * N];
@@ -207,8 +207,8 @@ static void products_of_transposed_matrices(void **state) {
   (void)state;
   naive_random(a, BATCH * M * K, 1);
   naive_random(b, BATCH * K * N, 2);
-  for (int form = 0; form < 8; form++) {
-    int ta = form & 1, tb = form >> 1 & 1, tc = form >> 2;
+  for (int form = 0; form < 4; form++) {
+    int ta = form & 1, tb = form >> 1;
     bc_product_t p = {.dtype = AOT_F32,
                       .rank = 1,
                       .alpha = 2,
@@ -219,12 +219,12 @@ static void products_of_transposed_matrices(void **state) {
                       .c_strides = {M * N}};
     assert_true(bc_matrix(M, K, ta ? 1 : K, ta ? M : 1, &p.a));
     assert_true(bc_matrix(K, N, tb ? 1 : N, tb ? K : 1, &p.b));
-    assert_true(bc_matrix(M, N, tc ? 1 : N, tc ? M : 1, &p.c));
+    assert_true(bc_matrix(M, N, N, 1, &p.c));
     naive_random(c, BATCH * M * N, 3);
     for (int q = 0; q < BATCH; q++)
       for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
-          int at = q * M * N + (tc ? j * M + i : i * N + j);
+          int at = q * M * N + i * N + j;
           expected[at] = -c[at];
           for (int k = 0; k < K; k++)
             expected[at] +=

@@ -1,6 +1,7 @@
 #include "common/blas/openblas.h"
 
 #include "common/blas/blas_kernels.h"
+#include "common/blas/single_thread.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -86,18 +87,6 @@ static void choose_kernels(void) {
 
 /* ---- opening ---- */
 
-/* With one thread: more are started by bl_set_threads, when it is known that there is room. */
-static void *open_with_one_thread(void) {
-  const char name[] = "OPENBLAS_NUM_THREADS", *now = getenv(name);
-  char *before = now ? strdup(now) : NULL;
-  setenv(name, "1", 1);
-  void *opened = dlopen(BL_SONAME, RTLD_NOW | RTLD_LOCAL);
-  if (before) setenv(name, before, 1);
-  else unsetenv(name);
-  free(before);
-  return opened;
-}
-
 static int find_functions(void) {
 #define BL_FIND(name)                                                                                                  \
   {                                                                                                                    \
@@ -119,7 +108,8 @@ static void open_library(void) {
              LIBRARY_MIB + BUFFER_MIB + STACK_MIB);
     return;
   }
-  handle = there ? there : open_with_one_thread();
+  /* with one thread: more are started by bl_set_threads, when it is known that there is room */
+  handle = there ? there : bl_open_with_one_thread(BL_SONAME, "OPENBLAS_NUM_THREADS");
   if (!handle || !find_functions()) {
     const char *why = dlerror();
     snprintf(library.failure, sizeof library.failure, "OpenBLAS cannot be opened: %.150s", why ? why : BL_SONAME);

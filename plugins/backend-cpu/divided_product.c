@@ -1,0 +1,120 @@
+#include "divided_product.h"
+
+#include "onednn_kernels.h"
+#include <stdatomic.h>
+
+/* Floating-point operations that are worth waking a thread for: some microseconds. */
+static const int64_t least_work = 2000000;
+enum { ROW_BLOCK = 32 };
+
+struct bc_division {
+  bc_product_t product;
+  int64_t n_batches, n_chunks, chunk; /* rows of a chunk; the last may have fewer */
+  int64_t grain;                      /* units that one thread takes at least */
+  const bc_dnn_t *kernel, *last;
+  uint64_t work; /* bytes a lane */
+  int32_t n_lanes;
+};
+
+typedef struct division_step {
+  bc_ref_t a, b, c, work;
+  const bc_division_t *division;
+} division_step_t;
+
+typedef struct job {
+  const bc_division_t *division;
+  char *a, *b, *c, *work;
+  atomic_int failed;
+} job_t;
+
+/* ---- running ---- */
+
+static int64_t row_step(const bc_matrix_t *m) { return m->transposed ? 1 : m->ld; }
+
+static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
+  job_t *job = arg;
+  const bc_division_t *d = job->division;
+  const bc_product_t *p = &d->product;
+  const int64_t width = (int64_t)aot_dtype_size(p->dtype);
+  for (int64_t unit = begin; unit < end; unit++) {
+    const int64_t chunk = unit % d->n_chunks, row = chunk * d->chunk;
+    int64_t batch = unit / d->n_chunks, a = row * row_step(&p->a), b = 0, c = row * row_step(&p->c);
+    for (int32_t k = p->rank - 1; k >= 0; k--) {
+      const int64_t at = batch % p->sizes[k];
+      batch /= p->sizes[k];
+      a += at * p->a_strides[k];
+      b += at * p->b_strides[k];
+      c += at * p->c_strides[k];
+    }
+    void *const operands[] = {job->a + a * width, job->b + b * width, job->c + c * width};
+    const bc_dnn_t *kernel = chunk == d->n_chunks - 1 ? d->last : d->kernel;
+    if (bc_dnn_run(kernel, part, operands, job->work + (uint64_t)part * d->work)) atomic_store(&job->failed, 1);
+  }
+}
+
+static aot_status_t run_division(const bc_frame_t *f, void *payload) {
+  const division_step_t *p = payload;
+  const bc_division_t *d = p->division;
+  job_t job = {.division = d, .a = bc_at(f, p->a), .b = bc_at(f, p->b), .c = bc_at(f, p->c)};
+  job.work = d->work ? bc_at(f, p->work) : NULL;
+  bc_parallel(f->workers, d->n_batches * d->n_chunks, d->grain, run_units, &job);
+  if (atomic_load(&job.failed)) return bc_fail(f->error, AOT_E_EXHAUSTED, "no-memory", "oneDNN cannot run a product");
+  return AOT_OK;
+}
+
+/* ---- dividing ---- */
+
+/* Batches where they give every thread the same; rows else. */
+static void divide(bc_division_t *d, int32_t n_threads) {
+  const bc_product_t *p = &d->product;
+  const int64_t work = 2 * p->c.rows * p->c.columns * p->a.columns;
+  int64_t parts = work / least_work;
+  d->n_batches = 1;
+  for (int32_t k = 0; k < p->rank; k++) d->n_batches *= p->sizes[k];
+  if (parts > n_threads) parts = n_threads;
+  if (parts < 1 || d->n_batches % n_threads == 0 || d->n_batches > 4 * n_threads) parts = 1;
+  d->chunk = p->c.rows;
+  if (parts > 1) d->chunk = ((p->c.rows + parts - 1) / parts + ROW_BLOCK - 1) / ROW_BLOCK * ROW_BLOCK;
+  if (d->chunk > p->c.rows) d->chunk = p->c.rows;
+  d->n_chunks = (p->c.rows + d->chunk - 1) / d->chunk;
+  const int64_t unit = 2 * d->chunk * p->c.columns * p->a.columns + 1;
+  d->grain = unit < least_work ? least_work / unit : 1;
+  d->n_lanes = n_threads;
+}
+
+static aot_status_t kernel_of(bc_build_t *b, bc_division_t *d, int64_t rows, const bc_dnn_t **out) {
+  bc_product_t p = d->product;
+  p.a.rows = p.c.rows = rows;
+  bc_dnn_t *k = bc_dnn_product(&p, d->n_lanes);
+  *out = k;
+  if (!k) return AOT_OK;
+  if (d->work < bc_dnn_work(k)) d->work = bc_dnn_work(k);
+  return bc_own(b, k, bc_dnn_destroy);
+}
+
+aot_status_t bc_divide_product(bc_build_t *b, const bc_product_t *p, const bc_division_t **out) {
+  bc_division_t *d = bc_pool_alloc(b->pool, sizeof *d);
+  *out = NULL;
+  if (p->a.columns == 0) return AOT_OK; /* a sum of nothing */
+  if (!d) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  d->product = *p;
+  divide(d, b->machine->n_threads);
+  AOT_TRY(kernel_of(b, d, d->chunk, &d->kernel));
+  if (!d->kernel) return AOT_OK;
+  const int64_t rest = p->c.rows - (d->n_chunks - 1) * d->chunk;
+  d->last = d->kernel;
+  if (rest != d->chunk) AOT_TRY(kernel_of(b, d, rest, &d->last));
+  if (d->last) *out = d;
+  return AOT_OK;
+}
+
+aot_status_t bc_add_divided_product(bc_build_t *b, const bc_division_t *d, const bc_tensor_t *x, const bc_tensor_t *y,
+                                    const bc_tensor_t *c) {
+  bc_tensor_t work = {.storage = BC_NONE};
+  division_step_t *p;
+  if (d->work) AOT_TRY(bc_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
+  BC_STEP(b, run_division, p);
+  *p = (division_step_t){.a = bc_use(b, x), .b = bc_use(b, y), .c = bc_use(b, c), .division = d};
+  p->work = bc_use(b, &work);
+  return AOT_OK;
+}

@@ -1,0 +1,16 @@
+/* A matrix product by oneDNN, divided among the team: a unit of work is a batch, or some rows of the result. */
+#ifndef BC_DIVIDED_PRODUCT_H
+#define BC_DIVIDED_PRODUCT_H
+
+#include "blas.h"
+#include "lower.h"
+
+/* How it is divided, with a kernel for every shape that comes up; pool memory. */
+typedef struct bc_division bc_division_t;
+
+/* The result lies by rows. *out NULL: oneDNN is not there, or not the faster one. */
+aot_status_t bc_divide_product(bc_build_t *b, const bc_product_t *p, const bc_division_t **out);
+aot_status_t bc_add_divided_product(bc_build_t *b, const bc_division_t *d, const bc_tensor_t *x, const bc_tensor_t *y,
+                                    const bc_tensor_t *c);
+
+#endif

@@ -1,0 +1,27 @@
+/* Primitives of oneDNN on operands that lie as the caller says, with the conversions of layout that they need around
+ * them. A kernel is made for one shape, once, and run in any number of lanes at the same time, one thread a lane.
+ *
+ * NULL instead of a kernel: the library is not there, or what it has for this shape is not worth calling (a reference
+ * implementation, or im2col with a product, which conv_kernels.c does, too). */
+#ifndef BC_ONEDNN_KERNELS_H
+#define BC_ONEDNN_KERNELS_H
+
+#include "blas.h"
+#include <stddef.h>
+
+typedef struct bc_dnn bc_dnn_t;
+
+/* c = alpha * a @ b + beta * c, summed in float and rounded once. dtype: AOT_F32, AOT_BF16; batch dimensions are the
+ * caller's. Operands: a, b, c. */
+bc_dnn_t *bc_dnn_product(const bc_product_t *p, int32_t n_lanes);
+
+/* operands: in the order of the function that made the kernel; work: bc_dnn_work bytes of the lane's own, aligned to 64
+ */
+uint64_t bc_dnn_work(const bc_dnn_t *k);
+int bc_dnn_run(const bc_dnn_t *k, int32_t lane, void *const *operands, void *work); /* 0: done */
+void bc_dnn_destroy(void *k);                                                       /* NULL is fine */
+
+/* For people: the release and its vectors, or why there is none. */
+void bc_dnn_describe(char *out, size_t size);
+
+#endif

@@ -1,0 +1,16 @@
+#include "common/blas/single_thread.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *bl_open_with_one_thread(const char *soname, const char *variable) {
+  const char *now = getenv(variable);
+  char *before = now ? strdup(now) : NULL;
+  setenv(variable, "1", 1);
+  void *opened = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+  if (before) setenv(variable, before, 1);
+  else unsetenv(variable);
+  free(before);
+  return opened;
+}
