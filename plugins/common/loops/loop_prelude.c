@@ -1,6 +1,7 @@
 /* Helper functions of generated C. Written without branches, so that a compiler vectorises the loops that call them.
- * exp, tanh: range reduction and polynomials after Cephes (S. Moshier, expf.c and tanhf.c), within 2 ulp; erf for GELU:
- * Abramowitz and Stegun 7.1.26, absolute error below 2e-7. In double, libm is called. */
+ * exp, tanh, log, erf below 1: range reduction and polynomials after Cephes (S. Moshier, expf.c, tanhf.c, logf.c,
+ * ndtrf.c), within 2 ulp; erf for GELU and above 1: Abramowitz and Stegun 7.1.26, absolute error below 2e-7. In double,
+ * libm is called. */
 #include "common/loops/loop_print.h"
 
 #include <string.h>
@@ -37,7 +38,38 @@ static const char functions[] =
     "  return x < 0.0f ? tail : 1.0f - tail;\n"
     "}\n"
     /* the gate of GELU, which PyTorch's float32 kernel has NaN for inf */
-    "LP float lp_normal_or_nan_f32(float x) { return lp_normal_f32(x) + (x - x); }\n";
+    "LP float lp_normal_or_nan_f32(float x) { return lp_normal_f32(x) + (x - x); }\n"
+    "LP float lp_erf_of(float x) {\n"
+    "  float a = fabsf(x), z = x * x, p = 7.853861353153693e-5f;\n"
+    "  p = p * z - 8.010193625184903e-4f; p = p * z + 5.188327685732524e-3f; p = p * z - 2.685381193529856e-2f;\n"
+    "  p = p * z + 1.128358514861418e-1f; p = p * z - 3.761262582423300e-1f; p = p * z + 1.128379165726710f;\n"
+    "  float big = 1.0f - 2.0f * lp_normal_f32(-1.41421356237309505f * a);\n"
+    "  return a < 1.0f ? p * x : copysignf(big, x);\n"
+    "}\n"
+    "LP float lp_log_of(float x) {\n"
+    "  float tiny = x < 0x1p-126f ? 23.0f : 0.0f;\n"
+    "  uint32_t u = lp_bits_of(x < 0x1p-126f ? x * 0x1p23f : x);\n"
+    "  float m = lp_float_of((u & 0x7fffffu) | 0x3f800000u), e = (float)((int32_t)(u >> 23) - 127) - tiny;\n"
+    "  e = m > 1.41421356f ? e + 1.0f : e;\n"
+    "  m = (m > 1.41421356f ? 0.5f * m : m) - 1.0f;\n"
+    "  float z = m * m, p = 7.0376836292e-2f;\n"
+    "  p = p * m - 1.1514610310e-1f; p = p * m + 1.1676998740e-1f; p = p * m - 1.2420140846e-1f;\n"
+    "  p = p * m + 1.4249322787e-1f; p = p * m - 1.6668057665e-1f; p = p * m + 2.0000714765e-1f;\n"
+    "  p = p * m - 2.4999993993e-1f; p = p * m + 3.3333331174e-1f;\n"
+    "  float r = m + (p * m * z - 2.12194440e-4f * e - 0.5f * z) + 0.693359375f * e;\n"
+    "  return x > 0.0f ? (x < INFINITY ? r : x) : x == 0.0f ? -INFINITY : NAN;\n"
+    "}\n"
+    /* by the error that 1 + x, and exp(x), were rounded with (W. Kahan) */
+    "LP float lp_log1p_of(float x) {\n"
+    "  float u = 1.0f + x, r = lp_log_of(u) * (x / (u - 1.0f));\n"
+    "  return u == 1.0f ? x : u < INFINITY ? r : u;\n"
+    "}\n"
+    "LP float lp_expm1_of(float x) {\n"
+    "  float u = lp_exp_f32(x), d = u - 1.0f, r = d * (x / lp_log_of(u));\n"
+    "  return u == 1.0f ? x : x < -17.0f ? -1.0f : x > 88.0f ? u : r;\n"
+    "}\n"
+    "#define LP_LOGF lp_log_of\n#define LP_LOG1PF lp_log1p_of\n#define LP_EXPM1F lp_expm1_of\n"
+    "#define LP_ERFF lp_erf_of\n";
 
 /* Random words: their upper bits as a number in [0, 1); the upper half of a product of 64 bits. */
 static const char draws[] =
@@ -132,6 +164,9 @@ static const char formulas[] =
     "  return is_right ? i : 0;\n"
     "}\n"
     "LP int64_t lp_wrap(int64_t i, int64_t size) { return i < 0 ? i + size : i; }\n"
+    /* a target with vector functions of its own has named them before */
+    "#ifndef LP_LOGF\n#define LP_LOGF logf\n#define LP_LOG1PF log1pf\n#define LP_EXPM1F expm1f\n"
+    "#define LP_ERFF erff\n#endif\n"
     "LP int64_t lp_to_i64(double v) {\n"
     "  return v != v ? INT64_MIN : v >= 9223372036854775808.0 ? INT64_MAX : v < -9223372036854775808.0 ? INT64_MIN : "
     "(int64_t)v;\n"
@@ -157,22 +192,24 @@ static const char formulas[] =
     "LP int64_t lp_lesser_i64(int64_t a, int64_t b) { return a < b ? a : b; }\n"
     "#define LP_LIBM(name, f, d) \\\n"
     "LP float lp_##name##_f32(float x) { return f(x); } LP double lp_##name##_f64(double x) { return d(x); }\n"
-    "LP_LIBM(sqrt, sqrtf, sqrt) LP_LIBM(log, logf, log) LP_LIBM(log2, log2f, log2) LP_LIBM(log10, log10f, log10)\n"
-    "LP_LIBM(log1p, log1pf, log1p) LP_LIBM(expm1, expm1f, expm1) LP_LIBM(exp2, exp2f, exp2) LP_LIBM(sin, sinf, sin)\n"
-    "LP_LIBM(cos, cosf, cos) LP_LIBM(tan, tanf, tan) LP_LIBM(asin, asinf, asin) LP_LIBM(acos, acosf, acos)\n"
+    "LP_LIBM(sqrt, sqrtf, sqrt) LP_LIBM(log, LP_LOGF, log) LP_LIBM(log2, log2f, log2) LP_LIBM(log10, log10f, log10)\n"
+    "LP_LIBM(log1p, LP_LOG1PF, log1p) LP_LIBM(expm1, LP_EXPM1F, expm1) LP_LIBM(exp2, exp2f, exp2)\n"
+    "LP_LIBM(sin, sinf, sin) LP_LIBM(cos, cosf, cos) LP_LIBM(tan, tanf, tan) LP_LIBM(asin, asinf, asin) LP_LIBM(acos, "
+    "acosf, acos)\n"
     "LP_LIBM(atan, atanf, atan) LP_LIBM(sinh, sinhf, sinh) LP_LIBM(cosh, coshf, cosh) LP_LIBM(asinh, asinhf, asinh)\n"
-    "LP_LIBM(acosh, acoshf, acosh) LP_LIBM(atanh, atanhf, atanh) LP_LIBM(erf, erff, erf) LP_LIBM(erfc, erfcf, erfc)\n"
+    "LP_LIBM(acosh, acoshf, acosh) LP_LIBM(atanh, atanhf, atanh) LP_LIBM(erf, LP_ERFF, erf) LP_LIBM(erfc, erfcf, "
+    "erfc)\n"
     "LP_LIBM(fabs, fabsf, fabs) LP_LIBM(ceil, ceilf, ceil) LP_LIBM(floor, floorf, floor) LP_LIBM(trunc, truncf, "
     "trunc)\n"
     "LP_LIBM(round, rintf, rint)\n"
     "LP float lp_pow_f32(float a, float b) { return powf(a, b); }\n"
     "LP double lp_pow_f64(double a, double b) { return pow(a, b); }\n"
-    /* the exponents that PyTorch's kernel has products and roots for; one half is a square root: of -inf NaN, of -0
-     * -0 */
+    /* the exponents that PyTorch's kernel has products and roots for, and 4; one half is a square root: of -inf NaN,
+     * of -0 -0 */
     "#define LP_POW_NUMBER(T, S, root, power) \\\n"
     "LP T lp_pow_number_##S(T a, T b) { \\\n"
     "  return b == (T)0.5 ? root(a) : b == (T)-0.5 ? (T)1 / root(a) : b == 2 ? a * a : b == 3 ? a * a * a \\\n"
-    "       : b == -1 ? (T)1 / a : b == -2 ? (T)1 / (a * a) : power(a, b); }\n"
+    "       : b == 4 ? (a * a) * (a * a) : b == -1 ? (T)1 / a : b == -2 ? (T)1 / (a * a) : power(a, b); }\n"
     "LP_POW_NUMBER(float, f32, sqrtf, powf)\n"
     "LP_POW_NUMBER(double, f64, sqrt, pow)\n"
     "#define LP_LIBM2(name, f, d) \\\n"
@@ -180,7 +217,7 @@ static const char formulas[] =
     "LP double lp_##name##_f64(double a, double b) { return d(a, b); }\n"
     "LP_LIBM2(atan2, atan2f, atan2) LP_LIBM2(copysign, copysignf, copysign) LP_LIBM2(hypot, hypotf, hypot)\n"
     "LP_LIBM(lgamma, lgammaf, lgamma)\n"
-    "LP float lp_softplus_f32(float a) { return (a > 0 ? a : 0.0f) + log1pf(lp_exp_f32(-fabsf(a))); }\n"
+    "LP float lp_softplus_f32(float a) { return (a > 0 ? a : 0.0f) + LP_LOG1PF(lp_exp_f32(-fabsf(a))); }\n"
     "LP double lp_softplus_f64(double a) { return (a > 0 ? a : 0.0) + log1p(exp(-fabs(a))); }\n"
     "LP float lp_unit_f32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }\n"
     "LP double lp_unit_f64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }\n"
@@ -194,9 +231,9 @@ void lp_halves_add(lp_text_t *t) { lp_text_add(t, halves, strlen(halves)); }
 
 void lp_prelude_add(lp_text_t *t) {
   lp_text_add(t, head, strlen(head));
+  lp_halves_add(t);
   lp_text_add(t, functions, strlen(functions));
   lp_formulas_add(t);
   lp_text_add(t, draws, strlen(draws));
-  lp_halves_add(t);
   lp_text_add(t, reductions, strlen(reductions));
 }

@@ -34,6 +34,9 @@ static void randomize(operands_t *o) {
   o->f64[0][1] = o->f32[0][1] = NAN;
   o->f64[0][2] = o->f32[0][2] = 30;
   o->f64[0][3] = o->f32[0][3] = -30;
+  o->f64[0][4] = o->f32[0][4] = INFINITY;
+  o->f64[0][5] = o->f32[0][5] = 0x1p-130f;
+  o->f64[0][6] = o->f32[0][6] = -1;
   for (int k = 0; k < 4; k++)
     for (int i = 0; i < N; i++) {
       rk_store_f(&o->f16[k][i], AOT_F16, o->f64[k][i]);
