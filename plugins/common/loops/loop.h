@@ -92,7 +92,8 @@ typedef struct lp_access {
   uint32_t bounded;
   int64_t begin[AOT_MAX_RANK], end[AOT_MAX_RANK];
   lp_arg_t outside;
-  int32_t moves; /* loads, by lp_schedule: it changes along the innermost dimension */
+  int32_t moves;  /* loads, by lp_schedule: it changes along the innermost dimension */
+  uint32_t align; /* bytes that its pointer is known to be a multiple of; 0: an element's */
 } lp_access_t;
 
 /* What the pointer of a draw points at. fill: elements first, first + step, .., n of them, into `out`
@@ -101,6 +102,22 @@ typedef struct lp_draw {
   void (*fill)(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
   uint64_t draw; /* added to the offset */
 } lp_draw_t;
+
+/* How a loop runs on a GPU: by lp_gpu_schedule, from sizes, strides and alignment. */
+#define LP_GPU_POINTS 1  /* a thread takes neighbours of the innermost dimension */
+#define LP_GPU_ROWS 2    /* a team of threads takes a row: a warp, or a block */
+#define LP_GPU_COLUMNS 3 /* a block takes neighbouring columns, some rows at a time */
+typedef struct lp_gpu {
+  int32_t kind; /* 0: there is no schedule */
+  int32_t wide; /* indices need 64 bits */
+  uint32_t blocks, threads;
+  uint32_t team;   /* threads of a row; of columns those side by side */
+  uint32_t vector; /* elements that a thread takes at once */
+  /* Vectors of its row that a thread holds in registers, from the first pass to the last; 0: it reads them in every
+   * pass. Of columns: rows that it reads before it computes. */
+  uint32_t chunks;
+  uint32_t splits; /* parts that reductions are made in; several: each leaves its result in scratch memory */
+} lp_gpu_t;
 
 typedef struct lp_loop {
   int32_t rank;
@@ -114,6 +131,7 @@ typedef struct lp_loop {
   uint32_t n_passes; /* by lp_schedule */
   int columns;       /* by lp_schedule: rows lie across memory, and are summed side by side */
   uint32_t n_kept;   /* row buffers: pointers that follow those of the accesses, each of a row's length */
+  lp_gpu_t gpu;
 } lp_loop_t;
 
 /* ---- operators (loop_ops.c) ---- */
@@ -215,6 +233,20 @@ void lp_prelude_add(lp_text_t *t);
  * that is set when one is out of range; with the sizes, lp_numbers, and the part of dimension 0 to run. A loop of rank 0
  * is run as one of rank 1 and size 1 (lp_simplify leaves it so). */
 void lp_gen_c(const lp_loop_t *loop, const char *name, lp_text_t *out);
+
+/* ---- GPUs (loop_gpu.c, loop_gen_cuda.c) ---- */
+enum { LP_GPU_MOST_POINTERS = 480 }; /* parameters of a kernel are 4 KiB at most */
+/* lp_schedule, and the schedule for a GPU of that many multiprocessors. Sums that lp_schedule's loop takes in double,
+ * though it reads floats, are taken in float from then on: the loop is not for C any more. 0: not for GPUs. */
+int lp_gpu_schedule(lp_loop_t *loop, uint32_t n_processors);
+uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for partial results; 0: one kernel is all */
+void lp_prelude_cuda_add(lp_text_t *t);
+/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads; where there is scratch memory then NAME_end,
+ * with lp_gpu_end_blocks() of LP_GPU_END_THREADS. Both take one structure of pointers: to the first element of every
+ * access (of a draw: its number as an integer), then to the scratch memory, 16-byte aligned. */
+enum { LP_GPU_END_THREADS = 256 };
+uint32_t lp_gpu_end_blocks(const lp_loop_t *loop);
+void lp_gen_cuda(const lp_loop_t *loop, const char *name, lp_text_t *out);
 
 /* ---- the loop itself as text (loop_form.c) ---- */
 typedef struct lp_parsed {

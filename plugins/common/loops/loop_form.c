@@ -10,7 +10,10 @@
  *     each f32 f32 "exp(a - %0)" a=v0 %0=v1
  *     store f32 [1024, 1] v2                      or, once a row: store f32 [1, 0] row v1
  *
- * An index with `wraps` behind it may be negative. Numbers with a point are floats. From ; on a line is a comment: the printer tells there what lp_schedule has found.
+ * Of an access may be known what its pointer is a multiple of: load f32 [1024, 1] align 16.
+ *
+ * An index with `wraps` behind it may be negative. Numbers with a point are floats. From ; on a line is a comment: the
+ * printer tells there what lp_schedule has found.
  * */
 #include "common/loops/loop.h"
 
@@ -64,6 +67,10 @@ static void print_inst(lp_text_t *out, const lp_inst_t *inst) {
   lp_print(out, "\n");
 }
 
+static void print_align(lp_text_t *out, const lp_access_t *a) {
+  if (a->align) lp_print(out, " align %u", a->align);
+}
+
 static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
   lp_print(out, "%s %s ", a->draws ? "draw" : "load", aot_dtype_name(a->dtype));
   print_strides(out, a->strides, rank);
@@ -81,7 +88,15 @@ static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
   }
   if (a->bounded) lp_print(out, " else ");
   if (a->bounded) print_source(out, &a->outside);
+  print_align(out, a);
   lp_print(out, "\n");
+}
+
+static void print_gpu(lp_text_t *out, const lp_gpu_t *g) {
+  static const char *const kinds[] = {"", "points", "rows", "columns"};
+  if (g->kind)
+    lp_print(out, "; GPU: %s, blocks %u x %u, team %u, vector %u, chunks %u, splits %u%s\n", kinds[g->kind], g->blocks,
+             g->threads, g->team, g->vector, g->chunks, g->splits, g->wide ? ", 64-bit indices" : "");
 }
 
 void lp_print_loop(const lp_loop_t *l, lp_text_t *out) {
@@ -91,11 +106,13 @@ void lp_print_loop(const lp_loop_t *l, lp_text_t *out) {
   for (int32_t d = 0; d < l->rank; d++)
     if (l->reduced >> d & 1u) lp_print(out, " %d", d);
   lp_print(out, l->columns ? " ; columns\n" : "\n");
+  print_gpu(out, &l->gpu);
   for (uint32_t k = 0; k < l->n_loads; k++) print_load(&l->accesses[k], l->rank, out);
   for (uint32_t k = 0; k < l->n_insts; k++) print_inst(out, &l->insts[k]);
   for (uint32_t k = l->n_loads; k < l->n_loads + l->n_stores; k++) {
     lp_print(out, "store %s ", aot_dtype_name(l->accesses[k].dtype));
     print_strides(out, l->accesses[k].strides, l->rank);
+    print_align(out, &l->accesses[k]);
     lp_print(out, "%s v%u\n", l->accesses[k].of_row ? " row" : "", l->accesses[k].inst);
   }
 }
@@ -217,6 +234,14 @@ static int parse_inst(parser_t *p, int32_t reduce) {
   return 1;
 }
 
+static int parse_align(parser_t *p, lp_access_t *a) {
+  int64_t bytes;
+  if (!take(p, "align")) return 1;
+  if (!take_int(p, &bytes) || bytes < 1 || bytes > 4096) return 0;
+  a->align = (uint32_t)bytes;
+  return 1;
+}
+
 static int is_whole(int32_t dtype) { return dtype == AOT_I64 || dtype == AOT_I32; }
 
 /* After "at": places by index tensors. */
@@ -256,13 +281,14 @@ static int parse_load(parser_t *p, int draws) {
                 !take_index(p, "x", p->l->n_loads, &a->offset)))
     return 0;
   if (!draws && ((take(p, "at") && !parse_indices(p, a)) || (take(p, "in") && !parse_bounds(p, a)))) return 0;
+  if (!parse_align(p, a)) return 0;
   p->l->n_loads++;
   return 1;
 }
 
 static int parse_store(parser_t *p) {
   lp_access_t *a = &p->l->accesses[p->l->n_loads + p->l->n_stores++];
-  if (!take_dtype(p, &a->dtype) || !take_strides(p, a->strides)) return 0;
+  if (!take_dtype(p, &a->dtype) || !take_strides(p, a->strides) || !parse_align(p, a)) return 0;
   a->of_row = take(p, "row");
   return take_index(p, "v", p->l->n_insts, &a->inst);
 }

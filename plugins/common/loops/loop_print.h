@@ -50,4 +50,13 @@ int lp_is_element(const lp_inst_t *inst);
 /* Does the load change within the innermost loop? */
 int lp_moves(const lp_loop_t *l, uint32_t load);
 
+/* Of a schedule for GPUs. Does the load change within what a block takes? Is it in registers before it is needed? */
+int lp_gpu_moves(const lp_loop_t *l, uint32_t load);
+int lp_is_held(const lp_loop_t *l, uint32_t load);
+/* The type that a reduction adds in; where its partial results begin in scratch memory, in bytes: of each of the
+ * results, or columns, lp_gpu_results of them, as many as there are parts. */
+int32_t lp_gpu_lane(const lp_inst_t *inst);
+uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst);
+uint64_t lp_gpu_results(const lp_loop_t *l);
+
 #endif

@@ -1,5 +1,5 @@
-/* Loops as text: read, printed, scheduled and turned into C as the files beside this one expect (LP_SAVE=1 writes
- * them), and run on rows of many lengths against the same formulas in double. */
+/* Loops as text: read, printed, scheduled and turned into C and CUDA C as the files beside this one expect (LP_SAVE=1
+ * writes them), and run on rows of many lengths against the same formulas in double. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -25,9 +25,9 @@ static char *read_file(const char *name, const char *ending) {
   return text;
 }
 
-static void save(const char *name, const char *text) {
+static void save(const char *name, const char *ending, const char *text) {
   char path[512];
-  snprintf(path, sizeof path, LP_TEST_DIR "/%s.expect", name);
+  snprintf(path, sizeof path, LP_TEST_DIR "/%s.%s", name, ending);
   FILE *f = fopen(path, "w");
   assert_non_null(f);
   fputs(text, f);
@@ -60,6 +60,13 @@ static void what_is_printed_is_read_again(void **state) {
   }
 }
 
+static void is_expected(const char *name, const char *ending, const lp_text_t *text) {
+  if (getenv("LP_SAVE")) save(name, ending, text->data);
+  char *expected = read_file(name, ending);
+  if (strcmp(text->data, expected) != 0) fail_msg("%s.%s differs from:\n%s", name, ending, text->data);
+  free(expected);
+}
+
 static void schedules_and_c_are_the_expected_ones(void **state) {
   (void)state;
   for (int k = 0; k < N_NAMES; k++) {
@@ -71,10 +78,27 @@ static void schedules_and_c_are_the_expected_ones(void **state) {
     lp_print_loop(&p.loop, &out);
     lp_print(&out, "\n");
     lp_gen_c(&p.loop, names[k], &out);
-    if (getenv("LP_SAVE")) save(names[k], out.data);
-    char *expected = read_file(names[k], "expect");
-    if (strcmp(out.data, expected) != 0) fail_msg("%s.expect differs from:\n%s", names[k], out.data);
-    free(expected);
+    is_expected(names[k], "expect", &out);
+    lp_text_deinit(&out);
+    lp_parsed_deinit(&p);
+  }
+}
+
+static void schedules_and_cuda_are_the_expected_ones(void **state) {
+  (void)state;
+  for (int k = 0; k < N_NAMES; k++) {
+    lp_parsed_t p;
+    lp_text_t out = {0};
+    parse(names[k], &p);
+    assert_true(lp_simplify(&p.loop));
+    if (lp_gpu_schedule(&p.loop, 132)) {
+      lp_print_loop(&p.loop, &out);
+      lp_print(&out, "\n");
+      lp_gen_cuda(&p.loop, names[k], &out);
+    } else {
+      lp_print(&out, "; not for GPUs\n");
+    }
+    is_expected(names[k], "cu", &out);
     lp_text_deinit(&out);
     lp_parsed_deinit(&p);
   }
@@ -300,6 +324,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_is_read_again),
       cmocka_unit_test(schedules_and_c_are_the_expected_ones),
+      cmocka_unit_test(schedules_and_cuda_are_the_expected_ones),
       cmocka_unit_test(what_is_wrong_is_told_by_its_line),
       cmocka_unit_test(rows_and_columns_of_every_length),
       cmocka_unit_test(rows_of_a_table_by_their_numbers),

@@ -1,0 +1,67 @@
+#include "common/cuda/nvrtc.h"
+
+#include "common/cuda/symbols.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *open_in(const char *folder, const char *name) {
+  char path[512];
+  if (!folder) return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+  return n > 0 && (size_t)n < sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+static void *open_any(const char *folder) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+  const char *const folders[] = {folder, NULL, "/usr/local/cuda/lib64"};
+  for (size_t f = folder ? 0 : 1; f < sizeof folders / sizeof *folders; f++)
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+      void *handle = open_in(folders[f], names[n]);
+      if (handle) return handle;
+    }
+  return NULL;
+}
+
+int cu_nvrtc_open(cu_nvrtc_t *out, const char *folder, char *why, size_t n_why) {
+  int (*version)(int *, int *) = NULL;
+  *out = (cu_nvrtc_t){.handle = open_any(folder)};
+  if (!out->handle) {
+    snprintf(why, n_why, "libnvrtc.so.13 and .12 are not there: %s", dlerror());
+    return 0;
+  }
+  const cu_symbol_t symbols[] = {
+      {"nvrtcVersion", &version},
+      {"nvrtcCreateProgram", &out->create},
+      {"nvrtcCompileProgram", &out->compile},
+      {"nvrtcGetCUBINSize", &out->cubin_size},
+      {"nvrtcGetCUBIN", &out->cubin},
+      {"nvrtcGetProgramLogSize", &out->log_size},
+      {"nvrtcGetProgramLog", &out->log},
+      {"nvrtcDestroyProgram", &out->destroy},
+      {"nvrtcGetErrorString", &out->error},
+  };
+  if (!cu_find_symbols(out->handle, symbols, sizeof symbols / sizeof *symbols, why, n_why)) return 0;
+  return version(&out->major, &out->minor) == 0;
+}
+
+static char *of_program(void *program, int (*size)(void *, size_t *), int (*get)(void *, char *), size_t *n_out) {
+  char *data = NULL;
+  if (size(program, n_out) != 0 || !(data = calloc(1, *n_out + 1))) return NULL;
+  get(program, data);
+  return data;
+}
+
+int cu_nvrtc_compile(const cu_nvrtc_t *nvrtc, const char *text, const char *name, int arch, char **out, size_t *n_out) {
+  char target[32];
+  void *program = NULL;
+  const char *const options[] = {target, "--std=c++17"};
+  *out = NULL;
+  snprintf(target, sizeof target, "--gpu-architecture=sm_%d", arch);
+  if (nvrtc->create(&program, text, name, 0, NULL, NULL) != 0) return 0;
+  const int is_done = nvrtc->compile(program, sizeof options / sizeof *options, options) == 0;
+  *out = is_done ? of_program(program, nvrtc->cubin_size, nvrtc->cubin, n_out)
+                 : of_program(program, nvrtc->log_size, nvrtc->log, n_out);
+  nvrtc->destroy(&program);
+  return is_done && *out;
+}

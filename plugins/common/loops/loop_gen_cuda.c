@@ -1,0 +1,602 @@
+/* Loop IR to CUDA C without headers, by the schedule in loop.gpu. Sizes and strides are constants of the text.
+ *
+ *     points                          rows                                   columns
+ *     if (i < elements)               a row a team                           a tile of columns and every so many rows
+ *       loads of its vector             loads that are held                    rows: loads of some | their elements
+ *       its elements, j                 every pass: its vectors, c, and        threads' sums joined in shared memory
+ *       stores                            their elements, j | reductions       the columns' values, and stores
+ *                                       the row's values, and stores
+ *
+ * Variables: x loads, v instructions, as in C; w loads and y stores of a vector, k values kept between passes, a what
+ * a thread has reduced, q pointers to a row's first element, e the number of its first draw. */
+#include "common/loops/loop_print.h"
+
+#include <aot/inline.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct printer {
+  lp_text_t *out;
+  const lp_loop_t *l;
+  const lp_gpu_t *g;
+  const char *index; /* the type of indices */
+  lp_pass_t pass;
+} printer_t;
+
+static const char unroll[] = "#pragma unroll\n";
+
+/* ---- accesses ---- */
+
+static int32_t inner(const lp_loop_t *l) { return l->rank - (l->columns ? 2 : 1); }
+static int64_t inner_stride(const lp_loop_t *l, uint32_t k) { return l->accesses[k].strides[inner(l)]; }
+static uint32_t n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
+
+static int64_t size_of(const lp_loop_t *l, int32_t d) { return l->sizes[d] ? l->sizes[d] : 1; } /* as a divisor */
+
+/* Made 16 bytes at a time, or what a vector has. */
+static int is_vector(const printer_t *p, uint32_t k) {
+  return p->g->vector > 1 && !p->l->accesses[k].draws && inner_stride(p->l, k) == 1;
+}
+
+/* A load that passes through an array of registers. */
+static int has_array(const printer_t *p, uint32_t k) {
+  return is_vector(p, k) || p->l->accesses[k].draws || lp_is_held(p->l, k);
+}
+
+/* The element's place in an array: of one vector, or of all that a thread holds. */
+static void print_slot(const printer_t *p, int is_held, int of_element) {
+  const int has_chunk = is_held && p->g->chunks > 1, has_element = of_element && p->g->vector > 1;
+  lp_print(p->out, "[");
+  if (has_chunk) lp_print(p->out, p->g->vector > 1 ? "c * %u" : "c", p->g->vector);
+  if (has_chunk && has_element) lp_print(p->out, " + ");
+  if (has_element) lp_print(p->out, "j");
+  if (!has_chunk && !has_element) lp_print(p->out, "0");
+  lp_print(p->out, "]");
+}
+
+static void print_times(lp_text_t *out, const char *what, int64_t stride) {
+  lp_print(out, stride == 1 ? "%s" : "%s * %lld", what, (long long)stride);
+}
+
+/* Its place in the innermost dimension: of the vector's first element, or of element j. */
+static void print_place(const printer_t *p, uint32_t k, int of_element) {
+  const lp_loop_t *l = p->l;
+  const int64_t stride = inner_stride(l, k), row = l->columns ? l->accesses[k].strides[l->rank - 1] : 0;
+  if (l->columns && row) print_times(p->out, "row", row);
+  if (stride && row) lp_print(p->out, " + ");
+  if (stride) print_times(p->out, of_element && p->g->vector > 1 ? "(i + j)" : "i", stride);
+  if (!stride && !row) lp_print(p->out, "0");
+}
+
+static void print_element_loop(const printer_t *p) {
+  if (p->g->vector > 1) lp_print(p->out, "%sfor (int j = 0; j < %u; j++) ", unroll, p->g->vector);
+}
+
+static uint64_t vector_bytes(const printer_t *p, uint32_t k) {
+  return p->g->vector * aot_dtype_size(p->l->accesses[k].dtype);
+}
+
+static int has_tail(const printer_t *p) {
+  return p->g->kind == LP_GPU_POINTS && p->l->sizes[p->l->rank - 1] % p->g->vector != 0;
+}
+
+/* Random numbers of a vector from one block each four of them, where they lie so. */
+static int draws_blocks(const printer_t *p, const lp_access_t *a) {
+  if (a->strides[p->l->rank - 1] != 1 || p->g->vector % 4) return 0;
+  for (int32_t d = 0; d + 1 < p->l->rank; d++)
+    if (a->strides[d] % 4) return 0;
+  return 1;
+}
+
+static void print_draw(const printer_t *p, uint32_t k) {
+  const lp_access_t *a = &p->l->accesses[k];
+  const long long step = (long long)inner_stride(p->l, k);
+  lp_print(p->out, "%s w%u[%u];\n", lp_c_type(a->dtype), k, p->g->vector);
+  lp_print(p->out, "lp_draw_%s(x%u, x%u + d%u, e%u + (uint64_t)i * %lld, %lld, %u, %d, w%u);\n",
+           a->dtype == AOT_U32   ? "u32"
+           : a->dtype == AOT_U64 ? "u64"
+           : a->dtype == AOT_F32 ? "f32"
+                                 : "f64",
+           a->seed, a->offset, k, k, step, step, p->g->vector, draws_blocks(p, a), k);
+}
+
+static void print_array(const printer_t *p, uint32_t k, int is_held) {
+  const uint32_t chunks = is_held && p->g->chunks ? p->g->chunks : 1;
+  lp_print(p->out, "%s%s w%u[%u];\n", is_vector(p, k) ? "LP_ALIGN16 " : "", lp_c_type(p->l->accesses[k].dtype), k,
+           chunks * p->g->vector);
+}
+
+/* From memory into the load's array. */
+static void print_take(const printer_t *p, uint32_t k) {
+  const int is_held = lp_is_held(p->l, k);
+  if (is_vector(p, k)) {
+    if (has_tail(p)) lp_print(p->out, "if (n == %u) ", p->g->vector);
+    lp_print(p->out, "lp_move(&w%u", k);
+    print_slot(p, is_held, 0);
+    lp_print(p->out, ", &q%u[", k);
+    print_place(p, k, 0);
+    lp_print(p->out, "], %llu);\n", (unsigned long long)vector_bytes(p, k));
+    if (!has_tail(p)) return;
+    lp_print(p->out, "else ");
+  }
+  if (has_tail(p) && is_vector(p, k)) {
+    lp_print(p->out, "for (int j = 0; j < %u; j++) w%u[j] = q%u[i + (j < n ? j : 0)];\n", p->g->vector, k, k);
+    return;
+  }
+  print_element_loop(p);
+  lp_print(p->out, "w%u", k);
+  print_slot(p, is_held, 1);
+  lp_print(p->out, " = q%u[", k);
+  print_place(p, k, 1);
+  lp_print(p->out, "];\n");
+}
+
+/* The load's value, from its array or from memory. */
+static void print_load(const printer_t *p, uint32_t k, int from_array) {
+  const int32_t dtype = p->l->accesses[k].dtype;
+  const char *half = lp_half_name(dtype);
+  lp_print(p->out, "const %s x%u = ", lp_value_type(dtype), k);
+  if (half) lp_print(p->out, "lp_from_%s(", half);
+  if (from_array) {
+    lp_print(p->out, "w%u", k);
+    print_slot(p, lp_is_held(p->l, k), 1);
+  } else {
+    lp_print(p->out, "q%u[", k);
+    if (has_tail(p) && inner_stride(p->l, k)) print_times(p->out, "(i + (j < n ? j : 0))", inner_stride(p->l, k));
+    else print_place(p, k, 1);
+    lp_print(p->out, "]");
+  }
+  lp_print(p->out, half ? ");\n" : ";\n");
+}
+
+static void print_store(const printer_t *p, uint32_t k) {
+  const lp_access_t *a = &p->l->accesses[k];
+  if (is_vector(p, k) && !a->of_row) {
+    lp_print(p->out, "y%u[j] = ", k);
+  } else {
+    if (has_tail(p)) lp_print(p->out, "if (j < n) ");
+    lp_print(p->out, "q%u[", k);
+    if (a->of_row && !p->l->columns) lp_print(p->out, "0");
+    else print_place(p, k, 1);
+    lp_print(p->out, "] = ");
+  }
+  lp_print_stored(p->out, p->l, k);
+  lp_print(p->out, ";\n");
+}
+
+/* From the store's vector to memory. */
+static void print_give(const printer_t *p, uint32_t k) {
+  if (has_tail(p)) lp_print(p->out, "if (n == %u) ", p->g->vector);
+  lp_print(p->out, "lp_move(&q%u[", k);
+  print_place(p, k, 0);
+  lp_print(p->out, "], y%u, %llu);\n", k, (unsigned long long)vector_bytes(p, k));
+  if (has_tail(p)) lp_print(p->out, "else for (int j = 0; j < n; j++) q%u[i + j] = y%u[j];\n", k, k);
+}
+
+/* ---- elements of a pass ---- */
+
+static int is_taken(const printer_t *p, uint32_t k) { return p->l->columns ? lp_gpu_moves(p->l, k) : p->pass.loads[k]; }
+
+static int is_stored_here(const printer_t *p, uint32_t store) {
+  return !p->l->accesses[store].of_row && lp_store_pass(p->l, store) == p->pass.number;
+}
+
+static void print_inst(const printer_t *p, uint32_t k) {
+  const lp_inst_t *inst = &p->l->insts[k];
+  if (inst->reduce == LP_EACH) {
+    lp_print_inst(p->out, p->l, k);
+    if (!inst->keep) return;
+    lp_print(p->out, "k%u", k);
+    print_slot(p, 1, 1);
+    lp_print(p->out, " = v%u;\n", k);
+    return;
+  }
+  const char *lane = lp_c_type(lp_gpu_lane(inst));
+  lp_print(p->out, "{\nconst %s t = (%s)(", lane, lp_c_type(lp_value_dtype(inst->compute)));
+  lp_print_template(p->out, p->l, inst);
+  const char *slot = !p->l->columns ? "" : p->g->vector > 1 ? "[j]" : "[0]";
+  lp_print(p->out, ");\na%u%s = %s(a%u%s, t);\n}\n", k, slot, lp_join_name(inst->reduce), k, slot);
+}
+
+/* What is done to element j of the vector at i. */
+static void print_element(const printer_t *p) {
+  const lp_loop_t *l = p->l;
+  print_element_loop(p);
+  lp_print(p->out, "{\n");
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (is_taken(p, k)) print_load(p, k, has_array(p, k));
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    if (p->pass.kept[k]) {
+      lp_print(p->out, "const %s v%u = k%u", lp_value_type(l->insts[k].dtype), k, k);
+      print_slot(p, 1, 1);
+      lp_print(p->out, ";\n");
+    }
+    const int of_column = l->columns && l->insts[k].reduce == LP_EACH && l->insts[k].of_row && l->insts[k].pass == 0;
+    if (of_column || (p->pass.insts[k] && lp_is_element(&l->insts[k]))) print_inst(p, k);
+  }
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+    if (is_stored_here(p, s)) print_store(p, s);
+  lp_print(p->out, "}\n");
+}
+
+static void print_vector(const printer_t *p) {
+  const lp_loop_t *l = p->l;
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    if (!is_taken(p, k) || lp_is_held(l, k) || !has_array(p, k)) continue;
+    if (l->accesses[k].draws) {
+      print_draw(p, k);
+      continue;
+    }
+    print_array(p, k, 0);
+    print_take(p, k);
+  }
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+    if (is_stored_here(p, s) && is_vector(p, s))
+      lp_print(p->out, "LP_ALIGN16 %s y%u[%u];\n", lp_c_type(l->accesses[s].dtype), s, p->g->vector);
+  print_element(p);
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+    if (is_stored_here(p, s) && is_vector(p, s)) print_give(p, s);
+}
+
+/* ---- reductions ---- */
+
+static void print_accumulators(const printer_t *p) {
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    if (!p->pass.insts[k] || inst->reduce == LP_EACH) continue;
+    if (p->l->columns)
+      lp_print(p->out, "%s a%u[%u];\n%sfor (int j = 0; j < %u; j++) a%u[j] = %s;\n", lp_c_type(lp_gpu_lane(inst)), k,
+               p->g->vector, unroll, p->g->vector, k, lp_first_value(inst));
+    else lp_print(p->out, "%s a%u = %s;\n", lp_c_type(lp_gpu_lane(inst)), k, lp_first_value(inst));
+  }
+}
+
+static const char *lane_suffix(const lp_inst_t *inst) { return lp_suffix(lp_gpu_lane(inst)); }
+
+/* The partial result of a part, but for which result it is: "] " ends it. */
+static void print_partial(const printer_t *p, uint32_t k) {
+  const char *type = lp_c_type(lp_gpu_lane(&p->l->insts[k]));
+  lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))[part * (%s)%llu", type, n_accesses(p->l),
+           (unsigned long long)lp_gpu_partial(p->l, k), p->index, (unsigned long long)lp_gpu_results(p->l));
+}
+
+/* The values of the pass's reductions, joined over the team; into scratch memory where they are parts. */
+static void print_joined(const printer_t *p, uint32_t team) {
+  const int are_parts = p->g->splits > 1;
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    if (!p->pass.insts[k] || inst->reduce == LP_EACH) continue;
+    if (team > 32) lp_print(p->out, "__shared__ %s s%u[32];\n", lp_c_type(lp_gpu_lane(inst)), k);
+    if (are_parts) lp_print(p->out, "const %s v%u = (", lp_c_type(lp_gpu_lane(inst)), k);
+    else lp_print_value(p->out, p->l, k);
+    lp_print(p->out, "lp_%s_%s_%s(a%u", team > 32 ? "block" : "warp", lp_reduction_name(inst->reduce),
+             lane_suffix(inst), k);
+    if (team > 32) lp_print(p->out, ", s%u, %u", k, team / 32);
+    lp_print(p->out, "));\n");
+    if (!are_parts) continue;
+    lp_print(p->out, "if (lane == 0) ");
+    print_partial(p, k);
+    lp_print(p->out, " + row] = v%u;\n", k);
+  }
+}
+
+/* ---- what stands around ---- */
+
+static void print_head(const printer_t *p, const char *name, const char *ending) {
+  lp_print(p->out, "LP_KERNEL(%s%s, %u, %u) {\n", name, ending, n_accesses(p->l) + (p->g->splits > 1), p->g->threads);
+}
+
+/* Indices of the first n dimensions from `from`, and pointers to where they lead. */
+static void print_pointers(const printer_t *p, int32_t n, const char *from) {
+  const lp_loop_t *l = p->l;
+  int64_t below = 1;
+  for (int32_t d = n - 1; d >= 0; d--) {
+    lp_print(p->out, "const %s i%d = %s", p->index, d, from);
+    if (below > 1) lp_print(p->out, " / %lld", (long long)below);
+    if (d > 0) lp_print(p->out, " %% %lld", (long long)size_of(l, d));
+    lp_print(p->out, ";\n");
+    below *= size_of(l, d);
+  }
+  for (uint32_t k = 0; k < n_accesses(l); k++) {
+    const lp_access_t *a = &l->accesses[k];
+    const char *type = lp_c_type(a->dtype), *mark = k < l->n_loads ? "const " : "";
+    if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)LP_AT(%u), e%u = 0", k, k, k);
+    else lp_print(p->out, "%s%s *q%u = (%s%s *)LP_AT(%u)", mark, type, k, mark, type, k);
+    for (int32_t d = 0; d < n; d++) {
+      if (!a->strides[d]) continue;
+      lp_print(p->out, a->draws ? " + (uint64_t)" : " + ");
+      char index[16];
+      snprintf(index, sizeof index, "i%d", d);
+      print_times(p->out, index, a->strides[d]);
+    }
+    lp_print(p->out, ";\n");
+  }
+}
+
+/* Loads of what does not change within what a block takes. */
+static void print_constants(const printer_t *p) {
+  for (uint32_t k = 0; k < p->l->n_loads; k++)
+    if (!lp_gpu_moves(p->l, k)) print_load(p, k, 0);
+}
+
+static void print_row_insts(const printer_t *p, uint32_t pass) {
+  for (uint32_t k = 0; k < p->l->n_insts; k++)
+    if (p->l->insts[k].of_row && p->l->insts[k].reduce == LP_EACH && p->l->insts[k].pass == pass)
+      lp_print_inst(p->out, p->l, k);
+}
+
+static void print_row_stores(const printer_t *p) {
+  for (uint32_t s = p->l->n_loads; s < n_accesses(p->l); s++) {
+    if (!p->l->accesses[s].of_row) continue;
+    lp_print(p->out, "if (lane == 0) ");
+    print_store(p, s);
+  }
+}
+
+/* ---- points ---- */
+
+static void print_points(printer_t *p, const char *name) {
+  const lp_loop_t *l = p->l;
+  const lp_gpu_t *g = p->g;
+  const char *at = l->rank > 1 ? "at" : "i";
+  const long long size = (long long)size_of(l, l->rank - 1);
+  long long elements = 1;
+  for (int32_t d = 0; d < l->rank; d++) elements *= (long long)l->sizes[d];
+  lp_find_pass(l, 0, &p->pass);
+  print_head(p, name, "");
+  lp_print(p->out, "const %s %s = ((%s)blockIdx.x * %u + threadIdx.x) * %u;\n", p->index, at, p->index, g->threads,
+           g->vector);
+  lp_print(p->out, "if (%s < %lld) {\n", at, elements);
+  if (l->rank > 1) lp_print(p->out, "const %s row = at / %lld, i = at %% %lld;\n", p->index, size, size);
+  if (has_tail(p))
+    lp_print(p->out, "const int n = %lld - i < %u ? (int)(%lld - i) : %u;\n", elements, g->vector, elements, g->vector);
+  print_pointers(p, l->rank - 1, "row");
+  print_constants(p);
+  print_row_insts(p, 0);
+  print_vector(p);
+  lp_print(p->out, "}\n}\n");
+}
+
+/* ---- rows ---- */
+
+/* The vectors of a row that are this thread's: c of them where it holds them, else as they come. */
+static void print_chunks(const printer_t *p) {
+  const lp_gpu_t *g = p->g;
+  const long long step = (long long)g->team * g->vector;
+  if (g->chunks > 1) {
+    lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\n", unroll, g->chunks);
+    lp_print(p->out, "const %s i = (c * %u + lane) * %u;\n", p->index, g->team, g->vector);
+  } else if (g->chunks == 1) {
+    lp_print(p->out, "{\nconst %s i = lane * %u;\n", p->index, g->vector);
+  } else if (g->splits > 1) {
+    lp_print(p->out, "%s 4\nfor (%s i = (part * %u + lane) * %u; i < length; i += %lld) {\n", "#pragma unroll",
+             p->index, g->team, g->vector, step * g->splits);
+  } else {
+    lp_print(p->out, "%s 4\nfor (%s i = lane * %u; i < length; i += %lld) {\n", "#pragma unroll", p->index, g->vector,
+             step);
+  }
+  if (g->chunks && p->l->sizes[p->l->rank - 1] % step) lp_print(p->out, "if (i < length) ");
+  lp_print(p->out, "{\n");
+}
+
+/* Loads that are held and come first in this pass. */
+static void print_held(const printer_t *p, uint8_t *is_there) {
+  int n = 0;
+  for (uint32_t k = 0; k < p->l->n_loads; k++) {
+    if (!p->pass.loads[k] || is_there[k] || !lp_is_held(p->l, k)) continue;
+    print_array(p, k, 1);
+    n++;
+  }
+  if (!n) return;
+  print_chunks(p);
+  for (uint32_t k = 0; k < p->l->n_loads; k++) {
+    if (!p->pass.loads[k] || is_there[k] || !lp_is_held(p->l, k)) continue;
+    print_take(p, k);
+    is_there[k] = 1;
+  }
+  lp_print(p->out, "}\n}\n");
+}
+
+static void print_row_pass(printer_t *p, uint32_t number, uint8_t *is_there) {
+  lp_find_pass(p->l, number, &p->pass);
+  print_row_insts(p, number);
+  print_held(p, is_there);
+  print_accumulators(p);
+  print_chunks(p);
+  print_vector(p);
+  lp_print(p->out, "}\n}\n");
+  print_joined(p, p->g->team);
+}
+
+static void print_rows(printer_t *p, const char *name) {
+  const lp_loop_t *l = p->l;
+  const lp_gpu_t *g = p->g;
+  const long long rows = (long long)lp_gpu_results(l);
+  uint8_t is_there[LP_INSTS * LP_ARGS] = {0};
+  print_head(p, name, "");
+  lp_print(p->out, "const %s length = %lld;\n", p->index, (long long)l->sizes[l->rank - 1]);
+  if (g->team < g->threads)
+    lp_print(p->out, "const %s lane = threadIdx.x %% %u, row = (%s)blockIdx.x * %u + threadIdx.x / %u;\n", p->index,
+             g->team, p->index, g->threads / g->team, g->team);
+  else if (g->splits > 1)
+    lp_print(p->out, "const %s lane = threadIdx.x, row = blockIdx.x / %u, part = blockIdx.x %% %u;\n", p->index,
+             g->splits, g->splits);
+  else lp_print(p->out, "const %s lane = threadIdx.x, row = blockIdx.x;\n", p->index);
+  lp_print(p->out, "if (row < %lld) {\n", rows);
+  print_pointers(p, l->rank - 1, "row");
+  print_constants(p);
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].keep) lp_print(p->out, "%s k%u[%u];\n", lp_value_type(l->insts[k].dtype), k, g->chunks * g->vector);
+  for (uint32_t pass = 0; pass < l->n_passes; pass++) print_row_pass(p, pass, is_there);
+  if (g->splits == 1) {
+    print_row_insts(p, l->n_passes);
+    print_row_stores(p);
+  }
+  lp_print(p->out, "}\n}\n");
+}
+
+/* ---- columns ---- */
+
+/* Sums of `across` columns by `down` threads each: they go to shared memory, and half joins half. */
+static void print_joined_columns(const printer_t *p, uint32_t across, uint32_t down) {
+  const lp_loop_t *l = p->l;
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce != LP_EACH)
+      lp_print(p->out, "__shared__ %s s%u[%u];\n", lp_c_type(lp_gpu_lane(&l->insts[k])), k, across * down);
+  print_element_loop(p);
+  lp_print(p->out, "{\n");
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    if (l->insts[k].reduce == LP_EACH) continue;
+    lp_print(p->out, "s%u[down * %u + lane", k, across);
+    if (p->g->vector > 1) lp_print(p->out, " * %u + j", p->g->vector);
+    lp_print(p->out, "] = a%u", k);
+    print_slot(p, 0, 1);
+    lp_print(p->out, ";\n");
+  }
+  lp_print(p->out, "}\n");
+  for (uint32_t half = down / 2; half; half /= 2) {
+    lp_print(p->out, "__syncthreads();\nfor (int k = threadIdx.x; k < %u; k += %u) {\n", half * across, p->g->threads);
+    for (uint32_t k = 0; k < l->n_insts; k++)
+      if (l->insts[k].reduce != LP_EACH)
+        lp_print(p->out, "s%u[k] = %s(s%u[k], s%u[k + %u]);\n", k, lp_join_name(l->insts[k].reduce), k, k,
+                 half * across);
+    lp_print(p->out, "}\n");
+  }
+  lp_print(p->out, "__syncthreads();\n");
+}
+
+/* The values of a column: its reductions, what follows from them, and its stores. */
+static void print_column_values(const printer_t *p) {
+  const lp_loop_t *l = p->l;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (lp_gpu_moves(l, k) && l->accesses[k].strides[l->rank - 1] == 0) print_load(p, k, 0);
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    if (!l->insts[k].of_row) continue;
+    if (l->insts[k].reduce == LP_EACH) {
+      lp_print_inst(p->out, l, k);
+      continue;
+    }
+    lp_print_value(p->out, l, k);
+    lp_print(p->out, p->g->vector > 1 ? "s%u[lane * %u + j]);\n" : "s%u[lane]);\n", k, p->g->vector);
+  }
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+    if (l->accesses[s].of_row) print_store(p, s);
+}
+
+/* A tile's sums into scratch memory. */
+static void print_column_parts(const printer_t *p, long long across) {
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    if (p->l->insts[k].reduce == LP_EACH) continue;
+    print_partial(p, k);
+    lp_print(p->out, " + outer * %lld + i%s] = s%u[", across, p->g->vector > 1 ? " + j" : "", k);
+    lp_print(p->out, p->g->vector > 1 ? "lane * %u + j];\n" : "lane];\n", p->g->vector);
+  }
+}
+
+/* The rows that a thread takes at once: c of them. */
+static void print_column_rows(const printer_t *p, uint32_t step) {
+  if (p->g->chunks > 1) {
+    lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\nconst %s row = top + c * %u;\nif (row < length) {\n", unroll,
+             p->g->chunks, p->index, step);
+    return;
+  }
+  lp_print(p->out, "{\nconst %s row = top;\n{\n", p->index);
+}
+
+static void print_columns(printer_t *p, const char *name) {
+  const lp_loop_t *l = p->l;
+  const lp_gpu_t *g = p->g;
+  const uint32_t width = g->team * g->vector, down = g->threads / g->team, step = down * g->splits;
+  const long long across = (long long)l->sizes[l->rank - 2], tiles = (across + width - 1) / width;
+  lp_find_pass(l, 0, &p->pass);
+  print_head(p, name, "");
+  lp_print(p->out, "const %s length = %lld, across = %lld;\n", p->index, (long long)l->sizes[l->rank - 1], across);
+  lp_print(p->out, "const %s lane = threadIdx.x %% %u, down = threadIdx.x / %u, part = blockIdx.x %% %u;\n", p->index,
+           g->team, g->team, g->splits);
+  lp_print(p->out, "const %s i = (blockIdx.x / %u %% %lld * %u + lane) * %u, outer = blockIdx.x / %lld;\n", p->index,
+           g->splits, tiles ? tiles : 1, g->team, g->vector, (tiles ? tiles : 1) * g->splits);
+  print_pointers(p, l->rank - 2, "outer");
+  print_constants(p);
+  print_accumulators(p);
+  lp_print(p->out, "if (i < across)\nfor (%s top = part * %u + down; top < length; top += %llu) {\n", p->index, down,
+           (unsigned long long)step * g->chunks);
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (has_array(p, k)) print_array(p, k, 1);
+  print_column_rows(p, step);
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (has_array(p, k)) print_take(p, k);
+  lp_print(p->out, "}\n}\n");
+  print_column_rows(p, step);
+  print_vector(p);
+  lp_print(p->out, "}\n}\n}\n");
+  print_joined_columns(p, width, down);
+  lp_print(p->out, "if (down == 0 && i < across) {\n");
+  print_element_loop(p);
+  lp_print(p->out, "{\n");
+  if (g->splits > 1) print_column_parts(p, across);
+  else print_column_values(p);
+  lp_print(p->out, "}\n}\n}\n");
+}
+
+/* ---- the second kernel ---- */
+
+/* A thread takes every so many parts of result `at`. */
+static void print_parts(const printer_t *p, const char *first, uint32_t step) {
+  print_accumulators(p);
+  lp_print(p->out, "for (int part = %s; part < %u; part += %u) {\n", first, p->g->splits, step);
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    if (p->l->insts[k].reduce == LP_EACH) continue;
+    lp_print(p->out, "a%u%s = %s(a%u%s, ", k, p->l->columns ? "[0]" : "", lp_join_name(p->l->insts[k].reduce), k,
+             p->l->columns ? "[0]" : "");
+    print_partial(p, k);
+    lp_print(p->out, " + at]);\n");
+  }
+  lp_print(p->out, "}\n");
+}
+
+static void print_end(printer_t *p, const char *name) {
+  enum { SIDE = 32, DOWN = LP_GPU_END_THREADS / SIDE };
+  const lp_loop_t *l = p->l;
+  const long long across = l->columns ? (long long)l->sizes[l->rank - 2] : 1, results = (long long)lp_gpu_results(l);
+  lp_gpu_t single = l->gpu;
+  single.threads = LP_GPU_END_THREADS;
+  single.vector = 1;
+  p->g = &single;
+  lp_find_pass(l, 0, &p->pass);
+  print_head(p, name, "_end");
+  lp_print(p->out, "const %s length = %lld;\n(void)length;\n", p->index, (long long)l->sizes[l->rank - 1]);
+  if (l->columns) {
+    lp_print(p->out, "const %s lane = threadIdx.x %% %d, down = threadIdx.x / %d, at = blockIdx.x * %d + lane;\n",
+             p->index, SIDE, SIDE, SIDE);
+    lp_print(p->out, "const %s outer = at / %lld, i = at %% %lld;\n", p->index, across, across);
+    print_pointers(p, l->rank - 2, "outer");
+    lp_print(p->out, "const int first = at < %lld ? (int)down : %u;\n", results, single.splits);
+    print_parts(p, "first", DOWN);
+    print_joined_columns(p, SIDE, DOWN);
+    lp_print(p->out, "if (down == 0 && at < %lld) {\n", results);
+    print_constants(p);
+    print_column_values(p);
+    lp_print(p->out, "}\n}\n");
+    return;
+  }
+  lp_print(p->out, "const %s lane = threadIdx.x, row = blockIdx.x, at = row;\n", p->index);
+  print_pointers(p, l->rank - 1, "row");
+  print_constants(p);
+  print_row_insts(p, 0);
+  print_parts(p, "lane", LP_GPU_END_THREADS);
+  single.splits = 1; /* what print_joined joins is whole */
+  print_joined(p, LP_GPU_END_THREADS);
+  print_row_insts(p, l->n_passes);
+  print_row_stores(p);
+  lp_print(p->out, "}\n");
+}
+
+void lp_gen_cuda(const lp_loop_t *l, const char *name, lp_text_t *out) {
+  printer_t p = {.out = out, .l = l, .g = &l->gpu, .index = l->gpu.wide ? "int64_t" : "int"};
+  switch (l->gpu.kind) {
+    case LP_GPU_COLUMNS: print_columns(&p, name); break;
+    case LP_GPU_ROWS: print_rows(&p, name); break;
+    default: print_points(&p, name);
+  }
+  if (l->gpu.splits > 1) print_end(&p, name);
+}

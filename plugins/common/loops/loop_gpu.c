@@ -1,0 +1,255 @@
+/* The schedule of a loop on a GPU: who takes which elements. A rule finds it from sizes, strides and alignments alone,
+ * so equal layers share one text.
+ *
+ *     points     a thread takes a vector of neighbours, once: as many threads as there are vectors
+ *     rows       a warp takes a short row, a block a long one; a thread holds its part in registers where that fits
+ *     columns    a block takes a tile of columns and every so many rows of it
+ *
+ * Where rows or tiles are too few to fill the device, a reduction is made in parts, one a block, and a second kernel
+ * joins these in their order. So sums do not depend on who comes first: a thread adds its own elements in order, then
+ * threads, warps and parts are joined by halves. Floats are added in float; the order above makes up for what the CPU's
+ * sums in double have. */
+#include "common/loops/loop_print.h"
+
+#include <aot/inline.h>
+#include <string.h>
+
+enum {
+  WARP = 32,
+  ACCESS = 16,        /* bytes of the widest access */
+  HELD = 160,         /* bytes of a row that a thread may hold in registers, */
+  HELD_BY_1024 = 112, /* and in a block of 1024, which has half the registers */
+  MOST_CHUNKS = 16,
+  LONG_ROW = 1 << 15, /* elements from which on few rows are cut into parts */
+  BLOCKS_A_PROCESSOR = 6
+};
+
+static uint32_t n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
+static uint64_t at_least_one(uint64_t n) { return n ? n : 1; }
+static uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+/* ---- sums in float ---- */
+
+/* A double of each element is meant; one of a row that comes of floats is how the CPU adds. */
+static int is_wide_for_sums(const lp_loop_t *l, const uint8_t *is_meant, uint32_t k) {
+  const lp_inst_t *inst = &l->insts[k];
+  if (!inst->of_row) return 0;
+  for (uint32_t a = 0; a < inst->n_args; a++) {
+    const lp_arg_t *arg = &inst->args[a];
+    if (arg->kind == LP_INST && l->insts[arg->index].dtype == AOT_F64 && is_meant[arg->index]) return 0;
+    if (arg->kind != LP_LOAD && arg->kind != LP_DRAWN) continue;
+    const int32_t dtype = l->accesses[arg->index].dtype;
+    if (dtype == AOT_F64 || !lp_is_float(dtype)) return 0;
+  }
+  return 1;
+}
+
+static void sum_in_float(lp_loop_t *l) {
+  uint8_t is_meant[LP_INSTS] = {0};
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+    is_meant[l->accesses[s].inst] |= l->accesses[s].dtype == AOT_F64;
+  for (uint32_t k = 0; k < l->n_insts; k++) is_meant[k] |= !is_wide_for_sums(l, is_meant, k);
+  for (uint32_t k = l->n_insts; k-- > 0;) /* what a meant double reads is meant */
+    for (uint32_t a = 0; is_meant[k] && l->insts[k].compute == AOT_F64 && a < l->insts[k].n_args; a++)
+      if (l->insts[k].args[a].kind == LP_INST) is_meant[l->insts[k].args[a].index] = 1;
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    lp_inst_t *inst = &l->insts[k];
+    if (!is_meant[k] && inst->compute == AOT_F64) inst->compute = AOT_F32;
+    if (!is_meant[k] && inst->dtype == AOT_F64) inst->dtype = AOT_F32;
+  }
+}
+
+/* ---- what every kind has ---- */
+
+/* Can access k be made `vector` neighbours of dimension `dim` at a time? What does not step by one is read singly. */
+static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
+  const lp_access_t *a = &l->accesses[k];
+  const uint64_t bytes = vector * aot_dtype_size(a->dtype);
+  if (a->draws || a->strides[dim] != 1) return 1;
+  if (!a->align || a->align % (bytes < ACCESS ? bytes : ACCESS)) return 0;
+  for (int32_t d = 0; d < l->rank; d++)
+    if (d != dim && a->strides[d] % vector) return 0;
+  return 1;
+}
+
+/* The most neighbours that a thread takes. by_smallest: 16 bytes of the smallest dtype, not of the largest. */
+static uint32_t vector_of(const lp_loop_t *l, int32_t dim, int by_smallest) {
+  uint64_t smallest = ACCESS, largest = 0;
+  int is_store = 0;
+  for (uint32_t k = 0; k < n_accesses(l); k++) {
+    const lp_access_t *a = &l->accesses[k];
+    const uint64_t size = aot_dtype_size(a->dtype);
+    if (a->draws || a->strides[dim] != 1) continue;
+    smallest = size < smallest ? size : smallest;
+    largest = size > largest ? size : largest;
+    is_store |= k >= l->n_loads;
+  }
+  if (!largest || (l->gpu.kind == LP_GPU_POINTS && !is_store)) return 1;
+  uint64_t vector = by_smallest ? ACCESS / smallest : ACCESS / largest;
+  if (vector > 2 * ACCESS / largest) vector = 2 * ACCESS / largest;
+  for (; vector > 1; vector /= 2) {
+    int fits = l->sizes[dim] % (int64_t)vector == 0 || (l->gpu.kind == LP_GPU_POINTS && l->rank == 1);
+    for (uint32_t k = 0; k < n_accesses(l) && fits; k++) fits = takes_vectors(l, k, dim, (uint32_t)vector);
+    if (fits) break;
+  }
+  return (uint32_t)vector;
+}
+
+/* Do indices need 64 bits? With room for a grid's surplus of threads. */
+static int is_wide(const lp_loop_t *l) {
+  const double most = 2147483647.0 - 1024 * 1024;
+  double n = 1;
+  for (int32_t d = 0; d < l->rank; d++) n *= (double)l->sizes[d];
+  for (uint32_t k = 0; k < n_accesses(l); k++) {
+    double reach = 0;
+    for (int32_t d = 0; d < l->rank; d++) {
+      const double stride = (double)l->accesses[k].strides[d];
+      reach += (double)l->sizes[d] * (stride < 0 ? -stride : stride);
+    }
+    if (reach > most) return 1;
+  }
+  return n > most;
+}
+
+static uint64_t outer_size(const lp_loop_t *l, int32_t n_inner) {
+  uint64_t n = 1;
+  for (int32_t d = 0; d + n_inner < l->rank; d++) n *= (uint64_t)l->sizes[d];
+  return n;
+}
+
+static int set_blocks(lp_gpu_t *g, uint64_t blocks) {
+  g->blocks = (uint32_t)blocks;
+  return blocks <= INT32_MAX;
+}
+
+/* ---- kinds ---- */
+
+static int points(lp_loop_t *l) {
+  lp_gpu_t *g = &l->gpu;
+  g->threads = g->team = 256;
+  g->vector = vector_of(l, l->rank - 1, 0);
+  return set_blocks(g, divide_up(divide_up(outer_size(l, 0), g->vector), g->threads));
+}
+
+/* Bytes an element of a row that registers hold from one pass to another. */
+static uint64_t held_bytes(const lp_loop_t *l) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (lp_is_held(l, k)) bytes += aot_dtype_size(l->accesses[k].dtype);
+  for (uint32_t keep = 1; keep <= l->n_kept; keep++) bytes += lp_keep_size(l, keep);
+  return bytes;
+}
+
+static int fits_registers(const lp_loop_t *l, uint32_t team, uint64_t bytes) {
+  const uint64_t chunks = divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)team * l->gpu.vector);
+  return chunks <= MOST_CHUNKS && chunks * l->gpu.vector * bytes <= (team == 1024 ? HELD_BY_1024 : HELD);
+}
+
+/* The smallest team that holds a row; a larger one where rows are few. */
+static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
+  static const uint32_t teams[] = {WARP, 128, 256, 512, 1024};
+  lp_gpu_t *g = &l->gpu;
+  const uint64_t length = (uint64_t)l->sizes[l->rank - 1], bytes = at_least_one(held_bytes(l));
+  size_t t = 0;
+  while (t < 4 && !fits_registers(l, teams[t], bytes)) t++;
+  while (t < 4 && rows < 4u * n_processors && length > 2u * teams[t] * g->vector) t++;
+  g->team = teams[t];
+  g->threads = g->team == WARP ? 128 : g->team;
+  if (fits_registers(l, g->team, bytes)) {
+    g->chunks = (uint32_t)at_least_one(divide_up(length, (uint64_t)g->team * g->vector));
+    return;
+  }
+  g->chunks = 0; /* what would be kept is computed again */
+  for (uint32_t k = 0; k < l->n_insts; k++) l->insts[k].keep = 0;
+  l->n_kept = 0;
+}
+
+static int rows(lp_loop_t *l, uint32_t n_processors) {
+  lp_gpu_t *g = &l->gpu;
+  const uint64_t n = outer_size(l, 1), length = (uint64_t)l->sizes[l->rank - 1];
+  g->chunks = 1; /* so that lp_is_held tells what would be held */
+  g->vector = vector_of(l, l->rank - 1, 1);
+  if (l->n_passes == 1 && n < n_processors && length >= LONG_ROW) {
+    g->team = g->threads = 512;
+    g->chunks = 0;
+    const uint64_t parts = divide_up(length, 8u * g->threads * g->vector), most = 2 * n_processors / at_least_one(n);
+    g->splits = (uint32_t)at_least_one(parts < most ? parts : most);
+  } else {
+    choose_team(l, n, n_processors);
+  }
+  return set_blocks(g, divide_up(n, g->threads / g->team) * g->splits);
+}
+
+static int columns(lp_loop_t *l, uint32_t n_processors) {
+  lp_gpu_t *g = &l->gpu;
+  const uint64_t across = (uint64_t)l->sizes[l->rank - 2], length = (uint64_t)l->sizes[l->rank - 1];
+  uint64_t bytes = 0;
+  g->threads = 256;
+  g->vector = vector_of(l, l->rank - 2, 1);
+  g->team = WARP;
+  while (g->team > 1 && g->team / 2 * g->vector >= across) g->team /= 2;
+  for (uint32_t k = 0; k < l->n_loads; k++) bytes += aot_dtype_size(l->accesses[k].dtype) * g->vector;
+  g->chunks = bytes > 64 ? 1 : bytes > 32 ? 2 : 4;
+  const uint64_t tiles = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2);
+  const uint64_t parts = divide_up(length, (uint64_t)(g->threads / g->team) * g->chunks);
+  const uint64_t wanted = divide_up((uint64_t)BLOCKS_A_PROCESSOR * n_processors, at_least_one(tiles));
+  g->splits = (uint32_t)at_least_one(parts < wanted ? parts : wanted);
+  return set_blocks(g, tiles * g->splits);
+}
+
+int lp_is_held(const lp_loop_t *l, uint32_t load) {
+  uint32_t n = 0, in_first = 0;
+  lp_pass_t pass;
+  if (l->gpu.kind == LP_GPU_COLUMNS) return lp_gpu_moves(l, load);
+  if (l->gpu.kind != LP_GPU_ROWS || !l->gpu.chunks || !lp_moves(l, load) || l->accesses[load].draws) return 0;
+  for (uint32_t k = 0; k < l->n_passes; k++) {
+    lp_find_pass(l, k, &pass);
+    n += pass.loads[load];
+    in_first |= k == 0 && pass.loads[load];
+  }
+  return n > 1 || in_first;
+}
+
+int lp_gpu_moves(const lp_loop_t *l, uint32_t load) {
+  const int64_t *strides = l->accesses[load].strides;
+  return lp_moves(l, load) || (l->columns && strides[l->rank - 2] != 0);
+}
+
+int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
+  lp_gpu_t *g = &l->gpu;
+  lp_schedule(l);
+  if (n_accesses(l) > LP_GPU_MOST_POINTERS) return 0;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (l->accesses[k].n_indices || l->accesses[k].bounded) return 0;
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce > LP_MIN) return 0;
+  sum_in_float(l);
+  *g = (lp_gpu_t){.kind = l->columns ? LP_GPU_COLUMNS : l->reduced ? LP_GPU_ROWS : LP_GPU_POINTS, .splits = 1};
+  g->wide = is_wide(l);
+  if (g->kind == LP_GPU_COLUMNS) return columns(l, n_processors);
+  return g->kind == LP_GPU_ROWS ? rows(l, n_processors) : points(l);
+}
+
+/* ---- parts ---- */
+
+uint64_t lp_gpu_results(const lp_loop_t *l) { return outer_size(l, 1); }
+
+uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst) {
+  uint64_t at = 0;
+  for (uint32_t k = 0; k < inst; k++)
+    if (l->insts[k].reduce != LP_EACH)
+      at += (l->gpu.splits * lp_gpu_results(l) * aot_dtype_size(lp_gpu_lane(&l->insts[k])) + 15) / 16 * 16;
+  return at;
+}
+
+int32_t lp_gpu_lane(const lp_inst_t *inst) {
+  if (!lp_is_float(inst->compute)) return AOT_I64;
+  return inst->reduce == LP_SUM && inst->dtype == AOT_F64 ? AOT_F64 : lp_value_dtype(inst->compute);
+}
+
+uint64_t lp_gpu_scratch(const lp_loop_t *l) { return l->gpu.splits > 1 ? lp_gpu_partial(l, l->n_insts) : 0; }
+
+uint32_t lp_gpu_end_blocks(const lp_loop_t *l) {
+  const uint64_t n = lp_gpu_results(l);
+  return (uint32_t)(l->columns ? divide_up(n, WARP) : n);
+}

@@ -1,0 +1,181 @@
+/* What generated CUDA C begins with. It includes nothing: types, marks and what only a GPU has stand first, left out
+ * where LP_ON_CPU says that others stand for them (common/cuda-shim); then formulas shared with C, reductions over
+ * threads, random numbers.
+ *
+ * Random numbers are those of common/random, bit for bit: Philox of the element's number, and box_muller.c's normal
+ * numbers in products and sums that are not contracted. */
+#include "common/loops/loop_print.h"
+
+#include <string.h>
+
+static const char gpu[] =
+    "#ifndef LP_ON_CPU\n"
+    "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;\n"
+    "typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;\n"
+    "typedef unsigned long long uint64_t;\n"
+    "#define INT64_C(x) x##LL\n"
+    "#define INT64_MIN (-9223372036854775807LL - 1)\n"
+    "#define INT64_MAX 9223372036854775807LL\n"
+    "#define INFINITY __int_as_float(0x7f800000)\n"
+    "#define NAN __int_as_float(0x7fffffff)\n"
+    "#define LP static __device__ __forceinline__\n"
+    "#define LP_ALIGN16 __align__(16)\n"
+    "#define LP_KERNEL(name, n, threads) \\\n"
+    "typedef struct { char *at[n]; } name##_t; \\\n"
+    "extern \"C\" __global__ void __launch_bounds__(threads) name(const name##_t lp_pointers)\n"
+    "#define LP_AT(k) lp_pointers.at[k]\n"
+    "LP void lp_move(void *to, const void *from, int bytes) {\n"
+    "  if (bytes % 16 == 0) {\n"
+    "#pragma unroll\n"
+    "    for (int k = 0; k < bytes / 16; k++) ((uint4 *)to)[k] = ((const uint4 *)from)[k];\n"
+    "  } else if (bytes == 8) *(uint2 *)to = *(const uint2 *)from;\n"
+    "  else if (bytes == 4) *(uint32_t *)to = *(const uint32_t *)from;\n"
+    "  else *(uint16_t *)to = *(const uint16_t *)from;\n"
+    "}\n"
+    "LP float lp_swap_f32(float v, int way) { return __shfl_xor_sync(0xffffffffu, v, way); }\n"
+    "LP double lp_swap_f64(double v, int way) { return __shfl_xor_sync(0xffffffffu, v, way); }\n"
+    "LP int64_t lp_swap_i64(int64_t v, int way) { return __shfl_xor_sync(0xffffffffu, v, way); }\n"
+    "LP float lp_from_bf16(uint16_t h) { return __uint_as_float((uint32_t)h << 16); }\n"
+    "LP uint16_t lp_to_bf16(float f) { return (uint16_t)(__float_as_uint(f) >> 16); }\n"
+    "LP float lp_round_bf16(float f) {\n"
+    "  uint16_t h;\n"
+    "  asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(f));\n"
+    "  return lp_from_bf16(h);\n"
+    "}\n"
+    "LP float lp_from_f16(uint16_t h) { float f; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"(h)); return f; }\n"
+    "LP uint16_t lp_to_f16(float f) { uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(f)); return h; }\n"
+    "LP float lp_round_f16(float f) { return lp_from_f16(lp_to_f16(f)); }\n"
+    "LP uint64_t lp_below_i64(uint64_t bits, uint64_t range) { return __umul64hi(bits, range); }\n"
+    "LP uint64_t lp_bits_of_f64(double v) { return (uint64_t)__double_as_longlong(v); }\n"
+    "LP double lp_f64_of_bits(uint64_t u) { return __longlong_as_double((int64_t)u); }\n"
+    "#define LP_MUL(a, b) __dmul_rn(a, b)\n"
+    "#define LP_SUM(a, b) __dadd_rn(a, b)\n"
+    "#endif\n";
+
+static const char functions[] = "LP float lp_exp_f32(float x) { return expf(x); }\n"
+                                "LP float lp_tanh_f32(float x) { return tanhf(x); }\n"
+                                "LP float lp_normal_f32(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }\n"
+                                "LP float lp_normal_or_nan_f32(float x) { return lp_normal_f32(x) + (x - x); }\n";
+
+/* Every thread of a warp, or of a block, gets the result. Warps leave theirs in shared memory, which one reduction uses
+ * once. */
+static const char teams[] =
+    "#define LP_TEAM(name, S, T, first, join) \\\n"
+    "LP T lp_warp_##name##_##S(T a) { \\\n"
+    "  for (int way = 16; way > 0; way /= 2) { const T b = lp_swap_##S(a, way); a = join(a, b); } \\\n"
+    "  return a; } \\\n"
+    "LP T lp_block_##name##_##S(T a, T *warps, int n) { \\\n"
+    "  const int lane = threadIdx.x % 32; \\\n"
+    "  a = lp_warp_##name##_##S(a); \\\n"
+    "  if (lane == 0) warps[threadIdx.x / 32] = a; \\\n"
+    "  __syncthreads(); \\\n"
+    "  a = lane < n ? warps[lane] : (T)(first); \\\n"
+    "  return lp_warp_##name##_##S(a); }\n"
+    "#define LP_TEAMS(name, join, of_float, of_int) \\\n"
+    "LP_TEAM(name, f32, float, of_float, join) LP_TEAM(name, f64, double, of_float, join) \\\n"
+    "LP_TEAM(name, i64, int64_t, of_int, join)\n"
+    "LP_TEAMS(sum, LP_ADD, 0, 0) LP_TEAMS(prod, LP_TIMES, 1, 1)\n"
+    "LP_TEAMS(max, LP_LARGER, -INFINITY, INT64_MIN) LP_TEAMS(min, LP_SMALLER, INFINITY, INT64_MAX)\n";
+
+static const char draws[] =
+    "typedef struct { uint32_t w[4]; } lp_block_t;\n"
+    "LP lp_block_t lp_philox(uint64_t seed, uint64_t counter, uint64_t block) {\n"
+    "  uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32), c2 = (uint32_t)block;\n"
+    "  uint32_t c3 = (uint32_t)(block >> 32), k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);\n"
+    "#pragma unroll\n"
+    "  for (int round = 0; round < 10; round++) {\n"
+    "    const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;\n"
+    "    c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0; c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;\n"
+    "    c1 = (uint32_t)p1; c3 = (uint32_t)p0; k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;\n"
+    "  }\n"
+    "  lp_block_t b;\n"
+    "  b.w[0] = c0; b.w[1] = c1; b.w[2] = c2; b.w[3] = c3;\n"
+    "  return b;\n"
+    "}\n"
+    "LP uint32_t lp_word(const lp_block_t *b, uint32_t k) {\n"
+    "  return k == 0 ? b->w[0] : k == 1 ? b->w[1] : k == 2 ? b->w[2] : b->w[3];\n"
+    "}\n"
+    "LP uint64_t lp_pair(const lp_block_t *b, uint32_t k) {\n"
+    "  return k == 0 ? (uint64_t)b->w[1] << 32 | b->w[0] : (uint64_t)b->w[3] << 32 | b->w[2];\n"
+    "}\n"
+    /* together: the numbers of blocks, all of them; else each of its own */
+    "LP void lp_draw_u32(uint64_t seed, uint64_t counter, uint64_t first, int64_t step, int n, int together,\n"
+    "                    uint32_t *out) {\n"
+    "#pragma unroll\n"
+    "  for (int k = 0; k < n; k += together ? 4 : 1) {\n"
+    "    const uint64_t element = first + (uint64_t)(k * step);\n"
+    "    const lp_block_t b = lp_philox(seed, counter, element / 4);\n"
+    "    if (together) { out[k] = b.w[0]; out[k + 1] = b.w[1]; out[k + 2] = b.w[2]; out[k + 3] = b.w[3]; }\n"
+    "    else out[k] = lp_word(&b, (uint32_t)(element % 4));\n"
+    "  }\n"
+    "}\n"
+    "LP void lp_draw_u64(uint64_t seed, uint64_t counter, uint64_t first, int64_t step, int n, int together,\n"
+    "                    uint64_t *out) {\n"
+    "  (void)together;\n"
+    "  for (int k = 0; k < n; k++) {\n"
+    "    const uint64_t element = first + (uint64_t)(k * step);\n"
+    "    const lp_block_t b = lp_philox(seed, counter, element / 2);\n"
+    "    out[k] = lp_pair(&b, (uint32_t)(element % 2));\n"
+    "  }\n"
+    "}\n";
+
+/* Box-Muller, step by step as box_muller.c has it. */
+static const char normals[] =
+    "#define LP_STEP(c) sum = LP_MUL(t, LP_SUM(c, sum));\n"
+    "LP double lp_log_of(double x) {\n"
+    "  uint64_t bits = lp_bits_of_f64(x);\n"
+    "  const int e = (int)((int64_t)(bits - 0x3FE6A09E667F3BCDull) >> 52);\n"
+    "  bits -= (uint64_t)(int64_t)e << 52;\n"
+    "  const double m = lp_f64_of_bits(bits), s = LP_SUM(m, -1.0) / LP_SUM(m, 1.0), t = LP_MUL(s, s);\n"
+    "  double sum = LP_MUL(t, 1.0 / 21);\n"
+    "  LP_STEP(1.0 / 19) LP_STEP(1.0 / 17) LP_STEP(1.0 / 15) LP_STEP(1.0 / 13) LP_STEP(1.0 / 11) LP_STEP(1.0 / 9)\n"
+    "  LP_STEP(1.0 / 7) LP_STEP(1.0 / 5) LP_STEP(1.0 / 3)\n"
+    "  sum = LP_SUM(LP_MUL(2.0, s), LP_MUL(LP_MUL(2.0, s), sum));\n"
+    "  return LP_SUM(LP_MUL((double)e, 0.693147180369123816490), LP_SUM(sum, LP_MUL((double)e, "
+    "1.90821492927058770002e-10)));\n"
+    "}\n"
+    "LP double lp_normal_of(double radius_unit, double angle_unit, uint32_t second) {\n"
+    "  const double radius = sqrt(LP_MUL(-2.0, lp_log_of(radius_unit)));\n"
+    "  const double quarters = (double)(int)LP_SUM(LP_MUL(4.0, angle_unit), 0.5);\n"
+    "  const double x = LP_MUL(LP_SUM(LP_MUL(4.0, angle_unit), -quarters), 1.57079632679489661923), t = LP_MUL(x, x);\n"
+    "  double sum = LP_MUL(t, -1.0 / 1307674368000);\n"
+    "  LP_STEP(1.0 / 6227020800) LP_STEP(-1.0 / 39916800) LP_STEP(1.0 / 362880) LP_STEP(-1.0 / 5040)\n"
+    "  LP_STEP(1.0 / 120) LP_STEP(-1.0 / 6)\n"
+    "  const double sine = LP_SUM(x, LP_MUL(x, sum));\n"
+    "  sum = LP_MUL(t, 1.0 / 20922789888000);\n"
+    "  LP_STEP(-1.0 / 87178291200) LP_STEP(1.0 / 479001600) LP_STEP(-1.0 / 3628800) LP_STEP(1.0 / 40320)\n"
+    "  LP_STEP(-1.0 / 720) LP_STEP(1.0 / 24) LP_STEP(-0.5)\n"
+    "  const double cosine = LP_SUM(1.0, sum);\n"
+    "  const uint32_t quarter = (uint32_t)quarters, turned = second ? quarter : quarter + 1;\n"
+    "  return LP_MUL(turned & 2u ? -radius : radius, (quarter ^ second) & 1u ? sine : cosine);\n"
+    "}\n"
+    "LP void lp_draw_f32(uint64_t seed, uint64_t counter, uint64_t first, int64_t step, int n, int together,\n"
+    "                    float *out) {\n"
+    "  (void)together;\n"
+    "  for (int k = 0; k < n; k++) {\n"
+    "    const uint64_t element = first + (uint64_t)(k * step);\n"
+    "    const lp_block_t b = lp_philox(seed, counter, element / 4);\n"
+    "    const uint32_t pair = (uint32_t)(element % 4) & 2u;\n"
+    "    out[k] = (float)lp_normal_of(LP_MUL(LP_SUM((double)lp_word(&b, pair), 1.0), 0x1p-32),\n"
+    "                                 LP_MUL((double)lp_word(&b, pair + 1), 0x1p-32), (uint32_t)(element & 1));\n"
+    "  }\n"
+    "}\n"
+    "LP void lp_draw_f64(uint64_t seed, uint64_t counter, uint64_t first, int64_t step, int n, int together,\n"
+    "                    double *out) {\n"
+    "  (void)together;\n"
+    "  for (int k = 0; k < n; k++) {\n"
+    "    const uint64_t element = first + (uint64_t)(k * step);\n"
+    "    const lp_block_t b = lp_philox(seed, counter, element / 2);\n"
+    "    out[k] = lp_normal_of(LP_SUM(lp_unit_f64(lp_pair(&b, 0)), 0x1p-53), lp_unit_f64(lp_pair(&b, 1)),\n"
+    "                          (uint32_t)(element & 1));\n"
+    "  }\n"
+    "}\n";
+
+void lp_prelude_cuda_add(lp_text_t *t) {
+  lp_text_add(t, gpu, strlen(gpu));
+  lp_text_add(t, functions, strlen(functions));
+  lp_formulas_add(t);
+  lp_text_add(t, teams, strlen(teams));
+  lp_text_add(t, draws, strlen(draws));
+  lp_text_add(t, normals, strlen(normals));
+}

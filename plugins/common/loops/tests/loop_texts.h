@@ -1,0 +1,70 @@
+/* Loops of every kind and of sizes that fit nothing, for the tests that run them on targets. */
+#ifndef LOOP_TEXTS_H
+#define LOOP_TEXTS_H
+
+typedef struct loop_text {
+  const char *name, *text;
+} loop_text_t;
+
+/* clang-format off */
+static const loop_text_t loop_texts[] = {
+  {"flat_tail", "loop 1003\nload f32 [1] align 16\nload f32 [0]\nload f32 [1] align 16\n"
+                "each f32 f32 \"a * b + c\" a=x0 b=x1 c=x2\nstore f32 [1] align 16 v0\n"},
+  {"flat_unaligned", "loop 1003\nload f32 [1]\neach f32 f32 \"exp(a)\" a=x0\nstore f32 [1] v0\n"},
+  {"flat_halves", "loop 777\nload bf16 [1] align 16\nload f16 [1] align 16\neach f32 f32 \"tanh(a) + b\" a=x0 b=x1\n"
+                  "each f32 bf16 \"a\" a=v0\neach f32 f16 \"a\" a=v0\nstore bf16 [1] align 16 v1\n"
+                  "store f16 [1] align 16 v2\n"},
+  {"broadcast", "loop 7 x 5 x 24\nload f32 [24, 0, 1] align 16\nload f32 [0, 1, 0]\nload bool [120, 24, 1] align 8\n"
+                "each f32 f32 \"b != 0 ? a : c\" a=x0 b=x2 c=x1\nstore f32 [120, 24, 1] align 16 v0\n"},
+  {"permuted", "loop 6 x 9 x 10\nload f32 [1, 6, 54]\nload i64 [90, 10, 1] align 16\neach f32 f32 \"a * b\" a=x0 b=x1\n"
+               "each i64 i32 \"a + b\" a=x1 b=3\nstore f32 [90, 10, 1] v0\nstore i32 [90, 10, 1] v1\n"},
+  {"doubles", "loop 301\nload f64 [1] align 16\nload f32 [1] align 16\neach f64 f64 \"a * exp(b)\" a=x0 b=x1\n"
+              "store f64 [1] align 16 v0\n"},
+  {"one", "loop 1\nload f32 [0]\neach f32 f32 \"a + b\" a=x0 b=1\nstore f32 [1] v0\n"},
+  {"none", "loop 0\nload f32 [1]\neach f32 f32 \"a + b\" a=x0 b=1\nstore f32 [1] v0\n"},
+  {"softmax_long", "loop 3 x 5000 reduced 1\nload f32 [5000, 1] align 16\nmax f32 f32 \"a\" a=x0\n"
+                   "each f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%0\" %0=v1\neach f64 f32 \"T(1) / %0\" %0=v2\n"
+                   "each f32 f32 \"%0 * %1\" %0=v1 %1=v3\nstore f32 [5000, 1] align 16 v4\n"},
+  {"softmax_endless", "loop 2 x 70001 reduced 1\nload f32 [70001, 1]\nmax f32 f32 \"a\" a=x0\n"
+                      "each f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%0\" %0=v1\n"
+                      "each f64 f32 \"T(1) / %0\" %0=v2\neach f32 f32 \"%0 * %1\" %0=v1 %1=v3\nstore f32 [70001, 1] v4\n"},
+  {"softmax_odd", "loop 5 x 33 reduced 1\nload bf16 [33, 1]\nmax f32 f32 \"a\" a=x0\n"
+                  "each f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%0\" %0=v1\neach f64 f32 \"T(1) / %0\" %0=v2\n"
+                  "each f32 bf16 \"%0 * %1\" %0=v1 %1=v3\nstore bf16 [33, 1] v4\n"},
+  {"row_of_none", "loop 4 x 0 reduced 1\nload f32 [0, 1]\nsum f32 f32 \"a\" a=x0\nstore f32 [1, 0] row v0\n"},
+  {"rows_of_integers", "loop 70 x 45 reduced 1\nload i32 [45, 1]\nsum i64 i64 \"a\" a=x0\nmax i64 i64 \"a\" a=x0\n"
+                       "min i64 i64 \"a\" a=x0\nprod f32 f32 \"a * b\" a=x0 b=0.3\nstore i64 [1, 0] row v0\n"
+                       "store i64 [1, 0] row v1\nstore i64 [1, 0] row v2\nstore f32 [1, 0] row v3\n"},
+  {"rows_apart", "loop 40 x 19 reduced 1\nload f32 [1, 40]\nsum f32 f64 \"a\" a=x0\neach f64 f32 \"%0 / #\" %0=v0\n"
+                 "each f32 f32 \"a - %0\" a=x0 %0=v1\nstore f32 [1, 40] v2\n"},
+  {"rows_in_doubles", "loop 9 x 300 reduced 1\nload f64 [300, 1] align 16\nsum f64 f64 \"a\" a=x0\n"
+                      "each f64 f64 \"%0 / #\" %0=v0\nstore f64 [1, 0] row v1\n"},
+  {"widened_sum", "loop 9 x 300 reduced 1\nload f32 [300, 1] align 16\nsum f32 f64 \"a\" a=x0\nstore f64 [1, 0] row v0\n"},
+  {"parts_of_rows", "loop 2 x 100003 reduced 1\nload f32 [100003, 1]\nload f32 [1, 0]\nsum f32 f64 \"a * b\" a=x0 b=x1\n"
+                    "max f32 f32 \"a\" a=x0\neach f64 f32 \"sqrt(fabs(%0)) + %1\" %0=v0 %1=v1\nstore f32 [1, 0] row v2\n"},
+  {"parts_of_one", "loop 65536 reduced 0\nload f32 [1] align 16\nsum f32 f64 \"a * a\" a=x0\n"
+                   "each f64 f32 \"%0 / #\" %0=v0\nstore f32 [0] row v1\n"},
+  {"columns_apart", "loop 37 x 515 reduced 0\nload bf16 [515, 1]\nload f32 [0, 1]\nload f32 [1, 0]\n"
+                    "each f32 f32 \"a * b + c\" a=x0 b=x1 c=x2\nsum f32 f32 \"%0\" %0=v0\neach f32 f32 \"%0 + b\" b=x1 %0=v1\n"
+                    "store f32 [515, 1] v0\nstore f32 [0, 1] row v2\n"},
+  {"columns_in_parts", "loop 3000 x 24 reduced 0\nload bf16 [24, 1] align 16\nload f32 [24, 1] align 16\n"
+                       "sum f32 f32 \"a * b\" a=x0 b=x1\nmax f32 f32 \"b\" b=x1\nstore f32 [0, 1] row v0\n"
+                       "store f32 [0, 1] row v1\n"},
+  {"columns_of_batches", "loop 3 x 500 x 40 reduced 1\nload f32 [20000, 40, 1] align 16\nsum f32 f32 \"a\" a=x0\n"
+                         "store f32 [40, 0, 1] row v0\n"},
+  {"drawn", "loop 1030\nload i64 [0]\nload i64 [0]\nload f32 [1] align 16\ndraw u32 [1] seed=x0 offset=x1\n"
+            "each f32 f32 \"unit(d)\" d=d3\neach f32 bool \"a >= b\" a=v0 b=0.1\neach f32 f32 \"a * b\" a=x2 b=v1\n"
+            "store f32 [1] align 16 v2\nstore bool [1] align 16 v1\n"},
+  {"drawn_apart", "loop 30 x 21\nload i64 [0, 0]\nload i64 [0, 0]\ndraw u64 [1, 30] seed=x0 offset=x1\n"
+                  "draw f32 [21, 1] seed=x0 offset=x1\ndraw f64 [21, 1] seed=x0 offset=x1\n"
+                  "each i64 i64 \"(int64_t)(d >> 1)\" d=d2\neach f32 f32 \"d\" d=d3\neach f64 f64 \"d\" d=d4\n"
+                  "store i64 [21, 1] v0\nstore f32 [21, 1] v1\nstore f64 [21, 1] v2\n"},
+  {"drawn_rows", "loop 6 x 48 reduced 1\nload i64 [0, 0]\nload i64 [0, 0]\nload f32 [48, 1] align 16\n"
+                 "draw u32 [48, 1] seed=x0 offset=x1\neach f32 f32 \"unit(d)\" d=d3\neach f32 f32 \"a < T(0.3) ? T(0) : b\" a=v0 b=x2\n"
+                 "sum f32 f64 \"a\" a=v1\neach f64 f32 \"%0 / #\" %0=v2\neach f32 f32 \"a - %0\" a=v1 %0=v3\n"
+                 "store f32 [48, 1] align 16 v4\n"},
+};
+/* clang-format on */
+enum { N_LOOP_TEXTS = sizeof loop_texts / sizeof *loop_texts };
+
+#endif

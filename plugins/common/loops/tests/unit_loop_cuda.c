@@ -1,0 +1,178 @@
+/* CUDA C of loops, run on the CPU (common/cuda-shim), against their C. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "common/kernels/rk_core.h"
+#include "common/random/philox.h"
+#include <aot/inline.h>
+#include "loop_library.h"
+#include "loop_texts.h"
+#include <math.h>
+
+enum { N_PROCESSORS = 8, MOST_ACCESSES = 16, N_GUARD = 64 };
+
+/* ---- memory of a loop ---- */
+
+typedef struct memory {
+  char *data[MOST_ACCESSES];
+  size_t size[MOST_ACCESSES];
+} memory_t;
+
+static uint32_t next(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
+
+static void fill(char *at, int32_t dtype, size_t n, uint32_t *state) {
+  const size_t size = aot_dtype_size(dtype);
+  for (size_t k = 0; k < n; k++) {
+    const int64_t whole = (int64_t)(next(state) >> 16) % 9 - 4;
+    const double v = (double)next(state) / 4294967296.0 * 4 - 2;
+    if (dtype == AOT_BOOL) at[k] = whole > 0;
+    else if (dtype == AOT_I32) memcpy(at + k * size, &(int32_t){(int32_t)whole}, size);
+    else if (dtype == AOT_I64) memcpy(at + k * size, &whole, size);
+    else rk_store_f(at + k * size, dtype, v);
+  }
+}
+
+static void allocate(const lp_loop_t *l, memory_t *m) {
+  uint32_t state = 5;
+  for (uint32_t k = 0; k < l->n_loads + l->n_stores; k++) {
+    int64_t last = 0;
+    assert_true(k < MOST_ACCESSES);
+    for (int32_t d = 0; d < l->rank; d++) last += (l->sizes[d] - 1) * l->accesses[k].strides[d];
+    m->size[k] = (size_t)(last < 0 ? 0 : last + 1) * aot_dtype_size(l->accesses[k].dtype);
+    m->data[k] = aligned_alloc(64, (m->size[k] + 2 * N_GUARD) / 64 * 64);
+    assert_non_null(m->data[k]);
+    memset(m->data[k], 0x5a, (m->size[k] + 2 * N_GUARD) / 64 * 64);
+    if (k < l->n_loads && !l->accesses[k].draws)
+      fill(m->data[k], l->accesses[k].dtype, m->size[k] / aot_dtype_size(l->accesses[k].dtype), &state);
+  }
+}
+
+static void release(const lp_loop_t *l, memory_t *m) {
+  for (uint32_t k = 0; k < l->n_loads + l->n_stores; k++) free(m->data[k]);
+}
+
+/* ---- both targets ---- */
+
+static lp_draw_t draw_of(int32_t dtype) {
+  lp_draw_t draw = {.draw = 4};
+  draw.fill = dtype == AOT_U32   ? ph_run_words32
+              : dtype == AOT_U64 ? ph_run_words64
+              : dtype == AOT_F32 ? ph_run_normal32
+                                 : ph_run_normal64;
+  return draw;
+}
+
+static void run_c(loop_fn f, const lp_loop_t *l, const memory_t *m) {
+  static double kept[4][1 << 17];
+  lp_draw_t draws[MOST_ACCESSES];
+  char *pointers[MOST_ACCESSES + 4];
+  int64_t strides[MOST_ACCESSES * AOT_MAX_RANK];
+  const uint32_t n = l->n_loads + l->n_stores;
+  for (uint32_t k = 0; k < n; k++) {
+    draws[k] = draw_of(l->accesses[k].dtype);
+    pointers[k] = l->accesses[k].draws ? (char *)&draws[k] : m->data[k];
+    memcpy(strides + k * (uint32_t)l->rank, l->accesses[k].strides, (size_t)l->rank * sizeof *strides);
+  }
+  assert_true(l->n_kept <= 4);
+  for (uint32_t k = 0; k < l->n_kept; k++) pointers[n + k] = (char *)kept[k];
+  f(pointers, l->sizes, strides, 0, l->sizes[0]);
+}
+
+typedef int (*shim_run_fn)(void *kernel, uint32_t blocks, uint32_t threads, char *const *pointers);
+
+static void run_cuda(void *handle, const char *name, const lp_loop_t *l, const memory_t *m) {
+  char *pointers[MOST_ACCESSES + 1], end[64];
+  const uint32_t n = l->n_loads + l->n_stores;
+  shim_run_fn run;
+  void *symbol = dlsym(handle, "shim_run"), *kernel = dlsym(handle, name);
+  assert_non_null(symbol);
+  assert_non_null(kernel);
+  memcpy(&run, &symbol, sizeof run);
+  for (uint32_t k = 0; k < n; k++) pointers[k] = l->accesses[k].draws ? (char *)4 : m->data[k];
+  pointers[n] = aligned_alloc(64, (size_t)(lp_gpu_scratch(l) + 64) / 64 * 64);
+  assert_true(run(kernel, l->gpu.blocks, l->gpu.threads, pointers));
+  snprintf(end, sizeof end, "%s_end", name);
+  if (lp_gpu_scratch(l)) assert_true(run(dlsym(handle, end), lp_gpu_end_blocks(l), LP_GPU_END_THREADS, pointers));
+  free(pointers[n]);
+}
+
+static void parse(const loop_text_t *t, lp_parsed_t *out) {
+  const uint32_t wrong = lp_parse(t->text, out);
+  if (wrong) fail_msg("%s:%u", t->name, wrong);
+  assert_true(lp_simplify(&out->loop));
+}
+
+/* Sums are in float there and in double here; exp, tanh are other approximations; halves may be neighbours. */
+static int close_to(const lp_loop_t *l, double a, double b, int32_t dtype) {
+  if (a != a || b != b) return a != a && b != b;
+  if (a == b) return 1;
+  const double most = dtype == AOT_F16 ? 0x1p-10 : dtype == AOT_BF16 ? 0x1p-7 : dtype == AOT_F64 ? 1e-13 : 4e-6;
+  return lp_is_float(dtype) && fabs(a - b) <= most * (1 + fabs(b)) + (l->reduced && dtype == AOT_F32 ? 2e-5 : 0);
+}
+
+static double number(const char *at, int32_t dtype, size_t k) {
+  int32_t whole;
+  if (dtype == AOT_BOOL) return at[k];
+  if (dtype == AOT_I64) return (double)((const int64_t *)(const void *)at)[k];
+  if (dtype != AOT_I32) return rk_load_f(at + k * aot_dtype_size(dtype), dtype);
+  memcpy(&whole, at + k * sizeof whole, sizeof whole);
+  return whole;
+}
+
+/* Random numbers are the same bits on every target. */
+static void compare(const char *name, const lp_loop_t *l, const memory_t *got, const memory_t *expected) {
+  int is_exact = 0;
+  for (uint32_t k = 0; k < l->n_loads; k++) is_exact |= l->accesses[k].draws && !l->reduced;
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
+    const int32_t dtype = l->accesses[s].dtype;
+    for (size_t k = 0; k < expected->size[s] / aot_dtype_size(dtype); k++) {
+      const double a = number(got->data[s], dtype, k), b = number(expected->data[s], dtype, k);
+      if (is_exact ? a != b : !close_to(l, a, b, dtype))
+        fail_msg("%s, store %u, element %zu: %.9g, C has %.9g", name, s - l->n_loads, k, a, b);
+    }
+    if (memcmp(got->data[s] + got->size[s], expected->data[s] + got->size[s], N_GUARD) != 0)
+      fail_msg("%s writes beyond store %u", name, s - l->n_loads);
+  }
+}
+
+static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
+  static lp_parsed_t on_cpu[N_LOOP_TEXTS], on_gpu[N_LOOP_TEXTS];
+  lp_text_t c = {0}, cuda = {0};
+  (void)state;
+  lp_prelude_add(&c);
+  lp_prelude_cuda_add(&cuda);
+  for (int k = 0; k < N_LOOP_TEXTS; k++) {
+    parse(&loop_texts[k], &on_cpu[k]);
+    parse(&loop_texts[k], &on_gpu[k]);
+    lp_schedule(&on_cpu[k].loop);
+    assert_true(lp_gpu_schedule(&on_gpu[k].loop, N_PROCESSORS));
+    lp_gen_c(&on_cpu[k].loop, loop_texts[k].name, &c);
+    lp_gen_cuda(&on_gpu[k].loop, loop_texts[k].name, &cuda);
+  }
+  void *of_c = build(&c), *of_cuda = build_cuda(&cuda);
+  for (int k = 0; k < N_LOOP_TEXTS; k++) {
+    memory_t expected, got;
+    allocate(&on_cpu[k].loop, &expected);
+    allocate(&on_gpu[k].loop, &got);
+    run_c(find(of_c, loop_texts[k].name), &on_cpu[k].loop, &expected);
+    run_cuda(of_cuda, loop_texts[k].name, &on_gpu[k].loop, &got);
+    compare(loop_texts[k].name, &on_gpu[k].loop, &got, &expected);
+    release(&on_cpu[k].loop, &expected);
+    release(&on_gpu[k].loop, &got);
+    lp_parsed_deinit(&on_cpu[k]);
+    lp_parsed_deinit(&on_gpu[k]);
+  }
+  dlclose(of_c);
+  dlclose(of_cuda);
+  lp_text_deinit(&c);
+  lp_text_deinit(&cuda);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cuda_of_every_kind_of_loop_agrees_with_c),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
