@@ -31,8 +31,14 @@ index='%%s = aten.select.int %%x, %s, 0\n%%m = aten.mul.Tensor %%s, 1100.0\n%%t 
 { printf "$index" 1; echo '%y = aten.embedding.default %x, %i'; } | program embedding
 { printf "$index" 1; echo '%z = aten.embedding.default %x, %i'; echo '%y = aten.add.Tensor %z, %x'; } | program embedding_add
 { printf "$index" 0; printf '%%e = aten.expand.default %%i, [4096, 1024]\n%%y = aten.gather.default %%x, 1, %%e\n'; } | program gather
+echo '%y = aten.constant_pad_nd.default %x, [3, 5, 1, 1], 0.5' | program pad
+{ echo '%s = aten.slice.Tensor %x, 1, 100, 900'; echo '%z = aten.slice_backward.default %s, [4096, 1024], 1, 100, 900, 1'
+  echo '%y = aten.mul.Tensor %z, %x'; } | program slice_backward_mul
+{ echo '%s = aten.slice.Tensor %x, 0, 100, 3900'; echo '%y = aten.slice_backward.default %s, [4096, 1024], 0, 100, 3900, 1'; } \
+  | program slice_backward
 echo "| loop | median ms | fastest ms | ratio |"
 echo "|---|---|---|---|"
 AOT_PLUGIN_PATH="$build/lib/aothost" taskset -c 0 "$work/time_calls" "$rounds" "$work/copy.yaml" "$work/softmax.yaml" \
   "$work/log_softmax.yaml" "$work/softmax_backward.yaml" "$work/layer_norm.yaml" "$work/residual_norm_gelu.yaml" \
-  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml" "$work/embedding.yaml" "$work/embedding_add.yaml" "$work/gather.yaml"
+  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml" "$work/embedding.yaml" "$work/embedding_add.yaml" "$work/gather.yaml" \
+  "$work/pad.yaml" "$work/slice_backward_mul.yaml" "$work/slice_backward.yaml"

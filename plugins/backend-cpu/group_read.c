@@ -44,6 +44,8 @@ static int count(const reading_t *r, int32_t d, uint32_t row, int32_t at, int32_
   return 1;
 }
 
+/* ---- by index tensors ---- */
+
 /* embedding(weight, indices, ..) */
 static int embedding(const reading_t *r) {
   const bc_tensor_t *index = bc_arg_tensor(r->b, 1);
@@ -102,15 +104,114 @@ static int index_tensor(const reading_t *r) {
   return 1;
 }
 
+/* ---- by bounds ---- */
+
+/* Dimension d of the result is dimension `from` of what is read, -1: none, from place `begin` on; outside there is
+ * something else. */
+static void bound(const reading_t *r, int32_t d, int32_t from, int64_t begin) {
+  const int64_t size = from < 0 ? 1 : r->from->sizes[from];
+  lp_access_t *a = &r->out->access;
+  a->strides[d] = from < 0 ? 0 : r->from->strides[from];
+  if (begin == 0 && size == r->result->sizes[d]) return;
+  a->bounded |= 1u << d;
+  a->begin[d] = begin;
+  a->end[d] = begin + size;
+}
+
+/* constant_pad_nd(self, pad, value): two numbers a dimension, from the last one on; negative ones cut */
+static int constant_pad(const reading_t *r) {
+  const aot_snap_arg_t *value = bc_arg(r->b, 2);
+  lp_arg_t *outside = &r->out->access.outside;
+  int64_t pad[2 * AOT_MAX_RANK];
+  const int32_t rank = r->result->rank, n = (int32_t)bc_arg_ints(r->b, 1, pad, 2 * AOT_MAX_RANK);
+  if (r->from->rank != rank || n % 2 != 0 || n / 2 > rank) return 0;
+  for (int32_t d = 0; d < rank; d++) {
+    const int32_t at = 2 * (rank - 1 - d);
+    const int64_t before = at < n ? pad[at] : 0, after = at < n ? pad[at + 1] : 0;
+    if (r->from->sizes[d] + before + after != r->result->sizes[d]) return 0;
+    bound(r, d, d, before);
+  }
+  outside->kind = value->kind == AOT_ARG_FLOAT ? LP_FLOAT : LP_INT;
+  outside->f = bc_arg_float(r->b, 2, 0);
+  outside->i = bc_arg_int(r->b, 2, 0);
+  return value->kind == AOT_ARG_NONE || value->kind == AOT_ARG_FLOAT || value->kind == AOT_ARG_INT ||
+         value->kind == AOT_ARG_BOOL;
+}
+
+/* A part of the result, from `start` along `dim`: what is read has all of it, or is without that dimension. */
+static int part(const reading_t *r, int64_t dim, int64_t start, int is_one) {
+  const int32_t rank = r->result->rank;
+  if (dim < 0) dim += rank;
+  if (dim < 0 || dim >= rank || r->from->rank != rank - is_one) return 0;
+  const int64_t size = r->result->sizes[dim];
+  if (start < 0) start += size;
+  if (is_one && (start < 0 || start >= size)) return 0;
+  if (start < 0) start = 0;
+  if (start > size) start = size;
+  for (int32_t d = 0; d < rank; d++) {
+    const int32_t from = d < dim ? d : d > dim ? d - is_one : is_one ? -1 : d;
+    if (d != dim && r->from->sizes[from] != r->result->sizes[d]) return 0;
+    if (d == dim && from >= 0 && r->from->sizes[from] > size - start) return 0;
+    bound(r, d, from, d == dim ? start : 0);
+  }
+  r->out->access.outside.kind = LP_INT; /* 0 */
+  return 1;
+}
+
+/* slice_backward(grad, sizes, dim, start, end, step) */
+static int slice_backward(const reading_t *r) {
+  return bc_arg_int(r->b, 5, 1) == 1 && part(r, bc_arg_int(r->b, 2, 0), bc_arg_int(r->b, 3, 0), 0);
+}
+/* select_backward(grad, sizes, dim, index) */
+static int select_backward(const reading_t *r) { return part(r, bc_arg_int(r->b, 2, 0), bc_arg_int(r->b, 3, 0), 1); }
+
+/* Outside of the part it is the first argument. */
+static int scatter(const reading_t *r, int is_one) {
+  const bc_tensor_t *whole = bc_arg_tensor(r->b, 0);
+  if (!whole || whole->dtype != r->result->dtype || !bc_same_sizes(whole, r->result)) return 0;
+  r->out->outside = value_row(r->b, 0);
+  return part(r, bc_arg_int(r->b, 2, 0), bc_arg_int(r->b, 3, 0), is_one);
+}
+/* slice_scatter(self, src, dim, start, end, step) */
+static int slice_scatter(const reading_t *r) { return bc_arg_int(r->b, 5, 1) == 1 && scatter(r, 0); }
+/* select_scatter(self, src, dim, index) */
+static int select_scatter(const reading_t *r) { return scatter(r, 1); }
+
+/* flip(self, dims): from the last one on, with a stride below 0 */
+static int flip(const reading_t *r) {
+  int64_t dims[AOT_MAX_RANK];
+  const int32_t rank = r->from->rank;
+  const uint32_t n = bc_arg_ints(r->b, 1, dims, AOT_MAX_RANK);
+  uint32_t flipped = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    if (dims[k] < -rank || dims[k] >= rank) return 0;
+    flipped |= 1u << (dims[k] < 0 ? dims[k] + rank : dims[k]);
+  }
+  if (!bc_same_sizes(r->from, r->result)) return 0;
+  for (int32_t d = 0; d < rank; d++) {
+    const int is_flipped = flipped >> d & 1u && r->from->sizes[d] > 0;
+    r->out->access.strides[d] = is_flipped ? -r->from->strides[d] : r->from->strides[d];
+    if (is_flipped) r->out->moved += (r->from->sizes[d] - 1) * r->from->strides[d];
+  }
+  return 1;
+}
+
 static const struct {
   const char *name;
   int (*read)(const reading_t *r);
+  uint32_t from; /* argument that it reads */
 } rows[] = {
-    {"aten._unsafe_index.Tensor", index_tensor},
-    {"aten.embedding.default", embedding},
-    {"aten.gather.default", gather},
-    {"aten.index.Tensor", index_tensor},
-    {"aten.index_select.default", index_select},
+    {"aten._unsafe_index.Tensor", index_tensor, 0},
+    {"aten.constant_pad_nd.default", constant_pad, 0},
+    {"aten.embedding.default", embedding, 0},
+    {"aten.flip.default", flip, 0},
+    {"aten.gather.default", gather, 0},
+    {"aten.index.Tensor", index_tensor, 0},
+    {"aten.index_select.default", index_select, 0},
+    {"aten.select_backward.default", select_backward, 0},
+    {"aten.select_scatter.default", select_scatter, 1},
+    {"aten.slice_backward.default", slice_backward, 0},
+    {"aten.slice_scatter.default", slice_scatter, 1},
 };
 
 int bc_read_find(aot_str_t name) {
@@ -122,11 +223,12 @@ int bc_read_find(aot_str_t name) {
 int bc_read(const bc_build_t *b, bc_read_t *out) {
   const int row = bc_op(b)->read;
   if (!row || b->node->n_results != 1) return 0;
-  const reading_t r = {b, bc_arg_tensor(b, 0), bc_type(b, 0), out};
+  const uint32_t from = rows[row - 1].from;
+  const reading_t r = {b, bc_arg_tensor(b, from), bc_type(b, 0), out};
   memset(out, 0, sizeof *out);
   out->outside = BC_NONE;
   if (!r.from || r.from->dtype != r.result->dtype || !lp_dtype_supported(r.from->dtype)) return 0;
-  out->value = value_row(b, 0);
+  out->value = value_row(b, from);
   out->access.dtype = r.from->dtype;
   return rows[row - 1].read(&r);
 }

@@ -126,8 +126,8 @@ aot_status_t bc_open_graph(bc_build_t *b);  /* b->values, checked, and their use
 aot_status_t bc_lower_nodes(bc_build_t *b); /* once inputs are bound */
 
 /* ---- sums of regions (lower_regions.c) ---- */
-aot_status_t bc_find_regions(bc_build_t *b); /* b->regions; before groups are found */
-int bc_is_region_sum(const bc_build_t *b, uint32_t node);
+aot_status_t bc_find_regions(bc_build_t *b);              /* b->regions; before groups are found */
+int bc_is_region_sum(const bc_build_t *b, uint32_t node); /* or a part of one */
 
 /* ---- groups (find_groups.c, lower_group.c) ---- */
 aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */

@@ -142,6 +142,10 @@ static int add_read(bc_build_t *b, group_t *g, uint32_t *out) {
     g->accesses[k].dtype = index->dtype;
     memcpy(g->accesses[k].strides, read.index_strides[i], sizeof read.index_strides[i]);
   }
+  if (read.outside != BC_NONE) {
+    read.access.outside.kind = LP_LOAD;
+    if (!add_load(b, g, read.outside, &read.access.outside.index)) return 0;
+  }
   *out = g->loop.n_loads++;
   g->rows[*out] = BC_NONE;
   g->nodes[*out] = b->node->id;

@@ -111,7 +111,7 @@ aot_status_t bc_find_regions(bc_build_t *b) {
   return AOT_OK;
 }
 
-int bc_is_region_sum(const bc_build_t *b, uint32_t node) { return b->regions[node] == ADDS; }
+int bc_is_region_sum(const bc_build_t *b, uint32_t node) { return b->regions[node] != PLAIN; }
 
 /* ---- steps ---- */
 
@@ -203,7 +203,7 @@ static aot_status_t lower_region(bc_build_t *b) {
 
 static aot_status_t lower_add(bc_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  if (!bc_is_region_sum(b, (uint32_t)(b->node - nodes))) return BC_DECLINED;
+  if (b->regions[b->node - nodes] != ADDS) return BC_DECLINED;
   const uint32_t x = operand(b, 0), y = operand(b, 1);
   const int x_deferred = b->regions[node_of(b, x)] == DEFERRED, y_deferred = b->regions[node_of(b, y)] == DEFERRED;
   bc_tensor_t whole, region;

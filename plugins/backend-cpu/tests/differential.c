@@ -198,6 +198,21 @@ static const program_t programs[] = {
      "%e = aten.div.Tensor %g, %d\n%z = aten.embedding.default %a0, %a2\n%y = aten.where.ScalarOther %k, %z, 0.5\n"
      "%b = aten.add.Tensor %e, %y\nout user_output 0 = %x\nout user_output 1 = %c\nout user_output 2 = %m\n"
      "out user_output 3 = %b\n"},
+    {"bounds: padding, cut at the same time, of whole numbers and of halves; parts of zeros and of other tensors; backwards",
+     {{3, {4, 5, 6}, 0}, {2, {4, 6}, 9}, {3, {2, 5, 6}, 0}, {2, {3, 4}, 9}},
+     "f32[4, 5, 6]\ni64[4, 6]\nf32[2, 5, 6]\ni64[3, 4]\n",
+     "%p = aten.constant_pad_nd.default %a0, [-1, 2, 1, -2, 0, 3], 0.5\n%q = aten.tanh.default %p\n"
+     "%b = aten.gt.Scalar %a0, 0.0\n%c = aten.constant_pad_nd.default %b, [1, 0], 2\n%i = aten.constant_pad_nd.default %a1, [2, -3, 1, 1]\n"
+     "%j = aten.mul.Tensor %i, 3\n%h = aten._to_copy.default %a0, dtype=bf16\n%k = aten.constant_pad_nd.default %h, [1, 1], 0.3\n"
+     "%l = aten._to_copy.default %k, dtype=f32\n%m = aten.mul.Tensor %l, 2.0\n%t = aten.sum.dim_IntList %m, [2]\n"
+     "%s = aten.slice_backward.default %a2, [4, 5, 6], 0, 1, 3, 1\n%e = aten.mul.Tensor %s, %a0\n"
+     "%u = aten.select.int %a2, 0, 1\n%v = aten.select_backward.default %u, [5, 6, 4], 2, -3\n%w = aten.permute.default %v, [2, 0, 1]\n"
+     "%f = aten.slice_scatter.default %e, %a2, 0, -3, 3, 1\n%g = aten.select_scatter.default %f, %u, 0, 3\n"
+     "%n = aten.flip.default %g, [0, -1]\n%o = aten.sub.Tensor %n, %e\n%r = aten.slice_backward.default %a2, [4, 5, 6], 0, 0, 4, 2\n"
+     "%x = aten.add.Tensor %o, %r\n%y = aten.sum.dim_IntList %x, [2]\n%z = aten.sub.Tensor %y, %t\n"
+     "%c1 = aten._to_copy.default %c, dtype=f32\n%c2 = aten.sum.dim_IntList %c1, [2]\n%z1 = aten.add.Tensor %z, %c2\n"
+     "%d = aten.sum.dim_IntList %s, [0], true\n%a = aten.add.Tensor %x, %d\n"
+     "out user_output 0 = %q\nout user_output 1 = %z1\nout user_output 2 = %j\nout user_output 3 = %a\n"},
     {"convolution, pooling, batch statistics",
      {{4, {2, 3, 8, 8}, 0}, {4, {4, 3, 3, 3}, 0}, {1, {4}, 0}},
      "f32[2, 3, 8, 8]\nf32[4, 3, 3, 3]\nf32[4]\n",

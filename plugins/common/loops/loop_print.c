@@ -129,8 +129,7 @@ void lp_print_outside(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_arg_t *other = &a->outside;
   if (other->kind == LP_LOAD)
     print_variable(out, lp_value_dtype(a->dtype), l->accesses[other->index].dtype, 'x', other->index);
-  else if (lp_is_float(a->dtype)) print_number(out, a->dtype, other);
-  else print_number(out, AOT_I64, other);
+  else print_number(out, lp_is_float(a->dtype) || a->dtype == AOT_BOOL ? a->dtype : AOT_I64, other);
 }
 
 /* ---- instructions and stores ---- */
