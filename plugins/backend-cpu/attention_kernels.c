@@ -1,91 +1,453 @@
 #include "attention_kernels.h"
 
-#include "row_kernels.h"
-#include "common/blas/openblas.h"
-#include <math.h>
+#include "exp_f32.h"
+#include "half_kernels.h"
+#include "tile_products.h"
 #include <string.h>
 
-uint64_t bc_attention_work(const bc_attention_t *a) { return 2 * (uint64_t)a->n_query * (uint64_t)a->n_key; }
+enum {
+  LANES = BC_TILE_LANES,
+  QUERIES = 64,              /* of a block, at most */
+  KEYS = 128,                /* of a block */
+  PANEL_FLOATS = 512 * 1024, /* scores of a block of queries and all keys, two of them: what stays in a cache */
+};
 
-/* Rows of `width` floats, `stride` apart. */
-typedef struct matrix {
-  float *data;
-  int64_t rows, width, stride;
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* ---- places ---- */
+
+static int64_t n_heads(const bc_attention_t *a) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < a->n_lead; d++) n *= a->lead[d];
+  return n;
+}
+
+/* Offset of a head; share: how many heads in turn have the same. */
+static int64_t place(const bc_attention_t *a, const int64_t *strides, int64_t head, int64_t share) {
+  int64_t at = 0;
+  for (int32_t d = a->n_lead - 1; d >= 0; d--) {
+    const int64_t index = head % a->lead[d];
+    at += (d == a->n_lead - 1 ? index / share : index) * strides[d];
+    head /= a->lead[d];
+  }
+  return at;
+}
+
+static char *at_element(const bc_attention_t *a, void *data, int64_t at) {
+  return (char *)data + at * (a->dtype == AOT_F32 ? 4 : 2);
+}
+
+typedef struct matrix { /* rows of one head */
+  char *data;
+  int64_t position, width;
 } matrix_t;
 
-static matrix_t head_of(bc_rows_t r, int64_t batch, int64_t head, int64_t rows, int64_t width) {
-  return (matrix_t){r.data + batch * r.batch + head * r.head, rows, width, r.position};
+static matrix_t of_head(const bc_attention_t *a, const bc_rows_t *r, int64_t head, int64_t share, int64_t width) {
+  return (matrix_t){at_element(a, r->data, place(a, r->lead, head, share)), r->position, width};
 }
 
-#define OF 0
-#define TRANSPOSED 1
+static char *row_of(const bc_attention_t *a, matrix_t m, int64_t i) { return at_element(a, m.data, i * m.position); }
 
-/* c = alpha op(a) op(b) + beta c; empty products leave beta c. */
-static void multiply(float alpha, int op_a, matrix_t a, int op_b, matrix_t b, float beta, matrix_t c) {
-  const int64_t inner = op_a == TRANSPOSED ? a.rows : a.width;
-  if (c.rows == 0 || c.width == 0) return;
-  bl_library()->cblas_sgemm(CblasRowMajor, op_a == TRANSPOSED ? CblasTrans : CblasNoTrans,
-                            op_b == TRANSPOSED ? CblasTrans : CblasNoTrans, (int)c.rows, (int)c.width, (int)inner,
-                            alpha, a.data, (int)(a.stride > 0 ? a.stride : 1), b.data,
-                            (int)(b.stride > 0 ? b.stride : 1), beta, c.data, (int)(c.stride > 0 ? c.stride : 1));
+static void read_row(int32_t dtype, const void *x, int64_t n, float *y) {
+  if (dtype == AOT_F32) memcpy(y, x, (size_t)n * sizeof *y);
+  else bc_widen(dtype, x, n, y);
 }
 
-static void add_mask(const bc_attention_t *a, int64_t batch, int64_t head, float *s) {
-  int64_t base = batch * a->mask_batch + head * a->mask_head;
-  for (int64_t i = 0; i < a->n_query; i++)
-    for (int64_t j = 0; j < a->n_key; j++) {
-      int64_t m = base + i * a->mask_query + j * a->mask_key;
-      if (a->mask) s[i * a->n_key + j] += a->mask[m];
-      if (a->bool_mask && !a->bool_mask[m]) s[i * a->n_key + j] = -INFINITY;
+static void write_row(int32_t dtype, const float *x, int64_t n, void *y) {
+  if (dtype == AOT_F32) memcpy(y, x, (size_t)n * sizeof *x);
+  else bc_narrow(dtype, x, n, y);
+}
+
+typedef struct floats { /* rows of floats */
+  float *data;
+  int64_t row;
+} floats_t;
+
+/* Rows that a product can read: they themselves, or as floats in `buffer`, whose rows are whole vectors and end in
+ * zeros. */
+static int is_readable(const bc_attention_t *a, int64_t width) { return a->dtype == AOT_F32 && width % LANES == 0; }
+
+static floats_t read_rows(const bc_attention_t *a, matrix_t m, int64_t first, int64_t n, float *buffer) {
+  const int64_t row = bc_tile_round(m.width);
+  if (is_readable(a, m.width)) return (floats_t){(float *)(void *)row_of(a, m, first), m.position};
+  for (int64_t i = 0; i < n; i++) {
+    read_row(a->dtype, row_of(a, m, first + i), m.width, buffer + i * row);
+    memset(buffer + i * row + m.width, 0, (size_t)(row - m.width) * sizeof *buffer);
+  }
+  return (floats_t){buffer, row};
+}
+
+/* Always in the buffer, and scaled. */
+static void copy_rows(const bc_attention_t *a, matrix_t m, int64_t first, int64_t n, float scale, float *buffer) {
+  const int64_t row = bc_tile_round(m.width);
+  for (int64_t i = 0; i < n; i++, buffer += row) {
+    read_row(a->dtype, row_of(a, m, first + i), m.width, buffer);
+    memset(buffer + m.width, 0, (size_t)(row - m.width) * sizeof *buffer);
+    for (int64_t e = 0; e < m.width; e++) buffer[e] *= scale;
+  }
+}
+
+/* rows x width into width x lanes; lanes that no row fills are zeros. */
+static void turn(const float *x, int64_t rows, int64_t width, int64_t lanes, float *y) {
+  const int64_t row = bc_tile_round(width);
+  for (int64_t e = 0; e < width; e++)
+    for (int64_t i = 0; i < lanes; i++) y[e * lanes + i] = i < rows ? x[i * row + e] : 0;
+}
+
+static void write_rows(const bc_attention_t *a, const float *x, int64_t n, matrix_t m, int64_t first) {
+  const int64_t row = bc_tile_round(m.width);
+  for (int64_t i = 0; i < n; i++) write_row(a->dtype, x + i * row, m.width, row_of(a, m, first + i));
+}
+
+/* ---- scores: a tile is keys x lanes ---- */
+
+typedef struct block {
+  int64_t head, first, rows, lanes; /* queries */
+  int64_t seen;                     /* keys */
+} block_t;
+
+static block_t block_of(const bc_attention_t *a, int64_t head, int64_t index, int64_t queries) {
+  block_t b = {.head = head, .first = index * queries};
+  b.rows = least(queries, a->n_query - b.first);
+  b.lanes = bc_tile_round(b.rows);
+  b.seen = a->causal ? least(a->n_key, b.first + b.rows) : a->n_key;
+  return b;
+}
+
+/* What a row of the mask adds to the scores of n keys. */
+static void mask_row(const bc_attention_t *a, int64_t at, int64_t n, float *y) {
+  const int64_t step = a->mask_key, size = a->mask_dtype == AOT_F32 ? 4 : 2;
+  if (a->mask_dtype == AOT_BOOL)
+    for (int64_t j = 0; j < n; j++) y[j] = ((const uint8_t *)a->mask)[at + j * step] ? 0 : -INFINITY;
+  else if (step == 1) read_row(a->mask_dtype, (const char *)a->mask + at * size, n, y);
+  else
+    for (int64_t j = 0; j < n; j++) read_row(a->mask_dtype, (const char *)a->mask + (at + j * step) * size, 1, y + j);
+}
+
+/* Rows of the mask are columns of the tile: 16 of them are turned at a time. */
+static void mask_tile(const bc_attention_t *a, const block_t *b, int64_t first_key, int64_t n, float *s) {
+  const int64_t base = place(a, a->mask_lead, b->head, 1) + b->first * a->mask_query + first_key * a->mask_key;
+  float row[LANES][KEYS];
+  for (int64_t from = 0; from < b->rows; from += LANES) {
+    const int64_t rows = least(LANES, b->rows - from);
+    for (int64_t i = 0; i < rows; i++) mask_row(a, base + (from + i) * a->mask_query, n, row[i]);
+    for (int64_t j = 0; j < n; j++)
+      for (int64_t i = 0; i < rows; i++) s[j * b->lanes + from + i] += row[i][j];
+  }
+}
+
+/* Keys after a query's own are not seen. */
+static void hide_later_keys(const block_t *b, int64_t first_key, int64_t n, float *s) {
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < least(b->rows, first_key + j - b->first); i++) s[j * b->lanes + i] = -INFINITY;
+}
+
+static void scores(const bc_attention_t *a, const block_t *b, const float *qt, floats_t k, int64_t first_key, int64_t n,
+                   float *s) {
+  const bc_tile_product_t p = {.m = n,
+                               .n = b->lanes,
+                               .k = a->width,
+                               .a = k.data,
+                               .a_row = k.row,
+                               .a_column = 1,
+                               .b = qt,
+                               .b_row = b->lanes,
+                               .c = s,
+                               .c_row = b->lanes};
+  bc_tile_product(&p);
+  if (a->mask) mask_tile(a, b, first_key, n, s);
+  if (a->causal) hide_later_keys(b, first_key, n, s);
+}
+
+/* c += a b, a lies as keys x lanes; by keys: c has a row a query, and k goes over keys. */
+static void add_by_queries(const block_t *b, const float *a, int64_t n, floats_t v, float *c, int64_t width) {
+  const bc_tile_product_t p = {.m = b->rows,
+                               .n = width,
+                               .k = n,
+                               .a = a,
+                               .a_row = 1,
+                               .a_column = b->lanes,
+                               .b = v.data,
+                               .b_row = v.row,
+                               .c = c,
+                               .c_row = width,
+                               .adds = 1};
+  bc_tile_product(&p);
+}
+
+/* The same with a row a key. */
+static void add_by_keys(const block_t *b, const float *a, int64_t n, const float *v, float *c, int64_t width) {
+  const bc_tile_product_t p = {.m = n,
+                               .n = width,
+                               .k = b->rows,
+                               .a = a,
+                               .a_row = b->lanes,
+                               .a_column = 1,
+                               .b = v,
+                               .b_row = width,
+                               .c = c,
+                               .c_row = width,
+                               .adds = 1};
+  bc_tile_product(&p);
+}
+
+/* Of all that are numbers: one that is none makes the sum NaN that the maximum is for. */
+BC_WIDE static void column_maxima(const float *restrict s, int64_t n, int64_t lanes, float *restrict top) {
+  for (int64_t j = 0; j < n; j++, s += lanes)
+    for (int64_t i = 0; i < lanes; i++) top[i] = s[i] > top[i] ? s[i] : top[i];
+}
+
+/* s becomes exp(s - top), its sums by column are added to sum. A column that has seen -inf alone stays zeros. */
+BC_WIDE static void exponentials(float *restrict s, int64_t n, int64_t lanes, const float *restrict top,
+                                 float *restrict sum) {
+  float base[QUERIES], add[QUERIES] = {0};
+  for (int64_t i = 0; i < lanes; i++) base[i] = top[i] == -INFINITY ? 0 : top[i];
+  for (int64_t j = 0; j < n; j++, s += lanes)
+    for (int64_t i = 0; i < lanes; i++) {
+      s[i] = exp_f32(s[i] - base[i]);
+      add[i] += s[i];
+    }
+  for (int64_t i = 0; i < lanes; i++) sum[i] += add[i];
+}
+
+/* What was computed under an older maximum, to the newer one. */
+static void rescale(const block_t *b, const float *older, const float *newer, float *sum, float *o, int64_t width) {
+  for (int64_t i = 0; i < b->rows; i++) {
+    if (older[i] == newer[i] || older[i] == -INFINITY) continue; /* -inf: zeros */
+    const float factor = exp_f32(older[i] - newer[i]);
+    sum[i] *= factor;
+    for (int64_t e = 0; e < width; e++) o[i * width + e] *= factor;
+  }
+}
+
+/* The next n floats of the work memory; work NULL: they are only counted. */
+static float *take(float *work, uint64_t *at, int64_t n) {
+  float *x = work ? work + *at : NULL;
+  *at += (uint64_t)n;
+  return x;
+}
+
+/* ---- forward ---- */
+
+/* Fewer than a block are no more than they are. */
+static int64_t block_queries(const bc_attention_t *a) { return least(QUERIES, bc_tile_round(a->n_query)); }
+
+typedef struct forward_work {
+  float *q, *qt, *k, *v, *s, *o, *top, *older, *sum;
+} forward_work_t;
+
+static uint64_t carve_forward(const bc_attention_t *a, float *work, forward_work_t *w) {
+  const int64_t width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
+  const int64_t queries = block_queries(a), keys = least(KEYS, a->n_key);
+  uint64_t n = 0;
+  w->q = take(work, &n, queries * width);
+  w->qt = take(work, &n, queries * width);
+  w->k = take(work, &n, is_readable(a, a->width) ? 0 : keys * width);
+  w->v = take(work, &n, is_readable(a, a->width_v) ? 0 : keys * width_v);
+  w->s = take(work, &n, keys * queries);
+  w->o = take(work, &n, queries * width_v);
+  w->top = take(work, &n, queries);
+  w->older = take(work, &n, queries);
+  w->sum = take(work, &n, queries);
+  return n;
+}
+
+uint64_t bc_attention_forward_work(const bc_attention_t *a) {
+  forward_work_t w;
+  return carve_forward(a, NULL, &w);
+}
+
+/* Blocks of causal attention take longer the later they are: early and late ones in turn, so that any range of them is
+ * about as much work as another one. */
+static int64_t in_turn(int64_t index, int64_t n) { return index % 2 ? n - 1 - index / 2 : index / 2; }
+
+static int64_t n_blocks(const bc_attention_t *a, int64_t queries) { return (a->n_query + queries - 1) / queries; }
+
+int64_t bc_attention_blocks(const bc_attention_t *a) { return n_heads(a) * n_blocks(a, block_queries(a)); }
+
+static void fill(float *x, int64_t n, float number) {
+  for (int64_t i = 0; i < n; i++) x[i] = number;
+}
+
+static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o, float *lse, const forward_work_t *w) {
+  const int64_t width_v = bc_tile_round(a->width_v);
+  const matrix_t k = of_head(a, &a->k, b->head, a->share, a->width);
+  const matrix_t v = of_head(a, &a->v, b->head, a->share, a->width_v);
+  copy_rows(a, of_head(a, &a->q, b->head, 1, a->width), b->first, b->rows, (float)a->scale, w->q);
+  turn(w->q, b->rows, a->width, b->lanes, w->qt);
+  fill(w->top, b->lanes, -INFINITY);
+  fill(w->sum, b->lanes, 0);
+  fill(w->o, b->rows * width_v, 0);
+  for (int64_t j = 0; j < b->seen; j += KEYS) {
+    const int64_t n = least(KEYS, b->seen - j);
+    scores(a, b, w->qt, read_rows(a, k, j, n, w->k), j, n, w->s);
+    memcpy(w->older, w->top, (size_t)b->lanes * sizeof *w->top);
+    column_maxima(w->s, n, b->lanes, w->top);
+    rescale(b, w->older, w->top, w->sum, w->o, width_v);
+    exponentials(w->s, n, b->lanes, w->top, w->sum);
+    add_by_queries(b, w->s, n, read_rows(a, v, j, n, w->v), w->o, width_v);
+  }
+  for (int64_t i = 0; i < b->rows; i++) {
+    const float inverse = w->sum[i] == 0 ? 0 : 1 / w->sum[i];
+    for (int64_t e = 0; e < width_v; e++) w->o[i * width_v + e] *= inverse;
+    if (lse) lse[b->head * a->n_query + b->first + i] = w->top[i] + logf(w->sum[i]);
+  }
+  write_rows(a, w->o, b->rows, of_head(a, &o, b->head, 1, a->width_v), b->first);
+}
+
+void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, float *lse, int64_t begin, int64_t end, float *work) {
+  const int64_t queries = block_queries(a), n = n_blocks(a, queries);
+  forward_work_t w;
+  carve_forward(a, work, &w);
+  for (int64_t i = begin; i < end; i++) {
+    const block_t b = block_of(a, i / n, in_turn(i % n, n), queries);
+    forward_block(a, &b, o, lse, &w);
+  }
+}
+
+/* ---- backward ---- */
+
+typedef struct backward_work {
+  float *q, *qt, *g, *gt; /* of a block of queries */
+  float *k, *v;           /* of all keys, where they cannot be read as they lie */
+  float *p, *dp;          /* keys x lanes */
+  float *dq, *top, *sum, *d;
+} backward_work_t;
+
+/* Fewer queries at a time where there are many keys. */
+static int64_t backward_queries(const bc_attention_t *a) {
+  int64_t n = block_queries(a);
+  while (n > LANES && 2 * n * a->n_key > PANEL_FLOATS) n = bc_tile_round(n / 2);
+  return n;
+}
+
+static uint64_t carve_backward(const bc_attention_t *a, float *work, backward_work_t *w) {
+  const int64_t queries = backward_queries(a), width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
+  uint64_t n = 0;
+  w->q = take(work, &n, queries * width);
+  w->qt = take(work, &n, queries * width);
+  w->g = take(work, &n, queries * width_v);
+  w->gt = take(work, &n, queries * width_v);
+  w->k = take(work, &n, is_readable(a, a->width) ? 0 : a->n_key * width);
+  w->v = take(work, &n, is_readable(a, a->width_v) ? 0 : a->n_key * width_v);
+  w->p = take(work, &n, a->n_key * queries);
+  w->dp = take(work, &n, a->n_key * queries);
+  w->dq = take(work, &n, queries * width);
+  w->top = take(work, &n, queries);
+  w->sum = take(work, &n, queries);
+  w->d = take(work, &n, queries);
+  return n;
+}
+
+uint64_t bc_attention_backward_work(const bc_attention_t *a) {
+  backward_work_t w;
+  return carve_backward(a, NULL, &w);
+}
+
+int64_t bc_attention_key_heads(const bc_attention_t *a) { return n_heads(a) / a->share; }
+
+int64_t bc_attention_parts(const bc_attention_t *a, int64_t n_threads) {
+  const int64_t heads = bc_attention_key_heads(a), wanted = (n_threads + heads - 1) / heads;
+  return least(wanted, a->share * n_blocks(a, backward_queries(a)));
+}
+
+uint64_t bc_attention_sums(const bc_attention_t *a) {
+  return (uint64_t)(a->n_key * (bc_tile_round(a->width) + bc_tile_round(a->width_v)));
+}
+
+/* d += the sums of p * dp by column */
+BC_WIDE static void column_dots(const float *restrict p, const float *restrict dp, int64_t n, int64_t lanes,
+                                float *restrict d) {
+  float add[QUERIES] = {0};
+  for (int64_t j = 0; j < n; j++, p += lanes, dp += lanes)
+    for (int64_t i = 0; i < lanes; i++) add[i] += p[i] * dp[i];
+  for (int64_t i = 0; i < lanes; i++) d[i] += add[i];
+}
+
+/* p becomes the probabilities p / sum, dp the gradient of the scores. */
+BC_WIDE static void score_gradients(float *restrict p, float *restrict dp, int64_t n, int64_t lanes,
+                                    const float *restrict inverse, const float *restrict d) {
+  for (int64_t j = 0; j < n; j++, p += lanes, dp += lanes)
+    for (int64_t i = 0; i < lanes; i++) {
+      p[i] *= inverse[i];
+      dp[i] = p[i] * (dp[i] - d[i]);
     }
 }
 
-/* A row that sees nothing gets zeros, as PyTorch's safe softmax gives. */
-static void softmax_rows(const bc_attention_t *a, float *s) {
-  for (int64_t i = 0; i < a->n_query; i++) {
-    float *row = s + i * a->n_key;
-    const int64_t seen = a->causal && i + 1 < a->n_key ? i + 1 : a->n_key;
-    memset(row + seen, 0, (size_t)(a->n_key - seen) * sizeof *row);
-    bc_safe_softmax(row, 1, seen, row);
+/* Scores of the block in p as exponentials, dP in dp; sum and d of its queries. */
+static void recompute(const bc_attention_t *a, const block_t *b, floats_t k, floats_t v, const backward_work_t *w) {
+  fill(w->top, b->lanes, -INFINITY);
+  fill(w->sum, b->lanes, 0);
+  fill(w->d, b->lanes, 0);
+  for (int64_t j = 0; j < b->seen; j += KEYS) {
+    const int64_t n = least(KEYS, b->seen - j);
+    scores(a, b, w->qt, (floats_t){k.data + j * k.row, k.row}, j, n, w->p + j * b->lanes);
+    column_maxima(w->p + j * b->lanes, n, b->lanes, w->top);
+  }
+  for (int64_t j = 0; j < b->seen; j += KEYS) {
+    const int64_t n = least(KEYS, b->seen - j);
+    const bc_tile_product_t dp = {.m = n,
+                                  .n = b->lanes,
+                                  .k = a->width_v,
+                                  .a = v.data + j * v.row,
+                                  .a_row = v.row,
+                                  .a_column = 1,
+                                  .b = w->gt,
+                                  .b_row = b->lanes,
+                                  .c = w->dp + j * b->lanes,
+                                  .c_row = b->lanes};
+    exponentials(w->p + j * b->lanes, n, b->lanes, w->top, w->sum);
+    bc_tile_product(&dp);
+    column_dots(w->p + j * b->lanes, dp.c, n, b->lanes, w->d);
+  }
+  for (int64_t i = 0; i < b->lanes; i++) {
+    w->sum[i] = w->sum[i] == 0 ? 0 : 1 / w->sum[i];
+    w->d[i] *= w->sum[i];
   }
 }
 
-/* P = softmax(scale Q K^T + mask) */
-static void probabilities(const bc_attention_t *a, int64_t batch, int64_t head, matrix_t q, matrix_t k, matrix_t p) {
-  multiply((float)a->scale, OF, q, TRANSPOSED, k, 0, p);
-  if (a->mask || a->bool_mask) add_mask(a, batch, head, p.data);
-  softmax_rows(a, p.data);
+static void backward_block(const bc_attention_t *a, const block_t *b, bc_rows_t go, bc_rows_t dq, floats_t k,
+                           floats_t v, float *dk, float *dv, const backward_work_t *w) {
+  const int64_t width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
+  const float scale = (float)a->scale;
+  copy_rows(a, of_head(a, &a->q, b->head, 1, a->width), b->first, b->rows, scale, w->q);
+  turn(w->q, b->rows, a->width, b->lanes, w->qt);
+  copy_rows(a, of_head(a, &go, b->head, 1, a->width_v), b->first, b->rows, 1, w->g);
+  turn(w->g, b->rows, a->width_v, b->lanes, w->gt);
+  recompute(a, b, k, v, w);
+  fill(w->dq, b->rows * width, 0);
+  for (int64_t j = 0; j < b->seen; j += KEYS) {
+    const int64_t n = least(KEYS, b->seen - j);
+    float *p = w->p + j * b->lanes, *ds = w->dp + j * b->lanes;
+    score_gradients(p, ds, n, b->lanes, w->sum, w->d);
+    add_by_keys(b, p, n, w->g, dv + j * width_v, width_v);
+    add_by_keys(b, ds, n, w->q, dk + j * width, width); /* q is scaled */
+    add_by_queries(b, ds, n, (floats_t){k.data + j * k.row, k.row}, w->dq, width);
+  }
+  for (int64_t i = 0; i < b->rows * width; i++) w->dq[i] *= scale;
+  write_rows(a, w->dq, b->rows, of_head(a, &dq, b->head, 1, a->width), b->first);
 }
 
-void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, int64_t begin, int64_t end, float *work) {
-  const int64_t share = a->n_head / a->n_head_kv;
-  const matrix_t p = {work, a->n_query, a->n_key, a->n_key};
-  for (int64_t unit = begin * share; unit < end * share; unit++) {
-    const int64_t b = unit / a->n_head, h = unit % a->n_head, kv = h / share;
-    probabilities(a, b, h, head_of(a->q, b, h, a->n_query, a->width), head_of(a->k, b, kv, a->n_key, a->width), p);
-    multiply(1, OF, p, OF, head_of(a->v, b, kv, a->n_key, a->width_v), 0, head_of(o, b, h, a->n_query, a->width_v));
+void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, int64_t key_head, int64_t part,
+                           int64_t n_parts, float *sums, float *work) {
+  const int64_t queries = backward_queries(a), n = n_blocks(a, queries), head = key_head * a->share;
+  float *dk = sums, *dv = sums + a->n_key * bc_tile_round(a->width);
+  backward_work_t w;
+  carve_backward(a, work, &w);
+  const floats_t k = read_rows(a, of_head(a, &a->k, head, a->share, a->width), 0, a->n_key, w.k);
+  const floats_t v = read_rows(a, of_head(a, &a->v, head, a->share, a->width_v), 0, a->n_key, w.v);
+  fill(sums, (int64_t)bc_attention_sums(a), 0);
+  for (int64_t i = part; i < a->share * n; i += n_parts) {
+    const block_t b = block_of(a, head + i / n, i % n, queries);
+    backward_block(a, &b, go, dq, k, v, dk, dv, &w);
   }
 }
 
-/* ds in place of dp: p * (dp - rowsum(p * dp)) */
-static void softmax_gradient(const bc_attention_t *a, const float *p, float *dp) {
-  bc_softmax_backward(dp, p, a->n_query, a->n_key, dp);
-}
-
-void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, bc_rows_t dk, bc_rows_t dv,
-                           int64_t begin, int64_t end, float *work) {
-  const int64_t share = a->n_head / a->n_head_kv, n_query = a->n_query, n_key = a->n_key;
-  const matrix_t p = {work, n_query, n_key, n_key}, dp = {work + n_query * n_key, n_query, n_key, n_key};
-  for (int64_t unit = begin * share; unit < end * share; unit++) {
-    const int64_t b = unit / a->n_head, h = unit % a->n_head, kv = h / share;
-    const float keep = h % share ? 1.0f : 0.0f; /* the first query head of a shared one overwrites, the others add */
-    const matrix_t q = head_of(a->q, b, h, n_query, a->width), k = head_of(a->k, b, kv, n_key, a->width);
-    const matrix_t out = head_of(go, b, h, n_query, a->width_v);
-    probabilities(a, b, h, q, k, p);
-    multiply(1, TRANSPOSED, p, OF, out, keep, head_of(dv, b, kv, n_key, a->width_v));
-    multiply(1, OF, out, TRANSPOSED, head_of(a->v, b, kv, n_key, a->width_v), 0, dp);
-    softmax_gradient(a, p.data, dp.data); /* dS in the place of dP */
-    multiply((float)a->scale, OF, dp, OF, k, 0, head_of(dq, b, h, n_query, a->width));
-    multiply((float)a->scale, TRANSPOSED, dp, OF, q, keep, head_of(dk, b, kv, n_key, a->width));
-  }
+void bc_attention_finish(const bc_attention_t *a, bc_rows_t dk, bc_rows_t dv, int64_t key_head, int64_t n_parts,
+                         float *sums) {
+  const int64_t head = key_head * a->share, n = (int64_t)bc_attention_sums(a);
+  for (int64_t part = 1; part < n_parts; part++)
+    for (int64_t i = 0; i < n; i++) sums[i] += sums[part * n + i];
+  write_rows(a, sums, a->n_key, of_head(a, &dk, head, a->share, a->width), 0);
+  write_rows(a, sums + a->n_key * bc_tile_round(a->width), a->n_key, of_head(a, &dv, head, a->share, a->width_v), 0);
 }

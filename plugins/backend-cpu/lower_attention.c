@@ -1,6 +1,7 @@
-/* scaled_dot_product_attention and its backward, float32, without dropout. Operands need no copy as long as their
- * element dimension is contiguous: transposed views of a projection are read where they lie. Gradients are laid out as
- * the operands' types say, so that the views that follow need no copy either. */
+/* scaled_dot_product_attention and _scaled_dot_product_flash_attention_for_cpu with their backwards, in float32 and
+ * halves, without dropout. Operands need no copy as long as their element dimension is contiguous: transposed views of
+ * a projection are read where they lie. Gradients are laid out as the operands' types say, so that the views that
+ * follow need no copy either. */
 #include "attention_kernels.h"
 #include "lower.h"
 
@@ -8,67 +9,88 @@
 #include <string.h>
 
 typedef struct attention_step {
-  bc_ref_t q, k, v, mask, o, dq, dk, dv, work; /* o: the output, or its gradient */
-  bc_rows_t so, sdq, sdk, sdv;                 /* strides; data is set when run */
+  bc_ref_t q, k, v, mask, o, lse, dq, dk, dv, sums, work; /* o: the output, or its gradient */
+  bc_rows_t so, sdq, sdk, sdv;                            /* strides; data is set when run */
   bc_attention_t a;
-  int bool_mask;
-  uint64_t n_work;         /* floats a thread */
+  int64_t n_parts;         /* of a head of keys, in the backward */
+  uint64_t n_sums, n_work; /* floats */
   const bc_frame_t *frame; /* of the run */
 } attention_step_t;
 
 static bc_rows_t with(const bc_frame_t *f, bc_rows_t r, bc_ref_t ref) {
-  r.data = bc_f32(f, ref);
+  r.data = bc_at(f, ref);
   return r;
 }
 
-static void operands(const bc_frame_t *f, const attention_step_t *p, bc_attention_t *a) {
-  *a = p->a;
-  a->q = with(f, a->q, p->q);
-  a->k = with(f, a->k, p->k);
-  a->v = with(f, a->v, p->v);
-  if (p->mask.storage == BC_NONE) return;
-  if (p->bool_mask) a->bool_mask = (const uint8_t *)bc_at(f, p->mask);
-  else a->mask = bc_f32(f, p->mask);
-}
-
-static void forward_part(void *payload, int32_t part, int64_t begin, int64_t end) {
-  const attention_step_t *p = payload;
+static bc_attention_t operands(const attention_step_t *p) {
   const bc_frame_t *f = p->frame;
-  bc_attention_t a;
-  operands(f, p, &a);
-  bc_attention_forward(&a, with(f, p->so, p->o), begin, end, bc_f32(f, p->work) + (uint64_t)part * p->n_work);
+  bc_attention_t a = p->a;
+  a.q = with(f, a.q, p->q);
+  a.k = with(f, a.k, p->k);
+  a.v = with(f, a.v, p->v);
+  a.mask = p->mask.storage == BC_NONE ? NULL : bc_at(f, p->mask);
+  return a;
 }
 
-static void backward_part(void *payload, int32_t part, int64_t begin, int64_t end) {
+static float *work_of(const attention_step_t *p, int32_t thread) {
+  return bc_f32(p->frame, p->work) + (uint64_t)thread * p->n_work;
+}
+
+static void forward_part(void *payload, int32_t thread, int64_t begin, int64_t end) {
   const attention_step_t *p = payload;
-  const bc_frame_t *f = p->frame;
-  bc_attention_t a;
-  operands(f, p, &a);
-  bc_attention_backward(&a, with(f, p->so, p->o), with(f, p->sdq, p->dq), with(f, p->sdk, p->dk),
-                        with(f, p->sdv, p->dv), begin, end, bc_f32(f, p->work) + (uint64_t)part * p->n_work);
+  const bc_attention_t a = operands(p);
+  bc_attention_forward(&a, with(p->frame, p->so, p->o), bc_f32_or_null(p->frame, p->lse), begin, end,
+                       work_of(p, thread));
 }
 
-static aot_status_t run_parts(const bc_frame_t *f, attention_step_t *p, bc_part_fn fn) {
+static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
+  attention_step_t *p = payload;
   p->frame = f;
-  bc_parallel(f->workers, p->a.n_batch * p->a.n_head_kv, 1, fn, p);
+  bc_parallel(f->workers, bc_attention_blocks(&p->a), 1, forward_part, p);
   return AOT_OK;
 }
-static aot_status_t run_forward(const bc_frame_t *f, void *payload) { return run_parts(f, payload, forward_part); }
-static aot_status_t run_backward(const bc_frame_t *f, void *payload) { return run_parts(f, payload, backward_part); }
 
-/* [.., head, position, element]: up to two leading dimensions; the element dimension steps by 1, positions do not
- * overlap. */
+static void finish(const attention_step_t *p, const bc_attention_t *a, int64_t head, float *sums) {
+  bc_attention_finish(a, with(p->frame, p->sdk, p->dk), with(p->frame, p->sdv, p->dv), head, p->n_parts, sums);
+}
+
+/* Where a head is one part, a thread's sums serve one after the other; where it is many, all are kept. */
+static void backward_part(void *payload, int32_t thread, int64_t begin, int64_t end) {
+  const attention_step_t *p = payload;
+  const bc_attention_t a = operands(p);
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t head = i / p->n_parts;
+    float *sums = bc_f32(p->frame, p->sums) + (uint64_t)(p->n_parts > 1 ? i : thread) * p->n_sums;
+    bc_attention_backward(&a, with(p->frame, p->so, p->o), with(p->frame, p->sdq, p->dq), head, i % p->n_parts,
+                          p->n_parts, sums, work_of(p, thread));
+    if (p->n_parts == 1) finish(p, &a, head, sums);
+  }
+}
+
+static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
+  attention_step_t *p = payload;
+  p->frame = f;
+  const bc_attention_t a = operands(p);
+  const int64_t heads = bc_attention_key_heads(&a);
+  bc_parallel(f->workers, heads * p->n_parts, 1, backward_part, p);
+  for (int64_t head = 0; p->n_parts > 1 && head < heads; head++)
+    finish(p, &a, head, bc_f32(f, p->sums) + (uint64_t)(head * p->n_parts) * p->n_sums);
+  return AOT_OK;
+}
+
+/* ---- operands ---- */
+
+static int64_t from_end(const bc_tensor_t *t, int32_t n) { return t->sizes[t->rank - n]; }
+
+/* [.., position, element]: the element dimension steps by 1, positions do not overlap. */
 static int is_rows(const bc_tensor_t *t) {
-  int32_t r = t->rank;
-  return (t->strides[r - 1] == 1 || t->sizes[r - 1] == 1) &&
-         (t->strides[r - 2] >= t->sizes[r - 1] || t->sizes[r - 2] == 1);
+  return (t->strides[t->rank - 1] == 1 || from_end(t, 1) == 1) &&
+         (t->strides[t->rank - 2] >= from_end(t, 1) || from_end(t, 2) == 1);
 }
 
 static bc_rows_t rows_of(const bc_tensor_t *t) {
-  bc_rows_t r = {NULL, 0, 0, 0};
-  r.position = t->sizes[t->rank - 2] == 1 ? t->sizes[t->rank - 1] : t->strides[t->rank - 2];
-  if (t->rank > 2) r.head = t->strides[t->rank - 3];
-  if (t->rank > 3) r.batch = t->strides[t->rank - 4];
+  bc_rows_t r = {.position = from_end(t, 2) == 1 ? from_end(t, 1) : t->strides[t->rank - 2]};
+  memcpy(r.lead, t->strides, (size_t)(t->rank - 2) * sizeof *r.lead);
   return r;
 }
 
@@ -78,95 +100,119 @@ static aot_status_t readable(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *o
   return AOT_OK;
 }
 
-static int64_t lead(const bc_tensor_t *t, int32_t from_back) {
-  return t->rank >= from_back ? t->sizes[t->rank - from_back] : 1;
+/* Where an operator has its arguments. */
+typedef struct places {
+  uint32_t query, mask, dropout, causal, scale, gqa; /* gqa: NONE where heads are never shared */
+} places_t;
+#define NONE UINT32_MAX
+
+/* Heads of queries for one of keys; 0: leading dimensions are not as these kernels have them. */
+static int64_t share_of(const bc_build_t *b, const places_t *at) {
+  const bc_tensor_t *q = bc_arg_tensor(b, at->query), *k = bc_arg_tensor(b, at->query + 1);
+  const bc_tensor_t *v = bc_arg_tensor(b, at->query + 2);
+  const int32_t heads = q->rank - 3;
+  if (k->rank != q->rank || v->rank != q->rank) return 0;
+  for (int32_t d = 0; d < heads; d++)
+    if (k->sizes[d] != q->sizes[d] || v->sizes[d] != q->sizes[d]) return 0;
+  if (heads < 0) return 1;
+  if (k->sizes[heads] != v->sizes[heads] || k->sizes[heads] == 0 || q->sizes[heads] % k->sizes[heads]) return 0;
+  if (q->sizes[heads] == k->sizes[heads]) return 1;
+  return at->gqa != NONE && bc_arg_int(b, at->gqa, 0) ? q->sizes[heads] / k->sizes[heads] : 0;
 }
 
-static int same_leading(const bc_tensor_t *x, const bc_tensor_t *y) {
-  return x->rank == y->rank && lead(x, 4) == lead(y, 4);
+static int fits_mask(const bc_build_t *b, const places_t *at) {
+  const bc_tensor_t *m = bc_arg_tensor(b, at->mask), *q = bc_arg_tensor(b, at->query);
+  if (!m) return bc_arg(b, at->mask)->kind == AOT_ARG_NONE;
+  if (m->rank > q->rank || (m->dtype != AOT_BOOL && m->dtype != AOT_F32 && m->dtype != q->dtype)) return 0;
+  for (int32_t n = 1; n <= m->rank; n++)
+    if (from_end(m, n) != 1 &&
+        from_end(m, n) != (n == 1 ? from_end(bc_arg_tensor(b, at->query + 1), 2) : from_end(q, n)))
+      return 0;
+  return 1;
 }
 
-static int broadcasts(const bc_tensor_t *m, int32_t from_back, int64_t size) {
-  return m->rank < from_back || m->sizes[m->rank - from_back] == 1 || m->sizes[m->rank - from_back] == size;
+static int is_float(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_BF16 || dtype == AOT_F16; }
+
+static int takes(const bc_build_t *b, const places_t *at) {
+  const bc_tensor_t *q = bc_arg_tensor(b, at->query), *k = bc_arg_tensor(b, at->query + 1);
+  const bc_tensor_t *v = bc_arg_tensor(b, at->query + 2);
+  if (!q || !k || !v || !is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype) return 0;
+  if (q->rank < 2 || bc_arg_float(b, at->dropout, 0) != 0 || !share_of(b, at)) return 0;
+  if (bc_numel(q) == 0 || bc_numel(k) == 0 || bc_numel(v) == 0) return 0;
+  return from_end(k, 1) == from_end(q, 1) && from_end(v, 2) == from_end(k, 2) && fits_mask(b, at);
 }
 
 /* Is t what attention of q and v gives? */
 static int is_output(const bc_tensor_t *t, const bc_tensor_t *q, const bc_tensor_t *v) {
-  return t->dtype == AOT_F32 && t->rank == q->rank && lead(t, 4) == lead(q, 4) && lead(t, 3) == lead(q, 3) &&
-         lead(t, 2) == lead(q, 2) && lead(t, 1) == lead(v, 1);
+  return t->dtype == q->dtype && t->rank == q->rank && from_end(t, 1) == from_end(v, 1) &&
+         memcmp(t->sizes, q->sizes, (size_t)(q->rank - 1) * sizeof *q->sizes) == 0;
 }
 
-/* k: position of the query. (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa) */
-static int takes(const bc_build_t *b, uint32_t k) {
-  const bc_tensor_t *q = bc_arg_tensor(b, k), *key = bc_arg_tensor(b, k + 1), *v = bc_arg_tensor(b, k + 2);
-  const bc_tensor_t *m = bc_arg_tensor(b, k + 3);
-  if (!q || !key || !v || q->dtype != AOT_F32 || key->dtype != AOT_F32 || v->dtype != AOT_F32) return 0;
-  if (q->rank < 2 || q->rank > 4 || !same_leading(q, key) || !same_leading(q, v) || bc_arg_float(b, k + 4, 0) != 0)
-    return 0;
-  if (lead(key, 3) != lead(v, 3) || lead(q, 3) % (lead(key, 3) ? lead(key, 3) : 1)) return 0;
-  if (lead(q, 3) != lead(key, 3) && !bc_arg_int(b, k + 7, 0)) return 0; /* broadcast heads: rare */
-  if (bc_numel(q) == 0 || bc_numel(key) == 0 || bc_numel(v) == 0) return 0;
-  if (lead(key, 1) != lead(q, 1) || lead(v, 2) != lead(key, 2)) return 0;
-  if (m && !(broadcasts(m, 1, lead(key, 2)) && broadcasts(m, 2, lead(q, 2)) && broadcasts(m, 3, lead(q, 3)) &&
-             broadcasts(m, 4, lead(q, 4))))
-    return 0;
-  return bc_arg(b, k + 3)->kind == AOT_ARG_NONE || (m && m->rank <= 4 && (m->dtype == AOT_F32 || m->dtype == AOT_BOOL));
+static int64_t mask_stride(const bc_tensor_t *m, int32_t n) {
+  return n > m->rank || from_end(m, n) == 1 ? 0 : m->strides[m->rank - n];
 }
 
-static int64_t mask_stride(const bc_tensor_t *m, int32_t from_back) {
-  return m->rank < from_back || m->sizes[m->rank - from_back] == 1 ? 0 : m->strides[m->rank - from_back];
+static bc_attention_t describe(const bc_build_t *b, const places_t *at, const bc_tensor_t t[3]) {
+  const bc_tensor_t *q = &t[0], *m = bc_arg_tensor(b, at->mask);
+  bc_attention_t a = {
+      .dtype = q->dtype,
+      .n_lead = q->rank - 2,
+      .share = share_of(b, at),
+      .n_query = from_end(q, 2),
+      .n_key = from_end(&t[1], 2),
+      .width = from_end(q, 1),
+      .width_v = from_end(&t[2], 1),
+      .scale = bc_arg_float(b, at->scale, 1 / sqrt((double)from_end(q, 1))),
+      .causal = bc_arg_int(b, at->causal, 0) != 0,
+      .q = rows_of(&t[0]),
+      .k = rows_of(&t[1]),
+      .v = rows_of(&t[2]),
+  };
+  memcpy(a.lead, q->sizes, (size_t)a.n_lead * sizeof *a.lead);
+  if (!m) return a;
+  a.mask_dtype = m->dtype;
+  for (int32_t d = 0; d < a.n_lead; d++) a.mask_lead[d] = mask_stride(m, q->rank - d);
+  a.mask_query = mask_stride(m, 2);
+  a.mask_key = mask_stride(m, 1);
+  return a;
 }
 
-static void describe(const bc_build_t *b, uint32_t k, const bc_tensor_t t[3], const bc_tensor_t *m, bc_attention_t *a) {
-  const bc_tensor_t *q = &t[0];
-  memset(a, 0, sizeof *a);
-  a->n_batch = lead(q, 4);
-  a->n_head = lead(q, 3);
-  a->n_head_kv = lead(&t[1], 3);
-  a->n_query = lead(q, 2);
-  a->n_key = lead(&t[1], 2);
-  a->width = lead(q, 1);
-  a->width_v = lead(&t[2], 1);
-  a->scale = bc_arg_float(b, k + 6, 1 / sqrt((double)a->width));
-  a->causal = bc_arg_int(b, k + 5, 0) != 0;
-  a->q = rows_of(&t[0]);
-  a->k = rows_of(&t[1]);
-  a->v = rows_of(&t[2]);
-  if (!m) return;
-  a->mask_batch = mask_stride(m, 4);
-  a->mask_head = mask_stride(m, 3);
-  a->mask_query = mask_stride(m, 2);
-  a->mask_key = mask_stride(m, 1);
-}
+/* ---- steps ---- */
 
-/* Steps share everything but the direction; `o` is the result of the forward, the gradient that enters the backward. */
-static aot_status_t add_attention(bc_build_t *b, uint32_t k, bc_run_fn run, const bc_tensor_t *o,
-                                  const bc_tensor_t *results, int backward) {
-  const bc_tensor_t *mask = bc_arg_tensor(b, k + 3);
-  bc_tensor_t t[3], work;
-  bc_attention_t a;
+/* Both directions share everything but results; `o` is that of the forward, the gradient that enters the backward. */
+static aot_status_t add_attention(bc_build_t *b, const places_t *at, const bc_tensor_t *o, const bc_tensor_t *lse,
+                                  const bc_tensor_t *gradients) {
+  const int64_t n_threads = b->machine->n_threads;
+  bc_tensor_t t[3], work, sums;
   attention_step_t *p;
-  for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, bc_arg_tensor(b, k + i), &t[i]));
-  describe(b, k, t, mask, &a);
-  AOT_TRY(bc_scratch(b, bc_attention_work(&a) * sizeof(float) * (uint64_t)b->machine->n_threads, &work));
-  BC_STEP(b, run, p);
+  for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, bc_arg_tensor(b, at->query + i), &t[i]));
+  const bc_attention_t a = describe(b, at, t);
+  const uint64_t n_work = gradients ? bc_attention_backward_work(&a) : bc_attention_forward_work(&a);
+  const int64_t n_parts = bc_attention_parts(&a, n_threads);
+  const int64_t n_sums = n_parts > 1 ? n_parts * bc_attention_key_heads(&a) : n_threads;
+  AOT_TRY(bc_scratch(b, n_work * sizeof(float) * (uint64_t)n_threads, &work));
+  if (gradients) AOT_TRY(bc_scratch(b, bc_attention_sums(&a) * sizeof(float) * (uint64_t)n_sums, &sums));
+  BC_STEP(b, gradients ? run_backward : run_forward, p);
   p->a = a;
-  p->n_work = bc_attention_work(&a);
-  p->bool_mask = mask && mask->dtype == AOT_BOOL;
+  p->n_work = n_work;
   p->q = bc_use(b, &t[0]);
   p->k = bc_use(b, &t[1]);
   p->v = bc_use(b, &t[2]);
-  p->mask = bc_use(b, mask);
+  p->mask = bc_use(b, bc_arg_tensor(b, at->mask));
   p->o = bc_use(b, o);
   p->so = rows_of(o);
+  p->lse = bc_use(b, lse);
   p->work = bc_use(b, &work);
-  if (!backward) return AOT_OK;
-  p->dq = bc_use(b, &results[0]);
-  p->dk = bc_use(b, &results[1]);
-  p->dv = bc_use(b, &results[2]);
-  p->sdq = rows_of(&results[0]);
-  p->sdk = rows_of(&results[1]);
-  p->sdv = rows_of(&results[2]);
+  if (!gradients) return AOT_OK;
+  p->n_parts = n_parts;
+  p->n_sums = bc_attention_sums(&a);
+  p->sums = bc_use(b, &sums);
+  p->dq = bc_use(b, &gradients[0]);
+  p->dk = bc_use(b, &gradients[1]);
+  p->dv = bc_use(b, &gradients[2]);
+  p->sdq = rows_of(&gradients[0]);
+  p->sdk = rows_of(&gradients[1]);
+  p->sdv = rows_of(&gradients[2]);
   return AOT_OK;
 }
 
@@ -175,28 +221,57 @@ static aot_status_t writable(bc_build_t *b, uint32_t r, bc_tensor_t *out) {
   return is_rows(bc_type(b, r)) ? bc_result(b, r, out) : bc_result_dense(b, r, out);
 }
 
-static aot_status_t lower_attention(bc_build_t *b) {
-  bc_tensor_t o;
-  if (!takes(b, 0) || !is_output(bc_type(b, 0), bc_arg_tensor(b, 0), bc_arg_tensor(b, 2))) return BC_DECLINED;
-  AOT_TRY(writable(b, 0, &o));
-  return add_attention(b, 0, run_forward, &o, NULL, 0);
+static int is_lse(const bc_tensor_t *t, const bc_tensor_t *q) {
+  return t->dtype == AOT_F32 && t->rank == q->rank - 1 &&
+         memcmp(t->sizes, q->sizes, (size_t)t->rank * sizeof *q->sizes) == 0;
 }
 
-static aot_status_t lower_attention_backward(bc_build_t *b) {
+static aot_status_t forward(bc_build_t *b, const places_t *at, int has_lse) {
+  const bc_tensor_t *q = bc_arg_tensor(b, at->query);
+  bc_tensor_t o, lse;
+  if (!takes(b, at) || !is_output(bc_type(b, 0), q, bc_arg_tensor(b, at->query + 2))) return BC_DECLINED;
+  has_lse = has_lse && b->node->n_results > 1 && bc_type(b, 1)->dtype;
+  if (has_lse && !is_lse(bc_type(b, 1), q)) return BC_DECLINED;
+  AOT_TRY(writable(b, 0, &o));
+  if (has_lse) AOT_TRY(bc_result_dense(b, 1, &lse));
+  return add_attention(b, at, &o, has_lse ? &lse : NULL, NULL);
+}
+
+static aot_status_t backward(bc_build_t *b, const places_t *at) {
   const bc_tensor_t *g = bc_arg_tensor(b, 0);
   bc_tensor_t go, results[3];
-  if (!g || g->dtype != AOT_F32 || !takes(b, 1) || b->node->n_results != 3 ||
-      !is_output(g, bc_arg_tensor(b, 1), bc_arg_tensor(b, 3)))
+  if (!g || !takes(b, at) || b->node->n_results != 3 ||
+      !is_output(g, bc_arg_tensor(b, at->query), bc_arg_tensor(b, at->query + 2)))
     return BC_DECLINED;
   for (uint32_t r = 0; r < 3; r++)
-    if (bc_type(b, r)->dtype != AOT_F32 || !bc_same_sizes(bc_type(b, r), bc_arg_tensor(b, r + 1))) return BC_DECLINED;
+    if (bc_type(b, r)->dtype != g->dtype || !bc_same_sizes(bc_type(b, r), bc_arg_tensor(b, at->query + r)))
+      return BC_DECLINED;
   AOT_TRY(readable(b, g, &go));
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(writable(b, r, &results[r]));
-  return add_attention(b, 1, run_backward, &go, results, 1);
+  return add_attention(b, at, &go, NULL, results);
+}
+
+/* (query, key, value, attn_mask, dropout_p, is_causal, *, scale, enable_gqa) */
+static aot_status_t lower_attention(bc_build_t *b) {
+  return forward(b, &(places_t){.query = 0, .mask = 3, .dropout = 4, .causal = 5, .scale = 6, .gqa = 7}, 0);
+}
+/* (grad, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) */
+static aot_status_t lower_attention_backward(bc_build_t *b) {
+  return backward(b, &(places_t){.query = 1, .mask = 4, .dropout = 5, .causal = 6, .scale = 7, .gqa = 8});
+}
+/* (query, key, value, dropout_p, is_causal, *, attn_mask, scale) */
+static aot_status_t lower_flash(bc_build_t *b) {
+  return forward(b, &(places_t){.query = 0, .dropout = 3, .causal = 4, .mask = 5, .scale = 6, .gqa = NONE}, 1);
+}
+/* (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask, scale) */
+static aot_status_t lower_flash_backward(bc_build_t *b) {
+  return backward(b, &(places_t){.query = 1, .dropout = 6, .causal = 7, .mask = 8, .scale = 9, .gqa = NONE});
 }
 
 static const bc_lowering_t rows[] = {
     {"aten.scaled_dot_product_attention.default", lower_attention},
     {"aot.scaled_dot_product_attention_backward.default", lower_attention_backward},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", lower_flash},
+    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", lower_flash_backward},
 };
 const bc_lowering_table_t bc_lowerings_attention = BC_TABLE(rows);

@@ -1,6 +1,6 @@
 #include "row_kernels.h"
 
-#include "wide.h"
+#include "exp_f32.h"
 #include <math.h>
 #include <string.h>
 
@@ -29,15 +29,6 @@ BC_INLINE double row_sum_squares(const float *x, double mean, int64_t n) {
   return sum_lanes(lane);
 }
 
-BC_INLINE double row_dot(const float *x, const float *y, int64_t n) {
-  double lane[LANES] = {0};
-  int64_t i = 0;
-  for (; i + LANES <= n; i += LANES)
-    for (int k = 0; k < LANES; k++) lane[k] += (double)x[i + k] * y[i + k];
-  for (; i < n; i++) lane[0] += (double)x[i] * y[i];
-  return sum_lanes(lane);
-}
-
 /* Of all that are numbers: one that is none makes the sums NaN that the maximum is for. */
 BC_INLINE float row_max(const float *x, int64_t n) {
   float lane[BLOCK], m = -INFINITY;
@@ -48,29 +39,6 @@ BC_INLINE float row_max(const float *x, int64_t n) {
   for (; i < n; i++) m = x[i] > m ? x[i] : m;
   for (int k = 0; k < BLOCK; k++) m = lane[k] > m ? lane[k] : m;
   return m;
-}
-
-BC_INLINE float power_of_two(int32_t n) {
-  const union {
-    int32_t i;
-    float f;
-  } u = {(n + 127) << 23};
-  return u.f;
-}
-
-/* As generated loops have it (common/loops/loop_prelude.c), within 2 ulp. */
-BC_INLINE float exp_f32(float x) {
-  const float c = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x, k = rintf(c * 1.44269504088896341f);
-  const float r = (c - k * 0.693359375f) + k * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
-  const int32_t n = (int32_t)(k == k ? k : 0.0f), h = n >> 1;
-  return p * power_of_two(h) * power_of_two(n - h);
 }
 
 BC_INLINE void row_moments(const float *x, int64_t n, double eps, double *mean, double *rstd) {
@@ -132,28 +100,13 @@ BC_INLINE double row_exp(const float *x, int64_t n, float *y) {
   if (m == -INFINITY) m = 0;
   int64_t i = 0;
   for (; i + BLOCK <= n; i += BLOCK) exp_block(x + i, m, y + i);
-  if (i < n) { /* rows of attention end anywhere: the last block is filled up */
+  if (i < n) { /* the last block is filled up */
     float last[BLOCK] = {0};
     memcpy(last, x + i, (size_t)(n - i) * sizeof *x);
     exp_block(last, m, last);
     memcpy(y + i, last, (size_t)(n - i) * sizeof *x);
   }
   return row_sum(y, n);
-}
-
-BC_WIDE void bc_softmax(const float *x, int64_t rows, int64_t n, float *y) {
-  for (int64_t r = 0; r < rows; r++, x += n, y += n) {
-    float inverse = (float)(1.0 / row_exp(x, n, y));
-    for (int64_t i = 0; i < n; i++) y[i] *= inverse;
-  }
-}
-
-BC_WIDE void bc_safe_softmax(const float *x, int64_t rows, int64_t n, float *y) {
-  for (int64_t r = 0; r < rows; r++, x += n, y += n) {
-    double sum = row_exp(x, n, y);
-    float inverse = sum == 0 ? 0 : (float)(1.0 / sum);
-    for (int64_t i = 0; i < n; i++) y[i] *= inverse;
-  }
 }
 
 BC_INLINE double row_log_sum_exp(const float *x, int64_t n) {
@@ -163,13 +116,6 @@ BC_INLINE double row_log_sum_exp(const float *x, int64_t n) {
     for (int k = 0; k < LANES; k++) lane[k] += exp_f32((float)(x[i + k] - m));
   for (; i < n; i++) lane[0] += exp_f32((float)(x[i] - m));
   return m + log(sum_lanes(lane));
-}
-
-BC_WIDE void bc_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
-  for (int64_t r = 0; r < rows; r++, go += n, y += n, gi += n) {
-    float d = (float)row_dot(go, y, n);
-    for (int64_t i = 0; i < n; i++) gi[i] = y[i] * (go[i] - d);
-  }
 }
 
 BC_WIDE int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, int64_t n, int32_t reduction,

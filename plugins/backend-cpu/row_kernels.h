@@ -1,6 +1,6 @@
-/* Kernels over rows of contiguous float32 that loops do not have: the derivative of layer norm, the softmax within
- * attention, cross entropy, gradient of embedding. Rows are the leading
- * dimensions folded into one. Sums accumulate in double where a row is long enough for float to lose digits. NULL
+/* Kernels over rows of contiguous float32 that loops do not have: the derivative of layer norm, cross entropy, gradient
+ * of embedding. Rows are the leading dimensions folded into one. Sums accumulate in double where a row is long enough for
+ * float to lose digits. NULL
  * stands for an absent optional tensor. Formulas: the closed forms of PyTorch's ATen kernels. */
 #ifndef BC_ROW_KERNELS_H
 #define BC_ROW_KERNELS_H
@@ -10,10 +10,6 @@
 /* Of layer norm, y = (x - mean) * rstd * w + b. gi, gw, gb may be NULL. mean and rstd NULL: computed again from x. */
 void bc_layer_norm_backward(const float *go, const float *x, const float *w, const float *mean, const float *rstd,
                             int64_t rows, int64_t n, double eps, float *gi, float *gw, float *gb);
-
-void bc_softmax(const float *x, int64_t rows, int64_t n, float *y);
-void bc_safe_softmax(const float *x, int64_t rows, int64_t n, float *y); /* 0 in rows of -inf alone */
-void bc_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi);
 
 /* Mean (reduction 1) or sum (2) over rows of -log softmax(x)[target], rows with target == ignore left out. Returns the
  * first row whose target is out of range, or -1. */

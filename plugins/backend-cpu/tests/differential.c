@@ -171,6 +171,32 @@ static const program_t programs[] = {
      "%v1 = aten.view.default %v, [2, 5, 2, 4]\n%q2 = aten.transpose.int %q1, 1, 2\n%k2 = aten.transpose.int %k1, 1, 2\n"
      "%v2 = aten.transpose.int %v1, 1, 2\n%o = aten.scaled_dot_product_attention.default %q2, %k2, %v2, none, 0.0, true\n"
      "%o1 = aten.transpose.int %o, 1, 2\n%y = aten.reshape.default %o1, [2, 5, 8]\nout user_output 0 = %y\n"},
+    {"attention whose heads share keys, with masks and with a fifth dimension; rows that see nothing",
+     {{4, {3, 4, 6, 8}, 0}, {4, {3, 2, 9, 8}, 0}, {2, {6, 9}, 0}, {3, {3, 1, 9}, 0}},
+     "f32[3, 4, 6, 8]\nf32[3, 2, 9, 8]\nf32[6, 9]\nf32[3, 1, 9]\n",
+     "%m = aten.gt.Scalar %a2, 0.5\n%r = aten.select.int %a2, 1, 0\n%c = aten.gt.Scalar %r, -1.0\n%d = aten.unsqueeze.default %c, 1\n"
+     "%e = aten.logical_and.default %m, %d\n%n = aten.unsqueeze.default %a3, 1\n"
+     "%x = aten.scaled_dot_product_attention.default %a0, %a1, %a1, %e, 0.0, false, scale=0.3, enable_gqa=true\n"
+     "%y = aten.scaled_dot_product_attention.default %a0, %a1, %a1, %n, 0.0, false, scale=0.3, enable_gqa=true\n"
+     "%q = aten.unsqueeze.default %a0, 1\n%k = aten.select.int %a1, 2, 1\n%h = aten.stack.default [%k, %k, %k, %k], 1\n"
+     "%i = aten.view.default %h, [3, 1, 4, 2, 8]\n%z = aten.scaled_dot_product_attention.default %q, %i, %i, none, 0.0, true\n"
+     "out user_output 0 = %x\nout user_output 1 = %y\nout user_output 2 = %z\n"},
+    {"attention that gives the sums of its exponentials, and the backward that takes them",
+     {{4, {1, 2, 70, 5}, 0}, {4, {1, 2, 130, 5}, 0}, {4, {1, 2, 70, 5}, 0}, {2, {70, 1}, 0}},
+     "f32[1, 2, 70, 5]\nf32[1, 2, 130, 5]\nf32[1, 2, 70, 5]\nf32[70, 1]\n",
+     "%o, %l = aten._scaled_dot_product_flash_attention_for_cpu.default %a0, %a1, %a1, 0.0, true\n"
+     "%q, %k, %v = aten._scaled_dot_product_flash_attention_for_cpu_backward.default %a2, %a0, %a1, %a1, %o, %l, 0.0, true\n"
+     "%g = aten.add.Tensor %k, %v\nout user_output 0 = %o\nout user_output 1 = %l\nout user_output 2 = %q\nout user_output 3 = %g\n"},
+    {"attention of halves and its gradients",
+     {{4, {1, 2, 66, 8}, 0}, {4, {1, 1, 40, 8}, 0}, {4, {1, 2, 66, 8}, 0}, {2, {66, 40}, 0}},
+     "f32[1, 2, 66, 8]\nf32[1, 1, 40, 8]\nf32[1, 2, 66, 8]\nf32[66, 40]\n",
+     "%q = aten._to_copy.default %a0, dtype=bf16\n%k = aten._to_copy.default %a1, dtype=bf16\n%g = aten._to_copy.default %a2, dtype=bf16\n"
+     "%m = aten._to_copy.default %a3, dtype=bf16\n"
+     "%o = aten.scaled_dot_product_attention.default %q, %k, %k, %m, 0.0, false, enable_gqa=true\n"
+     "%x, %y, %z = aot.scaled_dot_product_attention_backward.default %g, %q, %k, %k, %m, 0.0, false, none, true\n"
+     "%r = aten._to_copy.default %o, dtype=f32\n%s = aten._to_copy.default %x, dtype=f32\n%t = aten._to_copy.default %y, dtype=f32\n"
+     "%u = aten._to_copy.default %z, dtype=f32\n"
+     "out user_output 0 = %r\nout user_output 1 = %s\nout user_output 2 = %t\nout user_output 3 = %u\n"},
     {"embedding, layer norm, softmax, cross entropy",
      {{2, {11, 6}, 0}, {1, {4}, 11}, {1, {4}, 6}},
      "f32[11, 6]\ni64[4]\ni64[4]\n",

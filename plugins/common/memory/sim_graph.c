@@ -226,11 +226,20 @@ static geometry_t operand_geometry(const build_t *b, uint32_t n, uint32_t k) {
              : none;
 }
 
-/* Two matrices of scores a thread; k: position of the query. */
-static uint64_t attention_work(const build_t *b, uint32_t n, uint32_t k) {
-  geometry_t query = operand_geometry(b, n, k), key = operand_geometry(b, n, k + 1);
-  if (query.rank < 2 || key.rank < 2) return 0;
-  return 2 * (uint64_t)query.sizes[query.rank - 2] * (uint64_t)key.sizes[key.rank - 2] * 4 * MS_THREADS;
+static uint64_t at_most(uint64_t n, uint64_t most) { return n < most ? n : most; }
+
+/* Blocks of 64 queries, a thread. Forward: their scores with 128 keys, queries twice, output. Backward: two tiles of
+ * scores with all keys, whose gradients are summed up beside; k: position of the query. */
+static uint64_t attention_work(const build_t *b, uint32_t n, uint32_t k, int backward) {
+  const geometry_t query = operand_geometry(b, n, k), key = operand_geometry(b, n, k + 1);
+  const geometry_t value = operand_geometry(b, n, k + 2);
+  if (query.rank < 2 || key.rank < 2 || value.rank < 2) return 0;
+  const uint64_t queries = at_most((uint64_t)query.sizes[query.rank - 2], 64);
+  const uint64_t keys = (uint64_t)key.sizes[key.rank - 2], width = (uint64_t)query.sizes[query.rank - 1];
+  const uint64_t width_v = (uint64_t)value.sizes[value.rank - 1];
+  const uint64_t tiles = backward ? keys * (2 * queries + width + width_v) : queries * at_most(keys, 128);
+  const uint64_t rows = queries * (backward ? 3 * width + 2 * width_v : 2 * width + width_v);
+  return (tiles + rows) * 4 * MS_THREADS;
 }
 
 /* Sums for weight and bias a thread. */
@@ -254,8 +263,10 @@ static uint64_t scratch_of(const build_t *b, uint32_t n, uint32_t flags) {
   aot_str_t op = op_name(b, n);
   uint64_t sum = flags & AOT_OP_REGION ? region_work(b, n) : copies(b, n, flags, op);
   if (is_convolution(op)) sum += convolution_work(b, n);
-  if (has_prefix(op, "aten.scaled_dot_product_")) sum += attention_work(b, n, 0);
-  if (has_prefix(op, "aot.scaled_dot_product_attention_backward.")) sum += attention_work(b, n, 1);
+  if (has_prefix(op, "aten.scaled_dot_product_attention.")) sum += attention_work(b, n, 0, 0);
+  if (has_prefix(op, "aot.scaled_dot_product_attention_backward.")) sum += attention_work(b, n, 1, 1);
+  if (has_prefix(op, "aten._scaled_dot_product_flash_attention_for_cpu.")) sum += attention_work(b, n, 0, 0);
+  if (has_prefix(op, "aten._scaled_dot_product_flash_attention_for_cpu_backward.")) sum += attention_work(b, n, 1, 1);
   if (has_prefix(op, "aten.native_layer_norm_backward.") || has_prefix(op, "aot.layer_norm_backward."))
     sum += norm_work(b, n);
   return sum;
