@@ -65,7 +65,7 @@ static void sum_in_float(lp_loop_t *l) {
 static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
   const lp_access_t *a = &l->accesses[k];
   const uint64_t bytes = vector * aot_dtype_size(a->dtype);
-  if (a->draws || a->strides[dim] != 1) return 1;
+  if (a->draws || a->of_row || a->strides[dim] != 1) return 1;
   if (!a->align || a->align % (bytes < ACCESS ? bytes : ACCESS)) return 0;
   for (int32_t d = 0; d < l->rank; d++)
     if (d != dim && a->strides[d] % vector) return 0;
@@ -79,7 +79,7 @@ static uint32_t vector_of(const lp_loop_t *l, int32_t dim, int by_smallest) {
   for (uint32_t k = 0; k < n_accesses(l); k++) {
     const lp_access_t *a = &l->accesses[k];
     const uint64_t size = aot_dtype_size(a->dtype);
-    if (a->draws || a->strides[dim] != 1) continue;
+    if (a->draws || a->of_row || a->strides[dim] != 1) continue;
     smallest = size < smallest ? size : smallest;
     largest = size > largest ? size : largest;
     is_store |= k >= l->n_loads;
@@ -117,18 +117,11 @@ static uint64_t outer_size(const lp_loop_t *l, int32_t n_inner) {
   return n;
 }
 
-static int set_blocks(lp_gpu_t *g, uint64_t blocks) {
-  g->blocks = (uint32_t)blocks;
-  return blocks <= INT32_MAX;
-}
-
 /* ---- kinds ---- */
 
-static int points(lp_loop_t *l) {
-  lp_gpu_t *g = &l->gpu;
-  g->threads = g->team = 256;
-  g->vector = vector_of(l, l->rank - 1, 0);
-  return set_blocks(g, divide_up(divide_up(outer_size(l, 0), g->vector), g->threads));
+static void choose_points(lp_loop_t *l) {
+  l->gpu.threads = l->gpu.team = 256;
+  l->gpu.vector = vector_of(l, l->rank - 1, 0);
 }
 
 /* Bytes an element of a row that registers hold from one pass to another. */
@@ -149,38 +142,30 @@ static int fits_registers(const lp_loop_t *l, uint32_t team, uint64_t bytes) {
 static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
   static const uint32_t teams[] = {WARP, 128, 256, 512, 1024};
   lp_gpu_t *g = &l->gpu;
-  const uint64_t length = (uint64_t)l->sizes[l->rank - 1], bytes = at_least_one(held_bytes(l));
+  const uint64_t length = (uint64_t)l->sizes[l->rank - 1];
   size_t t = 0;
+  g->chunks = 1; /* so that lp_is_held tells what would be held */
+  const uint64_t bytes = at_least_one(held_bytes(l));
   while (t < 4 && !fits_registers(l, teams[t], bytes)) t++;
   while (t < 4 && rows < 4u * n_processors && length > 2u * teams[t] * g->vector) t++;
   g->team = teams[t];
   g->threads = g->team == WARP ? 128 : g->team;
-  if (fits_registers(l, g->team, bytes)) {
-    g->chunks = (uint32_t)at_least_one(divide_up(length, (uint64_t)g->team * g->vector));
-    return;
-  }
-  g->chunks = 0; /* what would be kept is computed again */
-  for (uint32_t k = 0; k < l->n_insts; k++) l->insts[k].keep = 0;
-  l->n_kept = 0;
 }
 
-static int rows(lp_loop_t *l, uint32_t n_processors) {
+static void choose_rows(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t n = outer_size(l, 1), length = (uint64_t)l->sizes[l->rank - 1];
-  g->chunks = 1; /* so that lp_is_held tells what would be held */
   g->vector = vector_of(l, l->rank - 1, 1);
   if (l->n_passes == 1 && n < n_processors && length >= LONG_ROW) {
     g->team = g->threads = 512;
-    g->chunks = 0;
     const uint64_t parts = divide_up(length, 8u * g->threads * g->vector), most = 2 * n_processors / at_least_one(n);
     g->splits = (uint32_t)at_least_one(parts < most ? parts : most);
   } else {
     choose_team(l, n, n_processors);
   }
-  return set_blocks(g, divide_up(n, g->threads / g->team) * g->splits);
 }
 
-static int columns(lp_loop_t *l, uint32_t n_processors) {
+static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t across = (uint64_t)l->sizes[l->rank - 2], length = (uint64_t)l->sizes[l->rank - 1];
   uint64_t bytes = 0;
@@ -194,7 +179,39 @@ static int columns(lp_loop_t *l, uint32_t n_processors) {
   const uint64_t parts = divide_up(length, (uint64_t)(g->threads / g->team) * g->chunks);
   const uint64_t wanted = divide_up((uint64_t)BLOCKS_A_PROCESSOR * n_processors, at_least_one(tiles));
   g->splits = (uint32_t)at_least_one(parts < wanted ? parts : wanted);
-  return set_blocks(g, tiles * g->splits);
+}
+
+/* What a thread holds of a row; where that is nothing, what would be kept is computed again. */
+static void hold(lp_loop_t *l) {
+  lp_gpu_t *g = &l->gpu;
+  const uint64_t length = (uint64_t)l->sizes[l->rank - 1];
+  g->chunks = 1; /* so that lp_is_held tells what would be held */
+  if (g->splits == 1 && fits_registers(l, g->team, at_least_one(held_bytes(l)))) {
+    g->chunks = (uint32_t)at_least_one(divide_up(length, (uint64_t)g->team * g->vector));
+    return;
+  }
+  g->chunks = 0;
+  for (uint32_t k = 0; k < l->n_insts; k++) l->insts[k].keep = 0;
+  l->n_kept = 0;
+}
+
+int lp_gpu_fit(lp_loop_t *l) {
+  lp_gpu_t *g = &l->gpu;
+  uint64_t blocks;
+  if (!g->threads || g->threads % WARP || g->threads > 1024 || !g->team || g->threads % g->team || !g->vector) return 0;
+  if (vector_of(l, l->rank - (l->columns ? 2 : 1), 1) % g->vector) return 0;
+  if (g->kind == LP_GPU_COLUMNS) {
+    const uint64_t across = (uint64_t)l->sizes[l->rank - 2];
+    blocks = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2) * g->splits;
+  } else if (g->kind == LP_GPU_ROWS) {
+    if ((g->team != WARP && g->team != g->threads) || (g->splits > 1 && l->n_passes > 1)) return 0;
+    hold(l);
+    blocks = divide_up(outer_size(l, 1), g->threads / g->team) * g->splits;
+  } else {
+    blocks = divide_up(divide_up(outer_size(l, 0), g->vector), g->threads);
+  }
+  g->blocks = (uint32_t)blocks;
+  return blocks <= INT32_MAX;
 }
 
 int lp_is_held(const lp_loop_t *l, uint32_t load) {
@@ -226,8 +243,10 @@ int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
   sum_in_float(l);
   *g = (lp_gpu_t){.kind = l->columns ? LP_GPU_COLUMNS : l->reduced ? LP_GPU_ROWS : LP_GPU_POINTS, .splits = 1};
   g->wide = is_wide(l);
-  if (g->kind == LP_GPU_COLUMNS) return columns(l, n_processors);
-  return g->kind == LP_GPU_ROWS ? rows(l, n_processors) : points(l);
+  if (g->kind == LP_GPU_COLUMNS) choose_columns(l, n_processors);
+  else if (g->kind == LP_GPU_ROWS) choose_rows(l, n_processors);
+  else choose_points(l);
+  return lp_gpu_fit(l);
 }
 
 /* ---- parts ---- */

@@ -1,0 +1,86 @@
+/* The loops that a training step of GPT-2 (124 M parameters, 32 x 1024 tokens) has between its matrix products. */
+#ifndef GPT2_LOOPS_H
+#define GPT2_LOOPS_H
+
+typedef struct gpt2_loop {
+  const char *name;
+  unsigned positive; /* loads without negative numbers, as bits */
+  const char *text;
+} gpt2_loop_t;
+
+#define GELU_BACKWARD                                                                                                  \
+  "load bf16 [3072, 1] align 16\nload bf16 [3072, 1] align 16\n"                                                       \
+  "each f32 bf16 \"gelu_tanh_backward(a, b)\" a=x0 b=x1\n"
+
+/* clang-format off */
+static const gpt2_loop_t gpt2_loops[] = {
+  {"copy", 0,
+   "loop 134217728\nload f32 [1] align 16\neach f32 f32 \"a\" a=x0\nstore f32 [1] align 16 v0\n"},
+  {"layer_norm", 0, /* float in, bf16 out, statistics */
+   "loop 32768 x 768 reduced 1\nload f32 [768, 1] align 16\nload f32 [0, 1] align 16\nload f32 [0, 1] align 16\n"
+   "sum f32 f64 \"a\" a=x0\neach f64 f64 \"%0 / #\" %0=v0\nsum f64 f64 \"(a - %1) * (a - %1)\" a=x0 %1=v1\n"
+   "each f64 f32 \"T(1) / sqrt(%2 / # + e)\" e=1e-5 %2=v2\neach f64 f32 \"%1\" %1=v1\n"
+   "each f32 f32 \"(a - %4) * %3\" a=x0 %4=v4 %3=v3\neach f32 bf16 \"%5 * c + d\" c=x1 d=x2 %5=v5\n"
+   "store bf16 [768, 1] align 16 v6\nstore f32 [1, 0] row v4\nstore f32 [1, 0] row v3\n"},
+  {"residual_layer_norm", 0, /* float stream + bf16 + bias: stream, bf16 out, statistics */
+   "loop 32768 x 768 reduced 1\nload f32 [768, 1] align 16\nload bf16 [768, 1] align 16\nload f32 [0, 1] align 16\n"
+   "load f32 [0, 1] align 16\nload f32 [0, 1] align 16\neach f32 f32 \"a + b + c\" a=x0 b=x1 c=x2\n"
+   "sum f32 f64 \"%0\" %0=v0\neach f64 f64 \"%0 / #\" %0=v1\nsum f64 f64 \"(a - %1) * (a - %1)\" a=v0 %1=v2\n"
+   "each f64 f32 \"T(1) / sqrt(%2 / # + e)\" e=1e-5 %2=v3\neach f64 f32 \"%1\" %1=v2\n"
+   "each f32 f32 \"(a - %4) * %3\" a=v0 %4=v5 %3=v4\neach f32 bf16 \"%5 * c + d\" c=x3 d=x4 %5=v6\n"
+   "store f32 [768, 1] align 16 v0\nstore bf16 [768, 1] align 16 v7\nstore f32 [1, 0] row v5\nstore f32 [1, 0] row v4\n"},
+  {"layer_norm_backward", 0, /* dy bf16, x float, residual gradient float: its sum */
+   "loop 32768 x 768 reduced 1\nload bf16 [768, 1] align 16\nload f32 [768, 1] align 16\nload f32 [1, 0]\nload f32 [1, 0]\n"
+   "load f32 [0, 1] align 16\nload f32 [768, 1] align 16\neach f32 f32 \"(a - b) * c\" a=x1 b=x2 c=x3\n"
+   "each f32 f32 \"a * b\" a=x0 b=x4\nsum f32 f32 \"a\" a=v1\nsum f32 f32 \"a * b\" a=v1 b=v0\n"
+   "each f32 f32 \"b - (%0 + a * %1) / #\" a=v0 b=v1 %0=v2 %1=v3\neach f32 f32 \"a + b * c\" a=x5 b=v4 c=x3\n"
+   "each f32 bf16 \"a\" a=v5\nstore f32 [768, 1] align 16 v5\nstore bf16 [768, 1] align 16 v6\n"},
+  {"layer_norm_weights", 0, /* gradients of weight and bias */
+   "loop 32768 x 768 reduced 0\nload bf16 [768, 1] align 16\nload f32 [768, 1] align 16\nload f32 [1, 0]\nload f32 [1, 0]\n"
+   "each f32 f32 \"(a - b) * c\" a=x1 b=x2 c=x3\nsum f32 f32 \"a * b\" a=x0 b=v0\nsum f32 f32 \"a\" a=x0\n"
+   "store f32 [0, 1] row v1\nstore f32 [0, 1] row v2\n"},
+  {"softmax", 0, /* attention's rows, causal or not */
+   "loop 98304 x 1024 reduced 1\nload bf16 [1024, 1] align 16\neach f32 f32 \"a * b\" a=x0 b=0.125\n"
+   "max f32 f32 \"a\" a=v0\neach f32 f32 \"exp(a - %0)\" a=v0 %0=v1\nsum f32 f64 \"%1\" %1=v2\n"
+   "each f64 f32 \"T(1) / %2\" %2=v3\neach f32 bf16 \"%1 * %3\" %1=v2 %3=v4\nstore bf16 [1024, 1] align 16 v5\n"},
+  {"softmax_backward", 0,
+   "loop 98304 x 1024 reduced 1\nload bf16 [1024, 1] align 16\nload bf16 [1024, 1] align 16\nsum f64 f64 \"a * b\" a=x0 b=x1\n"
+   "each f32 bf16 \"b * (a - %0)\" a=x0 b=x1 %0=v0\nstore bf16 [1024, 1] align 16 v1\n"},
+  {"softmax_of_vocabulary", 0,
+   "loop 8192 x 50304 reduced 1\nload bf16 [50304, 1] align 16\nmax f32 f32 \"a\" a=x0\n"
+   "each f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%1\" %1=v1\neach f64 f32 \"T(1) / %2\" %2=v2\n"
+   "each f32 bf16 \"%1 * %3\" %1=v1 %3=v3\nstore bf16 [50304, 1] align 16 v4\n"},
+  {"gelu", 0,
+   "loop 100663296\nload bf16 [1] align 16\neach f32 bf16 \"a * gelu_gate(a)\" a=x0\nstore bf16 [1] align 16 v0\n"},
+  {"gelu_bias", 0,
+   "loop 32768 x 3072\nload bf16 [3072, 1] align 16\nload bf16 [0, 1] align 16\neach f32 bf16 \"a + b\" a=x0 b=x1\n"
+   "each f32 bf16 \"a * gelu_gate(a)\" a=v0\nstore bf16 [3072, 1] align 16 v0\nstore bf16 [3072, 1] align 16 v1\n"},
+  {"gelu_backward", 0, "loop 32768 x 3072\n" GELU_BACKWARD "store bf16 [3072, 1] align 16 v0\n"},
+  {"gelu_backward_bias", 0, /* with the gradient of the bias */
+   "loop 32768 x 3072 reduced 0\n" GELU_BACKWARD "sum f32 f32 \"a\" a=v0\nstore bf16 [3072, 1] align 16 v0\n"
+   "store f32 [0, 1] row v1\n"},
+  {"residual_add", 0,
+   "loop 32768 x 768\nload f32 [768, 1] align 16\nload bf16 [768, 1] align 16\nload f32 [0, 1] align 16\n"
+   "each f32 f32 \"a + b + c\" a=x0 b=x1 c=x2\nstore f32 [768, 1] align 16 v0\n"},
+  {"bias_gradient_2304", 0,
+   "loop 32768 x 2304 reduced 0\nload bf16 [2304, 1] align 16\nsum f32 f32 \"a\" a=x0\nstore f32 [0, 1] row v0\n"},
+  {"bias_gradient_768", 0,
+   "loop 32768 x 768 reduced 0\nload f32 [768, 1] align 16\nsum f32 f32 \"a\" a=x0\nstore f32 [0, 1] row v0\n"},
+  {"dropout", 0,
+   "loop 25165824\nload i64 [0]\nload i64 [0]\nload bf16 [1] align 16\ndraw u32 [1] seed=x0 offset=x1\n"
+   "each f32 f32 \"unit(d)\" d=d3\neach f32 bool \"a >= b\" a=v0 b=0.1\neach f32 bf16 \"a * b * c\" a=x2 b=v1 c=1.11111111\n"
+   "store bf16 [1] align 16 v2\nstore bool [1] align 16 v1\n"},
+  {"adamw", 8, /* p, g, m, v, step size and root of the correction: p, m, v, p as bf16 */
+   "loop 124475904\nload f32 [1] align 16\nload f32 [1] align 16\nload f32 [1] align 16\nload f32 [1] align 16\n"
+   "load f32 [0]\nload f32 [0]\neach f32 f32 \"a * T(0.9) + b * T(0.1)\" a=x2 b=x1\n"
+   "each f32 f32 \"a * T(0.95) + b * b * T(0.05)\" a=x3 b=x1\neach f32 f32 \"sqrt(a) / (b + T(2)) + T(1e-8)\" a=v1 b=x5\n"
+   "each f32 f32 \"a * T(0.9999) - d * b / c\" a=x0 b=v0 c=v2 d=x4\neach f32 bf16 \"a\" a=v3\n"
+   "store f32 [1] align 16 v3\nstore f32 [1] align 16 v0\nstore f32 [1] align 16 v1\nstore bf16 [1] align 16 v4\n"},
+  {"gradient_norm", 0,
+   "loop 124475904 reduced 0\nload f32 [1] align 16\nsum f64 f64 \"a * a\" a=x0\neach f64 f32 \"sqrt(%0)\" %0=v0\n"
+   "store f32 [0] row v1\n"},
+};
+/* clang-format on */
+enum { N_GPT2_LOOPS = sizeof gpt2_loops / sizeof *gpt2_loops };
+
+#endif
