@@ -8,7 +8,8 @@
 #ifndef BC_CODECACHE_H
 #define BC_CODECACHE_H
 
-#include "schedule.h"
+#include "common/lowering/schedule.h"
+#include "workers.h"
 
 typedef struct bc_cache {
   char *dir;      /* owned */

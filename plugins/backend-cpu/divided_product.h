@@ -3,7 +3,7 @@
 #define BC_DIVIDED_PRODUCT_H
 
 #include "blas.h"
-#include "lower.h"
+#include "target.h"
 
 /* How it is divided, with a kernel for every shape that comes up; pool memory. */
 typedef struct bc_division bc_division_t;

@@ -3,6 +3,7 @@
 #include "blas.h"
 #include "functions.h"
 #include "live_values.h"
+#include "target.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static void form_deinit(form_t *f) {
 }
 
 static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
-  bc_machine_t machine = {p->n_threads, &p->custom, p, find_function, add_function};
+  bc_machine_t machine = {&bc_cpu, p->n_threads, &p->custom, p, find_function, add_function};
   return bc_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &machine, error);
 }
 

@@ -11,7 +11,7 @@
 
 #include "codecache.h"
 #include "common/loops/loop.h"
-#include "schedule.h"
+#include "common/lowering/schedule.h"
 
 typedef struct bc_function {
   char name[32];

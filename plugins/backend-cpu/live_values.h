@@ -5,7 +5,7 @@
 
 #include "common/snapshot/snap_learn.h"
 #include "program_parts.h"
-#include "schedule.h"
+#include "common/lowering/schedule.h"
 #include <aot/backend.h>
 
 typedef struct bc_held {

@@ -3,7 +3,7 @@
  * a projection are read where they lie. Gradients are laid out as the operands' types say, so that the views that
  * follow need no copy either. */
 #include "attention_kernels.h"
-#include "lower.h"
+#include "target.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Batch norm in training, forward and backward, on contiguous float32 [n, c, ..]. Evaluation mode: the reference
  * kernel. */
-#include "lower.h"
+#include "target.h"
 #include "plane_kernels.h"
 
 typedef struct norm_step {

@@ -1,6 +1,6 @@
 /* Convolutions over one or two dimensions, float32, not transposed: im2col and a BLAS. Others: the reference kernel. */
 #include "conv_kernels.h"
-#include "lower.h"
+#include "target.h"
 
 #include <string.h>
 

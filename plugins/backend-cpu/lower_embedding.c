@@ -1,5 +1,5 @@
 /* The gradient of an embedding: rows are added to a contiguous float32 table by int64 indices. */
-#include "lower.h"
+#include "target.h"
 #include "row_kernels.h"
 
 typedef struct embedding_step {

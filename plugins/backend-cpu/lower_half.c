@@ -1,6 +1,6 @@
 /* Halves as floats: steps that convert a tensor, for what is computed in float and rounded once. */
 #include "half_kernels.h"
-#include "lower.h"
+#include "target.h"
 
 typedef struct convert_step {
   bc_ref_t half, full;

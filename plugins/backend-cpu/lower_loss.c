@@ -1,5 +1,5 @@
 /* Cross entropy over the last dimension, by row kernels on contiguous float32. */
-#include "lower.h"
+#include "target.h"
 #include "row_kernels.h"
 
 static int f32(const bc_tensor_t *t) { return t && t->dtype == AOT_F32; }

@@ -3,7 +3,7 @@
  * against one matrix are folded. Bias and the addend of addmm are put into the result first, and the product is added
  * to it. Halves are summed in float and rounded once: by oneDNN, or as copies in float. */
 #include "divided_product.h"
-#include "lower.h"
+#include "target.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Joining tensors: every part is copied to its place in the result, converted when dtypes differ. */
-#include "lower.h"
+#include "target.h"
 
 /* Tensors of a list argument; 0: an element that is none. */
 static uint32_t parts(const bc_build_t *b, const bc_tensor_t **out, uint32_t capacity) {

@@ -1,5 +1,5 @@
 /* Max pooling over two dimensions of contiguous float32, forward and backward. */
-#include "lower.h"
+#include "target.h"
 #include "plane_kernels.h"
 
 typedef struct pool_step {

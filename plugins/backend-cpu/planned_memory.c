@@ -1,5 +1,7 @@
 #include "planned_memory.h"
 
+#include "target.h"
+
 #include "joint/snap_births.h"
 #include "common/snapshot/snap_graph.h"
 #include <aot/graph.h>
@@ -161,7 +163,7 @@ aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, in
   planning_t p = {.s = s, .symbols = symbols, .rows = out, .error = error};
   cu_error_t why;
   error->node = AOT_NO_ID;
-  p.machine = (bc_machine_t){n_threads, &p.custom, &p, compiles ? find_any : find_none, add_nothing};
+  p.machine = (bc_machine_t){&bc_cpu, n_threads, &p.custom, &p, compiles ? find_any : find_none, add_nothing};
   mr_clear(out);
   aot_status_t status = cu_prepare(world, s, &p.custom, &why);
   if (status != AOT_OK) {

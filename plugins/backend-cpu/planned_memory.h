@@ -9,7 +9,7 @@
 #define BC_PLANNED_MEMORY_H
 
 #include "common/memory/rows.h"
-#include "schedule.h"
+#include "common/lowering/schedule.h"
 
 /* symbols: a value for each symbol of the block. out->plan is filled; buffers without a value of the program are
  * scratch. AOT_E_PRECONDITION: a joint graph that is not divided; AOT_E_UNIMPLEMENTED: sizes that only a run tells,

@@ -8,7 +8,7 @@
 #include "common/snapshot/snap_complex.h"
 #include "exec.h"
 #include "onednn_kernels.h"
-#include "lower.h"
+#include "target.h"
 #include "planned_memory.h"
 
 #include <aot/backend.h>

@@ -3,7 +3,7 @@
 #ifndef BC_REGION_STEPS_H
 #define BC_REGION_STEPS_H
 
-#include "lower.h"
+#include "target.h"
 
 typedef struct bc_jump {
   bc_ref_t pred;     /* BC_NONE: always */

@@ -16,7 +16,6 @@
 #include "common/custom/custom.h"
 #include "common/kernels/rk.h"
 #include "common/snapshot/snap_check.h"
-#include "workers.h"
 #include <aot/snapshot.h>
 #include <aot/status.h>
 #include <stddef.h>
@@ -71,8 +70,8 @@ typedef struct bc_storage {
 typedef struct bc_frame {
   char *const *base; /* by storage */
   bc_error_t *error;
-  bc_workers_t *workers; /* NULL: none */
-  uint32_t *next;        /* the step to run after this one; a jump sets it */
+  struct bc_workers *workers; /* NULL: none */
+  uint32_t *next;             /* the step to run after this one; a jump sets it */
 } bc_frame_t;
 typedef aot_status_t (*bc_run_fn)(const bc_frame_t *f, void *payload);
 typedef struct bc_step {
@@ -114,9 +113,11 @@ typedef struct bc_schedule {
  * is not known; then add() gets its source, and answers with a place, or with NULL: the group is run node by node. */
 typedef void (*bc_loop_fn)(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin,
                            int64_t end);
+struct bc_target;
 typedef struct bc_machine {
-  int32_t n_threads;          /* at least 1 */
-  const cu_program_t *custom; /* nodes that plugins' kernels run; borrowed as long as the schedule */
+  const struct bc_target *target; /* lower.h */
+  int32_t n_threads;              /* at least 1 */
+  const cu_program_t *custom;     /* nodes that plugins' kernels run; borrowed as long as the schedule */
   void *self;
   const bc_loop_fn *(*find)(void *self, const char *name);
   aot_status_t (*add)(void *self, const char *name, const char *text, uint64_t nbytes, const bc_loop_fn **out);

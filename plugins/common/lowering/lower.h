@@ -33,7 +33,7 @@ typedef struct bc_build {
   bc_value_t *values;          /* by value row, less value_begin */
   uint32_t value_begin, n_values;
   const uint32_t *group; /* by node of the graph: last member of its group */
-  uint8_t *regions;      /* by node of the graph: its part in a sum of regions (lower_regions.c) */
+  uint8_t *regions;      /* by node of the graph: its part in a sum of regions (region_sums.c) */
   uint32_t *n_uses;      /* by value, as values: operands and outputs that read it */
   /* by output of a step: the input in whose memory it is to lie; BC_NONE: none. NULL: no step */
   uint32_t *home;
@@ -63,9 +63,25 @@ typedef struct bc_lowering_table {
 } bc_lowering_table_t;
 #define BC_TABLE(rows)                                                                                                 \
   { rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0]) }
-extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_loss, bc_lowerings_attention,
-    bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement,
-    bc_lowerings_cond, bc_lowerings_loop, bc_lowerings_regions;
+extern const bc_lowering_table_t bc_lowerings_regions; /* region_sums.c: every target's */
+
+/* What a machine brings: lowerings of its own, and the steps that every graph needs. */
+struct bc_group;
+typedef struct bc_target {
+  const bc_lowering_table_t *const *tables;
+  uint32_t n_tables;
+  /* The group as a loop, simplified and scheduled: a step, after bc_store_results (group_loop.h). BC_DECLINED: there is
+   * no function for it, and its members run one by one */
+  aot_status_t (*loop)(bc_build_t *b, struct bc_group *g);
+  /* A node that nothing else takes: by its reference kernel, or by a plugin's, one of the two; the other is NULL */
+  aot_status_t (*kernel)(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
+  /* dst = src, of the same sizes; converts. In a loop: with each count the tensors lie dst_step and src_step elements
+   * further. counter: an int64; NULL: none */
+  aot_status_t (*copy)(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
+                       int64_t src_step, const bc_tensor_t *counter);
+  aot_status_t (*zero)(bc_build_t *b, const bc_tensor_t *dst);                        /* contiguous */
+  aot_status_t (*add)(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src); /* dst += src; f32, f64 */
+} bc_target_t;
 aot_status_t bc_find_ops(bc_build_t *b); /* b->ops */
 static inline const bc_op_t *bc_op(const bc_build_t *b) { return &b->ops[b->node->op]; }
 
@@ -105,34 +121,32 @@ aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, vo
 bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t); /* NULL: a reference to nothing */
 /* The same of a tensor whose elements the step reads before it writes those of the same index. */
 bc_ref_t bc_use_in_place(bc_build_t *b, const bc_tensor_t *t);
-aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src); /* same sizes; converts */
-/* The same in a loop: with each count the tensors lie dst_step and src_step elements further. counter: an int64. */
-aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
-                            int64_t src_step, const bc_tensor_t *counter);
-aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst); /* contiguous */
+static inline aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+  return b->machine->target->copy(b, dst, 0, src, 0, NULL);
+}
+static inline aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step,
+                                          const bc_tensor_t *src, int64_t src_step, const bc_tensor_t *counter) {
+  return b->machine->target->copy(b, dst, dst_step, src, src_step, counter);
+}
+static inline aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst) {
+  return b->machine->target->zero(b, dst);
+}
 
-/* ---- halves as floats (lower_half.c) ---- */
-aot_status_t bc_widened(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* a float copy in the arena */
-/* both lie the same way, without holes */
-aot_status_t bc_narrow_into(bc_build_t *b, const bc_tensor_t *full, const bc_tensor_t *half);
-
-/* ---- reference kernels ---- */
+/* ---- what no lowering takes (kernel_args.c, views.c) ---- */
 /* The node's arguments for a reference kernel, in pool memory; tensors have no data. */
 aot_status_t bc_rk_args(bc_build_t *b, rk_arg_t **out);
-aot_status_t bc_lower_reference(bc_build_t *b);
+aot_status_t bc_lower_rest(bc_build_t *b);                            /* a view, or the target's kernel */
 aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom); /* a plugin's kernel */
+
 /* ---- graphs (schedule.c): b->graph is to be lowered; the caller frees b->values ---- */
 aot_status_t bc_open_graph(bc_build_t *b);  /* b->values, checked, and their uses */
 aot_status_t bc_lower_nodes(bc_build_t *b); /* once inputs are bound */
 
-/* ---- sums of regions (lower_regions.c) ---- */
+/* ---- sums of regions (region_sums.c) ---- */
 aot_status_t bc_find_regions(bc_build_t *b);              /* b->regions; before groups are found */
 int bc_is_region_sum(const bc_build_t *b, uint32_t node); /* or a part of one */
 
-/* ---- groups (find_groups.c, lower_group.c) ---- */
+/* ---- groups (find_groups.c) ---- */
 aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */
-/* AOT_OK: done; BC_APART: its members do not fit one loop, each is a group of its own; BC_DECLINED: no function; run
- * its members one by one. last: node number in the graph */
-aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_members);
 
 #endif

@@ -1,4 +1,4 @@
-#include "lower.h"
+#include "group_loop.h"
 
 #include "common/memory/plan.h"
 #include <aot/graph.h>
@@ -299,7 +299,7 @@ static aot_status_t lower_node(bc_build_t *b) {
   if (custom) return bc_lower_custom(b, custom);
   if (makes_numbers_only(b)) return AOT_OK;
   if (lower && !takes_float(b)) status = lower(b);
-  return status == BC_DECLINED ? bc_lower_reference(b) : status;
+  return status == BC_DECLINED ? bc_lower_rest(b) : status;
 }
 
 static aot_status_t lower_apart(bc_build_t *b, const uint32_t *members, uint32_t n) {

@@ -284,127 +284,12 @@ bc_ref_t bc_use_in_place(bc_build_t *b, const bc_tensor_t *t) {
   return ref;
 }
 
-/* ---- copies ---- */
-
-typedef struct copy_step {
-  bc_ref_t dst, src;
-  rk_tensor_t to, from; /* geometry; data is set when run */
-  int32_t rank;         /* merged dimensions of a copy without conversion */
-  int64_t width;        /* bytes an element; 0: converts */
-  int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK]; /* elements */
-  bc_ref_t counter;                                                                  /* BC_NONE: none */
-  int64_t dst_move, src_move;                                                        /* bytes a count */
-} copy_step_t;
-
-#define COPY_INNER(type)                                                                                               \
-  for (int64_t i = 0; i < n; i++) ((type *)(void *)d)[i * ds] = ((const type *)(const void *)s)[i * ss]
-
-static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t width) {
-  if (ds == 1 && ss == 1) memcpy(d, s, (size_t)(n * width));
-  else if (width == 4) COPY_INNER(uint32_t);
-  else if (width == 8) COPY_INNER(uint64_t);
-  else if (width == 1) COPY_INNER(uint8_t);
-  else if (width == 2) COPY_INNER(uint16_t);
-  else
-    for (int64_t i = 0; i < n; i++) memcpy(d + i * ds * width, s + i * ss * width, (size_t)width);
-}
-
-static aot_status_t run_copy(const bc_frame_t *f, void *payload) {
-  copy_step_t *p = payload;
-  int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
-  const int64_t count = p->counter.storage == BC_NONE ? 0 : *(const int64_t *)(const void *)bc_at(f, p->counter);
-  char *d = bc_at(f, p->dst) + count * p->dst_move;
-  const char *s = bc_at(f, p->src) + count * p->src_move;
-  if (!p->width) {
-    p->to.data = f->base[p->dst.storage] + count * p->dst_move;
-    p->from.data = f->base[p->src.storage] + count * p->src_move;
-    rk_copy(&p->to, &p->from);
-    return AOT_OK;
-  }
-  for (;;) {
-    int64_t k = inner - 1;
-    copy_row(d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner], p->width);
-    for (; k >= 0; k--) {
-      d += p->dst_strides[k] * p->width;
-      s += p->src_strides[k] * p->width;
-      if (++index[k] < p->sizes[k]) break;
-      d -= p->dst_strides[k] * p->width * p->sizes[k];
-      s -= p->src_strides[k] * p->width * p->sizes[k];
-      index[k] = 0;
-    }
-    if (k < 0) return AOT_OK;
-  }
-}
-
-/* Dimensions of size 1 go; neighbours that both tensors step through evenly become one. */
-static void merge_copy(copy_step_t *p, const bc_tensor_t *dst, const bc_tensor_t *src) {
-  int32_t r = 0;
-  for (int32_t d = 0; d < dst->rank; d++) {
-    int64_t size = dst->sizes[d], ds = dst->strides[d], ss = src->strides[d];
-    if (size == 1) continue;
-    if (r && p->dst_strides[r - 1] == ds * size && p->src_strides[r - 1] == ss * size) {
-      p->sizes[r - 1] *= size;
-      p->dst_strides[r - 1] = ds;
-      p->src_strides[r - 1] = ss;
-      continue;
-    }
-    p->sizes[r] = size;
-    p->dst_strides[r] = ds;
-    p->src_strides[r++] = ss;
-  }
-  if (!r) p->sizes[r] = p->dst_strides[r] = p->src_strides[r] = 1, r = 1;
-  p->rank = r;
-}
-
-aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
-  return bc_copy_moving(b, dst, 0, src, 0, NULL);
-}
-
-aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
-                            int64_t src_step, const bc_tensor_t *counter) {
-  copy_step_t *p;
-  if (bc_numel(dst) == 0) return AOT_OK;
-  BC_STEP(b, run_copy, p);
-  p->dst = bc_use(b, dst);
-  p->src = bc_use(b, src);
-  p->counter = bc_use(b, counter);
-  p->dst_move = dst_step * (int64_t)aot_dtype_size(dst->dtype);
-  p->src_move = src_step * (int64_t)aot_dtype_size(src->dtype);
-  p->to = bc_rk_tensor(b, dst);
-  p->from = bc_rk_tensor(b, src);
-  if (dst->dtype == src->dtype) p->width = (int64_t)aot_dtype_size(dst->dtype);
-  merge_copy(p, dst, src);
-  return AOT_OK;
-}
-
-typedef struct zero_step {
-  bc_ref_t dst;
-  uint64_t nbytes;
-} zero_step_t;
-static aot_status_t run_zero(const bc_frame_t *f, void *payload) {
-  const zero_step_t *p = payload;
-  memset(bc_at(f, p->dst), 0, (size_t)p->nbytes);
-  return AOT_OK;
-}
-
-aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst) {
-  zero_step_t *p;
-  BC_STEP(b, run_zero, p);
-  p->dst = bc_use(b, dst);
-  p->nbytes = (uint64_t)bc_numel(dst) * aot_dtype_size(dst->dtype);
-  return AOT_OK;
-}
-
 /* ---- operators ---- */
 
-static bc_lower_fn find_lowering(aot_str_t op) {
-  static const bc_lowering_table_t *const tables[] = {
-      &bc_lowerings_matmul,   &bc_lowerings_norm,      &bc_lowerings_loss, &bc_lowerings_attention,
-      &bc_lowerings_conv,     &bc_lowerings_embedding, &bc_lowerings_pool, &bc_lowerings_batch_norm,
-      &bc_lowerings_movement, &bc_lowerings_cond,      &bc_lowerings_loop, &bc_lowerings_regions};
-  for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-    for (uint32_t r = 0; r < tables[t]->n_rows; r++)
-      if (aot_str_eq(aot_str(tables[t]->rows[r].op), op)) return tables[t]->rows[r].lower;
+static bc_lower_fn find_lowering(const bc_target_t *target, aot_str_t op) {
+  for (uint32_t t = 0; t < target->n_tables; t++)
+    for (uint32_t r = 0; r < target->tables[t]->n_rows; r++)
+      if (aot_str_eq(aot_str(target->tables[t]->rows[r].op), op)) return target->tables[t]->rows[r].lower;
   return NULL;
 }
 
@@ -414,7 +299,8 @@ aot_status_t bc_find_ops(bc_build_t *b) {
   if (!ops) return no_memory(b);
   for (uint32_t o = 1; o < b->s->ops.count; o++) {
     const aot_str_t name = aot_snap_text(b->s, rows[o].name);
-    ops[o] = (bc_op_t){find_lowering(name), rk_find(name), lp_op_find(name), lp_row_op_find(name), bc_read_find(name)};
+    ops[o] = (bc_op_t){find_lowering(b->machine->target, name), rk_find(name), lp_op_find(name), lp_row_op_find(name),
+                       bc_read_find(name)};
   }
   b->ops = ops;
   return AOT_OK;

@@ -113,70 +113,6 @@ aot_status_t bc_find_regions(bc_build_t *b) {
 
 int bc_is_region_sum(const bc_build_t *b, uint32_t node) { return b->regions[node] != PLAIN; }
 
-/* ---- steps ---- */
-
-typedef struct add_step {
-  bc_ref_t dst, src;
-  int32_t rank, dtype;
-  int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK];
-} add_step_t;
-
-enum { LANES = 16 };
-
-/* Pieces of a fixed length are what a compiler makes vectors of. */
-#define ADD_ROW(name, type)                                                                                            \
-  static void name(type *restrict to, int64_t ds, const type *restrict from, int64_t ss, int64_t n) {                  \
-    int64_t i = 0;                                                                                                     \
-    for (; ds == 1 && ss == 1 && i + LANES <= n; i += LANES)                                                           \
-      for (int k = 0; k < LANES; k++) to[i + k] += from[i + k];                                                        \
-    for (; i < n; i++) to[i * ds] += from[i * ss];                                                                     \
-  }
-ADD_ROW(add_floats, float)
-ADD_ROW(add_doubles, double)
-
-static void add_row(int32_t dtype, char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {
-  if (dtype == AOT_F32) add_floats((float *)(void *)d, ds, (const float *)(const void *)s, ss, n);
-  else add_doubles((double *)(void *)d, ds, (const double *)(const void *)s, ss, n);
-}
-
-static aot_status_t run_add(const bc_frame_t *f, void *payload) {
-  const add_step_t *p = payload;
-  const int64_t width = (int64_t)aot_dtype_size(p->dtype);
-  int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
-  char *d = bc_at(f, p->dst);
-  const char *s = bc_at(f, p->src);
-  for (;;) {
-    int64_t k = inner - 1;
-    add_row(p->dtype, d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner]);
-    for (; k >= 0; k--) {
-      d += p->dst_strides[k] * width;
-      s += p->src_strides[k] * width;
-      if (++index[k] < p->sizes[k]) break;
-      d -= p->dst_strides[k] * width * p->sizes[k];
-      s -= p->src_strides[k] * width * p->sizes[k];
-      index[k] = 0;
-    }
-    if (k < 0) return AOT_OK;
-  }
-}
-
-static aot_status_t add_region(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
-  add_step_t *p;
-  if (bc_numel(dst) == 0) return AOT_OK;
-  BC_STEP(b, run_add, p);
-  p->dst = bc_use(b, dst);
-  p->src = bc_use(b, src);
-  p->dtype = dst->dtype;
-  p->rank = dst->rank ? dst->rank : 1;
-  p->sizes[0] = p->dst_strides[0] = p->src_strides[0] = 1;
-  for (int32_t d = 0; d < dst->rank; d++) {
-    p->sizes[d] = dst->sizes[d];
-    p->dst_strides[d] = dst->strides[d];
-    p->src_strides[d] = src->strides[d];
-  }
-  return AOT_OK;
-}
-
 /* ---- nodes ---- */
 
 /* Zeros with this region in them. */
@@ -219,7 +155,7 @@ static aot_status_t lower_add(bc_build_t *b) {
   const int fits = region_of(b, &whole, &region);
   const bc_tensor_t *grad = bc_arg_tensor(b, 0);
   b->node = node;
-  return fits ? add_region(b, &region, grad)
+  return fits ? b->machine->target->add(b, &region, grad)
               : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
 }
 

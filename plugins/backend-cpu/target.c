@@ -1,0 +1,192 @@
+/* What the CPU does with the steps that every target has: copies, zeros, sums in place; and its lowerings. */
+#include "target.h"
+
+#include <string.h>
+
+/* ---- copies ---- */
+
+typedef struct copy_step {
+  bc_ref_t dst, src;
+  rk_tensor_t to, from; /* geometry; data is set when run */
+  int32_t rank;         /* merged dimensions of a copy without conversion */
+  int64_t width;        /* bytes an element; 0: converts */
+  int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK]; /* elements */
+  bc_ref_t counter;                                                                  /* BC_NONE: none */
+  int64_t dst_move, src_move;                                                        /* bytes a count */
+} copy_step_t;
+
+#define COPY_INNER(type)                                                                                               \
+  for (int64_t i = 0; i < n; i++) ((type *)(void *)d)[i * ds] = ((const type *)(const void *)s)[i * ss]
+
+static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t width) {
+  if (ds == 1 && ss == 1) memcpy(d, s, (size_t)(n * width));
+  else if (width == 4) COPY_INNER(uint32_t);
+  else if (width == 8) COPY_INNER(uint64_t);
+  else if (width == 1) COPY_INNER(uint8_t);
+  else if (width == 2) COPY_INNER(uint16_t);
+  else
+    for (int64_t i = 0; i < n; i++) memcpy(d + i * ds * width, s + i * ss * width, (size_t)width);
+}
+
+static aot_status_t run_copy(const bc_frame_t *f, void *payload) {
+  copy_step_t *p = payload;
+  int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
+  const int64_t count = p->counter.storage == BC_NONE ? 0 : *(const int64_t *)(const void *)bc_at(f, p->counter);
+  char *d = bc_at(f, p->dst) + count * p->dst_move;
+  const char *s = bc_at(f, p->src) + count * p->src_move;
+  if (!p->width) {
+    p->to.data = f->base[p->dst.storage] + count * p->dst_move;
+    p->from.data = f->base[p->src.storage] + count * p->src_move;
+    rk_copy(&p->to, &p->from);
+    return AOT_OK;
+  }
+  for (;;) {
+    int64_t k = inner - 1;
+    copy_row(d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner], p->width);
+    for (; k >= 0; k--) {
+      d += p->dst_strides[k] * p->width;
+      s += p->src_strides[k] * p->width;
+      if (++index[k] < p->sizes[k]) break;
+      d -= p->dst_strides[k] * p->width * p->sizes[k];
+      s -= p->src_strides[k] * p->width * p->sizes[k];
+      index[k] = 0;
+    }
+    if (k < 0) return AOT_OK;
+  }
+}
+
+/* Dimensions of size 1 go; neighbours that both tensors step through evenly become one. */
+static void merge_copy(copy_step_t *p, const bc_tensor_t *dst, const bc_tensor_t *src) {
+  int32_t r = 0;
+  for (int32_t d = 0; d < dst->rank; d++) {
+    int64_t size = dst->sizes[d], ds = dst->strides[d], ss = src->strides[d];
+    if (size == 1) continue;
+    if (r && p->dst_strides[r - 1] == ds * size && p->src_strides[r - 1] == ss * size) {
+      p->sizes[r - 1] *= size;
+      p->dst_strides[r - 1] = ds;
+      p->src_strides[r - 1] = ss;
+      continue;
+    }
+    p->sizes[r] = size;
+    p->dst_strides[r] = ds;
+    p->src_strides[r++] = ss;
+  }
+  if (!r) p->sizes[r] = p->dst_strides[r] = p->src_strides[r] = 1, r = 1;
+  p->rank = r;
+}
+
+static aot_status_t copy(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
+                         int64_t src_step, const bc_tensor_t *counter) {
+  copy_step_t *p;
+  if (bc_numel(dst) == 0) return AOT_OK;
+  BC_STEP(b, run_copy, p);
+  p->dst = bc_use(b, dst);
+  p->src = bc_use(b, src);
+  p->counter = bc_use(b, counter);
+  p->dst_move = dst_step * (int64_t)aot_dtype_size(dst->dtype);
+  p->src_move = src_step * (int64_t)aot_dtype_size(src->dtype);
+  p->to = bc_rk_tensor(b, dst);
+  p->from = bc_rk_tensor(b, src);
+  if (dst->dtype == src->dtype) p->width = (int64_t)aot_dtype_size(dst->dtype);
+  merge_copy(p, dst, src);
+  return AOT_OK;
+}
+
+typedef struct zero_step {
+  bc_ref_t dst;
+  uint64_t nbytes;
+} zero_step_t;
+static aot_status_t run_zero(const bc_frame_t *f, void *payload) {
+  const zero_step_t *p = payload;
+  memset(bc_at(f, p->dst), 0, (size_t)p->nbytes);
+  return AOT_OK;
+}
+
+static aot_status_t zero(bc_build_t *b, const bc_tensor_t *dst) {
+  zero_step_t *p;
+  BC_STEP(b, run_zero, p);
+  p->dst = bc_use(b, dst);
+  p->nbytes = (uint64_t)bc_numel(dst) * aot_dtype_size(dst->dtype);
+  return AOT_OK;
+}
+
+/* ---- sums in place: dst += src ---- */
+
+typedef struct add_step {
+  bc_ref_t dst, src;
+  int32_t rank, dtype;
+  int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK];
+} add_step_t;
+
+enum { LANES = 16 };
+
+/* Pieces of a fixed length are what a compiler makes vectors of. */
+#define ADD_ROW(name, type)                                                                                            \
+  static void name(type *restrict to, int64_t ds, const type *restrict from, int64_t ss, int64_t n) {                  \
+    int64_t i = 0;                                                                                                     \
+    for (; ds == 1 && ss == 1 && i + LANES <= n; i += LANES)                                                           \
+      for (int k = 0; k < LANES; k++) to[i + k] += from[i + k];                                                        \
+    for (; i < n; i++) to[i * ds] += from[i * ss];                                                                     \
+  }
+ADD_ROW(add_floats, float)
+ADD_ROW(add_doubles, double)
+
+static void add_row(int32_t dtype, char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {
+  if (dtype == AOT_F32) add_floats((float *)(void *)d, ds, (const float *)(const void *)s, ss, n);
+  else add_doubles((double *)(void *)d, ds, (const double *)(const void *)s, ss, n);
+}
+
+static aot_status_t run_add(const bc_frame_t *f, void *payload) {
+  const add_step_t *p = payload;
+  const int64_t width = (int64_t)aot_dtype_size(p->dtype);
+  int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
+  char *d = bc_at(f, p->dst);
+  const char *s = bc_at(f, p->src);
+  for (;;) {
+    int64_t k = inner - 1;
+    add_row(p->dtype, d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner]);
+    for (; k >= 0; k--) {
+      d += p->dst_strides[k] * width;
+      s += p->src_strides[k] * width;
+      if (++index[k] < p->sizes[k]) break;
+      d -= p->dst_strides[k] * width * p->sizes[k];
+      s -= p->src_strides[k] * width * p->sizes[k];
+      index[k] = 0;
+    }
+    if (k < 0) return AOT_OK;
+  }
+}
+
+static aot_status_t add(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+  add_step_t *p;
+  if (bc_numel(dst) == 0) return AOT_OK;
+  BC_STEP(b, run_add, p);
+  p->dst = bc_use(b, dst);
+  p->src = bc_use(b, src);
+  p->dtype = dst->dtype;
+  p->rank = dst->rank ? dst->rank : 1;
+  p->sizes[0] = p->dst_strides[0] = p->src_strides[0] = 1;
+  for (int32_t d = 0; d < dst->rank; d++) {
+    p->sizes[d] = dst->sizes[d];
+    p->dst_strides[d] = dst->strides[d];
+    p->src_strides[d] = src->strides[d];
+  }
+  return AOT_OK;
+}
+
+/* ---- the target ---- */
+
+static const bc_lowering_table_t *const tables[] = {
+    &bc_lowerings_matmul,   &bc_lowerings_norm,      &bc_lowerings_loss, &bc_lowerings_attention,
+    &bc_lowerings_conv,     &bc_lowerings_embedding, &bc_lowerings_pool, &bc_lowerings_batch_norm,
+    &bc_lowerings_movement, &bc_lowerings_cond,      &bc_lowerings_loop, &bc_lowerings_regions,
+};
+const bc_target_t bc_cpu = {
+    .tables = tables,
+    .n_tables = sizeof tables / sizeof tables[0],
+    .loop = bc_lower_loop_step,
+    .kernel = bc_lower_kernel,
+    .copy = copy,
+    .zero = zero,
+    .add = add,
+};

@@ -1,0 +1,23 @@
+/* The CPU as a target of lowering. */
+#ifndef BC_TARGET_H
+#define BC_TARGET_H
+
+#include "common/lowering/group_loop.h"
+#include "workers.h"
+
+extern const bc_target_t bc_cpu;
+
+extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_loss, bc_lowerings_attention,
+    bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement,
+    bc_lowerings_cond, bc_lowerings_loop;
+
+aot_status_t bc_lower_loop_step(bc_build_t *b, bc_group_t *g); /* lower_group.c */
+/* lower_reference.c */
+aot_status_t bc_lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
+
+/* ---- halves as floats (lower_half.c) ---- */
+aot_status_t bc_widened(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* a float copy in the arena */
+/* both lie the same way, without holes */
+aot_status_t bc_narrow_into(bc_build_t *b, const bc_tensor_t *full, const bc_tensor_t *half);
+
+#endif
