@@ -1,4 +1,5 @@
-/* CUDA C of loops, run on the CPU (common/cuda-shim), against their C. */
+/* CUDA C of loops, run on the CPU (common/cuda-shim): against their C, and every operator against its reference kernel.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include "common/random/philox.h"
 #include <aot/inline.h>
 #include "loop_library.h"
+#include "loop_operators.h"
 #include "loop_texts.h"
 #include <math.h>
 
@@ -19,8 +21,6 @@ typedef struct memory {
   char *data[MOST_ACCESSES];
   size_t size[MOST_ACCESSES];
 } memory_t;
-
-static uint32_t next(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
 
 static void fill(char *at, int32_t dtype, size_t n, uint32_t *state) {
   const size_t size = aot_dtype_size(dtype);
@@ -105,7 +105,7 @@ static void parse(const loop_text_t *t, lp_parsed_t *out) {
 }
 
 /* Sums are in float there and in double here; exp, tanh are other approximations; halves may be neighbours. */
-static int close_to(const lp_loop_t *l, double a, double b, int32_t dtype) {
+static int agrees(const lp_loop_t *l, double a, double b, int32_t dtype) {
   if (a != a || b != b) return a != a && b != b;
   if (a == b) return 1;
   const double most = dtype == AOT_F16 ? 0x1p-10 : dtype == AOT_BF16 ? 0x1p-7 : dtype == AOT_F64 ? 1e-13 : 4e-6;
@@ -129,7 +129,7 @@ static void compare(const char *name, const lp_loop_t *l, const memory_t *got, c
     const int32_t dtype = l->accesses[s].dtype;
     for (size_t k = 0; k < expected->size[s] / aot_dtype_size(dtype); k++) {
       const double a = number(got->data[s], dtype, k), b = number(expected->data[s], dtype, k);
-      if (is_exact ? a != b : !close_to(l, a, b, dtype))
+      if (is_exact ? a != b : !agrees(l, a, b, dtype))
         fail_msg("%s, store %u, element %zu: %.9g, C has %.9g", name, s - l->n_loads, k, a, b);
     }
     if (memcmp(got->data[s] + got->size[s], expected->data[s] + got->size[s], N_GUARD) != 0)
@@ -170,9 +170,35 @@ static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
   lp_text_deinit(&cuda);
 }
 
+static void run_one(void *handle, const one_t *one, char *const *pointers) {
+  memory_t m;
+  for (uint32_t k = 0; k <= one->loop.n_loads; k++) m.data[k] = pointers[k];
+  run_cuda(handle, one->name, &one->loop, &m);
+}
+
+static void every_operator_agrees_with_its_reference_kernel(void **state) {
+  one_t *ones;
+  operands_t o;
+  lp_text_t source = {0};
+  const int n = make_all(&ones);
+  (void)state;
+  randomize(&o);
+  lp_prelude_cuda_add(&source);
+  for (int k = 0; k < n; k++) {
+    assert_true(lp_gpu_schedule(&ones[k].loop, N_PROCESSORS));
+    lp_gen_cuda(&ones[k].loop, ones[k].name, &source);
+  }
+  void *handle = build_cuda(&source);
+  for (int k = 0; k < n; k++) compare_one(&ones[k], run_one, handle, &o);
+  dlclose(handle);
+  lp_text_deinit(&source);
+  free(ones);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cuda_of_every_kind_of_loop_agrees_with_c),
+      cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
