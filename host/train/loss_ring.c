@@ -30,8 +30,11 @@ aot_status_t aoth_loss_ring_put(aoth_loss_ring_t *r, const aoth_tensor_t *loss) 
   return AOT_OK;
 }
 
-int aoth_loss_ring_has(const aoth_loss_ring_t *r, uint32_t n) {
-  return r->n_put - r->n_taken >= n && r->rows[(r->n_taken + n - 1) % r->n].point <= r->queue->done;
+int aoth_loss_ring_is_full(const aoth_loss_ring_t *r) { return r->n_put - r->n_taken == r->n; }
+
+int aoth_loss_ring_has(const aoth_loss_ring_t *r, int64_t n) {
+  const uint64_t last = r->n_taken + (uint64_t)n;
+  return n <= 0 || (last <= r->n_put && r->rows[(last - 1) % r->n].point <= r->queue->done);
 }
 
 aot_status_t aoth_loss_ring_take(aoth_loss_ring_t *r, double *out_loss) {

@@ -24,7 +24,8 @@ aot_status_t aoth_loss_ring_deinit(aoth_loss_ring_t *r); /* waits for what is un
 
 /* loss: one number, where the step that was put last leaves it. There must be room. */
 aot_status_t aoth_loss_ring_put(aoth_loss_ring_t *r, const aoth_tensor_t *loss);
-int aoth_loss_ring_has(const aoth_loss_ring_t *r, uint32_t n);           /* the oldest n can be taken without waiting */
+int aoth_loss_ring_is_full(const aoth_loss_ring_t *r);
+int aoth_loss_ring_has(const aoth_loss_ring_t *r, int64_t n);            /* the oldest n can be taken without waiting */
 aot_status_t aoth_loss_ring_take(aoth_loss_ring_t *r, double *out_loss); /* the oldest, which there must be; waits */
 
 #endif

@@ -15,11 +15,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { IN_FLIGHT = 8 }; /* steps that are on the queue, or whose losses were not looked at yet, at most */
+enum {
+  IN_FLIGHT = 8,  /* steps that are on the queue, or whose losses were not looked at yet, at most */
+  MAX_LOSSES = 512 /* of micro steps that are on their way, at most */
+};
 
 typedef struct flight { /* a step on the queue */
   double lr;
   uint64_t begin_ns;
+  double loss;     /* the mean, as far as it has come .. */
+  int64_t n_heard; /* .. of so many micro steps */
 } flight_t;
 
 typedef struct loop {
@@ -115,7 +120,8 @@ static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
   AOT_TRY(resume(l));
   l->put = l->done;
   l->n_batches = t->accumulate > 1 ? t->accumulate : 1;
-  AOT_TRY(aoth_loss_ring_init(&l->losses, aoth_step_queue(l->step), (uint32_t)(IN_FLIGHT * l->n_batches)));
+  const int64_t most = l->n_batches < MAX_LOSSES / IN_FLIGHT ? IN_FLIGHT * l->n_batches : MAX_LOSSES;
+  AOT_TRY(aoth_loss_ring_init(&l->losses, aoth_step_queue(l->step), (uint32_t)most));
   l->schedule =
       (aoth_schedule_t){.kind = t->schedule, .lr = t->lr, .min_lr = t->min_lr, .warmup = t->warmup, .steps = t->steps};
   l->progress = (aoth_progress_t){
@@ -167,6 +173,17 @@ static aot_status_t note_loss(loop_t *l, double loss, double lr) {
   return AOT_OK;
 }
 
+/* The oldest loss that is on its way, for the mean of its step. */
+static aot_status_t take_loss(loop_t *l) {
+  const int64_t step = l->result->first + (int64_t)l->losses.n_taken / l->n_batches;
+  flight_t *flight = &l->flights[step % IN_FLIGHT];
+  double loss;
+  AOT_TRY(aoth_loss_ring_take(&l->losses, &loss));
+  flight->loss += loss / (double)l->n_batches;
+  flight->n_heard++;
+  return AOT_OK;
+}
+
 /* The loss of the batch that was put last comes when the queue has it; its tangent is 1 in its dtype. */
 static aot_status_t put_loss(loop_t *l) {
   aoth_tensor_t t;
@@ -177,6 +194,7 @@ static aot_status_t put_loss(loop_t *l) {
   l->tangent = aoth_tensor_make(&l->one, t.dtype, t.rank, t.sizes);
   aoth_tensor_fill(&l->tangent, 1);
   l->tangents[l->spec->loss] = &l->tangent;
+  if (aoth_loss_ring_is_full(&l->losses)) AOT_TRY(take_loss(l));
   return aoth_loss_ring_put(&l->losses, &t);
 }
 
@@ -208,7 +226,7 @@ static aot_status_t put_batch(loop_t *l, int64_t number, double lr) {
 static aot_status_t put_step(loop_t *l) {
   const double lr = aoth_schedule_at(&l->schedule, l->put);
   const uint64_t moved = aoth_step_moved(l->step);
-  l->flights[l->put % IN_FLIGHT] = (flight_t){lr, aoth_now_ns()};
+  l->flights[l->put % IN_FLIGHT] = (flight_t){.lr = lr, .begin_ns = aoth_now_ns()};
   for (int64_t k = 0; k < l->n_batches; k++) AOT_TRY(put_batch(l, l->put * l->n_batches + k, lr));
   AOT_TRY(aoth_step_has(l->step, AOT_GRAPH_STEP) ? aoth_step_put_apply(l->step, lr) : go_back(l, lr));
   if (l->put > l->result->first) l->moved += aoth_step_moved(l->step) - moved;
@@ -241,13 +259,9 @@ static aot_status_t check_gradients(loop_t *l) {
 
 /* The oldest step whose loss was not looked at: where it is no number, that step and all behind it do not count. */
 static aot_status_t hear_step(loop_t *l) {
-  const flight_t flight = l->flights[l->done % IN_FLIGHT];
-  double loss = 0;
-  for (int64_t k = 0; k < l->n_batches; k++) {
-    double part;
-    AOT_TRY(aoth_loss_ring_take(&l->losses, &part));
-    loss += part / (double)l->n_batches;
-  }
+  const flight_t *flight = &l->flights[l->done % IN_FLIGHT];
+  while (flight->n_heard < l->n_batches) AOT_TRY(take_loss(l));
+  const double loss = flight->loss;
   if (!isfinite(loss) && l->spec->loss_scale.kind == AOTH_SCALE_NONE) { /* with a scale the step is skipped */
     l->result->diverged = 1;
     aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &l->spec->where, "train.diverged",
@@ -256,17 +270,18 @@ static aot_status_t hear_step(loop_t *l) {
     return AOT_OK;
   }
   l->done++;
-  aoth_trace_span(l->trace, "run", "step", flight.begin_ns, NULL);
+  aoth_trace_span(l->trace, "run", "step", flight->begin_ns, NULL);
   aoth_trace_counter(l->trace, "loss", loss);
-  aoth_progress_step(&l->progress, l->done, loss, flight.lr, aoth_now_ns());
-  return note_loss(l, loss, flight.lr);
+  aoth_progress_step(&l->progress, l->done, loss, flight->lr, aoth_now_ns());
+  return note_loss(l, loss, flight->lr);
 }
 
 /* Losses that are there, and as many as the next step needs room for; or all. */
 static aot_status_t hear(loop_t *l, int all) {
   while (l->done < l->put && !l->result->diverged) {
     const int is_full = l->put - l->done == IN_FLIGHT;
-    if (!all && !is_full && !aoth_loss_ring_has(&l->losses, (uint32_t)l->n_batches)) return AOT_OK;
+    const int64_t n_missing = l->n_batches - l->flights[l->done % IN_FLIGHT].n_heard;
+    if (!all && !is_full && !aoth_loss_ring_has(&l->losses, n_missing)) return AOT_OK;
     AOT_TRY(hear_step(l));
   }
   return AOT_OK;

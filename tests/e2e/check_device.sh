@@ -50,6 +50,17 @@ for accumulate in 1 2; do
   same last.st host.st
 done
 
+# More micro steps than losses are on their way at a time: their mean is the loss, which is that of one step where all data are alike.
+for on in host strict; do
+  for accumulate in 1 600; do
+    status 0 "$aothost" run train.yaml --set "model.path=$models/mlp/train.pt2" --set "run.train.data=$models/mlp/expected.safetensors" \
+      --set run.train.steps=2 --set run.train.accumulate=$accumulate --set run.device=$on
+    grep -o '^step.*loss [0-9.]*' out > micro.$accumulate
+  done
+  [ "$(wc -l < micro.1)" = 2 ] || complain "there are not two losses"
+  same micro.1 micro.600
+done
+
 # A step takes its inputs there and its loss back, to the byte; parameters, states, saved values, gradients, their sums and the learning
 # rate stay. Three graphs are given the loss's tangent as well.
 moves() { # moves BYTES MODEL KEY=VALUE
