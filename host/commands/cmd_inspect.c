@@ -1,6 +1,6 @@
 /* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers tell. */
 #include <commands/commands.h>
-#include <device/parts_exe.h>
+#include <device/parts.h>
 #include <tools/inspect_memory.h>
 #include <tools/unit_json.h>
 
@@ -282,8 +282,10 @@ static json_t *shares_json(aot_prog_t *p) {
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) {
       aot_node_info_t info = {.struct_size = sizeof info};
       aot_graph_t part;
+      aot_str_t device;
       aot_str_t backend;
-      if (aoth_graph_node_info(p, n, &info) != AOT_OK || !aoth_is_part_call(p, &info, &part, &backend)) continue;
+      if (aoth_graph_node_info(p, n, &info) != AOT_OK || !aoth_is_part_call(p, &info, &part, &backend, &device))
+        continue;
       json_t *name = aoth_str_json(backend), *share = json_object_get(shares, json_string_value(name));
       const json_int_t n_nodes = json_integer_value(json_object_get(share, "nodes")) + nodes_of(p, part.id, NULL, 0);
       const json_int_t n_parts = json_integer_value(json_object_get(share, "parts")) + 1;

@@ -71,11 +71,13 @@ static void add_unit(merging_t *m, const aoth_unit_t *u) {
   json_array_append_new(m->optimizer_rules, rule("optimizer", u->id, "optimizer-with", with_schema(u)));
 }
 
-static json_t *stages_schema(merging_t *m) {
+/* device: what a backend's stage may say there. */
+static json_t *stages_schema(merging_t *m, json_t *device) {
   json_t *use = ids_schema(m->stage_ids, "the unit of this stage");
-  json_t *stage = json_pack("{s:s, s:{s:o, s:o, s:o}, s:[s], s:b, s:o}", "type", "object", "properties", "use", use,
-                            "as", typed("string", "a name for this stage, when its unit is used twice"), "with",
-                            typed("object", "options of the unit"), "required", "use", "additionalProperties", 0,
+  json_t *stage = json_pack("{s:s, s:{s:o, s:o, s:o, s:o, s:o}, s:[s], s:b, s:o}", "type", "object", "properties",
+                            "use", use, "as", typed("string", "a name for this stage, when its unit is used twice"),
+                            "with", typed("object", "options of the unit"), "device", device, "device-with",
+                            typed("object", "options of the device"), "required", "use", "additionalProperties", 0,
                             "allOf", m->stage_rules);
   json_t *include = json_pack("{s:s, s:{s:o}, s:[s], s:b}", "type", "object", "properties", "include",
                               typed("string", "a pipeline file whose stages stand here"), "required", "include",
@@ -170,6 +172,8 @@ static json_t *make_schema(merging_t *m) {
   json_array_append_new(m->device_ids,
                         json_pack("{s:s, s:s}", "const", "host", "description", "the machine's own memory"));
   json_array_append_new(m->device_ids, json_pack("{s:s, s:s}", "type", "string", "pattern", ":"));
+  json_t *device = ids_schema(json_deep_copy(m->device_ids), "of a backend: where it runs, if not where the run does");
+  json_array_extend(m->stage_rules, m->device_rules);
   json_t *run = json_pack(
       "{s:s, s:{s:{s:s}, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:o}", "type", "object", "properties", "inputs", "$ref",
       "#/$defs/data", "outputs", typed("string", "where the results of one call go"), "seed",
@@ -177,9 +181,9 @@ static json_t *make_schema(merging_t *m) {
       number("integer", json_integer(8), 0, "programs for inputs that share memory, at most"), "train", train_schema(m),
       "device", ids_schema(m->device_ids, "where the program runs: a device, or device:ordinal"), "device-with",
       typed("object", "options of the device"), "additionalProperties", 0, "allOf", m->device_rules);
-  json_t *properties =
-      json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars, "include", include,
-                "model", model, "opsets", opsets, "operators", operators, "stages", stages_schema(m), "run", run);
+  json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars,
+                                 "include", include, "model", model, "opsets", opsets, "operators", operators, "stages",
+                                 stages_schema(m, device), "run", run);
   return json_pack("{s:s, s:s, s:s, s:o, s:[s], s:b, s:{s:o}}", "$schema",
                    "https://json-schema.org/draft/2020-12/schema", "title", "aothost pipeline", "type", "object",
                    "properties", properties, "required", "aot", "additionalProperties", 0, "$defs", "data",

@@ -131,6 +131,7 @@ static aot_status_t begin(aoth_queue_t *q) {
   if (q->is_lost)
     return aoth_report_error(q->ctx, AOT_E_DATA_LOSS, "device.lost", "the device is lost, and what was on it");
   if (q->has_more) return AOT_OK;
+  if (q->is_late) AOT_TRY(q->catch_up(q->lanes));
   q->has_more = 1;
   if (q->done < q->height) return q->device->wait(q->device, q->ctx, q->queue, point_at(q, q->height));
   q->n_errors = aoth_sink_count(q->ctx->sink, AOT_SEVERITY_ERROR);
@@ -149,18 +150,19 @@ static aot_status_t move(aoth_queue_t *q, aoth_queue_fn fn, task_t t) {
   return aoth_queue_call(q, do_move, &t);
 }
 
+static void count(aoth_queue_t *q, uint64_t nbytes) { (q->first ? q->first : q)->n_copied += nbytes; }
 static int is_at_rest(const aoth_queue_t *q) { return q->done == q->height && !q->has_more; }
 static void *shared(uint64_t address) { return (void *)(uintptr_t)address; }
 
 aot_status_t aoth_queue_write(aoth_queue_t *q, aot_buffer_t to, const void *from) {
-  if (!q->is_shared) q->n_copied += to.nbytes;
+  if (!q->is_shared) count(q, to.nbytes);
   if (!q->is_shared || !is_at_rest(q)) return move(q, do_write, (task_t){.buffer = to, .source = from});
   if (to.nbytes) memcpy(shared(to.address), from, (size_t)to.nbytes);
   return AOT_OK;
 }
 
 aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from) {
-  if (!q->is_shared) q->n_copied += from.nbytes;
+  if (!q->is_shared) count(q, from.nbytes);
   if (!q->is_shared || !is_at_rest(q)) return move(q, do_read, (task_t){.buffer = from, .target = to});
   if (from.nbytes) memcpy(to, shared(from.address), (size_t)from.nbytes);
   return AOT_OK;
@@ -210,12 +212,18 @@ typedef struct waiting {
   uint64_t height;
 } waiting_t;
 
+/* The point, once the host has done what queues may wait for. */
+static aot_status_t reach(aoth_queue_t *q, uint64_t height) {
+  const aot_status_t behind = q->catch_up ? q->catch_up(q->lanes) : AOT_OK;
+  const aot_status_t status = q->device->wait_host(q->device, q->ctx, point_at(q, height), q->patience_ns);
+  return status != AOT_OK ? status : behind;
+}
+
 /* Behind a failure everything is left out, up to this last point; then the queue goes on. */
 static void go_on(aoth_queue_t *q, aot_status_t status) {
   const aot_device_t *d = q->device;
   const aot_point_t last = point_at(q, q->height + 1);
-  if (status != AOT_E_DATA_LOSS && d->signal(d, q->ctx, q->queue, last) == AOT_OK)
-    d->wait_host(d, q->ctx, last, q->patience_ns);
+  if (status != AOT_E_DATA_LOSS && d->signal(d, q->ctx, q->queue, last) == AOT_OK) reach(q, last.value);
   q->done = q->height = last.value;
   q->has_more = 0;
 }
@@ -229,7 +237,7 @@ void aoth_queue_left_out(aoth_queue_t *q, aot_status_t status) {
 static aot_status_t do_wait(void *arg) {
   const waiting_t *w = arg;
   aoth_queue_t *q = w->q;
-  const aot_status_t status = q->device->wait_host(q->device, q->ctx, point_at(q, w->height), q->patience_ns);
+  const aot_status_t status = reach(q, w->height);
   if (status == AOT_OK) {
     q->done = w->height;
     return AOT_OK;

@@ -21,6 +21,7 @@ typedef struct aoth_queue {
   uint64_t height;   /* points that were put on the queue */
   uint64_t done;     /* of them, known to be reached */
   uint64_t n_copied; /* bytes that went between host and device */
+  uint64_t n_moved;  /* bytes that went from device to device within the calls of this queue */
   uint32_t n_errors; /* that were told when nothing was under way */
   uint32_t alignment;
   const char *doing;     /* the call that was put there last, for messages: "the step graph"; NULL: none yet */
@@ -33,6 +34,12 @@ typedef struct aoth_queue {
   aot_status_t (*call)(void *self, aoth_queue_fn fn, void *arg);
   void *self;
   int is_inside; /* of such a call */
+  /* Of several devices that work on one call (lanes.h): what the host has yet to do so that queues can go on. NULL:
+   * nothing. */
+  aot_status_t (*catch_up)(void *lanes);
+  void *lanes;
+  int is_late;              /* the host does the work of this queue by that */
+  struct aoth_queue *first; /* which counts bytes for this one; NULL: itself */
 } aoth_queue_t;
 
 /* After a failure, too: deinit. */

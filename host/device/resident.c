@@ -17,6 +17,7 @@ aoth_resident_t aoth_resident_lent(const aoth_queue_t *q, void *memory, uint64_t
   return r;
 }
 
+static aoth_queue_t *queue_of(const aoth_resident_t *r, aoth_queue_t *q) { return r->home ? r->home : q; }
 static char *pointer(aot_buffer_t b) { return (char *)(uintptr_t)b.address; }
 static aot_buffer_t contents(const aoth_resident_t *r) { return (aot_buffer_t){r->buffer.address, r->nbytes}; }
 static uint32_t both_if_shared(uint32_t valid, const aoth_queue_t *q) {
@@ -30,17 +31,19 @@ aoth_resident_t aoth_resident_part(const aoth_queue_t *q, aot_buffer_t whole, ui
 }
 
 aot_status_t aoth_resident_free(aoth_resident_t *r, aoth_queue_t *q) {
+  q = queue_of(r, q);
   const aot_status_t idle = r->owns ? aoth_queue_idle(q) : AOT_OK;
   const aot_status_t buffer = r->owns & AOTH_ON_DEVICE ? aoth_queue_free(q, r->buffer) : AOT_OK;
   const aot_status_t host = r->owns & AOTH_ON_HOST ? aoth_queue_host_free(q, r->host, r->nbytes) : AOT_OK;
-  *r = (aoth_resident_t){.version = r->version + 1};
+  *r = (aoth_resident_t){.version = r->version + 1, .home = r->home};
   return idle != AOT_OK ? idle : buffer != AOT_OK ? buffer : host;
 }
 
 aot_status_t aoth_resident_resize(aoth_resident_t *r, aoth_queue_t *q, uint64_t nbytes) {
+  q = queue_of(r, q);
   const aot_buffer_t buffer = r->buffer;
   if (r->owns & AOTH_ON_HOST) AOT_TRY(aoth_queue_host_free(q, r->host, r->nbytes));
-  *r = (aoth_resident_t){.nbytes = nbytes, .version = r->version + 1};
+  *r = (aoth_resident_t){.nbytes = nbytes, .version = r->version + 1, .home = r->home};
   if (!buffer.address || buffer.nbytes < nbytes || (q->guards && buffer.nbytes > nbytes)) {
     if (buffer.address) AOT_TRY(aoth_queue_free(q, buffer));
     AOT_TRY(aoth_queue_alloc(q, nbytes, &r->buffer));
@@ -72,6 +75,7 @@ static aot_status_t have_buffer(aoth_resident_t *r, aoth_queue_t *q) {
 
 /* Contents of a file in shared memory are used where they lie, if programs can. */
 aot_status_t aoth_resident_need(aoth_resident_t *r, aoth_queue_t *q) {
+  q = queue_of(r, q);
   if (r->valid & AOTH_ON_DEVICE) return AOT_OK;
   if (r->is_borrowed && q->is_shared && (uintptr_t)r->host % q->alignment == 0) {
     r->buffer = (aot_buffer_t){(uintptr_t)r->host, r->nbytes};
@@ -87,6 +91,7 @@ aot_status_t aoth_resident_need(aoth_resident_t *r, aoth_queue_t *q) {
 }
 
 aot_status_t aoth_resident_own(aoth_resident_t *r, aoth_queue_t *q) {
+  q = queue_of(r, q);
   return r->buffer.address && !(r->is_borrowed && q->is_shared) ? AOT_OK : have_buffer(r, q);
 }
 
@@ -96,12 +101,13 @@ void aoth_resident_clear(aoth_resident_t *r) {
 }
 
 void aoth_resident_written(aoth_resident_t *r, const aoth_queue_t *q) {
-  r->valid = both_if_shared(AOTH_ON_DEVICE, q);
+  r->valid = both_if_shared(AOTH_ON_DEVICE, r->home ? r->home : q);
   r->version++;
 }
 
 aot_status_t aoth_resident_copy(aoth_resident_t *to, aoth_resident_t *from, uint64_t at, uint64_t nbytes,
                                 aoth_queue_t *q) {
+  q = queue_of(to, q);
   AOT_TRY(aoth_resident_need(from, q));
   AOT_TRY(aoth_resident_own(to, q));
   if (at || nbytes < to->nbytes) AOT_TRY(aoth_resident_need(to, q)); /* what is not written is kept */
@@ -125,6 +131,7 @@ static aot_status_t have_host(aoth_resident_t *r, aoth_queue_t *q) {
 }
 
 aot_status_t aoth_resident_read(aoth_resident_t *r, aoth_queue_t *q, const void **out) {
+  q = queue_of(r, q);
   if (q->is_shared) {
     if (!r->valid) AOT_TRY(aoth_resident_need(r, q));
     AOT_TRY(aoth_queue_idle(q));
@@ -140,6 +147,7 @@ aot_status_t aoth_resident_read(aoth_resident_t *r, aoth_queue_t *q, const void 
 }
 
 aot_status_t aoth_resident_edit(aoth_resident_t *r, aoth_queue_t *q, int keep, void **out) {
+  q = queue_of(r, q);
   const void *unused;
   if (keep) AOT_TRY(aoth_resident_read(r, q, &unused));
   if (q->is_shared) {
@@ -152,5 +160,18 @@ aot_status_t aoth_resident_edit(aoth_resident_t *r, aoth_queue_t *q, int keep, v
   r->valid = both_if_shared(AOTH_ON_HOST, q);
   r->version++;
   *out = r->host;
+  return AOT_OK;
+}
+
+aot_status_t aoth_resident_settle(aoth_resident_t *r, aoth_queue_t *q, aoth_queue_t *home) {
+  aoth_resident_t there = {.nbytes = r->nbytes, .home = home};
+  const void *from;
+  void *to;
+  AOT_TRY(aoth_resident_read(r, q, &from));
+  AOT_TRY(aoth_resident_edit(&there, q, 0, &to));
+  memcpy(to, from, (size_t)r->nbytes);
+  there.version = r->version + 1;
+  AOT_TRY(aoth_resident_free(r, q));
+  *r = there;
   return AOT_OK;
 }

@@ -27,6 +27,8 @@ typedef struct aoth_resident {
   int is_exported;  /* somebody else looks at the memory: it stays where it is */
   uint64_t version; /* grows whenever the contents may change */
   uint64_t busy;    /* the queue reads the host's copy up to this point */
+  /* of the device that it lives on, instead of the one that functions are given; NULL: that one */
+  aoth_queue_t *home;
 } aoth_resident_t;
 
 /* Zeros, without memory; contents of somebody's, who keeps them; a part of a buffer, whose contents are of no
@@ -42,13 +44,16 @@ aot_status_t aoth_resident_free(aoth_resident_t *r, aoth_queue_t *q);
  * enough stays. */
 aot_status_t aoth_resident_resize(aoth_resident_t *r, aoth_queue_t *q, uint64_t nbytes);
 
+/* It lives on that queue's device from now on, with its contents, in memory of its own. */
+aot_status_t aoth_resident_settle(aoth_resident_t *r, aoth_queue_t *q, aoth_queue_t *home);
+
 /* For calls: the buffer has the contents; it is the device's own, which may be written; a call that was put on the
  * queue writes it. */
 aot_status_t aoth_resident_need(aoth_resident_t *r, aoth_queue_t *q);
 aot_status_t aoth_resident_own(aoth_resident_t *r, aoth_queue_t *q);
 void aoth_resident_written(aoth_resident_t *r, const aoth_queue_t *q);
 void aoth_resident_clear(aoth_resident_t *r); /* zeros from now on, of one that nobody else keeps */
-/* nbytes from byte `at` on of the one to the same place of the other, on the device. */
+/* nbytes from byte `at` on of the one to the same place of the other, which lives on the same device, and there. */
 aot_status_t aoth_resident_copy(aoth_resident_t *to, aoth_resident_t *from, uint64_t at, uint64_t nbytes,
                                 aoth_queue_t *q);
 

@@ -254,6 +254,7 @@ typedef struct making {
   const aoth_instance_t *backend;
   const void *bytes;
   uint64_t nbytes;
+  const aot_device_t *device;
   aoth_loaded_t *out;
   const char *wrong;
 } making_t;
@@ -276,7 +277,7 @@ static aot_status_t do_load(void *arg) {
   making_t *m = arg;
   const aot_exe_t *self = NULL;
   aot_exe_t *exe = &m->out->exe;
-  AOT_TRY(m->backend->table.backend.load(m->backend->self, &m->s->ctx, m->bytes, m->nbytes, m->s->device, &self));
+  AOT_TRY(m->backend->table.backend.load(m->backend->self, &m->s->ctx, m->bytes, m->nbytes, m->device, &self));
   m->out->self = self;
   if (!self) m->wrong = "loaded its artifact to nothing";
   else if (self->head.struct_size < sizeof self->head || self->head.struct_size > 65536 ||
@@ -287,8 +288,8 @@ static aot_status_t do_load(void *arg) {
 }
 
 aot_status_t aoth_backend_load(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend,
-                               const void *bytes, uint64_t nbytes, aoth_loaded_t *out) {
-  making_t m = {.s = s, .backend = backend, .bytes = bytes, .nbytes = nbytes, .out = out};
+                               const void *bytes, uint64_t nbytes, const aot_device_t *device, aoth_loaded_t *out) {
+  making_t m = {.s = s, .backend = backend, .bytes = bytes, .nbytes = nbytes, .device = device, .out = out};
   *out = (aoth_loaded_t){0};
   AOT_TRY(aoth_call(s, stage, "load", do_load, &m));
   return m.wrong ? aoth_misbehaved(s, stage, "%s", m.wrong) : AOT_OK;
@@ -306,7 +307,7 @@ static aot_status_t compile_and_load(aoth_session_t *s, const aoth_stage_t *stag
   aoth_loaded_t loaded;
   s->now.artifact_nbytes = 0;
   AOT_TRY(aoth_backend_compile(s, stage, backend));
-  AOT_TRY(aoth_backend_load(s, stage, backend, s->now.artifact, s->now.artifact_nbytes, &loaded));
+  AOT_TRY(aoth_backend_load(s, stage, backend, s->now.artifact, s->now.artifact_nbytes, s->device, &loaded));
   AOT_TRY(aoth_session_take_executable(s, &loaded));
   aoth_report_number(&s->report, aot_str("artifact-bytes"), (double)s->now.artifact_nbytes, aot_str("bytes"));
   return AOT_OK;
@@ -393,7 +394,7 @@ aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *s
   aoth_session_exe_drop(s);
   s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_instance_create(s, stage, &backend));
-  aot_status_t status = aoth_backend_load(s, stage, &backend, artifact, nbytes, &loaded);
+  aot_status_t status = aoth_backend_load(s, stage, &backend, artifact, nbytes, s->device, &loaded);
   if (status == AOT_OK) status = aoth_session_take_executable(s, &loaded);
   if (status != AOT_OK) {
     aoth_instance_destroy(s, stage, &backend);

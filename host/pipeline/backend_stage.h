@@ -18,7 +18,7 @@ aot_status_t aoth_backends_make_acceptable(aoth_session_t *s, const aoth_stage_t
 aot_status_t aoth_backend_compile(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend);
 aot_status_t aoth_artifact_add(aoth_session_t *s, const void *data, uint64_t nbytes);
 aot_status_t aoth_backend_load(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend,
-                               const void *bytes, uint64_t nbytes, aoth_loaded_t *out);
+                               const void *bytes, uint64_t nbytes, const aot_device_t *device, aoth_loaded_t *out);
 aot_status_t aoth_session_take_executable(aoth_session_t *s, const aoth_loaded_t *loaded); /* the program runs on it */
 aoth_stage_t aoth_stage_kept(aoth_session_t *s,
                              const aoth_stage_t *stage); /* with texts that last longer than the pipeline */

@@ -52,13 +52,40 @@ static void check_order(checking_t *c) {
   }
 }
 
-/* Several backends: who runs which nodes is the stage assign's to say. */
-static void check_assign(checking_t *c) {
+#define ASSIGN "assign"
+
+static int is_assign(const aoth_stage_t *stage) { return stage->use && strcmp(stage->use, ASSIGN) == 0; }
+
+/* Where each backend runs, for the stage that divides: names, where that is not where the run does. */
+static void tell_devices(const checking_t *c, uint32_t first) {
   const aoth_pipeline_t *p = c->p;
-  if (p->n_stages < 2 || !is_backend(&p->stages[p->n_stages - 1]) || !is_backend(&p->stages[p->n_stages - 2])) return;
-  c->p->assign.use = c->p->assign.name = "assign";
-  c->p->assign.where = p->stages[p->n_stages - 1].where;
-  note_status(c, aoth_stage_resolve(c->s, &c->p->assign, "pass/1", p->arena));
+  aoth_text_t text = {0};
+  for (uint32_t i = first; i < p->n_stages; i++) {
+    const aoth_stage_t *device = p->stages[i].device;
+    aoth_text_f(&text, "%s%s", i > first ? "," : "", !device ? "" : device->use ? device->use : "host");
+  }
+  const char *kept = aoth_arena_text(p->arena, text.data ? text.data : "", text.size);
+  if (kept) aoth_option_set(&p->assign, "devices", (aot_opt_value_t){.s = aot_str(kept)});
+  aoth_text_deinit(&text);
+}
+
+/* Several backends: who runs which nodes is the stage assign's to say, which may stand before them, for its options. */
+static void check_assign(checking_t *c) {
+  aoth_pipeline_t *p = c->p;
+  uint32_t first = p->n_stages;
+  while (first && is_backend(&p->stages[first - 1])) first--;
+  for (uint32_t i = 0; i < p->n_stages; i++)
+    if (is_assign(&p->stages[i]) && (i + 1 != first || p->n_stages - first < 2))
+      out_of_order(c, &p->stages[i], "it divides a program among several backends: they stand right behind it");
+  if (p->n_stages - first < 2) return;
+  if (first && is_assign(&p->stages[first - 1])) {
+    p->assign = p->stages[first - 1];
+  } else {
+    p->assign.use = p->assign.name = ASSIGN;
+    p->assign.where = p->stages[p->n_stages - 1].where;
+    note_status(c, aoth_stage_resolve(c->s, &p->assign, "pass/1", p->arena));
+  }
+  tell_devices(c, first);
 }
 
 /* The properties that a textual program says it has (`properties imported "vendor.tiled"`); none: none are found. */
@@ -166,6 +193,12 @@ static void check_model(checking_t *c) {
 static void check_device(checking_t *c) {
   aoth_stage_t *device = &c->p->run.device;
   if (device->use) note_status(c, aoth_stage_resolve(c->s, device, "device/1", c->p->arena));
+  for (uint32_t i = 0; i < c->p->n_stages; i++) {
+    const aoth_stage_t *stage = &c->p->stages[i];
+    if (!stage->device) continue;
+    if (stage->device->use) note_status(c, aoth_stage_resolve(c->s, stage->device, "device/1", c->p->arena));
+    if (stage->unit && !is_backend(stage)) out_of_order(c, stage, "a device is where a backend runs, and this is none");
+  }
 }
 
 /* What the step is, to a unit that asks for it by options of these names. */

@@ -102,7 +102,7 @@ static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_m
   if (!folder) bypass(s, AOTH_BYPASS_FOLDER, NULL);
   else if (c->key.bypass) bypass(s, c->key.bypass, c->key.detail);
   if (c->outcome == AOTH_CACHE_BYPASS) return compile_fresh(s, r, model);
-  AOT_TRY(aoth_session_take_device(s, &r->p->run.device));
+  AOT_TRY(aoth_session_take_devices(s, r->p));
   c->path = aoth_cache_path(s->arena, folder, c->key.hex);
   if (!c->path) return AOT_E_EXHAUSTED;
   AOT_TRY(look_up(s, r->p, model));

@@ -85,12 +85,12 @@ static void read_operators(const aoth_fields_t *f, aoth_pipeline_t *p) {
 }
 
 static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage_t *out) {
-  static const char *const keys[] = {"use", "with", "as"};
+  static const char *const keys[] = {"use", "with", "as", "device", "device-with"};
   if (node->kind == AOTH_YAML_SCALAR && node->text.size) {
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "a stage is a map: write '- use: %s'", node->text.data);
     return;
   }
-  if (!aoth_fields_known(f, node, "a stage", keys, 3)) {
+  if (!aoth_fields_known(f, node, "a stage", keys, 5)) {
     if (aoth_yaml_is_null(node))
       aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "an empty stage: write '- use: UNIT'");
     return;
@@ -106,6 +106,9 @@ static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_sta
   out->at = out->use ? aoth_yaml_get(node, "use") : node;
   out->where = out->use ? aoth_fields_where(f, node, "use") : aoth_yaml_where(f->arena, node);
   out->with = read_with(f, node);
+  if (!aoth_yaml_get(node, "device") && !aoth_yaml_get(node, "device-with")) return;
+  out->device = aoth_arena_alloc(f->arena, sizeof(void *), sizeof *out->device);
+  if (out->device) aoth_device_read(f, node, out->device);
 }
 
 static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
@@ -203,6 +206,8 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out) {
     print_pair(out, "  - use: ", s->use ? s->use : "");
     if (s->name != s->use && s->name) print_pair(out, "    as: ", s->name);
     aoth_print_options(out, "    with: ", s);
+    if (s->device) aoth_text_f(out, "    device: %s\n", s->device->use ? s->device->use : "host");
+    if (s->device && s->device->use) aoth_print_options(out, "    device-with: ", s->device);
   }
   aoth_run_print(&p->run, out);
 }

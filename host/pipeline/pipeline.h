@@ -38,15 +38,17 @@ typedef struct aoth_unit aoth_unit_t; /* registry.h: a unit found on the search 
 
 /* One use of a unit with its options: a stage, or the optimizer. */
 typedef struct aoth_stage {
-  const char *use;  /* unit id; NULL: none */
-  const char *name; /* `as:`, else the unit id */
-  uint32_t number;  /* 1-based position in the pipeline; 0: not one of its stages */
-  uint32_t reserved;
+  const char *use;         /* unit id; NULL: none */
+  const char *name;        /* `as:`, else the unit id */
+  uint32_t number;         /* 1-based position in the pipeline; 0: not one of its stages */
+  uint32_t lane;           /* of a backend: its device among the session's (devices.h), filled when they are taken */
   aoth_where_t where;      /* of the unit id */
   const aoth_yaml_t *at;   /* where `where` is in the tree; NULL: not from a file */
   const aoth_yaml_t *with; /* options as written; NULL: none */
   const aoth_unit_t *unit; /* filled by check */
   aot_opts_t opts;         /* filled by check: typed, defaults filled in */
+  /* of a backend: where it runs, use NULL: on the host; NULL: where the run does */
+  struct aoth_stage *device;
 } aoth_stage_t;
 
 #define AOTH_DATA_NONE 0
@@ -138,7 +140,8 @@ typedef struct aoth_pipeline {
   uint32_t n_operators;
   uint32_t n_stages;
   aoth_stage_t *stages;
-  aoth_stage_t assign; /* before several backends; no unit: there is one, or none */
+  /* before several backends: the stage of the list that says so, or made up; no unit: there is one backend, or none */
+  aoth_stage_t assign;
   aoth_run_spec_t run;
 } aoth_pipeline_t;
 
@@ -264,6 +267,7 @@ typedef struct aoth_refusal {
 } aoth_refusal_t;
 typedef struct aoth_share {
   const char *backend; /* as the pipeline names it */
+  const char *device;  /* that it runs on; NULL: where the run does */
   uint32_t n_nodes, n_parts;
   const aoth_refusal_t *refusals;
   uint32_t n_refusals;
@@ -287,8 +291,16 @@ aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, 
 /* What has gone to and from the device so far; on the host nothing has to. */
 typedef struct aoth_traffic {
   uint64_t n_calls, nbytes;
+  uint64_t moved_nbytes; /* from device to device, within calls */
+  const char *device;    /* the session's unit; NULL: the host */
 } aoth_traffic_t;
 aoth_traffic_t aoth_session_traffic(const aoth_session_t *s);
+
+/* The queue of the device that a leaf of that compiled program lives on, where it is not the session's; NULL: it is. */
+struct aoth_queue *aoth_session_leaf_home(aoth_session_t *s, const aot_prog_t *prog, uint32_t leaf);
+/* What a leaf of the selected program holds, as a number that grows with each change. */
+void aoth_session_leaf_is(aoth_session_t *s, uint32_t leaf, uint64_t version);
+
 aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
 
 /* ---- summaries shared by commands ---- */

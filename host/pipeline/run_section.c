@@ -109,7 +109,7 @@ static const aoth_yaml_t *add_ordinal(const aoth_fields_t *f, const aoth_yaml_t 
 }
 
 /* UNIT, UNIT:ORDINAL, or host. */
-static void read_device(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage_t *out) {
+void aoth_device_read(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage_t *out) {
   const char *text = aoth_fields_text(f, map, "device");
   const aoth_yaml_t *at = aoth_yaml_get(map, "device"), *with = read_options(f, map, "device-with");
   const size_t n = text ? strcspn(text, ":") : 0;
@@ -233,7 +233,7 @@ void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spe
   out->where_outputs = aoth_fields_where(f, node, "outputs");
   out->seed = aoth_fields_i64(f, node, "seed", 0, INT64_MIN, INT64_MAX);
   out->alias_patterns = (uint32_t)aoth_fields_i64(f, node, "alias-patterns", 8, 0, 65536);
-  read_device(f, node, &out->device);
+  aoth_device_read(f, node, &out->device);
   read_train(f, node, out);
 }
 

@@ -5,6 +5,8 @@
 #include <pipeline/fields.h>
 #include <pipeline/pipeline.h>
 
+/* device: and device-with: of a map, where the first is there. */
+void aoth_device_read(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage_t *out);
 void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spec_t *out);
 void aoth_run_print(const aoth_run_spec_t *run, aoth_text_t *out);
 

@@ -10,6 +10,7 @@
 #include <aot/pass.h>
 #include <base/file.h>
 #include <device/bound_calls.h>
+#include <device/lanes.h>
 #include <pipeline/compile.h>
 #include <pipeline/crash.h>
 #include <pipeline/record.h>
@@ -53,6 +54,15 @@ typedef struct aoth_loaded {
 } aoth_loaded_t;
 typedef struct aoth_several aoth_several_t; /* several_backends.h */
 
+/* A device that backends of the pipeline run on beside the session's. */
+typedef struct aoth_other_device {
+  struct aoth_other_device *next;
+  const char *name; /* unit and options, as text */
+  const aot_device_t *device;
+  aoth_instance_t unit;
+  aoth_queue_t queue;
+} aoth_other_device_t;
+
 /* A program, and what the backend left of it. */
 typedef struct aoth_program {
   aot_prog_t *prog;
@@ -74,8 +84,10 @@ struct aoth_session {
   aoth_ops_t *ops;
   const aot_device_t *device; /* where executables run: the host, or the unit's */
   aoth_instance_t device_unit;
-  aoth_queue_t queue; /* on it, of all programs; made with the first executable */
-  aoth_program_t now; /* the program that is being compiled or runs; ctx.prog is its prog */
+  aoth_queue_t queue;          /* on it, of all programs; made with the first executable */
+  aoth_other_device_t *others; /* in order: lanes 1, 2, .. */
+  aoth_lanes_t lanes;          /* the queues of all of them, of programs that several backends run */
+  aoth_program_t now;          /* the program that is being compiled or runs; ctx.prog is its prog */
   aot_ctx_t ctx;
   aoth_report_t report; /* of the unit that is being called */
   aoth_instance_t *opsets;

@@ -60,6 +60,7 @@ void aoth_session_destroy(aoth_session_t *s) {
   if (s->registry) {
     aoth_session_drop_programs(s);
     aoth_session_drop_queue(s);
+    for (aoth_other_device_t *d = s->others; d; d = d->next) aoth_instance_destroy(s, NULL, &d->unit);
     aoth_instance_destroy(s, NULL, &s->device_unit);
     for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
     shutdown_plugins(s);

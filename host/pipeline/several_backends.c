@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <pipeline/backend_stage.h>
 #include <pipeline/call.h>
+#include <pipeline/devices.h>
 #include <pipeline/stage.h>
 #include <pipeline/stage_check.h>
 #include <pipeline/trace.h>
@@ -19,7 +20,8 @@ struct aoth_several {
   aoth_loaded_t *loaded;
   aoth_part_backend_t *backends;
   aoth_share_t *shares;
-  uint32_t at; /* the one that is being loaded */
+  uint32_t at;            /* the one that is being loaded */
+  const aot_exe_t *whole; /* the executable of all of it */
 };
 
 uint32_t aoth_count_backends(const aoth_stage_t *stages, uint32_t n_stages) {
@@ -50,6 +52,11 @@ static aot_status_t several_create(aoth_session_t *s, const aoth_stage_t *stages
   for (uint32_t b = 0; b < n; b++) {
     v->stages[b] = aoth_stage_kept(s, &stages[b]);
     v->shares[b].backend = v->backends[b].name = v->stages[b].name;
+    v->backends[b].lane = v->stages[b].lane;
+    const aoth_stage_t *device = v->stages[b].lane ? stages[b].device : NULL;
+    v->shares[b].device = !device       ? NULL
+                          : device->use ? aoth_arena_text(s->arena, device->use, strlen(device->use))
+                                        : "host";
   }
   for (uint32_t b = 0; b < n; b++) AOT_TRY(aoth_instance_create(s, &v->stages[b], &v->units[b]));
   return AOT_OK;
@@ -78,8 +85,8 @@ static void count_shares(aoth_several_t *v) {
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) {
       aot_node_info_t info = {.struct_size = sizeof info};
       aot_graph_t part;
-      aot_str_t name;
-      if (aoth_graph_node_info(p, n, &info) != AOT_OK || !aoth_is_part_call(p, &info, &part, &name)) continue;
+      aot_str_t name, device;
+      if (aoth_graph_node_info(p, n, &info) != AOT_OK || !aoth_is_part_call(p, &info, &part, &name, &device)) continue;
       const uint32_t b = find_share(v, name);
       if (b == v->n) continue;
       v->shares[b].n_parts++;
@@ -103,9 +110,9 @@ json_t *aoth_shares_json(const aoth_session_t *s) {
       json_array_append_new(left, json_pack("{s:s, s:I, s:s}", "operator", shares[b].refusals[k].op, "nodes",
                                             (json_int_t)shares[b].refusals[k].n_nodes, "reason",
                                             shares[b].refusals[k].reason));
-    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o}", "backend", shares[b].backend, "nodes",
+    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o, s:s?}", "backend", shares[b].backend, "nodes",
                                           (json_int_t)shares[b].n_nodes, "parts", (json_int_t)shares[b].n_parts, "left",
-                                          left));
+                                          left, "device", shares[b].device));
   }
   return list;
 }
@@ -160,6 +167,20 @@ static aot_status_t put_zeros(aoth_session_t *s, uint64_t n) {
   return AOT_OK;
 }
 
+/* ---- where leaves live ---- */
+
+aoth_queue_t *aoth_session_leaf_home(aoth_session_t *s, const aot_prog_t *prog, uint32_t leaf) {
+  const aoth_several_t *v = s->now.prog == prog ? s->now.several : NULL;
+  for (uint32_t k = 0; k < s->n_programs && !v; k++)
+    if (k != s->selected && s->programs[k].prog == prog) v = s->programs[k].several;
+  const uint32_t lane = v ? aoth_parts_exe_home(v->whole, leaf) : 0;
+  return lane ? s->lanes.lane[lane].queue : NULL;
+}
+
+void aoth_session_leaf_is(aoth_session_t *s, uint32_t leaf, uint64_t version) {
+  if (s->now.several) aoth_parts_exe_leaf_is(s->now.several->whole, leaf, version);
+}
+
 /* ---- compiling ---- */
 
 /* What is not the backend's goes, calls of parts first; it comes back when the journal is undone. */
@@ -174,7 +195,8 @@ static aot_status_t leave_parts_of(aoth_session_t *s, const char *backend) {
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) {
       aot_node_info_t info = {.struct_size = sizeof info};
       aot_graph_t part;
-      if (aoth_graph_node_info(p, n, &info) == AOT_OK && aoth_is_part_call(p, &info, &part, &name))
+      aot_str_t device;
+      if (aoth_graph_node_info(p, n, &info) == AOT_OK && aoth_is_part_call(p, &info, &part, &name, &device))
         is_kept[part.id] = aot_str_eq(name, aot_str(backend));
     }
   for (int is_called = 1; is_called >= 0; is_called--)
@@ -261,7 +283,8 @@ static aot_status_t load_all(aoth_several_t *v, const char *artifact, uint64_t n
     memcpy(&r, artifact + sizeof header + b * sizeof r, sizeof r);
     if (!r.nbytes || r.at > nbytes || r.nbytes > nbytes - r.at)
       continue; /* what is missing is told where it is called */
-    AOT_TRY(aoth_backend_load(s, &v->stages[b], &v->units[b], artifact + r.at, r.nbytes, &v->loaded[b]));
+    AOT_TRY(aoth_backend_load(s, &v->stages[b], &v->units[b], artifact + r.at, r.nbytes,
+                              aoth_session_lane_device(s, v->stages[b].lane), &v->loaded[b]));
     v->backends[b].exe = &v->loaded[b].exe;
     v->backends[b].self = v->loaded[b].self;
   }
@@ -269,8 +292,10 @@ static aot_status_t load_all(aoth_several_t *v, const char *artifact, uint64_t n
   s->now.drop_several = several_destroy;
   s->now.backend_stage = v->stages[v->n - 1];
   s->now.backend = (aoth_instance_t){.unit = NULL};
-  const aot_exe_t *whole = aoth_parts_exe_create(&s->ctx, s->now.prog, s->device, v->backends, v->n, v, entering);
+  AOT_TRY(aoth_session_make_lanes(s));
+  const aot_exe_t *whole = aoth_parts_exe_create(&s->ctx, s->now.prog, &s->lanes, v->backends, v->n, v, entering);
   if (!whole) return s->status = AOT_E_INVALID;
+  v->whole = whole;
   const aoth_loaded_t loaded = {.self = whole, .exe = *whole};
   const aot_status_t status = aoth_session_take_executable(s, &loaded);
   if (status != AOT_OK) whole->head.destroy(&whole->head);

@@ -48,7 +48,7 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
   const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)p->n_stages + 3) * sizeof *order);
   uint32_t n = 0, first_backend = UINT32_MAX;
   if (!order) return AOT_E_EXHAUSTED;
-  if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_device(s, &p->run.device));
+  if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_devices(s, p));
   if (p->run.train.stitch.unit) tell_partitions(p, stitch ? AOTH_STEP_ONE_GRAPH : AOTH_STEP_THREE_GRAPHS);
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
@@ -57,6 +57,7 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
     if (is_backend && stitch) order[n++] = stitch;
     if (is_backend) optimizer = stitch = NULL;
     if (is_backend && first_backend == UINT32_MAX) first_backend = n;
+    if (p->assign.unit && p->stages[i].unit == p->assign.unit) continue; /* it runs with the backends */
     order[n++] = &p->stages[i];
   }
   if (optimizer) order[n++] = optimizer;

@@ -127,6 +127,16 @@ static aot_status_t specialise(void *self, const aoth_aliasing_t *a, aot_prog_t 
   return AOT_OK;
 }
 
+static struct aoth_queue *leaf_home(void *self, const aot_prog_t *prog, uint32_t leaf) {
+  const aothost_t *h = self;
+  return aoth_session_leaf_home(h->session, prog, leaf);
+}
+
+static void leaf_is(void *self, uint32_t leaf, uint64_t version) {
+  const aothost_t *h = self;
+  aoth_session_leaf_is(h->session, leaf, version);
+}
+
 static void select_program(void *self, uint32_t program) { aoth_session_select(((aothost_t *)self)->session, program); }
 
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
@@ -134,6 +144,8 @@ static aot_status_t compile(aothost_t *h, uint32_t flags) {
       .self = h,
       .queue = aoth_session_queue(h->session),
       .run = run_exe,
+      .home = leaf_home,
+      .leaf_is = leaf_is,
       .specialise = specialise,
       .select = select_program,
       .max_patterns = h->plan->run.alias_patterns,

@@ -148,6 +148,11 @@ static aot_status_t rewrite(aoth_leaves_t *l, aoth_leaf_t *f) {
   return AOT_OK;
 }
 
+void aoth_leaf_live(aoth_leaves_t *l, uint32_t leaf, aoth_queue_t *home) {
+  if (!has_storage(&l->leaf[leaf]) || l->leaf[leaf].first != leaf) return;
+  l->leaf[leaf].home = l->leaf[leaf].resident.home = home;
+}
+
 static int stays(const aoth_resident_t *r) { return r->is_lent || r->is_exported; }
 
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
@@ -163,6 +168,7 @@ aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
     f->resident =
         f->info.data ? aoth_resident_of(f->info.data, f->tensor.nbytes) : aoth_resident_zeros(f->tensor.nbytes);
     f->resident.version = version;
+    f->resident.home = f->home;
   }
   return AOT_OK;
 }
@@ -172,8 +178,9 @@ aot_status_t aoth_leaves_lend(aoth_leaves_t *l, uint32_t leaf, void *memory) {
   const uint64_t nbytes = r->nbytes;
   AOT_TRY(aoth_resident_free(r, l->queue));
   const uint64_t version = r->version;
-  *r = aoth_resident_lent(l->queue, memory, nbytes);
+  *r = aoth_resident_lent(r->home ? r->home : l->queue, memory, nbytes);
   r->version = version;
+  r->home = l->leaf[l->leaf[leaf].first].home;
   return AOT_OK;
 }
 
@@ -182,6 +189,7 @@ aot_status_t aoth_leaves_take_back(aoth_leaves_t *l, uint32_t leaf) {
   const void *from;
   void *to;
   if (!r->is_lent) return AOT_OK;
+  own.home = r->home;
   AOT_TRY(aoth_resident_read(r, l->queue, &from));
   AOT_TRY(aoth_resident_edit(&own, l->queue, 0, &to));
   memcpy(to, from, (size_t)r->nbytes);
@@ -211,7 +219,9 @@ aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from) {
     if (to->info.role != was->info.role || to->tensor.nbytes != was->tensor.nbytes) break;
     AOT_TRY(aoth_resident_free(&to->resident, l->queue));
     to->resident = was->resident;
-    was->resident = (aoth_resident_t){0};
+    was->resident = (aoth_resident_t){.home = was->home};
+    if (to->first == i && to->resident.home != to->home)
+      AOT_TRY(aoth_resident_settle(&to->resident, l->queue, to->home));
   }
   if (i == l->n && k == from->n) return AOT_OK;
   aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.leaves",

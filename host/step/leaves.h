@@ -17,6 +17,7 @@ typedef struct aoth_leaf {
   aoth_tensor_t tensor;     /* its resident is the first's; USER_INPUT: geometry and data are the step's business */
   uint32_t first;           /* of the leaves that share a storage */
   aoth_resident_t resident; /* the first's: that storage */
+  aoth_queue_t *home;       /* of the device that it lives on; NULL: the one of all */
 } aoth_leaf_t;
 
 typedef struct aoth_leaves {
@@ -33,6 +34,8 @@ typedef struct aoth_leaves {
 
 /* Tables alone: contents come by reset, or from another's by take. */
 aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_queue_t *queue, aoth_sink_t *sink);
+/* Where it lives, before it has contents; of leaves that share a storage the first's counts. */
+void aoth_leaf_live(aoth_leaves_t *l, uint32_t leaf, aoth_queue_t *home);
 void aoth_leaves_deinit(aoth_leaves_t *l);
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l); /* back to the contents in the model file */
 /* The storage of a leaf is somebody's memory from now on, with what it holds; or is no longer: it is copied. */

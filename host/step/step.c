@@ -418,3 +418,4 @@ aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s) {
 }
 
 uint64_t aoth_step_moved(const aoth_step_t *s) { return s->exec.queue->n_copied; }
+uint64_t aoth_step_crossed(const aoth_step_t *s) { return s->exec.queue->n_moved; }

@@ -40,6 +40,10 @@ typedef struct aoth_exec {
   /* Puts it on the queue. symbols: in and out (aot_submission_t), borrowed until it is done. open NULL: no output is
    * open. */
   aot_status_t (*run)(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open);
+  /* On several devices: the queue of the one that a leaf of the program lives on; NULL: `queue`. What a leaf of the
+   * program that `run` runs holds: a number that grows with each change. NULL: there is one device. */
+  struct aoth_queue *(*home)(void *self, const aot_prog_t *prog, uint32_t leaf);
+  void (*leaf_is)(void *self, uint32_t leaf, uint64_t version);
   /* The program again, compiled for these inputs; `run` runs it from then on. out: program, is_cached, ms. NULL: inputs
    * are tensors of their own, whatever they share. */
   aot_status_t (*specialise)(void *self, const struct aoth_aliasing *a, aot_prog_t **out_prog, aoth_pattern_t *out);
@@ -154,6 +158,7 @@ typedef struct aoth_step_sizes {
   uint64_t nbytes_copied; /* new values copied over old ones by the last call or step */
 } aoth_step_sizes_t;
 aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s);
-uint64_t aoth_step_moved(const aoth_step_t *s); /* bytes that went between host and device so far */
+uint64_t aoth_step_moved(const aoth_step_t *s);   /* bytes that went between host and device so far */
+uint64_t aoth_step_crossed(const aoth_step_t *s); /* bytes that went from device to device within calls so far */
 
 #endif

@@ -11,6 +11,8 @@ aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t 
     return AOT_E_EXHAUSTED;
   }
   AOT_TRY(aoth_leaves_init(&s->leaves, prog, exec->queue, sink));
+  for (uint32_t i = 1; i < s->leaves.n && exec->home; i++)
+    aoth_leaf_live(&s->leaves, i, exec->home(exec->self, prog, i));
   return aoth_step_read(s);
 }
 

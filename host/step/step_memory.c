@@ -18,14 +18,14 @@ aot_status_t aoth_step_edit(const aoth_step_t *s, const aoth_tensor_t *t, int ke
   return aoth_resident_edit(t->resident, s->exec.queue, keep, &out->data);
 }
 
-/* Of tensors that lie alike, without gaps, the bytes are copied on the device. */
+/* Of tensors that lie alike, without gaps, on one device, the bytes are copied there. */
 aot_status_t aoth_step_copy(void *step, const aoth_tensor_t *to, const aoth_tensor_t *from) {
   const aoth_step_t *s = step;
   const uint64_t size = aot_dtype_size(to->dtype), n = (uint64_t)aoth_tensor_numel(to) * size,
                  at = (uint64_t)to->offset * size;
   aoth_tensor_t written, read;
   uint64_t reach;
-  int is_alike = to->offset == from->offset;
+  int is_alike = to->offset == from->offset && to->resident->home == from->resident->home;
   for (int32_t d = 0; d < to->rank; d++) is_alike &= to->sizes[d] == 1 || to->strides[d] == from->strides[d];
   if (n == 0) return AOT_OK;
   if (is_alike && aoth_tensor_extent(to, &reach) && reach == at + n)

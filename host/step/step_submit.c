@@ -56,6 +56,7 @@ static aot_status_t take_input(aoth_step_t *s, aoth_slot_t *p) {
     p->tensor.resident = from->resident;
     p->tensor.nbytes = from->nbytes;
   }
+  if (leaf && s->exec.leaf_is) s->exec.leaf_is(s->exec.self, p->index, from->resident->version + 1);
   if (p->role == AOT_ROLE_SEED) return give_seed(s, p);
   return p->role == AOT_ROLE_OFFSET ? give_offset(s, p) : AOT_OK;
 }

@@ -110,14 +110,23 @@ static void print_shares(const aoth_run_t *r) {
   const aoth_share_t *shares;
   const uint32_t n = aoth_session_shares(r->session, &shares);
   for (uint32_t b = 0; b < n; b++)
-    fprintf(r->out, "%s%s %u node%s in %u part%s", b ? "; " : "backends: ", shares[b].backend, shares[b].n_nodes,
-            shares[b].n_nodes == 1 ? "" : "s", shares[b].n_parts, shares[b].n_parts == 1 ? "" : "s");
+    fprintf(r->out, "%s%s %u node%s in %u part%s%s%s", b ? "; " : "backends: ", shares[b].backend, shares[b].n_nodes,
+            shares[b].n_nodes == 1 ? "" : "s", shares[b].n_parts, shares[b].n_parts == 1 ? "" : "s",
+            shares[b].device ? " on " : "", shares[b].device ? shares[b].device : "");
   if (n) fprintf(r->out, "\n");
   for (uint32_t b = 0; r->cli->common.verbose && b < n; b++)
     for (uint32_t k = 0; k < shares[b].n_refusals; k++)
       fprintf(r->out, "%s leaves %s, %u node%s: %s\n", shares[b].backend, shares[b].refusals[k].op,
               shares[b].refusals[k].n_nodes, shares[b].refusals[k].n_nodes == 1 ? "" : "s",
               shares[b].refusals[k].reason);
+}
+
+static int has_other_device(const aoth_run_t *r) {
+  const aoth_share_t *shares;
+  const uint32_t n = aoth_session_shares(r->session, &shares);
+  int has = 0;
+  for (uint32_t b = 0; b < n; b++) has |= shares[b].device != NULL;
+  return has;
 }
 
 void aoth_run_print_summary(const aoth_run_t *r) {
@@ -142,9 +151,16 @@ void aoth_run_print_summary(const aoth_run_t *r) {
   print_bytes(r->out, peak_rss());
   fprintf(r->out, "\n");
   print_shares(r);
-  if (!r->pipeline->run.device.use) return;
   const aoth_traffic_t traffic = aoth_session_traffic(r->session);
-  fprintf(r->out, "device %s: ", r->pipeline->run.device.use);
+  if (has_other_device(r)) {
+    fprintf(r->out, "moved between devices: ");
+    print_bytes(r->out, traffic.moved_nbytes);
+    if (r->trained) fprintf(r->out, ", ");
+    if (r->trained) print_bytes(r->out, r->train.crossed);
+    fprintf(r->out, "%s\n", r->trained ? " of them a step" : "");
+  }
+  if (!traffic.device) return;
+  fprintf(r->out, "device %s: ", traffic.device);
   print_bytes(r->out, traffic.nbytes);
   fprintf(r->out, " there and back");
   if (r->trained) fprintf(r->out, ", ");
@@ -222,9 +238,8 @@ static json_t *memory_json(const aoth_run_t *r) {
 }
 
 static json_t *device_json(const aoth_run_t *r) {
-  const char *device = r->pipeline->run.device.use;
   const aoth_traffic_t t = aoth_session_traffic(r->session);
-  return json_pack("{s:s, s:I, s:I, s:I}", "name", device ? device : "host", "calls", (json_int_t)t.n_calls,
+  return json_pack("{s:s, s:I, s:I, s:I}", "name", t.device ? t.device : "host", "calls", (json_int_t)t.n_calls,
                    "copied_bytes", (json_int_t)t.nbytes, "copied_bytes_per_step",
                    (json_int_t)(r->trained ? r->train.moved : 0));
 }
@@ -256,6 +271,9 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
                       r->called && r->pipeline->run.outputs ? json_string(r->pipeline->run.outputs) : json_null());
   json_object_set_new(o, "memory", memory_json(r));
   json_object_set_new(o, "device", device_json(r));
+  json_object_set_new(o, "moved",
+                      json_pack("{s:I, s:I}", "bytes", (json_int_t)aoth_session_traffic(r->session).moved_nbytes,
+                                "bytes_per_step", (json_int_t)(r->trained ? r->train.crossed : 0)));
   aot_status_t status = aoth_cli_json(r->cli, o);
   json_decref(o);
   return status;

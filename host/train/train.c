@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-  IN_FLIGHT = 8,  /* steps that are on the queue, or whose losses were not looked at yet, at most */
+  IN_FLIGHT = 8,   /* steps that are on the queue, or whose losses were not looked at yet, at most */
   MAX_LOSSES = 512 /* of micro steps that are on their way, at most */
 };
 
@@ -46,6 +46,7 @@ typedef struct loop {
   aoth_loss_ring_t losses;
   int64_t saved;                  /* steps at the last checkpoint; -1: none in this run */
   uint64_t moved;                 /* bytes between host and device by the steps since the first */
+  uint64_t crossed;               /* from device to device, likewise */
   const aoth_tensor_t **tangents; /* by user output: 1 for the loss */
   double one;                     /* storage of the loss's tangent */
   aoth_tensor_t tangent;
@@ -225,11 +226,14 @@ static aot_status_t put_batch(loop_t *l, int64_t number, double lr) {
 
 static aot_status_t put_step(loop_t *l) {
   const double lr = aoth_schedule_at(&l->schedule, l->put);
-  const uint64_t moved = aoth_step_moved(l->step);
+  const uint64_t moved = aoth_step_moved(l->step), crossed = aoth_step_crossed(l->step);
   l->flights[l->put % IN_FLIGHT] = (flight_t){.lr = lr, .begin_ns = aoth_now_ns()};
   for (int64_t k = 0; k < l->n_batches; k++) AOT_TRY(put_batch(l, l->put * l->n_batches + k, lr));
   AOT_TRY(aoth_step_has(l->step, AOT_GRAPH_STEP) ? aoth_step_put_apply(l->step, lr) : go_back(l, lr));
-  if (l->put > l->result->first) l->moved += aoth_step_moved(l->step) - moved;
+  if (l->put > l->result->first) {
+    l->moved += aoth_step_moved(l->step) - moved;
+    l->crossed += aoth_step_crossed(l->step) - crossed;
+  }
   l->put++;
   return AOT_OK;
 }
@@ -325,6 +329,7 @@ aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_
     result->seconds = (double)(aoth_now_ns() - begin) / 1e9;
     result->done = l.done;
     if (l.done > result->first + 1) result->moved = l.moved / (uint64_t)(l.done - result->first - 1);
+    if (l.done > result->first + 1) result->crossed = l.crossed / (uint64_t)(l.done - result->first - 1);
     if (status == AOT_OK && read_state(&l, "state.loss-scale.scale", &result->loss_scale))
       read_state(&l, "state.loss-scale.skipped", &result->n_skipped);
   }

@@ -18,6 +18,7 @@ typedef struct aoth_train_result {
   uint64_t items; /* tokens or rows a step */
   /* bytes between host and device, a step; of all but the first, which takes parameters and states there */
   uint64_t moved;
+  uint64_t crossed; /* bytes from device to device by a step, likewise */
   const char *unit;
   double loss_scale;   /* at the end; 0: none */
   double n_skipped;    /* steps, since the scale began, that were not taken: a gradient was not finite */

@@ -255,12 +255,25 @@ static aot_status_t report(const as_stage_t *s, const plan_t *plans, uint32_t n_
   return r->number(r, s->ctx, aot_str("not-worth-it"), n_moved, aot_str("nodes"));
 }
 
-aot_status_t as_assign(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t least_nodes) {
+/* "strict,,host" */
+static aot_status_t read_devices(as_stage_t *s, aot_str_t text) {
+  s->device = as_alloc(s, s->n_backends, sizeof *s->device);
+  if (!s->device) return AOT_E_EXHAUSTED;
+  for (uint32_t b = 0; b < s->n_backends; b++) {
+    const char *comma = text.size ? memchr(text.data, ',', (size_t)text.size) : NULL;
+    s->device[b] = (aot_str_t){text.data, comma ? (uint64_t)(comma - text.data) : text.size};
+    const uint64_t skip = s->device[b].size + (comma != NULL);
+    text = (aot_str_t){text.data + skip, text.size - skip};
+  }
+  return AOT_OK;
+}
+
+aot_status_t as_assign(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const as_options_t *options) {
   as_stage_t s = {.host = host,
                   .ctx = ctx,
                   .prog = prog,
                   .backends = aot_ext(&host->head, AOT_EXT_BACKENDS),
-                  .least_nodes = least_nodes,
+                  .least_nodes = options->least_nodes,
                   .n_nodes = host->graph->n_nodes(prog)};
   plan_t *plans = NULL;
   uint32_t n_plans = 0, n_moved = 0;
@@ -269,6 +282,7 @@ aot_status_t as_assign(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
     return as_fail(&s, AOT_NO_ID, "assign.backends",
                    "backends stand behind it in the pipeline, the preferred one first",
                    "there is no backend to assign nodes to");
+  AOT_TRY(read_devices(&s, options->devices));
   AOT_TRY(plan_all(&s, &plans, &n_plans, &n_moved));
   AOT_TRY(report(&s, plans, n_plans, n_moved));
   for (uint32_t i = 0; i < n_plans; i++)

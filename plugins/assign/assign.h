@@ -26,6 +26,7 @@ typedef struct as_stage {
   uint8_t *is_view;      /* the same: it would compute nothing */
   uint64_t *nanoseconds; /* the same: that it would take; 0: not said */
   uint64_t *launch;      /* by backend - 1: nanoseconds of a submission */
+  aot_str_t *device;     /* by backend - 1: where it runs; size 0: where the run does */
 } as_stage_t;
 
 static inline uint64_t as_row(const as_stage_t *s, uint32_t backend, uint32_t node) {
@@ -61,6 +62,11 @@ aot_status_t as_outline(const as_stage_t *s, aot_graph_t graph, const uint32_t *
                         uint32_t n_parts, const uint8_t *in_place);
 
 /* ---- assign.c ---- */
-aot_status_t as_assign(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t least_nodes);
+typedef struct as_options {
+  uint32_t least_nodes;
+  aot_str_t devices; /* by backend, between commas; empty: where the run does */
+} as_options_t;
+
+aot_status_t as_assign(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const as_options_t *options);
 
 #endif

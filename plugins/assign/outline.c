@@ -4,6 +4,8 @@
 #include <aot/inline.h>
 #include <stdio.h>
 
+enum { N_NAMES = 3 }; /* arguments of a call before its operands: the part's graph, backend and device */
+
 /* A result of the part that is being made: a value of the divided graph, as this output of it or (AS_NONE) for other parts. */
 typedef struct result {
   uint32_t value, output;
@@ -105,7 +107,7 @@ static aot_status_t prepare(outlining_t *o) {
   o->given = as_alloc(o->s, n_outputs + 1u, sizeof *o->given);
   o->begin = as_alloc(o->s, o->n_parts + 2u, sizeof *o->begin);
   o->copier.map = as_alloc(o->s, o->n_values, sizeof *o->copier.map);
-  o->args = as_alloc(o->s, (uint64_t)o->n_values + 3, sizeof *o->args);
+  o->args = as_alloc(o->s, (uint64_t)o->n_values + N_NAMES + 1, sizeof *o->args);
   o->results = as_alloc(o->s, (uint64_t)o->n_values + n_outputs + 1, sizeof *o->results);
   o->types = as_alloc(o->s, (uint64_t)o->n_values + n_outputs + 1, sizeof *o->types);
   if (!o->now || !o->taken || !o->is_crossing || !o->of_input || !o->first_output || !o->next_output || !o->given ||
@@ -127,7 +129,8 @@ static aot_status_t begin_part(outlining_t *o, uint32_t number, uint32_t backend
   AOT_TRY(o->edit->graph_create(o->s->prog, AOT_GRAPH_PART, (aot_str_t){text, (uint64_t)n}, &o->copier.graph));
   o->args[0] = aot_arg_int_kind(AOT_ARG_GRAPH, o->copier.graph.id);
   o->args[1] = aot_arg_str(o->s->backends->name(o->s->backends, o->s->ctx, backend));
-  o->n_args = 2;
+  o->args[2] = o->s->device[backend - 1].size ? aot_arg_str(o->s->device[backend - 1]) : aot_arg_none();
+  o->n_args = N_NAMES;
   o->n_results = 0;
   return AOT_OK;
 }
@@ -142,7 +145,7 @@ static aot_status_t take(outlining_t *o, uint32_t number, uint32_t value) {
   aot_prog_t *p = o->s->prog;
   if (o->taken[value] == number + 1) return AOT_OK;
   o->taken[value] = number + 1;
-  const uint32_t position = o->n_args - 2;
+  const uint32_t position = o->n_args - N_NAMES;
   aot_port_t port = {.role = AOT_ROLE_REGION, .index = position};
   if (o->of_input[value]) port = o->graph->inputs(p, o->of)[o->of_input[value] - 1];
   if (!keeps_role(port.role)) port.role = AOT_ROLE_REGION, port.index = position;

@@ -5,31 +5,35 @@
 #include <aot/inline.h>
 #include <aot/pass.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HELP "divides a program among several backends: parts that one of them runs, and calls of them"
 
 typedef struct unit {
   aot_pass_t table;
   aot_host_t host;
-  uint32_t least_nodes;
+  as_options_t options;
+  char devices[]; /* text of the options */
 } unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->head.self;
-  return as_assign(&u->host, ctx, prog, u->least_nodes);
+  return as_assign(&u->host, ctx, prog, &u->options);
 }
 
 static void destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  const aot_str_t devices = opts->values[1].s;
+  unit_t *u = calloc(1, sizeof *u + (size_t)devices.size + 1);
   (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     free(u);
     return AOT_E_EXHAUSTED;
   }
-  u->least_nodes = (uint32_t)opts->values[0].i;
+  if (devices.size) memcpy(u->devices, devices.data, (size_t)devices.size);
+  u->options = (as_options_t){.least_nodes = (uint32_t)opts->values[0].i, .devices = {u->devices, devices.size}};
   u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
@@ -41,6 +45,9 @@ static const aot_option_t options[] = {
      .name = AOT_STR_INIT("min-nodes"),
      .help = AOT_STR_INIT("nodes that compute, views left out: with fewer a part goes to the next backend"), .preset = {.i = 1},
      .min = 0, .max = 1000000},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("devices"),
+     .help = AOT_STR_INIT("where the backends run, in their order, between commas; empty: where the run does. A pipeline says it itself"),
+     .preset = {.s = AOT_STR_INIT("")}},
 };
 /* clang-format on */
 static const aot_contract_t contract = {

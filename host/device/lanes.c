@@ -1,0 +1,239 @@
+#include <device/lanes.h>
+
+#include <aot/inline.h>
+#include <device/host_device.h>
+#include <ir/program.h>
+#include <stdlib.h>
+
+enum { JOB_WORK = 1, JOB_MARK, JOB_AWAIT, JOB_RAISE, JOB_GATE, JOB_END };
+
+/* The status of what stands before a crossing, on its way to the other queue, whose work frees it. */
+typedef struct gate {
+  aot_status_t status;
+} gate_t;
+
+struct aoth_lane_job {
+  int kind;
+  uint32_t lane;
+  uint64_t value; /* of a timeline */
+  gate_t *gate;
+  aoth_lane_work_t work;
+  void *self;
+  uint32_t number;
+};
+
+static aot_status_t no_memory(const aoth_lanes_t *l) {
+  return aoth_report_error(l->ctx, AOT_E_EXHAUSTED, "run.memory", "no memory for the queues of several devices");
+}
+
+/* ---- what a queue is asked for ---- */
+
+static aot_status_t pass_gate(void *self, aot_status_t before) {
+  gate_t *gate = self;
+  const aot_status_t status = before != AOT_OK ? before : gate->status;
+  free(gate);
+  return status;
+}
+
+static aot_status_t put_gate(aoth_lanes_t *l, aoth_lane_t *lane, gate_t *gate) {
+  return lane->host_work->enqueue(lane->host_work, l->ctx, lane->queue->queue, pass_gate, gate);
+}
+
+/* The point, and that what has failed before it has failed behind it. */
+static aot_status_t put_mark(aoth_lanes_t *l, aoth_lane_t *lane, uint64_t value) {
+  const aot_device_t *d = lane->queue->device;
+  const aot_point_t point = {lane->out, value};
+  AOT_TRY(d->signal(d, l->ctx, lane->queue->queue, point));
+  return d->wait(d, l->ctx, lane->queue->queue, point);
+}
+
+static aot_status_t put_end(aoth_lanes_t *l, aoth_lane_t *lane, uint64_t value) {
+  const aot_device_t *d = lane->queue->device;
+  return d->signal(d, l->ctx, lane->queue->queue, (aot_point_t){lane->queue->timeline, value});
+}
+
+/* ---- what the host does when its turn comes ---- */
+
+static void fail(aoth_lanes_t *l, aoth_lane_t *lane, aot_status_t status) {
+  gate_t *gate = lane->host_work ? malloc(sizeof *gate) : NULL;
+  l->n_failures++;
+  if (gate) *gate = (gate_t){status};
+  if (!gate || put_gate(l, lane, gate) != AOT_OK) l->failed = status;
+}
+
+static void await(aoth_lanes_t *l, const aoth_lane_job_t *job) {
+  const aoth_lane_t *lane = &l->lane[job->lane];
+  const aot_device_t *d = lane->queue->device;
+  const aot_status_t status = d->wait_host(d, l->ctx, (aot_point_t){lane->out, job->value}, lane->queue->patience_ns);
+  if (status != AOT_OK) l->n_failures++;
+  if (job->gate) job->gate->status = status;
+  else if (status != AOT_OK) l->failed = status;
+}
+
+static aot_status_t perform(aoth_lanes_t *l, const aoth_lane_job_t *job) {
+  aoth_lane_t *lane = &l->lane[job->lane];
+  const aot_device_t *d = lane->queue->device;
+  switch (job->kind) {
+    case JOB_WORK: return job->work(job->self, job->number);
+    case JOB_MARK: return put_mark(l, lane, job->value);
+    case JOB_AWAIT: await(l, job); return AOT_OK;
+    case JOB_RAISE: return d->signal_host(d, l->ctx, (aot_point_t){lane->in, job->value});
+    case JOB_GATE: return put_gate(l, lane, job->gate);
+    default: return put_end(l, lane, job->value);
+  }
+}
+
+/* In their order, all that there are: a failure is its lane's. */
+static aot_status_t catch_up(void *lanes) {
+  aoth_lanes_t *l = lanes;
+  while (l->n_jobs) {
+    const aoth_lane_job_t job = l->jobs[l->first];
+    l->first = (l->first + 1) % l->capacity;
+    l->n_jobs--;
+    const aot_status_t status = perform(l, &job);
+    if (status != AOT_OK) fail(l, &l->lane[job.lane], status);
+  }
+  const aot_status_t failed = l->failed;
+  l->failed = AOT_OK;
+  return failed;
+}
+
+static int grow(aoth_lanes_t *l) {
+  const uint32_t capacity = l->capacity ? 2 * l->capacity : 64;
+  aoth_lane_job_t *jobs = malloc(capacity * sizeof *jobs);
+  if (!jobs) return 0;
+  for (uint32_t i = 0; i < l->n_jobs; i++) jobs[i] = l->jobs[(l->first + i) % l->capacity];
+  free(l->jobs);
+  l->jobs = jobs;
+  l->first = 0;
+  l->capacity = capacity;
+  return 1;
+}
+
+static aot_status_t put_job(aoth_lanes_t *l, const aoth_lane_job_t *job) {
+  if (l->lane[0].is_host) return perform(l, job);
+  if (l->n_jobs == l->capacity && !grow(l)) return no_memory(l);
+  l->jobs[(l->first + l->n_jobs++) % l->capacity] = *job;
+  return AOT_OK;
+}
+
+/* ---- lanes ---- */
+
+aot_status_t aoth_lanes_add(aoth_lanes_t *l, aot_ctx_t *ctx, aoth_queue_t *queue) {
+  const aot_device_t *d = queue->device;
+  l->ctx = ctx;
+  if (l->n == AOTH_MAX_LANES)
+    return aoth_report_error(ctx, AOT_E_UNIMPLEMENTED, "run.device", "a program runs on %u devices at most",
+                             AOTH_MAX_LANES);
+  aoth_lane_t *lane = &l->lane[l->n];
+  *lane = (aoth_lane_t){.queue = queue, .is_host = d == aoth_host_device()};
+  AOT_TRY(d->timeline_create(d, ctx, &lane->out));
+  const aot_status_t status = d->timeline_create(d, ctx, &lane->in);
+  if (status != AOT_OK) {
+    d->timeline_destroy(d, ctx, lane->out);
+    return status;
+  }
+  const aot_ext_host_work_t *host_work = aot_ext(&d->head, AOT_EXT_HOST_WORK);
+  lane->host_work = host_work && host_work->enqueue ? host_work : NULL;
+  queue->catch_up = catch_up;
+  queue->lanes = l;
+  queue->first = l->n ? l->lane[0].queue : NULL;
+  queue->is_late = l->n > 0 && lane->is_host;
+  l->n++;
+  return AOT_OK;
+}
+
+void aoth_lanes_deinit(aoth_lanes_t *l) {
+  for (uint32_t i = 0; i < l->n; i++) {
+    const aot_device_t *d = l->lane[i].queue->device;
+    d->timeline_destroy(d, l->ctx, l->lane[i].out);
+    d->timeline_destroy(d, l->ctx, l->lane[i].in);
+    l->lane[i].queue->catch_up = NULL;
+  }
+  free(l->jobs);
+  *l = (aoth_lanes_t){0};
+}
+
+/* Whose work the host does in its turn. */
+static int is_late(const aoth_lanes_t *l, uint32_t lane) { return lane > 0 && l->lane[lane].is_host; }
+
+aot_status_t aoth_lanes_put(aoth_lanes_t *l, uint32_t lane, aoth_lane_work_t work, void *self, uint32_t number) {
+  l->lane[lane].n_put++;
+  if (!is_late(l, lane)) return work(self, number);
+  return put_job(l, &(aoth_lane_job_t){.kind = JOB_WORK, .lane = lane, .work = work, .self = self, .number = number});
+}
+
+void aoth_lanes_noted(aoth_lanes_t *l, uint32_t lane) { l->lane[lane].n_put++; }
+
+static aot_status_t leave(aoth_lanes_t *l, uint32_t from) {
+  aoth_lane_t *lane = &l->lane[from];
+  lane->n_out++;
+  if (!is_late(l, from)) return put_mark(l, lane, lane->n_out);
+  return put_job(l, &(aoth_lane_job_t){.kind = JOB_MARK, .lane = from, .value = lane->n_out});
+}
+
+static aot_status_t arrive(aoth_lanes_t *l, uint32_t to, gate_t *gate) {
+  aoth_lane_t *lane = &l->lane[to];
+  const aot_device_t *d = lane->queue->device;
+  if (!lane->is_host) {
+    lane->n_in++;
+    AOT_TRY(put_job(l, &(aoth_lane_job_t){.kind = JOB_RAISE, .lane = to, .value = lane->n_in}));
+    AOT_TRY(d->wait(d, l->ctx, lane->queue->queue, (aot_point_t){lane->in, lane->n_in}));
+  }
+  if (!gate) return AOT_OK;
+  if (!lane->is_host) return put_gate(l, lane, gate);
+  return put_job(l, &(aoth_lane_job_t){.kind = JOB_GATE, .lane = to, .gate = gate});
+}
+
+aot_status_t aoth_lanes_cross(aoth_lanes_t *l, uint32_t from, uint32_t to) {
+  aoth_lane_t *a = &l->lane[from], *b = &l->lane[to];
+  gate_t *gate = NULL;
+  if (from == to || b->seen[from] == a->n_put) return AOT_OK;
+  if (b->host_work && !(gate = calloc(1, sizeof *gate))) return no_memory(l);
+  b->seen[from] = a->n_put;
+  AOT_TRY(leave(l, from));
+  AOT_TRY(put_job(l, &(aoth_lane_job_t){.kind = JOB_AWAIT, .lane = from, .value = a->n_out, .gate = gate}));
+  return arrive(l, to, gate);
+}
+
+/* ---- a call ---- */
+
+/* Where nothing of earlier calls is under way, what failed in them has been told: it is none of this one. */
+static aot_status_t begin(aoth_lanes_t *l, uint32_t lane) {
+  const aoth_queue_t *first = l->lane[0].queue;
+  aoth_queue_t *q = l->lane[lane].queue;
+  aot_point_t point = {NULL, q->height + 1};
+  if (first->done == first->height && !q->is_lost) aoth_queue_wait(q, q->height);
+  if (!is_late(l, lane)) AOT_TRY(aoth_queue_next(q, &point));
+  l->lane[lane].height = point.value;
+  return AOT_OK;
+}
+
+static aot_status_t end(aoth_lanes_t *l, uint32_t lane) {
+  aoth_lane_t *to = &l->lane[lane];
+  aoth_queue_passed(to->queue);
+  if (!is_late(l, lane)) return put_end(l, to, to->height);
+  return put_job(l, &(aoth_lane_job_t){.kind = JOB_END, .lane = lane, .value = to->height});
+}
+
+aot_status_t aoth_lanes_begin(aoth_lanes_t *l, uint32_t lanes) {
+  aot_status_t status = AOT_OK;
+  for (uint32_t i = 1; i < l->n; i++) l->lane[i].height = 0;
+  for (uint32_t i = 1; i < l->n && status == AOT_OK; i++)
+    if (lanes >> i & 1) status = begin(l, i);
+  return status;
+}
+
+aot_status_t aoth_lanes_end(aoth_lanes_t *l, uint32_t lanes) {
+  aot_status_t status = AOT_OK;
+  for (uint32_t i = 1; i < l->n && status == AOT_OK; i++)
+    if (lanes >> i & 1) status = aoth_lanes_cross(l, i, 0);
+  aoth_lanes_noted(l, 0);
+  for (uint32_t i = 1; i < l->n && status == AOT_OK; i++)
+    if (lanes >> i & 1) status = aoth_lanes_cross(l, 0, i);
+  for (uint32_t i = 1; i < l->n; i++) {
+    const aot_status_t ended = l->lane[i].height && lanes >> i & 1 ? end(l, i) : AOT_OK;
+    if (status == AOT_OK) status = ended;
+  }
+  return status;
+}

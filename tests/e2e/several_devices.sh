@@ -1,0 +1,97 @@
+#!/bin/sh
+# several_devices.sh AOTHOST EDIT ROOT CC [FLAGS]: backends of one pipeline on devices of their own: the bytes are those of one device, whichever
+# the run is on; what moves is counted; queues that are out of step find a wait that is missing.
+. "$(dirname "$0")/lib.sh"
+cc=$4; flags=${5:-}
+mkdir -p prefix/include plugins
+cp -r "$root/plugin-api/aot" prefix/include/
+$cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden $flags -I prefix/include "$root/examples/vendor_backend/npu.c" -o plugins/npu.so -lm || exit 1
+export AOT_PLUGIN_PATH=$PWD/plugins
+
+cat > train.yaml <<Y
+aot: 1
+vars: {first: example.npu, rest: backend-ref, on: host, rest-on: host, seed: 0}
+model: {path: $models/gpt_tiny/train.pt2}
+stages:
+  - use: functionalize
+  - use: autograd
+  - use: partition-mincut
+  - use: assign
+    with: {min-nodes: 1}
+  - {use: "\${first}", device: "\${on}"}
+  - {use: "\${rest}", as: rest, device: "\${rest-on}"}
+run:
+  train: {steps: 4, lr: 0.01, seed: 4, log-every: 1, data: {tokens: text.bin}, checkpoint: last.st}
+Y
+yes 'the quick brown fox jumps over the lazy dog' | head -200 | tr 'a-z \n' '\001-\034' > text.bin
+run() { status 0 "$aothost" run train.yaml --json r.json "$@"; tr -s '\n ' ' ' < r.json > flat; }
+
+# In one graph, in micro steps, in three graphs: all on the host; the vendor's parts elsewhere; the others elsewhere; all elsewhere.
+for key in step=one-graph accumulate=2 step=three-graphs; do
+  run --set run.train.$key
+  mv last.st host.st
+  has flat '"moved": \{ "bytes": 0, "bytes_per_step": 0 \}'
+  for on in host strict; do
+    for where in "strict host" "host strict"; do
+      set -- $where
+      run --set run.train.$key --set run.device=$on --set vars.on=$1 --set vars.rest-on=$2
+      same last.st host.st
+      says '^backends: example.npu [0-9]+ nodes in [0-9]+ parts'
+      says " on $([ $on = host ] && echo strict || echo host)"
+      says '^moved between devices: [0-9.]+ [KM]iB, [0-9.]+ [KM]iB of them a step$'
+      has flat '"moved": \{ "bytes": [1-9][0-9]*, "bytes_per_step": [1-9][0-9]* \}'
+    done
+    run --set run.train.$key --set run.device=$on --set vars.on=strict --set vars.rest-on=strict
+    same last.st host.st
+  done
+done
+
+# Queues in other orders; goes on from its middle.
+run
+mv last.st host.st
+for seed in 1 2 3; do
+  sed "s/device: \"\${on}\"/device: strict, device-with: {seed: $seed}/" train.yaml > seeded.yaml
+  status 0 "$aothost" run seeded.yaml --set run.device=host
+  same last.st host.st
+  status 0 "$aothost" run seeded.yaml --set run.device=strict --set run.device-with.seed=$((seed + 7)) # two devices, neither of them the host
+  says '^moved between devices: '
+  same last.st host.st
+done
+for on in host strict; do
+  set -- --set run.device=$on --set vars.on=strict
+  run "$@" --set run.train.steps=2 --set run.train.checkpoint=half.st
+  run "$@" --set run.train.resume=half.st
+  same last.st host.st
+done
+
+# A backend alone that names a device is the run's.
+cat > alone.yaml <<Y
+aot: 1
+stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: backend-ref, device: strict}]
+Y
+status 0 "$aothost" verify alone.yaml --model "$models/mlp/train.pt2" --expect "$models/mlp/expected.safetensors"
+status 0 "$aothost" run alone.yaml --model "$models/mlp/train.pt2" --inputs random
+says '^device strict: '
+
+# Models against PyTorch.
+sed '/^run:/,$d; /^model:/d' train.yaml > verify.yaml
+for model in bert_tiny gpt_tiny mlp resnet_tiny vit_tiny; do
+  for where in "host strict host" "strict strict host" "strict host strict"; do
+    set -- $where
+    status 0 "$aothost" verify verify.yaml --model "$models/$model/train.pt2" --expect "$models/$model/expected.safetensors" \
+      --set run.device=$1 --set vars.on=$2 --set vars.rest-on=$3 --set vars.rest=backend-cpu
+    says 'keys agree'
+  done
+done
+
+# What is wrong is told at its line.
+sed 's/use: autograd/&\n    device: strict/' train.yaml > pass.yaml
+status 2 "$aothost" check pass.yaml
+says 'a device is where a backend runs, and this is none'
+sed 's/use: assign/use: assign\n  - use: functionalize/; /with:/d' train.yaml > early.yaml
+status 2 "$aothost" check early.yaml
+says "it divides a program among several backends: they stand right behind it"
+status 2 "$aothost" check train.yaml --set vars.on=nowhere
+says "no unit 'nowhere' is known"
+status 2 "$aothost" check train.yaml --set stages.assign.min-nodes=-1
+finish
