@@ -95,19 +95,8 @@ static void input_gradient(const bc_conv_t *c, const float *gy, const float *w, 
   if (!is_plain(c)) add_columns(c, work, gx + at.x);
 }
 
-static void bias_gradient(const bc_conv_t *c, const float *gy, float *gb) {
-  for (int64_t k = 0; k < c->c_out; k++) {
-    double sum = 0;
-    for (int64_t n = 0; n < c->n_batch; n++) {
-      const float *plane = gy + (n * c->c_out + k) * positions(c);
-      for (int64_t i = 0; i < positions(c); i++) sum += plane[i];
-    }
-    gb[k] = (float)sum;
-  }
-}
-
 void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const float *w, float *gx, float *gw,
-                      float *gb, float *work) {
+                      float *work) {
   blasint co = (blasint)(c->c_out / c->groups), p = (blasint)positions(c), k = (blasint)window(c);
   if (gx) memset(gx, 0, (size_t)(c->n_batch * c->c_in * c->in[0] * c->in[1]) * sizeof *gx);
   for (int64_t n = 0; n < c->n_batch; n++)
@@ -120,5 +109,4 @@ void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const
       }
       if (gx) input_gradient(c, gy, w, at, gx, work);
     }
-  if (gb) bias_gradient(c, gy, gb);
 }

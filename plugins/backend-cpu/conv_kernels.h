@@ -17,8 +17,8 @@ typedef struct bc_conv {
 uint64_t bc_conv_work(const bc_conv_t *c); /* floats */
 /* y[n, c_out, oh, ow]; b may be NULL */
 void bc_conv_forward(const bc_conv_t *c, const float *x, const float *w, const float *b, float *y, float *work);
-/* gx, gw, gb may be NULL; they are overwritten. */
+/* gx, gw may be NULL; they are overwritten. */
 void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const float *w, float *gx, float *gw,
-                      float *gb, float *work);
+                      float *work);
 
 #endif

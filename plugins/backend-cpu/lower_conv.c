@@ -1,29 +1,195 @@
-/* Convolutions over one or two dimensions, float32, not transposed: im2col and a BLAS. Others: the reference kernel. */
+/* Convolutions over one or two dimensions, transposed ones too, in float32 and halves: by oneDNN where it is the faster
+ * one, else im2col and a BLAS; halves that oneDNN does not take are computed as copies in float. Others: the reference
+ * kernel.
+ *
+ * A transposed convolution is the gradient of a convolution towards its input, and has gradients of the same kind. So
+ * three directions over one description serve them all. */
 #include "conv_kernels.h"
+#include "divided_conv.h"
 #include "target.h"
+#include "plane_kernels.h"
 
-#include <string.h>
+enum { X, W, B, Y, N_OPERANDS };
+
+/* Of BC_CONV_FORWARD, .. */
+static const int result_of[] = {Y, X, W};
 
 typedef struct conv_step {
-  bc_ref_t x, w, b, y, gx, gw, gb, work;
+  bc_ref_t operands[N_OPERANDS], work;
   bc_conv_t conv;
+  int what;
 } conv_step_t;
 
-static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
+/* ---- im2col ---- */
+
+static aot_status_t run_im2col(const bc_frame_t *f, void *payload) {
   const conv_step_t *p = payload;
-  bc_conv_forward(&p->conv, bc_f32(f, p->x), bc_f32(f, p->w), bc_f32_or_null(f, p->b), bc_f32(f, p->y),
-                  bc_f32(f, p->work));
+  float *at[N_OPERANDS], *work = bc_f32(f, p->work);
+  for (int o = 0; o < N_OPERANDS; o++) at[o] = bc_f32_or_null(f, p->operands[o]);
+  if (p->what == BC_CONV_FORWARD) bc_conv_forward(&p->conv, at[X], at[W], at[B], at[Y], work);
+  else
+    bc_conv_backward(&p->conv, at[Y], at[X], at[W], p->what == BC_CONV_DATA ? at[X] : NULL,
+                     p->what == BC_CONV_WEIGHTS ? at[W] : NULL, work);
   return AOT_OK;
 }
 
-static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
-  const conv_step_t *p = payload;
-  bc_conv_backward(&p->conv, bc_f32(f, p->y), bc_f32(f, p->x), bc_f32(f, p->w), bc_f32_or_null(f, p->gx),
-                   bc_f32_or_null(f, p->gw), bc_f32_or_null(f, p->gb), bc_f32(f, p->work));
+static aot_status_t add_im2col(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+  const int result = result_of[what];
+  bc_tensor_t dense[N_OPERANDS], work;
+  conv_step_t *p;
+  for (int o = 0; o < N_OPERANDS; o++) {
+    dense[o] = t[o];
+    if (o != result && t[o].storage != BC_NONE) AOT_TRY(bc_contiguous(b, &t[o], &dense[o]));
+  }
+  if (!bc_is_contiguous(&t[result])) {
+    bc_make_contiguous(&dense[result]);
+    AOT_TRY(bc_new_tensor(b, &dense[result]));
+  }
+  AOT_TRY(bc_scratch(b, bc_conv_work(c) * sizeof(float), &work));
+  BC_STEP(b, run_im2col, p);
+  *p = (conv_step_t){.conv = *c, .what = what, .work = bc_use(b, &work)};
+  for (int o = 0; o < N_OPERANDS; o++)
+    if (o != B || what == BC_CONV_FORWARD) p->operands[o] = bc_use(b, &dense[o]);
+    else p->operands[o] = bc_use(b, NULL);
+  return dense[result].storage == t[result].storage ? AOT_OK : bc_copy(b, &t[result], &dense[result]);
+}
+
+/* ---- bias ---- */
+
+typedef struct bias_step {
+  bc_ref_t image, bias;
+  bc_planes_t planes;
+} bias_step_t;
+
+typedef struct bias_job {
+  bc_planes_t planes;
+  float *image, *bias;
+} bias_job_t;
+
+static void add_part(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const bias_job_t *j = arg;
+  (void)part;
+  bc_add_bias(j->planes, j->image, j->bias, begin, end);
+}
+
+static void sum_part(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const bias_job_t *j = arg;
+  (void)part;
+  bc_bias_gradient(j->planes, j->image, j->bias, begin, end);
+}
+
+static aot_status_t run_bias(const bc_frame_t *f, const bias_step_t *p, bc_part_fn fn) {
+  bias_job_t job = {p->planes, bc_f32(f, p->image), bc_f32(f, p->bias)};
+  const int64_t each = p->planes.n_batch * p->planes.n_position;
+  bc_parallel(f->workers, p->planes.n_channel, 1 + 65536 / (each + 1), fn, &job);
   return AOT_OK;
 }
 
-static int f32(const bc_tensor_t *t) { return t && t->dtype == AOT_F32; }
+static aot_status_t run_add_bias(const bc_frame_t *f, void *payload) { return run_bias(f, payload, add_part); }
+static aot_status_t run_bias_gradient(const bc_frame_t *f, void *payload) { return run_bias(f, payload, sum_part); }
+
+static aot_status_t add_bias_step(bc_build_t *b, bc_run_fn run, const bc_tensor_t *image, const bc_tensor_t *bias) {
+  const bc_planes_t planes = {image->sizes[0], image->sizes[1], bc_numel(image) / image->sizes[0] / image->sizes[1]};
+  bias_step_t *p;
+  BC_STEP(b, run, p);
+  *p = (bias_step_t){.image = bc_use(b, image), .bias = bc_use(b, bias), .planes = planes};
+  return AOT_OK;
+}
+
+/* To what lies contiguous, or in a contiguous copy of it. */
+static aot_status_t add_bias(bc_build_t *b, const bc_tensor_t *image, const bc_tensor_t *bias) {
+  bc_tensor_t dense, dense_bias;
+  AOT_TRY(bc_contiguous(b, bias, &dense_bias));
+  AOT_TRY(bc_contiguous(b, image, &dense));
+  AOT_TRY(add_bias_step(b, run_add_bias, &dense, &dense_bias));
+  return dense.storage == image->storage ? AOT_OK : bc_copy(b, image, &dense);
+}
+
+static aot_status_t add_bias_gradient(bc_build_t *b, const bc_tensor_t *gy, const bc_tensor_t *gb) {
+  bc_tensor_t wide = *gy, sums = *gb, dense;
+  if (gy->dtype != AOT_F32) {
+    AOT_TRY(bc_widened(b, gy, &wide));
+    sums.dtype = AOT_F32;
+    sums.offset = 0;
+    AOT_TRY(bc_new_tensor(b, &sums));
+  }
+  AOT_TRY(bc_contiguous(b, &wide, &dense));
+  AOT_TRY(add_bias_step(b, run_bias_gradient, &dense, &sums));
+  return gy->dtype == AOT_F32 ? AOT_OK : bc_narrow_into(b, &sums, gb);
+}
+
+/* ---- one direction ---- */
+
+static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]);
+
+static aot_status_t add_in_float(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+  const int result = result_of[what];
+  bc_tensor_t wide[N_OPERANDS];
+  for (int o = 0; o < N_OPERANDS; o++) {
+    wide[o] = t[o];
+    if (o != result && t[o].storage != BC_NONE) AOT_TRY(bc_widened(b, &t[o], &wide[o]));
+  }
+  wide[result].dtype = AOT_F32;
+  wide[result].offset = 0;
+  AOT_TRY(bc_new_tensor(b, &wide[result]));
+  AOT_TRY(add_conv(b, c, what, wide));
+  return bc_narrow_into(b, &wide[result], &t[result]);
+}
+
+/* Four strides of [n, c, (h,) w]; those of dimensions of size 1 as if it lay without holes. */
+static void strides_of(const bc_tensor_t *t, int64_t out[4]) {
+  const int64_t line = t->rank == 3 ? t->sizes[2] * t->strides[2] : t->strides[2];
+  const int64_t strides[] = {t->strides[0], t->strides[1], line, t->strides[t->rank - 1]};
+  const int64_t sizes[] = {t->sizes[0], t->sizes[1], t->rank == 3 ? 1 : t->sizes[2], t->sizes[t->rank - 1]};
+  int64_t next = 1;
+  for (int d = 3; d >= 0; d--) {
+    out[d] = sizes[d] == 1 ? next : strides[d];
+    next = out[d] * sizes[d];
+  }
+}
+
+static int has_holes_or_overlaps(const bc_tensor_t *t) {
+  bc_tensor_t dense = *t;
+  bc_result_geometry(&dense);
+  dense.offset = t->offset;
+  return !bc_same_geometry(&dense, t);
+}
+
+/* t: x, w, bias, y of the convolution, images of rank 3 or 4; the result has memory without holes. A bias of the
+ * direction BC_CONV_DATA is that of a transposed convolution. */
+static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+  const int result = result_of[what], dtype = t[result].dtype, is_half = dtype != AOT_F32;
+  const int late_bias = what == BC_CONV_DATA && t[B].storage != BC_NONE;
+  const bc_conv_division_t *division = NULL;
+  bc_dnn_conv_t d = {.conv = *c, .dtype = dtype, .has_bias = what == BC_CONV_FORWARD && t[B].storage != BC_NONE};
+  bc_tensor_t readable[N_OPERANDS];
+  if (is_half && late_bias) return add_in_float(b, c, what, t);
+  for (int o = 0; o < N_OPERANDS; o++) {
+    readable[o] = t[o];
+    if (o != result && t[o].storage != BC_NONE && has_holes_or_overlaps(&t[o])) bc_make_contiguous(&readable[o]);
+  }
+  strides_of(&readable[X], d.x_strides);
+  strides_of(&readable[W], d.w_strides);
+  strides_of(&readable[Y], d.y_strides);
+  if (dtype != AOT_F16) AOT_TRY(bc_divide_conv(b, &d, what, &division));
+  if (is_half && !division) return add_in_float(b, c, what, t);
+  if (division) {
+    for (int o = 0; o < N_OPERANDS; o++)
+      if (o != result && t[o].storage != BC_NONE && has_holes_or_overlaps(&t[o]))
+        AOT_TRY(bc_contiguous(b, &t[o], &readable[o]));
+    if (late_bias) readable[B].storage = BC_NONE;
+    AOT_TRY(bc_add_divided_conv(b, division, readable));
+  } else {
+    AOT_TRY(add_im2col(b, c, what, t));
+  }
+  return late_bias ? add_bias(b, &t[result], &t[B]) : AOT_OK;
+}
+
+/* ---- nodes ---- */
+
+static int is_float(const bc_tensor_t *t) {
+  return t && (t->dtype == AOT_F32 || t->dtype == AOT_BF16 || t->dtype == AOT_F16);
+}
 
 /* n numbers into the last places of out, which holds the presets; one number counts for all. 0: another count. */
 static int spatial(const bc_build_t *b, uint32_t k, int32_t n, int64_t *out) {
@@ -41,6 +207,7 @@ static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t
                     uint32_t first, int64_t groups, bc_conv_t *c) {
   int32_t n = x->rank - 2;
   if (n < 1 || n > 2 || w->rank != x->rank || y->rank != x->rank || groups < 1) return 0;
+  if (!is_float(x) || w->dtype != x->dtype || y->dtype != x->dtype) return 0;
   *c = (bc_conv_t){.n_batch = x->sizes[0], .groups = groups, .c_in = x->sizes[1], .c_out = w->sizes[0]};
   for (int d = 0; d < 2; d++) c->in[d] = c->out[d] = c->kernel[d] = c->stride[d] = c->dilation[d] = 1;
   for (int32_t d = 0; d < n; d++) {
@@ -60,60 +227,62 @@ static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t
          y->sizes[0] == c->n_batch && y->sizes[1] == c->c_out && bc_numel(x) > 0 && bc_numel(y) > 0 && bc_numel(w) > 0;
 }
 
-static aot_status_t forward(bc_build_t *b, uint32_t first, int64_t groups) {
-  const bc_tensor_t *x = bc_arg_tensor(b, 0), *w = bc_arg_tensor(b, 1), *bias = bc_arg_tensor(b, 2);
-  bc_tensor_t tx, tw, tb = {.storage = BC_NONE}, ty, work;
+static aot_status_t forward(bc_build_t *b, uint32_t first, int transposed, int64_t groups) {
+  const bc_tensor_t *x = bc_arg_tensor(b, 0), *w = bc_arg_tensor(b, 1), *bias = bc_arg_tensor(b, 2), *y = bc_type(b, 0);
+  const int in = transposed ? Y : X, out = transposed ? X : Y;
+  bc_tensor_t t[N_OPERANDS] = {[B] = {.storage = BC_NONE}};
   bc_conv_t conv;
-  conv_step_t *p;
-  if (!f32(x) || !f32(w) || (bias && !f32(bias)) || !f32(bc_type(b, 0)) || (bias && bc_numel(bias) != w->sizes[0]) ||
-      !describe(b, x, w, bc_type(b, 0), first, groups, &conv))
+  if (!x || !w ||
+      !(transposed ? describe(b, y, w, x, first, groups, &conv) : describe(b, x, w, y, first, groups, &conv)))
     return BC_DECLINED;
-  AOT_TRY(bc_contiguous(b, x, &tx));
-  AOT_TRY(bc_contiguous(b, w, &tw));
-  if (bias) AOT_TRY(bc_contiguous(b, bias, &tb));
-  AOT_TRY(bc_scratch(b, bc_conv_work(&conv) * sizeof(float), &work));
-  AOT_TRY(bc_result_dense(b, 0, &ty));
-  BC_STEP(b, run_forward, p);
-  *p = (conv_step_t){.x = bc_use(b, &tx), .w = bc_use(b, &tw), .b = bc_use(b, &tb), .y = bc_use(b, &ty), .conv = conv};
-  p->work = bc_use(b, &work);
-  return AOT_OK;
+  if (bias && (bias->dtype != x->dtype || bias->rank != 1 || bias->sizes[0] != y->sizes[1])) return BC_DECLINED;
+  t[in] = *x;
+  t[W] = *w;
+  if (bias) AOT_TRY(bc_contiguous(b, bias, &t[B]));
+  AOT_TRY(bc_result(b, 0, &t[out]));
+  return add_conv(b, &conv, transposed ? BC_CONV_DATA : BC_CONV_FORWARD, t);
 }
 
 /* conv1d, conv2d(input, weight, bias?, stride, padding, dilation, groups) */
-static aot_status_t lower_conv(bc_build_t *b) { return forward(b, 3, bc_arg_int(b, 6, 1)); }
+static aot_status_t lower_conv(bc_build_t *b) { return forward(b, 3, 0, bc_arg_int(b, 6, 1)); }
 
 /* convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups) */
 static aot_status_t lower_convolution(bc_build_t *b) {
-  if (bc_arg_int(b, 6, 0)) return BC_DECLINED;
-  return forward(b, 3, bc_arg_int(b, 8, 1));
+  return forward(b, 3, bc_arg_int(b, 6, 0) != 0, bc_arg_int(b, 8, 1));
 }
 
 /* convolution_backward(grad, input, weight, bias_sizes?, stride, padding, dilation, transposed, output_padding, groups,
  * output_mask) */
 static aot_status_t lower_backward(bc_build_t *b) {
   const bc_tensor_t *g = bc_arg_tensor(b, 0), *x = bc_arg_tensor(b, 1), *w = bc_arg_tensor(b, 2);
-  bc_tensor_t tg, tx, tw, work, out[3];
+  const int transposed = bc_arg_int(b, 7, 0) != 0;
+  bc_tensor_t t[N_OPERANDS] = {[B] = {.storage = BC_NONE}}, grad, out[3];
   bc_conv_t conv;
-  conv_step_t *p;
-  if (!f32(g) || !f32(x) || !f32(w) || bc_arg_int(b, 7, 0) || b->node->n_results != 3 ||
-      !describe(b, x, w, g, 4, bc_arg_int(b, 9, 1), &conv))
+  if (!g || !x || !w || b->node->n_results != 3 ||
+      !(transposed ? describe(b, g, w, x, 4, bc_arg_int(b, 9, 1), &conv)
+                   : describe(b, x, w, g, 4, bc_arg_int(b, 9, 1), &conv)))
     return BC_DECLINED;
   for (uint32_t r = 0; r < 3; r++) {
-    int64_t n = r == 0 ? bc_numel(x) : r == 1 ? bc_numel(w) : conv.c_out;
-    if (bc_type(b, r)->dtype && (!f32(bc_type(b, r)) || bc_numel(bc_type(b, r)) != n)) return BC_DECLINED;
+    const int64_t n = r == 0 ? bc_numel(x) : r == 1 ? bc_numel(w) : g->sizes[1];
+    const bc_tensor_t *type = bc_type(b, r);
+    if (type->dtype && (type->dtype != x->dtype || bc_numel(type) != n)) return BC_DECLINED;
+    if (type->dtype && r < 2 && !bc_same_sizes(type, r ? w : x)) return BC_DECLINED;
   }
-  AOT_TRY(bc_contiguous(b, g, &tg));
-  AOT_TRY(bc_contiguous(b, x, &tx));
-  AOT_TRY(bc_contiguous(b, w, &tw));
-  AOT_TRY(bc_scratch(b, bc_conv_work(&conv) * sizeof(float), &work));
-  for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
-  BC_STEP(b, run_backward, p);
-  *p = (conv_step_t){.x = bc_use(b, &tx), .w = bc_use(b, &tw), .y = bc_use(b, &tg), .conv = conv};
-  p->gx = bc_use(b, &out[0]);
-  p->gw = bc_use(b, &out[1]);
-  p->gb = bc_use(b, &out[2]);
-  p->work = bc_use(b, &work);
-  return AOT_OK;
+  grad = *g;
+  t[transposed ? Y : X] = *x;
+  t[transposed ? X : Y] = *g;
+  t[W] = *w;
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_result(b, r, &out[r]));
+  if (out[0].dtype) {
+    bc_tensor_t of[N_OPERANDS] = {t[X], t[W], t[B], t[Y]};
+    of[transposed ? Y : X] = out[0];
+    AOT_TRY(add_conv(b, &conv, transposed ? BC_CONV_FORWARD : BC_CONV_DATA, of));
+  }
+  if (out[1].dtype) {
+    const bc_tensor_t of[N_OPERANDS] = {t[X], out[1], t[B], t[Y]};
+    AOT_TRY(add_conv(b, &conv, BC_CONV_WEIGHTS, of));
+  }
+  return out[2].dtype ? add_bias_gradient(b, &grad, &out[2]) : AOT_OK;
 }
 
 static const bc_lowering_t rows[] = {

@@ -7,6 +7,7 @@
 #define BC_ONEDNN_KERNELS_H
 
 #include "blas.h"
+#include "conv_kernels.h"
 #include <stddef.h>
 
 typedef struct bc_dnn bc_dnn_t;
@@ -14,6 +15,19 @@ typedef struct bc_dnn bc_dnn_t;
 /* c = alpha * a @ b + beta * c, summed in float and rounded once. dtype: AOT_F32, AOT_BF16; batch dimensions are the
  * caller's. Operands: a, b, c. */
 bc_dnn_t *bc_dnn_product(const bc_product_t *p, int32_t n_lanes);
+
+/* A convolution, or a part of one: some images, some channels. Strides in elements: image or output channel first, then
+ * channel, height, width. */
+typedef struct bc_dnn_conv {
+  bc_conv_t conv;
+  int32_t dtype, has_bias; /* AOT_F32, AOT_BF16 */
+  int64_t x_strides[4], w_strides[4], y_strides[4];
+} bc_dnn_conv_t;
+
+/* y from x, w and bias; the gradient x from w and the gradient y; the gradient w from x and the gradient y. Operands:
+ * x, w, bias, y. */
+enum { BC_CONV_FORWARD, BC_CONV_DATA, BC_CONV_WEIGHTS };
+bc_dnn_t *bc_dnn_conv(const bc_dnn_conv_t *c, int what, int32_t n_lanes);
 
 /* operands: in the order of the function that made the kernel; work: bc_dnn_work bytes of the lane's own, aligned to 64
  */

@@ -3,6 +3,32 @@
 #include <math.h>
 #include <string.h>
 
+/* In lanes, which vectors hold. */
+static double plane_sum(const float *x, int64_t n) {
+  double lanes[8] = {0};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int l = 0; l < 8; l++) lanes[l] += (double)x[i + l];
+  for (; i < n; i++) lanes[0] += (double)x[i];
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+void bc_add_bias(bc_planes_t s, float *y, const float *bias, int64_t begin, int64_t end) {
+  for (int64_t n = 0; n < s.n_batch; n++)
+    for (int64_t c = begin; c < end; c++) {
+      float *plane = y + (n * s.n_channel + c) * s.n_position;
+      for (int64_t i = 0; i < s.n_position; i++) plane[i] += bias[c];
+    }
+}
+
+void bc_bias_gradient(bc_planes_t s, const float *gy, float *gb, int64_t begin, int64_t end) {
+  for (int64_t c = begin; c < end; c++) {
+    double sum = 0;
+    for (int64_t n = 0; n < s.n_batch; n++) sum += plane_sum(gy + (n * s.n_channel + c) * s.n_position, s.n_position);
+    gb[c] = (float)sum;
+  }
+}
+
 /* Sums over the planes of one channel: of x - shift, and of (x - shift) * (z - shift_z) when z is given. */
 static void channel_sums(bc_planes_t s, int64_t c, const float *x, double shift, const float *z, double shift_z,
                          double *sum, double *product) {

@@ -1,4 +1,4 @@
-/* Kernels over planes of contiguous float32 [image][channel][position]: batch norm in training, max pooling. */
+/* Kernels over planes of contiguous float32 [image][channel][position]: biases, batch norm in training, max pooling. */
 #ifndef BC_PLANE_KERNELS_H
 #define BC_PLANE_KERNELS_H
 
@@ -7,6 +7,10 @@
 typedef struct bc_planes {
   int64_t n_batch, n_channel, n_position;
 } bc_planes_t;
+
+/* A bias to each of the channels [begin, end), and its gradient, the sum over the channel. */
+void bc_add_bias(bc_planes_t s, float *y, const float *bias, int64_t begin, int64_t end);
+void bc_bias_gradient(bc_planes_t s, const float *gy, float *gb, int64_t begin, int64_t end);
 
 /* y = (x - mean) * rstd * w + b by the statistics of each channel; w, b may be NULL. mean, rstd: the batch's. With
  * running statistics (not NULL) new_mean and new_var = (1 - momentum) * running + momentum * batch, the variance

@@ -75,6 +75,24 @@ static const program_t programs[] = {
      "%p = aten.addmm.default %c, %r, %t, beta=0.5, alpha=2.0\n%y0 = aten._to_copy.default %l, dtype=f32\n"
      "%y1 = aten._to_copy.default %m, dtype=f32\n%y2 = aten._to_copy.default %p, dtype=f32\n"
      "out user_output 0 = %y0\nout user_output 1 = %y1\nout user_output 2 = %y2\n"},
+    {"convolutions and products that a team divides, their gradients, channels last, transposed, in halves",
+     {{4, {4, 16, 8, 8}, 0}, {4, {1, 16, 3, 3}, 0}, {1, {64}, 0}},
+     "f32[4, 16, 8, 8]\nf32[1, 16, 3, 3]\nf32[64]\n",
+     "%s = aten.reshape.default %a2, [64, 1, 1, 1]\n%v = aten.mul.Tensor %s, 0.05\n%w = aten.mul.Tensor %a1, %v\n"
+     "%x = aten.cat.default [%a0, %a0, %a0], 0\n%y = aten.convolution.default %x, %w, %a2, [1, 1], [1, 1], [1, 1], false, [0, 0], 1\n"
+     "%g = aten.mul.Tensor %y, 0.01\n%gx, %gw, %gb = aten.convolution_backward.default %g, %x, %w, [64], [1, 1], [1, 1], [1, 1], false, [0, 0], 1, [true, true, true]\n"
+     "%t = aten.convolution.default %g, %w, none, [2, 2], [1, 1], [1, 1], true, [1, 1], 1\n"
+     "%d, %e, %f = aten.convolution_backward.default %t, %g, %w, [16], [2, 2], [1, 1], [1, 1], true, [1, 1], 1, [true, true, true]\n"
+     "%hx = aten._to_copy.default %x, dtype=bf16\n%hw = aten._to_copy.default %w, dtype=bf16\n%hb = aten._to_copy.default %a2, dtype=bf16\n"
+     "%hy = aten.convolution.default %hx, %hw, %hb, [2, 2], [1, 1], [1, 1], false, [0, 0], 1\n%yh = aten._to_copy.default %hy, dtype=f32\n"
+     "%r = aten.reshape.default %y, [64, 768]\n%q = aten.mul.Tensor %r, 0.01\n%hr = aten._to_copy.default %q, dtype=bf16\n%ht = aten.t.default %hr\n"
+     "%hm = aten.mm.default %ht, %hr\n%mh = aten._to_copy.default %hm, dtype=f32\n%m0 = aten.slice.Tensor %mh, 1, 0, 4\n"
+     "%y0 = aten.slice.Tensor %y, 0, 10, 11\n%x0 = aten.slice.Tensor %gx, 0, 9, 11\n%w0 = aten.slice.Tensor %gw, 0, 40, 64\n"
+     "%t0 = aten.slice.Tensor %t, 0, 10, 11\n%d0 = aten.slice.Tensor %d, 0, 11, 12\n%e0 = aten.slice.Tensor %e, 0, 30, 50\n%h0 = aten.slice.Tensor %yh, 0, 9, 12\n"
+     "%j0 = aten.flatten.using_ints %y0\n%j1 = aten.flatten.using_ints %x0\n%k0 = aten.flatten.using_ints %w0\n%k1 = aten.flatten.using_ints %t0\n"
+     "%i0 = aten.flatten.using_ints %d0\n%i1 = aten.flatten.using_ints %e0\n%i2 = aten.flatten.using_ints %h0\n%i3 = aten.flatten.using_ints %m0\n"
+     "%a = aten.cat.default [%j0, %j1, %gb], 0\n%b = aten.cat.default [%k0, %k1], 0\n%c = aten.cat.default [%i0, %i1, %f], 0\n%p = aten.cat.default [%i2, %i3], 0\n"
+     "out user_output 0 = %a\nout user_output 1 = %b\nout user_output 2 = %c\nout user_output 3 = %p\n"},
     {"a chain that is read in its middle",
      {{2, {6, 7}, 0}},
      "f32[6, 7]\n",
@@ -413,10 +431,12 @@ static void compare(const program_t *p, aothost_t *cpu, aothost_t *ref) {
   }
 }
 
-static void check_all(const char *backend, int is_generated) {
+/* only: of the programs with that word in their name; NULL: of all */
+static void check_all(const char *backend, int is_generated, const char *only) {
   char folder[] = "/tmp/unit-differential-XXXXXX";
   assert_non_null(mkdtemp(folder));
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+    if (only && !strstr(programs[i].name, only)) continue;
     aothost_t *cpu = open_program(folder, &programs[i], backend),
               *ref = open_program(folder, &programs[i], "use: backend-ref");
     if (is_generated && strstr(aothost_messages(cpu), "warning")) /* of a compiler that fails */
@@ -432,7 +452,7 @@ static void check_all(const char *backend, int is_generated) {
 
 static void generated_code_agrees_with_the_interpreter(void **state) {
   (void)state;
-  check_all("use: backend-cpu", 1);
+  check_all("use: backend-cpu", 1, NULL);
 }
 /* An index that is out of range, wherever its loop stands: the node is named, and where the index is. */
 static void a_wrong_index_is_told(void **state) {
@@ -473,12 +493,18 @@ static void a_wrong_index_is_told(void **state) {
 
 static void without_a_compiler_results_are_the_same(void **state) {
   (void)state;
-  check_all("{use: backend-cpu, with: {compiler: none-such, threads: 1}}", 0);
+  check_all("{use: backend-cpu, with: {compiler: none-such, threads: 1}}", 0, NULL);
+}
+
+static void three_threads_divide_it_as_one_does_it(void **state) {
+  (void)state;
+  check_all("{use: backend-cpu, with: {threads: 3}}", 1, "team divides");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(generated_code_agrees_with_the_interpreter),
                                      cmocka_unit_test(a_wrong_index_is_told),
-                                     cmocka_unit_test(without_a_compiler_results_are_the_same)};
+                                     cmocka_unit_test(without_a_compiler_results_are_the_same),
+                                     cmocka_unit_test(three_threads_divide_it_as_one_does_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

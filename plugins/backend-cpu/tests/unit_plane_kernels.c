@@ -1,33 +1,12 @@
 /* Convolution, batch norm, pooling and sums against plain loops. */
-#include "naive.h"
+#include "naive_conv.h"
 
 #include "blas.h"
-#include "conv_kernels.h"
 #include "plane_kernels.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- convolution ---- */
-
-/* Calls visit(output, input, weight) for every product of the convolution; input < 0 in the padding is left out. */
-typedef void (*visit_t)(int64_t y, int64_t x, int64_t w, void *self);
-static void every_product(const bc_conv_t *c, visit_t visit, void *self) {
-  int64_t ci = c->c_in / c->groups, co = c->c_out / c->groups;
-  for (int64_t n = 0; n < c->n_batch; n++)
-    for (int64_t o = 0; o < c->c_out; o++)
-      for (int64_t h = 0; h < c->out[0]; h++)
-        for (int64_t w = 0; w < c->out[1]; w++)
-          for (int64_t i = 0; i < ci; i++)
-            for (int64_t kh = 0; kh < c->kernel[0]; kh++)
-              for (int64_t kw = 0; kw < c->kernel[1]; kw++) {
-                int64_t y = h * c->stride[0] - c->pad[0] + kh * c->dilation[0],
-                        x = w * c->stride[1] - c->pad[1] + kw * c->dilation[1];
-                if (y < 0 || y >= c->in[0] || x < 0 || x >= c->in[1]) continue;
-                visit(((n * c->c_out + o) * c->out[0] + h) * c->out[1] + w,
-                      ((n * c->c_in + o / co * ci + i) * c->in[0] + y) * c->in[1] + x,
-                      ((o * ci + i) * c->kernel[0] + kh) * c->kernel[1] + kw, self);
-              }
-}
 
 typedef struct conv_data {
   float x[4096], w[4096], b[64], y[4096], gx[4096], gw[4096], gb[64];
@@ -45,8 +24,7 @@ static void gradient(int64_t y, int64_t x, int64_t w, void *self) { /* d->y hold
 
 static void check_conv(bc_conv_t c) {
   conv_data_t *d = calloc(1, sizeof *d);
-  for (int k = 0; k < 2; k++)
-    c.out[k] = (c.in[k] + 2 * c.pad[k] - c.dilation[k] * (c.kernel[k] - 1) - 1) / c.stride[k] + 1;
+  find_output_size(&c);
   int64_t ny = c.n_batch * c.c_out * c.out[0] * c.out[1], nx = c.n_batch * c.c_in * c.in[0] * c.in[1];
   int64_t nw = c.c_out * (c.c_in / c.groups) * c.kernel[0] * c.kernel[1], plane = c.out[0] * c.out[1];
   float *work = malloc(bc_conv_work(&c) * sizeof *work);
@@ -61,7 +39,8 @@ static void check_conv(bc_conv_t c) {
   every_product(&c, gradient, d);
   memset(d->sy, 0, sizeof d->sy);
   for (int64_t i = 0; i < ny; i++) d->sy[i / plane % c.c_out] += d->y[i];
-  bc_conv_backward(&c, d->y, d->x, d->w, d->gx, d->gw, d->gb, work);
+  bc_conv_backward(&c, d->y, d->x, d->w, d->gx, d->gw, work);
+  bc_bias_gradient((bc_planes_t){c.n_batch, c.c_out, plane}, d->y, d->gb, 0, c.c_out);
   assert_close(d->gx, d->sx, nx);
   assert_close(d->gw, d->sw, nw);
   assert_close(d->gb, d->sy, c.c_out);

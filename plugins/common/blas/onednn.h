@@ -21,7 +21,9 @@
   X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy) X(dnnl_primitive_desc_query) \
   X(dnnl_primitive_desc_query_md) X(dnnl_reorder_primitive_desc_create) \
   X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute) \
-  X(dnnl_matmul_desc_init) X(dnnl_version) X(dnnl_get_effective_cpu_isa)
+  X(dnnl_matmul_desc_init) X(dnnl_dilated_convolution_forward_desc_init) \
+  X(dnnl_dilated_convolution_backward_data_desc_init) X(dnnl_dilated_convolution_backward_weights_desc_init) \
+  X(dnnl_version) X(dnnl_get_effective_cpu_isa)
 /* clang-format on */
 
 typedef struct dn_library {

@@ -1,0 +1,151 @@
+/* Convolutions. oneDNN is asked which layouts it likes; operands that lie in another way are copied there and back. What
+ * lies channels last is taken as it lies. Weights are packed with every call: a step of training changes them. */
+#include "onednn_build.h"
+
+enum { X, W, B, Y, N_OPERANDS };
+
+typedef struct shapes {
+  dnnl_memory_desc_t own[N_OPERANDS];   /* as the caller's operands lie */
+  dnnl_memory_desc_t liked[N_OPERANDS]; /* as the primitive is to choose, or told */
+  dnnl_dims_t stride, dilation, pad;
+} shapes_t;
+
+static int is_channels_last(const int64_t *strides, int64_t channels) {
+  return channels > 1 && strides[1] == 1 && strides[3] >= channels;
+}
+
+static int strided(dnnl_memory_desc_t *out, const bc_dnn_conv_t *c, int rank, const dnnl_dims_t sizes,
+                   const dnnl_dims_t strides) {
+  return lib()->dnnl_memory_desc_init_by_strides(out, rank, sizes, bc_dnn_type(c->dtype), strides) == dnnl_success;
+}
+
+static int image_shape(dnnl_memory_desc_t *out, const bc_dnn_conv_t *c, int64_t channels, const int64_t *size,
+                       const int64_t *at) {
+  const dnnl_dims_t sizes = {c->conv.n_batch, channels, size[0], size[1]}, strides = {at[0], at[1], at[2], at[3]};
+  return strided(out, c, 4, sizes, strides);
+}
+
+static int weight_shape(dnnl_memory_desc_t *out, const bc_dnn_conv_t *c) {
+  const bc_conv_t *v = &c->conv;
+  const int64_t *at = c->w_strides, co = v->c_out / v->groups, ci = v->c_in / v->groups;
+  const dnnl_dims_t plain = {co, ci, v->kernel[0], v->kernel[1]}, plain_at = {at[0], at[1], at[2], at[3]};
+  const dnnl_dims_t grouped = {v->groups, co, ci, v->kernel[0], v->kernel[1]};
+  const dnnl_dims_t grouped_at = {at[0] * co, at[0], at[1], at[2], at[3]};
+  return v->groups > 1 ? strided(out, c, 5, grouped, grouped_at) : strided(out, c, 4, plain, plain_at);
+}
+
+static int own_shapes(const bc_dnn_conv_t *c, shapes_t *s) {
+  const dnnl_dims_t channels = {c->conv.c_out}, dense = {1};
+  for (int d = 0; d < 2; d++) {
+    s->stride[d] = c->conv.stride[d];
+    s->dilation[d] = c->conv.dilation[d] - 1;
+    s->pad[d] = c->conv.pad[d];
+  }
+  return image_shape(&s->own[X], c, c->conv.c_in, c->conv.in, c->x_strides) &&
+         image_shape(&s->own[Y], c, c->conv.c_out, c->conv.out, c->y_strides) && weight_shape(&s->own[W], c) &&
+         strided(&s->own[B], c, 1, channels, dense);
+}
+
+/* Images channels last, or as the primitive likes. */
+static int like(const bc_dnn_conv_t *c, int channels_last, shapes_t *s) {
+  const dnnl_format_tag_t tag = channels_last ? dnnl_nhwc : dnnl_format_tag_any;
+  int ok = 1;
+  for (int k = 0; k < N_OPERANDS && ok; k++) {
+    const dnnl_memory_desc_t *own = &s->own[k];
+    s->liked[k] = *own;
+    if (k != B)
+      ok = lib()->dnnl_memory_desc_init_by_tag(&s->liked[k], own->ndims, own->dims, bc_dnn_type(c->dtype),
+                                               k == W ? dnnl_format_tag_any : tag) == dnnl_success;
+  }
+  return ok;
+}
+
+static dnnl_primitive_desc_t describe(const bc_dnn_conv_t *c, int what, const shapes_t *s) {
+  const dnnl_memory_desc_t *x = &s->liked[X], *w = &s->liked[W], *b = c->has_bias ? &s->liked[B] : NULL,
+                           *y = &s->liked[Y];
+  dnnl_primitive_desc_t forward = NULL, made = NULL;
+  dnnl_convolution_desc_t d;
+  dnnl_primitive_attr_t attributes = bc_dnn_attributes();
+  int ok = attributes && lib()->dnnl_dilated_convolution_forward_desc_init(
+                             &d, dnnl_forward_training, dnnl_convolution_direct, x, w, b, y, s->stride, s->dilation,
+                             s->pad, s->pad) == dnnl_success;
+  ok = ok && lib()->dnnl_primitive_desc_create(&forward, &d, attributes, lib()->engine, NULL) == dnnl_success;
+  if (ok && what == BC_CONV_DATA)
+    ok = lib()->dnnl_dilated_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, x, w, y, s->stride,
+                                                                 s->dilation, s->pad, s->pad) == dnnl_success;
+  if (ok && what == BC_CONV_WEIGHTS)
+    ok = lib()->dnnl_dilated_convolution_backward_weights_desc_init(
+             &d, dnnl_convolution_direct, x, w, NULL, y, s->stride, s->dilation, s->pad, s->pad) == dnnl_success;
+  if (what == BC_CONV_FORWARD) made = forward;
+  else if (ok) ok = lib()->dnnl_primitive_desc_create(&made, &d, attributes, lib()->engine, forward) == dnnl_success;
+  if (what != BC_CONV_FORWARD && forward) lib()->dnnl_primitive_desc_destroy(forward);
+  if (attributes) lib()->dnnl_primitive_attr_destroy(attributes);
+  if (ok && bc_dnn_is_fast(made)) return made;
+  if (made) lib()->dnnl_primitive_desc_destroy(made);
+  return NULL;
+}
+
+/* What each direction calls its operands; which of them is the result. */
+static const struct {
+  dnnl_query_t query[N_OPERANDS];
+  int arg[N_OPERANDS], result;
+} directions[] = {
+    [BC_CONV_FORWARD] = {{dnnl_query_src_md, dnnl_query_weights_md, 0, dnnl_query_dst_md},
+                         {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST},
+                         Y},
+    [BC_CONV_DATA] = {{dnnl_query_diff_src_md, dnnl_query_weights_md, 0, dnnl_query_diff_dst_md},
+                      {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, 0, DNNL_ARG_DIFF_DST},
+                      X},
+    [BC_CONV_WEIGHTS] = {{dnnl_query_src_md, dnnl_query_diff_weights_md, 0, dnnl_query_diff_dst_md},
+                         {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, 0, DNNL_ARG_DIFF_DST},
+                         W},
+};
+
+/* Copies before, the convolution, a copy of the result after it. */
+static int add_calls(bc_dnn_t *k, const bc_dnn_conv_t *c, int what, const shapes_t *s,
+                     const_dnnl_primitive_desc_t made) {
+  const int result = directions[what].result;
+  int own[N_OPERANDS], used[N_OPERANDS];
+  for (int o = 0; o < N_OPERANDS; o++) {
+    if (o == B) continue;
+    const dnnl_memory_desc_t *liked = lib()->dnnl_primitive_desc_query_md(made, directions[what].query[o], 0);
+    if (!liked) return 0;
+    own[o] = used[o] = bc_dnn_place(k, &s->own[o], o);
+    if (o == result && !lib()->dnnl_memory_desc_equal(liked, &s->own[o])) used[o] = bc_dnn_place(k, liked, BC_DNN_WORK);
+    if (o != result) used[o] = bc_dnn_read_as(k, own[o], liked);
+    if (used[o] < 0) return 0;
+  }
+  bc_dnn_call_t *call = bc_dnn_call(k, made);
+  if (!call) return 0;
+  for (int o = 0; o < N_OPERANDS; o++)
+    if (o != B) bc_dnn_arg(call, directions[what].arg[o], used[o]);
+  if (c->has_bias && what == BC_CONV_FORWARD) bc_dnn_arg(call, DNNL_ARG_BIAS, bc_dnn_place(k, &s->own[B], B));
+  return used[result] == own[result] || bc_dnn_copy(k, used[result], own[result]);
+}
+
+/* Blocks of 16 channels of which few are there are mostly zeros: a gradient towards the pixels. */
+static int is_mostly_padding(const bc_conv_t *c, int what) {
+  return what == BC_CONV_DATA && c->groups == 1 && c->c_in < 16;
+}
+
+static int make_conv(bc_dnn_t *k, const bc_dnn_conv_t *c, int what) {
+  shapes_t s;
+  dnnl_primitive_desc_t made = NULL;
+  if (!own_shapes(c, &s)) return 0;
+  if ((is_channels_last(c->x_strides, c->conv.c_in) || is_channels_last(c->y_strides, c->conv.c_out)) && like(c, 1, &s))
+    made = describe(c, what, &s);
+  if (!made && like(c, 0, &s)) made = describe(c, what, &s);
+  if (!made) return 0;
+  const int ok = add_calls(k, c, what, &s, made);
+  lib()->dnnl_primitive_desc_destroy(made);
+  return ok;
+}
+
+bc_dnn_t *bc_dnn_conv(const bc_dnn_conv_t *c, int what, int32_t n_lanes) {
+  bc_dnn_t *k = is_mostly_padding(&c->conv, what) ? NULL : bc_dnn_new(n_lanes);
+  if (!k) return NULL;
+  const int before = dn_begin();
+  k = bc_dnn_finish(k, make_conv(k, c, what));
+  dn_end(before);
+  return k;
+}
