@@ -162,6 +162,28 @@ static const program_t programs[] = {
      "%l = aten.log.default %a0\n%p = aten.lt.Scalar %a0, -1.9\n%n = aten.where.ScalarOther %p, %l, 0.5\n%m = aten.add.Tensor %n, %a0\n"
      "%a = aten.amax.default %m, [1]\n%b = aten.amin.default %m, [1]\n%c = aten.amax.default %m, [0]\nout user_output 0 = %a\n"
      "out user_output 1 = %b\nout user_output 2 = %c\n"},
+    {"rows: places of extrema, the first of equal ones, of numbers that are none, across memory, of everything",
+     {{2, {40, 70}, 0}, {3, {2, 30, 40}, 7}, {2, {3, 600}, 0}},
+     "f32[40, 70]\ni64[2, 30, 40]\nf32[3, 600]\n",
+     "%l = aten.log.default %a0\n%p = aten.lt.Scalar %a0, -1.96\n%n = aten.where.ScalarOther %p, %l, 0.5\n%m = aten.add.Tensor %n, %a0\n"
+     "%v, %i = aten.max.dim %m, 1\n%w, %j = aten.min.dim %m, 0, true\n%u, %k = aten.max.dim %a1, 2, true\n"
+     "%e = aten.argmax.default %a1, 1\n%f = aten.argmin.default %a1\n%g = aten.argmax.default %a2\n%h = aten.add.Tensor %g, %f\n"
+     "%q, %r = aten.aminmax.default %a2, dim=1\n%s = aten.sub.Tensor %r, %q\n%t = aten.argmin.default %a2, 1, true\n"
+     "%a = aten.gather.default %a2, 1, %t\n%b = aten.add.Tensor %a, %s\n%c = aten.sum.default %b\n%d = aten.sum.default %w\n"
+     "%x = aten.sum.dim_IntList %e, [1]\n%y = aten.amax.default %x, [0]\n%z = aten.add.Tensor %h, %y\n%u1 = aten.add.Tensor %k, %u\n"
+     "%u2 = aten.sum.dim_IntList %u1, [1, 2]\n%z1 = aten.add.Tensor %u2, %z\n%j1 = aten.sum.default %j\n%z2 = aten.add.Tensor %z1, %j1\n"
+     "%i1 = aten.add.Tensor %i, 0\nout user_output 0 = %v\nout user_output 1 = %i1\nout user_output 2 = %z2\nout user_output 3 = %w\n"},
+    {"rows: any, all, counts and sums of truth values and of whole numbers",
+     {{2, {40, 50}, 0}, {2, {40, 50}, 2}, {2, {40, 50}, 9}},
+     "f32[40, 50]\ni64[40, 50]\ni64[40, 50]\n",
+     "%g = aten.gt.Scalar %a0, 1.9\n%a = aten.any.dim %g, 1\n%b = aten.all.dim %a1, 1, true\n%c = aten.any.default %g\n"
+     "%d = aten.all.dims %a0, [0, 1]\n%e = aten.count_nonzero.dim_IntList %g, [1]\n%f = aten.sum.dim_IntList %g, [1]\n"
+     "%h = aten.count_nonzero.default %a1\n%i = aten._to_copy.default %a2, dtype=i32\n%j = aten.sum.dim_IntList %i, [1], true\n"
+     "%k = aten.amax.default %i, [1], true\n%l = aten.sub.Tensor %i, %k\n%m = aten.mul.Tensor %l, %j\n%n = aten.add.Tensor %e, %f\n"
+     "%o = aten.add.Tensor %n, %h\n%p = aten.min.default %a2\n%q = aten.add.Tensor %o, %p\n%r = aten.logical_or.default %c, %d\n"
+     "%s = aten.logical_xor.default %b, %r\n%t = aten.mul.Tensor %m, %s\n%u = aten.prod.dim_int %a2, 1\n%v = aten.add.Tensor %q, %u\n"
+     "%x = aten.nansum.default %a0, [0]\nout user_output 0 = %a\nout user_output 1 = %t\nout user_output 2 = %v\n"
+     "out user_output 3 = %x\n"},
     {"rows: variance and deviation, along and across memory; root mean squares",
      {{3, {3, 4, 60}, 0}, {1, {60}, 0}},
      "f32[3, 4, 60]\nf32[60]\n",

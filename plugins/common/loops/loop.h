@@ -158,9 +158,19 @@ int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out);
 #define LP_ROW_TAIL 2  /* as many of the last ones as the list at `dims_at` has */
 #define LP_ROW_WHOLE 3 /* all */
 /* dtypes of a step */
-#define LP_T_WORK 1   /* float32 for halves, else that of argument `like` */
+#define LP_T_WORK 1   /* float32 for halves, int64 for integers, else that of the first argument */
 #define LP_T_WIDE 2   /* double; of integers int64 */
 #define LP_T_RESULT 3 /* as declared */
+#define LP_T_WHOLE 4  /* int64 */
+#define LP_T_TRUTH 5  /* bool */
+/* What a result is. */
+#define LP_GIVES_LIKE 0 /* of the first argument's dtype; of a half also float32 */
+#define LP_GIVES_WHOLE 1
+#define LP_GIVES_TRUTH 2
+/* What an operator takes of integers. */
+#define LP_INTS_NONE 0
+#define LP_INTS_LIKE 1 /* the result is of the same dtype */
+#define LP_INTS_WIDE 2 /* it is an int64 */
 typedef struct lp_step {
   int32_t reduce, compute, dtype; /* LP_T_* */
   const char *text;
@@ -172,13 +182,18 @@ typedef struct lp_row_op {
   uint32_t n_steps, n_results;
   lp_step_t steps[LP_STEPS];
   uint8_t results[3]; /* the steps that give them */
+  uint8_t gives[3];   /* LP_GIVES_* */
+  int32_t ints;
   uint32_t preset_at; /* an argument that reads as `preset` where it is absent; 0: none */
   double preset;
 } lp_row_op_t;
 const lp_row_op_t *lp_row_op_find(aot_str_t full_name); /* the first row of that name; NULL: none */
 /* The row of that name that takes these arguments in this form. NULL: none does. */
 const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *operands, uint32_t n_operands);
-/* LP_T_* as a dtype. work: the dtype of the operator's first argument; result: as declared. */
+/* Is dtype what result r of the operator is for a first argument of dtype x? Others, that a cast comes before, are the
+ * reference kernels'. */
+int lp_row_op_gives(const lp_row_op_t *op, uint32_t r, int32_t x, int32_t dtype);
+/* LP_T_* as a dtype. work: the dtype of the operator's first argument, in registers; result: as declared. */
 int32_t lp_step_dtype(int32_t which, int32_t work, int32_t result);
 
 /* ---- templates (loop_template.c) ---- */
@@ -188,6 +203,7 @@ int32_t lp_step_dtype(int32_t which, int32_t work, int32_t result);
 #define LP_TK_CALL 4     /* the name of a helper, before its parenthesis */
 #define LP_TK_CONSTANT 5 /* T, before its parenthesis */
 #define LP_TK_LENGTH 6
+#define LP_TK_PLACE 7 /* the element's number within its row: an int64 */
 typedef struct lp_token {
   int32_t kind;
   uint32_t index;

@@ -213,6 +213,7 @@ static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 /* The elements from `begin` to `end`. */
 static void print_elements(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p, const char *begin, const char *end) {
   lp_print(out, IN_PARALLEL "for (int64_t i = %s; i < %s; i++) {\n", begin, end);
+  if (p->has_place) lp_print(out, "const int64_t place = i;\n");
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (p->loads[k]) print_load(out, l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
@@ -273,6 +274,7 @@ static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, cons
 
 /* One element of each column of the tile. */
 static void print_column_elements(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p) {
+  if (p->has_place) lp_print(out, "const int64_t place = row;\n");
   for (uint32_t k = 0; k < l->n_loads; k++) print_load(out, l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     const lp_inst_t *inst = &l->insts[k];

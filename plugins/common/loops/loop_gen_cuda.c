@@ -203,6 +203,8 @@ static void print_element(const printer_t *p) {
   const lp_loop_t *l = p->l;
   print_element_loop(p);
   lp_print(p->out, "{\n");
+  if (p->pass.has_place)
+    lp_print(p->out, "const int64_t place = %s;\n", l->columns ? "row" : p->g->vector > 1 ? "i + j" : "i");
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (is_taken(p, k)) print_load(p, k, has_array(p, k));
   for (uint32_t k = 0; k < l->n_insts; k++) {

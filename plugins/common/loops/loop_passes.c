@@ -24,7 +24,7 @@ static int moves(const lp_loop_t *l, uint32_t load) {
 }
 
 static void place(lp_loop_t *l, lp_inst_t *inst) {
-  inst->of_row = 1;
+  inst->of_row = !lp_reads(inst->text, LP_TK_PLACE, 0);
   inst->pass = 0;
   inst->keep = 0;
   for (uint32_t k = 0; k < inst->n_args; k++) {

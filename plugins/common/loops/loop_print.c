@@ -96,6 +96,7 @@ void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst
       case LP_TK_CALL: lp_print(out, "lp_%.*s_%s", (int)t.size, t.text, lp_suffix(inst->compute)); break;
       case LP_TK_CONSTANT: lp_print(out, "(%s)", lp_value_type(inst->compute)); break;
       case LP_TK_LENGTH: lp_print(out, "(%s)length", lp_value_type(inst->compute)); break;
+      case LP_TK_PLACE: lp_print(out, "place"); break;
       default: lp_text_add(out, t.text, t.size);
     }
   }
@@ -170,6 +171,7 @@ void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
     const lp_inst_t *inst = &l->insts[k];
     if (!p->insts[k]) continue;
     p->in_pieces |= inst->reduce != LP_EACH;
+    p->has_place |= lp_reads(inst->text, LP_TK_PLACE, 0);
     for (uint32_t a = 0; a < inst->n_args; a++) {
       const lp_arg_t *arg = &inst->args[a];
       if (arg->kind == LP_LOAD || arg->kind == LP_DRAWN) p->loads[arg->index] = (uint8_t)lp_moves(l, arg->index);

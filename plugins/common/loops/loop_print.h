@@ -1,6 +1,6 @@
 /* What the printers of C and of CUDA C print alike: types, the expression of an instruction, the value that is stored;
  * and what of a loop belongs to a pass. In their text x0, x1, .. are loads, v0, v1, .. instructions, `length` is the
- * length of a row; halves are floats there. */
+ * length of a row, `place` an element's number in it; halves are floats there. */
 #ifndef LP_LOOP_PRINT_H
 #define LP_LOOP_PRINT_H
 
@@ -42,7 +42,7 @@ typedef struct lp_pass {
   uint32_t number;
   uint8_t insts[LP_INSTS];
   uint8_t loads[LP_INSTS * LP_ARGS], kept[LP_INSTS];
-  int n_draws, in_pieces;
+  int n_draws, in_pieces, has_place;
 } lp_pass_t;
 void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *out);
 /* Of what has one value a row there is nothing to do within it; but for a reduction, which then takes that value in. */

@@ -2,6 +2,7 @@
  *
  *     a, b, .. h    arguments of the operator        name(    a helper for the computing type
  *     %0, %1, ..    its instructions before          T(       a constant of that type        #    the length of the row
+ *                                                                                  @    the element's place in it
  * */
 #include "common/loops/loop.h"
 
@@ -12,8 +13,8 @@ int lp_token(const char **at, lp_token_t *out) {
   const char *c = *at;
   *out = (lp_token_t){.kind = LP_TK_TEXT, .text = c, .size = 1};
   if (!*c) return 0;
-  if (*c == '#') {
-    out->kind = LP_TK_LENGTH;
+  if (*c == '#' || *c == '@') {
+    out->kind = *c == '#' ? LP_TK_LENGTH : LP_TK_PLACE;
   } else if (*c == '%' && isdigit((unsigned char)c[1])) {
     out->kind = LP_TK_STEP;
     out->index = (uint32_t)(c[1] - '0');

@@ -9,6 +9,8 @@
 #define W LP_T_WORK
 #define S LP_T_WIDE
 #define R LP_T_RESULT
+#define I LP_T_WHOLE
+#define B LP_T_TRUTH
 #define ARG(k) (1u << (k))
 
 /* clang-format off */
@@ -16,6 +18,25 @@
 #define ROWS(name_, dims_, at, n, ...) \
   {.name = name_, .dims = dims_, .dims_at = at, .n_steps = n, .n_results = 1, .results = {n - 1}, \
    .steps = {__VA_ARGS__}}
+/* The same, which takes integers, too. */
+#define INTS(name_, dims_, at, ints_, n, ...) \
+  {.name = name_, .dims = dims_, .dims_at = at, .n_steps = n, .n_results = 1, .results = {n - 1}, .ints = ints_, \
+   .steps = {__VA_ARGS__}}
+#define LIKE LP_INTS_LIKE
+#define WIDE LP_INTS_WIDE
+/* How many elements are not 0, or the most, or the least of truth values. */
+#define TRUTHS(name_, dims_, at, gives_, join) \
+  {.name = name_, .dims = dims_, .dims_at = at, .n_steps = 2, .n_results = 1, .results = {1}, .gives = {gives_}, \
+   .ints = LIKE, .steps = {{LP_EACH, W, B, "a != 0"}, {join, I, R, "%0"}}}
+/* An extreme and the place of the first element that is it. */
+#define FIRST "a == %0 || (a != a && %0 != %0) ? @ : 0x7fffffffffffffff"
+#define PLACES(name_, join) \
+  {.name = name_, .dims = LP_ROW_DIM, .dims_at = 1, .n_steps = 3, .n_results = 1, .results = {2}, \
+   .gives = {LP_GIVES_WHOLE}, .ints = LIKE, .steps = {{join, W, W, "a"}, {LP_EACH, W, I, FIRST}, {LP_MIN, I, R, "%1"}}}
+#define EXTREMES(name_, join) \
+  {.name = name_, .dims = LP_ROW_DIM, .dims_at = 1, .n_steps = 3, .n_results = 2, .results = {0, 2}, \
+   .gives = {LP_GIVES_LIKE, LP_GIVES_WHOLE}, .ints = LIKE, \
+   .steps = {{join, W, R, "a"}, {LP_EACH, W, I, FIRST}, {LP_MIN, I, I, "%1"}}}
 #define SOFTMAX(name) \
   ROWS(name, LP_ROW_DIM, 1, 5, {LP_MAX, W, W, "a"}, {LP_EACH, W, W, "exp(a - %0)"}, {LP_SUM, W, S, "%1"}, \
        {LP_EACH, S, W, "T(1) / %2"}, {LP_EACH, W, R, "%1 * %3"})
@@ -60,25 +81,41 @@ static const lp_row_op_t rows[] = {
   SOFTMAX("aten._softmax.default"),
   ROWS("aten._softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, S, S, "a * b"},
        {LP_EACH, W, R, "b * (a - %0)"}),
-  ROWS("aten.amax.default", LP_ROW_DIM, 1, 1, {LP_MAX, W, R, "a"}),
-  ROWS("aten.amin.default", LP_ROW_DIM, 1, 1, {LP_MIN, W, R, "a"}),
+  TRUTHS("aten.all.default", LP_ROW_WHOLE, 0, LP_GIVES_TRUTH, LP_MIN),
+  TRUTHS("aten.all.dim", LP_ROW_DIM, 1, LP_GIVES_TRUTH, LP_MIN),
+  TRUTHS("aten.all.dims", LP_ROW_DIM, 1, LP_GIVES_TRUTH, LP_MIN),
+  INTS("aten.amax.default", LP_ROW_DIM, 1, LIKE, 1, {LP_MAX, W, R, "a"}),
+  INTS("aten.amin.default", LP_ROW_DIM, 1, LIKE, 1, {LP_MIN, W, R, "a"}),
+  {.name = "aten.aminmax.default", .dims = LP_ROW_DIM, .dims_at = 1, .n_steps = 2, .n_results = 2, .results = {0, 1},
+   .ints = LIKE, .steps = {{LP_MIN, W, R, "a"}, {LP_MAX, W, R, "a"}}},
+  TRUTHS("aten.any.default", LP_ROW_WHOLE, 0, LP_GIVES_TRUTH, LP_MAX),
+  TRUTHS("aten.any.dim", LP_ROW_DIM, 1, LP_GIVES_TRUTH, LP_MAX),
+  TRUTHS("aten.any.dims", LP_ROW_DIM, 1, LP_GIVES_TRUTH, LP_MAX),
+  PLACES("aten.argmax.default", LP_MAX),
+  PLACES("aten.argmin.default", LP_MIN),
+  TRUTHS("aten.count_nonzero.default", LP_ROW_DIM, 1, LP_GIVES_WHOLE, LP_SUM),
+  TRUTHS("aten.count_nonzero.dim_IntList", LP_ROW_DIM, 1, LP_GIVES_WHOLE, LP_SUM),
   LAYER_NORMS("aten.layer_norm.default"),
   LOG_SOFTMAX("aten.log_softmax.int"),
   ROWS("aten.logsumexp.default", LP_ROW_DIM, 1, 4, {LP_MAX, W, W, "a"},
        {LP_EACH, W, W, "fabs(%0) == INFINITY ? T(0) : %0"}, {LP_SUM, W, S, "exp(a - %1)"},
        {LP_EACH, S, R, "log(%2) + %1"}),
-  ROWS("aten.max.default", LP_ROW_WHOLE, 0, 1, {LP_MAX, W, R, "a"}),
+  INTS("aten.max.default", LP_ROW_WHOLE, 0, LIKE, 1, {LP_MAX, W, R, "a"}),
+  EXTREMES("aten.max.dim", LP_MAX),
   ROWS("aten.mean.default", LP_ROW_WHOLE, 0, 2, {LP_SUM, W, S, "a"}, {LP_EACH, S, R, "%0 / #"}),
   ROWS("aten.mean.dim", LP_ROW_DIM, 1, 2, {LP_SUM, W, S, "a"}, {LP_EACH, S, R, "%0 / #"}),
-  ROWS("aten.min.default", LP_ROW_WHOLE, 0, 1, {LP_MIN, W, R, "a"}),
+  INTS("aten.min.default", LP_ROW_WHOLE, 0, LIKE, 1, {LP_MIN, W, R, "a"}),
+  EXTREMES("aten.min.dim", LP_MIN),
+  ROWS("aten.nansum.default", LP_ROW_DIM, 1, 1, {LP_SUM, W, R, "a != a ? T(0) : a"}),
   LAYER_NORMS("aten.native_layer_norm.default"),
-  ROWS("aten.prod.default", LP_ROW_WHOLE, 0, 1, {LP_PROD, W, R, "a"}),
-  ROWS("aten.prod.dim_int", LP_ROW_DIM, 1, 1, {LP_PROD, W, R, "a"}),
+  INTS("aten.prod.default", LP_ROW_WHOLE, 0, WIDE, 1, {LP_PROD, W, R, "a"}),
+  INTS("aten.prod.dim_int", LP_ROW_DIM, 1, WIDE, 1, {LP_PROD, W, R, "a"}),
   RMS_NORMS("aten.rms_norm.default"),
   SOFTMAX("aten.softmax.int"),
   VARIANCE("aten.std.correction", 1, 0, "sqrt"),
-  ROWS("aten.sum.default", LP_ROW_WHOLE, 0, 1, {LP_SUM, W, R, "a"}),
-  ROWS("aten.sum.dim_IntList", LP_ROW_DIM, 1, 1, {LP_SUM, W, R, "a"}),
+  VARIANCE("aten.std_mean.correction", 2, 4, "sqrt"),
+  INTS("aten.sum.default", LP_ROW_WHOLE, 0, WIDE, 1, {LP_SUM, W, R, "a"}),
+  INTS("aten.sum.dim_IntList", LP_ROW_DIM, 1, WIDE, 1, {LP_SUM, W, R, "a"}),
   VARIANCE("aten.var.correction", 1, 0, ""),
   VARIANCE("aten.var_mean.correction", 2, 4, ""),
 };
@@ -105,14 +142,25 @@ const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *o
   uint32_t there = 0;
   for (uint32_t k = 0; k < n; k++) {
     if (o[k].kind != LP_ABSENT) there |= 1u << k;
-    if (o[k].kind == LP_LOAD && (!lp_dtype_supported(o[k].dtype) || rk_is_int(o[k].dtype))) return NULL;
+    if (o[k].kind == LP_LOAD && (!lp_dtype_supported(o[k].dtype) || (rk_is_int(o[k].dtype) && !op->ints))) return NULL;
   }
   for (; op < rows + N_ROWS && strcmp(op->name, name) == 0; op++)
     if ((there & op->need) == op->need && !(there & op->without)) return op;
   return NULL;
 }
 
+int lp_row_op_gives(const lp_row_op_t *op, uint32_t r, int32_t x, int32_t dtype) {
+  if (op->gives[r] == LP_GIVES_WHOLE) return dtype == AOT_I64;
+  if (op->gives[r] == LP_GIVES_TRUTH) return dtype == AOT_BOOL;
+  if (rk_is_int(x)) return dtype == (op->ints == LP_INTS_WIDE ? AOT_I64 : x);
+  return dtype == x || dtype == lp_value_dtype(x);
+}
+
 int32_t lp_step_dtype(int32_t which, int32_t work, int32_t result) {
-  if (which == R) return result;
-  return which == S || work == AOT_F64 ? AOT_F64 : AOT_F32;
+  switch (which) {
+    case R: return result;
+    case I: return AOT_I64;
+    case B: return AOT_BOOL;
+    default: return rk_is_int(work) ? AOT_I64 : which == S || work == AOT_F64 ? AOT_F64 : AOT_F32;
+  }
 }

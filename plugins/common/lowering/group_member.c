@@ -136,13 +136,11 @@ static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_me
   if (!op || !x || bc_numel(x) == 0 || b->node->n_results > op->n_results || !bc_type(b, 0)->dtype) return 0;
   out->rows = op;
   out->reduced = find_rows(b, op, x);
-  const int32_t result = bc_type(b, 0)->dtype; /* another one: the input is cast first, but what a half is cast to */
-  if (!out->reduced || !is_one_dimension(x, out->reduced) || (result != x->dtype && result != lp_value_dtype(x->dtype)))
-    return 0;
+  if (!out->reduced || !is_one_dimension(x, out->reduced)) return 0;
   for (uint32_t r = 0; r < b->node->n_results; r++) {
     const bc_tensor_t *t = bc_type(b, r);
     if (!t->dtype) continue;
-    if (!lp_dtype_supported(t->dtype) || rk_is_int(t->dtype)) return 0;
+    if (!lp_row_op_gives(op, r, x->dtype, t->dtype)) return 0;
     if (!bc_same_sizes(t, x) && !is_of_rows(t, x, out->reduced)) return 0;
   }
   return 1;

@@ -35,6 +35,11 @@ static const loop_text_t loop_texts[] = {
   {"rows_of_integers", "loop 70 x 45 reduced 1\nload i32 [45, 1]\nsum i64 i64 \"a\" a=x0\nmax i64 i64 \"a\" a=x0\n"
                        "min i64 i64 \"a\" a=x0\nprod f32 f32 \"a * b\" a=x0 b=0.3\nstore i64 [1, 0] row v0\n"
                        "store i64 [1, 0] row v1\nstore i64 [1, 0] row v2\nstore f32 [1, 0] row v3\n"},
+  {"places_in_rows", "loop 70 x 45 reduced 1\nload i32 [45, 1]\nmax i64 i64 \"a\" a=x0\n"
+                     "each i64 i64 \"a == %0 ? @ : 0x7fffffffffffffff\" a=x0 %0=v0\nmin i64 i64 \"%1\" %1=v1\n"
+                     "each i64 i64 \"a * @\" a=x0\nstore i64 [1, 0] row v2\nstore i64 [45, 1] v3\n"},
+  {"places_in_columns", "loop 50 x 300 reduced 0\nload f32 [300, 1] align 16\nsum f64 f64 \"a * @\" a=x0\n"
+                        "store f64 [0, 1] row v0\n"},
   {"rows_apart", "loop 40 x 19 reduced 1\nload f32 [1, 40]\nsum f32 f64 \"a\" a=x0\neach f64 f32 \"%0 / #\" %0=v0\n"
                  "each f32 f32 \"a - %0\" a=x0 %0=v1\nstore f32 [1, 40] v2\n"},
   {"rows_in_doubles", "loop 9 x 300 reduced 1\nload f64 [300, 1] align 16\nsum f64 f64 \"a\" a=x0\n"

@@ -9,7 +9,8 @@
 #include "loop_library.h"
 #include <math.h>
 
-static const char *const names[] = {"softmax", "layer_norm", "columns", "dropout", "embedding", "gather", "bounds"};
+static const char *const names[] = {"softmax",   "layer_norm", "columns", "dropout",
+                                    "embedding", "gather",     "bounds",  "argmax"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
