@@ -28,6 +28,8 @@ echo '%y = aten.sum.dim_IntList %x, [1]' | program sum_of_rows
 echo '%y = aten.sum.dim_IntList %x, [0]' | program sum_of_columns
 echo '%y = aten.argmax.default %x, 1' | program argmax
 printf '%%b = aten.gt.Scalar %%x, 0.89\n%%y = aten.any.dim %%b, 1\n' | program any
+echo '%y = aten.cumsum.default %x, 1' | program cumsum
+echo '%y = aten.cumsum.default %x, 0' | program cumsum_of_columns
 # numbers of rows, or of columns, out of what is in x
 index='%%s = aten.select.int %%x, %s, 0\n%%m = aten.mul.Tensor %%s, 1100.0\n%%t = aten._to_copy.default %%m, dtype=i64\n%%i = aten.clamp.default %%t, 0, 900\n'
 { printf "$index" 1; echo '%y = aten.embedding.default %x, %i'; } | program embedding
@@ -42,6 +44,6 @@ echo "| loop | median ms | fastest ms | ratio |"
 echo "|---|---|---|---|"
 AOT_PLUGIN_PATH="$build/lib/aothost" taskset -c 0 "$work/time_calls" "$rounds" "$work/copy.yaml" "$work/softmax.yaml" \
   "$work/log_softmax.yaml" "$work/softmax_backward.yaml" "$work/layer_norm.yaml" "$work/residual_norm_gelu.yaml" \
-  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml" "$work/argmax.yaml" "$work/any.yaml" \
+  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml" "$work/argmax.yaml" "$work/any.yaml" "$work/cumsum.yaml" "$work/cumsum_of_columns.yaml" \
   "$work/embedding.yaml" "$work/embedding_add.yaml" "$work/gather.yaml" \
   "$work/pad.yaml" "$work/slice_backward_mul.yaml" "$work/slice_backward.yaml"

@@ -173,6 +173,25 @@ static const program_t programs[] = {
      "%x = aten.sum.dim_IntList %e, [1]\n%y = aten.amax.default %x, [0]\n%z = aten.add.Tensor %h, %y\n%u1 = aten.add.Tensor %k, %u\n"
      "%u2 = aten.sum.dim_IntList %u1, [1, 2]\n%z1 = aten.add.Tensor %u2, %z\n%j1 = aten.sum.default %j\n%z2 = aten.add.Tensor %z1, %j1\n"
      "%i1 = aten.add.Tensor %i, 0\nout user_output 0 = %v\nout user_output 1 = %i1\nout user_output 2 = %z2\nout user_output 3 = %w\n"},
+    {"scans: along rows and across memory, with what is worth vectors before and after, of whole numbers, of halves",
+     {{2, {5, 700}, 0}, {3, {2, 50, 40}, 9}, {2, {50, 33}, 0}},
+     "f32[5, 700]\ni64[2, 50, 40]\nf32[50, 33]\n",
+     "%a = aten.exp.default %a0\n%b = aten.cumsum.default %a, 1\n%s = aten.sum.dim_IntList %a, [1], true\n%c = aten.div.Tensor %b, %s\n"
+     "%d = aten.log.default %c\n%e = aten.add.Tensor %d, %a\n%f = aten.cumsum.default %a1, -1\n%g = aten.mul.Tensor %f, %a1\n"
+     "%h = aten.cumsum.default %g, 1\n%i = aten.sin.default %a2\n%j = aten.cumprod.default %i, 0\n%k = aten.add.Tensor %j, %i\n"
+     "%l = aten.logcumsumexp.default %a2, 1\n%m = aten.logcumsumexp.default %k, 0\n%n = aten.mul.Tensor %l, %m\n"
+     "%o = aten._to_copy.default %n, dtype=bf16\n%p = aten.cumsum.default %o, 1\n%q = aten._to_copy.default %p, dtype=f32\n"
+     "%r = aten.sum.dim_IntList %e, [1]\nout user_output 0 = %e\nout user_output 1 = %h\nout user_output 2 = %q\nout user_output 3 = %r\n"},
+    {"scans: running extrema and their places, of equal ones and of numbers that are none; infinities",
+     {{2, {40, 37}, 0}, {2, {40, 37}, 5}},
+     "f32[40, 37]\ni64[40, 37]\n",
+     "%l = aten.log.default %a0\n%p = aten.lt.Scalar %a0, -1.8\n%n = aten.where.ScalarOther %p, %l, 0.5\n%m = aten.add.Tensor %n, %a0\n"
+     "%a, %b = aten.cummax.default %m, 1\n%c, %d = aten.cummin.default %a1, 1\n%e, %f = aten.cummin.default %m, 0\n"
+     "%g, %h = aten.cummax.default %a1, 0\n%i = aten.add.Tensor %b, %d\n%j = aten.add.Tensor %c, %f\n%k = aten.add.Tensor %g, %h\n"
+     "%q = aten.mul.Tensor %i, %j\n%r = aten.sub.Tensor %q, %k\n%t = aten.gt.Scalar %a0, 0.0\n%u = aten.mul.Tensor %a0, 1000.0\n"
+     "%v = aten.masked_fill.Scalar %u, %t, -inf\n%w = aten.logcumsumexp.default %v, 1\n%x = aten.gt.Scalar %a0, 1.95\n"
+     "%y = aten.masked_fill.Scalar %w, %x, inf\n%z = aten.logcumsumexp.default %y, 1\n"
+     "out user_output 0 = %a\nout user_output 1 = %r\nout user_output 2 = %e\nout user_output 3 = %z\n"},
     {"rows: any, all, counts and sums of truth values and of whole numbers",
      {{2, {40, 50}, 0}, {2, {40, 50}, 2}, {2, {40, 50}, 9}},
      "f32[40, 50]\ni64[40, 50]\ni64[40, 50]\n",

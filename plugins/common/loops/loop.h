@@ -58,6 +58,7 @@ typedef struct lp_arg {
 #define LP_PROD 2
 #define LP_MAX 3 /* NaN where one is */
 #define LP_MIN 4
+#define LP_LOG_ADD 5 /* scans: the logarithm of a sum of exponentials */
 
 typedef struct lp_inst {
   const char *text; /* template, chosen by lp_choose */
@@ -67,6 +68,7 @@ typedef struct lp_inst {
   uint32_t n_args;                   /* LP_STEPS more where it is one of an operator's several instructions */
   lp_arg_t args[LP_ARGS + LP_STEPS]; /* then the instructions of the same operator before it, %0, %1, .. */
   int32_t reduce;                    /* LP_EACH, or how the values of a row become one */
+  int32_t scan;                      /* LP_EACH, or how each becomes one with all before it in its row */
   int32_t of_row;                    /* by lp_schedule: one value a row; */
   uint32_t pass;                     /* the first in which it can be computed, or after which its row is known; */
   uint32_t keep;                     /* the row buffer that later passes read it from, counted from 1 */
@@ -171,8 +173,10 @@ int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out);
 #define LP_INTS_NONE 0
 #define LP_INTS_LIKE 1 /* the result is of the same dtype */
 #define LP_INTS_WIDE 2 /* it is an int64 */
+#define LP_SCAN 256    /* + how: each value with all before it */
 typedef struct lp_step {
-  int32_t reduce, compute, dtype; /* LP_T_* */
+  int32_t reduce;         /* LP_EACH, LP_SUM, .., or LP_SCAN + LP_SUM, .. */
+  int32_t compute, dtype; /* LP_T_* */
   const char *text;
 } lp_step_t;
 typedef struct lp_row_op {

@@ -8,6 +8,7 @@
  *     each f32 f32 "a * b" a=x0 b=0.5             v0: computed in, dtype of the result, template, what it reads
  *     max f32 f32 "a" a=v0                        v1
  *     each f32 f32 "exp(a - %0)" a=v0 %0=v1
+ *     running sum f32 f32 "a" a=v2                v3: of each element and all before it in its row
  *     store f32 [1024, 1] v2                      or, once a row: store f32 [1, 0] row v1
  *
  * Of an access may be known what its pointer is a multiple of: load f32 [1024, 1] align 16.
@@ -24,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const reductions[] = {"each", "sum", "prod", "max", "min"}; /* by LP_* */
+static const char *const reductions[] = {"each", "sum", "prod", "max", "min", "log-add"}; /* by LP_* */
 enum { N_REDUCTIONS = sizeof reductions / sizeof *reductions };
 
 /* ---- to text ---- */
@@ -59,8 +60,8 @@ static void print_arg(lp_text_t *out, const lp_arg_t *a, uint32_t k) {
 }
 
 static void print_inst(lp_text_t *out, const lp_inst_t *inst) {
-  lp_print(out, "%s %s %s \"%s\"", reductions[inst->reduce], aot_dtype_name(inst->compute), aot_dtype_name(inst->dtype),
-           inst->text);
+  lp_print(out, "%s%s %s %s \"%s\"", inst->scan ? "running " : "", reductions[inst->reduce + inst->scan],
+           aot_dtype_name(inst->compute), aot_dtype_name(inst->dtype), inst->text);
   for (uint32_t k = 0; k < inst->n_args; k++) print_arg(out, &inst->args[k], k);
   if (inst->of_row || inst->pass || inst->keep)
     lp_print(out, " ; %spass %u%s", inst->of_row ? "row, " : "", inst->pass, inst->keep ? ", kept" : "");
@@ -219,9 +220,10 @@ static int parse_arg(parser_t *p, lp_inst_t *inst) {
   return parse_number(p, a);
 }
 
-static int parse_inst(parser_t *p, int32_t reduce) {
+static int parse_inst(parser_t *p, int32_t reduce, int32_t scan) {
   lp_inst_t *inst = &p->l->insts[p->l->n_insts];
   inst->reduce = reduce;
+  inst->scan = scan;
   if (!take_dtype(p, &inst->compute) || !take_dtype(p, &inst->dtype) || !take(p, "\"")) return 0;
   char *end = strchr(p->at, '"');
   if (!end) return 0;
@@ -298,8 +300,12 @@ static int parse_line(parser_t *p) {
   if (take(p, "load")) return parse_load(p, 0);
   if (take(p, "draw")) return parse_load(p, 1);
   if (take(p, "store")) return parse_store(p);
+  const int is_scan = take(p, "running");
+  skip_spaces(p);
   for (int32_t k = 0; k < N_REDUCTIONS; k++)
-    if (take(p, reductions[k])) return p->l->n_stores == 0 && parse_inst(p, k);
+    if (take(p, reductions[k]))
+      return p->l->n_stores == 0 && !(is_scan && k == LP_EACH) && (is_scan || k != LP_LOG_ADD) &&
+             parse_inst(p, is_scan ? LP_EACH : k, is_scan ? k : LP_EACH);
   return 0;
 }
 

@@ -177,8 +177,9 @@ static void print_draws(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p) 
 
 /* Floats are added and multiplied in double. */
 static const char *lane_type(const lp_inst_t *inst) {
+  const int32_t join = inst->reduce + inst->scan;
   if (!lp_is_float(inst->compute)) return "int64_t";
-  return inst->reduce == LP_SUM || inst->reduce == LP_PROD ? "double" : lp_c_type(inst->compute);
+  return join == LP_MAX || join == LP_MIN ? lp_c_type(lp_value_dtype(inst->compute)) : "double";
 }
 
 static int is_plain(const lp_access_t *a) { return !a->draws && !a->n_indices && !a->bounded; }
@@ -198,10 +199,22 @@ static const lp_arg_t *direct(const lp_loop_t *l, const lp_inst_t *inst) {
              : NULL;
 }
 
+/* What accumulator a%u%s is after this element. */
+static void print_join(lp_text_t *out, const lp_loop_t *l, uint32_t k, const char *slot) {
+  const lp_inst_t *inst = &l->insts[k];
+  lp_print(out, "{\nconst %s t = (%s)(", lane_type(inst), lp_c_type(lp_value_dtype(inst->compute)));
+  lp_print_template(out, l, inst);
+  lp_print(out, ");\na%u%s = %s(a%u%s, t);\n}\n", k, slot, lp_join_name(inst->reduce + inst->scan), k, slot);
+  if (!inst->scan) return;
+  lp_print_value(out, l, k);
+  lp_print(out, "a%u%s);\n", k, slot);
+}
+
 static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_inst_t *inst = &l->insts[k];
   if (inst->reduce == LP_EACH) {
-    lp_print_inst(out, l, k);
+    if (inst->scan) print_join(out, l, k, "");
+    else lp_print_inst(out, l, k);
     if (inst->keep) lp_print(out, "k%u[i] = v%u;\n", k, k);
   } else if (!direct(l, inst)) {
     lp_print(out, "t%u[i - piece] = (%s)(", k, lp_c_type(inst->compute));
@@ -212,7 +225,7 @@ static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 
 /* The elements from `begin` to `end`. */
 static void print_elements(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p, const char *begin, const char *end) {
-  lp_print(out, IN_PARALLEL "for (int64_t i = %s; i < %s; i++) {\n", begin, end);
+  lp_print(out, "%sfor (int64_t i = %s; i < %s; i++) {\n", p->has_scan ? "" : IN_PARALLEL, begin, end);
   if (p->has_place) lp_print(out, "const int64_t place = i;\n");
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (p->loads[k]) print_load(out, l, k);
@@ -257,7 +270,9 @@ static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, cons
   lp_find_pass(l, number, &p);
   print_row_insts(out, l, number);
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (p.insts[k] && l->insts[k].reduce != LP_EACH)
+    if (p.insts[k] && l->insts[k].scan)
+      lp_print(out, "%s a%u = %s;\n", lane_type(&l->insts[k]), k, lp_first_value(&l->insts[k]));
+    else if (p.insts[k] && l->insts[k].reduce != LP_EACH)
       lp_print(out, "%s a%u[LP_LANES];\nlp_row_%s_begin_%s(a%u);\n", lane_type(&l->insts[k]), k,
                lp_reduction_name(l->insts[k].reduce), lp_suffix(l->insts[k].compute), k);
   if (p.in_pieces) print_pieces(out, l, &p, begin, end);
@@ -278,11 +293,8 @@ static void print_column_elements(lp_text_t *out, const lp_loop_t *l, const lp_p
   for (uint32_t k = 0; k < l->n_loads; k++) print_load(out, l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     const lp_inst_t *inst = &l->insts[k];
-    if (inst->reduce == LP_EACH && (p->insts[k] || (inst->of_row && inst->pass == 0))) lp_print_inst(out, l, k);
-    if (inst->reduce == LP_EACH) continue;
-    lp_print(out, "{\nconst %s t = (%s)(", lane_type(inst), lp_c_type(lp_value_dtype(inst->compute)));
-    lp_print_template(out, l, inst);
-    lp_print(out, ");\na%u[i - piece] = %s(a%u[i - piece], t);\n}\n", k, lp_join_name(inst->reduce), k);
+    if (inst->reduce != LP_EACH || inst->scan) print_join(out, l, k, "[i - piece]");
+    else if (p->insts[k] || (inst->of_row && inst->pass == 0)) lp_print_inst(out, l, k);
   }
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
     if (!l->accesses[s].of_row) print_store(out, l, s);
@@ -313,7 +325,7 @@ static void print_columns(lp_text_t *out, const lp_loop_t *l) {
   lp_print(out, "for (int64_t piece = first; piece < width; piece += %d) {\n", PIECE);
   lp_print(out, "const int64_t stop = width - piece < %d ? width : piece + %d;\n", PIECE, PIECE);
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (l->insts[k].reduce != LP_EACH)
+    if (l->insts[k].reduce != LP_EACH || l->insts[k].scan)
       lp_print(out, "%s a%u[%d];\nfor (int64_t i = 0; i < %d; i++) a%u[i] = %s;\n", lane_type(&l->insts[k]), k, PIECE,
                PIECE, k, lp_first_value(&l->insts[k]));
   lp_print(out,

@@ -239,7 +239,7 @@ int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (l->accesses[k].n_indices || l->accesses[k].bounded) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (l->insts[k].reduce > LP_MIN) return 0;
+    if (l->insts[k].reduce > LP_MIN || l->insts[k].scan) return 0;
   sum_in_float(l);
   *g = (lp_gpu_t){.kind = l->columns ? LP_GPU_COLUMNS : l->reduced ? LP_GPU_ROWS : LP_GPU_POINTS, .splits = 1};
   g->wide = is_wide(l);

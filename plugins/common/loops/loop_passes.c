@@ -4,6 +4,8 @@
  * Its pass is the number of reductions that follow from each other on the longest way to it. A pass computes what its
  * reductions and stores need, all of it anew, but for values that were expensive: those an earlier pass has kept.
  *
+ * Scans stay within a pass, whose elements then come one after another.
+ *
  * Columns: where one pass is enough and rows lie across memory (gradients of a bias), the dimension that memory goes
  * along is the inner one, in tiles, with an accumulator for each of its elements. */
 #include "common/loops/loop.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 
 /* Against a store and a load of one element in the first cache. */
-enum { COST_OF_KEEPING = 4 };
+enum { COST_OF_KEEPING = 4, COST_OF_SCAN = 1000 /* none is done twice */ };
 
 /* Does a load change along the row? Drawn numbers do, whatever their strides. */
 static int moves(const lp_loop_t *l, uint32_t load) {
@@ -21,47 +23,6 @@ static int moves(const lp_loop_t *l, uint32_t load) {
     if (l->accesses[x->indices[i].load].moves) return 1;
   if (x->bounded && x->outside.kind == LP_LOAD && l->accesses[x->outside.index].moves) return 1;
   return x->draws || x->strides[l->rank - 1] != 0 || (x->bounded >> (l->rank - 1) & 1u);
-}
-
-static void place(lp_loop_t *l, lp_inst_t *inst) {
-  inst->of_row = !lp_reads(inst->text, LP_TK_PLACE, 0);
-  inst->pass = 0;
-  inst->keep = 0;
-  for (uint32_t k = 0; k < inst->n_args; k++) {
-    const lp_arg_t *a = &inst->args[k];
-    if (a->kind == LP_DRAWN || (a->kind == LP_LOAD && l->accesses[a->index].moves)) inst->of_row = 0;
-    if (a->kind != LP_INST) continue;
-    const lp_inst_t *from = &l->insts[a->index];
-    const uint32_t pass = from->pass + (from->reduce != LP_EACH);
-    if (!from->of_row) inst->of_row = 0;
-    if (pass > inst->pass) inst->pass = pass;
-  }
-  if (inst->reduce != LP_EACH) inst->of_row = 1;
-}
-
-uint32_t lp_store_pass(const lp_loop_t *l, uint32_t store) {
-  const lp_inst_t *inst = &l->insts[l->accesses[store].inst];
-  return inst->pass + (inst->reduce != LP_EACH);
-}
-
-int32_t lp_value_dtype(int32_t dtype) { return dtype == AOT_F16 || dtype == AOT_BF16 ? AOT_F32 : dtype; }
-
-void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
-  memset(out, 0, LP_INSTS);
-  for (uint32_t k = 0; k < l->n_insts; k++) out[k] = l->insts[k].reduce != LP_EACH && l->insts[k].pass == pass;
-  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
-    const lp_inst_t *inst = &l->insts[l->accesses[s].inst];
-    if (!l->accesses[s].of_row && !inst->of_row && inst->pass == pass) out[l->accesses[s].inst] = 1;
-  }
-  for (uint32_t k = l->n_insts; k-- > 0;) {
-    if (!out[k]) continue;
-    for (uint32_t a = 0; a < l->insts[k].n_args; a++) {
-      const lp_arg_t *arg = &l->insts[k].args[a];
-      if (arg->kind != LP_INST) continue;
-      const lp_inst_t *from = &l->insts[arg->index];
-      if (!from->of_row && !(from->keep && from->pass < pass)) out[arg->index] = 1;
-    }
-  }
 }
 
 /* A load whose index moves reads here and there. */
@@ -75,7 +36,7 @@ static int is_scattered(const lp_loop_t *l, const lp_arg_t *a) {
 
 /* Of an instruction alone: calls of functions are what costs, draws, and places here and there. */
 static uint32_t cost_of(const lp_loop_t *l, const lp_inst_t *inst) {
-  uint32_t cost = 1;
+  uint32_t cost = inst->scan ? COST_OF_SCAN : 1;
   const char *at = inst->text;
   lp_token_t t;
   while (lp_token(&at, &t)) cost += t.kind == LP_TK_CALL ? 8 : *t.text == '/' ? 2 : 0;
@@ -97,6 +58,58 @@ static uint32_t cost_of_way(const lp_loop_t *l, uint32_t k) {
       if (inst->args[a].kind == LP_INST && !l->insts[inst->args[a].index].keep) on_way[inst->args[a].index] = 1;
   }
   return cost;
+}
+
+/* Scans go through a row one by one, and what stands in their pass with them: what is worth vectors is computed in a
+ * pass before or after. after_scan: by instruction, those of a scan's pass that need it. */
+static void place(lp_loop_t *l, uint32_t k, uint8_t *after_scan) {
+  lp_inst_t *inst = &l->insts[k];
+  const int is_worth_vectors = !inst->scan && cost_of(l, inst) > COST_OF_KEEPING;
+  inst->of_row = !inst->scan && !lp_reads(inst->text, LP_TK_PLACE, 0);
+  inst->pass = 0;
+  inst->keep = 0;
+  for (uint32_t a = 0; a < inst->n_args; a++) {
+    const lp_arg_t *arg = &inst->args[a];
+    if (arg->kind == LP_DRAWN || (arg->kind == LP_LOAD && l->accesses[arg->index].moves)) inst->of_row = 0;
+    if (arg->kind != LP_INST) continue;
+    const lp_inst_t *from = &l->insts[arg->index];
+    const int is_apart = (is_worth_vectors && after_scan[arg->index]) ||
+                         (inst->scan && !from->of_row && cost_of_way(l, arg->index) > COST_OF_KEEPING);
+    const uint32_t pass = from->pass + (from->reduce != LP_EACH || is_apart);
+    if (!from->of_row) inst->of_row = 0;
+    if (pass > inst->pass) inst->pass = pass;
+  }
+  if (inst->reduce != LP_EACH) inst->of_row = 1;
+  after_scan[k] = inst->scan != LP_EACH;
+  for (uint32_t a = 0; a < inst->n_args; a++)
+    if (inst->args[a].kind == LP_INST && l->insts[inst->args[a].index].pass == inst->pass)
+      after_scan[k] |= after_scan[inst->args[a].index];
+}
+
+uint32_t lp_store_pass(const lp_loop_t *l, uint32_t store) {
+  const lp_inst_t *inst = &l->insts[l->accesses[store].inst];
+  return inst->pass + (inst->reduce != LP_EACH);
+}
+
+int32_t lp_value_dtype(int32_t dtype) { return dtype == AOT_F16 || dtype == AOT_BF16 ? AOT_F32 : dtype; }
+
+void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
+  memset(out, 0, LP_INSTS);
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    out[k] = (l->insts[k].reduce != LP_EACH || l->insts[k].keep) && l->insts[k].pass == pass;
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
+    const lp_inst_t *inst = &l->insts[l->accesses[s].inst];
+    if (!l->accesses[s].of_row && !inst->of_row && inst->pass == pass) out[l->accesses[s].inst] = 1;
+  }
+  for (uint32_t k = l->n_insts; k-- > 0;) {
+    if (!out[k]) continue;
+    for (uint32_t a = 0; a < l->insts[k].n_args; a++) {
+      const lp_arg_t *arg = &l->insts[k].args[a];
+      if (arg->kind != LP_INST) continue;
+      const lp_inst_t *from = &l->insts[arg->index];
+      if (!from->of_row && !(from->keep && from->pass < pass)) out[arg->index] = 1;
+    }
+  }
 }
 
 /* Is it needed in a later pass by an instruction that is computed there? */
@@ -121,11 +134,12 @@ static int are_columns(const lp_loop_t *l) {
 }
 
 void lp_schedule(lp_loop_t *l) {
+  uint8_t after_scan[LP_INSTS];
   l->n_passes = 1;
   l->n_kept = 0;
   for (uint32_t k = 0; k < l->n_loads; k++) l->accesses[k].moves = moves(l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
-    place(l, &l->insts[k]);
+    place(l, k, after_scan);
     const uint32_t passes = l->insts[k].pass + (l->insts[k].reduce != LP_EACH || !l->insts[k].of_row);
     if (passes > l->n_passes) l->n_passes = passes;
   }

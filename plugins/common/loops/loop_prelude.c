@@ -221,6 +221,11 @@ static const char formulas[] =
     "LP double lp_softplus_f64(double a) { return (a > 0 ? a : 0.0) + log1p(exp(-fabs(a))); }\n"
     "LP float lp_unit_f32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }\n"
     "LP double lp_unit_f64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }\n"
+    /* log(exp(a) + exp(b)); -inf is none, and inf stays */
+    "LP double lp_log_add(double a, double b) {\n"
+    "  const double high = a != a || a > b ? a : b, low = high == a ? b : a;\n"
+    "  return high != high || fabs(high) == INFINITY ? high : high + log1p(exp(low - high));\n"
+    "}\n"
     "#define LP_ADD(a, b) ((a) + (b))\n"
     "#define LP_TIMES(a, b) ((a) * (b))\n"
     "#define LP_LARGER(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))\n"

@@ -171,6 +171,7 @@ void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
     const lp_inst_t *inst = &l->insts[k];
     if (!p->insts[k]) continue;
     p->in_pieces |= inst->reduce != LP_EACH;
+    p->has_scan |= inst->scan != LP_EACH;
     p->has_place |= lp_reads(inst->text, LP_TK_PLACE, 0);
     for (uint32_t a = 0; a < inst->n_args; a++) {
       const lp_arg_t *arg = &inst->args[a];
@@ -202,14 +203,21 @@ const char *lp_reduction_name(int32_t reduce) {
 
 const char *lp_first_value(const lp_inst_t *inst) {
   const int is_int = !lp_is_float(inst->compute);
-  switch (inst->reduce) {
+  switch (inst->reduce + inst->scan) {
     case LP_SUM: return "0";
     case LP_PROD: return "1";
     case LP_MAX: return is_int ? "INT64_MIN" : "-INFINITY";
+    case LP_LOG_ADD: return "-INFINITY";
     default: return is_int ? "INT64_MAX" : "INFINITY";
   }
 }
 
 const char *lp_join_name(int32_t reduce) {
-  return reduce == LP_SUM ? "LP_ADD" : reduce == LP_PROD ? "LP_TIMES" : reduce == LP_MAX ? "LP_LARGER" : "LP_SMALLER";
+  switch (reduce) {
+    case LP_SUM: return "LP_ADD";
+    case LP_PROD: return "LP_TIMES";
+    case LP_MAX: return "LP_LARGER";
+    case LP_LOG_ADD: return "lp_log_add";
+    default: return "LP_SMALLER";
+  }
 }

@@ -37,6 +37,12 @@
   {.name = name_, .dims = LP_ROW_DIM, .dims_at = 1, .n_steps = 3, .n_results = 2, .results = {0, 2}, \
    .gives = {LP_GIVES_LIKE, LP_GIVES_WHOLE}, .ints = LIKE, \
    .steps = {{join, W, R, "a"}, {LP_EACH, W, I, FIRST}, {LP_MIN, I, I, "%1"}}}
+/* The same up to each element, of equal ones the last. */
+#define RUNNING(name_, join) \
+  {.name = name_, .dims = LP_ROW_DIM, .dims_at = 1, .n_steps = 3, .n_results = 2, .results = {0, 2}, \
+   .gives = {LP_GIVES_LIKE, LP_GIVES_WHOLE}, .ints = LIKE, \
+   .steps = {{LP_SCAN + join, W, R, "a"}, {LP_EACH, W, I, "a == %0 || (a != a && %0 != %0) ? @ : 0"}, \
+             {LP_SCAN + LP_MAX, I, I, "%1"}}}
 #define SOFTMAX(name) \
   ROWS(name, LP_ROW_DIM, 1, 5, {LP_MAX, W, W, "a"}, {LP_EACH, W, W, "exp(a - %0)"}, {LP_SUM, W, S, "%1"}, \
        {LP_EACH, S, W, "T(1) / %2"}, {LP_EACH, W, R, "%1 * %3"})
@@ -95,8 +101,13 @@ static const lp_row_op_t rows[] = {
   PLACES("aten.argmin.default", LP_MIN),
   TRUTHS("aten.count_nonzero.default", LP_ROW_DIM, 1, LP_GIVES_WHOLE, LP_SUM),
   TRUTHS("aten.count_nonzero.dim_IntList", LP_ROW_DIM, 1, LP_GIVES_WHOLE, LP_SUM),
+  RUNNING("aten.cummax.default", LP_MAX),
+  RUNNING("aten.cummin.default", LP_MIN),
+  INTS("aten.cumprod.default", LP_ROW_DIM, 1, WIDE, 1, {LP_SCAN + LP_PROD, W, R, "a"}),
+  INTS("aten.cumsum.default", LP_ROW_DIM, 1, WIDE, 1, {LP_SCAN + LP_SUM, W, R, "a"}),
   LAYER_NORMS("aten.layer_norm.default"),
   LOG_SOFTMAX("aten.log_softmax.int"),
+  ROWS("aten.logcumsumexp.default", LP_ROW_DIM, 1, 1, {LP_SCAN + LP_LOG_ADD, W, R, "a"}),
   ROWS("aten.logsumexp.default", LP_ROW_DIM, 1, 4, {LP_MAX, W, W, "a"},
        {LP_EACH, W, W, "fabs(%0) == INFINITY ? T(0) : %0"}, {LP_SUM, W, S, "exp(a - %1)"},
        {LP_EACH, S, R, "log(%2) + %1"}),

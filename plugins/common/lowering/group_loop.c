@@ -165,7 +165,8 @@ static int add_step(bc_build_t *b, bc_group_t *g, const lp_row_op_t *op, uint32_
   const int32_t work = lp_value_dtype(bc_arg_tensor(b, 0)->dtype), result = bc_type(b, 0)->dtype;
   lp_inst_t *inst = &g->insts[first + k];
   inst->text = op->steps[k].text;
-  inst->reduce = op->steps[k].reduce;
+  inst->reduce = op->steps[k].reduce < LP_SCAN ? op->steps[k].reduce : LP_EACH;
+  inst->scan = op->steps[k].reduce < LP_SCAN ? LP_EACH : op->steps[k].reduce - LP_SCAN;
   inst->compute = lp_step_dtype(op->steps[k].compute, work, result);
   inst->dtype = lp_step_dtype(op->steps[k].dtype, work, result);
   inst->n_args = LP_ARGS + LP_STEPS;

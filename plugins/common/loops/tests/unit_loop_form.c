@@ -9,8 +9,8 @@
 #include "loop_library.h"
 #include <math.h>
 
-static const char *const names[] = {"softmax",   "layer_norm", "columns", "dropout",
-                                    "embedding", "gather",     "bounds",  "argmax"};
+static const char *const names[] = {"softmax", "layer_norm", "columns", "dropout", "embedding",
+                                    "gather",  "bounds",     "argmax",  "cumsum"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
@@ -126,6 +126,8 @@ static void what_is_wrong_is_told_by_its_line(void **state) {
       {"loop 4\nload f32 [1]\nload f32 [0] at x0 * 1 of 3\n", 3}, /* no whole number */
       {"loop 4\nload i64 [1]\nload f32 [0] at x1 * 1 of 3\n", 3},
       {"loop 4\nload i64 [1]\nload f32 [0] at x0 * 1 of 0\n", 3},
+      {"loop 4 reduced 0\nload f32 [1]\nrunning each f32 f32 \"a\" a=x0\n", 3},
+      {"loop 4 reduced 0\nload f32 [1]\nlog-add f32 f32 \"a\" a=x0\n", 3},
       {"loop 4\nload f32 [1] in 1: 0..3 else 0.0\n", 2},
       {"loop 4\nload f32 [1] in 0: 0..3\n", 2},
       {"loop 4\nload f32 [1] in 0: 0..3 else x0\n", 2},
