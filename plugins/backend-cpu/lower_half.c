@@ -1,4 +1,5 @@
-/* Halves as floats: steps that convert a tensor, for what is computed in float and rounded once. */
+/* Halves as floats: steps that convert a tensor, for what is computed in float and rounded once; and lowerings that know
+ * floats alone, for halves. */
 #include "half_kernels.h"
 #include "target.h"
 
@@ -53,4 +54,73 @@ aot_status_t bc_widened(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
 
 aot_status_t bc_narrow_into(bc_build_t *b, const bc_tensor_t *full, const bc_tensor_t *half) {
   return add_conversion(b, half, full, 1);
+}
+
+/* ---- lowerings of floats, for halves ---- */
+
+static int is_half(const bc_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
+
+/* What stands in the place of a value while a lowering looks at it. */
+typedef struct stand_in {
+  bc_value_t *value;
+  bc_tensor_t real;
+} stand_in_t;
+
+static void restore(const stand_in_t *at, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) at[i].value->t = at[i].real;
+}
+
+/* 0: no memory, a number that is read out of a tensor. */
+static int widen_operands(bc_build_t *b, stand_in_t *at, uint32_t *n, aot_status_t *status) {
+  const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands) + b->node->operand_begin;
+  for (uint32_t k = 0; k < b->node->n_operands; k++) {
+    bc_value_t *v = rows[k] == AOT_NO_ID ? NULL : bc_value(b, rows[k]);
+    bc_tensor_t wide;
+    if (v && v->kind == AOT_TYPE_SYMFLOAT) return 0;
+    if (!v || v->kind != AOT_TYPE_TENSOR || !is_half(&v->t)) continue; /* or it has one already */
+    *status = bc_widened(b, &v->t, &wide);
+    if (*status != AOT_OK) return 0;
+    at[(*n)++] = (stand_in_t){v, v->t};
+    v->t = wide;
+  }
+  return 1;
+}
+
+/* Result r lies as floats where `full` says. */
+static aot_status_t narrow_result(bc_build_t *b, uint32_t r, const bc_tensor_t *full) {
+  bc_tensor_t half = *full, dense = *full;
+  bc_result_geometry(&dense);
+  if (!bc_same_geometry(&dense, full)) AOT_TRY(bc_contiguous(b, full, &dense));
+  half = dense;
+  half.dtype = bc_type(b, r)->dtype;
+  AOT_TRY(bc_new_tensor(b, &half));
+  bc_bind(b, r, &half);
+  return bc_narrow_into(b, &dense, &half);
+}
+
+aot_status_t bc_lower_in_float(bc_build_t *b, bc_lower_fn lower) {
+  const uint32_t n_steps = b->out->n_steps, n_storages = b->out->n_storages, n_results = b->node->n_results;
+  stand_in_t *at = bc_pool_alloc(b->pool, ((uint64_t)b->node->n_operands + n_results + 1) * sizeof *at), *results;
+  bc_tensor_t *full = bc_pool_alloc(b->pool, ((uint64_t)n_results + 1) * sizeof *full);
+  aot_status_t status = AOT_OK;
+  uint32_t n = 0, n_narrow = 0;
+  if (!at || !full) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's operands");
+  const int is_wide = widen_operands(b, at, &n, &status);
+  results = at + n;
+  for (uint32_t r = 0; r < n_results; r++) {
+    bc_value_t *v = bc_value(b, b->node->result_begin + r);
+    if (v->kind != AOT_TYPE_TENSOR || !is_half(&v->t)) continue;
+    results[n_narrow++] = (stand_in_t){v, v->t};
+    v->t.dtype = AOT_F32;
+  }
+  if (status == AOT_OK) status = is_wide && n + n_narrow > 0 ? lower(b) : BC_DECLINED;
+  for (uint32_t i = 0; i < n_narrow; i++) full[i] = results[i].value->t;
+  restore(at, n + n_narrow);
+  if (status == BC_DECLINED) { /* copies that nobody reads */
+    b->out->n_steps = n_steps;
+    b->out->n_storages = n_storages;
+  }
+  for (uint32_t i = 0; i < n_narrow && status == AOT_OK; i++)
+    status = narrow_result(b, (uint32_t)(results[i].value - bc_value(b, b->node->result_begin)), &full[i]);
+  return status;
 }

@@ -1,5 +1,5 @@
-/* Whatever no lowering takes is run by its reference kernel (common/kernels), slow and correct, or by the kernel that a
- * plugin has for it (common/custom). */
+/* Whatever no lowering takes, of halves neither as floats, is run by its reference kernel (common/kernels), slow and
+ * correct, or by the kernel that a plugin has for it (common/custom). */
 #include "target.h"
 
 #include <stdio.h>
@@ -88,6 +88,10 @@ aot_status_t bc_lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_
   bc_tensor_t *own = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *own);
   reference_step_t *p;
   if (!results || !own) return no_memory(b);
+  if (kernel && bc_op(b)->lower) {
+    const aot_status_t status = bc_lower_in_float(b, bc_op(b)->lower);
+    if (status != BC_DECLINED) return status;
+  }
   for (uint32_t r = 0; r < n; r++) {
     if (!keep_memory(b, custom, r, &own[r])) AOT_TRY(bc_result(b, r, &own[r]));
     if (own[r].dtype) results[r] = bc_rk_tensor(b, &own[r]);
@@ -103,6 +107,6 @@ aot_status_t bc_lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_
   if (!p->tensors || !p->refs || !p->floats) return no_memory(b);
   remember_args(b, p, args);
   for (uint32_t r = 0; r < n; r++) remember(b, p, &results[r], &own[r]);
-  b->out->n_fallback++;
+  if (kernel) b->out->n_fallback++;
   return AOT_OK;
 }

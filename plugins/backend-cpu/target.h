@@ -19,5 +19,7 @@ aot_status_t bc_lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_
 aot_status_t bc_widened(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* a float copy in the arena */
 /* both lie the same way, without holes */
 aot_status_t bc_narrow_into(bc_build_t *b, const bc_tensor_t *full, const bc_tensor_t *half);
+/* The node with floats in the place of its halves. BC_DECLINED: it has none, or `lower` declines; nothing has changed. */
+aot_status_t bc_lower_in_float(bc_build_t *b, bc_lower_fn lower);
 
 #endif

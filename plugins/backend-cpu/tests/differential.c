@@ -303,6 +303,15 @@ static const program_t programs[] = {
      "f32[2, 3, 8, 8]\nf32[4, 3, 3, 3]\nf32[4]\n",
      "%c = aten.convolution.default %a0, %a1, %a2, [2, 2], [1, 1], [1, 1], false, [0, 0], 1\n%p = aten.max_pool2d.default %c, [2, 2]\n"
      "%n, %m, %r = aten._native_batch_norm_legit.no_stats %p, %a2, none, true, 0.1, 1e-05\nout user_output 0 = %n\nout user_output 1 = %m\n"},
+    {"halves where lowerings know floats alone: batch statistics, maxima of windows, and what goes back through them",
+     {{4, {2, 4, 8, 8}, 0}, {1, {4}, 0}, {4, {2, 4, 4, 4}, 0}},
+     "f32[2, 4, 8, 8]\nf32[4]\nf32[2, 4, 4, 4]\n",
+     "%x = aten._to_copy.default %a0, dtype=bf16\n%g = aten._to_copy.default %a2, dtype=bf16\n"
+     "%n, %m, %r = aten._native_batch_norm_legit.no_stats %x, %a1, none, true, 0.1, 1e-05\n"
+     "%p = aten.max_pool2d.default %n, [2, 2]\n%h = aot.max_pool2d_backward.default %g, %n, [2, 2], [2, 2], [0, 0], [1, 1], false\n"
+     "%i, %w, %v = aten.native_batch_norm_backward.default %h, %x, %a1, none, none, %m, %r, true, 1e-05, [true, true, true]\n"
+     "%q = aten._to_copy.default %p, dtype=f32\n%j = aten._to_copy.default %i, dtype=f32\n"
+     "out user_output 0 = %q\nout user_output 1 = %j\nout user_output 2 = %w\nout user_output 3 = %v\n"},
     {"parts joined along a dimension, and along a new one",
      {{2, {3, 4}, 0}, {2, {3, 2}, 0}},
      "f32[3, 4]\nf32[3, 2]\n",
