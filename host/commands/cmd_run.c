@@ -9,7 +9,7 @@
 
 typedef struct run_flags {
   const char *model, *inputs, *outputs, *seed;
-  int grads;
+  int grads, profile;
 } run_flags_t;
 
 static aot_status_t train(aoth_run_t *r) {
@@ -47,6 +47,7 @@ static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   AOT_TRY(aothost_compile(h, spec->train.present ? AOTHOST_OPTIMIZER | step : 0));
   r->step = aoth_api_step(h);
   aoth_run_print_stages(r);
+  if (flags->profile) AOT_TRY(aoth_session_profile_start(r->session));
   if (spec->train.present) AOT_TRY(train(r));
   if (r->train.diverged || r->train.interrupted) return AOT_OK;
   if (!spec->train.present || spec->outputs || flags->grads) AOT_TRY(call_once(r, flags->grads));
@@ -62,6 +63,8 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   };
   aoth_run_t r = {.cli = cli};
   aoth_pipeline_t *pipeline = NULL;
+  aoth_profile_view_t profile;
+  aoth_arena_t *arena = flags->profile ? aoth_arena_create() : NULL;
   int json_on_stdout = cli->common.json_path && strcmp(cli->common.json_path, "-") == 0;
   r.out = cli->common.quiet ? NULL : json_on_stdout ? stderr : stdout;
   r.session = aoth_cli_session(cli);
@@ -70,10 +73,14 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   r.pipeline = pipeline;
   aothost_t *h = status == AOT_OK ? aoth_api_wrap(r.session, pipeline) : NULL;
   if (status == AOT_OK) status = h ? run(&r, h, flags) : AOT_E_EXHAUSTED;
+  if (status == AOT_OK && flags->profile)
+    status = arena ? aoth_profile_read(r.session, arena, &profile) : AOT_E_EXHAUSTED;
+  if (status == AOT_OK && flags->profile) r.profile = &profile;
   if (status == AOT_OK) aoth_run_print_summary(&r);
   if (status == AOT_OK) status = aoth_run_write_json(&r);
   int diverged = r.train.diverged;
   aoth_train_deinit(&r.train);
+  aoth_arena_destroy(arena);
   aothost_close(h);
   aoth_pipeline_destroy(pipeline);
   return status != AOT_OK ? aoth_exit_code(status) : diverged ? AOTH_EXIT_DIFFERS : AOTH_EXIT_OK;
@@ -92,6 +99,8 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--seed", .value = "N", .help = "of the order of data, random inputs and the model's random numbers",
        .text = &flags.seed},
       {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
+      {.name = "--profile", .help = "tell where the time goes: by kernel and operator, and the slowest steps",
+       .set = &flags.profile},
       {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
   };
   /* clang-format on */
@@ -102,7 +111,7 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
 
 const aoth_command_t aoth_cmd_run = {
     .name = "run",
-    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [options]",
+    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [--profile] [options]",
     .summary = "compile a model, then train it or call it once",
     .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C (SIGINT, SIGTERM, SIGHUP)\n"
             "finishes the step, saves the checkpoint and stops. Without one, or for --outputs, it calls the model\n"
@@ -110,6 +119,7 @@ const aoth_command_t aoth_cmd_run = {
             "\n"
             "  aothost run pipelines/quickstart.yaml\n"
             "  aothost run pipelines/quickstart.yaml --set run.train.steps=500 --json result.json\n"
+            "  aothost run pipelines/quickstart.yaml --set run.train.steps=20 --profile\n"
             "  aothost run pipelines/inference.yaml --model m.pt2 --inputs in.safetensors --outputs out.safetensors\n",
     .main = run_main,
 };

@@ -513,3 +513,39 @@ aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out) {
   if (aoth_call(s, &s->now.backend_stage, "stats", do_stats, &a) == AOT_OK) return AOT_OK;
   return aoth_session_fail(s, &s->now.backend_stage);
 }
+
+/* ---- aot.profile/1 ---- */
+
+typedef struct profiling {
+  aoth_session_t *s;
+  aot_profile_t *out; /* NULL: start */
+  int is_told;        /* the executable has the extension */
+} profiling_t;
+
+static aot_status_t do_profile(void *arg) {
+  profiling_t *a = arg;
+  aot_ext_profile_t x;
+  const void *given = aot_ext(&a->s->now.exe.head, AOT_EXT_PROFILE);
+  if (!given) return AOT_OK;
+  a->is_told = 1;
+  AOT_TRY(aot_import(&x, sizeof x, given));
+  return a->out ? x.read(given, a->out) : x.start(given);
+}
+
+static aot_status_t profile(aoth_session_t *s, aot_profile_t *out) {
+  profiling_t a = {s, out, 0};
+  if (!s->now.exe_self) return AOT_E_PRECONDITION;
+  if (aoth_call(s, &s->now.backend_stage, "profile", do_profile, &a) != AOT_OK)
+    return aoth_session_fail(s, &s->now.backend_stage);
+  if (a.is_told) return AOT_OK;
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->now.backend_stage.where, "run.profile",
+                   "backend %s does not tell how long its steps take (%s)", s->now.backend_stage.use, AOT_EXT_PROFILE);
+  return AOT_E_UNIMPLEMENTED;
+}
+
+aot_status_t aoth_session_profile_start(aoth_session_t *s) { return profile(s, NULL); }
+
+aot_status_t aoth_session_profile(aoth_session_t *s, aot_profile_t *out) {
+  *out = (aot_profile_t){.struct_size = sizeof *out};
+  return profile(s, out);
+}

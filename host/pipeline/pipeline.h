@@ -14,6 +14,7 @@
 #define AOTH_PIPELINE_H
 
 #include <aot/backend.h>
+#include <aot/ext/profile.h>
 #include <aot/option.h>
 #include <aot/partition.h>
 #include <aot/status.h>
@@ -302,6 +303,10 @@ struct aoth_queue *aoth_session_leaf_home(aoth_session_t *s, const aot_prog_t *p
 void aoth_session_leaf_is(aoth_session_t *s, uint32_t leaf, uint64_t version);
 
 aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
+/* The executable's steps timed from here on, and what was timed (aot.profile/1). AOT_E_UNIMPLEMENTED, told: its backend
+ * does not. out->rows: borrowed until the next call of the executable. */
+aot_status_t aoth_session_profile_start(aoth_session_t *s);
+aot_status_t aoth_session_profile(aoth_session_t *s, aot_profile_t *out);
 
 /* ---- summaries shared by commands ---- */
 void aoth_records_print(aoth_session_t *s, FILE *out); /* --time: one row a unit */

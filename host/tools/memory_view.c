@@ -1,4 +1,5 @@
 #include <tools/memory_view.h>
+#include <tools/node_names.h>
 
 #include <aot/inline.h>
 #include <stdio.h>
@@ -22,77 +23,7 @@ const char *aoth_bytes_text(uint64_t nbytes, char out[AOTH_BYTES_SIZE]) {
   return out;
 }
 
-/* ---- names ---- */
-
-typedef struct making {
-  aot_prog_t *p;
-  aoth_arena_t *arena;
-  aoth_text_t text; /* used over and over */
-} making_t;
-
-/* Names come from model files: what is no UTF-8, or moves a terminal's cursor, becomes '?'. */
-static void make_printable(aoth_text_t *t) {
-  for (size_t i = 0, n; i < t->size; i += n) {
-    n = aoth_utf8_length(t->data + i, t->size - i);
-    if (n == 0 || (unsigned char)t->data[i] < 0x20 || t->data[i] == 0x7f) t->data[i] = '?', n = 1;
-  }
-}
-
-static const char *kept(making_t *m) {
-  make_printable(&m->text);
-  const char *copy = m->text.failed ? NULL : aoth_arena_text(m->arena, m->text.data ? m->text.data : "", m->text.size);
-  m->text.size = 0;
-  return copy;
-}
-
-static const char *kept_str(making_t *m, aot_str_t s) {
-  m->text.size = 0;
-  aoth_text_str(&m->text, s);
-  return kept(m);
-}
-
-static const char *type_of(making_t *m, aot_value_t v) {
-  aot_type_t t;
-  if (aoth_graph_value_type(m->p, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return "";
-  aoth_text_f(&m->text, "%s[", aot_dtype_name(t.dtype));
-  for (int32_t d = 0; d < t.rank; d++) {
-    if (d) aoth_text_z(&m->text, ", ");
-    aoth_dim_print(m->p, t.sizes[d], &m->text);
-  }
-  aoth_text_z(&m->text, "]");
-  return kept(m);
-}
-
-static const char *name_of(making_t *m, aot_value_t v) {
-  const aot_str_t name = aoth_graph_value_name(m->p, v);
-  aoth_text_z(&m->text, "%");
-  if (name.size) aoth_text_str(&m->text, name);
-  else aoth_text_f(&m->text, "%u", v.id);
-  return kept(m);
-}
-
-/* The nearest module path on the way back to where a node was made from. */
-static const char *module_of(making_t *m, aot_origin_t origin) {
-  aot_origin_info_t o = {.struct_size = sizeof o};
-  for (int depth = 0; depth < 64 && origin.id != AOT_NO_ID && aoth_graph_origin_info(m->p, origin, &o) == AOT_OK;
-       depth++) {
-    if (o.module_path.size) return kept_str(m, o.module_path);
-    origin = o.parent;
-  }
-  return "";
-}
-
-/* 0: no such node */
-static int node_of(making_t *m, aot_node_t n, const char **op, const char **module) {
-  aot_node_info_t info = {.struct_size = sizeof info};
-  *op = *module = "";
-  if (n.id == AOT_NO_ID || n.id >= aoth_graph_n_nodes(m->p) || aoth_graph_node_info(m->p, n, &info) != AOT_OK) return 0;
-  *op = kept_str(m, aoth_graph_op_desc(m->p, info.op)->name);
-  *module = module_of(m, info.origin);
-  return 1;
-}
-
-static int describe(making_t *m, const aot_memory_buffer_t *b, aoth_holder_t *h) {
+static int describe(aoth_names_t *m, const aot_memory_buffer_t *b, aoth_holder_t *h) {
   *h = (aoth_holder_t){
       .kind = b->kind,
       .first = b->first,
@@ -105,15 +36,15 @@ static int describe(making_t *m, const aot_memory_buffer_t *b, aoth_holder_t *h)
       .module = "",
   };
   if (b->value.id == AOT_NO_ID || b->value.id >= aoth_graph_n_values(m->p)) return 1;
-  h->name = name_of(m, b->value);
-  h->type = type_of(m, b->value);
-  node_of(m, aoth_graph_value_def(m->p, b->value), &h->op, &h->module);
+  h->name = aoth_names_value(m, b->value);
+  h->type = aoth_names_type(m, b->value);
+  aoth_names_node(m, aoth_graph_value_def(m->p, b->value), &h->op, &h->module);
   return h->name && h->type && h->op && h->module;
 }
 
 /* Scratch has no value; what it is for is the step in which it begins. */
-static int describe_scratch(making_t *m, const aot_memory_plan_t *plan, aoth_holder_t *h) {
-  if (h->kind == AOT_MEMORY_SCRATCH) node_of(m, plan->steps[h->first].node, &h->op, &h->module);
+static int describe_scratch(aoth_names_t *m, const aot_memory_plan_t *plan, aoth_holder_t *h) {
+  if (h->kind == AOT_MEMORY_SCRATCH) aoth_names_node(m, plan->steps[h->first].node, &h->op, &h->module);
   return h->op && h->module;
 }
 
@@ -157,7 +88,7 @@ const char *aoth_memory_part(const aoth_memory_view_t *v, uint64_t step) {
 }
 
 /* A step of the backend's own belongs to the one before it. */
-static aot_status_t mark_updates(making_t *m, aoth_memory_view_t *v) {
+static aot_status_t mark_updates(aoth_names_t *m, aoth_memory_view_t *v) {
   const aot_memory_plan_t *plan = &v->plan;
   uint8_t *marks = aoth_arena_alloc(m->arena, 1, (size_t)plan->n_steps + 1);
   int32_t kind = 0;
@@ -208,7 +139,7 @@ static aot_status_t find_largest(aoth_memory_view_t *v, aoth_arena_t *arena) {
   return largest ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
-static aot_status_t fill(making_t *m, aoth_memory_view_t *v) {
+static aot_status_t fill(aoth_names_t *m, aoth_memory_view_t *v) {
   const aot_memory_plan_t *plan = &v->plan;
   const char *op, *module;
   aoth_holder_t *holders = aoth_arena_alloc(m->arena, sizeof(void *), ((size_t)plan->n_buffers + 1) * sizeof *holders);
@@ -219,9 +150,9 @@ static aot_status_t fill(making_t *m, aoth_memory_view_t *v) {
     if (!describe(m, &plan->buffers[i], &holders[i]) || !describe_scratch(m, plan, &holders[i])) return AOT_E_EXHAUSTED;
   v->peak_alive = plan->n_steps ? v->alive[plan->peak_step] : 0;
   v->peak_at = "";
-  if (plan->n_steps && node_of(m, plan->steps[plan->peak_step].node, &op, &module)) {
+  if (plan->n_steps && aoth_names_node(m, plan->steps[plan->peak_step].node, &op, &module)) {
     aoth_text_f(&m->text, "%s%s%s", op ? op : "", module && *module ? " in " : "", module ? module : "");
-    v->peak_at = kept(m);
+    v->peak_at = aoth_names_kept(m);
   }
   if (!v->peak_at) return AOT_E_EXHAUSTED;
   AOT_TRY(mark_updates(m, v));
@@ -230,7 +161,7 @@ static aot_status_t fill(making_t *m, aoth_memory_view_t *v) {
 
 aot_status_t aoth_memory_view_make(aot_prog_t *p, const aot_memory_plan_t *plan, const char *title, aoth_arena_t *arena,
                                    aoth_memory_view_t *out) {
-  making_t m = {.p = p, .arena = arena};
+  aoth_names_t m = {.p = p, .arena = arena};
   *out = (aoth_memory_view_t){.title = aoth_arena_text(arena, title, strlen(title)), .plan = *plan};
   const aot_status_t status = fill(&m, out);
   aoth_text_deinit(&m.text);

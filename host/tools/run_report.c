@@ -151,6 +151,7 @@ void aoth_run_print_summary(const aoth_run_t *r) {
   print_bytes(r->out, peak_rss());
   fprintf(r->out, "\n");
   print_shares(r);
+  if (r->profile) aoth_profile_print(r->profile, r->out);
   const aoth_traffic_t traffic = aoth_session_traffic(r->session);
   if (has_other_device(r)) {
     fprintf(r->out, "moved between devices: ");
@@ -274,6 +275,7 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_object_set_new(o, "moved",
                       json_pack("{s:I, s:I}", "bytes", (json_int_t)aoth_session_traffic(r->session).moved_nbytes,
                                 "bytes_per_step", (json_int_t)(r->trained ? r->train.crossed : 0)));
+  if (r->profile) json_object_set_new(o, "profile", aoth_profile_json(r->profile));
   aot_status_t status = aoth_cli_json(r->cli, o);
   json_decref(o);
   return status;

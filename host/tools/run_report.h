@@ -3,6 +3,7 @@
 #define AOTH_RUN_REPORT_H
 
 #include <tools/cli.h>
+#include <tools/run_profile.h>
 
 #include <step/step.h>
 #include <train/train.h>
@@ -11,9 +12,10 @@ typedef struct aoth_run {
   aoth_cli_t *cli;
   aoth_session_t *session;
   const aoth_pipeline_t *pipeline;
-  aoth_step_t *step;   /* NULL: not compiled */
-  FILE *out;           /* text for people; NULL: none */
-  int trained, called; /* which parts ran */
+  aoth_step_t *step;                  /* NULL: not compiled */
+  FILE *out;                          /* text for people; NULL: none */
+  int trained, called;                /* which parts ran */
+  const aoth_profile_view_t *profile; /* --profile; NULL: not asked for */
   aoth_train_result_t train;
 } aoth_run_t;
 

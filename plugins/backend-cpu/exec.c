@@ -8,6 +8,7 @@
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_FORMS = 8 };
 
@@ -42,6 +43,8 @@ struct bc_program {
   uint64_t arena_nbytes; /* planned, the largest */
   uint64_t clock, n_runs, live_nbytes;
   bc_code_stats_t code;
+  int is_profiled;
+  aot_profile_row_t *profile; /* as it was read last */
 };
 
 /* ---- generated functions ---- */
@@ -222,6 +225,7 @@ void bc_program_destroy(bc_program_t *p) {
   bc_functions_deinit(&p->functions);
   free(p->graphs);
   free(p->arena);
+  free(p->profile);
   free(p);
 }
 
@@ -293,6 +297,21 @@ static aot_status_t find_arena(bc_program_t *p, uint64_t nbytes, const hc_run_t 
   return AOT_OK;
 }
 
+static uint64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static aot_status_t run_step(const bc_program_t *p, bc_step_t *step, const bc_frame_t *frame) {
+  if (!p->is_profiled) return step->run(frame, step->payload);
+  const uint64_t began = now_ns();
+  const aot_status_t status = step->run(frame, step->payload);
+  step->ns += now_ns() - began;
+  step->n_runs++;
+  return status;
+}
+
 static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs,
                              const hc_run_t *run, bc_error_t *error) {
   const bc_schedule_t *s = &f->schedule;
@@ -304,8 +323,8 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
   AOT_TRY(bind_ports(f, s->inputs, s->n_inputs, inputs, "input", error));
   AOT_TRY(bind_ports(f, s->outputs, s->n_outputs, outputs, "output", error));
   while (next < s->n_steps) {
-    const bc_step_t *step = &s->steps[next++];
-    aot_status_t status = step->run(&frame, step->payload);
+    bc_step_t *step = &s->steps[next++];
+    const aot_status_t status = run_step(p, step, &frame);
     if (status != AOT_OK) {
       if (error->node == AOT_NO_ID) error->node = step->node; /* a step of several nodes may know better */
       return status;
@@ -434,6 +453,46 @@ aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, bc_error_t *er
   if (g->first_segment != BC_NONE) return run_cut(p, g, run, error);
   AOT_TRY(find_form(p, g, run->symbols, &f, error));
   return run_form(p, f, run->inputs, run->outputs, run, error);
+}
+
+/* ---- aot.profile/1 ---- */
+
+void bc_program_profile_start(bc_program_t *p) {
+  p->is_profiled = 1;
+  for (uint32_t i = 0; i < p->n_graphs; i++)
+    for (int k = 0; k < MAX_FORMS; k++) {
+      bc_schedule_t *s = &p->graphs[i].forms[k].schedule;
+      for (uint32_t j = 0; j < s->n_steps; j++) s->steps[j].n_runs = s->steps[j].ns = 0;
+    }
+}
+
+/* run_max_pool is called max_pool */
+static aot_profile_row_t profile_row(const bc_step_t *step) {
+  const char *name = strncmp(step->kernel, "run_", 4) == 0 ? step->kernel + 4 : step->kernel;
+  return (aot_profile_row_t){
+      .kernel = aot_str(name),
+      .node = {step->node},
+      .n_runs = step->n_runs,
+      .ns = step->ns,
+      .nbytes = step->nbytes,
+  };
+}
+
+aot_status_t bc_program_profile(bc_program_t *p, const aot_profile_row_t **out, uint64_t *out_n) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < p->n_graphs; i++)
+    for (int k = 0; k < MAX_FORMS; k++) n += p->graphs[i].forms[k].schedule.n_steps;
+  free(p->profile);
+  p->profile = malloc(((size_t)n + 1) * sizeof *p->profile);
+  *out = p->profile;
+  *out_n = 0;
+  if (!p->profile) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < p->n_graphs; i++)
+    for (int k = 0; k < MAX_FORMS; k++) {
+      const bc_schedule_t *s = &p->graphs[i].forms[k].schedule;
+      for (uint32_t j = 0; j < s->n_steps; j++) p->profile[(*out_n)++] = profile_row(&s->steps[j]);
+    }
+  return AOT_OK;
 }
 
 const cu_program_t *bc_program_custom(const bc_program_t *p) { return &p->custom; }

@@ -5,6 +5,7 @@
 #include "codecache.h"
 #include "common/hostcall/host_call.h"
 #include <aot/backend.h>
+#include <aot/ext/profile.h>
 
 typedef struct bc_program bc_program_t;
 
@@ -27,6 +28,10 @@ typedef struct bc_program_stats {
   bc_code_stats_t code;
 } bc_program_stats_t;
 bc_program_stats_t bc_program_stats(const bc_program_t *p);
+/* From here on every step is timed, and counted from nothing (aot.profile/1). */
+void bc_program_profile_start(bc_program_t *p);
+/* The steps of all schedules that there are. *out: borrowed until the next call or run. AOT_E_EXHAUSTED */
+aot_status_t bc_program_profile(bc_program_t *p, const aot_profile_row_t **out, uint64_t *out_n);
 const cu_program_t *bc_program_custom(const bc_program_t *p); /* nodes that plugins' kernels run */
 
 #endif

@@ -192,7 +192,8 @@ static aot_status_t add_attention(bc_build_t *b, const places_t *at, const bc_te
   const int64_t n_sums = n_parts > 1 ? n_parts * bc_attention_key_heads(&a) : n_threads;
   AOT_TRY(bc_scratch(b, n_work * sizeof(float) * (uint64_t)n_threads, &work));
   if (gradients) AOT_TRY(bc_scratch(b, bc_attention_sums(&a) * sizeof(float) * (uint64_t)n_sums, &sums));
-  BC_STEP(b, gradients ? run_backward : run_forward, p);
+  const bc_run_fn run_attention = gradients ? run_backward : run_forward;
+  BC_STEP(b, run_attention, p);
   p->a = a;
   p->n_work = n_work;
   p->q = bc_use(b, &t[0]);

@@ -9,7 +9,7 @@ typedef struct norm_step {
   double momentum, eps;
 } norm_step_t;
 
-static aot_status_t run_train(const bc_frame_t *f, void *payload) {
+static aot_status_t run_batch_norm(const bc_frame_t *f, void *payload) {
   const norm_step_t *p = payload;
   bc_batch_norm_t a = {
       .x = bc_f32(f, p->x),
@@ -29,7 +29,7 @@ static aot_status_t run_train(const bc_frame_t *f, void *payload) {
   return AOT_OK;
 }
 
-static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
+static aot_status_t run_batch_norm_backward(const bc_frame_t *f, void *payload) {
   const norm_step_t *p = payload;
   bc_batch_norm_backward(p->planes, bc_f32(f, p->gy), bc_f32(f, p->x), bc_f32_or_null(f, p->w), bc_f32(f, p->mean),
                          bc_f32(f, p->rstd), bc_f32_or_null(f, p->gx), bc_f32_or_null(f, p->gw),
@@ -85,7 +85,7 @@ static aot_status_t train(bc_build_t *b, uint32_t n_stats) {
   if (!results_fit(b, x) || !bc_type(b, 0)->dtype) return BC_DECLINED;
   for (uint32_t k = 0; k < 3 + n_stats; k++) AOT_TRY(dense(b, k, &in[k]));
   for (uint32_t r = 0; r < 3 + n_stats; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
-  BC_STEP(b, run_train, p);
+  BC_STEP(b, run_batch_norm, p);
   *p = (norm_step_t){.x = bc_use(b, &in[0]), .w = bc_use(b, &in[1]), .b = bc_use(b, &in[2]), .planes = shape};
   p->running_mean = bc_use(b, &in[3]);
   p->running_var = bc_use(b, &in[4]);
@@ -120,7 +120,7 @@ static aot_status_t lower_backward(bc_build_t *b) {
   AOT_TRY(dense(b, 5, &mean));
   AOT_TRY(dense(b, 6, &rstd));
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
-  BC_STEP(b, run_backward, p);
+  BC_STEP(b, run_batch_norm_backward, p);
   *p = (norm_step_t){.gy = bc_use(b, &gy), .x = bc_use(b, &tx), .w = bc_use(b, &tw), .planes = shape};
   p->mean = bc_use(b, &mean);
   p->rstd = bc_use(b, &rstd);

@@ -88,10 +88,11 @@ static aot_status_t run_bias(const bc_frame_t *f, const bias_step_t *p, bc_part_
 static aot_status_t run_add_bias(const bc_frame_t *f, void *payload) { return run_bias(f, payload, add_part); }
 static aot_status_t run_bias_gradient(const bc_frame_t *f, void *payload) { return run_bias(f, payload, sum_part); }
 
-static aot_status_t add_bias_step(bc_build_t *b, bc_run_fn run, const bc_tensor_t *image, const bc_tensor_t *bias) {
+static aot_status_t add_bias_step(bc_build_t *b, bc_run_fn run_channel_bias, const bc_tensor_t *image,
+                                  const bc_tensor_t *bias) {
   const bc_planes_t planes = {image->sizes[0], image->sizes[1], bc_numel(image) / image->sizes[0] / image->sizes[1]};
   bias_step_t *p;
-  BC_STEP(b, run, p);
+  BC_STEP(b, run_channel_bias, p);
   *p = (bias_step_t){.image = bc_use(b, image), .bias = bc_use(b, bias), .planes = planes};
   return AOT_OK;
 }

@@ -7,7 +7,7 @@ typedef struct embedding_step {
   int64_t n_table, width, rows, padding;
 } embedding_step_t;
 
-static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
+static aot_status_t run_embedding_backward(const bc_frame_t *f, void *payload) {
   const embedding_step_t *p = payload;
   const int64_t *index = (const int64_t *)(const void *)bc_at(f, p->index);
   const int64_t wrong =
@@ -28,7 +28,7 @@ static aot_status_t lower_embedding_backward(bc_build_t *b) {
   AOT_TRY(bc_contiguous(b, g, &up));
   AOT_TRY(bc_contiguous(b, i, &index));
   AOT_TRY(bc_result_dense(b, 0, &out));
-  BC_STEP(b, run_backward, p);
+  BC_STEP(b, run_embedding_backward, p);
   *p = (embedding_step_t){.table = bc_use(b, &out), .index = bc_use(b, &index), .y = bc_use(b, &up)};
   p->n_table = out.sizes[0];
   p->width = out.sizes[1];

@@ -41,14 +41,14 @@ static int plain_loss(const bc_build_t *b, uint32_t k) {
          bc_arg_float(b, k + 5, 0) == 0 && bc_numel(x) > 0;
 }
 
-static aot_status_t add_loss(bc_build_t *b, bc_run_fn run, uint32_t k) {
+static aot_status_t add_loss(bc_build_t *b, bc_run_fn run_cross_entropy, uint32_t k) {
   const bc_tensor_t *x = bc_arg_tensor(b, k);
   bc_tensor_t in, target, out;
   loss_step_t *p;
   AOT_TRY(bc_contiguous(b, x, &in));
   AOT_TRY(bc_contiguous(b, bc_arg_tensor(b, k + 1), &target));
   AOT_TRY(bc_result_dense(b, 0, &out));
-  BC_STEP(b, run, p);
+  BC_STEP(b, run_cross_entropy, p);
   *p = (loss_step_t){.x = bc_use(b, &in), .target = bc_use(b, &target), .out = bc_use(b, &out)};
   p->g = bc_use(b, k ? bc_arg_tensor(b, 0) : NULL);
   p->rows = in.sizes[0];

@@ -38,7 +38,7 @@ static void add_parts(const float *partial, int32_t n_parts, int64_t n, float *o
   }
 }
 
-static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
+static aot_status_t run_layer_norm_backward(const bc_frame_t *f, void *payload) {
   norm_step_t *p = payload;
   p->frame = f;
   int32_t n_parts = bc_parallel(f->workers, p->rows, WORTH_A_THREAD / p->n + 1, backward_rows, p);
@@ -95,7 +95,7 @@ static aot_status_t lower_backward(bc_build_t *b, uint32_t mean, uint32_t rstd, 
   AOT_TRY(contiguous_or_none(b, rstd, &ts));
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
   AOT_TRY(bc_scratch(b, 2 * (uint64_t)n * sizeof(float) * (uint64_t)b->machine->n_threads, &partial));
-  BC_STEP(b, run_backward, p);
+  BC_STEP(b, run_layer_norm_backward, p);
   *p = (norm_step_t){.go = bc_use(b, &tg), .x = bc_use(b, &tx), .w = bc_use(b, &tw), .rows = rows, .n = n, .eps = eps};
   p->b = bc_use(b, NULL);
   p->partial = bc_use(b, &partial);

@@ -12,13 +12,13 @@ static int64_t *indices(const bc_frame_t *f, bc_ref_t r) {
   return r.storage == BC_NONE ? NULL : (int64_t *)(void *)bc_at(f, r);
 }
 
-static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
+static aot_status_t run_max_pool(const bc_frame_t *f, void *payload) {
   const pool_step_t *p = payload;
   bc_max_pool(p->n_planes, &p->pool, bc_f32(f, p->x), bc_f32_or_null(f, p->y), indices(f, p->index));
   return AOT_OK;
 }
 
-static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
+static aot_status_t run_max_pool_backward(const bc_frame_t *f, void *payload) {
   const pool_step_t *p = payload;
   bc_max_pool_backward(p->n_planes, &p->pool, bc_f32(f, p->gy), bc_f32(f, p->x), indices(f, p->index),
                        bc_f32(f, p->gx));
@@ -69,7 +69,7 @@ static aot_status_t lower_forward(bc_build_t *b) {
     return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, x, &in));
   for (uint32_t r = 0; r < b->node->n_results; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
-  BC_STEP(b, run_forward, p);
+  BC_STEP(b, run_max_pool, p);
   *p = shape;
   p->x = bc_use(b, &in);
   p->y = bc_use(b, &out[0]);
@@ -89,7 +89,7 @@ static aot_status_t backward(bc_build_t *b, const bc_tensor_t *index) {
   AOT_TRY(bc_contiguous(b, x, &in));
   if (index) AOT_TRY(bc_contiguous(b, index, &at));
   AOT_TRY(bc_result_dense(b, 0, &out));
-  BC_STEP(b, run_backward, p);
+  BC_STEP(b, run_max_pool_backward, p);
   *p = shape;
   p->gy = bc_use(b, &up);
   p->x = bc_use(b, &in);

@@ -17,6 +17,7 @@
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>
 #include <aot/ext/memory.h>
+#include <aot/ext/profile.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -58,6 +59,7 @@ typedef struct exe {
   const unit_t *unit;
   bc_program_t *program;
   void *own; /* copy of bytes that came unaligned */
+  aot_ext_profile_t profile;
 } exe_t;
 
 static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const bc_error_t *e, aot_status_t status) {
@@ -381,6 +383,25 @@ static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   return AOT_OK;
 }
 
+static aot_status_t profile_start(const aot_ext_profile_t *e) {
+  const exe_t *x = e->head.self;
+  bc_program_profile_start(x->program);
+  return AOT_OK;
+}
+
+static aot_status_t profile_read(const aot_ext_profile_t *e, aot_profile_t *out) {
+  const exe_t *x = e->head.self;
+  aot_profile_t full = {.struct_size = out->struct_size, .row_stride = sizeof(aot_profile_row_t)};
+  AOT_TRY(bc_program_profile(x->program, &full.rows, &full.n_rows));
+  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  return AOT_OK;
+}
+
+static const void *exe_ext(const aot_table_t *e, const char *id) {
+  const exe_t *x = e->self;
+  return strcmp(id, AOT_EXT_PROFILE) == 0 ? &x->profile : NULL;
+}
+
 static void exe_destroy(const aot_table_t *e) {
   exe_t *x = e->self;
   bc_program_destroy(x->program);
@@ -443,6 +464,9 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   x->exe.table.plan = plan;
   x->exe.table.stats = stats;
   x->exe.table.head.destroy = exe_destroy;
+  x->exe.table.head.get_ext = exe_ext;
+  x->profile = (aot_ext_profile_t){
+      .head = {.struct_size = sizeof x->profile, .self = x}, .start = profile_start, .read = profile_read};
   *out = &x->exe.table;
   return AOT_OK;
 }

@@ -136,7 +136,7 @@ static void add_row(int32_t dtype, char *d, int64_t ds, const char *s, int64_t s
   else add_doubles((double *)(void *)d, ds, (const double *)(const void *)s, ss, n);
 }
 
-static aot_status_t run_add(const bc_frame_t *f, void *payload) {
+static aot_status_t run_add_region(const bc_frame_t *f, void *payload) {
   const add_step_t *p = payload;
   const int64_t width = (int64_t)aot_dtype_size(p->dtype);
   int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
@@ -160,7 +160,7 @@ static aot_status_t run_add(const bc_frame_t *f, void *payload) {
 static aot_status_t add(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
   add_step_t *p;
   if (bc_numel(dst) == 0) return AOT_OK;
-  BC_STEP(b, run_add, p);
+  BC_STEP(b, run_add_region, p);
   p->dst = bc_use(b, dst);
   p->src = bc_use(b, src);
   p->dtype = dst->dtype;

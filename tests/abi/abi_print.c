@@ -19,6 +19,7 @@
 #include <aot/ext/memory.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
+#include <aot/ext/profile.h>
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>
 #include <aot/ext/program_file.h>
@@ -763,6 +764,23 @@ static const row_t rows[] = {
     STRUCT(aot_ext_memory_t),
     MEMBER(aot_ext_memory_t, head),
     MEMBER(aot_ext_memory_t, plan),
+    STRUCT(aot_profile_row_t),
+    MEMBER(aot_profile_row_t, kernel),
+    MEMBER(aot_profile_row_t, node),
+    MEMBER(aot_profile_row_t, reserved),
+    MEMBER(aot_profile_row_t, n_runs),
+    MEMBER(aot_profile_row_t, ns),
+    MEMBER(aot_profile_row_t, nbytes),
+    STRUCT(aot_profile_t),
+    MEMBER(aot_profile_t, struct_size),
+    MEMBER(aot_profile_t, flags),
+    MEMBER(aot_profile_t, rows),
+    MEMBER(aot_profile_t, n_rows),
+    MEMBER(aot_profile_t, row_stride),
+    STRUCT(aot_ext_profile_t),
+    MEMBER(aot_ext_profile_t, head),
+    MEMBER(aot_ext_profile_t, start),
+    MEMBER(aot_ext_profile_t, read),
     STRUCT(aot_node_cost_t),
     MEMBER(aot_node_cost_t, struct_size),
     MEMBER(aot_node_cost_t, fusion),

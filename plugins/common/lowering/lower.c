@@ -250,7 +250,7 @@ aot_status_t bc_contiguous(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out
 
 /* ---- steps ---- */
 
-aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, void *out_payload) {
+aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, const char *kernel, uint64_t payload_size, void *out_payload) {
   bc_schedule_t *s = b->out;
   void *payload = bc_pool_alloc(b->pool, payload_size);
   if (!payload) return no_memory(b);
@@ -261,15 +261,29 @@ aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, vo
     s->steps = grown;
     s->step_capacity = capacity;
   }
-  s->steps[s->n_steps++] = (bc_step_t){run, payload, b->node ? b->node->id : AOT_NO_ID};
+  s->steps[s->n_steps++] = (bc_step_t){
+      .run = run,
+      .payload = payload,
+      .node = b->node ? b->node->id : AOT_NO_ID,
+      .kernel = kernel,
+  };
   memcpy(out_payload, &payload, sizeof payload);
   return AOT_OK;
+}
+
+/* Bytes of the elements that the tensor has: one that is read along a stride of 0 counts once. */
+static uint64_t distinct_nbytes(const bc_tensor_t *t) {
+  uint64_t n = aot_dtype_size(t->dtype);
+  for (int32_t d = 0; d < t->rank; d++)
+    if (t->strides[d] || !t->sizes[d]) n *= (uint64_t)t->sizes[d];
+  return n;
 }
 
 bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t) {
   if (!t || !t->dtype || t->storage == BC_NONE) return (bc_ref_t){BC_NONE, 0};
   bc_storage_t *s = &b->out->storages[t->storage];
   uint32_t now = b->out->n_steps - 1;
+  b->out->steps[now].nbytes += distinct_nbytes(t);
   if (s->first == BC_NONE) s->first = now;
   s->last = s->last_apart = now;
   return (bc_ref_t){t->storage, t->offset * (int64_t)aot_dtype_size(t->dtype)};

@@ -116,8 +116,8 @@ aot_status_t bc_contiguous(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out
 aot_status_t bc_own(bc_build_t *b, void *what, void (*destroy)(void *what));
 
 /* ---- steps: every bc_use belongs to the step that was added last ---- */
-aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, void *out_payload);
-#define BC_STEP(b, run, payload) AOT_TRY(bc_add_step(b, run, sizeof *(payload), &(payload)))
+aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, const char *kernel, uint64_t payload_size, void *out_payload);
+#define BC_STEP(b, run, payload) AOT_TRY(bc_add_step(b, run, #run, sizeof *(payload), &(payload)))
 bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t); /* NULL: a reference to nothing */
 /* The same of a tensor whose elements the step reads before it writes those of the same index. */
 bc_ref_t bc_use_in_place(bc_build_t *b, const bc_tensor_t *t);

@@ -77,7 +77,10 @@ typedef aot_status_t (*bc_run_fn)(const bc_frame_t *f, void *payload);
 typedef struct bc_step {
   bc_run_fn run;
   void *payload;
-  uint32_t node; /* id, for messages */
+  uint32_t node;       /* id, for messages */
+  const char *kernel;  /* run's name */
+  uint64_t nbytes;     /* of its operands and results */
+  uint64_t n_runs, ns; /* timed (aot.profile/1) */
 } bc_step_t;
 
 static inline char *bc_at(const bc_frame_t *f, bc_ref_t r) { return f->base[r.storage] + r.at; }

@@ -1,0 +1,127 @@
+#include <tools/run_profile.h>
+
+#include <aot/ext/profile.h>
+#include <aot/inline.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tools/node_names.h>
+
+enum { MOST_SUMS = 24, MOST_STEPS = 24 }; /* printed; JSON has all */
+
+static int read_line(aoth_names_t *m, const aot_profile_row_t *row, aoth_profile_line_t *l) {
+  aot_node_info_t info = {.struct_size = sizeof info};
+  *l = (aoth_profile_line_t){
+      .kernel = aoth_arena_text(m->arena, row->kernel.data, row->kernel.size),
+      .type = "",
+      .n_steps = 1,
+      .n_runs = row->n_runs,
+      .ms = (double)row->ns * 1e-6,
+      .nbytes = (double)row->nbytes * (double)row->n_runs,
+  };
+  if (aoth_names_node(m, row->node, &l->op, &l->module) && aoth_graph_node_info(m->p, row->node, &info) == AOT_OK &&
+      info.n_results)
+    l->type = aoth_names_type(m, info.first_result);
+  return l->kernel && l->op && l->module && l->type;
+}
+
+static int slowest_first(const void *pa, const void *pb) {
+  const aoth_profile_line_t *a = pa, *b = pb;
+  return (a->ms < b->ms) - (a->ms > b->ms);
+}
+
+static int same_work(const void *pa, const void *pb) {
+  const aoth_profile_line_t *a = pa, *b = pb;
+  const int order = strcmp(a->kernel, b->kernel);
+  return order ? order : strcmp(a->op, b->op);
+}
+
+/* A loop is made for the last of the nodes that it computes: which one that is tells little of all its like. */
+static void sum_up(aoth_profile_view_t *v) {
+  memcpy(v->sums, v->steps, v->n_steps * sizeof *v->sums);
+  for (uint64_t i = 0; i < v->n_steps; i++)
+    if (strcmp(v->sums[i].kernel, "loop") == 0) v->sums[i].op = "";
+  qsort(v->sums, v->n_steps, sizeof *v->sums, same_work);
+  for (uint64_t i = 0; i < v->n_steps; i++) {
+    const aoth_profile_line_t *l = &v->sums[i];
+    if (v->n_sums && same_work(&v->sums[v->n_sums - 1], l) == 0) {
+      aoth_profile_line_t *sum = &v->sums[v->n_sums - 1];
+      sum->n_steps++;
+      sum->n_runs += l->n_runs;
+      sum->ms += l->ms;
+      sum->nbytes += l->nbytes;
+      continue;
+    }
+    v->sums[v->n_sums] = *l;
+    v->sums[v->n_sums].type = v->sums[v->n_sums].module = "";
+    v->n_sums++;
+  }
+  qsort(v->sums, v->n_sums, sizeof *v->sums, slowest_first);
+}
+
+aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_profile_view_t *out) {
+  aoth_names_t m = {.p = aoth_session_prog(s), .arena = arena};
+  aot_profile_t given;
+  int has_memory = 1;
+  *out = (aoth_profile_view_t){.n_runs = 0};
+  AOT_TRY(aoth_session_profile(s, &given));
+  out->steps = aoth_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->steps);
+  out->sums = aoth_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->sums);
+  if (!out->steps || !out->sums) return AOT_E_EXHAUSTED;
+  for (uint64_t i = 0; i < given.n_rows && has_memory; i++) {
+    aot_profile_row_t row = {.n_runs = 0};
+    const uint64_t known = given.row_stride < sizeof row ? given.row_stride : sizeof row;
+    memcpy(&row, (const char *)given.rows + i * given.row_stride, (size_t)known);
+    if (!row.n_runs) continue;
+    has_memory = read_line(&m, &row, &out->steps[out->n_steps++]);
+    out->ms += (double)row.ns * 1e-6;
+    if (!out->n_runs || row.n_runs < out->n_runs) out->n_runs = row.n_runs;
+  }
+  aoth_text_deinit(&m.text);
+  if (!has_memory) return AOT_E_EXHAUSTED;
+  sum_up(out);
+  qsort(out->steps, out->n_steps, sizeof *out->steps, slowest_first);
+  return AOT_OK;
+}
+
+/* ---- for people ---- */
+
+static void print_numbers(const aoth_profile_view_t *v, const aoth_profile_line_t *l, FILE *out) {
+  fprintf(out, "%10.3f %5.1f%%", l->ms / (double)v->n_runs, 100 * l->ms / v->ms);
+  if (l->nbytes > 0 && l->ms > 0) fprintf(out, " %7.1f  ", l->nbytes / l->ms * 1e-6);
+  else fprintf(out, " %7s  ", "-");
+}
+
+void aoth_profile_print(const aoth_profile_view_t *v, FILE *out) {
+  if (!v->n_runs || v->ms <= 0) {
+    fprintf(out, "profile: nothing ran\n");
+    return;
+  }
+  fprintf(out, "profile: %.3f ms in %llu steps, mean of %llu runs\n", v->ms / (double)v->n_runs,
+          (unsigned long long)v->n_steps, (unsigned long long)v->n_runs);
+  fprintf(out, "%10s %6s %7s  %6s  %-22s %s\n", "ms", "", "GB/s", "steps", "kernel", "operator");
+  for (uint64_t i = 0; i < v->n_sums && i < MOST_SUMS; i++) {
+    print_numbers(v, &v->sums[i], out);
+    fprintf(out, "%6llu  %-22s %s\n", (unsigned long long)v->sums[i].n_steps, v->sums[i].kernel, v->sums[i].op);
+  }
+  fprintf(out, "slowest steps\n%10s %6s %7s  %-22s %-44s %-22s %s\n", "ms", "", "GB/s", "kernel", "operator", "result",
+          "module");
+  for (uint64_t i = 0; i < v->n_steps && i < MOST_STEPS; i++) {
+    const aoth_profile_line_t *l = &v->steps[i];
+    print_numbers(v, l, out);
+    fprintf(out, "%-22s %-44s %-22s %s\n", l->kernel, l->op, l->type, l->module);
+  }
+}
+
+/* ---- JSON ---- */
+
+json_t *aoth_profile_json(const aoth_profile_view_t *v) {
+  json_t *steps = json_array();
+  for (uint64_t i = 0; i < v->n_steps; i++) {
+    const aoth_profile_line_t *l = &v->steps[i];
+    json_array_append_new(steps, json_pack("{s:s, s:s, s:s, s:s, s:I, s:f, s:f}", "kernel", l->kernel, "operator",
+                                           l->op, "result", l->type, "module", l->module, "runs", (json_int_t)l->n_runs,
+                                           "ms", l->ms, "bytes", l->nbytes));
+  }
+  return json_pack("{s:I, s:f, s:o}", "runs", (json_int_t)v->n_runs, "ms", v->ms, "steps", steps);
+}

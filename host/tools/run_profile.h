@@ -1,0 +1,29 @@
+/* aothost run --profile: where the time of a run goes, by kernel and operator, and the slowest steps one by one. */
+#ifndef AOTH_RUN_PROFILE_H
+#define AOTH_RUN_PROFILE_H
+
+#include <base/arena.h>
+#include <pipeline/pipeline.h>
+
+/* Steps that do the same: one kernel, for one operator; or a single step. */
+typedef struct aoth_profile_line {
+  const char *kernel, *op, *type, *module; /* of a single step; type and module are "" where several are summed */
+  uint64_t n_steps, n_runs;
+  double ms;     /* all runs together */
+  double nbytes; /* moved in all runs, as the backend counts them */
+} aoth_profile_line_t;
+
+typedef struct aoth_profile_view {
+  uint64_t n_runs; /* of the graph, as often as the step that ran least */
+  double ms;       /* all steps, all runs */
+  aoth_profile_line_t *sums, *steps;
+  uint64_t n_sums, n_steps; /* slowest first */
+} aoth_profile_view_t;
+
+/* Everything lies in the arena. A failure is told. */
+aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_profile_view_t *out);
+void aoth_profile_print(const aoth_profile_view_t *v, FILE *out);
+struct json_t;
+struct json_t *aoth_profile_json(const aoth_profile_view_t *v); /* a new reference */
+
+#endif
