@@ -265,9 +265,11 @@ int lp_gpu_fit(lp_loop_t *loop);
 uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for partial results; 0: one kernel is all */
 void lp_prelude_cuda_add(lp_text_t *t);
 /* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads; where there is scratch memory then NAME_end,
- * with lp_gpu_end_blocks() of LP_GPU_END_THREADS. Both take one structure of pointers: to the first element of every
- * access (of a draw: its number as an integer), then to the scratch memory, 16-byte aligned. */
+ * with lp_gpu_end_blocks() of LP_GPU_END_THREADS. Both take one structure of lp_gpu_n_pointers pointers: to the first
+ * element of every access (of a draw: its number as an integer); where loads have indices, to an int64 that is set when
+ * one is out of range; to the scratch memory, 16-byte aligned. */
 enum { LP_GPU_END_THREADS = 256 };
+uint32_t lp_gpu_n_pointers(const lp_loop_t *loop);
 uint32_t lp_gpu_end_blocks(const lp_loop_t *loop);
 void lp_gen_cuda(const lp_loop_t *loop, const char *name, lp_text_t *out);
 

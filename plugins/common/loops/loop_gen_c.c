@@ -52,26 +52,13 @@ static int is_row_of_indices(const lp_loop_t *l, uint32_t k) {
   return a->n_indices && !l->columns;
 }
 
-/* Is the element inside of the load's bounds? Those of outer dimensions are known before the row. */
-static void print_is_inside(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
-  const uint32_t n_outer = (uint32_t)l->rank - (l->columns ? 2 : 1), bounded = l->accesses[k].bounded;
-  const char *joint = "";
-  if (bounded & ((1u << n_outer) - 1)) lp_print(out, "in%u", k), joint = " && ";
-  for (uint32_t d = n_outer; d < (uint32_t)l->rank; d++) {
-    const char *index = d + 1 == (uint32_t)l->rank && l->columns ? "row" : "i";
-    if (!(bounded >> d & 1u)) continue;
-    lp_print(out, "%s%s >= b%u_%u && %s < e%u_%u", joint, index, k, d, index, k, d);
-    joint = " && ";
-  }
-}
-
 static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_access_t *a = &l->accesses[k];
   const char *half = lp_half_name(a->dtype);
-  if (!is_row_of_indices(l, k)) lp_print_indices(out, l, k);
+  if (!is_row_of_indices(l, k)) lp_print_indices(out, l, k, 0);
   lp_print(out, "const %s x%u = ", lp_value_type(a->dtype), k);
   if (a->bounded) {
-    print_is_inside(out, l, k);
+    lp_print_is_inside(out, l, k, "i", "row");
     lp_print(out, " ? ");
   }
   if (half) lp_print(out, "lp_from_%s(", half);
@@ -116,20 +103,6 @@ static void print_bounds(lp_text_t *out, const lp_loop_t *l) {
   }
 }
 
-/* Is the row inside of a load's bounds? */
-static void print_row_bounds(lp_text_t *out, const lp_loop_t *l, uint32_t k, uint32_t n_outer) {
-  const uint32_t bounded = l->accesses[k].bounded & ((1u << n_outer) - 1);
-  if (!bounded) return;
-  const char *joint = "";
-  lp_print(out, "const int in%u = ", k);
-  for (uint32_t d = 0; d < n_outer; d++) {
-    if (!(bounded >> d & 1u)) continue;
-    lp_print(out, "%si%u >= b%u_%u && i%u < e%u_%u", joint, d, k, d, d, k, d);
-    joint = " && ";
-  }
-  lp_print(out, ";\n");
-}
-
 static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
   const uint32_t n = l->n_loads + l->n_stores, rank = (uint32_t)l->rank, n_outer = rank - (l->columns ? 2 : 1);
   char index[16];
@@ -151,7 +124,7 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
       print_term(out, l, k, d, index, 0);
     }
     lp_print(out, ";\n");
-    print_row_bounds(out, l, k, n_outer);
+    lp_print_row_bounds(out, l, k);
   }
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].keep) {
@@ -339,7 +312,7 @@ static void print_columns(lp_text_t *out, const lp_loop_t *l) {
 static void print_row(lp_text_t *out, const lp_loop_t *l) {
   const char *begin = l->rank == 1 ? "begin" : "0", *end = l->rank == 1 ? "end" : "length";
   for (uint32_t k = 0; k < l->n_loads; k++) {
-    if (is_row_of_indices(l, k)) lp_print_indices(out, l, k);
+    if (is_row_of_indices(l, k)) lp_print_indices(out, l, k, 0);
     if (!lp_moves(l, k)) print_load(out, l, k);
   }
   for (uint32_t pass = 0; pass < l->n_passes; pass++) print_pass(out, l, pass, begin, end);

@@ -34,13 +34,19 @@ static uint32_t n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores
 static int64_t size_of(const lp_loop_t *l, int32_t d) { return l->sizes[d] ? l->sizes[d] : 1; } /* as a divisor */
 
 /* Made 16 bytes at a time, or what a vector has. */
-static int is_vector(const printer_t *p, uint32_t k) {
-  return p->g->vector > 1 && !p->l->accesses[k].draws && inner_stride(p->l, k) == 1;
-}
+static int is_vector(const printer_t *p, uint32_t k) { return p->g->vector > 1 && lp_gpu_is_vector(p->l, k); }
 
 /* A load that passes through an array of registers. */
 static int has_array(const printer_t *p, uint32_t k) {
   return is_vector(p, k) || p->l->accesses[k].draws || lp_is_held(p->l, k);
+}
+
+/* Are its indices those of the whole row? Then their place is found before it. */
+static int is_row_of_indices(const lp_loop_t *l, uint32_t k) {
+  const lp_access_t *a = &l->accesses[k];
+  for (uint32_t i = 0; i < a->n_indices; i++)
+    if (lp_gpu_moves(l, a->indices[i].load)) return 0;
+  return a->n_indices != 0;
 }
 
 /* The element's place in an array: of one vector, or of all that a thread holds. */
@@ -58,14 +64,33 @@ static void print_times(lp_text_t *out, const char *what, int64_t stride) {
   lp_print(out, stride == 1 ? "%s" : "%s * %lld", what, (long long)stride);
 }
 
-/* Its place in the innermost dimension: of the vector's first element, or of element j. */
-static void print_place(const printer_t *p, uint32_t k, int of_element) {
+static int has_tail(const printer_t *p) {
+  return p->g->kind == LP_GPU_POINTS && p->l->sizes[p->l->rank - 1] % p->g->vector != 0;
+}
+
+/* The number of element j in the innermost dimension; beyond the tail, of the vector's first. */
+static const char *element_index(const printer_t *p) {
+  return p->g->vector == 1 ? "i" : has_tail(p) ? "(i + (j < n ? j : 0))" : "(i + j)";
+}
+
+/* What a dimension adds to a place. */
+static void print_term(const printer_t *p, uint32_t k, int32_t d, const char *index, const char *joint) {
+  const lp_access_t *a = &p->l->accesses[k];
+  char bounded[64];
+  snprintf(bounded, sizeof bounded, "(%s - b%u_%d)", index, k, d);
+  lp_print(p->out, "%s", joint);
+  print_times(p->out, a->bounded >> d & 1u ? bounded : index, a->strides[d]);
+}
+
+/* Its place from the row on; index: of the element, or of the vector. */
+static void print_place(const printer_t *p, uint32_t k, const char *index) {
   const lp_loop_t *l = p->l;
   const int64_t stride = inner_stride(l, k), row = l->columns ? l->accesses[k].strides[l->rank - 1] : 0;
-  if (l->columns && row) print_times(p->out, "row", row);
-  if (stride && row) lp_print(p->out, " + ");
-  if (stride) print_times(p->out, of_element && p->g->vector > 1 ? "(i + j)" : "i", stride);
-  if (!stride && !row) lp_print(p->out, "0");
+  const char *joint = "";
+  if (l->accesses[k].n_indices) lp_print(p->out, "j%u", k), joint = " + ";
+  if (row) print_term(p, k, l->rank - 1, "row", joint), joint = " + ";
+  if (stride) print_term(p, k, inner(l), index, joint), joint = " + ";
+  if (!*joint) lp_print(p->out, "0");
 }
 
 static void print_element_loop(const printer_t *p) {
@@ -74,10 +99,6 @@ static void print_element_loop(const printer_t *p) {
 
 static uint64_t vector_bytes(const printer_t *p, uint32_t k) {
   return p->g->vector * aot_dtype_size(p->l->accesses[k].dtype);
-}
-
-static int has_tail(const printer_t *p) {
-  return p->g->kind == LP_GPU_POINTS && p->l->sizes[p->l->rank - 1] % p->g->vector != 0;
 }
 
 /* Random numbers of a vector from one block each four of them, where they lie so. */
@@ -108,45 +129,50 @@ static void print_array(const printer_t *p, uint32_t k, int is_held) {
 
 /* From memory into the load's array. */
 static void print_take(const printer_t *p, uint32_t k) {
-  const int is_held = lp_is_held(p->l, k);
-  if (is_vector(p, k)) {
-    if (has_tail(p)) lp_print(p->out, "if (n == %u) ", p->g->vector);
-    lp_print(p->out, "lp_move(&w%u", k);
-    print_slot(p, is_held, 0);
-    lp_print(p->out, ", &q%u[", k);
-    print_place(p, k, 0);
-    lp_print(p->out, "], %llu);\n", (unsigned long long)vector_bytes(p, k));
-    if (!has_tail(p)) return;
-    lp_print(p->out, "else ");
-  }
-  if (has_tail(p) && is_vector(p, k)) {
-    lp_print(p->out, "for (int j = 0; j < %u; j++) w%u[j] = q%u[i + (j < n ? j : 0)];\n", p->g->vector, k, k);
+  if (!is_vector(p, k)) {
+    print_element_loop(p);
+    lp_print(p->out, "w%u", k);
+    print_slot(p, lp_is_held(p->l, k), 1);
+    lp_print(p->out, " = q%u[", k);
+    print_place(p, k, element_index(p));
+    lp_print(p->out, "];\n");
     return;
   }
-  print_element_loop(p);
-  lp_print(p->out, "w%u", k);
-  print_slot(p, is_held, 1);
-  lp_print(p->out, " = q%u[", k);
-  print_place(p, k, 1);
-  lp_print(p->out, "];\n");
+  if (p->l->accesses[k].bounded) {
+    lp_print(p->out, "if (");
+    lp_print_is_inside(p->out, p->l, k, "i", "row");
+    lp_print(p->out, ") ");
+  }
+  if (has_tail(p)) lp_print(p->out, "{\nif (n == %u) ", p->g->vector);
+  lp_print(p->out, "lp_move(&w%u", k);
+  print_slot(p, lp_is_held(p->l, k), 0);
+  lp_print(p->out, ", &q%u[", k);
+  print_place(p, k, "i");
+  lp_print(p->out, "], %llu);\n", (unsigned long long)vector_bytes(p, k));
+  if (!has_tail(p)) return;
+  lp_print(p->out, "else for (int j = 0; j < %u; j++) w%u[j] = q%u[", p->g->vector, k, k);
+  print_place(p, k, element_index(p));
+  lp_print(p->out, "];\n}\n");
 }
 
 /* The load's value, from its array or from memory. */
 static void print_load(const printer_t *p, uint32_t k, int from_array) {
-  const int32_t dtype = p->l->accesses[k].dtype;
-  const char *half = lp_half_name(dtype);
-  lp_print(p->out, "const %s x%u = ", lp_value_type(dtype), k);
-  if (half) lp_print(p->out, "lp_from_%s(", half);
-  if (from_array) {
-    lp_print(p->out, "w%u", k);
-    print_slot(p, lp_is_held(p->l, k), 1);
-  } else {
-    lp_print(p->out, "q%u[", k);
-    if (has_tail(p) && inner_stride(p->l, k)) print_times(p->out, "(i + (j < n ? j : 0))", inner_stride(p->l, k));
-    else print_place(p, k, 1);
-    lp_print(p->out, "]");
+  const lp_access_t *a = &p->l->accesses[k];
+  const char *half = lp_half_name(a->dtype);
+  if (lp_gpu_moves(p->l, k) && !is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
+  lp_print(p->out, "const %s x%u = ", lp_value_type(a->dtype), k);
+  if (a->bounded) {
+    lp_print_is_inside(p->out, p->l, k, element_index(p), "row");
+    lp_print(p->out, " ? ");
   }
-  lp_print(p->out, half ? ");\n" : ";\n");
+  if (half) lp_print(p->out, "lp_from_%s(", half);
+  lp_print(p->out, from_array ? "w%u" : "q%u[", k);
+  if (from_array) print_slot(p, lp_is_held(p->l, k), 1);
+  else print_place(p, k, element_index(p));
+  lp_print(p->out, "%s%s", from_array ? "" : "]", half ? ")" : "");
+  if (a->bounded) lp_print(p->out, " : ");
+  if (a->bounded) lp_print_outside(p->out, p->l, k);
+  lp_print(p->out, ";\n");
 }
 
 static void print_store(const printer_t *p, uint32_t k) {
@@ -157,7 +183,7 @@ static void print_store(const printer_t *p, uint32_t k) {
     if (has_tail(p)) lp_print(p->out, "if (j < n) ");
     lp_print(p->out, "q%u[", k);
     if (a->of_row && !p->l->columns) lp_print(p->out, "0");
-    else print_place(p, k, 1);
+    else print_place(p, k, p->g->vector > 1 ? "(i + j)" : "i");
     lp_print(p->out, "] = ");
   }
   lp_print_stored(p->out, p->l, k);
@@ -168,7 +194,7 @@ static void print_store(const printer_t *p, uint32_t k) {
 static void print_give(const printer_t *p, uint32_t k) {
   if (has_tail(p)) lp_print(p->out, "if (n == %u) ", p->g->vector);
   lp_print(p->out, "lp_move(&q%u[", k);
-  print_place(p, k, 0);
+  print_place(p, k, "i");
   lp_print(p->out, "], y%u, %llu);\n", k, (unsigned long long)vector_bytes(p, k));
   if (has_tail(p)) lp_print(p->out, "else for (int j = 0; j < n; j++) q%u[i + j] = y%u[j];\n", k, k);
 }
@@ -258,7 +284,7 @@ static const char *lane_suffix(const lp_inst_t *inst) { return lp_suffix(lp_gpu_
 /* The partial result of a part, but for which result it is: "] " ends it. */
 static void print_partial(const printer_t *p, uint32_t k) {
   const char *type = lp_c_type(lp_gpu_lane(&p->l->insts[k]));
-  lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))[part * (%s)%llu", type, n_accesses(p->l),
+  lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))[part * (%s)%llu", type, lp_gpu_n_pointers(p->l) - 1,
            (unsigned long long)lp_gpu_partial(p->l, k), p->index, (unsigned long long)lp_gpu_results(p->l));
 }
 
@@ -285,7 +311,18 @@ static void print_joined(const printer_t *p, uint32_t team) {
 /* ---- what stands around ---- */
 
 static void print_head(const printer_t *p, const char *name, const char *ending) {
-  lp_print(p->out, "LP_KERNEL(%s%s, %u, %u) {\n", name, ending, n_accesses(p->l) + (p->g->splits > 1), p->g->threads);
+  lp_print(p->out, "LP_KERNEL(%s%s, %u, %u) {\n", name, ending, lp_gpu_n_pointers(p->l), p->g->threads);
+  if (lp_has_indices(p->l)) lp_print(p->out, "int64_t wrong = 0;\n");
+  for (uint32_t k = 0; k < p->l->n_loads; k++)
+    for (int32_t d = 0; d < p->l->rank; d++)
+      if (p->l->accesses[k].bounded >> d & 1u)
+        lp_print(p->out, "const %s b%u_%d = %lld, e%u_%d = %lld;\n", p->index, k, d,
+                 (long long)p->l->accesses[k].begin[d], k, d, (long long)p->l->accesses[k].end[d]);
+}
+
+/* The last line: was an index out of range? */
+static void print_wrong(const printer_t *p) {
+  if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = 1;\n", n_accesses(p->l));
 }
 
 /* Indices of the first n dimensions from `from`, and pointers to where they lead. */
@@ -305,20 +342,21 @@ static void print_pointers(const printer_t *p, int32_t n, const char *from) {
     if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)LP_AT(%u), e%u = 0", k, k, k);
     else lp_print(p->out, "%s%s *q%u = (%s%s *)LP_AT(%u)", mark, type, k, mark, type, k);
     for (int32_t d = 0; d < n; d++) {
-      if (!a->strides[d]) continue;
-      lp_print(p->out, a->draws ? " + (uint64_t)" : " + ");
       char index[16];
       snprintf(index, sizeof index, "i%d", d);
-      print_times(p->out, index, a->strides[d]);
+      if (a->strides[d]) print_term(p, k, d, index, a->draws ? " + (uint64_t)" : " + ");
     }
     lp_print(p->out, ";\n");
+    if (k < l->n_loads) lp_print_row_bounds(p->out, l, k);
   }
 }
 
 /* Loads of what does not change within what a block takes. */
 static void print_constants(const printer_t *p) {
-  for (uint32_t k = 0; k < p->l->n_loads; k++)
+  for (uint32_t k = 0; k < p->l->n_loads; k++) {
+    if (is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
     if (!lp_gpu_moves(p->l, k)) print_load(p, k, 0);
+  }
 }
 
 static void print_row_insts(const printer_t *p, uint32_t pass) {
@@ -356,6 +394,7 @@ static void print_points(printer_t *p, const char *name) {
   print_constants(p);
   print_row_insts(p, 0);
   print_vector(p);
+  print_wrong(p);
   lp_print(p->out, "}\n}\n");
 }
 
@@ -434,6 +473,7 @@ static void print_rows(printer_t *p, const char *name) {
     print_row_insts(p, l->n_passes);
     print_row_stores(p);
   }
+  print_wrong(p);
   lp_print(p->out, "}\n}\n");
 }
 
@@ -471,7 +511,7 @@ static void print_joined_columns(const printer_t *p, uint32_t across, uint32_t d
 static void print_column_values(const printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_loads; k++)
-    if (lp_gpu_moves(l, k) && l->accesses[k].strides[l->rank - 1] == 0) print_load(p, k, 0);
+    if (lp_gpu_moves(l, k) && !lp_moves(l, k)) print_load(p, k, 0);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     if (!l->insts[k].of_row) continue;
     if (l->insts[k].reduce == LP_EACH) {
@@ -537,7 +577,9 @@ static void print_columns(printer_t *p, const char *name) {
   lp_print(p->out, "{\n");
   if (g->splits > 1) print_column_parts(p, across);
   else print_column_values(p);
-  lp_print(p->out, "}\n}\n}\n");
+  lp_print(p->out, "}\n}\n");
+  print_wrong(p);
+  lp_print(p->out, "}\n");
 }
 
 /* ---- the second kernel ---- */

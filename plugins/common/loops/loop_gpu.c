@@ -61,15 +61,32 @@ static void sum_in_float(lp_loop_t *l) {
 
 /* ---- what every kind has ---- */
 
+/* A load whose elements have places, or bounds, of their own: not those of a vector. */
+static int is_single(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
+  const lp_access_t *a = &l->accesses[k];
+  for (uint32_t i = 0; i < a->n_indices; i++)
+    if (l->columns || l->accesses[a->indices[i].load].moves) return 1;
+  if (!a->bounded) return 0;
+  return a->strides[dim] != 1 || a->begin[dim] % (int64_t)vector || a->end[dim] % (int64_t)vector;
+}
+
 /* Can access k be made `vector` neighbours of dimension `dim` at a time? What does not step by one is read singly. */
 static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
   const lp_access_t *a = &l->accesses[k];
   const uint64_t bytes = vector * aot_dtype_size(a->dtype);
-  if (a->draws || a->of_row || a->strides[dim] != 1) return 1;
+  if (a->draws || a->of_row || a->strides[dim] != 1 || is_single(l, k, dim, vector)) return 1;
   if (!a->align || a->align % (bytes < ACCESS ? bytes : ACCESS)) return 0;
   for (int32_t d = 0; d < l->rank; d++)
     if (d != dim && a->strides[d] % vector) return 0;
+  for (uint32_t i = 0; i < a->n_indices; i++)
+    if (a->indices[i].stride % vector) return 0;
   return 1;
+}
+
+int lp_gpu_is_vector(const lp_loop_t *l, uint32_t k) {
+  const int32_t dim = l->rank - (l->columns ? 2 : 1);
+  const lp_access_t *a = &l->accesses[k];
+  return l->gpu.vector > 1 && !a->draws && !a->of_row && a->strides[dim] == 1 && !is_single(l, k, dim, l->gpu.vector);
 }
 
 /* The most neighbours that a thread takes. by_smallest: 16 bytes of the smallest dtype, not of the largest. */
@@ -102,6 +119,8 @@ static int is_wide(const lp_loop_t *l) {
   for (int32_t d = 0; d < l->rank; d++) n *= (double)l->sizes[d];
   for (uint32_t k = 0; k < n_accesses(l); k++) {
     double reach = 0;
+    for (uint32_t i = 0; i < l->accesses[k].n_indices; i++)
+      reach += (double)l->accesses[k].indices[i].stride * (double)l->accesses[k].indices[i].size;
     for (int32_t d = 0; d < l->rank; d++) {
       const double stride = (double)l->accesses[k].strides[d];
       reach += (double)l->sizes[d] * (stride < 0 ? -stride : stride);
@@ -217,6 +236,7 @@ int lp_gpu_fit(lp_loop_t *l) {
 int lp_is_held(const lp_loop_t *l, uint32_t load) {
   uint32_t n = 0, in_first = 0;
   lp_pass_t pass;
+  if (is_single(l, load, l->rank - (l->columns ? 2 : 1), l->gpu.vector)) return 0;
   if (l->gpu.kind == LP_GPU_COLUMNS) return lp_gpu_moves(l, load);
   if (l->gpu.kind != LP_GPU_ROWS || !l->gpu.chunks || !lp_moves(l, load) || l->accesses[load].draws) return 0;
   for (uint32_t k = 0; k < l->n_passes; k++) {
@@ -228,16 +248,18 @@ int lp_is_held(const lp_loop_t *l, uint32_t load) {
 }
 
 int lp_gpu_moves(const lp_loop_t *l, uint32_t load) {
-  const int64_t *strides = l->accesses[load].strides;
-  return lp_moves(l, load) || (l->columns && strides[l->rank - 2] != 0);
+  const lp_access_t *a = &l->accesses[load];
+  if (lp_moves(l, load) || !l->columns) return lp_moves(l, load);
+  if (a->strides[l->rank - 2] != 0 || a->bounded >> (l->rank - 2) & 1u) return 1;
+  for (uint32_t i = 0; i < a->n_indices; i++)
+    if (a->indices[i].load < load && lp_gpu_moves(l, a->indices[i].load)) return 1;
+  return a->bounded && a->outside.kind == LP_LOAD && a->outside.index < load && lp_gpu_moves(l, a->outside.index);
 }
 
 int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   lp_schedule(l);
   if (n_accesses(l) > LP_GPU_MOST_POINTERS) return 0;
-  for (uint32_t k = 0; k < l->n_loads; k++)
-    if (l->accesses[k].n_indices || l->accesses[k].bounded) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce > LP_MIN || l->insts[k].scan) return 0;
   sum_in_float(l);
@@ -264,6 +286,10 @@ uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst) {
 int32_t lp_gpu_lane(const lp_inst_t *inst) {
   if (!lp_is_float(inst->compute)) return AOT_I64;
   return inst->reduce == LP_SUM && inst->dtype == AOT_F64 ? AOT_F64 : lp_value_dtype(inst->compute);
+}
+
+uint32_t lp_gpu_n_pointers(const lp_loop_t *l) {
+  return n_accesses(l) + (uint32_t)lp_has_indices(l) + (l->gpu.splits > 1);
 }
 
 uint64_t lp_gpu_scratch(const lp_loop_t *l) { return l->gpu.splits > 1 ? lp_gpu_partial(l, l->n_insts) : 0; }

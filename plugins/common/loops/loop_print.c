@@ -111,18 +111,53 @@ uint32_t lp_first_number(const lp_loop_t *l, uint32_t load) {
   return at;
 }
 
-void lp_print_indices(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+static void print_number_of(lp_text_t *out, uint32_t at, int64_t v, int is_constant) {
+  if (is_constant) lp_print(out, "%lld", (long long)v);
+  else lp_print(out, "s[%u]", at);
+}
+
+void lp_print_indices(lp_text_t *out, const lp_loop_t *l, uint32_t k, int are_constants) {
   const lp_access_t *a = &l->accesses[k];
   uint32_t at = lp_first_number(l, k);
   if (!a->n_indices) return;
   lp_print(out, "const int64_t j%u = ", k);
   for (uint32_t i = 0; i < a->n_indices; i++, at += 2) {
-    lp_print(out, "%slp_place(", i ? " + " : "");
-    if (a->indices[i].wraps) lp_print(out, "lp_wrap(x%u, s[%u])", a->indices[i].load, at + 1);
-    else lp_print(out, "x%u", a->indices[i].load);
-    lp_print(out, ", s[%u], &wrong) * s[%u]", at + 1, at);
+    const lp_index_t *x = &a->indices[i];
+    lp_print(out, x->wraps ? "%slp_place(lp_wrap(x%u, " : "%slp_place(x%u, ", i ? " + " : "", x->load);
+    if (x->wraps) print_number_of(out, at + 1, x->size, are_constants);
+    if (x->wraps) lp_print(out, "), ");
+    print_number_of(out, at + 1, x->size, are_constants);
+    lp_print(out, ", &wrong) * ");
+    print_number_of(out, at, x->stride, are_constants);
   }
   lp_print(out, ";\n");
+}
+
+static uint32_t n_outer(const lp_loop_t *l) { return (uint32_t)l->rank - (l->columns ? 2 : 1); }
+
+void lp_print_row_bounds(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const uint32_t bounded = l->accesses[k].bounded & ((1u << n_outer(l)) - 1);
+  const char *joint = "";
+  if (!bounded) return;
+  lp_print(out, "const int in%u = ", k);
+  for (uint32_t d = 0; d < n_outer(l); d++) {
+    if (!(bounded >> d & 1u)) continue;
+    lp_print(out, "%si%u >= b%u_%u && i%u < e%u_%u", joint, d, k, d, d, k, d);
+    joint = " && ";
+  }
+  lp_print(out, ";\n");
+}
+
+void lp_print_is_inside(lp_text_t *out, const lp_loop_t *l, uint32_t k, const char *inner, const char *row) {
+  const uint32_t bounded = l->accesses[k].bounded;
+  const char *joint = "";
+  if (bounded & ((1u << n_outer(l)) - 1)) lp_print(out, "in%u", k), joint = " && ";
+  for (uint32_t d = n_outer(l); d < (uint32_t)l->rank; d++) {
+    const char *index = d + 1 == (uint32_t)l->rank && l->columns ? row : inner;
+    if (!(bounded >> d & 1u)) continue;
+    lp_print(out, "%s%s >= b%u_%u && %s < e%u_%u", joint, index, k, d, index, k, d);
+    joint = " && ";
+  }
 }
 
 void lp_print_outside(lp_text_t *out, const lp_loop_t *l, uint32_t k) {

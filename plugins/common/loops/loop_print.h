@@ -18,9 +18,13 @@ void lp_formulas_add(lp_text_t *t);
 void lp_halves_add(lp_text_t *t);
 
 /* What a load has besides strides: the number of the first of it (lp_numbers); where it has indices, "const int64_t j1 =
- * ..;", the elements that they add to its place, which sets `wrong`; what it reads outside of its bounds. */
+ * ..;", the elements that they add to its place, which sets `wrong`; "const int in1 = ..;" where it has bounds of
+ * outer dimensions; whether an element is inside of all (by the variables of the inner dimension, and of a column's
+ * row); what it reads outside. Bounds are variables b1_0, e1_0. */
 uint32_t lp_first_number(const lp_loop_t *l, uint32_t load);
-void lp_print_indices(lp_text_t *out, const lp_loop_t *l, uint32_t load);
+void lp_print_indices(lp_text_t *out, const lp_loop_t *l, uint32_t load, int are_constants);
+void lp_print_row_bounds(lp_text_t *out, const lp_loop_t *l, uint32_t load);
+void lp_print_is_inside(lp_text_t *out, const lp_loop_t *l, uint32_t load, const char *inner, const char *row);
 void lp_print_outside(lp_text_t *out, const lp_loop_t *l, uint32_t load);
 
 /* The instruction's expression, of the variables above. */
@@ -50,9 +54,11 @@ int lp_is_element(const lp_inst_t *inst);
 /* Does the load change within the innermost loop? */
 int lp_moves(const lp_loop_t *l, uint32_t load);
 
-/* Of a schedule for GPUs. Does the load change within what a block takes? Is it in registers before it is needed? */
+/* Of a schedule for GPUs. Does the load change within what a block takes? Is it in registers before it is needed? Is the
+ * access made by vectors? */
 int lp_gpu_moves(const lp_loop_t *l, uint32_t load);
 int lp_is_held(const lp_loop_t *l, uint32_t load);
+int lp_gpu_is_vector(const lp_loop_t *l, uint32_t access);
 /* The type that a reduction adds in; where its partial results begin in scratch memory, in bytes: of each of the
  * results, or columns, lp_gpu_results of them, as many as there are parts. */
 int32_t lp_gpu_lane(const lp_inst_t *inst);

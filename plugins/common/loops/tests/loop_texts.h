@@ -68,6 +68,23 @@ static const loop_text_t loop_texts[] = {
                  "draw u32 [48, 1] seed=x0 offset=x1\neach f32 f32 \"unit(d)\" d=d3\neach f32 f32 \"a < T(0.3) ? T(0) : b\" a=v0 b=x2\n"
                  "sum f32 f64 \"a\" a=v1\neach f64 f32 \"%0 / #\" %0=v2\neach f32 f32 \"a - %0\" a=v1 %0=v3\n"
                  "store f32 [48, 1] align 16 v4\n"},
+  {"embedding", "loop 6 x 48\nload i64 [1, 0]\nload bf16 [0, 1] at x0 * 48 of 11 align 16\nload f32 [48, 1] align 16\n"
+                "each f32 f32 \"a + b\" a=x1 b=x2\nstore f32 [48, 1] align 16 v0\n"},
+  {"embedding_rows", "loop 6 x 48 reduced 1\nload i64 [1, 0]\nload f32 [0, 1] at x0 * 48 of 11 align 16\n"
+                     "sum f32 f64 \"a\" a=x1\neach f64 f32 \"%0 / #\" %0=v0\neach f32 f32 \"a - %0\" a=x1 %0=v1\n"
+                     "store f32 [48, 1] align 16 v2\n"},
+  {"gathered_columns", "loop 90 x 24 reduced 0\nload i32 [24, 1]\nload i64 [1, 0]\nload f32 [0, 0] at x0 * 3 of 7 wraps, x1 * 1 of 3\n"
+                       "load f32 [0, 1] at x1 * 24 of 3 align 16\nsum f32 f32 \"a * b\" a=x2 b=x3\nstore f32 [0, 1] row v0\n"},
+  {"bounds_by_vectors", "loop 9 x 40\nload f32 [16, 1] in 0: 2..7, 1: 8..24 else 0.5 align 16\nload bf16 [40, 1] align 16\n"
+                        "load f32 [20, 1] in 1: 0..20 else x1 align 16\neach f32 f32 \"a + b\" a=x0 b=x2\n"
+                        "store f32 [40, 1] align 16 v0\n"},
+  {"bounds_of_one", "loop 1001\nload f32 [1] in 0: 3..900 else -1.0\nload f32 [1] in 0: -2..700 else x0\n"
+                    "each f32 f32 \"a + b\" a=x0 b=x1\nstore f32 [1] align 16 v0\n"},
+  {"bounds_of_rows", "loop 9 x 40 reduced 1\nload f32 [16, 1] in 0: 2..7, 1: 8..24 else 0.0 align 16\nload f32 [37, 1] in 1: 1..38 else 0.25\n"
+                     "max f32 f32 \"a + b\" a=x0 b=x1\neach f32 f32 \"a - %0 + b\" a=x0 b=x1 %0=v0\n"
+                     "store f32 [40, 1] align 16 v1\n"},
+  {"bounds_of_columns", "loop 300 x 40 reduced 0\nload f32 [16, 1] in 0: 20..270, 1: 8..24 else 0.0 align 16\n"
+                        "load f32 [0, 1] in 1: 3..40 else 1.0\nsum f32 f32 \"a * b\" a=x0 b=x1\nstore f32 [0, 1] row v0\n"},
 };
 /* clang-format on */
 enum { N_LOOP_TEXTS = sizeof loop_texts / sizeof *loop_texts };

@@ -20,6 +20,7 @@ enum { N_PROCESSORS = 8, MOST_ACCESSES = 16, N_GUARD = 64 };
 typedef struct memory {
   char *data[MOST_ACCESSES];
   size_t size[MOST_ACCESSES];
+  int64_t wrong;
 } memory_t;
 
 static void fill(char *at, int32_t dtype, size_t n, uint32_t *state) {
@@ -34,19 +35,44 @@ static void fill(char *at, int32_t dtype, size_t n, uint32_t *state) {
   }
 }
 
+/* The number of elements that an access reaches. */
+static size_t reach(const lp_loop_t *l, const lp_access_t *a) {
+  int64_t last = 0;
+  for (int32_t d = 0; d < l->rank; d++)
+    last += ((a->bounded >> d & 1u ? a->end[d] - a->begin[d] : l->sizes[d]) - 1) * a->strides[d];
+  for (uint32_t i = 0; i < a->n_indices; i++) last += (a->indices[i].size - 1) * a->indices[i].stride;
+  return (size_t)(last < 0 ? 0 : last + 1);
+}
+
+/* Numbers of an index tensor are within range; but for the last one, which is beyond it. */
+static void fill_indices(const lp_loop_t *l, memory_t *m) {
+  uint32_t state = 9;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    for (uint32_t i = 0; i < l->accesses[k].n_indices; i++) {
+      const lp_index_t *x = &l->accesses[k].indices[i];
+      const size_t size = aot_dtype_size(l->accesses[x->load].dtype), n = m->size[x->load] / size;
+      for (size_t at = 0; at < n; at++) {
+        int64_t v = (int64_t)(next(&state) >> 8) % x->size;
+        if (x->wraps && v % 2) v -= x->size;
+        if (at + 1 == n) v = x->size;
+        memcpy(m->data[x->load] + at * size, size == 8 ? (void *)&v : (void *)&(int32_t){(int32_t)v}, size);
+      }
+    }
+}
+
 static void allocate(const lp_loop_t *l, memory_t *m) {
   uint32_t state = 5;
+  m->wrong = 0;
   for (uint32_t k = 0; k < l->n_loads + l->n_stores; k++) {
-    int64_t last = 0;
     assert_true(k < MOST_ACCESSES);
-    for (int32_t d = 0; d < l->rank; d++) last += (l->sizes[d] - 1) * l->accesses[k].strides[d];
-    m->size[k] = (size_t)(last < 0 ? 0 : last + 1) * aot_dtype_size(l->accesses[k].dtype);
+    m->size[k] = reach(l, &l->accesses[k]) * aot_dtype_size(l->accesses[k].dtype);
     m->data[k] = aligned_alloc(64, (m->size[k] + 2 * N_GUARD) / 64 * 64);
     assert_non_null(m->data[k]);
     memset(m->data[k], 0x5a, (m->size[k] + 2 * N_GUARD) / 64 * 64);
     if (k < l->n_loads && !l->accesses[k].draws)
       fill(m->data[k], l->accesses[k].dtype, m->size[k] / aot_dtype_size(l->accesses[k].dtype), &state);
   }
+  fill_indices(l, m);
 }
 
 static void release(const lp_loop_t *l, memory_t *m) {
@@ -64,26 +90,28 @@ static lp_draw_t draw_of(int32_t dtype) {
   return draw;
 }
 
-static void run_c(loop_fn f, const lp_loop_t *l, const memory_t *m) {
+static void run_c(loop_fn f, const lp_loop_t *l, memory_t *m) {
   static double kept[4][1 << 17];
   lp_draw_t draws[MOST_ACCESSES];
-  char *pointers[MOST_ACCESSES + 4];
-  int64_t strides[MOST_ACCESSES * AOT_MAX_RANK];
+  char *pointers[MOST_ACCESSES + 5];
+  int64_t numbers[MOST_ACCESSES * AOT_MAX_RANK * 2];
   const uint32_t n = l->n_loads + l->n_stores;
   for (uint32_t k = 0; k < n; k++) {
     draws[k] = draw_of(l->accesses[k].dtype);
     pointers[k] = l->accesses[k].draws ? (char *)&draws[k] : m->data[k];
-    memcpy(strides + k * (uint32_t)l->rank, l->accesses[k].strides, (size_t)l->rank * sizeof *strides);
   }
   assert_true(l->n_kept <= 4);
   for (uint32_t k = 0; k < l->n_kept; k++) pointers[n + k] = (char *)kept[k];
-  f(pointers, l->sizes, strides, 0, l->sizes[0]);
+  pointers[n + l->n_kept] = (char *)&m->wrong;
+  assert_true(lp_n_numbers(l) <= MOST_ACCESSES * AOT_MAX_RANK * 2);
+  lp_numbers(l, numbers);
+  f(pointers, l->sizes, numbers, 0, l->sizes[0]);
 }
 
 typedef int (*shim_run_fn)(void *kernel, uint32_t blocks, uint32_t threads, char *const *pointers);
 
-static void run_cuda(void *handle, const char *name, const lp_loop_t *l, const memory_t *m) {
-  char *pointers[MOST_ACCESSES + 1], end[64];
+static void run_cuda(void *handle, const char *name, const lp_loop_t *l, memory_t *m) {
+  char *pointers[MOST_ACCESSES + 2], end[64], *scratch;
   const uint32_t n = l->n_loads + l->n_stores;
   shim_run_fn run;
   void *symbol = dlsym(handle, "shim_run"), *kernel = dlsym(handle, name);
@@ -91,11 +119,13 @@ static void run_cuda(void *handle, const char *name, const lp_loop_t *l, const m
   assert_non_null(kernel);
   memcpy(&run, &symbol, sizeof run);
   for (uint32_t k = 0; k < n; k++) pointers[k] = l->accesses[k].draws ? (char *)4 : m->data[k];
-  pointers[n] = aligned_alloc(64, (size_t)(lp_gpu_scratch(l) + 64) / 64 * 64);
+  if (lp_has_indices(l)) pointers[n] = (char *)&m->wrong;
+  pointers[lp_gpu_n_pointers(l) - (l->gpu.splits > 1)] = scratch =
+      aligned_alloc(64, (size_t)(lp_gpu_scratch(l) + 127) / 64 * 64);
   assert_true(run(kernel, l->gpu.blocks, l->gpu.threads, pointers));
   snprintf(end, sizeof end, "%s_end", name);
   if (lp_gpu_scratch(l)) assert_true(run(dlsym(handle, end), lp_gpu_end_blocks(l), LP_GPU_END_THREADS, pointers));
-  free(pointers[n]);
+  free(scratch);
 }
 
 static void parse(const loop_text_t *t, lp_parsed_t *out) {
@@ -124,6 +154,7 @@ static double number(const char *at, int32_t dtype, size_t k) {
 /* Random numbers are the same bits on every target. */
 static void compare(const char *name, const lp_loop_t *l, const memory_t *got, const memory_t *expected) {
   int is_exact = 0;
+  if (got->wrong != expected->wrong) fail_msg("%s: an index out of range is told by one of both", name);
   for (uint32_t k = 0; k < l->n_loads; k++) is_exact |= l->accesses[k].draws && !l->reduced;
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
     const int32_t dtype = l->accesses[s].dtype;
