@@ -57,7 +57,7 @@ typedef struct work {
 typedef struct kernels {
   gc_module_t module;
   gc_function_t main, end;
-  gc_address_t scratch;
+  gc_address_t scratch, wrong;
   int registers, local;
 } kernels_t;
 
@@ -87,7 +87,7 @@ static void fill(char *at, int32_t dtype, size_t n, int is_positive, uint32_t *s
     memcpy(&bits, &v, sizeof bits);
     if (dtype == AOT_F32) ((uint32_t *)(void *)at)[k] = bits;
     else if (dtype == AOT_BF16) ((uint16_t *)(void *)at)[k] = (uint16_t)(bits >> 16);
-    else if (dtype == AOT_I64) ((int64_t *)(void *)at)[k] = 1234 + (int64_t)k;
+    else if (dtype == AOT_I64) ((int64_t *)(void *)at)[k] = (int64_t)(*state >> 8) % 50000; /* of a vocabulary */
     else fail("dtype", "no data of it are made");
   }
 }
@@ -101,13 +101,16 @@ static void prepare(work_t *w, int number) {
   if (wrong || !lp_simplify(&w->parsed.loop)) fail(w->name, "it is no loop");
   w->loop = &w->parsed.loop;
   w->n = w->loop->n_loads + w->loop->n_stores;
+  double elements = 1;
+  for (int32_t d = 0; d < w->loop->rank; d++) elements *= (double)w->loop->sizes[d];
   if (w->n > MOST_ACCESSES) fail(w->name, "it has too many accesses");
   for (uint32_t k = 0; k < w->n; k++) {
     const lp_access_t *a = &w->loop->accesses[k];
     size_t n = 1;
     for (int32_t d = 0; d < w->loop->rank; d++) n += (size_t)((w->loop->sizes[d] - 1) * a->strides[d]);
+    for (uint32_t i = 0; i < a->n_indices; i++) n += (size_t)((a->indices[i].size - 1) * a->indices[i].stride);
     w->size[k] = a->draws ? 0 : n * aot_dtype_size(a->dtype);
-    w->bytes += (double)w->size[k];
+    w->bytes += (a->n_indices ? elements : (double)n) * (double)(a->draws ? 0 : aot_dtype_size(a->dtype));
     if (a->draws || k >= w->loop->n_loads) continue;
     w->host[k] = allocate(w->size[k]);
     fill(w->host[k], a->dtype, n, gpt2_loops[number].positive >> k & 1, &state);
@@ -160,21 +163,24 @@ static void load(const bench_t *b, const work_t *w, kernels_t *out) {
     check(b, b->driver.module_get_function(&out->end, out->module, end), end);
     check(b, b->driver.mem_alloc(&out->scratch, lp_gpu_scratch(w->loop)), "scratch memory");
   }
+  if (lp_has_indices(w->loop)) check(b, b->driver.mem_alloc(&out->wrong, sizeof(int64_t)), "memory");
   free(image);
   lp_text_deinit(&text);
 }
 
 static void unload(const bench_t *b, kernels_t *k) {
   if (k->scratch) b->driver.mem_free(k->scratch);
+  if (k->wrong) b->driver.mem_free(k->wrong);
   b->driver.module_unload(k->module);
 }
 
 static void launch(const bench_t *b, const work_t *w, const kernels_t *kernels, uint32_t set) {
-  gc_address_t pointers[MOST_ACCESSES + 1];
+  gc_address_t pointers[MOST_ACCESSES + 2];
   void *arguments[1] = {pointers};
   const lp_gpu_t *g = &w->loop->gpu;
   for (uint32_t k = 0; k < w->n; k++) pointers[k] = w->loop->accesses[k].draws ? (gc_address_t)DRAW : w->device[set][k];
-  pointers[w->n] = kernels->scratch;
+  pointers[w->n] = kernels->wrong ? kernels->wrong : kernels->scratch;
+  pointers[w->n + 1] = kernels->scratch;
   check(b, b->driver.launch_kernel(kernels->main, g->blocks, 1, 1, g->threads, 1, 1, 0, b->stream, arguments, NULL),
         w->name);
   if (kernels->end)
@@ -212,6 +218,7 @@ static void run_reference(const work_t *w, char **stores) {
   lp_schedule(&p.loop);
   const int64_t size = p.loop.sizes[0], part = size < 64 ? size : size / 32;
   lp_draw_t draw = {.fill = ph_run_words32, .draw = DRAW};
+  int64_t wrong = 0;
   char *pointers[MOST_ACCESSES + 8];
   int64_t *numbers = allocate(lp_n_numbers(&p.loop) * sizeof *numbers);
   lp_numbers(&p.loop, numbers);
@@ -219,6 +226,7 @@ static void run_reference(const work_t *w, char **stores) {
     pointers[k] = k >= p.loop.n_loads ? stores[k] : p.loop.accesses[k].draws ? (char *)&draw : w->host[k];
   for (uint32_t k = 0; k < p.loop.n_kept; k++)
     pointers[w->n + k] = allocate((size_t)p.loop.sizes[p.loop.rank - 1] * sizeof(double));
+  pointers[w->n + p.loop.n_kept] = (char *)&wrong;
   references[w->number](pointers, p.loop.sizes, numbers, 0, part);
   references[w->number](pointers, p.loop.sizes, numbers, size - part, size);
   for (uint32_t k = 0; k < p.loop.n_kept; k++) free(pointers[w->n + k]);
@@ -316,7 +324,8 @@ static void run_other(bench_t *b, work_t *w, const lp_gpu_t *other) {
 }
 
 static void tune(bench_t *b, work_t *w) {
-  static const uint32_t threads[] = {64, 128, 256, 512, 1024}, teams[] = {8, 16, 32}, chunks[] = {1, 2, 4, 8};
+  static const uint32_t threads[] = {64, 96, 128, 192, 256, 384, 512, 768, 1024}, teams[] = {8, 16, 32},
+                        chunks[] = {1, 2, 4, 8};
   const lp_gpu_t first = w->loop->gpu;
   lp_gpu_t g = first;
   for (int half = 0; half < 2; half++) {

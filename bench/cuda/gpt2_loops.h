@@ -16,6 +16,9 @@ typedef struct gpt2_loop {
 static const gpt2_loop_t gpt2_loops[] = {
   {"copy", 0,
    "loop 134217728\nload f32 [1] align 16\neach f32 f32 \"a\" a=x0\nstore f32 [1] align 16 v0\n"},
+  {"embedding", 0,
+   "loop 32 x 1024 x 768\nload i64 [1024, 1, 0]\nload f32 [0, 0, 1] at x0 * 768 of 50304 align 16\n"
+   "load f32 [0, 768, 1] align 16\neach f32 f32 \"a + b\" a=x1 b=x2\nstore f32 [786432, 768, 1] align 16 v0\n"},
   {"layer_norm", 0, /* float in, bf16 out, statistics */
    "loop 32768 x 768 reduced 1\nload f32 [768, 1] align 16\nload f32 [0, 1] align 16\nload f32 [0, 1] align 16\n"
    "sum f32 f64 \"a\" a=x0\neach f64 f64 \"%0 / #\" %0=v0\nsum f64 f64 \"(a - %1) * (a - %1)\" a=x0 %1=v1\n"

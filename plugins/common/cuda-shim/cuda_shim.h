@@ -138,6 +138,7 @@ LP void lp_move(void *to, const void *from, int bytes) {
 LP float lp_swap_f32(float v, int way) { return shim_swap((shim_value_t){.f32 = v}, way).f32; }
 LP double lp_swap_f64(double v, int way) { return shim_swap((shim_value_t){.f64 = v}, way).f64; }
 LP int64_t lp_swap_i64(int64_t v, int way) { return shim_swap((shim_value_t){.i64 = v}, way).i64; }
+LP float lp_reciprocal_f32(float x) { return 1.0f / x; }
 LP uint64_t lp_below_i64(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); }
 LP uint64_t lp_bits_of_f64(double v) {
   uint64_t u;

@@ -143,38 +143,118 @@ static void choose_points(lp_loop_t *l) {
   l->gpu.vector = vector_of(l, l->rank - 1, 0);
 }
 
-/* Bytes an element of a row that registers hold from one pass to another. */
+/* The passes that read a load, and whether the first one does. */
+static uint32_t n_passes_of(const lp_loop_t *l, uint32_t load, uint32_t *out_in_first) {
+  uint32_t n = 0;
+  lp_pass_t pass;
+  for (uint32_t k = 0; k < l->n_passes; k++) {
+    lp_find_pass(l, k, &pass);
+    n += pass.loads[load];
+    if (k == 0) *out_in_first = pass.loads[load];
+  }
+  return n;
+}
+
+int lp_is_held(const lp_loop_t *l, uint32_t load) {
+  uint32_t in_first = 0;
+  if (is_single(l, load, l->rank - (l->columns ? 2 : 1), l->gpu.vector)) return 0;
+  if (l->gpu.kind == LP_GPU_COLUMNS) return lp_gpu_moves(l, load);
+  if (l->gpu.kind != LP_GPU_ROWS || !l->gpu.chunks || !lp_moves(l, load) || l->accesses[load].draws) return 0;
+  return n_passes_of(l, load, &in_first) > 1 || in_first;
+}
+
+/* Bytes an element of a row that registers hold: what the first pass reads, or what is there from pass to pass. */
 static uint64_t held_bytes(const lp_loop_t *l) {
+  uint64_t first = 0, later = 0;
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    const uint64_t size = aot_dtype_size(l->accesses[k].dtype);
+    uint32_t in_first = 0;
+    if (!lp_is_held(l, k)) continue;
+    const uint32_t n = n_passes_of(l, k, &in_first);
+    first += in_first ? size : 0;
+    later += n > 1 ? size : 0;
+  }
+  for (uint32_t keep = 1; keep <= l->n_kept; keep++) later += lp_keep_size(l, keep);
+  return first > later ? first : later;
+}
+
+/* Bytes an element of the loads that instruction k is made of. */
+static uint64_t bytes_beneath(const lp_loop_t *l, uint32_t k) {
+  uint8_t on_way[LP_INSTS] = {0}, is_read[LP_INSTS * LP_ARGS] = {0};
   uint64_t bytes = 0;
-  for (uint32_t k = 0; k < l->n_loads; k++)
-    if (lp_is_held(l, k)) bytes += aot_dtype_size(l->accesses[k].dtype);
-  for (uint32_t keep = 1; keep <= l->n_kept; keep++) bytes += lp_keep_size(l, keep);
+  on_way[k] = 1;
+  for (uint32_t i = k + 1; i-- > 0;)
+    for (uint32_t a = 0; on_way[i] && a < l->insts[i].n_args; a++) {
+      const lp_arg_t *arg = &l->insts[i].args[a];
+      if (arg->kind == LP_INST && !l->insts[arg->index].of_row && !l->insts[arg->index].keep) on_way[arg->index] = 1;
+      if (arg->kind != LP_LOAD || is_read[arg->index] || !lp_moves(l, arg->index)) continue;
+      is_read[arg->index] = 1;
+      bytes += aot_dtype_size(l->accesses[arg->index].dtype);
+    }
   return bytes;
 }
 
-static int fits_registers(const lp_loop_t *l, uint32_t team, uint64_t bytes) {
-  const uint64_t chunks = divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)team * l->gpu.vector);
-  return chunks <= MOST_CHUNKS && chunks * l->gpu.vector * bytes <= (team == 1024 ? HELD_BY_1024 : HELD);
+static void drop_kept(lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_insts; k++) l->insts[k].keep = 0;
+  l->n_kept = 0;
 }
 
-/* The smallest team that holds a row; a larger one where rows are few. */
-static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
-  static const uint32_t teams[] = {WARP, 128, 256, 512, 1024};
-  lp_gpu_t *g = &l->gpu;
-  const uint64_t length = (uint64_t)l->sizes[l->rank - 1];
-  size_t t = 0;
-  g->chunks = 1; /* so that lp_is_held tells what would be held */
+/* Registers keep what later passes need, if it takes fewer than what it is made of; besides what lp_schedule keeps. */
+static void keep_in_registers(lp_loop_t *l) {
+  for (uint32_t k = l->n_insts; k-- > 0;) {
+    lp_inst_t *inst = &l->insts[k];
+    if (inst->of_row || inst->keep || inst->pass + 1 >= l->n_passes || !lp_is_needed_later(l, k)) continue;
+    if (bytes_beneath(l, k) > aot_dtype_size(lp_value_dtype(inst->dtype))) inst->keep = ++l->n_kept;
+  }
+}
+
+static int fits_registers(const lp_loop_t *l, uint32_t team) {
+  const uint64_t chunks = divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)team * l->gpu.vector);
   const uint64_t bytes = at_least_one(held_bytes(l));
-  while (t < 4 && !fits_registers(l, teams[t], bytes)) t++;
-  while (t < 4 && rows < 4u * n_processors && length > 2u * teams[t] * g->vector) t++;
-  g->team = teams[t];
-  g->threads = g->team == WARP ? 128 : g->team;
+  return chunks <= MOST_CHUNKS && chunks * l->gpu.vector * bytes <= (team > 512 ? HELD_BY_1024 : HELD);
+}
+
+/* Does a thread of such a team hold its part of a row? Else what would be kept is computed again, if the loads are held
+ * then; else nothing is. */
+static int holds(lp_loop_t *l, uint32_t team) {
+  l->gpu.chunks = 1; /* so that lp_is_held tells what would be held */
+  if (fits_registers(l, team)) return 1;
+  if (!l->n_kept) return 0;
+  lp_inst_t *insts = l->insts;
+  uint32_t kept[LP_INSTS];
+  const uint32_t n_kept = l->n_kept;
+  for (uint32_t k = 0; k < l->n_insts; k++) kept[k] = insts[k].keep;
+  drop_kept(l);
+  if (fits_registers(l, team)) return 1;
+  for (uint32_t k = 0; k < l->n_insts; k++) insts[k].keep = kept[k];
+  l->n_kept = n_kept;
+  return 0;
+}
+
+/* The smallest team that holds a row, at first a warp, then blocks with as many threads as the row has vectors, or half
+ * as many, ..; a larger one where rows are few. */
+static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
+  lp_gpu_t *g = &l->gpu;
+  const uint64_t vectors = at_least_one(divide_up((uint64_t)l->sizes[l->rank - 1], g->vector));
+  const int are_few = rows < 4u * n_processors;
+  g->team = WARP;
+  g->threads = 128;
+  if ((!are_few || vectors <= 2 * WARP) && holds(l, WARP)) return;
+  for (uint64_t chunks = MOST_CHUNKS; chunks > 0; chunks--) {
+    const uint64_t team = divide_up(divide_up(vectors, chunks), WARP) * WARP;
+    if (team < 3 * WARP || team > 1024 || (are_few && chunks > 1 && team < 512)) continue;
+    g->team = g->threads = (uint32_t)team;
+    if (holds(l, g->team)) return;
+  }
+  const uint64_t most = divide_up(vectors, WARP) * WARP;
+  g->team = g->threads = most < 1024 ? (uint32_t)most : 1024;
 }
 
 static void choose_rows(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t n = outer_size(l, 1), length = (uint64_t)l->sizes[l->rank - 1];
   g->vector = vector_of(l, l->rank - 1, 1);
+  keep_in_registers(l);
   if (l->n_passes == 1 && n < n_processors && length >= LONG_ROW) {
     g->team = g->threads = 512;
     const uint64_t parts = divide_up(length, 8u * g->threads * g->vector), most = 2 * n_processors / at_least_one(n);
@@ -200,18 +280,14 @@ static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
   g->splits = (uint32_t)at_least_one(parts < wanted ? parts : wanted);
 }
 
-/* What a thread holds of a row; where that is nothing, what would be kept is computed again. */
 static void hold(lp_loop_t *l) {
   lp_gpu_t *g = &l->gpu;
-  const uint64_t length = (uint64_t)l->sizes[l->rank - 1];
-  g->chunks = 1; /* so that lp_is_held tells what would be held */
-  if (g->splits == 1 && fits_registers(l, g->team, at_least_one(held_bytes(l)))) {
-    g->chunks = (uint32_t)at_least_one(divide_up(length, (uint64_t)g->team * g->vector));
+  if (g->splits == 1 && holds(l, g->team)) {
+    g->chunks = (uint32_t)at_least_one(divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)g->team * g->vector));
     return;
   }
   g->chunks = 0;
-  for (uint32_t k = 0; k < l->n_insts; k++) l->insts[k].keep = 0;
-  l->n_kept = 0;
+  drop_kept(l);
 }
 
 int lp_gpu_fit(lp_loop_t *l) {
@@ -231,20 +307,6 @@ int lp_gpu_fit(lp_loop_t *l) {
   }
   g->blocks = (uint32_t)blocks;
   return blocks <= INT32_MAX;
-}
-
-int lp_is_held(const lp_loop_t *l, uint32_t load) {
-  uint32_t n = 0, in_first = 0;
-  lp_pass_t pass;
-  if (is_single(l, load, l->rank - (l->columns ? 2 : 1), l->gpu.vector)) return 0;
-  if (l->gpu.kind == LP_GPU_COLUMNS) return lp_gpu_moves(l, load);
-  if (l->gpu.kind != LP_GPU_ROWS || !l->gpu.chunks || !lp_moves(l, load) || l->accesses[load].draws) return 0;
-  for (uint32_t k = 0; k < l->n_passes; k++) {
-    lp_find_pass(l, k, &pass);
-    n += pass.loads[load];
-    in_first |= k == 0 && pass.loads[load];
-  }
-  return n > 1 || in_first;
 }
 
 int lp_gpu_moves(const lp_loop_t *l, uint32_t load) {

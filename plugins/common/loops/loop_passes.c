@@ -8,7 +8,7 @@
  *
  * Columns: where one pass is enough and rows lie across memory (gradients of a bias), the dimension that memory goes
  * along is the inner one, in tiles, with an accumulator for each of its elements. */
-#include "common/loops/loop.h"
+#include "common/loops/loop_print.h"
 
 #include <aot/inline.h>
 #include <string.h>
@@ -112,8 +112,7 @@ void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
   }
 }
 
-/* Is it needed in a later pass by an instruction that is computed there? */
-static int is_needed_later(const lp_loop_t *l, uint32_t k) {
+int lp_is_needed_later(const lp_loop_t *l, uint32_t k) {
   uint8_t members[LP_INSTS];
   for (uint32_t pass = l->insts[k].pass + 1; pass < l->n_passes; pass++) {
     lp_pass_members(l, pass, members);
@@ -151,7 +150,7 @@ void lp_schedule(lp_loop_t *l) {
   for (uint32_t k = l->n_insts; k-- > 0 && l->n_passes > 1;) { /* from what is needed to what that needs */
     lp_inst_t *inst = &l->insts[k];
     const int can_be = !inst->of_row && inst->pass + 1 < l->n_passes;
-    if (can_be && cost_of_way(l, k) > COST_OF_KEEPING && is_needed_later(l, k)) inst->keep = ++l->n_kept;
+    if (can_be && cost_of_way(l, k) > COST_OF_KEEPING && lp_is_needed_later(l, k)) inst->keep = ++l->n_kept;
   }
 }
 

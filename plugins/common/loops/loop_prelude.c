@@ -13,6 +13,7 @@ static const char head[] = "#include <math.h>\n"
 /* ---- on a CPU: what a compiler makes vector instructions of ---- */
 
 static const char functions[] =
+    "LP float lp_reciprocal_f32(float x) { return 1.0f / x; }\n"
     "LP float lp_power_of_two(int32_t n) { union { int32_t i; float f; } u; u.i = (n + 127) << 23; return u.f; }\n"
     "LP float lp_exp_f32(float x) {\n"
     "  float c = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;\n"
@@ -172,11 +173,12 @@ static const char formulas[] =
     "(int64_t)v;\n"
     "}\n"
     "LP double lp_exp_f64(double x) { return exp(x); }\n"
+    "LP double lp_reciprocal_f64(double x) { return 1.0 / x; }\n"
     "LP double lp_tanh_f64(double x) { return tanh(x); }\n"
     "LP double lp_normal_f64(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }\n"
     "LP double lp_normal_or_nan_f64(double x) { return lp_normal_f64(x); }\n"
     "#define LP_BOTH(T, S) \\\n"
-    "LP T lp_sigmoid_##S(T x) { return (T)1 / ((T)1 + lp_exp_##S(-x)); } \\\n"
+    "LP T lp_sigmoid_##S(T x) { return lp_reciprocal_##S((T)1 + lp_exp_##S(-x)); } \\\n"
     "LP T lp_gelu_gate_##S(T x) { return lp_sigmoid_##S((T)1.59576912160573071176 * (x + (T)0.044715 * x * x * x)); } "
     "\\\n"
     "LP T lp_gelu_tanh_backward_##S(T g, T x) { \\\n"

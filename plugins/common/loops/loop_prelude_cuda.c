@@ -45,6 +45,7 @@ static const char gpu[] =
     "LP float lp_from_f16(uint16_t h) { float f; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"(h)); return f; }\n"
     "LP uint16_t lp_to_f16(float f) { uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(f)); return h; }\n"
     "LP float lp_round_f16(float f) { return lp_from_f16(lp_to_f16(f)); }\n"
+    "LP float lp_reciprocal_f32(float x) { return __fdividef(1.0f, x); }\n"
     "LP uint64_t lp_below_i64(uint64_t bits, uint64_t range) { return __umul64hi(bits, range); }\n"
     "LP uint64_t lp_bits_of_f64(double v) { return (uint64_t)__double_as_longlong(v); }\n"
     "LP double lp_f64_of_bits(uint64_t u) { return __longlong_as_double((int64_t)u); }\n"

@@ -51,6 +51,8 @@ typedef struct lp_pass {
 void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *out);
 /* Of what has one value a row there is nothing to do within it; but for a reduction, which then takes that value in. */
 int lp_is_element(const lp_inst_t *inst);
+/* Is the instruction needed in a later pass by one that is computed there? */
+int lp_is_needed_later(const lp_loop_t *l, uint32_t inst);
 /* Does the load change within the innermost loop? */
 int lp_moves(const lp_loop_t *l, uint32_t load);
 

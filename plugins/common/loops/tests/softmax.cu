@@ -1,10 +1,10 @@
 loop 4 x 600 reduced 1
-; GPU: rows, blocks 4 x 128, team 128, vector 4, chunks 2, splits 1
+; GPU: rows, blocks 4 x 160, team 160, vector 4, chunks 1, splits 1
 load f32 [600, 1] align 16
 load f32 [0, 1] align 16
 load f32 [600, 1] align 16
 each f32 f32 "a * b" a=x0 b=0.5
-each f32 f32 "a + b" a=v0 b=x1
+each f32 f32 "a + b" a=v0 b=x1 ; pass 0, kept
 max f32 f32 "a" a=v1 ; row, pass 0
 each f32 f32 "exp(a - %0)" a=v1 %0=v2 ; pass 1, kept
 sum f32 f32 "%0" %0=v3 ; row, pass 1
@@ -13,7 +13,7 @@ each f32 f32 "%0 * %1" %0=v3 %1=v5 ; pass 2
 each f32 f32 "a * b" a=v6 b=x2 ; pass 2
 store f32 [600, 1] align 16 v7
 
-LP_KERNEL(softmax, 4, 128) {
+LP_KERNEL(softmax, 4, 160) {
 const int length = 600;
 const int lane = threadIdx.x, row = blockIdx.x;
 if (row < 4) {
@@ -22,28 +22,28 @@ const float *q0 = (const float *)LP_AT(0) + i0 * 600;
 const float *q1 = (const float *)LP_AT(1);
 const float *q2 = (const float *)LP_AT(2) + i0 * 600;
 float *q3 = (float *)LP_AT(3) + i0 * 600;
-float k3[8];
-LP_ALIGN16 float w0[8];
-LP_ALIGN16 float w1[8];
-#pragma unroll
-for (int c = 0; c < 2; c++) {
-const int i = (c * 128 + lane) * 4;
+float k1[4];
+float k3[4];
+LP_ALIGN16 float w0[4];
+LP_ALIGN16 float w1[4];
+{
+const int i = lane * 4;
 if (i < length) {
-lp_move(&w0[c * 4], &q0[i], 16);
-lp_move(&w1[c * 4], &q1[i], 16);
+lp_move(&w0[0], &q0[i], 16);
+lp_move(&w1[0], &q1[i], 16);
 }
 }
 float a2 = -INFINITY;
-#pragma unroll
-for (int c = 0; c < 2; c++) {
-const int i = (c * 128 + lane) * 4;
+{
+const int i = lane * 4;
 if (i < length) {
 #pragma unroll
 for (int j = 0; j < 4; j++) {
-const float x0 = w0[c * 4 + j];
-const float x1 = w1[c * 4 + j];
+const float x0 = w0[j];
+const float x1 = w1[j];
 const float v0 = ((float)((x0) * (((float)0.5))));
 const float v1 = ((float)((v0) + (x1)));
+k1[j] = v1;
 {
 const float t = (float)((v1));
 a2 = LP_LARGER(a2, t);
@@ -52,20 +52,16 @@ a2 = LP_LARGER(a2, t);
 }
 }
 __shared__ float s2[32];
-const float v2 = ((float)lp_block_max_f32(a2, s2, 4));
+const float v2 = ((float)lp_block_max_f32(a2, s2, 5));
 float a4 = 0;
-#pragma unroll
-for (int c = 0; c < 2; c++) {
-const int i = (c * 128 + lane) * 4;
+{
+const int i = lane * 4;
 if (i < length) {
 #pragma unroll
 for (int j = 0; j < 4; j++) {
-const float x0 = w0[c * 4 + j];
-const float x1 = w1[c * 4 + j];
-const float v0 = ((float)((x0) * (((float)0.5))));
-const float v1 = ((float)((v0) + (x1)));
+const float v1 = k1[j];
 const float v3 = ((float)(lp_exp_f32((v1) - (v2))));
-k3[c * 4 + j] = v3;
+k3[j] = v3;
 {
 const float t = (float)((v3));
 a4 = LP_ADD(a4, t);
@@ -74,11 +70,10 @@ a4 = LP_ADD(a4, t);
 }
 }
 __shared__ float s4[32];
-const float v4 = ((float)lp_block_sum_f32(a4, s4, 4));
+const float v4 = ((float)lp_block_sum_f32(a4, s4, 5));
 const float v5 = ((float)((float)(1) / (v4)));
-#pragma unroll
-for (int c = 0; c < 2; c++) {
-const int i = (c * 128 + lane) * 4;
+{
+const int i = lane * 4;
 if (i < length) {
 LP_ALIGN16 float w2[4];
 lp_move(&w2[0], &q2[i], 16);
@@ -86,7 +81,7 @@ LP_ALIGN16 float y3[4];
 #pragma unroll
 for (int j = 0; j < 4; j++) {
 const float x2 = w2[j];
-const float v3 = k3[c * 4 + j];
+const float v3 = k3[j];
 const float v6 = ((float)((v3) * (v5)));
 const float v7 = ((float)((v6) * (x2)));
 y3[j] = v7;
