@@ -1,4 +1,4 @@
-/* Matrix products through a BLAS, or oneDNN. A transposed operand is recognised by its strides and handed over as it
+/* Matrix products through a BLAS, or oneDNN where it is the faster one. A transposed operand is recognised by its strides and handed over as it
  * lies; only what neither row- nor column-major leading dimensions describe is copied. Leading dimensions of a batch
  * against one matrix are folded. Bias and the addend of addmm are put into the result first, and the product is added
  * to it. Halves are summed in float and rounded once: by oneDNN, or as copies in float. */
@@ -98,6 +98,13 @@ static aot_status_t add_in_float(bc_build_t *b, const bc_tensor_t *x, const bc_t
   return bc_narrow_into(b, &sum, c);
 }
 
+/* OpenBLAS has kernels for products of up to 100^3, which copy nothing; above that it is the slower one
+ * (docs/BENCH.md). */
+static int suits_onednn(const bc_product_t *p) {
+  const double n_terms = (double)p->c.rows * (double)p->c.columns * (double)p->a.columns;
+  return p->dtype == AOT_BF16 || (p->dtype == AOT_F32 && n_terms > 1e6);
+}
+
 /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous; ranks are equal and at least 2, batch sizes agree, the
  * addend broadcasts. Operands are copied when they must be. */
 static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
@@ -108,7 +115,7 @@ static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_te
   product_step_t *p;
   if (bc_numel(c) == 0) return AOT_OK;
   describe(x, y, c, alpha, addend ? beta : 0, &product);
-  if (product.dtype == AOT_BF16) AOT_TRY(bc_divide_product(b, &product, &division));
+  if (suits_onednn(&product)) AOT_TRY(bc_divide_product(b, &product, &division));
   if (is_half(product.dtype) && !division) return add_in_float(b, x, y, addend, c, alpha, beta);
   if (addend && expanded(addend, c->rank, c->sizes, &spread)) AOT_TRY(bc_copy(b, c, &spread));
   AOT_TRY(readable(b, x, &left));
