@@ -1,5 +1,6 @@
 /* A group's loop as a generated function of C, called by parts on threads. Rows that the loop keeps lie in the arena,
  * a set for each thread. */
+#include "group_across.h"
 #include "target.h"
 
 #include <stdio.h>
@@ -34,6 +35,8 @@ typedef struct loop_step {
   lookup_t *lookups;
   uint32_t n_lookups;
   int64_t *wrong; /* by part; NULL: no lookups */
+  bc_across_t *across;
+  uint32_t n_across;
   int64_t sizes[AOT_MAX_RANK];
   int64_t grain; /* indices of dimension 0 that are worth a thread */
 } loop_step_t;
@@ -52,9 +55,8 @@ static aot_status_t tell_wrong_index(const bc_frame_t *f, const lookup_t *l) {
   const char *at = bc_at(f, l->at);
   const int64_t n = bc_numel(&l->index);
   for (int64_t e = 0; e < n; e++) {
-    int64_t place = 0, rest = e, index;
-    for (int32_t d = l->index.rank - 1; d >= 0; rest /= l->index.sizes[d], d--)
-      place += rest % l->index.sizes[d] * l->index.strides[d];
+    const int64_t place = bc_place(&l->index, e);
+    int64_t index;
     if (l->index.dtype == AOT_I64) index = ((const int64_t *)(const void *)at)[place];
     else index = ((const int32_t *)(const void *)at)[place];
     if (index < l->size && index >= (l->wraps ? -l->size : 0)) continue;
@@ -81,9 +83,11 @@ static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
     for (uint32_t k = 0; k < p->n; k++) /* a draw's pointer stays */
       if (p->refs[k].storage != BC_NONE) pointers[k] = bc_at(f, p->refs[k]);
     for (uint32_t k = 0; k < p->n_kept; k++, kept += p->kept_nbytes) pointers[p->n + k] = kept;
+    for (uint32_t k = 0; k < p->n_across; k++) pointers[p->across[k].store] = bc_across_part(f, &p->across[k], part);
     if (p->wrong) p->wrong[part] = 0;
   }
-  bc_parallel(f->workers, p->sizes[0], p->grain, run_part, p);
+  const int32_t n_run = bc_parallel(f->workers, p->sizes[0], p->grain, run_part, p);
+  for (uint32_t k = 0; k < p->n_across; k++) bc_across_join(f, &p->across[k], n_run);
   return p->wrong ? check_indices(f, p) : AOT_OK;
 }
 
@@ -114,11 +118,22 @@ static void add_lookups(bc_build_t *b, const bc_group_t *g, loop_step_t *p) {
     }
 }
 
+/* Memory for the sums that parts leave: before the step that uses it. */
+static aot_status_t add_across(bc_build_t *b, const bc_group_t *g, uint32_t n_parts, bc_across_t *out) {
+  for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++)
+    if (bc_is_across(g, s)) AOT_TRY(bc_across_add(b, s, n_parts, &g->tensors[s], out++));
+  return AOT_OK;
+}
+
 static aot_status_t add_loop(bc_build_t *b, const bc_group_t *g, const bc_loop_fn *function) {
   const int has_indices = lp_has_indices(&g->loop);
   uint32_t n = g->loop.n_loads + g->loop.n_stores, rank = (uint32_t)g->loop.rank;
   const uint32_t n_more = g->loop.n_kept + (uint32_t)has_indices;
-  const uint32_t n_parts = n_more ? (uint32_t)b->machine->n_threads : 1;
+  uint32_t n_across = 0;
+  for (uint32_t s = g->loop.n_loads; s < n; s++) n_across += (uint32_t)bc_is_across(g, s);
+  const uint32_t n_parts = n_more || n_across ? (uint32_t)b->machine->n_threads : 1;
+  bc_across_t *across = bc_pool_alloc(b->pool, (n_across + 1) * sizeof *across);
+  if (!across) return no_memory(b);
   int64_t inner = 1;
   bc_tensor_t kept = {.storage = BC_NONE};
   uint64_t nbytes = 0;
@@ -129,7 +144,11 @@ static aot_status_t add_loop(bc_build_t *b, const bc_group_t *g, const bc_loop_f
   }
   nbytes = (nbytes * (uint64_t)g->loop.sizes[rank - 1] + BC_ALIGN - 1) / BC_ALIGN * BC_ALIGN;
   if (g->loop.n_kept) AOT_TRY(bc_scratch(b, nbytes * g->loop.n_kept * n_parts, &kept));
+  AOT_TRY(add_across(b, g, n_parts, across));
   BC_STEP(b, run_loop, p);
+  p->across = across;
+  p->n_across = n_across;
+  for (uint32_t k = 0; k < n_across; k++) bc_across_use(b, &across[k]);
   p->function = function;
   p->n = n;
   p->n_kept = g->loop.n_kept;

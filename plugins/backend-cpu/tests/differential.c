@@ -261,6 +261,28 @@ static const program_t programs[] = {
      "f32[11, 6]\ni64[4]\ni64[4]\n",
      "%e = aten.embedding.default %a0, %a1\n%n = aten.layer_norm.default %e, [6], none, none, 1e-05\n%s = aten.softmax.int %n, -1\n"
      "%l = aten.cross_entropy_loss.default %n, %a2\nout user_output 0 = %l\nout user_output 1 = %s\n"},
+    {"sums across rows: derivatives of norms, with and without weights, of halves, what follows from them",
+     {{3, {3, 20, 48}, 0}, {3, {3, 20, 48}, 0}, {1, {48}, 0}},
+     "f32[3, 20, 48]\nf32[3, 20, 48]\nf32[48]\n",
+     "%y, %m, %d = aten.native_layer_norm.default %a0, [48], %a2, %a2, 1e-05\n%g = aten.mul.Tensor %a1, 0.5\n"
+     "%i, %w, %b = aten.native_layer_norm_backward.default %g, %a0, [48], %m, %d, %a2, %a2, [true, true, true]\n"
+     "%j = aten.add.Tensor %i, %g\n%k, %v, %n = aot.layer_norm_backward.default %j, %y, [48], none, none, 1e-05\n"
+     "%l, %u = aot.rms_norm_backward.default %k, %a0, [48], %a2, 1e-05\n%z, %r = aten._fused_rms_norm.default %l, [48], %a2, 0.01\n"
+     "%o, %t = aten._fused_rms_norm_backward.default %z, %l, [48], %r, none, [true, false]\n"
+     "%h = aten._to_copy.default %o, dtype=bf16\n%f = aten._to_copy.default %a2, dtype=bf16\n"
+     "%p, %q, %c = aot.layer_norm_backward.default %h, %h, [48], %f, %f, 1e-05\n%s = aten._to_copy.default %q, dtype=f32\n"
+     "%e = aten._to_copy.default %c, dtype=f32\n%x = aten.add.Tensor %u, %w\n%a = aten.mul.Tensor %s, %e\n"
+     "out user_output 0 = %o\nout user_output 1 = %x\nout user_output 2 = %b\nout user_output 3 = %a\n"},
+    {"losses of classes and their derivatives, rows that count for nothing",
+     {{2, {40, 60}, 0}, {1, {40}, 60}, {0, {0}, 0}},
+     "f32[40, 60]\ni64[40]\nf32[]\n",
+     "%p = aten.mul.Tensor %a0, 3.0\n%l = aten.cross_entropy_loss.default %p, %a1\n"
+     "%s = aten.cross_entropy_loss.default %p, %a1, none, 2, 7\n"
+     "%d = aot.cross_entropy_loss_backward.default %a2, %p, %a1, none, 1, 7, 0.0\n%i = aten.mul.Tensor %d, 2.0\n"
+     "%e = aot.cross_entropy_loss_backward.default %a2, %p, %a1, none, 2, -100, 0.0\n%m = aten.sub.Tensor %e, %i\n"
+     "%q = aten._log_softmax.default %p, 1, false\n%n, %w = aten.nll_loss_forward.default %q, %a1, none, 1, 7\n"
+     "%x = aten.add.Tensor %n, %w\n%y = aten.add.Tensor %l, %x\n"
+     "out user_output 0 = %m\nout user_output 1 = %s\nout user_output 2 = %y\nout user_output 3 = %i\n"},
     {"places by index tensors: what follows in the same loop, a table that the same sum reads, indices made before",
      {{3, {7, 5, 3}, 0}, {2, {2, 4}, 5}, {2, {4, 3}, 0}, {3, {6, 5, 3}, 5}},
      "f32[7, 5, 3]\ni64[2, 4]\nf32[4, 3]\ni64[6, 5, 3]\n",

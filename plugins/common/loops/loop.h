@@ -23,6 +23,9 @@
  * embedding's rows), and bounds, outside of which it reads a number or what another load has (padding, the gradient of a
  * slice). An index that is out of range reads element 0, and the function says so; its caller looks for it then.
  *
+ * Sums across rows (weight and bias gradients) go beside the passes: every row adds its elements to one accumulator a
+ * column.
+ *
  * lp_simplify drops dimensions of size 1, puts the first store's fastest dimension innermost and merges dimensions that
  * all accesses step through evenly: most groups become one flat loop. */
 #ifndef LP_LOOP_H
@@ -30,8 +33,8 @@
 
 #include <aot/base.h>
 
-#define LP_ARGS 8  /* arguments of an operator */
-#define LP_STEPS 8 /* instructions that an operator is at most */
+#define LP_ARGS 8   /* arguments of an operator */
+#define LP_STEPS 10 /* instructions that an operator is at most */
 #define LP_INSTS 512
 #define LP_INDICES 4 /* index tensors of a load */
 #define LP_NONE UINT32_MAX
@@ -59,6 +62,9 @@ typedef struct lp_arg {
 #define LP_MAX 3 /* NaN where one is */
 #define LP_MIN 4
 #define LP_LOG_ADD 5 /* scans: the logarithm of a sum of exponentials */
+/* Those of a column become one sum, beside the rows; of values of rows one number in all. A loop that is run by parts
+ * leaves as many sums as parts, in float64: what stores it is given other memory for each. No instruction reads it. */
+#define LP_ACROSS 6
 
 typedef struct lp_inst {
   const char *text; /* template, chosen by lp_choose */
@@ -69,7 +75,7 @@ typedef struct lp_inst {
   lp_arg_t args[LP_ARGS + LP_STEPS]; /* then the instructions of the same operator before it, %0, %1, .. */
   int32_t reduce;                    /* LP_EACH, or how the values of a row become one */
   int32_t scan;                      /* LP_EACH, or how each becomes one with all before it in its row */
-  int32_t of_row;                    /* by lp_schedule: one value a row; */
+  int32_t of_row;                    /* by lp_schedule: one value a row (LP_ACROSS: of such); */
   uint32_t pass;                     /* the first in which it can be computed, or after which its row is known; */
   uint32_t keep;                     /* the row buffer that later passes read it from, counted from 1 */
 } lp_inst_t;
@@ -159,6 +165,7 @@ int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out);
 #define LP_ROW_DIM 1   /* argument `dims_at`: one dimension, or a list; none: all */
 #define LP_ROW_TAIL 2  /* as many of the last ones as the list at `dims_at` has */
 #define LP_ROW_WHOLE 3 /* all */
+#define LP_ROW_LAST 4  /* the last one */
 /* dtypes of a step */
 #define LP_T_WORK 1   /* float32 for halves, int64 for integers, else that of the first argument */
 #define LP_T_WIDE 2   /* double; of integers int64 */
@@ -190,6 +197,10 @@ typedef struct lp_row_op {
   int32_t ints;
   uint32_t preset_at; /* an argument that reads as `preset` where it is absent; 0: none */
   double preset;
+  uint32_t of; /* the argument whose rows they are */
+  /* An argument of classes, one a row, which are checked before; then h is a number: one through how many rows count
+   * where the loss is their mean, else one. 0: none. */
+  uint32_t class_at;
 } lp_row_op_t;
 const lp_row_op_t *lp_row_op_find(aot_str_t full_name); /* the first row of that name; NULL: none */
 /* The row of that name that takes these arguments in this form. NULL: none does. */
@@ -228,6 +239,7 @@ void lp_numbers(const lp_loop_t *loop, int64_t *out);
 int lp_has_indices(const lp_loop_t *loop);
 /* Passes, and what is kept from one to another (loop_passes.c). */
 void lp_schedule(lp_loop_t *loop);
+int lp_reduces_row(const lp_inst_t *inst);
 /* By instruction: is it computed within the row in this pass? */
 void lp_pass_members(const lp_loop_t *loop, uint32_t pass, uint8_t out[LP_INSTS]);
 uint32_t lp_store_pass(const lp_loop_t *loop, uint32_t store);

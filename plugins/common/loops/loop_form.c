@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const reductions[] = {"each", "sum", "prod", "max", "min", "log-add"}; /* by LP_* */
+static const char *const reductions[] = {"each", "sum", "prod", "max", "min", "log-add", "across"}; /* by LP_* */
 enum { N_REDUCTIONS = sizeof reductions / sizeof *reductions };
 
 /* ---- to text ---- */

@@ -6,7 +6,7 @@
  *         for every piece of 512 elements: draws fill their buffers | the elements, in parallel, which leave in
  *         buffers what is to be reduced | reductions take the buffers in
  *         the values of its reductions, and what follows from them
- *       stores of the row
+ *       stores of the row; sums across rows are added to where their terms are
  *
  * Without reductions there is one pass, without draws one piece. What a reduction takes in passes through memory (the
  * first cache), so its order and its code are those of one helper function, whatever is fused with it. */
@@ -133,6 +133,32 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
     }
 }
 
+/* ---- sums across rows ---- */
+
+static int is_across(const lp_loop_t *l, uint32_t store) {
+  return l->insts[l->accesses[store].inst].reduce == LP_ACROSS;
+}
+
+/* What stores hold before the first row. */
+static void print_nothing_across(lp_text_t *out, const lp_loop_t *l) {
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
+    if (!is_across(l, s)) continue;
+    if (!l->insts[l->accesses[s].inst].of_row) lp_print(out, "for (int64_t i = 0; i < length; i++) ");
+    lp_print(out, "((double *)p[%u])[%s] = 0;\n", s, l->insts[l->accesses[s].inst].of_row ? "0" : "i");
+  }
+}
+
+/* An element, or a row's value, is added to what its store has. */
+static void print_across(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
+    if (l->accesses[s].inst != k) continue;
+    print_place(out, l, s);
+    lp_print(out, " += (double)(%s)(", lp_value_type(l->insts[k].compute));
+    lp_print_template(out, l, &l->insts[k]);
+    lp_print(out, ");\n");
+  }
+}
+
 /* ---- a pass ---- */
 
 static void print_draws(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p) {
@@ -189,6 +215,8 @@ static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
     if (inst->scan) print_join(out, l, k, "");
     else lp_print_inst(out, l, k);
     if (inst->keep) lp_print(out, "k%u[i] = v%u;\n", k, k);
+  } else if (inst->reduce == LP_ACROSS) {
+    print_across(out, l, k);
   } else if (!direct(l, inst)) {
     lp_print(out, "t%u[i - piece] = (%s)(", k, lp_c_type(inst->compute));
     lp_print_template(out, l, inst);
@@ -207,7 +235,7 @@ static void print_elements(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *
     if (p->insts[k] && lp_is_element(&l->insts[k])) print_element(out, l, k);
   }
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
-    if (!l->accesses[s].of_row && lp_store_pass(l, s) == p->number) print_store(out, l, s);
+    if (!l->accesses[s].of_row && !is_across(l, s) && lp_store_pass(l, s) == p->number) print_store(out, l, s);
   lp_print(out, "}\n");
 }
 
@@ -217,12 +245,12 @@ static void print_pieces(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p,
   lp_print(out, "const int64_t stop = %s - piece < %d ? %s : piece + %d;\n", end, PIECE, end, PIECE);
   print_draws(out, l, p);
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (p->insts[k] && l->insts[k].reduce != LP_EACH && !direct(l, &l->insts[k]))
+    if (p->insts[k] && lp_reduces_row(&l->insts[k]) && !direct(l, &l->insts[k]))
       lp_print(out, "%s t%u[%d];\n", lp_c_type(l->insts[k].compute), k, PIECE);
   print_elements(out, l, p, "piece", "stop");
   for (uint32_t k = 0; k < l->n_insts; k++) {
     const lp_inst_t *inst = &l->insts[k];
-    if (!p->insts[k] || inst->reduce == LP_EACH) continue;
+    if (!p->insts[k] || !lp_reduces_row(inst)) continue;
     lp_print(out, "lp_row_%s_%s(a%u, ", lp_reduction_name(inst->reduce), lp_suffix(inst->compute), k);
     const lp_arg_t *from = direct(l, inst);
     if (from) lp_print(out, "%c%u + piece", from->kind == LP_LOAD ? 'q' : 'k', from->index);
@@ -234,8 +262,11 @@ static void print_pieces(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p,
 
 /* What the row has before this pass; or after the last. */
 static void print_row_insts(lp_text_t *out, const lp_loop_t *l, uint32_t pass) {
-  for (uint32_t k = 0; k < l->n_insts; k++)
-    if (l->insts[k].of_row && l->insts[k].reduce == LP_EACH && l->insts[k].pass == pass) lp_print_inst(out, l, k);
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    if (!l->insts[k].of_row || l->insts[k].pass != pass) continue;
+    if (l->insts[k].reduce == LP_EACH) lp_print_inst(out, l, k);
+    if (l->insts[k].reduce == LP_ACROSS) print_across(out, l, k);
+  }
 }
 
 static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, const char *begin, const char *end) {
@@ -245,13 +276,13 @@ static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, cons
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (p.insts[k] && l->insts[k].scan)
       lp_print(out, "%s a%u = %s;\n", lane_type(&l->insts[k]), k, lp_first_value(&l->insts[k]));
-    else if (p.insts[k] && l->insts[k].reduce != LP_EACH)
+    else if (p.insts[k] && lp_reduces_row(&l->insts[k]))
       lp_print(out, "%s a%u[LP_LANES];\nlp_row_%s_begin_%s(a%u);\n", lane_type(&l->insts[k]), k,
                lp_reduction_name(l->insts[k].reduce), lp_suffix(l->insts[k].compute), k);
   if (p.in_pieces) print_pieces(out, l, &p, begin, end);
   else print_elements(out, l, &p, begin, end);
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (p.insts[k] && l->insts[k].reduce != LP_EACH) {
+    if (p.insts[k] && lp_reduces_row(&l->insts[k])) {
       lp_print_value(out, l, k);
       lp_print(out, "lp_row_%s_end_%s(a%u));\n", lp_reduction_name(l->insts[k].reduce), lp_suffix(l->insts[k].compute),
                k);
@@ -328,6 +359,7 @@ void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
   if (l->columns) lp_print(out, "const int64_t across = n[%d];\n", l->rank - 2);
   if (lp_has_indices(l)) lp_print(out, "int64_t wrong = 0;\n");
   print_bounds(out, l);
+  print_nothing_across(out, l);
   print_outer_loops(out, l);
   if (l->columns) print_columns(out, l);
   else print_row(out, l);

@@ -6,6 +6,8 @@
  *
  * Scans stay within a pass, whose elements then come one after another.
  *
+ * A sum across rows belongs to the pass that computes its terms; the rows' accumulators are the store's memory.
+ *
  * Columns: where one pass is enough and rows lie across memory (gradients of a bias), the dimension that memory goes
  * along is the inner one, in tiles, with an accumulator for each of its elements. */
 #include "common/loops/loop_print.h"
@@ -60,6 +62,8 @@ static uint32_t cost_of_way(const lp_loop_t *l, uint32_t k) {
   return cost;
 }
 
+int lp_reduces_row(const lp_inst_t *inst) { return inst->reduce != LP_EACH && inst->reduce != LP_ACROSS; }
+
 /* Scans go through a row one by one, and what stands in their pass with them: what is worth vectors is computed in a
  * pass before or after. after_scan: by instruction, those of a scan's pass that need it. */
 static void place(lp_loop_t *l, uint32_t k, uint8_t *after_scan) {
@@ -75,11 +79,11 @@ static void place(lp_loop_t *l, uint32_t k, uint8_t *after_scan) {
     const lp_inst_t *from = &l->insts[arg->index];
     const int is_apart = (is_worth_vectors && after_scan[arg->index]) ||
                          (inst->scan && !from->of_row && cost_of_way(l, arg->index) > COST_OF_KEEPING);
-    const uint32_t pass = from->pass + (from->reduce != LP_EACH || is_apart);
+    const uint32_t pass = from->pass + (lp_reduces_row(from) || is_apart);
     if (!from->of_row) inst->of_row = 0;
     if (pass > inst->pass) inst->pass = pass;
   }
-  if (inst->reduce != LP_EACH) inst->of_row = 1;
+  if (lp_reduces_row(inst)) inst->of_row = 1;
   after_scan[k] = inst->scan != LP_EACH;
   for (uint32_t a = 0; a < inst->n_args; a++)
     if (inst->args[a].kind == LP_INST && l->insts[inst->args[a].index].pass == inst->pass)
@@ -88,7 +92,7 @@ static void place(lp_loop_t *l, uint32_t k, uint8_t *after_scan) {
 
 uint32_t lp_store_pass(const lp_loop_t *l, uint32_t store) {
   const lp_inst_t *inst = &l->insts[l->accesses[store].inst];
-  return inst->pass + (inst->reduce != LP_EACH);
+  return inst->pass + (uint32_t)lp_reduces_row(inst);
 }
 
 int32_t lp_value_dtype(int32_t dtype) { return dtype == AOT_F16 || dtype == AOT_BF16 ? AOT_F32 : dtype; }
@@ -96,7 +100,7 @@ int32_t lp_value_dtype(int32_t dtype) { return dtype == AOT_F16 || dtype == AOT_
 void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
   memset(out, 0, LP_INSTS);
   for (uint32_t k = 0; k < l->n_insts; k++)
-    out[k] = (l->insts[k].reduce != LP_EACH || l->insts[k].keep) && l->insts[k].pass == pass;
+    out[k] = (lp_reduces_row(&l->insts[k]) || l->insts[k].keep) && l->insts[k].pass == pass;
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
     const lp_inst_t *inst = &l->insts[l->accesses[s].inst];
     if (!l->accesses[s].of_row && !inst->of_row && inst->pass == pass) out[l->accesses[s].inst] = 1;
@@ -124,6 +128,8 @@ int lp_is_needed_later(const lp_loop_t *l, uint32_t k) {
 /* One pass over rows whose elements lie further apart than the rows do. */
 static int are_columns(const lp_loop_t *l) {
   if (!l->reduced || l->n_passes > 1) return 0;
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce == LP_ACROSS) return 0;
   for (uint32_t k = 0; k < l->n_loads; k++) {
     const int64_t *strides = l->accesses[k].strides + l->rank - 2;
     if (l->accesses[k].draws) return 0;
@@ -139,11 +145,13 @@ void lp_schedule(lp_loop_t *l) {
   for (uint32_t k = 0; k < l->n_loads; k++) l->accesses[k].moves = moves(l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     place(l, k, after_scan);
-    const uint32_t passes = l->insts[k].pass + (l->insts[k].reduce != LP_EACH || !l->insts[k].of_row);
+    const uint32_t passes = l->insts[k].pass + (lp_reduces_row(&l->insts[k]) || !l->insts[k].of_row);
     if (passes > l->n_passes) l->n_passes = passes;
   }
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
     const uint32_t pass = lp_store_pass(l, s);
+    const lp_inst_t *inst = &l->insts[l->accesses[s].inst];
+    if (inst->reduce == LP_ACROSS && inst->of_row) continue; /* added to once a row */
     if (!l->accesses[s].of_row && pass >= l->n_passes) l->n_passes = pass + 1;
   }
   l->columns = are_columns(l);

@@ -196,7 +196,7 @@ void lp_print_stored(lp_text_t *out, const lp_loop_t *l, uint32_t store) {
 
 int lp_moves(const lp_loop_t *l, uint32_t k) { return l->accesses[k].moves; }
 
-int lp_is_element(const lp_inst_t *inst) { return !inst->of_row || inst->reduce != LP_EACH; }
+int lp_is_element(const lp_inst_t *inst) { return !inst->of_row || lp_reduces_row(inst); }
 
 void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
   memset(p, 0, sizeof *p);
@@ -205,7 +205,7 @@ void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
   for (uint32_t k = 0; k < l->n_insts; k++) {
     const lp_inst_t *inst = &l->insts[k];
     if (!p->insts[k]) continue;
-    p->in_pieces |= inst->reduce != LP_EACH;
+    p->in_pieces |= lp_reduces_row(inst);
     p->has_scan |= inst->scan != LP_EACH;
     p->has_place |= lp_reads(inst->text, LP_TK_PLACE, 0);
     for (uint32_t a = 0; a < inst->n_args; a++) {

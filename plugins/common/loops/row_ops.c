@@ -73,9 +73,63 @@
    .steps = {{LP_SUM, W, S, "a"}, {LP_EACH, S, S, "%0 / #"}, {LP_SUM, S, S, "(a - %1) * (a - %1)"}, \
              {LP_EACH, S, R, root "(%2 / larger(# - c, T(0)))"}, {LP_EACH, S, R, "%1"}}}
 
+/* g: the gradient; x, w; xh: the standardized input, its mean and rstd known to the steps before. */
+#define NORM_GRADIENTS(g, w, xh, rstd, s1, s2) \
+  {LP_SUM, W, S, g w}, {LP_SUM, W, S, g w " * " xh}, \
+  {LP_EACH, W, R, rstd " * (" g w " - " s1 " / # - " xh " * (" s2 " / #))"}, \
+  {LP_ACROSS, W, S, g " * " xh}, {LP_ACROSS, W, S, g}
+#define NATIVE_LAYER_NORM_BACKWARD(there, absent, w) \
+  {.name = "aten.native_layer_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, \
+   .dims_at = 2, .n_steps = 6, .n_results = 3, .results = {3, 4, 5}, \
+   .steps = {{LP_EACH, W, W, "(b - d) * e"}, NORM_GRADIENTS("a", w, "%0", "e", "%1", "%2")}}
+/* the statistics once more */
+#define LAYER_NORM_BACKWARD(there, absent, w) \
+  {.name = "aot.layer_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 2, \
+   .n_steps = 10, .n_results = 3, .results = {7, 8, 9}, \
+   .steps = {{LP_SUM, W, S, "b"}, {LP_EACH, S, S, "%0 - %0 == 0 ? %0 / # : T(NAN)"}, \
+             {LP_SUM, S, S, "(b - %1) * (b - %1)"}, {LP_EACH, S, W, "T(1) / sqrt(%2 / # + f)"}, \
+             {LP_EACH, W, W, "(b - %1) * %3"}, NORM_GRADIENTS("a", w, "%4", "%3", "%5", "%6")}}
+#define RMS_NORM_BACKWARD(there, absent, w) \
+  {.name = "aot.rms_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 2, \
+   .n_steps = 6, .n_results = 2, .results = {4, 5}, \
+   .steps = {{LP_SUM, S, S, "b * b"}, {LP_EACH, S, W, "T(1) / sqrt(%0 / # + e)"}, {LP_EACH, W, W, "b * %1"}, \
+             {LP_SUM, W, S, "a" w " * %2"}, {LP_EACH, W, R, "%1 * (a" w " - %2 * (%3 / #))"}, \
+             {LP_ACROSS, W, S, "a * %2"}}}
+#define FUSED_RMS_NORM_BACKWARD(there, absent, w) \
+  {.name = "aten._fused_rms_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, \
+   .dims_at = 2, .n_steps = 4, .n_results = 2, .results = {2, 3}, \
+   .steps = {{LP_EACH, W, W, "b * d"}, {LP_SUM, W, S, "a" w " * %0"}, \
+             {LP_EACH, W, R, "d * (a" w " - %0 * (%1 / #))"}, {LP_ACROSS, W, S, "a * %0"}}}
+
+/* Cross entropy of scores and classes: the row is log(sum(exp)) - the class's score; the loss their sum, the derivative
+ * softmax - one at the class. Rows of the class `ignore` count for nothing. h: see class_at. */
+#define SOFTMAX_OF(x) \
+  {LP_MAX, W, W, x}, {LP_EACH, W, W, "exp(" x " - %0)"}, {LP_SUM, W, S, "%1"}
+#define CROSS_ENTROPY \
+  {.name = "aten.cross_entropy_loss.default", .without = ARG(2), .dims = LP_ROW_LAST, .class_at = 1, .n_steps = 7, \
+   .n_results = 1, .results = {6}, \
+   .steps = {SOFTMAX_OF("a"), {LP_EACH, I, B, "@ == b"}, {LP_MAX, W, W, "%3 != 0 ? a : -T(INFINITY)"}, \
+             {LP_EACH, I, B, "b == e"}, \
+             {LP_ACROSS, S, S, "(%5 != 0 ? T(0) : log(%2) + %0 - %4) * h"}}}
+#define CROSS_ENTROPY_BACKWARD \
+  {.name = "aot.cross_entropy_loss_backward.default", .without = ARG(3), .dims = LP_ROW_LAST, .of = 1, .class_at = 2, \
+   .n_steps = 8, .n_results = 1, .results = {7}, \
+   .steps = {SOFTMAX_OF("b"), {LP_EACH, I, B, "@ == c"}, {LP_EACH, I, B, "c == f"}, {LP_EACH, S, W, "T(1) / %2"}, \
+             {LP_EACH, S, W, "%4 != 0 ? T(0) : a * h"}, \
+             {LP_EACH, W, R, "%4 != 0 ? T(0) : (%1 * %5 - (%3 != 0 ? T(1) : T(0))) * %6"}}}
+/* The same of logarithms of probabilities; the loss's second result is how many rows count. */
+#define NLL_FORWARD \
+  {.name = "aten.nll_loss_forward.default", .without = ARG(2), .dims = LP_ROW_LAST, .class_at = 1, .n_steps = 5, \
+   .n_results = 2, .results = {3, 4}, \
+   .steps = {{LP_EACH, I, B, "@ == b"}, {LP_MAX, W, W, "%0 != 0 ? a : -T(INFINITY)"}, {LP_EACH, I, B, "b == e"}, \
+             {LP_ACROSS, S, S, "(%2 != 0 ? T(0) : -%1) * h"}, {LP_ACROSS, S, S, "%2 != 0 ? T(0) : T(1)"}}}
 /* Sorted by name (byte order). Rows of one name stand together, the first that fits is taken. */
 static const lp_row_op_t rows[] = {
+  CROSS_ENTROPY_BACKWARD,
+  LAYER_NORM_BACKWARD(ARG(3), 0, " * d"), LAYER_NORM_BACKWARD(0, ARG(3), ""),
+  RMS_NORM_BACKWARD(ARG(3) | ARG(4), 0, " * d"), RMS_NORM_BACKWARD(ARG(4), ARG(3), ""),
   RMS_NORMS("aten._fused_rms_norm.default"),
+  FUSED_RMS_NORM_BACKWARD(ARG(4), 0, " * e"), FUSED_RMS_NORM_BACKWARD(0, ARG(4), ""),
   LOG_SOFTMAX("aten._log_softmax.default"),
   ROWS("aten._log_softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, W, S, "a"},
        {LP_EACH, W, R, "a - exp(b) * %0"}),
@@ -101,6 +155,7 @@ static const lp_row_op_t rows[] = {
   PLACES("aten.argmin.default", LP_MIN),
   TRUTHS("aten.count_nonzero.default", LP_ROW_DIM, 1, LP_GIVES_WHOLE, LP_SUM),
   TRUTHS("aten.count_nonzero.dim_IntList", LP_ROW_DIM, 1, LP_GIVES_WHOLE, LP_SUM),
+  CROSS_ENTROPY,
   RUNNING("aten.cummax.default", LP_MAX),
   RUNNING("aten.cummin.default", LP_MIN),
   INTS("aten.cumprod.default", LP_ROW_DIM, 1, WIDE, 1, {LP_SCAN + LP_PROD, W, R, "a"}),
@@ -119,6 +174,8 @@ static const lp_row_op_t rows[] = {
   EXTREMES("aten.min.dim", LP_MIN),
   ROWS("aten.nansum.default", LP_ROW_DIM, 1, 1, {LP_SUM, W, R, "a != a ? T(0) : a"}),
   LAYER_NORMS("aten.native_layer_norm.default"),
+  NATIVE_LAYER_NORM_BACKWARD(ARG(5), 0, " * f"), NATIVE_LAYER_NORM_BACKWARD(0, ARG(5), ""),
+  NLL_FORWARD,
   INTS("aten.prod.default", LP_ROW_WHOLE, 0, WIDE, 1, {LP_PROD, W, R, "a"}),
   INTS("aten.prod.dim_int", LP_ROW_DIM, 1, WIDE, 1, {LP_PROD, W, R, "a"}),
   RMS_NORMS("aten.rms_norm.default"),
@@ -153,7 +210,8 @@ const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *o
   uint32_t there = 0;
   for (uint32_t k = 0; k < n; k++) {
     if (o[k].kind != LP_ABSENT) there |= 1u << k;
-    if (o[k].kind == LP_LOAD && (!lp_dtype_supported(o[k].dtype) || (rk_is_int(o[k].dtype) && !op->ints))) return NULL;
+    if (o[k].kind != LP_LOAD || (op->class_at == k && k)) continue;
+    if (!lp_dtype_supported(o[k].dtype) || (rk_is_int(o[k].dtype) && !op->ints)) return NULL;
   }
   for (; op < rows + N_ROWS && strcmp(op->name, name) == 0; op++)
     if ((there & op->need) == op->need && !(there & op->without)) return op;

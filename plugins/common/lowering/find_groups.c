@@ -55,7 +55,8 @@ static int shares_rows(const bc_build_t *b, const bc_member_t *m, const bc_tenso
 
 typedef struct group_arrays {
   uint32_t *begin, *producers, *space, *rows, *row_space, *def;
-  uint8_t *apart;
+  uint8_t *apart;  /* by operand */
+  uint8_t *across; /* by value: it is there when all rows have been */
   spaces_t spaces;
 } group_arrays_t;
 
@@ -66,11 +67,13 @@ static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   a->begin = malloc((n + 1) * 4 * sizeof *a->begin);
   a->producers = malloc((n_operands + 1) * sizeof *a->producers);
   a->apart = calloc(n_operands + 1, 1);
+  a->across = calloc((size_t)b->n_values + 1, 1);
   a->def = malloc(((uint64_t)b->n_values + 1) * sizeof *a->def);
   a->spaces.slots = malloc(slots * sizeof *a->spaces.slots);
   a->spaces.rows = malloc((2 * n + 1) * sizeof *a->spaces.rows);
   a->spaces.mask = (uint32_t)(slots - 1);
-  if (!a->begin || !a->producers || !a->apart || !a->def || !a->spaces.slots || !a->spaces.rows) return -1;
+  if (!a->begin || !a->producers || !a->apart || !a->across || !a->def || !a->spaces.slots || !a->spaces.rows)
+    return -1;
   a->space = a->begin + (n + 1);
   a->rows = a->space + (n + 1);
   a->row_space = a->rows + (n + 1);
@@ -98,6 +101,8 @@ static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
   }
   a->space[i] = space_of(&a->spaces, &whole);
   if (m.reads) memset(a->apart + a->begin[i], 1, b->node->n_operands);
+  for (uint32_t r = 0; m.rows && r < b->node->n_results; r++)
+    a->across[b->node->result_begin + r - b->value_begin] = m.rows->steps[m.rows->results[r]].reduce == LP_ACROSS;
   if (m.rows) {
     a->rows[i] = m.reduced;
     a->row_space[i] = space_of(&a->spaces, &one_a_row);
@@ -115,7 +120,8 @@ static void fill(bc_build_t *b, group_arrays_t *a) {
     a->begin[i] = at;
     for (uint32_t k = 0; k < nodes[i].n_operands; k++) {
       uint32_t row = operands[nodes[i].operand_begin + k];
-      a->producers[at++] = row == AOT_NO_ID ? FU_NONE : a->def[row - b->value_begin];
+      a->producers[at] = row == AOT_NO_ID ? FU_NONE : a->def[row - b->value_begin];
+      a->apart[at++] = row != AOT_NO_ID && a->across[row - b->value_begin];
     }
     for (uint32_t r = 0; r < nodes[i].n_results; r++) a->def[nodes[i].result_begin + r - b->value_begin] = i;
     fill_space(b, a, i);
@@ -140,6 +146,7 @@ aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
   free(a.begin);
   free(a.producers);
   free(a.apart);
+  free(a.across);
   free(a.def);
   free(a.spaces.slots);
   free(a.spaces.rows);

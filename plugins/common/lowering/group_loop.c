@@ -35,6 +35,8 @@ static uint32_t inst_of(const bc_build_t *b, const bc_group_t *g, uint32_t row) 
   return result_inst(g, low, row - member(b, g, low)->result_begin);
 }
 
+int bc_is_across(const bc_group_t *g, uint32_t store) { return g->insts[g->accesses[store].inst].reduce == LP_ACROSS; }
+
 /* Strides of t in the space of the loop; 0: it does not broadcast. */
 static int spread(const bc_tensor_t *t, const bc_tensor_t *space, int64_t *strides) {
   int32_t lead = space->rank - t->rank;
@@ -45,6 +47,16 @@ static int spread(const bc_tensor_t *t, const bc_tensor_t *space, int64_t *strid
     strides[d] = size == 1 ? 0 : t->strides[d - lead];
   }
   return 1;
+}
+
+/* Those of sums across rows: an element for each of a row, side by side. */
+static void spread_columns(const bc_tensor_t *t, const bc_group_t *g, int64_t *strides) {
+  int64_t step = t->rank != 0;
+  for (int32_t d = g->space->rank - 1; d >= 0; d--) {
+    const int is_of_row = (int)(g->loop.reduced >> d & 1u);
+    strides[d] = is_of_row ? step : 0;
+    if (is_of_row) step *= g->space->sizes[d];
+  }
 }
 
 /* The same of a result, which may be without the dimensions that were reduced. */
@@ -146,6 +158,7 @@ static int add_args(bc_build_t *b, bc_group_t *g, lp_inst_t *inst) {
     if (a->kind == AOT_ARG_VALUE) {
       out->index = inst_of(b, g, (uint32_t)a->i);
       out->kind = out->index == BC_NONE ? LP_LOAD : LP_INST;
+      if (out->kind == LP_INST && g->insts[out->index].reduce == LP_ACROSS) return 0; /* it is not there yet */
       if (out->kind == LP_LOAD && !add_load(b, g, (uint32_t)a->i, &out->index)) return 0;
     } else if (a->kind == AOT_ARG_FLOAT) {
       out->kind = LP_FLOAT;
@@ -161,8 +174,22 @@ static int add_args(bc_build_t *b, bc_group_t *g, lp_inst_t *inst) {
   return 1;
 }
 
-static int add_step(bc_build_t *b, bc_group_t *g, const lp_row_op_t *op, uint32_t first, uint32_t k) {
-  const int32_t work = lp_value_dtype(bc_arg_tensor(b, 0)->dtype), result = bc_type(b, 0)->dtype;
+enum { CLASS_NUMBER = 7 /* h */ };
+
+/* The number that counts of classes give (lp_row_op_t.class_at). */
+static lp_arg_t class_number(bc_group_t *g, uint32_t k) {
+  for (uint32_t l = 0; l < g->loop.n_loads; l++)
+    if (g->makers[l] == k) return (lp_arg_t){.kind = LP_LOAD, .index = l};
+  const uint32_t l = g->loop.n_loads++;
+  g->rows[l] = BC_NONE;
+  g->makers[l] = k;
+  g->accesses[l].dtype = AOT_F64;
+  return (lp_arg_t){.kind = LP_LOAD, .index = l};
+}
+
+static int add_step(bc_build_t *b, bc_group_t *g, uint32_t member, uint32_t first, uint32_t k) {
+  const lp_row_op_t *op = g->infos[member].rows;
+  const int32_t work = lp_value_dtype(bc_arg_tensor(b, op->of)->dtype), result = bc_rows_result(b);
   lp_inst_t *inst = &g->insts[first + k];
   inst->text = op->steps[k].text;
   inst->reduce = op->steps[k].reduce < LP_SCAN ? op->steps[k].reduce : LP_EACH;
@@ -173,6 +200,7 @@ static int add_step(bc_build_t *b, bc_group_t *g, const lp_row_op_t *op, uint32_
   if (!add_args(b, g, inst)) return 0;
   if (op->preset_at && bc_arg(b, op->preset_at)->kind == AOT_ARG_NONE && lp_reads(inst->text, LP_TK_ARG, op->preset_at))
     inst->args[op->preset_at] = (lp_arg_t){.kind = LP_FLOAT, .f = op->preset};
+  if (op->class_at && lp_reads(inst->text, LP_TK_ARG, CLASS_NUMBER)) inst->args[CLASS_NUMBER] = class_number(g, member);
   for (uint32_t e = 0; e < k; e++)
     if (lp_reads(inst->text, LP_TK_STEP, e)) inst->args[LP_ARGS + e] = (lp_arg_t){.kind = LP_INST, .index = first + e};
   return 1;
@@ -183,7 +211,6 @@ static int add_member(bc_build_t *b, bc_group_t *g, uint32_t k) {
   const uint32_t first = g->first[k] = g->loop.n_insts, n = m->rows ? m->rows->n_steps : 1;
   if (first + n > LP_INSTS) return 0;
   b->node = member(b, g, k);
-  for (uint32_t s = 0; s < n; s++) g->member_of[first + s] = k;
   g->loop.n_insts += n;
   if (!m->rows) {
     g->insts[first].text = m->text;
@@ -198,7 +225,7 @@ static int add_member(bc_build_t *b, bc_group_t *g, uint32_t k) {
     return add_args(b, g, &g->insts[first]);
   }
   for (uint32_t s = 0; s < n; s++)
-    if (!add_step(b, g, m->rows, first, s)) return 0;
+    if (!add_step(b, g, k, first, s)) return 0;
   return 1;
 }
 
@@ -220,10 +247,11 @@ static void add_stores(bc_build_t *b, bc_group_t *g, uint32_t k) {
     const bc_tensor_t *t = &bc_value(b, row)->t;
     if (!t->dtype || !is_read_outside(b, g, k, row)) continue;
     g->rows[at] = row;
+    g->makers[at] = k;
     g->tensors[at] = *t;
-    g->accesses[at].dtype = t->dtype;
     g->accesses[at].inst = result_inst(g, k, r);
-    g->accesses[at].of_row = !bc_same_sizes(t, g->space);
+    g->accesses[at].dtype = bc_is_across(g, at) ? AOT_F64 : t->dtype;
+    g->accesses[at].of_row = !bc_is_across(g, at) && !bc_same_sizes(t, g->space);
     g->loop.n_stores++;
     g->loop.in_place |= b->goes_home && 0 != b->goes_home[row - b->value_begin];
   }
@@ -263,15 +291,27 @@ static int is_in_place(const bc_build_t *b, const bc_group_t *g, uint32_t load, 
 bc_ref_t bc_use_access(bc_build_t *b, const bc_group_t *g, uint32_t k) {
   int in_place = 0;
   if (g->draws[k]) return bc_use(b, NULL);
-  if (k >= g->loop.n_loads) return bc_use(b, &g->tensors[k]);
+  if (k >= g->loop.n_loads) return bc_use(b, bc_is_across(g, k) ? NULL : &g->tensors[k]);
   for (uint32_t s = g->loop.n_loads; b->goes_home && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores; s++)
     in_place |= is_in_place(b, g, k, s);
   return in_place ? bc_use_in_place(b, &g->tensors[k]) : bc_use(b, &g->tensors[k]);
 }
 
+/* Classes are checked, and the rows that count are counted, before the loop reads their number. */
+static aot_status_t count_classes(bc_build_t *b, bc_group_t *g) {
+  for (uint32_t l = 0; l < g->loop.n_loads; l++) {
+    if (g->makers[l] == BC_NONE) continue;
+    const lp_row_op_t *op = g->infos[g->makers[l]].rows;
+    b->node = member(b, g, g->makers[l]);
+    AOT_TRY(b->machine->target->classes(b, op->class_at, bc_arg_tensor(b, op->of)->sizes[1], &g->tensors[l]));
+  }
+  return AOT_OK;
+}
+
 aot_status_t bc_store_results(bc_build_t *b, bc_group_t *g) {
+  AOT_TRY(count_classes(b, g));
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
-    b->node = member(b, g, g->member_of[g->accesses[s].inst]);
+    b->node = member(b, g, g->makers[s]);
     AOT_TRY(bc_result(b, g->rows[s] - b->node->result_begin, &g->tensors[s]));
   }
   return AOT_OK;
@@ -281,8 +321,16 @@ aot_status_t bc_store_results(bc_build_t *b, bc_group_t *g) {
 static void set_store_strides(bc_group_t *g) {
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
     bc_result_geometry(&g->tensors[s]);
-    spread_result(&g->tensors[s], g, g->accesses[s].strides);
+    if (bc_is_across(g, s)) spread_columns(&g->tensors[s], g, g->accesses[s].strides);
+    else spread_result(&g->tensors[s], g, g->accesses[s].strides);
   }
+}
+
+/* Sums across rows are as many as their results have elements. */
+static int across_fits(const bc_group_t *g) {
+  for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++)
+    if (bc_is_across(g, s) && g->insts[g->accesses[s].inst].of_row != (g->tensors[s].rank == 0)) return 0;
+  return 1;
 }
 
 static aot_status_t lower(bc_build_t *b, bc_group_t *g) {
@@ -293,6 +341,7 @@ static aot_status_t lower(bc_build_t *b, bc_group_t *g) {
   if (bc_numel(g->space) == 0) return bc_store_results(b, g);
   if (!lp_simplify(&g->loop)) return unfit;
   lp_schedule(&g->loop);
+  if (!across_fits(g)) return unfit;
   return b->machine->target->loop(b, g);
 }
 
@@ -301,21 +350,22 @@ aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_m
   bc_group_t g = {.members = members, .n = n_members, .insts = calloc(n_insts + 1, sizeof *g.insts)};
   g.infos = calloc(n + 1, sizeof *g.infos);
   g.first = calloc(n + 1, sizeof *g.first);
-  g.member_of = calloc(n_insts + 1, sizeof *g.member_of);
   g.accesses = calloc(n_reached + 1, sizeof *g.accesses);
   g.tensors = calloc(n_reached + 1, sizeof *g.tensors);
   g.rows = calloc(n_reached + 1, sizeof *g.rows);
   g.draws = calloc(n_reached + 1, sizeof *g.draws);
   g.nodes = calloc(n_reached + 1, sizeof *g.nodes);
+  g.makers = malloc((n_reached + 1) * sizeof *g.makers);
+  if (g.makers) memset(g.makers, 0xFF, (n_reached + 1) * sizeof *g.makers); /* BC_NONE */
   const int is_there =
-      g.nodes && g.insts && g.infos && g.first && g.member_of && g.accesses && g.tensors && g.rows && g.draws;
+      g.nodes && g.insts && g.infos && g.first && g.makers && g.accesses && g.tensors && g.rows && g.draws;
   aot_status_t status = is_there ? lower(b, &g) : no_memory(b);
   free(g.nodes);
   free(g.draws);
   free(g.rows);
   free(g.tensors);
   free(g.accesses);
-  free(g.member_of);
+  free(g.makers);
   free(g.first);
   free(g.infos);
   free(g.insts);

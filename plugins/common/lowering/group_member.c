@@ -84,6 +84,7 @@ static uint32_t find_rows(const bc_build_t *b, const lp_row_op_t *op, const bc_t
   int64_t list[AOT_MAX_RANK];
   uint32_t bits = 0;
   if (op->dims == LP_ROW_WHOLE) return all;
+  if (op->dims == LP_ROW_LAST) return x->rank ? 1u << (x->rank - 1) : 0;
   const uint32_t n = bc_arg_ints(b, (uint32_t)op->dims_at, list, AOT_MAX_RANK);
   if (op->dims == LP_ROW_DIM && n == 0) return all;
   for (uint32_t k = 0; k < n; k++) {
@@ -109,6 +110,14 @@ static int is_of_rows(const bc_tensor_t *t, const bc_tensor_t *space, uint32_t r
   return at == t->rank;
 }
 
+/* t has an element for each element of a row. */
+static int is_of_columns(const bc_tensor_t *t, const bc_tensor_t *space, uint32_t reduced) {
+  int32_t at = 0;
+  for (int32_t d = 0; d < space->rank; d++)
+    if (reduced >> d & 1u && (at >= t->rank || t->sizes[at++] != space->sizes[d])) return 0;
+  return at == t->rank;
+}
+
 /* The reduced dimensions follow each other through memory as one would. */
 static int is_one_dimension(const bc_tensor_t *x, uint32_t reduced) {
   int64_t expected = -1;
@@ -130,18 +139,39 @@ int bc_is_across_memory(const bc_tensor_t *x, uint32_t reduced) {
   return widest > least;
 }
 
+/* Scores and a class for each row, without smoothing, reduced to one number: (.., classes, weight, reduction, ignore,
+ * smoothing). */
+static int has_classes(const bc_build_t *b, const lp_row_op_t *op, const bc_tensor_t *x) {
+  const bc_tensor_t *classes = bc_arg_tensor(b, op->class_at);
+  const int64_t reduction = bc_arg_int(b, op->class_at + 2, 1);
+  return b->machine->target->classes && classes && classes->dtype == AOT_I64 && classes->rank == 1 && x->rank == 2 &&
+         x->sizes[0] == classes->sizes[0] && (reduction == 1 || reduction == 2) &&
+         bc_arg_float(b, op->class_at + 4, 0) == 0;
+}
+
+int32_t bc_rows_result(const bc_build_t *b) {
+  for (uint32_t r = 0; r < b->node->n_results; r++)
+    if (bc_type(b, r)->dtype) return bc_type(b, r)->dtype;
+  return 0;
+}
+
 static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_member_t *out) {
-  const bc_tensor_t *x = bc_arg_tensor(b, 0);
   const lp_row_op_t *op = bc_op(b)->rows ? lp_row_op_choose(bc_op(b)->rows, operands, bc_n_places(b)) : NULL;
-  if (!op || !x || bc_numel(x) == 0 || b->node->n_results > op->n_results || !bc_type(b, 0)->dtype) return 0;
+  const bc_tensor_t *x = op ? bc_arg_tensor(b, op->of) : NULL;
+  if (!op || !x || bc_numel(x) == 0 || b->node->n_results > op->n_results || !bc_rows_result(b)) return 0;
+  if (op->class_at && !has_classes(b, op, x)) return 0;
   out->rows = op;
   out->reduced = find_rows(b, op, x);
   if (!out->reduced || !is_one_dimension(x, out->reduced)) return 0;
   for (uint32_t r = 0; r < b->node->n_results; r++) {
     const bc_tensor_t *t = bc_type(b, r);
     if (!t->dtype) continue;
-    if (!lp_row_op_gives(op, r, x->dtype, t->dtype)) return 0;
-    if (!bc_same_sizes(t, x) && !is_of_rows(t, x, out->reduced)) return 0;
+    const int is_across = op->steps[op->results[r]].reduce == LP_ACROSS;
+    if (is_across ? !lp_dtype_supported(t->dtype) || rk_is_int(t->dtype) : !lp_row_op_gives(op, r, x->dtype, t->dtype))
+      return 0;
+    if (is_across ? t->rank && !is_of_columns(t, x, out->reduced)
+                  : !bc_same_sizes(t, x) && !is_of_rows(t, x, out->reduced))
+      return 0;
   }
   return 1;
 }
@@ -164,5 +194,5 @@ int bc_member(const bc_build_t *b, bc_member_t *out) {
 }
 
 const bc_tensor_t *bc_member_space(const bc_build_t *b, const bc_member_t *m) {
-  return m->rows ? bc_arg_tensor(b, 0) : bc_type(b, 0);
+  return m->rows ? bc_arg_tensor(b, m->rows->of) : bc_type(b, 0);
 }

@@ -137,6 +137,12 @@ int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b) {
   return a->rank == b->rank && memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0;
 }
 
+int64_t bc_place(const bc_tensor_t *t, int64_t element) {
+  int64_t place = 0;
+  for (int32_t d = t->rank - 1; d >= 0; element /= t->sizes[d], d--) place += element % t->sizes[d] * t->strides[d];
+  return place;
+}
+
 int bc_is_contiguous(const bc_tensor_t *t) { return tn_is_row_major(t->rank, t->sizes, t->strides); }
 
 void bc_make_contiguous(bc_tensor_t *t) {

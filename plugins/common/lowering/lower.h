@@ -81,6 +81,10 @@ typedef struct bc_target {
                        int64_t src_step, const bc_tensor_t *counter);
   aot_status_t (*zero)(bc_build_t *b, const bc_tensor_t *dst);                        /* contiguous */
   aot_status_t (*add)(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src); /* dst += src; f32, f64 */
+  /* Checks that the node's argument k has classes below n_classes, or the one to ignore, before steps that are added
+   * later run. out: a float64 then, one through the number of rows that count where the loss is to be their mean, else
+   * 1. NULL: losses of classes run by their kernels */
+  aot_status_t (*classes)(bc_build_t *b, uint32_t k, int64_t n_classes, bc_tensor_t *out);
 } bc_target_t;
 aot_status_t bc_find_ops(bc_build_t *b); /* b->ops */
 static inline const bc_op_t *bc_op(const bc_build_t *b) { return &b->ops[b->node->op]; }
@@ -99,6 +103,8 @@ const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result); /* the node's 
 int64_t bc_numel(const bc_tensor_t *t);
 int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b);
 int bc_is_contiguous(const bc_tensor_t *t);
+/* of the element of that number, counted in elements from the first */
+int64_t bc_place(const bc_tensor_t *t, int64_t element);
 void bc_make_contiguous(bc_tensor_t *t);                          /* strides, offset 0 */
 uint64_t bc_extent(const bc_tensor_t *t);                         /* bytes of storage that it needs */
 int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b); /* sizes, strides (where a size is not 1), offset */

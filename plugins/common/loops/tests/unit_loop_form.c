@@ -9,8 +9,9 @@
 #include "loop_library.h"
 #include <math.h>
 
-static const char *const names[] = {"softmax", "layer_norm", "columns", "dropout", "embedding",
-                                    "gather",  "bounds",     "argmax",  "cumsum"};
+static const char *const names[] = {"softmax",      "layer_norm", "columns", "dropout", "embedding",
+                                    "gather",       "bounds",     "argmax",  "cumsum",  "layer_norm_backward",
+                                    "cross_entropy"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
@@ -119,7 +120,7 @@ static void what_is_wrong_is_told_by_its_line(void **state) {
       {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=x1\n", 3},
       {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=v0\n", 3},
       {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=d0\n", 3},
-      {"loop 4\nload f32 [1]\neach f32 f32 \"a\" %9=x0\n", 3},
+      {"loop 4\nload f32 [1]\neach f32 f32 \"a\" %10=x0\n", 3},
       {"loop 4\nload f32 [1]\nmean f32 f32 \"a\" a=x0\n", 3},
       {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=x0\nstore f32 [1] v1\n", 4},
       {"loop 4\nload f32 [1]\n", 3},
@@ -214,6 +215,86 @@ static void rows_and_columns_of_every_length(void **state) {
       close_to(sum[i], total);
     }
   }
+  dlclose(handle);
+}
+
+/* ---- sums across rows ---- */
+
+static void layer_norm_s_gradients_in_two_parts(void **state) {
+  static float g[ROWS * MOST], x[ROWS * MOST], w[MOST], y[ROWS * MOST];
+  static double across[2][2][MOST];
+  float mean[ROWS], rstd[ROWS];
+  uint32_t seed = 5;
+  void *handle = library();
+  (void)state;
+  for (int i = 0; i < ROWS * MOST; i++) g[i] = at_random(&seed), x[i] = at_random(&seed);
+  for (int i = 0; i < MOST; i++) w[i] = at_random(&seed);
+  for (int r = 0; r < ROWS; r++) mean[r] = at_random(&seed), rstd[r] = 1.5f + at_random(&seed) / 2;
+  for (int64_t n = 1; n <= MOST; n += 433) {
+    const int64_t sizes[2] = {ROWS, n}, strides[16] = {MOST, 1, MOST, 1, 1, 0, 1, 0, 0, 1, MOST, 1, 0, 1, 0, 1};
+    for (int part = 0; part < 2; part++) {
+      char *pointers[] = {(char *)g,
+                          (char *)x,
+                          (char *)mean,
+                          (char *)rstd,
+                          (char *)w,
+                          (char *)y,
+                          (char *)across[part][0],
+                          (char *)across[part][1]};
+      find(handle, "layer_norm_backward")(pointers, sizes, strides, part, part ? ROWS : 1);
+    }
+    for (int64_t i = 0; i < n; i++) {
+      double gw = 0, gb = 0;
+      for (int r = 0; r < ROWS; r++) {
+        gw += (double)(g[r * MOST + i] * (x[r * MOST + i] - mean[r]) * rstd[r]);
+        gb += (double)g[r * MOST + i];
+      }
+      close_to(across[0][0][i] + across[1][0][i], gw);
+      close_to(across[0][1][i] + across[1][1][i], gb);
+    }
+    for (int r = 0; r < ROWS; r++) {
+      double sum = 0, sum_h = 0;
+      for (int64_t i = 0; i < n; i++) {
+        const double gh = (double)g[r * MOST + i] * (double)w[i];
+        sum += gh;
+        sum_h += gh * ((double)x[r * MOST + i] - (double)mean[r]) * (double)rstd[r];
+      }
+      for (int64_t i = 0; i < n; i++) {
+        const double h = ((double)x[r * MOST + i] - (double)mean[r]) * (double)rstd[r];
+        close_to(y[r * MOST + i],
+                 (double)rstd[r] * ((double)g[r * MOST + i] * (double)w[i] - sum / (double)n - h * sum_h / (double)n));
+      }
+    }
+  }
+  dlclose(handle);
+}
+
+static void a_loss_and_its_gradient_in_one_loop(void **state) {
+  static float x[ROWS * MOST], y[ROWS * MOST];
+  static const int64_t classes[ROWS] = {MOST - 1, -100, 3};
+  const double number = 0.5;
+  const float g = 1.25f;
+  uint32_t seed = 6;
+  double sum = 0, expected = 0;
+  static char kept[MOST * sizeof(float)];
+  const int64_t sizes[2] = {ROWS, MOST}, strides[12] = {MOST, 1, 1, 0, 0, 0, 0, 0, 0, 0, MOST, 1};
+  char *pointers[] = {
+      (char *)x, (char *)(uintptr_t)classes, (char *)(uintptr_t)&number, (char *)(uintptr_t)&g, (char *)&sum, (char *)y,
+      kept};
+  void *handle = library();
+  (void)state;
+  for (int i = 0; i < ROWS * MOST; i++) x[i] = at_random(&seed);
+  find(handle, "cross_entropy")(pointers, sizes, strides, 0, ROWS);
+  for (int r = 0; r < ROWS; r++) {
+    double total = 0;
+    for (int i = 0; i < MOST; i++) total += exp((double)x[r * MOST + i]);
+    if (classes[r] >= 0) expected += number * (log(total) - (double)x[r * MOST + classes[r]]);
+    for (int i = 0; i < MOST; i++) {
+      const double p = exp((double)x[r * MOST + i]) / total - (i == classes[r]);
+      close_to(y[r * MOST + i], classes[r] < 0 ? 0 : p * (double)g * number);
+    }
+  }
+  close_to(sum, expected);
   dlclose(handle);
 }
 
@@ -330,6 +411,8 @@ int main(void) {
       cmocka_unit_test(schedules_and_cuda_are_the_expected_ones),
       cmocka_unit_test(what_is_wrong_is_told_by_its_line),
       cmocka_unit_test(rows_and_columns_of_every_length),
+      cmocka_unit_test(layer_norm_s_gradients_in_two_parts),
+      cmocka_unit_test(a_loss_and_its_gradient_in_one_loop),
       cmocka_unit_test(rows_of_a_table_by_their_numbers),
       cmocka_unit_test(elements_by_two_numbers),
       cmocka_unit_test(parts_within_bounds),
