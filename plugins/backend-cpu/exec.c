@@ -317,7 +317,7 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
   const bc_schedule_t *s = &f->schedule;
   uint32_t next = 0;
   char *arena;
-  bc_frame_t frame = {f->base, error, p->workers, &next};
+  bc_frame_t frame = {.base = f->base, .error = error, .workers = p->workers, .next = &next};
   AOT_TRY(find_arena(p, s->arena_nbytes, run, &arena, error));
   for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = arena ? arena + s->storages[i].at : NULL;
   AOT_TRY(bind_ports(f, s->inputs, s->n_inputs, inputs, "input", error));

@@ -7,9 +7,12 @@
 
 extern const bc_target_t bc_cpu;
 
-extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_attention, bc_lowerings_embedding, bc_lowerings_conv,
-    bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement, bc_lowerings_cond, bc_lowerings_loop;
+extern const bc_lowering_table_t bc_lowerings_attention, bc_lowerings_embedding, bc_lowerings_conv,
+    bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_cond, bc_lowerings_loop;
 
+/* lower_matmul.c */
+aot_status_t bc_add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
+                            const bc_tensor_t *c, double alpha, double beta);
 aot_status_t bc_lower_loop_step(bc_build_t *b, bc_group_t *g); /* lower_group.c */
 /* lower_loss.c */
 aot_status_t bc_count_classes(bc_build_t *b, uint32_t k, int64_t n_classes, bc_tensor_t *out);

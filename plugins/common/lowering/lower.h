@@ -63,14 +63,20 @@ typedef struct bc_lowering_table {
 } bc_lowering_table_t;
 #define BC_TABLE(rows)                                                                                                 \
   { rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0]) }
-extern const bc_lowering_table_t bc_lowerings_regions; /* region_sums.c: every target's */
+/* Every target's: products.c, joins.c, region_sums.c. */
+extern const bc_lowering_table_t bc_lowerings_products, bc_lowerings_joins, bc_lowerings_regions;
 
 /* What a machine brings: lowerings of its own, and the steps that every graph needs. */
 struct bc_group;
 typedef struct bc_target {
   const bc_lowering_table_t *const *tables;
   uint32_t n_tables;
-  /* The group as a loop, simplified and scheduled: a step, after bc_store_results (group_loop.h). BC_DECLINED: there is
+  /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous; ranks are equal and at least 2, batch sizes agree,
+   * sizes and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are
+   * copied when they must be. */
+  aot_status_t (*product)(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
+                          const bc_tensor_t *c, double alpha, double beta);
+  /* The group as a loop, simplified: a step, after bc_store_results (group_loop.h). BC_DECLINED: there is
    * no function for it, and its members run one by one */
   aot_status_t (*loop)(bc_build_t *b, struct bc_group *g);
   /* A node that nothing else takes: by its reference kernel, or by a plugin's, one of the two; the other is NULL */
@@ -105,7 +111,9 @@ int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b);
 int bc_is_contiguous(const bc_tensor_t *t);
 /* of the element of that number, counted in elements from the first */
 int64_t bc_place(const bc_tensor_t *t, int64_t element);
-void bc_make_contiguous(bc_tensor_t *t);                          /* strides, offset 0 */
+void bc_make_contiguous(bc_tensor_t *t); /* strides, offset 0 */
+/* t seen with `sizes`, broadcast. 0: it does not broadcast. */
+int bc_expanded(const bc_tensor_t *t, int32_t rank, const int64_t *sizes, bc_tensor_t *out);
 uint64_t bc_extent(const bc_tensor_t *t);                         /* bytes of storage that it needs */
 int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b); /* sizes, strides (where a size is not 1), offset */
 rk_tensor_t bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t); /* without data */

@@ -1,5 +1,5 @@
 /* Joining tensors: every part is copied to its place in the result, converted when dtypes differ. */
-#include "target.h"
+#include "lower.h"
 
 /* Tensors of a list argument; 0: an element that is none. */
 static uint32_t parts(const bc_build_t *b, const bc_tensor_t **out, uint32_t capacity) {
@@ -57,4 +57,4 @@ static const bc_lowering_t rows[] = {
     {"aten.cat.default", lower_cat},
     {"aten.stack.default", lower_stack},
 };
-const bc_lowering_table_t bc_lowerings_movement = BC_TABLE(rows);
+const bc_lowering_table_t bc_lowerings_joins = BC_TABLE(rows);
