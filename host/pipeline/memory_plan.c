@@ -1,7 +1,8 @@
 #include <pipeline/memory_plan.h>
+
+#include <pipeline/backend_route.h>
 #include <pipeline/call.h>
 #include <pipeline/extension.h>
-
 #include <aot/inline.h>
 #include <string.h>
 
@@ -102,13 +103,17 @@ static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth
   return aoth_session_fail(s, stage);
 }
 
-aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena,
-                                 aot_memory_plan_t *out) {
+aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, const aoth_stage_t *backend,
+                                 aoth_arena_t *arena, aot_memory_plan_t *out) {
   aoth_instance_t unit;
   memset(out, 0, sizeof *out);
-  AOT_TRY(aoth_instance_create(s, stage, &unit));
-  const aot_status_t status = ask(s, stage, &unit, arena, out);
-  aoth_instance_destroy(s, stage, &unit);
+  AOT_TRY(aoth_backend_route_begin(s, &backend, backend != NULL));
+  aot_status_t status = aoth_instance_create(s, stage, &unit);
+  if (status == AOT_OK) {
+    status = ask(s, stage, &unit, arena, out);
+    aoth_instance_destroy(s, stage, &unit);
+  }
+  aoth_backend_route_end(s);
   return status;
 }
 

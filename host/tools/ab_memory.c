@@ -32,12 +32,12 @@ static json_t *numbers_json(const aoth_stage_t *stage, const aot_memory_plan_t *
 }
 
 /* AOT_OK also when the unit does not tell: then nothing is added. */
-static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const char *key, aoth_arena_t *arena,
-                        json_t *answer, json_t *views) {
+static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_stage_t *backend, const char *key,
+                        aoth_arena_t *arena, json_t *answer, json_t *views) {
   aot_memory_plan_t plan;
   aoth_memory_view_t view;
   if (!stage || !aoth_unit_offers_memory(s, stage)) return AOT_OK;
-  const aot_status_t status = aoth_session_memory(s, stage, arena, &plan);
+  const aot_status_t status = aoth_session_memory(s, stage, backend, arena, &plan);
   if (status == AOTH_E_PLUGIN) return status;
   if (status != AOT_OK) return AOT_OK; /* it knows no answer for this program; told */
   AOT_TRY(aoth_memory_view_make(aoth_session_prog(s), &plan, stage->use, arena, &view));
@@ -55,8 +55,8 @@ aot_status_t aoth_ab_tell_memory(aoth_session_t *s, const aoth_pipeline_t *p, js
     if (strcmp(p->stages[i].unit->kind, "partition/1") == 0) partition = &p->stages[i];
     if (strcmp(p->stages[i].unit->kind, "backend/2") == 0) backend = &p->stages[i];
   }
-  aot_status_t status = ask(s, partition, "simulated", arena, answer, views);
-  if (status == AOT_OK) status = ask(s, backend, "planned", arena, answer, views);
+  aot_status_t status = ask(s, partition, backend, "simulated", arena, answer, views);
+  if (status == AOT_OK) status = ask(s, backend, NULL, "planned", arena, answer, views);
   json_object_set_new(answer, "views", views);
   aoth_arena_destroy(arena);
   return status;

@@ -152,9 +152,10 @@ static aot_status_t choose_asked(asking_t *a) {
 }
 
 static aot_status_t ask(asking_t *a) {
+  const aoth_stage_t *backend = stage_of(a, "backend/2");
   for (uint32_t i = 0; i < a->n_asked; i++) {
     aot_memory_plan_t plan;
-    AOT_TRY(aoth_session_memory(a->cli->session, &a->asked[i], a->arena, &plan));
+    AOT_TRY(aoth_session_memory(a->cli->session, &a->asked[i], backend, a->arena, &plan));
     AOT_TRY(aoth_memory_view_make(aoth_session_prog(a->cli->session), &plan, a->asked[i].name, a->arena, &a->views[i]));
   }
   return AOT_OK;

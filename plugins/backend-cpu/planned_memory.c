@@ -51,6 +51,14 @@ static aot_status_t add_nothing(void *self, const char *name, const char *text, 
   return AOT_OK;
 }
 
+bc_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles) {
+  return (bc_machine_t){.target = &bc_cpu,
+                        .n_threads = n_threads,
+                        .custom = custom,
+                        .find = compiles ? find_any : find_none,
+                        .add = add_nothing};
+}
+
 /* ---- one graph ---- */
 
 /* Steps of the schedule, or one where there is none: the axis has room for what the boundary holds. */
@@ -163,7 +171,7 @@ aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, in
   planning_t p = {.s = s, .symbols = symbols, .rows = out, .error = error};
   cu_error_t why;
   error->node = AOT_NO_ID;
-  p.machine = (bc_machine_t){&bc_cpu, n_threads, &p.custom, &p, compiles ? find_any : find_none, add_nothing};
+  p.machine = bc_planning_machine(n_threads, &p.custom, compiles);
   mr_clear(out);
   aot_status_t status = cu_prepare(world, s, &p.custom, &why);
   if (status != AOT_OK) {

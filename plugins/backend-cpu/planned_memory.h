@@ -11,6 +11,9 @@
 #include "common/memory/rows.h"
 #include "common/lowering/schedule.h"
 
+/* For schedules that never run: one stand-in for every generated function. */
+bc_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles);
+
 /* symbols: a value for each symbol of the block. out->plan is filled; buffers without a value of the program are
  * scratch. AOT_E_PRECONDITION: a joint graph that is not divided; AOT_E_UNIMPLEMENTED: sizes that only a run tells,
  * a node that is refused. */

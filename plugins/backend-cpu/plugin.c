@@ -2,8 +2,8 @@
  * compile, load, run. */
 #include "blas.h"
 #include "common/blas/openblas.h"
-#include "common/cost/node_costs.h"
 #include "common/loops/loop.h"
+#include "common/lowering/lowering_costs.h"
 #include "joint/snap_births.h"
 #include "common/snapshot/snap_complex.h"
 #include "exec.h"
@@ -341,14 +341,24 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
 
 static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
-  const unit_t *u = c->head.self;
+  unit_t *u = c->head.self;
   const aot_snapshot_t *s = NULL;
-  bc_error_t e = {.node = AOT_NO_ID};
+  int64_t *dims = NULL;
+  nc_costs_t costs = {0};
+  bc_error_t e = {.node = AOT_NO_ID}, ignored;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  const aot_status_t status =
-      nc_node_costs(s, graph.id, symbols, n_symbols, (nc_machine_t){.fuses = 1, .has_workspace = 1}, sink);
-  if (status == AOT_OK) return AOT_OK;
-  return error_out(u, ctx, &e, bc_fail(&e, status, "no-cost", "no cost can be told at these sizes"));
+  AOT_TRY(open_cache(u, ctx));
+  const cu_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
+  const int compiles = bc_code_available(&u->cache, &ignored) == AOT_OK;
+  const bc_machine_t machine = bc_planning_machine(bc_blas_threads(u->threads), &nobody, compiles);
+  bc_fail(&e, AOT_OK, "no-cost", "no cost can be told at these sizes");
+  aot_status_t status = nc_dims(s, symbols, n_symbols, &dims);
+  if (status == AOT_OK && nc_init(&costs, s, dims) != 0) status = AOT_E_EXHAUSTED;
+  if (status == AOT_OK) status = bc_lowering_costs(s, dims, &machine, compiles, &costs, &e);
+  if (status == AOT_OK) status = nc_put(&costs, s, graph.id, dims, sink);
+  nc_deinit(&costs);
+  free(dims);
+  return status == AOT_OK ? AOT_OK : error_out(u, ctx, &e, status);
 }
 
 /* ---- executables ---- */

@@ -172,13 +172,20 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
   return AOT_OK;
 }
 
-/* One operator at a time: no loops of several, and no kernel works in memory of its own to speak of. */
+/* The neutral model is what runs here: one operator at a time, views where operators are marked so, and no kernel works
+ * in memory of its own to speak of. */
 static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
   const unit_t *u = c->head.self;
   const aot_snapshot_t *s;
+  int64_t *dims = NULL;
+  nc_costs_t costs = {0};
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  const aot_status_t status = nc_node_costs(s, graph.id, symbols, n_symbols, (nc_machine_t){0}, sink);
+  aot_status_t status = nc_dims(s, symbols, n_symbols, &dims);
+  if (status == AOT_OK && nc_init(&costs, s, dims) != 0) status = AOT_E_EXHAUSTED;
+  if (status == AOT_OK) status = nc_put(&costs, s, graph.id, dims, sink);
+  nc_deinit(&costs);
+  free(dims);
   if (status == AOT_OK) return AOT_OK;
   return complain(&u->host, ctx, status, ID ".no-cost", "no cost can be told at these sizes", NULL, AOT_NO_ID);
 }

@@ -1,11 +1,11 @@
 #include "memory_objective.h"
 
 #include "candidates.h"
+#include "common/cost/ask_costs.h"
 #include "common/memory/sim_graph.h"
 #include "common/memory/sim_regions.h"
 #include "joint/joint_arrays.h"
 #include "common/partition/save_all.h"
-#include "common/snapshot/snap_check.h"
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/ext/trial.h>
@@ -17,20 +17,6 @@
 #include <string.h>
 
 /* ---- the joint graph for the simulator ---- */
-
-static int64_t *values_at_hints(const aot_snapshot_t *s) {
-  const aot_snap_symbol_t *rows = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
-  int64_t *symbols = malloc(((size_t)s->symbols.count + 1) * sizeof *symbols);
-  int64_t *dims = malloc(((size_t)s->exprs.count + 1) * sizeof *dims);
-  sn_error_t wrong;
-  for (uint32_t i = 0; symbols && i < s->symbols.count; i++) symbols[i] = rows[i].hint;
-  if (!symbols || !dims || sn_exprs_eval(s, symbols, s->symbols.count, dims, &wrong) != AOT_OK) {
-    free(dims);
-    dims = NULL;
-  }
-  free(symbols);
-  return dims;
-}
 
 /* Inputs that the backward reads from a slot: user inputs and the like, and leaves that the forward updates
  * (aot/partition.h). */
@@ -160,6 +146,12 @@ static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *
   return AOT_OK;
 }
 
+/* 1: views, loops and work space are the backend's; 0: the neutral model's. */
+static aot_status_t report_teller(const mc_memory_call_t *call, int is_told) {
+  const aot_ext_report_t *r = extension(call, AOT_EXT_REPORT);
+  return r ? r->number(r, call->ctx, aot_str("costs-told"), is_told, aot_str("")) : AOT_OK;
+}
+
 static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const outcome_t *o) {
   char text[400], a[MC_BUDGET_TEXT], b[MC_BUDGET_TEXT], w[MC_BUDGET_TEXT], l[MC_BUDGET_TEXT];
   const uint64_t least = o->least;
@@ -241,46 +233,60 @@ static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *o
   return status;
 }
 
-/* Where equal nodes were merged operands differ from the snapshot's: views are of what is read now. base: of the
- * simulated graph, by value. */
-static void follow_operands(const pt_joint_t *j, uint32_t *base) {
-  for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
-    const uint32_t d = j->def[v];
-    if (base[v] != v) base[v] = j->operand_begin[d] < j->operand_begin[d + 1] ? j->operands[j->operand_begin[d]] : v;
-  }
+/* What the search runs on. */
+typedef struct ground {
+  int64_t *dims;
+  nc_costs_t costs;
+  int is_told; /* by the pipeline's backend */
+  uint64_t *inside;
+  ms_sim_t sim;
+  ms_graph_t graph;
+  uint8_t *needs_slot, *is_updated;
+  step_ports_t ports;
+} ground_t;
+
+/* Equal nodes were merged: operands differ from the snapshot's. */
+static int prepare(const mc_memory_call_t *call, const pt_joint_t *j, ground_t *g) {
+  const aot_snapshot_t *s = j->snapshot;
+  const nc_question_t question = {.host = call->host, .ctx = call->ctx, .prog = call->prog, .snapshot = s};
+  *g = (ground_t){
+      .inside = calloc((size_t)s->graphs.count + 1, sizeof *g->inside),
+      .needs_slot = calloc((size_t)j->n_inputs + 1, 1),
+      .is_updated = calloc((size_t)s->leaves.count + 1, 1),
+  };
+  if (!g->inside || !g->needs_slot || !g->is_updated || nc_dims(s, NULL, 0, &g->dims) != AOT_OK) return -2;
+  int status = nc_ask(&g->costs, &question, g->dims, &g->is_told);
+  if (status == 0) status = ms_region_memory(s, g->dims, &g->costs, g->inside);
+  if (status == 0) status = ms_sim_init(&g->sim, s, j->graph, g->dims, &g->costs, g->inside);
+  if (status != 0) return status;
+  g->graph = ms_sim_reading(&g->sim, j->operand_begin, j->operands);
+  if (call->step.is_one_graph) return read_ports(call, j, &g->ports);
+  find_slots(j, g->needs_slot, g->is_updated);
+  return 0;
+}
+
+static void ground_deinit(ground_t *g) {
+  ms_sim_deinit(&g->sim);
+  nc_deinit(&g->costs);
+  ports_deinit(&g->ports);
+  free(g->dims);
+  free(g->inside);
+  free(g->needs_slot);
+  free(g->is_updated);
 }
 
 int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
                    uint32_t *out_value) {
   const mc_memory_call_t *call = self;
-  ms_sim_t sim = {0};
+  ground_t g;
   mc_model_t m = {0};
-  step_ports_t ports = {0};
-  ms_graph_t graph;
-  int64_t *dims = values_at_hints(j->snapshot);
-  uint8_t *needs_slot = calloc((size_t)j->n_inputs + 1, 1),
-          *is_updated = calloc((size_t)j->snapshot->leaves.count + 1, 1);
-  uint64_t *inside = calloc((size_t)j->snapshot->graphs.count + 1, sizeof *inside);
-  int status = dims && needs_slot && is_updated && inside ? ms_region_memory(j->snapshot, dims, inside) : -2;
-  if (status == 0) status = ms_sim_init(&sim, j->snapshot, j->graph, dims, inside);
-  if (status == 0) {
-    if (!call->step.is_one_graph) find_slots(j, needs_slot, is_updated);
-    follow_operands(j, sim.base);
-    graph = sim.graph;
-    graph.operand_begin = j->operand_begin;
-    graph.operands = j->operands;
-    if (call->step.is_one_graph) status = read_ports(call, j, &ports);
-  }
+  int status = prepare(call, j, &g);
   if (status == 0)
-    status =
-        mc_model_init(&m, j, &graph, sim.extent, needs_slot, sim.flops, call->step.is_one_graph ? &ports.one : NULL);
+    status = mc_model_init(&m, j, &g.graph, g.sim.extent, g.needs_slot, g.sim.flops,
+                           call->step.is_one_graph ? &g.ports.one : NULL);
+  if (status == 0 && report_teller(call, g.is_told) != AOT_OK) status = PT_TOLD;
   if (status == 0) status = choose(call, &m, out_saved, out_n_saved, out_value);
   mc_model_deinit(&m);
-  ms_sim_deinit(&sim);
-  ports_deinit(&ports);
-  free(dims);
-  free(inside);
-  free(needs_slot);
-  free(is_updated);
+  ground_deinit(&g);
   return status;
 }

@@ -4,7 +4,10 @@
  * Where the pipeline's backend tells its own memory plan (aot.memory/1), each plan that fits by the simulation is tried
  * on the program (aot.trial/1) and the backend is asked; the first in order of cost that fits by both is taken. So the
  * budget bounds what the backend will really take, and the choice stays monotone: what a larger budget passes over,
- * a smaller one does, too. */
+ * a smaller one does, too.
+ *
+ * Views, loops and work space of the simulation are what the backend tells (aot.cost/1), or those of the neutral model
+ * (common/cost/node_costs.h) where none does. */
 #ifndef MC_MEMORY_OBJECTIVE_H
 #define MC_MEMORY_OBJECTIVE_H
 
@@ -29,7 +32,8 @@ typedef struct mc_memory_call {
 
 /* A pt_pick_t; self: mc_memory_call_t. Diagnoses what is wrong itself (PT_TOLD). Reports recompute-cost,
  * cost-lower-bound, gap, peak-bytes, peak-arena-bytes (of it), budget-bytes, all-saved-peak-bytes,
- * measured-peak-bytes (the backend's, where it tells), least-peak-bytes, least-peak-bound-bytes, plans-tried. */
+ * measured-peak-bytes (the backend's, where it tells), least-peak-bytes, least-peak-bound-bytes, plans-tried,
+ * costs-told. */
 int mc_pick_memory(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
                    uint32_t *out_value);
 

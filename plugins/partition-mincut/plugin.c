@@ -89,12 +89,14 @@ static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_p
   unit_t *u = e->head.self;
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  const aot_status_t status = mc_simulated_memory(s, symbols, n_symbols, &u->rows);
+  const nc_question_t question = {&u->host, ctx, prog, s, symbols, n_symbols};
+  const aot_status_t status = mc_simulated_memory(&question, &u->rows);
   *out_plan = &u->rows.plan;
   if (status == AOT_OK) return AOT_OK;
   return pt_fail(&u->host, ctx, status, ID ".no-plan",
                  status == AOT_E_PRECONDITION ? "memory is simulated for a divided program: partition it first"
                  : status == AOT_E_RANGE      ? "a size has no value with these symbols"
+                 : status == AOT_E_INVALID    ? "there are more symbols than values for them"
                                               : "no memory for the simulation",
                  aot_no_value());
 }

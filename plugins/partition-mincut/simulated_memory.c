@@ -2,12 +2,17 @@
 
 #include "common/memory/sim_graph.h"
 #include "common/memory/sim_regions.h"
-#include "common/snapshot/snap_check.h"
 #include "common/snapshot/snap_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct machine { /* sizes and costs that both graphs are simulated at */
+  int64_t *dims;
+  nc_costs_t costs;
+  uint64_t *inside;
+} machine_t;
 
 typedef struct side {
   mr_graph_t row;
@@ -36,9 +41,9 @@ static int list_outputs(const aot_snapshot_t *s, const aot_snap_graph_t *g, runn
   return 0;
 }
 
-static int prepare(const aot_snapshot_t *s, uint32_t graph, const int64_t *dims, const uint64_t *inside, running_t *r) {
+static int prepare(const aot_snapshot_t *s, uint32_t graph, const machine_t *m, running_t *r) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
-  if (ms_sim_init(&r->sim, s, graph, dims, inside) != 0) return -2;
+  if (ms_sim_init(&r->sim, s, graph, m->dims, &m->costs, m->inside) != 0) return -2;
   r->nodes = calloc((size_t)g->n_nodes + 1, 4);
   r->outputs = calloc((size_t)g->n_outputs + 1, 4);
   r->is_given = calloc((size_t)r->sim.graph.n_values + 1, 1);
@@ -77,14 +82,14 @@ static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const r
   }
 }
 
-static aot_status_t add_graph(const aot_snapshot_t *s, uint32_t graph, const int64_t *dims, const uint64_t *inside,
-                              mr_rows_t *rows, side_t *out) {
+static aot_status_t add_graph(const aot_snapshot_t *s, uint32_t graph, const machine_t *m, mr_rows_t *rows,
+                              side_t *out) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
   out->row.graph = graph;
   running_t r = {0};
   ms_arena_t a = {0};
   out->row.written = out->written = calloc((size_t)g->n_outputs + 1, sizeof *out->written);
-  aot_status_t status = out->written && prepare(s, out->row.graph, dims, inside, &r) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  aot_status_t status = out->written && prepare(s, out->row.graph, m, &r) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
   if (status == AOT_OK) {
     const ms_run_t run = {r.nodes, g->n_nodes, r.is_given, r.outputs, g->n_outputs};
     status = ms_simulate(&r.sim.graph, &run, &a) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
@@ -101,39 +106,36 @@ static aot_status_t add_graph(const aot_snapshot_t *s, uint32_t graph, const int
 
 /* ---- the program ---- */
 
-static aot_status_t evaluate(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t **out) {
-  const aot_snap_symbol_t *rows = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
-  int64_t *hints = malloc(((size_t)s->symbols.count + 1) * sizeof *hints);
-  sn_error_t wrong;
-  *out = malloc(((size_t)s->exprs.count + 1) * sizeof **out);
-  aot_status_t status = hints && *out ? AOT_OK : AOT_E_EXHAUSTED;
-  for (uint32_t i = 0; hints && i < s->symbols.count; i++) hints[i] = rows[i].hint;
-  if (status == AOT_OK)
-    status = sn_exprs_eval(s, n_symbols ? symbols : hints, n_symbols ? n_symbols : s->symbols.count, *out, &wrong);
-  free(hints);
-  return status;
+static aot_status_t prepare_machine(const nc_question_t *q, machine_t *m) {
+  int is_told;
+  m->inside = calloc((size_t)q->snapshot->graphs.count + 1, sizeof *m->inside);
+  if (!m->inside) return AOT_E_EXHAUSTED;
+  AOT_TRY(nc_dims(q->snapshot, q->symbols, q->n_symbols, &m->dims));
+  int status = nc_ask(&m->costs, q, m->dims, &is_told);
+  if (status == 0) status = ms_region_memory(q->snapshot, m->dims, &m->costs, m->inside);
+  return status == 0 ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
-aot_status_t mc_simulated_memory(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out) {
-  int64_t *dims = NULL;
+aot_status_t mc_simulated_memory(const nc_question_t *q, mr_rows_t *out) {
+  const aot_snapshot_t *s = q->snapshot;
+  machine_t machine = {0};
   side_t sides[2] = {0};
   uint32_t graphs[2];
   uint64_t arena_nbytes = 0;
-  uint64_t *inside = calloc((size_t)s->graphs.count + 1, sizeof *inside);
   mr_clear(out);
   const uint32_t n = sn_graph_of_kind(s, AOT_GRAPH_JOINT) == AOT_NO_ID ? mr_graphs_of(s, graphs) : 0;
-  aot_status_t status = !n ? AOT_E_PRECONDITION : inside ? evaluate(s, symbols, n_symbols, &dims) : AOT_E_EXHAUSTED;
-  if (status == AOT_OK) status = ms_region_memory(s, dims, inside) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  aot_status_t status = n ? prepare_machine(q, &machine) : AOT_E_PRECONDITION;
   for (uint32_t k = 0; k < n && status == AOT_OK; k++) {
-    status = add_graph(s, graphs[k], dims, inside, out, &sides[k]);
+    status = add_graph(s, graphs[k], &machine, out, &sides[k]);
     if (sides[k].arena_nbytes > arena_nbytes) arena_nbytes = sides[k].arena_nbytes;
   }
   const mr_graph_t rows[] = {sides[0].row, sides[1].row};
-  if (status == AOT_OK) status = mr_boundary(out, s, dims, rows, n);
+  if (status == AOT_OK) status = mr_boundary(out, s, machine.dims, rows, n);
   if (status == AOT_OK) status = mr_finish(out, arena_nbytes);
   free(sides[0].written);
   free(sides[1].written);
-  free(dims);
-  free(inside);
+  nc_deinit(&machine.costs);
+  free(machine.dims);
+  free(machine.inside);
   return status;
 }

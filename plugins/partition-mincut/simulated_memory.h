@@ -3,11 +3,12 @@
 #ifndef MC_SIMULATED_MEMORY_H
 #define MC_SIMULATED_MEMORY_H
 
+#include "common/cost/ask_costs.h"
 #include "common/memory/rows.h"
 
-/* symbols: values of the shape environment's symbols; n_symbols 0: their hints. out: cleared first; out->plan is
- * filled. AOT_OK; AOT_E_PRECONDITION: there is no forward graph, or still a joint one; AOT_E_RANGE: a size without a
- * value; AOT_E_EXHAUSTED. */
-aot_status_t mc_simulated_memory(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out);
+/* q: who is asked what the nodes cost, and at which sizes. out: cleared first; out->plan is filled. AOT_OK;
+ * AOT_E_PRECONDITION: there is no forward graph, or still a joint one; AOT_E_RANGE: a size without a value;
+ * AOT_E_INVALID: too few of them; AOT_E_EXHAUSTED. */
+aot_status_t mc_simulated_memory(const nc_question_t *q, mr_rows_t *out);
 
 #endif

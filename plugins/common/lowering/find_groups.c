@@ -129,26 +129,59 @@ static void fill(bc_build_t *b, group_arrays_t *a) {
   a->begin[b->graph->n_nodes] = at;
 }
 
-aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
+static void deinit(group_arrays_t *a) {
+  free(a->begin);
+  free(a->producers);
+  free(a->apart);
+  free(a->across);
+  free(a->def);
+  free(a->spaces.slots);
+  free(a->spaces.rows);
+}
+
+static int init(bc_build_t *b, group_arrays_t *a) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  group_arrays_t a;
   uint64_t n_operands = 0;
-  memset(&a, 0, sizeof a);
+  memset(a, 0, sizeof *a);
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) n_operands += nodes[i].n_operands;
-  int failed = allocate(b, &a, n_operands);
+  if (allocate(b, a, n_operands) != 0) return -1;
+  fill(b, a);
+  return 0;
+}
+
+static aot_status_t no_memory(bc_build_t *b) {
+  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for groups");
+}
+
+aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
+  group_arrays_t a;
+  int failed = init(b, &a);
   if (!failed) {
-    fill(b, &a);
     fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space, BC_MAX_GROUP, a.rows, a.row_space, a.apart};
     failed = fu_group(&g, out_group);
     for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
       if (a.space[i] == FU_NONE) out_group[i] = BC_NONE;
   }
-  free(a.begin);
-  free(a.producers);
-  free(a.apart);
-  free(a.across);
-  free(a.def);
-  free(a.spaces.slots);
-  free(a.spaces.rows);
-  return failed ? bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for groups") : AOT_OK;
+  deinit(&a);
+  return failed ? no_memory(b) : AOT_OK;
+}
+
+aot_status_t bc_find_spaces(bc_build_t *b, uint32_t *out_space) {
+  group_arrays_t a;
+  uint32_t *rows_of = NULL; /* by space: the rows that the first node with rows reduces there; 0: none yet */
+  int failed = init(b, &a);
+  if (!failed) rows_of = calloc((size_t)a.spaces.n + 1, sizeof *rows_of);
+  failed |= rows_of == NULL;
+  for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++) {
+    out_space[i] = a.space[i] == FU_NONE ? BC_NONE : a.space[i];
+    if (a.space[i] == FU_NONE || !a.rows[i]) continue;
+    if (!rows_of[a.space[i]]) rows_of[a.space[i]] = a.rows[i];
+    if (rows_of[a.space[i]] != a.rows[i]) out_space[i] = BC_NONE;
+  }
+  for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
+    for (uint32_t k = a.begin[i]; k < a.begin[i + 1]; k++)
+      if (a.apart[k] && a.producers[k] != FU_NONE && a.space[a.producers[k]] == a.space[i]) out_space[i] = BC_NONE;
+  free(rows_of);
+  deinit(&a);
+  return failed ? no_memory(b) : AOT_OK;
 }

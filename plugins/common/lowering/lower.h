@@ -154,7 +154,9 @@ aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom); /* a plugi
 
 /* ---- graphs (schedule.c): b->graph is to be lowered; the caller frees b->values ---- */
 aot_status_t bc_open_graph(bc_build_t *b);  /* b->values, checked, and their uses */
+aot_status_t bc_bind_inputs(bc_build_t *b); /* to storages of the ports */
 aot_status_t bc_lower_nodes(bc_build_t *b); /* once inputs are bound */
+aot_status_t bc_lower_node(bc_build_t *b);  /* the node at hand, by itself and not as a loop */
 
 /* ---- sums of regions (region_sums.c) ---- */
 aot_status_t bc_find_regions(bc_build_t *b);              /* b->regions; before groups are found */
@@ -162,5 +164,9 @@ int bc_is_region_sum(const bc_build_t *b, uint32_t node); /* or a part of one */
 
 /* ---- groups (find_groups.c) ---- */
 aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */
+/* By node: a number for the space that it shares loops in, BC_NONE: it shares none. Groups are more than that: of nodes
+ * that reduce different rows of one space those of the first count here, and none that must have in memory what another
+ * node of its space makes. */
+aot_status_t bc_find_spaces(bc_build_t *b, uint32_t *out_space);
 
 #endif

@@ -147,7 +147,7 @@ static aot_status_t port_storage(bc_build_t *b, int32_t kind, uint32_t index, ui
   return AOT_OK;
 }
 
-static aot_status_t bind_inputs(bc_build_t *b) {
+aot_status_t bc_bind_inputs(bc_build_t *b) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   bc_schedule_t *s = b->out;
   s->n_inputs = b->graph->n_inputs;
@@ -291,7 +291,7 @@ static int takes_float(const bc_build_t *b) {
   return 0;
 }
 
-static aot_status_t lower_node(bc_build_t *b) {
+aot_status_t bc_lower_node(bc_build_t *b) {
   const bc_lower_fn lower = bc_op(b)->lower;
   aot_status_t status = BC_DECLINED;
   const cu_node_t *custom =
@@ -308,7 +308,7 @@ static aot_status_t lower_apart(bc_build_t *b, const uint32_t *members, uint32_t
     b->node = &nodes[members[k]];
     const aot_status_t status = bc_lower_group(b, &members[k], 1);
     if (status != BC_DECLINED) AOT_TRY(status);
-    else AOT_TRY(lower_node(b));
+    else AOT_TRY(bc_lower_node(b));
   }
   return AOT_OK;
 }
@@ -321,7 +321,7 @@ static aot_status_t lower_members(bc_build_t *b, const uint32_t *members, uint32
   if (status == BC_APART) return lower_apart(b, members, n);
   for (uint32_t k = 0; k < n && (status == BC_DECLINED || k > 0); k++) {
     b->node = &nodes[members[k]];
-    status = lower_node(b);
+    status = bc_lower_node(b);
     if (status != AOT_OK) return status;
   }
   return status;
@@ -406,7 +406,7 @@ static aot_status_t build(bc_build_t *b, const int64_t *symbols, uint64_t n_symb
     return bc_fail(b->error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
   AOT_TRY(bc_find_ops(b));
   AOT_TRY(bc_open_graph(b));
-  AOT_TRY(bind_inputs(b));
+  AOT_TRY(bc_bind_inputs(b));
   AOT_TRY(find_homes(b));
   AOT_TRY(bc_lower_nodes(b));
   AOT_TRY(bind_outputs(b));

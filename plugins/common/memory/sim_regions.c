@@ -13,6 +13,7 @@ typedef struct walk {
   const aot_snapshot_t *s;
   const aot_snap_graph_t *graphs;
   const int64_t *dims;
+  const nc_costs_t *costs;
   uint64_t *inside;
   uint8_t *state;  /* by graph row */
   uint32_t *stack; /* graphs that are open, and those to be looked at */
@@ -34,7 +35,7 @@ static int simulate_body(walk_t *w, uint32_t row) {
   const aot_snap_graph_t *g = &w->graphs[row];
   ms_sim_t sim;
   ms_arena_t arena;
-  int status = ms_sim_init(&sim, w->s, row, w->dims, w->inside);
+  int status = ms_sim_init(&sim, w->s, row, w->dims, w->costs, w->inside);
   uint32_t *nodes = calloc((size_t)g->n_nodes + 1, 4), *outputs = calloc((size_t)g->n_outputs + 1, 4);
   uint8_t *is_given = calloc((size_t)sim.graph.n_values + 1, 1);
   if (!nodes || !outputs || !is_given) status = -2;
@@ -96,11 +97,12 @@ static int visit(walk_t *w) {
   return status;
 }
 
-int ms_region_memory(const aot_snapshot_t *s, const int64_t *dims, uint64_t *out) {
+int ms_region_memory(const aot_snapshot_t *s, const int64_t *dims, const nc_costs_t *costs, uint64_t *out) {
   walk_t w = {
       .s = s,
       .graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs),
       .dims = dims,
+      .costs = costs,
       .inside = out,
       .state = calloc((size_t)s->graphs.count + 1, 1),
       .value_of_row = malloc(((size_t)s->values.count + 1) * 4),

@@ -3,10 +3,10 @@
 #ifndef MS_SIM_REGIONS_H
 #define MS_SIM_REGIONS_H
 
-#include <aot/snapshot.h>
+#include "common/cost/node_costs.h"
 
-/* out: by graph row of the snapshot, zeroed by the caller; rows that no region call names stay 0. dims: as for
+/* out: by graph row of the snapshot, zeroed by the caller; rows that no region call names stay 0. dims, costs: as for
  * ms_sim_init. 0, or -2 without memory. O(nodes + operands) of all bodies, and what a simulation takes. */
-int ms_region_memory(const aot_snapshot_t *s, const int64_t *dims, uint64_t *out);
+int ms_region_memory(const aot_snapshot_t *s, const int64_t *dims, const nc_costs_t *costs, uint64_t *out);
 
 #endif
