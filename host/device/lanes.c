@@ -172,6 +172,15 @@ static aot_status_t leave(aoth_lanes_t *l, uint32_t from) {
   return put_job(l, &(aoth_lane_job_t){.kind = JOB_MARK, .lane = from, .value = lane->n_out});
 }
 
+aot_status_t aoth_lanes_await(aoth_lanes_t *l, uint32_t lane) {
+  const aoth_lane_t *on = &l->lane[lane];
+  const aot_device_t *d = on->queue->device;
+  AOT_TRY(leave(l, lane));
+  const aot_status_t before = catch_up(l);
+  const aot_status_t status = d->wait_host(d, l->ctx, (aot_point_t){on->out, on->n_out}, on->queue->patience_ns);
+  return status != AOT_OK ? status : before;
+}
+
 static aot_status_t arrive(aoth_lanes_t *l, uint32_t to, gate_t *gate) {
   aoth_lane_t *lane = &l->lane[to];
   const aot_device_t *d = lane->queue->device;

@@ -57,6 +57,8 @@ aot_status_t aoth_lanes_end(aoth_lanes_t *l, uint32_t lanes);
 /* Something that puts work on the lane's queue, now or when the host's turn comes: work(self, number). */
 aot_status_t aoth_lanes_put(aoth_lanes_t *l, uint32_t lane, aoth_lane_work_t work, void *self, uint32_t number);
 void aoth_lanes_noted(aoth_lanes_t *l, uint32_t lane); /* the same was done by the caller, on a device's queue */
+/* The host waits for what is on the lane. */
+aot_status_t aoth_lanes_await(aoth_lanes_t *l, uint32_t lane);
 /* O(1); nothing where it stands behind it already. */
 aot_status_t aoth_lanes_cross(aoth_lanes_t *l, uint32_t from, uint32_t to);
 

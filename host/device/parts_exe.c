@@ -43,6 +43,13 @@ typedef struct move { /* of a bound call */
   int is_due;    /* in the submission that is being put */
 } move_t;
 
+/* An output whose size only the run has told, on its way from another device. */
+typedef struct open {
+  aot_buffer_t from; /* address 0: there is none */
+  aot_buffer_t to;
+  void *staging;
+} open_t;
+
 struct aot_bound {
   const aoth_part_graph_t *graph;
   aot_bound_t **calls;   /* by part */
@@ -53,6 +60,7 @@ struct aot_bound {
   uint32_t n_blocks;
   const aoth_part_t *open_part; /* whose outputs are open; NULL: none's are. Only one can: a graph with sizes that a run
                                    tells is whole */
+  open_t *opens;                /* by its outputs, where it runs on another lane than 0 */
   aot_output_sink_t sink;       /* of its run, which counts outputs as the part does .. */
   aot_submission_t whole;       /* .. and the one for all of it */
   exe_t *exe;
@@ -178,6 +186,18 @@ static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_
 
 /* ---- bind ---- */
 
+/* The run that made them is over. */
+static void drop_opens(const aot_bound_t *c) {
+  aoth_queue_t *q = c->opens ? c->exe->lanes->lane[c->open_part->lane].queue : NULL;
+  for (uint32_t i = 0; q && i < c->open_part->n_outputs; i++) {
+    open_t *o = &c->opens[i];
+    if (o->from.address || o->staging) aoth_queue_idle(q);
+    if (o->from.address) aoth_queue_free(q, o->from);
+    if (o->staging) aoth_queue_host_free(q, o->staging, o->from.nbytes);
+    *o = (open_t){0};
+  }
+}
+
 static void unbind(const aot_exe_t *e, aot_bound_t *c) {
   exe_t *x = e->head.self;
   const aoth_part_graph_t *g = c->graph;
@@ -190,6 +210,8 @@ static void unbind(const aot_exe_t *e, aot_bound_t *c) {
   for (uint32_t m = 0; c->moves && m < g->n_moves; m++)
     if (c->moves[m].staging)
       aoth_queue_host_free(x->lanes->lane[g->moves[m].from_lane].queue, c->moves[m].staging, c->moves[m].from.nbytes);
+  drop_opens(c);
+  free(c->opens);
   for (uint32_t i = 0; i < c->n_blocks; i++) let_go(x, c->blocks[i]);
   free(c->blocks);
   free(c->moves);
@@ -322,10 +344,11 @@ static aot_status_t bind_part(const binding_t *b, uint32_t i, aot_tensor_t *tens
                                  .arena = {b->arena[p->lane] + skip, nbytes - skip}};
   for (uint32_t k = 0; k < p->n_outputs; k++)
     if (binding.outputs[k].rank == AOT_RANK_OPEN) b->c->open_part = p;
-  if (b->c->open_part == p && (!(backend->exe->head.flags & AOT_EXE_OPEN_OUTPUTS) || p->lane))
+  if (b->c->open_part == p && !(backend->exe->head.flags & AOT_EXE_OPEN_OUTPUTS))
     return aoth_report_error(b->ctx, AOT_E_UNIMPLEMENTED, "run.open",
-                             "backend %s cannot return results whose size depends on the data%s", backend->name,
-                             p->lane ? " from its device" : "");
+                             "backend %s cannot return results whose size depends on the data", backend->name);
+  if (b->c->open_part == p && p->lane && !(b->c->opens = calloc((size_t)p->n_outputs + 1, sizeof(open_t))))
+    return no_memory(b->ctx);
   b->x->entering(b->x->self, p->backend);
   return backend->exe->bind(backend->self, b->ctx, &binding, &b->c->calls[i]);
 }
@@ -431,8 +454,38 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
   const aot_bound_t *c = sink->head.self;
   const aoth_part_t *p = c->open_part;
   const aot_output_sink_t *open = c->whole.open;
+  const uint32_t n_ports = c->graph->n_inputs + c->graph->n_outputs;
   if (output >= p->n_outputs) return AOT_E_RANGE;
-  return open->allocate(open, p->places[p->n_inputs + output] - c->graph->n_inputs, symbols, n_symbols, out);
+  const uint32_t place = p->places[p->n_inputs + output],
+                 slot = place < n_ports ? place : c->graph->cells[place - n_ports].slot;
+  AOT_TRY(open->allocate(open, slot - c->graph->n_inputs, symbols, n_symbols, out));
+  if (!c->opens) return AOT_OK;
+  open_t *o = &c->opens[output];
+  o->to = (aot_buffer_t){(uintptr_t)out->data, out->nbytes};
+  AOT_TRY(aoth_queue_alloc(c->exe->lanes->lane[p->lane].queue, out->nbytes, &o->from));
+  out->data = (void *)(uintptr_t)o->from.address;
+  return AOT_OK;
+}
+
+/* Their sizes are known when the part has run: here the host waits for it. */
+static aot_status_t bring_opens(const aot_bound_t *c, aot_ctx_t *ctx) {
+  exe_t *x = c->exe;
+  const uint32_t lane = c->open_part->lane;
+  const aoth_part_move_t move = {.from_lane = lane};
+  AOT_TRY(aoth_lanes_await(x->lanes, lane));
+  for (uint32_t i = 0; i < c->open_part->n_outputs; i++) {
+    open_t *o = &c->opens[i];
+    if (!o->from.address || !o->to.nbytes) continue;
+    o->from.nbytes = o->to.nbytes;
+    if (!x->lanes->lane[lane].is_host && !x->lanes->lane[0].is_host)
+      AOT_TRY(aoth_queue_host_alloc(x->lanes->lane[lane].queue, o->from.nbytes, &o->staging));
+    const move_t b = {.from = o->from, .to = o->to, .staging = o->staging};
+    AOT_TRY(fetch(x, ctx, &move, &b));
+    AOT_TRY(aoth_lanes_cross(x->lanes, lane, 0));
+    AOT_TRY(store(x, ctx, &move, &b));
+    x->lanes->lane[0].queue->n_moved += b.to.nbytes;
+  }
+  return AOT_OK;
 }
 
 /* On one lane the first part waits, and the last one signals. */
@@ -479,7 +532,9 @@ static aot_status_t submit_around(aot_bound_t *c, aot_ctx_t *ctx) {
   const aot_device_t *d = x->lanes->lane[0].queue->device;
   for (uint64_t i = 0; i < s->n_waits; i++) AOT_TRY(d->wait(d, ctx, s->queue, s->waits[i]));
   aot_status_t status = aoth_lanes_begin(x->lanes, c->graph->lanes);
+  drop_opens(c);
   if (status == AOT_OK) status = submit_parts(c, ctx);
+  if (status == AOT_OK && c->opens) status = bring_opens(c, ctx);
   const aot_status_t ended = aoth_lanes_end(x->lanes, c->graph->lanes);
   if (status == AOT_OK) status = ended;
   for (uint64_t i = 0; i < s->n_signals && status == AOT_OK; i++) status = d->signal(d, ctx, s->queue, s->signals[i]);

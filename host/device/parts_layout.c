@@ -23,7 +23,7 @@ int64_t aoth_parts_dim(const aoth_parts_layout_t *l, int64_t d) {
 
 static uint64_t nbytes_of(const aoth_parts_layout_t *l, const aot_type_t *t) {
   int64_t last = aoth_parts_dim(l, t->offset);
-  if (t->kind != AOT_TYPE_TENSOR) return 0;
+  if (t->kind != AOT_TYPE_TENSOR) return sizeof(int64_t); /* at most: a number */
   for (int32_t d = 0; d < t->rank; d++) {
     const int64_t size = aoth_parts_dim(l, t->sizes[d]);
     if (size <= 0) return 0;
@@ -98,17 +98,21 @@ aot_status_t aoth_parts_layout_init(aoth_parts_layout_t *l, aot_ctx_t *ctx, aot_
                  .free_blocks = malloc(AOTH_MAX_LANES * sizeof *p.free_blocks)};
   *l = (aoth_parts_layout_t){.exprs = malloc(((size_t)aoth_exprs_count(prog) + 1) * sizeof(int64_t)),
                              .at = malloc(2 * n * sizeof(uint64_t))};
-  const int is_ready = p.is_lone && p.next && p.free_blocks && l->exprs && l->at;
+  int64_t *symbols = malloc(((size_t)at->n_symbols + 1) * sizeof *symbols);
+  const int is_ready = symbols && p.is_lone && p.next && p.free_blocks && l->exprs && l->at;
   if (is_ready) {
     l->nbytes = l->at + n;
     p.dies = p.next + n;
     memset(p.dies, 0xff, n_parts * sizeof *p.dies);
     memset(p.free_blocks, 0xff, AOTH_MAX_LANES * sizeof *p.free_blocks);
-    aoth_exprs_eval(prog, at->symbols, (uint32_t)at->n_symbols, l->exprs);
+    for (uint64_t i = 0; i < at->n_symbols; i++) /* what a run is yet to tell takes no room: it is given its own */
+      symbols[i] = at->symbols[i] == AOT_SYMBOL_UNKNOWN ? 0 : at->symbols[i];
+    aoth_exprs_eval(prog, symbols, (uint32_t)at->n_symbols, l->exprs);
     for (uint32_t c = 0; c < g->n_cells; c++) l->nbytes[c] = nbytes_of(l, &g->types[g->cells[c].slot]);
     find_lone(&p, lanes);
     place_all(&p);
   }
+  free(symbols);
   free(p.is_lone);
   free(p.next);
   free(p.free_blocks);
