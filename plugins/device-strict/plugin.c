@@ -8,7 +8,7 @@
 #define HELP "a device for tests: memory that the host cannot touch, queues that run late and out of step"
 #define VERSION "1.0.0"
 
-enum { OPT_SEED, OPT_HOST_WORK, OPT_LOSE_AT, OPT_MEMORY };
+enum { OPT_SEED, OPT_HOST_WORK, OPT_LOSE_AT, OPT_MEMORY, OPT_AHEAD };
 /* clang-format off */
 static const aot_option_t options[] = {
     [OPT_SEED] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .name = AOT_STR_INIT("seed"),
@@ -20,6 +20,9 @@ static const aot_option_t options[] = {
                      .name = AOT_STR_INIT("lose-at"), .help = AOT_STR_INIT("the device is lost when this call would begin, from 1; 0: never")},
     [OPT_MEMORY] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .max = 1e15,
                     .name = AOT_STR_INIT("memory"), .help = AOT_STR_INIT("bytes that it has; 0: as many as the machine")},
+    [OPT_AHEAD] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .max = 1e9,
+                   .name = AOT_STR_INIT("ahead"),
+                   .help = AOT_STR_INIT("items, at most, that queues go on with behind a point that the host has waited for")},
 };
 /* clang-format on */
 
@@ -33,6 +36,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
       .takes_host_work = opts->values[OPT_HOST_WORK].i != 0,
       .lose_at = (uint64_t)opts->values[OPT_LOSE_AT].i,
       .memory = (uint64_t)opts->values[OPT_MEMORY].i,
+      .ahead = (uint64_t)opts->values[OPT_AHEAD].i,
   };
   const sd_device_t *s = sd_device_create(&own, &options_of);
   if (!s) {

@@ -374,6 +374,8 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
     else is_late = pthread_cond_timedwait(&s->changed, &s->lock, &until) != 0;
   }
   const int is_reached = point.timeline->value >= point.value;
+  uint64_t n_ahead = is_reached && s->options.ahead ? sd_queues_random(&s->queues) % (s->options.ahead + 1) : 0;
+  while (n_ahead-- && !s->is_running && !s->is_lost && sd_run_one(s)) continue;
   while (s->is_lost && !s->is_running && sd_run_one(s)) continue; /* nothing is left behind */
   const aot_status_t status = s->is_lost   ? AOT_E_DATA_LOSS
                               : is_reached ? sd_timeline_status(point.timeline, point.value)

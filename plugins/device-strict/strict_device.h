@@ -12,6 +12,7 @@ typedef struct sd_options {
   int takes_host_work; /* it offers aot.host-work/1 */
   uint64_t lose_at;    /* number of the work, from 1, that is not begun: the device is lost. 0: never */
   uint64_t memory;     /* bytes that it has; 0: as many as the machine */
+  uint64_t ahead;      /* items, at most, that queues go on with behind what the host has waited for */
 } sd_options_t;
 
 typedef struct sd_device {

@@ -24,6 +24,8 @@ static uint64_t next_random(sd_queues_t *s) {
   return z ^ (z >> 31);
 }
 
+uint64_t sd_queues_random(sd_queues_t *s) { return next_random(s); }
+
 /* ---- queues ---- */
 
 aot_queue_t *sd_queue_create(sd_queues_t *s, int32_t kind) {
