@@ -59,10 +59,13 @@ static int is_assign(const aoth_stage_t *stage) { return stage->use && strcmp(st
 /* Where each backend runs, for the stage that divides: names, where that is not where the run does. */
 static void tell_devices(const checking_t *c, uint32_t first) {
   const aoth_pipeline_t *p = c->p;
+  const char *own = aoth_device_name(p->arena, &p->run.device);
   aoth_text_t text = {0};
   for (uint32_t i = first; i < p->n_stages; i++) {
     const aoth_stage_t *device = p->stages[i].device;
-    aoth_text_f(&text, "%s%s", i > first ? "," : "", !device ? "" : device->use ? device->use : "host");
+    const char *name = device ? aoth_device_name(p->arena, device) : NULL;
+    if (i > first) aoth_text_z(&text, ",");
+    if (name && own && strcmp(name, own) != 0) aoth_text_z(&text, device->use ? device->use : "host");
   }
   const char *kept = aoth_arena_text(p->arena, text.data ? text.data : "", text.size);
   if (kept) aoth_option_set(&p->assign, "devices", (aot_opt_value_t){.s = aot_str(kept)});

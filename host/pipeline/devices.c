@@ -3,7 +3,7 @@
 
 #include <device/host_device.h>
 #include <pipeline/call.h>
-#include <pipeline/stage_print.h>
+#include <pipeline/run_section.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,16 +24,6 @@ aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *dev
 
 /* ---- beside it ---- */
 
-/* Two stages are of one device where unit and options are the same. */
-static const char *name_of(const aoth_session_t *s, const aoth_stage_t *device) {
-  aoth_text_t text = {0};
-  aoth_text_z(&text, device->unit ? device->use : "host");
-  if (device->unit) aoth_print_options(&text, " ", device);
-  const char *name = aoth_arena_text(s->arena, text.data ? text.data : "", text.size);
-  aoth_text_deinit(&text);
-  return name;
-}
-
 static aot_status_t no_memory(const aoth_session_t *s) {
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the devices of a session");
   return AOT_E_EXHAUSTED;
@@ -41,7 +31,7 @@ static aot_status_t no_memory(const aoth_session_t *s) {
 
 static aot_status_t take_other(aoth_session_t *s, const aoth_stage_t *device, const char *own, uint32_t *out_lane) {
   aoth_other_device_t **at = &s->others;
-  const char *name = name_of(s, device);
+  const char *name = aoth_device_name(s->arena, device);
   if (!name) return no_memory(s);
   *out_lane = 0;
   if (strcmp(name, own) == 0) return AOT_OK;
@@ -71,7 +61,7 @@ aot_status_t aoth_session_take_devices(aoth_session_t *s, const aoth_pipeline_t 
   for (uint32_t i = 0; i < p->n_stages && n_backends == 1; i++)
     if (p->stages[i].device) own = p->stages[i].device;
   AOT_TRY(aoth_session_take_device(s, own));
-  const char *name = name_of(s, own);
+  const char *name = aoth_device_name(s->arena, own);
   if (!name) return no_memory(s);
   for (uint32_t i = 0; i < p->n_stages; i++)
     if (p->stages[i].device) AOT_TRY(take_other(s, p->stages[i].device, name, &p->stages[i].lane));

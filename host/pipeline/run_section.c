@@ -124,6 +124,15 @@ void aoth_device_read(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage
   out->with = with;
 }
 
+const char *aoth_device_name(aoth_arena_t *arena, const aoth_stage_t *device) {
+  aoth_text_t text = {0};
+  aoth_text_z(&text, device->use ? device->use : "host");
+  if (device->use) aoth_print_options(&text, " ", device);
+  const char *name = aoth_arena_text(arena, text.data ? text.data : "", text.size);
+  aoth_text_deinit(&text);
+  return name;
+}
+
 static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
   const char *use = aoth_fields_text(f, map, "optimizer");
   t->optimizer.use = t->optimizer.name = use ? use : "adamw";

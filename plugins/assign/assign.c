@@ -213,7 +213,10 @@ static aot_status_t plan_graph(reading_t *r, plan_t *out, uint32_t *out_moved) {
   const uint32_t whole = what_keeps_it_whole(r);
   AOT_TRY(whole ? colour_whole(r, whole, d.colour) : colour_nodes(r, d.colour));
   if (whole) d.n_parts = 1; /* all of part 0 */
-  else AOT_TRY(as_divide_worthily(r->s, &d, out_moved));
+  as_wires_t wires;
+  AOT_TRY(as_find_wires(r->s, r->p, r->graph, &wires));
+  d.wires = &wires;
+  if (!whole) AOT_TRY(as_divide_worthily(r->s, &d, out_moved));
   AOT_TRY(find_places(r, &d, out->in_place));
   out->graph = (aot_graph_t){r->graph->id};
   out->n_parts = n ? d.n_parts : 0;
@@ -258,12 +261,17 @@ static aot_status_t report(const as_stage_t *s, const plan_t *plans, uint32_t n_
 /* "strict,,host" */
 static aot_status_t read_devices(as_stage_t *s, aot_str_t text) {
   s->device = as_alloc(s, s->n_backends, sizeof *s->device);
-  if (!s->device) return AOT_E_EXHAUSTED;
+  s->device_of = as_alloc(s, s->n_backends, sizeof *s->device_of);
+  s->n_devices = 1;
+  if (!s->device || !s->device_of) return AOT_E_EXHAUSTED;
   for (uint32_t b = 0; b < s->n_backends; b++) {
     const char *comma = text.size ? memchr(text.data, ',', (size_t)text.size) : NULL;
     s->device[b] = (aot_str_t){text.data, comma ? (uint64_t)(comma - text.data) : text.size};
     const uint64_t skip = s->device[b].size + (comma != NULL);
     text = (aot_str_t){text.data + skip, text.size - skip};
+    for (uint32_t k = 0; k < b && s->device[b].size && !s->device_of[b]; k++)
+      if (aot_str_eq(s->device[k], s->device[b])) s->device_of[b] = s->device_of[k];
+    if (s->device[b].size && !s->device_of[b]) s->device_of[b] = s->n_devices++;
   }
   return AOT_OK;
 }
@@ -274,6 +282,8 @@ aot_status_t as_assign(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
                   .prog = prog,
                   .backends = aot_ext(&host->head, AOT_EXT_BACKENDS),
                   .least_nodes = options->least_nodes,
+                  .move_delay = options->move_delay,
+                  .move_rate = options->move_rate,
                   .n_nodes = host->graph->n_nodes(prog)};
   plan_t *plans = NULL;
   uint32_t n_plans = 0, n_moved = 0;

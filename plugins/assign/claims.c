@@ -4,6 +4,8 @@
 #include <aot/inline.h>
 #include <aot/opset.h>
 
+enum { SLOW = 8 }; /* operations, and bytes of memory, in a nanosecond: one core of a processor */
+
 typedef struct asking {
   as_stage_t *s;
   uint32_t backend;
@@ -27,6 +29,8 @@ static aot_status_t put_cost(const aot_cost_sink_t *sink, const aot_node_cost_t 
   for (uint32_t r = 0; is_view && r < c.n_results; r++) is_view = c.view_of[r] != 0;
   a->s->is_view[as_row(a->s, a->backend, c.node.id)] = (uint8_t)is_view;
   a->s->nanoseconds[as_row(a->s, a->backend, c.node.id)] = c.nanoseconds;
+  a->s->at_most[as_row(a->s, a->backend, c.node.id)] =
+      c.nanoseconds ? c.nanoseconds : (c.flops + c.read_nbytes + c.written_nbytes + SLOW - 1) / SLOW;
   return AOT_OK;
 }
 
@@ -106,8 +110,9 @@ aot_status_t as_ask(as_stage_t *s, const aot_snapshot_t *snapshot) {
   s->is_claimed = as_alloc(s, n + 1, 1);
   s->is_view = as_alloc(s, n + 1, 1);
   s->nanoseconds = as_alloc(s, n + 1, sizeof *s->nanoseconds);
+  s->at_most = as_alloc(s, n + 1, sizeof *s->at_most);
   s->launch = as_alloc(s, s->n_backends, sizeof *s->launch);
-  if (!s->is_claimed || !s->is_view || !s->nanoseconds || !s->launch) return AOT_E_EXHAUSTED;
+  if (!s->is_claimed || !s->is_view || !s->nanoseconds || !s->at_most || !s->launch) return AOT_E_EXHAUSTED;
   AOT_TRY(find_owners(s, snapshot, &owners));
   for (uint32_t b = 1; b <= s->n_backends; b++) {
     AOT_TRY(ask(s, snapshot, b));

@@ -33,7 +33,10 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
     return AOT_E_EXHAUSTED;
   }
   if (devices.size) memcpy(u->devices, devices.data, (size_t)devices.size);
-  u->options = (as_options_t){.least_nodes = (uint32_t)opts->values[0].i, .devices = {u->devices, devices.size}};
+  u->options = (as_options_t){.least_nodes = (uint32_t)opts->values[0].i,
+                              .devices = {u->devices, devices.size},
+                              .move_delay = (uint64_t)opts->values[2].i,
+                              .move_rate = (uint64_t)opts->values[3].i};
   u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
@@ -48,6 +51,12 @@ static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("devices"),
      .help = AOT_STR_INIT("where the backends run, in their order, between commas; empty: where the run does. A pipeline says it itself"),
      .preset = {.s = AOT_STR_INIT("")}},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+     .name = AOT_STR_INIT("move-delay"), .help = AOT_STR_INIT("nanoseconds that a value takes from device to device, beside its bytes"),
+     .preset = {.i = 20000}, .min = 0, .max = 1000000000},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+     .name = AOT_STR_INIT("move-rate"), .help = AOT_STR_INIT("bytes that go from device to device in a microsecond"),
+     .preset = {.i = 10000}, .min = 1, .max = 1000000000},
 };
 /* clang-format on */
 static const aot_contract_t contract = {

@@ -62,7 +62,7 @@ int sd_has_timeline(const sd_queues_t *s, const aot_timeline_t *t);
 int sd_queue_put(aot_queue_t *q, const sd_item_t *item); /* 0: no memory */
 sd_item_t sd_queue_take(aot_queue_t *q);                 /* the first, which there must be */
 aot_queue_t *sd_queues_any(const sd_queues_t *s);        /* with items that may wait for ever; NULL: none is left */
-uint64_t sd_queues_random(sd_queues_t *s); /* the generator's next number */
+uint64_t sd_queues_random(sd_queues_t *s);               /* the generator's next number */
 aot_queue_t *sd_queues_pick(sd_queues_t *s);             /* NULL: nothing can go on */
 
 /* 0: not higher, or no memory to note a failure */

@@ -17,7 +17,7 @@ stages:
   - use: autograd
   - use: partition-mincut
   - use: assign
-    with: {min-nodes: 1}
+    with: {min-nodes: 1, move-delay: 0, move-rate: 1000000000} # as if it cost nothing
   - {use: "\${first}", device: "\${on}"}
   - {use: "\${rest}", as: rest, device: "\${rest-on}"}
 run:
@@ -83,6 +83,13 @@ for model in bert_tiny gpt_tiny mlp resnet_tiny vit_tiny; do
     says 'keys agree'
   done
 done
+
+# Parts that cost more to move than they could save stay where they are.
+status 0 "$aothost" run train.yaml --set vars.on=strict --set vars.rest=backend-cpu --set stages.assign.move-delay=20000
+says '^backends: example.npu 0 nodes in 0 parts on strict; rest [1-9][0-9]* nodes'
+says '^moved between devices: 0 bytes'
+status 0 "$aothost" run train.yaml --set vars.on=host --set vars.rest=backend-cpu --set stages.assign.move-delay=20000
+says '^backends: example.npu [1-9][0-9]* nodes'
 
 # What is wrong is told at its line.
 sed 's/use: autograd/&\n    device: strict/' train.yaml > pass.yaml

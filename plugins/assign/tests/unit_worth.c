@@ -28,7 +28,7 @@ static int forget(void **state) {
 typedef struct world {
   as_stage_t s;
   uint8_t is_claimed[2 * N], is_view[2 * N];
-  uint64_t nanoseconds[2 * N], launch[2];
+  uint64_t nanoseconds[2 * N], at_most[2 * N], launch[2];
   uint32_t begin[N + 1], edges[N], ids[N], colour[N], part[N];
   as_division_t d;
 } world_t;
@@ -47,6 +47,7 @@ static void make(world_t *w, const char *first) {
   w->s.is_claimed = w->is_claimed;
   w->s.is_view = w->is_view;
   w->s.nanoseconds = w->nanoseconds;
+  w->s.at_most = w->at_most;
   w->s.launch = w->launch;
   w->d = (as_division_t){.order = {N, w->begin, w->edges}, .nodes = w->ids, .colour = w->colour, .part = w->part};
 }
@@ -97,6 +98,38 @@ static void times_decide_where_both_tell_them(void **state) {
   assert_true(w.colour[1] == 0 && w.colour[4] == 1);
 }
 
+/* What a part reads and makes is moved when it is on another device than those around it. */
+static void moving_is_part_of_the_price(void **state) {
+  const uint64_t saves[] = {1199, 1201};
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    world_t w;
+    as_wire_t wire[N] = {{0}};
+    uint32_t readers[N], device_of[2] = {1, 0};
+    as_wires_t wires = {.n = N - 1, .wire = wire, .readers = readers};
+    make(&w, "--x---");
+    for (uint32_t n = 0; n + 1 < N; n++) {
+      wire[n] = (as_wire_t){.maker = n + 1, .begin = n, .end = n + 1, .nbytes = 1000};
+      readers[n] = n + 1;
+    }
+    w.d.wires = &wires;
+    w.s.device_of = device_of;
+    w.s.n_devices = 2;
+    w.s.move_delay = 500;
+    w.s.move_rate = 10000; /* 100 nanoseconds a wire; two are moved */
+    w.nanoseconds[2] = 10;
+    w.nanoseconds[N + 2] = 10 + saves[i];
+    assert_int_equal(divide(&w), i == 0);
+    w.nanoseconds[2] = w.nanoseconds[N + 2] = 0; /* no times are told: it saves at most what it could take elsewhere */
+    w.colour[2] = 0;
+    w.at_most[N + 2] = saves[i];
+    assert_int_equal(divide(&w), i == 0);
+    w.s.n_devices = 1; /* nothing is moved on one device */
+    w.colour[2] = 0;
+    assert_int_equal(divide(&w), 0);
+  }
+}
+
 static void what_nobody_else_claims_stays(void **state) {
   world_t w;
   (void)state;
@@ -114,6 +147,7 @@ int main(void) {
       TEST(views_alone_are_not),
       TEST(fewer_nodes_than_asked_for_are_not),
       TEST(times_decide_where_both_tell_them),
+      TEST(moving_is_part_of_the_price),
       TEST(what_nobody_else_claims_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
