@@ -134,7 +134,7 @@ status 2 "$aothost" run train.yaml --set run.device=backend-ref
 says 'is a unit of kind backend/2 and cannot stand here'
 status 0 "$aothost" check train.yaml -v --set run.device=strict
 says '^  device: strict$'
-says '^  device-with: \{seed: 0, host-work: true, lose-at: 0, memory: 0\}$'
+says '^  device-with: \{seed: 0, host-work: true, lose-at: 0, memory: 0, ahead: 0\}$'
 status 0 "$aothost" check train.yaml -v
 says '^  device: host$'
 finish
