@@ -150,7 +150,7 @@ static void print_take(const printer_t *p, uint32_t k) {
   print_place(p, k, "i");
   lp_print(p->out, "], %llu);\n", (unsigned long long)vector_bytes(p, k));
   if (!has_tail(p)) return;
-  lp_print(p->out, "else for (int j = 0; j < %u; j++) w%u[j] = q%u[", p->g->vector, k, k);
+  lp_print(p->out, "else\n%sfor (int j = 0; j < %u; j++) w%u[j] = q%u[", unroll, p->g->vector, k, k);
   print_place(p, k, element_index(p));
   lp_print(p->out, "];\n}\n");
 }
@@ -196,7 +196,9 @@ static void print_give(const printer_t *p, uint32_t k) {
   lp_print(p->out, "lp_move(&q%u[", k);
   print_place(p, k, "i");
   lp_print(p->out, "], y%u, %llu);\n", k, (unsigned long long)vector_bytes(p, k));
-  if (has_tail(p)) lp_print(p->out, "else for (int j = 0; j < n; j++) q%u[i + j] = y%u[j];\n", k, k);
+  if (has_tail(p))
+    lp_print(p->out, "else\n%sfor (int j = 0; j < %u; j++) if (j < n) q%u[i + j] = y%u[j];\n", unroll, p->g->vector, k,
+             k);
 }
 
 /* ---- elements of a pass ---- */

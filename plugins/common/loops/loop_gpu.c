@@ -20,7 +20,8 @@ enum {
   HELD = 160,         /* bytes of a row that a thread may hold in registers, */
   HELD_BY_1024 = 112, /* and in a block of 1024, which has half the registers */
   MOST_CHUNKS = 16,
-  LONG_ROW = 1 << 15, /* elements from which on few rows are cut into parts */
+  MOST_SHARED = 48 << 10, /* bytes of shared memory that every block may have */
+  LONG_ROW = 1 << 15,     /* elements from which on few rows are cut into parts */
   BLOCKS_A_PROCESSOR = 6
 };
 
@@ -264,12 +265,21 @@ static void choose_rows(lp_loop_t *l, uint32_t n_processors) {
   }
 }
 
+/* Bytes of shared memory that a block's sums of columns take. */
+static uint64_t shared_by_columns(const lp_loop_t *l) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce != LP_EACH) bytes += aot_dtype_size(lp_gpu_lane(&l->insts[k]));
+  return bytes * l->gpu.threads * l->gpu.vector;
+}
+
 static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t across = (uint64_t)l->sizes[l->rank - 2], length = (uint64_t)l->sizes[l->rank - 1];
   uint64_t bytes = 0;
   g->threads = 256;
   g->vector = vector_of(l, l->rank - 2, 1);
+  while (g->vector > 1 && shared_by_columns(l) > MOST_SHARED) g->vector /= 2;
   g->team = WARP;
   while (g->team > 1 && g->team / 2 * g->vector >= across) g->team /= 2;
   for (uint32_t k = 0; k < l->n_loads; k++) bytes += aot_dtype_size(l->accesses[k].dtype) * g->vector;
@@ -297,6 +307,7 @@ int lp_gpu_fit(lp_loop_t *l) {
   if (vector_of(l, l->rank - (l->columns ? 2 : 1), 1) % g->vector) return 0;
   if (g->kind == LP_GPU_COLUMNS) {
     const uint64_t across = (uint64_t)l->sizes[l->rank - 2];
+    if (shared_by_columns(l) > MOST_SHARED) return 0;
     blocks = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2) * g->splits;
   } else if (g->kind == LP_GPU_ROWS) {
     if ((g->team != WARP && g->team != g->threads) || (g->splits > 1 && l->n_passes > 1)) return 0;

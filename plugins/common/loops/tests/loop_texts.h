@@ -55,6 +55,11 @@ static const loop_text_t loop_texts[] = {
   {"columns_in_parts", "loop 3000 x 24 reduced 0\nload bf16 [24, 1] align 16\nload f32 [24, 1] align 16\n"
                        "sum f32 f32 \"a * b\" a=x0 b=x1\nmax f32 f32 \"b\" b=x1\nstore f32 [0, 1] row v0\n"
                        "store f32 [0, 1] row v1\n"},
+  {"many_columns", "loop 400 x 64 reduced 0\nload f64 [64, 1] align 16\nload bf16 [64, 1] align 16\nsum f64 f64 \"a\" a=x0\n"
+                   "sum f64 f64 \"a * a\" a=x0\nmax f64 f64 \"a\" a=x0\nmin f64 f64 \"a\" a=x0\nsum f64 f64 \"a * b\" a=x0 b=x1\n"
+                   "sum f64 f64 \"b\" b=x1\nprod f64 f64 \"a\" a=x0\nstore f64 [0, 1] row v0\nstore f64 [0, 1] row v1\n"
+                   "store f64 [0, 1] row v2\nstore f64 [0, 1] row v3\nstore f64 [0, 1] row v4\nstore f64 [0, 1] row v5\n"
+                   "store f64 [0, 1] row v6\n"},
   {"columns_of_batches", "loop 3 x 500 x 40 reduced 1\nload f32 [20000, 40, 1] align 16\nsum f32 f32 \"a\" a=x0\n"
                          "store f32 [40, 0, 1] row v0\n"},
   {"drawn", "loop 1030\nload i64 [0]\nload i64 [0]\nload f32 [1] align 16\ndraw u32 [1] seed=x0 offset=x1\n"
