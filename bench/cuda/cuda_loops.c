@@ -48,7 +48,8 @@ typedef struct work {
   lp_loop_t *loop;
   uint32_t n;
   size_t size[MOST_ACCESSES];
-  char *host[MOST_ACCESSES]; /* loads: their data */
+  char *
+      host[MOST_ACCESSES]; /* loads: their data; stores: what the reference has written, from the first comparison on */
   gc_address_t device[MOST_SETS][MOST_ACCESSES];
   uint32_t n_sets;
   double bytes;
@@ -124,7 +125,7 @@ static void upload(const bench_t *b, work_t *w) {
     for (uint32_t k = 0; k < w->n; k++) {
       if (!w->size[k]) continue;
       check(b, b->driver.mem_alloc(&w->device[set][k], w->size[k]), "memory of the GPU");
-      if (!w->host[k]) continue;
+      if (!w->host[k]) continue; /* a store */
       check(b, b->driver.memcpy_to_device(w->device[set][k], w->host[k], w->size[k], b->stream), "copy");
     }
   check(b, b->driver.stream_synchronize(b->stream), "copy");
@@ -211,7 +212,11 @@ static double measure(const bench_t *b, const work_t *w, const kernels_t *kernel
 
 /* ---- results ---- */
 
-static void run_reference(const work_t *w, char **stores) {
+static void run_reference(work_t *w) {
+  for (uint32_t k = w->loop->n_loads; k < w->n; k++) {
+    w->host[k] = allocate(w->size[k]);
+    memset(w->host[k], 0xff, w->size[k]); /* NaN, and no bool */
+  }
   lp_parsed_t p;
   lp_parse(gpt2_loops[w->number].text, &p);
   lp_simplify(&p.loop);
@@ -222,8 +227,7 @@ static void run_reference(const work_t *w, char **stores) {
   char *pointers[MOST_ACCESSES + 8];
   int64_t *numbers = allocate(lp_n_numbers(&p.loop) * sizeof *numbers);
   lp_numbers(&p.loop, numbers);
-  for (uint32_t k = 0; k < w->n; k++)
-    pointers[k] = k >= p.loop.n_loads ? stores[k] : p.loop.accesses[k].draws ? (char *)&draw : w->host[k];
+  for (uint32_t k = 0; k < w->n; k++) pointers[k] = p.loop.accesses[k].draws ? (char *)&draw : w->host[k];
   for (uint32_t k = 0; k < p.loop.n_kept; k++)
     pointers[w->n + k] = allocate((size_t)p.loop.sizes[p.loop.rank - 1] * sizeof(double));
   pointers[w->n + p.loop.n_kept] = (char *)&wrong;
@@ -245,14 +249,9 @@ static double value(const char *at, int32_t dtype, size_t k) {
 }
 
 /* The largest distance from the reference, against 1 and the number; of what the reference has written. */
-static double compare(const bench_t *b, const work_t *w) {
-  char *stores[MOST_ACCESSES] = {NULL};
+static double compare(const bench_t *b, work_t *w) {
   double most = 0;
-  for (uint32_t k = w->loop->n_loads; k < w->n; k++) {
-    stores[k] = allocate(w->size[k]);
-    memset(stores[k], 0xff, w->size[k]); /* NaN, and no bool */
-  }
-  run_reference(w, stores);
+  if (!w->host[w->loop->n_loads]) run_reference(w);
   for (uint32_t k = w->loop->n_loads; k < w->n; k++) {
     const int32_t dtype = w->loop->accesses[k].dtype;
     const size_t size = aot_dtype_size(dtype), n = w->size[k] / size;
@@ -261,14 +260,13 @@ static double compare(const bench_t *b, const work_t *w) {
     check(b, b->driver.memcpy_to_host(got, w->device[0][k], w->size[k], b->stream), "copy");
     check(b, b->driver.stream_synchronize(b->stream), "copy");
     for (size_t i = 0; i < n; i++) {
-      if (memcmp(stores[k] + i * size, "\xff\xff\xff\xff", size) == 0) continue;
-      const double x = value(got, dtype, i), y = value(stores[k], dtype, i), off = fabs(x - y) / (1 + fabs(y));
+      if (memcmp(w->host[k] + i * size, "\xff\xff\xff\xff", size) == 0) continue;
+      const double x = value(got, dtype, i), y = value(w->host[k], dtype, i), off = fabs(x - y) / (1 + fabs(y));
       n_compared++;
       if (!(off <= most)) most = off;
     }
     if (!n_compared) most = NAN;
     free(got);
-    free(stores[k]);
   }
   return most;
 }
@@ -323,33 +321,29 @@ static void run_other(bench_t *b, work_t *w, const lp_gpu_t *other) {
   lp_parsed_deinit(&p);
 }
 
+/* Half and double of everything that the rule has chosen, and other blocks. */
 static void tune(bench_t *b, work_t *w) {
-  static const uint32_t threads[] = {64, 96, 128, 192, 256, 384, 512, 768, 1024}, teams[] = {8, 16, 32},
-                        chunks[] = {1, 2, 4, 8};
+  static const uint32_t threads[] = {64, 96, 128, 192, 256, 384, 512, 768, 1024}, teams[] = {8, 16, 32};
   const lp_gpu_t first = w->loop->gpu;
-  lp_gpu_t g = first;
-  for (int half = 0; half < 2; half++) {
-    g = first;
-    g.vector = half ? first.vector / 2 : first.kind == LP_GPU_POINTS ? first.vector * 2 : first.vector;
-    for (size_t t = 0; t < sizeof threads / sizeof *threads && first.kind != LP_GPU_COLUMNS; t++) {
+  const int are_columns = first.kind == LP_GPU_COLUMNS;
+  for (uint32_t vector = first.vector * 2; vector && vector >= first.vector / 2; vector /= 2) {
+    lp_gpu_t g = first;
+    g.vector = vector;
+    for (size_t t = 0; t < sizeof threads / sizeof *threads && !are_columns; t++) {
       g.threads = g.team = threads[t];
       run_other(b, w, &g);
       g.team = 32;
       if (first.kind == LP_GPU_ROWS && threads[t] > 32 && threads[t] < 512) run_other(b, w, &g);
     }
-    for (size_t c = 0; c < sizeof chunks / sizeof *chunks && first.kind == LP_GPU_COLUMNS; c++)
-      for (size_t t = 0; t < sizeof teams / sizeof *teams; t++)
-        for (uint32_t splits = first.splits / 2; splits <= 2 * first.splits && splits; splits *= 2) {
-          g = (lp_gpu_t){.kind = first.kind, .wide = first.wide, .threads = 256, .team = teams[t]};
-          g.vector = half ? first.vector / 2 : first.vector;
-          g.chunks = chunks[c];
-          g.splits = splits * teams[t] / 32 ? splits * teams[t] / 32 : 1;
-          run_other(b, w, &g);
-        }
+    for (size_t t = 0; t < sizeof teams / sizeof *teams && are_columns; t++)
+      for (g.chunks = 1; g.chunks <= 8; g.chunks *= 2) {
+        g.team = teams[t];
+        g.splits = first.splits * g.team / 32 ? first.splits * g.team / 32 : 1;
+        run_other(b, w, &g);
+      }
   }
-  for (uint32_t splits = first.splits / 2; first.kind == LP_GPU_ROWS && splits > 1 && splits <= 8 * first.splits;
-       splits *= 2) {
-    g = first;
+  for (uint32_t splits = first.splits > 4 ? first.splits / 4 : 1; first.splits > 1 && splits <= 8 * first.splits; splits *= 2) {
+    lp_gpu_t g = first;
     g.splits = splits;
     run_other(b, w, &g);
   }
