@@ -342,7 +342,8 @@ static void tune(bench_t *b, work_t *w) {
         run_other(b, w, &g);
       }
   }
-  for (uint32_t splits = first.splits > 4 ? first.splits / 4 : 1; first.splits > 1 && splits <= 8 * first.splits; splits *= 2) {
+  for (uint32_t splits = first.splits > 4 ? first.splits / 4 : 1; first.splits > 1 && splits <= 8 * first.splits;
+       splits *= 2) {
     lp_gpu_t g = first;
     g.splits = splits;
     run_other(b, w, &g);

@@ -9,9 +9,9 @@
 #include "loop_library.h"
 #include <math.h>
 
-static const char *const names[] = {"softmax",      "layer_norm", "columns", "dropout", "embedding",
-                                    "gather",       "bounds",     "argmax",  "cumsum",  "layer_norm_backward",
-                                    "cross_entropy"};
+static const char *const names[] = {"softmax",       "layer_norm",    "columns", "dropout", "embedding",
+                                    "gather",        "bounds",        "argmax",  "cumsum",  "layer_norm_backward",
+                                    "cross_entropy", "bias_gradient", "norm"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
