@@ -7,7 +7,7 @@
 
 extern const bc_target_t bc_cpu;
 
-extern const bc_lowering_table_t bc_lowerings_attention, bc_lowerings_embedding, bc_lowerings_conv,
+extern const bc_lowering_table_t bc_lowerings_bags, bc_lowerings_attention, bc_lowerings_embedding, bc_lowerings_conv,
     bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_cond, bc_lowerings_loop;
 
 /* lower_matmul.c */

@@ -283,6 +283,18 @@ static const program_t programs[] = {
      "%q = aten._log_softmax.default %p, 1, false\n%n, %w = aten.nll_loss_forward.default %q, %a1, none, 1, 7\n"
      "%x = aten.add.Tensor %n, %w\n%y = aten.add.Tensor %l, %x\n"
      "out user_output 0 = %m\nout user_output 1 = %s\nout user_output 2 = %y\nout user_output 3 = %i\n"},
+    {"bags of embeddings: an empty one, padding, means, weights, an end among the offsets, gradients with and without bags given",
+     {{2, {11, 6}, 0}, {1, {9}, 11}, {2, {4, 6}, 0}, {1, {9}, 0}},
+     "f32[11, 6]\ni64[9]\nf32[4, 6]\nf32[9]\n",
+     "%n = aten.arange.default 4\n%m = aten.mul.Tensor %n, 4\n%o = aten.clamp.default %m, none, 8\n%e = aten.arange.default 5\n"
+     "%d = aten.mul.Tensor %e, 3\n%l = aten.clamp.default %d, none, 9\n"
+     "%p, %p1, %p2, %p3 = aten._embedding_bag.default %a0, %a1, %o, false, 0, false, %a3, false, 2\n"
+     "%q, %q1, %q2, %q3 = aten._embedding_bag.default %a0, %a1, %l, false, 1, false, none, true, 3\n"
+     "%g = aten._embedding_bag_backward.default %a2, %a1, %o, %p1, %p2, %p3, 11, false, 0, false, %a3, 2\n"
+     "%h = aten._embedding_bag_backward.default %a2, %a1, %l, %q1, %q2, %q3, 11, false, 1, false, none, 3\n"
+     "%u = aten.cat.default [%p, %q]\n%b = aten.slice.Tensor %p1, 0, 0, 0\n"
+     "%v = aten._embedding_bag_backward.default %a2, %a1, %o, %b, %p2, %p3, 11, false, 0, false, none, -1\n"
+     "out user_output 0 = %u\nout user_output 1 = %g\nout user_output 2 = %h\nout user_output 3 = %v\n"},
     {"places by index tensors: what follows in the same loop, a table that the same sum reads, indices made before",
      {{3, {7, 5, 3}, 0}, {2, {2, 4}, 5}, {2, {4, 3}, 0}, {3, {6, 5, 3}, 5}},
      "f32[7, 5, 3]\ni64[2, 4]\nf32[4, 3]\ni64[6, 5, 3]\n",
