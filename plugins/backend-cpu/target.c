@@ -1,6 +1,8 @@
 /* What the CPU does with the steps that every target has: copies, zeros, sums in place; and its lowerings. */
 #include "target.h"
 
+#include "half_kernels.h"
+
 #include <string.h>
 
 /* ---- copies ---- */
@@ -131,9 +133,28 @@ enum { LANES = 16 };
 ADD_ROW(add_floats, float)
 ADD_ROW(add_doubles, double)
 
+/* Halves are added as floats, and rounded. */
+static void add_halves(int32_t dtype, uint16_t *restrict to, int64_t ds, const uint16_t *restrict from, int64_t ss,
+                       int64_t n) {
+  enum { TILE = 256 };
+  uint16_t x[TILE], y[TILE];
+  float sum[TILE], more[TILE];
+  for (int64_t at = 0; at < n; at += TILE, to += TILE * ds, from += TILE * ss) {
+    const int64_t part = n - at < TILE ? n - at : TILE;
+    for (int64_t i = 0; i < part; i++) x[i] = to[i * ds];
+    for (int64_t i = 0; i < part; i++) y[i] = from[i * ss];
+    bc_widen(dtype, x, part, sum);
+    bc_widen(dtype, y, part, more);
+    add_floats(sum, 1, more, 1, part);
+    bc_narrow(dtype, sum, part, x);
+    for (int64_t i = 0; i < part; i++) to[i * ds] = x[i];
+  }
+}
+
 static void add_row(int32_t dtype, char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {
   if (dtype == AOT_F32) add_floats((float *)(void *)d, ds, (const float *)(const void *)s, ss, n);
-  else add_doubles((double *)(void *)d, ds, (const double *)(const void *)s, ss, n);
+  else if (dtype == AOT_F64) add_doubles((double *)(void *)d, ds, (const double *)(const void *)s, ss, n);
+  else add_halves(dtype, (uint16_t *)(void *)d, ds, (const uint16_t *)(const void *)s, ss, n);
 }
 
 static aot_status_t run_add_region(const bc_frame_t *f, void *payload) {

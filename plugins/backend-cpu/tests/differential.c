@@ -283,6 +283,15 @@ static const program_t programs[] = {
      "%q = aten._log_softmax.default %p, 1, false\n%n, %w = aten.nll_loss_forward.default %q, %a1, none, 1, 7\n"
      "%x = aten.add.Tensor %n, %w\n%y = aten.add.Tensor %l, %x\n"
      "out user_output 0 = %m\nout user_output 1 = %s\nout user_output 2 = %y\nout user_output 3 = %i\n"},
+    {"sums of regions of halves: rows of any width, columns",
+     {{2, {5, 300}, 0}, {2, {4, 7}, 0}, {1, {300}, 0}},
+     "f32[5, 300]\nf32[4, 7]\nf32[300]\n",
+     "%x = aten._to_copy.default %a0, dtype=bf16\n%y = aten._to_copy.default %a1, dtype=f16\n%z = aten._to_copy.default %a2, dtype=bf16\n"
+     "%p = aten.slice_backward.default %x, [9, 300], 0, 0, 5, 1\n%q = aten.slice_backward.default %x, [9, 300], 0, 3, 8, 1\n"
+     "%r = aten.select_backward.default %z, [9, 300], 0, 4\n%s = aten.add.Tensor %p, %q\n%t = aten.add.Tensor %s, %r\n"
+     "%u = aten.slice_backward.default %y, [4, 15], 1, 0, 14, 2\n%v = aten.slice_backward.default %y, [4, 15], 1, 5, 12, 1\n"
+     "%w = aten.add.Tensor %u, %v\n%g = aten._to_copy.default %t, dtype=f32\n%h = aten._to_copy.default %w, dtype=f32\n"
+     "out user_output 0 = %g\nout user_output 1 = %h\n"},
     {"bags of embeddings: an empty one, padding, means, weights, an end among the offsets, gradients with and without bags given",
      {{2, {11, 6}, 0}, {1, {9}, 11}, {2, {4, 6}, 0}, {1, {9}, 0}},
      "f32[11, 6]\ni64[9]\nf32[4, 6]\nf32[9]\n",

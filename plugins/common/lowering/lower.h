@@ -85,8 +85,9 @@ typedef struct bc_target {
    * further. counter: an int64; NULL: none */
   aot_status_t (*copy)(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
                        int64_t src_step, const bc_tensor_t *counter);
-  aot_status_t (*zero)(bc_build_t *b, const bc_tensor_t *dst);                        /* contiguous */
-  aot_status_t (*add)(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src); /* dst += src; f32, f64 */
+  aot_status_t (*zero)(bc_build_t *b, const bc_tensor_t *dst); /* contiguous */
+  /* dst += src; f32, f64, f16, bf16 */
+  aot_status_t (*add)(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src);
   /* Checks that the node's argument k has classes below n_classes, or the one to ignore, before steps that are added
    * later run. out: a float64 then, one through the number of rows that count where the loss is to be their mean, else
    * 1. NULL: losses of classes run by their kernels */

@@ -22,13 +22,17 @@ static aot_str_t op_name(const bc_build_t *b) {
 
 static int64_t clamp(int64_t at, int64_t size) { return at < 0 ? 0 : at > size ? size : at; }
 
+static int can_add(int32_t dtype) {
+  return dtype == AOT_F32 || dtype == AOT_F64 || dtype == AOT_F16 || dtype == AOT_BF16;
+}
+
 /* The part of `whole` that slice_backward(grad, sizes, dim, start, end, step) or select_backward(grad, sizes, dim,
  * index) writes: what grad has. 0: arguments that do not fit. */
 static int region_of(const bc_build_t *b, const bc_tensor_t *whole, bc_tensor_t *out) {
   const bc_tensor_t *grad = bc_arg_tensor(b, 0);
   const int is_select = aot_str_eq(op_name(b), aot_str("aten.select_backward.default"));
   int64_t dim = bc_arg_int(b, 2, 0), start = bc_arg_int(b, 3, 0), step = is_select ? 1 : bc_arg_int(b, 5, 1);
-  if (!grad || grad->dtype != whole->dtype || (whole->dtype != AOT_F32 && whole->dtype != AOT_F64)) return 0;
+  if (!grad || grad->dtype != whole->dtype || !can_add(whole->dtype)) return 0;
   if (dim < 0) dim += whole->rank;
   if (dim < 0 || dim >= whole->rank || step < 1 || grad->rank != whole->rank - is_select) return 0;
   const int64_t size = whole->sizes[dim];
