@@ -1,6 +1,7 @@
 #include "common/fusion/group.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct forest {
   uint32_t *parent;                   /* by node */
@@ -9,6 +10,7 @@ typedef struct forest {
   uint32_t *reads;                    /* by root: operands that no member makes */
   uint8_t *closed;                    /* by root */
   uint32_t *space, *rows, *row_space; /* by root, as fu_graph_t has them by node */
+  uint32_t *reader;                   /* by tensor: the node that read it last */
 } forest_t;
 
 static uint32_t find(forest_t *f, uint32_t n) {
@@ -52,6 +54,17 @@ static int may_join(forest_t *f, const fu_graph_t *g, uint32_t n, uint32_t produ
          f->reads[p] + f->reads[own] <= FU_MAX_READS;
 }
 
+/* n joins the groups that read what it reads. */
+static void share(forest_t *f, const fu_graph_t *g, uint32_t n) {
+  for (uint32_t k = g->operand_begin[n]; g->tensors && k < g->operand_begin[n + 1]; k++) {
+    const uint32_t t = g->tensors[k];
+    if (t == FU_NONE) continue;
+    if (f->reader[t] != FU_NONE && may_join(f, g, n, f->reader[t])) join(f, find(f, n), find(f, f->reader[t]));
+    if (f->reader[t] != FU_NONE && find(f, f->reader[t]) == find(f, n)) f->reads[find(f, n)]--; /* one for both */
+    f->reader[t] = n;
+  }
+}
+
 /* n joins every producer's group that takes it; the groups that it only reads are closed. So nothing that reads n can
  * join what n must have in memory. */
 static void place(forest_t *f, const fu_graph_t *g, uint32_t n) {
@@ -64,13 +77,16 @@ static void place(forest_t *f, const fu_graph_t *g, uint32_t n) {
     if (p != FU_NONE && p != find(f, n)) f->closed[p] = 1;
     if (p == find(f, n)) f->reads[p]--;
   }
+  share(f, g, n);
 }
 
-static int allocate(forest_t *f, size_t n) {
+static int allocate(forest_t *f, size_t n, size_t n_tensors) {
   uint32_t *words = malloc(n * 7 * sizeof *words);
   f->closed = calloc(n, 1);
+  f->reader = malloc((n_tensors + 1) * sizeof *f->reader);
   f->parent = words;
-  if (!words || !f->closed) return -2;
+  if (!words || !f->closed || !f->reader) return -2;
+  memset(f->reader, 0xFF, n_tensors * sizeof *f->reader); /* FU_NONE */
   f->size = words + n;
   f->last = words + 2 * n;
   f->reads = words + 3 * n;
@@ -82,7 +98,7 @@ static int allocate(forest_t *f, size_t n) {
 
 int fu_group(const fu_graph_t *g, uint32_t *out_group) {
   forest_t f;
-  int status = allocate(&f, (size_t)g->n_nodes + 1);
+  int status = allocate(&f, (size_t)g->n_nodes + 1, g->tensors ? g->n_tensors : 0);
   for (uint32_t n = 0; status == 0 && n < g->n_nodes; n++) {
     f.parent[n] = f.last[n] = n;
     f.size[n] = 1;
@@ -95,5 +111,6 @@ int fu_group(const fu_graph_t *g, uint32_t *out_group) {
   for (uint32_t n = 0; status == 0 && n < g->n_nodes; n++) out_group[n] = f.last[find(&f, n)];
   free(f.parent);
   free(f.closed);
+  free(f.reader);
   return status;
 }

@@ -6,6 +6,9 @@
  * everything it reads is ready there, and nobody outside has read it yet. One sweep with a union-find forest:
  * O((nodes + operands) * alpha).
  *
+ * A node joins the group that read the same tensor last, too, when that is open yet: one read serves both, though
+ * neither needs the other.
+ *
  * Nodes that reduce rows of their space share a loop when their rows are the same; what has one element a row of a
  * group may join it, too. */
 #ifndef FU_GROUP_H
@@ -33,6 +36,9 @@ typedef struct fu_graph {
   /* by operand: it is read elsewhere than at the element at hand, so it must be in memory: its producer is no member of
    * the same group. NULL: none is */
   const uint8_t *apart;
+  /* by operand: number of the tensor, where one read fewer is worth a common loop; FU_NONE: it is not. NULL: none is */
+  const uint32_t *tensors;
+  uint32_t n_tensors;
 } fu_graph_t;
 
 /* out_group[n]: the last node of n's group (n itself when alone or not fusible). 0, or -2 without memory. */

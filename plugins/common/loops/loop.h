@@ -228,6 +228,10 @@ typedef struct lp_token {
 int lp_token(const char **at, lp_token_t *out); /* 0: the end */
 int lp_reads(const char *text, int32_t kind, uint32_t index);
 
+/* ---- equal instructions (loop_equal.c) ---- */
+/* Become one. */
+void lp_join_equal(lp_loop_t *loop);
+
 /* ---- shape (loop_build.c) ---- */
 /* With reductions, the row becomes the innermost dimension, and one or more stand around it. 0: the reduced dimensions
  * do not merge into one. */

@@ -55,8 +55,9 @@ static int shares_rows(const bc_build_t *b, const bc_member_t *m, const bc_tenso
 
 typedef struct group_arrays {
   uint32_t *begin, *producers, *space, *rows, *row_space, *def;
-  uint8_t *apart;  /* by operand */
-  uint8_t *across; /* by value: it is there when all rows have been */
+  uint8_t *apart;    /* by operand */
+  uint32_t *tensors; /* by operand */
+  uint8_t *across;   /* by value: it is there when all rows have been */
   spaces_t spaces;
 } group_arrays_t;
 
@@ -67,12 +68,14 @@ static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   a->begin = malloc((n + 1) * 4 * sizeof *a->begin);
   a->producers = malloc((n_operands + 1) * sizeof *a->producers);
   a->apart = calloc(n_operands + 1, 1);
+  a->tensors = malloc((n_operands + 1) * sizeof *a->tensors);
   a->across = calloc((size_t)b->n_values + 1, 1);
   a->def = malloc(((uint64_t)b->n_values + 1) * sizeof *a->def);
   a->spaces.slots = malloc(slots * sizeof *a->spaces.slots);
   a->spaces.rows = malloc((2 * n + 1) * sizeof *a->spaces.rows);
   a->spaces.mask = (uint32_t)(slots - 1);
-  if (!a->begin || !a->producers || !a->apart || !a->across || !a->def || !a->spaces.slots || !a->spaces.rows)
+  if (!a->begin || !a->producers || !a->apart || !a->tensors || !a->across || !a->def || !a->spaces.slots ||
+      !a->spaces.rows)
     return -1;
   a->space = a->begin + (n + 1);
   a->rows = a->space + (n + 1);
@@ -85,6 +88,14 @@ static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
 /* An output that is to lie on an input must be written after the last pass that reads it, and rows have several. */
 static int goes_home(const bc_build_t *b) {
   return b->goes_home && b->goes_home[b->node->result_begin - b->value_begin] != 0;
+}
+
+/* Of a tensor as large as the space a second read is worth saving; others lie in a cache. */
+static void share_reads(const bc_build_t *b, group_arrays_t *a, uint32_t i, const bc_tensor_t *space) {
+  const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands) + b->node->operand_begin;
+  for (uint32_t k = 0; k < b->node->n_operands; k++)
+    if (operands[k] != AOT_NO_ID && bc_same_sizes(&bc_value(b, operands[k])->t, space))
+      a->tensors[a->begin[i] + k] = operands[k] - b->value_begin;
 }
 
 static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
@@ -100,6 +111,7 @@ static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
     return;
   }
   a->space[i] = space_of(&a->spaces, &whole);
+  share_reads(b, a, i, space);
   if (m.reads) memset(a->apart + a->begin[i], 1, b->node->n_operands);
   for (uint32_t r = 0; m.rows && r < b->node->n_results; r++)
     a->across[b->node->result_begin + r - b->value_begin] = m.rows->steps[m.rows->results[r]].reduce == LP_ACROSS;
@@ -121,6 +133,7 @@ static void fill(bc_build_t *b, group_arrays_t *a) {
     for (uint32_t k = 0; k < nodes[i].n_operands; k++) {
       uint32_t row = operands[nodes[i].operand_begin + k];
       a->producers[at] = row == AOT_NO_ID ? FU_NONE : a->def[row - b->value_begin];
+      a->tensors[at] = FU_NONE;
       a->apart[at++] = row != AOT_NO_ID && a->across[row - b->value_begin];
     }
     for (uint32_t r = 0; r < nodes[i].n_results; r++) a->def[nodes[i].result_begin + r - b->value_begin] = i;
@@ -133,6 +146,7 @@ static void deinit(group_arrays_t *a) {
   free(a->begin);
   free(a->producers);
   free(a->apart);
+  free(a->tensors);
   free(a->across);
   free(a->def);
   free(a->spaces.slots);
@@ -157,7 +171,8 @@ aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
   group_arrays_t a;
   int failed = init(b, &a);
   if (!failed) {
-    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space, BC_MAX_GROUP, a.rows, a.row_space, a.apart};
+    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space,    BC_MAX_GROUP, a.rows,
+                    a.row_space,       a.apart, a.tensors,   b->n_values};
     failed = fu_group(&g, out_group);
     for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
       if (a.space[i] == FU_NONE) out_group[i] = BC_NONE;

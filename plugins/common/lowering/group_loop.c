@@ -69,18 +69,36 @@ static void spread_result(const bc_tensor_t *t, const bc_group_t *g, int64_t *st
   }
 }
 
-static int add_load(bc_build_t *b, bc_group_t *g, uint32_t row, uint32_t *out) {
+/* The access that reads the value along these strides: one that is there, or a new one. */
+static uint32_t load_along(const bc_build_t *b, bc_group_t *g, uint32_t row, const int64_t *strides) {
+  const uint64_t nbytes = (uint64_t)g->space->rank * sizeof *strides;
   const bc_tensor_t *t = &bc_value(b, row)->t;
   for (uint32_t k = 0; k < g->loop.n_loads; k++)
-    if (g->rows[k] == row) {
-      *out = k;
-      return 1;
-    }
-  *out = g->loop.n_loads++;
-  g->rows[*out] = row;
-  g->tensors[*out] = *t;
-  g->accesses[*out].dtype = t->dtype;
-  return t->storage != BC_NONE && spread(t, g->space, g->accesses[*out].strides);
+    if (g->rows[k] == row && memcmp(g->accesses[k].strides, strides, (size_t)nbytes) == 0) return k;
+  const uint32_t k = g->loop.n_loads++;
+  g->rows[k] = row;
+  g->tensors[k] = *t;
+  g->accesses[k].dtype = t->dtype;
+  memcpy(g->accesses[k].strides, strides, (size_t)nbytes);
+  return k;
+}
+
+static int add_load(bc_build_t *b, bc_group_t *g, uint32_t row, uint32_t *out) {
+  const bc_tensor_t *t = &bc_value(b, row)->t;
+  int64_t strides[AOT_MAX_RANK];
+  if (t->storage == BC_NONE || !spread(t, g->space, strides)) return 0;
+  *out = load_along(b, g, row, strides);
+  return 1;
+}
+
+/* A tensor with an element for each row, without the dimensions that are the row. */
+static int add_load_of_rows(bc_build_t *b, bc_group_t *g, uint32_t row, uint32_t *out) {
+  const bc_tensor_t *t = &bc_value(b, row)->t;
+  int64_t strides[AOT_MAX_RANK];
+  if (t->storage == BC_NONE) return 0;
+  spread_result(t, g, strides);
+  *out = load_along(b, g, row, strides);
+  return 1;
 }
 
 /* The numbers that the node at hand draws: an access that counts elements in row-major order. */
@@ -148,8 +166,9 @@ static int add_read(bc_build_t *b, bc_group_t *g, uint32_t *out) {
   return g->tensors[*out].storage != BC_NONE && spread_read(result, g, read.access.bounded, g->accesses[*out].strides);
 }
 
-/* The node's arguments, as far as the instruction reads them. */
-static int add_args(bc_build_t *b, bc_group_t *g, lp_inst_t *inst) {
+/* The node's arguments, as far as the instruction reads them. classes: the one that has an element for each row; 0:
+ * none has. */
+static int add_args(bc_build_t *b, bc_group_t *g, lp_inst_t *inst, uint32_t classes) {
   for (uint32_t p = 0; p < bc_n_places(b); p++) {
     const aot_snap_arg_t *a = bc_arg(b, p);
     lp_arg_t *out = &inst->args[p];
@@ -159,7 +178,8 @@ static int add_args(bc_build_t *b, bc_group_t *g, lp_inst_t *inst) {
       out->index = inst_of(b, g, (uint32_t)a->i);
       out->kind = out->index == BC_NONE ? LP_LOAD : LP_INST;
       if (out->kind == LP_INST && g->insts[out->index].reduce == LP_ACROSS) return 0; /* it is not there yet */
-      if (out->kind == LP_LOAD && !add_load(b, g, (uint32_t)a->i, &out->index)) return 0;
+      if (out->kind != LP_LOAD) continue;
+      if (!(p && p == classes ? add_load_of_rows : add_load)(b, g, (uint32_t)a->i, &out->index)) return 0;
     } else if (a->kind == AOT_ARG_FLOAT) {
       out->kind = LP_FLOAT;
       out->f = bc_arg_float(b, p, 0);
@@ -197,7 +217,7 @@ static int add_step(bc_build_t *b, bc_group_t *g, uint32_t member, uint32_t firs
   inst->compute = lp_step_dtype(op->steps[k].compute, work, result);
   inst->dtype = lp_step_dtype(op->steps[k].dtype, work, result);
   inst->n_args = LP_ARGS + LP_STEPS;
-  if (!add_args(b, g, inst)) return 0;
+  if (!add_args(b, g, inst, op->class_at)) return 0;
   if (op->preset_at && bc_arg(b, op->preset_at)->kind == AOT_ARG_NONE && lp_reads(inst->text, LP_TK_ARG, op->preset_at))
     inst->args[op->preset_at] = (lp_arg_t){.kind = LP_FLOAT, .f = op->preset};
   if (op->class_at && lp_reads(inst->text, LP_TK_ARG, CLASS_NUMBER)) inst->args[CLASS_NUMBER] = class_number(g, member);
@@ -222,7 +242,7 @@ static int add_member(bc_build_t *b, bc_group_t *g, uint32_t k) {
       return add_read(b, g, &g->insts[first].args[0].index);
     }
     g->insts[first].n_args = bc_n_places(b);
-    return add_args(b, g, &g->insts[first]);
+    return add_args(b, g, &g->insts[first], 0);
   }
   for (uint32_t s = 0; s < n; s++)
     if (!add_step(b, g, k, first, s)) return 0;
@@ -337,6 +357,7 @@ static aot_status_t lower(bc_build_t *b, bc_group_t *g) {
   const aot_status_t unfit = g->n > 1 ? BC_APART : BC_DECLINED;
   if (!describe(b, g)) return unfit;
   if (g->loop.n_stores == 0) return AOT_OK; /* nobody reads it */
+  lp_join_equal(&g->loop);
   set_store_strides(g);
   if (bc_numel(g->space) == 0) return bc_store_results(b, g);
   if (!lp_simplify(&g->loop)) return unfit;
