@@ -77,13 +77,12 @@ static floats_t read_rows(const bc_attention_t *a, matrix_t m, int64_t first, in
   return (floats_t){buffer, row};
 }
 
-/* Always in the buffer, and scaled. */
-static void copy_rows(const bc_attention_t *a, matrix_t m, int64_t first, int64_t n, float scale, float *buffer) {
+/* Always in the buffer. */
+static void copy_rows(const bc_attention_t *a, matrix_t m, int64_t first, int64_t n, float *buffer) {
   const int64_t row = bc_tile_round(m.width);
   for (int64_t i = 0; i < n; i++, buffer += row) {
     read_row(a->dtype, row_of(a, m, first + i), m.width, buffer);
     memset(buffer + m.width, 0, (size_t)(row - m.width) * sizeof *buffer);
-    for (int64_t e = 0; e < m.width; e++) buffer[e] *= scale;
   }
 }
 
@@ -153,14 +152,16 @@ static void scores(const bc_attention_t *a, const block_t *b, const float *qt, f
                                .b = qt,
                                .b_row = b->lanes,
                                .c = s,
-                               .c_row = b->lanes};
+                               .c_row = b->lanes,
+                               .alpha = (float)a->scale};
   bc_tile_product(&p);
   if (a->mask) mask_tile(a, b, first_key, n, s);
   if (a->causal) hide_later_keys(b, first_key, n, s);
 }
 
-/* c += a b, a lies as keys x lanes; by keys: c has a row a query, and k goes over keys. */
-static void add_by_queries(const block_t *b, const float *a, int64_t n, floats_t v, float *c, int64_t width) {
+/* c += alpha a b, a lies as keys x lanes; by keys: c has a row a query, and k goes over keys. */
+static void add_by_queries(const block_t *b, const float *a, int64_t n, floats_t v, float *c, int64_t width,
+                           float alpha) {
   const bc_tile_product_t p = {.m = b->rows,
                                .n = width,
                                .k = n,
@@ -171,12 +172,14 @@ static void add_by_queries(const block_t *b, const float *a, int64_t n, floats_t
                                .b_row = v.row,
                                .c = c,
                                .c_row = width,
+                               .alpha = alpha,
                                .adds = 1};
   bc_tile_product(&p);
 }
 
 /* The same with a row a key. */
-static void add_by_keys(const block_t *b, const float *a, int64_t n, const float *v, float *c, int64_t width) {
+static void add_by_keys(const block_t *b, const float *a, int64_t n, const float *v, float *c, int64_t width,
+                        float alpha) {
   const bc_tile_product_t p = {.m = n,
                                .n = width,
                                .k = b->rows,
@@ -187,6 +190,7 @@ static void add_by_keys(const block_t *b, const float *a, int64_t n, const float
                                .b_row = width,
                                .c = c,
                                .c_row = width,
+                               .alpha = alpha,
                                .adds = 1};
   bc_tile_product(&p);
 }
@@ -273,7 +277,7 @@ static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o
   const int64_t width_v = bc_tile_round(a->width_v);
   const matrix_t k = of_head(a, &a->k, b->head, a->share, a->width);
   const matrix_t v = of_head(a, &a->v, b->head, a->share, a->width_v);
-  copy_rows(a, of_head(a, &a->q, b->head, 1, a->width), b->first, b->rows, (float)a->scale, w->q);
+  copy_rows(a, of_head(a, &a->q, b->head, 1, a->width), b->first, b->rows, w->q);
   turn(w->q, b->rows, a->width, b->lanes, w->qt);
   fill(w->top, b->lanes, -INFINITY);
   fill(w->sum, b->lanes, 0);
@@ -285,7 +289,7 @@ static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o
     column_maxima(w->s, n, b->lanes, w->top);
     rescale(b, w->older, w->top, w->sum, w->o, width_v);
     exponentials(w->s, n, b->lanes, w->top, w->sum);
-    add_by_queries(b, w->s, n, read_rows(a, v, j, n, w->v), w->o, width_v);
+    add_by_queries(b, w->s, n, read_rows(a, v, j, n, w->v), w->o, width_v, 1);
   }
   for (int64_t i = 0; i < b->rows; i++) {
     const float inverse = w->sum[i] == 0 ? 0 : 1 / w->sum[i];
@@ -395,7 +399,8 @@ static void recompute(const bc_attention_t *a, const block_t *b, floats_t k, flo
                                   .b = w->gt,
                                   .b_row = b->lanes,
                                   .c = w->dp + j * b->lanes,
-                                  .c_row = b->lanes};
+                                  .c_row = b->lanes,
+                                  .alpha = 1};
     exponentials(w->p + j * b->lanes, n, b->lanes, w->top, w->sum);
     bc_tile_product(&dp);
     column_dots(w->p + j * b->lanes, dp.c, n, b->lanes, w->d);
@@ -410,9 +415,9 @@ static void backward_block(const bc_attention_t *a, const block_t *b, bc_rows_t 
                            floats_t v, float *dk, float *dv, const backward_work_t *w) {
   const int64_t width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
   const float scale = (float)a->scale;
-  copy_rows(a, of_head(a, &a->q, b->head, 1, a->width), b->first, b->rows, scale, w->q);
+  copy_rows(a, of_head(a, &a->q, b->head, 1, a->width), b->first, b->rows, w->q);
   turn(w->q, b->rows, a->width, b->lanes, w->qt);
-  copy_rows(a, of_head(a, &go, b->head, 1, a->width_v), b->first, b->rows, 1, w->g);
+  copy_rows(a, of_head(a, &go, b->head, 1, a->width_v), b->first, b->rows, w->g);
   turn(w->g, b->rows, a->width_v, b->lanes, w->gt);
   recompute(a, b, k, v, w);
   fill(w->dq, b->rows * width, 0);
@@ -420,11 +425,10 @@ static void backward_block(const bc_attention_t *a, const block_t *b, bc_rows_t 
     const int64_t n = least(KEYS, b->seen - j);
     float *p = w->p + j * b->lanes, *ds = w->dp + j * b->lanes;
     score_gradients(p, ds, n, b->lanes, w->sum, w->d);
-    add_by_keys(b, p, n, w->g, dv + j * width_v, width_v);
-    add_by_keys(b, ds, n, w->q, dk + j * width, width); /* q is scaled */
-    add_by_queries(b, ds, n, (floats_t){k.data + j * k.row, k.row}, w->dq, width);
+    add_by_keys(b, p, n, w->g, dv + j * width_v, width_v, 1);
+    add_by_keys(b, ds, n, w->q, dk + j * width, width, scale);
+    add_by_queries(b, ds, n, (floats_t){k.data + j * k.row, k.row}, w->dq, width, scale);
   }
-  for (int64_t i = 0; i < b->rows * width; i++) w->dq[i] *= scale;
   write_rows(a, w->dq, b->rows, of_head(a, &dq, b->head, 1, a->width), b->first);
 }
 

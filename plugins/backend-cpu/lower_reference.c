@@ -92,6 +92,10 @@ aot_status_t bc_lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_
     const aot_status_t status = bc_lower_in_float(b, bc_op(b)->lower);
     if (status != BC_DECLINED) return status;
   }
+  if (kernel) {
+    const aot_status_t status = bc_lower_constant(b, kernel, args);
+    if (status != BC_DECLINED) return status;
+  }
   for (uint32_t r = 0; r < n; r++) {
     if (!keep_memory(b, custom, r, &own[r])) AOT_TRY(bc_result(b, r, &own[r]));
     if (own[r].dtype) results[r] = bc_rk_tensor(b, &own[r]);

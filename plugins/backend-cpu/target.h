@@ -8,7 +8,8 @@
 extern const bc_target_t bc_cpu;
 
 extern const bc_lowering_table_t bc_lowerings_bags, bc_lowerings_attention, bc_lowerings_embedding, bc_lowerings_conv,
-    bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_cond, bc_lowerings_loop;
+    bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_cond, bc_lowerings_loop, bc_lowerings_scatter,
+    bc_lowerings_order;
 
 /* lower_matmul.c */
 aot_status_t bc_add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
@@ -18,6 +19,9 @@ aot_status_t bc_lower_loop_step(bc_build_t *b, bc_group_t *g); /* lower_group.c 
 aot_status_t bc_count_classes(bc_build_t *b, uint32_t k, int64_t n_classes, bc_tensor_t *out);
 /* lower_reference.c */
 aot_status_t bc_lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
+
+/* BC_DECLINED: it reads elements, or gives many. (lower_constant.c) */
+aot_status_t bc_lower_constant(bc_build_t *b, const rk_kernel_t *kernel, const rk_arg_t *args);
 
 /* ---- halves as floats (lower_half.c) ---- */
 aot_status_t bc_widened(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* a float copy in the arena */

@@ -14,13 +14,15 @@ BC_INLINE void block(const bc_tile_product_t *p, int64_t row, int64_t column, co
   const float *a = p->a + row * p->a_row, *b = p->b + column;
   float *c = p->c + row * p->c_row + column;
   for (int r = 0; r < rows; r++)
-    for (int v = 0; v < vectors; v++)
-      sum[r][v] = p->adds ? *(const lanes_t *)(c + r * p->c_row + v * BC_TILE_LANES) : (lanes_t){0};
+    for (int v = 0; v < vectors; v++) sum[r][v] = (lanes_t){0};
   for (int64_t k = 0; k < p->k; k++, a += p->a_column, b += p->b_row)
     for (int r = 0; r < rows; r++)
       for (int v = 0; v < vectors; v++) sum[r][v] += a[r * p->a_row] * *(const lanes_t *)(b + v * BC_TILE_LANES);
   for (int r = 0; r < rows; r++)
-    for (int v = 0; v < vectors; v++) *(lanes_t *)(c + r * p->c_row + v * BC_TILE_LANES) = sum[r][v];
+    for (int v = 0; v < vectors; v++) {
+      lanes_t *to = (lanes_t *)(c + r * p->c_row + v * BC_TILE_LANES);
+      *to = p->adds ? *to + p->alpha * sum[r][v] : p->alpha * sum[r][v];
+    }
 }
 
 BC_INLINE void columns(const bc_tile_product_t *p, int64_t column, const int rows, const int vectors) {

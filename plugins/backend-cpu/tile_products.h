@@ -7,7 +7,7 @@
 
 #define BC_TILE_LANES 16
 
-/* c (+)= a b, m x k times k x n. Rows of b and c are contiguous, n is a multiple of BC_TILE_LANES; a has any strides. */
+/* c (+)= alpha a b, m x k times k x n. Rows of b and c are contiguous, n is a multiple of BC_TILE_LANES; a has any strides. */
 typedef struct bc_tile_product {
   int64_t m, n, k;
   const float *a;
@@ -16,6 +16,7 @@ typedef struct bc_tile_product {
   int64_t b_row;
   float *c;
   int64_t c_row;
+  float alpha;
   int adds; /* to what c holds */
 } bc_tile_product_t;
 
