@@ -1,6 +1,7 @@
 /* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers tell. */
 #include <commands/commands.h>
 #include <device/parts.h>
+#include <tools/moves_view.h>
 #include <tools/inspect_memory.h>
 #include <tools/unit_json.h>
 
@@ -305,7 +306,13 @@ static void print_shares(aot_prog_t *p) {
   json_decref(shares);
 }
 
-static void print_all(const inspection_t *in, const char *path, aoth_arena_t *arena, int verbose) {
+static void print_moves(aot_ctx_t *ctx, aot_prog_t *p) {
+  json_t *moves = aoth_moves_json(ctx, p);
+  aoth_moves_print(moves);
+  json_decref(moves);
+}
+
+static void print_all(const inspection_t *in, const char *path, aot_ctx_t *ctx, aoth_arena_t *arena, int verbose) {
   const char *properties = aoth_property_names(aoth_prog_properties(in->p), arena);
   printf("%s\n  %s%s%u nodes, %u operators, %u leaves\n", path, properties, *properties ? "; " : "", in->n_nodes,
          in->n_ops, aoth_graph_n_leaves(in->p) - 1);
@@ -319,6 +326,7 @@ static void print_all(const inspection_t *in, const char *path, aoth_arena_t *ar
   print_rules(in);
   print_symbols(in);
   print_shares(in->p);
+  print_moves(ctx, in->p);
   if (in->n_ops) printf("\noperators\n");
   for (uint32_t i = 0; i < in->n_ops; i++)
     printf("%7u  %.*s\n", in->ops[i].n, (int)in->ops[i].op->name.size, in->ops[i].op->name.data);
@@ -448,7 +456,7 @@ static json_t *input_list_json(aot_prog_t *p, input_test_t test) {
   return list;
 }
 
-static json_t *inspection_json(const inspection_t *in, const char *path) {
+static json_t *inspection_json(const inspection_t *in, aot_ctx_t *ctx, const char *path) {
   json_t *ops = json_object();
   for (uint32_t i = 0; i < in->n_ops; i++) {
     json_t *name = aoth_str_json(in->ops[i].op->name);
@@ -467,6 +475,9 @@ static json_t *inspection_json(const inspection_t *in, const char *path) {
   json_t *shares = shares_json(in->p);
   if (json && json_object_size(shares)) json_object_set(json, "backends", shares);
   json_decref(shares);
+  json_t *moves = aoth_moves_json(ctx, in->p);
+  if (json && json_array_size(moves)) json_object_set(json, "moves", moves);
+  json_decref(moves);
   return json;
 }
 
@@ -479,12 +490,12 @@ static aot_status_t inspect(aoth_cli_t *cli, const char *import_id) {
   if (!collect(&in, aoth_session_prog(s))) return AOT_E_EXHAUSTED;
   aot_status_t status = AOT_OK;
   if (cli->common.json_path) {
-    json_t *json = inspection_json(&in, cli->positional[0]);
+    json_t *json = inspection_json(&in, aoth_session_ctx(s), cli->positional[0]);
     status = aoth_cli_json(cli, json);
     json_decref(json);
   }
   if (!cli->common.json_path || strcmp(cli->common.json_path, "-") != 0)
-    print_all(&in, cli->positional[0], aoth_session_ctx(s)->session, cli->common.verbose);
+    print_all(&in, cli->positional[0], aoth_session_ctx(s), aoth_session_ctx(s)->session, cli->common.verbose);
   free(in.ops);
   return status;
 }

@@ -31,6 +31,7 @@ typedef struct aoth_part_move {
 
 typedef struct aoth_part {
   uint32_t backend, number; /* which executable, and which of its PART graphs */
+  uint32_t graph;           /* its id */
   uint32_t lane;
   uint32_t n_inputs, n_outputs;
   const uint32_t *places; /* n_inputs, then n_outputs */
@@ -40,11 +41,13 @@ typedef struct aoth_part {
 } aoth_part_t;
 
 typedef struct aoth_part_graph {
+  uint32_t id;
   int32_t kind;
   uint32_t number; /* of its kind */
   uint32_t n_inputs, n_outputs, n_between, n_parts, n_cells, n_moves;
   uint32_t lanes;    /* bits: where its parts run */
   aot_type_t *types; /* by slot: inputs, outputs, between */
+  uint32_t *makers;  /* of values between: the graph of the part that makes it */
   aoth_part_t *parts;
   aoth_part_cell_t *cells;
   aoth_part_move_t *moves;

@@ -230,6 +230,7 @@ static aot_status_t read_part(reading_t *r, aot_node_t node, uint32_t at) {
   if (!places) return no_memory(r->ctx);
   *part = (aoth_part_t){.backend = route,
                         .number = r->number_of[id.id],
+                        .graph = id.id,
                         .lane = lane,
                         .n_inputs = call.n_operands,
                         .n_outputs = call.n_results,
@@ -241,6 +242,7 @@ static aot_status_t read_part(reading_t *r, aot_node_t node, uint32_t at) {
     const uint32_t value = call.first_result.id + i;
     if (!r->slot[value]) {
       aoth_graph_value_type(r->prog, (aot_value_t){value}, &g->types[r->n_places + g->n_between]);
+      g->makers[g->n_between] = id.id;
       r->slot[value] = r->n_places + g->n_between++ + 1;
     }
     const uint32_t slot = r->slot[value] - 1;
@@ -305,13 +307,15 @@ static aot_status_t read_graph(reading_t *r) {
   const uint64_t n_slots = r->n_places + n_results;
   g->parts = rows(r, g->n_parts, sizeof *g->parts);
   g->types = rows(r, n_slots, sizeof *g->types);
+  g->makers = rows(r, n_results, sizeof *g->makers);
   g->cells = rows(r, n_results + n_operands, sizeof *g->cells);
   g->moves = rows(r, 2 * n_results + n_operands, sizeof *g->moves);
   r->lane = rows(r, n_slots, sizeof *r->lane);
   r->origin = rows(r, n_slots, sizeof *r->origin);
   r->origin_lane = rows(r, n_slots, sizeof *r->origin_lane);
   r->cells = rows(r, n_slots, sizeof *r->cells);
-  if (!g->parts || !g->types || !g->cells || !g->moves || !r->lane || !r->origin || !r->origin_lane || !r->cells)
+  if (!g->parts || !g->types || !g->makers || !g->cells || !g->moves || !r->lane || !r->origin || !r->origin_lane ||
+      !r->cells)
     return no_memory(r->ctx);
   memset(r->cells, 0xff, (size_t)n_slots * sizeof *r->cells);
   read_ports(r);
@@ -362,6 +366,7 @@ aot_status_t aoth_parts_read(aot_ctx_t *ctx, aot_prog_t *prog, const aoth_part_r
   for (uint32_t g = 1; g < n_graphs; g++) {
     if (!is_called(prog, g, &kind)) continue;
     r.g = &out->graphs[n];
+    r.g->id = g;
     r.g->kind = kind;
     r.id = (aot_graph_t){g};
     for (uint32_t k = 0; k < n; k++) r.g->number += out->graphs[k].kind == kind; /* graphs that are called are few */

@@ -91,6 +91,24 @@ says '^moved between devices: 0 bytes'
 status 0 "$aothost" run train.yaml --set vars.on=host --set vars.rest=backend-cpu --set stages.assign.move-delay=20000
 says '^backends: example.npu [1-9][0-9]* nodes'
 
+# What moves has a name.
+status 0 "$aothost" run train.yaml --set vars.on=strict --no-cache --dump-dir dumps
+status 0 "$aothost" inspect "$(ls dumps/*.assign.ir)"
+says '^moved between devices$'
+says '^  before step_part[0-9]+: a result of step_part[0-9]+, [0-9]+ bytes, from strict to the run.s device$'
+says '^  before step_part[0-9]+: state "[a-z_0-9.]+", [0-9]+ bytes, from the run.s device to strict, until it changes$'
+has "$(ls dumps/*.assign.ir)" 'aot.part.default @step_part[0-9]+, "example.npu", "strict", %'
+has "$(ls dumps/*.assign.ir)" 'aot.part.default @step_part[0-9]+, "rest", none, %'
+
+# A graph whose sizes only the run tells is one part, wherever it is.
+for where in "host host strict" "strict strict host" "strict host strict"; do
+  set -- $where
+  status 0 "$aothost" verify verify.yaml --model "$root/tests/models/dynamic_rows/train.pt2" \
+    --expect "$root/tests/models/dynamic_rows/expected.safetensors" --set run.device=$1 --set vars.on=$2 --set vars.rest-on=$3 \
+    --set vars.rest=backend-cpu
+  says 'keys agree'
+done
+
 # What is wrong is told at its line.
 sed 's/use: autograd/&\n    device: strict/' train.yaml > pass.yaml
 status 2 "$aothost" check pass.yaml
