@@ -75,7 +75,7 @@ static void run_parts(void *arg, int32_t lane, int64_t begin, int64_t end) {
   }
 }
 
-static aot_status_t run_division(const bc_frame_t *f, void *payload) {
+static aot_status_t run_onednn_convolution(const bc_frame_t *f, void *payload) {
   const division_step_t *p = payload;
   const bc_conv_division_t *d = p->division;
   job_t job = {.division = d};
@@ -139,7 +139,7 @@ aot_status_t bc_add_divided_conv(bc_build_t *b, const bc_conv_division_t *d, con
   bc_tensor_t work = {.storage = BC_NONE};
   division_step_t *p;
   if (d->work) AOT_TRY(bc_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
-  BC_STEP(b, run_division, p);
+  BC_STEP(b, run_onednn_convolution, p);
   p->division = d;
   for (int o = 0; o < N_OPERANDS; o++) p->operands[o] = bc_use(b, &operands[o]);
   p->work = bc_use(b, &work);

@@ -52,7 +52,7 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
   }
 }
 
-static aot_status_t run_division(const bc_frame_t *f, void *payload) {
+static aot_status_t run_onednn_product(const bc_frame_t *f, void *payload) {
   const division_step_t *p = payload;
   const bc_division_t *d = p->division;
   job_t job = {.division = d, .a = bc_at(f, p->a), .b = bc_at(f, p->b), .c = bc_at(f, p->c)};
@@ -113,7 +113,7 @@ aot_status_t bc_add_divided_product(bc_build_t *b, const bc_division_t *d, const
   bc_tensor_t work = {.storage = BC_NONE};
   division_step_t *p;
   if (d->work) AOT_TRY(bc_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
-  BC_STEP(b, run_division, p);
+  BC_STEP(b, run_onednn_product, p);
   *p = (division_step_t){.a = bc_use(b, x), .b = bc_use(b, y), .c = bc_use(b, c), .division = d};
   p->work = bc_use(b, &work);
   return AOT_OK;

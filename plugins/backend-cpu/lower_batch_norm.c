@@ -1,5 +1,5 @@
-/* Batch norm in training, forward and backward, on contiguous float32 [n, c, ..]. Evaluation mode: the reference
- * kernel. */
+/* Batch norm in training, forward and backward, on contiguous [n, c, ..], halves as floats. Evaluation mode: the
+ * reference kernel. */
 #include "target.h"
 #include "plane_kernels.h"
 
@@ -9,41 +9,74 @@ typedef struct norm_step {
   double momentum, eps;
 } norm_step_t;
 
+/* Channels are divided. */
+typedef struct norm_job {
+  bc_planes_t planes;
+  bc_batch_norm_t forward;
+  bc_batch_norm_gradient_t backward;
+} norm_job_t;
+
+static void train_part(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const norm_job_t *j = arg;
+  (void)part;
+  bc_batch_norm_train(j->planes, &j->forward, begin, end);
+}
+
+static void backward_part(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const norm_job_t *j = arg;
+  (void)part;
+  bc_batch_norm_backward(j->planes, &j->backward, begin, end);
+}
+
+static void run_channels(const bc_frame_t *f, bc_part_fn fn, norm_job_t *job) {
+  const int64_t each = job->planes.n_batch * job->planes.n_position;
+  bc_parallel(f->workers, job->planes.n_channel, 1 + 32768 / (each + 1), fn, job);
+}
+
 static aot_status_t run_batch_norm(const bc_frame_t *f, void *payload) {
   const norm_step_t *p = payload;
-  bc_batch_norm_t a = {
+  norm_job_t job = {.planes = p->planes};
+  job.forward = (bc_batch_norm_t){
       .x = bc_f32(f, p->x),
       .w = bc_f32_or_null(f, p->w),
       .b = bc_f32_or_null(f, p->b),
+      .running_mean = bc_f32_or_null(f, p->running_mean),
+      .running_var = bc_f32_or_null(f, p->running_var),
       .momentum = p->momentum,
       .eps = p->eps,
       .y = bc_f32(f, p->y),
       .mean = bc_f32_or_null(f, p->mean),
       .rstd = bc_f32_or_null(f, p->rstd),
+      .new_mean = bc_f32_or_null(f, p->new_mean),
+      .new_var = bc_f32_or_null(f, p->new_var),
   };
-  a.running_mean = bc_f32_or_null(f, p->running_mean);
-  a.running_var = bc_f32_or_null(f, p->running_var);
-  a.new_mean = bc_f32_or_null(f, p->new_mean);
-  a.new_var = bc_f32_or_null(f, p->new_var);
-  bc_batch_norm_train(p->planes, &a);
+  run_channels(f, train_part, &job);
   return AOT_OK;
 }
 
 static aot_status_t run_batch_norm_backward(const bc_frame_t *f, void *payload) {
   const norm_step_t *p = payload;
-  bc_batch_norm_backward(p->planes, bc_f32(f, p->gy), bc_f32(f, p->x), bc_f32_or_null(f, p->w), bc_f32(f, p->mean),
-                         bc_f32(f, p->rstd), bc_f32_or_null(f, p->gx), bc_f32_or_null(f, p->gw),
-                         bc_f32_or_null(f, p->gb));
+  norm_job_t job = {.planes = p->planes};
+  job.backward = (bc_batch_norm_gradient_t){
+      .gy = bc_f32(f, p->gy),
+      .x = bc_f32(f, p->x),
+      .w = bc_f32_or_null(f, p->w),
+      .mean = bc_f32(f, p->mean),
+      .rstd = bc_f32(f, p->rstd),
+      .gx = bc_f32_or_null(f, p->gx),
+      .gw = bc_f32_or_null(f, p->gw),
+      .gb = bc_f32_or_null(f, p->gb),
+  };
+  run_channels(f, backward_part, &job);
   return AOT_OK;
 }
 
-static int f32(const bc_tensor_t *t) { return t && t->dtype == AOT_F32; }
-static int f32_or_none(const bc_build_t *b, uint32_t k) {
-  return bc_arg(b, k)->kind == AOT_ARG_NONE || f32(bc_arg_tensor(b, k));
+static int float_or_none(const bc_build_t *b, uint32_t k) {
+  return bc_arg(b, k)->kind == AOT_ARG_NONE || bc_is_float(bc_arg_tensor(b, k));
 }
 
 static int planes(const bc_tensor_t *x, bc_planes_t *out) {
-  if (!f32(x) || x->rank < 2 || bc_numel(x) == 0) return 0;
+  if (!bc_is_float(x) || x->rank < 2 || bc_numel(x) == 0) return 0;
   *out = (bc_planes_t){x->sizes[0], x->sizes[1], bc_numel(x) / x->sizes[0] / x->sizes[1]};
   return out->n_batch * out->n_position > 1;
 }
@@ -55,7 +88,8 @@ static int per_channel(const bc_build_t *b, uint32_t k, int64_t n) {
 }
 static int results_fit(const bc_build_t *b, const bc_tensor_t *x) {
   for (uint32_t r = 0; r < b->node->n_results; r++)
-    if (bc_type(b, r)->dtype && (!f32(bc_type(b, r)) || bc_numel(bc_type(b, r)) != (r ? x->sizes[1] : bc_numel(x))))
+    if (bc_type(b, r)->dtype &&
+        (!bc_is_float(bc_type(b, r)) || bc_numel(bc_type(b, r)) != (r ? x->sizes[1] : bc_numel(x))))
       return 0;
   return 1;
 }
@@ -63,7 +97,7 @@ static int results_fit(const bc_build_t *b, const bc_tensor_t *x) {
 static aot_status_t dense(bc_build_t *b, uint32_t k, bc_tensor_t *out) {
   const bc_tensor_t *t = bc_arg_tensor(b, k);
   *out = (bc_tensor_t){.storage = BC_NONE};
-  return t ? bc_contiguous(b, t, out) : AOT_OK;
+  return t ? bc_dense_float(b, t, out) : AOT_OK;
 }
 
 /* (input, weight?, bias?, [running_mean, running_var,] training, momentum, eps); n_stats: 2 or 0 */
@@ -77,14 +111,14 @@ static aot_status_t train(bc_build_t *b, uint32_t n_stats) {
   norm_step_t *p;
   if (!planes(x, &shape) || b->node->n_results != 3 + n_stats || !bc_arg_int(b, 3 + n_stats, 0)) return BC_DECLINED;
   for (uint32_t k = 1; k < 3; k++)
-    if (!f32_or_none(b, k)) return BC_DECLINED;
+    if (!float_or_none(b, k)) return BC_DECLINED;
   for (uint32_t k = 3; k < 3 + n_stats; k++)
-    if (!f32(bc_arg_tensor(b, k))) return BC_DECLINED;
+    if (!bc_is_float(bc_arg_tensor(b, k))) return BC_DECLINED;
   for (uint32_t k = 1; k < 3 + n_stats; k++)
     if (!per_channel(b, k, x->sizes[1])) return BC_DECLINED;
   if (!results_fit(b, x) || !bc_type(b, 0)->dtype) return BC_DECLINED;
   for (uint32_t k = 0; k < 3 + n_stats; k++) AOT_TRY(dense(b, k, &in[k]));
-  for (uint32_t r = 0; r < 3 + n_stats; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
+  for (uint32_t r = 0; r < 3 + n_stats; r++) AOT_TRY(bc_float_result(b, r, &out[r]));
   BC_STEP(b, run_batch_norm, p);
   *p = (norm_step_t){.x = bc_use(b, &in[0]), .w = bc_use(b, &in[1]), .b = bc_use(b, &in[2]), .planes = shape};
   p->running_mean = bc_use(b, &in[3]);
@@ -96,6 +130,7 @@ static aot_status_t train(bc_build_t *b, uint32_t n_stats) {
   p->new_var = bc_use(b, &out[4]);
   p->momentum = bc_arg_float(b, 4 + n_stats, 0.1);
   p->eps = bc_arg_float(b, 5 + n_stats, 1e-5);
+  for (uint32_t r = 0; r < 3 + n_stats; r++) AOT_TRY(bc_finish_result(b, r, &out[r]));
   return AOT_OK;
 }
 
@@ -109,17 +144,17 @@ static aot_status_t lower_backward(bc_build_t *b) {
   bc_tensor_t gy, tx, tw, mean, rstd, out[3];
   bc_planes_t shape;
   norm_step_t *p;
-  if (!planes(x, &shape) || !f32(bc_arg_tensor(b, 0)) || !f32_or_none(b, 2) || !f32(bc_arg_tensor(b, 5)) ||
-      !f32(bc_arg_tensor(b, 6)) || !bc_arg_int(b, 7, 0) || b->node->n_results != 3 ||
-      !bc_same_sizes(bc_arg_tensor(b, 0), x) || !per_channel(b, 2, x->sizes[1]) || !per_channel(b, 5, x->sizes[1]) ||
-      !per_channel(b, 6, x->sizes[1]) || !results_fit(b, x))
+  if (!planes(x, &shape) || !bc_is_float(bc_arg_tensor(b, 0)) || !float_or_none(b, 2) ||
+      !bc_is_float(bc_arg_tensor(b, 5)) || !bc_is_float(bc_arg_tensor(b, 6)) || !bc_arg_int(b, 7, 0) ||
+      b->node->n_results != 3 || !bc_same_sizes(bc_arg_tensor(b, 0), x) || !per_channel(b, 2, x->sizes[1]) ||
+      !per_channel(b, 5, x->sizes[1]) || !per_channel(b, 6, x->sizes[1]) || !results_fit(b, x))
     return BC_DECLINED;
   AOT_TRY(dense(b, 0, &gy));
   AOT_TRY(dense(b, 1, &tx));
   AOT_TRY(dense(b, 2, &tw));
   AOT_TRY(dense(b, 5, &mean));
   AOT_TRY(dense(b, 6, &rstd));
-  for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_float_result(b, r, &out[r]));
   BC_STEP(b, run_batch_norm_backward, p);
   *p = (norm_step_t){.gy = bc_use(b, &gy), .x = bc_use(b, &tx), .w = bc_use(b, &tw), .planes = shape};
   p->mean = bc_use(b, &mean);
@@ -127,6 +162,7 @@ static aot_status_t lower_backward(bc_build_t *b) {
   p->gx = bc_use(b, &out[0]);
   p->gw = bc_use(b, &out[1]);
   p->gb = bc_use(b, &out[2]);
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_finish_result(b, r, &out[r]));
   return AOT_OK;
 }
 

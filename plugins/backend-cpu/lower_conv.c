@@ -88,26 +88,25 @@ static aot_status_t run_bias(const bc_frame_t *f, const bias_step_t *p, bc_part_
 static aot_status_t run_add_bias(const bc_frame_t *f, void *payload) { return run_bias(f, payload, add_part); }
 static aot_status_t run_bias_gradient(const bc_frame_t *f, void *payload) { return run_bias(f, payload, sum_part); }
 
-static aot_status_t add_bias_step(bc_build_t *b, bc_run_fn run_channel_bias, const bc_tensor_t *image,
-                                  const bc_tensor_t *bias) {
+static bias_step_t of_bias(bc_build_t *b, const bc_tensor_t *image, const bc_tensor_t *bias) {
   const bc_planes_t planes = {image->sizes[0], image->sizes[1], bc_numel(image) / image->sizes[0] / image->sizes[1]};
-  bias_step_t *p;
-  BC_STEP(b, run_channel_bias, p);
-  *p = (bias_step_t){.image = bc_use(b, image), .bias = bc_use(b, bias), .planes = planes};
-  return AOT_OK;
+  return (bias_step_t){.image = bc_use(b, image), .bias = bc_use(b, bias), .planes = planes};
 }
 
 /* To what lies contiguous, or in a contiguous copy of it. */
 static aot_status_t add_bias(bc_build_t *b, const bc_tensor_t *image, const bc_tensor_t *bias) {
   bc_tensor_t dense, dense_bias;
+  bias_step_t *p;
   AOT_TRY(bc_contiguous(b, bias, &dense_bias));
   AOT_TRY(bc_contiguous(b, image, &dense));
-  AOT_TRY(add_bias_step(b, run_add_bias, &dense, &dense_bias));
+  BC_STEP(b, run_add_bias, p);
+  *p = of_bias(b, &dense, &dense_bias);
   return dense.storage == image->storage ? AOT_OK : bc_copy(b, image, &dense);
 }
 
 static aot_status_t add_bias_gradient(bc_build_t *b, const bc_tensor_t *gy, const bc_tensor_t *gb) {
   bc_tensor_t wide = *gy, sums = *gb, dense;
+  bias_step_t *p;
   if (gy->dtype != AOT_F32) {
     AOT_TRY(bc_widened(b, gy, &wide));
     sums.dtype = AOT_F32;
@@ -115,7 +114,8 @@ static aot_status_t add_bias_gradient(bc_build_t *b, const bc_tensor_t *gy, cons
     AOT_TRY(bc_new_tensor(b, &sums));
   }
   AOT_TRY(bc_contiguous(b, &wide, &dense));
-  AOT_TRY(add_bias_step(b, run_bias_gradient, &dense, &sums));
+  BC_STEP(b, run_bias_gradient, p);
+  *p = of_bias(b, &dense, &sums);
   return gy->dtype == AOT_F32 ? AOT_OK : bc_narrow_into(b, &sums, gb);
 }
 
@@ -188,10 +188,6 @@ static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const 
 
 /* ---- nodes ---- */
 
-static int is_float(const bc_tensor_t *t) {
-  return t && (t->dtype == AOT_F32 || t->dtype == AOT_BF16 || t->dtype == AOT_F16);
-}
-
 /* n numbers into the last places of out, which holds the presets; one number counts for all. 0: another count. */
 static int spatial(const bc_build_t *b, uint32_t k, int32_t n, int64_t *out) {
   int64_t list[AOT_MAX_RANK];
@@ -208,7 +204,7 @@ static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t
                     uint32_t first, int64_t groups, bc_conv_t *c) {
   int32_t n = x->rank - 2;
   if (n < 1 || n > 2 || w->rank != x->rank || y->rank != x->rank || groups < 1) return 0;
-  if (!is_float(x) || w->dtype != x->dtype || y->dtype != x->dtype) return 0;
+  if (!bc_is_float(x) || w->dtype != x->dtype || y->dtype != x->dtype) return 0;
   *c = (bc_conv_t){.n_batch = x->sizes[0], .groups = groups, .c_in = x->sizes[1], .c_out = w->sizes[0]};
   for (int d = 0; d < 2; d++) c->in[d] = c->out[d] = c->kernel[d] = c->stride[d] = c->dilation[d] = 1;
   for (int32_t d = 0; d < n; d++) {

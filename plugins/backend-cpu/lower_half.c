@@ -124,3 +124,31 @@ aot_status_t bc_lower_in_float(bc_build_t *b, bc_lower_fn lower) {
     status = narrow_result(b, (uint32_t)(results[i].value - bc_value(b, b->node->result_begin)), &full[i]);
   return status;
 }
+
+int bc_is_float(const bc_tensor_t *t) {
+  return t && (t->dtype == AOT_F32 || t->dtype == AOT_BF16 || t->dtype == AOT_F16);
+}
+
+aot_status_t bc_dense_float(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
+  bc_tensor_t dense;
+  AOT_TRY(bc_contiguous(b, t, &dense));
+  if (t->dtype != AOT_F32) return bc_widened(b, &dense, out);
+  *out = dense;
+  return AOT_OK;
+}
+
+aot_status_t bc_float_result(bc_build_t *b, uint32_t k, bc_tensor_t *out) {
+  *out = *bc_type(b, k);
+  out->storage = BC_NONE;
+  if (!out->dtype || out->dtype == AOT_F32) return bc_result_dense(b, k, out);
+  out->dtype = AOT_F32;
+  bc_make_contiguous(out);
+  return bc_new_tensor(b, out);
+}
+
+aot_status_t bc_finish_result(bc_build_t *b, uint32_t k, const bc_tensor_t *out) {
+  bc_tensor_t half;
+  if (out->storage == BC_NONE || bc_type(b, k)->dtype == AOT_F32) return AOT_OK;
+  AOT_TRY(bc_result_dense(b, k, &half));
+  return bc_narrow_into(b, out, &half);
+}

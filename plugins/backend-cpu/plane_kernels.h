@@ -1,4 +1,4 @@
-/* Kernels over planes of contiguous float32 [image][channel][position]: biases, batch norm in training, max pooling. */
+/* Kernels over planes of contiguous float32 [image][channel][position]: biases, batch norm in training, pooling. */
 #ifndef BC_PLANE_KERNELS_H
 #define BC_PLANE_KERNELS_H
 
@@ -8,7 +8,9 @@ typedef struct bc_planes {
   int64_t n_batch, n_channel, n_position;
 } bc_planes_t;
 
-/* A bias to each of the channels [begin, end), and its gradient, the sum over the channel. */
+/* What goes by channels takes those of [begin, end); what goes by planes takes as many from the pointers on. */
+
+/* A bias to each channel, and its gradient, the sum over the channel. */
 void bc_add_bias(bc_planes_t s, float *y, const float *bias, int64_t begin, int64_t end);
 void bc_bias_gradient(bc_planes_t s, const float *gy, float *gb, int64_t begin, int64_t end);
 
@@ -20,10 +22,13 @@ typedef struct bc_batch_norm {
   double momentum, eps;
   float *y, *mean, *rstd, *new_mean, *new_var;
 } bc_batch_norm_t;
-void bc_batch_norm_train(bc_planes_t s, const bc_batch_norm_t *a);
+void bc_batch_norm_train(bc_planes_t s, const bc_batch_norm_t *a, int64_t begin, int64_t end);
 /* gx, gw, gb may be NULL. gx = w * rstd * (gy - mean(gy) - xh * mean(gy * xh)), xh = (x - mean) * rstd */
-void bc_batch_norm_backward(bc_planes_t s, const float *gy, const float *x, const float *w, const float *mean,
-                            const float *rstd, float *gx, float *gw, float *gb);
+typedef struct bc_batch_norm_gradient {
+  const float *gy, *x, *w, *mean, *rstd;
+  float *gx, *gw, *gb;
+} bc_batch_norm_gradient_t;
+void bc_batch_norm_backward(bc_planes_t s, const bc_batch_norm_gradient_t *a, int64_t begin, int64_t end);
 
 /* height, width */
 typedef struct bc_pool2d {
@@ -34,5 +39,17 @@ void bc_max_pool(int64_t n_planes, const bc_pool2d_t *p, const float *x, float *
 /* gx is overwritten. index NULL: the maxima are found again in x. */
 void bc_max_pool_backward(int64_t n_planes, const bc_pool2d_t *p, const float *gy, const float *x, const int64_t *index,
                           float *gx);
+
+/* The windows of an average along one dimension, by output: inputs [begin, end), and how many count in the divisor. */
+typedef struct bc_window {
+  int64_t begin, end, count;
+} bc_window_t;
+typedef struct bc_average {
+  int64_t in[2], out[2];
+  const bc_window_t *windows[2];
+  double divisor; /* 0: the counts of both dimensions, multiplied */
+} bc_average_t;
+void bc_average_pool(int64_t n_planes, const bc_average_t *p, const float *x, float *y);
+void bc_average_pool_backward(int64_t n_planes, const bc_average_t *p, const float *gy, float *gx);
 
 #endif

@@ -27,6 +27,12 @@ aot_status_t bc_lower_constant(bc_build_t *b, const rk_kernel_t *kernel, const r
 aot_status_t bc_widened(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* a float copy in the arena */
 /* both lie the same way, without holes */
 aot_status_t bc_narrow_into(bc_build_t *b, const bc_tensor_t *full, const bc_tensor_t *half);
+int bc_is_float(const bc_tensor_t *t); /* f32 or a half; NULL is none */
+/* For kernels of contiguous floats: an operand; a result, which is the node's own or narrowed into it when the steps
+ * that write it are there. A result that is not wanted has no storage. */
+aot_status_t bc_dense_float(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out);
+aot_status_t bc_float_result(bc_build_t *b, uint32_t k, bc_tensor_t *out);
+aot_status_t bc_finish_result(bc_build_t *b, uint32_t k, const bc_tensor_t *out);
 /* The node with floats in the place of its halves. BC_DECLINED: it has none, or `lower` declines; nothing has changed. */
 aot_status_t bc_lower_in_float(bc_build_t *b, bc_lower_fn lower);
 

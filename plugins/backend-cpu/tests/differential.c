@@ -93,6 +93,20 @@ static const program_t programs[] = {
      "%i0 = aten.flatten.using_ints %d0\n%i1 = aten.flatten.using_ints %e0\n%i2 = aten.flatten.using_ints %h0\n%i3 = aten.flatten.using_ints %m0\n"
      "%a = aten.cat.default [%j0, %j1, %gb], 0\n%b = aten.cat.default [%k0, %k1], 0\n%c = aten.cat.default [%i0, %i1, %f], 0\n%p = aten.cat.default [%i2, %i3], 0\n"
      "out user_output 0 = %a\nout user_output 1 = %b\nout user_output 2 = %c\nout user_output 3 = %p\n"},
+    {"batch norm and pooling of halves, as floats and back",
+     {{4, {4, 6, 9, 8}, 0}, {1, {6}, 0}},
+     "f32[4, 6, 9, 8]\nf32[6]\n",
+     "%x = aten._to_copy.default %a0, dtype=bf16\n%h = aten._to_copy.default %a0, dtype=f16\n"
+     "%n, %m, %v = aten._native_batch_norm_legit.no_stats %x, %a1, %a1, true, 0.1, 1e-05\n"
+     "%gx, %gw, %gb = aten.native_batch_norm_backward.default %n, %x, %a1, none, none, %m, %v, true, 1e-05, [true, true, true]\n"
+     "%p, %i = aten.max_pool2d_with_indices.default %x, [3, 3], [2, 2], [1, 1]\n"
+     "%g = aten.max_pool2d_with_indices_backward.default %p, %x, [3, 3], [2, 2], [1, 1], [1, 1], false, %i\n"
+     "%q = aten.avg_pool2d.default %h, [3, 2], [2, 2], [1, 0], true, false\n"
+     "%r = aten.avg_pool2d_backward.default %q, %h, [3, 2], [2, 2], [1, 0], true, false, none\n"
+     "%s = aten._adaptive_avg_pool2d.default %h, [4, 1]\n%t = aten._adaptive_avg_pool2d_backward.default %s, %h\n"
+     "%b0 = aten._to_copy.default %n, dtype=f32\n%b1 = aten._to_copy.default %gx, dtype=f32\n%b2 = aten._to_copy.default %g, dtype=f32\n"
+     "%b3 = aten._to_copy.default %r, dtype=f32\n%b4 = aten._to_copy.default %t, dtype=f32\n%c = aten.add.Tensor %b3, %b4\n"
+     "out user_output 0 = %b0\nout user_output 1 = %b1\nout user_output 2 = %b2\nout user_output 3 = %c\n"},
     {"a chain that is read in its middle",
      {{2, {6, 7}, 0}},
      "f32[6, 7]\n",

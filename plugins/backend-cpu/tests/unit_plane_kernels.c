@@ -114,14 +114,16 @@ static void batch_norm_and_its_gradients(void **state) {
   for (int i = 0; i < N; i++) wx[i] = x[i];
   for (int c = 0; c < C; c++) ww[c] = w[c], wb[c] = b[c];
   batch_norm(wx, ww, wb, expected);
-  bc_batch_norm_train(s, &a);
+  bc_batch_norm_train(s, &a, 0, 1);
+  bc_batch_norm_train(s, &a, 1, C);
   assert_close(y, expected, N);
   for (int c = 0; c < C; c++) {
     double var = 1 / ((double)rstd[c] * rstd[c]) - 1e-5, unbiased = var * B * P / (B * P - 1);
     assert_true(fabs(nm[c] - (0.9 * rm[c] + 0.1 * mean[c])) < 1e-5 &&
                 fabs(nv[c] - (0.9 * rv[c] + 0.1 * unbiased)) < 1e-5);
   }
-  bc_batch_norm_backward(s, go, x, w, mean, rstd, gx, gw, gb);
+  const bc_batch_norm_gradient_t g = {go, x, w, mean, rstd, gx, gw, gb};
+  bc_batch_norm_backward(s, &g, 0, C);
   for (int i = 0; i < N; i++) {
     expected[i] = 0;
     for (int side = -1; side <= 1; side += 2) {
@@ -176,6 +178,47 @@ static void max_pool_windows_may_overlap_and_leave_the_plane(void **state) {
   assert_close(gx, gradient_of, 6);
 }
 
+/* Planes wider than what the kernel goes through at a time, against a search of every window. */
+static void max_pool_of_wide_planes(void **state) {
+  enum { H = 9, W = 203, MOST = H * W };
+  const bc_pool2d_t p = {
+      .in = {H, W}, .out = {5, 102}, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1}};
+  float x[MOST], y[5 * 102];
+  int64_t index[5 * 102];
+  (void)state;
+  naive_random(x, MOST, 1);
+  for (int i = 0; i < MOST; i++) x[i] = floorf(x[i] * 2); /* many are equal */
+  x[3 * W + 100] = NAN;
+  bc_max_pool(1, &p, x, y, index);
+  for (int h = 0; h < 5; h++)
+    for (int w = 0; w < 102; w++) {
+      int64_t best = -1;
+      for (int i = 2 * h - 1; i <= 2 * h + 1; i++)
+        for (int j = 2 * w - 1; j <= 2 * w + 1; j++)
+          if (i >= 0 && i < H && j >= 0 && j < W && (best < 0 || x[i * W + j] > x[best] || isnan(x[i * W + j])))
+            best = i * W + j;
+      assert_int_equal(index[h * 102 + w], best);
+      assert_true(y[h * 102 + w] == x[best] || isnan(x[best]));
+    }
+}
+
+static void averages_and_their_gradients(void **state) {
+  const bc_window_t lines[2] = {{0, 2, 3}, {1, 3, 2}}, columns[2] = {{0, 4, 4}, {2, 3, 1}};
+  const float x[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, gy[4] = {12, 3, 8, 2};
+  const float means[4] = {3, 10.0f / 3, 8.5f, 9}, fixed[4] = {18, 5, 34, 9};
+  const float gradient[12] = {1, 1, 2, 1, 2, 2, 4, 2, 1, 1, 2, 1};
+  bc_average_t p = {.in = {3, 4}, .out = {2, 2}, .windows = {lines, columns}};
+  float y[4], gx[12];
+  (void)state;
+  bc_average_pool(1, &p, x, y);
+  assert_close(y, means, 4);
+  bc_average_pool_backward(1, &p, gy, gx);
+  assert_close(gx, gradient, 12);
+  p.divisor = 2;
+  bc_average_pool(1, &p, x, y);
+  assert_close(y, fixed, 4);
+}
+
 /* ---- products ---- */
 
 /* Every way in which a and b may lie: each plain or transposed. */
@@ -227,6 +270,8 @@ int main(void) {
                                      cmocka_unit_test(batch_norm_and_its_gradients),
                                      cmocka_unit_test(max_pool_finds_the_first_maximum),
                                      cmocka_unit_test(max_pool_windows_may_overlap_and_leave_the_plane),
+                                     cmocka_unit_test(max_pool_of_wide_planes),
+                                     cmocka_unit_test(averages_and_their_gradients),
                                      cmocka_unit_test(products_of_transposed_matrices),
                                      cmocka_unit_test(strides_that_no_blas_takes_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
