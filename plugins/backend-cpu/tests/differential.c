@@ -297,6 +297,19 @@ static const program_t programs[] = {
      "%q = aten._log_softmax.default %p, 1, false\n%n, %w = aten.nll_loss_forward.default %q, %a1, none, 1, 7\n"
      "%x = aten.add.Tensor %n, %w\n%y = aten.add.Tensor %l, %x\n"
      "out user_output 0 = %m\nout user_output 1 = %s\nout user_output 2 = %y\nout user_output 3 = %i\n"},
+    {"images resized: up and down, aligned and not, by factors, cubic, nearest, one dimension, a transposed image, gradients",
+     {{4, {2, 3, 7, 5}, 0}, {4, {2, 3, 11, 4}, 0}, {3, {2, 6, 9}, 0}},
+     "f32[2, 3, 7, 5]\nf32[2, 3, 11, 4]\nf32[2, 6, 9]\n",
+     "%t = aten.transpose.int %a0, 2, 3\n%p = aten.upsample_bilinear2d.default %a0, [11, 4], false, none, none\n"
+     "%q = aten.upsample_bilinear2d.default %t, [11, 4], true, none, none\n%r = aten.upsample_bicubic2d.default %a0, [11, 4], false, 1.6, 0.9\n"
+     "%u = aten.upsample_nearest2d.default %a0, [11, 4], none, 0.8\n%v = aten._upsample_nearest_exact2d.default %a0, [11, 4], none, none\n"
+     "%b = aten.upsample_bilinear2d_backward.default %a1, [11, 4], [2, 3, 7, 5], false, none, none\n"
+     "%c = aten.upsample_bicubic2d_backward.default %a1, [11, 4], [2, 3, 7, 5], true, none, none\n"
+     "%d = aten.upsample_nearest2d_backward.default %a1, [11, 4], [2, 3, 7, 5], none, none\n"
+     "%e = aten.upsample_linear1d.default %a2, [4], false, none\n%f = aten.upsample_nearest1d.default %a2, [20], none\n"
+     "%g = aten._upsample_nearest_exact1d.default %a2, [5], none\n"
+     "%w = aten.cat.default [%p, %q, %r, %u, %v]\n%x = aten.cat.default [%b, %c, %d]\n%y = aten.cat.default [%e, %f, %g], 2\n"
+     "out user_output 0 = %w\nout user_output 1 = %x\nout user_output 2 = %y\n"},
     {"sums of regions of halves: rows of any width, columns",
      {{2, {5, 300}, 0}, {2, {4, 7}, 0}, {1, {300}, 0}},
      "f32[5, 300]\nf32[4, 7]\nf32[300]\n",

@@ -1,73 +1,27 @@
 /* Resizing and sampling images: nearest, linear, cubic in 1 to 3 dimensions, and grid sampling.
  *
  * Resizing is separable: along each dimension an output place reads up to 4 taps (index, weight), and the result is
- * their tensor product; the derivative adds the same taps back. Source places (operators.md section 3, PyTorch's
- * UpSample.h): aligned corners i * (I-1)/(O-1); else (i + 0.5) * I/O - 0.5, clamped at 0 except for cubic; nearest
- * floor(i * I/O), exact floor((i + 0.5) * I/O). A given scale factor replaces O/I. Nearest places are computed in float
- * as PyTorch does: there rounding decides which element is meant. Cubic: Keys 1981 with a = -0.75. bf16 and f16 images
- * have weights of their dtype. uint8 images are resized one dimension after the other, the last one first, with weights
+ * their tensor product (rk_taps.h); the derivative adds the same taps back. bf16 and f16 images have weights of their
+ * dtype. uint8 images are resized one dimension after the other, the last one first, with weights
  * in fixed point, each time rounded to uint8 (PyTorch's UpSampleKernelAVXAntialias.h, after Pillow). */
 #include "common/kernels/rk_core.h"
+#include "common/kernels/rk_taps.h"
 #include <aot/inline.h>
 #include <math.h>
 #include <string.h>
 
 #define DIMS 3
-#define NEAREST 0
-#define NEAREST_EXACT 1
-#define LINEAR 2
-#define CUBIC 3
-
-typedef struct taps {
-  int n;
-  int64_t at[4];
-  double weight[4];
-} taps_t;
+#define NEAREST RK_NEAREST
+#define NEAREST_EXACT RK_NEAREST_EXACT
+#define LINEAR RK_LINEAR
+#define CUBIC RK_CUBIC
 
 typedef struct resize {
   int32_t dims;
   int mode, align;
   int64_t in[DIMS], out[DIMS], planes, n_in, n_out;
-  taps_t *taps[DIMS]; /* of every output place along the dimension */
+  rk_taps_t *taps[DIMS]; /* of every output place along the dimension */
 } resize_t;
-
-static double cubic_near(double x) { return ((-0.75 + 2) * x - (-0.75 + 3)) * x * x + 1; }
-static double cubic_far(double x) { return ((-0.75 * x - 5 * -0.75) * x + 8 * -0.75) * x - 4 * -0.75; }
-
-static int64_t clamp_place(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
-
-static taps_t taps_at(const resize_t *r, int32_t d, int64_t i, double factor) {
-  int64_t in = r->in[d], out = r->out[d], low;
-  double step = factor > 0 ? 1 / factor : (double)in / (double)out, source, rest;
-  taps_t t = {1, {0}, {1, 0, 0, 0}};
-  if (r->mode == NEAREST || r->mode == NEAREST_EXACT) {
-    float f = factor > 0 ? (float)(1.0 / factor) : (float)in / (float)out;
-    float place = r->mode == NEAREST ? (float)i * f : ((float)i + 0.5f) * f;
-    t.at[0] = clamp_place(aot_float_to_int(floorf(place)), in);
-    return t;
-  }
-  if (r->align) source = out > 1 ? (double)i * ((double)(in - 1) / (double)(out - 1)) : 0;
-  else source = ((double)i + 0.5) * step - 0.5;
-  if (r->mode == LINEAR && source < 0) source = 0;
-  source = fmin(fmax(source, -2), (double)in + 1); /* all further out read the edge alone */
-  low = (int64_t)floor(source);
-  rest = source - (double)low;
-  if (r->mode == LINEAR) {
-    t.n = 2;
-    t.at[0] = clamp_place(low, in);
-    t.at[1] = clamp_place(low + 1, in);
-    t.weight[0] = 1 - rest;
-    t.weight[1] = rest;
-    return t;
-  }
-  t.n = 4;
-  t.weight[0] = cubic_far(rest + 1);
-  t.weight[1] = cubic_near(rest);
-  t.weight[2] = cubic_near(1 - rest);
-  t.weight[3] = cubic_far(2 - rest);
-  for (int k = 0; k < 4; k++) t.at[k] = clamp_place(low - 1 + k, in);
-  return t;
-}
 
 /* Calls for every (output place, tap product): to[..] += weight * from[..], forward or back. */
 static void apply(const resize_t *r, const double *in_or_grad, double *out, int back) {
@@ -79,7 +33,7 @@ static void apply(const resize_t *r, const double *in_or_grad, double *out, int 
       double weight = 1;
       int64_t flat = 0;
       for (int32_t d = 0; d < r->dims; d++) {
-        const taps_t *t = &r->taps[d][place[d]];
+        const rk_taps_t *t = &r->taps[d][place[d]];
         weight *= t->weight[pick[d]];
         flat = flat * r->in[d] + t->at[pick[d]];
       }
@@ -122,7 +76,8 @@ static aot_status_t set_sizes(rk_ctx_t *c, const resize_row_t *row, const int64_
     r->n_in *= r->in[d];
     r->n_out *= r->out[d];
     RK_SCRATCH(c, r->out[d], r->taps[d]);
-    for (int64_t i = 0; i < r->out[d]; i++) r->taps[d][i] = taps_at(r, d, i, factor);
+    for (int64_t i = 0; i < r->out[d]; i++)
+      r->taps[d][i] = rk_taps_at(r->mode, r->align, r->in[d], r->out[d], i, factor);
   }
   return AOT_OK;
 }
@@ -154,7 +109,7 @@ static aot_status_t resize_bytes(rk_ctx_t *c, const resize_t *r, const rk_array_
     AOT_TRY(rk_new_f(c, from.rank, from.sizes, &to));
     for (int64_t e = 0; e < to.numel; e++) {
       const int64_t i = e % inner, o = e / inner % r->out[d], plane = e / inner / r->out[d];
-      const taps_t *t = &r->taps[d][o];
+      const rk_taps_t *t = &r->taps[d][o];
       double sum = 0;
       for (int k = 0; k < t->n; k++) sum += t->weight[k] * from.f[(plane * r->in[d] + t->at[k]) * inner + i];
       to.f[e] = fmin(fmax(floor(sum + 0.5), 0), 255);
@@ -234,19 +189,20 @@ static place_t inside(place_t p, int64_t n, int padding, int align) {
   return p;
 }
 
-/* Derivatives of cubic_near and cubic_far. */
+/* Derivatives of the weights of near taps and far ones. */
 static double cubic_near_slope(double x) { return (3 * (-0.75 + 2) * x - 2 * (-0.75 + 3)) * x; }
 static double cubic_far_slope(double x) { return -0.75 * ((3 * x - 10) * x + 8); }
 
 typedef struct grid_taps {
-  taps_t t;
+  rk_taps_t t;
   double slope[4]; /* of the weights, by the grid's number */
 } grid_taps_t;
 
 static grid_taps_t cubic_grid_taps(place_t p, int64_t n, int padding, int align) { /* every tap is padded on its own */
   const double low = floor(p.x), r = p.x - low;
-  grid_taps_t g = {{4, {0}, {cubic_far(r + 1), cubic_near(r), cubic_near(1 - r), cubic_far(2 - r)}},
+  grid_taps_t g = {{4, {0}, {0}},
                    {cubic_far_slope(r + 1), cubic_near_slope(r), -cubic_near_slope(1 - r), -cubic_far_slope(2 - r)}};
+  rk_cubic_weights(r, g.t.weight);
   for (int k = 0; k < 4; k++) {
     g.slope[k] *= p.slope;
     g.t.at[k] = (int64_t)inside((place_t){low - 1 + k, 0}, n, padding, align).x;
