@@ -281,8 +281,9 @@ int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, u
   ground_t g;
   mc_model_t m = {0};
   int status = prepare(call, j, &g);
+  const mc_work_t work = {g.sim.flops, g.sim.nanoseconds};
   if (status == 0)
-    status = mc_model_init(&m, j, &g.graph, g.sim.extent, g.needs_slot, g.sim.flops,
+    status = mc_model_init(&m, j, &g.graph, g.sim.extent, g.needs_slot, &work,
                            call->step.is_one_graph ? &g.ports.one : NULL);
   if (status == 0 && report_teller(call, g.is_told) != AOT_OK) status = PT_TOLD;
   if (status == 0) status = choose(call, &m, out_saved, out_n_saved, out_value);

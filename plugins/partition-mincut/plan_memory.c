@@ -1,7 +1,6 @@
 #include "plan_memory.h"
 
 #include "joint/split.h"
-#include "recompute_cost.h"
 #include "step_arena.h"
 #include <aot/graph.h>
 #include <aot/opset.h>
@@ -38,14 +37,14 @@ static void count_fixed(mc_model_t *m) {
 }
 
 int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
-                  const uint8_t *needs_slot, const uint64_t *flops, const mc_one_graph_t *one) {
+                  const uint8_t *needs_slot, const mc_work_t *work, const mc_one_graph_t *one) {
   *m = (mc_model_t){.j = j, .graph = graph, .extent = extent, .needs_slot = needs_slot, .one = one};
   m->cost = calloc((size_t)j->n_nodes + 1, sizeof *m->cost);
   m->is_fixed = calloc((size_t)j->n_nodes + 1, 1);
   m->root = calloc((size_t)j->n_values + 1, sizeof *m->root);
   if (!m->cost || !m->is_fixed || !m->root) return -2;
   for (uint32_t v = 0; v < j->n_values; v++) m->root[v] = graph->base[v] == v ? v : m->root[graph->base[v]];
-  mc_recompute_cost(j, flops, m->cost);
+  mc_recompute_cost(j, graph, work, m->cost);
   for (uint32_t n = 0; n < j->n_nodes; n++)
     m->is_fixed[n] = (j->op_flags[n] & NOT_TWICE) || (j->node_flags[n] & AOT_NODE_MUST_SAVE);
   count_fixed(m);

@@ -11,6 +11,7 @@
 
 #include "common/memory/simulate.h"
 #include "joint/joint_arrays.h"
+#include "recompute_cost.h"
 
 /* What a forward output is to a step graph. */
 enum { MC_HANDED, MC_HOME, MC_DROPPED }; /* the loss, for the caller; in the memory of a leaf; nobody's */
@@ -41,9 +42,9 @@ typedef struct mc_numbers {
   uint32_t bad; /* a node that must not run twice and would; PT_NONE: the plan is sound */
 } mc_numbers_t;
 
-/* extent, flops, one: may be NULL. 0 or -2. Deinit in any case. */
+/* extent, work, one: may be NULL. 0 or -2. Deinit in any case. */
 int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
-                  const uint8_t *needs_slot, const uint64_t *flops, const mc_one_graph_t *one);
+                  const uint8_t *needs_slot, const mc_work_t *work, const mc_one_graph_t *one);
 void mc_model_deinit(mc_model_t *m);
 
 /* Bytes that saving a value takes: its storage, or a dense copy where that is smaller (aot/partition.h). In one graph

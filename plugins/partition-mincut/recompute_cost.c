@@ -16,17 +16,26 @@ static double flops_from_sizes(const pt_joint_t *j, uint32_t n) {
   return 2 * sqrt(first * second * result);
 }
 
-static int64_t cost_of(const pt_joint_t *j, const uint64_t *flops, uint32_t n) {
+static int is_view(const ms_graph_t *g, uint32_t n) {
+  for (uint32_t v = g->result_begin[n]; v < g->result_begin[n + 1]; v++)
+    if (g->base[v] == v) return 0;
+  return g->result_begin[n] < g->result_begin[n + 1];
+}
+
+static double time_of(const pt_joint_t *j, const mc_work_t *work, uint32_t n) {
   double ps = MC_PS_PER_NODE;
-  if (j->op_flags[n] & AOT_OP_VIEW) return 0;
+  if (work && work->nanoseconds[n]) return 1000 * (double)work->nanoseconds[n];
   for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
     ps += MC_PS_PER_BYTE * (double)j->nbytes[j->operands[k]];
   for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) ps += MC_PS_PER_BYTE * (double)j->nbytes[v];
-  if (flops) ps += MC_PS_PER_FLOP * (double)flops[n];
+  if (work) ps += MC_PS_PER_FLOP * (double)work->flops[n];
   else if (j->op_flags[n] & AOT_OP_HEAVY) ps += MC_PS_PER_FLOP * flops_from_sizes(j, n);
-  return ps < (double)MC_MAX_COST ? (int64_t)ps : MC_MAX_COST;
+  return ps;
 }
 
-void mc_recompute_cost(const pt_joint_t *j, const uint64_t *flops, int64_t *cost) {
-  for (uint32_t n = 0; n < j->n_nodes; n++) cost[n] = cost_of(j, flops, n);
+void mc_recompute_cost(const pt_joint_t *j, const ms_graph_t *graph, const mc_work_t *work, int64_t *cost) {
+  for (uint32_t n = 0; n < j->n_nodes; n++) {
+    const double ps = is_view(graph, n) ? 0 : time_of(j, work, n);
+    cost[n] = ps < (double)MC_MAX_COST ? (int64_t)ps : MC_MAX_COST;
+  }
 }

@@ -72,7 +72,7 @@ status 2 "$aothost" run p.yaml $with --set vars.budget=100000 --set run.train.st
 says 'no plan with a peak of at most 100000 bytes'
 # the same pipeline run by halves is planned by halves: to the least that the error told
 status 2 "$aothost" verify p.yaml --model "$models/gpt_tiny/train.pt2" --expect "$models/gpt_tiny/expected.safetensors" --set vars.budget=100000
-says 'no plan with a peak of at most 100000 bytes'; says 'the least is 20[0-9]* bytes'
+says 'no plan with a peak of at most 100000 bytes'; says 'the least is 2[0-9]* bytes'
 # an option of the pipeline's stands above what run.train tells
 status 2 "$aothost" run p.yaml $with --set vars.budget=100000 --set stages.partition-mincut.step=three-graphs
 finish

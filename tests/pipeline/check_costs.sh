@@ -41,7 +41,7 @@ divide() {
   got=$?
   [ $got = "$want" ] || fail "$what: status $got, expected $want"
 }
-number() { tr -d ' \n' < json | sed -n "s/.*\"$1\":{\"value\":\([0-9]*\).*/\1/p"; }
+number() { tr -d " \n" < json | sed -n "s/.*\"$1\":{\"value\":\([0-9.]*\).*/\1/p" | sed "s/\.0$//"; }
 is() { [ "$(number "$1")" = "$2" ] || fail "$what: $1 is $(number "$1"), not $2"; }
 
 block=262144 # bytes of a tensor; the loss takes 64 more
@@ -71,6 +71,12 @@ set -- --use teller --with how=works
 divide 0 1.0 "$@"
 is costs-told 1; is peak-bytes $((8 * block + 128 + 1048576))
 divide 2 $((6 * block + 128)) "$@"
+
+# A millisecond each, four of them again: what the backend says of times is what running again costs.
+set -- --use teller --with how=slow
+divide 0 $((6 * block + 128)) "$@"
+is recomputed-nodes 4
+case $(number recompute-cost) in 0.004 | 0.0040*) ;; *) fail "$what: recompute-cost is $(number recompute-cost), not 0.004" ;; esac
 
 [ $bad = 0 ] && echo ok
 exit $bad

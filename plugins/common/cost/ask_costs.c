@@ -31,6 +31,7 @@ static aot_status_t put(const aot_cost_sink_t *sink, const aot_node_cost_t *give
   const uint32_t row = g->row_of[c.node.id];
   g->out->flops[row] = c.flops;
   g->out->workspace[row] = c.workspace_nbytes;
+  g->out->nanoseconds[row] = c.nanoseconds;
   g->out->fusion[row] = c.fusion;
   return gather_views(g, AOT_SNAP_ROWS(g->s, aot_snap_node_t, nodes) + row, &c);
 }

@@ -48,12 +48,13 @@ int nc_init(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims) {
   *c = (nc_costs_t){
       .flops = calloc(n_nodes, sizeof *c->flops),
       .workspace = calloc(n_nodes, sizeof *c->workspace),
+      .nanoseconds = calloc(n_nodes, sizeof *c->nanoseconds),
       .fusion = calloc(n_nodes, sizeof *c->fusion),
       .view_of = calloc(n_values, sizeof *c->view_of),
       .max_fused = 1,
       .alignment = NC_ALIGN,
   };
-  const int is_there = reach && c->flops && c->workspace && c->fusion && c->view_of;
+  const int is_there = reach && c->flops && c->workspace && c->nanoseconds && c->fusion && c->view_of;
   for (uint32_t v = 1; is_there && v < s->values.count; v++) reach[v] = nc_extent(s, v, dims);
   for (uint32_t n = 1; is_there && n < s->nodes.count; n++) {
     c->flops[n] = nc_flops(s, n, dims);
@@ -66,6 +67,7 @@ int nc_init(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims) {
 void nc_deinit(nc_costs_t *c) {
   free(c->flops);
   free(c->workspace);
+  free(c->nanoseconds);
   free(c->fusion);
   free(c->view_of);
   memset(c, 0, sizeof *c);
@@ -87,6 +89,7 @@ aot_status_t nc_put(const nc_costs_t *c, const aot_snapshot_t *s, uint32_t graph
         .n_results = nodes[n].n_results,
         .flops = c->flops[n],
         .workspace_nbytes = c->workspace[n],
+        .nanoseconds = c->nanoseconds[n],
         .view_of = c->view_of + nodes[n].result_begin,
     };
     for (uint32_t v = nodes[n].result_begin; v < nodes[n].result_begin + nodes[n].n_results; v++)

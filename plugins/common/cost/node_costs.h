@@ -15,6 +15,7 @@
 
 typedef struct nc_costs {
   uint64_t *flops, *workspace; /* by node row */
+  uint64_t *nanoseconds;       /* by node row; 0: not said */
   uint32_t *fusion;            /* by node row: nodes of one graph with one number may share a loop; 0: it runs alone */
   uint32_t *view_of;           /* by value row: the operand of its node that it is a view of, from 1; 0: none */
   uint32_t max_fused;          /* nodes of one loop; 0: any number */

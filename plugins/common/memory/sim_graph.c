@@ -36,6 +36,7 @@ static int allocate(build_t *b) {
   b->m->value_row = calloc(values, 4);
   b->m->view_of = calloc(values, 4);
   b->m->flops = calloc(nodes, 8);
+  b->m->nanoseconds = calloc(nodes, 8);
   b->m->extent = calloc(values, 8);
   b->value_of_row = malloc(((size_t)b->s->values.count + 1) * 4);
   b->m->graph = (ms_graph_t){
@@ -52,7 +53,7 @@ static int allocate(build_t *b) {
       .align = b->costs->alignment,
   };
   if (!b->operand_begin || !b->operands || !b->result_begin || !b->m->base || !b->space || !b->nbytes || !b->scratch ||
-      !b->m->value_row || !b->m->view_of || !b->m->flops || !b->m->extent || !b->value_of_row)
+      !b->m->value_row || !b->m->view_of || !b->m->flops || !b->m->nanoseconds || !b->m->extent || !b->value_of_row)
     return -2;
   memset(b->value_of_row, 0xff, ((size_t)b->s->values.count + 1) * 4);
   return 0;
@@ -81,6 +82,7 @@ static void add_costs(build_t *b, uint32_t n) {
   const uint64_t inside = ops[b->nodes[n].op].flags & AOT_OP_REGION ? region_work(b, n) : 0;
   b->scratch[n] = b->costs->workspace[row] > inside ? b->costs->workspace[row] : inside;
   b->m->flops[n] = b->costs->flops[row];
+  b->m->nanoseconds[n] = b->costs->nanoseconds[row];
   b->space[n] = b->costs->fusion[row] ? b->costs->fusion[row] - 1 : MS_NONE;
 }
 
@@ -149,17 +151,10 @@ ms_graph_t ms_sim_reading(ms_sim_t *m, const uint32_t *operand_begin, const uint
 }
 
 void ms_sim_deinit(ms_sim_t *m) {
-  const void *arrays[] = {m->graph.operand_begin,
-                          m->graph.operands,
-                          m->graph.result_begin,
-                          m->graph.nbytes,
-                          m->graph.base,
-                          m->graph.space,
-                          m->graph.scratch,
-                          m->value_row,
-                          m->view_of,
-                          m->flops,
-                          m->extent};
+  const void *arrays[] = {
+      m->graph.operand_begin, m->graph.operands, m->graph.result_begin, m->graph.nbytes, m->graph.base,
+      m->graph.space,         m->graph.scratch,  m->value_row,          m->view_of,      m->flops,
+      m->nanoseconds,         m->extent};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free((void *)(uintptr_t)arrays[i]);
   memset(m, 0, sizeof *m);
 }

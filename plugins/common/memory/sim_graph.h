@@ -12,8 +12,8 @@ typedef struct ms_sim {
   uint32_t *base;      /* graph.base */
   uint32_t *value_row; /* by value: of the snapshot */
   uint64_t *extent;    /* by value: bytes from the begin of its storage, as its type lies in it, to its last element */
-  uint64_t *flops;     /* by node */
-  uint32_t *view_of;   /* by value: of the operands of its node that are there, counted from 1; 0: none */
+  uint64_t *flops, *nanoseconds; /* by node */
+  uint32_t *view_of;             /* by value: of the operands of its node that are there, counted from 1; 0: none */
 } ms_sim_t;
 
 /* dims: values of the snapshot's expressions (sn_exprs_eval). inside: of sim_regions.h, or NULL: calls of regions count

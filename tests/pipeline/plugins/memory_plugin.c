@@ -182,14 +182,17 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
   return AOT_OK;
 }
 
-/* Of a node, as `how` says: "fuses", all of them in one loop; "works", a megabyte that each takes beside its results; "lost", rows of nodes that are not
+/* Of a node, as `how` says: "fuses", all of them in one loop; "works", a megabyte that each takes beside its results; "slow", a millisecond; "lost", rows of nodes that are not
  * there. */
 static void describe(const unit_t *u, aot_node_cost_t *row) {
   if (is(u, "fuses")) row->fusion = 1;
   if (is(u, "works")) row->workspace_nbytes = 1 << 20;
+  if (is(u, "slow")) row->nanoseconds = 1000000;
 }
 
-static int tells_costs_only(const unit_t *u) { return is(u, "fuses") || is(u, "works") || is(u, "lost"); }
+static int tells_costs_only(const unit_t *u) {
+  return is(u, "fuses") || is(u, "works") || is(u, "slow") || is(u, "lost");
+}
 
 /* 10 for each node; of the forward where no graph is named and there is one. */
 static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
