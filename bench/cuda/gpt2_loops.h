@@ -42,6 +42,13 @@ static const gpt2_loop_t gpt2_loops[] = {
    "loop 32768 x 768 reduced 0\nload bf16 [768, 1] align 16\nload f32 [768, 1] align 16\nload f32 [1, 0]\nload f32 [1, 0]\n"
    "each f32 f32 \"(a - b) * c\" a=x1 b=x2 c=x3\nsum f32 f32 \"a * b\" a=x0 b=v0\nsum f32 f32 \"a\" a=x0\n"
    "store f32 [0, 1] row v1\nstore f32 [0, 1] row v2\n"},
+  {"layer_norm_all_gradients", 0, /* both of the last in one */
+   "loop 32768 x 768 reduced 1\nload bf16 [768, 1] align 16\nload f32 [768, 1] align 16\nload f32 [1, 0]\nload f32 [1, 0]\n"
+   "load f32 [0, 1] align 16\nload f32 [768, 1] align 16\neach f32 f32 \"(a - b) * c\" a=x1 b=x2 c=x3\n"
+   "each f32 f32 \"a * b\" a=x0 b=x4\nsum f32 f32 \"a\" a=v1\nsum f32 f32 \"a * b\" a=v1 b=v0\n"
+   "each f32 f32 \"b - (%0 + a * %1) / #\" a=v0 b=v1 %0=v2 %1=v3\neach f32 f32 \"a + b * c\" a=x5 b=v4 c=x3\n"
+   "each f32 bf16 \"a\" a=v5\nacross f32 f32 \"a * b\" a=x0 b=v0\nacross f32 f32 \"a\" a=x0\nacross f32 f32 \"a\" a=v5\n"
+   "store f32 [768, 1] align 16 v5\nstore bf16 [768, 1] align 16 v6\nstore f64 [0, 1] v7\nstore f64 [0, 1] v8\nstore f64 [0, 1] v9\n"},
   {"softmax", 0, /* attention's rows, causal or not */
    "loop 98304 x 1024 reduced 1\nload bf16 [1024, 1] align 16\neach f32 f32 \"a * b\" a=x0 b=0.125\n"
    "max f32 f32 \"a\" a=v0\neach f32 f32 \"exp(a - %0)\" a=v0 %0=v1\nsum f32 f64 \"%1\" %1=v2\n"
@@ -53,6 +60,12 @@ static const gpt2_loop_t gpt2_loops[] = {
    "loop 8192 x 50304 reduced 1\nload bf16 [50304, 1] align 16\nmax f32 f32 \"a\" a=x0\n"
    "each f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%1\" %1=v1\neach f64 f32 \"T(1) / %2\" %2=v2\n"
    "each f32 bf16 \"%1 * %3\" %1=v1 %3=v3\nstore bf16 [50304, 1] align 16 v4\n"},
+  {"cross_entropy", 0, /* with its derivative */
+   "loop 8192 x 50304 reduced 1\nload bf16 [50304, 1] align 16\nload i64 [1, 0]\nmax f32 f32 \"a\" a=x0\n"
+   "each f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%1\" %1=v1\neach i64 bool \"@ == b\" b=x1\n"
+   "max f32 f32 \"%3 != 0 ? a : -T(INFINITY)\" a=x0 %3=v3\nacross f32 f64 \"log(%2) + %0 - %4\" %0=v0 %2=v2 %4=v4\n"
+   "each f64 f32 \"T(1) / %2\" %2=v2\neach f32 bf16 \"(%1 * %3 - (%4 != 0 ? T(1) : T(0))) * T(0.0001220703125)\" %1=v1 %3=v6 %4=v3\n"
+   "store f64 [0, 0] v5\nstore bf16 [50304, 1] align 16 v7\n"},
   {"gelu", 0,
    "loop 100663296\nload bf16 [1] align 16\neach f32 bf16 \"a * gelu_gate(a)\" a=x0\nstore bf16 [1] align 16 v0\n"},
   {"gelu_bias", 0,

@@ -4,7 +4,8 @@
  *     a barrier, and a shuffle within a warp, wait until all threads of the block, or the warp, have come or are gone
  *     shared memory is static, as one block runs at a time
  *
- * shim_run(kernel, blocks, threads, pointers) runs a kernel; pointers are what its LP_AT(k) are. It returns 0 where
+ * shim_run(kernel, blocks, threads, pointers) runs a kernel; pointers are what its LP_AT(k) are, KERNEL_bounds is
+ * the number of threads that it may be run with. It returns 0 where
  * threads wait for ones that never come. Unaligned vectors end in a trap, as they do on a GPU. Serial, and not for two
  * threads of the CPU at once. */
 #ifndef CUDA_SHIM_H
@@ -25,7 +26,9 @@
 #define LP static inline __attribute__((unused))
 #define LP_ALIGN16 __attribute__((aligned(16)))
 #define __shared__ static
-#define LP_KERNEL(name, n, threads) void name(char *const *lp_pointers)
+#define LP_KERNEL(name, n, threads)                                                                                    \
+  const uint32_t name##_bounds = threads;                                                                              \
+  void name(char *const *lp_pointers)
 #define LP_AT(k) lp_pointers[k]
 
 typedef struct shim_index {

@@ -125,6 +125,7 @@ typedef struct lp_gpu {
    * pass. Of columns: rows that it reads before it computes. */
   uint32_t chunks;
   uint32_t splits; /* parts that reductions are made in; several: each leaves its result in scratch memory */
+  uint32_t parts;  /* of sums across rows: how many are left in scratch memory; 0: there are no such sums */
 } lp_gpu_t;
 
 typedef struct lp_loop {
@@ -275,8 +276,8 @@ enum { LP_GPU_MOST_POINTERS = 480 }; /* parameters of a kernel are 4 KiB at most
 /* lp_schedule, and the schedule for a GPU of that many multiprocessors. Sums that lp_schedule's loop takes in double,
  * though it reads floats, are taken in float from then on: the loop is not for C any more. 0: not for GPUs. */
 int lp_gpu_schedule(lp_loop_t *loop, uint32_t n_processors);
-/* Of a loop that has been scheduled, with other threads, team, vector, splits, and of columns other chunks, in loop.gpu:
- * the rest of the schedule. 0: that does not fit the loop. */
+/* Of a loop that has been scheduled, with other threads, team, vector, splits, of columns other chunks, and where there
+ * are sums across rows with other blocks, in loop.gpu: the rest of the schedule. 0: that does not fit the loop. */
 int lp_gpu_fit(lp_loop_t *loop);
 uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for partial results; 0: one kernel is all */
 void lp_prelude_cuda_add(lp_text_t *t);

@@ -96,8 +96,10 @@ static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
 static void print_gpu(lp_text_t *out, const lp_gpu_t *g) {
   static const char *const kinds[] = {"", "points", "rows", "columns"};
   if (g->kind)
-    lp_print(out, "; GPU: %s, blocks %u x %u, team %u, vector %u, chunks %u, splits %u%s\n", kinds[g->kind], g->blocks,
-             g->threads, g->team, g->vector, g->chunks, g->splits, g->wide ? ", 64-bit indices" : "");
+    lp_print(out, "; GPU: %s, blocks %u x %u, team %u, vector %u, chunks %u, splits %u", kinds[g->kind], g->blocks,
+             g->threads, g->team, g->vector, g->chunks, g->splits);
+  if (g->parts) lp_print(out, ", parts %u", g->parts);
+  if (g->kind) lp_print(out, g->wide ? ", 64-bit indices\n" : "\n");
 }
 
 void lp_print_loop(const lp_loop_t *l, lp_text_t *out) {

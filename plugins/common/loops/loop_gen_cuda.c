@@ -23,6 +23,13 @@ typedef struct printer {
   lp_pass_t pass;
 } printer_t;
 
+/* Do teams go on from row to row? Then part `part` is a team's. */
+static int goes_on(const printer_t *p) {
+  for (uint32_t k = 0; k < p->l->n_insts; k++)
+    if (p->l->insts[k].reduce == LP_ACROSS && !p->l->insts[k].of_row) return 1;
+  return 0;
+}
+
 static const char unroll[] = "#pragma unroll\n";
 
 /* ---- accesses ---- */
@@ -206,7 +213,8 @@ static void print_give(const printer_t *p, uint32_t k) {
 static int is_taken(const printer_t *p, uint32_t k) { return p->l->columns ? lp_gpu_moves(p->l, k) : p->pass.loads[k]; }
 
 static int is_stored_here(const printer_t *p, uint32_t store) {
-  return !p->l->accesses[store].of_row && lp_store_pass(p->l, store) == p->pass.number;
+  const lp_access_t *a = &p->l->accesses[store];
+  return !a->of_row && p->l->insts[a->inst].reduce != LP_ACROSS && lp_store_pass(p->l, store) == p->pass.number;
 }
 
 static void print_inst(const printer_t *p, uint32_t k) {
@@ -222,6 +230,12 @@ static void print_inst(const printer_t *p, uint32_t k) {
   const char *lane = lp_c_type(lp_gpu_lane(inst));
   lp_print(p->out, "{\nconst %s t = (%s)(", lane, lp_c_type(lp_value_dtype(inst->compute)));
   lp_print_template(p->out, p->l, inst);
+  if (inst->reduce == LP_ACROSS) {
+    lp_print(p->out, ");\na%u", k);
+    print_slot(p, 1, 1);
+    lp_print(p->out, " += t;\n}\n");
+    return;
+  }
   const char *slot = !p->l->columns ? "" : p->g->vector > 1 ? "[j]" : "[0]";
   lp_print(p->out, ");\na%u%s = %s(a%u%s, t);\n}\n", k, slot, lp_join_name(inst->reduce), k, slot);
 }
@@ -273,7 +287,7 @@ static void print_vector(const printer_t *p) {
 static void print_accumulators(const printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
-    if (!p->pass.insts[k] || inst->reduce == LP_EACH) continue;
+    if (!p->pass.insts[k] || !lp_reduces_row(inst)) continue;
     if (p->l->columns)
       lp_print(p->out, "%s a%u[%u];\n%sfor (int j = 0; j < %u; j++) a%u[j] = %s;\n", lp_c_type(lp_gpu_lane(inst)), k,
                p->g->vector, unroll, p->g->vector, k, lp_first_value(inst));
@@ -283,11 +297,16 @@ static void print_accumulators(const printer_t *p) {
 
 static const char *lane_suffix(const lp_inst_t *inst) { return lp_suffix(lp_gpu_lane(inst)); }
 
+/* Where the partial results of a reduction lie. */
+static void print_scratch(const printer_t *p, uint32_t k) {
+  lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))", lp_c_type(lp_gpu_lane(&p->l->insts[k])), lp_gpu_n_pointers(p->l) - 1,
+           (unsigned long long)lp_gpu_partial(p->l, k));
+}
+
 /* The partial result of a part, but for which result it is: "] " ends it. */
 static void print_partial(const printer_t *p, uint32_t k) {
-  const char *type = lp_c_type(lp_gpu_lane(&p->l->insts[k]));
-  lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))[part * (%s)%llu", type, lp_gpu_n_pointers(p->l) - 1,
-           (unsigned long long)lp_gpu_partial(p->l, k), p->index, (unsigned long long)lp_gpu_results(p->l));
+  print_scratch(p, k);
+  lp_print(p->out, "[part * (%s)%llu", p->index, (unsigned long long)lp_gpu_results(p->l));
 }
 
 /* The values of the pass's reductions, joined over the team; into scratch memory where they are parts. */
@@ -295,7 +314,7 @@ static void print_joined(const printer_t *p, uint32_t team) {
   const int are_parts = p->g->splits > 1;
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
-    if (!p->pass.insts[k] || inst->reduce == LP_EACH) continue;
+    if (!p->pass.insts[k] || !lp_reduces_row(inst)) continue;
     if (team > 32) lp_print(p->out, "__shared__ %s s%u[32];\n", lp_c_type(lp_gpu_lane(inst)), k);
     if (are_parts) lp_print(p->out, "const %s v%u = (", lp_c_type(lp_gpu_lane(inst)), k);
     else lp_print_value(p->out, p->l, k);
@@ -362,9 +381,17 @@ static void print_constants(const printer_t *p) {
 }
 
 static void print_row_insts(const printer_t *p, uint32_t pass) {
-  for (uint32_t k = 0; k < p->l->n_insts; k++)
-    if (p->l->insts[k].of_row && p->l->insts[k].reduce == LP_EACH && p->l->insts[k].pass == pass)
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    if (!inst->of_row || lp_reduces_row(inst) || inst->pass != pass) continue;
+    if (inst->reduce == LP_EACH) {
       lp_print_inst(p->out, p->l, k);
+      continue;
+    }
+    lp_print(p->out, "a%u += (%s)(", k, lp_c_type(lp_value_dtype(inst->compute)));
+    lp_print_template(p->out, p->l, inst);
+    lp_print(p->out, ");\n");
+  }
 }
 
 static void print_row_stores(const printer_t *p) {
@@ -451,21 +478,66 @@ static void print_row_pass(printer_t *p, uint32_t number, uint8_t *is_there) {
   print_joined(p, p->g->team);
 }
 
+/* Sums across rows: of each element that the thread has of a row, or of values of rows. */
+static void print_across(const printer_t *p) {
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    const uint32_t n = p->g->chunks * p->g->vector;
+    if (inst->reduce != LP_ACROSS) continue;
+    if (inst->of_row) lp_print(p->out, "%s a%u = 0;\n", lp_c_type(lp_gpu_lane(inst)), k);
+    else
+      lp_print(p->out, "%s a%u[%u];\n%sfor (int j = 0; j < %u; j++) a%u[j] = 0;\n", lp_c_type(lp_gpu_lane(inst)), k, n,
+               unroll, n, k);
+  }
+}
+
+/* They go to scratch memory, as part `part`. */
+static void print_across_parts(const printer_t *p) {
+  const lp_loop_t *l = p->l;
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    if (l->insts[k].reduce != LP_ACROSS) continue;
+    if (l->insts[k].of_row) {
+      lp_print(p->out, "if (lane == 0) ");
+      print_scratch(p, k);
+      lp_print(p->out, "[part] = a%u;\n", k);
+      continue;
+    }
+    print_chunks(p);
+    print_element_loop(p);
+    print_scratch(p, k);
+    lp_print(p->out, "[part * (%s)%lld + i%s] = a%u", p->index, (long long)l->sizes[l->rank - 1],
+             p->g->vector > 1 ? " + j" : "", k);
+    print_slot(p, 1, 1);
+    lp_print(p->out, ";\n}\n}\n");
+  }
+}
+
+/* Who takes which row: teams that go on from row to row, parts of a row, or teams with a row each. */
+static void print_rows_begin(const printer_t *p) {
+  const lp_gpu_t *g = p->g;
+  const uint32_t teams = g->threads / g->team;
+  const long long rows = (long long)lp_gpu_results(p->l);
+  lp_print(p->out, "const %s length = %lld, lane = threadIdx.x", p->index, (long long)p->l->sizes[p->l->rank - 1]);
+  if (teams > 1) lp_print(p->out, " %% %u", g->team);
+  if (g->splits > 1) {
+    lp_print(p->out, ", row = blockIdx.x / %u, part = blockIdx.x %% %u;\n", g->splits, g->splits);
+  } else {
+    lp_print(p->out, ", %s = (%s)blockIdx.x", goes_on(p) ? "part" : "row", p->index);
+    if (teams > 1) lp_print(p->out, " * %u + threadIdx.x / %u", teams, g->team);
+    if (g->parts && !goes_on(p)) lp_print(p->out, ", part = row");
+    lp_print(p->out, ";\n");
+  }
+  print_across(p);
+  if (goes_on(p)) lp_print(p->out, "for (%s row = part; row < %lld; row += %u) {\n", p->index, rows, g->parts);
+  else lp_print(p->out, "if (row < %lld) {\n", rows);
+}
+
 static void print_rows(printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
-  const long long rows = (long long)lp_gpu_results(l);
   uint8_t is_there[LP_INSTS * LP_ARGS] = {0};
   print_head(p, name, "");
-  lp_print(p->out, "const %s length = %lld;\n", p->index, (long long)l->sizes[l->rank - 1]);
-  if (g->team < g->threads)
-    lp_print(p->out, "const %s lane = threadIdx.x %% %u, row = (%s)blockIdx.x * %u + threadIdx.x / %u;\n", p->index,
-             g->team, p->index, g->threads / g->team, g->team);
-  else if (g->splits > 1)
-    lp_print(p->out, "const %s lane = threadIdx.x, row = blockIdx.x / %u, part = blockIdx.x %% %u;\n", p->index,
-             g->splits, g->splits);
-  else lp_print(p->out, "const %s lane = threadIdx.x, row = blockIdx.x;\n", p->index);
-  lp_print(p->out, "if (row < %lld) {\n", rows);
+  print_rows_begin(p);
   print_pointers(p, l->rank - 1, "row");
   print_constants(p);
   for (uint32_t k = 0; k < l->n_insts; k++)
@@ -475,8 +547,11 @@ static void print_rows(printer_t *p, const char *name) {
     print_row_insts(p, l->n_passes);
     print_row_stores(p);
   }
+  if (goes_on(p) && g->team > 32) lp_print(p->out, "__syncthreads();\n"); /* shared memory is used again */
+  if (goes_on(p)) lp_print(p->out, "}\n");
+  if (g->parts) print_across_parts(p);
   print_wrong(p);
-  lp_print(p->out, "}\n}\n");
+  lp_print(p->out, goes_on(p) ? "}\n" : "}\n}\n");
 }
 
 /* ---- columns ---- */
@@ -600,6 +675,51 @@ static void print_parts(const printer_t *p, const char *first, uint32_t step) {
   lp_print(p->out, "}\n");
 }
 
+/* Sums across rows: 32 columns a block, and those of values of rows in the last block. Parts are added in double. */
+static void print_across_end(printer_t *p, const char *name) {
+  enum { SIDE = 32, DOWN = LP_GPU_END_THREADS / SIDE };
+  const lp_loop_t *l = p->l;
+  const long long length = (long long)l->sizes[l->rank - 1];
+  lp_gpu_t single = l->gpu;
+  single.threads = LP_GPU_END_THREADS;
+  p->g = &single;
+  print_head(p, name, "_end");
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++) {
+    const uint32_t k = l->accesses[s].inst;
+    const lp_inst_t *inst = &l->insts[k];
+    const char *wide = lp_is_float(inst->compute) ? "double" : "int64_t";
+    if (inst->reduce != LP_ACROSS) continue;
+    lp_print(p->out, inst->of_row ? "if (blockIdx.x == %u) {\n" : "if (blockIdx.x < %u) {\n", lp_gpu_end_blocks(l) - 1);
+    lp_print(p->out, "%s *q%u = (%s *)LP_AT(%u);\n%s a = 0;\n", lp_c_type(l->accesses[s].dtype), s,
+             lp_c_type(l->accesses[s].dtype), s, wide);
+    if (inst->of_row) {
+      lp_print(p->out, "for (int part = threadIdx.x; part < %u; part += %d) a += ", p->g->parts, LP_GPU_END_THREADS);
+      print_scratch(p, k);
+      lp_print(p->out, "[part];\n__shared__ %s s%u[32];\n", wide, k);
+      lp_print_value(p->out, l, k);
+      lp_print(p->out, "lp_block_sum_%s(a, s%u, %d));\nif (threadIdx.x == 0) q%u[0] = ",
+               lp_is_float(inst->compute) ? "f64" : "i64", k, LP_GPU_END_THREADS / 32, s);
+    } else {
+      lp_print(p->out, "const int lane = threadIdx.x %% %d, down = threadIdx.x / %d;\n", SIDE, SIDE);
+      lp_print(p->out, "const %s i = (%s)blockIdx.x * %d + lane;\n", p->index, p->index, SIDE);
+      lp_print(p->out, "if (i < %lld)\nfor (int part = down; part < %u; part += %d) a += ", length, p->g->parts, DOWN);
+      print_scratch(p, k);
+      lp_print(p->out, "[part * (%s)%lld + i];\n__shared__ %s s%u[%d];\ns%u[threadIdx.x] = a;\n__syncthreads();\n",
+               p->index, length, wide, k, LP_GPU_END_THREADS, k);
+      lp_print(p->out, "for (int half = %d; half >= %d; half /= 2) {\n", LP_GPU_END_THREADS / 2, SIDE);
+      lp_print(p->out, "if (threadIdx.x < half) s%u[threadIdx.x] += s%u[threadIdx.x + half];\n__syncthreads();\n}\n", k,
+               k);
+      lp_print_value(p->out, l, k);
+      lp_print(p->out, "s%u[lane]);\nif (down == 0 && i < %lld) q%u[", k, length, s);
+      print_times(p->out, "i", inner_stride(l, s));
+      lp_print(p->out, "] = ");
+    }
+    lp_print_stored(p->out, l, s);
+    lp_print(p->out, ";\n}\n");
+  }
+  lp_print(p->out, "}\n");
+}
+
 static void print_end(printer_t *p, const char *name) {
   enum { SIDE = 32, DOWN = LP_GPU_END_THREADS / SIDE };
   const lp_loop_t *l = p->l;
@@ -644,5 +764,6 @@ void lp_gen_cuda(const lp_loop_t *l, const char *name, lp_text_t *out) {
     case LP_GPU_ROWS: print_rows(&p, name); break;
     default: print_points(&p, name);
   }
-  if (l->gpu.splits > 1) print_end(&p, name);
+  if (l->gpu.parts) print_across_end(&p, name);
+  else if (l->gpu.splits > 1) print_end(&p, name);
 }

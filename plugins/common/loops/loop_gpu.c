@@ -16,13 +16,15 @@
 
 enum {
   WARP = 32,
-  ACCESS = 16,        /* bytes of the widest access */
-  HELD = 160,         /* bytes of a row that a thread may hold in registers, */
-  HELD_BY_1024 = 112, /* and in a block of 1024, which has half the registers */
+  ACCESS = 16,         /* bytes of the widest access */
+  HELD = 160,          /* bytes of a row that a thread may hold in registers, */
+  HELD_BY_1024 = 112,  /* and in a block of 1024, which has half the registers; */
+  HELD_AT_LEAST = 256, /* of one vector */
   MOST_CHUNKS = 16,
   MOST_SHARED = 48 << 10, /* bytes of shared memory that every block may have */
   LONG_ROW = 1 << 15,     /* elements from which on few rows are cut into parts */
-  BLOCKS_A_PROCESSOR = 6
+  BLOCKS_A_PROCESSOR = 6,
+  THREADS_A_PROCESSOR = 1024 /* of blocks that go on from row to row */
 };
 
 static uint32_t n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
@@ -62,6 +64,11 @@ static void sum_in_float(lp_loop_t *l) {
 
 /* ---- what every kind has ---- */
 
+/* A store that does not go along with the elements. */
+static int is_apart(const lp_loop_t *l, uint32_t k) {
+  return k >= l->n_loads && (l->accesses[k].of_row || l->insts[l->accesses[k].inst].reduce == LP_ACROSS);
+}
+
 /* A load whose elements have places, or bounds, of their own: not those of a vector. */
 static int is_single(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
   const lp_access_t *a = &l->accesses[k];
@@ -75,7 +82,7 @@ static int is_single(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vecto
 static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
   const lp_access_t *a = &l->accesses[k];
   const uint64_t bytes = vector * aot_dtype_size(a->dtype);
-  if (a->draws || a->of_row || a->strides[dim] != 1 || is_single(l, k, dim, vector)) return 1;
+  if (a->draws || is_apart(l, k) || a->strides[dim] != 1 || is_single(l, k, dim, vector)) return 1;
   if (!a->align || a->align % (bytes < ACCESS ? bytes : ACCESS)) return 0;
   for (int32_t d = 0; d < l->rank; d++)
     if (d != dim && a->strides[d] % vector) return 0;
@@ -87,7 +94,8 @@ static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t v
 int lp_gpu_is_vector(const lp_loop_t *l, uint32_t k) {
   const int32_t dim = l->rank - (l->columns ? 2 : 1);
   const lp_access_t *a = &l->accesses[k];
-  return l->gpu.vector > 1 && !a->draws && !a->of_row && a->strides[dim] == 1 && !is_single(l, k, dim, l->gpu.vector);
+  return l->gpu.vector > 1 && !a->draws && !is_apart(l, k) && a->strides[dim] == 1 &&
+         !is_single(l, k, dim, l->gpu.vector);
 }
 
 /* The most neighbours that a thread takes. by_smallest: 16 bytes of the smallest dtype, not of the largest. */
@@ -97,7 +105,7 @@ static uint32_t vector_of(const lp_loop_t *l, int32_t dim, int by_smallest) {
   for (uint32_t k = 0; k < n_accesses(l); k++) {
     const lp_access_t *a = &l->accesses[k];
     const uint64_t size = aot_dtype_size(a->dtype);
-    if (a->draws || a->of_row || a->strides[dim] != 1) continue;
+    if (a->draws || is_apart(l, k) || a->strides[dim] != 1) continue;
     smallest = size < smallest ? size : smallest;
     largest = size > largest ? size : largest;
     is_store |= k >= l->n_loads;
@@ -209,10 +217,25 @@ static void keep_in_registers(lp_loop_t *l) {
   }
 }
 
+/* Bytes an element of sums across rows. */
+static uint64_t across_bytes(const lp_loop_t *l) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce == LP_ACROSS && !l->insts[k].of_row) bytes += aot_dtype_size(lp_gpu_lane(&l->insts[k]));
+  return bytes;
+}
+
+static int has_across(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce == LP_ACROSS) return 1;
+  return 0;
+}
+
 static int fits_registers(const lp_loop_t *l, uint32_t team) {
   const uint64_t chunks = divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)team * l->gpu.vector);
-  const uint64_t bytes = at_least_one(held_bytes(l));
-  return chunks <= MOST_CHUNKS && chunks * l->gpu.vector * bytes <= (team > 512 ? HELD_BY_1024 : HELD);
+  const uint64_t bytes = at_least_one(held_bytes(l) + across_bytes(l));
+  const uint64_t most = team > 512 ? HELD_BY_1024 : chunks == 1 ? HELD_AT_LEAST : HELD;
+  return chunks <= MOST_CHUNKS && chunks * l->gpu.vector * bytes <= most;
 }
 
 /* Does a thread of such a team hold its part of a row? Else what would be kept is computed again, if the loads are held
@@ -256,20 +279,21 @@ static void choose_rows(lp_loop_t *l, uint32_t n_processors) {
   const uint64_t n = outer_size(l, 1), length = (uint64_t)l->sizes[l->rank - 1];
   g->vector = vector_of(l, l->rank - 1, 1);
   keep_in_registers(l);
-  if (l->n_passes == 1 && n < n_processors && length >= LONG_ROW) {
+  if (l->n_passes == 1 && n < n_processors && length >= LONG_ROW && !has_across(l)) {
     g->team = g->threads = 512;
     const uint64_t parts = divide_up(length, 8u * g->threads * g->vector), most = 2 * n_processors / at_least_one(n);
     g->splits = (uint32_t)at_least_one(parts < most ? parts : most);
   } else {
     choose_team(l, n, n_processors);
   }
+  g->blocks = n_processors * (g->threads < THREADS_A_PROCESSOR ? THREADS_A_PROCESSOR / g->threads : 1);
 }
 
 /* Bytes of shared memory that a block's sums of columns take. */
 static uint64_t shared_by_columns(const lp_loop_t *l) {
   uint64_t bytes = 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (l->insts[k].reduce != LP_EACH) bytes += aot_dtype_size(lp_gpu_lane(&l->insts[k]));
+    if (lp_reduces_row(&l->insts[k])) bytes += aot_dtype_size(lp_gpu_lane(&l->insts[k]));
   return bytes * l->gpu.threads * l->gpu.vector;
 }
 
@@ -311,8 +335,14 @@ int lp_gpu_fit(lp_loop_t *l) {
     blocks = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2) * g->splits;
   } else if (g->kind == LP_GPU_ROWS) {
     if ((g->team != WARP && g->team != g->threads) || (g->splits > 1 && l->n_passes > 1)) return 0;
+    const uint64_t n = outer_size(l, 1), teams = g->threads / g->team;
     hold(l);
-    blocks = divide_up(outer_size(l, 1), g->threads / g->team) * g->splits;
+    blocks = divide_up(n, teams) * g->splits;
+    if (across_bytes(l)) { /* teams go on from row to row, each with its sums in registers */
+      if (!g->chunks) return 0;
+      blocks = at_least_one(blocks < g->blocks ? blocks : g->blocks);
+    }
+    g->parts = !has_across(l) ? 0 : (uint32_t)(across_bytes(l) ? blocks * teams : at_least_one(n));
   } else {
     blocks = divide_up(divide_up(outer_size(l, 0), g->vector), g->threads);
   }
@@ -334,7 +364,7 @@ int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
   lp_schedule(l);
   if (n_accesses(l) > LP_GPU_MOST_POINTERS) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (l->insts[k].reduce > LP_MIN || l->insts[k].scan) return 0;
+    if (l->insts[k].reduce > LP_ACROSS || l->insts[k].scan) return 0;
   sum_in_float(l);
   *g = (lp_gpu_t){.kind = l->columns ? LP_GPU_COLUMNS : l->reduced ? LP_GPU_ROWS : LP_GPU_POINTS, .splits = 1};
   g->wide = is_wide(l);
@@ -348,11 +378,15 @@ int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
 
 uint64_t lp_gpu_results(const lp_loop_t *l) { return outer_size(l, 1); }
 
+static uint64_t n_partial(const lp_loop_t *l, const lp_inst_t *inst) {
+  if (inst->reduce == LP_ACROSS) return (inst->of_row ? 1 : (uint64_t)l->sizes[l->rank - 1]) * l->gpu.parts;
+  return lp_reduces_row(inst) && l->gpu.splits > 1 ? l->gpu.splits * lp_gpu_results(l) : 0;
+}
+
 uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst) {
   uint64_t at = 0;
   for (uint32_t k = 0; k < inst; k++)
-    if (l->insts[k].reduce != LP_EACH)
-      at += (l->gpu.splits * lp_gpu_results(l) * aot_dtype_size(lp_gpu_lane(&l->insts[k])) + 15) / 16 * 16;
+    at += (n_partial(l, &l->insts[k]) * aot_dtype_size(lp_gpu_lane(&l->insts[k])) + 15) / 16 * 16;
   return at;
 }
 
@@ -361,13 +395,17 @@ int32_t lp_gpu_lane(const lp_inst_t *inst) {
   return inst->reduce == LP_SUM && inst->dtype == AOT_F64 ? AOT_F64 : lp_value_dtype(inst->compute);
 }
 
+int lp_gpu_has_end(const lp_loop_t *l) { return l->gpu.splits > 1 || l->gpu.parts; }
+
 uint32_t lp_gpu_n_pointers(const lp_loop_t *l) {
-  return n_accesses(l) + (uint32_t)lp_has_indices(l) + (l->gpu.splits > 1);
+  return n_accesses(l) + (uint32_t)lp_has_indices(l) + (uint32_t)lp_gpu_has_end(l);
 }
 
-uint64_t lp_gpu_scratch(const lp_loop_t *l) { return l->gpu.splits > 1 ? lp_gpu_partial(l, l->n_insts) : 0; }
+uint64_t lp_gpu_scratch(const lp_loop_t *l) {
+  return lp_gpu_has_end(l) ? at_least_one(lp_gpu_partial(l, l->n_insts)) : 0;
+}
 
 uint32_t lp_gpu_end_blocks(const lp_loop_t *l) {
-  const uint64_t n = lp_gpu_results(l);
-  return (uint32_t)(l->columns ? divide_up(n, WARP) : n);
+  const uint64_t n = l->gpu.parts ? (across_bytes(l) ? (uint64_t)l->sizes[l->rank - 1] : 0) : lp_gpu_results(l);
+  return (uint32_t)(l->gpu.parts ? divide_up(n, WARP) + 1 : l->columns ? divide_up(n, WARP) : n);
 }

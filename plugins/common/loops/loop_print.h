@@ -66,5 +66,6 @@ int lp_gpu_is_vector(const lp_loop_t *l, uint32_t access);
 int32_t lp_gpu_lane(const lp_inst_t *inst);
 uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst);
 uint64_t lp_gpu_results(const lp_loop_t *l);
+int lp_gpu_has_end(const lp_loop_t *l); /* is there a second kernel? */
 
 #endif

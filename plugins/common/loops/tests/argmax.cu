@@ -8,8 +8,7 @@ store f32 [1, 0] align 16 row v0
 store i64 [1, 0] align 16 row v2
 
 LP_KERNEL(argmax, 3, 192) {
-const int length = 700;
-const int lane = threadIdx.x, row = blockIdx.x;
+const int length = 700, lane = threadIdx.x, row = (int)blockIdx.x;
 if (row < 40) {
 const int i0 = row;
 const float *q0 = (const float *)LP_AT(0) + i0 * 700;

@@ -11,8 +11,7 @@ store f32 [1, 0] row v1
 
 LP_KERNEL(gather, 7, 608) {
 int64_t wrong = 0;
-const int length = 600;
-const int lane = threadIdx.x, row = blockIdx.x;
+const int length = 600, lane = threadIdx.x, row = (int)blockIdx.x;
 if (row < 5) {
 const int i0 = row;
 const int64_t *q0 = (const int64_t *)LP_AT(0) + i0 * 600;

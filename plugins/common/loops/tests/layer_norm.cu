@@ -14,8 +14,7 @@ store f32 [1, 0] row v4
 store f32 [1, 0] row v3
 
 LP_KERNEL(layer_norm, 5, 128) {
-const int length = 96;
-const int lane = threadIdx.x % 32, row = (int)blockIdx.x * 4 + threadIdx.x / 32;
+const int length = 96, lane = threadIdx.x % 32, row = (int)blockIdx.x * 4 + threadIdx.x / 32;
 if (row < 6) {
 const int i0 = row;
 const uint16_t *q0 = (const uint16_t *)LP_AT(0) + i0 * 96;

@@ -60,6 +60,17 @@ static const loop_text_t loop_texts[] = {
                    "sum f64 f64 \"b\" b=x1\nprod f64 f64 \"a\" a=x0\nstore f64 [0, 1] row v0\nstore f64 [0, 1] row v1\n"
                    "store f64 [0, 1] row v2\nstore f64 [0, 1] row v3\nstore f64 [0, 1] row v4\nstore f64 [0, 1] row v5\n"
                    "store f64 [0, 1] row v6\n"},
+  {"across_of_warps", "loop 3001 x 64 reduced 1\nload f32 [64, 1] align 16\nload bf16 [64, 1] align 16\nload f32 [1, 0]\n"
+                      "each f32 f32 \"a * f\" a=x0 f=x2\nsum f32 f64 \"%0 * b\" b=x1 %0=v0\neach f32 f32 \"%0 - %1 / #\" %0=v0 %1=v1\n"
+                      "across f32 f64 \"%0 * b\" b=x1 %0=v0\nacross f32 f64 \"a\" a=x1\nacross f64 f64 \"%0 * %0\" %0=v1\n"
+                      "store f32 [64, 1] align 16 v2\nstore f64 [0, 1] v3\nstore f64 [0, 1] v4\nstore f64 [0, 0] v5\n"},
+  {"across_of_blocks", "loop 300 x 1500 reduced 1\nload f32 [1500, 1] align 16\nload f32 [0, 1] align 16\nsum f32 f64 \"a * b\" a=x0 b=x1\n"
+                       "each f32 f32 \"a - %0 / #\" a=x0 %0=v0\nacross f32 f64 \"%0\" %0=v1\nstore f32 [1500, 1] align 16 v1\n"
+                       "store f64 [0, 1] v2\n"},
+  {"across_of_few", "loop 3 x 40 reduced 1\nload f32 [40, 1]\nsum f32 f32 \"a\" a=x0\nacross f32 f64 \"a * a\" a=x0\n"
+                    "store f32 [1, 0] row v0\nstore f64 [0, 1] v1\n"},
+  {"across_of_rows", "loop 70 x 33 reduced 1\nload f32 [33, 1]\nmax f32 f32 \"a\" a=x0\nacross f32 f64 \"%0\" %0=v0\n"
+                     "each f32 f32 \"a - %0\" a=x0 %0=v0\nstore f64 [0, 0] v1\nstore f32 [33, 1] v2\n"},
   {"columns_of_batches", "loop 3 x 500 x 40 reduced 1\nload f32 [20000, 40, 1] align 16\nsum f32 f32 \"a\" a=x0\n"
                          "store f32 [40, 0, 1] row v0\n"},
   {"drawn", "loop 1030\nload i64 [0]\nload i64 [0]\nload f32 [1] align 16\ndraw u32 [1] seed=x0 offset=x1\n"

@@ -6,8 +6,7 @@ each f32 f32 "sqrt(%0)" %0=v0 ; row, pass 1
 store f32 [0, 0] row v1
 
 LP_KERNEL(norm, 3, 512) {
-const int length = 1000000;
-const int lane = threadIdx.x, row = blockIdx.x / 62, part = blockIdx.x % 62;
+const int length = 1000000, lane = threadIdx.x, row = blockIdx.x / 62, part = blockIdx.x % 62;
 if (row < 1) {
 const int i0 = row;
 const float *q0 = (const float *)LP_AT(0);

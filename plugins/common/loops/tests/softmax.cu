@@ -14,8 +14,7 @@ each f32 f32 "a * b" a=v6 b=x2 ; pass 2
 store f32 [600, 1] align 16 v7
 
 LP_KERNEL(softmax, 4, 160) {
-const int length = 600;
-const int lane = threadIdx.x, row = blockIdx.x;
+const int length = 600, lane = threadIdx.x, row = (int)blockIdx.x;
 if (row < 4) {
 const int i0 = row;
 const float *q0 = (const float *)LP_AT(0) + i0 * 600;

@@ -110,21 +110,28 @@ static void run_c(loop_fn f, const lp_loop_t *l, memory_t *m) {
 
 typedef int (*shim_run_fn)(void *kernel, uint32_t blocks, uint32_t threads, char *const *pointers);
 
-static void run_cuda(void *handle, const char *name, const lp_loop_t *l, memory_t *m) {
-  char *pointers[MOST_ACCESSES + 2], end[64], *scratch;
-  const uint32_t n = l->n_loads + l->n_stores;
+static void run_kernel(void *handle, const char *name, uint32_t blocks, uint32_t threads, char *const *pointers) {
+  char bounds[64];
   shim_run_fn run;
   void *symbol = dlsym(handle, "shim_run"), *kernel = dlsym(handle, name);
   assert_non_null(symbol);
   assert_non_null(kernel);
   memcpy(&run, &symbol, sizeof run);
+  snprintf(bounds, sizeof bounds, "%s_bounds", name);
+  assert_true(threads <= *(const uint32_t *)dlsym(handle, bounds));
+  if (!run(kernel, blocks, threads, pointers)) fail_msg("%s: threads wait for ever", name);
+}
+
+static void run_cuda(void *handle, const char *name, const lp_loop_t *l, memory_t *m) {
+  char *pointers[MOST_ACCESSES + 2], end[64], *scratch = NULL;
+  const uint32_t n = l->n_loads + l->n_stores;
   for (uint32_t k = 0; k < n; k++) pointers[k] = l->accesses[k].draws ? (char *)4 : m->data[k];
   if (lp_has_indices(l)) pointers[n] = (char *)&m->wrong;
-  pointers[lp_gpu_n_pointers(l) - (l->gpu.splits > 1)] = scratch =
-      aligned_alloc(64, (size_t)(lp_gpu_scratch(l) + 127) / 64 * 64);
-  assert_true(run(kernel, l->gpu.blocks, l->gpu.threads, pointers));
+  if (lp_gpu_scratch(l))
+    scratch = pointers[lp_gpu_n_pointers(l) - 1] = aligned_alloc(64, (size_t)(lp_gpu_scratch(l) + 63) / 64 * 64);
+  run_kernel(handle, name, l->gpu.blocks, l->gpu.threads, pointers);
   snprintf(end, sizeof end, "%s_end", name);
-  if (lp_gpu_scratch(l)) assert_true(run(dlsym(handle, end), lp_gpu_end_blocks(l), LP_GPU_END_THREADS, pointers));
+  if (scratch) run_kernel(handle, end, lp_gpu_end_blocks(l), LP_GPU_END_THREADS, pointers);
   free(scratch);
 }
 
@@ -158,9 +165,10 @@ static void compare(const char *name, const lp_loop_t *l, const memory_t *got, c
   for (uint32_t k = 0; k < l->n_loads; k++) is_exact |= l->accesses[k].draws && !l->reduced;
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
     const int32_t dtype = l->accesses[s].dtype;
+    const int is_across = l->insts[l->accesses[s].inst].reduce == LP_ACROSS; /* parts are sums in float */
     for (size_t k = 0; k < expected->size[s] / aot_dtype_size(dtype); k++) {
       const double a = number(got->data[s], dtype, k), b = number(expected->data[s], dtype, k);
-      if (is_exact ? a != b : !agrees(l, a, b, dtype))
+      if (is_exact ? a != b : !agrees(l, a, b, is_across ? AOT_F32 : dtype))
         fail_msg("%s, store %u, element %zu: %.9g, C has %.9g", name, s - l->n_loads, k, a, b);
     }
     if (memcmp(got->data[s] + got->size[s], expected->data[s] + got->size[s], N_GUARD) != 0)
