@@ -176,9 +176,11 @@ static void compare(const char *name, const lp_loop_t *l, const memory_t *got, c
   }
 }
 
+/* With indices of 32 bits, and of 64. */
 static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
   static lp_parsed_t on_cpu[N_LOOP_TEXTS], on_gpu[N_LOOP_TEXTS];
   lp_text_t c = {0}, cuda = {0};
+  char wide[64];
   (void)state;
   lp_prelude_add(&c);
   lp_prelude_cuda_add(&cuda);
@@ -189,17 +191,24 @@ static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
     assert_true(lp_gpu_schedule(&on_gpu[k].loop, N_PROCESSORS));
     lp_gen_c(&on_cpu[k].loop, loop_texts[k].name, &c);
     lp_gen_cuda(&on_gpu[k].loop, loop_texts[k].name, &cuda);
+    on_gpu[k].loop.gpu.wide = 1;
+    snprintf(wide, sizeof wide, "%s_wide", loop_texts[k].name);
+    lp_gen_cuda(&on_gpu[k].loop, wide, &cuda);
   }
   void *of_c = build(&c), *of_cuda = build_cuda(&cuda);
   for (int k = 0; k < N_LOOP_TEXTS; k++) {
-    memory_t expected, got;
+    memory_t expected;
     allocate(&on_cpu[k].loop, &expected);
-    allocate(&on_gpu[k].loop, &got);
     run_c(find(of_c, loop_texts[k].name), &on_cpu[k].loop, &expected);
-    run_cuda(of_cuda, loop_texts[k].name, &on_gpu[k].loop, &got);
-    compare(loop_texts[k].name, &on_gpu[k].loop, &got, &expected);
+    snprintf(wide, sizeof wide, "%s_wide", loop_texts[k].name);
+    for (int is_wide = 0; is_wide < 2; is_wide++) {
+      memory_t got;
+      allocate(&on_gpu[k].loop, &got);
+      run_cuda(of_cuda, is_wide ? wide : loop_texts[k].name, &on_gpu[k].loop, &got);
+      compare(loop_texts[k].name, &on_gpu[k].loop, &got, &expected);
+      release(&on_gpu[k].loop, &got);
+    }
     release(&on_cpu[k].loop, &expected);
-    release(&on_gpu[k].loop, &got);
     lp_parsed_deinit(&on_cpu[k]);
     lp_parsed_deinit(&on_gpu[k]);
   }
