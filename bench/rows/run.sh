@@ -9,10 +9,11 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 ${CC:-cc} -std=gnu11 -O2 -Ihost/include -Iplugin-api bench/dropout/time_calls.c "$build/host/libaothost.a" \
   $(pkg-config --libs yaml-0.1 jansson libxxhash) -ldl -lm -lpthread -Wl,-E -o "$work/time_calls"
 
-# program NAME: the nodes on the standard input give %y
+# program NAME [OUTPUT..]: the nodes on the standard input give %y, and these
 program() {
   { printf 'aot 1\nproperties imported\n\nleaf 0 user_input 0 "x" : f32[4096, 1024]\n\ngraph @f forward {\n'
-    printf 'in %%x = user_input 0 : f32[4096, 1024]\n'; cat; printf 'out user_output 0 = %%y\n}\n'
+    printf 'in %%x = user_input 0 : f32[4096, 1024]\n'; cat; printf 'out user_output 0 = %%y\n'
+    k=0; for name in "$@"; do [ $k = 0 ] || printf 'out user_output %d = %%%s\n' $k "$name"; k=$((k + 1)); done; printf '}\n'
   } > "$work/$1.ir"
   printf 'aot: 1\nmodel: {path: %s.ir}\nstages:\n  - use: functionalize\n  - {use: backend-cpu, with: {threads: 1}}\n' "$1" \
     > "$work/$1.yaml"
@@ -40,10 +41,14 @@ echo '%y = aten.constant_pad_nd.default %x, [3, 5, 1, 1], 0.5' | program pad
   echo '%y = aten.mul.Tensor %z, %x'; } | program slice_backward_mul
 { echo '%s = aten.slice.Tensor %x, 0, 100, 3900'; echo '%y = aten.slice_backward.default %s, [4096, 1024], 0, 100, 3900, 1'; } \
   | program slice_backward
+printf '%%w = aten.select.int %%x, 0, 0\n%s\n' '%y, %v, %b = aot.layer_norm_backward.default %x, %x, [1024], %w, %w, 1e-05' \
+  | program layer_norm_backward v b
+printf '%%t = aten.full.default [4096], 5\n%%g = aten.full.default [], 1.0\n%%l = aten.cross_entropy_loss.default %%x, %%t\n%s\n' \
+  '%y = aot.cross_entropy_loss_backward.default %g, %x, %t, none, 1, -100, 0.0' | program cross_entropy_and_backward l
 echo "| loop | median ms | fastest ms | ratio |"
 echo "|---|---|---|---|"
 AOT_PLUGIN_PATH="$build/lib/aothost" taskset -c 0 "$work/time_calls" "$rounds" "$work/copy.yaml" "$work/softmax.yaml" \
   "$work/log_softmax.yaml" "$work/softmax_backward.yaml" "$work/layer_norm.yaml" "$work/residual_norm_gelu.yaml" \
-  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml" "$work/argmax.yaml" "$work/any.yaml" "$work/cumsum.yaml" "$work/cumsum_of_columns.yaml" \
+  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml" "$work/layer_norm_backward.yaml" "$work/cross_entropy_and_backward.yaml" "$work/argmax.yaml" "$work/any.yaml" "$work/cumsum.yaml" "$work/cumsum_of_columns.yaml" \
   "$work/embedding.yaml" "$work/embedding_add.yaml" "$work/gather.yaml" \
   "$work/pad.yaml" "$work/slice_backward_mul.yaml" "$work/slice_backward.yaml"
