@@ -3,13 +3,16 @@
 #include <aot/inline.h>
 #include <device/host_device.h>
 #include <ir/program.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { JOB_WORK = 1, JOB_MARK, JOB_AWAIT, JOB_RAISE, JOB_GATE, JOB_END };
 
-/* The status of what stands before a crossing, on its way to the other queue, whose work frees it. */
+/* The status of what stands before a crossing, on its way to the other queue. The job that has it, and the work on that
+ * queue, come in either order once the device is lost. */
 typedef struct gate {
   aot_status_t status;
+  atomic_int n_owners;
 } gate_t;
 
 struct aoth_lane_job {
@@ -28,10 +31,22 @@ static aot_status_t no_memory(const aoth_lanes_t *l) {
 
 /* ---- what a queue is asked for ---- */
 
+static gate_t *make_gate(aot_status_t status, int n_owners) {
+  gate_t *gate = malloc(sizeof *gate);
+  if (!gate) return NULL;
+  gate->status = status;
+  atomic_init(&gate->n_owners, n_owners);
+  return gate;
+}
+
+static void let_go(gate_t *gate) {
+  if (gate && atomic_fetch_sub(&gate->n_owners, 1) == 1) free(gate);
+}
+
 static aot_status_t pass_gate(void *self, aot_status_t before) {
   gate_t *gate = self;
   const aot_status_t status = before != AOT_OK ? before : gate->status;
-  free(gate);
+  let_go(gate);
   return status;
 }
 
@@ -55,9 +70,8 @@ static aot_status_t put_end(aoth_lanes_t *l, aoth_lane_t *lane, uint64_t value) 
 /* ---- what the host does when its turn comes ---- */
 
 static void fail(aoth_lanes_t *l, aoth_lane_t *lane, aot_status_t status) {
-  gate_t *gate = lane->host_work ? malloc(sizeof *gate) : NULL;
+  gate_t *gate = lane->host_work ? make_gate(status, 1) : NULL;
   l->n_failures++;
-  if (gate) *gate = (gate_t){status};
   if (!gate || put_gate(l, lane, gate) != AOT_OK) l->failed = status;
 }
 
@@ -68,6 +82,7 @@ static void await(aoth_lanes_t *l, const aoth_lane_job_t *job) {
   if (status != AOT_OK) l->n_failures++;
   if (job->gate) job->gate->status = status;
   else if (status != AOT_OK) l->failed = status;
+  let_go(job->gate);
 }
 
 static aot_status_t perform(aoth_lanes_t *l, const aoth_lane_job_t *job) {
@@ -184,12 +199,16 @@ aot_status_t aoth_lanes_await(aoth_lanes_t *l, uint32_t lane) {
 static aot_status_t arrive(aoth_lanes_t *l, uint32_t to, gate_t *gate) {
   aoth_lane_t *lane = &l->lane[to];
   const aot_device_t *d = lane->queue->device;
+  aot_status_t status = AOT_OK;
   if (!lane->is_host) {
     lane->n_in++;
-    AOT_TRY(put_job(l, &(aoth_lane_job_t){.kind = JOB_RAISE, .lane = to, .value = lane->n_in}));
-    AOT_TRY(d->wait(d, l->ctx, lane->queue->queue, (aot_point_t){lane->in, lane->n_in}));
+    status = put_job(l, &(aoth_lane_job_t){.kind = JOB_RAISE, .lane = to, .value = lane->n_in});
+    if (status == AOT_OK) status = d->wait(d, l->ctx, lane->queue->queue, (aot_point_t){lane->in, lane->n_in});
   }
-  if (!gate) return AOT_OK;
+  if (!gate || status != AOT_OK) {
+    let_go(gate);
+    return status;
+  }
   if (!lane->is_host) return put_gate(l, lane, gate);
   return put_job(l, &(aoth_lane_job_t){.kind = JOB_GATE, .lane = to, .gate = gate});
 }
@@ -198,11 +217,15 @@ aot_status_t aoth_lanes_cross(aoth_lanes_t *l, uint32_t from, uint32_t to) {
   aoth_lane_t *a = &l->lane[from], *b = &l->lane[to];
   gate_t *gate = NULL;
   if (from == to || b->seen[from] == a->n_put) return AOT_OK;
-  if (b->host_work && !(gate = calloc(1, sizeof *gate))) return no_memory(l);
+  if (b->host_work && !(gate = make_gate(AOT_OK, 2))) return no_memory(l);
   b->seen[from] = a->n_put;
-  AOT_TRY(leave(l, from));
-  AOT_TRY(put_job(l, &(aoth_lane_job_t){.kind = JOB_AWAIT, .lane = from, .value = a->n_out, .gate = gate}));
-  return arrive(l, to, gate);
+  aot_status_t status = leave(l, from);
+  if (status == AOT_OK)
+    status = put_job(l, &(aoth_lane_job_t){.kind = JOB_AWAIT, .lane = from, .value = a->n_out, .gate = gate});
+  if (status == AOT_OK) return arrive(l, to, gate);
+  let_go(gate); /* both */
+  let_go(gate);
+  return status;
 }
 
 /* ---- a call ---- */
@@ -218,9 +241,17 @@ static aot_status_t begin(aoth_lanes_t *l, uint32_t lane) {
   return AOT_OK;
 }
 
-static aot_status_t end(aoth_lanes_t *l, uint32_t lane) {
+static int is_lost(const aoth_lanes_t *l, uint32_t lane) {
+  const aoth_lane_t *on = &l->lane[lane];
+  const aot_device_t *d = on->queue->device;
+  return d->wait_host(d, l->ctx, (aot_point_t){on->out, 0}, 0) == AOT_E_DATA_LOSS;
+}
+
+static aot_status_t end(aoth_lanes_t *l, uint32_t lane, aot_status_t failed) {
   aoth_lane_t *to = &l->lane[lane];
   aoth_queue_passed(to->queue);
+  to->queue->is_lost |= failed == AOT_E_DATA_LOSS && is_lost(l, lane);
+  if (to->queue->is_lost) return AOT_OK;
   if (!is_late(l, lane)) return put_end(l, to, to->height);
   return put_job(l, &(aoth_lane_job_t){.kind = JOB_END, .lane = lane, .value = to->height});
 }
@@ -233,16 +264,16 @@ aot_status_t aoth_lanes_begin(aoth_lanes_t *l, uint32_t lanes) {
   return status;
 }
 
-aot_status_t aoth_lanes_end(aoth_lanes_t *l, uint32_t lanes) {
-  aot_status_t status = AOT_OK;
+aot_status_t aoth_lanes_end(aoth_lanes_t *l, uint32_t lanes, aot_status_t failed) {
+  aot_status_t status = failed == AOT_E_DATA_LOSS ? failed : AOT_OK; /* who is lost is waited for by nobody */
   for (uint32_t i = 1; i < l->n && status == AOT_OK; i++)
     if (lanes >> i & 1) status = aoth_lanes_cross(l, i, 0);
   aoth_lanes_noted(l, 0);
   for (uint32_t i = 1; i < l->n && status == AOT_OK; i++)
     if (lanes >> i & 1) status = aoth_lanes_cross(l, 0, i);
   for (uint32_t i = 1; i < l->n; i++) {
-    const aot_status_t ended = l->lane[i].height && lanes >> i & 1 ? end(l, i) : AOT_OK;
+    const aot_status_t ended = l->lane[i].height && lanes >> i & 1 ? end(l, i, status) : AOT_OK;
     if (status == AOT_OK) status = ended;
   }
-  return status;
+  return failed != AOT_OK ? failed : status;
 }

@@ -49,10 +49,10 @@ typedef struct aoth_lanes {
 aot_status_t aoth_lanes_add(aoth_lanes_t *l, aot_ctx_t *ctx, aoth_queue_t *queue);
 void aoth_lanes_deinit(aoth_lanes_t *l);
 
-/* A call's work on these lanes (bits) stands between the two; `end` also where something failed, and all of them stand
- * behind all then. Lane 0 is the call's own. */
+/* A call's work on these lanes (bits) stands between the two; `end` also where something failed, with its status, which
+ * it answers, and all of them stand behind all then. Lane 0 is the call's own. */
 aot_status_t aoth_lanes_begin(aoth_lanes_t *l, uint32_t lanes);
-aot_status_t aoth_lanes_end(aoth_lanes_t *l, uint32_t lanes);
+aot_status_t aoth_lanes_end(aoth_lanes_t *l, uint32_t lanes, aot_status_t failed);
 
 /* Something that puts work on the lane's queue, now or when the host's turn comes: work(self, number). */
 aot_status_t aoth_lanes_put(aoth_lanes_t *l, uint32_t lane, aoth_lane_work_t work, void *self, uint32_t number);

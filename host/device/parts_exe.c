@@ -535,8 +535,7 @@ static aot_status_t submit_around(aot_bound_t *c, aot_ctx_t *ctx) {
   drop_opens(c);
   if (status == AOT_OK) status = submit_parts(c, ctx);
   if (status == AOT_OK && c->opens) status = bring_opens(c, ctx);
-  const aot_status_t ended = aoth_lanes_end(x->lanes, c->graph->lanes);
-  if (status == AOT_OK) status = ended;
+  status = aoth_lanes_end(x->lanes, c->graph->lanes, status);
   for (uint64_t i = 0; i < s->n_signals && status == AOT_OK; i++) status = d->signal(d, ctx, s->queue, s->signals[i]);
   return status;
 }

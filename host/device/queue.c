@@ -223,7 +223,9 @@ static aot_status_t reach(aoth_queue_t *q, uint64_t height) {
 static void go_on(aoth_queue_t *q, aot_status_t status) {
   const aot_device_t *d = q->device;
   const aot_point_t last = point_at(q, q->height + 1);
-  if (status != AOT_E_DATA_LOSS && d->signal(d, q->ctx, q->queue, last) == AOT_OK) reach(q, last.value);
+  const int is_lost = status == AOT_E_DATA_LOSS && /* or another device of the call's is */
+                      (!q->catch_up || d->wait_host(d, q->ctx, point_at(q, q->done), 0) == status);
+  if (!is_lost && d->signal(d, q->ctx, q->queue, last) == AOT_OK) reach(q, last.value);
   q->done = q->height = last.value;
   q->has_more = 0;
 }

@@ -50,10 +50,13 @@ done
 run
 mv last.st host.st
 for seed in 1 2 3; do
-  sed "s/device: \"\${on}\"/device: strict, device-with: {seed: $seed}/" train.yaml > seeded.yaml
+  sed "s/device: \"\${on}\"/device: strict, device-with: {seed: $seed, ahead: 20}/" train.yaml > seeded.yaml
   status 0 "$aothost" run seeded.yaml --set run.device=host
   same last.st host.st
-  status 0 "$aothost" run seeded.yaml --set run.device=strict --set run.device-with.seed=$((seed + 7)) # two devices, neither of them the host
+  run --set run.device=strict --set run.device-with.seed=$seed --set run.device-with.ahead=20 --set vars.rest-on=host
+  same last.st host.st
+  # two devices, neither of them the host
+  status 0 "$aothost" run seeded.yaml --set run.device=strict --set run.device-with.seed=$((seed + 7)) --set run.device-with.ahead=20
   says '^moved between devices: '
   same last.st host.st
 done
@@ -107,6 +110,28 @@ for where in "host host strict" "strict strict host" "strict host strict"; do
     --expect "$root/tests/models/dynamic_rows/expected.safetensors" --set run.device=$1 --set vars.on=$2 --set vars.rest-on=$3 \
     --set vars.rest=backend-cpu
   says 'keys agree'
+done
+
+# What fails on one device is told, once for each that hears of it, and nothing of the others is left behind: a number out of range in a part,
+# a device that is lost in the middle, one that has too little memory.
+tr '\001-\034' '\377' < text.bin > bad.bin
+for where in "host strict host" "host host strict" "strict strict host" "strict host strict"; do
+  set -- $where
+  status 2 "$aothost" run train.yaml --set run.device=$1 --set vars.on=$2 --set vars.rest-on=$3 --set run.train.data.tokens=bad.bin
+  says 'aten.embedding.default: index 255 is out of range for dimension 0 of size 96'
+  [ "$(grep -c error: out)" = 1 ] || complain "there is more than one error"
+done
+for on in host strict; do
+  for n in 1 40 100; do
+    sed "s/device: \"\${on}\"/device: strict, device-with: {lose-at: $n}/" train.yaml > lost.yaml
+    status 2 "$aothost" run lost.yaml --set run.device=$on
+    says "device strict was lost when call $n was to begin"
+    says 'the run stops at step [1-4]'
+    grep error: out | grep -vE 'device strict (was lost when|is lost: what was on it is gone)' && complain "more is wrong than that"
+  done
+  sed 's/device: "${on}"/device: strict, device-with: {memory: 30000}/' train.yaml > small.yaml
+  status 2 "$aothost" run small.yaml --set run.device=$on
+  says 'device strict has no memory for [0-9]+ bytes: [0-9]+ of its 30000 are free'
 done
 
 # What is wrong is told at its line.
