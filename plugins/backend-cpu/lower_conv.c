@@ -1,10 +1,11 @@
 /* Convolutions over one or two dimensions, transposed ones too, in float32 and halves: by oneDNN where it is the faster
- * one, else im2col and a BLAS; halves that oneDNN does not take are computed as copies in float. Others: the reference
+ * one, else im2col and a BLAS, or sums of planes towards the weights of a depthwise one; halves that oneDNN does not take are computed as copies in float. Others: the reference
  * kernel.
  *
  * A transposed convolution is the gradient of a convolution towards its input, and has gradients of the same kind. So
  * three directions over one description serve them all. */
 #include "conv_kernels.h"
+#include "depthwise_kernels.h"
 #include "divided_conv.h"
 #include "target.h"
 #include "plane_kernels.h"
@@ -33,7 +34,34 @@ static aot_status_t run_im2col(const bc_frame_t *f, void *payload) {
   return AOT_OK;
 }
 
-static aot_status_t add_im2col(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+/* ---- depthwise, towards the weights: channels are divided ---- */
+
+typedef struct depthwise_job {
+  const conv_step_t *step;
+  const float *gy, *x;
+  float *gw;
+  char *work;
+} depthwise_job_t;
+
+static void depthwise_part(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const depthwise_job_t *j = arg;
+  const bc_conv_t *c = &j->step->conv;
+  bc_depthwise_weights(c, j->gy, j->x, j->gw, begin, end, j->work + (uint64_t)part * bc_depthwise_work(c));
+}
+
+static aot_status_t run_depthwise_weights(const bc_frame_t *f, void *payload) {
+  const conv_step_t *p = payload;
+  const bc_conv_t *c = &p->conv;
+  const int64_t each = 2 * c->n_batch * c->out[0] * c->out[1] * c->kernel[0] * c->kernel[1];
+  depthwise_job_t job = {p, bc_f32(f, p->operands[Y]), bc_f32(f, p->operands[X]), bc_f32(f, p->operands[W]),
+                         bc_at(f, p->work)};
+  bc_parallel(f->workers, c->groups, 1 + 1000000 / each, depthwise_part, &job);
+  return AOT_OK;
+}
+
+/* ---- what takes contiguous floats ---- */
+
+static aot_status_t add_dense(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
   const int result = result_of[what];
   bc_tensor_t dense[N_OPERANDS], work;
   conv_step_t *p;
@@ -45,8 +73,11 @@ static aot_status_t add_im2col(bc_build_t *b, const bc_conv_t *c, int what, cons
     bc_make_contiguous(&dense[result]);
     AOT_TRY(bc_new_tensor(b, &dense[result]));
   }
-  AOT_TRY(bc_scratch(b, bc_conv_work(c) * sizeof(float), &work));
-  BC_STEP(b, run_im2col, p);
+  const int is_depthwise = what == BC_CONV_WEIGHTS && c->groups == c->c_in && c->groups == c->c_out;
+  const uint64_t lanes = bc_depthwise_work(c) * (uint64_t)b->machine->n_threads;
+  AOT_TRY(bc_scratch(b, is_depthwise ? lanes : bc_conv_work(c) * sizeof(float), &work));
+  if (is_depthwise) BC_STEP(b, run_depthwise_weights, p);
+  else BC_STEP(b, run_im2col, p);
   *p = (conv_step_t){.conv = *c, .what = what, .work = bc_use(b, &work)};
   for (int o = 0; o < N_OPERANDS; o++)
     if (o != B || what == BC_CONV_FORWARD) p->operands[o] = bc_use(b, &dense[o]);
@@ -181,7 +212,7 @@ static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const 
     if (late_bias) readable[B].storage = BC_NONE;
     AOT_TRY(bc_add_divided_conv(b, division, readable));
   } else {
-    AOT_TRY(add_im2col(b, c, what, t));
+    AOT_TRY(add_dense(b, c, what, t));
   }
   return late_bias ? add_bias(b, &t[result], &t[B]) : AOT_OK;
 }

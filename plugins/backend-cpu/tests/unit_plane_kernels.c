@@ -2,6 +2,7 @@
 #include "naive_conv.h"
 
 #include "blas.h"
+#include "depthwise_kernels.h"
 #include "plane_kernels.h"
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,41 @@ static void convolutions(void **state) {
                          .stride = {1, 2},
                          .pad = {0, 4},
                          .dilation = {1, 2}});
+}
+
+static void check_depthwise(int64_t n, int64_t channels, const int64_t in[2], const int64_t kernel[2], int64_t stride,
+                            int64_t pad, int64_t dilation) {
+  conv_data_t *d = calloc(1, sizeof *d);
+  bc_conv_t c = {.n_batch = n,
+                 .groups = channels,
+                 .c_in = channels,
+                 .c_out = channels,
+                 .in = {in[0], in[1]},
+                 .kernel = {kernel[0], kernel[1]},
+                 .stride = {stride, stride + 1},
+                 .pad = {pad, pad + 1},
+                 .dilation = {dilation, 1}};
+  find_output_size(&c);
+  void *work = malloc(bc_depthwise_work(&c));
+  naive_random(d->x, n * channels * in[0] * in[1], 1);
+  naive_random(d->y, n * channels * c.out[0] * c.out[1], 2);
+  every_product(&c, gradient, d);
+  bc_depthwise_weights(&c, d->y, d->x, d->gw, 0, 1, work);
+  bc_depthwise_weights(&c, d->y, d->x, d->gw, 1, channels, work);
+  assert_close(d->gw, d->sw, channels * kernel[0] * kernel[1]);
+  free(work);
+  free(d);
+}
+
+static void depthwise_convolutions_towards_the_weights(void **state) {
+  (void)state;
+  for (int64_t stride = 1; stride <= 3; stride++)
+    for (int64_t dilation = 1; dilation <= 2; dilation++) {
+      check_depthwise(2, 3, (int64_t[]){11, 13}, (int64_t[]){3, 3}, stride, 1, dilation);
+      check_depthwise(1, 2, (int64_t[]){14, 9}, (int64_t[]){5, 7}, stride, 2, dilation);
+      check_depthwise(2, 2, (int64_t[]){4, 20}, (int64_t[]){1, 9}, stride, 0, dilation);
+      check_depthwise(1, 2, (int64_t[]){5, 3}, (int64_t[]){2, 2}, stride, 3, dilation);
+    }
 }
 
 /* ---- batch norm ---- */
@@ -267,6 +303,7 @@ static void strides_that_no_blas_takes_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(convolutions),
+                                     cmocka_unit_test(depthwise_convolutions_towards_the_weights),
                                      cmocka_unit_test(batch_norm_and_its_gradients),
                                      cmocka_unit_test(max_pool_finds_the_first_maximum),
                                      cmocka_unit_test(max_pool_windows_may_overlap_and_leave_the_plane),

@@ -1,0 +1,152 @@
+/* Planes are laid out so that every element of the window is a sum of products of two arrays that lie side by side: the
+ * input with its padding, divided into one plane for each phase of the strides, and the gradient with lines of the same
+ * length, zeros behind each. Element (i, j) of the window then begins (i * dilation) / stride lines and (j * dilation) /
+ * stride places into the plane of the phases that are left over. */
+#include "depthwise_kernels.h"
+
+#include "wide.h"
+#include <string.h>
+
+enum { LANES = 16, BLOCK = 7 }; /* elements of a line of the window that are summed at a time */
+typedef float lanes_t __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+typedef struct layout {
+  int64_t pitch, n; /* length of a line; of the gradient's plane, in whole vectors */
+  int64_t phase;    /* floats of the plane of one phase */
+} layout_t;
+
+static int64_t reach(const bc_conv_t *c, int d) { return c->dilation[d] * (c->kernel[d] - 1) / c->stride[d]; }
+
+static layout_t layout_of(const bc_conv_t *c) {
+  layout_t l = {.pitch = c->out[1] + reach(c, 1)};
+  l.n = (c->out[0] * l.pitch + LANES - 1) / LANES * LANES;
+  l.phase = l.n + reach(c, 0) * l.pitch + reach(c, 1);
+  return l;
+}
+
+uint64_t bc_depthwise_work(const bc_conv_t *c) {
+  const layout_t l = layout_of(c);
+  const int64_t n_sums = c->kernel[0] * c->kernel[1];
+  return (uint64_t)n_sums * sizeof(lanes_t) + (uint64_t)(l.n + c->stride[0] * c->stride[1] * l.phase) * sizeof(float);
+}
+
+/* ---- laying out ---- */
+
+static void lay_gradient(const bc_conv_t *c, const layout_t *l, const float *gy, float *out) {
+  memset(out, 0, (size_t)l->n * sizeof *out);
+  for (int64_t h = 0; h < c->out[0]; h++)
+    memcpy(out + h * l->pitch, gy + h * c->out[1], (size_t)c->out[1] * sizeof *out);
+}
+
+/* Input (ih, iw) is needed at (ih + pad) / stride, in the plane of what is left over; what no window reaches is left
+ * out. */
+static void lay_input(const bc_conv_t *c, const layout_t *l, const float *x, float *out) {
+  const int64_t lines = c->out[0] + reach(c, 0), s = c->stride[1];
+  memset(out, 0, (size_t)(c->stride[0] * s * l->phase) * sizeof *out);
+  for (int64_t ih = 0; ih < c->in[0]; ih++) {
+    const int64_t h = ih + c->pad[0], line = h / c->stride[0];
+    if (line >= lines) break;
+    float *phases = out + h % c->stride[0] * s * l->phase + line * l->pitch;
+    const float *from = x + ih * c->in[1];
+    for (int64_t phase = 0; phase < s; phase++) {
+      const int64_t first = (c->pad[1] - phase + s - 1) / s > 0 ? (c->pad[1] - phase + s - 1) / s : 0;
+      const int64_t shift = phase - c->pad[1], past = (c->in[1] - shift + s - 1) / s;
+      const int64_t end = past < l->pitch ? past : l->pitch;
+      float *to = phases + phase * l->phase;
+      if (s == 1 && first < end) memcpy(to + first, from + first + shift, (size_t)(end - first) * sizeof *to);
+      else
+        for (int64_t at = first; at < end; at++) to[at] = from[at * s + shift];
+    }
+  }
+}
+
+/* ---- sums ---- */
+
+static float join(lanes_t v) {
+  double sum[LANES];
+  for (int k = 0; k < LANES; k++) sum[k] = (double)v[k];
+  for (int half = LANES / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+  return (float)sum[0];
+}
+
+BC_INLINE void add_block(const float *g, const float *const *x, int64_t n, const int size, lanes_t *sums) {
+  lanes_t sum[BLOCK];
+  for (int k = 0; k < size; k++) sum[k] = sums[k];
+  for (int64_t i = 0; i < n; i += LANES) {
+    const lanes_t v = *(const lanes_t *)(g + i);
+    for (int k = 0; k < size; k++) sum[k] += v * *(const lanes_t *)(x[k] + i);
+  }
+  for (int k = 0; k < size; k++) sums[k] = sum[k];
+}
+
+BC_INLINE void add_line(const float *g, const float *const *x, int64_t n, int size, lanes_t *sums) {
+  switch (size) {
+    case 1: add_block(g, x, n, 1, sums); break;
+    case 2: add_block(g, x, n, 2, sums); break;
+    case 3: add_block(g, x, n, 3, sums); break;
+    case 4: add_block(g, x, n, 4, sums); break;
+    case 5: add_block(g, x, n, 5, sums); break;
+    case 6: add_block(g, x, n, 6, sums); break;
+    default: add_block(g, x, n, BLOCK, sums); break;
+  }
+}
+
+typedef void (*add_line_fn)(const float *g, const float *const *x, int64_t n, int size, lanes_t *sums);
+
+static void add_line_any(const float *g, const float *const *x, int64_t n, int size, lanes_t *sums) {
+  add_line(g, x, n, size, sums);
+}
+
+#if defined(__x86_64__)
+static __attribute__((target("avx512f"))) void add_line_avx512(const float *g, const float *const *x, int64_t n,
+                                                               int size, lanes_t *sums) {
+  add_line(g, x, n, size, sums);
+}
+static __attribute__((target("avx2,fma"))) void add_line_avx2(const float *g, const float *const *x, int64_t n,
+                                                              int size, lanes_t *sums) {
+  add_line(g, x, n, size, sums);
+}
+
+static add_line_fn choose(void) {
+  if (__builtin_cpu_supports("avx512f")) return add_line_avx512;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? add_line_avx2 : add_line_any;
+}
+#else
+static add_line_fn choose(void) { return add_line_any; }
+#endif
+
+static void add_plane(const bc_conv_t *c, const layout_t *l, add_line_fn add, const float *g, const float *x,
+                      lanes_t *sums) {
+  for (int64_t i = 0; i < c->kernel[0]; i++) {
+    const int64_t h = i * c->dilation[0];
+    const float *phases = x + h % c->stride[0] * c->stride[1] * l->phase + h / c->stride[0] * l->pitch;
+    for (int64_t j = 0; j < c->kernel[1]; j += BLOCK) {
+      const int size = c->kernel[1] - j < BLOCK ? (int)(c->kernel[1] - j) : BLOCK;
+      const float *at[BLOCK];
+      for (int k = 0; k < size; k++) {
+        const int64_t w = (j + k) * c->dilation[1];
+        at[k] = phases + w % c->stride[1] * l->phase + w / c->stride[1];
+      }
+      add(g, at, l->n, size, sums + i * c->kernel[1] + j);
+    }
+  }
+}
+
+void bc_depthwise_weights(const bc_conv_t *c, const float *gy, const float *x, float *gw, int64_t begin, int64_t end,
+                          void *work) {
+  const layout_t l = layout_of(c);
+  const int64_t n_sums = c->kernel[0] * c->kernel[1], in = c->in[0] * c->in[1], out = c->out[0] * c->out[1];
+  const add_line_fn add = choose();
+  lanes_t *sums = work;
+  float *g = (float *)(sums + n_sums), *input = g + l.n;
+  for (int64_t k = begin; k < end; k++) {
+    memset(sums, 0, (size_t)n_sums * sizeof *sums);
+    for (int64_t n = 0; n < c->n_batch; n++) {
+      lay_gradient(c, &l, gy + (n * c->c_out + k) * out, g);
+      lay_input(c, &l, x + (n * c->c_in + k) * in, input);
+      add_plane(c, &l, add, g, input, sums);
+    }
+    for (int64_t i = 0; i < n_sums; i++) gw[k * n_sums + i] = join(sums[i]);
+  }
+}

@@ -1,0 +1,13 @@
+/* The gradient of a depthwise convolution towards its weights, on contiguous float32: each channel has a window of its
+ * own, so that there is no product of matrices in it. */
+#ifndef BC_DEPTHWISE_KERNELS_H
+#define BC_DEPTHWISE_KERNELS_H
+
+#include "conv_kernels.h"
+
+uint64_t bc_depthwise_work(const bc_conv_t *c); /* bytes */
+/* Of channels [begin, end); groups, c_in and c_out are one number. */
+void bc_depthwise_weights(const bc_conv_t *c, const float *gy, const float *x, float *gw, int64_t begin, int64_t end,
+                          void *work);
+
+#endif
