@@ -10,6 +10,7 @@
 #include "onednn_kernels.h"
 #include "target.h"
 #include "planned_memory.h"
+#include "written_out.h"
 
 #include <aot/backend.h>
 #include <aot/describe.h>
@@ -201,6 +202,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
     const rk_kernel_t *kernel = kernels[nodes[i].op];
     const char *why = births[i] ? bad_birth(s, &nodes[i], kernel) : NULL;
     if (!why && (births[i] || !only_numbers(s, &nodes[i]))) why = refusal(s, i, kernel, &world, &error);
+    if (!why && !births[i] && bc_is_written_out(s, &nodes[i])) why = "it runs faster written out";
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
     status = sink->put(sink, &v);

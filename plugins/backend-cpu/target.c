@@ -201,7 +201,7 @@ static const bc_lowering_table_t *const tables[] = {
     &bc_lowerings_bags,    &bc_lowerings_resample,  &bc_lowerings_products, &bc_lowerings_attention,
     &bc_lowerings_conv,    &bc_lowerings_embedding, &bc_lowerings_pool,     &bc_lowerings_batch_norm,
     &bc_lowerings_joins,   &bc_lowerings_cond,      &bc_lowerings_loop,     &bc_lowerings_regions,
-    &bc_lowerings_scatter, &bc_lowerings_order,
+    &bc_lowerings_scatter, &bc_lowerings_order,     &bc_lowerings_sum,
 };
 const bc_target_t bc_cpu = {
     .tables = tables,

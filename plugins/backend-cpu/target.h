@@ -9,7 +9,7 @@ extern const bc_target_t bc_cpu;
 
 extern const bc_lowering_table_t bc_lowerings_bags, bc_lowerings_resample, bc_lowerings_attention,
     bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_cond,
-    bc_lowerings_loop, bc_lowerings_scatter, bc_lowerings_order;
+    bc_lowerings_loop, bc_lowerings_scatter, bc_lowerings_order, bc_lowerings_sum;
 
 /* lower_matmul.c */
 aot_status_t bc_add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
