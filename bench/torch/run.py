@@ -22,8 +22,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SIDES = ("eager", "compile", "aothost")
-MODELS = ("gpt_bytes", "gpt6", "bert_small", "vit_small", "resnet18", "convnext_tiny", "mobilenet_v3", "unet", "lstm", "moe", "dlrm",
-          "mlp200")
+MODELS = ("gpt_bytes", "gpt6", "bert_small", "vit_small", "resnet18", "convnext_tiny", "mobilenet_v3", "unet", "lstm", "moe",
+          "dlrm", "mlp200")
 LOSS_TOLERANCE = {"f32": (1e-4, 1e-2), "bf16": (2e-2, 5e-2)}  # of the first and the last step, relative to at least 1
 
 DESCRIPTION = """\
@@ -59,7 +59,7 @@ columns of the table
                             the backward, written once and read once
   loss                      of the last step; the three must agree, at the first and the last step
 
-The status is 1 when losses differ or a side fails. Models that --minutes leaves no time for are listed as left out.
+The status is 1 when losses differ or a side fails. What --minutes leaves no time for is listed as left out.
 """
 
 
@@ -155,11 +155,13 @@ def measure(options, folder: pathlib.Path, threads: int, dtype: str, deadline: f
     sides = {name: Side() for name in SIDES}
     workers = []
     caches = pathlib.Path(tempfile.mkdtemp(prefix="bench-torch-"))  # empty, so that first steps are cold
-    environment = {"AOT_CACHE_DIR": str(caches), "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"), "OMP_NUM_THREADS": str(threads)}
+    environment = {"AOT_CACHE_DIR": str(caches), "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+                   "OMP_NUM_THREADS": str(threads)}
     try:
         waiting = []
         for name, command in commands(options, folder, threads, dtype).items():
-            worker = Worker(command, options.cpus[:threads], environment, folder / f"{name}-{dtype}-{threads}.log")
+            more = our_libraries(options) if name == "aothost" else {}
+            worker = Worker(command, options.cpus[:threads], environment | more, folder / f"{name}-{dtype}-{threads}.log")
             workers.append(worker)
             waiting.append(turns(worker, sides[name], options, deadline))
         while waiting:
@@ -191,8 +193,13 @@ def limit_ms(facts: dict, rates: dict, dtype: str) -> float:
 # ---- preparation -------------------------------------------------------------------------------------------------------------
 
 
-def ask_once(command: list, cpus: list[int] | None = None) -> str:
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=ROOT,
+def our_libraries(options) -> dict[str, str]:
+    """Of a pack, the libraries that stand beside ours. Not for PyTorch, which brings its own."""
+    return {"LD_LIBRARY_PATH": ":".join(filter(None, (str(options.library.parent), os.environ.get("LD_LIBRARY_PATH"))))}
+
+
+def ask_once(command: list, cpus: list[int] | None = None, environment: dict[str, str] = {}) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=ROOT, env=os.environ | environment,
                           preexec_fn=cpus and (lambda: os.sched_setaffinity(0, cpus)))
     if done.returncode:
         raise SideError("\n".join(done.stderr.strip().splitlines()[-6:]))
@@ -241,7 +248,7 @@ def machine(options) -> dict:
     versions = ask_once([options.python, "-c", "import torch; print(torch.__version__)"]).strip()
     return {"date": datetime.date.today().isoformat(), "processor": name, "cores": os.cpu_count(), "cpus": options.cpus,
             "load": os.getloadavg()[0], "python": platform.python_version(), "torch": versions,
-            "aothost": ask_once([options.aothost, "--version"]).strip()}
+            "aothost": ask_once([options.aothost.resolve(), "--version"], environment=our_libraries(options)).strip()}
 
 
 # ---- the table ---------------------------------------------------------------------------------------------------------------
@@ -282,8 +289,8 @@ def table(rows: list[dict]) -> str:
         rates = part[0]["rates"]
         lines += ["", f"{dtype}, {threads} thread{'s' * (threads > 1)}: {rates[f'gflops_{dtype}']:.0f} GFLOP/s in products, "
                       f"{rates['copy_gbs']:.1f} GB/s in copies", "",
-                  "| model | eager | compile | aothost | x eager | x compile | peak MiB eager | compile | aothost | first s compile "
-                  "| aothost | of limit | loss |", "|" + "---|" * 13]
+                  "| model | eager | compile | aothost | x eager | x compile | peak MiB eager | compile | aothost "
+                  "| first s compile | aothost | of limit | loss |", "|" + "---|" * 13]
         lines += [table_row(row) for row in part]
         speeds = [[row["sides"][name].median / row["sides"]["aothost"].median for row in part] for name in ("eager", "compile")]
         lines += [f"| **geometric mean** | | | | **{mean(speeds[0])}** | **{mean(speeds[1])}** | | | | | | | |"]
@@ -293,6 +300,15 @@ def table(rows: list[dict]) -> str:
 def as_json(row: dict) -> dict:
     sides = {name: dataclasses.asdict(side) | {"median_ms": side.median} for name, side in row["sides"].items()}
     return row | {"sides": sides}
+
+
+def read_rows(path: pathlib.Path) -> list[dict]:
+    """The rows of a results.json, as they were when it was written."""
+    rows = json.loads(path.read_text())["rows"]
+    for row in rows:
+        row["sides"] = {name: Side(**{key: value for key, value in side.items() if key != "median_ms"})
+                        for name, side in row["sides"].items()}
+    return rows
 
 
 def write_results(options, about: dict, rows: list[dict], left_out: list[str]) -> None:
@@ -323,15 +339,21 @@ def parse_options() -> argparse.Namespace:
                         help="bf16: torch.autocast, run.train.precision (default both)")
     parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="1,2", help="threads of each side (default 1,2)")
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="steps that are measured, of each side (default 20)")
-    parser.add_argument("--warm-up", type=int, default=3, metavar="N", help="steps after the first one and before them (default 3)")
+    parser.add_argument("--warm-up", type=int, default=3, metavar="N",
+                        help="steps after the first one and before them (default 3)")
     parser.add_argument("--block", type=int, default=5, metavar="N", help="steps of one side in a row (default 5)")
     parser.add_argument("--minutes", type=float, default=120, metavar="M", help="begin nothing after so long (default 120)")
-    parser.add_argument("--cpus", type=numbers, metavar="0,1", help="processors to pin to, the first THREADS of them (default one a core)")
-    parser.add_argument("--aothost", type=pathlib.Path, default=ROOT / "build/bin/aothost", metavar="FILE", help="the command (default build/bin/aothost)")
+    parser.add_argument("--cpus", type=numbers, metavar="0,1",
+                        help="processors to pin to, the first THREADS of them (default one a core)")
+    parser.add_argument("--aothost", type=pathlib.Path, default=ROOT / "build/bin/aothost", metavar="FILE",
+                        help="the command, with its library beside it (default build/bin/aothost)")
     parser.add_argument("--python", default=sys.executable, metavar="FILE", help="a Python with torch, torchvision, transformers")
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench-torch", metavar="DIR", help="archives and logs, kept")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench-torch", metavar="DIR",
+                        help="archives and logs, kept (default build/bench-torch)")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="for results.json and table.md (default: WORK)")
     parser.add_argument("--quick", action="store_true", help="gpt_bytes, f32, 1 thread, 5 steps")
+    parser.add_argument("--table", type=pathlib.Path, nargs="+", metavar="FILE",
+                        help="print the table of these results.json, and end")
     parser.add_argument("--list", action="store_true", help="tell what the models are, and end")
     options = parser.parse_args()
     if options.quick:
@@ -356,11 +378,15 @@ def main() -> int:
     if options.list:
         list_models()
         return 0
+    if options.table:
+        print(table([row for path in options.table for row in read_rows(path)]))
+        return 0
     end = time.monotonic() + options.minutes * 60
     options.library, options.plugins = find_library(options.aothost)
     about = machine(options)
     print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)
-    rates = {n: json.loads(ask_once([options.python, HERE / "torch_side.py", "rates", n], options.cpus[:n])) for n in options.threads}
+    rates = {n: json.loads(ask_once([options.python, HERE / "torch_side.py", "rates", n], options.cpus[:n]))
+             for n in options.threads}
     rows, left_out, failed = [], [], False
     for threads, dtype in ((threads, dtype) for dtype in options.dtypes for threads in options.threads):
         for model in options.models:
