@@ -69,11 +69,12 @@ static void shim_wait(int state) {
 
 __attribute__((unused)) static void __syncthreads(void) { shim_wait(SHIM_AT_BLOCK); }
 
-static shim_value_t shim_swap(shim_value_t mine, int way) {
+/* The value of the same warp's thread `lane`. */
+static shim_value_t shim_lane(shim_value_t mine, uint32_t lane) {
   const uint32_t me = threadIdx.x;
   shim.values[me] = mine;
   shim_wait(SHIM_AT_WARP);
-  const shim_value_t other = shim.values[me ^ (uint32_t)way];
+  const shim_value_t other = shim.values[me / SHIM_WARP * SHIM_WARP + lane % SHIM_WARP];
   shim_wait(SHIM_AT_WARP); /* before the value is another */
   return other;
 }
@@ -145,9 +146,12 @@ LP void lp_move(void *to, const void *from, int bytes) {
   if (((uintptr_t)to | (uintptr_t)from) % align) __builtin_trap();
   memcpy(to, from, (size_t)bytes);
 }
-LP float lp_swap_f32(float v, int way) { return shim_swap((shim_value_t){.f32 = v}, way).f32; }
-LP double lp_swap_f64(double v, int way) { return shim_swap((shim_value_t){.f64 = v}, way).f64; }
-LP int64_t lp_swap_i64(int64_t v, int way) { return shim_swap((shim_value_t){.i64 = v}, way).i64; }
+LP float lp_lane_f32(float v, int lane) { return shim_lane((shim_value_t){.f32 = v}, (uint32_t)lane).f32; }
+LP double lp_lane_f64(double v, int lane) { return shim_lane((shim_value_t){.f64 = v}, (uint32_t)lane).f64; }
+LP int64_t lp_lane_i64(int64_t v, int lane) { return shim_lane((shim_value_t){.i64 = v}, (uint32_t)lane).i64; }
+LP float lp_swap_f32(float v, int way) { return lp_lane_f32(v, (int)threadIdx.x ^ way); }
+LP double lp_swap_f64(double v, int way) { return lp_lane_f64(v, (int)threadIdx.x ^ way); }
+LP int64_t lp_swap_i64(int64_t v, int way) { return lp_lane_i64(v, (int)threadIdx.x ^ way); }
 LP float lp_reciprocal_f32(float x) { return 1.0f / x; }
 LP uint64_t lp_below_i64(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); }
 LP uint64_t lp_bits_of_f64(double v) {

@@ -188,6 +188,7 @@ static void print_store(const printer_t *p, uint32_t k) {
     lp_print(p->out, "y%u[j] = ", k);
   } else {
     if (has_tail(p)) lp_print(p->out, "if (j < n) ");
+    if (p->pass.has_scan && !a->of_row) lp_print(p->out, "if (is_in) ");
     lp_print(p->out, "q%u[", k);
     if (a->of_row && !p->l->columns) lp_print(p->out, "0");
     else print_place(p, k, p->g->vector > 1 ? "(i + j)" : "i");
@@ -217,8 +218,25 @@ static int is_stored_here(const printer_t *p, uint32_t store) {
   return !a->of_row && p->l->insts[a->inst].reduce != LP_ACROSS && lp_store_pass(p->l, store) == p->pass.number;
 }
 
+/* Each with all before it: by the team, whose threads have elements one after another, and with what came before. */
+static void print_scan(const printer_t *p, uint32_t k) {
+  const lp_inst_t *inst = &p->l->insts[k];
+  const int32_t lane = lp_gpu_lane(inst);
+  lp_print(p->out, "const %s t%u = is_in ? (%s)(", lp_c_type(lane), k, lp_c_type(lp_value_dtype(inst->compute)));
+  lp_print_template(p->out, p->l, inst);
+  lp_print(p->out, ") : %s;\n", lp_first_value(inst));
+  lp_print_value(p->out, p->l, k);
+  lp_print(p->out, "lp_scan_%s_%s(t%u, &a%u, s%u, %u));\n",
+           inst->scan == LP_LOG_ADD ? "log_add" : lp_reduction_name(inst->scan), lp_suffix(lane), k, k, k,
+           p->g->team / 32);
+}
+
 static void print_inst(const printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
+  if (inst->scan) {
+    print_scan(p, k);
+    return;
+  }
   if (inst->reduce == LP_EACH) {
     lp_print_inst(p->out, p->l, k);
     if (!inst->keep) return;
@@ -227,7 +245,7 @@ static void print_inst(const printer_t *p, uint32_t k) {
     lp_print(p->out, " = v%u;\n", k);
     return;
   }
-  const char *lane = lp_c_type(lp_gpu_lane(inst));
+  const char *lane = lp_c_type(lp_gpu_lane(inst)), *only = p->pass.has_scan ? "if (is_in) " : "";
   lp_print(p->out, "{\nconst %s t = (%s)(", lane, lp_c_type(lp_value_dtype(inst->compute)));
   lp_print_template(p->out, p->l, inst);
   if (inst->reduce == LP_ACROSS) {
@@ -237,7 +255,7 @@ static void print_inst(const printer_t *p, uint32_t k) {
     return;
   }
   const char *slot = !p->l->columns ? "" : p->g->vector > 1 ? "[j]" : "[0]";
-  lp_print(p->out, ");\na%u%s = %s(a%u%s, t);\n}\n", k, slot, lp_join_name(inst->reduce), k, slot);
+  lp_print(p->out, ");\n%sa%u%s = %s(a%u%s, t);\n}\n", only, k, slot, lp_join_name(inst->reduce), k, slot);
 }
 
 /* What is done to element j of the vector at i. */
@@ -287,7 +305,8 @@ static void print_vector(const printer_t *p) {
 static void print_accumulators(const printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
-    if (!p->pass.insts[k] || !lp_reduces_row(inst)) continue;
+    if (!p->pass.insts[k] || (!lp_reduces_row(inst) && !inst->scan)) continue;
+    if (inst->scan) lp_print(p->out, "__shared__ %s s%u[32];\n", lp_c_type(lp_gpu_lane(inst)), k);
     if (p->l->columns)
       lp_print(p->out, "%s a%u[%u];\n%sfor (int j = 0; j < %u; j++) a%u[j] = %s;\n", lp_c_type(lp_gpu_lane(inst)), k,
                p->g->vector, unroll, p->g->vector, k, lp_first_value(inst));
@@ -433,6 +452,12 @@ static void print_points(printer_t *p, const char *name) {
 static void print_chunks(const printer_t *p) {
   const lp_gpu_t *g = p->g;
   const long long step = (long long)g->team * g->vector;
+  if (p->pass.has_scan) { /* all threads take part to the last */
+    lp_print(p->out, "for (%s top = 0; top < length; top += %u) {\n{\n", p->index, g->team);
+    lp_print(p->out, "const int is_in = top + lane < length;\nconst %s i = is_in ? top + lane : length - 1;\n",
+             p->index);
+    return;
+  }
   if (g->chunks > 1) {
     lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\n", unroll, g->chunks);
     lp_print(p->out, "const %s i = (c * %u + lane) * %u;\n", p->index, g->team, g->vector);

@@ -22,7 +22,8 @@ enum {
   HELD_AT_LEAST = 256, /* of one vector */
   MOST_CHUNKS = 16,
   MOST_SHARED = 48 << 10, /* bytes of shared memory that every block may have */
-  LONG_ROW = 1 << 15,     /* elements from which on few rows are cut into parts */
+  LONG_SCAN = 1 << 12,
+  LONG_ROW = 1 << 15, /* elements from which on few rows are cut into parts */
   BLOCKS_A_PROCESSOR = 6,
   THREADS_A_PROCESSOR = 1024 /* of blocks that go on from row to row */
 };
@@ -231,6 +232,13 @@ static int has_across(const lp_loop_t *l) {
   return 0;
 }
 
+/* A team scans as many elements as it has threads, one after another: along rows, also where they lie across memory. */
+static int has_scan(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].scan) return 1;
+  return 0;
+}
+
 static int fits_registers(const lp_loop_t *l, uint32_t team) {
   const uint64_t chunks = divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)team * l->gpu.vector);
   const uint64_t bytes = at_least_one(held_bytes(l) + across_bytes(l));
@@ -242,6 +250,7 @@ static int fits_registers(const lp_loop_t *l, uint32_t team) {
  * then; else nothing is. */
 static int holds(lp_loop_t *l, uint32_t team) {
   l->gpu.chunks = 1; /* so that lp_is_held tells what would be held */
+  if (has_scan(l)) return 0;
   if (fits_registers(l, team)) return 1;
   if (!l->n_kept) return 0;
   lp_inst_t *insts = l->insts;
@@ -277,9 +286,12 @@ static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
 static void choose_rows(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t n = outer_size(l, 1), length = (uint64_t)l->sizes[l->rank - 1];
-  g->vector = vector_of(l, l->rank - 1, 1);
+  g->vector = has_scan(l) ? 1 : vector_of(l, l->rank - 1, 1);
   keep_in_registers(l);
-  if (l->n_passes == 1 && n < n_processors && length >= LONG_ROW && !has_across(l)) {
+  if (has_scan(l)) {
+    g->team = length <= 2 * WARP ? WARP : length <= LONG_SCAN ? 256 : 1024;
+    g->threads = g->team == WARP ? 128 : g->team;
+  } else if (l->n_passes == 1 && n < n_processors && length >= LONG_ROW && !has_across(l)) {
     g->team = g->threads = 512;
     const uint64_t parts = divide_up(length, 8u * g->threads * g->vector), most = 2 * n_processors / at_least_one(n);
     g->splits = (uint32_t)at_least_one(parts < most ? parts : most);
@@ -335,6 +347,7 @@ int lp_gpu_fit(lp_loop_t *l) {
     blocks = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2) * g->splits;
   } else if (g->kind == LP_GPU_ROWS) {
     if ((g->team != WARP && g->team != g->threads) || (g->splits > 1 && l->n_passes > 1)) return 0;
+    if (has_scan(l) && (g->vector > 1 || g->splits > 1)) return 0;
     const uint64_t n = outer_size(l, 1), teams = g->threads / g->team;
     hold(l);
     blocks = divide_up(n, teams) * g->splits;
@@ -364,8 +377,9 @@ int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
   lp_schedule(l);
   if (n_accesses(l) > LP_GPU_MOST_POINTERS) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (l->insts[k].reduce > LP_ACROSS || l->insts[k].scan) return 0;
+    if (l->insts[k].reduce > LP_ACROSS || l->insts[k].scan > LP_LOG_ADD) return 0;
   sum_in_float(l);
+  l->columns &= !has_scan(l);
   *g = (lp_gpu_t){.kind = l->columns ? LP_GPU_COLUMNS : l->reduced ? LP_GPU_ROWS : LP_GPU_POINTS, .splits = 1};
   g->wide = is_wide(l);
   if (g->kind == LP_GPU_COLUMNS) choose_columns(l, n_processors);
@@ -392,7 +406,8 @@ uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst) {
 
 int32_t lp_gpu_lane(const lp_inst_t *inst) {
   if (!lp_is_float(inst->compute)) return AOT_I64;
-  return inst->reduce == LP_SUM && inst->dtype == AOT_F64 ? AOT_F64 : lp_value_dtype(inst->compute);
+  if (inst->scan == LP_LOG_ADD) return AOT_F64;
+  return inst->reduce + inst->scan == LP_SUM && inst->dtype == AOT_F64 ? AOT_F64 : lp_value_dtype(inst->compute);
 }
 
 int lp_gpu_has_end(const lp_loop_t *l) { return l->gpu.splits > 1 || l->gpu.parts; }

@@ -35,6 +35,9 @@ static const char gpu[] =
     "LP float lp_swap_f32(float v, int way) { return __shfl_xor_sync(0xffffffffu, v, way); }\n"
     "LP double lp_swap_f64(double v, int way) { return __shfl_xor_sync(0xffffffffu, v, way); }\n"
     "LP int64_t lp_swap_i64(int64_t v, int way) { return __shfl_xor_sync(0xffffffffu, v, way); }\n"
+    "LP float lp_lane_f32(float v, int lane) { return __shfl_sync(0xffffffffu, v, lane); }\n"
+    "LP double lp_lane_f64(double v, int lane) { return __shfl_sync(0xffffffffu, v, lane); }\n"
+    "LP int64_t lp_lane_i64(int64_t v, int lane) { return __shfl_sync(0xffffffffu, v, lane); }\n"
     "LP float lp_from_bf16(uint16_t h) { return __uint_as_float((uint32_t)h << 16); }\n"
     "LP uint16_t lp_to_bf16(float f) { return (uint16_t)(__float_as_uint(f) >> 16); }\n"
     "LP float lp_round_bf16(float f) {\n"
@@ -77,6 +80,32 @@ static const char teams[] =
     "LP_TEAM(name, i64, int64_t, of_int, join)\n"
     "LP_TEAMS(sum, LP_ADD, 0, 0) LP_TEAMS(prod, LP_TIMES, 1, 1)\n"
     "LP_TEAMS(max, LP_LARGER, -INFINITY, INT64_MIN) LP_TEAMS(min, LP_SMALLER, INFINITY, INT64_MAX)\n";
+
+/* Each thread's value joined with those before it: of its warp, of the warps before, and what was carried to here, which
+ * goes on with all of them. */
+static const char scans[] =
+    "#define LP_SCAN(name, S, T, join) \\\n"
+    "LP T lp_scan_##name##_##S(T t, T *carried, T *warps, int n) { \\\n"
+    "  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32; \\\n"
+    "  T before = *carried, all = *carried; \\\n"
+    "  for (int way = 1; way < 32; way *= 2) { \\\n"
+    "    const T b = lp_lane_##S(t, lane < way ? lane : lane - way); \\\n"
+    "    if (lane >= way) t = join(b, t); } \\\n"
+    "  if (n == 1) { const T last = lp_lane_##S(t, 31); all = join(all, last); } \\\n"
+    "  else { \\\n"
+    "    if (lane == 31) warps[warp] = t; \\\n"
+    "    __syncthreads(); \\\n"
+    "    for (int w = 0; w < n; w++) { \\\n"
+    "      const T other = warps[w]; \\\n"
+    "      if (w == warp) before = all; \\\n"
+    "      all = join(all, other); } \\\n"
+    "    __syncthreads(); } \\\n"
+    "  *carried = all; \\\n"
+    "  return join(before, t); }\n"
+    "#define LP_SCANS(name, join) LP_SCAN(name, f32, float, join) LP_SCAN(name, f64, double, join) \\\n"
+    "LP_SCAN(name, i64, int64_t, join)\n"
+    "LP_SCANS(sum, LP_ADD) LP_SCANS(prod, LP_TIMES) LP_SCANS(max, LP_LARGER) LP_SCANS(min, LP_SMALLER)\n"
+    "LP_SCAN(log_add, f64, double, lp_log_add)\n";
 
 static const char draws[] =
     "typedef struct { uint32_t w[4]; } lp_block_t;\n"
@@ -177,6 +206,7 @@ void lp_prelude_cuda_add(lp_text_t *t) {
   lp_text_add(t, functions, strlen(functions));
   lp_formulas_add(t);
   lp_text_add(t, teams, strlen(teams));
+  lp_text_add(t, scans, strlen(scans));
   lp_text_add(t, draws, strlen(draws));
   lp_text_add(t, normals, strlen(normals));
 }

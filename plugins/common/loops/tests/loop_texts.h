@@ -71,6 +71,16 @@ static const loop_text_t loop_texts[] = {
                     "store f32 [1, 0] row v0\nstore f64 [0, 1] v1\n"},
   {"across_of_rows", "loop 70 x 33 reduced 1\nload f32 [33, 1]\nmax f32 f32 \"a\" a=x0\nacross f32 f64 \"%0\" %0=v0\n"
                      "each f32 f32 \"a - %0\" a=x0 %0=v0\nstore f64 [0, 0] v1\nstore f32 [33, 1] v2\n"},
+  {"scans_of_blocks", "loop 5 x 1501 reduced 1\nload f32 [1501, 1]\nload i64 [1501, 1]\nrunning sum f32 f32 \"a\" a=x0\n"
+                      "running max f32 f32 \"a\" a=x0\nrunning sum i64 i64 \"a\" a=x1\nsum f32 f32 \"a\" a=x0\n"
+                      "each f32 f32 \"a + b\" a=v0 b=v3\nstore f32 [1501, 1] v4\nstore f32 [1501, 1] v1\nstore i64 [1501, 1] v2\n"
+                      "store f32 [1, 0] row v3\n"},
+  {"scans_of_warps", "loop 9 x 50 reduced 1\nload f32 [50, 1]\nload bf16 [50, 1]\nrunning log-add f32 f32 \"a\" a=x0\n"
+                     "running min f32 bf16 \"a\" a=x1\nrunning prod f32 f32 \"a * T(0.7)\" a=x0\nrunning sum f32 f64 \"a\" a=x0\n"
+                     "store f32 [50, 1] v0\nstore bf16 [50, 1] v1\nstore f32 [50, 1] v2\nstore f64 [50, 1] v3\n"},
+  {"scans_in_passes", "loop 4 x 700 reduced 1\nload f32 [700, 1]\neach f32 f32 \"exp(a)\" a=x0\nrunning sum f32 f32 \"a\" a=v0\n"
+                      "sum f32 f32 \"a\" a=v0\neach f32 f32 \"a / b\" a=v1 b=v2\neach f32 f32 \"log(a)\" a=v3\nstore f32 [700, 1] v4\n"},
+  {"scan_apart", "loop 400 x 37 reduced 0\nload f32 [37, 1]\nrunning sum f32 f32 \"a\" a=x0\nstore f32 [37, 1] v0\n"},
   {"columns_of_batches", "loop 3 x 500 x 40 reduced 1\nload f32 [20000, 40, 1] align 16\nsum f32 f32 \"a\" a=x0\n"
                          "store f32 [40, 0, 1] row v0\n"},
   {"drawn", "loop 1030\nload i64 [0]\nload i64 [0]\nload f32 [1] align 16\ndraw u32 [1] seed=x0 offset=x1\n"
