@@ -213,4 +213,5 @@ const bc_target_t bc_cpu = {
     .zero = zero,
     .add = add,
     .classes = bc_count_classes,
+    .has_across = 1,
 };

@@ -1,4 +1,5 @@
-/* What must be one generated loop: two of the hardest, and that they compute what they should. */
+/* What must be one generated loop, and that it computes what it should: the two of docs/LOOPS.md, and the least of
+ * their kind. */
 #include "naive.h"
 
 #include "common/snapshot/hand_snapshot.h"
@@ -117,10 +118,43 @@ static void derivatives_of_layer_norm(void **state) {
   assert_close(sums[1], bias, WIDTH);
 }
 
+/* A product that its row and its columns are summed of. */
+static void sums_in_two_directions(void **state) {
+  hand_snapshot_t *h = hs_create();
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  uint32_t a = hs_input(h, AOT_F32, 2, DIMS(ROWS, WIDTH)), b = hs_input(h, AOT_F32, 2, DIMS(ROWS, WIDTH));
+  hs_node(h, "aten.mul.Tensor");
+  hs_arg_value(h, a), hs_arg_value(h, b);
+  uint32_t y = hs_result(h, AOT_F32, 2, DIMS(ROWS, WIDTH));
+  hs_node(h, "aten.sum.dim_IntList");
+  hs_arg_value(h, y), hs_arg_ints(h, DIMS(1), 1), hs_arg_bool(h, 0), hs_arg_none(h);
+  hs_output(h, hs_result(h, AOT_F32, 1, DIMS(ROWS)));
+  hs_node(h, "aten.sum.dim_IntList");
+  hs_arg_value(h, y), hs_arg_ints(h, DIMS(0), 1), hs_arg_bool(h, 1), hs_arg_none(h);
+  hs_output(h, hs_result(h, AOT_F32, 2, DIMS(1, WIDTH)));
+
+  static float data[2][ROWS * WIDTH], rows[ROWS], columns[WIDTH];
+  double of_rows[ROWS] = {0}, of_columns[WIDTH] = {0};
+  for (uint32_t k = 0; k < 2; k++) naive_random(data[k], ROWS * WIDTH, k + 5);
+  for (int r = 0; r < ROWS; r++)
+    for (int i = 0; i < WIDTH; i++) {
+      const double product = (double)data[0][r * WIDTH + i] * data[1][r * WIDTH + i];
+      of_rows[r] += product;
+      of_columns[i] += product;
+    }
+  aot_tensor_t in[] = {tensor(data[0], AOT_F32, 2, DIMS(ROWS, WIDTH)), tensor(data[1], AOT_F32, 2, DIMS(ROWS, WIDTH))};
+  aot_tensor_t out[] = {tensor(rows, AOT_F32, 1, DIMS(ROWS)), tensor(columns, AOT_F32, 2, DIMS(1, WIDTH))};
+  run(h, in, 2, out, 2);
+  assert_close(rows, of_rows, ROWS);
+  assert_close(columns, of_columns, WIDTH);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_loss_and_its_derivative),
       cmocka_unit_test(derivatives_of_layer_norm),
+      cmocka_unit_test(sums_in_two_directions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

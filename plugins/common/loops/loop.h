@@ -208,6 +208,8 @@ const lp_row_op_t *lp_row_op_find(aot_str_t full_name); /* the first row of that
 const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *operands, uint32_t n_operands);
 /* Is dtype what result r of the operator is for a first argument of dtype x? Others, that a cast comes before, are the
  * reference kernels'. */
+/* The row of sums over rows that lie side by side, as sums across the others. NULL: op is no such sum. */
+const lp_row_op_t *lp_row_op_across(const lp_row_op_t *op);
 int lp_row_op_gives(const lp_row_op_t *op, uint32_t r, int32_t x, int32_t dtype);
 /* LP_T_* as a dtype. work: the dtype of the operator's first argument, in registers; result: as declared. */
 int32_t lp_step_dtype(int32_t which, int32_t work, int32_t result);

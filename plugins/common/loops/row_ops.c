@@ -218,6 +218,11 @@ const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *o
   return NULL;
 }
 
+const lp_row_op_t *lp_row_op_across(const lp_row_op_t *op) {
+  static const lp_row_op_t across = ROWS("", LP_ROW_DIM, 1, 1, {LP_ACROSS, W, S, "a"});
+  return strcmp(op->name, "aten.sum.dim_IntList") == 0 ? &across : NULL;
+}
+
 int lp_row_op_gives(const lp_row_op_t *op, uint32_t r, int32_t x, int32_t dtype) {
   if (op->gives[r] == LP_GIVES_WHOLE) return dtype == AOT_I64;
   if (op->gives[r] == LP_GIVES_TRUTH) return dtype == AOT_BOOL;

@@ -39,8 +39,8 @@ static sizes_t sizes_of(const bc_tensor_t *t, uint32_t reduced) {
 
 /* What a node reads from memory is saved when it shares a loop with what makes it; a row has its cost, too. Not worth
  * it: rows so short that beginning one takes longer than its memory; so long that passes go through memory and not
- * through a cache; and so few that threads stay idle which the elements would keep busy. Nor are sums of columns: their
- * terms would wait for them, with all that those read. */
+ * through a cache; and so few that threads stay idle which the elements would keep busy. Nor are sums of columns, but for
+ * those across rows (bc_sum_across): their loop goes the other way through memory. */
 enum { SHORTEST_ROW = 32, LONGEST_ROW = 65536, WORTH_THREADS = 32768 /* elements */ };
 
 static int shares_rows(const bc_build_t *b, const bc_member_t *m, const bc_tensor_t *space) {
@@ -103,6 +103,7 @@ static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
   a->space[i] = a->row_space[i] = FU_NONE;
   a->rows[i] = 0;
   if (bc_is_region_sum(b, i) || !bc_member(b, &m)) return;
+  bc_sum_across(b, &m);
   const bc_tensor_t *space = bc_member_space(b, &m);
   const sizes_t whole = sizes_of(space, 0), one_a_row = sizes_of(space, m.reduced);
   if (m.rows && !shares_rows(b, &m, space)) {

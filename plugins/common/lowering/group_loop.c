@@ -282,6 +282,7 @@ static int describe(bc_build_t *b, bc_group_t *g) {
   for (uint32_t k = 0; k < g->n; k++) {
     b->node = member(b, g, k);
     if (!bc_member(b, &g->infos[k])) return 0;
+    if (g->n > 1) bc_sum_across(b, &g->infos[k]);
     if (g->loop.reduced) continue;
     g->loop.reduced = g->infos[k].reduced;
     g->space = bc_member_space(b, &g->infos[k]);

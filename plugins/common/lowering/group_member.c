@@ -167,6 +167,7 @@ static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_me
     const bc_tensor_t *t = bc_type(b, r);
     if (!t->dtype) continue;
     const int is_across = op->steps[op->results[r]].reduce == LP_ACROSS;
+    if (is_across && !b->machine->target->has_across) return 0;
     if (is_across ? !lp_dtype_supported(t->dtype) || rk_is_int(t->dtype) : !lp_row_op_gives(op, r, x->dtype, t->dtype))
       return 0;
     if (is_across ? t->rank && !is_of_columns(t, x, out->reduced)
@@ -191,6 +192,18 @@ int bc_member(const bc_build_t *b, bc_member_t *out) {
   if (bc_op(b)->read) return is_read(b, out);
   if ((!loop_op(b) && !bc_op(b)->rows) || !read_operands(b, operands, &word)) return 0;
   return is_pointwise(b, operands, word, out) || reduces_rows(b, operands, out);
+}
+
+int bc_sum_across(const bc_build_t *b, bc_member_t *m) {
+  const lp_row_op_t *across = m->rows ? lp_row_op_across(m->rows) : NULL;
+  const bc_tensor_t *x = bc_arg_tensor(b, 0);
+  if (!across || !b->machine->target->has_across || rk_is_int(x->dtype) || bc_type(b, 0)->rank == 0) return 0;
+  for (int32_t d = 0; d < x->rank; d++)
+    if (x->sizes[d] > 1 && (m->reduced >> d & 1u) == (d == x->rank - 1)) return 0;
+  if (x->sizes[x->rank - 1] < 2 || x->strides[x->rank - 1] != 1) return 0;
+  m->rows = across;
+  m->reduced = 1u << (x->rank - 1);
+  return 1;
 }
 
 const bc_tensor_t *bc_member_space(const bc_build_t *b, const bc_member_t *m) {

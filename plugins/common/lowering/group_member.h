@@ -13,7 +13,10 @@ typedef struct bc_member {
   uint32_t reduced;        /* and the dimensions of its space that they reduce, as bits */
 } bc_member_t;
 
-int32_t bc_rows_result(const bc_build_t *b);          /* dtype of the node's first result that is there */
+int32_t bc_rows_result(const bc_build_t *b); /* dtype of the node's first result that is there */
+/* A sum over leading dimensions, m, becomes one across the rows that the last dimension is; 0: it stays what it is. So
+ * what makes its terms shares a loop with it. */
+int bc_sum_across(const bc_build_t *b, bc_member_t *m);
 int bc_member(const bc_build_t *b, bc_member_t *out); /* of the node at hand; 0: loops cannot hold it */
 /* What it has an element for in every iteration: its result, or the tensor whose rows it reduces. */
 const bc_tensor_t *bc_member_space(const bc_build_t *b, const bc_member_t *m);

@@ -92,6 +92,7 @@ typedef struct bc_target {
    * later run. out: a float64 then, one through the number of rows that count where the loss is to be their mean, else
    * 1. NULL: losses of classes run by their kernels */
   aot_status_t (*classes)(bc_build_t *b, uint32_t k, int64_t n_classes, bc_tensor_t *out);
+  int has_across; /* its loops have sums across rows (bc_is_across); 0: operators that need them run by their kernels */
 } bc_target_t;
 aot_status_t bc_find_ops(bc_build_t *b); /* b->ops */
 static inline const bc_op_t *bc_op(const bc_build_t *b) { return &b->ops[b->node->op]; }
