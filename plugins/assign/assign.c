@@ -169,7 +169,7 @@ static aot_status_t colour_nodes(const reading_t *r, uint32_t *colour) {
     while (b <= r->s->n_backends && !r->s->is_claimed[as_row(r->s, b, r->ids[n])]) b++;
     if (b > r->s->n_backends)
       return as_fail(r->s, r->ids[n], "assign.nobody", NULL,
-                     "no backend takes all that is in the regions of this node");
+                     "no backend takes this node, with all that is in its regions");
     colour[n] = b - 1;
   }
   return AOT_OK;
@@ -284,6 +284,7 @@ aot_status_t as_assign(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
                   .least_nodes = options->least_nodes,
                   .move_delay = options->move_delay,
                   .move_rate = options->move_rate,
+                  .withheld = options->withheld,
                   .n_nodes = host->graph->n_nodes(prog)};
   plan_t *plans = NULL;
   uint32_t n_plans = 0, n_moved = 0;

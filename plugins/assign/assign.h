@@ -23,6 +23,7 @@ typedef struct as_stage {
   uint32_t n_backends;
   uint32_t n_nodes;      /* node ids are below */
   uint32_t least_nodes;  /* that compute: of a part that is worth a submission */
+  aot_str_t withheld;    /* as_options_t */
   uint8_t *is_claimed;   /* [(backend - 1) * n_nodes + node id] */
   uint8_t *is_view;      /* the same: it would compute nothing */
   uint64_t *nanoseconds; /* the same: that it would take; 0: not said */
@@ -99,6 +100,7 @@ typedef struct as_options {
   uint32_t least_nodes;
   aot_str_t devices; /* by backend, between commas; empty: where the run does */
   uint64_t move_delay, move_rate;
+  aot_str_t withheld; /* "NAME=OPERATOR,OPERATOR;NAME=..": what these backends are not given */
 } as_options_t;
 
 aot_status_t as_assign(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const as_options_t *options);

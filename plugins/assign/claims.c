@@ -3,6 +3,7 @@
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <aot/opset.h>
+#include <string.h>
 
 enum { SLOW = 8 }; /* operations, and bytes of memory, in a nanosecond: one core of a processor */
 
@@ -52,6 +53,49 @@ static aot_status_t ask(as_stage_t *s, const aot_snapshot_t *snapshot, uint32_t 
   aot_status_t status = x->costs(x, s->ctx, backend, s->prog, (aot_graph_t){AOT_NO_ID}, NULL, 0, &costs);
   if (status != AOT_OK) take_flags(s, snapshot, backend);
   if (x->machine(x, s->ctx, backend, &machine) == AOT_OK) s->launch[backend - 1] = machine.launch_nanoseconds;
+  return AOT_OK;
+}
+
+/* ---- what is withheld: "NAME=OPERATOR,OPERATOR;NAME=.." ---- */
+
+/* The text up to the first `mark`, which is taken off it with that mark. */
+static aot_str_t cut(aot_str_t *text, char mark) {
+  const char *at = text->size ? memchr(text->data, mark, (size_t)text->size) : NULL;
+  const aot_str_t first = {text->data, at ? (uint64_t)(at - text->data) : text->size};
+  const uint64_t skip = first.size + (at != NULL);
+  *text = (aot_str_t){text->data + skip, text->size - skip};
+  return first;
+}
+
+static void withhold(as_stage_t *s, const aot_snapshot_t *p, uint32_t backend, aot_str_t operators,
+                     uint8_t *is_listed) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p, aot_snap_node_t, nodes);
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(p, aot_snap_op_t, ops);
+  memset(is_listed, 0, p->ops.count);
+  while (operators.size) {
+    const aot_str_t name = cut(&operators, ',');
+    for (uint32_t i = 0; i < p->ops.count; i++)
+      is_listed[i] |= (uint8_t)aot_str_eq(aot_snap_text(p, ops[i].name), name);
+  }
+  for (uint32_t n = 1; n < p->nodes.count; n++)
+    if (is_listed[nodes[n].op]) s->is_claimed[as_row(s, backend, nodes[n].id)] = 0;
+}
+
+static aot_status_t withhold_all(as_stage_t *s, const aot_snapshot_t *p) {
+  aot_str_t text = s->withheld;
+  uint8_t *is_listed = as_alloc(s, p->ops.count, 1);
+  if (!is_listed) return AOT_E_EXHAUSTED;
+  while (text.size) {
+    aot_str_t operators = cut(&text, ';');
+    const aot_str_t name = cut(&operators, '=');
+    uint32_t b = 1;
+    while (b <= s->n_backends && !aot_str_eq(s->backends->name(s->backends, s->ctx, b), name)) b++;
+    if (b > s->n_backends)
+      return as_fail(s, AOT_NO_ID, "assign.withhold", "write NAME=OPERATOR,OPERATOR;NAME=..",
+                     "operators are to be withheld from '%.*s', but no backend is called so", (int)name.size,
+                     name.data);
+    withhold(s, p, b, operators, is_listed);
+  }
   return AOT_OK;
 }
 
@@ -114,9 +158,8 @@ aot_status_t as_ask(as_stage_t *s, const aot_snapshot_t *snapshot) {
   s->launch = as_alloc(s, s->n_backends, sizeof *s->launch);
   if (!s->is_claimed || !s->is_view || !s->nanoseconds || !s->at_most || !s->launch) return AOT_E_EXHAUSTED;
   AOT_TRY(find_owners(s, snapshot, &owners));
-  for (uint32_t b = 1; b <= s->n_backends; b++) {
-    AOT_TRY(ask(s, snapshot, b));
-    refuse_owners(s, snapshot, &owners, b);
-  }
+  for (uint32_t b = 1; b <= s->n_backends; b++) AOT_TRY(ask(s, snapshot, b));
+  AOT_TRY(withhold_all(s, snapshot));
+  for (uint32_t b = 1; b <= s->n_backends; b++) refuse_owners(s, snapshot, &owners, b);
   return AOT_OK;
 }

@@ -13,7 +13,7 @@ typedef struct unit {
   aot_pass_t table;
   aot_host_t host;
   as_options_t options;
-  char devices[]; /* text of the options */
+  char texts[]; /* of the options */
 } unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
@@ -25,16 +25,18 @@ static void destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  const aot_str_t devices = opts->values[1].s;
-  unit_t *u = calloc(1, sizeof *u + (size_t)devices.size + 1);
+  const aot_str_t devices = opts->values[1].s, withheld = opts->values[4].s;
+  unit_t *u = calloc(1, sizeof *u + (size_t)devices.size + (size_t)withheld.size + 1);
   (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     free(u);
     return AOT_E_EXHAUSTED;
   }
-  if (devices.size) memcpy(u->devices, devices.data, (size_t)devices.size);
+  if (devices.size) memcpy(u->texts, devices.data, (size_t)devices.size);
+  if (withheld.size) memcpy(u->texts + devices.size, withheld.data, (size_t)withheld.size);
   u->options = (as_options_t){.least_nodes = (uint32_t)opts->values[0].i,
-                              .devices = {u->devices, devices.size},
+                              .devices = {u->texts, devices.size},
+                              .withheld = {u->texts + devices.size, withheld.size},
                               .move_delay = (uint64_t)opts->values[2].i,
                               .move_rate = (uint64_t)opts->values[3].i};
   u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
@@ -57,6 +59,8 @@ static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
      .name = AOT_STR_INIT("move-rate"), .help = AOT_STR_INIT("bytes that go from device to device in a microsecond"),
      .preset = {.i = 10000}, .min = 1, .max = 1000000000},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("withhold"),
+     .help = AOT_STR_INIT("operators that a backend is not given: NAME=OPERATOR,OPERATOR;NAME=.."), .preset = {.s = AOT_STR_INIT("")}},
 };
 /* clang-format on */
 static const aot_contract_t contract = {

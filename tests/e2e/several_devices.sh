@@ -87,6 +87,32 @@ for model in bert_tiny gpt_tiny mlp resnet_tiny vit_tiny; do
   done
 done
 
+# Two backends that take everything, one of them but for products and sums: parts go back and forth, whichever is where.
+cat > two.yaml <<Y
+aot: 1
+vars: {first: backend-ref, rest: backend-cpu, on: strict, rest-on: host}
+stages:
+  - use: functionalize
+  - use: autograd
+  - use: partition-mincut
+  - use: assign
+    with: {move-delay: 0, move-rate: 1000000000, withhold: "backend-ref=aten.mm.default,aten.addmm.default,aten.add.Tensor,aten.linear.default"}
+  - {use: "\${first}", device: "\${on}"}
+  - {use: "\${rest}", device: "\${rest-on}"}
+Y
+for model in bert_tiny gpt_tiny mlp resnet_tiny vit_tiny; do
+  for where in "host strict host" "host host strict" "strict strict host" "strict host strict"; do
+    set -- $where
+    status 0 "$aothost" verify two.yaml --model "$models/$model/train.pt2" --expect "$models/$model/expected.safetensors" \
+      --set run.device=$1 --set vars.on=$2 --set vars.rest-on=$3
+    says 'keys agree'
+  done
+done
+status 0 "$aothost" run two.yaml --model "$models/gpt_tiny/train.pt2" --inputs random
+says '^backends: backend-ref [1-9][0-9]* nodes in [1-9][0-9]+ parts on strict; backend-cpu [1-9][0-9]* nodes in [1-9][0-9]+ parts$'
+status 2 "$aothost" run two.yaml --model "$models/mlp/train.pt2" --inputs random --set stages.assign.withhold=nobody=aten.mm.default
+says "operators are to be withheld from 'nobody', but no backend is called so"
+
 # Parts that cost more to move than they could save stay where they are.
 status 0 "$aothost" run train.yaml --set vars.on=strict --set vars.rest=backend-cpu --set stages.assign.move-delay=20000
 says '^backends: example.npu 0 nodes in 0 parts on strict; rest [1-9][0-9]* nodes'
