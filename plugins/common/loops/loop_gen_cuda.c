@@ -9,22 +9,14 @@
  *
  * Variables: x loads, v instructions, as in C; w loads and y stores of a vector, k values kept between passes, a what
  * a thread has reduced, q pointers to a row's first element, e the number of its first draw. */
-#include "common/loops/loop_print.h"
+#include "common/loops/cuda_printer.h"
 
 #include <aot/inline.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef struct printer {
-  lp_text_t *out;
-  const lp_loop_t *l;
-  const lp_gpu_t *g;
-  const char *index; /* the type of indices */
-  lp_pass_t pass;
-} printer_t;
-
 /* Do teams go on from row to row? Then part `part` is a team's. */
-static int goes_on(const printer_t *p) {
+static int goes_on(const cu_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_insts; k++)
     if (p->l->insts[k].reduce == LP_ACROSS && !p->l->insts[k].of_row) return 1;
   return 0;
@@ -35,16 +27,16 @@ static const char unroll[] = "#pragma unroll\n";
 /* ---- accesses ---- */
 
 static int32_t inner(const lp_loop_t *l) { return l->rank - (l->columns ? 2 : 1); }
-static int64_t inner_stride(const lp_loop_t *l, uint32_t k) { return l->accesses[k].strides[inner(l)]; }
-static uint32_t n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
+int64_t cu_inner_stride(const lp_loop_t *l, uint32_t k) { return l->accesses[k].strides[inner(l)]; }
+uint32_t cu_n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
 
 static int64_t size_of(const lp_loop_t *l, int32_t d) { return l->sizes[d] ? l->sizes[d] : 1; } /* as a divisor */
 
 /* Made 16 bytes at a time, or what a vector has. */
-static int is_vector(const printer_t *p, uint32_t k) { return p->g->vector > 1 && lp_gpu_is_vector(p->l, k); }
+static int is_vector(const cu_printer_t *p, uint32_t k) { return p->g->vector > 1 && lp_gpu_is_vector(p->l, k); }
 
 /* A load that passes through an array of registers. */
-static int has_array(const printer_t *p, uint32_t k) {
+static int has_array(const cu_printer_t *p, uint32_t k) {
   return is_vector(p, k) || p->l->accesses[k].draws || lp_is_held(p->l, k);
 }
 
@@ -57,7 +49,7 @@ static int is_row_of_indices(const lp_loop_t *l, uint32_t k) {
 }
 
 /* The element's place in an array: of one vector, or of all that a thread holds. */
-static void print_slot(const printer_t *p, int is_held, int of_element) {
+static void print_slot(const cu_printer_t *p, int is_held, int of_element) {
   const int has_chunk = is_held && p->g->chunks > 1, has_element = of_element && p->g->vector > 1;
   lp_print(p->out, "[");
   if (has_chunk) lp_print(p->out, p->g->vector > 1 ? "c * %u" : "c", p->g->vector);
@@ -67,32 +59,32 @@ static void print_slot(const printer_t *p, int is_held, int of_element) {
   lp_print(p->out, "]");
 }
 
-static void print_times(lp_text_t *out, const char *what, int64_t stride) {
+void cu_print_times(lp_text_t *out, const char *what, int64_t stride) {
   lp_print(out, stride == 1 ? "%s" : "%s * %lld", what, (long long)stride);
 }
 
-static int has_tail(const printer_t *p) {
+static int has_tail(const cu_printer_t *p) {
   return p->g->kind == LP_GPU_POINTS && p->l->sizes[p->l->rank - 1] % p->g->vector != 0;
 }
 
 /* The number of element j in the innermost dimension; beyond the tail, of the vector's first. */
-static const char *element_index(const printer_t *p) {
+static const char *element_index(const cu_printer_t *p) {
   return p->g->vector == 1 ? "i" : has_tail(p) ? "(i + (j < n ? j : 0))" : "(i + j)";
 }
 
 /* What a dimension adds to a place. */
-static void print_term(const printer_t *p, uint32_t k, int32_t d, const char *index, const char *joint) {
+static void print_term(const cu_printer_t *p, uint32_t k, int32_t d, const char *index, const char *joint) {
   const lp_access_t *a = &p->l->accesses[k];
   char bounded[64];
   snprintf(bounded, sizeof bounded, "(%s - b%u_%d)", index, k, d);
   lp_print(p->out, "%s", joint);
-  print_times(p->out, a->bounded >> d & 1u ? bounded : index, a->strides[d]);
+  cu_print_times(p->out, a->bounded >> d & 1u ? bounded : index, a->strides[d]);
 }
 
 /* Its place from the row on; index: of the element, or of the vector. */
-static void print_place(const printer_t *p, uint32_t k, const char *index) {
+static void print_place(const cu_printer_t *p, uint32_t k, const char *index) {
   const lp_loop_t *l = p->l;
-  const int64_t stride = inner_stride(l, k), row = l->columns ? l->accesses[k].strides[l->rank - 1] : 0;
+  const int64_t stride = cu_inner_stride(l, k), row = l->columns ? l->accesses[k].strides[l->rank - 1] : 0;
   const char *joint = "";
   if (l->accesses[k].n_indices) lp_print(p->out, "j%u", k), joint = " + ";
   if (row) print_term(p, k, l->rank - 1, "row", joint), joint = " + ";
@@ -100,25 +92,25 @@ static void print_place(const printer_t *p, uint32_t k, const char *index) {
   if (!*joint) lp_print(p->out, "0");
 }
 
-static void print_element_loop(const printer_t *p) {
+static void print_element_loop(const cu_printer_t *p) {
   if (p->g->vector > 1) lp_print(p->out, "%sfor (int j = 0; j < %u; j++) ", unroll, p->g->vector);
 }
 
-static uint64_t vector_bytes(const printer_t *p, uint32_t k) {
+static uint64_t vector_bytes(const cu_printer_t *p, uint32_t k) {
   return p->g->vector * aot_dtype_size(p->l->accesses[k].dtype);
 }
 
 /* Random numbers of a vector from one block each four of them, where they lie so. */
-static int draws_blocks(const printer_t *p, const lp_access_t *a) {
+static int draws_blocks(const cu_printer_t *p, const lp_access_t *a) {
   if (a->strides[p->l->rank - 1] != 1 || p->g->vector % 4) return 0;
   for (int32_t d = 0; d + 1 < p->l->rank; d++)
     if (a->strides[d] % 4) return 0;
   return 1;
 }
 
-static void print_draw(const printer_t *p, uint32_t k) {
+static void print_draw(const cu_printer_t *p, uint32_t k) {
   const lp_access_t *a = &p->l->accesses[k];
-  const long long step = (long long)inner_stride(p->l, k);
+  const long long step = (long long)cu_inner_stride(p->l, k);
   lp_print(p->out, "%s w%u[%u];\n", lp_c_type(a->dtype), k, p->g->vector);
   lp_print(p->out, "lp_draw_%s(x%u, x%u + d%u, e%u + (uint64_t)i * %lld, %lld, %u, %d, w%u);\n",
            a->dtype == AOT_U32   ? "u32"
@@ -128,14 +120,14 @@ static void print_draw(const printer_t *p, uint32_t k) {
            a->seed, a->offset, k, k, step, step, p->g->vector, draws_blocks(p, a), k);
 }
 
-static void print_array(const printer_t *p, uint32_t k, int is_held) {
+static void print_array(const cu_printer_t *p, uint32_t k, int is_held) {
   const uint32_t chunks = is_held && p->g->chunks ? p->g->chunks : 1;
   lp_print(p->out, "%s%s w%u[%u];\n", is_vector(p, k) ? "LP_ALIGN16 " : "", lp_c_type(p->l->accesses[k].dtype), k,
            chunks * p->g->vector);
 }
 
 /* From memory into the load's array. */
-static void print_take(const printer_t *p, uint32_t k) {
+static void print_take(const cu_printer_t *p, uint32_t k) {
   if (!is_vector(p, k)) {
     print_element_loop(p);
     lp_print(p->out, "w%u", k);
@@ -163,7 +155,7 @@ static void print_take(const printer_t *p, uint32_t k) {
 }
 
 /* The load's value, from its array or from memory. */
-static void print_load(const printer_t *p, uint32_t k, int from_array) {
+static void print_load(const cu_printer_t *p, uint32_t k, int from_array) {
   const lp_access_t *a = &p->l->accesses[k];
   const char *half = lp_half_name(a->dtype);
   if (lp_gpu_moves(p->l, k) && !is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
@@ -182,7 +174,7 @@ static void print_load(const printer_t *p, uint32_t k, int from_array) {
   lp_print(p->out, ";\n");
 }
 
-static void print_store(const printer_t *p, uint32_t k) {
+static void print_store(const cu_printer_t *p, uint32_t k) {
   const lp_access_t *a = &p->l->accesses[k];
   if (is_vector(p, k) && !a->of_row) {
     lp_print(p->out, "y%u[j] = ", k);
@@ -199,7 +191,7 @@ static void print_store(const printer_t *p, uint32_t k) {
 }
 
 /* From the store's vector to memory. */
-static void print_give(const printer_t *p, uint32_t k) {
+static void print_give(const cu_printer_t *p, uint32_t k) {
   if (has_tail(p)) lp_print(p->out, "if (n == %u) ", p->g->vector);
   lp_print(p->out, "lp_move(&q%u[", k);
   print_place(p, k, "i");
@@ -211,15 +203,17 @@ static void print_give(const printer_t *p, uint32_t k) {
 
 /* ---- elements of a pass ---- */
 
-static int is_taken(const printer_t *p, uint32_t k) { return p->l->columns ? lp_gpu_moves(p->l, k) : p->pass.loads[k]; }
+static int is_taken(const cu_printer_t *p, uint32_t k) {
+  return p->l->columns ? lp_gpu_moves(p->l, k) : p->pass.loads[k];
+}
 
-static int is_stored_here(const printer_t *p, uint32_t store) {
+static int is_stored_here(const cu_printer_t *p, uint32_t store) {
   const lp_access_t *a = &p->l->accesses[store];
   return !a->of_row && p->l->insts[a->inst].reduce != LP_ACROSS && lp_store_pass(p->l, store) == p->pass.number;
 }
 
 /* Each with all before it: by the team, whose threads have elements one after another, and with what came before. */
-static void print_scan(const printer_t *p, uint32_t k) {
+static void print_scan(const cu_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
   const int32_t lane = lp_gpu_lane(inst);
   lp_print(p->out, "const %s t%u = is_in ? (%s)(", lp_c_type(lane), k, lp_c_type(lp_value_dtype(inst->compute)));
@@ -231,7 +225,7 @@ static void print_scan(const printer_t *p, uint32_t k) {
            p->g->team / 32);
 }
 
-static void print_inst(const printer_t *p, uint32_t k) {
+static void print_inst(const cu_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
   if (inst->scan) {
     print_scan(p, k);
@@ -259,7 +253,7 @@ static void print_inst(const printer_t *p, uint32_t k) {
 }
 
 /* What is done to element j of the vector at i. */
-static void print_element(const printer_t *p) {
+static void print_element(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   print_element_loop(p);
   lp_print(p->out, "{\n");
@@ -276,12 +270,12 @@ static void print_element(const printer_t *p) {
     const int of_column = l->columns && l->insts[k].reduce == LP_EACH && l->insts[k].of_row && l->insts[k].pass == 0;
     if (of_column || (p->pass.insts[k] && lp_is_element(&l->insts[k]))) print_inst(p, k);
   }
-  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
     if (is_stored_here(p, s)) print_store(p, s);
   lp_print(p->out, "}\n");
 }
 
-static void print_vector(const printer_t *p) {
+static void print_vector(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_loads; k++) {
     if (!is_taken(p, k) || lp_is_held(l, k) || !has_array(p, k)) continue;
@@ -292,17 +286,17 @@ static void print_vector(const printer_t *p) {
     print_array(p, k, 0);
     print_take(p, k);
   }
-  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
     if (is_stored_here(p, s) && is_vector(p, s))
       lp_print(p->out, "LP_ALIGN16 %s y%u[%u];\n", lp_c_type(l->accesses[s].dtype), s, p->g->vector);
   print_element(p);
-  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
     if (is_stored_here(p, s) && is_vector(p, s)) print_give(p, s);
 }
 
 /* ---- reductions ---- */
 
-static void print_accumulators(const printer_t *p) {
+void cu_print_accumulators(const cu_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     if (!p->pass.insts[k] || (!lp_reduces_row(inst) && !inst->scan)) continue;
@@ -317,19 +311,19 @@ static void print_accumulators(const printer_t *p) {
 static const char *lane_suffix(const lp_inst_t *inst) { return lp_suffix(lp_gpu_lane(inst)); }
 
 /* Where the partial results of a reduction lie. */
-static void print_scratch(const printer_t *p, uint32_t k) {
+void cu_print_scratch(const cu_printer_t *p, uint32_t k) {
   lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))", lp_c_type(lp_gpu_lane(&p->l->insts[k])), lp_gpu_n_pointers(p->l) - 1,
            (unsigned long long)lp_gpu_partial(p->l, k));
 }
 
 /* The partial result of a part, but for which result it is: "] " ends it. */
-static void print_partial(const printer_t *p, uint32_t k) {
-  print_scratch(p, k);
+void cu_print_partial(const cu_printer_t *p, uint32_t k) {
+  cu_print_scratch(p, k);
   lp_print(p->out, "[part * (%s)%llu", p->index, (unsigned long long)lp_gpu_results(p->l));
 }
 
 /* The values of the pass's reductions, joined over the team; into scratch memory where they are parts. */
-static void print_joined(const printer_t *p, uint32_t team) {
+void cu_print_joined(const cu_printer_t *p, uint32_t team) {
   const int are_parts = p->g->splits > 1;
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
@@ -343,14 +337,14 @@ static void print_joined(const printer_t *p, uint32_t team) {
     lp_print(p->out, "));\n");
     if (!are_parts) continue;
     lp_print(p->out, "if (lane == 0) ");
-    print_partial(p, k);
+    cu_print_partial(p, k);
     lp_print(p->out, " + row] = v%u;\n", k);
   }
 }
 
 /* ---- what stands around ---- */
 
-static void print_head(const printer_t *p, const char *name, const char *ending) {
+void cu_print_head(const cu_printer_t *p, const char *name, const char *ending) {
   lp_print(p->out, "LP_KERNEL(%s%s, %u, %u) {\n", name, ending, lp_gpu_n_pointers(p->l), p->g->threads);
   if (lp_has_indices(p->l)) lp_print(p->out, "int64_t wrong = 0;\n");
   for (uint32_t k = 0; k < p->l->n_loads; k++)
@@ -361,12 +355,12 @@ static void print_head(const printer_t *p, const char *name, const char *ending)
 }
 
 /* The last line: was an index out of range? */
-static void print_wrong(const printer_t *p) {
-  if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = 1;\n", n_accesses(p->l));
+static void print_wrong(const cu_printer_t *p) {
+  if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = 1;\n", cu_n_accesses(p->l));
 }
 
 /* Indices of the first n dimensions from `from`, and pointers to where they lead. */
-static void print_pointers(const printer_t *p, int32_t n, const char *from) {
+void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
   const lp_loop_t *l = p->l;
   int64_t below = 1;
   for (int32_t d = n - 1; d >= 0; d--) {
@@ -376,7 +370,7 @@ static void print_pointers(const printer_t *p, int32_t n, const char *from) {
     lp_print(p->out, ";\n");
     below *= size_of(l, d);
   }
-  for (uint32_t k = 0; k < n_accesses(l); k++) {
+  for (uint32_t k = 0; k < cu_n_accesses(l); k++) {
     const lp_access_t *a = &l->accesses[k];
     const char *type = lp_c_type(a->dtype), *mark = k < l->n_loads ? "const " : "";
     if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)LP_AT(%u), e%u = 0", k, k, k);
@@ -392,14 +386,14 @@ static void print_pointers(const printer_t *p, int32_t n, const char *from) {
 }
 
 /* Loads of what does not change within what a block takes. */
-static void print_constants(const printer_t *p) {
+void cu_print_constants(const cu_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_loads; k++) {
     if (is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
     if (!lp_gpu_moves(p->l, k)) print_load(p, k, 0);
   }
 }
 
-static void print_row_insts(const printer_t *p, uint32_t pass) {
+void cu_print_row_insts(const cu_printer_t *p, uint32_t pass) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     if (!inst->of_row || lp_reduces_row(inst) || inst->pass != pass) continue;
@@ -413,8 +407,8 @@ static void print_row_insts(const printer_t *p, uint32_t pass) {
   }
 }
 
-static void print_row_stores(const printer_t *p) {
-  for (uint32_t s = p->l->n_loads; s < n_accesses(p->l); s++) {
+void cu_print_row_stores(const cu_printer_t *p) {
+  for (uint32_t s = p->l->n_loads; s < cu_n_accesses(p->l); s++) {
     if (!p->l->accesses[s].of_row) continue;
     lp_print(p->out, "if (lane == 0) ");
     print_store(p, s);
@@ -423,7 +417,7 @@ static void print_row_stores(const printer_t *p) {
 
 /* ---- points ---- */
 
-static void print_points(printer_t *p, const char *name) {
+static void print_points(cu_printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
   const char *at = l->rank > 1 ? "at" : "i";
@@ -431,16 +425,16 @@ static void print_points(printer_t *p, const char *name) {
   long long elements = 1;
   for (int32_t d = 0; d < l->rank; d++) elements *= (long long)l->sizes[d];
   lp_find_pass(l, 0, &p->pass);
-  print_head(p, name, "");
+  cu_print_head(p, name, "");
   lp_print(p->out, "const %s %s = ((%s)blockIdx.x * %u + threadIdx.x) * %u;\n", p->index, at, p->index, g->threads,
            g->vector);
   lp_print(p->out, "if (%s < %lld) {\n", at, elements);
   if (l->rank > 1) lp_print(p->out, "const %s row = at / %lld, i = at %% %lld;\n", p->index, size, size);
   if (has_tail(p))
     lp_print(p->out, "const int n = %lld - i < %u ? (int)(%lld - i) : %u;\n", elements, g->vector, elements, g->vector);
-  print_pointers(p, l->rank - 1, "row");
-  print_constants(p);
-  print_row_insts(p, 0);
+  cu_print_pointers(p, l->rank - 1, "row");
+  cu_print_constants(p);
+  cu_print_row_insts(p, 0);
   print_vector(p);
   print_wrong(p);
   lp_print(p->out, "}\n}\n");
@@ -449,7 +443,7 @@ static void print_points(printer_t *p, const char *name) {
 /* ---- rows ---- */
 
 /* The vectors of a row that are this thread's: c of them where it holds them, else as they come. */
-static void print_chunks(const printer_t *p) {
+static void print_chunks(const cu_printer_t *p) {
   const lp_gpu_t *g = p->g;
   const long long step = (long long)g->team * g->vector;
   if (p->pass.has_scan) { /* all threads take part to the last */
@@ -464,18 +458,17 @@ static void print_chunks(const printer_t *p) {
   } else if (g->chunks == 1) {
     lp_print(p->out, "{\nconst %s i = lane * %u;\n", p->index, g->vector);
   } else if (g->splits > 1) {
-    lp_print(p->out, "%s 4\nfor (%s i = (part * %u + lane) * %u; i < length; i += %lld) {\n", "#pragma unroll",
-             p->index, g->team, g->vector, step * g->splits);
+    lp_print(p->out, "#pragma unroll 4\nfor (%s i = (part * %u + lane) * %u; i < length; i += %lld) {\n", p->index,
+             g->team, g->vector, step * g->splits);
   } else {
-    lp_print(p->out, "%s 4\nfor (%s i = lane * %u; i < length; i += %lld) {\n", "#pragma unroll", p->index, g->vector,
-             step);
+    lp_print(p->out, "#pragma unroll 4\nfor (%s i = lane * %u; i < length; i += %lld) {\n", p->index, g->vector, step);
   }
   if (g->chunks && p->l->sizes[p->l->rank - 1] % step) lp_print(p->out, "if (i < length) ");
   lp_print(p->out, "{\n");
 }
 
 /* Loads that are held and come first in this pass. */
-static void print_held(const printer_t *p, uint8_t *is_there) {
+static void print_held(const cu_printer_t *p, uint8_t *is_there) {
   int n = 0;
   for (uint32_t k = 0; k < p->l->n_loads; k++) {
     if (!p->pass.loads[k] || is_there[k] || !lp_is_held(p->l, k)) continue;
@@ -492,19 +485,19 @@ static void print_held(const printer_t *p, uint8_t *is_there) {
   lp_print(p->out, "}\n}\n");
 }
 
-static void print_row_pass(printer_t *p, uint32_t number, uint8_t *is_there) {
+static void print_row_pass(cu_printer_t *p, uint32_t number, uint8_t *is_there) {
   lp_find_pass(p->l, number, &p->pass);
-  print_row_insts(p, number);
+  cu_print_row_insts(p, number);
   print_held(p, is_there);
-  print_accumulators(p);
+  cu_print_accumulators(p);
   print_chunks(p);
   print_vector(p);
   lp_print(p->out, "}\n}\n");
-  print_joined(p, p->g->team);
+  cu_print_joined(p, p->g->team);
 }
 
 /* Sums across rows: of each element that the thread has of a row, or of values of rows. */
-static void print_across(const printer_t *p) {
+static void print_across(const cu_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     const uint32_t n = p->g->chunks * p->g->vector;
@@ -517,19 +510,19 @@ static void print_across(const printer_t *p) {
 }
 
 /* They go to scratch memory, as part `part`. */
-static void print_across_parts(const printer_t *p) {
+static void print_across_parts(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_insts; k++) {
     if (l->insts[k].reduce != LP_ACROSS) continue;
     if (l->insts[k].of_row) {
       lp_print(p->out, "if (lane == 0) ");
-      print_scratch(p, k);
+      cu_print_scratch(p, k);
       lp_print(p->out, "[part] = a%u;\n", k);
       continue;
     }
     print_chunks(p);
     print_element_loop(p);
-    print_scratch(p, k);
+    cu_print_scratch(p, k);
     lp_print(p->out, "[part * (%s)%lld + i%s] = a%u", p->index, (long long)l->sizes[l->rank - 1],
              p->g->vector > 1 ? " + j" : "", k);
     print_slot(p, 1, 1);
@@ -538,7 +531,7 @@ static void print_across_parts(const printer_t *p) {
 }
 
 /* Who takes which row: teams that go on from row to row, parts of a row, or teams with a row each. */
-static void print_rows_begin(const printer_t *p) {
+static void print_rows_begin(const cu_printer_t *p) {
   const lp_gpu_t *g = p->g;
   const uint32_t teams = g->threads / g->team;
   const long long rows = (long long)lp_gpu_results(p->l);
@@ -557,20 +550,20 @@ static void print_rows_begin(const printer_t *p) {
   else lp_print(p->out, "if (row < %lld) {\n", rows);
 }
 
-static void print_rows(printer_t *p, const char *name) {
+static void print_rows(cu_printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
   uint8_t is_there[LP_INSTS * LP_ARGS] = {0};
-  print_head(p, name, "");
+  cu_print_head(p, name, "");
   print_rows_begin(p);
-  print_pointers(p, l->rank - 1, "row");
-  print_constants(p);
+  cu_print_pointers(p, l->rank - 1, "row");
+  cu_print_constants(p);
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].keep) lp_print(p->out, "%s k%u[%u];\n", lp_value_type(l->insts[k].dtype), k, g->chunks * g->vector);
   for (uint32_t pass = 0; pass < l->n_passes; pass++) print_row_pass(p, pass, is_there);
   if (g->splits == 1) {
-    print_row_insts(p, l->n_passes);
-    print_row_stores(p);
+    cu_print_row_insts(p, l->n_passes);
+    cu_print_row_stores(p);
   }
   if (goes_on(p) && g->team > 32) lp_print(p->out, "__syncthreads();\n"); /* shared memory is used again */
   if (goes_on(p)) lp_print(p->out, "}\n");
@@ -582,7 +575,7 @@ static void print_rows(printer_t *p, const char *name) {
 /* ---- columns ---- */
 
 /* Sums of `across` columns by `down` threads each: they go to shared memory, and half joins half. */
-static void print_joined_columns(const printer_t *p, uint32_t across, uint32_t down) {
+void cu_print_joined_columns(const cu_printer_t *p, uint32_t across, uint32_t down) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce != LP_EACH)
@@ -610,7 +603,7 @@ static void print_joined_columns(const printer_t *p, uint32_t across, uint32_t d
 }
 
 /* The values of a column: its reductions, what follows from them, and its stores. */
-static void print_column_values(const printer_t *p) {
+void cu_print_column_values(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (lp_gpu_moves(l, k) && !lp_moves(l, k)) print_load(p, k, 0);
@@ -623,22 +616,22 @@ static void print_column_values(const printer_t *p) {
     lp_print_value(p->out, l, k);
     lp_print(p->out, p->g->vector > 1 ? "s%u[lane * %u + j]);\n" : "s%u[lane]);\n", k, p->g->vector);
   }
-  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
     if (l->accesses[s].of_row) print_store(p, s);
 }
 
 /* A tile's sums into scratch memory. */
-static void print_column_parts(const printer_t *p, long long across) {
+static void print_column_parts(const cu_printer_t *p, long long across) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     if (p->l->insts[k].reduce == LP_EACH) continue;
-    print_partial(p, k);
+    cu_print_partial(p, k);
     lp_print(p->out, " + outer * %lld + i%s] = s%u[", across, p->g->vector > 1 ? " + j" : "", k);
     lp_print(p->out, p->g->vector > 1 ? "lane * %u + j];\n" : "lane];\n", p->g->vector);
   }
 }
 
 /* The rows that a thread takes at once: c of them. */
-static void print_column_rows(const printer_t *p, uint32_t step) {
+static void print_column_rows(const cu_printer_t *p, uint32_t step) {
   if (p->g->chunks > 1) {
     lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\nconst %s row = top + c * %u;\nif (row < length) {\n", unroll,
              p->g->chunks, p->index, step);
@@ -647,21 +640,21 @@ static void print_column_rows(const printer_t *p, uint32_t step) {
   lp_print(p->out, "{\nconst %s row = top;\n{\n", p->index);
 }
 
-static void print_columns(printer_t *p, const char *name) {
+static void print_columns(cu_printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
   const uint32_t width = g->team * g->vector, down = g->threads / g->team, step = down * g->splits;
   const long long across = (long long)l->sizes[l->rank - 2], tiles = (across + width - 1) / width;
   lp_find_pass(l, 0, &p->pass);
-  print_head(p, name, "");
+  cu_print_head(p, name, "");
   lp_print(p->out, "const %s length = %lld, across = %lld;\n", p->index, (long long)l->sizes[l->rank - 1], across);
   lp_print(p->out, "const %s lane = threadIdx.x %% %u, down = threadIdx.x / %u, part = blockIdx.x %% %u;\n", p->index,
            g->team, g->team, g->splits);
   lp_print(p->out, "const %s i = (blockIdx.x / %u %% %lld * %u + lane) * %u, outer = blockIdx.x / %lld;\n", p->index,
            g->splits, tiles ? tiles : 1, g->team, g->vector, (tiles ? tiles : 1) * g->splits);
-  print_pointers(p, l->rank - 2, "outer");
-  print_constants(p);
-  print_accumulators(p);
+  cu_print_pointers(p, l->rank - 2, "outer");
+  cu_print_constants(p);
+  cu_print_accumulators(p);
   lp_print(p->out, "if (i < across)\nfor (%s top = part * %u + down; top < length; top += %llu) {\n", p->index, down,
            (unsigned long long)step * g->chunks);
   for (uint32_t k = 0; k < l->n_loads; k++)
@@ -673,122 +666,23 @@ static void print_columns(printer_t *p, const char *name) {
   print_column_rows(p, step);
   print_vector(p);
   lp_print(p->out, "}\n}\n}\n");
-  print_joined_columns(p, width, down);
+  cu_print_joined_columns(p, width, down);
   lp_print(p->out, "if (down == 0 && i < across) {\n");
   print_element_loop(p);
   lp_print(p->out, "{\n");
   if (g->splits > 1) print_column_parts(p, across);
-  else print_column_values(p);
+  else cu_print_column_values(p);
   lp_print(p->out, "}\n}\n");
   print_wrong(p);
   lp_print(p->out, "}\n");
 }
 
-/* ---- the second kernel ---- */
-
-/* A thread takes every so many parts of result `at`. */
-static void print_parts(const printer_t *p, const char *first, uint32_t step) {
-  print_accumulators(p);
-  lp_print(p->out, "for (int part = %s; part < %u; part += %u) {\n", first, p->g->splits, step);
-  for (uint32_t k = 0; k < p->l->n_insts; k++) {
-    if (p->l->insts[k].reduce == LP_EACH) continue;
-    lp_print(p->out, "a%u%s = %s(a%u%s, ", k, p->l->columns ? "[0]" : "", lp_join_name(p->l->insts[k].reduce), k,
-             p->l->columns ? "[0]" : "");
-    print_partial(p, k);
-    lp_print(p->out, " + at]);\n");
-  }
-  lp_print(p->out, "}\n");
-}
-
-/* Sums across rows: 32 columns a block, and those of values of rows in the last block. Parts are added in double. */
-static void print_across_end(printer_t *p, const char *name) {
-  enum { SIDE = 32, DOWN = LP_GPU_END_THREADS / SIDE };
-  const lp_loop_t *l = p->l;
-  const long long length = (long long)l->sizes[l->rank - 1];
-  lp_gpu_t single = l->gpu;
-  single.threads = LP_GPU_END_THREADS;
-  p->g = &single;
-  print_head(p, name, "_end");
-  for (uint32_t s = l->n_loads; s < n_accesses(l); s++) {
-    const uint32_t k = l->accesses[s].inst;
-    const lp_inst_t *inst = &l->insts[k];
-    const char *wide = lp_is_float(inst->compute) ? "double" : "int64_t";
-    if (inst->reduce != LP_ACROSS) continue;
-    lp_print(p->out, inst->of_row ? "if (blockIdx.x == %u) {\n" : "if (blockIdx.x < %u) {\n", lp_gpu_end_blocks(l) - 1);
-    lp_print(p->out, "%s *q%u = (%s *)LP_AT(%u);\n%s a = 0;\n", lp_c_type(l->accesses[s].dtype), s,
-             lp_c_type(l->accesses[s].dtype), s, wide);
-    if (inst->of_row) {
-      lp_print(p->out, "for (int part = threadIdx.x; part < %u; part += %d) a += ", p->g->parts, LP_GPU_END_THREADS);
-      print_scratch(p, k);
-      lp_print(p->out, "[part];\n__shared__ %s s%u[32];\n", wide, k);
-      lp_print_value(p->out, l, k);
-      lp_print(p->out, "lp_block_sum_%s(a, s%u, %d));\nif (threadIdx.x == 0) q%u[0] = ",
-               lp_is_float(inst->compute) ? "f64" : "i64", k, LP_GPU_END_THREADS / 32, s);
-    } else {
-      lp_print(p->out, "const int lane = threadIdx.x %% %d, down = threadIdx.x / %d;\n", SIDE, SIDE);
-      lp_print(p->out, "const %s i = (%s)blockIdx.x * %d + lane;\n", p->index, p->index, SIDE);
-      lp_print(p->out, "if (i < %lld)\nfor (int part = down; part < %u; part += %d) a += ", length, p->g->parts, DOWN);
-      print_scratch(p, k);
-      lp_print(p->out, "[part * (%s)%lld + i];\n__shared__ %s s%u[%d];\ns%u[threadIdx.x] = a;\n__syncthreads();\n",
-               p->index, length, wide, k, LP_GPU_END_THREADS, k);
-      lp_print(p->out, "for (int half = %d; half >= %d; half /= 2) {\n", LP_GPU_END_THREADS / 2, SIDE);
-      lp_print(p->out, "if (threadIdx.x < half) s%u[threadIdx.x] += s%u[threadIdx.x + half];\n__syncthreads();\n}\n", k,
-               k);
-      lp_print_value(p->out, l, k);
-      lp_print(p->out, "s%u[lane]);\nif (down == 0 && i < %lld) q%u[", k, length, s);
-      print_times(p->out, "i", inner_stride(l, s));
-      lp_print(p->out, "] = ");
-    }
-    lp_print_stored(p->out, l, s);
-    lp_print(p->out, ";\n}\n");
-  }
-  lp_print(p->out, "}\n");
-}
-
-static void print_end(printer_t *p, const char *name) {
-  enum { SIDE = 32, DOWN = LP_GPU_END_THREADS / SIDE };
-  const lp_loop_t *l = p->l;
-  const long long across = l->columns ? (long long)l->sizes[l->rank - 2] : 1, results = (long long)lp_gpu_results(l);
-  lp_gpu_t single = l->gpu;
-  single.threads = LP_GPU_END_THREADS;
-  single.vector = 1;
-  p->g = &single;
-  lp_find_pass(l, 0, &p->pass);
-  print_head(p, name, "_end");
-  lp_print(p->out, "const %s length = %lld;\n(void)length;\n", p->index, (long long)l->sizes[l->rank - 1]);
-  if (l->columns) {
-    lp_print(p->out, "const %s lane = threadIdx.x %% %d, down = threadIdx.x / %d, at = blockIdx.x * %d + lane;\n",
-             p->index, SIDE, SIDE, SIDE);
-    lp_print(p->out, "const %s outer = at / %lld, i = at %% %lld;\n", p->index, across, across);
-    print_pointers(p, l->rank - 2, "outer");
-    lp_print(p->out, "const int first = at < %lld ? (int)down : %u;\n", results, single.splits);
-    print_parts(p, "first", DOWN);
-    print_joined_columns(p, SIDE, DOWN);
-    lp_print(p->out, "if (down == 0 && at < %lld) {\n", results);
-    print_constants(p);
-    print_column_values(p);
-    lp_print(p->out, "}\n}\n");
-    return;
-  }
-  lp_print(p->out, "const %s lane = threadIdx.x, row = blockIdx.x, at = row;\n", p->index);
-  print_pointers(p, l->rank - 1, "row");
-  print_constants(p);
-  print_row_insts(p, 0);
-  print_parts(p, "lane", LP_GPU_END_THREADS);
-  single.splits = 1; /* what print_joined joins is whole */
-  print_joined(p, LP_GPU_END_THREADS);
-  print_row_insts(p, l->n_passes);
-  print_row_stores(p);
-  lp_print(p->out, "}\n");
-}
-
 void lp_gen_cuda(const lp_loop_t *l, const char *name, lp_text_t *out) {
-  printer_t p = {.out = out, .l = l, .g = &l->gpu, .index = l->gpu.wide ? "int64_t" : "int"};
+  cu_printer_t p = {.out = out, .l = l, .g = &l->gpu, .index = l->gpu.wide ? "int64_t" : "int"};
   switch (l->gpu.kind) {
     case LP_GPU_COLUMNS: print_columns(&p, name); break;
     case LP_GPU_ROWS: print_rows(&p, name); break;
     default: print_points(&p, name);
   }
-  if (l->gpu.parts) print_across_end(&p, name);
-  else if (l->gpu.splits > 1) print_end(&p, name);
+  if (lp_gpu_has_end(l)) cu_print_end(&p, name);
 }
