@@ -12,7 +12,7 @@
 #include <aot/backend.h>
 #include <aot/describe.h>
 #include <aot/ext/coverage.h>
-#include <aot/inline.h>
+#include <aot/host_backend.h>
 #include <stdlib.h>
 
 #define ID "example.few-ops"
@@ -130,14 +130,6 @@ struct aot_bound {
   aot_tensor_t values[];       /* by values row of the snapshot */
 };
 
-/* The number-th graph of the kind; NULL: there is none. */
-static const aot_snap_graph_t *find_graph(const aot_snapshot_t *s, const aot_graph_at_t *at) {
-  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
-  for (uint32_t g = 1, n = 0; g < s->graphs.count; g++)
-    if (graphs[g].kind == at->kind && n++ == at->number) return &graphs[g];
-  return NULL;
-}
-
 /* A value as a row-major tensor at `*end` of the arena, which moves on. dims gets its strides. */
 static aot_tensor_t place(const aot_snapshot_t *s, uint32_t value, char *arena, uint64_t *end, int64_t *strides) {
   const aot_snap_value_t *v = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + value;
@@ -179,11 +171,11 @@ static uint64_t lay_out(const aot_snapshot_t *s, const aot_snap_graph_t *g, char
 
 static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *at, aot_exe_plan_t *out) {
   const exe_t *x = e->head.self;
-  const aot_snap_graph_t *g = find_graph(x->s, at);
-  aot_exe_plan_t mine = {.struct_size = out->struct_size, .alignment = ALIGN};
+  const aot_snap_graph_t *g = aot_graph_of(x->s, at);
+  aot_exe_plan_t mine = {.struct_size = sizeof mine, .alignment = ALIGN};
   if (!g) return tell(&x->host, ctx, AOT_E_NOT_FOUND, ID ".graph", "the program has no such graph");
   mine.arena.nbytes = lay_out(x->s, g, NULL, NULL, NULL, NULL);
-  memcpy(out, &mine, out->struct_size < sizeof mine ? out->struct_size : sizeof mine);
+  aot_export(out, &mine, sizeof mine);
   return AOT_OK;
 }
 
@@ -191,7 +183,7 @@ static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_
 static aot_status_t bind(const aot_exe_t *e, aot_ctx_t *ctx, const aot_binding_t *b, aot_bound_t **out) {
   const exe_t *x = e->head.self;
   const aot_snapshot_t *s = x->s;
-  const aot_snap_graph_t *g = find_graph(s, &b->graph);
+  const aot_snap_graph_t *g = aot_graph_of(s, &b->graph);
   if (!g || g->n_inputs != b->n_inputs || g->n_outputs != b->n_outputs)
     return tell(&x->host, ctx, AOT_E_INVALID, ID ".graph", "the program has no graph with these ports");
   const size_t n_tensors = (size_t)s->values.count + g->n_outputs;
@@ -295,11 +287,7 @@ static aot_status_t run(void *self, aot_status_t before) {
 
 static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *c, const aot_submission_t *what) {
   const exe_t *x = e->head.self;
-  const aot_device_t *d = x->device;
-  for (uint64_t i = 0; i < what->n_waits; i++) AOT_TRY(d->wait(d, ctx, what->queue, what->waits[i]));
-  AOT_TRY(x->work->enqueue(x->work, ctx, what->queue, run, c));
-  for (uint64_t i = 0; i < what->n_signals; i++) AOT_TRY(d->signal(d, ctx, what->queue, what->signals[i]));
-  return AOT_OK;
+  return aot_submit_work(x->device, x->work, ctx, what, run, c);
 }
 
 /* ---- load ---- */
@@ -313,13 +301,10 @@ static void exe_destroy(const aot_table_t *e) {
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
   const unit_t *u = b->head.self;
-  const aot_ext_host_work_t *work = aot_ext(&device->head, AOT_EXT_HOST_WORK);
-  aot_snapshot_t head;
+  const aot_ext_host_work_t *work = aot_host_work(device);
   if (!work)
     return tell(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".device", "the CPU cannot compute on the device's memory");
-  if (nbytes >= sizeof head) memcpy(&head, bytes, sizeof head);
-  if (nbytes < sizeof head || head.magic != AOT_SNAPSHOT_MAGIC || head.version != AOT_SNAPSHOT_VERSION ||
-      head.nbytes != nbytes)
+  if (!aot_is_snapshot(bytes, nbytes))
     return tell(&u->host, ctx, AOT_E_DATA_LOSS, ID ".artifact", "these bytes are no artifact of " ID);
   exe_t *x = calloc(1, sizeof *x);
   void *block = malloc((size_t)nbytes);

@@ -5,10 +5,9 @@
  * program's snapshot; every value has its place in the arena, and outputs are copied out when all nodes have run. Read it
  * from the bottom: descriptor, create, query, compile, load, bind, submit, run. */
 #include <aot/backend.h>
-#include <aot/ext/coverage.h>
 #include <aot/describe.h>
-#include <aot/inline.h>
-#include <aot/snapshot.h>
+#include <aot/ext/coverage.h>
+#include <aot/host_backend.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,14 +254,6 @@ struct aot_bound {
   float **data; /* by value row of the graph's nodes: where it lies in the arena */
 };
 
-static const aot_snap_graph_t *find_graph(const exe_t *x, const aot_graph_at_t *at) {
-  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(x->s, aot_snap_graph_t, graphs);
-  uint32_t number = at->number;
-  for (uint32_t g = 1; g < x->s->graphs.count; g++)
-    if (graphs[g].kind == at->kind && number-- == 0) return &graphs[g];
-  return NULL;
-}
-
 /* A value as its type says; dense where it is this backend's own. */
 static tensor_t typed(const exe_t *x, uint32_t row, float *data) {
   const aot_snap_value_t *v = AOT_SNAP_ROWS(x->s, aot_snap_value_t, values) + row;
@@ -306,11 +297,11 @@ static uint64_t place_all(const exe_t *x, const aot_snap_graph_t *g, char *arena
 
 static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *at, aot_exe_plan_t *out) {
   const exe_t *x = e->head.self;
-  const aot_snap_graph_t *g = find_graph(x, at);
+  const aot_snap_graph_t *g = aot_graph_of(x->s, at);
   if (!g) return fail(x->unit, ctx, AOT_E_RANGE, "there is no such graph");
   const aot_exe_plan_t full = {
-      .struct_size = out->struct_size, .arena = {.nbytes = place_all(x, g, NULL, NULL)}, .alignment = ALIGNMENT};
-  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+      .struct_size = sizeof full, .arena = {.nbytes = place_all(x, g, NULL, NULL)}, .alignment = ALIGNMENT};
+  aot_export(out, &full, sizeof full);
   return AOT_OK;
 }
 
@@ -322,7 +313,7 @@ static void unbind(const aot_exe_t *e, aot_bound_t *call) {
 
 static aot_status_t bind(const aot_exe_t *e, aot_ctx_t *ctx, const aot_binding_t *binding, aot_bound_t **out) {
   const exe_t *x = e->head.self;
-  const aot_snap_graph_t *g = find_graph(x, &binding->graph);
+  const aot_snap_graph_t *g = aot_graph_of(x->s, &binding->graph);
   aot_bound_t *c = calloc(1, sizeof *c);
   if (!g || !c || !(c->data = calloc((size_t)g->n_nodes + g->n_outputs + 1, sizeof *c->data))) {
     free(c);
@@ -381,10 +372,7 @@ static aot_status_t run(void *self, aot_status_t before) {
 
 static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *call, const aot_submission_t *s) {
   const exe_t *x = e->head.self;
-  for (uint64_t i = 0; i < s->n_waits; i++) AOT_TRY(x->device->wait(x->device, ctx, s->queue, s->waits[i]));
-  AOT_TRY(x->work->enqueue(x->work, ctx, s->queue, run, call));
-  for (uint64_t i = 0; i < s->n_signals; i++) AOT_TRY(x->device->signal(x->device, ctx, s->queue, s->signals[i]));
-  return AOT_OK;
+  return aot_submit_work(x->device, x->work, ctx, s, run, call);
 }
 
 static void exe_destroy(const aot_table_t *e) {
@@ -396,15 +384,14 @@ static void exe_destroy(const aot_table_t *e) {
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
   const unit_t *u = b->head.self;
-  const aot_ext_host_work_t *work = aot_ext(&device->head, AOT_EXT_HOST_WORK);
+  const aot_ext_host_work_t *work = aot_host_work(device);
   if (!work)
     return fail(u, ctx, AOT_E_UNIMPLEMENTED,
                 "it computes on the CPU, and the device has no memory that the CPU computes on");
   exe_t *x = calloc(1, sizeof *x);
   aot_snapshot_t *s = malloc((size_t)nbytes + 1);
   if (s) memcpy(s, bytes, (size_t)nbytes);
-  if (!x || !s || nbytes < sizeof *s || s->magic != AOT_SNAPSHOT_MAGIC || s->version != AOT_SNAPSHOT_VERSION ||
-      s->nbytes != nbytes) {
+  if (!x || !s || !aot_is_snapshot(bytes, nbytes)) {
     free(x);
     free(s);
     return fail(u, ctx, AOT_E_DATA_LOSS, "these bytes are no artifact of " ID);

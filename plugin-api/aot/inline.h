@@ -164,6 +164,15 @@ static inline aot_status_t aot_import(void *dst, uint32_t dst_size, const void *
   return AOT_OK;
 }
 
+/* The other way: an answer of full_size bytes into a struct that its reader has made and given its struct_size. As much
+ * of it as the reader knows is written, and struct_size stays. */
+static inline void aot_export(void *out, const void *full, uint32_t full_size) {
+  uint32_t n;
+  memcpy(&n, out, sizeof n);
+  if (n > sizeof n)
+    memcpy((char *)out + sizeof n, (const char *)full + sizeof n, (n < full_size ? n : full_size) - sizeof n);
+}
+
 /* Rows of another's making, `stride` bytes each: dst has n of them, each imported by its own size alone (rows are no
  * structs with a struct_size): what the maker did not know is zero. */
 static inline void aot_import_rows(void *dst, uint64_t dst_size, const void *rows, uint64_t stride, uint64_t n) {

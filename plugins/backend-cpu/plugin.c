@@ -335,9 +335,9 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
 /* ---- aot.cost/1 ---- */
 
 static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_cost_machine_t *out) {
-  const aot_cost_machine_t full = {.struct_size = out->struct_size, .max_fused = BC_MAX_GROUP, .alignment = BC_ALIGN};
+  const aot_cost_machine_t full = {.struct_size = sizeof full, .max_fused = BC_MAX_GROUP, .alignment = BC_ALIGN};
   (void)c, (void)ctx;
-  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  aot_export(out, &full, sizeof full);
   return AOT_OK;
 }
 
@@ -377,10 +377,10 @@ static aot_status_t run(void *self, const hc_run_t *what) {
 static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
   const exe_t *x = e->head.self;
   bc_error_t error = {.node = AOT_NO_ID};
-  aot_exe_plan_t full = {.struct_size = out->struct_size, .alignment = BC_ALIGN};
+  aot_exe_plan_t full = {.struct_size = sizeof full, .alignment = BC_ALIGN};
   const aot_status_t status = bc_program_arena(x->program, graph, &full.arena.nbytes, &error);
   if (status != AOT_OK) return error_out(x->unit, ctx, &error, status);
-  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  aot_export(out, &full, sizeof full);
   return AOT_OK;
 }
 
@@ -389,9 +389,7 @@ static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   bc_program_stats_t s = bc_program_stats(x->program);
   aot_exe_stats_t full = {sizeof full, s.n_steps,      s.arena_nbytes, s.n_runs ? s.live_nbytes : 0,
                           s.n_runs,    s.copied_nbytes};
-  uint32_t size = out->struct_size;
-  memcpy(out, &full, size < sizeof full ? size : sizeof full);
-  out->struct_size = size;
+  aot_export(out, &full, sizeof full);
   return AOT_OK;
 }
 
@@ -403,9 +401,9 @@ static aot_status_t profile_start(const aot_ext_profile_t *e) {
 
 static aot_status_t profile_read(const aot_ext_profile_t *e, aot_profile_t *out) {
   const exe_t *x = e->head.self;
-  aot_profile_t full = {.struct_size = out->struct_size, .row_stride = sizeof(aot_profile_row_t)};
+  aot_profile_t full = {.struct_size = sizeof full, .row_stride = sizeof(aot_profile_row_t)};
   AOT_TRY(bc_program_profile(x->program, &full.rows, &full.n_rows));
-  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  aot_export(out, &full, sizeof full);
   return AOT_OK;
 }
 

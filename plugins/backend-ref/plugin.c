@@ -166,9 +166,9 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
 /* ---- aot.cost/1 ---- */
 
 static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_cost_machine_t *out) {
-  const aot_cost_machine_t full = {.struct_size = out->struct_size, .max_fused = 1, .alignment = MR_ALIGN};
+  const aot_cost_machine_t full = {.struct_size = sizeof full, .max_fused = 1, .alignment = MR_ALIGN};
   (void)c, (void)ctx;
-  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  aot_export(out, &full, sizeof full);
   return AOT_OK;
 }
 
@@ -219,16 +219,15 @@ static aot_status_t run(void *self, const hc_run_t *what) {
 
 static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   const executable_t *x = e->head.self;
-  uint32_t size = out->struct_size;
-  aot_exe_stats_t stats = {
-      .struct_size = size,
+  const aot_exe_stats_t stats = {
+      .struct_size = sizeof stats,
       .n_kernels = rf_n_kernels(x->program),
       .arena_nbytes = 0,
       .peak_nbytes = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED),
       .n_runs = __atomic_load_n(&x->n_runs, __ATOMIC_RELAXED),
       .copied_nbytes = __atomic_load_n(&x->copied_nbytes, __ATOMIC_RELAXED),
   };
-  memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
+  aot_export(out, &stats, sizeof stats);
   return AOT_OK;
 }
 

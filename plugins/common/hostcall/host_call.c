@@ -1,6 +1,6 @@
 #include "host_call.h"
 
-#include <aot/inline.h>
+#include <aot/host_backend.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,6 @@ static aot_status_t do_run(void *self, aot_status_t before) {
 }
 
 static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *c, const aot_submission_t *s) {
-  const aot_device_t *d = c->exe->device;
   const size_t n_symbols = (size_t)c->what.n_symbols;
   (void)e;
   item_t *i = malloc(sizeof *i + n_symbols * sizeof *i->symbols);
@@ -66,28 +65,19 @@ static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *c, c
   i->what.open = s->open;
   i->what.symbols = s->symbols ? s->symbols : i->symbols;
   if (n_symbols) memcpy(i->what.symbols, c->symbols, n_symbols * sizeof *i->symbols);
-  for (uint64_t k = 0; k < s->n_waits; k++) {
-    const aot_status_t status = d->wait(d, ctx, s->queue, s->waits[k]);
-    if (status != AOT_OK) {
-      free(i);
-      return status;
-    }
-  }
-  AOT_TRY(c->exe->work->enqueue(c->exe->work, ctx, s->queue, do_run, i));
-  for (uint64_t k = 0; k < s->n_signals; k++) AOT_TRY(d->signal(d, ctx, s->queue, s->signals[k]));
-  return AOT_OK;
+  return aot_submit_work(c->exe->device, c->exe->work, ctx, s, do_run, i);
 }
 
 static aot_status_t plan_nothing(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
-  const aot_exe_plan_t none = {.struct_size = out->struct_size};
+  const aot_exe_plan_t none = {.struct_size = sizeof none};
   (void)e, (void)ctx, (void)graph;
-  memcpy(out, &none, out->struct_size < sizeof none ? out->struct_size : sizeof none);
+  aot_export(out, &none, sizeof none);
   return AOT_OK;
 }
 
 int hc_exe_init(hc_exe_t *e, const aot_device_t *device, hc_run_fn run, void *self) {
-  const aot_ext_host_work_t *work = aot_ext(&device->head, AOT_EXT_HOST_WORK);
-  if (!work || work->head.struct_size < sizeof *work) return 0;
+  const aot_ext_host_work_t *work = aot_host_work(device);
+  if (!work) return 0;
   *e = (hc_exe_t){
       .table =
           {
