@@ -110,7 +110,7 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, const bc
 }
 
 static void add_lookups(bc_build_t *b, const bc_group_t *g, loop_step_t *p) {
-  for (uint32_t k = 0; k < g->loop.n_loads; k++)
+  for (uint32_t k = 0; k < g->loop.n_loads + g->loop.n_stores; k++)
     for (uint32_t i = 0; i < g->accesses[k].n_indices; i++) {
       const lp_index_t *x = &g->accesses[k].indices[i];
       p->lookups[p->n_lookups++] =
@@ -158,7 +158,7 @@ static aot_status_t add_loop(bc_build_t *b, const bc_group_t *g, const bc_loop_f
   p->refs = bc_pool_alloc(b->pool, n * sizeof *p->refs);
   p->pointers = bc_pool_alloc(b->pool, n_parts * (n + n_more) * sizeof *p->pointers);
   p->numbers = bc_pool_alloc(b->pool, lp_n_numbers(&g->loop) * sizeof *p->numbers);
-  p->lookups = bc_pool_alloc(b->pool, (g->loop.n_loads + 1) * sizeof *p->lookups);
+  p->lookups = bc_pool_alloc(b->pool, (n * LP_INDICES + 1) * sizeof *p->lookups);
   int64_t *wrong = bc_pool_alloc(b->pool, n_parts * sizeof *wrong);
   if (!p->refs || !p->pointers || !p->numbers || !p->lookups || !wrong) return no_memory(b);
   if (has_indices) p->wrong = wrong;

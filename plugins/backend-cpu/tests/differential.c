@@ -187,6 +187,26 @@ static const program_t programs[] = {
      "%x = aten.sum.dim_IntList %e, [1]\n%y = aten.amax.default %x, [0]\n%z = aten.add.Tensor %h, %y\n%u1 = aten.add.Tensor %k, %u\n"
      "%u2 = aten.sum.dim_IntList %u1, [1, 2]\n%z1 = aten.add.Tensor %u2, %z\n%j1 = aten.sum.default %j\n%z2 = aten.add.Tensor %z1, %j1\n"
      "%i1 = aten.add.Tensor %i, 0\nout user_output 0 = %v\nout user_output 1 = %i1\nout user_output 2 = %z2\nout user_output 3 = %w\n"},
+    {"places written by index tensors: sums of rows that meet, with padding, a factor, along other dimensions, of integers",
+     {{3, {6, 4, 10}, 0}, {2, {6, 4}, 7}, {2, {7, 10}, 0}, {3, {6, 4, 10}, 4}},
+     "f32[6, 4, 10]\ni64[6, 4]\nf32[7, 10]\ni64[6, 4, 10]\n",
+     "%e = aten.embedding_dense_backward.default %a0, %a1, 7, 2, false\n%f = aten.embedding_dense_backward.default %a0, %a1, 9, -1, false\n"
+     "%i = aten.view.default %a1, [24]\n%g = aten.view.default %a0, [24, 10]\n%h = aten.index_add.default %a2, 0, %i, %g, alpha=0.5\n"
+     "%s = aten.scatter_add.default %a0, 1, %a3, %a0\n%t = aten.transpose.int %a0, 0, 2\n%k = aten.slice.Tensor %a3, 0, 0, 5\n"
+     "%u = aten.scatter_add.default %a0, 0, %k, %a0\n%v = aten.scatter_add.default %a3, 2, %a3, %a3\n%l = aten.add.Tensor %v, %a3\n"
+     "%m = aten.transpose.int %t, 0, 2\n%n = aten.add.Tensor %s, %u\n%o = aten.mul.Tensor %n, %m\n%p = aten.mul.Tensor %o, %l\n"
+     "%d = aten.add.Tensor %e, %h\n%q = aten.slice.Tensor %i, 0, 0, 10\n%w = aten.exp.default %p\n"
+     "%j = aten.index_add.default %p, 2, %q, %w\nout user_output 0 = %d\nout user_output 1 = %f\n"
+     "out user_output 2 = %j\n"},
+    {"places written by index tensors: several of them, added and put, numbers, broadcast values, single places",
+     {{3, {5, 4, 6}, 0}, {1, {8}, 4}, {2, {3, 8}, 4}, {1, {6}, 0}},
+     "f32[5, 4, 6]\ni64[8]\ni64[3, 8]\nf32[6]\n",
+     "%a = aten.index_put.default %a0, [%a1, %a1], %a3, true\n%n = aten.sub.Tensor %a1, 4\n%o = aten.unsqueeze.default %a3, 1\n"
+     "%r = aten.expand.default %o, [6, 3]\n%c = aten.slice.Tensor %a3, 0, 0, 1\n%b = aten.index_put.default %a, [none, %n, %a2], %c, true\n"
+     "%d = aten.exp.default %b\n%x = aten.slice.Tensor %a2, 1, 0, 4\n%h = aten.unsqueeze.default %x, 2\n"
+     "%s = aten.scatter.value %d, 1, %h, 3.0\n%k = aten.arange.start_step 4, 0, -1\n%z = aten.sin.default %d\n%w = aten.slice.Tensor %z, 0, 1, 5\n"
+     "%y = aten.index_put.default %s, [%k], %w, false\n%u = aten.scatter.src %y, 2, %h, %z\n%j = aten.index_copy.default %u, 0, %k, %w\n"
+     "out user_output 0 = %b\nout user_output 1 = %y\nout user_output 2 = %j\n"},
     {"scans: along rows and across memory, with what is worth vectors before and after, of whole numbers, of halves",
      {{2, {5, 700}, 0}, {3, {2, 50, 40}, 9}, {2, {50, 33}, 0}},
      "f32[5, 700]\ni64[2, 50, 40]\nf32[50, 33]\n",

@@ -23,6 +23,9 @@
  * embedding's rows), and bounds, outside of which it reads a number or what another load has (padding, the gradient of a
  * slice). An index that is out of range reads element 0, and the function says so; its caller looks for it then.
  *
+ * A store may have index tensors, too. Dimensions along which only these count, so that places may meet, are `reduced`:
+ * their indices are gone through in order, and those beside them are what runs in parallel.
+ *
  * Sums across rows (weight and bias gradients) go beside the passes: every row adds its elements to one accumulator a
  * column.
  *
@@ -93,7 +96,8 @@ typedef struct lp_access {
   int32_t of_row;                /* stores: one element a row */
   int32_t draws;         /* loads: it reads no memory, but the random numbers of the elements that its strides count */
   uint32_t seed, offset; /* of a draw: accesses of one number */
-  uint32_t n_indices;    /* loads: what is added to its place */
+  int32_t adds;          /* stores: to what is there, and not in its place */
+  uint32_t n_indices;    /* what is added to its place */
   lp_index_t indices[LP_INDICES];
   /* Loads, by dimensions as bits: begin <= index < end is inside, and the index counts from `begin`; 0 in others. What
    * is read outside: a number, or LP_LOAD: what an access before this one has. */
@@ -136,7 +140,7 @@ typedef struct lp_loop {
   lp_inst_t *insts;
   uint32_t n_insts;
   int in_place;      /* a store may lie where a load does, element on element */
-  uint32_t reduced;  /* dimensions that reductions run over, as bits; 0: there are none */
+  uint32_t reduced;  /* dimensions that reductions, or stores by index tensors, run over, as bits; 0: there are none */
   uint32_t n_passes; /* by lp_schedule */
   int columns;       /* by lp_schedule: rows lie across memory, and are summed side by side */
   uint32_t n_kept;   /* row buffers: pointers that follow those of the accesses, each of a row's length */

@@ -119,7 +119,7 @@ int lp_simplify(lp_loop_t *l) {
 
 uint32_t lp_n_numbers(const lp_loop_t *l) {
   uint32_t n = n_accesses(l) * (uint32_t)l->rank;
-  for (uint32_t k = 0; k < l->n_loads; k++)
+  for (uint32_t k = 0; k < n_accesses(l); k++)
     n += 2 * (l->accesses[k].n_indices + (uint32_t)__builtin_popcount(l->accesses[k].bounded));
   return n;
 }
@@ -127,7 +127,7 @@ uint32_t lp_n_numbers(const lp_loop_t *l) {
 void lp_numbers(const lp_loop_t *l, int64_t *out) {
   for (uint32_t k = 0; k < n_accesses(l); k++)
     for (int32_t d = 0; d < l->rank; d++) *out++ = l->accesses[k].strides[d];
-  for (uint32_t k = 0; k < l->n_loads; k++) {
+  for (uint32_t k = 0; k < n_accesses(l); k++) {
     const lp_access_t *x = &l->accesses[k];
     for (uint32_t i = 0; i < x->n_indices; i++) {
       *out++ = x->indices[i].stride;
@@ -142,7 +142,7 @@ void lp_numbers(const lp_loop_t *l, int64_t *out) {
 }
 
 int lp_has_indices(const lp_loop_t *l) {
-  for (uint32_t k = 0; k < l->n_loads; k++)
+  for (uint32_t k = 0; k < n_accesses(l); k++)
     if (l->accesses[k].n_indices) return 1;
   return 0;
 }

@@ -10,6 +10,7 @@
  *     each f32 f32 "exp(a - %0)" a=v0 %0=v1
  *     running sum f32 f32 "a" a=v2                v3: of each element and all before it in its row
  *     store f32 [1024, 1] v2                      or, once a row: store f32 [1, 0] row v1
+ *     store f32 [0, 1] at x1 * 64 of 100 add v1   by numbers of rows, added to what is there
  *
  * Of an access may be known what its pointer is a multiple of: load f32 [1024, 1] align 16.
  *
@@ -72,15 +73,19 @@ static void print_align(lp_text_t *out, const lp_access_t *a) {
   if (a->align) lp_print(out, " align %u", a->align);
 }
 
-static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
-  lp_print(out, "%s %s ", a->draws ? "draw" : "load", aot_dtype_name(a->dtype));
-  print_strides(out, a->strides, rank);
-  if (a->draws) lp_print(out, " seed=x%u offset=x%u", a->seed, a->offset);
+static void print_indices(lp_text_t *out, const lp_access_t *a) {
   for (uint32_t i = 0; i < a->n_indices; i++) {
     const lp_index_t *x = &a->indices[i];
     lp_print(out, "%sx%u * %" PRId64 " of %" PRId64 "%s", i ? ", " : " at ", x->load, x->stride, x->size,
              x->wraps ? " wraps" : "");
   }
+}
+
+static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
+  lp_print(out, "%s %s ", a->draws ? "draw" : "load", aot_dtype_name(a->dtype));
+  print_strides(out, a->strides, rank);
+  if (a->draws) lp_print(out, " seed=x%u offset=x%u", a->seed, a->offset);
+  print_indices(out, a);
   const char *joint = " in ";
   for (int32_t d = 0; d < rank; d++) {
     if (!(a->bounded >> d & 1u)) continue;
@@ -116,7 +121,9 @@ void lp_print_loop(const lp_loop_t *l, lp_text_t *out) {
     lp_print(out, "store %s ", aot_dtype_name(l->accesses[k].dtype));
     print_strides(out, l->accesses[k].strides, l->rank);
     print_align(out, &l->accesses[k]);
-    lp_print(out, "%s v%u\n", l->accesses[k].of_row ? " row" : "", l->accesses[k].inst);
+    print_indices(out, &l->accesses[k]);
+    lp_print(out, "%s%s v%u\n", l->accesses[k].of_row ? " row" : "", l->accesses[k].adds ? " add" : "",
+             l->accesses[k].inst);
   }
 }
 
@@ -293,7 +300,9 @@ static int parse_load(parser_t *p, int draws) {
 static int parse_store(parser_t *p) {
   lp_access_t *a = &p->l->accesses[p->l->n_loads + p->l->n_stores++];
   if (!take_dtype(p, &a->dtype) || !take_strides(p, a->strides) || !parse_align(p, a)) return 0;
+  if (take(p, "at") && !parse_indices(p, a)) return 0;
   a->of_row = take(p, "row");
+  a->adds = take(p, "add");
   return take_index(p, "v", p->l->n_insts, &a->inst);
 }
 

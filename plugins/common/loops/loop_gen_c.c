@@ -74,9 +74,10 @@ static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 
 static void print_store(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_access_t *a = &l->accesses[k];
+  if (!is_row_of_indices(l, k)) lp_print_indices(out, l, k, 0);
   if (a->of_row && !l->columns) lp_print(out, "q%u[0]", k);
   else print_place(out, l, k);
-  lp_print(out, " = ");
+  lp_print(out, a->adds ? " += " : " = ");
   lp_print_stored(out, l, k);
   lp_print(out, ";\n");
 }
@@ -226,7 +227,7 @@ static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 
 /* The elements from `begin` to `end`. */
 static void print_elements(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p, const char *begin, const char *end) {
-  lp_print(out, "%sfor (int64_t i = %s; i < %s; i++) {\n", p->has_scan ? "" : IN_PARALLEL, begin, end);
+  lp_print(out, "%sfor (int64_t i = %s; i < %s; i++) {\n", p->is_serial ? "" : IN_PARALLEL, begin, end);
   if (p->has_place) lp_print(out, "const int64_t place = i;\n");
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (p->loads[k]) print_load(out, l, k);
@@ -321,6 +322,12 @@ static void print_column_ends(lp_text_t *out, const lp_loop_t *l) {
     if (l->accesses[s].of_row) print_store(out, l, s);
 }
 
+static int has_ends(const lp_loop_t *l) {
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
+    if (l->accesses[s].of_row) return 1;
+  return 0;
+}
+
 static void print_columns(lp_text_t *out, const lp_loop_t *l) {
   const int is_split = l->rank == 2; /* the function runs a part of the tiles */
   lp_pass_t p;
@@ -335,6 +342,10 @@ static void print_columns(lp_text_t *out, const lp_loop_t *l) {
   lp_print(out,
            "for (int64_t row = 0; row < length; row++)\n" IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
   print_column_elements(out, l, &p);
+  if (!has_ends(l)) {
+    lp_print(out, "}\n}\n");
+    return;
+  }
   lp_print(out, "}\n" IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
   print_column_ends(out, l);
   lp_print(out, "}\n}\n");
@@ -346,6 +357,8 @@ static void print_row(lp_text_t *out, const lp_loop_t *l) {
     if (is_row_of_indices(l, k)) lp_print_indices(out, l, k, 0);
     if (!lp_moves(l, k)) print_load(out, l, k);
   }
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
+    if (is_row_of_indices(l, s)) lp_print_indices(out, l, s, 0);
   for (uint32_t pass = 0; pass < l->n_passes; pass++) print_pass(out, l, pass, begin, end);
   print_row_insts(out, l, l->n_passes);
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)

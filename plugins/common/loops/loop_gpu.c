@@ -376,6 +376,8 @@ int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   lp_schedule(l);
   if (n_accesses(l) > LP_GPU_MOST_POINTERS) return 0;
+  for (uint32_t k = l->n_loads; k < n_accesses(l); k++)
+    if (l->accesses[k].n_indices) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce > LP_ACROSS || l->insts[k].scan > LP_LOG_ADD) return 0;
   sum_in_float(l);

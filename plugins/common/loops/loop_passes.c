@@ -125,17 +125,22 @@ int lp_is_needed_later(const lp_loop_t *l, uint32_t k) {
   return 0;
 }
 
-/* One pass over rows whose elements lie further apart than the rows do. */
+/* One pass over rows whose elements lie further apart than the rows do: as the first load has it that moves along both,
+ * or along the row alone. */
 static int are_columns(const lp_loop_t *l) {
+  int found = 0, columns = 0;
   if (!l->reduced || l->n_passes > 1) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce == LP_ACROSS) return 0;
   for (uint32_t k = 0; k < l->n_loads; k++) {
     const int64_t *strides = l->accesses[k].strides + l->rank - 2;
+    const int moves = strides[1] == 0 ? 0 : strides[0] == 0 ? 1 : 2;
     if (l->accesses[k].draws) return 0;
-    if (strides[1] != 0) return l->sizes[l->rank - 2] > 1 && strides[0] < strides[1];
+    if (moves <= found) continue;
+    found = moves;
+    columns = l->sizes[l->rank - 2] > 1 && strides[0] < strides[1];
   }
-  return 0;
+  return columns;
 }
 
 void lp_schedule(lp_loop_t *l) {

@@ -214,6 +214,13 @@ void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
       if (arg->kind == LP_INST && !p->insts[arg->index]) p->kept[arg->index] = !l->insts[arg->index].of_row;
     }
   }
+  p->is_serial = p->has_scan;
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
+    const lp_access_t *x = &l->accesses[s];
+    if (!x->n_indices || lp_store_pass(l, s) != number) continue;
+    p->is_serial = 1;
+    for (uint32_t i = 0; i < x->n_indices; i++) p->loads[x->indices[i].load] = (uint8_t)lp_moves(l, x->indices[i].load);
+  }
   for (uint32_t k = l->n_loads; k-- > 0;) { /* and what they read their places from, or outside of their bounds */
     const lp_access_t *x = &l->accesses[k];
     for (uint32_t i = 0; p->loads[k] && i < x->n_indices; i++)

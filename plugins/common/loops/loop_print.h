@@ -46,7 +46,8 @@ typedef struct lp_pass {
   uint32_t number;
   uint8_t insts[LP_INSTS];
   uint8_t loads[LP_INSTS * LP_ARGS], kept[LP_INSTS];
-  int n_draws, in_pieces, has_place, has_scan;
+  int n_draws, in_pieces, has_place, has_scan,
+      is_serial; /* is_serial: scans, stores by index: elements in their order */
 } lp_pass_t;
 void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *out);
 /* Of what has one value a row there is nothing to do within it; but for a reduction, which then takes that value in. */

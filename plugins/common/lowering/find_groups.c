@@ -106,7 +106,7 @@ static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
   bc_sum_across(b, &m);
   const bc_tensor_t *space = bc_member_space(b, &m);
   const sizes_t whole = sizes_of(space, 0), one_a_row = sizes_of(space, m.reduced);
-  if (m.rows && !shares_rows(b, &m, space)) {
+  if (m.writes || (m.rows && !shares_rows(b, &m, space))) {
     memset(&a->spaces.rows[a->spaces.n], 0, sizeof *a->spaces.rows);
     a->space[i] = a->spaces.n++; /* one of its own */
     return;

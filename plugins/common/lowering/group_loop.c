@@ -2,7 +2,6 @@
  *
  * Values that only members read stay in registers, or in a row's buffer. */
 #include "group_loop.h"
-#include "group_read.h"
 
 #include <aot/graph.h>
 #include <stdlib.h>
@@ -139,20 +138,25 @@ static int spread_read(const bc_tensor_t *result, const bc_group_t *g, uint32_t 
   return lead == 0 || !bounded;
 }
 
+/* The index tensors of an access in the space of `result`. */
+static int add_indices(bc_build_t *b, bc_group_t *g, bc_read_t *read, const bc_tensor_t *result) {
+  for (uint32_t i = 0; i < read->access.n_indices; i++) {
+    const bc_tensor_t *index = &bc_value(b, read->indices[i])->t;
+    const uint32_t k = read->access.indices[i].load = g->loop.n_loads++;
+    if (index->storage == BC_NONE || !spread_read(result, g, 0, read->index_strides[i])) return 0;
+    g->rows[k] = BC_NONE;
+    g->tensors[k] = *index;
+    g->accesses[k].dtype = index->dtype;
+    memcpy(g->accesses[k].strides, read->index_strides[i], sizeof read->index_strides[i]);
+  }
+  return 1;
+}
+
 /* What the node at hand reads by places: an access of its own. */
 static int add_read(bc_build_t *b, bc_group_t *g, uint32_t *out) {
   const bc_tensor_t *result = bc_type(b, 0);
   bc_read_t read;
-  if (!bc_read(b, &read)) return 0;
-  for (uint32_t i = 0; i < read.access.n_indices; i++) {
-    const bc_tensor_t *index = &bc_value(b, read.indices[i])->t;
-    const uint32_t k = read.access.indices[i].load = g->loop.n_loads++;
-    if (index->storage == BC_NONE || !spread_read(result, g, 0, read.index_strides[i])) return 0;
-    g->rows[k] = BC_NONE;
-    g->tensors[k] = *index;
-    g->accesses[k].dtype = index->dtype;
-    memcpy(g->accesses[k].strides, read.index_strides[i], sizeof read.index_strides[i]);
-  }
+  if (!bc_read(b, &read) || !add_indices(b, g, &read, result)) return 0;
   if (read.outside != BC_NONE) {
     read.access.outside.kind = LP_LOAD;
     if (!add_load(b, g, read.outside, &read.access.outside.index)) return 0;
@@ -226,11 +230,49 @@ static int add_step(bc_build_t *b, bc_group_t *g, uint32_t member, uint32_t firs
   return 1;
 }
 
+/* The only member of a group, which writes by places: its values, but for those that are left out, go to a store with
+ * index tensors. */
+static int add_write(bc_build_t *b, bc_group_t *g) {
+  bc_write_t *w = &g->write;
+  const bc_member_t *m = &g->infos[0];
+  lp_arg_t value = w->number;
+  if (!add_indices(b, g, &w->to, &w->space)) return 0;
+  if (w->value != BC_NONE) {
+    const bc_tensor_t *t = &bc_value(b, w->value)->t;
+    value = (lp_arg_t){.kind = LP_LOAD, .index = g->loop.n_loads++};
+    g->rows[value.index] = BC_NONE;
+    g->tensors[value.index] = *t;
+    g->accesses[value.index].dtype = t->dtype;
+    memcpy(g->accesses[value.index].strides, w->strides, sizeof w->strides);
+    if (t->storage == BC_NONE) return 0;
+  }
+  lp_inst_t *inst = g->insts;
+  if (w->skipped >= 0) {
+    const lp_arg_t index = {.kind = LP_LOAD, .index = w->to.access.indices[0].load};
+    *inst++ = (lp_inst_t){.text = "a == b",
+                          .compute = AOT_I64,
+                          .dtype = AOT_BOOL,
+                          .n_args = 2,
+                          .args = {index, {.kind = LP_INT, .i = w->skipped}}};
+  }
+  *inst = (lp_inst_t){.text = w->skipped >= 0              ? "b != 0 ? T(0) : a"
+                              : w->times.kind != LP_ABSENT ? "a * b"
+                                                           : "a",
+                      .compute = m->compute,
+                      .dtype = bc_type(b, 0)->dtype,
+                      .n_args = 2,
+                      .args = {value, w->skipped >= 0 ? (lp_arg_t){.kind = LP_INST} : w->times}};
+  g->loop.n_insts = (uint32_t)(inst - g->insts) + 1;
+  g->first[0] = g->loop.n_insts - 1;
+  return 1;
+}
+
 static int add_member(bc_build_t *b, bc_group_t *g, uint32_t k) {
   const bc_member_t *m = &g->infos[k];
   const uint32_t first = g->first[k] = g->loop.n_insts, n = m->rows ? m->rows->n_steps : 1;
   if (first + n > LP_INSTS) return 0;
   b->node = member(b, g, k);
+  if (m->writes) return add_write(b, g);
   g->loop.n_insts += n;
   if (!m->rows) {
     g->insts[first].text = m->text;
@@ -269,9 +311,11 @@ static void add_stores(bc_build_t *b, bc_group_t *g, uint32_t k) {
     g->rows[at] = row;
     g->makers[at] = k;
     g->tensors[at] = *t;
+    if (g->infos[k].writes) g->accesses[at] = g->write.to.access;
     g->accesses[at].inst = result_inst(g, k, r);
     g->accesses[at].dtype = bc_is_across(g, at) ? AOT_F64 : t->dtype;
-    g->accesses[at].of_row = !bc_is_across(g, at) && !bc_same_sizes(t, g->space);
+    g->accesses[at].of_row = !g->infos[k].writes && !bc_is_across(g, at) && !bc_same_sizes(t, g->space);
+    g->nodes[at] = node->id;
     g->loop.n_stores++;
     g->loop.in_place |= b->goes_home && 0 != b->goes_home[row - b->value_begin];
   }
@@ -282,6 +326,12 @@ static int describe(bc_build_t *b, bc_group_t *g) {
   for (uint32_t k = 0; k < g->n; k++) {
     b->node = member(b, g, k);
     if (!bc_member(b, &g->infos[k])) return 0;
+    if (g->infos[k].writes) {
+      if (g->n > 1 || !bc_write(b, &g->write)) return 0;
+      g->loop.reduced = g->write.serial;
+      g->space = &g->write.space;
+      continue;
+    }
     if (g->n > 1) bc_sum_across(b, &g->infos[k]);
     if (g->loop.reduced) continue;
     g->loop.reduced = g->infos[k].reduced;
@@ -329,19 +379,27 @@ static aot_status_t count_classes(bc_build_t *b, bc_group_t *g) {
   return AOT_OK;
 }
 
+/* What a tensor begins as that is written by places. */
+static aot_status_t begin_written(bc_build_t *b, const bc_group_t *g) {
+  const bc_tensor_t *whole = &g->tensors[g->loop.n_loads];
+  if (bc_numel(whole) == 0) return AOT_OK;
+  return g->write.init == BC_NONE ? bc_fill_zero(b, whole) : bc_copy(b, whole, &bc_value(b, g->write.init)->t);
+}
+
 aot_status_t bc_store_results(bc_build_t *b, bc_group_t *g) {
   AOT_TRY(count_classes(b, g));
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
     b->node = member(b, g, g->makers[s]);
     AOT_TRY(bc_result(b, g->rows[s] - b->node->result_begin, &g->tensors[s]));
   }
-  return AOT_OK;
+  return g->infos[0].writes ? begin_written(b, g) : AOT_OK;
 }
 
 /* Geometry of the stores before memory is given: as bc_result will choose it. */
 static void set_store_strides(bc_group_t *g) {
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
     bc_result_geometry(&g->tensors[s]);
+    if (g->infos[0].writes) continue; /* bc_write has them */
     if (bc_is_across(g, s)) spread_columns(&g->tensors[s], g, g->accesses[s].strides);
     else spread_result(&g->tensors[s], g, g->accesses[s].strides);
   }

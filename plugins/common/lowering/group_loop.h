@@ -3,6 +3,7 @@
 #define BC_GROUP_LOOP_H
 
 #include "group_member.h"
+#include "group_read.h"
 
 typedef struct bc_group {
   const uint32_t *members;
@@ -17,7 +18,8 @@ typedef struct bc_group {
   uint32_t *rows;        /* value rows of the loads, BC_NONE for draws, reads and class numbers; of the stores */
   uint32_t *makers;  /* of the stores: the member; of class numbers (bc_target_t.classes): the one that asks for it */
   lp_draw_t **draws; /* of the loads, NULL for memory */
-  uint32_t *nodes;   /* of the loads: id of the node that has index tensors for it */
+  uint32_t *nodes;   /* by access: id of the node that has index tensors for it */
+  bc_write_t write;  /* of a group whose only member writes by index tensors */
 } bc_group_t;
 
 /* Is it a sum across rows, of which every part of the loop has its own? */

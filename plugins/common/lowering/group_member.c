@@ -177,11 +177,26 @@ static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_me
   return 1;
 }
 
+/* What values pass through on their way. */
+static bc_member_t passing(int32_t dtype) {
+  dtype = lp_value_dtype(dtype);
+  return (bc_member_t){.text = "a", .compute = rk_is_int(dtype) && dtype != AOT_BOOL ? AOT_I64 : dtype};
+}
+
 static int is_read(const bc_build_t *b, bc_member_t *out) {
   bc_read_t read;
   if (!bc_read(b, &read)) return 0;
-  const int32_t dtype = lp_value_dtype(read.access.dtype);
-  *out = (bc_member_t){.text = "a", .compute = rk_is_int(dtype) && dtype != AOT_BOOL ? AOT_I64 : dtype, .reads = 1};
+  *out = passing(read.access.dtype);
+  out->reads = 1;
+  return 1;
+}
+
+static int is_write(const bc_build_t *b, bc_member_t *out) {
+  bc_write_t write;
+  if (!bc_write(b, &write)) return 0;
+  *out = passing(write.to.access.dtype);
+  out->writes = 1;
+  out->reduced = write.serial;
   return 1;
 }
 
@@ -190,6 +205,7 @@ int bc_member(const bc_build_t *b, bc_member_t *out) {
   aot_str_t word;
   memset(out, 0, sizeof *out);
   if (bc_op(b)->read) return is_read(b, out);
+  if (bc_op(b)->write) return is_write(b, out);
   if ((!loop_op(b) && !bc_op(b)->rows) || !read_operands(b, operands, &word)) return 0;
   return is_pointwise(b, operands, word, out) || reduces_rows(b, operands, out);
 }

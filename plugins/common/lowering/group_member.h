@@ -8,7 +8,8 @@
 typedef struct bc_member {
   const char *text; /* pointwise: its template, and the dtype that it computes in */
   int32_t compute;
-  int32_t reads;           /* it is pointwise, and its operand is what bc_read says */
+  int32_t reads;           /* it is pointwise, and its operand is what bc_read says; */
+  int32_t writes;          /* and its result is where bc_write says */
   const lp_row_op_t *rows; /* or: its steps, */
   uint32_t reduced;        /* and the dimensions of its space that they reduce, as bits */
 } bc_member_t;

@@ -8,6 +8,7 @@ typedef struct reading {
   const bc_build_t *b;
   const bc_tensor_t *from, *result;
   bc_read_t *out;
+  int wraps; /* negative indices count from the end, whatever the operator that reads says */
 } reading_t;
 
 static uint32_t value_row(const bc_build_t *b, uint32_t k) {
@@ -34,7 +35,8 @@ static int count(const reading_t *r, int32_t d, uint32_t row, int32_t at, int32_
   const uint32_t k = r->out->access.n_indices++;
   const bc_tensor_t *index = &bc_value(r->b, row)->t;
   if ((index->dtype != AOT_I64 && index->dtype != AOT_I32) || r->from->sizes[d] < 1 || index->rank > rank) return 0;
-  r->out->access.indices[k] = (lp_index_t){.stride = r->from->strides[d], .size = r->from->sizes[d], .wraps = wraps};
+  r->out->access.indices[k] =
+      (lp_index_t){.stride = r->from->strides[d], .size = r->from->sizes[d], .wraps = wraps || r->wraps};
   r->out->indices[k] = row;
   for (int32_t e = 0; e < index->rank; e++) {
     const int32_t to = at + rank - index->rank + e;
@@ -196,6 +198,144 @@ static int flip(const reading_t *r) {
   return 1;
 }
 
+/* ---- writing by index tensors ---- */
+
+static int values_like_space(const bc_build_t *b, uint32_t k, bc_write_t *out) {
+  const bc_tensor_t *t = bc_arg_tensor(b, k);
+  if (!t) return 0;
+  out->value = value_row(b, k);
+  out->space = *t;
+  memcpy(out->strides, t->strides, sizeof out->strides);
+  return 1;
+}
+
+/* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
+static int embedding_backward(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
+  const int64_t padding = bc_arg_int(b, 3, -1);
+  out->skipped = padding < 0 ? -1 : padding;
+  return !bc_arg_int(b, 4, 0) && values_like_space(b, 0, out) && embedding(r);
+}
+
+/* index_add(self, dim, index, source, alpha), index_copy(self, dim, index, source) */
+static int index_add(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
+  const aot_snap_arg_t *alpha = bc_arg(b, 4);
+  out->init = value_row(b, 0);
+  if (alpha->kind == AOT_ARG_FLOAT) out->times = (lp_arg_t){.kind = LP_FLOAT, .f = bc_arg_float(b, 4, 1)};
+  else if (alpha->kind == AOT_ARG_INT && bc_arg_int(b, 4, 1) != 1)
+    out->times = (lp_arg_t){.kind = LP_INT, .i = bc_arg_int(b, 4, 1)};
+  else if (alpha->kind != AOT_ARG_NONE && alpha->kind != AOT_ARG_INT) return 0;
+  return values_like_space(b, 3, out) && index_select(r);
+}
+
+/* scatter_add(self, dim, index, src), scatter(self, dim, index, src or value): src may be larger than index */
+static int scatter_by(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
+  const bc_tensor_t *index = bc_arg_tensor(b, 2), *src = bc_arg_tensor(b, 3);
+  const aot_snap_arg_t *number = bc_arg(b, 3);
+  if (!index) return 0;
+  out->init = value_row(b, 0);
+  out->space = *index;
+  if (src) {
+    if (src->rank != index->rank) return 0;
+    for (int32_t d = 0; d < src->rank; d++)
+      if (src->sizes[d] < index->sizes[d]) return 0;
+    out->value = value_row(b, 3);
+    memcpy(out->strides, src->strides, sizeof out->strides);
+  } else if (number->kind == AOT_ARG_FLOAT) {
+    out->number = (lp_arg_t){.kind = LP_FLOAT, .f = bc_arg_float(b, 3, 0)};
+  } else if (number->kind == AOT_ARG_INT || number->kind == AOT_ARG_BOOL) {
+    out->number = (lp_arg_t){.kind = LP_INT, .i = bc_arg_int(b, 3, 0)};
+  } else {
+    return 0;
+  }
+  return gather(r);
+}
+
+/* index_put(self, indices, values, accumulate): the space is that of self at the indices, to which values broadcast */
+static int index_put(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
+  const aot_snap_arg_t *list = bc_arg(b, 1);
+  const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands) + list->i;
+  const bc_tensor_t *self = bc_arg_tensor(b, 0), *values = bc_arg_tensor(b, 2);
+  int32_t first = -1, last = -1, n = 0, wide = 0;
+  int64_t joint[AOT_MAX_RANK];
+  if (!self || !values || list->kind != AOT_ARG_VALUES || list->n > (uint32_t)self->rank) return 0;
+  for (int32_t d = 0; d < AOT_MAX_RANK; d++) joint[d] = 1;
+  for (int32_t d = 0; d < (int32_t)list->n; d++) {
+    if (rows[d] == AOT_NO_ID) continue;
+    const bc_value_t *v = bc_value(b, rows[d]);
+    if (v->kind != AOT_TYPE_TENSOR) return 0;
+    if (v->t.rank > wide) wide = v->t.rank;
+    if (first < 0) first = d;
+    last = d;
+    n++;
+    for (int32_t e = 1; e <= v->t.rank; e++)
+      if (v->t.sizes[v->t.rank - e] != 1) joint[AOT_MAX_RANK - e] = v->t.sizes[v->t.rank - e];
+  }
+  if (n == 0 || self->rank - n + wide > AOT_MAX_RANK) return 0;
+  const int32_t place = last - first + 1 == n ? first : 0;
+  out->init = value_row(b, 0);
+  out->space = *self;
+  out->space.rank = 0;
+  for (int32_t d = 0; d < self->rank; d++) {
+    if (out->space.rank == place)
+      for (int32_t e = 0; e < wide; e++) out->space.sizes[out->space.rank++] = joint[AOT_MAX_RANK - wide + e];
+    if (d >= (int32_t)list->n || rows[d] == AOT_NO_ID) out->space.sizes[out->space.rank++] = self->sizes[d];
+  }
+  const int32_t lead = out->space.rank - values->rank;
+  if (lead < 0) return 0;
+  out->value = value_row(b, 2);
+  for (int32_t d = 0; d < values->rank; d++) {
+    if (values->sizes[d] != 1 && values->sizes[d] != out->space.sizes[lead + d]) return 0;
+    out->strides[lead + d] = values->sizes[d] == 1 ? 0 : values->strides[d];
+  }
+  out->to.access.adds = bc_arg_int(b, 3, 0) != 0;
+  return index_tensor(r);
+}
+
+static const struct {
+  const char *name;
+  int (*write)(const bc_build_t *b, const reading_t *r, bc_write_t *out);
+  int adds, wraps;
+} writers[] = {
+    {"aten._unsafe_index_put.default", index_put, 0, 0},
+    {"aten.embedding_dense_backward.default", embedding_backward, 1, 0},
+    {"aten.index_add.default", index_add, 1, 1},
+    {"aten.index_copy.default", index_add, 0, 1},
+    {"aten.index_put.default", index_put, 0, 0},
+    {"aten.scatter.src", scatter_by, 0, 0},
+    {"aten.scatter.value", scatter_by, 0, 0},
+    {"aten.scatter_add.default", scatter_by, 1, 0},
+};
+
+int bc_write_find(aot_str_t name) {
+  for (size_t k = 0; k < sizeof writers / sizeof writers[0]; k++)
+    if (aot_str_eq(aot_str(writers[k].name), name)) return (int)k + 1;
+  return 0;
+}
+
+/* Halves are not added one by one, which would round every sum: a target's own lowering adds them as floats. */
+int bc_write(const bc_build_t *b, bc_write_t *out) {
+  const int row = bc_op(b)->write;
+  if (!row || b->node->n_results != 1) return 0;
+  bc_tensor_t whole = *bc_type(b, 0);
+  memset(out, 0, sizeof *out);
+  out->to.outside = out->value = out->init = BC_NONE;
+  out->skipped = -1;
+  out->to.access.dtype = whole.dtype;
+  out->to.access.adds = writers[row - 1].adds;
+  bc_result_geometry(&whole);
+  const reading_t r = {b, &whole, &out->space, &out->to, writers[row - 1].wraps};
+  if (!lp_dtype_supported(whole.dtype) || !writers[row - 1].write(b, &r, out)) return 0;
+  if (out->value != BC_NONE && bc_value(b, out->value)->t.dtype != whole.dtype) return 0;
+  if (out->init != BC_NONE) {
+    const bc_tensor_t *init = &bc_value(b, out->init)->t;
+    if (init->dtype != whole.dtype || !bc_same_sizes(init, &whole)) return 0;
+  }
+  if (out->to.access.adds && (lp_value_dtype(whole.dtype) != whole.dtype || whole.dtype == AOT_BOOL)) return 0;
+  for (int32_t d = 0; d < out->space.rank; d++)
+    if (out->to.access.strides[d] == 0) out->serial |= 1u << d;
+  return 1;
+}
+
 static const struct {
   const char *name;
   int (*read)(const reading_t *r);
@@ -224,7 +364,7 @@ int bc_read(const bc_build_t *b, bc_read_t *out) {
   const int row = bc_op(b)->read;
   if (!row || b->node->n_results != 1) return 0;
   const uint32_t from = rows[row - 1].from;
-  const reading_t r = {b, bc_arg_tensor(b, from), bc_type(b, 0), out};
+  const reading_t r = {b, bc_arg_tensor(b, from), bc_type(b, 0), out, 0};
   memset(out, 0, sizeof *out);
   out->outside = BC_NONE;
   if (!r.from || r.from->dtype != r.result->dtype || !lp_dtype_supported(r.from->dtype)) return 0;

@@ -15,8 +15,24 @@ typedef struct bc_read {
   uint32_t outside; /* value row of what is read outside of the bounds, which is like the result; BC_NONE: a number */
 } bc_read_t;
 
+/* Members that put values into a tensor by index tensors: what they write is what the operator above of the same
+ * arguments would read. The loop goes over the values; the tensor begins as another one, or as zeros. */
+typedef struct bc_write {
+  bc_read_t to;                  /* `value` is not set; in the space of the values */
+  bc_tensor_t space;             /* sizes */
+  uint32_t serial;               /* its dimensions that index tensors count alone, as bits: places may meet */
+  uint32_t value;                /* row of the values; BC_NONE: `number` */
+  int64_t strides[AOT_MAX_RANK]; /* of the values */
+  lp_arg_t number;
+  uint32_t init;   /* row of the tensor that it begins as; BC_NONE: zeros */
+  lp_arg_t times;  /* what values are multiplied by; LP_ABSENT: nothing */
+  int64_t skipped; /* the index whose values are left out; -1: none */
+} bc_write_t;
+int bc_write(const bc_build_t *b, bc_write_t *out);
+
 /* A row of the operators' table, counted from 1; 0: none is of that name. */
 int bc_read_find(aot_str_t full_name);
+int bc_write_find(aot_str_t full_name); /* of those that write */
 /* Of the node at hand; 0: it is no such operator, or not in this form. */
 int bc_read(const bc_build_t *b, bc_read_t *out);
 

@@ -319,8 +319,12 @@ aot_status_t bc_find_ops(bc_build_t *b) {
   if (!ops) return no_memory(b);
   for (uint32_t o = 1; o < b->s->ops.count; o++) {
     const aot_str_t name = aot_snap_text(b->s, rows[o].name);
-    ops[o] = (bc_op_t){find_lowering(b->machine->target, name), rk_find(name), lp_op_find(name), lp_row_op_find(name),
-                       bc_read_find(name)};
+    ops[o] = (bc_op_t){find_lowering(b->machine->target, name),
+                       rk_find(name),
+                       lp_op_find(name),
+                       lp_row_op_find(name),
+                       bc_read_find(name),
+                       bc_write_find(name)};
   }
   b->ops = ops;
   return AOT_OK;

@@ -20,7 +20,7 @@ typedef struct bc_op {
   const rk_kernel_t *kernel;                 /* NULL: none */
   const struct lp_op *loop;                  /* NULL: not pointwise */
   const struct lp_row_op *rows;              /* NULL: reduces no rows that loops know */
-  int read;                                  /* group_read.h; 0: it does more than read, or not as loops do */
+  int read, write;                           /* group_read.h; 0: it does more than that, or not as loops do */
 } bc_op_t;
 
 typedef struct bc_build {

@@ -5,7 +5,7 @@
  * byte): the frame of a run says where storages lie. Lowering walks the nodes once:
  *
  *     node --view?--> tensor          group of pointwise nodes --> one generated loop
- *          --table--> BLAS, row kernel, ..          all others --> reference kernel
+ *          --table--> BLAS, attention, ..           all others --> reference kernel
  *
  * Steps and payloads live in the schedule's pool; nothing is allocated while they run (reference kernels excepted).
  * Storages live from the step that first touches them to the last; mp_plan gives them their place in the arena.

@@ -11,7 +11,7 @@
 
 static const char *const names[] = {"softmax",       "layer_norm",    "columns", "dropout", "embedding",
                                     "gather",        "bounds",        "argmax",  "cumsum",  "layer_norm_backward",
-                                    "cross_entropy", "bias_gradient", "norm"};
+                                    "cross_entropy", "bias_gradient", "norm",    "scatter", "scatter_row"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
@@ -366,6 +366,44 @@ static void elements_by_two_numbers(void **state) {
   dlclose(handle);
 }
 
+/* In two parts, as threads would: columns side by side, or rows. */
+static void elements_added_by_numbers(void **state) {
+  enum { MANY = 600, WIDTH = 700, ROWS_OF_TABLE = 11 };
+  static int64_t index[MANY];
+  static int32_t places[5 * MANY];
+  static float from[MANY * WIDTH], table[ROWS_OF_TABLE * WIDTH], expected[ROWS_OF_TABLE * WIDTH];
+  float sums[5 * 7] = {0}, expected_sums[5 * 7] = {0};
+  int64_t wrong = 0;
+  uint32_t seed = 13;
+  void *handle = library();
+  (void)state;
+  for (int i = 0; i < MANY; i++) index[i] = i * 7 % ROWS_OF_TABLE;
+  for (int i = 0; i < 5 * MANY; i++) places[i] = i % 14 - 7;
+  for (int i = 0; i < MANY * WIDTH; i++) from[i] = at_random(&seed);
+  char *pointers[] = {(char *)index, (char *)from, (char *)table, (char *)&wrong};
+  const int64_t sizes[2] = {WIDTH, MANY}, numbers[] = {0, 1, 1, WIDTH, 1, 0, WIDTH, ROWS_OF_TABLE};
+  find(handle, "scatter")(pointers, sizes, numbers, 0, 99);
+  find(handle, "scatter")(pointers, sizes, numbers, 99, WIDTH);
+  for (int r = 0; r < MANY; r++)
+    for (int i = 0; i < WIDTH && index[r] != 3; i++) expected[index[r] * WIDTH + i] += from[r * WIDTH + i];
+  assert_memory_equal(table, expected, sizeof table);
+  char *of_rows[] = {(char *)places, (char *)from, (char *)sums, (char *)&wrong};
+  const int64_t row_sizes[2] = {5, MANY}, row_numbers[] = {MANY, 1, MANY, 1, 7, 0, 1, 7};
+  find(handle, "scatter_row")(of_rows, row_sizes, row_numbers, 0, 2);
+  find(handle, "scatter_row")(of_rows, row_sizes, row_numbers, 2, 5);
+  for (int r = 0; r < 5; r++)
+    for (int i = 0; i < MANY; i++) {
+      const int32_t at = places[r * MANY + i];
+      expected_sums[r * 7 + (at < 0 ? at + 7 : at)] += from[r * MANY + i] * 0.5f;
+    }
+  assert_memory_equal(sums, expected_sums, sizeof sums);
+  assert_int_equal(wrong, 0);
+  index[77] = ROWS_OF_TABLE;
+  find(handle, "scatter")(pointers, sizes, numbers, 0, WIDTH);
+  assert_int_equal(wrong, 1);
+  dlclose(handle);
+}
+
 static void parts_within_bounds(void **state) {
   float part[4 * 5], rows[6 * 10], left[6 * 4], y[6 * 10];
   uint32_t seed = 11;
@@ -415,6 +453,7 @@ int main(void) {
       cmocka_unit_test(a_loss_and_its_gradient_in_one_loop),
       cmocka_unit_test(rows_of_a_table_by_their_numbers),
       cmocka_unit_test(elements_by_two_numbers),
+      cmocka_unit_test(elements_added_by_numbers),
       cmocka_unit_test(parts_within_bounds),
       cmocka_unit_test(bounds_of_outer_dimensions_merge),
   };
