@@ -99,6 +99,18 @@ static int32_t widest(const walk_t *w) {
   return w->options.dtype;
 }
 
+/* Are some of low precision and others not? */
+static int is_mixed(const walk_t *w) {
+  int32_t seen = 0;
+  for (uint32_t k = 0; k < w->e.info.n_operands; k++) {
+    const int32_t dtype = dtype_of(w, w->e.info.operands[k]);
+    if (!is_eligible(dtype)) continue;
+    if (seen && dtype != seen) return 1;
+    seen = dtype;
+  }
+  return 0;
+}
+
 /* ---- results ---- */
 
 typedef struct results {
@@ -221,6 +233,8 @@ static int visit(walk_t *w) {
     case AOT_AUTOCAST_WIDEST: cast_operands(w, widest(w)); break;
     case AOT_AUTOCAST_BANNED: ban(w); break;
     case AOT_AUTOCAST_PARTS:
+      /* a decomposition may want one dtype of its operands; what it lowers of them comes back as it was */
+      if (is_mixed(w)) cast_operands(w, AOT_F32);
       if (take_apart(w)) return 1;
       break;
   }
