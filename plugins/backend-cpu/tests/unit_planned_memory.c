@@ -165,9 +165,41 @@ static void a_joint_graph_has_no_plan(void **state) {
   hs_destroy(h);
 }
 
+/* Twice as many positions, all queries of one another: what attention needs beside its operands no more than doubles. */
+static uint64_t attention_scratch(int64_t positions) {
+  hand_snapshot_t *h = hs_create();
+  mr_rows_t r = {0};
+  bc_error_t e;
+  uint64_t most = 0;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  const uint32_t q = hs_input(h, AOT_F32, 3, DIMS(2, positions, 16));
+  hs_node(h, "aten.scaled_dot_product_attention.default");
+  for (int i = 0; i < 3; i++) hs_arg_value(h, q);
+  hs_arg_none(h), hs_arg_float(h, 0), hs_arg_bool(h, 1);
+  const uint32_t y = hs_result(h, AOT_F32, 3, DIMS(2, positions, 16));
+  hs_node(h, "aot.scaled_dot_product_attention_backward.default");
+  for (int i = 0; i < 4; i++) hs_arg_value(h, i ? q : y);
+  hs_arg_none(h), hs_arg_float(h, 0), hs_arg_bool(h, 1);
+  for (int i = 0; i < 3; i++) hs_output(h, hs_result(h, AOT_F32, 3, DIMS(2, positions, 16)));
+  if (bc_plan_memory(hs_finish(h), &nobody, 1, 1, NULL, &r, &e) != AOT_OK) fail_msg("%s", e.text);
+  for (uint64_t i = 0; i < r.n_buffers; i++)
+    if (r.buffers[i].kind == AOT_MEMORY_SCRATCH && r.buffers[i].nbytes > most) most = r.buffers[i].nbytes;
+  mr_deinit(&r);
+  hs_destroy(h);
+  return most;
+}
+
+static void attention_has_no_square_of_positions(void **state) {
+  (void)state;
+  for (int64_t positions = 256; positions <= 8192; positions *= 2) {
+    const uint64_t once = attention_scratch(positions), twice = attention_scratch(2 * positions);
+    assert_true(once > 0 && twice <= 2 * once + 4096);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_plan_is_what_a_run_takes),
-                                     cmocka_unit_test(buffers_have_their_values_and_kinds),
-                                     cmocka_unit_test(a_joint_graph_has_no_plan)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_plan_is_what_a_run_takes), cmocka_unit_test(buffers_have_their_values_and_kinds),
+      cmocka_unit_test(a_joint_graph_has_no_plan), cmocka_unit_test(attention_has_no_square_of_positions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
