@@ -36,6 +36,9 @@ index='%%s = aten.select.int %%x, %s, 0\n%%m = aten.mul.Tensor %%s, 1100.0\n%%t 
 { printf "$index" 1; echo '%y = aten.embedding.default %x, %i'; } | program embedding
 { printf "$index" 1; echo '%z = aten.embedding.default %x, %i'; echo '%y = aten.add.Tensor %z, %x'; } | program embedding_add
 { printf "$index" 0; printf '%%e = aten.expand.default %%i, [4096, 1024]\n%%y = aten.gather.default %%x, 1, %%e\n'; } | program gather
+{ printf "$index" 1; echo '%y = aten.embedding_dense_backward.default %x, %i, 1000, -1, false'; } | program embedding_backward
+{ printf "$index" 0; printf '%%e = aten.expand.default %%i, [4096, 1024]\n%%y = aten.scatter_add.default %%x, 1, %%e, %%x\n'; } \
+  | program scatter_add
 echo '%y = aten.constant_pad_nd.default %x, [3, 5, 1, 1], 0.5' | program pad
 { echo '%s = aten.slice.Tensor %x, 1, 100, 900'; echo '%z = aten.slice_backward.default %s, [4096, 1024], 1, 100, 900, 1'
   echo '%y = aten.mul.Tensor %z, %x'; } | program slice_backward_mul
@@ -50,5 +53,5 @@ echo "|---|---|---|---|"
 AOT_PLUGIN_PATH="$build/lib/aothost" taskset -c 0 "$work/time_calls" "$rounds" "$work/copy.yaml" "$work/softmax.yaml" \
   "$work/log_softmax.yaml" "$work/softmax_backward.yaml" "$work/layer_norm.yaml" "$work/residual_norm_gelu.yaml" \
   "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml" "$work/layer_norm_backward.yaml" "$work/cross_entropy_and_backward.yaml" "$work/argmax.yaml" "$work/any.yaml" "$work/cumsum.yaml" "$work/cumsum_of_columns.yaml" \
-  "$work/embedding.yaml" "$work/embedding_add.yaml" "$work/gather.yaml" \
+  "$work/embedding.yaml" "$work/embedding_add.yaml" "$work/gather.yaml" "$work/embedding_backward.yaml" "$work/scatter_add.yaml" \
   "$work/pad.yaml" "$work/slice_backward_mul.yaml" "$work/slice_backward.yaml"

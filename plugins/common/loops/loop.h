@@ -302,6 +302,9 @@ typedef struct lp_parsed {
   char *text; /* its templates stand in */
 } lp_parsed_t;
 void lp_print_loop(const lp_loop_t *loop, lp_text_t *out);
+/* A number of the text without comments: of what is computed from what, sizes and strides, and not of its schedule. It
+ * is the same on every machine and in every run. 0: no memory. */
+uint64_t lp_hash(const lp_loop_t *loop);
 /* 0, or the number of the line that is wrong; LP_NONE: no memory. lp_parsed_deinit is due in any case. */
 uint32_t lp_parse(const char *text, lp_parsed_t *out);
 void lp_parsed_deinit(lp_parsed_t *p);

@@ -127,6 +127,22 @@ void lp_print_loop(const lp_loop_t *l, lp_text_t *out) {
   }
 }
 
+/* FNV-1a (Fowler, Noll, Vo), over lines up to their comments. */
+uint64_t lp_hash(const lp_loop_t *l) {
+  uint64_t h = UINT64_C(0xcbf29ce484222325);
+  lp_text_t text = {0};
+  lp_print_loop(l, &text);
+  for (const char *line = text.failed ? "" : text.data; *line; line += strcspn(line, "\n") + 1) {
+    size_t n = strcspn(line, ";\n");
+    while (n > 0 && line[n - 1] == ' ') n--;
+    for (size_t k = 0; k < n; k++) h = (h ^ (uint8_t)line[k]) * UINT64_C(0x100000001b3);
+    if (n > 0) h = (h ^ '\n') * UINT64_C(0x100000001b3);
+  }
+  const int failed = text.failed;
+  lp_text_deinit(&text);
+  return failed ? 0 : h;
+}
+
 /* ---- from text ---- */
 
 typedef struct parser {

@@ -106,6 +106,28 @@ static void schedules_and_cuda_are_the_expected_ones(void **state) {
   }
 }
 
+/* The hash knows what a loop computes, and nothing of how. */
+static void hashes_stay_and_differ(void **state) {
+  uint64_t seen[N_NAMES];
+  lp_parsed_t p;
+  (void)state;
+  for (int k = 0; k < N_NAMES; k++) {
+    parse(names[k], &p);
+    seen[k] = lp_hash(&p.loop);
+    p.loop.gpu.kind = LP_GPU_ROWS;
+    lp_schedule(&p.loop);
+    assert_true(lp_hash(&p.loop) == seen[k]);
+    p.loop.sizes[0]++;
+    assert_true(lp_hash(&p.loop) != seen[k]);
+    lp_parsed_deinit(&p);
+    for (int other = 0; other < k; other++) assert_true(seen[other] != seen[k]);
+  }
+  assert_int_equal(
+      lp_parse("loop 4 ; four\nload f32 [1]\neach f32 f32 \"a + b\" a=x0 b=1.0 ; one more\nstore f32 [1] v0\n", &p), 0);
+  if (lp_hash(&p.loop) != UINT64_C(0x18b5ad8f2039d8f5)) fail_msg("%016llx", (unsigned long long)lp_hash(&p.loop));
+  lp_parsed_deinit(&p);
+}
+
 static void what_is_wrong_is_told_by_its_line(void **state) {
   static const struct {
     const char *text;
@@ -447,6 +469,7 @@ int main(void) {
       cmocka_unit_test(what_is_printed_is_read_again),
       cmocka_unit_test(schedules_and_c_are_the_expected_ones),
       cmocka_unit_test(schedules_and_cuda_are_the_expected_ones),
+      cmocka_unit_test(hashes_stay_and_differ),
       cmocka_unit_test(what_is_wrong_is_told_by_its_line),
       cmocka_unit_test(rows_and_columns_of_every_length),
       cmocka_unit_test(layer_norm_s_gradients_in_two_parts),
