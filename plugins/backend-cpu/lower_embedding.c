@@ -1,4 +1,4 @@
-/* The gradient of an embedding of halves: as floats (lower_half.c), which a loop adds. */
+/* The gradient of an embedding: of halves as floats (lower_half.c), which a loop adds, or where it cannot a kernel. */
 #include "common/lowering/group_loop.h"
 #include "target.h"
 
@@ -6,7 +6,9 @@
 static aot_status_t lower_embedding_backward(bc_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const uint32_t node = (uint32_t)(b->node - nodes);
-  return bc_type(b, 0)->dtype == AOT_F32 ? bc_lower_group(b, &node, 1) : BC_DECLINED;
+  if (bc_type(b, 0)->dtype != AOT_F32) return BC_DECLINED;
+  const aot_status_t status = bc_lower_group(b, &node, 1);
+  return status == BC_DECLINED || status == BC_APART ? bc_lower_rows_added(b) : status;
 }
 
 static const bc_lowering_t rows[] = {{"aten.embedding_dense_backward.default", lower_embedding_backward}};

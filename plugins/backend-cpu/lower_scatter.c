@@ -1,5 +1,6 @@
-/* Writing and adding by index: scatter, scatter_add, index_add, index_copy, index_put, one_hot. Indices are int64 or
- * int32; sums are of float32, float64, int64 or int32. Masks, reductions other than sums: the reference kernel. */
+/* Writing and adding by index, where no loop does: scatter, scatter_add, index_add, index_copy, index_put, one_hot,
+ * the gradient of an embedding. Indices are int64 or int32; sums are of float32, float64, int64 or int32. Masks,
+ * reductions other than sums: the reference kernel. */
 #include "scatter_kernels.h"
 #include "target.h"
 
@@ -242,6 +243,32 @@ static aot_status_t lower_one_hot(bc_build_t *b) {
     s.index[0].strides[d] = index->strides[d];
   }
   return add_step(b, &s, 1, &out, NULL, &index);
+}
+
+/* ---- embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) ---- */
+
+aot_status_t bc_lower_rows_added(bc_build_t *b) {
+  const bc_tensor_t *g = bc_arg_tensor(b, 0), *index = bc_arg_tensor(b, 1), *type = bc_type(b, 0);
+  const int64_t padding = bc_arg_int(b, 3, -1);
+  bc_tensor_t out;
+  if (!g || !is_index(index) || g->rank != index->rank + 1 || type->rank != 2 || g->dtype != type->dtype ||
+      !can_add(g->dtype) || bc_arg_int(b, 4, 0) || g->sizes[index->rank] != type->sizes[1])
+    return BC_DECLINED;
+  for (int32_t d = 0; d < index->rank; d++)
+    if (g->sizes[d] != index->sizes[d]) return BC_DECLINED;
+  AOT_TRY(bc_result_dense(b, 0, &out));
+  if (bc_numel(&out) == 0) return AOT_OK;
+  AOT_TRY(bc_fill_zero(b, &out));
+  bc_scatter_t s = {.dtype = g->dtype, .adds = 1, .rank = g->rank, .n_indices = 1};
+  s.skipped = padding < 0 ? 0 : padding + 1;
+  s.index[0] = (bc_scatter_index_t){.dtype = index->dtype, .size = type->sizes[0], .step = type->sizes[1]};
+  for (int32_t d = 0; d < g->rank; d++) {
+    s.sizes[d] = g->sizes[d];
+    s.from_strides[d] = g->strides[d];
+    s.to_strides[d] = d == index->rank ? 1 : 0;
+    s.index[0].strides[d] = d == index->rank ? 0 : index->strides[d];
+  }
+  return add_step(b, &s, 0, &out, g, &index);
 }
 
 static const bc_lowering_t rows[] = {

@@ -102,7 +102,9 @@ static int step(const bc_scatter_t *s, walk_t *w, int32_t first, int32_t end) {
   return 0;
 }
 
-/* Where the indices at the position point to; -1: nowhere. */
+enum { BAD = -1, SKIPPED = -2 };
+
+/* Where the indices at the position point to. */
 static int64_t pointed(const bc_scatter_t *s, const walk_t *w, bc_bad_index_t *wrong) {
   int64_t at = 0;
   for (int32_t k = 0; k < s->n_indices; k++) {
@@ -112,8 +114,9 @@ static int64_t pointed(const bc_scatter_t *s, const walk_t *w, bc_bad_index_t *w
     if (s->wraps && i < 0) i += x->size;
     if (i < 0 || i >= x->size) {
       *wrong = (bc_bad_index_t){found, x->size};
-      return -1;
+      return BAD;
     }
+    if (s->skipped && i == s->skipped - 1) return SKIPPED;
     at += i * x->step;
   }
   return at;
@@ -138,8 +141,8 @@ int bc_scatter(const bc_scatter_t *s, const void *from, void *to, int64_t begin,
     if (s->sizes[d] == 0) return 1;
   do {
     const int64_t at = pointed(s, &w, wrong);
-    if (at < 0) return 0;
-    write_slices(s, from, w.from, to, w.to + at, begin, end);
+    if (at == BAD) return 0;
+    if (at != SKIPPED) write_slices(s, from, w.from, to, w.to + at, begin, end);
   } while (step(s, &w, 0, s->n_outer));
   return 1;
 }

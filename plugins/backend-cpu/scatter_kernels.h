@@ -24,6 +24,7 @@ typedef struct bc_scatter_index {
 typedef struct bc_scatter {
   int32_t dtype, adds;   /* adds: f32, f64, i64, i32; halves, rounded after each sum */
   int32_t wraps;         /* an index below 0 counts from the end */
+  int64_t skipped;       /* this index, counted from 1, tells no place: nothing is written; 0: none */
   int32_t rank, n_outer; /* dimensions; those that an index varies along, which come first */
   int32_t n_indices;
   int64_t sizes[AOT_MAX_RANK], to_strides[AOT_MAX_RANK], from_strides[AOT_MAX_RANK];

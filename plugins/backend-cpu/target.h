@@ -20,6 +20,7 @@ aot_status_t bc_count_classes(bc_build_t *b, uint32_t k, int64_t n_classes, bc_t
 /* lower_reference.c */
 aot_status_t bc_lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
 
+aot_status_t bc_lower_rows_added(bc_build_t *b); /* lower_scatter.c: the gradient of an embedding */
 /* BC_DECLINED: it reads elements, or gives many. (lower_constant.c) */
 aot_status_t bc_lower_constant(bc_build_t *b, const rk_kernel_t *kernel, const rk_arg_t *args);
 
