@@ -234,8 +234,8 @@ aot_status_t aoth_lanes_cross(aoth_lanes_t *l, uint32_t from, uint32_t to) {
 static aot_status_t begin(aoth_lanes_t *l, uint32_t lane) {
   const aoth_queue_t *first = l->lane[0].queue;
   aoth_queue_t *q = l->lane[lane].queue;
-  aot_point_t point = {NULL, q->height + 1};
   if (first->done == first->height && !q->is_lost) aoth_queue_wait(q, q->height);
+  aot_point_t point = {NULL, q->height + 1};
   if (!is_late(l, lane)) AOT_TRY(aoth_queue_next(q, &point));
   l->lane[lane].height = point.value;
   return AOT_OK;

@@ -67,6 +67,19 @@ for on in host strict; do
   same last.st host.st
 done
 
+# Random numbers, clipped gradients, half precision with a scaled loss: the offset, the norm and the scale go where they are wanted.
+sed -e "s|path: .*|path: $root/tests/models/dropout_vit/train.pt2}|" -e 's/  - use: autograd/  - use: rng\n&/' \
+  -e 's/data: {.*}, checkpoint/data: random, checkpoint/' train.yaml > dropout.yaml
+for key in clip-norm=0.5 precision=f16; do
+  status 0 "$aothost" run dropout.yaml --set run.train.$key
+  mv last.st alone.st
+  for where in "host strict host" "strict strict host" "strict host strict"; do
+    set -- $where
+    status 0 "$aothost" run dropout.yaml --set run.train.$key --set run.device=$1 --set vars.on=$2 --set vars.rest-on=$3
+    same last.st alone.st
+  done
+done
+
 # A backend alone that names a device is the run's.
 cat > alone.yaml <<Y
 aot: 1
