@@ -25,8 +25,8 @@ typedef struct lookup {
 typedef struct loop_step {
   const bc_loop_fn *function; /* where it is when the schedule runs */
   bc_ref_t *refs;
-  char **
-      pointers; /* of the accesses, the row buffers, and what tells of a wrong index; by part, if there is more than accesses */
+  /* of accesses, row buffers, and what tells of a wrong index; by part if there is more than accesses */
+  char **pointers;
   int64_t *numbers;
   uint32_t n, n_kept;
   int32_t n_parts;     /* that have pointers of their own */
