@@ -99,12 +99,13 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--seed", .value = "N", .help = "of the order of data, random inputs and the model's random numbers",
        .text = &flags.seed},
       {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
-      {.name = "--profile", .help = "tell where the time goes: by kernel and operator, and the slowest steps",
+      {.name = "--profile", .help = "compile anew, and tell where the time goes: by kernel and operator, the slowest steps",
        .set = &flags.profile},
       {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
   };
   /* clang-format on */
   int code = aoth_cli_init(&cli, self, argc, argv, rows, sizeof rows / sizeof rows[0], 1, 1);
+  if (flags.profile) cli.common.no_cache = 1; /* a program out of the cache has no nodes to name */
   if (code == AOTH_CLI_GO) code = main_with(&cli, &flags);
   return aoth_cli_deinit(&cli, code);
 }

@@ -35,6 +35,8 @@ fi
 
 status 0 "$aothost" run p.yaml --json run.json
 grep -q '"profile"' run.json && complain "a profile that nobody asked for"
+status 0 "$aothost" run p.yaml --profile # what was compiled before has names, too
+says ' product +aten\.mm\.default$'
 
 pipeline backend-ref
 status 2 "$aothost" run p.yaml --profile
