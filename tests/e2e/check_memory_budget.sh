@@ -1,7 +1,8 @@
 #!/bin/sh
 # Objective memory over every model, backend and budget: the peak is within the budget, by the simulation and by what the backend
 # tells, and falls with it, or the error tells the least that was found; gradients keep every bit of those with everything saved
-# (backend-ref); what backend-cpu plans is what the simulation said, to the byte.
+# (backend-ref); what backend-cpu plans is what the simulation said: to the byte, but for what loops keep of their rows, less
+# than a sixteenth.
 . "$(dirname "$0")/lib.sh"
 
 cat > budget.yaml <<'END'
@@ -33,7 +34,9 @@ within() { # the run before: numbers against its budget, and against the budget 
 check() { # after a step that fits
   within
   if [ $backend = backend-ref ]; then same plain planned
-  else [ "$measured" = "$simulated" ] || complain "$name at $budget: $simulated simulated, $measured planned"
+  else
+    apart=$((measured - simulated))
+    [ $((16 * ${apart#-})) -le "$simulated" ] || complain "$name at $budget: $simulated simulated, $measured planned"
   fi
 }
 
