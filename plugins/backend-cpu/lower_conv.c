@@ -187,6 +187,40 @@ static int has_holes_or_overlaps(const bc_tensor_t *t) {
   return !bc_same_geometry(&dense, t);
 }
 
+/* A window of one element on contiguous images: a product for each image, without copies. Where images have few
+ * positions the blocks of a convolution are filled better. */
+static int is_product(const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+  enum { LEAST_POSITIONS = 400 };
+  for (int d = 0; d < 2; d++)
+    if (c->kernel[d] != 1 || c->stride[d] != 1 || c->pad[d] != 0) return 0;
+  return what != BC_CONV_WEIGHTS && c->groups == 1 && c->in[0] * c->in[1] >= LEAST_POSITIONS &&
+         t[B].storage == BC_NONE && bc_is_contiguous(&t[X]) && bc_is_contiguous(&t[W]) && bc_is_contiguous(&t[Y]);
+}
+
+static bc_tensor_t as_batch(const bc_tensor_t *t, int64_t n, int64_t rows, int64_t columns, int64_t row_stride,
+                            int64_t column_stride) {
+  bc_tensor_t m = *t;
+  m.rank = 3;
+  m.sizes[0] = n;
+  m.sizes[1] = rows;
+  m.sizes[2] = columns;
+  m.strides[0] = rows * columns;
+  m.strides[1] = row_stride;
+  m.strides[2] = column_stride;
+  return m;
+}
+
+/* y = w x, or x = w^T y, on [n, c, position] */
+static aot_status_t add_as_product(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+  const int64_t n = c->n_batch, in = c->c_in, out = c->c_out, positions = c->in[0] * c->in[1];
+  const bc_tensor_t x = as_batch(&t[X], n, in, positions, positions, 1);
+  const bc_tensor_t y = as_batch(&t[Y], n, out, positions, positions, 1);
+  bc_tensor_t w = what == BC_CONV_FORWARD ? as_batch(&t[W], n, out, in, in, 1) : as_batch(&t[W], n, in, out, 1, in);
+  w.strides[0] = 0;
+  return what == BC_CONV_FORWARD ? bc_add_product(b, &w, &x, NULL, &y, 1, 0)
+                                 : bc_add_product(b, &w, &y, NULL, &x, 1, 0);
+}
+
 /* t: x, w, bias, y of the convolution, images of rank 3 or 4; the result has memory without holes. A bias of the
  * direction BC_CONV_DATA is that of a transposed convolution. */
 static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
@@ -195,6 +229,7 @@ static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const 
   const bc_conv_division_t *division = NULL;
   bc_dnn_conv_t d = {.conv = *c, .dtype = dtype, .has_bias = what == BC_CONV_FORWARD && t[B].storage != BC_NONE};
   bc_tensor_t readable[N_OPERANDS];
+  if (is_product(c, what, t)) return add_as_product(b, c, what, t);
   if (is_half && late_bias) return add_in_float(b, c, what, t);
   for (int o = 0; o < N_OPERANDS; o++) {
     readable[o] = t[o];

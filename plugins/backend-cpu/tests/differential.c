@@ -93,6 +93,16 @@ static const program_t programs[] = {
      "%i0 = aten.flatten.using_ints %d0\n%i1 = aten.flatten.using_ints %e0\n%i2 = aten.flatten.using_ints %h0\n%i3 = aten.flatten.using_ints %m0\n"
      "%a = aten.cat.default [%j0, %j1, %gb], 0\n%b = aten.cat.default [%k0, %k1], 0\n%c = aten.cat.default [%i0, %i1, %f], 0\n%p = aten.cat.default [%i2, %i3], 0\n"
      "out user_output 0 = %a\nout user_output 1 = %b\nout user_output 2 = %c\nout user_output 3 = %p\n"},
+    {"convolutions of one element on large images, and their gradients, which are products",
+     {{4, {2, 3, 20, 21}, 0}, {4, {5, 3, 1, 1}, 0}},
+     "f32[2, 3, 20, 21]\nf32[5, 3, 1, 1]\n",
+     "%y = aten.convolution.default %a0, %a1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1\n"
+     "%gx, %gw, %gb = aten.convolution_backward.default %y, %a0, %a1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1, [true, true, false]\n"
+     "%u = aten.convolution.default %y, %a1, none, [1, 1], [0, 0], [1, 1], true, [0, 0], 1\n%s = aten.mul.Tensor %gw, 0.01\n"
+     "%x = aten._to_copy.default %a0, dtype=bf16\n%w = aten._to_copy.default %a1, dtype=bf16\n"
+     "%h = aten.convolution.default %x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1\n%f = aten._to_copy.default %h, dtype=f32\n"
+     "%z = aten.sub.Tensor %gx, %u\n%v = aten.cat.default [%gx, %z], 3\nout user_output 0 = %y\nout user_output 1 = %s\n"
+     "out user_output 2 = %f\nout user_output 3 = %v\n"},
     {"batch norm and pooling of halves, as floats and back",
      {{4, {4, 6, 9, 8}, 0}, {1, {6}, 0}},
      "f32[4, 6, 9, 8]\nf32[6]\n",
