@@ -75,7 +75,7 @@
 
 /* g: the gradient; x, w; xh: the standardized input, its mean and rstd known to the steps before. */
 #define NORM_GRADIENTS(g, w, xh, rstd, s1, s2) \
-  {LP_SUM, W, S, g w}, {LP_SUM, W, S, g w " * " xh}, \
+  {LP_SUM, S, S, g w}, {LP_SUM, S, S, g w " * " xh}, \
   {LP_EACH, W, R, rstd " * (" g w " - " s1 " / # - " xh " * (" s2 " / #))"}, \
   {LP_ACROSS, W, S, g " * " xh}, {LP_ACROSS, W, S, g}
 #define NATIVE_LAYER_NORM_BACKWARD(there, absent, w) \
@@ -93,12 +93,12 @@
   {.name = "aot.rms_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 2, \
    .n_steps = 6, .n_results = 2, .results = {4, 5}, \
    .steps = {{LP_SUM, S, S, "b * b"}, {LP_EACH, S, W, "T(1) / sqrt(%0 / # + e)"}, {LP_EACH, W, W, "b * %1"}, \
-             {LP_SUM, W, S, "a" w " * %2"}, {LP_EACH, W, R, "%1 * (a" w " - %2 * (%3 / #))"}, \
+             {LP_SUM, S, S, "a" w " * %2"}, {LP_EACH, W, R, "%1 * (a" w " - %2 * (%3 / #))"}, \
              {LP_ACROSS, W, S, "a * %2"}}}
 #define FUSED_RMS_NORM_BACKWARD(there, absent, w) \
   {.name = "aten._fused_rms_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, \
    .dims_at = 2, .n_steps = 4, .n_results = 2, .results = {2, 3}, \
-   .steps = {{LP_EACH, W, W, "b * d"}, {LP_SUM, W, S, "a" w " * %0"}, \
+   .steps = {{LP_EACH, W, W, "b * d"}, {LP_SUM, S, S, "a" w " * %0"}, \
              {LP_EACH, W, R, "d * (a" w " - %0 * (%1 / #))"}, {LP_ACROSS, W, S, "a * %0"}}}
 
 /* Cross entropy of scores and classes: the row is log(sum(exp)) - the class's score; the loss their sum, the derivative
