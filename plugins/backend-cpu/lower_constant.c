@@ -23,9 +23,11 @@ aot_status_t bc_lower_constant(bc_build_t *b, const rk_kernel_t *kernel, const r
   constant_step_t *p;
   rk_error_t error;
   if (!rk_is_fill(kernel) || b->node->n_results != 1 || !t.dtype) return BC_DECLINED;
-  for (uint32_t k = 0; k < b->node->n_args; k++) /* a number that is read out of a tensor */
-    if (bc_arg(b, k)->kind == AOT_ARG_VALUE && bc_value(b, (uint32_t)bc_arg(b, k)->i)->kind == AOT_TYPE_SYMFLOAT)
-      return BC_DECLINED;
+  for (uint32_t k = 0; k < b->node->n_args;
+       k++) { /* a number that is read out of a tensor, by the program or by linspace */
+    const bc_value_t *v = bc_arg(b, k)->kind == AOT_ARG_VALUE ? bc_value(b, (uint32_t)bc_arg(b, k)->i) : NULL;
+    if (v && (v->kind == AOT_TYPE_SYMFLOAT || (v->kind == AOT_TYPE_TENSOR && v->t.rank == 0))) return BC_DECLINED;
+  }
   bc_result_geometry(&t);
   const uint64_t nbytes = bc_extent(&t);
   if (nbytes == 0 || nbytes > MOST_BYTES) return BC_DECLINED;

@@ -464,6 +464,11 @@ static const program_t programs[] = {
      "%q = aten.eq.Tensor %b, %b\n%j = aten.mul.Tensor %i, %q\n%r = aten._to_copy.default %a3, dtype=f32\n"
      "%z = aot.philox_poisson.default %a1, %a2, 7, %r\n"
      "out user_output 0 = %d\nout user_output 1 = %s\nout user_output 2 = %j\nout user_output 3 = %z\n"},
+    {"what is made from a number in a tensor, and from sizes alone",
+     {{0, {0}, 0}, {2, {3, 4}, 0}},
+     "f32[]\nf32[3, 4]\n",
+     "%l = aten.linspace.Tensor_Scalar %a0, 5.0, 4\n%o = aten.new_ones.default %a1, [3, 4]\n%y = aten.add.Tensor %o, %l\n"
+     "out user_output 0 = %y\n"},
     {"nothing to do: empty tensors and an input returned",
      {{2, {0, 4}, 0}, {1, {3}, 0}},
      "f32[0, 4]\nf32[3]\n",
