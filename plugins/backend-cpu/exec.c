@@ -1,6 +1,7 @@
 #include "exec.h"
 
 #include "blas.h"
+#include "common/lowering/ports.h"
 #include "functions.h"
 #include "live_values.h"
 #include "target.h"
@@ -231,43 +232,6 @@ void bc_program_destroy(bc_program_t *p) {
 
 /* ---- a run ---- */
 
-/* The caller's tensor has the port's geometry and reaches no further than its storage. */
-static aot_status_t check_port(const bc_port_t *port, const aot_tensor_t *t, const char *what, uint32_t i,
-                               bc_error_t *error) {
-  const bc_tensor_t *type = &port->type;
-  int same = t->dtype == type->dtype && t->rank == type->rank;
-  int64_t last = t->offset;
-  for (int32_t d = 0; same && d < type->rank; d++) {
-    same = t->sizes[d] == type->sizes[d] && (t->sizes[d] <= 1 || t->strides[d] == type->strides[d]);
-    last += t->sizes[d] > 0 ? (t->sizes[d] - 1) * t->strides[d] : 0;
-  }
-  for (int32_t d = 0; same && d < type->rank; d++)
-    if (t->sizes[d] == 0) return AOT_OK;
-  if (!same)
-    return bc_fail(error, AOT_E_INVALID, "bad-tensor",
-                   "%s %u is not what the graph was compiled for: dtype %s, rank %d", what, i, aot_dtype_name(t->dtype),
-                   t->rank);
-  if (!t->data || t->offset < 0 || (uint64_t)(last + 1) * aot_dtype_size(t->dtype) > t->nbytes)
-    return bc_fail(error, AOT_E_INVALID, "bad-tensor", "%s %u reaches outside its storage of %llu bytes", what, i,
-                   (unsigned long long)t->nbytes);
-  return AOT_OK;
-}
-
-/* Where the storage of a port lies, so that the declared offset finds the caller's first element. */
-static char *port_base(const bc_port_t *port, const aot_tensor_t *t) {
-  return (char *)t->data + (t->offset - port->type.offset) * (int64_t)aot_dtype_size(t->dtype);
-}
-
-static aot_status_t bind_ports(form_t *f, const bc_port_t *ports, uint32_t n, const aot_tensor_t *tensors,
-                               const char *what, bc_error_t *error) {
-  for (uint32_t i = 0; i < n; i++) {
-    if (!ports[i].type.dtype) continue;
-    AOT_TRY(check_port(&ports[i], &tensors[i], what, i, error));
-    if (ports[i].type.storage != BC_NONE) f->base[ports[i].type.storage] = port_base(&ports[i], &tensors[i]);
-  }
-  return AOT_OK;
-}
-
 /* Integers at the boundary are known without running anything. */
 static void write_numbers(const bc_schedule_t *s, const aot_tensor_t *outputs) {
   for (uint32_t i = 0; i < s->n_outputs; i++)
@@ -320,8 +284,8 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
   bc_frame_t frame = {.base = f->base, .error = error, .workers = p->workers, .next = &next};
   AOT_TRY(find_arena(p, s->arena_nbytes, run, &arena, error));
   for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = arena ? arena + s->storages[i].at : NULL;
-  AOT_TRY(bind_ports(f, s->inputs, s->n_inputs, inputs, "input", error));
-  AOT_TRY(bind_ports(f, s->outputs, s->n_outputs, outputs, "output", error));
+  AOT_TRY(bc_bind_ports(s->inputs, s->n_inputs, inputs, "input", f->base, error));
+  AOT_TRY(bc_bind_ports(s->outputs, s->n_outputs, outputs, "output", f->base, error));
   while (next < s->n_steps) {
     bc_step_t *step = &s->steps[next++];
     const aot_status_t status = run_step(p, step, &frame);

@@ -2,6 +2,7 @@
  * compile, load, run. */
 #include "blas.h"
 #include "common/blas/openblas.h"
+#include "common/lowering/artifact.h"
 #include "common/loops/loop.h"
 #include "common/lowering/lowering_costs.h"
 #include "joint/snap_births.h"
@@ -46,14 +47,9 @@ typedef struct unit {
   aot_str_t *names;
 } unit_t;
 
-/* The artifact: this header, then the snapshot. Schedules and source follow from it and are made from it at load, unless
+/* The artifact is the snapshot behind a head. Schedules and source follow from it and are made from it at load, unless
  * this unit has just compiled it; a file can bring no code of its own. */
 #define ARTIFACT_MAGIC 0x55504341u /* "ACPU" */
-#define ARTIFACT_VERSION 1u
-typedef struct artifact {
-  uint32_t magic, version;
-  uint64_t snapshot_at, snapshot_nbytes;
-} artifact_t;
 
 typedef struct exe {
   hc_exe_t exe;
@@ -285,7 +281,6 @@ static bc_program_t *take_compiled(unit_t *u, const aot_snapshot_t *s, void **ow
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
   unit_t *u = b->head.self;
   const aot_snapshot_t *s = NULL;
-  artifact_t head = {ARTIFACT_MAGIC, ARTIFACT_VERSION, sizeof head, 0};
   forget_compiled(u);
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   u->compiled_from = malloc((size_t)s->nbytes);
@@ -293,9 +288,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   memcpy(u->compiled_from, s, (size_t)s->nbytes);
   AOT_TRY(make_program(u, ctx, u->compiled_from, &u->compiled));
   AOT_TRY(report(u, ctx, u->compiled));
-  head.snapshot_nbytes = s->nbytes;
-  AOT_TRY(sink->write(sink, &head, sizeof head));
-  return sink->write(sink, s, s->nbytes);
+  return bc_write_artifact(s, ARTIFACT_MAGIC, sink);
 }
 
 /* ---- aot.memory/1 ---- */
@@ -419,33 +412,6 @@ static void exe_destroy(const aot_table_t *e) {
   free(x);
 }
 
-/* The snapshot in the artifact, checked; *own is set when the bytes had to be copied to an aligned place. */
-static aot_status_t read_artifact(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, void **own,
-                                  bc_error_t *e) {
-  artifact_t head;
-  sn_error_t wrong;
-  if (nbytes >= sizeof head) memcpy(&head, bytes, sizeof head);
-  if (nbytes < sizeof head || head.magic != ARTIFACT_MAGIC)
-    return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "these %llu bytes are no artifact of " ID,
-                   (unsigned long long)nbytes);
-  if (head.version != ARTIFACT_VERSION)
-    return bc_fail(e, AOT_E_TOO_NEW, "bad-artifact", "the artifact has version %u, not %u", head.version,
-                   ARTIFACT_VERSION);
-  if (head.snapshot_at > nbytes || head.snapshot_at % 8 || head.snapshot_nbytes > nbytes - head.snapshot_at)
-    return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "the artifact of %llu bytes is cut short",
-                   (unsigned long long)nbytes);
-  const char *block = (const char *)bytes + head.snapshot_at;
-  if ((uintptr_t)block % 8) {
-    *own = malloc((size_t)head.snapshot_nbytes);
-    if (!*own)
-      return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes",
-                     (unsigned long long)head.snapshot_nbytes);
-    block = memcpy(*own, block, (size_t)head.snapshot_nbytes);
-  }
-  aot_status_t status = sn_check(block, head.snapshot_nbytes, out, &wrong);
-  return status == AOT_OK ? AOT_OK : bc_fail(e, status, "bad-artifact", "%s", wrong.text);
-}
-
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
   unit_t *u = b->head.self;
@@ -458,7 +424,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   }
   aot_status_t status =
       hc_exe_init(&x->exe, device, run, x) ? AOT_OK : bc_fail(&e, AOT_E_UNIMPLEMENTED, "device", HC_NO_DEVICE);
-  if (status == AOT_OK) status = read_artifact(bytes, nbytes, &s, &x->own, &e);
+  if (status == AOT_OK) status = bc_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, ID, &s, &x->own, &e);
   if (status != AOT_OK) error_out(u, ctx, &e, status);
   else x->program = take_compiled(u, s, &x->own);
   if (status == AOT_OK && !x->program) status = make_program(u, ctx, s, &x->program);

@@ -80,6 +80,39 @@ static aot_status_t enter(gc_device_t *g, aot_ctx_t *ctx) {
   return check(g, ctx, g->driver.ctx_set_current(g->context), "the context cannot be set");
 }
 
+void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, const char *text, uint32_t node) {
+  pthread_mutex_lock(&g->fault_lock);
+  if (g->fault.status == AOT_OK) {
+    g->fault.status = status;
+    g->fault.node = node;
+    snprintf(g->fault.code, sizeof g->fault.code, "%s", code);
+    snprintf(g->fault.text, sizeof g->fault.text, "%s", text);
+  }
+  pthread_mutex_unlock(&g->fault_lock);
+}
+
+static aot_status_t tell_fault(gc_device_t *g, aot_ctx_t *ctx) {
+  pthread_mutex_lock(&g->fault_lock);
+  const aot_status_t status = g->fault.status;
+  char code[sizeof g->fault.code], text[sizeof g->fault.text];
+  memcpy(code, g->fault.code, sizeof code);
+  memcpy(text, g->fault.text, sizeof text);
+  const uint32_t node = g->fault.node;
+  g->fault.status = AOT_OK;
+  pthread_mutex_unlock(&g->fault_lock);
+  if (status == AOT_OK) return AOT_OK;
+  const aot_diag_t diag = {
+      .struct_size = sizeof diag,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(code),
+      .message = aot_str(text),
+      .node = {node},
+      .value = aot_no_value(),
+  };
+  g->host.diag(&g->host, ctx, &diag);
+  return status;
+}
+
 /* ---- what it is ---- */
 
 static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
@@ -208,6 +241,8 @@ static aot_status_t timeline_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_
   return status;
 }
 
+gc_stream_t gc_queue_stream(const aot_queue_t *q) { return q->stream; }
+
 static gc_address_t address_of(const aot_timeline_t *t) { return (gc_address_t)(uintptr_t)t->word; }
 
 /* ---- work on a queue ---- */
@@ -322,7 +357,7 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
     nanosleep(&(struct timespec){.tv_nsec = (long)pause_ns}, NULL);
     if (pause_ns < 200000) pause_ns += pause_ns / 4;
   }
-  return is_lost(g) ? tell_lost(g, ctx) : AOT_OK;
+  return is_lost(g) ? tell_lost(g, ctx) : tell_fault(g, ctx);
 }
 
 static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
@@ -335,8 +370,10 @@ static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
 static void destroy(const aot_table_t *d) {
   gc_device_t *g = d->self;
   while (g->queues) queue_destroy(&g->table, NULL, g->queues);
+  if (g->setup && !is_lost(g)) g->driver.stream_destroy(g->setup);
   g->driver.primary_ctx_release(g->ordinal);
   pthread_mutex_destroy(&g->lock);
+  pthread_mutex_destroy(&g->fault_lock);
   free(g);
 }
 
@@ -354,7 +391,13 @@ static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
   AOT_TRY(check(g, ctx, cu->device_get_attribute(&major, GC_CAPABILITY_MAJOR, g->ordinal), "it has no architecture"));
   AOT_TRY(check(g, ctx, cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, g->ordinal), "it has no architecture"));
   snprintf(g->architecture, sizeof g->architecture, "sm_%d%d", major, minor);
-  return check(g, ctx, cu->primary_ctx_retain(&g->context, g->ordinal), "no context can be made");
+  AOT_TRY(check(g, ctx, cu->primary_ctx_retain(&g->context, g->ordinal), "no context can be made"));
+  AOT_TRY(enter(g, ctx));
+  return check(g, ctx, cu->stream_create(&g->setup, GC_STREAM_NON_BLOCKING), "a stream cannot be made");
+}
+
+static const void *get_ext(const aot_table_t *d, const char *id) {
+  return strcmp(id, GC_EXT_DEVICE) == 0 ? d->self : NULL;
 }
 
 gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, aot_status_t *out_status) {
@@ -365,7 +408,7 @@ gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordina
   }
   g->host = *host;
   g->table = (aot_device_t){
-      .head = {.struct_size = sizeof g->table, .self = g, .destroy = destroy},
+      .head = {.struct_size = sizeof g->table, .self = g, .destroy = destroy, .get_ext = get_ext},
       .info = info,
       .alloc = alloc,
       .free = release,
@@ -386,9 +429,11 @@ gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordina
       .value = value,
   };
   pthread_mutex_init(&g->lock, NULL);
+  pthread_mutex_init(&g->fault_lock, NULL);
   *out_status = open_device(g, ctx, ordinal);
   if (*out_status == AOT_OK) return g;
   pthread_mutex_destroy(&g->lock);
+  pthread_mutex_destroy(&g->fault_lock);
   free(g);
   return NULL;
 }

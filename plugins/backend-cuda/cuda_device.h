@@ -19,8 +19,22 @@ typedef struct gc_device {
   pthread_mutex_t lock; /* of all below */
   aot_queue_t *queues;  /* a list */
   uint32_t n_queues_made, n_timelines_made;
-  gc_result_t lost; /* the error after which nothing runs any more; GC_SUCCESS: none */
+  gc_result_t lost;           /* the error after which nothing runs any more; GC_SUCCESS: none */
+  gc_stream_t setup;          /* of its own: calls are captured from it, numbers copied */
+  pthread_mutex_t fault_lock; /* of the fault */
+  struct {                    /* of work on a queue, until a wait tells it */
+    aot_status_t status;      /* AOT_OK: none */
+    char code[64], text[400];
+    uint32_t node;
+  } fault;
 } gc_device_t;
+
+/* extension of the table by which this plugin's backend knows its own device: the gc_device_t */
+#define GC_EXT_DEVICE "aothost.cuda-device/1"
+
+gc_stream_t gc_queue_stream(const aot_queue_t *q);
+/* Work has failed, of which the next wait is to tell; the first that fails counts. [any-thread] */
+void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, const char *text, uint32_t node);
 
 /* NULL: told through the host, with the status in out_status. Destroyed by its table. [host-main] */
 gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, aot_status_t *out_status);

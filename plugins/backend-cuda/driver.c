@@ -39,6 +39,7 @@ static const struct { const char *name; size_t at; } functions[] = {
     {"cuModuleGetFunction", offsetof(gc_driver_t, module_get_function)},
     {"cuFuncSetAttribute", offsetof(gc_driver_t, func_set_attribute)},
     {"cuLaunchKernel", offsetof(gc_driver_t, launch_kernel)},
+    {"cuLaunchHostFunc", offsetof(gc_driver_t, launch_host_func)},
     {"cuStreamBeginCapture_v2", offsetof(gc_driver_t, stream_begin_capture)},
     {"cuStreamEndCapture", offsetof(gc_driver_t, stream_end_capture)},
     {"cuGraphInstantiateWithFlags", offsetof(gc_driver_t, graph_instantiate)},

@@ -39,6 +39,10 @@ typedef void *gc_graph_exec_t; /* CUgraphExec */
 #define GC_WAIT_GEQ 0u               /* until (int64_t)(*address - value) >= 0 */
 #define GC_CAPTURE_THREAD_LOCAL 1
 #define GC_FUNCTION_MAX_DYNAMIC_SHARED 8 /* CUfunction_attribute */
+/* `extra` of a launch: names and values, up to GC_LAUNCH_END */
+#define GC_LAUNCH_END ((void *)0)
+#define GC_LAUNCH_BUFFER ((void *)1)
+#define GC_LAUNCH_BUFFER_SIZE ((void *)2)
 
 typedef struct gc_driver {
   void *library;
@@ -78,6 +82,7 @@ typedef struct gc_driver {
   gc_result_t (*launch_kernel)(gc_function_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_nbytes,
                                gc_stream_t stream, void **arguments, void **extra);
+  gc_result_t (*launch_host_func)(gc_stream_t stream, void (*function)(void *self), void *self);
   gc_result_t (*stream_begin_capture)(gc_stream_t stream, int mode);
   gc_result_t (*stream_end_capture)(gc_stream_t stream, gc_graph_t *out);
   gc_result_t (*graph_instantiate)(gc_graph_exec_t *out, gc_graph_t graph, unsigned long long flags);

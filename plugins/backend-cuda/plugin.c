@@ -1,4 +1,5 @@
 /* backend-cuda: its units. */
+#include "gpu_backend.h"
 #include "cuda_device.h"
 
 #include <aot/describe.h>
@@ -27,7 +28,19 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return status;
 }
 
-static const aot_unit_t unit = AOT_UNIT("device/1", ID, VERSION, HELP, AOT_OPTIONS(options), .create = create);
-static const aot_unit_t *const units[] = {&unit};
+#define BACKEND_ID "backend-cuda"
+#define BACKEND_HELP "runs on a GPU: generated CUDA C for loops, cuBLASLt for matrix products, a call as one CUDA graph"
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+    .gives = AOT_NAMES(AOT_PROP_LOWERED),
+    .refuses = AOT_NAMES(AOT_PROP_JOINT),
+};
 
-AOT_PLUGIN("backend-cuda", VERSION, "aothost", "Apache-2.0", units, AOT_NOTE_UNIT("device/1", ID, HELP));
+static const aot_unit_t device = AOT_UNIT("device/1", ID, VERSION, HELP, AOT_OPTIONS(options), .create = create);
+static const aot_unit_t backend =
+    AOT_UNIT("backend/2", BACKEND_ID, VERSION, BACKEND_HELP, .contract = &contract, .create = gc_backend_create);
+static const aot_unit_t *const units[] = {&device, &backend};
+
+AOT_PLUGIN("backend-cuda", VERSION, "aothost", "Apache-2.0", units,
+           AOT_NOTE_UNIT("device/1", ID, HELP) "," AOT_NOTE_UNIT("backend/2", BACKEND_ID, BACKEND_HELP));

@@ -3,6 +3,7 @@
  *
  *     memory    the host cannot touch it: closed pages between guards, poison in fresh memory (device-strict's)
  *     streams   run late, when the driver is asked (query, synchronize), and out of step with each other
+ *     kernels   what the double of NVRTC made of their text: functions of the CPU (common/cuda-shim)
  *     faults    a range that lies in no buffer, or a stream used after its end, has the error that a GPU gives, and
  *               from then on every call has it
  *
@@ -10,23 +11,29 @@
  * the generator that picks the stream that goes on, the bytes there are, and the number of the move that traps. */
 #include "strict_memory.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201 };
-enum { INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700, NOT_SUPPORTED = 801 };
+enum { INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, NOT_SUPPORTED = 801 };
 enum { CAPTURE_UNSUPPORTED = 900 };
 enum { STAY = 8, FEW = 16 }; /* items in a row of one stream, on the average; items of an empty list */
 
-typedef enum item_kind { TO_DEVICE, TO_HOST, ON_DEVICE, FILL, WAIT_VALUE, WRITE_VALUE } item_kind_t;
+typedef enum item_kind { TO_DEVICE, TO_HOST, ON_DEVICE, FILL, WAIT_VALUE, WRITE_VALUE, CALL, HOST_CALL } item_kind_t;
 typedef struct item {
   item_kind_t kind;
   uint64_t to, from, nbytes; /* addresses; of values: `to` is the word, `from` the value */
   uint8_t byte;
+  int (*call)(void *argument); /* CALL: with the memory open; not 0: a trap */
+  void (*host_call)(void *argument);
+  void *argument;
+  int owns_argument; /* it goes with the item */
 } item_t;
 typedef struct items {
   item_t *rows;
@@ -92,6 +99,26 @@ static int move(const item_t *i) {
   return SUCCESS;
 }
 
+/* The memory is the call's while it runs, and what it wrote past a buffer is a trap. */
+static int call(const item_t *i) {
+  int64_t where;
+  sd_memory_open(&driver.memory, 1);
+  int result = i->call(i->argument) ? ILLEGAL_ADDRESS : SUCCESS;
+  if (sd_memory_overrun(&driver.memory, &where)) result = ILLEGAL_ADDRESS;
+  sd_memory_open(&driver.memory, 0);
+  return result;
+}
+
+static int do_item(const item_t *i) {
+  int result = SUCCESS;
+  if (i->kind == WAIT_VALUE || i->kind == WRITE_VALUE) result = copy_value(i);
+  else if (i->kind == CALL) result = call(i);
+  else if (i->kind == HOST_CALL) i->host_call(i->argument);
+  else result = move(i);
+  if (i->owns_argument) free(i->argument);
+  return result;
+}
+
 static int can_go_on(const stream_t *s) {
   if (s->items.head == s->items.end) return 0;
   const item_t *i = &s->items.rows[s->items.head];
@@ -128,7 +155,7 @@ static void run(void) {
   while (driver.lost == SUCCESS && (s = pick()) != NULL) {
     const item_t i = s->items.rows[s->items.head++];
     driver.last = s;
-    driver.lost = i.kind == WAIT_VALUE || i.kind == WRITE_VALUE ? copy_value(&i) : move(&i);
+    driver.lost = do_item(&i);
   }
 }
 
@@ -328,22 +355,23 @@ static int put_item(void *stream, item_t item) {
   return end(result ? result : put(stream, &item));
 }
 API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t nbytes, void *stream) {
-  return put_item(stream, (item_t){TO_DEVICE, to, (uint64_t)(uintptr_t)from, nbytes, 0});
+  return put_item(stream, (item_t){.kind = TO_DEVICE, .to = to, .from = (uint64_t)(uintptr_t)from, .nbytes = nbytes});
 }
 API int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t nbytes, void *stream) {
-  return put_item(stream, (item_t){TO_HOST, (uint64_t)(uintptr_t)to, from, nbytes, 0});
+  return put_item(stream, (item_t){.kind = TO_HOST, .to = (uint64_t)(uintptr_t)to, .from = from, .nbytes = nbytes});
 }
 API int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t nbytes, void *stream) {
-  return put_item(stream, (item_t){ON_DEVICE, to, from, nbytes, 0});
+  return put_item(stream, (item_t){.kind = ON_DEVICE, .to = to, .from = from, .nbytes = nbytes});
 }
 API int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t nbytes, void *stream) {
-  return put_item(stream, (item_t){FILL, to, 0, nbytes, byte});
+  return put_item(stream, (item_t){.kind = FILL, .to = to, .from = 0, .nbytes = nbytes, .byte = byte});
 }
 API int cuStreamWaitValue64_v2(void *stream, uint64_t word, uint64_t value, unsigned flags) {
-  return flags ? NOT_SUPPORTED : put_item(stream, (item_t){WAIT_VALUE, word, value, 8, 0});
+  return flags ? NOT_SUPPORTED : put_item(stream, (item_t){.kind = WAIT_VALUE, .to = word, .from = value, .nbytes = 8});
 }
 API int cuStreamWriteValue64_v2(void *stream, uint64_t word, uint64_t value, unsigned flags) {
-  return flags ? NOT_SUPPORTED : put_item(stream, (item_t){WRITE_VALUE, word, value, 8, 0});
+  return flags ? NOT_SUPPORTED
+               : put_item(stream, (item_t){.kind = WRITE_VALUE, .to = word, .from = value, .nbytes = 8});
 }
 
 /* ---- graphs: what one stream was given between begin and end ---- */
@@ -379,30 +407,95 @@ API int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long 
 API int cuGraphLaunch(void *exec, void *stream) {
   const items_t *list = exec;
   int result = begin();
-  for (size_t i = 0; i < list->end && !result; i++) result = put(stream, &list->rows[i]);
+  for (size_t i = 0; i < list->end && !result; i++) {
+    item_t item = list->rows[i];
+    item.owns_argument = 0; /* the graph's */
+    result = put(stream, &item);
+  }
   return end(result);
 }
+/* Arguments are the executable's: what it was made of gives them away. */
 API int cuGraphExecDestroy(void *exec) {
   items_t *list = exec;
+  for (size_t i = 0; i < list->end; i++)
+    if (list->rows[i].owns_argument) free(list->rows[i].argument);
   free(list->rows);
   return free(list), SUCCESS;
 }
-API int cuGraphDestroy(void *graph) { return cuGraphExecDestroy(graph); }
+API int cuGraphDestroy(void *graph) {
+  items_t *list = graph;
+  free(list->rows);
+  return free(list), SUCCESS;
+}
 
-/* ---- kernels: this double runs none ---- */
+/* ---- kernels ---- */
 
-API int cuModuleLoadData(void **out, const void *image) { return (void)image, *out = NULL, NOT_SUPPORTED; }
-API int cuModuleUnload(void *module) { return (void)module, NOT_SUPPORTED; }
+/* A function of the double's own libraries as an item of a stream: with the memory open, on a copy of its argument. */
+API int aot_double_enqueue(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes) {
+  void *copy = malloc(nbytes ? nbytes : 1);
+  if (!copy) return OUT_OF_MEMORY;
+  if (nbytes) memcpy(copy, argument, nbytes);
+  const int result = put_item(stream, (item_t){.kind = CALL, .call = function, .argument = copy, .owns_argument = 1});
+  if (result) free(copy);
+  return result;
+}
+
+API int cuLaunchHostFunc(void *stream, void (*function)(void *self), void *self) {
+  return put_item(stream, (item_t){.kind = HOST_CALL, .host_call = function, .argument = self});
+}
+
+/* Machine code of the double of NVRTC: this word, and the path of a library, which is removed once it is open. */
+#define IMAGE_MAGIC "AOT double of a cubin: "
+
+API int cuModuleLoadData(void **out, const void *image) {
+  const char *path = (const char *)image + sizeof IMAGE_MAGIC - 1;
+  if (strncmp(image, IMAGE_MAGIC, sizeof IMAGE_MAGIC - 1) != 0) return INVALID_VALUE;
+  *out = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  unlink(path);
+  return *out ? SUCCESS : INVALID_VALUE;
+}
+API int cuModuleUnload(void *module) { return dlclose(module) == 0 ? SUCCESS : INVALID_VALUE; }
+
+typedef struct function {
+  int (*run)(void *kernel, uint32_t blocks, uint32_t threads, char *const *pointers);
+  void *kernel;
+} function_t;
+
+/* Handles live as long as the process: the driver has no call that ends one. */
 API int cuModuleGetFunction(void **out, void *module, const char *name) {
-  return (void)module, (void)name, *out = NULL, NOT_SUPPORTED;
+  function_t *f = malloc(sizeof *f);
+  void *run = dlsym(module, "shim_run");
+  if (!f) return OUT_OF_MEMORY;
+  memcpy(&f->run, &run, sizeof run);
+  f->kernel = dlsym(module, name);
+  if (run && f->kernel) return *out = f, SUCCESS;
+  return free(f), *out = NULL, NOT_FOUND;
 }
 API int cuFuncSetAttribute(void *function, int attribute, int value) {
-  return (void)function, (void)attribute, (void)value, NOT_SUPPORTED;
+  return (void)function, (void)attribute, (void)value, SUCCESS;
 }
+
+typedef struct launch {
+  function_t function;
+  uint32_t blocks, threads;
+  char *pointers[512];
+} launch_t;
+
+static int run_launch(void *argument) {
+  const launch_t *l = argument;
+  return !l->function.run(l->function.kernel, l->blocks, l->threads, l->pointers);
+}
+
+/* Arguments as one buffer of pointers: what generated kernels take. */
 API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned shared_nbytes, void *stream, void **arguments,
                        void **extra) {
-  (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
-  (void)shared_nbytes, (void)stream, (void)arguments, (void)extra;
-  return NOT_SUPPORTED;
+  launch_t l = {.function = *(function_t *)function, .blocks = grid_x, .threads = block_x};
+  if (arguments || !extra || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared_nbytes)
+    return NOT_SUPPORTED;
+  if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4]) return INVALID_VALUE;
+  const size_t nbytes = *(const size_t *)extra[3];
+  if (nbytes > sizeof l.pointers || !grid_x || !block_x) return INVALID_VALUE;
+  memcpy(l.pointers, extra[1], nbytes);
+  return aot_double_enqueue(stream, run_launch, &l, sizeof l);
 }

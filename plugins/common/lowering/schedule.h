@@ -72,6 +72,7 @@ typedef struct bc_frame {
   bc_error_t *error;
   struct bc_workers *workers; /* NULL: none */
   uint32_t *next;             /* the step to run after this one; a jump sets it */
+  const void *self;           /* the target's own */
 } bc_frame_t;
 typedef aot_status_t (*bc_run_fn)(const bc_frame_t *f, void *payload);
 typedef struct bc_step {

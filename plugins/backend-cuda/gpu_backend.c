@@ -1,0 +1,184 @@
+/* backend-cuda as a backend: what it takes, the artifact, loading. */
+#include "gpu_backend.h"
+
+#include "common/lowering/artifact.h"
+#include "common/snapshot/snap_complex.h"
+#include "gpu_exe.h"
+#include "joint/snap_births.h"
+#include <aot/ext/kernels.h>
+#include <aot/ext/report.h>
+#include <aot/inline.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARTIFACT_MAGIC 0x55504741u /* "AGPU" */
+
+typedef struct unit {
+  aot_backend_t table;
+  aot_host_t host;
+} unit_t;
+
+static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t *e, aot_status_t status) {
+  char code[64];
+  snprintf(code, sizeof code, "backend-cuda.%s", e->code ? e->code : "failed");
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(code),
+      .message = aot_str(e->text),
+      .node = {e->node},
+      .value = aot_no_value(),
+  };
+  u->host.diag(&u->host, ctx, &d);
+  return status;
+}
+
+static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
+
+static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
+  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx};
+}
+
+/* ---- query ---- */
+
+/* Operators whose parts are generated kernels and products, and which by themselves would run on the host. */
+static const char *const in_parts[] = {
+    "aten.scaled_dot_product_attention.default",
+    "aten._scaled_dot_product_flash_attention_for_cpu.default",
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+    "aot.scaled_dot_product_attention_backward.default",
+    "aten.native_layer_norm_backward.default",
+    "aot.layer_norm_backward.default",
+    "aten.cross_entropy_loss.default",
+    "aot.cross_entropy_loss_backward.default",
+};
+
+static int is_in_parts(aot_str_t op) {
+  for (size_t i = 0; i < sizeof in_parts / sizeof *in_parts; i++)
+    if (aot_str_eq(op, aot_str(in_parts[i]))) return 1;
+  return 0;
+}
+
+/* Nodes whose results are integers of the shape environment need no kernel. */
+static int only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  for (uint32_t r = 0; r < node->n_results; r++) {
+    const int32_t kind = values[node->result_begin + r].kind;
+    if (kind != AOT_TYPE_SYMINT && kind != AOT_TYPE_SYMBOOL) return 0;
+  }
+  return node->n_results > 0;
+}
+
+static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t *world, int is_birth,
+                           cu_error_t *error) {
+  const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
+  const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
+  const aot_str_t name = aot_snap_text(s, op->name);
+  const rk_kernel_t *kernel = rk_find(name);
+  if (is_birth) return "the size or value of its result depends on the data, which the GPU does not tell the host";
+  if (only_numbers(s, node)) return NULL;
+  if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run on the GPU; inline their regions";
+  if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
+  if (op->flags & AOT_OP_WRITES)
+    return "it writes an argument; make the program functional first (stage functionalize)";
+  if (is_in_parts(name)) return "its parts run on the GPU; as a whole it would run on the host";
+  if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
+  if (!kernel) return cu_refuse(world, s, i, error);
+  if (sn_node_is_complex(s, node)) return "complex numbers are not supported on the GPU";
+  return NULL;
+}
+
+static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
+  const unit_t *u = b->head.self;
+  const cu_world_t world = world_of(u, ctx);
+  const aot_snapshot_t *s = NULL;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
+  uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
+  bc_error_t none = {.node = AOT_NO_ID};
+  aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  if (status != AOT_OK) error_out(u, ctx, &none, bc_fail(&none, status, "no-memory", "no memory for the verdicts"));
+  for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
+    cu_error_t error;
+    const char *why = refusal(s, i, &world, births[i], &error);
+    aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
+    if (why) v.reason = aot_str(why);
+    status = sink->put(sink, &v);
+  }
+  free(births);
+  return status;
+}
+
+/* ---- compile and load ---- */
+
+static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
+  const unit_t *u = b->head.self;
+  const aot_snapshot_t *s = NULL;
+  (void)ctx;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  return bc_write_artifact(s, ARTIFACT_MAGIC, sink);
+}
+
+static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
+  const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
+  const struct {
+    const char *name;
+    double value;
+    const char *unit;
+  } rows[] = {
+      {"kernels", e->n_steps, ""},
+      {"generated-functions", e->code.n, ""},
+      {"generated-calls", e->n_groups, ""},
+      {"products", e->n_products, ""},
+      {"host-fallbacks", e->n_fallback, "nodes"},
+      {"arena-bytes", (double)e->arena_nbytes, "bytes"},
+  };
+  for (size_t k = 0; r && k < sizeof rows / sizeof *rows; k++)
+    AOT_TRY(r->number(r, ctx, aot_str(rows[k].name), rows[k].value, aot_str(rows[k].unit)));
+  return AOT_OK;
+}
+
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
+                         const aot_device_t *device, const aot_exe_t **out) {
+  const unit_t *u = b->head.self;
+  const cu_world_t world = world_of(u, ctx);
+  gc_device_t *g = (gc_device_t *)(uintptr_t)aot_ext(&device->head, GC_EXT_DEVICE);
+  const aot_snapshot_t *s = NULL;
+  void *own = NULL;
+  bc_error_t e = {.node = AOT_NO_ID};
+  gc_exe_t *exe = NULL;
+  if (!g)
+    return error_out(u, ctx, &e,
+                     bc_fail(&e, AOT_E_UNIMPLEMENTED, "device", "it runs on the device `cuda` (run: {device: cuda})"));
+  aot_status_t status = bc_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
+  if (status != AOT_OK) return error_out(u, ctx, &e, status);
+  status = gc_exe_create(&u->host, ctx, &world, g, s, own, &exe);
+  if (status == AOT_OK) status = gc_exe_prepare(exe, ctx);
+  if (status == AOT_OK) status = report(u, ctx, exe);
+  if (status == AOT_OK) *out = &exe->table;
+  else if (exe) exe->table.head.destroy(&exe->table.head);
+  return status;
+}
+
+static void destroy(const aot_table_t *b) { free(b->self); }
+
+aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                               const aot_table_t **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  (void)self, (void)ctx, (void)opts;
+  if (!u) return AOT_E_EXHAUSTED;
+  const aot_status_t status = aot_import(&u->host, sizeof u->host, host);
+  if (status != AOT_OK) {
+    free(u);
+    return status;
+  }
+  u->table = (aot_backend_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy},
+      .query = query,
+      .compile = compile,
+      .load = load,
+  };
+  *out_table = &u->table.head;
+  return AOT_OK;
+}

@@ -1,0 +1,35 @@
+/* The generated kernels of a program: text collected by name while graphs are lowered, compiled by NVRTC in units, on
+ * several threads, then found by name. A schedule keeps the place of a kernel, which is filled by gc_code_compile. */
+#ifndef GC_CODE_H
+#define GC_CODE_H
+
+#include "common/cuda/nvrtc.h"
+#include "common/loops/loop.h"
+#include "driver.h"
+
+typedef struct gc_kernel {
+  char name[32];
+  gc_function_t main, end; /* end: of kernels that leave partial results; NULL: none */
+  int has_end;
+} gc_kernel_t;
+
+typedef struct gc_code {
+  const gc_driver_t *driver;
+  const cu_nvrtc_t *nvrtc;
+  int arch;            /* compute capability: 90 */
+  gc_kernel_t **slots; /* by hash of the name, open addressing; NULL: free */
+  uint32_t n, n_slots; /* a power of two, at least twice n */
+  lp_text_t *units;    /* not compiled yet */
+  uint32_t n_units, n_in_unit;
+  gc_module_t *modules;
+  uint32_t n_modules;
+} gc_code_t;
+
+void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const cu_nvrtc_t *nvrtc, int arch);
+void gc_code_deinit(gc_code_t *c);
+/* The kernel of this loop, which has a GPU schedule: known, or added. NULL: no memory. */
+gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop);
+/* Everything that was added. 0, or -1 with what the compiler or the driver says in `why`. The context is current. */
+int gc_code_compile(gc_code_t *c, char *why, size_t size);
+
+#endif

@@ -1,0 +1,417 @@
+#include "gpu_exe.h"
+
+#include "common/lowering/ports.h"
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A graph at certain sizes, and, once it is bound, on certain memory. */
+struct aot_bound {
+  gc_exe_t *exe;
+  uint32_t graph; /* snapshot row */
+  int64_t *symbols;
+  uint32_t align; /* of the ports, as it was assumed */
+  bc_schedule_t schedule;
+  char **base, **staged; /* by storage */
+  gc_run_t run;
+  uint64_t staging_nbytes;
+  uint32_t n_checks;
+  int64_t *numbers;        /* pinned: integers that outputs are, by output */
+  aot_buffer_t *number_at; /* and where they go; 0 bytes: nowhere */
+  gc_graph_exec_t graph_exec;
+  gc_result_t result;
+  int cublas;
+};
+
+static gc_exe_t *of(const aot_exe_t *e) { return e->head.self; }
+
+static aot_status_t tell(const gc_exe_t *e, aot_ctx_t *ctx, aot_status_t status, const bc_error_t *error) {
+  char code[64];
+  snprintf(code, sizeof code, "backend-cuda.%s", error->code ? error->code : "failed");
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(code),
+      .message = aot_str(error->text),
+      .node = {error->node},
+      .value = aot_no_value(),
+  };
+  e->host.diag(&e->host, ctx, &d);
+  return status;
+}
+
+/* ---- a bound call ---- */
+
+static void free_pinned(const gc_exe_t *e, void *memory) {
+  if (memory) e->device->driver.mem_free_host(memory);
+}
+
+static void *pinned(const gc_exe_t *e, uint64_t nbytes) {
+  void *memory = NULL;
+  if (e->device->driver.mem_host_alloc(&memory, nbytes ? nbytes : 1,
+                                       GC_HOST_MEMORY_PORTABLE | GC_HOST_MEMORY_DEVICE_MAP))
+    return NULL;
+  return memset(memory, 0, nbytes ? nbytes : 1);
+}
+
+static void bound_destroy(struct aot_bound *b) {
+  if (!b) return;
+  const gc_exe_t *e = b->exe;
+  e->device->driver.ctx_set_current(e->device->context);
+  if (b->graph_exec) e->device->driver.graph_exec_destroy(b->graph_exec);
+  gc_release_steps(&b->schedule, &e->cublaslt);
+  bc_schedule_deinit(&b->schedule);
+  free_pinned(e, b->run.staging);
+  free_pinned(e, b->run.checks);
+  free_pinned(e, b->numbers);
+  free(b->symbols);
+  free(b->base);
+  free(b->staged);
+  free(b->number_at);
+  free(b);
+}
+
+static void on_fault(void *self, aot_status_t status, const bc_error_t *error) {
+  const struct aot_bound *b = self;
+  gc_device_fault(b->exe->device, status, "backend-cuda.kernel-failed", error->text, error->node);
+}
+
+static aot_status_t lower(struct aot_bound *b, bc_error_t *error) {
+  gc_exe_t *e = b->exe;
+  char why[300];
+  gc_lowering_t l = {.code = &e->code, .n_processors = e->n_processors, .align = b->align};
+  const bc_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = &l};
+  AOT_TRY(bc_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error));
+  if (gc_code_compile(&e->code, why, sizeof why)) return bc_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
+  b->staging_nbytes = l.staging_nbytes;
+  b->n_checks = l.n_checks;
+  e->n_steps = b->schedule.n_steps;
+  e->n_fallback = b->schedule.n_fallback;
+  e->n_groups = b->schedule.n_groups;
+  e->n_products = l.n_products;
+  e->copied_nbytes = b->schedule.copied_nbytes;
+  if (b->schedule.arena_nbytes > e->arena_nbytes) e->arena_nbytes = b->schedule.arena_nbytes;
+  if (b->schedule.live_nbytes > e->live_nbytes) e->live_nbytes = b->schedule.live_nbytes;
+  return AOT_OK;
+}
+
+static aot_status_t bound_create(gc_exe_t *e, uint32_t graph, const int64_t *symbols, uint32_t align,
+                                 struct aot_bound **out, bc_error_t *error) {
+  struct aot_bound *b = calloc(1, sizeof *b);
+  const size_t n = e->s->symbols.count;
+  aot_status_t status = b ? AOT_OK : AOT_E_EXHAUSTED;
+  if (b) {
+    b->exe = e;
+    b->graph = graph;
+    b->align = align;
+    b->symbols = calloc(n + 1, sizeof *b->symbols);
+    if (b->symbols && n) memcpy(b->symbols, symbols, n * sizeof *symbols);
+    status = b->symbols ? lower(b, error) : AOT_E_EXHAUSTED;
+  }
+  if (status == AOT_E_EXHAUSTED && !error->text[0]) bc_fail(error, status, "no-memory", "no memory for a call");
+  if (status == AOT_OK) *out = b;
+  else bound_destroy(b);
+  return status;
+}
+
+static aot_status_t find_graph(const gc_exe_t *e, const aot_graph_at_t *at, uint32_t *out, bc_error_t *error) {
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(e->s, aot_snap_graph_t, graphs);
+  uint32_t number = at->number;
+  if (at->n_symbols < e->s->symbols.count)
+    return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols",
+                   (unsigned long long)at->n_symbols, e->s->symbols.count);
+  for (uint32_t i = 1; i < e->s->graphs.count; i++)
+    if (g[i].kind == at->kind && at->kind != AOT_GRAPH_REGION && number-- == 0) {
+      *out = i;
+      return AOT_OK;
+    }
+  return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", at->kind);
+}
+
+static int is_lowered_for(const struct aot_bound *b, uint32_t graph, const int64_t *symbols, uint32_t align) {
+  return b && b->graph == graph && b->align <= align &&
+         memcmp(b->symbols, symbols, b->exe->s->symbols.count * sizeof *symbols) == 0;
+}
+
+/* ---- the table ---- */
+
+static aot_status_t plan(const aot_exe_t *x, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
+  gc_exe_t *e = of(x);
+  uint32_t row = 0;
+  bc_error_t error = {.node = AOT_NO_ID};
+  e->device->driver.ctx_set_current(e->device->context);
+  aot_status_t status = find_graph(e, graph, &row, &error);
+  if (status == AOT_OK && !is_lowered_for(e->planned, row, graph->symbols, BC_ALIGN)) {
+    bound_destroy(e->planned);
+    e->planned = NULL;
+    status = bound_create(e, row, graph->symbols, BC_ALIGN, &e->planned, &error);
+  }
+  if (status != AOT_OK) return tell(e, ctx, status, &error);
+  const aot_exe_plan_t full = {
+      .struct_size = out->struct_size, .arena = {.nbytes = e->planned->schedule.arena_nbytes}, .alignment = BC_ALIGN};
+  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  return AOT_OK;
+}
+
+static uint32_t alignment_of(const aot_tensor_t *tensors, uint64_t n, uint32_t align) {
+  for (uint64_t i = 0; i < n; i++)
+    while (tensors[i].data && (uintptr_t)tensors[i].data % align) align /= 2;
+  return align;
+}
+
+/* Integers at the boundary are known without running anything: a dtype's bytes, to be copied to the output. */
+static void number_bytes(const bc_port_t *port, int32_t dtype, int64_t *out) {
+  const double number = (double)port->number;
+  *out = 0;
+  if (dtype == AOT_I64) *out = port->number;
+  else if (dtype == AOT_BOOL) *(char *)out = port->number != 0;
+  else if (dtype == AOT_F64) memcpy(out, &number, sizeof number);
+}
+
+static void place_numbers(struct aot_bound *b, const aot_tensor_t *outputs) {
+  for (uint32_t o = 0; o < b->schedule.n_outputs; o++) {
+    const aot_tensor_t *t = &outputs[o];
+    const bc_port_t *port = &b->schedule.outputs[o];
+    const uint64_t nbytes = t->data ? aot_dtype_size(t->dtype) : 0;
+    if (port->kind != AOT_TYPE_SYMINT && port->kind != AOT_TYPE_SYMBOOL) continue;
+    if (nbytes) number_bytes(port, t->dtype, &b->numbers[o]);
+    b->number_at[o] = (aot_buffer_t){(uint64_t)(uintptr_t)t->data + (uint64_t)t->offset * nbytes, nbytes};
+  }
+}
+
+static aot_status_t set_memory(struct aot_bound *b, const aot_binding_t *binding, bc_error_t *error) {
+  const bc_schedule_t *s = &b->schedule;
+  char *arena = (char *)(uintptr_t)binding->arena.address;
+  if (binding->arena.nbytes < s->arena_nbytes)
+    return bc_fail(error, AOT_E_INVALID, "bad-call", "an arena of %llu bytes, and %llu are needed",
+                   (unsigned long long)binding->arena.nbytes, (unsigned long long)s->arena_nbytes);
+  if (binding->n_inputs != s->n_inputs || binding->n_outputs != s->n_outputs)
+    return bc_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
+                   (unsigned long long)binding->n_inputs, (unsigned long long)binding->n_outputs, s->n_inputs,
+                   s->n_outputs);
+  b->base = calloc((size_t)s->n_storages + 1, sizeof *b->base);
+  b->staged = calloc((size_t)s->n_storages + 1, sizeof *b->staged);
+  b->run.staging = pinned(b->exe, b->staging_nbytes);
+  b->run.checks = pinned(b->exe, b->n_checks * sizeof(int64_t));
+  b->numbers = pinned(b->exe, s->n_outputs * sizeof(int64_t));
+  b->number_at = calloc((size_t)s->n_outputs + 1, sizeof *b->number_at);
+  if (!b->base || !b->staged || !b->run.staging || !b->run.checks || !b->numbers || !b->number_at)
+    return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no host memory of %llu bytes for a call",
+                   (unsigned long long)b->staging_nbytes);
+  for (uint32_t i = 0; i < s->n_storages; i++) b->base[i] = arena ? arena + s->storages[i].at : NULL;
+  place_numbers(b, binding->outputs);
+  AOT_TRY(bc_bind_ports(s->inputs, s->n_inputs, binding->inputs, "input", b->base, error));
+  return bc_bind_ports(s->outputs, s->n_outputs, binding->outputs, "output", b->base, error);
+}
+
+static aot_status_t bind(const aot_exe_t *x, aot_ctx_t *ctx, const aot_binding_t *binding, aot_bound_t **out) {
+  gc_exe_t *e = of(x);
+  uint32_t row = 0;
+  bc_error_t error = {.node = AOT_NO_ID};
+  struct aot_bound *b = NULL;
+  e->device->driver.ctx_set_current(e->device->context);
+  aot_status_t status = find_graph(e, &binding->graph, &row, &error);
+  uint32_t align = alignment_of(binding->inputs, binding->n_inputs, BC_ALIGN);
+  align = alignment_of(binding->outputs, binding->n_outputs, align);
+  if (status == AOT_OK && is_lowered_for(e->planned, row, binding->graph.symbols, align)) {
+    b = e->planned;
+    e->planned = NULL;
+  } else if (status == AOT_OK) {
+    status = bound_create(e, row, binding->graph.symbols, align, &b, &error);
+  }
+  if (status == AOT_OK) {
+    b->run.driver = &e->device->driver;
+    b->run.cublaslt = &e->cublaslt;
+    b->run.staged = NULL;
+    b->run.result = &b->result;
+    b->run.cublas = &b->cublas;
+    b->run.fault = on_fault;
+    b->run.self = b;
+    status = set_memory(b, binding, &error);
+    b->run.staged = b->staged;
+  }
+  if (status == AOT_OK) {
+    *out = b;
+    return AOT_OK;
+  }
+  bound_destroy(b);
+  return tell(e, ctx, status, &error);
+}
+
+static void check_on_host(void *self) {
+  const struct aot_bound *b = self;
+  bc_error_t error = {.node = AOT_NO_ID};
+  const aot_status_t status = gc_check_indices(&b->schedule, b->run.checks, &error);
+  if (status != AOT_OK) gc_device_fault(b->exe->device, status, "backend-cuda.bad-index", error.text, error.node);
+}
+
+static aot_status_t explain(const struct aot_bound *b, uint32_t node, bc_error_t *error) {
+  char buffer[192];
+  error->node = node;
+  if (b->cublas)
+    return bc_fail(error, AOT_E_INTERNAL, "cublas", "cuBLASLt refuses a matrix product: status %d", b->cublas);
+  return bc_fail(error, AOT_E_INTERNAL, "driver", "%s",
+                 gc_driver_error(&b->exe->device->driver, b->result, buffer, sizeof buffer));
+}
+
+/* All steps, on the stream. */
+static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, bc_error_t *error) {
+  const gc_driver_t *cu = &b->exe->device->driver;
+  const bc_schedule_t *s = &b->schedule;
+  uint32_t next = 0;
+  const bc_frame_t frame = {.base = b->base, .error = error, .next = &next, .self = &b->run};
+  b->run.stream = stream;
+  b->cublas = 0;
+  for (uint32_t o = 0; o < s->n_outputs; o++)
+    if (b->number_at[o].nbytes && (b->result = cu->memcpy_to_device(b->number_at[o].address, &b->numbers[o],
+                                                                    b->number_at[o].nbytes, stream)) != GC_SUCCESS)
+      return explain(b, AOT_NO_ID, error);
+  while (next < s->n_steps) {
+    const bc_step_t *step = &s->steps[next++];
+    aot_status_t status = step->run(&frame, step->payload);
+    if (status == AOT_OK && b->exe->is_synchronous && (b->result = cu->stream_synchronize(stream)) != GC_SUCCESS)
+      status = AOT_E_INTERNAL;
+    if (status != AOT_OK) return explain(b, step->node, error);
+  }
+  if (b->n_checks && (b->result = cu->launch_host_func(stream, check_on_host, b)) != GC_SUCCESS)
+    return explain(b, AOT_NO_ID, error);
+  return AOT_OK;
+}
+
+static aot_status_t capture(struct aot_bound *b, bc_error_t *error) {
+  const gc_device_t *d = b->exe->device;
+  gc_graph_t graph = NULL;
+  b->result = d->driver.stream_begin_capture(d->setup, GC_CAPTURE_THREAD_LOCAL);
+  if (b->result != GC_SUCCESS) return explain(b, AOT_NO_ID, error);
+  const aot_status_t status = run_steps(b, d->setup, error);
+  const gc_result_t ended = d->driver.stream_end_capture(d->setup, &graph);
+  if (status == AOT_OK) b->result = ended;
+  if (status == AOT_OK && ended == GC_SUCCESS) b->result = d->driver.graph_instantiate(&b->graph_exec, graph, 0);
+  if (graph) d->driver.graph_destroy(graph);
+  if (status != AOT_OK) return status;
+  return b->result == GC_SUCCESS ? AOT_OK : explain(b, AOT_NO_ID, error);
+}
+
+static aot_status_t submit(const aot_exe_t *x, aot_ctx_t *ctx, aot_bound_t *b, const aot_submission_t *s) {
+  gc_exe_t *e = of(x);
+  const aot_device_t *d = &e->device->table;
+  bc_error_t error = {.node = AOT_NO_ID};
+  aot_status_t status = AOT_OK;
+  e->device->driver.ctx_set_current(e->device->context);
+  if (!b->graph_exec && !e->is_synchronous) status = capture(b, &error);
+  if (status != AOT_OK) return tell(e, ctx, status, &error);
+  for (uint64_t k = 0; k < s->n_waits; k++) AOT_TRY(d->wait(d, ctx, s->queue, s->waits[k]));
+  const gc_stream_t stream = gc_queue_stream(s->queue);
+  if (e->is_synchronous) status = run_steps(b, stream, &error);
+  else if ((b->result = e->device->driver.graph_launch(b->graph_exec, stream)) != GC_SUCCESS)
+    status = explain(b, AOT_NO_ID, &error);
+  if (status != AOT_OK) return tell(e, ctx, status, &error);
+  for (uint64_t k = 0; k < s->n_signals; k++) AOT_TRY(d->signal(d, ctx, s->queue, s->signals[k]));
+  e->n_runs++;
+  return AOT_OK;
+}
+
+static void unbind(const aot_exe_t *x, aot_bound_t *b) {
+  (void)x;
+  bound_destroy(b);
+}
+
+static aot_status_t stats(const aot_exe_t *x, aot_exe_stats_t *out) {
+  const gc_exe_t *e = of(x);
+  const aot_exe_stats_t full = {
+      .struct_size = out->struct_size,
+      .n_kernels = e->n_steps,
+      .arena_nbytes = e->arena_nbytes,
+      .peak_nbytes = e->n_runs ? e->live_nbytes : 0,
+      .n_runs = e->n_runs,
+      .copied_nbytes = e->copied_nbytes,
+  };
+  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  return AOT_OK;
+}
+
+static void destroy(const aot_table_t *t) {
+  gc_exe_t *e = t->self;
+  bound_destroy(e->planned);
+  if (e->code.driver) gc_code_deinit(&e->code);
+  gc_cublaslt_close(&e->cublaslt);
+  cu_program_deinit(&e->custom);
+  free(e->own);
+  free(e);
+}
+
+/* ---- loading ---- */
+
+static aot_status_t open_libraries(gc_exe_t *e, const aot_str_t *folder, bc_error_t *error) {
+  const gc_driver_t *cu = &e->device->driver;
+  char why[256], path[512] = "";
+  int major = 0, minor = 0, n_processors = 0;
+  if (folder->size && folder->size < sizeof path) memcpy(path, folder->data, (size_t)folder->size);
+  if (!cu_nvrtc_open(&e->nvrtc, path[0] ? path : NULL, why, sizeof why))
+    return bc_fail(error, AOT_E_UNAVAILABLE, "no-nvrtc", "%s", why);
+  cu->ctx_set_current(e->device->context);
+  if (gc_cublaslt_open(&e->cublaslt, why, sizeof why)) return bc_fail(error, AOT_E_UNAVAILABLE, "no-cublas", "%s", why);
+  cu->device_get_attribute(&major, GC_CAPABILITY_MAJOR, e->device->ordinal);
+  cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, e->device->ordinal);
+  cu->device_get_attribute(&n_processors, GC_MULTIPROCESSORS, e->device->ordinal);
+  e->n_processors = (uint32_t)n_processors;
+  gc_code_init(&e->code, cu, &e->nvrtc, 10 * major + minor);
+  return AOT_OK;
+}
+
+aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
+                           const aot_snapshot_t *s, void *own, gc_exe_t **out) {
+  gc_exe_t *e = calloc(1, sizeof *e);
+  bc_error_t error = {.node = AOT_NO_ID};
+  const char *folder = getenv("AOT_NVRTC");
+  const aot_str_t nvrtc = folder ? aot_str(folder) : (aot_str_t){0};
+  cu_error_t why;
+  if (!e) return AOT_E_EXHAUSTED;
+  e->host = *host;
+  e->device = device;
+  e->s = s;
+  e->own = own;
+  e->is_synchronous = getenv("AOT_CUDA_SYNC") && strcmp(getenv("AOT_CUDA_SYNC"), "0") != 0;
+  e->table = (aot_exe_t){
+      .head = {.struct_size = sizeof e->table, .self = e, .destroy = destroy},
+      .plan = plan,
+      .bind = bind,
+      .submit = submit,
+      .unbind = unbind,
+      .stats = stats,
+  };
+  aot_status_t status = open_libraries(e, &nvrtc, &error);
+  if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
+    error.node = why.node;
+    bc_fail(&error, status, "no-kernel", "%s", why.text);
+  }
+  if (status != AOT_OK) {
+    tell(e, ctx, status, &error);
+    destroy(&e->table.head);
+    return status;
+  }
+  *out = e;
+  return AOT_OK;
+}
+
+aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx) {
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(e->s, aot_snap_graph_t, graphs);
+  const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(e->s, aot_snap_symbol_t, symbols);
+  int64_t *hints = calloc((size_t)e->s->symbols.count + 1, sizeof *hints);
+  uint32_t steps = 0, fallback = 0, groups = 0, products = 0;
+  bc_error_t error = {.node = AOT_NO_ID};
+  aot_status_t status = hints ? AOT_OK : AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; hints && i < e->s->symbols.count; i++) hints[i] = symbols[i].hint;
+  for (uint32_t i = 1; i < e->s->graphs.count && status == AOT_OK; i++) {
+    if (g[i].kind == AOT_GRAPH_REGION) continue;
+    bound_destroy(e->planned);
+    e->planned = NULL;
+    status = bound_create(e, i, hints, BC_ALIGN, &e->planned, &error);
+    steps += e->n_steps, fallback += e->n_fallback, groups += e->n_groups, products += e->n_products;
+  }
+  e->n_steps = steps, e->n_fallback = fallback, e->n_groups = groups, e->n_products = products;
+  free(hints);
+  return status == AOT_OK ? AOT_OK : tell(e, ctx, status, &error);
+}

@@ -1,0 +1,35 @@
+/* A program on a GPU: graphs lowered for the sizes and the memory of each bound call, kernels compiled, and the whole
+ * call captured as one CUDA graph the first time that it is submitted. */
+#ifndef GC_GPU_EXE_H
+#define GC_GPU_EXE_H
+
+#include "common/custom/custom.h"
+#include "common/lowering/schedule.h"
+#include "cuda_device.h"
+#include "gpu_target.h"
+#include <aot/backend.h>
+
+typedef struct gc_exe {
+  aot_exe_t table;
+  aot_host_t host;
+  gc_device_t *device;
+  const aot_snapshot_t *s;
+  void *own; /* copy of bytes that came unaligned */
+  cu_program_t custom;
+  cu_nvrtc_t nvrtc;
+  gc_cublaslt_t cublaslt;
+  gc_code_t code;
+  uint32_t n_processors;
+  int is_synchronous;        /* AOT_CUDA_SYNC: a step at a time, each waited for */
+  struct aot_bound *planned; /* lowered by the last plan, for the bind that follows */
+  uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
+  uint32_t n_steps, n_fallback, n_groups, n_products;
+} gc_exe_t;
+
+/* s is borrowed; own is the executable's from here on. Failures are told. [host-main] */
+aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
+                           const aot_snapshot_t *s, void *own, gc_exe_t **out);
+/* Every graph once, at the hints of its symbols, so that what cannot run is told when the program is loaded. */
+aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx);
+
+#endif

@@ -1,0 +1,453 @@
+#include "gpu_target.h"
+
+#include "common/lowering/kernel_step.h"
+#include "common/tensor/geometry.h"
+#include <aot/inline.h>
+#include <string.h>
+
+enum { WORKSPACE = 8 << 20, SMALL_WORKSPACE = 1 << 16 };
+#define LARGE_PRODUCT 1e8 /* terms */
+
+static aot_status_t no_memory(bc_build_t *b) {
+  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
+}
+
+static gc_lowering_t *lowering(const bc_build_t *b) { return b->machine->self; }
+static const gc_run_t *run_of(const bc_frame_t *f) { return f->self; }
+static gc_address_t address(const bc_frame_t *f, bc_ref_t r) { return (gc_address_t)(uintptr_t)bc_at(f, r); }
+
+/* Steps of this target fail by the driver or by a library: the frame's owner tells it. */
+static aot_status_t driver_status(const gc_run_t *run, gc_result_t result) {
+  if (result == GC_SUCCESS) return AOT_OK;
+  *run->result = result;
+  return AOT_E_INTERNAL;
+}
+
+/* ---- generated kernels ---- */
+
+typedef struct loop_step {
+  const gc_kernel_t *kernel;
+  uint32_t blocks, threads, end_blocks;
+  uint32_t n, n_pointers; /* accesses; and what follows them */
+  bc_ref_t *refs;
+  uint64_t *numbers; /* of draws, which have no memory */
+  gc_address_t *pointers;
+  bc_ref_t scratch;
+  int32_t check; /* its word among gc_run_t.checks; -1: it looks nothing up */
+  int64_t size;  /* of the first dimension that it looks up */
+  uint32_t node; /* id */
+} loop_step_t;
+
+static gc_result_t launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads,
+                          gc_address_t *pointers, uint32_t n) {
+  size_t nbytes = n * sizeof *pointers;
+  void *extra[] = {GC_LAUNCH_BUFFER, pointers, GC_LAUNCH_BUFFER_SIZE, &nbytes, GC_LAUNCH_END};
+  return run->driver->launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, run->stream, NULL, extra);
+}
+
+static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
+  loop_step_t *p = payload;
+  const gc_run_t *run = run_of(f);
+  uint32_t n = p->n;
+  for (uint32_t k = 0; k < p->n; k++)
+    p->pointers[k] = p->refs[k].storage == BC_NONE ? p->numbers[k] : address(f, p->refs[k]);
+  if (p->check >= 0) p->pointers[n++] = (gc_address_t)(uintptr_t)&run->checks[p->check];
+  if (p->scratch.storage != BC_NONE) p->pointers[n++] = address(f, p->scratch);
+  gc_result_t result = launch(run, p->kernel->main, p->blocks, p->threads, p->pointers, n);
+  if (result == GC_SUCCESS && p->end_blocks)
+    result = launch(run, p->kernel->end, p->end_blocks, LP_GPU_END_THREADS, p->pointers, n);
+  return driver_status(run, result);
+}
+
+/* The alignment that a tensor's first element has wherever the ports lie. */
+static uint32_t alignment_of(const bc_build_t *b, const bc_tensor_t *t) {
+  const uint64_t at = (uint64_t)t->offset * aot_dtype_size(t->dtype);
+  uint32_t align = lowering(b)->align;
+  while (at % align) align /= 2;
+  return align;
+}
+
+/* A schedule for the GPU, and its kernel. NULL: not for GPUs, or no memory (*out_status). */
+static gc_kernel_t *make_kernel(bc_build_t *b, lp_loop_t *loop, const bc_tensor_t *tensors, aot_status_t *out_status) {
+  for (uint32_t k = 0; k < loop->n_loads + loop->n_stores; k++)
+    if (!loop->accesses[k].draws) loop->accesses[k].align = alignment_of(b, &tensors[k]);
+  *out_status = BC_DECLINED;
+  for (uint32_t k = 0; k < loop->n_insts; k++)
+    if (loop->insts[k].reduce == LP_ACROSS) return NULL;
+  if (!lp_gpu_schedule(loop, lowering(b)->n_processors)) return NULL;
+  gc_kernel_t *kernel = gc_code_kernel(lowering(b)->code, loop);
+  *out_status = kernel ? AOT_OK : no_memory(b);
+  return kernel;
+}
+
+/* The step; what its accesses use is the caller's to say. */
+static aot_status_t add_step(bc_build_t *b, const lp_loop_t *loop, const gc_kernel_t *kernel, loop_step_t **out) {
+  const uint32_t n = loop->n_loads + loop->n_stores;
+  const uint64_t scratch_nbytes = lp_gpu_scratch(loop);
+  bc_tensor_t scratch = {.storage = BC_NONE};
+  loop_step_t *p;
+  if (scratch_nbytes) AOT_TRY(bc_scratch(b, scratch_nbytes, &scratch));
+  BC_STEP(b, run_loop, p);
+  *p = (loop_step_t){
+      .kernel = kernel,
+      .blocks = loop->gpu.blocks,
+      .threads = loop->gpu.threads,
+      .end_blocks = scratch_nbytes ? lp_gpu_end_blocks(loop) : 0,
+      .n = n,
+      .n_pointers = lp_gpu_n_pointers(loop),
+      .scratch = bc_use(b, &scratch),
+      .check = lp_has_indices(loop) ? (int32_t)lowering(b)->n_checks++ : -1,
+  };
+  p->refs = bc_pool_alloc(b->pool, (n + 1) * sizeof *p->refs);
+  p->numbers = bc_pool_alloc(b->pool, (n + 1) * sizeof *p->numbers);
+  p->pointers = bc_pool_alloc(b->pool, (p->n_pointers + 1) * sizeof *p->pointers);
+  if (!p->refs || !p->numbers || !p->pointers) return no_memory(b);
+  *out = p;
+  return AOT_OK;
+}
+
+static aot_status_t lower_loop(bc_build_t *b, bc_group_t *g) {
+  loop_step_t *p;
+  aot_status_t status;
+  const gc_kernel_t *kernel = make_kernel(b, &g->loop, g->tensors, &status);
+  if (status == BC_DECLINED && g->n > 1) return BC_APART;
+  if (status != AOT_OK) return status;
+  AOT_TRY(bc_store_results(b, g));
+  AOT_TRY(add_step(b, &g->loop, kernel, &p));
+  for (uint32_t k = 0; k < p->n; k++) {
+    p->refs[k] = bc_use_access(b, g, k);
+    if (g->draws[k]) p->numbers[k] = g->draws[k]->draw;
+    for (uint32_t i = 0; k < g->loop.n_loads && i < g->accesses[k].n_indices && !p->node; i++) {
+      p->size = g->accesses[k].indices[i].size;
+      p->node = g->nodes[k];
+    }
+  }
+  b->out->n_groups++;
+  return AOT_OK;
+}
+
+aot_status_t gc_check_indices(const bc_schedule_t *s, int64_t *checks, bc_error_t *error) {
+  aot_status_t status = AOT_OK;
+  for (uint32_t i = 0; i < s->n_steps; i++) {
+    const loop_step_t *p = s->steps[i].payload;
+    if (s->steps[i].run != run_loop || p->check < 0 || !checks[p->check]) continue;
+    checks[p->check] = 0;
+    if (status != AOT_OK) continue;
+    error->node = p->node;
+    status = bc_fail(error, AOT_E_RANGE, "bad-index", "an index is out of range for a dimension of size %lld",
+                     (long long)p->size);
+  }
+  return status;
+}
+
+/* ---- loops of one instruction: copies and sums in place ---- */
+
+/* dst = src, or dst += src, as a loop. BC_DECLINED: loops do not have the dtype. */
+static aot_status_t add_small_loop(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src, int is_sum) {
+  lp_access_t accesses[3];
+  lp_inst_t inst = {
+      .text = is_sum ? "a + b" : "a", .n_args = is_sum ? 2 : 1, .compute = src->dtype, .dtype = dst->dtype};
+  lp_loop_t loop = {.rank = dst->rank, .accesses = accesses, .n_loads = is_sum ? 2 : 1, .n_stores = 1, .insts = &inst};
+  const bc_tensor_t tensors[3] = {*src, *dst, *dst};
+  aot_status_t status;
+  loop_step_t *p;
+  if (!lp_dtype_supported(dst->dtype) || !lp_dtype_supported(src->dtype)) return BC_DECLINED;
+  if (lp_value_dtype(src->dtype) == AOT_F32) inst.compute = AOT_F32;
+  else if (src->dtype != AOT_F64 && src->dtype != AOT_BOOL) inst.compute = AOT_I64;
+  loop.n_insts = 1;
+  memcpy(loop.sizes, dst->sizes, sizeof loop.sizes);
+  memset(accesses, 0, sizeof accesses);
+  for (uint32_t k = 0; k < loop.n_loads + 1; k++) {
+    const bc_tensor_t *t = k == 0 ? src : dst;
+    accesses[k].dtype = t->dtype;
+    memcpy(accesses[k].strides, t->strides, sizeof t->strides);
+    if (k < loop.n_loads) inst.args[k] = (lp_arg_t){.kind = LP_LOAD, .index = k};
+  }
+  loop.in_place = is_sum;
+  if (!lp_simplify(&loop)) return BC_DECLINED;
+  const gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
+  if (status != AOT_OK) return status;
+  AOT_TRY(add_step(b, &loop, kernel, &p));
+  for (uint32_t k = 0; k < p->n; k++) p->refs[k] = bc_use(b, &tensors[k]);
+  return AOT_OK;
+}
+
+typedef struct move_step {
+  bc_ref_t dst, src;
+  uint64_t nbytes;
+} move_step_t;
+
+static aot_status_t run_move(const bc_frame_t *f, void *payload) {
+  const move_step_t *p = payload;
+  const gc_run_t *run = run_of(f);
+  return driver_status(run,
+                       run->driver->memcpy_on_device(address(f, p->dst), address(f, p->src), p->nbytes, run->stream));
+}
+
+static aot_status_t run_zero(const bc_frame_t *f, void *payload) {
+  const move_step_t *p = payload;
+  const gc_run_t *run = run_of(f);
+  return driver_status(run, run->driver->memset_bytes(address(f, p->dst), 0, p->nbytes, run->stream));
+}
+
+static aot_status_t lower_copy(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
+                               int64_t src_step, const bc_tensor_t *counter) {
+  move_step_t *p;
+  (void)dst_step, (void)src_step;
+  if (counter) return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "loop", "loops of a program are not run on the GPU");
+  if (bc_numel(dst) == 0) return AOT_OK;
+  if (dst->dtype == src->dtype && bc_is_contiguous(dst) && bc_is_contiguous(src)) {
+    BC_STEP(b, run_move, p);
+    *p = (move_step_t){bc_use(b, dst), bc_use(b, src), (uint64_t)bc_numel(dst) * aot_dtype_size(dst->dtype)};
+    return AOT_OK;
+  }
+  const aot_status_t status = add_small_loop(b, dst, src, 0);
+  if (status != BC_DECLINED) return status;
+  return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "copy", "a copy from %s to %s is not supported on the GPU",
+                 aot_dtype_name(src->dtype), aot_dtype_name(dst->dtype));
+}
+
+static aot_status_t lower_zero(bc_build_t *b, const bc_tensor_t *dst) {
+  move_step_t *p;
+  BC_STEP(b, run_zero, p);
+  *p = (move_step_t){.dst = bc_use(b, dst), .nbytes = (uint64_t)bc_numel(dst) * aot_dtype_size(dst->dtype)};
+  return AOT_OK;
+}
+
+static aot_status_t lower_add(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+  if (bc_numel(dst) == 0) return AOT_OK;
+  return add_small_loop(b, dst, src, 1);
+}
+
+/* ---- matrix products ---- */
+
+typedef struct product_step {
+  gc_product_t product; /* its batch is the last dimension of those below that is not run one by one */
+  bc_ref_t a, b, c, workspace;
+  int32_t rank; /* dimensions of the batch that are run one by one */
+  int64_t sizes[AOT_MAX_RANK], a_strides[AOT_MAX_RANK], b_strides[AOT_MAX_RANK], c_strides[AOT_MAX_RANK]; /* bytes */
+} product_step_t;
+
+static aot_status_t run_product(const bc_frame_t *f, void *payload) {
+  product_step_t *p = payload;
+  const gc_run_t *run = run_of(f);
+  gc_address_t a = address(f, p->a), b = address(f, p->b), c = address(f, p->c);
+  const gc_address_t workspace = address(f, p->workspace);
+  int64_t index[AOT_MAX_RANK] = {0};
+  for (;;) {
+    int32_t d = p->rank - 1;
+    *run->cublas = gc_product_run(run->cublaslt, &p->product, a, b, c, workspace, run->stream);
+    if (*run->cublas) return AOT_E_INTERNAL;
+    for (; d >= 0; d--) {
+      a += (uint64_t)p->a_strides[d], b += (uint64_t)p->b_strides[d], c += (uint64_t)p->c_strides[d];
+      if (++index[d] < p->sizes[d]) break;
+      a -= (uint64_t)(p->a_strides[d] * p->sizes[d]), b -= (uint64_t)(p->b_strides[d] * p->sizes[d]);
+      c -= (uint64_t)(p->c_strides[d] * p->sizes[d]);
+      index[d] = 0;
+    }
+    if (d < 0) return AOT_OK;
+  }
+}
+
+/* The last two dimensions as rows, or as columns. 0: they are neither. */
+static int as_matrix(const bc_tensor_t *t, gc_matrix_t *out) {
+  const int64_t rows = t->sizes[t->rank - 2], columns = t->sizes[t->rank - 1];
+  const int64_t down = t->strides[t->rank - 2], right = t->strides[t->rank - 1];
+  *out = (gc_matrix_t){0};
+  if ((right == 1 || columns == 1) && (down >= columns || rows == 1)) out->leading = rows == 1 ? columns : down;
+  else if ((down == 1 || rows == 1) && (right >= rows || columns == 1)) {
+    out->leading = columns == 1 ? rows : right;
+    out->transposed = 1;
+  }
+  return out->leading > 0;
+}
+
+static aot_status_t readable(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out, gc_matrix_t *matrix) {
+  *out = *t;
+  if (as_matrix(t, matrix)) return AOT_OK;
+  AOT_TRY(bc_contiguous(b, t, out));
+  as_matrix(out, matrix);
+  return AOT_OK;
+}
+
+/* One dimension of the batch is cuBLASLt's: the innermost that has more than one index, with those outside of it that
+ * all three step through evenly. The others are run one by one. */
+static void find_batch(product_step_t *p, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c) {
+  const int64_t size = (int64_t)aot_dtype_size(c->dtype);
+  int32_t d = c->rank - 3;
+  gc_product_t *q = &p->product;
+  q->n_batch = 1;
+  for (; d >= 0; d--) {
+    if (c->sizes[d] == 1) continue;
+    if (q->n_batch > 1 &&
+        (x->strides[d] != q->a.batch_stride * q->n_batch || y->strides[d] != q->b.batch_stride * q->n_batch ||
+         c->strides[d] != q->c.batch_stride * q->n_batch))
+      break;
+    if (q->n_batch == 1) {
+      q->a.batch_stride = x->strides[d];
+      q->b.batch_stride = y->strides[d];
+      q->c.batch_stride = c->strides[d];
+    }
+    q->n_batch *= c->sizes[d];
+  }
+  for (int32_t outer = 0; outer <= d; outer++) {
+    if (c->sizes[outer] == 1) continue;
+    p->sizes[p->rank] = c->sizes[outer];
+    p->a_strides[p->rank] = x->strides[outer] * size;
+    p->b_strides[p->rank] = y->strides[outer] * size;
+    p->c_strides[p->rank++] = c->strides[outer] * size;
+  }
+}
+
+static aot_status_t lower_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
+                                  const bc_tensor_t *c, double alpha, double beta) {
+  bc_tensor_t spread, left, right, workspace;
+  product_step_t step = {.rank = 0}, *p;
+  gc_product_t *q = &step.product;
+  if (bc_numel(c) == 0) return AOT_OK;
+  if (x->sizes[x->rank - 1] == 0 && !addend) return lower_zero(b, c);
+  const int has_addend = addend && bc_expanded(addend, c->rank, c->sizes, &spread);
+  if (has_addend) AOT_TRY(bc_copy(b, c, &spread));
+  if (x->sizes[x->rank - 1] == 0)
+    return beta == 1 ? AOT_OK : bc_fail(b->error, AOT_E_UNIMPLEMENTED, "product", "a product over no elements");
+  AOT_TRY(readable(b, x, &left, &q->a));
+  AOT_TRY(readable(b, y, &right, &q->b));
+  as_matrix(c, &q->c);
+  q->dtype = c->dtype;
+  q->m = c->sizes[c->rank - 2];
+  q->n = c->sizes[c->rank - 1];
+  q->k = left.sizes[left.rank - 1];
+  q->alpha = alpha;
+  q->beta = has_addend ? beta : 0;
+  find_batch(&step, &left, &right, c);
+  const int is_large = (double)q->m * (double)q->n * (double)q->k * (double)q->n_batch > LARGE_PRODUCT;
+  q->workspace_nbytes = is_large ? WORKSPACE : SMALL_WORKSPACE;
+  AOT_TRY(bc_scratch(b, q->workspace_nbytes, &workspace));
+  BC_STEP(b, run_product, p);
+  *p = step;
+  p->a = bc_use(b, &left);
+  p->b = bc_use(b, &right);
+  p->c = bc_use(b, c);
+  p->workspace = bc_use(b, &workspace);
+  lowering(b)->n_products++;
+  return AOT_OK;
+}
+
+void gc_release_steps(const bc_schedule_t *s, const gc_cublaslt_t *cublaslt) {
+  for (uint32_t i = 0; i < s->n_steps; i++) {
+    product_step_t *p = s->steps[i].payload;
+    if (s->steps[i].run == run_product) gc_product_deinit(cublaslt, &p->product);
+  }
+}
+
+/* ---- kernels on the host ---- */
+
+/* Of a storage: the bytes that the step's tensors reach, there and in the staging memory. */
+typedef struct piece {
+  uint32_t storage;
+  int64_t begin, end; /* of the storage */
+  uint64_t staged_at;
+  int is_read, is_written;
+} piece_t;
+
+typedef struct host_step {
+  bc_kernel_step_t *kernel;
+  piece_t *pieces;
+  uint32_t n_pieces;
+  const gc_run_t *run; /* while it stands on the stream */
+  uint32_t node;       /* id */
+} host_step_t;
+
+/* On a thread of the driver, which may not be called from here. */
+static void run_on_host(void *self) {
+  host_step_t *p = self;
+  bc_error_t error = {.node = p->node};
+  for (uint32_t k = 0; k < p->n_pieces; k++)
+    p->run->staged[p->pieces[k].storage] = p->run->staging + p->pieces[k].staged_at - p->pieces[k].begin;
+  const aot_status_t status = bc_run_kernel(p->kernel, p->run->staged, &error);
+  if (status != AOT_OK) p->run->fault(p->run->self, status, &error);
+}
+
+static aot_status_t run_host_step(const bc_frame_t *f, void *payload) {
+  host_step_t *p = ((bc_kernel_step_t *)payload)->self;
+  const gc_run_t *run = run_of(f);
+  gc_result_t result = GC_SUCCESS;
+  p->run = run;
+  for (uint32_t k = 0; k < p->n_pieces && result == GC_SUCCESS; k++) {
+    const piece_t *piece = &p->pieces[k];
+    if (piece->is_read && piece->end > piece->begin)
+      result = run->driver->memcpy_to_host(run->staging + piece->staged_at,
+                                           address(f, (bc_ref_t){piece->storage, piece->begin}),
+                                           (size_t)(piece->end - piece->begin), run->stream);
+  }
+  if (result == GC_SUCCESS) result = run->driver->launch_host_func(run->stream, run_on_host, p);
+  for (uint32_t k = 0; k < p->n_pieces && result == GC_SUCCESS; k++) {
+    const piece_t *piece = &p->pieces[k];
+    if (piece->is_written && piece->end > piece->begin)
+      result = run->driver->memcpy_to_device(address(f, (bc_ref_t){piece->storage, piece->begin}),
+                                             run->staging + piece->staged_at, (size_t)(piece->end - piece->begin),
+                                             run->stream);
+  }
+  return driver_status(run, result);
+}
+
+static piece_t *piece_of(host_step_t *p, uint32_t storage) {
+  for (uint32_t k = 0; k < p->n_pieces; k++)
+    if (p->pieces[k].storage == storage) return &p->pieces[k];
+  p->pieces[p->n_pieces] = (piece_t){.storage = storage, .begin = INT64_MAX, .end = INT64_MIN};
+  return &p->pieces[p->n_pieces++];
+}
+
+static void reach(piece_t *piece, int64_t begin, int64_t end) {
+  if (begin < piece->begin) piece->begin = begin;
+  if (end > piece->end) piece->end = end;
+}
+
+static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
+  bc_kernel_step_t *k;
+  host_step_t *p = bc_pool_alloc(b->pool, sizeof *p);
+  uint64_t nbytes = 0;
+  if (!p) return no_memory(b);
+  AOT_TRY(bc_add_kernel_step(b, run_host_step, kernel, custom, args, &k));
+  k->self = p;
+  *p = (host_step_t){.kernel = k, .node = b->node->id};
+  p->pieces = bc_pool_alloc(b->pool, (k->n_tensors + k->n_floats + 1) * sizeof *p->pieces);
+  if (!p->pieces) return no_memory(b);
+  for (uint32_t t = 0; t < k->n_tensors; t++) {
+    const rk_tensor_t *x = k->tensors[t];
+    const int64_t size = (int64_t)aot_dtype_size(x->dtype);
+    piece_t *piece = piece_of(p, k->refs[t].storage);
+    int64_t first, last;
+    if (tn_reach(x->rank, x->sizes, x->strides, x->offset, &first, &last))
+      reach(piece, first * size, (last + 1) * size);
+    if (t < k->n_operands) piece->is_read = 1;
+    else piece->is_written = 1;
+  }
+  for (uint32_t i = 0; i < k->n_floats; i++) {
+    piece_t *piece = piece_of(p, k->floats[i].at.storage);
+    reach(piece, k->floats[i].at.at, k->floats[i].at.at + (int64_t)sizeof(double));
+    piece->is_read = 1;
+  }
+  for (uint32_t i = 0; i < p->n_pieces; i++) {
+    piece_t *piece = &p->pieces[i];
+    if (piece->end < piece->begin) piece->begin = piece->end = 0;
+    piece->staged_at = nbytes + (uint64_t)(piece->begin % BC_ALIGN); /* as it is aligned in its storage */
+    nbytes = (piece->staged_at + (uint64_t)(piece->end - piece->begin) + BC_ALIGN - 1) / BC_ALIGN * BC_ALIGN;
+  }
+  if (nbytes > lowering(b)->staging_nbytes) lowering(b)->staging_nbytes = nbytes;
+  return AOT_OK;
+}
+
+/* ---- the target ---- */
+
+static const bc_lowering_table_t *const tables[] = {&bc_lowerings_products, &bc_lowerings_joins, &bc_lowerings_regions};
+const bc_target_t gc_gpu = {
+    .tables = tables,
+    .n_tables = sizeof tables / sizeof tables[0],
+    .product = lower_product,
+    .loop = lower_loop,
+    .kernel = lower_kernel,
+    .copy = lower_copy,
+    .zero = lower_zero,
+    .add = lower_add,
+};

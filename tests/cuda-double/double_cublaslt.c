@@ -1,0 +1,133 @@
+/* A double of cuBLASLt: libcublasLt.so.13 with the product of strided matrices by columns, summed in double, as an item
+ * of the driver double's streams. */
+#include "common/kernels/rk_core.h"
+
+#include <aot/inline.h>
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
+enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
+
+typedef int (*enqueue_fn)(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes);
+static enqueue_fn enqueue; /* of the driver's double */
+
+typedef struct desc {
+  int32_t transpose[2]; /* of a, of b */
+} desc_t;
+typedef struct layout {
+  int type;
+  uint64_t rows, columns;
+  int64_t ld, stride;
+  int32_t n_batch;
+} layout_t;
+
+API size_t cublasLtGetVersion(void) { return 130000; }
+API int cublasLtCreate(void **out) {
+  static int handle;
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL),
+       *symbol = driver ? dlsym(driver, "aot_double_enqueue") : NULL;
+  memcpy(&enqueue, &symbol, sizeof symbol);
+  return *out = &handle, symbol ? SUCCESS : NOT_INITIALIZED;
+}
+API int cublasLtDestroy(void *handle) { return (void)handle, SUCCESS; }
+
+API int cublasLtMatmulDescCreate(void **out, int compute, int scale) {
+  (void)compute, (void)scale;
+  return (*out = calloc(1, sizeof(desc_t))) ? SUCCESS : ALLOC_FAILED;
+}
+API int cublasLtMatmulDescDestroy(void *desc) { return free(desc), SUCCESS; }
+API int cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value, size_t size) {
+  desc_t *d = desc;
+  if (size != sizeof(int32_t) || attribute < 3 || attribute > 4) return NOT_SUPPORTED;
+  memcpy(&d->transpose[attribute - 3], value, size);
+  return SUCCESS;
+}
+
+API int cublasLtMatrixLayoutCreate(void **out, int type, uint64_t rows, uint64_t columns, int64_t ld) {
+  layout_t *l = calloc(1, sizeof *l);
+  if (!l) return ALLOC_FAILED;
+  if (ld < (int64_t)rows) return free(l), INVALID_VALUE;
+  *l = (layout_t){type, rows, columns, ld, 0, 1};
+  return *out = l, SUCCESS;
+}
+API int cublasLtMatrixLayoutDestroy(void *layout) { return free(layout), SUCCESS; }
+API int cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void *value, size_t size) {
+  layout_t *l = layout;
+  if (attribute == 5 && size == sizeof l->n_batch) return memcpy(&l->n_batch, value, size), SUCCESS;
+  if (attribute == 6 && size == sizeof l->stride) return memcpy(&l->stride, value, size), SUCCESS;
+  return NOT_SUPPORTED;
+}
+
+API int cublasLtMatmulPreferenceCreate(void **out) { return (*out = calloc(1, 8)) ? SUCCESS : ALLOC_FAILED; }
+API int cublasLtMatmulPreferenceDestroy(void *preference) { return free(preference), SUCCESS; }
+API int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value, size_t size) {
+  return (void)preference, (void)attribute, (void)value, (void)size, SUCCESS;
+}
+
+static int agree(const desc_t *d, const layout_t *a, const layout_t *b, const layout_t *c) {
+  const uint64_t m = d->transpose[0] ? a->columns : a->rows, k = d->transpose[0] ? a->rows : a->columns;
+  const uint64_t k_b = d->transpose[1] ? b->columns : b->rows, n = d->transpose[1] ? b->rows : b->columns;
+  return m == c->rows && n == c->columns && k == k_b && a->type == c->type && b->type == c->type &&
+         a->n_batch == c->n_batch && b->n_batch == c->n_batch;
+}
+
+API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference,
+                                       int n, void *out, int *out_n) {
+  (void)handle, (void)d, (void)preference, (void)n, (void)out;
+  *out_n = agree(desc, a, b, c);
+  return *out_n ? SUCCESS : INVALID_VALUE;
+}
+
+static int32_t dtype_of(int type) {
+  return type == R_64F ? AOT_F64 : type == R_32F ? AOT_F32 : type == R_16F ? AOT_F16 : AOT_BF16;
+}
+
+typedef struct product {
+  desc_t desc;
+  layout_t a_layout, b_layout, c_layout;
+  const char *a, *b;
+  char *c;
+  double alpha, beta;
+} product_t;
+
+static double get(const char *at, int type, int64_t i) {
+  const int32_t dtype = dtype_of(type);
+  return rk_load_f(at + i * (int64_t)aot_dtype_size(dtype), dtype);
+}
+static void put(char *at, int type, int64_t i, double v) {
+  const int32_t dtype = dtype_of(type);
+  rk_store_f(at + i * (int64_t)aot_dtype_size(dtype), dtype, v);
+}
+
+static int run(void *argument) {
+  const product_t *p = argument;
+  const layout_t *A = &p->a_layout, *B = &p->b_layout, *C = &p->c_layout;
+  const int64_t k_end = (int64_t)(p->desc.transpose[0] ? A->rows : A->columns);
+  for (int64_t batch = 0; batch < C->n_batch; batch++)
+    for (int64_t n = 0; n < (int64_t)C->columns; n++)
+      for (int64_t m = 0; m < (int64_t)C->rows; m++) {
+        const int64_t at = batch * C->stride + n * C->ld + m;
+        double sum = 0;
+        for (int64_t k = 0; k < k_end; k++)
+          sum += get(p->a, A->type, batch * A->stride + (p->desc.transpose[0] ? m * A->ld + k : k * A->ld + m)) *
+                 get(p->b, B->type, batch * B->stride + (p->desc.transpose[1] ? k * B->ld + n : n * B->ld + k));
+        put(p->c, C->type, at, p->alpha * sum + (p->beta != 0 ? p->beta * get(p->c, C->type, at) : 0));
+      }
+  return 0;
+}
+
+API int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,
+                       void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
+                       const void *algo, void *workspace, size_t workspace_nbytes, void *stream) {
+  product_t p = {*(desc_t *)desc, *(layout_t *)a_layout, *(layout_t *)b_layout, *(layout_t *)c_layout, a, b, d, 0, 0};
+  (void)handle, (void)algo, (void)workspace, (void)workspace_nbytes;
+  if (c != d || c_layout != d_layout || !agree(desc, a_layout, b_layout, c_layout)) return NOT_SUPPORTED;
+  p.alpha = p.c_layout.type == R_64F ? *(const double *)alpha : *(const float *)alpha;
+  p.beta = p.c_layout.type == R_64F ? *(const double *)beta : *(const float *)beta;
+  return enqueue(stream, run, &p, sizeof p) ? INVALID_VALUE : SUCCESS;
+}

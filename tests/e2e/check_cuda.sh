@@ -1,0 +1,55 @@
+#!/bin/sh
+# backend-cuda on its driver's double: training is backend-cpu's, draws are the same, a wrong index and a lost device are told.
+. "$(dirname "$0")/lib.sh"
+cuda='--set vars.backend=backend-cuda --set run.device=cuda'
+cat > train.yaml <<EOF
+aot: 1
+vars: {backend: backend-cpu}
+model: {path: $models/gpt_tiny/train.pt2}
+stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: "\${backend}"}]
+run:
+  train: {steps: 3, lr: 0.01, seed: 4, log-every: 1, data: {tokens: text.bin}, checkpoint: last.st}
+EOF
+yes 'the quick brown fox jumps over the lazy dog' | head -200 | tr 'a-z \n' '\001-\034' > text.bin
+sed -e "s|path: .*|path: $root/tests/models/dropout_vit/train.pt2}|" -e 's/{use: autograd}/{use: rng}, &/' \
+  -e 's/data: {.*}, checkpoint: last.st/data: random, checkpoint: last.st/' train.yaml > dropout.yaml
+
+losses() { grep -oE '^step [0-9]+/[0-9]+  loss [0-9.]+' out > "$1"; }
+
+for pipeline in train dropout; do
+  status 0 "$aothost" run $pipeline.yaml
+  losses cpu.losses
+  [ "$(wc -l < cpu.losses)" = 3 ] || complain "there are not three losses"
+  for seed in 1 2; do
+    export AOT_CUDA_DOUBLE="seed=$seed"
+    # shellcheck disable=SC2086
+    status 0 "$aothost" run $pipeline.yaml $cuda
+    losses cuda.losses
+    same cpu.losses cuda.losses
+  done
+  mv cpu.losses $pipeline.losses
+done
+unset AOT_CUDA_DOUBLE
+status 0 "$aothost" run train.yaml $cuda
+says '^device cuda: [0-9.]+ [KM]iB there and back, 516 bytes of them a step, 3 calls$'
+
+# a step at a time gives the same
+export AOT_CUDA_SYNC=1
+status 0 "$aothost" run train.yaml $cuda
+unset AOT_CUDA_SYNC
+losses cuda.losses
+same train.losses cuda.losses
+
+# a token that the table does not have; a device that traps in the middle; too little memory; a device of another kind
+yes '~~~~' | head -200 > wrong.bin
+status 2 "$aothost" run train.yaml $cuda --set run.train.data.tokens=wrong.bin
+says 'index 126 is out of range for'
+export AOT_CUDA_DOUBLE=lose-at=90
+status 2 "$aothost" run train.yaml $cuda
+says 'device cuda 0 \(a double of a GPU\) is lost, and what was on it: CUDA_ERROR_ILLEGAL_ADDRESS'
+export AOT_CUDA_DOUBLE=memory=100000
+status 2 "$aothost" run train.yaml $cuda
+says 'has no memory for [0-9]+ bytes: [0-9]+ of its 100000 are free'
+status 2 "$aothost" run train.yaml --set vars.backend=backend-cuda
+says 'it runs on the device `cuda`'
+finish
