@@ -160,11 +160,14 @@ static void a_device_that_is_not_there_is_told(void **state) {
 /* In a process of its own: the context is lost for good. */
 static void a_lost_device_fails_every_wait_and_frees_what_it_had(void **state) {
   (void)state;
+  world_t first = begin();
+  const int can_fork = is_double(&first); /* a child of a process that has used a GPU cannot */
+  end(&first);
+  if (!can_fork) skip();
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
     world_t w = begin();
-    if (!is_double(&w)) _exit(0);
     const aot_buffer_t b = alloc(&w, 64);
     w.d->fill(w.d, NULL, w.one, (aot_buffer_t){b.address + (UINT64_C(1) << 40), 64}, 0); /* in no buffer */
     w.d->signal(w.d, NULL, w.one, at(&w, 1));
