@@ -5,6 +5,7 @@
 #include "common/snapshot/snap_complex.h"
 #include "gpu_exe.h"
 #include "joint/snap_births.h"
+#include <aot/ext/coverage.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
@@ -17,6 +18,8 @@
 typedef struct unit {
   aot_backend_t table;
   aot_host_t host;
+  aot_ext_coverage_t coverage;
+  aot_str_t *names; /* of the operators that it handles */
 } unit_t;
 
 static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t *e, aot_status_t status) {
@@ -161,20 +164,41 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   return status;
 }
 
-static void destroy(const aot_table_t *b) { free(b->self); }
+static void destroy(const aot_table_t *b) {
+  unit_t *u = b->self;
+  free(u->names);
+  free(u);
+}
+
+static const void *get_ext(const aot_table_t *b, const char *id) {
+  const unit_t *u = b->self;
+  return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
+}
+
+/* Those that have a kernel, but for what runs in parts. */
+static void list_names(unit_t *u) {
+  for (uint32_t i = 0; i < rk_count(); i++)
+    if (!is_in_parts(rk_name(rk_at(i)))) u->names[u->coverage.n_ops++] = rk_name(rk_at(i));
+  u->coverage.struct_size = sizeof u->coverage;
+  u->coverage.ops = u->names;
+}
 
 aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                const aot_table_t **out_table) {
   unit_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
-  const aot_status_t status = aot_import(&u->host, sizeof u->host, host);
+  aot_status_t status = aot_import(&u->host, sizeof u->host, host);
+  u->names = calloc((size_t)rk_count() + 1, sizeof *u->names);
+  if (status == AOT_OK && !u->names) status = AOT_E_EXHAUSTED;
   if (status != AOT_OK) {
+    free(u->names);
     free(u);
     return status;
   }
+  list_names(u);
   u->table = (aot_backend_t){
-      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy},
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
       .query = query,
       .compile = compile,
       .load = load,
