@@ -62,7 +62,9 @@ static void lay_input(const bc_conv_t *c, const layout_t *l, const float *x, flo
 
 /* ---- sums ---- */
 
-static float join(lanes_t v) {
+/* By address: such a vector is not handed over in the same way everywhere. */
+static float join(const lanes_t *sums) {
+  const lanes_t v = *sums;
   double sum[LANES];
   for (int k = 0; k < LANES; k++) sum[k] = (double)v[k];
   for (int half = LANES / 2; half > 0; half /= 2)
@@ -147,6 +149,6 @@ void bc_depthwise_weights(const bc_conv_t *c, const float *gy, const float *x, f
       lay_input(c, &l, x + (n * c->c_in + k) * in, input);
       add_plane(c, &l, add, g, input, sums);
     }
-    for (int64_t i = 0; i < n_sums; i++) gw[k * n_sums + i] = join(sums[i]);
+    for (int64_t i = 0; i < n_sums; i++) gw[k * n_sums + i] = join(&sums[i]);
   }
 }
