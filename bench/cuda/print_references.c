@@ -21,6 +21,7 @@ int main(void) {
   lp_print(&out, "void (*const references[])(char *const *, const int64_t *, const int64_t *, int64_t, int64_t) = {");
   for (int k = 0; k < N_GPT2_LOOPS; k++) lp_print(&out, "%s, ", gpt2_loops[k].name);
   lp_print(&out, "};\n");
-  fputs(out.data, stdout);
-  return out.failed;
+  const int failed = out.failed || fputs(out.data, stdout) < 0;
+  lp_text_deinit(&out);
+  return failed;
 }
