@@ -1,6 +1,5 @@
 #include "common/blas/onednn.h"
 
-#include "common/blas/single_thread.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +27,8 @@ static int find_functions(void *handle) {
 }
 
 static void open_library(void) {
-  void *handle = bl_open_with_one_thread(DN_SONAME, "OMP_NUM_THREADS");
+  /* Threads of the process may be running, so its environment stays as it is: dn_begin holds OpenMP to one thread. */
+  void *handle = dlopen(DN_SONAME, RTLD_NOW | RTLD_LOCAL);
   if (!handle || !find_functions(handle)) {
     const char *why = dlerror();
     snprintf(library.failure, sizeof library.failure, "%.190s", why ? why : DN_SONAME);
