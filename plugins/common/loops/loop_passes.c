@@ -129,7 +129,7 @@ int lp_is_needed_later(const lp_loop_t *l, uint32_t k) {
  * or along the row alone. */
 static int are_columns(const lp_loop_t *l) {
   int found = 0, columns = 0;
-  if (!l->reduced || l->n_passes > 1) return 0;
+  if (!l->reduced || l->rank < 2 || l->n_passes > 1) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce == LP_ACROSS) return 0;
   for (uint32_t k = 0; k < l->n_loads; k++) {
