@@ -19,10 +19,11 @@ static aot_status_t run_constant(const bc_frame_t *f, void *payload) {
 }
 
 aot_status_t bc_lower_constant(bc_build_t *b, const rk_kernel_t *kernel, const rk_arg_t *args) {
-  bc_tensor_t t = *bc_type(b, 0);
   constant_step_t *p;
   rk_error_t error;
-  if (!rk_is_fill(kernel) || b->node->n_results != 1 || !t.dtype) return BC_DECLINED;
+  if (!rk_is_fill(kernel) || b->node->n_results != 1) return BC_DECLINED; /* an assertion has no result to look at */
+  bc_tensor_t t = *bc_type(b, 0);
+  if (!t.dtype) return BC_DECLINED;
   for (uint32_t k = 0; k < b->node->n_args;
        k++) { /* a number that is read out of a tensor, by the program or by linspace */
     const bc_value_t *v = bc_arg(b, k)->kind == AOT_ARG_VALUE ? bc_value(b, (uint32_t)bc_arg(b, k)->i) : NULL;
