@@ -33,7 +33,7 @@ typedef struct events {
 typedef struct bench {
   gc_driver_t driver;
   events_t events;
-  cu_nvrtc_t nvrtc;
+  nv_nvrtc_t nvrtc;
   gc_stream_t stream;
   gc_event_t begin, end;
   int arch, n_processors, is_json, is_tuning, n_printed;
@@ -153,7 +153,7 @@ static void load(const bench_t *b, const work_t *w, kernels_t *out) {
   size_t size;
   memset(out, 0, sizeof *out);
   print_text(w, &text);
-  if (!cu_nvrtc_compile(&b->nvrtc, text.data, w->name, b->arch, &image, &size))
+  if (!nv_nvrtc_compile(&b->nvrtc, text.data, w->name, b->arch, &image, &size))
     fail(w->name, image ? image : "it does not compile");
   check(b, b->driver.module_load_data(&out->module, image), w->name);
   check(b, b->driver.module_get_function(&out->main, out->module, w->name), w->name);
@@ -371,13 +371,13 @@ static void start(bench_t *b) {
   gc_context_t context;
   int major = 0, minor = 0;
   if (gc_driver_open(&b->driver, why, sizeof why) != 0) fail("the driver", why);
-  if (!cu_nvrtc_open(&b->nvrtc, getenv("AOT_NVRTC"), why, sizeof why)) fail("NVRTC", why);
-  const cu_symbol_t symbols[] = {{"cuEventCreate", &b->events.create},
+  if (!nv_nvrtc_open(&b->nvrtc, getenv("AOT_NVRTC"), why, sizeof why)) fail("NVRTC", why);
+  const nv_symbol_t symbols[] = {{"cuEventCreate", &b->events.create},
                                  {"cuEventRecord", &b->events.record},
                                  {"cuEventSynchronize", &b->events.synchronize},
                                  {"cuEventElapsedTime", &b->events.elapsed},
                                  {"cuFuncGetAttribute", &b->events.attribute}};
-  if (!cu_find_symbols(b->driver.library, symbols, sizeof symbols / sizeof *symbols, why, sizeof why))
+  if (!nv_find_symbols(b->driver.library, symbols, sizeof symbols / sizeof *symbols, why, sizeof why))
     fail("the driver", why);
   check(b, b->driver.device_get(&device, 0), "device 0");
   check(b, b->driver.primary_ctx_retain(&context, device), "context");

@@ -38,24 +38,24 @@ static char *copy_text(const char *s) {
   return copy ? memcpy(copy, s, n) : NULL;
 }
 
-static aot_status_t make_private(bc_cache_t *c, bc_error_t *error) {
+static aot_status_t make_private(bc_cache_t *c, lw_error_t *error) {
   const char *base = getenv("TMPDIR");
   char path[PATH_SIZE];
   int n = snprintf(path, sizeof path, "%s/aothost-cpu-XXXXXX", base && *base ? base : "/tmp");
   if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path))
-    return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "no folder for generated code: %s", strerror(errno));
+    return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "no folder for generated code: %s", strerror(errno));
   c->private_dir = 1;
   c->dir = copy_text(path);
-  return c->dir ? AOT_OK : bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+  return c->dir ? AOT_OK : lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
 }
 
-aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler, bc_error_t *error) {
+aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler, lw_error_t *error) {
   memset(c, 0, sizeof *c);
   c->compiler = copy_text(compiler);
-  if (!c->compiler) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+  if (!c->compiler) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
   if (!dir) return AOT_OK; /* a private one, when the first unit needs it */
   c->dir = copy_text(dir);
-  return c->dir ? AOT_OK : bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+  return c->dir ? AOT_OK : lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
 }
 
 void bc_cache_deinit(bc_cache_t *c) {
@@ -92,7 +92,7 @@ static void work_end(work_t *w) {
 }
 
 /* Between making a folder and locking it somebody may have taken it for a dead one; then the next is tried. */
-static aot_status_t work_begin(const char *dir, work_t *w, bc_error_t *error) {
+static aot_status_t work_begin(const char *dir, work_t *w, lw_error_t *error) {
   struct stat named, locked;
   for (int tries = 0; tries < 100; tries++) {
     int n = snprintf(w->path, sizeof w->path, "%s/work-XXXXXX", dir);
@@ -106,7 +106,7 @@ static aot_status_t work_begin(const char *dir, work_t *w, bc_error_t *error) {
       return AOT_OK;
     close(w->lock);
   }
-  return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be compiled in %.200s: %s", dir,
+  return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be compiled in %.200s: %s", dir,
                  strerror(errno));
 }
 
@@ -147,10 +147,10 @@ static int spawn_read(char *const *argv, const work_t *w, char *text, size_t siz
   return status;
 }
 
-static aot_status_t no_compiler(bc_cache_t *c, bc_error_t *error, const char *why) {
+static aot_status_t no_compiler(bc_cache_t *c, lw_error_t *error, const char *why) {
   c->no_compiler = 1;
   error->hint = "install a C compiler, or name one in the option `compiler`";
-  return bc_fail(error, AOT_E_UNAVAILABLE, "no-compiler", "the C compiler %s cannot be used: %s", c->compiler, why);
+  return lw_fail(error, AOT_E_UNAVAILABLE, "no-compiler", "the C compiler %s cannot be used: %s", c->compiler, why);
 }
 
 /* What the processor can do, as the kernel tells it: code for one machine must not be found by another. */
@@ -212,7 +212,7 @@ static void keep_version(const work_t *w, const char *path, const char *version)
   if (write_source(tmp, version, strlen(version)) == 0) rename(tmp, path);
 }
 
-static aot_status_t ask_version(bc_cache_t *c, const char *kept_path, char *version, size_t size, bc_error_t *error) {
+static aot_status_t ask_version(bc_cache_t *c, const char *kept_path, char *version, size_t size, lw_error_t *error) {
   char word[] = "--version", *argv[] = {c->compiler, word, NULL};
   work_t w;
   AOT_TRY(work_begin(c->dir, &w, error));
@@ -222,7 +222,7 @@ static aot_status_t ask_version(bc_cache_t *c, const char *kept_path, char *vers
   return status == 0 ? AOT_OK : no_compiler(c, error, status < 0 ? strerror(why) : "it does not tell its version");
 }
 
-static aot_status_t identify(bc_cache_t *c, bc_error_t *error) {
+static aot_status_t identify(bc_cache_t *c, lw_error_t *error) {
   char version[2048], path[PATH_SIZE];
   if (c->identity) return AOT_OK;
   if (c->no_compiler) return no_compiler(c, error, "it was not found before");
@@ -299,7 +299,7 @@ static int seal_file(const char *path, XXH128_hash_t key) {
 }
 
 static aot_status_t compile_in(bc_cache_t *c, const work_t *w, const char *source, uint64_t nbytes, XXH128_hash_t key,
-                               const char *so, bc_error_t *error) {
+                               const char *so, lw_error_t *error) {
   char c_path[PATH_SIZE + 16], so_path[PATH_SIZE + 16], text[300], out_flag[] = "-o", math[] = "-lm",
                                                                    *argv[N_FLAGS + 6];
   int n = 0;
@@ -313,19 +313,19 @@ static aot_status_t compile_in(bc_cache_t *c, const work_t *w, const char *sourc
   argv[n++] = math;
   argv[n] = NULL;
   if (write_source(c_path, source, nbytes))
-    return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be written to %.200s: %s", c_path,
+    return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be written to %.200s: %s", c_path,
                    strerror(errno));
   int status = spawn_read(argv, w, text, sizeof text);
   if (status < 0) return no_compiler(c, error, strerror(errno));
   if (status)
-    return bc_fail(error, AOT_E_UNAVAILABLE, "compiler-failed", "%s fails on generated code: %s", c->compiler, text);
+    return lw_fail(error, AOT_E_UNAVAILABLE, "compiler-failed", "%s fails on generated code: %s", c->compiler, text);
   if (seal_file(so_path, key) || rename(so_path, so))
-    return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "%.200s: %s", so, strerror(errno));
+    return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "%.200s: %s", so, strerror(errno));
   return AOT_OK;
 }
 
 static aot_status_t compile(bc_cache_t *c, const char *source, uint64_t nbytes, XXH128_hash_t key, const char *so,
-                            bc_error_t *error) {
+                            lw_error_t *error) {
   work_t w;
   AOT_TRY(work_begin(c->dir, &w, error));
   const aot_status_t status = compile_in(c, &w, source, nbytes, key, so, error);
@@ -340,7 +340,7 @@ static double now_ms(void) {
 }
 
 aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, void **out_handle, bc_code_stats_t *stats,
-                          bc_error_t *error) {
+                          lw_error_t *error) {
   char so[PATH_SIZE];
   double begin = now_ms();
   if (!c->dir) AOT_TRY(make_private(c, error));
@@ -349,7 +349,7 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   int n = snprintf(so, sizeof so, "%s/cpu-%016llx%016llx.so", c->dir, (unsigned long long)key.high64,
                    (unsigned long long)key.low64);
   if (n < 0 || (size_t)n >= sizeof so)
-    return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "the cache folder's path is too long");
+    return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "the cache folder's path is too long");
   *out_handle = is_sealed(so, key) ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (*out_handle) {
     stats->n_hits++;
@@ -363,7 +363,7 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   if (c->private_dir) unlink(so);
   if (*out_handle) return AOT_OK;
   const char *why = dlerror();
-  return bc_fail(error, AOT_E_UNAVAILABLE, "code-not-loaded", "compiled code cannot be loaded: %s", why ? why : so);
+  return lw_fail(error, AOT_E_UNAVAILABLE, "code-not-loaded", "compiled code cannot be loaded: %s", why ? why : so);
 }
 
 typedef struct opening {
@@ -372,7 +372,7 @@ typedef struct opening {
   struct opened {
     aot_status_t status;
     bc_code_stats_t stats;
-    bc_error_t error;
+    lw_error_t error;
   } * results;
 } opening_t;
 
@@ -385,11 +385,11 @@ static void open_units(void *arg, int32_t part, int64_t begin, int64_t end) {
 }
 
 aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit_t *units, uint32_t n,
-                              bc_code_stats_t *stats, bc_error_t *error) {
+                              bc_code_stats_t *stats, lw_error_t *error) {
   const double begin = now_ms();
   opening_t o = {c, units, calloc((size_t)n + 1, sizeof *o.results)};
   aot_status_t status = AOT_OK;
-  if (!o.results) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
+  if (!o.results) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
   status = bc_code_available(c, error); /* folder and compiler are settled before threads read them */
   if (status == AOT_OK) bc_parallel(workers, n, 1, open_units, &o);
   uint32_t n_compiled = 0;
@@ -409,14 +409,14 @@ aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit
   return status;
 }
 
-aot_status_t bc_code_available(bc_cache_t *c, bc_error_t *error) {
+aot_status_t bc_code_available(bc_cache_t *c, lw_error_t *error) {
   if (!c->dir) AOT_TRY(make_private(c, error));
   return identify(c, error);
 }
 
-bc_loop_fn bc_code_find(void *handle, const char *name) {
+lw_loop_fn bc_code_find(void *handle, const char *name) {
   void *symbol = dlsym(handle, name);
-  bc_loop_fn function = NULL;
+  lw_loop_fn function = NULL;
   if (symbol) memcpy(&function, &symbol, sizeof function); /* POSIX: object and function pointers have one form */
   return function;
 }

@@ -25,12 +25,12 @@ typedef struct bc_code_stats {
 } bc_code_stats_t;
 
 /* dir NULL: a private one. AOT_OK or a failure with its text. */
-aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler, bc_error_t *error);
+aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler, lw_error_t *error);
 void bc_cache_deinit(bc_cache_t *c);
 
 /* A handle for bc_code_find. AOT_E_UNAVAILABLE: there is no compiler, or it fails; the text says which. */
 aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, void **out_handle, bc_code_stats_t *stats,
-                          bc_error_t *error);
+                          lw_error_t *error);
 /* Several units at once, as many compilers as the team has threads. On a failure, that of the first unit that failed,
  * no handle stays open. */
 typedef struct bc_code_unit {
@@ -39,10 +39,10 @@ typedef struct bc_code_unit {
   void *handle; /* out */
 } bc_code_unit_t;
 aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit_t *units, uint32_t n,
-                              bc_code_stats_t *stats, bc_error_t *error);
+                              bc_code_stats_t *stats, lw_error_t *error);
 /* AOT_OK: there is a compiler that tells its version; generated code can be counted on. */
-aot_status_t bc_code_available(bc_cache_t *c, bc_error_t *error);
-bc_loop_fn bc_code_find(void *handle, const char *name);
+aot_status_t bc_code_available(bc_cache_t *c, lw_error_t *error);
+lw_loop_fn bc_code_find(void *handle, const char *name);
 void bc_code_close(void *handle);
 
 #endif

@@ -17,7 +17,7 @@ struct bc_conv_division {
 };
 
 typedef struct division_step {
-  bc_ref_t operands[N_OPERANDS], work;
+  lw_ref_t operands[N_OPERANDS], work;
   const bc_conv_division_t *division;
 } division_step_t;
 
@@ -75,16 +75,16 @@ static void run_parts(void *arg, int32_t lane, int64_t begin, int64_t end) {
   }
 }
 
-static aot_status_t run_onednn_convolution(const bc_frame_t *f, void *payload) {
+static aot_status_t run_onednn_convolution(const lw_frame_t *f, void *payload) {
   const division_step_t *p = payload;
   const bc_conv_division_t *d = p->division;
   job_t job = {.division = d};
   for (int o = 0; o < N_OPERANDS; o++)
-    job.operands[o] = p->operands[o].storage == BC_NONE ? NULL : bc_at(f, p->operands[o]);
-  job.work = d->work ? bc_at(f, p->work) : NULL;
+    job.operands[o] = p->operands[o].storage == LW_NONE ? NULL : lw_at(f, p->operands[o]);
+  job.work = d->work ? lw_at(f, p->work) : NULL;
   bc_parallel(f->workers, d->n_parts, 1, run_parts, &job);
   if (atomic_load(&job.failed))
-    return bc_fail(f->error, AOT_E_EXHAUSTED, "no-memory", "oneDNN cannot run a convolution");
+    return lw_fail(f->error, AOT_E_EXHAUSTED, "no-memory", "oneDNN cannot run a convolution");
   return AOT_OK;
 }
 
@@ -111,19 +111,19 @@ static void divide(bc_conv_division_t *d, int64_t n_threads) {
   d->n_parts = (d->n_units + d->chunk - 1) / d->chunk;
 }
 
-static aot_status_t kernel_of(bc_build_t *b, bc_conv_division_t *d, int64_t n, const bc_dnn_t **out) {
+static aot_status_t kernel_of(lw_build_t *b, bc_conv_division_t *d, int64_t n, const bc_dnn_t **out) {
   const bc_dnn_conv_t part = part_of(d, n);
   bc_dnn_t *k = bc_dnn_conv(&part, d->what, d->n_lanes);
   *out = k;
   if (!k) return AOT_OK;
   if (d->work < bc_dnn_work(k)) d->work = bc_dnn_work(k);
-  return bc_own(b, k, bc_dnn_destroy);
+  return lw_own(b, k, bc_dnn_destroy);
 }
 
-aot_status_t bc_divide_conv(bc_build_t *b, const bc_dnn_conv_t *c, int what, const bc_conv_division_t **out) {
-  bc_conv_division_t *d = bc_pool_alloc(b->pool, sizeof *d);
+aot_status_t bc_divide_conv(lw_build_t *b, const bc_dnn_conv_t *c, int what, const bc_conv_division_t **out) {
+  bc_conv_division_t *d = lw_pool_alloc(b->pool, sizeof *d);
   *out = NULL;
-  if (!d) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!d) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   *d = (bc_conv_division_t){.whole = *c, .what = what, .n_lanes = b->machine->n_threads};
   divide(d, b->machine->n_threads);
   AOT_TRY(kernel_of(b, d, d->chunk, &d->kernel));
@@ -135,13 +135,13 @@ aot_status_t bc_divide_conv(bc_build_t *b, const bc_dnn_conv_t *c, int what, con
   return AOT_OK;
 }
 
-aot_status_t bc_add_divided_conv(bc_build_t *b, const bc_conv_division_t *d, const bc_tensor_t operands[4]) {
-  bc_tensor_t work = {.storage = BC_NONE};
+aot_status_t bc_add_divided_conv(lw_build_t *b, const bc_conv_division_t *d, const lw_tensor_t operands[4]) {
+  lw_tensor_t work = {.storage = LW_NONE};
   division_step_t *p;
-  if (d->work) AOT_TRY(bc_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
-  BC_STEP(b, run_onednn_convolution, p);
+  if (d->work) AOT_TRY(lw_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
+  LW_STEP(b, run_onednn_convolution, p);
   p->division = d;
-  for (int o = 0; o < N_OPERANDS; o++) p->operands[o] = bc_use(b, &operands[o]);
-  p->work = bc_use(b, &work);
+  for (int o = 0; o < N_OPERANDS; o++) p->operands[o] = lw_use(b, &operands[o]);
+  p->work = lw_use(b, &work);
   return AOT_OK;
 }

@@ -17,7 +17,7 @@ struct bc_division {
 };
 
 typedef struct division_step {
-  bc_ref_t a, b, c, work;
+  lw_ref_t a, b, c, work;
   const bc_division_t *division;
 } division_step_t;
 
@@ -52,13 +52,13 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
   }
 }
 
-static aot_status_t run_onednn_product(const bc_frame_t *f, void *payload) {
+static aot_status_t run_onednn_product(const lw_frame_t *f, void *payload) {
   const division_step_t *p = payload;
   const bc_division_t *d = p->division;
-  job_t job = {.division = d, .a = bc_at(f, p->a), .b = bc_at(f, p->b), .c = bc_at(f, p->c)};
-  job.work = d->work ? bc_at(f, p->work) : NULL;
+  job_t job = {.division = d, .a = lw_at(f, p->a), .b = lw_at(f, p->b), .c = lw_at(f, p->c)};
+  job.work = d->work ? lw_at(f, p->work) : NULL;
   bc_parallel(f->workers, d->n_batches * d->n_chunks, d->grain, run_units, &job);
-  if (atomic_load(&job.failed)) return bc_fail(f->error, AOT_E_EXHAUSTED, "no-memory", "oneDNN cannot run a product");
+  if (atomic_load(&job.failed)) return lw_fail(f->error, AOT_E_EXHAUSTED, "no-memory", "oneDNN cannot run a product");
   return AOT_OK;
 }
 
@@ -82,21 +82,21 @@ static void divide(bc_division_t *d, int32_t n_threads) {
   d->n_lanes = n_threads;
 }
 
-static aot_status_t kernel_of(bc_build_t *b, bc_division_t *d, int64_t rows, const bc_dnn_t **out) {
+static aot_status_t kernel_of(lw_build_t *b, bc_division_t *d, int64_t rows, const bc_dnn_t **out) {
   bc_product_t p = d->product;
   p.a.rows = p.c.rows = rows;
   bc_dnn_t *k = bc_dnn_product(&p, d->n_lanes);
   *out = k;
   if (!k) return AOT_OK;
   if (d->work < bc_dnn_work(k)) d->work = bc_dnn_work(k);
-  return bc_own(b, k, bc_dnn_destroy);
+  return lw_own(b, k, bc_dnn_destroy);
 }
 
-aot_status_t bc_divide_product(bc_build_t *b, const bc_product_t *p, const bc_division_t **out) {
-  bc_division_t *d = bc_pool_alloc(b->pool, sizeof *d);
+aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, const bc_division_t **out) {
+  bc_division_t *d = lw_pool_alloc(b->pool, sizeof *d);
   *out = NULL;
   if (p->a.columns == 0) return AOT_OK; /* a sum of nothing */
-  if (!d) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!d) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   d->product = *p;
   divide(d, b->machine->n_threads);
   AOT_TRY(kernel_of(b, d, d->chunk, &d->kernel));
@@ -108,13 +108,13 @@ aot_status_t bc_divide_product(bc_build_t *b, const bc_product_t *p, const bc_di
   return AOT_OK;
 }
 
-aot_status_t bc_add_divided_product(bc_build_t *b, const bc_division_t *d, const bc_tensor_t *x, const bc_tensor_t *y,
-                                    const bc_tensor_t *c) {
-  bc_tensor_t work = {.storage = BC_NONE};
+aot_status_t bc_add_divided_product(lw_build_t *b, const bc_division_t *d, const lw_tensor_t *x, const lw_tensor_t *y,
+                                    const lw_tensor_t *c) {
+  lw_tensor_t work = {.storage = LW_NONE};
   division_step_t *p;
-  if (d->work) AOT_TRY(bc_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
-  BC_STEP(b, run_onednn_product, p);
-  *p = (division_step_t){.a = bc_use(b, x), .b = bc_use(b, y), .c = bc_use(b, c), .division = d};
-  p->work = bc_use(b, &work);
+  if (d->work) AOT_TRY(lw_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
+  LW_STEP(b, run_onednn_product, p);
+  *p = (division_step_t){.a = lw_use(b, x), .b = lw_use(b, y), .c = lw_use(b, c), .division = d};
+  p->work = lw_use(b, &work);
   return AOT_OK;
 }

@@ -9,8 +9,8 @@
 typedef struct bc_division bc_division_t;
 
 /* The result lies by rows. *out NULL: oneDNN is not there, or not the faster one. */
-aot_status_t bc_divide_product(bc_build_t *b, const bc_product_t *p, const bc_division_t **out);
-aot_status_t bc_add_divided_product(bc_build_t *b, const bc_division_t *d, const bc_tensor_t *x, const bc_tensor_t *y,
-                                    const bc_tensor_t *c);
+aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, const bc_division_t **out);
+aot_status_t bc_add_divided_product(lw_build_t *b, const bc_division_t *d, const lw_tensor_t *x, const lw_tensor_t *y,
+                                    const lw_tensor_t *c);
 
 #endif

@@ -15,7 +15,7 @@ enum { MAX_FORMS = 8 };
 
 /* A graph at certain values of the symbols. */
 typedef struct form {
-  bc_schedule_t schedule;
+  lw_schedule_t schedule;
   int64_t *symbols; /* n_symbols of the program; NULL: the slot is free */
   uint64_t last_used;
   char **base; /* by storage, filled for every run */
@@ -24,7 +24,7 @@ typedef struct form {
 typedef struct runnable {
   int32_t kind;   /* of a segment: AOT_GRAPH_REGION */
   uint32_t graph; /* snapshot row */
-  /* of a graph that is cut: its parts are runnables that stand together; BC_NONE: it is whole */
+  /* of a graph that is cut: its parts are runnables that stand together; LW_NONE: it is whole */
   uint32_t first_segment;
   form_t forms[MAX_FORMS];
 } runnable_t;
@@ -50,40 +50,40 @@ struct bc_program {
 
 /* ---- generated functions ---- */
 
-static const bc_loop_fn *find_function(void *self, const char *name) {
+static const lw_loop_fn *find_function(void *self, const char *name) {
   const bc_program_t *p = self;
   return bc_functions_find(&p->functions, name);
 }
 
 static aot_status_t add_function(void *self, const char *name, const char *text, uint64_t nbytes,
-                                 const bc_loop_fn **out) {
+                                 const lw_loop_fn **out) {
   bc_program_t *p = self;
   return bc_functions_add(&p->functions, name, text, nbytes, out);
 }
 
-static aot_status_t compile_missing(bc_program_t *p, bc_error_t *out_warning, bc_error_t *error) {
+static aot_status_t compile_missing(bc_program_t *p, lw_error_t *out_warning, lw_error_t *error) {
   return bc_functions_compile(&p->functions, p->cache, p->workers, &p->code, out_warning, error);
 }
 
 /* ---- forms ---- */
 
 static void form_deinit(form_t *f) {
-  bc_schedule_deinit(&f->schedule);
+  lw_schedule_deinit(&f->schedule);
   free(f->symbols);
   free(f->base);
   memset(f, 0, sizeof *f);
 }
 
-static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
-  bc_machine_t machine = {&bc_cpu, p->n_threads, &p->custom, p, find_function, add_function};
-  return bc_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &machine, error);
+static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, lw_error_t *error) {
+  lw_machine_t machine = {&bc_cpu, p->n_threads, &p->custom, p, find_function, add_function};
+  return lw_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &machine, error);
 }
 
-static aot_status_t form_finish(bc_program_t *p, form_t *f, const int64_t *symbols, bc_error_t *error) {
+static aot_status_t form_finish(bc_program_t *p, form_t *f, const int64_t *symbols, lw_error_t *error) {
   size_t n = (size_t)p->s->symbols.count + 1;
   f->symbols = malloc(n * sizeof *f->symbols);
   f->base = malloc(((size_t)f->schedule.n_storages + 1) * sizeof *f->base);
-  if (!f->symbols || !f->base) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!f->symbols || !f->base) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   if (p->s->symbols.count) memcpy(f->symbols, symbols, p->s->symbols.count * sizeof *symbols);
   f->last_used = p->clock++;
   if (f->schedule.live_nbytes > p->live_nbytes) p->live_nbytes = f->schedule.live_nbytes;
@@ -92,13 +92,13 @@ static aot_status_t form_finish(bc_program_t *p, form_t *f, const int64_t *symbo
 }
 
 /* A schedule whose functions cannot be compiled is made again without them. */
-static aot_status_t form_init(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
-  bc_error_t ignored = {0};
+static aot_status_t form_init(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, lw_error_t *error) {
+  lw_error_t ignored = {0};
   const int could_compile = !p->functions.cannot_compile;
   aot_status_t status = schedule(p, g, f, symbols, error);
   if (status == AOT_OK) status = compile_missing(p, &ignored, error);
   if (status == AOT_OK && could_compile && p->functions.cannot_compile) {
-    bc_schedule_deinit(&f->schedule);
+    lw_schedule_deinit(&f->schedule);
     status = schedule(p, g, f, symbols, error);
   }
   if (status == AOT_OK) status = form_finish(p, f, symbols, error);
@@ -135,15 +135,15 @@ static runnable_t *add_runnable(bc_program_t *p, int32_t kind, uint32_t graph) {
   runnable_t *g = &p->graphs[p->n_graphs++];
   g->kind = kind;
   g->graph = graph;
-  g->first_segment = BC_NONE;
+  g->first_segment = LW_NONE;
   return g;
 }
 
-static aot_status_t list_graphs(bc_program_t *p, bc_error_t *error) {
+static aot_status_t list_graphs(bc_program_t *p, lw_error_t *error) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
   const uint32_t n_given = p->s->graphs.count - p->cut.n_parts;
   p->graphs = calloc((size_t)p->s->graphs.count + 1, sizeof *p->graphs);
-  if (!p->graphs) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+  if (!p->graphs) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   for (uint32_t i = 1; i < n_given; i++) {
     if (!bc_is_run(g[i].kind)) continue;
     runnable_t *whole = add_runnable(p, g[i].kind, i);
@@ -155,26 +155,26 @@ static aot_status_t list_graphs(bc_program_t *p, bc_error_t *error) {
 }
 
 static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, const cu_world_t *world,
-                                   bc_error_t *error) {
+                                   lw_error_t *error) {
   cu_error_t why;
   const aot_status_t status = cu_prepare(world, s, &p->custom, &why);
   if (status == AOT_OK) return AOT_OK;
   error->node = why.node;
-  return bc_fail(error, status, "no-kernel", "%s", why.text);
+  return lw_fail(error, status, "no-kernel", "%s", why.text);
 }
 
-static int is_whole(const runnable_t *g) { return bc_is_run(g->kind) && g->first_segment == BC_NONE; }
+static int is_whole(const runnable_t *g) { return bc_is_run(g->kind) && g->first_segment == LW_NONE; }
 
 /* The functions of all graphs make one set of units, compiled together. Graphs that are cut are scheduled when they run, at
  * the sizes that they tell; here only to learn what their segments ask for, at hints that may contradict each other. */
-static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *out_warning, bc_error_t *error) {
+static aot_status_t prepare(bc_program_t *p, const int64_t *hints, lw_error_t *out_warning, lw_error_t *error) {
   AOT_TRY(list_graphs(p, error));
   for (uint32_t i = 0; i < p->n_graphs; i++) {
     runnable_t *g = &p->graphs[i];
     form_t probe = {0};
     if (is_whole(g)) AOT_TRY(schedule(p, g, &g->forms[0], hints, error));
     else if (g->kind == AOT_GRAPH_REGION) schedule(p, g, &probe, hints, error);
-    bc_schedule_deinit(&probe.schedule);
+    lw_schedule_deinit(&probe.schedule);
   }
   AOT_TRY(compile_missing(p, out_warning, error));
   for (uint32_t i = 0; i < p->n_graphs; i++) {
@@ -184,24 +184,24 @@ static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *o
       AOT_TRY(form_finish(p, f, hints, error));
       continue;
     }
-    bc_schedule_deinit(&f->schedule);
+    lw_schedule_deinit(&f->schedule);
     AOT_TRY(form_init(p, &p->graphs[i], f, hints, error));
   }
   return AOT_OK;
 }
 
 aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world, bc_cache_t *cache, int64_t threads,
-                               bc_program_t **out, bc_error_t *out_warning, bc_error_t *error) {
+                               bc_program_t **out, lw_error_t *out_warning, lw_error_t *error) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   bc_program_t *p = calloc(1, sizeof *p);
   int64_t *hints = malloc(((size_t)s->symbols.count + 1) * sizeof *hints);
   aot_status_t status = AOT_OK;
   *out = NULL;
   out_warning->text[0] = 0;
-  if (!p || !hints) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+  if (!p || !hints) status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) hints[i] = symbols[i].hint;
   if (status == AOT_OK && bc_cut_init(&p->cut, s) != AOT_OK)
-    status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+    status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   if (status == AOT_OK) {
     p->s = p->cut.s;
     p->cache = cache;
@@ -233,7 +233,7 @@ void bc_program_destroy(bc_program_t *p) {
 /* ---- a run ---- */
 
 /* Integers at the boundary are known without running anything. */
-static void write_numbers(const bc_schedule_t *s, const aot_tensor_t *outputs) {
+static void write_numbers(const lw_schedule_t *s, const aot_tensor_t *outputs) {
   for (uint32_t i = 0; i < s->n_outputs; i++)
     if ((s->outputs[i].kind == AOT_TYPE_SYMINT || s->outputs[i].kind == AOT_TYPE_SYMBOOL) && outputs[i].data) {
       char *at = (char *)outputs[i].data + outputs[i].offset * (int64_t)aot_dtype_size(outputs[i].dtype);
@@ -247,15 +247,15 @@ static void write_numbers(const bc_schedule_t *s, const aot_tensor_t *outputs) {
 }
 
 /* Segments of a graph that is cut are planned while it runs: their arena is our own. */
-static aot_status_t find_arena(bc_program_t *p, uint64_t nbytes, const hc_run_t *run, char **out, bc_error_t *error) {
+static aot_status_t find_arena(bc_program_t *p, uint64_t nbytes, const hc_run_t *run, char **out, lw_error_t *error) {
   *out = run && run->arena_nbytes >= nbytes ? run->arena : p->arena;
   if (*out == p->arena && p->own_nbytes < nbytes) {
-    const uint64_t rounded = (nbytes + BC_ALIGN - 1) / BC_ALIGN * BC_ALIGN;
+    const uint64_t rounded = (nbytes + LW_ALIGN - 1) / LW_ALIGN * LW_ALIGN;
     free(p->arena);
-    p->arena = *out = aligned_alloc(BC_ALIGN, (size_t)rounded);
+    p->arena = *out = aligned_alloc(LW_ALIGN, (size_t)rounded);
     p->own_nbytes = *out ? rounded : 0;
     if (!*out)
-      return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of intermediates",
+      return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of intermediates",
                      (unsigned long long)rounded);
   }
   return AOT_OK;
@@ -267,7 +267,7 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static aot_status_t run_step(const bc_program_t *p, bc_step_t *step, const bc_frame_t *frame) {
+static aot_status_t run_step(const bc_program_t *p, lw_step_t *step, const lw_frame_t *frame) {
   if (!p->is_profiled) return step->run(frame, step->payload);
   const uint64_t began = now_ns();
   const aot_status_t status = step->run(frame, step->payload);
@@ -277,17 +277,17 @@ static aot_status_t run_step(const bc_program_t *p, bc_step_t *step, const bc_fr
 }
 
 static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs,
-                             const hc_run_t *run, bc_error_t *error) {
-  const bc_schedule_t *s = &f->schedule;
+                             const hc_run_t *run, lw_error_t *error) {
+  const lw_schedule_t *s = &f->schedule;
   uint32_t next = 0;
   char *arena;
-  bc_frame_t frame = {.base = f->base, .error = error, .workers = p->workers, .next = &next};
+  lw_frame_t frame = {.base = f->base, .error = error, .workers = p->workers, .next = &next};
   AOT_TRY(find_arena(p, s->arena_nbytes, run, &arena, error));
   for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = arena ? arena + s->storages[i].at : NULL;
-  AOT_TRY(bc_bind_ports(s->inputs, s->n_inputs, inputs, "input", f->base, error));
-  AOT_TRY(bc_bind_ports(s->outputs, s->n_outputs, outputs, "output", f->base, error));
+  AOT_TRY(lw_bind_ports(s->inputs, s->n_inputs, inputs, "input", f->base, error));
+  AOT_TRY(lw_bind_ports(s->outputs, s->n_outputs, outputs, "output", f->base, error));
   while (next < s->n_steps) {
-    bc_step_t *step = &s->steps[next++];
+    lw_step_t *step = &s->steps[next++];
     const aot_status_t status = run_step(p, step, &frame);
     if (status != AOT_OK) {
       if (error->node == AOT_NO_ID) error->node = step->node; /* a step of several nodes may know better */
@@ -299,7 +299,7 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
   return AOT_OK;
 }
 
-static aot_status_t find_form(bc_program_t *p, runnable_t *g, const int64_t *symbols, form_t **out, bc_error_t *error) {
+static aot_status_t find_form(bc_program_t *p, runnable_t *g, const int64_t *symbols, form_t **out, lw_error_t *error) {
   *out = form_find(p, g, symbols);
   if (*out) return AOT_OK;
   *out = form_slot(g);
@@ -315,19 +315,19 @@ typedef struct call {
 } call_t;
 
 /* The last segment has the graph's own outputs; the sizes of open ones are known by then. */
-static aot_status_t open_outputs(const call_t *c, const sn_known_t *known, uint32_t n, bc_error_t *error) {
+static aot_status_t open_outputs(const call_t *c, const sn_known_t *known, uint32_t n, lw_error_t *error) {
   for (uint32_t i = 0; i < n; i++) {
     c->out[i] = c->outputs[i];
     if (c->outputs[i].rank != AOT_RANK_OPEN) continue;
-    if (!c->open) return bc_fail(error, AOT_E_INVALID, "bad-call", "output %u has no buffer", i);
+    if (!c->open) return lw_fail(error, AOT_E_INVALID, "bad-call", "output %u has no buffer", i);
     const aot_status_t status = c->open->allocate(c->open, i, known->symbols, known->n_symbols, &c->out[i]);
-    if (status != AOT_OK) return bc_fail(error, status, "told", "output %u has no memory", i);
+    if (status != AOT_OK) return lw_fail(error, status, "told", "output %u has no memory", i);
   }
   return AOT_OK;
 }
 
 static aot_status_t run_part(bc_program_t *p, runnable_t *segment, int is_last, bc_live_t *live, const call_t *c,
-                             bc_error_t *error) {
+                             lw_error_t *error) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + segment->graph;
   form_t *f;
   AOT_TRY(find_form(p, segment, live->known.symbols, &f, error));
@@ -342,7 +342,7 @@ static aot_status_t run_part(bc_program_t *p, runnable_t *segment, int is_last, 
 }
 
 static aot_status_t run_parts(bc_program_t *p, const runnable_t *g, bc_live_t *live, const call_t *c,
-                              bc_error_t *error) {
+                              lw_error_t *error) {
   const bc_part_t *parts = p->cut.parts + p->cut.first_part[g->graph];
   const uint32_t n = p->cut.n_parts_of[g->graph];
   AOT_TRY(bc_live_inputs(live, g->graph, c->inputs, error));
@@ -366,13 +366,13 @@ static uint32_t most_ports(const bc_program_t *p, const runnable_t *g) {
   return most;
 }
 
-static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, const hc_run_t *run, bc_error_t *error) {
+static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, const hc_run_t *run, lw_error_t *error) {
   const size_t n = (size_t)most_ports(p, g) + 1;
   call_t c = {run->inputs, run->outputs, run->open, calloc(n, sizeof *c.in), calloc(n, sizeof *c.out)};
   bc_live_t live;
   aot_status_t status = bc_live_init(&live, &p->cut, run->symbols, run->n_symbols, error);
   if (status == AOT_OK && !(c.in && c.out))
-    status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
+    status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
   if (status == AOT_OK) status = run_parts(p, g, &live, &c, error);
   bc_live_deinit(&live);
   free(c.in);
@@ -382,39 +382,39 @@ static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, const hc_run_t
 
 /* The graph, and that there is a number for each of its symbols. */
 static aot_status_t find_graph(bc_program_t *p, int32_t kind, uint32_t number, uint64_t n_symbols, runnable_t **out,
-                               bc_error_t *error) {
+                               lw_error_t *error) {
   *out = NULL;
   error->node = AOT_NO_ID;
   for (uint32_t i = 0; i < p->n_graphs && !*out; i++)
     if (bc_is_run(kind) && p->graphs[i].kind == kind && number-- == 0) *out = &p->graphs[i];
-  if (!*out) return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", kind);
+  if (!*out) return lw_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", kind);
   if (n_symbols < p->s->symbols.count)
-    return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols",
+    return lw_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols",
                    (unsigned long long)n_symbols, p->s->symbols.count);
   return AOT_OK;
 }
 
-aot_status_t bc_program_arena(bc_program_t *p, const aot_graph_at_t *graph, uint64_t *out_nbytes, bc_error_t *error) {
+aot_status_t bc_program_arena(bc_program_t *p, const aot_graph_at_t *graph, uint64_t *out_nbytes, lw_error_t *error) {
   runnable_t *g;
   form_t *f;
   *out_nbytes = 0;
   AOT_TRY(find_graph(p, graph->kind, graph->number, graph->n_symbols, &g, error));
-  if (g->first_segment != BC_NONE) return AOT_OK;
+  if (g->first_segment != LW_NONE) return AOT_OK;
   AOT_TRY(find_form(p, g, graph->symbols, &f, error));
   *out_nbytes = f->schedule.arena_nbytes;
   return AOT_OK;
 }
 
-aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, bc_error_t *error) {
+aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, lw_error_t *error) {
   runnable_t *g;
   form_t *f;
   AOT_TRY(find_graph(p, run->kind, run->number, run->n_symbols, &g, error));
   const aot_snap_graph_t *row = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + g->graph;
   if (run->n_inputs != row->n_inputs || run->n_outputs != row->n_outputs)
-    return bc_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
+    return lw_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
                    (unsigned long long)run->n_inputs, (unsigned long long)run->n_outputs, row->n_inputs,
                    row->n_outputs);
-  if (g->first_segment != BC_NONE) return run_cut(p, g, run, error);
+  if (g->first_segment != LW_NONE) return run_cut(p, g, run, error);
   AOT_TRY(find_form(p, g, run->symbols, &f, error));
   return run_form(p, f, run->inputs, run->outputs, run, error);
 }
@@ -425,13 +425,13 @@ void bc_program_profile_start(bc_program_t *p) {
   p->is_profiled = 1;
   for (uint32_t i = 0; i < p->n_graphs; i++)
     for (int k = 0; k < MAX_FORMS; k++) {
-      bc_schedule_t *s = &p->graphs[i].forms[k].schedule;
+      lw_schedule_t *s = &p->graphs[i].forms[k].schedule;
       for (uint32_t j = 0; j < s->n_steps; j++) s->steps[j].n_runs = s->steps[j].ns = 0;
     }
 }
 
 /* run_max_pool is called max_pool */
-static aot_profile_row_t profile_row(const bc_step_t *step) {
+static aot_profile_row_t profile_row(const lw_step_t *step) {
   const char *name = strncmp(step->kernel, "run_", 4) == 0 ? step->kernel + 4 : step->kernel;
   return (aot_profile_row_t){
       .kernel = aot_str(name),
@@ -453,7 +453,7 @@ aot_status_t bc_program_profile(bc_program_t *p, const aot_profile_row_t **out, 
   if (!p->profile) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < p->n_graphs; i++)
     for (int k = 0; k < MAX_FORMS; k++) {
-      const bc_schedule_t *s = &p->graphs[i].forms[k].schedule;
+      const lw_schedule_t *s = &p->graphs[i].forms[k].schedule;
       for (uint32_t j = 0; j < s->n_steps; j++) p->profile[(*out_n)++] = profile_row(&s->steps[j]);
     }
   return AOT_OK;

@@ -14,12 +14,12 @@ typedef struct bc_program bc_program_t;
  * When there is no compiler *out_warning holds why, and the program runs without generated code; its text is empty
  * otherwise. threads 0: one a processor. */
 aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world, bc_cache_t *cache, int64_t threads,
-                               bc_program_t **out, bc_error_t *out_warning, bc_error_t *error);
+                               bc_program_t **out, lw_error_t *out_warning, lw_error_t *error);
 void bc_program_destroy(bc_program_t *p);
 
-aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, bc_error_t *error);
+aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, lw_error_t *error);
 /* Bytes of arena that a run of the graph takes; 0 where a run finds them itself, because sizes are told by it. */
-aot_status_t bc_program_arena(bc_program_t *p, const aot_graph_at_t *graph, uint64_t *out_nbytes, bc_error_t *error);
+aot_status_t bc_program_arena(bc_program_t *p, const aot_graph_at_t *graph, uint64_t *out_nbytes, lw_error_t *error);
 
 typedef struct bc_program_stats {
   uint32_t n_steps, n_groups, n_fallback; /* of one run of every graph */

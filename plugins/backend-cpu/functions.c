@@ -44,7 +44,7 @@ void bc_functions_deinit(bc_functions_t *f) {
   memset(f, 0, sizeof *f);
 }
 
-const bc_loop_fn *bc_functions_find(const bc_functions_t *f, const char *name) {
+const lw_loop_fn *bc_functions_find(const bc_functions_t *f, const char *name) {
   const bc_function_t *found = f->n_slots ? *slot_of(f->at, f->n_slots, name) : NULL;
   return found ? &found->address : NULL;
 }
@@ -64,7 +64,7 @@ static aot_status_t add_source(bc_functions_t *f, const char *text, uint64_t nby
 }
 
 aot_status_t bc_functions_add(bc_functions_t *f, const char *name, const char *text, uint64_t nbytes,
-                              const bc_loop_fn **out) {
+                              const lw_loop_fn **out) {
   *out = NULL;
   if (f->cannot_compile) return AOT_OK;
   bc_function_t *added = calloc(1, sizeof *added);
@@ -106,7 +106,7 @@ static int find_addresses(bc_functions_t *f, uint32_t first_module) {
 }
 
 aot_status_t bc_functions_compile(bc_functions_t *f, bc_cache_t *cache, bc_workers_t *workers, bc_code_stats_t *stats,
-                                  bc_error_t *out_warning, bc_error_t *error) {
+                                  lw_error_t *out_warning, lw_error_t *error) {
   if (!f->n_missing) return AOT_OK;
   void **grown = realloc(f->modules, (f->n_modules + f->n_units) * sizeof *grown);
   bc_code_unit_t *units = calloc((size_t)f->n_units + 1, sizeof *units);
@@ -123,5 +123,5 @@ aot_status_t bc_functions_compile(bc_functions_t *f, bc_cache_t *cache, bc_worke
   if (status == AOT_OK && f->cannot_compile) status = forget_missing(f);
   free(units);
   forget_units(f);
-  return status == AOT_OK ? AOT_OK : bc_fail(error, status, "no-memory", "no memory for generated code");
+  return status == AOT_OK ? AOT_OK : lw_fail(error, status, "no-memory", "no memory for generated code");
 }

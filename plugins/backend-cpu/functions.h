@@ -15,7 +15,7 @@
 
 typedef struct bc_function {
   char name[32];
-  bc_loop_fn address; /* NULL: not compiled yet */
+  lw_loop_fn address; /* NULL: not compiled yet */
 } bc_function_t;
 
 typedef struct bc_functions { /* zero-initialise */
@@ -30,13 +30,13 @@ typedef struct bc_functions { /* zero-initialise */
 } bc_functions_t;
 
 void bc_functions_deinit(bc_functions_t *f);
-const bc_loop_fn *bc_functions_find(const bc_functions_t *f, const char *name); /* NULL: it is not known */
+const lw_loop_fn *bc_functions_find(const bc_functions_t *f, const char *name); /* NULL: it is not known */
 /* *out: its place; NULL when nothing can be compiled. AOT_E_EXHAUSTED. */
 aot_status_t bc_functions_add(bc_functions_t *f, const char *name, const char *text, uint64_t nbytes,
-                              const bc_loop_fn **out);
+                              const lw_loop_fn **out);
 /* A compiler that cannot be used is no failure: cannot_compile is set, what was added is forgotten, and schedules with its
  * places must be made again; *out_warning tells it. */
 aot_status_t bc_functions_compile(bc_functions_t *f, bc_cache_t *cache, bc_workers_t *workers, bc_code_stats_t *stats,
-                                  bc_error_t *out_warning, bc_error_t *error);
+                                  lw_error_t *out_warning, lw_error_t *error);
 
 #endif

@@ -7,17 +7,17 @@
 
 typedef struct bc_across {
   uint32_t store; /* access of the loop */
-  bc_tensor_t type, memory;
-  bc_ref_t out, parts;
+  lw_tensor_t type, memory;
+  lw_ref_t out, parts;
   int64_t n, pitch; /* sums of a part, elements from one part to the next */
 } bc_across_t;
 
 /* Memory for the parts of the sums that become `result`; then, in the step that was added last, its references. */
-aot_status_t bc_across_add(bc_build_t *b, uint32_t store, uint32_t n_parts, const bc_tensor_t *result,
+aot_status_t bc_across_add(lw_build_t *b, uint32_t store, uint32_t n_parts, const lw_tensor_t *result,
                            bc_across_t *out);
-void bc_across_use(bc_build_t *b, bc_across_t *a);
+void bc_across_use(lw_build_t *b, bc_across_t *a);
 /* When it runs: where a part leaves its sums, and what becomes of those of the first n_parts. */
-char *bc_across_part(const bc_frame_t *f, const bc_across_t *a, int32_t part);
-void bc_across_join(const bc_frame_t *f, const bc_across_t *a, int32_t n_parts);
+char *bc_across_part(const lw_frame_t *f, const bc_across_t *a, int32_t part);
+void bc_across_join(const lw_frame_t *f, const bc_across_t *a, int32_t n_parts);
 
 #endif

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(bc_error_t *e) { return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for a run"); }
+static aot_status_t no_memory(lw_error_t *e) { return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for a run"); }
 
 /* ---- values ---- */
 
-aot_status_t bc_live_init(bc_live_t *l, const bc_cut_t *cut, int64_t *symbols, uint64_t n_symbols, bc_error_t *error) {
+aot_status_t bc_live_init(bc_live_t *l, const bc_cut_t *cut, int64_t *symbols, uint64_t n_symbols, lw_error_t *error) {
   sn_error_t wrong;
   memset(l, 0, sizeof *l);
   l->cut = cut;
@@ -18,7 +18,7 @@ aot_status_t bc_live_init(bc_live_t *l, const bc_cut_t *cut, int64_t *symbols, u
   l->known = (sn_known_t){cut->s, symbols, n_symbols, malloc(((size_t)cut->s->exprs.count + 1) * sizeof(int64_t))};
   if (!l->values || !l->known.exprs) return no_memory(error);
   if (sn_exprs_eval(cut->s, symbols, n_symbols, l->known.exprs, &wrong) != AOT_OK)
-    return bc_fail(error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
+    return lw_fail(error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
   return AOT_OK;
 }
 
@@ -44,19 +44,19 @@ static uint64_t nbytes_of(const rk_tensor_t *t) {
 }
 
 /* t's geometry gets memory of its own. */
-static aot_status_t hold(bc_live_t *l, uint32_t value, const rk_tensor_t *t, bc_error_t *error) {
+static aot_status_t hold(bc_live_t *l, uint32_t value, const rk_tensor_t *t, lw_error_t *error) {
   bc_held_t *v = &l->values[value];
   forget(v);
   v->t = *t;
   v->t.nbytes = nbytes_of(t);
-  v->own = aligned_alloc(BC_ALIGN, ((size_t)v->t.nbytes + BC_ALIGN) / BC_ALIGN * BC_ALIGN);
+  v->own = aligned_alloc(LW_ALIGN, ((size_t)v->t.nbytes + LW_ALIGN) / LW_ALIGN * LW_ALIGN);
   v->t.data = v->own;
   return v->own ? AOT_OK
-                : bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of a value",
+                : lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of a value",
                           (unsigned long long)v->t.nbytes);
 }
 
-aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *inputs, bc_error_t *error) {
+aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *inputs, lw_error_t *error) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(l->cut->s, aot_snap_graph_t, graphs) + graph;
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(l->cut->s, aot_snap_port_t, ports) + g->input_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(l->cut->s, aot_snap_value_t, values);
@@ -65,7 +65,7 @@ aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *in
     if (ports[i].value == AOT_NO_ID || !in->data || in->rank < 0) continue;
     if (values[ports[i].value].kind != AOT_TYPE_TENSOR && values[ports[i].value].kind != AOT_TYPE_SYMFLOAT) continue;
     if (in->rank > AOT_MAX_RANK)
-      return bc_fail(error, AOT_E_INVALID, "bad-tensor", "input %u has rank %d", i, in->rank);
+      return lw_fail(error, AOT_E_INVALID, "bad-tensor", "input %u has rank %d", i, in->rank);
     rk_tensor_t *t = &l->values[ports[i].value].t;
     *t = (rk_tensor_t){
         .data = in->data, .nbytes = in->nbytes, .dtype = in->dtype, .rank = in->rank, .offset = in->offset};
@@ -75,10 +75,10 @@ aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *in
   return AOT_OK;
 }
 
-aot_status_t bc_live_make(bc_live_t *l, const aot_snap_graph_t *segment, const bc_port_t *types, bc_error_t *error) {
+aot_status_t bc_live_make(bc_live_t *l, const aot_snap_graph_t *segment, const lw_port_t *types, lw_error_t *error) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(l->cut->s, aot_snap_port_t, ports) + segment->output_begin;
   for (uint32_t o = 0; o < segment->n_outputs; o++) {
-    const bc_tensor_t *type = &types[o].type;
+    const lw_tensor_t *type = &types[o].type;
     rk_tensor_t t = {.dtype = type->dtype, .rank = type->rank, .offset = type->offset};
     memcpy(t.sizes, type->sizes, sizeof t.sizes);
     memcpy(t.strides, type->strides, sizeof t.strides);
@@ -126,18 +126,18 @@ typedef struct arguments {
   uint32_t n_ints, n_tensors;
 } arguments_t;
 
-static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg_t *out, bc_error_t *error) {
+static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg_t *out, lw_error_t *error) {
   const aot_snap_value_t *v = AOT_SNAP_ROWS(l->cut->s, aot_snap_value_t, values) + value;
   if (v->kind == AOT_TYPE_NONE || v->kind == AOT_TYPE_TOKEN) {
     *out = rk_arg_of_tensor(NULL);
   } else if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL) {
     const int64_t number = sn_dim(v->expr, l->known.exprs);
     if (number == SN_NO_VALUE)
-      return bc_fail(error, AOT_E_RANGE, "no-value", "value %%%u has no value with these inputs", v->id);
+      return lw_fail(error, AOT_E_RANGE, "no-value", "value %%%u has no value with these inputs", v->id);
     *out = v->kind == AOT_TYPE_SYMBOOL ? rk_arg_of_bool(number != 0) : rk_arg_of_int(number);
   } else {
     if (!l->values[value].t.dtype)
-      return bc_fail(error, AOT_E_INTERNAL, "internal", "value %%%u is read where it has none", v->id);
+      return lw_fail(error, AOT_E_INTERNAL, "internal", "value %%%u is read where it has none", v->id);
     const rk_tensor_t *t = &l->values[value].t;
     double number = 0;
     if (v->kind == AOT_TYPE_SYMFLOAT) memcpy(&number, t->data, sizeof number);
@@ -147,7 +147,7 @@ static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg_t *out,
 }
 
 static aot_status_t list_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg_t *out,
-                             bc_error_t *error) {
+                             lw_error_t *error) {
   const uint32_t *rows = AOT_SNAP_ROWS(l->cut->s, uint32_t, operands) + a->i;
   uint32_t n_numbers = 0;
   out->u.tensors = all->tensors + all->n_tensors;
@@ -170,7 +170,7 @@ static void ints_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *a
 }
 
 static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg_t *out,
-                             bc_error_t *error) {
+                             lw_error_t *error) {
   *out = (rk_arg_t){.kind = a->kind, .n = a->n};
   switch (a->kind) {
     case AOT_ARG_VALUE: return value_arg(l, (uint32_t)a->i, out, error);
@@ -180,7 +180,7 @@ static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, argume
     case AOT_ARG_INT:
       out->u.i = sn_dim(a->i, l->known.exprs);
       if (out->u.i == SN_NO_VALUE)
-        return bc_fail(error, AOT_E_RANGE, "no-value", "an argument has no value with these inputs");
+        return lw_fail(error, AOT_E_RANGE, "no-value", "an argument has no value with these inputs");
       break;
     case AOT_ARG_FLOAT: memcpy(&out->u.f, &a->i, sizeof a->i); break;
     case AOT_ARG_FLOATS: out->u.floats = AOT_SNAP_ROWS(l->cut->s, double, floats) + (a->n ? a->i : 0); break;
@@ -191,7 +191,7 @@ static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, argume
 }
 
 static aot_status_t read_arguments(const bc_live_t *l, const aot_snap_node_t *node, arguments_t *all,
-                                   bc_error_t *error) {
+                                   lw_error_t *error) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(l->cut->s, aot_snap_arg_t, args) + node->arg_begin;
   size_t n_items = 1;
   for (uint32_t k = 0; k < node->n_args; k++) n_items += args[k].n;
@@ -259,28 +259,28 @@ static int declared(const bc_live_t *l, uint32_t value, rk_tensor_t *out) {
 }
 
 static aot_status_t call_kernel(const rk_kernel_t *kernel, const arguments_t *all, uint32_t n_args, const int *open,
-                                results_t *results, bc_error_t *error) {
+                                results_t *results, lw_error_t *error) {
   rk_call_t call = {all->args, n_args, results->at, results->n};
   const rk_caller_t caller = {.self = results, .place = place};
   rk_error_t why;
   if (rk_is_view(kernel)) {
     const aot_status_t status = rk_view(kernel, &call, &why); /* results alias their operand */
     if (status != AOT_E_UNIMPLEMENTED)
-      return status == AOT_OK ? AOT_OK : bc_fail(error, status, "bad-view", "%s", why.text);
+      return status == AOT_OK ? AOT_OK : lw_fail(error, status, "bad-view", "%s", why.text);
   }
   for (uint32_t r = 0; r < results->n; r++) {
     if (open[r] && !rk_gives_sizes(kernel))
-      return bc_fail(error, AOT_E_UNIMPLEMENTED, "no-size",
+      return lw_fail(error, AOT_E_UNIMPLEMENTED, "no-size",
                      "the size of result %u depends on the data, which this operator cannot tell", r);
     if (open[r] || !results->at[r].dtype) continue;
     if (place(results, r, results->at[r].rank, results->at[r].sizes, &why) != AOT_OK)
-      return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "%s", why.text);
+      return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "%s", why.text);
   }
   const aot_status_t status = rk_run_for(kernel, &call, &caller, &why);
-  return status == AOT_OK ? AOT_OK : bc_fail(error, status, "kernel-failed", "%s", why.text);
+  return status == AOT_OK ? AOT_OK : lw_fail(error, status, "kernel-failed", "%s", why.text);
 }
 
-static aot_status_t learn(bc_live_t *l, uint32_t begin, const results_t *results, bc_error_t *error) {
+static aot_status_t learn(bc_live_t *l, uint32_t begin, const results_t *results, lw_error_t *error) {
   sn_error_t why;
   for (int checking = 0; checking < 2; checking++)
     for (uint32_t r = 0; r < results->n; r++) {
@@ -293,13 +293,13 @@ static aot_status_t learn(bc_live_t *l, uint32_t begin, const results_t *results
       const int64_t *is = v->kind == AOT_TYPE_TENSOR ? t->sizes : &number;
       const aot_status_t status =
           checking ? sn_agree(&l->known, begin + r, is, &why) : sn_learn(&l->known, begin + r, is, &why);
-      if (status != AOT_OK) return bc_fail(error, status, "bad-size", "%s", why.text);
+      if (status != AOT_OK) return lw_fail(error, status, "bad-size", "%s", why.text);
     }
   return AOT_OK;
 }
 
 /* Results as their types say, now that they are known: later parts take them as inputs. */
-static aot_status_t keep_results(bc_live_t *l, uint32_t begin, const results_t *results, bc_error_t *error) {
+static aot_status_t keep_results(bc_live_t *l, uint32_t begin, const results_t *results, lw_error_t *error) {
   for (uint32_t r = 0; r < results->n; r++) {
     rk_tensor_t type;
     declared(l, begin + r, &type);
@@ -311,10 +311,10 @@ static aot_status_t keep_results(bc_live_t *l, uint32_t begin, const results_t *
 }
 
 static aot_status_t run_birth(bc_live_t *l, const aot_snap_node_t *node, arguments_t *all, results_t *results,
-                              int *open, bc_error_t *error) {
+                              int *open, lw_error_t *error) {
   const rk_kernel_t *kernel =
       rk_find(aot_snap_text(l->cut->s, AOT_SNAP_ROWS(l->cut->s, aot_snap_op_t, ops)[node->op].name));
-  if (!kernel) return bc_fail(error, AOT_E_UNIMPLEMENTED, "no-kernel", "the operator that tells a size has no kernel");
+  if (!kernel) return lw_fail(error, AOT_E_UNIMPLEMENTED, "no-kernel", "the operator that tells a size has no kernel");
   AOT_TRY(read_arguments(l, node, all, error));
   for (uint32_t r = 0; r < results->n; r++) open[r] = declared(l, node->result_begin + r, &results->at[r]);
   AOT_TRY(call_kernel(kernel, all, node->n_args, open, results, error));
@@ -322,7 +322,7 @@ static aot_status_t run_birth(bc_live_t *l, const aot_snap_node_t *node, argumen
   return keep_results(l, node->result_begin, results, error);
 }
 
-aot_status_t bc_live_birth(bc_live_t *l, uint32_t row, bc_error_t *error) {
+aot_status_t bc_live_birth(bc_live_t *l, uint32_t row, lw_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(l->cut->s, aot_snap_node_t, nodes) + row;
   const size_t n = (size_t)node->n_results + 1;
   arguments_t all = {0};

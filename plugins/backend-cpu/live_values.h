@@ -20,16 +20,16 @@ typedef struct bc_live {
 } bc_live_t;
 
 /* symbols: in and out, as in aot_submission_t. */
-aot_status_t bc_live_init(bc_live_t *l, const bc_cut_t *cut, int64_t *symbols, uint64_t n_symbols, bc_error_t *error);
+aot_status_t bc_live_init(bc_live_t *l, const bc_cut_t *cut, int64_t *symbols, uint64_t n_symbols, lw_error_t *error);
 void bc_live_deinit(bc_live_t *l);
 
-aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *inputs, bc_error_t *error);
+aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *inputs, lw_error_t *error);
 /* Memory for what a part makes: its ports have the types of its schedule. */
-aot_status_t bc_live_make(bc_live_t *l, const aot_snap_graph_t *segment, const bc_port_t *types, bc_error_t *error);
+aot_status_t bc_live_make(bc_live_t *l, const aot_snap_graph_t *segment, const lw_port_t *types, lw_error_t *error);
 /* Tensors of ports, as a call takes them; they point into the live values. */
 void bc_live_tensors(const bc_live_t *l, uint32_t port_begin, uint32_t n, aot_tensor_t *out);
 /* Runs the node that ends part `number` of its graph. */
-aot_status_t bc_live_birth(bc_live_t *l, uint32_t node, bc_error_t *error);
+aot_status_t bc_live_birth(bc_live_t *l, uint32_t node, lw_error_t *error);
 void bc_live_forget(bc_live_t *l, uint32_t graph, uint32_t number); /* values that no later part reads */
 
 #endif

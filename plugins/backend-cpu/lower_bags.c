@@ -10,42 +10,42 @@ enum { WORTH_A_THREAD = 16384 }; /* elements */
 
 typedef struct bags_step {
   bc_bags_t bags; /* pointers are set when run */
-  bc_ref_t table, index, offsets, scale, y, owner, counts, top;
+  lw_ref_t table, index, offsets, scale, y, owner, counts, top;
   int64_t n_owners, n_counts, n_top; /* elements that are wanted; 0: nobody asked */
 } bags_step_t;
 
-static int64_t *i64(const bc_frame_t *f, bc_ref_t r) {
-  return r.storage == BC_NONE ? NULL : (int64_t *)(void *)bc_at(f, r);
+static int64_t *i64(const lw_frame_t *f, lw_ref_t r) {
+  return r.storage == LW_NONE ? NULL : (int64_t *)(void *)lw_at(f, r);
 }
 
-static int is(const bc_tensor_t *t, int32_t dtype, int32_t rank) { return t && t->dtype == dtype && t->rank == rank; }
+static int is(const lw_tensor_t *t, int32_t dtype, int32_t rank) { return t && t->dtype == dtype && t->rank == rank; }
 
-static void point(bags_step_t *p, const bc_frame_t *f) {
+static void point(bags_step_t *p, const lw_frame_t *f) {
   p->bags.index = i64(f, p->index);
   p->bags.offsets = i64(f, p->offsets);
-  p->bags.scale = bc_f32_or_null(f, p->scale);
+  p->bags.scale = lw_f32_or_null(f, p->scale);
 }
 
 /* ---- forward ---- */
 
 typedef struct summing {
   const bags_step_t *p;
-  const bc_frame_t *f;
+  const lw_frame_t *f;
 } summing_t;
 
 static void sum_part(void *arg, int32_t part, int64_t begin, int64_t end) {
   const summing_t *s = arg;
   const bags_step_t *p = s->p;
   (void)part;
-  bc_bags_sum(&p->bags, bc_f32(s->f, p->table), begin, end, bc_f32(s->f, p->y),
+  bc_bags_sum(&p->bags, lw_f32(s->f, p->table), begin, end, lw_f32(s->f, p->y),
               p->bags.is_mean && p->n_counts ? i64(s->f, p->counts) : NULL);
 }
 
-static aot_status_t out_of_range(const bc_frame_t *f, const bags_step_t *p, int64_t wrong) {
+static aot_status_t out_of_range(const lw_frame_t *f, const bags_step_t *p, int64_t wrong) {
   if (wrong <= -2)
-    return bc_fail(f->error, AOT_E_INVALID, "bad-bag", "bag %lld does not lie within the %lld indices",
+    return lw_fail(f->error, AOT_E_INVALID, "bad-bag", "bag %lld does not lie within the %lld indices",
                    (long long)(-2 - wrong), (long long)p->bags.n_index);
-  return bc_fail(f->error, AOT_E_RANGE, "bad-index", "index %lld at position %lld is no row of a table of %lld",
+  return lw_fail(f->error, AOT_E_RANGE, "bad-index", "index %lld at position %lld is no row of a table of %lld",
                  (long long)p->bags.index[wrong], (long long)wrong, (long long)p->bags.n_table);
 }
 
@@ -55,7 +55,7 @@ static void write_owners(const bc_bags_t *b, int64_t *owner) {
       owner[k] = bag;
 }
 
-static aot_status_t run_embedding_bag(const bc_frame_t *f, void *payload) {
+static aot_status_t run_embedding_bag(const lw_frame_t *f, void *payload) {
   bags_step_t *p = payload;
   summing_t s = {p, f};
   point(p, f);
@@ -72,63 +72,63 @@ static aot_status_t run_embedding_bag(const bc_frame_t *f, void *payload) {
 }
 
 /* Elements of integers that result k has and somebody declared; its memory in *out. -1: they are no integers of ours. */
-static aot_status_t integers(bc_build_t *b, uint32_t k, bc_tensor_t *out, int64_t *n) {
+static aot_status_t integers(lw_build_t *b, uint32_t k, lw_tensor_t *out, int64_t *n) {
   memset(out, 0, sizeof *out);
   *n = 0;
-  if (!bc_type(b, k)->dtype) return AOT_OK;
-  AOT_TRY(bc_result_dense(b, k, out));
-  *n = bc_numel(out);
+  if (!lw_type(b, k)->dtype) return AOT_OK;
+  AOT_TRY(lw_result_dense(b, k, out));
+  *n = lw_numel(out);
   return AOT_OK;
 }
 
 /* What a result must be to be written as the kernel has it: as many integers as it makes, or none. */
-static int fits(const bc_tensor_t *t, int64_t n, int64_t or_n) {
-  return !t->dtype || (t->dtype == AOT_I64 && (bc_numel(t) == 0 || bc_numel(t) == n || bc_numel(t) == or_n));
+static int fits(const lw_tensor_t *t, int64_t n, int64_t or_n) {
+  return !t->dtype || (t->dtype == AOT_I64 && (lw_numel(t) == 0 || lw_numel(t) == n || lw_numel(t) == or_n));
 }
 
 /* _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
  * padding_idx) -> (y, bag of each index, counts, maxima) */
-static aot_status_t lower_embedding_bag(bc_build_t *b) {
-  const bc_tensor_t *w = bc_arg_tensor(b, 0), *i = bc_arg_tensor(b, 1), *o = bc_arg_tensor(b, 2),
-                    *scale = bc_arg_tensor(b, 6), *y = bc_type(b, 0);
-  const int64_t mode = bc_arg_int(b, 4, BAG_SUM), last = bc_arg_int(b, 7, 0);
-  bc_tensor_t table, index, offsets, weights = {0}, out, owner, counts, top;
+static aot_status_t lower_embedding_bag(lw_build_t *b) {
+  const lw_tensor_t *w = lw_arg_tensor(b, 0), *i = lw_arg_tensor(b, 1), *o = lw_arg_tensor(b, 2),
+                    *scale = lw_arg_tensor(b, 6), *y = lw_type(b, 0);
+  const int64_t mode = lw_arg_int(b, 4, BAG_SUM), last = lw_arg_int(b, 7, 0);
+  lw_tensor_t table, index, offsets, weights = {0}, out, owner, counts, top;
   bags_step_t *p;
   int64_t n_owners, n_counts, n_top;
   if (!is(w, AOT_F32, 2) || !is(i, AOT_I64, 1) || !is(o, AOT_I64, 1) || !is(y, AOT_F32, 2) || o->sizes[0] < last)
-    return BC_DECLINED;
+    return LW_DECLINED;
   const int64_t n_bags = o->sizes[0] - last;
   if (mode > BAG_MEAN || (scale && (mode != BAG_SUM || !is(scale, AOT_F32, 1) || scale->sizes[0] != i->sizes[0])) ||
-      y->sizes[0] != n_bags || y->sizes[1] != w->sizes[1] || bc_numel(y) == 0)
-    return BC_DECLINED;
-  if (!fits(bc_type(b, 1), i->sizes[0], i->sizes[0]) || !fits(bc_type(b, 2), n_bags, o->sizes[0]) ||
-      !fits(bc_type(b, 3), n_bags, o->sizes[0]))
-    return BC_DECLINED;
-  AOT_TRY(bc_contiguous(b, w, &table));
-  AOT_TRY(bc_contiguous(b, i, &index));
-  AOT_TRY(bc_contiguous(b, o, &offsets));
-  if (scale) AOT_TRY(bc_contiguous(b, scale, &weights));
-  AOT_TRY(bc_result_dense(b, 0, &out));
+      y->sizes[0] != n_bags || y->sizes[1] != w->sizes[1] || lw_numel(y) == 0)
+    return LW_DECLINED;
+  if (!fits(lw_type(b, 1), i->sizes[0], i->sizes[0]) || !fits(lw_type(b, 2), n_bags, o->sizes[0]) ||
+      !fits(lw_type(b, 3), n_bags, o->sizes[0]))
+    return LW_DECLINED;
+  AOT_TRY(lw_contiguous(b, w, &table));
+  AOT_TRY(lw_contiguous(b, i, &index));
+  AOT_TRY(lw_contiguous(b, o, &offsets));
+  if (scale) AOT_TRY(lw_contiguous(b, scale, &weights));
+  AOT_TRY(lw_result_dense(b, 0, &out));
   AOT_TRY(integers(b, 1, &owner, &n_owners));
   AOT_TRY(integers(b, 2, &counts, &n_counts));
   AOT_TRY(integers(b, 3, &top, &n_top));
-  BC_STEP(b, run_embedding_bag, p);
+  LW_STEP(b, run_embedding_bag, p);
   *p = (bags_step_t){
       .bags = {.n_index = index.sizes[0],
                .n_offsets = offsets.sizes[0],
                .n_bags = n_bags,
                .n_table = table.sizes[0],
                .width = table.sizes[1],
-               .padding = bc_arg_int(b, 8, -1),
+               .padding = lw_arg_int(b, 8, -1),
                .is_mean = mode == BAG_MEAN},
-      .table = bc_use(b, &table),
-      .index = bc_use(b, &index),
-      .offsets = bc_use(b, &offsets),
-      .scale = bc_use(b, &weights),
-      .y = bc_use(b, &out),
-      .owner = bc_use(b, &owner),
-      .counts = bc_use(b, &counts),
-      .top = bc_use(b, &top),
+      .table = lw_use(b, &table),
+      .index = lw_use(b, &index),
+      .offsets = lw_use(b, &offsets),
+      .scale = lw_use(b, &weights),
+      .y = lw_use(b, &out),
+      .owner = lw_use(b, &owner),
+      .counts = lw_use(b, &counts),
+      .top = lw_use(b, &top),
       .n_owners = n_owners,
       .n_counts = n_counts,
       .n_top = n_top,
@@ -140,20 +140,20 @@ static aot_status_t lower_embedding_bag(bc_build_t *b) {
 
 typedef struct bags_backward {
   bc_bags_t bags;
-  bc_ref_t g, index, offsets, owner, counts, scale, out; /* offsets: of nothing where the bag of each index is given */
+  lw_ref_t g, index, offsets, owner, counts, scale, out; /* offsets: of nothing where the bag of each index is given */
 } bags_backward_t;
 
 typedef struct adding {
   const bags_backward_t *p;
-  const bc_frame_t *f;
+  const lw_frame_t *f;
 } adding_t;
 
 static void add_part(void *arg, int32_t part, int64_t begin, int64_t end) {
   const adding_t *a = arg;
   const bags_backward_t *p = a->p;
   (void)part;
-  bc_bags_backward(&p->bags, bc_f32(a->f, p->g), i64(a->f, p->owner), i64(a->f, p->counts), begin, end,
-                   bc_f32(a->f, p->out));
+  bc_bags_backward(&p->bags, lw_f32(a->f, p->g), i64(a->f, p->owner), i64(a->f, p->counts), begin, end,
+                   lw_f32(a->f, p->out));
 }
 
 /* The forward keeps no bag of each index where it is quick to find again. */
@@ -164,19 +164,19 @@ static void count_owners(const bc_bags_t *b, const int64_t *offsets, int64_t *ow
   }
 }
 
-static aot_status_t run_embedding_bag_backward(const bc_frame_t *f, void *payload) {
+static aot_status_t run_embedding_bag_backward(const lw_frame_t *f, void *payload) {
   bags_backward_t *p = payload;
   const int64_t *owner = i64(f, p->owner);
   adding_t a = {p, f};
-  if (p->offsets.storage != BC_NONE) count_owners(&p->bags, i64(f, p->offsets), i64(f, p->owner));
+  if (p->offsets.storage != LW_NONE) count_owners(&p->bags, i64(f, p->offsets), i64(f, p->owner));
   p->bags.index = i64(f, p->index);
-  p->bags.scale = bc_f32_or_null(f, p->scale);
+  p->bags.scale = lw_f32_or_null(f, p->scale);
   for (int64_t k = 0; k < p->bags.n_index; k++) {
     if (p->bags.index[k] < 0 || p->bags.index[k] >= p->bags.n_table)
-      return bc_fail(f->error, AOT_E_RANGE, "bad-index", "index %lld at position %lld is no row of a table of %lld",
+      return lw_fail(f->error, AOT_E_RANGE, "bad-index", "index %lld at position %lld is no row of a table of %lld",
                      (long long)p->bags.index[k], (long long)k, (long long)p->bags.n_table);
     if (owner[k] < 0 || owner[k] >= p->bags.n_bags)
-      return bc_fail(f->error, AOT_E_RANGE, "bad-bag", "bag %lld is out of range for %lld", (long long)owner[k],
+      return lw_fail(f->error, AOT_E_RANGE, "bad-bag", "bag %lld is out of range for %lld", (long long)owner[k],
                      (long long)p->bags.n_bags);
   }
   /* not fewer columns a thread than a cache line has */
@@ -187,56 +187,56 @@ static aot_status_t run_embedding_bag_backward(const bc_frame_t *f, void *payloa
 
 /* _embedding_bag_backward(g, indices, offsets, bag of each index, counts, maxima, num_weights, scale_grad_by_freq, mode, sparse,
  * per_sample_weights, padding_idx) */
-static aot_status_t lower_embedding_bag_backward(bc_build_t *b) {
-  const bc_tensor_t *g = bc_arg_tensor(b, 0), *i = bc_arg_tensor(b, 1), *starts = bc_arg_tensor(b, 2),
-                    *o = bc_arg_tensor(b, 3), *n = bc_arg_tensor(b, 4), *scale = bc_arg_tensor(b, 10),
-                    *y = bc_type(b, 0);
-  const int64_t mode = bc_arg_int(b, 8, BAG_SUM);
-  bc_tensor_t up, index, owner, offsets = {0}, counts = {0}, weights = {0}, out;
+static aot_status_t lower_embedding_bag_backward(lw_build_t *b) {
+  const lw_tensor_t *g = lw_arg_tensor(b, 0), *i = lw_arg_tensor(b, 1), *starts = lw_arg_tensor(b, 2),
+                    *o = lw_arg_tensor(b, 3), *n = lw_arg_tensor(b, 4), *scale = lw_arg_tensor(b, 10),
+                    *y = lw_type(b, 0);
+  const int64_t mode = lw_arg_int(b, 8, BAG_SUM);
+  lw_tensor_t up, index, owner, offsets = {0}, counts = {0}, weights = {0}, out;
   bags_backward_t *p;
   if (!is(g, AOT_F32, 2) || !is(i, AOT_I64, 1) || !is(starts, AOT_I64, 1) || !is(o, AOT_I64, 1) || !is(y, AOT_F32, 2) ||
-      (o->sizes[0] && o->sizes[0] != i->sizes[0]) || y->sizes[1] != g->sizes[1] || y->sizes[0] != bc_arg_int(b, 6, 0) ||
-      bc_numel(y) == 0)
-    return BC_DECLINED;
-  if (bc_arg_int(b, 7, 0) || mode > BAG_MEAN || bc_arg_int(b, 9, 0) ||
+      (o->sizes[0] && o->sizes[0] != i->sizes[0]) || y->sizes[1] != g->sizes[1] || y->sizes[0] != lw_arg_int(b, 6, 0) ||
+      lw_numel(y) == 0)
+    return LW_DECLINED;
+  if (lw_arg_int(b, 7, 0) || mode > BAG_MEAN || lw_arg_int(b, 9, 0) ||
       (scale && (!is(scale, AOT_F32, 1) || scale->sizes[0] != i->sizes[0])) ||
       (mode == BAG_MEAN && !(is(n, AOT_I64, 1) && n->sizes[0] == g->sizes[0])))
-    return BC_DECLINED;
-  AOT_TRY(bc_contiguous(b, g, &up));
-  AOT_TRY(bc_contiguous(b, i, &index));
+    return LW_DECLINED;
+  AOT_TRY(lw_contiguous(b, g, &up));
+  AOT_TRY(lw_contiguous(b, i, &index));
   if (o->sizes[0]) {
-    AOT_TRY(bc_contiguous(b, o, &owner));
+    AOT_TRY(lw_contiguous(b, o, &owner));
   } else {
-    AOT_TRY(bc_contiguous(b, starts, &offsets));
+    AOT_TRY(lw_contiguous(b, starts, &offsets));
     owner = index;
-    AOT_TRY(bc_new_tensor(b, &owner));
+    AOT_TRY(lw_new_tensor(b, &owner));
   }
-  if (mode == BAG_MEAN) AOT_TRY(bc_contiguous(b, n, &counts));
-  if (scale) AOT_TRY(bc_contiguous(b, scale, &weights));
-  AOT_TRY(bc_result_dense(b, 0, &out));
-  BC_STEP(b, run_embedding_bag_backward, p);
+  if (mode == BAG_MEAN) AOT_TRY(lw_contiguous(b, n, &counts));
+  if (scale) AOT_TRY(lw_contiguous(b, scale, &weights));
+  AOT_TRY(lw_result_dense(b, 0, &out));
+  LW_STEP(b, run_embedding_bag_backward, p);
   *p = (bags_backward_t){
       .bags = {.n_index = index.sizes[0],
                .n_offsets = starts->sizes[0],
                .n_bags = up.sizes[0],
                .n_table = out.sizes[0],
                .width = out.sizes[1],
-               .padding = bc_arg_int(b, 11, -1),
+               .padding = lw_arg_int(b, 11, -1),
                .is_mean = mode == BAG_MEAN},
-      .g = bc_use(b, &up),
-      .index = bc_use(b, &index),
-      .offsets = bc_use(b, &offsets),
-      .owner = bc_use(b, &owner),
-      .counts = bc_use(b, &counts),
-      .scale = bc_use(b, &weights),
-      .out = bc_use(b, &out),
+      .g = lw_use(b, &up),
+      .index = lw_use(b, &index),
+      .offsets = lw_use(b, &offsets),
+      .owner = lw_use(b, &owner),
+      .counts = lw_use(b, &counts),
+      .scale = lw_use(b, &weights),
+      .out = lw_use(b, &out),
   };
   return AOT_OK;
 }
 
-static const bc_lowering_t rows[] = {
+static const lw_lowering_t rows[] = {
     {"aten._embedding_bag.default", lower_embedding_bag},
     {"aten._embedding_bag_forward_only.default", lower_embedding_bag},
     {"aten._embedding_bag_backward.default", lower_embedding_bag_backward},
 };
-const bc_lowering_table_t bc_lowerings_bags = BC_TABLE(rows);
+const lw_lowering_table_t bc_lowerings_bags = LW_TABLE(rows);

@@ -7,39 +7,39 @@
 enum { MOST_BYTES = 1 << 20 };
 
 typedef struct constant_step {
-  bc_ref_t to;
+  lw_ref_t to;
   uint64_t nbytes;
   const void *from;
 } constant_step_t;
 
-static aot_status_t run_constant(const bc_frame_t *f, void *payload) {
+static aot_status_t run_constant(const lw_frame_t *f, void *payload) {
   const constant_step_t *p = payload;
   memcpy(f->base[p->to.storage], p->from, (size_t)p->nbytes);
   return AOT_OK;
 }
 
-aot_status_t bc_lower_constant(bc_build_t *b, const rk_kernel_t *kernel, const rk_arg_t *args) {
+aot_status_t bc_lower_constant(lw_build_t *b, const rk_kernel_t *kernel, const rk_arg_t *args) {
   constant_step_t *p;
   rk_error_t error;
-  if (!rk_is_fill(kernel) || b->node->n_results != 1) return BC_DECLINED; /* an assertion has no result to look at */
-  bc_tensor_t t = *bc_type(b, 0);
-  if (!t.dtype) return BC_DECLINED;
+  if (!rk_is_fill(kernel) || b->node->n_results != 1) return LW_DECLINED; /* an assertion has no result to look at */
+  lw_tensor_t t = *lw_type(b, 0);
+  if (!t.dtype) return LW_DECLINED;
   for (uint32_t k = 0; k < b->node->n_args;
        k++) { /* a number that is read out of a tensor, by the program or by linspace */
-    const bc_value_t *v = bc_arg(b, k)->kind == AOT_ARG_VALUE ? bc_value(b, (uint32_t)bc_arg(b, k)->i) : NULL;
-    if (v && (v->kind == AOT_TYPE_SYMFLOAT || (v->kind == AOT_TYPE_TENSOR && v->t.rank == 0))) return BC_DECLINED;
+    const lw_value_t *v = lw_arg(b, k)->kind == AOT_ARG_VALUE ? lw_value(b, (uint32_t)lw_arg(b, k)->i) : NULL;
+    if (v && (v->kind == AOT_TYPE_SYMFLOAT || (v->kind == AOT_TYPE_TENSOR && v->t.rank == 0))) return LW_DECLINED;
   }
-  bc_result_geometry(&t);
-  const uint64_t nbytes = bc_extent(&t);
-  if (nbytes == 0 || nbytes > MOST_BYTES) return BC_DECLINED;
-  rk_tensor_t result = bc_rk_tensor(b, &t);
-  result.data = bc_pool_alloc(b->pool, nbytes);
+  lw_result_geometry(&t);
+  const uint64_t nbytes = lw_extent(&t);
+  if (nbytes == 0 || nbytes > MOST_BYTES) return LW_DECLINED;
+  rk_tensor_t result = lw_rk_tensor(b, &t);
+  result.data = lw_pool_alloc(b->pool, nbytes);
   result.nbytes = nbytes;
-  if (!result.data) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a constant");
+  if (!result.data) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a constant");
   const rk_call_t call = {args, b->node->n_args, &result, 1};
-  if (rk_run(kernel, &call, &error) != AOT_OK) return BC_DECLINED; /* a run tells what is wrong */
-  AOT_TRY(bc_result(b, 0, &t));
-  BC_STEP(b, run_constant, p);
-  *p = (constant_step_t){.to = bc_use(b, &t), .nbytes = nbytes, .from = result.data};
+  if (rk_run(kernel, &call, &error) != AOT_OK) return LW_DECLINED; /* a run tells what is wrong */
+  AOT_TRY(lw_result(b, 0, &t));
+  LW_STEP(b, run_constant, p);
+  *p = (constant_step_t){.to = lw_use(b, &t), .nbytes = nbytes, .from = result.data};
   return AOT_OK;
 }

@@ -16,17 +16,17 @@ enum { X, W, B, Y, N_OPERANDS };
 static const int result_of[] = {Y, X, W};
 
 typedef struct conv_step {
-  bc_ref_t operands[N_OPERANDS], work;
+  lw_ref_t operands[N_OPERANDS], work;
   bc_conv_t conv;
   int what;
 } conv_step_t;
 
 /* ---- im2col ---- */
 
-static aot_status_t run_im2col(const bc_frame_t *f, void *payload) {
+static aot_status_t run_im2col(const lw_frame_t *f, void *payload) {
   const conv_step_t *p = payload;
-  float *at[N_OPERANDS], *work = bc_f32(f, p->work);
-  for (int o = 0; o < N_OPERANDS; o++) at[o] = bc_f32_or_null(f, p->operands[o]);
+  float *at[N_OPERANDS], *work = lw_f32(f, p->work);
+  for (int o = 0; o < N_OPERANDS; o++) at[o] = lw_f32_or_null(f, p->operands[o]);
   if (p->what == BC_CONV_FORWARD) bc_conv_forward(&p->conv, at[X], at[W], at[B], at[Y], work);
   else
     bc_conv_backward(&p->conv, at[Y], at[X], at[W], p->what == BC_CONV_DATA ? at[X] : NULL,
@@ -49,46 +49,46 @@ static void depthwise_part(void *arg, int32_t part, int64_t begin, int64_t end) 
   bc_depthwise_weights(c, j->gy, j->x, j->gw, begin, end, j->work + (uint64_t)part * bc_depthwise_work(c));
 }
 
-static aot_status_t run_depthwise_weights(const bc_frame_t *f, void *payload) {
+static aot_status_t run_depthwise_weights(const lw_frame_t *f, void *payload) {
   const conv_step_t *p = payload;
   const bc_conv_t *c = &p->conv;
   const int64_t each = 2 * c->n_batch * c->out[0] * c->out[1] * c->kernel[0] * c->kernel[1];
-  depthwise_job_t job = {p, bc_f32(f, p->operands[Y]), bc_f32(f, p->operands[X]), bc_f32(f, p->operands[W]),
-                         bc_at(f, p->work)};
+  depthwise_job_t job = {p, lw_f32(f, p->operands[Y]), lw_f32(f, p->operands[X]), lw_f32(f, p->operands[W]),
+                         lw_at(f, p->work)};
   bc_parallel(f->workers, c->groups, 1 + 1000000 / each, depthwise_part, &job);
   return AOT_OK;
 }
 
 /* ---- what takes contiguous floats ---- */
 
-static aot_status_t add_dense(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+static aot_status_t add_dense(lw_build_t *b, const bc_conv_t *c, int what, const lw_tensor_t t[N_OPERANDS]) {
   const int result = result_of[what];
-  bc_tensor_t dense[N_OPERANDS], work;
+  lw_tensor_t dense[N_OPERANDS], work;
   conv_step_t *p;
   for (int o = 0; o < N_OPERANDS; o++) {
     dense[o] = t[o];
-    if (o != result && t[o].storage != BC_NONE) AOT_TRY(bc_contiguous(b, &t[o], &dense[o]));
+    if (o != result && t[o].storage != LW_NONE) AOT_TRY(lw_contiguous(b, &t[o], &dense[o]));
   }
-  if (!bc_is_contiguous(&t[result])) {
-    bc_make_contiguous(&dense[result]);
-    AOT_TRY(bc_new_tensor(b, &dense[result]));
+  if (!lw_is_contiguous(&t[result])) {
+    lw_make_contiguous(&dense[result]);
+    AOT_TRY(lw_new_tensor(b, &dense[result]));
   }
   const int is_depthwise = what == BC_CONV_WEIGHTS && c->groups == c->c_in && c->groups == c->c_out;
   const uint64_t lanes = bc_depthwise_work(c) * (uint64_t)b->machine->n_threads;
-  AOT_TRY(bc_scratch(b, is_depthwise ? lanes : bc_conv_work(c) * sizeof(float), &work));
-  if (is_depthwise) BC_STEP(b, run_depthwise_weights, p);
-  else BC_STEP(b, run_im2col, p);
-  *p = (conv_step_t){.conv = *c, .what = what, .work = bc_use(b, &work)};
+  AOT_TRY(lw_scratch(b, is_depthwise ? lanes : bc_conv_work(c) * sizeof(float), &work));
+  if (is_depthwise) LW_STEP(b, run_depthwise_weights, p);
+  else LW_STEP(b, run_im2col, p);
+  *p = (conv_step_t){.conv = *c, .what = what, .work = lw_use(b, &work)};
   for (int o = 0; o < N_OPERANDS; o++)
-    if (o != B || what == BC_CONV_FORWARD) p->operands[o] = bc_use(b, &dense[o]);
-    else p->operands[o] = bc_use(b, NULL);
-  return dense[result].storage == t[result].storage ? AOT_OK : bc_copy(b, &t[result], &dense[result]);
+    if (o != B || what == BC_CONV_FORWARD) p->operands[o] = lw_use(b, &dense[o]);
+    else p->operands[o] = lw_use(b, NULL);
+  return dense[result].storage == t[result].storage ? AOT_OK : lw_copy(b, &t[result], &dense[result]);
 }
 
 /* ---- bias ---- */
 
 typedef struct bias_step {
-  bc_ref_t image, bias;
+  lw_ref_t image, bias;
   bc_planes_t planes;
 } bias_step_t;
 
@@ -109,67 +109,67 @@ static void sum_part(void *arg, int32_t part, int64_t begin, int64_t end) {
   bc_bias_gradient(j->planes, j->image, j->bias, begin, end);
 }
 
-static aot_status_t run_bias(const bc_frame_t *f, const bias_step_t *p, bc_part_fn fn) {
-  bias_job_t job = {p->planes, bc_f32(f, p->image), bc_f32(f, p->bias)};
+static aot_status_t run_bias(const lw_frame_t *f, const bias_step_t *p, bc_part_fn fn) {
+  bias_job_t job = {p->planes, lw_f32(f, p->image), lw_f32(f, p->bias)};
   const int64_t each = p->planes.n_batch * p->planes.n_position;
   bc_parallel(f->workers, p->planes.n_channel, 1 + 65536 / (each + 1), fn, &job);
   return AOT_OK;
 }
 
-static aot_status_t run_add_bias(const bc_frame_t *f, void *payload) { return run_bias(f, payload, add_part); }
-static aot_status_t run_bias_gradient(const bc_frame_t *f, void *payload) { return run_bias(f, payload, sum_part); }
+static aot_status_t run_add_bias(const lw_frame_t *f, void *payload) { return run_bias(f, payload, add_part); }
+static aot_status_t run_bias_gradient(const lw_frame_t *f, void *payload) { return run_bias(f, payload, sum_part); }
 
-static bias_step_t of_bias(bc_build_t *b, const bc_tensor_t *image, const bc_tensor_t *bias) {
-  const bc_planes_t planes = {image->sizes[0], image->sizes[1], bc_numel(image) / image->sizes[0] / image->sizes[1]};
-  return (bias_step_t){.image = bc_use(b, image), .bias = bc_use(b, bias), .planes = planes};
+static bias_step_t of_bias(lw_build_t *b, const lw_tensor_t *image, const lw_tensor_t *bias) {
+  const bc_planes_t planes = {image->sizes[0], image->sizes[1], lw_numel(image) / image->sizes[0] / image->sizes[1]};
+  return (bias_step_t){.image = lw_use(b, image), .bias = lw_use(b, bias), .planes = planes};
 }
 
 /* To what lies contiguous, or in a contiguous copy of it. */
-static aot_status_t add_bias(bc_build_t *b, const bc_tensor_t *image, const bc_tensor_t *bias) {
-  bc_tensor_t dense, dense_bias;
+static aot_status_t add_bias(lw_build_t *b, const lw_tensor_t *image, const lw_tensor_t *bias) {
+  lw_tensor_t dense, dense_bias;
   bias_step_t *p;
-  AOT_TRY(bc_contiguous(b, bias, &dense_bias));
-  AOT_TRY(bc_contiguous(b, image, &dense));
-  BC_STEP(b, run_add_bias, p);
+  AOT_TRY(lw_contiguous(b, bias, &dense_bias));
+  AOT_TRY(lw_contiguous(b, image, &dense));
+  LW_STEP(b, run_add_bias, p);
   *p = of_bias(b, &dense, &dense_bias);
-  return dense.storage == image->storage ? AOT_OK : bc_copy(b, image, &dense);
+  return dense.storage == image->storage ? AOT_OK : lw_copy(b, image, &dense);
 }
 
-static aot_status_t add_bias_gradient(bc_build_t *b, const bc_tensor_t *gy, const bc_tensor_t *gb) {
-  bc_tensor_t wide = *gy, sums = *gb, dense;
+static aot_status_t add_bias_gradient(lw_build_t *b, const lw_tensor_t *gy, const lw_tensor_t *gb) {
+  lw_tensor_t wide = *gy, sums = *gb, dense;
   bias_step_t *p;
   if (gy->dtype != AOT_F32) {
     AOT_TRY(bc_widened(b, gy, &wide));
     sums.dtype = AOT_F32;
     sums.offset = 0;
-    AOT_TRY(bc_new_tensor(b, &sums));
+    AOT_TRY(lw_new_tensor(b, &sums));
   }
-  AOT_TRY(bc_contiguous(b, &wide, &dense));
-  BC_STEP(b, run_bias_gradient, p);
+  AOT_TRY(lw_contiguous(b, &wide, &dense));
+  LW_STEP(b, run_bias_gradient, p);
   *p = of_bias(b, &dense, &sums);
   return gy->dtype == AOT_F32 ? AOT_OK : bc_narrow_into(b, &sums, gb);
 }
 
 /* ---- one direction ---- */
 
-static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]);
+static aot_status_t add_conv(lw_build_t *b, const bc_conv_t *c, int what, const lw_tensor_t t[N_OPERANDS]);
 
-static aot_status_t add_in_float(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+static aot_status_t add_in_float(lw_build_t *b, const bc_conv_t *c, int what, const lw_tensor_t t[N_OPERANDS]) {
   const int result = result_of[what];
-  bc_tensor_t wide[N_OPERANDS];
+  lw_tensor_t wide[N_OPERANDS];
   for (int o = 0; o < N_OPERANDS; o++) {
     wide[o] = t[o];
-    if (o != result && t[o].storage != BC_NONE) AOT_TRY(bc_widened(b, &t[o], &wide[o]));
+    if (o != result && t[o].storage != LW_NONE) AOT_TRY(bc_widened(b, &t[o], &wide[o]));
   }
   wide[result].dtype = AOT_F32;
   wide[result].offset = 0;
-  AOT_TRY(bc_new_tensor(b, &wide[result]));
+  AOT_TRY(lw_new_tensor(b, &wide[result]));
   AOT_TRY(add_conv(b, c, what, wide));
   return bc_narrow_into(b, &wide[result], &t[result]);
 }
 
 /* Four strides of [n, c, (h,) w]; those of dimensions of size 1 as if it lay without holes. */
-static void strides_of(const bc_tensor_t *t, int64_t out[4]) {
+static void strides_of(const lw_tensor_t *t, int64_t out[4]) {
   const int64_t line = t->rank == 3 ? t->sizes[2] * t->strides[2] : t->strides[2];
   const int64_t strides[] = {t->strides[0], t->strides[1], line, t->strides[t->rank - 1]};
   const int64_t sizes[] = {t->sizes[0], t->sizes[1], t->rank == 3 ? 1 : t->sizes[2], t->sizes[t->rank - 1]};
@@ -180,26 +180,26 @@ static void strides_of(const bc_tensor_t *t, int64_t out[4]) {
   }
 }
 
-static int has_holes_or_overlaps(const bc_tensor_t *t) {
-  bc_tensor_t dense = *t;
-  bc_result_geometry(&dense);
+static int has_holes_or_overlaps(const lw_tensor_t *t) {
+  lw_tensor_t dense = *t;
+  lw_result_geometry(&dense);
   dense.offset = t->offset;
-  return !bc_same_geometry(&dense, t);
+  return !lw_same_geometry(&dense, t);
 }
 
 /* A window of one element on contiguous images: a product for each image, without copies. Where images have few
  * positions the blocks of a convolution are filled better. */
-static int is_product(const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+static int is_product(const bc_conv_t *c, int what, const lw_tensor_t t[N_OPERANDS]) {
   enum { LEAST_POSITIONS = 400 };
   for (int d = 0; d < 2; d++)
     if (c->kernel[d] != 1 || c->stride[d] != 1 || c->pad[d] != 0) return 0;
   return what != BC_CONV_WEIGHTS && c->groups == 1 && c->in[0] * c->in[1] >= LEAST_POSITIONS &&
-         t[B].storage == BC_NONE && bc_is_contiguous(&t[X]) && bc_is_contiguous(&t[W]) && bc_is_contiguous(&t[Y]);
+         t[B].storage == LW_NONE && lw_is_contiguous(&t[X]) && lw_is_contiguous(&t[W]) && lw_is_contiguous(&t[Y]);
 }
 
-static bc_tensor_t as_batch(const bc_tensor_t *t, int64_t n, int64_t rows, int64_t columns, int64_t row_stride,
+static lw_tensor_t as_batch(const lw_tensor_t *t, int64_t n, int64_t rows, int64_t columns, int64_t row_stride,
                             int64_t column_stride) {
-  bc_tensor_t m = *t;
+  lw_tensor_t m = *t;
   m.rank = 3;
   m.sizes[0] = n;
   m.sizes[1] = rows;
@@ -211,11 +211,11 @@ static bc_tensor_t as_batch(const bc_tensor_t *t, int64_t n, int64_t rows, int64
 }
 
 /* y = w x, or x = w^T y, on [n, c, position] */
-static aot_status_t add_as_product(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+static aot_status_t add_as_product(lw_build_t *b, const bc_conv_t *c, int what, const lw_tensor_t t[N_OPERANDS]) {
   const int64_t n = c->n_batch, in = c->c_in, out = c->c_out, positions = c->in[0] * c->in[1];
-  const bc_tensor_t x = as_batch(&t[X], n, in, positions, positions, 1);
-  const bc_tensor_t y = as_batch(&t[Y], n, out, positions, positions, 1);
-  bc_tensor_t w = what == BC_CONV_FORWARD ? as_batch(&t[W], n, out, in, in, 1) : as_batch(&t[W], n, in, out, 1, in);
+  const lw_tensor_t x = as_batch(&t[X], n, in, positions, positions, 1);
+  const lw_tensor_t y = as_batch(&t[Y], n, out, positions, positions, 1);
+  lw_tensor_t w = what == BC_CONV_FORWARD ? as_batch(&t[W], n, out, in, in, 1) : as_batch(&t[W], n, in, out, 1, in);
   w.strides[0] = 0;
   return what == BC_CONV_FORWARD ? bc_add_product(b, &w, &x, NULL, &y, 1, 0)
                                  : bc_add_product(b, &w, &y, NULL, &x, 1, 0);
@@ -223,17 +223,17 @@ static aot_status_t add_as_product(bc_build_t *b, const bc_conv_t *c, int what, 
 
 /* t: x, w, bias, y of the convolution, images of rank 3 or 4; the result has memory without holes. A bias of the
  * direction BC_CONV_DATA is that of a transposed convolution. */
-static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const bc_tensor_t t[N_OPERANDS]) {
+static aot_status_t add_conv(lw_build_t *b, const bc_conv_t *c, int what, const lw_tensor_t t[N_OPERANDS]) {
   const int result = result_of[what], dtype = t[result].dtype, is_half = dtype != AOT_F32;
-  const int late_bias = what == BC_CONV_DATA && t[B].storage != BC_NONE;
+  const int late_bias = what == BC_CONV_DATA && t[B].storage != LW_NONE;
   const bc_conv_division_t *division = NULL;
-  bc_dnn_conv_t d = {.conv = *c, .dtype = dtype, .has_bias = what == BC_CONV_FORWARD && t[B].storage != BC_NONE};
-  bc_tensor_t readable[N_OPERANDS];
+  bc_dnn_conv_t d = {.conv = *c, .dtype = dtype, .has_bias = what == BC_CONV_FORWARD && t[B].storage != LW_NONE};
+  lw_tensor_t readable[N_OPERANDS];
   if (is_product(c, what, t)) return add_as_product(b, c, what, t);
   if (is_half && late_bias) return add_in_float(b, c, what, t);
   for (int o = 0; o < N_OPERANDS; o++) {
     readable[o] = t[o];
-    if (o != result && t[o].storage != BC_NONE && has_holes_or_overlaps(&t[o])) bc_make_contiguous(&readable[o]);
+    if (o != result && t[o].storage != LW_NONE && has_holes_or_overlaps(&t[o])) lw_make_contiguous(&readable[o]);
   }
   strides_of(&readable[X], d.x_strides);
   strides_of(&readable[W], d.w_strides);
@@ -242,9 +242,9 @@ static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const 
   if (is_half && !division) return add_in_float(b, c, what, t);
   if (division) {
     for (int o = 0; o < N_OPERANDS; o++)
-      if (o != result && t[o].storage != BC_NONE && has_holes_or_overlaps(&t[o]))
-        AOT_TRY(bc_contiguous(b, &t[o], &readable[o]));
-    if (late_bias) readable[B].storage = BC_NONE;
+      if (o != result && t[o].storage != LW_NONE && has_holes_or_overlaps(&t[o]))
+        AOT_TRY(lw_contiguous(b, &t[o], &readable[o]));
+    if (late_bias) readable[B].storage = LW_NONE;
     AOT_TRY(bc_add_divided_conv(b, division, readable));
   } else {
     AOT_TRY(add_dense(b, c, what, t));
@@ -255,10 +255,10 @@ static aot_status_t add_conv(bc_build_t *b, const bc_conv_t *c, int what, const 
 /* ---- nodes ---- */
 
 /* n numbers into the last places of out, which holds the presets; one number counts for all. 0: another count. */
-static int spatial(const bc_build_t *b, uint32_t k, int32_t n, int64_t *out) {
+static int spatial(const lw_build_t *b, uint32_t k, int32_t n, int64_t *out) {
   int64_t list[AOT_MAX_RANK];
-  uint32_t got = bc_arg_ints(b, k, list, AOT_MAX_RANK);
-  if (bc_arg(b, k)->kind == AOT_ARG_STR) return 0;
+  uint32_t got = lw_arg_ints(b, k, list, AOT_MAX_RANK);
+  if (lw_arg(b, k)->kind == AOT_ARG_STR) return 0;
   if (got == 0) return 1;
   if (got != 1 && got != (uint32_t)n) return 0;
   for (int32_t d = 0; d < n; d++) out[2 - n + d] = list[got == 1 ? 0 : d];
@@ -266,7 +266,7 @@ static int spatial(const bc_build_t *b, uint32_t k, int32_t n, int64_t *out) {
 }
 
 /* x [n, c, (h,) w], w [c_out, c / groups, (kh,) kw]; stride, padding, dilation from argument `first` on */
-static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *w, const bc_tensor_t *y,
+static int describe(const lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *w, const lw_tensor_t *y,
                     uint32_t first, int64_t groups, bc_conv_t *c) {
   int32_t n = x->rank - 2;
   if (n < 1 || n > 2 || w->rank != x->rank || y->rank != x->rank || groups < 1) return 0;
@@ -287,71 +287,71 @@ static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t
       return 0;
   }
   return c->c_in % groups == 0 && c->c_out % groups == 0 && w->sizes[1] == c->c_in / groups &&
-         y->sizes[0] == c->n_batch && y->sizes[1] == c->c_out && bc_numel(x) > 0 && bc_numel(y) > 0 && bc_numel(w) > 0;
+         y->sizes[0] == c->n_batch && y->sizes[1] == c->c_out && lw_numel(x) > 0 && lw_numel(y) > 0 && lw_numel(w) > 0;
 }
 
-static aot_status_t forward(bc_build_t *b, uint32_t first, int transposed, int64_t groups) {
-  const bc_tensor_t *x = bc_arg_tensor(b, 0), *w = bc_arg_tensor(b, 1), *bias = bc_arg_tensor(b, 2), *y = bc_type(b, 0);
+static aot_status_t forward(lw_build_t *b, uint32_t first, int transposed, int64_t groups) {
+  const lw_tensor_t *x = lw_arg_tensor(b, 0), *w = lw_arg_tensor(b, 1), *bias = lw_arg_tensor(b, 2), *y = lw_type(b, 0);
   const int in = transposed ? Y : X, out = transposed ? X : Y;
-  bc_tensor_t t[N_OPERANDS] = {[B] = {.storage = BC_NONE}};
+  lw_tensor_t t[N_OPERANDS] = {[B] = {.storage = LW_NONE}};
   bc_conv_t conv;
   if (!x || !w ||
       !(transposed ? describe(b, y, w, x, first, groups, &conv) : describe(b, x, w, y, first, groups, &conv)))
-    return BC_DECLINED;
-  if (bias && (bias->dtype != x->dtype || bias->rank != 1 || bias->sizes[0] != y->sizes[1])) return BC_DECLINED;
+    return LW_DECLINED;
+  if (bias && (bias->dtype != x->dtype || bias->rank != 1 || bias->sizes[0] != y->sizes[1])) return LW_DECLINED;
   t[in] = *x;
   t[W] = *w;
-  if (bias) AOT_TRY(bc_contiguous(b, bias, &t[B]));
-  AOT_TRY(bc_result(b, 0, &t[out]));
+  if (bias) AOT_TRY(lw_contiguous(b, bias, &t[B]));
+  AOT_TRY(lw_result(b, 0, &t[out]));
   return add_conv(b, &conv, transposed ? BC_CONV_DATA : BC_CONV_FORWARD, t);
 }
 
 /* conv1d, conv2d(input, weight, bias?, stride, padding, dilation, groups) */
-static aot_status_t lower_conv(bc_build_t *b) { return forward(b, 3, 0, bc_arg_int(b, 6, 1)); }
+static aot_status_t lower_conv(lw_build_t *b) { return forward(b, 3, 0, lw_arg_int(b, 6, 1)); }
 
 /* convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups) */
-static aot_status_t lower_convolution(bc_build_t *b) {
-  return forward(b, 3, bc_arg_int(b, 6, 0) != 0, bc_arg_int(b, 8, 1));
+static aot_status_t lower_convolution(lw_build_t *b) {
+  return forward(b, 3, lw_arg_int(b, 6, 0) != 0, lw_arg_int(b, 8, 1));
 }
 
 /* convolution_backward(grad, input, weight, bias_sizes?, stride, padding, dilation, transposed, output_padding, groups,
  * output_mask) */
-static aot_status_t lower_backward(bc_build_t *b) {
-  const bc_tensor_t *g = bc_arg_tensor(b, 0), *x = bc_arg_tensor(b, 1), *w = bc_arg_tensor(b, 2);
-  const int transposed = bc_arg_int(b, 7, 0) != 0;
-  bc_tensor_t t[N_OPERANDS] = {[B] = {.storage = BC_NONE}}, grad, out[3];
+static aot_status_t lower_backward(lw_build_t *b) {
+  const lw_tensor_t *g = lw_arg_tensor(b, 0), *x = lw_arg_tensor(b, 1), *w = lw_arg_tensor(b, 2);
+  const int transposed = lw_arg_int(b, 7, 0) != 0;
+  lw_tensor_t t[N_OPERANDS] = {[B] = {.storage = LW_NONE}}, grad, out[3];
   bc_conv_t conv;
   if (!g || !x || !w || b->node->n_results != 3 ||
-      !(transposed ? describe(b, g, w, x, 4, bc_arg_int(b, 9, 1), &conv)
-                   : describe(b, x, w, g, 4, bc_arg_int(b, 9, 1), &conv)))
-    return BC_DECLINED;
+      !(transposed ? describe(b, g, w, x, 4, lw_arg_int(b, 9, 1), &conv)
+                   : describe(b, x, w, g, 4, lw_arg_int(b, 9, 1), &conv)))
+    return LW_DECLINED;
   for (uint32_t r = 0; r < 3; r++) {
-    const int64_t n = r == 0 ? bc_numel(x) : r == 1 ? bc_numel(w) : g->sizes[1];
-    const bc_tensor_t *type = bc_type(b, r);
-    if (type->dtype && (type->dtype != x->dtype || bc_numel(type) != n)) return BC_DECLINED;
-    if (type->dtype && r < 2 && !bc_same_sizes(type, r ? w : x)) return BC_DECLINED;
+    const int64_t n = r == 0 ? lw_numel(x) : r == 1 ? lw_numel(w) : g->sizes[1];
+    const lw_tensor_t *type = lw_type(b, r);
+    if (type->dtype && (type->dtype != x->dtype || lw_numel(type) != n)) return LW_DECLINED;
+    if (type->dtype && r < 2 && !lw_same_sizes(type, r ? w : x)) return LW_DECLINED;
   }
   grad = *g;
   t[transposed ? Y : X] = *x;
   t[transposed ? X : Y] = *g;
   t[W] = *w;
-  for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_result(b, r, &out[r]));
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(lw_result(b, r, &out[r]));
   if (out[0].dtype) {
-    bc_tensor_t of[N_OPERANDS] = {t[X], t[W], t[B], t[Y]};
+    lw_tensor_t of[N_OPERANDS] = {t[X], t[W], t[B], t[Y]};
     of[transposed ? Y : X] = out[0];
     AOT_TRY(add_conv(b, &conv, transposed ? BC_CONV_FORWARD : BC_CONV_DATA, of));
   }
   if (out[1].dtype) {
-    const bc_tensor_t of[N_OPERANDS] = {t[X], out[1], t[B], t[Y]};
+    const lw_tensor_t of[N_OPERANDS] = {t[X], out[1], t[B], t[Y]};
     AOT_TRY(add_conv(b, &conv, BC_CONV_WEIGHTS, of));
   }
   return out[2].dtype ? add_bias_gradient(b, &grad, &out[2]) : AOT_OK;
 }
 
-static const bc_lowering_t rows[] = {
+static const lw_lowering_t rows[] = {
     {"aten.conv1d.default", lower_conv},
     {"aten.conv2d.default", lower_conv},
     {"aten.convolution.default", lower_convolution},
     {"aten.convolution_backward.default", lower_backward},
 };
-const bc_lowering_table_t bc_lowerings_conv = BC_TABLE(rows);
+const lw_lowering_table_t bc_lowerings_conv = LW_TABLE(rows);

@@ -4,7 +4,7 @@
 #include "target.h"
 
 typedef struct convert_step {
-  bc_ref_t half, full;
+  lw_ref_t half, full;
   int32_t dtype, narrows;
   int64_t n;
 } convert_step_t;
@@ -22,48 +22,48 @@ static void convert_part(void *arg, int32_t part, int64_t begin, int64_t end) {
   else bc_widen(c->step->dtype, c->half + begin, end - begin, c->full + begin);
 }
 
-static aot_status_t run_convert(const bc_frame_t *f, void *payload) {
+static aot_status_t run_convert(const lw_frame_t *f, void *payload) {
   const convert_step_t *p = payload;
-  conversion_t c = {p, (uint16_t *)(void *)bc_at(f, p->half), bc_f32(f, p->full)};
+  conversion_t c = {p, (uint16_t *)(void *)lw_at(f, p->half), lw_f32(f, p->full)};
   bc_parallel(f->workers, p->n, 65536, convert_part, &c);
   return AOT_OK;
 }
 
-static aot_status_t add_conversion(bc_build_t *b, const bc_tensor_t *half, const bc_tensor_t *full, int narrows) {
+static aot_status_t add_conversion(lw_build_t *b, const lw_tensor_t *half, const lw_tensor_t *full, int narrows) {
   convert_step_t *p;
-  if (bc_numel(half) == 0) return AOT_OK;
-  BC_STEP(b, run_convert, p);
-  *p = (convert_step_t){.dtype = half->dtype, .narrows = narrows, .n = bc_numel(half)};
-  p->half = bc_use(b, half);
-  p->full = bc_use(b, full);
+  if (lw_numel(half) == 0) return AOT_OK;
+  LW_STEP(b, run_convert, p);
+  *p = (convert_step_t){.dtype = half->dtype, .narrows = narrows, .n = lw_numel(half)};
+  p->half = lw_use(b, half);
+  p->full = lw_use(b, full);
   return AOT_OK;
 }
 
 /* What fills its storage without holes keeps its strides: elements are converted in the order in which they lie. */
-aot_status_t bc_widened(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
-  bc_tensor_t half = *t, dense = *t;
-  bc_result_geometry(&dense);
+aot_status_t bc_widened(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) {
+  lw_tensor_t half = *t, dense = *t;
+  lw_result_geometry(&dense);
   dense.offset = half.offset;
-  if (!bc_same_geometry(&dense, &half)) AOT_TRY(bc_contiguous(b, t, &half));
+  if (!lw_same_geometry(&dense, &half)) AOT_TRY(lw_contiguous(b, t, &half));
   *out = half;
   out->offset = 0;
   out->dtype = AOT_F32;
-  AOT_TRY(bc_new_tensor(b, out));
+  AOT_TRY(lw_new_tensor(b, out));
   return add_conversion(b, &half, out, 0);
 }
 
-aot_status_t bc_narrow_into(bc_build_t *b, const bc_tensor_t *full, const bc_tensor_t *half) {
+aot_status_t bc_narrow_into(lw_build_t *b, const lw_tensor_t *full, const lw_tensor_t *half) {
   return add_conversion(b, half, full, 1);
 }
 
 /* ---- lowerings of floats, for halves ---- */
 
-static int is_half(const bc_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
+static int is_half(const lw_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
 
 /* What stands in the place of a value while a lowering looks at it. */
 typedef struct stand_in {
-  bc_value_t *value;
-  bc_tensor_t real;
+  lw_value_t *value;
+  lw_tensor_t real;
 } stand_in_t;
 
 static void restore(const stand_in_t *at, uint32_t n) {
@@ -71,11 +71,11 @@ static void restore(const stand_in_t *at, uint32_t n) {
 }
 
 /* 0: no memory, a number that is read out of a tensor. */
-static int widen_operands(bc_build_t *b, stand_in_t *at, uint32_t *n, aot_status_t *status) {
+static int widen_operands(lw_build_t *b, stand_in_t *at, uint32_t *n, aot_status_t *status) {
   const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands) + b->node->operand_begin;
   for (uint32_t k = 0; k < b->node->n_operands; k++) {
-    bc_value_t *v = rows[k] == AOT_NO_ID ? NULL : bc_value(b, rows[k]);
-    bc_tensor_t wide;
+    lw_value_t *v = rows[k] == AOT_NO_ID ? NULL : lw_value(b, rows[k]);
+    lw_tensor_t wide;
     if (v && v->kind == AOT_TYPE_SYMFLOAT) return 0;
     if (!v || v->kind != AOT_TYPE_TENSOR || !is_half(&v->t)) continue; /* or it has one already */
     *status = bc_widened(b, &v->t, &wide);
@@ -87,68 +87,68 @@ static int widen_operands(bc_build_t *b, stand_in_t *at, uint32_t *n, aot_status
 }
 
 /* Result r lies as floats where `full` says. */
-static aot_status_t narrow_result(bc_build_t *b, uint32_t r, const bc_tensor_t *full) {
-  bc_tensor_t half = *full, dense = *full;
-  bc_result_geometry(&dense);
-  if (!bc_same_geometry(&dense, full)) AOT_TRY(bc_contiguous(b, full, &dense));
+static aot_status_t narrow_result(lw_build_t *b, uint32_t r, const lw_tensor_t *full) {
+  lw_tensor_t half = *full, dense = *full;
+  lw_result_geometry(&dense);
+  if (!lw_same_geometry(&dense, full)) AOT_TRY(lw_contiguous(b, full, &dense));
   half = dense;
-  half.dtype = bc_type(b, r)->dtype;
-  AOT_TRY(bc_new_tensor(b, &half));
-  bc_bind(b, r, &half);
+  half.dtype = lw_type(b, r)->dtype;
+  AOT_TRY(lw_new_tensor(b, &half));
+  lw_bind(b, r, &half);
   return bc_narrow_into(b, &dense, &half);
 }
 
-aot_status_t bc_lower_in_float(bc_build_t *b, bc_lower_fn lower) {
+aot_status_t bc_lower_in_float(lw_build_t *b, lw_lower_fn lower) {
   const uint32_t n_steps = b->out->n_steps, n_storages = b->out->n_storages, n_results = b->node->n_results;
-  stand_in_t *at = bc_pool_alloc(b->pool, ((uint64_t)b->node->n_operands + n_results + 1) * sizeof *at), *results;
-  bc_tensor_t *full = bc_pool_alloc(b->pool, ((uint64_t)n_results + 1) * sizeof *full);
+  stand_in_t *at = lw_pool_alloc(b->pool, ((uint64_t)b->node->n_operands + n_results + 1) * sizeof *at), *results;
+  lw_tensor_t *full = lw_pool_alloc(b->pool, ((uint64_t)n_results + 1) * sizeof *full);
   aot_status_t status = AOT_OK;
   uint32_t n = 0, n_narrow = 0;
-  if (!at || !full) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's operands");
+  if (!at || !full) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's operands");
   const int is_wide = widen_operands(b, at, &n, &status);
   results = at + n;
   for (uint32_t r = 0; r < n_results; r++) {
-    bc_value_t *v = bc_value(b, b->node->result_begin + r);
+    lw_value_t *v = lw_value(b, b->node->result_begin + r);
     if (v->kind != AOT_TYPE_TENSOR || !is_half(&v->t)) continue;
     results[n_narrow++] = (stand_in_t){v, v->t};
     v->t.dtype = AOT_F32;
   }
-  if (status == AOT_OK) status = is_wide && n + n_narrow > 0 ? lower(b) : BC_DECLINED;
+  if (status == AOT_OK) status = is_wide && n + n_narrow > 0 ? lower(b) : LW_DECLINED;
   for (uint32_t i = 0; i < n_narrow; i++) full[i] = results[i].value->t;
   restore(at, n + n_narrow);
-  if (status == BC_DECLINED) { /* copies that nobody reads */
+  if (status == LW_DECLINED) { /* copies that nobody reads */
     b->out->n_steps = n_steps;
     b->out->n_storages = n_storages;
   }
   for (uint32_t i = 0; i < n_narrow && status == AOT_OK; i++)
-    status = narrow_result(b, (uint32_t)(results[i].value - bc_value(b, b->node->result_begin)), &full[i]);
+    status = narrow_result(b, (uint32_t)(results[i].value - lw_value(b, b->node->result_begin)), &full[i]);
   return status;
 }
 
-int bc_is_float(const bc_tensor_t *t) {
+int bc_is_float(const lw_tensor_t *t) {
   return t && (t->dtype == AOT_F32 || t->dtype == AOT_BF16 || t->dtype == AOT_F16);
 }
 
-aot_status_t bc_dense_float(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
-  bc_tensor_t dense;
-  AOT_TRY(bc_contiguous(b, t, &dense));
+aot_status_t bc_dense_float(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) {
+  lw_tensor_t dense;
+  AOT_TRY(lw_contiguous(b, t, &dense));
   if (t->dtype != AOT_F32) return bc_widened(b, &dense, out);
   *out = dense;
   return AOT_OK;
 }
 
-aot_status_t bc_float_result(bc_build_t *b, uint32_t k, bc_tensor_t *out) {
-  *out = *bc_type(b, k);
-  out->storage = BC_NONE;
-  if (!out->dtype || out->dtype == AOT_F32) return bc_result_dense(b, k, out);
+aot_status_t bc_float_result(lw_build_t *b, uint32_t k, lw_tensor_t *out) {
+  *out = *lw_type(b, k);
+  out->storage = LW_NONE;
+  if (!out->dtype || out->dtype == AOT_F32) return lw_result_dense(b, k, out);
   out->dtype = AOT_F32;
-  bc_make_contiguous(out);
-  return bc_new_tensor(b, out);
+  lw_make_contiguous(out);
+  return lw_new_tensor(b, out);
 }
 
-aot_status_t bc_finish_result(bc_build_t *b, uint32_t k, const bc_tensor_t *out) {
-  bc_tensor_t half;
-  if (out->storage == BC_NONE || bc_type(b, k)->dtype == AOT_F32) return AOT_OK;
-  AOT_TRY(bc_result_dense(b, k, &half));
+aot_status_t bc_finish_result(lw_build_t *b, uint32_t k, const lw_tensor_t *out) {
+  lw_tensor_t half;
+  if (out->storage == LW_NONE || lw_type(b, k)->dtype == AOT_F32) return AOT_OK;
+  AOT_TRY(lw_result_dense(b, k, &half));
   return bc_narrow_into(b, out, &half);
 }

@@ -14,37 +14,37 @@
 #include <string.h>
 
 typedef struct loop {
-  bc_value_t *operands; /* of the node */
-  bc_value_t *inputs;   /* of the body: carries, a row of each x, more */
-  bc_tensor_t *results, *outputs;
+  lw_value_t *operands; /* of the node */
+  lw_value_t *inputs;   /* of the body: carries, a row of each x, more */
+  lw_tensor_t *results, *outputs;
   uint32_t n_operands, n_carries, n_xs, n_results;
-  bc_tensor_t counter;
+  lw_tensor_t counter;
 } loop_t;
 
-static aot_status_t no_memory(bc_build_t *b) {
-  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a loop");
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a loop");
 }
 
-static aot_status_t not_a_loop(bc_build_t *b, const char *what, uint32_t i) {
-  return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "%s %u of a loop is not what its body has", what, i);
+static aot_status_t not_a_loop(lw_build_t *b, const char *what, uint32_t i) {
+  return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "%s %u of a loop is not what its body has", what, i);
 }
 
 /* ---- a loop at its beginning ---- */
 
 /* Lists: what is carried, then what is looped over; `first` is the first list's argument. */
-static aot_status_t open(bc_build_t *b, uint32_t first, uint32_t n_xs, loop_t *l) {
+static aot_status_t open(lw_build_t *b, uint32_t first, uint32_t n_xs, loop_t *l) {
   memset(l, 0, sizeof *l);
   l->n_results = b->node->n_results;
-  l->n_carries = bc_arg(b, first)->kind == AOT_ARG_VALUES ? bc_arg(b, first)->n : 0;
+  l->n_carries = lw_arg(b, first)->kind == AOT_ARG_VALUES ? lw_arg(b, first)->n : 0;
   l->n_xs = n_xs;
   AOT_TRY(bc_region_operands(b, first, &l->operands, &l->n_operands));
-  l->inputs = bc_pool_alloc(b->pool, ((uint64_t)l->n_operands + 1) * sizeof *l->inputs);
-  l->results = bc_pool_alloc(b->pool, ((uint64_t)l->n_results + 1) * sizeof *l->results);
-  l->outputs = bc_pool_alloc(b->pool, ((uint64_t)l->n_results + 1) * sizeof *l->outputs);
+  l->inputs = lw_pool_alloc(b->pool, ((uint64_t)l->n_operands + 1) * sizeof *l->inputs);
+  l->results = lw_pool_alloc(b->pool, ((uint64_t)l->n_results + 1) * sizeof *l->results);
+  l->outputs = lw_pool_alloc(b->pool, ((uint64_t)l->n_results + 1) * sizeof *l->outputs);
   if (!l->inputs || !l->results || !l->outputs) return no_memory(b);
   memcpy(l->inputs, l->operands, l->n_operands * sizeof *l->inputs);
   if (l->n_carries > l->n_results) return not_a_loop(b, "the number of results,", l->n_results);
-  for (uint32_t r = 0; r < l->n_results; r++) AOT_TRY(bc_result(b, r, &l->results[r]));
+  for (uint32_t r = 0; r < l->n_results; r++) AOT_TRY(lw_result(b, r, &l->results[r]));
   for (uint32_t i = 0; i < l->n_carries; i++) {
     AOT_TRY(bc_copy_result(b, i, &l->results[i], &l->operands[i].t));
     l->inputs[i].t = l->results[i];
@@ -53,72 +53,72 @@ static aot_status_t open(bc_build_t *b, uint32_t first, uint32_t n_xs, loop_t *l
 }
 
 /* The body's carries become those of the next step. One may lie where another one is still read: those go by a copy. */
-static aot_status_t carry(bc_build_t *b, const loop_t *l) {
+static aot_status_t carry(lw_build_t *b, const loop_t *l) {
   for (uint32_t i = 0; i < l->n_carries; i++) {
-    bc_tensor_t *from = &l->outputs[i];
+    lw_tensor_t *from = &l->outputs[i];
     int is_old = 0;
     for (uint32_t k = 0; k < l->n_carries; k++)
-      is_old |= from->storage != BC_NONE && from->storage == l->results[k].storage;
-    if (!is_old || (from->storage == l->results[i].storage && bc_same_geometry(from, &l->results[i]))) continue;
-    bc_tensor_t aside = *from;
-    bc_result_geometry(&aside);
-    AOT_TRY(bc_new_tensor(b, &aside));
-    AOT_TRY(bc_copy(b, &aside, from));
+      is_old |= from->storage != LW_NONE && from->storage == l->results[k].storage;
+    if (!is_old || (from->storage == l->results[i].storage && lw_same_geometry(from, &l->results[i]))) continue;
+    lw_tensor_t aside = *from;
+    lw_result_geometry(&aside);
+    AOT_TRY(lw_new_tensor(b, &aside));
+    AOT_TRY(lw_copy(b, &aside, from));
     *from = aside;
   }
   for (uint32_t i = 0; i < l->n_carries; i++)
-    if (l->outputs[i].storage == BC_NONE || l->outputs[i].storage != l->results[i].storage)
+    if (l->outputs[i].storage == LW_NONE || l->outputs[i].storage != l->results[i].storage)
       AOT_TRY(bc_copy_result(b, i, &l->results[i], &l->outputs[i]));
   return AOT_OK;
 }
 
 /* Back to `begin`. */
-static aot_status_t jump_back(bc_build_t *b, const loop_t *l, uint32_t begin, bc_jump_t **out) {
+static aot_status_t jump_back(lw_build_t *b, const loop_t *l, uint32_t begin, bc_jump_t **out) {
   AOT_TRY(bc_add_jump(b, NULL, out));
   (*out)->target = begin;
   for (uint32_t i = 0; i < l->n_operands; i++)
-    if (l->operands[i].kind == AOT_TYPE_TENSOR) bc_use(b, &l->operands[i].t);
-  for (uint32_t r = 0; r < l->n_results; r++) bc_use(b, &l->results[r]);
+    if (l->operands[i].kind == AOT_TYPE_TENSOR) lw_use(b, &l->operands[i].t);
+  for (uint32_t r = 0; r < l->n_results; r++) lw_use(b, &l->results[r]);
   return AOT_OK;
 }
 
 /* ---- scan ---- */
 
-static bc_tensor_t row_of(const bc_tensor_t *t) {
-  bc_tensor_t row = *t;
+static lw_tensor_t row_of(const lw_tensor_t *t) {
+  lw_tensor_t row = *t;
   row.rank--;
   memmove(row.sizes, row.sizes + 1, (size_t)row.rank * sizeof *row.sizes);
   memmove(row.strides, row.strides + 1, (size_t)row.rank * sizeof *row.strides);
   return row;
 }
 
-static aot_status_t lower_rows(bc_build_t *b, loop_t *l) {
+static aot_status_t lower_rows(lw_build_t *b, loop_t *l) {
   for (uint32_t i = l->n_carries; i < l->n_carries + l->n_xs; i++) {
-    const bc_tensor_t *x = &l->operands[i].t, from = row_of(x);
-    bc_tensor_t *row = &l->inputs[i].t;
+    const lw_tensor_t *x = &l->operands[i].t, from = row_of(x);
+    lw_tensor_t *row = &l->inputs[i].t;
     *row = from;
-    bc_result_geometry(row);
-    AOT_TRY(bc_new_tensor(b, row));
-    AOT_TRY(bc_copy_moving(b, row, 0, &from, x->strides[0], &l->counter));
+    lw_result_geometry(row);
+    AOT_TRY(lw_new_tensor(b, row));
+    AOT_TRY(lw_copy_moving(b, row, 0, &from, x->strides[0], &l->counter));
   }
   return AOT_OK;
 }
 
-static aot_status_t keep_ys(bc_build_t *b, const loop_t *l) {
+static aot_status_t keep_ys(lw_build_t *b, const loop_t *l) {
   for (uint32_t r = l->n_carries; r < l->n_results; r++) {
-    const bc_tensor_t *y = &l->outputs[r], row = row_of(&l->results[r]);
-    if (y->dtype != row.dtype || !bc_same_sizes(y, &row) || (bc_numel(y) > 0 && y->storage == BC_NONE))
+    const lw_tensor_t *y = &l->outputs[r], row = row_of(&l->results[r]);
+    if (y->dtype != row.dtype || !lw_same_sizes(y, &row) || (lw_numel(y) > 0 && y->storage == LW_NONE))
       return not_a_loop(b, "result", r);
-    AOT_TRY(bc_copy_moving(b, &row, l->results[r].strides[0], y, 0, &l->counter));
+    AOT_TRY(lw_copy_moving(b, &row, l->results[r].strides[0], y, 0, &l->counter));
   }
   return AOT_OK;
 }
 
 /* Every x and every y has a row for each step. */
-static aot_status_t count_steps(bc_build_t *b, const loop_t *l, int64_t *out) {
+static aot_status_t count_steps(lw_build_t *b, const loop_t *l, int64_t *out) {
   *out = 0;
   for (uint32_t i = l->n_carries; i < l->n_carries + l->n_xs; i++) {
-    const bc_value_t *x = &l->operands[i];
+    const lw_value_t *x = &l->operands[i];
     if (x->kind != AOT_TYPE_TENSOR || x->t.rank < 1 || (i > l->n_carries && x->t.sizes[0] != *out))
       return not_a_loop(b, "operand", i);
     *out = x->t.sizes[0];
@@ -129,8 +129,8 @@ static aot_status_t count_steps(bc_build_t *b, const loop_t *l, int64_t *out) {
 }
 
 /* scan(body, init, xs, more) */
-static aot_status_t lower_scan(bc_build_t *b) {
-  const aot_snap_arg_t *body = bc_arg(b, 0), *xs = bc_arg(b, 2);
+static aot_status_t lower_scan(lw_build_t *b) {
+  const aot_snap_arg_t *body = lw_arg(b, 0), *xs = lw_arg(b, 2);
   int64_t steps;
   bc_jump_t *back;
   loop_t l;
@@ -138,17 +138,17 @@ static aot_status_t lower_scan(bc_build_t *b) {
   AOT_TRY(open(b, 1, xs->kind == AOT_ARG_VALUES ? xs->n : 0, &l));
   AOT_TRY(count_steps(b, &l, &steps));
   if (steps == 0) return AOT_OK;
-  AOT_TRY(bc_scratch(b, sizeof(int64_t), &l.counter));
-  AOT_TRY(bc_fill_zero(b, &l.counter));
+  AOT_TRY(lw_scratch(b, sizeof(int64_t), &l.counter));
+  AOT_TRY(lw_fill_zero(b, &l.counter));
   /* rows of earlier steps outlive a body's begin */
-  for (uint32_t r = l.n_carries; r < l.n_results; r++) bc_use(b, &l.results[r]);
+  for (uint32_t r = l.n_carries; r < l.n_results; r++) lw_use(b, &l.results[r]);
   const uint32_t begin = b->out->n_steps;
   AOT_TRY(lower_rows(b, &l));
   AOT_TRY(bc_lower_region(b, (uint32_t)body->i, l.inputs, l.n_operands, l.outputs, l.n_results));
   AOT_TRY(keep_ys(b, &l));
   AOT_TRY(carry(b, &l));
   AOT_TRY(jump_back(b, &l, begin, &back));
-  back->counter = bc_use(b, &l.counter);
+  back->counter = lw_use(b, &l.counter);
   back->most = steps;
   return AOT_OK;
 }
@@ -156,16 +156,16 @@ static aot_status_t lower_scan(bc_build_t *b) {
 /* ---- while_loop ---- */
 
 /* while_loop(cond, body, carried, more) */
-static aot_status_t lower_while(bc_build_t *b) {
-  const aot_snap_arg_t *cond = bc_arg(b, 0), *body = bc_arg(b, 1);
-  bc_tensor_t said;
+static aot_status_t lower_while(lw_build_t *b) {
+  const aot_snap_arg_t *cond = lw_arg(b, 0), *body = lw_arg(b, 1);
+  lw_tensor_t said;
   bc_jump_t *out, *back;
   loop_t l;
   if (cond->kind != AOT_ARG_GRAPH || body->kind != AOT_ARG_GRAPH) return not_a_loop(b, "argument", 0);
   AOT_TRY(open(b, 2, 0, &l));
   const uint32_t begin = b->out->n_steps;
   AOT_TRY(bc_lower_region(b, (uint32_t)cond->i, l.inputs, l.n_operands, &said, 1));
-  if (!said.dtype || bc_numel(&said) != 1) return not_a_loop(b, "the condition, output", 0);
+  if (!said.dtype || lw_numel(&said) != 1) return not_a_loop(b, "the condition, output", 0);
   AOT_TRY(bc_add_jump(b, &said, &out));
   AOT_TRY(bc_lower_region(b, (uint32_t)body->i, l.inputs, l.n_operands, l.outputs, l.n_results));
   AOT_TRY(carry(b, &l));
@@ -174,5 +174,5 @@ static aot_status_t lower_while(bc_build_t *b) {
   return AOT_OK;
 }
 
-static const bc_lowering_t rows[] = {{"higher_order.scan", lower_scan}, {"higher_order.while_loop", lower_while}};
-const bc_lowering_table_t bc_lowerings_loop = BC_TABLE(rows);
+static const lw_lowering_t rows[] = {{"higher_order.scan", lower_scan}, {"higher_order.while_loop", lower_while}};
+const lw_lowering_table_t bc_lowerings_loop = LW_TABLE(rows);

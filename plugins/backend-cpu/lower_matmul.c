@@ -8,34 +8,34 @@
 #include <string.h>
 
 typedef struct product_step {
-  bc_ref_t a, b, c;
+  lw_ref_t a, b, c;
   bc_product_t product;
 } product_step_t;
 
-static aot_status_t run_product(const bc_frame_t *f, void *payload) {
+static aot_status_t run_product(const lw_frame_t *f, void *payload) {
   const product_step_t *p = payload;
-  bc_product(&p->product, bc_at(f, p->a), bc_at(f, p->b), bc_at(f, p->c));
+  bc_product(&p->product, lw_at(f, p->a), lw_at(f, p->b), lw_at(f, p->c));
   return AOT_OK;
 }
 
 /* The last two dimensions as a matrix of a BLAS. 0: their strides do not allow it. */
-static int as_matrix(const bc_tensor_t *t, bc_matrix_t *out) {
+static int as_matrix(const lw_tensor_t *t, bc_matrix_t *out) {
   return bc_matrix(t->sizes[t->rank - 2], t->sizes[t->rank - 1], t->strides[t->rank - 2], t->strides[t->rank - 1], out);
 }
 
 static int is_half(int32_t dtype) { return dtype == AOT_BF16 || dtype == AOT_F16; }
 /* The operands as matrices; those that are none will be copied, and then lie by rows. */
-static void describe(const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c, double alpha, double beta,
+static void describe(const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c, double alpha, double beta,
                      bc_product_t *p) {
-  bc_tensor_t a = *x, b = *y;
+  lw_tensor_t a = *x, b = *y;
   *p = (bc_product_t){.dtype = c->dtype, .rank = c->rank - 2, .alpha = alpha, .beta = beta};
   as_matrix(c, &p->c);
   if (!as_matrix(&a, &p->a)) {
-    bc_make_contiguous(&a);
+    lw_make_contiguous(&a);
     as_matrix(&a, &p->a);
   }
   if (!as_matrix(&b, &p->b)) {
-    bc_make_contiguous(&b);
+    lw_make_contiguous(&b);
     as_matrix(&b, &p->b);
   }
   for (int32_t d = 0; d < p->rank; d++) {
@@ -46,21 +46,21 @@ static void describe(const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor
   }
 }
 
-static aot_status_t readable(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
+static aot_status_t readable(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) {
   bc_matrix_t ignored;
   *out = *t;
-  return as_matrix(t, &ignored) ? AOT_OK : bc_contiguous(b, t, out);
+  return as_matrix(t, &ignored) ? AOT_OK : lw_contiguous(b, t, out);
 }
 
-static aot_status_t add_in_float(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
-                                 const bc_tensor_t *c, double alpha, double beta) {
-  bc_tensor_t wide_x, wide_y, wide_addend, sum = *c;
+static aot_status_t add_in_float(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
+                                 const lw_tensor_t *c, double alpha, double beta) {
+  lw_tensor_t wide_x, wide_y, wide_addend, sum = *c;
   sum.dtype = AOT_F32;
   sum.offset = 0;
   AOT_TRY(bc_widened(b, x, &wide_x));
   AOT_TRY(bc_widened(b, y, &wide_y));
   if (addend) AOT_TRY(bc_widened(b, addend, &wide_addend));
-  AOT_TRY(bc_new_tensor(b, &sum));
+  AOT_TRY(lw_new_tensor(b, &sum));
   AOT_TRY(bc_add_product(b, &wide_x, &wide_y, addend ? &wide_addend : NULL, &sum, alpha, beta));
   return bc_narrow_into(b, &sum, c);
 }
@@ -72,21 +72,21 @@ static int suits_onednn(const bc_product_t *p) {
   return p->dtype == AOT_BF16 || (p->dtype == AOT_F32 && n_terms > 1e6);
 }
 
-aot_status_t bc_add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
-                            const bc_tensor_t *c, double alpha, double beta) {
+aot_status_t bc_add_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
+                            const lw_tensor_t *c, double alpha, double beta) {
   const bc_division_t *division = NULL;
   bc_product_t product;
-  bc_tensor_t spread, left, right;
+  lw_tensor_t spread, left, right;
   product_step_t *p;
-  if (bc_numel(c) == 0) return AOT_OK;
+  if (lw_numel(c) == 0) return AOT_OK;
   describe(x, y, c, alpha, addend ? beta : 0, &product);
   if (suits_onednn(&product)) AOT_TRY(bc_divide_product(b, &product, &division));
   if (is_half(product.dtype) && !division) return add_in_float(b, x, y, addend, c, alpha, beta);
-  if (addend && bc_expanded(addend, c->rank, c->sizes, &spread)) AOT_TRY(bc_copy(b, c, &spread));
+  if (addend && lw_expanded(addend, c->rank, c->sizes, &spread)) AOT_TRY(lw_copy(b, c, &spread));
   AOT_TRY(readable(b, x, &left));
   AOT_TRY(readable(b, y, &right));
   if (division) return bc_add_divided_product(b, division, &left, &right, c);
-  BC_STEP(b, run_product, p);
-  *p = (product_step_t){.a = bc_use(b, &left), .b = bc_use(b, &right), .c = bc_use(b, c), .product = product};
+  LW_STEP(b, run_product, p);
+  *p = (product_step_t){.a = lw_use(b, &left), .b = lw_use(b, &right), .c = lw_use(b, c), .product = product};
   return AOT_OK;
 }

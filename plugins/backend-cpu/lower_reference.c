@@ -2,17 +2,17 @@
 #include "common/lowering/kernel_step.h"
 #include "target.h"
 
-static aot_status_t run_kernel(const bc_frame_t *f, void *payload) { return bc_run_kernel(payload, f->base, f->error); }
+static aot_status_t run_kernel(const lw_frame_t *f, void *payload) { return lw_run_kernel(payload, f->base, f->error); }
 
-aot_status_t bc_lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
-  bc_kernel_step_t *step;
-  if (kernel && bc_op(b)->lower) {
-    const aot_status_t status = bc_lower_in_float(b, bc_op(b)->lower);
-    if (status != BC_DECLINED) return status;
+aot_status_t bc_lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
+  lw_kernel_step_t *step;
+  if (kernel && lw_op(b)->lower) {
+    const aot_status_t status = bc_lower_in_float(b, lw_op(b)->lower);
+    if (status != LW_DECLINED) return status;
   }
   if (kernel) {
     const aot_status_t status = bc_lower_constant(b, kernel, args);
-    if (status != BC_DECLINED) return status;
+    if (status != LW_DECLINED) return status;
   }
-  return bc_add_kernel_step(b, run_kernel, kernel, custom, args, &step);
+  return lw_add_kernel_step(b, run_kernel, kernel, custom, args, &step);
 }

@@ -8,25 +8,25 @@ enum { WORTH_A_THREAD = 16384 }; /* elements */
 
 typedef struct resample_step {
   bc_resample_t image;
-  bc_ref_t from, to, work;
+  lw_ref_t from, to, work;
   int64_t n_planes, n_work; /* floats a thread */
   int is_back;
 } resample_step_t;
 
 typedef struct job {
   const resample_step_t *p;
-  const bc_frame_t *f;
+  const lw_frame_t *f;
 } job_t;
 
 static void run_planes(void *arg, int32_t part, int64_t begin, int64_t end) {
   const job_t *j = arg;
   const resample_step_t *p = j->p;
-  float *work = bc_f32(j->f, p->work) + part * p->n_work;
-  (p->is_back ? bc_resample_backward : bc_resample)(&p->image, begin, end, bc_f32(j->f, p->from), bc_f32(j->f, p->to),
+  float *work = lw_f32(j->f, p->work) + part * p->n_work;
+  (p->is_back ? bc_resample_backward : bc_resample)(&p->image, begin, end, lw_f32(j->f, p->from), lw_f32(j->f, p->to),
                                                     work);
 }
 
-static aot_status_t run_resample(const bc_frame_t *f, void *payload) {
+static aot_status_t run_resample(const lw_frame_t *f, void *payload) {
   const resample_step_t *p = payload;
   job_t job = {p, f};
   const int64_t n = p->image.in[0] * p->image.in[1] + p->image.out[0] * p->image.out[1];
@@ -57,12 +57,12 @@ static const resample_op_t ops[] = {
 };
 
 /* Dimension d of the image, counted from the last two; of one that is not resized, each place reads itself. */
-static aot_status_t make_taps(bc_build_t *b, const resample_op_t *op, int d, bc_resample_t *r) {
+static aot_status_t make_taps(lw_build_t *b, const resample_op_t *op, int d, bc_resample_t *r) {
   const int resized = d - (2 - op->dims);
-  bc_taps_t *taps = bc_pool_alloc(b->pool, (uint64_t)r->out[d] * sizeof *taps);
-  if (!taps) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-  const double factor = resized >= 0 ? bc_arg_float(b, (uint32_t)(op->scale_arg + resized), 0) : 0;
-  const int align = op->align_arg >= 0 && bc_arg_int(b, (uint32_t)op->align_arg, 0);
+  bc_taps_t *taps = lw_pool_alloc(b->pool, (uint64_t)r->out[d] * sizeof *taps);
+  if (!taps) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  const double factor = resized >= 0 ? lw_arg_float(b, (uint32_t)(op->scale_arg + resized), 0) : 0;
+  const int align = op->align_arg >= 0 && lw_arg_int(b, (uint32_t)op->align_arg, 0);
   for (int64_t i = 0; i < r->out[d]; i++) {
     const rk_taps_t t = rk_taps_at(resized >= 0 ? op->mode : RK_NEAREST, align, r->in[d], r->out[d], i, factor);
     for (int k = 0; k < 4; k++) {
@@ -75,44 +75,44 @@ static aot_status_t make_taps(bc_build_t *b, const resample_op_t *op, int d, bc_
   return AOT_OK;
 }
 
-static const resample_op_t *find_op(const bc_build_t *b) {
+static const resample_op_t *find_op(const lw_build_t *b) {
   const aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
   const resample_op_t *op = ops;
   while (!aot_str_eq(name, aot_str(op->op))) op++;
   return op;
 }
 
-static aot_status_t lower(bc_build_t *b) {
+static aot_status_t lower(lw_build_t *b) {
   const resample_op_t *op = find_op(b);
-  const bc_tensor_t *given = bc_arg_tensor(b, 0), *result = bc_type(b, 0);
-  const bc_tensor_t *in = op->is_back ? result : given, *out = op->is_back ? given : result;
+  const lw_tensor_t *given = lw_arg_tensor(b, 0), *result = lw_type(b, 0);
+  const lw_tensor_t *in = op->is_back ? result : given, *out = op->is_back ? given : result;
   const int32_t rank = given ? given->rank : 0;
   resample_step_t shape = {.n_planes = 1, .is_back = op->is_back}, *p;
-  bc_tensor_t from, to, work;
+  lw_tensor_t from, to, work;
   if (!given || given->dtype != AOT_F32 || result->dtype != AOT_F32 || result->rank != rank || rank <= op->dims ||
-      rank < 2 || bc_numel(given) == 0 || bc_numel(result) == 0)
-    return BC_DECLINED;
+      rank < 2 || lw_numel(given) == 0 || lw_numel(result) == 0)
+    return LW_DECLINED;
   for (int32_t d = 0; d < rank; d++) {
     const int of_image = d - (rank - 2);
-    if (d < rank - op->dims && in->sizes[d] != out->sizes[d]) return BC_DECLINED;
-    if (in->sizes[d] > INT32_MAX || out->sizes[d] > INT32_MAX) return BC_DECLINED;
+    if (d < rank - op->dims && in->sizes[d] != out->sizes[d]) return LW_DECLINED;
+    if (in->sizes[d] > INT32_MAX || out->sizes[d] > INT32_MAX) return LW_DECLINED;
     if (of_image < 0) shape.n_planes *= in->sizes[d];
     else shape.image.in[of_image] = in->sizes[d], shape.image.out[of_image] = out->sizes[d];
   }
   for (int d = 0; d < 2; d++) AOT_TRY(make_taps(b, op, d, &shape.image));
   shape.n_work = (shape.image.in[1] + 15) / 16 * 16;
-  AOT_TRY(bc_contiguous(b, given, &from));
-  AOT_TRY(bc_result_dense(b, 0, &to));
-  AOT_TRY(bc_scratch(b, (uint64_t)shape.n_work * sizeof(float) * (uint64_t)b->machine->n_threads, &work));
-  BC_STEP(b, run_resample, p);
+  AOT_TRY(lw_contiguous(b, given, &from));
+  AOT_TRY(lw_result_dense(b, 0, &to));
+  AOT_TRY(lw_scratch(b, (uint64_t)shape.n_work * sizeof(float) * (uint64_t)b->machine->n_threads, &work));
+  LW_STEP(b, run_resample, p);
   *p = shape;
-  p->from = bc_use(b, &from);
-  p->to = bc_use(b, &to);
-  p->work = bc_use(b, &work);
+  p->from = lw_use(b, &from);
+  p->to = lw_use(b, &to);
+  p->work = lw_use(b, &work);
   return AOT_OK;
 }
 
-static const bc_lowering_t rows[] = {
+static const lw_lowering_t rows[] = {
     {"aten.upsample_nearest1d.default", lower},
     {"aten.upsample_nearest2d.default", lower},
     {"aten._upsample_nearest_exact1d.default", lower},
@@ -124,4 +124,4 @@ static const bc_lowering_t rows[] = {
     {"aten.upsample_bilinear2d_backward.default", lower},
     {"aten.upsample_bicubic2d_backward.default", lower},
 };
-const bc_lowering_table_t bc_lowerings_resample = BC_TABLE(rows);
+const lw_lowering_table_t bc_lowerings_resample = LW_TABLE(rows);

@@ -13,18 +13,18 @@ typedef struct planning {
   const aot_snapshot_t *s;
   const int64_t *symbols;
   cu_program_t custom;
-  bc_machine_t machine;
+  lw_machine_t machine;
   mr_rows_t *rows;
   mr_graph_t graphs[2]; /* of the axis */
   uint32_t *written[2]; /* by output port of each */
   uint32_t n_graphs;
   uint8_t *part; /* by node id: MR_FORWARD .. */
   uint64_t arena_nbytes;
-  bc_error_t *error;
+  lw_error_t *error;
 } planning_t;
 
-static aot_status_t no_memory(bc_error_t *e) {
-  return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
+static aot_status_t no_memory(lw_error_t *e) {
+  return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
 }
 
 /* ---- the machine ---- */
@@ -33,26 +33,26 @@ static void no_loop(char *const *pointers, const int64_t *sizes, const int64_t *
   (void)pointers, (void)sizes, (void)strides, (void)begin, (void)end;
 }
 
-static const bc_loop_fn *find_any(void *self, const char *name) {
-  static const bc_loop_fn any = no_loop;
+static const lw_loop_fn *find_any(void *self, const char *name) {
+  static const lw_loop_fn any = no_loop;
   (void)self, (void)name;
   return &any;
 }
 
-static const bc_loop_fn *find_none(void *self, const char *name) {
+static const lw_loop_fn *find_none(void *self, const char *name) {
   (void)self, (void)name;
   return NULL;
 }
 
 static aot_status_t add_nothing(void *self, const char *name, const char *text, uint64_t nbytes,
-                                const bc_loop_fn **out) {
+                                const lw_loop_fn **out) {
   (void)self, (void)name, (void)text, (void)nbytes;
   *out = NULL;
   return AOT_OK;
 }
 
-bc_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles) {
-  return (bc_machine_t){.target = &bc_cpu,
+lw_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles) {
+  return (lw_machine_t){.target = &bc_cpu,
                         .n_threads = n_threads,
                         .custom = custom,
                         .find = compiles ? find_any : find_none,
@@ -62,7 +62,7 @@ bc_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, 
 /* ---- one graph ---- */
 
 /* Steps of the schedule, or one where there is none: the axis has room for what the boundary holds. */
-static void add_steps(planning_t *p, const bc_schedule_t *schedule, uint32_t graph, mr_graph_t *out) {
+static void add_steps(planning_t *p, const lw_schedule_t *schedule, uint32_t graph, mr_graph_t *out) {
   out->begin = p->rows->n_steps;
   int part =
       AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs)[out->graph].kind == AOT_GRAPH_BACKWARD ? MR_BACKWARD : MR_FORWARD;
@@ -75,11 +75,11 @@ static void add_steps(planning_t *p, const bc_schedule_t *schedule, uint32_t gra
   out->end = p->rows->n_steps;
 }
 
-static void add_storage(planning_t *p, const bc_storage_t *s, const mr_graph_t *g, uint32_t *written) {
-  if (s->first == BC_NONE) return;
+static void add_storage(planning_t *p, const lw_storage_t *s, const mr_graph_t *g, uint32_t *written) {
+  if (s->first == LW_NONE) return;
   const uint32_t first = (uint32_t)g->begin + s->first;
-  if (s->kind == BC_OUTPUT) written[s->index] = first;
-  if (s->kind != BC_ARENA) return;
+  if (s->kind == LW_OUTPUT) written[s->index] = first;
+  if (s->kind != LW_ARENA) return;
   const aot_memory_buffer_t row = {
       .kind = s->value == AOT_NO_ID ? AOT_MEMORY_SCRATCH : AOT_MEMORY_TEMPORARY,
       .first = first,
@@ -93,8 +93,8 @@ static void add_storage(planning_t *p, const bc_storage_t *s, const mr_graph_t *
 
 static aot_status_t add_graph(planning_t *p, uint32_t row, mr_graph_t *out, uint32_t **written) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + row;
-  bc_schedule_t schedule;
-  aot_status_t status = bc_schedule_init(&schedule, p->s, row, p->symbols, p->s->symbols.count, &p->machine, p->error);
+  lw_schedule_t schedule;
+  aot_status_t status = lw_schedule_init(&schedule, p->s, row, p->symbols, p->s->symbols.count, &p->machine, p->error);
   if (status == AOT_OK && out) {
     *written = malloc(((size_t)g->n_outputs + 1) * sizeof **written);
     if (!*written) status = no_memory(p->error);
@@ -107,7 +107,7 @@ static aot_status_t add_graph(planning_t *p, uint32_t row, mr_graph_t *out, uint
     for (uint32_t i = 0; i < schedule.n_storages; i++) add_storage(p, &schedule.storages[i], out, *written);
   }
   if (schedule.arena_nbytes > p->arena_nbytes) p->arena_nbytes = schedule.arena_nbytes;
-  bc_schedule_deinit(&schedule);
+  lw_schedule_deinit(&schedule);
   return status;
 }
 
@@ -121,7 +121,7 @@ static aot_status_t check_births(const planning_t *p) {
   for (uint32_t i = 1; i < p->s->nodes.count && status == AOT_OK; i++) {
     if (!births[i]) continue;
     p->error->node = nodes[i].id;
-    status = bc_fail(p->error, AOT_E_UNIMPLEMENTED, "no-plan",
+    status = lw_fail(p->error, AOT_E_UNIMPLEMENTED, "no-plan",
                      "the size or value of a result depends on the data, so that memory cannot be told before the run");
   }
   free(births);
@@ -136,7 +136,7 @@ static aot_status_t add_boundary(planning_t *p) {
   if (status == AOT_OK) status = mr_boundary(p->rows, p->s, exprs, p->graphs, p->n_graphs);
   free(exprs);
   if (status == AOT_E_RANGE)
-    return bc_fail(p->error, status, "bad-size", "a tensor of the boundary has a size that cannot be");
+    return lw_fail(p->error, status, "bad-size", "a tensor of the boundary has a size that cannot be");
   return status == AOT_OK ? AOT_OK : no_memory(p->error);
 }
 
@@ -155,9 +155,9 @@ static aot_status_t plan(planning_t *p) {
   const uint32_t update = sn_graph_of_kind(p->s, AOT_GRAPH_UPDATE);
   uint32_t graphs[2];
   if (sn_graph_of_kind(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
-    return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "the program is joint: partition it first");
+    return lw_fail(p->error, AOT_E_PRECONDITION, "no-plan", "the program is joint: partition it first");
   p->n_graphs = mr_graphs_of(p->s, graphs);
-  if (!p->n_graphs) return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "there is no forward graph");
+  if (!p->n_graphs) return lw_fail(p->error, AOT_E_PRECONDITION, "no-plan", "there is no forward graph");
   AOT_TRY(check_births(p));
   AOT_TRY(find_parts(p));
   for (uint32_t k = 0; k < p->n_graphs; k++) AOT_TRY(add_graph(p, graphs[k], &p->graphs[k], &p->written[k]));
@@ -167,7 +167,7 @@ static aot_status_t plan(planning_t *p) {
 }
 
 aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles,
-                            const int64_t *symbols, mr_rows_t *out, bc_error_t *error) {
+                            const int64_t *symbols, mr_rows_t *out, lw_error_t *error) {
   planning_t p = {.s = s, .symbols = symbols, .rows = out, .error = error};
   cu_error_t why;
   error->node = AOT_NO_ID;
@@ -176,7 +176,7 @@ aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, in
   aot_status_t status = cu_prepare(world, s, &p.custom, &why);
   if (status != AOT_OK) {
     error->node = why.node;
-    bc_fail(error, status, "no-kernel", "%s", why.text);
+    lw_fail(error, status, "no-kernel", "%s", why.text);
   } else {
     status = plan(&p);
   }

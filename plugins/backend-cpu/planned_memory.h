@@ -12,12 +12,12 @@
 #include "common/lowering/schedule.h"
 
 /* For schedules that never run: one stand-in for every generated function. */
-bc_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles);
+lw_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles);
 
 /* symbols: a value for each symbol of the block. out->plan is filled; buffers without a value of the program are
  * scratch. AOT_E_PRECONDITION: a joint graph that is not divided; AOT_E_UNIMPLEMENTED: sizes that only a run tells,
  * a node that is refused. */
 aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles,
-                            const int64_t *symbols, mr_rows_t *out, bc_error_t *error);
+                            const int64_t *symbols, mr_rows_t *out, lw_error_t *error);
 
 #endif

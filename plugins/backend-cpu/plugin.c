@@ -59,7 +59,7 @@ typedef struct exe {
   aot_ext_profile_t profile;
 } exe_t;
 
-static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const bc_error_t *e, aot_status_t status) {
+static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const lw_error_t *e, aot_status_t status) {
   char code[64];
   aot_diag_t d = {.struct_size = sizeof d, .severity = severity};
   snprintf(code, sizeof code, ID ".%s", e->code ? e->code : "failed");
@@ -72,7 +72,7 @@ static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, cons
   return status;
 }
 
-static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t *e, aot_status_t status) {
+static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const lw_error_t *e, aot_status_t status) {
   return tell(u, ctx, AOT_SEVERITY_ERROR, e, status);
 }
 
@@ -177,8 +177,8 @@ static int only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
 }
 
 static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx, const char *what) {
-  bc_error_t e = {.node = AOT_NO_ID};
-  return error_out(u, ctx, &e, bc_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for %s", what));
+  lw_error_t e = {.node = AOT_NO_ID};
+  return error_out(u, ctx, &e, lw_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for %s", what));
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
@@ -212,7 +212,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
 
 static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
   const aot_ext_env_t *env = extension(u, AOT_EXT_ENV);
-  bc_error_t e = {.node = AOT_NO_ID};
+  lw_error_t e = {.node = AOT_NO_ID};
   if (u->has_cache) return AOT_OK;
   const char *dir = env ? env->cache_dir(env, ctx) : NULL;
   aot_status_t status = bc_cache_init(&u->cache, dir, u->compiler, &e);
@@ -249,7 +249,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *
 
 /* A warning is given once: by compile, or by load when the artifact comes from an earlier compile. */
 static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, bc_program_t **out) {
-  bc_error_t e = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
+  lw_error_t e = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
   AOT_TRY(open_cache(u, ctx));
   const cu_world_t world = world_of(u, ctx);
   aot_status_t status = bc_program_create(s, &world, &u->cache, u->threads, out, &warning, &e);
@@ -288,20 +288,20 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   memcpy(u->compiled_from, s, (size_t)s->nbytes);
   AOT_TRY(make_program(u, ctx, u->compiled_from, &u->compiled));
   AOT_TRY(report(u, ctx, u->compiled));
-  return bc_write_artifact(s, ARTIFACT_MAGIC, sink);
+  return lw_write_artifact(s, ARTIFACT_MAGIC, sink);
 }
 
 /* ---- aot.memory/1 ---- */
 
 /* One value a symbol: the caller's, or the hints. */
 static aot_status_t symbols_of(const aot_snapshot_t *s, const int64_t *given, uint64_t n, int64_t **out,
-                               bc_error_t *e) {
+                               lw_error_t *e) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   if (n && n < s->symbols.count)
-    return bc_fail(e, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n,
+    return lw_fail(e, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n,
                    s->symbols.count);
   *out = malloc(((size_t)s->symbols.count + 1) * sizeof **out);
-  if (!*out) return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
+  if (!*out) return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
   for (uint32_t i = 0; i < s->symbols.count; i++) (*out)[i] = n ? given[i] : symbols[i].hint;
   return AOT_OK;
 }
@@ -312,7 +312,7 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   int64_t *symbols = NULL;
-  bc_error_t e = {.node = AOT_NO_ID}, ignored;
+  lw_error_t e = {.node = AOT_NO_ID}, ignored;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(open_cache(u, ctx));
   const int compiles = bc_code_available(&u->cache, &ignored) == AOT_OK;
@@ -328,7 +328,7 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
 /* ---- aot.cost/1 ---- */
 
 static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_cost_machine_t *out) {
-  const aot_cost_machine_t full = {.struct_size = sizeof full, .max_fused = BC_MAX_GROUP, .alignment = BC_ALIGN};
+  const aot_cost_machine_t full = {.struct_size = sizeof full, .max_fused = LW_MAX_GROUP, .alignment = LW_ALIGN};
   (void)c, (void)ctx;
   aot_export(out, &full, sizeof full);
   return AOT_OK;
@@ -340,16 +340,16 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
   const aot_snapshot_t *s = NULL;
   int64_t *dims = NULL;
   nc_costs_t costs = {0};
-  bc_error_t e = {.node = AOT_NO_ID}, ignored;
+  lw_error_t e = {.node = AOT_NO_ID}, ignored;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(open_cache(u, ctx));
   const cu_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
   const int compiles = bc_code_available(&u->cache, &ignored) == AOT_OK;
-  const bc_machine_t machine = bc_planning_machine(bc_blas_threads(u->threads), &nobody, compiles);
-  bc_fail(&e, AOT_OK, "no-cost", "no cost can be told at these sizes");
+  const lw_machine_t machine = bc_planning_machine(bc_blas_threads(u->threads), &nobody, compiles);
+  lw_fail(&e, AOT_OK, "no-cost", "no cost can be told at these sizes");
   aot_status_t status = nc_dims(s, symbols, n_symbols, &dims);
   if (status == AOT_OK && nc_init(&costs, s, dims) != 0) status = AOT_E_EXHAUSTED;
-  if (status == AOT_OK) status = bc_lowering_costs(s, dims, &machine, compiles, &costs, &e);
+  if (status == AOT_OK) status = lw_lowering_costs(s, dims, &machine, compiles, &costs, &e);
   if (status == AOT_OK) status = nc_put(&costs, s, graph.id, dims, sink);
   nc_deinit(&costs);
   free(dims);
@@ -360,7 +360,7 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
 
 static aot_status_t run(void *self, const hc_run_t *what) {
   const exe_t *x = self;
-  bc_error_t error = {.node = AOT_NO_ID};
+  lw_error_t error = {.node = AOT_NO_ID};
   const aot_status_t status = bc_program_run(x->program, what, &error);
   /* by the host: no memory for an output */
   if (status != AOT_OK && error.code && strcmp(error.code, "told") == 0) return status;
@@ -369,8 +369,8 @@ static aot_status_t run(void *self, const hc_run_t *what) {
 
 static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
   const exe_t *x = e->head.self;
-  bc_error_t error = {.node = AOT_NO_ID};
-  aot_exe_plan_t full = {.struct_size = sizeof full, .alignment = BC_ALIGN};
+  lw_error_t error = {.node = AOT_NO_ID};
+  aot_exe_plan_t full = {.struct_size = sizeof full, .alignment = LW_ALIGN};
   const aot_status_t status = bc_program_arena(x->program, graph, &full.arena.nbytes, &error);
   if (status != AOT_OK) return error_out(x->unit, ctx, &error, status);
   aot_export(out, &full, sizeof full);
@@ -416,15 +416,15 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
                          const aot_device_t *device, const aot_exe_t **out) {
   unit_t *u = b->head.self;
   const aot_snapshot_t *s = NULL;
-  bc_error_t e = {.node = AOT_NO_ID};
+  lw_error_t e = {.node = AOT_NO_ID};
   exe_t *x = calloc(1, sizeof *x);
   if (!x) {
-    bc_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for the executable");
+    lw_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for the executable");
     return error_out(u, ctx, &e, AOT_E_EXHAUSTED);
   }
   aot_status_t status =
-      hc_exe_init(&x->exe, device, run, x) ? AOT_OK : bc_fail(&e, AOT_E_UNIMPLEMENTED, "device", HC_NO_DEVICE);
-  if (status == AOT_OK) status = bc_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, ID, &s, &x->own, &e);
+      hc_exe_init(&x->exe, device, run, x) ? AOT_OK : lw_fail(&e, AOT_E_UNIMPLEMENTED, "device", HC_NO_DEVICE);
+  if (status == AOT_OK) status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, ID, &s, &x->own, &e);
   if (status != AOT_OK) error_out(u, ctx, &e, status);
   else x->program = take_compiled(u, s, &x->own);
   if (status == AOT_OK && !x->program) status = make_program(u, ctx, s, &x->program);
@@ -468,9 +468,9 @@ static const void *get_ext(const aot_table_t *b, const char *id) {
 
 /* Before anything else takes the address space. */
 static aot_status_t need_blas(const unit_t *u, aot_ctx_t *ctx) {
-  bc_error_t e = {.node = AOT_NO_ID};
+  lw_error_t e = {.node = AOT_NO_ID};
   const char *failure = bl_library()->failure;
-  return failure[0] ? error_out(u, ctx, &e, bc_fail(&e, AOT_E_UNAVAILABLE, "no-blas", "%s", failure)) : AOT_OK;
+  return failure[0] ? error_out(u, ctx, &e, lw_fail(&e, AOT_E_UNAVAILABLE, "no-blas", "%s", failure)) : AOT_OK;
 }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,

@@ -6,26 +6,26 @@
 #include "target.h"
 
 typedef struct bc_jump {
-  bc_ref_t pred;     /* BC_NONE: always */
+  lw_ref_t pred;     /* LW_NONE: always */
   rk_tensor_t value; /* of pred; data is set when run */
-  /* BC_NONE: none; else a number that goes up by 1, and the jump is taken while it is below `most` */
-  bc_ref_t counter;
+  /* LW_NONE: none; else a number that goes up by 1, and the jump is taken while it is below `most` */
+  lw_ref_t counter;
   int64_t most;
   uint32_t target; /* step */
 } bc_jump_t;
 
 /* A jump that is taken unless pred is true; NULL: always. The caller sets out->target. */
-aot_status_t bc_add_jump(bc_build_t *b, const bc_tensor_t *pred, bc_jump_t **out);
+aot_status_t bc_add_jump(lw_build_t *b, const lw_tensor_t *pred, bc_jump_t **out);
 
 /* Values and numbers among the node's arguments from `first` on, in pool memory. */
-aot_status_t bc_region_operands(bc_build_t *b, uint32_t first, bc_value_t **out, uint32_t *out_n);
+aot_status_t bc_region_operands(lw_build_t *b, uint32_t first, lw_value_t **out, uint32_t *out_n);
 
 /* The steps of a graph: operands become its inputs as they lie, at no cost; outputs: where its results lie then,
  * n_outputs of them, dtype 0 for what is no tensor. Regions in regions nest by calls, at most BC_MAX_DEPTH deep. */
-aot_status_t bc_lower_region(bc_build_t *b, uint32_t graph, const bc_value_t *operands, uint32_t n_operands,
-                             bc_tensor_t *outputs, uint32_t n_outputs);
+aot_status_t bc_lower_region(lw_build_t *b, uint32_t graph, const lw_value_t *operands, uint32_t n_operands,
+                             lw_tensor_t *outputs, uint32_t n_outputs);
 
 /* dst = src, which must be of its dtype and sizes: what a region gives is checked here. */
-aot_status_t bc_copy_result(bc_build_t *b, uint32_t i, const bc_tensor_t *dst, const bc_tensor_t *src);
+aot_status_t bc_copy_result(lw_build_t *b, uint32_t i, const lw_tensor_t *dst, const lw_tensor_t *src);
 
 #endif

@@ -8,12 +8,12 @@
 /* ---- copies ---- */
 
 typedef struct copy_step {
-  bc_ref_t dst, src;
+  lw_ref_t dst, src;
   rk_tensor_t to, from; /* geometry; data is set when run */
   int32_t rank;         /* merged dimensions of a copy without conversion */
   int64_t width;        /* bytes an element; 0: converts */
   int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK]; /* elements */
-  bc_ref_t counter;                                                                  /* BC_NONE: none */
+  lw_ref_t counter;                                                                  /* LW_NONE: none */
   int64_t dst_move, src_move;                                                        /* bytes a count */
 } copy_step_t;
 
@@ -30,12 +30,12 @@ static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, 
     for (int64_t i = 0; i < n; i++) memcpy(d + i * ds * width, s + i * ss * width, (size_t)width);
 }
 
-static aot_status_t run_copy(const bc_frame_t *f, void *payload) {
+static aot_status_t run_copy(const lw_frame_t *f, void *payload) {
   copy_step_t *p = payload;
   int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
-  const int64_t count = p->counter.storage == BC_NONE ? 0 : *(const int64_t *)(const void *)bc_at(f, p->counter);
-  char *d = bc_at(f, p->dst) + count * p->dst_move;
-  const char *s = bc_at(f, p->src) + count * p->src_move;
+  const int64_t count = p->counter.storage == LW_NONE ? 0 : *(const int64_t *)(const void *)lw_at(f, p->counter);
+  char *d = lw_at(f, p->dst) + count * p->dst_move;
+  const char *s = lw_at(f, p->src) + count * p->src_move;
   if (!p->width) {
     p->to.data = f->base[p->dst.storage] + count * p->dst_move;
     p->from.data = f->base[p->src.storage] + count * p->src_move;
@@ -58,7 +58,7 @@ static aot_status_t run_copy(const bc_frame_t *f, void *payload) {
 }
 
 /* Dimensions of size 1 go; neighbours that both tensors step through evenly become one. */
-static void merge_copy(copy_step_t *p, const bc_tensor_t *dst, const bc_tensor_t *src) {
+static void merge_copy(copy_step_t *p, const lw_tensor_t *dst, const lw_tensor_t *src) {
   int32_t r = 0;
   for (int32_t d = 0; d < dst->rank; d++) {
     int64_t size = dst->sizes[d], ds = dst->strides[d], ss = src->strides[d];
@@ -77,45 +77,45 @@ static void merge_copy(copy_step_t *p, const bc_tensor_t *dst, const bc_tensor_t
   p->rank = r;
 }
 
-static aot_status_t copy(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
-                         int64_t src_step, const bc_tensor_t *counter) {
+static aot_status_t copy(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step, const lw_tensor_t *src,
+                         int64_t src_step, const lw_tensor_t *counter) {
   copy_step_t *p;
-  if (bc_numel(dst) == 0) return AOT_OK;
-  BC_STEP(b, run_copy, p);
-  p->dst = bc_use(b, dst);
-  p->src = bc_use(b, src);
-  p->counter = bc_use(b, counter);
+  if (lw_numel(dst) == 0) return AOT_OK;
+  LW_STEP(b, run_copy, p);
+  p->dst = lw_use(b, dst);
+  p->src = lw_use(b, src);
+  p->counter = lw_use(b, counter);
   p->dst_move = dst_step * (int64_t)aot_dtype_size(dst->dtype);
   p->src_move = src_step * (int64_t)aot_dtype_size(src->dtype);
-  p->to = bc_rk_tensor(b, dst);
-  p->from = bc_rk_tensor(b, src);
+  p->to = lw_rk_tensor(b, dst);
+  p->from = lw_rk_tensor(b, src);
   if (dst->dtype == src->dtype) p->width = (int64_t)aot_dtype_size(dst->dtype);
   merge_copy(p, dst, src);
   return AOT_OK;
 }
 
 typedef struct zero_step {
-  bc_ref_t dst;
+  lw_ref_t dst;
   uint64_t nbytes;
 } zero_step_t;
-static aot_status_t run_zero(const bc_frame_t *f, void *payload) {
+static aot_status_t run_zero(const lw_frame_t *f, void *payload) {
   const zero_step_t *p = payload;
-  memset(bc_at(f, p->dst), 0, (size_t)p->nbytes);
+  memset(lw_at(f, p->dst), 0, (size_t)p->nbytes);
   return AOT_OK;
 }
 
-static aot_status_t zero(bc_build_t *b, const bc_tensor_t *dst) {
+static aot_status_t zero(lw_build_t *b, const lw_tensor_t *dst) {
   zero_step_t *p;
-  BC_STEP(b, run_zero, p);
-  p->dst = bc_use(b, dst);
-  p->nbytes = (uint64_t)bc_numel(dst) * aot_dtype_size(dst->dtype);
+  LW_STEP(b, run_zero, p);
+  p->dst = lw_use(b, dst);
+  p->nbytes = (uint64_t)lw_numel(dst) * aot_dtype_size(dst->dtype);
   return AOT_OK;
 }
 
 /* ---- sums in place: dst += src ---- */
 
 typedef struct add_step {
-  bc_ref_t dst, src;
+  lw_ref_t dst, src;
   int32_t rank, dtype;
   int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK];
 } add_step_t;
@@ -157,12 +157,12 @@ static void add_row(int32_t dtype, char *d, int64_t ds, const char *s, int64_t s
   else add_halves(dtype, (uint16_t *)(void *)d, ds, (const uint16_t *)(const void *)s, ss, n);
 }
 
-static aot_status_t run_add_region(const bc_frame_t *f, void *payload) {
+static aot_status_t run_add_region(const lw_frame_t *f, void *payload) {
   const add_step_t *p = payload;
   const int64_t width = (int64_t)aot_dtype_size(p->dtype);
   int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
-  char *d = bc_at(f, p->dst);
-  const char *s = bc_at(f, p->src);
+  char *d = lw_at(f, p->dst);
+  const char *s = lw_at(f, p->src);
   for (;;) {
     int64_t k = inner - 1;
     add_row(p->dtype, d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner]);
@@ -178,12 +178,12 @@ static aot_status_t run_add_region(const bc_frame_t *f, void *payload) {
   }
 }
 
-static aot_status_t add(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+static aot_status_t add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   add_step_t *p;
-  if (bc_numel(dst) == 0) return AOT_OK;
-  BC_STEP(b, run_add_region, p);
-  p->dst = bc_use(b, dst);
-  p->src = bc_use(b, src);
+  if (lw_numel(dst) == 0) return AOT_OK;
+  LW_STEP(b, run_add_region, p);
+  p->dst = lw_use(b, dst);
+  p->src = lw_use(b, src);
   p->dtype = dst->dtype;
   p->rank = dst->rank ? dst->rank : 1;
   p->sizes[0] = p->dst_strides[0] = p->src_strides[0] = 1;
@@ -197,13 +197,13 @@ static aot_status_t add(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t
 
 /* ---- the target ---- */
 
-static const bc_lowering_table_t *const tables[] = {
-    &bc_lowerings_bags,    &bc_lowerings_resample,  &bc_lowerings_products, &bc_lowerings_attention,
+static const lw_lowering_table_t *const tables[] = {
+    &bc_lowerings_bags,    &bc_lowerings_resample,  &lw_lowerings_products, &bc_lowerings_attention,
     &bc_lowerings_conv,    &bc_lowerings_embedding, &bc_lowerings_pool,     &bc_lowerings_batch_norm,
-    &bc_lowerings_joins,   &bc_lowerings_cond,      &bc_lowerings_loop,     &bc_lowerings_regions,
+    &lw_lowerings_joins,   &bc_lowerings_cond,      &bc_lowerings_loop,     &lw_lowerings_regions,
     &bc_lowerings_scatter, &bc_lowerings_order,     &bc_lowerings_sum,
 };
-const bc_target_t bc_cpu = {
+const lw_target_t bc_cpu = {
     .tables = tables,
     .n_tables = sizeof tables / sizeof tables[0],
     .product = bc_add_product,

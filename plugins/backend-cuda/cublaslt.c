@@ -20,7 +20,7 @@ int gc_cublaslt_open(gc_cublaslt_t *out, char *why, size_t size) {
     snprintf(why, size, "cuBLASLt is not there (libcublasLt.so.13 or .12): %s", dlerror());
     return -1;
   }
-  const cu_symbol_t symbols[] = {
+  const nv_symbol_t symbols[] = {
       {"cublasLtCreate", &out->create},
       {"cublasLtDestroy", &out->destroy},
       {"cublasLtGetVersion", &out->version},
@@ -36,7 +36,7 @@ int gc_cublaslt_open(gc_cublaslt_t *out, char *why, size_t size) {
       {"cublasLtMatmulAlgoGetHeuristic", &out->heuristic},
       {"cublasLtMatmul", &out->matmul},
   };
-  if (!cu_find_symbols(out->library, symbols, sizeof symbols / sizeof *symbols, why, size)) return -1;
+  if (!nv_find_symbols(out->library, symbols, sizeof symbols / sizeof *symbols, why, size)) return -1;
   const int status = out->create(&out->handle);
   if (status) snprintf(why, size, "cuBLASLt does not start: status %d", status);
   return status ? -1 : 0;

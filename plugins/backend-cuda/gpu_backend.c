@@ -22,7 +22,7 @@ typedef struct unit {
   aot_str_t *names; /* of the operators that it handles */
 } unit_t;
 
-static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t *e, aot_status_t status) {
+static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const lw_error_t *e, aot_status_t status) {
   char code[64];
   snprintf(code, sizeof code, "backend-cuda.%s", e->code ? e->code : "failed");
   const aot_diag_t d = {
@@ -99,9 +99,9 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
-  bc_error_t none = {.node = AOT_NO_ID};
+  lw_error_t none = {.node = AOT_NO_ID};
   aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
-  if (status != AOT_OK) error_out(u, ctx, &none, bc_fail(&none, status, "no-memory", "no memory for the verdicts"));
+  if (status != AOT_OK) error_out(u, ctx, &none, lw_fail(&none, status, "no-memory", "no memory for the verdicts"));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
     const char *why = refusal(s, i, &world, births[i], &error);
@@ -120,7 +120,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   const aot_snapshot_t *s = NULL;
   (void)ctx;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  return bc_write_artifact(s, ARTIFACT_MAGIC, sink);
+  return lw_write_artifact(s, ARTIFACT_MAGIC, sink);
 }
 
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
@@ -149,12 +149,12 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   gc_device_t *g = (gc_device_t *)(uintptr_t)aot_ext(&device->head, GC_EXT_DEVICE);
   const aot_snapshot_t *s = NULL;
   void *own = NULL;
-  bc_error_t e = {.node = AOT_NO_ID};
+  lw_error_t e = {.node = AOT_NO_ID};
   gc_exe_t *exe = NULL;
   if (!g)
     return error_out(u, ctx, &e,
-                     bc_fail(&e, AOT_E_UNIMPLEMENTED, "device", "it runs on the device `cuda` (run: {device: cuda})"));
-  aot_status_t status = bc_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
+                     lw_fail(&e, AOT_E_UNIMPLEMENTED, "device", "it runs on the device `cuda` (run: {device: cuda})"));
+  aot_status_t status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
   status = gc_exe_create(&u->host, ctx, &world, g, s, own, &exe);
   if (status == AOT_OK) status = gc_exe_prepare(exe, ctx);

@@ -10,7 +10,7 @@
 /* NVRTC takes 45 ms for a unit and some 10 ms a kernel; four threads are what it makes use of. */
 enum { KERNELS_A_UNIT = 8, MOST_THREADS = 4, FIRST_SLOTS = 64 };
 
-void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const cu_nvrtc_t *nvrtc, int arch) {
+void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch) {
   *c = (gc_code_t){.driver = driver, .nvrtc = nvrtc, .arch = arch};
 }
 
@@ -102,7 +102,7 @@ static void *compile_units(void *self) {
     const lp_text_t *unit = &j->code->units[k];
     size_t nbytes;
     if (unit->failed) continue;
-    j->is_done[k] = cu_nvrtc_compile(j->code->nvrtc, unit->data, "loops.cu", j->code->arch, &j->images[k], &nbytes);
+    j->is_done[k] = nv_nvrtc_compile(j->code->nvrtc, unit->data, "loops.cu", j->code->arch, &j->images[k], &nbytes);
   }
   return NULL;
 }

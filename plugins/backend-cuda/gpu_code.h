@@ -15,7 +15,7 @@ typedef struct gc_kernel {
 
 typedef struct gc_code {
   const gc_driver_t *driver;
-  const cu_nvrtc_t *nvrtc;
+  const nv_nvrtc_t *nvrtc;
   int arch;            /* compute capability: 90 */
   gc_kernel_t **slots; /* by hash of the name, open addressing; NULL: free */
   uint32_t n, n_slots; /* a power of two, at least twice n */
@@ -25,7 +25,7 @@ typedef struct gc_code {
   uint32_t n_modules;
 } gc_code_t;
 
-void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const cu_nvrtc_t *nvrtc, int arch);
+void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch);
 void gc_code_deinit(gc_code_t *c);
 /* The kernel of this loop, which has a GPU schedule: known, or added. NULL: no memory. */
 gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop);

@@ -13,7 +13,7 @@ struct aot_bound {
   uint32_t graph; /* snapshot row */
   int64_t *symbols;
   uint32_t align; /* of the ports, as it was assumed */
-  bc_schedule_t schedule;
+  lw_schedule_t schedule;
   char **base, **staged; /* by storage */
   gc_run_t run;
   uint64_t staging_nbytes;
@@ -27,7 +27,7 @@ struct aot_bound {
 
 static gc_exe_t *of(const aot_exe_t *e) { return e->head.self; }
 
-static aot_status_t tell(const gc_exe_t *e, aot_ctx_t *ctx, aot_status_t status, const bc_error_t *error) {
+static aot_status_t tell(const gc_exe_t *e, aot_ctx_t *ctx, aot_status_t status, const lw_error_t *error) {
   char code[64];
   snprintf(code, sizeof code, "backend-cuda.%s", error->code ? error->code : "failed");
   const aot_diag_t d = {
@@ -62,7 +62,7 @@ static void bound_destroy(struct aot_bound *b) {
   e->device->driver.ctx_set_current(e->device->context);
   if (b->graph_exec) e->device->driver.graph_exec_destroy(b->graph_exec);
   gc_release_steps(&b->schedule, &e->cublaslt);
-  bc_schedule_deinit(&b->schedule);
+  lw_schedule_deinit(&b->schedule);
   free_pinned(e, b->run.staging);
   free_pinned(e, b->run.checks);
   free_pinned(e, b->numbers);
@@ -73,18 +73,18 @@ static void bound_destroy(struct aot_bound *b) {
   free(b);
 }
 
-static void on_fault(void *self, aot_status_t status, const bc_error_t *error) {
+static void on_fault(void *self, aot_status_t status, const lw_error_t *error) {
   const struct aot_bound *b = self;
   gc_device_fault(b->exe->device, status, "backend-cuda.kernel-failed", error->text, error->node);
 }
 
-static aot_status_t lower(struct aot_bound *b, bc_error_t *error) {
+static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
   gc_exe_t *e = b->exe;
   char why[300];
   gc_lowering_t l = {.code = &e->code, .n_processors = e->n_processors, .align = b->align};
-  const bc_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = &l};
-  AOT_TRY(bc_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error));
-  if (gc_code_compile(&e->code, why, sizeof why)) return bc_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
+  const lw_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = &l};
+  AOT_TRY(lw_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error));
+  if (gc_code_compile(&e->code, why, sizeof why)) return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
   b->staging_nbytes = l.staging_nbytes;
   b->n_checks = l.n_checks;
   e->n_steps = b->schedule.n_steps;
@@ -98,7 +98,7 @@ static aot_status_t lower(struct aot_bound *b, bc_error_t *error) {
 }
 
 static aot_status_t bound_create(gc_exe_t *e, uint32_t graph, const int64_t *symbols, uint32_t align,
-                                 struct aot_bound **out, bc_error_t *error) {
+                                 struct aot_bound **out, lw_error_t *error) {
   struct aot_bound *b = calloc(1, sizeof *b);
   const size_t n = e->s->symbols.count;
   aot_status_t status = b ? AOT_OK : AOT_E_EXHAUSTED;
@@ -110,24 +110,24 @@ static aot_status_t bound_create(gc_exe_t *e, uint32_t graph, const int64_t *sym
     if (b->symbols && n) memcpy(b->symbols, symbols, n * sizeof *symbols);
     status = b->symbols ? lower(b, error) : AOT_E_EXHAUSTED;
   }
-  if (status == AOT_E_EXHAUSTED && !error->text[0]) bc_fail(error, status, "no-memory", "no memory for a call");
+  if (status == AOT_E_EXHAUSTED && !error->text[0]) lw_fail(error, status, "no-memory", "no memory for a call");
   if (status == AOT_OK) *out = b;
   else bound_destroy(b);
   return status;
 }
 
-static aot_status_t find_graph(const gc_exe_t *e, const aot_graph_at_t *at, uint32_t *out, bc_error_t *error) {
+static aot_status_t find_graph(const gc_exe_t *e, const aot_graph_at_t *at, uint32_t *out, lw_error_t *error) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(e->s, aot_snap_graph_t, graphs);
   uint32_t number = at->number;
   if (at->n_symbols < e->s->symbols.count)
-    return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols",
+    return lw_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols",
                    (unsigned long long)at->n_symbols, e->s->symbols.count);
   for (uint32_t i = 1; i < e->s->graphs.count; i++)
     if (g[i].kind == at->kind && at->kind != AOT_GRAPH_REGION && number-- == 0) {
       *out = i;
       return AOT_OK;
     }
-  return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", at->kind);
+  return lw_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", at->kind);
 }
 
 static int is_lowered_for(const struct aot_bound *b, uint32_t graph, const int64_t *symbols, uint32_t align) {
@@ -140,17 +140,17 @@ static int is_lowered_for(const struct aot_bound *b, uint32_t graph, const int64
 static aot_status_t plan(const aot_exe_t *x, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
   gc_exe_t *e = of(x);
   uint32_t row = 0;
-  bc_error_t error = {.node = AOT_NO_ID};
+  lw_error_t error = {.node = AOT_NO_ID};
   e->device->driver.ctx_set_current(e->device->context);
   aot_status_t status = find_graph(e, graph, &row, &error);
-  if (status == AOT_OK && !is_lowered_for(e->planned, row, graph->symbols, BC_ALIGN)) {
+  if (status == AOT_OK && !is_lowered_for(e->planned, row, graph->symbols, LW_ALIGN)) {
     bound_destroy(e->planned);
     e->planned = NULL;
-    status = bound_create(e, row, graph->symbols, BC_ALIGN, &e->planned, &error);
+    status = bound_create(e, row, graph->symbols, LW_ALIGN, &e->planned, &error);
   }
   if (status != AOT_OK) return tell(e, ctx, status, &error);
   const aot_exe_plan_t full = {
-      .struct_size = out->struct_size, .arena = {.nbytes = e->planned->schedule.arena_nbytes}, .alignment = BC_ALIGN};
+      .struct_size = out->struct_size, .arena = {.nbytes = e->planned->schedule.arena_nbytes}, .alignment = LW_ALIGN};
   memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
   return AOT_OK;
 }
@@ -162,7 +162,7 @@ static uint32_t alignment_of(const aot_tensor_t *tensors, uint64_t n, uint32_t a
 }
 
 /* Integers at the boundary are known without running anything: a dtype's bytes, to be copied to the output. */
-static void number_bytes(const bc_port_t *port, int32_t dtype, int64_t *out) {
+static void number_bytes(const lw_port_t *port, int32_t dtype, int64_t *out) {
   const double number = (double)port->number;
   *out = 0;
   if (dtype == AOT_I64) *out = port->number;
@@ -173,7 +173,7 @@ static void number_bytes(const bc_port_t *port, int32_t dtype, int64_t *out) {
 static void place_numbers(struct aot_bound *b, const aot_tensor_t *outputs) {
   for (uint32_t o = 0; o < b->schedule.n_outputs; o++) {
     const aot_tensor_t *t = &outputs[o];
-    const bc_port_t *port = &b->schedule.outputs[o];
+    const lw_port_t *port = &b->schedule.outputs[o];
     const uint64_t nbytes = t->data ? aot_dtype_size(t->dtype) : 0;
     if (port->kind != AOT_TYPE_SYMINT && port->kind != AOT_TYPE_SYMBOOL) continue;
     if (nbytes) number_bytes(port, t->dtype, &b->numbers[o]);
@@ -181,14 +181,14 @@ static void place_numbers(struct aot_bound *b, const aot_tensor_t *outputs) {
   }
 }
 
-static aot_status_t set_memory(struct aot_bound *b, const aot_binding_t *binding, bc_error_t *error) {
-  const bc_schedule_t *s = &b->schedule;
+static aot_status_t set_memory(struct aot_bound *b, const aot_binding_t *binding, lw_error_t *error) {
+  const lw_schedule_t *s = &b->schedule;
   char *arena = (char *)(uintptr_t)binding->arena.address;
   if (binding->arena.nbytes < s->arena_nbytes)
-    return bc_fail(error, AOT_E_INVALID, "bad-call", "an arena of %llu bytes, and %llu are needed",
+    return lw_fail(error, AOT_E_INVALID, "bad-call", "an arena of %llu bytes, and %llu are needed",
                    (unsigned long long)binding->arena.nbytes, (unsigned long long)s->arena_nbytes);
   if (binding->n_inputs != s->n_inputs || binding->n_outputs != s->n_outputs)
-    return bc_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
+    return lw_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
                    (unsigned long long)binding->n_inputs, (unsigned long long)binding->n_outputs, s->n_inputs,
                    s->n_outputs);
   b->base = calloc((size_t)s->n_storages + 1, sizeof *b->base);
@@ -198,22 +198,22 @@ static aot_status_t set_memory(struct aot_bound *b, const aot_binding_t *binding
   b->numbers = pinned(b->exe, s->n_outputs * sizeof(int64_t));
   b->number_at = calloc((size_t)s->n_outputs + 1, sizeof *b->number_at);
   if (!b->base || !b->staged || !b->run.staging || !b->run.checks || !b->numbers || !b->number_at)
-    return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no host memory of %llu bytes for a call",
+    return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no host memory of %llu bytes for a call",
                    (unsigned long long)b->staging_nbytes);
   for (uint32_t i = 0; i < s->n_storages; i++) b->base[i] = arena ? arena + s->storages[i].at : NULL;
   place_numbers(b, binding->outputs);
-  AOT_TRY(bc_bind_ports(s->inputs, s->n_inputs, binding->inputs, "input", b->base, error));
-  return bc_bind_ports(s->outputs, s->n_outputs, binding->outputs, "output", b->base, error);
+  AOT_TRY(lw_bind_ports(s->inputs, s->n_inputs, binding->inputs, "input", b->base, error));
+  return lw_bind_ports(s->outputs, s->n_outputs, binding->outputs, "output", b->base, error);
 }
 
 static aot_status_t bind(const aot_exe_t *x, aot_ctx_t *ctx, const aot_binding_t *binding, aot_bound_t **out) {
   gc_exe_t *e = of(x);
   uint32_t row = 0;
-  bc_error_t error = {.node = AOT_NO_ID};
+  lw_error_t error = {.node = AOT_NO_ID};
   struct aot_bound *b = NULL;
   e->device->driver.ctx_set_current(e->device->context);
   aot_status_t status = find_graph(e, &binding->graph, &row, &error);
-  uint32_t align = alignment_of(binding->inputs, binding->n_inputs, BC_ALIGN);
+  uint32_t align = alignment_of(binding->inputs, binding->n_inputs, LW_ALIGN);
   align = alignment_of(binding->outputs, binding->n_outputs, align);
   if (status == AOT_OK && is_lowered_for(e->planned, row, binding->graph.symbols, align)) {
     b = e->planned;
@@ -242,26 +242,26 @@ static aot_status_t bind(const aot_exe_t *x, aot_ctx_t *ctx, const aot_binding_t
 
 static void check_on_host(void *self) {
   const struct aot_bound *b = self;
-  bc_error_t error = {.node = AOT_NO_ID};
+  lw_error_t error = {.node = AOT_NO_ID};
   const aot_status_t status = gc_check_indices(&b->schedule, b->run.checks, &error);
   if (status != AOT_OK) gc_device_fault(b->exe->device, status, "backend-cuda.bad-index", error.text, error.node);
 }
 
-static aot_status_t explain(const struct aot_bound *b, uint32_t node, bc_error_t *error) {
+static aot_status_t explain(const struct aot_bound *b, uint32_t node, lw_error_t *error) {
   char buffer[192];
   error->node = node;
   if (b->cublas)
-    return bc_fail(error, AOT_E_INTERNAL, "cublas", "cuBLASLt refuses a matrix product: status %d", b->cublas);
-  return bc_fail(error, AOT_E_INTERNAL, "driver", "%s",
+    return lw_fail(error, AOT_E_INTERNAL, "cublas", "cuBLASLt refuses a matrix product: status %d", b->cublas);
+  return lw_fail(error, AOT_E_INTERNAL, "driver", "%s",
                  gc_driver_error(&b->exe->device->driver, b->result, buffer, sizeof buffer));
 }
 
 /* All steps, on the stream. */
-static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, bc_error_t *error) {
+static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, lw_error_t *error) {
   const gc_driver_t *cu = &b->exe->device->driver;
-  const bc_schedule_t *s = &b->schedule;
+  const lw_schedule_t *s = &b->schedule;
   uint32_t next = 0;
-  const bc_frame_t frame = {.base = b->base, .error = error, .next = &next, .self = &b->run};
+  const lw_frame_t frame = {.base = b->base, .error = error, .next = &next, .self = &b->run};
   b->run.stream = stream;
   b->cublas = 0;
   for (uint32_t o = 0; o < s->n_outputs; o++)
@@ -269,7 +269,7 @@ static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, bc_error_
                                                                     b->number_at[o].nbytes, stream)) != GC_SUCCESS)
       return explain(b, AOT_NO_ID, error);
   while (next < s->n_steps) {
-    const bc_step_t *step = &s->steps[next++];
+    const lw_step_t *step = &s->steps[next++];
     aot_status_t status = step->run(&frame, step->payload);
     if (status == AOT_OK && b->exe->is_synchronous && (b->result = cu->stream_synchronize(stream)) != GC_SUCCESS)
       status = AOT_E_INTERNAL;
@@ -280,7 +280,7 @@ static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, bc_error_
   return AOT_OK;
 }
 
-static aot_status_t capture(struct aot_bound *b, bc_error_t *error) {
+static aot_status_t capture(struct aot_bound *b, lw_error_t *error) {
   const gc_device_t *d = b->exe->device;
   gc_graph_t graph = NULL;
   b->result = d->driver.stream_begin_capture(d->setup, GC_CAPTURE_THREAD_LOCAL);
@@ -297,7 +297,7 @@ static aot_status_t capture(struct aot_bound *b, bc_error_t *error) {
 static aot_status_t submit(const aot_exe_t *x, aot_ctx_t *ctx, aot_bound_t *b, const aot_submission_t *s) {
   gc_exe_t *e = of(x);
   const aot_device_t *d = &e->device->table;
-  bc_error_t error = {.node = AOT_NO_ID};
+  lw_error_t error = {.node = AOT_NO_ID};
   aot_status_t status = AOT_OK;
   e->device->driver.ctx_set_current(e->device->context);
   if (!b->graph_exec && !e->is_synchronous) status = capture(b, &error);
@@ -344,15 +344,15 @@ static void destroy(const aot_table_t *t) {
 
 /* ---- loading ---- */
 
-static aot_status_t open_libraries(gc_exe_t *e, const aot_str_t *folder, bc_error_t *error) {
+static aot_status_t open_libraries(gc_exe_t *e, const aot_str_t *folder, lw_error_t *error) {
   const gc_driver_t *cu = &e->device->driver;
   char why[256], path[512] = "";
   int major = 0, minor = 0, n_processors = 0;
   if (folder->size && folder->size < sizeof path) memcpy(path, folder->data, (size_t)folder->size);
-  if (!cu_nvrtc_open(&e->nvrtc, path[0] ? path : NULL, why, sizeof why))
-    return bc_fail(error, AOT_E_UNAVAILABLE, "no-nvrtc", "%s", why);
+  if (!nv_nvrtc_open(&e->nvrtc, path[0] ? path : NULL, why, sizeof why))
+    return lw_fail(error, AOT_E_UNAVAILABLE, "no-nvrtc", "%s", why);
   cu->ctx_set_current(e->device->context);
-  if (gc_cublaslt_open(&e->cublaslt, why, sizeof why)) return bc_fail(error, AOT_E_UNAVAILABLE, "no-cublas", "%s", why);
+  if (gc_cublaslt_open(&e->cublaslt, why, sizeof why)) return lw_fail(error, AOT_E_UNAVAILABLE, "no-cublas", "%s", why);
   cu->device_get_attribute(&major, GC_CAPABILITY_MAJOR, e->device->ordinal);
   cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, e->device->ordinal);
   cu->device_get_attribute(&n_processors, GC_MULTIPROCESSORS, e->device->ordinal);
@@ -364,7 +364,7 @@ static aot_status_t open_libraries(gc_exe_t *e, const aot_str_t *folder, bc_erro
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
                            const aot_snapshot_t *s, void *own, gc_exe_t **out) {
   gc_exe_t *e = calloc(1, sizeof *e);
-  bc_error_t error = {.node = AOT_NO_ID};
+  lw_error_t error = {.node = AOT_NO_ID};
   const char *folder = getenv("AOT_NVRTC");
   const aot_str_t nvrtc = folder ? aot_str(folder) : (aot_str_t){0};
   cu_error_t why;
@@ -385,7 +385,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   aot_status_t status = open_libraries(e, &nvrtc, &error);
   if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;
-    bc_fail(&error, status, "no-kernel", "%s", why.text);
+    lw_fail(&error, status, "no-kernel", "%s", why.text);
   }
   if (status != AOT_OK) {
     tell(e, ctx, status, &error);
@@ -401,14 +401,14 @@ aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(e->s, aot_snap_symbol_t, symbols);
   int64_t *hints = calloc((size_t)e->s->symbols.count + 1, sizeof *hints);
   uint32_t steps = 0, fallback = 0, groups = 0, products = 0;
-  bc_error_t error = {.node = AOT_NO_ID};
+  lw_error_t error = {.node = AOT_NO_ID};
   aot_status_t status = hints ? AOT_OK : AOT_E_EXHAUSTED;
   for (uint32_t i = 0; hints && i < e->s->symbols.count; i++) hints[i] = symbols[i].hint;
   for (uint32_t i = 1; i < e->s->graphs.count && status == AOT_OK; i++) {
     if (g[i].kind == AOT_GRAPH_REGION) continue;
     bound_destroy(e->planned);
     e->planned = NULL;
-    status = bound_create(e, i, hints, BC_ALIGN, &e->planned, &error);
+    status = bound_create(e, i, hints, LW_ALIGN, &e->planned, &error);
     steps += e->n_steps, fallback += e->n_fallback, groups += e->n_groups, products += e->n_products;
   }
   e->n_steps = steps, e->n_fallback = fallback, e->n_groups = groups, e->n_products = products;

@@ -16,7 +16,7 @@ typedef struct gc_exe {
   const aot_snapshot_t *s;
   void *own; /* copy of bytes that came unaligned */
   cu_program_t custom;
-  cu_nvrtc_t nvrtc;
+  nv_nvrtc_t nvrtc;
   gc_cublaslt_t cublaslt;
   gc_code_t code;
   uint32_t n_processors;

@@ -8,13 +8,13 @@
 enum { WORKSPACE = 8 << 20, SMALL_WORKSPACE = 1 << 16 };
 #define LARGE_PRODUCT 1e8 /* terms */
 
-static aot_status_t no_memory(bc_build_t *b) {
-  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
 }
 
-static gc_lowering_t *lowering(const bc_build_t *b) { return b->machine->self; }
-static const gc_run_t *run_of(const bc_frame_t *f) { return f->self; }
-static gc_address_t address(const bc_frame_t *f, bc_ref_t r) { return (gc_address_t)(uintptr_t)bc_at(f, r); }
+static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
+static const gc_run_t *run_of(const lw_frame_t *f) { return f->self; }
+static gc_address_t address(const lw_frame_t *f, lw_ref_t r) { return (gc_address_t)(uintptr_t)lw_at(f, r); }
 
 /* Steps of this target fail by the driver or by a library: the frame's owner tells it. */
 static aot_status_t driver_status(const gc_run_t *run, gc_result_t result) {
@@ -29,10 +29,10 @@ typedef struct loop_step {
   const gc_kernel_t *kernel;
   uint32_t blocks, threads, end_blocks;
   uint32_t n, n_pointers; /* accesses; and what follows them */
-  bc_ref_t *refs;
+  lw_ref_t *refs;
   uint64_t *numbers; /* of draws, which have no memory */
   gc_address_t *pointers;
-  bc_ref_t scratch;
+  lw_ref_t scratch;
   int32_t check; /* its word among gc_run_t.checks; -1: it looks nothing up */
   int64_t size;  /* of the first dimension that it looks up */
   uint32_t node; /* id */
@@ -45,14 +45,14 @@ static gc_result_t launch(const gc_run_t *run, gc_function_t function, uint32_t 
   return run->driver->launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, run->stream, NULL, extra);
 }
 
-static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
+static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   loop_step_t *p = payload;
   const gc_run_t *run = run_of(f);
   uint32_t n = p->n;
   for (uint32_t k = 0; k < p->n; k++)
-    p->pointers[k] = p->refs[k].storage == BC_NONE ? p->numbers[k] : address(f, p->refs[k]);
+    p->pointers[k] = p->refs[k].storage == LW_NONE ? p->numbers[k] : address(f, p->refs[k]);
   if (p->check >= 0) p->pointers[n++] = (gc_address_t)(uintptr_t)&run->checks[p->check];
-  if (p->scratch.storage != BC_NONE) p->pointers[n++] = address(f, p->scratch);
+  if (p->scratch.storage != LW_NONE) p->pointers[n++] = address(f, p->scratch);
   gc_result_t result = launch(run, p->kernel->main, p->blocks, p->threads, p->pointers, n);
   if (result == GC_SUCCESS && p->end_blocks)
     result = launch(run, p->kernel->end, p->end_blocks, LP_GPU_END_THREADS, p->pointers, n);
@@ -60,7 +60,7 @@ static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
 }
 
 /* The alignment that a tensor's first element has wherever the ports lie. */
-static uint32_t alignment_of(const bc_build_t *b, const bc_tensor_t *t) {
+static uint32_t alignment_of(const lw_build_t *b, const lw_tensor_t *t) {
   const uint64_t at = (uint64_t)t->offset * aot_dtype_size(t->dtype);
   uint32_t align = lowering(b)->align;
   while (at % align) align /= 2;
@@ -68,10 +68,10 @@ static uint32_t alignment_of(const bc_build_t *b, const bc_tensor_t *t) {
 }
 
 /* A schedule for the GPU, and its kernel. NULL: not for GPUs, or no memory (*out_status). */
-static gc_kernel_t *make_kernel(bc_build_t *b, lp_loop_t *loop, const bc_tensor_t *tensors, aot_status_t *out_status) {
+static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, const lw_tensor_t *tensors, aot_status_t *out_status) {
   for (uint32_t k = 0; k < loop->n_loads + loop->n_stores; k++)
     if (!loop->accesses[k].draws) loop->accesses[k].align = alignment_of(b, &tensors[k]);
-  *out_status = BC_DECLINED;
+  *out_status = LW_DECLINED;
   for (uint32_t k = 0; k < loop->n_insts; k++)
     if (loop->insts[k].reduce == LP_ACROSS) return NULL;
   if (!lp_gpu_schedule(loop, lowering(b)->n_processors)) return NULL;
@@ -81,13 +81,13 @@ static gc_kernel_t *make_kernel(bc_build_t *b, lp_loop_t *loop, const bc_tensor_
 }
 
 /* The step; what its accesses use is the caller's to say. */
-static aot_status_t add_step(bc_build_t *b, const lp_loop_t *loop, const gc_kernel_t *kernel, loop_step_t **out) {
+static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, const gc_kernel_t *kernel, loop_step_t **out) {
   const uint32_t n = loop->n_loads + loop->n_stores;
   const uint64_t scratch_nbytes = lp_gpu_scratch(loop);
-  bc_tensor_t scratch = {.storage = BC_NONE};
+  lw_tensor_t scratch = {.storage = LW_NONE};
   loop_step_t *p;
-  if (scratch_nbytes) AOT_TRY(bc_scratch(b, scratch_nbytes, &scratch));
-  BC_STEP(b, run_loop, p);
+  if (scratch_nbytes) AOT_TRY(lw_scratch(b, scratch_nbytes, &scratch));
+  LW_STEP(b, run_loop, p);
   *p = (loop_step_t){
       .kernel = kernel,
       .blocks = loop->gpu.blocks,
@@ -95,27 +95,27 @@ static aot_status_t add_step(bc_build_t *b, const lp_loop_t *loop, const gc_kern
       .end_blocks = scratch_nbytes ? lp_gpu_end_blocks(loop) : 0,
       .n = n,
       .n_pointers = lp_gpu_n_pointers(loop),
-      .scratch = bc_use(b, &scratch),
+      .scratch = lw_use(b, &scratch),
       .check = lp_has_indices(loop) ? (int32_t)lowering(b)->n_checks++ : -1,
   };
-  p->refs = bc_pool_alloc(b->pool, (n + 1) * sizeof *p->refs);
-  p->numbers = bc_pool_alloc(b->pool, (n + 1) * sizeof *p->numbers);
-  p->pointers = bc_pool_alloc(b->pool, (p->n_pointers + 1) * sizeof *p->pointers);
+  p->refs = lw_pool_alloc(b->pool, (n + 1) * sizeof *p->refs);
+  p->numbers = lw_pool_alloc(b->pool, (n + 1) * sizeof *p->numbers);
+  p->pointers = lw_pool_alloc(b->pool, (p->n_pointers + 1) * sizeof *p->pointers);
   if (!p->refs || !p->numbers || !p->pointers) return no_memory(b);
   *out = p;
   return AOT_OK;
 }
 
-static aot_status_t lower_loop(bc_build_t *b, bc_group_t *g) {
+static aot_status_t lower_loop(lw_build_t *b, lw_group_t *g) {
   loop_step_t *p;
   aot_status_t status;
   const gc_kernel_t *kernel = make_kernel(b, &g->loop, g->tensors, &status);
-  if (status == BC_DECLINED && g->n > 1) return BC_APART;
+  if (status == LW_DECLINED && g->n > 1) return LW_APART;
   if (status != AOT_OK) return status;
-  AOT_TRY(bc_store_results(b, g));
+  AOT_TRY(lw_store_results(b, g));
   AOT_TRY(add_step(b, &g->loop, kernel, &p));
   for (uint32_t k = 0; k < p->n; k++) {
-    p->refs[k] = bc_use_access(b, g, k);
+    p->refs[k] = lw_use_access(b, g, k);
     if (g->draws[k]) p->numbers[k] = g->draws[k]->draw;
     for (uint32_t i = 0; k < g->loop.n_loads && i < g->accesses[k].n_indices && !p->node; i++) {
       p->size = g->accesses[k].indices[i].size;
@@ -126,7 +126,7 @@ static aot_status_t lower_loop(bc_build_t *b, bc_group_t *g) {
   return AOT_OK;
 }
 
-aot_status_t gc_check_indices(const bc_schedule_t *s, int64_t *checks, bc_error_t *error) {
+aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error) {
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < s->n_steps; i++) {
     const loop_step_t *p = s->steps[i].payload;
@@ -134,7 +134,7 @@ aot_status_t gc_check_indices(const bc_schedule_t *s, int64_t *checks, bc_error_
     checks[p->check] = 0;
     if (status != AOT_OK) continue;
     error->node = p->node;
-    status = bc_fail(error, AOT_E_RANGE, "bad-index", "an index is out of range for a dimension of size %lld",
+    status = lw_fail(error, AOT_E_RANGE, "bad-index", "an index is out of range for a dimension of size %lld",
                      (long long)p->size);
   }
   return status;
@@ -142,80 +142,80 @@ aot_status_t gc_check_indices(const bc_schedule_t *s, int64_t *checks, bc_error_
 
 /* ---- loops of one instruction: copies and sums in place ---- */
 
-/* dst = src, or dst += src, as a loop. BC_DECLINED: loops do not have the dtype. */
-static aot_status_t add_small_loop(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src, int is_sum) {
+/* dst = src, or dst += src, as a loop. LW_DECLINED: loops do not have the dtype. */
+static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, int is_sum) {
   lp_access_t accesses[3];
   lp_inst_t inst = {
       .text = is_sum ? "a + b" : "a", .n_args = is_sum ? 2 : 1, .compute = src->dtype, .dtype = dst->dtype};
   lp_loop_t loop = {.rank = dst->rank, .accesses = accesses, .n_loads = is_sum ? 2 : 1, .n_stores = 1, .insts = &inst};
-  const bc_tensor_t tensors[3] = {*src, *dst, *dst};
+  const lw_tensor_t tensors[3] = {*src, *dst, *dst};
   aot_status_t status;
   loop_step_t *p;
-  if (!lp_dtype_supported(dst->dtype) || !lp_dtype_supported(src->dtype)) return BC_DECLINED;
+  if (!lp_dtype_supported(dst->dtype) || !lp_dtype_supported(src->dtype)) return LW_DECLINED;
   if (lp_value_dtype(src->dtype) == AOT_F32) inst.compute = AOT_F32;
   else if (src->dtype != AOT_F64 && src->dtype != AOT_BOOL) inst.compute = AOT_I64;
   loop.n_insts = 1;
   memcpy(loop.sizes, dst->sizes, sizeof loop.sizes);
   memset(accesses, 0, sizeof accesses);
   for (uint32_t k = 0; k < loop.n_loads + 1; k++) {
-    const bc_tensor_t *t = k == 0 ? src : dst;
+    const lw_tensor_t *t = k == 0 ? src : dst;
     accesses[k].dtype = t->dtype;
     memcpy(accesses[k].strides, t->strides, sizeof t->strides);
     if (k < loop.n_loads) inst.args[k] = (lp_arg_t){.kind = LP_LOAD, .index = k};
   }
   loop.in_place = is_sum;
-  if (!lp_simplify(&loop)) return BC_DECLINED;
+  if (!lp_simplify(&loop)) return LW_DECLINED;
   const gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
   if (status != AOT_OK) return status;
   AOT_TRY(add_step(b, &loop, kernel, &p));
-  for (uint32_t k = 0; k < p->n; k++) p->refs[k] = bc_use(b, &tensors[k]);
+  for (uint32_t k = 0; k < p->n; k++) p->refs[k] = lw_use(b, &tensors[k]);
   return AOT_OK;
 }
 
 typedef struct move_step {
-  bc_ref_t dst, src;
+  lw_ref_t dst, src;
   uint64_t nbytes;
 } move_step_t;
 
-static aot_status_t run_move(const bc_frame_t *f, void *payload) {
+static aot_status_t run_move(const lw_frame_t *f, void *payload) {
   const move_step_t *p = payload;
   const gc_run_t *run = run_of(f);
   return driver_status(run,
                        run->driver->memcpy_on_device(address(f, p->dst), address(f, p->src), p->nbytes, run->stream));
 }
 
-static aot_status_t run_zero(const bc_frame_t *f, void *payload) {
+static aot_status_t run_zero(const lw_frame_t *f, void *payload) {
   const move_step_t *p = payload;
   const gc_run_t *run = run_of(f);
   return driver_status(run, run->driver->memset_bytes(address(f, p->dst), 0, p->nbytes, run->stream));
 }
 
-static aot_status_t lower_copy(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
-                               int64_t src_step, const bc_tensor_t *counter) {
+static aot_status_t lower_copy(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step, const lw_tensor_t *src,
+                               int64_t src_step, const lw_tensor_t *counter) {
   move_step_t *p;
   (void)dst_step, (void)src_step;
-  if (counter) return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "loop", "loops of a program are not run on the GPU");
-  if (bc_numel(dst) == 0) return AOT_OK;
-  if (dst->dtype == src->dtype && bc_is_contiguous(dst) && bc_is_contiguous(src)) {
-    BC_STEP(b, run_move, p);
-    *p = (move_step_t){bc_use(b, dst), bc_use(b, src), (uint64_t)bc_numel(dst) * aot_dtype_size(dst->dtype)};
+  if (counter) return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "loop", "loops of a program are not run on the GPU");
+  if (lw_numel(dst) == 0) return AOT_OK;
+  if (dst->dtype == src->dtype && lw_is_contiguous(dst) && lw_is_contiguous(src)) {
+    LW_STEP(b, run_move, p);
+    *p = (move_step_t){lw_use(b, dst), lw_use(b, src), (uint64_t)lw_numel(dst) * aot_dtype_size(dst->dtype)};
     return AOT_OK;
   }
   const aot_status_t status = add_small_loop(b, dst, src, 0);
-  if (status != BC_DECLINED) return status;
-  return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "copy", "a copy from %s to %s is not supported on the GPU",
+  if (status != LW_DECLINED) return status;
+  return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "copy", "a copy from %s to %s is not supported on the GPU",
                  aot_dtype_name(src->dtype), aot_dtype_name(dst->dtype));
 }
 
-static aot_status_t lower_zero(bc_build_t *b, const bc_tensor_t *dst) {
+static aot_status_t lower_zero(lw_build_t *b, const lw_tensor_t *dst) {
   move_step_t *p;
-  BC_STEP(b, run_zero, p);
-  *p = (move_step_t){.dst = bc_use(b, dst), .nbytes = (uint64_t)bc_numel(dst) * aot_dtype_size(dst->dtype)};
+  LW_STEP(b, run_zero, p);
+  *p = (move_step_t){.dst = lw_use(b, dst), .nbytes = (uint64_t)lw_numel(dst) * aot_dtype_size(dst->dtype)};
   return AOT_OK;
 }
 
-static aot_status_t lower_add(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
-  if (bc_numel(dst) == 0) return AOT_OK;
+static aot_status_t lower_add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
+  if (lw_numel(dst) == 0) return AOT_OK;
   return add_small_loop(b, dst, src, 1);
 }
 
@@ -223,12 +223,12 @@ static aot_status_t lower_add(bc_build_t *b, const bc_tensor_t *dst, const bc_te
 
 typedef struct product_step {
   gc_product_t product; /* its batch is the last dimension of those below that is not run one by one */
-  bc_ref_t a, b, c, workspace;
+  lw_ref_t a, b, c, workspace;
   int32_t rank; /* dimensions of the batch that are run one by one */
   int64_t sizes[AOT_MAX_RANK], a_strides[AOT_MAX_RANK], b_strides[AOT_MAX_RANK], c_strides[AOT_MAX_RANK]; /* bytes */
 } product_step_t;
 
-static aot_status_t run_product(const bc_frame_t *f, void *payload) {
+static aot_status_t run_product(const lw_frame_t *f, void *payload) {
   product_step_t *p = payload;
   const gc_run_t *run = run_of(f);
   gc_address_t a = address(f, p->a), b = address(f, p->b), c = address(f, p->c);
@@ -250,7 +250,7 @@ static aot_status_t run_product(const bc_frame_t *f, void *payload) {
 }
 
 /* The last two dimensions as rows, or as columns. 0: they are neither. */
-static int as_matrix(const bc_tensor_t *t, gc_matrix_t *out) {
+static int as_matrix(const lw_tensor_t *t, gc_matrix_t *out) {
   const int64_t rows = t->sizes[t->rank - 2], columns = t->sizes[t->rank - 1];
   const int64_t down = t->strides[t->rank - 2], right = t->strides[t->rank - 1];
   *out = (gc_matrix_t){0};
@@ -262,17 +262,17 @@ static int as_matrix(const bc_tensor_t *t, gc_matrix_t *out) {
   return out->leading > 0;
 }
 
-static aot_status_t readable(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out, gc_matrix_t *matrix) {
+static aot_status_t readable(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out, gc_matrix_t *matrix) {
   *out = *t;
   if (as_matrix(t, matrix)) return AOT_OK;
-  AOT_TRY(bc_contiguous(b, t, out));
+  AOT_TRY(lw_contiguous(b, t, out));
   as_matrix(out, matrix);
   return AOT_OK;
 }
 
 /* One dimension of the batch is cuBLASLt's: the innermost that has more than one index, with those outside of it that
  * all three step through evenly. The others are run one by one. */
-static void find_batch(product_step_t *p, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c) {
+static void find_batch(product_step_t *p, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c) {
   const int64_t size = (int64_t)aot_dtype_size(c->dtype);
   int32_t d = c->rank - 3;
   gc_product_t *q = &p->product;
@@ -299,17 +299,17 @@ static void find_batch(product_step_t *p, const bc_tensor_t *x, const bc_tensor_
   }
 }
 
-static aot_status_t lower_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
-                                  const bc_tensor_t *c, double alpha, double beta) {
-  bc_tensor_t spread, left, right, workspace;
+static aot_status_t lower_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
+                                  const lw_tensor_t *c, double alpha, double beta) {
+  lw_tensor_t spread, left, right, workspace;
   product_step_t step = {.rank = 0}, *p;
   gc_product_t *q = &step.product;
-  if (bc_numel(c) == 0) return AOT_OK;
+  if (lw_numel(c) == 0) return AOT_OK;
   if (x->sizes[x->rank - 1] == 0 && !addend) return lower_zero(b, c);
-  const int has_addend = addend && bc_expanded(addend, c->rank, c->sizes, &spread);
-  if (has_addend) AOT_TRY(bc_copy(b, c, &spread));
+  const int has_addend = addend && lw_expanded(addend, c->rank, c->sizes, &spread);
+  if (has_addend) AOT_TRY(lw_copy(b, c, &spread));
   if (x->sizes[x->rank - 1] == 0)
-    return beta == 1 ? AOT_OK : bc_fail(b->error, AOT_E_UNIMPLEMENTED, "product", "a product over no elements");
+    return beta == 1 ? AOT_OK : lw_fail(b->error, AOT_E_UNIMPLEMENTED, "product", "a product over no elements");
   AOT_TRY(readable(b, x, &left, &q->a));
   AOT_TRY(readable(b, y, &right, &q->b));
   as_matrix(c, &q->c);
@@ -322,18 +322,18 @@ static aot_status_t lower_product(bc_build_t *b, const bc_tensor_t *x, const bc_
   find_batch(&step, &left, &right, c);
   const int is_large = (double)q->m * (double)q->n * (double)q->k * (double)q->n_batch > LARGE_PRODUCT;
   q->workspace_nbytes = is_large ? WORKSPACE : SMALL_WORKSPACE;
-  AOT_TRY(bc_scratch(b, q->workspace_nbytes, &workspace));
-  BC_STEP(b, run_product, p);
+  AOT_TRY(lw_scratch(b, q->workspace_nbytes, &workspace));
+  LW_STEP(b, run_product, p);
   *p = step;
-  p->a = bc_use(b, &left);
-  p->b = bc_use(b, &right);
-  p->c = bc_use(b, c);
-  p->workspace = bc_use(b, &workspace);
+  p->a = lw_use(b, &left);
+  p->b = lw_use(b, &right);
+  p->c = lw_use(b, c);
+  p->workspace = lw_use(b, &workspace);
   lowering(b)->n_products++;
   return AOT_OK;
 }
 
-void gc_release_steps(const bc_schedule_t *s, const gc_cublaslt_t *cublaslt) {
+void gc_release_steps(const lw_schedule_t *s, const gc_cublaslt_t *cublaslt) {
   for (uint32_t i = 0; i < s->n_steps; i++) {
     product_step_t *p = s->steps[i].payload;
     if (s->steps[i].run == run_product) gc_product_deinit(cublaslt, &p->product);
@@ -351,7 +351,7 @@ typedef struct piece {
 } piece_t;
 
 typedef struct host_step {
-  bc_kernel_step_t *kernel;
+  lw_kernel_step_t *kernel;
   piece_t *pieces;
   uint32_t n_pieces;
   const gc_run_t *run; /* while it stands on the stream */
@@ -361,15 +361,15 @@ typedef struct host_step {
 /* On a thread of the driver, which may not be called from here. */
 static void run_on_host(void *self) {
   host_step_t *p = self;
-  bc_error_t error = {.node = p->node};
+  lw_error_t error = {.node = p->node};
   for (uint32_t k = 0; k < p->n_pieces; k++)
     p->run->staged[p->pieces[k].storage] = p->run->staging + p->pieces[k].staged_at - p->pieces[k].begin;
-  const aot_status_t status = bc_run_kernel(p->kernel, p->run->staged, &error);
+  const aot_status_t status = lw_run_kernel(p->kernel, p->run->staged, &error);
   if (status != AOT_OK) p->run->fault(p->run->self, status, &error);
 }
 
-static aot_status_t run_host_step(const bc_frame_t *f, void *payload) {
-  host_step_t *p = ((bc_kernel_step_t *)payload)->self;
+static aot_status_t run_host_step(const lw_frame_t *f, void *payload) {
+  host_step_t *p = ((lw_kernel_step_t *)payload)->self;
   const gc_run_t *run = run_of(f);
   gc_result_t result = GC_SUCCESS;
   p->run = run;
@@ -377,14 +377,14 @@ static aot_status_t run_host_step(const bc_frame_t *f, void *payload) {
     const piece_t *piece = &p->pieces[k];
     if (piece->is_read && piece->end > piece->begin)
       result = run->driver->memcpy_to_host(run->staging + piece->staged_at,
-                                           address(f, (bc_ref_t){piece->storage, piece->begin}),
+                                           address(f, (lw_ref_t){piece->storage, piece->begin}),
                                            (size_t)(piece->end - piece->begin), run->stream);
   }
   if (result == GC_SUCCESS) result = run->driver->launch_host_func(run->stream, run_on_host, p);
   for (uint32_t k = 0; k < p->n_pieces && result == GC_SUCCESS; k++) {
     const piece_t *piece = &p->pieces[k];
     if (piece->is_written && piece->end > piece->begin)
-      result = run->driver->memcpy_to_device(address(f, (bc_ref_t){piece->storage, piece->begin}),
+      result = run->driver->memcpy_to_device(address(f, (lw_ref_t){piece->storage, piece->begin}),
                                              run->staging + piece->staged_at, (size_t)(piece->end - piece->begin),
                                              run->stream);
   }
@@ -403,15 +403,15 @@ static void reach(piece_t *piece, int64_t begin, int64_t end) {
   if (end > piece->end) piece->end = end;
 }
 
-static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
-  bc_kernel_step_t *k;
-  host_step_t *p = bc_pool_alloc(b->pool, sizeof *p);
+static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
+  lw_kernel_step_t *k;
+  host_step_t *p = lw_pool_alloc(b->pool, sizeof *p);
   uint64_t nbytes = 0;
   if (!p) return no_memory(b);
-  AOT_TRY(bc_add_kernel_step(b, run_host_step, kernel, custom, args, &k));
+  AOT_TRY(lw_add_kernel_step(b, run_host_step, kernel, custom, args, &k));
   k->self = p;
   *p = (host_step_t){.kernel = k, .node = b->node->id};
-  p->pieces = bc_pool_alloc(b->pool, (k->n_tensors + k->n_floats + 1) * sizeof *p->pieces);
+  p->pieces = lw_pool_alloc(b->pool, (k->n_tensors + k->n_floats + 1) * sizeof *p->pieces);
   if (!p->pieces) return no_memory(b);
   for (uint32_t t = 0; t < k->n_tensors; t++) {
     const rk_tensor_t *x = k->tensors[t];
@@ -431,8 +431,8 @@ static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const
   for (uint32_t i = 0; i < p->n_pieces; i++) {
     piece_t *piece = &p->pieces[i];
     if (piece->end < piece->begin) piece->begin = piece->end = 0;
-    piece->staged_at = nbytes + (uint64_t)(piece->begin % BC_ALIGN); /* as it is aligned in its storage */
-    nbytes = (piece->staged_at + (uint64_t)(piece->end - piece->begin) + BC_ALIGN - 1) / BC_ALIGN * BC_ALIGN;
+    piece->staged_at = nbytes + (uint64_t)(piece->begin % LW_ALIGN); /* as it is aligned in its storage */
+    nbytes = (piece->staged_at + (uint64_t)(piece->end - piece->begin) + LW_ALIGN - 1) / LW_ALIGN * LW_ALIGN;
   }
   if (nbytes > lowering(b)->staging_nbytes) lowering(b)->staging_nbytes = nbytes;
   return AOT_OK;
@@ -440,8 +440,8 @@ static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel_t *kernel, const
 
 /* ---- the target ---- */
 
-static const bc_lowering_table_t *const tables[] = {&bc_lowerings_products, &bc_lowerings_joins, &bc_lowerings_regions};
-const bc_target_t gc_gpu = {
+static const lw_lowering_table_t *const tables[] = {&lw_lowerings_products, &lw_lowerings_joins, &lw_lowerings_regions};
+const lw_target_t gc_gpu = {
     .tables = tables,
     .n_tables = sizeof tables / sizeof tables[0],
     .product = lower_product,

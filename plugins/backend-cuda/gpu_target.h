@@ -11,19 +11,19 @@
 #include "common/lowering/group_loop.h"
 #include "cublaslt.h"
 
-extern const bc_target_t gc_gpu;
+extern const lw_target_t gc_gpu;
 
-/* bc_machine_t.self while a graph is lowered. */
+/* lw_machine_t.self while a graph is lowered. */
 typedef struct gc_lowering {
   gc_code_t *code;
   uint32_t n_processors;
-  uint32_t align;          /* bytes that every port lies at a multiple of, up to BC_ALIGN */
+  uint32_t align;          /* bytes that every port lies at a multiple of, up to LW_ALIGN */
   uint64_t staging_nbytes; /* the most that a step on the host takes of host memory */
   uint32_t n_checks;       /* loops that tell of a wrong index */
   uint32_t n_products;
 } gc_lowering_t;
 
-/* bc_frame_t.self of a run. */
+/* lw_frame_t.self of a run. */
 typedef struct gc_run {
   const gc_driver_t *driver;
   const gc_cublaslt_t *cublaslt;
@@ -33,13 +33,13 @@ typedef struct gc_run {
   int64_t *checks;     /* pinned: set by loops whose index was wrong */
   gc_result_t *result; /* of the driver's call that failed */
   int *cublas;         /* of cuBLASLt's */
-  void (*fault)(void *self, aot_status_t status, const bc_error_t *error); /* of work on the host; from any thread */
+  void (*fault)(void *self, aot_status_t status, const lw_error_t *error); /* of work on the host; from any thread */
   void *self;
 } gc_run_t;
 
 /* What a schedule's steps hold beside its pool. */
-void gc_release_steps(const bc_schedule_t *s, const gc_cublaslt_t *cublaslt);
+void gc_release_steps(const lw_schedule_t *s, const gc_cublaslt_t *cublaslt);
 /* The first wrong index of the last run, if there was one: tells it, with its node. The words are cleared. */
-aot_status_t gc_check_indices(const bc_schedule_t *s, int64_t *checks, bc_error_t *error);
+aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error);
 
 #endif

@@ -58,10 +58,10 @@ static void remove_dir(const char *dir) {
 static int opens(bc_cache_t *cache, int k, bc_code_stats_t *stats) {
   char source[200];
   void *handle = NULL;
-  bc_error_t error;
+  lw_error_t error;
   int n = snprintf(source, sizeof source, "void answer(long *out) { *out = %d; }\n", k), answered = 0;
   if (bc_code_open(cache, source, (uint64_t)n, &handle, stats, &error) != AOT_OK) return 0;
-  bc_loop_fn found = bc_code_find(handle, "answer");
+  lw_loop_fn found = bc_code_find(handle, "answer");
   void (*answer)(long *);
   long out = -1;
   memcpy(&answer, &found, sizeof answer);
@@ -80,7 +80,7 @@ typedef struct job {
 static void *make_all(void *self) {
   job_t *job = self;
   bc_cache_t cache;
-  bc_error_t error;
+  lw_error_t error;
   bc_code_stats_t stats = {0};
   if (bc_cache_init(&cache, job->dir, "cc", &error) != AOT_OK) return NULL;
   for (int k = 0; k < N_SOURCES; k++) job->n_right += opens(&cache, (job->first + k) % N_SOURCES, &stats);
@@ -138,7 +138,7 @@ static void damage(const char *path, long at) {
 static void a_damaged_unit_is_made_again(void **state) {
   char dir[PATH_SIZE], unit[PATH_SIZE] = "";
   bc_cache_t cache;
-  bc_error_t error;
+  lw_error_t error;
   bc_code_stats_t stats = {0};
   struct stat st;
   (void)state;
@@ -168,7 +168,7 @@ static void a_damaged_unit_is_made_again(void **state) {
 static void a_unit_under_another_name_is_made_again(void **state) {
   char dir[PATH_SIZE], one[PATH_SIZE] = "", two[PATH_SIZE] = "";
   bc_cache_t cache;
-  bc_error_t error;
+  lw_error_t error;
   bc_code_stats_t stats = {0};
   (void)state;
   make_folder(dir);
@@ -189,7 +189,7 @@ static void several_units_are_made_at_once_or_none(void **state) {
   enum { MANY = 5 };
   char dir[PATH_SIZE], sources[MANY][200];
   bc_cache_t cache;
-  bc_error_t error;
+  lw_error_t error;
   bc_code_stats_t stats = {0};
   bc_code_unit_t units[MANY] = {0};
   bc_workers_t *workers = bc_workers_create(2);

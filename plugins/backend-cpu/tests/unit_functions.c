@@ -12,8 +12,8 @@
 
 enum { N = 300 };
 
-static const bc_loop_fn *add(bc_functions_t *f, int k) {
-  const bc_loop_fn *place;
+static const lw_loop_fn *add(bc_functions_t *f, int k) {
+  const lw_loop_fn *place;
   char name[32], text[160];
   snprintf(name, sizeof name, "lp_%d", k);
   const int n = snprintf(text, sizeof text,
@@ -24,13 +24,13 @@ static const bc_loop_fn *add(bc_functions_t *f, int k) {
   return place;
 }
 
-static const bc_loop_fn *find(const bc_functions_t *f, int k) {
+static const lw_loop_fn *find(const bc_functions_t *f, int k) {
   char name[32];
   snprintf(name, sizeof name, "lp_%d", k);
   return bc_functions_find(f, name);
 }
 
-static int answer(const bc_loop_fn *place) {
+static int answer(const lw_loop_fn *place) {
   char out = -1, *pointers[] = {&out};
   const int64_t numbers[] = {0};
   (*place)(pointers, numbers, numbers, 0, 0);
@@ -39,11 +39,11 @@ static int answer(const bc_loop_fn *place) {
 
 static void places_are_filled_when_all_is_compiled(void **state) {
   (void)state;
-  static const bc_loop_fn *places[N];
+  static const lw_loop_fn *places[N];
   bc_functions_t f = {0};
   bc_cache_t cache;
   bc_code_stats_t stats = {0};
-  bc_error_t error, warning;
+  lw_error_t error, warning;
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
   assert_null(find(&f, 0));
   for (int k = 0; k < N - 1; k++) places[k] = add(&f, k);
@@ -66,7 +66,7 @@ static void without_a_compiler_nothing_is_known(void **state) {
   bc_functions_t f = {0};
   bc_cache_t cache;
   bc_code_stats_t stats = {0};
-  bc_error_t error, warning;
+  lw_error_t error, warning;
   assert_int_equal(bc_cache_init(&cache, NULL, "none-such", &error), AOT_OK);
   for (int k = 0; k < N; k++) assert_non_null(add(&f, k));
   assert_int_equal(bc_functions_compile(&f, &cache, NULL, &stats, &warning, &error), AOT_OK);

@@ -10,13 +10,13 @@
 
 static nc_costs_t costs_of(const aot_snapshot_t *s, int32_t n_threads, int compiles) {
   const cu_program_t nobody = {0};
-  const bc_machine_t machine = bc_planning_machine(n_threads, &nobody, compiles);
+  const lw_machine_t machine = bc_planning_machine(n_threads, &nobody, compiles);
   nc_costs_t costs;
-  bc_error_t error;
+  lw_error_t error;
   int64_t *dims;
   assert_int_equal(nc_dims(s, NULL, 0, &dims), AOT_OK);
   assert_int_equal(nc_init(&costs, s, dims), 0);
-  assert_int_equal(bc_lowering_costs(s, dims, &machine, compiles, &costs, &error), AOT_OK);
+  assert_int_equal(lw_lowering_costs(s, dims, &machine, compiles, &costs, &error), AOT_OK);
   free(dims);
   return costs;
 }

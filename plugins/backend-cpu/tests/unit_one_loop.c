@@ -20,7 +20,7 @@ static aot_tensor_t tensor(void *data, int32_t dtype, int32_t rank, const int64_
 static void run(hand_snapshot_t *h, aot_tensor_t *in, uint32_t n_in, aot_tensor_t *out, uint32_t n_out) {
   bc_cache_t cache;
   bc_program_t *program;
-  bc_error_t error = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
+  lw_error_t error = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
   const hc_run_t call = {.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = n_in, .outputs = out, .n_outputs = n_out};
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
   if (bc_program_create(hs_finish(h), &nobody, &cache, 2, &program, &warning, &error) != AOT_OK ||

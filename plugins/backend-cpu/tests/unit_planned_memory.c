@@ -92,7 +92,7 @@ static void run_all(bc_program_t *p, int64_t rows) {
   const aot_tensor_t wide = {
       .nbytes = (uint64_t)rows * 32, .dtype = AOT_F32, .rank = 2, .sizes = sizes, .strides = strides};
   aot_tensor_t in[2] = {wide, wide}, out[3] = {wide, wide, wide}, back[3] = {wide, wide, wide}, grad = wide;
-  bc_error_t e;
+  lw_error_t e;
   in[0].data = x, in[1].data = w, in[1].nbytes = grad.nbytes = 256, in[1].sizes = grad.sizes = square;
   out[0].data = y, back[0].data = out[1].data = a, back[1].data = out[2].data = b, back[2].data = x, grad.data = g;
   if (bc_program_run(
@@ -114,7 +114,7 @@ static void the_plan_is_what_a_run_takes(void **state) {
       mr_rows_t r = {0};
       bc_cache_t cache;
       bc_program_t *p;
-      bc_error_t e = {0}, warning = {0};
+      lw_error_t e = {0}, warning = {0};
       build(h, rows);
       const aot_snapshot_t *s = hs_finish(h);
       assert_int_equal(bc_cache_init(&cache, NULL, compilers[compiles], &e), AOT_OK);
@@ -137,7 +137,7 @@ static void the_plan_is_what_a_run_takes(void **state) {
 static void buffers_have_their_values_and_kinds(void **state) {
   hand_snapshot_t *h = hs_create();
   mr_rows_t r = {0};
-  bc_error_t e;
+  lw_error_t e;
   uint32_t n[7] = {0};
   (void)state;
   build(h, 5);
@@ -156,7 +156,7 @@ static void buffers_have_their_values_and_kinds(void **state) {
 static void a_joint_graph_has_no_plan(void **state) {
   hand_snapshot_t *h = hs_create();
   mr_rows_t r = {0};
-  bc_error_t e;
+  lw_error_t e;
   (void)state;
   build(h, 5);
   h->graphs[1].kind = AOT_GRAPH_JOINT;
@@ -169,7 +169,7 @@ static void a_joint_graph_has_no_plan(void **state) {
 static uint64_t attention_scratch(int64_t positions) {
   hand_snapshot_t *h = hs_create();
   mr_rows_t r = {0};
-  bc_error_t e;
+  lw_error_t e;
   uint64_t most = 0;
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t q = hs_input(h, AOT_F32, 3, DIMS(2, positions, 16));

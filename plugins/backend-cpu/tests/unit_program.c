@@ -38,7 +38,7 @@ typedef struct world {
   hand_snapshot_t *h;
   bc_cache_t cache;
   bc_program_t *program;
-  bc_error_t error, warning;
+  lw_error_t error, warning;
 } world_t;
 
 static void begin(world_t *w, const char *compiler) {
@@ -208,7 +208,7 @@ static void tensors_that_do_not_fit_are_refused(void **state) {
 /* Whatever is changed in a block, making a program of it answers a status, and what could be made can be run. */
 static void damaged_blocks_do_no_harm(void **state) {
   hand_snapshot_t *h = hs_create();
-  bc_error_t error = {0}, warning = {0};
+  lw_error_t error = {0}, warning = {0};
   bc_cache_t cache;
   uint32_t seed = 1, n_made = 0;
   int64_t n = 4;

@@ -79,7 +79,7 @@ typedef struct world {
   hand_snapshot_t *h;
   bc_cache_t cache;
   bc_program_t *program;
-  bc_error_t error, warning;
+  lw_error_t error, warning;
   float x[N], a[N], sum;
   uint8_t mask[N];
   host_t host;

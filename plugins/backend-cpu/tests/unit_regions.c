@@ -71,7 +71,7 @@ static void regions_are_added_in_place(void **state) {
   hand_snapshot_t *h = hs_create();
   bc_cache_t cache;
   bc_program_t *p;
-  bc_error_t error = {0}, warning = {0};
+  lw_error_t error = {0}, warning = {0};
   data_t *d = malloc(sizeof *d);
   double expected[3][R * C];
   aot_tensor_t in[4], out[3];

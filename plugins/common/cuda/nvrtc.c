@@ -23,14 +23,14 @@ static void *open_any(const char *folder) {
   return NULL;
 }
 
-int cu_nvrtc_open(cu_nvrtc_t *out, const char *folder, char *why, size_t n_why) {
+int nv_nvrtc_open(nv_nvrtc_t *out, const char *folder, char *why, size_t n_why) {
   int (*version)(int *, int *) = NULL;
-  *out = (cu_nvrtc_t){.handle = open_any(folder)};
+  *out = (nv_nvrtc_t){.handle = open_any(folder)};
   if (!out->handle) {
     snprintf(why, n_why, "libnvrtc.so.13 and .12 are not there: %s", dlerror());
     return 0;
   }
-  const cu_symbol_t symbols[] = {
+  const nv_symbol_t symbols[] = {
       {"nvrtcVersion", &version},
       {"nvrtcCreateProgram", &out->create},
       {"nvrtcCompileProgram", &out->compile},
@@ -41,7 +41,7 @@ int cu_nvrtc_open(cu_nvrtc_t *out, const char *folder, char *why, size_t n_why) 
       {"nvrtcDestroyProgram", &out->destroy},
       {"nvrtcGetErrorString", &out->error},
   };
-  if (!cu_find_symbols(out->handle, symbols, sizeof symbols / sizeof *symbols, why, n_why)) return 0;
+  if (!nv_find_symbols(out->handle, symbols, sizeof symbols / sizeof *symbols, why, n_why)) return 0;
   return version(&out->major, &out->minor) == 0;
 }
 
@@ -52,7 +52,7 @@ static char *of_program(void *program, int (*size)(void *, size_t *), int (*get)
   return data;
 }
 
-int cu_nvrtc_compile(const cu_nvrtc_t *nvrtc, const char *text, const char *name, int arch, char **out, size_t *n_out) {
+int nv_nvrtc_compile(const nv_nvrtc_t *nvrtc, const char *text, const char *name, int arch, char **out, size_t *n_out) {
   char target[32];
   void *program = NULL;
   const char *const options[] = {target, "--std=c++17"};

@@ -1,11 +1,11 @@
 /* NVRTC, the compiler of CUDA C at run time, opened where it is there. It needs no GPU. */
-#ifndef CU_NVRTC_H
-#define CU_NVRTC_H
+#ifndef NV_NVRTC_H
+#define NV_NVRTC_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct cu_nvrtc {
+typedef struct nv_nvrtc {
   void *handle;
   int major, minor;
   int (*create)(void **program, const char *text, const char *name, int n_headers, const char *const *headers,
@@ -17,13 +17,13 @@ typedef struct cu_nvrtc {
   int (*log)(void *program, char *out);
   int (*destroy)(void **program);
   const char *(*error)(int result);
-} cu_nvrtc_t;
+} nv_nvrtc_t;
 
 /* folder: where it is looked for first; NULL: nowhere. 0: there is none, and `why` says what was tried. */
-int cu_nvrtc_open(cu_nvrtc_t *out, const char *folder, char *why, size_t n_why);
+int nv_nvrtc_open(nv_nvrtc_t *out, const char *folder, char *why, size_t n_why);
 
 /* The machine code of a text for compute capability `arch` (90: sm_90). *out: its bytes, or what the compiler says,
  * terminated; the caller frees it; NULL: no memory. 0: it does not compile. */
-int cu_nvrtc_compile(const cu_nvrtc_t *nvrtc, const char *text, const char *name, int arch, char **out, size_t *n_out);
+int nv_nvrtc_compile(const nv_nvrtc_t *nvrtc, const char *text, const char *name, int arch, char **out, size_t *n_out);
 
 #endif

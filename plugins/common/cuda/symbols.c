@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int cu_find_symbols(void *handle, const cu_symbol_t *symbols, size_t n, char *why, size_t n_why) {
+int nv_find_symbols(void *handle, const nv_symbol_t *symbols, size_t n, char *why, size_t n_why) {
   for (size_t k = 0; k < n; k++) {
     void *found = dlsym(handle, symbols[k].name);
     if (!found) {

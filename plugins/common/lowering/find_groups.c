@@ -31,7 +31,7 @@ static uint32_t space_of(spaces_t *s, const sizes_t *t) {
   }
 }
 
-static sizes_t sizes_of(const bc_tensor_t *t, uint32_t reduced) {
+static sizes_t sizes_of(const lw_tensor_t *t, uint32_t reduced) {
   sizes_t s = {.rank = t->rank};
   for (int32_t d = 0; d < t->rank; d++) s.sizes[d] = reduced >> d & 1u ? 1 : t->sizes[d];
   return s;
@@ -40,16 +40,16 @@ static sizes_t sizes_of(const bc_tensor_t *t, uint32_t reduced) {
 /* What a node reads from memory is saved when it shares a loop with what makes it; a row has its cost, too. Not worth
  * it: rows so short that beginning one takes longer than its memory; so long that passes go through memory and not
  * through a cache; and so few that threads stay idle which the elements would keep busy. Nor are sums of columns, but for
- * those across rows (bc_sum_across): their loop goes the other way through memory. */
+ * those across rows (lw_sum_across): their loop goes the other way through memory. */
 enum { SHORTEST_ROW = 32, LONGEST_ROW = 65536, WORTH_THREADS = 32768 /* elements */ };
 
-static int shares_rows(const bc_build_t *b, const bc_member_t *m, const bc_tensor_t *space) {
+static int shares_rows(const lw_build_t *b, const lw_member_t *m, const lw_tensor_t *space) {
   const uint32_t reduced = m->reduced;
   int64_t row = 1, n;
   for (int32_t d = 0; d < space->rank; d++)
     if (reduced >> d & 1u) row *= space->sizes[d];
-  n = bc_numel(space) / row;
-  if (!bc_same_sizes(space, bc_type(b, 0)) && bc_is_across_memory(space, reduced)) return 0;
+  n = lw_numel(space) / row;
+  if (!lw_same_sizes(space, lw_type(b, 0)) && lw_is_across_memory(space, reduced)) return 0;
   return row >= SHORTEST_ROW && row <= LONGEST_ROW && (n >= b->machine->n_threads || row * n < WORTH_THREADS);
 }
 
@@ -61,7 +61,7 @@ typedef struct group_arrays {
   spaces_t spaces;
 } group_arrays_t;
 
-static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
+static int allocate(lw_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   const uint64_t n = b->graph->n_nodes;
   uint64_t slots = 16;
   while (slots < 4 * n) slots *= 2;
@@ -86,25 +86,25 @@ static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
 }
 
 /* An output that is to lie on an input must be written after the last pass that reads it, and rows have several. */
-static int goes_home(const bc_build_t *b) {
+static int goes_home(const lw_build_t *b) {
   return b->goes_home && b->goes_home[b->node->result_begin - b->value_begin] != 0;
 }
 
 /* Of a tensor as large as the space a second read is worth saving; others lie in a cache. */
-static void share_reads(const bc_build_t *b, group_arrays_t *a, uint32_t i, const bc_tensor_t *space) {
+static void share_reads(const lw_build_t *b, group_arrays_t *a, uint32_t i, const lw_tensor_t *space) {
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands) + b->node->operand_begin;
   for (uint32_t k = 0; k < b->node->n_operands; k++)
-    if (operands[k] != AOT_NO_ID && bc_same_sizes(&bc_value(b, operands[k])->t, space))
+    if (operands[k] != AOT_NO_ID && lw_same_sizes(&lw_value(b, operands[k])->t, space))
       a->tensors[a->begin[i] + k] = operands[k] - b->value_begin;
 }
 
-static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
-  bc_member_t m;
+static void fill_space(lw_build_t *b, group_arrays_t *a, uint32_t i) {
+  lw_member_t m;
   a->space[i] = a->row_space[i] = FU_NONE;
   a->rows[i] = 0;
-  if (bc_is_region_sum(b, i) || !bc_member(b, &m)) return;
-  bc_sum_across(b, &m);
-  const bc_tensor_t *space = bc_member_space(b, &m);
+  if (lw_is_region_sum(b, i) || !lw_member(b, &m)) return;
+  lw_sum_across(b, &m);
+  const lw_tensor_t *space = lw_member_space(b, &m);
   const sizes_t whole = sizes_of(space, 0), one_a_row = sizes_of(space, m.reduced);
   if (m.writes || (m.rows && !shares_rows(b, &m, space))) {
     memset(&a->spaces.rows[a->spaces.n], 0, sizeof *a->spaces.rows);
@@ -124,7 +124,7 @@ static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
   }
 }
 
-static void fill(bc_build_t *b, group_arrays_t *a) {
+static void fill(lw_build_t *b, group_arrays_t *a) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
   uint32_t at = 0;
@@ -154,7 +154,7 @@ static void deinit(group_arrays_t *a) {
   free(a->spaces.rows);
 }
 
-static int init(bc_build_t *b, group_arrays_t *a) {
+static int init(lw_build_t *b, group_arrays_t *a) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   uint64_t n_operands = 0;
   memset(a, 0, sizeof *a);
@@ -164,39 +164,39 @@ static int init(bc_build_t *b, group_arrays_t *a) {
   return 0;
 }
 
-static aot_status_t no_memory(bc_build_t *b) {
-  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for groups");
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for groups");
 }
 
-aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
+aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group) {
   group_arrays_t a;
   int failed = init(b, &a);
   if (!failed) {
-    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space,    BC_MAX_GROUP, a.rows,
+    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space,    LW_MAX_GROUP, a.rows,
                     a.row_space,       a.apart, a.tensors,   b->n_values};
     failed = fu_group(&g, out_group);
     for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
-      if (a.space[i] == FU_NONE) out_group[i] = BC_NONE;
+      if (a.space[i] == FU_NONE) out_group[i] = LW_NONE;
   }
   deinit(&a);
   return failed ? no_memory(b) : AOT_OK;
 }
 
-aot_status_t bc_find_spaces(bc_build_t *b, uint32_t *out_space) {
+aot_status_t lw_find_spaces(lw_build_t *b, uint32_t *out_space) {
   group_arrays_t a;
   uint32_t *rows_of = NULL; /* by space: the rows that the first node with rows reduces there; 0: none yet */
   int failed = init(b, &a);
   if (!failed) rows_of = calloc((size_t)a.spaces.n + 1, sizeof *rows_of);
   failed |= rows_of == NULL;
   for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++) {
-    out_space[i] = a.space[i] == FU_NONE ? BC_NONE : a.space[i];
+    out_space[i] = a.space[i] == FU_NONE ? LW_NONE : a.space[i];
     if (a.space[i] == FU_NONE || !a.rows[i]) continue;
     if (!rows_of[a.space[i]]) rows_of[a.space[i]] = a.rows[i];
-    if (rows_of[a.space[i]] != a.rows[i]) out_space[i] = BC_NONE;
+    if (rows_of[a.space[i]] != a.rows[i]) out_space[i] = LW_NONE;
   }
   for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
     for (uint32_t k = a.begin[i]; k < a.begin[i + 1]; k++)
-      if (a.apart[k] && a.producers[k] != FU_NONE && a.space[a.producers[k]] == a.space[i]) out_space[i] = BC_NONE;
+      if (a.apart[k] && a.producers[k] != FU_NONE && a.space[a.producers[k]] == a.space[i]) out_space[i] = LW_NONE;
   free(rows_of);
   deinit(&a);
   return failed ? no_memory(b) : AOT_OK;

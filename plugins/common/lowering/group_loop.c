@@ -7,37 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(bc_build_t *b) {
-  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group");
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group");
 }
 
 enum { MAX_RESULTS = 3 };
 
-static const aot_snap_node_t *member(const bc_build_t *b, const bc_group_t *g, uint32_t k) {
+static const aot_snap_node_t *member(const lw_build_t *b, const lw_group_t *g, uint32_t k) {
   return AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + g->members[k];
 }
 
 /* The instruction that gives result r of a member. */
-static uint32_t result_inst(const bc_group_t *g, uint32_t k, uint32_t r) {
+static uint32_t result_inst(const lw_group_t *g, uint32_t k, uint32_t r) {
   return g->first[k] + (g->infos[k].rows ? g->infos[k].rows->results[r] : 0);
 }
 
-/* The instruction that makes the value, BC_NONE: it comes from outside. Members are in order, so halving finds it. */
-static uint32_t inst_of(const bc_build_t *b, const bc_group_t *g, uint32_t row) {
+/* The instruction that makes the value, LW_NONE: it comes from outside. Members are in order, so halving finds it. */
+static uint32_t inst_of(const lw_build_t *b, const lw_group_t *g, uint32_t row) {
   uint32_t low = 0, high = g->n;
   while (low < high) {
     uint32_t middle = (low + high) / 2;
     if (member(b, g, middle)->result_begin + member(b, g, middle)->n_results <= row) low = middle + 1;
     else high = middle;
   }
-  if (low == g->n || member(b, g, low)->result_begin > row) return BC_NONE;
+  if (low == g->n || member(b, g, low)->result_begin > row) return LW_NONE;
   return result_inst(g, low, row - member(b, g, low)->result_begin);
 }
 
-int bc_is_across(const bc_group_t *g, uint32_t store) { return g->insts[g->accesses[store].inst].reduce == LP_ACROSS; }
+int lw_is_across(const lw_group_t *g, uint32_t store) { return g->insts[g->accesses[store].inst].reduce == LP_ACROSS; }
 
 /* Strides of t in the space of the loop; 0: it does not broadcast. */
-static int spread(const bc_tensor_t *t, const bc_tensor_t *space, int64_t *strides) {
+static int spread(const lw_tensor_t *t, const lw_tensor_t *space, int64_t *strides) {
   int32_t lead = space->rank - t->rank;
   if (lead < 0) return 0;
   for (int32_t d = 0; d < space->rank; d++) {
@@ -49,7 +49,7 @@ static int spread(const bc_tensor_t *t, const bc_tensor_t *space, int64_t *strid
 }
 
 /* Those of sums across rows: an element for each of a row, side by side. */
-static void spread_columns(const bc_tensor_t *t, const bc_group_t *g, int64_t *strides) {
+static void spread_columns(const lw_tensor_t *t, const lw_group_t *g, int64_t *strides) {
   int64_t step = t->rank != 0;
   for (int32_t d = g->space->rank - 1; d >= 0; d--) {
     const int is_of_row = (int)(g->loop.reduced >> d & 1u);
@@ -59,7 +59,7 @@ static void spread_columns(const bc_tensor_t *t, const bc_group_t *g, int64_t *s
 }
 
 /* The same of a result, which may be without the dimensions that were reduced. */
-static void spread_result(const bc_tensor_t *t, const bc_group_t *g, int64_t *strides) {
+static void spread_result(const lw_tensor_t *t, const lw_group_t *g, int64_t *strides) {
   int32_t at = 0;
   for (int32_t d = 0; d < g->space->rank; d++) {
     const int is_dropped = t->rank != g->space->rank && (g->loop.reduced >> d & 1u);
@@ -69,9 +69,9 @@ static void spread_result(const bc_tensor_t *t, const bc_group_t *g, int64_t *st
 }
 
 /* The access that reads the value along these strides: one that is there, or a new one. */
-static uint32_t load_along(const bc_build_t *b, bc_group_t *g, uint32_t row, const int64_t *strides) {
+static uint32_t load_along(const lw_build_t *b, lw_group_t *g, uint32_t row, const int64_t *strides) {
   const uint64_t nbytes = (uint64_t)g->space->rank * sizeof *strides;
-  const bc_tensor_t *t = &bc_value(b, row)->t;
+  const lw_tensor_t *t = &lw_value(b, row)->t;
   for (uint32_t k = 0; k < g->loop.n_loads; k++)
     if (g->rows[k] == row && memcmp(g->accesses[k].strides, strides, (size_t)nbytes) == 0) return k;
   const uint32_t k = g->loop.n_loads++;
@@ -82,32 +82,32 @@ static uint32_t load_along(const bc_build_t *b, bc_group_t *g, uint32_t row, con
   return k;
 }
 
-static int add_load(bc_build_t *b, bc_group_t *g, uint32_t row, uint32_t *out) {
-  const bc_tensor_t *t = &bc_value(b, row)->t;
+static int add_load(lw_build_t *b, lw_group_t *g, uint32_t row, uint32_t *out) {
+  const lw_tensor_t *t = &lw_value(b, row)->t;
   int64_t strides[AOT_MAX_RANK];
-  if (t->storage == BC_NONE || !spread(t, g->space, strides)) return 0;
+  if (t->storage == LW_NONE || !spread(t, g->space, strides)) return 0;
   *out = load_along(b, g, row, strides);
   return 1;
 }
 
 /* A tensor with an element for each row, without the dimensions that are the row. */
-static int add_load_of_rows(bc_build_t *b, bc_group_t *g, uint32_t row, uint32_t *out) {
-  const bc_tensor_t *t = &bc_value(b, row)->t;
+static int add_load_of_rows(lw_build_t *b, lw_group_t *g, uint32_t row, uint32_t *out) {
+  const lw_tensor_t *t = &lw_value(b, row)->t;
   int64_t strides[AOT_MAX_RANK];
-  if (t->storage == BC_NONE) return 0;
+  if (t->storage == LW_NONE) return 0;
   spread_result(t, g, strides);
   *out = load_along(b, g, row, strides);
   return 1;
 }
 
 /* The numbers that the node at hand draws: an access that counts elements in row-major order. */
-static int add_draw(bc_build_t *b, bc_group_t *g, uint32_t *out) {
-  lp_draw_t *draw = bc_pool_alloc(b->pool, sizeof *draw);
+static int add_draw(lw_build_t *b, lw_group_t *g, uint32_t *out) {
+  lp_draw_t *draw = lw_pool_alloc(b->pool, sizeof *draw);
   uint32_t seed, offset;
-  bc_tensor_t dense = *bc_type(b, 0);
-  const int32_t dtype = draw && bc_op(b)->loop ? lp_op_draws(bc_op(b)->loop, dense.dtype, draw) : 0;
-  if (!dtype || !add_load(b, g, (uint32_t)bc_arg(b, 0)->i, &seed) ||
-      !add_load(b, g, (uint32_t)bc_arg(b, 1)->i, &offset))
+  lw_tensor_t dense = *lw_type(b, 0);
+  const int32_t dtype = draw && lw_op(b)->loop ? lp_op_draws(lw_op(b)->loop, dense.dtype, draw) : 0;
+  if (!dtype || !add_load(b, g, (uint32_t)lw_arg(b, 0)->i, &seed) ||
+      !add_load(b, g, (uint32_t)lw_arg(b, 1)->i, &offset))
     return 0;
   *out = g->loop.n_loads++;
   lp_access_t *access = &g->accesses[*out];
@@ -115,17 +115,17 @@ static int add_draw(bc_build_t *b, bc_group_t *g, uint32_t *out) {
   access->draws = 1;
   access->seed = seed;
   access->offset = offset;
-  draw->draw = (uint64_t)bc_arg_int(b, 2, 0);
+  draw->draw = (uint64_t)lw_arg_int(b, 2, 0);
   g->draws[*out] = draw;
-  g->rows[*out] = BC_NONE;
-  bc_make_contiguous(&dense);
+  g->rows[*out] = LW_NONE;
+  lw_make_contiguous(&dense);
   return spread(&dense, g->space, access->strides);
 }
 
 /* Strides in the result's space become those in the loop's, which may have more where the result has one. 0: bounds of
  * such a dimension, which count what the loop does not. */
-static int spread_read(const bc_tensor_t *result, const bc_group_t *g, uint32_t bounded, int64_t *strides) {
-  const bc_tensor_t *space = g->space;
+static int spread_read(const lw_tensor_t *result, const lw_group_t *g, uint32_t bounded, int64_t *strides) {
+  const lw_tensor_t *space = g->space;
   const int32_t lead = space->rank - result->rank;
   int64_t own[AOT_MAX_RANK];
   if (lead < 0) return 0;
@@ -139,12 +139,12 @@ static int spread_read(const bc_tensor_t *result, const bc_group_t *g, uint32_t 
 }
 
 /* The index tensors of an access in the space of `result`. */
-static int add_indices(bc_build_t *b, bc_group_t *g, bc_read_t *read, const bc_tensor_t *result) {
+static int add_indices(lw_build_t *b, lw_group_t *g, lw_read_t *read, const lw_tensor_t *result) {
   for (uint32_t i = 0; i < read->access.n_indices; i++) {
-    const bc_tensor_t *index = &bc_value(b, read->indices[i])->t;
+    const lw_tensor_t *index = &lw_value(b, read->indices[i])->t;
     const uint32_t k = read->access.indices[i].load = g->loop.n_loads++;
-    if (index->storage == BC_NONE || !spread_read(result, g, 0, read->index_strides[i])) return 0;
-    g->rows[k] = BC_NONE;
+    if (index->storage == LW_NONE || !spread_read(result, g, 0, read->index_strides[i])) return 0;
+    g->rows[k] = LW_NONE;
     g->tensors[k] = *index;
     g->accesses[k].dtype = index->dtype;
     memcpy(g->accesses[k].strides, read->index_strides[i], sizeof read->index_strides[i]);
@@ -153,43 +153,43 @@ static int add_indices(bc_build_t *b, bc_group_t *g, bc_read_t *read, const bc_t
 }
 
 /* What the node at hand reads by places: an access of its own. */
-static int add_read(bc_build_t *b, bc_group_t *g, uint32_t *out) {
-  const bc_tensor_t *result = bc_type(b, 0);
-  bc_read_t read;
-  if (!bc_read(b, &read) || !add_indices(b, g, &read, result)) return 0;
-  if (read.outside != BC_NONE) {
+static int add_read(lw_build_t *b, lw_group_t *g, uint32_t *out) {
+  const lw_tensor_t *result = lw_type(b, 0);
+  lw_read_t read;
+  if (!lw_read(b, &read) || !add_indices(b, g, &read, result)) return 0;
+  if (read.outside != LW_NONE) {
     read.access.outside.kind = LP_LOAD;
     if (!add_load(b, g, read.outside, &read.access.outside.index)) return 0;
   }
   *out = g->loop.n_loads++;
-  g->rows[*out] = BC_NONE;
+  g->rows[*out] = LW_NONE;
   g->nodes[*out] = b->node->id;
-  g->tensors[*out] = bc_value(b, read.value)->t;
+  g->tensors[*out] = lw_value(b, read.value)->t;
   g->tensors[*out].offset += read.moved;
   g->accesses[*out] = read.access;
-  return g->tensors[*out].storage != BC_NONE && spread_read(result, g, read.access.bounded, g->accesses[*out].strides);
+  return g->tensors[*out].storage != LW_NONE && spread_read(result, g, read.access.bounded, g->accesses[*out].strides);
 }
 
 /* The node's arguments, as far as the instruction reads them. classes: the one that has an element for each row; 0:
  * none has. */
-static int add_args(bc_build_t *b, bc_group_t *g, lp_inst_t *inst, uint32_t classes) {
-  for (uint32_t p = 0; p < bc_n_places(b); p++) {
-    const aot_snap_arg_t *a = bc_arg(b, p);
+static int add_args(lw_build_t *b, lw_group_t *g, lp_inst_t *inst, uint32_t classes) {
+  for (uint32_t p = 0; p < lw_n_places(b); p++) {
+    const aot_snap_arg_t *a = lw_arg(b, p);
     lp_arg_t *out = &inst->args[p];
     out->kind = LP_ABSENT;
     if (!lp_reads(inst->text, LP_TK_ARG, p)) continue;
     if (a->kind == AOT_ARG_VALUE) {
       out->index = inst_of(b, g, (uint32_t)a->i);
-      out->kind = out->index == BC_NONE ? LP_LOAD : LP_INST;
+      out->kind = out->index == LW_NONE ? LP_LOAD : LP_INST;
       if (out->kind == LP_INST && g->insts[out->index].reduce == LP_ACROSS) return 0; /* it is not there yet */
       if (out->kind != LP_LOAD) continue;
       if (!(p && p == classes ? add_load_of_rows : add_load)(b, g, (uint32_t)a->i, &out->index)) return 0;
     } else if (a->kind == AOT_ARG_FLOAT) {
       out->kind = LP_FLOAT;
-      out->f = bc_arg_float(b, p, 0);
+      out->f = lw_arg_float(b, p, 0);
     } else if (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_BOOL) {
       out->kind = a->kind == AOT_ARG_INT ? LP_INT : LP_BOOL;
-      out->i = bc_arg_int(b, p, 0);
+      out->i = lw_arg_int(b, p, 0);
     } else if (a->kind == AOT_ARG_INTS) {
       out->kind = LP_DRAWN;
       if (!add_draw(b, g, &out->index)) return 0;
@@ -201,19 +201,19 @@ static int add_args(bc_build_t *b, bc_group_t *g, lp_inst_t *inst, uint32_t clas
 enum { CLASS_NUMBER = 7 /* h */ };
 
 /* The number that counts of classes give (lp_row_op_t.class_at). */
-static lp_arg_t class_number(bc_group_t *g, uint32_t k) {
+static lp_arg_t class_number(lw_group_t *g, uint32_t k) {
   for (uint32_t l = 0; l < g->loop.n_loads; l++)
     if (g->makers[l] == k) return (lp_arg_t){.kind = LP_LOAD, .index = l};
   const uint32_t l = g->loop.n_loads++;
-  g->rows[l] = BC_NONE;
+  g->rows[l] = LW_NONE;
   g->makers[l] = k;
   g->accesses[l].dtype = AOT_F64;
   return (lp_arg_t){.kind = LP_LOAD, .index = l};
 }
 
-static int add_step(bc_build_t *b, bc_group_t *g, uint32_t member, uint32_t first, uint32_t k) {
+static int add_step(lw_build_t *b, lw_group_t *g, uint32_t member, uint32_t first, uint32_t k) {
   const lp_row_op_t *op = g->infos[member].rows;
-  const int32_t work = lp_value_dtype(bc_arg_tensor(b, op->of)->dtype), result = bc_rows_result(b);
+  const int32_t work = lp_value_dtype(lw_arg_tensor(b, op->of)->dtype), result = lw_rows_result(b);
   lp_inst_t *inst = &g->insts[first + k];
   inst->text = op->steps[k].text;
   inst->reduce = op->steps[k].reduce < LP_SCAN ? op->steps[k].reduce : LP_EACH;
@@ -222,7 +222,7 @@ static int add_step(bc_build_t *b, bc_group_t *g, uint32_t member, uint32_t firs
   inst->dtype = lp_step_dtype(op->steps[k].dtype, work, result);
   inst->n_args = LP_ARGS + LP_STEPS;
   if (!add_args(b, g, inst, op->class_at)) return 0;
-  if (op->preset_at && bc_arg(b, op->preset_at)->kind == AOT_ARG_NONE && lp_reads(inst->text, LP_TK_ARG, op->preset_at))
+  if (op->preset_at && lw_arg(b, op->preset_at)->kind == AOT_ARG_NONE && lp_reads(inst->text, LP_TK_ARG, op->preset_at))
     inst->args[op->preset_at] = (lp_arg_t){.kind = LP_FLOAT, .f = op->preset};
   if (op->class_at && lp_reads(inst->text, LP_TK_ARG, CLASS_NUMBER)) inst->args[CLASS_NUMBER] = class_number(g, member);
   for (uint32_t e = 0; e < k; e++)
@@ -232,19 +232,19 @@ static int add_step(bc_build_t *b, bc_group_t *g, uint32_t member, uint32_t firs
 
 /* The only member of a group, which writes by places: its values, but for those that are left out, go to a store with
  * index tensors. */
-static int add_write(bc_build_t *b, bc_group_t *g) {
-  bc_write_t *w = &g->write;
-  const bc_member_t *m = &g->infos[0];
+static int add_write(lw_build_t *b, lw_group_t *g) {
+  lw_write_t *w = &g->write;
+  const lw_member_t *m = &g->infos[0];
   lp_arg_t value = w->number;
   if (!add_indices(b, g, &w->to, &w->space)) return 0;
-  if (w->value != BC_NONE) {
-    const bc_tensor_t *t = &bc_value(b, w->value)->t;
+  if (w->value != LW_NONE) {
+    const lw_tensor_t *t = &lw_value(b, w->value)->t;
     value = (lp_arg_t){.kind = LP_LOAD, .index = g->loop.n_loads++};
-    g->rows[value.index] = BC_NONE;
+    g->rows[value.index] = LW_NONE;
     g->tensors[value.index] = *t;
     g->accesses[value.index].dtype = t->dtype;
     memcpy(g->accesses[value.index].strides, w->strides, sizeof w->strides);
-    if (t->storage == BC_NONE) return 0;
+    if (t->storage == LW_NONE) return 0;
   }
   lp_inst_t *inst = g->insts;
   if (w->skipped >= 0) {
@@ -259,7 +259,7 @@ static int add_write(bc_build_t *b, bc_group_t *g) {
                               : w->times.kind != LP_ABSENT ? "a * b"
                                                            : "a",
                       .compute = m->compute,
-                      .dtype = bc_type(b, 0)->dtype,
+                      .dtype = lw_type(b, 0)->dtype,
                       .n_args = 2,
                       .args = {value, w->skipped >= 0 ? (lp_arg_t){.kind = LP_INST} : w->times}};
   g->loop.n_insts = (uint32_t)(inst - g->insts) + 1;
@@ -267,8 +267,8 @@ static int add_write(bc_build_t *b, bc_group_t *g) {
   return 1;
 }
 
-static int add_member(bc_build_t *b, bc_group_t *g, uint32_t k) {
-  const bc_member_t *m = &g->infos[k];
+static int add_member(lw_build_t *b, lw_group_t *g, uint32_t k) {
+  const lw_member_t *m = &g->infos[k];
   const uint32_t first = g->first[k] = g->loop.n_insts, n = m->rows ? m->rows->n_steps : 1;
   if (first + n > LP_INSTS) return 0;
   b->node = member(b, g, k);
@@ -277,13 +277,13 @@ static int add_member(bc_build_t *b, bc_group_t *g, uint32_t k) {
   if (!m->rows) {
     g->insts[first].text = m->text;
     g->insts[first].compute = m->compute;
-    g->insts[first].dtype = bc_type(b, 0)->dtype;
+    g->insts[first].dtype = lw_type(b, 0)->dtype;
     if (m->reads) {
       g->insts[first].n_args = 1;
       g->insts[first].args[0].kind = LP_LOAD;
       return add_read(b, g, &g->insts[first].args[0].index);
     }
-    g->insts[first].n_args = bc_n_places(b);
+    g->insts[first].n_args = lw_n_places(b);
     return add_args(b, g, &g->insts[first], 0);
   }
   for (uint32_t s = 0; s < n; s++)
@@ -292,7 +292,7 @@ static int add_member(bc_build_t *b, bc_group_t *g, uint32_t k) {
 }
 
 /* Results that somebody outside the group reads.  */
-static int is_read_outside(const bc_build_t *b, const bc_group_t *g, uint32_t k, uint32_t row) {
+static int is_read_outside(const lw_build_t *b, const lw_group_t *g, uint32_t k, uint32_t row) {
   uint32_t inside = 0;
   for (uint32_t m = k + 1; m < g->n; m++) {
     const aot_snap_node_t *node = member(b, g, m);
@@ -302,40 +302,40 @@ static int is_read_outside(const bc_build_t *b, const bc_group_t *g, uint32_t k,
   return b->n_uses[row - b->value_begin] > inside;
 }
 
-static void add_stores(bc_build_t *b, bc_group_t *g, uint32_t k) {
+static void add_stores(lw_build_t *b, lw_group_t *g, uint32_t k) {
   const aot_snap_node_t *node = member(b, g, k);
   for (uint32_t r = 0; r < node->n_results; r++) {
     const uint32_t row = node->result_begin + r, at = g->loop.n_loads + g->loop.n_stores;
-    const bc_tensor_t *t = &bc_value(b, row)->t;
+    const lw_tensor_t *t = &lw_value(b, row)->t;
     if (!t->dtype || !is_read_outside(b, g, k, row)) continue;
     g->rows[at] = row;
     g->makers[at] = k;
     g->tensors[at] = *t;
     if (g->infos[k].writes) g->accesses[at] = g->write.to.access;
     g->accesses[at].inst = result_inst(g, k, r);
-    g->accesses[at].dtype = bc_is_across(g, at) ? AOT_F64 : t->dtype;
-    g->accesses[at].of_row = !g->infos[k].writes && !bc_is_across(g, at) && !bc_same_sizes(t, g->space);
+    g->accesses[at].dtype = lw_is_across(g, at) ? AOT_F64 : t->dtype;
+    g->accesses[at].of_row = !g->infos[k].writes && !lw_is_across(g, at) && !lw_same_sizes(t, g->space);
     g->nodes[at] = node->id;
     g->loop.n_stores++;
     g->loop.in_place |= b->goes_home && 0 != b->goes_home[row - b->value_begin];
   }
 }
 
-static int describe(bc_build_t *b, bc_group_t *g) {
-  g->space = &bc_value(b, member(b, g, g->n - 1)->result_begin)->t;
+static int describe(lw_build_t *b, lw_group_t *g) {
+  g->space = &lw_value(b, member(b, g, g->n - 1)->result_begin)->t;
   for (uint32_t k = 0; k < g->n; k++) {
     b->node = member(b, g, k);
-    if (!bc_member(b, &g->infos[k])) return 0;
+    if (!lw_member(b, &g->infos[k])) return 0;
     if (g->infos[k].writes) {
-      if (g->n > 1 || !bc_write(b, &g->write)) return 0;
+      if (g->n > 1 || !lw_write(b, &g->write)) return 0;
       g->loop.reduced = g->write.serial;
       g->space = &g->write.space;
       continue;
     }
-    if (g->n > 1) bc_sum_across(b, &g->infos[k]);
+    if (g->n > 1) lw_sum_across(b, &g->infos[k]);
     if (g->loop.reduced) continue;
     g->loop.reduced = g->infos[k].reduced;
-    g->space = bc_member_space(b, &g->infos[k]);
+    g->space = lw_member_space(b, &g->infos[k]);
   }
   g->loop.rank = g->space->rank;
   memcpy(g->loop.sizes, g->space->sizes, sizeof g->space->sizes);
@@ -348,10 +348,10 @@ static int describe(bc_build_t *b, bc_group_t *g) {
 }
 
 /* The input that an output is to lie on: the store and the load go over it element by element. */
-static int is_in_place(const bc_build_t *b, const bc_group_t *g, uint32_t load, uint32_t store) {
+static int is_in_place(const lw_build_t *b, const lw_group_t *g, uint32_t load, uint32_t store) {
   const lp_access_t *l = &g->accesses[load], *s = &g->accesses[store];
   const uint32_t home = b->goes_home[g->rows[store] - b->value_begin];
-  if (!home || g->rows[load] == BC_NONE || b->out->inputs[home - 1].type.storage != g->tensors[load].storage ||
+  if (!home || g->rows[load] == LW_NONE || b->out->inputs[home - 1].type.storage != g->tensors[load].storage ||
       aot_dtype_size(l->dtype) != aot_dtype_size(s->dtype))
     return 0;
   for (int32_t d = 0; d < g->loop.rank; d++)
@@ -359,75 +359,75 @@ static int is_in_place(const bc_build_t *b, const bc_group_t *g, uint32_t load, 
   return 1;
 }
 
-bc_ref_t bc_use_access(bc_build_t *b, const bc_group_t *g, uint32_t k) {
+lw_ref_t lw_use_access(lw_build_t *b, const lw_group_t *g, uint32_t k) {
   int in_place = 0;
-  if (g->draws[k]) return bc_use(b, NULL);
-  if (k >= g->loop.n_loads) return bc_use(b, bc_is_across(g, k) ? NULL : &g->tensors[k]);
+  if (g->draws[k]) return lw_use(b, NULL);
+  if (k >= g->loop.n_loads) return lw_use(b, lw_is_across(g, k) ? NULL : &g->tensors[k]);
   for (uint32_t s = g->loop.n_loads; b->goes_home && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores; s++)
     in_place |= is_in_place(b, g, k, s);
-  return in_place ? bc_use_in_place(b, &g->tensors[k]) : bc_use(b, &g->tensors[k]);
+  return in_place ? lw_use_in_place(b, &g->tensors[k]) : lw_use(b, &g->tensors[k]);
 }
 
 /* Classes are checked, and the rows that count are counted, before the loop reads their number. */
-static aot_status_t count_classes(bc_build_t *b, bc_group_t *g) {
+static aot_status_t count_classes(lw_build_t *b, lw_group_t *g) {
   for (uint32_t l = 0; l < g->loop.n_loads; l++) {
-    if (g->makers[l] == BC_NONE) continue;
+    if (g->makers[l] == LW_NONE) continue;
     const lp_row_op_t *op = g->infos[g->makers[l]].rows;
     b->node = member(b, g, g->makers[l]);
-    AOT_TRY(b->machine->target->classes(b, op->class_at, bc_arg_tensor(b, op->of)->sizes[1], &g->tensors[l]));
+    AOT_TRY(b->machine->target->classes(b, op->class_at, lw_arg_tensor(b, op->of)->sizes[1], &g->tensors[l]));
   }
   return AOT_OK;
 }
 
 /* What a tensor begins as that is written by places. */
-static aot_status_t begin_written(bc_build_t *b, const bc_group_t *g) {
-  const bc_tensor_t *whole = &g->tensors[g->loop.n_loads];
-  if (bc_numel(whole) == 0) return AOT_OK;
-  return g->write.init == BC_NONE ? bc_fill_zero(b, whole) : bc_copy(b, whole, &bc_value(b, g->write.init)->t);
+static aot_status_t begin_written(lw_build_t *b, const lw_group_t *g) {
+  const lw_tensor_t *whole = &g->tensors[g->loop.n_loads];
+  if (lw_numel(whole) == 0) return AOT_OK;
+  return g->write.init == LW_NONE ? lw_fill_zero(b, whole) : lw_copy(b, whole, &lw_value(b, g->write.init)->t);
 }
 
-aot_status_t bc_store_results(bc_build_t *b, bc_group_t *g) {
+aot_status_t lw_store_results(lw_build_t *b, lw_group_t *g) {
   AOT_TRY(count_classes(b, g));
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
     b->node = member(b, g, g->makers[s]);
-    AOT_TRY(bc_result(b, g->rows[s] - b->node->result_begin, &g->tensors[s]));
+    AOT_TRY(lw_result(b, g->rows[s] - b->node->result_begin, &g->tensors[s]));
   }
   return g->infos[0].writes ? begin_written(b, g) : AOT_OK;
 }
 
-/* Geometry of the stores before memory is given: as bc_result will choose it. */
-static void set_store_strides(bc_group_t *g) {
+/* Geometry of the stores before memory is given: as lw_result will choose it. */
+static void set_store_strides(lw_group_t *g) {
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
-    bc_result_geometry(&g->tensors[s]);
-    if (g->infos[0].writes) continue; /* bc_write has them */
-    if (bc_is_across(g, s)) spread_columns(&g->tensors[s], g, g->accesses[s].strides);
+    lw_result_geometry(&g->tensors[s]);
+    if (g->infos[0].writes) continue; /* lw_write has them */
+    if (lw_is_across(g, s)) spread_columns(&g->tensors[s], g, g->accesses[s].strides);
     else spread_result(&g->tensors[s], g, g->accesses[s].strides);
   }
 }
 
 /* Sums across rows are as many as their results have elements. */
-static int across_fits(const bc_group_t *g) {
+static int across_fits(const lw_group_t *g) {
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++)
-    if (bc_is_across(g, s) && g->insts[g->accesses[s].inst].of_row != (g->tensors[s].rank == 0)) return 0;
+    if (lw_is_across(g, s) && g->insts[g->accesses[s].inst].of_row != (g->tensors[s].rank == 0)) return 0;
   return 1;
 }
 
-static aot_status_t lower(bc_build_t *b, bc_group_t *g) {
-  const aot_status_t unfit = g->n > 1 ? BC_APART : BC_DECLINED;
+static aot_status_t lower(lw_build_t *b, lw_group_t *g) {
+  const aot_status_t unfit = g->n > 1 ? LW_APART : LW_DECLINED;
   if (!describe(b, g)) return unfit;
   if (g->loop.n_stores == 0) return AOT_OK; /* nobody reads it */
   lp_join_equal(&g->loop);
   set_store_strides(g);
-  if (bc_numel(g->space) == 0) return bc_store_results(b, g);
+  if (lw_numel(g->space) == 0) return lw_store_results(b, g);
   if (!lp_simplify(&g->loop)) return unfit;
   lp_schedule(&g->loop);
   if (!across_fits(g)) return unfit;
   return b->machine->target->loop(b, g);
 }
 
-aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_members) {
+aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, uint32_t n_members) {
   const size_t n = n_members, n_insts = n * LP_STEPS, n_reached = n * (LP_ARGS + MAX_RESULTS);
-  bc_group_t g = {.members = members, .n = n_members, .insts = calloc(n_insts + 1, sizeof *g.insts)};
+  lw_group_t g = {.members = members, .n = n_members, .insts = calloc(n_insts + 1, sizeof *g.insts)};
   g.infos = calloc(n + 1, sizeof *g.infos);
   g.first = calloc(n + 1, sizeof *g.first);
   g.accesses = calloc(n_reached + 1, sizeof *g.accesses);
@@ -436,7 +436,7 @@ aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_m
   g.draws = calloc(n_reached + 1, sizeof *g.draws);
   g.nodes = calloc(n_reached + 1, sizeof *g.nodes);
   g.makers = malloc((n_reached + 1) * sizeof *g.makers);
-  if (g.makers) memset(g.makers, 0xFF, (n_reached + 1) * sizeof *g.makers); /* BC_NONE */
+  if (g.makers) memset(g.makers, 0xFF, (n_reached + 1) * sizeof *g.makers); /* LW_NONE */
   const int is_there =
       g.nodes && g.insts && g.infos && g.first && g.makers && g.accesses && g.tensors && g.rows && g.draws;
   aot_status_t status = is_there ? lower(b, &g) : no_memory(b);

@@ -8,17 +8,17 @@
 #include <math.h>
 #include <string.h>
 
-uint32_t bc_n_places(const bc_build_t *b) { return b->node->n_args < LP_ARGS ? b->node->n_args : LP_ARGS; }
+uint32_t lw_n_places(const lw_build_t *b) { return b->node->n_args < LP_ARGS ? b->node->n_args : LP_ARGS; }
 
 /* The node's arguments as the operator table sees them. 0: an argument that loops cannot hold. */
-static int read_operands(const bc_build_t *b, lp_operand_t *out, aot_str_t *word) {
+static int read_operands(const lw_build_t *b, lp_operand_t *out, aot_str_t *word) {
   word->size = 0;
   word->data = "";
-  for (uint32_t k = 0; k < bc_n_places(b); k++) {
-    const aot_snap_arg_t *a = bc_arg(b, k);
+  for (uint32_t k = 0; k < lw_n_places(b); k++) {
+    const aot_snap_arg_t *a = lw_arg(b, k);
     memset(&out[k], 0, sizeof out[k]);
     if (a->kind == AOT_ARG_VALUE) {
-      const bc_tensor_t *t = bc_arg_tensor(b, k);
+      const lw_tensor_t *t = lw_arg_tensor(b, k);
       if (!t) return 0;
       out[k] = (lp_operand_t){LP_LOAD, t->dtype, t->rank};
     } else if (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_FLOAT || a->kind == AOT_ARG_BOOL) {
@@ -33,59 +33,59 @@ static int read_operands(const bc_build_t *b, lp_operand_t *out, aot_str_t *word
   return 1;
 }
 
-static const lp_op_t *loop_op(const bc_build_t *b) { return bc_op(b)->loop; }
+static const lp_op_t *loop_op(const lw_build_t *b) { return lw_op(b)->loop; }
 
-static int is_number(const bc_tensor_t *t) { return t && t->rank == 0 && t->dtype == AOT_I64; }
+static int is_number(const lw_tensor_t *t) { return t && t->rank == 0 && t->dtype == AOT_I64; }
 
 /* A draw that a loop can make: seed and offset come from outside (its own space has dimensions, theirs has none). What
  * is wrong with others, an empty range for one, the reference kernel tells. */
-static int draws_well(const bc_build_t *b) {
+static int draws_well(const lw_build_t *b) {
   int has_range = b->node->n_args > 5;
-  return is_number(bc_arg_tensor(b, 0)) && is_number(bc_arg_tensor(b, 1)) && bc_type(b, 0)->rank > 0 &&
-         (!has_range || bc_arg_int(b, 3, 0) < bc_arg_int(b, 4, 0));
+  return is_number(lw_arg_tensor(b, 0)) && is_number(lw_arg_tensor(b, 1)) && lw_type(b, 0)->rank > 0 &&
+         (!has_range || lw_arg_int(b, 3, 0) < lw_arg_int(b, 4, 0));
 }
 
 /* The reference kernel knows what a bound of NaN means where it is a number. */
-static int bounds_by_nan(const bc_build_t *b, const lp_operand_t *operands, const char *text) {
-  for (uint32_t k = 0; (strstr(text, "lesser") || strstr(text, "larger")) && k < bc_n_places(b); k++)
-    if (operands[k].kind == LP_FLOAT && isnan(bc_arg_float(b, k, 0))) return 1;
+static int bounds_by_nan(const lw_build_t *b, const lp_operand_t *operands, const char *text) {
+  for (uint32_t k = 0; (strstr(text, "lesser") || strstr(text, "larger")) && k < lw_n_places(b); k++)
+    if (operands[k].kind == LP_FLOAT && isnan(lw_arg_float(b, k, 0))) return 1;
   return 0;
 }
 
 /* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), which the reference kernel
  * does; loops compute in 64 bits. */
-static int numbers_fit(const bc_build_t *b, const lp_operand_t *operands) {
-  int32_t dtypes[LP_ARGS + 1] = {bc_type(b, 0)->dtype}, n = 1;
-  for (uint32_t k = 0; k < bc_n_places(b); k++)
+static int numbers_fit(const lw_build_t *b, const lp_operand_t *operands) {
+  int32_t dtypes[LP_ARGS + 1] = {lw_type(b, 0)->dtype}, n = 1;
+  for (uint32_t k = 0; k < lw_n_places(b); k++)
     if (operands[k].kind == LP_LOAD) dtypes[n++] = operands[k].dtype;
-  for (uint32_t k = 0; k < bc_n_places(b); k++)
+  for (uint32_t k = 0; k < lw_n_places(b); k++)
     for (int32_t d = 0; operands[k].kind == LP_INT && d < n; d++)
       if (rk_is_int(dtypes[d]) && dtypes[d] != AOT_BOOL &&
-          rk_wrap_to(bc_arg_int(b, k, 0), dtypes[d]) != bc_arg_int(b, k, 0))
+          rk_wrap_to(lw_arg_int(b, k, 0), dtypes[d]) != lw_arg_int(b, k, 0))
         return 0;
   return 1;
 }
 
-static int is_pointwise(const bc_build_t *b, const lp_operand_t *operands, aot_str_t word, bc_member_t *out) {
+static int is_pointwise(const lw_build_t *b, const lp_operand_t *operands, aot_str_t word, lw_member_t *out) {
   lp_draw_t draw;
-  const int32_t result = bc_type(b, 0)->dtype;
+  const int32_t result = lw_type(b, 0)->dtype;
   if (!loop_op(b) || b->node->n_results != 1 || !result) return 0;
   if (lp_op_draws(loop_op(b), result, &draw) && !draws_well(b)) return 0;
   if (!numbers_fit(b, operands)) return 0;
-  out->text = lp_choose(loop_op(b), operands, bc_n_places(b), word, result, &out->compute);
+  out->text = lp_choose(loop_op(b), operands, lw_n_places(b), word, result, &out->compute);
   return out->text && !bounds_by_nan(b, operands, out->text);
 }
 
 /* ---- rows ---- */
 
 /* The dimensions of x that the operator's rows are, as bits; 0: none, or not as its arguments say. */
-static uint32_t find_rows(const bc_build_t *b, const lp_row_op_t *op, const bc_tensor_t *x) {
+static uint32_t find_rows(const lw_build_t *b, const lp_row_op_t *op, const lw_tensor_t *x) {
   const uint32_t all = x->rank ? UINT32_MAX >> (32 - x->rank) : 0;
   int64_t list[AOT_MAX_RANK];
   uint32_t bits = 0;
   if (op->dims == LP_ROW_WHOLE) return all;
   if (op->dims == LP_ROW_LAST) return x->rank ? 1u << (x->rank - 1) : 0;
-  const uint32_t n = bc_arg_ints(b, (uint32_t)op->dims_at, list, AOT_MAX_RANK);
+  const uint32_t n = lw_arg_ints(b, (uint32_t)op->dims_at, list, AOT_MAX_RANK);
   if (op->dims == LP_ROW_DIM && n == 0) return all;
   for (uint32_t k = 0; k < n; k++) {
     int64_t d = list[k] < 0 ? list[k] + x->rank : list[k];
@@ -100,7 +100,7 @@ static uint32_t find_rows(const bc_build_t *b, const lp_row_op_t *op, const bc_t
 }
 
 /* t has an element for each row of `space`: the reduced dimensions are 1, or are not there. */
-static int is_of_rows(const bc_tensor_t *t, const bc_tensor_t *space, uint32_t reduced) {
+static int is_of_rows(const lw_tensor_t *t, const lw_tensor_t *space, uint32_t reduced) {
   int32_t at = 0;
   for (int32_t d = 0; d < space->rank; d++) {
     const int is_reduced = (int)(reduced >> d & 1u);
@@ -111,7 +111,7 @@ static int is_of_rows(const bc_tensor_t *t, const bc_tensor_t *space, uint32_t r
 }
 
 /* t has an element for each element of a row. */
-static int is_of_columns(const bc_tensor_t *t, const bc_tensor_t *space, uint32_t reduced) {
+static int is_of_columns(const lw_tensor_t *t, const lw_tensor_t *space, uint32_t reduced) {
   int32_t at = 0;
   for (int32_t d = 0; d < space->rank; d++)
     if (reduced >> d & 1u && (at >= t->rank || t->sizes[at++] != space->sizes[d])) return 0;
@@ -119,7 +119,7 @@ static int is_of_columns(const bc_tensor_t *t, const bc_tensor_t *space, uint32_
 }
 
 /* The reduced dimensions follow each other through memory as one would. */
-static int is_one_dimension(const bc_tensor_t *x, uint32_t reduced) {
+static int is_one_dimension(const lw_tensor_t *x, uint32_t reduced) {
   int64_t expected = -1;
   for (int32_t d = x->rank - 1; d >= 0; d--) {
     if (!(reduced >> d & 1u) || x->sizes[d] == 1) continue;
@@ -129,7 +129,7 @@ static int is_one_dimension(const bc_tensor_t *x, uint32_t reduced) {
   return 1;
 }
 
-int bc_is_across_memory(const bc_tensor_t *x, uint32_t reduced) {
+int lw_is_across_memory(const lw_tensor_t *x, uint32_t reduced) {
   int64_t widest = 0, least = INT64_MAX;
   for (int32_t d = 0; d < x->rank; d++) {
     if (x->sizes[d] <= 1) continue;
@@ -141,79 +141,79 @@ int bc_is_across_memory(const bc_tensor_t *x, uint32_t reduced) {
 
 /* Scores and a class for each row, without smoothing, reduced to one number: (.., classes, weight, reduction, ignore,
  * smoothing). */
-static int has_classes(const bc_build_t *b, const lp_row_op_t *op, const bc_tensor_t *x) {
-  const bc_tensor_t *classes = bc_arg_tensor(b, op->class_at);
-  const int64_t reduction = bc_arg_int(b, op->class_at + 2, 1);
+static int has_classes(const lw_build_t *b, const lp_row_op_t *op, const lw_tensor_t *x) {
+  const lw_tensor_t *classes = lw_arg_tensor(b, op->class_at);
+  const int64_t reduction = lw_arg_int(b, op->class_at + 2, 1);
   return b->machine->target->classes && classes && classes->dtype == AOT_I64 && classes->rank == 1 && x->rank == 2 &&
          x->sizes[0] == classes->sizes[0] && (reduction == 1 || reduction == 2) &&
-         bc_arg_float(b, op->class_at + 4, 0) == 0;
+         lw_arg_float(b, op->class_at + 4, 0) == 0;
 }
 
-int32_t bc_rows_result(const bc_build_t *b) {
+int32_t lw_rows_result(const lw_build_t *b) {
   for (uint32_t r = 0; r < b->node->n_results; r++)
-    if (bc_type(b, r)->dtype) return bc_type(b, r)->dtype;
+    if (lw_type(b, r)->dtype) return lw_type(b, r)->dtype;
   return 0;
 }
 
-static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_member_t *out) {
-  const lp_row_op_t *op = bc_op(b)->rows ? lp_row_op_choose(bc_op(b)->rows, operands, bc_n_places(b)) : NULL;
-  const bc_tensor_t *x = op ? bc_arg_tensor(b, op->of) : NULL;
-  if (!op || !x || bc_numel(x) == 0 || b->node->n_results > op->n_results || !bc_rows_result(b)) return 0;
+static int reduces_rows(const lw_build_t *b, const lp_operand_t *operands, lw_member_t *out) {
+  const lp_row_op_t *op = lw_op(b)->rows ? lp_row_op_choose(lw_op(b)->rows, operands, lw_n_places(b)) : NULL;
+  const lw_tensor_t *x = op ? lw_arg_tensor(b, op->of) : NULL;
+  if (!op || !x || lw_numel(x) == 0 || b->node->n_results > op->n_results || !lw_rows_result(b)) return 0;
   if (op->class_at && !has_classes(b, op, x)) return 0;
   out->rows = op;
   out->reduced = find_rows(b, op, x);
   if (!out->reduced || !is_one_dimension(x, out->reduced)) return 0;
   for (uint32_t r = 0; r < b->node->n_results; r++) {
-    const bc_tensor_t *t = bc_type(b, r);
+    const lw_tensor_t *t = lw_type(b, r);
     if (!t->dtype) continue;
     const int is_across = op->steps[op->results[r]].reduce == LP_ACROSS;
     if (is_across && !b->machine->target->has_across) return 0;
     if (is_across ? !lp_dtype_supported(t->dtype) || rk_is_int(t->dtype) : !lp_row_op_gives(op, r, x->dtype, t->dtype))
       return 0;
     if (is_across ? t->rank && !is_of_columns(t, x, out->reduced)
-                  : !bc_same_sizes(t, x) && !is_of_rows(t, x, out->reduced))
+                  : !lw_same_sizes(t, x) && !is_of_rows(t, x, out->reduced))
       return 0;
   }
   return 1;
 }
 
 /* What values pass through on their way. */
-static bc_member_t passing(int32_t dtype) {
+static lw_member_t passing(int32_t dtype) {
   dtype = lp_value_dtype(dtype);
-  return (bc_member_t){.text = "a", .compute = rk_is_int(dtype) && dtype != AOT_BOOL ? AOT_I64 : dtype};
+  return (lw_member_t){.text = "a", .compute = rk_is_int(dtype) && dtype != AOT_BOOL ? AOT_I64 : dtype};
 }
 
-static int is_read(const bc_build_t *b, bc_member_t *out) {
-  bc_read_t read;
-  if (!bc_read(b, &read)) return 0;
+static int is_read(const lw_build_t *b, lw_member_t *out) {
+  lw_read_t read;
+  if (!lw_read(b, &read)) return 0;
   *out = passing(read.access.dtype);
   out->reads = 1;
   return 1;
 }
 
-static int is_write(const bc_build_t *b, bc_member_t *out) {
-  bc_write_t write;
-  if (!bc_write(b, &write)) return 0;
+static int is_write(const lw_build_t *b, lw_member_t *out) {
+  lw_write_t write;
+  if (!lw_write(b, &write)) return 0;
   *out = passing(write.to.access.dtype);
   out->writes = 1;
   out->reduced = write.serial;
   return 1;
 }
 
-int bc_member(const bc_build_t *b, bc_member_t *out) {
+int lw_member(const lw_build_t *b, lw_member_t *out) {
   lp_operand_t operands[LP_ARGS];
   aot_str_t word;
   memset(out, 0, sizeof *out);
-  if (bc_op(b)->read) return is_read(b, out);
-  if (bc_op(b)->write) return is_write(b, out);
-  if ((!loop_op(b) && !bc_op(b)->rows) || !read_operands(b, operands, &word)) return 0;
+  if (lw_op(b)->read) return is_read(b, out);
+  if (lw_op(b)->write) return is_write(b, out);
+  if ((!loop_op(b) && !lw_op(b)->rows) || !read_operands(b, operands, &word)) return 0;
   return is_pointwise(b, operands, word, out) || reduces_rows(b, operands, out);
 }
 
-int bc_sum_across(const bc_build_t *b, bc_member_t *m) {
+int lw_sum_across(const lw_build_t *b, lw_member_t *m) {
   const lp_row_op_t *across = m->rows ? lp_row_op_across(m->rows) : NULL;
-  const bc_tensor_t *x = bc_arg_tensor(b, 0);
-  if (!across || !b->machine->target->has_across || rk_is_int(x->dtype) || bc_type(b, 0)->rank == 0) return 0;
+  const lw_tensor_t *x = lw_arg_tensor(b, 0);
+  if (!across || !b->machine->target->has_across || rk_is_int(x->dtype) || lw_type(b, 0)->rank == 0) return 0;
   for (int32_t d = 0; d < x->rank; d++)
     if (x->sizes[d] > 1 && (m->reduced >> d & 1u) == (d == x->rank - 1)) return 0;
   if (x->sizes[x->rank - 1] < 2 || x->strides[x->rank - 1] != 1) return 0;
@@ -222,6 +222,6 @@ int bc_sum_across(const bc_build_t *b, bc_member_t *m) {
   return 1;
 }
 
-const bc_tensor_t *bc_member_space(const bc_build_t *b, const bc_member_t *m) {
-  return m->rows ? bc_arg_tensor(b, m->rows->of) : bc_type(b, 0);
+const lw_tensor_t *lw_member_space(const lw_build_t *b, const lw_member_t *m) {
+  return m->rows ? lw_arg_tensor(b, m->rows->of) : lw_type(b, 0);
 }

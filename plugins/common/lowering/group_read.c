@@ -5,19 +5,19 @@
 
 /* What the operators below fill in: dimensions of the result, from the first to the last. */
 typedef struct reading {
-  const bc_build_t *b;
-  const bc_tensor_t *from, *result;
-  bc_read_t *out;
+  const lw_build_t *b;
+  const lw_tensor_t *from, *result;
+  lw_read_t *out;
   int wraps; /* negative indices count from the end, whatever the operator that reads says */
 } reading_t;
 
-static uint32_t value_row(const bc_build_t *b, uint32_t k) {
-  return bc_arg(b, k)->kind == AOT_ARG_VALUE ? (uint32_t)bc_arg(b, k)->i : BC_NONE;
+static uint32_t value_row(const lw_build_t *b, uint32_t k) {
+  return lw_arg(b, k)->kind == AOT_ARG_VALUE ? (uint32_t)lw_arg(b, k)->i : LW_NONE;
 }
 
 /* Argument k as a dimension of a tensor of that rank; -1: it is none. */
-static int32_t dim_arg(const bc_build_t *b, uint32_t k, int32_t rank) {
-  const int64_t d = bc_arg_int(b, k, 0);
+static int32_t dim_arg(const lw_build_t *b, uint32_t k, int32_t rank) {
+  const int64_t d = lw_arg_int(b, k, 0);
   return d >= -rank && d < rank ? (int32_t)(d < 0 ? d + rank : d) : -1;
 }
 
@@ -30,10 +30,10 @@ static int keep(const reading_t *r, int32_t d, int32_t at) {
 /* Dimension d is counted by an index tensor, whose own dimensions lie along those of the result from `at` on, the last
  * ones along the last of `rank`. Nothing can be read of no rows: the reference kernel tells. */
 static int count(const reading_t *r, int32_t d, uint32_t row, int32_t at, int32_t rank, int wraps) {
-  if (row == BC_NONE || bc_value(r->b, row)->kind != AOT_TYPE_TENSOR || r->out->access.n_indices == LP_INDICES)
+  if (row == LW_NONE || lw_value(r->b, row)->kind != AOT_TYPE_TENSOR || r->out->access.n_indices == LP_INDICES)
     return 0;
   const uint32_t k = r->out->access.n_indices++;
-  const bc_tensor_t *index = &bc_value(r->b, row)->t;
+  const lw_tensor_t *index = &lw_value(r->b, row)->t;
   if ((index->dtype != AOT_I64 && index->dtype != AOT_I32) || r->from->sizes[d] < 1 || index->rank > rank) return 0;
   r->out->access.indices[k] =
       (lp_index_t){.stride = r->from->strides[d], .size = r->from->sizes[d], .wraps = wraps || r->wraps};
@@ -50,7 +50,7 @@ static int count(const reading_t *r, int32_t d, uint32_t row, int32_t at, int32_
 
 /* embedding(weight, indices, ..) */
 static int embedding(const reading_t *r) {
-  const bc_tensor_t *index = bc_arg_tensor(r->b, 1);
+  const lw_tensor_t *index = lw_arg_tensor(r->b, 1);
   return index && r->from->rank == 2 && r->result->rank == index->rank + 1 &&
          count(r, 0, value_row(r->b, 1), 0, index->rank, 0) && keep(r, 1, index->rank);
 }
@@ -58,8 +58,8 @@ static int embedding(const reading_t *r) {
 /* index_select(self, dim, index) */
 static int index_select(const reading_t *r) {
   const int32_t dim = dim_arg(r->b, 1, r->from->rank);
-  const bc_tensor_t *index = bc_arg_tensor(r->b, 2);
-  if (dim < 0 || !index || index->rank > 1 || bc_numel(index) != r->result->sizes[dim] ||
+  const lw_tensor_t *index = lw_arg_tensor(r->b, 2);
+  if (dim < 0 || !index || index->rank > 1 || lw_numel(index) != r->result->sizes[dim] ||
       r->result->rank != r->from->rank)
     return 0;
   for (int32_t d = 0; d < r->from->rank; d++)
@@ -70,8 +70,8 @@ static int index_select(const reading_t *r) {
 /* gather(self, dim, index): other dimensions may be cut short */
 static int gather(const reading_t *r) {
   const int32_t rank = r->from->rank, dim = dim_arg(r->b, 1, rank);
-  const bc_tensor_t *index = bc_arg_tensor(r->b, 2);
-  if (dim < 0 || !index || index->rank != rank || !bc_same_sizes(index, r->result)) return 0;
+  const lw_tensor_t *index = lw_arg_tensor(r->b, 2);
+  if (dim < 0 || !index || index->rank != rank || !lw_same_sizes(index, r->result)) return 0;
   for (int32_t d = 0; d < rank; d++) {
     if (d != dim && r->result->sizes[d] > r->from->sizes[d]) return 0;
     r->out->access.strides[d] = d == dim ? 0 : r->from->strides[d];
@@ -82,13 +82,13 @@ static int gather(const reading_t *r) {
 /* index.Tensor(self, indices): indices are broadcast against each other; their dimensions stand where the first one
  * does, or in front when others stand between them */
 static int index_tensor(const reading_t *r) {
-  const aot_snap_arg_t *list = bc_arg(r->b, 1);
+  const aot_snap_arg_t *list = lw_arg(r->b, 1);
   const uint32_t *rows = AOT_SNAP_ROWS(r->b->s, uint32_t, operands) + list->i;
   int32_t first = -1, last = -1, n = 0, wide = 0;
   if (list->kind != AOT_ARG_VALUES || list->n > (uint32_t)r->from->rank) return 0;
   for (int32_t d = 0; d < (int32_t)list->n; d++) {
     if (rows[d] == AOT_NO_ID) continue;
-    const bc_value_t *v = bc_value(r->b, rows[d]);
+    const lw_value_t *v = lw_value(r->b, rows[d]);
     if (v->kind != AOT_TYPE_TENSOR) return 0;
     if (v->t.rank > wide) wide = v->t.rank;
     if (first < 0) first = d;
@@ -122,10 +122,10 @@ static void bound(const reading_t *r, int32_t d, int32_t from, int64_t begin) {
 
 /* constant_pad_nd(self, pad, value): two numbers a dimension, from the last one on; negative ones cut */
 static int constant_pad(const reading_t *r) {
-  const aot_snap_arg_t *value = bc_arg(r->b, 2);
+  const aot_snap_arg_t *value = lw_arg(r->b, 2);
   lp_arg_t *outside = &r->out->access.outside;
   int64_t pad[2 * AOT_MAX_RANK];
-  const int32_t rank = r->result->rank, n = (int32_t)bc_arg_ints(r->b, 1, pad, 2 * AOT_MAX_RANK);
+  const int32_t rank = r->result->rank, n = (int32_t)lw_arg_ints(r->b, 1, pad, 2 * AOT_MAX_RANK);
   if (r->from->rank != rank || n % 2 != 0 || n / 2 > rank) return 0;
   for (int32_t d = 0; d < rank; d++) {
     const int32_t at = 2 * (rank - 1 - d);
@@ -134,8 +134,8 @@ static int constant_pad(const reading_t *r) {
     bound(r, d, d, before);
   }
   outside->kind = value->kind == AOT_ARG_FLOAT ? LP_FLOAT : LP_INT;
-  outside->f = bc_arg_float(r->b, 2, 0);
-  outside->i = bc_arg_int(r->b, 2, 0);
+  outside->f = lw_arg_float(r->b, 2, 0);
+  outside->i = lw_arg_int(r->b, 2, 0);
   return value->kind == AOT_ARG_NONE || value->kind == AOT_ARG_FLOAT || value->kind == AOT_ARG_INT ||
          value->kind == AOT_ARG_BOOL;
 }
@@ -162,20 +162,20 @@ static int part(const reading_t *r, int64_t dim, int64_t start, int is_one) {
 
 /* slice_backward(grad, sizes, dim, start, end, step) */
 static int slice_backward(const reading_t *r) {
-  return bc_arg_int(r->b, 5, 1) == 1 && part(r, bc_arg_int(r->b, 2, 0), bc_arg_int(r->b, 3, 0), 0);
+  return lw_arg_int(r->b, 5, 1) == 1 && part(r, lw_arg_int(r->b, 2, 0), lw_arg_int(r->b, 3, 0), 0);
 }
 /* select_backward(grad, sizes, dim, index) */
-static int select_backward(const reading_t *r) { return part(r, bc_arg_int(r->b, 2, 0), bc_arg_int(r->b, 3, 0), 1); }
+static int select_backward(const reading_t *r) { return part(r, lw_arg_int(r->b, 2, 0), lw_arg_int(r->b, 3, 0), 1); }
 
 /* Outside of the part it is the first argument. */
 static int scatter(const reading_t *r, int is_one) {
-  const bc_tensor_t *whole = bc_arg_tensor(r->b, 0);
-  if (!whole || whole->dtype != r->result->dtype || !bc_same_sizes(whole, r->result)) return 0;
+  const lw_tensor_t *whole = lw_arg_tensor(r->b, 0);
+  if (!whole || whole->dtype != r->result->dtype || !lw_same_sizes(whole, r->result)) return 0;
   r->out->outside = value_row(r->b, 0);
-  return part(r, bc_arg_int(r->b, 2, 0), bc_arg_int(r->b, 3, 0), is_one);
+  return part(r, lw_arg_int(r->b, 2, 0), lw_arg_int(r->b, 3, 0), is_one);
 }
 /* slice_scatter(self, src, dim, start, end, step) */
-static int slice_scatter(const reading_t *r) { return bc_arg_int(r->b, 5, 1) == 1 && scatter(r, 0); }
+static int slice_scatter(const reading_t *r) { return lw_arg_int(r->b, 5, 1) == 1 && scatter(r, 0); }
 /* select_scatter(self, src, dim, index) */
 static int select_scatter(const reading_t *r) { return scatter(r, 1); }
 
@@ -183,13 +183,13 @@ static int select_scatter(const reading_t *r) { return scatter(r, 1); }
 static int flip(const reading_t *r) {
   int64_t dims[AOT_MAX_RANK];
   const int32_t rank = r->from->rank;
-  const uint32_t n = bc_arg_ints(r->b, 1, dims, AOT_MAX_RANK);
+  const uint32_t n = lw_arg_ints(r->b, 1, dims, AOT_MAX_RANK);
   uint32_t flipped = 0;
   for (uint32_t k = 0; k < n; k++) {
     if (dims[k] < -rank || dims[k] >= rank) return 0;
     flipped |= 1u << (dims[k] < 0 ? dims[k] + rank : dims[k]);
   }
-  if (!bc_same_sizes(r->from, r->result)) return 0;
+  if (!lw_same_sizes(r->from, r->result)) return 0;
   for (int32_t d = 0; d < rank; d++) {
     const int is_flipped = flipped >> d & 1u && r->from->sizes[d] > 0;
     r->out->access.strides[d] = is_flipped ? -r->from->strides[d] : r->from->strides[d];
@@ -200,8 +200,8 @@ static int flip(const reading_t *r) {
 
 /* ---- writing by index tensors ---- */
 
-static int values_like_space(const bc_build_t *b, uint32_t k, bc_write_t *out) {
-  const bc_tensor_t *t = bc_arg_tensor(b, k);
+static int values_like_space(const lw_build_t *b, uint32_t k, lw_write_t *out) {
+  const lw_tensor_t *t = lw_arg_tensor(b, k);
   if (!t) return 0;
   out->value = value_row(b, k);
   out->space = *t;
@@ -210,27 +210,27 @@ static int values_like_space(const bc_build_t *b, uint32_t k, bc_write_t *out) {
 }
 
 /* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
-static int embedding_backward(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
-  const int64_t padding = bc_arg_int(b, 3, -1);
+static int embedding_backward(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
+  const int64_t padding = lw_arg_int(b, 3, -1);
   out->skipped = padding < 0 ? -1 : padding;
-  return !bc_arg_int(b, 4, 0) && values_like_space(b, 0, out) && embedding(r);
+  return !lw_arg_int(b, 4, 0) && values_like_space(b, 0, out) && embedding(r);
 }
 
 /* index_add(self, dim, index, source, alpha), index_copy(self, dim, index, source) */
-static int index_add(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
-  const aot_snap_arg_t *alpha = bc_arg(b, 4);
+static int index_add(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
+  const aot_snap_arg_t *alpha = lw_arg(b, 4);
   out->init = value_row(b, 0);
-  if (alpha->kind == AOT_ARG_FLOAT) out->times = (lp_arg_t){.kind = LP_FLOAT, .f = bc_arg_float(b, 4, 1)};
-  else if (alpha->kind == AOT_ARG_INT && bc_arg_int(b, 4, 1) != 1)
-    out->times = (lp_arg_t){.kind = LP_INT, .i = bc_arg_int(b, 4, 1)};
+  if (alpha->kind == AOT_ARG_FLOAT) out->times = (lp_arg_t){.kind = LP_FLOAT, .f = lw_arg_float(b, 4, 1)};
+  else if (alpha->kind == AOT_ARG_INT && lw_arg_int(b, 4, 1) != 1)
+    out->times = (lp_arg_t){.kind = LP_INT, .i = lw_arg_int(b, 4, 1)};
   else if (alpha->kind != AOT_ARG_NONE && alpha->kind != AOT_ARG_INT) return 0;
   return values_like_space(b, 3, out) && index_select(r);
 }
 
 /* scatter_add(self, dim, index, src), scatter(self, dim, index, src or value): src may be larger than index */
-static int scatter_by(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
-  const bc_tensor_t *index = bc_arg_tensor(b, 2), *src = bc_arg_tensor(b, 3);
-  const aot_snap_arg_t *number = bc_arg(b, 3);
+static int scatter_by(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
+  const lw_tensor_t *index = lw_arg_tensor(b, 2), *src = lw_arg_tensor(b, 3);
+  const aot_snap_arg_t *number = lw_arg(b, 3);
   if (!index) return 0;
   out->init = value_row(b, 0);
   out->space = *index;
@@ -241,9 +241,9 @@ static int scatter_by(const bc_build_t *b, const reading_t *r, bc_write_t *out) 
     out->value = value_row(b, 3);
     memcpy(out->strides, src->strides, sizeof out->strides);
   } else if (number->kind == AOT_ARG_FLOAT) {
-    out->number = (lp_arg_t){.kind = LP_FLOAT, .f = bc_arg_float(b, 3, 0)};
+    out->number = (lp_arg_t){.kind = LP_FLOAT, .f = lw_arg_float(b, 3, 0)};
   } else if (number->kind == AOT_ARG_INT || number->kind == AOT_ARG_BOOL) {
-    out->number = (lp_arg_t){.kind = LP_INT, .i = bc_arg_int(b, 3, 0)};
+    out->number = (lp_arg_t){.kind = LP_INT, .i = lw_arg_int(b, 3, 0)};
   } else {
     return 0;
   }
@@ -251,17 +251,17 @@ static int scatter_by(const bc_build_t *b, const reading_t *r, bc_write_t *out) 
 }
 
 /* index_put(self, indices, values, accumulate): the space is that of self at the indices, to which values broadcast */
-static int index_put(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
-  const aot_snap_arg_t *list = bc_arg(b, 1);
+static int index_put(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
+  const aot_snap_arg_t *list = lw_arg(b, 1);
   const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands) + list->i;
-  const bc_tensor_t *self = bc_arg_tensor(b, 0), *values = bc_arg_tensor(b, 2);
+  const lw_tensor_t *self = lw_arg_tensor(b, 0), *values = lw_arg_tensor(b, 2);
   int32_t first = -1, last = -1, n = 0, wide = 0;
   int64_t joint[AOT_MAX_RANK];
   if (!self || !values || list->kind != AOT_ARG_VALUES || list->n > (uint32_t)self->rank) return 0;
   for (int32_t d = 0; d < AOT_MAX_RANK; d++) joint[d] = 1;
   for (int32_t d = 0; d < (int32_t)list->n; d++) {
     if (rows[d] == AOT_NO_ID) continue;
-    const bc_value_t *v = bc_value(b, rows[d]);
+    const lw_value_t *v = lw_value(b, rows[d]);
     if (v->kind != AOT_TYPE_TENSOR) return 0;
     if (v->t.rank > wide) wide = v->t.rank;
     if (first < 0) first = d;
@@ -287,13 +287,13 @@ static int index_put(const bc_build_t *b, const reading_t *r, bc_write_t *out) {
     if (values->sizes[d] != 1 && values->sizes[d] != out->space.sizes[lead + d]) return 0;
     out->strides[lead + d] = values->sizes[d] == 1 ? 0 : values->strides[d];
   }
-  out->to.access.adds = bc_arg_int(b, 3, 0) != 0;
+  out->to.access.adds = lw_arg_int(b, 3, 0) != 0;
   return index_tensor(r);
 }
 
 static const struct {
   const char *name;
-  int (*write)(const bc_build_t *b, const reading_t *r, bc_write_t *out);
+  int (*write)(const lw_build_t *b, const reading_t *r, lw_write_t *out);
   int adds, wraps;
 } writers[] = {
     {"aten._unsafe_index_put.default", index_put, 0, 0},
@@ -306,29 +306,29 @@ static const struct {
     {"aten.scatter_add.default", scatter_by, 1, 0},
 };
 
-int bc_write_find(aot_str_t name) {
+int lw_write_find(aot_str_t name) {
   for (size_t k = 0; k < sizeof writers / sizeof writers[0]; k++)
     if (aot_str_eq(aot_str(writers[k].name), name)) return (int)k + 1;
   return 0;
 }
 
 /* Halves are not added one by one, which would round every sum: a target's own lowering adds them as floats. */
-int bc_write(const bc_build_t *b, bc_write_t *out) {
-  const int row = bc_op(b)->write;
+int lw_write(const lw_build_t *b, lw_write_t *out) {
+  const int row = lw_op(b)->write;
   if (!row || b->node->n_results != 1) return 0;
-  bc_tensor_t whole = *bc_type(b, 0);
+  lw_tensor_t whole = *lw_type(b, 0);
   memset(out, 0, sizeof *out);
-  out->to.outside = out->value = out->init = BC_NONE;
+  out->to.outside = out->value = out->init = LW_NONE;
   out->skipped = -1;
   out->to.access.dtype = whole.dtype;
   out->to.access.adds = writers[row - 1].adds;
-  bc_result_geometry(&whole);
+  lw_result_geometry(&whole);
   const reading_t r = {b, &whole, &out->space, &out->to, writers[row - 1].wraps};
   if (!lp_dtype_supported(whole.dtype) || !writers[row - 1].write(b, &r, out)) return 0;
-  if (out->value != BC_NONE && bc_value(b, out->value)->t.dtype != whole.dtype) return 0;
-  if (out->init != BC_NONE) {
-    const bc_tensor_t *init = &bc_value(b, out->init)->t;
-    if (init->dtype != whole.dtype || !bc_same_sizes(init, &whole)) return 0;
+  if (out->value != LW_NONE && lw_value(b, out->value)->t.dtype != whole.dtype) return 0;
+  if (out->init != LW_NONE) {
+    const lw_tensor_t *init = &lw_value(b, out->init)->t;
+    if (init->dtype != whole.dtype || !lw_same_sizes(init, &whole)) return 0;
   }
   if (out->to.access.adds && (lp_value_dtype(whole.dtype) != whole.dtype || whole.dtype == AOT_BOOL)) return 0;
   for (int32_t d = 0; d < out->space.rank; d++)
@@ -354,19 +354,19 @@ static const struct {
     {"aten.slice_scatter.default", slice_scatter, 1},
 };
 
-int bc_read_find(aot_str_t name) {
+int lw_read_find(aot_str_t name) {
   for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
     if (aot_str_eq(aot_str(rows[k].name), name)) return (int)k + 1;
   return 0;
 }
 
-int bc_read(const bc_build_t *b, bc_read_t *out) {
-  const int row = bc_op(b)->read;
+int lw_read(const lw_build_t *b, lw_read_t *out) {
+  const int row = lw_op(b)->read;
   if (!row || b->node->n_results != 1) return 0;
   const uint32_t from = rows[row - 1].from;
-  const reading_t r = {b, bc_arg_tensor(b, from), bc_type(b, 0), out, 0};
+  const reading_t r = {b, lw_arg_tensor(b, from), lw_type(b, 0), out, 0};
   memset(out, 0, sizeof *out);
-  out->outside = BC_NONE;
+  out->outside = LW_NONE;
   if (!r.from || r.from->dtype != r.result->dtype || !lp_dtype_supported(r.from->dtype)) return 0;
   out->value = value_row(b, from);
   out->access.dtype = r.from->dtype;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static aot_status_t no_memory(bc_build_t *b) {
-  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments");
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments");
 }
 
 /* ---- kernels ---- */
@@ -17,7 +17,7 @@ static void say(void *self, const char *text, uint32_t n) {
   fflush(stdout);
 }
 
-aot_status_t bc_run_kernel(const bc_kernel_step_t *p, char *const *base, bc_error_t *e) {
+aot_status_t lw_run_kernel(const lw_kernel_step_t *p, char *const *base, lw_error_t *e) {
   rk_error_t error;
   for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = base[p->refs[k].storage];
   for (uint32_t k = 0; k < p->n_floats; k++)
@@ -26,63 +26,63 @@ aot_status_t bc_run_kernel(const bc_kernel_step_t *p, char *const *base, bc_erro
   aot_status_t status =
       p->custom ? cu_run(p->custom, p->call.args, p->call.n_args, p->call.results, p->call.n_results, &error)
                 : rk_run_for(p->kernel, &p->call, &caller, &error);
-  return status == AOT_OK ? AOT_OK : bc_fail(e, status, "kernel-failed", "%s", error.text);
+  return status == AOT_OK ? AOT_OK : lw_fail(e, status, "kernel-failed", "%s", error.text);
 }
 
-static void remember(bc_build_t *b, bc_kernel_step_t *p, rk_tensor_t *t, const bc_tensor_t *own) {
-  if (!t || !t->dtype || own->storage == BC_NONE) return;
+static void remember(lw_build_t *b, lw_kernel_step_t *p, rk_tensor_t *t, const lw_tensor_t *own) {
+  if (!t || !t->dtype || own->storage == LW_NONE) return;
   p->tensors[p->n_tensors] = t;
-  p->refs[p->n_tensors++] = bc_use(b, own);
+  p->refs[p->n_tensors++] = lw_use(b, own);
 }
 
-static void remember_args(bc_build_t *b, bc_kernel_step_t *p, rk_arg_t *args) {
+static void remember_args(lw_build_t *b, lw_kernel_step_t *p, rk_arg_t *args) {
   const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands);
   for (uint32_t k = 0; k < b->node->n_args; k++) {
-    const aot_snap_arg_t *a = bc_arg(b, k);
-    const bc_value_t *v = a->kind == AOT_ARG_VALUE ? bc_value(b, (uint32_t)a->i) : NULL;
-    if (v && v->kind == AOT_TYPE_SYMFLOAT) p->floats[p->n_floats++] = (bc_kernel_float_t){k, bc_use(b, &v->t)};
+    const aot_snap_arg_t *a = lw_arg(b, k);
+    const lw_value_t *v = a->kind == AOT_ARG_VALUE ? lw_value(b, (uint32_t)a->i) : NULL;
+    if (v && v->kind == AOT_TYPE_SYMFLOAT) p->floats[p->n_floats++] = (lw_kernel_float_t){k, lw_use(b, &v->t)};
     if (args[k].kind == AOT_ARG_VALUE)
-      remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensor, &bc_value(b, (uint32_t)a->i)->t);
+      remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensor, &lw_value(b, (uint32_t)a->i)->t);
     for (uint32_t i = 0; args[k].kind == AOT_ARG_VALUES && i < args[k].n; i++)
       if (args[k].u.tensors[i])
-        remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensors[i], &bc_value(b, rows[a->i + (int64_t)i])->t);
+        remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensors[i], &lw_value(b, rows[a->i + (int64_t)i])->t);
   }
 }
 
 /* A written operand's memory becomes that of its new value where nobody can tell. */
-static int keep_memory(bc_build_t *b, const cu_node_t *custom, uint32_t r, bc_tensor_t *out) {
+static int keep_memory(lw_build_t *b, const cu_node_t *custom, uint32_t r, lw_tensor_t *out) {
   if (!custom || r < custom->n_own || !custom->written[r - custom->n_own].in_place) return 0;
-  const bc_tensor_t *from = &bc_value(b, custom->written[r - custom->n_own].value)->t;
-  bc_tensor_t dense = *from;
-  if (!from->dtype || from->storage == BC_NONE || b->out->storages[from->storage].kind != BC_ARENA) return 0;
-  bc_result_geometry(&dense);
+  const lw_tensor_t *from = &lw_value(b, custom->written[r - custom->n_own].value)->t;
+  lw_tensor_t dense = *from;
+  if (!from->dtype || from->storage == LW_NONE || b->out->storages[from->storage].kind != LW_ARENA) return 0;
+  lw_result_geometry(&dense);
   dense.offset = from->offset;
-  if (!bc_same_geometry(&dense, from) || from->dtype != bc_type(b, r)->dtype || !bc_same_sizes(from, bc_type(b, r)))
+  if (!lw_same_geometry(&dense, from) || from->dtype != lw_type(b, r)->dtype || !lw_same_sizes(from, lw_type(b, r)))
     return 0;
   *out = *from;
-  bc_bind(b, r, out);
+  lw_bind(b, r, out);
   return 1;
 }
 
-aot_status_t bc_add_kernel_step(bc_build_t *b, bc_run_fn run, const rk_kernel_t *kernel, const cu_node_t *custom,
-                                rk_arg_t *args, bc_kernel_step_t **out) {
+aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t *kernel, const cu_node_t *custom,
+                                rk_arg_t *args, lw_kernel_step_t **out) {
   uint32_t n = b->node->n_results, most = b->node->n_operands + b->node->n_args + n + 1;
-  rk_tensor_t *results = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);
-  bc_tensor_t *own = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *own);
-  bc_kernel_step_t *p;
+  rk_tensor_t *results = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);
+  lw_tensor_t *own = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *own);
+  lw_kernel_step_t *p;
   if (!results || !own) return no_memory(b);
   for (uint32_t r = 0; r < n; r++) {
-    if (!keep_memory(b, custom, r, &own[r])) AOT_TRY(bc_result(b, r, &own[r]));
-    if (own[r].dtype) results[r] = bc_rk_tensor(b, &own[r]);
+    if (!keep_memory(b, custom, r, &own[r])) AOT_TRY(lw_result(b, r, &own[r]));
+    if (own[r].dtype) results[r] = lw_rk_tensor(b, &own[r]);
   }
-  BC_STEP(b, run, p);
+  LW_STEP(b, run, p);
   p->kernel = kernel;
   p->custom = custom;
   p->args = args;
   p->call = (rk_call_t){args, b->node->n_args, results, n};
-  p->tensors = bc_pool_alloc(b->pool, most * sizeof *p->tensors);
-  p->refs = bc_pool_alloc(b->pool, most * sizeof *p->refs);
-  p->floats = bc_pool_alloc(b->pool, ((uint64_t)b->node->n_args + 1) * sizeof *p->floats);
+  p->tensors = lw_pool_alloc(b->pool, most * sizeof *p->tensors);
+  p->refs = lw_pool_alloc(b->pool, most * sizeof *p->refs);
+  p->floats = lw_pool_alloc(b->pool, ((uint64_t)b->node->n_args + 1) * sizeof *p->floats);
   if (!p->tensors || !p->refs || !p->floats) return no_memory(b);
   remember_args(b, p, args);
   p->n_operands = p->n_tensors;

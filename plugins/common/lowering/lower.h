@@ -1,174 +1,174 @@
 /* What lowering functions are written with: operands and arguments of the node at hand, new tensors, new steps. */
-#ifndef BC_LOWER_H
-#define BC_LOWER_H
+#ifndef LW_LOWER_H
+#define LW_LOWER_H
 
 #include "schedule.h"
 #include <aot/inline.h>
 
-typedef struct bc_value {
+typedef struct lw_value {
   int32_t kind; /* AOT_TYPE_* */
-  bc_tensor_t t;
+  lw_tensor_t t;
   int64_t number; /* SYMINT, SYMBOOL */
-} bc_value_t;
+} lw_value_t;
 
 /* What an operator of the snapshot is here, looked up once for all its nodes. */
 struct lp_op;
 struct lp_row_op;
-struct bc_build;
-typedef struct bc_op {
-  aot_status_t (*lower)(struct bc_build *b); /* NULL: no lowering of its own */
+struct lw_build;
+typedef struct lw_op {
+  aot_status_t (*lower)(struct lw_build *b); /* NULL: no lowering of its own */
   const rk_kernel_t *kernel;                 /* NULL: none */
   const struct lp_op *loop;                  /* NULL: not pointwise */
   const struct lp_row_op *rows;              /* NULL: reduces no rows that loops know */
   int read, write;                           /* group_read.h; 0: it does more than that, or not as loops do */
-} bc_op_t;
+} lw_op_t;
 
-typedef struct bc_build {
-  bc_schedule_t *out;
+typedef struct lw_build {
+  lw_schedule_t *out;
   const aot_snapshot_t *s;
   const aot_snap_graph_t *graph;
   const aot_snap_node_t *node; /* the node being lowered */
-  const bc_op_t *ops;          /* by ops row */
+  const lw_op_t *ops;          /* by ops row */
   int64_t *exprs;              /* values of the shape environment's expressions */
-  bc_value_t *values;          /* by value row, less value_begin */
+  lw_value_t *values;          /* by value row, less value_begin */
   uint32_t value_begin, n_values;
   const uint32_t *group; /* by node of the graph: last member of its group */
   uint8_t *regions;      /* by node of the graph: its part in a sum of regions (region_sums.c) */
   uint32_t *n_uses;      /* by value, as values: operands and outputs that read it */
-  /* by output of a step: the input in whose memory it is to lie; BC_NONE: none. NULL: no step */
+  /* by output of a step: the input in whose memory it is to lie; LW_NONE: none. NULL: no step */
   uint32_t *home;
   /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
   uint32_t *goes_home;
-  const bc_machine_t *machine;
-  bc_pool_t *pool; /* the schedule's */
-  bc_error_t *error;
+  const lw_machine_t *machine;
+  lw_pool_t *pool; /* the schedule's */
+  lw_error_t *error;
   uint32_t depth, n_regions; /* regions that are being lowered, and that have been */
-} bc_build_t;
+} lw_build_t;
 
-static inline int64_t bc_dim(const bc_build_t *b, int64_t dim) { return sn_dim(dim, b->exprs); }
+static inline int64_t lw_dim(const lw_build_t *b, int64_t dim) { return sn_dim(dim, b->exprs); }
 
 /* A lowering trusts no declared type: where operands and results do not fit each other it declines, and the reference
- * kernel says what is wrong. AOT_OK: done, every result is bound. BC_DECLINED: not in this form; the reference kernel
+ * kernel says what is wrong. AOT_OK: done, every result is bound. LW_DECLINED: not in this form; the reference kernel
  * takes it. Anything else is a failure with its text in b->error. */
-#define BC_DECLINED (-1)
-#define BC_APART (-2)
-typedef aot_status_t (*bc_lower_fn)(bc_build_t *b);
-typedef struct bc_lowering {
+#define LW_DECLINED (-1)
+#define LW_APART (-2)
+typedef aot_status_t (*lw_lower_fn)(lw_build_t *b);
+typedef struct lw_lowering {
   const char *op;
-  bc_lower_fn lower;
-} bc_lowering_t;
-typedef struct bc_lowering_table {
-  const bc_lowering_t *rows;
+  lw_lower_fn lower;
+} lw_lowering_t;
+typedef struct lw_lowering_table {
+  const lw_lowering_t *rows;
   uint32_t n_rows;
-} bc_lowering_table_t;
-#define BC_TABLE(rows)                                                                                                 \
+} lw_lowering_table_t;
+#define LW_TABLE(rows)                                                                                                 \
   { rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0]) }
 /* Every target's: products.c, joins.c, region_sums.c. */
-extern const bc_lowering_table_t bc_lowerings_products, bc_lowerings_joins, bc_lowerings_regions;
+extern const lw_lowering_table_t lw_lowerings_products, lw_lowerings_joins, lw_lowerings_regions;
 
 /* What a machine brings: lowerings of its own, and the steps that every graph needs. */
-struct bc_group;
-typedef struct bc_target {
-  const bc_lowering_table_t *const *tables;
+struct lw_group;
+typedef struct lw_target {
+  const lw_lowering_table_t *const *tables;
   uint32_t n_tables;
   /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous; ranks are equal and at least 2, batch sizes agree,
    * sizes and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are
    * copied when they must be. */
-  aot_status_t (*product)(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *addend,
-                          const bc_tensor_t *c, double alpha, double beta);
-  /* The group as a loop, simplified: a step, after bc_store_results (group_loop.h). BC_DECLINED: there is
+  aot_status_t (*product)(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
+                          const lw_tensor_t *c, double alpha, double beta);
+  /* The group as a loop, simplified: a step, after lw_store_results (group_loop.h). LW_DECLINED: there is
    * no function for it, and its members run one by one */
-  aot_status_t (*loop)(bc_build_t *b, struct bc_group *g);
+  aot_status_t (*loop)(lw_build_t *b, struct lw_group *g);
   /* A node that nothing else takes: by its reference kernel, or by a plugin's, one of the two; the other is NULL */
-  aot_status_t (*kernel)(bc_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
+  aot_status_t (*kernel)(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
   /* dst = src, of the same sizes; converts. In a loop: with each count the tensors lie dst_step and src_step elements
    * further. counter: an int64; NULL: none */
-  aot_status_t (*copy)(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
-                       int64_t src_step, const bc_tensor_t *counter);
-  aot_status_t (*zero)(bc_build_t *b, const bc_tensor_t *dst); /* contiguous */
+  aot_status_t (*copy)(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step, const lw_tensor_t *src,
+                       int64_t src_step, const lw_tensor_t *counter);
+  aot_status_t (*zero)(lw_build_t *b, const lw_tensor_t *dst); /* contiguous */
   /* dst += src; f32, f64, f16, bf16 */
-  aot_status_t (*add)(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src);
+  aot_status_t (*add)(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src);
   /* Checks that the node's argument k has classes below n_classes, or the one to ignore, before steps that are added
    * later run. out: a float64 then, one through the number of rows that count where the loss is to be their mean, else
    * 1. NULL: losses of classes run by their kernels */
-  aot_status_t (*classes)(bc_build_t *b, uint32_t k, int64_t n_classes, bc_tensor_t *out);
-  int has_across; /* its loops have sums across rows (bc_is_across); 0: operators that need them run by their kernels */
-} bc_target_t;
-aot_status_t bc_find_ops(bc_build_t *b); /* b->ops */
-static inline const bc_op_t *bc_op(const bc_build_t *b) { return &b->ops[b->node->op]; }
+  aot_status_t (*classes)(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
+  int has_across; /* its loops have sums across rows (lw_is_across); 0: operators that need them run by their kernels */
+} lw_target_t;
+aot_status_t lw_find_ops(lw_build_t *b); /* b->ops */
+static inline const lw_op_t *lw_op(const lw_build_t *b) { return &b->ops[b->node->op]; }
 
 /* ---- the node's arguments and operands ---- */
-const aot_snap_arg_t *bc_arg(const bc_build_t *b, uint32_t k); /* a NONE argument past the end */
-int64_t bc_arg_int(const bc_build_t *b, uint32_t k, int64_t preset);
-double bc_arg_float(const bc_build_t *b, uint32_t k, double preset);
+const aot_snap_arg_t *lw_arg(const lw_build_t *b, uint32_t k); /* a NONE argument past the end */
+int64_t lw_arg_int(const lw_build_t *b, uint32_t k, int64_t preset);
+double lw_arg_float(const lw_build_t *b, uint32_t k, double preset);
 /* a number counts as a list of one */
-uint32_t bc_arg_ints(const bc_build_t *b, uint32_t k, int64_t *out, uint32_t capacity);
-const bc_tensor_t *bc_arg_tensor(const bc_build_t *b, uint32_t k); /* NULL: absent or no tensor */
-bc_value_t *bc_value(const bc_build_t *b, uint32_t row);
-const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result); /* the node's result as declared; dtype 0: none */
+uint32_t lw_arg_ints(const lw_build_t *b, uint32_t k, int64_t *out, uint32_t capacity);
+const lw_tensor_t *lw_arg_tensor(const lw_build_t *b, uint32_t k); /* NULL: absent or no tensor */
+lw_value_t *lw_value(const lw_build_t *b, uint32_t row);
+const lw_tensor_t *lw_type(const lw_build_t *b, uint32_t result); /* the node's result as declared; dtype 0: none */
 
 /* ---- tensors ---- */
-int64_t bc_numel(const bc_tensor_t *t);
-int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b);
-int bc_is_contiguous(const bc_tensor_t *t);
+int64_t lw_numel(const lw_tensor_t *t);
+int lw_same_sizes(const lw_tensor_t *a, const lw_tensor_t *b);
+int lw_is_contiguous(const lw_tensor_t *t);
 /* of the element of that number, counted in elements from the first */
-int64_t bc_place(const bc_tensor_t *t, int64_t element);
-void bc_make_contiguous(bc_tensor_t *t); /* strides, offset 0 */
+int64_t lw_place(const lw_tensor_t *t, int64_t element);
+void lw_make_contiguous(lw_tensor_t *t); /* strides, offset 0 */
 /* t seen with `sizes`, broadcast. 0: it does not broadcast. */
-int bc_expanded(const bc_tensor_t *t, int32_t rank, const int64_t *sizes, bc_tensor_t *out);
-uint64_t bc_extent(const bc_tensor_t *t);                         /* bytes of storage that it needs */
-int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b); /* sizes, strides (where a size is not 1), offset */
-rk_tensor_t bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t); /* without data */
+int lw_expanded(const lw_tensor_t *t, int32_t rank, const int64_t *sizes, lw_tensor_t *out);
+uint64_t lw_extent(const lw_tensor_t *t);                         /* bytes of storage that it needs */
+int lw_same_geometry(const lw_tensor_t *a, const lw_tensor_t *b); /* sizes, strides (where a size is not 1), offset */
+rk_tensor_t lw_rk_tensor(const lw_build_t *b, const lw_tensor_t *t); /* without data */
 
 /* ---- memory: failures are remembered in *status, so that a lowering checks once ---- */
-aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t);           /* gives t's geometry a storage in the arena */
-aot_status_t bc_result(bc_build_t *b, uint32_t k, bc_tensor_t *out); /* with the declared strides; binds it */
-aot_status_t bc_result_dense(bc_build_t *b, uint32_t k, bc_tensor_t *out); /* contiguous; binds it */
-void bc_result_geometry(bc_tensor_t *t);                                   /* what bc_result makes of a declared type */
-void bc_bind(bc_build_t *b, uint32_t k, const bc_tensor_t *t);
-aot_status_t bc_scratch(bc_build_t *b, uint64_t nbytes, bc_tensor_t *out);         /* bytes */
-aot_status_t bc_contiguous(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* t itself, or a copy */
+aot_status_t lw_new_tensor(lw_build_t *b, lw_tensor_t *t);           /* gives t's geometry a storage in the arena */
+aot_status_t lw_result(lw_build_t *b, uint32_t k, lw_tensor_t *out); /* with the declared strides; binds it */
+aot_status_t lw_result_dense(lw_build_t *b, uint32_t k, lw_tensor_t *out); /* contiguous; binds it */
+void lw_result_geometry(lw_tensor_t *t);                                   /* what lw_result makes of a declared type */
+void lw_bind(lw_build_t *b, uint32_t k, const lw_tensor_t *t);
+aot_status_t lw_scratch(lw_build_t *b, uint64_t nbytes, lw_tensor_t *out);         /* bytes */
+aot_status_t lw_contiguous(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out); /* t itself, or a copy */
 /* Ends with the schedule, also after a failure here. */
-aot_status_t bc_own(bc_build_t *b, void *what, void (*destroy)(void *what));
+aot_status_t lw_own(lw_build_t *b, void *what, void (*destroy)(void *what));
 
-/* ---- steps: every bc_use belongs to the step that was added last ---- */
-aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, const char *kernel, uint64_t payload_size, void *out_payload);
-#define BC_STEP(b, run, payload) AOT_TRY(bc_add_step(b, run, #run, sizeof *(payload), &(payload)))
-bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t); /* NULL: a reference to nothing */
+/* ---- steps: every lw_use belongs to the step that was added last ---- */
+aot_status_t lw_add_step(lw_build_t *b, lw_run_fn run, const char *kernel, uint64_t payload_size, void *out_payload);
+#define LW_STEP(b, run, payload) AOT_TRY(lw_add_step(b, run, #run, sizeof *(payload), &(payload)))
+lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t); /* NULL: a reference to nothing */
 /* The same of a tensor whose elements the step reads before it writes those of the same index. */
-bc_ref_t bc_use_in_place(bc_build_t *b, const bc_tensor_t *t);
-static inline aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+lw_ref_t lw_use_in_place(lw_build_t *b, const lw_tensor_t *t);
+static inline aot_status_t lw_copy(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   return b->machine->target->copy(b, dst, 0, src, 0, NULL);
 }
-static inline aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step,
-                                          const bc_tensor_t *src, int64_t src_step, const bc_tensor_t *counter) {
+static inline aot_status_t lw_copy_moving(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step,
+                                          const lw_tensor_t *src, int64_t src_step, const lw_tensor_t *counter) {
   return b->machine->target->copy(b, dst, dst_step, src, src_step, counter);
 }
-static inline aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst) {
+static inline aot_status_t lw_fill_zero(lw_build_t *b, const lw_tensor_t *dst) {
   return b->machine->target->zero(b, dst);
 }
 
 /* ---- what no lowering takes (kernel_args.c, views.c) ---- */
 /* The node's arguments for a reference kernel, in pool memory; tensors have no data. */
-aot_status_t bc_rk_args(bc_build_t *b, rk_arg_t **out);
-aot_status_t bc_lower_rest(bc_build_t *b);                            /* a view, or the target's kernel */
-aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom); /* a plugin's kernel */
+aot_status_t lw_rk_args(lw_build_t *b, rk_arg_t **out);
+aot_status_t lw_lower_rest(lw_build_t *b);                            /* a view, or the target's kernel */
+aot_status_t lw_lower_custom(lw_build_t *b, const cu_node_t *custom); /* a plugin's kernel */
 
 /* ---- graphs (schedule.c): b->graph is to be lowered; the caller frees b->values ---- */
-aot_status_t bc_open_graph(bc_build_t *b);  /* b->values, checked, and their uses */
-aot_status_t bc_bind_inputs(bc_build_t *b); /* to storages of the ports */
-aot_status_t bc_lower_nodes(bc_build_t *b); /* once inputs are bound */
-aot_status_t bc_lower_node(bc_build_t *b);  /* the node at hand, by itself and not as a loop */
+aot_status_t lw_open_graph(lw_build_t *b);  /* b->values, checked, and their uses */
+aot_status_t lw_bind_inputs(lw_build_t *b); /* to storages of the ports */
+aot_status_t lw_lower_nodes(lw_build_t *b); /* once inputs are bound */
+aot_status_t lw_lower_node(lw_build_t *b);  /* the node at hand, by itself and not as a loop */
 
 /* ---- sums of regions (region_sums.c) ---- */
-aot_status_t bc_find_regions(bc_build_t *b);              /* b->regions; before groups are found */
-int bc_is_region_sum(const bc_build_t *b, uint32_t node); /* or a part of one */
+aot_status_t lw_find_regions(lw_build_t *b);              /* b->regions; before groups are found */
+int lw_is_region_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
 
 /* ---- groups (find_groups.c) ---- */
-aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */
-/* By node: a number for the space that it shares loops in, BC_NONE: it shares none. Groups are more than that: of nodes
+aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group); /* by node of the graph */
+/* By node: a number for the space that it shares loops in, LW_NONE: it shares none. Groups are more than that: of nodes
  * that reduce different rows of one space those of the first count here, and none that must have in memory what another
  * node of its space makes. */
-aot_status_t bc_find_spaces(bc_build_t *b, uint32_t *out_space);
+aot_status_t lw_find_spaces(lw_build_t *b, uint32_t *out_space);
 
 #endif

@@ -3,9 +3,9 @@
 #include <aot/inline.h>
 
 /* The caller's tensor has the port's geometry and reaches no further than its storage. */
-static aot_status_t check_port(const bc_port_t *port, const aot_tensor_t *t, const char *what, uint32_t i,
-                               bc_error_t *error) {
-  const bc_tensor_t *type = &port->type;
+static aot_status_t check_port(const lw_port_t *port, const aot_tensor_t *t, const char *what, uint32_t i,
+                               lw_error_t *error) {
+  const lw_tensor_t *type = &port->type;
   int same = t->dtype == type->dtype && t->rank == type->rank;
   int64_t last = t->offset;
   for (int32_t d = 0; same && d < type->rank; d++) {
@@ -15,26 +15,26 @@ static aot_status_t check_port(const bc_port_t *port, const aot_tensor_t *t, con
   for (int32_t d = 0; same && d < type->rank; d++)
     if (t->sizes[d] == 0) return AOT_OK;
   if (!same)
-    return bc_fail(error, AOT_E_INVALID, "bad-tensor",
+    return lw_fail(error, AOT_E_INVALID, "bad-tensor",
                    "%s %u is not what the graph was compiled for: dtype %s, rank %d", what, i, aot_dtype_name(t->dtype),
                    t->rank);
   if (!t->data || t->offset < 0 || (uint64_t)(last + 1) * aot_dtype_size(t->dtype) > t->nbytes)
-    return bc_fail(error, AOT_E_INVALID, "bad-tensor", "%s %u reaches outside its storage of %llu bytes", what, i,
+    return lw_fail(error, AOT_E_INVALID, "bad-tensor", "%s %u reaches outside its storage of %llu bytes", what, i,
                    (unsigned long long)t->nbytes);
   return AOT_OK;
 }
 
 /* Where the storage of a port lies, so that the declared offset finds the caller's first element. */
-static char *port_base(const bc_port_t *port, const aot_tensor_t *t) {
+static char *port_base(const lw_port_t *port, const aot_tensor_t *t) {
   return (char *)t->data + (t->offset - port->type.offset) * (int64_t)aot_dtype_size(t->dtype);
 }
 
-aot_status_t bc_bind_ports(const bc_port_t *ports, uint32_t n, const aot_tensor_t *tensors, const char *what,
-                           char **base, bc_error_t *error) {
+aot_status_t lw_bind_ports(const lw_port_t *ports, uint32_t n, const aot_tensor_t *tensors, const char *what,
+                           char **base, lw_error_t *error) {
   for (uint32_t i = 0; i < n; i++) {
     if (!ports[i].type.dtype) continue;
     AOT_TRY(check_port(&ports[i], &tensors[i], what, i, error));
-    if (ports[i].type.storage != BC_NONE) base[ports[i].type.storage] = port_base(&ports[i], &tensors[i]);
+    if (ports[i].type.storage != LW_NONE) base[ports[i].type.storage] = port_base(&ports[i], &tensors[i]);
   }
   return AOT_OK;
 }

@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-static int is_product_dtype(const bc_tensor_t *t) {
+static int is_product_dtype(const lw_tensor_t *t) {
   return t && (t->dtype == AOT_F32 || t->dtype == AOT_F64 || t->dtype == AOT_BF16 || t->dtype == AOT_F16);
 }
 
 /* Do a, b and c = a @ b belong together? */
-static int fits(const bc_tensor_t *a, const bc_tensor_t *b, const bc_tensor_t *c) {
+static int fits(const lw_tensor_t *a, const lw_tensor_t *b, const lw_tensor_t *c) {
   int32_t r = c->rank;
   if (a->rank != r || b->rank != r || r < 2 || c->dtype != a->dtype || b->dtype != a->dtype) return 0;
   for (int32_t d = 0; d < r - 2; d++)
@@ -19,7 +19,7 @@ static int fits(const bc_tensor_t *a, const bc_tensor_t *b, const bc_tensor_t *c
   return a->sizes[r - 2] == c->sizes[r - 2] && a->sizes[r - 1] == b->sizes[r - 2] && b->sizes[r - 1] == c->sizes[r - 1];
 }
 
-int bc_expanded(const bc_tensor_t *t, int32_t rank, const int64_t *sizes, bc_tensor_t *out) {
+int lw_expanded(const lw_tensor_t *t, int32_t rank, const int64_t *sizes, lw_tensor_t *out) {
   int32_t lead = rank - t->rank;
   if (lead < 0) return 0;
   *out = *t;
@@ -33,7 +33,7 @@ int bc_expanded(const bc_tensor_t *t, int32_t rank, const int64_t *sizes, bc_ten
   return 1;
 }
 
-static void transpose_last(bc_tensor_t *t) {
+static void transpose_last(lw_tensor_t *t) {
   int32_t r = t->rank - 1, c = t->rank - 2;
   int64_t size = t->sizes[r], stride = t->strides[r];
   t->sizes[r] = t->sizes[c];
@@ -43,7 +43,7 @@ static void transpose_last(bc_tensor_t *t) {
 }
 
 /* All dimensions but the last as one. 0: they do not step evenly. */
-static int folded(const bc_tensor_t *t, bc_tensor_t *out) {
+static int folded(const lw_tensor_t *t, lw_tensor_t *out) {
   int32_t last = t->rank - 1;
   int64_t rows = 1, stride = 0;
   *out = *t;
@@ -61,98 +61,98 @@ static int folded(const bc_tensor_t *t, bc_tensor_t *out) {
   return 1;
 }
 
-static aot_status_t fold(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
-  bc_tensor_t dense;
+static aot_status_t fold(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) {
+  lw_tensor_t dense;
   if (folded(t, out)) return AOT_OK;
-  AOT_TRY(bc_contiguous(b, t, &dense));
+  AOT_TRY(lw_contiguous(b, t, &dense));
   folded(&dense, out);
   return AOT_OK;
 }
 
 /* Leading dimensions of x [.., k] and y [.., n] agree, and sizes are as a BLAS takes them. */
-static int folds_to(const bc_tensor_t *x, const bc_tensor_t *y, int64_t k, int64_t n) {
+static int folds_to(const lw_tensor_t *x, const lw_tensor_t *y, int64_t k, int64_t n) {
   if (x->rank != y->rank || x->rank < 1 || x->dtype != y->dtype || x->sizes[x->rank - 1] != k ||
       y->sizes[y->rank - 1] != n)
     return 0;
   for (int32_t d = 0; d + 1 < x->rank; d++)
     if (x->sizes[d] != y->sizes[d]) return 0;
-  return bc_numel(x) <= INT32_MAX && bc_numel(y) <= INT32_MAX && k <= INT32_MAX && n <= INT32_MAX && k * n <= INT32_MAX;
+  return lw_numel(x) <= INT32_MAX && lw_numel(y) <= INT32_MAX && k <= INT32_MAX && n <= INT32_MAX && k * n <= INT32_MAX;
 }
 
 /* linear(input [.., k], weight [n, k], bias [n]) */
-static aot_status_t lower_linear(bc_build_t *b) {
-  const bc_tensor_t *x = bc_arg_tensor(b, 0), *w = bc_arg_tensor(b, 1), *bias = bc_arg_tensor(b, 2);
-  bc_tensor_t result, rows, out, weight;
+static aot_status_t lower_linear(lw_build_t *b) {
+  const lw_tensor_t *x = lw_arg_tensor(b, 0), *w = lw_arg_tensor(b, 1), *bias = lw_arg_tensor(b, 2);
+  lw_tensor_t result, rows, out, weight;
   if (!is_product_dtype(x) || !w || w->rank != 2 || x->rank < 1 || w->dtype != x->dtype ||
-      bc_type(b, 0)->dtype != x->dtype)
-    return BC_DECLINED;
-  if (bc_arg(b, 2)->kind != AOT_ARG_NONE && (!bias || bias->dtype != x->dtype)) return BC_DECLINED;
+      lw_type(b, 0)->dtype != x->dtype)
+    return LW_DECLINED;
+  if (lw_arg(b, 2)->kind != AOT_ARG_NONE && (!bias || bias->dtype != x->dtype)) return LW_DECLINED;
   weight = *w;
   transpose_last(&weight);
-  out = *bc_type(b, 0);
-  bc_make_contiguous(&out);
+  out = *lw_type(b, 0);
+  lw_make_contiguous(&out);
   if (!folds_to(x, &out, weight.sizes[0], weight.sizes[1]) ||
       (bias && (bias->rank != 1 || bias->sizes[0] != weight.sizes[1])))
-    return BC_DECLINED;
+    return LW_DECLINED;
   AOT_TRY(fold(b, x, &rows));
-  AOT_TRY(bc_result_dense(b, 0, &result));
+  AOT_TRY(lw_result_dense(b, 0, &result));
   folded(&result, &out);
   return b->machine->target->product(b, &rows, &weight, bias, &out, 1, 1);
 }
 
-static aot_status_t lower_mm(bc_build_t *b) {
-  const bc_tensor_t *x = bc_arg_tensor(b, 0), *y = bc_arg_tensor(b, 1);
-  bc_tensor_t result, left, right;
-  if (!is_product_dtype(x) || !y || y->dtype != x->dtype || !fits(x, y, bc_type(b, 0))) return BC_DECLINED;
+static aot_status_t lower_mm(lw_build_t *b) {
+  const lw_tensor_t *x = lw_arg_tensor(b, 0), *y = lw_arg_tensor(b, 1);
+  lw_tensor_t result, left, right;
+  if (!is_product_dtype(x) || !y || y->dtype != x->dtype || !fits(x, y, lw_type(b, 0))) return LW_DECLINED;
   left = *x;
   right = *y;
-  AOT_TRY(bc_result_dense(b, 0, &result));
+  AOT_TRY(lw_result_dense(b, 0, &result));
   return b->machine->target->product(b, &left, &right, NULL, &result, 1, 0);
 }
 
 /* addmm, baddbmm(self, a, b, *, beta, alpha) */
-static aot_status_t lower_addmm(bc_build_t *b) {
-  const bc_tensor_t *self = bc_arg_tensor(b, 0), *x = bc_arg_tensor(b, 1), *y = bc_arg_tensor(b, 2);
-  double beta = bc_arg_float(b, 3, 1), alpha = bc_arg_float(b, 4, 1);
-  bc_tensor_t result, spread, left, right;
-  if (!is_product_dtype(x) || !y || !self || self->dtype != x->dtype || !fits(x, y, bc_type(b, 0)) ||
-      !bc_expanded(self, x->rank, bc_type(b, 0)->sizes, &spread))
-    return BC_DECLINED;
+static aot_status_t lower_addmm(lw_build_t *b) {
+  const lw_tensor_t *self = lw_arg_tensor(b, 0), *x = lw_arg_tensor(b, 1), *y = lw_arg_tensor(b, 2);
+  double beta = lw_arg_float(b, 3, 1), alpha = lw_arg_float(b, 4, 1);
+  lw_tensor_t result, spread, left, right;
+  if (!is_product_dtype(x) || !y || !self || self->dtype != x->dtype || !fits(x, y, lw_type(b, 0)) ||
+      !lw_expanded(self, x->rank, lw_type(b, 0)->sizes, &spread))
+    return LW_DECLINED;
   left = *x;
   right = *y;
-  const bc_tensor_t addend = *self;
-  AOT_TRY(bc_result_dense(b, 0, &result));
+  const lw_tensor_t addend = *self;
+  AOT_TRY(lw_result_dense(b, 0, &result));
   return b->machine->target->product(b, &left, &right, beta != 0 ? &addend : NULL, &result, alpha, beta);
 }
 
 /* matmul: batches broadcast; a batch against one matrix is folded */
-static aot_status_t lower_matmul(bc_build_t *b) {
-  const bc_tensor_t *x = bc_arg_tensor(b, 0), *y = bc_arg_tensor(b, 1), *type = bc_type(b, 0);
-  bc_tensor_t result, left, right, out;
+static aot_status_t lower_matmul(lw_build_t *b) {
+  const lw_tensor_t *x = lw_arg_tensor(b, 0), *y = lw_arg_tensor(b, 1), *type = lw_type(b, 0);
+  lw_tensor_t result, left, right, out;
   int64_t sizes[AOT_MAX_RANK];
-  if (!is_product_dtype(x) || !y || y->dtype != x->dtype || x->rank < 2 || y->rank < 2) return BC_DECLINED;
+  if (!is_product_dtype(x) || !y || y->dtype != x->dtype || x->rank < 2 || y->rank < 2) return LW_DECLINED;
   if (y->rank == 2 && x->rank > 2) {
-    if (!folds_to(x, type, y->sizes[0], y->sizes[1])) return BC_DECLINED;
+    if (!folds_to(x, type, y->sizes[0], y->sizes[1])) return LW_DECLINED;
     right = *y;
     AOT_TRY(fold(b, x, &left));
-    AOT_TRY(bc_result_dense(b, 0, &result));
+    AOT_TRY(lw_result_dense(b, 0, &result));
     folded(&result, &out);
     return b->machine->target->product(b, &left, &right, NULL, &out, 1, 0);
   }
-  if (type->rank < 2) return BC_DECLINED;
+  if (type->rank < 2) return LW_DECLINED;
   memcpy(sizes, type->sizes, sizeof sizes);
   sizes[type->rank - 2] = x->sizes[x->rank - 2];
   sizes[type->rank - 1] = x->sizes[x->rank - 1];
-  if (!bc_expanded(x, type->rank, sizes, &left)) return BC_DECLINED;
+  if (!lw_expanded(x, type->rank, sizes, &left)) return LW_DECLINED;
   sizes[type->rank - 2] = y->sizes[y->rank - 2];
   sizes[type->rank - 1] = y->sizes[y->rank - 1];
-  if (!bc_expanded(y, type->rank, sizes, &right) || !fits(&left, &right, type)) return BC_DECLINED;
-  AOT_TRY(bc_result_dense(b, 0, &result));
+  if (!lw_expanded(y, type->rank, sizes, &right) || !fits(&left, &right, type)) return LW_DECLINED;
+  AOT_TRY(lw_result_dense(b, 0, &result));
   return b->machine->target->product(b, &left, &right, NULL, &result, 1, 0);
 }
 
-static const bc_lowering_t rows[] = {
+static const lw_lowering_t rows[] = {
     {"aten.linear.default", lower_linear}, {"aten.mm.default", lower_mm},         {"aten.bmm.default", lower_mm},
     {"aten.addmm.default", lower_addmm},   {"aten.baddbmm.default", lower_addmm}, {"aten.matmul.default", lower_matmul},
 };
-const bc_lowering_table_t bc_lowerings_products = BC_TABLE(rows);
+const lw_lowering_table_t lw_lowerings_products = LW_TABLE(rows);

@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum { NO_REGION, REGION, SUM }; /* what a value is */
-enum { PLAIN, DEFERRED, ADDS };  /* what a node does (bc_build_t.regions) */
+enum { PLAIN, DEFERRED, ADDS };  /* what a node does (lw_build_t.regions) */
 
-static aot_str_t op_name(const bc_build_t *b) {
+static aot_str_t op_name(const lw_build_t *b) {
   return aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
 }
 
@@ -28,10 +28,10 @@ static int can_add(int32_t dtype) {
 
 /* The part of `whole` that slice_backward(grad, sizes, dim, start, end, step) or select_backward(grad, sizes, dim,
  * index) writes: what grad has. 0: arguments that do not fit. */
-static int region_of(const bc_build_t *b, const bc_tensor_t *whole, bc_tensor_t *out) {
-  const bc_tensor_t *grad = bc_arg_tensor(b, 0);
+static int region_of(const lw_build_t *b, const lw_tensor_t *whole, lw_tensor_t *out) {
+  const lw_tensor_t *grad = lw_arg_tensor(b, 0);
   const int is_select = aot_str_eq(op_name(b), aot_str("aten.select_backward.default"));
-  int64_t dim = bc_arg_int(b, 2, 0), start = bc_arg_int(b, 3, 0), step = is_select ? 1 : bc_arg_int(b, 5, 1);
+  int64_t dim = lw_arg_int(b, 2, 0), start = lw_arg_int(b, 3, 0), step = is_select ? 1 : lw_arg_int(b, 5, 1);
   if (!grad || grad->dtype != whole->dtype || !can_add(whole->dtype)) return 0;
   if (dim < 0) dim += whole->rank;
   if (dim < 0 || dim >= whole->rank || step < 1 || grad->rank != whole->rank - is_select) return 0;
@@ -60,45 +60,45 @@ static int region_of(const bc_build_t *b, const bc_tensor_t *whole, bc_tensor_t 
 
 /* ---- finding sums ---- */
 
-static int is_region_node(const bc_build_t *b) {
+static int is_region_node(const lw_build_t *b) {
   const aot_str_t name = op_name(b);
-  bc_tensor_t region;
+  lw_tensor_t region;
   if (!aot_str_eq(name, aot_str("aten.slice_backward.default")) &&
       !aot_str_eq(name, aot_str("aten.select_backward.default")))
     return 0;
-  return b->node->n_results == 1 && region_of(b, bc_type(b, 0), &region);
+  return b->node->n_results == 1 && region_of(b, lw_type(b, 0), &region);
 }
 
-static uint32_t operand(const bc_build_t *b, uint32_t k) {
-  const aot_snap_arg_t *a = bc_arg(b, k);
+static uint32_t operand(const lw_build_t *b, uint32_t k) {
+  const aot_snap_arg_t *a = lw_arg(b, k);
   return a->kind == AOT_ARG_VALUE ? (uint32_t)a->i : AOT_NO_ID;
 }
 
-static int is_part(const bc_build_t *b, const uint8_t *kind, uint32_t row) {
+static int is_part(const lw_build_t *b, const uint8_t *kind, uint32_t row) {
   if (row == AOT_NO_ID || b->n_uses[row - b->value_begin] != 1 || kind[row - b->value_begin] == NO_REGION) return 0;
-  const bc_tensor_t *t = &bc_value(b, row)->t, *whole = bc_type(b, 0);
-  return t->dtype == whole->dtype && bc_same_sizes(t, whole);
+  const lw_tensor_t *t = &lw_value(b, row)->t, *whole = lw_type(b, 0);
+  return t->dtype == whole->dtype && lw_same_sizes(t, whole);
 }
 
 /* An add of two parts, the later one a region: the sum so far stays where it is. */
-static int is_sum_node(const bc_build_t *b, const uint8_t *kind) {
+static int is_sum_node(const lw_build_t *b, const uint8_t *kind) {
   if (b->node->n_results != 1 || !aot_str_eq(op_name(b), aot_str("aten.add.Tensor"))) return 0;
-  const aot_snap_arg_t *alpha = bc_arg(b, 2);
-  if (alpha->kind != AOT_ARG_NONE && bc_arg_float(b, 2, 0) != 1) return 0;
+  const aot_snap_arg_t *alpha = lw_arg(b, 2);
+  if (alpha->kind != AOT_ARG_NONE && lw_arg_float(b, 2, 0) != 1) return 0;
   const uint32_t x = operand(b, 0), y = operand(b, 1);
   return is_part(b, kind, x) && is_part(b, kind, y) &&
          (kind[x - b->value_begin] == REGION || kind[y - b->value_begin] == REGION);
 }
 
-static uint32_t node_of(const bc_build_t *b, uint32_t row) {
+static uint32_t node_of(const lw_build_t *b, uint32_t row) {
   return AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def - b->graph->node_begin;
 }
 
-aot_status_t bc_find_regions(bc_build_t *b) {
+aot_status_t lw_find_regions(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  uint8_t *kind = bc_pool_alloc(b->pool, (uint64_t)b->n_values + 1); /* by value */
-  b->regions = bc_pool_alloc(b->pool, (uint64_t)b->graph->n_nodes + 1);
-  if (!kind || !b->regions) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  uint8_t *kind = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1); /* by value */
+  b->regions = lw_pool_alloc(b->pool, (uint64_t)b->graph->n_nodes + 1);
+  if (!kind || !b->regions) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   /* a kernel that writes in place counts on reads being where they stand */
   if (b->machine->custom->n_nodes) return AOT_OK;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
@@ -115,57 +115,57 @@ aot_status_t bc_find_regions(bc_build_t *b) {
   return AOT_OK;
 }
 
-int bc_is_region_sum(const bc_build_t *b, uint32_t node) { return b->regions[node] != PLAIN; }
+int lw_is_region_sum(const lw_build_t *b, uint32_t node) { return b->regions[node] != PLAIN; }
 
 /* ---- nodes ---- */
 
 /* Zeros with this region in them. */
-static aot_status_t fill_region(bc_build_t *b, const aot_snap_node_t *region_node, const bc_tensor_t *whole) {
+static aot_status_t fill_region(lw_build_t *b, const aot_snap_node_t *region_node, const lw_tensor_t *whole) {
   const aot_snap_node_t *node = b->node;
-  bc_tensor_t region;
-  if (bc_numel(whole)) AOT_TRY(bc_fill_zero(b, whole));
+  lw_tensor_t region;
+  if (lw_numel(whole)) AOT_TRY(lw_fill_zero(b, whole));
   b->node = region_node;
   const int fits = region_of(b, whole, &region);
-  const bc_tensor_t *grad = bc_arg_tensor(b, 0);
+  const lw_tensor_t *grad = lw_arg_tensor(b, 0);
   b->node = node;
-  return fits ? bc_copy(b, &region, grad)
-              : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+  return fits ? lw_copy(b, &region, grad)
+              : lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
 }
 
-static aot_status_t lower_region(bc_build_t *b) {
-  bc_tensor_t whole, region;
+static aot_status_t lower_region(lw_build_t *b) {
+  lw_tensor_t whole, region;
   if (b->regions[b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) - b->graph->node_begin] == DEFERRED)
     return AOT_OK;
-  if (b->node->n_results != 1 || !region_of(b, bc_type(b, 0), &region)) return BC_DECLINED;
-  AOT_TRY(bc_result_dense(b, 0, &whole));
+  if (b->node->n_results != 1 || !region_of(b, lw_type(b, 0), &region)) return LW_DECLINED;
+  AOT_TRY(lw_result_dense(b, 0, &whole));
   return fill_region(b, b->node, &whole);
 }
 
-static aot_status_t lower_add(bc_build_t *b) {
+static aot_status_t lower_add(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  if (b->regions[b->node - nodes] != ADDS) return BC_DECLINED;
+  if (b->regions[b->node - nodes] != ADDS) return LW_DECLINED;
   const uint32_t x = operand(b, 0), y = operand(b, 1);
   const int x_deferred = b->regions[node_of(b, x)] == DEFERRED, y_deferred = b->regions[node_of(b, y)] == DEFERRED;
-  bc_tensor_t whole, region;
+  lw_tensor_t whole, region;
   if (x_deferred && y_deferred) {
-    AOT_TRY(bc_result_dense(b, 0, &whole));
+    AOT_TRY(lw_result_dense(b, 0, &whole));
     AOT_TRY(fill_region(b, &nodes[node_of(b, x)], &whole));
   } else {
-    whole = bc_value(b, x_deferred ? y : x)->t;
-    bc_bind(b, 0, &whole);
+    whole = lw_value(b, x_deferred ? y : x)->t;
+    lw_bind(b, 0, &whole);
   }
   const aot_snap_node_t *node = b->node;
   b->node = &nodes[node_of(b, y_deferred ? y : x)];
   const int fits = region_of(b, &whole, &region);
-  const bc_tensor_t *grad = bc_arg_tensor(b, 0);
+  const lw_tensor_t *grad = lw_arg_tensor(b, 0);
   b->node = node;
   return fits ? b->machine->target->add(b, &region, grad)
-              : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+              : lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
 }
 
-static const bc_lowering_t rows[] = {
+static const lw_lowering_t rows[] = {
     {"aten.slice_backward.default", lower_region},
     {"aten.select_backward.default", lower_region},
     {"aten.add.Tensor", lower_add},
 };
-const bc_lowering_table_t bc_lowerings_regions = BC_TABLE(rows);
+const lw_lowering_table_t lw_lowerings_regions = LW_TABLE(rows);

@@ -5,34 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(bc_build_t *b) {
-  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
 }
 
 /* ---- types ---- */
 
-static bc_value_t declared(const bc_build_t *b, const aot_snap_value_t *row) {
+static lw_value_t declared(const lw_build_t *b, const aot_snap_value_t *row) {
   const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints) + row->dims;
-  bc_value_t v;
+  lw_value_t v;
   memset(&v, 0, sizeof v);
   v.kind = row->kind;
-  v.t.storage = BC_NONE;
-  if (row->kind == AOT_TYPE_SYMINT || row->kind == AOT_TYPE_SYMBOOL) v.number = bc_dim(b, row->expr);
+  v.t.storage = LW_NONE;
+  if (row->kind == AOT_TYPE_SYMINT || row->kind == AOT_TYPE_SYMBOOL) v.number = lw_dim(b, row->expr);
   /* known when it runs: in memory, like a tensor without dimensions */
   if (row->kind == AOT_TYPE_SYMFLOAT) v.t.dtype = AOT_F64;
   if (row->kind != AOT_TYPE_TENSOR) return v;
   v.t.dtype = row->dtype;
   v.t.rank = row->rank;
-  v.t.offset = bc_dim(b, row->offset);
+  v.t.offset = lw_dim(b, row->offset);
   for (int32_t d = 0; d < row->rank; d++) {
-    v.t.sizes[d] = bc_dim(b, ints[d]);
-    v.t.strides[d] = bc_dim(b, ints[row->rank + d]);
+    v.t.sizes[d] = lw_dim(b, ints[d]);
+    v.t.strides[d] = lw_dim(b, ints[row->rank + d]);
   }
   return v;
 }
 
 /* The rows of a graph's values: inputs and results stand together. */
-static void value_range(bc_build_t *b) {
+static void value_range(lw_build_t *b) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   uint32_t begin = UINT32_MAX, end = 0;
@@ -53,21 +53,21 @@ static void value_range(bc_build_t *b) {
 /* Far beyond any memory, and small enough that no sum or pointer wraps around. */
 #define MOST_NBYTES (INT64_C(1) << 44)
 
-static aot_status_t check_type(bc_build_t *b, const bc_value_t *v) {
+static aot_status_t check_type(lw_build_t *b, const lw_value_t *v) {
   int64_t n = (int64_t)aot_dtype_size(v->t.dtype), reach = v->t.offset, step;
   for (int32_t d = 0; d < v->t.rank; d++)
     if (v->t.sizes[d] < 0 || v->t.strides[d] < 0 || v->t.offset < 0 ||
         __builtin_mul_overflow(n, v->t.sizes[d] ? v->t.sizes[d] : 1, &n) || n > MOST_NBYTES ||
         __builtin_mul_overflow(v->t.sizes[d], v->t.strides[d], &step) || __builtin_add_overflow(reach, step, &reach) ||
         reach > MOST_NBYTES / 8)
-      return bc_fail(b->error, AOT_E_RANGE, "bad-size", "dimension %d has size %lld and stride %lld, which cannot be",
+      return lw_fail(b->error, AOT_E_RANGE, "bad-size", "dimension %d has size %lld and stride %lld, which cannot be",
                      d, (long long)v->t.sizes[d], (long long)v->t.strides[d]);
   return AOT_OK;
 }
 
 /* A node's list of operands names the same values as its arguments, in the same order; absent ones aside. The check of
  * a block leaves this open, and the counting of uses relies on it. */
-static int operands_match(const bc_build_t *b, const aot_snap_node_t *node) {
+static int operands_match(const lw_build_t *b, const aot_snap_node_t *node) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(b->s, aot_snap_arg_t, args) + node->arg_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands), *own = operands + node->operand_begin;
   uint32_t at = 0;
@@ -84,25 +84,25 @@ static int operands_match(const bc_build_t *b, const aot_snap_node_t *node) {
   return at == node->n_operands;
 }
 
-static aot_status_t check_operands(bc_build_t *b) {
+static aot_status_t check_operands(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++)
     if (!operands_match(b, &nodes[i])) {
       b->error->node = nodes[i].id;
-      return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-artifact", "operands and arguments of a node differ");
+      return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-artifact", "operands and arguments of a node differ");
     }
   return AOT_OK;
 }
 
-static aot_status_t read_value(bc_build_t *b, uint32_t row) {
-  bc_value_t *v = bc_value(b, row);
+static aot_status_t read_value(lw_build_t *b, uint32_t row) {
+  lw_value_t *v = lw_value(b, row);
   *v = declared(b, AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + row);
   return check_type(b, v);
 }
 
 /* Of a segment (program_parts.h) the range holds values of other parts, too, which may have no sizes yet: they are
  * left alone. */
-static aot_status_t read_values(bc_build_t *b) {
+static aot_status_t read_values(lw_build_t *b) {
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   value_range(b);
@@ -115,11 +115,11 @@ static aot_status_t read_values(bc_build_t *b) {
   return check_operands(b);
 }
 
-static aot_status_t count_uses(bc_build_t *b) {
+static aot_status_t count_uses(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
-  b->n_uses = bc_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
+  b->n_uses = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
   if (!b->n_uses) return no_memory(b);
   for (uint32_t i = 0; i < b->graph->n_nodes; i++)
     for (uint32_t k = 0; k < nodes[i].n_operands; k++) {
@@ -131,85 +131,85 @@ static aot_status_t count_uses(bc_build_t *b) {
   return AOT_OK;
 }
 
-aot_status_t bc_open_graph(bc_build_t *b) {
+aot_status_t lw_open_graph(lw_build_t *b) {
   AOT_TRY(read_values(b));
   return count_uses(b);
 }
 
 /* ---- ports ---- */
 
-static aot_status_t port_storage(bc_build_t *b, int32_t kind, uint32_t index, uint32_t row, bc_tensor_t *t) {
+static aot_status_t port_storage(lw_build_t *b, int32_t kind, uint32_t index, uint32_t row, lw_tensor_t *t) {
   if (!t->dtype) return AOT_OK;
-  AOT_TRY(bc_new_tensor(b, t));
+  AOT_TRY(lw_new_tensor(b, t));
   b->out->storages[t->storage].kind = kind;
   b->out->storages[t->storage].index = index;
   b->out->storages[t->storage].value = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].id;
   return AOT_OK;
 }
 
-aot_status_t bc_bind_inputs(bc_build_t *b) {
+aot_status_t lw_bind_inputs(lw_build_t *b) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
-  bc_schedule_t *s = b->out;
+  lw_schedule_t *s = b->out;
   s->n_inputs = b->graph->n_inputs;
-  s->inputs = bc_pool_alloc(b->pool, ((uint64_t)s->n_inputs + 1) * sizeof *s->inputs);
+  s->inputs = lw_pool_alloc(b->pool, ((uint64_t)s->n_inputs + 1) * sizeof *s->inputs);
   if (!s->inputs) return no_memory(b);
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     if (ports[i].value == AOT_NO_ID) continue;
-    bc_value_t *v = bc_value(b, ports[i].value);
-    AOT_TRY(port_storage(b, BC_INPUT, i, ports[i].value, &v->t));
-    s->inputs[i] = (bc_port_t){v->t, v->kind, v->number};
+    lw_value_t *v = lw_value(b, ports[i].value);
+    AOT_TRY(port_storage(b, LW_INPUT, i, ports[i].value, &v->t));
+    s->inputs[i] = (lw_port_t){v->t, v->kind, v->number};
   }
   return AOT_OK;
 }
 
 /* A result in the arena that has the whole storage to itself and lies as the port says becomes the port's memory. */
-static int can_be_port(const bc_build_t *b, const bc_tensor_t *t, const bc_tensor_t *port) {
-  const bc_storage_t *s = &b->out->storages[t->storage];
-  return s->kind == BC_ARENA && bc_same_geometry(t, port) && s->nbytes <= bc_extent(port);
+static int can_be_port(const lw_build_t *b, const lw_tensor_t *t, const lw_tensor_t *port) {
+  const lw_storage_t *s = &b->out->storages[t->storage];
+  return s->kind == LW_ARENA && lw_same_geometry(t, port) && s->nbytes <= lw_extent(port);
 }
 
-static aot_status_t bind_output(bc_build_t *b, uint32_t i, uint32_t row) {
+static aot_status_t bind_output(lw_build_t *b, uint32_t i, uint32_t row) {
   const aot_snap_value_t *rows = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values);
-  bc_schedule_t *s = b->out;
+  lw_schedule_t *s = b->out;
   if (row == AOT_NO_ID) return AOT_OK;
-  bc_value_t port = declared(b, &rows[row]);
-  const bc_value_t *v = bc_value(b, row);
-  s->outputs[i] = (bc_port_t){port.t, port.kind, v->number};
-  if (!port.t.dtype || bc_numel(&port.t) == 0) return AOT_OK;
-  if (v->t.dtype != port.t.dtype || !bc_same_sizes(&v->t, &port.t))
-    return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "output %u does not have its declared type", i);
-  if (v->t.storage == BC_NONE) return bc_fail(b->error, AOT_E_INTERNAL, "internal", "output %u has no value", i);
+  lw_value_t port = declared(b, &rows[row]);
+  const lw_value_t *v = lw_value(b, row);
+  s->outputs[i] = (lw_port_t){port.t, port.kind, v->number};
+  if (!port.t.dtype || lw_numel(&port.t) == 0) return AOT_OK;
+  if (v->t.dtype != port.t.dtype || !lw_same_sizes(&v->t, &port.t))
+    return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "output %u does not have its declared type", i);
+  if (v->t.storage == LW_NONE) return lw_fail(b->error, AOT_E_INTERNAL, "internal", "output %u has no value", i);
   if (can_be_port(b, &v->t, &port.t)) {
-    s->storages[v->t.storage].kind = BC_OUTPUT;
+    s->storages[v->t.storage].kind = LW_OUTPUT;
     s->storages[v->t.storage].index = i;
     s->outputs[i].type.storage = v->t.storage;
     return AOT_OK;
   }
-  AOT_TRY(port_storage(b, BC_OUTPUT, i, row, &s->outputs[i].type));
-  return bc_copy(b, &s->outputs[i].type, &v->t);
+  AOT_TRY(port_storage(b, LW_OUTPUT, i, row, &s->outputs[i].type));
+  return lw_copy(b, &s->outputs[i].type, &v->t);
 }
 
 /* ---- a step, or a part of one: outputs in the memory of inputs (aot/graph.h, AOT_GRAPH_STEP) ---- */
 
 /* Which output lies where; before nodes are lowered, since loops are made for it. */
-static aot_status_t find_homes(bc_build_t *b) {
+static aot_status_t find_homes(lw_build_t *b) {
   const aot_snap_port_t *in = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   const aot_snap_port_t *out = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
   if (b->graph->kind != AOT_GRAPH_STEP && b->graph->kind != AOT_GRAPH_PART) return AOT_OK;
-  uint32_t *of_leaf = bc_pool_alloc(b->pool, ((uint64_t)b->s->leaves.count + 1) * 4); /* input port + 1 */
-  uint32_t offset = BC_NONE;
-  b->home = bc_pool_alloc(b->pool, ((uint64_t)b->graph->n_outputs + 1) * 4);
-  b->goes_home = bc_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
+  uint32_t *of_leaf = lw_pool_alloc(b->pool, ((uint64_t)b->s->leaves.count + 1) * 4); /* input port + 1 */
+  uint32_t offset = LW_NONE;
+  b->home = lw_pool_alloc(b->pool, ((uint64_t)b->graph->n_outputs + 1) * 4);
+  b->goes_home = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
   if (!of_leaf || !b->home || !b->goes_home) return no_memory(b);
   for (uint32_t i = 0; i < b->graph->n_inputs; i++) {
     if (aot_role_is_leaf(in[i].role) && in[i].index < b->s->leaves.count) of_leaf[in[i].index] = i + 1;
     if (in[i].role == AOT_ROLE_OFFSET) offset = i;
   }
   for (uint32_t o = 0; o < b->graph->n_outputs; o++) {
-    b->home[o] = out[o].role == AOT_ROLE_OFFSET ? offset : BC_NONE;
+    b->home[o] = out[o].role == AOT_ROLE_OFFSET ? offset : LW_NONE;
     if (out[o].role == AOT_ROLE_UPDATE && out[o].index < b->s->leaves.count && of_leaf[out[o].index])
       b->home[o] = of_leaf[out[o].index] - 1;
-    if (b->home[o] != BC_NONE && out[o].value != AOT_NO_ID)
+    if (b->home[o] != LW_NONE && out[o].value != AOT_NO_ID)
       b->goes_home[out[o].value - b->value_begin] = b->home[o] + 1;
   }
   return AOT_OK;
@@ -217,117 +217,117 @@ static aot_status_t find_homes(bc_build_t *b) {
 
 /* The value stands in memory of its own, and nothing reads the input any more when that is first written; but for steps
  * that go element by element. */
-static int can_go_home(const bc_build_t *b, const bc_tensor_t *t, const bc_tensor_t *input) {
-  if (t->storage == BC_NONE || input->storage == BC_NONE || !can_be_port(b, t, input)) return 0;
-  const bc_storage_t *value = &b->out->storages[t->storage], *home = &b->out->storages[input->storage];
-  if (value->first == BC_NONE || home->last == BC_NONE) return 1;
-  return home->last <= value->first && (home->last_apart == BC_NONE || home->last_apart < value->first);
+static int can_go_home(const lw_build_t *b, const lw_tensor_t *t, const lw_tensor_t *input) {
+  if (t->storage == LW_NONE || input->storage == LW_NONE || !can_be_port(b, t, input)) return 0;
+  const lw_storage_t *value = &b->out->storages[t->storage], *home = &b->out->storages[input->storage];
+  if (value->first == LW_NONE || home->last == LW_NONE) return 1;
+  return home->last <= value->first && (home->last_apart == LW_NONE || home->last_apart < value->first);
 }
 
 /* A value that lies in memory that others may write is kept apart until all have been read. */
-static aot_status_t set_apart(bc_build_t *b, bc_tensor_t *t) {
-  const bc_tensor_t from = *t;
-  if (t->storage == BC_NONE || b->out->storages[t->storage].kind == BC_ARENA) return AOT_OK;
-  bc_make_contiguous(t);
-  AOT_TRY(bc_new_tensor(b, t));
-  return bc_copy(b, t, &from);
+static aot_status_t set_apart(lw_build_t *b, lw_tensor_t *t) {
+  const lw_tensor_t from = *t;
+  if (t->storage == LW_NONE || b->out->storages[t->storage].kind == LW_ARENA) return AOT_OK;
+  lw_make_contiguous(t);
+  AOT_TRY(lw_new_tensor(b, t));
+  return lw_copy(b, t, &from);
 }
 
-static aot_status_t bind_homes(bc_build_t *b, const aot_snap_port_t *ports) {
-  bc_schedule_t *s = b->out;
-  bc_tensor_t *values = bc_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *values);
+static aot_status_t bind_homes(lw_build_t *b, const aot_snap_port_t *ports) {
+  lw_schedule_t *s = b->out;
+  lw_tensor_t *values = lw_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *values);
   if (!values) return no_memory(b);
   for (uint32_t i = 0; i < s->n_outputs; i++) {
-    if (b->home[i] == BC_NONE || ports[i].value == AOT_NO_ID) continue;
-    values[i] = bc_value(b, ports[i].value)->t;
+    if (b->home[i] == LW_NONE || ports[i].value == AOT_NO_ID) continue;
+    values[i] = lw_value(b, ports[i].value)->t;
     s->outputs[i] = s->inputs[b->home[i]];
-    if (!bc_same_sizes(&values[i], &s->outputs[i].type) || values[i].dtype != s->outputs[i].type.dtype)
-      return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type",
+    if (!lw_same_sizes(&values[i], &s->outputs[i].type) || values[i].dtype != s->outputs[i].type.dtype)
+      return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-type",
                      "output %u is not of the type of the input in whose memory it lies", i);
     AOT_TRY(set_apart(b, &values[i]));
   }
   for (uint32_t i = 0; i < s->n_outputs; i++) {
-    if (b->home[i] == BC_NONE || !values[i].dtype || !can_go_home(b, &values[i], &s->outputs[i].type)) continue;
-    s->storages[values[i].storage].kind = BC_OUTPUT;
+    if (b->home[i] == LW_NONE || !values[i].dtype || !can_go_home(b, &values[i], &s->outputs[i].type)) continue;
+    s->storages[values[i].storage].kind = LW_OUTPUT;
     s->storages[values[i].storage].index = i;
     s->outputs[i].type.storage = values[i].storage;
     values[i].dtype = 0;
   }
   for (uint32_t i = 0; i < s->n_outputs; i++) {
-    if (b->home[i] == BC_NONE || !values[i].dtype || bc_numel(&values[i]) == 0) continue;
-    s->copied_nbytes += (uint64_t)bc_numel(&values[i]) * aot_dtype_size(values[i].dtype);
-    AOT_TRY(bc_copy(b, &s->outputs[i].type, &values[i]));
+    if (b->home[i] == LW_NONE || !values[i].dtype || lw_numel(&values[i]) == 0) continue;
+    s->copied_nbytes += (uint64_t)lw_numel(&values[i]) * aot_dtype_size(values[i].dtype);
+    AOT_TRY(lw_copy(b, &s->outputs[i].type, &values[i]));
   }
   return AOT_OK;
 }
 
-static aot_status_t bind_outputs(bc_build_t *b) {
+static aot_status_t bind_outputs(lw_build_t *b) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
-  bc_schedule_t *s = b->out;
+  lw_schedule_t *s = b->out;
   s->n_outputs = b->graph->n_outputs;
-  s->outputs = bc_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *s->outputs);
+  s->outputs = lw_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *s->outputs);
   if (!s->outputs) return no_memory(b);
   b->node = NULL;
   for (uint32_t i = 0; i < s->n_outputs; i++)
-    if (!b->home || b->home[i] == BC_NONE) AOT_TRY(bind_output(b, i, ports[i].value));
+    if (!b->home || b->home[i] == LW_NONE) AOT_TRY(bind_output(b, i, ports[i].value));
   return b->home ? bind_homes(b, ports) : AOT_OK;
 }
 
 /* ---- nodes ---- */
 
 /* Nothing to run: the values of symbolic integers are known from the shape environment. */
-static int makes_numbers_only(const bc_build_t *b) {
+static int makes_numbers_only(const lw_build_t *b) {
   if (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].flags & AOT_OP_REGION) return 0;
   for (uint32_t r = 0; r < b->node->n_results; r++)
-    if (bc_type(b, r)->dtype) return 0;
+    if (lw_type(b, r)->dtype) return 0;
   return b->node->n_results > 0;
 }
 
 /* Lowerings of their own take numbers that are known; the reference kernel's are read when it runs. */
-static int takes_float(const bc_build_t *b) {
+static int takes_float(const lw_build_t *b) {
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands) + b->node->operand_begin;
   for (uint32_t k = 0; k < b->node->n_operands; k++)
-    if (operands[k] != AOT_NO_ID && bc_value(b, operands[k])->kind == AOT_TYPE_SYMFLOAT) return 1;
+    if (operands[k] != AOT_NO_ID && lw_value(b, operands[k])->kind == AOT_TYPE_SYMFLOAT) return 1;
   return 0;
 }
 
-aot_status_t bc_lower_node(bc_build_t *b) {
-  const bc_lower_fn lower = bc_op(b)->lower;
-  aot_status_t status = BC_DECLINED;
+aot_status_t lw_lower_node(lw_build_t *b) {
+  const lw_lower_fn lower = lw_op(b)->lower;
+  aot_status_t status = LW_DECLINED;
   const cu_node_t *custom =
       cu_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
-  if (custom) return bc_lower_custom(b, custom);
+  if (custom) return lw_lower_custom(b, custom);
   if (makes_numbers_only(b)) return AOT_OK;
   if (lower && !takes_float(b)) status = lower(b);
-  return status == BC_DECLINED ? bc_lower_rest(b) : status;
+  return status == LW_DECLINED ? lw_lower_rest(b) : status;
 }
 
-static aot_status_t lower_apart(bc_build_t *b, const uint32_t *members, uint32_t n) {
+static aot_status_t lower_apart(lw_build_t *b, const uint32_t *members, uint32_t n) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   for (uint32_t k = 0; k < n; k++) {
     b->node = &nodes[members[k]];
-    const aot_status_t status = bc_lower_group(b, &members[k], 1);
-    if (status != BC_DECLINED) AOT_TRY(status);
-    else AOT_TRY(bc_lower_node(b));
+    const aot_status_t status = lw_lower_group(b, &members[k], 1);
+    if (status != LW_DECLINED) AOT_TRY(status);
+    else AOT_TRY(lw_lower_node(b));
   }
   return AOT_OK;
 }
 
-static aot_status_t lower_members(bc_build_t *b, const uint32_t *members, uint32_t n) {
+static aot_status_t lower_members(lw_build_t *b, const uint32_t *members, uint32_t n) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  aot_status_t status = BC_DECLINED;
+  aot_status_t status = LW_DECLINED;
   b->node = &nodes[members[n - 1]];
-  if (b->group[members[n - 1]] != BC_NONE) status = bc_lower_group(b, members, n);
-  if (status == BC_APART) return lower_apart(b, members, n);
-  for (uint32_t k = 0; k < n && (status == BC_DECLINED || k > 0); k++) {
+  if (b->group[members[n - 1]] != LW_NONE) status = lw_lower_group(b, members, n);
+  if (status == LW_APART) return lower_apart(b, members, n);
+  for (uint32_t k = 0; k < n && (status == LW_DECLINED || k > 0); k++) {
     b->node = &nodes[members[k]];
-    status = bc_lower_node(b);
+    status = lw_lower_node(b);
     if (status != AOT_OK) return status;
   }
   return status;
 }
 
-static int writes_in_place(const bc_build_t *b, uint32_t i) {
+static int writes_in_place(const lw_build_t *b, uint32_t i) {
   const cu_node_t *custom = cu_find(b->machine->custom, b->graph->node_begin + i);
   for (uint32_t k = 0; custom && k < custom->n_written; k++)
     if (custom->written[k].in_place) return 1;
@@ -336,40 +336,40 @@ static int writes_in_place(const bc_build_t *b, uint32_t i) {
 
 /* A group runs where its last member stands: one that begins before a write in place and ends after it would read what
  * was written. It is run node by node. */
-static aot_status_t part_groups(bc_build_t *b, uint32_t *group) {
+static aot_status_t part_groups(lw_build_t *b, uint32_t *group) {
   const uint32_t n = b->graph->n_nodes;
   uint32_t n_writes = 0;
-  uint32_t *writes = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
-           *parted = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  uint32_t *writes = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
+           *parted = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!writes || !parted) return no_memory(b);
   for (uint32_t i = 0; i < n; i++) writes[i] = n_writes += (uint32_t)writes_in_place(b, i);
   for (uint32_t i = 0; i < n; i++)
-    if (group[i] != BC_NONE && writes[i] != writes[group[i]]) parted[group[i]] = 1;
+    if (group[i] != LW_NONE && writes[i] != writes[group[i]]) parted[group[i]] = 1;
   for (uint32_t i = 0; i < n && n_writes; i++)
-    if (group[i] != BC_NONE && parted[group[i]]) group[i] = BC_NONE;
+    if (group[i] != LW_NONE && parted[group[i]]) group[i] = LW_NONE;
   return AOT_OK;
 }
 
 /* Nodes in order; the members of a group wait for its last one. */
-aot_status_t bc_lower_nodes(bc_build_t *b) {
+aot_status_t lw_lower_nodes(lw_build_t *b) {
   uint32_t n = b->graph->n_nodes;
-  uint32_t *group = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
-           *previous = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
-  uint32_t *newest = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
-           *members = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  uint32_t *group = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
+           *previous = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  uint32_t *newest = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
+           *members = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!group || !previous || !newest || !members) return no_memory(b);
-  AOT_TRY(bc_find_regions(b));
-  AOT_TRY(bc_find_groups(b, group));
+  AOT_TRY(lw_find_regions(b));
+  AOT_TRY(lw_find_groups(b, group));
   if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
   b->group = group;
-  for (uint32_t i = 0; i < n; i++) newest[i] = BC_NONE;
+  for (uint32_t i = 0; i < n; i++) newest[i] = LW_NONE;
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t last = group[i] == BC_NONE ? i : group[i], count = 0;
+    uint32_t last = group[i] == LW_NONE ? i : group[i], count = 0;
     previous[i] = newest[last];
     newest[last] = i;
     if (last != i) continue;
-    for (uint32_t m = i; m != BC_NONE; m = previous[m]) count++;
-    for (uint32_t m = i, k = count; m != BC_NONE; m = previous[m]) members[--k] = m;
+    for (uint32_t m = i; m != LW_NONE; m = previous[m]) count++;
+    for (uint32_t m = i, k = count; m != LW_NONE; m = previous[m]) members[--k] = m;
     aot_status_t status = lower_members(b, members, count);
     if (status != AOT_OK) {
       if (b->node) b->error->node = b->node->id;
@@ -381,41 +381,41 @@ aot_status_t bc_lower_nodes(bc_build_t *b) {
 
 /* ---- memory ---- */
 
-static aot_status_t plan(bc_build_t *b) {
-  bc_schedule_t *s = b->out;
+static aot_status_t plan(lw_build_t *b) {
+  lw_schedule_t *s = b->out;
   mp_buffer_t *buffers = malloc(((size_t)s->n_storages + 1) * sizeof *buffers);
   uint32_t n = 0;
   if (!buffers) return no_memory(b);
   for (uint32_t i = 0; i < s->n_storages; i++)
-    if (s->storages[i].kind == BC_ARENA && s->storages[i].first != BC_NONE)
+    if (s->storages[i].kind == LW_ARENA && s->storages[i].first != LW_NONE)
       buffers[n++] = (mp_buffer_t){s->storages[i].nbytes, s->storages[i].first, s->storages[i].last, 0};
-  int failed = mp_plan(buffers, n, BC_ALIGN, &s->arena_nbytes);
-  if (!failed) s->live_nbytes = mp_lower_bound(buffers, n, BC_ALIGN);
+  int failed = mp_plan(buffers, n, LW_ALIGN, &s->arena_nbytes);
+  if (!failed) s->live_nbytes = mp_lower_bound(buffers, n, LW_ALIGN);
   n = 0;
   for (uint32_t i = 0; i < s->n_storages && !failed; i++)
-    if (s->storages[i].kind == BC_ARENA && s->storages[i].first != BC_NONE) s->storages[i].at = buffers[n++].offset;
+    if (s->storages[i].kind == LW_ARENA && s->storages[i].first != LW_NONE) s->storages[i].at = buffers[n++].offset;
   free(buffers);
   return failed ? no_memory(b) : AOT_OK;
 }
 
-static aot_status_t build(bc_build_t *b, const int64_t *symbols, uint64_t n_symbols) {
-  b->exprs = bc_pool_alloc(b->pool, ((uint64_t)b->s->exprs.count + 1) * sizeof *b->exprs);
+static aot_status_t build(lw_build_t *b, const int64_t *symbols, uint64_t n_symbols) {
+  b->exprs = lw_pool_alloc(b->pool, ((uint64_t)b->s->exprs.count + 1) * sizeof *b->exprs);
   if (!b->exprs) return no_memory(b);
   sn_error_t wrong;
   if (sn_exprs_eval(b->s, symbols, n_symbols, b->exprs, &wrong) != AOT_OK)
-    return bc_fail(b->error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
-  AOT_TRY(bc_find_ops(b));
-  AOT_TRY(bc_open_graph(b));
-  AOT_TRY(bc_bind_inputs(b));
+    return lw_fail(b->error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
+  AOT_TRY(lw_find_ops(b));
+  AOT_TRY(lw_open_graph(b));
+  AOT_TRY(lw_bind_inputs(b));
   AOT_TRY(find_homes(b));
-  AOT_TRY(bc_lower_nodes(b));
+  AOT_TRY(lw_lower_nodes(b));
   AOT_TRY(bind_outputs(b));
   return plan(b);
 }
 
-aot_status_t bc_schedule_init(bc_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
-                              uint64_t n_symbols, const bc_machine_t *machine, bc_error_t *error) {
-  bc_build_t b;
+aot_status_t lw_schedule_init(lw_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
+                              uint64_t n_symbols, const lw_machine_t *machine, lw_error_t *error) {
+  lw_build_t b;
   memset(out, 0, sizeof *out);
   memset(&b, 0, sizeof b);
   b.out = out;
@@ -430,9 +430,9 @@ aot_status_t bc_schedule_init(bc_schedule_t *out, const aot_snapshot_t *s, uint3
   return status;
 }
 
-void bc_schedule_deinit(bc_schedule_t *s) {
+void lw_schedule_deinit(lw_schedule_t *s) {
   free(s->steps);
   free(s->storages);
-  bc_pool_deinit(&s->pool);
+  lw_pool_deinit(&s->pool);
   memset(s, 0, sizeof *s);
 }

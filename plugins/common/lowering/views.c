@@ -4,28 +4,28 @@
 
 #include <string.h>
 
-static aot_status_t no_memory(bc_build_t *b) {
-  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments");
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments");
 }
 
-static aot_str_t op_name(const bc_build_t *b) {
+static aot_str_t op_name(const lw_build_t *b) {
   return aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
 }
 
 /* The first operand laid out as its type says, for operators that read strides: a copy if it lies otherwise. */
-static aot_status_t declare_first(bc_build_t *b) {
-  const aot_snap_arg_t *a = bc_arg(b, 0);
+static aot_status_t declare_first(lw_build_t *b) {
+  const aot_snap_arg_t *a = lw_arg(b, 0);
   const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints);
   if (a->kind != AOT_ARG_VALUE) return AOT_OK;
   const aot_snap_value_t *row = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + a->i;
-  bc_value_t *v = bc_value(b, (uint32_t)a->i);
-  bc_tensor_t declared = v->t, actual = v->t;
+  lw_value_t *v = lw_value(b, (uint32_t)a->i);
+  lw_tensor_t declared = v->t, actual = v->t;
   for (int32_t d = 0; d < row->rank; d++)
-    declared.strides[d] = bc_dim(b, ints[row->dims + (uint32_t)row->rank + (uint32_t)d]);
-  declared.offset = bc_dim(b, row->offset);
-  if (bc_same_geometry(&declared, &actual)) return AOT_OK;
-  AOT_TRY(bc_new_tensor(b, &declared));
-  AOT_TRY(bc_copy(b, &declared, &actual));
+    declared.strides[d] = lw_dim(b, ints[row->dims + (uint32_t)row->rank + (uint32_t)d]);
+  declared.offset = lw_dim(b, row->offset);
+  if (lw_same_geometry(&declared, &actual)) return AOT_OK;
+  AOT_TRY(lw_new_tensor(b, &declared));
+  AOT_TRY(lw_copy(b, &declared, &actual));
   v->t = declared;
   return AOT_OK;
 }
@@ -38,34 +38,34 @@ static const rk_tensor_t *base_of(const rk_arg_t *args, uint32_t n) {
 }
 
 /* No strides can express the view: the elements in order, in memory of their own, in the result's shape. */
-static aot_status_t copy_reshaped(bc_build_t *b) {
-  const bc_tensor_t *self = bc_arg_tensor(b, 0);
-  bc_tensor_t result, source, shaped;
-  if (!self || b->node->n_results != 1 || bc_type(b, 0)->dtype != self->dtype ||
-      bc_numel(self) != bc_numel(bc_type(b, 0)))
-    return BC_DECLINED;
+static aot_status_t copy_reshaped(lw_build_t *b) {
+  const lw_tensor_t *self = lw_arg_tensor(b, 0);
+  lw_tensor_t result, source, shaped;
+  if (!self || b->node->n_results != 1 || lw_type(b, 0)->dtype != self->dtype ||
+      lw_numel(self) != lw_numel(lw_type(b, 0)))
+    return LW_DECLINED;
   source = *self;
-  AOT_TRY(bc_result_dense(b, 0, &result));
+  AOT_TRY(lw_result_dense(b, 0, &result));
   shaped = source;
-  bc_make_contiguous(&shaped);
+  lw_make_contiguous(&shaped);
   shaped.storage = result.storage;
-  return bc_copy(b, &shaped, &source);
+  return lw_copy(b, &shaped, &source);
 }
 
-static aot_status_t lower_view(bc_build_t *b, const rk_kernel_t *kernel, rk_arg_t *args) {
+static aot_status_t lower_view(lw_build_t *b, const rk_kernel_t *kernel, rk_arg_t *args) {
   uint32_t n = b->node->n_results;
-  rk_tensor_t *views = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *views);
+  rk_tensor_t *views = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *views);
   rk_call_t call = {args, b->node->n_args, views, n};
   rk_error_t error;
-  const bc_tensor_t *self = bc_arg_tensor(b, 0);
+  const lw_tensor_t *self = lw_arg_tensor(b, 0);
   if (!views) return no_memory(b);
-  if (!self || !base_of(args, b->node->n_args)) return BC_DECLINED;
+  if (!self || !base_of(args, b->node->n_args)) return LW_DECLINED;
   aot_status_t status = rk_view(kernel, &call, &error);
   if (status == AOT_E_UNIMPLEMENTED) return copy_reshaped(b);
-  if (status != AOT_OK) return bc_fail(b->error, status, "bad-view", "%s", error.text);
+  if (status != AOT_OK) return lw_fail(b->error, status, "bad-view", "%s", error.text);
   uint32_t storage = self->storage;
   for (uint32_t r = 0; r < n; r++) {
-    bc_tensor_t t;
+    lw_tensor_t t;
     memset(&t, 0, sizeof t);
     t.dtype = views[r].dtype;
     t.rank = views[r].rank;
@@ -73,34 +73,34 @@ static aot_status_t lower_view(bc_build_t *b, const rk_kernel_t *kernel, rk_arg_
     t.offset = views[r].offset;
     memcpy(t.sizes, views[r].sizes, sizeof t.sizes);
     memcpy(t.strides, views[r].strides, sizeof t.strides);
-    if (!t.dtype || !bc_type(b, r)->dtype) continue;
-    if (t.dtype != bc_type(b, r)->dtype || !bc_same_sizes(&t, bc_type(b, r)))
-      return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "result %u of a view does not have its declared type", r);
-    bc_bind(b, r, &t);
+    if (!t.dtype || !lw_type(b, r)->dtype) continue;
+    if (t.dtype != lw_type(b, r)->dtype || !lw_same_sizes(&t, lw_type(b, r)))
+      return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "result %u of a view does not have its declared type", r);
+    lw_bind(b, r, &t);
   }
   return AOT_OK;
 }
 
-aot_status_t bc_lower_rest(bc_build_t *b) {
-  const rk_kernel_t *kernel = bc_op(b)->kernel;
+aot_status_t lw_lower_rest(lw_build_t *b) {
+  const rk_kernel_t *kernel = lw_op(b)->kernel;
   aot_str_t name = op_name(b);
   rk_arg_t *args;
   if (!kernel)
-    return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "no-kernel", "%.*s is not supported in this form", (int)name.size,
+    return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "no-kernel", "%.*s is not supported in this form", (int)name.size,
                    name.data);
   if (rk_needs_storage(kernel)) AOT_TRY(declare_first(b));
-  AOT_TRY(bc_rk_args(b, &args));
+  AOT_TRY(lw_rk_args(b, &args));
   const char *refusal = rk_refuse(kernel, args, b->node->n_args);
-  if (refusal) return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "refused", "%.*s: %s", (int)name.size, name.data, refusal);
+  if (refusal) return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "refused", "%.*s: %s", (int)name.size, name.data, refusal);
   if (rk_is_view(kernel)) {
     aot_status_t status = lower_view(b, kernel, args);
-    if (status != BC_DECLINED) return status;
+    if (status != LW_DECLINED) return status;
   }
   return b->machine->target->kernel(b, kernel, NULL, args);
 }
 
-aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom) {
+aot_status_t lw_lower_custom(lw_build_t *b, const cu_node_t *custom) {
   rk_arg_t *args;
-  AOT_TRY(bc_rk_args(b, &args));
+  AOT_TRY(lw_rk_args(b, &args));
   return b->machine->target->kernel(b, NULL, custom, args);
 }

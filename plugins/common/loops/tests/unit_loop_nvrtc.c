@@ -10,14 +10,14 @@
 #include "loop_texts.h"
 #include <dirent.h>
 
-static cu_nvrtc_t nvrtc;
+static nv_nvrtc_t nvrtc;
 
 static void compiles(const lp_text_t *text, const char *name) {
   static const int architectures[] = {80, 90};
   for (int k = 0; k < 2; k++) {
     char *out;
     size_t size = 0;
-    const int is_done = cu_nvrtc_compile(&nvrtc, text->data, name, architectures[k], &out, &size);
+    const int is_done = nv_nvrtc_compile(&nvrtc, text->data, name, architectures[k], &out, &size);
     if (!is_done) fail_msg("%s for sm_%d: %.2000s", name, architectures[k], out ? out : "no memory");
     assert_true(size > 1000);
     free(out);
@@ -103,7 +103,7 @@ int main(void) {
       cmocka_unit_test(loops_of_the_tests_compile),
       cmocka_unit_test(operators_compile),
   };
-  if (!cu_nvrtc_open(&nvrtc, getenv("AOT_NVRTC"), why, sizeof why)) {
+  if (!nv_nvrtc_open(&nvrtc, getenv("AOT_NVRTC"), why, sizeof why)) {
     printf("skipped: no CUDA C is compiled, for %s\n", why);
     return 77;
   }
