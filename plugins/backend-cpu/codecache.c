@@ -1,5 +1,7 @@
 #include "codecache.h"
 
+#include "common/kept/sealed_file.h"
+#include "common/kept/work_folder.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,7 +31,7 @@ static const char *const flags[] = {"-std=gnu11",
                                     "-fPIC",
                                     "-shared",
                                     "-w"};
-enum { N_FLAGS = sizeof flags / sizeof flags[0], PATH_SIZE = 4096 };
+enum { N_FLAGS = sizeof flags / sizeof flags[0], PATH_SIZE = KF_PATH_SIZE };
 
 static char *copy_text(const char *s) {
   size_t n = strlen(s) + 1;
@@ -65,48 +66,9 @@ void bc_cache_deinit(bc_cache_t *c) {
   memset(c, 0, sizeof *c);
 }
 
-/* ---- work in progress ---- */
-
-/* A folder of its own for every compile, under a lock for as long as it is in use: threads and processes never share a
- * name, and whoever can take the lock of a folder that a killed process left may remove it (the host does, see
- * aot/ext/env.h). */
-typedef struct work {
-  char path[PATH_SIZE];
-  int lock;
-} work_t;
-
-static const char *const work_files[] = {"unit.c", "unit.so", "output", "version"};
-
-static void path_in(const work_t *w, const char *name, char *out, size_t size) {
-  snprintf(out, size, "%s/%s", w->path, name);
-}
-
-static void work_end(work_t *w) {
-  char path[PATH_SIZE + 16];
-  for (size_t k = 0; k < sizeof work_files / sizeof *work_files; k++) {
-    path_in(w, work_files[k], path, sizeof path);
-    unlink(path);
-  }
-  rmdir(w->path);
-  close(w->lock);
-}
-
-/* Between making a folder and locking it somebody may have taken it for a dead one; then the next is tried. */
-static aot_status_t work_begin(const char *dir, work_t *w, lw_error_t *error) {
-  struct stat named, locked;
-  for (int tries = 0; tries < 100; tries++) {
-    int n = snprintf(w->path, sizeof w->path, "%s/work-XXXXXX", dir);
-    if (n < 0 || (size_t)n >= sizeof w->path) errno = ENAMETOOLONG;
-    if (n < 0 || (size_t)n >= sizeof w->path || !mkdtemp(w->path)) break;
-    w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (w->lock < 0) continue;
-    flock(w->lock, LOCK_EX); /* a file system without locks: nobody can take it either */
-    if (fstat(w->lock, &locked) == 0 && stat(w->path, &named) == 0 && named.st_ino == locked.st_ino &&
-        named.st_dev == locked.st_dev)
-      return AOT_OK;
-    close(w->lock);
-  }
-  return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be compiled in %.200s: %s", dir,
+static aot_status_t work_begin(const bc_cache_t *c, kf_work_t *w, lw_error_t *error) {
+  if (kf_work_begin(c->dir, w) == 0) return AOT_OK;
+  return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be compiled in %.200s: %s", c->dir,
                  strerror(errno));
 }
 
@@ -133,10 +95,10 @@ static int spawn(char *const *argv, int out_fd) {
 }
 
 /* Like spawn; the first bytes of its output go to text. */
-static int spawn_read(char *const *argv, const work_t *w, char *text, size_t size) {
-  char path[PATH_SIZE + 16];
+static int spawn_read(char *const *argv, const kf_work_t *w, char *text, size_t size) {
+  char path[PATH_SIZE + KF_NAME_SIZE];
   text[0] = 0;
-  path_in(w, "output", path, sizeof path);
+  kf_work_path(w, "output", path);
   int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return -1;
   int status = spawn(argv, fd), saved = errno;
@@ -206,19 +168,19 @@ static int read_version(const char *path, char *version, size_t size) {
   return n > 1 && version[n - 1] == '\n'; /* what was cut short is asked again */
 }
 
-static void keep_version(const work_t *w, const char *path, const char *version) {
-  char tmp[PATH_SIZE + 16];
-  path_in(w, "version", tmp, sizeof tmp);
+static void keep_version(const kf_work_t *w, const char *path, const char *version) {
+  char tmp[PATH_SIZE + KF_NAME_SIZE];
+  kf_work_path(w, "version", tmp);
   if (write_source(tmp, version, strlen(version)) == 0) rename(tmp, path);
 }
 
 static aot_status_t ask_version(bc_cache_t *c, const char *kept_path, char *version, size_t size, lw_error_t *error) {
   char word[] = "--version", *argv[] = {c->compiler, word, NULL};
-  work_t w;
-  AOT_TRY(work_begin(c->dir, &w, error));
+  kf_work_t w;
+  AOT_TRY(work_begin(c, &w, error));
   const int status = spawn_read(argv, &w, version, size), why = errno;
   if (status == 0 && kept_path) keep_version(&w, kept_path, version);
-  work_end(&w);
+  kf_work_end(&w);
   return status == 0 ? AOT_OK : no_compiler(c, error, status < 0 ? strerror(why) : "it does not tell its version");
 }
 
@@ -236,75 +198,22 @@ static aot_status_t identify(bc_cache_t *c, lw_error_t *error) {
 
 /* ---- units ---- */
 
-/* Ends every kept file, behind what the loader reads. The hash is of the bytes before and of the key, so that a file
- * cut short, changed or under another's name is found before it is loaded: the loader maps a file without checking
- * it. */
-typedef struct seal {
-  char magic[8];
-  XXH128_hash_t key, hash;
-} seal_t;
-
-static seal_t seal_of(const void *bytes, size_t nbytes, XXH128_hash_t key) {
-  seal_t seal = {.magic = "AOTCPU1", .key = key};
-  XXH3_state_t *state = XXH3_createState();
-  if (!state) return seal;
-  XXH3_128bits_reset(state);
-  XXH3_128bits_update(state, &key, sizeof key);
-  XXH3_128bits_update(state, bytes, nbytes);
-  seal.hash = XXH3_128bits_digest(state);
-  XXH3_freeState(state);
-  return seal;
-}
-
-/* The whole file; NULL: none to be had. */
-static char *read_file(const char *path, size_t *out_nbytes) {
-  struct stat st;
-  char *bytes = NULL;
-  int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
-    bytes = malloc((size_t)st.st_size + 1);
-  size_t n = 0;
-  for (ssize_t got = 1; bytes && n < (size_t)st.st_size && got > 0; n += got > 0 ? (size_t)got : 0)
-    got = read(fd, bytes + n, (size_t)st.st_size - n);
-  if (fd >= 0) close(fd);
-  *out_nbytes = n;
-  return bytes;
-}
-
-static int is_sealed(const char *path, XXH128_hash_t key) {
+/* The loader maps a file without checking it, and does not read what stands behind the code: the seal. */
+static int is_sealed(const char *path, kf_key_t key) {
   size_t nbytes;
-  seal_t found, right;
-  char *bytes = read_file(path, &nbytes);
-  int same = bytes && nbytes > sizeof found;
-  if (same) {
-    memcpy(&found, bytes + nbytes - sizeof found, sizeof found);
-    right = seal_of(bytes, nbytes - sizeof found, key);
-    same = memcmp(&found, &right, sizeof found) == 0;
-  }
+  char *bytes = kf_read(path, key, &nbytes);
+  const int is_there = bytes != NULL;
   free(bytes);
-  return same;
+  return is_there;
 }
 
-/* Sealed and on the disk before it gets its name: after a power failure a unit is whole or not there. 0, or errno
- * tells. */
-static int seal_file(const char *path, XXH128_hash_t key) {
-  size_t nbytes;
-  char *bytes = read_file(path, &nbytes);
-  seal_t seal = seal_of(bytes, bytes ? nbytes : 0, key);
-  int fd = bytes ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-  int failed = fd < 0 || write(fd, &seal, sizeof seal) != (ssize_t)sizeof seal || fsync(fd) != 0;
-  if (fd >= 0) close(fd);
-  free(bytes);
-  return failed;
-}
-
-static aot_status_t compile_in(bc_cache_t *c, const work_t *w, const char *source, uint64_t nbytes, XXH128_hash_t key,
+static aot_status_t compile_in(bc_cache_t *c, const kf_work_t *w, const char *source, uint64_t nbytes, kf_key_t key,
                                const char *so, lw_error_t *error) {
-  char c_path[PATH_SIZE + 16], so_path[PATH_SIZE + 16], text[300], out_flag[] = "-o", math[] = "-lm",
-                                                                   *argv[N_FLAGS + 6];
+  char c_path[PATH_SIZE + KF_NAME_SIZE], so_path[PATH_SIZE + KF_NAME_SIZE], text[300],
+      out_flag[] = "-o", math[] = "-lm", *argv[N_FLAGS + 6];
   int n = 0;
-  path_in(w, "unit.c", c_path, sizeof c_path);
-  path_in(w, "unit.so", so_path, sizeof so_path);
+  kf_work_path(w, "unit.c", c_path);
+  kf_work_path(w, "unit.so", so_path);
   argv[n++] = c->compiler;
   for (int k = 0; k < N_FLAGS; k++) argv[n++] = (char *)(uintptr_t)flags[k]; /* posix_spawn does not write them */
   argv[n++] = out_flag;
@@ -319,17 +228,17 @@ static aot_status_t compile_in(bc_cache_t *c, const work_t *w, const char *sourc
   if (status < 0) return no_compiler(c, error, strerror(errno));
   if (status)
     return lw_fail(error, AOT_E_UNAVAILABLE, "compiler-failed", "%s fails on generated code: %s", c->compiler, text);
-  if (seal_file(so_path, key) || rename(so_path, so))
+  if (kf_seal(so_path, key) || rename(so_path, so))
     return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "%.200s: %s", so, strerror(errno));
   return AOT_OK;
 }
 
-static aot_status_t compile(bc_cache_t *c, const char *source, uint64_t nbytes, XXH128_hash_t key, const char *so,
+static aot_status_t compile(bc_cache_t *c, const char *source, uint64_t nbytes, kf_key_t key, const char *so,
                             lw_error_t *error) {
-  work_t w;
-  AOT_TRY(work_begin(c->dir, &w, error));
+  kf_work_t w;
+  AOT_TRY(work_begin(c, &w, error));
   const aot_status_t status = compile_in(c, &w, source, nbytes, key, so, error);
-  work_end(&w);
+  kf_work_end(&w);
   return status;
 }
 
@@ -345,7 +254,7 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   double begin = now_ms();
   if (!c->dir) AOT_TRY(make_private(c, error));
   AOT_TRY(identify(c, error));
-  XXH128_hash_t key = XXH3_128bits_withSeed(source, (size_t)nbytes, c->identity);
+  kf_key_t key = XXH3_128bits_withSeed(source, (size_t)nbytes, c->identity);
   int n = snprintf(so, sizeof so, "%s/cpu-%016llx%016llx.so", c->dir, (unsigned long long)key.high64,
                    (unsigned long long)key.low64);
   if (n < 0 || (size_t)n >= sizeof so)
@@ -353,7 +262,6 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   *out_handle = is_sealed(so, key) ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (*out_handle) {
     stats->n_hits++;
-    utimensat(AT_FDCWD, so, NULL, 0); /* used now: what is unused for longest is removed first */
   } else {
     AOT_TRY(compile(c, source, nbytes, key, so, error));
     *out_handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);

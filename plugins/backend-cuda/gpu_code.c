@@ -1,31 +1,31 @@
 #include "gpu_code.h"
 
+#include "common/kept/sealed_file.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <xxhash.h>
 
-/* NVRTC takes 45 ms for a unit and some 10 ms a kernel; four threads are what it makes use of. */
+/* NVRTC takes 45 ms for a unit and some 50 ms a kernel; four threads are what it makes use of. */
 enum { KERNELS_A_UNIT = 8, MOST_THREADS = 4, FIRST_SLOTS = 64 };
 
-void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch) {
-  *c = (gc_code_t){.driver = driver, .nvrtc = nvrtc, .arch = arch};
-}
-
-static void forget_units(gc_code_t *c) {
-  for (uint32_t k = 0; k < c->n_units; k++) lp_text_deinit(&c->units[k]);
-  free(c->units);
-  c->units = NULL;
-  c->n_units = c->n_in_unit = 0;
+void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder) {
+  *c = (gc_code_t){.driver = driver, .nvrtc = nvrtc, .folder = folder, .arch = arch};
 }
 
 void gc_code_deinit(gc_code_t *c) {
-  forget_units(c);
+  for (uint32_t k = 0; k < c->n_slots; k++) {
+    gc_kernel_t *kernel = c->slots[k];
+    if (!kernel) continue;
+    lp_text_deinit(&kernel->text);
+    free(kernel);
+  }
   for (uint32_t m = 0; m < c->n_modules; m++) c->driver->module_unload(c->modules[m]);
-  for (uint32_t k = 0; k < c->n_slots; k++) free(c->slots[k]);
   free(c->modules);
+  free(c->fresh);
   free(c->slots);
   memset(c, 0, sizeof *c);
 }
@@ -38,6 +38,9 @@ static gc_kernel_t **slot_of(gc_kernel_t **slots, uint32_t n_slots, const char *
 }
 
 static int make_room(gc_code_t *c) {
+  gc_kernel_t **fresh = realloc(c->fresh, (c->n_fresh + 1) * sizeof *fresh);
+  if (!fresh) return 0;
+  c->fresh = fresh;
   if (2 * (c->n + 1) <= c->n_slots) return 1;
   const uint32_t n_slots = c->n_slots ? 2 * c->n_slots : FIRST_SLOTS;
   gc_kernel_t **slots = calloc(n_slots, sizeof *slots);
@@ -50,17 +53,6 @@ static int make_room(gc_code_t *c) {
   return 1;
 }
 
-static lp_text_t *open_unit(gc_code_t *c) {
-  if (c->n_units && c->n_in_unit < KERNELS_A_UNIT) return &c->units[c->n_units - 1];
-  lp_text_t *more = realloc(c->units, (c->n_units + 1) * sizeof *more);
-  if (!more) return NULL;
-  c->units = more;
-  c->units[c->n_units] = (lp_text_t){0};
-  c->n_in_unit = 0;
-  lp_prelude_cuda_add(&c->units[c->n_units]);
-  return &c->units[c->n_units++];
-}
-
 gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
   lp_text_t body = {0};
   char name[32];
@@ -69,95 +61,161 @@ gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
     lp_text_deinit(&body);
     return NULL;
   }
-  snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)XXH3_64bits(body.data, (size_t)body.size));
+  const uint64_t hash = XXH3_64bits(body.data, (size_t)body.size);
+  snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)hash);
   lp_text_deinit(&body);
   gc_kernel_t **slot = slot_of(c->slots, c->n_slots, name);
   if (*slot) return *slot;
-  lp_text_t *unit = open_unit(c);
   gc_kernel_t *added = calloc(1, sizeof *added);
-  if (!unit || !added) {
-    free(added);
-    return NULL;
-  }
-  lp_gen_cuda(loop, name, unit);
+  if (!added) return NULL;
+  added->hash = hash;
   memcpy(added->name, name, sizeof name);
+  lp_gen_cuda(loop, name, &added->text);
   added->has_end = lp_gpu_scratch(loop) != 0;
   c->n++;
-  c->n_in_unit++;
+  c->fresh[c->n_fresh++] = added;
   return *slot = added;
 }
 
-/* ---- compiling ---- */
+/* ---- units ---- */
+
+typedef struct unit {
+  uint32_t begin, end; /* of the fresh kernels */
+  lp_text_t text;
+  char *image; /* machine code, or what is wrong with the text; NULL: no memory */
+  int is_image, is_kept;
+} unit_t;
+
+static int by_hash(const void *pa, const void *pb) {
+  const gc_kernel_t *a = *(gc_kernel_t *const *)pa, *b = *(gc_kernel_t *const *)pb;
+  return (a->hash > b->hash) - (a->hash < b->hash);
+}
+
+/* The fresh kernels in the order of their hashes; every fourth of them, by its hash, ends a unit. */
+static uint32_t divide(const gc_code_t *c, unit_t *units) {
+  uint32_t n = 0;
+  qsort(c->fresh, c->n_fresh, sizeof(gc_kernel_t *), by_hash);
+  for (uint32_t k = 0; k < c->n_fresh; k++) {
+    if (k == 0 || c->fresh[k - 1]->hash % 4 == 0 || k - units[n - 1].begin == KERNELS_A_UNIT) {
+      units[n++].begin = k;
+      lp_prelude_cuda_add(&units[n - 1].text);
+    }
+    unit_t *u = &units[n - 1];
+    u->end = k + 1;
+    u->text.failed |= c->fresh[k]->text.failed;
+    if (!u->text.failed) lp_text_add(&u->text, c->fresh[k]->text.data, c->fresh[k]->text.size);
+  }
+  return n;
+}
 
 typedef struct job {
   const gc_code_t *code;
-  char **images; /* by unit: machine code, or what is wrong; NULL: no memory */
-  int *is_done;
+  uint64_t identity; /* of the compiler */
+  unit_t *units;
+  uint32_t n;
   _Atomic uint32_t next;
 } job_t;
 
-static void *compile_units(void *self) {
+/* Where it is kept. 0: nowhere. */
+static int kept_path(const gc_code_t *c, kf_key_t key, char *out, size_t size) {
+  if (!c->folder) return 0;
+  const int n = snprintf(out, size, "%s/cuda-%016llx%016llx.cubin", c->folder, (unsigned long long)key.high64,
+                         (unsigned long long)key.low64);
+  return n > 0 && (size_t)n < size;
+}
+
+static void make(const job_t *j, unit_t *u, int may_be_kept) {
+  const gc_code_t *c = j->code;
+  char path[4096];
+  size_t nbytes;
+  if (u->text.failed) return;
+  const kf_key_t key = XXH3_128bits_withSeed(u->text.data, (size_t)u->text.size, j->identity);
+  const int has_path = kept_path(c, key, path, sizeof path);
+  u->image = has_path && may_be_kept ? kf_read(path, key, &nbytes) : NULL;
+  u->is_kept = u->is_image = u->image != NULL;
+  if (u->is_kept) return;
+  u->is_image = nv_nvrtc_compile(c->nvrtc, u->text.data, "loops.cu", c->arch, &u->image, &nbytes);
+  if (u->is_image && has_path) kf_write(c->folder, path, key, u->image, nbytes); /* a full disk costs time only */
+}
+
+static void *make_some(void *self) {
   job_t *j = self;
-  for (uint32_t k; (k = atomic_fetch_add(&j->next, 1)) < j->code->n_units;) {
-    const lp_text_t *unit = &j->code->units[k];
-    size_t nbytes;
-    if (unit->failed) continue;
-    j->is_done[k] = nv_nvrtc_compile(j->code->nvrtc, unit->data, "loops.cu", j->code->arch, &j->images[k], &nbytes);
-  }
+  for (uint32_t k; (k = atomic_fetch_add(&j->next, 1)) < j->n;) make(j, &j->units[k], 1);
   return NULL;
 }
 
-static void compile_on_threads(job_t *j) {
+static void make_on_threads(job_t *j) {
   pthread_t threads[MOST_THREADS];
   uint32_t n = 0;
-  while (n + 1 < MOST_THREADS && n + 1 < j->code->n_units && pthread_create(&threads[n], NULL, compile_units, j) == 0)
-    n++;
-  compile_units(j);
+  while (n + 1 < MOST_THREADS && n + 1 < j->n && pthread_create(&threads[n], NULL, make_some, j) == 0) n++;
+  make_some(j);
   while (n) pthread_join(threads[--n], NULL);
 }
 
-static int load_unit(gc_code_t *c, const char *image, char *why, size_t size) {
-  char buffer[192];
-  gc_module_t *grown = realloc(c->modules, (c->n_modules + 1) * sizeof *grown);
-  if (grown) c->modules = grown;
-  const gc_result_t result = grown ? c->driver->module_load_data(&c->modules[c->n_modules], image) : 2;
-  if (result == GC_SUCCESS) c->n_modules++;
-  else snprintf(why, size, "%s", gc_driver_error(c->driver, result, buffer, sizeof buffer));
-  return result == GC_SUCCESS ? 0 : -1;
+/* ---- functions ---- */
+
+/* `main` last: a kernel that has it is complete. */
+static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t module, char *why, size_t size) {
+  char end[48];
+  snprintf(end, sizeof end, "%s_end", kernel->name);
+  if ((!kernel->has_end || c->driver->module_get_function(&kernel->end, module, end) == GC_SUCCESS) &&
+      c->driver->module_get_function(&kernel->main, module, kernel->name) == GC_SUCCESS) {
+    lp_text_deinit(&kernel->text);
+    return 0;
+  }
+  kernel->main = NULL;
+  snprintf(why, size, "the compiled code has no kernel %s", kernel->name);
+  return -1;
 }
 
-static int find_kernels(const gc_code_t *c, uint32_t first_module, char *why, size_t size) {
-  for (uint32_t k = 0; k < c->n_slots; k++) {
-    gc_kernel_t *kernel = c->slots[k];
-    char end[48];
-    if (!kernel || kernel->main) continue;
-    snprintf(end, sizeof end, "%s_end", kernel->name);
-    for (uint32_t m = first_module; m < c->n_modules && !kernel->main; m++)
-      if (c->driver->module_get_function(&kernel->main, c->modules[m], kernel->name) == GC_SUCCESS && kernel->has_end)
-        c->driver->module_get_function(&kernel->end, c->modules[m], end);
-    if (kernel->main && (kernel->end || !kernel->has_end)) continue;
-    snprintf(why, size, "the compiled code has no kernel %s", kernel->name);
-    return -1;
+/* What was kept and the driver does not take is compiled again. */
+static int load(gc_code_t *c, const job_t *j, unit_t *u, char *why, size_t size) {
+  char buffer[192];
+  gc_result_t result = GC_SUCCESS;
+  gc_module_t *modules = realloc(c->modules, (c->n_modules + 1) * sizeof *modules);
+  if (modules) c->modules = modules;
+  gc_module_t *module = modules ? &modules[c->n_modules] : NULL;
+  if (module && u->is_image) result = c->driver->module_load_data(module, u->image);
+  if (module && u->is_kept && result != GC_SUCCESS) {
+    free(u->image);
+    make(j, u, 0);
+    if (u->is_image) result = c->driver->module_load_data(module, u->image);
   }
+  if (!module || !u->is_image) snprintf(why, size, "NVRTC: %s", module && u->image ? u->image : "no memory");
+  else if (result != GC_SUCCESS) snprintf(why, size, "%s", gc_driver_error(c->driver, result, buffer, sizeof buffer));
+  if (!module || !u->is_image || result != GC_SUCCESS) return -1;
+  c->n_modules++;
+  *(u->is_kept ? &c->n_found : &c->n_compiled) += u->end - u->begin;
+  for (uint32_t k = u->begin; k < u->end; k++)
+    if (find_functions(c, c->fresh[k], *module, why, size)) return -1;
   return 0;
 }
 
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
 int gc_code_compile(gc_code_t *c, char *why, size_t size) {
-  const uint32_t first = c->n_modules;
-  job_t j = {.code = c, .images = calloc((size_t)c->n_units + 1, sizeof *j.images)};
-  j.is_done = calloc((size_t)c->n_units + 1, sizeof *j.is_done);
-  int failed = !j.images || !j.is_done;
+  const double begin = now_ms();
+  if (!c->n_fresh) return 0;
+  job_t j = {.code = c, .identity = nv_nvrtc_identity(c->nvrtc, c->arch)};
+  j.units = calloc(c->n_fresh, sizeof *j.units);
+  int failed = !j.units;
   if (failed) snprintf(why, size, "no memory for generated code");
-  if (!failed) compile_on_threads(&j);
-  for (uint32_t k = 0; k < c->n_units && !failed; k++) {
-    failed = !j.is_done[k];
-    if (failed) snprintf(why, size, "NVRTC: %s", j.images[k] ? j.images[k] : "no memory");
-    else failed = load_unit(c, j.images[k], why, size);
+  else j.n = divide(c, j.units);
+  if (!failed) make_on_threads(&j);
+  for (uint32_t k = 0; k < j.n && !failed; k++) failed = load(c, &j, &j.units[k], why, size);
+  for (uint32_t k = 0; k < j.n; k++) {
+    free(j.units[k].image);
+    lp_text_deinit(&j.units[k].text);
   }
-  if (!failed) failed = find_kernels(c, first, why, size);
-  for (uint32_t k = 0; j.images && k < c->n_units; k++) free(j.images[k]);
-  free(j.images);
-  free(j.is_done);
-  forget_units(c);
+  free(j.units);
+  uint32_t n_left = 0; /* whoever asks for one that failed is told again */
+  for (uint32_t k = 0; k < c->n_fresh; k++)
+    if (!c->fresh[k]->main) c->fresh[n_left++] = c->fresh[k];
+  c->n_fresh = n_left;
+  c->compile_ms += now_ms() - begin;
   return failed ? -1 : 0;
 }

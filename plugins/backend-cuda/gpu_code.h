@@ -1,5 +1,9 @@
 /* The generated kernels of a program: text collected by name while graphs are lowered, compiled by NVRTC in units, on
- * several threads, then found by name. A schedule keeps the place of a kernel, which is filled by gc_code_compile. */
+ * several threads, then found by name. A schedule keeps the place of a kernel, which is filled by gc_code_compile.
+ *
+ * The machine code of a unit is kept in the cache folder under a hash of its text, the compiler and the architecture
+ * (common/kept/sealed_file.h), so that a second start compiles nothing. Where units begin is told by the names that
+ * are in them, so that another kernel makes another unit and leaves the others as they are. */
 #ifndef GC_CODE_H
 #define GC_CODE_H
 
@@ -8,24 +12,29 @@
 #include "driver.h"
 
 typedef struct gc_kernel {
+  uint64_t hash; /* of its text */
   char name[32];
   gc_function_t main, end; /* end: of kernels that leave partial results; NULL: none */
   int has_end;
+  lp_text_t text; /* until it is compiled */
 } gc_kernel_t;
 
 typedef struct gc_code {
   const gc_driver_t *driver;
   const nv_nvrtc_t *nvrtc;
+  const char *folder;  /* the cache's; NULL: nothing is kept */
   int arch;            /* compute capability: 90 */
   gc_kernel_t **slots; /* by hash of the name, open addressing; NULL: free */
   uint32_t n, n_slots; /* a power of two, at least twice n */
-  lp_text_t *units;    /* not compiled yet */
-  uint32_t n_units, n_in_unit;
+  gc_kernel_t **fresh; /* not compiled yet */
+  uint32_t n_fresh;
   gc_module_t *modules;
   uint32_t n_modules;
+  uint32_t n_found, n_compiled; /* kernels: in the folder; by NVRTC */
+  double compile_ms;            /* that both took */
 } gc_code_t;
 
-void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch);
+void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder);
 void gc_code_deinit(gc_code_t *c);
 /* The kernel of this loop, which has a GPU schedule: known, or added. NULL: no memory. */
 gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop);

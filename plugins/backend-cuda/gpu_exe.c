@@ -1,6 +1,7 @@
 #include "gpu_exe.h"
 
 #include "common/lowering/ports.h"
+#include <aot/ext/env.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -344,7 +345,13 @@ static void destroy(const aot_table_t *t) {
 
 /* ---- loading ---- */
 
-static aot_status_t open_libraries(gc_exe_t *e, const aot_str_t *folder, lw_error_t *error) {
+/* The cache's folder; NULL: none. */
+static const char *cache_folder(const gc_exe_t *e, aot_ctx_t *ctx) {
+  const aot_ext_env_t *env = aot_ext(&e->host.head, AOT_EXT_ENV);
+  return env ? env->cache_dir(env, ctx) : NULL;
+}
+
+static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const aot_str_t *folder, lw_error_t *error) {
   const gc_driver_t *cu = &e->device->driver;
   char why[256], path[512] = "";
   int major = 0, minor = 0, n_processors = 0;
@@ -357,7 +364,7 @@ static aot_status_t open_libraries(gc_exe_t *e, const aot_str_t *folder, lw_erro
   cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, e->device->ordinal);
   cu->device_get_attribute(&n_processors, GC_MULTIPROCESSORS, e->device->ordinal);
   e->n_processors = (uint32_t)n_processors;
-  gc_code_init(&e->code, cu, &e->nvrtc, 10 * major + minor);
+  gc_code_init(&e->code, cu, &e->nvrtc, 10 * major + minor, cache_folder(e, ctx));
   return AOT_OK;
 }
 
@@ -382,7 +389,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
       .unbind = unbind,
       .stats = stats,
   };
-  aot_status_t status = open_libraries(e, &nvrtc, &error);
+  aot_status_t status = open_libraries(e, ctx, &nvrtc, &error);
   if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;
     lw_fail(&error, status, "no-kernel", "%s", why.text);

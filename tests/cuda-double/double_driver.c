@@ -9,6 +9,7 @@
  *
  * A process has one driver, so its state is one static struct. AOT_CUDA_DOUBLE="seed=3 memory=1048576 lose-at=5" sets
  * the generator that picks the stream that goes on, the bytes there are, and the number of the move that traps. */
+#include "double_image.h"
 #include "strict_memory.h"
 
 #include <dlfcn.h>
@@ -20,8 +21,15 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201 };
-enum { INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, NOT_SUPPORTED = 801 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_IMAGE = 200 };
+enum {
+  INVALID_CONTEXT = 201,
+  INVALID_HANDLE = 400,
+  NOT_FOUND = 500,
+  NOT_READY = 600,
+  ILLEGAL_ADDRESS = 700,
+  NOT_SUPPORTED = 801
+};
 enum { CAPTURE_UNSUPPORTED = 900 };
 enum { STAY = 8, FEW = 16 }; /* items in a row of one stream, on the average; items of an empty list */
 
@@ -209,6 +217,7 @@ API int cuGetErrorName(int error, const char **out) {
       {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
       {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
       {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
+      {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
       {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
       {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
       {NOT_READY, "CUDA_ERROR_NOT_READY"},
@@ -444,15 +453,17 @@ API int cuLaunchHostFunc(void *stream, void (*function)(void *self), void *self)
   return put_item(stream, (item_t){.kind = HOST_CALL, .host_call = function, .argument = self});
 }
 
-/* Machine code of the double of NVRTC: this word, and the path of a library, which is removed once it is open. */
-#define IMAGE_MAGIC "AOT double of a cubin: "
-
+/* A library is opened from a file, which may go once it is open. */
 API int cuModuleLoadData(void **out, const void *image) {
-  const char *path = (const char *)image + sizeof IMAGE_MAGIC - 1;
-  if (strncmp(image, IMAGE_MAGIC, sizeof IMAGE_MAGIC - 1) != 0) return INVALID_VALUE;
-  *out = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  unlink(path);
-  return *out ? SUCCESS : INVALID_VALUE;
+  const double_image_t *head = image;
+  char path[] = "/tmp/aot-double-XXXXXX";
+  if (memcmp(head->magic, DOUBLE_IMAGE_MAGIC, sizeof head->magic) != 0) return INVALID_IMAGE;
+  const int file = mkstemp(path);
+  const int is_whole = file >= 0 && write(file, head + 1, head->nbytes) == (ssize_t)head->nbytes;
+  if (file >= 0) close(file);
+  *out = is_whole ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (file >= 0) unlink(path);
+  return *out ? SUCCESS : INVALID_IMAGE;
 }
 API int cuModuleUnload(void *module) { return dlclose(module) == 0 ? SUCCESS : INVALID_VALUE; }
 

@@ -1,5 +1,7 @@
-/* A double of NVRTC: libnvrtc.so.13 whose machine code is C for the CPU. The text is compiled with common/cuda-shim in
- * front of it; the "cubin" names the library that came of it (double_driver.c). */
+/* A double of NVRTC: libnvrtc.so.13 whose machine code is that of the CPU. The text is compiled as C with
+ * common/cuda-shim in front of it; the "cubin" is the library that came of it (double_image.h). */
+#include "double_image.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +9,12 @@
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
-#define IMAGE_MAGIC "AOT double of a cubin: "
 enum { SUCCESS = 0, OUT_OF_MEMORY = 1, COMPILATION = 6 };
 
 typedef struct program {
   char *text;
-  char path[64]; /* of the library */
+  char path[64]; /* of the library, until it is read */
+  double_image_t *image;
   char log[4096];
 } program_t;
 
@@ -47,6 +49,22 @@ static int run_compiler(program_t *p, int log) {
   return status;
 }
 
+static int read_library(program_t *p) {
+  FILE *f = fopen(p->path, "rb");
+  if (!f) return 0;
+  fseek(f, 0, SEEK_END);
+  const size_t nbytes = (size_t)ftell(f);
+  rewind(f);
+  p->image = calloc(1, sizeof *p->image + nbytes);
+  if (p->image) {
+    memcpy(p->image->magic, DOUBLE_IMAGE_MAGIC, sizeof p->image->magic);
+    p->image->nbytes = nbytes;
+    if (fread(p->image + 1, 1, nbytes, f) != nbytes) p->image->nbytes = 0;
+  }
+  fclose(f);
+  return p->image != NULL;
+}
+
 API int nvrtcCompileProgram(void *program, int n_options, const char *const *options) {
   program_t *p = program;
   (void)n_options, (void)options;
@@ -59,20 +77,18 @@ API int nvrtcCompileProgram(void *program, int n_options, const char *const *opt
   rewind(log);
   p->log[fread(p->log, 1, sizeof p->log - 1, log)] = 0;
   fclose(log);
-  if (status == 0) return SUCCESS;
+  const int is_read = status == 0 && read_library(p);
   unlink(p->path);
-  return p->path[0] = 0, COMPILATION;
+  return is_read ? SUCCESS : status == 0 ? OUT_OF_MEMORY : COMPILATION;
 }
 
 API int nvrtcGetCUBINSize(void *program, size_t *out) {
   const program_t *p = program;
-  return *out = sizeof IMAGE_MAGIC + strlen(p->path), SUCCESS;
+  return *out = sizeof *p->image + p->image->nbytes, SUCCESS;
 }
 API int nvrtcGetCUBIN(void *program, char *out) {
   const program_t *p = program;
-  strcpy(out, IMAGE_MAGIC);
-  strcat(out, p->path);
-  return SUCCESS;
+  return memcpy(out, p->image, sizeof *p->image + p->image->nbytes), SUCCESS;
 }
 API int nvrtcGetProgramLogSize(void *program, size_t *out) {
   return *out = strlen(((program_t *)program)->log) + 1, SUCCESS;
@@ -81,6 +97,7 @@ API int nvrtcGetProgramLog(void *program, char *out) { return strcpy(out, ((prog
 API int nvrtcDestroyProgram(void **program) {
   program_t *p = *program;
   free(p->text);
+  free(p->image);
   free(p);
   return *program = NULL, SUCCESS;
 }

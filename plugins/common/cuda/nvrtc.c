@@ -1,9 +1,13 @@
+#define _GNU_SOURCE /* dladdr */
 #include "common/cuda/nvrtc.h"
 
 #include "common/cuda/symbols.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
 
 static void *open_in(const char *folder, const char *name) {
   char path[512];
@@ -52,14 +56,39 @@ static char *of_program(void *program, int (*size)(void *, size_t *), int (*get)
   return data;
 }
 
+enum { N_OPTIONS = 2, OPTION_SIZE = 40 };
+
+static void write_options(int arch, char out[N_OPTIONS][OPTION_SIZE]) {
+  snprintf(out[0], OPTION_SIZE, "--gpu-architecture=sm_%d", arch);
+  snprintf(out[1], OPTION_SIZE, "--std=c++17");
+}
+
+/* Releases of one version differ in their files. */
+uint64_t nv_nvrtc_identity(const nv_nvrtc_t *nvrtc, int arch) {
+  char options[N_OPTIONS][OPTION_SIZE] = {{0}};
+  const int version[] = {nvrtc->major, nvrtc->minor};
+  const void *function = NULL;
+  Dl_info library;
+  struct stat file;
+  write_options(arch, options);
+  uint64_t hash = XXH3_64bits_withSeed(options, sizeof options, XXH3_64bits(version, sizeof version));
+  memcpy(&function, &nvrtc->compile, sizeof function);
+  if (dladdr(function, &library) && stat(library.dli_fname, &file) == 0) {
+    const int64_t of_file[] = {file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
+    hash = XXH3_64bits_withSeed(of_file, sizeof of_file, hash);
+  }
+  return hash;
+}
+
 int nv_nvrtc_compile(const nv_nvrtc_t *nvrtc, const char *text, const char *name, int arch, char **out, size_t *n_out) {
-  char target[32];
+  char options[N_OPTIONS][OPTION_SIZE];
+  const char *pointers[N_OPTIONS];
   void *program = NULL;
-  const char *const options[] = {target, "--std=c++17"};
   *out = NULL;
-  snprintf(target, sizeof target, "--gpu-architecture=sm_%d", arch);
+  write_options(arch, options);
+  for (int k = 0; k < N_OPTIONS; k++) pointers[k] = options[k];
   if (nvrtc->create(&program, text, name, 0, NULL, NULL) != 0) return 0;
-  const int is_done = nvrtc->compile(program, sizeof options / sizeof *options, options) == 0;
+  const int is_done = nvrtc->compile(program, N_OPTIONS, pointers) == 0;
   *out = is_done ? of_program(program, nvrtc->cubin_size, nvrtc->cubin, n_out)
                  : of_program(program, nvrtc->log_size, nvrtc->log, n_out);
   nvrtc->destroy(&program);

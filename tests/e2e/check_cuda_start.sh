@@ -1,0 +1,52 @@
+#!/bin/sh
+# What backend-cuda keeps in the cache folder: a second start compiles nothing; damage, a file under another's name and a
+# folder that cannot be written cost a compile, never a result.
+. "$(dirname "$0")/lib.sh"
+m=$models/gpt_tiny
+unset AOT_CACHE AOT_CACHE_LIMIT
+export AOT_CACHE_DIR="$dir/cache" ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+verify() { # writes the numbers of the report to `json`
+  status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$m/train.pt2" --expect "$m/expected.safetensors" --no-cache \
+    --set vars.backend=backend-cuda --set run.device=cuda --json json
+}
+number() { tr -d ' \n' < json | sed -n "s/.*\"$1\":{\"value\":\([-0-9.e+]*\).*/\1/p" | sed 's/\.0$//'; }
+is() { [ "$(number "$1")" = "$2" ] || complain "$1 is $(number "$1") instead of $2"; }
+cubins() { find "$AOT_CACHE_DIR" -name 'cuda-*.cubin' | sort; }
+
+verify
+functions=$(number compiled-functions)
+[ "${functions:-0}" -gt 10 ] || complain "only $functions functions are compiled"
+is cache-hits 0
+verify
+is compiled-functions 0
+is cache-hits "$functions"
+
+# each file damaged in another way: a byte, the end, all of it; one has the content of another
+cubins > list
+[ "$(wc -l < list)" -gt 3 ] || complain "only $(wc -l < list) files are kept"
+n=0
+while read -r file; do
+  case $n in
+    0) cp "$file" first ;;
+    1) cp first "$file" ;;
+    2) : > "$file" ;;
+    3) truncate -s -1 "$file" ;;
+    *) printf 'X' | dd of="$file" bs=1 seek=100 conv=notrunc status=none ;;
+  esac
+  n=$((n + 1))
+done < list
+verify
+[ "$(number cache-hits)" -gt 0 ] && [ "$(number compiled-functions)" -gt 0 ] || complain "not one file was whole, or all were"
+verify
+is compiled-functions 0
+
+# two starts at the same time share the folder
+rm -rf "$AOT_CACHE_DIR"
+mkdir other
+(cd other && verify && exit "$failed") &
+verify
+wait $! || complain "one of two starts fails"
+verify
+is compiled-functions 0
+[ -z "$(find "$AOT_CACHE_DIR" -name 'work-*')" ] || complain "work is left in the cache"
+finish
