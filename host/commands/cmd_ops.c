@@ -190,6 +190,7 @@ static int read_count(aoth_ops_line_t *line, const char *flag, const char *text,
 
 static int check_line(aoth_ops_line_t *line) {
   if (line->data && !line->cases) return missing(line, "--data belongs to --cases, which is not there");
+  if (line->device && !line->cases) return missing(line, "--device belongs to --cases, which is not there");
   if (line->stages && !line->cases) return missing(line, "--stages belongs to --cases, which is not there");
   if (line->mutate && (!line->cases || line->markdown))
     return missing(line, "--mutate belongs to --cases, which is not there, or to no page");
@@ -213,6 +214,8 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--cases", .value = "F", .help = "run these recorded calls", .text = &line.cases},
       {.name = "--data", .value = "F", .help = "their tensors; data.safetensors beside the cases when left out",
        .text = &line.data},
+      {.name = "--device", .value = "ID", .help = "run them on this device; the host when left out",
+       .text = &line.device},
       {.name = "--stages", .value = "IDS",
        .help = "of cases with gradients, before the backend; autograd,partition-default",
        .text = &line.stages},
@@ -238,7 +241,8 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
 
 const aoth_command_t aoth_cmd_ops = {
     .name = "ops",
-    .usage = "ops [NAME..] [--backend ID] [--cases F [--data F] [--stages IDS] [--mutate N [--seed S]]] [--markdown F] "
+    .usage = "ops [NAME..] [--backend ID] [--cases F [--data F] [--device ID] [--stages IDS] [--mutate N [--seed S]]] "
+             "[--markdown F] "
              "[options]",
     .summary = "every operator: schema, shape rule, gradient, backends; runs recorded calls",
     .text = "Lists the operators of all opsets found, or those that fit a NAME or pattern ('*' is any text): group,\n"
@@ -254,12 +258,14 @@ const aoth_command_t aoth_cmd_ops = {
             "operator with how many pass forward and backward, the worst error and the first failing case, then the\n"
             "failures by reason. A case that cannot run counts as failed. Status 1 when one fails. Results that a\n"
             "file exceptions.txt beside the cases names, each with its reason, may differ; they are counted apart.\n"
+            "What the backend reports in nodes or calls (what ran in which way) is added up by operator.\n"
             "\n"
             "With --markdown the list becomes a page, a table a group, with the cases that do not pass; cases run\n"
             "through the first --backend. docs/OPERATORS.md says the command that wrote it.\n"
             "\n"
             "  aothost ops '*.add*'\n"
             "  aothost ops '*.linear.default' -v\n"
-            "  aothost ops --cases cases.json --backend backend-ref --json report.json\n",
+            "  aothost ops --cases cases.json --backend backend-ref --json report.json\n"
+            "  aothost ops --cases cases.json --backend backend-cuda --device cuda\n",
     .main = ops_main,
 };

@@ -124,6 +124,7 @@ typedef struct running {
   aoth_case_program_t program;
   aoth_step_t *step;
   aoth_case_part_t *part;
+  aoth_case_ways_t *ways; /* NULL: nobody asks */
   /* of changed arguments */
   aoth_random_t *random;
   void *copies[AOTH_CASE_TENSORS];
@@ -174,6 +175,26 @@ static int stage(running_t *r, const aoth_stage_t *stage_of, int verdict) {
   return failed_as_told(r, verdict);
 }
 
+void aoth_case_ways_add(aoth_case_ways_t *w, const char *name, double count) {
+  uint32_t k = 0;
+  while (k < w->n && strcmp(w->names[k], name) != 0) k++;
+  if (k == AOTH_CASE_WAYS) return;
+  w->names[k] = name;
+  w->counts[k] += count;
+  if (k == w->n) w->n++;
+}
+
+/* Of the stage that ran last. */
+static void note_ways(running_t *r) {
+  const aoth_record_t *rows;
+  const uint32_t n = aoth_session_records(r->s, &rows);
+  for (uint32_t k = 0; n && r->ways && k < rows[n - 1].n_numbers; k++) {
+    const aoth_number_t *number = &rows[n - 1].numbers[k];
+    if (!number->text && (strcmp(number->unit, "nodes") == 0 || strcmp(number->unit, "calls") == 0))
+      aoth_case_ways_add(r->ways, number->name, number->value);
+  }
+}
+
 static int check_shares(running_t *r, aot_op_t op) {
   json_t *recorded = json_object_get(r->one, "shares");
   const char *id = json_string_value(json_object_get(r->one, "id")),
@@ -215,6 +236,7 @@ static int build(running_t *r, int with_grad) {
   for (uint32_t i = 0; with_grad && i < stages->n_gradient; i++)
     if (!stage(r, &stages->gradient[i], AOTH_CASE_NO_DERIVATIVE)) return 0;
   if (!stage(r, stages->backend, AOTH_CASE_REFUSED)) return 0;
+  note_ways(r);
   const aoth_exec_t run = {.self = r->s, .queue = &r->s->queue, .run = exec};
   if (aoth_step_create(r->s->now.prog, &run, r->s->config.sink, &r->step) != AOT_OK)
     return failed_as_told(r, AOTH_CASE_RUN);
@@ -450,6 +472,7 @@ void aoth_op_cases_run(const aoth_op_cases_t *c, uint32_t i, aoth_session_t *s, 
                        aoth_case_result_t *out) {
   running_t r = {.cases = c, .one = json_array_get(c->cases, i), .s = s, .stages = stages};
   memset(out, 0, sizeof *out);
+  r.ways = &out->ways;
   out->id = json_string_value(json_object_get(r.one, "id"));
   out->op = json_string_value(json_object_get(r.one, "op"));
   out->gradients.verdict = AOTH_CASE_ABSENT;

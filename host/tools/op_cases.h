@@ -36,9 +36,20 @@ typedef struct aoth_case_part {
   char why[400]; /* of a failure, of a listed exception */
 } aoth_case_part_t;
 
+/* Numbers that the backend reports in nodes or calls: in which way what ran. */
+#define AOTH_CASE_WAYS 8
+typedef struct aoth_case_ways {
+  const char *names[AOTH_CASE_WAYS]; /* the session's */
+  double counts[AOTH_CASE_WAYS];
+  uint32_t n;
+} aoth_case_ways_t;
+void aoth_case_ways_add(aoth_case_ways_t *w, const char *name,
+                        double count); /* those past AOTH_CASE_WAYS are left out */
+
 typedef struct aoth_case_result {
   const char *id, *op; /* the file's; live until close */
   aoth_case_part_t forward, gradients;
+  aoth_case_ways_t ways; /* of both */
 } aoth_case_result_t;
 
 typedef struct aoth_op_cases aoth_op_cases_t;

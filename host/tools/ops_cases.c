@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <pipeline/call.h>
+#include <pipeline/devices.h>
 #include <pipeline/session.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct tally {
 typedef struct row {
   const char *op;
   tally_t forward, gradients;
+  aoth_case_ways_t ways;
   const char *first_id; /* of the first case that fails, or is excepted where none fails; NULL: neither */
   int first_fails;
   char first_why[420];
@@ -33,6 +35,7 @@ typedef struct report {
   row_t *rows;
   uint32_t n_rows;
   tally_t forward, gradients;
+  aoth_case_ways_t ways;
   uint32_t n_failed, reasons[2][AOTH_N_CASE_VERDICTS]; /* cases; forward, gradients */
   json_t *failures, *listed;
 } report_t;
@@ -95,6 +98,10 @@ static void count(tally_t *t, const aoth_case_part_t *p) {
   if (p->error > t->error) t->error = p->error;
 }
 
+static void add_ways(aoth_case_ways_t *to, const aoth_case_ways_t *from) {
+  for (uint32_t k = 0; k < from->n; k++) aoth_case_ways_add(to, from->names[k], from->counts[k]);
+}
+
 static json_t *number_or_null(double d) { return isfinite(d) ? json_real(d) : json_null(); }
 
 static int fails(const aoth_case_part_t *p) { return p->verdict > AOTH_CASE_LISTED; }
@@ -123,6 +130,8 @@ static void add(report_t *r, const aoth_case_result_t *c) {
   count(&row->gradients, &c->gradients);
   count(&r->forward, &c->forward);
   count(&r->gradients, &c->gradients);
+  add_ways(&row->ways, &c->ways);
+  add_ways(&r->ways, &c->ways);
   r->n_failed += fails(&c->forward) || fails(&c->gradients);
   note(r, row, c, 0);
   note(r, row, c, 1);
@@ -130,17 +139,27 @@ static void add(report_t *r, const aoth_case_result_t *c) {
 
 /* ---- telling ---- */
 
+static double ways_count(const aoth_case_ways_t *w, const char *name) {
+  for (uint32_t k = 0; k < w->n; k++)
+    if (strcmp(w->names[k], name) == 0) return w->counts[k];
+  return 0;
+}
+
+static int width(const report_t *r, uint32_t way) { return (int)strlen(r->ways.names[way]); }
+
 static void print_rows(const report_t *r) {
-  printf("%-48s %7s %9s %9s %9s  first case that fails or is excepted\n", "operator", "forward", "gradients", "error",
-         "grad err");
+  printf("%-48s %7s %9s %9s %9s", "operator", "forward", "gradients", "error", "grad err");
+  for (uint32_t k = 0; k < r->ways.n; k++) printf(" %*s", width(r, k), r->ways.names[k]);
+  printf("  first case that fails or is excepted\n");
   for (uint32_t i = 0; i < r->n_rows; i++) {
     const row_t *w = &r->rows[i];
     char forward[24], gradients[24], error[24] = "-";
     snprintf(forward, sizeof forward, "%u/%u", w->forward.passed, w->forward.n);
     snprintf(gradients, sizeof gradients, "%u/%u", w->gradients.passed, w->gradients.n);
     if (w->gradients.n) snprintf(error, sizeof error, "%.2g", w->gradients.error);
-    printf("%-48s %7s %9s %9.2g %9s  %s%s%s\n", w->op, forward, w->gradients.n ? gradients : "-", w->forward.error,
-           error, w->first_id ? w->first_id : "", w->first_id ? " " : "", w->first_why);
+    printf("%-48s %7s %9s %9.2g %9s", w->op, forward, w->gradients.n ? gradients : "-", w->forward.error, error);
+    for (uint32_t k = 0; k < r->ways.n; k++) printf(" %*.0f", width(r, k), ways_count(&w->ways, r->ways.names[k]));
+    printf("  %s%s%s\n", w->first_id ? w->first_id : "", w->first_id ? " " : "", w->first_why);
   }
 }
 
@@ -149,6 +168,8 @@ static void print_totals(const report_t *r) {
       "%u cases of %u operators on %s: forward %u of %u, gradients %u of %u; %u cases fail, %u results are excepted\n",
       r->n_cases, r->n_rows, r->line->backend, r->forward.passed, r->forward.n, r->gradients.passed, r->gradients.n,
       r->n_failed, r->forward.listed + r->gradients.listed);
+  for (uint32_t k = 0; k < r->ways.n; k++) printf("%s%s %.0f", k ? ", " : "  ", r->ways.names[k], r->ways.counts[k]);
+  if (r->ways.n) printf("\n");
   for (int v = AOTH_CASE_ABSENT + 1; v < AOTH_N_CASE_VERDICTS; v++)
     if (r->reasons[0][v] || r->reasons[1][v])
       printf("  %-22s forward %u, gradients %u\n", aoth_case_verdict(v), r->reasons[0][v], r->reasons[1][v]);
@@ -159,16 +180,24 @@ static json_t *tally_json(const tally_t *t) {
                    "worst", number_or_null(t->error));
 }
 
+static json_t *ways_json(const aoth_case_ways_t *w) {
+  json_t *json = json_object();
+  for (uint32_t k = 0; k < w->n; k++) json_object_set_new(json, w->names[k], json_real(w->counts[k]));
+  return json;
+}
+
 static json_t *report_json(const report_t *r) {
   json_t *rows = json_array();
   for (uint32_t i = 0; i < r->n_rows; i++)
-    json_array_append_new(rows, json_pack("{s:s, s:o, s:o, s:s?}", "operator", r->rows[i].op, "forward",
-                                          tally_json(&r->rows[i].forward), "gradients",
-                                          tally_json(&r->rows[i].gradients), "first_failing", r->rows[i].first_id));
-  return json_pack("{s:s, s:s, s:b, s:i, s:i, s:o, s:o, s:o, s:O, s:O}", "cases", r->line->cases, "backend",
-                   r->line->backend, "ok", r->n_failed == 0, "n_cases", (int)r->n_cases, "n_failed", (int)r->n_failed,
-                   "forward", tally_json(&r->forward), "gradients", tally_json(&r->gradients), "operators", rows,
-                   "failures", r->failures, "exceptions", r->listed);
+    json_array_append_new(rows,
+                          json_pack("{s:s, s:o, s:o, s:o, s:s?}", "operator", r->rows[i].op, "forward",
+                                    tally_json(&r->rows[i].forward), "gradients", tally_json(&r->rows[i].gradients),
+                                    "ran", ways_json(&r->rows[i].ways), "first_failing", r->rows[i].first_id));
+  return json_pack("{s:s, s:s, s:s?, s:b, s:i, s:i, s:o, s:o, s:o, s:o, s:O, s:O}", "cases", r->line->cases, "backend",
+                   r->line->backend, "device", r->line->device, "ok", r->n_failed == 0, "n_cases", (int)r->n_cases,
+                   "n_failed", (int)r->n_failed, "forward", tally_json(&r->forward), "gradients",
+                   tally_json(&r->gradients), "ran", ways_json(&r->ways), "operators", rows, "failures", r->failures,
+                   "exceptions", r->listed);
 }
 
 typedef struct chain {
@@ -180,6 +209,11 @@ static aot_status_t prepare(report_t *r, chain_t *c) {
   aoth_session_t *s = r->line->cli.session;
   c->stages = (aoth_case_stages_t){.functional = &c->functional, .gradient = c->gradient, .backend = &c->backend};
   AOT_TRY(aoth_stage_of_unit(s, r->line->backend, "backend/2", NULL, &c->backend));
+  if (r->line->device) {
+    aoth_stage_t device;
+    AOT_TRY(aoth_stage_of_unit(s, r->line->device, "device/1", NULL, &device));
+    AOT_TRY(aoth_session_take_device(s, &device));
+  }
   AOT_TRY(aoth_stage_of_unit(s, "functionalize", "pass/1", NULL, &c->functional));
   AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", c->gradient,
                        &c->stages.n_gradient));

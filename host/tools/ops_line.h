@@ -8,7 +8,7 @@
 typedef struct aoth_ops_line {
   aoth_cli_t cli;
   aoth_texts_t backends; /* --backend, as often as given */
-  const char *cases, *data, *backend, *stages, *markdown, *mutate, *seed;
+  const char *cases, *data, *backend, *device, *stages, *markdown, *mutate, *seed;
   uint64_t n_mutants, mutant_seed;
 } aoth_ops_line_t;
 

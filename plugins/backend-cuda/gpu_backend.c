@@ -4,6 +4,7 @@
 #include "common/lowering/artifact.h"
 #include "common/snapshot/snap_complex.h"
 #include "gpu_exe.h"
+#include "host_fallbacks.h"
 #include "joint/snap_births.h"
 #include <aot/ext/coverage.h>
 #include <aot/ext/kernels.h>
@@ -132,17 +133,17 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
   } rows[] = {
       {"kernels", e->n_steps, ""},
       {"generated-functions", e->code.n, ""},
-      {"generated-calls", e->n_groups, ""},
+      {"generated-calls", e->n_groups, "calls"},
       {"cache-hits", e->code.n_found, ""},
       {"compiled-functions", e->code.n_compiled, ""},
       {"compile-ms", e->code.compile_ms, "ms"},
-      {"products", e->n_products, ""},
+      {"products", e->n_products, "calls"},
       {"host-fallbacks", e->n_fallback, "nodes"},
       {"arena-bytes", (double)e->arena_nbytes, "bytes"},
   };
   for (size_t k = 0; r && k < sizeof rows / sizeof *rows; k++)
     AOT_TRY(r->number(r, ctx, aot_str(rows[k].name), rows[k].value, aot_str(rows[k].unit)));
-  return AOT_OK;
+  return gc_tell_fallbacks(e, r, ctx);
 }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,

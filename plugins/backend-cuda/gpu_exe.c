@@ -83,6 +83,7 @@ static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
   gc_exe_t *e = b->exe;
   char why[300];
   gc_lowering_t l = {.code = &e->code, .n_processors = e->n_processors, .align = b->align};
+  l.n_on_host = e->n_on_host;
   const lw_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = &l};
   AOT_TRY(lw_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error));
   if (gc_code_compile(&e->code, why, sizeof why)) return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
@@ -339,6 +340,7 @@ static void destroy(const aot_table_t *t) {
   if (e->code.driver) gc_code_deinit(&e->code);
   gc_cublaslt_close(&e->cublaslt);
   cu_program_deinit(&e->custom);
+  free(e->n_on_host);
   free(e->own);
   free(e);
 }
@@ -389,7 +391,9 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
       .unbind = unbind,
       .stats = stats,
   };
-  aot_status_t status = open_libraries(e, ctx, &nvrtc, &error);
+  e->n_on_host = calloc((size_t)s->ops.count + 1, sizeof *e->n_on_host);
+  aot_status_t status = e->n_on_host ? open_libraries(e, ctx, &nvrtc, &error)
+                                     : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");
   if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;
     lw_fail(&error, status, "no-kernel", "%s", why.text);

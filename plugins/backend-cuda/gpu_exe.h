@@ -24,6 +24,7 @@ typedef struct gc_exe {
   struct aot_bound *planned; /* lowered by the last plan, for the bind that follows */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   uint32_t n_steps, n_fallback, n_groups, n_products;
+  uint32_t *n_on_host; /* by operator of the snapshot: nodes that run there, of all that has been lowered */
 } gc_exe_t;
 
 /* s is borrowed; own is the executable's from here on. Failures are told. [host-main] */

@@ -305,11 +305,11 @@ static aot_status_t lower_product(lw_build_t *b, const lw_tensor_t *x, const lw_
   product_step_t step = {.rank = 0}, *p;
   gc_product_t *q = &step.product;
   if (lw_numel(c) == 0) return AOT_OK;
+  if (x->sizes[x->rank - 1] == 0 && addend && beta != 1) return LW_DECLINED;
   if (x->sizes[x->rank - 1] == 0 && !addend) return lower_zero(b, c);
   const int has_addend = addend && lw_expanded(addend, c->rank, c->sizes, &spread);
   if (has_addend) AOT_TRY(lw_copy(b, c, &spread));
-  if (x->sizes[x->rank - 1] == 0)
-    return beta == 1 ? AOT_OK : lw_fail(b->error, AOT_E_UNIMPLEMENTED, "product", "a product over no elements");
+  if (x->sizes[x->rank - 1] == 0) return AOT_OK;
   AOT_TRY(readable(b, x, &left, &q->a));
   AOT_TRY(readable(b, y, &right, &q->b));
   as_matrix(c, &q->c);
@@ -409,6 +409,7 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
   uint64_t nbytes = 0;
   if (!p) return no_memory(b);
   AOT_TRY(lw_add_kernel_step(b, run_host_step, kernel, custom, args, &k));
+  if (kernel) lowering(b)->n_on_host[b->node->op]++;
   k->self = p;
   *p = (host_step_t){.kernel = k, .node = b->node->id};
   p->pieces = lw_pool_alloc(b->pool, (k->n_tensors + k->n_floats + 1) * sizeof *p->pieces);

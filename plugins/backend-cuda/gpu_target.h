@@ -21,6 +21,7 @@ typedef struct gc_lowering {
   uint64_t staging_nbytes; /* the most that a step on the host takes of host memory */
   uint32_t n_checks;       /* loops that tell of a wrong index */
   uint32_t n_products;
+  uint32_t *n_on_host; /* by operator of the snapshot: nodes that run there */
 } gc_lowering_t;
 
 /* lw_frame_t.self of a run. */

@@ -1,6 +1,9 @@
 /* A double of NVRTC: libnvrtc.so.13 whose machine code is that of the CPU. The text is compiled as C with
- * common/cuda-shim in front of it; the "cubin" is the library that came of it (double_image.h). */
+ * common/cuda-shim in front of it, and generated C's conversions of halves; the "cubin" is the library that came of it
+ * (double_image.h). */
 #include "double_image.h"
+
+#include "common/loops/loop_print.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,17 +33,25 @@ API int nvrtcCreateProgram(void **out, const char *text, const char *name, int n
   return free(p), OUT_OF_MEMORY;
 }
 
+static int write_source(const program_t *p, const char *path) {
+  lp_text_t halves = {0};
+  FILE *f = fopen(path, "w");
+  lp_halves_add(&halves);
+  const int is_written = f && !halves.failed && fputs(halves.data, f) >= 0 && fputs(p->text, f) >= 0;
+  lp_text_deinit(&halves);
+  return f && !fclose(f) && is_written;
+}
+
 /* From a file: a pipe would stay open in compilers that other threads start meanwhile. */
 static int run_compiler(program_t *p, int log) {
   char source[sizeof p->path + 2];
   snprintf(source, sizeof source, "%s.c", p->path);
-  FILE *f = fopen(source, "w");
-  if (!f || fputs(p->text, f) < 0 || fclose(f)) return -1;
+  if (!write_source(p, source)) return -1;
   const pid_t child = fork();
   if (child == 0) {
     dup2(log, 2);
     execlp("cc", "cc", "-std=gnu11", "-O1", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w", "-fPIC",
-           "-shared", "-include", SHIM, source, "-o", p->path, "-lm", (char *)NULL);
+           "-shared", "-Wl,-z,defs", "-include", SHIM, source, "-o", p->path, "-lm", (char *)NULL);
     _exit(127);
   }
   int status = -1;

@@ -40,6 +40,28 @@ unset AOT_CUDA_SYNC
 losses cuda.losses
 same train.losses cuda.losses
 
+# what runs on the host is counted by operator and named, once
+cat > host.ir <<EOF
+aot 1
+properties imported
+leaf 0 user_input 0 "x" : f32[4, 4]
+graph @main forward {
+  in %x = user_input 0 : f32[4, 4]
+  %q : f32[4, 4] strides [1, 4], %r : f32[4, 4] strides [1, 4] = aten.linalg_qr.default %x
+  %q2 : f32[4, 4] strides [1, 4], %r2 : f32[4, 4] strides [1, 4] = aten.linalg_qr.default %r
+  %y : f32[4, 4] = aten.linalg_matrix_exp.default %q2
+  %z : f32[4, 4] = aten.mul.Tensor %y, %q
+  out user_output 0 = %z
+}
+EOF
+# shellcheck disable=SC2086
+status 0 "$aothost" run "$root/pipelines/inference.yaml" --model host.ir $cuda --json host.json
+says '^warning: 3 nodes run on the host, with copies there and back: aten.linalg_qr.default \(2\), aten.linalg_matrix_exp.default \(1\) '
+[ "$(grep -c 'host-fallbacks\]$' out)" = 1 ] || complain "the warning is given more than once"
+tr -d ' \n' < host.json > flat.json
+has flat.json '"host-fallbacks":\{"value":3'
+has flat.json '"host-fallbacks/aten.linalg_qr.default":\{"value":2'
+
 # a token that the table does not have; a device that traps in the middle; too little memory; a device of another kind
 yes '~~~~' | head -200 > wrong.bin
 status 2 "$aothost" run train.yaml $cuda --set run.train.data.tokens=wrong.bin

@@ -60,6 +60,18 @@ says '; 0 cases fail, 0 results are excepted$'
 has report.json '"ok": true'
 status 2 "$aothost" ops --cases "$fixtures/cases.json"
 says 'needs a backend'
+
+# on a device, whose memory the host may not touch; in which way what ran
+status 0 "$aothost" ops 'aten.mul.*' aten.mm.default --cases "$fixtures/cases.json" --backend backend-cpu --device strict --json device.json
+says '^operator .* generated-calls fallback-nodes  first case'
+says '^  generated-calls [1-9][0-9]*, fallback-nodes [0-9]+$'
+has device.json '"device": "strict"'
+has device.json '"ran": \{'
+has device.json '"generated-calls": [1-9]'
+status 2 "$aothost" ops --device strict
+says '\-\-device belongs to --cases'
+status 2 "$aothost" ops --cases "$fixtures/cases.json" --backend backend-cpu --device backend-ref
+says "'backend-ref' is a unit of kind backend/2 and cannot stand here"
 status 2 "$aothost" ops --data x.safetensors
 status 1 "$aothost" ops aten.mul.Tensor --cases "$fixtures/cases.json" --backend backend-ref --stages autograd
 says 'gradients 0 of'

@@ -296,10 +296,24 @@ static void print_vector(const cu_printer_t *p) {
 
 /* ---- reductions ---- */
 
+/* A scan that an earlier pass needs as well is made again. */
+static int was_scanned(const cu_printer_t *p, uint32_t k) {
+  uint8_t members[LP_INSTS];
+  for (uint32_t pass = 0; pass < p->pass.number; pass++) {
+    lp_pass_members(p->l, pass, members);
+    if (members[k]) return 1;
+  }
+  return 0;
+}
+
 void cu_print_accumulators(const cu_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     if (!p->pass.insts[k] || (!lp_reduces_row(inst) && !inst->scan)) continue;
+    if (inst->scan && was_scanned(p, k)) {
+      lp_print(p->out, "a%u = %s;\n", k, lp_first_value(inst));
+      continue;
+    }
     if (inst->scan) lp_print(p->out, "__shared__ %s s%u[32];\n", lp_c_type(lp_gpu_lane(inst)), k);
     if (p->l->columns)
       lp_print(p->out, "%s a%u[%u];\n%sfor (int j = 0; j < %u; j++) a%u[j] = %s;\n", lp_c_type(lp_gpu_lane(inst)), k,

@@ -80,6 +80,9 @@ static const loop_text_t loop_texts[] = {
                      "store f32 [50, 1] v0\nstore bf16 [50, 1] v1\nstore f32 [50, 1] v2\nstore f64 [50, 1] v3\n"},
   {"scans_in_passes", "loop 4 x 700 reduced 1\nload f32 [700, 1]\neach f32 f32 \"exp(a)\" a=x0\nrunning sum f32 f32 \"a\" a=v0\n"
                       "sum f32 f32 \"a\" a=v0\neach f32 f32 \"a / b\" a=v1 b=v2\neach f32 f32 \"log(a)\" a=v3\nstore f32 [700, 1] v4\n"},
+  {"extremes_and_places", "loop 4 x 700 reduced 1\nload f32 [700, 1]\nrunning max f32 f32 \"a\" a=x0\n"
+                          "each f32 i64 \"a == %0 ? @ : 0\" a=x0 %0=v0\nrunning max i64 i64 \"a\" a=v1\n"
+                          "store f32 [700, 1] v0\nstore i64 [700, 1] v2\n"},
   {"scan_apart", "loop 400 x 37 reduced 0\nload f32 [37, 1]\nrunning sum f32 f32 \"a\" a=x0\nstore f32 [37, 1] v0\n"},
   {"columns_of_batches", "loop 3 x 500 x 40 reduced 1\nload f32 [20000, 40, 1] align 16\nsum f32 f32 \"a\" a=x0\n"
                          "store f32 [40, 0, 1] row v0\n"},
