@@ -1,6 +1,6 @@
 """aothost's side of bench/torch, run by run.py: libaothost.so driven from Python without any library but the standard one.
 
-aothost_side.py LIBRARY PLUGINS ARCHIVE INPUTS THREADS DTYPE    a worker (worker.py): trains the archive with train.yaml
+aothost_side.py LIBRARY PLUGINS ARCHIVE INPUTS THREADS DTYPE DEVICE    a worker (worker.py): trains the archive with train.yaml
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def texts(*lines: str):
     return (ctypes.c_char_p * len(lines))(*(line.encode() for line in lines))
 
 
-def main(library: str, plugins: str, archive: str, inputs_path: str, threads: str, dtype: str) -> None:
+def main(library: str, plugins: str, archive: str, inputs_path: str, threads: str, dtype: str,
+         device: str) -> None:
     lib = ctypes.CDLL(library)
     lib.aothost_messages.restype = ctypes.c_char_p
     lib.aothost_step.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_double]
@@ -65,7 +66,8 @@ def main(library: str, plugins: str, archive: str, inputs_path: str, threads: st
             sys.exit(f"{name}: {status}\n{lib.aothost_messages(handle).decode() if handle else ''}")
 
     def start() -> None:
-        sets = texts(f"stages.backend-cpu.threads={threads}", f"run.train.precision={dtype}")
+        machine = ("vars.backend=backend-cuda", "run.device=cuda") if device == "cuda" else (f"stages.backend-cpu.threads={threads}",)
+        sets = texts(f"run.train.precision={dtype}", *machine)
         config = Config(struct_size=ctypes.sizeof(Config), n_sets=len(sets), sets=sets, model=archive.encode(),
                         n_plugin_dirs=1, plugin_dirs=texts(plugins))
         pipeline = str(pathlib.Path(__file__).with_name("train.yaml"))
@@ -77,7 +79,7 @@ def main(library: str, plugins: str, archive: str, inputs_path: str, threads: st
         call("aothost_get", handle, b"output.0", ctypes.byref(loss))
         return ctypes.cast(loss.data, ctypes.POINTER(ctypes.c_float))[loss.offset]
 
-    serve(lambda: None, start, step)
+    serve(lambda: None, start, step, device)
 
 
 if __name__ == "__main__":

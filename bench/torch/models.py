@@ -267,3 +267,58 @@ class DeepMlp(nn.Module):
 def mlp200():
     """100 layers of width 128, 200 tensors for the optimizer, batch 32."""
     return DeepMlp(128, 100), (torch.randn(32, 128), torch.randint(0, 128, (32,)))
+
+
+# ---- large ones, for a GPU --------------------------------------------------------------------------------------------------
+
+
+def gpt2():
+    """For a GPU: 124M, 12 layers, width 768, 12 heads, 1024 tokens, vocabulary 50304, tied head, batch 32."""
+    model = Decoder(50304, 1024, 768, [Block(768, 12, FeedForward(768)) for _ in range(12)])
+    model.head.weight = model.token.weight
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=0.02)
+    return model, tokens(32, 1024, 50257)
+
+
+def resnet50():
+    """For a GPU: torchvision's, 224 x 224, batch 128."""
+    return torchvision_model("resnet50"), images(128, 224, 1000)
+
+
+def vit_b16():
+    """For a GPU: torchvision's, 224 x 224, batch 64."""
+    return torchvision_model("vit_b_16"), images(64, 224, 1000)
+
+
+def convnext_t():
+    """For a GPU: torchvision's tiny one without stochastic depth, 224 x 224, batch 64."""
+    return torchvision_model("convnext_tiny", stochastic_depth_prob=0.0), images(64, 224, 1000)
+
+
+class OwnLoss(nn.Module):
+    """A model of transformers that computes its own loss."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids, labels):
+        return self.model(input_ids=ids, labels=labels).loss
+
+
+def bert_base():
+    """For a GPU: transformers' BERT with dropout, masked language model, 512 tokens, batch 32."""
+    from transformers import BertConfig, BertForMaskedLM
+    ids = torch.randint(0, 30000, (32, 512))
+    return OwnLoss(BertForMaskedLM(BertConfig())).train(), (ids, ids.clone())
+
+
+def llama_953m():
+    """For a GPU: transformers' Llama, 16 layers, width 2048, 2048 tokens, vocabulary 32000, batch 4."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+    ids = torch.randint(0, 32000, (4, 2048))
+    return OwnLoss(LlamaForCausalLM(LlamaConfig(
+        hidden_size=2048, intermediate_size=5632, num_hidden_layers=16, num_attention_heads=16, num_key_value_heads=16,
+        vocab_size=32000, use_cache=False))), (ids, ids.clone())

@@ -24,6 +24,7 @@ ROOT = HERE.parents[1]
 SIDES = ("eager", "compile", "aothost")
 MODELS = ("gpt_bytes", "gpt6", "bert_small", "vit_small", "resnet18", "convnext_tiny", "mobilenet_v3", "unet", "lstm", "moe",
           "dlrm", "mlp200")
+GPU_MODELS = ("gpt2", "resnet50", "vit_b16", "convnext_t", "bert_base", "llama_953m")
 LOSS_TOLERANCE = {"f32": (1e-4, 1e-2), "bf16": (2e-2, 5e-2)}  # of the first and the last step, relative to at least 1
 
 DESCRIPTION = """\
@@ -44,13 +45,15 @@ examples
   python bench/torch/run.py --models resnet18,lstm --threads 1      # two models, f32 and bf16
   python bench/torch/run.py --sides eager,aothost                   # quick: torch.compile takes most of the time
   python bench/torch/run.py --minutes 9 --out /tmp/bench            # as far as nine minutes go
+  python bench/torch/run.py --device cuda --dtypes bf16 --models gpt2   # whole steps on a GPU
   python bench/torch/run.py --list                                  # what the models are
 
 columns of the table
   eager, compile, aothost   median milliseconds of a step
   x eager, x compile        how many times as fast as those aothost is; 0.8 takes 1.25 times as long
   peak MiB                  most memory of each process; in brackets without what it had before the
-                            model was loaded, which is Python, and for PyTorch its libraries
+                            model was loaded, which is Python, and for PyTorch its libraries. On a GPU
+                            what the card had less when the first step was done, context included
   first s                   torch.compile: from torch.compile() to the first loss; aothost: from the
                             archive to the first loss. Both with empty caches, eager not counted
   of limit                  (flops / sgemm rate + bytes / copy rate) / time of aothost's step. The rates
@@ -145,10 +148,10 @@ def commands(options, folder: pathlib.Path, threads: int, dtype: str) -> dict[st
     archive = str(folder / "train.pt2")
     torch_side = [options.python, str(HERE / "torch_side.py")]
     return {
-        "eager": torch_side + ["eager", archive, str(threads), dtype],
-        "compile": torch_side + ["compile", archive, str(threads), dtype],
+        "eager": torch_side + ["eager", archive, str(threads), dtype, options.device],
+        "compile": torch_side + ["compile", archive, str(threads), dtype, options.device],
         "aothost": [options.python, str(HERE / "aothost_side.py"), str(options.library), str(options.plugins), archive,
-                    str(folder / "inputs.safetensors"), str(threads), dtype],
+                    str(folder / "inputs.safetensors"), str(threads), dtype, options.device],
     }
 
 
@@ -218,7 +221,7 @@ def export(options, model: str) -> pathlib.Path:
 
 def describe(options, folder: pathlib.Path, dtype: str) -> dict:
     return json.loads(ask_once([options.python, HERE / "torch_side.py", "describe", folder / "train.pt2",
-                                folder / "inputs.safetensors", dtype]))
+                                folder / "inputs.safetensors", dtype, options.device]))
 
 
 def one_cpu_a_core() -> list[int]:
@@ -336,10 +339,14 @@ def parse_options() -> argparse.Namespace:
         return [int(word) for word in text.split(",")]
 
     parser = argparse.ArgumentParser(description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=names(MODELS), default=list(MODELS), metavar="A,B", help="which (default all)")
+    parser.add_argument("--models", type=names(MODELS + GPU_MODELS), metavar="A,B",
+                        help="which (default the small ones, with --device cuda the large ones)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu",
+                        help="cuda: the first GPU, all sides on it (default cpu)")
     parser.add_argument("--dtypes", type=names(LOSS_TOLERANCE), default=list(LOSS_TOLERANCE), metavar="f32,bf16",
                         help="bf16: torch.autocast, run.train.precision (default both)")
-    parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="1,2", help="threads of each side (default 1,2)")
+    parser.add_argument("--threads", type=numbers, metavar="1,2",
+                        help="threads of each side (default 1,2; with --device cuda 8)")
     parser.add_argument("--sides", type=names(SIDES), default=list(SIDES), metavar="A,B",
                         help="eager, compile, aothost (default all three)")
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="steps that are measured, of each side (default 20)")
@@ -362,6 +369,8 @@ def parse_options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.quick:
         options.models, options.dtypes, options.threads, options.steps = ["gpt_bytes"], ["f32"], [1], 5
+    options.threads = options.threads or ([min(8, os.cpu_count())] if options.device == "cuda" else [1, 2])
+    options.models = options.models or list(GPU_MODELS if options.device == "cuda" else MODELS)
     options.work = options.work.resolve()
     options.out = (options.out or options.work).resolve()
     options.cpus = options.cpus or one_cpu_a_core()
@@ -373,7 +382,7 @@ def parse_options() -> argparse.Namespace:
 def list_models() -> None:
     import ast
     for function in ast.parse((HERE / "models.py").read_text()).body:
-        if isinstance(function, ast.FunctionDef) and function.name in MODELS:
+        if isinstance(function, ast.FunctionDef) and function.name in MODELS + GPU_MODELS:
             print(f"{function.name:14} {ast.get_docstring(function)}")
 
 
@@ -389,7 +398,7 @@ def main() -> int:
     options.library, options.plugins = find_library(options.aothost)
     about = machine(options)
     print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)
-    rates = {n: json.loads(ask_once([options.python, HERE / "torch_side.py", "rates", n], options.cpus[:n]))
+    rates = {n: json.loads(ask_once([options.python, HERE / "torch_side.py", "rates", n, options.device], options.cpus[:n]))
              for n in options.threads}
     rows, left_out, failed = [], [], False
     for threads, dtype in ((threads, dtype) for dtype in options.dtypes for threads in options.threads):

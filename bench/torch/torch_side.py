@@ -1,8 +1,8 @@
 """PyTorch's sides of bench/torch, run by run.py.
 
-torch_side.py eager|compile ARCHIVE THREADS DTYPE    a worker (worker.py): trains the archive with fused AdamW
-torch_side.py describe ARCHIVE INPUTS DTYPE          writes the archive's example inputs; prints what a step must do
-torch_side.py rates THREADS                          prints what this machine copies and multiplies
+torch_side.py eager|compile ARCHIVE THREADS DTYPE DEVICE    a worker (worker.py): trains the archive with fused AdamW
+torch_side.py describe ARCHIVE INPUTS DTYPE DEVICE          writes the archive's example inputs; prints what a step must do
+torch_side.py rates THREADS DEVICE                          prints what this machine copies and multiplies
 """
 
 from __future__ import annotations
@@ -20,24 +20,31 @@ from worker import serve
 RATE = 1e-4
 
 
-def load(archive: str):
-    """The exported program as a module that trains, and the inputs that it was exported with."""
+def load(archive: str, device: str):
+    """The exported program as a module that trains, and the inputs that it was exported with. On a GPU as its users have it:
+    channels last, products of f32 as they come (no TF32)."""
     warnings.filterwarnings("ignore")
     program = torch.export.load(archive)
+    if device != "cpu":
+        program = torch.export.passes.move_to_device_pass(program, device)
     takes_guards = "check_guards" in inspect.signature(program.module).parameters
     model = program.module(check_guards=False) if takes_guards else program.module()
     args, kwargs = program.example_inputs
     assert not kwargs
+    if device == "cuda":
+        torch.backends.cudnn.benchmark = True
+        model = model.to(memory_format=torch.channels_last)
+        args = tuple(x.cuda().to(memory_format=torch.channels_last) if x.dim() == 4 else x.cuda() for x in args)
     return model, args
 
 
-def train(side: str, archive: str, threads: int, dtype: str) -> None:
+def train(side: str, archive: str, threads: int, dtype: str, device: str) -> None:
     torch.set_num_threads(threads)
     run, inputs, optimizer = None, None, None
 
     def prepare():
         nonlocal run, inputs, optimizer
-        run, inputs = load(archive)
+        run, inputs = load(archive, device)
         optimizer = torch.optim.AdamW(run.parameters(), lr=RATE, fused=True)
 
     def start():
@@ -46,22 +53,22 @@ def train(side: str, archive: str, threads: int, dtype: str) -> None:
             run = torch.compile(run)
 
     def step() -> float:
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):
             loss = run(*inputs)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         return loss.item()
 
-    serve(prepare, start, step)
+    serve(prepare, start, step, device)
 
 
-def describe(archive: str, inputs_path: str, dtype: str) -> None:
+def describe(archive: str, inputs_path: str, dtype: str, device: str) -> None:
     from safetensors.torch import save_file
     from torch.utils.flop_counter import FlopCounterMode
 
-    model, inputs = load(archive)
-    save_file({f"input.{k}": x.contiguous() for k, x in enumerate(inputs)}, inputs_path)
+    model, inputs = load(archive, device)
+    save_file({f"input.{k}": x.cpu().contiguous() for k, x in enumerate(inputs)}, inputs_path)
     given = {x.untyped_storage().data_ptr() for x in (*model.parameters(), *model.buffers(), *inputs)}
     saved = {}
 
@@ -72,7 +79,7 @@ def describe(archive: str, inputs_path: str, dtype: str) -> None:
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(save, lambda x: x):
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"), FlopCounterMode(display=False) as counter:
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"), FlopCounterMode(display=False) as counter:
             loss = model(*inputs)
         loss.backward()
     parameters = [p for p in model.parameters() if p.grad is not None]  # a name more of a tied one has none
@@ -84,25 +91,27 @@ def describe(archive: str, inputs_path: str, dtype: str) -> None:
     }))
 
 
-def best_seconds(call, runs: int = 7) -> float:
+def best_seconds(call, device: str, runs: int = 7) -> float:
     times = []
     for _ in range(runs):
         began = time.perf_counter()
         call()
+        if device == "cuda":
+            torch.cuda.synchronize()
         times.append(time.perf_counter() - began)
     return min(times)
 
 
-def rates(threads: int) -> None:
+def rates(threads: int, device: str) -> None:
     torch.set_num_threads(threads)
-    n = 1536
+    n = 8192 if device == "cuda" else 1536
     found = {}
     for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
-        a, b, c = (torch.randn(n, n).to(dtype) for _ in range(3))
-        found[f"gflops_{name}"] = 2 * n**3 / best_seconds(lambda: torch.mm(a, b, out=c)) / 1e9
-    x = torch.randn(32 << 20)  # 128 MiB, beyond caches
+        a, b, c = (torch.randn(n, n, device=device).to(dtype) for _ in range(3))
+        found[f"gflops_{name}"] = 2 * n**3 / best_seconds(lambda: torch.mm(a, b, out=c), device) / 1e9
+    x = torch.randn(256 << 20 if device == "cuda" else 32 << 20, device=device)  # 1 GiB, 128 MiB: beyond caches
     y = torch.empty_like(x)
-    found["copy_gbs"] = 2 * x.nbytes / best_seconds(lambda: y.copy_(x)) / 1e9  # read and written
+    found["copy_gbs"] = 2 * x.nbytes / best_seconds(lambda: y.copy_(x), device) / 1e9  # read and written
     print(json.dumps(found))
 
 
@@ -111,6 +120,6 @@ if __name__ == "__main__":
     if what == "describe":
         describe(*rest)
     elif what == "rates":
-        rates(int(rest[0]))
+        rates(int(rest[0]), rest[1])
     else:
-        train(what, rest[0], int(rest[1]), rest[2])
+        train(what, rest[0], int(rest[1]), *rest[2:])

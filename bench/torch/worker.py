@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
@@ -14,16 +15,39 @@ def resident(what: str) -> int:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(what))
 
 
-def serve(load, start, step) -> None:
+class Card:
+    """The first GPU, as the driver's management library counts it: it needs no context on the GPU."""
+
+    class Memory(ctypes.Structure):  # nvmlMemory_t
+        _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+    def __init__(self):
+        self.library, self.card = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
+        if self.library.nvmlInit_v2() or self.library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.card)):
+            raise OSError("the driver's management library finds no GPU")
+
+    def used(self) -> int:
+        """Bytes of the GPU's memory that are in use, by whomever."""
+        memory = self.Memory()
+        if self.library.nvmlDeviceGetMemoryInfo(self.card, ctypes.byref(memory)):
+            raise OSError("the driver does not tell how much memory is in use")
+        return memory.used
+
+
+def serve(load, start, step, device: str = "cpu") -> None:
     """load() is not measured; start() prepares what step() repeats; step() trains once and returns its loss.
 
     {"do": "start"}            -> first_ms (start and one step), loss (of that step)
     {"do": "steps", "n": 5}    -> ms (of each), loss (of the last)
     {"do": "finish"}           -> peak_bytes, and library_bytes: what the process had before it loaded the model
+
+    On a GPU peak_bytes are those of its memory that are in use less those that were before the model was loaded: others, who
+    wait, keep what they have. The context is part of them, and what an allocator keeps for later.
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else prints, prints to the standard error
-    library_bytes = resident("VmRSS")
+    card = Card() if device == "cuda" else None
+    library_bytes = card.used() if card else resident("VmRSS")
     load()
     for line in sys.stdin:
         request = json.loads(line)
@@ -32,6 +56,7 @@ def serve(load, start, step) -> None:
             start()
             loss = step()
             answer = {"first_ms": (time.perf_counter() - began) * 1e3, "loss": loss}
+            held = card.used() - library_bytes if card else 0
         elif request["do"] == "steps":
             ms = []
             for _ in range(request["n"]):
@@ -40,6 +65,7 @@ def serve(load, start, step) -> None:
                 ms.append((time.perf_counter() - began) * 1e3)
             answer = {"ms": ms, "loss": loss}
         else:
-            answer = {"peak_bytes": resident("VmHWM"), "library_bytes": library_bytes}
+            peak_bytes = held if card else resident("VmHWM")
+            answer = {"peak_bytes": peak_bytes, "library_bytes": 0 if card else library_bytes}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
