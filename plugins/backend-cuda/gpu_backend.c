@@ -52,15 +52,38 @@ static const char *const in_parts[] = {
     "aten._scaled_dot_product_flash_attention_for_cpu.default",
     "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
     "aot.scaled_dot_product_attention_backward.default",
-    "aten.native_layer_norm_backward.default",
-    "aot.layer_norm_backward.default",
-    "aten.cross_entropy_loss.default",
-    "aot.cross_entropy_loss_backward.default",
+};
+/* The same of those that are a loop in some forms: of one class a row, without weights and smoothing, as one number. */
+static const struct {
+  const char *name;
+  uint32_t classes; /* argument; weight, reduction, the class to ignore and smoothing follow it */
+} losses[] = {
+    {"aten.cross_entropy_loss.default", 1},
+    {"aot.cross_entropy_loss_backward.default", 2},
 };
 
 static int is_in_parts(aot_str_t op) {
   for (size_t i = 0; i < sizeof in_parts / sizeof *in_parts; i++)
     if (aot_str_eq(op, aot_str(in_parts[i]))) return 1;
+  return 0;
+}
+
+static const aot_snap_value_t *operand(const aot_snapshot_t *s, const aot_snap_arg_t *arg) {
+  return arg->kind == AOT_ARG_VALUE ? AOT_SNAP_ROWS(s, aot_snap_value_t, values) + arg->i : NULL;
+}
+
+static int is_loss_in_parts(const aot_snapshot_t *s, const aot_snap_node_t *node, aot_str_t op) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
+  for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+    const uint32_t k = losses[i].classes;
+    if (!aot_str_eq(op, aot_str(losses[i].name))) continue;
+    const aot_snap_value_t *scores = node->n_args > k ? operand(s, &args[k - 1]) : NULL;
+    const aot_snap_value_t *classes = node->n_args > k ? operand(s, &args[k]) : NULL;
+    if (!scores || !classes || scores->rank != 2 || classes->rank != 1 || classes->dtype != AOT_I64) return 1;
+    if (node->n_args > k + 1 && args[k + 1].kind != AOT_ARG_NONE) return 1;
+    if (node->n_args > k + 2 && args[k + 2].kind == AOT_ARG_INT && args[k + 2].i == 0) return 1;
+    return node->n_args > k + 4 && args[k + 4].kind == AOT_ARG_FLOAT && args[k + 4].i != 0;
+  }
   return 0;
 }
 
@@ -86,7 +109,8 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (op->flags & AOT_OP_WRITES)
     return "it writes an argument; make the program functional first (stage functionalize)";
-  if (is_in_parts(name)) return "its parts run on the GPU; as a whole it would run on the host";
+  if (is_in_parts(name) || is_loss_in_parts(s, node, name))
+    return "its parts run on the GPU; as a whole it would run on the host";
   if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
   if (!kernel) return cu_refuse(world, s, i, error);
   if (sn_node_is_complex(s, node)) return "complex numbers are not supported on the GPU";

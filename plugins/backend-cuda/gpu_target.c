@@ -34,6 +34,7 @@ typedef struct loop_step {
   gc_address_t *pointers;
   lw_ref_t scratch;
   int32_t check; /* its word among gc_run_t.checks; -1: it looks nothing up */
+  uint32_t told; /* the store that is this word; LW_NONE: it is set for an index that is wrong */
   int64_t size;  /* of the first dimension that it looks up */
   uint32_t node; /* id */
 } loop_step_t;
@@ -48,10 +49,12 @@ static gc_result_t launch(const gc_run_t *run, gc_function_t function, uint32_t 
 static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   loop_step_t *p = payload;
   const gc_run_t *run = run_of(f);
+  const gc_address_t check = p->check < 0 ? 0 : (gc_address_t)(uintptr_t)&run->checks[p->check];
   uint32_t n = p->n;
   for (uint32_t k = 0; k < p->n; k++)
     p->pointers[k] = p->refs[k].storage == LW_NONE ? p->numbers[k] : address(f, p->refs[k]);
-  if (p->check >= 0) p->pointers[n++] = (gc_address_t)(uintptr_t)&run->checks[p->check];
+  if (p->told != LW_NONE) p->pointers[p->told] = check;
+  else if (check) p->pointers[n++] = check;
   if (p->scratch.storage != LW_NONE) p->pointers[n++] = address(f, p->scratch);
   gc_result_t result = launch(run, p->kernel->main, p->blocks, p->threads, p->pointers, n);
   if (result == GC_SUCCESS && p->end_blocks)
@@ -72,8 +75,6 @@ static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, const lw_tensor_
   for (uint32_t k = 0; k < loop->n_loads + loop->n_stores; k++)
     if (!loop->accesses[k].draws) loop->accesses[k].align = alignment_of(b, &tensors[k]);
   *out_status = LW_DECLINED;
-  for (uint32_t k = 0; k < loop->n_insts; k++)
-    if (loop->insts[k].reduce == LP_ACROSS) return NULL;
   if (!lp_gpu_schedule(loop, lowering(b)->n_processors)) return NULL;
   gc_kernel_t *kernel = gc_code_kernel(lowering(b)->code, loop);
   *out_status = kernel ? AOT_OK : no_memory(b);
@@ -97,6 +98,7 @@ static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, const gc_kern
       .n_pointers = lp_gpu_n_pointers(loop),
       .scratch = lw_use(b, &scratch),
       .check = lp_has_indices(loop) ? (int32_t)lowering(b)->n_checks++ : -1,
+      .told = LW_NONE,
   };
   p->refs = lw_pool_alloc(b->pool, (n + 1) * sizeof *p->refs);
   p->numbers = lw_pool_alloc(b->pool, (n + 1) * sizeof *p->numbers);
@@ -106,16 +108,26 @@ static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, const gc_kern
   return AOT_OK;
 }
 
+/* Sums across rows are stored as they are declared: a second kernel has joined them. 0: not where they are to lie. */
+static int store_across(lw_group_t *g) {
+  for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
+    if (!lw_is_across(g, s)) continue;
+    if (!lw_is_contiguous(&g->tensors[s])) return 0;
+    g->accesses[s].dtype = g->tensors[s].dtype;
+  }
+  return 1;
+}
+
 static aot_status_t lower_loop(lw_build_t *b, lw_group_t *g) {
   loop_step_t *p;
-  aot_status_t status;
-  const gc_kernel_t *kernel = make_kernel(b, &g->loop, g->tensors, &status);
+  aot_status_t status = LW_DECLINED;
+  const gc_kernel_t *kernel = store_across(g) ? make_kernel(b, &g->loop, g->tensors, &status) : NULL;
   if (status == LW_DECLINED && g->n > 1) return LW_APART;
   if (status != AOT_OK) return status;
   AOT_TRY(lw_store_results(b, g));
   AOT_TRY(add_step(b, &g->loop, kernel, &p));
   for (uint32_t k = 0; k < p->n; k++) {
-    p->refs[k] = lw_use_access(b, g, k);
+    p->refs[k] = k >= g->loop.n_loads && lw_is_across(g, k) ? lw_use(b, &g->tensors[k]) : lw_use_access(b, g, k);
     if (g->draws[k]) p->numbers[k] = g->draws[k]->draw;
     for (uint32_t i = 0; k < g->loop.n_loads && i < g->accesses[k].n_indices && !p->node; i++) {
       p->size = g->accesses[k].indices[i].size;
@@ -134,10 +146,63 @@ aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_
     checks[p->check] = 0;
     if (status != AOT_OK) continue;
     error->node = p->node;
-    status = lw_fail(error, AOT_E_RANGE, "bad-index", "an index is out of range for a dimension of size %lld",
-                     (long long)p->size);
+    status = p->told == LW_NONE
+                 ? lw_fail(error, AOT_E_RANGE, "bad-index", "an index is out of range for a dimension of size %lld",
+                           (long long)p->size)
+                 : lw_fail(error, AOT_E_RANGE, "bad-target", "a target is no class of %lld", (long long)p->size);
   }
   return status;
+}
+
+/* ---- classes of a loss ---- */
+
+/* What lw_target_t.classes asks for, as a loop over the classes: how many count, and whether one is wrong. */
+static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out) {
+  enum { IS_IGNORED, COUNT, IS_WRONG, SCALE, N_INSTS };
+  const lw_tensor_t *classes = lw_arg_tensor(b, k);
+  const lp_arg_t of = {.kind = LP_LOAD}, is_ignored = {.kind = LP_INST, .index = IS_IGNORED};
+  const int is_mean = lw_arg_int(b, k + 2, 1) == 1;
+  const lp_arg_t ignored = {.kind = LP_INT, .i = lw_arg_int(b, k + 3, -100)}, end = {.kind = LP_INT, .i = n_classes};
+  const lp_inst_t inst = {.compute = AOT_I64, .dtype = AOT_I64, .n_args = 3, .args = {of, is_ignored, end}};
+  lp_inst_t insts[N_INSTS] = {inst, inst, inst, inst};
+  insts[IS_IGNORED].text = "a == b";
+  insts[IS_IGNORED].args[1] = ignored;
+  insts[IS_IGNORED].dtype = AOT_BOOL;
+  insts[COUNT].text = "b != 0 ? T(0) : T(1)";
+  insts[COUNT].reduce = LP_SUM;
+  insts[IS_WRONG].text = "b != 0 || (a >= 0 && a < c) ? T(0) : T(1)";
+  insts[IS_WRONG].reduce = LP_MAX;
+  insts[SCALE].text = is_mean ? "T(1) / a" : "T(1)";
+  insts[SCALE].args[0] = (lp_arg_t){.kind = LP_INST, .index = COUNT};
+  insts[SCALE].compute = insts[SCALE].dtype = AOT_F64;
+  insts[SCALE].n_args = (uint32_t)is_mean;
+  lp_access_t accesses[] = {{.dtype = AOT_I64, .strides = {classes->strides[0]}},
+                            {.dtype = AOT_F64, .inst = SCALE, .of_row = 1},
+                            {.dtype = AOT_I64, .inst = IS_WRONG, .of_row = 1}};
+  lp_loop_t loop = {.rank = 1,
+                    .sizes = {classes->sizes[0]},
+                    .accesses = accesses,
+                    .n_loads = 1,
+                    .n_stores = 2,
+                    .insts = insts,
+                    .n_insts = N_INSTS,
+                    .reduced = 1};
+  aot_status_t status;
+  loop_step_t *p;
+  AOT_TRY(lw_scratch(b, sizeof(double), out));
+  const lw_tensor_t tensors[] = {*classes, *out, *out};
+  if (!lp_simplify(&loop)) return LW_DECLINED;
+  const gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
+  if (status != AOT_OK) return status;
+  AOT_TRY(add_step(b, &loop, kernel, &p));
+  p->refs[0] = lw_use(b, classes);
+  p->refs[1] = lw_use(b, out);
+  p->refs[2] = lw_use(b, NULL);
+  p->check = (int32_t)lowering(b)->n_checks++;
+  p->told = 2;
+  p->node = b->node->id;
+  p->size = n_classes;
+  return AOT_OK;
 }
 
 /* ---- loops of one instruction: copies and sums in place ---- */
@@ -451,4 +516,6 @@ const lw_target_t gc_gpu = {
     .copy = lower_copy,
     .zero = lower_zero,
     .add = lower_add,
+    .classes = lower_classes,
+    .has_across = 1,
 };

@@ -66,6 +66,11 @@ has flat.json '"host-fallbacks/aten.linalg_qr.default":\{"value":2'
 yes '~~~~' | head -200 > wrong.bin
 status 2 "$aothost" run train.yaml $cuda --set run.train.data.tokens=wrong.bin
 says 'index 126 is out of range for'
+"$edit" "$models/mlp/expected.safetensors" in.st keep input.
+"$edit" in.st class.st add input.1 100
+# shellcheck disable=SC2086
+status 2 "$aothost" run "$root/pipelines/verify.yaml" --model "$models/mlp/train.pt2" --inputs class.st $cuda
+says 'a target is no class of 10'
 export AOT_CUDA_DOUBLE=lose-at=90
 status 2 "$aothost" run train.yaml $cuda
 says 'device cuda 0 \(a double of a GPU\) is lost, and what was on it: CUDA_ERROR_ILLEGAL_ADDRESS'

@@ -1,4 +1,4 @@
-#include "common/loops/loop.h"
+#include "common/loops/loop_print.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ static void swap(int64_t *a, int64_t *b) {
   *b = kept;
 }
 
-static void swap_dims(lp_loop_t *l, int32_t a, int32_t b) {
+void lp_swap_dims(lp_loop_t *l, int32_t a, int32_t b) {
   swap(&l->sizes[a], &l->sizes[b]);
   for (uint32_t k = 0; k < n_accesses(l); k++) {
     lp_access_t *x = &l->accesses[k];
@@ -23,7 +23,7 @@ static void swap_dims(lp_loop_t *l, int32_t a, int32_t b) {
 }
 
 static void drop_dim(lp_loop_t *l, int32_t d) {
-  for (int32_t e = d; e + 1 < l->rank; e++) swap_dims(l, e, e + 1);
+  for (int32_t e = d; e + 1 < l->rank; e++) lp_swap_dims(l, e, e + 1);
   l->rank--;
   for (uint32_t k = 0; k < n_accesses(l); k++) {
     lp_access_t *x = &l->accesses[k];
@@ -49,7 +49,7 @@ static int goes_outside(const lp_loop_t *l, int32_t a, int32_t b) {
 /* The first n dimensions. Insertion sort: ranks are small, and dimensions mostly stand right already. */
 static void sort_dims(lp_loop_t *l, int32_t n) {
   for (int32_t d = 1; d < n; d++)
-    for (int32_t e = d; e > 0 && goes_outside(l, e, e - 1); e--) swap_dims(l, e, e - 1);
+    for (int32_t e = d; e > 0 && goes_outside(l, e, e - 1); e--) lp_swap_dims(l, e, e - 1);
 }
 
 /* Bounds of the outer one become those of both. */
@@ -79,7 +79,7 @@ static int32_t reduced_last(lp_loop_t *l) {
   for (int32_t d = 0; d < l->rank; d++) n += (int32_t)(l->reduced >> d & 1u);
   for (int32_t d = 0; d < l->rank; d++) {
     if (l->reduced >> d & 1u) continue;
-    for (int32_t e = d; e > kept; e--) swap_dims(l, e, e - 1);
+    for (int32_t e = d; e > kept; e--) lp_swap_dims(l, e, e - 1);
     kept++;
   }
   return n;
@@ -89,7 +89,7 @@ static void insert_one(lp_loop_t *l, int32_t at, int64_t store_stride) {
   l->sizes[l->rank] = 1;
   for (uint32_t k = 0; k < n_accesses(l); k++)
     l->accesses[k].strides[l->rank] = k < l->n_loads || l->accesses[k].of_row ? 0 : store_stride;
-  for (int32_t d = l->rank++; d > at; d--) swap_dims(l, d, d - 1);
+  for (int32_t d = l->rank++; d > at; d--) lp_swap_dims(l, d, d - 1);
 }
 
 /* Neighbours from dimension `begin` to before `end` that all accesses step through evenly become one; how many less. */

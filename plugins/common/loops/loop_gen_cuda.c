@@ -225,6 +225,18 @@ static void print_scan(const cu_printer_t *p, uint32_t k) {
            p->g->team / 32);
 }
 
+/* The sum across rows that element j belongs to: a register, or its place in scratch memory. */
+static void print_across_slot(const cu_printer_t *p, uint32_t k) {
+  if (p->g->chunks) {
+    lp_print(p->out, "a%u", k);
+    print_slot(p, 1, 1);
+    return;
+  }
+  cu_print_scratch(p, k);
+  lp_print(p->out, "[part * (%s)%lld + i%s]", p->index, (long long)p->l->sizes[p->l->rank - 1],
+           p->g->vector > 1 ? " + j" : "");
+}
+
 static void print_inst(const cu_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
   if (inst->scan) {
@@ -243,8 +255,8 @@ static void print_inst(const cu_printer_t *p, uint32_t k) {
   lp_print(p->out, "{\nconst %s t = (%s)(", lane, lp_c_type(lp_value_dtype(inst->compute)));
   lp_print_template(p->out, p->l, inst);
   if (inst->reduce == LP_ACROSS) {
-    lp_print(p->out, ");\na%u", k);
-    print_slot(p, 1, 1);
+    lp_print(p->out, ");\n");
+    print_across_slot(p, k);
     lp_print(p->out, " += t;\n}\n");
     return;
   }
@@ -516,8 +528,14 @@ static void print_across(const cu_printer_t *p) {
     const lp_inst_t *inst = &p->l->insts[k];
     const uint32_t n = p->g->chunks * p->g->vector;
     if (inst->reduce != LP_ACROSS) continue;
-    if (inst->of_row) lp_print(p->out, "%s a%u = 0;\n", lp_c_type(lp_gpu_lane(inst)), k);
-    else
+    if (inst->of_row) {
+      lp_print(p->out, "%s a%u = 0;\n", lp_c_type(lp_gpu_lane(inst)), k);
+    } else if (!n) {
+      print_chunks(p);
+      print_element_loop(p);
+      print_across_slot(p, k);
+      lp_print(p->out, " = 0;\n}\n}\n");
+    } else
       lp_print(p->out, "%s a%u[%u];\n%sfor (int j = 0; j < %u; j++) a%u[j] = 0;\n", lp_c_type(lp_gpu_lane(inst)), k, n,
                unroll, n, k);
   }
@@ -527,7 +545,7 @@ static void print_across(const cu_printer_t *p) {
 static void print_across_parts(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_insts; k++) {
-    if (l->insts[k].reduce != LP_ACROSS) continue;
+    if (l->insts[k].reduce != LP_ACROSS || (!l->insts[k].of_row && !p->g->chunks)) continue;
     if (l->insts[k].of_row) {
       lp_print(p->out, "if (lane == 0) ");
       cu_print_scratch(p, k);

@@ -351,8 +351,7 @@ int lp_gpu_fit(lp_loop_t *l) {
     const uint64_t n = outer_size(l, 1), teams = g->threads / g->team;
     hold(l);
     blocks = divide_up(n, teams) * g->splits;
-    if (across_bytes(l)) { /* teams go on from row to row, each with its sums in registers */
-      if (!g->chunks) return 0;
+    if (across_bytes(l)) { /* teams go on from row to row, each with its sums in registers, or in scratch memory */
       blocks = at_least_one(blocks < g->blocks ? blocks : g->blocks);
     }
     g->parts = !has_across(l) ? 0 : (uint32_t)(across_bytes(l) ? blocks * teams : at_least_one(n));
@@ -372,9 +371,40 @@ int lp_gpu_moves(const lp_loop_t *l, uint32_t load) {
   return a->bounded && a->outside.kind == LP_LOAD && a->outside.index < load && lp_gpu_moves(l, a->outside.index);
 }
 
+/* ---- sums across rows as columns ---- */
+
+/* Has the loop rows for nothing but to be summed across? */
+static int is_across_alone(const lp_loop_t *l) {
+  int n = 0;
+  if (l->rank != 2) return 0;
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    const lp_inst_t *inst = &l->insts[k];
+    if (inst->scan || lp_reduces_row(inst) || (inst->reduce == LP_ACROSS && inst->of_row)) return 0;
+    if (lp_reads(inst->text, LP_TK_LENGTH, 0) || lp_reads(inst->text, LP_TK_PLACE, 0)) return 0;
+    n += inst->reduce == LP_ACROSS;
+  }
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+    if (l->accesses[s].of_row || l->accesses[s].n_indices) return 0;
+  return n > 0;
+}
+
+/* Rows and columns change places: sums of columns that become rows, or rows that become columns again. */
+static void turn(lp_loop_t *l, int32_t from, int32_t to) {
+  lp_swap_dims(l, 0, 1);
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
+    if (l->insts[l->accesses[s].inst].reduce == from) l->accesses[s].of_row = to == LP_SUM;
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce == from) l->insts[k].reduce = to;
+  lp_schedule(l);
+}
+
 int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   lp_schedule(l);
+  if (is_across_alone(l)) {
+    turn(l, LP_ACROSS, LP_SUM);
+    if (!l->columns) turn(l, LP_SUM, LP_ACROSS);
+  }
   if (n_accesses(l) > LP_GPU_MOST_POINTERS) return 0;
   for (uint32_t k = l->n_loads; k < n_accesses(l); k++)
     if (l->accesses[k].n_indices) return 0;

@@ -71,6 +71,12 @@ static const loop_text_t loop_texts[] = {
                     "store f32 [1, 0] row v0\nstore f64 [0, 1] v1\n"},
   {"across_of_rows", "loop 70 x 33 reduced 1\nload f32 [33, 1]\nmax f32 f32 \"a\" a=x0\nacross f32 f64 \"%0\" %0=v0\n"
                      "each f32 f32 \"a - %0\" a=x0 %0=v0\nstore f64 [0, 0] v1\nstore f32 [33, 1] v2\n"},
+  {"across_of_endless", "loop 5 x 6001 reduced 1\nload f32 [6001, 1]\nload f32 [6001, 1]\nload bf16 [6001, 1]\nsum f32 f64 \"a * b\" a=x0 b=x1\n"
+                        "each f32 f32 \"a - %0 * b / #\" a=x0 b=x2 %0=v0\nacross f32 f64 \"%0\" %0=v1\nacross f32 f64 \"a * b\" a=x1 b=x2\n"
+                        "across f32 f64 \"%0\" %0=v0\nstore f32 [6001, 1] v1\nstore f64 [0, 1] v2\nstore f64 [0, 1] v3\nstore f64 [0, 0] v4\n"},
+  {"across_as_columns", "loop 300 x 40 reduced 1\nload f32 [40, 1] align 16\nload bf16 [40, 1] align 16\nload f32 [0, 1] align 16\n"
+                        "each f32 bf16 \"a * b + c\" a=x0 b=x1 c=x2\nacross f32 f32 \"a\" a=v0\nacross f32 f32 \"a * b\" a=x0 b=x1\n"
+                        "store bf16 [40, 1] align 16 v0\nstore f64 [0, 1] v1\nstore f64 [0, 1] v2\n"},
   {"scans_of_blocks", "loop 5 x 1501 reduced 1\nload f32 [1501, 1]\nload i64 [1501, 1]\nrunning sum f32 f32 \"a\" a=x0\n"
                       "running max f32 f32 \"a\" a=x0\nrunning sum i64 i64 \"a\" a=x1\nsum f32 f32 \"a\" a=x0\n"
                       "each f32 f32 \"a + b\" a=v0 b=v3\nstore f32 [1501, 1] v4\nstore f32 [1501, 1] v1\nstore i64 [1501, 1] v2\n"

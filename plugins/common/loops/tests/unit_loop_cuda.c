@@ -205,7 +205,7 @@ static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
       memory_t got;
       allocate(&on_gpu[k].loop, &got);
       run_cuda(of_cuda, is_wide ? wide : loop_texts[k].name, &on_gpu[k].loop, &got);
-      compare(loop_texts[k].name, &on_gpu[k].loop, &got, &expected);
+      compare(loop_texts[k].name, &on_cpu[k].loop, &got, &expected);
       release(&on_gpu[k].loop, &got);
     }
     release(&on_cpu[k].loop, &expected);

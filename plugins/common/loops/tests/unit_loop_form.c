@@ -11,7 +11,8 @@
 
 static const char *const names[] = {"softmax",       "layer_norm",    "columns", "dropout", "embedding",
                                     "gather",        "bounds",        "argmax",  "cumsum",  "layer_norm_backward",
-                                    "cross_entropy", "bias_gradient", "norm",    "scatter", "scatter_row"};
+                                    "cross_entropy", "bias_gradient", "norm",    "scatter", "scatter_row",
+                                    "relu_bias"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
