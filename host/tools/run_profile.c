@@ -36,11 +36,12 @@ static int same_work(const void *pa, const void *pb) {
   return order ? order : strcmp(a->op, b->op);
 }
 
-/* A loop is made for the last of the nodes that it computes: which one that is tells little of all its like. */
+/* A loop, or loops that run as one, are made for the last of the nodes that they compute: which one that is tells little
+ * of all their like. */
 static void sum_up(aoth_profile_view_t *v) {
   memcpy(v->sums, v->steps, v->n_steps * sizeof *v->sums);
   for (uint64_t i = 0; i < v->n_steps; i++)
-    if (strcmp(v->sums[i].kernel, "loop") == 0) v->sums[i].op = "";
+    if (strcmp(v->sums[i].kernel, "loop") == 0 || strcmp(v->sums[i].kernel, "loops") == 0) v->sums[i].op = "";
   qsort(v->sums, v->n_steps, sizeof *v->sums, same_work);
   for (uint64_t i = 0; i < v->n_steps; i++) {
     const aoth_profile_line_t *l = &v->sums[i];

@@ -1,5 +1,6 @@
 /* A group's loop as a generated function of C, called by parts on threads. Rows that the loop keeps lie in the arena,
- * a set for each thread. */
+ * a set for each thread. Loops too short for threads are joined where they may be (common/lowering/join_steps.c): threads
+ * then divide the elements of all. */
 #include "group_across.h"
 #include "target.h"
 
@@ -38,7 +39,8 @@ typedef struct loop_step {
   bc_across_t *across;
   uint32_t n_across;
   int64_t sizes[AOT_MAX_RANK];
-  int64_t grain; /* indices of dimension 0 that are worth a thread */
+  int64_t n_inner; /* elements of an index of dimension 0 */
+  int64_t grain;   /* indices that are worth a thread */
 } loop_step_t;
 
 static char **pointers_of(const loop_step_t *p, int32_t part) {
@@ -75,13 +77,18 @@ static aot_status_t check_indices(const lw_frame_t *f, const loop_step_t *p) {
   return AOT_OK;
 }
 
+static char **set_pointers(const lw_frame_t *f, const loop_step_t *p, int32_t part) {
+  char **pointers = pointers_of(p, part);
+  for (uint32_t k = 0; k < p->n; k++) /* a draw's pointer stays */
+    if (p->refs[k].storage != LW_NONE) pointers[k] = lw_at(f, p->refs[k]);
+  return pointers;
+}
+
 static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   loop_step_t *p = payload;
   char *kept = p->n_kept ? lw_at(f, p->kept) : NULL;
   for (int32_t part = 0; part < p->n_parts; part++) {
-    char **pointers = pointers_of(p, part);
-    for (uint32_t k = 0; k < p->n; k++) /* a draw's pointer stays */
-      if (p->refs[k].storage != LW_NONE) pointers[k] = lw_at(f, p->refs[k]);
+    char **pointers = set_pointers(f, p, part);
     for (uint32_t k = 0; k < p->n_kept; k++, kept += p->kept_nbytes) pointers[p->n + k] = kept;
     for (uint32_t k = 0; k < p->n_across; k++) pointers[p->across[k].store] = bc_across_part(f, &p->across[k], part);
     if (p->wrong) p->wrong[part] = 0;
@@ -91,13 +98,72 @@ static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   return p->wrong ? check_indices(f, p) : AOT_OK;
 }
 
+/* ---- joined loops ---- */
+
+typedef struct joined_step {
+  loop_step_t **loops;
+  int64_t *first; /* by loop: the number of its first element among those of all; and the number of all */
+  uint32_t n;
+} joined_step_t;
+
+static int64_t n_elements(const loop_step_t *p) { return p->sizes[0] * p->n_inner; }
+
+/* The index of dimension 0 that begins at this element, or after it. */
+static int64_t index_at(const joined_step_t *p, uint32_t loop, int64_t element) {
+  const loop_step_t *l = p->loops[loop];
+  if (element <= p->first[loop]) return 0;
+  if (element >= p->first[loop + 1]) return l->sizes[0];
+  return (element - p->first[loop] + l->n_inner - 1) / l->n_inner;
+}
+
+static void run_joined_part(void *payload, int32_t part, int64_t begin, int64_t end) {
+  const joined_step_t *p = payload;
+  uint32_t low = 0, high = p->n; /* the first loop that ends after `begin` */
+  (void)part;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (p->first[middle + 1] <= begin) low = middle + 1;
+    else high = middle;
+  }
+  for (; low < p->n && p->first[low] < end; low++) {
+    const int64_t from = index_at(p, low, begin), to = index_at(p, low, end);
+    if (from < to) run_part(p->loops[low], 0, from, to);
+  }
+}
+
+static aot_status_t run_loops(const lw_frame_t *f, void *payload) {
+  joined_step_t *p = payload;
+  for (uint32_t k = 0; k < p->n; k++) set_pointers(f, p->loops[k], 0);
+  bc_parallel(f->workers, p->first[p->n], WORTH_A_THREAD, run_joined_part, p);
+  return AOT_OK;
+}
+
+aot_status_t bc_join_loops(lw_build_t *b, const lw_step_t *const *steps, uint32_t n, lw_step_t *out) {
+  joined_step_t *p = lw_pool_alloc(b->pool, sizeof *p);
+  if (p) p->loops = lw_pool_alloc(b->pool, n * sizeof *p->loops);
+  if (p) p->first = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *p->first);
+  if (!p || !p->loops || !p->first) return no_memory(b);
+  p->n = n;
+  for (uint32_t k = 0; k < n; k++) {
+    p->loops[k] = steps[k]->payload;
+    p->first[k + 1] = p->first[k] + n_elements(p->loops[k]);
+  }
+  out->run = run_loops;
+  out->kernel = "run_loops";
+  out->payload = p;
+  return AOT_OK;
+}
+
+/* ---- from a group ---- */
+
 /* The function for this loop: its name is the hash of its text. NULL: there is none. */
-static aot_status_t find_function(lw_build_t *b, const lp_loop_t *loop, const lw_loop_fn **out) {
+static aot_status_t find_function(lw_build_t *b, const lp_loop_t *loop, const lw_loop_fn **out, uint64_t *out_hash) {
   lp_text_t body = {0}, text = {0};
   char name[32];
   lp_gen_c(loop, "F", &body);
   if (!body.failed) {
-    snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)XXH3_64bits(body.data, (size_t)body.size));
+    *out_hash = XXH3_64bits(body.data, (size_t)body.size);
+    snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)*out_hash);
     *out = b->machine->find(b->machine->self, name);
     if (!*out) lp_gen_c(loop, name, &text);
   }
@@ -125,7 +191,13 @@ static aot_status_t add_across(lw_build_t *b, const lw_group_t *g, uint32_t n_pa
   return AOT_OK;
 }
 
-static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_fn *function) {
+/* Threads have work for all of them, or there is one; and nothing is kept by part. */
+static int is_alone(const lw_build_t *b, const loop_step_t *p, uint32_t n_parts) {
+  return n_parts > 1 || p->wrong || b->machine->n_threads < 2 ||
+         n_elements(p) >= b->machine->n_threads * WORTH_A_THREAD;
+}
+
+static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_fn *function, uint64_t hash) {
   const int has_indices = lp_has_indices(&g->loop);
   uint32_t n = g->loop.n_loads + g->loop.n_stores, rank = (uint32_t)g->loop.rank;
   const uint32_t n_more = g->loop.n_kept + (uint32_t)has_indices;
@@ -134,7 +206,6 @@ static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_f
   const uint32_t n_parts = n_more || n_across ? (uint32_t)b->machine->n_threads : 1;
   bc_across_t *across = lw_pool_alloc(b->pool, (n_across + 1) * sizeof *across);
   if (!across) return no_memory(b);
-  int64_t inner = 1;
   lw_tensor_t kept = {.storage = LW_NONE};
   uint64_t nbytes = 0;
   loop_step_t *p;
@@ -165,8 +236,11 @@ static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_f
   add_lookups(b, g, p);
   lp_numbers(&g->loop, p->numbers);
   memcpy(p->sizes, g->loop.sizes, sizeof p->sizes);
-  for (uint32_t d = 1; d < rank; d++) inner *= p->sizes[d];
-  p->grain = (WORTH_A_THREAD + inner - 1) / inner;
+  p->n_inner = 1;
+  for (uint32_t d = 1; d < rank; d++) p->n_inner *= p->sizes[d];
+  p->grain = (WORTH_A_THREAD + p->n_inner - 1) / p->n_inner;
+  b->out->steps[b->out->n_steps - 1].joins = is_alone(b, p, n_parts) ? 0 : hash;
+  b->out->steps[b->out->n_steps - 1].most_joined = UINT32_MAX;
   for (uint32_t k = 0; k < n; k++) {
     p->refs[k] = lw_use_access(b, g, k);
     for (uint32_t part = 0; part < n_parts; part++) pointers_of(p, (int32_t)part)[k] = (char *)g->draws[k];
@@ -179,8 +253,9 @@ static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_f
 
 aot_status_t bc_lower_loop_step(lw_build_t *b, lw_group_t *g) {
   const lw_loop_fn *function = NULL;
-  AOT_TRY(find_function(b, &g->loop, &function));
+  uint64_t hash = 0;
+  AOT_TRY(find_function(b, &g->loop, &function, &hash));
   if (!function) return LW_DECLINED;
   AOT_TRY(lw_store_results(b, g));
-  return add_loop(b, g, function);
+  return add_loop(b, g, function, hash);
 }

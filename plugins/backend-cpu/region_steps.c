@@ -33,6 +33,7 @@ static aot_status_t run_jump(const lw_frame_t *f, void *payload) {
 aot_status_t bc_add_jump(lw_build_t *b, const lw_tensor_t *pred, bc_jump_t **out) {
   bc_jump_t *p;
   LW_STEP(b, run_jump, p);
+  b->out->stays_in_order = 1;
   p->pred = lw_use(b, pred);
   p->counter = lw_use(b, NULL);
   if (pred) p->value = lw_rk_tensor(b, pred);

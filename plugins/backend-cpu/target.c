@@ -214,4 +214,5 @@ const lw_target_t bc_cpu = {
     .add = add,
     .classes = bc_count_classes,
     .has_across = 1,
+    .join = bc_join_loops,
 };

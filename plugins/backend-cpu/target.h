@@ -14,7 +14,9 @@ extern const lw_lowering_table_t bc_lowerings_bags, bc_lowerings_resample, bc_lo
 /* lower_matmul.c */
 aot_status_t bc_add_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
                             const lw_tensor_t *c, double alpha, double beta);
-aot_status_t bc_lower_loop_step(lw_build_t *b, lw_group_t *g); /* lower_group.c */
+/* lower_group.c */
+aot_status_t bc_lower_loop_step(lw_build_t *b, lw_group_t *g);
+aot_status_t bc_join_loops(lw_build_t *b, const lw_step_t *const *steps, uint32_t n, lw_step_t *out);
 /* lower_loss.c */
 aot_status_t bc_count_classes(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
 /* lower_reference.c */

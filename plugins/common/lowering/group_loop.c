@@ -365,7 +365,7 @@ lw_ref_t lw_use_access(lw_build_t *b, const lw_group_t *g, uint32_t k) {
   if (k >= g->loop.n_loads) return lw_use(b, lw_is_across(g, k) ? NULL : &g->tensors[k]);
   for (uint32_t s = g->loop.n_loads; b->goes_home && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores; s++)
     in_place |= is_in_place(b, g, k, s);
-  return in_place ? lw_use_in_place(b, &g->tensors[k]) : lw_use(b, &g->tensors[k]);
+  return lw_use_read_only(b, &g->tensors[k], in_place);
 }
 
 /* Classes are checked, and the rows that count are counted, before the loop reads their number. */

@@ -285,24 +285,34 @@ static uint64_t distinct_nbytes(const lw_tensor_t *t) {
   return n;
 }
 
-lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) {
+static void remember(lw_schedule_t *s, lw_used_t used) {
+  if (s->n_used == s->used_capacity) {
+    const uint32_t capacity = s->used_capacity ? 2 * s->used_capacity : 256;
+    lw_used_t *grown = realloc(s->used, capacity * sizeof *grown);
+    if (!grown) {
+      s->stays_in_order = 1;
+      return;
+    }
+    s->used = grown;
+    s->used_capacity = capacity;
+  }
+  s->used[s->n_used++] = used;
+}
+
+static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int is_in_place) {
   if (!t || !t->dtype || t->storage == LW_NONE) return (lw_ref_t){LW_NONE, 0};
   lw_storage_t *s = &b->out->storages[t->storage];
   uint32_t now = b->out->n_steps - 1;
   b->out->steps[now].nbytes += distinct_nbytes(t);
   if (s->first == LW_NONE) s->first = now;
-  s->last = s->last_apart = now;
+  s->last = now;
+  if (!is_in_place) s->last_apart = now;
+  remember(b->out, (lw_used_t){now, t->storage, is_read_only});
   return (lw_ref_t){t->storage, t->offset * (int64_t)aot_dtype_size(t->dtype)};
 }
 
-lw_ref_t lw_use_in_place(lw_build_t *b, const lw_tensor_t *t) {
-  if (!t || !t->dtype || t->storage == LW_NONE) return (lw_ref_t){LW_NONE, 0};
-  lw_storage_t *s = &b->out->storages[t->storage];
-  const uint32_t last_apart = s->last_apart;
-  const lw_ref_t ref = lw_use(b, t);
-  s->last_apart = last_apart;
-  return ref;
-}
+lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, 0, 0); }
+lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place) { return use(b, t, 1, is_in_place); }
 
 /* ---- operators ---- */
 

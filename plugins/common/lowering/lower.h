@@ -93,6 +93,9 @@ typedef struct lw_target {
    * 1. NULL: losses of classes run by their kernels */
   aot_status_t (*classes)(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
   int has_across; /* its loops have sums across rows (lw_is_across); 0: operators that need them run by their kernels */
+  /* n steps of equal lw_step_t.joins, which do not need each other, as one: its run, payload and kernel; the rest of
+   * *out is there. NULL: steps run alone */
+  aot_status_t (*join)(lw_build_t *b, const lw_step_t *const *steps, uint32_t n, lw_step_t *out);
 } lw_target_t;
 aot_status_t lw_find_ops(lw_build_t *b); /* b->ops */
 static inline const lw_op_t *lw_op(const lw_build_t *b) { return &b->ops[b->node->op]; }
@@ -135,8 +138,9 @@ aot_status_t lw_own(lw_build_t *b, void *what, void (*destroy)(void *what));
 aot_status_t lw_add_step(lw_build_t *b, lw_run_fn run, const char *kernel, uint64_t payload_size, void *out_payload);
 #define LW_STEP(b, run, payload) AOT_TRY(lw_add_step(b, run, #run, sizeof *(payload), &(payload)))
 lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t); /* NULL: a reference to nothing */
-/* The same of a tensor whose elements the step reads before it writes those of the same index. */
-lw_ref_t lw_use_in_place(lw_build_t *b, const lw_tensor_t *t);
+/* The same of a tensor that the step writes nothing of; is_in_place: whose elements it reads before it writes those of
+ * the same index elsewhere, so that this may be the same memory. */
+lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place);
 static inline aot_status_t lw_copy(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   return b->machine->target->copy(b, dst, 0, src, 0, NULL);
 }
@@ -159,10 +163,14 @@ aot_status_t lw_open_graph(lw_build_t *b);  /* b->values, checked, and their use
 aot_status_t lw_bind_inputs(lw_build_t *b); /* to storages of the ports */
 aot_status_t lw_lower_nodes(lw_build_t *b); /* once inputs are bound */
 aot_status_t lw_lower_node(lw_build_t *b);  /* the node at hand, by itself and not as a loop */
+aot_status_t lw_plan_memory(lw_build_t *b); /* places in the arena, by the steps that touch storages first and last */
 
 /* ---- sums of regions (region_sums.c) ---- */
 aot_status_t lw_find_regions(lw_build_t *b);              /* b->regions; before groups are found */
 int lw_is_region_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
+
+/* ---- joined steps (join_steps.c) ---- */
+aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans anew */
 
 /* ---- groups (find_groups.c) ---- */
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group); /* by node of the graph */

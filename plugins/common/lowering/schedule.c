@@ -381,7 +381,7 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
 
 /* ---- memory ---- */
 
-static aot_status_t plan(lw_build_t *b) {
+aot_status_t lw_plan_memory(lw_build_t *b) {
   lw_schedule_t *s = b->out;
   mp_buffer_t *buffers = malloc(((size_t)s->n_storages + 1) * sizeof *buffers);
   uint32_t n = 0;
@@ -410,7 +410,8 @@ static aot_status_t build(lw_build_t *b, const int64_t *symbols, uint64_t n_symb
   AOT_TRY(find_homes(b));
   AOT_TRY(lw_lower_nodes(b));
   AOT_TRY(bind_outputs(b));
-  return plan(b);
+  AOT_TRY(lw_plan_memory(b));
+  return lw_join_steps(b);
 }
 
 aot_status_t lw_schedule_init(lw_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
@@ -432,6 +433,7 @@ aot_status_t lw_schedule_init(lw_schedule_t *out, const aot_snapshot_t *s, uint3
 
 void lw_schedule_deinit(lw_schedule_t *s) {
   free(s->steps);
+  free(s->used);
   free(s->storages);
   lw_pool_deinit(&s->pool);
   memset(s, 0, sizeof *s);

@@ -82,7 +82,16 @@ typedef struct lw_step {
   const char *kernel;  /* run's name */
   uint64_t nbytes;     /* of its operands and results */
   uint64_t n_runs, ns; /* timed (aot.profile/1) */
+  /* Steps of the same number do the same to other memory: they may run as one, but not more than so many
+   * (join_steps.c). 0: it runs alone */
+  uint64_t joins;
+  uint32_t most_joined;
 } lw_step_t;
+
+typedef struct lw_used { /* in the order of steps */
+  uint32_t step, storage;
+  int32_t is_read_only;
+} lw_used_t;
 
 static inline char *lw_at(const lw_frame_t *f, lw_ref_t r) { return f->base[r.storage] + r.at; }
 static inline float *lw_f32(const lw_frame_t *f, lw_ref_t r) { return (float *)(void *)lw_at(f, r); }
@@ -102,6 +111,9 @@ typedef struct lw_schedule {
   lw_pool_t pool;
   lw_step_t *steps;
   uint32_t n_steps, step_capacity;
+  lw_used_t *used; /* what steps touch */
+  uint32_t n_used, used_capacity;
+  int stays_in_order; /* no step changes its place: some jump, or what they use is not known */
   lw_storage_t *storages;
   uint32_t n_storages, storage_capacity;
   lw_port_t *inputs, *outputs;
