@@ -4,9 +4,10 @@
 #include <aot/inline.h>
 #include <math.h>
 #include <step/given_file.h>
-#include <tools/widen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tools/nearness.h>
+#include <tools/widen.h>
 
 static int begins(const char *key, const char *prefix) { return strncmp(key, prefix, strlen(prefix)) == 0; }
 static int is_result(const char *key) {
@@ -98,18 +99,6 @@ static int wants_backward(const aoth_st_t *file) {
   return 0;
 }
 
-/* The distance from float64 counts from what the dtype can hold. */
-static double rounding(int32_t dtype) {
-  switch (dtype) {
-    case AOT_F16: return 0x1p-10;
-    case AOT_BF16: return 0x1p-7;
-    /* clang-format off */
-    case AOT_F32: case AOT_C64: return 0x1p-23;
-    /* clang-format on */
-    default: return 0x1p-52;
-  }
-}
-
 static void hold_against(aoth_expect_row_t *row, const aoth_tensor_t *got, aoth_step_t *reference) {
   aoth_tensor_t exact;
   double off, wanted_off, norm;
@@ -122,7 +111,7 @@ static void hold_against(aoth_expect_row_t *row, const aoth_tensor_t *got, aoth_
   row->off = off == 0 ? 0 : off / norm;
   row->wanted_off = wanted_off == 0 ? 0 : wanted_off / norm;
   if (!row->compare.ok && isfinite(row->compare.max_abs))
-    row->ok = off <= AOTH_CLEARLY_FURTHER * (wanted_off + rounding(got->dtype) * norm);
+    row->ok = off <= AOTH_CLEARLY_FURTHER * (wanted_off + aoth_rounding(got->dtype) * norm);
 }
 
 static void compare_row(const aoth_step_t *s, aoth_step_t *reference, aoth_expect_row_t *row, double rtol,

@@ -21,8 +21,8 @@ typedef struct aoth_case_program {
 int aoth_case_tensor(const aoth_st_t *data, json_t *reference, aoth_tensor_t *out);
 /* A number {"i"}, {"f"} (texts inf, -inf, nan too) or {"b"}: kept in *out, dtype told; 0: none. */
 int aoth_case_number(json_t *v, double *out, int32_t *out_dtype);
-/* A call of op. 0: the case is malformed, out->why says where. with_grad: float32 inputs require a gradient. Deinit
- * out->text always. */
+/* A call of op. 0: the case is malformed, out->why says where. with_grad: float32 inputs, and those with an exact
+ * gradient, require one. Deinit out->text always. */
 int aoth_case_write(json_t *one, const aot_op_desc_t *op, const aoth_st_t *data, int with_grad,
                     aoth_case_program_t *out);
 

@@ -16,6 +16,7 @@
 #include <tools/op_case_mutate.h>
 #include <tools/op_case_shares.h>
 #include <tools/op_case_text.h>
+#include <tools/nearness.h>
 
 #define MAX_TANGENTS 64u
 
@@ -29,7 +30,8 @@ const char *aoth_case_verdict(int verdict) {
   static const char *const names[AOTH_N_CASE_VERDICTS] = {
       "passed",           "none recorded",     "listed exception", "malformed case",
       "unknown operator", "arguments refused", "no derivative",    "refused by the backend",
-      "fails when run",   "another type",      "differs",          "shares otherwise"};
+      "fails when run",   "another type",      "differs",          "shares otherwise",
+      "further off"};
   return verdict >= 0 && verdict < AOTH_N_CASE_VERDICTS ? names[verdict] : "";
 }
 
@@ -337,29 +339,58 @@ static int is_listed(running_t *r, const char *result, const aoth_tensor_t *got)
 
 /* ---- results ---- */
 
-/* `result` is output.K or grad.PATH.
- * |a - b| <= tol * (|b| + the largest |b| / 10) + 1e-7: sums that cancel are as exact as their terms allow. */
-static int compare(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
-                   const aoth_tensor_t *wanted, int is_gradient) {
+static int failed_type(running_t *r, const char *what, const aoth_tensor_t *got, const aoth_tensor_t *wanted) {
+  char why[300];
+  aoth_text_t a = {0}, b = {0};
+  aoth_tensor_print_shape(got, &a);
+  aoth_tensor_print_shape(wanted, &b);
+  snprintf(why, sizeof why, "%s is %.100s, recorded %.100s", what, a.data ? a.data : "", b.data ? b.data : "");
+  aoth_text_deinit(&a);
+  aoth_text_deinit(&b);
+  return failed(r, AOTH_CASE_TYPE, why);
+}
+
+/* |a - b| <= tol * (|b| + the largest |b| / 10) + 1e-7: sums that cancel are as exact as their terms allow. */
+static int compare_recorded(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
+                            const aoth_tensor_t *wanted, int is_gradient) {
   const double tol = tolerance(wanted->dtype, is_gradient), most = aot_dtype_size(wanted->dtype) ? largest(wanted) : 0;
   const aoth_compare_t c = aoth_compare_tensors(got, wanted, tol, tol * most / 10 + 1e-7);
   char why[300];
   const double error = most > 0 ? c.max_abs / most : c.max_abs;
-  if (!c.ok && c.same_type && is_listed(r, result, got)) return 1;
-  if (c.same_type && error > r->part->error) r->part->error = error;
+  if (!c.ok && is_listed(r, result, got)) return 1;
+  if (error > r->part->error) r->part->error = error;
   if (c.ok) return 1;
-  if (!c.same_type) {
-    aoth_text_t a = {0}, b = {0};
-    aoth_tensor_print_shape(got, &a);
-    aoth_tensor_print_shape(wanted, &b);
-    snprintf(why, sizeof why, "%s is %.100s, recorded %.100s", what, a.data ? a.data : "", b.data ? b.data : "");
-    aoth_text_deinit(&a);
-    aoth_text_deinit(&b);
-    return failed(r, AOTH_CASE_TYPE, why);
-  }
   snprintf(why, sizeof why, "%s: %lld of %lld elements, element %lld is %.9g, recorded %.9g", what, (long long)c.n_bad,
            (long long)aoth_tensor_numel(wanted), (long long)c.first_bad, c.got, c.wanted);
   return failed(r, AOTH_CASE_DIFFERS, why);
+}
+
+/* Against the truth, as far as PyTorch is from it. */
+static int compare_exact(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
+                         const aoth_tensor_t *wanted, json_t *truth) {
+  aoth_tensor_t exact;
+  char why[300];
+  if (!aoth_case_tensor(r->cases->data, truth, &exact) || !aoth_tensor_same_sizes(&exact, wanted) ||
+      !aot_dtype_is_float(wanted->dtype))
+    return failed(r, AOTH_CASE_MALFORMED, "an exact result that the data file lacks, or of other sizes");
+  const aoth_nearness_t c = aoth_nearness(got, wanted, &exact);
+  if (!c.ok && is_listed(r, result, got)) return 1;
+  if (c.off > r->part->error) r->part->error = c.off;
+  if (c.ok) return 1;
+  if (c.n_bad)
+    snprintf(why, sizeof why, "%s: %lld of %lld elements, element %lld is %.9g, exact %.9g, recorded %.9g", what,
+             (long long)c.n_bad, (long long)aoth_tensor_numel(wanted), (long long)c.first_bad, c.got, c.exact,
+             c.theirs);
+  else snprintf(why, sizeof why, "%s: %.3g off float64, recorded %.3g off", what, c.off, c.theirs_off);
+  return failed(r, AOTH_CASE_FURTHER, why);
+}
+
+/* `result` is output.K or grad.PATH; exact: of a half, the reference to what float64 says; NULL or null: none. */
+static int compare(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
+                   const aoth_tensor_t *wanted, json_t *exact, int is_gradient) {
+  if (got->dtype != wanted->dtype || !aoth_tensor_same_sizes(got, wanted)) return failed_type(r, what, got, wanted);
+  if (json_is_object(exact)) return compare_exact(r, what, result, got, wanted, exact);
+  return compare_recorded(r, what, result, got, wanted, is_gradient);
 }
 
 static int compare_output(running_t *r, uint32_t k, json_t *recorded) {
@@ -386,7 +417,7 @@ static int compare_output(running_t *r, uint32_t k, json_t *recorded) {
     return failed(r, AOTH_CASE_MALFORMED, "a recorded output that is neither tensor nor number");
   }
   if (!is_there) return failed(r, AOTH_CASE_TYPE, "an output is missing");
-  return compare(r, what, key, &got, &wanted, 0);
+  return compare(r, what, key, &got, &wanted, json_array_get(json_object_get(r->one, "exact"), k), 0);
 }
 
 static void run_forward(running_t *r) {
@@ -419,7 +450,7 @@ static int compare_gradient(running_t *r, const char *path, json_t *recorded) {
     return failed(r, AOTH_CASE_MALFORMED, "the data file lacks a recorded gradient");
   if (!is_there) return failed(r, AOTH_CASE_DIFFERS, "an argument has no gradient");
   snprintf(key, sizeof key, "grad.%.24s", path);
-  return compare(r, what, key, &got, &wanted, 1);
+  return compare(r, what, key, &got, &wanted, json_object_get(json_object_get(r->one, "exact_grads"), path), 1);
 }
 
 static int run_backward(running_t *r) {

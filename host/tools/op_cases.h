@@ -26,13 +26,14 @@
 #define AOTH_CASE_DIFFERS 10      /* numbers outside tolerance */
 /* a result shares memory with another argument than recorded, by what the opset says */
 #define AOTH_CASE_SHARES 11
-#define AOTH_N_CASE_VERDICTS 12
+#define AOTH_CASE_FURTHER 12 /* further from what float64 says than the recorded result (nearness.h) */
+#define AOTH_N_CASE_VERDICTS 13
 const char *aoth_case_verdict(int verdict); /* "passed", "refused by the backend", .. */
 
 /* How one direction of one case went. */
 typedef struct aoth_case_part {
   int verdict;   /* AOTH_CASE_* */
-  double error;  /* largest |got - recorded| over the largest |recorded|; of what was compared */
+  double error;  /* largest |got - recorded| over the largest |recorded|; of halves the distance from float64 */
   char why[400]; /* of a failure, of a listed exception */
 } aoth_case_part_t;
 

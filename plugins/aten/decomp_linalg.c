@@ -279,18 +279,53 @@ aot_status_t at_dc_matrix_power(em_t *e, aot_value_t *out) {
 
 #define MAX_CHAIN 64
 
-/* The pair with the largest shared dimension goes first (Chin 1978: at most a quarter above the best order). */
-static uint32_t widest_pair(em_t *e, const em_x_t *x, uint32_t n) {
-  uint32_t best = 0;
-  for (uint32_t i = 1; i + 1 < n; i++)
-    if (at_hint(at_infer(e), TYPE(x[i]).sizes[1]) > at_hint(at_infer(e), TYPE(x[best]).sizes[1])) best = i;
-  return best;
+/* The order with the fewest multiplications (Cormen et al., Introduction to Algorithms, matrix chains): last[i][j] is
+ * where the product of matrices i .. j is divided last; the first of equal places, as PyTorch chooses. */
+typedef struct chain {
+  double size[MAX_CHAIN + 1]; /* matrix i has size[i] rows */
+  double cost[MAX_CHAIN][MAX_CHAIN];
+  uint32_t last[MAX_CHAIN][MAX_CHAIN];
+} chain_t;
+
+static void find_order(chain_t *c, uint32_t n) {
+  for (uint32_t length = 1; length < n; length++)
+    for (uint32_t i = 0; i + length < n; i++) {
+      const uint32_t j = i + length;
+      c->cost[i][j] = INFINITY;
+      for (uint32_t k = i; k < j; k++) {
+        const double cost = c->cost[i][k] + c->cost[k + 1][j] + c->size[i] * c->size[k + 1] * c->size[j + 1];
+        if (cost >= c->cost[i][j]) continue;
+        c->cost[i][j] = cost;
+        c->last[i][j] = k;
+      }
+    }
+}
+
+/* x[i] becomes the product of x[i .. j]. */
+static void multiply_chain(em_t *e, const chain_t *c, em_x_t *x, uint32_t n) {
+  uint32_t from[2 * MAX_CHAIN], to[2 * MAX_CHAIN], depth = 0;
+  uint8_t is_divided[2 * MAX_CHAIN];
+  from[0] = 0, to[0] = n - 1, is_divided[0] = 0, depth = 1;
+  while (depth && e->status == AOT_OK) {
+    const uint32_t i = from[depth - 1], j = to[depth - 1], k = c->last[i][j];
+    if (i == j) {
+      depth--;
+    } else if (is_divided[depth - 1]) {
+      x[i] = EM(e, "mm", x[i], x[k + 1]);
+      depth--;
+    } else {
+      is_divided[depth - 1] = 1;
+      from[depth] = k + 1, to[depth] = j, is_divided[depth++] = 0;
+      from[depth] = i, to[depth] = k, is_divided[depth++] = 0;
+    }
+  }
 }
 
 aot_status_t at_dc_multi_dot(em_t *e, aot_value_t *out) {
   em_x_t list = at_in_has(e, "tensors") ? IN("tensors") : IN("matrices"), x[MAX_CHAIN];
   aot_type_t t = at_result_type(e, 0);
   uint32_t n = list.kind == AOT_ARG_VALUES ? list.n : 0;
+  chain_t *c;
   if (n < 1 || n > MAX_CHAIN) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s takes at most %d tensors, not %u", at_name(e), MAX_CHAIN, n);
     return e->status;
@@ -301,12 +336,13 @@ aot_status_t at_dc_multi_dot(em_t *e, aot_value_t *out) {
     x[i] = em_v(v);
     if (TYPE(x[i]).rank == 1) x[i] = at_unsqueeze(e, x[i], i ? 1 : 0);
   }
-  for (; n > 1; n--) {
-    uint32_t at = widest_pair(e, x, n);
-    x[at] = EM(e, "mm", x[at], x[at + 1]);
-    for (uint32_t i = at + 1; i + 1 < n; i++) x[i] = x[i + 1];
-    if (e->status != AOT_OK) return e->status;
-  }
+  c = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof(double), sizeof *c);
+  if (!c) return AOT_E_EXHAUSTED;
+  memset(c, 0, sizeof *c);
+  for (uint32_t i = 0; i < n; i++) c->size[i] = (double)at_hint(at_infer(e), TYPE(x[i]).sizes[0]);
+  c->size[n] = (double)at_hint(at_infer(e), TYPE(x[n - 1]).sizes[1]);
+  find_order(c, n);
+  multiply_chain(e, c, x, n);
   return at_give(e, at_reshaped(e, x[0], t.sizes, t.rank), out);
 }
 

@@ -27,6 +27,7 @@ typedef struct rnn {
   int64_t steps;
 } rnn_t;
 
+/* Between the products everything is float32 for halves, as PyTorch's kernels have it, the state too. */
 typedef struct state {
   em_x_t h, c; /* [batch, features] */
 } state_t;
@@ -55,7 +56,9 @@ static void lstm_gates(em_t *e, em_x_t sum, em_x_t *out) {
 }
 
 static state_t next_state(em_t *e, int kind, em_x_t ai, const weights_t *w, state_t s) {
-  em_x_t ah = gates_of_state(e, s.h, w), r, z, n, g[4];
+  const int32_t dtype = TYPE(w->w_hh).dtype;
+  em_x_t ah = at_math(e, gates_of_state(e, em_cast(e, s.h, dtype), w)), r, z, n, g[4];
+  ai = at_math(e, ai);
   if (kind == RNN_TANH) s.h = TANH(ADD(ai, ah));
   if (kind == RNN_RELU) s.h = EM(e, "relu", ADD(ai, ah));
   if (kind == RNN_GRU) {
@@ -68,7 +71,7 @@ static state_t next_state(em_t *e, int kind, em_x_t ai, const weights_t *w, stat
     lstm_gates(e, ADD(ai, ah), g);
     s.c = ADD(MUL(g[1], s.c), MUL(g[0], g[2]));
     s.h = MUL(g[3], TANH(s.c));
-    if (!em_is_none(w->w_hr)) s.h = EM(e, "mm", s.h, w->w_hr);
+    if (!em_is_none(w->w_hr)) s.h = at_math(e, EM(e, "mm", em_cast(e, s.h, dtype), w->w_hr));
   }
   return s;
 }
@@ -120,7 +123,7 @@ static em_x_t run_layer(em_t *e, const rnn_t *r, em_x_t x, const weights_t *w, s
       if (r->kind == RNN_LSTM) new.c = WHERE(here, new.c, s->c);
     }
     *s = new;
-    ids[t] = VAL(s->h).id;
+    ids[t] = VAL(em_cast(e, s->h, TYPE(w->w_hh).dtype)).id;
     at_infer(e)->n_pool = mark;
   }
   return stacked(e, ids, (uint32_t)r->steps);
@@ -140,12 +143,12 @@ static em_x_t run_layers(em_t *e, const rnn_t *r, em_x_t x, em_x_t h0, em_x_t c0
     for (d = 0; d < directions && e->status == AOT_OK; d++, n++) {
       weights_t w = weights_at(e, IN("params"), n, has_biases, projects);
       state_t s;
-      s.h = EM(e, "select.int", h0, em_i(0), em_i(n));
-      s.c = lstm ? EM(e, "select.int", c0, em_i(0), em_i(n)) : em_none();
+      s.h = at_math(e, EM(e, "select.int", h0, em_i(0), em_i(n)));
+      s.c = lstm ? at_math(e, EM(e, "select.int", c0, em_i(0), em_i(n))) : em_none();
       y[d] = run_layer(e, r, x, &w, &s, d);
       ids[d] = VAL(y[d]).id;
-      h[n] = VAL(s.h).id;
-      if (lstm) c[n] = VAL(s.c).id;
+      h[n] = VAL(em_cast(e, s.h, TYPE(h0).dtype)).id;
+      if (lstm) c[n] = VAL(em_cast(e, s.c, TYPE(c0).dtype)).id;
     }
     if (e->status != AOT_OK) break;
     x = directions == 2 ? EM(e, "cat", aot_arg_values(ids, 2), em_i(2)) : y[0];
@@ -229,11 +232,11 @@ aot_status_t at_dc_rnn_cell(em_t *e, aot_value_t *out) {
   em_x_t hx = IN("hx");
   weights_t w = {IN("w_ih"), EM(e, "t", IN("w_hh")), IN("b_ih"), IN("b_hh"), em_none()};
   state_t s;
-  s.h = kind == RNN_LSTM ? nth_of(e, hx, 0) : hx;
-  s.c = kind == RNN_LSTM ? nth_of(e, hx, 1) : em_none();
+  s.h = at_math(e, kind == RNN_LSTM ? nth_of(e, hx, 0) : hx);
+  s.c = kind == RNN_LSTM ? at_math(e, nth_of(e, hx, 1)) : em_none();
   s = next_state(e, kind, gates_of_input(e, IN("input"), &w), &w, s);
-  out[0] = VAL(s.h);
-  if (kind == RNN_LSTM) out[1] = VAL(s.c);
+  out[0] = VAL(em_cast(e, s.h, at_result_type(e, 0).dtype));
+  if (kind == RNN_LSTM) out[1] = VAL(em_cast(e, s.c, at_result_type(e, 1).dtype));
   return e->status;
 }
 

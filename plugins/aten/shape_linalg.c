@@ -8,14 +8,19 @@
 
 /* ---- matrices ---- */
 
+static aot_type_t need_rank(at_infer_t *c, const char *name) {
+  aot_type_t t = at_tensor(c, name);
+  if (t.rank < 2)
+    at_fail(c, "%s: '%s' must be a matrix or a batch of them, not of rank %d", c->row->name, name, (int)t.rank);
+  return t;
+}
+
 /* LAPACK's dtypes; the rest is refused, as PyTorch does. */
 static aot_type_t need_matrix(at_infer_t *c, const char *name) {
   aot_type_t t = at_tensor(c, name);
   if (t.dtype != AOT_F32 && t.dtype != AOT_F64)
     at_fail(c, "%s takes float32 and float64, not %s ('%s')", c->row->name, aot_dtype_name(t.dtype), name);
-  if (t.rank < 2)
-    at_fail(c, "%s: '%s' must be a matrix or a batch of them, not of rank %d", c->row->name, name, (int)t.rank);
-  return t;
+  return need_rank(c, name);
 }
 
 static int64_t rows_of(const aot_type_t *t) { return t->rank < 2 ? 0 : t->sizes[t->rank - 2]; }
@@ -156,10 +161,10 @@ void at_shape_factor(at_infer_t *c) {
   if (c->desc->n_results > 2) put_number(c, &t, AOT_I32);
 }
 
-/* linalg_lu and lu_unpack: (P, L, U), row by row */
+/* linalg_lu and lu_unpack: (P, L, U), row by row. What is there is unpacked in any float. */
 void at_shape_plu(at_infer_t *c) {
   int unpack = at_has(c, "LU_data");
-  aot_type_t t = need_matrix(c, unpack ? "LU_data" : "A");
+  aot_type_t t = unpack ? need_rank(c, "LU_data") : need_matrix(c, "A");
   int64_t k = smaller(c, &t);
   if (at_has(c, "pivot") && !at_bool(c, "pivot")) at_fail(c, "%s: LU without pivoting is not supported", c->row->name);
   if (unpack && !at_bool(c, "unpack_pivots")) put_nothing(c, t.dtype);

@@ -216,12 +216,12 @@ static void check_lengths(at_infer_t *c, const aot_type_t *v, const aot_type_t *
             (long long)at_hint(c, at_numel(c, g->sizes, g->rank)), (long long)at_hint(c, v->sizes[at]), (int)at);
 }
 
-/* Norms of bfloat16 are float32 on the CPU, as PyTorch keeps them. */
+/* Norms of halves are float32 on the CPU, as PyTorch keeps them. */
 void at_shape_weight_norm(at_infer_t *c) {
   aot_type_t v = at_tensor(c, "v"), g = at_tensor(c, "g");
   check_lengths(c, &v, &g, at_int(c, "dim"));
   at_put(c, v.dtype, v.sizes, v.rank);
-  if (c->desc->n_results == 2) at_put(c, v.dtype == AOT_BF16 ? AOT_F32 : g.dtype, g.sizes, g.rank);
+  if (c->desc->n_results == 2) at_put(c, at_accumulate_dtype(v.dtype) != v.dtype ? AOT_F32 : g.dtype, g.sizes, g.rank);
 }
 
 void at_shape_weight_norm_backward(at_infer_t *c) {

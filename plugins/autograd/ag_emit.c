@@ -452,6 +452,11 @@ em_x_t ag_cast(em_t *a, em_x_t x, int32_t dtype) {
   return AG_OP(a, "_to_copy", x, aot_arg_dtype(dtype));
 }
 
+em_x_t ag_wide(em_t *a, em_x_t x) {
+  int32_t dtype = em_is_value(x) ? ag_type(a, x).dtype : AOT_F32;
+  return dtype == AOT_F16 || dtype == AOT_BF16 ? ag_cast(a, x, AOT_F32) : x;
+}
+
 em_x_t ag_match(em_t *a, em_x_t x, em_x_t tensor) {
   ag_type_t want = ag_type(a, tensor), have;
   x = ag_sum_to(a, x, want.sizes, want.rank);

@@ -102,6 +102,7 @@ em_x_t ag_transpose(em_t *a, em_x_t x);                    /* the last two dimen
 em_x_t ag_pad_to(em_t *a, em_x_t x, const int64_t *sizes); /* zeros at the end of the dimensions that are smaller */
 em_x_t ag_sum_to(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank); /* undoes broadcasting to x's shape */
 em_x_t ag_cast(em_t *a, em_x_t x, int32_t dtype);
+em_x_t ag_wide(em_t *a, em_x_t x);                 /* a half in float32; others as they are */
 em_x_t ag_contiguous(em_t *a, em_x_t x);           /* in row-major order, copied if need be */
 em_x_t ag_match(em_t *a, em_x_t x, em_x_t tensor); /* sum_to, then dtype and device */
 /* x, which lost dims of `tensor` in a reduction, spread over the tensor's shape again. */

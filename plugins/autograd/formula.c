@@ -181,6 +181,12 @@ static em_x_t f_as(em_t *a, uint32_t n, const em_x_t *x) {
   return ag_cast(a, x[0], ag_type(a, x[1]).dtype);
 }
 
+/* wide(x): a half in float32, where rounding every step would cost too much */
+static em_x_t f_wide(em_t *a, uint32_t n, const em_x_t *x) {
+  (void)n;
+  return ag_wide(a, x[0]);
+}
+
 /* size(x, d): one size as a number */
 static em_x_t f_size(em_t *a, uint32_t n, const em_x_t *x) {
   ag_type_t t = ag_type(a, x[0]);
@@ -209,7 +215,7 @@ static const struct {
     {"count", 1, 2, f_count},       {"unreduce", 2, 4, f_unreduce}, {"scatter_at", 4, 5, f_scatter_at},
     {"per", 2, 2, f_per},           {"minus", 1, 1, f_minus},       {"inverse", 2, 2, f_inverse},
     {"size", 2, 2, f_size},         {"keep_scale", 2, 2, f_keep_scale}, {"as", 2, 2, f_as},
-    {"dense", 1, 1, f_dense},
+    {"dense", 1, 1, f_dense},       {"wide", 1, 1, f_wide},
 };
 /* clang-format on */
 

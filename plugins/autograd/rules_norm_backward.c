@@ -15,12 +15,6 @@ typedef struct norm {
   int channels; /* a weight is per dimension 1, not per normalized element */
 } norm_t;
 
-/* Half precision is computed in float32. */
-static em_x_t wide(em_t *a, em_x_t x) {
-  int32_t dtype = em_is_value(x) ? ag_type(a, x).dtype : AOT_F32;
-  return dtype == AOT_F16 || dtype == AOT_BF16 ? ag_cast(a, x, AOT_F32) : x;
-}
-
 static em_x_t mean_of(em_t *a, const norm_t *n, em_x_t x) {
   return ag_div(a, AG_OP(a, "sum.dim_IntList", x, n->dims, em_b(1)), n->count);
 }
@@ -29,9 +23,9 @@ static em_x_t mean_of(em_t *a, const norm_t *n, em_x_t x) {
 static em_x_t over_input(em_t *a, const norm_t *n, em_x_t w) {
   int64_t sizes[AOT_MAX_RANK];
   int32_t d;
-  if (!em_is_value(w) || !n->channels) return wide(a, w);
+  if (!em_is_value(w) || !n->channels) return ag_wide(a, w);
   for (d = 0; d < n->rank; d++) sizes[d] = d == 1 ? ag_type(a, w).sizes[0] : 1;
-  return ag_reshape(a, wide(a, w), sizes, n->rank);
+  return ag_reshape(a, ag_wide(a, w), sizes, n->rank);
 }
 
 static em_x_t weighted(em_t *a, const norm_t *n, em_x_t x) { return em_is_value(n->w) ? ag_mul(a, x, n->w) : x; }
@@ -68,7 +62,7 @@ static void set_weight(em_t *a, const norm_t *n, em_x_t d) {
 
 /* fixed: m and r do not depend on x */
 static void differentiate(em_t *a, const norm_t *n, int fixed) {
-  em_x_t g = wide(a, ag_arg(a, "grad_out")), at_gx = wide(a, ag_g(a, 0)), at_gw = over_input(a, n, ag_g(a, 1));
+  em_x_t g = ag_wide(a, ag_arg(a, "grad_out")), at_gx = ag_wide(a, ag_g(a, 0)), at_gw = over_input(a, n, ag_g(a, 1));
   em_x_t at_gb = over_input(a, n, ag_g(a, 2)), slope = ag_mul(a, n->r, fixed ? at_gx : projected(a, n, at_gx));
   if (ag_needs(a, "grad_out"))
     ag_set(a, "grad_out",
@@ -80,7 +74,7 @@ static void differentiate(em_t *a, const norm_t *n, int fixed) {
 }
 
 static norm_t normalized(em_t *a, em_x_t m, em_x_t r, em_x_t dims, int channels) {
-  em_x_t x = wide(a, ag_arg(a, "input"));
+  em_x_t x = ag_wide(a, ag_arg(a, "input"));
   norm_t n;
   memset(&n, 0, sizeof n);
   n.rank = ag_type(a, x).rank;

@@ -52,13 +52,13 @@ void ag_rule_prod(em_t *a) {
   }
   if (t.rank == 0) others = em_i(1);
   else
-    others =
-        ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), running_product(a, x, d, t.sizes[d], 1, t.rank));
+    others = ag_mul(a, running_product(a, ag_wide(a, x), d, t.sizes[d], 0, t.rank),
+                    running_product(a, ag_wide(a, x), d, t.sizes[d], 1, t.rank));
   g = all ? ag_expand(a, g, t.sizes, t.rank) : ag_unreduce(a, g, x, dim, ag_is_set(a, "keepdim", 0));
   others = ag_mul(a, g, others);
   if (ag_type(a, ag_arg(a, "self")).rank > 0) {
     y = all ? ag_expand(a, y, t.sizes, t.rank) : ag_unreduce(a, y, x, dim, ag_is_set(a, "keepdim", 0));
-    divided = ag_mul(a, g, ag_div(a, y, x));
+    divided = ag_mul(a, g, ag_div(a, ag_wide(a, y), ag_wide(a, x)));
     n_zero = AG_OP(a, "sum", ag_cast(a, ag_compare(a, "eq", x, em_i(0)), AOT_I64));
     if (all) others = ag_where(a, ag_compare(a, "gt", n_zero, em_i(1)), em_none(), others);
     others = ag_where(a, ag_compare(a, "eq", n_zero, em_i(0)), divided, others);
@@ -141,7 +141,9 @@ static em_x_t through_norm(em_t *a, em_x_t x, em_x_t g, em_x_t y, double p, em_x
     n = AG_OP(a, "sum.dim_IntList", top, dims, em_b(1));
     return ag_mul(a, ag_mul(a, g, direction(a, x)), ag_div(a, top, n));
   }
-  d = ag_mul(a, ag_mul(a, direction(a, x), ag_pow(a, ag_div(a, size, y), em_f(p - 1))), g);
+  d = ag_pow(a, ag_div(a, ag_wide(a, size), ag_wide(a, y)),
+             em_f(p - 1)); /* many steps: halves are rounded at the end */
+  d = ag_mul(a, ag_mul(a, direction(a, x), d), g);
   return ag_where(a, ag_compare(a, "eq", p < 1 ? size : y, em_i(0)), em_none(), d);
 }
 
@@ -183,7 +185,8 @@ void ag_rule_cdist(em_t *a) {
   last = em_list(a, &l, 1);
   before = em_list(a, &b, 1);
   if (p == 2) {
-    r = ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_div(a, g, y));
+    x1 = ag_wide(a, x1), x2 = ag_wide(a, x2); /* what is subtracted may be near each other */
+    r = ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_div(a, ag_wide(a, g), ag_wide(a, y)));
     if (ag_needs(a, "x1")) {
       d = ag_mul(a, x1, AG_OP(a, "sum.dim_IntList", r, last, em_b(1)));
       ag_set(a, "x1", ag_sub(a, d, AG_OP(a, "matmul", r, x2)));
@@ -221,6 +224,8 @@ void ag_rule_pdist(em_t *a) {
     parts[k] = ag_add(a, square, ag_transpose(a, square));
   }
   if (p == 2) {
+    for (k = 0; k < 2; k++) parts[k] = ag_wide(a, parts[k]);
+    x = ag_wide(a, x);
     r = ag_where(a, ag_compare(a, "eq", parts[1], em_i(0)), em_none(), ag_div(a, parts[0], parts[1]));
     d = ag_mul(a, x, AG_OP(a, "sum.dim_IntList", r, last, em_b(1)));
     ag_set(a, "self", ag_sub(a, d, AG_OP(a, "mm", r, x)));

@@ -18,11 +18,12 @@ static double ratio(em_t *a, uint32_t k, uint32_t n, int64_t in, int64_t out, in
   return out > 0 ? (double)in / (double)out : 1;
 }
 
-/* scale * (0, 1, ..) + shift, in the precision that PyTorch uses */
+/* scale * ((0, 1, ..) + shift), in the precision and the order that PyTorch has: where a coordinate is a whole number,
+ * the last bit decides which element is read. */
 static em_x_t coordinates(em_t *a, const ag_type_t *t, int64_t out, double scale, double shift) {
   int32_t dtype = t->dtype == AOT_F64 ? AOT_F64 : AOT_F32;
   em_x_t i = AG_OP(a, "arange", em_i(out), aot_arg_dtype(dtype), em_none(), ag_device(t));
-  return ag_add(a, ag_mul(a, i, em_f(scale)), em_f(shift));
+  return ag_mul(a, shift != 0 ? ag_add(a, i, em_f(shift)) : i, em_f(scale));
 }
 
 static em_x_t as_index(em_t *a, em_x_t x, int64_t n) {
@@ -36,13 +37,13 @@ static int is_exact(const em_t *a) {
 
 /* Element i reads floor(i r), or with exact floor((i + 1/2) r). */
 void ag_rule_nearest(em_t *a) {
-  em_x_t g = ag_g(a, 0), x = ag_arg(a, "self");
+  em_x_t g = ag_wide(a, ag_g(a, 0)), x = ag_arg(a, "self");
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   uint32_t n = (uint32_t)t.rank - 2, k;
   for (k = 0; k < n && a->status == AOT_OK; k++) {
     int64_t out = t.sizes[k + 2], in = tx.sizes[k + 2];
     double r = ratio(a, k, n, in, out, 0);
-    em_x_t at = as_index(a, coordinates(a, &t, out, r, is_exact(a) ? r / 2 : 0), in);
+    em_x_t at = as_index(a, coordinates(a, &t, out, r, is_exact(a) ? 0.5 : 0), in);
     t.sizes[k + 2] = in;
     g = AG_OP(a, "index_add", ag_zeros(a, &t), em_i(k + 2), at, g);
   }
@@ -51,16 +52,16 @@ void ag_rule_nearest(em_t *a) {
 
 /* Element i reads two neighbours of the coordinate c = i r (corners aligned), or max(0, (i + 1/2) r - 1/2). */
 void ag_rule_linear_resize(em_t *a) {
-  em_x_t g = ag_g(a, 0), x = ag_arg(a, "self");
+  em_x_t g = ag_wide(a, ag_g(a, 0)), x = ag_arg(a, "self");
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   int align = ag_is_set(a, "align_corners", 0);
   uint32_t n = (uint32_t)t.rank - 2, k;
   for (k = 0; k < n && a->status == AOT_OK; k++) {
     int64_t out = t.sizes[k + 2], in = tx.sizes[k + 2], shape[AOT_MAX_RANK];
     double r = ratio(a, k, n, in, out, align);
-    em_x_t c = coordinates(a, &t, out, r, align ? 0 : r / 2 - 0.5), low, high, weight, sum;
+    em_x_t c = coordinates(a, &t, out, r, align ? 0 : 0.5), low, high, weight, sum;
     uint32_t d;
-    if (!align) c = AG_OP(a, "clamp", c, em_i(0));
+    if (!align) c = AG_OP(a, "clamp", ag_sub(a, c, em_f(0.5)), em_i(0));
     low = as_index(a, c, in);
     high = AG_OP(a, "clamp", ag_add(a, low, em_i(1)), em_none(), em_i(in - 1));
     weight = ag_cast(a, ag_sub(a, c, low), t.dtype);
