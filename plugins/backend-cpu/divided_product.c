@@ -1,29 +1,31 @@
 #include "divided_product.h"
 
 #include "onednn_kernels.h"
+#include "sparse_product.h"
 #include <stdatomic.h>
 
 /* Floating-point operations that are worth waking a thread for: some microseconds. */
 static const int64_t least_work = 2000000;
-enum { ROW_BLOCK = 32 };
+enum { ROW_BLOCK = 32, SPARSE_ROWS = 64 };
 
 struct bc_division {
   bc_product_t product;
   int64_t n_batches, n_chunks, chunk; /* rows of a chunk; the last may have fewer */
   int64_t grain;                      /* units that one thread takes at least */
   const bc_dnn_t *kernel, *last;
-  uint64_t work; /* bytes a lane */
+  uint64_t work;   /* bytes a lane */
+  uint64_t sparse; /* bytes for the elements of an operand that turns out to be nearly all zeros; 0: nobody looks */
   int32_t n_lanes;
 };
 
 typedef struct division_step {
-  lw_ref_t a, b, c, work;
+  lw_ref_t a, b, c, work, sparse;
   const bc_division_t *division;
 } division_step_t;
 
 typedef struct job {
   const bc_division_t *division;
-  char *a, *b, *c, *work;
+  char *a, *b, *c, *work, *sparse;
   atomic_int failed;
 } job_t;
 
@@ -52,11 +54,22 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
   }
 }
 
+static void run_sparse_rows(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const job_t *job = arg;
+  (void)part;
+  bc_sparse_rows(&job->division->product, job->sparse, job->b, job->c, begin, end);
+}
+
 static aot_status_t run_onednn_product(const lw_frame_t *f, void *payload) {
   const division_step_t *p = payload;
   const bc_division_t *d = p->division;
   job_t job = {.division = d, .a = lw_at(f, p->a), .b = lw_at(f, p->b), .c = lw_at(f, p->c)};
   job.work = d->work ? lw_at(f, p->work) : NULL;
+  job.sparse = d->sparse ? lw_at(f, p->sparse) : NULL;
+  if (job.sparse && bc_sparse_find(&d->product, job.a, job.b, job.sparse)) {
+    bc_parallel(f->workers, d->product.c.rows, SPARSE_ROWS, run_sparse_rows, &job);
+    return AOT_OK;
+  }
   bc_parallel(f->workers, d->n_batches * d->n_chunks, d->grain, run_units, &job);
   if (atomic_load(&job.failed)) return lw_fail(f->error, AOT_E_EXHAUSTED, "no-memory", "oneDNN cannot run a product");
   return AOT_OK;
@@ -98,6 +111,7 @@ aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, const bc_di
   if (p->a.columns == 0) return AOT_OK; /* a sum of nothing */
   if (!d) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   d->product = *p;
+  d->sparse = bc_sparse_work(p);
   divide(d, b->machine->n_threads);
   AOT_TRY(kernel_of(b, d, d->chunk, &d->kernel));
   if (!d->kernel) return AOT_OK;
@@ -110,11 +124,13 @@ aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, const bc_di
 
 aot_status_t bc_add_divided_product(lw_build_t *b, const bc_division_t *d, const lw_tensor_t *x, const lw_tensor_t *y,
                                     const lw_tensor_t *c) {
-  lw_tensor_t work = {.storage = LW_NONE};
+  lw_tensor_t work = {.storage = LW_NONE}, sparse = {.storage = LW_NONE};
   division_step_t *p;
   if (d->work) AOT_TRY(lw_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
+  if (d->sparse) AOT_TRY(lw_scratch(b, d->sparse, &sparse));
   LW_STEP(b, run_onednn_product, p);
   *p = (division_step_t){.a = lw_use(b, x), .b = lw_use(b, y), .c = lw_use(b, c), .division = d};
   p->work = lw_use(b, &work);
+  p->sparse = lw_use(b, &sparse);
   return AOT_OK;
 }

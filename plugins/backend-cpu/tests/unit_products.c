@@ -3,6 +3,7 @@
 
 #include "half_kernels.h"
 #include "onednn_kernels.h"
+#include "sparse_product.h"
 #include "common/kernels/rk_core.h"
 #include <aot/base.h>
 #include <stdlib.h>
@@ -119,8 +120,93 @@ static void halves_are_converted_as_by_the_reference(void **state) {
     }
 }
 
+enum { SPARSE_M = 200, SPARSE_N = 96, SPARSE_K = 256 }; /* large enough to be looked at */
+
+typedef struct sparse_case {
+  bc_product_t product;
+  float *a, *b, *c; /* or halves */
+  void *work;
+} sparse_case_t;
+
+/* A left operand with no, one or two elements a row that are not zero; k, n and its lines are no whole vectors. */
+static sparse_case_t sparse_case(int32_t dtype, int transposed, double beta) {
+  const int64_t m = SPARSE_M, n = SPARSE_N - 1, k = SPARSE_K - 3;
+  sparse_case_t s = {.product = {.dtype = dtype, .alpha = 0.5, .beta = beta}};
+  bc_matrix(m, k, transposed ? 1 : k, transposed ? m : 1, &s.product.a);
+  bc_matrix(k, n, n, 1, &s.product.b);
+  bc_matrix(m, n, n, 1, &s.product.c);
+  assert_true(bc_sparse_work(&s.product) > 0);
+  s.a = calloc((size_t)(m * k), sizeof *s.a);
+  s.b = calloc((size_t)(k * n), sizeof *s.b);
+  s.c = calloc((size_t)(m * n), sizeof *s.c);
+  s.work = malloc((size_t)bc_sparse_work(&s.product));
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t e = 0; e < i % 3; e++) {
+      const int64_t at = (i * 7 + e * 100) % k;
+      store(dtype, s.a, transposed ? at * m + i : i * k + at, (double)(i % 8 + 1));
+    }
+  for (int64_t i = 0; i < k * n; i++) store(dtype, s.b, i, (double)(i % 11 - 5));
+  for (int64_t i = 0; i < m * n; i++) store(dtype, s.c, i, (double)(i % 5));
+  return s;
+}
+
+static void free_case(sparse_case_t *s) {
+  free(s->a);
+  free(s->b);
+  free(s->c);
+  free(s->work);
+}
+
+/* Small whole numbers: exact in both dtypes. */
+static void elements_of_nearly_zero_operands_take_rows(void **state) {
+  static const int32_t dtypes[] = {AOT_BF16, AOT_F32};
+  (void)state;
+  for (int form = 0; form < 8; form++) {
+    const int32_t dtype = dtypes[form & 1];
+    const double beta = form & 2 ? 2 : 0;
+    sparse_case_t s = sparse_case(dtype, form >> 2, beta);
+    const bc_product_t *p = &s.product;
+    const int64_t m = p->a.rows, k = p->a.columns, n = p->c.columns;
+    assert_true(bc_sparse_find(p, s.a, s.b, s.work));
+    bc_sparse_rows(p, s.work, s.b, s.c, 0, 50);
+    bc_sparse_rows(p, s.work, s.b, s.c, 50, m);
+    for (int64_t i = 0; i < m; i++)
+      for (int64_t j = 0; j < n; j++) {
+        double sum = 0;
+        for (int64_t q = 0; q < k; q++)
+          sum += load(dtype, s.a, p->a.transposed ? q * m + i : i * k + q) * load(dtype, s.b, q * n + j);
+        assert_true(load(dtype, s.c, i * n + j) == 0.5 * sum + beta * (double)((i * n + j) % 5));
+      }
+    free_case(&s);
+  }
+}
+
+/* A zero times infinity is no zero, and what is dense is a BLAS's, whether its first elements show it or not. */
+static void other_operands_are_left_alone(void **state) {
+  static const int32_t dtypes[] = {AOT_BF16, AOT_F32};
+  (void)state;
+  for (int form = 0; form < 4; form++) {
+    const int32_t dtype = dtypes[form & 1];
+    sparse_case_t s = sparse_case(dtype, form >> 1, 0);
+    const bc_product_t *p = &s.product;
+    const int64_t n_b = p->b.rows * p->b.columns, n_a = p->a.rows * p->a.columns;
+    store(dtype, s.b, n_b - 1, (double)INFINITY);
+    assert_false(bc_sparse_find(p, s.a, s.b, s.work));
+    store(dtype, s.b, n_b - 1, (double)NAN);
+    assert_false(bc_sparse_find(p, s.a, s.b, s.work));
+    store(dtype, s.b, n_b - 1, 1);
+    assert_true(bc_sparse_find(p, s.a, s.b, s.work));
+    for (int64_t i = n_a / 40; i < n_a / 10; i++) store(dtype, s.a, i, 1);
+    assert_false(bc_sparse_find(p, s.a, s.b, s.work));
+    for (int64_t i = 0; i < n_a; i++) store(dtype, s.a, i, 1);
+    assert_false(bc_sparse_find(p, s.a, s.b, s.work));
+    free_case(&s);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_rounded_once),
-                                     cmocka_unit_test(halves_are_converted_as_by_the_reference)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_are_rounded_once), cmocka_unit_test(halves_are_converted_as_by_the_reference),
+      cmocka_unit_test(elements_of_nearly_zero_operands_take_rows), cmocka_unit_test(other_operands_are_left_alone)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
