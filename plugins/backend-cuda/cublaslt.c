@@ -7,8 +7,10 @@
 #include <string.h>
 
 /* cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t */
-enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH_COUNT = 5, LAYOUT_BATCH_STRIDE = 6 };
-enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGN_A = 5, PREFERENCE_ALIGN_B, PREFERENCE_ALIGN_C, PREFERENCE_ALIGN_D };
+enum { DESC_TRANSA = 3, DESC_TRANSB = 4, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8 };
+enum { LAYOUT_BATCH_COUNT = 5, LAYOUT_BATCH_STRIDE = 6 };
+enum { EPILOGUE_BIAS = 4 }; /* cublasLtEpilogue_t */
+enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGN_A = 5 /* then B, C, D */ };
 enum { NO_ALGORITHM = 15 }; /* CUBLAS_STATUS_NOT_SUPPORTED */
 
 int gc_cublaslt_open(gc_cublaslt_t *out, char *why, size_t size) {
@@ -34,6 +36,7 @@ int gc_cublaslt_open(gc_cublaslt_t *out, char *why, size_t size) {
       {"cublasLtMatmulPreferenceDestroy", &out->preference_destroy},
       {"cublasLtMatmulPreferenceSetAttribute", &out->preference_set},
       {"cublasLtMatmulAlgoGetHeuristic", &out->heuristic},
+      {"cublasLtMatmulAlgoCheck", &out->check},
       {"cublasLtMatmul", &out->matmul},
   };
   if (!nv_find_symbols(out->library, symbols, sizeof symbols / sizeof *symbols, why, size)) return -1;
@@ -53,83 +56,83 @@ static const struct {
   int type, compute, scale;
 } types[] = {{AOT_F32, 0, 68, 0}, {AOT_F64, 1, 70, 1}, {AOT_F16, 2, 68, 0}, {AOT_BF16, 14, 68, 0}};
 
-/* cuBLASLt's matrices are by columns: by rows they are the transposes, so c' = b' a' is what it is asked for. */
-static int describe(const gc_cublaslt_t *l, gc_product_t *p, int type, int compute, int scale) {
-  const int transpose_b = p->b.transposed, transpose_a = p->a.transposed;
-  const struct {
-    const gc_matrix_t *matrix;
-    int64_t rows, columns; /* by rows, as it lies */
-  } lies[3] = {
-      {&p->b, transpose_b ? p->n : p->k, transpose_b ? p->k : p->n},
-      {&p->a, transpose_a ? p->k : p->m, transpose_a ? p->m : p->k},
-      {&p->c, p->m, p->n},
-  };
-  int failed = l->desc_create(&p->desc, compute, scale);
-  if (!failed) failed = l->desc_set(p->desc, DESC_TRANSA, &transpose_b, sizeof transpose_b);
-  if (!failed) failed = l->desc_set(p->desc, DESC_TRANSB, &transpose_a, sizeof transpose_a);
-  for (int i = 0; i < 3 && !failed; i++) {
-    const int32_t n_batch = (int32_t)p->n_batch;
-    failed = l->layout_create(&p->layouts[i], type, (uint64_t)lies[i].columns, (uint64_t)lies[i].rows,
-                              lies[i].matrix->leading);
-    if (!failed && n_batch > 1) failed = l->layout_set(p->layouts[i], LAYOUT_BATCH_COUNT, &n_batch, sizeof n_batch);
-    if (!failed && n_batch > 1)
-      failed = l->layout_set(p->layouts[i], LAYOUT_BATCH_STRIDE, &lies[i].matrix->batch_stride, sizeof(int64_t));
-  }
+/* cuBLASLt's matrices are by columns: by rows they are the transposes, so d' = b' a' + c' is what it is asked for: its
+ * A is b, its B is a. */
+static const int in_its_order[GC_N_MATRICES] = {GC_B, GC_A, GC_C, GC_D};
+
+static int64_t rows_of(const gc_product_t *p, int i) { return i == GC_B ? p->k : p->m; }
+static int64_t columns_of(const gc_product_t *p, int i) { return i == GC_A ? p->k : p->n; }
+
+static int make_layout(const gc_cublaslt_t *l, const gc_product_t *p, int type, int i, void **out) {
+  const gc_matrix_t *matrix = &p->matrices[i];
+  const int64_t rows = matrix->transposed ? columns_of(p, i) : rows_of(p, i);
+  const int64_t columns = matrix->transposed ? rows_of(p, i) : columns_of(p, i);
+  const int32_t n_batch = (int32_t)p->n_batch;
+  int failed = l->layout_create(out, type, (uint64_t)columns, (uint64_t)rows, matrix->leading);
+  if (!failed && n_batch > 1) failed = l->layout_set(*out, LAYOUT_BATCH_COUNT, &n_batch, sizeof n_batch);
+  if (!failed && n_batch > 1)
+    failed = l->layout_set(*out, LAYOUT_BATCH_STRIDE, &matrix->batch_stride, sizeof matrix->batch_stride);
   return failed;
 }
 
-static uint32_t alignment_of(gc_address_t address) {
-  uint32_t n = 256;
-  while (address % n) n /= 2;
-  return n;
-}
-
-/* The first that the heuristic names. */
-static int choose(const gc_cublaslt_t *l, gc_product_t *p, gc_address_t a, gc_address_t b, gc_address_t c) {
-  const uint64_t workspace = p->workspace_nbytes;
-  const struct {
-    int attribute;
-    uint32_t bytes;
-  } aligned[] = {{PREFERENCE_ALIGN_A, alignment_of(b)},
-                 {PREFERENCE_ALIGN_B, alignment_of(a)},
-                 {PREFERENCE_ALIGN_C, alignment_of(c)},
-                 {PREFERENCE_ALIGN_D, alignment_of(c)}};
-  void *preference = NULL;
-  int n = 0, failed = l->preference_create(&preference);
-  if (!failed) failed = l->preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
-  for (size_t i = 0; i < sizeof aligned / sizeof *aligned && !failed; i++)
-    failed = l->preference_set(preference, aligned[i].attribute, &aligned[i].bytes, sizeof aligned[i].bytes);
-  if (!failed)
-    failed = l->heuristic(l->handle, p->desc, p->layouts[0], p->layouts[1], p->layouts[2], p->layouts[2], preference, 1,
-                          &p->algo, &n);
-  if (preference) l->preference_destroy(preference);
-  return failed ? failed : n ? 0 : NO_ALGORITHM;
-}
-
-int gc_product_run(const gc_cublaslt_t *l, gc_product_t *p, gc_address_t a, gc_address_t b, gc_address_t c,
-                   gc_address_t workspace, gc_stream_t stream) {
-  const float alpha = (float)p->alpha, beta = (float)p->beta;
-  const int is_double = p->dtype == AOT_F64;
-  int failed = 0;
-  if (!p->desc) {
-    size_t t = 0;
-    while (types[t].dtype != p->dtype) t++;
-    failed = describe(l, p, types[t].type, types[t].compute, types[t].scale);
-    if (!failed) failed = choose(l, p, a, b, c);
-    if (failed) gc_product_deinit(l, p);
-  }
-  if (failed) return failed;
-  return l->matmul(l->handle, p->desc, is_double ? (const void *)&p->alpha : &alpha, (const void *)(uintptr_t)b,
-                   p->layouts[0], (const void *)(uintptr_t)a, p->layouts[1], is_double ? (const void *)&p->beta : &beta,
-                   (const void *)(uintptr_t)c, p->layouts[2], (void *)(uintptr_t)c, p->layouts[2], p->algo.algo,
-                   (void *)(uintptr_t)workspace, p->workspace_nbytes, stream);
+int gc_product_init(const gc_cublaslt_t *l, gc_product_t *p) {
+  const int epilogue = EPILOGUE_BIAS;
+  size_t t = 0;
+  while (types[t].dtype != p->dtype) t++;
+  int failed = l->desc_create(&p->desc, types[t].compute, types[t].scale);
+  if (!failed) failed = l->desc_set(p->desc, DESC_TRANSA, &p->matrices[GC_B].transposed, sizeof(int));
+  if (!failed) failed = l->desc_set(p->desc, DESC_TRANSB, &p->matrices[GC_A].transposed, sizeof(int));
+  if (!failed && p->has_bias) failed = l->desc_set(p->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
+  for (int i = 0; i < GC_N_MATRICES && !failed; i++)
+    failed = make_layout(l, p, types[t].type, in_its_order[i], &p->layouts[i]);
+  if (failed) gc_product_deinit(l, p);
+  return failed;
 }
 
 void gc_product_deinit(const gc_cublaslt_t *l, gc_product_t *p) {
   if (p->desc) l->desc_destroy(p->desc);
   p->desc = NULL;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < GC_N_MATRICES; i++) {
     if (p->layouts[i]) l->layout_destroy(p->layouts[i]);
     p->layouts[i] = NULL;
   }
+}
+
+int gc_product_candidates(const gc_cublaslt_t *l, const gc_product_t *p, gc_candidate_t *out, int n, int *out_n) {
+  void *preference = NULL;
+  int failed = l->preference_create(&preference);
+  *out_n = 0;
+  if (!failed)
+    failed = l->preference_set(preference, PREFERENCE_WORKSPACE, &p->workspace_nbytes, sizeof p->workspace_nbytes);
+  for (int i = 0; i < GC_N_MATRICES && !failed; i++)
+    failed = l->preference_set(preference, PREFERENCE_ALIGN_A + i, &p->align[in_its_order[i]], sizeof p->align[0]);
+  if (!failed)
+    failed = l->heuristic(l->handle, p->desc, p->layouts[0], p->layouts[1], p->layouts[2], p->layouts[3], preference, n,
+                          out, out_n);
+  if (preference) l->preference_destroy(preference);
+  return failed ? failed : *out_n > 0 ? 0 : NO_ALGORITHM;
+}
+
+int gc_product_check(const gc_cublaslt_t *l, const gc_product_t *p) {
+  gc_candidate_t needs;
+  const int failed =
+      l->check(l->handle, p->desc, p->layouts[0], p->layouts[1], p->layouts[2], p->layouts[3], &p->algo, &needs);
+  return failed ? failed : needs.workspace <= p->workspace_nbytes ? 0 : NO_ALGORITHM;
+}
+
+int gc_product_run(const gc_cublaslt_t *l, const gc_product_t *p, const gc_address_t *at, gc_stream_t stream) {
+  const float alpha = (float)p->alpha, beta = (float)p->beta;
+  const int is_double = p->dtype == AOT_F64;
+  const void *matrices[GC_N_MATRICES];
+  for (int i = 0; i < GC_N_MATRICES; i++) matrices[i] = (const void *)(uintptr_t)at[in_its_order[i]];
+  if (p->beta == 0) matrices[GC_C] = matrices[GC_D];
+  if (p->has_bias) {
+    const void *bias = (const void *)(uintptr_t)at[GC_BIAS];
+    const int failed = l->desc_set(p->desc, DESC_BIAS_POINTER, &bias, sizeof bias);
+    if (failed) return failed;
+  }
+  return l->matmul(l->handle, p->desc, is_double ? (const void *)&p->alpha : &alpha, matrices[0], p->layouts[0],
+                   matrices[1], p->layouts[1], is_double ? (const void *)&p->beta : &beta, matrices[2], p->layouts[2],
+                   (void *)(uintptr_t)at[GC_D], p->layouts[3], &p->algo, (void *)(uintptr_t)at[GC_WORKSPACE],
+                   p->workspace_nbytes, stream);
 }

@@ -5,13 +5,17 @@
 
 #include "driver.h"
 
-typedef struct gc_cublaslt_algo { /* cublasLtMatmulHeuristicResult_t */
-  uint64_t algo[8];
+typedef struct gc_algo { /* cublasLtMatmulAlgo_t */
+  uint64_t words[8];
+} gc_algo_t;
+
+typedef struct gc_candidate { /* cublasLtMatmulHeuristicResult_t */
+  gc_algo_t algo;
   size_t workspace;
   int state;
   float waves;
   int reserved[4];
-} gc_cublaslt_algo_t;
+} gc_candidate_t;
 
 typedef struct gc_cublaslt {
   void *library, *handle;
@@ -28,10 +32,12 @@ typedef struct gc_cublaslt {
   int (*preference_destroy)(void *preference);
   int (*preference_set)(void *preference, int attribute, const void *value, size_t size);
   int (*heuristic)(void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, int n,
-                   gc_cublaslt_algo_t *out, int *out_n);
+                   gc_candidate_t *out, int *out_n);
+  int (*check)(void *handle, void *desc, void *a, void *b, void *c, void *d, const gc_algo_t *algo,
+               gc_candidate_t *out);
   int (*matmul)(void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,
                 void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
-                const void *algo, void *workspace, size_t workspace_nbytes, gc_stream_t stream);
+                const gc_algo_t *algo, void *workspace, size_t workspace_nbytes, gc_stream_t stream);
 } gc_cublaslt_t;
 
 /* 0, or -1 with a sentence in `why`. The context must be current. */
@@ -44,20 +50,29 @@ typedef struct gc_matrix {
   int transposed;
 } gc_matrix_t;
 
-/* c [m, n] = alpha * a [m, k] b [k, n] + beta * c, `n_batch` times. Its descriptors are made when it is first run. */
+enum { GC_A, GC_B, GC_C, GC_D, GC_N_MATRICES, GC_BIAS = GC_N_MATRICES, GC_WORKSPACE, GC_N_OPERANDS };
+
+/* d [m, n] = alpha * a [m, k] b [k, n] + beta * c + bias [n], `n_batch` times. */
 typedef struct gc_product {
   int32_t dtype; /* AOT_F32, AOT_F64, AOT_F16, AOT_BF16 */
+  int has_bias;  /* the same for each of the batch */
   int64_t m, n, k, n_batch;
-  gc_matrix_t a, b, c; /* c: not transposed */
+  gc_matrix_t matrices[GC_N_MATRICES]; /* c and d: not transposed; c is not read where beta is 0 */
+  uint32_t align[GC_N_MATRICES];       /* bytes that they lie at a multiple of */
   double alpha, beta;
   uint64_t workspace_nbytes;
-  void *desc, *layouts[3];
-  gc_cublaslt_algo_t algo;
+  gc_algo_t algo; /* by gc_product_candidates */
+  void *desc, *layouts[GC_N_MATRICES];
 } gc_product_t;
 
-/* 0, or cuBLASLt's status. Addresses and workspace stay as they were in the first run. */
-int gc_product_run(const gc_cublaslt_t *l, gc_product_t *p, gc_address_t a, gc_address_t b, gc_address_t c,
-                   gc_address_t workspace, gc_stream_t stream);
+/* What is made of it for cuBLASLt, until gc_product_deinit. All of these: 0, or cuBLASLt's status. */
+int gc_product_init(const gc_cublaslt_t *l, gc_product_t *p);
 void gc_product_deinit(const gc_cublaslt_t *l, gc_product_t *p);
+/* Up to `n` algorithms, the one that should be fastest first; *out_n is not 0. */
+int gc_product_candidates(const gc_cublaslt_t *l, const gc_product_t *p, gc_candidate_t *out, int n, int *out_n);
+/* Can the product be computed by its algorithm? */
+int gc_product_check(const gc_cublaslt_t *l, const gc_product_t *p);
+/* Addresses by operand; what the product does not have is not looked at. */
+int gc_product_run(const gc_cublaslt_t *l, const gc_product_t *p, const gc_address_t *at, gc_stream_t stream);
 
 #endif

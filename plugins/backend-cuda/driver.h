@@ -75,6 +75,10 @@ typedef struct gc_driver {
   gc_result_t (*stream_query)(gc_stream_t stream);
   gc_result_t (*stream_wait_value)(gc_stream_t stream, gc_address_t at, uint64_t value, unsigned flags);
   gc_result_t (*stream_write_value)(gc_stream_t stream, gc_address_t at, uint64_t value, unsigned flags);
+  gc_result_t (*event_create)(gc_event_t *out, unsigned flags);
+  gc_result_t (*event_destroy)(gc_event_t event);
+  gc_result_t (*event_record)(gc_event_t event, gc_stream_t stream);
+  gc_result_t (*event_elapsed)(float *out_ms, gc_event_t begin, gc_event_t end); /* both have happened */
   gc_result_t (*module_load_data)(gc_module_t *out, const void *image);
   gc_result_t (*module_unload)(gc_module_t module);
   gc_result_t (*module_get_function)(gc_function_t *out, gc_module_t module, const char *name);

@@ -21,6 +21,7 @@ typedef struct unit {
   aot_host_t host;
   aot_ext_coverage_t coverage;
   aot_str_t *names; /* of the operators that it handles */
+  int are_timed;    /* algorithms of products */
 } unit_t;
 
 static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const lw_error_t *e, aot_status_t status) {
@@ -162,6 +163,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
       {"compiled-functions", e->code.n_compiled, ""},
       {"compile-ms", e->code.compile_ms, "ms"},
       {"products", e->n_products, "calls"},
+      {"timed-products", e->algorithms.n_timed, ""},
       {"host-fallbacks", e->n_fallback, "nodes"},
       {"arena-bytes", (double)e->arena_nbytes, "bytes"},
   };
@@ -184,7 +186,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
                      lw_fail(&e, AOT_E_UNIMPLEMENTED, "device", "it runs on the device `cuda` (run: {device: cuda})"));
   aot_status_t status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
-  status = gc_exe_create(&u->host, ctx, &world, g, s, own, &exe);
+  status = gc_exe_create(&u->host, ctx, &world, g, s, own, u->are_timed, &exe);
   if (status == AOT_OK) status = gc_exe_prepare(exe, ctx);
   if (status == AOT_OK) status = report(u, ctx, exe);
   if (status == AOT_OK) *out = &exe->table;
@@ -214,7 +216,7 @@ static void list_names(unit_t *u) {
 aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                const aot_table_t **out_table) {
   unit_t *u = calloc(1, sizeof *u);
-  (void)self, (void)ctx, (void)opts;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
   u->names = calloc((size_t)rk_count() + 1, sizeof *u->names);
@@ -225,6 +227,7 @@ aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot
     return status;
   }
   list_names(u);
+  u->are_timed = aot_str_eq(opts->values[GC_OPT_ALGORITHMS].s, aot_str("time"));
   u->table = (aot_backend_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
       .query = query,

@@ -62,7 +62,6 @@ static void bound_destroy(struct aot_bound *b) {
   const gc_exe_t *e = b->exe;
   e->device->driver.ctx_set_current(e->device->context);
   if (b->graph_exec) e->device->driver.graph_exec_destroy(b->graph_exec);
-  gc_release_steps(&b->schedule, &e->cublaslt);
   lw_schedule_deinit(&b->schedule);
   free_pinned(e, b->run.staging);
   free_pinned(e, b->run.checks);
@@ -82,8 +81,14 @@ static void on_fault(void *self, aot_status_t status, const lw_error_t *error) {
 static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
   gc_exe_t *e = b->exe;
   char why[300];
-  gc_lowering_t l = {.code = &e->code, .n_processors = e->n_processors, .align = b->align};
-  l.n_on_host = e->n_on_host;
+  gc_lowering_t l = {
+      .code = &e->code,
+      .cublaslt = &e->cublaslt,
+      .algorithms = &e->algorithms,
+      .n_processors = e->n_processors,
+      .align = b->align,
+      .n_on_host = e->n_on_host,
+  };
   const lw_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = &l};
   AOT_TRY(lw_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error));
   if (gc_code_compile(&e->code, why, sizeof why)) return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
@@ -225,7 +230,6 @@ static aot_status_t bind(const aot_exe_t *x, aot_ctx_t *ctx, const aot_binding_t
   }
   if (status == AOT_OK) {
     b->run.driver = &e->device->driver;
-    b->run.cublaslt = &e->cublaslt;
     b->run.staged = NULL;
     b->run.result = &b->result;
     b->run.cublas = &b->cublas;
@@ -338,6 +342,7 @@ static void destroy(const aot_table_t *t) {
   gc_exe_t *e = t->self;
   bound_destroy(e->planned);
   if (e->code.driver) gc_code_deinit(&e->code);
+  gc_algorithms_deinit(&e->algorithms);
   gc_cublaslt_close(&e->cublaslt);
   cu_program_deinit(&e->custom);
   free(e->n_on_host);
@@ -353,7 +358,8 @@ static const char *cache_folder(const gc_exe_t *e, aot_ctx_t *ctx) {
   return env ? env->cache_dir(env, ctx) : NULL;
 }
 
-static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const aot_str_t *folder, lw_error_t *error) {
+static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const aot_str_t *folder, int are_timed,
+                                   lw_error_t *error) {
   const gc_driver_t *cu = &e->device->driver;
   char why[256], path[512] = "";
   int major = 0, minor = 0, n_processors = 0;
@@ -366,12 +372,14 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const aot_str_t 
   cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, e->device->ordinal);
   cu->device_get_attribute(&n_processors, GC_MULTIPROCESSORS, e->device->ordinal);
   e->n_processors = (uint32_t)n_processors;
-  gc_code_init(&e->code, cu, &e->nvrtc, 10 * major + minor, cache_folder(e, ctx));
+  const char *cache = cache_folder(e, ctx);
+  gc_code_init(&e->code, cu, &e->nvrtc, 10 * major + minor, cache);
+  gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, are_timed);
   return AOT_OK;
 }
 
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
-                           const aot_snapshot_t *s, void *own, gc_exe_t **out) {
+                           const aot_snapshot_t *s, void *own, int are_timed, gc_exe_t **out) {
   gc_exe_t *e = calloc(1, sizeof *e);
   lw_error_t error = {.node = AOT_NO_ID};
   const char *folder = getenv("AOT_NVRTC");
@@ -392,7 +400,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
       .stats = stats,
   };
   e->n_on_host = calloc((size_t)s->ops.count + 1, sizeof *e->n_on_host);
-  aot_status_t status = e->n_on_host ? open_libraries(e, ctx, &nvrtc, &error)
+  aot_status_t status = e->n_on_host ? open_libraries(e, ctx, &nvrtc, are_timed, &error)
                                      : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");
   if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;

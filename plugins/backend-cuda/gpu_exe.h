@@ -19,6 +19,7 @@ typedef struct gc_exe {
   nv_nvrtc_t nvrtc;
   gc_cublaslt_t cublaslt;
   gc_code_t code;
+  gc_algorithms_t algorithms;
   uint32_t n_processors;
   int is_synchronous;        /* AOT_CUDA_SYNC: a step at a time, each waited for */
   struct aot_bound *planned; /* lowered by the last plan, for the bind that follows */
@@ -27,9 +28,10 @@ typedef struct gc_exe {
   uint32_t *n_on_host; /* by operator of the snapshot: nodes that run there, of all that has been lowered */
 } gc_exe_t;
 
-/* s is borrowed; own is the executable's from here on. Failures are told. [host-main] */
+/* s is borrowed; own is the executable's from here on. are_timed: algorithms of products (product_algorithms.h).
+ * Failures are told. [host-main] */
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
-                           const aot_snapshot_t *s, void *own, gc_exe_t **out);
+                           const aot_snapshot_t *s, void *own, int are_timed, gc_exe_t **out);
 /* Every graph once, at the hints of its symbols, so that what cannot run is told when the program is loaded. */
 aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx);
 

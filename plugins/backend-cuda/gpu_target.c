@@ -1,12 +1,10 @@
 #include "gpu_target.h"
 
+#include "product_step.h"
 #include "common/lowering/kernel_step.h"
 #include "common/tensor/geometry.h"
 #include <aot/inline.h>
 #include <string.h>
-
-enum { WORKSPACE = 8 << 20, SMALL_WORKSPACE = 1 << 16 };
-#define LARGE_PRODUCT 1e8 /* terms */
 
 static aot_status_t no_memory(lw_build_t *b) {
   return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
@@ -62,8 +60,7 @@ static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   return driver_status(run, result);
 }
 
-/* The alignment that a tensor's first element has wherever the ports lie. */
-static uint32_t alignment_of(const lw_build_t *b, const lw_tensor_t *t) {
+uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t) {
   const uint64_t at = (uint64_t)t->offset * aot_dtype_size(t->dtype);
   uint32_t align = lowering(b)->align;
   while (at % align) align /= 2;
@@ -73,7 +70,7 @@ static uint32_t alignment_of(const lw_build_t *b, const lw_tensor_t *t) {
 /* A schedule for the GPU, and its kernel. NULL: not for GPUs, or no memory (*out_status). */
 static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, const lw_tensor_t *tensors, aot_status_t *out_status) {
   for (uint32_t k = 0; k < loop->n_loads + loop->n_stores; k++)
-    if (!loop->accesses[k].draws) loop->accesses[k].align = alignment_of(b, &tensors[k]);
+    if (!loop->accesses[k].draws) loop->accesses[k].align = gc_alignment_of(b, &tensors[k]);
   *out_status = LW_DECLINED;
   if (!lp_gpu_schedule(loop, lowering(b)->n_processors)) return NULL;
   gc_kernel_t *kernel = gc_code_kernel(lowering(b)->code, loop);
@@ -284,127 +281,6 @@ static aot_status_t lower_add(lw_build_t *b, const lw_tensor_t *dst, const lw_te
   return add_small_loop(b, dst, src, 1);
 }
 
-/* ---- matrix products ---- */
-
-typedef struct product_step {
-  gc_product_t product; /* its batch is the last dimension of those below that is not run one by one */
-  lw_ref_t a, b, c, workspace;
-  int32_t rank; /* dimensions of the batch that are run one by one */
-  int64_t sizes[AOT_MAX_RANK], a_strides[AOT_MAX_RANK], b_strides[AOT_MAX_RANK], c_strides[AOT_MAX_RANK]; /* bytes */
-} product_step_t;
-
-static aot_status_t run_product(const lw_frame_t *f, void *payload) {
-  product_step_t *p = payload;
-  const gc_run_t *run = run_of(f);
-  gc_address_t a = address(f, p->a), b = address(f, p->b), c = address(f, p->c);
-  const gc_address_t workspace = address(f, p->workspace);
-  int64_t index[AOT_MAX_RANK] = {0};
-  for (;;) {
-    int32_t d = p->rank - 1;
-    *run->cublas = gc_product_run(run->cublaslt, &p->product, a, b, c, workspace, run->stream);
-    if (*run->cublas) return AOT_E_INTERNAL;
-    for (; d >= 0; d--) {
-      a += (uint64_t)p->a_strides[d], b += (uint64_t)p->b_strides[d], c += (uint64_t)p->c_strides[d];
-      if (++index[d] < p->sizes[d]) break;
-      a -= (uint64_t)(p->a_strides[d] * p->sizes[d]), b -= (uint64_t)(p->b_strides[d] * p->sizes[d]);
-      c -= (uint64_t)(p->c_strides[d] * p->sizes[d]);
-      index[d] = 0;
-    }
-    if (d < 0) return AOT_OK;
-  }
-}
-
-/* The last two dimensions as rows, or as columns. 0: they are neither. */
-static int as_matrix(const lw_tensor_t *t, gc_matrix_t *out) {
-  const int64_t rows = t->sizes[t->rank - 2], columns = t->sizes[t->rank - 1];
-  const int64_t down = t->strides[t->rank - 2], right = t->strides[t->rank - 1];
-  *out = (gc_matrix_t){0};
-  if ((right == 1 || columns == 1) && (down >= columns || rows == 1)) out->leading = rows == 1 ? columns : down;
-  else if ((down == 1 || rows == 1) && (right >= rows || columns == 1)) {
-    out->leading = columns == 1 ? rows : right;
-    out->transposed = 1;
-  }
-  return out->leading > 0;
-}
-
-static aot_status_t readable(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out, gc_matrix_t *matrix) {
-  *out = *t;
-  if (as_matrix(t, matrix)) return AOT_OK;
-  AOT_TRY(lw_contiguous(b, t, out));
-  as_matrix(out, matrix);
-  return AOT_OK;
-}
-
-/* One dimension of the batch is cuBLASLt's: the innermost that has more than one index, with those outside of it that
- * all three step through evenly. The others are run one by one. */
-static void find_batch(product_step_t *p, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c) {
-  const int64_t size = (int64_t)aot_dtype_size(c->dtype);
-  int32_t d = c->rank - 3;
-  gc_product_t *q = &p->product;
-  q->n_batch = 1;
-  for (; d >= 0; d--) {
-    if (c->sizes[d] == 1) continue;
-    if (q->n_batch > 1 &&
-        (x->strides[d] != q->a.batch_stride * q->n_batch || y->strides[d] != q->b.batch_stride * q->n_batch ||
-         c->strides[d] != q->c.batch_stride * q->n_batch))
-      break;
-    if (q->n_batch == 1) {
-      q->a.batch_stride = x->strides[d];
-      q->b.batch_stride = y->strides[d];
-      q->c.batch_stride = c->strides[d];
-    }
-    q->n_batch *= c->sizes[d];
-  }
-  for (int32_t outer = 0; outer <= d; outer++) {
-    if (c->sizes[outer] == 1) continue;
-    p->sizes[p->rank] = c->sizes[outer];
-    p->a_strides[p->rank] = x->strides[outer] * size;
-    p->b_strides[p->rank] = y->strides[outer] * size;
-    p->c_strides[p->rank++] = c->strides[outer] * size;
-  }
-}
-
-static aot_status_t lower_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
-                                  const lw_tensor_t *c, double alpha, double beta) {
-  lw_tensor_t spread, left, right, workspace;
-  product_step_t step = {.rank = 0}, *p;
-  gc_product_t *q = &step.product;
-  if (lw_numel(c) == 0) return AOT_OK;
-  if (x->sizes[x->rank - 1] == 0 && addend && beta != 1) return LW_DECLINED;
-  if (x->sizes[x->rank - 1] == 0 && !addend) return lower_zero(b, c);
-  const int has_addend = addend && lw_expanded(addend, c->rank, c->sizes, &spread);
-  if (has_addend) AOT_TRY(lw_copy(b, c, &spread));
-  if (x->sizes[x->rank - 1] == 0) return AOT_OK;
-  AOT_TRY(readable(b, x, &left, &q->a));
-  AOT_TRY(readable(b, y, &right, &q->b));
-  as_matrix(c, &q->c);
-  q->dtype = c->dtype;
-  q->m = c->sizes[c->rank - 2];
-  q->n = c->sizes[c->rank - 1];
-  q->k = left.sizes[left.rank - 1];
-  q->alpha = alpha;
-  q->beta = has_addend ? beta : 0;
-  find_batch(&step, &left, &right, c);
-  const int is_large = (double)q->m * (double)q->n * (double)q->k * (double)q->n_batch > LARGE_PRODUCT;
-  q->workspace_nbytes = is_large ? WORKSPACE : SMALL_WORKSPACE;
-  AOT_TRY(lw_scratch(b, q->workspace_nbytes, &workspace));
-  LW_STEP(b, run_product, p);
-  *p = step;
-  p->a = lw_use(b, &left);
-  p->b = lw_use(b, &right);
-  p->c = lw_use(b, c);
-  p->workspace = lw_use(b, &workspace);
-  lowering(b)->n_products++;
-  return AOT_OK;
-}
-
-void gc_release_steps(const lw_schedule_t *s, const gc_cublaslt_t *cublaslt) {
-  for (uint32_t i = 0; i < s->n_steps; i++) {
-    product_step_t *p = s->steps[i].payload;
-    if (s->steps[i].run == run_product) gc_product_deinit(cublaslt, &p->product);
-  }
-}
-
 /* ---- kernels on the host ---- */
 
 /* Of a storage: the bytes that the step's tensors reach, there and in the staging memory. */
@@ -510,7 +386,7 @@ static const lw_lowering_table_t *const tables[] = {&lw_lowerings_products, &lw_
 const lw_target_t gc_gpu = {
     .tables = tables,
     .n_tables = sizeof tables / sizeof tables[0],
-    .product = lower_product,
+    .product = gc_lower_product,
     .loop = lower_loop,
     .kernel = lower_kernel,
     .copy = lower_copy,

@@ -9,13 +9,15 @@
 
 #include "gpu_code.h"
 #include "common/lowering/group_loop.h"
-#include "cublaslt.h"
+#include "product_algorithms.h"
 
 extern const lw_target_t gc_gpu;
 
 /* lw_machine_t.self while a graph is lowered. */
 typedef struct gc_lowering {
   gc_code_t *code;
+  const gc_cublaslt_t *cublaslt;
+  gc_algorithms_t *algorithms; /* NULL: the graph is not to run */
   uint32_t n_processors;
   uint32_t align;          /* bytes that every port lies at a multiple of, up to LW_ALIGN */
   uint64_t staging_nbytes; /* the most that a step on the host takes of host memory */
@@ -27,7 +29,6 @@ typedef struct gc_lowering {
 /* lw_frame_t.self of a run. */
 typedef struct gc_run {
   const gc_driver_t *driver;
-  const gc_cublaslt_t *cublaslt;
   gc_stream_t stream;
   char *staging;       /* pinned */
   char **staged;       /* by storage: where it lies in staging; of the step that runs */
@@ -38,8 +39,8 @@ typedef struct gc_run {
   void *self;
 } gc_run_t;
 
-/* What a schedule's steps hold beside its pool. */
-void gc_release_steps(const lw_schedule_t *s, const gc_cublaslt_t *cublaslt);
+/* The alignment that a tensor's first element has wherever the ports lie, in bytes. */
+uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t);
 /* The first wrong index of the last run, if there was one: tells it, with its node. The words are cleared. */
 aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error);
 

@@ -30,6 +30,15 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 
 #define BACKEND_ID "backend-cuda"
 #define BACKEND_HELP "runs on a GPU: generated CUDA C for loops, cuBLASLt for matrix products, a call as one CUDA graph"
+static const aot_str_t algorithms[] = {AOT_STR_INIT("first"), AOT_STR_INIT("time")};
+/* clang-format off */
+static const aot_option_t backend_options[] = {
+    [GC_OPT_ALGORITHMS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .choices = algorithms, .n_choices = 2,
+                           .name = AOT_STR_INIT("algorithms"), .preset = {.s = AOT_STR_INIT("time")},
+                           .help = AOT_STR_INIT("of matrix products: the first that cuBLASLt names, or the fastest by a "
+                                                "measurement that is kept")},
+};
+/* clang-format on */
 static const aot_contract_t contract = {
     .struct_size = sizeof(aot_contract_t),
     .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
@@ -38,8 +47,8 @@ static const aot_contract_t contract = {
 };
 
 static const aot_unit_t device = AOT_UNIT("device/1", ID, VERSION, HELP, AOT_OPTIONS(options), .create = create);
-static const aot_unit_t backend =
-    AOT_UNIT("backend/2", BACKEND_ID, VERSION, BACKEND_HELP, .contract = &contract, .create = gc_backend_create);
+static const aot_unit_t backend = AOT_UNIT("backend/2", BACKEND_ID, VERSION, BACKEND_HELP, .contract = &contract,
+                                           AOT_OPTIONS(backend_options), .create = gc_backend_create);
 static const aot_unit_t *const units[] = {&device, &backend};
 
 AOT_PLUGIN("backend-cuda", VERSION, "aothost", "Apache-2.0", units,

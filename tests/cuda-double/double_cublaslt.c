@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define API __attribute__((visibility("default")))
 enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
@@ -18,6 +19,8 @@ static enqueue_fn enqueue; /* of the driver's double */
 
 typedef struct desc {
   int32_t transpose[2]; /* of a, of b */
+  int32_t epilogue;
+  const char *bias;
 } desc_t;
 typedef struct layout {
   int type;
@@ -26,7 +29,23 @@ typedef struct layout {
   int32_t n_batch;
 } layout_t;
 
-API size_t cublasLtGetVersion(void) { return 130000; }
+/* Three algorithms that give the same; AOT_CUDA_DOUBLE="slow-algorithm=1" says which one takes 2 ms more. */
+enum { N_ALGORITHMS = 3, DEFAULT = 1, BIAS = 4 };
+#define ALGORITHM UINT64_C(0xA16000)
+typedef struct candidate {
+  uint64_t algorithm[8];
+  size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+} candidate_t;
+
+static uint64_t setting(const char *name, uint64_t preset) {
+  const char *text = getenv("AOT_CUDA_DOUBLE"), *at = text ? strstr(text, name) : NULL;
+  return at ? strtoull(at + strlen(name), NULL, 10) : preset;
+}
+
+API size_t cublasLtGetVersion(void) { return setting("cublaslt-version=", 130000); }
 API int cublasLtCreate(void **out) {
   static int handle;
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL),
@@ -38,11 +57,18 @@ API int cublasLtDestroy(void *handle) { return (void)handle, SUCCESS; }
 
 API int cublasLtMatmulDescCreate(void **out, int compute, int scale) {
   (void)compute, (void)scale;
-  return (*out = calloc(1, sizeof(desc_t))) ? SUCCESS : ALLOC_FAILED;
+  desc_t *d = calloc(1, sizeof *d);
+  if (d) d->epilogue = DEFAULT;
+  return (*out = d) ? SUCCESS : ALLOC_FAILED;
 }
 API int cublasLtMatmulDescDestroy(void *desc) { return free(desc), SUCCESS; }
 API int cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value, size_t size) {
   desc_t *d = desc;
+  if (attribute == 8 && size == sizeof d->bias) return memcpy(&d->bias, value, size), SUCCESS;
+  if (attribute == 7 && size == sizeof d->epilogue) {
+    memcpy(&d->epilogue, value, size);
+    return d->epilogue == DEFAULT || d->epilogue == BIAS ? SUCCESS : NOT_SUPPORTED;
+  }
   if (size != sizeof(int32_t) || attribute < 3 || attribute > 4) return NOT_SUPPORTED;
   memcpy(&d->transpose[attribute - 3], value, size);
   return SUCCESS;
@@ -69,18 +95,40 @@ API int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, co
   return (void)preference, (void)attribute, (void)value, (void)size, SUCCESS;
 }
 
-static int agree(const desc_t *d, const layout_t *a, const layout_t *b, const layout_t *c) {
+static int is_same(const layout_t *x, const layout_t *y) {
+  return x->type == y->type && x->rows == y->rows && x->columns == y->columns && x->n_batch == y->n_batch;
+}
+
+static int agree(const desc_t *d, const layout_t *a, const layout_t *b, const layout_t *c, const layout_t *out) {
   const uint64_t m = d->transpose[0] ? a->columns : a->rows, k = d->transpose[0] ? a->rows : a->columns;
   const uint64_t k_b = d->transpose[1] ? b->columns : b->rows, n = d->transpose[1] ? b->rows : b->columns;
-  return m == c->rows && n == c->columns && k == k_b && a->type == c->type && b->type == c->type &&
-         a->n_batch == c->n_batch && b->n_batch == c->n_batch;
+  return m == out->rows && n == out->columns && k == k_b && a->type == out->type && b->type == out->type &&
+         a->n_batch == out->n_batch && b->n_batch == out->n_batch && is_same(c, out);
 }
 
 API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference,
                                        int n, void *out, int *out_n) {
-  (void)handle, (void)d, (void)preference, (void)n, (void)out;
-  *out_n = agree(desc, a, b, c);
-  return *out_n ? SUCCESS : INVALID_VALUE;
+  candidate_t *candidates = out;
+  (void)handle, (void)preference;
+  *out_n = 0;
+  if (!agree(desc, a, b, c, d)) return INVALID_VALUE;
+  for (; *out_n < n && *out_n < N_ALGORITHMS; ++*out_n)
+    candidates[*out_n] = (candidate_t){.algorithm = {ALGORITHM + (uint64_t)*out_n}};
+  return SUCCESS;
+}
+
+static int is_algorithm(const void *algorithm) {
+  uint64_t word = 0;
+  if (algorithm) memcpy(&word, algorithm, sizeof word);
+  return word >= ALGORITHM && word < ALGORITHM + N_ALGORITHMS;
+}
+
+API int cublasLtMatmulAlgoCheck(void *handle, void *desc, void *a, void *b, void *c, void *d, const void *algorithm,
+                                void *out) {
+  (void)handle;
+  if (!agree(desc, a, b, c, d)) return INVALID_VALUE;
+  *(candidate_t *)out = (candidate_t){.workspace = 0};
+  return is_algorithm(algorithm) ? SUCCESS : NOT_SUPPORTED;
 }
 
 static int32_t dtype_of(int type) {
@@ -89,10 +137,11 @@ static int32_t dtype_of(int type) {
 
 typedef struct product {
   desc_t desc;
-  layout_t a_layout, b_layout, c_layout;
-  const char *a, *b;
-  char *c;
+  layout_t a_layout, b_layout, c_layout, d_layout;
+  const char *a, *b, *c;
+  char *d;
   double alpha, beta;
+  uint64_t sleep_ns;
 } product_t;
 
 static double get(const char *at, int type, int64_t i) {
@@ -106,28 +155,35 @@ static void put(char *at, int type, int64_t i, double v) {
 
 static int run(void *argument) {
   const product_t *p = argument;
-  const layout_t *A = &p->a_layout, *B = &p->b_layout, *C = &p->c_layout;
+  const layout_t *A = &p->a_layout, *B = &p->b_layout, *C = &p->c_layout, *D = &p->d_layout;
   const int64_t k_end = (int64_t)(p->desc.transpose[0] ? A->rows : A->columns);
-  for (int64_t batch = 0; batch < C->n_batch; batch++)
-    for (int64_t n = 0; n < (int64_t)C->columns; n++)
-      for (int64_t m = 0; m < (int64_t)C->rows; m++) {
-        const int64_t at = batch * C->stride + n * C->ld + m;
+  if (p->sleep_ns) nanosleep(&(struct timespec){.tv_nsec = (long)p->sleep_ns}, NULL);
+  for (int64_t batch = 0; batch < D->n_batch; batch++)
+    for (int64_t n = 0; n < (int64_t)D->columns; n++)
+      for (int64_t m = 0; m < (int64_t)D->rows; m++) {
         double sum = 0;
         for (int64_t k = 0; k < k_end; k++)
           sum += get(p->a, A->type, batch * A->stride + (p->desc.transpose[0] ? m * A->ld + k : k * A->ld + m)) *
                  get(p->b, B->type, batch * B->stride + (p->desc.transpose[1] ? k * B->ld + n : n * B->ld + k));
-        put(p->c, C->type, at, p->alpha * sum + (p->beta != 0 ? p->beta * get(p->c, C->type, at) : 0));
+        sum *= p->alpha;
+        if (p->beta != 0) sum += p->beta * get(p->c, C->type, batch * C->stride + n * C->ld + m);
+        if (p->desc.epilogue == BIAS) sum += get(p->desc.bias, D->type, m);
+        put(p->d, D->type, batch * D->stride + n * D->ld + m, sum);
       }
   return 0;
 }
 
 API int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,
                        void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
-                       const void *algo, void *workspace, size_t workspace_nbytes, void *stream) {
-  product_t p = {*(desc_t *)desc, *(layout_t *)a_layout, *(layout_t *)b_layout, *(layout_t *)c_layout, a, b, d, 0, 0};
-  (void)handle, (void)algo, (void)workspace, (void)workspace_nbytes;
-  if (c != d || c_layout != d_layout || !agree(desc, a_layout, b_layout, c_layout)) return NOT_SUPPORTED;
-  p.alpha = p.c_layout.type == R_64F ? *(const double *)alpha : *(const float *)alpha;
-  p.beta = p.c_layout.type == R_64F ? *(const double *)beta : *(const float *)beta;
+                       const void *algorithm, void *workspace, size_t workspace_nbytes, void *stream) {
+  product_t p = {.desc = *(desc_t *)desc, .a = a, .b = b, .c = c, .d = d};
+  (void)handle, (void)workspace, (void)workspace_nbytes;
+  if (!agree(desc, a_layout, b_layout, c_layout, d_layout) || !is_algorithm(algorithm)) return NOT_SUPPORTED;
+  p.a_layout = *(layout_t *)a_layout, p.b_layout = *(layout_t *)b_layout;
+  p.c_layout = *(layout_t *)c_layout, p.d_layout = *(layout_t *)d_layout;
+  p.alpha = p.d_layout.type == R_64F ? *(const double *)alpha : (double)*(const float *)alpha;
+  p.beta = p.d_layout.type == R_64F ? *(const double *)beta : (double)*(const float *)beta;
+  if (*(const uint64_t *)algorithm - ALGORITHM == setting("slow-algorithm=", N_ALGORITHMS)) p.sleep_ns = 2000000;
+  if (p.desc.epilogue == BIAS && !p.desc.bias) return INVALID_VALUE;
   return enqueue(stream, run, &p, sizeof p) ? INVALID_VALUE : SUCCESS;
 }

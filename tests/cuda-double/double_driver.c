@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
@@ -33,7 +34,17 @@ enum {
 enum { CAPTURE_UNSUPPORTED = 900 };
 enum { STAY = 8, FEW = 16 }; /* items in a row of one stream, on the average; items of an empty list */
 
-typedef enum item_kind { TO_DEVICE, TO_HOST, ON_DEVICE, FILL, WAIT_VALUE, WRITE_VALUE, CALL, HOST_CALL } item_kind_t;
+typedef enum item_kind {
+  TO_DEVICE,
+  TO_HOST,
+  ON_DEVICE,
+  FILL,
+  WAIT_VALUE,
+  WRITE_VALUE,
+  CALL,
+  HOST_CALL,
+  STAMP
+} item_kind_t;
 typedef struct item {
   item_kind_t kind;
   uint64_t to, from, nbytes; /* addresses; of values: `to` is the word, `from` the value */
@@ -117,11 +128,22 @@ static int call(const item_t *i) {
   return result;
 }
 
+typedef struct event {
+  uint64_t ns; /* when it happened; 0: not yet */
+} event_t;
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static int do_item(const item_t *i) {
   int result = SUCCESS;
   if (i->kind == WAIT_VALUE || i->kind == WRITE_VALUE) result = copy_value(i);
   else if (i->kind == CALL) result = call(i);
   else if (i->kind == HOST_CALL) i->host_call(i->argument);
+  else if (i->kind == STAMP) ((event_t *)i->argument)->ns = now_ns();
   else result = move(i);
   if (i->owns_argument) free(i->argument);
   return result;
@@ -381,6 +403,28 @@ API int cuStreamWaitValue64_v2(void *stream, uint64_t word, uint64_t value, unsi
 API int cuStreamWriteValue64_v2(void *stream, uint64_t word, uint64_t value, unsigned flags) {
   return flags ? NOT_SUPPORTED
                : put_item(stream, (item_t){.kind = WRITE_VALUE, .to = word, .from = value, .nbytes = 8});
+}
+
+/* ---- events ---- */
+
+API int cuEventCreate(void **out, unsigned flags) {
+  *out = flags ? NULL : calloc(1, sizeof(event_t));
+  return *out ? SUCCESS : flags ? NOT_SUPPORTED : OUT_OF_MEMORY;
+}
+API int cuEventDestroy_v2(void *event) {
+  int result = begin();
+  if (result == SUCCESS) run();
+  free(event);
+  return end(result);
+}
+API int cuEventRecord(void *event, void *stream) {
+  ((event_t *)event)->ns = 0;
+  return put_item(stream, (item_t){.kind = STAMP, .argument = event});
+}
+API int cuEventElapsedTime(float *out, void *begin, void *end) {
+  const event_t *from = begin, *to = end;
+  if (!from->ns || !to->ns) return NOT_READY;
+  return *out = (float)((double)(to->ns - from->ns) * 1e-6), SUCCESS;
 }
 
 /* ---- graphs: what one stream was given between begin and end ---- */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What backend-cuda keeps in the cache folder: a second start compiles nothing; damage, a file under another's name and a
+# What backend-cuda keeps in the cache folder: a second start compiles and times nothing; damage, a file under another's name and a
 # folder that cannot be written cost a compile, never a result.
 . "$(dirname "$0")/lib.sh"
 m=$models/gpt_tiny
@@ -7,7 +7,7 @@ unset AOT_CACHE AOT_CACHE_LIMIT
 export AOT_CACHE_DIR="$dir/cache" ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 verify() { # writes the numbers of the report to `json`
   status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$m/train.pt2" --expect "$m/expected.safetensors" --no-cache \
-    --set vars.backend=backend-cuda --set run.device=cuda --json json
+    --set vars.backend=backend-cuda --set run.device=cuda --json json "$@"
 }
 number() { tr -d ' \n' < json | sed -n "s/.*\"$1\":{\"value\":\([-0-9.e+]*\).*/\1/p" | sed 's/\.0$//'; }
 is() { [ "$(number "$1")" = "$2" ] || complain "$1 is $(number "$1") instead of $2"; }
@@ -16,10 +16,14 @@ cubins() { find "$AOT_CACHE_DIR" -name 'cuda-*.cubin' | sort; }
 verify
 functions=$(number compiled-functions)
 [ "${functions:-0}" -gt 10 ] || complain "only $functions functions are compiled"
+[ "$(number timed-products)" -gt 3 ] || complain "only $(number timed-products) products are timed"
 is cache-hits 0
 verify
 is compiled-functions 0
+is timed-products 0
 is cache-hits "$functions"
+verify --set stages.backend-cuda.algorithms=first
+is timed-products 0
 
 # each file damaged in another way: a byte, the end, all of it; one has the content of another
 cubins > list

@@ -1,0 +1,191 @@
+#include "product_step.h"
+
+#include "gpu_target.h"
+#include <string.h>
+
+enum { WORKSPACE = 32 << 20, SMALL_WORKSPACE = 1 << 16, NOT_TRIED = -1 };
+#define LARGE_PRODUCT 1e8 /* terms */
+
+typedef struct product_step {
+  const gc_cublaslt_t *cublaslt;
+  gc_product_t product; /* its batch is the last dimension of those below that is not run one by one */
+  int is_ready;         /* gc_product_init: when it is first run */
+  lw_ref_t operands[GC_N_OPERANDS];
+  int32_t rank; /* dimensions of the batch that are run one by one */
+  int64_t sizes[AOT_MAX_RANK], strides[AOT_MAX_RANK][GC_N_MATRICES]; /* bytes */
+} product_step_t;
+
+static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
+
+static void forget(void *self) {
+  product_step_t *p = self;
+  if (p->is_ready) gc_product_deinit(p->cublaslt, &p->product);
+}
+
+static int run_all(product_step_t *p, gc_address_t *at, gc_stream_t stream) {
+  int64_t index[AOT_MAX_RANK] = {0};
+  for (;;) {
+    int32_t d = p->rank - 1;
+    const int failed = gc_product_run(p->cublaslt, &p->product, at, stream);
+    if (failed) return failed;
+    for (; d >= 0; d--) {
+      for (int i = 0; i < GC_N_MATRICES; i++) at[i] += (uint64_t)p->strides[d][i];
+      if (++index[d] < p->sizes[d]) break;
+      for (int i = 0; i < GC_N_MATRICES; i++) at[i] -= (uint64_t)(p->strides[d][i] * p->sizes[d]);
+      index[d] = 0;
+    }
+    if (d < 0) return 0;
+  }
+}
+
+static aot_status_t run_product(const lw_frame_t *f, void *payload) {
+  product_step_t *p = payload;
+  const gc_run_t *run = f->self;
+  gc_address_t at[GC_N_OPERANDS] = {0};
+  for (int i = 0; i < GC_N_OPERANDS; i++)
+    if (p->operands[i].storage != LW_NONE) at[i] = (gc_address_t)(uintptr_t)lw_at(f, p->operands[i]);
+  *run->cublas = p->is_ready ? 0 : gc_product_init(p->cublaslt, &p->product);
+  p->is_ready = *run->cublas == 0;
+  if (p->is_ready) *run->cublas = run_all(p, at, run->stream);
+  return *run->cublas ? AOT_E_INTERNAL : AOT_OK;
+}
+
+/* ---- how operands lie ---- */
+
+/* The last two dimensions as rows, or as columns. 0: they are neither. */
+static int as_matrix(const lw_tensor_t *t, gc_matrix_t *out) {
+  const int64_t rows = t->sizes[t->rank - 2], columns = t->sizes[t->rank - 1];
+  const int64_t down = t->strides[t->rank - 2], right = t->strides[t->rank - 1];
+  *out = (gc_matrix_t){0};
+  if ((right == 1 || columns == 1) && (down >= columns || rows == 1)) out->leading = rows == 1 ? columns : down;
+  else if ((down == 1 || rows == 1) && (right >= rows || columns == 1)) {
+    out->leading = columns == 1 ? rows : right;
+    out->transposed = 1;
+  }
+  return out->leading > 0;
+}
+
+static aot_status_t readable(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out, gc_matrix_t *matrix) {
+  *out = *t;
+  if (as_matrix(t, matrix)) return AOT_OK;
+  AOT_TRY(lw_contiguous(b, t, out));
+  as_matrix(out, matrix);
+  return AOT_OK;
+}
+
+/* A row that is added to every row. */
+static int is_bias(const lw_tensor_t *t) {
+  if (t->sizes[t->rank - 1] != 1 && t->strides[t->rank - 1] != 1) return 0;
+  for (int32_t d = 0; d < t->rank - 1; d++)
+    if (t->sizes[d] != 1 && t->strides[d] != 0) return 0;
+  return 1;
+}
+
+/* Rows of its own for each of the result's. */
+static int is_matrix(const lw_tensor_t *t, gc_matrix_t *out) {
+  for (int32_t d = 0; d < t->rank - 2; d++)
+    if (t->sizes[d] != 1 && t->strides[d] == 0) return 0;
+  return as_matrix(t, out) && !out->transposed;
+}
+
+/* One dimension of the batch is cuBLASLt's: the innermost that has more than one index, with those outside of it that
+ * all matrices step through evenly. The others are run one by one. */
+static void find_batch(product_step_t *p, const lw_tensor_t *const *tensors) {
+  const lw_tensor_t *out = tensors[GC_D];
+  const int64_t size = (int64_t)aot_dtype_size(out->dtype);
+  gc_product_t *q = &p->product;
+  int32_t d = out->rank - 3;
+  q->n_batch = 1;
+  for (; d >= 0; d--) {
+    int is_even = 1;
+    if (out->sizes[d] == 1) continue;
+    for (int i = 0; i < GC_N_MATRICES; i++)
+      is_even &= tensors[i]->strides[d] == q->matrices[i].batch_stride * q->n_batch;
+    if (q->n_batch > 1 && !is_even) break;
+    for (int i = 0; i < GC_N_MATRICES && q->n_batch == 1; i++) q->matrices[i].batch_stride = tensors[i]->strides[d];
+    q->n_batch *= out->sizes[d];
+  }
+  for (int32_t outer = 0; outer <= d; outer++) {
+    if (out->sizes[outer] == 1) continue;
+    for (int i = 0; i < GC_N_MATRICES; i++) p->strides[p->rank][i] = tensors[i]->strides[outer] * size;
+    p->sizes[p->rank++] = out->sizes[outer];
+  }
+}
+
+static uint32_t alignment(const lw_build_t *b, const product_step_t *p, int i, const lw_tensor_t *t) {
+  uint32_t align = gc_alignment_of(b, t);
+  for (int32_t d = 0; d < p->rank; d++)
+    while (p->strides[d][i] % (int64_t)align) align /= 2;
+  return align;
+}
+
+/* ---- lowering ---- */
+
+/* tensors: by matrix; without an addend in place, c is the result. */
+static void describe(const lw_build_t *b, const lw_tensor_t *const *tensors, product_step_t *step) {
+  gc_product_t *q = &step->product;
+  const lw_tensor_t *out = tensors[GC_D];
+  q->dtype = out->dtype;
+  q->m = out->sizes[out->rank - 2];
+  q->n = out->sizes[out->rank - 1];
+  q->k = tensors[GC_A]->sizes[out->rank - 1];
+  step->rank = 0;
+  find_batch(step, tensors);
+  const int is_large = (double)q->m * (double)q->n * (double)q->k * (double)q->n_batch > LARGE_PRODUCT;
+  q->workspace_nbytes = is_large ? WORKSPACE : SMALL_WORKSPACE;
+  for (int i = 0; i < GC_N_MATRICES; i++) q->align[i] = alignment(b, step, i, tensors[i]);
+}
+
+/* cuBLASLt's status. A program that is not to run, only planned, has no library, which is taken to have all forms. */
+static int choose(const lw_build_t *b, gc_product_t *q) {
+  return lowering(b)->algorithms ? gc_algorithms_choose(lowering(b)->algorithms, q) : 0;
+}
+
+static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw_tensor_t *const *tensors,
+                             const lw_tensor_t *bias) {
+  lw_tensor_t workspace;
+  product_step_t *p;
+  AOT_TRY(lw_scratch(b, step->product.workspace_nbytes, &workspace));
+  LW_STEP(b, run_product, p);
+  *p = *step;
+  for (int i = 0; i < GC_N_MATRICES; i++) p->operands[i] = lw_use(b, tensors[i]);
+  p->operands[GC_BIAS] = lw_use(b, bias);
+  p->operands[GC_WORKSPACE] = lw_use(b, &workspace);
+  lowering(b)->n_products++;
+  return lw_own(b, p, forget);
+}
+
+aot_status_t gc_lower_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
+                              const lw_tensor_t *c, double alpha, double beta) {
+  lw_tensor_t spread, left, right;
+  const lw_tensor_t *tensors[GC_N_MATRICES] = {&left, &right, c, c};
+  product_step_t step = {.cublaslt = lowering(b)->cublaslt, .product = {.alpha = alpha}};
+  gc_product_t *q = &step.product;
+  if (lw_numel(c) == 0) return AOT_OK;
+  const int has_addend = addend && lw_expanded(addend, c->rank, c->sizes, &spread);
+  if (x->sizes[x->rank - 1] == 0 && !has_addend) return lw_fill_zero(b, c);
+  if (x->sizes[x->rank - 1] == 0) return beta == 1 ? lw_copy(b, c, &spread) : LW_DECLINED;
+  AOT_TRY(readable(b, x, &left, &q->matrices[GC_A]));
+  AOT_TRY(readable(b, y, &right, &q->matrices[GC_B]));
+  as_matrix(c, &q->matrices[GC_D]);
+  q->matrices[GC_C] = q->matrices[GC_D];
+  q->has_bias = has_addend && beta == 1 && is_bias(&spread);
+  if (has_addend && !q->has_bias && is_matrix(&spread, &q->matrices[GC_C])) tensors[GC_C] = &spread;
+  const int is_in_place = tensors[GC_C] == c && !q->has_bias;
+  q->beta = q->has_bias || !has_addend ? 0 : beta;
+  describe(b, tensors, &step);
+  int failed = has_addend && is_in_place ? NOT_TRIED : choose(b, q);
+  if (failed && has_addend) { /* the result begins as the addend */
+    AOT_TRY(lw_copy(b, c, &spread));
+    tensors[GC_C] = c;
+    q->matrices[GC_C] = q->matrices[GC_D];
+    q->has_bias = 0;
+    q->beta = beta;
+    describe(b, tensors, &step);
+    failed = choose(b, q);
+  }
+  if (failed)
+    return lw_fail(b->error, AOT_E_INTERNAL, "cublas", "cuBLASLt has no algorithm for a matrix product: status %d",
+                   failed);
+  return add_step(b, &step, tensors, q->has_bias ? &spread : NULL);
+}

@@ -1,0 +1,12 @@
+/* Matrix products as steps: cuBLASLt on operands as they lie, batches as strides. An addend is the product's bias, or the
+ * matrix that it adds, where it lies so; else the result begins as a copy of it. */
+#ifndef GC_PRODUCT_STEP_H
+#define GC_PRODUCT_STEP_H
+
+#include "common/lowering/lower.h"
+
+/* lw_target_t.product */
+aot_status_t gc_lower_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
+                              const lw_tensor_t *c, double alpha, double beta);
+
+#endif

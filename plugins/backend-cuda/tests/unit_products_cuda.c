@@ -1,0 +1,246 @@
+/* Products by cuBLASLt against naive ones, and which algorithm computes them, on the doubles of the driver and the
+ * library (tests/cuda-double) or on a GPU. */
+#include "cuda_device.h"
+#include "product_algorithms.h"
+
+#include <aot/inline.h>
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static aot_status_t AOT_CALL diag(const aot_host_t *host, aot_ctx_t *ctx, const aot_diag_t *d) {
+  (void)host, (void)ctx;
+  fprintf(stderr, "%.*s\n", (int)d->message.size, d->message.data);
+  return AOT_OK;
+}
+static const aot_host_t host = {.head = {.struct_size = sizeof host}, .diag = diag};
+
+typedef struct world {
+  gc_device_t *device;
+  gc_cublaslt_t cublaslt;
+  char folder[64];
+} world_t;
+
+static int begin(void **state) {
+  world_t *w = calloc(1, sizeof *w);
+  aot_status_t status;
+  char why[256];
+  w->device = gc_device_create(&host, NULL, 0, &status);
+  if (!w->device || gc_cublaslt_open(&w->cublaslt, why, sizeof why)) return -1;
+  strcpy(w->folder, "/tmp/algorithms-XXXXXX");
+  *state = w;
+  return mkdtemp(w->folder) ? 0 : -1;
+}
+
+/* The path of the only file in the folder. 0: there is none. */
+static int kept_file(const world_t *w, char *path, size_t size) {
+  DIR *d = opendir(w->folder);
+  int n = 0;
+  for (const struct dirent *e; (e = readdir(d)) != NULL;)
+    if (e->d_name[0] != '.') n += snprintf(path, size, "%s/%s", w->folder, e->d_name) > 0;
+  closedir(d);
+  assert_true(n <= 1);
+  return n;
+}
+
+static int end(void **state) {
+  world_t *w = *state;
+  char path[512];
+  if (kept_file(w, path, sizeof path)) unlink(path);
+  const int failed = rmdir(w->folder);
+  gc_cublaslt_close(&w->cublaslt);
+  w->device->table.head.destroy(&w->device->table.head);
+  free(w);
+  return failed;
+}
+
+/* ---- results ---- */
+
+enum { MOST = 4096 };
+
+static double element(const float *x, const gc_product_t *p, int i, int64_t batch, int64_t row, int64_t column) {
+  const gc_matrix_t *m = &p->matrices[i];
+  return (double)x[batch * m->batch_stride + (m->transposed ? column * m->leading + row : row * m->leading + column)];
+}
+
+static void check(const gc_product_t *p, float (*x)[MOST], const float *got) {
+  for (int64_t batch = 0; batch < p->n_batch; batch++)
+    for (int64_t r = 0; r < p->m; r++)
+      for (int64_t c = 0; c < p->n; c++) {
+        double sum = 0;
+        for (int64_t k = 0; k < p->k; k++)
+          sum += element(x[GC_A], p, GC_A, batch, r, k) * element(x[GC_B], p, GC_B, batch, k, c);
+        sum *= p->alpha;
+        if (p->beta != 0) sum += p->beta * element(x[GC_C], p, GC_C, batch, r, c);
+        if (p->has_bias) sum += (double)x[GC_BIAS][c];
+        assert_float_equal(element(got, p, GC_D, batch, r, c), sum, 1e-4);
+      }
+}
+
+/* On the device, with its operands in buffers of MOST elements. */
+static void run_and_check(const world_t *w, gc_product_t *p) {
+  const gc_driver_t *cu = &w->device->driver;
+  static float x[GC_N_OPERANDS][MOST], got[MOST];
+  gc_address_t block, at[GC_N_OPERANDS];
+  gc_algorithms_t a;
+  assert_int_equal(cu->mem_alloc(&block, sizeof x + p->workspace_nbytes), 0);
+  for (int i = 0; i < GC_N_OPERANDS; i++) {
+    for (int k = 0; k < MOST; k++) x[i][k] = (float)((k * 7 + i * 13) % 17 - 8) / 8;
+    at[i] = block + (gc_address_t)i * sizeof *x;
+  }
+  assert_int_equal(cu->memcpy_to_device(block, x, sizeof x, w->device->setup), 0);
+  gc_algorithms_init(&a, cu, &w->cublaslt, w->device->setup, NULL, "a device", 1);
+  assert_int_equal(gc_algorithms_choose(&a, p), 0);
+  gc_algorithms_deinit(&a);
+  assert_int_equal(gc_product_init(&w->cublaslt, p), 0);
+  assert_int_equal(gc_product_run(&w->cublaslt, p, at, w->device->setup), 0);
+  gc_product_deinit(&w->cublaslt, p);
+  assert_int_equal(cu->memcpy_to_host(got, at[GC_D], sizeof got, w->device->setup), 0);
+  assert_int_equal(cu->stream_synchronize(w->device->setup), 0);
+  check(p, x, got);
+  cu->mem_free(block);
+}
+
+static gc_product_t small(void) {
+  return (gc_product_t){
+      .dtype = AOT_F32,
+      .m = 5,
+      .n = 7,
+      .k = 6,
+      .n_batch = 3,
+      .matrices = {{8, 64, 0}, {9, 100, 0}, {7, 50, 0}, {10, 60, 0}},
+      .align = {16, 16, 16, 16},
+      .alpha = 1,
+      .workspace_nbytes = 1 << 16,
+  };
+}
+
+static void operands_are_read_as_they_lie(void **state) {
+  for (int form = 0; form < 16; form++) {
+    gc_product_t p = small();
+    p.matrices[GC_A].transposed = form & 1;
+    p.matrices[GC_B].transposed = form >> 1 & 1;
+    p.beta = form & 4 ? 0.5 : 0;
+    p.has_bias = form >> 3;
+    if (form & 1) p.alpha = 2;
+    run_and_check(*state, &p);
+  }
+}
+
+/* ---- algorithms ---- */
+
+enum { DOUBLE_ALGORITHM = 0xA16000 }; /* the first of the library's double, then two more */
+
+typedef struct choice {
+  uint32_t n_timed, n_found;
+  int number; /* of the algorithm */
+} choice_t;
+
+static choice_t choose(const world_t *w, const char *device, int are_timed) {
+  gc_algorithms_t a;
+  gc_product_t p = small();
+  gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, device, are_timed);
+  for (int layer = 0; layer < 3; layer++) assert_int_equal(gc_algorithms_choose(&a, &p), 0);
+  const choice_t c = {a.n_timed, a.n_found, (int)(p.algo.words[0] - DOUBLE_ALGORITHM)};
+  gc_algorithms_deinit(&a);
+  return c;
+}
+
+static void expect(choice_t c, uint32_t n_timed, uint32_t n_found) {
+  assert_int_equal(c.n_timed, n_timed);
+  assert_int_equal(c.n_found, n_found);
+}
+
+static int is_double(const world_t *w) { return strncmp(w->device->name, "a double", 8) == 0; }
+
+static void the_first_is_taken_where_none_is_timed(void **state) {
+  char path[512];
+  const choice_t c = choose(*state, "a device", 0);
+  expect(c, 0, 0);
+  if (is_double(*state)) assert_int_equal(c.number, 0);
+  assert_false(kept_file(*state, path, sizeof path));
+}
+
+static void a_faster_one_is_found_once(void **state) {
+  if (!is_double(*state)) skip();
+  setenv("AOT_CUDA_DOUBLE", "slow-algorithm=0", 1);
+  const choice_t first = choose(*state, "a device", 1);
+  expect(first, 1, 0);
+  assert_int_not_equal(first.number, 0);
+  setenv("AOT_CUDA_DOUBLE", first.number == 1 ? "slow-algorithm=1" : "slow-algorithm=2", 1);
+  const choice_t second = choose(*state, "a device", 1);
+  expect(second, 0, 1);
+  assert_int_equal(second.number, first.number);
+  unsetenv("AOT_CUDA_DOUBLE");
+}
+
+static void of_another_device_or_library_is_none(void **state) {
+  const world_t *w = *state;
+  char path[512], aside[3][128];
+  if (!is_double(w)) skip();
+  for (int k = 0; k < 3; k++) {
+    if (k == 2) setenv("AOT_CUDA_DOUBLE", "cublaslt-version=130100", 1);
+    expect(choose(w, k == 1 ? "another" : "a device", 1), 1, 0);
+    unsetenv("AOT_CUDA_DOUBLE");
+    assert_true(kept_file(w, path, sizeof path));
+    snprintf(aside[k], sizeof aside[k], "%s/.%d", w->folder, k);
+    rename(path, aside[k]);
+  }
+  for (int k = 0; k < 3; k++) unlink(aside[k]);
+}
+
+static kf_key_t key_of_file(const char *path) {
+  unsigned long long high = 0, low = 0;
+  assert_int_equal(sscanf(strrchr(path, '/'), "/cuda-%16llx%16llx.algorithm", &high, &low), 2);
+  return (kf_key_t){.low64 = low, .high64 = high};
+}
+
+static void what_is_damaged_or_not_taken_is_timed_again(void **state) {
+  const world_t *w = *state;
+  const gc_algo_t unknown = {{1, 2, 3}};
+  char path[512];
+  expect(choose(w, "a device", 1), 1, 0);
+  assert_true(kept_file(w, path, sizeof path));
+  assert_int_equal(truncate(path, 20), 0);
+  expect(choose(w, "a device", 1), 1, 0);
+  assert_int_equal(kf_write(w->folder, path, key_of_file(path), &unknown, sizeof unknown), 0);
+  if (is_double(w)) expect(choose(w, "a device", 1), 1, 0);
+  assert_int_equal(kf_write(w->folder, path, key_of_file(path), &unknown, 8), 0);
+  expect(choose(w, "a device", 1), 1, 0);
+  expect(choose(w, "a device", 1), 0, 1);
+}
+
+static void without_memory_to_measure_the_first_is_taken(void **state) {
+  const world_t *w = *state;
+  const gc_driver_t *cu = &w->device->driver;
+  gc_address_t all;
+  size_t left, total;
+  char path[512];
+  if (!is_double(w)) skip();
+  assert_int_equal(cu->mem_get_info(&left, &total), 0);
+  assert_int_equal(cu->mem_alloc(&all, left - 4096), 0);
+  const choice_t c = choose(w, "a device", 1);
+  expect(c, 0, 0);
+  assert_int_equal(c.number, 0);
+  assert_false(kept_file(w, path, sizeof path));
+  cu->mem_free(all);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(operands_are_read_as_they_lie, begin, end),
+      cmocka_unit_test_setup_teardown(the_first_is_taken_where_none_is_timed, begin, end),
+      cmocka_unit_test_setup_teardown(a_faster_one_is_found_once, begin, end),
+      cmocka_unit_test_setup_teardown(of_another_device_or_library_is_none, begin, end),
+      cmocka_unit_test_setup_teardown(what_is_damaged_or_not_taken_is_timed_again, begin, end),
+      cmocka_unit_test_setup_teardown(without_memory_to_measure_the_first_is_taken, begin, end),
+  };
+  setenv("AOT_CUDA_DOUBLE", "memory=4194304", 1); /* of the double, which reads it once */
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
