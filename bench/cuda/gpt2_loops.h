@@ -4,10 +4,13 @@
 
 typedef struct gpt2_loop {
   const char *name;
-  unsigned positive; /* loads without negative numbers, as bits */
+  unsigned positive; /* loads without negative numbers, as bits; of classes: a few are most of them */
   const char *text;
 } gpt2_loop_t;
 
+#define EMBEDDING_BACKWARD                                                                                             \
+  "loop 32768 x 768 reduced 0\nload i64 [1, 0]\nload f32 [768, 1] align 16\neach f32 f32 \"a\" a=x1\n"                 \
+  "store f32 [0, 1] align 16 at x0 * 768 of 50304 add v0\n"
 #define GELU_BACKWARD                                                                                                  \
   "load bf16 [3072, 1] align 16\nload bf16 [3072, 1] align 16\n"                                                       \
   "each f32 bf16 \"gelu_tanh_backward(a, b)\" a=x0 b=x1\n"
@@ -19,6 +22,8 @@ static const gpt2_loop_t gpt2_loops[] = {
   {"embedding", 0,
    "loop 32 x 1024 x 768\nload i64 [1024, 1, 0]\nload f32 [0, 0, 1] at x0 * 768 of 50304 align 16\n"
    "load f32 [0, 768, 1] align 16\neach f32 f32 \"a + b\" a=x1 b=x2\nstore f32 [786432, 768, 1] align 16 v0\n"},
+  {"embedding_backward", 0, EMBEDDING_BACKWARD}, /* begin sorts 32768 tokens */
+  {"embedding_backward_skewed", 1, EMBEDDING_BACKWARD},
   {"layer_norm", 0, /* float in, bf16 out, statistics */
    "loop 32768 x 768 reduced 1\nload f32 [768, 1] align 16\nload f32 [0, 1] align 16\nload f32 [0, 1] align 16\n"
    "sum f32 f64 \"a\" a=x0\neach f64 f64 \"%0 / #\" %0=v0\nsum f64 f64 \"(a - %1) * (a - %1)\" a=x0 %1=v1\n"

@@ -71,7 +71,8 @@ gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
   added->hash = hash;
   memcpy(added->name, name, sizeof name);
   lp_gen_cuda(loop, name, &added->text);
-  added->has_end = lp_gpu_scratch(loop) != 0;
+  added->has_begin = lp_gpu_has_begin(loop);
+  added->has_end = lp_gpu_has_end(loop);
   c->n++;
   c->fresh[c->n_fresh++] = added;
   return *slot = added;
@@ -156,9 +157,11 @@ static void make_on_threads(job_t *j) {
 
 /* `main` last: a kernel that has it is complete. */
 static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t module, char *why, size_t size) {
-  char end[48];
+  char begin[48], end[48];
+  snprintf(begin, sizeof begin, "%s_begin", kernel->name);
   snprintf(end, sizeof end, "%s_end", kernel->name);
-  if ((!kernel->has_end || c->driver->module_get_function(&kernel->end, module, end) == GC_SUCCESS) &&
+  if ((!kernel->has_begin || c->driver->module_get_function(&kernel->begin, module, begin) == GC_SUCCESS) &&
+      (!kernel->has_end || c->driver->module_get_function(&kernel->end, module, end) == GC_SUCCESS) &&
       c->driver->module_get_function(&kernel->main, module, kernel->name) == GC_SUCCESS) {
     lp_text_deinit(&kernel->text);
     return 0;

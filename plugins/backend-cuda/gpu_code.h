@@ -14,8 +14,8 @@
 typedef struct gc_kernel {
   uint64_t hash; /* of its text */
   char name[32];
-  gc_function_t main, end; /* end: of kernels that leave partial results; NULL: none */
-  int has_end;
+  gc_function_t begin, main, end; /* begin, end: what runs before and after it; NULL: nothing */
+  int has_begin, has_end;
   lp_text_t text; /* until it is compiled */
 } gc_kernel_t;
 

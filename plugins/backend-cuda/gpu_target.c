@@ -54,8 +54,10 @@ static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   if (p->told != LW_NONE) p->pointers[p->told] = check;
   else if (check) p->pointers[n++] = check;
   if (p->scratch.storage != LW_NONE) p->pointers[n++] = address(f, p->scratch);
-  gc_result_t result = launch(run, p->kernel->main, p->blocks, p->threads, p->pointers, n);
-  if (result == GC_SUCCESS && p->end_blocks)
+  gc_result_t result = GC_SUCCESS;
+  if (p->kernel->begin) result = launch(run, p->kernel->begin, 1, LP_GPU_BEGIN_THREADS, p->pointers, n);
+  if (result == GC_SUCCESS) result = launch(run, p->kernel->main, p->blocks, p->threads, p->pointers, n);
+  if (result == GC_SUCCESS && p->kernel->end)
     result = launch(run, p->kernel->end, p->end_blocks, LP_GPU_END_THREADS, p->pointers, n);
   return driver_status(run, result);
 }
@@ -90,7 +92,7 @@ static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, const gc_kern
       .kernel = kernel,
       .blocks = loop->gpu.blocks,
       .threads = loop->gpu.threads,
-      .end_blocks = scratch_nbytes ? lp_gpu_end_blocks(loop) : 0,
+      .end_blocks = lp_gpu_end_blocks(loop),
       .n = n,
       .n_pointers = lp_gpu_n_pointers(loop),
       .scratch = lw_use(b, &scratch),
@@ -126,7 +128,7 @@ static aot_status_t lower_loop(lw_build_t *b, lw_group_t *g) {
   for (uint32_t k = 0; k < p->n; k++) {
     p->refs[k] = k >= g->loop.n_loads && lw_is_across(g, k) ? lw_use(b, &g->tensors[k]) : lw_use_access(b, g, k);
     if (g->draws[k]) p->numbers[k] = g->draws[k]->draw;
-    for (uint32_t i = 0; k < g->loop.n_loads && i < g->accesses[k].n_indices && !p->node; i++) {
+    for (uint32_t i = 0; i < g->accesses[k].n_indices && !p->node; i++) {
       p->size = g->accesses[k].indices[i].size;
       p->node = g->nodes[k];
     }

@@ -1,4 +1,4 @@
-/* What the two files that print CUDA C share (loop_gen_cuda.c, loop_gen_cuda_end.c). Functions print what their names
+/* What the files that print CUDA C share (loop_gen_cuda.c, loop_gen_cuda_places.c, loop_gen_cuda_end.c). Functions print what their names
  * say, into p->out; variables are those of loop_gen_cuda.c's head. */
 #ifndef LP_CUDA_PRINTER_H
 #define LP_CUDA_PRINTER_H
@@ -28,7 +28,15 @@ void cu_print_row_stores(const cu_printer_t *p);
 void cu_print_joined_columns(const cu_printer_t *p, uint32_t across, uint32_t down);
 void cu_print_column_values(const cu_printer_t *p);
 
+void cu_print_wrong(const cu_printer_t *p);
+void cu_print_element_loop(const cu_printer_t *p);
+void cu_print_place(const cu_printer_t *p, uint32_t k, const char *index);
+void cu_print_load(const cu_printer_t *p, uint32_t k, int from_array);
+void cu_print_vector(const cu_printer_t *p);
+
 /* The second kernel, where there is one. */
 void cu_print_end(cu_printer_t *p, const char *name);
+/* Stores by index tensors: all kernels. */
+void cu_print_places(cu_printer_t *p, const char *name);
 
 #endif

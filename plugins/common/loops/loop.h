@@ -119,6 +119,8 @@ typedef struct lp_draw {
 #define LP_GPU_POINTS 1  /* a thread takes neighbours of the innermost dimension */
 #define LP_GPU_ROWS 2    /* a team of threads takes a row: a warp, or a block */
 #define LP_GPU_COLUMNS 3 /* a block takes neighbouring columns, some rows at a time */
+#define LP_GPU_PLACES 4  /* a store by index tensors, beside columns (loop_gen_cuda_places.c) */
+enum { LP_GPU_SEGMENT = 16 /* numbers of places that a thread goes through */ };
 typedef struct lp_gpu {
   int32_t kind; /* 0: there is no schedule */
   int32_t wide; /* indices need 64 bits */
@@ -128,8 +130,10 @@ typedef struct lp_gpu {
   /* Vectors of its row that a thread holds in registers, from the first pass to the last; 0: it reads them in every
    * pass. Of columns: rows that it reads before it computes. */
   uint32_t chunks;
-  uint32_t splits; /* parts that reductions are made in; several: each leaves its result in scratch memory */
-  uint32_t parts;  /* of sums across rows: how many are left in scratch memory; 0: there are no such sums */
+  /* Parts that reductions are made in; several: each leaves its result in scratch memory. Of places: segments that they
+   * are sorted in; 1: they are gone through in the order of rows. */
+  uint32_t splits;
+  uint32_t parts; /* of sums across rows: how many are left in scratch memory; 0: there are no such sums */
 } lp_gpu_t;
 
 typedef struct lp_loop {
@@ -285,13 +289,16 @@ int lp_gpu_schedule(lp_loop_t *loop, uint32_t n_processors);
 /* Of a loop that has been scheduled, with other threads, team, vector, splits, of columns other chunks, and where there
  * are sums across rows with other blocks, in loop.gpu: the rest of the schedule. 0: that does not fit the loop. */
 int lp_gpu_fit(lp_loop_t *loop);
-uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for partial results; 0: one kernel is all */
+uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for what kernels leave for the next; 0: one kernel is all */
 void lp_prelude_cuda_add(lp_text_t *t);
-/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads; where there is scratch memory then NAME_end,
- * with lp_gpu_end_blocks() of LP_GPU_END_THREADS. Both take one structure of lp_gpu_n_pointers pointers: to the first
- * element of every access (of a draw: its number as an integer); where loads have indices, to an int64 that is set when
- * one is out of range; to the scratch memory, 16-byte aligned. */
-enum { LP_GPU_END_THREADS = 256 };
+/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads; where there is one, NAME_begin before it, with a
+ * block of LP_GPU_BEGIN_THREADS, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
+ * structure of lp_gpu_n_pointers pointers: to the first element of every access (of a draw: its number as an integer);
+ * where accesses have indices, to an int64 that is set when one is out of range; to the scratch memory, where there is
+ * some, 16-byte aligned. */
+enum { LP_GPU_BEGIN_THREADS = 512, LP_GPU_END_THREADS = 256 };
+int lp_gpu_has_begin(const lp_loop_t *loop);
+int lp_gpu_has_end(const lp_loop_t *loop);
 uint32_t lp_gpu_n_pointers(const lp_loop_t *loop);
 uint32_t lp_gpu_end_blocks(const lp_loop_t *loop);
 void lp_gen_cuda(const lp_loop_t *loop, const char *name, lp_text_t *out);

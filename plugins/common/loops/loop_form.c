@@ -99,7 +99,7 @@ static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
 }
 
 static void print_gpu(lp_text_t *out, const lp_gpu_t *g) {
-  static const char *const kinds[] = {"", "points", "rows", "columns"};
+  static const char *const kinds[] = {"", "points", "rows", "columns", "places"};
   if (g->kind)
     lp_print(out, "; GPU: %s, blocks %u x %u, team %u, vector %u, chunks %u, splits %u", kinds[g->kind], g->blocks,
              g->threads, g->team, g->vector, g->chunks, g->splits);

@@ -82,7 +82,7 @@ static void print_term(const cu_printer_t *p, uint32_t k, int32_t d, const char 
 }
 
 /* Its place from the row on; index: of the element, or of the vector. */
-static void print_place(const cu_printer_t *p, uint32_t k, const char *index) {
+void cu_print_place(const cu_printer_t *p, uint32_t k, const char *index) {
   const lp_loop_t *l = p->l;
   const int64_t stride = cu_inner_stride(l, k), row = l->columns ? l->accesses[k].strides[l->rank - 1] : 0;
   const char *joint = "";
@@ -92,7 +92,7 @@ static void print_place(const cu_printer_t *p, uint32_t k, const char *index) {
   if (!*joint) lp_print(p->out, "0");
 }
 
-static void print_element_loop(const cu_printer_t *p) {
+void cu_print_element_loop(const cu_printer_t *p) {
   if (p->g->vector > 1) lp_print(p->out, "%sfor (int j = 0; j < %u; j++) ", unroll, p->g->vector);
 }
 
@@ -129,11 +129,11 @@ static void print_array(const cu_printer_t *p, uint32_t k, int is_held) {
 /* From memory into the load's array. */
 static void print_take(const cu_printer_t *p, uint32_t k) {
   if (!is_vector(p, k)) {
-    print_element_loop(p);
+    cu_print_element_loop(p);
     lp_print(p->out, "w%u", k);
     print_slot(p, lp_is_held(p->l, k), 1);
     lp_print(p->out, " = q%u[", k);
-    print_place(p, k, element_index(p));
+    cu_print_place(p, k, element_index(p));
     lp_print(p->out, "];\n");
     return;
   }
@@ -146,16 +146,16 @@ static void print_take(const cu_printer_t *p, uint32_t k) {
   lp_print(p->out, "lp_move(&w%u", k);
   print_slot(p, lp_is_held(p->l, k), 0);
   lp_print(p->out, ", &q%u[", k);
-  print_place(p, k, "i");
+  cu_print_place(p, k, "i");
   lp_print(p->out, "], %llu);\n", (unsigned long long)vector_bytes(p, k));
   if (!has_tail(p)) return;
   lp_print(p->out, "else\n%sfor (int j = 0; j < %u; j++) w%u[j] = q%u[", unroll, p->g->vector, k, k);
-  print_place(p, k, element_index(p));
+  cu_print_place(p, k, element_index(p));
   lp_print(p->out, "];\n}\n");
 }
 
 /* The load's value, from its array or from memory. */
-static void print_load(const cu_printer_t *p, uint32_t k, int from_array) {
+void cu_print_load(const cu_printer_t *p, uint32_t k, int from_array) {
   const lp_access_t *a = &p->l->accesses[k];
   const char *half = lp_half_name(a->dtype);
   if (lp_gpu_moves(p->l, k) && !is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
@@ -167,15 +167,25 @@ static void print_load(const cu_printer_t *p, uint32_t k, int from_array) {
   if (half) lp_print(p->out, "lp_from_%s(", half);
   lp_print(p->out, from_array ? "w%u" : "q%u[", k);
   if (from_array) print_slot(p, lp_is_held(p->l, k), 1);
-  else print_place(p, k, element_index(p));
+  else cu_print_place(p, k, element_index(p));
   lp_print(p->out, "%s%s", from_array ? "" : "]", half ? ")" : "");
   if (a->bounded) lp_print(p->out, " : ");
   if (a->bounded) lp_print_outside(p->out, p->l, k);
   lp_print(p->out, ";\n");
 }
 
+/* A sum for the place that a run of elements goes to. */
+static int is_joined_by_run(const cu_printer_t *p, uint32_t store) {
+  return lp_gpu_has_begin(p->l) && p->l->accesses[store].adds;
+}
+
 static void print_store(const cu_printer_t *p, uint32_t k) {
   const lp_access_t *a = &p->l->accesses[k];
+  if (is_joined_by_run(p, k)) {
+    lp_print(p->out, "a%u[%s] += v%u;\n", a->inst, p->g->vector > 1 ? "j" : "0", a->inst);
+    return;
+  }
+  if (!lp_gpu_has_begin(p->l)) lp_print_indices(p->out, p->l, k, 1);
   if (is_vector(p, k) && !a->of_row) {
     lp_print(p->out, "y%u[j] = ", k);
   } else {
@@ -183,8 +193,8 @@ static void print_store(const cu_printer_t *p, uint32_t k) {
     if (p->pass.has_scan && !a->of_row) lp_print(p->out, "if (is_in) ");
     lp_print(p->out, "q%u[", k);
     if (a->of_row && !p->l->columns) lp_print(p->out, "0");
-    else print_place(p, k, p->g->vector > 1 ? "(i + j)" : "i");
-    lp_print(p->out, "] = ");
+    else cu_print_place(p, k, p->g->vector > 1 ? "(i + j)" : "i");
+    lp_print(p->out, a->adds ? "] += " : "] = ");
   }
   lp_print_stored(p->out, p->l, k);
   lp_print(p->out, ";\n");
@@ -194,7 +204,7 @@ static void print_store(const cu_printer_t *p, uint32_t k) {
 static void print_give(const cu_printer_t *p, uint32_t k) {
   if (has_tail(p)) lp_print(p->out, "if (n == %u) ", p->g->vector);
   lp_print(p->out, "lp_move(&q%u[", k);
-  print_place(p, k, "i");
+  cu_print_place(p, k, "i");
   lp_print(p->out, "], y%u, %llu);\n", k, (unsigned long long)vector_bytes(p, k));
   if (has_tail(p))
     lp_print(p->out, "else\n%sfor (int j = 0; j < %u; j++) if (j < n) q%u[i + j] = y%u[j];\n", unroll, p->g->vector, k,
@@ -267,12 +277,12 @@ static void print_inst(const cu_printer_t *p, uint32_t k) {
 /* What is done to element j of the vector at i. */
 static void print_element(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
-  print_element_loop(p);
+  cu_print_element_loop(p);
   lp_print(p->out, "{\n");
   if (p->pass.has_place)
     lp_print(p->out, "const int64_t place = %s;\n", l->columns ? "row" : p->g->vector > 1 ? "i + j" : "i");
   for (uint32_t k = 0; k < l->n_loads; k++)
-    if (is_taken(p, k)) print_load(p, k, has_array(p, k));
+    if (is_taken(p, k)) cu_print_load(p, k, has_array(p, k));
   for (uint32_t k = 0; k < l->n_insts; k++) {
     if (p->pass.kept[k]) {
       lp_print(p->out, "const %s v%u = k%u", lp_value_type(l->insts[k].dtype), k, k);
@@ -287,7 +297,7 @@ static void print_element(const cu_printer_t *p) {
   lp_print(p->out, "}\n");
 }
 
-static void print_vector(const cu_printer_t *p) {
+void cu_print_vector(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_loads; k++) {
     if (!is_taken(p, k) || lp_is_held(l, k) || !has_array(p, k)) continue;
@@ -381,7 +391,7 @@ void cu_print_head(const cu_printer_t *p, const char *name, const char *ending) 
 }
 
 /* The last line: was an index out of range? */
-static void print_wrong(const cu_printer_t *p) {
+void cu_print_wrong(const cu_printer_t *p) {
   if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = 1;\n", cu_n_accesses(p->l));
 }
 
@@ -415,7 +425,7 @@ void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
 void cu_print_constants(const cu_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_loads; k++) {
     if (is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
-    if (!lp_gpu_moves(p->l, k)) print_load(p, k, 0);
+    if (!lp_gpu_moves(p->l, k)) cu_print_load(p, k, 0);
   }
 }
 
@@ -461,8 +471,8 @@ static void print_points(cu_printer_t *p, const char *name) {
   cu_print_pointers(p, l->rank - 1, "row");
   cu_print_constants(p);
   cu_print_row_insts(p, 0);
-  print_vector(p);
-  print_wrong(p);
+  cu_print_vector(p);
+  cu_print_wrong(p);
   lp_print(p->out, "}\n}\n");
 }
 
@@ -517,7 +527,7 @@ static void print_row_pass(cu_printer_t *p, uint32_t number, uint8_t *is_there) 
   print_held(p, is_there);
   cu_print_accumulators(p);
   print_chunks(p);
-  print_vector(p);
+  cu_print_vector(p);
   lp_print(p->out, "}\n}\n");
   cu_print_joined(p, p->g->team);
 }
@@ -532,7 +542,7 @@ static void print_across(const cu_printer_t *p) {
       lp_print(p->out, "%s a%u = 0;\n", lp_c_type(lp_gpu_lane(inst)), k);
     } else if (!n) {
       print_chunks(p);
-      print_element_loop(p);
+      cu_print_element_loop(p);
       print_across_slot(p, k);
       lp_print(p->out, " = 0;\n}\n}\n");
     } else
@@ -553,7 +563,7 @@ static void print_across_parts(const cu_printer_t *p) {
       continue;
     }
     print_chunks(p);
-    print_element_loop(p);
+    cu_print_element_loop(p);
     cu_print_scratch(p, k);
     lp_print(p->out, "[part * (%s)%lld + i%s] = a%u", p->index, (long long)l->sizes[l->rank - 1],
              p->g->vector > 1 ? " + j" : "", k);
@@ -600,7 +610,7 @@ static void print_rows(cu_printer_t *p, const char *name) {
   if (goes_on(p) && g->team > 32) lp_print(p->out, "__syncthreads();\n"); /* shared memory is used again */
   if (goes_on(p)) lp_print(p->out, "}\n");
   if (g->parts) print_across_parts(p);
-  print_wrong(p);
+  cu_print_wrong(p);
   lp_print(p->out, goes_on(p) ? "}\n" : "}\n}\n");
 }
 
@@ -612,7 +622,7 @@ void cu_print_joined_columns(const cu_printer_t *p, uint32_t across, uint32_t do
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce != LP_EACH)
       lp_print(p->out, "__shared__ %s s%u[%u];\n", lp_c_type(lp_gpu_lane(&l->insts[k])), k, across * down);
-  print_element_loop(p);
+  cu_print_element_loop(p);
   lp_print(p->out, "{\n");
   for (uint32_t k = 0; k < l->n_insts; k++) {
     if (l->insts[k].reduce == LP_EACH) continue;
@@ -638,7 +648,7 @@ void cu_print_joined_columns(const cu_printer_t *p, uint32_t across, uint32_t do
 void cu_print_column_values(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_loads; k++)
-    if (lp_gpu_moves(l, k) && !lp_moves(l, k)) print_load(p, k, 0);
+    if (lp_gpu_moves(l, k) && !lp_moves(l, k)) cu_print_load(p, k, 0);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     if (!l->insts[k].of_row) continue;
     if (l->insts[k].reduce == LP_EACH) {
@@ -696,16 +706,16 @@ static void print_columns(cu_printer_t *p, const char *name) {
     if (has_array(p, k)) print_take(p, k);
   lp_print(p->out, "}\n}\n");
   print_column_rows(p, step);
-  print_vector(p);
+  cu_print_vector(p);
   lp_print(p->out, "}\n}\n}\n");
   cu_print_joined_columns(p, width, down);
   lp_print(p->out, "if (down == 0 && i < across) {\n");
-  print_element_loop(p);
+  cu_print_element_loop(p);
   lp_print(p->out, "{\n");
   if (g->splits > 1) print_column_parts(p, across);
   else cu_print_column_values(p);
   lp_print(p->out, "}\n}\n");
-  print_wrong(p);
+  cu_print_wrong(p);
   lp_print(p->out, "}\n");
 }
 
@@ -714,6 +724,7 @@ void lp_gen_cuda(const lp_loop_t *l, const char *name, lp_text_t *out) {
   switch (l->gpu.kind) {
     case LP_GPU_COLUMNS: print_columns(&p, name); break;
     case LP_GPU_ROWS: print_rows(&p, name); break;
+    case LP_GPU_PLACES: cu_print_places(&p, name); return;
     default: print_points(&p, name);
   }
   if (lp_gpu_has_end(l)) cu_print_end(&p, name);

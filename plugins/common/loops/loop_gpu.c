@@ -4,6 +4,7 @@
  *     points     a thread takes a vector of neighbours, once: as many threads as there are vectors
  *     rows       a warp takes a short row, a block a long one; a thread holds its part in registers where that fits
  *     columns    a block takes a tile of columns and every so many rows of it
+ *     places     stores by index tensors: a team takes some columns of a segment of rows that are sorted by their places
  *
  * Where rows or tiles are too few to fill the device, a reduction is made in parts, one a block, and a second kernel
  * joins these in their order. So sums do not depend on who comes first: a thread adds its own elements in order, then
@@ -24,6 +25,7 @@ enum {
   MOST_SHARED = 48 << 10, /* bytes of shared memory that every block may have */
   LONG_SCAN = 1 << 12,
   LONG_ROW = 1 << 15, /* elements from which on few rows are cut into parts */
+  WALKED = 32,        /* rows that are not worth being sorted by their places */
   BLOCKS_A_PROCESSOR = 6,
   THREADS_A_PROCESSOR = 1024 /* of blocks that go on from row to row */
 };
@@ -73,23 +75,29 @@ static int is_apart(const lp_loop_t *l, uint32_t k) {
 /* A load whose elements have places, or bounds, of their own: not those of a vector. */
 static int is_single(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
   const lp_access_t *a = &l->accesses[k];
+  if (k >= l->n_loads && a->n_indices) return 1;
   for (uint32_t i = 0; i < a->n_indices; i++)
     if (l->columns || l->accesses[a->indices[i].load].moves) return 1;
   if (!a->bounded) return 0;
   return a->strides[dim] != 1 || a->begin[dim] % (int64_t)vector || a->end[dim] % (int64_t)vector;
 }
 
-/* Can access k be made `vector` neighbours of dimension `dim` at a time? What does not step by one is read singly. */
-static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
+static int is_aligned(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
   const lp_access_t *a = &l->accesses[k];
   const uint64_t bytes = vector * aot_dtype_size(a->dtype);
-  if (a->draws || is_apart(l, k) || a->strides[dim] != 1 || is_single(l, k, dim, vector)) return 1;
   if (!a->align || a->align % (bytes < ACCESS ? bytes : ACCESS)) return 0;
   for (int32_t d = 0; d < l->rank; d++)
     if (d != dim && a->strides[d] % vector) return 0;
   for (uint32_t i = 0; i < a->n_indices; i++)
     if (a->indices[i].stride % vector) return 0;
   return 1;
+}
+
+/* Can access k be made `vector` neighbours of dimension `dim` at a time? What does not step by one is read singly. */
+static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
+  const lp_access_t *a = &l->accesses[k];
+  return a->draws || is_apart(l, k) || a->strides[dim] != 1 || is_single(l, k, dim, vector) ||
+         is_aligned(l, k, dim, vector);
 }
 
 int lp_gpu_is_vector(const lp_loop_t *l, uint32_t k) {
@@ -309,6 +317,13 @@ static uint64_t shared_by_columns(const lp_loop_t *l) {
   return bytes * l->gpu.threads * l->gpu.vector;
 }
 
+/* As many threads side by side as there are vectors of columns, up to a warp. */
+static void choose_width(lp_loop_t *l) {
+  const uint64_t across = (uint64_t)l->sizes[l->rank - 2];
+  l->gpu.team = WARP;
+  while (l->gpu.team > 1 && l->gpu.team / 2 * l->gpu.vector >= across) l->gpu.team /= 2;
+}
+
 static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t across = (uint64_t)l->sizes[l->rank - 2], length = (uint64_t)l->sizes[l->rank - 1];
@@ -316,14 +331,43 @@ static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
   g->threads = 256;
   g->vector = vector_of(l, l->rank - 2, 1);
   while (g->vector > 1 && shared_by_columns(l) > MOST_SHARED) g->vector /= 2;
-  g->team = WARP;
-  while (g->team > 1 && g->team / 2 * g->vector >= across) g->team /= 2;
+  choose_width(l);
   for (uint32_t k = 0; k < l->n_loads; k++) bytes += aot_dtype_size(l->accesses[k].dtype) * g->vector;
   g->chunks = bytes > 64 ? 1 : bytes > 32 ? 2 : 4;
   const uint64_t tiles = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2);
   const uint64_t parts = divide_up(length, (uint64_t)(g->threads / g->team) * g->chunks);
   const uint64_t wanted = divide_up((uint64_t)BLOCKS_A_PROCESSOR * n_processors, at_least_one(tiles));
   g->splits = (uint32_t)at_least_one(parts < wanted ? parts : wanted);
+}
+
+/* Are places those of the row, whatever the column? */
+static int are_same_for_columns(const lp_loop_t *l, const lp_access_t *store) {
+  for (uint32_t i = 0; i < store->n_indices; i++) {
+    const lp_access_t *index = &l->accesses[store->indices[i].load];
+    for (int32_t d = 0; d + 1 < l->rank; d++)
+      if (index->strides[d]) return 0;
+  }
+  return 1;
+}
+
+static void choose_places(lp_loop_t *l, uint32_t n_processors) {
+  lp_gpu_t *g = &l->gpu;
+  const lp_access_t *store = &l->accesses[l->n_loads];
+  const uint64_t length = (uint64_t)l->sizes[l->rank - 1], columns = outer_size(l, 1);
+  double n_places = 1;
+  for (uint32_t i = 0; i < store->n_indices; i++) n_places *= (double)store->indices[i].size;
+  g->chunks = g->vector = g->team = 1;
+  g->threads = columns < 256 * (uint64_t)n_processors ? 64 : 256;
+  if (length <= WALKED || length > INT32_MAX || n_places > INT32_MAX || !are_same_for_columns(l, store)) return;
+  g->threads = 256;
+  g->vector = vector_of(l, l->rank - 2, 1);
+  choose_width(l);
+  g->splits = (uint32_t)divide_up(length, LP_GPU_SEGMENT);
+}
+
+int lp_gpu_adds_vectors(const lp_loop_t *l) {
+  return l->gpu.vector > 1 && l->accesses[l->n_loads].strides[l->rank - 2] == 1 &&
+         is_aligned(l, l->n_loads, l->rank - 2, l->gpu.vector);
 }
 
 static void hold(lp_loop_t *l) {
@@ -345,6 +389,10 @@ int lp_gpu_fit(lp_loop_t *l) {
     const uint64_t across = (uint64_t)l->sizes[l->rank - 2];
     if (shared_by_columns(l) > MOST_SHARED) return 0;
     blocks = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2) * g->splits;
+  } else if (g->kind == LP_GPU_PLACES) {
+    const uint64_t tiles = divide_up((uint64_t)l->sizes[l->rank - 2], (uint64_t)g->team * g->vector) * outer_size(l, 2);
+    blocks = lp_gpu_has_begin(l) ? tiles * divide_up(g->splits, g->threads / g->team)
+                                 : divide_up(outer_size(l, 1), g->threads);
   } else if (g->kind == LP_GPU_ROWS) {
     if ((g->team != WARP && g->team != g->threads) || (g->splits > 1 && l->n_passes > 1)) return 0;
     if (has_scan(l) && (g->vector > 1 || g->splits > 1)) return 0;
@@ -369,6 +417,21 @@ int lp_gpu_moves(const lp_loop_t *l, uint32_t load) {
   for (uint32_t i = 0; i < a->n_indices; i++)
     if (a->indices[i].load < load && lp_gpu_moves(l, a->indices[i].load)) return 1;
   return a->bounded && a->outside.kind == LP_LOAD && a->outside.index < load && lp_gpu_moves(l, a->outside.index);
+}
+
+static int stores_by_index(const lp_loop_t *l) {
+  for (uint32_t k = l->n_loads; k < n_accesses(l); k++)
+    if (l->accesses[k].n_indices) return 1;
+  return 0;
+}
+
+/* Beside it a loop has nothing that needs a schedule. */
+static int is_store_alone(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (l->accesses[k].draws) return 0;
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce || l->insts[k].scan) return 0;
+  return l->n_stores == 1;
 }
 
 /* ---- sums across rows as columns ---- */
@@ -406,15 +469,21 @@ int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
     if (!l->columns) turn(l, LP_SUM, LP_ACROSS);
   }
   if (n_accesses(l) > LP_GPU_MOST_POINTERS) return 0;
-  for (uint32_t k = l->n_loads; k < n_accesses(l); k++)
-    if (l->accesses[k].n_indices) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce > LP_ACROSS || l->insts[k].scan > LP_LOG_ADD) return 0;
+  const int has_places = stores_by_index(l);
+  if (has_places && !is_store_alone(l)) return 0;
   sum_in_float(l);
   l->columns &= !has_scan(l);
-  *g = (lp_gpu_t){.kind = l->columns ? LP_GPU_COLUMNS : l->reduced ? LP_GPU_ROWS : LP_GPU_POINTS, .splits = 1};
+  l->columns |= has_places && l->reduced;
+  *g = (lp_gpu_t){.kind = !l->reduced  ? LP_GPU_POINTS
+                          : has_places ? LP_GPU_PLACES
+                          : l->columns ? LP_GPU_COLUMNS
+                                       : LP_GPU_ROWS,
+                  .splits = 1};
   g->wide = is_wide(l);
-  if (g->kind == LP_GPU_COLUMNS) choose_columns(l, n_processors);
+  if (g->kind == LP_GPU_PLACES) choose_places(l, n_processors);
+  else if (g->kind == LP_GPU_COLUMNS) choose_columns(l, n_processors);
   else if (g->kind == LP_GPU_ROWS) choose_rows(l, n_processors);
   else choose_points(l);
   return lp_gpu_fit(l);
@@ -426,11 +495,18 @@ uint64_t lp_gpu_results(const lp_loop_t *l) { return outer_size(l, 1); }
 
 static uint64_t n_partial(const lp_loop_t *l, const lp_inst_t *inst) {
   if (inst->reduce == LP_ACROSS) return (inst->of_row ? 1 : (uint64_t)l->sizes[l->rank - 1]) * l->gpu.parts;
+  if (l->gpu.kind == LP_GPU_PLACES) /* the sums of a segment's first and last run */
+    return inst == &l->insts[l->accesses[l->n_loads].inst] && lp_gpu_has_end(l) ? 2 * l->gpu.splits * lp_gpu_results(l)
+                                                                                : 0;
   return lp_reduces_row(inst) && l->gpu.splits > 1 ? l->gpu.splits * lp_gpu_results(l) : 0;
 }
 
+uint64_t lp_gpu_sorted(const lp_loop_t *l) {
+  return ((uint64_t)l->sizes[l->rank - 1] * sizeof(uint32_t) + 15) / 16 * 16;
+}
+
 uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst) {
-  uint64_t at = 0;
+  uint64_t at = lp_gpu_has_begin(l) ? 4 * lp_gpu_sorted(l) : 0;
   for (uint32_t k = 0; k < inst; k++)
     at += (n_partial(l, &l->insts[k]) * aot_dtype_size(lp_gpu_lane(&l->insts[k])) + 15) / 16 * 16;
   return at;
@@ -442,17 +518,23 @@ int32_t lp_gpu_lane(const lp_inst_t *inst) {
   return inst->reduce + inst->scan == LP_SUM && inst->dtype == AOT_F64 ? AOT_F64 : lp_value_dtype(inst->compute);
 }
 
-int lp_gpu_has_end(const lp_loop_t *l) { return l->gpu.splits > 1 || l->gpu.parts; }
+int lp_gpu_has_begin(const lp_loop_t *l) { return l->gpu.kind == LP_GPU_PLACES && l->gpu.splits > 1; }
+
+int lp_gpu_has_end(const lp_loop_t *l) {
+  return l->gpu.parts || (l->gpu.splits > 1 && (l->gpu.kind != LP_GPU_PLACES || l->accesses[l->n_loads].adds));
+}
 
 uint32_t lp_gpu_n_pointers(const lp_loop_t *l) {
-  return n_accesses(l) + (uint32_t)lp_has_indices(l) + (uint32_t)lp_gpu_has_end(l);
+  return n_accesses(l) + (uint32_t)lp_has_indices(l) + (lp_gpu_scratch(l) != 0);
 }
 
 uint64_t lp_gpu_scratch(const lp_loop_t *l) {
-  return lp_gpu_has_end(l) ? at_least_one(lp_gpu_partial(l, l->n_insts)) : 0;
+  return lp_gpu_has_begin(l) || lp_gpu_has_end(l) ? at_least_one(lp_gpu_partial(l, l->n_insts)) : 0;
 }
 
 uint32_t lp_gpu_end_blocks(const lp_loop_t *l) {
+  if (l->gpu.kind == LP_GPU_PLACES)
+    return (uint32_t)divide_up((uint64_t)l->gpu.splits * lp_gpu_results(l), LP_GPU_END_THREADS);
   const uint64_t n = l->gpu.parts ? (across_bytes(l) ? (uint64_t)l->sizes[l->rank - 1] : 0) : lp_gpu_results(l);
   return (uint32_t)(l->gpu.parts ? divide_up(n, WARP) + 1 : l->columns ? divide_up(n, WARP) : n);
 }

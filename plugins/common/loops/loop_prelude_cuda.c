@@ -107,6 +107,38 @@ static const char scans[] =
     "LP_SCANS(sum, LP_ADD) LP_SCANS(prod, LP_TIMES) LP_SCANS(max, LP_LARGER) LP_SCANS(min, LP_SMALLER)\n"
     "LP_SCAN(log_add, f64, double, lp_log_add)\n";
 
+/* Numbers in their order, equal ones in that of their rows, by a block of LP_GPU_BEGIN_THREADS: by digits of 4 bits. Each
+ * thread counts those of its part, and puts them where those of smaller digits and of threads before it end. */
+static const char sorting[] =
+    "LP void lp_sort(uint32_t *keys, uint32_t *rows, uint32_t *to_keys, uint32_t *to_rows, int n, int bits) {\n"
+    "  __shared__ uint32_t counts[16 * 512];\n"
+    "  __shared__ int64_t warps[32];\n"
+    "  const int me = threadIdx.x, own = (n + 511) / 512, begin = me * own < n ? me * own : n;\n"
+    "  const int end = begin + own < n ? begin + own : n;\n"
+    "  for (int shift = 0; shift < bits; shift += 4) {\n"
+    "    for (int d = 0; d < 16; d++) counts[d * 512 + me] = 0;\n"
+    "    for (int k = begin; k < end; k++) counts[(keys[k] >> shift & 15) * 512 + me]++;\n"
+    "    __syncthreads();\n"
+    "    int64_t carried = 0, sum = 0;\n"
+    "    for (int k = 0; k < 16; k++) sum += counts[me * 16 + k];\n"
+    "    int64_t before = lp_scan_sum_i64(sum, &carried, warps, 16) - sum;\n"
+    "    for (int k = 0; k < 16; k++) {\n"
+    "      const uint32_t count = counts[me * 16 + k];\n"
+    "      counts[me * 16 + k] = (uint32_t)before;\n"
+    "      before += count;\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    for (int k = begin; k < end; k++) {\n"
+    "      const uint32_t key = keys[k], to = counts[(key >> shift & 15) * 512 + me]++;\n"
+    "      to_keys[to] = key;\n"
+    "      to_rows[to] = rows[k];\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    uint32_t *const swap_keys = keys, *const swap_rows = rows;\n"
+    "    keys = to_keys; rows = to_rows; to_keys = swap_keys; to_rows = swap_rows;\n"
+    "  }\n"
+    "}\n";
+
 static const char draws[] =
     "typedef struct { uint32_t w[4]; } lp_block_t;\n"
     "LP lp_block_t lp_philox(uint64_t seed, uint64_t counter, uint64_t block) {\n"
@@ -207,6 +239,7 @@ void lp_prelude_cuda_add(lp_text_t *t) {
   lp_formulas_add(t);
   lp_text_add(t, teams, strlen(teams));
   lp_text_add(t, scans, strlen(scans));
+  lp_text_add(t, sorting, strlen(sorting));
   lp_text_add(t, draws, strlen(draws));
   lp_text_add(t, normals, strlen(normals));
 }

@@ -68,6 +68,9 @@ int lp_gpu_is_vector(const lp_loop_t *l, uint32_t access);
 int32_t lp_gpu_lane(const lp_inst_t *inst);
 uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst);
 uint64_t lp_gpu_results(const lp_loop_t *l);
-int lp_gpu_has_end(const lp_loop_t *l); /* is there a second kernel? */
+/* Of places: bytes of the numbers of rows, of which scratch memory begins with four; is the store made by vectors when it
+ * adds a sum? */
+uint64_t lp_gpu_sorted(const lp_loop_t *l);
+int lp_gpu_adds_vectors(const lp_loop_t *l);
 
 #endif

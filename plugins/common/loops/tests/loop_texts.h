@@ -120,6 +120,21 @@ static const loop_text_t loop_texts[] = {
                      "store f32 [40, 1] align 16 v1\n"},
   {"bounds_of_columns", "loop 300 x 40 reduced 0\nload f32 [16, 1] in 0: 20..270, 1: 8..24 else 0.0 align 16\n"
                         "load f32 [0, 1] in 1: 3..40 else 1.0\nsum f32 f32 \"a * b\" a=x0 b=x1\nstore f32 [0, 1] row v0\n"},
+  {"places_of_rows", "loop 600 x 28 reduced 0\nload i64 [1, 0]\nload f32 [28, 1] align 16\neach i64 bool \"a == b\" a=x0 b=3\n"
+                     "each f32 f32 \"b != 0 ? T(0) : a\" a=x1 b=v0\nstore f32 [0, 1] align 16 at x0 * 28 of 11 add v1\n"},
+  {"places_unaligned", "loop 600 x 3 x 7 reduced 0\nload i64 [1, 0, 0]\nload i32 [1, 0, 0]\nload f64 [21, 7, 1]\n"
+                       "each f64 f64 \"a * b\" a=x2 b=0.5\nstore f64 [0, 400, 1] at x0 * 8 of 9 wraps, x1 * 80 of 5 add v0\n"},
+  {"place_of_most", "loop 3000 reduced 0\nload i32 [1]\nload i64 [1]\neach i64 i64 \"a\" a=x1\nstore i64 [0] at x0 * 1 of 2 add v0\n"},
+  {"last_of_places", "loop 300 x 28 reduced 0\nload i64 [1, 0]\nload bf16 [28, 1] align 16\neach f32 bf16 \"a\" a=x1\n"
+                     "store bf16 [0, 1] at x0 * 28 of 40 v0\n"},
+  {"places_of_columns", "loop 50 x 33 reduced 0\nload i64 [33, 1]\nload f32 [33, 1]\neach f32 f32 \"a * b\" a=x1 b=0.5\n"
+                        "store f32 [0, 1] at x0 * 33 of 7 add v0\n"},
+  {"places_of_batches", "loop 4 x 70 x 5 reduced 1\nload i32 [70, 1, 0]\nload f32 [350, 5, 1]\neach f32 f32 \"a\" a=x1\n"
+                        "store f32 [100, 0, 1] at x0 * 5 of 20 wraps add v0\n"},
+  {"few_places", "loop 9 x 40 reduced 0\nload i64 [1, 0]\nload f32 [40, 1] align 16\neach f32 f32 \"a\" a=x1\n"
+                 "store f32 [0, 1] at x0 * 40 of 5 add v0\n"},
+  {"one_place", "loop 103\nload i64 [0]\nload f32 [1] align 16\neach f32 f32 \"a\" a=x1\n"
+                "store f32 [1] align 16 at x0 * 103 of 5 add v0\n"},
 };
 /* clang-format on */
 enum { N_LOOP_TEXTS = sizeof loop_texts / sizeof *loop_texts };

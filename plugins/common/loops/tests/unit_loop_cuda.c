@@ -123,15 +123,17 @@ static void run_kernel(void *handle, const char *name, uint32_t blocks, uint32_t
 }
 
 static void run_cuda(void *handle, const char *name, const lp_loop_t *l, memory_t *m) {
-  char *pointers[MOST_ACCESSES + 2], end[64], *scratch = NULL;
+  char *pointers[MOST_ACCESSES + 2], other[64], *scratch = NULL;
   const uint32_t n = l->n_loads + l->n_stores;
   for (uint32_t k = 0; k < n; k++) pointers[k] = l->accesses[k].draws ? (char *)4 : m->data[k];
   if (lp_has_indices(l)) pointers[n] = (char *)&m->wrong;
   if (lp_gpu_scratch(l))
     scratch = pointers[lp_gpu_n_pointers(l) - 1] = aligned_alloc(64, (size_t)(lp_gpu_scratch(l) + 63) / 64 * 64);
+  snprintf(other, sizeof other, "%s_begin", name);
+  if (lp_gpu_has_begin(l)) run_kernel(handle, other, 1, LP_GPU_BEGIN_THREADS, pointers);
   run_kernel(handle, name, l->gpu.blocks, l->gpu.threads, pointers);
-  snprintf(end, sizeof end, "%s_end", name);
-  if (scratch) run_kernel(handle, end, lp_gpu_end_blocks(l), LP_GPU_END_THREADS, pointers);
+  snprintf(other, sizeof other, "%s_end", name);
+  if (lp_gpu_has_end(l)) run_kernel(handle, other, lp_gpu_end_blocks(l), LP_GPU_END_THREADS, pointers);
   free(scratch);
 }
 

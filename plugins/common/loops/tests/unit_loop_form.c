@@ -94,13 +94,10 @@ static void schedules_and_cuda_are_the_expected_ones(void **state) {
     lp_text_t out = {0};
     parse(names[k], &p);
     assert_true(lp_simplify(&p.loop));
-    if (lp_gpu_schedule(&p.loop, 132)) {
-      lp_print_loop(&p.loop, &out);
-      lp_print(&out, "\n");
-      lp_gen_cuda(&p.loop, names[k], &out);
-    } else {
-      lp_print(&out, "; not for GPUs\n");
-    }
+    assert_true(lp_gpu_schedule(&p.loop, 132));
+    lp_print_loop(&p.loop, &out);
+    lp_print(&out, "\n");
+    lp_gen_cuda(&p.loop, names[k], &out);
     is_expected(names[k], "cu", &out);
     lp_text_deinit(&out);
     lp_parsed_deinit(&p);

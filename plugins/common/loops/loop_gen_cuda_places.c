@@ -1,0 +1,213 @@
+/* Stores by index tensors, without locks: values that go to one place are joined in the order of their rows, or of runs
+ * of them, which depends on the indices alone.
+ *
+ *     places of each column's own, or few rows    a thread takes a column and goes through its rows
+ *     the same places for all columns
+ *       NAME_begin   one block: the places as numbers, sorted, equal ones in the order of their rows
+ *       NAME         a team takes a segment of the sorted numbers and some columns; a run of equal numbers becomes one
+ *                    sum, which is added to its place; what goes over an end of the segment is left in scratch memory
+ *       NAME_end     runs over several segments: where one begins, a thread adds what those have left, in their order
+ *
+ * A store that does not add takes the last value of a run, and has no second kernel. */
+#include "common/loops/cuda_printer.h"
+
+#include <aot/inline.h>
+
+static uint32_t store_of(const lp_loop_t *l) { return l->n_loads; }
+static long long length_of(const lp_loop_t *l) { return (long long)l->sizes[l->rank - 1]; }
+static long long across_of(const lp_loop_t *l) { return (long long)l->sizes[l->rank - 2]; }
+
+/* Arrays of numbers that are sorted; there are others, that they are sorted into on the way. */
+static void print_sorted(const cu_printer_t *p) {
+  static const char *const names[] = {"keys", "rows", "more_keys", "more_rows"};
+  for (unsigned k = 0; k < 4; k++)
+    lp_print(p->out, "uint32_t *%s = (uint32_t *)(LP_AT(%u) + %llu);\n", names[k], lp_gpu_n_pointers(p->l) - 1,
+             (unsigned long long)(k * lp_gpu_sorted(p->l)));
+}
+
+static void print_begin(const cu_printer_t *p, const char *name) {
+  const lp_access_t *a = &p->l->accesses[store_of(p->l)];
+  lp_gpu_t other = *p->g;
+  cu_printer_t q = *p;
+  uint8_t is_read[LP_INSTS * LP_ARGS] = {0};
+  uint64_t n = 1;
+  int bits = 8;
+  other.threads = LP_GPU_BEGIN_THREADS;
+  other.vector = 1;
+  q.g = &other;
+  cu_print_head(&q, name, "_begin");
+  print_sorted(p);
+  cu_print_pointers(p, 0, "0");
+  lp_print(p->out, "for (int row = threadIdx.x; row < %lld; row += %d) {\n", length_of(p->l), LP_GPU_BEGIN_THREADS);
+  for (uint32_t i = 0; i < a->n_indices; i++) {
+    if (!is_read[a->indices[i].load]) cu_print_load(&q, a->indices[i].load, 0);
+    is_read[a->indices[i].load] = 1;
+  }
+  lp_print(p->out, "uint32_t key = 0;\n");
+  for (uint32_t i = 0; i < a->n_indices; i++) {
+    const lp_index_t *x = &a->indices[i];
+    n *= (uint64_t)x->size;
+    lp_print(p->out, "key = key * %lldu + (uint32_t)lp_place(", (long long)x->size);
+    if (x->wraps) lp_print(p->out, "lp_wrap(x%u, %lld)", x->load, (long long)x->size);
+    else lp_print(p->out, "x%u", x->load);
+    lp_print(p->out, ", %lld, &wrong);\n", (long long)x->size);
+  }
+  lp_print(p->out, "keys[row] = key;\nrows[row] = (uint32_t)row;\n}\n");
+  while (bits < 32 && n > (uint64_t)1 << bits) bits += 8; /* two digits at a time: it ends where it began */
+  lp_print(p->out, "__syncthreads();\nlp_sort(keys, rows, more_keys, more_rows, %lld, %d);\n", length_of(p->l), bits);
+  cu_print_wrong(p);
+  lp_print(p->out, "}\n");
+}
+
+/* Where the store goes for this number. */
+static void print_place_of_key(const cu_printer_t *p) {
+  const lp_access_t *a = &p->l->accesses[store_of(p->l)];
+  uint64_t below = 1;
+  lp_print(p->out, "const int64_t j%u = ", store_of(p->l));
+  for (uint32_t i = a->n_indices; i-- > 0; below *= (uint64_t)a->indices[i].size) {
+    lp_print(p->out, "(int64_t)(key");
+    if (below > 1) lp_print(p->out, " / %lluu", (unsigned long long)below);
+    if (i > 0) lp_print(p->out, " %% %lldu", (long long)a->indices[i].size);
+    lp_print(p->out, ") * %lld%s", (long long)a->indices[i].stride, i ? " + " : ";\n");
+  }
+}
+
+static void print_nothing(const cu_printer_t *p) {
+  cu_print_element_loop(p);
+  lp_print(p->out, "a%u[%s] = 0;\n", p->l->accesses[store_of(p->l)].inst, p->g->vector > 1 ? "j" : "0");
+}
+
+/* What a thread has is added to the place. */
+static void print_add(const cu_printer_t *p) {
+  const uint32_t s = store_of(p->l), inst = p->l->accesses[s].inst;
+  const char *type = lp_c_type(p->l->accesses[s].dtype), *slot = p->g->vector > 1 ? "j" : "0";
+  if (p->g->vector == 1 || !lp_gpu_adds_vectors(p->l)) {
+    cu_print_element_loop(p);
+    lp_print(p->out, "q%u[", s);
+    cu_print_place(p, s, p->g->vector > 1 ? "(i + j)" : "i");
+    lp_print(p->out, "] += (%s)a%u[%s];\n", type, inst, slot);
+    return;
+  }
+  const uint64_t nbytes = p->g->vector * aot_dtype_size(p->l->accesses[s].dtype);
+  lp_print(p->out, "LP_ALIGN16 %s y%u[%u];\nlp_move(y%u, &q%u[", type, s, p->g->vector, s, s);
+  cu_print_place(p, s, "i");
+  lp_print(p->out, "], %llu);\n", (unsigned long long)nbytes);
+  cu_print_element_loop(p);
+  lp_print(p->out, "y%u[j] += (%s)a%u[j];\nlp_move(&q%u[", s, type, inst, s);
+  cu_print_place(p, s, "i");
+  lp_print(p->out, "], y%u, %llu);\n", s, (unsigned long long)nbytes);
+}
+
+/* The elements of a segment, one after another. */
+static void print_adding_segment(const cu_printer_t *p) {
+  const uint32_t s = store_of(p->l), inst = p->l->accesses[s].inst;
+  lp_print(p->out, "int is_begun = first > 0 && keys[first - 1] == keys[first];\n");
+  lp_print(p->out, "%s a%u[%u];\n", lp_c_type(lp_gpu_lane(&p->l->insts[inst])), inst, p->g->vector);
+  print_nothing(p);
+  lp_print(p->out, "for (int e = first; e < last; e++) {\nconst uint32_t key = keys[e];\nconst %s row = rows[e];\n",
+           p->index);
+  cu_print_vector(p);
+  lp_print(p->out, "const int is_end = e + 1 == length || keys[e + 1] != key;\n");
+  lp_print(p->out, "if (!is_end && e + 1 < last) continue;\nif (is_end && !is_begun) {\n");
+  print_place_of_key(p);
+  print_add(p);
+  lp_print(p->out, "} else {\n");
+  cu_print_element_loop(p);
+  cu_print_scratch(p, inst);
+  lp_print(p->out, "[(part * 2 + !is_begun) * (%s)%llu + outer * across + i%s] = a%u[%s];\n}\n", p->index,
+           (unsigned long long)lp_gpu_results(p->l), p->g->vector > 1 ? " + j" : "", inst,
+           p->g->vector > 1 ? "j" : "0");
+  print_nothing(p);
+  lp_print(p->out, "is_begun = 0;\n}\n");
+}
+
+static void print_last_of_segment(const cu_printer_t *p) {
+  lp_print(p->out, "for (int e = first; e < last; e++) {\nconst uint32_t key = keys[e];\n");
+  lp_print(p->out, "if (e + 1 < length && keys[e + 1] == key) continue;\nconst %s row = rows[e];\n", p->index);
+  print_place_of_key(p);
+  cu_print_vector(p);
+  lp_print(p->out, "}\n");
+}
+
+static void print_segments(const cu_printer_t *p, const char *name) {
+  const lp_gpu_t *g = p->g;
+  const uint32_t width = g->team * g->vector, down = g->threads / g->team;
+  const long long tiles = (across_of(p->l) + width - 1) / width,
+                  outer = (long long)lp_gpu_results(p->l) / across_of(p->l);
+  cu_print_head(p, name, "");
+  lp_print(p->out, "const %s length = %lld, across = %lld;\n", p->index, length_of(p->l), across_of(p->l));
+  lp_print(p->out, "const %s lane = threadIdx.x %% %u, part = (%s)(blockIdx.x / %lld) * %u + threadIdx.x / %u;\n",
+           p->index, g->team, p->index, tiles * outer, down, g->team);
+  lp_print(p->out, "const %s i = (blockIdx.x %% %lld * %u + lane) * %u, outer = blockIdx.x %% %lld / %lld;\n", p->index,
+           tiles, g->team, g->vector, tiles * outer, tiles);
+  lp_print(p->out, "if (i < across && part < %u) {\n", g->splits);
+  print_sorted(p);
+  cu_print_pointers(p, p->l->rank - 2, "outer");
+  cu_print_constants(p);
+  lp_print(p->out, "const int first = part * %d, last = first + %d < length ? first + %d : length;\n", LP_GPU_SEGMENT,
+           LP_GPU_SEGMENT, LP_GPU_SEGMENT);
+  if (p->l->accesses[store_of(p->l)].adds) print_adding_segment(p);
+  else print_last_of_segment(p);
+  lp_print(p->out, "}\n}\n");
+}
+
+/* A thread for each column of each segment whose last run goes on, if it began there. */
+static void print_places_end(const cu_printer_t *p, const char *name) {
+  const uint32_t inst = p->l->accesses[store_of(p->l)].inst;
+  const unsigned long long columns = (unsigned long long)lp_gpu_results(p->l);
+  lp_gpu_t single = *p->g;
+  cu_printer_t q = *p;
+  single.threads = LP_GPU_END_THREADS;
+  single.vector = 1;
+  q.g = &single;
+  cu_print_head(&q, name, "_end");
+  lp_print(p->out, "const %s at = (%s)blockIdx.x * %d + threadIdx.x, part = at / %llu, column = at %% %llu;\n",
+           p->index, p->index, LP_GPU_END_THREADS, columns, columns);
+  lp_print(p->out, "const %s across = %lld, outer = column / across, i = column %% across;\n", p->index,
+           across_of(p->l));
+  print_sorted(p);
+  cu_print_pointers(p, p->l->rank - 2, "outer");
+  lp_print(p->out, "const int first = part * %d, last = first + %d;\n", LP_GPU_SEGMENT, LP_GPU_SEGMENT);
+  lp_print(p->out, "const uint32_t key = last < %lld ? keys[last - 1] : 0;\n", length_of(p->l));
+  lp_print(p->out,
+           "if (last < %lld && keys[last] == key && !(first > 0 && keys[first] == key && keys[first - 1] == key)"
+           ") {\n",
+           length_of(p->l));
+  lp_print(p->out, "%s a%u[1] = {", lp_c_type(lp_gpu_lane(&p->l->insts[inst])), inst);
+  cu_print_scratch(p, inst);
+  lp_print(p->out, "[(part * 2 + 1) * (%s)%llu + column]};\n", p->index, columns);
+  lp_print(p->out, "for (%s next = part + 1; next < %u && keys[next * %d] == key; next++) a%u[0] += ", p->index,
+           p->g->splits, LP_GPU_SEGMENT, inst);
+  cu_print_scratch(p, inst);
+  lp_print(p->out, "[next * 2 * (%s)%llu + column];\n", p->index, columns);
+  print_place_of_key(p);
+  print_add(&q);
+  lp_print(p->out, "}\n}\n");
+}
+
+/* A column a thread. */
+static void print_walk(const cu_printer_t *p, const char *name) {
+  const unsigned long long columns = (unsigned long long)lp_gpu_results(p->l);
+  cu_print_head(p, name, "");
+  lp_print(p->out, "const %s length = %lld, across = %lld, at = (%s)blockIdx.x * %u + threadIdx.x;\n", p->index,
+           length_of(p->l), across_of(p->l), p->index, p->g->threads);
+  lp_print(p->out, "if (at < %llu) {\nconst %s outer = at / across, i = at %% across;\n", columns, p->index);
+  cu_print_pointers(p, p->l->rank - 2, "outer");
+  cu_print_constants(p);
+  lp_print(p->out, "for (%s row = 0; row < length; row++) {\n", p->index);
+  cu_print_vector(p);
+  lp_print(p->out, "}\n");
+  cu_print_wrong(p);
+  lp_print(p->out, "}\n}\n");
+}
+
+void cu_print_places(cu_printer_t *p, const char *name) {
+  lp_find_pass(p->l, 0, &p->pass);
+  if (!lp_gpu_has_begin(p->l)) {
+    print_walk(p, name);
+    return;
+  }
+  print_begin(p, name);
+  print_segments(p, name);
+  if (lp_gpu_has_end(p->l)) print_places_end(p, name);
+}
