@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPEN = 32 /* sets that wait */, SEVERAL = LW_NONE - 1 };
+enum { MOST_OPEN = 32 }; /* sets that wait */
+#define SEVERAL (LW_NONE - 1)
 
 typedef struct set {
   uint64_t joins;
