@@ -3,9 +3,9 @@
  * a projection are read where they lie. Gradients are laid out as the operands' types say, so that the views that
  * follow need no copy either. */
 #include "attention_kernels.h"
+#include "common/lowering/attention_call.h"
 #include "target.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct attention_step {
@@ -80,16 +80,14 @@ static aot_status_t run_backward(const lw_frame_t *f, void *payload) {
 
 /* ---- operands ---- */
 
-static int64_t from_end(const lw_tensor_t *t, int32_t n) { return t->sizes[t->rank - n]; }
-
 /* [.., position, element]: the element dimension steps by 1, positions do not overlap. */
 static int is_rows(const lw_tensor_t *t) {
-  return (t->strides[t->rank - 1] == 1 || from_end(t, 1) == 1) &&
-         (t->strides[t->rank - 2] >= from_end(t, 1) || from_end(t, 2) == 1);
+  return (t->strides[t->rank - 1] == 1 || lw_from_end(t, 1) == 1) &&
+         (t->strides[t->rank - 2] >= lw_from_end(t, 1) || lw_from_end(t, 2) == 1);
 }
 
 static bc_rows_t rows_of(const lw_tensor_t *t) {
-  bc_rows_t r = {.position = from_end(t, 2) == 1 ? from_end(t, 1) : t->strides[t->rank - 2]};
+  bc_rows_t r = {.position = lw_from_end(t, 2) == 1 ? lw_from_end(t, 1) : t->strides[t->rank - 2]};
   memcpy(r.lead, t->strides, (size_t)(t->rank - 2) * sizeof *r.lead);
   return r;
 }
@@ -100,70 +98,26 @@ static aot_status_t readable(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *o
   return AOT_OK;
 }
 
-/* Where an operator has its arguments. */
-typedef struct places {
-  uint32_t query, mask, dropout, causal, scale, gqa; /* gqa: NONE where heads are never shared */
-} places_t;
-#define NONE UINT32_MAX
-
-/* Heads of queries for one of keys; 0: leading dimensions are not as these kernels have them. */
-static int64_t share_of(const lw_build_t *b, const places_t *at) {
-  const lw_tensor_t *q = lw_arg_tensor(b, at->query), *k = lw_arg_tensor(b, at->query + 1);
-  const lw_tensor_t *v = lw_arg_tensor(b, at->query + 2);
-  const int32_t heads = q->rank - 3;
-  if (k->rank != q->rank || v->rank != q->rank) return 0;
-  for (int32_t d = 0; d < heads; d++)
-    if (k->sizes[d] != q->sizes[d] || v->sizes[d] != q->sizes[d]) return 0;
-  if (heads < 0) return 1;
-  if (k->sizes[heads] != v->sizes[heads] || k->sizes[heads] == 0 || q->sizes[heads] % k->sizes[heads]) return 0;
-  if (q->sizes[heads] == k->sizes[heads]) return 1;
-  return at->gqa != NONE && lw_arg_int(b, at->gqa, 0) ? q->sizes[heads] / k->sizes[heads] : 0;
-}
-
-static int fits_mask(const lw_build_t *b, const places_t *at) {
-  const lw_tensor_t *m = lw_arg_tensor(b, at->mask), *q = lw_arg_tensor(b, at->query);
-  if (!m) return lw_arg(b, at->mask)->kind == AOT_ARG_NONE;
-  if (m->rank > q->rank || (m->dtype != AOT_BOOL && m->dtype != AOT_F32 && m->dtype != q->dtype)) return 0;
-  for (int32_t n = 1; n <= m->rank; n++)
-    if (from_end(m, n) != 1 &&
-        from_end(m, n) != (n == 1 ? from_end(lw_arg_tensor(b, at->query + 1), 2) : from_end(q, n)))
-      return 0;
-  return 1;
-}
-
-static int is_float(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_BF16 || dtype == AOT_F16; }
-
-static int takes(const lw_build_t *b, const places_t *at) {
-  const lw_tensor_t *q = lw_arg_tensor(b, at->query), *k = lw_arg_tensor(b, at->query + 1);
-  const lw_tensor_t *v = lw_arg_tensor(b, at->query + 2);
-  if (!q || !k || !v || !is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype) return 0;
-  if (q->rank < 2 || lw_arg_float(b, at->dropout, 0) != 0 || !share_of(b, at)) return 0;
-  if (lw_numel(q) == 0 || lw_numel(k) == 0 || lw_numel(v) == 0) return 0;
-  return from_end(k, 1) == from_end(q, 1) && from_end(v, 2) == from_end(k, 2) && fits_mask(b, at);
-}
-
-/* Is t what attention of q and v gives? */
-static int is_output(const lw_tensor_t *t, const lw_tensor_t *q, const lw_tensor_t *v) {
-  return t->dtype == q->dtype && t->rank == q->rank && from_end(t, 1) == from_end(v, 1) &&
-         memcmp(t->sizes, q->sizes, (size_t)(q->rank - 1) * sizeof *q->sizes) == 0;
+static int takes(const lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
+  return lw_attention_call(b, at, out) && bc_is_float(out->q);
 }
 
 static int64_t mask_stride(const lw_tensor_t *m, int32_t n) {
-  return n > m->rank || from_end(m, n) == 1 ? 0 : m->strides[m->rank - n];
+  return n > m->rank || lw_from_end(m, n) == 1 ? 0 : m->strides[m->rank - n];
 }
 
-static bc_attention_t describe(const lw_build_t *b, const places_t *at, const lw_tensor_t t[3]) {
-  const lw_tensor_t *q = &t[0], *m = lw_arg_tensor(b, at->mask);
+static bc_attention_t describe(const lw_attention_t *call, const lw_tensor_t t[3]) {
+  const lw_tensor_t *q = &t[0], *m = call->mask;
   bc_attention_t a = {
       .dtype = q->dtype,
       .n_lead = q->rank - 2,
-      .share = share_of(b, at),
-      .n_query = from_end(q, 2),
-      .n_key = from_end(&t[1], 2),
-      .width = from_end(q, 1),
-      .width_v = from_end(&t[2], 1),
-      .scale = lw_arg_float(b, at->scale, 1 / sqrt((double)from_end(q, 1))),
-      .causal = lw_arg_int(b, at->causal, 0) != 0,
+      .share = call->share,
+      .n_query = lw_from_end(q, 2),
+      .n_key = lw_from_end(&t[1], 2),
+      .width = lw_from_end(q, 1),
+      .width_v = lw_from_end(&t[2], 1),
+      .scale = call->scale,
+      .causal = call->is_causal,
       .q = rows_of(&t[0]),
       .k = rows_of(&t[1]),
       .v = rows_of(&t[2]),
@@ -180,13 +134,14 @@ static bc_attention_t describe(const lw_build_t *b, const places_t *at, const lw
 /* ---- steps ---- */
 
 /* Both directions share everything but results; `o` is that of the forward, the gradient that enters the backward. */
-static aot_status_t add_attention(lw_build_t *b, const places_t *at, const lw_tensor_t *o, const lw_tensor_t *lse,
-                                  const lw_tensor_t *gradients) {
+static aot_status_t add_attention(lw_build_t *b, const lw_attention_t *call, const lw_tensor_t *o,
+                                  const lw_tensor_t *lse, const lw_tensor_t *gradients) {
+  const lw_tensor_t *const inputs[3] = {call->q, call->k, call->v};
   const int64_t n_threads = b->machine->n_threads;
   lw_tensor_t t[3], work, sums;
   attention_step_t *p;
-  for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, lw_arg_tensor(b, at->query + i), &t[i]));
-  const bc_attention_t a = describe(b, at, t);
+  for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, inputs[i], &t[i]));
+  const bc_attention_t a = describe(call, t);
   const uint64_t n_work = gradients ? bc_attention_backward_work(&a) : bc_attention_forward_work(&a);
   const int64_t n_parts = bc_attention_parts(&a, n_threads);
   const int64_t n_sums = n_parts > 1 ? n_parts * bc_attention_key_heads(&a) : n_threads;
@@ -199,7 +154,7 @@ static aot_status_t add_attention(lw_build_t *b, const places_t *at, const lw_te
   p->q = lw_use(b, &t[0]);
   p->k = lw_use(b, &t[1]);
   p->v = lw_use(b, &t[2]);
-  p->mask = lw_use(b, lw_arg_tensor(b, at->mask));
+  p->mask = lw_use(b, call->mask);
   p->o = lw_use(b, o);
   p->so = rows_of(o);
   p->lse = lw_use(b, lse);
@@ -222,57 +177,40 @@ static aot_status_t writable(lw_build_t *b, uint32_t r, lw_tensor_t *out) {
   return is_rows(lw_type(b, r)) ? lw_result(b, r, out) : lw_result_dense(b, r, out);
 }
 
-static int is_lse(const lw_tensor_t *t, const lw_tensor_t *q) {
-  return t->dtype == AOT_F32 && t->rank == q->rank - 1 &&
-         memcmp(t->sizes, q->sizes, (size_t)t->rank * sizeof *q->sizes) == 0;
-}
-
-static aot_status_t forward(lw_build_t *b, const places_t *at, int has_lse) {
-  const lw_tensor_t *q = lw_arg_tensor(b, at->query);
+static aot_status_t forward(lw_build_t *b, const lw_attention_places_t *at) {
+  lw_attention_t call;
   lw_tensor_t o, lse;
-  if (!takes(b, at) || !is_output(lw_type(b, 0), q, lw_arg_tensor(b, at->query + 2))) return LW_DECLINED;
-  has_lse = has_lse && b->node->n_results > 1 && lw_type(b, 1)->dtype;
-  if (has_lse && !is_lse(lw_type(b, 1), q)) return LW_DECLINED;
+  if (!takes(b, at, &call) || !lw_is_attention_output(lw_type(b, 0), &call)) return LW_DECLINED;
+  const int has_lse = b->node->n_results > 1 && lw_type(b, 1)->dtype;
+  if (has_lse && !lw_is_attention_lse(lw_type(b, 1), &call)) return LW_DECLINED;
   AOT_TRY(writable(b, 0, &o));
   if (has_lse) AOT_TRY(lw_result_dense(b, 1, &lse));
-  return add_attention(b, at, &o, has_lse ? &lse : NULL, NULL);
+  return add_attention(b, &call, &o, has_lse ? &lse : NULL, NULL);
 }
 
-static aot_status_t backward(lw_build_t *b, const places_t *at) {
+static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
   const lw_tensor_t *g = lw_arg_tensor(b, 0);
+  lw_attention_t call;
   lw_tensor_t go, results[3];
-  if (!g || !takes(b, at) || b->node->n_results != 3 ||
-      !is_output(g, lw_arg_tensor(b, at->query), lw_arg_tensor(b, at->query + 2)))
-    return LW_DECLINED;
+  if (!g || !takes(b, at, &call) || b->node->n_results != 3 || !lw_is_attention_output(g, &call)) return LW_DECLINED;
   for (uint32_t r = 0; r < 3; r++)
     if (lw_type(b, r)->dtype != g->dtype || !lw_same_sizes(lw_type(b, r), lw_arg_tensor(b, at->query + r)))
       return LW_DECLINED;
   AOT_TRY(readable(b, g, &go));
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(writable(b, r, &results[r]));
-  return add_attention(b, at, &go, NULL, results);
+  return add_attention(b, &call, &go, NULL, results);
 }
 
-/* (query, key, value, attn_mask, dropout_p, is_causal, *, scale, enable_gqa) */
 static aot_status_t lower_attention(lw_build_t *b) {
-  return forward(b, &(places_t){.query = 0, .mask = 3, .dropout = 4, .causal = 5, .scale = 6, .gqa = 7}, 0);
-}
-/* (grad, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) */
-static aot_status_t lower_attention_backward(lw_build_t *b) {
-  return backward(b, &(places_t){.query = 1, .mask = 4, .dropout = 5, .causal = 6, .scale = 7, .gqa = 8});
-}
-/* (query, key, value, dropout_p, is_causal, *, attn_mask, scale) */
-static aot_status_t lower_flash(lw_build_t *b) {
-  return forward(b, &(places_t){.query = 0, .dropout = 3, .causal = 4, .mask = 5, .scale = 6, .gqa = NONE}, 1);
-}
-/* (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask, scale) */
-static aot_status_t lower_flash_backward(lw_build_t *b) {
-  return backward(b, &(places_t){.query = 1, .dropout = 6, .causal = 7, .mask = 8, .scale = 9, .gqa = NONE});
+  const aot_snap_op_t *op = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops) + b->node->op;
+  const lw_attention_places_t *at = lw_attention_places(aot_snap_text(b->s, op->name));
+  return at->is_backward ? backward(b, at) : forward(b, at);
 }
 
 static const lw_lowering_t rows[] = {
     {"aten.scaled_dot_product_attention.default", lower_attention},
-    {"aot.scaled_dot_product_attention_backward.default", lower_attention_backward},
-    {"aten._scaled_dot_product_flash_attention_for_cpu.default", lower_flash},
-    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", lower_flash_backward},
+    {"aot.scaled_dot_product_attention_backward.default", lower_attention},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", lower_attention},
+    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", lower_attention},
 };
-const lw_lowering_table_t bc_lowerings_attention = LW_TABLE(rows);
+const lw_lowering_table_t bc_lowerings_attention = LW_TABLE_BY_STRIDES(rows);

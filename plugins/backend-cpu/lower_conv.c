@@ -4,6 +4,7 @@
  *
  * A transposed convolution is the gradient of a convolution towards its input, and has gradients of the same kind. So
  * three directions over one description serve them all. */
+#include "common/lowering/conv_call.h"
 #include "conv_kernels.h"
 #include "depthwise_kernels.h"
 #include "divided_conv.h"
@@ -254,87 +255,47 @@ static aot_status_t add_conv(lw_build_t *b, const bc_conv_t *c, int what, const 
 
 /* ---- nodes ---- */
 
-/* n numbers into the last places of out, which holds the presets; one number counts for all. 0: another count. */
-static int spatial(const lw_build_t *b, uint32_t k, int32_t n, int64_t *out) {
-  int64_t list[AOT_MAX_RANK];
-  uint32_t got = lw_arg_ints(b, k, list, AOT_MAX_RANK);
-  if (lw_arg(b, k)->kind == AOT_ARG_STR) return 0;
-  if (got == 0) return 1;
-  if (got != 1 && got != (uint32_t)n) return 0;
-  for (int32_t d = 0; d < n; d++) out[2 - n + d] = list[got == 1 ? 0 : d];
+/* Over one or two dimensions, of floats. */
+static int describe(const lw_conv_t *call, bc_conv_t *c) {
+  const lw_tensor_t *x = call->x, *w = call->weight, *y = call->y;
+  const int32_t n = call->rank;
+  if (n > 2 || !bc_is_float(x)) return 0;
+  *c = (bc_conv_t){.n_batch = x->sizes[0], .groups = call->groups, .c_in = x->sizes[1], .c_out = w->sizes[0]};
+  for (int d = 0; d < 2; d++) c->in[d] = c->out[d] = c->kernel[d] = c->stride[d] = c->dilation[d] = 1;
+  for (int32_t d = 0; d < n; d++) {
+    const int32_t at = 2 - n + d;
+    c->in[at] = x->sizes[2 + d];
+    c->out[at] = y->sizes[2 + d];
+    c->kernel[at] = w->sizes[2 + d];
+    c->stride[at] = call->stride[d];
+    c->pad[at] = call->pad[d];
+    c->dilation[at] = call->dilation[d];
+  }
   return 1;
 }
 
-/* x [n, c, (h,) w], w [c_out, c / groups, (kh,) kw]; stride, padding, dilation from argument `first` on */
-static int describe(const lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *w, const lw_tensor_t *y,
-                    uint32_t first, int64_t groups, bc_conv_t *c) {
-  int32_t n = x->rank - 2;
-  if (n < 1 || n > 2 || w->rank != x->rank || y->rank != x->rank || groups < 1) return 0;
-  if (!bc_is_float(x) || w->dtype != x->dtype || y->dtype != x->dtype) return 0;
-  *c = (bc_conv_t){.n_batch = x->sizes[0], .groups = groups, .c_in = x->sizes[1], .c_out = w->sizes[0]};
-  for (int d = 0; d < 2; d++) c->in[d] = c->out[d] = c->kernel[d] = c->stride[d] = c->dilation[d] = 1;
-  for (int32_t d = 0; d < n; d++) {
-    c->in[2 - n + d] = x->sizes[2 + d];
-    c->out[2 - n + d] = y->sizes[2 + d];
-    c->kernel[2 - n + d] = w->sizes[2 + d];
-  }
-  if (!spatial(b, first, n, c->stride) || !spatial(b, first + 1, n, c->pad) || !spatial(b, first + 2, n, c->dilation))
-    return 0;
-  for (int d = 0; d < 2; d++) {
-    if (c->pad[d] > INT32_MAX || c->dilation[d] > INT32_MAX || c->kernel[d] > INT32_MAX) return 0;
-    int64_t reach = c->in[d] + 2 * c->pad[d] - c->dilation[d] * (c->kernel[d] - 1) - 1;
-    if (c->stride[d] < 1 || c->pad[d] < 0 || c->dilation[d] < 1 || reach < 0 || reach / c->stride[d] + 1 != c->out[d])
-      return 0;
-  }
-  return c->c_in % groups == 0 && c->c_out % groups == 0 && w->sizes[1] == c->c_in / groups &&
-         y->sizes[0] == c->n_batch && y->sizes[1] == c->c_out && lw_numel(x) > 0 && lw_numel(y) > 0 && lw_numel(w) > 0;
-}
-
-static aot_status_t forward(lw_build_t *b, uint32_t first, int transposed, int64_t groups) {
-  const lw_tensor_t *x = lw_arg_tensor(b, 0), *w = lw_arg_tensor(b, 1), *bias = lw_arg_tensor(b, 2), *y = lw_type(b, 0);
-  const int in = transposed ? Y : X, out = transposed ? X : Y;
+static aot_status_t lower_forward(lw_build_t *b) {
   lw_tensor_t t[N_OPERANDS] = {[B] = {.storage = LW_NONE}};
+  lw_conv_t call;
   bc_conv_t conv;
-  if (!x || !w ||
-      !(transposed ? describe(b, y, w, x, first, groups, &conv) : describe(b, x, w, y, first, groups, &conv)))
-    return LW_DECLINED;
-  if (bias && (bias->dtype != x->dtype || bias->rank != 1 || bias->sizes[0] != y->sizes[1])) return LW_DECLINED;
-  t[in] = *x;
-  t[W] = *w;
-  if (bias) AOT_TRY(lw_contiguous(b, bias, &t[B]));
-  AOT_TRY(lw_result(b, 0, &t[out]));
-  return add_conv(b, &conv, transposed ? BC_CONV_DATA : BC_CONV_FORWARD, t);
+  if (!lw_conv_call(b, &call) || !describe(&call, &conv)) return LW_DECLINED;
+  t[call.is_transposed ? Y : X] = *call.in;
+  t[W] = *call.weight;
+  if (call.bias) AOT_TRY(lw_contiguous(b, call.bias, &t[B]));
+  AOT_TRY(lw_result(b, 0, &t[call.is_transposed ? X : Y]));
+  return add_conv(b, &conv, call.is_transposed ? BC_CONV_DATA : BC_CONV_FORWARD, t);
 }
 
-/* conv1d, conv2d(input, weight, bias?, stride, padding, dilation, groups) */
-static aot_status_t lower_conv(lw_build_t *b) { return forward(b, 3, 0, lw_arg_int(b, 6, 1)); }
-
-/* convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups) */
-static aot_status_t lower_convolution(lw_build_t *b) {
-  return forward(b, 3, lw_arg_int(b, 6, 0) != 0, lw_arg_int(b, 8, 1));
-}
-
-/* convolution_backward(grad, input, weight, bias_sizes?, stride, padding, dilation, transposed, output_padding, groups,
- * output_mask) */
 static aot_status_t lower_backward(lw_build_t *b) {
-  const lw_tensor_t *g = lw_arg_tensor(b, 0), *x = lw_arg_tensor(b, 1), *w = lw_arg_tensor(b, 2);
-  const int transposed = lw_arg_int(b, 7, 0) != 0;
   lw_tensor_t t[N_OPERANDS] = {[B] = {.storage = LW_NONE}}, grad, out[3];
+  lw_conv_t call;
   bc_conv_t conv;
-  if (!g || !x || !w || b->node->n_results != 3 ||
-      !(transposed ? describe(b, g, w, x, 4, lw_arg_int(b, 9, 1), &conv)
-                   : describe(b, x, w, g, 4, lw_arg_int(b, 9, 1), &conv)))
-    return LW_DECLINED;
-  for (uint32_t r = 0; r < 3; r++) {
-    const int64_t n = r == 0 ? lw_numel(x) : r == 1 ? lw_numel(w) : g->sizes[1];
-    const lw_tensor_t *type = lw_type(b, r);
-    if (type->dtype && (type->dtype != x->dtype || lw_numel(type) != n)) return LW_DECLINED;
-    if (type->dtype && r < 2 && !lw_same_sizes(type, r ? w : x)) return LW_DECLINED;
-  }
-  grad = *g;
-  t[transposed ? Y : X] = *x;
-  t[transposed ? X : Y] = *g;
-  t[W] = *w;
+  if (!lw_conv_backward_call(b, &call) || !describe(&call, &conv)) return LW_DECLINED;
+  const int transposed = call.is_transposed;
+  grad = *call.out;
+  t[X] = *call.x;
+  t[Y] = *call.y;
+  t[W] = *call.weight;
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(lw_result(b, r, &out[r]));
   if (out[0].dtype) {
     lw_tensor_t of[N_OPERANDS] = {t[X], t[W], t[B], t[Y]};
@@ -349,9 +310,9 @@ static aot_status_t lower_backward(lw_build_t *b) {
 }
 
 static const lw_lowering_t rows[] = {
-    {"aten.conv1d.default", lower_conv},
-    {"aten.conv2d.default", lower_conv},
-    {"aten.convolution.default", lower_convolution},
+    {"aten.conv1d.default", lower_forward},
+    {"aten.conv2d.default", lower_forward},
+    {"aten.convolution.default", lower_forward},
     {"aten.convolution_backward.default", lower_backward},
 };
 const lw_lowering_table_t bc_lowerings_conv = LW_TABLE(rows);

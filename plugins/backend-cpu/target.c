@@ -198,10 +198,10 @@ static aot_status_t add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t
 /* ---- the target ---- */
 
 static const lw_lowering_table_t *const tables[] = {
-    &bc_lowerings_bags,    &bc_lowerings_resample,  &lw_lowerings_products, &bc_lowerings_attention,
-    &bc_lowerings_conv,    &bc_lowerings_embedding, &bc_lowerings_pool,     &bc_lowerings_batch_norm,
-    &lw_lowerings_joins,   &bc_lowerings_cond,      &bc_lowerings_loop,     &lw_lowerings_regions,
-    &bc_lowerings_scatter, &bc_lowerings_order,     &bc_lowerings_sum,
+    &bc_lowerings_bags,   &bc_lowerings_resample,  &lw_lowerings_products, &bc_lowerings_attention,
+    &bc_lowerings_conv,   &bc_lowerings_embedding, &bc_lowerings_pool,     &bc_lowerings_batch_norm,
+    &lw_lowerings_joins,  &bc_lowerings_cond,      &bc_lowerings_loop,     &lw_lowerings_regions,
+    &lw_lowerings_spared, &bc_lowerings_scatter,   &bc_lowerings_order,    &bc_lowerings_sum,
 };
 const lw_target_t bc_cpu = {
     .tables = tables,

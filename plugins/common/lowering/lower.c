@@ -316,11 +316,14 @@ lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place) 
 
 /* ---- operators ---- */
 
-static lw_lower_fn find_lowering(const lw_target_t *target, aot_str_t op) {
+static void find_lowering(const lw_target_t *target, aot_str_t op, lw_op_t *out) {
   for (uint32_t t = 0; t < target->n_tables; t++)
-    for (uint32_t r = 0; r < target->tables[t]->n_rows; r++)
-      if (aot_str_eq(aot_str(target->tables[t]->rows[r].op), op)) return target->tables[t]->rows[r].lower;
-  return NULL;
+    for (uint32_t r = 0; r < target->tables[t]->n_rows; r++) {
+      if (!aot_str_eq(aot_str(target->tables[t]->rows[r].op), op)) continue;
+      out->lower = target->tables[t]->rows[r].lower;
+      out->goes_by_strides = target->tables[t]->goes_by_strides;
+      return;
+    }
 }
 
 aot_status_t lw_find_ops(lw_build_t *b) {
@@ -329,12 +332,14 @@ aot_status_t lw_find_ops(lw_build_t *b) {
   if (!ops) return no_memory(b);
   for (uint32_t o = 1; o < b->s->ops.count; o++) {
     const aot_str_t name = aot_snap_text(b->s, rows[o].name);
-    ops[o] = (lw_op_t){find_lowering(b->machine->target, name),
-                       rk_find(name),
-                       lp_op_find(name),
-                       lp_row_op_find(name),
-                       lw_read_find(name),
-                       lw_write_find(name)};
+    ops[o] = (lw_op_t){
+        .kernel = rk_find(name),
+        .loop = lp_op_find(name),
+        .rows = lp_row_op_find(name),
+        .read = lw_read_find(name),
+        .write = lw_write_find(name),
+    };
+    find_lowering(b->machine->target, name, &ops[o]);
   }
   b->ops = ops;
   return AOT_OK;

@@ -21,6 +21,7 @@ typedef struct lw_op {
   const struct lp_op *loop;                  /* NULL: not pointwise */
   const struct lp_row_op *rows;              /* NULL: reduces no rows that loops know */
   int read, write;                           /* group_read.h; 0: it does more than that, or not as loops do */
+  int goes_by_strides;                       /* lw_lowering_table_t */
 } lw_op_t;
 
 typedef struct lw_build {
@@ -34,6 +35,7 @@ typedef struct lw_build {
   uint32_t value_begin, n_values;
   const uint32_t *group; /* by node of the graph: last member of its group */
   uint8_t *regions;      /* by node of the graph: its part in a sum of regions (region_sums.c) */
+  uint8_t *spared;       /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
   uint32_t *n_uses;      /* by value, as values: operands and outputs that read it */
   /* by output of a step: the input in whose memory it is to lie; LW_NONE: none. NULL: no step */
   uint32_t *home;
@@ -60,11 +62,14 @@ typedef struct lw_lowering {
 typedef struct lw_lowering_table {
   const lw_lowering_t *rows;
   uint32_t n_rows;
+  int goes_by_strides; /* operands are read however they lie: nobody needs to copy them first */
 } lw_lowering_table_t;
-#define LW_TABLE(rows)                                                                                                 \
-  { rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0]) }
-/* Every target's: products.c, joins.c, region_sums.c. */
-extern const lw_lowering_table_t lw_lowerings_products, lw_lowerings_joins, lw_lowerings_regions;
+#define LW_TABLE(table)                                                                                                \
+  { .rows = table, .n_rows = (uint32_t)(sizeof(table) / sizeof(table)[0]) }
+#define LW_TABLE_BY_STRIDES(table)                                                                                     \
+  { .rows = table, .n_rows = (uint32_t)(sizeof(table) / sizeof(table)[0]), .goes_by_strides = 1 }
+/* Every target's: products.c, joins.c, region_sums.c, spared_copies.c. */
+extern const lw_lowering_table_t lw_lowerings_products, lw_lowerings_joins, lw_lowerings_regions, lw_lowerings_spared;
 
 /* What a machine brings: lowerings of its own, and the steps that every graph needs. */
 struct lw_group;
@@ -171,6 +176,10 @@ int lw_is_region_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
 
 /* ---- joined steps (join_steps.c) ---- */
 aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans anew */
+
+/* ---- copies that are not made (spared_copies.c) ---- */
+aot_status_t lw_find_spared(lw_build_t *b); /* b->spared; before groups are found */
+int lw_is_spared(const lw_build_t *b, uint32_t node);
 
 /* ---- groups (find_groups.c) ---- */
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group); /* by node of the graph */

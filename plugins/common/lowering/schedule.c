@@ -359,6 +359,7 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
            *members = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!group || !previous || !newest || !members) return no_memory(b);
   AOT_TRY(lw_find_regions(b));
+  AOT_TRY(lw_find_spared(b));
   AOT_TRY(lw_find_groups(b, group));
   if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
   b->group = group;
