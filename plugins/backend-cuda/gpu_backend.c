@@ -3,6 +3,7 @@
 
 #include "common/lowering/artifact.h"
 #include "common/snapshot/snap_complex.h"
+#include "gpu_attention.h"
 #include "gpu_exe.h"
 #include "host_fallbacks.h"
 #include "joint/snap_births.h"
@@ -20,8 +21,9 @@ typedef struct unit {
   aot_backend_t table;
   aot_host_t host;
   aot_ext_coverage_t coverage;
-  aot_str_t *names; /* of the operators that it handles */
-  int are_timed;    /* algorithms of products */
+  aot_str_t *names;         /* of the operators that it handles */
+  int are_timed;            /* algorithms of products */
+  int64_t widest_attention; /* that cuDNN takes; -1: not asked yet */
 } unit_t;
 
 static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const lw_error_t *e, aot_status_t status) {
@@ -98,7 +100,12 @@ static int only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
   return node->n_results > 0;
 }
 
-static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t *world, int is_birth,
+static int is_whole(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const aot_snap_node_t *node) {
+  if (u->widest_attention < 0) u->widest_attention = gc_attention_widest(gc_cudnn_folder(&u->host, ctx));
+  return gc_attention_is_whole(s, node, u->widest_attention);
+}
+
+static const char *refusal(unit_t *u, const aot_snapshot_t *s, uint32_t i, const cu_world_t *world, int is_birth,
                            cu_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
@@ -110,7 +117,7 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (op->flags & AOT_OP_WRITES)
     return "it writes an argument; make the program functional first (stage functionalize)";
-  if (is_in_parts(name) || is_loss_in_parts(s, node, name))
+  if ((is_in_parts(name) && !is_whole(u, world->ctx, s, node)) || is_loss_in_parts(s, node, name))
     return "its parts run on the GPU; as a whole it would run on the host";
   if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
   if (!kernel) return cu_refuse(world, s, i, error);
@@ -119,7 +126,7 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const unit_t *u = b->head.self;
+  unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -130,7 +137,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   if (status != AOT_OK) error_out(u, ctx, &none, lw_fail(&none, status, "no-memory", "no memory for the verdicts"));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
-    const char *why = refusal(s, i, &world, births[i], &error);
+    const char *why = refusal(u, s, i, &world, births[i], &error);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
     status = sink->put(sink, &v);
@@ -164,6 +171,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
       {"compile-ms", e->code.compile_ms, "ms"},
       {"products", e->n_products, "calls"},
       {"timed-products", e->algorithms.n_timed, ""},
+      {"cudnn-calls", e->n_dnn, "calls"},
       {"host-fallbacks", e->n_fallback, "nodes"},
       {"arena-bytes", (double)e->arena_nbytes, "bytes"},
   };
@@ -228,6 +236,7 @@ aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot
   }
   list_names(u);
   u->are_timed = aot_str_eq(opts->values[GC_OPT_ALGORITHMS].s, aot_str("time"));
+  u->widest_attention = -1;
   u->table = (aot_backend_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
       .query = query,

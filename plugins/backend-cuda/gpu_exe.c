@@ -23,7 +23,7 @@ struct aot_bound {
   aot_buffer_t *number_at; /* and where they go; 0 bytes: nowhere */
   gc_graph_exec_t graph_exec;
   gc_result_t result;
-  int cublas;
+  int cublas, dnn; /* what the libraries answered last */
 };
 
 static gc_exe_t *of(const aot_exe_t *e) { return e->head.self; }
@@ -88,6 +88,7 @@ static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
       .n_processors = e->n_processors,
       .align = b->align,
       .n_on_host = e->n_on_host,
+      .cudnn = &e->cudnn,
   };
   const lw_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = &l};
   AOT_TRY(lw_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error));
@@ -98,6 +99,7 @@ static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
   e->n_fallback = b->schedule.n_fallback;
   e->n_groups = b->schedule.n_groups;
   e->n_products = l.n_products;
+  e->n_dnn = l.n_dnn;
   e->copied_nbytes = b->schedule.copied_nbytes;
   if (b->schedule.arena_nbytes > e->arena_nbytes) e->arena_nbytes = b->schedule.arena_nbytes;
   if (b->schedule.live_nbytes > e->live_nbytes) e->live_nbytes = b->schedule.live_nbytes;
@@ -233,6 +235,7 @@ static aot_status_t bind(const aot_exe_t *x, aot_ctx_t *ctx, const aot_binding_t
     b->run.staged = NULL;
     b->run.result = &b->result;
     b->run.cublas = &b->cublas;
+    b->run.dnn = &b->dnn;
     b->run.fault = on_fault;
     b->run.self = b;
     status = set_memory(b, binding, &error);
@@ -254,10 +257,14 @@ static void check_on_host(void *self) {
 }
 
 static aot_status_t explain(const struct aot_bound *b, uint32_t node, lw_error_t *error) {
-  char buffer[192];
+  char buffer[384];
   error->node = node;
   if (b->cublas)
     return lw_fail(error, AOT_E_INTERNAL, "cublas", "cuBLASLt refuses a matrix product: status %d", b->cublas);
+  if (b->dnn) {
+    gc_cudnn_failed(&b->exe->cudnn, b->dnn, "a graph of operations", buffer, sizeof buffer);
+    return lw_fail(error, AOT_E_INTERNAL, "cudnn", "%s", buffer);
+  }
   return lw_fail(error, AOT_E_INTERNAL, "driver", "%s",
                  gc_driver_error(&b->exe->device->driver, b->result, buffer, sizeof buffer));
 }
@@ -269,7 +276,7 @@ static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, lw_error_
   uint32_t next = 0;
   const lw_frame_t frame = {.base = b->base, .error = error, .next = &next, .self = &b->run};
   b->run.stream = stream;
-  b->cublas = 0;
+  b->cublas = b->dnn = 0;
   for (uint32_t o = 0; o < s->n_outputs; o++)
     if (b->number_at[o].nbytes && (b->result = cu->memcpy_to_device(b->number_at[o].address, &b->numbers[o],
                                                                     b->number_at[o].nbytes, stream)) != GC_SUCCESS)
@@ -344,6 +351,7 @@ static void destroy(const aot_table_t *t) {
   if (e->code.driver) gc_code_deinit(&e->code);
   gc_algorithms_deinit(&e->algorithms);
   gc_cublaslt_close(&e->cublaslt);
+  gc_cudnn_close(&e->cudnn);
   cu_program_deinit(&e->custom);
   free(e->n_on_host);
   free(e->own);
@@ -351,6 +359,11 @@ static void destroy(const aot_table_t *t) {
 }
 
 /* ---- loading ---- */
+
+const char *gc_cudnn_folder(const aot_host_t *host, aot_ctx_t *ctx) {
+  const aot_ext_env_t *env = aot_ext(&host->head, AOT_EXT_ENV);
+  return env ? env->get(env, ctx, "AOT_CUDNN") : NULL;
+}
 
 /* The cache's folder; NULL: none. */
 static const char *cache_folder(const gc_exe_t *e, aot_ctx_t *ctx) {
@@ -390,6 +403,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   e->device = device;
   e->s = s;
   e->own = own;
+  e->cudnn.folder = gc_cudnn_folder(host, ctx);
   e->is_synchronous = getenv("AOT_CUDA_SYNC") && strcmp(getenv("AOT_CUDA_SYNC"), "0") != 0;
   e->table = (aot_exe_t){
       .head = {.struct_size = sizeof e->table, .self = e, .destroy = destroy},
@@ -419,7 +433,7 @@ aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(e->s, aot_snap_graph_t, graphs);
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(e->s, aot_snap_symbol_t, symbols);
   int64_t *hints = calloc((size_t)e->s->symbols.count + 1, sizeof *hints);
-  uint32_t steps = 0, fallback = 0, groups = 0, products = 0;
+  uint32_t steps = 0, fallback = 0, groups = 0, products = 0, dnn = 0;
   lw_error_t error = {.node = AOT_NO_ID};
   aot_status_t status = hints ? AOT_OK : AOT_E_EXHAUSTED;
   for (uint32_t i = 0; hints && i < e->s->symbols.count; i++) hints[i] = symbols[i].hint;
@@ -428,9 +442,10 @@ aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx) {
     bound_destroy(e->planned);
     e->planned = NULL;
     status = bound_create(e, i, hints, LW_ALIGN, &e->planned, &error);
-    steps += e->n_steps, fallback += e->n_fallback, groups += e->n_groups, products += e->n_products;
+    steps += e->n_steps, fallback += e->n_fallback, groups += e->n_groups, products += e->n_products, dnn += e->n_dnn;
   }
   e->n_steps = steps, e->n_fallback = fallback, e->n_groups = groups, e->n_products = products;
+  e->n_dnn = dnn;
   free(hints);
   return status == AOT_OK ? AOT_OK : tell(e, ctx, status, &error);
 }

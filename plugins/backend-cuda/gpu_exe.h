@@ -18,16 +18,19 @@ typedef struct gc_exe {
   cu_program_t custom;
   nv_nvrtc_t nvrtc;
   gc_cublaslt_t cublaslt;
+  gc_cudnn_t cudnn;
   gc_code_t code;
   gc_algorithms_t algorithms;
   uint32_t n_processors;
   int is_synchronous;        /* AOT_CUDA_SYNC: a step at a time, each waited for */
   struct aot_bound *planned; /* lowered by the last plan, for the bind that follows */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
-  uint32_t n_steps, n_fallback, n_groups, n_products;
+  uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn;
   uint32_t *n_on_host; /* by operator of the snapshot: nodes that run there, of all that has been lowered */
 } gc_exe_t;
 
+/* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */
+const char *gc_cudnn_folder(const aot_host_t *host, aot_ctx_t *ctx);
 /* s is borrowed; own is the executable's from here on. are_timed: algorithms of products (product_algorithms.h).
  * Failures are told. [host-main] */
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,

@@ -3,6 +3,7 @@
 #include "product_step.h"
 #include "common/lowering/kernel_step.h"
 #include "common/tensor/geometry.h"
+#include "gpu_attention.h"
 #include <aot/inline.h>
 #include <string.h>
 
@@ -384,7 +385,8 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
 
 /* ---- the target ---- */
 
-static const lw_lowering_table_t *const tables[] = {&lw_lowerings_products, &lw_lowerings_joins, &lw_lowerings_regions};
+static const lw_lowering_table_t *const tables[] = {&lw_lowerings_products, &lw_lowerings_joins, &lw_lowerings_regions,
+                                                    &lw_lowerings_spared, &gc_lowerings_attention};
 const lw_target_t gc_gpu = {
     .tables = tables,
     .n_tables = sizeof tables / sizeof tables[0],

@@ -2,6 +2,7 @@
  *
  *     loop        a generated kernel (common/loops), compiled by NVRTC
  *     product     cuBLASLt
+ *     attention   cuDNN (gpu_attention.h)
  *     copy, add   generated kernels of one instruction; dense copies by the driver
  *     kernel      what nothing else takes runs on the host: operands there, results back, both on the stream */
 #ifndef GC_TARGET_H
@@ -9,6 +10,7 @@
 
 #include "gpu_code.h"
 #include "common/lowering/group_loop.h"
+#include "cudnn.h"
 #include "product_algorithms.h"
 
 extern const lw_target_t gc_gpu;
@@ -24,6 +26,9 @@ typedef struct gc_lowering {
   uint32_t n_checks;       /* loops that tell of a wrong index */
   uint32_t n_products;
   uint32_t *n_on_host; /* by operator of the snapshot: nodes that run there */
+  gc_cudnn_t *cudnn;   /* opened when it is first needed */
+  uint32_t n_dnn;      /* steps of cuDNN's */
+  struct gc_kept_attention *attentions;
 } gc_lowering_t;
 
 /* lw_frame_t.self of a run. */
@@ -35,6 +40,7 @@ typedef struct gc_run {
   int64_t *checks;     /* pinned: set by loops whose index was wrong */
   gc_result_t *result; /* of the driver's call that failed */
   int *cublas;         /* of cuBLASLt's */
+  int *dnn;            /* of cuDNN's */
   void (*fault)(void *self, aot_status_t status, const lw_error_t *error); /* of work on the host; from any thread */
   void *self;
 } gc_run_t;

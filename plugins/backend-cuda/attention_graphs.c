@@ -1,0 +1,157 @@
+#include "attention_graphs.h"
+
+#include <aot/base.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct draft {
+  const gc_attention_t *a;
+  gc_dnn_graph_t *g;
+  uint32_t scale, minus_infinity;
+} draft_t;
+
+static int64_t positions_of(const gc_attention_t *a, int what) {
+  return what == GC_ATT_K || what == GC_ATT_V || what == GC_ATT_GK || what == GC_ATT_GV ? a->n_key : a->n_query;
+}
+static int64_t width_of(const gc_attention_t *a, int what) {
+  const int has_width_v = what == GC_ATT_V || what == GC_ATT_O || what == GC_ATT_GO || what == GC_ATT_GV;
+  return has_width_v ? a->width_v : a->width;
+}
+
+/* [batch, head, position, element] */
+static void geometry(const gc_attention_t *a, int what, int64_t sizes[4], int64_t strides[4]) {
+  const int64_t s[4] = {a->n_batch, a->n_head, positions_of(a, what), width_of(a, what)};
+  const int64_t by[4] = {a->strides[what].batch, a->strides[what].head, a->strides[what].position, 1};
+  memcpy(sizes, s, sizeof s);
+  memcpy(strides, by, sizeof by);
+}
+
+static void swap_last(int64_t list[4]) {
+  const int64_t last = list[3];
+  list[3] = list[2];
+  list[2] = last;
+}
+
+/* A number of a row, [batch, head, query, 1] */
+static uint32_t add_row(draft_t *d, int32_t kind) {
+  const gc_attention_t *a = d->a;
+  const int64_t sizes[4] = {a->n_batch, a->n_head, a->n_query, 1};
+  const int64_t strides[4] = {a->n_head * a->n_query, a->n_query, 1, 1};
+  return gc_dnn_tensor(d->g, kind, AOT_F32, 4, sizes, strides);
+}
+
+/* Tensors in memory, numbered as in the header; those named by a bit of `transposed` with the last two dimensions swapped. */
+static draft_t begin(const gc_attention_t *a, uint32_t transposed, gc_dnn_graph_t *out) {
+  draft_t d = {.a = a, .g = out};
+  memset(out, 0, sizeof *out);
+  for (int what = 0; what < GC_ATT_N_IN_MEMORY; what++) {
+    int64_t sizes[4], strides[4];
+    geometry(a, what, sizes, strides);
+    if (transposed >> what & 1) swap_last(sizes), swap_last(strides);
+    if (what == GC_ATT_STATS || what == GC_ATT_SUMS) add_row(&d, GC_DNN_MEMORY);
+    else gc_dnn_tensor(out, GC_DNN_MEMORY, a->dtype, 4, sizes, strides);
+  }
+  d.scale = gc_dnn_number(out, 4, (float)a->scale);
+  d.minus_infinity = gc_dnn_number(out, 4, -INFINITY);
+  return d;
+}
+
+/* A number for each query and key, [batch, head, query, key], by rows. */
+static uint32_t add_scores(draft_t *d, int32_t dtype) {
+  const gc_attention_t *a = d->a;
+  const int64_t n = a->n_query * a->n_key;
+  const int64_t sizes[4] = {a->n_batch, a->n_head, a->n_query, a->n_key}, strides[4] = {a->n_head * n, n, a->n_key, 1};
+  return gc_dnn_tensor(d->g, GC_DNN_VIRTUAL, dtype, 4, sizes, strides);
+}
+
+static uint32_t matmul(draft_t *d, uint32_t x, uint32_t b, uint32_t y) {
+  gc_dnn_op(d->g, (gc_dnn_op_t){GC_DNN_MATMUL, 0, AOT_F32, -1, x, b, GC_DNN_NONE, y});
+  return y;
+}
+static uint32_t pointwise(draft_t *d, int32_t mode, uint32_t x, uint32_t b, uint32_t y) {
+  gc_dnn_op(d->g, (gc_dnn_op_t){GC_DNN_POINTWISE, mode, AOT_F32, -1, x, b, GC_DNN_NONE, y});
+  return y;
+}
+static uint32_t reduce(draft_t *d, int32_t mode, uint32_t x, uint32_t y) {
+  gc_dnn_op(d->g, (gc_dnn_op_t){GC_DNN_REDUCTION, mode, AOT_F32, -1, x, GC_DNN_NONE, GC_DNN_NONE, y});
+  return y;
+}
+static uint32_t reshape(draft_t *d, uint32_t x, uint32_t y) {
+  gc_dnn_op(d->g, (gc_dnn_op_t){GC_DNN_RESHAPE, 0, AOT_F32, -1, x, GC_DNN_NONE, GC_DNN_NONE, y});
+  return y;
+}
+
+/* The transpose of scores, rounded to halves. */
+static uint32_t transposed_half(draft_t *d, uint32_t scores) {
+  const uint32_t y = add_scores(d, d->a->dtype);
+  swap_last(d->g->tensors[y].sizes);
+  swap_last(d->g->tensors[y].strides);
+  return reshape(d, scores, y);
+}
+
+/* Of each score its row or its column. */
+static uint32_t add_index(draft_t *d, uint32_t scores, int32_t axis) {
+  const uint32_t y = add_scores(d, AOT_I32);
+  gc_dnn_op(d->g,
+            (gc_dnn_op_t){GC_DNN_POINTWISE, GC_DNN_GEN_INDEX, AOT_F32, axis, scores, GC_DNN_NONE, GC_DNN_NONE, y});
+  return y;
+}
+
+static uint32_t causal(draft_t *d, uint32_t x) {
+  if (!d->a->is_causal) return x;
+  const uint32_t row = add_index(d, x, 2), column = add_index(d, x, 3);
+  const uint32_t is_seen = add_scores(d, AOT_BOOL), y = add_scores(d, AOT_F32);
+  gc_dnn_op(d->g, (gc_dnn_op_t){GC_DNN_POINTWISE, GC_DNN_CMP_GE, AOT_BOOL, -1, row, column, GC_DNN_NONE, is_seen});
+  gc_dnn_op(d->g, (gc_dnn_op_t){GC_DNN_POINTWISE, GC_DNN_SELECT, AOT_F32, -1, x, d->minus_infinity, is_seen, y});
+  return y;
+}
+
+static uint32_t scaled_scores(draft_t *d) {
+  const uint32_t scores = matmul(d, GC_ATT_Q, GC_ATT_K, add_scores(d, AOT_F32));
+  return pointwise(d, GC_DNN_MUL, scores, d->scale, add_scores(d, AOT_F32));
+}
+
+/* o = softmax(mask(scale q k^T)) v. Without the stats no engine takes it. */
+void gc_attention_forward(const gc_attention_t *a, gc_dnn_graph_t *out) {
+  draft_t d = begin(a, 1u << GC_ATT_K, out);
+  const uint32_t s = causal(&d, scaled_scores(&d));
+  const uint32_t max = reduce(&d, GC_DNN_MAX, s, add_row(&d, GC_DNN_VIRTUAL));
+  const uint32_t below = pointwise(&d, GC_DNN_SUB, s, max, add_scores(&d, AOT_F32));
+  const uint32_t e = pointwise(&d, GC_DNN_EXP, below, GC_DNN_NONE, add_scores(&d, AOT_F32));
+  const uint32_t sum = reduce(&d, GC_DNN_SUM, e, add_row(&d, GC_DNN_VIRTUAL));
+  const uint32_t log = pointwise(&d, GC_DNN_LOG, sum, GC_DNN_NONE, add_row(&d, GC_DNN_VIRTUAL));
+  pointwise(&d, GC_DNN_ADD, max, log, GC_ATT_STATS);
+  const uint32_t p = pointwise(&d, GC_DNN_DIV, e, sum, add_scores(&d, a->dtype));
+  matmul(&d, p, GC_ATT_V, GC_ATT_O);
+}
+
+/* p = exp(mask(scale q k^T - stats))     gv = p^T go
+ * gs = scale p (go v^T - rowsum(go o))   gq = gs k     gk = gs^T q */
+void gc_attention_backward(const gc_attention_t *a, gc_dnn_graph_t *out) {
+  draft_t d = begin(a, 1u << GC_ATT_K | 1u << GC_ATT_V, out);
+  const uint32_t one = gc_dnn_number(out, 4, 1);
+  int64_t sizes[4], strides[4];
+
+  geometry(a, GC_ATT_O, sizes, strides);
+  strides[2] = a->width_v;
+  strides[1] = a->n_query * strides[2];
+  strides[0] = a->n_head * strides[1];
+  const uint32_t product = gc_dnn_tensor(out, GC_DNN_VIRTUAL, AOT_F32, 4, sizes, strides);
+  pointwise(&d, GC_DNN_MUL, GC_ATT_GO, GC_ATT_O, product);
+  const uint32_t row = reduce(&d, GC_DNN_SUM, product, add_row(&d, GC_DNN_VIRTUAL));
+  pointwise(&d, GC_DNN_MUL, row, one, GC_ATT_SUMS);
+
+  const uint32_t s = pointwise(&d, GC_DNN_SUB, scaled_scores(&d), GC_ATT_STATS, add_scores(&d, AOT_F32));
+  const uint32_t p = pointwise(&d, GC_DNN_EXP, causal(&d, s), GC_DNN_NONE, add_scores(&d, AOT_F32));
+  matmul(&d, transposed_half(&d, p), GC_ATT_GO, GC_ATT_GV);
+
+  const uint32_t gp = matmul(&d, GC_ATT_GO, GC_ATT_V, add_scores(&d, AOT_F32));
+  const uint32_t centered = pointwise(&d, GC_DNN_SUB, gp, GC_ATT_SUMS, add_scores(&d, AOT_F32));
+  const uint32_t unscaled = pointwise(&d, GC_DNN_MUL, centered, p, add_scores(&d, AOT_F32));
+  const uint32_t gs = pointwise(&d, GC_DNN_MUL, unscaled, d.scale, add_scores(&d, AOT_F32));
+  matmul(&d, transposed_half(&d, gs), GC_ATT_Q, GC_ATT_GK);
+
+  geometry(a, GC_ATT_K, sizes, strides);
+  const uint32_t k = reshape(&d, GC_ATT_K, gc_dnn_tensor(out, GC_DNN_VIRTUAL, AOT_F32, 4, sizes, strides));
+  matmul(&d, gs, k, GC_ATT_GQ);
+}

@@ -1,0 +1,38 @@
+/* Scaled dot product attention and its gradients as graphs of cuDNN's operations: those that its fused engines match,
+ * so neither scores nor probabilities lie in memory. */
+#ifndef GC_ATTENTION_GRAPHS_H
+#define GC_ATTENTION_GRAPHS_H
+
+#include "cudnn_graph.h"
+
+/* Tensors of both graphs by their number. STATS: float32 [batch, head, query, 1], log of the sum of exponentials of a
+ * row's scores. SUMS: scratch of that size. */
+enum {
+  GC_ATT_Q,
+  GC_ATT_K,
+  GC_ATT_V,
+  GC_ATT_O,
+  GC_ATT_STATS,
+  GC_ATT_GO,
+  GC_ATT_GQ,
+  GC_ATT_GK,
+  GC_ATT_GV,
+  GC_ATT_SUMS,
+  GC_ATT_N_IN_MEMORY
+};
+
+typedef struct gc_attention {
+  int32_t dtype; /* AOT_F16, AOT_BF16 */
+  int64_t n_batch, n_head, n_query, n_key, width, width_v;
+  double scale;
+  int is_causal; /* row i sees the columns up to i */
+  struct {
+    int64_t batch, head, position; /* elements; those of a position lie side by side */
+  } strides[GC_ATT_N_IN_MEMORY];   /* of Q, K, V, O and their gradients */
+} gc_attention_t;
+
+void gc_attention_forward(const gc_attention_t *a, gc_dnn_graph_t *out);
+/* Deterministic: the gradient of the scores is kept in the engine's workspace. */
+void gc_attention_backward(const gc_attention_t *a, gc_dnn_graph_t *out);
+
+#endif

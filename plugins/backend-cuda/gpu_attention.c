@@ -1,0 +1,241 @@
+#include "gpu_attention.h"
+
+#include "attention_graphs.h"
+#include "common/lowering/attention_call.h"
+#include "gpu_dnn.h"
+#include <aot/inline.h>
+#include <string.h>
+
+enum { LEAST_CAPABILITY = 8, WIDE_CAPABILITY = 9, WIDTH = 128, WIDE_WIDTH = 256, WIDTH_STEP = 8 };
+enum { OLDEST_CUDNN = 91002 }; /* before it a masked score has to be another number, and 9.10.0 is wrong */
+
+static int is_half(int32_t dtype) { return dtype == AOT_BF16 || dtype == AOT_F16; }
+static int fits_width(int64_t width, int64_t widest) { return width > 0 && width <= widest && width % WIDTH_STEP == 0; }
+
+/* ---- before there is a device ---- */
+
+int64_t gc_attention_widest(const char *cudnn_folder) {
+  gc_cudnn_t cudnn = {.folder = cudnn_folder};
+  gc_driver_t driver;
+  gc_ordinal_t device;
+  char why[256];
+  int major = 0;
+  if (gc_cudnn_open(&cudnn, why, sizeof why) || cudnn.version < OLDEST_CUDNN) return 0;
+  if (gc_driver_open(&driver, why, sizeof why) || driver.device_get(&device, 0) != GC_SUCCESS ||
+      driver.device_get_attribute(&major, GC_CAPABILITY_MAJOR, device) != GC_SUCCESS)
+    return 0;
+  return major < LEAST_CAPABILITY ? 0 : major == WIDE_CAPABILITY ? WIDE_WIDTH : WIDTH;
+}
+
+int gc_attention_is_whole(const aot_snapshot_t *s, const aot_snap_node_t *node, int64_t widest) {
+  const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
+  const lw_attention_places_t *at = lw_attention_places(aot_snap_text(s, op->name));
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
+  const int64_t *sizes[3];
+  if (!at || node->n_args < at->query + 3) return 0;
+  for (uint32_t i = 0; i < 3; i++) {
+    const aot_snap_arg_t *a = &args[at->query + i];
+    const aot_snap_value_t *v = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + a->i;
+    if (a->kind != AOT_ARG_VALUE || v->kind != AOT_TYPE_TENSOR || !is_half(v->dtype) || v->rank != 4) return 0;
+    sizes[i] = AOT_SNAP_ROWS(s, int64_t, ints) + v->dims;
+    if (sizes[i][0] != sizes[0][0] || sizes[i][1] != sizes[0][1]) return 0;
+    if (AOT_DIM_IS_SYM(sizes[i][3]) || !fits_width(sizes[i][3], widest)) return 0;
+  }
+  if (at->mask < node->n_args && args[at->mask].kind != AOT_ARG_NONE) return 0;
+  double dropout = 0;
+  if (at->dropout < node->n_args && args[at->dropout].kind == AOT_ARG_FLOAT)
+    memcpy(&dropout, &args[at->dropout].i, sizeof dropout);
+  return dropout == 0;
+}
+
+/* ---- tensors ---- */
+
+/* A forward that has been lowered: its gradients need what it gave. */
+typedef struct gc_kept_attention {
+  struct gc_kept_attention *next;
+  lw_tensor_t q, k, v, o, stats;
+  double scale;
+  int is_causal;
+} kept_t;
+
+static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
+
+/* [batch, head, position, element] as the engines read and write it: elements side by side, everything else at
+ * multiples of their vectors. */
+static int is_plain(const lw_build_t *b, const lw_tensor_t *t) {
+  if (t->strides[3] != 1 || !gc_is_aligned_for_dnn(b, t)) return 0;
+  for (int32_t d = 0; d < 3; d++)
+    if (t->sizes[d] > 1 && (t->strides[d] <= 0 || t->strides[d] % WIDTH_STEP)) return 0;
+  return t->sizes[2] == 1 || t->strides[2] >= t->sizes[3];
+}
+
+/* What is_plain, t itself or the type of a contiguous copy. */
+static lw_tensor_t plain_type(const lw_build_t *b, const lw_tensor_t *t) {
+  lw_tensor_t plain = *t;
+  if (!is_plain(b, t)) lw_make_contiguous(&plain);
+  return plain;
+}
+static aot_status_t make_plain(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) {
+  if (!is_plain(b, t)) return lw_contiguous(b, t, out);
+  *out = *t;
+  return AOT_OK;
+}
+static lw_tensor_t result_type(const lw_build_t *b, uint32_t r) {
+  lw_tensor_t t = *lw_type(b, r);
+  lw_result_geometry(&t);
+  return plain_type(b, &t);
+}
+static aot_status_t make_result(lw_build_t *b, uint32_t r, lw_tensor_t *out) {
+  lw_tensor_t t = *lw_type(b, r);
+  lw_result_geometry(&t);
+  return is_plain(b, &t) ? lw_result(b, r, out) : lw_result_dense(b, r, out);
+}
+
+static lw_tensor_t rows_type(const lw_attention_t *a) {
+  lw_tensor_t t = *a->q;
+  t.dtype = AOT_F32;
+  t.rank = 3;
+  lw_make_contiguous(&t);
+  return t;
+}
+
+/* Dimensions of one element step as if it lay without holes. */
+static void set_strides(gc_attention_t *g, int what, const lw_tensor_t *t) {
+  const int64_t position = t->sizes[2] > 1 ? t->strides[2] : t->sizes[3];
+  const int64_t head = t->sizes[1] > 1 ? t->strides[1] : position * t->sizes[2];
+  const int64_t batch = t->sizes[0] > 1 ? t->strides[0] : head * t->sizes[1];
+  g->strides[what].batch = batch;
+  g->strides[what].head = head;
+  g->strides[what].position = position;
+}
+
+static gc_attention_t describe(const lw_attention_t *a, const lw_tensor_t *tensors, uint32_t n) {
+  gc_attention_t g = {
+      .dtype = a->q->dtype,
+      .n_batch = a->q->sizes[0],
+      .n_head = a->q->sizes[1],
+      .n_query = a->q->sizes[2],
+      .n_key = a->k->sizes[2],
+      .width = a->q->sizes[3],
+      .width_v = a->v->sizes[3],
+      .scale = a->scale,
+      .is_causal = a->is_causal,
+  };
+  for (uint32_t what = 0; what < n; what++)
+    if (what != GC_ATT_STATS && what != GC_ATT_SUMS) set_strides(&g, (int)what, &tensors[what]);
+  return g;
+}
+
+static int takes(const lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
+  return lw_attention_call(b, at, out) && is_half(out->q->dtype) && out->q->rank == 4 && !out->mask && out->share == 1;
+}
+
+/* ---- steps ---- */
+
+static aot_status_t keep(lw_build_t *b, const lw_attention_t *a, const lw_tensor_t *o, const lw_tensor_t *stats) {
+  kept_t *k = lw_pool_alloc(b->pool, sizeof *k);
+  if (!k) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
+  *k = (kept_t){lowering(b)->attentions, *a->q, *a->k, *a->v, *o, *stats, a->scale, a->is_causal};
+  lowering(b)->attentions = k;
+  return AOT_OK;
+}
+
+static int is_same(const lw_tensor_t *a, const lw_tensor_t *b) {
+  return a->storage == b->storage && lw_same_geometry(a, b);
+}
+
+/* The forward of these operands in the same graph; NULL: there is none. Plugins' kernels may write into results that
+ * nobody seems to read any more. */
+static const kept_t *find_kept(const lw_build_t *b, const lw_attention_t *a) {
+  if (b->machine->custom->n_nodes) return NULL;
+  for (const kept_t *k = lowering(b)->attentions; k; k = k->next)
+    if (is_same(&k->q, a->q) && is_same(&k->k, a->k) && is_same(&k->v, a->v) && k->scale == a->scale &&
+        k->is_causal == a->is_causal)
+      return k;
+  return NULL;
+}
+
+static aot_status_t forward(lw_build_t *b, const lw_attention_places_t *at) {
+  lw_attention_t a;
+  lw_tensor_t t[GC_ATT_STATS + 1];
+  gc_dnn_graph_t graph;
+  if (!takes(b, at, &a) || !lw_is_attention_output(lw_type(b, 0), &a)) return LW_DECLINED;
+  const int has_lse = b->node->n_results > 1 && lw_type(b, 1)->dtype;
+  if (has_lse && !lw_is_attention_lse(lw_type(b, 1), &a)) return LW_DECLINED;
+  const lw_tensor_t *const operands[] = {a.q, a.k, a.v};
+  for (int i = 0; i < 3; i++) t[i] = plain_type(b, operands[i]);
+  t[GC_ATT_O] = result_type(b, 0);
+  t[GC_ATT_STATS] = rows_type(&a);
+  const gc_attention_t call = describe(&a, t, GC_ATT_STATS + 1);
+  gc_attention_forward(&call, &graph);
+  const gc_dnn_plan_t *plan = gc_dnn_plan_of(b, &graph);
+  if (!plan) return LW_DECLINED;
+  for (int i = 0; i < 3; i++) AOT_TRY(make_plain(b, operands[i], &t[i]));
+  AOT_TRY(make_result(b, 0, &t[GC_ATT_O]));
+  if (has_lse) AOT_TRY(lw_result_dense(b, 1, &t[GC_ATT_STATS]));
+  else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_STATS]));
+  AOT_TRY(gc_add_dnn(b, plan, &graph, t, GC_ATT_STATS + 1));
+  return keep(b, &a, &t[GC_ATT_O], &t[GC_ATT_STATS]);
+}
+
+/* What the forward gave: the operator's own arguments, what a forward of the same graph kept, or NULL. */
+static int find_output(const lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a,
+                       const lw_tensor_t **out_o, const lw_tensor_t **out_stats) {
+  const kept_t *kept = at->output == LW_NONE ? find_kept(b, a) : NULL;
+  *out_o = kept ? &kept->o : NULL;
+  *out_stats = kept ? &kept->stats : NULL;
+  if (at->output == LW_NONE) return 1;
+  *out_o = lw_arg_tensor(b, at->output);
+  *out_stats = lw_arg_tensor(b, at->output + 1);
+  return *out_o && *out_stats && lw_is_attention_output(*out_o, a) && lw_is_attention_lse(*out_stats, a);
+}
+
+static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
+  const lw_tensor_t *go = lw_arg_tensor(b, 0), *o, *stats;
+  const gc_dnn_plan_t *again = NULL;
+  lw_attention_t a;
+  lw_tensor_t t[GC_ATT_N_IN_MEMORY];
+  gc_dnn_graph_t graph, forward_graph;
+  if (!go || !takes(b, at, &a) || b->node->n_results != 3 || !lw_is_attention_output(go, &a)) return LW_DECLINED;
+  const lw_tensor_t *const operands[] = {a.q, a.k, a.v};
+  for (uint32_t r = 0; r < 3; r++)
+    if (lw_type(b, r)->dtype != go->dtype || !lw_same_sizes(lw_type(b, r), operands[r])) return LW_DECLINED;
+  if (!find_output(b, at, &a, &o, &stats)) return LW_DECLINED;
+
+  for (int i = 0; i < 3; i++) t[i] = plain_type(b, operands[i]);
+  t[GC_ATT_O] = plain_type(b, o ? o : go);
+  if (!o) lw_make_contiguous(&t[GC_ATT_O]);
+  t[GC_ATT_GO] = plain_type(b, go);
+  for (uint32_t r = 0; r < 3; r++) t[GC_ATT_GQ + r] = result_type(b, r);
+  t[GC_ATT_STATS] = t[GC_ATT_SUMS] = rows_type(&a);
+  const gc_attention_t call = describe(&a, t, GC_ATT_N_IN_MEMORY);
+  gc_attention_backward(&call, &graph);
+  gc_attention_forward(&call, &forward_graph);
+  const gc_dnn_plan_t *plan = gc_dnn_plan_of(b, &graph);
+  if (!plan || (!o && !(again = gc_dnn_plan_of(b, &forward_graph)))) return LW_DECLINED;
+
+  for (int i = 0; i < 3; i++) AOT_TRY(make_plain(b, operands[i], &t[i]));
+  AOT_TRY(make_plain(b, go, &t[GC_ATT_GO]));
+  if (o) AOT_TRY(make_plain(b, o, &t[GC_ATT_O]));
+  else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_O]));
+  if (o) AOT_TRY(lw_contiguous(b, stats, &t[GC_ATT_STATS]));
+  else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_STATS]));
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(make_result(b, r, &t[GC_ATT_GQ + r]));
+  AOT_TRY(lw_new_tensor(b, &t[GC_ATT_SUMS]));
+  if (again) AOT_TRY(gc_add_dnn(b, again, &forward_graph, t, GC_ATT_N_IN_MEMORY));
+  return gc_add_dnn(b, plan, &graph, t, GC_ATT_N_IN_MEMORY);
+}
+
+static aot_status_t lower_attention(lw_build_t *b) {
+  const aot_snap_op_t *op = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops) + b->node->op;
+  const lw_attention_places_t *at = lw_attention_places(aot_snap_text(b->s, op->name));
+  return at->is_backward ? backward(b, at) : forward(b, at);
+}
+
+static const lw_lowering_t rows[] = {
+    {"aten.scaled_dot_product_attention.default", lower_attention},
+    {"aot.scaled_dot_product_attention_backward.default", lower_attention},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", lower_attention},
+    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", lower_attention},
+};
+const lw_lowering_table_t gc_lowerings_attention = LW_TABLE_BY_STRIDES(rows);
