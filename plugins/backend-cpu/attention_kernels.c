@@ -98,6 +98,10 @@ static void write_rows(const bc_attention_t *a, const float *x, int64_t n, matri
   for (int64_t i = 0; i < n; i++) write_row(a->dtype, x + i * row, m.width, row_of(a, m, first + i));
 }
 
+static void fill(float *x, int64_t n, float number) {
+  for (int64_t i = 0; i < n; i++) x[i] = number;
+}
+
 /* ---- scores: a tile is keys x lanes ---- */
 
 typedef struct block {
@@ -113,24 +117,40 @@ static block_t block_of(const bc_attention_t *a, int64_t head, int64_t index, in
   return b;
 }
 
-/* What a row of the mask adds to the scores of n keys. */
-static void mask_row(const bc_attention_t *a, int64_t at, int64_t n, float *y) {
+/* What a row of the mask adds to the scores of n keys. 0: nothing, and y is zeros. */
+static int mask_row(const bc_attention_t *a, int64_t at, int64_t n, float *y) {
   const int64_t step = a->mask_key, size = a->mask_dtype == AOT_F32 ? 4 : 2;
-  if (a->mask_dtype == AOT_BOOL)
-    for (int64_t j = 0; j < n; j++) y[j] = ((const uint8_t *)a->mask)[at + j * step] ? 0 : -INFINITY;
-  else if (step == 1) read_row(a->mask_dtype, (const char *)a->mask + at * size, n, y);
+  int adds = 0;
+  if (a->mask_dtype == AOT_BOOL) {
+    const uint8_t *seen = (const uint8_t *)a->mask + at;
+    for (int64_t j = 0; j < n; j++) y[j] = seen[j * step] ? 0 : -INFINITY;
+  } else if (step == 1) read_row(a->mask_dtype, (const char *)a->mask + at * size, n, y);
   else
     for (int64_t j = 0; j < n; j++) read_row(a->mask_dtype, (const char *)a->mask + (at + j * step) * size, 1, y + j);
+  for (int64_t j = 0; j < n; j++) adds |= y[j] != 0;
+  return adds;
 }
 
-/* Rows of the mask are columns of the tile: 16 of them are turned at a time. */
+/* Does a mask of booleans, which often hides padding alone, hide none of n keys from a query? */
+static int sees_all(const bc_attention_t *a, int64_t at, int64_t n) {
+  const uint8_t *seen = (const uint8_t *)a->mask + at;
+  if (a->mask_dtype != AOT_BOOL || a->mask_key > 1) return 0;
+  return a->mask_key == 0 ? seen[0] != 0 : !memchr(seen, 0, (size_t)n);
+}
+
+/* Rows of the mask are columns of the tile: 16 of them are turned at a time, where one of them adds something. */
 static void mask_tile(const bc_attention_t *a, const block_t *b, int64_t first_key, int64_t n, float *s) {
   const int64_t base = place(a, a->mask_lead, b->head, 1) + b->first * a->mask_query + first_key * a->mask_key;
   float row[LANES][KEYS];
   for (int64_t from = 0; from < b->rows; from += LANES) {
     const int64_t rows = least(LANES, b->rows - from);
-    for (int64_t i = 0; i < rows; i++) mask_row(a, base + (from + i) * a->mask_query, n, row[i]);
-    for (int64_t j = 0; j < n; j++)
+    int adds = 0;
+    for (int64_t i = 0; i < rows; i++) {
+      const int64_t at = base + (from + i) * a->mask_query;
+      if (sees_all(a, at, n)) fill(row[i], n, 0);
+      else adds |= mask_row(a, at, n, row[i]);
+    }
+    for (int64_t j = 0; j < n && adds; j++)
       for (int64_t i = 0; i < rows; i++) s[j * b->lanes + from + i] += row[i][j];
   }
 }
@@ -268,10 +288,6 @@ static int64_t in_turn(int64_t index, int64_t n) { return index % 2 ? n - 1 - in
 static int64_t n_blocks(const bc_attention_t *a, int64_t queries) { return (a->n_query + queries - 1) / queries; }
 
 int64_t bc_attention_blocks(const bc_attention_t *a) { return n_heads(a) * n_blocks(a, block_queries(a)); }
-
-static void fill(float *x, int64_t n, float number) {
-  for (int64_t i = 0; i < n; i++) x[i] = number;
-}
 
 static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o, float *lse, const forward_work_t *w) {
   const int64_t width_v = bc_tile_round(a->width_v);

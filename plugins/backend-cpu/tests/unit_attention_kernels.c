@@ -13,6 +13,7 @@ typedef struct problem {
   double scale;
   const float *mask;   /* [n_query][n_key] */
   const uint8_t *seen; /* the same */
+  int alike;           /* all keys of a query are seen, or none: the mask is read with stride 0 */
   int32_t dtype;       /* 0: float32 */
   double *q, *k, *v, *go;
 } problem_t;
@@ -188,7 +189,7 @@ static bc_attention_t describe(const problem_t *p, const tensor_t *q, const tens
       .mask = p->mask ? (const void *)p->mask : p->seen,
       .mask_dtype = p->mask ? AOT_F32 : AOT_BOOL,
       .mask_query = p->n_key,
-      .mask_key = 1,
+      .mask_key = !p->alike,
   };
 }
 
@@ -293,8 +294,16 @@ static void masks(void **state) {
   /* a query that sees nothing of the first block of keys, one of the last */
   for (int j = 0; j < 130; j++) seen[6 * K + j] = 0;
   for (int j = 100; j < K; j++) mask[6 * K + j] = -INFINITY;
+  /* 16 queries and more that see everything, but for one key */
+  for (int i = 15 * K; i < 50 * K; i++) {
+    seen[i] = i != 35 * K + 140;
+    mask[i] = i == 35 * K + 140 ? 1 : 0;
+  }
   check((problem_t){.heads = 2, .n_query = Q, .n_key = K, .width = 16, .width_v = 16, .mask = mask});
   check((problem_t){.heads = 2, .n_query = Q, .n_key = K, .width = 16, .width_v = 16, .seen = seen});
+  for (int i = 0; i < Q * K; i++) seen[i] = i / K < 50 && i / K != 20;
+  check((problem_t){
+      .heads = 2, .n_query = Q, .n_key = K, .width = 16, .width_v = 16, .seen = seen, .alike = 1, .causal = 1});
   free(mask);
   free(seen);
 }
