@@ -40,8 +40,11 @@ static int kind_of(const char *name) {
 
 static em_x_t gates_of_input(em_t *e, em_x_t x, const weights_t *w) { return EM(e, "linear", x, w->w_ih, w->b_ih); }
 
+/* A bias of halves is float32, so that its gradients of all steps are added in that. */
 static em_x_t gates_of_state(em_t *e, em_x_t h, const weights_t *w) {
-  return em_is_none(w->b_hh) ? EM(e, "mm", h, w->w_hh) : EM(e, "addmm", w->b_hh, h, w->w_hh);
+  if (em_is_none(w->b_hh)) return at_math(e, EM(e, "mm", h, w->w_hh));
+  if (TYPE(w->b_hh).dtype == TYPE(h).dtype) return EM(e, "addmm", w->b_hh, h, w->w_hh);
+  return ADD(at_math(e, EM(e, "mm", h, w->w_hh)), w->b_hh);
 }
 
 static em_x_t part_of(em_t *e, em_x_t gates, int64_t i, int64_t n) {
@@ -57,7 +60,7 @@ static void lstm_gates(em_t *e, em_x_t sum, em_x_t *out) {
 
 static state_t next_state(em_t *e, int kind, em_x_t ai, const weights_t *w, state_t s) {
   const int32_t dtype = TYPE(w->w_hh).dtype;
-  em_x_t ah = at_math(e, gates_of_state(e, em_cast(e, s.h, dtype), w)), r, z, n, g[4];
+  em_x_t ah = gates_of_state(e, em_cast(e, s.h, dtype), w), r, z, n, g[4];
   ai = at_math(e, ai);
   if (kind == RNN_TANH) s.h = TANH(ADD(ai, ah));
   if (kind == RNN_RELU) s.h = EM(e, "relu", ADD(ai, ah));
@@ -101,7 +104,7 @@ static weights_t weights_at(em_t *e, em_x_t params, uint32_t layer, int has_bias
   w.w_ih = nth_of(e, params, at++);
   w.w_hh = EM(e, "t", nth_of(e, params, at++));
   w.b_ih = has_biases ? nth_of(e, params, at++) : em_none();
-  w.b_hh = has_biases ? nth_of(e, params, at++) : em_none();
+  w.b_hh = has_biases ? at_math(e, nth_of(e, params, at++)) : em_none();
   w.w_hr = projects ? EM(e, "t", nth_of(e, params, at)) : em_none();
   return w;
 }
@@ -230,7 +233,7 @@ aot_status_t at_dc_rnn_packed(em_t *e, aot_value_t *out) {
 aot_status_t at_dc_rnn_cell(em_t *e, aot_value_t *out) {
   int kind = kind_of(at_name(e));
   em_x_t hx = IN("hx");
-  weights_t w = {IN("w_ih"), EM(e, "t", IN("w_hh")), IN("b_ih"), IN("b_hh"), em_none()};
+  weights_t w = {IN("w_ih"), EM(e, "t", IN("w_hh")), IN("b_ih"), at_math(e, IN("b_hh")), em_none()};
   state_t s;
   s.h = at_math(e, kind == RNN_LSTM ? nth_of(e, hx, 0) : hx);
   s.c = kind == RNN_LSTM ? at_math(e, nth_of(e, hx, 1)) : em_none();

@@ -58,9 +58,9 @@ aot_status_t at_dc_cov(em_t *e, aot_value_t *out) {
 
 /* Covariances over the standard deviations of both variables, held in [-1, 1]. */
 aot_status_t at_dc_corrcoef(em_t *e, aot_value_t *out) {
-  em_x_t c = EM(e, "cov", IN("self")), deviation;
-  if (TYPE(c).rank == 0) return at_give(e, DIV(c, c), out);
+  em_x_t c = EM(e, "cov", at_math(e, IN("self"))), deviation;
+  if (TYPE(c).rank == 0) return at_give_cast(e, DIV(c, c), out);
   deviation = SQRT(EM(e, "diagonal", c));
   c = DIV(DIV(c, at_unsqueeze(e, deviation, 1)), deviation);
-  return at_give(e, EM(e, "clamp", c, em_f(-1.0), em_f(1.0)), out);
+  return at_give_cast(e, EM(e, "clamp", c, em_f(-1.0), em_f(1.0)), out);
 }

@@ -104,7 +104,7 @@ static em_x_t border_source(em_t *a, const ag_type_t *t, int64_t before, int64_t
 /* Reflection and replication: one dimension at a time, the border's part of g is added to what it was copied from. */
 void ag_rule_border(em_t *a) {
   static const char reflection[] = "aten.reflection";
-  em_x_t x = ag_arg(a, "self"), pad = ag_arg(a, "padding"), g = ag_g(a, 0);
+  em_x_t x = ag_arg(a, "self"), pad = ag_arg(a, "padding"), g = ag_wide(a, ag_g(a, 0));
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   int reflects = memcmp(a->desc->name.data, reflection, sizeof reflection - 1) == 0;
   uint32_t k;
