@@ -5,12 +5,12 @@
 #include "common/lowering/artifact.h"
 #include "common/loops/loop.h"
 #include "common/lowering/lowering_costs.h"
+#include "common/lowering/planned_memory.h"
 #include "joint/snap_births.h"
 #include "common/snapshot/snap_complex.h"
 #include "exec.h"
 #include "onednn_kernels.h"
 #include "target.h"
-#include "planned_memory.h"
 #include "written_out.h"
 
 #include <aot/backend.h>
@@ -293,33 +293,17 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 
 /* ---- aot.memory/1 ---- */
 
-/* One value a symbol: the caller's, or the hints. */
-static aot_status_t symbols_of(const aot_snapshot_t *s, const int64_t *given, uint64_t n, int64_t **out,
-                               lw_error_t *e) {
-  const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
-  if (n && n < s->symbols.count)
-    return lw_fail(e, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n,
-                   s->symbols.count);
-  *out = malloc(((size_t)s->symbols.count + 1) * sizeof **out);
-  if (!*out) return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
-  for (uint32_t i = 0; i < s->symbols.count; i++) (*out)[i] = n ? given[i] : symbols[i].hint;
-  return AOT_OK;
-}
-
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *given,
                                 uint64_t n_given, const aot_memory_plan_t **out) {
   unit_t *u = m->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
-  int64_t *symbols = NULL;
   lw_error_t e = {.node = AOT_NO_ID}, ignored;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(open_cache(u, ctx));
   const int compiles = bc_code_available(&u->cache, &ignored) == AOT_OK;
-  aot_status_t status = symbols_of(s, given, n_given, &symbols, &e);
-  if (status == AOT_OK)
-    status = bc_plan_memory(s, &world, bc_blas_threads(u->threads), compiles, symbols, &u->rows, &e);
-  free(symbols);
+  const lw_machine_t machine = bc_planning_machine(bc_blas_threads(u->threads), NULL, compiles);
+  const aot_status_t status = lw_tell_memory(s, &world, &machine, given, n_given, &u->rows, &e);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
   *out = &u->rows.plan;
   return AOT_OK;

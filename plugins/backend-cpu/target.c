@@ -216,3 +216,35 @@ const lw_target_t bc_cpu = {
     .has_across = 1,
     .join = bc_join_loops,
 };
+
+/* ---- planning ---- */
+
+static void no_loop(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin, int64_t end) {
+  (void)pointers, (void)sizes, (void)strides, (void)begin, (void)end;
+}
+
+static const lw_loop_fn *find_any(void *self, const char *name) {
+  static const lw_loop_fn any = no_loop;
+  (void)self, (void)name;
+  return &any;
+}
+
+static const lw_loop_fn *find_none(void *self, const char *name) {
+  (void)self, (void)name;
+  return NULL;
+}
+
+static aot_status_t add_nothing(void *self, const char *name, const char *text, uint64_t nbytes,
+                                const lw_loop_fn **out) {
+  (void)self, (void)name, (void)text, (void)nbytes;
+  *out = NULL;
+  return AOT_OK;
+}
+
+lw_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles) {
+  return (lw_machine_t){.target = &bc_cpu,
+                        .n_threads = n_threads,
+                        .custom = custom,
+                        .find = compiles ? find_any : find_none,
+                        .add = add_nothing};
+}

@@ -7,6 +7,10 @@
 
 extern const lw_target_t bc_cpu;
 
+/* For schedules that never run: one stand-in for every generated function. Without a C compiler, or where one fails,
+ * groups are run node by node, which takes more memory: `compiles` says which it is. */
+lw_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles);
+
 extern const lw_lowering_table_t bc_lowerings_bags, bc_lowerings_resample, bc_lowerings_attention,
     bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_cond,
     bc_lowerings_loop, bc_lowerings_scatter, bc_lowerings_order, bc_lowerings_sum;

@@ -28,7 +28,10 @@ typedef void *gc_graph_t;      /* CUgraph */
 typedef void *gc_graph_exec_t; /* CUgraphExec */
 
 /* CUdevice_attribute */
+#define GC_CLOCK_KHZ 13
 #define GC_MULTIPROCESSORS 16
+#define GC_MEMORY_CLOCK_KHZ 36
+#define GC_MEMORY_BUS_BITS 37
 #define GC_CAPABILITY_MAJOR 75
 #define GC_CAPABILITY_MINOR 76
 #define GC_SHARED_MEMORY_OPTIN 97

@@ -4,7 +4,9 @@
 #include "common/lowering/artifact.h"
 #include "common/snapshot/snap_complex.h"
 #include "gpu_attention.h"
+#include "gpu_errors.h"
 #include "gpu_exe.h"
+#include "gpu_planning.h"
 #include "host_fallbacks.h"
 #include "joint/snap_births.h"
 #include <aot/ext/coverage.h>
@@ -24,22 +26,8 @@ typedef struct unit {
   aot_str_t *names;         /* of the operators that it handles */
   int are_timed;            /* algorithms of products */
   int64_t widest_attention; /* that cuDNN takes; -1: not asked yet */
+  gc_planning_t planning;
 } unit_t;
-
-static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const lw_error_t *e, aot_status_t status) {
-  char code[64];
-  snprintf(code, sizeof code, "backend-cuda.%s", e->code ? e->code : "failed");
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(code),
-      .message = aot_str(e->text),
-      .node = {e->node},
-      .value = aot_no_value(),
-  };
-  u->host.diag(&u->host, ctx, &d);
-  return status;
-}
 
 static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
@@ -134,7 +122,10 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   lw_error_t none = {.node = AOT_NO_ID};
   aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
-  if (status != AOT_OK) error_out(u, ctx, &none, lw_fail(&none, status, "no-memory", "no memory for the verdicts"));
+  if (status != AOT_OK) {
+    lw_fail(&none, status, "no-memory", "no memory for the verdicts");
+    gc_tell(&u->host, ctx, status, &none);
+  }
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
     const char *why = refusal(u, s, i, &world, births[i], &error);
@@ -189,11 +180,10 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   void *own = NULL;
   lw_error_t e = {.node = AOT_NO_ID};
   gc_exe_t *exe = NULL;
-  if (!g)
-    return error_out(u, ctx, &e,
-                     lw_fail(&e, AOT_E_UNIMPLEMENTED, "device", "it runs on the device `cuda` (run: {device: cuda})"));
-  aot_status_t status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
-  if (status != AOT_OK) return error_out(u, ctx, &e, status);
+  aot_status_t status =
+      g ? AOT_OK : lw_fail(&e, AOT_E_UNIMPLEMENTED, "device", "it runs on the device `cuda` (run: {device: cuda})");
+  if (status == AOT_OK) status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
+  if (status != AOT_OK) return gc_tell(&u->host, ctx, status, &e);
   status = gc_exe_create(&u->host, ctx, &world, g, s, own, u->are_timed, &exe);
   if (status == AOT_OK) status = gc_exe_prepare(exe, ctx);
   if (status == AOT_OK) status = report(u, ctx, exe);
@@ -204,12 +194,15 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 
 static void destroy(const aot_table_t *b) {
   unit_t *u = b->self;
+  gc_planning_deinit(&u->planning);
   free(u->names);
   free(u);
 }
 
 static const void *get_ext(const aot_table_t *b, const char *id) {
   const unit_t *u = b->self;
+  if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->planning.memory;
+  if (strcmp(id, AOT_EXT_COST) == 0) return &u->planning.cost;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
 }
 
@@ -235,6 +228,7 @@ aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot
     return status;
   }
   list_names(u);
+  gc_planning_init(&u->planning, &u->host);
   u->are_timed = aot_str_eq(opts->values[GC_OPT_ALGORITHMS].s, aot_str("time"));
   u->widest_attention = -1;
   u->table = (aot_backend_t){

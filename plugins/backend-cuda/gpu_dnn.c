@@ -26,7 +26,7 @@ static aot_status_t run_dnn(const lw_frame_t *f, void *payload) {
 
 const gc_dnn_plan_t *gc_dnn_plan_of(lw_build_t *b, const gc_dnn_graph_t *g) {
   gc_cudnn_t *c = lowering(b)->cudnn;
-  const gc_dnn_plan_t *p = gc_cudnn_ready(c) ? gc_dnn_plan(c, g) : NULL;
+  const gc_dnn_plan_t *p = c && gc_cudnn_ready(c) ? gc_dnn_plan(c, g) : NULL; /* none where nothing is to run */
   return p && p->desc ? p : NULL;
 }
 

@@ -1,6 +1,8 @@
 #include "gpu_exe.h"
 
 #include "common/lowering/ports.h"
+#include "gpu_errors.h"
+#include "gpu_facts.h"
 #include <aot/ext/env.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -29,18 +31,7 @@ struct aot_bound {
 static gc_exe_t *of(const aot_exe_t *e) { return e->head.self; }
 
 static aot_status_t tell(const gc_exe_t *e, aot_ctx_t *ctx, aot_status_t status, const lw_error_t *error) {
-  char code[64];
-  snprintf(code, sizeof code, "backend-cuda.%s", error->code ? error->code : "failed");
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(code),
-      .message = aot_str(error->text),
-      .node = {error->node},
-      .value = aot_no_value(),
-  };
-  e->host.diag(&e->host, ctx, &d);
-  return status;
+  return gc_tell(&e->host, ctx, status, error);
 }
 
 /* ---- a bound call ---- */
@@ -375,18 +366,15 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const aot_str_t 
                                    lw_error_t *error) {
   const gc_driver_t *cu = &e->device->driver;
   char why[256], path[512] = "";
-  int major = 0, minor = 0, n_processors = 0;
   if (folder->size && folder->size < sizeof path) memcpy(path, folder->data, (size_t)folder->size);
   if (!nv_nvrtc_open(&e->nvrtc, path[0] ? path : NULL, why, sizeof why))
     return lw_fail(error, AOT_E_UNAVAILABLE, "no-nvrtc", "%s", why);
   cu->ctx_set_current(e->device->context);
   if (gc_cublaslt_open(&e->cublaslt, why, sizeof why)) return lw_fail(error, AOT_E_UNAVAILABLE, "no-cublas", "%s", why);
-  cu->device_get_attribute(&major, GC_CAPABILITY_MAJOR, e->device->ordinal);
-  cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, e->device->ordinal);
-  cu->device_get_attribute(&n_processors, GC_MULTIPROCESSORS, e->device->ordinal);
-  e->n_processors = (uint32_t)n_processors;
+  const gc_facts_t facts = gc_facts_of(cu, e->device->ordinal);
+  e->n_processors = facts.n_processors;
   const char *cache = cache_folder(e, ctx);
-  gc_code_init(&e->code, cu, &e->nvrtc, 10 * major + minor, cache);
+  gc_code_init(&e->code, cu, &e->nvrtc, facts.arch, cache);
   gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, are_timed);
   return AOT_OK;
 }

@@ -76,7 +76,8 @@ static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, const lw_tensor_
     if (!loop->accesses[k].draws) loop->accesses[k].align = gc_alignment_of(b, &tensors[k]);
   *out_status = LW_DECLINED;
   if (!lp_gpu_schedule(loop, lowering(b)->n_processors)) return NULL;
-  gc_kernel_t *kernel = gc_code_kernel(lowering(b)->code, loop);
+  gc_code_t *code = lowering(b)->code;
+  gc_kernel_t *kernel = code ? gc_code_kernel(code, loop) : &lowering(b)->stand_in;
   *out_status = kernel ? AOT_OK : no_memory(b);
   return kernel;
 }
@@ -353,7 +354,7 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
   uint64_t nbytes = 0;
   if (!p) return no_memory(b);
   AOT_TRY(lw_add_kernel_step(b, run_host_step, kernel, custom, args, &k));
-  if (kernel) lowering(b)->n_on_host[b->node->op]++;
+  if (kernel && lowering(b)->n_on_host) lowering(b)->n_on_host[b->node->op]++;
   k->self = p;
   *p = (host_step_t){.kernel = k, .node = b->node->id};
   p->pieces = lw_pool_alloc(b->pool, (k->n_tensors + k->n_floats + 1) * sizeof *p->pieces);

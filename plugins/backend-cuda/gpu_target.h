@@ -17,9 +17,11 @@ extern const lw_target_t gc_gpu;
 
 /* lw_machine_t.self while a graph is lowered. */
 typedef struct gc_lowering {
+  /* NULL, all three: the graph is not to run, and all its generated kernels are the stand-in */
   gc_code_t *code;
   const gc_cublaslt_t *cublaslt;
-  gc_algorithms_t *algorithms; /* NULL: the graph is not to run */
+  gc_algorithms_t *algorithms;
+  gc_kernel_t stand_in;
   uint32_t n_processors;
   uint32_t align;          /* bytes that every port lies at a multiple of, up to LW_ALIGN */
   uint64_t staging_nbytes; /* the most that a step on the host takes of host memory */

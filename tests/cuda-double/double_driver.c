@@ -70,7 +70,7 @@ static struct driver {
   int is_ready, is_retained;
   sd_memory_t memory;
   stream_t *streams, *last; /* the one that went on */
-  uint64_t random, limit, n_moves, lose_at;
+  uint64_t random, limit, peak, n_moves, lose_at;
   int lost;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -215,6 +215,17 @@ static uint64_t setting(const char *text, const char *name, uint64_t preset) {
   return found ? strtoull(found + strlen(name), NULL, 10) : preset;
 }
 
+/* AOT_CUDA_DOUBLE="peak=FILE": the most bytes that buffers took, for whoever wants to know what a program needs. */
+__attribute__((destructor)) static void write_peak(void) {
+  const char *text = getenv("AOT_CUDA_DOUBLE"), *at = text ? strstr(text, "peak=") : NULL;
+  char path[512];
+  if (!at || sscanf(at, "peak=%511s", path) != 1) return;
+  FILE *f = fopen(path, "w");
+  if (!f) return;
+  fprintf(f, "%llu\n", (unsigned long long)driver.peak);
+  fclose(f);
+}
+
 API int cuInit(unsigned flags) {
   const char *text = getenv("AOT_CUDA_DOUBLE");
   if (flags) return INVALID_VALUE;
@@ -313,6 +324,7 @@ API int cuMemAlloc_v2(uint64_t *out, size_t nbytes) {
   const uint64_t whole = ((uint64_t)nbytes + 255) / 256 * 256;
   if (result == SUCCESS && whole > driver.limit - driver.memory.nbytes) result = OUT_OF_MEMORY;
   if (result == SUCCESS && !sd_memory_alloc(&driver.memory, whole, &data)) result = OUT_OF_MEMORY;
+  if (driver.memory.nbytes > driver.peak) driver.peak = driver.memory.nbytes;
   *out = (uint64_t)(uintptr_t)data;
   return end(result);
 }

@@ -4,7 +4,7 @@
 
 #include "common/lowering/lowering_costs.h"
 #include "common/snapshot/hand_snapshot.h"
-#include "planned_memory.h"
+#include "target.h"
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 

@@ -3,10 +3,17 @@
 #include "naive.h"
 
 #include "common/snapshot/hand_snapshot.h"
+#include "common/lowering/planned_memory.h"
 #include "exec.h"
-#include "planned_memory.h"
+#include "target.h"
 
 static const cu_world_t nobody;
+
+static aot_status_t plan_memory(const aot_snapshot_t *s, int32_t n_threads, int compiles, mr_rows_t *out,
+                                lw_error_t *error) {
+  const lw_machine_t machine = bc_planning_machine(n_threads, NULL, compiles);
+  return lw_tell_memory(s, &nobody, &machine, NULL, 0, out, error);
+}
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
@@ -119,7 +126,7 @@ static void the_plan_is_what_a_run_takes(void **state) {
       const aot_snapshot_t *s = hs_finish(h);
       assert_int_equal(bc_cache_init(&cache, NULL, compilers[compiles], &e), AOT_OK);
       assert_int_equal(bc_code_available(&cache, &e) == AOT_OK, compiles);
-      if (bc_plan_memory(s, &nobody, 2, compiles, NULL, &r, &e) != AOT_OK) fail_msg("%s", e.text);
+      if (plan_memory(s, 2, compiles, &r, &e) != AOT_OK) fail_msg("%s", e.text);
       if (bc_program_create(s, &nobody, &cache, 2, &p, &warning, &e) != AOT_OK) fail_msg("%s", e.text);
       run_all(p, rows);
       const bc_program_stats_t stats = bc_program_stats(p);
@@ -141,7 +148,7 @@ static void buffers_have_their_values_and_kinds(void **state) {
   uint32_t n[7] = {0};
   (void)state;
   build(h, 5);
-  if (bc_plan_memory(hs_finish(h), &nobody, 1, 1, NULL, &r, &e) != AOT_OK) fail_msg("%s", e.text);
+  if (plan_memory(hs_finish(h), 1, 1, &r, &e) != AOT_OK) fail_msg("%s", e.text);
   for (uint64_t i = 0; i < r.n_buffers; i++) {
     n[r.buffers[i].kind]++;
     assert_int_equal(r.buffers[i].value.id == AOT_NO_ID, r.buffers[i].kind == AOT_MEMORY_SCRATCH);
@@ -160,7 +167,7 @@ static void a_joint_graph_has_no_plan(void **state) {
   (void)state;
   build(h, 5);
   h->graphs[1].kind = AOT_GRAPH_JOINT;
-  assert_int_equal(bc_plan_memory(hs_finish(h), &nobody, 1, 1, NULL, &r, &e), AOT_E_PRECONDITION);
+  assert_int_equal(plan_memory(hs_finish(h), 1, 1, &r, &e), AOT_E_PRECONDITION);
   mr_deinit(&r);
   hs_destroy(h);
 }
@@ -181,7 +188,7 @@ static uint64_t attention_scratch(int64_t positions) {
   for (int i = 0; i < 4; i++) hs_arg_value(h, i ? q : y);
   hs_arg_none(h), hs_arg_float(h, 0), hs_arg_bool(h, 1);
   for (int i = 0; i < 3; i++) hs_output(h, hs_result(h, AOT_F32, 3, DIMS(2, positions, 16)));
-  if (bc_plan_memory(hs_finish(h), &nobody, 1, 1, NULL, &r, &e) != AOT_OK) fail_msg("%s", e.text);
+  if (plan_memory(hs_finish(h), 1, 1, &r, &e) != AOT_OK) fail_msg("%s", e.text);
   for (uint64_t i = 0; i < r.n_buffers; i++)
     if (r.buffers[i].kind == AOT_MEMORY_SCRATCH && r.buffers[i].nbytes > most) most = r.buffers[i].nbytes;
   mr_deinit(&r);

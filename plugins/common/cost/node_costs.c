@@ -73,13 +73,41 @@ void nc_deinit(nc_costs_t *c) {
   memset(c, 0, sizeof *c);
 }
 
+/* ---- times ---- */
+
+/* What a node writes and reads; one of views only touches no memory. */
+static void moved(const nc_costs_t *c, const aot_snapshot_t *s, const aot_snap_node_t *node, const int64_t *dims,
+                  uint64_t *out_read, uint64_t *out_written) {
+  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands) + node->operand_begin;
+  *out_read = *out_written = 0;
+  for (uint32_t v = node->result_begin; v < node->result_begin + node->n_results; v++)
+    if (!c->view_of[v]) *out_written += nc_nbytes(s, v, dims);
+  for (uint32_t k = 0; *out_written && k < node->n_operands; k++)
+    if (operands[k] != AOT_NO_ID) *out_read += nc_nbytes(s, operands[k], dims);
+}
+
+void nc_time_nodes(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims, const nc_rates_t *rates) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  for (uint32_t n = 1; n < s->nodes.count; n++) {
+    uint64_t read, written;
+    moved(c, s, &nodes[n], dims, &read, &written);
+    if (!written) continue;
+    const int32_t dtype = values[nodes[n].result_begin].dtype;
+    const double rate = dtype == AOT_F16 || dtype == AOT_BF16 ? rates->halves
+                        : dtype == AOT_F64                    ? rates->doubles
+                                                              : rates->singles;
+    const double move_ns = (double)(read + written) / rates->bytes, work_ns = (double)c->flops[n] / rate;
+    c->nanoseconds[n] = 1 + (uint64_t)(rates->node_ns + (move_ns > work_ns ? move_ns : work_ns));
+  }
+}
+
 /* ---- telling ---- */
 
 aot_status_t nc_put(const nc_costs_t *c, const aot_snapshot_t *s, uint32_t graph, const int64_t *dims,
                     const aot_cost_sink_t *sink) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
-  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
   for (uint32_t n = 1; n < s->nodes.count; n++) {
     if (graph != AOT_NO_ID && graphs[nodes[n].graph].id != graph) continue;
     aot_node_cost_t row = {
@@ -92,11 +120,7 @@ aot_status_t nc_put(const nc_costs_t *c, const aot_snapshot_t *s, uint32_t graph
         .nanoseconds = c->nanoseconds[n],
         .view_of = c->view_of + nodes[n].result_begin,
     };
-    for (uint32_t v = nodes[n].result_begin; v < nodes[n].result_begin + nodes[n].n_results; v++)
-      if (!c->view_of[v]) row.written_nbytes += nc_nbytes(s, v, dims);
-    for (uint32_t k = 0; row.written_nbytes && k < nodes[n].n_operands; k++)
-      if (operands[nodes[n].operand_begin + k] != AOT_NO_ID)
-        row.read_nbytes += nc_nbytes(s, operands[nodes[n].operand_begin + k], dims);
+    moved(c, s, &nodes[n], dims, &row.read_nbytes, &row.written_nbytes);
     AOT_TRY(sink->put(sink, &row));
   }
   return AOT_OK;

@@ -30,6 +30,15 @@ aot_status_t nc_dims(const aot_snapshot_t *s, const int64_t *given, uint64_t n_g
 int nc_init(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims);
 void nc_deinit(nc_costs_t *c);
 
+/* What a machine does in a nanosecond, and what each node costs it beside. */
+typedef struct nc_rates {
+  double bytes, halves, singles, doubles; /* of memory; multiplications and additions, by the dtype of the result */
+  double node_ns;
+} nc_rates_t;
+
+/* Of every node that is not a view: the longer of its moves and its work. O(nodes + operands). */
+void nc_time_nodes(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims, const nc_rates_t *rates);
+
 /* The rows of the graph of this id, in order; AOT_NO_ID: of all. AOT_E_EXHAUSTED, or the sink's own status. */
 aot_status_t nc_put(const nc_costs_t *c, const aot_snapshot_t *s, uint32_t graph, const int64_t *dims,
                     const aot_cost_sink_t *sink);

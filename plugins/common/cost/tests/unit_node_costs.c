@@ -167,8 +167,31 @@ static void who_asks_may_stop(void **state) {
   hs_destroy(h);
 }
 
+static void a_node_takes_as_long_as_its_moves_or_its_work(void **state) {
+  (void)state;
+  hand_snapshot_t *h = hs_create();
+  const aot_snapshot_t *s = build(h);
+  const nc_rates_t slow_memory = {.bytes = 0.5, .halves = 1, .singles = 1e3, .doubles = 1, .node_ns = 10};
+  const nc_rates_t slow_work = {.bytes = 1e3, .halves = 1e3, .singles = 0.25, .doubles = 1e3, .node_ns = 20};
+  nc_costs_t costs = {0};
+  int64_t *dims;
+  assert_int_equal(nc_dims(s, NULL, 0, &dims), AOT_OK);
+  assert_int_equal(nc_init(&costs, s, dims), 0);
+  nc_time_nodes(&costs, s, dims, &slow_memory);
+  assert_int_equal(costs.nanoseconds[1], 1 + 10 + 2 * (32 + 128 + 64)); /* x, w, y */
+  assert_int_equal(costs.nanoseconds[2], 1 + 10 + 2 * (64 + 64));
+  assert_int_equal(costs.nanoseconds[3], 0); /* a view */
+  nc_time_nodes(&costs, s, dims, &slow_work);
+  assert_int_equal(costs.nanoseconds[1], 1 + 20 + 4 * costs.flops[1]);
+  assert_true(costs.flops[1] >= 64);
+  nc_deinit(&costs);
+  free(dims);
+  hs_destroy(h);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_node_takes_as_long_as_its_moves_or_its_work),
       cmocka_unit_test(every_node_has_its_row),
       cmocka_unit_test(what_reaches_further_than_its_storage_is_a_copy),
       cmocka_unit_test(windows_are_told_from_products),

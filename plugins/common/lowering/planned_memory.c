@@ -1,6 +1,4 @@
-#include "planned_memory.h"
-
-#include "target.h"
+#include "common/lowering/planned_memory.h"
 
 #include "joint/snap_births.h"
 #include "common/snapshot/snap_graph.h"
@@ -25,38 +23,6 @@ typedef struct planning {
 
 static aot_status_t no_memory(lw_error_t *e) {
   return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
-}
-
-/* ---- the machine ---- */
-
-static void no_loop(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin, int64_t end) {
-  (void)pointers, (void)sizes, (void)strides, (void)begin, (void)end;
-}
-
-static const lw_loop_fn *find_any(void *self, const char *name) {
-  static const lw_loop_fn any = no_loop;
-  (void)self, (void)name;
-  return &any;
-}
-
-static const lw_loop_fn *find_none(void *self, const char *name) {
-  (void)self, (void)name;
-  return NULL;
-}
-
-static aot_status_t add_nothing(void *self, const char *name, const char *text, uint64_t nbytes,
-                                const lw_loop_fn **out) {
-  (void)self, (void)name, (void)text, (void)nbytes;
-  *out = NULL;
-  return AOT_OK;
-}
-
-lw_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles) {
-  return (lw_machine_t){.target = &bc_cpu,
-                        .n_threads = n_threads,
-                        .custom = custom,
-                        .find = compiles ? find_any : find_none,
-                        .add = add_nothing};
 }
 
 /* ---- one graph ---- */
@@ -166,21 +132,35 @@ static aot_status_t plan(planning_t *p) {
   return mr_finish(p->rows, p->arena_nbytes) == AOT_OK ? AOT_OK : no_memory(p->error);
 }
 
-aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles,
-                            const int64_t *symbols, mr_rows_t *out, lw_error_t *error) {
-  planning_t p = {.s = s, .symbols = symbols, .rows = out, .error = error};
+/* One value a symbol: the caller's, or the hints. */
+static aot_status_t values_of(const aot_snapshot_t *s, const int64_t *given, uint64_t n, int64_t **out, lw_error_t *e) {
+  const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
+  if (n && n < s->symbols.count)
+    return lw_fail(e, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n,
+                   s->symbols.count);
+  *out = malloc(((size_t)s->symbols.count + 1) * sizeof **out);
+  if (!*out) return no_memory(e);
+  for (uint32_t i = 0; i < s->symbols.count; i++) (*out)[i] = n ? given[i] : symbols[i].hint;
+  return AOT_OK;
+}
+
+aot_status_t lw_tell_memory(const aot_snapshot_t *s, const cu_world_t *world, const lw_machine_t *machine,
+                            const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, lw_error_t *error) {
+  planning_t p = {.s = s, .machine = *machine, .rows = out, .error = error};
+  int64_t *values = NULL;
   cu_error_t why;
   error->node = AOT_NO_ID;
-  p.machine = bc_planning_machine(n_threads, &p.custom, compiles);
+  p.machine.custom = &p.custom;
   mr_clear(out);
-  aot_status_t status = cu_prepare(world, s, &p.custom, &why);
-  if (status != AOT_OK) {
+  aot_status_t status = values_of(s, symbols, n_symbols, &values, error);
+  if (status == AOT_OK && (status = cu_prepare(world, s, &p.custom, &why)) != AOT_OK) {
     error->node = why.node;
     lw_fail(error, status, "no-kernel", "%s", why.text);
-  } else {
-    status = plan(&p);
   }
+  p.symbols = values;
+  if (status == AOT_OK) status = plan(&p);
   cu_program_deinit(&p.custom);
+  free(values);
   free(p.written[0]);
   free(p.written[1]);
   free(p.part);

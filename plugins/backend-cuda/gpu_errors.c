@@ -1,0 +1,20 @@
+#include "gpu_errors.h"
+
+#include <aot/inline.h>
+#include <stdio.h>
+
+aot_status_t gc_tell(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const lw_error_t *error) {
+  char code[64];
+  snprintf(code, sizeof code, "backend-cuda.%s", error->code ? error->code : "failed");
+  aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(code),
+      .message = aot_str(error->text),
+      .node = {error->node},
+      .value = aot_no_value(),
+  };
+  if (error->hint) d.hint = aot_str(error->hint);
+  host->diag(host, ctx, &d);
+  return status;
+}

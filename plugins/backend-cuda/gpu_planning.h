@@ -1,0 +1,26 @@
+/* What backend-cuda tells of a program before it is compiled: its memory (aot.memory/1) and its costs (aot.cost/1), as
+ * the lowering has them for the first device of this machine, or, where there is none, for an H100. */
+#ifndef GC_GPU_PLANNING_H
+#define GC_GPU_PLANNING_H
+
+#include "common/memory/rows.h"
+#include "gpu_facts.h"
+#include <aot/host.h>
+#include <aot/ext/cost.h>
+#include <aot/ext/memory.h>
+
+typedef struct gc_planning {
+  const aot_host_t *host;
+  aot_ext_memory_t memory;
+  aot_ext_cost_t cost;
+  gc_driver_t driver; /* opened with the first question */
+  gc_facts_t facts;
+  int has_facts;
+  mr_rows_t rows; /* of the last memory plan */
+} gc_planning_t;
+
+/* host: borrowed. The tables name `p`, which stays where it is. */
+void gc_planning_init(gc_planning_t *p, const aot_host_t *host);
+void gc_planning_deinit(gc_planning_t *p);
+
+#endif
