@@ -32,6 +32,17 @@ static int is_no_row(const aot_snapshot_t *s, const aot_snap_node_t *node, uint3
   return x && target && (!is_plain || x->rank != 2 || target->dtype != AOT_I64);
 }
 
+/* Rows give every class the weight 1. */
+static int is_weighted(const aot_snapshot_t *s, const aot_snap_node_t *node, uint32_t k) {
+  return !is_none(s, node, k);
+}
+
+/* Batch norm by the running statistics is pointwise. */
+static int is_evaluation(const aot_snapshot_t *s, const aot_snap_node_t *node, uint32_t k) {
+  const aot_snap_arg_t *training = arg(s, node, k);
+  return training && training->kind == AOT_ARG_BOOL && !training->i;
+}
+
 static const struct row {
   const char *op;
   uint32_t at; /* where the arguments that `when` looks at begin */
@@ -45,6 +56,13 @@ static const struct row {
     {"aot.rms_norm_backward.default", 1, has_own_eps},
     {"aten.cross_entropy_loss.default", 0, is_no_row},
     {"aot.cross_entropy_loss_backward.default", 1, is_no_row},
+    {"aten.nll_loss_forward.default", 2, is_weighted},
+    {"aten.nll_loss_backward.default", 0, NULL},
+    {"aten.nll_loss2d_forward.default", 0, NULL},
+    {"aten.nll_loss2d_backward.default", 0, NULL},
+    {"aten._native_batch_norm_legit_no_training.default", 0, NULL},
+    {"aten._native_batch_norm_legit_functional.default", 5, is_evaluation},
+    {"aten.native_batch_norm_backward.default", 7, is_evaluation},
 };
 
 int bc_is_written_out(const aot_snapshot_t *s, const aot_snap_node_t *node) {
