@@ -180,9 +180,16 @@ static void launch(const bench_t *b, const work_t *w, const kernels_t *kernels, 
   gc_address_t pointers[MOST_ACCESSES + 2];
   void *arguments[1] = {pointers};
   const lp_gpu_t *g = &w->loop->gpu;
-  for (uint32_t k = 0; k < w->n; k++) pointers[k] = w->loop->accesses[k].draws ? (gc_address_t)DRAW : w->device[set][k];
-  pointers[w->n] = kernels->wrong ? kernels->wrong : kernels->scratch;
-  pointers[w->n + 1] = kernels->scratch;
+  const lp_loop_t *l = w->loop;
+  for (uint32_t k = 0; k < w->n; k++)
+    pointers[lp_gpu_word(l, k)] = l->accesses[k].draws ? (gc_address_t)DRAW : w->device[set][k];
+  if (l->gpu.tensors) {
+    pointers[lp_gpu_shared_words(l) + LP_GPU_SIZE] = (gc_address_t)l->sizes[0];
+    pointers[lp_gpu_shared_words(l) + LP_GPU_FIRST_BLOCK] = 0;
+  } else {
+    pointers[w->n] = kernels->wrong ? kernels->wrong : kernels->scratch;
+    pointers[w->n + 1] = kernels->scratch;
+  }
   if (kernels->begin)
     check(b,
           b->driver.launch_kernel(kernels->begin, 1, 1, 1, LP_GPU_BEGIN_THREADS, 1, 1, 0, b->stream, arguments, NULL),

@@ -155,7 +155,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
     const char *unit;
   } rows[] = {
       {"kernels", e->n_steps, ""},
-      {"generated-functions", e->code.n, ""},
+      {"generated-functions", e->code.n_found + e->code.n_compiled, ""},
       {"generated-calls", e->n_groups, "calls"},
       {"cache-hits", e->code.n_found, ""},
       {"compiled-functions", e->code.n_compiled, ""},

@@ -53,17 +53,19 @@ static int make_room(gc_code_t *c) {
   return 1;
 }
 
-gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
+uint64_t gc_code_hash(const lp_loop_t *loop) {
   lp_text_t body = {0};
-  char name[32];
   lp_gen_cuda(loop, "F", &body);
-  if (body.failed || !make_room(c)) {
-    lp_text_deinit(&body);
-    return NULL;
-  }
-  const uint64_t hash = XXH3_64bits(body.data, (size_t)body.size);
-  snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)hash);
+  const uint64_t hash = body.failed ? 0 : XXH3_64bits(body.data, (size_t)body.size);
   lp_text_deinit(&body);
+  return hash;
+}
+
+gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
+  const uint64_t hash = gc_code_hash(loop);
+  char name[32];
+  if (!hash || !make_room(c)) return NULL;
+  snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)hash);
   gc_kernel_t **slot = slot_of(c->slots, c->n_slots, name);
   if (*slot) return *slot;
   gc_kernel_t *added = calloc(1, sizeof *added);
@@ -92,11 +94,23 @@ static int by_hash(const void *pa, const void *pb) {
   return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
-/* The fresh kernels in the order of their hashes; every fourth of them, by its hash, ends a unit. */
-static uint32_t divide(const gc_code_t *c, unit_t *units) {
+/* Of the fresh kernels those that are wanted come first; how many they are. */
+static uint32_t wanted_first(gc_code_t *c) {
   uint32_t n = 0;
-  qsort(c->fresh, c->n_fresh, sizeof(gc_kernel_t *), by_hash);
   for (uint32_t k = 0; k < c->n_fresh; k++) {
+    gc_kernel_t *kernel = c->fresh[k];
+    if (!kernel->is_wanted) continue;
+    c->fresh[k] = c->fresh[n];
+    c->fresh[n++] = kernel;
+  }
+  return n;
+}
+
+/* The first fresh kernels in the order of their hashes; every fourth of them, by its hash, ends a unit. */
+static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, unit_t *units) {
+  uint32_t n = 0;
+  qsort(c->fresh, n_kernels, sizeof(gc_kernel_t *), by_hash);
+  for (uint32_t k = 0; k < n_kernels; k++) {
     if (k == 0 || c->fresh[k - 1]->hash % 4 == 0 || k - units[n - 1].begin == KERNELS_A_UNIT) {
       units[n++].begin = k;
       lp_prelude_cuda_add(&units[n - 1].text);
@@ -202,12 +216,13 @@ static double now_ms(void) {
 
 int gc_code_compile(gc_code_t *c, char *why, size_t size) {
   const double begin = now_ms();
-  if (!c->n_fresh) return 0;
+  const uint32_t n_kernels = wanted_first(c);
+  if (!n_kernels) return 0;
   job_t j = {.code = c, .identity = nv_nvrtc_identity(c->nvrtc, c->arch)};
-  j.units = calloc(c->n_fresh, sizeof *j.units);
+  j.units = calloc(n_kernels, sizeof *j.units);
   int failed = !j.units;
   if (failed) snprintf(why, size, "no memory for generated code");
-  else j.n = divide(c, j.units);
+  else j.n = divide(c, n_kernels, j.units);
   if (!failed) make_on_threads(&j);
   for (uint32_t k = 0; k < j.n && !failed; k++) failed = load(c, &j, &j.units[k], why, size);
   for (uint32_t k = 0; k < j.n; k++) {
@@ -215,7 +230,7 @@ int gc_code_compile(gc_code_t *c, char *why, size_t size) {
     lp_text_deinit(&j.units[k].text);
   }
   free(j.units);
-  uint32_t n_left = 0; /* whoever asks for one that failed is told again */
+  uint32_t n_left = 0; /* whoever asks for one that failed is told again; others may be wanted later */
   for (uint32_t k = 0; k < c->n_fresh; k++)
     if (!c->fresh[k]->main) c->fresh[n_left++] = c->fresh[k];
   c->n_fresh = n_left;

@@ -16,7 +16,8 @@ typedef struct gc_kernel {
   char name[32];
   gc_function_t begin, main, end; /* begin, end: what runs before and after it; NULL: nothing */
   int has_begin, has_end;
-  lp_text_t text; /* until it is compiled */
+  int is_wanted;  /* a step calls it: it is to be compiled */
+  lp_text_t text; /* until it is */
 } gc_kernel_t;
 
 typedef struct gc_code {
@@ -36,9 +37,11 @@ typedef struct gc_code {
 
 void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder);
 void gc_code_deinit(gc_code_t *c);
+/* A number for the kernel of this loop, the same wherever its text is the same. 0: no memory. */
+uint64_t gc_code_hash(const lp_loop_t *loop);
 /* The kernel of this loop, which has a GPU schedule: known, or added. NULL: no memory. */
 gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop);
-/* Everything that was added. 0, or -1 with what the compiler or the driver says in `why`. The context is current. */
+/* Everything that is wanted. 0, or -1 with what the compiler or the driver says in `why`. The context is current. */
 int gc_code_compile(gc_code_t *c, char *why, size_t size);
 
 #endif

@@ -83,6 +83,7 @@ static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
   };
   const lw_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = &l};
   AOT_TRY(lw_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error));
+  gc_want_kernels(&b->schedule);
   if (gc_code_compile(&e->code, why, sizeof why)) return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
   b->staging_nbytes = l.staging_nbytes;
   b->n_checks = l.n_checks;

@@ -6,6 +6,7 @@
 #include "gpu_attention.h"
 #include <aot/inline.h>
 #include <string.h>
+#include <xxhash.h>
 
 static aot_status_t no_memory(lw_build_t *b) {
   return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
@@ -25,11 +26,13 @@ static aot_status_t driver_status(const gc_run_t *run, gc_result_t result) {
 /* ---- generated kernels ---- */
 
 typedef struct loop_step {
-  const gc_kernel_t *kernel;
+  gc_kernel_t *kernel;
   uint32_t blocks, threads, end_blocks;
-  uint32_t n, n_pointers; /* accesses; and what follows them */
+  uint32_t n, n_pointers; /* words that refs and numbers tell (lp_gpu_word); and what follows them */
   lw_ref_t *refs;
-  uint64_t *numbers; /* of draws, which have no memory */
+  uint64_t *numbers;    /* of words without memory: draws, sizes */
+  gc_kernel_t *several; /* the same for as many tensors as fit; NULL: it is not joined */
+  uint32_t n_shared, n_row, most_tensors;
   gc_address_t *pointers;
   lw_ref_t scratch;
   int32_t check; /* its word among gc_run_t.checks; -1: it looks nothing up */
@@ -70,21 +73,25 @@ uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t) {
   return align;
 }
 
+static gc_kernel_t *kernel_of(const lw_build_t *b, const lp_loop_t *loop) {
+  gc_code_t *code = lowering(b)->code;
+  return code ? gc_code_kernel(code, loop) : &lowering(b)->stand_in;
+}
+
 /* A schedule for the GPU, and its kernel. NULL: not for GPUs, or no memory (*out_status). */
 static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, const lw_tensor_t *tensors, aot_status_t *out_status) {
   for (uint32_t k = 0; k < loop->n_loads + loop->n_stores; k++)
     if (!loop->accesses[k].draws) loop->accesses[k].align = gc_alignment_of(b, &tensors[k]);
   *out_status = LW_DECLINED;
   if (!lp_gpu_schedule(loop, lowering(b)->n_processors)) return NULL;
-  gc_code_t *code = lowering(b)->code;
-  gc_kernel_t *kernel = code ? gc_code_kernel(code, loop) : &lowering(b)->stand_in;
+  gc_kernel_t *kernel = kernel_of(b, loop);
   *out_status = kernel ? AOT_OK : no_memory(b);
   return kernel;
 }
 
 /* The step; what its accesses use is the caller's to say. */
-static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, const gc_kernel_t *kernel, loop_step_t **out) {
-  const uint32_t n = loop->n_loads + loop->n_stores;
+static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, gc_kernel_t *kernel, loop_step_t **out) {
+  const uint32_t n = loop->gpu.tensors ? lp_gpu_n_pointers(loop) : loop->n_loads + loop->n_stores;
   const uint64_t scratch_nbytes = lp_gpu_scratch(loop);
   lw_tensor_t scratch = {.storage = LW_NONE};
   loop_step_t *p;
@@ -105,8 +112,67 @@ static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, const gc_kern
   p->numbers = lw_pool_alloc(b->pool, (n + 1) * sizeof *p->numbers);
   p->pointers = lw_pool_alloc(b->pool, (p->n_pointers + 1) * sizeof *p->pointers);
   if (!p->refs || !p->numbers || !p->pointers) return no_memory(b);
+  for (uint32_t k = 0; k < n; k++) p->refs[k].storage = LW_NONE;
+  if (loop->gpu.tensors) p->numbers[lp_gpu_shared_words(loop) + LP_GPU_SIZE] = (uint64_t)loop->sizes[0];
   *out = p;
   return AOT_OK;
+}
+
+/* Bytes that take as long as a few launches. */
+enum { LONG_LOOP = 16 << 20 };
+
+/* Once its accesses are told: loops of this kernel that share what they share may be one launch. */
+static aot_status_t let_join(lw_build_t *b, lp_loop_t *loop, loop_step_t *p) {
+  lw_step_t *step = &b->out->steps[b->out->n_steps - 1];
+  if (!loop->gpu.tensors || lp_gpu_most_tensors(loop) < 2 || step->nbytes >= LONG_LOOP) return AOT_OK;
+  loop->gpu.tensors = p->most_tensors = step->most_joined = lp_gpu_most_tensors(loop);
+  step->joins = gc_code_hash(loop);
+  p->several = kernel_of(b, loop);
+  loop->gpu.tensors = 1;
+  if (!p->several || !step->joins) return no_memory(b);
+  p->n_shared = lp_gpu_shared_words(loop);
+  p->n_row = lp_gpu_row_words(loop);
+  for (uint32_t k = 0; k < p->n_shared; k++) {
+    const int64_t at[2] = {p->refs[k].storage, p->refs[k].at};
+    step->joins = XXH3_64bits_withSeed(at, sizeof at, step->joins);
+  }
+  return AOT_OK;
+}
+
+/* One table of what each has of its own, with the blocks of each after those of the one before. */
+static aot_status_t join_loops(lw_build_t *b, const lw_step_t *const *steps, uint32_t n, lw_step_t *out) {
+  const loop_step_t *first = steps[0]->payload;
+  loop_step_t *p = lw_pool_alloc(b->pool, sizeof *p);
+  if (!p) return no_memory(b);
+  *p = *first;
+  p->kernel = first->several;
+  p->several = NULL;
+  p->blocks = 0;
+  p->n = p->n_pointers = first->n_shared + first->most_tensors * first->n_row;
+  p->refs = lw_pool_alloc(b->pool, p->n * sizeof *p->refs);
+  p->numbers = lw_pool_alloc(b->pool, p->n * sizeof *p->numbers);
+  p->pointers = lw_pool_alloc(b->pool, p->n * sizeof *p->pointers);
+  if (!p->refs || !p->numbers || !p->pointers) return no_memory(b);
+  memcpy(p->refs, first->refs, first->n_shared * sizeof *p->refs);
+  for (uint32_t k = first->n_shared; k < p->n; k++) p->refs[k].storage = LW_NONE;
+  for (uint32_t t = 0; t < first->most_tensors; t++) {
+    const uint32_t row = first->n_shared + t * first->n_row;
+    const loop_step_t *one = t < n ? steps[t]->payload : NULL;
+    if (one) memcpy(&p->refs[row], &one->refs[first->n_shared], first->n_row * sizeof *p->refs);
+    if (one) memcpy(&p->numbers[row], &one->numbers[first->n_shared], first->n_row * sizeof *p->numbers);
+    p->numbers[row + LP_GPU_FIRST_BLOCK] = one ? p->blocks : LP_GPU_NO_BLOCK;
+    p->blocks += one ? one->blocks : 0;
+  }
+  out->kernel = "run_loops";
+  out->payload = p;
+  return AOT_OK;
+}
+
+void gc_want_kernels(const lw_schedule_t *s) {
+  for (uint32_t i = 0; i < s->n_steps; i++) {
+    const loop_step_t *p = s->steps[i].payload;
+    if (s->steps[i].run == run_loop) p->kernel->is_wanted = 1;
+  }
 }
 
 /* Sums across rows are stored as they are declared: a second kernel has joined them. 0: not where they are to lie. */
@@ -122,21 +188,22 @@ static int store_across(lw_group_t *g) {
 static aot_status_t lower_loop(lw_build_t *b, lw_group_t *g) {
   loop_step_t *p;
   aot_status_t status = LW_DECLINED;
-  const gc_kernel_t *kernel = store_across(g) ? make_kernel(b, &g->loop, g->tensors, &status) : NULL;
+  gc_kernel_t *kernel = store_across(g) ? make_kernel(b, &g->loop, g->tensors, &status) : NULL;
   if (status == LW_DECLINED && g->n > 1) return LW_APART;
   if (status != AOT_OK) return status;
   AOT_TRY(lw_store_results(b, g));
   AOT_TRY(add_step(b, &g->loop, kernel, &p));
-  for (uint32_t k = 0; k < p->n; k++) {
-    p->refs[k] = k >= g->loop.n_loads && lw_is_across(g, k) ? lw_use(b, &g->tensors[k]) : lw_use_access(b, g, k);
-    if (g->draws[k]) p->numbers[k] = g->draws[k]->draw;
+  for (uint32_t k = 0; k < g->loop.n_loads + g->loop.n_stores; k++) {
+    const uint32_t word = lp_gpu_word(&g->loop, k);
+    p->refs[word] = k >= g->loop.n_loads && lw_is_across(g, k) ? lw_use(b, &g->tensors[k]) : lw_use_access(b, g, k);
+    if (g->draws[k]) p->numbers[word] = g->draws[k]->draw;
     for (uint32_t i = 0; i < g->accesses[k].n_indices && !p->node; i++) {
       p->size = g->accesses[k].indices[i].size;
       p->node = g->nodes[k];
     }
   }
   b->out->n_groups++;
-  return AOT_OK;
+  return let_join(b, &g->loop, p);
 }
 
 aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error) {
@@ -193,7 +260,7 @@ static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, 
   AOT_TRY(lw_scratch(b, sizeof(double), out));
   const lw_tensor_t tensors[] = {*classes, *out, *out};
   if (!lp_simplify(&loop)) return LW_DECLINED;
-  const gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
+  gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
   if (status != AOT_OK) return status;
   AOT_TRY(add_step(b, &loop, kernel, &p));
   p->refs[0] = lw_use(b, classes);
@@ -231,11 +298,15 @@ static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const 
   }
   loop.in_place = is_sum;
   if (!lp_simplify(&loop)) return LW_DECLINED;
-  const gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
+  gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
   if (status != AOT_OK) return status;
   AOT_TRY(add_step(b, &loop, kernel, &p));
-  for (uint32_t k = 0; k < p->n; k++) p->refs[k] = lw_use(b, &tensors[k]);
-  return AOT_OK;
+  for (uint32_t k = 0; k <= loop.n_loads; k++) {
+    const lw_ref_t ref = k < loop.n_loads ? lw_use_read_only(b, &tensors[k], 0) : lw_use(b, &tensors[k]);
+    p->refs[lp_gpu_word(&loop, k)] = ref;
+  }
+  b->out->n_groups++;
+  return let_join(b, &loop, p);
 }
 
 typedef struct move_step {
@@ -398,5 +469,6 @@ const lw_target_t gc_gpu = {
     .zero = lower_zero,
     .add = lower_add,
     .classes = lower_classes,
+    .join = join_loops,
     .has_across = 1,
 };

@@ -49,6 +49,8 @@ typedef struct gc_run {
 
 /* The alignment that a tensor's first element has wherever the ports lie, in bytes. */
 uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t);
+/* Kernels that the steps call are to be compiled. */
+void gc_want_kernels(const lw_schedule_t *s);
 /* The first wrong index of the last run, if there was one: tells it, with its node. The words are cleared. */
 aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error);
 

@@ -134,6 +134,9 @@ typedef struct lp_gpu {
    * are sorted in; 1: they are gone through in the order of rows. */
   uint32_t splits;
   uint32_t parts; /* of sums across rows: how many are left in scratch memory; 0: there are no such sums */
+  /* Of flat points (one dimension, no indices, no bounds): the kernel runs over as many tensors of several sizes, which a
+   * table tells; lp_gpu_schedule has 1, others may have up to lp_gpu_most_tensors. 0: sizes are constants of the text */
+  uint32_t tensors;
 } lp_gpu_t;
 
 typedef struct lp_loop {
@@ -293,14 +296,24 @@ uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for what kernels leave
 void lp_prelude_cuda_add(lp_text_t *t);
 /* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads; where there is one, NAME_begin before it, with a
  * block of LP_GPU_BEGIN_THREADS, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
- * structure of lp_gpu_n_pointers pointers: to the first element of every access (of a draw: its number as an integer);
- * where accesses have indices, to an int64 that is set when one is out of range; to the scratch memory, where there is
+ * structure of lp_gpu_n_pointers pointers: to the first element of every access (of a draw: its number as an integer),
+ * where lp_gpu_word says; where accesses have indices, to an int64 that is set when one is out of range; to the scratch memory, where there is
  * some, 16-byte aligned. */
 enum { LP_GPU_BEGIN_THREADS = 512, LP_GPU_END_THREADS = 256 };
 int lp_gpu_has_begin(const lp_loop_t *loop);
 int lp_gpu_has_end(const lp_loop_t *loop);
 uint32_t lp_gpu_n_pointers(const lp_loop_t *loop);
 uint32_t lp_gpu_end_blocks(const lp_loop_t *loop);
+/* Of a loop with tensors: pointers of loads without a stride stand first, once for all; then for each tensor
+ * lp_gpu_row_words: two numbers, its size and its first block, which grow from tensor to tensor (of those that are not
+ * there: LP_GPU_NO_BLOCK), and its pointers. A text goes for all sizes that are multiples of gpu.vector, or for all. */
+#define LP_GPU_NO_BLOCK INT32_MAX
+enum { LP_GPU_SIZE = 0, LP_GPU_FIRST_BLOCK = 1, LP_GPU_NUMBERS = 2 };
+uint32_t lp_gpu_shared_words(const lp_loop_t *loop);
+uint32_t lp_gpu_row_words(const lp_loop_t *loop);
+uint32_t lp_gpu_most_tensors(const lp_loop_t *loop);
+/* Where the pointer of an access stands: of the first tensor. */
+uint32_t lp_gpu_word(const lp_loop_t *loop, uint32_t access);
 void lp_gen_cuda(const lp_loop_t *loop, const char *name, lp_text_t *out);
 
 /* ---- the loop itself as text (loop_form.c) ---- */

@@ -104,6 +104,7 @@ static void print_gpu(lp_text_t *out, const lp_gpu_t *g) {
     lp_print(out, "; GPU: %s, blocks %u x %u, team %u, vector %u, chunks %u, splits %u", kinds[g->kind], g->blocks,
              g->threads, g->team, g->vector, g->chunks, g->splits);
   if (g->parts) lp_print(out, ", parts %u", g->parts);
+  if (g->tensors) lp_print(out, ", tensors %u", g->tensors);
   if (g->kind) lp_print(out, g->wide ? ", 64-bit indices\n" : "\n");
 }
 

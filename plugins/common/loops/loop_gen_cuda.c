@@ -1,4 +1,5 @@
-/* Loop IR to CUDA C without headers, by the schedule in loop.gpu. Sizes and strides are constants of the text.
+/* Loop IR to CUDA C without headers, by the schedule in loop.gpu. Sizes and strides are constants of the text, but for
+ * the sizes of flat points: those come with the pointers, so that tensors of all sizes share a text, and a launch.
  *
  *     points                          rows                                   columns
  *     if (i < elements)               a row a team                           a tile of columns and every so many rows
@@ -395,6 +396,13 @@ void cu_print_wrong(const cu_printer_t *p) {
   if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = 1;\n", cu_n_accesses(p->l));
 }
 
+/* The pointer of an access; of one of several tensors: that which begins at `words`. */
+static void print_pointer(const cu_printer_t *p, uint32_t k) {
+  const uint32_t word = lp_gpu_word(p->l, k), n_shared = lp_gpu_shared_words(p->l);
+  if (!p->g->tensors || word < n_shared) lp_print(p->out, "LP_AT(%u)", word);
+  else lp_print(p->out, "LP_AT(words + %u)", word - n_shared);
+}
+
 /* Indices of the first n dimensions from `from`, and pointers to where they lead. */
 void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
   const lp_loop_t *l = p->l;
@@ -409,8 +417,10 @@ void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
   for (uint32_t k = 0; k < cu_n_accesses(l); k++) {
     const lp_access_t *a = &l->accesses[k];
     const char *type = lp_c_type(a->dtype), *mark = k < l->n_loads ? "const " : "";
-    if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)LP_AT(%u), e%u = 0", k, k, k);
-    else lp_print(p->out, "%s%s *q%u = (%s%s *)LP_AT(%u)", mark, type, k, mark, type, k);
+    if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)", k);
+    else lp_print(p->out, "%s%s *q%u = (%s%s *)", mark, type, k, mark, type);
+    print_pointer(p, k);
+    if (a->draws) lp_print(p->out, ", e%u = 0", k);
     for (int32_t d = 0; d < n; d++) {
       char index[16];
       snprintf(index, sizeof index, "i%d", d);
@@ -453,21 +463,43 @@ void cu_print_row_stores(const cu_printer_t *p) {
 
 /* ---- points ---- */
 
+/* The block's tensor: the last whose first block is not after it, found by halves. */
+static void print_tensor(const cu_printer_t *p) {
+  const uint32_t first = lp_gpu_shared_words(p->l), words = lp_gpu_row_words(p->l), n = p->g->tensors;
+  uint32_t half = 1;
+  while (2 * half < n) half *= 2;
+  lp_print(p->out, "int words = %u;\n", first);
+  if (n > 1)
+    lp_print(p->out,
+             "for (int step = %u; step; step /= 2)\nif (words + step * %u < %u && "
+             "(int64_t)LP_AT(words + step * %u + %d) <= blockIdx.x) words += step * %u;\n",
+             half, words, first + n * words, words, LP_GPU_FIRST_BLOCK, words);
+  lp_print(p->out, "const %s size = (%s)(int64_t)LP_AT(words + %d);\n", p->index, p->index, LP_GPU_SIZE);
+  lp_print(p->out, "const %s block = (%s)(blockIdx.x - (int64_t)LP_AT(words + %d));\n", p->index, p->index,
+           LP_GPU_FIRST_BLOCK);
+}
+
 static void print_points(cu_printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
   const char *at = l->rank > 1 ? "at" : "i";
-  const long long size = (long long)size_of(l, l->rank - 1);
+  const long long row = (long long)size_of(l, l->rank - 1);
   long long elements = 1;
+  char size[24] = "size", block[24] = "block";
   for (int32_t d = 0; d < l->rank; d++) elements *= (long long)l->sizes[d];
   lp_find_pass(l, 0, &p->pass);
   cu_print_head(p, name, "");
-  lp_print(p->out, "const %s %s = ((%s)blockIdx.x * %u + threadIdx.x) * %u;\n", p->index, at, p->index, g->threads,
-           g->vector);
-  lp_print(p->out, "if (%s < %lld) {\n", at, elements);
-  if (l->rank > 1) lp_print(p->out, "const %s row = at / %lld, i = at %% %lld;\n", p->index, size, size);
+  if (g->tensors) {
+    print_tensor(p);
+  } else {
+    snprintf(size, sizeof size, "%lld", elements);
+    snprintf(block, sizeof block, "(%s)blockIdx.x", p->index);
+  }
+  lp_print(p->out, "const %s %s = (%s * %u + threadIdx.x) * %u;\n", p->index, at, block, g->threads, g->vector);
+  lp_print(p->out, "if (%s < %s) {\n", at, size);
+  if (l->rank > 1) lp_print(p->out, "const %s row = at / %lld, i = at %% %lld;\n", p->index, row, row);
   if (has_tail(p))
-    lp_print(p->out, "const int n = %lld - i < %u ? (int)(%lld - i) : %u;\n", elements, g->vector, elements, g->vector);
+    lp_print(p->out, "const int n = %s - i < %u ? (int)(%s - i) : %u;\n", size, g->vector, size, g->vector);
   cu_print_pointers(p, l->rank - 1, "row");
   cu_print_constants(p);
   cu_print_row_insts(p, 0);

@@ -156,9 +156,16 @@ static uint64_t outer_size(const lp_loop_t *l, int32_t n_inner) {
 
 /* ---- kinds ---- */
 
+static int is_flat(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < n_accesses(l); k++)
+    if (l->accesses[k].n_indices || l->accesses[k].bounded) return 0;
+  return l->rank == 1 && n_accesses(l) + LP_GPU_NUMBERS <= LP_GPU_MOST_POINTERS;
+}
+
 static void choose_points(lp_loop_t *l) {
   l->gpu.threads = l->gpu.team = 256;
   l->gpu.vector = vector_of(l, l->rank - 1, 0);
+  l->gpu.tensors = (uint32_t)is_flat(l);
 }
 
 /* The passes that read a load, and whether the first one does. */
@@ -525,6 +532,7 @@ int lp_gpu_has_end(const lp_loop_t *l) {
 }
 
 uint32_t lp_gpu_n_pointers(const lp_loop_t *l) {
+  if (l->gpu.tensors) return lp_gpu_shared_words(l) + l->gpu.tensors * lp_gpu_row_words(l);
   return n_accesses(l) + (uint32_t)lp_has_indices(l) + (lp_gpu_scratch(l) != 0);
 }
 
@@ -537,4 +545,31 @@ uint32_t lp_gpu_end_blocks(const lp_loop_t *l) {
     return (uint32_t)divide_up((uint64_t)l->gpu.splits * lp_gpu_results(l), LP_GPU_END_THREADS);
   const uint64_t n = l->gpu.parts ? (across_bytes(l) ? (uint64_t)l->sizes[l->rank - 1] : 0) : lp_gpu_results(l);
   return (uint32_t)(l->gpu.parts ? divide_up(n, WARP) + 1 : l->columns ? divide_up(n, WARP) : n);
+}
+
+/* ---- tables of tensors ---- */
+
+static int is_shared(const lp_loop_t *l, uint32_t k) {
+  return k < l->n_loads && !l->accesses[k].draws && l->accesses[k].strides[0] == 0;
+}
+
+/* Of the accesses before this one. */
+static uint32_t n_shared(const lp_loop_t *l, uint32_t access) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < access; k++) n += (uint32_t)is_shared(l, k);
+  return n;
+}
+
+uint32_t lp_gpu_shared_words(const lp_loop_t *l) { return n_shared(l, n_accesses(l)); }
+
+uint32_t lp_gpu_row_words(const lp_loop_t *l) { return LP_GPU_NUMBERS + n_accesses(l) - lp_gpu_shared_words(l); }
+
+uint32_t lp_gpu_most_tensors(const lp_loop_t *l) {
+  return (LP_GPU_MOST_POINTERS - lp_gpu_shared_words(l)) / lp_gpu_row_words(l);
+}
+
+uint32_t lp_gpu_word(const lp_loop_t *l, uint32_t access) {
+  if (!l->gpu.tensors) return access;
+  if (is_shared(l, access)) return n_shared(l, access);
+  return lp_gpu_shared_words(l) + LP_GPU_NUMBERS + access - n_shared(l, access);
 }

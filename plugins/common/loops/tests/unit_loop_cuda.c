@@ -122,10 +122,22 @@ static void run_kernel(void *handle, const char *name, uint32_t blocks, uint32_t
   if (!run(kernel, blocks, threads, pointers)) fail_msg("%s: threads wait for ever", name);
 }
 
+/* The words of tensor t, whose first block this is. */
+static void put_tensor(const lp_loop_t *l, uint32_t t, uint32_t block, const memory_t *m, char **pointers) {
+  const uint32_t shared = lp_gpu_shared_words(l), row = t * lp_gpu_row_words(l);
+  for (uint32_t k = 0; k < l->n_loads + l->n_stores; k++) {
+    const uint32_t word = lp_gpu_word(l, k);
+    pointers[word < shared ? word : word + row] = l->accesses[k].draws ? (char *)4 : m->data[k];
+  }
+  pointers[shared + row + LP_GPU_SIZE] = (char *)(intptr_t)l->sizes[0];
+  pointers[shared + row + LP_GPU_FIRST_BLOCK] = (char *)(intptr_t)block;
+}
+
 static void run_cuda(void *handle, const char *name, const lp_loop_t *l, memory_t *m) {
   char *pointers[MOST_ACCESSES + 2], other[64], *scratch = NULL;
   const uint32_t n = l->n_loads + l->n_stores;
   for (uint32_t k = 0; k < n; k++) pointers[k] = l->accesses[k].draws ? (char *)4 : m->data[k];
+  if (l->gpu.tensors) put_tensor(l, 0, 0, m, pointers);
   if (lp_has_indices(l)) pointers[n] = (char *)&m->wrong;
   if (lp_gpu_scratch(l))
     scratch = pointers[lp_gpu_n_pointers(l) - 1] = aligned_alloc(64, (size_t)(lp_gpu_scratch(l) + 63) / 64 * 64);
@@ -220,6 +232,76 @@ static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
   lp_text_deinit(&cuda);
 }
 
+/* ---- several tensors in one launch ---- */
+
+enum { N_TENSORS = 3 };
+
+/* Of sizes that are multiples of the same vector, or of none. What all share is the first one's. */
+static void run_several(void *of_c, void *of_cuda, const char *name, lp_loop_t *on_cpu, lp_loop_t *on_gpu) {
+  const int64_t size = on_gpu->sizes[0];
+  memory_t got[N_TENSORS], expected[N_TENSORS];
+  char *pointers[LP_GPU_MOST_POINTERS];
+  uint32_t block = 0;
+  assert_true(lp_gpu_n_pointers(on_gpu) <= LP_GPU_MOST_POINTERS);
+  for (uint32_t t = on_gpu->gpu.tensors; t-- > 0;)
+    pointers[lp_gpu_shared_words(on_gpu) + t * lp_gpu_row_words(on_gpu) + LP_GPU_FIRST_BLOCK] =
+        (char *)(intptr_t)LP_GPU_NO_BLOCK;
+  for (uint32_t t = 0; t < N_TENSORS; t++) {
+    on_cpu->sizes[0] = on_gpu->sizes[0] = size + (int64_t)(t * 777 * on_gpu->gpu.vector);
+    allocate(on_cpu, &expected[t]);
+    allocate(on_gpu, &got[t]);
+    for (uint32_t k = 0; k < on_gpu->n_loads; k++) {
+      if (lp_gpu_word(on_gpu, k) >= lp_gpu_shared_words(on_gpu)) continue;
+      memcpy(got[t].data[k], got[0].data[k], got[0].size[k]);
+      memcpy(expected[t].data[k], got[0].data[k], got[0].size[k]);
+    }
+    run_c(find(of_c, name), on_cpu, &expected[t]);
+    assert_true(lp_gpu_fit(on_gpu));
+    put_tensor(on_gpu, t, block, &got[t], pointers);
+    block += on_gpu->gpu.blocks;
+  }
+  run_kernel(of_cuda, name, block, on_gpu->gpu.threads, pointers);
+  for (uint32_t t = 0; t < N_TENSORS; t++) {
+    compare(name, on_gpu, &got[t], &expected[t]);
+    release(on_gpu, &got[t]);
+    release(on_cpu, &expected[t]);
+  }
+}
+
+static void one_launch_goes_for_tensors_of_several_sizes(void **state) {
+  static lp_parsed_t on_cpu[N_LOOP_TEXTS], on_gpu[N_LOOP_TEXTS];
+  lp_text_t c = {0}, cuda = {0};
+  int n_run = 0;
+  (void)state;
+  lp_prelude_add(&c);
+  lp_prelude_cuda_add(&cuda);
+  for (int k = 0; k < N_LOOP_TEXTS; k++) {
+    parse(&loop_texts[k], &on_cpu[k]);
+    parse(&loop_texts[k], &on_gpu[k]);
+    lp_schedule(&on_cpu[k].loop);
+    assert_true(lp_gpu_schedule(&on_gpu[k].loop, N_PROCESSORS));
+    if (!on_gpu[k].loop.gpu.tensors) continue;
+    on_gpu[k].loop.gpu.tensors = lp_gpu_most_tensors(&on_gpu[k].loop);
+    assert_true(on_gpu[k].loop.gpu.tensors > N_TENSORS);
+    lp_gen_c(&on_cpu[k].loop, loop_texts[k].name, &c);
+    lp_gen_cuda(&on_gpu[k].loop, loop_texts[k].name, &cuda);
+  }
+  void *of_c = build(&c), *of_cuda = build_cuda(&cuda);
+  for (int k = 0; k < N_LOOP_TEXTS; k++) {
+    if (on_gpu[k].loop.gpu.tensors) {
+      run_several(of_c, of_cuda, loop_texts[k].name, &on_cpu[k].loop, &on_gpu[k].loop);
+      n_run++;
+    }
+    lp_parsed_deinit(&on_cpu[k]);
+    lp_parsed_deinit(&on_gpu[k]);
+  }
+  assert_true(n_run >= 5);
+  dlclose(of_c);
+  dlclose(of_cuda);
+  lp_text_deinit(&c);
+  lp_text_deinit(&cuda);
+}
+
 static void run_one(void *handle, const one_t *one, char *const *pointers) {
   memory_t m;
   for (uint32_t k = 0; k <= one->loop.n_loads; k++) m.data[k] = pointers[k];
@@ -248,6 +330,7 @@ static void every_operator_agrees_with_its_reference_kernel(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cuda_of_every_kind_of_loop_agrees_with_c),
+      cmocka_unit_test(one_launch_goes_for_tensors_of_several_sizes),
       cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 static const char *const names[] = {"softmax",       "layer_norm",    "columns", "dropout", "embedding",
                                     "gather",        "bounds",        "argmax",  "cumsum",  "layer_norm_backward",
                                     "cross_entropy", "bias_gradient", "norm",    "scatter", "scatter_row",
-                                    "relu_bias"};
+                                    "relu_bias",     "adamw"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
@@ -98,6 +98,13 @@ static void schedules_and_cuda_are_the_expected_ones(void **state) {
     lp_print_loop(&p.loop, &out);
     lp_print(&out, "\n");
     lp_gen_cuda(&p.loop, names[k], &out);
+    if (p.loop.gpu.tensors) {
+      char several[64];
+      snprintf(several, sizeof several, "%s_of_several", names[k]);
+      p.loop.gpu.tensors = lp_gpu_most_tensors(&p.loop);
+      lp_print(&out, "\n");
+      lp_gen_cuda(&p.loop, several, &out);
+    }
     is_expected(names[k], "cu", &out);
     lp_text_deinit(&out);
     lp_parsed_deinit(&p);

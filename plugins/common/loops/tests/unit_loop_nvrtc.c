@@ -31,6 +31,12 @@ static void add(const char *name, const char *text, lp_text_t *out) {
   assert_true(lp_simplify(&p.loop));
   assert_true(lp_gpu_schedule(&p.loop, 132));
   lp_gen_cuda(&p.loop, name, out);
+  if (p.loop.gpu.tensors) {
+    char several[80];
+    snprintf(several, sizeof several, "%s_of_several", name);
+    p.loop.gpu.tensors = lp_gpu_most_tensors(&p.loop);
+    lp_gen_cuda(&p.loop, several, out);
+  }
   lp_parsed_deinit(&p);
 }
 
