@@ -18,6 +18,10 @@ static const loop_text_t loop_texts[] = {
                 "each f32 f32 \"b != 0 ? a : c\" a=x0 b=x2 c=x1\nstore f32 [120, 24, 1] align 16 v0\n"},
   {"permuted", "loop 6 x 9 x 10\nload f32 [1, 6, 54]\nload i64 [90, 10, 1] align 16\neach f32 f32 \"a * b\" a=x0 b=x1\n"
                "each i64 i32 \"a + b\" a=x1 b=3\nstore f32 [90, 10, 1] v0\nstore i32 [90, 10, 1] v1\n"},
+  {"integers", "loop 6 x 9 x 10\nload i64 [1, 6, 54]\nload i32 [0, 10, 1]\nload u8 [90, 10, 1]\nload i8 [90, 10, 1]\n"
+               "load i16 [0, 0, 1]\neach i64 i16 \"a - b\" a=x4 b=x3\neach i64 i8 \"a >> b\" a=x3 b=1\n"
+               "each i64 bool \"a < b\" a=x0 b=x2\neach i64 u8 \"a & b\" a=x2 b=x1\nstore i16 [90, 10, 1] v0\n"
+               "store i8 [90, 10, 1] v1\nstore bool [90, 10, 1] v2\nstore u8 [90, 10, 1] v3\n"},
   {"doubles", "loop 301\nload f64 [1] align 16\nload f32 [1] align 16\neach f64 f64 \"a * exp(b)\" a=x0 b=x1\n"
               "store f64 [1] align 16 v0\n"},
   {"one", "loop 1\nload f32 [0]\neach f32 f32 \"a + b\" a=x0 b=1\nstore f32 [1] v0\n"},

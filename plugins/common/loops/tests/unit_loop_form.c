@@ -9,10 +9,12 @@
 #include "loop_library.h"
 #include <math.h>
 
-static const char *const names[] = {"softmax",       "layer_norm",    "columns", "dropout", "embedding",
-                                    "gather",        "bounds",        "argmax",  "cumsum",  "layer_norm_backward",
-                                    "cross_entropy", "bias_gradient", "norm",    "scatter", "scatter_row",
-                                    "relu_bias",     "adamw"};
+/* clang-format off */
+static const char *const names[] = {
+    "pointwise", "halves", "integers", "doubles", "bounds", "embedding", "gather", "dropout", "draws", "adamw",
+    "softmax", "layer_norm", "layer_norm_backward", "cross_entropy", "reductions", "argmax", "norm", "cumsum", "scans",
+    "columns", "column_scan", "column_extremes", "bias_gradient", "relu_bias", "scatter", "scatter_row", "index_copy"};
+/* clang-format on */
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char *read_file(const char *name, const char *ending) {
@@ -85,6 +87,58 @@ static void schedules_and_c_are_the_expected_ones(void **state) {
     lp_text_deinit(&out);
     lp_parsed_deinit(&p);
   }
+}
+
+/* What a loop can say, as bits of the goldens that say it. */
+typedef struct said {
+  uint32_t of_rows, of_columns, scans, indices, bounds, stores;
+  uint64_t dtypes, draws; /* by AOT_F32, .. */
+} said_t;
+
+static uint64_t bit(int32_t dtype) { return UINT64_C(1) << dtype; }
+
+static void note_insts(const lp_loop_t *loop, said_t *said) {
+  for (uint32_t i = 0; i < loop->n_insts; i++) {
+    const lp_inst_t *inst = &loop->insts[i];
+    *(loop->columns ? &said->of_columns : &said->of_rows) |= 1u << inst->reduce;
+    said->scans |= inst->scan ? 1u << inst->scan : 0;
+    said->dtypes |= bit(inst->dtype);
+  }
+}
+
+static void note_accesses(const lp_loop_t *loop, said_t *said) {
+  for (uint32_t i = 0; i < loop->n_loads + loop->n_stores; i++) {
+    const lp_access_t *a = &loop->accesses[i];
+    if (a->draws) said->draws |= bit(a->dtype);
+    if (a->bounded) said->bounds |= 1u << a->outside.kind;
+    if (i >= loop->n_loads) said->stores |= a->n_indices ? a->adds ? 4 : 2 : 1;
+    else
+      for (uint32_t k = 0; k < a->n_indices; k++) said->indices |= a->indices[k].wraps ? 2 : 1;
+  }
+}
+
+static void every_kind_is_a_golden(void **state) {
+  (void)state;
+  const uint32_t reductions = 1u << LP_SUM | 1u << LP_PROD | 1u << LP_MAX | 1u << LP_MIN;
+  said_t said = {0};
+  for (int k = 0; k < N_NAMES; k++) {
+    lp_parsed_t p;
+    parse(names[k], &p);
+    assert_true(lp_simplify(&p.loop));
+    lp_schedule(&p.loop);
+    note_insts(&p.loop, &said);
+    note_accesses(&p.loop, &said);
+    lp_parsed_deinit(&p);
+  }
+  assert_int_equal(said.of_rows, 1u << LP_EACH | reductions | 1u << LP_ACROSS);
+  assert_int_equal(said.of_columns, 1u << LP_EACH | reductions);
+  assert_int_equal(said.scans, reductions | 1u << LP_LOG_ADD);
+  assert_true(said.draws == (bit(AOT_U32) | bit(AOT_U64) | bit(AOT_F32) | bit(AOT_F64)));
+  assert_int_equal(said.bounds, 1u << LP_FLOAT | 1u << LP_INT | 1u << LP_LOAD);
+  assert_int_equal(said.indices, 1 | 2);
+  assert_int_equal(said.stores, 1 | 2 | 4);
+  for (int32_t dtype = 1; dtype < 64; dtype++)
+    if (lp_dtype_supported(dtype) && !(said.dtypes & bit(dtype))) fail_msg("no golden gives dtype %d", (int)dtype);
 }
 
 static void schedules_and_cuda_are_the_expected_ones(void **state) {
@@ -474,6 +528,7 @@ int main(void) {
       cmocka_unit_test(what_is_printed_is_read_again),
       cmocka_unit_test(schedules_and_c_are_the_expected_ones),
       cmocka_unit_test(schedules_and_cuda_are_the_expected_ones),
+      cmocka_unit_test(every_kind_is_a_golden),
       cmocka_unit_test(hashes_stay_and_differ),
       cmocka_unit_test(what_is_wrong_is_told_by_its_line),
       cmocka_unit_test(rows_and_columns_of_every_length),
