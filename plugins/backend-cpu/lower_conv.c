@@ -310,9 +310,8 @@ static aot_status_t lower_backward(lw_build_t *b) {
 }
 
 static const lw_lowering_t rows[] = {
-    {"aten.conv1d.default", lower_forward},
-    {"aten.conv2d.default", lower_forward},
-    {"aten.convolution.default", lower_forward},
-    {"aten.convolution_backward.default", lower_backward},
+    {"aten.conv1d.default", lower_forward},           {"aten.conv2d.default", lower_forward},
+    {"aten.conv_transpose1d.default", lower_forward}, {"aten.conv_transpose2d.input", lower_forward},
+    {"aten.convolution.default", lower_forward},      {"aten.convolution_backward.default", lower_backward},
 };
 const lw_lowering_table_t bc_lowerings_conv = LW_TABLE(rows);

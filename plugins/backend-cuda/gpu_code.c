@@ -53,16 +53,16 @@ static int make_room(gc_code_t *c) {
   return 1;
 }
 
-uint64_t gc_code_hash(const lp_loop_t *loop) {
+static uint64_t hash_of(gc_print_fn print, const void *self) {
   lp_text_t body = {0};
-  lp_gen_cuda(loop, "F", &body);
+  print(self, "F", &body);
   const uint64_t hash = body.failed ? 0 : XXH3_64bits(body.data, (size_t)body.size);
   lp_text_deinit(&body);
   return hash;
 }
 
-gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
-  const uint64_t hash = gc_code_hash(loop);
+gc_kernel_t *gc_code_printed(gc_code_t *c, gc_print_fn print, const void *self) {
+  const uint64_t hash = hash_of(print, self);
   char name[32];
   if (!hash || !make_room(c)) return NULL;
   snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)hash);
@@ -72,12 +72,22 @@ gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
   if (!added) return NULL;
   added->hash = hash;
   memcpy(added->name, name, sizeof name);
-  lp_gen_cuda(loop, name, &added->text);
-  added->has_begin = lp_gpu_has_begin(loop);
-  added->has_end = lp_gpu_has_end(loop);
+  print(self, name, &added->text);
   c->n++;
   c->fresh[c->n_fresh++] = added;
   return *slot = added;
+}
+
+static void print_loop(const void *self, const char *name, lp_text_t *out) { lp_gen_cuda(self, name, out); }
+
+uint64_t gc_code_hash(const lp_loop_t *loop) { return hash_of(print_loop, loop); }
+
+gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
+  gc_kernel_t *kernel = gc_code_printed(c, print_loop, loop);
+  if (!kernel) return NULL;
+  kernel->has_begin = lp_gpu_has_begin(loop);
+  kernel->has_end = lp_gpu_has_end(loop);
+  return kernel;
 }
 
 /* ---- units ---- */

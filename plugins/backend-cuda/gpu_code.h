@@ -37,6 +37,9 @@ typedef struct gc_code {
 
 void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder);
 void gc_code_deinit(gc_code_t *c);
+/* The kernel that `print` prints under the name it is given: known, or added. NULL: no memory. */
+typedef void (*gc_print_fn)(const void *self, const char *name, lp_text_t *out);
+gc_kernel_t *gc_code_printed(gc_code_t *c, gc_print_fn print, const void *self);
 /* A number for the kernel of this loop, the same wherever its text is the same. 0: no memory. */
 uint64_t gc_code_hash(const lp_loop_t *loop);
 /* The kernel of this loop, which has a GPU schedule: known, or added. NULL: no memory. */

@@ -24,9 +24,17 @@ static aot_status_t run_dnn(const lw_frame_t *f, void *payload) {
   return *run->dnn ? AOT_E_INTERNAL : AOT_OK;
 }
 
+/* For a graph that is not to run, when memory is planned: as if cuDNN took it. */
+static const gc_dnn_plan_t *stand_in(lw_build_t *b, const gc_dnn_graph_t *g) {
+  gc_dnn_plan_t *p = lw_pool_alloc(b->pool, sizeof *p);
+  if (p) p->workspace_nbytes = gc_dnn_usual_workspace(g);
+  return p;
+}
+
 const gc_dnn_plan_t *gc_dnn_plan_of(lw_build_t *b, const gc_dnn_graph_t *g) {
   gc_cudnn_t *c = lowering(b)->cudnn;
-  const gc_dnn_plan_t *p = c && gc_cudnn_ready(c) ? gc_dnn_plan(c, g) : NULL; /* none where nothing is to run */
+  if (!c) return stand_in(b, g);
+  const gc_dnn_plan_t *p = gc_cudnn_ready(c) ? gc_dnn_plan(c, g) : NULL;
   return p && p->desc ? p : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include "common/lowering/kernel_step.h"
 #include "common/tensor/geometry.h"
 #include "gpu_attention.h"
+#include "gpu_conv.h"
 #include <aot/inline.h>
 #include <string.h>
 #include <xxhash.h>
@@ -41,8 +42,8 @@ typedef struct loop_step {
   uint32_t node; /* id */
 } loop_step_t;
 
-static gc_result_t launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads,
-                          gc_address_t *pointers, uint32_t n) {
+gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads,
+                      gc_address_t *pointers, uint32_t n) {
   size_t nbytes = n * sizeof *pointers;
   void *extra[] = {GC_LAUNCH_BUFFER, pointers, GC_LAUNCH_BUFFER_SIZE, &nbytes, GC_LAUNCH_END};
   return run->driver->launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, run->stream, NULL, extra);
@@ -59,10 +60,10 @@ static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   else if (check) p->pointers[n++] = check;
   if (p->scratch.storage != LW_NONE) p->pointers[n++] = address(f, p->scratch);
   gc_result_t result = GC_SUCCESS;
-  if (p->kernel->begin) result = launch(run, p->kernel->begin, 1, LP_GPU_BEGIN_THREADS, p->pointers, n);
-  if (result == GC_SUCCESS) result = launch(run, p->kernel->main, p->blocks, p->threads, p->pointers, n);
+  if (p->kernel->begin) result = gc_launch(run, p->kernel->begin, 1, LP_GPU_BEGIN_THREADS, p->pointers, n);
+  if (result == GC_SUCCESS) result = gc_launch(run, p->kernel->main, p->blocks, p->threads, p->pointers, n);
   if (result == GC_SUCCESS && p->kernel->end)
-    result = launch(run, p->kernel->end, p->end_blocks, LP_GPU_END_THREADS, p->pointers, n);
+    result = gc_launch(run, p->kernel->end, p->end_blocks, LP_GPU_END_THREADS, p->pointers, n);
   return driver_status(run, result);
 }
 
@@ -457,8 +458,9 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
 
 /* ---- the target ---- */
 
-static const lw_lowering_table_t *const tables[] = {&lw_lowerings_products, &lw_lowerings_joins, &lw_lowerings_regions,
-                                                    &lw_lowerings_spared, &gc_lowerings_attention};
+static const lw_lowering_table_t *const tables[] = {&lw_lowerings_products,  &lw_lowerings_joins,
+                                                    &lw_lowerings_regions,   &lw_lowerings_spared,
+                                                    &gc_lowerings_attention, &gc_lowerings_conv};
 const lw_target_t gc_gpu = {
     .tables = tables,
     .n_tables = sizeof tables / sizeof tables[0],

@@ -3,6 +3,7 @@
  *     loop        a generated kernel (common/loops), compiled by NVRTC
  *     product     cuBLASLt
  *     attention   cuDNN (gpu_attention.h)
+ *     convolution cuDNN, or kernels of their own (gpu_conv.c)
  *     copy, add   generated kernels of one instruction; dense copies by the driver
  *     kernel      what nothing else takes runs on the host: operands there, results back, both on the stream */
 #ifndef GC_TARGET_H
@@ -47,6 +48,9 @@ typedef struct gc_run {
   void *self;
 } gc_run_t;
 
+/* A kernel with pointers as its arguments. */
+gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads,
+                      gc_address_t *pointers, uint32_t n);
 /* The alignment that a tensor's first element has wherever the ports lie, in bytes. */
 uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t);
 /* Kernels that the steps call are to be compiled. */

@@ -278,6 +278,26 @@ static void memory_that_is_not_aligned_is_refused(void **state) {
   assert_int_not_equal(gc_dnn_run(&w->dnn, plan_of(w, &g), &g, addresses, 4096, w->stream), 0);
 }
 
+/* What cuDNN 9.19 asked for on an H100, in bytes. */
+static void memory_is_planned_as_engines_ask_for_it(void **state) {
+  static const struct {
+    int64_t n_batch, n_head, n_query, n_key;
+    uint64_t nbytes;
+  } cases[] = {{32, 12, 1024, 1024, 805306624}, {2, 3, 7, 7, 98560},    {2, 3, 197, 197, 786688},
+               {2, 3, 100, 50, 196864},         {2, 3, 50, 100, 98560}, {1, 1, 1, 1, 16640}};
+  gc_dnn_graph_t g;
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gc_attention_t a = attention(cases[i].n_query, cases[i].n_key, 64, 64, 1, 0, AOT_BF16);
+    a.n_batch = cases[i].n_batch;
+    a.n_head = cases[i].n_head;
+    gc_attention_backward(&a, &g);
+    assert_int_equal(gc_dnn_usual_workspace(&g), cases[i].nbytes);
+    gc_attention_forward(&a, &g);
+    assert_int_equal(gc_dnn_usual_workspace(&g), 256);
+  }
+}
+
 /* ---- convolutions ---- */
 
 typedef struct conv_case {
@@ -399,6 +419,7 @@ int main(void) {
       cmocka_unit_test(a_plan_is_kept_and_takes_any_number),
       cmocka_unit_test(what_no_engine_takes_is_told),
       cmocka_unit_test(memory_that_is_not_aligned_is_refused),
+      cmocka_unit_test(memory_is_planned_as_engines_ask_for_it),
       cmocka_unit_test(convolutions_are_those_of_the_definition),
       cmocka_unit_test(a_missing_library_is_told),
   };

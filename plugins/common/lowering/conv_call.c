@@ -23,47 +23,61 @@ static int fits(const lw_conv_t *c) {
          lw_numel(x) > 0 && lw_numel(w) > 0 && lw_numel(y) > 0;
 }
 
-/* first: the argument of the stride; padding and dilation follow. */
-static int describe(const lw_build_t *b, uint32_t first, lw_conv_t *c) {
-  c->rank = c->in ? c->in->rank - 2 : 0;
-  if (!c->weight || !c->out || c->rank < 1 || c->rank > LW_CONV_MAX_RANK || c->weight->rank != c->in->rank ||
-      c->out->rank != c->in->rank || c->weight->dtype != c->in->dtype || c->out->dtype != c->in->dtype)
-    return 0;
-  c->x = c->is_transposed ? c->out : c->in;
-  c->y = c->is_transposed ? c->in : c->out;
-  return spatial(b, first, c->rank, 1, c->stride) && spatial(b, first + 1, c->rank, 0, c->pad) &&
-         spatial(b, first + 2, c->rank, 1, c->dilation) && fits(c);
+/* Numbers of arguments. */
+typedef struct places {
+  const char *op;
+  uint32_t stride, padding, dilation, groups;
+  uint32_t transposed; /* LW_NONE: no argument says so */
+  int is_transposed;   /* always */
+} places_t;
+static const places_t places[] = {
+    /* (input, weight, bias?, stride, padding, dilation, groups) */
+    {"aten.conv1d.default", 3, 4, 5, 6, LW_NONE, 0},
+    {"aten.conv2d.default", 3, 4, 5, 6, LW_NONE, 0},
+    {"aten.conv3d.default", 3, 4, 5, 6, LW_NONE, 0},
+    /* (input, weight, bias?, stride, padding, output_padding, groups, dilation) */
+    {"aten.conv_transpose1d.default", 3, 4, 7, 6, LW_NONE, 1},
+    {"aten.conv_transpose2d.input", 3, 4, 7, 6, LW_NONE, 1},
+    {"aten.conv_transpose3d.input", 3, 4, 7, 6, LW_NONE, 1},
+    /* (input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups) */
+    {"aten.convolution.default", 3, 4, 5, 8, 6, 0},
+    /* (grad, input, weight, bias_sizes?, stride, padding, dilation, transposed, output_padding, groups, output_mask) */
+    {"aten.convolution_backward.default", 4, 5, 6, 9, 7, 0},
+};
+
+static const places_t *find_places(const lw_build_t *b) {
+  const aot_snap_op_t *op = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops) + b->node->op;
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    if (aot_str_eq(aot_snap_text(b->s, op->name), aot_str(places[i].op))) return &places[i];
+  return NULL;
 }
 
-/* conv1d, conv2d, conv3d(input, weight, bias?, stride, padding, dilation, groups)
- * convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups) */
+static int describe(const lw_build_t *b, lw_conv_t *c) {
+  const places_t *at = find_places(b);
+  if (!at || !c->in || !c->weight || !c->out) return 0;
+  c->rank = c->in->rank - 2;
+  if (c->rank < 1 || c->rank > LW_CONV_MAX_RANK || c->weight->rank != c->in->rank || c->out->rank != c->in->rank ||
+      c->weight->dtype != c->in->dtype || c->out->dtype != c->in->dtype)
+    return 0;
+  c->is_transposed = at->is_transposed || (at->transposed != LW_NONE && lw_arg_int(b, at->transposed, 0));
+  c->groups = lw_arg_int(b, at->groups, 1);
+  c->x = c->is_transposed ? c->out : c->in;
+  c->y = c->is_transposed ? c->in : c->out;
+  return spatial(b, at->stride, c->rank, 1, c->stride) && spatial(b, at->padding, c->rank, 0, c->pad) &&
+         spatial(b, at->dilation, c->rank, 1, c->dilation) && fits(c);
+}
+
 int lw_conv_call(const lw_build_t *b, lw_conv_t *out) {
-  const aot_snap_op_t *op = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops) + b->node->op;
-  const int is_general = aot_str_eq(aot_snap_text(b->s, op->name), aot_str("aten.convolution.default"));
   *out = (lw_conv_t){
-      .in = lw_arg_tensor(b, 0),
-      .weight = lw_arg_tensor(b, 1),
-      .bias = lw_arg_tensor(b, 2),
-      .out = lw_type(b, 0),
-      .is_transposed = is_general && lw_arg_int(b, 6, 0) != 0,
-      .groups = lw_arg_int(b, is_general ? 8 : 6, 1),
-  };
-  if (!describe(b, 3, out)) return 0;
+      .in = lw_arg_tensor(b, 0), .weight = lw_arg_tensor(b, 1), .bias = lw_arg_tensor(b, 2), .out = lw_type(b, 0)};
+  if (!describe(b, out)) return 0;
   const lw_tensor_t *bias = out->bias;
   return !bias || (bias->dtype == out->in->dtype && bias->rank == 1 && bias->sizes[0] == out->out->sizes[1]);
 }
 
-/* convolution_backward(grad, input, weight, bias_sizes?, stride, padding, dilation, transposed, output_padding, groups,
- * output_mask) */
 int lw_conv_backward_call(const lw_build_t *b, lw_conv_t *out) {
-  *out = (lw_conv_t){
-      .in = lw_arg_tensor(b, 1),
-      .weight = lw_arg_tensor(b, 2),
-      .out = lw_arg_tensor(b, 0),
-      .is_transposed = lw_arg_int(b, 7, 0) != 0,
-      .groups = lw_arg_int(b, 9, 1),
-  };
-  if (b->node->n_results != 3 || !describe(b, 4, out)) return 0;
+  *out = (lw_conv_t){.in = lw_arg_tensor(b, 1), .weight = lw_arg_tensor(b, 2), .out = lw_arg_tensor(b, 0)};
+  if (b->node->n_results != 3 || !describe(b, out)) return 0;
   for (uint32_t r = 0; r < 3; r++) {
     const lw_tensor_t *type = lw_type(b, r);
     if (!type->dtype) continue;

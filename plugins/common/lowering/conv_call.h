@@ -20,7 +20,7 @@ typedef struct lw_conv {
 } lw_conv_t;
 
 /* 0: of nothing, or arguments that do not fit each other. Dtypes are the same. */
-int lw_conv_call(const lw_build_t *b, lw_conv_t *out);          /* conv1d, conv2d, conv3d, convolution */
+int lw_conv_call(const lw_build_t *b, lw_conv_t *out);          /* conv1d, .., conv_transpose1d, .., convolution */
 int lw_conv_backward_call(const lw_build_t *b, lw_conv_t *out); /* convolution_backward, results checked, too */
 
 #endif

@@ -1,0 +1,220 @@
+/* Convolutions over one to three dimensions, transposed ones too: by cuDNN as operands lie, else on copies that lie in
+ * the way of the first one, else dense ones; what it does not take, or where it is missing, by kernels of their own. */
+#include "gpu_conv.h"
+
+#include "common/lowering/conv_call.h"
+#include "conv_text.h"
+#include "gpu_dnn.h"
+#include <string.h>
+
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
+}
+
+static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
+
+/* Lines are images of height 1. */
+static void set_tensor(gc_conv_t *c, int what, const lw_tensor_t *t) {
+  const int32_t extra = c->rank + 2 - t->rank;
+  int64_t *sizes = c->sizes[what], *strides = c->strides[what];
+  for (int32_t d = 0; d < t->rank; d++) {
+    const int32_t at = d < 2 ? d : d + extra;
+    sizes[at] = t->sizes[d];
+    strides[at] = t->strides[d];
+  }
+  if (!extra) return;
+  sizes[2] = 1;
+  strides[2] = sizes[3] * strides[3];
+}
+
+static gc_conv_t describe(const lw_conv_t *call, const lw_tensor_t *t) {
+  gc_conv_t c = {.dtype = call->x->dtype, .rank = call->rank < 2 ? 2 : call->rank};
+  const int32_t extra = c.rank - call->rank;
+  c.window.rank = c.rank;
+  for (int32_t d = 0; d < c.rank; d++) {
+    c.window.stride[d] = d < extra ? 1 : call->stride[d - extra];
+    c.window.dilation[d] = d < extra ? 1 : call->dilation[d - extra];
+    c.window.pad[d] = d < extra ? 0 : call->pad[d - extra];
+  }
+  for (int what = 0; what < GC_CONV_N_TENSORS; what++) set_tensor(&c, what, &t[what]);
+  return c;
+}
+
+static int result_of(int32_t kind) {
+  return kind == GC_DNN_CONV_FORWARD ? GC_CONV_Y : kind == GC_DNN_CONV_DATA ? GC_CONV_X : GC_CONV_W;
+}
+
+/* ---- cuDNN ---- */
+
+static int is_dnn_dtype(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_F16 || dtype == AOT_BF16; }
+
+/* Strides of those of size 1 say nothing, and cuDNN reads a layout out of them: as if the tensor lay without holes. */
+static void tidy_strides(int64_t *sizes, int64_t *strides, int32_t rank, int is_channels_last) {
+  int64_t n = 1;
+  for (int32_t k = 0; k < rank; k++) {
+    const int32_t d = !is_channels_last ? rank - 1 - k : k == 0 ? 1 : k == rank - 1 ? 0 : rank - k;
+    if (sizes[d] == 1) strides[d] = n;
+    n = strides[d] * sizes[d];
+  }
+}
+
+static int is_channels_last(const lw_tensor_t *t) { return t->sizes[1] > 1 && t->strides[1] == 1; }
+
+/* An element stands for several: gradients of sums. */
+static int is_spread(const lw_tensor_t *t) {
+  for (int32_t d = 0; d < t->rank; d++)
+    if (t->sizes[d] > 1 && t->strides[d] == 0) return 1;
+  return 0;
+}
+
+static const gc_dnn_plan_t *plan_of(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t,
+                                    gc_dnn_graph_t *graph) {
+  gc_conv_t c = describe(call, t);
+  const int last = is_channels_last(&t[GC_CONV_X]);
+  for (int what = 0; what < GC_CONV_N_TENSORS; what++) {
+    if (!gc_is_aligned_for_dnn(b, &t[what]) || is_spread(&t[what])) return NULL;
+    tidy_strides(c.sizes[what], c.strides[what], c.rank + 2, last);
+  }
+  gc_conv_graph(&c, kind, graph);
+  return gc_dnn_plan_of(b, graph);
+}
+
+/* t laid out anew without holes, channels first or last; without memory. */
+static lw_tensor_t laid_out(const lw_tensor_t *t, int channels_last) {
+  lw_tensor_t out = *t;
+  lw_make_contiguous(&out);
+  if (!channels_last) return out;
+  for (int32_t d = out.rank - 1; d >= 2; d--)
+    out.strides[d] = d == out.rank - 1 ? out.sizes[1] : out.strides[d + 1] * out.sizes[d + 1];
+  out.strides[1] = 1;
+  return out;
+}
+
+/* As they lie; all channels last where the image or the output has them there; all channels first. */
+static aot_status_t add_by_dnn(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t) {
+  enum { AS_IT_LIES, CHANNELS_LAST, CHANNELS_FIRST, N_LAYOUTS };
+  const int result = result_of(kind);
+  const int has_last = is_channels_last(&t[GC_CONV_X]) || is_channels_last(&t[GC_CONV_Y]);
+  const gc_dnn_plan_t *plan = NULL;
+  lw_tensor_t lies[GC_CONV_N_TENSORS];
+  gc_dnn_graph_t graph;
+  if (!is_dnn_dtype(t[result].dtype)) return LW_DECLINED;
+  for (int layout = 0; layout < N_LAYOUTS && !plan; layout++) {
+    if (layout == CHANNELS_LAST && !has_last) continue;
+    for (int what = 0; what < GC_CONV_N_TENSORS; what++)
+      lies[what] = layout == AS_IT_LIES ? t[what] : laid_out(&t[what], layout == CHANNELS_LAST);
+    plan = plan_of(b, call, kind, lies, &graph);
+  }
+  if (!plan) return LW_DECLINED;
+  for (int what = 0; what < GC_CONV_N_TENSORS; what++) {
+    if (lw_same_geometry(&lies[what], &t[what])) continue;
+    AOT_TRY(lw_new_tensor(b, &lies[what]));
+    if (what != result) AOT_TRY(lw_copy(b, &lies[what], &t[what]));
+  }
+  AOT_TRY(gc_add_dnn(b, plan, &graph, lies, GC_CONV_N_TENSORS));
+  return lw_same_geometry(&lies[result], &t[result]) ? AOT_OK : lw_copy(b, &t[result], &lies[result]);
+}
+
+/* ---- kernels of their own ---- */
+
+typedef struct conv_step {
+  const gc_kernel_t *kernel;
+  uint32_t blocks, threads;
+  lw_ref_t refs[GC_CONV_N_TENSORS];
+} conv_step_t;
+
+static aot_status_t run_conv(const lw_frame_t *f, void *payload) {
+  const conv_step_t *p = payload;
+  const gc_run_t *run = f->self;
+  gc_address_t pointers[GC_CONV_N_TENSORS] = {0};
+  for (int what = 0; what < GC_CONV_N_TENSORS; what++)
+    if (p->refs[what].storage != LW_NONE) pointers[what] = (gc_address_t)(uintptr_t)lw_at(f, p->refs[what]);
+  *run->result = gc_launch(run, p->kernel->main, p->blocks, p->threads, pointers, GC_CONV_N_TENSORS);
+  return *run->result == GC_SUCCESS ? AOT_OK : AOT_E_INTERNAL;
+}
+
+static int is_float(int32_t dtype) { return is_dnn_dtype(dtype) || dtype == AOT_F64; }
+
+/* t: what the kernel does not read or write has no storage. */
+static aot_status_t add_kernel(lw_build_t *b, const gc_conv_kernel_t *kernel, const lw_tensor_t *t) {
+  conv_step_t *p;
+  gc_code_t *all = lowering(b)->code;
+  gc_kernel_t *code = all ? gc_code_printed(all, gc_print_conv, kernel) : &lowering(b)->stand_in;
+  if (!code) return no_memory(b);
+  code->is_wanted = 1;
+  LW_STEP(b, run_conv, p);
+  p->kernel = code;
+  gc_conv_launch(kernel, &p->blocks, &p->threads);
+  for (int what = 0; what < GC_CONV_N_TENSORS; what++) p->refs[what] = lw_use(b, &t[what]);
+  return AOT_OK;
+}
+
+static aot_status_t add_conv(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t) {
+  const aot_status_t status = add_by_dnn(b, call, kind, t);
+  if (status != LW_DECLINED) return status;
+  const gc_conv_kernel_t kernel = {describe(call, t), kind};
+  return add_kernel(b, &kernel, t);
+}
+
+/* ---- nodes ---- */
+
+/* image += bias of its channels */
+static aot_status_t add_bias(lw_build_t *b, const lw_tensor_t *image, const lw_tensor_t *bias) {
+  lw_tensor_t spread = *image;
+  spread.storage = bias->storage;
+  spread.offset = bias->offset;
+  memset(spread.strides, 0, sizeof spread.strides);
+  spread.strides[1] = bias->strides[0];
+  return b->machine->target->add(b, image, &spread);
+}
+
+static aot_status_t lower_forward(lw_build_t *b) {
+  lw_tensor_t t[GC_CONV_N_TENSORS];
+  lw_conv_t call;
+  if (!lw_conv_call(b, &call) || !is_float(call.x->dtype)) return LW_DECLINED;
+  const int in = call.is_transposed ? GC_CONV_Y : GC_CONV_X, out = call.is_transposed ? GC_CONV_X : GC_CONV_Y;
+  t[in] = *call.in;
+  t[GC_CONV_W] = *call.weight;
+  AOT_TRY(lw_result(b, 0, &t[out]));
+  AOT_TRY(add_conv(b, &call, call.is_transposed ? GC_DNN_CONV_DATA : GC_DNN_CONV_FORWARD, t));
+  return call.bias ? add_bias(b, &t[out], call.bias) : AOT_OK;
+}
+
+static aot_status_t add_bias_gradient(lw_build_t *b, const lw_conv_t *call, const lw_tensor_t *gradient,
+                                      const lw_tensor_t *gb) {
+  const lw_tensor_t as_output[] = {*call->x, *call->weight, *gradient};
+  const lw_tensor_t t[] = {{.storage = LW_NONE}, *gb, *gradient};
+  gc_conv_kernel_t kernel = {describe(call, as_output), GC_CONV_BIAS};
+  kernel.conv.strides[GC_CONV_W][0] = gb->strides[0];
+  return add_kernel(b, &kernel, t);
+}
+
+static aot_status_t lower_backward(lw_build_t *b) {
+  lw_tensor_t t[GC_CONV_N_TENSORS], results[3];
+  lw_conv_t call;
+  if (!lw_conv_backward_call(b, &call) || !is_float(call.x->dtype)) return LW_DECLINED;
+  const int in = call.is_transposed ? GC_CONV_Y : GC_CONV_X;
+  t[GC_CONV_X] = *call.x;
+  t[GC_CONV_W] = *call.weight;
+  t[GC_CONV_Y] = *call.y;
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(lw_result(b, r, &results[r]));
+  if (results[0].dtype) {
+    lw_tensor_t of[] = {t[GC_CONV_X], t[GC_CONV_W], t[GC_CONV_Y]};
+    of[in] = results[0];
+    AOT_TRY(add_conv(b, &call, call.is_transposed ? GC_DNN_CONV_FORWARD : GC_DNN_CONV_DATA, of));
+  }
+  if (results[1].dtype) {
+    const lw_tensor_t of[] = {t[GC_CONV_X], results[1], t[GC_CONV_Y]};
+    AOT_TRY(add_conv(b, &call, GC_DNN_CONV_WEIGHTS, of));
+  }
+  return results[2].dtype ? add_bias_gradient(b, &call, &t[call.is_transposed ? GC_CONV_X : GC_CONV_Y], &results[2])
+                          : AOT_OK;
+}
+
+static const lw_lowering_t rows[] = {
+    {"aten.conv1d.default", lower_forward},         {"aten.conv2d.default", lower_forward},
+    {"aten.conv3d.default", lower_forward},         {"aten.conv_transpose1d.default", lower_forward},
+    {"aten.conv_transpose2d.input", lower_forward}, {"aten.conv_transpose3d.input", lower_forward},
+    {"aten.convolution.default", lower_forward},    {"aten.convolution_backward.default", lower_backward},
+};
+const lw_lowering_table_t gc_lowerings_conv = LW_TABLE(rows);
