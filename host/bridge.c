@@ -10,8 +10,10 @@
 #include <aot/ext/env.h>
 #include <aot/ext/joint_halves.h>
 #include <aot/ext/kernels.h>
+#include <aot/ext/leaf_part.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/nearest.h>
+#include <aot/ext/ranks.h>
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>
 #include <aot/ext/program_file.h>
@@ -21,9 +23,11 @@
 #include <ir/make_halves.h>
 #include <ir/program.h>
 #include <ir/saved_slots.h>
+#include <ir/tables.h>
 #include <pipeline/backend_route.h>
 #include <pipeline/cache_folder.h>
 #include <pipeline/environment.h>
+#include <pipeline/run_ranks.h>
 #include <pipeline/record.h>
 #include <stddef.h>
 #include <string.h>
@@ -243,6 +247,18 @@ static aot_status_t AOT_CALL on_halves(const aot_ext_joint_halves_t *x, aot_ctx_
   return status;
 }
 
+static aot_status_t AOT_CALL on_ranks(const aot_ext_ranks_t *x, aot_ctx_t *ctx, aot_run_ranks_t *out) {
+  (void)x;
+  return ctx && out ? aoth_ranks_get(ctx, out) : AOT_E_INVALID;
+}
+
+static aot_status_t AOT_CALL on_leaf_part(const aot_ext_leaf_part_t *x, aot_ctx_t *ctx, aot_prog_t *prog,
+                                          aot_leaf_t leaf, const aot_type_t *type, const void *data, uint64_t nbytes) {
+  (void)x;
+  if (!ctx || !prog || prog != ctx->prog || !type) return AOT_E_PRECONDITION;
+  return aoth_edit_leaf_part(prog, leaf, type, data, nbytes);
+}
+
 #define HEAD(table)                                                                                                    \
   { .struct_size = sizeof table }
 static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) {
@@ -258,6 +274,8 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   static const aot_ext_backends_t backends = {HEAD(backends), on_count, on_name, on_query, on_machine_of, on_costs_of};
   static const aot_ext_trial_t trial = {HEAD(trial), on_trial_begin, on_trial_undo};
   static const aot_ext_joint_halves_t halves = {HEAD(halves), on_halves};
+  static const aot_ext_ranks_t ranks = {HEAD(ranks), on_ranks};
+  static const aot_ext_leaf_part_t leaf_part = {HEAD(leaf_part), on_leaf_part};
   (void)host;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
@@ -272,6 +290,8 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   if (strcmp(id, AOT_EXT_BACKENDS) == 0) return &backends;
   if (strcmp(id, AOT_EXT_TRIAL) == 0) return &trial;
   if (strcmp(id, AOT_EXT_JOINT_HALVES) == 0) return &halves;
+  if (strcmp(id, AOT_EXT_RANKS) == 0) return &ranks;
+  if (strcmp(id, AOT_EXT_LEAF_PART) == 0) return &leaf_part;
   return NULL;
 }
 

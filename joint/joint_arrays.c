@@ -131,6 +131,12 @@ static void keep_effect(pt_joint_t *j, uint32_t n) {
   if ((j->node_flags[n] & AOT_NODE_BACKWARD) && j->result_begin[n + 1] == j->result_begin[n]) j->late[n] = 1;
 }
 
+/* A collective that a stage has tagged for itself, not a user with a checkpoint around it, is made again by all ranks:
+ * gathering a parameter twice is what sharding it is for. */
+static void allow_twice(pt_joint_t *j, uint32_t n, uint32_t region) {
+  if (region == 0 && (j->node_flags[n] & AOT_NODE_MUST_RECOMPUTE)) j->op_flags[n] &= ~(uint32_t)AOT_OP_COLLECTIVE;
+}
+
 /* out: by graph row, what the nodes of a region do once; regions of regions, too. */
 static void mark_bodies(const aot_snapshot_t *s, uint32_t *out) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
@@ -161,6 +167,7 @@ static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_gr
     if (births[g->node_begin + n]) j->op_flags[n] |= AOT_OP_EFFECT;
     j->node_flags[n] = nodes[n].flags;
     keep_effect(j, n);
+    allow_twice(j, n, nodes[n].region_tag);
     j->node_id[n] = nodes[n].id;
     for (uint32_t k = 0; k < nodes[n].n_operands; k++) {
       uint32_t row = operands[nodes[n].operand_begin + k];

@@ -2,6 +2,7 @@
 #include <commands/commands.h>
 #include <tools/run_report.h>
 
+#include <pipeline/run_ranks.h>
 #include <step/api.h>
 #include <train/oneshot.h>
 #include <train/writable.h>
@@ -14,7 +15,8 @@ typedef struct run_flags {
 
 static aot_status_t train(aoth_run_t *r) {
   const aoth_train_spec_t *t = &r->pipeline->run.train;
-  aot_status_t status = aoth_train(r->step, aoth_session_prog(r->session), t, r->out, r->cli->sink,
+  const aoth_feed_ranks_t ranks = {aoth_session_rank(r->session), aoth_session_n_ranks(r->session)};
+  aot_status_t status = aoth_train(r->step, aoth_session_prog(r->session), t, &ranks, r->out, r->cli->sink,
                                    aoth_session_trace(r->session), &r->train);
   r->trained = status == AOT_OK;
   return status;
@@ -38,6 +40,16 @@ static aot_status_t check_first(const aoth_run_t *r, const run_flags_t *flags) {
   return AOT_E_INVALID;
 }
 
+/* The first rank speaks for all of them. */
+static aot_status_t take_rank(aoth_run_t *r, int is_called) {
+  if (aoth_session_n_ranks(r->session) == 1) return AOT_OK;
+  if (aoth_session_rank(r->session)) r->out = NULL;
+  if (!is_called) return AOT_OK;
+  aoth_sink_report(r->cli->sink, AOT_SEVERITY_ERROR, &r->pipeline->run.ranks.where, "run.ranks",
+                   "several ranks run this, which train; a call's outputs and gradients are those of one rank");
+  return AOT_E_UNIMPLEMENTED;
+}
+
 /* Training, and after it one call when the file asks for outputs; without training one call. */
 static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   const aoth_run_spec_t *spec = &r->pipeline->run;
@@ -46,6 +58,7 @@ static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   const uint32_t step = spec->outputs || flags->grads ? 0 : AOTHOST_STEP;
   AOT_TRY(aothost_compile(h, spec->train.present ? AOTHOST_OPTIMIZER | step : 0));
   r->step = aoth_api_step(h);
+  AOT_TRY(take_rank(r, step == 0));
   aoth_run_print_stages(r);
   if (flags->profile) AOT_TRY(aoth_session_profile_start(r->session));
   if (spec->train.present) AOT_TRY(train(r));

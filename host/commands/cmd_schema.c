@@ -37,7 +37,7 @@ static json_t *with_schema(const aoth_unit_t *u) {
 
 typedef struct merging {
   json_t *stage_ids, *stage_rules, *import_ids, *import_rules, *opset_ids, *optimizer_ids, *optimizer_rules,
-      *device_ids, *device_rules;
+      *device_ids, *device_rules, *ranks_ids, *ranks_rules;
 } merging_t;
 
 static json_t *rule(const char *key, const char *id, const char *with, json_t *schema) {
@@ -61,6 +61,10 @@ static void add_unit(merging_t *m, const aoth_unit_t *u) {
   if (strcmp(u->kind, "device/1") == 0) {
     json_array_append_new(m->device_ids, named(u));
     json_array_append_new(m->device_rules, rule("device", u->id, "device-with", with_schema(u)));
+  }
+  if (strcmp(u->kind, "communicator/1") == 0) {
+    json_array_append_new(m->ranks_ids, named(u));
+    json_array_append_new(m->ranks_rules, rule("ranks", u->id, "ranks-with", with_schema(u)));
   }
   if (strcmp(u->kind, "opset/1") == 0) json_array_append_new(m->opset_ids, named(u));
   if (!aoth_kind_in(u->kind, AOTH_STAGE_KINDS)) return;
@@ -174,13 +178,17 @@ static json_t *make_schema(merging_t *m) {
   json_array_append_new(m->device_ids, json_pack("{s:s, s:s}", "type", "string", "pattern", ":"));
   json_t *device = ids_schema(json_deep_copy(m->device_ids), "of a backend: where it runs, if not where the run does");
   json_array_extend(m->stage_rules, m->device_rules);
+  json_array_extend(m->device_rules, m->ranks_rules);
+  json_array_append_new(m->ranks_ids, json_pack("{s:s, s:s}", "const", "none", "description", "one rank runs it"));
   json_t *run = json_pack(
-      "{s:s, s:{s:{s:s}, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:o}", "type", "object", "properties", "inputs", "$ref",
-      "#/$defs/data", "outputs", typed("string", "where the results of one call go"), "seed",
+      "{s:s, s:{s:{s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:o}", "type", "object", "properties", "inputs",
+      "$ref", "#/$defs/data", "outputs", typed("string", "where the results of one call go"), "seed",
       typed("integer", "of random inputs"), "alias-patterns",
       number("integer", json_integer(8), 0, "programs for inputs that share memory, at most"), "train", train_schema(m),
       "device", ids_schema(m->device_ids, "where the program runs: a device, or device:ordinal"), "device-with",
-      typed("object", "options of the device"), "additionalProperties", 0, "allOf", m->device_rules);
+      typed("object", "options of the device"), "ranks", ids_schema(m->ranks_ids, "how the ranks that run it talk"),
+      "ranks-with", typed("object", "options of the communicator"), "additionalProperties", 0, "allOf",
+      m->device_rules);
   json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars,
                                  "include", include, "model", model, "opsets", opsets, "operators", operators, "stages",
                                  stages_schema(m, device), "run", run);
@@ -194,8 +202,8 @@ static int schema(aoth_cli_t *cli) {
   aoth_session_t *s = aoth_cli_session(cli);
   if (!s) return AOTH_EXIT_INPUT;
   aoth_registry_t *r = aoth_session_registry(s);
-  merging_t m = {json_array(), json_array(), json_array(), json_array(), json_array(),
-                 json_array(), json_array(), json_array(), json_array()};
+  merging_t m = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(),
+                 json_array(), json_array(), json_array(), json_array(), json_array()};
   for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(r, i);
     if (p->n_units == 0) continue;

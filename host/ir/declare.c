@@ -1,4 +1,5 @@
 /* Leaves, boundary rules and origins: what a program declares beside its graphs. */
+#include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <string.h>
@@ -76,6 +77,29 @@ aot_status_t aoth_edit_leaf_create(aot_prog_t *p, const aot_leaf_info_t *leaf, a
   out->id = p->leaves.n;
   p->leaves.at[p->leaves.n++] = l;
   aoth_edit_record(p, EDIT_LEAF_CREATE, out->id, 0, 0, 0, 0, NULL);
+  return AOT_OK;
+}
+
+aot_status_t aoth_edit_leaf_part(aot_prog_t *p, aot_leaf_t leaf, const aot_type_t *type, const void *data,
+                                 uint64_t nbytes) {
+  uint32_t id;
+  if (!leaf.id || leaf.id >= p->leaves.n)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no leaf %u", leaf.id);
+  aot_leaf_info_t l = p->leaves.at[leaf.id];
+  if (l.role != AOT_ROLE_PARAMETER)
+    return aoth_complain(p, AOT_E_INVALID, "ir.leaf-part", "parts are taken of parameters, not of a %s",
+                         aoth_role_name(l.role));
+  const aot_leaf_info_t *old = aoth_arena_copy(p->store, 8, &l, sizeof l);
+  if (!old) return aoth_no_memory(p, "a leaf", sizeof l);
+  AOT_TRY(aoth_type_intern(p, type, &id));
+  l.type = p->types.at[id];
+  l.flags |= AOT_LEAF_PART;
+  l.data = nbytes ? data : NULL;
+  l.nbytes = l.data ? nbytes : 0;
+  AOT_TRY(check_leaf(p, &l));
+  AOT_TRY(aoth_edit_begin(p));
+  p->leaves.at[leaf.id] = l;
+  aoth_edit_record(p, EDIT_LEAF_PART, leaf.id, 0, 0, 0, 0, old);
   return AOT_OK;
 }
 

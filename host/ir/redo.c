@@ -101,8 +101,8 @@ static const void *set_type(aoth_arena_t *a, const aot_prog_t *p, uint32_t value
   return copy_type(a, &t) ? copy(a, &t, sizeof t) : NULL;
 }
 
-static const void *made_leaf(aoth_arena_t *a, const aot_prog_t *p) {
-  aot_leaf_info_t l = p->leaves.at[p->leaves.n - 1];
+static const void *leaf_of(aoth_arena_t *a, const aot_prog_t *p, uint32_t leaf) {
+  aot_leaf_info_t l = p->leaves.at[leaf];
   aot_str_t *names = aoth_arena_alloc(a, 8, (l.n_names + (size_t)1) * sizeof *names);
   if (!names || !copy_type(a, &l.type)) return NULL;
   for (uint32_t i = 0; i < l.n_names; i++) {
@@ -163,7 +163,8 @@ static int describe(aoth_arena_t *a, const aot_prog_t *p, const edit_row_t *e, a
     case EDIT_TYPE_SET: out->what = set_type(a, p, e->u[0]); break;
     case EDIT_NAME_SET: out->what = text_of(a, p->names.at[p->values.at[e->u[0]].name]); break;
     case EDIT_NOTE: out->what = text_of(a, (aot_str_t){e->p, strlen(e->p)}); break;
-    case EDIT_LEAF_CREATE: out->what = made_leaf(a, p); break;
+    case EDIT_LEAF_CREATE:
+    case EDIT_LEAF_PART: out->what = leaf_of(a, p, e->u[0]); break;
     case EDIT_RULE_ADD: out->what = added_rule(a, p); break;
     case EDIT_ORIGIN_CREATE: out->what = made_origin(a, p); break;
     case EDIT_SYMBOL_CREATE: out->what = made_symbol(a, p); break;
@@ -224,6 +225,7 @@ static aot_status_t make(aot_prog_t *p, const aoth_edit_t *e) {
   aot_graph_t graph;
   aot_node_t node;
   aot_value_t made;
+  const aot_leaf_info_t *part = e->what;
   aot_leaf_t leaf;
   aot_origin_t origin;
   aot_encoding_t encoding;
@@ -247,6 +249,7 @@ static aot_status_t make(aot_prog_t *p, const aoth_edit_t *e) {
     case EDIT_NAME_SET: return aoth_edit_name_set(p, v, *(const aot_str_t *)e->what);
     case EDIT_NOTE: return aoth_edit_note(p, n, *(const aot_str_t *)e->what);
     case EDIT_LEAF_CREATE: return aoth_edit_leaf_create(p, e->what, &leaf);
+    case EDIT_LEAF_PART: return aoth_edit_leaf_part(p, (aot_leaf_t){e->id}, &part->type, part->data, part->nbytes);
     case EDIT_RULE_ADD: return aoth_edit_rule_add(p, e->what);
     case EDIT_ORIGIN_CREATE: return aoth_edit_origin_create(p, e->what, &origin);
     case EDIT_SYMBOL_CREATE: return aoth_edit_symbol_create(p, e->what, &dim);

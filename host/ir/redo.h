@@ -29,7 +29,8 @@
  *   NOTE             id: node                                        aot_str_t
  *   LEAF_CREATE .. ENCODING_CREATE  id: the row's                    aot_leaf_info_t, aot_rule_t, aot_origin_info_t,
  *                                                                    aot_symbol_info_t, aot_expr_info_t,
- *                                                                    aot_encoding_info_t */
+ *                                                                    aot_encoding_info_t
+ *   LEAF_PART        id: leaf                                        aot_leaf_info_t, what it is now */
 #define AOTH_EDIT_MAP(X)                                                                                               \
   X(GRAPH_CREATE, 1, "graph_create")                                                                                   \
   X(GRAPH_ERASE, 2, "graph_erase")                                                                                     \
@@ -52,7 +53,8 @@
   X(ORIGIN_CREATE, 19, "origin_create")                                                                                \
   X(SYMBOL_CREATE, 20, "symbol_create")                                                                                \
   X(EXPR_CREATE, 21, "expr_create")                                                                                    \
-  X(ENCODING_CREATE, 22, "encoding_create")
+  X(ENCODING_CREATE, 22, "encoding_create")                                                                            \
+  X(LEAF_PART, 23, "leaf_part")
 
 enum {
 #define AOTH_EDIT_KIND(name, number, text) EDIT_##name = number,

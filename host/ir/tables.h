@@ -67,6 +67,8 @@ aot_status_t aoth_edit_name_set(aot_prog_t *p, aot_value_t v, aot_str_t name);
 aot_status_t aoth_edit_note(aot_prog_t *p, aot_node_t n, aot_str_t text);
 aot_status_t aoth_edit_leaf_create(aot_prog_t *p, const aot_leaf_info_t *leaf, aot_leaf_t *out);
 /* Another type and contents, which are copied, for a leaf of a program that was just read. Not journalled. */
+aot_status_t aoth_edit_leaf_part(aot_prog_t *p, aot_leaf_t leaf, const aot_type_t *type, const void *data,
+                                 uint64_t nbytes);
 aot_status_t aoth_leaf_retype(aot_prog_t *p, aot_leaf_t l, const aot_type_t *type, const void *data, uint64_t nbytes);
 aot_status_t aoth_edit_rule_add(aot_prog_t *p, const aot_rule_t *rule);
 aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *o, aot_origin_t *out);

@@ -210,6 +210,8 @@ static const struct kind {
     {"partition/1", sizeof(aot_partition_t), offsetof(aot_partition_t, choose), offsetof(aot_partition_t, choose)},
     {"backend/2", sizeof(aot_backend_t), offsetof(aot_backend_t, query), offsetof(aot_backend_t, load)},
     {"device/1", sizeof(aot_device_t), offsetof(aot_device_t, info), offsetof(aot_device_t, value)},
+    {"communicator/1", sizeof(aot_communicator_t), offsetof(aot_communicator_t, join),
+     offsetof(aot_communicator_t, abort)},
 };
 
 /* A unit may keep its options as long as it lives, which can be longer than the pipeline does. */
@@ -337,6 +339,8 @@ aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const ch
     else if (strcmp(u->kind, "opset/1") == 0)
       aoth_sink_line(sink, "hint: opsets are opened by themselves; opsets: lists those wanted");
     else if (strcmp(u->kind, "device/1") == 0) aoth_sink_line(sink, "hint: the device is named in run.device");
+    else if (strcmp(u->kind, "communicator/1") == 0)
+      aoth_sink_line(sink, "hint: the communicator is named in run.ranks");
     else aoth_sink_line(sink, "hint: here belongs one of kind %s", allowed);
     aoth_yaml_notes(sink, arena, stage->at, "pipeline.kind");
     return AOT_E_INVALID;

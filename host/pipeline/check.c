@@ -204,6 +204,11 @@ static void check_device(checking_t *c) {
   }
 }
 
+static void check_ranks(checking_t *c) {
+  aoth_stage_t *ranks = &c->p->run.ranks;
+  if (ranks->use) note_status(c, aoth_stage_resolve(c->s, ranks, "communicator/1", c->p->arena));
+}
+
 /* What the step is, to a unit that asks for it by options of these names. */
 static void tell_step(const aoth_stage_t *stage, const aoth_train_spec_t *train) {
   const aoth_loss_scale_t *scale = &train->loss_scale;
@@ -219,6 +224,11 @@ static void tell_step(const aoth_stage_t *stage, const aoth_train_spec_t *train)
   aoth_option_set(stage, "growth-interval", (aot_opt_value_t){.i = scale->interval});
 }
 
+static int plans_for_step(const aoth_unit_t *unit) {
+  const int is_sharding = unit->has_contract && (unit->contract.gives.known & AOTH_PROP_SHARDED);
+  return is_sharding || strcmp(unit->kind, "partition/1") == 0;
+}
+
 /* One graph is what training takes where it can have it: a host without that unit trains with three. */
 static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
   if (train->step != AOTH_STEP_ONE_GRAPH ||
@@ -228,8 +238,7 @@ static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
   if (!train->stitch.unit) return;
   tell_step(&train->stitch, train);
   for (uint32_t i = 0; i < c->p->n_stages; i++) /* those that plan for it */
-    if (c->p->stages[i].unit && strcmp(c->p->stages[i].unit->kind, "partition/1") == 0)
-      tell_step(&c->p->stages[i], train);
+    if (c->p->stages[i].unit && plans_for_step(c->p->stages[i].unit)) tell_step(&c->p->stages[i], train);
 }
 
 /* Casts stand right behind the stage that makes the program functional, before any that would look at dtypes. */
@@ -268,6 +277,7 @@ aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p) {
   for (uint32_t i = 0; i < p->n_stages; i++)
     if (p->stages[i].use) note_status(&c, aoth_stage_resolve(s, &p->stages[i], AOTH_STAGE_KINDS, p->arena));
   check_device(&c);
+  check_ranks(&c);
   check_train(&c);
   check_order(&c);
   check_assign(&c);

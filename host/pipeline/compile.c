@@ -8,6 +8,7 @@
 #include <pipeline/devices.h>
 #include <pipeline/environment.h>
 #include <pipeline/programs.h>
+#include <pipeline/run_ranks.h>
 #include <pipeline/session.h>
 #include <pipeline/session_lifetime.h>
 #include <string.h>
@@ -31,6 +32,7 @@ static int bypass_at_once(const aoth_session_t *s, const aoth_pipeline_t *p) {
   const char *off = aoth_env("AOT_CACHE");
   if (s->config.no_cache || (off && strcmp(off, "off") == 0)) return AOTH_BYPASS_OFF;
   if (s->config.n_dump_after || s->config.dump_dir) return AOTH_BYPASS_DUMP;
+  if (aoth_session_n_ranks(s) > 1) return AOTH_BYPASS_RANKS;
   return has_backend(p) ? AOTH_BYPASS_NONE : AOTH_BYPASS_NO_BACKEND;
 }
 
@@ -45,7 +47,8 @@ static aot_status_t compile_fresh(aoth_session_t *s, const request_t *r, aoth_mo
   AOT_TRY(aoth_session_read_model(s, model));
   if (s->config.prepare) AOT_TRY(s->config.prepare(s->now.prog));
   if (r->aliasing) AOT_TRY(aoth_aliasing_apply(s->now.prog, r->aliasing));
-  return aoth_pipeline_run_stages(s, r->p, r->flags);
+  AOT_TRY(aoth_pipeline_run_stages(s, r->p, r->flags));
+  return aoth_session_agree(s, r->p);
 }
 
 /* ---- looking up ---- */
@@ -118,6 +121,7 @@ static aot_status_t compile(aoth_session_t *s, const request_t *r) {
   const uint64_t begin = aoth_now_ns();
   aoth_model_t model;
   memset(&s->cache, 0, sizeof s->cache);
+  AOT_TRY(aoth_session_join(s, r->p)); /* stages and kernels ask who there is */
   AOT_TRY(aoth_pipeline_open_model(s, r->p, &model));
   const int reason = bypass_at_once(s, r->p);
   if (reason) bypass(s, reason, NULL);

@@ -121,6 +121,7 @@ typedef struct aoth_run_spec {
   const char *outputs;     /* NULL: not written */
   int64_t seed;
   aoth_stage_t device;     /* run.device with device-with; use NULL: the host */
+  aoth_stage_t ranks;      /* run.ranks with ranks-with: the communicator; use NULL: there is one rank */
   uint32_t alias_patterns; /* programs compiled for inputs that share memory, at most */
   aoth_where_t where, where_outputs;
   aoth_train_spec_t train;

@@ -133,6 +133,20 @@ const char *aoth_device_name(aoth_arena_t *arena, const aoth_stage_t *device) {
   return name;
 }
 
+/* UNIT, or none. */
+static void read_ranks(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage_t *out) {
+  const char *use = aoth_fields_text(f, map, "ranks");
+  const aoth_yaml_t *with = read_options(f, map, "ranks-with");
+  if (!use || strcmp(use, "none") == 0) {
+    if (with) aoth_yaml_error(f->sink, f->arena, with, "pipeline.ranks", "'ranks-with' belongs to 'ranks: UNIT'");
+    return;
+  }
+  out->use = out->name = use;
+  out->at = aoth_yaml_get(map, "ranks");
+  out->where = aoth_fields_where(f, map, "ranks");
+  out->with = with;
+}
+
 static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
   const char *use = aoth_fields_text(f, map, "optimizer");
   t->optimizer.use = t->optimizer.name = use ? use : "adamw";
@@ -231,10 +245,11 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
 }
 
 void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spec_t *out) {
-  static const char *const keys[] = {"inputs", "outputs", "seed", "train", "alias-patterns", "device", "device-with"};
+  static const char *const keys[] = {"inputs", "outputs",     "seed",  "train",     "alias-patterns",
+                                     "device", "device-with", "ranks", "ranks-with"};
   memset(out, 0, sizeof *out);
   out->alias_patterns = 8;
-  if (!aoth_fields_known(f, node, "run", keys, 7)) return;
+  if (!aoth_fields_known(f, node, "run", keys, 9)) return;
   out->present = 1;
   out->where = aoth_yaml_where(f->arena, node);
   read_data(f, node, "inputs", &out->inputs);
@@ -243,6 +258,7 @@ void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spe
   out->seed = aoth_fields_i64(f, node, "seed", 0, INT64_MIN, INT64_MAX);
   out->alias_patterns = (uint32_t)aoth_fields_i64(f, node, "alias-patterns", 8, 0, 65536);
   aoth_device_read(f, node, &out->device);
+  read_ranks(f, node, &out->ranks);
   read_train(f, node, out);
 }
 
@@ -322,6 +338,10 @@ void aoth_run_print(const aoth_run_spec_t *run, aoth_text_t *out) {
   print_path(out, "  outputs", run->outputs);
   aoth_text_f(out, "  seed: %lld\n  device: %s\n", (long long)run->seed, run->device.use ? run->device.use : "host");
   if (run->device.use) aoth_print_options(out, "  device-with: ", &run->device);
+  if (run->ranks.use) {
+    aoth_text_f(out, "  ranks: %s\n", run->ranks.use);
+    aoth_print_options(out, "  ranks-with: ", &run->ranks);
+  }
   aoth_text_f(out, "  alias-patterns: %u\n", run->alias_patterns);
   if (run->train.present) print_train(out, &run->train);
 }

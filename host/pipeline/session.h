@@ -3,6 +3,7 @@
 #define AOTH_SESSION_H
 
 #include <aot/backend.h>
+#include <aot/communicator.h>
 #include <aot/ext/model_operators.h>
 #include <aot/import.h>
 #include <aot/opset.h>
@@ -28,6 +29,7 @@ typedef struct aoth_instance {
     aot_opset_t opset;
     aot_import_t import;
     aot_device_t device;
+    aot_communicator_t communicator;
   } table;
 } aoth_instance_t;
 
@@ -63,6 +65,13 @@ typedef struct aoth_other_device {
   aoth_queue_t queue;
 } aoth_other_device_t;
 
+/* The ranks that run the pipeline, of which the session is one (run_ranks.h). */
+typedef struct aoth_ranks {
+  aoth_instance_t unit; /* no unit: there is no other */
+  aot_group_t *group;   /* of all */
+  uint32_t rank, n;     /* n 0: not joined */
+} aoth_ranks_t;
+
 /* A program, and what the backend left of it. */
 typedef struct aoth_program {
   aot_prog_t *prog;
@@ -87,7 +96,8 @@ struct aoth_session {
   aoth_queue_t queue;          /* on it, of all programs; made with the first executable */
   aoth_other_device_t *others; /* in order: lanes 1, 2, .. */
   aoth_lanes_t lanes;          /* the queues of all of them, of programs that several backends run */
-  aoth_program_t now;          /* the program that is being compiled or runs; ctx.prog is its prog */
+  aoth_ranks_t ranks;
+  aoth_program_t now; /* the program that is being compiled or runs; ctx.prog is its prog */
   aot_ctx_t ctx;
   aoth_report_t report; /* of the unit that is being called */
   aoth_instance_t *opsets;

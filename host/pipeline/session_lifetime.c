@@ -10,6 +10,7 @@
 #include <pipeline/operators_section.h>
 #include <pipeline/opsets.h>
 #include <pipeline/programs.h>
+#include <pipeline/run_ranks.h>
 #include <pipeline/stage.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ void aoth_session_destroy(aoth_session_t *s) {
   if (s->registry) {
     aoth_session_drop_programs(s);
     aoth_session_drop_queue(s);
+    aoth_session_leave(s);
     for (aoth_other_device_t *d = s->others; d; d = d->next) aoth_instance_destroy(s, NULL, &d->unit);
     aoth_instance_destroy(s, NULL, &s->device_unit);
     for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);

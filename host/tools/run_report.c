@@ -5,7 +5,9 @@
 #include <base/text.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <pipeline/compile.h>
+#include <pipeline/run_ranks.h>
 #include <train/progress.h>
 #include <sys/resource.h>
 
@@ -129,9 +131,46 @@ static int has_other_device(const aoth_run_t *r) {
   return has;
 }
 
+/* What a rank tells the first one of itself. */
+typedef struct rank_row {
+  uint64_t leaf_nbytes, arena_nbytes, gathered_nbytes, scattered_nbytes, spent_ns;
+} rank_row_t;
+
+static rank_row_t rank_row(const aoth_run_t *r) {
+  const aot_exe_stats_t stats = exe_stats(r);
+  const aot_group_info_t traffic = aoth_session_traffic_of_ranks(r->session);
+  return (rank_row_t){aoth_step_sizes(r->step).nbytes_leaves,
+                      stats.peak_nbytes ? stats.peak_nbytes : stats.arena_nbytes, traffic.gathered_nbytes,
+                      traffic.scattered_nbytes, traffic.spent_ns};
+}
+
+/* All ranks come here; the first one prints. */
+static void print_ranks(const aoth_run_t *r) {
+  const uint32_t n = aoth_session_n_ranks(r->session);
+  const rank_row_t own = rank_row(r);
+  rank_row_t *rows = n > 1 ? calloc(n, sizeof *rows) : NULL;
+  if (!rows || aoth_session_gather(r->session, &own, sizeof own, rows, "the summary") != AOT_OK) {
+    free(rows);
+    return;
+  }
+  for (uint32_t i = 0; r->out && i < n; i++) {
+    fprintf(r->out, "rank %u: parameters and state ", i);
+    print_bytes(r->out, rows[i].leaf_nbytes);
+    fprintf(r->out, ", executable ");
+    print_bytes(r->out, rows[i].arena_nbytes);
+    fprintf(r->out, ", gathered ");
+    print_bytes(r->out, rows[i].gathered_nbytes);
+    fprintf(r->out, ", scattered ");
+    print_bytes(r->out, rows[i].scattered_nbytes);
+    fprintf(r->out, ", %.3f s in collectives\n", (double)rows[i].spent_ns / 1e9);
+  }
+  free(rows);
+}
+
 void aoth_run_print_summary(const aoth_run_t *r) {
   aoth_step_sizes_t sizes = aoth_step_sizes(r->step);
   aot_exe_stats_t stats = exe_stats(r);
+  print_ranks(r);
   if (!r->out) return;
   if (r->cli->common.verbose) print_patterns(r);
   if (r->trained) print_training(r);

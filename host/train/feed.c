@@ -18,6 +18,7 @@ typedef struct source { /* of one user input */
 
 struct aoth_feed {
   const aoth_data_spec_t *spec;
+  aoth_feed_ranks_t ranks;
   aoth_sink_t *sink;
   uint32_t n;
   source_t *source; /* by user input */
@@ -171,7 +172,10 @@ static aot_status_t find_window(aoth_feed_t *f, const aoth_step_t *step) {
                   spec->inputs[i]);
   }
   const int64_t *sizes = aoth_step_input(step, spec->inputs[0])->type.sizes;
-  f->batch = spec->batch ? spec->batch : sizes[0];
+  if (spec->batch % f->ranks.n)
+    return fail(f, "data.batch", "a batch of %lld is not shared out evenly by %u ranks", (long long)spec->batch,
+                f->ranks.n);
+  f->batch = spec->batch ? spec->batch / f->ranks.n : sizes[0];
   f->block = spec->block ? spec->block : sizes[1];
   if (AOT_DIM_IS_SYM(f->batch)) return fail(f, "data.batch", "the model takes any batch size; say which: batch: N");
   if (AOT_DIM_IS_SYM(f->block)) return fail(f, "data.block", "the model takes any length; say which: block: N");
@@ -237,8 +241,8 @@ static aot_status_t open_kind(aoth_feed_t *f, const aoth_step_t *step, aot_prog_
   }
 }
 
-aot_status_t aoth_feed_open(const aoth_data_spec_t *spec, const aoth_step_t *step, aot_prog_t *prog, aoth_sink_t *sink,
-                            aoth_feed_t **out) {
+aot_status_t aoth_feed_open(const aoth_data_spec_t *spec, const aoth_feed_ranks_t *ranks, const aoth_step_t *step,
+                            aot_prog_t *prog, aoth_sink_t *sink, aoth_feed_t **out) {
   aoth_feed_t *f = calloc(1, sizeof *f);
   *out = NULL;
   if (f) {
@@ -252,6 +256,7 @@ aot_status_t aoth_feed_open(const aoth_data_spec_t *spec, const aoth_step_t *ste
     return AOT_E_EXHAUSTED;
   }
   f->spec = spec;
+  f->ranks = *ranks;
   f->sink = sink;
   aot_status_t status = open_kind(f, step, prog);
   if (status != AOT_OK) aoth_feed_close(f);
@@ -269,11 +274,20 @@ void aoth_feed_close(aoth_feed_t *f) {
   free(f);
 }
 
+static void draw(aoth_feed_t *f, aoth_random_t *r) {
+  if (f->spec->kind == AOTH_DATA_RANDOM) next_random(f, r);
+  if (f->spec->kind == AOTH_DATA_TOKENS) next_tokens(f, r);
+}
+
 aot_status_t aoth_feed_next(aoth_feed_t *f, aoth_random_t *r, int64_t step, const aoth_tensor_t **out,
                             uint32_t *out_n) {
-  if (f->spec->kind == AOTH_DATA_RANDOM) next_random(f, r);
-  if (f->spec->kind == AOTH_DATA_SAFETENSORS) next_file(f, step);
-  if (f->spec->kind == AOTH_DATA_TOKENS) next_tokens(f, r);
+  if (f->spec->kind == AOTH_DATA_SAFETENSORS) next_file(f, step * f->ranks.n + f->ranks.rank);
+  aoth_random_t own = *r;
+  for (uint32_t k = 0; k < f->ranks.n; k++) { /* the others' are drawn, too: r goes on alike on all ranks */
+    if (k == f->ranks.rank) own = *r;
+    draw(f, r);
+  }
+  if (f->ranks.rank + 1 != f->ranks.n) draw(f, &own);
   for (uint32_t k = 0; k < f->n; k++) f->tensors[k] = f->source[k].tensor;
   *out = f->tensors;
   *out_n = f->n;
@@ -281,8 +295,8 @@ aot_status_t aoth_feed_next(aoth_feed_t *f, aoth_random_t *r, int64_t step, cons
 }
 
 uint64_t aoth_feed_items(const aoth_feed_t *f) {
-  if (f->spec->kind == AOTH_DATA_TOKENS) return (uint64_t)(f->batch * f->block);
-  return f->n && f->source[0].tensor.rank ? (uint64_t)f->source[0].tensor.sizes[0] : 1;
+  if (f->spec->kind == AOTH_DATA_TOKENS) return (uint64_t)(f->ranks.n * f->batch * f->block);
+  return f->ranks.n * (f->n && f->source[0].tensor.rank ? (uint64_t)f->source[0].tensor.sizes[0] : 1);
 }
 
 const char *aoth_feed_unit(const aoth_feed_t *f) { return f->spec->kind == AOTH_DATA_TOKENS ? "tokens" : "rows"; }

@@ -28,6 +28,7 @@ typedef struct flight { /* a step on the queue */
 } flight_t;
 
 typedef struct loop {
+  aoth_feed_ranks_t ranks;
   aoth_step_t *step;
   aot_prog_t *prog;
   const aoth_train_spec_t *spec;
@@ -107,11 +108,20 @@ static aot_status_t resume(loop_t *l) {
   return AOT_OK;
 }
 
+/* A rank has its part of the parameters alone. */
+static aot_status_t check_ranks(const loop_t *l) {
+  const aoth_train_spec_t *t = l->spec;
+  if (l->ranks.n == 1 || (!t->checkpoint_path && !t->resume)) return AOT_OK;
+  return fail(l, t->checkpoint_path ? &t->where_checkpoint : &t->where_resume, "train.ranks",
+              "%u ranks run this, and checkpoints of several ranks are neither written nor read yet", l->ranks.n);
+}
+
 static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
   const aoth_train_spec_t *t = l->spec;
   AOT_TRY(check_graphs(l));
+  AOT_TRY(check_ranks(l));
   AOT_TRY(aoth_check_writable(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink));
-  AOT_TRY(aoth_feed_open(&t->data, l->step, prog, l->sink, &l->feed));
+  AOT_TRY(aoth_feed_open(&t->data, &l->ranks, l->step, prog, l->sink, &l->feed));
   l->tangents = calloc((size_t)aoth_step_n_outputs(l->step) + 1, sizeof *l->tangents);
   if (!l->tangents)
     return fail(l, NULL, "train.memory", "no memory for the tangents of %u outputs", aoth_step_n_outputs(l->step));
@@ -313,9 +323,16 @@ static void tell_stop(const loop_t *l) {
                    (long long)l->done + 1, saved);
 }
 
-aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, FILE *out, aoth_sink_t *sink,
-                        aoth_trace_t *trace, aoth_train_result_t *result) {
-  loop_t l = {.step = s, .prog = prog, .spec = spec, .sink = sink, .trace = trace, .result = result, .saved = -1};
+aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, const aoth_feed_ranks_t *ranks,
+                        FILE *out, aoth_sink_t *sink, aoth_trace_t *trace, aoth_train_result_t *result) {
+  loop_t l = {.ranks = *ranks,
+              .step = s,
+              .prog = prog,
+              .spec = spec,
+              .sink = sink,
+              .trace = trace,
+              .result = result,
+              .saved = -1};
   *result = (aoth_train_result_t){.first_loss = NAN, .last_loss = NAN, .unit = "rows"};
   aot_status_t status = prepare(&l, prog, out);
   if (status == AOT_OK) {

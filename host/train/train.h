@@ -4,6 +4,7 @@
 
 #include <pipeline/pipeline.h>
 #include <step/step.h>
+#include <train/feed.h>
 #include <stdio.h>
 
 typedef struct aoth_loss_at {
@@ -29,8 +30,8 @@ typedef struct aoth_train_result {
 } aoth_train_result_t;
 
 /* out: where progress goes; NULL: nowhere. trace may be NULL. */
-aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, FILE *out, aoth_sink_t *sink,
-                        aoth_trace_t *trace, aoth_train_result_t *result);
+aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, const aoth_feed_ranks_t *ranks,
+                        FILE *out, aoth_sink_t *sink, aoth_trace_t *trace, aoth_train_result_t *result);
 void aoth_train_deinit(aoth_train_result_t *result);
 
 #endif

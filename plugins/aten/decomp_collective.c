@@ -13,6 +13,16 @@ aot_status_t at_dc_alone(em_t *e, aot_value_t *out) {
   return at_give(e, EM(e, "clone", IN("input"), contiguous), out);
 }
 
+/* A pair, each the other's derivative: what enters and what leaves the part of a program that ranks share out (Shoeybi
+ * et al., Megatron-LM, 2019: f and g). */
+aot_status_t at_dc_copy_to_ranks(em_t *e, aot_value_t *out) { return at_give(e, IN("input"), out); }
+
+aot_status_t at_dc_sum_over_ranks(em_t *e, aot_value_t *out) {
+  const em_x_t sum =
+      EM(e, "_c10d_functional.all_reduce.default", IN("input"), aot_arg_str(aot_str("sum")), IN("group_name"));
+  return at_give(e, EM(e, "_c10d_functional.wait_tensor.default", sum), out);
+}
+
 /* torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py */
 aot_status_t at_dc_all_gather_copy_in(em_t *e, aot_value_t *out) {
   em_x_t list = IN("all_gather_inputs"), whole = IN("all_gather_output"), flat;

@@ -137,7 +137,6 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel_
   if (region) return bad_region(s, node, region);
   if (op->flags & AOT_OP_REGION)
     return "operators that own graphs are not run here, but for branches and loops; inline their regions";
-  if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
   if (!kernel) return cu_refuse(world, s, i, error);
   if (sn_node_is_complex(s, node) && !rk_takes_complex(kernel)) return "it is not supported for complex numbers";

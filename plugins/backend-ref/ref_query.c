@@ -96,7 +96,6 @@ const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *
     symbols = symbols && (values[n->result_begin + r].kind == AOT_TYPE_SYMINT ||
                           values[n->result_begin + r].kind == AOT_TYPE_SYMBOOL);
   if (!k && symbols) return NULL; /* numbers of the shape environment */
-  if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (!k && op->flags & AOT_OP_RANDOM) return "it draws random numbers; make them explicit first (stage rng)";
   if (!k) return refuse_custom(s, node, world, error);
   if (op->flags & AOT_OP_WRITES) return "it writes an argument; functionalize the program first";

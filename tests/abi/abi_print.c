@@ -2,6 +2,7 @@
  * its headers define. x86_64.txt is the lock: a struct may only grow at its end, a number never changes. A new struct
  * or member gets its row here; the numbers are listed by list_constants.sh. */
 #include <aot/backend.h>
+#include <aot/communicator.h>
 #include <aot/device.h>
 #include <aot/diag.h>
 #include <aot/ext/cache.h>
@@ -15,11 +16,13 @@
 #include <aot/ext/derivative.h>
 #include <aot/ext/joint_halves.h>
 #include <aot/ext/kernels.h>
+#include <aot/ext/leaf_part.h>
 #include <aot/ext/model_operators.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
 #include <aot/ext/profile.h>
+#include <aot/ext/ranks.h>
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>
 #include <aot/ext/program_file.h>
@@ -818,6 +821,58 @@ static const row_t rows[] = {
     STRUCT(aot_ext_joint_halves_t),
     MEMBER(aot_ext_joint_halves_t, head),
     MEMBER(aot_ext_joint_halves_t, make),
+    STRUCT(aot_join_t),
+    MEMBER(aot_join_t, struct_size),
+    MEMBER(aot_join_t, rank),
+    MEMBER(aot_join_t, n_ranks),
+    MEMBER(aot_join_t, reserved),
+    MEMBER(aot_join_t, rendezvous),
+    MEMBER(aot_join_t, patience_ns),
+    STRUCT(aot_group_info_t),
+    MEMBER(aot_group_info_t, struct_size),
+    MEMBER(aot_group_info_t, rank),
+    MEMBER(aot_group_info_t, n_ranks),
+    MEMBER(aot_group_info_t, reserved),
+    MEMBER(aot_group_info_t, n_collectives),
+    MEMBER(aot_group_info_t, gathered_nbytes),
+    MEMBER(aot_group_info_t, scattered_nbytes),
+    MEMBER(aot_group_info_t, spent_ns),
+    STRUCT(aot_collective_t),
+    MEMBER(aot_collective_t, struct_size),
+    MEMBER(aot_collective_t, kind),
+    MEMBER(aot_collective_t, reduce),
+    MEMBER(aot_collective_t, dtype),
+    MEMBER(aot_collective_t, root),
+    MEMBER(aot_collective_t, reserved),
+    MEMBER(aot_collective_t, to),
+    MEMBER(aot_collective_t, from),
+    MEMBER(aot_collective_t, send),
+    MEMBER(aot_collective_t, receive),
+    MEMBER(aot_collective_t, device),
+    MEMBER(aot_collective_t, queue),
+    MEMBER(aot_collective_t, what),
+    STRUCT(aot_communicator_t),
+    MEMBER(aot_communicator_t, head),
+    MEMBER(aot_communicator_t, join),
+    MEMBER(aot_communicator_t, split),
+    MEMBER(aot_communicator_t, leave),
+    MEMBER(aot_communicator_t, info),
+    MEMBER(aot_communicator_t, collect),
+    MEMBER(aot_communicator_t, failure),
+    MEMBER(aot_communicator_t, abort),
+    STRUCT(aot_run_ranks_t),
+    MEMBER(aot_run_ranks_t, struct_size),
+    MEMBER(aot_run_ranks_t, rank),
+    MEMBER(aot_run_ranks_t, n_ranks),
+    MEMBER(aot_run_ranks_t, reserved),
+    MEMBER(aot_run_ranks_t, communicator),
+    MEMBER(aot_run_ranks_t, group),
+    STRUCT(aot_ext_ranks_t),
+    MEMBER(aot_ext_ranks_t, head),
+    MEMBER(aot_ext_ranks_t, get),
+    STRUCT(aot_ext_leaf_part_t),
+    MEMBER(aot_ext_leaf_part_t, head),
+    MEMBER(aot_ext_leaf_part_t, take),
 };
 
 int main(void) {

@@ -718,9 +718,9 @@ static void each_edit_is_made_again(void **state) {
   aoth_sink_min(w.sink, AOT_SEVERITY_ERROR);
   assert_int_equal(aoth_edits_replay(w.p, &edits), AOT_E_PRECONDITION); /* not as it was before */
   assert_non_null(strstr(aoth_sink_text(w.sink), "this is another program"));
-  for (uint32_t kind = EDIT_GRAPH_CREATE; kind <= EDIT_ENCODING_CREATE; kind++)
+  for (uint32_t kind = EDIT_GRAPH_CREATE; kind <= EDIT_LEAF_PART; kind++)
     assert_string_not_equal(aoth_edit_name(kind), "?");
-  assert_string_equal(aoth_edit_name(EDIT_ENCODING_CREATE + 1), "?");
+  assert_string_equal(aoth_edit_name(EDIT_LEAF_PART + 1), "?");
   aoth_edits_deinit(&edits);
   aoth_text_deinit(&after);
   world_deinit(&w);

@@ -72,7 +72,7 @@ typedef struct scene {
   aoth_data_spec_t spec;
 } scene_t;
 
-static aot_status_t open_feed(scene_t *s, const char *text, aoth_data_spec_t spec) {
+static aot_status_t open_feed_of(scene_t *s, const char *text, aoth_data_spec_t spec, aoth_feed_ranks_t ranks) {
   pretend_init(&s->p);
   world_reset(&s->p.world);
   if (world_parse(&s->p.world, text) != AOT_OK) fail_msg("%s", pretend_said(&s->p));
@@ -80,7 +80,11 @@ static aot_status_t open_feed(scene_t *s, const char *text, aoth_data_spec_t spe
   s->spec = spec;
   s->spec.where = (aoth_where_t){.file = "train.yaml", .line = 7, .column = 3};
   aoth_random_seed(&s->random, 5);
-  return aoth_feed_open(&s->spec, s->step, s->p.world.p, s->p.world.sink, &s->feed);
+  return aoth_feed_open(&s->spec, &ranks, s->step, s->p.world.p, s->p.world.sink, &s->feed);
+}
+
+static aot_status_t open_feed(scene_t *s, const char *text, aoth_data_spec_t spec) {
+  return open_feed_of(s, text, spec, (aoth_feed_ranks_t){0, 1});
 }
 
 static const aoth_tensor_t *next(scene_t *s, int64_t step) {
@@ -167,6 +171,36 @@ static void test_equal_seeds_give_equal_batches(void **state) {
   assert_memory_not_equal(x->data, next(&b, 5)->data, x->nbytes);
   close_feed(&a);
   close_feed(&b);
+}
+
+/* Of a batch of 6 rows each of 3 ranks has two, in order; all draw alike, so that they go on from the same place. */
+static void test_ranks_share_a_batch(void **state) {
+  (void)state;
+  unsigned char bytes[1000];
+  for (int i = 0; i < 1000; i++) bytes[i] = (unsigned char)(i * 7);
+  write_bytes(in_folder("s.bin"), bytes, sizeof bytes);
+  aoth_data_spec_t spec = {
+      .kind = AOTH_DATA_TOKENS, .dtype = AOT_U8, .path = in_folder("s.bin"), .batch = 6, .inputs = {0, 1}};
+  scene_t whole, part[3];
+  assert_int_equal(open_feed(&whole, tokens_text, spec), AOT_OK);
+  for (uint32_t r = 0; r < 3; r++)
+    assert_int_equal(open_feed_of(&part[r], tokens_text, spec, (aoth_feed_ranks_t){r, 3}), AOT_OK);
+  for (int step = 0; step < 3; step++) {
+    const aoth_tensor_t *all = next(&whole, step);
+    for (uint32_t r = 0; r < 3; r++) {
+      const aoth_tensor_t *own = next(&part[r], step);
+      assert_int_equal(own->sizes[0], 2);
+      assert_memory_equal(own->data, (const char *)all->data + r * own->nbytes, own->nbytes);
+      assert_memory_equal(&part[r].random, &whole.random, sizeof whole.random);
+    }
+  }
+  assert_int_equal(aoth_feed_items(part[1].feed), aoth_feed_items(whole.feed));
+  close_feed(&whole);
+  for (uint32_t r = 0; r < 3; r++) close_feed(&part[r]);
+  spec.batch = 4;
+  assert_int_equal(open_feed_of(&whole, tokens_text, spec, (aoth_feed_ranks_t){0, 3}), AOT_E_INVALID);
+  assert_non_null(strstr(pretend_said(&whole.p), "a batch of 4 is not shared out evenly by 3 ranks"));
+  close_feed(&whole);
 }
 
 static void test_refused_tokens(void **state) {
@@ -274,6 +308,7 @@ int main(void) {
       cmocka_unit_test(test_tokens),
       cmocka_unit_test(test_tokens_of_16_bits),
       cmocka_unit_test(test_equal_seeds_give_equal_batches),
+      cmocka_unit_test(test_ranks_share_a_batch),
       cmocka_unit_test(test_refused_tokens),
       cmocka_unit_test(test_random_inputs),
       cmocka_unit_test(test_random_symbolic),

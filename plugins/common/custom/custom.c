@@ -46,7 +46,7 @@ static int makes_numbers(const aot_snapshot_t *s, const aot_snap_node_t *n) {
 static uint8_t *find_custom_ops(const aot_snapshot_t *s) {
   uint8_t *custom = calloc((size_t)s->ops.count + 1, 1);
   for (uint32_t o = 1; custom && o < s->ops.count; o++)
-    custom[o] = !(op_row(s, o)->flags & (AOT_OP_REGION | AOT_OP_COLLECTIVE)) && !rk_find(op_name(s, o));
+    custom[o] = !(op_row(s, o)->flags & AOT_OP_REGION) && !rk_find(op_name(s, o));
   return custom;
 }
 
@@ -121,6 +121,11 @@ const char *cu_refuse(const cu_world_t *w, const aot_snapshot_t *s, uint32_t nod
   look_up(w, name, &op, &kernel);
   if ((!op || !kernel) && AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[op_of(s, n)].flags & AOT_OP_RANDOM)
     return "it draws random numbers; make them explicit first (stage rng)";
+  if ((!op || !kernel) && AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[op_of(s, n)].flags & AOT_OP_COLLECTIVE)
+    return say(error,
+               "%.*s takes other ranks: name a communicator in run.ranks, and the stage fsdp, which brings kernels of "
+               "collectives",
+               name);
   if (!op || !kernel)
     return say(error,
                "there is no kernel for %.*s: none of this backend, and no opened opset offers one (aot.kernels/1)",

@@ -1,0 +1,158 @@
+#include <pipeline/run_ranks.h>
+
+#include <aot/inline.h>
+#include <ir/digest.h>
+#include <pipeline/call.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+uint32_t aoth_session_rank(const aoth_session_t *s) { return s->ranks.rank; }
+uint32_t aoth_session_n_ranks(const aoth_session_t *s) { return s->ranks.n ? s->ranks.n : 1; }
+
+aot_status_t aoth_ranks_get(const aot_ctx_t *ctx, aot_run_ranks_t *out) {
+  const aoth_session_t *s = ctx->ranks;
+  const aot_run_ranks_t all = {.struct_size = sizeof all,
+                               .rank = s ? s->ranks.rank : 0,
+                               .n_ranks = s ? s->ranks.n : 1,
+                               .communicator = s ? s->ranks.unit.self : NULL,
+                               .group = s ? s->ranks.group : NULL};
+  aot_export(out, &all, sizeof all);
+  return AOT_OK;
+}
+
+/* ---- calls of the communicator ---- */
+
+typedef struct asking {
+  aoth_session_t *s;
+  const aot_collective_t *what;
+} asking_t;
+
+static aoth_stage_t stage_of(const aoth_session_t *s) {
+  const aoth_unit_t *unit = s->ranks.unit.unit;
+  return (aoth_stage_t){.use = unit->id, .name = unit->id, .unit = unit};
+}
+
+static aot_status_t do_join(void *arg) {
+  aoth_session_t *s = ((const asking_t *)arg)->s;
+  const aot_communicator_t *c = s->ranks.unit.self;
+  const aot_join_t how = {.struct_size = sizeof how};
+  aot_group_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(s->ranks.unit.table.communicator.join(c, &s->ctx, &how, &s->ranks.group));
+  AOT_TRY(s->ranks.unit.table.communicator.info(c, s->ranks.group, &info));
+  s->ranks.rank = info.rank;
+  s->ranks.n = info.n_ranks;
+  return AOT_OK;
+}
+
+static aot_status_t do_collect(void *arg) {
+  const asking_t *a = arg;
+  const aoth_ranks_t *r = &a->s->ranks;
+  return r->unit.table.communicator.collect(r->unit.self, &a->s->ctx, r->group, a->what);
+}
+
+static aot_status_t do_leave(void *arg) {
+  const aoth_ranks_t *r = &((const asking_t *)arg)->s->ranks;
+  r->unit.table.communicator.leave(r->unit.self, r->group);
+  return AOT_OK;
+}
+
+static aot_status_t ask(aoth_session_t *s, const char *doing, aoth_call_fn fn, const aot_collective_t *what) {
+  const aoth_stage_t stage = stage_of(s);
+  asking_t a = {s, what};
+  const aot_status_t status = aoth_call(s, &stage, doing, fn, &a);
+  /* a rank that is gone is no fault of the unit's */
+  return status == AOT_OK || s->outcome == AOTH_CALL_TOLD ? status : aoth_session_fail(s, &stage);
+}
+
+aot_status_t aoth_session_join(aoth_session_t *s, const aoth_pipeline_t *p) {
+  if (!p->run.ranks.unit || s->ranks.n) return AOT_OK;
+  AOT_TRY(aoth_instance_create(s, &p->run.ranks, &s->ranks.unit));
+  AOT_TRY(ask(s, "join", do_join, NULL));
+  s->ctx.ranks = s;
+  return AOT_OK;
+}
+
+void aoth_session_leave(aoth_session_t *s) {
+  s->ctx.ranks = NULL;
+  if (s->ranks.n) ask(s, "leave", do_leave, NULL);
+  s->ranks.n = 0;
+  aoth_instance_destroy(s, NULL, &s->ranks.unit);
+}
+
+aot_status_t aoth_session_gather(aoth_session_t *s, const void *row, uint64_t nbytes, void *out, const char *what) {
+  if (aoth_session_n_ranks(s) == 1) {
+    memcpy(out, row, (size_t)nbytes);
+    return AOT_OK;
+  }
+  const aot_collective_t gather = {.struct_size = sizeof gather,
+                                   .kind = AOT_COLLECTIVE_ALL_GATHER,
+                                   .to = {(uintptr_t)out, nbytes * s->ranks.n},
+                                   .from = {(uintptr_t)row, nbytes},
+                                   .what = aot_str(what)};
+  return ask(s, "gather", do_collect, &gather);
+}
+
+aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s) {
+  aot_group_info_t info = {.struct_size = sizeof info};
+  if (s->ranks.n) s->ranks.unit.table.communicator.info(s->ranks.unit.self, s->ranks.group, &info);
+  return info;
+}
+
+/* ---- are they the same? ---- */
+
+enum { SAID_PIPELINE, SAID_PLUGINS, SAID_PROGRAM, N_SAID };
+static const char *const said_names[N_SAID] = {"the pipeline", "the plugins", "the program"};
+
+static uint64_t hash_of_pipeline(const aoth_pipeline_t *p) {
+  aoth_pipeline_t alike = *p; /* where ranks meet, and as which rank, may differ */
+  aoth_text_t text = {0};
+  memset(&alike.run.ranks, 0, sizeof alike.run.ranks);
+  aoth_pipeline_print(&alike, &text);
+  const uint64_t hash = XXH3_64bits(text.data ? text.data : "", text.size);
+  aoth_text_deinit(&text);
+  return hash;
+}
+
+static uint64_t hash_of_plugins(const aoth_session_t *s) {
+  aoth_text_t text = {0};
+  for (uint32_t i = 0; i < s->n_records; i++) {
+    const aoth_record_t *r = &s->records[i];
+    aoth_text_f(&text, "%s %s %s\n", r->unit, r->plugin ? r->plugin : "", r->version ? r->version : "");
+  }
+  const uint64_t hash = XXH3_64bits(text.data ? text.data : "", text.size);
+  aoth_text_deinit(&text);
+  return hash;
+}
+
+static aot_status_t compare(aoth_session_t *s, const uint64_t (*all)[N_SAID]) {
+  for (int k = 0; k < N_SAID; k++)
+    for (uint32_t r = 1; r < s->ranks.n; r++) {
+      if (all[r][k] == all[0][k]) continue;
+      aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "ranks.differ",
+                       "the ranks do not run the same: %s of rank %u is not that of rank 0 (this is rank %u)",
+                       said_names[k], r, s->ranks.rank);
+      return AOT_E_PRECONDITION;
+    }
+  return AOT_OK;
+}
+
+aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p) {
+  if (aoth_session_n_ranks(s) == 1) return AOT_OK;
+  if (!(aoth_prog_properties(s->now.prog).known & AOTH_PROP_SHARDED)) {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &p->run.ranks.where, "ranks.alone",
+                     "%u ranks run the pipeline, but no stage shares the program out, so that each would go its own "
+                     "way; add the stage fsdp behind functionalize",
+                     s->ranks.n);
+    return AOT_E_PRECONDITION;
+  }
+  const aoth_digest_t program = aoth_prog_digest(s->now.prog);
+  const uint64_t own[N_SAID] = {hash_of_pipeline(p), hash_of_plugins(s), program.lo ^ program.hi};
+  uint64_t(*all)[N_SAID] = calloc(s->ranks.n, sizeof *all);
+  if (!all) return AOT_E_EXHAUSTED;
+  aot_status_t status = aoth_session_gather(s, own, sizeof own, all, "what the ranks run");
+  if (status == AOT_OK) status = compare(s, (const uint64_t(*)[N_SAID])all);
+  free(all);
+  return status;
+}

@@ -1,0 +1,25 @@
+/* The ranks that run a pipeline, and what the host asks of them: to meet, to be the same, to hand each other rows of
+ * numbers for reports. What programs hand to each other is the business of kernels (aot/ext/ranks.h). */
+#ifndef AOTH_RUN_RANKS_H
+#define AOTH_RUN_RANKS_H
+
+#include <aot/ext/ranks.h>
+#include <pipeline/session.h>
+
+/* Meets the others by run.ranks, unless that was done, or the pipeline names no communicator. */
+aot_status_t aoth_session_join(aoth_session_t *s, const aoth_pipeline_t *p);
+/* All have compiled the same program by the same pipeline; else it is told which ranks differ, and in what. */
+aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p);
+void aoth_session_leave(aoth_session_t *s);
+
+uint32_t aoth_session_rank(const aoth_session_t *s);
+uint32_t aoth_session_n_ranks(const aoth_session_t *s); /* 1: there is no other */
+/* Every rank's row of nbytes, in the order of ranks, for all of them. */
+aot_status_t aoth_session_gather(aoth_session_t *s, const void *row, uint64_t nbytes, void *out, const char *what);
+/* What this rank has handed over and been handed; zeros where there is no other. */
+aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s);
+
+/* aot.ranks/1 */
+aot_status_t aoth_ranks_get(const aot_ctx_t *ctx, aot_run_ranks_t *out);
+
+#endif

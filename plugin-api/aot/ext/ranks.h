@@ -1,0 +1,27 @@
+/* aot/ext/ranks.h - extension "aot.ranks/1", offered by the host: the ranks that run this pipeline. */
+#ifndef AOT_EXT_RANKS_H
+#define AOT_EXT_RANKS_H
+
+#include <aot/base.h>
+#include <aot/communicator.h>
+#include <aot/status.h>
+
+#define AOT_EXT_RANKS "aot.ranks/1"
+
+#define AOT_RANKS_ALL "world" /* the name of the group of all of them, as operators name groups */
+
+typedef struct aot_run_ranks {
+  uint32_t struct_size;
+  uint32_t rank, n_ranks; /* 0 and 1 where nobody else runs it */
+  uint32_t reserved;
+  const aot_communicator_t *communicator; /* [session]; NULL: there is one rank */
+  aot_group_t *group;                     /* all ranks */
+} aot_run_ranks_t;
+
+typedef struct aot_ext_ranks {
+  aot_table_t head;
+  /* set out->struct_size first [host-main] */
+  aot_status_t(AOT_CALL *get)(const struct aot_ext_ranks *x, aot_ctx_t *ctx, aot_run_ranks_t *out);
+} aot_ext_ranks_t;
+
+#endif

@@ -1,0 +1,64 @@
+/* comm-mpi: the unit of that name. The only file here that sees the plugin boundary. */
+#include "mpi_ranks.h"
+
+#include <aot/describe.h>
+#include <aot/inline.h>
+#include <stdlib.h>
+
+#define HELP "ranks that are processes of one MPI job, as mpirun starts them"
+
+typedef struct unit {
+  rg_communicator_t base;
+  aot_host_t host;
+  uint64_t patience_ns;
+} unit_t;
+
+/* Who is there the job knows: rank, number and meeting place are not ours to choose. */
+static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, const aot_join_t *how,
+                                  aot_group_t **out) {
+  const unit_t *u = (const unit_t *)c->head.self; /* base stands first */
+  aot_join_t own;
+  rg_transport_t t;
+  rg_error_t error = {""};
+  if (aot_import(&own, sizeof own, how) != AOT_OK)
+    return rg_tell(c, ctx, AOT_E_TOO_NEW, "the ranks are made for a newer communicator");
+  const aot_status_t status = cm_join(own.patience_ns ? own.patience_ns : u->patience_ns, &t, &error);
+  if (status != AOT_OK) return rg_tell(c, ctx, status, error.text);
+  if (!own.n_ranks || (own.n_ranks == t.n_ranks && own.rank == t.rank)) return rg_group_open(c, ctx, &t, out);
+  t.leave(t.self);
+  return rg_tell(c, ctx, AOT_E_PRECONDITION, "the MPI job has another number of ranks, or this one another place");
+}
+
+static void destroy(const aot_table_t *t) { free(t->self); }
+
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  (void)ctx;
+  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
+    free(u);
+    return AOT_E_EXHAUSTED;
+  }
+  u->patience_ns = (uint64_t)(opts->values[0].f * 1e9);
+  rg_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED);
+  u->base.table.join = join;
+  u->base.table.head.destroy = destroy;
+  *out_table = &u->base.table.head;
+  return AOT_OK;
+}
+
+static const aot_option_t options[] = {
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_F64,
+        .flags = AOT_OPT_HAS_RANGE,
+        .name = AOT_STR_INIT("patience"),
+        .help = AOT_STR_INIT("how long another rank is waited for"),
+        .unit = AOT_STR_INIT("seconds"),
+        .preset = {.f = 30},
+        .min = 1e-3,
+        .max = 1e6,
+    },
+};
+
+AOT_PLUGIN_ONE("communicator/1", "comm-mpi", AOT_VERSION, "aothost", "Apache-2.0", HELP, create, AOT_OPTIONS(options));
