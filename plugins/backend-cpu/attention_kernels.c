@@ -1,4 +1,4 @@
-#include "attention_kernels.h"
+#include "attention_halves.h"
 
 #include "exp_f32.h"
 #include "half_kernels.h"
@@ -8,7 +8,8 @@
 enum {
   LANES = BC_TILE_LANES,
   QUERIES = 64,              /* of a block, at most */
-  KEYS = 128,                /* of a block */
+  MOST_QUERIES = 128,        /* of one whose products are oneDNN's */
+  KEYS = BC_ATTENTION_KEYS,  /* of a block */
   PANEL_FLOATS = 512 * 1024, /* scores of a block of queries and all keys, two of them: what stays in a cache */
 };
 
@@ -58,23 +59,32 @@ static void write_row(int32_t dtype, const float *x, int64_t n, void *y) {
   else bc_narrow(dtype, x, n, y);
 }
 
-typedef struct floats { /* rows of floats */
-  float *data;
-  int64_t row;
-} floats_t;
+typedef struct rows { /* of floats; of bfloat16 where oneDNN multiplies */
+  char *data;
+  int64_t row, size; /* in elements; of one in bytes */
+} rows_t;
+
+static rows_t rows_from(rows_t r, int64_t first) {
+  r.data += first * r.row * r.size;
+  return r;
+}
+
+static const float *floats_of(rows_t r) { return (const float *)(const void *)r.data; }
 
 /* Rows that a product can read: they themselves, or as floats in `buffer`, whose rows are whole vectors and end in
  * zeros. */
-static int is_readable(const bc_attention_t *a, int64_t width) { return a->dtype == AOT_F32 && width % LANES == 0; }
+static int is_readable(const bc_attention_t *a, int64_t width) {
+  return a->halves || (a->dtype == AOT_F32 && width % LANES == 0);
+}
 
-static floats_t read_rows(const bc_attention_t *a, matrix_t m, int64_t first, int64_t n, float *buffer) {
+static rows_t read_rows(const bc_attention_t *a, matrix_t m, int64_t first, int64_t n, float *buffer) {
   const int64_t row = bc_tile_round(m.width);
-  if (is_readable(a, m.width)) return (floats_t){(float *)(void *)row_of(a, m, first), m.position};
+  if (is_readable(a, m.width)) return (rows_t){row_of(a, m, first), m.position, a->halves ? 2 : 4};
   for (int64_t i = 0; i < n; i++) {
     read_row(a->dtype, row_of(a, m, first + i), m.width, buffer + i * row);
     memset(buffer + i * row + m.width, 0, (size_t)(row - m.width) * sizeof *buffer);
   }
-  return (floats_t){buffer, row};
+  return (rows_t){(char *)buffer, row, sizeof *buffer};
 }
 
 /* Always in the buffer. */
@@ -86,8 +96,19 @@ static void copy_rows(const bc_attention_t *a, matrix_t m, int64_t first, int64_
   }
 }
 
+static void copy_halves(const bc_attention_t *a, matrix_t m, int64_t first, int64_t n, uint16_t *buffer) {
+  for (int64_t i = 0; i < n; i++)
+    memcpy(buffer + i * bc_tile_round(m.width), row_of(a, m, first + i), (size_t)m.width * sizeof *buffer);
+}
+
 /* rows x width into width x lanes; lanes that no row fills are zeros. */
 static void turn(const float *x, int64_t rows, int64_t width, int64_t lanes, float *y) {
+  const int64_t row = bc_tile_round(width);
+  for (int64_t e = 0; e < width; e++)
+    for (int64_t i = 0; i < lanes; i++) y[e * lanes + i] = i < rows ? x[i * row + e] : 0;
+}
+
+static void turn_halves(const uint16_t *x, int64_t rows, int64_t width, int64_t lanes, uint16_t *y) {
   const int64_t row = bc_tile_round(width);
   for (int64_t e = 0; e < width; e++)
     for (int64_t i = 0; i < lanes; i++) y[e * lanes + i] = i < rows ? x[i * row + e] : 0;
@@ -98,23 +119,52 @@ static void write_rows(const bc_attention_t *a, const float *x, int64_t n, matri
   for (int64_t i = 0; i < n; i++) write_row(a->dtype, x + i * row, m.width, row_of(a, m, first + i));
 }
 
+/* ---- blocks of queries ---- */
+
+typedef bc_attention_block_t block_t;
+
+/* Fewer than a block are no more than they are. */
+static int64_t block_queries(const bc_attention_t *a) {
+  return least(a->halves ? MOST_QUERIES : QUERIES, bc_tile_round(a->n_query));
+}
+
+/* Fewer queries at a time where there are many keys. */
+static int64_t backward_queries(const bc_attention_t *a) {
+  int64_t n = block_queries(a);
+  while (n > LANES && 2 * n * a->n_key > PANEL_FLOATS) n = bc_tile_round(n / 2);
+  return n;
+}
+
+static int64_t n_blocks(const bc_attention_t *a, int64_t queries) { return (a->n_query + queries - 1) / queries; }
+
+int64_t bc_attention_n_blocks(const bc_attention_t *a, int is_backward) {
+  return n_blocks(a, is_backward ? backward_queries(a) : block_queries(a));
+}
+
+bc_attention_block_t bc_attention_block(const bc_attention_t *a, int is_backward, int64_t head, int64_t index) {
+  const int64_t queries = is_backward ? backward_queries(a) : block_queries(a);
+  block_t b = {.head = head, .first = index * queries};
+  b.rows = least(queries, a->n_query - b.first);
+  b.lanes = bc_tile_round(b.rows);
+  b.seen = a->causal ? least(a->n_key, b.first + b.rows) : a->n_key;
+  return b;
+}
+
 static void fill(float *x, int64_t n, float number) {
   for (int64_t i = 0; i < n; i++) x[i] = number;
 }
 
 /* ---- scores: a tile is keys x lanes ---- */
 
-typedef struct block {
-  int64_t head, first, rows, lanes; /* queries */
-  int64_t seen;                     /* keys */
-} block_t;
-
-static block_t block_of(const bc_attention_t *a, int64_t head, int64_t index, int64_t queries) {
-  block_t b = {.head = head, .first = index * queries};
-  b.rows = least(queries, a->n_query - b.first);
-  b.lanes = bc_tile_round(b.rows);
-  b.seen = a->causal ? least(a->n_key, b.first + b.rows) : a->n_key;
-  return b;
+/* A block's rows of m as products read them: by rows, and turned. */
+static void read_block(const bc_attention_t *a, const block_t *b, matrix_t m, float *by_row, float *turned) {
+  if (a->halves) {
+    copy_halves(a, m, b->first, b->rows, (uint16_t *)by_row);
+    turn_halves((const uint16_t *)by_row, b->rows, m.width, b->lanes, (uint16_t *)turned);
+    return;
+  }
+  copy_rows(a, m, b->first, b->rows, by_row);
+  turn(by_row, b->rows, m.width, b->lanes, turned);
 }
 
 /* What a row of the mask adds to the scores of n keys. 0: nothing, and y is zeros. */
@@ -161,49 +211,70 @@ static void hide_later_keys(const block_t *b, int64_t first_key, int64_t n, floa
     for (int64_t i = 0; i < least(b->rows, first_key + j - b->first); i++) s[j * b->lanes + i] = -INFINITY;
 }
 
-static void scores(const bc_attention_t *a, const block_t *b, const float *qt, floats_t k, int64_t first_key, int64_t n,
-                   float *s) {
+static void multiply_halves(const bc_attention_t *a, int what, const block_t *b, int64_t n, const void *x,
+                            const void *y, float *z) {
+  void *const operands[] = {(void *)(uintptr_t)x, (void *)(uintptr_t)y, z};
+  if (bc_attention_halves_run(a->halves, what, n, b->rows, a->lane, operands, b->work)) *a->failed = 1;
+}
+
+/* A tile from rows of n keys, or of their values, and the turned block. */
+static void multiply_keys(const bc_attention_t *a, int what, const block_t *b, rows_t k, const float *turned, int64_t n,
+                          int64_t width, float alpha, float *s) {
   const bc_tile_product_t p = {.m = n,
                                .n = b->lanes,
-                               .k = a->width,
-                               .a = k.data,
+                               .k = width,
+                               .a = floats_of(k),
                                .a_row = k.row,
                                .a_column = 1,
-                               .b = qt,
+                               .b = turned,
                                .b_row = b->lanes,
                                .c = s,
                                .c_row = b->lanes,
-                               .alpha = (float)a->scale};
-  bc_tile_product(&p);
+                               .alpha = alpha};
+  if (a->halves) multiply_halves(a, what, b, n, k.data, turned, s);
+  else bc_tile_product(&p);
+}
+
+static void scores(const bc_attention_t *a, const block_t *b, const float *qt, rows_t k, int64_t first_key, int64_t n,
+                   float *s) {
+  multiply_keys(a, BC_SCORES, b, k, qt, n, a->width, (float)a->scale, s);
   if (a->mask) mask_tile(a, b, first_key, n, s);
   if (a->causal) hide_later_keys(b, first_key, n, s);
 }
 
-/* c += alpha a b, a lies as keys x lanes; by keys: c has a row a query, and k goes over keys. */
-static void add_by_queries(const block_t *b, const float *a, int64_t n, floats_t v, float *c, int64_t width,
-                           float alpha) {
+/* A tile of n keys as products read it; `half` has room for it. */
+static const float *weights(const bc_attention_t *a, const block_t *b, const float *tile, int64_t n, float *half) {
+  if (!a->halves) return tile;
+  bc_narrow(a->dtype, tile, n * b->lanes, (uint16_t *)half);
+  return half;
+}
+
+/* c += alpha tile^T v: c has a row a query, and the sum goes over keys. */
+static void add_by_queries(const bc_attention_t *a, int what, const block_t *b, const float *tile, int64_t n, rows_t v,
+                           float *c, int64_t width, float alpha) {
   const bc_tile_product_t p = {.m = b->rows,
                                .n = width,
                                .k = n,
-                               .a = a,
+                               .a = tile,
                                .a_row = 1,
                                .a_column = b->lanes,
-                               .b = v.data,
+                               .b = floats_of(v),
                                .b_row = v.row,
                                .c = c,
                                .c_row = width,
                                .alpha = alpha,
                                .adds = 1};
-  bc_tile_product(&p);
+  if (a->halves) multiply_halves(a, what, b, n, tile, v.data, c);
+  else bc_tile_product(&p);
 }
 
-/* The same with a row a key. */
-static void add_by_keys(const block_t *b, const float *a, int64_t n, const float *v, float *c, int64_t width,
-                        float alpha) {
+/* The same with a row a key, from the block by rows. */
+static void add_by_keys(const bc_attention_t *a, int what, const block_t *b, const float *tile, int64_t n,
+                        const float *v, float *c, int64_t width, float alpha) {
   const bc_tile_product_t p = {.m = n,
                                .n = width,
                                .k = b->rows,
-                               .a = a,
+                               .a = tile,
                                .a_row = b->lanes,
                                .a_column = 1,
                                .b = v,
@@ -212,7 +283,8 @@ static void add_by_keys(const block_t *b, const float *a, int64_t n, const float
                                .c_row = width,
                                .alpha = alpha,
                                .adds = 1};
-  bc_tile_product(&p);
+  if (a->halves) multiply_halves(a, what, b, n, tile, v, c);
+  else bc_tile_product(&p);
 }
 
 /* Of all that are numbers: one that is none makes the sum NaN that the maximum is for. */
@@ -224,7 +296,7 @@ BC_WIDE static void column_maxima(const float *restrict s, int64_t n, int64_t la
 /* s becomes exp(s - top), its sums by column are added to sum. A column that has seen -inf alone stays zeros. */
 BC_WIDE static void exponentials(float *restrict s, int64_t n, int64_t lanes, const float *restrict top,
                                  float *restrict sum) {
-  float base[QUERIES], add[QUERIES] = {0};
+  float base[MOST_QUERIES], add[MOST_QUERIES] = {0};
   for (int64_t i = 0; i < lanes; i++) base[i] = top[i] == -INFINITY ? 0 : top[i];
   for (int64_t j = 0; j < n; j++, s += lanes)
     for (int64_t i = 0; i < lanes; i++) {
@@ -253,17 +325,22 @@ static float *take(float *work, uint64_t *at, int64_t n) {
 
 /* ---- forward ---- */
 
-/* Fewer than a block are no more than they are. */
-static int64_t block_queries(const bc_attention_t *a) { return least(QUERIES, bc_tile_round(a->n_query)); }
+/* What oneDNN works in, and a tile as halves. */
+static void carve_halves(const bc_attention_t *a, float *work, uint64_t *n, int64_t queries, void **own, float **half) {
+  *own = take(work, n, a->halves ? (int64_t)((bc_attention_halves_work(a->halves) + 63) / 64 * 16) : 0);
+  *half = take(work, n, a->halves ? least(KEYS, a->n_key) * queries / 2 : 0);
+}
 
 typedef struct forward_work {
-  float *q, *qt, *k, *v, *s, *o, *top, *older, *sum;
+  void *own;
+  float *half, *q, *qt, *k, *v, *s, *o, *top, *older, *sum;
 } forward_work_t;
 
 static uint64_t carve_forward(const bc_attention_t *a, float *work, forward_work_t *w) {
   const int64_t width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
   const int64_t queries = block_queries(a), keys = least(KEYS, a->n_key);
   uint64_t n = 0;
+  carve_halves(a, work, &n, queries, &w->own, &w->half);
   w->q = take(work, &n, queries * width);
   w->qt = take(work, &n, queries * width);
   w->k = take(work, &n, is_readable(a, a->width) ? 0 : keys * width);
@@ -273,7 +350,7 @@ static uint64_t carve_forward(const bc_attention_t *a, float *work, forward_work
   w->top = take(work, &n, queries);
   w->older = take(work, &n, queries);
   w->sum = take(work, &n, queries);
-  return n;
+  return (n + LANES - 1) / LANES * LANES;
 }
 
 uint64_t bc_attention_forward_work(const bc_attention_t *a) {
@@ -285,16 +362,13 @@ uint64_t bc_attention_forward_work(const bc_attention_t *a) {
  * about as much work as another one. */
 static int64_t in_turn(int64_t index, int64_t n) { return index % 2 ? n - 1 - index / 2 : index / 2; }
 
-static int64_t n_blocks(const bc_attention_t *a, int64_t queries) { return (a->n_query + queries - 1) / queries; }
-
 int64_t bc_attention_blocks(const bc_attention_t *a) { return n_heads(a) * n_blocks(a, block_queries(a)); }
 
 static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o, float *lse, const forward_work_t *w) {
   const int64_t width_v = bc_tile_round(a->width_v);
   const matrix_t k = of_head(a, &a->k, b->head, a->share, a->width);
   const matrix_t v = of_head(a, &a->v, b->head, a->share, a->width_v);
-  copy_rows(a, of_head(a, &a->q, b->head, 1, a->width), b->first, b->rows, w->q);
-  turn(w->q, b->rows, a->width, b->lanes, w->qt);
+  read_block(a, b, of_head(a, &a->q, b->head, 1, a->width), w->q, w->qt);
   fill(w->top, b->lanes, -INFINITY);
   fill(w->sum, b->lanes, 0);
   fill(w->o, b->rows * width_v, 0);
@@ -305,7 +379,7 @@ static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o
     column_maxima(w->s, n, b->lanes, w->top);
     rescale(b, w->older, w->top, w->sum, w->o, width_v);
     exponentials(w->s, n, b->lanes, w->top, w->sum);
-    add_by_queries(b, w->s, n, read_rows(a, v, j, n, w->v), w->o, width_v, 1);
+    add_by_queries(a, BC_OUTPUTS, b, weights(a, b, w->s, n, w->half), n, read_rows(a, v, j, n, w->v), w->o, width_v, 1);
   }
   for (int64_t i = 0; i < b->rows; i++) {
     const float inverse = w->sum[i] == 0 ? 0 : 1 / w->sum[i];
@@ -316,11 +390,12 @@ static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o
 }
 
 void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, float *lse, int64_t begin, int64_t end, float *work) {
-  const int64_t queries = block_queries(a), n = n_blocks(a, queries);
+  const int64_t n = n_blocks(a, block_queries(a));
   forward_work_t w;
   carve_forward(a, work, &w);
   for (int64_t i = begin; i < end; i++) {
-    const block_t b = block_of(a, i / n, in_turn(i % n, n), queries);
+    block_t b = bc_attention_block(a, 0, i / n, in_turn(i % n, n));
+    b.work = w.own;
     forward_block(a, &b, o, lse, &w);
   }
 }
@@ -328,22 +403,18 @@ void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, float *lse, int6
 /* ---- backward ---- */
 
 typedef struct backward_work {
+  void *own;
+  float *half;
   float *q, *qt, *g, *gt; /* of a block of queries */
   float *k, *v;           /* of all keys, where they cannot be read as they lie */
   float *p, *dp;          /* keys x lanes */
   float *dq, *top, *sum, *d;
 } backward_work_t;
 
-/* Fewer queries at a time where there are many keys. */
-static int64_t backward_queries(const bc_attention_t *a) {
-  int64_t n = block_queries(a);
-  while (n > LANES && 2 * n * a->n_key > PANEL_FLOATS) n = bc_tile_round(n / 2);
-  return n;
-}
-
 static uint64_t carve_backward(const bc_attention_t *a, float *work, backward_work_t *w) {
   const int64_t queries = backward_queries(a), width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
   uint64_t n = 0;
+  carve_halves(a, work, &n, queries, &w->own, &w->half);
   w->q = take(work, &n, queries * width);
   w->qt = take(work, &n, queries * width);
   w->g = take(work, &n, queries * width_v);
@@ -356,7 +427,7 @@ static uint64_t carve_backward(const bc_attention_t *a, float *work, backward_wo
   w->top = take(work, &n, queries);
   w->sum = take(work, &n, queries);
   w->d = take(work, &n, queries);
-  return n;
+  return (n + LANES - 1) / LANES * LANES;
 }
 
 uint64_t bc_attention_backward_work(const bc_attention_t *a) {
@@ -378,7 +449,7 @@ uint64_t bc_attention_sums(const bc_attention_t *a) {
 /* d += the sums of p * dp by column */
 BC_WIDE static void column_dots(const float *restrict p, const float *restrict dp, int64_t n, int64_t lanes,
                                 float *restrict d) {
-  float add[QUERIES] = {0};
+  float add[MOST_QUERIES] = {0};
   for (int64_t j = 0; j < n; j++, p += lanes, dp += lanes)
     for (int64_t i = 0; i < lanes; i++) add[i] += p[i] * dp[i];
   for (int64_t i = 0; i < lanes; i++) d[i] += add[i];
@@ -395,31 +466,21 @@ BC_WIDE static void score_gradients(float *restrict p, float *restrict dp, int64
 }
 
 /* Scores of the block in p as exponentials, dP in dp; sum and d of its queries. */
-static void recompute(const bc_attention_t *a, const block_t *b, floats_t k, floats_t v, const backward_work_t *w) {
+static void recompute(const bc_attention_t *a, const block_t *b, rows_t k, rows_t v, const backward_work_t *w) {
   fill(w->top, b->lanes, -INFINITY);
   fill(w->sum, b->lanes, 0);
   fill(w->d, b->lanes, 0);
   for (int64_t j = 0; j < b->seen; j += KEYS) {
     const int64_t n = least(KEYS, b->seen - j);
-    scores(a, b, w->qt, (floats_t){k.data + j * k.row, k.row}, j, n, w->p + j * b->lanes);
+    scores(a, b, w->qt, rows_from(k, j), j, n, w->p + j * b->lanes);
     column_maxima(w->p + j * b->lanes, n, b->lanes, w->top);
   }
   for (int64_t j = 0; j < b->seen; j += KEYS) {
     const int64_t n = least(KEYS, b->seen - j);
-    const bc_tile_product_t dp = {.m = n,
-                                  .n = b->lanes,
-                                  .k = a->width_v,
-                                  .a = v.data + j * v.row,
-                                  .a_row = v.row,
-                                  .a_column = 1,
-                                  .b = w->gt,
-                                  .b_row = b->lanes,
-                                  .c = w->dp + j * b->lanes,
-                                  .c_row = b->lanes,
-                                  .alpha = 1};
-    exponentials(w->p + j * b->lanes, n, b->lanes, w->top, w->sum);
-    bc_tile_product(&dp);
-    column_dots(w->p + j * b->lanes, dp.c, n, b->lanes, w->d);
+    float *p = w->p + j * b->lanes, *dp = w->dp + j * b->lanes;
+    exponentials(p, n, b->lanes, w->top, w->sum);
+    multiply_keys(a, BC_SCORE_GRADIENTS, b, rows_from(v, j), w->gt, n, a->width_v, 1, dp);
+    column_dots(p, dp, n, b->lanes, w->d);
   }
   for (int64_t i = 0; i < b->lanes; i++) {
     w->sum[i] = w->sum[i] == 0 ? 0 : 1 / w->sum[i];
@@ -427,38 +488,38 @@ static void recompute(const bc_attention_t *a, const block_t *b, floats_t k, flo
   }
 }
 
-static void backward_block(const bc_attention_t *a, const block_t *b, bc_rows_t go, bc_rows_t dq, floats_t k,
-                           floats_t v, float *dk, float *dv, const backward_work_t *w) {
+static void backward_block(const bc_attention_t *a, const block_t *b, bc_rows_t go, bc_rows_t dq, rows_t k, rows_t v,
+                           float *dk, float *dv, const backward_work_t *w) {
   const int64_t width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
   const float scale = (float)a->scale;
-  copy_rows(a, of_head(a, &a->q, b->head, 1, a->width), b->first, b->rows, w->q);
-  turn(w->q, b->rows, a->width, b->lanes, w->qt);
-  copy_rows(a, of_head(a, &go, b->head, 1, a->width_v), b->first, b->rows, w->g);
-  turn(w->g, b->rows, a->width_v, b->lanes, w->gt);
+  read_block(a, b, of_head(a, &a->q, b->head, 1, a->width), w->q, w->qt);
+  read_block(a, b, of_head(a, &go, b->head, 1, a->width_v), w->g, w->gt);
   recompute(a, b, k, v, w);
   fill(w->dq, b->rows * width, 0);
   for (int64_t j = 0; j < b->seen; j += KEYS) {
     const int64_t n = least(KEYS, b->seen - j);
     float *p = w->p + j * b->lanes, *ds = w->dp + j * b->lanes;
     score_gradients(p, ds, n, b->lanes, w->sum, w->d);
-    add_by_keys(b, p, n, w->g, dv + j * width_v, width_v, 1);
-    add_by_keys(b, ds, n, w->q, dk + j * width, width, scale);
-    add_by_queries(b, ds, n, (floats_t){k.data + j * k.row, k.row}, w->dq, width, scale);
+    add_by_keys(a, BC_VALUE_GRADIENTS, b, weights(a, b, p, n, w->half), n, w->g, dv + j * width_v, width_v, 1);
+    const float *gradients = weights(a, b, ds, n, w->half);
+    add_by_keys(a, BC_KEY_GRADIENTS, b, gradients, n, w->q, dk + j * width, width, scale);
+    add_by_queries(a, BC_QUERY_GRADIENTS, b, gradients, n, rows_from(k, j), w->dq, width, scale);
   }
   write_rows(a, w->dq, b->rows, of_head(a, &dq, b->head, 1, a->width), b->first);
 }
 
 void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, int64_t key_head, int64_t part,
                            int64_t n_parts, float *sums, float *work) {
-  const int64_t queries = backward_queries(a), n = n_blocks(a, queries), head = key_head * a->share;
+  const int64_t n = n_blocks(a, backward_queries(a)), head = key_head * a->share;
   float *dk = sums, *dv = sums + a->n_key * bc_tile_round(a->width);
   backward_work_t w;
   carve_backward(a, work, &w);
-  const floats_t k = read_rows(a, of_head(a, &a->k, head, a->share, a->width), 0, a->n_key, w.k);
-  const floats_t v = read_rows(a, of_head(a, &a->v, head, a->share, a->width_v), 0, a->n_key, w.v);
+  const rows_t k = read_rows(a, of_head(a, &a->k, head, a->share, a->width), 0, a->n_key, w.k);
+  const rows_t v = read_rows(a, of_head(a, &a->v, head, a->share, a->width_v), 0, a->n_key, w.v);
   fill(sums, (int64_t)bc_attention_sums(a), 0);
   for (int64_t i = part; i < a->share * n; i += n_parts) {
-    const block_t b = block_of(a, head + i / n, i % n, queries);
+    block_t b = bc_attention_block(a, 1, head + i / n, i % n);
+    b.work = w.own;
     backward_block(a, &b, go, dq, k, v, dk, dv, &w);
   }
 }

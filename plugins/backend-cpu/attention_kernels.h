@@ -1,5 +1,6 @@
 /* Scaled dot-product attention, forward and backward, in blocks of queries: work memory grows with the number of keys,
- * never with queries times keys. Float32, bfloat16 and float16; everything between operands and results is float32.
+ * never with queries times keys. Float32, bfloat16 and float16; everything between operands and results is float32, but
+ * for what oneDNN multiplies as bfloat16 (attention_halves.h).
  *
  *     S = scale Q K^T + mask    P = exp(S - lse)    O = P V
  *     dV = P^T dO    dP = dO V^T    D = rowsum(P * dP)    dS = P * (dP - D)    dQ = scale dS K    dK = scale dS^T Q
@@ -32,10 +33,25 @@ typedef struct bc_attention {
   double scale;
   int causal; /* key j is seen by query i when j <= i */
   bc_rows_t q, k, v;
-  const void *mask;   /* NULL: none; strides are 0 where it is broadcast */
-  int32_t mask_dtype; /* AOT_BOOL: nonzero is seen; others are added */
+  const struct bc_attention_halves *halves; /* multiplies bfloat16 as it is; NULL: floats do (attention_halves.h) */
+  int32_t lane;                             /* of `halves` */
+  int *failed;                              /* set where it failed */
+  const void *mask;                         /* NULL: none; strides are 0 where it is broadcast */
+  int32_t mask_dtype;                       /* AOT_BOOL: nonzero is seen; others are added */
   int64_t mask_lead[AOT_MAX_RANK], mask_query, mask_key;
 } bc_attention_t;
+
+enum { BC_ATTENTION_KEYS = 128 }; /* of a block */
+
+typedef struct bc_attention_block {
+  int64_t head, first, rows, lanes; /* queries, and rounded up to vectors */
+  int64_t seen;                     /* keys, of which none follows the last query where attention is causal */
+  void *work;                       /* of `halves` */
+} bc_attention_block_t;
+
+/* Of one head; in the backward there may be fewer queries in each. */
+int64_t bc_attention_n_blocks(const bc_attention_t *a, int is_backward);
+bc_attention_block_t bc_attention_block(const bc_attention_t *a, int is_backward, int64_t head, int64_t index);
 
 /* Blocks of queries, of all heads; each is computed by itself. */
 int64_t bc_attention_blocks(const bc_attention_t *a);

@@ -2,10 +2,11 @@
  * halves, without dropout. Operands need no copy as long as their element dimension is contiguous: transposed views of
  * a projection are read where they lie. Gradients are laid out as the operands' types say, so that the views that
  * follow need no copy either. */
-#include "attention_kernels.h"
+#include "attention_halves.h"
 #include "common/lowering/attention_call.h"
 #include "target.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 typedef struct attention_step {
@@ -15,6 +16,7 @@ typedef struct attention_step {
   int64_t n_parts;         /* of a head of keys, in the backward */
   uint64_t n_sums, n_work; /* floats */
   const lw_frame_t *frame; /* of the run */
+  atomic_int failed;
 } attention_step_t;
 
 static bc_rows_t with(const lw_frame_t *f, bc_rows_t r, lw_ref_t ref) {
@@ -22,9 +24,12 @@ static bc_rows_t with(const lw_frame_t *f, bc_rows_t r, lw_ref_t ref) {
   return r;
 }
 
-static bc_attention_t operands(const attention_step_t *p) {
+/* For one thread; `failed` is its own. */
+static bc_attention_t operands(const attention_step_t *p, int32_t thread, int *failed) {
   const lw_frame_t *f = p->frame;
   bc_attention_t a = p->a;
+  a.lane = thread;
+  a.failed = failed;
   a.q = with(f, a.q, p->q);
   a.k = with(f, a.k, p->k);
   a.v = with(f, a.v, p->v);
@@ -37,17 +42,25 @@ static float *work_of(const attention_step_t *p, int32_t thread) {
 }
 
 static void forward_part(void *payload, int32_t thread, int64_t begin, int64_t end) {
-  const attention_step_t *p = payload;
-  const bc_attention_t a = operands(p);
+  attention_step_t *p = payload;
+  int failed = 0;
+  const bc_attention_t a = operands(p, thread, &failed);
   bc_attention_forward(&a, with(p->frame, p->so, p->o), lw_f32_or_null(p->frame, p->lse), begin, end,
                        work_of(p, thread));
+  if (failed) atomic_store(&p->failed, 1);
+}
+
+static aot_status_t status_of(attention_step_t *p) {
+  if (!atomic_load(&p->failed)) return AOT_OK;
+  return lw_fail(p->frame->error, AOT_E_EXHAUSTED, "no-memory", "oneDNN cannot run a product of attention");
 }
 
 static aot_status_t run_forward(const lw_frame_t *f, void *payload) {
   attention_step_t *p = payload;
   p->frame = f;
+  atomic_store(&p->failed, 0);
   bc_parallel(f->workers, bc_attention_blocks(&p->a), 1, forward_part, p);
-  return AOT_OK;
+  return status_of(p);
 }
 
 static void finish(const attention_step_t *p, const bc_attention_t *a, int64_t head, float *sums) {
@@ -56,8 +69,9 @@ static void finish(const attention_step_t *p, const bc_attention_t *a, int64_t h
 
 /* Where a head is one part, a thread's sums serve one after the other; where it is many, all are kept. */
 static void backward_part(void *payload, int32_t thread, int64_t begin, int64_t end) {
-  const attention_step_t *p = payload;
-  const bc_attention_t a = operands(p);
+  attention_step_t *p = payload;
+  int failed = 0;
+  const bc_attention_t a = operands(p, thread, &failed);
   for (int64_t i = begin; i < end; i++) {
     const int64_t head = i / p->n_parts;
     float *sums = lw_f32(p->frame, p->sums) + (uint64_t)(p->n_parts > 1 ? i : thread) * p->n_sums;
@@ -65,17 +79,19 @@ static void backward_part(void *payload, int32_t thread, int64_t begin, int64_t 
                           p->n_parts, sums, work_of(p, thread));
     if (p->n_parts == 1) finish(p, &a, head, sums);
   }
+  if (failed) atomic_store(&p->failed, 1);
 }
 
 static aot_status_t run_backward(const lw_frame_t *f, void *payload) {
   attention_step_t *p = payload;
   p->frame = f;
-  const bc_attention_t a = operands(p);
+  atomic_store(&p->failed, 0);
+  const bc_attention_t a = operands(p, 0, NULL);
   const int64_t heads = bc_attention_key_heads(&a);
   bc_parallel(f->workers, heads * p->n_parts, 1, backward_part, p);
   for (int64_t head = 0; p->n_parts > 1 && head < heads; head++)
     finish(p, &a, head, lw_f32(f, p->sums) + (uint64_t)(head * p->n_parts) * p->n_sums);
-  return AOT_OK;
+  return status_of(p);
 }
 
 /* ---- operands ---- */
@@ -141,7 +157,10 @@ static aot_status_t add_attention(lw_build_t *b, const lw_attention_t *call, con
   lw_tensor_t t[3], work, sums;
   attention_step_t *p;
   for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, inputs[i], &t[i]));
-  const bc_attention_t a = describe(call, t);
+  bc_attention_t a = describe(call, t);
+  bc_attention_halves_t *halves = bc_attention_halves_create(&a, gradients != NULL, (int32_t)n_threads);
+  if (halves) AOT_TRY(lw_own(b, halves, bc_attention_halves_destroy));
+  a.halves = halves;
   const uint64_t n_work = gradients ? bc_attention_backward_work(&a) : bc_attention_forward_work(&a);
   const int64_t n_parts = bc_attention_parts(&a, n_threads);
   const int64_t n_sums = n_parts > 1 ? n_parts * bc_attention_key_heads(&a) : n_threads;

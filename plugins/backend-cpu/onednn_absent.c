@@ -8,6 +8,11 @@ bc_dnn_t *bc_dnn_product(const bc_product_t *p, int32_t n_lanes) {
   return NULL;
 }
 
+bc_dnn_t *bc_dnn_tile_product(const bc_product_t *p, int32_t n_lanes) {
+  (void)p, (void)n_lanes;
+  return NULL;
+}
+
 bc_dnn_t *bc_dnn_conv(const bc_dnn_conv_t *c, int what, int32_t n_lanes) {
   (void)c, (void)what, (void)n_lanes;
   return NULL;

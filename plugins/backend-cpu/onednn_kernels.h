@@ -16,6 +16,9 @@ typedef struct bc_dnn bc_dnn_t;
  * caller's. Operands: a, b, c. */
 bc_dnn_t *bc_dnn_product(const bc_product_t *p, int32_t n_lanes);
 
+/* The same for halves in a cache, with c in float; NULL also where the processor does not multiply bfloat16. */
+bc_dnn_t *bc_dnn_tile_product(const bc_product_t *p, int32_t n_lanes);
+
 /* A convolution, or a part of one: some images, some channels. Strides in elements: image or output channel first, then
  * channel, height, width. */
 typedef struct bc_dnn_conv {

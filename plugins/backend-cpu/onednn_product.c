@@ -19,16 +19,17 @@ static dnnl_primitive_attr_t product_attributes(const bc_product_t *p) {
   return a;
 }
 
-static int make_product(bc_dnn_t *k, const bc_product_t *p) {
+static int make_product(bc_dnn_t *k, const bc_product_t *p, int32_t dtype_c, int is_tile) {
   const dnnl_data_type_t type = bc_dnn_type(p->dtype);
   dnnl_memory_desc_t a, b, c;
   dnnl_matmul_desc_t d;
   dnnl_primitive_desc_t made = NULL;
   dnnl_primitive_attr_t attributes = product_attributes(p);
   int ok = attributes && matrix_shape(&p->a, type, &a) && matrix_shape(&p->b, type, &b) &&
-           matrix_shape(&p->c, type, &c) && lib()->dnnl_matmul_desc_init(&d, &a, &b, NULL, &c) == dnnl_success &&
+           matrix_shape(&p->c, bc_dnn_type(dtype_c), &c) &&
+           lib()->dnnl_matmul_desc_init(&d, &a, &b, NULL, &c) == dnnl_success &&
            lib()->dnnl_primitive_desc_create(&made, &d, attributes, lib()->engine, NULL) == dnnl_success &&
-           bc_dnn_is_fast(made);
+           (is_tile || bc_dnn_is_fast(made));
   bc_dnn_call_t *call = ok ? bc_dnn_call(k, made) : NULL;
   if (call) {
     bc_dnn_arg(call, DNNL_ARG_SRC, bc_dnn_place(k, &a, 0));
@@ -44,7 +45,21 @@ bc_dnn_t *bc_dnn_product(const bc_product_t *p, int32_t n_lanes) {
   bc_dnn_t *k = bc_dnn_new(n_lanes);
   if (!k) return NULL;
   const int before = dn_begin();
-  k = bc_dnn_finish(k, make_product(k, p));
+  k = bc_dnn_finish(k, make_product(k, p, p->dtype, 0));
+  dn_end(before);
+  return k;
+}
+
+static int multiplies_halves(void) {
+  const int isa = (int)lib()->dnnl_get_effective_cpu_isa();
+  return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+}
+
+bc_dnn_t *bc_dnn_tile_product(const bc_product_t *p, int32_t n_lanes) {
+  bc_dnn_t *k = bc_dnn_new(n_lanes);
+  if (!k) return NULL;
+  const int before = dn_begin();
+  k = bc_dnn_finish(k, multiplies_halves() && make_product(k, p, AOT_F32, 1));
   dn_end(before);
   return k;
 }
