@@ -14,6 +14,7 @@ import time
 import warnings
 
 import torch
+import torch.export.passes
 
 from worker import serve
 

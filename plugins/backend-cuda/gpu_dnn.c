@@ -20,7 +20,8 @@ static aot_status_t run_dnn(const lw_frame_t *f, void *payload) {
   const gc_run_t *run = f->self;
   gc_address_t addresses[GC_DNN_MAX_TENSORS];
   for (uint32_t k = 0; k < p->graph->n_tensors; k++) addresses[k] = address(f, p->refs[k]);
-  *run->dnn = gc_dnn_run(p->cudnn, p->plan, p->graph, addresses, address(f, p->workspace), run->stream);
+  const gc_address_t workspace = gc_workspace_at(address(f, p->workspace));
+  *run->dnn = gc_dnn_run(p->cudnn, p->plan, p->graph, addresses, workspace, run->stream);
   return *run->dnn ? AOT_E_INTERNAL : AOT_OK;
 }
 
@@ -42,7 +43,7 @@ aot_status_t gc_add_dnn(lw_build_t *b, const gc_dnn_plan_t *plan, const gc_dnn_g
                         uint32_t n) {
   lw_tensor_t workspace = {.storage = LW_NONE};
   dnn_step_t *p;
-  if (plan->workspace_nbytes) AOT_TRY(lw_scratch(b, plan->workspace_nbytes, &workspace));
+  if (plan->workspace_nbytes) AOT_TRY(gc_workspace(b, plan->workspace_nbytes, &workspace));
   LW_STEP(b, run_dnn, p);
   p->cudnn = lowering(b)->cudnn;
   p->plan = plan;

@@ -51,6 +51,17 @@ typedef struct gc_run {
 /* A kernel with pointers as its arguments. */
 gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads,
                       gc_address_t *pointers, uint32_t n);
+
+/* A workspace of a library, which wants multiples of 256 where the arena gives those of LW_ALIGN: it is taken larger, and
+ * begins where gc_workspace_at says. An H200's cuBLASLt 13.1 refuses others with CUBLAS_STATUS_INVALID_VALUE. */
+enum { GC_WORKSPACE_ALIGN = 256 };
+static inline aot_status_t gc_workspace(lw_build_t *b, uint64_t nbytes, lw_tensor_t *out) {
+  return lw_scratch(b, nbytes + GC_WORKSPACE_ALIGN - LW_ALIGN, out);
+}
+static inline gc_address_t gc_workspace_at(gc_address_t scratch) {
+  return (scratch + GC_WORKSPACE_ALIGN - 1) / GC_WORKSPACE_ALIGN * GC_WORKSPACE_ALIGN;
+}
+
 /* The alignment that a tensor's first element has wherever the ports lie, in bytes. */
 uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t);
 /* Kernels that the steps call are to be compiled. */

@@ -44,6 +44,7 @@ static aot_status_t run_product(const lw_frame_t *f, void *payload) {
   gc_address_t at[GC_N_OPERANDS] = {0};
   for (int i = 0; i < GC_N_OPERANDS; i++)
     if (p->operands[i].storage != LW_NONE) at[i] = (gc_address_t)(uintptr_t)lw_at(f, p->operands[i]);
+  at[GC_WORKSPACE] = gc_workspace_at(at[GC_WORKSPACE]);
   *run->cublas = p->is_ready ? 0 : gc_product_init(p->cublaslt, &p->product);
   p->is_ready = *run->cublas == 0;
   if (p->is_ready) *run->cublas = run_all(p, at, run->stream);
@@ -145,7 +146,7 @@ static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw
                              const lw_tensor_t *bias) {
   lw_tensor_t workspace;
   product_step_t *p;
-  AOT_TRY(lw_scratch(b, step->product.workspace_nbytes, &workspace));
+  AOT_TRY(gc_workspace(b, step->product.workspace_nbytes, &workspace));
   LW_STEP(b, run_product, p);
   *p = *step;
   for (int i = 0; i < GC_N_MATRICES; i++) p->operands[i] = lw_use(b, tensors[i]);

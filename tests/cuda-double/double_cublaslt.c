@@ -30,6 +30,7 @@ typedef struct layout {
 } layout_t;
 
 /* Three algorithms that give the same; AOT_CUDA_DOUBLE="slow-algorithm=1" says which one takes 2 ms more. */
+enum { WORKSPACE_ALIGN = 256 };
 enum { N_ALGORITHMS = 3, DEFAULT = 1, BIAS = 4 };
 #define ALGORITHM UINT64_C(0xA16000)
 typedef struct candidate {
@@ -177,7 +178,8 @@ API int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *
                        void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
                        const void *algorithm, void *workspace, size_t workspace_nbytes, void *stream) {
   product_t p = {.desc = *(desc_t *)desc, .a = a, .b = b, .c = c, .d = d};
-  (void)handle, (void)workspace, (void)workspace_nbytes;
+  (void)handle;
+  if (workspace_nbytes && (uintptr_t)workspace % WORKSPACE_ALIGN) return INVALID_VALUE; /* as an H200's does */
   if (!agree(desc, a_layout, b_layout, c_layout, d_layout) || !is_algorithm(algorithm)) return NOT_SUPPORTED;
   p.a_layout = *(layout_t *)a_layout, p.b_layout = *(layout_t *)b_layout;
   p.c_layout = *(layout_t *)c_layout, p.d_layout = *(layout_t *)d_layout;

@@ -712,6 +712,7 @@ API int cudnnBackendExecute(void *h, void *plan, void *pack) {
     memcpy(&r->workspace, value_of(p, 1003), sizeof r->workspace);
     r->workspace_nbytes = workspace_of(&d->program);
     if (!r->workspace) status = refuse(BAD_PARAM, "no workspace");
+    if ((uintptr_t)r->workspace % 256) status = refuse(BAD_PARAM, "a workspace that is no multiple of 256");
   }
   for (int32_t k = 0; status == SUCCESS && k < r->program.n; k++) {
     const operation_t *op = &r->program.ops[k];
