@@ -24,6 +24,8 @@ struct aot_bound {
   int64_t *numbers;        /* pinned: integers that outputs are, by output */
   aot_buffer_t *number_at; /* and where they go; 0 bytes: nowhere */
   gc_graph_exec_t graph_exec;
+  gc_times_t times;
+  struct aot_bound *next; /* that is profiled */
   gc_result_t result;
   int cublas, dnn; /* what the libraries answered last */
 };
@@ -48,10 +50,64 @@ static void *pinned(const gc_exe_t *e, uint64_t nbytes) {
   return memset(memory, 0, nbytes ? nbytes : 1);
 }
 
+/* ---- times of steps (gpu_profile.h) ---- */
+
+static gc_result_t start_times(struct aot_bound *b) {
+  gc_exe_t *e = b->exe;
+  if (b->times.events) {
+    gc_times_take(&b->times, &e->device->driver, &b->schedule);
+    return GC_SUCCESS;
+  }
+  b->next = e->bound;
+  e->bound = b;
+  return gc_times_init(&b->times, &e->device->driver, b->schedule.n_steps);
+}
+
+static void end_times(struct aot_bound *b) {
+  gc_exe_t *e = b->exe;
+  struct aot_bound **at = &e->bound;
+  while (*at && *at != b) at = &(*at)->next;
+  if (!*at) return;
+  *at = b->next;
+  gc_times_take(&b->times, &e->device->driver, &b->schedule);
+  gc_times_deinit(&b->times, &e->device->driver);
+  gc_rows_add(&e->past, &b->schedule);
+}
+
+static aot_status_t profile_start(const aot_ext_profile_t *x) {
+  gc_exe_t *e = x->head.self;
+  e->device->driver.ctx_set_current(e->device->context);
+  for (struct aot_bound *b = e->bound; b; b = b->next) {
+    gc_times_take(&b->times, &e->device->driver, &b->schedule);
+    for (uint32_t k = 0; k < b->schedule.n_steps; k++) b->schedule.steps[k].n_runs = b->schedule.steps[k].ns = 0;
+  }
+  e->past.n = 0;
+  e->is_profiled = 1;
+  return AOT_OK;
+}
+
+static aot_status_t profile_read(const aot_ext_profile_t *x, aot_profile_t *out) {
+  gc_exe_t *e = x->head.self;
+  int has_memory = 1;
+  e->device->driver.ctx_set_current(e->device->context);
+  e->rows.n = 0;
+  for (struct aot_bound *b = e->bound; b && has_memory; b = b->next) {
+    gc_times_take(&b->times, &e->device->driver, &b->schedule);
+    has_memory = gc_rows_add(&e->rows, &b->schedule);
+  }
+  if (has_memory) has_memory = gc_rows_copy(&e->rows, &e->past);
+  if (!has_memory) return AOT_E_EXHAUSTED;
+  const aot_profile_t full = {
+      .struct_size = sizeof full, .row_stride = sizeof(aot_profile_row_t), .rows = e->rows.rows, .n_rows = e->rows.n};
+  aot_export(out, &full, sizeof full);
+  return AOT_OK;
+}
+
 static void bound_destroy(struct aot_bound *b) {
   if (!b) return;
   const gc_exe_t *e = b->exe;
   e->device->driver.ctx_set_current(e->device->context);
+  end_times(b);
   if (b->graph_exec) e->device->driver.graph_exec_destroy(b->graph_exec);
   lw_schedule_deinit(&b->schedule);
   free_pinned(e, b->run.staging);
@@ -274,12 +330,16 @@ static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, lw_error_
                                                                     b->number_at[o].nbytes, stream)) != GC_SUCCESS)
       return explain(b, AOT_NO_ID, error);
   while (next < s->n_steps) {
+    if ((b->result = gc_times_mark(&b->times, cu, next, stream)) != GC_SUCCESS) return explain(b, AOT_NO_ID, error);
     const lw_step_t *step = &s->steps[next++];
     aot_status_t status = step->run(&frame, step->payload);
     if (status == AOT_OK && b->exe->is_synchronous && (b->result = cu->stream_synchronize(stream)) != GC_SUCCESS)
       status = AOT_E_INTERNAL;
     if (status != AOT_OK) return explain(b, step->node, error);
   }
+  if ((b->result = gc_times_mark(&b->times, cu, s->n_steps, stream)) != GC_SUCCESS) return explain(b, AOT_NO_ID, error);
+  b->times.stream = stream;
+  b->times.has_run = b->times.events != NULL;
   if (b->n_checks && (b->result = cu->launch_host_func(stream, check_on_host, b)) != GC_SUCCESS)
     return explain(b, AOT_NO_ID, error);
   return AOT_OK;
@@ -305,11 +365,13 @@ static aot_status_t submit(const aot_exe_t *x, aot_ctx_t *ctx, aot_bound_t *b, c
   lw_error_t error = {.node = AOT_NO_ID};
   aot_status_t status = AOT_OK;
   e->device->driver.ctx_set_current(e->device->context);
-  if (!b->graph_exec && !e->is_synchronous) status = capture(b, &error);
+  const int is_by_steps = e->is_synchronous || e->is_profiled;
+  if (!b->graph_exec && !is_by_steps) status = capture(b, &error);
+  if (e->is_profiled && (b->result = start_times(b)) != GC_SUCCESS) status = explain(b, AOT_NO_ID, &error);
   if (status != AOT_OK) return tell(e, ctx, status, &error);
   for (uint64_t k = 0; k < s->n_waits; k++) AOT_TRY(d->wait(d, ctx, s->queue, s->waits[k]));
   const gc_stream_t stream = gc_queue_stream(s->queue);
-  if (e->is_synchronous) status = run_steps(b, stream, &error);
+  if (is_by_steps) status = run_steps(b, stream, &error);
   else if ((b->result = e->device->driver.graph_launch(b->graph_exec, stream)) != GC_SUCCESS)
     status = explain(b, AOT_NO_ID, &error);
   if (status != AOT_OK) return tell(e, ctx, status, &error);
@@ -337,9 +399,16 @@ static aot_status_t stats(const aot_exe_t *x, aot_exe_stats_t *out) {
   return AOT_OK;
 }
 
+static const void *get_ext(const aot_table_t *t, const char *id) {
+  const gc_exe_t *e = t->self;
+  return strcmp(id, AOT_EXT_PROFILE) == 0 ? &e->profile : NULL;
+}
+
 static void destroy(const aot_table_t *t) {
   gc_exe_t *e = t->self;
   bound_destroy(e->planned);
+  free(e->past.rows);
+  free(e->rows.rows);
   if (e->code.driver) gc_code_deinit(&e->code);
   gc_algorithms_deinit(&e->algorithms);
   gc_cublaslt_close(&e->cublaslt);
@@ -395,13 +464,15 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   e->cudnn.folder = gc_cudnn_folder(host, ctx);
   e->is_synchronous = getenv("AOT_CUDA_SYNC") && strcmp(getenv("AOT_CUDA_SYNC"), "0") != 0;
   e->table = (aot_exe_t){
-      .head = {.struct_size = sizeof e->table, .self = e, .destroy = destroy},
+      .head = {.struct_size = sizeof e->table, .self = e, .destroy = destroy, .get_ext = get_ext},
       .plan = plan,
       .bind = bind,
       .submit = submit,
       .unbind = unbind,
       .stats = stats,
   };
+  e->profile = (aot_ext_profile_t){
+      .head = {.struct_size = sizeof e->profile, .self = e}, .start = profile_start, .read = profile_read};
   e->n_on_host = calloc((size_t)s->ops.count + 1, sizeof *e->n_on_host);
   aot_status_t status = e->n_on_host ? open_libraries(e, ctx, &nvrtc, are_timed, &error)
                                      : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");

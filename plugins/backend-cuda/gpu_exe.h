@@ -6,6 +6,7 @@
 #include "common/custom/custom.h"
 #include "common/lowering/schedule.h"
 #include "cuda_device.h"
+#include "gpu_profile.h"
 #include "gpu_target.h"
 #include <aot/backend.h>
 
@@ -22,7 +23,11 @@ typedef struct gc_exe {
   gc_code_t code;
   gc_algorithms_t algorithms;
   uint32_t n_processors;
-  int is_synchronous;        /* AOT_CUDA_SYNC: a step at a time, each waited for */
+  int is_synchronous; /* AOT_CUDA_SYNC: a step at a time, each waited for */
+  aot_ext_profile_t profile;
+  int is_profiled;           /* a step at a time, each timed */
+  struct aot_bound *bound;   /* a list, of those that are profiled */
+  gc_rows_t past, rows;      /* of calls that are gone; of all, as they were read last */
   struct aot_bound *planned; /* lowered by the last plan, for the bind that follows */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn;

@@ -1,0 +1,34 @@
+/* How long the steps of a schedule take on a stream: an event in front of each and one behind the last. Times of a run
+ * are taken when it is over: before the next, or when somebody reads. */
+#ifndef GC_GPU_PROFILE_H
+#define GC_GPU_PROFILE_H
+
+#include "common/lowering/schedule.h"
+#include "driver.h"
+#include <aot/ext/profile.h>
+
+typedef struct gc_times {
+  gc_event_t *events; /* n_steps + 1; NULL: nothing is timed */
+  uint32_t n_steps;
+  gc_stream_t stream;
+  int has_run; /* a run whose times are not taken yet */
+} gc_times_t;
+
+/* GC_SUCCESS, or the driver's error; deinit in any case. The context is current for all of these. */
+gc_result_t gc_times_init(gc_times_t *t, const gc_driver_t *driver, uint32_t n_steps);
+void gc_times_deinit(gc_times_t *t, const gc_driver_t *driver);
+/* The stream has come to step k. */
+gc_result_t gc_times_mark(const gc_times_t *t, const gc_driver_t *driver, uint32_t k, gc_stream_t stream);
+/* Waits for the last run, and adds its times to the steps'. */
+void gc_times_take(gc_times_t *t, const gc_driver_t *driver, lw_schedule_t *s);
+
+typedef struct gc_rows { /* zero-initialise */
+  aot_profile_row_t *rows;
+  uint64_t n, capacity;
+} gc_rows_t;
+
+/* A row for each step that has run. 0: no memory. */
+int gc_rows_add(gc_rows_t *r, const lw_schedule_t *s);
+int gc_rows_copy(gc_rows_t *to, const gc_rows_t *from);
+
+#endif
