@@ -12,6 +12,7 @@ enum { LAYOUT_BATCH_COUNT = 5, LAYOUT_BATCH_STRIDE = 6 };
 enum { EPILOGUE_BIAS = 4 }; /* cublasLtEpilogue_t */
 enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGN_A = 5 /* then B, C, D */ };
 enum { NO_ALGORITHM = 15 }; /* CUBLAS_STATUS_NOT_SUPPORTED */
+enum { OLDEST = 120000 };   /* cublasLtGetVersion: CUDA 12.0 */
 
 int gc_cublaslt_open(gc_cublaslt_t *out, char *why, size_t size) {
   static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"};
@@ -40,6 +41,10 @@ int gc_cublaslt_open(gc_cublaslt_t *out, char *why, size_t size) {
       {"cublasLtMatmul", &out->matmul},
   };
   if (!nv_find_symbols(out->library, symbols, sizeof symbols / sizeof *symbols, why, size)) return -1;
+  if (out->version() < OLDEST) {
+    snprintf(why, size, "cuBLASLt is release %zu; %d or later is needed", out->version(), OLDEST);
+    return -1;
+  }
   const int status = out->create(&out->handle);
   if (status) snprintf(why, size, "cuBLASLt does not start: status %d", status);
   return status ? -1 : 0;

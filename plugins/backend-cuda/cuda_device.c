@@ -47,15 +47,24 @@ static int is_fatal(gc_result_t error) { return error >= 700 || error == 214 /* 
 
 static aot_status_t tell_lost(gc_device_t *g, aot_ctx_t *ctx) {
   char buffer[192];
-  return fail(&g->host, ctx, AOT_E_DATA_LOSS, "cuda.lost", "device cuda %d (%s) is lost, and what was on it: %s",
-              g->ordinal, g->name, gc_driver_error(&g->driver, g->lost, buffer, sizeof buffer));
+  pthread_mutex_lock(&g->lock);
+  const int is_told = g->is_lost_told;
+  g->is_lost_told = 1;
+  pthread_mutex_unlock(&g->lock);
+  if (is_told) return AOT_E_DATA_LOSS;
+  return fail(
+      &g->host, ctx, AOT_E_DATA_LOSS, "cuda.lost",
+      "device cuda %d (%s) is lost, and what was on it: %s; with AOT_CUDA_SYNC=1 the step that does it is named",
+      g->ordinal, g->name, gc_driver_error(&g->driver, g->lost, buffer, sizeof buffer));
 }
 
-static void note_error(gc_device_t *g, gc_result_t error) {
-  if (!is_fatal(error)) return;
+int gc_device_lost(gc_device_t *g, gc_result_t error, int told) {
+  if (!is_fatal(error)) return 0;
   pthread_mutex_lock(&g->lock);
   if (g->lost == GC_SUCCESS) g->lost = error;
+  g->is_lost_told |= told;
   pthread_mutex_unlock(&g->lock);
+  return 1;
 }
 
 static int is_lost(gc_device_t *g) {
@@ -68,7 +77,7 @@ static int is_lost(gc_device_t *g) {
 static aot_status_t check(gc_device_t *g, aot_ctx_t *ctx, gc_result_t result, const char *what) {
   char buffer[192];
   if (result == GC_SUCCESS) return AOT_OK;
-  note_error(g, result);
+  gc_device_lost(g, result, 0);
   if (is_lost(g)) return tell_lost(g, ctx);
   return fail(&g->host, ctx, AOT_E_INTERNAL, "cuda.driver", "device cuda %d (%s): %s: %s", g->ordinal, g->name, what,
               gc_driver_error(&g->driver, result, buffer, sizeof buffer));
@@ -325,34 +334,50 @@ static uint32_t n_busy(gc_device_t *g) {
     else if (result != GC_SUCCESS) error = result;
   }
   pthread_mutex_unlock(&g->lock);
-  note_error(g, error);
+  gc_device_lost(g, error, 0);
   return n;
 }
 
 /* A step takes milliseconds and a wait should cost none of them: the word is read without a pause for SPIN_NS, then
  * with longer and longer ones. The driver is asked every ASK_NS whether the device still lives. A wait without a limit
  * for what no queue can raise any more ends after IDLE_NS in which no queue had work: another thread of the host may
- * be about to raise it. */
+ * be about to raise it. One for work that does not end gives the device up: whatever asks the driver for more would
+ * wait for that work, too. */
 enum { SPIN_NS = 50000, ASK_NS = 2000000 };
 #define IDLE_NS (UINT64_C(60) * 1000000000u)
+
+typedef struct waiting {
+  aot_point_t point;
+  uint64_t begin, asked, busy; /* since when; the driver was asked last; a queue had work last */
+  uint32_t n_busy;             /* queues with work, then */
+} waiting_t;
+
+static aot_status_t give_up(gc_device_t *g, aot_ctx_t *ctx, const waiting_t *w, uint64_t now, int hangs) {
+  if (hangs) gc_device_lost(g, GC_ERROR_LAUNCH_TIMEOUT, 1);
+  return fail(&g->host, ctx, hangs ? AOT_E_DATA_LOSS : AOT_E_UNAVAILABLE, "cuda.wait",
+              "device cuda %d (%s): timeline %u is at %llu and was not raised to %llu within %.1f s; queues with work: "
+              "%u%s",
+              g->ordinal, g->name, w->point.timeline->number, (unsigned long long)atomic_load(w->point.timeline->word),
+              (unsigned long long)w->point.value, (double)(now - w->begin) * 1e-9, w->n_busy,
+              hangs ? "; the device is given up" : "");
+}
 
 static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point, uint64_t timeout_ns) {
   gc_device_t *g = of(d);
   const uint64_t begin = now_ns();
-  uint64_t asked = begin - ASK_NS, busy = begin, pause_ns = 5000;
+  waiting_t w = {.point = point, .begin = begin, .asked = begin - ASK_NS, .busy = begin};
+  uint64_t pause_ns = 5000;
   AOT_TRY(enter(g, ctx));
   while (atomic_load_explicit(point.timeline->word, memory_order_acquire) < point.value) {
     const uint64_t now = now_ns();
-    if (now - asked >= ASK_NS) {
-      asked = now;
-      if (n_busy(g)) busy = now;
+    if (now - w.asked >= ASK_NS) {
+      w.asked = now;
+      w.n_busy = n_busy(g);
+      if (w.n_busy) w.busy = now;
       if (is_lost(g)) return tell_lost(g, ctx);
     }
-    if (now - begin >= timeout_ns || now - busy >= IDLE_NS)
-      return fail(&g->host, ctx, AOT_E_UNAVAILABLE, "cuda.wait",
-                  "timeline %u is at %llu and was not raised to %llu within %.1f s; queues with work: %u",
-                  point.timeline->number, (unsigned long long)atomic_load(point.timeline->word),
-                  (unsigned long long)point.value, (double)(now - begin) * 1e-9, n_busy(g));
+    if (now - begin >= timeout_ns || now - w.busy >= IDLE_NS) return give_up(g, ctx, &w, now, 0);
+    if (now - begin >= g->patience_ns && w.n_busy) return give_up(g, ctx, &w, now, 1);
     if (now - begin < SPIN_NS) continue;
     nanosleep(&(struct timespec){.tv_nsec = (long)pause_ns}, NULL);
     if (pause_ns < 200000) pause_ns += pause_ns / 4;
@@ -371,7 +396,7 @@ static void destroy(const aot_table_t *d) {
   gc_device_t *g = d->self;
   while (g->queues) queue_destroy(&g->table, NULL, g->queues);
   if (g->setup && !is_lost(g)) g->driver.stream_destroy(g->setup);
-  g->driver.primary_ctx_release(g->ordinal);
+  if (g->lost != GC_ERROR_LAUNCH_TIMEOUT) g->driver.primary_ctx_release(g->ordinal); /* it would wait for the work */
   pthread_mutex_destroy(&g->lock);
   pthread_mutex_destroy(&g->fault_lock);
   free(g);
@@ -400,13 +425,15 @@ static const void *get_ext(const aot_table_t *d, const char *id) {
   return strcmp(id, GC_EXT_DEVICE) == 0 ? d->self : NULL;
 }
 
-gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, aot_status_t *out_status) {
+gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, int64_t patience_s,
+                              aot_status_t *out_status) {
   gc_device_t *g = calloc(1, sizeof *g);
   if (!g) {
     *out_status = fail(host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for the device");
     return NULL;
   }
   g->host = *host;
+  g->patience_ns = (uint64_t)patience_s * 1000000000u;
   g->table = (aot_device_t){
       .head = {.struct_size = sizeof g->table, .self = g, .destroy = destroy, .get_ext = get_ext},
       .info = info,

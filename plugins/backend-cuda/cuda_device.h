@@ -19,7 +19,9 @@ typedef struct gc_device {
   pthread_mutex_t lock; /* of all below */
   aot_queue_t *queues;  /* a list */
   uint32_t n_queues_made, n_timelines_made;
+  uint64_t patience_ns;       /* that the host waits for one thing while queues have work */
   gc_result_t lost;           /* the error after which nothing runs any more; GC_SUCCESS: none */
+  int is_lost_told;           /* by whoever met it first; what fails afterwards does so without a word */
   gc_stream_t setup;          /* of its own: calls are captured from it, numbers copied */
   pthread_mutex_t fault_lock; /* of the fault */
   struct {                    /* of work on a queue, until a wait tells it */
@@ -33,10 +35,14 @@ typedef struct gc_device {
 #define GC_EXT_DEVICE "aothost.cuda-device/1"
 
 gc_stream_t gc_queue_stream(const aot_queue_t *q);
+/* Is it an error after which nothing runs any more? Then the device is lost; `told`: and that has been said. */
+int gc_device_lost(gc_device_t *g, gc_result_t error, int told);
 /* Work has failed, of which the next wait is to tell; the first that fails counts. [any-thread] */
 void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, const char *text, uint32_t node);
 
-/* NULL: told through the host, with the status in out_status. Destroyed by its table. [host-main] */
-gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, aot_status_t *out_status);
+/* patience_s: seconds that a wait takes at most. NULL: told through the host, with the status in out_status. Destroyed
+ * by its table. [host-main] */
+gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, int64_t patience_s,
+                              aot_status_t *out_status);
 
 #endif

@@ -16,6 +16,7 @@ typedef int gc_result_t; /* CUresult */
 #define GC_ERROR_OUT_OF_MEMORY 2
 #define GC_ERROR_NOT_FOUND 500
 #define GC_ERROR_NOT_READY 600
+#define GC_ERROR_LAUNCH_TIMEOUT 702
 
 typedef int gc_ordinal_t;      /* CUdevice */
 typedef uint64_t gc_address_t; /* CUdeviceptr */

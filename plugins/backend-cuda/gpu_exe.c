@@ -304,17 +304,21 @@ static void check_on_host(void *self) {
   if (status != AOT_OK) gc_device_fault(b->exe->device, status, "backend-cuda.bad-index", error.text, error.node);
 }
 
-static aot_status_t explain(const struct aot_bound *b, uint32_t node, lw_error_t *error) {
+/* step: NULL: none of the schedule's. An error that takes the device with it is told here, with the step. */
+static aot_status_t explain(const struct aot_bound *b, const lw_step_t *step, lw_error_t *error) {
+  gc_device_t *d = b->exe->device;
   char buffer[384];
-  error->node = node;
+  error->node = step ? step->node : AOT_NO_ID;
   if (b->cublas)
     return lw_fail(error, AOT_E_INTERNAL, "cublas", "cuBLASLt refuses a matrix product: status %d", b->cublas);
   if (b->dnn) {
     gc_cudnn_failed(&b->exe->cudnn, b->dnn, "a graph of operations", buffer, sizeof buffer);
     return lw_fail(error, AOT_E_INTERNAL, "cudnn", "%s", buffer);
   }
-  return lw_fail(error, AOT_E_INTERNAL, "driver", "%s",
-                 gc_driver_error(&b->exe->device->driver, b->result, buffer, sizeof buffer));
+  const int is_lost = gc_device_lost(d, b->result, 1);
+  gc_driver_error(&d->driver, b->result, buffer, sizeof buffer);
+  return lw_fail(error, is_lost ? AOT_E_DATA_LOSS : AOT_E_INTERNAL, is_lost ? "lost" : "driver", "%s%s%s%s",
+                 step ? gc_step_name(step) : "a call", ": ", buffer, is_lost ? "; the device is lost" : "");
 }
 
 /* All steps, on the stream. */
@@ -328,20 +332,20 @@ static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, lw_error_
   for (uint32_t o = 0; o < s->n_outputs; o++)
     if (b->number_at[o].nbytes && (b->result = cu->memcpy_to_device(b->number_at[o].address, &b->numbers[o],
                                                                     b->number_at[o].nbytes, stream)) != GC_SUCCESS)
-      return explain(b, AOT_NO_ID, error);
+      return explain(b, NULL, error);
   while (next < s->n_steps) {
-    if ((b->result = gc_times_mark(&b->times, cu, next, stream)) != GC_SUCCESS) return explain(b, AOT_NO_ID, error);
+    if ((b->result = gc_times_mark(&b->times, cu, next, stream)) != GC_SUCCESS) return explain(b, NULL, error);
     const lw_step_t *step = &s->steps[next++];
     aot_status_t status = step->run(&frame, step->payload);
     if (status == AOT_OK && b->exe->is_synchronous && (b->result = cu->stream_synchronize(stream)) != GC_SUCCESS)
       status = AOT_E_INTERNAL;
-    if (status != AOT_OK) return explain(b, step->node, error);
+    if (status != AOT_OK) return explain(b, step, error);
   }
-  if ((b->result = gc_times_mark(&b->times, cu, s->n_steps, stream)) != GC_SUCCESS) return explain(b, AOT_NO_ID, error);
+  if ((b->result = gc_times_mark(&b->times, cu, s->n_steps, stream)) != GC_SUCCESS) return explain(b, NULL, error);
   b->times.stream = stream;
   b->times.has_run = b->times.events != NULL;
   if (b->n_checks && (b->result = cu->launch_host_func(stream, check_on_host, b)) != GC_SUCCESS)
-    return explain(b, AOT_NO_ID, error);
+    return explain(b, NULL, error);
   return AOT_OK;
 }
 
@@ -349,14 +353,14 @@ static aot_status_t capture(struct aot_bound *b, lw_error_t *error) {
   const gc_device_t *d = b->exe->device;
   gc_graph_t graph = NULL;
   b->result = d->driver.stream_begin_capture(d->setup, GC_CAPTURE_THREAD_LOCAL);
-  if (b->result != GC_SUCCESS) return explain(b, AOT_NO_ID, error);
+  if (b->result != GC_SUCCESS) return explain(b, NULL, error);
   const aot_status_t status = run_steps(b, d->setup, error);
   const gc_result_t ended = d->driver.stream_end_capture(d->setup, &graph);
   if (status == AOT_OK) b->result = ended;
   if (status == AOT_OK && ended == GC_SUCCESS) b->result = d->driver.graph_instantiate(&b->graph_exec, graph, 0);
   if (graph) d->driver.graph_destroy(graph);
   if (status != AOT_OK) return status;
-  return b->result == GC_SUCCESS ? AOT_OK : explain(b, AOT_NO_ID, error);
+  return b->result == GC_SUCCESS ? AOT_OK : explain(b, NULL, error);
 }
 
 static aot_status_t submit(const aot_exe_t *x, aot_ctx_t *ctx, aot_bound_t *b, const aot_submission_t *s) {
@@ -367,13 +371,13 @@ static aot_status_t submit(const aot_exe_t *x, aot_ctx_t *ctx, aot_bound_t *b, c
   e->device->driver.ctx_set_current(e->device->context);
   const int is_by_steps = e->is_synchronous || e->is_profiled;
   if (!b->graph_exec && !is_by_steps) status = capture(b, &error);
-  if (e->is_profiled && (b->result = start_times(b)) != GC_SUCCESS) status = explain(b, AOT_NO_ID, &error);
+  if (e->is_profiled && (b->result = start_times(b)) != GC_SUCCESS) status = explain(b, NULL, &error);
   if (status != AOT_OK) return tell(e, ctx, status, &error);
   for (uint64_t k = 0; k < s->n_waits; k++) AOT_TRY(d->wait(d, ctx, s->queue, s->waits[k]));
   const gc_stream_t stream = gc_queue_stream(s->queue);
   if (is_by_steps) status = run_steps(b, stream, &error);
   else if ((b->result = e->device->driver.graph_launch(b->graph_exec, stream)) != GC_SUCCESS)
-    status = explain(b, AOT_NO_ID, &error);
+    status = explain(b, NULL, &error);
   if (status != AOT_OK) return tell(e, ctx, status, &error);
   for (uint64_t k = 0; k < s->n_signals; k++) AOT_TRY(d->signal(d, ctx, s->queue, s->signals[k]));
   e->n_runs++;

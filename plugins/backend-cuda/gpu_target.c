@@ -207,6 +207,12 @@ static aot_status_t lower_loop(lw_build_t *b, lw_group_t *g) {
   return let_join(b, &g->loop, p);
 }
 
+const char *gc_step_name(const lw_step_t *step) {
+  const loop_step_t *p = step->payload;
+  if (step->run == run_loop) return p->kernel->name;
+  return strncmp(step->kernel, "run_", 4) == 0 ? step->kernel + 4 : step->kernel;
+}
+
 aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error) {
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < s->n_steps; i++) {

@@ -66,6 +66,8 @@ static inline gc_address_t gc_workspace_at(gc_address_t scratch) {
 uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t);
 /* Kernels that the steps call are to be compiled. */
 void gc_want_kernels(const lw_schedule_t *s);
+/* What it runs, in words: the name of its generated kernel, or what kind of step it is. */
+const char *gc_step_name(const lw_step_t *step);
 /* The first wrong index of the last run, if there was one: tells it, with its node. The words are cleared. */
 aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error);
 

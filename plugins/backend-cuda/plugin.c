@@ -9,11 +9,16 @@
 #define HELP "a GPU by the CUDA driver: its memory, its streams as queues, timelines that streams raise and wait for"
 #define VERSION "0.1.0"
 
-enum { OPT_ORDINAL };
+enum { OPT_ORDINAL, OPT_PATIENCE };
 /* clang-format off */
 static const aot_option_t options[] = {
     [OPT_ORDINAL] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .max = 1023,
                      .name = AOT_STR_INIT("ordinal"), .help = AOT_STR_INIT("which of the driver's devices, from 0")},
+    [OPT_PATIENCE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .min = 1,
+                      .max = 1000000, .name = AOT_STR_INIT("patience"), .preset = {.i = 600},
+                      .unit = AOT_STR_INIT("seconds"),
+                      .help = AOT_STR_INIT("that the host waits for one thing while the device works, before it gives "
+                                           "the device up")},
 };
 /* clang-format on */
 
@@ -23,7 +28,8 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   aot_status_t status;
   (void)self;
   AOT_TRY(aot_import(&own, sizeof own, host));
-  const gc_device_t *g = gc_device_create(&own, ctx, (int)opts->values[OPT_ORDINAL].i, &status);
+  const gc_device_t *g =
+      gc_device_create(&own, ctx, (int)opts->values[OPT_ORDINAL].i, opts->values[OPT_PATIENCE].i, &status);
   if (g) *out_table = &g->table.head;
   return status;
 }

@@ -1,5 +1,6 @@
 /* A double of cuBLASLt: libcublasLt.so.13 with the product of strided matrices by columns, summed in double, as an item
  * of the driver double's streams. */
+#include "double_api.h"
 #include "common/kernels/rk_core.h"
 
 #include <aot/inline.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <time.h>
 
-#define API __attribute__((visibility("default")))
 enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
 

@@ -7,6 +7,7 @@
  * heads of odd widths); at a run, memory that is not aligned as it was said, or is missing. The first engine for a
  * convolution of float32 rounds its inputs, as those for tensor cores do, and says so in its notes. A workspace has
  * other contents after each run. */
+#include "double_api.h"
 #include "common/kernels/rk_core.h"
 
 #include <aot/inline.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* cuDNN's headers have them */
-#define API __attribute__((visibility("default")))
 enum { SUCCESS = 0, NOT_INITIALIZED = 1001, BAD_PARAM = 2000, NOT_SUPPORTED = 3000, ALLOC_FAILED = 4003 };
 enum { EXECUTION_FAILED = 5000 };
 

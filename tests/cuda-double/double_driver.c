@@ -9,6 +9,7 @@
  *
  * A process has one driver, so its state is one static struct. AOT_CUDA_DOUBLE="seed=3 memory=1048576 lose-at=5" sets
  * the generator that picks the stream that goes on, the bytes there are, and the number of the move that traps. */
+#include "double_api.h"
 #include "double_image.h"
 #include "strict_memory.h"
 
@@ -20,15 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define API __attribute__((visibility("default")))
-
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_IMAGE = 200 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200 };
 enum {
   INVALID_CONTEXT = 201,
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
   NOT_READY = 600,
   ILLEGAL_ADDRESS = 700,
+  LAUNCH_TIMEOUT = 702,
   NOT_SUPPORTED = 801
 };
 enum { CAPTURE_UNSUPPORTED = 900 };
@@ -62,6 +62,7 @@ typedef struct items {
 typedef struct stream {
   items_t items;
   items_t *captured; /* NULL: it does not capture */
+  int is_stalled;    /* its next item never ends */
   struct stream *next;
 } stream_t;
 
@@ -70,7 +71,7 @@ static struct driver {
   int is_ready, is_retained;
   sd_memory_t memory;
   stream_t *streams, *last; /* the one that went on */
-  uint64_t random, limit, peak, n_moves, lose_at;
+  uint64_t random, limit, peak, n_moves, lose_at, n_calls, trap_at, n_items, stall_at;
   int lost;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -121,6 +122,7 @@ static int move(const item_t *i) {
 /* The memory is the call's while it runs, and what it wrote past a buffer is a trap. */
 static int call(const item_t *i) {
   int64_t where;
+  if (++driver.n_calls == driver.trap_at) return ILLEGAL_ADDRESS;
   sd_memory_open(&driver.memory, 1);
   int result = i->call(i->argument) ? ILLEGAL_ADDRESS : SUCCESS;
   if (sd_memory_overrun(&driver.memory, &where)) result = ILLEGAL_ADDRESS;
@@ -150,7 +152,7 @@ static int do_item(const item_t *i) {
 }
 
 static int can_go_on(const stream_t *s) {
-  if (s->items.head == s->items.end) return 0;
+  if (s->items.head == s->items.end || s->is_stalled) return 0;
   const item_t *i = &s->items.rows[s->items.head];
   if (i->kind != WAIT_VALUE) return 1;
   return (int64_t)(__atomic_load_n((uint64_t *)at(i->to), __ATOMIC_ACQUIRE) - i->from) >= 0;
@@ -183,6 +185,8 @@ static stream_t *pick(void) {
 static void run(void) {
   stream_t *s;
   while (driver.lost == SUCCESS && (s = pick()) != NULL) {
+    s->is_stalled = ++driver.n_items == driver.stall_at;
+    if (s->is_stalled) continue;
     const item_t i = s->items.rows[s->items.head++];
     driver.last = s;
     driver.lost = do_item(&i);
@@ -229,18 +233,23 @@ __attribute__((destructor)) static void write_peak(void) {
 API int cuInit(unsigned flags) {
   const char *text = getenv("AOT_CUDA_DOUBLE");
   if (flags) return INVALID_VALUE;
+  if (setting(text, "devices=", 1) == 0) return NO_DEVICE;
   pthread_mutex_lock(&driver.lock);
   if (!driver.is_ready) {
     sd_memory_init(&driver.memory);
     driver.random = setting(text, "seed=", 0) * UINT64_C(0x9E3779B97F4A7C15) + 1;
     driver.limit = setting(text, "memory=", UINT64_C(1) << 34);
     driver.lose_at = setting(text, "lose-at=", 0);
+    driver.trap_at = setting(text, "trap-at=", 0);
+    driver.stall_at = setting(text, "stall-at=", 0);
     driver.is_ready = 1;
   }
   return end(SUCCESS);
 }
 
-API int cuDriverGetVersion(int *out) { return *out = 13000, SUCCESS; }
+API int cuDriverGetVersion(int *out) {
+  return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "driver-version=", 13000), SUCCESS;
+}
 
 API int cuGetErrorName(int error, const char **out) {
   static const struct {
@@ -249,6 +258,8 @@ API int cuGetErrorName(int error, const char **out) {
   } names[] = {
       {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
       {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
+      {LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT"},
       {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
       {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
       {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
@@ -277,8 +288,8 @@ API int cuDeviceGetAttribute(int *out, int attribute, int device) {
   (void)device;
   switch (attribute) {
     case 16: return *out = 2, SUCCESS; /* multiprocessors */
-    case 75: return *out = 9, SUCCESS; /* sm_90 */
-    case 76: return *out = 0, SUCCESS;
+    case 75: return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "capability=", 90) / 10, SUCCESS;
+    case 76: return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "capability=", 90) % 10, SUCCESS;
     case 97: return *out = 227 * 1024, SUCCESS; /* shared memory of a block */
     default: return INVALID_VALUE;
   }

@@ -32,7 +32,7 @@ static world_t begin(void) {
   world_t w;
   aot_status_t status;
   told[0] = 0;
-  gc_device_t *g = gc_device_create(&host, NULL, 0, &status);
+  gc_device_t *g = gc_device_create(&host, NULL, 0, 600, &status);
   if (!g) fail_msg("%s", told);
   w.d = &g->table;
   assert_int_equal(w.d->queue_create(w.d, NULL, AOT_QUEUE_COPY, &w.one), AOT_OK);
@@ -152,7 +152,7 @@ static void memory_that_is_not_there_is_told_in_numbers(void **state) {
 static void a_device_that_is_not_there_is_told(void **state) {
   aot_status_t status;
   (void)state;
-  assert_null(gc_device_create(&host, NULL, 1000, &status));
+  assert_null(gc_device_create(&host, NULL, 1000, 600, &status));
   assert_int_equal(status, AOT_E_NOT_FOUND);
   assert_non_null(strstr(told, "there is no device cuda 1000: the driver has "));
 }

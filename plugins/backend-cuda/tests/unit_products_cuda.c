@@ -31,7 +31,7 @@ static int begin(void **state) {
   world_t *w = calloc(1, sizeof *w);
   aot_status_t status;
   char why[256];
-  w->device = gc_device_create(&host, NULL, 0, &status);
+  w->device = gc_device_create(&host, NULL, 0, 600, &status);
   if (!w->device || gc_cublaslt_open(&w->cublaslt, why, sizeof why)) return -1;
   strcpy(w->folder, "/tmp/algorithms-XXXXXX");
   *state = w;

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+enum { OLDEST = 12 };
+
 static void *open_in(const char *folder, const char *name) {
   char path[512];
   if (!folder) return dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -46,7 +48,9 @@ int nv_nvrtc_open(nv_nvrtc_t *out, const char *folder, char *why, size_t n_why) 
       {"nvrtcGetErrorString", &out->error},
   };
   if (!nv_find_symbols(out->handle, symbols, sizeof symbols / sizeof *symbols, why, n_why)) return 0;
-  return version(&out->major, &out->minor) == 0;
+  if (version(&out->major, &out->minor) == 0 && out->major >= OLDEST) return 1;
+  snprintf(why, n_why, "NVRTC is of CUDA %d.%d; %d.0 or later is needed", out->major, out->minor, OLDEST);
+  return 0;
 }
 
 static char *of_program(void *program, int (*size)(void *, size_t *), int (*get)(void *, char *), size_t *n_out) {
