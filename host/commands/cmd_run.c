@@ -1,5 +1,6 @@
 /* aothost run: compile the pipeline's model and train it, or call it once. */
 #include <commands/commands.h>
+#include <tools/run_memory.h>
 #include <tools/run_report.h>
 
 #include <pipeline/run_ranks.h>
@@ -91,6 +92,7 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   if (status == AOT_OK && flags->profile) r.profile = &profile;
   if (status == AOT_OK) aoth_run_print_summary(&r);
   if (status == AOT_OK) status = aoth_run_write_json(&r);
+  if (status == AOT_E_EXHAUSTED) aoth_run_tell_memory(&r);
   int diverged = r.train.diverged;
   aoth_train_deinit(&r.train);
   aoth_arena_destroy(arena);

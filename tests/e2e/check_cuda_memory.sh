@@ -14,9 +14,10 @@ stages:
 run: {device: cuda}
 END
 number() { tr -d ' \n' < json | sed -n "s/.*\"$1\":{\"value\":\([-0-9.e+]*\).*/\1/p" | sed 's/\.0$//'; }
-step() { # BUDGET SETTINGS-OF-THE-DOUBLE
-  AOT_CUDA_DOUBLE=$2 "$aothost" run budget.yaml --model "$m/train.pt2" --inputs "$m/expected.safetensors" --grads -q \
-    --set vars.budget="$1" --outputs given --json json
+step() { # BUDGET SETTINGS-OF-THE-DOUBLE [OPTIONS]
+  budget=$1 settings=$2; shift 2
+  AOT_CUDA_DOUBLE=$settings "$aothost" run budget.yaml --model "$m/train.pt2" --inputs "$m/expected.safetensors" --grads -q \
+    --set vars.budget="$budget" --outputs given --json json "$@"
 }
 
 status 0 step 1.0 peak=first
@@ -30,7 +31,11 @@ cp given whole
 status 0 step 0.8 "memory=$(cat second)"
 same whole given
 status 2 step 1.0 "memory=$(cat second)"
+says 'hint: with --no-cache what holds the memory is named'
+status 2 step 1.0 "memory=$(cat second)" --no-cache
 says 'has no memory for [0-9]+ bytes: [0-9]+ of its [0-9]+ are free'
+says 'a step takes [0-9.]+ [KM]iB beside parameters and optimizer states: an arena of [0-9.]+ KiB.*: .*m(\.[a-z0-9]+)+ [0-9.]+ KiB, '
+says 'hint: partition-mincut with .objective: memory. and a .budget.'
 says '(the arena of .* takes|the program.s boundary take) [0-9]+ bytes'
 status 2 step 0.1 peak=none
 says 'the least is [0-9]+ bytes'
