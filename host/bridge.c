@@ -252,6 +252,13 @@ static aot_status_t AOT_CALL on_ranks(const aot_ext_ranks_t *x, aot_ctx_t *ctx, 
   return ctx && out ? aoth_ranks_get(ctx, out) : AOT_E_INVALID;
 }
 
+static aot_status_t AOT_CALL on_draws(const aot_ext_ranks_t *x, aot_ctx_t *ctx, uint64_t n) {
+  (void)x;
+  if (!ctx) return AOT_E_INVALID;
+  aoth_ranks_draws(ctx, n);
+  return AOT_OK;
+}
+
 static aot_status_t AOT_CALL on_leaf_part(const aot_ext_leaf_part_t *x, aot_ctx_t *ctx, aot_prog_t *prog,
                                           aot_leaf_t leaf, const aot_type_t *type, const void *data, uint64_t nbytes) {
   (void)x;
@@ -274,7 +281,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   static const aot_ext_backends_t backends = {HEAD(backends), on_count, on_name, on_query, on_machine_of, on_costs_of};
   static const aot_ext_trial_t trial = {HEAD(trial), on_trial_begin, on_trial_undo};
   static const aot_ext_joint_halves_t halves = {HEAD(halves), on_halves};
-  static const aot_ext_ranks_t ranks = {HEAD(ranks), on_ranks};
+  static const aot_ext_ranks_t ranks = {HEAD(ranks), on_ranks, on_draws};
   static const aot_ext_leaf_part_t leaf_part = {HEAD(leaf_part), on_leaf_part};
   (void)host;
   if (!id) return NULL;

@@ -53,7 +53,7 @@ struct aot_ctx {
   volatile int cancelled;
   void *report;      /* the pipeline's: where aot.report/1 numbers go */
   void *backends;    /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
-  const void *ranks; /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
+  void *ranks;       /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
   uint32_t n_trials; /* of aot.trial/1 that are open */
 };
 

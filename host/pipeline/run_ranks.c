@@ -22,6 +22,13 @@ aot_status_t aoth_ranks_get(const aot_ctx_t *ctx, aot_run_ranks_t *out) {
   return AOT_OK;
 }
 
+void aoth_ranks_draws(aot_ctx_t *ctx, uint64_t n) {
+  aoth_session_t *s = ctx->ranks;
+  if (s) s->ranks.n_draws = n;
+}
+
+int64_t aoth_session_first_draw(const aoth_session_t *s) { return (int64_t)(s->ranks.rank * s->ranks.n_draws); }
+
 /* ---- calls of the communicator ---- */
 
 typedef struct asking {

@@ -70,6 +70,7 @@ typedef struct aoth_ranks {
   aoth_instance_t unit; /* no unit: there is no other */
   aot_group_t *group;   /* of all */
   uint32_t rank, n;     /* n 0: not joined */
+  uint64_t n_draws;     /* of random numbers, by a call of the program on one rank */
 } aoth_ranks_t;
 
 /* A program, and what the backend left of it. */

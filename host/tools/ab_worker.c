@@ -117,7 +117,7 @@ static aot_status_t open_inputs(serving_t *v) {
   if (v->made_up) v->data.kind = AOTH_DATA_RANDOM;
   aoth_random_seed(&v->random, (uint64_t)v->seed);
   aoth_step_seed(v->step, v->seed, 0);
-  AOT_TRY(aoth_feed_open(&v->data, &(aoth_feed_ranks_t){0, 1}, v->step, aoth_session_prog(cli->session), cli->sink,
+  AOT_TRY(aoth_feed_open(&v->data, &(aoth_feed_ranks_t){.n = 1}, v->step, aoth_session_prog(cli->session), cli->sink,
                          &v->feed));
   if (v->data.kind == AOTH_DATA_SAFETENSORS) AOT_TRY(aoth_st_open(v->data.path, cli->sink, &v->file));
   const size_t n = aoth_step_n_outputs(v->step) + (size_t)1;

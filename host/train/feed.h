@@ -23,6 +23,7 @@ typedef struct aoth_feed aoth_feed_t;
  * `batch` of the spec is what all ranks have together. */
 typedef struct aoth_feed_ranks {
   uint32_t rank, n;
+  int64_t first_draw; /* of the random numbers that the program draws on this rank, where the run begins at 0 */
 } aoth_feed_ranks_t;
 
 /* spec and step are borrowed. Errors are located at the spec. */

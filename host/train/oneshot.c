@@ -61,7 +61,7 @@ aot_status_t aoth_oneshot_run(aoth_step_t *s, aot_prog_t *prog, const aoth_run_s
   if (grads && !aoth_step_has(s, AOT_GRAPH_BACKWARD))
     return fail(spec, sink, "run.grads",
                 "gradients were asked for, but the pipeline makes none; add the stages autograd and a partition");
-  AOT_TRY(aoth_feed_open(&spec->inputs, &(aoth_feed_ranks_t){0, 1}, s, prog, sink, &feed));
+  AOT_TRY(aoth_feed_open(&spec->inputs, &(aoth_feed_ranks_t){.n = 1}, s, prog, sink, &feed));
   aoth_random_seed(&random, (uint64_t)spec->seed);
   aoth_step_seed(s, spec->seed, 0);
   aot_status_t status = aoth_feed_next(feed, &random, 0, &inputs, &n);

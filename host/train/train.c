@@ -127,7 +127,7 @@ static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
     return fail(l, NULL, "train.memory", "no memory for the tangents of %u outputs", aoth_step_n_outputs(l->step));
   l->seed = t->seed;
   aoth_random_seed(&l->random, (uint64_t)t->seed);
-  aoth_step_seed(l->step, t->seed, 0);
+  aoth_step_seed(l->step, t->seed, l->ranks.first_draw);
   AOT_TRY(resume(l));
   l->put = l->done;
   l->n_batches = t->accumulate > 1 ? t->accumulate : 1;

@@ -9,8 +9,8 @@
 #define NAME_SIZE 160u
 
 typedef struct seat { /* of a rank, at the hub */
-  rg_claim_t claim;
-  const rg_piece_t *send;   /* by rank, while an exchange is under way */
+  rn_claim_t claim;
+  const rn_piece_t *send;   /* by rank, while an exchange is under way */
   uint64_t n_laid, n_taken; /* exchanges in which it has laid out its pieces, and taken the others' */
   int has_left;
   int is_taken; /* of the places' lock, as n_joined is */
@@ -22,7 +22,7 @@ typedef struct hub {
   uint32_t n_ranks, n_joined, n_users;
   uint32_t n_taking; /* ranks that read others' memory now */
   int is_aborted;
-  rg_error_t error; /* why */
+  rn_error_t error; /* why */
   pthread_mutex_t lock;
   pthread_cond_t changed;
   seat_t *seats;
@@ -168,22 +168,22 @@ enum { LAID, TAKEN };
 static int is_missing(const seat_t *s, int half, uint64_t n) { return (half == LAID ? s->n_laid : s->n_taken) < n; }
 
 /* only_gone: of those that are missing the ones that will not come, either */
-static void tell_missing(const member_t *m, int only_gone, int half, uint64_t n, const rg_exchange_t *x,
-                         const char *why, rg_error_t *error) {
+static void tell_missing(const member_t *m, int only_gone, int half, uint64_t n, const rn_exchange_t *x,
+                         const char *why, rn_error_t *error) {
   const hub_t *h = m->hub;
   uint8_t *is_late = calloc(h->n_ranks, 1);
   char ranks[96] = "a rank", what[128];
   for (uint32_t r = 0; is_late && r < h->n_ranks; r++)
     is_late[r] = is_missing(&h->seats[r], half, n) && (h->seats[r].has_left || !only_gone);
-  if (is_late) rg_print_ranks(is_late, h->n_ranks, ranks, sizeof ranks);
+  if (is_late) rn_print_ranks(is_late, h->n_ranks, ranks, sizeof ranks);
   snprintf(what, sizeof what, "%s%s%s of %llu bytes, exchange %llu", x->what, x->what[0] ? ": " : "",
-           rg_collective_name(x->claim.kind), (unsigned long long)x->claim.nbytes, (unsigned long long)x->claim.number);
+           rn_collective_name(x->claim.kind), (unsigned long long)x->claim.nbytes, (unsigned long long)x->claim.number);
   snprintf(error->text, sizeof error->text, "%s: %s %s (told by rank %u)", what, ranks, why, m->how.rank);
   free(is_late);
 }
 
 /* Until every rank has come so far; locked. */
-static aot_status_t await(member_t *m, int half, uint64_t n, const rg_exchange_t *x, rg_error_t *error) {
+static aot_status_t await(member_t *m, int half, uint64_t n, const rn_exchange_t *x, rn_error_t *error) {
   hub_t *h = m->hub;
   const struct timespec end = deadline(m->how.patience_ns);
   for (;;) {
@@ -209,27 +209,27 @@ static aot_status_t await(member_t *m, int half, uint64_t n, const rg_exchange_t
   }
 }
 
-static aot_status_t compare_claims(const member_t *m, const rg_exchange_t *x, rg_error_t *error) {
+static aot_status_t compare_claims(const member_t *m, const rn_exchange_t *x, rn_error_t *error) {
   const hub_t *h = m->hub;
   for (uint32_t r = 0; r < h->n_ranks; r++) {
     if (memcmp(&h->seats[r].claim, &x->claim, sizeof x->claim) == 0) continue;
-    rg_print_difference(&x->claim, m->how.rank, &h->seats[r].claim, r, error);
+    rn_print_difference(&x->claim, m->how.rank, &h->seats[r].claim, r, error);
     return AOT_E_CONTRACT;
   }
   return AOT_OK;
 }
 
 /* The others' pieces for this rank, in an order of its own. */
-static aot_status_t take(member_t *m, const rg_exchange_t *x, rg_error_t *error) {
+static aot_status_t take(member_t *m, const rn_exchange_t *x, rn_error_t *error) {
   const hub_t *h = m->hub;
   const uint32_t n = h->n_ranks, own = m->how.rank, first = m->how.faults.seed ? (uint32_t)(draw(m) % n) : 0;
   for (uint32_t k = 0; k < n; k++) {
     const uint32_t r = (first + k) % n;
     if (r == own) continue;
-    const rg_piece_t *from = &h->seats[r].send[own], *to = &x->receive[r];
+    const rn_piece_t *from = &h->seats[r].send[own], *to = &x->receive[r];
     if (from->nbytes != to->nbytes) {
       snprintf(error->text, sizeof error->text, "%s: rank %u gives %llu bytes to rank %u, which expects %llu",
-               rg_collective_name(x->claim.kind), r, (unsigned long long)from->nbytes, own,
+               rn_collective_name(x->claim.kind), r, (unsigned long long)from->nbytes, own,
                (unsigned long long)to->nbytes);
       return AOT_E_CONTRACT;
     }
@@ -239,7 +239,7 @@ static aot_status_t take(member_t *m, const rg_exchange_t *x, rg_error_t *error)
 }
 
 /* A rank that is to die is gone for good; one that hangs comes back when the others have given up. */
-static aot_status_t misbehave(member_t *m, rg_error_t *error) { /* locked */
+static aot_status_t misbehave(member_t *m, rn_error_t *error) { /* locked */
   hub_t *h = m->hub;
   const struct timespec end = deadline(4 * m->how.patience_ns);
   if (m->n == m->how.faults.die_at) {
@@ -255,7 +255,7 @@ static aot_status_t misbehave(member_t *m, rg_error_t *error) { /* locked */
   return AOT_E_UNAVAILABLE;
 }
 
-static aot_status_t exchange_locked(member_t *m, const rg_exchange_t *x, rg_error_t *error) {
+static aot_status_t exchange_locked(member_t *m, const rn_exchange_t *x, rn_error_t *error) {
   hub_t *h = m->hub;
   seat_t *own = &h->seats[m->how.rank];
   const uint64_t n = m->n + 1; /* coming to the hub was the first */
@@ -279,7 +279,7 @@ static aot_status_t exchange_locked(member_t *m, const rg_exchange_t *x, rg_erro
   return status == AOT_OK ? await(m, TAKEN, n, x, error) : status;
 }
 
-static aot_status_t exchange(void *self, const rg_exchange_t *x, rg_error_t *error) {
+static aot_status_t exchange(void *self, const rn_exchange_t *x, rn_error_t *error) {
   member_t *m = self;
   hub_t *h = m->hub;
   dawdle(m);
@@ -294,19 +294,19 @@ static aot_status_t exchange(void *self, const rg_exchange_t *x, rg_error_t *err
 
 /* ---- meeting ---- */
 
-static aot_status_t split(void *self, uint32_t colour, uint32_t key, rg_transport_t *out, rg_error_t *error) {
+static aot_status_t split(void *self, uint32_t colour, uint32_t key, rn_transport_t *out, rn_error_t *error) {
   member_t *m = self;
   const uint32_t n = m->hub->n_ranks, own = m->how.rank;
   uint32_t said[2] = {colour, key}, (*all)[2] = calloc(n, sizeof *all);
-  rg_piece_t *pieces = calloc(2 * (size_t)n, sizeof *pieces);
+  rn_piece_t *pieces = calloc(2 * (size_t)n, sizeof *pieces);
   aot_status_t status = AOT_E_EXHAUSTED;
   snprintf(error->text, sizeof error->text, "no memory to split a group of ranks");
   if (all && pieces) {
     for (uint32_t r = 0; r < n; r++) {
-      pieces[r] = (rg_piece_t){said, sizeof said};
-      pieces[n + r] = (rg_piece_t){all[r], sizeof said};
+      pieces[r] = (rn_piece_t){said, sizeof said};
+      pieces[n + r] = (rn_piece_t){all[r], sizeof said};
     }
-    const rg_exchange_t x = {.claim = {.nbytes = sizeof said}, .send = pieces, .receive = pieces + n, .what = "split"};
+    const rn_exchange_t x = {.claim = {.nbytes = sizeof said}, .send = pieces, .receive = pieces + n, .what = "split"};
     status = exchange(m, &x, error);
   }
   if (status == AOT_OK) {
@@ -328,8 +328,8 @@ static aot_status_t split(void *self, uint32_t colour, uint32_t key, rg_transpor
   return status;
 }
 
-aot_status_t cl_meet(const cl_meeting_t *meeting, rg_transport_t *out, rg_error_t *error) {
-  static const rg_exchange_t coming = {.what = "join"};
+aot_status_t cl_meet(const cl_meeting_t *meeting, rn_transport_t *out, rn_error_t *error) {
+  static const rn_exchange_t coming = {.what = "join"};
   const char *why;
   member_t *m = calloc(1, sizeof *m);
   hub_t *h = m ? enter(meeting, &why) : NULL;
@@ -351,7 +351,7 @@ aot_status_t cl_meet(const cl_meeting_t *meeting, rg_transport_t *out, rg_error_
     leave_hub(m);
     return status;
   }
-  *out = (rg_transport_t){.self = m,
+  *out = (rn_transport_t){.self = m,
                           .rank = meeting->rank,
                           .n_ranks = meeting->n_ranks,
                           .exchange = exchange,

@@ -20,6 +20,6 @@ typedef struct cl_meeting {
 } cl_meeting_t;
 
 /* Waits until all ranks of the name are there. A name may be used again once it is full. */
-aot_status_t cl_meet(const cl_meeting_t *m, rg_transport_t *out, rg_error_t *error);
+aot_status_t cl_meet(const cl_meeting_t *m, rn_transport_t *out, rn_error_t *error);
 
 #endif

@@ -11,7 +11,7 @@
 enum { OPT_RENDEZVOUS, OPT_RANK, OPT_RANKS, OPT_PATIENCE, OPT_DELAY, OPT_SEED, OPT_DIE_AT, OPT_HANG_AT };
 
 typedef struct unit {
-  rg_communicator_t base;
+  rn_communicator_t base;
   aot_host_t host;
   char rendezvous[128];
   cl_meeting_t meeting;
@@ -23,10 +23,10 @@ static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, c
   cl_meeting_t m = u->meeting;
   char name[128];
   aot_join_t own;
-  rg_transport_t t;
-  rg_error_t error = {""};
+  rn_transport_t t;
+  rn_error_t error = {""};
   if (aot_import(&own, sizeof own, how) != AOT_OK)
-    return rg_tell(c, ctx, AOT_E_TOO_NEW, "the ranks are made for a newer communicator");
+    return rn_tell(c, ctx, AOT_E_TOO_NEW, "the ranks are made for a newer communicator");
   if (own.n_ranks) {
     m.rank = own.rank;
     m.n_ranks = own.n_ranks;
@@ -37,10 +37,10 @@ static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, c
     m.name = name;
   }
   if (m.rank >= m.n_ranks)
-    return rg_tell(c, ctx, AOT_E_OPTION, "comm-local: 'rank' counts from 0 and is smaller than 'ranks'");
+    return rn_tell(c, ctx, AOT_E_OPTION, "comm-local: 'rank' counts from 0 and is smaller than 'ranks'");
   const aot_status_t status = cl_meet(&m, &t, &error);
-  if (status != AOT_OK) return rg_tell(c, ctx, status, error.text);
-  return rg_group_open(c, ctx, &t, out);
+  if (status != AOT_OK) return rn_tell(c, ctx, status, error.text);
+  return rn_group_open(c, ctx, &t, out);
 }
 
 static void destroy(const aot_table_t *t) { free(t->self); }
@@ -68,7 +68,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
               .seed = (uint64_t)o[OPT_SEED].i,
           },
   };
-  rg_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED | AOT_COMMUNICATOR_CONCURRENT);
+  rn_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED | AOT_COMMUNICATOR_CONCURRENT);
   u->base.table.join = join;
   u->base.table.head.destroy = destroy;
   *out_table = &u->base.table.head;

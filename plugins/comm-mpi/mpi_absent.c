@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-aot_status_t cm_join(uint64_t patience_ns, rg_transport_t *out, rg_error_t *error) {
+aot_status_t cm_join(uint64_t patience_ns, rn_transport_t *out, rn_error_t *error) {
   (void)patience_ns;
   (void)out;
   snprintf(error->text, sizeof error->text,

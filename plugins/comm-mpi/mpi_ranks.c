@@ -8,11 +8,11 @@
 
 enum { TAG_CLAIM = 1, TAG_PIECE = 2 };
 enum { SPINS = 200, NAP_NS = 20000, MOST_BYTES = 1 << 30 /* of one message: MPI counts in int */ };
-#define FAREWELL_NS 500000000u /* so that the others can tell why they end, before the job is ended */
+#define FAREWELL_NS 500000000u /* so that the others can tell why they end, before mpirun ends the job */
 
 /* What goes ahead of pieces. has_failed: the rank goes no further, and says why. */
 typedef struct note {
-  rg_claim_t claim;
+  rn_claim_t claim;
   uint64_t has_failed;
   char why[256];
 } note_t;
@@ -70,27 +70,27 @@ static int start(ranks_t *g, int is_send, void *at, uint64_t nbytes, uint32_t wi
   return 1;
 }
 
-static void tell_late(const ranks_t *g, const rg_exchange_t *x, rg_error_t *error) {
+static void tell_late(const ranks_t *g, const rn_exchange_t *x, rn_error_t *error) {
   uint8_t *is_late = calloc(g->n_ranks, 1);
   char late[96] = "a rank";
   for (uint32_t i = 0; is_late && i < g->n_requests; i++)
     if (g->requests[i] != MPI_REQUEST_NULL) is_late[g->request_rank[i]] = 1;
-  if (is_late) rg_print_ranks(is_late, g->n_ranks, late, sizeof late);
+  if (is_late) rn_print_ranks(is_late, g->n_ranks, late, sizeof late);
   snprintf(error->text, sizeof error->text,
-           "%s%s%s of %llu bytes, exchange %llu: %s were not heard of within %.3g s (told by rank %u)", x->what,
-           x->what[0] ? ": " : "", rg_collective_name(x->claim.kind), (unsigned long long)x->claim.nbytes,
+           "%s%s%s of %llu bytes, exchange %llu: nothing was heard of %s within %.3g s (told by rank %u)", x->what,
+           x->what[0] ? ": " : "", rn_collective_name(x->claim.kind), (unsigned long long)x->claim.nbytes,
            (unsigned long long)x->claim.number, late, (double)g->patience_ns / 1e9, g->rank);
   free(is_late);
 }
 
 /* Until all messages have gone and come. What is still under way after a failure goes down with the process. */
-static aot_status_t finish(ranks_t *g, const rg_exchange_t *x, rg_error_t *error) {
+static aot_status_t finish(ranks_t *g, const rn_exchange_t *x, rn_error_t *error) {
   const uint64_t begin = now_ns();
   for (uint64_t spins = 0;; spins++) {
     int all = 0;
     if (MPI_Testall((int)g->n_requests, g->requests, &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
       snprintf(error->text, sizeof error->text, "%s: MPI has lost a message (told by rank %u)",
-               rg_collective_name(x->claim.kind), g->rank);
+               rn_collective_name(x->claim.kind), g->rank);
       return AOT_E_UNAVAILABLE;
     }
     if (all) break;
@@ -109,14 +109,14 @@ static aot_status_t finish(ranks_t *g, const rg_exchange_t *x, rg_error_t *error
   return AOT_OK;
 }
 
-static aot_status_t no_start(const ranks_t *g, rg_error_t *error) {
+static aot_status_t no_start(const ranks_t *g, rn_error_t *error) {
   snprintf(error->text, sizeof error->text, "MPI takes no message of rank %u", g->rank);
   return AOT_E_UNAVAILABLE;
 }
 
 /* ---- an exchange ---- */
 
-static aot_status_t compare(const ranks_t *g, const rg_exchange_t *x, rg_error_t *error) {
+static aot_status_t compare(const ranks_t *g, const rn_exchange_t *x, rn_error_t *error) {
   for (uint32_t r = 0; r < g->n_ranks; r++) {
     if (r == g->rank) continue;
     if (g->notes[r].has_failed) {
@@ -124,13 +124,13 @@ static aot_status_t compare(const ranks_t *g, const rg_exchange_t *x, rg_error_t
       return AOT_E_UNAVAILABLE;
     }
     if (memcmp(&g->notes[r].claim, &x->claim, sizeof x->claim) == 0) continue;
-    rg_print_difference(&x->claim, g->rank, &g->notes[r].claim, r, error);
+    rn_print_difference(&x->claim, g->rank, &g->notes[r].claim, r, error);
     return AOT_E_CONTRACT;
   }
   return AOT_OK;
 }
 
-static aot_status_t exchange(void *self, const rg_exchange_t *x, rg_error_t *error) {
+static aot_status_t exchange(void *self, const rn_exchange_t *x, rn_error_t *error) {
   ranks_t *g = self;
   int started = 1;
   g->own = (note_t){.claim = x->claim};
@@ -167,7 +167,7 @@ static void drop(ranks_t *g) {
   free(g);
 }
 
-/* A rank that is gone would be waited for by MPI_Finalize for ever. */
+/* After a failure without MPI_Finalize, which would wait for who is gone: mpirun ends a job that a process has left so. */
 static void leave(void *self) {
   ranks_t *g = self;
   const uint64_t begin = now_ns();
@@ -177,17 +177,17 @@ static void leave(void *self) {
       MPI_Testall((int)g->n_requests, g->requests, &all, MPI_STATUSES_IGNORE);
       nap(NAP_NS);
     }
-    MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  if (!g->has_failed) MPI_Comm_free(&g->comm);
+  if (g->has_failed) return; /* messages may be under way */
+  MPI_Comm_free(&g->comm);
   if (g->finalizes) MPI_Finalize();
-  if (!g->has_failed) drop(g); /* else messages of it may be under way */
+  drop(g);
 }
 
-static aot_status_t open_ranks(MPI_Comm comm, uint64_t patience_ns, int finalizes, rg_transport_t *out,
-                               rg_error_t *error);
+static aot_status_t open_ranks(MPI_Comm comm, uint64_t patience_ns, int finalizes, rn_transport_t *out,
+                               rn_error_t *error);
 
-static aot_status_t split(void *self, uint32_t colour, uint32_t key, rg_transport_t *out, rg_error_t *error) {
+static aot_status_t split(void *self, uint32_t colour, uint32_t key, rn_transport_t *out, rn_error_t *error) {
   const ranks_t *g = self;
   MPI_Comm part;
   if (MPI_Comm_split(g->comm, (int)(colour & 0x7FFFFFFFu), (int)(key & 0x7FFFFFFFu), &part) != MPI_SUCCESS) {
@@ -197,8 +197,8 @@ static aot_status_t split(void *self, uint32_t colour, uint32_t key, rg_transpor
   return open_ranks(part, g->patience_ns, 0, out, error);
 }
 
-static aot_status_t open_ranks(MPI_Comm comm, uint64_t patience_ns, int finalizes, rg_transport_t *out,
-                               rg_error_t *error) {
+static aot_status_t open_ranks(MPI_Comm comm, uint64_t patience_ns, int finalizes, rn_transport_t *out,
+                               rn_error_t *error) {
   ranks_t *g = calloc(1, sizeof *g);
   int rank = 0, n = 1;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -212,7 +212,7 @@ static aot_status_t open_ranks(MPI_Comm comm, uint64_t patience_ns, int finalize
     return AOT_E_EXHAUSTED;
   }
   g->finalizes = finalizes;
-  *out = (rg_transport_t){.self = g,
+  *out = (rn_transport_t){.self = g,
                           .rank = g->rank,
                           .n_ranks = g->n_ranks,
                           .exchange = exchange,
@@ -222,7 +222,7 @@ static aot_status_t open_ranks(MPI_Comm comm, uint64_t patience_ns, int finalize
   return AOT_OK;
 }
 
-aot_status_t cm_join(uint64_t patience_ns, rg_transport_t *out, rg_error_t *error) {
+aot_status_t cm_join(uint64_t patience_ns, rn_transport_t *out, rn_error_t *error) {
   int is_begun = 0, is_over = 0, provided = 0;
   MPI_Comm own;
   MPI_Initialized(&is_begun);

@@ -5,6 +5,6 @@
 
 #include "common/ranks/rank_group.h"
 
-aot_status_t cm_join(uint64_t patience_ns, rg_transport_t *out, rg_error_t *error);
+aot_status_t cm_join(uint64_t patience_ns, rn_transport_t *out, rn_error_t *error);
 
 #endif

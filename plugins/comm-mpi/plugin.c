@@ -8,7 +8,7 @@
 #define HELP "ranks that are processes of one MPI job, as mpirun starts them"
 
 typedef struct unit {
-  rg_communicator_t base;
+  rn_communicator_t base;
   aot_host_t host;
   uint64_t patience_ns;
 } unit_t;
@@ -18,15 +18,15 @@ static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, c
                                   aot_group_t **out) {
   const unit_t *u = (const unit_t *)c->head.self; /* base stands first */
   aot_join_t own;
-  rg_transport_t t;
-  rg_error_t error = {""};
+  rn_transport_t t;
+  rn_error_t error = {""};
   if (aot_import(&own, sizeof own, how) != AOT_OK)
-    return rg_tell(c, ctx, AOT_E_TOO_NEW, "the ranks are made for a newer communicator");
+    return rn_tell(c, ctx, AOT_E_TOO_NEW, "the ranks are made for a newer communicator");
   const aot_status_t status = cm_join(own.patience_ns ? own.patience_ns : u->patience_ns, &t, &error);
-  if (status != AOT_OK) return rg_tell(c, ctx, status, error.text);
-  if (!own.n_ranks || (own.n_ranks == t.n_ranks && own.rank == t.rank)) return rg_group_open(c, ctx, &t, out);
+  if (status != AOT_OK) return rn_tell(c, ctx, status, error.text);
+  if (!own.n_ranks || (own.n_ranks == t.n_ranks && own.rank == t.rank)) return rn_group_open(c, ctx, &t, out);
   t.leave(t.self);
-  return rg_tell(c, ctx, AOT_E_PRECONDITION, "the MPI job has another number of ranks, or this one another place");
+  return rn_tell(c, ctx, AOT_E_PRECONDITION, "the MPI job has another number of ranks, or this one another place");
 }
 
 static void destroy(const aot_table_t *t) { free(t->self); }
@@ -40,7 +40,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
     return AOT_E_EXHAUSTED;
   }
   u->patience_ns = (uint64_t)(opts->values[0].f * 1e9);
-  rg_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED);
+  rn_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED);
   u->base.table.join = join;
   u->base.table.head.destroy = destroy;
   *out_table = &u->base.table.head;

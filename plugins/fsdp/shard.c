@@ -27,12 +27,9 @@ static aot_status_t refuse(sharding_t *s, const char *hint, const char *what) {
   return s->e.status;
 }
 
-static aot_status_t check_nodes(sharding_t *s) {
+static aot_status_t find_readers(sharding_t *s) {
   for (aot_node_t n = s->graph->first(s->e.prog, s->e.graph); n.id != AOT_NO_ID; n = s->graph->next(s->e.prog, n)) {
     AOT_TRY(em_look(&s->e, n));
-    if (s->e.desc->flags & AOT_OP_RANDOM)
-      return refuse(s, "train it on one rank, or export it without dropout",
-                    "it draws random numbers, which would be the same on every rank");
     for (uint32_t k = 0; k < s->e.info.n_operands; k++) {
       const uint32_t v = s->e.info.operands[k];
       if (v != AOT_NO_ID && s->reader[v] == AOT_NO_ID) s->reader[v] = n.id;
@@ -164,7 +161,7 @@ static void copy_to_ranks(sharding_t *s, aot_value_t v) {
 }
 
 static aot_status_t check_gradient(sharding_t *s, const aot_leaf_info_t *leaf) {
-  if (!(leaf->flags & AOT_LEAF_REQUIRES_GRAD) || rg_can_reduce(leaf->type.dtype, AOT_REDUCE_SUM)) return AOT_OK;
+  if (!(leaf->flags & AOT_LEAF_REQUIRES_GRAD) || rn_can_reduce(leaf->type.dtype, AOT_REDUCE_SUM)) return AOT_OK;
   em_fail(&s->e, AOT_E_UNIMPLEMENTED, "", "gradients of %s, as of parameter \"%.*s\", are not added up over ranks",
           aot_dtype_name(leaf->type.dtype), (int)(leaf->n_names ? leaf->names[0].size : 0),
           leaf->n_names ? leaf->names[0].data : "");
@@ -224,7 +221,7 @@ aot_status_t fs_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, co
   s.reader = em_scratch(&s.e, host->graph->n_values(prog), sizeof *s.reader);
   s.is_shared = em_scratch(&s.e, host->graph->n_leaves(prog), 1);
   if (s.e.status != AOT_OK) return s.e.status;
-  AOT_TRY(check_nodes(&s));
+  AOT_TRY(find_readers(&s));
   AOT_TRY(check_outputs(&s));
   AOT_TRY(find_shared(&s));
   for (uint32_t i = 0; i < host->graph->n_inputs(prog, s.e.graph); i++) {

@@ -2,6 +2,7 @@
 #include "rng_stage.h"
 
 #include <aot/describe.h>
+#include <aot/ext/ranks.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
@@ -18,8 +19,12 @@ typedef struct unit {
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->head.self;
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
+  const aot_ext_ranks_t *x = aot_ext(&u->host.head, AOT_EXT_RANKS);
+  aot_run_ranks_t ranks = {.struct_size = sizeof ranks, .n_ranks = 1};
   rg_counts_t n = {0};
-  AOT_TRY(rg_make_explicit(&u->host, ctx, prog, &n));
+  if (x) AOT_TRY(x->get(x, ctx, &ranks));
+  AOT_TRY(rg_make_explicit(&u->host, ctx, prog, ranks.n_ranks, &n));
+  if (x && ranks.n_ranks > 1) AOT_TRY(x->draws(x, ctx, (uint64_t)n.draws));
   if (!r) return AOT_OK;
   AOT_TRY(r->number(r, ctx, aot_str("random-operators"), n.nodes, aot_str("nodes")));
   return r->number(r, ctx, aot_str("draws"), (double)n.draws, aot_str(""));

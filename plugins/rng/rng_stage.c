@@ -26,6 +26,7 @@ typedef struct stage {
   uint32_t *unknown_of_op; /* index + 1 */
   uint32_t n_unknown;
   rg_counts_t counts;
+  uint32_t n_ranks;
 } stage_t;
 
 /* ---- operators without a rule ---- */
@@ -192,7 +193,8 @@ static aot_status_t add_advance(stage_t *s, aot_graph_t graph) {
   AOT_TRY(s->host->graph->graph_info(s->prog, graph, &kind, &name));
   if (!here->draws || kind == AOT_GRAPH_REGION) return AOT_OK;
   s->counts.draws += here->stream.next;
-  const aot_value_t offset = em_value(&e, EM(&e, "add.Scalar", em_v(here->stream.offset), em_i(here->stream.next)));
+  const int64_t advance = (int64_t)here->stream.next * s->n_ranks;
+  const aot_value_t offset = em_value(&e, EM(&e, "add.Scalar", em_v(here->stream.offset), em_i(advance)));
   return e.status == AOT_OK ? s->host->edit->output_add(s->prog, graph, AOT_ROLE_OFFSET, 0, offset, aot_str("offset"))
                             : e.status;
 }
@@ -217,8 +219,9 @@ static int init(stage_t *s) {
   return 1;
 }
 
-aot_status_t rg_make_explicit(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, rg_counts_t *out) {
-  stage_t s = {.host = host, .ctx = ctx, .prog = prog};
+aot_status_t rg_make_explicit(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t n_ranks,
+                              rg_counts_t *out) {
+  stage_t s = {.host = host, .ctx = ctx, .prog = prog, .n_ranks = n_ranks};
   uint32_t n = 0;
   uint32_t *order = init(&s) ? rg_call_order(host, ctx, prog, &n) : NULL;
   if (!order) {

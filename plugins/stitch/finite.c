@@ -3,6 +3,7 @@
 #include "finite.h"
 
 #include "common/emit/emit_layout.h"
+#include "over_ranks.h"
 #include <string.h>
 
 /* ---- leaves ---- */
@@ -73,22 +74,35 @@ static void unscale(st_finite_t *f, em_t *e, uint32_t *gradients, uint32_t n_lea
   }
 }
 
-void st_finite_check(st_finite_t *f, em_t *e, uint32_t *gradients, uint32_t n_leaves) {
-  uint32_t *all = em_scratch(e, n_leaves, sizeof *all), n = 0;
-  em_x_t culprit = em_none();
-  if (!all) return;
+/* Ranks with parts of a gradient agree on the largest of all: one collective over those of all gradients. */
+static void agree(em_t *e, em_x_t *most, uint32_t n) {
+  uint32_t *ids = em_scratch(e, n, sizeof *ids);
+  for (uint32_t k = 0; k < n && ids; k++) ids[k] = em_value(e, most[k]).id;
+  if (!ids) return;
+  const em_x_t all = st_over_ranks(e, EM(e, "stack", aot_arg_values(ids, n)), "max");
+  for (uint32_t k = 0; k < n; k++) most[k] = EM(e, "select.int", all, em_i(0), em_i(k));
+}
+
+void st_finite_check(st_finite_t *f, em_t *e, uint32_t *gradients, uint32_t n_leaves, int is_sharded) {
+  uint32_t *all = em_scratch(e, n_leaves, sizeof *all), *leaf = em_scratch(e, n_leaves, sizeof *leaf), n = 0;
+  em_x_t *most = em_scratch(e, n_leaves, sizeof *most), culprit = em_none();
+  if (!all || !leaf || !most) return;
   if (f->culprit.id != AOT_NO_ID) culprit = take(e, f->culprit);
-  for (uint32_t i = n_leaves;
-       i-- > 0 && e->status == AOT_OK;) { /* from the last to the first, which has the last word */
+  /* from the last to the first, which has the last word */
+  for (uint32_t i = n_leaves; i-- > 0 && e->status == AOT_OK;) {
     const em_x_t g = em_v((aot_value_t){gradients[i]});
     if (gradients[i] == AOT_NO_ID) continue;
     const aot_type_t t = em_type(e, g);
     if (em_numel(e, &t) == 0) continue;
-    const em_x_t most = largest(e, g);
-    all[n++] = em_value(e, most).id;
-    if (!em_is_none(culprit)) culprit = EM(e, "where.self", EM(e, "isfinite", most), culprit, em_i(i));
+    leaf[n] = i;
+    most[n++] = largest(e, g);
   }
   if (n == 0) return;
+  if (is_sharded) agree(e, most, n);
+  for (uint32_t k = 0; k < n; k++) {
+    all[k] = em_value(e, most[k]).id;
+    if (!em_is_none(culprit)) culprit = EM(e, "where.self", EM(e, "isfinite", most[k]), culprit, em_i(leaf[k]));
+  }
   f->is_finite = EM(e, "isfinite", EM(e, "amax", EM(e, "stack", aot_arg_values(all, n)), em_list(e, NULL, 0)));
   if (f->scaling.first > 0) unscale(f, e, gradients, n_leaves);
   else put(e, f->culprit, culprit);

@@ -27,8 +27,9 @@ typedef struct st_finite {
 void st_finite_create(st_finite_t *f, em_t *e, const st_scaling_t *scaling);
 /* The scale as an input of the graph. */
 void st_scale_take(st_finite_t *f, em_t *e);
-/* gradients: by leaf, n_leaves of them, AOT_NO_ID for none. With a scale they are divided by it. Says is_finite. */
-void st_finite_check(st_finite_t *f, em_t *e, uint32_t *gradients, uint32_t n_leaves);
+/* gradients: by leaf, n_leaves of them, AOT_NO_ID for none. With a scale they are divided by it. Says is_finite.
+ * is_sharded: some are one rank's parts; all ranks take the step, or none. */
+void st_finite_check(st_finite_t *f, em_t *e, uint32_t *gradients, uint32_t n_leaves, int is_sharded);
 /* The new values of the leaves. */
 void st_finite_update(st_finite_t *f, em_t *e);
 

@@ -3,7 +3,9 @@
 #include "common/emit/emit_layout.h"
 #include "joint/copy_nodes.h"
 #include "joint/joint_error.h"
+#include "over_ranks.h"
 #include "update_places.h"
+#include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +35,9 @@ typedef struct stitching {
   uint32_t *saved;      /* by slot: the forward's output value */
   uint32_t *written;    /* by leaf: its new value, where the forward changes it and the step goes on with that */
   uint8_t *is_updated;  /* by leaf: by the update */
+  uint8_t *is_part;     /* by leaf: of one rank; the others have the rest of it */
   uint32_t n_slots, n_leaves;
+  int is_sharded;        /* some leaf is a part */
   int has_finite;        /* its leaves are made */
   int takes_tangents;    /* 0: a model exported with its backward, whose loss has its tangent of 1 built in */
   uint32_t seed, offset; /* the step's inputs */
@@ -97,13 +101,20 @@ static aot_status_t read_outputs(stitching_t *s) {
   s->copier.map = table(s, s->graph->n_values(s->prog));
   s->is_needed = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->graph->n_values(s->prog) + 1);
   s->is_updated = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->n_leaves + 1);
+  s->is_part = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->n_leaves + 1);
   if (!s->saved || !s->gradient || !s->given || !s->sum || !s->taken || !s->written || !s->leaf_value || !s->chosen ||
-      !s->copier.map || !s->is_needed || !s->is_updated)
+      !s->copier.map || !s->is_needed || !s->is_updated || !s->is_part)
     return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++)
     if (out[i].role == AOT_ROLE_SAVED && out[i].index < n) s->saved[out[i].index] = out[i].value.id;
     else if (out[i].role == AOT_ROLE_UPDATE && s->options.accumulate == 1) s->written[out[i].index] = out[i].value.id;
   mark_updated(s, s->part[UPDATE], s->is_updated);
+  for (uint32_t i = 1; i < s->n_leaves; i++) {
+    aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
+    AOT_TRY(s->graph->leaf_info(s->prog, (aot_leaf_t){i}, &leaf));
+    s->is_part[i] = (leaf.flags & AOT_LEAF_PART) != 0;
+    s->is_sharded |= s->is_part[i];
+  }
   for (uint32_t i = 0; i < n_gradients; i++)
     if (gradients[i].role == AOT_ROLE_GRADIENT) s->gradient[gradients[i].index] = gradients[i].value.id;
   return AOT_OK;
@@ -259,18 +270,27 @@ static void give_gradients(stitching_t *s) {
     if (is_given(s, i)) s->given[i] = s->copier.map[s->gradient[i]];
 }
 
+/* The norm of what all ranks have together, of the norms of what this one has. */
+static em_x_t norm_over_ranks(em_t *e, const uint32_t *norms, uint32_t n) {
+  const em_x_t own = EM(e, "linalg_vector_norm", EM(e, "stack", aot_arg_values(norms, n)), em_f(2));
+  return EM(e, "sqrt", st_over_ranks(e, em_mul(e, own, own), "sum"));
+}
+
 /* All gradients times min(1, most / their norm): torch.nn.utils.clip_grad_norm_, in its order of operations. */
 static aot_status_t clip(stitching_t *s) {
   em_t *e = &s->emit;
-  uint32_t *norms = table(s, s->n_leaves), n = 0;
+  uint32_t *norms = table(s, s->n_leaves), *parts = table(s, s->n_leaves), n = 0, n_parts = 0;
   int32_t dtype = 0;
-  if (!norms) return AOT_E_EXHAUSTED;
+  if (!norms || !parts) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     if (!is_given(s, i)) continue;
     em_x_t norm = EM(e, "linalg_vector_norm", em_v((aot_value_t){s->given[i]}), em_f(2));
     if (!dtype) dtype = em_type(e, norm).dtype;
-    norms[n++] = em_value(e, em_cast(e, norm, dtype)).id;
+    const uint32_t id = em_value(e, em_cast(e, norm, dtype)).id;
+    if (s->is_part[i]) parts[n_parts++] = id;
+    else norms[n++] = id;
   }
+  if (n_parts) norms[n++] = em_value(e, norm_over_ranks(e, parts, n_parts)).id;
   if (n == 0) return e->status;
   const em_x_t total = EM(e, "linalg_vector_norm", EM(e, "stack", aot_arg_values(norms, n)), em_f(2));
   const em_x_t factor = em_mul(e, EM(e, "reciprocal", em_add(e, total, em_f(1e-6))), em_f(s->options.clip_norm));
@@ -292,7 +312,7 @@ static aot_status_t check_gradients(stitching_t *s) {
   if (!given) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < s->n_leaves; i++)
     if (is_given(s, i)) given[i] = s->given[i];
-  st_finite_check(&s->finite, &s->emit, given, s->n_leaves);
+  st_finite_check(&s->finite, &s->emit, given, s->n_leaves, s->is_sharded);
   for (uint32_t i = 0; i < s->n_leaves; i++)
     if (is_given(s, i)) s->given[i] = given[i];
   return s->emit.status;

@@ -870,6 +870,7 @@ static const row_t rows[] = {
     STRUCT(aot_ext_ranks_t),
     MEMBER(aot_ext_ranks_t, head),
     MEMBER(aot_ext_ranks_t, get),
+    MEMBER(aot_ext_ranks_t, draws),
     STRUCT(aot_ext_leaf_part_t),
     MEMBER(aot_ext_leaf_part_t, head),
     MEMBER(aot_ext_leaf_part_t, take),

@@ -1,4 +1,4 @@
-/* local_ranks N PIPELINE [--set KEY=VALUE ..]: runs a pipeline as N ranks, which are threads of this process and meet by
+/* local_ranks N PIPELINE [--set KEY=VALUE ..] [--on RANK:KEY=VALUE ..]: runs a pipeline as N ranks, which are threads of this process and meet by
  * comm-local. Prints each rank's losses, `rank R step S loss X` in 17 digits, and what it has held and been handed; or,
  * of ranks that fail, their messages. Status 0: all have trained; 2: some have not. */
 #include <aot/inline.h>
@@ -27,8 +27,8 @@ typedef struct rank {
 } rank_t;
 
 static aot_status_t train(rank_t *r, aoth_session_t *s, aothost_t *h, const aoth_pipeline_t *p) {
-  const aoth_feed_ranks_t ranks = {r->number, r->n};
   AOT_TRY(aothost_compile(h, AOTHOST_OPTIMIZER | AOTHOST_STEP));
+  const aoth_feed_ranks_t ranks = {r->number, r->n, aoth_session_first_draw(s)};
   AOT_TRY(aoth_train(aoth_api_step(h), aoth_session_prog(s), &p->run.train, &ranks, NULL, r->sink, NULL, &r->train));
   r->traffic = aoth_session_traffic_of_ranks(s);
   r->leaf_nbytes = aoth_step_sizes(aoth_api_step(h)).nbytes_leaves;
@@ -57,7 +57,11 @@ static void prepare(rank_t *r, uint32_t number, uint32_t n, int argc, char **arg
   snprintf(r->own_sets[1], sizeof r->own_sets[1], "run.ranks-with.ranks=%u", n);
   snprintf(r->own_sets[2], sizeof r->own_sets[2], "run.ranks-with.rank=%u", number);
   for (int i = 0; i < 3; i++) r->sets[r->n_sets++] = r->own_sets[i];
-  for (int i = 3; i + 1 < argc && r->n_sets < MAX_SETS; i += 2) r->sets[r->n_sets++] = argv[i + 1];
+  for (int i = 3; i + 1 < argc && r->n_sets < MAX_SETS; i += 2) {
+    char *text = argv[i + 1];
+    if (strcmp(argv[i], "--on") == 0 && strtoul(text, &text, 10) != number) continue;
+    r->sets[r->n_sets++] = text + (*text == ':');
+  }
 }
 
 static void print(const rank_t *r) {

@@ -63,6 +63,30 @@ alone 4
 together 2 --set run.train.accumulate=2
 equal 2 "two ranks with two micro steps each"
 
+# One norm of all gradients, small enough that every step is clipped by it; one decision whether a step is taken.
+alone 3 --set run.train.clip-norm=0.05
+together 3 --set run.train.clip-norm=0.05
+equal 3 "clipped"
+together 3 --set run.train.clip-norm=0.05 --set stages.fsdp.mode=replicate
+equal 3 "clipped, replicated"
+scaled="--set run.train.precision=f16 --set run.train.loss-scale=dynamic --set run.train.loss-scale-with.init=2e5"
+alone 2 $scaled
+skipped=$(jq .train.skipped one.json)
+[ "$skipped" -gt 0 ] && [ "$skipped" -lt 6 ] || complain "$skipped of 6 steps were skipped"
+together 2 $scaled
+equal 2 "steps that are not taken"
+# Statistics of batch norm stay each rank's own.
+alone 2 --set model.path="$models/resnet_tiny/train.pt2"
+together 2 --set model.path="$models/resnet_tiny/train.pt2" --set stages.fsdp.buffers=local
+equal 2 "batch norm"
+# Dropout: masks are those of one rank.
+sed 's/{use: fsdp}/{use: rng}, {use: fsdp}/' train.yaml > plain.yaml && mv plain.yaml train.yaml
+for model in dropout_gpt dropout_vit dropout_bert; do
+  alone 3 --set model.path="$root/tests/models/$model/train.pt2" --set run.train.steps=3
+  together 3 --set model.path="$root/tests/models/$model/train.pt2" --set run.train.steps=3
+  equal 3 "$model"
+done
+
 # What is not there yet, or cannot be right, is said.
 status 2 "$local_ranks" 2 train.yaml --set run.train.checkpoint=last.st
 says 'checkpoints of several ranks are neither written nor read yet'
@@ -71,6 +95,18 @@ status 2 "$local_ranks" 2 no_stage.yaml
 says '2 ranks run the pipeline, but no stage shares the program out'
 status 2 "$local_ranks" 2 train.yaml --set model.path="$models/resnet_tiny/train.pt2"
 says 'the forward writes buffers \(batch norm'
-status 2 "$local_ranks" 2 train.yaml --set model.path="$root/tests/models/dropout_gpt/train.pt2"
-says 'it draws random numbers, which would be the same on every rank'
+
+# Ranks that are not alike: who differs, in what.
+status 2 "$local_ranks" 3 train.yaml --on 1:run.train.lr=0.02
+says 'the pipeline of rank 1 is not that of rank 0 \(this is rank 2\)'
+status 2 "$local_ranks" 2 train.yaml --on 1:model.path="$root/tests/models/dropout_gpt/train.pt2"
+says 'of rank 1 is not that of rank 0 \(this is rank 0\)'
+
+# A rank that dies or hangs ends the others, which name it, what they were at, and where.
+status 2 timeout 60 "$local_ranks" 3 train.yaml --on 1:run.ranks-with.die-at=40
+says 'exchange 40: rank 1 will not come: it has left \(told by rank [02]\)'
+says 'note: the run stops at step'
+status 2 timeout 60 "$local_ranks" 3 train.yaml --set run.ranks-with.patience=2 --on 2:run.ranks-with.hang-at=50
+says 'exchange 50: rank 2 was not heard of in time \(told by rank [01]\)'
+says '_c10d_functional'
 finish

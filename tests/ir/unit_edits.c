@@ -530,12 +530,14 @@ static void random_edit(world_t *w) {
           .parent = {below(2)},
       };
       const aot_rule_t r = {.kind = AOT_RULE_SAME_INPUT, .a = below(3)};
-      const aot_leaf_info_t l = {.struct_size = sizeof l, .role = AOT_ROLE_BUFFER, .type = t};
+      const aot_leaf_info_t l = {
+          .struct_size = sizeof l, .role = below(2) ? AOT_ROLE_BUFFER : AOT_ROLE_PARAMETER, .type = t};
       aot_origin_t origin;
       aot_leaf_t leaf;
       aoth_edit_origin_create(p, &o, &origin);
       aoth_edit_rule_add(p, &r);
       aoth_edit_leaf_create(p, &l, &leaf);
+      aoth_edit_leaf_part(p, (aot_leaf_t){below(aoth_graph_n_leaves(p) + 1)}, &t, NULL, 0);
       break;
     }
     default: {

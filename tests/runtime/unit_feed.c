@@ -84,7 +84,7 @@ static aot_status_t open_feed_of(scene_t *s, const char *text, aoth_data_spec_t 
 }
 
 static aot_status_t open_feed(scene_t *s, const char *text, aoth_data_spec_t spec) {
-  return open_feed_of(s, text, spec, (aoth_feed_ranks_t){0, 1});
+  return open_feed_of(s, text, spec, (aoth_feed_ranks_t){.n = 1});
 }
 
 static const aoth_tensor_t *next(scene_t *s, int64_t step) {
@@ -184,7 +184,7 @@ static void test_ranks_share_a_batch(void **state) {
   scene_t whole, part[3];
   assert_int_equal(open_feed(&whole, tokens_text, spec), AOT_OK);
   for (uint32_t r = 0; r < 3; r++)
-    assert_int_equal(open_feed_of(&part[r], tokens_text, spec, (aoth_feed_ranks_t){r, 3}), AOT_OK);
+    assert_int_equal(open_feed_of(&part[r], tokens_text, spec, (aoth_feed_ranks_t){r, 3, 0}), AOT_OK);
   for (int step = 0; step < 3; step++) {
     const aoth_tensor_t *all = next(&whole, step);
     for (uint32_t r = 0; r < 3; r++) {
@@ -198,7 +198,7 @@ static void test_ranks_share_a_batch(void **state) {
   close_feed(&whole);
   for (uint32_t r = 0; r < 3; r++) close_feed(&part[r]);
   spec.batch = 4;
-  assert_int_equal(open_feed_of(&whole, tokens_text, spec, (aoth_feed_ranks_t){0, 3}), AOT_E_INVALID);
+  assert_int_equal(open_feed_of(&whole, tokens_text, spec, (aoth_feed_ranks_t){0, 3, 0}), AOT_E_INVALID);
   assert_non_null(strstr(pretend_said(&whole.p), "a batch of 4 is not shared out evenly by 3 ranks"));
   close_feed(&whole);
 }

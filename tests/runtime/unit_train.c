@@ -57,7 +57,7 @@ typedef struct scene {
   aoth_train_result_t r;
 } scene_t;
 
-static const aoth_feed_ranks_t alone = {0, 1};
+static const aoth_feed_ranks_t alone = {.n = 1};
 
 static aot_status_t train(scene_t *s, const aoth_train_spec_t *spec) {
   pretend_init(&s->p);

@@ -22,6 +22,10 @@ typedef struct aot_ext_ranks {
   aot_table_t head;
   /* set out->struct_size first [host-main] */
   aot_status_t(AOT_CALL *get)(const struct aot_ext_ranks *x, aot_ctx_t *ctx, aot_run_ranks_t *out);
+  /* A call of the program takes so many of the draws that its offset counts, and moves it on by those of all ranks: rank
+   * r begins r times so many behind the run's offset, as if one rank took the ranks' batches one after the other.
+   * [stage-exclusive] */
+  aot_status_t(AOT_CALL *draws)(const struct aot_ext_ranks *x, aot_ctx_t *ctx, uint64_t n);
 } aot_ext_ranks_t;
 
 #endif

@@ -13,23 +13,23 @@
 
 typedef struct group {
   const aot_communicator_t *communicator;
-  rg_transport_t t;
+  rn_transport_t t;
   uint64_t n_exchanges;
   pthread_mutex_t lock; /* of what follows: a queue may be at work while the host asks */
   aot_group_info_t info;
   aot_status_t status; /* of the first failure */
-  rg_error_t error;
+  rn_error_t error;
 } group_t;
 
 static group_t *group_of(const aot_group_t *g) { return (group_t *)(uintptr_t)g; }
 
-const char *rg_collective_name(int32_t kind) {
+const char *rn_collective_name(int32_t kind) {
   static const char *const names[] = {"",           "barrier",   "all_gather", "reduce_scatter",
                                       "all_reduce", "broadcast", "all_to_all"};
   return kind > 0 && (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown collective";
 }
 
-void rg_print_ranks(const uint8_t *is_meant, uint32_t n_ranks, char *out, uint64_t size) {
+void rn_print_ranks(const uint8_t *is_meant, uint32_t n_ranks, char *out, uint64_t size) {
   uint32_t n = 0, left = 0;
   uint64_t at = 0;
   for (uint32_t r = 0; r < n_ranks; r++) left += is_meant[r] != 0;
@@ -46,21 +46,21 @@ void rg_print_ranks(const uint8_t *is_meant, uint32_t n_ranks, char *out, uint64
   }
 }
 
-static void print_claim(const rg_claim_t *c, uint32_t rank, char *out, size_t size) {
-  snprintf(out, size, "rank %u is at %s of %llu bytes, exchange %llu", rank, rg_collective_name(c->kind),
+static void print_claim(const rn_claim_t *c, uint32_t rank, char *out, size_t size) {
+  snprintf(out, size, "rank %u is at %s of %llu bytes, exchange %llu", rank, rn_collective_name(c->kind),
            (unsigned long long)c->nbytes, (unsigned long long)c->number);
 }
 
-void rg_print_difference(const rg_claim_t *own, uint32_t own_rank, const rg_claim_t *other, uint32_t other_rank,
-                         rg_error_t *out) {
+void rn_print_difference(const rn_claim_t *own, uint32_t own_rank, const rn_claim_t *other, uint32_t other_rank,
+                         rn_error_t *out) {
   char a[128], b[128];
   print_claim(own, own_rank, a, sizeof a);
   print_claim(other, other_rank, b, sizeof b);
   snprintf(out->text, sizeof out->text, "the ranks do not run the same program: %s; %s", a, b);
 }
 
-aot_status_t rg_tell(const aot_communicator_t *c, aot_ctx_t *ctx, aot_status_t status, const char *text) {
-  const rg_communicator_t *own = c->head.self;
+aot_status_t rn_tell(const aot_communicator_t *c, aot_ctx_t *ctx, aot_status_t status, const char *text) {
+  const rn_communicator_t *own = c->head.self;
   const aot_diag_t d = {.struct_size = sizeof d,
                         .severity = AOT_SEVERITY_ERROR,
                         .code = aot_str("ranks.failed"),
@@ -77,11 +77,11 @@ typedef struct collecting {
   group_t *g;
   aot_collective_t c;
   uint64_t element;           /* bytes */
-  rg_piece_t *send, *receive; /* by rank */
+  rn_piece_t *send, *receive; /* by rank */
   void **parts;               /* by rank: what is reduced */
   char *scratch;
   char what[WHAT_SIZE];
-  rg_error_t error;
+  rn_error_t error;
 } collecting_t;
 
 static uint64_t now_ns(void) {
@@ -93,7 +93,7 @@ static uint64_t now_ns(void) {
 static char *host_of(aot_buffer_t b) { return (char *)(uintptr_t)b.address; }
 
 static aot_status_t exchange(collecting_t *w, uint64_t nbytes) {
-  const rg_exchange_t x = {.claim = {.number = ++w->g->n_exchanges,
+  const rn_exchange_t x = {.claim = {.number = ++w->g->n_exchanges,
                                      .nbytes = nbytes,
                                      .kind = w->c.kind,
                                      .reduce = w->c.reduce,
@@ -106,7 +106,7 @@ static aot_status_t exchange(collecting_t *w, uint64_t nbytes) {
 }
 
 static aot_status_t refuse(collecting_t *w, aot_status_t status, const char *why) {
-  snprintf(w->error.text, sizeof w->error.text, "%s: %s", rg_collective_name(w->c.kind), why);
+  snprintf(w->error.text, sizeof w->error.text, "%s: %s", rn_collective_name(w->c.kind), why);
   return status;
 }
 
@@ -124,8 +124,8 @@ static aot_status_t all_gather(collecting_t *w) {
   const uint64_t each = w->c.from.nbytes;
   if (w->c.to.nbytes != n * each) return refuse(w, AOT_E_INVALID, "the result is not as large as the ranks' tensors");
   for (uint32_t r = 0; r < n; r++) {
-    w->send[r] = (rg_piece_t){host_of(w->c.from), each};
-    w->receive[r] = (rg_piece_t){host_of(w->c.to) + r * each, each};
+    w->send[r] = (rn_piece_t){host_of(w->c.from), each};
+    w->receive[r] = (rn_piece_t){host_of(w->c.to) + r * each, each};
   }
   if (each && w->receive[own].at != w->send[own].at) memcpy(w->receive[own].at, w->send[own].at, (size_t)each);
   count(w->g, (n - 1) * each, 0);
@@ -137,8 +137,8 @@ static aot_status_t broadcast(collecting_t *w) {
   const uint64_t nbytes = w->c.to.nbytes;
   if (w->c.root >= n) return refuse(w, AOT_E_INVALID, "there is no such root");
   for (uint32_t r = 0; r < n; r++) {
-    w->send[r] = own == w->c.root ? (rg_piece_t){host_of(w->c.from), nbytes} : (rg_piece_t){NULL, 0};
-    w->receive[r] = r == w->c.root ? (rg_piece_t){host_of(w->c.to), nbytes} : (rg_piece_t){NULL, 0};
+    w->send[r] = own == w->c.root ? (rn_piece_t){host_of(w->c.from), nbytes} : (rn_piece_t){NULL, 0};
+    w->receive[r] = r == w->c.root ? (rn_piece_t){host_of(w->c.to), nbytes} : (rn_piece_t){NULL, 0};
   }
   if (own == w->c.root && nbytes && w->c.to.address != w->c.from.address)
     memcpy(host_of(w->c.to), host_of(w->c.from), (size_t)nbytes);
@@ -150,8 +150,8 @@ static aot_status_t all_to_all(collecting_t *w) {
   const uint32_t n = w->g->t.n_ranks, own = w->g->t.rank;
   uint64_t out = 0, in = 0;
   for (uint32_t r = 0; r < n; r++) {
-    w->send[r] = (rg_piece_t){host_of(w->c.from) + out, w->c.send ? w->c.send[r] : w->c.from.nbytes / n};
-    w->receive[r] = (rg_piece_t){host_of(w->c.to) + in, w->c.receive ? w->c.receive[r] : w->c.to.nbytes / n};
+    w->send[r] = (rn_piece_t){host_of(w->c.from) + out, w->c.send ? w->c.send[r] : w->c.from.nbytes / n};
+    w->receive[r] = (rn_piece_t){host_of(w->c.to) + in, w->c.receive ? w->c.receive[r] : w->c.to.nbytes / n};
     out += w->send[r].nbytes;
     in += w->receive[r].nbytes;
   }
@@ -176,19 +176,19 @@ static aot_status_t reduce_share(collecting_t *w, char *from, char *to, uint64_t
   if (!w->scratch) return refuse(w, AOT_E_EXHAUSTED, "no memory for the ranks' parts");
   for (uint32_t r = 0, k = 0; r < n; r++) {
     const uint64_t begin = share_begin(n_elements, n, r);
-    w->send[r] = (rg_piece_t){from + begin * w->element, (share_begin(n_elements, n, r + 1) - begin) * w->element};
+    w->send[r] = (rn_piece_t){from + begin * w->element, (share_begin(n_elements, n, r + 1) - begin) * w->element};
     w->parts[r] = r == own ? from + own_begin * w->element : w->scratch + k++ * nbytes;
-    w->receive[r] = (rg_piece_t){w->parts[r], nbytes};
+    w->receive[r] = (rn_piece_t){w->parts[r], nbytes};
   }
   AOT_TRY(exchange(w, claim));
-  rg_reduce(w->c.dtype, w->c.reduce, n, (const void *const *)w->parts, to, own_n);
+  rn_reduce(w->c.dtype, w->c.reduce, n, (const void *const *)w->parts, to, own_n);
   count(w->g, 0, (n - 1) * nbytes);
   return AOT_OK;
 }
 
 static aot_status_t check_reduction(collecting_t *w) {
   w->element = aot_dtype_size(w->c.dtype);
-  if (rg_can_reduce(w->c.dtype, w->c.reduce)) return AOT_OK;
+  if (rn_can_reduce(w->c.dtype, w->c.reduce)) return AOT_OK;
   char why[96];
   snprintf(why, sizeof why, "there is no reduction %d of elements of %s", w->c.reduce, aot_dtype_name(w->c.dtype));
   return refuse(w, AOT_E_UNIMPLEMENTED, why);
@@ -209,8 +209,8 @@ static aot_status_t all_reduce(collecting_t *w) {
   AOT_TRY(reduce_share(w, host_of(w->c.from), share, n_elements, w->c.from.nbytes));
   for (uint32_t r = 0; r < n; r++) {
     const uint64_t begin = share_begin(n_elements, n, r), end = share_begin(n_elements, n, r + 1);
-    w->receive[r] = (rg_piece_t){to + begin * w->element, (end - begin) * w->element};
-    w->send[r] = (rg_piece_t){share, 0};
+    w->receive[r] = (rn_piece_t){to + begin * w->element, (end - begin) * w->element};
+    w->send[r] = (rn_piece_t){share, 0};
   }
   for (uint32_t r = 0; r < n; r++) w->send[r].nbytes = w->receive[own].nbytes;
   count(w->g, w->c.to.nbytes - w->receive[own].nbytes, 0);
@@ -230,7 +230,7 @@ static aot_status_t dispatch(collecting_t *w) {
 }
 
 /* The first failure stays; a rank that cannot go on tells the others, who would wait for it. */
-static void keep_failure(group_t *g, aot_status_t status, const rg_error_t *error) {
+static void keep_failure(group_t *g, aot_status_t status, const rn_error_t *error) {
   pthread_mutex_lock(&g->lock);
   const int is_first = g->status == AOT_OK;
   if (is_first) {
@@ -273,7 +273,7 @@ static aot_status_t AOT_CALL run_on_queue(void *self, aot_status_t before) {
     status = run(w);
   } else {
     snprintf(w->error.text, sizeof w->error.text, "rank %u: what %s was to come after has failed", w->g->t.rank,
-             w->what[0] ? w->what : rg_collective_name(w->c.kind));
+             w->what[0] ? w->what : rn_collective_name(w->c.kind));
     keep_failure(w->g, before, &w->error);
   }
   drop(w);
@@ -310,19 +310,19 @@ static aot_status_t AOT_CALL collect(const aot_communicator_t *c, aot_ctx_t *ctx
   group_t *g = group_of(given);
   aot_collective_t own;
   if (aot_import(&own, sizeof own, what) != AOT_OK)
-    return rg_tell(c, ctx, AOT_E_TOO_NEW, "the collective is made for a newer communicator");
+    return rn_tell(c, ctx, AOT_E_TOO_NEW, "the collective is made for a newer communicator");
   collecting_t *w = make(g, &own);
-  if (!w) return rg_tell(c, ctx, AOT_E_EXHAUSTED, "no memory for a collective");
+  if (!w) return rn_tell(c, ctx, AOT_E_EXHAUSTED, "no memory for a collective");
   if (!own.queue) {
     const aot_status_t status = run(w);
-    const rg_error_t error = w->error;
+    const rn_error_t error = w->error;
     drop(w);
-    return status == AOT_OK ? AOT_OK : rg_tell(c, ctx, status, error.text);
+    return status == AOT_OK ? AOT_OK : rn_tell(c, ctx, status, error.text);
   }
   const aot_ext_host_work_t *work = own.device ? aot_host_work(own.device) : NULL;
   if (work) return work->enqueue(work, ctx, own.queue, run_on_queue, w);
   drop(w);
-  return rg_tell(c, ctx, AOT_E_UNIMPLEMENTED, "this communicator works on memory that the CPU computes on");
+  return rn_tell(c, ctx, AOT_E_UNIMPLEMENTED, "this communicator works on memory that the CPU computes on");
 }
 
 /* ---- the rest of the table ---- */
@@ -349,7 +349,7 @@ static aot_status_t AOT_CALL failure(const aot_communicator_t *c, const aot_grou
 
 static void AOT_CALL abort_group(const aot_communicator_t *c, aot_group_t *given, aot_str_t reason) {
   group_t *g = group_of(given);
-  rg_error_t error;
+  rn_error_t error;
   (void)c;
   snprintf(error.text, sizeof error.text, "rank %u has given up: %.*s", g->t.rank, (int)reason.size, reason.data);
   keep_failure(g, AOT_E_CANCELLED, &error);
@@ -358,11 +358,11 @@ static void AOT_CALL abort_group(const aot_communicator_t *c, aot_group_t *given
 static aot_status_t AOT_CALL split(const aot_communicator_t *c, aot_ctx_t *ctx, aot_group_t *given, uint32_t colour,
                                    uint32_t key, aot_group_t **out) {
   group_t *g = group_of(given);
-  rg_transport_t part;
-  rg_error_t error = {""};
+  rn_transport_t part;
+  rn_error_t error = {""};
   const aot_status_t status = g->t.split(g->t.self, colour, key, &part, &error);
-  if (status != AOT_OK) return rg_tell(c, ctx, status, error.text);
-  return rg_group_open(c, ctx, &part, out);
+  if (status != AOT_OK) return rn_tell(c, ctx, status, error.text);
+  return rn_group_open(c, ctx, &part, out);
 }
 
 static void AOT_CALL leave(const aot_communicator_t *c, aot_group_t *given) {
@@ -373,7 +373,7 @@ static void AOT_CALL leave(const aot_communicator_t *c, aot_group_t *given) {
   free(g);
 }
 
-void rg_communicator_init(rg_communicator_t *c, const aot_host_t *host, uint32_t flags) {
+void rn_communicator_init(rn_communicator_t *c, const aot_host_t *host, uint32_t flags) {
   c->host = host;
   c->table = (aot_communicator_t){
       .head = {.struct_size = sizeof c->table, .flags = flags, .self = c},
@@ -386,11 +386,11 @@ void rg_communicator_init(rg_communicator_t *c, const aot_host_t *host, uint32_t
   };
 }
 
-aot_status_t rg_group_open(const aot_communicator_t *c, aot_ctx_t *ctx, const rg_transport_t *t, aot_group_t **out) {
+aot_status_t rn_group_open(const aot_communicator_t *c, aot_ctx_t *ctx, const rn_transport_t *t, aot_group_t **out) {
   group_t *g = calloc(1, sizeof *g);
   if (!g) {
     t->leave(t->self);
-    return rg_tell(c, ctx, AOT_E_EXHAUSTED, "no memory for a group of ranks");
+    return rn_tell(c, ctx, AOT_E_EXHAUSTED, "no memory for a group of ranks");
   }
   *g = (group_t){.communicator = c, .t = *t};
   g->info = (aot_group_info_t){.struct_size = sizeof g->info, .rank = t->rank, .n_ranks = t->n_ranks};

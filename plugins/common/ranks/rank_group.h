@@ -5,64 +5,64 @@
  *     broadcast         root's whole to everyone           all_to_all       piece r to rank r
  *
  * A transport brings that exchange and nothing else. Every exchange carries what its rank believes that it is about
- * (rg_claim_t): ranks that do not say the same are told apart before a byte is looked at. */
+ * (rn_claim_t): ranks that do not say the same are told apart before a byte is looked at. */
 #ifndef PLUGINS_COMMON_RANK_GROUP_H
 #define PLUGINS_COMMON_RANK_GROUP_H
 
 #include <aot/communicator.h>
 #include <aot/host.h>
 
-typedef struct rg_error {
+typedef struct rn_error {
   char text[320];
-} rg_error_t;
+} rn_error_t;
 
-typedef struct rg_piece {
+typedef struct rn_piece {
   void *at;
   uint64_t nbytes;
-} rg_piece_t;
+} rn_piece_t;
 
 /* What a rank says that an exchange is about; equal on all ranks, or they run different programs. */
-typedef struct rg_claim {
+typedef struct rn_claim {
   uint64_t number; /* of the group's exchanges, from 1 */
   uint64_t nbytes; /* of the collective's larger side; 0 where pieces differ */
   int32_t kind, reduce, dtype;
   uint32_t root;
-} rg_claim_t;
+} rn_claim_t;
 
 /* By rank; a rank's own pieces are not looked at. Sizes of both sides agree where claims do, but for ALL_TO_ALL. */
-typedef struct rg_exchange {
-  rg_claim_t claim;
-  const rg_piece_t *send, *receive;
+typedef struct rn_exchange {
+  rn_claim_t claim;
+  const rn_piece_t *send, *receive;
   const char *what; /* for messages */
-} rg_exchange_t;
+} rn_exchange_t;
 
-typedef struct rg_transport {
+typedef struct rn_transport {
   void *self;
   uint32_t rank, n_ranks;
   /* AOT_E_UNAVAILABLE with the ranks that are gone or late; AOT_E_CONTRACT with those whose claim is another */
-  aot_status_t (*exchange)(void *self, const rg_exchange_t *x, rg_error_t *error);
-  aot_status_t (*split)(void *self, uint32_t colour, uint32_t key, struct rg_transport *out, rg_error_t *error);
+  aot_status_t (*exchange)(void *self, const rn_exchange_t *x, rn_error_t *error);
+  aot_status_t (*split)(void *self, uint32_t colour, uint32_t key, struct rn_transport *out, rn_error_t *error);
   void (*abort)(void *self, const char *reason);
   void (*leave)(void *self);
-} rg_transport_t;
+} rn_transport_t;
 
 /* A communicator: its members of the table but `join`, and a group over a transport, which is left with it. host is
  * borrowed as long as the table. */
-typedef struct rg_communicator {
+typedef struct rn_communicator {
   aot_communicator_t table; /* head.self: this */
   const aot_host_t *host;
-} rg_communicator_t;
-void rg_communicator_init(rg_communicator_t *c, const aot_host_t *host, uint32_t flags);
-aot_status_t rg_group_open(const aot_communicator_t *c, aot_ctx_t *ctx, const rg_transport_t *t, aot_group_t **out);
+} rn_communicator_t;
+void rn_communicator_init(rn_communicator_t *c, const aot_host_t *host, uint32_t flags);
+aot_status_t rn_group_open(const aot_communicator_t *c, aot_ctx_t *ctx, const rn_transport_t *t, aot_group_t **out);
 
 /* An error of the communicator's; ctx may be NULL. */
-aot_status_t rg_tell(const aot_communicator_t *c, aot_ctx_t *ctx, aot_status_t status, const char *text);
+aot_status_t rn_tell(const aot_communicator_t *c, aot_ctx_t *ctx, aot_status_t status, const char *text);
 
-const char *rg_collective_name(int32_t kind);
+const char *rn_collective_name(int32_t kind);
 /* "ranks 1 and 3", of those whose byte is set */
-void rg_print_ranks(const uint8_t *is_meant, uint32_t n_ranks, char *out, uint64_t size);
+void rn_print_ranks(const uint8_t *is_meant, uint32_t n_ranks, char *out, uint64_t size);
 /* The sentence about claims that differ. */
-void rg_print_difference(const rg_claim_t *own, uint32_t own_rank, const rg_claim_t *other, uint32_t other_rank,
-                         rg_error_t *out);
+void rn_print_difference(const rn_claim_t *own, uint32_t own_rank, const rn_claim_t *other, uint32_t other_rank,
+                         rn_error_t *out);
 
 #endif

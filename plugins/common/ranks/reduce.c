@@ -66,12 +66,12 @@ static const struct reducer *find(int32_t dtype) {
   return NULL;
 }
 
-int rg_can_reduce(int32_t dtype, int32_t reduce) {
+int rn_can_reduce(int32_t dtype, int32_t reduce) {
   const struct reducer *r = find(dtype);
   if (!r || reduce < AOT_REDUCE_SUM || reduce > AOT_REDUCE_PRODUCT) return 0;
   return r->is_float || reduce == AOT_REDUCE_SUM || reduce == AOT_REDUCE_PRODUCT;
 }
 
-void rg_reduce(int32_t dtype, int32_t reduce, uint32_t n_ranks, const void *const *in, void *out, uint64_t n) {
+void rn_reduce(int32_t dtype, int32_t reduce, uint32_t n_ranks, const void *const *in, void *out, uint64_t n) {
   find(dtype)->run(reduce, n_ranks, in, out, n);
 }

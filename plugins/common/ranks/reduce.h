@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-int rg_can_reduce(int32_t dtype, int32_t reduce); /* is there a reduction of that kind for these elements? */
+int rn_can_reduce(int32_t dtype, int32_t reduce); /* is there a reduction of that kind for these elements? */
 /* n elements of `out` from n_ranks arrays; `out` may be one of them. */
-void rg_reduce(int32_t dtype, int32_t reduce, uint32_t n_ranks, const void *const *in, void *out, uint64_t n);
+void rn_reduce(int32_t dtype, int32_t reduce, uint32_t n_ranks, const void *const *in, void *out, uint64_t n);
 
 #endif

@@ -123,7 +123,7 @@ static const char *counts(const aot_communicator_t *c, const aot_group_t *g, uin
   return NULL;
 }
 
-const char *rg_conformance(const aot_communicator_t *c, aot_group_t *g) {
+const char *rn_conformance(const aot_communicator_t *c, aot_group_t *g) {
   aot_group_info_t info = {.struct_size = sizeof info};
   CHECK(c->info(c, g, &info) == AOT_OK && info.rank < info.n_ranks && info.n_ranks <= 64);
   float *a = calloc((size_t)info.n_ranks * N, sizeof *a), *b = calloc((size_t)info.n_ranks * N, sizeof *b);
@@ -137,7 +137,7 @@ const char *rg_conformance(const aot_communicator_t *c, aot_group_t *g) {
   return wrong;
 }
 
-const char *rg_disagree(const aot_communicator_t *c, aot_group_t *g) {
+const char *rn_disagree(const aot_communicator_t *c, aot_group_t *g) {
   aot_group_info_t info = {.struct_size = sizeof info};
   CHECK(c->info(c, g, &info) == AOT_OK);
   float from[4] = {1, 2, 3, 4}, to[4];

@@ -5,8 +5,8 @@
 #include <aot/communicator.h>
 
 /* NULL: all is well; else what is not. */
-const char *rg_conformance(const aot_communicator_t *c, aot_group_t *g);
+const char *rn_conformance(const aot_communicator_t *c, aot_group_t *g);
 /* This rank alone says something else than the others: their answer has to be AOT_E_CONTRACT, or that one is gone. */
-const char *rg_disagree(const aot_communicator_t *c, aot_group_t *g);
+const char *rn_disagree(const aot_communicator_t *c, aot_group_t *g);
 
 #endif

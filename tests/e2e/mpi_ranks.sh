@@ -1,0 +1,40 @@
+#!/bin/sh
+# mpi_ranks.sh AOTHOST - ROOT MPIRUN: pipelines/fsdp.yaml as processes of an MPI job has the losses of one process; one that is killed ends
+# the others.
+. "$(dirname "$0")/lib.sh"
+mpirun=$4
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_rmaps_base_oversubscribe=1
+pipeline=$root/pipelines/fsdp.yaml
+losses() { sed -n 's/.*\(step [0-9]*\/[0-9]*\)  loss \([0-9.]*\)  lr.*/\1 \2/p' "$1"; }
+
+status 0 "$aothost" run "$pipeline" --no-cache --set run.train.steps=6 --set run.train.log-every=1 --set run.train.accumulate=2
+says '^memory: '
+losses out > one
+[ "$(wc -l < one)" = 6 ] || complain "one process printed $(wc -l < one) losses"
+status 0 timeout 300 "$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=6 --set run.train.log-every=1
+losses out > two
+same one two
+says 'rank 0: parameters and state .* gathered .* scattered .* in collectives'
+says '^rank 1: parameters and state '
+status 0 timeout 300 "$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=6 --set run.train.log-every=1 \
+  --set stages.fsdp.mode=replicate
+losses out > two
+same one two
+
+# Programs that differ.
+status 2 timeout 120 "$mpirun" -n 1 "$aothost" run "$pipeline" --set run.train.steps=6 : -n 1 "$aothost" run "$pipeline" --set run.train.steps=7
+says 'the pipeline of rank 1 is not that of rank 0'
+grep -q misbehav out && complain 'a plugin was blamed'
+
+# A process that is killed, and one that is stopped.
+"$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=100000 --set run.ranks-with.patience=3 > out 2>&1 &
+job=$!
+for _ in $(seq 300); do grep -q 'step 1/' out && break; sleep 0.1; done
+victim=$(pgrep -P "$job" -f 'aothost run' | tail -1)
+kill -KILL "$victim"
+( sleep 60; kill -KILL "$job" ) 2> /dev/null &
+guard=$!
+wait "$job" && complain "the job ended well after one of its processes was killed"
+kill "$guard" 2> /dev/null || complain "the job went on for a minute after one of its processes was killed"
+says 'rank [01] .*(killed|signal 9)|process rank [01]'
+finish
