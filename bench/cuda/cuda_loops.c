@@ -10,7 +10,7 @@
 #include "common/cuda/symbols.h"
 #include "common/loops/loop_print.h"
 #include "common/random/philox.h"
-#include "driver.h"
+#include "gpu_facts.h"
 #include "gpt2_loops.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -36,7 +36,8 @@ typedef struct bench {
   nv_nvrtc_t nvrtc;
   gc_stream_t stream;
   gc_event_t begin, end;
-  int arch, n_processors, is_json, is_tuning, n_printed;
+  lp_gpu_machine_t machine;
+  int is_json, is_tuning, n_printed;
   double copy; /* GB/s */
 } bench_t;
 
@@ -154,10 +155,11 @@ static void load(const bench_t *b, const work_t *w, kernels_t *out) {
   size_t size;
   memset(out, 0, sizeof *out);
   print_text(w, &text);
-  if (!nv_nvrtc_compile(&b->nvrtc, text.data, w->name, b->arch, &image, &size))
+  if (!nv_nvrtc_compile(&b->nvrtc, text.data, w->name, (int)b->machine.arch, &image, &size))
     fail(w->name, image ? image : "it does not compile");
   check(b, b->driver.module_load_data(&out->module, image), w->name);
   check(b, b->driver.module_get_function(&out->main, out->module, w->name), w->name);
+  check(b, b->driver.func_set_attribute(out->main, GC_FUNCTION_MAX_DYNAMIC_SHARED, (int)w->loop->gpu.shared), w->name);
   b->events.attribute(&out->registers, 4, out->main);
   b->events.attribute(&out->local, 3, out->main);
   snprintf(other, sizeof other, "%s_begin", w->name);
@@ -194,8 +196,10 @@ static void launch(const bench_t *b, const work_t *w, const kernels_t *kernels, 
     check(b,
           b->driver.launch_kernel(kernels->begin, 1, 1, 1, LP_GPU_BEGIN_THREADS, 1, 1, 0, b->stream, arguments, NULL),
           w->name);
-  check(b, b->driver.launch_kernel(kernels->main, g->blocks, 1, 1, g->threads, 1, 1, 0, b->stream, arguments, NULL),
-        w->name);
+  check(
+      b,
+      b->driver.launch_kernel(kernels->main, g->blocks, 1, 1, g->threads, 1, 1, g->shared, b->stream, arguments, NULL),
+      w->name);
   if (kernels->end)
     check(b,
           b->driver.launch_kernel(kernels->end, lp_gpu_end_blocks(w->loop), 1, 1, LP_GPU_END_THREADS, 1, 1, 0,
@@ -310,15 +314,17 @@ static void print_row(bench_t *b, const work_t *w, const kernels_t *k, double ms
   const double rate = w->bytes / ms / 1e6;
   if (b->is_json)
     printf("%s{\"loop\": \"%s\", \"kind\": \"%s\", \"blocks\": %u, \"threads\": %u, \"team\": %u, \"vector\": %u, "
-           "\"chunks\": %u, \"splits\": %u, \"registers\": %d, \"local\": %d, \"ms\": %.5f, \"GB/s\": %.1f, "
+           "\"chunks\": %u, \"splits\": %u, \"stages\": %u, \"bulk\": %u, \"shared\": %u, \"registers\": %d, "
+           "\"local\": %d, \"ms\": "
+           "%.5f, \"GB/s\": %.1f, "
            "\"share\": %.4f, \"error\": %s%.3g%s}",
            b->n_printed++ ? ",\n" : "", w->name, kind_name(g->kind), g->blocks, g->threads, g->team, g->vector,
-           g->chunks, g->splits, k->registers, k->local, ms, rate, rate / b->copy, off == off ? "" : "\"", off,
-           off == off ? "" : "\"");
+           g->chunks, g->splits, g->stages, g->bulk, g->shared, k->registers, k->local, ms, rate, rate / b->copy,
+           off == off ? "" : "\"", off, off == off ? "" : "\"");
   else
-    printf("| %-21s | %-7s | %7u | %4u | %4u | %2u | %2u | %4u | %3d | %3d | %8.4f | %7.0f | %5.1f | %8.2g |\n",
-           w->name, kind_name(g->kind), g->blocks, g->threads, g->team, g->vector, g->chunks, g->splits, k->registers,
-           k->local, ms, rate, 100 * rate / b->copy, off);
+    printf("| %-25s | %-7s | %7u | %4u | %4u | %2u | %2u | %4u | %u%s | %3d | %3d | %8.4f | %7.0f | %5.1f | %8.2g |\n",
+           w->name, kind_name(g->kind), g->blocks, g->threads, g->team, g->vector, g->chunks, g->splits, g->stages,
+           g->bulk ? "b" : " ", k->registers, k->local, ms, rate, 100 * rate / b->copy, off);
   fflush(stdout);
 }
 
@@ -338,10 +344,11 @@ static void run_other(bench_t *b, work_t *w, const lp_gpu_t *other) {
   lp_parsed_t kept = w->parsed, p;
   lp_parse(gpt2_loops[w->number].text, &p);
   lp_simplify(&p.loop);
-  lp_gpu_schedule(&p.loop, (uint32_t)b->n_processors);
+  lp_gpu_schedule(&p.loop, &b->machine);
   const lp_gpu_t first = p.loop.gpu;
   p.loop.gpu = *other;
-  if (lp_gpu_fit(&p.loop) && memcmp(&first, &p.loop.gpu, sizeof first) != 0) {
+  p.loop.gpu.blocks = 0; /* as many as run at once, where it matters */
+  if (lp_gpu_fit(&p.loop, &b->machine) && memcmp(&first, &p.loop.gpu, sizeof first) != 0) {
     w->parsed = p;
     w->loop = &w->parsed.loop;
     run_schedule(b, w);
@@ -351,11 +358,27 @@ static void run_other(bench_t *b, work_t *w, const lp_gpu_t *other) {
   lp_parsed_deinit(&p);
 }
 
+/* Rows through registers, and through shared memory: teams of a block, and rows of each on their way. */
+static void tune_stages(bench_t *b, work_t *w) {
+  lp_gpu_t g = w->loop->gpu;
+  for (g.team = 32; g.team <= 1024; g.team += g.team < 256 ? 32 : 128)
+    for (uint32_t teams = 1; teams * g.team <= 1024 && teams <= 8; teams *= 2)
+      for (g.stages = 0; g.stages <= 4; g.stages++)
+        for (g.bulk = 0; g.bulk <= (g.stages > 0); g.bulk++) {
+          g.threads = g.team * teams;
+          run_other(b, w, &g);
+        }
+}
+
 /* Half and double of everything that the rule has chosen, and other blocks. */
 static void tune(bench_t *b, work_t *w) {
   static const uint32_t threads[] = {64, 96, 128, 192, 256, 384, 512, 768, 1024}, teams[] = {8, 16, 32};
   const lp_gpu_t first = w->loop->gpu;
   const int are_columns = first.kind == LP_GPU_COLUMNS;
+  if (first.stages) {
+    tune_stages(b, w);
+    return;
+  }
   for (uint32_t vector = first.vector * 2; vector && vector >= first.vector / 2; vector /= 2) {
     lp_gpu_t g = first;
     g.vector = vector;
@@ -383,7 +406,7 @@ static void tune(bench_t *b, work_t *w) {
 static void run_loop(bench_t *b, int number) {
   work_t w;
   prepare(&w, number);
-  if (!lp_gpu_schedule(w.loop, (uint32_t)b->n_processors)) fail(w.name, "it has no schedule");
+  if (!lp_gpu_schedule(w.loop, &b->machine)) fail(w.name, "it has no schedule");
   upload(b, &w);
   run_schedule(b, &w);
   if (b->is_tuning) tune(b, &w);
@@ -396,7 +419,6 @@ static void start(bench_t *b) {
   char why[256], name[128] = "";
   gc_ordinal_t device;
   gc_context_t context;
-  int major = 0, minor = 0;
   if (gc_driver_open(&b->driver, why, sizeof why) != 0) fail("the driver", why);
   if (!nv_nvrtc_open(&b->nvrtc, getenv("AOT_NVRTC"), why, sizeof why)) fail("NVRTC", why);
   const nv_symbol_t symbols[] = {{"cuEventCreate", &b->events.create},
@@ -413,27 +435,25 @@ static void start(bench_t *b) {
   check(b, b->events.create(&b->begin, 0), "event");
   check(b, b->events.create(&b->end, 0), "event");
   b->driver.device_get_name(name, sizeof name, device);
-  b->driver.device_get_attribute(&b->n_processors, GC_MULTIPROCESSORS, device);
-  b->driver.device_get_attribute(&major, GC_CAPABILITY_MAJOR, device);
-  b->driver.device_get_attribute(&minor, GC_CAPABILITY_MINOR, device);
-  b->arch = 10 * major + minor;
+  b->machine = gc_facts_of(&b->driver, device).machine;
   if (b->is_json) {
-    printf("{\"device\": \"%s\", \"processors\": %d, \"nvrtc\": \"%d.%d\", \"loops\": [\n", name, b->n_processors,
-           b->nvrtc.major, b->nvrtc.minor);
+    printf("{\"device\": \"%s\", \"processors\": %d, \"nvrtc\": \"%d.%d\", \"loops\": [\n", name,
+           (int)b->machine.n_processors, b->nvrtc.major, b->nvrtc.minor);
     return;
   }
   printf("%s, %d multiprocessors, sm_%d, NVRTC %d.%d; error: against generated C, over 1 + |x|\n\n", name,
-         b->n_processors, b->arch, b->nvrtc.major, b->nvrtc.minor);
-  printf("| loop | kind | blocks | threads | team | vector | chunks | splits | registers | local | ms | GB/s | %% of "
+         (int)b->machine.n_processors, (int)b->machine.arch, b->nvrtc.major, b->nvrtc.minor);
+  printf("| loop | kind | blocks | threads | team | vector | chunks | splits | stages | registers | local | ms | GB/s "
+         "| %% of "
          "copy | "
-         "error |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+         "error |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static int print_all(void) {
   for (int k = 0; k < N_GPT2_LOOPS; k++) {
     lp_parsed_t p;
     lp_text_t out = {0};
-    if (lp_parse(gpt2_loops[k].text, &p) || !lp_simplify(&p.loop) || !lp_gpu_schedule(&p.loop, 132))
+    if (lp_parse(gpt2_loops[k].text, &p) || !lp_simplify(&p.loop) || !lp_gpu_schedule(&p.loop, &lp_gpu_h100))
       fail(gpt2_loops[k].name, "it has no schedule");
     lp_print_loop(&p.loop, &out);
     lp_print(&out, "\n");

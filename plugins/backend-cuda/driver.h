@@ -35,6 +35,7 @@ typedef void *gc_graph_exec_t; /* CUgraphExec */
 #define GC_MEMORY_BUS_BITS 37
 #define GC_CAPABILITY_MAJOR 75
 #define GC_CAPABILITY_MINOR 76
+#define GC_SHARED_MEMORY_OF_PROCESSOR 81
 #define GC_SHARED_MEMORY_OPTIN 97
 
 #define GC_STREAM_NON_BLOCKING 1u    /* does not wait for the default stream */

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 /* NVRTC takes 45 ms for a unit and some 50 ms a kernel; four threads are what it makes use of. */
-enum { KERNELS_A_UNIT = 8, MOST_THREADS = 4, FIRST_SLOTS = 64 };
+enum { KERNELS_A_UNIT = 8, MOST_THREADS = 4, FIRST_SLOTS = 64, SHARED_UNASKED = 48 << 10 };
 
 void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder) {
   *c = (gc_code_t){.driver = driver, .nvrtc = nvrtc, .folder = folder, .arch = arch};
@@ -85,6 +85,7 @@ uint64_t gc_code_hash(const lp_loop_t *loop) { return hash_of(print_loop, loop);
 gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
   gc_kernel_t *kernel = gc_code_printed(c, print_loop, loop);
   if (!kernel) return NULL;
+  kernel->shared = loop->gpu.shared;
   kernel->has_begin = lp_gpu_has_begin(loop);
   kernel->has_end = lp_gpu_has_end(loop);
   return kernel;
@@ -186,7 +187,9 @@ static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t m
   snprintf(end, sizeof end, "%s_end", kernel->name);
   if ((!kernel->has_begin || c->driver->module_get_function(&kernel->begin, module, begin) == GC_SUCCESS) &&
       (!kernel->has_end || c->driver->module_get_function(&kernel->end, module, end) == GC_SUCCESS) &&
-      c->driver->module_get_function(&kernel->main, module, kernel->name) == GC_SUCCESS) {
+      c->driver->module_get_function(&kernel->main, module, kernel->name) == GC_SUCCESS &&
+      (kernel->shared <= SHARED_UNASKED || c->driver->func_set_attribute(kernel->main, GC_FUNCTION_MAX_DYNAMIC_SHARED,
+                                                                         (int)kernel->shared) == GC_SUCCESS)) {
     lp_text_deinit(&kernel->text);
     return 0;
   }

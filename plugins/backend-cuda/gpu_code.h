@@ -16,8 +16,9 @@ typedef struct gc_kernel {
   char name[32];
   gc_function_t begin, main, end; /* begin, end: what runs before and after it; NULL: nothing */
   int has_begin, has_end;
-  int is_wanted;  /* a step calls it: it is to be compiled */
-  lp_text_t text; /* until it is */
+  uint32_t shared; /* bytes of shared memory that `main` is launched with */
+  int is_wanted;   /* a step calls it: it is to be compiled */
+  lp_text_t text;  /* until it is */
 } gc_kernel_t;
 
 typedef struct gc_code {

@@ -129,7 +129,7 @@ static aot_status_t run_conv(const lw_frame_t *f, void *payload) {
   gc_address_t pointers[GC_CONV_N_TENSORS] = {0};
   for (int what = 0; what < GC_CONV_N_TENSORS; what++)
     if (p->refs[what].storage != LW_NONE) pointers[what] = (gc_address_t)(uintptr_t)lw_at(f, p->refs[what]);
-  *run->result = gc_launch(run, p->kernel->main, p->blocks, p->threads, pointers, GC_CONV_N_TENSORS);
+  *run->result = gc_launch(run, p->kernel->main, p->blocks, p->threads, 0, pointers, GC_CONV_N_TENSORS);
   return *run->result == GC_SUCCESS ? AOT_OK : AOT_E_INTERNAL;
 }
 

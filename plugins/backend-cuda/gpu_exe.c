@@ -132,7 +132,7 @@ static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
       .code = &e->code,
       .cublaslt = &e->cublaslt,
       .algorithms = &e->algorithms,
-      .n_processors = e->n_processors,
+      .machine = e->machine,
       .align = b->align,
       .n_on_host = e->n_on_host,
       .cudnn = &e->cudnn,
@@ -445,10 +445,9 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const aot_str_t 
     return lw_fail(error, AOT_E_UNAVAILABLE, "no-nvrtc", "%s", why);
   cu->ctx_set_current(e->device->context);
   if (gc_cublaslt_open(&e->cublaslt, why, sizeof why)) return lw_fail(error, AOT_E_UNAVAILABLE, "no-cublas", "%s", why);
-  const gc_facts_t facts = gc_facts_of(cu, e->device->ordinal);
-  e->n_processors = facts.n_processors;
+  e->machine = gc_facts_of(cu, e->device->ordinal).machine;
   const char *cache = cache_folder(e, ctx);
-  gc_code_init(&e->code, cu, &e->nvrtc, facts.arch, cache);
+  gc_code_init(&e->code, cu, &e->nvrtc, (int)e->machine.arch, cache);
   gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, are_timed);
   return AOT_OK;
 }

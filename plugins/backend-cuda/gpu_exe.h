@@ -22,7 +22,7 @@ typedef struct gc_exe {
   gc_cudnn_t cudnn;
   gc_code_t code;
   gc_algorithms_t algorithms;
-  uint32_t n_processors;
+  lp_gpu_machine_t machine;
   int is_synchronous; /* AOT_CUDA_SYNC: a step at a time, each waited for */
   aot_ext_profile_t profile;
   int is_profiled;           /* a step at a time, each timed */

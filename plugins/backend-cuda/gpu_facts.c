@@ -27,9 +27,12 @@ gc_facts_t gc_facts_of(const gc_driver_t *driver, gc_ordinal_t device) {
   const double ghz = attribute(driver, GC_CLOCK_KHZ, device, 1830e3) * 1e-6;
   const double memory_ghz = attribute(driver, GC_MEMORY_CLOCK_KHZ, device, 2619e3) * 1e-6;
   const double bus = attribute(driver, GC_MEMORY_BUS_BITS, device, 5120);
-  gc_facts_t f = {.arch = (int)(10 * major + minor), .n_processors = (uint32_t)n};
+  const double shared = attribute(driver, GC_SHARED_MEMORY_OPTIN, device, 227 << 10);
+  const double of_processor = attribute(driver, GC_SHARED_MEMORY_OF_PROCESSOR, device, 228 << 10);
+  const int arch = (int)(10 * major + minor);
+  gc_facts_t f = {.machine = {(uint32_t)arch, (uint32_t)n, (uint32_t)shared, (uint32_t)of_processor}};
   size_t row = 0;
-  while (row + 1 < sizeof processors / sizeof *processors && processors[row + 1].arch <= f.arch) row++;
+  while (row + 1 < sizeof processors / sizeof *processors && processors[row + 1].arch <= arch) row++;
   f.rates = (nc_rates_t){
       .bytes = COPY_SHARE * memory_ghz * 2 * bus / 8, /* two transfers a cycle */
       .halves = WORK_SHARE * n * ghz * processors[row].halves,

@@ -3,11 +3,11 @@
 #define GC_GPU_FACTS_H
 
 #include "common/cost/node_costs.h"
+#include "common/loops/loop.h"
 #include "driver.h"
 
 typedef struct gc_facts {
-  int arch; /* compute capability: 90 */
-  uint32_t n_processors;
+  lp_gpu_machine_t machine;
   nc_rates_t rates; /* that long runs reach */
 } gc_facts_t;
 

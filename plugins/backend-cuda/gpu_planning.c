@@ -27,7 +27,7 @@ static lw_machine_t machine_of(gc_lowering_t *l, const cu_program_t *custom) {
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                 uint64_t n_symbols, const aot_memory_plan_t **out) {
   gc_planning_t *p = m->head.self;
-  gc_lowering_t l = {.n_processors = facts(p)->n_processors, .align = LW_ALIGN};
+  gc_lowering_t l = {.machine = facts(p)->machine, .align = LW_ALIGN};
   const lw_machine_t machine = machine_of(&l, NULL);
   const cu_world_t world = {aot_ext(&p->host->head, AOT_EXT_KERNEL_LOOKUP), ctx};
   const aot_snapshot_t *s = NULL;
@@ -55,7 +55,7 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
   gc_planning_t *p = c->head.self;
   const cu_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
-  gc_lowering_t l = {.n_processors = facts(p)->n_processors, .align = LW_ALIGN};
+  gc_lowering_t l = {.machine = facts(p)->machine, .align = LW_ALIGN};
   const lw_machine_t machine = machine_of(&l, &nobody);
   const aot_snapshot_t *s = NULL;
   int64_t *dims = NULL;

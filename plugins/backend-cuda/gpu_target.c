@@ -42,11 +42,11 @@ typedef struct loop_step {
   uint32_t node; /* id */
 } loop_step_t;
 
-gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads,
+gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads, uint32_t shared,
                       gc_address_t *pointers, uint32_t n) {
   size_t nbytes = n * sizeof *pointers;
   void *extra[] = {GC_LAUNCH_BUFFER, pointers, GC_LAUNCH_BUFFER_SIZE, &nbytes, GC_LAUNCH_END};
-  return run->driver->launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, run->stream, NULL, extra);
+  return run->driver->launch_kernel(function, blocks, 1, 1, threads, 1, 1, shared, run->stream, NULL, extra);
 }
 
 static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
@@ -60,10 +60,11 @@ static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   else if (check) p->pointers[n++] = check;
   if (p->scratch.storage != LW_NONE) p->pointers[n++] = address(f, p->scratch);
   gc_result_t result = GC_SUCCESS;
-  if (p->kernel->begin) result = gc_launch(run, p->kernel->begin, 1, LP_GPU_BEGIN_THREADS, p->pointers, n);
-  if (result == GC_SUCCESS) result = gc_launch(run, p->kernel->main, p->blocks, p->threads, p->pointers, n);
+  if (p->kernel->begin) result = gc_launch(run, p->kernel->begin, 1, LP_GPU_BEGIN_THREADS, 0, p->pointers, n);
+  if (result == GC_SUCCESS)
+    result = gc_launch(run, p->kernel->main, p->blocks, p->threads, p->kernel->shared, p->pointers, n);
   if (result == GC_SUCCESS && p->kernel->end)
-    result = gc_launch(run, p->kernel->end, p->end_blocks, LP_GPU_END_THREADS, p->pointers, n);
+    result = gc_launch(run, p->kernel->end, p->end_blocks, LP_GPU_END_THREADS, 0, p->pointers, n);
   return driver_status(run, result);
 }
 
@@ -84,7 +85,7 @@ static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, const lw_tensor_
   for (uint32_t k = 0; k < loop->n_loads + loop->n_stores; k++)
     if (!loop->accesses[k].draws) loop->accesses[k].align = gc_alignment_of(b, &tensors[k]);
   *out_status = LW_DECLINED;
-  if (!lp_gpu_schedule(loop, lowering(b)->n_processors)) return NULL;
+  if (!lp_gpu_schedule(loop, &lowering(b)->machine)) return NULL;
   gc_kernel_t *kernel = kernel_of(b, loop);
   *out_status = kernel ? AOT_OK : no_memory(b);
   return kernel;

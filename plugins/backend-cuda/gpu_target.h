@@ -23,7 +23,7 @@ typedef struct gc_lowering {
   const gc_cublaslt_t *cublaslt;
   gc_algorithms_t *algorithms;
   gc_kernel_t stand_in;
-  uint32_t n_processors;
+  lp_gpu_machine_t machine;
   uint32_t align;          /* bytes that every port lies at a multiple of, up to LW_ALIGN */
   uint64_t staging_nbytes; /* the most that a step on the host takes of host memory */
   uint32_t n_checks;       /* loops that tell of a wrong index */
@@ -49,7 +49,7 @@ typedef struct gc_run {
 } gc_run_t;
 
 /* A kernel with pointers as its arguments. */
-gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads,
+gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads, uint32_t shared,
                       gc_address_t *pointers, uint32_t n);
 
 /* A workspace of a library, which wants multiples of 256 where the arena gives those of LW_ALIGN: it is taken larger, and

@@ -290,7 +290,8 @@ API int cuDeviceGetAttribute(int *out, int attribute, int device) {
     case 16: return *out = 2, SUCCESS; /* multiprocessors */
     case 75: return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "capability=", 90) / 10, SUCCESS;
     case 76: return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "capability=", 90) % 10, SUCCESS;
-    case 97: return *out = 227 * 1024, SUCCESS; /* shared memory of a block */
+    case 81: return *out = 228 * 1024, SUCCESS; /* shared memory of a multiprocessor */
+    case 97: return *out = 227 * 1024, SUCCESS; /* and of a block */
     default: return INVALID_VALUE;
   }
 }
@@ -537,6 +538,7 @@ API int cuModuleUnload(void *module) { return dlclose(module) == 0 ? SUCCESS : I
 typedef struct function {
   int (*run)(void *kernel, uint32_t blocks, uint32_t threads, char *const *pointers);
   void *kernel;
+  unsigned most_shared; /* bytes of shared memory that a launch may ask for */
 } function_t;
 
 /* Handles live as long as the process: the driver has no call that ends one. */
@@ -546,11 +548,14 @@ API int cuModuleGetFunction(void **out, void *module, const char *name) {
   if (!f) return OUT_OF_MEMORY;
   memcpy(&f->run, &run, sizeof run);
   f->kernel = dlsym(module, name);
+  f->most_shared = 48 * 1024;
   if (run && f->kernel) return *out = f, SUCCESS;
   return free(f), *out = NULL, NOT_FOUND;
 }
 API int cuFuncSetAttribute(void *function, int attribute, int value) {
-  return (void)function, (void)attribute, (void)value, SUCCESS;
+  enum { MAX_DYNAMIC_SHARED = 8, MOST = 227 * 1024 };
+  if (attribute != MAX_DYNAMIC_SHARED || value > MOST) return INVALID_VALUE;
+  return ((function_t *)function)->most_shared = (unsigned)value, SUCCESS;
 }
 
 typedef struct launch {
@@ -569,8 +574,8 @@ API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigne
                        unsigned block_y, unsigned block_z, unsigned shared_nbytes, void *stream, void **arguments,
                        void **extra) {
   launch_t l = {.function = *(function_t *)function, .blocks = grid_x, .threads = block_x};
-  if (arguments || !extra || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared_nbytes)
-    return NOT_SUPPORTED;
+  if (arguments || !extra || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1) return NOT_SUPPORTED;
+  if (shared_nbytes > l.function.most_shared) return INVALID_VALUE;
   if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4]) return INVALID_VALUE;
   const size_t nbytes = *(const size_t *)extra[3];
   if (nbytes > sizeof l.pointers || !grid_x || !block_x) return INVALID_VALUE;

@@ -3,6 +3,7 @@
  *     blocks run one after another; the threads of a block are fibers, which run in turn, each until it waits
  *     a barrier, and a shuffle within a warp, wait until all threads of the block, or the warp, have come or are gone
  *     shared memory is static, as one block runs at a time
+ *     a copy to shared memory is made when it is waited for; until then there is poison
  *
  * shim_run(kernel, blocks, threads, pointers) runs a kernel; pointers are what its LP_AT(k) are, KERNEL_bounds is
  * the number of threads that it may be run with. It returns 0 where
@@ -29,7 +30,10 @@
 #define LP_KERNEL(name, n, threads)                                                                                    \
   const uint32_t name##_bounds = threads;                                                                              \
   void name(char *const *lp_pointers)
+#define LP_RESIDENT(name, n, threads, blocks) LP_KERNEL(name, n, threads)
 #define LP_AT(k) lp_pointers[k]
+#define LP_SHARED(name) char *const name = shim_shared
+static char shim_shared[227 << 10] __attribute__((aligned(128), unused));
 
 typedef struct shim_index {
   uint32_t x;
@@ -45,12 +49,21 @@ typedef union shim_value {
 /* ---- threads as fibers ---- */
 
 enum { SHIM_THREADS = 1024, SHIM_WARP = 32, SHIM_STACK = 1 << 16 };
-enum { SHIM_READY = 1, SHIM_AT_BLOCK, SHIM_AT_WARP, SHIM_GONE };
+enum { SHIM_READY = 1, SHIM_AT_BLOCK, SHIM_AT_WARP, SHIM_AT_TEAM, SHIM_GONE };
+typedef struct shim_copy {
+  void *to;
+  const void *from;
+  int bytes, group;
+  uint64_t *barrier; /* of a whole row */
+} shim_copy_t;
 typedef void (*shim_kernel_fn)(char *const *pointers);
 typedef struct shim_fiber {
   ucontext_t context;
   char *stack;
   int state;
+  int barrier, expected; /* SHIM_AT_TEAM */
+  shim_copy_t *copies;   /* that are not waited for yet: rows from first_copy to n_copies */
+  int first_copy, n_copies, capacity, group;
 } shim_fiber_t;
 static struct shim {
   shim_fiber_t fibers[SHIM_THREADS];
@@ -58,6 +71,8 @@ static struct shim {
   shim_kernel_fn kernel;
   char *const *pointers;
   shim_value_t values[SHIM_THREADS];
+  shim_copy_t rows[256]; /* on their way */
+  int n_rows;
 } shim;
 
 static void shim_wait(int state) {
@@ -68,6 +83,12 @@ static void shim_wait(int state) {
 }
 
 __attribute__((unused)) static void __syncthreads(void) { shim_wait(SHIM_AT_BLOCK); }
+
+__attribute__((unused)) static void lp_sync(int barrier, int n) {
+  shim.fibers[threadIdx.x].barrier = barrier;
+  shim.fibers[threadIdx.x].expected = n;
+  shim_wait(barrier ? SHIM_AT_TEAM : SHIM_AT_BLOCK);
+}
 
 /* The value of the same warp's thread `lane`. */
 static shim_value_t shim_lane(shim_value_t mine, uint32_t lane) {
@@ -96,8 +117,28 @@ static uint32_t shim_release(uint32_t begin, uint32_t end, int state) {
   return n;
 }
 
+/* Threads that wait at a barrier of their own, once there are as many as it expects. */
+static uint32_t shim_release_teams(uint32_t threads) {
+  uint32_t released = 0;
+  for (uint32_t first = 0; first < threads; first++) {
+    const shim_fiber_t *f = &shim.fibers[first];
+    int n = 0;
+    if (f->state != SHIM_AT_TEAM) continue;
+    for (uint32_t t = first; t < threads; t++)
+      n += shim.fibers[t].state == SHIM_AT_TEAM && shim.fibers[t].barrier == f->barrier;
+    if (n != f->expected) continue;
+    for (uint32_t t = threads; t-- > first;)
+      if (shim.fibers[t].state == SHIM_AT_TEAM && shim.fibers[t].barrier == f->barrier)
+        shim.fibers[t].state = SHIM_READY, released++;
+  }
+  return released;
+}
+
 __attribute__((destructor)) static void shim_free(void) {
-  for (uint32_t t = 0; t < SHIM_THREADS; t++) free(shim.fibers[t].stack);
+  for (uint32_t t = 0; t < SHIM_THREADS; t++) {
+    free(shim.fibers[t].stack);
+    free(shim.fibers[t].copies);
+  }
 }
 
 static int shim_block(uint32_t threads) {
@@ -109,8 +150,10 @@ static int shim_block(uint32_t threads) {
     f->context.uc_stack.ss_size = SHIM_STACK;
     f->context.uc_link = &shim.scheduler;
     f->state = SHIM_READY;
+    f->first_copy = f->n_copies = f->group = 0;
     makecontext(&f->context, shim_fiber_main, 0);
   }
+  shim.n_rows = 0;
   for (uint32_t gone = 0; gone < threads;) {
     uint32_t n = 0;
     gone = 0;
@@ -123,7 +166,7 @@ static int shim_block(uint32_t threads) {
       gone += shim.fibers[t].state == SHIM_GONE;
     }
     for (uint32_t w = 0; w < threads; w += SHIM_WARP) n += shim_release(w, w + SHIM_WARP, SHIM_AT_WARP);
-    n += shim_release(0, threads, SHIM_AT_BLOCK);
+    n += shim_release_teams(threads) + shim_release(0, threads, SHIM_AT_BLOCK);
     if (n == 0 && gone < threads) return 0;
   }
   return 1;
@@ -145,6 +188,64 @@ LP void lp_move(void *to, const void *from, int bytes) {
   const uintptr_t align = bytes < 16 ? (uintptr_t)bytes : 16;
   if (((uintptr_t)to | (uintptr_t)from) % align) __builtin_trap();
   memcpy(to, from, (size_t)bytes);
+}
+LP void lp_copy(void *to, const void *from, int bytes) {
+  shim_fiber_t *f = &shim.fibers[threadIdx.x];
+  const uintptr_t align = bytes < 16 ? (uintptr_t)bytes : 16;
+  if (((uintptr_t)to | (uintptr_t)from) % align || bytes < 4) __builtin_trap();
+  if ((char *)to < shim_shared || (char *)to + bytes > shim_shared + sizeof shim_shared) __builtin_trap();
+  if (f->n_copies == f->capacity) {
+    f->capacity = 2 * f->capacity + 16;
+    f->copies = (shim_copy_t *)realloc(f->copies, (size_t)f->capacity * sizeof *f->copies);
+    if (!f->copies) __builtin_trap();
+  }
+  memset(to, 0xff, (size_t)bytes);
+  f->copies[f->n_copies++] = (shim_copy_t){to, from, bytes, f->group};
+}
+LP void lp_end_copies(void) { shim.fibers[threadIdx.x].group++; }
+/* All but those of the last n groups. */
+LP void shim_wait_copies(int n) {
+  shim_fiber_t *f = &shim.fibers[threadIdx.x];
+  for (; f->first_copy < f->n_copies && f->copies[f->first_copy].group < f->group - n; f->first_copy++)
+    memcpy(f->copies[f->first_copy].to, f->copies[f->first_copy].from, (size_t)f->copies[f->first_copy].bytes);
+  if (f->first_copy == f->n_copies) f->first_copy = f->n_copies = 0;
+}
+#define LP_WAIT_COPIES(n) shim_wait_copies(n)
+
+/* A barrier that counts bytes: those that are still to come, whether they have been told, and the round. */
+LP void shim_set(uint64_t *b, uint32_t bytes, uint32_t is_told, uint32_t round) {
+  *b = (uint64_t)bytes << 2 | is_told << 1 | round;
+}
+LP void lp_begin_barrier(uint64_t *b) { shim_set(b, 0, 0, 0); }
+LP void lp_expect(uint64_t *b, int bytes) {
+  if (*b >> 1) __builtin_trap(); /* the round before is not over */
+  shim_set(b, (uint32_t)bytes, 1, *b & 1);
+}
+LP void lp_fetch(void *to, const void *from, int bytes, uint64_t *b) {
+  if (((uintptr_t)to | (uintptr_t)from | (uintptr_t)bytes) % 16 || shim.n_rows == 256) __builtin_trap();
+  if ((char *)to < shim_shared || (char *)to + bytes > shim_shared + sizeof shim_shared) __builtin_trap();
+  memset(to, 0xff, (size_t)bytes);
+  shim.rows[shim.n_rows++] = (shim_copy_t){to, from, bytes, 0, b};
+}
+LP void lp_await(uint64_t *b, int round) {
+  for (int turn = 0; (int)(*b & 1) == round; turn++) {
+    uint32_t bytes = (uint32_t)(*b >> 2);
+    int n = 0;
+    for (int k = 0; k < shim.n_rows; k++) {
+      shim_copy_t *row = &shim.rows[k];
+      if (row->barrier != b) {
+        shim.rows[n++] = *row;
+        continue;
+      }
+      memcpy(row->to, row->from, (size_t)row->bytes);
+      bytes -= (uint32_t)row->bytes;
+    }
+    shim.n_rows = n;
+    shim_set(b, bytes, *b >> 1 & 1, (uint32_t)round);
+    if (*b >> 1 == 1) shim_set(b, 0, 0, (uint32_t)!round);
+    else if (turn == 1 << 20) __builtin_trap(); /* nobody fetches it */
+    else shim_wait(SHIM_READY);
+  }
 }
 LP float lp_lane_f32(float v, int lane) { return shim_lane((shim_value_t){.f32 = v}, (uint32_t)lane).f32; }
 LP double lp_lane_f64(double v, int lane) { return shim_lane((shim_value_t){.f64 = v}, (uint32_t)lane).f64; }

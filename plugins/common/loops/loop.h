@@ -137,7 +137,22 @@ typedef struct lp_gpu {
   /* Of flat points (one dimension, no indices, no bounds): the kernel runs over as many tensors of several sizes, which a
    * table tells; lp_gpu_schedule has 1, others may have up to lp_gpu_most_tensors. 0: sizes are constants of the text */
   uint32_t tensors;
+  /* Rows of a team that are in shared memory, or on their way there, the one that it is at among them; 0: rows do not
+   * pass through shared memory, and a team takes one row unless it has sums across rows. */
+  uint32_t stages;
+  uint32_t bulk;      /* rows are copied whole, by one thread (sm_90), and not by each thread its vectors */
+  uint32_t shared;    /* bytes of it that a block is launched with */
+  uint32_t residents; /* blocks that a multiprocessor is to have at once; 0: as many as there is room for */
 } lp_gpu_t;
+
+/* What a schedule has to know of a GPU. */
+typedef struct lp_gpu_machine {
+  uint32_t arch; /* compute capability: 90 */
+  uint32_t n_processors;
+  uint32_t block_shared,
+      processor_shared; /* the most bytes of shared memory: of a block, of a multiprocessor's blocks */
+} lp_gpu_machine_t;
+extern const lp_gpu_machine_t lp_gpu_h100; /* where no device is at hand: texts of tests, and to look at */
 
 typedef struct lp_loop {
   int32_t rank;
@@ -286,15 +301,15 @@ void lp_gen_c(const lp_loop_t *loop, const char *name, lp_text_t *out);
 
 /* ---- GPUs (loop_gpu.c, loop_gen_cuda.c) ---- */
 enum { LP_GPU_MOST_POINTERS = 480 }; /* parameters of a kernel are 4 KiB at most */
-/* lp_schedule, and the schedule for a GPU of that many multiprocessors. Sums that lp_schedule's loop takes in double,
+/* lp_schedule, and the schedule for a GPU. Sums that lp_schedule's loop takes in double,
  * though it reads floats, are taken in float from then on: the loop is not for C any more. 0: not for GPUs. */
-int lp_gpu_schedule(lp_loop_t *loop, uint32_t n_processors);
-/* Of a loop that has been scheduled, with other threads, team, vector, splits, of columns other chunks, and where there
- * are sums across rows with other blocks, in loop.gpu: the rest of the schedule. 0: that does not fit the loop. */
-int lp_gpu_fit(lp_loop_t *loop);
+int lp_gpu_schedule(lp_loop_t *loop, const lp_gpu_machine_t *m);
+/* Of a loop that has been scheduled, with other threads, team, vector, splits, stages, bulk, of columns other chunks, and where
+ * teams go on from row to row with other blocks, in loop.gpu: the rest of the schedule. 0: that does not fit the loop. */
+int lp_gpu_fit(lp_loop_t *loop, const lp_gpu_machine_t *m);
 uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for what kernels leave for the next; 0: one kernel is all */
 void lp_prelude_cuda_add(lp_text_t *t);
-/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads; where there is one, NAME_begin before it, with a
+/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads and gpu.shared bytes of shared memory; where there is one, NAME_begin before it, with a
  * block of LP_GPU_BEGIN_THREADS, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
  * structure of lp_gpu_n_pointers pointers: to the first element of every access (of a draw: its number as an integer),
  * where lp_gpu_word says; where accesses have indices, to an int64 that is set when one is out of range; to the scratch memory, where there is

@@ -105,6 +105,7 @@ static void print_gpu(lp_text_t *out, const lp_gpu_t *g) {
              g->threads, g->team, g->vector, g->chunks, g->splits);
   if (g->parts) lp_print(out, ", parts %u", g->parts);
   if (g->tensors) lp_print(out, ", tensors %u", g->tensors);
+  if (g->stages) lp_print(out, ", stages %u%s, shared %u", g->stages, g->bulk ? " in bulk" : "", g->shared);
   if (g->kind) lp_print(out, g->wide ? ", 64-bit indices\n" : "\n");
 }
 

@@ -16,13 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Do teams go on from row to row? Then part `part` is a team's. */
-static int goes_on(const cu_printer_t *p) {
-  for (uint32_t k = 0; k < p->l->n_insts; k++)
-    if (p->l->insts[k].reduce == LP_ACROSS && !p->l->insts[k].of_row) return 1;
-  return 0;
-}
-
 static const char unroll[] = "#pragma unroll\n";
 
 /* ---- accesses ---- */
@@ -281,7 +274,10 @@ static void print_element(const cu_printer_t *p) {
   cu_print_element_loop(p);
   lp_print(p->out, "{\n");
   if (p->pass.has_place)
-    lp_print(p->out, "const int64_t place = %s;\n", l->columns ? "row" : p->g->vector > 1 ? "i + j" : "i");
+    lp_print(p->out, "const int64_t place = (%s)(%s);\n", p->g->wide ? "int64_t" : "uint32_t",
+             l->columns         ? "row"
+             : p->g->vector > 1 ? "i + j"
+                                : "i");
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (is_taken(p, k)) cu_print_load(p, k, has_array(p, k));
   for (uint32_t k = 0; k < l->n_insts; k++) {
@@ -359,18 +355,24 @@ void cu_print_partial(const cu_printer_t *p, uint32_t k) {
   lp_print(p->out, "[part * (%s)%llu", p->index, (unsigned long long)lp_gpu_results(p->l));
 }
 
+/* Of a block that is larger than a warp's teams are. */
+static uint32_t n_teams(const cu_printer_t *p) {
+  return p->g->kind == LP_GPU_ROWS && p->g->team > 32 && p->g->splits == 1 ? p->g->threads / p->g->team : 1;
+}
+
 /* The values of the pass's reductions, joined over the team; into scratch memory where they are parts. */
 void cu_print_joined(const cu_printer_t *p, uint32_t team) {
   const int are_parts = p->g->splits > 1;
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     if (!p->pass.insts[k] || !lp_reduces_row(inst)) continue;
-    if (team > 32) lp_print(p->out, "__shared__ %s s%u[32];\n", lp_c_type(lp_gpu_lane(inst)), k);
+    if (team > 32) lp_print(p->out, "__shared__ %s s%u[%u];\n", lp_c_type(lp_gpu_lane(inst)), k, 32 * n_teams(p));
     if (are_parts) lp_print(p->out, "const %s v%u = (", lp_c_type(lp_gpu_lane(inst)), k);
     else lp_print_value(p->out, p->l, k);
     lp_print(p->out, "lp_%s_%s_%s(a%u", team > 32 ? "block" : "warp", lp_reduction_name(inst->reduce),
              lane_suffix(inst), k);
-    if (team > 32) lp_print(p->out, ", s%u, %u", k, team / 32);
+    if (team > 32 && n_teams(p) > 1) lp_print(p->out, ", s%u + team * 32, %u, team + 1", k, team / 32);
+    else if (team > 32) lp_print(p->out, ", s%u, %u, 0", k, team / 32);
     lp_print(p->out, "));\n");
     if (!are_parts) continue;
     lp_print(p->out, "if (lane == 0) ");
@@ -382,7 +384,9 @@ void cu_print_joined(const cu_printer_t *p, uint32_t team) {
 /* ---- what stands around ---- */
 
 void cu_print_head(const cu_printer_t *p, const char *name, const char *ending) {
-  lp_print(p->out, "LP_KERNEL(%s%s, %u, %u) {\n", name, ending, lp_gpu_n_pointers(p->l), p->g->threads);
+  if (p->g->residents && !*ending)
+    lp_print(p->out, "LP_RESIDENT(%s, %u, %u, %u) {\n", name, lp_gpu_n_pointers(p->l), p->g->threads, p->g->residents);
+  else lp_print(p->out, "LP_KERNEL(%s%s, %u, %u) {\n", name, ending, lp_gpu_n_pointers(p->l), p->g->threads);
   if (lp_has_indices(p->l)) lp_print(p->out, "int64_t wrong = 0;\n");
   for (uint32_t k = 0; k < p->l->n_loads; k++)
     for (int32_t d = 0; d < p->l->rank; d++)
@@ -403,8 +407,8 @@ static void print_pointer(const cu_printer_t *p, uint32_t k) {
   else lp_print(p->out, "LP_AT(words + %u)", word - n_shared);
 }
 
-/* Indices of the first n dimensions from `from`, and pointers to where they lead. */
-void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
+/* Indices of the first n dimensions. */
+static void print_outer_indices(const cu_printer_t *p, int32_t n, const char *from) {
   const lp_loop_t *l = p->l;
   int64_t below = 1;
   for (int32_t d = n - 1; d >= 0; d--) {
@@ -414,19 +418,32 @@ void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
     lp_print(p->out, ";\n");
     below *= size_of(l, d);
   }
+}
+
+/* To where these indices lead. */
+static void print_row_pointer(const cu_printer_t *p, uint32_t k, int32_t n) {
+  const lp_access_t *a = &p->l->accesses[k];
+  const char *type = lp_c_type(a->dtype), *mark = k < p->l->n_loads ? "const " : "";
+  if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)", k);
+  else lp_print(p->out, "%s%s *q%u = (%s%s *)", mark, type, k, mark, type);
+  print_pointer(p, k);
+  if (a->draws) lp_print(p->out, ", e%u = 0", k);
+  for (int32_t d = 0; d < n; d++) {
+    char index[16];
+    snprintf(index, sizeof index, "i%d", d);
+    if (a->strides[d]) print_term(p, k, d, index, a->draws ? " + (uint64_t)" : " + ");
+  }
+  lp_print(p->out, ";\n");
+}
+
+void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
+  const lp_loop_t *l = p->l;
+  print_outer_indices(p, n, from);
   for (uint32_t k = 0; k < cu_n_accesses(l); k++) {
-    const lp_access_t *a = &l->accesses[k];
-    const char *type = lp_c_type(a->dtype), *mark = k < l->n_loads ? "const " : "";
-    if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)", k);
-    else lp_print(p->out, "%s%s *q%u = (%s%s *)", mark, type, k, mark, type);
-    print_pointer(p, k);
-    if (a->draws) lp_print(p->out, ", e%u = 0", k);
-    for (int32_t d = 0; d < n; d++) {
-      char index[16];
-      snprintf(index, sizeof index, "i%d", d);
-      if (a->strides[d]) print_term(p, k, d, index, a->draws ? " + (uint64_t)" : " + ");
-    }
-    lp_print(p->out, ";\n");
+    if (lp_gpu_is_staged(l, k))
+      lp_print(p->out, "const %s *q%u = (const %s *)(stage + %llu);\n", lp_c_type(l->accesses[k].dtype), k,
+               lp_c_type(l->accesses[k].dtype), (unsigned long long)lp_gpu_staged_at(l, k));
+    else print_row_pointer(p, k, n);
     if (k < l->n_loads) lp_print_row_bounds(p->out, l, k);
   }
 }
@@ -583,6 +600,35 @@ static void print_across(const cu_printer_t *p) {
   }
 }
 
+/* The teams of a block first add theirs in shared memory, where no rows are any more. */
+static void print_joined_teams(const cu_printer_t *p) {
+  const lp_loop_t *l = p->l;
+  const uint32_t teams = p->g->threads / p->g->team;
+  const long long length = (long long)l->sizes[l->rank - 1];
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    const lp_inst_t *inst = &l->insts[k];
+    const char *type = lp_c_type(lp_gpu_lane(inst));
+    if (inst->reduce != LP_ACROSS) continue;
+    lp_print(p->out, "{\n%s *const sums = (%s *)shared;\n__syncthreads();\n", type, type);
+    if (inst->of_row) {
+      lp_print(p->out, "if (lane == 0) sums[threadIdx.x / %u] = a%u;\n", p->g->team, k);
+    } else {
+      print_chunks(p);
+      cu_print_element_loop(p);
+      lp_print(p->out, "sums[threadIdx.x / %u * %lld + i%s] = a%u", p->g->team, length, p->g->vector > 1 ? " + j" : "",
+               k);
+      print_slot(p, 1, 1);
+      lp_print(p->out, ";\n}\n}\n");
+    }
+    lp_print(p->out, "__syncthreads();\nfor (int i = threadIdx.x; i < %lld; i += %u) {\n%s sum = sums[i];\n",
+             inst->of_row ? 1 : length, p->g->threads, type);
+    lp_print(p->out, "for (int other = 1; other < %u; other++) sum += sums[other * %lld + i];\n", teams,
+             inst->of_row ? 1 : length);
+    cu_print_scratch(p, k);
+    lp_print(p->out, "[blockIdx.x * (%s)%lld + i] = sum;\n}\n}\n", p->index, inst->of_row ? 1 : length);
+  }
+}
+
 /* They go to scratch memory, as part `part`. */
 static void print_across_parts(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
@@ -604,23 +650,102 @@ static void print_across_parts(const cu_printer_t *p) {
   }
 }
 
+/* Loads that are held and are the same for all rows. */
+static void print_same_for_rows(cu_printer_t *p, uint8_t *is_there) {
+  const lp_loop_t *l = p->l;
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    const lp_access_t *a = &l->accesses[k];
+    int is_own = a->n_indices || a->bounded;
+    for (int32_t d = 0; d + 1 < l->rank; d++) is_own |= a->strides[d] != 0;
+    if (is_own || !lp_is_held(l, k)) continue;
+    print_row_pointer(p, k, 0);
+    print_array(p, k, 1);
+    print_chunks(p);
+    print_take(p, k);
+    lp_print(p->out, "}\n}\n");
+    is_there[k] = 1;
+  }
+}
+
+/* A row to come by its first thread, whole: a barrier counts the bytes. */
+static void print_bulk_copies(const cu_printer_t *p) {
+  const lp_loop_t *l = p->l;
+  uint64_t sum = 0;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (lp_gpu_is_staged(l, k)) sum += (uint64_t)l->sizes[l->rank - 1] * aot_dtype_size(l->accesses[k].dtype);
+  lp_print(p->out, "if (lane == 0) {\nlp_expect(&full[next_stage], %llu);\n", (unsigned long long)sum);
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (lp_gpu_is_staged(l, k))
+      lp_print(p->out, "lp_fetch(stage + %llu, q%u, %llu, &full[next_stage]);\n",
+               (unsigned long long)lp_gpu_staged_at(l, k), k,
+               (unsigned long long)l->sizes[l->rank - 1] * aot_dtype_size(l->accesses[k].dtype));
+  lp_print(p->out, "}\n}\n");
+}
+
+/* A row to come, by every thread the vectors that it will read. */
+static void print_copies(const cu_printer_t *p) {
+  const lp_loop_t *l = p->l;
+  print_chunks(p);
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (lp_gpu_is_staged(l, k))
+      lp_print(p->out, "lp_copy(stage + %llu + i * %u, &q%u[i], %llu);\n", (unsigned long long)lp_gpu_staged_at(l, k),
+               (unsigned)aot_dtype_size(l->accesses[k].dtype), k, (unsigned long long)vector_bytes(p, k));
+  lp_print(p->out, "}\n}\n}\nlp_end_copies();\n");
+}
+
+/* Rows through shared memory: a row to come goes into the stage whose row is done; then a team waits for its row. The
+ * first rows are ones before the team's first. */
+static void print_stages(const cu_printer_t *p, long long rows) {
+  const lp_loop_t *l = p->l;
+  const lp_gpu_t *g = p->g;
+  const uint32_t teams = g->threads / g->team, step = g->blocks * teams, ahead = (g->stages - 1) * step;
+  const unsigned long long bytes = (unsigned long long)lp_gpu_staged_at(l, l->n_loads);
+  lp_print(p->out, "LP_SHARED(shared);\nchar *const stages = shared");
+  if (teams > 1) lp_print(p->out, " + threadIdx.x / %u * %llu", g->team, g->stages * bytes);
+  lp_print(p->out, ";\nint next_stage = 0;\n");
+  if (g->bulk) {
+    lp_print(p->out, "__shared__ uint64_t barriers[%u];\nuint64_t *const full = barriers", g->stages * teams);
+    if (teams > 1) lp_print(p->out, " + threadIdx.x / %u * %u", g->team, g->stages);
+    lp_print(p->out, ";\nint round = 0;\n");
+    lp_print(p->out, "if (lane == 0) for (int k = 0; k < %u; k++) lp_begin_barrier(&full[k]);\n__syncthreads();\n",
+             g->stages);
+  }
+  lp_print(p->out, "for (%s row = part - %u; row < %lld; row += %u) {\n", p->index, ahead, rows, step);
+  lp_print(p->out, "if (row + %u < %lld) {\nconst %s next = row + %u;\n", ahead, rows, p->index, ahead);
+  print_outer_indices(p, l->rank - 1, "next");
+  lp_print(p->out, "char *const stage = stages + next_stage * %llu;\n", bytes);
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (lp_gpu_is_staged(l, k)) print_row_pointer(p, k, l->rank - 1);
+  if (g->bulk) print_bulk_copies(p);
+  else print_copies(p);
+  if (g->stages > 1) lp_print(p->out, "next_stage = next_stage == %u ? 0 : next_stage + 1;\n", g->stages - 1);
+  if (g->stages > 1) lp_print(p->out, "if (row < part) continue;\n");
+  if (g->bulk) lp_print(p->out, "lp_await(&full[next_stage], round);\n");
+  else lp_print(p->out, "LP_WAIT_COPIES(%u);\n", g->stages - 1);
+  lp_print(p->out, "const char *const stage = stages + next_stage * %llu;\n", bytes);
+}
+
 /* Who takes which row: teams that go on from row to row, parts of a row, or teams with a row each. */
-static void print_rows_begin(const cu_printer_t *p) {
+static void print_rows_begin(cu_printer_t *p, uint8_t *is_there) {
   const lp_gpu_t *g = p->g;
   const uint32_t teams = g->threads / g->team;
   const long long rows = (long long)lp_gpu_results(p->l);
   lp_print(p->out, "const %s length = %lld, lane = threadIdx.x", p->index, (long long)p->l->sizes[p->l->rank - 1]);
   if (teams > 1) lp_print(p->out, " %% %u", g->team);
+  if (n_teams(p) > 1) lp_print(p->out, ", team = threadIdx.x / %u", g->team);
   if (g->splits > 1) {
     lp_print(p->out, ", row = blockIdx.x / %u, part = blockIdx.x %% %u;\n", g->splits, g->splits);
   } else {
-    lp_print(p->out, ", %s = (%s)blockIdx.x", goes_on(p) ? "part" : "row", p->index);
+    lp_print(p->out, ", %s = (%s)blockIdx.x", lp_gpu_goes_on(p->l) ? "part" : "row", p->index);
     if (teams > 1) lp_print(p->out, " * %u + threadIdx.x / %u", teams, g->team);
-    if (g->parts && !goes_on(p)) lp_print(p->out, ", part = row");
+    if (g->parts && !lp_gpu_goes_on(p->l)) lp_print(p->out, ", part = row");
     lp_print(p->out, ";\n");
   }
   print_across(p);
-  if (goes_on(p)) lp_print(p->out, "for (%s row = part; row < %lld; row += %u) {\n", p->index, rows, g->parts);
+  if (lp_gpu_goes_on(p->l)) print_same_for_rows(p, is_there);
+  if (g->stages) print_stages(p, rows);
+  else if (lp_gpu_goes_on(p->l))
+    lp_print(p->out, "for (%s row = part; row < %lld; row += %u) {\n", p->index, rows, g->blocks * teams);
   else lp_print(p->out, "if (row < %lld) {\n", rows);
 }
 
@@ -629,7 +754,7 @@ static void print_rows(cu_printer_t *p, const char *name) {
   const lp_gpu_t *g = p->g;
   uint8_t is_there[LP_INSTS * LP_ARGS] = {0};
   cu_print_head(p, name, "");
-  print_rows_begin(p);
+  print_rows_begin(p, is_there);
   cu_print_pointers(p, l->rank - 1, "row");
   cu_print_constants(p);
   for (uint32_t k = 0; k < l->n_insts; k++)
@@ -639,11 +764,14 @@ static void print_rows(cu_printer_t *p, const char *name) {
     cu_print_row_insts(p, l->n_passes);
     cu_print_row_stores(p);
   }
-  if (goes_on(p) && g->team > 32) lp_print(p->out, "__syncthreads();\n"); /* shared memory is used again */
-  if (goes_on(p)) lp_print(p->out, "}\n");
-  if (g->parts) print_across_parts(p);
+  if (g->bulk) lp_print(p->out, "round ^= next_stage == %u;\n", g->stages - 1);
+  if (lp_gpu_goes_on(l) && n_teams(p) > 1) lp_print(p->out, "lp_sync(team + 1, %u);\n", g->team);
+  else if (lp_gpu_goes_on(l) && g->team > 32) lp_print(p->out, "__syncthreads();\n"); /* shared memory is used again */
+  if (lp_gpu_goes_on(p->l)) lp_print(p->out, "}\n");
+  if (g->parts && lp_gpu_joins_teams(l)) print_joined_teams(p);
+  else if (g->parts) print_across_parts(p);
   cu_print_wrong(p);
-  lp_print(p->out, goes_on(p) ? "}\n" : "}\n}\n");
+  lp_print(p->out, lp_gpu_goes_on(p->l) ? "}\n" : "}\n}\n");
 }
 
 /* ---- columns ---- */

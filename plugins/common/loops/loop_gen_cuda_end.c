@@ -16,12 +16,13 @@ static void print_parts(const cu_printer_t *p, const char *first, uint32_t step)
   lp_print(p->out, "}\n");
 }
 
-/* Sums across rows: 32 columns a block, and those of values of rows in the last block. Parts are added in double. */
+/* Sums across rows: of each 32 columns a block, of those of values of rows one. Parts are added in double. */
 static void print_across_end(cu_printer_t *p, const char *name) {
   enum { SIDE = 32, DOWN = LP_GPU_END_THREADS / SIDE };
   const lp_loop_t *l = p->l;
   const long long length = (long long)l->sizes[l->rank - 1];
   lp_gpu_t single = l->gpu;
+  uint32_t block = 0;
   single.threads = LP_GPU_END_THREADS;
   p->g = &single;
   cu_print_head(p, name, "_end");
@@ -30,7 +31,9 @@ static void print_across_end(cu_printer_t *p, const char *name) {
     const lp_inst_t *inst = &l->insts[k];
     const char *wide = lp_is_float(inst->compute) ? "double" : "int64_t";
     if (inst->reduce != LP_ACROSS) continue;
-    lp_print(p->out, inst->of_row ? "if (blockIdx.x == %u) {\n" : "if (blockIdx.x < %u) {\n", lp_gpu_end_blocks(l) - 1);
+    const uint32_t first = block;
+    block += inst->of_row ? 1 : (uint32_t)((length + SIDE - 1) / SIDE);
+    lp_print(p->out, "if (blockIdx.x >= %u && blockIdx.x < %u) {\n", first, block);
     lp_print(p->out, "%s *q%u = (%s *)LP_AT(%u);\n%s a = 0;\n", lp_c_type(l->accesses[s].dtype), s,
              lp_c_type(l->accesses[s].dtype), s, wide);
     if (inst->of_row) {
@@ -38,12 +41,13 @@ static void print_across_end(cu_printer_t *p, const char *name) {
       cu_print_scratch(p, k);
       lp_print(p->out, "[part];\n__shared__ %s s%u[32];\n", wide, k);
       lp_print_value(p->out, l, k);
-      lp_print(p->out, "lp_block_sum_%s(a, s%u, %d));\nif (threadIdx.x == 0) q%u[0] = ",
+      lp_print(p->out, "lp_block_sum_%s(a, s%u, %d, 0));\nif (threadIdx.x == 0) q%u[0] = ",
                lp_is_float(inst->compute) ? "f64" : "i64", k, LP_GPU_END_THREADS / 32, s);
     } else {
       lp_print(p->out, "const int lane = threadIdx.x %% %d, down = threadIdx.x / %d;\n", SIDE, SIDE);
-      lp_print(p->out, "const %s i = (%s)blockIdx.x * %d + lane;\n", p->index, p->index, SIDE);
-      lp_print(p->out, "if (i < %lld)\nfor (int part = down; part < %u; part += %d) a += ", length, p->g->parts, DOWN);
+      lp_print(p->out, "const %s i = (%s)(blockIdx.x - %u) * %d + lane;\n", p->index, p->index, first, SIDE);
+      lp_print(p->out, "if (i < %lld)\n#pragma unroll 8\nfor (int part = down; part < %u; part += %d) a += ", length,
+               p->g->parts, DOWN);
       cu_print_scratch(p, k);
       lp_print(p->out, "[part * (%s)%lld + i];\n__shared__ %s s%u[%d];\ns%u[threadIdx.x] = a;\n__syncthreads();\n",
                p->index, length, wide, k, LP_GPU_END_THREADS, k);
@@ -92,6 +96,7 @@ static void print_parts_end(cu_printer_t *p, const char *name) {
   cu_print_row_insts(p, 0);
   print_parts(p, "lane", LP_GPU_END_THREADS);
   single.splits = 1; /* what print_joined joins is whole */
+  single.team = LP_GPU_END_THREADS;
   cu_print_joined(p, LP_GPU_END_THREADS);
   cu_print_row_insts(p, l->n_passes);
   cu_print_row_stores(p);

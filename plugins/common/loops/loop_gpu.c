@@ -2,7 +2,8 @@
  * so equal layers share one text.
  *
  *     points     a thread takes a vector of neighbours, once: as many threads as there are vectors
- *     rows       a warp takes a short row, a block a long one; a thread holds its part in registers where that fits
+ *     rows       a warp takes a short row, a block a long one; a thread holds its part in registers where that fits, else
+ *                the row in shared memory
  *     columns    a block takes a tile of columns and every so many rows of it
  *     places     stores by index tensors: a team takes some columns of a segment of rows that are sorted by their places
  *
@@ -27,8 +28,17 @@ enum {
   LONG_ROW = 1 << 15, /* elements from which on few rows are cut into parts */
   WALKED = 32,        /* rows that are not worth being sorted by their places */
   BLOCKS_A_PROCESSOR = 6,
-  THREADS_A_PROCESSOR = 1024 /* of blocks that go on from row to row */
+  THREADS_A_PROCESSOR = 1024, /* of blocks that go on from row to row, */
+  THREADS_WITH_SUMS = 768,    /* and of those that have sums across rows in registers */
+  TEAMS_TOGETHER = 384,       /* threads of a block of several teams */
+  MOST_TEAMS = 15,            /* each has a barrier */
+  LARGE_TEAM = 512,           /* from which on rows are rather in shared memory than in registers */
+  SHARED_BESIDE = 2 << 10,    /* bytes that a block has of it beside its rows, for reductions and for the driver */
+  OLDEST_WITH_COPIES = 80,    /* architecture that copies to shared memory behind a thread's back, */
+  OLDEST_WITH_BULK = 90       /* and whole rows of it */
 };
+
+const lp_gpu_machine_t lp_gpu_h100 = {90, 132, 227 << 10, 228 << 10};
 
 static uint32_t n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
 static uint64_t at_least_one(uint64_t n) { return n ? n : 1; }
@@ -180,8 +190,41 @@ static uint32_t n_passes_of(const lp_loop_t *l, uint32_t load, uint32_t *out_in_
   return n;
 }
 
+/* A row's own elements, in pieces of at least 4 bytes, where they are at hand before the row is. */
+static int may_be_staged(const lp_loop_t *l, uint32_t load) {
+  const lp_access_t *a = &l->accesses[load];
+  int is_own = 0;
+  for (int32_t d = 0; d + 1 < l->rank; d++) is_own |= a->strides[d] != 0;
+  return is_own && a->strides[l->rank - 1] == 1 && !a->draws && !a->bounded && !a->n_indices &&
+         l->gpu.vector * aot_dtype_size(a->dtype) >= 4;
+}
+
+int lp_gpu_is_staged(const lp_loop_t *l, uint32_t load) {
+  return l->gpu.stages && load < l->n_loads && may_be_staged(l, load);
+}
+
+uint64_t lp_gpu_staged_at(const lp_loop_t *l, uint32_t load) {
+  uint64_t at = 0;
+  for (uint32_t k = 0; k < load; k++)
+    if (may_be_staged(l, k))
+      at += divide_up((uint64_t)l->sizes[l->rank - 1] * aot_dtype_size(l->accesses[k].dtype), ACCESS) * ACCESS;
+  return at;
+}
+
+/* Do all that are staged lie so that they can be copied as rows of 16 bytes' multiples? */
+static int may_be_bulk(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    const uint64_t size = aot_dtype_size(l->accesses[k].dtype);
+    if (lp_gpu_is_staged(l, k) &&
+        ((uint64_t)l->sizes[l->rank - 1] * size % ACCESS || !is_aligned(l, k, l->rank - 1, (uint32_t)(ACCESS / size))))
+      return 0;
+  }
+  return 1;
+}
+
 int lp_is_held(const lp_loop_t *l, uint32_t load) {
   uint32_t in_first = 0;
+  if (lp_gpu_is_staged(l, load)) return 0;
   if (is_single(l, load, l->rank - (l->columns ? 2 : 1), l->gpu.vector)) return 0;
   if (l->gpu.kind == LP_GPU_COLUMNS) return lp_gpu_moves(l, load);
   if (l->gpu.kind != LP_GPU_ROWS || !l->gpu.chunks || !lp_moves(l, load) || l->accesses[load].draws) return 0;
@@ -261,6 +304,15 @@ static int fits_registers(const lp_loop_t *l, uint32_t team) {
   return chunks <= MOST_CHUNKS && chunks * l->gpu.vector * bytes <= most;
 }
 
+/* Without what would be kept. */
+static int fits_registers_alone(lp_loop_t *l, uint32_t team) {
+  const uint32_t n_kept = l->n_kept;
+  l->n_kept = 0;
+  const int fits = fits_registers(l, team);
+  l->n_kept = n_kept;
+  return fits;
+}
+
 /* Does a thread of such a team hold its part of a row? Else what would be kept is computed again, if the loads are held
  * then; else nothing is. */
 static int holds(lp_loop_t *l, uint32_t team) {
@@ -298,8 +350,65 @@ static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
   g->team = g->threads = most < 1024 ? (uint32_t)most : 1024;
 }
 
-static void choose_rows(lp_loop_t *l, uint32_t n_processors) {
+/* Threads of a multiprocessor whose registers hold what such a loop has. */
+static uint32_t most_threads(const lp_loop_t *l) {
+  return l->gpu.stages && across_bytes(l) ? THREADS_WITH_SUMS : THREADS_A_PROCESSOR;
+}
+
+/* Teams of a block, and rows of each in shared memory: three, or two, or of the only block of a multiprocessor one. 0: a
+ * row is too long. */
+static int choose_stages(lp_loop_t *l, const lp_gpu_machine_t *m, uint32_t teams) {
   lp_gpu_t *g = &l->gpu;
+  const uint64_t bytes = lp_gpu_staged_at(l, l->n_loads);
+  for (; teams > 0; teams--) {
+    g->threads = g->team * teams;
+    for (uint32_t blocks = (uint32_t)at_least_one(most_threads(l) / g->threads); blocks > 0; blocks--)
+      for (g->stages = 3; g->stages + (blocks == 1) > 1; g->stages--) {
+        const uint64_t shared = bytes * g->stages * teams + SHARED_BESIDE;
+        if (shared <= m->block_shared && shared <= m->processor_shared / blocks) return 1;
+      }
+  }
+  g->stages = 0;
+  return 0;
+}
+
+/* Threads of a block that takes rows from shared memory: those of which the fewest are idle at the end of one. */
+static uint32_t large_team(uint64_t vectors) {
+  uint64_t best = LARGE_TEAM;
+  for (uint64_t team = LARGE_TEAM; team <= 1024; team += 4 * WARP)
+    if (divide_up(vectors, team) * team <= divide_up(vectors, best) * best) best = team;
+  return (uint32_t)best;
+}
+
+/* Rows pass through shared memory, on their way while others are computed, where sums across rows let teams go on from
+ * row to row, and where registers of a team that is not large do not hold one. 0: they do not. */
+static int choose_staged(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m) {
+  lp_gpu_t *g = &l->gpu;
+  const int has_sums = across_bytes(l) != 0;
+  g->chunks = 1;
+  if (m->arch < OLDEST_WITH_COPIES || rows < 2 * m->n_processors || !lp_gpu_staged_at(l, l->n_loads)) return 0;
+  if (!has_sums && (l->n_passes == 1 || fits_registers_alone(l, LARGE_TEAM - WARP))) return 0;
+  const lp_gpu_t before = *g;
+  g->stages = 1;
+  if (has_sums) choose_team(l, rows, m->n_processors);
+  else g->team = large_team(divide_up((uint64_t)l->sizes[l->rank - 1], g->vector));
+  const uint32_t teams = TEAMS_TOGETHER / g->team;
+  if (choose_stages(l, m, teams > MOST_TEAMS ? MOST_TEAMS : teams ? teams : 1)) return 1;
+  *g = before;
+  return 0;
+}
+
+/* What goes on from row to row has as many blocks as run at once. */
+static uint32_t resident_blocks(const lp_loop_t *l, const lp_gpu_machine_t *m) {
+  const lp_gpu_t *g = &l->gpu;
+  const uint64_t by_threads = at_least_one(most_threads(l) / g->threads);
+  const uint64_t by_shared = at_least_one(m->processor_shared / (g->shared + SHARED_BESIDE));
+  return (uint32_t)(by_threads < by_shared ? by_threads : by_shared);
+}
+
+static void choose_rows(lp_loop_t *l, const lp_gpu_machine_t *m) {
+  lp_gpu_t *g = &l->gpu;
+  const uint32_t n_processors = m->n_processors;
   const uint64_t n = outer_size(l, 1), length = (uint64_t)l->sizes[l->rank - 1];
   g->vector = has_scan(l) ? 1 : vector_of(l, l->rank - 1, 1);
   keep_in_registers(l);
@@ -310,10 +419,10 @@ static void choose_rows(lp_loop_t *l, uint32_t n_processors) {
     g->team = g->threads = 512;
     const uint64_t parts = divide_up(length, 8u * g->threads * g->vector), most = 2 * n_processors / at_least_one(n);
     g->splits = (uint32_t)at_least_one(parts < most ? parts : most);
-  } else {
+  } else if (!choose_staged(l, n, m)) {
     choose_team(l, n, n_processors);
   }
-  g->blocks = n_processors * (g->threads < THREADS_A_PROCESSOR ? THREADS_A_PROCESSOR / g->threads : 1);
+  g->blocks = 0;
 }
 
 /* Bytes of shared memory that a block's sums of columns take. */
@@ -379,7 +488,8 @@ int lp_gpu_adds_vectors(const lp_loop_t *l) {
 
 static void hold(lp_loop_t *l) {
   lp_gpu_t *g = &l->gpu;
-  if (g->splits == 1 && holds(l, g->team)) {
+  const int is_in_shared = g->stages && !across_bytes(l);
+  if (g->splits == 1 && !is_in_shared && holds(l, g->team)) {
     g->chunks = (uint32_t)at_least_one(divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)g->team * g->vector));
     return;
   }
@@ -387,7 +497,28 @@ static void hold(lp_loop_t *l) {
   drop_kept(l);
 }
 
-int lp_gpu_fit(lp_loop_t *l) {
+/* Of rows that teams go on with: shared memory, and blocks; as they are given, where they are not too many. 0: too much. */
+static int fit_blocks(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m) {
+  lp_gpu_t *g = &l->gpu;
+  const uint64_t teams = g->threads / g->team, shared = lp_gpu_staged_at(l, l->n_loads) * g->stages * teams;
+  if (g->stages && (!shared || shared + SHARED_BESIDE > m->block_shared || has_scan(l) || g->splits > 1)) return 0;
+  if (g->bulk && (!g->stages || g->team == WARP || m->arch < OLDEST_WITH_BULK || !may_be_bulk(l))) return 0;
+  g->shared = (uint32_t)shared;
+  g->residents = g->stages ? resident_blocks(l, m) : 0;
+  if (!g->blocks) g->blocks = m->n_processors * resident_blocks(l, m);
+  if (g->blocks > divide_up(rows, teams)) g->blocks = (uint32_t)at_least_one(divide_up(rows, teams));
+  return 1;
+}
+
+int lp_gpu_goes_on(const lp_loop_t *l) { return l->gpu.kind == LP_GPU_ROWS && (l->gpu.stages || across_bytes(l)); }
+
+int lp_gpu_joins_teams(const lp_loop_t *l) {
+  const lp_gpu_t *g = &l->gpu;
+  const uint64_t elements = (uint64_t)(g->threads / g->team) * (uint64_t)l->sizes[l->rank - 1];
+  return g->threads > g->team && g->chunks && elements * sizeof(double) <= g->shared;
+}
+
+int lp_gpu_fit(lp_loop_t *l, const lp_gpu_machine_t *m) {
   lp_gpu_t *g = &l->gpu;
   uint64_t blocks;
   if (!g->threads || g->threads % WARP || g->threads > 1024 || !g->team || g->threads % g->team || !g->vector) return 0;
@@ -401,15 +532,16 @@ int lp_gpu_fit(lp_loop_t *l) {
     blocks = lp_gpu_has_begin(l) ? tiles * divide_up(g->splits, g->threads / g->team)
                                  : divide_up(outer_size(l, 1), g->threads);
   } else if (g->kind == LP_GPU_ROWS) {
-    if ((g->team != WARP && g->team != g->threads) || (g->splits > 1 && l->n_passes > 1)) return 0;
+    if (g->team % WARP || (g->team > WARP && g->threads / g->team > MOST_TEAMS)) return 0;
+    if (g->splits > 1 && (l->n_passes > 1 || g->team != g->threads)) return 0;
     if (has_scan(l) && (g->vector > 1 || g->splits > 1)) return 0;
     const uint64_t n = outer_size(l, 1), teams = g->threads / g->team;
     hold(l);
     blocks = divide_up(n, teams) * g->splits;
-    if (across_bytes(l)) { /* teams go on from row to row, each with its sums in registers, or in scratch memory */
-      blocks = at_least_one(blocks < g->blocks ? blocks : g->blocks);
-    }
-    g->parts = !has_across(l) ? 0 : (uint32_t)(across_bytes(l) ? blocks * teams : at_least_one(n));
+    if (lp_gpu_goes_on(l) && !fit_blocks(l, n, m)) return 0;
+    if (lp_gpu_goes_on(l)) blocks = g->blocks;
+    g->parts = !has_across(l) ? 0 : (uint32_t)(lp_gpu_goes_on(l) ? blocks * teams : at_least_one(n));
+    if (g->parts && lp_gpu_joins_teams(l)) g->parts = (uint32_t)blocks;
   } else {
     blocks = divide_up(divide_up(outer_size(l, 0), g->vector), g->threads);
   }
@@ -468,7 +600,7 @@ static void turn(lp_loop_t *l, int32_t from, int32_t to) {
   lp_schedule(l);
 }
 
-int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
+int lp_gpu_schedule(lp_loop_t *l, const lp_gpu_machine_t *m) {
   lp_gpu_t *g = &l->gpu;
   lp_schedule(l);
   if (is_across_alone(l)) {
@@ -489,11 +621,11 @@ int lp_gpu_schedule(lp_loop_t *l, uint32_t n_processors) {
                                        : LP_GPU_ROWS,
                   .splits = 1};
   g->wide = is_wide(l);
-  if (g->kind == LP_GPU_PLACES) choose_places(l, n_processors);
-  else if (g->kind == LP_GPU_COLUMNS) choose_columns(l, n_processors);
-  else if (g->kind == LP_GPU_ROWS) choose_rows(l, n_processors);
+  if (g->kind == LP_GPU_PLACES) choose_places(l, m->n_processors);
+  else if (g->kind == LP_GPU_COLUMNS) choose_columns(l, m->n_processors);
+  else if (g->kind == LP_GPU_ROWS) choose_rows(l, m);
   else choose_points(l);
-  return lp_gpu_fit(l);
+  return lp_gpu_fit(l, m);
 }
 
 /* ---- parts ---- */
@@ -540,11 +672,21 @@ uint64_t lp_gpu_scratch(const lp_loop_t *l) {
   return lp_gpu_has_begin(l) || lp_gpu_has_end(l) ? at_least_one(lp_gpu_partial(l, l->n_insts)) : 0;
 }
 
+/* Of sums across rows: the blocks of those that have an element for each of a row; one each of others. */
+static uint64_t across_blocks(const lp_loop_t *l) {
+  uint64_t n = 0;
+  for (uint32_t s = l->n_loads; s < n_accesses(l); s++) {
+    const lp_inst_t *inst = &l->insts[l->accesses[s].inst];
+    if (inst->reduce == LP_ACROSS) n += inst->of_row ? 1 : divide_up((uint64_t)l->sizes[l->rank - 1], WARP);
+  }
+  return n;
+}
+
 uint32_t lp_gpu_end_blocks(const lp_loop_t *l) {
   if (l->gpu.kind == LP_GPU_PLACES)
     return (uint32_t)divide_up((uint64_t)l->gpu.splits * lp_gpu_results(l), LP_GPU_END_THREADS);
-  const uint64_t n = l->gpu.parts ? (across_bytes(l) ? (uint64_t)l->sizes[l->rank - 1] : 0) : lp_gpu_results(l);
-  return (uint32_t)(l->gpu.parts ? divide_up(n, WARP) + 1 : l->columns ? divide_up(n, WARP) : n);
+  const uint64_t n = lp_gpu_results(l);
+  return (uint32_t)(l->gpu.parts ? across_blocks(l) : l->columns ? divide_up(n, WARP) : n);
 }
 
 /* ---- tables of tensors ---- */

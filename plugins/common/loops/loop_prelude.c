@@ -230,8 +230,10 @@ static const char formulas[] =
     "}\n"
     "#define LP_ADD(a, b) ((a) + (b))\n"
     "#define LP_TIMES(a, b) ((a) * (b))\n"
+    "#ifndef LP_LARGER\n"
     "#define LP_LARGER(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))\n"
-    "#define LP_SMALLER(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))\n";
+    "#define LP_SMALLER(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))\n"
+    "#endif\n";
 
 void lp_formulas_add(lp_text_t *t) { lp_text_add(t, formulas, strlen(formulas)); }
 void lp_halves_add(lp_text_t *t) { lp_text_add(t, halves, strlen(halves)); }

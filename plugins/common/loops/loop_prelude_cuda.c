@@ -23,7 +23,12 @@ static const char gpu[] =
     "#define LP_KERNEL(name, n, threads) \\\n"
     "typedef struct { char *at[n]; } name##_t; \\\n"
     "extern \"C\" __global__ void __launch_bounds__(threads) name(const name##_t lp_pointers)\n"
+    /* so that as many blocks are resident on a multiprocessor */
+    "#define LP_RESIDENT(name, n, threads, blocks) \\\n"
+    "typedef struct { char *at[n]; } name##_t; \\\n"
+    "extern \"C\" __global__ void __launch_bounds__(threads, blocks) name(const name##_t lp_pointers)\n"
     "#define LP_AT(k) lp_pointers.at[k]\n"
+    "#define LP_SHARED(name) extern __shared__ __align__(128) char name[]\n"
     "LP void lp_move(void *to, const void *from, int bytes) {\n"
     "  if (bytes % 16 == 0) {\n"
     "#pragma unroll\n"
@@ -56,23 +61,89 @@ static const char gpu[] =
     "#define LP_SUM(a, b) __dadd_rn(a, b)\n"
     "#endif\n";
 
+/* From memory to shared memory, behind the thread's back, in groups that are waited for in their order; a barrier of some
+ * of a block's warps. */
+static const char copies[] =
+    "#ifndef LP_ON_CPU\n"
+    "LP uint32_t lp_shared_at(const void *p) {\n"
+    "  uint32_t at;\n"
+    "  asm(\"{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }\" : \"=r\"(at) : \"l\"(p));\n"
+    "  return at;\n"
+    "}\n"
+    "LP void lp_copy(void *to, const void *from, int bytes) {\n"
+    "  const uint32_t at = lp_shared_at(to);\n"
+    "  if (bytes == 4) asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\" :: \"r\"(at), \"l\"(from) : "
+    "\"memory\");\n"
+    "  else if (bytes == 8) asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8;\" :: \"r\"(at), \"l\"(from) : "
+    "\"memory\");\n"
+    "  else {\n"
+    "#pragma unroll\n"
+    "    for (int k = 0; k < bytes; k += 16)\n"
+    "      asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" :: \"r\"(at + k), \"l\"((const char *)from + k)\n"
+    "                   : \"memory\");\n"
+    "  }\n"
+    "}\n"
+    "LP void lp_end_copies(void) { asm volatile(\"cp.async.commit_group;\" ::: \"memory\"); }\n"
+    "#define LP_WAIT_COPIES(n) asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(n) : \"memory\")\n"
+    /* whole rows, of which a barrier in shared memory counts the bytes; it is waited for in rounds, 0 and 1 in turn */
+    "LP void lp_begin_barrier(uint64_t *b) {\n"
+    "  asm volatile(\"mbarrier.init.shared::cta.b64 [%0], 1;\" :: \"r\"(lp_shared_at(b)) : \"memory\");\n"
+    "  asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n"
+    "}\n"
+    "LP void lp_expect(uint64_t *b, int bytes) {\n"
+    "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" :: \"r\"(lp_shared_at(b)), "
+    "\"r\"(bytes)\n"
+    "               : \"memory\");\n"
+    "}\n"
+    "LP void lp_fetch(void *to, const void *from, int bytes, uint64_t *b) {\n"
+    "  asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\"\n"
+    "               :: \"r\"(lp_shared_at(to)), \"l\"(from), \"r\"(bytes), \"r\"(lp_shared_at(b)) : \"memory\");\n"
+    "}\n"
+    "LP void lp_await(uint64_t *b, int round) {\n"
+    "  int is_there = 0;\n"
+    "  while (!is_there)\n"
+    "    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; "
+    "}\"\n"
+    "                 : \"=r\"(is_there) : \"r\"(lp_shared_at(b)), \"r\"(round) : \"memory\");\n"
+    "}\n"
+    "LP void lp_sync(int barrier, int n) {\n"
+    "  if (barrier == 0) __syncthreads();\n"
+    "  else asm volatile(\"bar.sync %0, %1;\" :: \"r\"(barrier), \"r\"(n) : \"memory\");\n"
+    "}\n"
+    "#endif\n";
+
+/* Extremes of floats in one instruction, which keeps NaN. */
+static const char extremes[] =
+    "#ifndef LP_ON_CPU\n"
+    "#if __CUDA_ARCH__ >= 800\n"
+    "#define LP_EXTREME_OF(name, T, relation) \\\n"
+    "LP T name(T a, T b) { return b relation a || b != b ? b : a; }\n"
+    "LP_EXTREME_OF(lp_larger, double, >) LP_EXTREME_OF(lp_larger, int64_t, >)\n"
+    "LP_EXTREME_OF(lp_smaller, double, <) LP_EXTREME_OF(lp_smaller, int64_t, <)\n"
+    "LP float lp_larger(float a, float b) { asm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(a) : \"f\"(b)); return a; }\n"
+    "LP float lp_smaller(float a, float b) { asm(\"min.NaN.f32 %0, %0, %1;\" : \"+f\"(a) : \"f\"(b)); return a; }\n"
+    "#define LP_LARGER(a, b) lp_larger(a, b)\n"
+    "#define LP_SMALLER(a, b) lp_smaller(a, b)\n"
+    "#endif\n"
+    "#endif\n";
+
 static const char functions[] = "LP float lp_exp_f32(float x) { return expf(x); }\n"
                                 "LP float lp_tanh_f32(float x) { return tanhf(x); }\n"
                                 "LP float lp_normal_f32(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }\n"
                                 "LP float lp_normal_or_nan_f32(float x) { return lp_normal_f32(x) + (x - x); }\n";
 
-/* Every thread of a warp, or of a block, gets the result. Warps leave theirs in shared memory, which one reduction uses
- * once. */
+/* Every thread of a warp, or of a block (barrier 0) or its team, gets the result. Warps leave theirs in shared memory,
+ * which one reduction uses once. */
 static const char teams[] =
     "#define LP_TEAM(name, S, T, first, join) \\\n"
     "LP T lp_warp_##name##_##S(T a) { \\\n"
     "  for (int way = 16; way > 0; way /= 2) { const T b = lp_swap_##S(a, way); a = join(a, b); } \\\n"
     "  return a; } \\\n"
-    "LP T lp_block_##name##_##S(T a, T *warps, int n) { \\\n"
+    "LP T lp_block_##name##_##S(T a, T *warps, int n, int barrier) { \\\n"
     "  const int lane = threadIdx.x % 32; \\\n"
     "  a = lp_warp_##name##_##S(a); \\\n"
-    "  if (lane == 0) warps[threadIdx.x / 32] = a; \\\n"
-    "  __syncthreads(); \\\n"
+    "  if (lane == 0) warps[threadIdx.x / 32 % n] = a; \\\n"
+    "  lp_sync(barrier, n * 32); \\\n"
     "  a = lane < n ? warps[lane] : (T)(first); \\\n"
     "  return lp_warp_##name##_##S(a); }\n"
     "#define LP_TEAMS(name, join, of_float, of_int) \\\n"
@@ -235,6 +306,8 @@ static const char normals[] =
 
 void lp_prelude_cuda_add(lp_text_t *t) {
   lp_text_add(t, gpu, strlen(gpu));
+  lp_text_add(t, copies, strlen(copies));
+  lp_text_add(t, extremes, strlen(extremes));
   lp_text_add(t, functions, strlen(functions));
   lp_formulas_add(t);
   lp_text_add(t, teams, strlen(teams));

@@ -36,14 +36,14 @@ a0 = LP_LARGER(a0, t);
 }
 }
 __shared__ float s0[32];
-const float v0 = ((float)lp_block_max_f32(a0, s0, 6));
+const float v0 = ((float)lp_block_max_f32(a0, s0, 6, 0));
 int64_t a2 = INT64_MAX;
 {
 const int i = lane * 4;
 if (i < length) {
 #pragma unroll
 for (int j = 0; j < 4; j++) {
-const int64_t place = i + j;
+const int64_t place = (uint32_t)(i + j);
 const float x0 = w0[j];
 const int64_t v1 = ((int64_t)((x0) == (v0) || ((x0) != (x0) && (v0) != (v0)) ? place : 0x7fffffffffffffff));
 {
@@ -54,7 +54,7 @@ a2 = LP_SMALLER(a2, t);
 }
 }
 __shared__ int64_t s2[32];
-const int64_t v2 = ((int64_t)lp_block_min_i64(a2, s2, 6));
+const int64_t v2 = ((int64_t)lp_block_min_i64(a2, s2, 6, 0));
 if (lane == 0) q1[0] = v0;
 if (lane == 0) q2[0] = v2;
 }

@@ -57,7 +57,7 @@ const int row = top + c * 208;
 if (row < length) {
 #pragma unroll
 for (int j = 0; j < 4; j++) {
-const int64_t place = row;
+const int64_t place = (uint32_t)(row);
 const double x0 = w0[c * 4 + j];
 const float x1 = lp_from_bf16(w1[c * 4 + j]);
 {

@@ -47,7 +47,7 @@ float a4 = -INFINITY;
 const int i = lane * 1;
 {
 {
-const int64_t place = i;
+const int64_t place = (uint32_t)(i);
 const float x0 = w0[0];
 {
 const float t = (float)((x0));
@@ -62,9 +62,9 @@ a4 = LP_LARGER(a4, t);
 }
 }
 __shared__ float s0[32];
-const float v0 = ((float)lp_block_max_f32(a0, s0, 3));
+const float v0 = ((float)lp_block_max_f32(a0, s0, 3, 0));
 __shared__ float s4[32];
-const float v4 = ((float)lp_block_max_f32(a4, s4, 3));
+const float v4 = ((float)lp_block_max_f32(a4, s4, 3, 0));
 double a2 = 0;
 {
 const int i = lane * 1;
@@ -81,14 +81,14 @@ a2 = LP_ADD(a2, t);
 }
 }
 __shared__ double s2[32];
-const double v2 = ((double)lp_block_sum_f64(a2, s2, 3));
+const double v2 = ((double)lp_block_sum_f64(a2, s2, 3, 0));
 a6 += (double)(((v5 ? (double)1 : (double)0) != 0 ? (double)(0) : lp_log_f64((v2)) + ((double)v0) - ((double)v4)) * (x2));
 const float v7 = ((float)((float)(1) / ((float)v2)));
 {
 const int i = lane * 1;
 {
 {
-const int64_t place = i;
+const int64_t place = (uint32_t)(i);
 const float v1 = k1[0];
 const uint8_t v3 = ((uint8_t)(place == (x1)) != 0);
 const float v9 = ((float)(((v1) * (v7) - ((v3 ? (float)1 : (float)0) != 0 ? (float)(1) : (float)(0))) * (v8)));
@@ -100,12 +100,12 @@ if (lane == 0) ((double *)(LP_AT(6) + 0))[part] = a6;
 }
 }
 LP_KERNEL(cross_entropy_end, 7, 256) {
-if (blockIdx.x == 0) {
+if (blockIdx.x >= 0 && blockIdx.x < 1) {
 double *q4 = (double *)LP_AT(4);
 double a = 0;
 for (int part = threadIdx.x; part < 6; part += 256) a += ((double *)(LP_AT(6) + 0))[part];
 __shared__ double s6[32];
-const double v6 = ((double)lp_block_sum_f64(a, s6, 8));
+const double v6 = ((double)lp_block_sum_f64(a, s6, 8, 0));
 if (threadIdx.x == 0) q4[0] = v6;
 }
 }

@@ -29,7 +29,7 @@ a2 = LP_ADD(a2, t);
 }
 }
 __shared__ float s2[32];
-const float v2 = ((float)lp_block_sum_f32(a2, s2, 8));
+const float v2 = ((float)lp_block_sum_f32(a2, s2, 8, 0));
 #pragma unroll 4
 for (int i = lane * 1; i < length; i += 256) {
 {

@@ -23,6 +23,14 @@ for (int j = 0; j < 1; j++) a4[j] = 0;
 float a5[1];
 #pragma unroll
 for (int j = 0; j < 1; j++) a5[j] = 0;
+const float *q4 = (const float *)LP_AT(4);
+float w4[1];
+{
+const int i = lane * 1;
+{
+w4[0] = q4[i];
+}
+}
 for (int row = part; row < 6; row += 6) {
 const int i0 = row;
 const float *q0 = (const float *)LP_AT(0) + i0 * 96;
@@ -37,13 +45,11 @@ const float x2 = q2[0];
 const float x3 = q3[0];
 float w0[1];
 float w1[1];
-float w4[1];
 {
 const int i = lane * 1;
 {
 w0[0] = q0[i];
 w1[0] = q1[i];
-w4[0] = q4[i];
 }
 }
 float a1 = 0;
@@ -76,9 +82,9 @@ a5[0] += t;
 }
 }
 __shared__ float s1[32];
-const float v1 = ((float)lp_block_sum_f32(a1, s1, 3));
+const float v1 = ((float)lp_block_sum_f32(a1, s1, 3, 0));
 __shared__ float s2[32];
-const float v2 = ((float)lp_block_sum_f32(a2, s2, 3));
+const float v2 = ((float)lp_block_sum_f32(a2, s2, 3, 0));
 {
 const int i = lane * 1;
 {
@@ -108,12 +114,13 @@ const int i = lane * 1;
 }
 }
 LP_KERNEL(layer_norm_backward_end, 9, 256) {
-if (blockIdx.x < 3) {
+if (blockIdx.x >= 0 && blockIdx.x < 3) {
 double *q6 = (double *)LP_AT(6);
 double a = 0;
 const int lane = threadIdx.x % 32, down = threadIdx.x / 32;
-const int i = (int)blockIdx.x * 32 + lane;
+const int i = (int)(blockIdx.x - 0) * 32 + lane;
 if (i < 96)
+#pragma unroll 8
 for (int part = down; part < 6; part += 8) a += ((float *)(LP_AT(8) + 0))[part * (int)96 + i];
 __shared__ double s4[256];
 s4[threadIdx.x] = a;
@@ -125,12 +132,13 @@ __syncthreads();
 const double v4 = ((double)s4[lane]);
 if (down == 0 && i < 96) q6[i] = v4;
 }
-if (blockIdx.x < 3) {
+if (blockIdx.x >= 3 && blockIdx.x < 6) {
 double *q7 = (double *)LP_AT(7);
 double a = 0;
 const int lane = threadIdx.x % 32, down = threadIdx.x / 32;
-const int i = (int)blockIdx.x * 32 + lane;
+const int i = (int)(blockIdx.x - 3) * 32 + lane;
 if (i < 96)
+#pragma unroll 8
 for (int part = down; part < 6; part += 8) a += ((float *)(LP_AT(8) + 2304))[part * (int)96 + i];
 __shared__ double s5[256];
 s5[threadIdx.x] = a;

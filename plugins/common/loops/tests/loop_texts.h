@@ -81,6 +81,15 @@ static const loop_text_t loop_texts[] = {
   {"across_as_columns", "loop 300 x 40 reduced 1\nload f32 [40, 1] align 16\nload bf16 [40, 1] align 16\nload f32 [0, 1] align 16\n"
                         "each f32 bf16 \"a * b + c\" a=x0 b=x1 c=x2\nacross f32 f32 \"a\" a=v0\nacross f32 f32 \"a * b\" a=x0 b=x1\n"
                         "store bf16 [40, 1] align 16 v0\nstore f64 [0, 1] v1\nstore f64 [0, 1] v2\n"},
+  {"rows_in_shared", "loop 40 x 50008 reduced 1\nload bf16 [50008, 1] align 16\nmax f32 f32 \"a\" a=x0\neach f32 f32 \"exp(a - %0)\" a=x0 %0=v0\n"
+                     "sum f32 f64 \"%1\" %1=v1\neach f64 f32 \"T(1) / %2\" %2=v2\neach f32 bf16 \"%1 * %3 * T(1000)\" %1=v1 %3=v3\n"
+                     "store bf16 [50008, 1] align 16 v4\n"},
+  {"long_rows_in_shared", "loop 3 x 14 x 33001 reduced 2\nload f32 [462014, 33001, 1]\nload f32 [0, 0, 1]\nload f32 [14, 1, 0]\nmax f32 f32 \"a * b\" a=x0 b=x1\n"
+                          "each f32 f32 \"a - %0 + b\" a=x0 b=x2 %0=v0\nacross f32 f64 \"%0\" %0=v0\nstore f32 [462014, 33001, 1] v1\nstore f64 [0, 0, 0] v2\n"},
+  {"across_of_teams", "loop 200 x 768 reduced 1\nload bf16 [768, 1] align 16\nload f32 [768, 1] align 16\nload f32 [1, 0]\nload f32 [0, 1] align 16\n"
+                      "each f32 f32 \"a * b\" a=x0 b=x3\nsum f32 f32 \"a * b\" a=v0 b=x1\neach f32 f32 \"a - b * %0 / #\" a=v0 b=x2 %0=v1\n"
+                      "across f32 f32 \"a * b\" a=x0 b=x1\nacross f32 f32 \"a\" a=x0\nacross f32 f32 \"%0\" %0=v1\nstore f32 [768, 1] align 16 v2\n"
+                      "store f64 [0, 1] v3\nstore f64 [0, 1] v4\nstore f64 [0, 0] v5\n"},
   {"scans_of_blocks", "loop 5 x 1501 reduced 1\nload f32 [1501, 1]\nload i64 [1501, 1]\nrunning sum f32 f32 \"a\" a=x0\n"
                       "running max f32 f32 \"a\" a=x0\nrunning sum i64 i64 \"a\" a=x1\nsum f32 f32 \"a\" a=x0\n"
                       "each f32 f32 \"a + b\" a=v0 b=v3\nstore f32 [1501, 1] v4\nstore f32 [1501, 1] v1\nstore i64 [1501, 1] v2\n"

@@ -87,19 +87,19 @@ a7 = LP_TIMES(a7, t);
 }
 }
 __shared__ float s0[32];
-const float v0 = ((float)lp_block_prod_f32(a0, s0, 3));
+const float v0 = ((float)lp_block_prod_f32(a0, s0, 3, 0));
 __shared__ float s1[32];
-const float v1 = ((float)lp_block_max_f32(a1, s1, 3));
+const float v1 = ((float)lp_block_max_f32(a1, s1, 3, 0));
 __shared__ float s2[32];
-const float v2 = ((float)lp_block_min_f32(a2, s2, 3));
+const float v2 = ((float)lp_block_min_f32(a2, s2, 3, 0));
 __shared__ int64_t s4[32];
-const uint8_t v4 = ((uint8_t)lp_block_max_i64(a4, s4, 3));
+const uint8_t v4 = ((uint8_t)lp_block_max_i64(a4, s4, 3, 0));
 __shared__ int64_t s5[32];
-const uint8_t v5 = ((uint8_t)lp_block_min_i64(a5, s5, 3));
+const uint8_t v5 = ((uint8_t)lp_block_min_i64(a5, s5, 3, 0));
 __shared__ int64_t s6[32];
-const int64_t v6 = ((int64_t)lp_block_sum_i64(a6, s6, 3));
+const int64_t v6 = ((int64_t)lp_block_sum_i64(a6, s6, 3, 0));
 __shared__ int64_t s7[32];
-const int64_t v7 = ((int64_t)lp_block_prod_i64(a7, s7, 3));
+const int64_t v7 = ((int64_t)lp_block_prod_i64(a7, s7, 3, 0));
 if (lane == 0) q2[0] = v0;
 if (lane == 0) q3[0] = v1;
 if (lane == 0) q4[0] = v2;

@@ -63,7 +63,7 @@ for (int top = 0; top < length; top += 256) {
 const int is_in = top + lane < length;
 const int i = is_in ? top + lane : length - 1;
 {
-const int64_t place = i;
+const int64_t place = (uint32_t)(i);
 const float x0 = q0[i];
 const float t0 = is_in ? (float)((x0)) : -INFINITY;
 const float v0 = ((float)lp_scan_max_f32(t0, &a0, s0, 8));

@@ -13,7 +13,8 @@
 #include "loop_texts.h"
 #include <math.h>
 
-enum { N_PROCESSORS = 8, MOST_ACCESSES = 16, N_GUARD = 64 };
+static const lp_gpu_machine_t machine = {90, 8, 227 << 10, 228 << 10};
+enum { MOST_ACCESSES = 16, N_GUARD = 64 };
 
 /* ---- memory of a loop ---- */
 
@@ -190,6 +191,71 @@ static void compare(const char *name, const lp_loop_t *l, const memory_t *got, c
   }
 }
 
+/* Other schedules of loops whose rows pass through shared memory: by bulk copies, and of fewer stages. */
+static void other_stages_agree_with_c(void **state) {
+  enum { N_WAYS = 5 };
+  static const struct {
+    uint32_t stages, bulk, teams;
+  } ways[N_WAYS] = {{1, 0, 1}, {2, 0, 4}, {1, 1, 1}, {2, 1, 1}, {3, 1, 4}};
+  static lp_parsed_t on_cpu[N_LOOP_TEXTS], on_gpu[N_LOOP_TEXTS][N_WAYS];
+  lp_text_t c = {0}, cuda = {0};
+  char name[64];
+  int n = 0, n_bulk = 0;
+  (void)state;
+  lp_prelude_add(&c);
+  lp_prelude_cuda_add(&cuda);
+  for (int k = 0; k < N_LOOP_TEXTS; k++) {
+    parse(&loop_texts[k], &on_cpu[k]);
+    lp_schedule(&on_cpu[k].loop);
+    lp_gen_c(&on_cpu[k].loop, loop_texts[k].name, &c);
+    for (int way = 0; way < N_WAYS; way++) {
+      lp_loop_t *l = &on_gpu[k][way].loop;
+      parse(&loop_texts[k], &on_gpu[k][way]);
+      assert_true(lp_gpu_schedule(l, &machine));
+      const int was_staged = l->gpu.stages != 0;
+      l->gpu.stages = ways[way].stages;
+      l->gpu.bulk = ways[way].bulk;
+      l->gpu.threads = l->gpu.team * ways[way].teams;
+      l->gpu.blocks = 0;
+      if (!was_staged || !lp_gpu_fit(l, &machine)) {
+        l->gpu.kind = 0;
+        continue;
+      }
+      n++;
+      n_bulk += l->gpu.bulk != 0;
+      snprintf(name, sizeof name, "%s_%d", loop_texts[k].name, way);
+      lp_gen_cuda(l, name, &cuda);
+    }
+  }
+  assert_true(n >= 12 && n_bulk >= 6);
+  void *of_c = build(&c), *of_cuda = build_cuda(&cuda);
+  for (int k = 0; k < N_LOOP_TEXTS; k++) {
+    memory_t expected = {.wrong = 0};
+    int is_there = 0;
+    for (int way = 0; way < N_WAYS; way++) {
+      memory_t got;
+      if (!on_gpu[k][way].loop.gpu.kind) continue;
+      if (!is_there) {
+        allocate(&on_cpu[k].loop, &expected);
+        run_c(find(of_c, loop_texts[k].name), &on_cpu[k].loop, &expected);
+        is_there = 1;
+      }
+      allocate(&on_cpu[k].loop, &got);
+      snprintf(name, sizeof name, "%s_%d", loop_texts[k].name, way);
+      run_cuda(of_cuda, name, &on_gpu[k][way].loop, &got);
+      compare(name, &on_cpu[k].loop, &got, &expected);
+      release(&on_cpu[k].loop, &got);
+    }
+    if (is_there) release(&on_cpu[k].loop, &expected);
+    for (int way = 0; way < N_WAYS; way++) lp_parsed_deinit(&on_gpu[k][way]);
+    lp_parsed_deinit(&on_cpu[k]);
+  }
+  dlclose(of_c);
+  dlclose(of_cuda);
+  lp_text_deinit(&c);
+  lp_text_deinit(&cuda);
+}
+
 /* With indices of 32 bits, and of 64. */
 static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
   static lp_parsed_t on_cpu[N_LOOP_TEXTS], on_gpu[N_LOOP_TEXTS];
@@ -202,7 +268,7 @@ static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
     parse(&loop_texts[k], &on_cpu[k]);
     parse(&loop_texts[k], &on_gpu[k]);
     lp_schedule(&on_cpu[k].loop);
-    assert_true(lp_gpu_schedule(&on_gpu[k].loop, N_PROCESSORS));
+    assert_true(lp_gpu_schedule(&on_gpu[k].loop, &machine));
     lp_gen_c(&on_cpu[k].loop, loop_texts[k].name, &c);
     lp_gen_cuda(&on_gpu[k].loop, loop_texts[k].name, &cuda);
     on_gpu[k].loop.gpu.wide = 1;
@@ -256,7 +322,7 @@ static void run_several(void *of_c, void *of_cuda, const char *name, lp_loop_t *
       memcpy(expected[t].data[k], got[0].data[k], got[0].size[k]);
     }
     run_c(find(of_c, name), on_cpu, &expected[t]);
-    assert_true(lp_gpu_fit(on_gpu));
+    assert_true(lp_gpu_fit(on_gpu, &machine));
     put_tensor(on_gpu, t, block, &got[t], pointers);
     block += on_gpu->gpu.blocks;
   }
@@ -279,7 +345,7 @@ static void one_launch_goes_for_tensors_of_several_sizes(void **state) {
     parse(&loop_texts[k], &on_cpu[k]);
     parse(&loop_texts[k], &on_gpu[k]);
     lp_schedule(&on_cpu[k].loop);
-    assert_true(lp_gpu_schedule(&on_gpu[k].loop, N_PROCESSORS));
+    assert_true(lp_gpu_schedule(&on_gpu[k].loop, &machine));
     if (!on_gpu[k].loop.gpu.tensors) continue;
     on_gpu[k].loop.gpu.tensors = lp_gpu_most_tensors(&on_gpu[k].loop);
     assert_true(on_gpu[k].loop.gpu.tensors > N_TENSORS);
@@ -317,7 +383,7 @@ static void every_operator_agrees_with_its_reference_kernel(void **state) {
   randomize(&o);
   lp_prelude_cuda_add(&source);
   for (int k = 0; k < n; k++) {
-    assert_true(lp_gpu_schedule(&ones[k].loop, N_PROCESSORS));
+    assert_true(lp_gpu_schedule(&ones[k].loop, &machine));
     lp_gen_cuda(&ones[k].loop, ones[k].name, &source);
   }
   void *handle = build_cuda(&source);
@@ -331,6 +397,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cuda_of_every_kind_of_loop_agrees_with_c),
       cmocka_unit_test(one_launch_goes_for_tensors_of_several_sizes),
+      cmocka_unit_test(other_stages_agree_with_c),
       cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,18 +10,24 @@
 #include "loop_texts.h"
 #include <dirent.h>
 
+#ifndef LP_TEST_DIR /* the build has the whole path */
+#define LP_TEST_DIR "plugins/common/loops/tests"
+#endif
+
 static nv_nvrtc_t nvrtc;
 
+static void compiles_for(const lp_text_t *text, const char *name, int architecture) {
+  char *out;
+  size_t size = 0;
+  const int is_done = nv_nvrtc_compile(&nvrtc, text->data, name, architecture, &out, &size);
+  if (!is_done) fail_msg("%s for sm_%d: %.2000s", name, architecture, out ? out : "no memory");
+  assert_true(size > 1000);
+  free(out);
+}
+
 static void compiles(const lp_text_t *text, const char *name) {
-  static const int architectures[] = {80, 90};
-  for (int k = 0; k < 2; k++) {
-    char *out;
-    size_t size = 0;
-    const int is_done = nv_nvrtc_compile(&nvrtc, text->data, name, architectures[k], &out, &size);
-    if (!is_done) fail_msg("%s for sm_%d: %.2000s", name, architectures[k], out ? out : "no memory");
-    assert_true(size > 1000);
-    free(out);
-  }
+  compiles_for(text, name, 80);
+  compiles_for(text, name, 90);
 }
 
 static void add(const char *name, const char *text, lp_text_t *out) {
@@ -29,7 +35,7 @@ static void add(const char *name, const char *text, lp_text_t *out) {
   const uint32_t wrong = lp_parse(text, &p);
   if (wrong) fail_msg("%s:%u", name, wrong);
   assert_true(lp_simplify(&p.loop));
-  assert_true(lp_gpu_schedule(&p.loop, 132));
+  assert_true(lp_gpu_schedule(&p.loop, &lp_gpu_h100));
   lp_gen_cuda(&p.loop, name, out);
   if (p.loop.gpu.tensors) {
     char several[80];
@@ -71,6 +77,28 @@ static void loops_of_the_tests_compile(void **state) {
   lp_text_deinit(&out);
 }
 
+static void rows_in_bulk_compile(void **state) {
+  lp_text_t out = {0};
+  int n = 0;
+  (void)state;
+  lp_prelude_cuda_add(&out);
+  for (int k = 0; k < N_LOOP_TEXTS; k++) {
+    lp_parsed_t p;
+    assert_int_equal(lp_parse(loop_texts[k].text, &p), 0);
+    assert_true(lp_simplify(&p.loop) && lp_gpu_schedule(&p.loop, &lp_gpu_h100));
+    p.loop.gpu.bulk = p.loop.gpu.stages != 0;
+    p.loop.gpu.blocks = 0;
+    if (p.loop.gpu.bulk && lp_gpu_fit(&p.loop, &lp_gpu_h100)) {
+      lp_gen_cuda(&p.loop, loop_texts[k].name, &out);
+      n++;
+    }
+    lp_parsed_deinit(&p);
+  }
+  assert_true(n >= 1);
+  compiles_for(&out, "bulk.cu", 90);
+  lp_text_deinit(&out);
+}
+
 /* Operators of a dtype are instructions of one loop, which stores them all: kernels cost NVRTC more than instructions. */
 static void operators_compile(void **state) {
   static const int32_t dtypes[] = {AOT_F32, AOT_F64, AOT_I64, AOT_F16, AOT_BF16};
@@ -94,7 +122,7 @@ static void operators_compile(void **state) {
       accesses[4 + l.n_stores++] = (lp_access_t){.dtype = dtypes[d], .strides = {1}, .inst = l.n_insts++};
     }
     assert_true(l.n_stores > 50);
-    assert_true(lp_gpu_schedule(&l, 132));
+    assert_true(lp_gpu_schedule(&l, &lp_gpu_h100));
     snprintf(name, sizeof name, "of_%s", aot_dtype_name(dtypes[d]));
     lp_gen_cuda(&l, name, &out);
   }
@@ -107,6 +135,7 @@ int main(void) {
   char why[256];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loops_of_the_tests_compile),
+      cmocka_unit_test(rows_in_bulk_compile),
       cmocka_unit_test(operators_compile),
   };
   if (!nv_nvrtc_open(&nvrtc, getenv("AOT_NVRTC"), why, sizeof why)) {
