@@ -132,11 +132,19 @@ static int takes(const lw_build_t *b, const lw_attention_places_t *at, lw_attent
 
 /* ---- steps ---- */
 
+/* Of the graph that is lowered: those of another lie in memory that is gone. */
+static kept_t **kept_of(const lw_build_t *b) {
+  gc_lowering_t *l = lowering(b);
+  if (l->attentions_in != b->graph) l->attentions = NULL;
+  l->attentions_in = b->graph;
+  return &l->attentions;
+}
+
 static aot_status_t keep(lw_build_t *b, const lw_attention_t *a, const lw_tensor_t *o, const lw_tensor_t *stats) {
   kept_t *k = lw_pool_alloc(b->pool, sizeof *k);
   if (!k) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
-  *k = (kept_t){lowering(b)->attentions, *a->q, *a->k, *a->v, *o, *stats, a->scale, a->is_causal};
-  lowering(b)->attentions = k;
+  *k = (kept_t){*kept_of(b), *a->q, *a->k, *a->v, *o, *stats, a->scale, a->is_causal};
+  *kept_of(b) = k;
   return AOT_OK;
 }
 
@@ -148,7 +156,7 @@ static int is_same(const lw_tensor_t *a, const lw_tensor_t *b) {
  * nobody seems to read any more. */
 static const kept_t *find_kept(const lw_build_t *b, const lw_attention_t *a) {
   if (b->machine->custom->n_nodes) return NULL;
-  for (const kept_t *k = lowering(b)->attentions; k; k = k->next)
+  for (const kept_t *k = *kept_of(b); k; k = k->next)
     if (is_same(&k->q, a->q) && is_same(&k->k, a->k) && is_same(&k->v, a->v) && k->scale == a->scale &&
         k->is_causal == a->is_causal)
       return k;

@@ -32,6 +32,7 @@ typedef struct gc_lowering {
   gc_cudnn_t *cudnn;   /* opened when it is first needed */
   uint32_t n_dnn;      /* steps of cuDNN's */
   struct gc_kept_attention *attentions;
+  const aot_snap_graph_t *attentions_in; /* the graph that they are of */
 } gc_lowering_t;
 
 /* lw_frame_t.self of a run. */

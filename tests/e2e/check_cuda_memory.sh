@@ -39,4 +39,12 @@ says 'hint: partition-mincut with .objective: memory. and a .budget.'
 says '(the arena of .* takes|the program.s boundary take) [0-9]+ bytes'
 status 2 step 0.1 peak=none
 says 'the least is [0-9]+ bytes'
+
+# attention as one kernel forward and backward, in two graphs
+sed 's/- use: autograd/- use: autocast\n  - use: autograd/' budget.yaml > half.yaml && mv half.yaml budget.yaml
+m=$models/gpt_tiny
+for budget in 1.0 0.8; do
+  status 0 step $budget peak=none
+  [ "$(number measured-peak-bytes)" -le "$(number budget-bytes)" ] || complain "$(number measured-peak-bytes) bytes are above the budget"
+done
 finish
