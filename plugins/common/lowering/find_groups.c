@@ -37,20 +37,21 @@ static sizes_t sizes_of(const lw_tensor_t *t, uint32_t reduced) {
   return s;
 }
 
-/* What a node reads from memory is saved when it shares a loop with what makes it; a row has its cost, too. Not worth
- * it: rows so short that beginning one takes longer than its memory; so long that passes go through memory and not
- * through a cache; and so few that threads stay idle which the elements would keep busy. Nor are sums of columns, but for
- * those across rows (lw_sum_across): their loop goes the other way through memory. */
-enum { SHORTEST_ROW = 32, LONGEST_ROW = 65536, WORTH_THREADS = 32768 /* elements */ };
-
+/* What a node reads from memory is saved when it shares a loop with what makes it, and so is a step; but a row has its
+ * cost, too, which many short ones do not bring in. Nor is it worth it where rows are so long that passes go through
+ * memory and not through a cache; or so few that threads stay idle which the elements would keep busy. Nor are sums of
+ * columns, but for those across rows (lw_sum_across): their loop goes the other way through memory. */
 static int shares_rows(const lw_build_t *b, const lw_member_t *m, const lw_tensor_t *space) {
+  const lw_costs_t *c = &b->machine->target->costs;
   const uint32_t reduced = m->reduced;
   int64_t row = 1, n;
   for (int32_t d = 0; d < space->rank; d++)
     if (reduced >> d & 1u) row *= space->sizes[d];
   n = lw_numel(space) / row;
   if (!lw_same_sizes(space, lw_type(b, 0)) && lw_is_across_memory(space, reduced)) return 0;
-  return row >= SHORTEST_ROW && row <= LONGEST_ROW && (n >= b->machine->n_threads || row * n < WORTH_THREADS);
+  const double saved_ns = c->step_ns + (double)(n * row) * sizeof(float) / c->bytes_a_ns;
+  return (double)n * c->row_ns <= saved_ns && row <= c->row_elements &&
+         (n >= b->machine->n_threads || row * n < c->thread_elements);
 }
 
 typedef struct group_arrays {

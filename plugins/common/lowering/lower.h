@@ -71,11 +71,21 @@ typedef struct lw_lowering_table {
 /* Every target's: products.c, joins.c, region_sums.c, spared_copies.c. */
 extern const lw_lowering_table_t lw_lowerings_products, lw_lowerings_joins, lw_lowerings_regions, lw_lowerings_spared;
 
+/* What a machine takes, as far as it decides what shares a loop (find_groups.c). */
+typedef struct lw_costs {
+  double bytes_a_ns;       /* read or written */
+  double step_ns;          /* to begin one */
+  double row_ns;           /* to begin and end a reduction over a row */
+  int64_t row_elements;    /* the longest row that is near from pass to pass */
+  int64_t thread_elements; /* that one thread goes through while others are woken for them */
+} lw_costs_t;
+
 /* What a machine brings: lowerings of its own, and the steps that every graph needs. */
 struct lw_group;
 typedef struct lw_target {
   const lw_lowering_table_t *const *tables;
   uint32_t n_tables;
+  lw_costs_t costs;
   /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous; ranks are equal and at least 2, batch sizes agree,
    * sizes and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are
    * copied when they must be. */
