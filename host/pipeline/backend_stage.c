@@ -3,7 +3,7 @@
  * A node that every backend refuses is replaced by its decomposition and they are asked again, until every node is taken
  * or no refused one has a decomposition left; then one error lists all of them with reasons and origins. Decompositions are
  * committed before compile, as the host's edits: the backend's contract is for its own. Each round is linear in the
- * program.
+ * program. Nodes that a backend takes but would rather have in parts are decomposed where that can be.
  *
  * Before that, effect tokens go: a node with a token is decomposed whatever the backend would say, then the token ports
  * have nothing between them. From there on the order of effects is the order of nodes. */
@@ -26,6 +26,7 @@
 #define UNASKED 0
 #define ACCEPTED 1
 #define REFUSED 2
+#define RATHER_PARTS 3
 
 typedef struct lowering {
   aoth_session_t *s;
@@ -47,7 +48,7 @@ static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdic
   if (aot_import(&v, sizeof v, verdict) != AOT_OK) return AOT_E_TOO_NEW;
   if (v.node.id >= l->n_nodes) return AOT_E_RANGE;
   const size_t row = (size_t)l->at * l->n_nodes + v.node.id;
-  l->verdicts[row] = v.accepted ? ACCEPTED : REFUSED;
+  l->verdicts[row] = v.accepted == 2 ? RATHER_PARTS : v.accepted ? ACCEPTED : REFUSED;
   if (!v.accepted)
     l->reasons[row] = aoth_arena_text(l->arena, v.reason.size ? v.reason.data : "",
                                       v.reason.size < 4096 ? (size_t)v.reason.size : 4096);
@@ -61,14 +62,19 @@ static aot_status_t do_query(void *arg) {
   return b->table.backend.query(b->self, &l->s->ctx, l->s->now.prog, &sink);
 }
 
-static int is_taken(const lowering_t *l, uint32_t node) {
-  for (uint32_t b = 0; b < l->n_backends; b++)
-    if (l->verdicts[(size_t)b * l->n_nodes + node] == ACCEPTED) return 1;
-  return 0;
+/* The best verdict of all backends. */
+static int verdict_on(const lowering_t *l, uint32_t node) {
+  int best = REFUSED;
+  for (uint32_t b = 0; b < l->n_backends; b++) {
+    const int verdict = l->verdicts[(size_t)b * l->n_nodes + node];
+    if (verdict == ACCEPTED) return ACCEPTED;
+    if (verdict == RATHER_PARTS) best = RATHER_PARTS;
+  }
+  return best;
 }
 
-/* Nodes that nobody takes, in program order. NULL: none, or no memory (n 1). */
-static aot_node_t *refused_nodes(lowering_t *l, uint32_t *out_n) {
+/* Nodes with that verdict, in program order. NULL: no memory (n 1). */
+static aot_node_t *nodes_with(lowering_t *l, int verdict, uint32_t *out_n) {
   uint32_t n = 0;
   aot_node_t *list = aoth_arena_alloc(l->arena, sizeof(uint32_t), (l->n_nodes + 1) * sizeof *list);
   *out_n = 1;
@@ -76,7 +82,7 @@ static aot_node_t *refused_nodes(lowering_t *l, uint32_t *out_n) {
   for (uint32_t g = 1; g < aoth_graph_n_graphs(l->s->now.prog); g++)
     for (aot_node_t k = aoth_graph_first(l->s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID;
          k = aoth_graph_next(l->s->now.prog, k))
-      if (!is_taken(l, k.id)) list[n++] = k;
+      if (verdict_on(l, k.id) == verdict) list[n++] = k;
   *out_n = n;
   return list;
 }
@@ -101,7 +107,7 @@ static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
     if (aoth_journal_count(l->s->now.prog) != edits)
       return aoth_misbehaved(l->s, &l->stages[l->at], "edited the program while it was only asked");
   }
-  *out_list = refused_nodes(l, out_n);
+  *out_list = nodes_with(l, REFUSED, out_n);
   return *out_list ? AOT_OK : no_memory(l);
 }
 
@@ -203,6 +209,20 @@ static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t
   return s->status = AOT_E_UNIMPLEMENTED;
 }
 
+/* Those that a backend would rather have in parts. */
+static aot_status_t decompose_others(lowering_t *l, uint32_t *out_n_done) {
+  uint32_t n;
+  const aot_node_t *list = nodes_with(l, RATHER_PARTS, &n);
+  *out_n_done = 0;
+  if (!list) return no_memory(l);
+  for (uint32_t i = 0; i < n; i++) {
+    int done = 0;
+    AOT_TRY(aoth_try_decompose_node(l->s, l->stage, l->arena, list[i], &done));
+    *out_n_done += (uint32_t)done;
+  }
+  return AOT_OK;
+}
+
 /* Rounds of query and decompose. On AOT_OK every node is accepted, and the backends know how every value lies. */
 static aot_status_t decompose_refused(lowering_t *l) {
   aot_node_t *list;
@@ -210,7 +230,10 @@ static aot_status_t decompose_refused(lowering_t *l) {
   for (uint32_t round = 0; round < MAX_ROUNDS; round++) {
     for (uint32_t b = 0; b < l->n_backends; b++)
       AOT_TRY(aoth_stage_knows_encodings(l->s, &l->stages[b], &l->backends[b]));
+    uint32_t n_parted = 0;
     AOT_TRY(ask(l, &list, &n));
+    if (n == 0) AOT_TRY(decompose_others(l, &n_parted));
+    if (n_parted) continue;
     if (n == 0) {
       if (round) aoth_report_number(&l->s->report, aot_str("decompose-rounds"), round, aot_str(""));
       return AOT_OK;

@@ -87,3 +87,27 @@ aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, a
   }
   return aoth_edit_node_erase(p, node);
 }
+
+/* Nodes that a decomposition had added when it gave up. */
+static aot_status_t erase_new(aot_prog_t *p, uint32_t n_before) {
+  for (uint32_t k = aoth_graph_n_nodes(p); k-- > n_before;) AOT_TRY(aoth_edit_node_erase(p, (aot_node_t){k}));
+  return AOT_OK;
+}
+
+aot_status_t aoth_try_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
+                                     int *out_done) {
+  aoth_sink_t *const sink = s->config.sink, *quiet = aoth_sink_create(NULL);
+  const uint32_t n_nodes = aoth_graph_n_nodes(s->now.prog), n_diags = s->ctx.n_diags;
+  if (!quiet) return AOT_E_EXHAUSTED;
+  s->config.sink = s->ctx.sink = quiet;
+  aot_status_t status = aoth_decompose_node(s, stage, arena, node, out_done);
+  s->config.sink = s->ctx.sink = sink;
+  aoth_sink_destroy(quiet);
+  if (status == AOT_E_UNIMPLEMENTED && s->outcome == AOTH_CALL_TOLD) {
+    s->ctx.n_diags = n_diags;
+    s->outcome = AOTH_CALL_OK;
+    *out_done = 0;
+    status = AOT_OK;
+  }
+  return status == AOT_OK && !*out_done ? erase_new(s->now.prog, n_nodes) : status;
+}

@@ -17,7 +17,7 @@ static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdic
   aot_verdict_t v;
   if (aot_import(&v, sizeof v, given) != AOT_OK) return AOT_E_TOO_NEW;
   if (v.node.id >= a->s->n_nodes) return AOT_E_RANGE;
-  a->s->is_claimed[as_row(a->s, a->backend, v.node.id)] = v.accepted == 1;
+  a->s->is_claimed[as_row(a->s, a->backend, v.node.id)] = v.accepted != 0;
   return AOT_OK;
 }
 

@@ -197,15 +197,20 @@ static em_x_t per_channel(em_t *e, em_x_t w, const int64_t *sizes) {
 
 static const int64_t group_dims[2] = {2, 3};
 
+/* Groups are rows of a layer norm without weights. */
 aot_status_t at_dc_native_group_norm(em_t *e, aot_value_t *out) {
-  int64_t sizes[4];
-  norm_t n;
+  int64_t sizes[4], rows[3];
+  em_x_t y, h;
   group_sizes(e, sizes);
-  n = over_dims(e, at_reshaped(e, at_math(e, IN("input")), sizes, 4), group_dims, 2);
-  standardize(e, &n, IN("eps"));
-  give(e, 0, scaled(e, n.h, per_channel(e, IN("weight"), sizes), per_channel(e, IN("bias"), sizes)), out);
-  give(e, 1, n.m, out);
-  give(e, 2, n.r, out);
+  rows[0] = sizes[0];
+  rows[1] = sizes[1];
+  rows[2] = at_mul(at_infer(e), sizes[2], sizes[3]);
+  y = EM(e, "native_layer_norm", at_reshaped(e, at_math(e, IN("input")), rows, 3), em_list(e, &rows[2], 1), em_none(),
+         em_none(), IN("eps"));
+  h = at_reshaped(e, y, sizes, 4);
+  give(e, 0, scaled(e, h, per_channel(e, IN("weight"), sizes), per_channel(e, IN("bias"), sizes)), out);
+  give(e, 1, em_nth(y, 1), out);
+  give(e, 2, em_nth(y, 2), out);
   return e->status;
 }
 

@@ -3,6 +3,7 @@
 
 #include "common/lowering/artifact.h"
 #include "common/snapshot/snap_complex.h"
+#include "common/lowering/lower.h"
 #include "gpu_attention.h"
 #include "gpu_errors.h"
 #include "gpu_exe.h"
@@ -113,6 +114,12 @@ static const char *refusal(unit_t *u, const aot_snapshot_t *s, uint32_t i, const
   return NULL;
 }
 
+static int runs_on_host(const aot_snapshot_t *s, uint32_t i) {
+  const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
+  const aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[node->op].name);
+  return !only_numbers(s, node) && rk_find(name) && !lw_has_lowering(&gc_gpu, name);
+}
+
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
@@ -129,8 +136,9 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
     const char *why = refusal(u, s, i, &world, births[i], &error);
-    aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
-    if (why) v.reason = aot_str(why);
+    aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = {nodes[i].id}};
+    if (why) v.accepted = 0, v.reason = aot_str(why);
+    else if (runs_on_host(s, i)) v.accepted = 2; /* its parts may run on the GPU */
     status = sink->put(sink, &v);
   }
   free(births);

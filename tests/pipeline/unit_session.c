@@ -62,6 +62,18 @@ static void stages_run_in_order_with_the_optimizer_before_the_backend(void **sta
                    AOTH_PROP_IMPORTED | AOTH_PROP_FUNCTIONAL | AOTH_PROP_LOWERED);
 }
 
+static void what_a_backend_would_rather_have_in_parts_is_decomposed_where_that_can_be(void **state) {
+  world_t *w = *state;
+  load(w, "TOY rather torn plain add", whole);
+  assert_int_equal(aoth_pipeline_import(w->session, w->pipeline), AOT_OK);
+  assert_int_equal(aoth_pipeline_run_stages(w->session, w->pipeline, 0), AOT_OK);
+  const aoth_record_t *r;
+  const uint32_t n = aoth_session_records(w->session, &r);
+  assert_true(r[n - 1].nodes_before == 4 && r[n - 1].nodes_after == 5); /* torn and plain stay, nothing is left over */
+  const char *told = aoth_sink_text(w->sink);
+  assert_true(!told || !strstr(told, "torn"));
+}
+
 static void properties_are_asked_for_and_told_by_name(void **state) {
   world_t *w = *state;
   aot_graph_api_t g;
@@ -106,6 +118,7 @@ int main(void) {
       TEST(the_run_section_has_its_defaults),         TEST(options_are_typed_and_defaulted),
       TEST(paths_follow_the_file_that_wrote_them),    TEST(stages_run_in_order_with_the_optimizer_before_the_backend),
       TEST(properties_are_asked_for_and_told_by_name),
+      TEST(what_a_backend_would_rather_have_in_parts_is_decomposed_where_that_can_be),
       TEST(without_its_flag_the_optimizer_stays_out), TEST(an_unknown_unit_is_found_out_before_anything_runs),
   };
   /* clang-format on */

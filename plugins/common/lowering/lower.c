@@ -326,6 +326,15 @@ static void find_lowering(const lw_target_t *target, aot_str_t op, lw_op_t *out)
     }
 }
 
+int lw_has_lowering(const lw_target_t *target, aot_str_t op) {
+  const lp_row_op_t *rows = lp_row_op_find(op);
+  const rk_kernel_t *kernel = rk_find(op);
+  lw_op_t own = {.lower = NULL};
+  find_lowering(target, op, &own);
+  return own.lower || lp_op_find(op) || (rows && (!rows->class_at || target->classes)) ||
+         lw_read_find(op) || lw_write_find(op) || (kernel && rk_is_view(kernel));
+}
+
 aot_status_t lw_find_ops(lw_build_t *b) {
   const aot_snap_op_t *rows = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops);
   lw_op_t *ops = lw_pool_alloc(b->pool, ((uint64_t)b->s->ops.count + 1) * sizeof *ops);

@@ -113,6 +113,8 @@ typedef struct lw_target {
   aot_status_t (*join)(lw_build_t *b, const lw_step_t *const *steps, uint32_t n, lw_step_t *out);
 } lw_target_t;
 aot_status_t lw_find_ops(lw_build_t *b); /* b->ops */
+/* Has the target anything for operators of that name but their kernels? Views need no more. */
+int lw_has_lowering(const lw_target_t *target, aot_str_t op);
 static inline const lw_op_t *lw_op(const lw_build_t *b) { return &b->ops[b->node->op]; }
 
 /* ---- the node's arguments and operands ---- */

@@ -60,10 +60,13 @@ static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR}};
     .schema = AOT_STR_INIT(SCHEMA), .args = args, .results = results, .n_args = 2, .n_results = 1                      \
   }
 static const aot_op_desc_t op_add = OP("toy.add"), op_mul = OP("toy.mul"), op_muladd = OP("toy.muladd"),
-                           op_whole = OP("toy.whole"), op_endless = OP("toy.endless");
+                           op_whole = OP("toy.whole"), op_endless = OP("toy.endless"), op_rather = OP("toy.rather"),
+                           op_torn = OP("toy.torn"), op_plain = OP("toy.plain");
 /* add, mul: the backend takes them. muladd(a, b) = add(mul(a, b), b). whole: no decomposition. endless: becomes
- * itself. */
-static const aot_op_desc_t *const ops[] = {&op_add, &op_mul, &op_muladd, &op_whole, &op_endless};
+ * itself. rather, torn, plain: the backend takes them, and would rather have parts; rather is muladd, torn gives up in
+ * the middle and complains, plain has no decomposition. */
+static const aot_op_desc_t *const ops[] = {&op_add,     &op_mul,    &op_muladd, &op_whole,
+                                           &op_endless, &op_rather, &op_torn,   &op_plain};
 
 static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *a,
                           uint32_t n, const aot_type_sink_t *sink) {
@@ -98,8 +101,9 @@ static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *
   AOT_TRY(u->host.graph->node_info(prog, node, &info));
   const aot_value_t a = {info.operands[0]}, b = {info.operands[1]};
   if (local == 4) return emit(u, prog, node, "toy.endless", a, b, out_values);
-  if (local != 2) return AOT_E_UNIMPLEMENTED;
+  if (local != 2 && local != 5 && local != 6) return AOT_E_UNIMPLEMENTED;
   AOT_TRY(emit(u, prog, node, "toy.mul", a, b, &product));
+  if (local == 6) return tell(u, ctx, node, "torn in the middle");
   return emit(u, prog, node, "toy.add", product, b, out_values);
 }
 
@@ -302,6 +306,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
       AOT_TRY(g->node_info(prog, k, &info));
       const aot_str_t name = g->op_desc(prog, info.op)->name;
       v.accepted = text_is(name, "toy.add") || text_is(name, "toy.mul");
+      if (text_is(name, "toy.rather") || text_is(name, "toy.torn") || text_is(name, "toy.plain")) v.accepted = 2;
       AOT_TRY(sink->put(sink, &v));
     }
   return AOT_OK;
