@@ -109,35 +109,6 @@ aot_status_t at_dc_adaptive_avg_pool(em_t *e, aot_value_t *out) {
   return at_give(e, EM(e, "squeeze.dim", y, em_i(-2)), out);
 }
 
-/* Windows of one size, side by side, when the sizes divide; otherwise there is no simpler form. */
-static int even_windows(em_t *e, const aot_type_t *in, const aot_type_t *pooled, int64_t *out_window) {
-  int32_t d;
-  for (d = 0; d < 2; d++) {
-    int64_t i = in->sizes[in->rank - 2 + d], o = pooled->sizes[pooled->rank - 2 + d];
-    if (AOT_DIM_IS_SYM(i) || AOT_DIM_IS_SYM(o) || o == 0 || i % o != 0) return 0;
-    out_window[d] = i / o;
-  }
-  (void)e;
-  return 1;
-}
-
-aot_status_t at_dc_native_adaptive_avg_pool2d(em_t *e, aot_value_t *out) {
-  aot_type_t in = TYPE(IN("self")), pooled = at_result_type(e, 0);
-  int64_t window[2];
-  if (!even_windows(e, &in, &pooled, window)) return AOT_E_UNIMPLEMENTED;
-  return at_give(e, EM(e, "avg_pool2d", IN("self"), em_list(e, window, 2), em_list(e, window, 2)), out);
-}
-
-aot_status_t at_dc_native_adaptive_avg_pool2d_backward(em_t *e, aot_value_t *out) {
-  aot_type_t in = TYPE(IN("self")), pooled = TYPE(IN("grad_output"));
-  int64_t window[2], zero[2] = {0, 0};
-  if (!even_windows(e, &in, &pooled, window)) return AOT_E_UNIMPLEMENTED;
-  return at_give(e,
-                 EM(e, "avg_pool2d_backward", IN("grad_output"), IN("self"), em_list(e, window, 2),
-                    em_list(e, window, 2), em_list(e, zero, 2), em_b(0), em_b(1), em_none()),
-                 out);
-}
-
 /* upsample_*.vec: the same without .vec; the size that the factors give, and the factors as they are */
 aot_status_t at_dc_upsample(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
