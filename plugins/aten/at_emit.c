@@ -107,6 +107,13 @@ em_x_t at_laid_out(em_t *e, em_x_t x, const aot_type_t *like) {
 }
 
 em_x_t at_summed(em_t *e, em_x_t x, const int64_t *dims, uint32_t n, int keep) {
-  if (n == 0) return x;
-  return EM(e, "sum.dim_IntList", x, em_list(e, dims, n), em_b(keep));
+  int is_split = n > 0 && dims[0] >= 0;
+  for (uint32_t k = 1; k < n; k++) is_split &= dims[k] > dims[k - 1];
+  while (n > 0) {
+    uint32_t begin = n - 1;
+    while (begin > 0 && (!is_split || dims[begin] == dims[begin - 1] + 1)) begin--;
+    x = EM(e, "sum.dim_IntList", x, em_list(e, dims + begin, n - begin), em_b(keep));
+    n = begin;
+  }
+  return x;
 }

@@ -25,9 +25,9 @@ typedef struct windows {
   em_t *e;
   int32_t space;
   reach_t along[MOST_SPACE];
-  int64_t n;                                       /* places of an element of the result */
-  em_x_t at[MOST_SPACE][MOST_READS];               /* index tensors, which broadcast */
-  em_x_t valid[MOST_SPACE][MOST_READS];            /* none: everywhere */
+  int64_t n;                            /* places of an element of the result */
+  em_x_t at[MOST_SPACE][MOST_READS];    /* index tensors, which broadcast */
+  em_x_t valid[MOST_SPACE][MOST_READS]; /* none: everywhere */
 } windows_t;
 
 /* ---- places ---- */
@@ -388,7 +388,8 @@ static int read_nearest(em_t *e, const aot_type_t *in, const aot_type_t *out, in
     r[d].in = in->sizes[in->rank - space + d];
     r[d].out = out->sizes[out->rank - space + d];
     r[d].is_exact = strstr(at_name(e), "exact") != NULL;
-    if (in->rank < space || AOT_DIM_IS_SYM(r[d].in) || AOT_DIM_IS_SYM(r[d].out) || r[d].in < 1 || r[d].out < 1) return 0;
+    if (in->rank < space || AOT_DIM_IS_SYM(r[d].in) || AOT_DIM_IS_SYM(r[d].out) || r[d].in < 1 || r[d].out < 1)
+      return 0;
     const double factor = em_in_float(e, space == 1 ? "scales" : names[3 - space + d], 0);
     r[d].scale = factor > 0 ? (float)(1 / factor) : (float)r[d].in / (float)r[d].out;
   }

@@ -331,8 +331,8 @@ int lw_has_lowering(const lw_target_t *target, aot_str_t op) {
   const rk_kernel_t *kernel = rk_find(op);
   lw_op_t own = {.lower = NULL};
   find_lowering(target, op, &own);
-  return own.lower || lp_op_find(op) || (rows && (!rows->class_at || target->classes)) ||
-         lw_read_find(op) || lw_write_find(op) || (kernel && rk_is_view(kernel));
+  return own.lower || lp_op_find(op) || (rows && (!rows->class_at || target->classes)) || lw_read_find(op) ||
+         lw_write_find(op) || (kernel && rk_is_view(kernel));
 }
 
 aot_status_t lw_find_ops(lw_build_t *b) {
