@@ -444,7 +444,7 @@ API int cudnnBackendFinalize(void *desc) {
 
 /* Two engines for a convolution, one for attention. */
 static int give_configs(const desc_t *d, int64_t n, int64_t *out_n, desc_t **out) {
-  const int n_engines = !is_supported(&d->program) || long_of(d, 200, 0) == 2 ? 0 : is_conv(&d->program) ? 2 : 1;
+  const int n_engines = !is_supported(&d->program) || int_of(d, 200, 0) == 2 ? 0 : is_conv(&d->program) ? 2 : 1;
   for (*out_n = 0; *out_n < n_engines && *out_n < n; ++*out_n) {
     desc_t *config = out[*out_n];
     if (config->type != CONFIG) return refuse(BAD_PARAM, "configurations of engines");
