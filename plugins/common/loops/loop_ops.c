@@ -230,12 +230,13 @@ static int32_t computing(const lp_op_t *op, const lp_operand_t *o, uint32_t n, i
   return d == AOT_BOOL || !rk_is_int(d) ? d : AOT_I64;
 }
 
-/* Of halves, arithmetic rounds a first operand of a wider dtype (of rank 0: others promote), and draws are not made. */
+/* Of halves, arithmetic rounds a first operand of a wider dtype (of rank 0: others promote), and draws are not made. A
+ * bool, as a choice has it, is a half as it is. */
 static int fits_half(const lp_op_t *op, const lp_operand_t *o, uint32_t n, int32_t result) {
   if (lp_value_dtype(result) == result) return 1;
   if (op->kind == DRAW) return 0;
-  return !n || o[0].kind != LP_LOAD || o[0].dtype == result || !op->f || strcmp(op->f, "a") == 0 ||
-         !lp_reads(op->f, LP_TK_ARG, 0);
+  return !n || o[0].kind != LP_LOAD || o[0].dtype == result || o[0].dtype == AOT_BOOL || !op->f ||
+         strcmp(op->f, "a") == 0 || !lp_reads(op->f, LP_TK_ARG, 0);
 }
 
 static int fits(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word, int32_t result) {
