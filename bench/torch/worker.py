@@ -47,20 +47,17 @@ def serve(load, start, step, device: str = "cpu") -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else prints, prints to the standard error
     card = Card() if device == "cuda" else None
-    library_bytes = 0 if card else resident("VmRSS")
-    if not card:
-        load()
+    used = card.used if card else lambda: resident("VmRSS")
     for line in sys.stdin:
         request = json.loads(line)
         if request["do"] == "start":
-            if card:  # now that the others wait
-                others = card.used()
-                load()
+            before = used()  # the others wait
+            load()
             began = time.perf_counter()
             start()
             loss = step()
             answer = {"first_ms": (time.perf_counter() - began) * 1e3, "loss": loss}
-            held = card.used() - others if card else 0
+            held = used() - before
         elif request["do"] == "steps":
             ms = []
             for _ in range(request["n"]):
@@ -69,7 +66,6 @@ def serve(load, start, step, device: str = "cpu") -> None:
                 ms.append((time.perf_counter() - began) * 1e3)
             answer = {"ms": ms, "loss": loss}
         else:
-            peak_bytes = held if card else resident("VmHWM")
-            answer = {"peak_bytes": peak_bytes, "library_bytes": library_bytes}
+            answer = {"peak_bytes": held if card else resident("VmHWM"), "library_bytes": 0 if card else before}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

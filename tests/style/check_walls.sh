@@ -3,7 +3,7 @@
 #
 #   plugin-api -> libc; joint -> plugin-api; host -> plugin-api and joint, and inside base <- ir <- device <- pipeline <- step <- train <- tools <- commands;
 #   a plugin -> plugin-api, joint and plugins/common. File names are unique (the few that every folder has aside), nothing includes a
-#   .c file, the host names no operator, types end in _t. Tests may look at anything.
+#   .c file, the host names no operator, types end in _t. A plugin's tests may look into its folder, those of tests/ at anything.
 set -eu
 cd "$1"
 bad=$(mktemp); trap 'rm -f "$bad"' EXIT
@@ -33,6 +33,8 @@ done
 find host -name '*.[ch]' -exec grep -nHE '"?(aten|prims|higher_order)\.[a-z_]+' {} + |
   grep -vE '^[^:]*:[0-9]+:[[:space:]]*(/\*|\*)' | complain "the host knows no operator" || true
 
+find plugins -path '*/tests/*' -name '*.[ch]' -exec grep -nHE '^[[:space:]]*#[[:space:]]*include "\.\./\.\./' {} + |
+  complain "a plugin's tests leave its folder" || true
 for folder in plugins/*/; do
   name=$(basename "$folder")
   includes "$folder" | grep -E ':(base|ir|device|pipeline|step|train|tools|commands|host)/|:\.\./|\.c$' | complain "not for a plugin" || true

@@ -11,10 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef LP_SHIM_HEADER /* the build has the whole path */
-#define LP_SHIM_HEADER "plugins/common/cuda-shim/cuda_shim.h"
-#endif
-
 extern char **environ;
 typedef void (*loop_fn)(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end);
 

@@ -9,10 +9,6 @@
 #include "loop_library.h"
 #include <math.h>
 
-#ifndef LP_TEST_DIR /* the build has the whole path */
-#define LP_TEST_DIR "plugins/common/loops/tests"
-#endif
-
 /* clang-format off */
 static const char *const names[] = {
     "pointwise", "halves", "integers", "doubles", "bounds", "embedding", "gather", "dropout", "draws", "adamw",

@@ -10,10 +10,6 @@
 #include "loop_texts.h"
 #include <dirent.h>
 
-#ifndef LP_TEST_DIR /* the build has the whole path */
-#define LP_TEST_DIR "plugins/common/loops/tests"
-#endif
-
 static nv_nvrtc_t nvrtc;
 
 static void compiles_for(const lp_text_t *text, const char *name, int architecture) {
