@@ -182,6 +182,14 @@ static reach_t over_windows(em_t *e, const pool_t *p, em_x_t like) {
                    .step = 1};
 }
 
+/* The windows of a pool, along each dimension as `over` has them: of its results, or of what it reads. 0: not in parts. */
+static int pool_out(windows_t *w, em_x_t x, const aot_type_t *in, const aot_type_t *pooled,
+                    reach_t (*over)(em_t *e, const pool_t *p, em_x_t x), pool_t *p) {
+  if (!read_pool(w->e, in, pooled, w->space, p)) return 0;
+  for (int32_t d = 0; d < w->space; d++) w->along[d] = over(w->e, &p[d], x);
+  return find_places(w);
+}
+
 static int32_t space_of(const em_t *e) { return strstr(at_name(e), "3d") ? 3 : strstr(at_name(e), "1d") ? 1 : 2; }
 
 /* The first place that has the largest; a NaN is larger than all. */
@@ -190,9 +198,8 @@ aot_status_t at_dc_max_pool(em_t *e, aot_value_t *out) {
   const aot_type_t in = TYPE(x), pooled = at_result_type(e, 0);
   windows_t w = {.e = e, .space = space_of(e)};
   pool_t p[MOST_SPACE];
-  if (at_is_integral(in.dtype) || !read_pool(e, &in, &pooled, w.space, p)) return AOT_E_UNIMPLEMENTED;
-  for (int32_t d = 0; d < w.space; d++) w.along[d] = over_window(e, &p[d], x);
-  if (!find_places(&w) || w.n == 1) return AOT_E_UNIMPLEMENTED;
+  if (at_is_integral(in.dtype) || !pool_out(&w, x, &in, &pooled, over_window, p) || w.n == 1)
+    return AOT_E_UNIMPLEMENTED;
   em_x_t best = read_at(&w, x, 0), place = number_of(&w, 0);
   for (int64_t k = 1; k < w.n; k++) {
     const em_x_t v = or_else(e, is_valid(&w, k), read_at(&w, x, k), -INFINITY);
@@ -211,9 +218,7 @@ aot_status_t at_dc_max_pool_backward(em_t *e, aot_value_t *out) {
   pool_t p[MOST_SPACE];
   int64_t below = 1;
   em_x_t own = em_none(), sum = em_none();
-  if (!read_pool(e, &in, &pooled, w.space, p)) return AOT_E_UNIMPLEMENTED;
-  for (int32_t d = 0; d < w.space; d++) w.along[d] = over_windows(e, &p[d], g);
-  if (!find_places(&w)) return AOT_E_UNIMPLEMENTED;
+  if (!pool_out(&w, g, &in, &pooled, over_windows, p)) return AOT_E_UNIMPLEMENTED;
   for (int32_t d = w.space - 1; d >= 0; below *= p[d].in, d--) {
     const em_x_t along = at_along(e, scaled_range(e, p[d].in, below, 0, g), d, w.space);
     own = em_is_none(own) ? along : ADD(along, own);
@@ -254,9 +259,7 @@ aot_status_t at_dc_avg_pool(em_t *e, aot_value_t *out) {
   const aot_type_t in = TYPE(x), pooled = at_result_type(e, 0);
   windows_t w = {.e = e, .space = space_of(e)};
   pool_t p[MOST_SPACE];
-  if (at_is_integral(in.dtype) || !read_pool(e, &in, &pooled, w.space, p)) return AOT_E_UNIMPLEMENTED;
-  for (int32_t d = 0; d < w.space; d++) w.along[d] = over_window(e, &p[d], x);
-  if (!find_places(&w)) return AOT_E_UNIMPLEMENTED;
+  if (at_is_integral(in.dtype) || !pool_out(&w, x, &in, &pooled, over_window, p)) return AOT_E_UNIMPLEMENTED;
   return give(e, 0, DIV(summed(&w, x), counts(e, p, w.space, x)), out);
 }
 
@@ -265,9 +268,7 @@ aot_status_t at_dc_avg_pool_backward(em_t *e, aot_value_t *out) {
   const aot_type_t in = at_result_type(e, 0), pooled = TYPE(g);
   windows_t w = {.e = e, .space = space_of(e)};
   pool_t p[MOST_SPACE];
-  if (!read_pool(e, &in, &pooled, w.space, p)) return AOT_E_UNIMPLEMENTED;
-  for (int32_t d = 0; d < w.space; d++) w.along[d] = over_windows(e, &p[d], g);
-  if (!find_places(&w)) return AOT_E_UNIMPLEMENTED;
+  if (!pool_out(&w, g, &in, &pooled, over_windows, p)) return AOT_E_UNIMPLEMENTED;
   return give(e, 0, summed(&w, DIV(at_math(e, g), counts(e, p, w.space, g))), out);
 }
 
