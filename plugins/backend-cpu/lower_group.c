@@ -213,7 +213,7 @@ static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_f
     const uint64_t size = lp_keep_size(&g->loop, k);
     if (size > nbytes) nbytes = size;
   }
-  nbytes = (nbytes * (uint64_t)g->loop.sizes[rank - 1] + LW_ALIGN - 1) / LW_ALIGN * LW_ALIGN;
+  nbytes = (nbytes * (uint64_t)lp_length(&g->loop) + LW_ALIGN - 1) / LW_ALIGN * LW_ALIGN;
   if (g->loop.n_kept) AOT_TRY(lw_scratch(b, nbytes * g->loop.n_kept * n_parts, &kept));
   AOT_TRY(add_across(b, g, n_parts, across));
   LW_STEP(b, run_loop, p);

@@ -1,5 +1,4 @@
-/* Sums and means over dimensions that do not follow each other through memory as one, which rows of loops have to: all
- * but the channels of images, for one. */
+/* Sums and means over any dimensions, where no C compiler makes them loops. */
 #include "sum_kernels.h"
 #include "target.h"
 

@@ -262,9 +262,13 @@ int lp_reads(const char *text, int32_t kind, uint32_t index);
 void lp_join_equal(lp_loop_t *loop);
 
 /* ---- shape (loop_build.c) ---- */
-/* With reductions, the row becomes the innermost dimension, and one or more stand around it. 0: the reduced dimensions
- * do not merge into one. */
+/* With reductions, the row becomes the innermost dimensions, and one or more stand around it. 0: a row of several
+ * dimensions has what goes along one only: draws, bounds, scans. */
 int lp_simplify(lp_loop_t *loop);
+/* The row's dimensions are those from this one on: what is reduced and does not merge into one are several, gone through
+ * in their order. Without reductions the innermost one is the row. */
+int32_t lp_row(const lp_loop_t *loop);
+int64_t lp_length(const lp_loop_t *loop); /* elements of a row */
 /* The numbers that the function takes as `s`: strides by access, then what loads have more: of each index stride and
  * size, of each bounded dimension begin and end. */
 uint32_t lp_n_numbers(const lp_loop_t *loop);

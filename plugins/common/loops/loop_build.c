@@ -39,17 +39,39 @@ static int is_idle(const lp_loop_t *l, int32_t d) {
   return l->sizes[d] == 1;
 }
 
-/* Should dimension a stand outside b? By the first store's strides, then by the loads'. */
+/* Should dimension a stand outside b? By the first store's strides; by the loads' where a store is of rows, of which
+ * there are fewer. */
 static int goes_outside(const lp_loop_t *l, int32_t a, int32_t b) {
   const lp_access_t *store = &l->accesses[l->n_loads];
-  if (store->strides[a] != store->strides[b]) return store->strides[a] > store->strides[b];
-  return 0;
+  for (uint32_t k = 0; store->of_row && k < l->n_loads; k++) {
+    const int64_t *strides = l->accesses[k].strides;
+    if (strides[a] != strides[b]) return strides[a] > strides[b];
+  }
+  return store->strides[a] > store->strides[b];
 }
 
-/* The first n dimensions. Insertion sort: ranks are small, and dimensions mostly stand right already. */
-static void sort_dims(lp_loop_t *l, int32_t n) {
-  for (int32_t d = 1; d < n; d++)
-    for (int32_t e = d; e > 0 && goes_outside(l, e, e - 1); e--) lp_swap_dims(l, e, e - 1);
+/* Insertion sort: ranks are small, and dimensions mostly stand right already. */
+static void sort_dims(lp_loop_t *l, int32_t begin, int32_t end) {
+  for (int32_t d = begin + 1; d < end; d++)
+    for (int32_t e = d; e > begin && goes_outside(l, e, e - 1); e--) lp_swap_dims(l, e, e - 1);
+}
+
+/* Do reductions not care which element of a row is which? */
+static int is_row_a_set(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].scan || l->insts[k].reduce == LP_ACROSS || lp_reads(l->insts[k].text, LP_TK_PLACE, 0)) return 0;
+  for (uint32_t k = l->n_loads; k < n_accesses(l); k++)
+    if (l->accesses[k].n_indices) return 0;
+  return 1;
+}
+
+/* Has a row of several dimensions what goes along one only? */
+static int needs_one_dimension(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].scan) return 1;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (l->accesses[k].draws || l->accesses[k].bounded & l->reduced) return 1;
+  return 0;
 }
 
 /* Bounds of the outer one become those of both. */
@@ -108,13 +130,24 @@ int lp_simplify(lp_loop_t *l) {
     n_row -= d >= l->rank - n_row;
     drop_dim(l, d);
   }
-  sort_dims(l, l->rank - n_row);
+  sort_dims(l, 0, l->rank - n_row);
+  if (is_row_a_set(l)) sort_dims(l, l->rank - n_row, l->rank);
   merge(l, 0, l->rank - n_row);
   n_row -= merge(l, l->rank - n_row, l->rank);
-  if (has_row && n_row == 0) insert_one(l, l->rank, 1);
-  if (l->rank <= has_row) insert_one(l, 0, has_row ? 0 : 1);
-  l->reduced = has_row ? 1u << (l->rank - 1) : 0;
-  return n_row <= 1;
+  if (has_row && n_row == 0) insert_one(l, l->rank, 1), n_row = 1;
+  if (l->rank <= n_row) insert_one(l, 0, has_row ? 0 : 1);
+  l->reduced = ((1u << n_row) - 1) << (l->rank - n_row);
+  return n_row <= 1 || !needs_one_dimension(l);
+}
+
+int32_t lp_row(const lp_loop_t *l) { return l->rank - (l->reduced ? __builtin_popcount(l->reduced) : 1); }
+
+int32_t lp_inner(const lp_loop_t *l) { return l->columns ? lp_row(l) - 1 : l->rank - 1; }
+
+int64_t lp_length(const lp_loop_t *l) {
+  int64_t n = 1;
+  for (int32_t d = lp_row(l); d < l->rank; d++) n *= l->sizes[d];
+  return n;
 }
 
 uint32_t lp_n_numbers(const lp_loop_t *l) {

@@ -31,16 +31,31 @@ static void print_term(lp_text_t *out, const lp_loop_t *l, uint32_t k, uint32_t 
   if (!is_one) lp_print(out, " * s[%u]", k * (uint32_t)l->rank + d);
 }
 
+static int has_runs(const lp_loop_t *l) { return lp_row(l) + 1 < l->rank; }
+
+/* What it adds, too, in a run of a row of several dimensions: i counts from the row's first element on. */
+static int has_run(const lp_loop_t *l, uint32_t k) {
+  return has_runs(l) && !l->columns && !l->accesses[k].of_row && (k >= l->n_loads || lp_moves(l, k));
+}
+
 /* Its place in the innermost loop. Of columns that is a tile, and `row` is an element's number within its row. */
 static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
-  const uint32_t inner = (uint32_t)l->rank - (l->columns ? 2 : 1);
+  const uint32_t inner = (uint32_t)lp_inner(l);
   const int64_t stride = l->accesses[k].strides[inner];
-  const int has_row = l->columns && inner_stride(l, k) != 0, has_index = l->accesses[k].n_indices != 0;
-  lp_print(out, has_index ? "q%u[j%u%s" : "q%u[", k, k, has_row || stride != 0 ? " + " : "");
-  if (has_row) print_term(out, l, k, (uint32_t)l->rank - 1, "row", 0);
-  if (has_row && (stride != 0 || !has_index)) lp_print(out, " + ");
-  if (stride != 0) print_term(out, l, k, inner, "i", stride == 1);
-  else if (!has_index) lp_print(out, "0");
+  const char *joint = "";
+  char index[16] = "row";
+  lp_print(out, "q%u[", k);
+  if (l->accesses[k].n_indices) lp_print(out, "j%u", k), joint = " + ";
+  if (has_run(l, k)) lp_print(out, "%so%u", joint, k), joint = " + ";
+  for (uint32_t d = (uint32_t)lp_row(l); l->columns && d < (uint32_t)l->rank; d++) {
+    if (l->accesses[k].strides[d] == 0) continue;
+    if (has_runs(l)) snprintf(index, sizeof index, "i%u", d);
+    lp_print(out, "%s", joint);
+    print_term(out, l, k, d, index, 0);
+    joint = " + ";
+  }
+  if (stride != 0) lp_print(out, "%s", joint), print_term(out, l, k, inner, "i", stride == 1);
+  else if (!*joint || (l->columns && !l->accesses[k].n_indices)) lp_print(out, "%s0", joint);
   lp_print(out, "]");
 }
 
@@ -105,7 +120,7 @@ static void print_bounds(lp_text_t *out, const lp_loop_t *l) {
 }
 
 static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
-  const uint32_t n = l->n_loads + l->n_stores, rank = (uint32_t)l->rank, n_outer = rank - (l->columns ? 2 : 1);
+  const uint32_t n = l->n_loads + l->n_stores, n_outer = (uint32_t)lp_row(l) - (l->columns != 0);
   char index[16];
   for (uint32_t d = 0; d < n_outer; d++) {
     if (d == 0) lp_print(out, "for (int64_t i0 = begin; i0 < end; i0++)\n");
@@ -240,10 +255,40 @@ static void print_elements(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *
   lp_print(out, "}\n");
 }
 
+/* The indices of element `of` of a row of several dimensions, from dimension `end` - 1 on outwards. */
+static void print_row_indices(lp_text_t *out, const lp_loop_t *l, const char *of, int32_t end) {
+  for (int32_t d = lp_row(l); d < end; d++) {
+    lp_print(out, "const int64_t i%d = %s", d, of);
+    for (int32_t e = d + 1; e < l->rank; e++) lp_print(out, " / n[%d]", e);
+    if (d > lp_row(l)) lp_print(out, " %% n[%d]", d);
+    lp_print(out, ";\n");
+  }
+}
+
+/* A piece ends where the innermost dimension does: its elements step evenly. */
+static void print_run(lp_text_t *out, const lp_loop_t *l) {
+  const uint32_t inner = (uint32_t)l->rank - 1;
+  lp_print(out, "const int64_t run = piece / n[%u] * n[%u];\n", inner, inner);
+  lp_print(out, "stop = run + n[%u] - piece < %d ? run + n[%u] : piece + %d;\n", inner, PIECE, inner, PIECE);
+  print_row_indices(out, l, "piece", l->rank - 1);
+  for (uint32_t k = 0; k < l->n_loads + l->n_stores; k++) {
+    if (!has_run(l, k)) continue;
+    lp_print(out, "const int64_t o%u = ", k);
+    for (uint32_t d = (uint32_t)lp_row(l); d < inner; d++)
+      lp_print(out, "i%u * s[%u] + ", d, k * (uint32_t)l->rank + d);
+    lp_print(out, "-run * s[%u];\n", inner_place(l, k));
+  }
+}
+
 /* One piece of the innermost dimension after another. */
 static void print_pieces(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p, const char *begin, const char *end) {
-  lp_print(out, "for (int64_t piece = %s; piece < %s; piece += %d) {\n", begin, end, PIECE);
-  lp_print(out, "const int64_t stop = %s - piece < %d ? %s : piece + %d;\n", end, PIECE, end, PIECE);
+  if (has_runs(l)) {
+    lp_print(out, "for (int64_t piece = %s, stop; piece < %s; piece = stop) {\n", begin, end);
+    print_run(out, l);
+  } else {
+    lp_print(out, "for (int64_t piece = %s; piece < %s; piece += %d) {\n", begin, end, PIECE);
+    lp_print(out, "const int64_t stop = %s - piece < %d ? %s : piece + %d;\n", end, PIECE, end, PIECE);
+  }
   print_draws(out, l, p);
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (p->insts[k] && lp_reduces_row(&l->insts[k]) && !direct(l, &l->insts[k]))
@@ -254,7 +299,8 @@ static void print_pieces(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p,
     if (!p->insts[k] || !lp_reduces_row(inst)) continue;
     lp_print(out, "lp_row_%s_%s(a%u, ", lp_reduction_name(inst->reduce), lp_suffix(inst->compute), k);
     const lp_arg_t *from = direct(l, inst);
-    if (from) lp_print(out, "%c%u + piece", from->kind == LP_LOAD ? 'q' : 'k', from->index);
+    if (from && from->kind == LP_LOAD && has_runs(l)) lp_print(out, "q%u + o%u + piece", from->index, from->index);
+    else if (from) lp_print(out, "%c%u + piece", from->kind == LP_LOAD ? 'q' : 'k', from->index);
     else lp_print(out, "t%u", k);
     lp_print(out, ", stop - piece);\n");
   }
@@ -280,7 +326,7 @@ static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, cons
     else if (p.insts[k] && lp_reduces_row(&l->insts[k]))
       lp_print(out, "%s a%u[LP_LANES];\nlp_row_%s_begin_%s(a%u);\n", lane_type(&l->insts[k]), k,
                lp_reduction_name(l->insts[k].reduce), lp_suffix(l->insts[k].compute), k);
-  if (p.in_pieces) print_pieces(out, l, &p, begin, end);
+  if (p.in_pieces || has_runs(l)) print_pieces(out, l, &p, begin, end);
   else print_elements(out, l, &p, begin, end);
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (p.insts[k] && lp_reduces_row(&l->insts[k])) {
@@ -329,7 +375,7 @@ static int has_ends(const lp_loop_t *l) {
 }
 
 static void print_columns(lp_text_t *out, const lp_loop_t *l) {
-  const int is_split = l->rank == 2; /* the function runs a part of the tiles */
+  const int is_split = lp_row(l) == 1; /* the function runs a part of the tiles */
   lp_pass_t p;
   lp_find_pass(l, 0, &p);
   lp_print(out, "const int64_t first = %s, width = %s;\n", is_split ? "begin" : "0", is_split ? "end" : "across");
@@ -339,9 +385,12 @@ static void print_columns(lp_text_t *out, const lp_loop_t *l) {
     if (l->insts[k].reduce != LP_EACH || l->insts[k].scan)
       lp_print(out, "%s a%u[%d];\nfor (int64_t i = 0; i < %d; i++) a%u[i] = %s;\n", lane_type(&l->insts[k]), k, PIECE,
                PIECE, k, lp_first_value(&l->insts[k]));
-  lp_print(out,
-           "for (int64_t row = 0; row < length; row++)\n" IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
+  lp_print(out, has_runs(l) ? "for (int64_t row = 0; row < length; row++) {\n"
+                            : "for (int64_t row = 0; row < length; row++)\n");
+  if (has_runs(l)) print_row_indices(out, l, "row", l->rank);
+  lp_print(out, IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
   print_column_elements(out, l, &p);
+  if (has_runs(l)) lp_print(out, "}\n");
   if (!has_ends(l)) {
     lp_print(out, "}\n}\n");
     return;
@@ -368,8 +417,12 @@ static void print_row(lp_text_t *out, const lp_loop_t *l) {
 void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
   lp_print(out, "void %s(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end) {\n", name);
   lp_print(out, "(void)n; (void)s; (void)begin; (void)end;\n");
-  if (l->rank > 1) lp_print(out, "const int64_t length = n[%d];\n", l->rank - 1); /* a store of bytes might change n */
-  if (l->columns) lp_print(out, "const int64_t across = n[%d];\n", l->rank - 2);
+  if (l->rank > 1) { /* a store of bytes might change n */
+    lp_print(out, "const int64_t length = n[%d]", lp_row(l));
+    for (int32_t d = lp_row(l) + 1; d < l->rank; d++) lp_print(out, " * n[%d]", d);
+    lp_print(out, ";\n");
+  }
+  if (l->columns) lp_print(out, "const int64_t across = n[%d];\n", lp_inner(l));
   if (lp_has_indices(l)) lp_print(out, "int64_t wrong = 0;\n");
   print_bounds(out, l);
   print_nothing_across(out, l);

@@ -20,8 +20,7 @@ static const char unroll[] = "#pragma unroll\n";
 
 /* ---- accesses ---- */
 
-static int32_t inner(const lp_loop_t *l) { return l->rank - (l->columns ? 2 : 1); }
-int64_t cu_inner_stride(const lp_loop_t *l, uint32_t k) { return l->accesses[k].strides[inner(l)]; }
+int64_t cu_inner_stride(const lp_loop_t *l, uint32_t k) { return l->accesses[k].strides[lp_inner(l)]; }
 uint32_t cu_n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
 
 static int64_t size_of(const lp_loop_t *l, int32_t d) { return l->sizes[d] ? l->sizes[d] : 1; } /* as a divisor */
@@ -75,14 +74,33 @@ static void print_term(const cu_printer_t *p, uint32_t k, int32_t d, const char 
   cu_print_times(p->out, a->bounded >> d & 1u ? bounded : index, a->strides[d]);
 }
 
+/* What the row's dimensions add; index: the element's number in its row. */
+static const char *print_row_terms(const cu_printer_t *p, uint32_t k, const char *index, const char *joint) {
+  const lp_loop_t *l = p->l;
+  const int32_t first = lp_row(l);
+  int64_t below = lp_length(l);
+  for (int32_t d = first; d < l->rank; d++) {
+    const long long size = (long long)size_of(l, d);
+    char part[96];
+    below /= size;
+    if (!l->accesses[k].strides[d]) continue;
+    if (below == 1) snprintf(part, sizeof part, "(%s %% %lld)", index, size);
+    else if (d == first) snprintf(part, sizeof part, "(%s / %lld)", index, (long long)below);
+    else snprintf(part, sizeof part, "(%s / %lld %% %lld)", index, (long long)below, size);
+    print_term(p, k, d, first + 1 == l->rank ? index : part, joint);
+    joint = " + ";
+  }
+  return joint;
+}
+
 /* Its place from the row on; index: of the element, or of the vector. */
 void cu_print_place(const cu_printer_t *p, uint32_t k, const char *index) {
   const lp_loop_t *l = p->l;
-  const int64_t stride = cu_inner_stride(l, k), row = l->columns ? l->accesses[k].strides[l->rank - 1] : 0;
   const char *joint = "";
   if (l->accesses[k].n_indices) lp_print(p->out, "j%u", k), joint = " + ";
-  if (row) print_term(p, k, l->rank - 1, "row", joint), joint = " + ";
-  if (stride) print_term(p, k, inner(l), index, joint), joint = " + ";
+  if (l->columns) joint = print_row_terms(p, k, "row", joint);
+  if (!l->columns) joint = print_row_terms(p, k, index, joint);
+  else if (cu_inner_stride(l, k)) print_term(p, k, lp_inner(l), index, joint), joint = " + ";
   if (!*joint) lp_print(p->out, "0");
 }
 
@@ -237,8 +255,7 @@ static void print_across_slot(const cu_printer_t *p, uint32_t k) {
     return;
   }
   cu_print_scratch(p, k);
-  lp_print(p->out, "[part * (%s)%lld + i%s]", p->index, (long long)p->l->sizes[p->l->rank - 1],
-           p->g->vector > 1 ? " + j" : "");
+  lp_print(p->out, "[part * (%s)%lld + i%s]", p->index, (long long)lp_length(p->l), p->g->vector > 1 ? " + j" : "");
 }
 
 static void print_inst(const cu_printer_t *p, uint32_t k) {
@@ -548,7 +565,7 @@ static void print_chunks(const cu_printer_t *p) {
   } else {
     lp_print(p->out, "#pragma unroll 4\nfor (%s i = lane * %u; i < length; i += %lld) {\n", p->index, g->vector, step);
   }
-  if (g->chunks && p->l->sizes[p->l->rank - 1] % step) lp_print(p->out, "if (i < length) ");
+  if (g->chunks && lp_length(p->l) % step) lp_print(p->out, "if (i < length) ");
   lp_print(p->out, "{\n");
 }
 
@@ -604,7 +621,7 @@ static void print_across(const cu_printer_t *p) {
 static void print_joined_teams(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   const uint32_t teams = p->g->threads / p->g->team;
-  const long long length = (long long)l->sizes[l->rank - 1];
+  const long long length = (long long)lp_length(l);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     const lp_inst_t *inst = &l->insts[k];
     const char *type = lp_c_type(lp_gpu_lane(inst));
@@ -643,8 +660,8 @@ static void print_across_parts(const cu_printer_t *p) {
     print_chunks(p);
     cu_print_element_loop(p);
     cu_print_scratch(p, k);
-    lp_print(p->out, "[part * (%s)%lld + i%s] = a%u", p->index, (long long)l->sizes[l->rank - 1],
-             p->g->vector > 1 ? " + j" : "", k);
+    lp_print(p->out, "[part * (%s)%lld + i%s] = a%u", p->index, (long long)lp_length(l), p->g->vector > 1 ? " + j" : "",
+             k);
     print_slot(p, 1, 1);
     lp_print(p->out, ";\n}\n}\n");
   }
@@ -656,7 +673,7 @@ static void print_same_for_rows(cu_printer_t *p, uint8_t *is_there) {
   for (uint32_t k = 0; k < l->n_loads; k++) {
     const lp_access_t *a = &l->accesses[k];
     int is_own = a->n_indices || a->bounded;
-    for (int32_t d = 0; d + 1 < l->rank; d++) is_own |= a->strides[d] != 0;
+    for (int32_t d = 0; d < lp_row(l); d++) is_own |= a->strides[d] != 0;
     if (is_own || !lp_is_held(l, k)) continue;
     print_row_pointer(p, k, 0);
     print_array(p, k, 1);
@@ -730,7 +747,7 @@ static void print_rows_begin(cu_printer_t *p, uint8_t *is_there) {
   const lp_gpu_t *g = p->g;
   const uint32_t teams = g->threads / g->team;
   const long long rows = (long long)lp_gpu_results(p->l);
-  lp_print(p->out, "const %s length = %lld, lane = threadIdx.x", p->index, (long long)p->l->sizes[p->l->rank - 1]);
+  lp_print(p->out, "const %s length = %lld, lane = threadIdx.x", p->index, (long long)lp_length(p->l));
   if (teams > 1) lp_print(p->out, " %% %u", g->team);
   if (n_teams(p) > 1) lp_print(p->out, ", team = threadIdx.x / %u", g->team);
   if (g->splits > 1) {
@@ -755,7 +772,7 @@ static void print_rows(cu_printer_t *p, const char *name) {
   uint8_t is_there[LP_INSTS * LP_ARGS] = {0};
   cu_print_head(p, name, "");
   print_rows_begin(p, is_there);
-  cu_print_pointers(p, l->rank - 1, "row");
+  cu_print_pointers(p, lp_row(l), "row");
   cu_print_constants(p);
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].keep) lp_print(p->out, "%s k%u[%u];\n", lp_value_type(l->insts[k].dtype), k, g->chunks * g->vector);
@@ -846,15 +863,15 @@ static void print_columns(cu_printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
   const uint32_t width = g->team * g->vector, down = g->threads / g->team, step = down * g->splits;
-  const long long across = (long long)l->sizes[l->rank - 2], tiles = (across + width - 1) / width;
+  const long long across = (long long)l->sizes[lp_inner(l)], tiles = (across + width - 1) / width;
   lp_find_pass(l, 0, &p->pass);
   cu_print_head(p, name, "");
-  lp_print(p->out, "const %s length = %lld, across = %lld;\n", p->index, (long long)l->sizes[l->rank - 1], across);
+  lp_print(p->out, "const %s length = %lld, across = %lld;\n", p->index, (long long)lp_length(l), across);
   lp_print(p->out, "const %s lane = threadIdx.x %% %u, down = threadIdx.x / %u, part = blockIdx.x %% %u;\n", p->index,
            g->team, g->team, g->splits);
   lp_print(p->out, "const %s i = (blockIdx.x / %u %% %lld * %u + lane) * %u, outer = blockIdx.x / %lld;\n", p->index,
            g->splits, tiles ? tiles : 1, g->team, g->vector, (tiles ? tiles : 1) * g->splits);
-  cu_print_pointers(p, l->rank - 2, "outer");
+  cu_print_pointers(p, lp_inner(l), "outer");
   cu_print_constants(p);
   cu_print_accumulators(p);
   lp_print(p->out, "if (i < across)\nfor (%s top = part * %u + down; top < length; top += %llu) {\n", p->index, down,

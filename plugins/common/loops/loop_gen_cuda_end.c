@@ -20,7 +20,7 @@ static void print_parts(const cu_printer_t *p, const char *first, uint32_t step)
 static void print_across_end(cu_printer_t *p, const char *name) {
   enum { SIDE = 32, DOWN = LP_GPU_END_THREADS / SIDE };
   const lp_loop_t *l = p->l;
-  const long long length = (long long)l->sizes[l->rank - 1];
+  const long long length = (long long)lp_length(l);
   lp_gpu_t single = l->gpu;
   uint32_t block = 0;
   single.threads = LP_GPU_END_THREADS;
@@ -68,19 +68,19 @@ static void print_across_end(cu_printer_t *p, const char *name) {
 static void print_parts_end(cu_printer_t *p, const char *name) {
   enum { SIDE = 32, DOWN = LP_GPU_END_THREADS / SIDE };
   const lp_loop_t *l = p->l;
-  const long long across = l->columns ? (long long)l->sizes[l->rank - 2] : 1, results = (long long)lp_gpu_results(l);
+  const long long across = l->columns ? (long long)l->sizes[lp_inner(l)] : 1, results = (long long)lp_gpu_results(l);
   lp_gpu_t single = l->gpu;
   single.threads = LP_GPU_END_THREADS;
   single.vector = 1;
   p->g = &single;
   lp_find_pass(l, 0, &p->pass);
   cu_print_head(p, name, "_end");
-  lp_print(p->out, "const %s length = %lld;\n(void)length;\n", p->index, (long long)l->sizes[l->rank - 1]);
+  lp_print(p->out, "const %s length = %lld;\n(void)length;\n", p->index, (long long)lp_length(l));
   if (l->columns) {
     lp_print(p->out, "const %s lane = threadIdx.x %% %d, down = threadIdx.x / %d, at = blockIdx.x * %d + lane;\n",
              p->index, SIDE, SIDE, SIDE);
     lp_print(p->out, "const %s outer = at / %lld, i = at %% %lld;\n", p->index, across, across);
-    cu_print_pointers(p, l->rank - 2, "outer");
+    cu_print_pointers(p, lp_inner(l), "outer");
     lp_print(p->out, "const int first = at < %lld ? (int)down : %u;\n", results, single.splits);
     print_parts(p, "first", DOWN);
     cu_print_joined_columns(p, SIDE, DOWN);
@@ -91,7 +91,7 @@ static void print_parts_end(cu_printer_t *p, const char *name) {
     return;
   }
   lp_print(p->out, "const %s lane = threadIdx.x, row = blockIdx.x, at = row;\n", p->index);
-  cu_print_pointers(p, l->rank - 1, "row");
+  cu_print_pointers(p, lp_row(l), "row");
   cu_print_constants(p);
   cu_print_row_insts(p, 0);
   print_parts(p, "lane", LP_GPU_END_THREADS);

@@ -14,8 +14,8 @@
 #include <aot/inline.h>
 
 static uint32_t store_of(const lp_loop_t *l) { return l->n_loads; }
-static long long length_of(const lp_loop_t *l) { return (long long)l->sizes[l->rank - 1]; }
-static long long across_of(const lp_loop_t *l) { return (long long)l->sizes[l->rank - 2]; }
+static long long length_of(const lp_loop_t *l) { return (long long)lp_length(l); }
+static long long across_of(const lp_loop_t *l) { return (long long)l->sizes[lp_inner(l)]; }
 
 /* Arrays of numbers that are sorted; there are others, that they are sorted into on the way. */
 static void print_sorted(const cu_printer_t *p) {
@@ -142,7 +142,7 @@ static void print_segments(const cu_printer_t *p, const char *name) {
            tiles, g->team, g->vector, tiles * outer, tiles);
   lp_print(p->out, "if (i < across && part < %u) {\n", g->splits);
   print_sorted(p);
-  cu_print_pointers(p, p->l->rank - 2, "outer");
+  cu_print_pointers(p, lp_inner(p->l), "outer");
   cu_print_constants(p);
   lp_print(p->out, "const int first = part * %d, last = first + %d < length ? first + %d : length;\n", LP_GPU_SEGMENT,
            LP_GPU_SEGMENT, LP_GPU_SEGMENT);
@@ -151,7 +151,8 @@ static void print_segments(const cu_printer_t *p, const char *name) {
   lp_print(p->out, "}\n}\n");
 }
 
-/* A thread for each column of each segment whose last run goes on, if it began there. */
+/* A thread for each column of each segment whose last run goes on, if it began there. Where the run ends is found by
+ * halving, so that many of its sums are on their way at a time. */
 static void print_places_end(const cu_printer_t *p, const char *name) {
   const uint32_t inst = p->l->accesses[store_of(p->l)].inst;
   const unsigned long long columns = (unsigned long long)lp_gpu_results(p->l);
@@ -166,7 +167,7 @@ static void print_places_end(const cu_printer_t *p, const char *name) {
   lp_print(p->out, "const %s across = %lld, outer = column / across, i = column %% across;\n", p->index,
            across_of(p->l));
   print_sorted(p);
-  cu_print_pointers(p, p->l->rank - 2, "outer");
+  cu_print_pointers(p, lp_inner(p->l), "outer");
   lp_print(p->out, "const int first = part * %d, last = first + %d;\n", LP_GPU_SEGMENT, LP_GPU_SEGMENT);
   lp_print(p->out, "const uint32_t key = last < %lld ? keys[last - 1] : 0;\n", length_of(p->l));
   lp_print(p->out,
@@ -176,8 +177,10 @@ static void print_places_end(const cu_printer_t *p, const char *name) {
   lp_print(p->out, "%s a%u[1] = {", lp_c_type(lp_gpu_lane(&p->l->insts[inst])), inst);
   cu_print_scratch(p, inst);
   lp_print(p->out, "[(part * 2 + 1) * (%s)%llu + column]};\n", p->index, columns);
-  lp_print(p->out, "for (%s next = part + 1; next < %u && keys[next * %d] == key; next++) a%u[0] += ", p->index,
-           p->g->splits, LP_GPU_SEGMENT, inst);
+  lp_print(p->out, "%s low = part + 1, high = %u;\nwhile (low < high) {\nconst %s middle = (low + high) / 2;\n",
+           p->index, p->g->splits, p->index);
+  lp_print(p->out, "if (keys[middle * %d] == key) low = middle + 1;\nelse high = middle;\n}\n", LP_GPU_SEGMENT);
+  lp_print(p->out, "#pragma unroll 16\nfor (%s next = part + 1; next < low; next++) a%u[0] += ", p->index, inst);
   cu_print_scratch(p, inst);
   lp_print(p->out, "[next * 2 * (%s)%llu + column];\n", p->index, columns);
   print_place_of_key(p);
@@ -192,7 +195,7 @@ static void print_walk(const cu_printer_t *p, const char *name) {
   lp_print(p->out, "const %s length = %lld, across = %lld, at = (%s)blockIdx.x * %u + threadIdx.x;\n", p->index,
            length_of(p->l), across_of(p->l), p->index, p->g->threads);
   lp_print(p->out, "if (at < %llu) {\nconst %s outer = at / across, i = at %% across;\n", columns, p->index);
-  cu_print_pointers(p, p->l->rank - 2, "outer");
+  cu_print_pointers(p, lp_inner(p->l), "outer");
   cu_print_constants(p);
   lp_print(p->out, "for (%s row = 0; row < length; row++) {\n", p->index);
   cu_print_vector(p);

@@ -111,7 +111,7 @@ static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t v
 }
 
 int lp_gpu_is_vector(const lp_loop_t *l, uint32_t k) {
-  const int32_t dim = l->rank - (l->columns ? 2 : 1);
+  const int32_t dim = lp_inner(l);
   const lp_access_t *a = &l->accesses[k];
   return l->gpu.vector > 1 && !a->draws && !is_apart(l, k) && a->strides[dim] == 1 &&
          !is_single(l, k, dim, l->gpu.vector);
@@ -158,9 +158,10 @@ static int is_wide(const lp_loop_t *l) {
   return n > most;
 }
 
-static uint64_t outer_size(const lp_loop_t *l, int32_t n_inner) {
+/* Of the first dimensions. */
+static uint64_t size_of_first(const lp_loop_t *l, int32_t n_dims) {
   uint64_t n = 1;
-  for (int32_t d = 0; d + n_inner < l->rank; d++) n *= (uint64_t)l->sizes[d];
+  for (int32_t d = 0; d < n_dims; d++) n *= (uint64_t)l->sizes[d];
   return n;
 }
 
@@ -194,9 +195,9 @@ static uint32_t n_passes_of(const lp_loop_t *l, uint32_t load, uint32_t *out_in_
 static int may_be_staged(const lp_loop_t *l, uint32_t load) {
   const lp_access_t *a = &l->accesses[load];
   int is_own = 0;
-  for (int32_t d = 0; d + 1 < l->rank; d++) is_own |= a->strides[d] != 0;
-  return is_own && a->strides[l->rank - 1] == 1 && !a->draws && !a->bounded && !a->n_indices &&
-         l->gpu.vector * aot_dtype_size(a->dtype) >= 4;
+  for (int32_t d = 0; d < lp_row(l); d++) is_own |= a->strides[d] != 0;
+  return is_own && lp_row(l) + 1 == l->rank && a->strides[l->rank - 1] == 1 && !a->draws && !a->bounded &&
+         !a->n_indices && l->gpu.vector * aot_dtype_size(a->dtype) >= 4;
 }
 
 int lp_gpu_is_staged(const lp_loop_t *l, uint32_t load) {
@@ -207,7 +208,7 @@ uint64_t lp_gpu_staged_at(const lp_loop_t *l, uint32_t load) {
   uint64_t at = 0;
   for (uint32_t k = 0; k < load; k++)
     if (may_be_staged(l, k))
-      at += divide_up((uint64_t)l->sizes[l->rank - 1] * aot_dtype_size(l->accesses[k].dtype), ACCESS) * ACCESS;
+      at += divide_up((uint64_t)lp_length(l) * aot_dtype_size(l->accesses[k].dtype), ACCESS) * ACCESS;
   return at;
 }
 
@@ -216,7 +217,7 @@ static int may_be_bulk(const lp_loop_t *l) {
   for (uint32_t k = 0; k < l->n_loads; k++) {
     const uint64_t size = aot_dtype_size(l->accesses[k].dtype);
     if (lp_gpu_is_staged(l, k) &&
-        ((uint64_t)l->sizes[l->rank - 1] * size % ACCESS || !is_aligned(l, k, l->rank - 1, (uint32_t)(ACCESS / size))))
+        ((uint64_t)lp_length(l) * size % ACCESS || !is_aligned(l, k, l->rank - 1, (uint32_t)(ACCESS / size))))
       return 0;
   }
   return 1;
@@ -225,7 +226,7 @@ static int may_be_bulk(const lp_loop_t *l) {
 int lp_is_held(const lp_loop_t *l, uint32_t load) {
   uint32_t in_first = 0;
   if (lp_gpu_is_staged(l, load)) return 0;
-  if (is_single(l, load, l->rank - (l->columns ? 2 : 1), l->gpu.vector)) return 0;
+  if (is_single(l, load, lp_inner(l), l->gpu.vector)) return 0;
   if (l->gpu.kind == LP_GPU_COLUMNS) return lp_gpu_moves(l, load);
   if (l->gpu.kind != LP_GPU_ROWS || !l->gpu.chunks || !lp_moves(l, load) || l->accesses[load].draws) return 0;
   return n_passes_of(l, load, &in_first) > 1 || in_first;
@@ -298,7 +299,7 @@ static int has_scan(const lp_loop_t *l) {
 }
 
 static int fits_registers(const lp_loop_t *l, uint32_t team) {
-  const uint64_t chunks = divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)team * l->gpu.vector);
+  const uint64_t chunks = divide_up((uint64_t)lp_length(l), (uint64_t)team * l->gpu.vector);
   const uint64_t bytes = at_least_one(held_bytes(l) + across_bytes(l));
   const uint64_t most = team > 512 ? HELD_BY_1024 : chunks == 1 ? HELD_AT_LEAST : HELD;
   return chunks <= MOST_CHUNKS && chunks * l->gpu.vector * bytes <= most;
@@ -335,7 +336,7 @@ static int holds(lp_loop_t *l, uint32_t team) {
  * as many, ..; a larger one where rows are few. */
 static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
-  const uint64_t vectors = at_least_one(divide_up((uint64_t)l->sizes[l->rank - 1], g->vector));
+  const uint64_t vectors = at_least_one(divide_up((uint64_t)lp_length(l), g->vector));
   const int are_few = rows < 4u * n_processors;
   g->team = WARP;
   g->threads = 128;
@@ -391,7 +392,7 @@ static int choose_staged(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m)
   const lp_gpu_t before = *g;
   g->stages = 1;
   if (has_sums) choose_team(l, rows, m->n_processors);
-  else g->team = large_team(divide_up((uint64_t)l->sizes[l->rank - 1], g->vector));
+  else g->team = large_team(divide_up((uint64_t)lp_length(l), g->vector));
   const uint32_t teams = TEAMS_TOGETHER / g->team;
   if (choose_stages(l, m, teams > MOST_TEAMS ? MOST_TEAMS : teams ? teams : 1)) return 1;
   *g = before;
@@ -409,7 +410,7 @@ static uint32_t resident_blocks(const lp_loop_t *l, const lp_gpu_machine_t *m) {
 static void choose_rows(lp_loop_t *l, const lp_gpu_machine_t *m) {
   lp_gpu_t *g = &l->gpu;
   const uint32_t n_processors = m->n_processors;
-  const uint64_t n = outer_size(l, 1), length = (uint64_t)l->sizes[l->rank - 1];
+  const uint64_t n = size_of_first(l, lp_row(l)), length = (uint64_t)lp_length(l);
   g->vector = has_scan(l) ? 1 : vector_of(l, l->rank - 1, 1);
   keep_in_registers(l);
   if (has_scan(l)) {
@@ -435,22 +436,22 @@ static uint64_t shared_by_columns(const lp_loop_t *l) {
 
 /* As many threads side by side as there are vectors of columns, up to a warp. */
 static void choose_width(lp_loop_t *l) {
-  const uint64_t across = (uint64_t)l->sizes[l->rank - 2];
+  const uint64_t across = (uint64_t)l->sizes[lp_row(l) - 1];
   l->gpu.team = WARP;
   while (l->gpu.team > 1 && l->gpu.team / 2 * l->gpu.vector >= across) l->gpu.team /= 2;
 }
 
 static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
-  const uint64_t across = (uint64_t)l->sizes[l->rank - 2], length = (uint64_t)l->sizes[l->rank - 1];
+  const uint64_t across = (uint64_t)l->sizes[lp_row(l) - 1], length = (uint64_t)lp_length(l);
   uint64_t bytes = 0;
   g->threads = 256;
-  g->vector = vector_of(l, l->rank - 2, 1);
+  g->vector = vector_of(l, lp_row(l) - 1, 1);
   while (g->vector > 1 && shared_by_columns(l) > MOST_SHARED) g->vector /= 2;
   choose_width(l);
   for (uint32_t k = 0; k < l->n_loads; k++) bytes += aot_dtype_size(l->accesses[k].dtype) * g->vector;
   g->chunks = bytes > 64 ? 1 : bytes > 32 ? 2 : 4;
-  const uint64_t tiles = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2);
+  const uint64_t tiles = divide_up(across, (uint64_t)g->team * g->vector) * size_of_first(l, lp_row(l) - 1);
   const uint64_t parts = divide_up(length, (uint64_t)(g->threads / g->team) * g->chunks);
   const uint64_t wanted = divide_up((uint64_t)BLOCKS_A_PROCESSOR * n_processors, at_least_one(tiles));
   g->splits = (uint32_t)at_least_one(parts < wanted ? parts : wanted);
@@ -460,7 +461,7 @@ static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
 static int are_same_for_columns(const lp_loop_t *l, const lp_access_t *store) {
   for (uint32_t i = 0; i < store->n_indices; i++) {
     const lp_access_t *index = &l->accesses[store->indices[i].load];
-    for (int32_t d = 0; d + 1 < l->rank; d++)
+    for (int32_t d = 0; d < lp_row(l); d++)
       if (index->strides[d]) return 0;
   }
   return 1;
@@ -469,28 +470,28 @@ static int are_same_for_columns(const lp_loop_t *l, const lp_access_t *store) {
 static void choose_places(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const lp_access_t *store = &l->accesses[l->n_loads];
-  const uint64_t length = (uint64_t)l->sizes[l->rank - 1], columns = outer_size(l, 1);
+  const uint64_t length = (uint64_t)lp_length(l), columns = size_of_first(l, lp_row(l));
   double n_places = 1;
   for (uint32_t i = 0; i < store->n_indices; i++) n_places *= (double)store->indices[i].size;
   g->chunks = g->vector = g->team = 1;
   g->threads = columns < 256 * (uint64_t)n_processors ? 64 : 256;
   if (length <= WALKED || length > INT32_MAX || n_places > INT32_MAX || !are_same_for_columns(l, store)) return;
   g->threads = 256;
-  g->vector = vector_of(l, l->rank - 2, 1);
+  g->vector = vector_of(l, lp_row(l) - 1, 1);
   choose_width(l);
   g->splits = (uint32_t)divide_up(length, LP_GPU_SEGMENT);
 }
 
 int lp_gpu_adds_vectors(const lp_loop_t *l) {
-  return l->gpu.vector > 1 && l->accesses[l->n_loads].strides[l->rank - 2] == 1 &&
-         is_aligned(l, l->n_loads, l->rank - 2, l->gpu.vector);
+  return l->gpu.vector > 1 && l->accesses[l->n_loads].strides[lp_row(l) - 1] == 1 &&
+         is_aligned(l, l->n_loads, lp_row(l) - 1, l->gpu.vector);
 }
 
 static void hold(lp_loop_t *l) {
   lp_gpu_t *g = &l->gpu;
   const int is_in_shared = g->stages && !across_bytes(l);
   if (g->splits == 1 && !is_in_shared && holds(l, g->team)) {
-    g->chunks = (uint32_t)at_least_one(divide_up((uint64_t)l->sizes[l->rank - 1], (uint64_t)g->team * g->vector));
+    g->chunks = (uint32_t)at_least_one(divide_up((uint64_t)lp_length(l), (uint64_t)g->team * g->vector));
     return;
   }
   g->chunks = 0;
@@ -514,7 +515,7 @@ int lp_gpu_goes_on(const lp_loop_t *l) { return l->gpu.kind == LP_GPU_ROWS && (l
 
 int lp_gpu_joins_teams(const lp_loop_t *l) {
   const lp_gpu_t *g = &l->gpu;
-  const uint64_t elements = (uint64_t)(g->threads / g->team) * (uint64_t)l->sizes[l->rank - 1];
+  const uint64_t elements = (uint64_t)(g->threads / g->team) * (uint64_t)lp_length(l);
   return g->threads > g->team && g->chunks && elements * sizeof(double) <= g->shared;
 }
 
@@ -522,20 +523,21 @@ int lp_gpu_fit(lp_loop_t *l, const lp_gpu_machine_t *m) {
   lp_gpu_t *g = &l->gpu;
   uint64_t blocks;
   if (!g->threads || g->threads % WARP || g->threads > 1024 || !g->team || g->threads % g->team || !g->vector) return 0;
-  if (vector_of(l, l->rank - (l->columns ? 2 : 1), 1) % g->vector) return 0;
+  if (vector_of(l, lp_inner(l), 1) % g->vector) return 0;
   if (g->kind == LP_GPU_COLUMNS) {
-    const uint64_t across = (uint64_t)l->sizes[l->rank - 2];
+    const uint64_t across = (uint64_t)l->sizes[lp_row(l) - 1];
     if (shared_by_columns(l) > MOST_SHARED) return 0;
-    blocks = divide_up(across, (uint64_t)g->team * g->vector) * outer_size(l, 2) * g->splits;
+    blocks = divide_up(across, (uint64_t)g->team * g->vector) * size_of_first(l, lp_row(l) - 1) * g->splits;
   } else if (g->kind == LP_GPU_PLACES) {
-    const uint64_t tiles = divide_up((uint64_t)l->sizes[l->rank - 2], (uint64_t)g->team * g->vector) * outer_size(l, 2);
+    const uint64_t tiles =
+        divide_up((uint64_t)l->sizes[lp_row(l) - 1], (uint64_t)g->team * g->vector) * size_of_first(l, lp_row(l) - 1);
     blocks = lp_gpu_has_begin(l) ? tiles * divide_up(g->splits, g->threads / g->team)
-                                 : divide_up(outer_size(l, 1), g->threads);
+                                 : divide_up(size_of_first(l, lp_row(l)), g->threads);
   } else if (g->kind == LP_GPU_ROWS) {
     if (g->team % WARP || (g->team > WARP && g->threads / g->team > MOST_TEAMS)) return 0;
     if (g->splits > 1 && (l->n_passes > 1 || g->team != g->threads)) return 0;
     if (has_scan(l) && (g->vector > 1 || g->splits > 1)) return 0;
-    const uint64_t n = outer_size(l, 1), teams = g->threads / g->team;
+    const uint64_t n = size_of_first(l, lp_row(l)), teams = g->threads / g->team;
     hold(l);
     blocks = divide_up(n, teams) * g->splits;
     if (lp_gpu_goes_on(l) && !fit_blocks(l, n, m)) return 0;
@@ -543,7 +545,7 @@ int lp_gpu_fit(lp_loop_t *l, const lp_gpu_machine_t *m) {
     g->parts = !has_across(l) ? 0 : (uint32_t)(lp_gpu_goes_on(l) ? blocks * teams : at_least_one(n));
     if (g->parts && lp_gpu_joins_teams(l)) g->parts = (uint32_t)blocks;
   } else {
-    blocks = divide_up(divide_up(outer_size(l, 0), g->vector), g->threads);
+    blocks = divide_up(divide_up(size_of_first(l, l->rank), g->vector), g->threads);
   }
   g->blocks = (uint32_t)blocks;
   return blocks <= INT32_MAX;
@@ -552,7 +554,7 @@ int lp_gpu_fit(lp_loop_t *l, const lp_gpu_machine_t *m) {
 int lp_gpu_moves(const lp_loop_t *l, uint32_t load) {
   const lp_access_t *a = &l->accesses[load];
   if (lp_moves(l, load) || !l->columns) return lp_moves(l, load);
-  if (a->strides[l->rank - 2] != 0 || a->bounded >> (l->rank - 2) & 1u) return 1;
+  if (a->strides[lp_row(l) - 1] != 0 || a->bounded >> (lp_row(l) - 1) & 1u) return 1;
   for (uint32_t i = 0; i < a->n_indices; i++)
     if (a->indices[i].load < load && lp_gpu_moves(l, a->indices[i].load)) return 1;
   return a->bounded && a->outside.kind == LP_LOAD && a->outside.index < load && lp_gpu_moves(l, a->outside.index);
@@ -630,19 +632,17 @@ int lp_gpu_schedule(lp_loop_t *l, const lp_gpu_machine_t *m) {
 
 /* ---- parts ---- */
 
-uint64_t lp_gpu_results(const lp_loop_t *l) { return outer_size(l, 1); }
+uint64_t lp_gpu_results(const lp_loop_t *l) { return size_of_first(l, lp_row(l)); }
 
 static uint64_t n_partial(const lp_loop_t *l, const lp_inst_t *inst) {
-  if (inst->reduce == LP_ACROSS) return (inst->of_row ? 1 : (uint64_t)l->sizes[l->rank - 1]) * l->gpu.parts;
+  if (inst->reduce == LP_ACROSS) return (inst->of_row ? 1 : (uint64_t)lp_length(l)) * l->gpu.parts;
   if (l->gpu.kind == LP_GPU_PLACES) /* the sums of a segment's first and last run */
     return inst == &l->insts[l->accesses[l->n_loads].inst] && lp_gpu_has_end(l) ? 2 * l->gpu.splits * lp_gpu_results(l)
                                                                                 : 0;
   return lp_reduces_row(inst) && l->gpu.splits > 1 ? l->gpu.splits * lp_gpu_results(l) : 0;
 }
 
-uint64_t lp_gpu_sorted(const lp_loop_t *l) {
-  return ((uint64_t)l->sizes[l->rank - 1] * sizeof(uint32_t) + 15) / 16 * 16;
-}
+uint64_t lp_gpu_sorted(const lp_loop_t *l) { return ((uint64_t)lp_length(l) * sizeof(uint32_t) + 15) / 16 * 16; }
 
 uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst) {
   uint64_t at = lp_gpu_has_begin(l) ? 4 * lp_gpu_sorted(l) : 0;
@@ -677,7 +677,7 @@ static uint64_t across_blocks(const lp_loop_t *l) {
   uint64_t n = 0;
   for (uint32_t s = l->n_loads; s < n_accesses(l); s++) {
     const lp_inst_t *inst = &l->insts[l->accesses[s].inst];
-    if (inst->reduce == LP_ACROSS) n += inst->of_row ? 1 : divide_up((uint64_t)l->sizes[l->rank - 1], WARP);
+    if (inst->reduce == LP_ACROSS) n += inst->of_row ? 1 : divide_up((uint64_t)lp_length(l), WARP);
   }
   return n;
 }

@@ -18,13 +18,21 @@
 /* Against a store and a load of one element in the first cache. */
 enum { COST_OF_KEEPING = 4, COST_OF_SCAN = 1000 /* none is done twice */ };
 
+/* The least that an access steps along the row; 0: it does not move. */
+static int64_t row_step(const lp_loop_t *l, const lp_access_t *x) {
+  int64_t least = 0;
+  for (int32_t d = lp_row(l); d < l->rank; d++)
+    if (x->strides[d] && (!least || x->strides[d] < least)) least = x->strides[d];
+  return least;
+}
+
 /* Does a load change along the row? Drawn numbers do, whatever their strides. */
 static int moves(const lp_loop_t *l, uint32_t load) {
   const lp_access_t *x = &l->accesses[load];
   for (uint32_t i = 0; i < x->n_indices; i++)
     if (l->accesses[x->indices[i].load].moves) return 1;
   if (x->bounded && x->outside.kind == LP_LOAD && l->accesses[x->outside.index].moves) return 1;
-  return x->draws || x->strides[l->rank - 1] != 0 || (x->bounded >> (l->rank - 1) & 1u);
+  return x->draws || row_step(l, x) != 0 || (x->bounded >> (l->rank - 1) & 1u);
 }
 
 /* A load whose index moves reads here and there. */
@@ -129,16 +137,17 @@ int lp_is_needed_later(const lp_loop_t *l, uint32_t k) {
  * or along the row alone. */
 static int are_columns(const lp_loop_t *l) {
   int found = 0, columns = 0;
-  if (!l->reduced || l->rank < 2 || l->n_passes > 1) return 0;
+  const int32_t beside = lp_row(l) - 1;
+  if (!l->reduced || beside < 0 || l->n_passes > 1) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce == LP_ACROSS) return 0;
   for (uint32_t k = 0; k < l->n_loads; k++) {
-    const int64_t *strides = l->accesses[k].strides + l->rank - 2;
-    const int moves = strides[1] == 0 ? 0 : strides[0] == 0 ? 1 : 2;
+    const int64_t step = row_step(l, &l->accesses[k]), aside = l->accesses[k].strides[beside];
+    const int moves = step == 0 ? 0 : aside == 0 ? 1 : 2;
     if (l->accesses[k].draws) return 0;
     if (moves <= found) continue;
     found = moves;
-    columns = l->sizes[l->rank - 2] > 1 && strides[0] < strides[1];
+    columns = l->sizes[beside] > 1 && aside < step;
   }
   return columns;
 }

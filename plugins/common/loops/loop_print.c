@@ -133,7 +133,7 @@ void lp_print_indices(lp_text_t *out, const lp_loop_t *l, uint32_t k, int are_co
   lp_print(out, ";\n");
 }
 
-static uint32_t n_outer(const lp_loop_t *l) { return (uint32_t)l->rank - (l->columns ? 2 : 1); }
+static uint32_t n_outer(const lp_loop_t *l) { return (uint32_t)(lp_row(l) - (l->columns != 0)); }
 
 void lp_print_row_bounds(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const uint32_t bounded = l->accesses[k].bounded & ((1u << n_outer(l)) - 1);

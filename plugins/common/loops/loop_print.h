@@ -54,6 +54,7 @@ void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *out);
 int lp_is_element(const lp_inst_t *inst);
 /* Is the instruction needed in a later pass by one that is computed there? */
 int lp_is_needed_later(const lp_loop_t *l, uint32_t inst);
+int32_t lp_inner(const lp_loop_t *l);                  /* the dimension whose elements stand side by side */
 void lp_swap_dims(lp_loop_t *l, int32_t a, int32_t b); /* but for what l->reduced says (loop_build.c) */
 /* Does the load change within the innermost loop? */
 int lp_moves(const lp_loop_t *l, uint32_t load);

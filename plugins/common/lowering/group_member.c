@@ -118,17 +118,6 @@ static int is_of_columns(const lw_tensor_t *t, const lw_tensor_t *space, uint32_
   return at == t->rank;
 }
 
-/* The reduced dimensions follow each other through memory as one would. */
-static int is_one_dimension(const lw_tensor_t *x, uint32_t reduced) {
-  int64_t expected = -1;
-  for (int32_t d = x->rank - 1; d >= 0; d--) {
-    if (!(reduced >> d & 1u) || x->sizes[d] == 1) continue;
-    if (expected >= 0 && x->strides[d] != expected) return 0;
-    expected = x->strides[d] * x->sizes[d];
-  }
-  return 1;
-}
-
 int lw_is_across_memory(const lw_tensor_t *x, uint32_t reduced) {
   int64_t widest = 0, least = INT64_MAX;
   for (int32_t d = 0; d < x->rank; d++) {
@@ -162,7 +151,7 @@ static int reduces_rows(const lw_build_t *b, const lp_operand_t *operands, lw_me
   if (op->class_at && !has_classes(b, op, x)) return 0;
   out->rows = op;
   out->reduced = find_rows(b, op, x);
-  if (!out->reduced || !is_one_dimension(x, out->reduced)) return 0;
+  if (!out->reduced) return 0;
   for (uint32_t r = 0; r < b->node->n_results; r++) {
     const lw_tensor_t *t = lw_type(b, r);
     if (!t->dtype) continue;

@@ -148,6 +148,27 @@ static const loop_text_t loop_texts[] = {
                  "store f32 [0, 1] at x0 * 40 of 5 add v0\n"},
   {"one_place", "loop 103\nload i64 [0]\nload f32 [1] align 16\neach f32 f32 \"a\" a=x1\n"
                 "store f32 [1] align 16 at x0 * 103 of 5 add v0\n"},
+  {"runs_of_rows", "loop 24 x 6 x 520 reduced 1 2\nload bf16 [520, 12480, 1] align 16\nsum f32 f32 \"a\" a=x0\n"
+                  "each f32 bf16 \"%0\" %0=v0\nstore bf16 [1, 0, 0] row v1\n"},
+  {"runs_of_columns", "loop 12 x 72 x 50 reduced 0 2\nload f32 [72, 1, 0] align 16\nload bf16 [3600, 1, 72] align 16\n"
+                     "sum f32 f32 \"a * b\" a=x0 b=x1\nstore f32 [0, 1, 0] row v0\n"},
+  {"runs_in_passes", "loop 5 x 3 x 700 reduced 1 2\nload f32 [700, 3500, 1]\nload f32 [0, 700, 1]\n"
+                    "max f32 f32 \"a\" a=x0\neach f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%0\" %0=v1\n"
+                    "each f32 f32 \"%0 / %1 * b\" b=x1 %0=v1 %1=v2\n"
+                    "each f32 i64 \"a == %0 ? @ : 0x7fffffffffffffff\" a=x0 %0=v0\nmin i64 i64 \"%0\" %0=v4\n"
+                    "store f32 [2100, 700, 1] v3\nstore i64 [1, 0, 0] row v5\n"},
+  {"runs_of_places", "loop 5 x 40 x 72 reduced 0 1\nload i64 [0, 1, 0]\nload f32 [2880, 72, 1]\neach f32 f32 \"a\" a=x1\n"
+                    "store f32 [0, 0, 1] at x0 * 72 of 2 add v0\n"},
+  {"short_runs", "loop 7 x 3 x 5 x 2 reduced 0 1 3\nload f32 [30, 10, 2, 1]\nload f16 [1, 7, 21, 105]\n"
+                "sum f64 f64 \"a * b\" a=x0 b=x1\neach f64 f32 \"%0 / #\" %0=v0\nstore f32 [0, 0, 1, 0] row v1\n"},
+  {"runs_of_a_whole", "loop 3 x 40 x 700 reduced 0 1 2\nload bf16 [800, 2400, 1] align 16\nload f32 [0, 0, 1]\n"
+                     "sum f32 f64 \"a * b\" a=x0 b=x1\nmax f32 f32 \"a\" a=x0\nstore f64 [0, 0, 0] row v0\n"
+                     "store f32 [0, 0, 0] row v1\n"},
+  {"many_runs_of_columns", "loop 40 x 24 x 70 reduced 0 2\nload bf16 [24, 1, 960] align 16\nsum f32 f32 \"a\" a=x0\n"
+                          "each f32 bf16 \"%0 / #\" %0=v0\nstore bf16 [0, 1, 0] row v1\n"},
+  {"runs_across", "loop 9 x 3 x 20 reduced 1 2\nload f32 [20, 180, 1]\nsum f32 f64 \"a\" a=x0\n"
+                 "across f32 f64 \"a * %0\" a=x0 %0=v0\neach f64 f32 \"a / %0\" a=x0 %0=v0\nstore f64 [0, 20, 1] v1\n"
+                 "store f32 [20, 180, 1] v2\n"},
 };
 /* clang-format on */
 enum { N_LOOP_TEXTS = sizeof loop_texts / sizeof *loop_texts };

@@ -81,7 +81,14 @@ const int first = part * 16, last = first + 16;
 const uint32_t key = last < 600 ? keys[last - 1] : 0;
 if (last < 600 && keys[last] == key && !(first > 0 && keys[first] == key && keys[first - 1] == key)) {
 float a1[1] = {((float *)(LP_AT(4) + 9600))[(part * 2 + 1) * (int)700 + column]};
-for (int next = part + 1; next < 38 && keys[next * 16] == key; next++) a1[0] += ((float *)(LP_AT(4) + 9600))[next * 2 * (int)700 + column];
+int low = part + 1, high = 38;
+while (low < high) {
+const int middle = (low + high) / 2;
+if (keys[middle * 16] == key) low = middle + 1;
+else high = middle;
+}
+#pragma unroll 16
+for (int next = part + 1; next < low; next++) a1[0] += ((float *)(LP_AT(4) + 9600))[next * 2 * (int)700 + column];
 const int64_t j2 = (int64_t)(key) * 700;
 q2[j2 + i] += (float)a1[0];
 }

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Reductions of tensors that lie in any order, over any dimensions, on backend-cuda's double: backend-ref's results, and
+# none of them runs on the host. Each program permutes, widens or cuts one parameter, and reduces what that gives.
+. "$(dirname "$0")/lib.sh"
+awk '
+# The kth permutation of n dimensions.
+function permutation(k, n,   list, left, i, j, at) {
+  for (i = 0; i < n; i++) left[i] = i
+  for (i = n; i > 0; i--) {
+    at = k % i; k = int(k / i)
+    list = list (i < n ? ", " : "") left[at]
+    for (j = at; j + 1 < i; j++) left[j] = left[j + 1]
+  }
+  return "[" list "]"
+}
+function node(text) { printf "  %%n%d = %s\n", ++n, text; return "%n" n }
+function result(name) { outputs = outputs sprintf("  out user_output %d = %s\n", n_outputs++, name) }
+function reduce(x, dims, k,   sum) {
+  if (k % 6 == 0) result(node("aten.sum.dim_IntList " x ", " dims))
+  else if (k % 6 == 1) result(node("aten.mean.dim " x ", " dims ", true"))
+  else if (k % 6 == 2) result(node("aten.amax.default " x ", " dims))
+  else if (k % 6 == 3) result(node("aten.var.correction " x ", " dims))
+  else if (k % 6 == 4) { sum = node("aten.sum.dim_IntList " x ", " dims ", true"); result(node("aten.div.Tensor " x ", " sum)) }
+  else result(node("aten.logsumexp.default " x ", " dims))
+}
+BEGIN {
+  split("0000803f 00000040 0000003f 00004040 0000a03f 0000803e 0000c03f 00008040", words, " ")
+  for (i = 0; i < 3 * 4 * 6 * 16; i++) data = data words[int((i * i + 3 * i) / 7 + i) % 8 + 1]
+  print "aot 1\nproperties imported"
+  print "leaf 0 parameter \"x\" : f32[3, 4, 6, 16] data \"" data "\""
+  print "graph @main forward {\n  in %x = parameter 0 : f32[3, 4, 6, 16]"
+  half = node("aten._to_copy.default %x, bf16")
+  wide = node("aten.unsqueeze.default %x, 2")
+  wide = node("aten.expand.default " wide ", [3, 4, 5, 6, 16]")
+  cut = node("aten.slice.Tensor %x, 3, 1, 14, 3")
+  for (set = 1; set < 16; set++) {
+    dims = ""
+    for (d = 0; d < 4; d++) if (int(set / 2 ^ d) % 2) dims = dims (dims == "" ? "" : ", ") d
+    for (k = 0; k < 3; k++) {
+      x = set % 5 == 3 ? cut : set % 3 == 1 ? half : "%x"
+      x = node("aten.permute.default " x ", " permutation(set * 7 + k * 11, 4))
+      reduce(x, "[" dims "]", set * 5 + k * 2 + int(set / 4))
+    }
+    x = node("aten.permute.default " wide ", " permutation(set * 37, 5))
+    reduce(x, "[" dims (set % 2 ? ", 4" : "") "]", set)
+  }
+  x = node("aten.permute.default %x, [2, 0, 3, 1]")
+  result(node("aten.sum.default " x)); result(node("aten.argmax.default " x)); result(node("aten.prod.default " x))
+  printf "%s}\n", outputs
+}' > reductions.ir
+status 0 "$aothost" run "$root/pipelines/inference.yaml" --model reductions.ir --outputs expected.st --set vars.backend=backend-ref
+for target in "backend-cpu" "backend-cuda --set run.device=cuda"; do
+  # shellcheck disable=SC2086
+  status 0 "$aothost" verify "$root/pipelines/inference.yaml" --model reductions.ir --expect expected.st --json run.json \
+    --set vars.backend=$target
+done
+grep -A1 '"host-fallbacks"' run.json | grep -q '"value": 0' || { complain "reductions run on the host"; cat out; }
+finish
