@@ -23,6 +23,12 @@ aot_status_t at_dc_sum_over_ranks(em_t *e, aot_value_t *out) {
   return at_give(e, EM(e, "_c10d_functional.wait_tensor.default", sum), out);
 }
 
+aot_status_t at_dc_all_gather_as(em_t *e, aot_value_t *out) {
+  const em_x_t part = em_cast(e, IN("input"), at_result_type(e, 0).dtype);
+  const em_x_t all = EM(e, "_c10d_functional.all_gather_into_tensor.default", part, IN("group_size"), IN("group_name"));
+  return at_give(e, EM(e, "_c10d_functional.wait_tensor.default", all), out);
+}
+
 /* torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py */
 aot_status_t at_dc_all_gather_copy_in(em_t *e, aot_value_t *out) {
   em_x_t list = IN("all_gather_inputs"), whole = IN("all_gather_output"), flat;

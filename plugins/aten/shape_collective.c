@@ -18,7 +18,7 @@ void at_shape_all_gather(at_infer_t *c) {
   int64_t *sizes = at_dims_copy(c, t.sizes, t.rank);
   if (t.rank == 0) at_fail(c, "all_gather_into_tensor of a 0-dim tensor");
   else sizes[0] = at_mul(c, sizes[0], at_int(c, "group_size"));
-  at_put(c, t.dtype, sizes, t.rank);
+  at_put(c, at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : t.dtype, sizes, t.rank);
 }
 
 void at_shape_reduce_scatter(at_infer_t *c) {

@@ -23,7 +23,7 @@ static aot_run_ranks_t ranks_of(const aot_host_t *host, aot_ctx_t *ctx) {
 
 /* ---- the pass ---- */
 
-enum { OPT_MODE, OPT_REPLICATE_UNDER, OPT_BUFFERS, OPT_LOSS, OPT_RANKS, OPT_RANK };
+enum { OPT_MODE, OPT_REPLICATE_UNDER, OPT_BUFFERS, OPT_REDUCE, OPT_LOSS, OPT_RANKS, OPT_RANK };
 
 typedef struct unit {
   aot_pass_t table;
@@ -32,6 +32,7 @@ typedef struct unit {
 } unit_t;
 
 static const aot_str_t modes[] = {AOT_STR_INIT("shard"), AOT_STR_INIT("shard-grad"), AOT_STR_INIT("replicate")};
+static const aot_str_t reductions[] = {AOT_STR_INIT("leaf"), AOT_STR_INIT("gathered")};
 static const aot_str_t buffer_ways[] = {AOT_STR_INIT("refuse"), AOT_STR_INIT("local")};
 
 static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, const char *text) {
@@ -50,6 +51,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fs_counts_t *n
   if (!r) return AOT_OK;
   AOT_TRY(r->number(r, ctx, aot_str("sharded-parameters"), (double)n->n_sharded, aot_str("parameters")));
   AOT_TRY(r->number(r, ctx, aot_str("whole-parameters"), (double)n->n_whole, aot_str("parameters")));
+  AOT_TRY(r->number(r, ctx, aot_str("gathered-narrow"), (double)n->n_cast, aot_str("parameters")));
   AOT_TRY(r->number(r, ctx, aot_str("held"), (double)(n->sharded_nbytes + n->whole_nbytes), aot_str("bytes")));
   return r->number(r, ctx, aot_str("of"), (double)n->all_nbytes, aot_str("bytes"));
 }
@@ -95,6 +97,7 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
       .mode = choice(o[OPT_MODE].s, modes, 3),
       .replicate_under = (uint64_t)o[OPT_REPLICATE_UNDER].i,
       .local_buffers = choice(o[OPT_BUFFERS].s, buffer_ways, 2) == 1,
+      .reduces_narrow = choice(o[OPT_REDUCE].s, reductions, 2) == 1,
       .loss = (uint32_t)o[OPT_LOSS].i,
       .n_ranks = (uint32_t)o[OPT_RANKS].i,
       .rank = (uint32_t)o[OPT_RANK].i,
@@ -151,6 +154,10 @@ static const aot_option_t options[] = {
                      .name = AOT_STR_INIT("buffers"), .n_choices = 2, .choices = buffer_ways,
                      .preset = {.s = AOT_STR_INIT("refuse")},
                      .help = AOT_STR_INIT("statistics that the forward writes; local: each rank's own, of its own rows")},
+    [OPT_REDUCE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                    .name = AOT_STR_INIT("reduce"), .n_choices = 2, .choices = reductions, .preset = {.s = AOT_STR_INIT("leaf")},
+                    .help = AOT_STR_INIT("of a parameter that is gathered in a smaller dtype, gradients are added up in the "
+                                         "dtype that it is held in, or in the one that it is gathered in")},
     [OPT_LOSS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                   .name = AOT_STR_INIT("loss"), .max = 65535,
                   .help = AOT_STR_INIT("number of the user output that is minimised: the mean over ranks")},

@@ -144,15 +144,71 @@ static void replace(sharding_t *s, aot_value_t v, em_x_t first, em_x_t to) {
   if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->operand_set(e->prog, s->graph->value_def(e->prog, begin), 0, v));
 }
 
+/* Nodes that do nothing but cast v, where nothing else reads it, and all to one smaller dtype. 0: there are others. */
+static uint32_t find_casts(sharding_t *s, aot_value_t v, aot_node_t **out, int32_t *out_dtype) {
+  em_t *e = &s->e;
+  const uint32_t n = s->graph->n_uses(e->prog, v);
+  const int32_t from = em_type(e, em_v(v)).dtype;
+  *out = em_scratch(e, n, sizeof **out);
+  if (!*out || s->graph->users(e->prog, v, *out, n) != n) return 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (em_look(e, (*out)[i]) != AOT_OK || !aot_str_eq(e->desc->name, aot_str("aten._to_copy.default"))) return 0;
+    const int32_t dtype = em_type(e, em_v(e->info.first_result)).dtype;
+    for (uint32_t a = 1; a < e->info.n_args; a++) /* to another device, say */
+      if (e->info.args[a].kind != AOT_ARG_DTYPE && e->info.args[a].kind != AOT_ARG_NONE &&
+          !(e->info.args[a].kind == AOT_ARG_BOOL && !e->info.args[a].u.i))
+        return 0;
+    if ((i && dtype != *out_dtype) || (e->info.flags & AOT_NODE_NO_GRAD) || !aot_dtype_is_float(dtype) ||
+        aot_dtype_size(dtype) >= aot_dtype_size(from))
+      return 0;
+    *out_dtype = dtype;
+  }
+  return n;
+}
+
+static em_x_t cut(sharding_t *s, em_x_t whole, int64_t n_rows) {
+  em_t *e = &s->e;
+  const aot_type_t t = em_type(e, whole);
+  if (e->status != AOT_OK || t.sizes[0] == n_rows) return whole;
+  return EM(e, "slice.Tensor", whole, em_i(0), em_i(0), em_i(n_rows), em_i(1));
+}
+
+/* Casts to a smaller dtype stand in front of the gather: the same numbers, fewer bytes. */
+static void gather_cast(sharding_t *s, aot_value_t v, int64_t n_rows, const aot_node_t *casts, uint32_t n,
+                        int32_t dtype) {
+  em_t *e = &s->e;
+  const em_x_t ranks = em_i(s->options.n_ranks);
+  em_x_t whole;
+  if (s->options.reduces_narrow) {
+    if (!rn_can_reduce(dtype, AOT_REDUCE_SUM))
+      em_fail(e, AOT_E_UNIMPLEMENTED, "reduce: f32 adds them up as wide as parameters are",
+              "gradients of %s are not added up over ranks", aot_dtype_name(dtype));
+    whole = EM(e, "_c10d_functional.all_gather_into_tensor.default", em_cast(e, em_v(v), dtype), ranks, group());
+    whole = EM(e, "_c10d_functional.wait_tensor.default", whole);
+  } else {
+    whole = EM(e, "aot.all_gather_as.default", em_v(v), em_dtype(dtype), ranks, group());
+  }
+  const aot_value_t end = em_value(e, cut(s, whole, n_rows));
+  for (uint32_t i = 0; i < n && em_look(e, casts[i]) == AOT_OK; i++)
+    if (em_ok(e, e->host->edit->uses_replace(e->prog, e->info.first_result, end)))
+      em_ok(e, e->host->edit->node_erase(e->prog, casts[i]));
+  s->counts.n_cast++;
+}
+
 static void gather(sharding_t *s, aot_value_t v, int64_t n_rows) {
   em_t *e = &s->e;
-  const int64_t n = s->options.n_ranks;
-  const em_x_t all = EM(e, "_c10d_functional.all_gather_into_tensor.default", em_v(v), em_i(n), group());
-  em_x_t whole = EM(e, "_c10d_functional.wait_tensor.default", all);
-  const aot_type_t t = em_type(e, whole);
-  if (e->status == AOT_OK && t.sizes[0] != n_rows)
-    whole = EM(e, "slice.Tensor", whole, em_i(0), em_i(0), em_i(n_rows), em_i(1));
-  replace(s, v, all, whole);
+  aot_node_t *casts;
+  int32_t dtype = 0;
+  const aot_node_t at = e->node;
+  const uint32_t n = find_casts(s, v, &casts, &dtype);
+  e->node = at;
+  if (n) {
+    gather_cast(s, v, n_rows, casts, n, dtype);
+    return;
+  }
+  const em_x_t all =
+      EM(e, "_c10d_functional.all_gather_into_tensor.default", em_v(v), em_i(s->options.n_ranks), group());
+  replace(s, v, all, cut(s, EM(e, "_c10d_functional.wait_tensor.default", all), n_rows));
 }
 
 static void copy_to_ranks(sharding_t *s, aot_value_t v) {

@@ -6,7 +6,8 @@
  *                                             its readers
  *
  * autograd's rule for a gather is the scatter, so that nothing else learns of it: gradients, optimizer states and new
- * values are as large as the leaf. Small parameters stay whole: their gradients are added up over ranks. The loss is the
+ * values are as large as the leaf. A parameter that is read in a smaller dtype alone (autocast) is gathered in that one, and
+ * its gradients are added up in the leaf's. Small parameters stay whole: their gradients are added up over ranks. The loss is the
  * mean of the ranks' losses. */
 #ifndef FS_SHARD_H
 #define FS_SHARD_H
@@ -24,10 +25,12 @@ typedef struct fs_options {
   uint32_t loss;            /* number of the user output that is minimised */
   uint64_t replicate_under; /* bytes: smaller parameters stay whole */
   int local_buffers;        /* statistics that the forward writes are each rank's own */
+  int reduces_narrow;       /* gradients are added up in the dtype that the parameter is gathered in */
 } fs_options_t;
 
 typedef struct fs_counts {
   uint64_t n_sharded, n_whole;           /* parameters */
+  uint64_t n_cast;                       /* gathered in a smaller dtype than they are held in */
   uint64_t sharded_nbytes, whole_nbytes; /* what this rank holds of them */
   uint64_t all_nbytes;                   /* what one rank alone would */
 } fs_counts_t;

@@ -55,6 +55,17 @@ skipped=$(jq .train.skipped one.json)
 [ "$skipped" -gt 0 ] && [ "$skipped" -lt 6 ] || complain "$skipped of 6 steps were skipped"
 together 2 $scaled
 equal 2 "steps that are not taken"
+# Mixed precision: parameters are gathered in bf16, which halves what forward and backward fetch; gradients are added up in f32, as micro
+# steps do, or in bf16.
+gathered() { sed -n 's/^rank 0 .*gathered \([0-9]*\).*/\1/p' out; }
+together 2
+wide=$(gathered)
+alone 2 --set run.train.precision=bf16
+together 2 --set run.train.precision=bf16
+equal 2 "bf16"
+[ $((2 * $(gathered))) -lt $((wide * 6 / 5)) ] || complain "in bf16 $(gathered) bytes are gathered, in f32 $wide"
+together 2 --set run.train.precision=bf16 --set stages.fsdp.reduce=gathered
+awk 'FNR == NR { one[$1] = $2; next } { d = $2 / one[$1] - 1; if (d * d > 1e-6) exit 1 }' one all || complain "added up in bf16, losses are far off"
 # Statistics of batch norm stay each rank's own.
 alone 2 --set model.path="$models/resnet_tiny/train.pt2"
 together 2 --set model.path="$models/resnet_tiny/train.pt2" --set stages.fsdp.buffers=local
