@@ -36,9 +36,9 @@
 
 /* [minor - AOT_ABI_OLDEST_MINOR]: the size that minor knows. */
 #define UP_TO(table, member) (offsetof(table, member) + sizeof(void *))
-static const uint32_t host_sizes[] = {UP_TO(aot_host_t, cancelled)};
-static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot)};
-static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, aliases)};
+static const uint32_t host_sizes[] = {UP_TO(aot_host_t, cancelled), UP_TO(aot_host_t, cancelled)};
+static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot), UP_TO(aot_graph_api_t, snapshot)};
+static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, aliases), UP_TO(aot_edit_api_t, aliases)};
 _Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR - AOT_ABI_OLDEST_MINOR + 1,
                "a minor needs its row of sizes");
 

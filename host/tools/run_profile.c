@@ -18,6 +18,8 @@ static int read_line(aoth_names_t *m, const aot_profile_row_t *row, aoth_profile
       .n_runs = row->n_runs,
       .ms = (double)row->ns * 1e-6,
       .nbytes = (double)row->nbytes * (double)row->n_runs,
+      .flops = (double)row->flops * (double)row->n_runs,
+      .limit_ms = (double)row->limit_ns * (double)row->n_runs * 1e-6,
   };
   if (aoth_names_node(m, row->node, &l->op, &l->module) && aoth_graph_node_info(m->p, row->node, &info) == AOT_OK &&
       info.n_results)
@@ -51,6 +53,8 @@ static void sum_up(aoth_profile_view_t *v) {
       sum->n_runs += l->n_runs;
       sum->ms += l->ms;
       sum->nbytes += l->nbytes;
+      sum->flops += l->flops;
+      sum->limit_ms += l->limit_ms;
       continue;
     }
     v->sums[v->n_sums] = *l;
@@ -76,6 +80,8 @@ aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_prof
     if (!row.n_runs) continue;
     has_memory = read_line(&m, &row, &out->steps[out->n_steps++]);
     out->ms += (double)row.ns * 1e-6;
+    out->limit_ms += (double)row.limit_ns * (double)row.n_runs * 1e-6;
+    if (row.n_left_out > out->n_left_out) out->n_left_out = row.n_left_out;
     if (!out->n_runs || row.n_runs < out->n_runs) out->n_runs = row.n_runs;
   }
   aoth_text_deinit(&m.text);
@@ -87,26 +93,39 @@ aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_prof
 
 /* ---- for people ---- */
 
+/* A rate, or the share of the limit, where both are known. */
+static void print_number(const char *format, double number, double of, FILE *out) {
+  char text[32] = "-";
+  if (number > 0 && of > 0) snprintf(text, sizeof text, format, number / of);
+  fprintf(out, " %7s", text);
+}
+
 static void print_numbers(const aoth_profile_view_t *v, const aoth_profile_line_t *l, FILE *out) {
   fprintf(out, "%10.3f %5.1f%%", l->ms / (double)v->n_runs, 100 * l->ms / v->ms);
-  if (l->nbytes > 0 && l->ms > 0) fprintf(out, " %7.1f  ", l->nbytes / l->ms * 1e-6);
-  else fprintf(out, " %7s  ", "-");
+  print_number("%.1f", l->nbytes * 1e-6, l->ms, out);
+  print_number("%.1f", l->flops * 1e-6, l->ms, out);
+  print_number("%.0f%%", 100 * l->limit_ms, l->ms, out);
+  fprintf(out, "  ");
 }
+
+#define NUMBERS "        ms           GB/s GFLOP/s   limit"
 
 void aoth_profile_print(const aoth_profile_view_t *v, FILE *out) {
   if (!v->n_runs || v->ms <= 0) {
     fprintf(out, "profile: nothing ran\n");
     return;
   }
-  fprintf(out, "profile: %.3f ms in %llu steps, mean of %llu runs\n", v->ms / (double)v->n_runs,
-          (unsigned long long)v->n_steps, (unsigned long long)v->n_runs);
-  fprintf(out, "%10s %6s %7s  %6s  %-22s %s\n", "ms", "", "GB/s", "steps", "kernel", "operator");
+  fprintf(out, "profile: %.3f ms in %llu steps, mean of %llu runs%s", v->ms / (double)v->n_runs,
+          (unsigned long long)v->n_steps, (unsigned long long)v->n_runs, v->n_left_out ? " after a first one" : "");
+  if (v->limit_ms > 0)
+    fprintf(out, "; %.3f ms at the machine's limits (%.0f%%)", v->limit_ms / (double)v->n_runs,
+            100 * v->limit_ms / v->ms);
+  fprintf(out, "\n" NUMBERS "   steps  %-22s %s\n", "kernel", "operator");
   for (uint64_t i = 0; i < v->n_sums && i < MOST_SUMS; i++) {
     print_numbers(v, &v->sums[i], out);
     fprintf(out, "%6llu  %-22s %s\n", (unsigned long long)v->sums[i].n_steps, v->sums[i].kernel, v->sums[i].op);
   }
-  fprintf(out, "slowest steps\n%10s %6s %7s  %-22s %-44s %-22s %s\n", "ms", "", "GB/s", "kernel", "operator", "result",
-          "module");
+  fprintf(out, "slowest steps\n" NUMBERS "  %-22s %-44s %-22s %s\n", "kernel", "operator", "result", "module");
   for (uint64_t i = 0; i < v->n_steps && i < MOST_STEPS; i++) {
     const aoth_profile_line_t *l = &v->steps[i];
     print_numbers(v, l, out);
@@ -120,9 +139,11 @@ json_t *aoth_profile_json(const aoth_profile_view_t *v) {
   json_t *steps = json_array();
   for (uint64_t i = 0; i < v->n_steps; i++) {
     const aoth_profile_line_t *l = &v->steps[i];
-    json_array_append_new(steps, json_pack("{s:s, s:s, s:s, s:s, s:I, s:f, s:f}", "kernel", l->kernel, "operator",
-                                           l->op, "result", l->type, "module", l->module, "runs", (json_int_t)l->n_runs,
-                                           "ms", l->ms, "bytes", l->nbytes));
+    json_array_append_new(steps,
+                          json_pack("{s:s, s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:f}", "kernel", l->kernel, "operator",
+                                    l->op, "result", l->type, "module", l->module, "runs", (json_int_t)l->n_runs, "ms",
+                                    l->ms, "bytes", l->nbytes, "flops", l->flops, "limit_ms", l->limit_ms));
   }
-  return json_pack("{s:I, s:f, s:o}", "runs", (json_int_t)v->n_runs, "ms", v->ms, "steps", steps);
+  return json_pack("{s:I, s:I, s:f, s:f, s:o}", "runs", (json_int_t)v->n_runs, "left_out", (json_int_t)v->n_left_out,
+                   "ms", v->ms, "limit_ms", v->limit_ms, "steps", steps);
 }

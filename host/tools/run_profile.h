@@ -9,13 +9,15 @@
 typedef struct aoth_profile_line {
   const char *kernel, *op, *type, *module; /* of a single step; type and module are "" where several are summed */
   uint64_t n_steps, n_runs;
-  double ms;     /* all runs together */
-  double nbytes; /* moved in all runs, as the backend counts them */
+  double ms;            /* all runs together */
+  double nbytes, flops; /* of all runs, as the backend counts them */
+  double limit_ms;      /* that the machine needs at the least, all runs; 0: not known */
 } aoth_profile_line_t;
 
 typedef struct aoth_profile_view {
-  uint64_t n_runs; /* of the graph, as often as the step that ran least */
-  double ms;       /* all steps, all runs */
+  uint64_t n_runs;     /* of the graph, as often as the step that ran least */
+  uint64_t n_left_out; /* first runs, which are not in here */
+  double ms, limit_ms; /* all steps, all runs */
   aoth_profile_line_t *sums, *steps;
   uint64_t n_sums, n_steps; /* slowest first */
 } aoth_profile_view_t;

@@ -2,6 +2,7 @@
 
 #include "blas.h"
 #include "common/lowering/ports.h"
+#include "common/lowering/step_times.h"
 #include "functions.h"
 #include "live_values.h"
 #include "target.h"
@@ -271,14 +272,13 @@ static aot_status_t run_step(const bc_program_t *p, lw_step_t *step, const lw_fr
   if (!p->is_profiled) return step->run(frame, step->payload);
   const uint64_t began = now_ns();
   const aot_status_t status = step->run(frame, step->payload);
-  step->ns += now_ns() - began;
-  step->n_runs++;
+  lw_times_add(step, began, now_ns() - began);
   return status;
 }
 
 static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs,
                              const hc_run_t *run, lw_error_t *error) {
-  const lw_schedule_t *s = &f->schedule;
+  lw_schedule_t *s = &f->schedule;
   uint32_t next = 0;
   char *arena;
   lw_frame_t frame = {.base = f->base, .error = error, .workers = p->workers, .next = &next};
@@ -286,6 +286,7 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
   for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = arena ? arena + s->storages[i].at : NULL;
   AOT_TRY(lw_bind_ports(s->inputs, s->n_inputs, inputs, "input", f->base, error));
   AOT_TRY(lw_bind_ports(s->outputs, s->n_outputs, outputs, "output", f->base, error));
+  if (p->is_profiled) lw_times_begin(s);
   while (next < s->n_steps) {
     lw_step_t *step = &s->steps[next++];
     const aot_status_t status = run_step(p, step, &frame);
@@ -424,22 +425,7 @@ aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, lw_error_t *er
 void bc_program_profile_start(bc_program_t *p) {
   p->is_profiled = 1;
   for (uint32_t i = 0; i < p->n_graphs; i++)
-    for (int k = 0; k < MAX_FORMS; k++) {
-      lw_schedule_t *s = &p->graphs[i].forms[k].schedule;
-      for (uint32_t j = 0; j < s->n_steps; j++) s->steps[j].n_runs = s->steps[j].ns = 0;
-    }
-}
-
-/* run_max_pool is called max_pool */
-static aot_profile_row_t profile_row(const lw_step_t *step) {
-  const char *name = strncmp(step->kernel, "run_", 4) == 0 ? step->kernel + 4 : step->kernel;
-  return (aot_profile_row_t){
-      .kernel = aot_str(name),
-      .node = {step->node},
-      .n_runs = step->n_runs,
-      .ns = step->ns,
-      .nbytes = step->nbytes,
-  };
+    for (int k = 0; k < MAX_FORMS; k++) lw_times_clear(&p->graphs[i].forms[k].schedule);
 }
 
 aot_status_t bc_program_profile(bc_program_t *p, const aot_profile_row_t **out, uint64_t *out_n) {
@@ -454,7 +440,7 @@ aot_status_t bc_program_profile(bc_program_t *p, const aot_profile_row_t **out, 
   for (uint32_t i = 0; i < p->n_graphs; i++)
     for (int k = 0; k < MAX_FORMS; k++) {
       const lw_schedule_t *s = &p->graphs[i].forms[k].schedule;
-      for (uint32_t j = 0; j < s->n_steps; j++) p->profile[(*out_n)++] = profile_row(&s->steps[j]);
+      for (uint32_t j = 0; j < s->n_steps; j++) p->profile[(*out_n)++] = lw_times_row(s, &s->steps[j], NULL);
     }
   return AOT_OK;
 }

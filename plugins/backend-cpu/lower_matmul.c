@@ -85,8 +85,12 @@ aot_status_t bc_add_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor
   if (addend && lw_expanded(addend, c->rank, c->sizes, &spread)) AOT_TRY(lw_copy(b, c, &spread));
   AOT_TRY(readable(b, x, &left));
   AOT_TRY(readable(b, y, &right));
-  if (division) return bc_add_divided_product(b, division, &left, &right, c);
-  LW_STEP(b, run_product, p);
-  *p = (product_step_t){.a = lw_use(b, &left), .b = lw_use(b, &right), .c = lw_use(b, c), .product = product};
+  if (division) {
+    AOT_TRY(bc_add_divided_product(b, division, &left, &right, c));
+  } else {
+    LW_STEP(b, run_product, p);
+    *p = (product_step_t){.a = lw_use(b, &left), .b = lw_use(b, &right), .c = lw_use(b, c), .product = product};
+  }
+  lw_count_flops(b, 2 * (double)lw_numel(c) * (double)x->sizes[x->rank - 1], c->dtype);
   return AOT_OK;
 }

@@ -18,6 +18,18 @@ static int64_t n_results(const gc_conv_kernel_t *c) {
   return n;
 }
 
+static double elements(const gc_conv_t *c, int what) {
+  double n = 1;
+  for (int32_t d = 0; d < c->rank + 2; d++) n *= (double)c->sizes[what][d];
+  return n;
+}
+
+double gc_conv_flops(const gc_conv_kernel_t *c) {
+  const double n = elements(&c->conv, GC_CONV_Y);
+  if (c->kind == GC_CONV_BIAS) return n;
+  return 2 * n * elements(&c->conv, GC_CONV_W) / (double)c->conv.sizes[GC_CONV_W][0];
+}
+
 void gc_conv_launch(const gc_conv_kernel_t *c, uint32_t *out_blocks, uint32_t *out_threads) {
   const int64_t n = n_results(c);
   *out_threads = is_team(c) ? TEAM : THREADS;

@@ -14,6 +14,7 @@ typedef struct gc_conv_kernel {
 
 /* Its pointers are X, W, Y. */
 void gc_print_conv(const void *self, const char *name, lp_text_t *out);
+double gc_conv_flops(const gc_conv_kernel_t *c);
 void gc_conv_launch(const gc_conv_kernel_t *c, uint32_t *out_blocks, uint32_t *out_threads);
 
 #endif

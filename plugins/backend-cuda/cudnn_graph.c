@@ -35,6 +35,33 @@ int gc_dnn_is_used(const gc_dnn_graph_t *g, uint32_t tensor) {
   return 0;
 }
 
+static double elements(const gc_dnn_tensor_t *t) {
+  double n = 1;
+  for (int32_t d = 0; d < t->rank; d++) n *= (double)t->sizes[d];
+  return n;
+}
+
+static double op_flops(const gc_dnn_graph_t *g, const gc_dnn_op_t *op) {
+  const gc_dnn_tensor_t *x = &g->tensors[op->x], *y = &g->tensors[op->y];
+  switch (op->kind) {
+    case GC_DNN_MATMUL: return 2 * elements(y) * (double)x->sizes[x->rank - 1];
+    case GC_DNN_CONV_FORWARD: return 2 * elements(y) * elements(&g->tensors[op->b]) / (double)y->sizes[1];
+    case GC_DNN_CONV_DATA: return 2 * elements(x) * elements(&g->tensors[op->b]) / (double)x->sizes[1];
+    case GC_DNN_CONV_WEIGHTS: return 2 * elements(&g->tensors[op->b]) * elements(y) / (double)y->sizes[0];
+    default: return 0;
+  }
+}
+
+double gc_dnn_flops(const gc_dnn_graph_t *g) {
+  double flops = 0;
+  int is_causal = 0;
+  for (uint32_t i = 0; i < g->n_ops; i++) {
+    flops += op_flops(g, &g->ops[i]);
+    is_causal |= g->ops[i].kind == GC_DNN_POINTWISE && g->ops[i].mode == GC_DNN_CMP_GE;
+  }
+  return is_causal ? flops / 2 : flops;
+}
+
 static void print_list(lp_text_t *out, const int64_t *list, int32_t n) {
   for (int32_t i = 0; i < n; i++) lp_print(out, "%s%lld", i ? "," : " ", (long long)list[i]);
 }

@@ -74,6 +74,8 @@ uint32_t gc_dnn_tensor(gc_dnn_graph_t *g, int32_t kind, int32_t dtype, int32_t r
 uint32_t gc_dnn_number(gc_dnn_graph_t *g, int32_t rank, float number);
 void gc_dnn_op(gc_dnn_graph_t *g, gc_dnn_op_t op);
 int gc_dnn_is_used(const gc_dnn_graph_t *g, uint32_t tensor); /* by an operation */
+/* Multiplications and additions of its products and convolutions; of scores that a causal mask hides none. */
+double gc_dnn_flops(const gc_dnn_graph_t *g);
 /* What tells graphs apart: all but numbers. */
 void gc_dnn_print(const gc_dnn_graph_t *g, lp_text_t *out);
 

@@ -146,6 +146,7 @@ static aot_status_t add_kernel(lw_build_t *b, const gc_conv_kernel_t *kernel, co
   p->kernel = code;
   gc_conv_launch(kernel, &p->blocks, &p->threads);
   for (int what = 0; what < GC_CONV_N_TENSORS; what++) p->refs[what] = lw_use(b, &t[what]);
+  lw_count_flops(b, gc_conv_flops(kernel), t[GC_CONV_Y].dtype);
   return AOT_OK;
 }
 

@@ -54,7 +54,8 @@ aot_status_t gc_add_dnn(lw_build_t *b, const gc_dnn_plan_t *plan, const gc_dnn_g
     const int lies = k < n && g->tensors[k].kind == GC_DNN_MEMORY && gc_dnn_is_used(g, k);
     p->refs[k] = lw_use(b, lies ? &tensors[k] : NULL);
   }
-  p->workspace = lw_use(b, &workspace);
+  p->workspace = lw_use_scratch(b, &workspace);
+  lw_count_flops(b, gc_dnn_flops(g), tensors[0].dtype);
   lowering(b)->n_dnn++;
   return AOT_OK;
 }

@@ -71,7 +71,7 @@ static void end_times(struct aot_bound *b) {
   *at = b->next;
   gc_times_take(&b->times, &e->device->driver, &b->schedule);
   gc_times_deinit(&b->times, &e->device->driver);
-  gc_rows_add(&e->past, &b->schedule);
+  gc_rows_add(&e->past, &b->schedule, &e->limits);
 }
 
 static aot_status_t profile_start(const aot_ext_profile_t *x) {
@@ -79,7 +79,7 @@ static aot_status_t profile_start(const aot_ext_profile_t *x) {
   e->device->driver.ctx_set_current(e->device->context);
   for (struct aot_bound *b = e->bound; b; b = b->next) {
     gc_times_take(&b->times, &e->device->driver, &b->schedule);
-    for (uint32_t k = 0; k < b->schedule.n_steps; k++) b->schedule.steps[k].n_runs = b->schedule.steps[k].ns = 0;
+    lw_times_clear(&b->schedule);
   }
   e->past.n = 0;
   e->is_profiled = 1;
@@ -93,7 +93,7 @@ static aot_status_t profile_read(const aot_ext_profile_t *x, aot_profile_t *out)
   e->rows.n = 0;
   for (struct aot_bound *b = e->bound; b && has_memory; b = b->next) {
     gc_times_take(&b->times, &e->device->driver, &b->schedule);
-    has_memory = gc_rows_add(&e->rows, &b->schedule);
+    has_memory = gc_rows_add(&e->rows, &b->schedule, &e->limits);
   }
   if (has_memory) has_memory = gc_rows_copy(&e->rows, &e->past);
   if (!has_memory) return AOT_E_EXHAUSTED;
@@ -333,17 +333,16 @@ static aot_status_t run_steps(struct aot_bound *b, gc_stream_t stream, lw_error_
     if (b->number_at[o].nbytes && (b->result = cu->memcpy_to_device(b->number_at[o].address, &b->numbers[o],
                                                                     b->number_at[o].nbytes, stream)) != GC_SUCCESS)
       return explain(b, NULL, error);
+  if ((b->result = gc_times_begin(&b->times, cu, stream)) != GC_SUCCESS) return explain(b, NULL, error);
   while (next < s->n_steps) {
-    if ((b->result = gc_times_mark(&b->times, cu, next, stream)) != GC_SUCCESS) return explain(b, NULL, error);
+    if ((b->result = gc_times_mark(&b->times, cu, next)) != GC_SUCCESS) return explain(b, NULL, error);
     const lw_step_t *step = &s->steps[next++];
     aot_status_t status = step->run(&frame, step->payload);
     if (status == AOT_OK && b->exe->is_synchronous && (b->result = cu->stream_synchronize(stream)) != GC_SUCCESS)
       status = AOT_E_INTERNAL;
     if (status != AOT_OK) return explain(b, step, error);
   }
-  if ((b->result = gc_times_mark(&b->times, cu, s->n_steps, stream)) != GC_SUCCESS) return explain(b, NULL, error);
-  b->times.stream = stream;
-  b->times.has_run = b->times.events != NULL;
+  if ((b->result = gc_times_mark(&b->times, cu, s->n_steps)) != GC_SUCCESS) return explain(b, NULL, error);
   if (b->n_checks && (b->result = cu->launch_host_func(stream, check_on_host, b)) != GC_SUCCESS)
     return explain(b, NULL, error);
   return AOT_OK;
@@ -445,7 +444,9 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const aot_str_t 
     return lw_fail(error, AOT_E_UNAVAILABLE, "no-nvrtc", "%s", why);
   cu->ctx_set_current(e->device->context);
   if (gc_cublaslt_open(&e->cublaslt, why, sizeof why)) return lw_fail(error, AOT_E_UNAVAILABLE, "no-cublas", "%s", why);
-  e->machine = gc_facts_of(cu, e->device->ordinal).machine;
+  const gc_facts_t facts = gc_facts_of(cu, e->device->ordinal);
+  e->machine = facts.machine;
+  e->limits = facts.rates;
   const char *cache = cache_folder(e, ctx);
   gc_code_init(&e->code, cu, &e->nvrtc, (int)e->machine.arch, cache);
   gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, are_timed);

@@ -23,6 +23,7 @@ typedef struct gc_exe {
   gc_code_t code;
   gc_algorithms_t algorithms;
   lp_gpu_machine_t machine;
+  nc_rates_t limits;
   int is_synchronous; /* AOT_CUDA_SYNC: a step at a time, each waited for */
   aot_ext_profile_t profile;
   int is_profiled;           /* a step at a time, each timed */

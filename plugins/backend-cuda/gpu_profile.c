@@ -1,8 +1,8 @@
 #include "gpu_profile.h"
 
-#include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 gc_result_t gc_times_init(gc_times_t *t, const gc_driver_t *driver, uint32_t n_steps) {
   gc_result_t result = GC_SUCCESS;
@@ -13,24 +13,50 @@ gc_result_t gc_times_init(gc_times_t *t, const gc_driver_t *driver, uint32_t n_s
 }
 
 void gc_times_deinit(gc_times_t *t, const gc_driver_t *driver) {
+  if (t->has_begun) driver->stream_synchronize(t->stream);
   for (uint32_t k = 0; t->events && k <= t->n_steps; k++)
     if (t->events[k]) driver->event_destroy(t->events[k]);
   free(t->events);
   *t = (gc_times_t){0};
 }
 
-gc_result_t gc_times_mark(const gc_times_t *t, const gc_driver_t *driver, uint32_t k, gc_stream_t stream) {
-  return t->events ? driver->event_record(t->events[k], stream) : GC_SUCCESS;
+static void look_at_clock(void *self) {
+  gc_times_t *t = self;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  t->at = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+gc_result_t gc_times_begin(gc_times_t *t, const gc_driver_t *driver, gc_stream_t stream) {
+  if (!t->events) return GC_SUCCESS;
+  t->stream = stream;
+  t->has_begun = 1;
+  return driver->launch_host_func(stream, look_at_clock, t);
+}
+
+gc_result_t gc_times_mark(gc_times_t *t, const gc_driver_t *driver, uint32_t k) {
+  if (!t->events) return GC_SUCCESS;
+  t->has_run = k == t->n_steps;
+  return driver->event_record(t->events[k], t->stream);
+}
+
+static int elapsed_ns(const gc_driver_t *driver, gc_event_t begin, gc_event_t end, uint64_t *out) {
+  float ms = 0;
+  const int has = driver->event_elapsed(&ms, begin, end) == GC_SUCCESS;
+  *out = (uint64_t)((double)ms * 1e6);
+  return has;
 }
 
 void gc_times_take(gc_times_t *t, const gc_driver_t *driver, lw_schedule_t *s) {
-  if (!t->has_run || driver->stream_synchronize(t->stream) != GC_SUCCESS) return;
-  t->has_run = 0;
+  const int has_run = t->has_run && driver->stream_synchronize(t->stream) == GC_SUCCESS;
+  if (!has_run) return;
+  t->has_begun = t->has_run = 0;
+  lw_times_begin(s);
   for (uint32_t k = 0; k < t->n_steps; k++) {
-    float ms = 0;
-    if (driver->event_elapsed(&ms, t->events[k], t->events[k + 1]) != GC_SUCCESS) continue;
-    s->steps[k].ns += (uint64_t)((double)ms * 1e6);
-    s->steps[k].n_runs++;
+    uint64_t after, ns;
+    if (elapsed_ns(driver, t->events[0], t->events[k], &after) &&
+        elapsed_ns(driver, t->events[k], t->events[k + 1], &ns))
+      lw_times_add(&s->steps[k], t->at + after, ns);
   }
 }
 
@@ -44,20 +70,10 @@ static int make_room(gc_rows_t *r, uint64_t n) {
   return 1;
 }
 
-/* run_loop is called loop */
-int gc_rows_add(gc_rows_t *r, const lw_schedule_t *s) {
+int gc_rows_add(gc_rows_t *r, const lw_schedule_t *s, const nc_rates_t *rates) {
   if (!make_room(r, s->n_steps)) return 0;
-  for (uint32_t k = 0; k < s->n_steps; k++) {
-    const lw_step_t *step = &s->steps[k];
-    if (!step->n_runs) continue;
-    r->rows[r->n++] = (aot_profile_row_t){
-        .kernel = aot_str(strncmp(step->kernel, "run_", 4) == 0 ? step->kernel + 4 : step->kernel),
-        .node = {step->node},
-        .n_runs = step->n_runs,
-        .ns = step->ns,
-        .nbytes = step->nbytes,
-    };
-  }
+  for (uint32_t k = 0; k < s->n_steps; k++)
+    if (s->steps[k].n_runs) r->rows[r->n++] = lw_times_row(s, &s->steps[k], rates);
   return 1;
 }
 

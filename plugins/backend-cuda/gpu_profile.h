@@ -1,9 +1,9 @@
-/* How long the steps of a schedule take on a stream: an event in front of each and one behind the last. Times of a run
- * are taken when it is over: before the next, or when somebody reads. */
+/* How long the steps of a schedule take on a stream: an event in front of each and one behind the last, and in front of
+ * all a look at the host's clock. Times of a run are taken when it is over: before the next, or when somebody reads. */
 #ifndef GC_GPU_PROFILE_H
 #define GC_GPU_PROFILE_H
 
-#include "common/lowering/schedule.h"
+#include "common/lowering/step_times.h"
 #include "driver.h"
 #include <aot/ext/profile.h>
 
@@ -11,14 +11,16 @@ typedef struct gc_times {
   gc_event_t *events; /* n_steps + 1; NULL: nothing is timed */
   uint32_t n_steps;
   gc_stream_t stream;
-  int has_run; /* a run whose times are not taken yet */
+  uint64_t at;            /* the host's clock when the run began: written by the stream */
+  int has_begun, has_run; /* a run, and a whole one, whose times are not taken yet */
 } gc_times_t;
 
 /* GC_SUCCESS, or the driver's error; deinit in any case. The context is current for all of these. */
 gc_result_t gc_times_init(gc_times_t *t, const gc_driver_t *driver, uint32_t n_steps);
 void gc_times_deinit(gc_times_t *t, const gc_driver_t *driver);
+gc_result_t gc_times_begin(gc_times_t *t, const gc_driver_t *driver, gc_stream_t stream);
 /* The stream has come to step k. */
-gc_result_t gc_times_mark(const gc_times_t *t, const gc_driver_t *driver, uint32_t k, gc_stream_t stream);
+gc_result_t gc_times_mark(gc_times_t *t, const gc_driver_t *driver, uint32_t k);
 /* Waits for the last run, and adds its times to the steps'. */
 void gc_times_take(gc_times_t *t, const gc_driver_t *driver, lw_schedule_t *s);
 
@@ -28,7 +30,7 @@ typedef struct gc_rows { /* zero-initialise */
 } gc_rows_t;
 
 /* A row for each step that has run. 0: no memory. */
-int gc_rows_add(gc_rows_t *r, const lw_schedule_t *s);
+int gc_rows_add(gc_rows_t *r, const lw_schedule_t *s, const nc_rates_t *rates);
 int gc_rows_copy(gc_rows_t *to, const gc_rows_t *from);
 
 #endif

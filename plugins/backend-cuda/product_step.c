@@ -151,7 +151,8 @@ static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw
   *p = *step;
   for (int i = 0; i < GC_N_MATRICES; i++) p->operands[i] = lw_use(b, tensors[i]);
   p->operands[GC_BIAS] = lw_use(b, bias);
-  p->operands[GC_WORKSPACE] = lw_use(b, &workspace);
+  p->operands[GC_WORKSPACE] = lw_use_scratch(b, &workspace);
+  lw_count_flops(b, 2 * (double)lw_numel(tensors[GC_D]) * (double)step->product.k, step->product.dtype);
   lowering(b)->n_products++;
   return lw_own(b, p, forget);
 }

@@ -2,7 +2,10 @@
  * takes. Shown by `aothost run --profile`.
  *
  * A step is what the executable does as one piece: a call of a library, a generated loop, a kernel. Timing costs two
- * looks at the clock a step, from start() on; before it nothing is counted. */
+ * looks at the clock a step, from start() on; before it nothing is counted.
+ *
+ * The first run of a call holds what is done once (code that a library loads when it is needed, pages that are touched
+ * for the first time): where there are more, a backend leaves it out and says so. */
 #ifndef AOT_EXT_PROFILE_H
 #define AOT_EXT_PROFILE_H
 
@@ -17,6 +20,11 @@ typedef struct aot_profile_row {
   uint32_t reserved;
   uint64_t n_runs, ns; /* since start(), all runs together */
   uint64_t nbytes;     /* of one run: operands and results, each element once; 0: not known */
+  /* since 1.5; 0: not known */
+  uint64_t flops;            /* of one run: multiplications and additions, of products, convolutions and the like */
+  uint64_t limit_ns;         /* of one run: what the machine takes at the least, for its bytes or for its flops */
+  uint64_t n_left_out;       /* first runs that are in none of these numbers */
+  uint64_t last_at, last_ns; /* the last run: its begin by CLOCK_MONOTONIC, in nanoseconds, and how long it took */
 } aot_profile_row_t;
 
 typedef struct aot_profile {

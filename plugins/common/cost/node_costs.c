@@ -86,6 +86,10 @@ static void moved(const nc_costs_t *c, const aot_snapshot_t *s, const aot_snap_n
     if (operands[k] != AOT_NO_ID) *out_read += nc_nbytes(s, operands[k], dims);
 }
 
+double nc_rate_of(const nc_rates_t *rates, int32_t dtype) {
+  return dtype == AOT_F16 || dtype == AOT_BF16 ? rates->halves : dtype == AOT_F64 ? rates->doubles : rates->singles;
+}
+
 void nc_time_nodes(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims, const nc_rates_t *rates) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
@@ -94,10 +98,8 @@ void nc_time_nodes(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims, 
     moved(c, s, &nodes[n], dims, &read, &written);
     if (!written) continue;
     const int32_t dtype = values[nodes[n].result_begin].dtype;
-    const double rate = dtype == AOT_F16 || dtype == AOT_BF16 ? rates->halves
-                        : dtype == AOT_F64                    ? rates->doubles
-                                                              : rates->singles;
-    const double move_ns = (double)(read + written) / rates->bytes, work_ns = (double)c->flops[n] / rate;
+    const double move_ns = (double)(read + written) / rates->bytes;
+    const double work_ns = (double)c->flops[n] / nc_rate_of(rates, dtype);
     c->nanoseconds[n] = 1 + (uint64_t)(rates->node_ns + (move_ns > work_ns ? move_ns : work_ns));
   }
 }

@@ -36,6 +36,8 @@ typedef struct nc_rates {
   double node_ns;
 } nc_rates_t;
 
+double nc_rate_of(const nc_rates_t *rates, int32_t dtype); /* of work in it */
+
 /* Of every node that is not a view: the longer of its moves and its work. O(nodes + operands). */
 void nc_time_nodes(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims, const nc_rates_t *rates);
 

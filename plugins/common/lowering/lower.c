@@ -1,6 +1,7 @@
 #include "lower.h"
 #include "group_read.h"
 
+#include "common/cost/value_size.h"
 #include "common/loops/loop.h"
 #include "common/tensor/geometry.h"
 #include <stdarg.h>
@@ -313,6 +314,20 @@ static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int i
 
 lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, 0, 0); }
 lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place) { return use(b, t, 1, is_in_place); }
+
+lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t) {
+  lw_step_t *step = &b->out->steps[b->out->n_steps - 1];
+  const uint64_t nbytes = step->nbytes;
+  const lw_ref_t r = use(b, t, 0, 0);
+  step->nbytes = nbytes;
+  return r;
+}
+
+void lw_count_flops(lw_build_t *b, double flops, int32_t dtype) {
+  lw_step_t *step = &b->out->steps[b->out->n_steps - 1];
+  step->flops = flops < (double)NC_MOST ? (uint64_t)flops : NC_MOST;
+  step->flops_dtype = dtype;
+}
 
 /* ---- operators ---- */
 

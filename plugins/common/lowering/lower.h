@@ -158,6 +158,9 @@ lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t); /* NULL: a reference to no
 /* The same of a tensor that the step writes nothing of; is_in_place: whose elements it reads before it writes those of
  * the same index elsewhere, so that this may be the same memory. */
 lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place);
+/* Work space: bytes that are no operands'. */
+lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t);
+void lw_count_flops(lw_build_t *b, double flops, int32_t dtype);
 static inline aot_status_t lw_copy(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   return b->machine->target->copy(b, dst, 0, src, 0, NULL);
 }

@@ -78,10 +78,12 @@ typedef aot_status_t (*lw_run_fn)(const lw_frame_t *f, void *payload);
 typedef struct lw_step {
   lw_run_fn run;
   void *payload;
-  uint32_t node;       /* id, for messages */
-  const char *kernel;  /* run's name */
-  uint64_t nbytes;     /* of its operands and results */
-  uint64_t n_runs, ns; /* timed (aot.profile/1) */
+  uint32_t node;                         /* id, for messages */
+  const char *kernel;                    /* run's name */
+  uint64_t nbytes;                       /* of its operands and results */
+  uint64_t flops;                        /* multiplications and additions, of products and the like .. */
+  int32_t flops_dtype;                   /* .. in this dtype */
+  uint64_t n_runs, ns, last_at, last_ns; /* timed (step_times.h) */
   /* Steps of the same number do the same to other memory: they may run as one, but not more than so many
    * (join_steps.c). 0: it runs alone */
   uint64_t joins;
@@ -122,6 +124,7 @@ typedef struct lw_schedule {
   uint64_t copied_nbytes;             /* of a step's outputs that could not be computed where they are to lie */
   uint32_t n_fallback;                /* nodes run by reference kernels */
   uint32_t n_groups;                  /* generated loops that are called */
+  uint64_t n_timed, n_left_out;       /* runs (step_times.h) */
 } lw_schedule_t;
 
 /* What a schedule is made for: the number of threads, and where generated functions come from. Functions are told by
