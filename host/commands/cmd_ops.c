@@ -188,15 +188,30 @@ static int read_count(aoth_ops_line_t *line, const char *flag, const char *text,
   return 0;
 }
 
+/* "3/12"; NULL: everything. */
+static int read_part(aoth_ops_line_t *line) {
+  unsigned long long number = 1, n = 1;
+  char rest;
+  const int is_part =
+      !line->part || (sscanf(line->part, "%9llu/%9llu%c", &number, &n, &rest) == 2 && number && number <= n);
+  line->part_number = number;
+  line->n_parts = n;
+  if (is_part) return 1;
+  aoth_sink_report(line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.part",
+                   "--part takes one of so many, as 3/12, not '%s'", line->part);
+  return 0;
+}
+
 static int check_line(aoth_ops_line_t *line) {
   if (line->data && !line->cases) return missing(line, "--data belongs to --cases, which is not there");
   if (line->device && !line->cases) return missing(line, "--device belongs to --cases, which is not there");
   if (line->stages && !line->cases) return missing(line, "--stages belongs to --cases, which is not there");
   if (line->mutate && (!line->cases || line->markdown))
     return missing(line, "--mutate belongs to --cases, which is not there, or to no page");
+  if (line->part && !line->cases) return missing(line, "--part belongs to --cases, which is not there");
   if (line->seed && !line->mutate) return missing(line, "--seed belongs to --mutate, which is not there");
   if (!read_count(line, "--mutate", line->mutate, 1000000, &line->n_mutants) ||
-      !read_count(line, "--seed", line->seed, UINT32_MAX, &line->mutant_seed))
+      !read_count(line, "--seed", line->seed, UINT32_MAX, &line->mutant_seed) || !read_part(line))
     return AOTH_EXIT_INPUT;
   if (line->cases && !line->backends.n) return missing(line, "--cases needs a backend: --backend ID");
   if (line->cases && line->backends.n > 1 && !line->markdown)
@@ -219,6 +234,7 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--stages", .value = "IDS",
        .help = "of cases with gradients, before the backend; autograd,partition-default",
        .text = &line.stages},
+      {.name = "--part", .value = "K/N", .help = "only each N-th of them, from the K-th on", .text = &line.part},
       {.name = "--mutate", .value = "N",
        .help = "change arguments of each case in N ways; whatever is asked must run or be refused with a reason",
        .text = &line.mutate},
@@ -241,7 +257,8 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
 
 const aoth_command_t aoth_cmd_ops = {
     .name = "ops",
-    .usage = "ops [NAME..] [--backend ID] [--cases F [--data F] [--device ID] [--stages IDS] [--mutate N [--seed S]]] "
+    .usage = "ops [NAME..] [--backend ID] [--cases F [--data F] [--device ID] [--stages IDS] [--part K/N] [--mutate N "
+             "[--seed S]]] "
              "[--markdown F] "
              "[options]",
     .summary = "every operator: schema, shape rule, gradient, backends; runs recorded calls",

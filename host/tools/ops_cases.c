@@ -80,11 +80,14 @@ static aot_status_t choose_cases(report_t *r) {
       if (aoth_ops_chosen(&r->line->cli, op)) chosen[r->n_cases++] = (sorting_t){op, i};
     }
     qsort(chosen, r->n_cases, sizeof *chosen, compare_cases);
-    for (uint32_t i = 0; i < r->n_cases; i++) r->order[i] = chosen[i].i;
   }
+  const uint32_t n_chosen = r->n_cases;
+  r->n_cases = 0;
+  for (uint64_t i = r->line->part_number - 1; chosen && r->order && i < n_chosen; i += r->line->n_parts)
+    r->order[r->n_cases++] = chosen[i].i;
   free(chosen);
-  if (!r->order || !r->rows) return AOT_E_EXHAUSTED;
-  if (r->n_cases) return AOT_OK;
+  if (!chosen || !r->order || !r->rows) return AOT_E_EXHAUSTED;
+  if (n_chosen) return AOT_OK;
   aoth_sink_report(r->line->cli.sink, AOT_SEVERITY_ERROR, NULL, "ops.no-case", "%s has no case of such an operator",
                    r->line->cases);
   return AOT_E_NOT_FOUND;

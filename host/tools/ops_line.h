@@ -8,8 +8,9 @@
 typedef struct aoth_ops_line {
   aoth_cli_t cli;
   aoth_texts_t backends; /* --backend, as often as given */
-  const char *cases, *data, *backend, *device, *stages, *markdown, *mutate, *seed;
+  const char *cases, *data, *backend, *device, *stages, *markdown, *mutate, *seed, *part;
   uint64_t n_mutants, mutant_seed;
+  uint64_t part_number, n_parts; /* of the cases only each n_parts-th, from that number on; counted from 1 */
 } aoth_ops_line_t;
 
 int aoth_ops_chosen(const aoth_cli_t *cli, const char *op); /* by the names and patterns given; none: every operator */

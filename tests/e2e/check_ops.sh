@@ -131,4 +131,17 @@ printf '# comment\nw0 output.0 sometimes : no such way\n' > exceptions.txt
 status 2 "$aothost" ops --cases wrong.json --data wrong.safetensors --backend backend-ref
 says 'exceptions.txt:2'
 says "'any' or 'picks A along D=P gives K'"
+
+# in parts: together they are the whole, none twice
+for part in 1/3 2/3 3/3; do
+  status 0 "$aothost" ops aten.add.Tensor aten.mul.Tensor --cases "$fixtures/cases.json" --backend backend-ref --part $part
+  sed -nE 's/^([0-9]+) cases of .*/\1/p' out
+done > parts
+status 0 "$aothost" ops aten.add.Tensor aten.mul.Tensor --cases "$fixtures/cases.json" --backend backend-ref
+says "^$(awk '{ n += $1 } END { print n }' parts) cases of 2 operators"
+[ "$(sort -u parts | wc -l)" -le 2 ] || complain "parts are not alike"
+status 2 "$aothost" ops aten.add.Tensor --cases "$fixtures/cases.json" --backend backend-ref --part 4/3
+says "--part takes one of so many, as 3/12, not '4/3'"
+status 2 "$aothost" ops --part 1/3
+says '--part belongs to --cases'
 finish
