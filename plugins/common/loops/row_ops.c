@@ -66,12 +66,13 @@
              {LP_EACH, W, R, last}}}
 /* Its eps, where it is absent, is that of a dtype: the reference kernel's. */
 #define RMS_NORMS(name) RMS_NORM(name, ARG(2) | ARG(3), 0, "%2 * c"), RMS_NORM(name, ARG(3), ARG(2), "%2")
-/* Variance over # - correction; 0 / 0 of a row of one is not a number. */
+/* Variance over # - correction; 0 / 0 of a row of one is not a number. A row with an infinity has no variance, and in
+ * PyTorch no mean beside it. */
 #define VARIANCE(name_, n_results_, second, root) \
   {.name = name_, .dims = LP_ROW_DIM, .dims_at = 1, .n_steps = 5, .n_results = n_results_, .results = {3, second}, \
    .preset_at = 2, .preset = 1, \
    .steps = {{LP_SUM, W, S, "a"}, {LP_EACH, S, S, "%0 / #"}, {LP_SUM, S, S, "(a - %1) * (a - %1)"}, \
-             {LP_EACH, S, R, root "(%2 / larger(# - c, T(0)))"}, {LP_EACH, S, R, "%1"}}}
+             {LP_EACH, S, R, root "(%2 / larger(# - c, T(0)))"}, {LP_EACH, S, R, "%2 != %2 ? %2 : %1"}}}
 
 /* g: the gradient; x, w; xh: the standardized input, its mean and rstd known to the steps before. */
 #define NORM_GRADIENTS(g, w, xh, rstd, s1, s2) \

@@ -52,17 +52,23 @@ static int bounds_by_nan(const lw_build_t *b, const lp_operand_t *operands, cons
   return 0;
 }
 
-/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), which the reference kernel
- * does; loops compute in 64 bits. */
-static int numbers_fit(const lw_build_t *b, const lp_operand_t *operands) {
-  int32_t dtypes[LP_ARGS + 1] = {lw_type(b, 0)->dtype}, n = 1;
+/* Integers as their low bits: operations whose results wrap as their operands do. */
+static int is_of_low_bits(const char *text) { return text[strspn(text, "abcd+-*&|^~ ")] == 0; }
+
+/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), as does the element of a tensor
+ * of rank 0 beside tensors that have dimensions. The reference kernel does it; loops compute in 64 bits, which shows
+ * unless low bits are all that counts. */
+static int integers_fit(const lw_build_t *b, const lp_operand_t *operands, const char *text) {
+  if (is_of_low_bits(text)) return 1;
   for (uint32_t k = 0; k < lw_n_places(b); k++)
-    if (operands[k].kind == LP_LOAD) dtypes[n++] = operands[k].dtype;
-  for (uint32_t k = 0; k < lw_n_places(b); k++)
-    for (int32_t d = 0; operands[k].kind == LP_INT && d < n; d++)
-      if (rk_is_int(dtypes[d]) && dtypes[d] != AOT_BOOL &&
-          rk_wrap_to(lw_arg_int(b, k, 0), dtypes[d]) != lw_arg_int(b, k, 0))
+    for (uint32_t j = 0; j < lw_n_places(b); j++) {
+      const lp_operand_t *o = &operands[k], *beside = &operands[j];
+      if (beside->kind != LP_LOAD || !rk_is_int(beside->dtype) || beside->dtype == AOT_BOOL) continue;
+      if (o->kind == LP_INT && rk_wrap_to(lw_arg_int(b, k, 0), beside->dtype) != lw_arg_int(b, k, 0)) return 0;
+      if (o->kind == LP_LOAD && !o->rank && beside->rank && rk_is_int(o->dtype) &&
+          rk_promote(o->dtype, beside->dtype) != beside->dtype)
         return 0;
+    }
   return 1;
 }
 
@@ -71,9 +77,8 @@ static int is_pointwise(const lw_build_t *b, const lp_operand_t *operands, aot_s
   const int32_t result = lw_type(b, 0)->dtype;
   if (!loop_op(b) || b->node->n_results != 1 || !result) return 0;
   if (lp_op_draws(loop_op(b), result, &draw) && !draws_well(b)) return 0;
-  if (!numbers_fit(b, operands)) return 0;
   out->text = lp_choose(loop_op(b), operands, lw_n_places(b), word, result, &out->compute);
-  return out->text && !bounds_by_nan(b, operands, out->text);
+  return out->text && integers_fit(b, operands, out->text) && !bounds_by_nan(b, operands, out->text);
 }
 
 /* ---- rows ---- */
