@@ -3,6 +3,7 @@
 #include <tools/run_memory.h>
 #include <tools/run_report.h>
 
+#include <base/file.h>
 #include <pipeline/run_ranks.h>
 #include <step/api.h>
 #include <train/oneshot.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 
 typedef struct run_flags {
-  const char *model, *inputs, *outputs, *seed;
+  const char *model, *inputs, *outputs, *seed, *profile_page;
   int grads, profile;
 } run_flags_t;
 
@@ -35,6 +36,7 @@ static aot_status_t call_once(aoth_run_t *r, int grads) {
 static aot_status_t check_first(const aoth_run_t *r, const run_flags_t *flags) {
   const aoth_run_spec_t *spec = &r->pipeline->run;
   AOT_TRY(aoth_check_writable(spec->outputs, "the outputs", &spec->where_outputs, r->cli->sink));
+  AOT_TRY(aoth_check_writable(flags->profile_page, "the profile", NULL, r->cli->sink));
   if (!spec->train.present || !(spec->outputs || flags->grads) || spec->inputs.kind != AOTH_DATA_NONE) return AOT_OK;
   aoth_sink_report(
       r->cli->sink, AOT_SEVERITY_ERROR, spec->where_outputs.line ? &spec->where_outputs : &spec->where, "run.inputs",
@@ -69,6 +71,21 @@ static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   return AOT_OK;
 }
 
+static aot_status_t write_page(const aoth_run_t *r, const run_flags_t *flags) {
+  aoth_text_t page = {0};
+  if (!flags->profile_page) return AOT_OK;
+  aot_status_t status = aoth_profile_html(r->profile, r->cli->positional[0], &page);
+  aoth_writer_t *w = status == AOT_OK ? aoth_writer_begin(flags->profile_page, r->cli->sink) : NULL;
+  if (w) {
+    aoth_writer_write(w, page.data, page.size);
+    status = aoth_writer_commit(w);
+  } else if (status == AOT_OK) {
+    status = AOT_E_INVALID;
+  }
+  aoth_text_deinit(&page);
+  return status;
+}
+
 static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   aoth_overrides_t overrides = {
       .model = flags->model,
@@ -90,7 +107,11 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   if (status == AOT_OK) status = h ? run(&r, h, flags) : AOT_E_EXHAUSTED;
   if (status == AOT_OK && flags->profile)
     status = arena ? aoth_profile_read(r.session, arena, &profile) : AOT_E_EXHAUSTED;
-  if (status == AOT_OK && flags->profile) r.profile = &profile;
+  if (status == AOT_OK && flags->profile) {
+    r.profile = &profile;
+    aoth_profile_trace(&profile, aoth_session_trace(r.session));
+    status = write_page(&r, flags);
+  }
   if (status == AOT_OK) aoth_run_print_summary(&r);
   if (status == AOT_OK) status = aoth_run_write_json(&r);
   if (status == AOT_E_EXHAUSTED) aoth_run_tell_memory(&r);
@@ -115,8 +136,8 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--seed", .value = "N", .help = "of the order of data, random inputs and the model's random numbers",
        .text = &flags.seed},
       {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
-      {.name = "--profile", .help = "compile anew, and tell where the time goes: by kernel and operator, the slowest steps",
-       .set = &flags.profile},
+      {.name = "--profile", .value = "[F.html]", .ending = ".html", .text = &flags.profile_page, .set = &flags.profile,
+       .help = "compile anew, and tell where the time goes: by kernel and operator, the slowest steps; as a page, too"},
       {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
   };
   /* clang-format on */
@@ -128,7 +149,7 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
 
 const aoth_command_t aoth_cmd_run = {
     .name = "run",
-    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [--profile] [options]",
+    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [--profile [F.html]] [options]",
     .summary = "compile a model, then train it or call it once",
     .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C (SIGINT, SIGTERM, SIGHUP)\n"
             "finishes the step, saves the checkpoint and stops. Without one, or for --outputs, it calls the model\n"

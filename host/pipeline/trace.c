@@ -36,15 +36,29 @@ static void begin_event(aoth_trace_t *t, const char *name) {
   aoth_text_json(&t->events, (aot_str_t){name, strlen(name)});
 }
 
-void aoth_trace_span(aoth_trace_t *t, const char *category, const char *name, uint64_t begin_ns, const char *args) {
+void aoth_trace_lane(aoth_trace_t *t, int lane, const char *name) {
   if (!t) return;
-  const uint64_t end = aoth_now_ns();
+  pthread_mutex_lock(&t->lock);
+  begin_event(t, "thread_name");
+  aoth_text_f(&t->events, ", \"ph\": \"M\", \"pid\": %ld, \"tid\": %d, \"args\": {\"name\": ", (long)getpid(), lane);
+  aoth_text_json(&t->events, (aot_str_t){name, strlen(name)});
+  aoth_text_z(&t->events, "}}");
+  pthread_mutex_unlock(&t->lock);
+}
+
+void aoth_trace_span(aoth_trace_t *t, const char *category, const char *name, uint64_t begin_ns, const char *args) {
+  if (t) aoth_trace_past(t, AOTH_TRACE_HOST, category, name, begin_ns, aoth_now_ns() - begin_ns, args);
+}
+
+void aoth_trace_past(aoth_trace_t *t, int lane, const char *category, const char *name, uint64_t begin_ns, uint64_t ns,
+                     const char *args) {
+  if (!t || begin_ns < t->begin_ns) return;
   pthread_mutex_lock(&t->lock);
   begin_event(t, name);
   aoth_text_z(&t->events, ", \"cat\": ");
   aoth_text_json(&t->events, (aot_str_t){category, strlen(category)});
-  aoth_text_f(&t->events, ", \"ph\": \"X\", \"ts\": %.3f, \"dur\": %.3f, \"pid\": %ld, \"tid\": 1",
-              (double)(begin_ns - t->begin_ns) / 1e3, (double)(end - begin_ns) / 1e3, (long)getpid());
+  aoth_text_f(&t->events, ", \"ph\": \"X\", \"ts\": %.3f, \"dur\": %.3f, \"pid\": %ld, \"tid\": %d",
+              (double)(begin_ns - t->begin_ns) / 1e3, (double)ns / 1e3, (long)getpid(), lane);
   if (args && *args) aoth_text_f(&t->events, ", \"args\": {%s}", args);
   aoth_text_z(&t->events, "}");
   pthread_mutex_unlock(&t->lock);

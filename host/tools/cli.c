@@ -110,6 +110,11 @@ static int is_flag(const aoth_flag_t *f, const char *text, size_t size) {
          (f->letter && strlen(f->letter) == size && memcmp(f->letter, text, size) == 0);
 }
 
+static int ends_with(const char *text, const char *ending) {
+  const size_t n = strlen(text), m = strlen(ending);
+  return n >= m && strcmp(text + n - m, ending) == 0;
+}
+
 static int unknown_flag(const aoth_cli_t *cli, const char *text, size_t size, const aoth_flag_t *flags,
                         uint32_t n_flags, const aoth_flag_t *common) {
   aot_str_t names[64];
@@ -133,6 +138,12 @@ static int take_flag(const aoth_cli_t *cli, int argc, char **argv, int *i, const
   for (uint32_t k = 0; k < N_COMMON && !f; k++)
     if (is_flag(&common[k], text, size)) f = &common[k];
   if (!f) return unknown_flag(cli, text, size, flags, n_flags, common);
+  if (f->ending) {
+    ++*f->set;
+    if (equals) *f->text = equals + 1;
+    else if (*i + 1 < argc && ends_with(argv[*i + 1], f->ending)) *f->text = argv[++*i];
+    return AOTH_CLI_GO;
+  }
   if (!f->value) {
     if (equals) return usage_error(cli, "%s takes no value", f->name, NULL);
     ++*f->set;

@@ -15,6 +15,7 @@ typedef struct aoth_flag {
   const char *name;   /* "--model" */
   const char *letter; /* "-o" or NULL */
   const char *value;  /* "F": takes a value, shown in the help; NULL: a switch */
+  const char *ending; /* of a switch: it takes the next argument as its value, too, where that ends so; NULL: none */
   const char *help;   /* one sentence */
   int *set;           /* switches: counted up */
   const char **text;  /* values */

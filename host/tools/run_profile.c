@@ -20,6 +20,8 @@ static int read_line(aoth_names_t *m, const aot_profile_row_t *row, aoth_profile
       .nbytes = (double)row->nbytes * (double)row->n_runs,
       .flops = (double)row->flops * (double)row->n_runs,
       .limit_ms = (double)row->limit_ns * (double)row->n_runs * 1e-6,
+      .last_at = row->last_at,
+      .last_ns = row->last_ns,
   };
   if (aoth_names_node(m, row->node, &l->op, &l->module) && aoth_graph_node_info(m->p, row->node, &info) == AOT_OK &&
       info.n_results)
@@ -38,30 +40,43 @@ static int same_work(const void *pa, const void *pb) {
   return order ? order : strcmp(a->op, b->op);
 }
 
+static int same_module(const void *pa, const void *pb) {
+  const aoth_profile_line_t *a = pa, *b = pb;
+  return strcmp(a->module, b->module);
+}
+
+static void add(aoth_profile_line_t *sum, const aoth_profile_line_t *l) {
+  sum->n_steps++;
+  sum->n_runs += l->n_runs;
+  sum->ms += l->ms;
+  sum->nbytes += l->nbytes;
+  sum->flops += l->flops;
+  sum->limit_ms += l->limit_ms;
+}
+
+/* Lines that are the same become one. The count of those that are left. */
+static uint64_t sum_up(aoth_profile_line_t *lines, uint64_t n, int (*same)(const void *, const void *)) {
+  uint64_t n_sums = 0;
+  qsort(lines, n, sizeof *lines, same);
+  for (uint64_t i = 0; i < n; i++) {
+    if (n_sums && same(&lines[n_sums - 1], &lines[i]) == 0) add(&lines[n_sums - 1], &lines[i]);
+    else lines[n_sums++] = lines[i];
+  }
+  qsort(lines, n_sums, sizeof *lines, slowest_first);
+  return n_sums;
+}
+
 /* A loop, or loops that run as one, are made for the last of the nodes that they compute: which one that is tells little
  * of all their like. */
-static void sum_up(aoth_profile_view_t *v) {
-  memcpy(v->sums, v->steps, v->n_steps * sizeof *v->sums);
-  for (uint64_t i = 0; i < v->n_steps; i++)
-    if (strcmp(v->sums[i].kernel, "loop") == 0 || strcmp(v->sums[i].kernel, "loops") == 0) v->sums[i].op = "";
-  qsort(v->sums, v->n_steps, sizeof *v->sums, same_work);
+static void sum_all(aoth_profile_view_t *v) {
   for (uint64_t i = 0; i < v->n_steps; i++) {
-    const aoth_profile_line_t *l = &v->sums[i];
-    if (v->n_sums && same_work(&v->sums[v->n_sums - 1], l) == 0) {
-      aoth_profile_line_t *sum = &v->sums[v->n_sums - 1];
-      sum->n_steps++;
-      sum->n_runs += l->n_runs;
-      sum->ms += l->ms;
-      sum->nbytes += l->nbytes;
-      sum->flops += l->flops;
-      sum->limit_ms += l->limit_ms;
-      continue;
-    }
-    v->sums[v->n_sums] = *l;
-    v->sums[v->n_sums].type = v->sums[v->n_sums].module = "";
-    v->n_sums++;
+    v->sums[i] = v->modules[i] = v->steps[i];
+    v->sums[i].type = v->sums[i].module = "";
+    v->modules[i].type = v->modules[i].kernel = v->modules[i].op = "";
+    if (strcmp(v->sums[i].kernel, "loop") == 0 || strcmp(v->sums[i].kernel, "loops") == 0) v->sums[i].op = "";
   }
-  qsort(v->sums, v->n_sums, sizeof *v->sums, slowest_first);
+  v->n_sums = sum_up(v->sums, v->n_steps, same_work);
+  v->n_modules = sum_up(v->modules, v->n_steps, same_module);
 }
 
 aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_profile_view_t *out) {
@@ -72,7 +87,8 @@ aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_prof
   AOT_TRY(aoth_session_profile(s, &given));
   out->steps = aoth_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->steps);
   out->sums = aoth_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->sums);
-  if (!out->steps || !out->sums) return AOT_E_EXHAUSTED;
+  out->modules = aoth_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->modules);
+  if (!out->steps || !out->sums || !out->modules) return AOT_E_EXHAUSTED;
   for (uint64_t i = 0; i < given.n_rows && has_memory; i++) {
     aot_profile_row_t row = {.n_runs = 0};
     const uint64_t known = given.row_stride < sizeof row ? given.row_stride : sizeof row;
@@ -86,7 +102,7 @@ aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_prof
   }
   aoth_text_deinit(&m.text);
   if (!has_memory) return AOT_E_EXHAUSTED;
-  sum_up(out);
+  sum_all(out);
   qsort(out->steps, out->n_steps, sizeof *out->steps, slowest_first);
   return AOT_OK;
 }
@@ -146,4 +162,16 @@ json_t *aoth_profile_json(const aoth_profile_view_t *v) {
   }
   return json_pack("{s:I, s:I, s:f, s:f, s:o}", "runs", (json_int_t)v->n_runs, "left_out", (json_int_t)v->n_left_out,
                    "ms", v->ms, "limit_ms", v->limit_ms, "steps", steps);
+}
+
+/* ---- a lane of the trace ---- */
+
+void aoth_profile_trace(const aoth_profile_view_t *v, aoth_trace_t *t) {
+  aoth_trace_lane(t, AOTH_TRACE_HOST, "host");
+  aoth_trace_lane(t, AOTH_TRACE_DEVICE, "device, last run");
+  for (uint64_t i = 0; i < v->n_steps; i++) {
+    const aoth_profile_line_t *l = &v->steps[i];
+    if (l->last_at)
+      aoth_trace_past(t, AOTH_TRACE_DEVICE, l->kernel, *l->op ? l->op : l->kernel, l->last_at, l->last_ns, NULL);
+  }
 }

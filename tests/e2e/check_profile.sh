@@ -35,6 +35,32 @@ fi
 
 status 0 "$aothost" run p.yaml --json run.json
 grep -q '"profile"' run.json && complain "a profile that nobody asked for"
+# a page, and the last run as a lane of the trace
+status 0 "$aothost" run p.yaml --profile page.html --trace trace.json --json run.json
+says '^profile: '
+grep -qE 'src=|href=|@import|url\(' page.html && complain "the page wants other files"
+if command -v python3 > /dev/null; then
+  python3 - <<'END' || complain "the page or the trace"
+import json, xml.dom.minidom as dom
+page = dom.parse("page.html")
+heads = [h.firstChild.data for h in page.getElementsByTagName("h2")]
+assert heads == ["The last run", "By kernel and operator", "By module", "Slowest steps"], heads
+steps = json.load(open("run.json"))["profile"]["steps"]
+drawn = [e for e in page.getElementsByTagName("path") if e.getAttribute("class").startswith("am-a")]
+assert len(drawn) == len(steps), (len(drawn), len(steps))
+assert len(page.getElementsByTagName("table")[2].getElementsByTagName("tr")) == len(steps) + 1
+events = json.load(open("trace.json"))["traceEvents"]
+lanes = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+assert lanes == {1: "host", 2: "device, last run"}, lanes
+device = [e for e in events if e["ph"] == "X" and e["tid"] == 2]
+assert len(device) == len(steps) and all(e["dur"] > 0 for e in device)
+spans = [e for e in events if e["name"] == "step"]
+assert all(spans[-1]["ts"] <= e["ts"] <= spans[-1]["ts"] + spans[-1]["dur"] for e in device)
+END
+fi
+status 2 "$aothost" run p.yaml --profile none/page.html
+says 'the profile cannot be written to none'
+
 status 0 "$aothost" run p.yaml --profile # what was compiled before has names, too
 says ' product +aten\.mm\.default$'
 
