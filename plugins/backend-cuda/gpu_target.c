@@ -83,7 +83,8 @@ static gc_kernel_t *kernel_of(const lw_build_t *b, const lp_loop_t *loop) {
 /* A schedule for the GPU, and its kernel. NULL: not for GPUs, or no memory (*out_status). */
 static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, const lw_tensor_t *tensors, aot_status_t *out_status) {
   for (uint32_t k = 0; k < loop->n_loads + loop->n_stores; k++)
-    if (!loop->accesses[k].draws) loop->accesses[k].align = gc_alignment_of(b, &tensors[k]);
+    if (!loop->accesses[k].draws && !loop->accesses[k].counts)
+      loop->accesses[k].align = gc_alignment_of(b, &tensors[k]);
   *out_status = LW_DECLINED;
   if (!lp_gpu_schedule(loop, &lowering(b)->machine)) return NULL;
   gc_kernel_t *kernel = kernel_of(b, loop);

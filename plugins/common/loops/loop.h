@@ -96,6 +96,7 @@ typedef struct lp_access {
   int32_t of_row;                /* stores: one element a row */
   int32_t draws;         /* loads: it reads no memory, but the random numbers of the elements that its strides count */
   uint32_t seed, offset; /* of a draw: accesses of one number */
+  int32_t counts;        /* loads: it reads no memory, but has its place: an int64 */
   int32_t adds;          /* stores: to what is there, and not in its place */
   uint32_t n_indices;    /* what is added to its place */
   lp_index_t indices[LP_INDICES];
@@ -186,6 +187,8 @@ int lp_dtype_supported(int32_t dtype);
  * stands for the drawn numbers. Their dtype for a result of dtype `result`, and what fills them in; 0: the operator
  * does not draw. */
 int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out);
+/* The argument position that stands for the number of the result's element, in row-major order. -1: none does. */
+int32_t lp_op_counts(const lp_op_t *op);
 
 /* ---- operators with rows (row_ops.c) ---- */
 /* Where an operator says which dimensions of its first argument are the row. */

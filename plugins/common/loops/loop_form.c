@@ -3,6 +3,7 @@
  *     loop 4096 x 1024 reduced 1
  *     load f32 [1024, 1]                          x0; loads and instructions count from 0
  *     draw u32 [1024, 1] seed=x1 offset=x2        x3
+ *     count i64 [1024, 1]                         x4: 1024 times the row's number and the element's
  *     load f32 [0, 1] at x1 * 64 of 100           at x1 * 64, which counts 100 rows; more of them: , x2 * 1 of 64
  *     load f32 [64, 1] in 0: 2..6 else 0.0        elsewhere in dimension 0 it is 0; or what x1 is
  *     each f32 f32 "a * b" a=x0 b=0.5             v0: computed in, dtype of the result, template, what it reads
@@ -82,7 +83,7 @@ static void print_indices(lp_text_t *out, const lp_access_t *a) {
 }
 
 static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
-  lp_print(out, "%s %s ", a->draws ? "draw" : "load", aot_dtype_name(a->dtype));
+  lp_print(out, "%s %s ", a->draws ? "draw" : a->counts ? "count" : "load", aot_dtype_name(a->dtype));
   print_strides(out, a->strides, rank);
   if (a->draws) lp_print(out, " seed=x%u offset=x%u", a->seed, a->offset);
   print_indices(out, a);
@@ -302,6 +303,15 @@ static int parse_bounds(parser_t *p, lp_access_t *a) {
   return take_index(p, "x", p->l->n_loads, &a->outside.index);
 }
 
+/* It has no memory that there is more to tell of. */
+static int parse_count(parser_t *p) {
+  lp_access_t *a = &p->l->accesses[p->l->n_loads];
+  a->counts = 1;
+  if (p->l->n_insts || p->l->n_stores || !take_dtype(p, &a->dtype) || !take_strides(p, a->strides)) return 0;
+  p->l->n_loads++;
+  return a->dtype == AOT_I64;
+}
+
 static int parse_load(parser_t *p, int draws) {
   lp_access_t *a = &p->l->accesses[p->l->n_loads];
   a->draws = draws;
@@ -328,6 +338,7 @@ static int parse_line(parser_t *p) {
   if (p->l->rank == 0) return parse_head(p);
   if (take(p, "load")) return parse_load(p, 0);
   if (take(p, "draw")) return parse_load(p, 1);
+  if (take(p, "count")) return parse_count(p);
   if (take(p, "store")) return parse_store(p);
   const int is_scan = take(p, "running");
   skip_spaces(p);

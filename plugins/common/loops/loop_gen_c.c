@@ -44,7 +44,8 @@ static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const int64_t stride = l->accesses[k].strides[inner];
   const char *joint = "";
   char index[16] = "row";
-  lp_print(out, "q%u[", k);
+  const int counts = l->accesses[k].counts;
+  lp_print(out, counts ? "(q%u + " : "q%u[", k);
   if (l->accesses[k].n_indices) lp_print(out, "j%u", k), joint = " + ";
   if (has_run(l, k)) lp_print(out, "%so%u", joint, k), joint = " + ";
   for (uint32_t d = (uint32_t)lp_row(l); l->columns && d < (uint32_t)l->rank; d++) {
@@ -56,7 +57,7 @@ static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   }
   if (stride != 0) lp_print(out, "%s", joint), print_term(out, l, k, inner, "i", stride == 1);
   else if (!*joint || (l->columns && !l->accesses[k].n_indices)) lp_print(out, "%s0", joint);
-  lp_print(out, "]");
+  lp_print(out, counts ? ")" : "]");
 }
 
 /* Are its indices those of the whole row? Then their place is found before it. */
@@ -133,7 +134,8 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
       print_first(out, l, k);
       continue;
     }
-    lp_print(out, "%s%s *%sq%u = (%s%s *)p[%u]", mark, type, l->in_place ? "" : "restrict ", k, mark, type, k);
+    if (l->accesses[k].counts) lp_print(out, "const int64_t q%u = 0", k);
+    else lp_print(out, "%s%s *%sq%u = (%s%s *)p[%u]", mark, type, l->in_place ? "" : "restrict ", k, mark, type, k);
     for (uint32_t d = 0; d < n_outer; d++) {
       snprintf(index, sizeof index, "i%u", d);
       lp_print(out, " + ");
@@ -197,7 +199,7 @@ static const char *lane_type(const lp_inst_t *inst) {
   return join == LP_MAX || join == LP_MIN ? lp_c_type(lp_value_dtype(inst->compute)) : "double";
 }
 
-static int is_plain(const lp_access_t *a) { return !a->draws && !a->n_indices && !a->bounded; }
+static int is_plain(const lp_access_t *a) { return !a->draws && !a->counts && !a->n_indices && !a->bounded; }
 
 /* A load or a row buffer that a reduction reads as it is: no element of it need be looked at before. */
 static const lp_arg_t *direct(const lp_loop_t *l, const lp_inst_t *inst) {

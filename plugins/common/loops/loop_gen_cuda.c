@@ -177,10 +177,10 @@ void cu_print_load(const cu_printer_t *p, uint32_t k, int from_array) {
     lp_print(p->out, " ? ");
   }
   if (half) lp_print(p->out, "lp_from_%s(", half);
-  lp_print(p->out, from_array ? "w%u" : "q%u[", k);
+  lp_print(p->out, from_array ? "w%u" : a->counts ? "(q%u + " : "q%u[", k);
   if (from_array) print_slot(p, lp_is_held(p->l, k), 1);
   else cu_print_place(p, k, element_index(p));
-  lp_print(p->out, "%s%s", from_array ? "" : "]", half ? ")" : "");
+  lp_print(p->out, "%s%s", from_array ? "" : a->counts ? ")" : "]", half ? ")" : "");
   if (a->bounded) lp_print(p->out, " : ");
   if (a->bounded) lp_print_outside(p->out, p->l, k);
   lp_print(p->out, ";\n");
@@ -441,14 +441,16 @@ static void print_outer_indices(const cu_printer_t *p, int32_t n, const char *fr
 static void print_row_pointer(const cu_printer_t *p, uint32_t k, int32_t n) {
   const lp_access_t *a = &p->l->accesses[k];
   const char *type = lp_c_type(a->dtype), *mark = k < p->l->n_loads ? "const " : "";
-  if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)", k);
+  const char *joint = a->draws ? " + (uint64_t)" : a->counts ? " + (int64_t)" : " + ";
+  if (a->counts) lp_print(p->out, "const int64_t q%u = 0", k);
+  else if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)", k);
   else lp_print(p->out, "%s%s *q%u = (%s%s *)", mark, type, k, mark, type);
-  print_pointer(p, k);
+  if (!a->counts) print_pointer(p, k);
   if (a->draws) lp_print(p->out, ", e%u = 0", k);
   for (int32_t d = 0; d < n; d++) {
     char index[16];
     snprintf(index, sizeof index, "i%d", d);
-    if (a->strides[d]) print_term(p, k, d, index, a->draws ? " + (uint64_t)" : " + ");
+    if (a->strides[d]) print_term(p, k, d, index, joint);
   }
   lp_print(p->out, ";\n");
 }

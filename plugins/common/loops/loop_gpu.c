@@ -106,14 +106,14 @@ static int is_aligned(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vect
 /* Can access k be made `vector` neighbours of dimension `dim` at a time? What does not step by one is read singly. */
 static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
   const lp_access_t *a = &l->accesses[k];
-  return a->draws || is_apart(l, k) || a->strides[dim] != 1 || is_single(l, k, dim, vector) ||
+  return a->draws || a->counts || is_apart(l, k) || a->strides[dim] != 1 || is_single(l, k, dim, vector) ||
          is_aligned(l, k, dim, vector);
 }
 
 int lp_gpu_is_vector(const lp_loop_t *l, uint32_t k) {
   const int32_t dim = lp_inner(l);
   const lp_access_t *a = &l->accesses[k];
-  return l->gpu.vector > 1 && !a->draws && !is_apart(l, k) && a->strides[dim] == 1 &&
+  return l->gpu.vector > 1 && !a->draws && !a->counts && !is_apart(l, k) && a->strides[dim] == 1 &&
          !is_single(l, k, dim, l->gpu.vector);
 }
 
@@ -124,7 +124,7 @@ static uint32_t vector_of(const lp_loop_t *l, int32_t dim, int by_smallest) {
   for (uint32_t k = 0; k < n_accesses(l); k++) {
     const lp_access_t *a = &l->accesses[k];
     const uint64_t size = aot_dtype_size(a->dtype);
-    if (a->draws || is_apart(l, k) || a->strides[dim] != 1) continue;
+    if (a->draws || a->counts || is_apart(l, k) || a->strides[dim] != 1) continue;
     smallest = size < smallest ? size : smallest;
     largest = size > largest ? size : largest;
     is_store |= k >= l->n_loads;
@@ -196,7 +196,7 @@ static int may_be_staged(const lp_loop_t *l, uint32_t load) {
   const lp_access_t *a = &l->accesses[load];
   int is_own = 0;
   for (int32_t d = 0; d < lp_row(l); d++) is_own |= a->strides[d] != 0;
-  return is_own && lp_row(l) + 1 == l->rank && a->strides[l->rank - 1] == 1 && !a->draws && !a->bounded &&
+  return is_own && lp_row(l) + 1 == l->rank && a->strides[l->rank - 1] == 1 && !a->draws && !a->counts && !a->bounded &&
          !a->n_indices && l->gpu.vector * aot_dtype_size(a->dtype) >= 4;
 }
 
@@ -225,7 +225,7 @@ static int may_be_bulk(const lp_loop_t *l) {
 
 int lp_is_held(const lp_loop_t *l, uint32_t load) {
   uint32_t in_first = 0;
-  if (lp_gpu_is_staged(l, load)) return 0;
+  if (l->accesses[load].counts || lp_gpu_is_staged(l, load)) return 0;
   if (is_single(l, load, lp_inner(l), l->gpu.vector)) return 0;
   if (l->gpu.kind == LP_GPU_COLUMNS) return lp_gpu_moves(l, load);
   if (l->gpu.kind != LP_GPU_ROWS || !l->gpu.chunks || !lp_moves(l, load) || l->accesses[load].draws) return 0;

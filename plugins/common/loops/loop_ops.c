@@ -13,6 +13,9 @@
 #define COMPARE 2 /* in the promoted dtype of the operands */
 #define SELF 3    /* in the dtype of the first tensor */
 #define DRAW 4    /* as RESULT; a draw from seed and offset */
+/* As RESULT, floats in double; a function of its element's number, for which argument 0, or 1, stands. */
+#define COUNT 5
+#define COUNT_FROM 6
 
 struct lp_op {
   const char *name;
@@ -53,6 +56,10 @@ static const lp_op_t rows[] = {
     BOTH("add.Tensor", RESULT, ADD),
     ROW("addcdiv.default", RESULT, "a + d * b / c", NULL),
     BOTH("addcmul.default", RESULT, "a + d * b * c"),
+    {"aten.arange.default", COUNT, "a", "a", NULL, 0, 0, AOT_BOOL},
+    {"aten.arange.start", COUNT_FROM, "a + b", "a + b", NULL, 0, 0, AOT_BOOL},
+    {"aten.arange.start_step", COUNT_FROM, "a + c * b", "a + c * b", NULL, 4, 0, AOT_BOOL},
+    {"aten.arange.start_step", COUNT_FROM, "a + b", "a + b", NULL, 0, 4, AOT_BOOL},
     ROW("bitwise_and.Scalar", RESULT, NULL, "a & b"),
     ROW("bitwise_and.Tensor", RESULT, NULL, "a & b"),
     {"aten.bitwise_not.default", RESULT, NULL, "~a", NULL, 0, 0, AOT_BOOL},
@@ -197,6 +204,8 @@ int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out) {
   return narrow ? AOT_U32 : AOT_U64;
 }
 
+int32_t lp_op_counts(const lp_op_t *op) { return op->kind == COUNT ? 0 : op->kind == COUNT_FROM ? 1 : -1; }
+
 int lp_dtype_supported(int32_t d) {
   return d == AOT_F32 || d == AOT_F64 || d == AOT_F16 || d == AOT_BF16 || d == AOT_BOOL || d == AOT_U8 || d == AOT_I8 ||
          d == AOT_I16 || d == AOT_I32 || d == AOT_I64;
@@ -227,6 +236,7 @@ static int32_t computing(const lp_op_t *op, const lp_operand_t *o, uint32_t n, i
   for (uint32_t k = n; op->kind == SELF && k-- > 0;)
     if (o[k].kind == LP_LOAD) d = o[k].dtype;
   if (op->kind != COMPARE) d = lp_value_dtype(d);
+  if (lp_op_counts(op) >= 0 && !rk_is_int(d)) d = AOT_F64;
   return d == AOT_BOOL || !rk_is_int(d) ? d : AOT_I64;
 }
 
@@ -242,6 +252,8 @@ static int fits_half(const lp_op_t *op, const lp_operand_t *o, uint32_t n, int32
 static int fits(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word, int32_t result) {
   uint32_t there = 0;
   if (op->not_for && op->not_for == result) return 0;
+  for (uint32_t k = 0; lp_op_counts(op) >= 0 && rk_is_int(result) && k < n && k < 3; k++)
+    if (o[k].kind == LP_FLOAT) return 0; /* cut before they are added, which the reference kernel does */
   for (uint32_t k = 0; k < n; k++)
     if (o[k].kind != LP_ABSENT) there |= 1u << k;
   return (there & op->need) == op->need && !(there & op->without) && (!op->word || aot_str_eq(aot_str(op->word), word));

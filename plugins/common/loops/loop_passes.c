@@ -145,7 +145,7 @@ static int are_columns(const lp_loop_t *l) {
     const int64_t step = row_step(l, &l->accesses[k]), aside = l->accesses[k].strides[beside];
     const int moves = step == 0 ? 0 : aside == 0 ? 1 : 2;
     if (l->accesses[k].draws) return 0;
-    if (moves <= found) continue;
+    if (moves <= found || l->accesses[k].counts) continue;
     found = moves;
     columns = l->sizes[beside] > 1 && aside < step;
   }

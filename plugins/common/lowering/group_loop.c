@@ -122,6 +122,18 @@ static int add_draw(lw_build_t *b, lw_group_t *g, uint32_t *out) {
   return spread(&dense, g->space, access->strides);
 }
 
+/* The numbers of the result's elements. */
+static int add_count(lw_build_t *b, lw_group_t *g, uint32_t *out) {
+  lw_tensor_t dense = *lw_type(b, 0);
+  *out = g->loop.n_loads++;
+  lp_access_t *access = &g->accesses[*out];
+  access->dtype = AOT_I64;
+  access->counts = 1;
+  g->rows[*out] = LW_NONE;
+  lw_make_contiguous(&dense);
+  return spread(&dense, g->space, access->strides);
+}
+
 /* Strides in the result's space become those in the loop's, which may have more where the result has one. 0: bounds of
  * such a dimension, which count what the loop does not. */
 static int spread_read(const lw_tensor_t *result, const lw_group_t *g, uint32_t bounded, int64_t *strides) {
@@ -178,6 +190,11 @@ static int add_args(lw_build_t *b, lw_group_t *g, lp_inst_t *inst, uint32_t clas
     lp_arg_t *out = &inst->args[p];
     out->kind = LP_ABSENT;
     if (!lp_reads(inst->text, LP_TK_ARG, p)) continue;
+    if (lw_op(b)->loop && (int32_t)p == lp_op_counts(lw_op(b)->loop)) {
+      out->kind = LP_LOAD;
+      if (!add_count(b, g, &out->index)) return 0;
+      continue;
+    }
     if (a->kind == AOT_ARG_VALUE) {
       out->index = inst_of(b, g, (uint32_t)a->i);
       out->kind = out->index == LW_NONE ? LP_LOAD : LP_INST;
@@ -361,7 +378,7 @@ static int is_in_place(const lw_build_t *b, const lw_group_t *g, uint32_t load, 
 
 lw_ref_t lw_use_access(lw_build_t *b, const lw_group_t *g, uint32_t k) {
   int in_place = 0;
-  if (g->draws[k]) return lw_use(b, NULL);
+  if (g->draws[k] || g->accesses[k].counts) return lw_use(b, NULL);
   if (k >= g->loop.n_loads) return lw_use(b, lw_is_across(g, k) ? NULL : &g->tensors[k]);
   for (uint32_t s = g->loop.n_loads; b->goes_home && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores; s++)
     in_place |= is_in_place(b, g, k, s);

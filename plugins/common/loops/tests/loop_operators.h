@@ -59,7 +59,7 @@ static int make_one(one_t *one) {
   const lp_op_t *op = lp_op_find(rk_name(one->kernel));
   lp_operand_t operands[4];
   lp_draw_t draw;
-  if (!op || lp_op_draws(op, one->dtype, &draw)) return 0;
+  if (!op || lp_op_draws(op, one->dtype, &draw) || lp_op_counts(op) >= 0) return 0;
   for (int k = 0; k < 4; k++) operands[k] = (lp_operand_t){LP_LOAD, one->dtype, 1};
   one->inst = (lp_inst_t){.n_args = 4, .dtype = one->dtype};
   one->inst.text = lp_choose(op, operands, 4, one->word, one->dtype, &one->inst.compute);

@@ -99,6 +99,12 @@ static const loop_text_t loop_texts[] = {
                      "store f32 [50, 1] v0\nstore bf16 [50, 1] v1\nstore f32 [50, 1] v2\nstore f64 [50, 1] v3\n"},
   {"scans_in_passes", "loop 4 x 700 reduced 1\nload f32 [700, 1]\neach f32 f32 \"exp(a)\" a=x0\nrunning sum f32 f32 \"a\" a=v0\n"
                       "sum f32 f32 \"a\" a=v0\neach f32 f32 \"a / b\" a=v1 b=v2\neach f32 f32 \"log(a)\" a=v3\nstore f32 [700, 1] v4\n"},
+  {"counts", "loop 40 x 700\nload f32 [700, 1] align 16\ncount i64 [700, 1]\ncount i64 [1, 0]\ncount i64 [0, 1]\n"
+             "each f64 f32 \"a + b * 0.5\" a=x1 b=x2\neach f32 f32 \"a > b ? c : 0\" a=x3 b=x2 c=x0\n"
+             "each i64 i64 \"a - b\" a=x3 b=x2\nstore f32 [700, 1] align 16 v0\nstore f32 [700, 1] align 16 v1\n"
+             "store i64 [700, 1] align 16 v2\n"},
+  {"counts_of_rows", "loop 40 x 700 reduced 1\nload f32 [700, 1] align 16\ncount i64 [3, 2]\nsum f32 f32 \"a * b\" a=x0 b=x1\n"
+                     "max i64 i64 \"a\" a=x1\nstore f32 [1, 0] row v0\nstore i64 [1, 0] row v1\n"},
   {"extremes_and_places", "loop 4 x 700 reduced 1\nload f32 [700, 1]\nrunning max f32 f32 \"a\" a=x0\n"
                           "each f32 i64 \"a == %0 ? @ : 0\" a=x0 %0=v0\nrunning max i64 i64 \"a\" a=v1\n"
                           "store f32 [700, 1] v0\nstore i64 [700, 1] v2\n"},
