@@ -66,7 +66,7 @@ def main(library: str, plugins: str, archive: str, inputs_path: str, threads: st
             sys.exit(f"{name}: {status}\n{lib.aothost_messages(handle).decode() if handle else ''}")
 
     def start() -> None:
-        machine = ("vars.backend=backend-cuda", "run.device=cuda") if device == "cuda" else (f"stages.backend-cpu.threads={threads}",)
+        machine = ("vars.backend=backend-cuda", "run.device=cuda", "vars.layout=convolutions") if device == "cuda" else (f"stages.backend-cpu.threads={threads}",)
         sets = texts(f"run.train.precision={dtype}", *machine)
         config = Config(struct_size=ctypes.sizeof(Config), n_sets=len(sets), sets=sets, model=archive.encode(),
                         n_plugin_dirs=1, plugin_dirs=texts(plugins))

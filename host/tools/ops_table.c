@@ -230,7 +230,8 @@ static const struct {
                   {AOT_OP_INPLACE_VIEW, "inplace-view"}, {AOT_OP_REGION, "region"},   {AOT_OP_MULTI_VIEW, "multi-view"},
                   {AOT_OP_MAYBE_SELF, "maybe-self"},   {AOT_OP_STORAGE, "storage"},       {AOT_OP_LOOP, "loop"},
                   {AOT_OP_COMPUTED, "computed"},   {AOT_OP_COPY, "copy"},             {AOT_OP_SELF_AT_RANK_0,
-                      "self-at-rank-0"}};
+                      "self-at-rank-0"},
+                  {AOT_OP_CONVOLUTION, "convolution"}, {AOT_OP_AS_IT_LIES, "as-it-lies"}};
 /* clang-format on */
 
 uint32_t aoth_op_marks(const aoth_op_row_t *row, const char *out[32]) {

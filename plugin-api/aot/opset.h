@@ -75,6 +75,11 @@ typedef struct aot_schema_arg {
 #define AOT_OP_COPY 524288u
 #define AOT_OP_SELF_AT_RANK_0 1048576u /* of a real tensor of rank 0 the result is that tensor, otherwise a view: mT */
 #define AOT_OP_LOOP 131072u            /* runs its sub-graphs any number of times, handing on results */
+/* A convolution: its first argument are images [N, C, ..], its second the weights. It is faster where they lie channels
+ * last, and inferred to make what lies so where one of them does. */
+#define AOT_OP_CONVOLUTION 2097152u
+/* What it answers, or whether it does, depends on how its argument lies in memory: view, as_strided, stride. */
+#define AOT_OP_AS_IT_LIES 4194304u
 
 /* What autocast (mixed precision, as PyTorch has it) does to an operator's operands of float32, float16 and bfloat16. 0: nothing, the
  * operator runs in what it is given. */

@@ -23,7 +23,9 @@ enum {
   LOOP = AOT_OP_LOOP,
   COMPUTED = AOT_OP_COMPUTED,
   COPY = AOT_OP_COPY,
-  SELF_AT_RANK_0 = AOT_OP_SELF_AT_RANK_0
+  SELF_AT_RANK_0 = AOT_OP_SELF_AT_RANK_0,
+  CONVOLUTION = AOT_OP_CONVOLUTION,
+  AS_IT_LIES = AOT_OP_AS_IT_LIES
 };
 
 #define OP(id, full_name, text, marks, family, rule, ...)                                                              \

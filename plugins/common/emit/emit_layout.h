@@ -4,7 +4,18 @@
 
 #include "emit.h"
 
+int64_t em_hint(const em_t *e, int64_t dim);
 int64_t em_numel(const em_t *e, const aot_type_t *t); /* with symbols at their hints */
+
+/* Equal sizes: is every element at the same place, apart from the first one's? */
+int em_lies_alike(const em_t *e, const aot_type_t *a, const aot_type_t *b);
+
+/* Of a rank of 4 or 5: the memory format; does a tensor lie so, without gaps? Dimensions of size 1 lie anywhere. */
+int64_t em_channels_last(int32_t rank);
+int em_lies_channels_last(const em_t *e, const aot_type_t *t);
+
+/* x copied into a memory format. */
+em_x_t em_in_format(em_t *e, em_x_t x, int64_t format);
 
 /* x copied so that its dimensions follow one another in memory in the order of these strides, without gaps; equal
  * strides stay in order. Symbols count by their hints. */
