@@ -106,12 +106,19 @@ em_x_t at_laid_out(em_t *e, em_x_t x, const aot_type_t *like) {
   return same_order(e, &t, strides) ? x : em_in_order(e, x, strides, t.rank);
 }
 
+/* Do a dimension and a later one of x follow each other, or in memory, as channels last has N, H and W? */
+static int are_neighbours(em_t *e, const aot_type_t *x, int64_t a, int64_t b) {
+  at_infer_t *c = at_infer(e);
+  return b == a + 1 || at_hint(c, x->strides[a]) == at_hint(c, x->strides[b]) * at_hint(c, x->sizes[b]);
+}
+
 em_x_t at_summed(em_t *e, em_x_t x, const int64_t *dims, uint32_t n, int keep) {
-  int is_split = n > 0 && dims[0] >= 0;
+  const aot_type_t t = n ? at_type(e, x) : (aot_type_t){0};
+  int is_split = n > 0 && dims[0] >= 0 && e->status == AOT_OK;
   for (uint32_t k = 1; k < n; k++) is_split &= dims[k] > dims[k - 1];
   while (n > 0) {
     uint32_t begin = n - 1;
-    while (begin > 0 && (!is_split || dims[begin] == dims[begin - 1] + 1)) begin--;
+    while (begin > 0 && (!is_split || are_neighbours(e, &t, dims[begin - 1], dims[begin]))) begin--;
     x = EM(e, "sum.dim_IntList", x, em_list(e, dims + begin, n - begin), em_b(keep));
     n = begin;
   }

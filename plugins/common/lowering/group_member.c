@@ -208,11 +208,15 @@ int lw_sum_across(const lw_build_t *b, lw_member_t *m) {
   const lp_row_op_t *across = m->rows ? lp_row_op_across(m->rows) : NULL;
   const lw_tensor_t *x = lw_arg_tensor(b, 0);
   if (!across || !b->machine->target->has_across || rk_is_int(x->dtype) || lw_type(b, 0)->rank == 0) return 0;
-  for (int32_t d = 0; d < x->rank; d++)
-    if (x->sizes[d] > 1 && (m->reduced >> d & 1u) == (d == x->rank - 1)) return 0;
-  if (x->sizes[x->rank - 1] < 2 || x->strides[x->rank - 1] != 1) return 0;
+  int32_t row = -1; /* the only dimension that is left */
+  for (int32_t d = 0; d < x->rank; d++) {
+    if (x->sizes[d] < 2 || (m->reduced >> d & 1u)) continue;
+    if (row >= 0) return 0;
+    row = d;
+  }
+  if (row < 0 || x->strides[row] != 1) return 0;
   m->rows = across;
-  m->reduced = 1u << (x->rank - 1);
+  m->reduced = 1u << row;
   return 1;
 }
 
