@@ -72,6 +72,10 @@ static int suits_onednn(const bc_product_t *p) {
   return p->dtype == AOT_BF16 || (p->dtype == AOT_F32 && n_terms > 1e6);
 }
 
+static int is_itself(const lw_tensor_t *t, const lw_tensor_t *c) {
+  return t->storage == c->storage && lw_same_geometry(t, c);
+}
+
 aot_status_t bc_add_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
                             const lw_tensor_t *c, double alpha, double beta) {
   const bc_division_t *division = NULL;
@@ -82,7 +86,8 @@ aot_status_t bc_add_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor
   describe(x, y, c, alpha, addend ? beta : 0, &product);
   if (suits_onednn(&product)) AOT_TRY(bc_divide_product(b, &product, &division));
   if (is_half(product.dtype) && !division) return add_in_float(b, x, y, addend, c, alpha, beta);
-  if (addend && lw_expanded(addend, c->rank, c->sizes, &spread)) AOT_TRY(lw_copy(b, c, &spread));
+  if (addend && !is_itself(addend, c) && lw_expanded(addend, c->rank, c->sizes, &spread))
+    AOT_TRY(lw_copy(b, c, &spread));
   AOT_TRY(readable(b, x, &left));
   AOT_TRY(readable(b, y, &right));
   if (division) {

@@ -103,7 +103,7 @@ static void fill_space(lw_build_t *b, group_arrays_t *a, uint32_t i) {
   lw_member_t m;
   a->space[i] = a->row_space[i] = FU_NONE;
   a->rows[i] = 0;
-  if (lw_is_region_sum(b, i) || lw_is_spared(b, i) || !lw_member(b, &m)) return;
+  if (lw_is_region_sum(b, i) || lw_is_product_sum(b, i) || lw_is_spared(b, i) || !lw_member(b, &m)) return;
   lw_sum_across(b, &m);
   const lw_tensor_t *space = lw_member_space(b, &m);
   const sizes_t whole = sizes_of(space, 0), one_a_row = sizes_of(space, m.reduced);

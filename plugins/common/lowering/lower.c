@@ -125,6 +125,22 @@ const lw_tensor_t *lw_arg_tensor(const lw_build_t *b, uint32_t k) {
   return v->kind == AOT_TYPE_TENSOR ? &v->t : NULL;
 }
 
+uint32_t lw_arg_row(const lw_build_t *b, uint32_t k) {
+  const aot_snap_arg_t *a = lw_arg(b, k);
+  return a->kind == AOT_ARG_VALUE ? (uint32_t)a->i : AOT_NO_ID;
+}
+
+uint32_t lw_node_of(const lw_build_t *b, uint32_t row) {
+  return AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def - b->graph->node_begin;
+}
+
+int lw_is_sum(const lw_build_t *b) {
+  const aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
+  const int has_factor = lw_arg(b, 2)->kind != AOT_ARG_NONE;
+  return b->node->n_results == 1 && aot_str_eq(name, aot_str("aten.add.Tensor")) &&
+         (!has_factor || lw_arg_float(b, 2, 0) == 1);
+}
+
 /* Until its node is lowered a value's slot holds the declared geometry. */
 const lw_tensor_t *lw_type(const lw_build_t *b, uint32_t result) {
   return &lw_value(b, b->node->result_begin + result)->t;

@@ -15,6 +15,7 @@ typedef struct lw_value {
 struct lp_op;
 struct lp_row_op;
 struct lw_build;
+typedef struct lw_product_sum lw_product_sum_t;
 typedef struct lw_op {
   aot_status_t (*lower)(struct lw_build *b); /* NULL: no lowering of its own */
   const rk_kernel_t *kernel;                 /* NULL: none */
@@ -35,8 +36,10 @@ typedef struct lw_build {
   uint32_t value_begin, n_values;
   const uint32_t *group; /* by node of the graph: last member of its group */
   uint8_t *regions;      /* by node of the graph: its part in a sum of regions (region_sums.c) */
-  uint8_t *spared;       /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
-  uint32_t *n_uses;      /* by value, as values: operands and outputs that read it */
+  /* by node of the graph: the sum of products that it is a part of (product_sums.c), NULL: of none; or no table */
+  lw_product_sum_t **product_sums;
+  uint8_t *spared;  /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
+  uint32_t *n_uses; /* by value, as values: operands and outputs that read it */
   /* by output of a step: the input in whose memory it is to lie; LW_NONE: none. NULL: no step */
   uint32_t *home;
   /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
@@ -124,6 +127,9 @@ double lw_arg_float(const lw_build_t *b, uint32_t k, double preset);
 /* a number counts as a list of one */
 uint32_t lw_arg_ints(const lw_build_t *b, uint32_t k, int64_t *out, uint32_t capacity);
 const lw_tensor_t *lw_arg_tensor(const lw_build_t *b, uint32_t k); /* NULL: absent or no tensor */
+uint32_t lw_arg_row(const lw_build_t *b, uint32_t k);              /* of the value; AOT_NO_ID: it is none */
+uint32_t lw_node_of(const lw_build_t *b, uint32_t row);            /* that defines the value, of the graph */
+int lw_is_sum(const lw_build_t *b);                                /* x + y, neither multiplied by a number */
 lw_value_t *lw_value(const lw_build_t *b, uint32_t row);
 const lw_tensor_t *lw_type(const lw_build_t *b, uint32_t result); /* the node's result as declared; dtype 0: none */
 
@@ -188,6 +194,13 @@ aot_status_t lw_plan_memory(lw_build_t *b); /* places in the arena, by the steps
 /* ---- sums of regions (region_sums.c) ---- */
 aot_status_t lw_find_regions(lw_build_t *b);              /* b->regions; before groups are found */
 int lw_is_region_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
+
+/* ---- sums of products (product_sums.c) ---- */
+aot_status_t lw_find_product_sums(lw_build_t *b);          /* b->product_sums; before groups are found */
+int lw_is_product_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
+aot_status_t lw_lower_product_sum(lw_build_t *b);          /* the node at hand, which is one or a part */
+/* c = x @ y, of a dtype that targets multiply, with sizes that they count? (products.c) */
+int lw_is_product(const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c);
 
 /* ---- joined steps (join_steps.c) ---- */
 aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans anew */

@@ -42,6 +42,10 @@ static void transpose_last(lw_tensor_t *t) {
   t->strides[c] = stride;
 }
 
+int lw_is_product(const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c) {
+  return is_product_dtype(x) && y && fits(x, y, c);
+}
+
 /* All dimensions but the last as one. 0: they do not step evenly. */
 static int folded(const lw_tensor_t *t, lw_tensor_t *out) {
   int32_t last = t->rank - 1;
@@ -103,7 +107,7 @@ static aot_status_t lower_linear(lw_build_t *b) {
 static aot_status_t lower_mm(lw_build_t *b) {
   const lw_tensor_t *x = lw_arg_tensor(b, 0), *y = lw_arg_tensor(b, 1);
   lw_tensor_t result, left, right;
-  if (!is_product_dtype(x) || !y || y->dtype != x->dtype || !fits(x, y, lw_type(b, 0))) return LW_DECLINED;
+  if (!lw_is_product(x, y, lw_type(b, 0))) return LW_DECLINED;
   left = *x;
   right = *y;
   AOT_TRY(lw_result_dense(b, 0, &result));
@@ -115,7 +119,7 @@ static aot_status_t lower_addmm(lw_build_t *b) {
   const lw_tensor_t *self = lw_arg_tensor(b, 0), *x = lw_arg_tensor(b, 1), *y = lw_arg_tensor(b, 2);
   double beta = lw_arg_float(b, 3, 1), alpha = lw_arg_float(b, 4, 1);
   lw_tensor_t result, spread, left, right;
-  if (!is_product_dtype(x) || !y || !self || self->dtype != x->dtype || !fits(x, y, lw_type(b, 0)) ||
+  if (!self || !lw_is_product(x, y, lw_type(b, 0)) || self->dtype != x->dtype ||
       !lw_expanded(self, x->rank, lw_type(b, 0)->sizes, &spread))
     return LW_DECLINED;
   left = *x;

@@ -69,11 +69,6 @@ static int is_region_node(const lw_build_t *b) {
   return b->node->n_results == 1 && region_of(b, lw_type(b, 0), &region);
 }
 
-static uint32_t operand(const lw_build_t *b, uint32_t k) {
-  const aot_snap_arg_t *a = lw_arg(b, k);
-  return a->kind == AOT_ARG_VALUE ? (uint32_t)a->i : AOT_NO_ID;
-}
-
 static int is_part(const lw_build_t *b, const uint8_t *kind, uint32_t row) {
   if (row == AOT_NO_ID || b->n_uses[row - b->value_begin] != 1 || kind[row - b->value_begin] == NO_REGION) return 0;
   const lw_tensor_t *t = &lw_value(b, row)->t, *whole = lw_type(b, 0);
@@ -82,16 +77,10 @@ static int is_part(const lw_build_t *b, const uint8_t *kind, uint32_t row) {
 
 /* An add of two parts, the later one a region: the sum so far stays where it is. */
 static int is_sum_node(const lw_build_t *b, const uint8_t *kind) {
-  if (b->node->n_results != 1 || !aot_str_eq(op_name(b), aot_str("aten.add.Tensor"))) return 0;
-  const aot_snap_arg_t *alpha = lw_arg(b, 2);
-  if (alpha->kind != AOT_ARG_NONE && lw_arg_float(b, 2, 0) != 1) return 0;
-  const uint32_t x = operand(b, 0), y = operand(b, 1);
+  if (!lw_is_sum(b)) return 0;
+  const uint32_t x = lw_arg_row(b, 0), y = lw_arg_row(b, 1);
   return is_part(b, kind, x) && is_part(b, kind, y) &&
          (kind[x - b->value_begin] == REGION || kind[y - b->value_begin] == REGION);
-}
-
-static uint32_t node_of(const lw_build_t *b, uint32_t row) {
-  return AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def - b->graph->node_begin;
 }
 
 aot_status_t lw_find_regions(lw_build_t *b) {
@@ -109,7 +98,7 @@ aot_status_t lw_find_regions(lw_build_t *b) {
       kind[nodes[i].result_begin - b->value_begin] = SUM;
       b->regions[i] = ADDS;
       for (uint32_t k = 0; k < 2; k++)
-        if (kind[operand(b, k) - b->value_begin] == REGION) b->regions[node_of(b, operand(b, k))] = DEFERRED;
+        if (kind[lw_arg_row(b, k) - b->value_begin] == REGION) b->regions[lw_node_of(b, lw_arg_row(b, k))] = DEFERRED;
     }
   }
   return AOT_OK;
@@ -144,18 +133,19 @@ static aot_status_t lower_region(lw_build_t *b) {
 static aot_status_t lower_add(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   if (b->regions[b->node - nodes] != ADDS) return LW_DECLINED;
-  const uint32_t x = operand(b, 0), y = operand(b, 1);
-  const int x_deferred = b->regions[node_of(b, x)] == DEFERRED, y_deferred = b->regions[node_of(b, y)] == DEFERRED;
+  const uint32_t x = lw_arg_row(b, 0), y = lw_arg_row(b, 1);
+  const int x_deferred = b->regions[lw_node_of(b, x)] == DEFERRED,
+            y_deferred = b->regions[lw_node_of(b, y)] == DEFERRED;
   lw_tensor_t whole, region;
   if (x_deferred && y_deferred) {
     AOT_TRY(lw_result_dense(b, 0, &whole));
-    AOT_TRY(fill_region(b, &nodes[node_of(b, x)], &whole));
+    AOT_TRY(fill_region(b, &nodes[lw_node_of(b, x)], &whole));
   } else {
     whole = lw_value(b, x_deferred ? y : x)->t;
     lw_bind(b, 0, &whole);
   }
   const aot_snap_node_t *node = b->node;
-  b->node = &nodes[node_of(b, y_deferred ? y : x)];
+  b->node = &nodes[lw_node_of(b, y_deferred ? y : x)];
   const int fits = region_of(b, &whole, &region);
   const lw_tensor_t *grad = lw_arg_tensor(b, 0);
   b->node = node;

@@ -298,6 +298,8 @@ aot_status_t lw_lower_node(lw_build_t *b) {
       cu_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
   if (custom) return lw_lower_custom(b, custom);
   if (makes_numbers_only(b)) return AOT_OK;
+  if (lw_is_product_sum(b, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)) - b->graph->node_begin))
+    return lw_lower_product_sum(b);
   if (lower && !takes_float(b)) status = lower(b);
   return status == LW_DECLINED ? lw_lower_rest(b) : status;
 }
@@ -359,6 +361,7 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
            *members = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!group || !previous || !newest || !members) return no_memory(b);
   AOT_TRY(lw_find_regions(b));
+  AOT_TRY(lw_find_product_sums(b));
   AOT_TRY(lw_find_spared(b));
   AOT_TRY(lw_find_groups(b, group));
   if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
