@@ -1,4 +1,5 @@
-/* aothost export: a model's functional or joint program with its signature, as a file. */
+/* aothost export: a model's functional or joint program with its signature, as a file; or a checkpoint of several ranks as
+ * one of a single rank. */
 #include <commands/commands.h>
 
 #include <aot/contract.h>
@@ -8,12 +9,13 @@
 #include <pipeline/registry.h>
 #include <stdlib.h>
 #include <string.h>
+#include <train/saved_run.h>
 
 typedef struct export {
   aoth_cli_t cli;
   aoth_texts_t uses; /* "--use", ID, "--with", K=V, .. as given */
   const char *output, *import_id, *pipeline_path, *loss_text;
-  int joint;
+  int joint, full;
   int64_t loss;
   aoth_arena_t *arena;
   aoth_pipeline_t *pipeline;
@@ -112,7 +114,27 @@ static aot_status_t write_json(export_t *x) {
   return status;
 }
 
+/* ---- a checkpoint ---- */
+
+static aot_status_t run_full(const export_t *x) {
+  const char *path = x->cli.positional[0];
+  aoth_saved_t saved;
+  if (x->joint || x->loss_text || x->pipeline_path || x->import_id || x->uses.n || x->cli.common.json_path)
+    return bad_flag(x, "export.full", "--full takes the folder of a checkpoint, -o, and nothing else");
+  if (!x->output) return bad_flag(x, "export.full", "--full writes a file; name it: -o FILE.safetensors");
+  AOT_TRY(aoth_saved_open(path, x->cli.sink, &saved));
+  const uint32_t n = saved.n_parts;
+  const aot_status_t status = aoth_saved_write_whole(&saved, x->output);
+  aoth_saved_close(&saved);
+  if (status == AOT_OK && !x->cli.common.quiet)
+    printf("%s: the checkpoint of %u rank%s as one file\n", x->output, n ? n : 1, n > 1 ? "s" : "");
+  return status;
+}
+
+/* ---- a program ---- */
+
 static aot_status_t run(export_t *x) {
+  if (x->full) return run_full(x);
   AOT_TRY(read_flags(x));
   AOT_TRY(read_model(x));
   AOT_TRY(aoth_export_prepare(x->cli.session, x->joint, x->loss));
@@ -127,6 +149,7 @@ static int export_main(const aoth_command_t *self, int argc, char **argv) {
   export_t x = {.loss = -1};
   const aoth_flag_t flags[] = {
       {.name = "--joint", .help = "with the gradients of the loss: the joint program", .set = &x.joint},
+      {.name = "--full", .help = "FILE is a checkpoint of several ranks: every leaf whole, in one", .set = &x.full},
       {
           .name = "--loss",
           .value = "K",
@@ -184,7 +207,7 @@ static int export_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_export = {
     .name = "export",
     .usage = "export FILE [--joint [--loss K]] [-o F] [--pipeline P | --use STAGE [--with K=V]...] [options]",
-    .summary = "write a model's functional or joint program, as text or as PyTorch's archive",
+    .summary = "write a model's functional or joint program, as text or as PyTorch's archive; a checkpoint as one file",
     .text = "Makes the model's program functional (and with --joint differentiates its loss), by the stages given or\n"
             "by the installed ones that give just that, and writes it with its signature: parameters, buffers,\n"
             "constants and inputs by name; new values of buffers and inputs, outputs, the loss and the gradients as\n"
@@ -196,6 +219,7 @@ const aoth_command_t aoth_cmd_export = {
             "  aothost export model.pt2 -o functional.pt2\n"
             "  aothost export model.pt2 --joint --loss 0 -o joint.pt2\n"
             "  aothost export model.pt2 --joint -o joint.ir\n"
-            "  aothost export model.pt2 --pipeline train.yaml --set vars.x=1 -o functional.pt2\n",
+            "  aothost export model.pt2 --pipeline train.yaml --set vars.x=1 -o functional.pt2\n"
+            "  aothost export run.ckpt --full -o run.safetensors\n",
     .main = export_main,
 };

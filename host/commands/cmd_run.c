@@ -19,7 +19,7 @@ static aot_status_t train(aoth_run_t *r) {
   const aoth_train_spec_t *t = &r->pipeline->run.train;
   const aoth_feed_ranks_t ranks = {aoth_session_rank(r->session), aoth_session_n_ranks(r->session),
                                    aoth_session_first_draw(r->session)};
-  aot_status_t status = aoth_train(r->step, aoth_session_prog(r->session), t, &ranks, r->out, r->cli->sink,
+  aot_status_t status = aoth_train(r->step, aoth_session_prog(r->session), t, &ranks, r->session, r->out, r->cli->sink,
                                    aoth_session_trace(r->session), &r->train);
   r->trained = status == AOT_OK;
   return status;

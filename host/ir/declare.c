@@ -92,8 +92,8 @@ aot_status_t aoth_edit_leaf_part(aot_prog_t *p, aot_leaf_t leaf, const aot_type_
   const aot_leaf_info_t *old = aoth_arena_copy(p->store, 8, &l, sizeof l);
   if (!old) return aoth_no_memory(p, "a leaf", sizeof l);
   AOT_TRY(aoth_type_intern(p, type, &id));
+  l.flags |= AOT_LEAF_PART | (l.type.rank ? (uint32_t)l.type.sizes[0] << AOT_LEAF_PART_ROWS_SHIFT : 0);
   l.type = p->types.at[id];
-  l.flags |= AOT_LEAF_PART;
   l.data = nbytes ? data : NULL;
   l.nbytes = l.data ? nbytes : 0;
   AOT_TRY(check_leaf(p, &l));

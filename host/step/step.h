@@ -128,6 +128,8 @@ aot_status_t aoth_step_reset(aoth_step_t *s); /* leaves as the model file has th
 
 /* A result or leaf by key: 1, or 0 when there is none (yet). Borrowed until the next call that runs or resets. */
 int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out); /* 0 also when the device fails, told */
+/* What the program says of that leaf: AOT_LEAF_*; 0: there is none of this key. */
+uint32_t aoth_step_leaf_flags(const aoth_step_t *s, const char *key);
 /* New contents for param.NAME, buffer.NAME or state.NAME: same dtype and sizes. AOT_E_NOT_FOUND without a complaint
  * when there is no such leaf. */
 aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t *value);

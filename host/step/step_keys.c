@@ -99,6 +99,11 @@ int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out) {
   return leaf != AOT_NO_ID && give(s, &s->leaves.leaf[leaf].tensor, out);
 }
 
+uint32_t aoth_step_leaf_flags(const aoth_step_t *s, const char *key) {
+  const uint32_t leaf = aoth_step_leaf_of(s, key);
+  return leaf == AOT_NO_ID ? 0 : s->leaves.leaf[leaf].info.flags;
+}
+
 aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t *value) {
   uint32_t leaf = aoth_step_leaf_of(s, key);
   if (leaf == AOT_NO_ID) return AOT_E_NOT_FOUND;

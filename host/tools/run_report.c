@@ -295,6 +295,7 @@ json_t *aoth_patterns_json(const aoth_step_t *s) {
 }
 
 aot_status_t aoth_run_write_json(const aoth_run_t *r) {
+  if (aoth_session_rank(r->session)) return AOT_OK; /* the first rank speaks for all */
   json_t *o = json_object(), *results = json_array();
   json_object_set_new(o, "command", json_string("run"));
   json_object_set_new(o, "pipeline", json_string(r->cli->positional[0]));

@@ -1,63 +1,70 @@
 #include <train/checkpoint.h>
 
+#include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <inttypes.h>
-#include <step/safetensors.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FORMAT "aothost-checkpoint/1"
+#include <train/save_of_ranks.h>
+#include <train/saved_run.h>
 
 /* ---- saving ---- */
 
-aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const aoth_checkpoint_t *at,
-                                  aoth_sink_t *sink) {
+aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
+                                  const aoth_checkpoint_t *at, aoth_sink_t *sink) {
   char step[24], seed[24], offset[24], random[65];
   snprintf(step, sizeof step, "%" PRId64, at->step);
   snprintf(seed, sizeof seed, "%" PRId64, at->seed);
   snprintf(offset, sizeof offset, "%" PRId64, at->offset);
   aoth_random_print(&at->random, random);
-  const aoth_st_meta_t meta[] = {{"format", FORMAT}, {"step", step},
-                                 {"seed", seed},     {"offset", offset},
-                                 {"random", random}, {"optimizer", at->optimizer ? at->optimizer : ""}};
-  return aoth_step_save(s, AOTH_KEYS_LEAVES, path, meta, sizeof meta / sizeof meta[0], sink);
+  const aoth_st_meta_t meta[] = {{"format", ranks->n > 1 ? AOTH_SAVED_FORMAT_OF_RANKS : AOTH_SAVED_FORMAT},
+                                 {"step", step},
+                                 {"seed", seed},
+                                 {"offset", offset},
+                                 {"random", random},
+                                 {"optimizer", at->optimizer ? at->optimizer : ""}};
+  const uint32_t n_meta = sizeof meta / sizeof meta[0];
+  if (ranks->n > 1) return aoth_save_of_ranks(path, s, ranks, at->step, meta, n_meta, sink);
+  return aoth_step_save(s, AOTH_KEYS_LEAVES, path, meta, n_meta, sink);
 }
 
 /* ---- loading ---- */
 
 typedef struct loading {
-  const aoth_st_t *file;
+  aoth_saved_t saved;
+  const aoth_checkpoint_ranks_t *ranks;
+  aoth_step_t *step;
   const char *path;
   aoth_sink_t *sink;
-  uint32_t n_matched;
 } loading_t;
 
-static aot_status_t fail(const loading_t *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static aot_status_t fail(const loading_t *l, const char *format, ...) {
-  char text[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  aoth_where_t where = {.file = l->path};
-  aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &where, "checkpoint.mismatch", "%s", text);
-  return AOT_E_INVALID;
+#define fail(l, ...) aoth_saved_fail((l)->path, (l)->sink, __VA_ARGS__)
+
+/* The whole of what this rank has a part of. */
+static aoth_tensor_t whole_of(const loading_t *l, const char *key, const aoth_tensor_t *t) {
+  const uint32_t flags = aoth_step_leaf_flags(l->step, key);
+  aoth_tensor_t whole = *t;
+  if (!(flags & AOT_LEAF_PART) || !t->rank) return whole;
+  whole.sizes[0] = aoth_rows_of_parts(t->sizes[0], l->ranks->n, flags);
+  return whole;
 }
 
 static aot_status_t check_leaf(void *self, const char *key, const aoth_tensor_t *t) {
   loading_t *l = self;
-  const aoth_st_entry_t *e = aoth_st_find(l->file, key);
-  if (!e)
+  const aoth_tensor_t own = whole_of(l, key, t);
+  aoth_saved_leaf_t saved;
+  const aot_status_t status = aoth_saved_find(&l->saved, key, &saved);
+  if (status == AOT_E_NOT_FOUND)
     return fail(l, "the checkpoint lacks \"%s\", which the program has; was it made with another model or optimizer?",
                 key);
-  if (e->tensor.dtype == t->dtype && aoth_tensor_same_sizes(&e->tensor, t)) {
-    l->n_matched++;
-    return AOT_OK;
-  }
+  AOT_TRY(status);
+  if (saved.is_own && l->saved.n_parts != l->ranks->n)
+    return fail(l, "each of %u ranks has a \"%s\" of its own, which %u ranks cannot go on with", l->saved.n_parts, key,
+                l->ranks->n);
+  if (saved.tensor.dtype == own.dtype && aoth_tensor_same_sizes(&saved.tensor, &own)) return AOT_OK;
   aoth_text_t wanted = {0}, given = {0};
-  aoth_tensor_print_shape(t, &wanted);
-  aoth_tensor_print_shape(&e->tensor, &given);
+  aoth_tensor_print_shape(&own, &wanted);
+  aoth_tensor_print_shape(&saved.tensor, &given);
   fail(l, "\"%s\" is %s in the checkpoint, but %s in the program", key, given.data ? given.data : "?",
        wanted.data ? wanted.data : "?");
   aoth_text_deinit(&wanted);
@@ -66,7 +73,7 @@ static aot_status_t check_leaf(void *self, const char *key, const aoth_tensor_t 
 }
 
 static aot_status_t read_number(const loading_t *l, const char *key, int64_t *out) {
-  const char *text = aoth_st_meta(l->file, key);
+  const char *text = aoth_st_meta(l->saved.index, key);
   char *end = NULL;
   if (!text) return fail(l, "the checkpoint does not say \"%s\"", key);
   *out = strtoll(text, &end, 10);
@@ -74,10 +81,11 @@ static aot_status_t read_number(const loading_t *l, const char *key, int64_t *ou
 }
 
 static aot_status_t read_meta(const loading_t *l, aoth_checkpoint_t *at) {
-  const char *format = aoth_st_meta(l->file, "format"), *random = aoth_st_meta(l->file, "random");
-  const char *optimizer = aoth_st_meta(l->file, "optimizer");
-  if (!format || strcmp(format, FORMAT) != 0)
-    return fail(l, "this is no checkpoint of aothost (its metadata lacks format: " FORMAT ")");
+  const aoth_st_t *file = l->saved.index;
+  const char *format = aoth_st_meta(file, "format"), *random = aoth_st_meta(file, "random");
+  const char *optimizer = aoth_st_meta(file, "optimizer");
+  if (!l->saved.n_parts && (!format || strcmp(format, AOTH_SAVED_FORMAT) != 0))
+    return fail(l, "this is no checkpoint of aothost (its metadata lacks format: " AOTH_SAVED_FORMAT ")");
   if (at->optimizer && (!optimizer || strcmp(optimizer, at->optimizer) != 0))
     return fail(l, "the checkpoint was made with optimizer %.60s, the run uses %s", optimizer ? optimizer : "(none)",
                 at->optimizer);
@@ -90,27 +98,52 @@ static aot_status_t read_meta(const loading_t *l, aoth_checkpoint_t *at) {
   return AOT_OK;
 }
 
+static aot_status_t check_key(void *self, const char *key) {
+  const loading_t *l = self;
+  aoth_tensor_t unused;
+  if (aoth_step_get(l->step, key, &unused)) return AOT_OK;
+  return fail(l, "the program has no \"%s\"; was the checkpoint made with another model?", key);
+}
+
+static aot_status_t set_rows(const loading_t *l, const char *key) {
+  aoth_tensor_t own;
+  if (!aoth_step_get(l->step, key, &own)) return AOT_E_INVALID;
+  const int is_part = (aoth_step_leaf_flags(l->step, key) & AOT_LEAF_PART) != 0;
+  const uint64_t nbytes = (uint64_t)aoth_tensor_numel(&own) * aot_dtype_size(own.dtype);
+  own.data = malloc((size_t)nbytes + 1);
+  aoth_tensor_contiguous(&own);
+  if (!own.data) return fail(l, "no memory for \"%s\"", key);
+  aoth_saved_rows(&l->saved, key, is_part ? own.sizes[0] * l->ranks->rank : 0, own.sizes[0], own.data);
+  const aot_status_t status = aoth_step_set(l->step, key, &own);
+  free(own.data);
+  return status;
+}
+
+static aot_status_t set_leaf(void *self, const char *key) {
+  const loading_t *l = self;
+  aoth_saved_leaf_t saved;
+  AOT_TRY(aoth_saved_find(&l->saved, key, &saved));
+  if (saved.is_parts || (aoth_step_leaf_flags(l->step, key) & AOT_LEAF_PART)) return set_rows(l, key);
+  if (saved.is_own) saved.tensor = aoth_st_find(l->saved.part[l->ranks->rank], key)->tensor;
+  return aoth_step_set(l->step, key, &saved.tensor);
+}
+
 /* Everything is checked before anything is changed. */
-static aot_status_t load(loading_t *l, aoth_step_t *s, aoth_checkpoint_t *at) {
+static aot_status_t load(loading_t *l, aoth_checkpoint_t *at) {
   aoth_checkpoint_t read = *at;
   AOT_TRY(read_meta(l, &read));
-  AOT_TRY(aoth_step_keys(s, AOTH_KEYS_LEAVES, check_leaf, l));
-  const aoth_st_entry_t *e = aoth_st_entries(l->file);
-  for (uint32_t i = 0; l->n_matched < aoth_st_count(l->file) && i < aoth_st_count(l->file); i++) {
-    aoth_tensor_t unused;
-    if (!aoth_step_get(s, e[i].name, &unused))
-      return fail(l, "the program has no \"%s\"; was the checkpoint made with another model?", e[i].name);
-  }
-  for (uint32_t i = 0; i < aoth_st_count(l->file); i++) AOT_TRY(aoth_step_set(s, e[i].name, &e[i].tensor));
+  AOT_TRY(aoth_step_keys(l->step, AOTH_KEYS_LEAVES, check_leaf, l));
+  AOT_TRY(aoth_saved_keys(&l->saved, check_key, l));
+  AOT_TRY(aoth_saved_keys(&l->saved, set_leaf, l));
   *at = read;
   return AOT_OK;
 }
 
-aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, aoth_checkpoint_t *at, aoth_sink_t *sink) {
-  aoth_st_t *file;
-  AOT_TRY(aoth_st_open(path, sink, &file));
-  loading_t l = {.file = file, .path = path, .sink = sink};
-  aot_status_t status = load(&l, s, at);
-  aoth_st_close(file);
+aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
+                                  aoth_checkpoint_t *at, aoth_sink_t *sink) {
+  loading_t l = {.ranks = ranks, .step = s, .path = path, .sink = sink};
+  AOT_TRY(aoth_saved_open(path, sink, &l.saved));
+  const aot_status_t status = load(&l, at);
+  aoth_saved_close(&l.saved);
   return status;
 }

@@ -5,6 +5,7 @@
 #define AOTH_CHECKPOINT_H
 
 #include <base/sink.h>
+#include <pipeline/pipeline.h>
 #include <step/random.h>
 #include <step/step.h>
 
@@ -16,12 +17,22 @@ typedef struct aoth_checkpoint {
   const char *optimizer; /* unit id, borrowed */
 } aoth_checkpoint_t;
 
-/* PATH is whole or untouched. */
-aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const aoth_checkpoint_t *at,
-                                  aoth_sink_t *sink);
-/* Loads leaves and position. `at->optimizer` says what the run uses; another one in the file is refused. A leaf that
- * the file lacks, a tensor that the program lacks, another shape or dtype: AOT_E_INVALID, located at `where` or the
- * file. */
-aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, aoth_checkpoint_t *at, aoth_sink_t *sink);
+/* Which of several ranks this is, and how it talks with the others. */
+typedef struct aoth_checkpoint_ranks {
+  uint32_t rank, n;
+  aoth_session_t *session; /* with n of 1: not looked at */
+} aoth_checkpoint_ranks_t;
+
+/* PATH is whole or untouched, also when a rank is killed on the way. One rank writes a file; of several each writes its
+ * part below PATH, a folder on a file system that they share (saved_run.h). All ranks call it. */
+aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
+                                  const aoth_checkpoint_t *at, aoth_sink_t *sink);
+/* Loads leaves and position, whatever number of ranks wrote them. `at->optimizer` says what the run uses; another one in
+ * the file is refused. A leaf that the file lacks, a tensor that the program lacks, another shape or dtype:
+ * AOT_E_INVALID, located at `where` or the file. */
+aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
+                                  aoth_checkpoint_t *at, aoth_sink_t *sink);
+/* Before the work: can several ranks write their folder there? */
+aot_status_t aoth_checkpoint_check_folder(const char *path, const aoth_where_t *where, aoth_sink_t *sink);
 
 #endif

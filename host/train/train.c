@@ -4,6 +4,7 @@
 
 #include <aot/inline.h>
 #include <math.h>
+#include <pipeline/run_ranks.h>
 #include <train/checkpoint.h>
 #include <train/feed.h>
 #include <train/interrupt.h>
@@ -29,6 +30,7 @@ typedef struct flight { /* a step on the queue */
 
 typedef struct loop {
   aoth_feed_ranks_t ranks;
+  aoth_checkpoint_ranks_t writers;
   aoth_step_t *step;
   aot_prog_t *prog;
   const aoth_train_spec_t *spec;
@@ -92,7 +94,7 @@ static aot_status_t check_graphs(const loop_t *l) {
 static aot_status_t resume(loop_t *l) {
   aoth_checkpoint_t at = {.optimizer = l->spec->optimizer.use};
   if (!l->spec->resume) return AOT_OK;
-  aot_status_t status = aoth_checkpoint_load(l->spec->resume, l->step, &at, l->sink);
+  aot_status_t status = aoth_checkpoint_load(l->spec->resume, l->step, &l->writers, &at, l->sink);
   if (status != AOT_OK) {
     aoth_sink_report(l->sink, AOT_SEVERITY_NOTE, &l->spec->where_resume, "train.resume", "while resuming");
     return status;
@@ -100,7 +102,7 @@ static aot_status_t resume(loop_t *l) {
   l->done = at.step;
   l->random = at.random;
   l->seed = at.seed;
-  aoth_step_seed(l->step, at.seed, at.offset);
+  aoth_step_seed(l->step, at.seed, at.offset + l->ranks.first_draw);
   if (at.seed != l->spec->seed)
     aoth_sink_report(l->sink, AOT_SEVERITY_WARNING, &l->spec->where_resume, "train.seed",
                      "the run goes on with the checkpoint's random numbers (seed %lld), not with seed %lld",
@@ -108,19 +110,17 @@ static aot_status_t resume(loop_t *l) {
   return AOT_OK;
 }
 
-/* A rank has its part of the parameters alone. */
-static aot_status_t check_ranks(const loop_t *l) {
+static aot_status_t check_checkpoint(const loop_t *l) {
   const aoth_train_spec_t *t = l->spec;
-  if (l->ranks.n == 1 || (!t->checkpoint_path && !t->resume)) return AOT_OK;
-  return fail(l, t->checkpoint_path ? &t->where_checkpoint : &t->where_resume, "train.ranks",
-              "%u ranks run this, and checkpoints of several ranks are neither written nor read yet", l->ranks.n);
+  if (l->ranks.n > 1 && t->checkpoint_path)
+    return aoth_checkpoint_check_folder(t->checkpoint_path, &t->where_checkpoint, l->sink);
+  return aoth_check_writable(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink);
 }
 
 static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
   const aoth_train_spec_t *t = l->spec;
   AOT_TRY(check_graphs(l));
-  AOT_TRY(check_ranks(l));
-  AOT_TRY(aoth_check_writable(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink));
+  AOT_TRY(check_checkpoint(l));
   AOT_TRY(aoth_feed_open(&t->data, &l->ranks, l->step, prog, l->sink, &l->feed));
   l->tangents = calloc((size_t)aoth_step_n_outputs(l->step) + 1, sizeof *l->tangents);
   if (!l->tangents)
@@ -156,12 +156,12 @@ static aot_status_t save(loop_t *l) {
       .step = l->done,
       .random = l->random,
       .seed = l->seed,
-      .offset = aoth_step_offset(l->step),
+      .offset = aoth_step_offset(l->step) - l->ranks.first_draw,
       .optimizer = l->spec->optimizer.use,
   };
   if (!l->spec->checkpoint_path || l->saved == l->done) return AOT_OK;
   uint64_t begin = aoth_now_ns();
-  AOT_TRY(aoth_checkpoint_save(l->spec->checkpoint_path, l->step, &at, l->sink));
+  AOT_TRY(aoth_checkpoint_save(l->spec->checkpoint_path, l->step, &l->writers, &at, l->sink));
   aoth_trace_span(l->trace, "run", "checkpoint", begin, NULL);
   l->saved = l->done;
   return AOT_OK;
@@ -301,6 +301,21 @@ static aot_status_t hear(loop_t *l, int all) {
   return AOT_OK;
 }
 
+/* Of several ranks all stop at the same step, if one was asked to: they tell each other now and then, when nothing of the
+ * program's is under way. */
+static aot_status_t look_for_interrupt(loop_t *l) {
+  const uint8_t own = (uint8_t)aoth_interrupt_asked();
+  if (l->ranks.n == 1) l->result->interrupted = own;
+  if (l->ranks.n == 1 || l->put % IN_FLIGHT) return AOT_OK;
+  AOT_TRY(hear(l, 1));
+  uint8_t *all = calloc(l->ranks.n, 1);
+  if (!all) return fail(l, NULL, "train.memory", "no memory for %u ranks", l->ranks.n);
+  const aot_status_t status = aoth_session_gather(l->writers.session, &own, 1, all, "whether to stop");
+  for (uint32_t r = 0; r < l->ranks.n; r++) l->result->interrupted |= all[r];
+  free(all);
+  return status;
+}
+
 /* A checkpoint is of steps that have all come to their end, with losses that are numbers. */
 static aot_status_t run(loop_t *l) {
   const int64_t every = l->spec->checkpoint_every;
@@ -310,7 +325,7 @@ static aot_status_t run(loop_t *l) {
     const int is_due = every && l->put % every == 0;
     AOT_TRY(hear(l, is_due || l->spec->check_finite));
     if (is_due && !l->result->diverged) AOT_TRY(save(l));
-    l->result->interrupted = aoth_interrupt_asked();
+    AOT_TRY(look_for_interrupt(l));
   }
   AOT_TRY(hear(l, 1));
   return l->result->diverged || l->done == l->result->first ? AOT_OK : save(l);
@@ -324,8 +339,10 @@ static void tell_stop(const loop_t *l) {
 }
 
 aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, const aoth_feed_ranks_t *ranks,
-                        FILE *out, aoth_sink_t *sink, aoth_trace_t *trace, aoth_train_result_t *result) {
+                        aoth_session_t *session, FILE *out, aoth_sink_t *sink, aoth_trace_t *trace,
+                        aoth_train_result_t *result) {
   loop_t l = {.ranks = *ranks,
+              .writers = {ranks->rank, ranks->n, session},
               .step = s,
               .prog = prog,
               .spec = spec,

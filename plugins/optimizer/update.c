@@ -3,6 +3,7 @@
  * start at zero and have the parameter's dtype, sizes and strides; the step is a 0-dim f64. Linear in parameters. */
 #include "update.h"
 
+#include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,9 +63,9 @@ static em_x_t add_input(builder_t *b, int32_t role, uint32_t index, const aot_ty
 }
 
 /* A state leaf that starts at zero, and the input that reads it. */
-static em_x_t add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint32_t *out_leaf) {
+static em_x_t add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint32_t flags, uint32_t *out_leaf) {
   aot_leaf_info_t info = {
-      .struct_size = sizeof info, .role = AOT_ROLE_STATE, .n_names = 1, .names = &name, .type = *like};
+      .struct_size = sizeof info, .role = AOT_ROLE_STATE, .flags = flags, .n_names = 1, .names = &name, .type = *like};
   aot_leaf_t leaf = {AOT_NO_ID};
   info.type.flags = 0;
   if (b->emit.status != AOT_OK || !ok(b, b->edit->leaf_create(b->emit.prog, &info, &leaf))) return em_none();
@@ -89,7 +90,7 @@ static void begin_step(builder_t *b) {
   em_x_t lr = add_input(b, AOT_ROLE_HYPER, AOT_HYPER_LR, &scalar_f64, aot_str("lr")), step = em_none();
   uint32_t leaf = AOT_NO_ID;
   aot_str_t name = state_name(b, "step", aot_str(""));
-  if (counts_steps(r)) step = add_state(b, name, &scalar_f64, &leaf);
+  if (counts_steps(r)) step = add_state(b, name, &scalar_f64, 0, &leaf);
   if (b->emit.status != AOT_OK) return;
   if (r->kind == OPT_RULE_ADAM) {
     b->adam = opt_adam_begin(&b->emit, &r->adam, lr, step);
@@ -162,7 +163,7 @@ static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, ao
   }
   for (uint32_t k = 0; k < b->n_state_names; k++) {
     names[k] = state_name(b, b->state_names[k], name);
-    states[k] = add_state(b, names[k], &type, &leaves[k]);
+    states[k] = add_state(b, names[k], &type, leaf->flags & AOT_LEAF_PART_FLAGS, &leaves[k]);
   }
   for (uint32_t k = b->n_state_names; k < MAX_STATES; k++) states[k] = em_none();
   param = apply_rule(b, param, grad, states, &type);

@@ -353,6 +353,7 @@ static aot_status_t add_sum(stitching_t *s, uint32_t leaf) {
   memcpy(text + sizeof prefix - 1, name.data, (size_t)name.size);
   const aot_str_t full = {text, name.size + sizeof prefix - 1};
   sum.names = &full;
+  sum.flags = parameter.flags & AOT_LEAF_PART_FLAGS;
   AOT_TRY(s->graph->value_type(s->prog, (aot_value_t){s->given[leaf]}, &sum.type));
   sum.type.strides = NULL;
   sum.type.offset = 0;

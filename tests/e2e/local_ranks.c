@@ -29,7 +29,7 @@ typedef struct rank {
 static aot_status_t train(rank_t *r, aoth_session_t *s, aothost_t *h, const aoth_pipeline_t *p) {
   AOT_TRY(aothost_compile(h, AOTHOST_OPTIMIZER | AOTHOST_STEP));
   const aoth_feed_ranks_t ranks = {r->number, r->n, aoth_session_first_draw(s)};
-  AOT_TRY(aoth_train(aoth_api_step(h), aoth_session_prog(s), &p->run.train, &ranks, NULL, r->sink, NULL, &r->train));
+  AOT_TRY(aoth_train(aoth_api_step(h), aoth_session_prog(s), &p->run.train, &ranks, s, NULL, r->sink, NULL, &r->train));
   r->traffic = aoth_session_traffic_of_ranks(s);
   r->leaf_nbytes = aoth_step_sizes(aoth_api_step(h)).nbytes_leaves;
   return AOT_OK;

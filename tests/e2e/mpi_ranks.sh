@@ -27,9 +27,10 @@ says 'the pipeline of rank 1 is not that of rank 0'
 grep -q misbehav out && complain 'a plugin was blamed'
 
 # A process that is killed, and one that is stopped.
-"$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=100000 --set run.ranks-with.patience=3 > out 2>&1 &
+"$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=100000 --set run.ranks-with.patience=3 \
+  --set run.train.checkpoint.path=killed --set run.train.checkpoint.every=1 > out 2>&1 &
 job=$!
-for _ in $(seq 300); do grep -q 'step 1/' out && break; sleep 0.1; done
+for _ in $(seq 300); do [ -e killed/index.safetensors ] && break; sleep 0.1; done
 victim=$(pgrep -P "$job" -f 'aothost run' | tail -1)
 kill -KILL "$victim"
 ( sleep 60; kill -KILL "$job" ) > /dev/null 2>&1 & # which holds nothing open that a reader of this test waits for
@@ -37,4 +38,9 @@ guard=$!
 wait "$job" && complain "the job ended well after one of its processes was killed"
 kill "$guard" 2> /dev/null || complain "the job went on for a minute after one of its processes was killed"
 says 'rank [01] .*(killed|signal 9)|process rank [01]'
+# Its last checkpoint is whole: one process goes on with it.
+status 0 "$aothost" export killed --full -o whole.st
+done_steps=$(grep -ao '"step":"[0-9]*"' whole.st | tr -dc 0-9)
+status 0 "$aothost" run "$pipeline" --no-cache --set run.train.resume=killed --set run.train.steps=$((done_steps + 1))
+says "trained after step $((done_steps + 1)) "
 finish

@@ -62,7 +62,7 @@ static const aoth_feed_ranks_t alone = {.n = 1};
 static aot_status_t train(scene_t *s, const aoth_train_spec_t *spec) {
   pretend_init(&s->p);
   s->step = pretend_step(&s->p);
-  return aoth_train(s->step, s->p.world.p, spec, &alone, NULL, s->p.world.sink, NULL, &s->r);
+  return aoth_train(s->step, s->p.world.p, spec, &alone, NULL, NULL, s->p.world.sink, NULL, &s->r);
 }
 
 static void done(scene_t *s) {
@@ -141,7 +141,7 @@ static void test_diverged(void **state) {
   pretend_init(&s.p);
   s.p.poison_at = 5;
   s.step = pretend_step(&s.p);
-  assert_int_equal(aoth_train(s.step, s.p.world.p, &spec, &alone, NULL, s.p.world.sink, NULL, &s.r), AOT_OK);
+  assert_int_equal(aoth_train(s.step, s.p.world.p, &spec, &alone, NULL, NULL, s.p.world.sink, NULL, &s.r), AOT_OK);
   assert_true(s.r.diverged);
   assert_int_equal(s.r.done, 4);
   assert_non_null(strstr(pretend_said(&s.p), "train.yaml:5:3: error: the loss is not a number at step 5"));
@@ -174,7 +174,7 @@ static void test_interrupted(void **state) {
   s.p.exec.run = interrupting;
   calls_left = 2 * 3 + 2; /* the backward of step 3 */
   s.step = pretend_step(&s.p);
-  assert_int_equal(aoth_train(s.step, s.p.world.p, &spec, &alone, NULL, s.p.world.sink, NULL, &s.r), AOT_OK);
+  assert_int_equal(aoth_train(s.step, s.p.world.p, &spec, &alone, NULL, NULL, s.p.world.sink, NULL, &s.r), AOT_OK);
   assert_true(s.r.interrupted);
   assert_int_equal(s.r.done, 3);
   spec.resume = spec.checkpoint_path;

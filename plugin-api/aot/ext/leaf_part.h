@@ -6,7 +6,12 @@
 
 #define AOT_EXT_LEAF_PART "aot.leaf-part/1"
 
-#define AOT_LEAF_PART 4u /* among the flags of a leaf (aot/graph.h): this was done to it */
+/* Among the flags of a leaf (aot/graph.h): this was done to it, along dim 0; and, from bit 16 on, how many rows all parts
+ * together have without what the last ones are filled up with, modulo 65536. A state with an element for each of a
+ * parameter's is as many parts: whoever makes it gives it the parameter's AOT_LEAF_PART_FLAGS. */
+#define AOT_LEAF_PART 4u
+#define AOT_LEAF_PART_ROWS_SHIFT 16
+#define AOT_LEAF_PART_FLAGS 0xFFFF0004u
 
 typedef struct aot_ext_leaf_part {
   aot_table_t head;
