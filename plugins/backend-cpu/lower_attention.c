@@ -114,7 +114,7 @@ static aot_status_t readable(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *o
   return AOT_OK;
 }
 
-static int takes(const lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
+static int takes(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
   return lw_attention_call(b, at, out) && bc_is_float(out->q);
 }
 

@@ -7,12 +7,16 @@
 typedef struct draft {
   const gc_attention_t *a;
   gc_dnn_graph_t *g;
-  uint32_t scale, minus_infinity;
+  uint32_t scale, minus_infinity, keep_scale;
 } draft_t;
 
-static int64_t positions_of(const gc_attention_t *a, int what) {
-  return what == GC_ATT_K || what == GC_ATT_V || what == GC_ATT_GK || what == GC_ATT_GV ? a->n_key : a->n_query;
+static int is_of_keys(int what) {
+  return what == GC_ATT_K || what == GC_ATT_V || what == GC_ATT_GK || what == GC_ATT_GV;
 }
+static int64_t heads_of(const gc_attention_t *a, int what) {
+  return is_of_keys(what) ? a->n_head / a->share : a->n_head;
+}
+static int64_t positions_of(const gc_attention_t *a, int what) { return is_of_keys(what) ? a->n_key : a->n_query; }
 static int64_t width_of(const gc_attention_t *a, int what) {
   const int has_width_v = what == GC_ATT_V || what == GC_ATT_O || what == GC_ATT_GO || what == GC_ATT_GV;
   return has_width_v ? a->width_v : a->width;
@@ -20,10 +24,16 @@ static int64_t width_of(const gc_attention_t *a, int what) {
 
 /* [batch, head, position, element] */
 static void geometry(const gc_attention_t *a, int what, int64_t sizes[4], int64_t strides[4]) {
-  const int64_t s[4] = {a->n_batch, a->n_head, positions_of(a, what), width_of(a, what)};
+  const int64_t s[4] = {a->n_batch, heads_of(a, what), positions_of(a, what), width_of(a, what)};
   const int64_t by[4] = {a->strides[what].batch, a->strides[what].head, a->strides[what].position, 1};
   memcpy(sizes, s, sizeof s);
   memcpy(strides, by, sizeof by);
+  if (what == GC_ATT_BIAS) memcpy(sizes, a->bias_sizes, sizeof a->bias_sizes);
+  if (what == GC_ATT_BIAS || what == GC_ATT_KEEP) sizes[3] = a->n_key;
+}
+
+static int32_t dtype_of(const gc_attention_t *a, int what) {
+  return what == GC_ATT_BIAS ? a->bias_dtype : what == GC_ATT_KEEP ? a->keep_dtype : a->dtype;
 }
 
 static void swap_last(int64_t list[4]) {
@@ -49,10 +59,11 @@ static draft_t begin(const gc_attention_t *a, uint32_t transposed, gc_dnn_graph_
     geometry(a, what, sizes, strides);
     if (transposed >> what & 1) swap_last(sizes), swap_last(strides);
     if (what == GC_ATT_STATS || what == GC_ATT_SUMS) add_row(&d, GC_DNN_MEMORY);
-    else gc_dnn_tensor(out, GC_DNN_MEMORY, a->dtype, 4, sizes, strides);
+    else gc_dnn_tensor(out, GC_DNN_MEMORY, dtype_of(a, what), 4, sizes, strides);
   }
   d.scale = gc_dnn_number(out, 4, (float)a->scale);
   d.minus_infinity = gc_dnn_number(out, 4, -INFINITY);
+  d.keep_scale = gc_dnn_number(out, 4, (float)a->keep_scale);
   return d;
 }
 
@@ -106,30 +117,56 @@ static uint32_t causal(draft_t *d, uint32_t x) {
   return y;
 }
 
-static uint32_t scaled_scores(draft_t *d) {
+/* scale q k^T + bias */
+static uint32_t biased_scores(draft_t *d) {
   const uint32_t scores = matmul(d, GC_ATT_Q, GC_ATT_K, add_scores(d, AOT_F32));
-  return pointwise(d, GC_DNN_MUL, scores, d->scale, add_scores(d, AOT_F32));
+  const uint32_t scaled = pointwise(d, GC_DNN_MUL, scores, d->scale, add_scores(d, AOT_F32));
+  return d->a->bias_dtype ? pointwise(d, GC_DNN_ADD, scaled, GC_ATT_BIAS, add_scores(d, AOT_F32)) : scaled;
 }
 
-/* o = softmax(mask(scale q k^T)) v. Without the stats no engine takes it. */
+/* x where it is kept, 0 elsewhere, both not scaled yet */
+static uint32_t kept(draft_t *d, uint32_t x) {
+  return d->a->keep_dtype ? pointwise(d, GC_DNN_MUL, x, GC_ATT_KEEP, add_scores(d, AOT_F32)) : x;
+}
+static uint32_t keep_scaled(draft_t *d, uint32_t x, int32_t dtype) {
+  return d->a->keep_dtype ? pointwise(d, GC_DNN_MUL, x, d->keep_scale, add_scores(d, dtype)) : x;
+}
+
+/* o = drop(softmax(mask(scale q k^T + bias))) v. Without the stats no engine takes it. */
 void gc_attention_forward(const gc_attention_t *a, gc_dnn_graph_t *out) {
   draft_t d = begin(a, 1u << GC_ATT_K, out);
-  const uint32_t s = causal(&d, scaled_scores(&d));
+  const uint32_t s = causal(&d, biased_scores(&d));
   const uint32_t max = reduce(&d, GC_DNN_MAX, s, add_row(&d, GC_DNN_VIRTUAL));
   const uint32_t below = pointwise(&d, GC_DNN_SUB, s, max, add_scores(&d, AOT_F32));
   const uint32_t e = pointwise(&d, GC_DNN_EXP, below, GC_DNN_NONE, add_scores(&d, AOT_F32));
   const uint32_t sum = reduce(&d, GC_DNN_SUM, e, add_row(&d, GC_DNN_VIRTUAL));
   const uint32_t log = pointwise(&d, GC_DNN_LOG, sum, GC_DNN_NONE, add_row(&d, GC_DNN_VIRTUAL));
   pointwise(&d, GC_DNN_ADD, max, log, GC_ATT_STATS);
-  const uint32_t p = pointwise(&d, GC_DNN_DIV, e, sum, add_scores(&d, a->dtype));
-  matmul(&d, p, GC_ATT_V, GC_ATT_O);
+  const int32_t rounded = a->keep_dtype ? AOT_F32 : a->dtype;
+  const uint32_t p = pointwise(&d, GC_DNN_DIV, e, sum, add_scores(&d, rounded));
+  matmul(&d, keep_scaled(&d, kept(&d, p), a->dtype), GC_ATT_V, GC_ATT_O);
 }
 
-/* p = exp(mask(scale q k^T - stats))     gv = p^T go
- * gs = scale p (go v^T - rowsum(go o))   gq = gs k     gk = gs^T q */
+/* The gradient of keys or values, y: where heads share them, that of every head of queries, summed. */
+static void give_shared(draft_t *d, uint32_t x, uint32_t b, uint32_t y) {
+  const gc_attention_t *a = d->a;
+  const gc_dnn_tensor_t *to = &d->g->tensors[y];
+  const int64_t n = to->sizes[2] * to->sizes[3];
+  const int64_t sizes[4] = {a->n_batch, a->n_head, to->sizes[2], to->sizes[3]};
+  const int64_t strides[4] = {a->n_head * n, n, to->sizes[3], 1};
+  if (a->share == 1) {
+    matmul(d, x, b, y);
+    return;
+  }
+  const uint32_t whole = gc_dnn_tensor(d->g, GC_DNN_VIRTUAL, a->dtype, 4, sizes, strides);
+  reduce(d, GC_DNN_SUM, matmul(d, x, b, whole), y);
+}
+
+/* p = exp(mask(scale q k^T + bias - stats))     gv = drop(p)^T go
+ * gs = scale p (drop(go v^T) - rowsum(go o))    gq = gs k     gk = gs^T q */
 void gc_attention_backward(const gc_attention_t *a, gc_dnn_graph_t *out) {
   draft_t d = begin(a, 1u << GC_ATT_K | 1u << GC_ATT_V, out);
-  const uint32_t one = gc_dnn_number(out, 4, 1);
+  const uint32_t over_keep_scale = gc_dnn_number(out, 4, (float)(a->keep_dtype ? 1 / a->keep_scale : 1));
   int64_t sizes[4], strides[4];
 
   geometry(a, GC_ATT_O, sizes, strides);
@@ -139,17 +176,18 @@ void gc_attention_backward(const gc_attention_t *a, gc_dnn_graph_t *out) {
   const uint32_t product = gc_dnn_tensor(out, GC_DNN_VIRTUAL, AOT_F32, 4, sizes, strides);
   pointwise(&d, GC_DNN_MUL, GC_ATT_GO, GC_ATT_O, product);
   const uint32_t row = reduce(&d, GC_DNN_SUM, product, add_row(&d, GC_DNN_VIRTUAL));
-  pointwise(&d, GC_DNN_MUL, row, one, GC_ATT_SUMS);
+  pointwise(&d, GC_DNN_MUL, row, over_keep_scale, GC_ATT_SUMS);
 
-  const uint32_t s = pointwise(&d, GC_DNN_SUB, scaled_scores(&d), GC_ATT_STATS, add_scores(&d, AOT_F32));
+  const uint32_t s = pointwise(&d, GC_DNN_SUB, biased_scores(&d), GC_ATT_STATS, add_scores(&d, AOT_F32));
   const uint32_t p = pointwise(&d, GC_DNN_EXP, causal(&d, s), GC_DNN_NONE, add_scores(&d, AOT_F32));
-  matmul(&d, transposed_half(&d, p), GC_ATT_GO, GC_ATT_GV);
+  give_shared(&d, transposed_half(&d, keep_scaled(&d, kept(&d, p), AOT_F32)), GC_ATT_GO, GC_ATT_GV);
 
-  const uint32_t gp = matmul(&d, GC_ATT_GO, GC_ATT_V, add_scores(&d, AOT_F32));
+  const uint32_t gp = kept(&d, matmul(&d, GC_ATT_GO, GC_ATT_V, add_scores(&d, AOT_F32)));
   const uint32_t centered = pointwise(&d, GC_DNN_SUB, gp, GC_ATT_SUMS, add_scores(&d, AOT_F32));
-  const uint32_t unscaled = pointwise(&d, GC_DNN_MUL, centered, p, add_scores(&d, AOT_F32));
+  const uint32_t product_p = pointwise(&d, GC_DNN_MUL, centered, p, add_scores(&d, AOT_F32));
+  const uint32_t unscaled = keep_scaled(&d, product_p, AOT_F32);
   const uint32_t gs = pointwise(&d, GC_DNN_MUL, unscaled, d.scale, add_scores(&d, AOT_F32));
-  matmul(&d, transposed_half(&d, gs), GC_ATT_Q, GC_ATT_GK);
+  give_shared(&d, transposed_half(&d, gs), GC_ATT_Q, GC_ATT_GK);
 
   geometry(a, GC_ATT_K, sizes, strides);
   const uint32_t k = reshape(&d, GC_ATT_K, gc_dnn_tensor(out, GC_DNN_VIRTUAL, AOT_F32, 4, sizes, strides));

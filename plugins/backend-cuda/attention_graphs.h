@@ -5,12 +5,16 @@
 
 #include "cudnn_graph.h"
 
-/* Tensors of both graphs by their number. STATS: float32 [batch, head, query, 1], log of the sum of exponentials of a
- * row's scores. SUMS: scratch of that size. */
+/* Tensors of both graphs by their number. BIAS: what is added to scores, [batch, head, query, key], of size 1 along
+ * what it does not depend on. KEEP: 1 for a probability that is kept, 0 for one that is dropped, of that shape.
+ * STATS: float32 [batch, head, query, 1], log of the sum of exponentials of a row's scores. SUMS: scratch of that
+ * size. */
 enum {
   GC_ATT_Q,
   GC_ATT_K,
   GC_ATT_V,
+  GC_ATT_BIAS,
+  GC_ATT_KEEP,
   GC_ATT_O,
   GC_ATT_STATS,
   GC_ATT_GO,
@@ -24,11 +28,16 @@ enum {
 typedef struct gc_attention {
   int32_t dtype; /* AOT_F16, AOT_BF16 */
   int64_t n_batch, n_head, n_query, n_key, width, width_v;
+  int64_t share; /* heads of queries for one of keys and values */
   double scale;
-  int is_causal; /* row i sees the columns up to i */
+  int is_causal;      /* row i sees the columns up to i */
+  int32_t bias_dtype; /* 0: there is none */
+  int64_t bias_sizes[3];
+  int32_t keep_dtype; /* 0: nothing is dropped */
+  double keep_scale;  /* what a kept probability is multiplied by */
   struct {
     int64_t batch, head, position; /* elements; those of a position lie side by side */
-  } strides[GC_ATT_N_IN_MEMORY];   /* of Q, K, V, O and their gradients */
+  } strides[GC_ATT_N_IN_MEMORY];   /* of all but STATS and SUMS */
 } gc_attention_t;
 
 void gc_attention_forward(const gc_attention_t *a, gc_dnn_graph_t *out);

@@ -3,6 +3,7 @@
 #include "attention_graphs.h"
 #include "common/lowering/attention_call.h"
 #include "gpu_dnn.h"
+#include "gpu_masks.h"
 #include <aot/inline.h>
 #include <string.h>
 
@@ -27,25 +28,50 @@ int64_t gc_attention_widest(const char *cudnn_folder) {
   return major < LEAST_CAPABILITY ? 0 : major == WIDE_CAPABILITY ? WIDE_WIDTH : WIDTH;
 }
 
+static const int64_t *sizes_of(const aot_snapshot_t *s, const aot_snap_value_t *v) {
+  return AOT_SNAP_ROWS(s, int64_t, ints) + v->dims;
+}
+static const aot_snap_value_t *tensor_at(const aot_snapshot_t *s, const aot_snap_arg_t *a) {
+  const aot_snap_value_t *v = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + a->i;
+  return a->kind == AOT_ARG_VALUE && v->kind == AOT_TYPE_TENSOR ? v : NULL;
+}
+
+/* As many heads, or a number of them for each of the keys'. */
+static int share_heads(int64_t of_queries, int64_t of_keys, int may_share) {
+  if (of_queries == of_keys) return 1;
+  return may_share && !AOT_DIM_IS_SYM(of_queries) && !AOT_DIM_IS_SYM(of_keys) && of_keys > 0 &&
+         of_queries % of_keys == 0;
+}
+
+/* Log sums that are handed out are a program's, and those of rows that see nothing are set here (gpu_masks.h). */
+static int is_whole_mask(const aot_snapshot_t *s, const aot_snap_node_t *node, const lw_attention_places_t *at,
+                         int32_t dtype) {
+  const aot_snap_arg_t *mask = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin + at->mask;
+  if (at->mask >= node->n_args || mask->kind == AOT_ARG_NONE) return 1;
+  const aot_snap_value_t *v = tensor_at(s, mask);
+  const int gives_sums = at->output != LW_NONE || node->n_results == 2;
+  return v && !gives_sums && v->rank <= 4 && (v->dtype == AOT_BOOL || v->dtype == AOT_F32 || v->dtype == dtype);
+}
+
 int gc_attention_is_whole(const aot_snapshot_t *s, const aot_snap_node_t *node, int64_t widest) {
   const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
   const lw_attention_places_t *at = lw_attention_places(aot_snap_text(s, op->name));
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
-  const int64_t *sizes[3];
+  const aot_snap_value_t *operands[3];
   if (!at || node->n_args < at->query + 3) return 0;
+  const int may_share = at->gqa < node->n_args && args[at->gqa].kind == AOT_ARG_BOOL && args[at->gqa].i;
   for (uint32_t i = 0; i < 3; i++) {
-    const aot_snap_arg_t *a = &args[at->query + i];
-    const aot_snap_value_t *v = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + a->i;
-    if (a->kind != AOT_ARG_VALUE || v->kind != AOT_TYPE_TENSOR || !is_half(v->dtype) || v->rank != 4) return 0;
-    sizes[i] = AOT_SNAP_ROWS(s, int64_t, ints) + v->dims;
-    if (sizes[i][0] != sizes[0][0] || sizes[i][1] != sizes[0][1]) return 0;
-    if (AOT_DIM_IS_SYM(sizes[i][3]) || !fits_width(sizes[i][3], widest)) return 0;
+    const aot_snap_value_t *v = operands[i] = tensor_at(s, &args[at->query + i]);
+    if (!v || !is_half(v->dtype) || v->dtype != operands[0]->dtype || v->rank != 4) return 0;
+    const int64_t *sizes = sizes_of(s, v), *of_query = sizes_of(s, operands[0]);
+    if (sizes[0] != of_query[0] || !share_heads(of_query[1], sizes[1], may_share)) return 0;
+    if (AOT_DIM_IS_SYM(sizes[3]) || !fits_width(sizes[3], widest)) return 0;
   }
-  if (at->mask < node->n_args && args[at->mask].kind != AOT_ARG_NONE) return 0;
+  if (sizes_of(s, operands[1])[1] != sizes_of(s, operands[2])[1]) return 0;
   double dropout = 0;
   if (at->dropout < node->n_args && args[at->dropout].kind == AOT_ARG_FLOAT)
     memcpy(&dropout, &args[at->dropout].i, sizeof dropout);
-  return dropout == 0;
+  return dropout == 0 && is_whole_mask(s, node, at, operands[0]->dtype);
 }
 
 /* ---- tensors ---- */
@@ -53,7 +79,7 @@ int gc_attention_is_whole(const aot_snapshot_t *s, const aot_snap_node_t *node, 
 /* A forward that has been lowered: its gradients need what it gave. */
 typedef struct gc_kept_attention {
   struct gc_kept_attention *next;
-  lw_tensor_t q, k, v, o, stats;
+  lw_tensor_t q, k, v, mask, o, stats; /* mask: dtype 0: none */
   double scale;
   int is_causal;
 } kept_t;
@@ -118,16 +144,21 @@ static gc_attention_t describe(const lw_attention_t *a, const lw_tensor_t *tenso
       .n_key = a->k->sizes[2],
       .width = a->q->sizes[3],
       .width_v = a->v->sizes[3],
+      .share = a->share,
       .scale = a->scale,
       .is_causal = a->is_causal,
   };
   for (uint32_t what = 0; what < n; what++)
-    if (what != GC_ATT_STATS && what != GC_ATT_SUMS) set_strides(&g, (int)what, &tensors[what]);
+    if (tensors[what].rank == 4) set_strides(&g, (int)what, &tensors[what]);
+  if (!a->mask) return g;
+  g.bias_dtype = tensors[GC_ATT_BIAS].dtype;
+  memcpy(g.bias_sizes, tensors[GC_ATT_BIAS].sizes, sizeof g.bias_sizes);
   return g;
 }
 
-static int takes(const lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
-  return lw_attention_call(b, at, out) && is_half(out->q->dtype) && out->q->rank == 4 && !out->mask && out->share == 1;
+static int takes(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
+  if (!lw_attention_call(b, at, out) || !is_half(out->q->dtype) || out->q->rank != 4) return 0;
+  return !out->mask || (at->output == LW_NONE && b->node->n_results != 2);
 }
 
 /* ---- steps ---- */
@@ -143,7 +174,15 @@ static kept_t **kept_of(const lw_build_t *b) {
 static aot_status_t keep(lw_build_t *b, const lw_attention_t *a, const lw_tensor_t *o, const lw_tensor_t *stats) {
   kept_t *k = lw_pool_alloc(b->pool, sizeof *k);
   if (!k) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
-  *k = (kept_t){*kept_of(b), *a->q, *a->k, *a->v, *o, *stats, a->scale, a->is_causal};
+  *k = (kept_t){.next = *kept_of(b),
+                .q = *a->q,
+                .k = *a->k,
+                .v = *a->v,
+                .o = *o,
+                .stats = *stats,
+                .scale = a->scale,
+                .is_causal = a->is_causal};
+  if (a->mask) k->mask = *a->mask;
   *kept_of(b) = k;
   return AOT_OK;
 }
@@ -158,31 +197,54 @@ static const kept_t *find_kept(const lw_build_t *b, const lw_attention_t *a) {
   if (b->machine->custom->n_nodes) return NULL;
   for (const kept_t *k = *kept_of(b); k; k = k->next)
     if (is_same(&k->q, a->q) && is_same(&k->k, a->k) && is_same(&k->v, a->v) && k->scale == a->scale &&
-        k->is_causal == a->is_causal)
+        k->is_causal == a->is_causal && (a->mask ? k->mask.dtype && is_same(&k->mask, a->mask) : !k->mask.dtype))
       return k;
   return NULL;
 }
 
+/* Operands in memory; t has their types. */
+static aot_status_t make_operands(lw_build_t *b, const lw_attention_t *a, const gc_mask_t **out_mask, lw_tensor_t *t) {
+  const lw_tensor_t *const operands[] = {a->q, a->k, a->v};
+  for (int i = 0; i < 3; i++) AOT_TRY(make_plain(b, operands[i], &t[i]));
+  *out_mask = NULL;
+  if (!a->mask) return AOT_OK;
+  AOT_TRY(gc_make_mask(b, a, out_mask));
+  t[GC_ATT_BIAS] = (*out_mask)->bias;
+  return AOT_OK;
+}
+static void operand_types(const lw_build_t *b, const lw_attention_t *a, lw_tensor_t *t) {
+  const lw_tensor_t *const operands[] = {a->q, a->k, a->v};
+  for (int i = 0; i < 3; i++) t[i] = plain_type(b, operands[i]);
+  if (a->mask) t[GC_ATT_BIAS] = gc_bias_type(a);
+}
+
+/* cuDNN's forward, and what it leaves to do for rows that see nothing. */
+static aot_status_t add_forward(lw_build_t *b, const gc_dnn_plan_t *plan, const gc_dnn_graph_t *graph,
+                                const gc_mask_t *mask, const lw_tensor_t *t) {
+  AOT_TRY(gc_add_dnn(b, plan, graph, t, GC_ATT_STATS + 1));
+  return mask ? gc_hide_rows(b, mask, &t[GC_ATT_O], &t[GC_ATT_STATS]) : AOT_OK;
+}
+
 static aot_status_t forward(lw_build_t *b, const lw_attention_places_t *at) {
   lw_attention_t a;
-  lw_tensor_t t[GC_ATT_STATS + 1];
+  lw_tensor_t t[GC_ATT_STATS + 1] = {{0}};
+  const gc_mask_t *mask;
   gc_dnn_graph_t graph;
   if (!takes(b, at, &a) || !lw_is_attention_output(lw_type(b, 0), &a)) return LW_DECLINED;
   const int has_lse = b->node->n_results > 1 && lw_type(b, 1)->dtype;
   if (has_lse && !lw_is_attention_lse(lw_type(b, 1), &a)) return LW_DECLINED;
-  const lw_tensor_t *const operands[] = {a.q, a.k, a.v};
-  for (int i = 0; i < 3; i++) t[i] = plain_type(b, operands[i]);
+  operand_types(b, &a, t);
   t[GC_ATT_O] = result_type(b, 0);
   t[GC_ATT_STATS] = rows_type(&a);
   const gc_attention_t call = describe(&a, t, GC_ATT_STATS + 1);
   gc_attention_forward(&call, &graph);
   const gc_dnn_plan_t *plan = gc_dnn_plan_of(b, &graph);
   if (!plan) return LW_DECLINED;
-  for (int i = 0; i < 3; i++) AOT_TRY(make_plain(b, operands[i], &t[i]));
+  AOT_TRY(make_operands(b, &a, &mask, t));
   AOT_TRY(make_result(b, 0, &t[GC_ATT_O]));
   if (has_lse) AOT_TRY(lw_result_dense(b, 1, &t[GC_ATT_STATS]));
   else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_STATS]));
-  AOT_TRY(gc_add_dnn(b, plan, &graph, t, GC_ATT_STATS + 1));
+  AOT_TRY(add_forward(b, plan, &graph, mask, t));
   return keep(b, &a, &t[GC_ATT_O], &t[GC_ATT_STATS]);
 }
 
@@ -202,7 +264,8 @@ static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
   const lw_tensor_t *go = lw_arg_tensor(b, 0), *o, *stats;
   const gc_dnn_plan_t *again = NULL;
   lw_attention_t a;
-  lw_tensor_t t[GC_ATT_N_IN_MEMORY];
+  lw_tensor_t t[GC_ATT_N_IN_MEMORY] = {{0}};
+  const gc_mask_t *mask;
   gc_dnn_graph_t graph, forward_graph;
   if (!go || !takes(b, at, &a) || b->node->n_results != 3 || !lw_is_attention_output(go, &a)) return LW_DECLINED;
   const lw_tensor_t *const operands[] = {a.q, a.k, a.v};
@@ -210,10 +273,11 @@ static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
     if (lw_type(b, r)->dtype != go->dtype || !lw_same_sizes(lw_type(b, r), operands[r])) return LW_DECLINED;
   if (!find_output(b, at, &a, &o, &stats)) return LW_DECLINED;
 
-  for (int i = 0; i < 3; i++) t[i] = plain_type(b, operands[i]);
+  operand_types(b, &a, t);
   t[GC_ATT_O] = plain_type(b, o ? o : go);
   if (!o) lw_make_contiguous(&t[GC_ATT_O]);
   t[GC_ATT_GO] = plain_type(b, go);
+  if (gc_weighs_rows(&a)) lw_make_contiguous(&t[GC_ATT_GO]);
   for (uint32_t r = 0; r < 3; r++) t[GC_ATT_GQ + r] = result_type(b, r);
   t[GC_ATT_STATS] = t[GC_ATT_SUMS] = rows_type(&a);
   const gc_attention_t call = describe(&a, t, GC_ATT_N_IN_MEMORY);
@@ -222,15 +286,16 @@ static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
   const gc_dnn_plan_t *plan = gc_dnn_plan_of(b, &graph);
   if (!plan || (!o && !(again = gc_dnn_plan_of(b, &forward_graph)))) return LW_DECLINED;
 
-  for (int i = 0; i < 3; i++) AOT_TRY(make_plain(b, operands[i], &t[i]));
-  AOT_TRY(make_plain(b, go, &t[GC_ATT_GO]));
+  AOT_TRY(make_operands(b, &a, &mask, t));
+  if (gc_weighs_rows(&a)) AOT_TRY(gc_weigh_rows(b, mask, go, &t[GC_ATT_GO]));
+  else AOT_TRY(make_plain(b, go, &t[GC_ATT_GO]));
   if (o) AOT_TRY(make_plain(b, o, &t[GC_ATT_O]));
   else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_O]));
   if (o) AOT_TRY(lw_contiguous(b, stats, &t[GC_ATT_STATS]));
   else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_STATS]));
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(make_result(b, r, &t[GC_ATT_GQ + r]));
   AOT_TRY(lw_new_tensor(b, &t[GC_ATT_SUMS]));
-  if (again) AOT_TRY(gc_add_dnn(b, again, &forward_graph, t, GC_ATT_N_IN_MEMORY));
+  if (again) AOT_TRY(add_forward(b, again, &forward_graph, mask, t));
   return gc_add_dnn(b, plan, &graph, t, GC_ATT_N_IN_MEMORY);
 }
 

@@ -33,6 +33,8 @@ typedef struct gc_lowering {
   uint32_t n_dnn;      /* steps of cuDNN's */
   struct gc_kept_attention *attentions;
   const aot_snap_graph_t *attentions_in; /* the graph that they are of */
+  struct gc_mask *masks;                 /* gpu_masks.h */
+  const aot_snap_graph_t *masks_in;
 } gc_lowering_t;
 
 /* lw_frame_t.self of a run. */

@@ -298,12 +298,20 @@ static int broadcasts(const tensor_t *from, const tensor_t *to) {
   return 1;
 }
 
+/* Sums of one, of all, or of as many neighbours each as there are for one of y. */
+static int divides(const tensor_t *y, const tensor_t *x) {
+  if (x->rank != y->rank) return 0;
+  for (int32_t d = 0; d < x->rank; d++)
+    if (x->sizes[d] % y->sizes[d]) return 0;
+  return 1;
+}
+
 static int fits_matmul(const operation_t *op) {
   const tensor_t *x = &op->x, *b = &op->b, *y = &op->y;
   const int32_t r = y->rank;
   if (r < 3 || x->rank != r || b->rank != r) return 0;
-  for (int32_t d = 0; d < r - 2; d++)
-    if (x->sizes[d] != y->sizes[d] || b->sizes[d] != y->sizes[d]) return 0;
+  for (int32_t d = 0; d < r - 2; d++) /* an operand's matrices may serve several of the result's, side by side */
+    if (y->sizes[d] % x->sizes[d] || y->sizes[d] % b->sizes[d]) return 0;
   return x->sizes[r - 2] == y->sizes[r - 2] && b->sizes[r - 1] == y->sizes[r - 1] && x->sizes[r - 1] == b->sizes[r - 2];
 }
 
@@ -342,7 +350,7 @@ static int finalize_operation(const desc_t *d) {
       fits = broadcasts(&op.x, &op.y) && broadcasts(&op.b, &op.y) && broadcasts(&op.t, &op.y);
       if (op.mode == 501 && (op.axis < 0 || op.axis >= op.y.rank)) fits = 0;
       break;
-    case OP_REDUCTION: fits = broadcasts(&op.y, &op.x); break;
+    case OP_REDUCTION: fits = divides(&op.y, &op.x); break;
     case OP_RESHAPE: fits = numel(&op.x) == numel(&op.y); break;
     default: fits = fits_conv(&op);
   }
@@ -590,14 +598,21 @@ static void run_pointwise(const operation_t *op, const place_t *x, const place_t
   } while (next(&op->y, index));
 }
 
+/* The element of `t` that the one of `of` belongs to, where t has fewer. */
+static void fit_index(const tensor_t *t, const tensor_t *of, const int64_t *index, int64_t *out) {
+  for (int32_t d = 0; d < of->rank; d++) out[d] = index[d] * t->sizes[d] / of->sizes[d];
+}
+
 static void run_matmul(const operation_t *op, const place_t *x, const place_t *b, const place_t *y) {
   const int32_t r = op->y.rank;
   int64_t index[MAX_RANK] = {0};
   do {
     int64_t ix[MAX_RANK], ib[MAX_RANK];
     double sum = 0;
-    memcpy(ix, index, sizeof ix);
-    memcpy(ib, index, sizeof ib);
+    fit_index(&op->x, &op->y, index, ix);
+    fit_index(&op->b, &op->y, index, ib);
+    ix[r - 2] = index[r - 2];
+    ib[r - 1] = index[r - 1];
     for (int64_t k = 0; k < op->x.sizes[r - 1]; k++) {
       ix[r - 1] = ib[r - 2] = k;
       sum += get(&op->x, x, at(&op->x, ix)) * get(&op->b, b, at(&op->b, ib));
@@ -607,12 +622,13 @@ static void run_matmul(const operation_t *op, const place_t *x, const place_t *b
 }
 
 static void run_reduction(const operation_t *op, const place_t *x, const place_t *y) {
-  int64_t index[MAX_RANK] = {0};
+  int64_t index[MAX_RANK] = {0}, iy[MAX_RANK];
   double *sums = malloc((size_t)reach_of(&op->y) * sizeof *sums);
   for (int64_t k = 0; k < reach_of(&op->y); k++) sums[k] = op->mode == 3 ? -INFINITY : 0;
   do {
     const double v = get(&op->x, x, at(&op->x, index));
-    double *sum = &sums[at(&op->y, index)];
+    fit_index(&op->y, &op->x, index, iy);
+    double *sum = &sums[at(&op->y, iy)];
     *sum = op->mode == 3 ? fmax(*sum, v) : *sum + v;
   } while (next(&op->x, index));
   memset(index, 0, sizeof index);

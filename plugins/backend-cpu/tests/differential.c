@@ -284,6 +284,30 @@ static const program_t programs[] = {
      "%q = aten.unsqueeze.default %a0, 1\n%k = aten.select.int %a1, 2, 1\n%h = aten.stack.default [%k, %k, %k, %k], 1\n"
      "%i = aten.view.default %h, [3, 1, 4, 2, 8]\n%z = aten.scaled_dot_product_attention.default %q, %i, %i, none, 0.0, true\n"
      "out user_output 0 = %x\nout user_output 1 = %y\nout user_output 2 = %z\n"},
+    {"attention whose masks are ranges compared: the causal one, and others that are nearly that",
+     {{4, {2, 2, 9, 8}, 0}, {4, {2, 2, 9, 8}, 0}, {2, {9, 9}, 0}},
+     "f32[2, 2, 9, 8]\nf32[2, 2, 9, 8]\nf32[9, 9]\n",
+     "%r = aten.arange.default 9\n%i = aten.view.default %r, [9, 1]\n%j = aten.view.default %r, [1, 9]\n%i2 = aten.mul.Tensor %i, 2\n"
+     "%j2 = aten.mul.Tensor %j, 2\n%i3 = aten.add.Tensor %i2, 1\n%m0 = aten.le.Tensor %j2, %i3\n%m1 = aten.lt.Tensor %j, %i\n"
+     "%m2 = aten.ge.Tensor %j, %i\n%i4 = aten.add.Tensor %i, 1\n%m3 = aten.le.Tensor %j, %i4\n%m4 = aten.le.Tensor %j2, %i\n"
+     "%m5 = aten.gt.Tensor %i4, %j\n%m6 = aten.ne.Tensor %i, %j\n%n = aten.neg.default %r\n%s = aten.view.default %n, [1, 9]\n"
+     "%t = aten.add.Tensor %i, %s\n%m7 = aten.ge.Scalar %t, 0\n%q = aten.permute.default %m7, [1, 0]\n"
+     "%f = aten.where.ScalarSelf %m5, 0.0, %a2\n%g = aten.where.Scalar %m3, 0.0, -1000.0\n%h = aten.where.Scalar %m5, -inf, 0.0\n"
+     "%o = aten.ones.default [9, 9], dtype=bool\n%l = aten.tril.default %o, -1\n%u = aten.triu.default %o, 2\n%v = aten.logical_not.default %u\n"
+     "%w = aten.slice.Tensor %r, 0, 0, 9, 2\n%k = aten.index.Tensor %r, [%w]\n%y = aten.view.default %k, [1, 5]\n%m8 = aten.le.Tensor %y, %i\n"
+     "%kk = aten.slice.Tensor %a1, 2, 0, 5\n%c = aten.cat.default [%w, %r], 0\n%cc = aten.slice.Tensor %c, 0, 5, 14\n"
+     "%d = aten.cumsum.default %r, 0\n%e = aten.view.default %d, [1, 9]\n%m9 = aten.le.Tensor %e, %i\n%b = aten.view.default %cc, [1, 9]\n"
+     "%z = aten.le.Tensor %b, %i\n"
+     "%x0 = aten.scaled_dot_product_attention.default %a0, %a1, %a1, %m0\n%x1 = aten.scaled_dot_product_attention.default %x0, %a1, %x0, %m1\n"
+     "%x2 = aten.scaled_dot_product_attention.default %x1, %a1, %x1, %m2\n%x3 = aten.scaled_dot_product_attention.default %x2, %a1, %x2, %m3\n"
+     "%x4 = aten.scaled_dot_product_attention.default %x3, %a1, %x3, %m4\n%x5 = aten.scaled_dot_product_attention.default %x4, %a1, %x4, %m5\n"
+     "%x6 = aten.scaled_dot_product_attention.default %x5, %a1, %x5, %m6\n%x7 = aten.scaled_dot_product_attention.default %x6, %a1, %x6, %m7\n"
+     "%x8 = aten.scaled_dot_product_attention.default %x7, %kk, %kk, %m8\n%x9 = aten.scaled_dot_product_attention.default %x8, %a1, %x8, %m9\n"
+     "%y0 = aten.scaled_dot_product_attention.default %a0, %a1, %a1, %q\n%y1 = aten.scaled_dot_product_attention.default %y0, %a1, %y0, %f\n"
+     "%y2 = aten.scaled_dot_product_attention.default %y1, %a1, %y1, %g\n%y3 = aten.scaled_dot_product_attention.default %y2, %a1, %y2, %h\n"
+     "%y4 = aten.scaled_dot_product_attention.default %y3, %a1, %y3, %l\n%y5 = aten.scaled_dot_product_attention.default %y4, %a1, %y4, %v\n"
+     "%y6 = aten.scaled_dot_product_attention.default %y5, %a1, %y5, %z\n"
+     "out user_output 0 = %x5\nout user_output 1 = %x9\nout user_output 2 = %y3\nout user_output 3 = %y6\n"},
     {"attention that gives the sums of its exponentials, and the backward that takes them",
      {{4, {1, 2, 70, 5}, 0}, {4, {1, 2, 130, 5}, 0}, {4, {1, 2, 70, 5}, 0}, {2, {70, 1}, 0}},
      "f32[1, 2, 70, 5]\nf32[1, 2, 130, 5]\nf32[1, 2, 70, 5]\nf32[70, 1]\n",

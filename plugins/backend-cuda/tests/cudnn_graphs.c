@@ -90,10 +90,20 @@ static void show_attention(world_t *w) {
     const char *what;
     int64_t n_batch, n_head, n, width;
     int is_causal;
-  } cases[] = {{"GPT-2 32 x 12 x 1024 x 64", 32, 12, 1024, 64, 1},
-               {"ViT-B/16 64 x 12 x 197 x 64", 64, 12, 197, 64, 0},
-               {"BERT 32 x 12 x 512 x 64", 32, 12, 512, 64, 0},
-               {"953M 4 x 16 x 2048 x 128", 4, 16, 2048, 128, 1}};
+    int64_t share;
+    int32_t bias_dtype; /* of each batch, for all heads */
+    int is_dropped;
+  } cases[] = {{"GPT-2 32 x 12 x 1024 x 64", 32, 12, 1024, 64, 1, 1, 0, 0},
+               {"ViT-B/16 64 x 12 x 197 x 64", 64, 12, 197, 64, 0, 1, 0, 0},
+               {"the same, a mask", 64, 12, 197, 64, 0, 1, AOT_BF16, 0},
+               {"BERT 32 x 12 x 512 x 64", 32, 12, 512, 64, 0, 1, 0, 0},
+               {"the same, dropout", 32, 12, 512, 64, 0, 1, 0, 1},
+               {"the same, dropout and a mask", 32, 12, 512, 64, 0, 1, AOT_BF16, 1},
+               {"953M 4 x 16 x 2048 x 128", 4, 16, 2048, 128, 1, 1, 0, 0},
+               {"the same, a mask", 4, 16, 2048, 128, 0, 1, AOT_BF16, 0},
+               {"the same, a mask in float", 4, 16, 2048, 128, 0, 1, AOT_F32, 0},
+               {"the same, 4 heads share keys", 4, 16, 2048, 128, 1, 4, 0, 0},
+               {"the same, dropout", 4, 16, 2048, 128, 1, 4, 0, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gc_attention_t a = {.dtype = AOT_BF16,
                         .n_batch = cases[i].n_batch,
@@ -102,16 +112,27 @@ static void show_attention(world_t *w) {
                         .n_key = cases[i].n,
                         .width = cases[i].width,
                         .width_v = cases[i].width,
+                        .share = cases[i].share,
+                        .bias_dtype = cases[i].bias_dtype,
+                        .bias_sizes = {cases[i].n_batch, 1, cases[i].n},
+                        .keep_dtype = cases[i].is_dropped ? AOT_BF16 : 0,
+                        .keep_scale = 1 / 0.9,
                         .scale = 0.125,
                         .is_causal = cases[i].is_causal};
     const double part = a.is_causal ? 0.5 : 1;
     const double product = 2 * part * (double)(a.n_batch * a.n_head * a.n_query) * (double)(a.n_key * a.width);
     gc_dnn_graph_t g;
     for (int what = 0; what < GC_ATT_N_IN_MEMORY; what++) {
-      const int64_t pieces = what <= GC_ATT_V || (what >= GC_ATT_GQ && what <= GC_ATT_GV) ? 3 : 1; /* packed */
+      const int is_operand = what <= GC_ATT_V || (what >= GC_ATT_GQ && what <= GC_ATT_GV);
+      const int64_t heads = is_operand ? a.n_head + 2 * a.n_head / a.share : a.n_head; /* packed */
       a.strides[what].head = a.width;
-      a.strides[what].position = pieces * a.n_head * a.width;
+      a.strides[what].position = heads * a.width;
       a.strides[what].batch = a.n_query * a.strides[what].position;
+    }
+    for (int what = GC_ATT_BIAS; what <= GC_ATT_KEEP; what++) {
+      a.strides[what].position = a.n_key;
+      a.strides[what].head = a.n_query * a.n_key;
+      a.strides[what].batch = (what == GC_ATT_BIAS ? 1 : a.n_head) * a.strides[what].head;
     }
     gc_attention_forward(&a, &g);
     show(w, cases[i].what, "forward", a.dtype, 2 * product, &g);

@@ -60,14 +60,18 @@ static double random_number(void) {
   return (double)(x >> 40) / (double)(1 << 23) - 1;
 }
 
-static array_t make_array(const world_t *w, const gc_dnn_tensor_t *t) {
+/* A key is seen, or hidden as masks hide it; a probability is kept or dropped. */
+static double bias_number(void) { return random_number() > -0.6 ? random_number() : -1e37; }
+static double keep_number(void) { return random_number() > -0.4; }
+
+static array_t make_array_of(const world_t *w, const gc_dnn_tensor_t *t, double (*number)(void)) {
   const size_t size = aot_dtype_size(t->dtype);
   array_t a = {.type = *t, .n = 1};
   for (int32_t d = 0; d < t->rank; d++) a.n += (t->sizes[d] - 1) * t->strides[d];
   a.v = calloc((size_t)a.n, sizeof *a.v);
   char *bytes = calloc((size_t)a.n, size);
   for (int64_t i = 0; i < a.n; i++) {
-    rk_store_f(bytes + (size_t)i * size, t->dtype, random_number());
+    rk_store_f(bytes + (size_t)i * size, t->dtype, number());
     a.v[i] = rk_load_f(bytes + (size_t)i * size, t->dtype);
   }
   assert_int_equal(w->cu.mem_alloc(&a.at, (size_t)a.n * size), GC_SUCCESS);
@@ -76,6 +80,8 @@ static array_t make_array(const world_t *w, const gc_dnn_tensor_t *t) {
   free(bytes);
   return a;
 }
+
+static array_t make_array(const world_t *w, const gc_dnn_tensor_t *t) { return make_array_of(w, t, random_number); }
 
 static void drop_array(const world_t *w, array_t *a) {
   w->cu.mem_free(a->at);
@@ -126,11 +132,24 @@ static const gc_dnn_plan_t *plan_of(world_t *w, const gc_dnn_graph_t *g) {
 
 /* ---- attention ---- */
 
+static int is_of_keys(int what) {
+  return what == GC_ATT_K || what == GC_ATT_V || what == GC_ATT_GK || what == GC_ATT_GV;
+}
+
 static gc_attention_t attention(int64_t n_query, int64_t n_key, int64_t width, int64_t width_v, int is_causal,
                                 int is_packed, int32_t dtype) {
-  gc_attention_t a = {dtype, 2, 3, n_query, n_key, width, width_v, 0.3, is_causal, {{0, 0, 0}}};
+  gc_attention_t a = {.dtype = dtype,
+                      .n_batch = 2,
+                      .n_head = 3,
+                      .n_query = n_query,
+                      .n_key = n_key,
+                      .width = width,
+                      .width_v = width_v,
+                      .share = 1,
+                      .scale = 0.3,
+                      .is_causal = is_causal};
   for (int what = 0; what < GC_ATT_N_IN_MEMORY; what++) {
-    const int of_keys = what == GC_ATT_K || what == GC_ATT_V || what == GC_ATT_GK || what == GC_ATT_GV;
+    const int of_keys = is_of_keys(what);
     const int is_wide = what == GC_ATT_V || what == GC_ATT_O || what == GC_ATT_GO || what == GC_ATT_GV;
     const int64_t n = of_keys ? n_key : n_query, e = is_wide ? width_v : width;
     const int64_t pieces = is_packed && (what <= GC_ATT_V || (what >= GC_ATT_GQ && what <= GC_ATT_GV)) ? 3 : 1;
@@ -139,6 +158,44 @@ static gc_attention_t attention(int64_t n_query, int64_t n_key, int64_t width, i
     a.strides[what].position = is_packed ? pieces * a.n_head * e : e;
   }
   return a;
+}
+
+/* Heads of queries share those of keys. */
+static void share_heads(gc_attention_t *a, int64_t share) {
+  a->share = share;
+  a->n_head *= share;
+  for (int what = 0; what < GC_ATT_N_IN_MEMORY; what++)
+    if (!is_of_keys(what)) a->strides[what].batch *= share;
+}
+
+static void set_scores_strides(gc_attention_t *a, int what, const int64_t *sizes) {
+  a->strides[what].position = a->n_key;
+  a->strides[what].head = sizes[2] * a->n_key;
+  a->strides[what].batch = sizes[1] * a->strides[what].head;
+}
+
+/* Added to scores: of each batch or of all, of each head or of all. */
+static void add_bias(gc_attention_t *a, int32_t dtype, int of_batch, int of_head) {
+  const int64_t sizes[] = {of_batch ? a->n_batch : 1, of_head ? a->n_head : 1, a->n_query};
+  a->bias_dtype = dtype;
+  memcpy(a->bias_sizes, sizes, sizeof sizes);
+  set_scores_strides(a, GC_ATT_BIAS, sizes);
+}
+
+static void add_keep(gc_attention_t *a) {
+  const int64_t sizes[] = {a->n_batch, a->n_head, a->n_query};
+  a->keep_dtype = a->dtype;
+  a->keep_scale = 1 / 0.7;
+  set_scores_strides(a, GC_ATT_KEEP, sizes);
+}
+
+static double bias_at(const gc_attention_t *a, const array_t *t, int64_t b, int64_t h, int64_t i, int64_t j) {
+  const array_t *bias = &t[GC_ATT_BIAS];
+  if (!a->bias_dtype) return 0;
+  return bias->v[place(&bias->type, a->bias_sizes[0] > 1 ? b : 0, a->bias_sizes[1] > 1 ? h : 0, i, j)];
+}
+static double keep_at(const gc_attention_t *a, const array_t *t, int64_t b, int64_t h, int64_t i, int64_t j) {
+  return a->keep_dtype ? a->keep_scale * t[GC_ATT_KEEP].v[place(&t[GC_ATT_KEEP].type, b, h, i, j)] : 1;
 }
 
 /* By the definition; g: gradients too, into expected[GQ], [GK], [GV]. */
@@ -153,7 +210,8 @@ static void naive_attention(const gc_attention_t *a, const array_t *t, double **
           p[j] = 0;
           for (int64_t e = 0; e < a->width; e++)
             p[j] += a->scale * t[GC_ATT_Q].v[place(&t[GC_ATT_Q].type, b, h, i, e)] *
-                    t[GC_ATT_K].v[place(&t[GC_ATT_K].type, b, h, j, e)];
+                    t[GC_ATT_K].v[place(&t[GC_ATT_K].type, b, h / a->share, j, e)];
+          p[j] += bias_at(a, t, b, h, i, j);
           if (p[j] > max) max = p[j];
         }
         for (int64_t j = 0; j < n; j++) sum += p[j] = exp(p[j] - max);
@@ -162,11 +220,12 @@ static void naive_attention(const gc_attention_t *a, const array_t *t, double **
           p[j] /= sum;
           gp[j] = 0;
           for (int64_t e = 0; e < a->width_v; e++) {
-            const double v = t[GC_ATT_V].v[place(&t[GC_ATT_V].type, b, h, j, e)];
+            const double v = t[GC_ATT_V].v[place(&t[GC_ATT_V].type, b, h / a->share, j, e)];
             const double go = t[GC_ATT_GO].v[place(&t[GC_ATT_GO].type, b, h, i, e)];
-            expected[GC_ATT_O][place(&t[GC_ATT_O].type, b, h, i, e)] += p[j] * v;
-            expected[GC_ATT_GV][place(&t[GC_ATT_GV].type, b, h, j, e)] += p[j] * go;
-            gp[j] += go * v;
+            const double keep = keep_at(a, t, b, h, i, j);
+            expected[GC_ATT_O][place(&t[GC_ATT_O].type, b, h, i, e)] += keep * p[j] * v;
+            expected[GC_ATT_GV][place(&t[GC_ATT_GV].type, b, h / a->share, j, e)] += keep * p[j] * go;
+            gp[j] += keep * go * v;
           }
           rest += gp[j] * p[j];
         }
@@ -174,8 +233,8 @@ static void naive_attention(const gc_attention_t *a, const array_t *t, double **
           for (int64_t e = 0; e < a->width; e++) {
             const double gs = a->scale * p[j] * (gp[j] - rest);
             expected[GC_ATT_GQ][place(&t[GC_ATT_GQ].type, b, h, i, e)] +=
-                gs * t[GC_ATT_K].v[place(&t[GC_ATT_K].type, b, h, j, e)];
-            expected[GC_ATT_GK][place(&t[GC_ATT_GK].type, b, h, j, e)] +=
+                gs * t[GC_ATT_K].v[place(&t[GC_ATT_K].type, b, h / a->share, j, e)];
+            expected[GC_ATT_GK][place(&t[GC_ATT_GK].type, b, h / a->share, j, e)] +=
                 gs * t[GC_ATT_Q].v[place(&t[GC_ATT_Q].type, b, h, i, e)];
           }
       }
@@ -201,7 +260,10 @@ static void check_attention(world_t *w, const gc_attention_t *a) {
   gc_attention_backward(a, &backward);
   for (uint32_t k = 0; k < GC_ATT_N_IN_MEMORY; k++) {
     const gc_dnn_tensor_t lies = as_it_lies(&backward, k);
-    t[k] = make_array(w, &lies);
+    t[k] = (array_t){.n = 1};
+    if (k == GC_ATT_BIAS && a->bias_dtype) t[k] = make_array_of(w, &lies, bias_number);
+    else if (k == GC_ATT_KEEP && a->keep_dtype) t[k] = make_array_of(w, &lies, keep_number);
+    else if (k != GC_ATT_BIAS && k != GC_ATT_KEEP) t[k] = make_array(w, &lies);
     expected[k] = calloc((size_t)t[k].n, sizeof(double));
   }
   naive_attention(a, t, expected);
@@ -218,7 +280,7 @@ static void check_attention(world_t *w, const gc_attention_t *a) {
                wanted[i].what, got);
   }
   for (uint32_t k = 0; k < GC_ATT_N_IN_MEMORY; k++) {
-    drop_array(w, &t[k]);
+    if (t[k].at) drop_array(w, &t[k]);
     free(expected[k]);
   }
 }
@@ -237,6 +299,28 @@ static void attention_is_that_of_the_definition(void **state) {
                                        cases[i].is_causal, cases[i].is_packed, cases[i].dtype);
     check_attention(*state, &a);
   }
+}
+
+static void masks_dropout_and_shared_heads_are_those_of_the_definition(void **state) {
+  static const struct {
+    int64_t n_query, n_key, width, share;
+    int is_causal, of_batch, of_head, is_dropped;
+    int32_t bias_dtype, dtype;
+  } cases[] = {
+      {16, 16, 8, 1, 0, 1, 0, 0, AOT_BF16, AOT_BF16}, {9, 21, 16, 1, 0, 0, 0, 0, AOT_F32, AOT_BF16},
+      {12, 15, 8, 1, 0, 1, 1, 0, AOT_F32, AOT_F16},   {16, 24, 64, 2, 0, 1, 0, 0, AOT_BF16, AOT_BF16},
+      {33, 33, 32, 3, 1, 0, 0, 0, 0, AOT_F16},        {16, 16, 8, 1, 0, 0, 0, 1, 0, AOT_BF16},
+      {9, 21, 16, 1, 1, 0, 0, 1, 0, AOT_BF16},        {24, 40, 16, 2, 0, 1, 0, 1, AOT_BF16, AOT_BF16},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int is_packed = 0; is_packed <= (cases[i].share == 1 && cases[i].n_query == cases[i].n_key); is_packed++) {
+      gc_attention_t a = attention(cases[i].n_query, cases[i].n_key, cases[i].width, cases[i].width, cases[i].is_causal,
+                                   is_packed, cases[i].dtype);
+      if (cases[i].share > 1) share_heads(&a, cases[i].share);
+      if (cases[i].bias_dtype) add_bias(&a, cases[i].bias_dtype, cases[i].of_batch, cases[i].of_head);
+      if (cases[i].is_dropped) add_keep(&a);
+      check_attention(*state, &a);
+    }
 }
 
 static void a_plan_is_kept_and_takes_any_number(void **state) {
@@ -281,16 +365,18 @@ static void memory_that_is_not_aligned_is_refused(void **state) {
 /* What cuDNN 9.19 asked for on an H100, in bytes. */
 static void memory_is_planned_as_engines_ask_for_it(void **state) {
   static const struct {
-    int64_t n_batch, n_head, n_query, n_key;
+    int64_t n_batch, n_head, share, n_query, n_key;
     uint64_t nbytes;
-  } cases[] = {{32, 12, 1024, 1024, 805306624}, {2, 3, 7, 7, 98560},    {2, 3, 197, 197, 786688},
-               {2, 3, 100, 50, 196864},         {2, 3, 50, 100, 98560}, {1, 1, 1, 1, 16640}};
+  } cases[] = {{32, 12, 1, 1024, 1024, 805306624}, {2, 3, 1, 7, 7, 98560},        {2, 3, 1, 197, 197, 786688},
+               {2, 3, 1, 100, 50, 196864},         {2, 3, 1, 50, 100, 98560},     {1, 1, 1, 1, 1, 16640},
+               {4, 16, 2, 7, 7, 1163520},          {4, 16, 4, 197, 197, 11616512}};
   gc_dnn_graph_t g;
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gc_attention_t a = attention(cases[i].n_query, cases[i].n_key, 64, 64, 1, 0, AOT_BF16);
     a.n_batch = cases[i].n_batch;
     a.n_head = cases[i].n_head;
+    a.share = cases[i].share;
     gc_attention_backward(&a, &g);
     assert_int_equal(gc_dnn_usual_workspace(&g), cases[i].nbytes);
     gc_attention_forward(&a, &g);
@@ -416,6 +502,7 @@ static void a_missing_library_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(attention_is_that_of_the_definition),
+      cmocka_unit_test(masks_dropout_and_shared_heads_are_those_of_the_definition),
       cmocka_unit_test(a_plan_is_kept_and_takes_any_number),
       cmocka_unit_test(what_no_engine_takes_is_told),
       cmocka_unit_test(memory_that_is_not_aligned_is_refused),

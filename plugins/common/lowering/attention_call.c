@@ -1,5 +1,7 @@
 #include "attention_call.h"
 
+#include "index_forms.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -40,7 +42,40 @@ static int fits_mask(const lw_tensor_t *m, const lw_tensor_t *q, const lw_tensor
   return 1;
 }
 
-int lw_attention_call(const lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
+/* ---- masks whose meaning the program's text tells ---- */
+
+enum { SEES, HIDES, NEITHER };
+/* Below HIDDEN what is added to a score leaves nothing of its exponential, unless the whole row is there. */
+#define HIDDEN (-1e30)
+
+static int effect_of(double v, int32_t dtype) {
+  if (dtype == AOT_BOOL) return v != 0 ? SEES : HIDES;
+  return v == 0 ? SEES : v <= HIDDEN ? HIDES : NEITHER;
+}
+
+/* Keys are seen where start + steps i >= 0: is that where the key's place is at most the query's? */
+static int is_causal_form(const lw_form_t *f, int is_yes_seen) {
+  const int64_t sign = is_yes_seen ? 1 : -1, start = is_yes_seen ? f->start : -f->start - 1;
+  if (f->rank < 2) return 0;
+  for (int32_t d = 0; d + 2 < f->rank; d++)
+    if (f->steps[d]) return 0;
+  const int64_t step = sign * f->steps[f->rank - 2];
+  return step > 0 && sign * f->steps[f->rank - 1] == -step && start >= 0 && start < step;
+}
+
+/* The mask goes where it hides nothing, and becomes is_causal where that is what it says. */
+static void read_mask(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *a) {
+  const lw_form_t *f = a->is_causal ? NULL : lw_form_of(b, at->mask);
+  if (!f || f->kind != LW_FORM_CHOICE) return;
+  const int yes = effect_of(f->yes, a->mask->dtype), no = effect_of(f->no, a->mask->dtype);
+  if (yes == SEES && no == SEES) a->mask = NULL;
+  else if (yes != no && yes != NEITHER && no != NEITHER && is_causal_form(f, yes == SEES)) {
+    a->mask = NULL;
+    a->is_causal = 1;
+  }
+}
+
+int lw_attention_call(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
   const lw_tensor_t *q = lw_arg_tensor(b, at->query), *k = lw_arg_tensor(b, at->query + 1);
   const lw_tensor_t *v = lw_arg_tensor(b, at->query + 2);
   if (!q || !k || !v || k->dtype != q->dtype || v->dtype != q->dtype) return 0;
@@ -56,7 +91,10 @@ int lw_attention_call(const lw_build_t *b, const lw_attention_places_t *at, lw_a
   if (!out->share || lw_numel(q) == 0 || lw_numel(k) == 0 || lw_numel(v) == 0) return 0;
   if (lw_from_end(k, 1) != lw_from_end(q, 1) || lw_from_end(v, 2) != lw_from_end(k, 2)) return 0;
   out->scale = lw_arg_float(b, at->scale, 1 / sqrt((double)lw_from_end(q, 1)));
-  return out->mask ? fits_mask(out->mask, q, k) : lw_arg(b, at->mask)->kind == AOT_ARG_NONE;
+  if (!out->mask) return lw_arg(b, at->mask)->kind == AOT_ARG_NONE;
+  if (!fits_mask(out->mask, q, k)) return 0;
+  read_mask(b, at, out);
+  return 1;
 }
 
 int lw_is_attention_output(const lw_tensor_t *t, const lw_attention_t *a) {

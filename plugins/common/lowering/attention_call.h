@@ -15,13 +15,14 @@ typedef struct lw_attention_places {
 const lw_attention_places_t *lw_attention_places(aot_str_t op); /* NULL: another operator */
 
 typedef struct lw_attention {
-  const lw_tensor_t *q, *k, *v, *mask; /* mask: NULL: none */
+  const lw_tensor_t *q, *k, *v, *mask; /* mask: NULL: none that hides anything else */
   int64_t share;                       /* heads of queries for one of keys */
   double scale;
   int is_causal;
 } lw_attention_t;
-/* 0: with dropout, of nothing, or arguments that do not fit each other. Dtypes of q, k, v are the same. */
-int lw_attention_call(const lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out);
+/* 0: with dropout, of nothing, or arguments that do not fit each other. Dtypes of q, k, v are the same. A mask that the
+ * program makes of ranges, and that hides nothing or is the causal one, is read as what it says (index_forms.h). */
+int lw_attention_call(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out);
 
 int lw_is_attention_output(const lw_tensor_t *t, const lw_attention_t *a);
 int lw_is_attention_lse(const lw_tensor_t *t, const lw_attention_t *a);

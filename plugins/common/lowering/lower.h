@@ -48,6 +48,8 @@ typedef struct lw_build {
   lw_pool_t *pool; /* the schedule's */
   lw_error_t *error;
   uint32_t depth, n_regions; /* regions that are being lowered, and that have been */
+  struct lw_form **forms;    /* by value, as values, of the graph forms_in (index_forms.h); NULL: none yet */
+  const aot_snap_graph_t *forms_in;
 } lw_build_t;
 
 static inline int64_t lw_dim(const lw_build_t *b, int64_t dim) { return sn_dim(dim, b->exprs); }

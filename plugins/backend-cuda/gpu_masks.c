@@ -1,0 +1,124 @@
+#include "gpu_masks.h"
+
+#include "mask_text.h"
+#include <string.h>
+
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
+}
+static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
+
+/* ---- steps ---- */
+
+typedef struct mask_step {
+  const gc_kernel_t *kernel;
+  uint32_t blocks, threads;
+  lw_ref_t refs[GC_MASK_N_POINTERS];
+} mask_step_t;
+
+static aot_status_t run_mask(const lw_frame_t *f, void *payload) {
+  const mask_step_t *p = payload;
+  const gc_run_t *run = f->self;
+  gc_address_t pointers[GC_MASK_N_POINTERS];
+  for (int k = 0; k < GC_MASK_N_POINTERS; k++) pointers[k] = (gc_address_t)(uintptr_t)lw_at(f, p->refs[k]);
+  *run->result = gc_launch(run, p->kernel->main, p->blocks, p->threads, 0, pointers, GC_MASK_N_POINTERS);
+  return *run->result == GC_SUCCESS ? AOT_OK : AOT_E_INTERNAL;
+}
+
+static aot_status_t add_kernel(lw_build_t *b, const gc_mask_kernel_t *kernel, const lw_tensor_t *const *tensors) {
+  mask_step_t *p;
+  gc_code_t *all = lowering(b)->code;
+  gc_kernel_t *code = all ? gc_code_printed(all, gc_print_mask, kernel) : &lowering(b)->stand_in;
+  if (!code) return no_memory(b);
+  code->is_wanted = 1;
+  LW_STEP(b, run_mask, p);
+  p->kernel = code;
+  gc_mask_launch(kernel, &p->blocks, &p->threads);
+  for (int k = 0; k < GC_MASK_N_POINTERS; k++) p->refs[k] = lw_use(b, tensors[k]);
+  return AOT_OK;
+}
+
+/* ---- the bias ---- */
+
+/* Dimension d of [batch, head, query, key]; those that the mask lacks are of size 1. */
+static int64_t size_of(const lw_tensor_t *mask, int32_t d) {
+  const int32_t at = d - (4 - mask->rank);
+  return at < 0 ? 1 : mask->sizes[at];
+}
+static int64_t stride_of(const lw_tensor_t *mask, int32_t d) {
+  return size_of(mask, d) == 1 ? 0 : mask->strides[d - (4 - mask->rank)];
+}
+
+/* Engines want queries and keys in full. In bfloat16 where the mask's numbers are bfloat16's. */
+lw_tensor_t gc_bias_type(const lw_attention_t *a) {
+  const int is_bf16 = a->q->dtype == AOT_BF16 && a->mask->dtype != AOT_F32;
+  lw_tensor_t t = {.dtype = is_bf16 ? AOT_BF16 : AOT_F32, .rank = 4, .storage = LW_NONE};
+  for (int32_t d = 0; d < 2; d++) t.sizes[d] = size_of(a->mask, d);
+  t.sizes[2] = a->q->sizes[2];
+  t.sizes[3] = a->k->sizes[2];
+  lw_make_contiguous(&t);
+  return t;
+}
+
+/* Of the graph that is lowered: those of another lie in memory that is gone. */
+static gc_mask_t **masks_of(const lw_build_t *b) {
+  gc_lowering_t *l = lowering(b);
+  if (l->masks_in != b->graph) l->masks = NULL;
+  l->masks_in = b->graph;
+  return &l->masks;
+}
+
+static const gc_mask_t *find_mask(const lw_build_t *b, const lw_tensor_t *mask, const lw_tensor_t *bias) {
+  if (b->machine->custom->n_nodes) return NULL; /* plugins' kernels may write into what nobody seems to read any more */
+  for (const gc_mask_t *m = *masks_of(b); m; m = m->next)
+    if (m->of.storage == mask->storage && lw_same_geometry(&m->of, mask) && m->bias.dtype == bias->dtype &&
+        lw_same_sizes(&m->bias, bias))
+      return m;
+  return NULL;
+}
+
+aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_t **out) {
+  lw_tensor_t bias = gc_bias_type(a);
+  *out = find_mask(b, a->mask, &bias);
+  if (*out) return AOT_OK;
+  gc_mask_kernel_t kernel = {.kind = GC_MASK_BIAS, .dtype = a->mask->dtype, .bias_dtype = bias.dtype};
+  lw_tensor_t weights = bias;
+  weights.dtype = AOT_F32;
+  weights.rank = 3;
+  lw_make_contiguous(&weights);
+  gc_mask_t *m = lw_pool_alloc(b->pool, sizeof *m);
+  if (!m) return no_memory(b);
+  AOT_TRY(lw_new_tensor(b, &bias));
+  AOT_TRY(lw_new_tensor(b, &weights));
+  memcpy(kernel.sizes, bias.sizes, sizeof kernel.sizes);
+  for (int32_t d = 0; d < 4; d++) kernel.strides[d] = stride_of(a->mask, d);
+  AOT_TRY(add_kernel(b, &kernel, (const lw_tensor_t *const[]){a->mask, &bias, &weights}));
+  *m = (gc_mask_t){*masks_of(b), *a->mask, bias, weights};
+  *masks_of(b) = m;
+  *out = m;
+  return AOT_OK;
+}
+
+/* ---- rows ---- */
+
+static gc_mask_kernel_t rows_kernel(int32_t kind, const gc_mask_t *m, const lw_tensor_t *t) {
+  gc_mask_kernel_t kernel = {
+      .kind = kind, .dtype = t->dtype, .of_batch = m->bias.sizes[0], .of_head = m->bias.sizes[1]};
+  memcpy(kernel.sizes, t->sizes, sizeof kernel.sizes);
+  memcpy(kernel.strides, t->strides, sizeof kernel.strides);
+  return kernel;
+}
+
+aot_status_t gc_hide_rows(lw_build_t *b, const gc_mask_t *m, const lw_tensor_t *o, const lw_tensor_t *stats) {
+  const gc_mask_kernel_t kernel = rows_kernel(GC_MASK_HIDE, m, o);
+  return add_kernel(b, &kernel, (const lw_tensor_t *const[]){&m->weights, o, stats});
+}
+
+aot_status_t gc_weigh_rows(lw_build_t *b, const gc_mask_t *m, const lw_tensor_t *go, lw_tensor_t *out) {
+  const lw_tensor_t from = *go;
+  *out = from;
+  lw_make_contiguous(out);
+  AOT_TRY(lw_new_tensor(b, out));
+  const gc_mask_kernel_t kernel = rows_kernel(GC_MASK_WEIGH, m, &from);
+  return add_kernel(b, &kernel, (const lw_tensor_t *const[]){&m->weights, &from, out});
+}
