@@ -103,7 +103,6 @@ static const char *refusal(unit_t *u, const aot_snapshot_t *s, uint32_t i, const
   if (is_birth) return "the size or value of its result depends on the data, which the GPU does not tell the host";
   if (only_numbers(s, node)) return NULL;
   if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run on the GPU; inline their regions";
-  if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (op->flags & AOT_OP_WRITES)
     return "it writes an argument; make the program functional first (stage functionalize)";
   if ((is_in_parts(name) && !is_whole(u, world->ctx, s, node)) || is_loss_in_parts(s, node, name))
