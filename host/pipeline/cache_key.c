@@ -5,6 +5,7 @@
 #include <pipeline/call.h>
 #include <pipeline/environment.h>
 #include <pipeline/extension.h>
+#include <pipeline/run_ranks.h>
 #include <pipeline/session.h>
 #include <stdio.h>
 #include <string.h>
@@ -212,6 +213,14 @@ static void put_stages(making_t *m, const aoth_pipeline_t *p, uint32_t flags) {
   }
 }
 
+/* Each has its part of the parameters, and draws of its own. */
+static void put_ranks(making_t *m) {
+  char text[48];
+  if (aoth_session_n_ranks(m->s) == 1) return;
+  snprintf(text, sizeof text, "%u of %u", aoth_session_rank(m->s), aoth_session_n_ranks(m->s));
+  put(m, text, "rank");
+}
+
 static void put_aliasing(making_t *m, const aoth_aliasing_t *a) {
   aoth_text_t text = {0};
   aoth_aliasing_print(a, &text);
@@ -236,6 +245,7 @@ aot_status_t aoth_cache_key_make(aoth_session_t *s, const aoth_pipeline_t *p, co
   put_host(&m);
   put_model(&m, model);
   put_stages(&m, p, flags);
+  put_ranks(&m);
   if (aliasing) put_aliasing(&m, aliasing);
   if (m.failed) return AOT_E_EXHAUSTED;
   hash_rows(key);

@@ -15,7 +15,6 @@
   X(OFF, "off", "the cache is switched off")                                                                           \
   X(DUMP, "dump", "dumps of stages were asked for, so the stages have to run")                                         \
   X(NO_BACKEND, "no-backend", "the pipeline has no backend stage")                                                     \
-  X(RANKS, "ranks", "several ranks run the pipeline, each with a part of the parameters")                              \
   X(FOLDER, "no-folder", "there is no cache folder that belongs to this user alone")                                   \
   X(FILE, "unreadable-file", "a file that belongs to the key cannot be read")                                          \
   X(UNIT, "unit", "a unit says that its result must not be kept")                                                      \

@@ -5,6 +5,7 @@
 #include <pipeline/backend_stage.h>
 #include <pipeline/call.h>
 #include <pipeline/load.h>
+#include <pipeline/run_ranks.h>
 #include <pipeline/several_backends.h>
 #include <pipeline/session_lifetime.h>
 #include <pipeline/stage.h>
@@ -78,6 +79,10 @@ static void add_about(packing_t *k, const aoth_pipeline_t *p) {
   json_t *about = json_pack("{s:s?, s:s?, s:I, s:o, s:o, s:o}", "model", p->model_path, "pipeline", p->path, "made",
                             (json_int_t)time(NULL), "key", rows, "environment", environment_json(k->s), "stages",
                             aoth_records_json(k->s));
+  if (about && aoth_session_n_ranks(k->s) > 1)
+    json_object_set_new(
+        about, "ranks",
+        json_pack("{s:I, s:I}", "draws", (json_int_t)k->s->ranks.n_draws, "program", (json_int_t)k->s->ranks.program));
   json_t *shares = aoth_shares_json(k->s);
   if (about && shares) json_object_set(about, "backends", shares);
   json_decref(shares);
@@ -221,6 +226,11 @@ static void restore_records(aoth_session_t *s, const json_t *about) {
   }
 }
 
+static void restore_ranks(aoth_session_t *s, const json_t *said) {
+  s->ranks.n_draws = (uint64_t)json_integer_value(json_object_get(said, "draws"));
+  s->ranks.program = (uint64_t)json_integer_value(json_object_get(said, "program"));
+}
+
 static const char *restore_program(aoth_session_t *s, const aoth_model_t *model, const aoth_entry_t *e) {
   aoth_sink_t *sink = s->ctx.sink;
   if (aoth_session_new_program(s, model) != AOT_OK) return "too large for this machine";
@@ -254,6 +264,7 @@ const char *aoth_cache_restore(aoth_session_t *s, const aoth_pipeline_t *p, cons
   if (wrong) return wrong;
   maps[s->n_maps++] = entry->map;
   restore_records(s, about);
+  if (aoth_session_n_ranks(s) > 1) restore_ranks(s, json_object_get(about, "ranks"));
   aoth_shares_restore(s, json_object_get(about, "backends"));
   return NULL;
 }

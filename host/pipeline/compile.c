@@ -32,7 +32,6 @@ static int bypass_at_once(const aoth_session_t *s, const aoth_pipeline_t *p) {
   const char *off = aoth_env("AOT_CACHE");
   if (s->config.no_cache || (off && strcmp(off, "off") == 0)) return AOTH_BYPASS_OFF;
   if (s->config.n_dump_after || s->config.dump_dir) return AOTH_BYPASS_DUMP;
-  if (aoth_session_n_ranks(s) > 1) return AOTH_BYPASS_RANKS;
   return has_backend(p) ? AOTH_BYPASS_NONE : AOTH_BYPASS_NO_BACKEND;
 }
 
@@ -48,7 +47,8 @@ static aot_status_t compile_fresh(aoth_session_t *s, const request_t *r, aoth_mo
   if (s->config.prepare) AOT_TRY(s->config.prepare(s->now.prog));
   if (r->aliasing) AOT_TRY(aoth_aliasing_apply(s->now.prog, r->aliasing));
   AOT_TRY(aoth_pipeline_run_stages(s, r->p, r->flags));
-  return aoth_session_agree(s, r->p);
+  aoth_session_note_program(s);
+  return AOT_OK;
 }
 
 /* ---- looking up ---- */
@@ -126,6 +126,7 @@ static aot_status_t compile(aoth_session_t *s, const request_t *r) {
   const int reason = bypass_at_once(s, r->p);
   if (reason) bypass(s, reason, NULL);
   AOT_TRY(reason ? compile_fresh(s, r, &model) : compile_cached(s, r, &model, begin));
+  AOT_TRY(aoth_session_agree(s, r->p));
   if (s->cache.outcome != AOTH_CACHE_HIT && reason != AOTH_BYPASS_OFF) /* new files: the entry's, and those of units */
     aoth_cache_evict(aoth_cache_limit(), s->cache.outcome == AOTH_CACHE_MISS ? s->cache.path : NULL);
   return AOT_OK;

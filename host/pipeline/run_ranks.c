@@ -145,6 +145,12 @@ static aot_status_t compare(aoth_session_t *s, const uint64_t (*all)[N_SAID]) {
   return AOT_OK;
 }
 
+void aoth_session_note_program(aoth_session_t *s) {
+  if (aoth_session_n_ranks(s) == 1) return;
+  const aoth_digest_t program = aoth_prog_digest(s->now.prog);
+  s->ranks.program = program.lo ^ program.hi;
+}
+
 aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p) {
   if (aoth_session_n_ranks(s) == 1) return AOT_OK;
   if (!(aoth_prog_properties(s->now.prog).known & AOTH_PROP_SHARDED)) {
@@ -154,8 +160,7 @@ aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p) {
                      s->ranks.n);
     return AOT_E_PRECONDITION;
   }
-  const aoth_digest_t program = aoth_prog_digest(s->now.prog);
-  const uint64_t own[N_SAID] = {hash_of_pipeline(p), hash_of_plugins(s), program.lo ^ program.hi};
+  const uint64_t own[N_SAID] = {hash_of_pipeline(p), hash_of_plugins(s), s->ranks.program};
   uint64_t(*all)[N_SAID] = calloc(s->ranks.n, sizeof *all);
   if (!all) return AOT_E_EXHAUSTED;
   aot_status_t status = aoth_session_gather(s, own, sizeof own, all, "what the ranks run");

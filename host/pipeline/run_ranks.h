@@ -8,6 +8,8 @@
 
 /* Meets the others by run.ranks, unless that was done, or the pipeline names no communicator. */
 aot_status_t aoth_session_join(aoth_session_t *s, const aoth_pipeline_t *p);
+/* The program was compiled: what it is known by among the ranks, also when it comes out of the cache. */
+void aoth_session_note_program(aoth_session_t *s);
 /* All have compiled the same program by the same pipeline; else it is told which ranks differ, and in what. */
 aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p);
 void aoth_session_leave(aoth_session_t *s);

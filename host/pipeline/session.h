@@ -71,6 +71,7 @@ typedef struct aoth_ranks {
   aot_group_t *group;   /* of all */
   uint32_t rank, n;     /* n 0: not joined */
   uint64_t n_draws;     /* of random numbers, by a call of the program on one rank */
+  uint64_t program;     /* digest of the program as it was compiled, of whomever */
 } aoth_ranks_t;
 
 /* A program, and what the backend left of it. */

@@ -43,4 +43,24 @@ status 0 "$aothost" export killed --full -o whole.st
 done_steps=$(grep -ao '"step":"[0-9]*"' whole.st | tr -dc 0-9)
 status 0 "$aothost" run "$pipeline" --no-cache --set run.train.resume=killed --set run.train.steps=$((done_steps + 1))
 says "trained after step $((done_steps + 1)) "
+
+# Each rank finds what it has compiled, with the random numbers that are its own; one that does not compiles anew.
+export AOT_CACHE_DIR="$dir/cache"
+cat > dropout.yaml <<END
+aot: 1
+model: {path: $root/tests/models/dropout_vit/train.pt2}
+stages: [{use: functionalize}, {use: rng}, {use: fsdp}, {use: autograd}, {use: partition-mincut}, {use: backend-ref}]
+run:
+  ranks: comm-mpi
+  train: {steps: 3, optimizer: adamw, lr: 0.01, seed: 4, log-every: 1}
+END
+for outcome in miss hit either; do
+  status 0 timeout 120 "$mpirun" -n 2 "$aothost" run dropout.yaml -v
+  [ $outcome = either ] || says "cache: $outcome"
+  losses out > two
+  [ -e one_found ] || cp two one_found
+  [ "$(wc -l < two)" = 3 ] && same one_found two
+  [ "$(ls cache/compiled/*.aotc | wc -l)" = 2 ] || complain "$(ls cache/compiled) are the entries of two ranks"
+  [ $outcome = miss ] || rm "$(ls cache/compiled/*.aotc | head -1)"
+done
 finish
