@@ -275,6 +275,18 @@ static em_x_t running(em_t *e, em_x_t old, em_x_t new_value) {
   return ADD(MUL(old, em_f(1.0 - momentum)), MUL(new_value, em_f(momentum)));
 }
 
+/* Sums of x over the batch's dimensions, the innermost of an image first: kept as dimensions of 1. */
+static em_x_t over_images(em_t *e, const norm_t *n, em_x_t x) { return at_summed(e, x, n->dims, n->n_dims, 1); }
+
+/* The statistics of a batch, and the sum of the squares of x - m. */
+static em_x_t standardize_batch(em_t *e, norm_t *n, em_x_t eps) {
+  n->m = mean_over(e, n, n->x);
+  const em_x_t d = SUB(n->x, n->m), squares = over_images(e, n, MUL(d, d));
+  n->r = RSQRT(ADD(DIV(squares, em_i(n->count)), eps));
+  n->h = MUL(d, n->r);
+  return squares;
+}
+
 /* The native forms. Training: the batch's statistics, which are saved; the running variance takes the unbiased one. */
 aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
   em_x_t x = at_math(e, IN("input")), mean = IN("running_mean"), var = IN("running_var");
@@ -303,13 +315,12 @@ aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
     EM(e, "copy_", var, em_nth(y, 4));
     return e->status;
   }
-  standardize(e, &n, IN("eps"));
+  const em_x_t squares = standardize_batch(e, &n, IN("eps"));
   give(e, 0, scaled(e, n.h, channels(e, IN("weight"), x), channels(e, IN("bias"), x)), out);
   give(e, 1, n.m, out);
   give(e, 2, n.r, out);
   if (e->desc->n_results == 5) {
-    em_x_t d = SUB(n.x, n.m),
-           unbiased = DIV(at_summed(e, MUL(d, d), n.dims, n.n_dims, 1), em_i(at_sub(at_infer(e), n.count, 1)));
+    const em_x_t unbiased = DIV(squares, em_i(at_sub(at_infer(e), n.count, 1)));
     aot_type_t t = TYPE(mean);
     give(e, 3, running(e, mean, at_reshaped(e, n.m, t.sizes, t.rank)), out);
     give(e, 4, running(e, var, at_reshaped(e, unbiased, t.sizes, t.rank)), out);
@@ -317,13 +328,18 @@ aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
+/* gw and gb are the sums that gx has as means: w is the same for all elements of one. */
 static void batch_gradients(em_t *e, norm_t *n, em_x_t g, int training, const int *want, aot_value_t *out) {
-  em_x_t w = channels(e, IN("weight"), n->x), gh = em_is_none(w) ? g : MUL(g, w);
+  const em_x_t w = channels(e, IN("weight"), n->x), scale = em_is_none(w) ? n->r : MUL(n->r, w);
+  em_x_t sum = em_none(), along = em_none();
   n->h = MUL(SUB(n->x, n->m), n->r);
+  if (training || want[2]) sum = over_images(e, n, g);
+  if (training || want[1]) along = over_images(e, n, MUL(g, n->h));
   out[0] = out[1] = out[2] = aot_no_value();
-  if (want[0]) give(e, 0, training ? input_gradient(e, n, gh, 1) : MUL(gh, n->r), out);
-  if (want[1]) give(e, 1, at_summed(e, MUL(g, n->h), n->dims, n->n_dims, 0), out);
-  if (want[2]) give(e, 2, at_summed(e, g, n->dims, n->n_dims, 0), out);
+  if (want[1]) give(e, 1, along, out);
+  if (want[2]) give(e, 2, sum, out);
+  if (want[0] && training) g = SUB(SUB(g, DIV(sum, em_i(n->count))), MUL(n->h, DIV(along, em_i(n->count))));
+  if (want[0]) give(e, 0, MUL(g, scale), out);
 }
 
 /* native_batch_norm_backward(.., save_mean, save_invstd, train, eps, output_mask) and the private form, which differ in
