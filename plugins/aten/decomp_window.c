@@ -1,10 +1,13 @@
-/* Windows over the last dimensions as reads by places: pools, their derivatives, resampling by the nearest element,
- * padding by an image's own elements. Along each dimension element o of the result reads from x
+/* Windows over the last dimensions. Those of a pool step evenly, so what stands at one place of all of them is a slice
+ * with a step, and something else where the place is in the padding: nothing is looked up (window_part).
+ *
+ * Others are reads by places: derivatives of pools, pools of even shares, resampling by the nearest element, padding by
+ * an image's own elements. Along each dimension element o of the result reads from x
  *
  *     first(o), first(o) + step, ..    at most `most` of them, those before end(o)
  *
- * and is the sum, or the extreme, over the products of these places. Derivatives have the same form: the windows that
- * hold an element are neighbours. So nothing is added up in memory, and the order of sums is fixed.
+ * and is the sum over the products of these places. The windows that hold an element are neighbours, so derivatives have
+ * this form: nothing is added up in memory, and the order of sums is fixed.
  *
  * Sizes that are symbols, and elements that more than MOST_READS places are read for, have no such form. */
 #include "at_formula.h"
@@ -76,19 +79,6 @@ static em_x_t is_valid(const windows_t *w, int64_t k) {
   return all;
 }
 
-/* The place's number in x, row-major. */
-static em_x_t number_of(const windows_t *w, int64_t k) {
-  em_t *e = w->e;
-  em_x_t number = em_none();
-  int64_t below = 1;
-  for (int32_t d = w->space - 1; d >= 0; k /= w->along[d].most, below *= w->along[d].size, d--) {
-    em_x_t at = w->at[d][k % w->along[d].most];
-    if (below != 1) at = MUL(at, em_i(below));
-    number = em_is_none(number) ? at : ADD(at, number);
-  }
-  return number;
-}
-
 static em_x_t or_else(em_t *e, em_x_t valid, em_x_t x, double outside) {
   return em_is_none(valid) ? x : EM(e, "where.ScalarOther", valid, x, em_f(outside));
 }
@@ -154,19 +144,32 @@ static int read_pool(em_t *e, const aot_type_t *in, const aot_type_t *out, int32
 }
 
 static int64_t span(const pool_t *p) { return (p->kernel - 1) * p->dilation + 1; }
-static int fits(const pool_t *p) { return !p->padding && (p->out - 1) * p->stride + span(p) <= p->in; }
 
-/* A window's elements. */
-static reach_t over_window(em_t *e, const pool_t *p, em_x_t like) {
-  em_x_t begin = scaled_range(e, p->out, p->stride, -p->padding, like);
-  reach_t r = {.first = begin, .n = p->out, .size = p->in, .most = p->kernel, .step = p->dilation, .has_one = 1};
-  r.is_whole = fits(p);
-  if (r.is_whole) return r;
-  r.end = EM(e, "clamp_max", ADD(begin, em_i(span(p))), em_i(p->in));
-  if (p->dilation == 1 && p->padding) r.first = EM(e, "clamp_min", begin, em_i(0));
-  for (int64_t left = p->dilation == 1 ? 0 : p->padding; left > 0; left -= p->dilation)
-    r.first = WHERE(LT(r.first, em_i(0)), ADD(r.first, em_i(p->dilation)), r.first);
-  return r;
+/* What stands at place number k of every window, row-major; outside of the image `outside`. None: all are outside. */
+static em_x_t window_part(em_t *e, em_x_t x, const pool_t *p, int32_t space, int64_t k, double outside) {
+  const int32_t lead = TYPE(x).rank - space;
+  int64_t pad[2 * MOST_SPACE] = {0};
+  int is_padded = 0;
+  for (int32_t d = space - 1; d >= 0; k /= p[d].kernel, d--) {
+    const int64_t start = k % p[d].kernel * p[d].dilation - p[d].padding;
+    const int64_t begin = start < 0 ? (-start + p[d].stride - 1) / p[d].stride : 0;
+    int64_t end = start < p[d].in ? (p[d].in - 1 - start) / p[d].stride + 1 : 0;
+    if (end > p[d].out) end = p[d].out;
+    if (begin >= end) return em_none();
+    const int64_t first = start + begin * p[d].stride, last = start + (end - 1) * p[d].stride;
+    pad[2 * (space - 1 - d)] = begin;
+    pad[2 * (space - 1 - d) + 1] = p[d].out - end;
+    is_padded |= begin > 0 || end < p[d].out;
+    if (first || last + 1 < p[d].in || p[d].stride > 1)
+      x = EM(e, "slice.Tensor", x, em_i(lead + d), em_i(first), em_i(last + 1), em_i(p[d].stride));
+  }
+  return is_padded ? EM(e, "constant_pad_nd", x, em_list(e, pad, 2 * (uint32_t)space), em_f(outside)) : x;
+}
+
+static int64_t n_places(const pool_t *p, int32_t space) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < space && n <= MOST_READS; d++) n *= p[d].kernel;
+  return n;
 }
 
 /* The windows that may hold an element. */
@@ -182,33 +185,63 @@ static reach_t over_windows(em_t *e, const pool_t *p, em_x_t like) {
                    .step = 1};
 }
 
-/* The windows of a pool, along each dimension as `over` has them: of its results, or of what it reads. 0: not in parts. */
-static int pool_out(windows_t *w, em_x_t x, const aot_type_t *in, const aot_type_t *pooled,
-                    reach_t (*over)(em_t *e, const pool_t *p, em_x_t x), pool_t *p) {
+/* The windows of a pool that elements of its image are in. 0: not in parts. */
+static int pool_back(windows_t *w, em_x_t g, const aot_type_t *in, const aot_type_t *pooled, pool_t *p) {
   if (!read_pool(w->e, in, pooled, w->space, p)) return 0;
-  for (int32_t d = 0; d < w->space; d++) w->along[d] = over(w->e, &p[d], x);
+  for (int32_t d = 0; d < w->space; d++) w->along[d] = over_windows(w->e, &p[d], g);
   return find_places(w);
 }
 
 static int32_t space_of(const em_t *e) { return strstr(at_name(e), "3d") ? 3 : strstr(at_name(e), "1d") ? 1 : 2; }
 
-/* The first place that has the largest; a NaN is larger than all. */
+/* Along one dimension, in elements from where the window begins, in the padding or not: its first one in the image. */
+static em_x_t first_inside(em_t *e, const pool_t *p, em_x_t like) {
+  const em_x_t missing = EM(e, "clamp_min", scaled_range(e, p->out, -p->stride, p->padding, like), em_i(0));
+  if (p->dilation == 1) return missing;
+  const em_x_t places = divided(e, ADD(missing, em_i(p->dilation - 1)), p->dilation);
+  return MUL(places, em_i(p->dilation));
+}
+
+/* The first place that has the largest, the first of all in the image if none has more than -inf; a NaN is larger than
+ * all. Places are counted from where the window begins, and that is added last. */
 aot_status_t at_dc_max_pool(em_t *e, aot_value_t *out) {
   const em_x_t x = IN("self");
   const aot_type_t in = TYPE(x), pooled = at_result_type(e, 0);
-  windows_t w = {.e = e, .space = space_of(e)};
+  const int32_t space = space_of(e);
+  em_x_t best = em_none(), begin = em_none(), place = em_i(0);
   pool_t p[MOST_SPACE];
-  if (at_is_integral(in.dtype) || !pool_out(&w, x, &in, &pooled, over_window, p) || w.n == 1)
-    return AOT_E_UNIMPLEMENTED;
-  em_x_t best = read_at(&w, x, 0), place = number_of(&w, 0);
-  for (int64_t k = 1; k < w.n; k++) {
-    const em_x_t v = or_else(e, is_valid(&w, k), read_at(&w, x, k), -INFINITY);
+  int64_t n_seen = 0;
+  if (at_is_integral(in.dtype) || !read_pool(e, &in, &pooled, space, p)) return AOT_E_UNIMPLEMENTED;
+  const int64_t n = n_places(p, space);
+  if (n == 1 || n > MOST_READS) return AOT_E_UNIMPLEMENTED;
+  int64_t below = 1, step[MOST_SPACE];
+  for (int32_t d = space - 1; d >= 0; below *= p[d].in, d--) {
+    const em_x_t along =
+        at_along(e, scaled_range(e, p[d].out, p[d].stride * below, -p[d].padding * below, x), d, space);
+    begin = em_is_none(begin) ? along : ADD(along, begin);
+    step[d] = p[d].dilation * below;
+    if (!p[d].padding) continue;
+    em_x_t first = first_inside(e, &p[d], x);
+    if (below != 1) first = MUL(first, em_i(below));
+    first = at_along(e, first, d, space);
+    place = place.kind == AOT_ARG_VALUE ? ADD(first, place) : first;
+  }
+  for (int64_t k = 0; k < n; k++) {
+    const em_x_t v = window_part(e, x, p, space, k, -INFINITY);
+    int64_t at = 0, rest = k;
+    for (int32_t d = space - 1; d >= 0; rest /= p[d].kernel, d--) at += rest % p[d].kernel * step[d];
+    if (em_is_none(v)) continue;
+    if (++n_seen == 1) {
+      best = v;
+      continue;
+    }
     const em_x_t is_larger = EM(e, "logical_or", GT(v, best), NE(v, v));
     best = WHERE(is_larger, v, best);
-    place = WHERE(is_larger, number_of(&w, k), place);
+    place = EM(e, place.kind == AOT_ARG_VALUE ? "where.ScalarSelf" : "where.Scalar", is_larger, em_i(at), place);
   }
+  if (n_seen < 2) return AOT_E_UNIMPLEMENTED;
   AOT_TRY(give(e, 0, best, out));
-  return give(e, 1, place, out);
+  return give(e, 1, ADD(place, begin), out);
 }
 
 aot_status_t at_dc_max_pool_backward(em_t *e, aot_value_t *out) {
@@ -218,7 +251,7 @@ aot_status_t at_dc_max_pool_backward(em_t *e, aot_value_t *out) {
   pool_t p[MOST_SPACE];
   int64_t below = 1;
   em_x_t own = em_none(), sum = em_none();
-  if (!pool_out(&w, g, &in, &pooled, over_windows, p)) return AOT_E_UNIMPLEMENTED;
+  if (!pool_back(&w, g, &in, &pooled, p)) return AOT_E_UNIMPLEMENTED;
   for (int32_t d = w.space - 1; d >= 0; below *= p[d].in, d--) {
     const em_x_t along = at_along(e, scaled_range(e, p[d].in, below, 0, g), d, w.space);
     own = em_is_none(own) ? along : ADD(along, own);
@@ -257,10 +290,19 @@ static em_x_t counts(em_t *e, const pool_t *p, int32_t space, em_x_t like) {
 aot_status_t at_dc_avg_pool(em_t *e, aot_value_t *out) {
   const em_x_t x = IN("self");
   const aot_type_t in = TYPE(x), pooled = at_result_type(e, 0);
-  windows_t w = {.e = e, .space = space_of(e)};
+  const int32_t space = space_of(e);
+  em_x_t sum = em_none();
   pool_t p[MOST_SPACE];
-  if (at_is_integral(in.dtype) || !pool_out(&w, x, &in, &pooled, over_window, p)) return AOT_E_UNIMPLEMENTED;
-  return give(e, 0, DIV(summed(&w, x), counts(e, p, w.space, x)), out);
+  if (at_is_integral(in.dtype) || !read_pool(e, &in, &pooled, space, p)) return AOT_E_UNIMPLEMENTED;
+  const int64_t n = n_places(p, space);
+  if (n > MOST_READS) return AOT_E_UNIMPLEMENTED;
+  for (int64_t k = 0; k < n; k++) {
+    const em_x_t part = window_part(e, x, p, space, k, 0);
+    if (em_is_none(part)) continue;
+    sum = em_is_none(sum) ? at_math(e, part) : ADD(sum, at_math(e, part));
+  }
+  if (em_is_none(sum)) return AOT_E_UNIMPLEMENTED;
+  return give(e, 0, DIV(sum, counts(e, p, space, x)), out);
 }
 
 aot_status_t at_dc_avg_pool_backward(em_t *e, aot_value_t *out) {
@@ -268,7 +310,7 @@ aot_status_t at_dc_avg_pool_backward(em_t *e, aot_value_t *out) {
   const aot_type_t in = at_result_type(e, 0), pooled = TYPE(g);
   windows_t w = {.e = e, .space = space_of(e)};
   pool_t p[MOST_SPACE];
-  if (!pool_out(&w, g, &in, &pooled, over_windows, p)) return AOT_E_UNIMPLEMENTED;
+  if (!pool_back(&w, g, &in, &pooled, p)) return AOT_E_UNIMPLEMENTED;
   return give(e, 0, summed(&w, DIV(at_math(e, g), counts(e, p, w.space, g))), out);
 }
 
