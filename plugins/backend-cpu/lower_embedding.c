@@ -7,7 +7,7 @@ static aot_status_t lower_embedding_backward(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const uint32_t node = (uint32_t)(b->node - nodes);
   if (lw_type(b, 0)->dtype != AOT_F32) return LW_DECLINED;
-  const aot_status_t status = lw_lower_group(b, &node, 1);
+  const aot_status_t status = lw_lower_group(b, &node, NULL, 1);
   return status == LW_DECLINED || status == LW_APART ? bc_lower_rows_added(b) : status;
 }
 

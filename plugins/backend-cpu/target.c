@@ -207,7 +207,12 @@ const lw_target_t bc_cpu = {
     .tables = tables,
     .n_tables = sizeof tables / sizeof tables[0],
     /* a core's copies, calls of generated functions, docs/BENCH.md (rows), and its second cache */
-    .costs = {.bytes_a_ns = 10, .step_ns = 200, .row_ns = 12.8, .row_elements = 65536, .thread_elements = 32768},
+    .costs = {.bytes_a_ns = 10,
+              .step_ns = 200,
+              .row_ns = 12.8,
+              .ops_a_ns = 12,
+              .row_elements = 65536,
+              .thread_elements = 32768},
     .product = bc_add_product,
     .loop = bc_lower_loop_step,
     .kernel = bc_lower_kernel,

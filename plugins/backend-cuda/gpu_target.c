@@ -473,7 +473,12 @@ const lw_target_t gc_gpu = {
     .tables = tables,
     .n_tables = sizeof tables / sizeof tables[0],
     /* an H100: its copy, a kernel of a graph, a warp a row where rows are many */
-    .costs = {.bytes_a_ns = 3000, .step_ns = 2000, .row_ns = 0.04, .row_elements = 65536, .thread_elements = 32768},
+    .costs = {.bytes_a_ns = 3000,
+              .step_ns = 2000,
+              .row_ns = 0.04,
+              .ops_a_ns = 8000,
+              .row_elements = 65536,
+              .thread_elements = 32768},
     .product = gc_lower_product,
     .loop = lower_loop,
     .kernel = lower_kernel,

@@ -48,10 +48,20 @@ static int fits(const forest_t *f, uint32_t a, uint32_t b) {
   return is_of_rows(f, a, b) || is_of_rows(f, b, a);
 }
 
+static uint32_t counts(const fu_graph_t *g, uint32_t operand) { return !g->is_small || !g->is_small[operand]; }
+
+/* Reads of n that the group has in registers. */
+static uint32_t n_made(forest_t *f, const fu_graph_t *g, uint32_t n, uint32_t group) {
+  uint32_t made = 0;
+  for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++)
+    made += counts(g, k) && g->producers[k] != FU_NONE && find(f, g->producers[k]) == group;
+  return made;
+}
+
 static int may_join(forest_t *f, const fu_graph_t *g, uint32_t n, uint32_t producer) {
   uint32_t p = find(f, producer), own = find(f, n);
   return p != own && fits(f, own, p) && !f->closed[p] && f->size[p] + f->size[own] <= g->max_nodes &&
-         f->reads[p] + f->reads[own] <= FU_MAX_READS;
+         f->reads[p] + f->reads[own] - n_made(f, g, n, p) <= FU_MAX_READS;
 }
 
 /* n joins the groups that read what it reads. */
@@ -60,7 +70,9 @@ static void share(forest_t *f, const fu_graph_t *g, uint32_t n) {
     const uint32_t t = g->tensors[k];
     if (t == FU_NONE) continue;
     if (f->reader[t] != FU_NONE && may_join(f, g, n, f->reader[t])) join(f, find(f, n), find(f, f->reader[t]));
-    if (f->reader[t] != FU_NONE && find(f, f->reader[t]) == find(f, n)) f->reads[find(f, n)]--; /* one for both */
+    const int is_made = g->producers[k] != FU_NONE && find(f, g->producers[k]) == find(f, n);
+    if (!is_made && f->reader[t] != FU_NONE && find(f, f->reader[t]) == find(f, n))
+      f->reads[find(f, n)] -= counts(g, k); /* one for both */
     f->reader[t] = n;
   }
 }
@@ -75,7 +87,7 @@ static void place(forest_t *f, const fu_graph_t *g, uint32_t n) {
   for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++) {
     uint32_t p = g->producers[k] == FU_NONE ? FU_NONE : find(f, g->producers[k]);
     if (p != FU_NONE && p != find(f, n)) f->closed[p] = 1;
-    if (p == find(f, n)) f->reads[p]--;
+    if (p == find(f, n) && counts(g, k)) f->reads[p]--;
   }
   share(f, g, n);
 }
@@ -102,7 +114,8 @@ int fu_group(const fu_graph_t *g, uint32_t *out_group) {
   for (uint32_t n = 0; status == 0 && n < g->n_nodes; n++) {
     f.parent[n] = f.last[n] = n;
     f.size[n] = 1;
-    f.reads[n] = g->operand_begin[n + 1] - g->operand_begin[n];
+    f.reads[n] = 0;
+    for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++) f.reads[n] += counts(g, k);
     f.space[n] = g->space[n];
     f.rows[n] = g->rows ? g->rows[n] : 0;
     f.row_space[n] = f.rows[n] && f.rows[n] != FU_NO_ROWS ? g->row_space[n] : FU_NONE;

@@ -39,6 +39,7 @@ typedef struct fu_graph {
   /* by operand: number of the tensor, where one read fewer is worth a common loop; FU_NONE: it is not. NULL: none is */
   const uint32_t *tensors;
   uint32_t n_tensors;
+  const uint8_t *is_small; /* by operand: it lies in a cache, and is none of FU_MAX_READS. NULL: none is */
 } fu_graph_t;
 
 /* out_group[n]: the last node of n's group (n itself when alone or not fusible). 0, or -2 without memory. */

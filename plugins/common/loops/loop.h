@@ -260,6 +260,9 @@ typedef struct lp_token {
 int lp_token(const char **at, lp_token_t *out); /* 0: the end */
 int lp_reads(const char *text, int32_t kind, uint32_t index);
 
+/* Of computing it once, against an addition (loop_passes.c). */
+uint32_t lp_text_cost(const char *text);
+
 /* ---- equal instructions (loop_equal.c) ---- */
 /* Become one. */
 void lp_join_equal(lp_loop_t *loop);

@@ -44,12 +44,17 @@ static int is_scattered(const lp_loop_t *l, const lp_arg_t *a) {
   return 0;
 }
 
-/* Of an instruction alone: calls of functions are what costs, draws, and places here and there. */
-static uint32_t cost_of(const lp_loop_t *l, const lp_inst_t *inst) {
-  uint32_t cost = inst->scan ? COST_OF_SCAN : 1;
-  const char *at = inst->text;
+/* Calls of functions are what costs. */
+uint32_t lp_text_cost(const char *text) {
+  uint32_t cost = 1;
   lp_token_t t;
-  while (lp_token(&at, &t)) cost += t.kind == LP_TK_CALL ? 8 : *t.text == '/' ? 2 : 0;
+  while (lp_token(&text, &t)) cost += t.kind == LP_TK_CALL ? 8 : *t.text == '/' ? 2 : 0;
+  return cost;
+}
+
+/* Of an instruction alone: draws cost, too, and places here and there. */
+static uint32_t cost_of(const lp_loop_t *l, const lp_inst_t *inst) {
+  uint32_t cost = (inst->scan ? COST_OF_SCAN : 0) + lp_text_cost(inst->text);
   for (uint32_t k = 0; k < inst->n_args; k++)
     cost += inst->args[k].kind == LP_DRAWN ? 16 : is_scattered(l, &inst->args[k]) ? 8 : 0;
   return cost;

@@ -308,10 +308,13 @@ static int add_member(lw_build_t *b, lw_group_t *g, uint32_t k) {
   return 1;
 }
 
-/* Results that somebody outside the group reads.  */
+static int is_copy(const lw_group_t *g, uint32_t k) { return g->is_copy && g->is_copy[k]; }
+
+/* Results that somebody outside the group reads from memory. What copies read in the group is no use that counts. */
 static int is_read_outside(const lw_build_t *b, const lw_group_t *g, uint32_t k, uint32_t row) {
   uint32_t inside = 0;
   for (uint32_t m = k + 1; m < g->n; m++) {
+    if (is_copy(g, m)) continue;
     const aot_snap_node_t *node = member(b, g, m);
     const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands) + node->operand_begin;
     for (uint32_t o = 0; o < node->n_operands; o++) inside += operands[o] == row;
@@ -321,7 +324,7 @@ static int is_read_outside(const lw_build_t *b, const lw_group_t *g, uint32_t k,
 
 static void add_stores(lw_build_t *b, lw_group_t *g, uint32_t k) {
   const aot_snap_node_t *node = member(b, g, k);
-  for (uint32_t r = 0; r < node->n_results; r++) {
+  for (uint32_t r = 0; r < node->n_results && !is_copy(g, k); r++) {
     const uint32_t row = node->result_begin + r, at = g->loop.n_loads + g->loop.n_stores;
     const lw_tensor_t *t = &lw_value(b, row)->t;
     if (!t->dtype || !is_read_outside(b, g, k, row)) continue;
@@ -339,6 +342,8 @@ static void add_stores(lw_build_t *b, lw_group_t *g, uint32_t k) {
 }
 
 static int describe(lw_build_t *b, lw_group_t *g) {
+  uint32_t n_own = 0;
+  for (uint32_t k = 0; k < g->n; k++) n_own += !is_copy(g, k);
   g->space = &lw_value(b, member(b, g, g->n - 1)->result_begin)->t;
   for (uint32_t k = 0; k < g->n; k++) {
     b->node = member(b, g, k);
@@ -349,7 +354,7 @@ static int describe(lw_build_t *b, lw_group_t *g) {
       g->space = &g->write.space;
       continue;
     }
-    if (g->n > 1) lw_sum_across(b, &g->infos[k]);
+    if (n_own > 1) lw_sum_across(b, &g->infos[k]);
     if (g->loop.reduced) continue;
     g->loop.reduced = g->infos[k].reduced;
     g->space = lw_member_space(b, &g->infos[k]);
@@ -442,9 +447,10 @@ static aot_status_t lower(lw_build_t *b, lw_group_t *g) {
   return b->machine->target->loop(b, g);
 }
 
-aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, uint32_t n_members) {
+aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, const uint8_t *is_copy, uint32_t n_members) {
   const size_t n = n_members, n_insts = n * LP_STEPS, n_reached = n * (LP_ARGS + MAX_RESULTS);
-  lw_group_t g = {.members = members, .n = n_members, .insts = calloc(n_insts + 1, sizeof *g.insts)};
+  lw_group_t g = {
+      .members = members, .n = n_members, .is_copy = is_copy, .insts = calloc(n_insts + 1, sizeof *g.insts)};
   g.infos = calloc(n + 1, sizeof *g.infos);
   g.first = calloc(n + 1, sizeof *g.first);
   g.accesses = calloc(n_reached + 1, sizeof *g.accesses);

@@ -8,8 +8,9 @@
 typedef struct lw_group {
   const uint32_t *members;
   uint32_t n;
-  lw_member_t *infos; /* by member */
-  uint32_t *first;    /* by member: its first instruction */
+  const uint8_t *is_copy; /* by member: others make it, too, for those that read it from memory */
+  lw_member_t *infos;     /* by member */
+  uint32_t *first;        /* by member: its first instruction */
   const lw_tensor_t *space;
   lp_loop_t loop;
   lp_inst_t *insts;
@@ -29,7 +30,7 @@ lw_ref_t lw_use_access(lw_build_t *b, const lw_group_t *g, uint32_t k);
 /* Memory for what the loop stores, and steps that make class numbers: before its step is added. */
 aot_status_t lw_store_results(lw_build_t *b, lw_group_t *g);
 /* AOT_OK: done; LW_APART: its members do not fit one loop, each is a group of its own; LW_DECLINED: no function; run
- * its members one by one. members: node numbers in the graph */
-aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, uint32_t n_members);
+ * its members one by one. members: node numbers in the graph; is_copy: NULL: none is one */
+aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, const uint8_t *is_copy, uint32_t n_members);
 
 #endif

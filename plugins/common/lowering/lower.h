@@ -35,11 +35,14 @@ typedef struct lw_build {
   lw_value_t *values;          /* by value row, less value_begin */
   uint32_t value_begin, n_values;
   const uint32_t *group; /* by node of the graph: last member of its group */
-  uint8_t *regions;      /* by node of the graph: its part in a sum of regions (region_sums.c) */
+  /* Nodes that groups compute for themselves although others make them, too: of the group whose last member is node i
+   * copies[copies_begin[i]] to before copies[copies_begin[i + 1]], in order (recomputed.c) */
+  const uint32_t *copies_begin, *copies;
+  uint8_t *regions; /* by node of the graph: its part in a sum of regions (region_sums.c) */
   /* by node of the graph: the sum of products that it is a part of (product_sums.c), NULL: of none; or no table */
   lw_product_sum_t **product_sums;
   uint8_t *spared;  /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
-  uint32_t *n_uses; /* by value, as values: operands and outputs that read it */
+  uint32_t *n_uses; /* by value, as values: operands and outputs that read it from memory or within its group */
   /* by output of a step: the input in whose memory it is to lie; LW_NONE: none. NULL: no step */
   uint32_t *home;
   /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
@@ -81,6 +84,7 @@ typedef struct lw_costs {
   double bytes_a_ns;       /* read or written */
   double step_ns;          /* to begin one */
   double row_ns;           /* to begin and end a reduction over a row */
+  double ops_a_ns;         /* additions of floats, of all threads, in a loop */
   int64_t row_elements;    /* the longest row that is near from pass to pass */
   int64_t thread_elements; /* that one thread goes through while others are woken for them */
 } lw_costs_t;
@@ -211,8 +215,11 @@ aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it p
 aot_status_t lw_find_spared(lw_build_t *b); /* b->spared; before groups are found */
 int lw_is_spared(const lw_build_t *b, uint32_t node);
 
-/* ---- groups (find_groups.c) ---- */
+/* ---- groups (find_groups.c, recomputed.c) ---- */
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group); /* by node of the graph */
+struct fu_values;
+/* b->copies, and b->n_uses without what is read from registers then. */
+aot_status_t lw_find_copies(lw_build_t *b, const struct fu_values *values);
 /* By node: a number for the space that it shares loops in, LW_NONE: it shares none. Groups are more than that: of nodes
  * that reduce different rows of one space those of the first count here, and none that must have in memory what another
  * node of its space makes. */

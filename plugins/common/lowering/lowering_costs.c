@@ -52,7 +52,7 @@ static aot_status_t bind_results(lw_build_t *b) {
 static aot_status_t lower_alone(lw_build_t *b, uint32_t node, uint32_t space) {
   if (space == LW_NONE) return lw_lower_node(b);
   if (!lw_op(b)->rows) return bind_results(b);
-  const aot_status_t status = lw_lower_group(b, &node, 1);
+  const aot_status_t status = lw_lower_group(b, &node, NULL, 1);
   return status == LW_DECLINED ? lw_lower_node(b) : status;
 }
 

@@ -304,29 +304,51 @@ aot_status_t lw_lower_node(lw_build_t *b) {
   return status == LW_DECLINED ? lw_lower_rest(b) : status;
 }
 
-static aot_status_t lower_apart(lw_build_t *b, const uint32_t *members, uint32_t n) {
+/* The members of a group in order, its copies among them. */
+typedef struct members {
+  uint32_t *nodes;
+  uint8_t *is_copy;
+  uint32_t n;
+} members_t;
+
+/* Copies then go through memory, as a result of their own. */
+static aot_status_t lower_apart(lw_build_t *b, const members_t *m) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  for (uint32_t k = 0; k < n; k++) {
-    b->node = &nodes[members[k]];
-    const aot_status_t status = lw_lower_group(b, &members[k], 1);
+  for (uint32_t k = 0; k < m->n; k++) {
+    b->node = &nodes[m->nodes[k]];
+    b->n_uses[b->node->result_begin - b->value_begin] += m->is_copy[k];
+    const aot_status_t status = lw_lower_group(b, &m->nodes[k], NULL, 1);
     if (status != LW_DECLINED) AOT_TRY(status);
     else AOT_TRY(lw_lower_node(b));
   }
   return AOT_OK;
 }
 
-static aot_status_t lower_members(lw_build_t *b, const uint32_t *members, uint32_t n) {
+static aot_status_t lower_members(lw_build_t *b, const members_t *m) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   aot_status_t status = LW_DECLINED;
-  b->node = &nodes[members[n - 1]];
-  if (b->group[members[n - 1]] != LW_NONE) status = lw_lower_group(b, members, n);
-  if (status == LW_APART) return lower_apart(b, members, n);
-  for (uint32_t k = 0; k < n && (status == LW_DECLINED || k > 0); k++) {
-    b->node = &nodes[members[k]];
+  b->node = &nodes[m->nodes[m->n - 1]];
+  if (b->group[m->nodes[m->n - 1]] != LW_NONE) status = lw_lower_group(b, m->nodes, m->is_copy, m->n);
+  if (status == LW_APART) return lower_apart(b, m);
+  for (uint32_t k = 0; k < m->n && (status == LW_DECLINED || k > 0); k++) {
+    b->node = &nodes[m->nodes[k]];
     status = lw_lower_node(b);
     if (status != AOT_OK) return status;
   }
   return status;
+}
+
+/* The group whose last member is `last`; previous: by node, the member before. */
+static void gather_members(const lw_build_t *b, uint32_t last, const uint32_t *previous, members_t *out) {
+  const uint32_t begin = b->copies_begin ? b->copies_begin[last] : 0;
+  uint32_t n_copies = b->copies_begin ? b->copies_begin[last + 1] - begin : 0;
+  out->n = n_copies;
+  for (uint32_t i = last; i != LW_NONE; i = previous[i]) out->n++;
+  for (uint32_t k = out->n, i = last; k-- > 0;) {
+    out->is_copy[k] = i == LW_NONE || (n_copies && b->copies[begin + n_copies - 1] > i);
+    out->nodes[k] = out->is_copy[k] ? b->copies[begin + --n_copies] : i;
+    if (!out->is_copy[k]) i = previous[i];
+  }
 }
 
 static int writes_in_place(const lw_build_t *b, uint32_t i) {
@@ -357,9 +379,9 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
   uint32_t n = b->graph->n_nodes;
   uint32_t *group = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
            *previous = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
-  uint32_t *newest = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
-           *members = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
-  if (!group || !previous || !newest || !members) return no_memory(b);
+  uint32_t *newest = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  members_t members = {lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), lw_pool_alloc(b->pool, (uint64_t)n + 1), 0};
+  if (!group || !previous || !newest || !members.nodes || !members.is_copy) return no_memory(b);
   AOT_TRY(lw_find_regions(b));
   AOT_TRY(lw_find_product_sums(b));
   AOT_TRY(lw_find_spared(b));
@@ -368,13 +390,12 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
   b->group = group;
   for (uint32_t i = 0; i < n; i++) newest[i] = LW_NONE;
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t last = group[i] == LW_NONE ? i : group[i], count = 0;
+    uint32_t last = group[i] == LW_NONE ? i : group[i];
     previous[i] = newest[last];
     newest[last] = i;
     if (last != i) continue;
-    for (uint32_t m = i; m != LW_NONE; m = previous[m]) count++;
-    for (uint32_t m = i, k = count; m != LW_NONE; m = previous[m]) members[--k] = m;
-    aot_status_t status = lower_members(b, members, count);
+    gather_members(b, i, previous, &members);
+    aot_status_t status = lower_members(b, &members);
     if (status != AOT_OK) {
       if (b->node) b->error->node = b->node->id;
       return status;

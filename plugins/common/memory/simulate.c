@@ -80,7 +80,7 @@ static int find_times(work_t *w) {
   }
   if (status == 0) {
     begin[n] = at;
-    fu_graph_t f = {n, begin, producers, space, g->max_loop, NULL, NULL, NULL, NULL, 0};
+    fu_graph_t f = {n, begin, producers, space, g->max_loop, NULL, NULL, NULL, NULL, 0, NULL};
     status = fu_group(&f, w->when);
   }
   free(begin);

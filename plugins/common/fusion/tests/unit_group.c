@@ -11,7 +11,7 @@ static void a_chain_is_one_group_until_an_outsider_reads_it(void **state) {
   (void)state;
   /* 0 -> 1 -> 2 (matmul, reads 1) ; 3 reads 1: too late */
   const uint32_t begin[] = {0, 0, 1, 2, 3}, producers[] = {0, 1, 1}, space[] = {5, 5, FU_NONE, 5};
-  const fu_graph_t g = {4, begin, producers, space, 64, NULL, NULL, NULL, NULL, 0};
+  const fu_graph_t g = {4, begin, producers, space, 64, NULL, NULL, NULL, NULL, 0, NULL};
   uint32_t group[4];
   assert_int_equal(fu_group(&g, group), 0);
   assert_int_equal(group[0], 1);
@@ -23,7 +23,7 @@ static void a_chain_is_one_group_until_an_outsider_reads_it(void **state) {
 static void other_spaces_stay_apart_and_sizes_are_bounded(void **state) {
   (void)state;
   const uint32_t begin[] = {0, 0, 1, 2, 3}, producers[] = {0, 1, 2}, space[] = {5, 5, 5, 6};
-  fu_graph_t g = {4, begin, producers, space, 2, NULL, NULL, NULL, NULL, 0};
+  fu_graph_t g = {4, begin, producers, space, 2, NULL, NULL, NULL, NULL, 0, NULL};
   uint32_t group[4];
   fu_group(&g, group);
   assert_int_equal(group[0], 1);
@@ -43,7 +43,7 @@ static void a_long_sum_is_several_groups(void **state) {
     space[n] = 1;
   }
   begin[N] = 2 * N;
-  const fu_graph_t g = {N, begin, producers, space, 64, NULL, NULL, NULL, NULL, 0};
+  const fu_graph_t g = {N, begin, producers, space, 64, NULL, NULL, NULL, NULL, 0, NULL};
   assert_int_equal(fu_group(&g, group), 0);
   for (uint32_t n = 0, members = 0; n < N; n++) {
     assert_true(++members < FU_MAX_READS); /* k additions read k + 1 terms */
@@ -60,7 +60,7 @@ static void nodes_of_equal_rows_share_a_group_and_what_has_one_element_a_row_joi
   /* 0 -> 1 reduces it -> 2 of its rows -> 3 reads 0 and 2 -> 4 reduces other rows; 5 reads 3 and will have none */
   const uint32_t begin[] = {0, 0, 1, 2, 4, 5, 6}, producers[] = {0, 1, 0, 2, 3, 3}, space[] = {5, 5, 6, 5, 5, 5};
   const uint32_t rows[] = {0, 4, 0, 0, 2, FU_NO_ROWS}, row_space[] = {0, 6, 0, 0, 7, 0};
-  const fu_graph_t g = {6, begin, producers, space, 64, rows, row_space, NULL, NULL, 0};
+  const fu_graph_t g = {6, begin, producers, space, 64, rows, row_space, NULL, NULL, 0, NULL};
   uint32_t group[6];
   assert_int_equal(fu_group(&g, group), 0);
   for (uint32_t n = 0; n < 4; n++) assert_int_equal(group[n], 3);
@@ -73,11 +73,35 @@ static void readers_of_one_tensor_share_a_group_while_it_is_open(void **state) {
   /* 0 and 1 read tensor 7 | 2 (matmul) reads 1 | 3 and 4 read it: too late for the first; 5 has another space */
   const uint32_t begin[] = {0, 1, 2, 3, 4, 5, 6}, producers[] = {FU_NONE, FU_NONE, 1, FU_NONE, FU_NONE, FU_NONE};
   const uint32_t space[] = {5, 5, FU_NONE, 5, 5, 6}, tensors[] = {7, 7, FU_NONE, 7, 7, 7};
-  const fu_graph_t g = {6, begin, producers, space, 64, NULL, NULL, NULL, tensors, 8};
+  const fu_graph_t g = {6, begin, producers, space, 64, NULL, NULL, NULL, tensors, 8, NULL};
   const uint32_t expected[] = {1, 1, 2, 4, 4, 5};
   uint32_t group[6];
   assert_int_equal(fu_group(&g, group), 0);
   for (uint32_t n = 0; n < 6; n++) assert_int_equal(group[n], expected[n]);
+}
+
+/* 0 -> 1 -> .., each reads the one before twice, and sixteen of the last an input of their own, or one that is small. */
+static void what_a_group_makes_is_none_of_its_reads_nor_what_is_small(void **state) {
+  enum { N = 60 };
+  uint32_t begin[N + 1], producers[3 * N], space[N], group[N], tensors[3 * N];
+  uint8_t is_small[3 * N];
+  (void)state;
+  for (int are_small = 0; are_small < 2; are_small++) {
+    for (uint32_t n = 0; n < N; n++) {
+      begin[n] = 3 * n;
+      producers[3 * n] = producers[3 * n + 1] = n ? n - 1 : FU_NONE;
+      tensors[3 * n] = tensors[3 * n + 1] = n ? n - 1 : FU_NONE;
+      producers[3 * n + 2] = n < N - FU_MAX_READS && n ? n - 1 : FU_NONE;
+      tensors[3 * n + 2] = FU_NONE;
+      is_small[3 * n] = is_small[3 * n + 1] = 0;
+      is_small[3 * n + 2] = (uint8_t)are_small;
+      space[n] = 1;
+    }
+    begin[N] = 3 * N;
+    const fu_graph_t g = {N, begin, producers, space, 64, NULL, NULL, NULL, tensors, N, is_small};
+    assert_int_equal(fu_group(&g, group), 0);
+    for (uint32_t n = 0; n < N - FU_MAX_READS; n++) assert_int_equal(group[n] == N - 1, are_small);
+  }
 }
 
 static uint32_t next_random(uint64_t *state) { /* splitmix64 */
@@ -108,7 +132,7 @@ static void groups_run_in_order_of_their_last_members(void **state) {
     begin[N] = at;
     for (uint32_t k = 0; k < at; k++) apart[k] = next_random(&seed) % 5 == 0;
     for (uint32_t k = 0; k < at; k++) tensors[k] = next_random(&seed) % 3 ? FU_NONE : next_random(&seed) % N;
-    const fu_graph_t g = {N, begin, producers, space, 8, rows, row_space, apart, tensors, N};
+    const fu_graph_t g = {N, begin, producers, space, 8, rows, row_space, apart, tensors, N, NULL};
     assert_int_equal(fu_group(&g, group), 0);
     for (uint32_t n = 0; n < N; n++) {
       assert_true(group[n] >= n);
@@ -127,6 +151,7 @@ int main(void) {
       cmocka_unit_test(a_long_sum_is_several_groups),
       cmocka_unit_test(nodes_of_equal_rows_share_a_group_and_what_has_one_element_a_row_joins),
       cmocka_unit_test(readers_of_one_tensor_share_a_group_while_it_is_open),
+      cmocka_unit_test(what_a_group_makes_is_none_of_its_reads_nor_what_is_small),
       cmocka_unit_test(groups_run_in_order_of_their_last_members),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

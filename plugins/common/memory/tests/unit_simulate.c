@@ -190,7 +190,7 @@ static uint64_t recount(const sample_t *s, uint32_t output) {
   uint64_t most = 0;
   for (uint32_t k = 0; k < s->operand_begin[s->n_nodes]; k++)
     producers[k] = s->operands[k] < N_INPUTS ? FU_NONE : s->operands[k] - N_INPUTS;
-  fu_graph_t g = {s->n_nodes, s->operand_begin, producers, s->space, 64, NULL, NULL, NULL, NULL, 0};
+  fu_graph_t g = {s->n_nodes, s->operand_begin, producers, s->space, 64, NULL, NULL, NULL, NULL, 0, NULL};
   assert_int_equal(fu_group(&g, when), 0);
   for (uint32_t t = 0; t < s->n_nodes; t++) {
     uint64_t sum = 0;
