@@ -400,6 +400,13 @@ void at_put_pointwise(at_infer_t *c, int32_t dtype, const aot_type_t *operands, 
   put_tensor(c, dtype, sizes, strides, rank, 0);
 }
 
+void at_put_in_format_of(at_infer_t *c, const aot_type_t *like, const int64_t *sizes, int32_t dtype) {
+  int64_t *strides = at_dims(c, like->rank);
+  if (at_suggests_channels_last(c, like)) at_strides_channels_last(c, sizes, like->rank, strides);
+  else at_strides_contiguous(c, sizes, like->rank, strides);
+  at_put_strided(c, dtype, sizes, strides, like->rank);
+}
+
 void at_put_like(at_infer_t *c, const aot_type_t *like, int32_t dtype) {
   int64_t *strides = at_dims(c, like->rank);
   at_strides_for_format(c, like, AOT_MEMORY_PRESERVE, strides);

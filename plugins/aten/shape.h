@@ -120,6 +120,8 @@ void at_put_strided(at_infer_t *c, int32_t dtype, const int64_t *sizes, const in
 void at_put_view(at_infer_t *c, const aot_type_t *base, const int64_t *sizes, const int64_t *strides, int32_t rank,
                  int64_t offset);
 void at_put_pointwise(at_infer_t *c, int32_t dtype, const aot_type_t *operands, uint32_t n);
+/* fresh, of like's rank: channels last where that is so, as PyTorch's suggest_memory_format has it */
+void at_put_in_format_of(at_infer_t *c, const aot_type_t *like, const int64_t *sizes, int32_t dtype);
 void at_put_like(at_infer_t *c, const aot_type_t *like, int32_t dtype); /* fresh, layout preserved */
 void at_put_none(at_infer_t *c);
 void at_put_type(at_infer_t *c, const aot_type_t *t); /* as it stands */

@@ -3,7 +3,7 @@
  *   conv        O = (I + 2p - d(k-1) - 1) / s + 1              transposed  O = (I-1)s - 2p + d(k-1) + op + 1
  *   pool        O = (I + 2p - d(k-1) - 1 + (ceil ? s-1 : 0)) / s + 1, less one when the last window starts beyond I + p
  *
- * Layout: channels-last when input or weight is (conv), when the input is (pool). */
+ * Layout: channels-last when input or weight is (conv), when the input is (pool: put_pooled). */
 #include "shape_rules.h"
 
 #include <aot/inline.h>
@@ -148,16 +148,15 @@ static int64_t *pooled(at_infer_t *c, const aot_type_t *x, int32_t space) {
   return sizes;
 }
 
-static void put_pooled(at_infer_t *c, const aot_type_t *x, const int64_t *sizes, int32_t dtype) {
-  int64_t *strides = at_dims(c, x->rank);
-  if (at_suggests_channels_last(c, x)) at_strides_channels_last(c, sizes, x->rank, strides);
-  else at_strides_contiguous(c, sizes, x->rank, strides);
-  at_put_strided(c, dtype, sizes, strides, x->rank);
-}
-
 static int32_t window_dims(at_infer_t *c) { /* the digit in "avg_pool2d" */
   const char *digit = strpbrk(c->row->name, "123");
   return digit ? *digit - '0' : 2;
+}
+
+/* Of volumes the maximum of windows alone keeps the memory format. */
+static void put_pooled(at_infer_t *c, const aot_type_t *x, const int64_t *sizes, int32_t dtype) {
+  if (window_dims(c) < 3 || strstr(c->row->name, ".max_pool")) at_put_in_format_of(c, x, sizes, dtype);
+  else at_put(c, dtype, sizes, x->rank);
 }
 
 void at_shape_pool(at_infer_t *c) {
@@ -246,7 +245,7 @@ static void put_resampled(at_infer_t *c, const char *input, int channels_last) {
     if (n != 0) sizes[2 + d] = out[n == 1 ? 0 : d];
     else sizes[2 + d] = aot_float_to_int((double)at_hint(c, x.sizes[2 + d]) * scales->u.floats[scales->n == 1 ? 0 : d]);
   }
-  if (channels_last) put_pooled(c, &x, sizes, x.dtype);
+  if (channels_last) at_put_in_format_of(c, &x, sizes, x.dtype);
   else at_put(c, x.dtype, sizes, x.rank);
 }
 
@@ -257,7 +256,7 @@ void at_shape_input_size(at_infer_t *c) { /* upsample_*_backward */
   const int64_t *sizes;
   uint32_t n = at_ints(c, "input_size", &sizes);
   if (n != (uint32_t)g.rank) at_fail(c, "input_size has %u numbers, the gradient has rank %d", n, (int)g.rank);
-  else put_pooled(c, &g, sizes, g.dtype);
+  else at_put_in_format_of(c, &g, sizes, g.dtype);
 }
 
 void at_shape_grid_sampler(at_infer_t *c) {
@@ -290,7 +289,7 @@ void at_shape_adaptive_pool_backward(at_infer_t *c) {
   if (x.rank != g.rank || x.rank < space + 1 || x.rank > space + 2)
     at_fail(c, "the gradient has rank %d and the input %d; both must have %d or %d", (int)g.rank, (int)x.rank,
             (int)space + 1, (int)space + 2);
-  at_put(c, x.dtype, x.sizes, x.rank);
+  else put_pooled(c, &x, x.sizes, x.dtype);
 }
 
 /* size is [N, C, ..]: theta [N, d, d+1] for d dimensions, the grid [N, .., d] */
@@ -383,7 +382,7 @@ static void put_padded(at_infer_t *c, int keep_format) {
     sizes[d] = at_add(c, sizes[d], at_add(c, pad[2 * i], pad[2 * i + 1]));
     if (at_hint(c, sizes[d]) < 0) at_fail(c, "padding of dim %d cuts more than there is", (int)d);
   }
-  if (keep_format) put_pooled(c, &x, sizes, x.dtype);
+  if (keep_format) at_put_in_format_of(c, &x, sizes, x.dtype);
   else at_put(c, x.dtype, sizes, x.rank);
 }
 
@@ -418,5 +417,5 @@ void at_shape_unpool(at_infer_t *c) {
     if (!at_same(c, indices.sizes[d], x.sizes[d]))
       at_fail(c, "%s: indices must have the sizes of the input", c->row->name);
   for (d = 0; d < n && c->status == AOT_OK; d++) sizes[x.rank - (int32_t)n + (int32_t)d] = out[d];
-  put_pooled(c, &x, sizes, x.dtype);
+  at_put_in_format_of(c, &x, sizes, x.dtype);
 }

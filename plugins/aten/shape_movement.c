@@ -127,7 +127,8 @@ static void put_shuffled(at_infer_t *c, int up) {
   sizes[t.rank - 3] = up ? at_floordiv(c, sizes[t.rank - 3], area) : at_mul(c, sizes[t.rank - 3], area);
   sizes[t.rank - 2] = up ? at_mul(c, sizes[t.rank - 2], r) : at_floordiv(c, sizes[t.rank - 2], r);
   sizes[t.rank - 1] = up ? at_mul(c, sizes[t.rank - 1], r) : at_floordiv(c, sizes[t.rank - 1], r);
-  at_put(c, t.dtype, sizes, t.rank);
+  if (t.rank == 4) at_put_in_format_of(c, &t, sizes, t.dtype);
+  else at_put(c, t.dtype, sizes, t.rank);
 }
 
 void at_shape_pixel_shuffle(at_infer_t *c) { put_shuffled(c, 1); }

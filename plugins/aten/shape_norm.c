@@ -90,25 +90,28 @@ void at_shape_fused_rms_norm_backward(at_infer_t *c) {
 
 /* ---- group norm ---- */
 
+/* Channels last are kept on the CPU alone. */
+static void put_grouped(at_infer_t *c, const aot_type_t *x) {
+  if (x->device == AOT_DEVICE_CPU) at_put_in_format_of(c, x, x->sizes, x->dtype);
+  else at_put(c, x->dtype, x->sizes, x->rank);
+}
+
 void at_shape_group_norm(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input");
   int64_t groups = at_int(c, "num_groups");
   if (x.rank < 2 || groups <= 0 || at_hint(c, x.sizes[1]) % groups)
     at_fail(c, "group_norm of %lld channels in %lld groups", x.rank > 1 ? (long long)at_hint(c, x.sizes[1]) : 0LL,
             (long long)groups);
-  at_put(c, x.dtype, x.sizes, x.rank);
+  put_grouped(c, &x);
 }
 
 void at_shape_native_group_norm(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), w = at_operand(c, "weight");
-  int64_t *sizes = at_dims(c, 2), *strides = at_dims(c, x.rank);
+  int64_t *sizes = at_dims(c, 2);
   int32_t dtype = w.kind == AOT_TYPE_TENSOR && w.dtype != x.dtype ? w.dtype : x.dtype;
-  if (at_suggests_channels_last(c, &x) && x.device == AOT_DEVICE_CPU)
-    at_strides_channels_last(c, x.sizes, x.rank, strides);
-  else at_strides_contiguous(c, x.sizes, x.rank, strides);
   sizes[0] = at_int(c, "N");
   sizes[1] = at_int(c, "group");
-  at_put_strided(c, x.dtype, x.sizes, strides, x.rank);
+  put_grouped(c, &x);
   at_put(c, dtype, sizes, 2);
   at_put(c, dtype, sizes, 2);
 }
@@ -119,7 +122,8 @@ void at_shape_native_group_norm_backward(at_infer_t *c) {
   int32_t dtype = w.kind == AOT_TYPE_TENSOR ? w.dtype : x.dtype;
   uint32_t i;
   sizes[0] = at_int(c, "C");
-  put_if(c, wanted(c, 0), &x);
+  if (wanted(c, 0)) put_grouped(c, &x);
+  else at_put_none(c);
   for (i = 1; i < 3; i++) {
     if (wanted(c, i)) at_put(c, dtype, sizes, 1);
     else at_put_none(c);
@@ -128,12 +132,7 @@ void at_shape_native_group_norm_backward(at_infer_t *c) {
 
 /* ---- batch norm ---- */
 
-static void put_normalized(at_infer_t *c, const aot_type_t *x) {
-  int64_t *strides = at_dims(c, x->rank);
-  if (at_suggests_channels_last(c, x)) at_strides_channels_last(c, x->sizes, x->rank, strides);
-  else at_strides_contiguous(c, x->sizes, x->rank, strides);
-  at_put_strided(c, x->dtype, x->sizes, strides, x->rank);
-}
+static void put_normalized(at_infer_t *c, const aot_type_t *x) { at_put_in_format_of(c, x, x->sizes, x->dtype); }
 
 static int64_t *channels(at_infer_t *c, const aot_type_t *x) {
   int64_t *sizes = at_dims(c, 1);

@@ -58,6 +58,12 @@ void at_shape_promote(at_infer_t *c) {
   put(c, &o, at_promote(c, o.t, o.n));
 }
 
+/* The operand that layouts go by is the second one. */
+void at_shape_threshold_backward(at_infer_t *c) {
+  const aot_type_t t[] = {at_tensor(c, "self"), at_tensor(c, "grad_output")};
+  at_put_pointwise(c, at_promote(c, t, 2), t, 2);
+}
+
 /* square, which is pow(self, 2): of bools, integers */
 void at_shape_promote_number(at_infer_t *c) {
   operands_t o = collect(c);
@@ -194,6 +200,11 @@ void at_shape_like_self(at_infer_t *c) {
   at_put_like(c, &t, t.dtype);
 }
 
+void at_shape_in_format_of_self(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  at_put_in_format_of(c, &t, t.sizes, t.dtype);
+}
+
 void at_shape_native_dropout(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "input");
   at_put_like(c, &t, t.dtype);
@@ -231,7 +242,8 @@ void at_shape_glu(at_infer_t *c) {
   int64_t *sizes = at_dims_copy(c, t.sizes, t.rank);
   if (t.rank == 0 || at_hint(c, sizes[dim]) % 2) at_fail(c, "glu halves a dimension of even size");
   else sizes[dim] = at_floordiv(c, sizes[dim], 2);
-  at_put(c, t.dtype, sizes, t.rank);
+  t.sizes = sizes; /* of each half, which is a view */
+  at_put_pointwise(c, t.dtype, &t, 1);
 }
 
 void at_shape_prelu_backward(at_infer_t *c) {

@@ -94,6 +94,14 @@ static void operators_that_draw(void **state) {
   assert_int_equal(t.unknown, 0);
 }
 
+/* What lies channels last: make_layout_cases.py. */
+static void layouts(void **state) {
+  tally_t t = run_file("channels_last_cases.txt", 0);
+  (void)state;
+  assert_int_equal(t.failed, 0);
+  assert_true(t.passed > 200);
+}
+
 static void exported_models(void **state) {
   tally_t t = run_file("archive_cases.txt", 1);
   (void)state;
@@ -103,6 +111,6 @@ static void exported_models(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(recorded_calls), cmocka_unit_test(operators_that_draw),
-                                     cmocka_unit_test(exported_models)};
+                                     cmocka_unit_test(layouts), cmocka_unit_test(exported_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
