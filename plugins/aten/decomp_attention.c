@@ -76,11 +76,28 @@ static em_x_t probabilities(em_t *e, const attention_t *a, em_x_t s) {
   return EM(e, "_softmax", s, em_i(last), em_b(0)); /* backends have it whole */
 }
 
+/* x where `keep` is not 0, times 1 / (1 - p); 0 elsewhere */
+static em_x_t dropped(em_t *e, em_x_t x) {
+  double p = em_in_float(e, "dropout_p", 0.0);
+  return MUL(MUL(x, at_math(e, IN("keep"))), em_f(p < 1.0 ? 1.0 / (1.0 - p) : 0.0));
+}
+
+aot_status_t at_dc_dropout_attention(em_t *e, aot_value_t *out) {
+  attention_t a = read_call(e);
+  em_x_t p = probabilities(e, &a, scores(e, &a));
+  at_give_cast(e, at_matmul(e, dropped(e, p), a.v), out);
+  return e->status;
+}
+
 aot_status_t at_dc_attention(em_t *e, aot_value_t *out) {
   attention_t a = read_call(e);
   em_x_t s = scores(e, &a), p = probabilities(e, &a, s);
   if (em_in_float(e, "dropout_p", 0.0) != 0.0) p = EM(e, "native_dropout", p, IN("dropout_p"), em_b(1));
   at_give_cast(e, at_matmul(e, p, a.v), out);
+  if (e->status == AOT_OK) { /* in the query's memory order, as the fused kernel writes */
+    aot_type_t t = at_result_type(e, 0);
+    out[0] = VAL(at_laid_out(e, em_v(out[0]), &t));
+  }
   if (strstr(at_name(e), "attention_math")) {
     out[1] = VAL(em_cast(e, p, at_result_type(e, 1).dtype));
   } else if (e->desc->n_results == 2) { /* the fused kernel: log sum exp of the scores */
@@ -114,12 +131,27 @@ static em_x_t gathered(em_t *e, em_x_t g, em_x_t like, int64_t n) {
   return em_cast(e, at_reshaped(e, g, t.sizes, t.rank), t.dtype);
 }
 
-static void give_gradients(em_t *e, const attention_t *a, em_x_t p, em_x_t g, em_x_t row_sum, aot_value_t *out) {
+/* weights: what the values were multiplied by, p or what dropout left of it. */
+static void give_gradients(em_t *e, const attention_t *a, em_x_t ds, em_x_t weights, em_x_t g, aot_value_t *out) {
   int64_t n = heads_per_group(e);
-  em_x_t dp = at_matmul(e, g, swapped(e, a->v)), ds = MUL(MUL(p, SUB(dp, row_sum)), em_f(a->scale));
   out[0] = VAL(gathered(e, at_matmul(e, ds, a->k), IN("query"), 1));
   out[1] = VAL(gathered(e, at_matmul(e, swapped(e, ds), a->q), IN("key"), n));
-  out[2] = VAL(gathered(e, at_matmul(e, swapped(e, p), g), IN("value"), n));
+  out[2] = VAL(gathered(e, at_matmul(e, swapped(e, weights), g), IN("value"), n));
+}
+
+static em_x_t score_gradients(em_t *e, const attention_t *a, em_x_t p, em_x_t dp, em_x_t row_sum) {
+  return MUL(MUL(p, SUB(dp, row_sum)), em_f(a->scale));
+}
+
+/* rowsum(drop(dP) P) is that of g y, too. */
+aot_status_t at_dc_dropout_attention_backward(em_t *e, aot_value_t *out) {
+  attention_t a = read_call(e);
+  em_x_t g = at_math(e, IN("grad")), p = probabilities(e, &a, scores(e, &a));
+  em_x_t dp = dropped(e, at_matmul(e, g, swapped(e, a.v)));
+  int64_t last = -1;
+  em_x_t ds = score_gradients(e, &a, p, dp, at_summed(e, MUL(dp, p), &last, 1, 1));
+  give_gradients(e, &a, ds, dropped(e, p), g, out);
+  return e->status;
 }
 
 /* The probabilities once more. rowsum(dP P) = rowsum(g y). */
@@ -130,7 +162,8 @@ aot_status_t at_dc_attention_backward(em_t *e, aot_value_t *out) {
   if (em_in_float(e, "dropout_p", 0.0) != 0.0)
     em_fail(e, AOT_E_UNIMPLEMENTED, "the stage rng knows the mask: put it before the partition",
             "%s cannot draw the dropout mask again", at_name(e));
-  give_gradients(e, &a, p, g, at_summed(e, MUL(g, at_matmul(e, p, a.v)), &last, 1, 1), out);
+  em_x_t row_sum = at_summed(e, MUL(g, at_matmul(e, p, a.v)), &last, 1, 1);
+  give_gradients(e, &a, score_gradients(e, &a, p, at_matmul(e, g, swapped(e, a.v)), row_sum), p, g, out);
   return e->status;
 }
 
@@ -142,6 +175,7 @@ aot_status_t at_dc_flash_cpu_backward(em_t *e, aot_value_t *out) {
   if (em_in_float(e, "dropout_p", 0.0) != 0.0)
     em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s with dropout is not rewritten", at_name(e));
   p = EXP(SUB(s, EM(e, "unsqueeze", IN("logsumexp"), em_i(-1))));
-  give_gradients(e, &a, p, g, at_summed(e, MUL(g, at_math(e, IN("out"))), &last, 1, 1), out);
+  em_x_t row_sum = at_summed(e, MUL(g, at_math(e, IN("out"))), &last, 1, 1);
+  give_gradients(e, &a, score_gradients(e, &a, p, at_matmul(e, g, swapped(e, a.v)), row_sum), p, g, out);
   return e->status;
 }

@@ -70,6 +70,8 @@ at_decompose_fn at_dc_diagonal_backward;
 at_decompose_fn at_dc_diff;
 at_decompose_fn at_dc_dot;
 at_decompose_fn at_dc_dropout;
+at_decompose_fn at_dc_dropout_attention;
+at_decompose_fn at_dc_dropout_attention_backward;
 at_decompose_fn at_dc_dropout_relative;
 at_decompose_fn at_dc_each;
 at_decompose_fn at_dc_eigh;

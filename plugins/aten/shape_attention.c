@@ -30,6 +30,13 @@ void at_shape_attention(at_infer_t *c) {
   if (c->status == AOT_OK) put_output(c, &q, &v, at_float(c, "dropout_p") == 0.0 && c->desc->n_results == 1);
 }
 
+/* As separate operators give it: [.., L, Ev], contiguous. */
+void at_shape_dropout_attention(at_infer_t *c) {
+  aot_type_t q = at_tensor(c, "query"), k = at_tensor(c, "key"), v = at_tensor(c, "value");
+  check(c, &q, &k, &v);
+  if (c->status == AOT_OK) put_output(c, &q, &v, 0);
+}
+
 static void put_logsumexp(at_infer_t *c, const aot_type_t *q) {
   int64_t *strides = at_dims(c, 3);
   if (q->rank != 4) {

@@ -44,6 +44,7 @@ at_infer_fn at_shape_atleast_each;
 at_infer_fn at_shape_attention;
 at_infer_fn at_shape_attention_backward;
 at_infer_fn at_shape_attention_backward_nodrop;
+at_infer_fn at_shape_dropout_attention;
 at_infer_fn at_shape_attention_math;
 at_infer_fn at_shape_axis_split;
 at_infer_fn at_shape_baddbmm;

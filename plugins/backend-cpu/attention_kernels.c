@@ -3,6 +3,7 @@
 #include "exp_f32.h"
 #include "half_kernels.h"
 #include "tile_products.h"
+#include <aot/inline.h>
 #include <string.h>
 
 enum {
@@ -205,6 +206,16 @@ static void mask_tile(const bc_attention_t *a, const block_t *b, int64_t first_k
   }
 }
 
+/* Probabilities, or their gradients, but for those that are dropped. */
+static void drop(const bc_attention_t *a, const block_t *b, int64_t first_key, int64_t n, float *tile) {
+  float row[KEYS];
+  for (int64_t i = 0; a->keep && i < b->rows; i++) {
+    const int64_t at = (b->head * a->n_query + b->first + i) * a->n_key + first_key;
+    read_row(a->dtype, (const char *)a->keep + at * (int64_t)aot_dtype_size(a->dtype), n, row);
+    for (int64_t j = 0; j < n; j++) tile[j * b->lanes + i] *= row[j] != 0 ? a->keep_scale : 0;
+  }
+}
+
 /* Keys after a query's own are not seen. */
 static void hide_later_keys(const block_t *b, int64_t first_key, int64_t n, float *s) {
   for (int64_t j = 0; j < n; j++)
@@ -379,6 +390,7 @@ static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o
     column_maxima(w->s, n, b->lanes, w->top);
     rescale(b, w->older, w->top, w->sum, w->o, width_v);
     exponentials(w->s, n, b->lanes, w->top, w->sum);
+    drop(a, b, j, n, w->s);
     add_by_queries(a, BC_OUTPUTS, b, weights(a, b, w->s, n, w->half), n, read_rows(a, v, j, n, w->v), w->o, width_v, 1);
   }
   for (int64_t i = 0; i < b->rows; i++) {
@@ -480,6 +492,7 @@ static void recompute(const bc_attention_t *a, const block_t *b, rows_t k, rows_
     float *p = w->p + j * b->lanes, *dp = w->dp + j * b->lanes;
     exponentials(p, n, b->lanes, w->top, w->sum);
     multiply_keys(a, BC_SCORE_GRADIENTS, b, rows_from(v, j), w->gt, n, a->width_v, 1, dp);
+    drop(a, b, j, n, dp);
     column_dots(p, dp, n, b->lanes, w->d);
   }
   for (int64_t i = 0; i < b->lanes; i++) {
@@ -500,6 +513,7 @@ static void backward_block(const bc_attention_t *a, const block_t *b, bc_rows_t 
     const int64_t n = least(KEYS, b->seen - j);
     float *p = w->p + j * b->lanes, *ds = w->dp + j * b->lanes;
     score_gradients(p, ds, n, b->lanes, w->sum, w->d);
+    drop(a, b, j, n, p);
     add_by_keys(a, BC_VALUE_GRADIENTS, b, weights(a, b, p, n, w->half), n, w->g, dv + j * width_v, width_v, 1);
     const float *gradients = weights(a, b, ds, n, w->half);
     add_by_keys(a, BC_KEY_GRADIENTS, b, gradients, n, w->q, dk + j * width, width, scale);

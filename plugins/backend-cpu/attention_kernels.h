@@ -39,6 +39,8 @@ typedef struct bc_attention {
   const void *mask;                         /* NULL: none; strides are 0 where it is broadcast */
   int32_t mask_dtype;                       /* AOT_BOOL: nonzero is seen; others are added */
   int64_t mask_lead[AOT_MAX_RANK], mask_query, mask_key;
+  const void *keep; /* of `dtype`, dense: 0 where a probability is dropped; NULL: none is */
+  float keep_scale; /* of those that are not */
 } bc_attention_t;
 
 enum { BC_ATTENTION_KEYS = 128 }; /* of a block */

@@ -1,5 +1,5 @@
 /* scaled_dot_product_attention and _scaled_dot_product_flash_attention_for_cpu with their backwards, in float32 and
- * halves, without dropout. Operands need no copy as long as their element dimension is contiguous: transposed views of
+ * halves, with dropout where it is told what to keep. Operands need no copy as long as their element dimension is contiguous: transposed views of
  * a projection are read where they lie. Gradients are laid out as the operands' types say, so that the views that
  * follow need no copy either. */
 #include "attention_halves.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 
 typedef struct attention_step {
-  lw_ref_t q, k, v, mask, o, lse, dq, dk, dv, sums, work; /* o: the output, or its gradient */
-  bc_rows_t so, sdq, sdk, sdv;                            /* strides; data is set when run */
+  lw_ref_t q, k, v, mask, keep, o, lse, dq, dk, dv, sums, work; /* o: the output, or its gradient */
+  bc_rows_t so, sdq, sdk, sdv;                                  /* strides; data is set when run */
   bc_attention_t a;
   int64_t n_parts;         /* of a head of keys, in the backward */
   uint64_t n_sums, n_work; /* floats */
@@ -34,6 +34,7 @@ static bc_attention_t operands(const attention_step_t *p, int32_t thread, int *f
   a.k = with(f, a.k, p->k);
   a.v = with(f, a.v, p->v);
   a.mask = p->mask.storage == LW_NONE ? NULL : lw_at(f, p->mask);
+  a.keep = p->keep.storage == LW_NONE ? NULL : lw_at(f, p->keep);
   return a;
 }
 
@@ -115,7 +116,8 @@ static aot_status_t readable(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *o
 }
 
 static int takes(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
-  return lw_attention_call(b, at, out) && bc_is_float(out->q);
+  if (!lw_attention_call(b, at, out) || !bc_is_float(out->q)) return 0;
+  return !out->keep || out->keep->dtype == out->q->dtype;
 }
 
 static int64_t mask_stride(const lw_tensor_t *m, int32_t n) {
@@ -134,6 +136,7 @@ static bc_attention_t describe(const lw_attention_t *call, const lw_tensor_t t[3
       .width_v = lw_from_end(&t[2], 1),
       .scale = call->scale,
       .causal = call->is_causal,
+      .keep_scale = (float)call->keep_scale,
       .q = rows_of(&t[0]),
       .k = rows_of(&t[1]),
       .v = rows_of(&t[2]),
@@ -154,9 +157,10 @@ static aot_status_t add_attention(lw_build_t *b, const lw_attention_t *call, con
                                   const lw_tensor_t *lse, const lw_tensor_t *gradients) {
   const lw_tensor_t *const inputs[3] = {call->q, call->k, call->v};
   const int64_t n_threads = b->machine->n_threads;
-  lw_tensor_t t[3], work, sums;
+  lw_tensor_t t[3], work, sums, keep = {0};
   attention_step_t *p;
   for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, inputs[i], &t[i]));
+  if (call->keep) AOT_TRY(lw_contiguous(b, call->keep, &keep));
   bc_attention_t a = describe(call, t);
   bc_attention_halves_t *halves = bc_attention_halves_create(&a, gradients != NULL, (int32_t)n_threads);
   if (halves) AOT_TRY(lw_own(b, halves, bc_attention_halves_destroy));
@@ -174,6 +178,7 @@ static aot_status_t add_attention(lw_build_t *b, const lw_attention_t *call, con
   p->k = lw_use(b, &t[1]);
   p->v = lw_use(b, &t[2]);
   p->mask = lw_use(b, call->mask);
+  p->keep = lw_use(b, call->keep ? &keep : NULL);
   p->o = lw_use(b, o);
   p->so = rows_of(o);
   p->lse = lw_use(b, lse);
@@ -229,6 +234,8 @@ static aot_status_t lower_attention(lw_build_t *b) {
 static const lw_lowering_t rows[] = {
     {"aten.scaled_dot_product_attention.default", lower_attention},
     {"aot.scaled_dot_product_attention_backward.default", lower_attention},
+    {"aot.dropout_attention.default", lower_attention},
+    {"aot.dropout_attention_backward.default", lower_attention},
     {"aten._scaled_dot_product_flash_attention_for_cpu.default", lower_attention},
     {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", lower_attention},
 };

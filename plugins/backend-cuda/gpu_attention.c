@@ -71,7 +71,8 @@ int gc_attention_is_whole(const aot_snapshot_t *s, const aot_snap_node_t *node, 
   double dropout = 0;
   if (at->dropout < node->n_args && args[at->dropout].kind == AOT_ARG_FLOAT)
     memcpy(&dropout, &args[at->dropout].i, sizeof dropout);
-  return dropout == 0 && is_whole_mask(s, node, at, operands[0]->dtype);
+  if (at->keep != LW_NONE && args[at->keep].kind != AOT_ARG_VALUE) return 0;
+  return (at->keep != LW_NONE ? dropout < 1 : dropout == 0) && is_whole_mask(s, node, at, operands[0]->dtype);
 }
 
 /* ---- tensors ---- */
@@ -80,6 +81,7 @@ int gc_attention_is_whole(const aot_snapshot_t *s, const aot_snap_node_t *node, 
 typedef struct gc_kept_attention {
   struct gc_kept_attention *next;
   lw_tensor_t q, k, v, mask, o, stats; /* mask: dtype 0: none */
+  uint32_t keep;                       /* value; LW_NONE: nothing is dropped */
   double scale;
   int is_causal;
 } kept_t;
@@ -150,6 +152,10 @@ static gc_attention_t describe(const lw_attention_t *a, const lw_tensor_t *tenso
   };
   for (uint32_t what = 0; what < n; what++)
     if (tensors[what].rank == 4) set_strides(&g, (int)what, &tensors[what]);
+  if (a->keep) {
+    g.keep_dtype = tensors[GC_ATT_KEEP].dtype;
+    g.keep_scale = a->keep_scale;
+  }
   if (!a->mask) return g;
   g.bias_dtype = tensors[GC_ATT_BIAS].dtype;
   memcpy(g.bias_sizes, tensors[GC_ATT_BIAS].sizes, sizeof g.bias_sizes);
@@ -158,6 +164,7 @@ static gc_attention_t describe(const lw_attention_t *a, const lw_tensor_t *tenso
 
 static int takes(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
   if (!lw_attention_call(b, at, out) || !is_half(out->q->dtype) || out->q->rank != 4) return 0;
+  if (out->keep && out->keep->dtype != out->q->dtype) return 0;
   return !out->mask || (at->output == LW_NONE && b->node->n_results != 2);
 }
 
@@ -171,7 +178,12 @@ static kept_t **kept_of(const lw_build_t *b) {
   return &l->attentions;
 }
 
-static aot_status_t keep(lw_build_t *b, const lw_attention_t *a, const lw_tensor_t *o, const lw_tensor_t *stats) {
+static uint32_t keep_value(const lw_build_t *b, const lw_attention_places_t *at) {
+  return at->keep == LW_NONE ? LW_NONE : (uint32_t)lw_arg(b, at->keep)->i;
+}
+
+static aot_status_t keep(lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a, const lw_tensor_t *o,
+                         const lw_tensor_t *stats) {
   kept_t *k = lw_pool_alloc(b->pool, sizeof *k);
   if (!k) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
   *k = (kept_t){.next = *kept_of(b),
@@ -180,6 +192,7 @@ static aot_status_t keep(lw_build_t *b, const lw_attention_t *a, const lw_tensor
                 .v = *a->v,
                 .o = *o,
                 .stats = *stats,
+                .keep = keep_value(b, at),
                 .scale = a->scale,
                 .is_causal = a->is_causal};
   if (a->mask) k->mask = *a->mask;
@@ -190,14 +203,22 @@ static aot_status_t keep(lw_build_t *b, const lw_attention_t *a, const lw_tensor
 static int is_same(const lw_tensor_t *a, const lw_tensor_t *b) {
   return a->storage == b->storage && lw_same_geometry(a, b);
 }
+static int is_same_or_none(const lw_tensor_t *kept, const lw_tensor_t *t) {
+  return t ? kept->dtype && is_same(kept, t) : !kept->dtype;
+}
+/* A partition has the gradients draw again what the forward drew. */
+static int keeps_the_same(const lw_build_t *b, uint32_t kept, uint32_t keep) {
+  return kept == keep || (kept != LW_NONE && keep != LW_NONE && lw_is_same_chain(b, kept, keep));
+}
 
 /* The forward of these operands in the same graph; NULL: there is none. Plugins' kernels may write into results that
  * nobody seems to read any more. */
-static const kept_t *find_kept(const lw_build_t *b, const lw_attention_t *a) {
+static const kept_t *find_kept(const lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a) {
   if (b->machine->custom->n_nodes) return NULL;
   for (const kept_t *k = *kept_of(b); k; k = k->next)
     if (is_same(&k->q, a->q) && is_same(&k->k, a->k) && is_same(&k->v, a->v) && k->scale == a->scale &&
-        k->is_causal == a->is_causal && (a->mask ? k->mask.dtype && is_same(&k->mask, a->mask) : !k->mask.dtype))
+        k->is_causal == a->is_causal && is_same_or_none(&k->mask, a->mask) &&
+        keeps_the_same(b, k->keep, keep_value(b, at)))
       return k;
   return NULL;
 }
@@ -207,6 +228,7 @@ static aot_status_t make_operands(lw_build_t *b, const lw_attention_t *a, const 
   const lw_tensor_t *const operands[] = {a->q, a->k, a->v};
   for (int i = 0; i < 3; i++) AOT_TRY(make_plain(b, operands[i], &t[i]));
   *out_mask = NULL;
+  if (a->keep) AOT_TRY(lw_contiguous(b, a->keep, &t[GC_ATT_KEEP]));
   if (!a->mask) return AOT_OK;
   AOT_TRY(gc_make_mask(b, a, out_mask));
   t[GC_ATT_BIAS] = (*out_mask)->bias;
@@ -216,6 +238,9 @@ static void operand_types(const lw_build_t *b, const lw_attention_t *a, lw_tenso
   const lw_tensor_t *const operands[] = {a->q, a->k, a->v};
   for (int i = 0; i < 3; i++) t[i] = plain_type(b, operands[i]);
   if (a->mask) t[GC_ATT_BIAS] = gc_bias_type(a);
+  if (!a->keep) return;
+  t[GC_ATT_KEEP] = *a->keep;
+  lw_make_contiguous(&t[GC_ATT_KEEP]);
 }
 
 /* cuDNN's forward, and what it leaves to do for rows that see nothing. */
@@ -245,13 +270,13 @@ static aot_status_t forward(lw_build_t *b, const lw_attention_places_t *at) {
   if (has_lse) AOT_TRY(lw_result_dense(b, 1, &t[GC_ATT_STATS]));
   else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_STATS]));
   AOT_TRY(add_forward(b, plan, &graph, mask, t));
-  return keep(b, &a, &t[GC_ATT_O], &t[GC_ATT_STATS]);
+  return keep(b, at, &a, &t[GC_ATT_O], &t[GC_ATT_STATS]);
 }
 
 /* What the forward gave: the operator's own arguments, what a forward of the same graph kept, or NULL. */
 static int find_output(const lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a,
                        const lw_tensor_t **out_o, const lw_tensor_t **out_stats) {
-  const kept_t *kept = at->output == LW_NONE ? find_kept(b, a) : NULL;
+  const kept_t *kept = at->output == LW_NONE ? find_kept(b, at, a) : NULL;
   *out_o = kept ? &kept->o : NULL;
   *out_stats = kept ? &kept->stats : NULL;
   if (at->output == LW_NONE) return 1;
@@ -308,6 +333,8 @@ static aot_status_t lower_attention(lw_build_t *b) {
 static const lw_lowering_t rows[] = {
     {"aten.scaled_dot_product_attention.default", lower_attention},
     {"aot.scaled_dot_product_attention_backward.default", lower_attention},
+    {"aot.dropout_attention.default", lower_attention},
+    {"aot.dropout_attention_backward.default", lower_attention},
     {"aten._scaled_dot_product_flash_attention_for_cpu.default", lower_attention},
     {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", lower_attention},
 };

@@ -41,6 +41,8 @@ static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
 /* Operators whose parts are generated kernels and products, and which by themselves would run on the host. */
 static const char *const in_parts[] = {
     "aten.scaled_dot_product_attention.default",
+    "aot.dropout_attention.default",
+    "aot.dropout_attention_backward.default",
     "aten._scaled_dot_product_flash_attention_for_cpu.default",
     "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
     "aot.scaled_dot_product_attention_backward.default",

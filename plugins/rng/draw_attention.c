@@ -1,7 +1,7 @@
 /* Attention with dropout.
  *
- * Forward: the operator set writes it out as products, scale, mask, softmax and native_dropout, which the walk meets
- * next; without dropout the operator stays whole. Backwards of device kernels, in joint graphs that came with their
+ * Forward: without dropout the operator stays whole, in halves it becomes one that is told what to keep; else the operator
+ * set writes it out as products, scale, mask, softmax and native_dropout, which the walk meets next. Backwards of device kernels, in joint graphs that came with their
  * backward, are written out with the forward's draw, which their operand philox_seed (rng_state) leads to. With P =
  * exp(S - lse), D = keep / (1 - p), y the output:
  *
@@ -52,9 +52,37 @@ static int is_state_name(aot_str_t name) {
   return aot_str_eq(name, aot_str("philox_seed")) || aot_str_eq(name, aot_str("rng_state"));
 }
 
+/* In halves, whose parts would be computed in float32, it stays whole, and what is kept is its operand: the draw that
+ * native_dropout would have taken of the probabilities. */
+static int stays_whole(em_t *e, double p) {
+  const aot_type_t q = em_type(e, em_in(e, "query"));
+  return is_named(e, "aten.scaled_dot_product_attention.default") && q.rank == 4 && p < 1 &&
+         (q.dtype == AOT_BF16 || q.dtype == AOT_F16);
+}
+
+static void keep_whole(em_t *e, double p, aot_value_t *out) {
+  const em_x_t q = em_in(e, "query"), k = em_in(e, "key");
+  const aot_type_t of_q = em_type(e, q), of_k = em_type(e, k);
+  aot_type_t scores = of_q;
+  int64_t sizes[AOT_MAX_RANK];
+  if (e->status != AOT_OK) return;
+  memcpy(sizes, of_q.sizes, 3 * sizeof *sizes);
+  sizes[3] = of_k.sizes[2];
+  scores.sizes = sizes;
+  const em_x_t keep = em_cast(e, rg_chance(e, &scores, 1.0 - p), of_q.dtype);
+  out[0] =
+      em_value(e, EM(e, "aot.dropout_attention.default", q, k, em_in(e, "value"), em_in(e, "attn_mask"), keep, em_f(p),
+                     em_b(em_in_bool(e, "is_causal", 0)), em_in(e, "scale"), em_b(em_in_bool(e, "enable_gqa", 0))));
+}
+
 void rg_attention(em_t *e, aot_value_t *out) {
-  if (em_in_float(e, "dropout_p", 0) == 0) {
+  const double p = em_in_float(e, "dropout_p", 0);
+  if (p == 0) {
     rg_of(e)->is_left = 1;
+    return;
+  }
+  if (stays_whole(e, p)) {
+    keep_whole(e, p, out);
     return;
   }
   if (rg_stream_open(e) == AOT_OK) e->status = e->host->edit->decompose(e->prog, e->node, out);

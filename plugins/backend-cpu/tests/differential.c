@@ -308,6 +308,16 @@ static const program_t programs[] = {
      "%y4 = aten.scaled_dot_product_attention.default %y3, %a1, %y3, %l\n%y5 = aten.scaled_dot_product_attention.default %y4, %a1, %y4, %v\n"
      "%y6 = aten.scaled_dot_product_attention.default %y5, %a1, %y5, %z\n"
      "out user_output 0 = %x5\nout user_output 1 = %x9\nout user_output 2 = %y3\nout user_output 3 = %y6\n"},
+    {"attention that drops probabilities, and its gradients",
+     {{4, {1, 4, 70, 8}, 0}, {4, {1, 2, 130, 8}, 0}, {4, {1, 4, 70, 8}, 0}, {0, {0}, 900}},
+     "f32[1, 4, 70, 8]\nf32[1, 2, 130, 8]\nf32[1, 4, 70, 8]\ni64[]\n",
+     "%u = aot.philox_uniform.default %a3, %a3, 3, [1, 4, 70, 130]\n%k = aten.lt.Scalar %u, 0.7\n%c = aten._to_copy.default %k, dtype=f32\n"
+     "%o = aot.dropout_attention.default %a0, %a1, %a1, none, %c, 0.3, true, none, true\n"
+     "%x, %y, %z = aot.dropout_attention_backward.default %a2, %a0, %a1, %a1, none, %c, 0.3, true, none, true\n"
+     "%q = aten._to_copy.default %a0, dtype=bf16\n%p = aten._to_copy.default %a1, dtype=bf16\n%d = aten._to_copy.default %k, dtype=bf16\n"
+     "%r = aot.dropout_attention.default %q, %p, %p, none, %d, 0.3, false, 0.4, true\n%s = aten._to_copy.default %r, dtype=f32\n"
+     "%w = aten.add.Tensor %y, %z\n%v = aten.add.Tensor %x, %o\n"
+     "out user_output 0 = %o\nout user_output 1 = %v\nout user_output 2 = %w\nout user_output 3 = %s\n"},
     {"attention that gives the sums of its exponentials, and the backward that takes them",
      {{4, {1, 2, 70, 5}, 0}, {4, {1, 2, 130, 5}, 0}, {4, {1, 2, 70, 5}, 0}, {2, {70, 1}, 0}},
      "f32[1, 2, 70, 5]\nf32[1, 2, 130, 5]\nf32[1, 2, 70, 5]\nf32[70, 1]\n",

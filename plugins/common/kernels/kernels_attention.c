@@ -12,6 +12,7 @@
 
 typedef struct attention {
   rk_array_t q, k, v, mask; /* mask expanded to [batch.., Lq, Lk]; f NULL and i NULL: none */
+  rk_array_t keep;          /* of that shape: what remains of a probability, 0 or 1 / (1 - p); f NULL: all */
   int32_t n_batch;          /* leading dimensions */
   int64_t batch[AOT_MAX_RANK], batches, lq, lk, e, ev;
   double scale;
@@ -48,6 +49,24 @@ static aot_status_t read_mask(rk_ctx_t *c, attention_t *a, uint32_t arg) {
   sizes[a->n_batch] = a->lq;
   sizes[a->n_batch + 1] = a->lk;
   return rk_dense_expanded(c, mask, a->n_batch + 2, sizes, &a->mask);
+}
+
+/* Factors of the probabilities out of a tensor of zeros and others. */
+static aot_status_t read_keep(rk_ctx_t *c, attention_t *a, uint32_t arg, double dropout_p) {
+  const rk_tensor_t *keep;
+  rk_array_t drawn;
+  int64_t sizes[AOT_MAX_RANK];
+  AOT_TRY(rk_need_tensor(c, arg, &keep));
+  memcpy(sizes, a->batch, sizeof sizes);
+  sizes[a->n_batch] = a->lq;
+  sizes[a->n_batch + 1] = a->lk;
+  AOT_TRY(rk_dense_expanded(c, keep, a->n_batch + 2, sizes, &drawn));
+  AOT_TRY(rk_new_f(c, a->n_batch + 2, sizes, &a->keep));
+  for (int64_t i = 0; i < drawn.numel; i++) {
+    const int is_kept = drawn.f ? drawn.f[i] != 0 : drawn.i[i] != 0;
+    a->keep.f[i] = is_kept && dropout_p < 1 ? 1 / (1 - dropout_p) : 0;
+  }
+  return AOT_OK;
 }
 
 typedef struct attention_args {
@@ -111,6 +130,10 @@ static double row_of(const attention_t *a, int64_t b, int64_t i) {
   return top == -INFINITY ? top : top + log(sum);
 }
 
+static double keep_of(const attention_t *a, int64_t b, int64_t i, int64_t j) {
+  return a->keep.f ? a->keep.f[(b * a->lq + i) * a->lk + j] : 1;
+}
+
 static aot_status_t forward(rk_ctx_t *c, attention_t *a) {
   rk_array_t out, lse;
   int64_t sizes[AOT_MAX_RANK];
@@ -125,7 +148,7 @@ static aot_status_t forward(rk_ctx_t *c, attention_t *a) {
       double *o = out.f + (b * a->lq + i) * a->ev;
       lse.f[b * a->lq + i] = row_of(a, b, i);
       for (int64_t j = 0; j < a->lk; j++)
-        for (int64_t e = 0; e < a->ev; e++) o[e] += a->p[j] * v[j * a->ev + e];
+        for (int64_t e = 0; e < a->ev; e++) o[e] += keep_of(a, b, i, j) * a->p[j] * v[j * a->ev + e];
     }
   }
   AOT_TRY(rk_put_f(c, 1, &lse));
@@ -148,10 +171,11 @@ static aot_status_t backward(rk_ctx_t *c, attention_t *a, const rk_array_t *g) {
       double sum = 0;
       row_of(a, b, i);
       for (int64_t j = 0; j < a->lk; j++) {
+        const double keep = keep_of(a, b, i, j);
         gp[j] = 0;
         for (int64_t e = 0; e < a->ev; e++) {
-          gp[j] += up[e] * a->v.f[mv + j * a->ev + e];
-          gv.f[mv + j * a->ev + e] += a->p[j] * up[e];
+          gp[j] += keep * up[e] * a->v.f[mv + j * a->ev + e];
+          gv.f[mv + j * a->ev + e] += keep * a->p[j] * up[e];
         }
         sum += a->p[j] * gp[j];
       }
@@ -202,12 +226,32 @@ static aot_status_t flash_cpu_backward(rk_ctx_t *c) {
   return backward(c, &a, &g);
 }
 
+/* aot.dropout_attention(query, key, value, attn_mask, keep, dropout_p, is_causal, scale, enable_gqa) */
+static aot_status_t dropped(rk_ctx_t *c) {
+  attention_t a;
+  AOT_TRY(read_attention(c, (attention_args_t){0, 3, 6, 7, 8}, &a));
+  AOT_TRY(read_keep(c, &a, 4, rk_float(c, 5, 0)));
+  return forward(c, &a);
+}
+
+/* aot.dropout_attention_backward: the same behind the gradient */
+static aot_status_t dropped_backward(rk_ctx_t *c) {
+  attention_t a;
+  rk_array_t g;
+  AOT_TRY(rk_need_f(c, 0, &g));
+  AOT_TRY(read_attention(c, (attention_args_t){1, 4, 7, 8, 9}, &a));
+  AOT_TRY(read_keep(c, &a, 5, rk_float(c, 6, 0)));
+  return backward(c, &a, &g);
+}
+
 #define ROW(name, fn)                                                                                                  \
   { name, fn, NULL, NULL, RK_DROPOUT_P }
 static const rk_kernel_t rows[] = {
     ROW("aten.scaled_dot_product_attention.default", sdpa),
     ROW("aot.scaled_dot_product_attention_backward", sdpa_backward),
     ROW("aot.scaled_dot_product_attention_backward.default", sdpa_backward),
+    {"aot.dropout_attention.default", dropped, NULL, NULL, 0},
+    {"aot.dropout_attention_backward.default", dropped_backward, NULL, NULL, 0},
     ROW("aten._scaled_dot_product_flash_attention_for_cpu.default", flash_cpu),
     ROW("aten._scaled_dot_product_flash_attention_for_cpu_backward.default", flash_cpu_backward),
 };

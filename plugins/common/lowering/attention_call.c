@@ -8,13 +8,17 @@
 #define NONE LW_NONE
 static const lw_attention_places_t places[] = {
     /* (query, key, value, attn_mask, dropout_p, is_causal, *, scale, enable_gqa) */
-    {"aten.scaled_dot_product_attention.default", 0, 3, 4, 5, 6, 7, NONE, 0},
+    {"aten.scaled_dot_product_attention.default", 0, 3, 4, 5, 6, 7, NONE, NONE, 0},
     /* (grad, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) */
-    {"aot.scaled_dot_product_attention_backward.default", 1, 4, 5, 6, 7, 8, NONE, 1},
+    {"aot.scaled_dot_product_attention_backward.default", 1, 4, 5, 6, 7, 8, NONE, NONE, 1},
+    /* (query, key, value, attn_mask, keep, dropout_p, is_causal, scale, enable_gqa) */
+    {"aot.dropout_attention.default", 0, 3, 5, 6, 7, 8, 4, NONE, 0},
+    /* (grad, query, key, value, attn_mask, keep, dropout_p, is_causal, scale, enable_gqa) */
+    {"aot.dropout_attention_backward.default", 1, 4, 6, 7, 8, 9, 5, NONE, 1},
     /* (query, key, value, dropout_p, is_causal, *, attn_mask, scale) */
-    {"aten._scaled_dot_product_flash_attention_for_cpu.default", 0, 5, 3, 4, 6, NONE, NONE, 0},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", 0, 5, 3, 4, 6, NONE, NONE, NONE, 0},
     /* (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask, scale) */
-    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", 1, 8, 6, 7, 9, NONE, 4, 1},
+    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", 1, 8, 6, 7, 9, NONE, NONE, 4, 1},
 };
 
 const lw_attention_places_t *lw_attention_places(aot_str_t op) {
@@ -39,6 +43,16 @@ static int fits_mask(const lw_tensor_t *m, const lw_tensor_t *q, const lw_tensor
   if (m->rank > q->rank || (m->dtype != AOT_BOOL && m->dtype != AOT_F32 && m->dtype != q->dtype)) return 0;
   for (int32_t n = 1; n <= m->rank; n++)
     if (lw_from_end(m, n) != 1 && lw_from_end(m, n) != (n == 1 ? lw_from_end(k, 2) : lw_from_end(q, n))) return 0;
+  return 1;
+}
+
+/* Written out in full, side by side, one for each score. */
+static int read_keep(const lw_build_t *b, const lw_attention_places_t *at, double p, lw_attention_t *a) {
+  const lw_tensor_t *keep = lw_arg_tensor(b, at->keep);
+  if (!keep || keep->rank != a->q->rank || lw_from_end(keep, 1) != lw_from_end(a->k, 2)) return 0;
+  if (memcmp(keep->sizes, a->q->sizes, (size_t)(keep->rank - 1) * sizeof *keep->sizes)) return 0;
+  a->keep = keep;
+  a->keep_scale = p < 1 ? 1 / (1 - p) : 0;
   return 1;
 }
 
@@ -79,7 +93,8 @@ int lw_attention_call(lw_build_t *b, const lw_attention_places_t *at, lw_attenti
   const lw_tensor_t *q = lw_arg_tensor(b, at->query), *k = lw_arg_tensor(b, at->query + 1);
   const lw_tensor_t *v = lw_arg_tensor(b, at->query + 2);
   if (!q || !k || !v || k->dtype != q->dtype || v->dtype != q->dtype) return 0;
-  if (q->rank < 2 || lw_arg_float(b, at->dropout, 0) != 0) return 0;
+  const double p = lw_arg_float(b, at->dropout, 0);
+  if (q->rank < 2 || (at->keep == NONE && p != 0)) return 0;
   *out = (lw_attention_t){
       .q = q,
       .k = k,
@@ -90,6 +105,7 @@ int lw_attention_call(lw_build_t *b, const lw_attention_places_t *at, lw_attenti
   };
   if (!out->share || lw_numel(q) == 0 || lw_numel(k) == 0 || lw_numel(v) == 0) return 0;
   if (lw_from_end(k, 1) != lw_from_end(q, 1) || lw_from_end(v, 2) != lw_from_end(k, 2)) return 0;
+  if (at->keep != NONE && !read_keep(b, at, p, out)) return 0;
   out->scale = lw_arg_float(b, at->scale, 1 / sqrt((double)lw_from_end(q, 1)));
   if (!out->mask) return lw_arg(b, at->mask)->kind == AOT_ARG_NONE;
   if (!fits_mask(out->mask, q, k)) return 0;

@@ -118,6 +118,39 @@ uint32_t lw_arg_ints(const lw_build_t *b, uint32_t k, int64_t *out, uint32_t cap
 
 lw_value_t *lw_value(const lw_build_t *b, uint32_t row) { return &b->values[row - b->value_begin]; }
 
+/* Of the same operator with the same numbers; *a and *b become the operands that differ, if any do. */
+static int are_alike(const lw_build_t *build, uint32_t *a, uint32_t *b) {
+  const aot_snapshot_t *s = build->s;
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
+  if (!values[*a].def || !values[*b].def) return 0;
+  const aot_snap_node_t *x = nodes + values[*a].def, *y = nodes + values[*b].def;
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args);
+  const int64_t *ints = AOT_SNAP_ROWS(s, int64_t, ints);
+  if (AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[x->op].flags & (AOT_OP_RANDOM | AOT_OP_EFFECT)) return 0;
+  if (x->op != y->op || x->n_args != y->n_args || *a - x->result_begin != *b - y->result_begin) return 0;
+  *a = *b;
+  for (uint32_t k = 0; k < x->n_args; k++) {
+    const aot_snap_arg_t *p = &args[x->arg_begin + k], *q = &args[y->arg_begin + k];
+    if (p->kind != q->kind || p->n != q->n) return 0;
+    if (p->i == q->i) continue;
+    if (p->kind == AOT_ARG_INTS || p->kind == AOT_ARG_BOOLS) {
+      if (memcmp(&ints[p->i], &ints[q->i], p->n * sizeof *ints)) return 0;
+    } else {
+      if (p->kind != AOT_ARG_VALUE || *a != *b) return 0;
+      *a = (uint32_t)p->i;
+      *b = (uint32_t)q->i;
+    }
+  }
+  return 1;
+}
+
+int lw_is_same_chain(const lw_build_t *b, uint32_t row, uint32_t other) {
+  while (row != other)
+    if (!are_alike(b, &row, &other)) return 0;
+  return 1;
+}
+
 const lw_tensor_t *lw_arg_tensor(const lw_build_t *b, uint32_t k) {
   const aot_snap_arg_t *a = lw_arg(b, k);
   if (a->kind != AOT_ARG_VALUE) return NULL;

@@ -137,6 +137,8 @@ uint32_t lw_arg_row(const lw_build_t *b, uint32_t k);              /* of the val
 uint32_t lw_node_of(const lw_build_t *b, uint32_t row);            /* that defines the value, of the graph */
 int lw_is_sum(const lw_build_t *b);                                /* x + y, neither multiplied by a number */
 lw_value_t *lw_value(const lw_build_t *b, uint32_t row);
+/* Do two values of the graph hold the same, because nodes that are alike made them of the same values? Chains alone. */
+int lw_is_same_chain(const lw_build_t *b, uint32_t row, uint32_t other);
 const lw_tensor_t *lw_type(const lw_build_t *b, uint32_t result); /* the node's result as declared; dtype 0: none */
 
 /* ---- tensors ---- */

@@ -86,6 +86,8 @@ static const row_t table[] = {
      .results = "f[2,3,4,2]", .grads = "0,1,2", .backward = "aot.scaled_dot_product_attention_backward"},
     {.args = "f[2,4,3,5]; f[2,2,6,5]; f[2,2,6,5]; f[3,6]; 0.0; false; 0.7; true", .results = "f[2,4,3,5]"},
     {.args = "f[3,4,5]; f[3,6,5]; f[3,6,2]; b[3,4,6]; 0.0; false; n; false", .results = "f[3,4,2]"},
+    {"aot.dropout_attention", "f[2,4,3,5]; f[2,2,6,5]; f[2,2,6,4]; n; b[2,4,3,6]; 0.3; true; n; true",
+     .results = "f[2,4,3,4]", .grads = "0,1,2", .backward = "aot.dropout_attention_backward"},
     {"aten._scaled_dot_product_flash_attention_for_cpu", "f[1,2,4,3]; f[1,2,5,3]; f[1,2,5,3]; 0.0; false; f[4,5]; 0.4",
      .results = "f[1,2,4,3]; f[1,2,4]", .back_args = "g0; a0; a1; a2; o0; o1; a3*", .grads = "0,1,2"},
     /* losses */
