@@ -1,4 +1,7 @@
-/* Planes are laid out so that every element of the window is a sum of products of two arrays that lie side by side: the
+/* Two ways, by how images lie. Images that lie channels last go by blocks of channels, each a vector: the block of an
+ * image is laid out with its padding, and an element of the window is a sum of products of vectors.
+ *
+ * Else planes are laid out so that every element of the window is a sum of products of two arrays that lie side by side: the
  * input with its padding, divided into one plane for each phase of the strides, and the gradient with lines of the same
  * length, zeros behind each. Element (i, j) of the window then begins (i * dilation) / stride lines and (j * dilation) /
  * stride places into the plane of the phases that are left over. */
@@ -30,7 +33,7 @@ uint64_t bc_depthwise_work(const bc_conv_t *c) {
   return (uint64_t)n_sums * sizeof(lanes_t) + (uint64_t)(l.n + c->stride[0] * c->stride[1] * l.phase) * sizeof(float);
 }
 
-/* ---- laying out ---- */
+/* ---- planes: laying out ---- */
 
 static void lay_gradient(const bc_conv_t *c, const layout_t *l, const float *gy, float *out) {
   memset(out, 0, (size_t)l->n * sizeof *out);
@@ -60,7 +63,7 @@ static void lay_input(const bc_conv_t *c, const layout_t *l, const float *x, flo
   }
 }
 
-/* ---- sums ---- */
+/* ---- planes: sums ---- */
 
 /* By address: such a vector is not handed over in the same way everywhere. */
 static float join(const lanes_t *sums) {
@@ -110,12 +113,12 @@ static __attribute__((target("avx2,fma"))) void add_line_avx2(const float *g, co
   add_line(g, x, n, size, sums);
 }
 
-static add_line_fn choose(void) {
+static add_line_fn choose_line(void) {
   if (__builtin_cpu_supports("avx512f")) return add_line_avx512;
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? add_line_avx2 : add_line_any;
 }
 #else
-static add_line_fn choose(void) { return add_line_any; }
+static add_line_fn choose_line(void) { return add_line_any; }
 #endif
 
 static void add_plane(const bc_conv_t *c, const layout_t *l, add_line_fn add, const float *g, const float *x,
@@ -139,7 +142,7 @@ void bc_depthwise_weights(const bc_conv_t *c, const float *gy, const float *x, f
                           void *work) {
   const layout_t l = layout_of(c);
   const int64_t n_sums = c->kernel[0] * c->kernel[1], in = c->in[0] * c->in[1], out = c->out[0] * c->out[1];
-  const add_line_fn add = choose();
+  const add_line_fn add = choose_line();
   lanes_t *sums = work;
   float *g = (float *)(sums + n_sums), *input = g + l.n;
   for (int64_t k = begin; k < end; k++) {
@@ -150,5 +153,125 @@ void bc_depthwise_weights(const bc_conv_t *c, const float *gy, const float *x, f
       add_plane(c, &l, add, g, input, sums);
     }
     for (int64_t i = 0; i < n_sums; i++) gw[k * n_sums + i] = join(&sums[i]);
+  }
+}
+
+/* ---- channels last ---- */
+
+int64_t bc_depthwise_blocks(const bc_conv_t *c) { return (c->groups + LANES - 1) / LANES; }
+
+/* Lines and places of a block with its padding, as far as windows reach. */
+static void padded_size(const bc_conv_t *c, int64_t out[2]) {
+  for (int d = 0; d < 2; d++) out[d] = (c->out[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
+}
+
+uint64_t bc_depthwise_last_work(const bc_conv_t *c) {
+  int64_t size[2];
+  padded_size(c, size);
+  const int64_t n_vectors = size[0] * size[1] + c->out[0] * c->out[1] + BLOCK;
+  return (uint64_t)n_vectors * sizeof(lanes_t) + (uint64_t)(c->kernel[0] * c->kernel[1] * LANES) * sizeof(double);
+}
+
+/* `n` channels of a line of `width` places, at a vector each; what the others hold is not looked at. */
+static void lay_channels(const float *from, int64_t channels, int64_t n, int64_t width, float *to) {
+  for (int64_t w = 0; w < width; w++, from += channels, to += LANES)
+    if (n == LANES) memcpy(to, from, LANES * sizeof *to);
+    else memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+static void lay_image(const bc_conv_t *c, const int64_t size[2], const float *x, int64_t n, float *out) {
+  const int64_t end = c->in[1] + c->pad[1] < size[1] ? c->in[1] + c->pad[1] : size[1];
+  memset(out, 0, (size_t)(size[0] * size[1]) * sizeof(lanes_t));
+  for (int64_t ih = 0; ih < c->in[0] && ih + c->pad[0] < size[0]; ih++)
+    lay_channels(x + ih * c->in[1] * c->c_in, c->c_in, n, end - c->pad[1],
+                 out + ((ih + c->pad[0]) * size[1] + c->pad[1]) * LANES);
+}
+
+/* Elements of one line of the window, `tap` floats of x apart, over all positions. */
+BC_INLINE void add_taps(const float *g, const float *x, const int64_t n[2], const int64_t step[2], int64_t tap,
+                        const int size, lanes_t *sums) {
+  lanes_t sum[BLOCK];
+  memset(sum, 0, sizeof sum);
+  for (int64_t h = 0; h < n[0]; h++)
+    for (int64_t w = 0; w < n[1]; w++, g += LANES) {
+      const lanes_t v = *(const lanes_t *)g;
+      const float *at = x + h * step[0] + w * step[1];
+      for (int k = 0; k < size; k++) sum[k] += v * *(const lanes_t *)(at + k * tap);
+    }
+  memcpy(sums, sum, sizeof sum);
+}
+
+BC_INLINE void add_taps_of(const float *g, const float *x, const int64_t n[2], const int64_t step[2], int64_t tap,
+                           int size, lanes_t *sums) {
+  switch (size) {
+    case 1: add_taps(g, x, n, step, tap, 1, sums); break;
+    case 2: add_taps(g, x, n, step, tap, 2, sums); break;
+    case 3: add_taps(g, x, n, step, tap, 3, sums); break;
+    case 4: add_taps(g, x, n, step, tap, 4, sums); break;
+    case 5: add_taps(g, x, n, step, tap, 5, sums); break;
+    case 6: add_taps(g, x, n, step, tap, 6, sums); break;
+    default: add_taps(g, x, n, step, tap, BLOCK, sums); break;
+  }
+}
+
+typedef void (*add_taps_fn)(const float *g, const float *x, const int64_t n[2], const int64_t step[2], int64_t tap,
+                            int size, lanes_t *sums);
+
+static void add_taps_any(const float *g, const float *x, const int64_t n[2], const int64_t step[2], int64_t tap,
+                         int size, lanes_t *sums) {
+  add_taps_of(g, x, n, step, tap, size, sums);
+}
+
+#if defined(__x86_64__)
+static __attribute__((target("avx512f"))) void add_taps_avx512(const float *g, const float *x, const int64_t n[2],
+                                                               const int64_t step[2], int64_t tap, int size,
+                                                               lanes_t *sums) {
+  add_taps_of(g, x, n, step, tap, size, sums);
+}
+static __attribute__((target("avx2,fma"))) void add_taps_avx2(const float *g, const float *x, const int64_t n[2],
+                                                              const int64_t step[2], int64_t tap, int size,
+                                                              lanes_t *sums) {
+  add_taps_of(g, x, n, step, tap, size, sums);
+}
+
+static add_taps_fn choose_taps(void) {
+  if (__builtin_cpu_supports("avx512f")) return add_taps_avx512;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? add_taps_avx2 : add_taps_any;
+}
+#else
+static add_taps_fn choose_taps(void) { return add_taps_any; }
+#endif
+
+static void add_image(const bc_conv_t *c, int64_t pitch, add_taps_fn add, const float *g, const float *x, lanes_t *sums,
+                      double *total) {
+  const int64_t step[2] = {c->stride[0] * pitch * LANES, c->stride[1] * LANES}, tap = c->dilation[1] * LANES;
+  for (int64_t i = 0; i < c->kernel[0]; i++)
+    for (int64_t j = 0; j < c->kernel[1]; j += BLOCK) {
+      const int size = c->kernel[1] - j < BLOCK ? (int)(c->kernel[1] - j) : BLOCK;
+      const float *sum = (const float *)sums;
+      add(g, x + (i * c->dilation[0] * pitch + j * c->dilation[1]) * LANES, c->out, step, tap, size, sums);
+      for (int64_t k = 0; k < size * LANES; k++) total[(i * c->kernel[1] + j) * LANES + k] += (double)sum[k];
+    }
+}
+
+void bc_depthwise_weights_last(const bc_conv_t *c, const float *gy, const float *x, float *gw, int64_t begin,
+                               int64_t end, void *work) {
+  const int64_t n_sums = c->kernel[0] * c->kernel[1], out = c->out[0] * c->out[1], channels = c->groups;
+  const add_taps_fn add = choose_taps();
+  int64_t size[2];
+  padded_size(c, size);
+  lanes_t *sums = work, *g = sums + BLOCK, *image = g + out;
+  double *total = (double *)(image + size[0] * size[1]);
+  for (int64_t block = begin; block < end; block++) {
+    const int64_t first = block * LANES, n_channels = channels - first < LANES ? channels - first : LANES;
+    memset(total, 0, (size_t)(n_sums * LANES) * sizeof *total);
+    memset(g, 0, (size_t)out * sizeof *g);
+    for (int64_t n = 0; n < c->n_batch; n++) {
+      lay_channels(gy + n * out * channels + first, channels, n_channels, out, (float *)g);
+      lay_image(c, size, x + n * c->in[0] * c->in[1] * channels + first, n_channels, (float *)image);
+      add_image(c, size[1], add, (const float *)g, (const float *)image, sums, total);
+    }
+    for (int64_t k = 0; k < n_channels; k++)
+      for (int64_t i = 0; i < n_sums; i++) gw[(first + k) * n_sums + i] = (float)total[i * LANES + k];
   }
 }

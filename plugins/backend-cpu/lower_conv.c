@@ -1,6 +1,6 @@
 /* Convolutions over one or two dimensions, transposed ones too, in float32 and halves: by oneDNN where it is the faster
- * one, else im2col and a BLAS, or sums of planes towards the weights of a depthwise one; halves that oneDNN does not take are computed as copies in float. Others: the reference
- * kernel.
+ * one, else im2col and a BLAS, or sums of products towards the weights of a depthwise one; halves that oneDNN does not
+ * take are computed as copies in float. Others: the reference kernel.
  *
  * A transposed convolution is the gradient of a convolution towards its input, and has gradients of the same kind. So
  * three directions over one description serve them all. */
@@ -37,27 +37,71 @@ static aot_status_t run_im2col(const lw_frame_t *f, void *payload) {
 
 /* ---- depthwise, towards the weights: channels are divided ---- */
 
+typedef struct depthwise_step {
+  lw_ref_t gy, x, gw, work;
+  bc_conv_t conv;
+  int is_last; /* images lie channels last */
+} depthwise_step_t;
+
 typedef struct depthwise_job {
-  const conv_step_t *step;
+  const depthwise_step_t *step;
   const float *gy, *x;
   float *gw;
   char *work;
 } depthwise_job_t;
 
+static uint64_t depthwise_work(const bc_conv_t *c, int is_last) {
+  return is_last ? bc_depthwise_last_work(c) : bc_depthwise_work(c);
+}
+
 static void depthwise_part(void *arg, int32_t part, int64_t begin, int64_t end) {
   const depthwise_job_t *j = arg;
   const bc_conv_t *c = &j->step->conv;
-  bc_depthwise_weights(c, j->gy, j->x, j->gw, begin, end, j->work + (uint64_t)part * bc_depthwise_work(c));
+  char *work = j->work + (uint64_t)part * depthwise_work(c, j->step->is_last);
+  if (j->step->is_last) bc_depthwise_weights_last(c, j->gy, j->x, j->gw, begin, end, work);
+  else bc_depthwise_weights(c, j->gy, j->x, j->gw, begin, end, work);
 }
 
 static aot_status_t run_depthwise_weights(const lw_frame_t *f, void *payload) {
-  const conv_step_t *p = payload;
+  const depthwise_step_t *p = payload;
   const bc_conv_t *c = &p->conv;
-  const int64_t each = 2 * c->n_batch * c->out[0] * c->out[1] * c->kernel[0] * c->kernel[1];
-  depthwise_job_t job = {p, lw_f32(f, p->operands[Y]), lw_f32(f, p->operands[X]), lw_f32(f, p->operands[W]),
-                         lw_at(f, p->work)};
-  bc_parallel(f->workers, c->groups, 1 + 1000000 / each, depthwise_part, &job);
+  const int64_t n = p->is_last ? bc_depthwise_blocks(c) : c->groups;
+  const int64_t each = 2 * c->n_batch * c->out[0] * c->out[1] * c->kernel[0] * c->kernel[1] * (c->groups / n);
+  depthwise_job_t job = {p, lw_f32(f, p->gy), lw_f32(f, p->x), lw_f32(f, p->gw), lw_at(f, p->work)};
+  bc_parallel(f->workers, n, 1 + 1000000 / each, depthwise_part, &job);
   return AOT_OK;
+}
+
+static int is_channels_last(const lw_tensor_t *t) {
+  int64_t expected = t->sizes[1];
+  for (int32_t d = t->rank - 1; d > 1; expected *= t->sizes[d--])
+    if (t->sizes[d] != 1 && t->strides[d] != expected) return 0;
+  return t->strides[1] == 1 && (t->sizes[0] == 1 || t->strides[0] == expected);
+}
+
+static int is_depthwise(const bc_conv_t *c) { return c->groups == c->c_in && c->groups == c->c_out; }
+
+static aot_status_t add_depthwise_weights(lw_build_t *b, const bc_conv_t *c, const lw_tensor_t t[N_OPERANDS]) {
+  const int is_last = is_channels_last(&t[X]) && is_channels_last(&t[Y]);
+  lw_tensor_t x = t[X], y = t[Y], w = t[W], work;
+  depthwise_step_t *p;
+  if (!is_last) {
+    AOT_TRY(lw_contiguous(b, &t[X], &x));
+    AOT_TRY(lw_contiguous(b, &t[Y], &y));
+  }
+  if (!lw_is_contiguous(&w)) {
+    lw_make_contiguous(&w);
+    AOT_TRY(lw_new_tensor(b, &w));
+  }
+  AOT_TRY(lw_scratch(b, depthwise_work(c, is_last) * (uint64_t)b->machine->n_threads, &work));
+  LW_STEP(b, run_depthwise_weights, p);
+  p->gy = lw_use(b, &y);
+  p->x = lw_use(b, &x);
+  p->gw = lw_use(b, &w);
+  p->work = lw_use(b, &work);
+  p->conv = *c;
+  p->is_last = is_last;
+  return w.storage == t[W].storage ? AOT_OK : lw_copy(b, &t[W], &w);
 }
 
 /* ---- what takes contiguous floats ---- */
@@ -74,11 +118,8 @@ static aot_status_t add_dense(lw_build_t *b, const bc_conv_t *c, int what, const
     lw_make_contiguous(&dense[result]);
     AOT_TRY(lw_new_tensor(b, &dense[result]));
   }
-  const int is_depthwise = what == BC_CONV_WEIGHTS && c->groups == c->c_in && c->groups == c->c_out;
-  const uint64_t lanes = bc_depthwise_work(c) * (uint64_t)b->machine->n_threads;
-  AOT_TRY(lw_scratch(b, is_depthwise ? lanes : bc_conv_work(c) * sizeof(float), &work));
-  if (is_depthwise) LW_STEP(b, run_depthwise_weights, p);
-  else LW_STEP(b, run_im2col, p);
+  AOT_TRY(lw_scratch(b, bc_conv_work(c) * sizeof(float), &work));
+  LW_STEP(b, run_im2col, p);
   *p = (conv_step_t){.conv = *c, .what = what, .work = lw_use(b, &work)};
   for (int o = 0; o < N_OPERANDS; o++)
     if (o != B || what == BC_CONV_FORWARD) p->operands[o] = lw_use(b, &dense[o]);
@@ -247,6 +288,8 @@ static aot_status_t add_conv(lw_build_t *b, const bc_conv_t *c, int what, const 
         AOT_TRY(lw_contiguous(b, &t[o], &readable[o]));
     if (late_bias) readable[B].storage = LW_NONE;
     AOT_TRY(bc_add_divided_conv(b, division, readable));
+  } else if (what == BC_CONV_WEIGHTS && is_depthwise(c)) {
+    AOT_TRY(add_depthwise_weights(b, c, t));
   } else {
     AOT_TRY(add_dense(b, c, what, t));
   }

@@ -60,6 +60,12 @@ static int like(const bc_dnn_conv_t *c, int channels_last, shapes_t *s) {
   return ok;
 }
 
+/* Towards the weights of a depthwise convolution others than those made for it multiply blocks of 16 x 16 channels, of
+ * which 16 are there. */
+static const char *kind_of(const bc_conv_t *c, int what) {
+  return what == BC_CONV_WEIGHTS && c->groups == c->c_in && c->groups == c->c_out && c->groups > 1 ? "dw" : "";
+}
+
 static dnnl_primitive_desc_t describe(const bc_dnn_conv_t *c, int what, const shapes_t *s) {
   const dnnl_memory_desc_t *x = &s->liked[X], *w = &s->liked[W], *b = c->has_bias ? &s->liked[B] : NULL,
                            *y = &s->liked[Y];
@@ -80,7 +86,7 @@ static dnnl_primitive_desc_t describe(const bc_dnn_conv_t *c, int what, const sh
   else if (ok) ok = lib()->dnnl_primitive_desc_create(&made, &d, attributes, lib()->engine, forward) == dnnl_success;
   if (what != BC_CONV_FORWARD && forward) lib()->dnnl_primitive_desc_destroy(forward);
   if (attributes) lib()->dnnl_primitive_attr_destroy(attributes);
-  if (ok && bc_dnn_is_fast(made)) return made;
+  if (ok && bc_dnn_is_fast(made, kind_of(&c->conv, what))) return made;
   if (made) lib()->dnnl_primitive_desc_destroy(made);
   return NULL;
 }

@@ -29,7 +29,7 @@ static int make_product(bc_dnn_t *k, const bc_product_t *p, int32_t dtype_c, int
            matrix_shape(&p->c, bc_dnn_type(dtype_c), &c) &&
            lib()->dnnl_matmul_desc_init(&d, &a, &b, NULL, &c) == dnnl_success &&
            lib()->dnnl_primitive_desc_create(&made, &d, attributes, lib()->engine, NULL) == dnnl_success &&
-           (is_tile || bc_dnn_is_fast(made));
+           (is_tile || bc_dnn_is_fast(made, ""));
   bc_dnn_call_t *call = ok ? bc_dnn_call(k, made) : NULL;
   if (call) {
     bc_dnn_arg(call, DNNL_ARG_SRC, bc_dnn_place(k, &a, 0));

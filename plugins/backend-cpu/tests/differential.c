@@ -93,6 +93,14 @@ static const program_t programs[] = {
      "%i0 = aten.flatten.using_ints %d0\n%i1 = aten.flatten.using_ints %e0\n%i2 = aten.flatten.using_ints %h0\n%i3 = aten.flatten.using_ints %m0\n"
      "%a = aten.cat.default [%j0, %j1, %gb], 0\n%b = aten.cat.default [%k0, %k1], 0\n%c = aten.cat.default [%i0, %i1, %f], 0\n%p = aten.cat.default [%i2, %i3], 0\n"
      "out user_output 0 = %a\nout user_output 1 = %b\nout user_output 2 = %c\nout user_output 3 = %p\n"},
+    {"gradients of depthwise convolutions, channels last and not",
+     {{4, {2, 9, 8, 21}, 0}, {4, {21, 1, 5, 3}, 0}, {4, {2, 9, 8, 21}, 0}},
+     "f32[2, 9, 8, 21]\nf32[21, 1, 5, 3]\nf32[2, 9, 8, 21]\n",
+     "%x = aten.permute.default %a0, [0, 3, 1, 2]\n%g = aten.permute.default %a2, [0, 3, 1, 2]\n"
+     "%gx, %gw, %n0 = aten.convolution_backward.default %g, %x, %a1, none, [1, 1], [2, 1], [1, 1], false, [0, 0], 21, [true, true, false]\n"
+     "%u = aten.mul.Tensor %g, 0.5\n%p = aten.clone.default %u, memory_format=memory_format(0)\n"
+     "%n1, %pw, %n2 = aten.convolution_backward.default %p, %x, %a1, none, [1, 1], [2, 1], [1, 1], false, [0, 0], 21, [false, true, false]\n"
+     "out user_output 0 = %gx\nout user_output 1 = %gw\nout user_output 2 = %pw\n"},
     {"convolutions of one element on large images, and their gradients, which are products",
      {{4, {2, 3, 20, 21}, 0}, {4, {5, 3, 1, 1}, 0}},
      "f32[2, 3, 20, 21]\nf32[5, 3, 1, 1]\n",

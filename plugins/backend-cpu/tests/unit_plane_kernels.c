@@ -89,6 +89,14 @@ static void convolutions(void **state) {
                          .dilation = {1, 2}});
 }
 
+static void put_channels_last(float *x, int64_t n, int64_t channels, int64_t plane) {
+  float *copy = malloc((size_t)(n * channels * plane) * sizeof *copy);
+  memcpy(copy, x, (size_t)(n * channels * plane) * sizeof *copy);
+  for (int64_t i = 0; i < n * channels * plane; i++)
+    x[(i / plane / channels * plane + i % plane) * channels + i / plane % channels] = copy[i];
+  free(copy);
+}
+
 static void check_depthwise(int64_t n, int64_t channels, const int64_t in[2], const int64_t kernel[2], int64_t stride,
                             int64_t pad, int64_t dilation) {
   conv_data_t *d = calloc(1, sizeof *d);
@@ -110,6 +118,15 @@ static void check_depthwise(int64_t n, int64_t channels, const int64_t in[2], co
   bc_depthwise_weights(&c, d->y, d->x, d->gw, 1, channels, work);
   assert_close(d->gw, d->sw, channels * kernel[0] * kernel[1]);
   free(work);
+  work = malloc(bc_depthwise_last_work(&c));
+  put_channels_last(d->x, n, channels, in[0] * in[1]);
+  put_channels_last(d->y, n, channels, c.out[0] * c.out[1]);
+  memset(work, 0xff, bc_depthwise_last_work(&c)); /* no number */
+  memset(d->gw, 0xff, sizeof d->gw);
+  bc_depthwise_weights_last(&c, d->y, d->x, d->gw, 0, 1, work);
+  bc_depthwise_weights_last(&c, d->y, d->x, d->gw, 1, bc_depthwise_blocks(&c), work);
+  assert_close(d->gw, d->sw, channels * kernel[0] * kernel[1]);
+  free(work);
   free(d);
 }
 
@@ -121,6 +138,7 @@ static void depthwise_convolutions_towards_the_weights(void **state) {
       check_depthwise(1, 2, (int64_t[]){14, 9}, (int64_t[]){5, 7}, stride, 2, dilation);
       check_depthwise(2, 2, (int64_t[]){4, 20}, (int64_t[]){1, 9}, stride, 0, dilation);
       check_depthwise(1, 2, (int64_t[]){5, 3}, (int64_t[]){2, 2}, stride, 3, dilation);
+      check_depthwise(2, 21, (int64_t[]){6, 5}, (int64_t[]){4, 6}, stride, 1, dilation);
     }
 }
 
