@@ -57,5 +57,5 @@ void bc_product(const bc_product_t *p, const void *a, const void *b, void *c) {
 
 int32_t bc_blas_threads(int64_t n) {
   long online = n > 0 ? (long)n : sysconf(_SC_NPROCESSORS_ONLN);
-  return bl_set_threads(online > 0 ? (int32_t)online : 1);
+  return bl_set_callers(online > 0 ? (int32_t)online : 1);
 }

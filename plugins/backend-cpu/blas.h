@@ -24,7 +24,7 @@ typedef struct bc_product {
 
 void bc_product(const bc_product_t *p, const void *a, const void *b, void *c);
 
-/* Gives the BLAS n threads, one a processor when n is 0. Returns how many. */
+/* Readies the BLAS for n threads that call it, one a processor when n is 0. Returns how many. */
 int32_t bc_blas_threads(int64_t n);
 
 #endif

@@ -12,8 +12,8 @@ struct bc_division {
   bc_product_t product;
   int64_t n_batches, n_chunks, chunk; /* rows of a chunk; the last may have fewer */
   int64_t grain;                      /* units that one thread takes at least */
-  const bc_dnn_t *kernel, *last;
-  uint64_t work;   /* bytes a lane */
+  const bc_dnn_t *kernel, *last;      /* NULL: the BLAS */
+  uint64_t work;                      /* bytes a lane */
   uint64_t sparse; /* bytes for the elements of an operand that turns out to be nearly all zeros; 0: nobody looks */
   int32_t n_lanes;
 };
@@ -33,6 +33,13 @@ typedef struct job {
 
 static int64_t row_step(const bc_matrix_t *m) { return m->transposed ? 1 : m->ld; }
 
+static void multiply_rows(const bc_product_t *p, int64_t n, void *const operands[3]) {
+  bc_product_t part = *p;
+  part.rank = 0;
+  part.a.rows = part.c.rows = n;
+  bc_product(&part, operands[0], operands[1], operands[2]);
+}
+
 static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
   job_t *job = arg;
   const bc_division_t *d = job->division;
@@ -50,7 +57,8 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
     }
     void *const operands[] = {job->a + a * width, job->b + b * width, job->c + c * width};
     const bc_dnn_t *kernel = chunk == d->n_chunks - 1 ? d->last : d->kernel;
-    if (bc_dnn_run(kernel, part, operands, job->work + (uint64_t)part * d->work)) atomic_store(&job->failed, 1);
+    if (!kernel) multiply_rows(p, p->c.rows - row < d->chunk ? p->c.rows - row : d->chunk, operands);
+    else if (bc_dnn_run(kernel, part, operands, job->work + (uint64_t)part * d->work)) atomic_store(&job->failed, 1);
   }
 }
 
@@ -60,8 +68,7 @@ static void run_sparse_rows(void *arg, int32_t part, int64_t begin, int64_t end)
   bc_sparse_rows(&job->division->product, job->sparse, job->b, job->c, begin, end);
 }
 
-static aot_status_t run_onednn_product(const lw_frame_t *f, void *payload) {
-  const division_step_t *p = payload;
+static aot_status_t run_divided(const lw_frame_t *f, const division_step_t *p) {
   const bc_division_t *d = p->division;
   job_t job = {.division = d, .a = lw_at(f, p->a), .b = lw_at(f, p->b), .c = lw_at(f, p->c)};
   job.work = d->work ? lw_at(f, p->work) : NULL;
@@ -74,6 +81,10 @@ static aot_status_t run_onednn_product(const lw_frame_t *f, void *payload) {
   if (atomic_load(&job.failed)) return lw_fail(f->error, AOT_E_EXHAUSTED, "no-memory", "oneDNN cannot run a product");
   return AOT_OK;
 }
+
+/* Of two names, which a profile tells. */
+static aot_status_t run_onednn_product(const lw_frame_t *f, void *payload) { return run_divided(f, payload); }
+static aot_status_t run_product(const lw_frame_t *f, void *payload) { return run_divided(f, payload); }
 
 /* ---- dividing ---- */
 
@@ -105,20 +116,28 @@ static aot_status_t kernel_of(lw_build_t *b, bc_division_t *d, int64_t rows, con
   return lw_own(b, k, bc_dnn_destroy);
 }
 
-aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, const bc_division_t **out) {
+/* A kernel for each of the two numbers of rows; none where oneDNN has not both. */
+static aot_status_t find_kernels(lw_build_t *b, bc_division_t *d) {
+  const int64_t rest = d->product.c.rows - (d->n_chunks - 1) * d->chunk;
+  AOT_TRY(kernel_of(b, d, d->chunk, &d->kernel));
+  d->last = d->kernel;
+  if (d->kernel && rest != d->chunk) AOT_TRY(kernel_of(b, d, rest, &d->last));
+  if (d->last) return AOT_OK;
+  d->kernel = NULL;
+  d->work = 0;
+  return AOT_OK;
+}
+
+aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, int with_onednn, const bc_division_t **out) {
   bc_division_t *d = lw_pool_alloc(b->pool, sizeof *d);
+  const int is_sum_of_nothing = p->a.columns == 0, is_half = p->dtype == AOT_BF16 || p->dtype == AOT_F16;
   *out = NULL;
-  if (p->a.columns == 0) return AOT_OK; /* a sum of nothing */
   if (!d) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   d->product = *p;
-  d->sparse = bc_sparse_work(p);
   divide(d, b->machine->n_threads);
-  AOT_TRY(kernel_of(b, d, d->chunk, &d->kernel));
-  if (!d->kernel) return AOT_OK;
-  const int64_t rest = p->c.rows - (d->n_chunks - 1) * d->chunk;
-  d->last = d->kernel;
-  if (rest != d->chunk) AOT_TRY(kernel_of(b, d, rest, &d->last));
-  if (d->last) *out = d;
+  if (with_onednn && !is_sum_of_nothing) AOT_TRY(find_kernels(b, d));
+  if (d->kernel) d->sparse = bc_sparse_work(p);
+  if (d->kernel || !is_half) *out = d;
   return AOT_OK;
 }
 
@@ -128,7 +147,8 @@ aot_status_t bc_add_divided_product(lw_build_t *b, const bc_division_t *d, const
   division_step_t *p;
   if (d->work) AOT_TRY(lw_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
   if (d->sparse) AOT_TRY(lw_scratch(b, d->sparse, &sparse));
-  LW_STEP(b, run_onednn_product, p);
+  if (d->kernel) LW_STEP(b, run_onednn_product, p);
+  else LW_STEP(b, run_product, p);
   *p = (division_step_t){.a = lw_use(b, x), .b = lw_use(b, y), .c = lw_use(b, c), .division = d};
   p->work = lw_use(b, &work);
   p->sparse = lw_use(b, &sparse);

@@ -24,14 +24,30 @@ typedef struct conv_step {
 
 /* ---- im2col ---- */
 
+typedef struct im2col_job {
+  const conv_step_t *step;
+  float *at[N_OPERANDS], *work;
+} im2col_job_t;
+
+/* Images [begin, end). */
+static void im2col_part(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const im2col_job_t *j = arg;
+  bc_conv_t c = j->step->conv;
+  float *work = j->work + (uint64_t)part * bc_conv_work(&c), *w = j->at[W];
+  float *x = j->at[X] + begin * c.c_in * c.in[0] * c.in[1], *y = j->at[Y] + begin * c.c_out * c.out[0] * c.out[1];
+  c.n_batch = end - begin;
+  if (j->step->what == BC_CONV_FORWARD) bc_conv_forward(&c, x, w, j->at[B], y, work);
+  else if (j->step->what == BC_CONV_DATA) bc_conv_backward(&c, y, x, w, x, NULL, work);
+  else bc_conv_backward(&c, y, x, w, NULL, w, work);
+}
+
+/* Towards the weights images are added up, in their order. */
 static aot_status_t run_im2col(const lw_frame_t *f, void *payload) {
   const conv_step_t *p = payload;
-  float *at[N_OPERANDS], *work = lw_f32(f, p->work);
-  for (int o = 0; o < N_OPERANDS; o++) at[o] = lw_f32_or_null(f, p->operands[o]);
-  if (p->what == BC_CONV_FORWARD) bc_conv_forward(&p->conv, at[X], at[W], at[B], at[Y], work);
-  else
-    bc_conv_backward(&p->conv, at[Y], at[X], at[W], p->what == BC_CONV_DATA ? at[X] : NULL,
-                     p->what == BC_CONV_WEIGHTS ? at[W] : NULL, work);
+  const int64_t n = p->conv.n_batch;
+  im2col_job_t job = {.step = p, .work = lw_f32(f, p->work)};
+  for (int o = 0; o < N_OPERANDS; o++) job.at[o] = lw_f32_or_null(f, p->operands[o]);
+  bc_parallel(f->workers, n, p->what == BC_CONV_WEIGHTS ? n : 1, im2col_part, &job);
   return AOT_OK;
 }
 
@@ -118,7 +134,8 @@ static aot_status_t add_dense(lw_build_t *b, const bc_conv_t *c, int what, const
     lw_make_contiguous(&dense[result]);
     AOT_TRY(lw_new_tensor(b, &dense[result]));
   }
-  AOT_TRY(lw_scratch(b, bc_conv_work(c) * sizeof(float), &work));
+  const uint64_t n_lanes = what == BC_CONV_WEIGHTS ? 1 : (uint64_t)b->machine->n_threads;
+  AOT_TRY(lw_scratch(b, bc_conv_work(c) * n_lanes * sizeof(float), &work));
   LW_STEP(b, run_im2col, p);
   *p = (conv_step_t){.conv = *c, .what = what, .work = lw_use(b, &work)};
   for (int o = 0; o < N_OPERANDS; o++)

@@ -1,4 +1,4 @@
-/* Matrix products (common/lowering/products.c) through a BLAS, or oneDNN where it is the faster one. A transposed
+/* Matrix products (common/lowering/products.c) by the BLAS, or oneDNN where it is the faster one. A transposed
  * operand is recognised by its strides and handed over as it lies; only what neither row- nor column-major leading
  * dimensions describe is copied. Bias and the addend of addmm are put into the result first, and the product is added
  * to it. Halves are summed in float and rounded once: by oneDNN, or as copies in float. */
@@ -7,23 +7,11 @@
 
 #include <string.h>
 
-typedef struct product_step {
-  lw_ref_t a, b, c;
-  bc_product_t product;
-} product_step_t;
-
-static aot_status_t run_product(const lw_frame_t *f, void *payload) {
-  const product_step_t *p = payload;
-  bc_product(&p->product, lw_at(f, p->a), lw_at(f, p->b), lw_at(f, p->c));
-  return AOT_OK;
-}
-
 /* The last two dimensions as a matrix of a BLAS. 0: their strides do not allow it. */
 static int as_matrix(const lw_tensor_t *t, bc_matrix_t *out) {
   return bc_matrix(t->sizes[t->rank - 2], t->sizes[t->rank - 1], t->strides[t->rank - 2], t->strides[t->rank - 1], out);
 }
 
-static int is_half(int32_t dtype) { return dtype == AOT_BF16 || dtype == AOT_F16; }
 /* The operands as matrices; those that are none will be copied, and then lie by rows. */
 static void describe(const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c, double alpha, double beta,
                      bc_product_t *p) {
@@ -81,21 +69,15 @@ aot_status_t bc_add_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor
   const bc_division_t *division = NULL;
   bc_product_t product;
   lw_tensor_t spread, left, right;
-  product_step_t *p;
   if (lw_numel(c) == 0) return AOT_OK;
   describe(x, y, c, alpha, addend ? beta : 0, &product);
-  if (suits_onednn(&product)) AOT_TRY(bc_divide_product(b, &product, &division));
-  if (is_half(product.dtype) && !division) return add_in_float(b, x, y, addend, c, alpha, beta);
+  AOT_TRY(bc_divide_product(b, &product, suits_onednn(&product), &division));
+  if (!division) return add_in_float(b, x, y, addend, c, alpha, beta);
   if (addend && !is_itself(addend, c) && lw_expanded(addend, c->rank, c->sizes, &spread))
     AOT_TRY(lw_copy(b, c, &spread));
   AOT_TRY(readable(b, x, &left));
   AOT_TRY(readable(b, y, &right));
-  if (division) {
-    AOT_TRY(bc_add_divided_product(b, division, &left, &right, c));
-  } else {
-    LW_STEP(b, run_product, p);
-    *p = (product_step_t){.a = lw_use(b, &left), .b = lw_use(b, &right), .c = lw_use(b, c), .product = product};
-  }
+  AOT_TRY(bc_add_divided_product(b, division, &left, &right, c));
   lw_count_flops(b, 2 * (double)lw_numel(c) * (double)x->sizes[x->rank - 1], c->dtype);
   return AOT_OK;
 }

@@ -67,6 +67,14 @@ static const program_t programs[] = {
      "%y6 = aten._to_copy.default %g, dtype=f32\n%y7 = aten._to_copy.default %i, dtype=f32\n"
      "%z0 = aten.sum.dim_IntList %y0, [1]\n%z1 = aten.cat.default [%y1, %y2, %y3, %y6, %y7], 1\n%z2 = aten.reshape.default %y4, [200, 9]\n%z3 = aten.reshape.default %y5, [200, 9]\n"
      "out user_output 0 = %z0\nout user_output 1 = %z1\nout user_output 2 = %z2\nout user_output 3 = %z3\n"},
+    {"products of doubles that a team divides, and sums of nothing",
+     {{2, {60, 64}, 0}, {2, {60, 64}, 0}},
+     "f32[60, 64]\nf32[60, 64]\n",
+     "%x = aten._to_copy.default %a0, dtype=f64\n%y = aten._to_copy.default %a1, dtype=f64\n%l = aten.cat.default [%x, %x, %x], 1\n"
+     "%r = aten.cat.default [%y, %x, %y], 1\n%t = aten.t.default %l\n%m = aten.mm.default %t, %r\n%s = aten.sum.dim_IntList %m, [1]\n"
+     "%u = aten.slice.Tensor %t, 1, 0, 0\n%v = aten.slice.Tensor %r, 0, 0, 0\n%n = aten.addmm.default %s, %u, %v\n%w = aten.slice.Tensor %n, 0, 0, 3\n"
+     "%o = aten._to_copy.default %s, dtype=f32\n%p = aten._to_copy.default %w, dtype=f32\n"
+     "out user_output 0 = %o\nout user_output 1 = %p\n"},
     {"products of halves that no vector unit multiplies",
      {{3, {2, 7, 33}, 0}, {2, {40, 33}, 0}, {1, {40}, 0}},
      "f32[2, 7, 33]\nf32[40, 33]\nf32[40]\n",

@@ -108,7 +108,6 @@ static void open_library(void) {
              LIBRARY_MIB + BUFFER_MIB + STACK_MIB);
     return;
   }
-  /* with one thread: more are started by bl_set_threads, when it is known that there is room */
   handle = there ? there : bl_open_with_one_thread(BL_SONAME, "OPENBLAS_NUM_THREADS");
   if (!handle || !find_functions()) {
     const char *why = dlerror();
@@ -124,13 +123,12 @@ const bl_library_t *bl_library(void) {
   return &library;
 }
 
-/* A buffer for every thread of the library and for every caller: kernels divided among a team call it at the same time.
- * Half of the room is left to the program. */
-int32_t bl_set_threads(int32_t wanted) {
+/* Half of the room is left to the program. */
+int32_t bl_set_callers(int32_t wanted) {
   if (bl_library()->failure[0]) return 0;
   int32_t n = wanted > 1 ? wanted : 1;
-  while (n > 1 && !fits(2 * (2 * n - 1))) n--;
-  library.openblas_set_num_threads(n);
+  while (n > 1 && !fits(2 * n)) n--;
+  library.openblas_set_num_threads(1);
   map_buffers(n);
   return n;
 }

@@ -31,8 +31,9 @@ typedef struct bl_library {
 
 /* Opened by the first call, with one thread. [any-thread] */
 const bl_library_t *bl_library(void);
-/* At most `wanted` threads, fewer where the address space has no room for their buffers. How many; 0: none, *failure
- * tells. */
-int32_t bl_set_threads(int32_t wanted);
+/* How many threads may call it at the same time: at most `wanted`, fewer where the address space has no room for their
+ * buffers. 0: none, *failure tells. It computes in the thread that calls it: threads of its own spin beside the callers
+ * when they have nothing to do, for longer than most products take. */
+int32_t bl_set_callers(int32_t wanted);
 
 #endif

@@ -70,12 +70,12 @@ static void here_the_library_needs_no_better_ones(void **state) {
   assert_null(getenv("OPENBLAS_NUM_THREADS"));
 }
 
-static void as_many_threads_as_asked_for(void **state) {
+static void as_many_callers_as_asked_for(void **state) {
   float a[64 * 64], c[64 * 64];
   (void)state;
   for (int i = 0; i < 64 * 64; i++) a[i] = (float)(i % 5);
   for (int32_t n = 1; n < 5; n += 3) {
-    assert_int_equal(bl_set_threads(n), n);
+    assert_int_equal(bl_set_callers(n), n);
     bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 64, 64, 64, 1, a, 64, a, 64, 0, c, 64);
     float sum = 0;
     for (int k = 0; k < 64; k++) sum += a[3 * 64 + k] * a[k * 64 + 7];
@@ -83,11 +83,36 @@ static void as_many_threads_as_asked_for(void **state) {
   }
 }
 
+static int count_threads(void) {
+  char line[256];
+  int n = 0;
+  FILE *f = fopen("/proc/self/status", "r");
+  while (f && fgets(line, sizeof line, f))
+    if (sscanf(line, "Threads: %d", &n) == 1) break;
+  if (f) fclose(f);
+  return n;
+}
+
+/* Threads of the library's own would spin beside the callers. */
+static void it_computes_in_the_thread_that_calls(void **state) {
+  enum { N = 512 };
+  float *a = calloc(N * N, sizeof *a), *c = malloc(N * N * sizeof *c);
+  const int before = count_threads();
+  (void)state;
+  assert_non_null(a);
+  assert_non_null(c);
+  assert_int_equal(bl_set_callers(4), 4);
+  bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, a, N, a, N, 0, c, N);
+  assert_int_equal(count_threads(), before);
+  free(a);
+  free(c);
+}
+
 int main(void) {
   unsetenv("OPENBLAS_CORETYPE");
   unsetenv("OPENBLAS_NUM_THREADS");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_processor_has_its_kernels),
-                                     cmocka_unit_test(here_the_library_needs_no_better_ones),
-                                     cmocka_unit_test(as_many_threads_as_asked_for)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_processor_has_its_kernels), cmocka_unit_test(here_the_library_needs_no_better_ones),
+      cmocka_unit_test(as_many_callers_as_asked_for), cmocka_unit_test(it_computes_in_the_thread_that_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
