@@ -114,7 +114,34 @@ static void products_are_collected(void **state) {
   free(d);
 }
 
+/* Of no rows and no columns. */
+static void nothing_is_no_product_to_collect(void **state) {
+  static const int64_t sizes[3][2] = {{0, TERMS}, {TERMS, 0}, {0, 0}}, strides[2] = {1, 1};
+  hand_snapshot_t *h = hs_create();
+  bc_cache_t cache;
+  bc_program_t *p;
+  lw_error_t error = {0}, warning = {0};
+  float at[1] = {0};
+  aot_tensor_t t[3];
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  const uint32_t x = hs_input(h, AOT_F32, 2, sizes[0]), y = hs_input(h, AOT_F32, 2, sizes[1]);
+  hs_node(h, "aten.mm.default");
+  hs_arg_value(h, x), hs_arg_value(h, y);
+  hs_output(h, hs_result(h, AOT_F32, 2, sizes[2]));
+  for (int k = 0; k < 3; k++)
+    t[k] = (aot_tensor_t){.data = at, .dtype = AOT_F32, .rank = 2, .sizes = sizes[k], .strides = strides};
+  assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
+  if (bc_program_create(hs_finish(h), &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) fail_msg("%s", error.text);
+  const hc_run_t run = {.kind = AOT_GRAPH_FORWARD, .inputs = t, .n_inputs = 2, .outputs = t + 2, .n_outputs = 1};
+  if (bc_program_run(p, &run, &error) != AOT_OK) fail_msg("%s", error.text);
+  bc_program_destroy(p);
+  bc_cache_deinit(&cache);
+  hs_destroy(h);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_collected)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_collected),
+                                     cmocka_unit_test(nothing_is_no_product_to_collect)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

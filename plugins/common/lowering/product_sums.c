@@ -29,8 +29,10 @@ static aot_status_t no_memory(lw_build_t *b) {
   return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
 }
 
+/* How many terms take the memory of the sum. */
 static int64_t depth_of(const lw_tensor_t *sum) {
-  return sum->sizes[0] * sum->sizes[1] / (sum->sizes[0] + sum->sizes[1]);
+  const int64_t rows = sum->sizes[0], columns = sum->sizes[1];
+  return rows + columns ? rows * columns / (rows + columns) : 0;
 }
 
 /* Collecting copies the operands, in a step more; it saves that the sum is read and written. */
