@@ -5,7 +5,7 @@
 
 enum { THREADS = 256, TEAM = 128 }; /* of a block: one an element; all for one */
 
-static int is_team(const gc_conv_kernel_t *c) { return c->kind == GC_DNN_CONV_WEIGHTS || c->kind == GC_CONV_BIAS; }
+static int is_team(const gc_conv_kernel_t *c) { return c->kind == GC_DNN_CONV_WEIGHTS; }
 
 static int result_of(const gc_conv_kernel_t *c) {
   return c->kind == GC_DNN_CONV_FORWARD ? GC_CONV_Y : c->kind == GC_DNN_CONV_DATA ? GC_CONV_X : GC_CONV_W;
@@ -13,7 +13,6 @@ static int result_of(const gc_conv_kernel_t *c) {
 
 static int64_t n_results(const gc_conv_kernel_t *c) {
   int64_t n = 1;
-  if (c->kind == GC_CONV_BIAS) return c->conv.sizes[GC_CONV_Y][1];
   for (int32_t d = 0; d < c->conv.rank + 2; d++) n *= c->conv.sizes[result_of(c)][d];
   return n;
 }
@@ -26,7 +25,6 @@ static double elements(const gc_conv_t *c, int what) {
 
 double gc_conv_flops(const gc_conv_kernel_t *c) {
   const double n = elements(&c->conv, GC_CONV_Y);
-  if (c->kind == GC_CONV_BIAS) return n;
   return 2 * n * elements(&c->conv, GC_CONV_W) / (double)c->conv.sizes[GC_CONV_W][0];
 }
 
@@ -171,16 +169,6 @@ static void print_weights(lp_text_t *out, const gc_conv_t *c, int64_t c_group, i
   print_place(out, c, GC_CONV_W, "k", "c", "r");
 }
 
-static void print_bias(lp_text_t *out, const gc_conv_t *c) {
-  lp_print(out, "  const int64_t k = at;\n");
-  print_team_loop(out, c);
-  lp_print(out, "  sum += ");
-  print_load(out, c, GC_CONV_Y, "n", "k", "o");
-  lp_print(out, ";\n  }\n");
-  print_team_sum(out, c);
-  lp_print(out, "w[k * %lldLL]", (long long)c->strides[GC_CONV_W][0]);
-}
-
 void gc_print_conv(const void *self, const char *name, lp_text_t *out) {
   const gc_conv_kernel_t *kernel = self;
   const gc_conv_t *c = &kernel->conv;
@@ -199,8 +187,7 @@ void gc_print_conv(const void *self, const char *name, lp_text_t *out) {
   switch (kernel->kind) {
     case GC_DNN_CONV_FORWARD: print_forward(out, c, c_group, k_group); break;
     case GC_DNN_CONV_DATA: print_data(out, c, c_group, k_group); break;
-    case GC_DNN_CONV_WEIGHTS: print_weights(out, c, c_group, k_group); break;
-    default: print_bias(out, c);
+    default: print_weights(out, c, c_group, k_group);
   }
   print_stored(out, c);
   lp_print(out, "}\n");

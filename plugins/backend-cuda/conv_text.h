@@ -1,15 +1,14 @@
 /* Convolutions as CUDA C of their own, for what cuDNN does not take: every type and layout, slower. A thread makes an
- * element of an image; a block an element of the weights, or of a bias, whose sums are long. Fixed order, so that every
+ * element of an image; a block an element of the weights, whose sums are long. Fixed order, so that every
  * run gives the same. */
 #ifndef GC_CONV_TEXT_H
 #define GC_CONV_TEXT_H
 
 #include "conv_graphs.h"
 
-enum { GC_CONV_BIAS = GC_DNN_CONV_WEIGHTS + 1 }; /* the gradient of the bias: Y summed into W, [k] */
 typedef struct gc_conv_kernel {
   gc_conv_t conv; /* of float64, too */
-  int32_t kind;   /* GC_DNN_CONV_FORWARD, .., GC_CONV_BIAS */
+  int32_t kind;   /* GC_DNN_CONV_FORWARD, .. */
 } gc_conv_kernel_t;
 
 /* Its pointers are X, W, Y. */

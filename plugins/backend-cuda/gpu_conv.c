@@ -159,14 +159,24 @@ static aot_status_t add_conv(lw_build_t *b, const lw_conv_t *call, int32_t kind,
 
 /* ---- nodes ---- */
 
-/* image += bias of its channels */
-static aot_status_t add_bias(lw_build_t *b, const lw_tensor_t *image, const lw_tensor_t *bias) {
+/* The bias of an image's channels at each of its elements. */
+static lw_tensor_t spread_bias(const lw_tensor_t *image, const lw_tensor_t *bias) {
   lw_tensor_t spread = *image;
   spread.storage = bias->storage;
   spread.offset = bias->offset;
   memset(spread.strides, 0, sizeof spread.strides);
   spread.strides[1] = bias->strides[0];
+  return spread;
+}
+
+static aot_status_t add_bias(lw_build_t *b, const lw_tensor_t *image, const lw_tensor_t *bias) {
+  const lw_tensor_t spread = spread_bias(image, bias);
   return b->machine->target->add(b, image, &spread);
+}
+
+static aot_status_t add_bias_gradient(lw_build_t *b, const lw_tensor_t *gradient, const lw_tensor_t *gb) {
+  const lw_tensor_t spread = spread_bias(gradient, gb);
+  return gc_add_sums(b, &spread, gradient, ((1u << gradient->rank) - 1) & ~2u /* all but channels */);
 }
 
 static aot_status_t lower_forward(lw_build_t *b) {
@@ -179,15 +189,6 @@ static aot_status_t lower_forward(lw_build_t *b) {
   AOT_TRY(lw_result(b, 0, &t[out]));
   AOT_TRY(add_conv(b, &call, call.is_transposed ? GC_DNN_CONV_DATA : GC_DNN_CONV_FORWARD, t));
   return call.bias ? add_bias(b, &t[out], call.bias) : AOT_OK;
-}
-
-static aot_status_t add_bias_gradient(lw_build_t *b, const lw_conv_t *call, const lw_tensor_t *gradient,
-                                      const lw_tensor_t *gb) {
-  const lw_tensor_t as_output[] = {*call->x, *call->weight, *gradient};
-  const lw_tensor_t t[] = {{.storage = LW_NONE}, *gb, *gradient};
-  gc_conv_kernel_t kernel = {describe(call, as_output), GC_CONV_BIAS};
-  kernel.conv.strides[GC_CONV_W][0] = gb->strides[0];
-  return add_kernel(b, &kernel, t);
 }
 
 static aot_status_t lower_backward(lw_build_t *b) {
@@ -208,8 +209,7 @@ static aot_status_t lower_backward(lw_build_t *b) {
     const lw_tensor_t of[] = {t[GC_CONV_X], results[1], t[GC_CONV_Y]};
     AOT_TRY(add_conv(b, &call, GC_DNN_CONV_WEIGHTS, of));
   }
-  return results[2].dtype ? add_bias_gradient(b, &call, &t[call.is_transposed ? GC_CONV_X : GC_CONV_Y], &results[2])
-                          : AOT_OK;
+  return results[2].dtype ? add_bias_gradient(b, call.out, &results[2]) : AOT_OK;
 }
 
 static const lw_lowering_t rows[] = {

@@ -282,10 +282,12 @@ static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, 
   return AOT_OK;
 }
 
-/* ---- loops of one instruction: copies and sums in place ---- */
+/* ---- loops of one instruction: copies, sums in place, sums over dimensions ---- */
 
-/* dst = src, or dst += src, as a loop. LW_DECLINED: loops do not have the dtype. */
-static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, int is_sum) {
+/* dst = src, or dst += src, or dst = the sums of src over the reduced dimensions, along which dst does not step, as a
+ * loop. LW_DECLINED: loops do not have the dtype. */
+static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, int is_sum,
+                                   uint32_t reduced) {
   lp_access_t accesses[3];
   lp_inst_t inst = {
       .text = is_sum ? "a + b" : "a", .n_args = is_sum ? 2 : 1, .compute = src->dtype, .dtype = dst->dtype};
@@ -306,6 +308,9 @@ static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const 
     if (k < loop.n_loads) inst.args[k] = (lp_arg_t){.kind = LP_LOAD, .index = k};
   }
   loop.in_place = is_sum;
+  loop.reduced = reduced;
+  inst.reduce = reduced ? LP_SUM : LP_EACH;
+  accesses[loop.n_loads].of_row = reduced != 0;
   if (!lp_simplify(&loop)) return LW_DECLINED;
   gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
   if (status != AOT_OK) return status;
@@ -347,7 +352,7 @@ static aot_status_t lower_copy(lw_build_t *b, const lw_tensor_t *dst, int64_t ds
     *p = (move_step_t){lw_use(b, dst), lw_use(b, src), (uint64_t)lw_numel(dst) * aot_dtype_size(dst->dtype)};
     return AOT_OK;
   }
-  const aot_status_t status = add_small_loop(b, dst, src, 0);
+  const aot_status_t status = add_small_loop(b, dst, src, 0, 0);
   if (status != LW_DECLINED) return status;
   return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "copy", "a copy from %s to %s is not supported on the GPU",
                  aot_dtype_name(src->dtype), aot_dtype_name(dst->dtype));
@@ -362,7 +367,11 @@ static aot_status_t lower_zero(lw_build_t *b, const lw_tensor_t *dst) {
 
 static aot_status_t lower_add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   if (lw_numel(dst) == 0) return AOT_OK;
-  return add_small_loop(b, dst, src, 1);
+  return add_small_loop(b, dst, src, 1, 0);
+}
+
+aot_status_t gc_add_sums(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, uint32_t reduced) {
+  return add_small_loop(b, dst, src, 0, reduced);
 }
 
 /* ---- kernels on the host ---- */

@@ -67,6 +67,9 @@ static inline gc_address_t gc_workspace_at(gc_address_t scratch) {
 
 /* The alignment that a tensor's first element has wherever the ports lie, in bytes. */
 uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t);
+/* A generated loop: dst, which has src's sizes and steps by 0 along the reduced dimensions (bits, at least one), is src's
+ * sums over these. */
+aot_status_t gc_add_sums(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, uint32_t reduced);
 /* Kernels that the steps call are to be compiled. */
 void gc_want_kernels(const lw_schedule_t *s);
 /* What it runs, in words: the name of its generated kernel, or what kind of step it is. */
