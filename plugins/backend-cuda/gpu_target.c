@@ -485,7 +485,7 @@ const lw_target_t gc_gpu = {
     .costs = {.bytes_a_ns = 3000,
               .step_ns = 2000,
               .row_ns = 0.04,
-              .ops_a_ns = 8000,
+              .ops_a_ns = 20000,
               .row_elements = 65536,
               .thread_elements = 32768},
     .product = gc_lower_product,

@@ -81,7 +81,7 @@ static const double never = 1e30;
 
 /* For one more group that reads it; what is not in memory yet is written for it. */
 static double cost_of_reading(const state_t *s, uint32_t group, uint32_t value) {
-  if (s->v->lasts_until[value] != FU_NONE && s->v->lasts_until[value] <= group) return never;
+  if (s->v->lasts_until[value] <= s->v->position[group]) return never;
   return s->v->move[value] * (is_in_memory(s, value) ? 1 : 2);
 }
 

@@ -21,13 +21,14 @@ typedef struct fu_values {
   const uint32_t *operands;      /* values, FU_NONE: nothing that is in memory */
   const uint8_t *apart;          /* by operand: it must be in memory for this node */
   const uint32_t *maker;         /* by value: node, FU_NONE: an input */
-  const uint32_t *group;         /* by node: the last one of its group, where that runs; FU_NONE: it is no loop */
+  const uint32_t *group;         /* by node: the last one of its group; FU_NONE: it is no loop */
+  const uint32_t *position;      /* by last node: the place in the order that groups run in */
   const uint32_t *space;         /* by node: what it has an element for */
   const uint32_t *group_space;   /* by last node: the same of the group's loop */
   const double *work;            /* by node: of computing it; below 0: it is not to be computed twice */
   const double *move;            /* by value: of writing it, and as much of reading it */
   const uint8_t *is_wanted;      /* by value: something that is no loop reads it */
-  const uint32_t *lasts_until; /* by value: the node from which on its memory may hold something else; FU_NONE: none */
+  const uint32_t *lasts_until; /* by value: the position from which on its memory may hold something else */
   uint32_t max_nodes, max_reads; /* of a group */
 } fu_values_t;
 

@@ -3,7 +3,7 @@
 #include "group_member.h"
 #include "group_read.h"
 
-#include "common/fusion/group.h"
+#include "common/fusion/merge.h"
 #include "common/fusion/recompute.h"
 #include <stdlib.h>
 #include <string.h>
@@ -219,24 +219,25 @@ typedef struct value_arrays {
 } value_arrays_t;
 
 /* What no loop reads, or a loop otherwise than at the element at hand, and outputs. */
-static void find_wanted(const lw_build_t *b, const group_arrays_t *a, const uint32_t *group, uint8_t *out) {
+static void find_wanted(const lw_build_t *b, const group_arrays_t *a, uint8_t *out) {
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++)
     for (uint32_t k = a->begin[i]; k < a->begin[i + 1]; k++)
-      if (a->values[k] != FU_NONE && (a->apart[k] || group[i] == LW_NONE)) out[a->values[k]] = 1;
+      if (a->values[k] != FU_NONE && (a->apart[k] || a->space[i] == FU_NONE)) out[a->values[k]] = 1;
   for (uint32_t i = 0; i < b->graph->n_outputs; i++)
     if (outputs[i].value != AOT_NO_ID) out[outputs[i].value - b->value_begin] = 1;
 }
 
 /* Inputs that outputs are to lie on, and their views: until that is written. */
-static void find_ends(const lw_build_t *b, const group_arrays_t *a, const uint32_t *group, uint32_t *out) {
+static void find_ends(const lw_build_t *b, const group_arrays_t *a, const uint32_t *group, const uint32_t *position,
+                      uint32_t *out) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   memset(out, 0xFF, ((size_t)b->n_values + 1) * sizeof *out);
   for (uint32_t v = 0; b->goes_home && v < b->n_values; v++) {
     const uint32_t home = b->goes_home[v], input = home ? inputs[home - 1].value : AOT_NO_ID;
     if (input == AOT_NO_ID || a->def[v] == FU_NONE) continue;
-    out[input - b->value_begin] = group[a->def[v]] == LW_NONE ? a->def[v] : group[a->def[v]];
+    out[input - b->value_begin] = position[group[a->def[v]] == LW_NONE ? a->def[v] : group[a->def[v]]];
   }
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     const lw_op_t *op = &b->ops[nodes[i].op];
@@ -264,15 +265,27 @@ static void find_group_spaces(const lw_build_t *b, const group_arrays_t *a, cons
   }
 }
 
-static aot_status_t find_copies(lw_build_t *b, group_arrays_t *a, const uint32_t *group) {
+static void leave_alone(const lw_build_t *b, const group_arrays_t *a, uint32_t *group) {
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++)
+    if (a->space[i] == FU_NONE) group[i] = LW_NONE;
+}
+
+/* Groups are merged, and get copies of nodes. A program with kernels of plugins, which may write into what they read,
+ * stays in the order that it has. */
+static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *a, uint32_t *group, uint32_t *position) {
   const size_t n = (size_t)b->n_values + 1;
   value_arrays_t v = {malloc(n * sizeof *v.move), calloc(n, 1), malloc(n * sizeof *v.lasts_until)};
   aot_status_t status = v.move && v.is_wanted && v.lasts_until ? AOT_OK : no_memory(b);
   if (status == AOT_OK) {
-    uint32_t *group_space = a->whole + b->graph->n_nodes + 1;
     find_moves(b, v.move);
-    find_wanted(b, a, group, v.is_wanted);
-    find_ends(b, a, group, v.lasts_until);
+    find_wanted(b, a, v.is_wanted);
+    const fu_moves_t m = {a->values, v.move, v.is_wanted, b->n_values, b->machine->target->costs.step_ns};
+    if (fu_merge(g, &m, group, position) != 0) status = no_memory(b);
+  }
+  if (status == AOT_OK) {
+    uint32_t *group_space = a->whole + b->graph->n_nodes + 1;
+    leave_alone(b, a, group);
+    find_ends(b, a, group, position, v.lasts_until);
     find_group_spaces(b, a, group, group_space);
     const fu_values_t values = {.n_nodes = b->graph->n_nodes,
                                 .n_values = b->n_values,
@@ -281,6 +294,7 @@ static aot_status_t find_copies(lw_build_t *b, group_arrays_t *a, const uint32_t
                                 .apart = a->apart,
                                 .maker = a->def,
                                 .group = group,
+                                .position = position,
                                 .space = a->whole,
                                 .group_space = group_space,
                                 .work = a->work,
@@ -297,17 +311,17 @@ static aot_status_t find_copies(lw_build_t *b, group_arrays_t *a, const uint32_t
   return status;
 }
 
-aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group) {
+aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position) {
   group_arrays_t a;
   aot_status_t status = init(b, &a) == 0 ? AOT_OK : no_memory(b);
   if (status == AOT_OK) {
     fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space,     LW_MAX_GROUP, a.rows,
                     a.row_space,       a.apart, a.tensors,   b->n_values, a.is_small};
+    for (uint32_t i = 0; i < b->graph->n_nodes; i++) out_position[i] = i;
     if (fu_group(&g, out_group) != 0) status = no_memory(b);
-    for (uint32_t i = 0; i < b->graph->n_nodes && status == AOT_OK; i++)
-      if (a.space[i] == FU_NONE) out_group[i] = LW_NONE;
+    else if (!b->machine->custom->n_nodes) status = improve(b, &g, &a, out_group, out_position);
+    else leave_alone(b, &a, out_group);
   }
-  if (status == AOT_OK && !b->machine->custom->n_nodes) status = find_copies(b, &a, out_group);
   deinit(&a);
   return status;
 }

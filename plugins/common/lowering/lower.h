@@ -218,7 +218,9 @@ aot_status_t lw_find_spared(lw_build_t *b); /* b->spared; before groups are foun
 int lw_is_spared(const lw_build_t *b, uint32_t node);
 
 /* ---- groups (find_groups.c, recomputed.c) ---- */
-aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group); /* by node of the graph */
+/* By node of the graph: the last node of its group, LW_NONE: it is no loop; by last node, and by node that is no loop:
+ * the place in the order that they run in, below the number of nodes. */
+aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position);
 struct fu_values;
 /* b->copies, and b->n_uses without what is read from registers then. */
 aot_status_t lw_find_copies(lw_build_t *b, const struct fu_values *values);

@@ -358,7 +358,7 @@ static int writes_in_place(const lw_build_t *b, uint32_t i) {
   return 0;
 }
 
-/* A group runs where its last member stands: one that begins before a write in place and ends after it would read what
+/* A group of such a program runs where its last member stands: one that begins before a write in place and ends after it would read what
  * was written. It is run node by node. */
 static aot_status_t part_groups(lw_build_t *b, uint32_t *group) {
   const uint32_t n = b->graph->n_nodes;
@@ -374,27 +374,32 @@ static aot_status_t part_groups(lw_build_t *b, uint32_t *group) {
   return AOT_OK;
 }
 
-/* Nodes in order; the members of a group wait for its last one. */
+/* Groups in their order, and nodes that are in none. */
 aot_status_t lw_lower_nodes(lw_build_t *b) {
   uint32_t n = b->graph->n_nodes;
   uint32_t *group = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
+           *position = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
            *previous = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
-  uint32_t *newest = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  uint32_t *newest = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
+           *order = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   members_t members = {lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), lw_pool_alloc(b->pool, (uint64_t)n + 1), 0};
-  if (!group || !previous || !newest || !members.nodes || !members.is_copy) return no_memory(b);
+  if (!group || !position || !previous || !newest || !order || !members.nodes || !members.is_copy) return no_memory(b);
   AOT_TRY(lw_find_regions(b));
   AOT_TRY(lw_find_product_sums(b));
   AOT_TRY(lw_find_spared(b));
-  AOT_TRY(lw_find_groups(b, group));
+  AOT_TRY(lw_find_groups(b, group, position));
   if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
   b->group = group;
-  for (uint32_t i = 0; i < n; i++) newest[i] = LW_NONE;
+  for (uint32_t i = 0; i < n; i++) newest[i] = order[i] = LW_NONE;
   for (uint32_t i = 0; i < n; i++) {
     uint32_t last = group[i] == LW_NONE ? i : group[i];
     previous[i] = newest[last];
     newest[last] = i;
-    if (last != i) continue;
-    gather_members(b, i, previous, &members);
+    if (last == i) order[position[i]] = i;
+  }
+  for (uint32_t at = 0; at < n; at++) {
+    if (order[at] == LW_NONE) continue;
+    gather_members(b, order[at], previous, &members);
     aot_status_t status = lower_members(b, &members);
     if (status != AOT_OK) {
       if (b->node) b->error->node = b->node->id;

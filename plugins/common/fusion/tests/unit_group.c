@@ -1,5 +1,6 @@
 /* Fusion groups, and the promise behind them: running each group at its last member respects every data dependency. */
 #include "common/fusion/group.h"
+#include "common/fusion/merge.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,18 +112,22 @@ static uint32_t next_random(uint64_t *state) { /* splitmix64 */
   return (uint32_t)(z ^ (z >> 31));
 }
 
-static void groups_run_in_order_of_their_last_members(void **state) {
+/* Groups of random graphs, before and after they are merged. */
+static void groups_run_in_an_order_in_which_all_that_they_read_is_there(void **state) {
   (void)state;
   enum { N = 40 };
   uint64_t seed = 11;
+  uint32_t n_before = 0, n_after = 0;
   for (int round = 0; round < 2000; round++) {
-    uint32_t begin[N + 1] = {0}, producers[2 * N], space[N], rows[N], row_space[N], group[N], at = 0;
-    uint32_t tensors[2 * N];
-    uint8_t apart[2 * N];
+    uint32_t begin[N + 1] = {0}, producers[2 * N], space[N], rows[N], row_space[N], group[N], position[N], at = 0;
+    uint32_t tensors[2 * N], values[2 * N], size[N] = {0};
+    uint8_t apart[2 * N], is_wanted[2 * N] = {0};
+    double move[2 * N];
     for (uint32_t n = 0; n < N; n++) {
       begin[n] = at;
       for (int k = 0; k < 2; k++) {
         uint32_t p = next_random(&seed) % (n + 1);
+        values[at] = p == n ? N + next_random(&seed) % N : p;
         producers[at++] = p == n ? FU_NONE : p;
       }
       space[n] = next_random(&seed) % 4 ? next_random(&seed) % 2 : FU_NONE;
@@ -130,18 +135,61 @@ static void groups_run_in_order_of_their_last_members(void **state) {
       row_space[n] = space[n] + 1;
     }
     begin[N] = at;
+    for (uint32_t v = 0; v < 2 * N; v++) move[v] = next_random(&seed) % 4;
     for (uint32_t k = 0; k < at; k++) apart[k] = next_random(&seed) % 5 == 0;
     for (uint32_t k = 0; k < at; k++) tensors[k] = next_random(&seed) % 3 ? FU_NONE : next_random(&seed) % N;
     const fu_graph_t g = {N, begin, producers, space, 8, rows, row_space, apart, tensors, N, NULL};
+    const fu_moves_t m = {.values = values, .move = move, .is_wanted = is_wanted, .n_values = 2 * N, .step = 1};
     assert_int_equal(fu_group(&g, group), 0);
-    for (uint32_t n = 0; n < N; n++) {
-      assert_true(group[n] >= n);
-      assert_true(space[n] != FU_NONE || group[n] == n);
-      for (uint32_t k = begin[n]; k < begin[n + 1]; k++)
-        if (producers[k] != FU_NONE && (group[producers[k]] != group[n] || apart[k]))
-          assert_true(group[producers[k]] < group[n]);
+    for (uint32_t n = 0; n < N; n++) position[n] = n;
+    for (int is_merged = 0; is_merged < 2; is_merged++) {
+      if (is_merged) assert_int_equal(fu_merge(&g, &m, group, position), 0);
+      for (uint32_t n = 0; n < N; n++) {
+        assert_true(group[n] >= n && group[group[n]] == group[n]);
+        assert_true(space[n] != FU_NONE || group[n] == n);
+        *(is_merged ? &n_after : &n_before) += group[n] == n;
+        for (uint32_t k = begin[n]; k < begin[n + 1]; k++)
+          if (producers[k] != FU_NONE && (group[producers[k]] != group[n] || apart[k]))
+            assert_true(position[group[producers[k]]] < position[group[n]]);
+      }
     }
+    for (uint32_t n = 0; n < N; n++) assert_true(++size[group[n]] <= 8);
   }
+  assert_true(n_after < n_before - n_before / 20);
+}
+
+/* 0 and 3 sum what 6 has, each over its rows; 1 sums what 0 gives, which stands between them; 4 what 3 gives. */
+static void sums_of_one_tensor_merge_over_what_stands_between_them(void **state) {
+  (void)state;
+  const uint32_t begin[] = {0, 1, 2, 3, 4, 5}, producers[] = {FU_NONE, 0, FU_NONE, 2, 3}, space[] = {5, 6, 5, 5, 6};
+  const uint32_t rows[] = {4, 2, 0, 4, 2}, row_space[] = {6, 7, FU_NONE, 6, 7}, values[] = {6, 0, 6, 2, 3};
+  const uint8_t nobody[7] = {0};
+  const double move[] = {1, 1, 1, 1, 1, 1, 9};
+  const fu_graph_t g = {5, begin, producers, space, 64, rows, row_space, NULL, NULL, 0, NULL};
+  const fu_moves_t m = {.values = values, .move = move, .is_wanted = nobody, .n_values = 7, .step = 1};
+  uint32_t group[5], position[5];
+  assert_int_equal(fu_group(&g, group), 0);
+  assert_int_equal(group[0], 0);
+  assert_int_equal(fu_merge(&g, &m, group, position), 0);
+  assert_int_equal(group[0], 3);
+  assert_int_equal(group[2], 3);
+  assert_true(position[1] > position[3] && position[4] > position[3]);
+}
+
+/* 0 -> 1 (no loop) -> 2, and 0 -> 2 read the same: 0 and 2 would need what is between them. */
+static void groups_with_a_third_between_them_stay_apart(void **state) {
+  (void)state;
+  const uint32_t begin[] = {0, 1, 2, 4}, producers[] = {FU_NONE, 0, 1, FU_NONE}, space[] = {5, FU_NONE, 5};
+  const uint32_t values[] = {3, 0, 1, 3};
+  const uint8_t nobody[4] = {0};
+  const double move[] = {1, 1, 1, 9};
+  const fu_graph_t g = {3, begin, producers, space, 64, NULL, NULL, NULL, NULL, 0, NULL};
+  const fu_moves_t m = {.values = values, .move = move, .is_wanted = nobody, .n_values = 4, .step = 1};
+  uint32_t group[3], position[3];
+  assert_int_equal(fu_group(&g, group), 0);
+  assert_int_equal(fu_merge(&g, &m, group, position), 0);
+  assert_int_equal(group[0], 0);
+  assert_int_equal(group[2], 2);
 }
 
 int main(void) {
@@ -152,7 +200,9 @@ int main(void) {
       cmocka_unit_test(nodes_of_equal_rows_share_a_group_and_what_has_one_element_a_row_joins),
       cmocka_unit_test(readers_of_one_tensor_share_a_group_while_it_is_open),
       cmocka_unit_test(what_a_group_makes_is_none_of_its_reads_nor_what_is_small),
-      cmocka_unit_test(groups_run_in_order_of_their_last_members),
+      cmocka_unit_test(groups_run_in_an_order_in_which_all_that_they_read_is_there),
+      cmocka_unit_test(sums_of_one_tensor_merge_over_what_stands_between_them),
+      cmocka_unit_test(groups_with_a_third_between_them_stay_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

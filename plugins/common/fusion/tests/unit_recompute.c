@@ -16,7 +16,7 @@ enum { MOST = 48 };
 typedef struct graph {
   uint32_t n, n_operands, n_values;
   uint32_t begin[MOST + 1], operands[4 * MOST], maker[2 * MOST], group[MOST], space[MOST], group_space[MOST];
-  uint32_t lasts_until[2 * MOST];
+  uint32_t lasts_until[2 * MOST], position[MOST];
   uint8_t apart[4 * MOST], is_wanted[2 * MOST];
   double work[MOST], move[2 * MOST];
 } graph_t;
@@ -31,7 +31,10 @@ static void begin_graph(graph_t *g, uint32_t n, uint32_t n_inputs) {
     g->maker[v] = v < n ? v : FU_NONE;
     g->move[v] = 4;
   }
-  for (uint32_t i = 0; i < n; i++) g->work[i] = 0.1;
+  for (uint32_t i = 0; i < n; i++) {
+    g->work[i] = 0.1;
+    g->position[i] = i;
+  }
 }
 
 static void operand(graph_t *g, uint32_t node, uint32_t value) {
@@ -47,6 +50,7 @@ static uint32_t recompute(const graph_t *g, fu_copy_t **out) {
                          .apart = g->apart,
                          .maker = g->maker,
                          .group = g->group,
+                         .position = g->position,
                          .space = g->space,
                          .group_space = g->group_space,
                          .work = g->work,
