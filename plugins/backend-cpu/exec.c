@@ -458,6 +458,7 @@ bc_program_stats_t bc_program_stats(const bc_program_t *p) {
     if (!newest) continue;
     out.n_steps += newest->schedule.n_steps;
     out.n_groups += newest->schedule.n_groups;
+    out.loop_nbytes += newest->schedule.loop_nbytes;
     out.n_fallback += newest->schedule.n_fallback;
     out.copied_nbytes += newest->schedule.copied_nbytes;
   }

@@ -23,6 +23,7 @@ aot_status_t bc_program_arena(bc_program_t *p, const aot_graph_at_t *graph, uint
 
 typedef struct bc_program_stats {
   uint32_t n_steps, n_groups, n_fallback; /* of one run of every graph */
+  uint64_t loop_nbytes;                   /* that generated loops read and write in it */
   uint32_t n_functions;                   /* generated */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   bc_code_stats_t code;

@@ -247,7 +247,7 @@ static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_f
   }
   for (uint32_t part = 0; has_indices && part < n_parts; part++)
     pointers_of(p, (int32_t)part)[n + g->loop.n_kept] = (char *)&wrong[part];
-  b->out->n_groups++;
+  lw_count_loop(b);
   return AOT_OK;
 }
 

@@ -237,6 +237,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *
   const struct { const char *name; double value; const char *unit; } rows[] = {
       {"kernels", s.n_steps, ""},         {"generated-functions", s.n_functions, ""}, {"generated-calls", s.n_groups,
           "calls"},
+      {"loop-bytes", (double)s.loop_nbytes, "bytes"},
       {"cache-hits", s.code.n_hits, ""},  {"compile-ms", s.code.compile_ms, "ms"},    {"arena-bytes",
           (double)s.arena_nbytes, "bytes"},
       {"fallback-nodes", s.n_fallback, "nodes"}};

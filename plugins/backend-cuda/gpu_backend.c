@@ -166,6 +166,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
       {"kernels", e->n_steps, ""},
       {"generated-functions", e->code.n_found + e->code.n_compiled, ""},
       {"generated-calls", e->n_groups, "calls"},
+      {"loop-bytes", (double)e->loop_nbytes, "bytes"},
       {"cache-hits", e->code.n_found, ""},
       {"compiled-functions", e->code.n_compiled, ""},
       {"compile-ms", e->code.compile_ms, "ms"},

@@ -146,6 +146,7 @@ static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
   e->n_steps = b->schedule.n_steps;
   e->n_fallback = b->schedule.n_fallback;
   e->n_groups = b->schedule.n_groups;
+  e->loop_nbytes = b->schedule.loop_nbytes;
   e->n_products = l.n_products;
   e->n_dnn = l.n_dnn;
   e->copied_nbytes = b->schedule.copied_nbytes;
@@ -498,6 +499,7 @@ aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(e->s, aot_snap_symbol_t, symbols);
   int64_t *hints = calloc((size_t)e->s->symbols.count + 1, sizeof *hints);
   uint32_t steps = 0, fallback = 0, groups = 0, products = 0, dnn = 0;
+  uint64_t moved = 0;
   lw_error_t error = {.node = AOT_NO_ID};
   aot_status_t status = hints ? AOT_OK : AOT_E_EXHAUSTED;
   for (uint32_t i = 0; hints && i < e->s->symbols.count; i++) hints[i] = symbols[i].hint;
@@ -507,9 +509,11 @@ aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx) {
     e->planned = NULL;
     status = bound_create(e, i, hints, LW_ALIGN, &e->planned, &error);
     steps += e->n_steps, fallback += e->n_fallback, groups += e->n_groups, products += e->n_products, dnn += e->n_dnn;
+    moved += e->loop_nbytes;
   }
   e->n_steps = steps, e->n_fallback = fallback, e->n_groups = groups, e->n_products = products;
   e->n_dnn = dnn;
+  e->loop_nbytes = moved;
   free(hints);
   return status == AOT_OK ? AOT_OK : tell(e, ctx, status, &error);
 }

@@ -205,7 +205,7 @@ static aot_status_t lower_loop(lw_build_t *b, lw_group_t *g) {
       p->node = g->nodes[k];
     }
   }
-  b->out->n_groups++;
+  lw_count_loop(b);
   return let_join(b, &g->loop, p);
 }
 
@@ -319,7 +319,7 @@ static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const 
     const lw_ref_t ref = k < loop.n_loads ? lw_use_read_only(b, &tensors[k], 0) : lw_use(b, &tensors[k]);
     p->refs[lp_gpu_word(&loop, k)] = ref;
   }
-  b->out->n_groups++;
+  lw_count_loop(b);
   return let_join(b, &loop, p);
 }
 

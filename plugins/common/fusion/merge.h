@@ -19,8 +19,8 @@
 enum { FU_WINDOW = 64 };
 
 typedef struct fu_moves {
-  const uint32_t *values; /* by operand: what it reads, FU_NONE: nothing that is in memory */
-  const double *move;     /* by value: of writing it, and as much of reading it */
+  const uint32_t *values;   /* by operand: what it reads, FU_NONE: nothing that is in memory */
+  const double *move;       /* by value: of writing it, and as much of reading it */
   const uint8_t *is_wanted; /* by value: it is in memory anyway */
   uint32_t n_values;
   double step; /* of one step */

@@ -28,7 +28,7 @@ typedef struct fu_values {
   const double *work;            /* by node: of computing it; below 0: it is not to be computed twice */
   const double *move;            /* by value: of writing it, and as much of reading it */
   const uint8_t *is_wanted;      /* by value: something that is no loop reads it */
-  const uint32_t *lasts_until; /* by value: the position from which on its memory may hold something else */
+  const uint32_t *lasts_until;   /* by value: the position from which on its memory may hold something else */
   uint32_t max_nodes, max_reads; /* of a group */
 } fu_values_t;
 

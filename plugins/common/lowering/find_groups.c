@@ -272,7 +272,8 @@ static void leave_alone(const lw_build_t *b, const group_arrays_t *a, uint32_t *
 
 /* Groups are merged, and get copies of nodes. A program with kernels of plugins, which may write into what they read,
  * stays in the order that it has. */
-static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *a, uint32_t *group, uint32_t *position) {
+static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *a, uint32_t *group,
+                            uint32_t *position) {
   const size_t n = (size_t)b->n_values + 1;
   value_arrays_t v = {malloc(n * sizeof *v.move), calloc(n, 1), malloc(n * sizeof *v.lasts_until)};
   aot_status_t status = v.move && v.is_wanted && v.lasts_until ? AOT_OK : no_memory(b);

@@ -335,6 +335,15 @@ static uint64_t distinct_nbytes(const lw_tensor_t *t) {
   return n;
 }
 
+/* What a step reads of one storage by several tensors it reads once, at most all of it; what it writes likewise. */
+static uint64_t counted_nbytes(const lw_schedule_t *s, uint32_t step, const lw_tensor_t *t, int is_read_only) {
+  uint64_t before = 0;
+  const uint64_t nbytes = distinct_nbytes(t), whole = s->storages[t->storage].nbytes;
+  for (uint32_t k = s->n_used; k-- > 0 && s->used[k].step == step;)
+    if (s->used[k].storage == t->storage && s->used[k].is_read_only == is_read_only) before += s->used[k].nbytes;
+  return before + nbytes <= whole ? nbytes : before < whole ? whole - before : 0;
+}
+
 static void remember(lw_schedule_t *s, lw_used_t used) {
   if (s->n_used == s->used_capacity) {
     const uint32_t capacity = s->used_capacity ? 2 * s->used_capacity : 256;
@@ -353,12 +362,18 @@ static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int i
   if (!t || !t->dtype || t->storage == LW_NONE) return (lw_ref_t){LW_NONE, 0};
   lw_storage_t *s = &b->out->storages[t->storage];
   uint32_t now = b->out->n_steps - 1;
-  b->out->steps[now].nbytes += distinct_nbytes(t);
+  const uint64_t nbytes = counted_nbytes(b->out, now, t, is_read_only);
+  b->out->steps[now].nbytes += nbytes;
   if (s->first == LW_NONE) s->first = now;
   s->last = now;
   if (!is_in_place) s->last_apart = now;
-  remember(b->out, (lw_used_t){now, t->storage, is_read_only});
+  remember(b->out, (lw_used_t){now, t->storage, is_read_only, nbytes});
   return (lw_ref_t){t->storage, t->offset * (int64_t)aot_dtype_size(t->dtype)};
+}
+
+void lw_count_loop(lw_build_t *b) {
+  b->out->n_groups++;
+  b->out->loop_nbytes += b->out->steps[b->out->n_steps - 1].nbytes;
 }
 
 lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, 0, 0); }

@@ -175,6 +175,8 @@ lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place);
 /* Work space: bytes that are no operands'. */
 lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t);
 void lw_count_flops(lw_build_t *b, double flops, int32_t dtype);
+/* The step that was added last is a generated loop, whose uses are all told. */
+void lw_count_loop(lw_build_t *b);
 static inline aot_status_t lw_copy(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   return b->machine->target->copy(b, dst, 0, src, 0, NULL);
 }

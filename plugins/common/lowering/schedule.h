@@ -93,6 +93,7 @@ typedef struct lw_step {
 typedef struct lw_used { /* in the order of steps */
   uint32_t step, storage;
   int32_t is_read_only;
+  uint64_t nbytes; /* that are counted for it */
 } lw_used_t;
 
 static inline char *lw_at(const lw_frame_t *f, lw_ref_t r) { return f->base[r.storage] + r.at; }
@@ -124,6 +125,7 @@ typedef struct lw_schedule {
   uint64_t copied_nbytes;             /* of a step's outputs that could not be computed where they are to lie */
   uint32_t n_fallback;                /* nodes run by reference kernels */
   uint32_t n_groups;                  /* generated loops that are called */
+  uint64_t loop_nbytes;               /* that they read and write */
   uint64_t n_timed, n_left_out;       /* runs (step_times.h) */
 } lw_schedule_t;
 
