@@ -8,7 +8,7 @@
 
 #define HELP "ranks that are threads of one process, for tests; with delays and faults on purpose"
 
-enum { OPT_RENDEZVOUS, OPT_RANK, OPT_RANKS, OPT_PATIENCE, OPT_DELAY, OPT_SEED, OPT_DIE_AT, OPT_HANG_AT };
+enum { OPT_RENDEZVOUS, OPT_RANK, OPT_RANKS, OPT_PATIENCE, OPT_DELAY, OPT_SEED, OPT_DIE_AT, OPT_HANG_AT, OPT_RECORD };
 
 typedef struct unit {
   rn_communicator_t base;
@@ -69,6 +69,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
           },
   };
   rn_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED | AOT_COMMUNICATOR_CONCURRENT);
+  snprintf(u->base.record, sizeof u->base.record, "%.*s", (int)o[OPT_RECORD].s.size, o[OPT_RECORD].s.data);
   u->base.table.join = join;
   u->base.table.head.destroy = destroy;
   *out_table = &u->base.table.head;
@@ -96,6 +97,9 @@ static const aot_option_t options[] = {
                           .flags = AOT_OPT_HAS_RANGE, .max = 1e15),
     [OPT_HANG_AT] = OPTION("hang-at", I64, "a fault: this rank hangs at that exchange, from 1; 0: never",
                            .flags = AOT_OPT_HAS_RANGE, .max = 1e15),
+    [OPT_RECORD] =
+        OPTION("record", STRING, "when ranks fail, each writes its last collectives to this file's name and .RANK",
+               .preset = {.s = AOT_STR_INIT("")}),
 };
 
 AOT_PLUGIN_ONE("communicator/1", "comm-local", AOT_VERSION, "aothost", "Apache-2.0", HELP, create,

@@ -3,9 +3,12 @@
 
 #include <aot/describe.h>
 #include <aot/inline.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define HELP "ranks that are processes of one MPI job, as mpirun starts them"
+
+enum { OPT_PATIENCE, OPT_RECORD };
 
 typedef struct unit {
   rn_communicator_t base;
@@ -39,8 +42,10 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
     free(u);
     return AOT_E_EXHAUSTED;
   }
-  u->patience_ns = (uint64_t)(opts->values[0].f * 1e9);
+  u->patience_ns = (uint64_t)(opts->values[OPT_PATIENCE].f * 1e9);
   rn_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED);
+  snprintf(u->base.record, sizeof u->base.record, "%.*s", (int)opts->values[OPT_RECORD].s.size,
+           opts->values[OPT_RECORD].s.data);
   u->base.table.join = join;
   u->base.table.head.destroy = destroy;
   *out_table = &u->base.table.head;
@@ -48,17 +53,26 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
 }
 
 static const aot_option_t options[] = {
-    {
-        .struct_size = sizeof(aot_option_t),
-        .kind = AOT_OPT_F64,
-        .flags = AOT_OPT_HAS_RANGE,
-        .name = AOT_STR_INIT("patience"),
-        .help = AOT_STR_INIT("how long another rank is waited for"),
-        .unit = AOT_STR_INIT("seconds"),
-        .preset = {.f = 30},
-        .min = 1e-3,
-        .max = 1e6,
-    },
+    [OPT_PATIENCE] =
+        {
+            .struct_size = sizeof(aot_option_t),
+            .kind = AOT_OPT_F64,
+            .flags = AOT_OPT_HAS_RANGE,
+            .name = AOT_STR_INIT("patience"),
+            .help = AOT_STR_INIT("how long another rank is waited for"),
+            .unit = AOT_STR_INIT("seconds"),
+            .preset = {.f = 30},
+            .min = 1e-3,
+            .max = 1e6,
+        },
+    [OPT_RECORD] =
+        {
+            .struct_size = sizeof(aot_option_t),
+            .kind = AOT_OPT_STRING,
+            .name = AOT_STR_INIT("record"),
+            .help = AOT_STR_INIT(
+                "when ranks fail, each writes its last collectives to this file's name and .RANK; empty: none"),
+        },
 };
 
 AOT_PLUGIN_ONE("communicator/1", "comm-mpi", AOT_VERSION, "aothost", "Apache-2.0", HELP, create, AOT_OPTIONS(options));

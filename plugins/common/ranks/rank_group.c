@@ -19,6 +19,7 @@ typedef struct group {
   aot_group_info_t info;
   aot_status_t status; /* of the first failure */
   rn_error_t error;
+  rn_record_t record;
 } group_t;
 
 static group_t *group_of(const aot_group_t *g) { return (group_t *)(uintptr_t)g; }
@@ -234,8 +235,10 @@ static void keep_failure(group_t *g, aot_status_t status, const rn_error_t *erro
   pthread_mutex_lock(&g->lock);
   const int is_first = g->status == AOT_OK;
   if (is_first) {
+    const rn_communicator_t *c = g->communicator->head.self;
     g->status = status;
     g->error = *error;
+    if (c->record[0]) rn_record_write(&g->record, c->record, g->t.rank, error->text, now_ns());
   }
   pthread_mutex_unlock(&g->lock);
   if (is_first) g->t.abort(g->t.self, error->text);
@@ -247,12 +250,16 @@ static aot_status_t run(collecting_t *w) {
   aot_status_t status = g->status;
   if (status != AOT_OK) w->error = g->error;
   g->info.n_collectives++;
+  const uint64_t begin = now_ns(), larger = w->c.to.nbytes > w->c.from.nbytes ? w->c.to.nbytes : w->c.from.nbytes;
+  if (status == AOT_OK)
+    rn_record_begin(&g->record, rn_collective_name(w->c.kind), g->n_exchanges + 1, larger, w->what, begin);
   pthread_mutex_unlock(&g->lock);
   if (status != AOT_OK) return status;
-  const uint64_t begin = now_ns();
   status = dispatch(w);
   pthread_mutex_lock(&g->lock);
-  g->info.spent_ns += now_ns() - begin;
+  const uint64_t end = now_ns();
+  g->info.spent_ns += end - begin;
+  if (status == AOT_OK) rn_record_end(&g->record, end);
   pthread_mutex_unlock(&g->lock);
   if (status != AOT_OK) keep_failure(g, status, &w->error);
   return status;

@@ -9,6 +9,7 @@
 #ifndef PLUGINS_COMMON_RANK_GROUP_H
 #define PLUGINS_COMMON_RANK_GROUP_H
 
+#include "common/ranks/last_collectives.h"
 #include <aot/communicator.h>
 #include <aot/host.h>
 
@@ -51,6 +52,7 @@ typedef struct rn_transport {
 typedef struct rn_communicator {
   aot_communicator_t table; /* head.self: this */
   const aot_host_t *host;
+  char record[RN_RECORD_PATH]; /* where the last collectives are written when a group fails; empty: nowhere */
 } rn_communicator_t;
 void rn_communicator_init(rn_communicator_t *c, const aot_host_t *host, uint32_t flags);
 aot_status_t rn_group_open(const aot_communicator_t *c, aot_ctx_t *ctx, const rn_transport_t *t, aot_group_t **out);
