@@ -14,6 +14,11 @@ typedef struct gc_cudnn {
   /* One of the two: a context of the device that is current, or a descriptor of a device that need not be there. */
   void *handle, *device;
   struct gc_dnn_plan *plans; /* cudnn_plan.c */
+  /* Plans that are neither here nor kept are taken to exist, and wait to be made (kept_plans.h) */
+  int is_gathering;
+  uint32_t n_waiting, n_kept, n_made;
+  const char *kept_in; /* folder; NULL: none */
+  uint64_t identity;   /* of version and device */
   size_t (*get_version)(void);
   const char *(*error_string)(int status);
   void (*last_error)(char *out, size_t size);
@@ -84,6 +89,7 @@ enum {
   GC_DNN_PLAN_HANDLE = 400,
   GC_DNN_PLAN_CONFIG = 401,
   GC_DNN_PLAN_WORKSPACE = 402,
+  GC_DNN_PLAN_WORDS = 405, /* JSON */
   GC_DNN_PLAN_DEVICE = 407,
   GC_DNN_CONV_FORWARD_ALPHA = 700,
   GC_DNN_CONV_DATA_ALPHA = 706,

@@ -1,5 +1,6 @@
 #include "cudnn_plan.h"
 
+#include "kept_plans.h"
 #include <aot/base.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -236,7 +237,7 @@ static void choose(maker_t *m, void *graph, const gc_dnn_graph_t *g, gc_dnn_plan
   }
 }
 
-static void build(const gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p) {
+void gc_dnn_build(const gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p) {
   maker_t m = {.c = c};
   void *graph = make_graph(&m, g);
   if (m.status) gc_cudnn_failed(c, m.status, m.what, p->why, sizeof p->why);
@@ -245,12 +246,69 @@ static void build(const gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p
   while (m.n_made) c->desc_destroy(m.made[--m.n_made]);
 }
 
+/* ---- as text ---- */
+
+char *gc_dnn_plan_words(const gc_cudnn_t *c, const gc_dnn_plan_t *p, size_t *out_nbytes) {
+  int64_t n = 0;
+  if (c->desc_get(p->desc, GC_DNN_PLAN_WORDS, GC_DNN_T_CHAR, 0, &n, NULL) || n <= 0) return NULL;
+  char *words = calloc(1, (size_t)n + 1);
+  if (words && !c->desc_get(p->desc, GC_DNN_PLAN_WORDS, GC_DNN_T_CHAR, n, &n, words)) {
+    *out_nbytes = (size_t)n;
+    return words;
+  }
+  free(words);
+  return NULL;
+}
+
+int gc_dnn_plan_from_words(const gc_cudnn_t *c, const char *words, size_t nbytes, gc_dnn_plan_t *p) {
+  void *d = NULL;
+  int64_t n = 0, workspace = 0;
+  int status = c->desc_create(GC_DNN_EXECUTION_PLAN, &d);
+  if (!status && c->handle) status = c->desc_set(d, GC_DNN_PLAN_HANDLE, GC_DNN_T_HANDLE, 1, &c->handle);
+  if (!status && c->device) status = c->desc_set(d, GC_DNN_PLAN_DEVICE, GC_DNN_T_DESCRIPTOR, 1, &c->device);
+  if (!status) status = c->desc_set(d, GC_DNN_PLAN_WORDS, GC_DNN_T_CHAR, (int64_t)nbytes, words);
+  if (!status) status = c->desc_finalize(d);
+  if (!status) status = c->desc_get(d, GC_DNN_PLAN_WORKSPACE, GC_DNN_T_INT64, 1, &n, &workspace);
+  if (status && d) c->desc_destroy(d);
+  if (status) return 0;
+  p->desc = d;
+  p->workspace_nbytes = (uint64_t)workspace;
+  return 1;
+}
+
+/* ---- known plans ---- */
+
+/* Until it is made: it is taken to exist, and to want what such plans usually do. 0: no memory. */
+static int wait_for(gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p) {
+  p->graph = malloc(sizeof *p->graph);
+  if (!p->graph) return 0;
+  *p->graph = *g;
+  p->workspace_nbytes = gc_dnn_usual_workspace(g);
+  c->n_waiting++;
+  return 1;
+}
+
+void gc_dnn_stop_waiting(gc_cudnn_t *c, gc_dnn_plan_t *p) {
+  if (!p->graph) return;
+  free(p->graph);
+  p->graph = NULL;
+  c->n_waiting--;
+}
+
+static void make_now(gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p) {
+  gc_dnn_stop_waiting(c, p);
+  gc_dnn_build(c, g, p);
+  gc_plans_write(c, p);
+  c->n_made += p->desc != NULL;
+}
+
 const gc_dnn_plan_t *gc_dnn_plan(gc_cudnn_t *c, const gc_dnn_graph_t *g) {
   lp_text_t text = {0};
   gc_dnn_print(g, &text);
   for (gc_dnn_plan_t *p = c->plans; p && !text.failed; p = p->next)
     if (strcmp(p->text, text.data) == 0) {
       lp_text_deinit(&text);
+      if (p->graph && !c->is_gathering) make_now(c, g, p);
       return p;
     }
   gc_dnn_plan_t *p = text.failed ? NULL : calloc(1, sizeof *p);
@@ -261,7 +319,8 @@ const gc_dnn_plan_t *gc_dnn_plan(gc_cudnn_t *c, const gc_dnn_graph_t *g) {
   p->text = text.data;
   p->next = c->plans;
   c->plans = p;
-  build(c, g, p);
+  if (gc_plans_read(c, p)) return p;
+  if (!c->is_gathering || !wait_for(c, g, p)) make_now(c, g, p);
   return p;
 }
 
@@ -270,6 +329,7 @@ void gc_dnn_forget_plans(gc_cudnn_t *c) {
     gc_dnn_plan_t *p = c->plans;
     c->plans = p->next;
     if (p->desc) c->desc_destroy(p->desc);
+    free(p->graph);
     free(p->text);
     free(p);
   }

@@ -11,11 +11,19 @@ typedef struct gc_dnn_plan {
   void *desc;    /* NULL: cuDNN refuses the graph */
   char why[400]; /* then */
   uint64_t workspace_nbytes;
-  int64_t engine; /* cuDNN's number for it */
+  int64_t engine;        /* cuDNN's number for it; 0 of one that was kept */
+  gc_dnn_graph_t *graph; /* while it waits to be made */
 } gc_dnn_plan_t;
 
-/* The plan of this graph, from earlier or new; cuDNN is started. NULL: no memory. */
+/* The plan of this graph, from earlier, kept, or new; cuDNN is started. NULL: no memory. */
 const gc_dnn_plan_t *gc_dnn_plan(gc_cudnn_t *c, const gc_dnn_graph_t *g);
+/* Makes the plan; p->desc is NULL, or the caller's. */
+void gc_dnn_build(const gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p);
+/* As cuDNN writes it down, terminated; the caller frees it. NULL: cuDNN does not, or no memory. */
+char *gc_dnn_plan_words(const gc_cudnn_t *c, const gc_dnn_plan_t *p, size_t *out_nbytes);
+/* 1: p->desc and its workspace are there. Only the same version of cuDNN takes it. */
+int gc_dnn_plan_from_words(const gc_cudnn_t *c, const char *words, size_t nbytes, gc_dnn_plan_t *p);
+void gc_dnn_stop_waiting(gc_cudnn_t *c, gc_dnn_plan_t *p);
 /* What engines asked for so far: of attention's gradients the scores' in halves, of convolutions in halves whose channels
  * do not lie last copies that do. */
 uint64_t gc_dnn_usual_workspace(const gc_dnn_graph_t *g);

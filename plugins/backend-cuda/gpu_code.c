@@ -1,12 +1,12 @@
 #include "gpu_code.h"
 
 #include "common/kept/sealed_file.h"
+#include "gpu_clock.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 /* NVRTC takes 45 ms for a unit and some 50 ms a kernel; four threads are what it makes use of. */
@@ -221,14 +221,8 @@ static int load(gc_code_t *c, const job_t *j, unit_t *u, char *why, size_t size)
   return 0;
 }
 
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 int gc_code_compile(gc_code_t *c, char *why, size_t size) {
-  const double begin = now_ms();
+  const double begin = gc_now_ms();
   const uint32_t n_kernels = wanted_first(c);
   if (!n_kernels) return 0;
   job_t j = {.code = c, .identity = nv_nvrtc_identity(c->nvrtc, c->arch)};
@@ -247,6 +241,6 @@ int gc_code_compile(gc_code_t *c, char *why, size_t size) {
   for (uint32_t k = 0; k < c->n_fresh; k++)
     if (!c->fresh[k]->main) c->fresh[n_left++] = c->fresh[k];
   c->n_fresh = n_left;
-  c->compile_ms += now_ms() - begin;
+  c->compile_ms += gc_now_ms() - begin;
   return failed ? -1 : 0;
 }

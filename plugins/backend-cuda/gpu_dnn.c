@@ -36,7 +36,7 @@ const gc_dnn_plan_t *gc_dnn_plan_of(lw_build_t *b, const gc_dnn_graph_t *g) {
   gc_cudnn_t *c = lowering(b)->cudnn;
   if (!c) return stand_in(b, g);
   const gc_dnn_plan_t *p = gc_cudnn_ready(c) ? gc_dnn_plan(c, g) : NULL;
-  return p && p->desc ? p : NULL;
+  return p && (p->desc || p->graph) ? p : NULL;
 }
 
 aot_status_t gc_add_dnn(lw_build_t *b, const gc_dnn_plan_t *plan, const gc_dnn_graph_t *g, const lw_tensor_t *tensors,

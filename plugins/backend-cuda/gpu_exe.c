@@ -1,8 +1,13 @@
 #include "gpu_exe.h"
 
 #include "common/lowering/ports.h"
+#include "gpu_attention.h"
+#include "gpu_clock.h"
+#include "gpu_conv.h"
 #include "gpu_errors.h"
 #include "gpu_facts.h"
+#include "gpu_libraries.h"
+#include "kept_plans.h"
 #include <aot/ext/env.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -125,22 +130,57 @@ static void on_fault(void *self, aot_status_t status, const lw_error_t *error) {
   gc_device_fault(b->exe->device, status, "backend-cuda.kernel-failed", error->text, error->node);
 }
 
-static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
-  gc_exe_t *e = b->exe;
+static aot_status_t compile_kernels(struct aot_bound *b, lw_error_t *error) {
   char why[300];
-  gc_lowering_t l = {
+  gc_want_kernels(&b->schedule);
+  if (gc_code_compile(&b->exe->code, why, sizeof why) == 0) return AOT_OK;
+  return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
+}
+
+static aot_status_t lower_once(struct aot_bound *b, gc_lowering_t *l, lw_error_t *error) {
+  gc_exe_t *e = b->exe;
+  const double begin = gc_now_ms();
+  memset(e->n_counted, 0, ((size_t)e->s->ops.count + 1) * sizeof *e->n_counted);
+  *l = (gc_lowering_t){
       .code = &e->code,
       .cublaslt = &e->cublaslt,
       .algorithms = &e->algorithms,
       .machine = e->machine,
       .align = b->align,
-      .n_on_host = e->n_on_host,
+      .n_on_host = e->n_counted,
       .cudnn = &e->cudnn,
   };
-  const lw_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = &l};
-  AOT_TRY(lw_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error));
-  gc_want_kernels(&b->schedule);
-  if (gc_code_compile(&e->code, why, sizeof why)) return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
+  const lw_machine_t machine = {.target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .self = l};
+  const aot_status_t status =
+      lw_schedule_init(&b->schedule, e->s, b->graph, b->symbols, e->s->symbols.count, &machine, error);
+  e->lowering_ms += gc_now_ms() - begin;
+  return status;
+}
+
+/* The schedule was made as if cuDNN had all plans, which tells those that are to be made; beside them the kernels are
+ * compiled. Then it is made once more, with what cuDNN takes. */
+static aot_status_t make_plans(struct aot_bound *b, gc_lowering_t *l, lw_error_t *error) {
+  gc_exe_t *e = b->exe;
+  const double begin = gc_now_ms();
+  gc_plans_making_t *making = gc_plans_begin(&e->cudnn, &e->device->driver, e->device->context);
+  const aot_status_t status = compile_kernels(b, error);
+  gc_plans_end(making);
+  e->plans_ms += gc_now_ms() - begin;
+  AOT_TRY(status);
+  lw_schedule_deinit(&b->schedule);
+  return lower_once(b, l, error);
+}
+
+static aot_status_t lower(struct aot_bound *b, lw_error_t *error) {
+  gc_exe_t *e = b->exe;
+  gc_lowering_t l;
+  e->cudnn.is_gathering = e->wants_cudnn;
+  const aot_status_t status = lower_once(b, &l, error);
+  e->cudnn.is_gathering = 0;
+  AOT_TRY(status);
+  if (e->cudnn.n_waiting) AOT_TRY(make_plans(b, &l, error));
+  for (uint32_t o = 0; o <= e->s->ops.count; o++) e->n_on_host[o] += e->n_counted[o];
+  AOT_TRY(compile_kernels(b, error));
   b->staging_nbytes = l.staging_nbytes;
   b->n_checks = l.n_checks;
   e->n_steps = b->schedule.n_steps;
@@ -419,6 +459,7 @@ static void destroy(const aot_table_t *t) {
   gc_cudnn_close(&e->cudnn);
   cu_program_deinit(&e->custom);
   free(e->n_on_host);
+  free(e->n_counted);
   free(e->own);
   free(e);
 }
@@ -436,20 +477,34 @@ static const char *cache_folder(const gc_exe_t *e, aot_ctx_t *ctx) {
   return env ? env->cache_dir(env, ctx) : NULL;
 }
 
-static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const aot_str_t *folder, int are_timed,
+/* Has the program what may be cuDNN's? */
+static int wants_cudnn(const aot_snapshot_t *s) {
+  const lw_lowering_table_t *const tables[] = {&gc_lowerings_attention, &gc_lowerings_conv};
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
+  for (uint32_t o = 1; o < s->ops.count; o++)
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+      for (uint32_t r = 0; r < tables[t]->n_rows; r++)
+        if (aot_str_eq(aot_snap_text(s, ops[o].name), aot_str(tables[t]->rows[r].op))) return 1;
+  return 0;
+}
+
+static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrtc_folder, int are_timed,
                                    lw_error_t *error) {
   const gc_driver_t *cu = &e->device->driver;
-  char why[256], path[512] = "";
-  if (folder->size && folder->size < sizeof path) memcpy(path, folder->data, (size_t)folder->size);
-  if (!nv_nvrtc_open(&e->nvrtc, path[0] ? path : NULL, why, sizeof why))
-    return lw_fail(error, AOT_E_UNAVAILABLE, "no-nvrtc", "%s", why);
-  cu->ctx_set_current(e->device->context);
-  if (gc_cublaslt_open(&e->cublaslt, why, sizeof why)) return lw_fail(error, AOT_E_UNAVAILABLE, "no-cublas", "%s", why);
+  const double begin = gc_now_ms();
+  const gc_libraries_t libraries = {&e->nvrtc, &e->cublaslt, wants_cudnn(e->s) ? &e->cudnn : NULL, nvrtc_folder};
+  char why[256];
+  const char *code;
+  if (gc_libraries_open(&libraries, cu, e->device->context, &code, why, sizeof why))
+    return lw_fail(error, AOT_E_UNAVAILABLE, code, "%s", why);
+  e->libraries_ms = gc_now_ms() - begin;
   const gc_facts_t facts = gc_facts_of(cu, e->device->ordinal);
   e->machine = facts.machine;
   e->limits = facts.rates;
   const char *cache = cache_folder(e, ctx);
   gc_code_init(&e->code, cu, &e->nvrtc, (int)e->machine.arch, cache);
+  e->wants_cudnn = libraries.cudnn && gc_cudnn_ready(&e->cudnn);
+  if (e->wants_cudnn) gc_plans_keep_in(&e->cudnn, cache, e->device->name);
   gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, are_timed);
   return AOT_OK;
 }
@@ -458,8 +513,6 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
                            const aot_snapshot_t *s, void *own, int are_timed, gc_exe_t **out) {
   gc_exe_t *e = calloc(1, sizeof *e);
   lw_error_t error = {.node = AOT_NO_ID};
-  const char *folder = getenv("AOT_NVRTC");
-  const aot_str_t nvrtc = folder ? aot_str(folder) : (aot_str_t){0};
   cu_error_t why;
   if (!e) return AOT_E_EXHAUSTED;
   e->host = *host;
@@ -479,8 +532,10 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   e->profile = (aot_ext_profile_t){
       .head = {.struct_size = sizeof e->profile, .self = e}, .start = profile_start, .read = profile_read};
   e->n_on_host = calloc((size_t)s->ops.count + 1, sizeof *e->n_on_host);
-  aot_status_t status = e->n_on_host ? open_libraries(e, ctx, &nvrtc, are_timed, &error)
-                                     : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");
+  e->n_counted = calloc((size_t)s->ops.count + 1, sizeof *e->n_counted);
+  aot_status_t status = e->n_on_host && e->n_counted
+                            ? open_libraries(e, ctx, getenv("AOT_NVRTC"), are_timed, &error)
+                            : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");
   if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;
     lw_fail(&error, status, "no-kernel", "%s", why.text);

@@ -20,20 +20,23 @@ typedef struct gc_exe {
   nv_nvrtc_t nvrtc;
   gc_cublaslt_t cublaslt;
   gc_cudnn_t cudnn;
+  int wants_cudnn; /* it is there, and the program may have something for it */
   gc_code_t code;
   gc_algorithms_t algorithms;
   lp_gpu_machine_t machine;
   nc_rates_t limits;
   int is_synchronous; /* AOT_CUDA_SYNC: a step at a time, each waited for */
   aot_ext_profile_t profile;
-  int is_profiled;           /* a step at a time, each timed */
-  struct aot_bound *bound;   /* a list, of those that are profiled */
-  gc_rows_t past, rows;      /* of calls that are gone; of all, as they were read last */
-  struct aot_bound *planned; /* lowered by the last plan, for the bind that follows */
+  int is_profiled;                            /* a step at a time, each timed */
+  struct aot_bound *bound;                    /* a list, of those that are profiled */
+  gc_rows_t past, rows;                       /* of calls that are gone; of all, as they were read last */
+  struct aot_bound *planned;                  /* lowered by the last plan, for the bind that follows */
+  double libraries_ms, lowering_ms, plans_ms; /* of the start; lowering: with plans that are read and algorithms */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn;
   uint64_t loop_nbytes; /* that generated loops read and write */
-  uint32_t *n_on_host;  /* by operator of the snapshot: nodes that run there, of all that has been lowered */
+  uint32_t *n_counted; /* the same of the lowering that was last */
+  uint32_t *n_on_host; /* by operator of the snapshot: nodes that run there, of all that has been lowered */
 } gc_exe_t;
 
 /* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */

@@ -1,5 +1,6 @@
 #include "product_algorithms.h"
 
+#include "gpu_clock.h"
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,11 +203,13 @@ int gc_algorithms_choose(gc_algorithms_t *a, gc_product_t *p) {
     p->algo = slot->algo;
     return 0;
   }
+  const double begin = gc_now_ms();
   int failed = gc_product_init(a->cublaslt, p);
   if (failed) return failed;
   if (a->are_timed && read_kept(a, key, p)) a->n_found++;
   else failed = choose_anew(a, key, p);
   gc_product_deinit(a->cublaslt, p);
+  a->ms += gc_now_ms() - begin;
   if (failed || !slot) return failed;
   *slot = (chosen_t){key, p->algo, 1};
   a->n++;

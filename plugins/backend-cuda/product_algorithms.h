@@ -16,6 +16,7 @@ typedef struct gc_algorithms {
   double left_ms; /* for measurements; without any left the first algorithms are taken */
   struct gc_chosen *chosen;
   uint32_t n, n_slots;       /* a power of two, at least twice n */
+  double ms;                 /* that choosing took */
   uint32_t n_timed, n_found; /* forms of products: measured here; found in the folder */
 } gc_algorithms_t;
 

@@ -29,9 +29,9 @@ enum { POINTWISE, CONVOLUTION, ENGINE, CONFIG, HEURISTIC, PLAN, CONV_FORWARD = 1
 enum { OP_POINTWISE = 13, GRAPH = 15, PACK, TENSOR, MATMUL, OP_MATMUL, REDUCTION = 21, OP_REDUCTION, OP_RESHAPE = 31 };
 /* cudnnBackendAttributeType_t */
 enum { T_HANDLE = 0, T_DATA_TYPE, T_BOOLEAN, T_INT64, T_FLOAT, T_DOUBLE, T_POINTER, T_CONV_MODE, T_HEUR_MODE };
-enum { T_NOTE = 11, T_POINTWISE_MODE = 14, T_DESCRIPTOR, T_REDUCTION_MODE = 18 };
+enum { T_NOTE = 11, T_POINTWISE_MODE = 14, T_DESCRIPTOR, T_REDUCTION_MODE = 18, T_CHAR = 24 };
 
-enum { MAX_RANK = 5, MANY = 64 };
+enum { MAX_RANK = 5, MANY = 64, VERSION = 91900 };
 
 /* ---- descriptors are lists of attributes ---- */
 
@@ -54,7 +54,8 @@ static const attribute_t attributes[] = {
     {HEURISTIC, 200, T_HEUR_MODE, 1, 1, 1},
     {HEURISTIC, 201, T_DESCRIPTOR, 1, 1, 1},
     {PLAN, 400, T_HANDLE, 1, 1, 1},
-    {PLAN, 401, T_DESCRIPTOR, 1, 1, 1},
+    {PLAN, 401, T_DESCRIPTOR, 1, 1, 0},
+    {PLAN, 405, T_CHAR, 1, 1 << 30, 0},
     {CONV_FORWARD, 700, T_FLOAT, 1, 1, 1},
     {CONV_FORWARD, 701, T_FLOAT, 1, 1, 1},
     {CONV_FORWARD, 702, T_DESCRIPTOR, 1, 1, 1},
@@ -136,7 +137,7 @@ typedef struct desc {
   int engine;        /* CONFIG, ENGINE, PLAN; 0: rounds the inputs of float32 */
 } desc_t;
 
-static char last_error[256];
+static _Thread_local char last_error[256];
 static int refuse(int status, const char *why) {
   snprintf(last_error, sizeof last_error, "told by cuDNN's double: %s", why);
   return status;
@@ -145,6 +146,7 @@ static int refuse(int status, const char *why) {
 static size_t size_of(int type) {
   switch (type) {
     case T_BOOLEAN: return sizeof(bool);
+    case T_CHAR: return 1;
     case T_INT64: return 8;
     case T_DOUBLE: return 8;
     case T_HANDLE:
@@ -185,7 +187,12 @@ static const desc_t *desc_of(const desc_t *d, int name) {
   return v;
 }
 
-API size_t cudnnGetVersion(void) { return 91900; }
+/* AOT_CUDNN_DOUBLE_VERSION: another one */
+static int version(void) {
+  const char *other = getenv("AOT_CUDNN_DOUBLE_VERSION");
+  return other ? atoi(other) : VERSION;
+}
+API size_t cudnnGetVersion(void) { return (size_t)version(); }
 API const char *cudnnGetErrorString(int status) {
   return status == SUCCESS         ? "CUDNN_STATUS_SUCCESS"
          : status == NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED"
@@ -423,6 +430,49 @@ static int64_t workspace_of(const program_t *p) {
   return n;
 }
 
+/* ---- plans as text: the version, the engine, and the program's bytes ---- */
+
+enum { HEAD = 64 };
+static int64_t words_size(void) { return HEAD + 2 * (int64_t)sizeof(program_t); }
+
+static void write_words(const desc_t *d, char *out) {
+  const unsigned char *bytes = (const unsigned char *)&d->program;
+  char head[HEAD + 1];
+  snprintf(head, sizeof head, "{\"cudnn\": %8d, \"engine\": %3d}", version(), d->engine);
+  memset(out, ' ', HEAD);
+  memcpy(out, head, strlen(head));
+  for (size_t k = 0; k < sizeof d->program; k++) {
+    out[HEAD + 2 * k] = "0123456789abcdef"[bytes[k] >> 4];
+    out[HEAD + 2 * k + 1] = "0123456789abcdef"[bytes[k] & 15];
+  }
+}
+
+static int digit(char c) { return c >= 'a' ? c - 'a' + 10 : c - '0'; }
+
+static int read_words(desc_t *d) {
+  const value_t *words = &d->values[row_of(PLAN, 405)];
+  unsigned char *bytes = (unsigned char *)&d->program;
+  char head[HEAD + 1] = "";
+  int of = 0;
+  if (words->n != words_size()) return refuse(BAD_PARAM, "the text of a plan");
+  memcpy(head, words->bytes, HEAD);
+  if (sscanf(head, "{\"cudnn\": %d, \"engine\": %d}", &of, &d->engine) != 2)
+    return refuse(BAD_PARAM, "the text of a plan");
+  if (of != version()) return refuse(BAD_PARAM, "a plan of another version");
+  for (size_t k = 0; k < sizeof d->program; k++)
+    bytes[k] = (unsigned char)(digit(words->bytes[HEAD + 2 * k]) << 4 | digit(words->bytes[HEAD + 2 * k + 1]));
+  return SUCCESS;
+}
+
+static int finalize_plan(desc_t *d) {
+  const desc_t *config = desc_of(d, 401);
+  if (value_of(d, 405)) return read_words(d);
+  if (!config) return refuse(BAD_PARAM, "a plan of nothing");
+  d->program = config->program;
+  d->engine = config->engine;
+  return SUCCESS;
+}
+
 API int cudnnBackendFinalize(void *desc) {
   desc_t *d = desc;
   int status = SUCCESS;
@@ -437,10 +487,7 @@ API int cudnnBackendFinalize(void *desc) {
     case REDUCTION: break;
     case GRAPH: status = finalize_graph(d); break;
     case HEURISTIC: d->program = desc_of(d, 201)->program; break;
-    case PLAN:
-      d->program = desc_of(d, 401)->program;
-      d->engine = desc_of(d, 401)->engine;
-      break;
+    case PLAN: status = finalize_plan(d); break;
     case PACK:
       if (count_of(d, 1000) != count_of(d, 1001)) status = refuse(BAD_PARAM, "as many pointers as numbers");
       break;
@@ -479,6 +526,11 @@ API int cudnnBackendGetAttribute(void *desc, int name, int type, int64_t n, int6
   if (d->type == ENGINE && name == 1303 && type == T_NOTE) {
     *out_n = is_conv(&d->program) && d->engine == 0;
     if (*out_n) *(int *)out = 0; /* tensor cores */
+    return SUCCESS;
+  }
+  if (d->type == PLAN && name == 405 && type == T_CHAR) {
+    *out_n = words_size();
+    if (n >= words_size()) write_words(d, out);
     return SUCCESS;
   }
   if (d->type == PLAN && name == 402 && type == T_INT64) return *(int64_t *)out = workspace_of(&d->program), SUCCESS;

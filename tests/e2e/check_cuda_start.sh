@@ -44,6 +44,40 @@ verify
 verify
 is compiled-functions 0
 
+# plans of cuDNN are kept as its text, and made again where that is damaged, or another version's
+cat > halves.yaml <<EOF
+aot: 1
+model: {path: $m/train.pt2}
+stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: backend-cuda}]
+run:
+  device: cuda
+  train: {steps: 2, optimizer: sgd, log-every: 1, precision: bf16, loss-scale: none, data: $m/expected.safetensors}
+EOF
+train() { status 0 "$aothost" run halves.yaml --no-cache --json json; grep '^step' out | sed 's/  lr.*//' > "$1"; }
+train made
+is made-plans 2
+is kept-plans 0
+train kept
+is made-plans 0
+is kept-plans 2
+same made kept
+find "$AOT_CACHE_DIR" -name 'cuda-*.plan' | sort > list
+[ "$(wc -l < list)" = 2 ] || complain "not two plans are kept"
+printf 'X' | dd of="$(head -1 list)" bs=1 seek=100 conv=notrunc status=none
+train again
+is made-plans 1
+is kept-plans 1
+same made again
+export AOT_CUDNN_DOUBLE_VERSION=91901
+train newer
+is made-plans 2
+is kept-plans 0
+same made newer
+unset AOT_CUDNN_DOUBLE_VERSION
+for part in libraries lowering algorithms plans compile; do # what a start takes is told in parts
+  awk -v ms="$(number $part-ms)" 'BEGIN { exit !(ms != "" && ms >= 0) }' || complain "$part-ms is not told"
+done
+
 # two starts at the same time share the folder
 rm -rf "$AOT_CACHE_DIR"
 mkdir other

@@ -1,0 +1,13 @@
+/* What parts of a start take. */
+#ifndef GC_GPU_CLOCK_H
+#define GC_GPU_CLOCK_H
+
+#include <time.h>
+
+static inline double gc_now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* The libraries of a program, opened side by side: each takes some ten to hundred ms to map and to start. */
+#ifndef GC_GPU_LIBRARIES_H
+#define GC_GPU_LIBRARIES_H
+
+#include "common/cuda/nvrtc.h"
+#include "cublaslt.h"
+#include "cudnn.h"
+
+typedef struct gc_libraries {
+  nv_nvrtc_t *nvrtc;
+  gc_cublaslt_t *cublaslt;
+  gc_cudnn_t *cudnn;        /* NULL: the program has nothing for it */
+  const char *nvrtc_folder; /* NULL: where the loader looks */
+} gc_libraries_t;
+
+/* 0, or -1: code and why say which of the two that are needed is missing. cuDNN is ready or not (gc_cudnn_ready). */
+int gc_libraries_open(const gc_libraries_t *l, const gc_driver_t *driver, gc_context_t context, const char **out_code,
+                      char *why, size_t size);
+
+#endif
