@@ -194,7 +194,8 @@ static void launch(const bench_t *b, const work_t *w, const kernels_t *kernels, 
   }
   if (kernels->begin)
     check(b,
-          b->driver.launch_kernel(kernels->begin, 1, 1, 1, LP_GPU_BEGIN_THREADS, 1, 1, 0, b->stream, arguments, NULL),
+          b->driver.launch_kernel(kernels->begin, lp_gpu_begin_blocks(w->loop), 1, 1, LP_GPU_BEGIN_THREADS, 1, 1, 0,
+                                  b->stream, arguments, NULL),
           w->name);
   check(
       b,

@@ -144,6 +144,7 @@ typedef struct lp_gpu {
   uint32_t bulk;      /* rows are copied whole, by one thread (sm_90), and not by each thread its vectors */
   uint32_t shared;    /* bytes of it that a block is launched with */
   uint32_t residents; /* blocks that a multiprocessor is to have at once; 0: as many as there is room for */
+  int32_t coarse;     /* all elements that are read are halves: functions may be as coarse as floats a few bits short */
 } lp_gpu_t;
 
 /* What a schedule has to know of a GPU. */
@@ -319,13 +320,16 @@ int lp_gpu_schedule(lp_loop_t *loop, const lp_gpu_machine_t *m);
 int lp_gpu_fit(lp_loop_t *loop, const lp_gpu_machine_t *m);
 uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for what kernels leave for the next; 0: one kernel is all */
 void lp_prelude_cuda_add(lp_text_t *t);
-/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads and gpu.shared bytes of shared memory; where there is one, NAME_begin before it, with a
- * block of LP_GPU_BEGIN_THREADS, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
+/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads and gpu.shared bytes of shared memory; where there is one, NAME_begin before it, with
+ * lp_gpu_begin_blocks() of LP_GPU_BEGIN_THREADS, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
  * structure of lp_gpu_n_pointers pointers: to the first element of every access (of a draw: its number as an integer),
  * where lp_gpu_word says; where accesses have indices, to an int64 that is set when one is out of range; to the scratch memory, where there is
  * some, 16-byte aligned. */
 enum { LP_GPU_BEGIN_THREADS = 512, LP_GPU_END_THREADS = 256 };
 int lp_gpu_has_begin(const lp_loop_t *loop);
+/* Its blocks; 1: it sorts, several: each finds the places of some rows among all. */
+uint32_t lp_gpu_begin_blocks(const lp_loop_t *loop);
+enum { LP_GPU_RANKED = LP_GPU_BEGIN_THREADS / 4 }; /* rows of such a block: four threads each */
 int lp_gpu_has_end(const lp_loop_t *loop);
 uint32_t lp_gpu_n_pointers(const lp_loop_t *loop);
 uint32_t lp_gpu_end_blocks(const lp_loop_t *loop);

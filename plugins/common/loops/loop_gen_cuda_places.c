@@ -3,7 +3,8 @@
  *
  *     places of each column's own, or few rows    a thread takes a column and goes through its rows
  *     the same places for all columns
- *       NAME_begin   one block: the places as numbers, sorted, equal ones in the order of their rows
+ *       NAME_begin   the places as numbers, sorted, equal ones in the order of their rows: by one block, or by
+ *                    counting, for each, those before it
  *       NAME         a team takes a segment of the sorted numbers and some columns; a run of equal numbers becomes one
  *                    sum, which is added to its place; what goes over an end of the segment is left in scratch memory
  *       NAME_end     runs over several segments: where one begins, a thread adds what those have left, in their order
@@ -17,30 +18,13 @@ static uint32_t store_of(const lp_loop_t *l) { return l->n_loads; }
 static long long length_of(const lp_loop_t *l) { return (long long)lp_length(l); }
 static long long across_of(const lp_loop_t *l) { return (long long)l->sizes[lp_inner(l)]; }
 
-/* Arrays of numbers that are sorted; there are others, that they are sorted into on the way. */
-static void print_sorted(const cu_printer_t *p) {
-  static const char *const names[] = {"keys", "rows", "more_keys", "more_rows"};
-  for (unsigned k = 0; k < 4; k++)
-    lp_print(p->out, "uint32_t *%s = (uint32_t *)(LP_AT(%u) + %llu);\n", names[k], lp_gpu_n_pointers(p->l) - 1,
-             (unsigned long long)(k * lp_gpu_sorted(p->l)));
-}
-
-static void print_begin(const cu_printer_t *p, const char *name) {
+/* The number of the place that `row` goes to; how many places there are. */
+static uint64_t print_key(const cu_printer_t *p) {
   const lp_access_t *a = &p->l->accesses[store_of(p->l)];
-  lp_gpu_t other = *p->g;
-  cu_printer_t q = *p;
   uint8_t is_read[LP_INSTS * LP_ARGS] = {0};
   uint64_t n = 1;
-  int bits = 8;
-  other.threads = LP_GPU_BEGIN_THREADS;
-  other.vector = 1;
-  q.g = &other;
-  cu_print_head(&q, name, "_begin");
-  print_sorted(p);
-  cu_print_pointers(p, 0, "0");
-  lp_print(p->out, "for (int row = threadIdx.x; row < %lld; row += %d) {\n", length_of(p->l), LP_GPU_BEGIN_THREADS);
   for (uint32_t i = 0; i < a->n_indices; i++) {
-    if (!is_read[a->indices[i].load]) cu_print_load(&q, a->indices[i].load, 0);
+    if (!is_read[a->indices[i].load]) cu_print_load(p, a->indices[i].load, 0);
     is_read[a->indices[i].load] = 1;
   }
   lp_print(p->out, "uint32_t key = 0;\n");
@@ -52,9 +36,57 @@ static void print_begin(const cu_printer_t *p, const char *name) {
     else lp_print(p->out, "x%u", x->load);
     lp_print(p->out, ", %lld, &wrong);\n", (long long)x->size);
   }
+  return n;
+}
+
+/* One block: all numbers, sorted. */
+static void print_sort(const cu_printer_t *p) {
+  int bits = 8;
+  lp_print(p->out, "for (int row = threadIdx.x; row < %lld; row += %d) {\n", length_of(p->l), LP_GPU_BEGIN_THREADS);
+  const uint64_t n = print_key(p);
   lp_print(p->out, "keys[row] = key;\nrows[row] = (uint32_t)row;\n}\n");
   while (bits < 32 && n > (uint64_t)1 << bits) bits += 8; /* two digits at a time: it ends where it began */
   lp_print(p->out, "__syncthreads();\nlp_sort(keys, rows, more_keys, more_rows, %lld, %d);\n", length_of(p->l), bits);
+}
+
+/* Several blocks: a row's place among the sorted is how many numbers are smaller, or equal and of earlier rows. Four
+ * threads count for a row, tile by tile of all numbers. */
+static void print_ranks(const cu_printer_t *p) {
+  const long long length = length_of(p->l);
+  lp_print(p->out, "(void)more_keys, (void)more_rows;\n");
+  lp_print(p->out, "const int me = blockIdx.x * %d + threadIdx.x / 4;\nuint32_t own = 0, rank = 0;\n", LP_GPU_RANKED);
+  lp_print(p->out, "if (me < %lld) {\nconst int row = me;\n", length);
+  print_key(p);
+  lp_print(p->out, "own = key;\n}\nLP_ALIGN16 __shared__ uint32_t tile[LP_RANK_TILE];\n");
+  lp_print(p->out, "for (int first = 0; first < %lld; first += LP_RANK_TILE) {\n__syncthreads();\n", length);
+  lp_print(p->out, "for (int at = threadIdx.x; at < LP_RANK_TILE; at += %d) {\nconst int row = first + at;\n",
+           LP_GPU_BEGIN_THREADS);
+  lp_print(p->out, "tile[at] = 0xffffffffu;\nif (row < %lld) {\n", length);
+  print_key(p);
+  lp_print(p->out, "tile[at] = key;\n}\n}\n__syncthreads();\nrank += lp_rank(tile, first, me, own);\n}\n");
+  lp_print(p->out, "rank += (uint32_t)lp_swap_i64(rank, 1);\nrank += (uint32_t)lp_swap_i64(rank, 2);\n");
+  lp_print(p->out, "if (threadIdx.x %% 4 == 0 && me < %lld) keys[rank] = own, rows[rank] = (uint32_t)me;\n", length);
+}
+
+/* Arrays of numbers that are sorted; there are others, that they are sorted into on the way. */
+static void print_sorted(const cu_printer_t *p) {
+  static const char *const names[] = {"keys", "rows", "more_keys", "more_rows"};
+  for (unsigned k = 0; k < 4; k++)
+    lp_print(p->out, "uint32_t *%s = (uint32_t *)(LP_AT(%u) + %llu);\n", names[k], lp_gpu_n_pointers(p->l) - 1,
+             (unsigned long long)(k * lp_gpu_sorted(p->l)));
+}
+
+static void print_begin(const cu_printer_t *p, const char *name) {
+  lp_gpu_t other = *p->g;
+  cu_printer_t q = *p;
+  other.threads = LP_GPU_BEGIN_THREADS;
+  other.vector = 1;
+  q.g = &other;
+  cu_print_head(&q, name, "_begin");
+  print_sorted(p);
+  cu_print_pointers(p, 0, "0");
+  if (lp_gpu_begin_blocks(p->l) > 1) print_ranks(&q);
+  else print_sort(&q);
   cu_print_wrong(p);
   lp_print(p->out, "}\n");
 }

@@ -65,9 +65,11 @@ static void sum_in_float(lp_loop_t *l) {
   for (uint32_t s = l->n_loads; s < n_accesses(l); s++)
     is_meant[l->accesses[s].inst] |= l->accesses[s].dtype == AOT_F64;
   for (uint32_t k = 0; k < l->n_insts; k++) is_meant[k] |= !is_wide_for_sums(l, is_meant, k);
-  for (uint32_t k = l->n_insts; k-- > 0;) /* what a meant double reads is meant */
+  /* what a meant double reads is meant, but for reductions of floats, of which there is one value a row */
+  for (uint32_t k = l->n_insts; k-- > 0;)
     for (uint32_t a = 0; is_meant[k] && l->insts[k].compute == AOT_F64 && a < l->insts[k].n_args; a++)
-      if (l->insts[k].args[a].kind == LP_INST) is_meant[l->insts[k].args[a].index] = 1;
+      if (l->insts[k].args[a].kind == LP_INST && !lp_reduces_row(&l->insts[l->insts[k].args[a].index]))
+        is_meant[l->insts[k].args[a].index] = 1;
   for (uint32_t k = 0; k < l->n_insts; k++) {
     lp_inst_t *inst = &l->insts[k];
     if (!is_meant[k] && inst->compute == AOT_F64) inst->compute = AOT_F32;
@@ -171,6 +173,17 @@ static int is_flat(const lp_loop_t *l) {
   for (uint32_t k = 0; k < n_accesses(l); k++)
     if (l->accesses[k].n_indices || l->accesses[k].bounded) return 0;
   return l->rank == 1 && n_accesses(l) + LP_GPU_NUMBERS <= LP_GPU_MOST_POINTERS;
+}
+
+static int reads_halves_alone(const lp_loop_t *l) {
+  int n = 0;
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    const lp_access_t *a = &l->accesses[k];
+    if (!lp_moves(l, k) || !lp_is_float(a->dtype)) continue;
+    if (a->draws || aot_dtype_size(a->dtype) > 2) return 0;
+    n++;
+  }
+  return n > 0;
 }
 
 static void choose_points(lp_loop_t *l) {
@@ -623,6 +636,7 @@ int lp_gpu_schedule(lp_loop_t *l, const lp_gpu_machine_t *m) {
                                        : LP_GPU_ROWS,
                   .splits = 1};
   g->wide = is_wide(l);
+  g->coarse = reads_halves_alone(l);
   if (g->kind == LP_GPU_PLACES) choose_places(l, m->n_processors);
   else if (g->kind == LP_GPU_COLUMNS) choose_columns(l, m->n_processors);
   else if (g->kind == LP_GPU_ROWS) choose_rows(l, m);
@@ -658,6 +672,13 @@ int32_t lp_gpu_lane(const lp_inst_t *inst) {
 }
 
 int lp_gpu_has_begin(const lp_loop_t *l) { return l->gpu.kind == LP_GPU_PLACES && l->gpu.splits > 1; }
+
+/* Comparing all rows with all is worth it up to some ten thousands: they are spread over the device. */
+uint32_t lp_gpu_begin_blocks(const lp_loop_t *l) {
+  enum { FEWEST = 2048, MOST = 65536 };
+  const uint64_t length = (uint64_t)l->sizes[l->rank - 1];
+  return length < FEWEST || length > MOST ? 1 : (uint32_t)divide_up(length, LP_GPU_RANKED);
+}
 
 int lp_gpu_has_end(const lp_loop_t *l) {
   return l->gpu.parts || (l->gpu.splits > 1 && (l->gpu.kind != LP_GPU_PLACES || l->accesses[l->n_loads].adds));

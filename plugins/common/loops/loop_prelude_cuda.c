@@ -127,7 +127,17 @@ static const char extremes[] =
     "#endif\n"
     "#endif\n";
 
+/* Coarse: one instruction on a rounded product, |x| * 2^-24 off. */
 static const char functions[] = "LP float lp_exp_f32(float x) { return expf(x); }\n"
+                                "#ifdef LP_ON_CPU\n"
+                                "LP float lp_exp_coarse_f32(float x) { return exp2f(x * 1.44269504f); }\n"
+                                "#else\n"
+                                "LP float lp_exp_coarse_f32(float x) {\n"
+                                "  float y;\n"
+                                "  asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x * 1.44269504f));\n"
+                                "  return y;\n"
+                                "}\n"
+                                "#endif\n"
                                 "LP float lp_tanh_f32(float x) { return tanhf(x); }\n"
                                 "LP float lp_normal_f32(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }\n"
                                 "LP float lp_normal_or_nan_f32(float x) { return lp_normal_f32(x) + (x - x); }\n";
@@ -208,6 +218,23 @@ static const char sorting[] =
     "    uint32_t *const swap_keys = keys, *const swap_rows = rows;\n"
     "    keys = to_keys; rows = to_rows; to_keys = swap_keys; to_rows = swap_rows;\n"
     "  }\n"
+    "}\n";
+
+/* Of a tile of numbers, a quarter of them to each thread, those that come before the number `own` of row `me`; `first`
+ * is the row of the tile's first. All of an earlier tile count up to equal ones, of a later one up to smaller ones. */
+static const char ranking[] =
+    "#define LP_RANK_TILE 2048\n"
+    "LP uint32_t lp_rank(const uint32_t *tile, int first, int me, uint32_t own) {\n"
+    "  uint32_t n = 0;\n"
+    "  const int is_own = first <= me && me < first + LP_RANK_TILE;\n"
+    "  const uint32_t bound = own + (first + LP_RANK_TILE <= me);\n"
+    "  for (int k = threadIdx.x % 4 * 4; k < LP_RANK_TILE && !is_own; k += 16) {\n"
+    "    LP_ALIGN16 uint32_t four[4];\n"
+    "    lp_move(four, tile + k, 16);\n"
+    "    n += (four[0] < bound) + (four[1] < bound) + (four[2] < bound) + (four[3] < bound);\n"
+    "  }\n"
+    "  for (int k = threadIdx.x % 4; k < LP_RANK_TILE && is_own; k += 4) n += tile[k] < own + (first + k < me);\n"
+    "  return n;\n"
     "}\n";
 
 static const char draws[] =
@@ -313,6 +340,7 @@ void lp_prelude_cuda_add(lp_text_t *t) {
   lp_text_add(t, teams, strlen(teams));
   lp_text_add(t, scans, strlen(scans));
   lp_text_add(t, sorting, strlen(sorting));
+  lp_text_add(t, ranking, strlen(ranking));
   lp_text_add(t, draws, strlen(draws));
   lp_text_add(t, normals, strlen(normals));
 }

@@ -82,6 +82,12 @@ static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst,
   else print_number(out, inst->compute, a);
 }
 
+/* Helpers that have a coarse form (lp_gpu_t.coarse). */
+static const char *form_of(const lp_loop_t *l, const lp_inst_t *inst, const lp_token_t *call) {
+  const int has_forms = call->size == 3 && memcmp(call->text, "exp", 3) == 0;
+  return has_forms && l->gpu.coarse && inst->compute == AOT_F32 ? "_coarse" : "";
+}
+
 void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst) {
   const char *at = inst->text;
   lp_token_t t;
@@ -93,7 +99,9 @@ void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst
         print_arg(out, l, inst, t.index + (t.kind == LP_TK_STEP ? LP_ARGS : 0));
         lp_text_add(out, ")", 1);
         break;
-      case LP_TK_CALL: lp_print(out, "lp_%.*s_%s", (int)t.size, t.text, lp_suffix(inst->compute)); break;
+      case LP_TK_CALL:
+        lp_print(out, "lp_%.*s%s_%s", (int)t.size, t.text, form_of(l, inst, &t), lp_suffix(inst->compute));
+        break;
       case LP_TK_CONSTANT: lp_print(out, "(%s)", lp_value_type(inst->compute)); break;
       case LP_TK_LENGTH: lp_print(out, "(%s)length", lp_value_type(inst->compute)); break;
       case LP_TK_PLACE: lp_print(out, "place"); break;

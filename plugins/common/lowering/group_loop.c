@@ -3,6 +3,7 @@
  * Values that only members read stay in registers, or in a row's buffer. */
 #include "group_loop.h"
 
+#include "common/loops/loop_print.h"
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
@@ -381,13 +382,45 @@ static int is_in_place(const lw_build_t *b, const lw_group_t *g, uint32_t load, 
   return 1;
 }
 
+/* Does no pass read the load after the one that stores? Within a pass an element is read before it is written, by the
+ * same thread. */
+static int is_read_first(const lw_group_t *g, uint32_t load, uint32_t store) {
+  const uint32_t stored_in = g->insts[g->accesses[store].inst].pass;
+  lp_pass_t pass;
+  for (uint32_t k = stored_in + 1; k < g->loop.n_passes; k++) {
+    lp_find_pass(&g->loop, k, &pass);
+    if (pass.loads[load]) return 0;
+  }
+  return 1;
+}
+
+/* The storage of a store that may lie where the load does, whole on whole. */
+static uint32_t written_onto(const lw_build_t *b, const lw_group_t *g, uint32_t load) {
+  const lp_access_t *l = &g->accesses[load];
+  const lw_tensor_t *t = &g->tensors[load];
+  if (!b->machine->target->goes_onto || g->rows[load] == LW_NONE || l->n_indices || l->bounded || t->offset)
+    return LW_NONE;
+  for (uint32_t k = 0; k < g->loop.n_insts; k++)
+    if (g->insts[k].scan) return LW_NONE;
+  for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
+    const lp_access_t *a = &g->accesses[s];
+    if (a->n_indices || a->of_row || lw_is_across(g, s) || lw_numel(&g->tensors[s]) != lw_numel(g->space) ||
+        lw_numel(t) != lw_numel(g->space) || aot_dtype_size(a->dtype) != aot_dtype_size(l->dtype))
+      continue;
+    int is_same = is_read_first(g, load, s);
+    for (int32_t d = 0; d < g->loop.rank; d++) is_same &= g->loop.sizes[d] == 1 || l->strides[d] == a->strides[d];
+    if (is_same) return g->tensors[s].storage;
+  }
+  return LW_NONE;
+}
+
 lw_ref_t lw_use_access(lw_build_t *b, const lw_group_t *g, uint32_t k) {
   int in_place = 0;
   if (g->draws[k] || g->accesses[k].counts) return lw_use(b, NULL);
   if (k >= g->loop.n_loads) return lw_use(b, lw_is_across(g, k) ? NULL : &g->tensors[k]);
   for (uint32_t s = g->loop.n_loads; b->goes_home && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores; s++)
     in_place |= is_in_place(b, g, k, s);
-  return lw_use_read_only(b, &g->tensors[k], in_place);
+  return lw_use_onto(b, &g->tensors[k], in_place, written_onto(b, g, k));
 }
 
 /* Classes are checked, and the rows that count are counted, before the loop reads their number. */

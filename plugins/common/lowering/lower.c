@@ -255,6 +255,7 @@ aot_status_t lw_new_tensor(lw_build_t *b, lw_tensor_t *t) {
       .last = LW_NONE,
       .last_apart = LW_NONE,
       .value = AOT_NO_ID,
+      .taken = LW_NONE,
   };
   return AOT_OK;
 }
@@ -358,7 +359,7 @@ static void remember(lw_schedule_t *s, lw_used_t used) {
   s->used[s->n_used++] = used;
 }
 
-static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int is_in_place) {
+static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int is_in_place, uint32_t onto) {
   if (!t || !t->dtype || t->storage == LW_NONE) return (lw_ref_t){LW_NONE, 0};
   lw_storage_t *s = &b->out->storages[t->storage];
   uint32_t now = b->out->n_steps - 1;
@@ -367,7 +368,7 @@ static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int i
   if (s->first == LW_NONE) s->first = now;
   s->last = now;
   if (!is_in_place) s->last_apart = now;
-  remember(b->out, (lw_used_t){now, t->storage, is_read_only, nbytes});
+  remember(b->out, (lw_used_t){now, t->storage, is_read_only, onto, nbytes});
   return (lw_ref_t){t->storage, t->offset * (int64_t)aot_dtype_size(t->dtype)};
 }
 
@@ -376,13 +377,18 @@ void lw_count_loop(lw_build_t *b) {
   b->out->loop_nbytes += b->out->steps[b->out->n_steps - 1].nbytes;
 }
 
-lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, 0, 0); }
-lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place) { return use(b, t, 1, is_in_place); }
+lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, 0, 0, LW_NONE); }
+lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place) {
+  return use(b, t, 1, is_in_place, LW_NONE);
+}
+lw_ref_t lw_use_onto(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint32_t onto) {
+  return use(b, t, 1, is_in_place, onto);
+}
 
 lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t) {
   lw_step_t *step = &b->out->steps[b->out->n_steps - 1];
   const uint64_t nbytes = step->nbytes;
-  const lw_ref_t r = use(b, t, 0, 0);
+  const lw_ref_t r = lw_use(b, t);
   step->nbytes = nbytes;
   return r;
 }

@@ -116,6 +116,7 @@ typedef struct lw_target {
    * later run. out: a float64 then, one through the number of rows that count where the loss is to be their mean, else
    * 1. NULL: losses of classes run by their kernels */
   aot_status_t (*classes)(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
+  int goes_onto;  /* its loops may write what they read, element on element (takes_over in schedule.c) */
   int has_across; /* its loops have sums across rows (lw_is_across); 0: operators that need them run by their kernels */
   /* n steps of equal lw_step_t.joins, which do not need each other, as one: its run, payload and kernel; the rest of
    * *out is there. NULL: steps run alone */
@@ -172,6 +173,8 @@ lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t); /* NULL: a reference to no
 /* The same of a tensor that the step writes nothing of; is_in_place: whose elements it reads before it writes those of
  * the same index elsewhere, so that this may be the same memory. */
 lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place);
+/* The same; onto: what is written so, which may take over the memory if nothing reads it later. LW_NONE: nothing is. */
+lw_ref_t lw_use_onto(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint32_t onto);
 /* Work space: bytes that are no operands'. */
 lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t);
 void lw_count_flops(lw_build_t *b, double flops, int32_t dtype);

@@ -41,7 +41,8 @@ static void add_steps(planning_t *p, const lw_schedule_t *schedule, uint32_t gra
   out->end = p->rows->n_steps;
 }
 
-static void add_storage(planning_t *p, const lw_storage_t *s, const mr_graph_t *g, uint32_t *written) {
+/* is_given: another storage takes over its memory in its last step. */
+static void add_storage(planning_t *p, const lw_storage_t *s, int is_given, const mr_graph_t *g, uint32_t *written) {
   if (s->first == LW_NONE) return;
   const uint32_t first = (uint32_t)g->begin + s->first;
   if (s->kind == LW_OUTPUT) written[s->index] = first;
@@ -49,7 +50,7 @@ static void add_storage(planning_t *p, const lw_storage_t *s, const mr_graph_t *
   const aot_memory_buffer_t row = {
       .kind = s->value == AOT_NO_ID ? AOT_MEMORY_SCRATCH : AOT_MEMORY_TEMPORARY,
       .first = first,
-      .last = (uint32_t)g->begin + s->last,
+      .last = (uint32_t)g->begin + s->last - (uint32_t)is_given,
       .value = {s->value},
       .nbytes = mr_padded(s->nbytes),
       .place = s->at,
@@ -60,19 +61,25 @@ static void add_storage(planning_t *p, const lw_storage_t *s, const mr_graph_t *
 static aot_status_t add_graph(planning_t *p, uint32_t row, mr_graph_t *out, uint32_t **written) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + row;
   lw_schedule_t schedule;
+  uint8_t *is_given = NULL; /* by storage */
   aot_status_t status = lw_schedule_init(&schedule, p->s, row, p->symbols, p->s->symbols.count, &p->machine, p->error);
   if (status == AOT_OK && out) {
     *written = malloc(((size_t)g->n_outputs + 1) * sizeof **written);
-    if (!*written) status = no_memory(p->error);
+    is_given = calloc((size_t)schedule.n_storages + 1, 1);
+    if (!*written || !is_given) status = no_memory(p->error);
+    for (uint32_t i = 0; i < schedule.n_storages && status == AOT_OK; i++)
+      if (schedule.storages[i].taken != LW_NONE) is_given[schedule.storages[i].taken] = 1;
   }
   if (status == AOT_OK && out) {
     out->graph = row;
     add_steps(p, &schedule, g->id, out);
     out->written = *written;
     for (uint32_t i = 0; i < g->n_outputs; i++) (*written)[i] = (uint32_t)out->begin;
-    for (uint32_t i = 0; i < schedule.n_storages; i++) add_storage(p, &schedule.storages[i], out, *written);
+    for (uint32_t i = 0; i < schedule.n_storages; i++)
+      add_storage(p, &schedule.storages[i], is_given[i], out, *written);
   }
   if (schedule.arena_nbytes > p->arena_nbytes) p->arena_nbytes = schedule.arena_nbytes;
+  free(is_given);
   lw_schedule_deinit(&schedule);
   return status;
 }

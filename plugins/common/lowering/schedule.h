@@ -63,6 +63,7 @@ typedef struct lw_storage {
   uint32_t first, last; /* steps, LW_NONE: never touched */
   uint32_t last_apart;  /* the last that reads it otherwise than element on element with all it writes; LW_NONE: none */
   uint32_t value;       /* id of the value that it was made for; AOT_NO_ID: none of the program's */
+  uint32_t taken;       /* the storage whose memory it takes over in the step that reads it last; LW_NONE: none */
   uint64_t at;          /* in the arena */
 } lw_storage_t;
 
@@ -93,6 +94,7 @@ typedef struct lw_step {
 typedef struct lw_used { /* in the order of steps */
   uint32_t step, storage;
   int32_t is_read_only;
+  uint32_t onto; /* a storage that may lie where this one does, written element on element; LW_NONE: none */
   uint64_t nbytes; /* that are counted for it */
 } lw_used_t;
 

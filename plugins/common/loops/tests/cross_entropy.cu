@@ -6,7 +6,7 @@ load f64 [0, 0]
 load f32 [0, 0]
 max f32 f32 "a" a=x0 ; row, pass 0
 each f32 f32 "exp(a - %0)" a=x0 %0=v0 ; pass 1, kept
-sum f32 f64 "%1" %1=v1 ; row, pass 1
+sum f32 f32 "%1" %1=v1 ; row, pass 1
 each i64 bool "@ == b" b=x1
 max f32 f32 "%3 != 0 ? a : -T(INFINITY)" a=x0 %3=v3 ; row, pass 0
 each i64 bool "b == e" b=x1 e=-100 ; row, pass 0
@@ -65,7 +65,7 @@ __shared__ float s0[32];
 const float v0 = ((float)lp_block_max_f32(a0, s0, 3, 0));
 __shared__ float s4[32];
 const float v4 = ((float)lp_block_max_f32(a4, s4, 3, 0));
-double a2 = 0;
+float a2 = 0;
 {
 const int i = lane * 1;
 {
@@ -74,16 +74,16 @@ const float x0 = w0[0];
 const float v1 = ((float)(lp_exp_f32((x0) - (v0))));
 k1[0] = v1;
 {
-const double t = (float)((v1));
+const float t = (float)((v1));
 a2 = LP_ADD(a2, t);
 }
 }
 }
 }
-__shared__ double s2[32];
-const double v2 = ((double)lp_block_sum_f64(a2, s2, 3, 0));
-a6 += (double)(((v5 ? (double)1 : (double)0) != 0 ? (double)(0) : lp_log_f64((v2)) + ((double)v0) - ((double)v4)) * (x2));
-const float v7 = ((float)((float)(1) / ((float)v2)));
+__shared__ float s2[32];
+const float v2 = ((float)lp_block_sum_f32(a2, s2, 3, 0));
+a6 += (double)(((v5 ? (double)1 : (double)0) != 0 ? (double)(0) : lp_log_f64(((double)v2)) + ((double)v0) - ((double)v4)) * (x2));
+const float v7 = ((float)((float)(1) / (v2)));
 {
 const int i = lane * 1;
 {

@@ -86,6 +86,40 @@ static void expect(const world_t *w, const char *order) {
   assert_string_equal(text + 1, order);
 }
 
+/* ---- memory that is taken over ---- */
+
+/* A step that writes `to` over `from`, element on element. */
+static void make_onto(world_t *w, const lw_tensor_t *to, const lw_tensor_t *from) {
+  step(w, 0, UINT32_MAX);
+  lw_use_onto(&w->b, from, 0, to->storage);
+  lw_use(&w->b, to);
+}
+
+static void what_is_read_last_gives_its_memory(void **state) {
+  world_t w;
+  (void)state;
+  begin(&w);
+  lw_tensor_t x[7];
+  for (int k = 0; k < 7; k++) x[k] = memory(&w, LW_ARENA, k == 3 ? 128 : 1024);
+  const lw_tensor_t input = memory(&w, LW_INPUT, 1024);
+  make(&w, 0, &x[0], &input);
+  make_onto(&w, &x[1], &x[0]); /* x0 is read later */
+  make_onto(&w, &x[2], &x[1]);
+  make_onto(&w, &x[3], &x[2]); /* of another size */
+  make(&w, 0, &x[4], &x[0]);   /* not element on element */
+  make_onto(&w, &x[5], &x[4]);
+  lw_use_read_only(&w.b, &x[4], 0); /* and read otherwise, too */
+  make_onto(&w, &x[6], &x[5]);
+  assert_int_equal(lw_plan_memory(&w.b), AOT_OK);
+  const uint32_t taken[] = {LW_NONE, LW_NONE, x[1].storage, LW_NONE, LW_NONE, LW_NONE, x[5].storage};
+  for (int k = 0; k < 7; k++) assert_int_equal(w.s.storages[x[k].storage].taken, taken[k]);
+  assert_int_equal(w.s.storages[x[2].storage].at, w.s.storages[x[1].storage].at);
+  assert_int_equal(w.s.storages[x[6].storage].at, w.s.storages[x[5].storage].at);
+  assert_int_not_equal(w.s.storages[x[5].storage].at, w.s.storages[x[4].storage].at);
+  assert_int_equal(w.s.arena_nbytes, 2048 + 128); /* x0, x1 with x2, x3 */
+  end(&w);
+}
+
 /* ---- what joins ---- */
 
 static void steps_of_one_kind_run_where_the_last_stood(void **state) {
@@ -260,6 +294,7 @@ static void order_holds_whatever_steps_touch(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_read_last_gives_its_memory),
       cmocka_unit_test(steps_of_one_kind_run_where_the_last_stood),
       cmocka_unit_test(a_set_runs_before_what_needs_it),
       cmocka_unit_test(an_output_in_an_input_is_the_inputs_memory),
