@@ -6,14 +6,16 @@
 
 /* Floating-point operations that are worth waking a thread for: some microseconds. */
 static const int64_t least_work = 2000000;
-enum { ROW_BLOCK = 32, SPARSE_ROWS = 64 };
+enum { BLOCK = 32, SPARSE_ROWS = 64 };
 
 struct bc_division {
   bc_product_t product;
-  int64_t n_batches, n_chunks, chunk; /* rows of a chunk; the last may have fewer */
-  int64_t grain;                      /* units that one thread takes at least */
-  const bc_dnn_t *kernel, *last;      /* NULL: the BLAS */
-  uint64_t work;                      /* bytes a lane */
+  int64_t n_batches, n_chunks, chunk; /* rows, or columns, of a chunk; the last may have fewer */
+  int by_columns;
+  int64_t grain;                 /* units that one thread takes at least */
+  bc_product_t part, last_part;  /* without batches */
+  const bc_dnn_t *kernel, *last; /* of the two; NULL: the BLAS */
+  uint64_t work;                 /* bytes a lane */
   uint64_t sparse; /* bytes for the elements of an operand that turns out to be nearly all zeros; 0: nobody looks */
   int32_t n_lanes;
 };
@@ -33,12 +35,7 @@ typedef struct job {
 
 static int64_t row_step(const bc_matrix_t *m) { return m->transposed ? 1 : m->ld; }
 
-static void multiply_rows(const bc_product_t *p, int64_t n, void *const operands[3]) {
-  bc_product_t part = *p;
-  part.rank = 0;
-  part.a.rows = part.c.rows = n;
-  bc_product(&part, operands[0], operands[1], operands[2]);
-}
+static int64_t column_step(const bc_matrix_t *m) { return m->transposed ? m->ld : 1; }
 
 static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
   job_t *job = arg;
@@ -46,8 +43,16 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
   const bc_product_t *p = &d->product;
   const int64_t width = (int64_t)aot_dtype_size(p->dtype);
   for (int64_t unit = begin; unit < end; unit++) {
-    const int64_t chunk = unit % d->n_chunks, row = chunk * d->chunk;
-    int64_t batch = unit / d->n_chunks, a = row * row_step(&p->a), b = 0, c = row * row_step(&p->c);
+    const int is_last = unit % d->n_chunks == d->n_chunks - 1;
+    const int64_t first = unit % d->n_chunks * d->chunk;
+    int64_t batch = unit / d->n_chunks, a = 0, b = 0, c = 0;
+    if (d->by_columns) {
+      b = first * column_step(&p->b);
+      c = first * column_step(&p->c);
+    } else {
+      a = first * row_step(&p->a);
+      c = first * row_step(&p->c);
+    }
     for (int32_t k = p->rank - 1; k >= 0; k--) {
       const int64_t at = batch % p->sizes[k];
       batch /= p->sizes[k];
@@ -56,8 +61,8 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
       c += at * p->c_strides[k];
     }
     void *const operands[] = {job->a + a * width, job->b + b * width, job->c + c * width};
-    const bc_dnn_t *kernel = chunk == d->n_chunks - 1 ? d->last : d->kernel;
-    if (!kernel) multiply_rows(p, p->c.rows - row < d->chunk ? p->c.rows - row : d->chunk, operands);
+    const bc_dnn_t *kernel = is_last ? d->last : d->kernel;
+    if (!kernel) bc_product(is_last ? &d->last_part : &d->part, operands[0], operands[1], operands[2]);
     else if (bc_dnn_run(kernel, part, operands, job->work + (uint64_t)part * d->work)) atomic_store(&job->failed, 1);
   }
 }
@@ -88,7 +93,16 @@ static aot_status_t run_product(const lw_frame_t *f, void *payload) { return run
 
 /* ---- dividing ---- */
 
-/* Batches where they give every thread the same; rows else. */
+/* n rows, or columns, of the product. */
+static bc_product_t part_of(const bc_division_t *d, int64_t n) {
+  bc_product_t part = d->product;
+  part.rank = 0;
+  if (d->by_columns) part.b.columns = part.c.columns = n;
+  else part.a.rows = part.c.rows = n;
+  return part;
+}
+
+/* Batches where they give every thread the same; rows else, or columns where there are too few rows. */
 static void divide(bc_division_t *d, int32_t n_threads) {
   const bc_product_t *p = &d->product;
   const int64_t work = 2 * p->c.rows * p->c.columns * p->a.columns;
@@ -97,31 +111,33 @@ static void divide(bc_division_t *d, int32_t n_threads) {
   for (int32_t k = 0; k < p->rank; k++) d->n_batches *= p->sizes[k];
   if (parts > n_threads) parts = n_threads;
   if (parts < 1 || d->n_batches % n_threads == 0 || d->n_batches > 4 * n_threads) parts = 1;
-  d->chunk = p->c.rows;
-  if (parts > 1) d->chunk = ((p->c.rows + parts - 1) / parts + ROW_BLOCK - 1) / ROW_BLOCK * ROW_BLOCK;
-  if (d->chunk > p->c.rows) d->chunk = p->c.rows;
-  d->n_chunks = (p->c.rows + d->chunk - 1) / d->chunk;
-  const int64_t unit = 2 * d->chunk * p->c.columns * p->a.columns + 1;
+  d->by_columns = p->c.rows < parts * BLOCK && p->c.columns > p->c.rows;
+  const int64_t size = d->by_columns ? p->c.columns : p->c.rows;
+  d->chunk = size;
+  if (parts > 1) d->chunk = ((size + parts - 1) / parts + BLOCK - 1) / BLOCK * BLOCK;
+  if (d->chunk > size) d->chunk = size;
+  d->n_chunks = (size + d->chunk - 1) / d->chunk;
+  d->part = part_of(d, d->chunk);
+  d->last_part = part_of(d, size - (d->n_chunks - 1) * d->chunk);
+  const int64_t unit = 2 * d->part.c.rows * d->part.c.columns * p->a.columns + 1;
   d->grain = unit < least_work ? least_work / unit : 1;
   d->n_lanes = n_threads;
 }
 
-static aot_status_t kernel_of(lw_build_t *b, bc_division_t *d, int64_t rows, const bc_dnn_t **out) {
-  bc_product_t p = d->product;
-  p.a.rows = p.c.rows = rows;
-  bc_dnn_t *k = bc_dnn_product(&p, d->n_lanes);
+static aot_status_t kernel_of(lw_build_t *b, bc_division_t *d, const bc_product_t *part, const bc_dnn_t **out) {
+  bc_dnn_t *k = bc_dnn_product(part, d->n_lanes);
   *out = k;
   if (!k) return AOT_OK;
   if (d->work < bc_dnn_work(k)) d->work = bc_dnn_work(k);
   return lw_own(b, k, bc_dnn_destroy);
 }
 
-/* A kernel for each of the two numbers of rows; none where oneDNN has not both. */
+/* A kernel for each of the two sizes; none where oneDNN has not both. */
 static aot_status_t find_kernels(lw_build_t *b, bc_division_t *d) {
-  const int64_t rest = d->product.c.rows - (d->n_chunks - 1) * d->chunk;
-  AOT_TRY(kernel_of(b, d, d->chunk, &d->kernel));
+  const int are_same = d->last_part.c.rows == d->part.c.rows && d->last_part.c.columns == d->part.c.columns;
+  AOT_TRY(kernel_of(b, d, &d->part, &d->kernel));
   d->last = d->kernel;
-  if (d->kernel && rest != d->chunk) AOT_TRY(kernel_of(b, d, rest, &d->last));
+  if (d->kernel && !are_same) AOT_TRY(kernel_of(b, d, &d->last_part, &d->last));
   if (d->last) return AOT_OK;
   d->kernel = NULL;
   d->work = 0;

@@ -1,4 +1,5 @@
-/* A matrix product by oneDNN or the BLAS, divided among the team: a unit of work is a batch, or some rows of the result.
+/* A matrix product by oneDNN or the BLAS, divided among the team: a unit of work is a batch, or some rows or columns
+ * of the result.
  * Both libraries compute in the thread that calls them. */
 #ifndef BC_DIVIDED_PRODUCT_H
 #define BC_DIVIDED_PRODUCT_H

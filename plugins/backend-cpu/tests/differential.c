@@ -67,6 +67,14 @@ static const program_t programs[] = {
      "%y6 = aten._to_copy.default %g, dtype=f32\n%y7 = aten._to_copy.default %i, dtype=f32\n"
      "%z0 = aten.sum.dim_IntList %y0, [1]\n%z1 = aten.cat.default [%y1, %y2, %y3, %y6, %y7], 1\n%z2 = aten.reshape.default %y4, [200, 9]\n%z3 = aten.reshape.default %y5, [200, 9]\n"
      "out user_output 0 = %z0\nout user_output 1 = %z1\nout user_output 2 = %z2\nout user_output 3 = %z3\n"},
+    {"products of few rows, whose columns a team divides",
+     {{2, {20, 60}, 0}, {2, {60, 60}, 0}},
+     "f32[20, 60]\nf32[60, 60]\n",
+     "%x = aten.cat.default [%a0, %a0, %a0, %a0], 1\n%w = aten.cat.default [%a1, %a1, %a1, %a1, %a1, %a1, %a1, %a1, %a1, %a1], 1\n"
+     "%y = aten.cat.default [%w, %w, %w, %w], 0\n%m = aten.mm.default %x, %y\n%xd = aten._to_copy.default %x, dtype=f64\n"
+     "%yd = aten._to_copy.default %y, dtype=f64\n%n = aten.mm.default %xd, %yd\n%s = aten.amax.default %m, [0]\n"
+     "%sd = aten.amax.default %n, [0]\n%o = aten._to_copy.default %sd, dtype=f32\n"
+     "out user_output 0 = %s\nout user_output 1 = %o\n"},
     {"products of doubles that a team divides, and sums of nothing",
      {{2, {60, 64}, 0}, {2, {60, 64}, 0}},
      "f32[60, 64]\nf32[60, 64]\n",
