@@ -2,11 +2,13 @@
 
 #include <aot/inline.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* The driver and its libraries take some hundred MB: more than this part of a device is another process's. */
+enum { OTHERS = 8 };
 
 struct aot_queue {
   gc_stream_t stream;
@@ -43,7 +45,7 @@ static aot_status_t fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t st
 }
 
 /* A kernel that traps, or memory that fails, takes the context with it: every later call has the same error. */
-static int is_fatal(gc_result_t error) { return error >= 700 || error == 214 /* CUDA_ERROR_ECC_UNCORRECTABLE */; }
+static int is_fatal(gc_result_t error) { return error >= 700 || error == GC_ERROR_ECC; }
 
 static aot_status_t tell_lost(gc_device_t *g, aot_ctx_t *ctx) {
   char buffer[192];
@@ -52,10 +54,12 @@ static aot_status_t tell_lost(gc_device_t *g, aot_ctx_t *ctx) {
   g->is_lost_told = 1;
   pthread_mutex_unlock(&g->lock);
   if (is_told) return AOT_E_DATA_LOSS;
-  return fail(
-      &g->host, ctx, AOT_E_DATA_LOSS, "cuda.lost",
-      "device cuda %d (%s) is lost, and what was on it: %s; with AOT_CUDA_SYNC=1 the step that does it is named",
-      g->ordinal, g->name, gc_driver_error(&g->driver, g->lost, buffer, sizeof buffer));
+  return fail(&g->host, ctx, AOT_E_DATA_LOSS, "cuda.lost", "device cuda %d (%s) is lost, and what was on it: %s; %s",
+              g->ordinal, g->name, gc_driver_error(&g->driver, g->lost, buffer, sizeof buffer),
+              g->lost == GC_ERROR_ECC
+                  ? "its memory failed, no program did: go on from a checkpoint, on another device if "
+                    "it happens again"
+                  : "with AOT_CUDA_SYNC=1 the step that does it is named");
 }
 
 int gc_device_lost(gc_device_t *g, gc_result_t error, int told) {
@@ -152,18 +156,24 @@ static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes
   const gc_result_t result = g->driver.mem_alloc(&address, nbytes ? nbytes : 1);
   if (result == GC_ERROR_OUT_OF_MEMORY) {
     g->driver.mem_get_info(&free_nbytes, &total_nbytes);
-    return fail(&g->host, ctx, AOT_E_EXHAUSTED, "cuda.memory",
-                "device cuda %d (%s) has no memory for %llu bytes: %llu of its %llu are free", g->ordinal, g->name,
-                (unsigned long long)nbytes, (unsigned long long)free_nbytes, (unsigned long long)total_nbytes);
+    const uint64_t others = total_nbytes - free_nbytes - atomic_load(&g->own_nbytes);
+    return fail(
+        &g->host, ctx, AOT_E_EXHAUSTED, "cuda.memory",
+        "device cuda %d (%s) has no memory for %llu bytes: %llu of its %llu are free, %llu are this program's%s",
+        g->ordinal, g->name, (unsigned long long)nbytes, (unsigned long long)free_nbytes,
+        (unsigned long long)total_nbytes, (unsigned long long)atomic_load(&g->own_nbytes),
+        others > total_nbytes / OTHERS ? "; another process has much of the rest" : "");
   }
   AOT_TRY(check(g, ctx, result, "memory cannot be had"));
   *out = (aot_buffer_t){address, nbytes};
+  atomic_fetch_add(&g->own_nbytes, nbytes);
   return AOT_OK;
 }
 
 static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t whole) {
   gc_device_t *g = of(d);
   if (is_lost(g)) return AOT_OK; /* it went with the context */
+  atomic_fetch_sub(&g->own_nbytes, whole.nbytes);
   AOT_TRY(enter(g, ctx));
   return check(g, ctx, g->driver.mem_free(whole.address), "memory cannot be freed");
 }

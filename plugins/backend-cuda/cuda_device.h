@@ -8,6 +8,7 @@
 #include <aot/device.h>
 #include <aot/host.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 typedef struct gc_device {
   aot_device_t table;
@@ -19,13 +20,14 @@ typedef struct gc_device {
   pthread_mutex_t lock; /* of all below */
   aot_queue_t *queues;  /* a list */
   uint32_t n_queues_made, n_timelines_made;
-  uint64_t patience_ns;       /* that the host waits for one thing while queues have work */
-  gc_result_t lost;           /* the error after which nothing runs any more; GC_SUCCESS: none */
-  int is_lost_told;           /* by whoever met it first; what fails afterwards does so without a word */
-  gc_stream_t setup;          /* of its own: calls are captured from it, numbers copied */
-  pthread_mutex_t fault_lock; /* of the fault */
-  struct {                    /* of work on a queue, until a wait tells it */
-    aot_status_t status;      /* AOT_OK: none */
+  uint64_t patience_ns;        /* that the host waits for one thing while queues have work */
+  _Atomic uint64_t own_nbytes; /* of buffers */
+  gc_result_t lost;            /* the error after which nothing runs any more; GC_SUCCESS: none */
+  int is_lost_told;            /* by whoever met it first; what fails afterwards does so without a word */
+  gc_stream_t setup;           /* of its own: calls are captured from it, numbers copied */
+  pthread_mutex_t fault_lock;  /* of the fault */
+  struct {                     /* of work on a queue, until a wait tells it */
+    aot_status_t status;       /* AOT_OK: none */
     char code[64], text[400];
     uint32_t node;
   } fault;

@@ -14,6 +14,7 @@
 typedef int gc_result_t; /* CUresult */
 #define GC_SUCCESS 0
 #define GC_ERROR_OUT_OF_MEMORY 2
+#define GC_ERROR_ECC 214 /* memory that could not be corrected */
 #define GC_ERROR_NOT_FOUND 500
 #define GC_ERROR_NOT_READY 600
 #define GC_ERROR_LAUNCH_TIMEOUT 702

@@ -217,18 +217,29 @@ const char *gc_step_name(const lw_step_t *step) {
   return strncmp(step->kernel, "run_", 4) == 0 ? step->kernel + 4 : step->kernel;
 }
 
+/* lp_told_i64 (common/loops/loop_prelude_cuda.c), backwards */
+static int64_t told_index(int64_t word) { return word & 1 ? -(word >> 1) : (word >> 1) - 1; }
+
+static aot_status_t tell_index(const loop_step_t *p, int64_t index, lw_error_t *error) {
+  if (p->told != LW_NONE)
+    return lw_fail(error, AOT_E_RANGE, "bad-target", "target %lld is no class of %lld", (long long)index,
+                   (long long)p->size);
+  if (index >= 0 && index < p->size) /* of another dimension that the loop looks up */
+    return lw_fail(error, AOT_E_RANGE, "bad-index", "index %lld is out of range", (long long)index);
+  return lw_fail(error, AOT_E_RANGE, "bad-index", "index %lld is out of range for a dimension of size %lld",
+                 (long long)index, (long long)p->size);
+}
+
 aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error) {
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < s->n_steps; i++) {
     const loop_step_t *p = s->steps[i].payload;
     if (s->steps[i].run != run_loop || p->check < 0 || !checks[p->check]) continue;
+    const int64_t index = told_index(checks[p->check]);
     checks[p->check] = 0;
     if (status != AOT_OK) continue;
     error->node = p->node;
-    status = p->told == LW_NONE
-                 ? lw_fail(error, AOT_E_RANGE, "bad-index", "an index is out of range for a dimension of size %lld",
-                           (long long)p->size)
-                 : lw_fail(error, AOT_E_RANGE, "bad-target", "a target is no class of %lld", (long long)p->size);
+    status = tell_index(p, index, error);
   }
   return status;
 }
@@ -249,7 +260,7 @@ static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, 
   insts[IS_IGNORED].dtype = AOT_BOOL;
   insts[COUNT].text = "b != 0 ? T(0) : T(1)";
   insts[COUNT].reduce = LP_SUM;
-  insts[IS_WRONG].text = "b != 0 || (a >= 0 && a < c) ? T(0) : T(1)";
+  insts[IS_WRONG].text = "b != 0 || (a >= 0 && a < c) ? T(0) : told(a)";
   insts[IS_WRONG].reduce = LP_MAX;
   insts[SCALE].text = is_mean ? "T(1) / a" : "T(1)";
   insts[SCALE].args[0] = (lp_arg_t){.kind = LP_INST, .index = COUNT};

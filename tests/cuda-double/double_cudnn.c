@@ -187,10 +187,10 @@ static const desc_t *desc_of(const desc_t *d, int name) {
   return v;
 }
 
-/* AOT_CUDNN_DOUBLE_VERSION: another one */
+/* AOT_CUDA_DOUBLE="cudnn-version=91901": another one */
 static int version(void) {
-  const char *other = getenv("AOT_CUDNN_DOUBLE_VERSION");
-  return other ? atoi(other) : VERSION;
+  const char *settings = getenv("AOT_CUDA_DOUBLE"), *own = settings ? strstr(settings, "cudnn-version=") : NULL;
+  return own ? atoi(own + strlen("cudnn-version=")) : VERSION;
 }
 API size_t cudnnGetVersion(void) { return (size_t)version(); }
 API const char *cudnnGetErrorString(int status) {

@@ -4,6 +4,8 @@
  *     memory    the host cannot touch it: closed pages between guards, poison in fresh memory (device-strict's)
  *     streams   run late, when the driver is asked (query, synchronize), and out of step with each other
  *     kernels   what the double of NVRTC made of their text: functions of the CPU (common/cuda-shim)
+ *     order     an access to memory that another stream uses, and nothing orders the two, is a trap, and told
+ *               (double_races.h)
  *     faults    a range that lies in no buffer, or a stream used after its end, has the error that a GPU gives, and
  *               from then on every call has it
  *
@@ -11,6 +13,7 @@
  * the generator that picks the stream that goes on, the bytes there are, and the number of the move that traps. */
 #include "double_api.h"
 #include "double_image.h"
+#include "double_races.h"
 #include "strict_memory.h"
 
 #include <dlfcn.h>
@@ -53,6 +56,8 @@ typedef struct item {
   void (*host_call)(void *argument);
   void *argument;
   int owns_argument; /* it goes with the item */
+  size_t n_argument; /* CALL: its bytes, which name the memory that it touches */
+  uint64_t known;    /* items that had been done when the host put it on the stream */
 } item_t;
 typedef struct items {
   item_t *rows;
@@ -63,6 +68,7 @@ typedef struct stream {
   items_t items;
   items_t *captured; /* NULL: it does not capture */
   int is_stalled;    /* its next item never ends */
+  rc_clock_t clock;
   struct stream *next;
 } stream_t;
 
@@ -72,9 +78,12 @@ static struct driver {
   sd_memory_t memory;
   stream_t *streams, *last; /* the one that went on */
   uint64_t random, limit, peak, n_moves, lose_at, n_calls, trap_at, n_items, stall_at;
-  int lost;
+  uint64_t taken; /* bytes that another process has */
+  int lose_with, lost;
+  rc_races_t races;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static int run_launch(void *argument);
 static _Thread_local int has_context;
 
 static int context_handle; /* an address to hand out */
@@ -98,18 +107,29 @@ static int add(items_t *list, const item_t *item) {
 
 static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
 
-static int copy_value(const item_t *i) {
+static int copy_value(stream_t *s, const item_t *i) {
   uint64_t *word = at(i->to);
-  if (i->kind == WRITE_VALUE) __atomic_store_n(word, i->from, __ATOMIC_RELEASE);
+  if (i->kind == WRITE_VALUE) {
+    rc_release(&driver.races, &s->clock, i->to, i->from);
+    __atomic_store_n(word, i->from, __ATOMIC_RELEASE);
+  } else {
+    rc_acquire(&driver.races, &s->clock, i->to, __atomic_load_n(word, __ATOMIC_ACQUIRE));
+  }
   return SUCCESS;
 }
 
-static int move(const item_t *i) {
+static int move(stream_t *s, const item_t *i) {
+  static const char *const words[] = {[TO_DEVICE] = "a copy from the host",
+                                      [TO_HOST] = "a copy to the host",
+                                      [ON_DEVICE] = "a copy",
+                                      [FILL] = "a fill"};
   const sd_buffer_t *to = i->kind == TO_HOST ? NULL : sd_memory_find(&driver.memory, i->to, i->nbytes);
   const sd_buffer_t *from =
       i->kind == TO_HOST || i->kind == ON_DEVICE ? sd_memory_find(&driver.memory, i->from, i->nbytes) : NULL;
   if ((i->kind != TO_HOST && !to) || ((i->kind == TO_HOST || i->kind == ON_DEVICE) && !from)) return ILLEGAL_ADDRESS;
-  if (++driver.n_moves == driver.lose_at) return ILLEGAL_ADDRESS;
+  if (++driver.n_moves == driver.lose_at) return driver.lose_with;
+  if (from && rc_access(&driver.races, &s->clock, i->from, i->nbytes, 0, words[i->kind])) return ILLEGAL_ADDRESS;
+  if (to && rc_access(&driver.races, &s->clock, i->to, i->nbytes, 1, words[i->kind])) return ILLEGAL_ADDRESS;
   if (to) sd_buffer_open(to, 1);
   if (from) sd_buffer_open(from, 1);
   if (i->kind == FILL) memset(at(i->to), i->byte, (size_t)i->nbytes);
@@ -119,13 +139,44 @@ static int move(const item_t *i) {
   return SUCCESS;
 }
 
+/* A call's argument names the memory that it touches, among other words: the elements at these addresses are read, and
+ * written if they are others afterwards. */
+enum { MOST_TOUCHED = 520, ELEMENT = 2 };
+typedef struct touched {
+  uint64_t at[MOST_TOUCHED];
+  uint16_t was[MOST_TOUCHED];
+  uint32_t n;
+} touched_t;
+
+static void find_touched(const item_t *i, touched_t *out) {
+  out->n = 0;
+  for (size_t k = 0; k + 8 <= i->n_argument && out->n < MOST_TOUCHED; k += 8) {
+    uint64_t word;
+    memcpy(&word, (const char *)i->argument + k, 8);
+    if (!word || !sd_memory_find(&driver.memory, word, ELEMENT)) continue;
+    memcpy(&out->was[out->n], at(word), ELEMENT);
+    out->at[out->n++] = word;
+  }
+}
+
+static int check_touched(stream_t *s, const touched_t *t, const char *what) {
+  for (uint32_t k = 0; k < t->n; k++) {
+    const int is_written = memcmp(&t->was[k], at(t->at[k]), ELEMENT) != 0;
+    if (rc_access(&driver.races, &s->clock, t->at[k], ELEMENT, is_written, what)) return ILLEGAL_ADDRESS;
+  }
+  return SUCCESS;
+}
+
 /* The memory is the call's while it runs, and what it wrote past a buffer is a trap. */
-static int call(const item_t *i) {
+static int call(stream_t *s, const item_t *i) {
   int64_t where;
+  touched_t touched;
   if (++driver.n_calls == driver.trap_at) return ILLEGAL_ADDRESS;
   sd_memory_open(&driver.memory, 1);
+  find_touched(i, &touched);
   int result = i->call(i->argument) ? ILLEGAL_ADDRESS : SUCCESS;
   if (sd_memory_overrun(&driver.memory, &where)) result = ILLEGAL_ADDRESS;
+  if (result == SUCCESS) result = check_touched(s, &touched, i->call == run_launch ? "a kernel" : "a library's call");
   sd_memory_open(&driver.memory, 0);
   return result;
 }
@@ -140,13 +191,14 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int do_item(const item_t *i) {
+static int do_item(stream_t *s, const item_t *i) {
   int result = SUCCESS;
-  if (i->kind == WAIT_VALUE || i->kind == WRITE_VALUE) result = copy_value(i);
-  else if (i->kind == CALL) result = call(i);
+  rc_begin(&driver.races, &s->clock, i->known);
+  if (i->kind == WAIT_VALUE || i->kind == WRITE_VALUE) result = copy_value(s, i);
+  else if (i->kind == CALL) result = call(s, i);
   else if (i->kind == HOST_CALL) i->host_call(i->argument);
   else if (i->kind == STAMP) ((event_t *)i->argument)->ns = now_ns();
-  else result = move(i);
+  else result = move(s, i);
   if (i->owns_argument) free(i->argument);
   return result;
 }
@@ -189,7 +241,7 @@ static void run(void) {
     if (s->is_stalled) continue;
     const item_t i = s->items.rows[s->items.head++];
     driver.last = s;
-    driver.lost = do_item(&i);
+    driver.lost = do_item(s, &i);
   }
 }
 
@@ -197,7 +249,9 @@ static int put(void *stream, const item_t *item) {
   stream_t *s = driver.streams;
   while (s && s != stream) s = s->next;
   if (!s) return INVALID_HANDLE;
-  return add(s->captured ? s->captured : &s->items, item);
+  item_t known = *item;
+  known.known = rc_done(&driver.races);
+  return add(s->captured ? s->captured : &s->items, &known);
 }
 
 static int begin(void) {
@@ -240,6 +294,8 @@ API int cuInit(unsigned flags) {
     driver.random = setting(text, "seed=", 0) * UINT64_C(0x9E3779B97F4A7C15) + 1;
     driver.limit = setting(text, "memory=", UINT64_C(1) << 34);
     driver.lose_at = setting(text, "lose-at=", 0);
+    driver.lose_with = (int)setting(text, "lose-with=", ILLEGAL_ADDRESS);
+    driver.taken = setting(text, "taken=", 0);
     driver.trap_at = setting(text, "trap-at=", 0);
     driver.stall_at = setting(text, "stall-at=", 0);
     driver.is_ready = 1;
@@ -263,6 +319,7 @@ API int cuGetErrorName(int error, const char **out) {
       {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
       {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
       {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
+      {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
       {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
       {NOT_READY, "CUDA_ERROR_NOT_READY"},
       {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
@@ -297,7 +354,7 @@ API int cuDeviceGetAttribute(int *out, int attribute, int device) {
 }
 API int cuDeviceTotalMem_v2(size_t *out, int device) {
   (void)device;
-  return *out = driver.limit, SUCCESS;
+  return *out = driver.limit + driver.taken, SUCCESS;
 }
 API int cuDevicePrimaryCtxRetain(void **out, int device) {
   (void)device;
@@ -324,7 +381,7 @@ API int cuCtxSynchronize(void) { return drain(); }
 
 API int cuMemGetInfo_v2(size_t *out_free, size_t *out_total) {
   const int result = begin();
-  *out_total = driver.limit;
+  *out_total = driver.limit + driver.taken;
   *out_free = driver.limit - driver.memory.nbytes;
   return end(result);
 }
@@ -345,6 +402,7 @@ API int cuMemFree_v2(uint64_t address) {
   if (result == SUCCESS) run(); /* it waits for what uses the memory */
   const sd_buffer_t *b = sd_memory_find(&driver.memory, address, 0);
   if (!result && (!b || (uint64_t)(uintptr_t)b->data != address)) result = INVALID_VALUE;
+  if (!result) rc_forget(&driver.races);
   if (!result) sd_memory_free(&driver.memory, b);
   return end(result ? result : driver.lost);
 }
@@ -373,6 +431,7 @@ API int cuStreamCreate(void **out, unsigned flags) {
     return end(result ? result : OUT_OF_MEMORY);
   }
   s->next = driver.streams;
+  rc_clock_init(&driver.races, &s->clock);
   driver.streams = s;
   *out = s;
   return end(SUCCESS);
@@ -512,7 +571,8 @@ API int aot_double_enqueue(void *stream, int (*function)(void *argument), const 
   void *copy = malloc(nbytes ? nbytes : 1);
   if (!copy) return OUT_OF_MEMORY;
   if (nbytes) memcpy(copy, argument, nbytes);
-  const int result = put_item(stream, (item_t){.kind = CALL, .call = function, .argument = copy, .owns_argument = 1});
+  const int result = put_item(
+      stream, (item_t){.kind = CALL, .call = function, .argument = copy, .owns_argument = 1, .n_argument = nbytes});
   if (result) free(copy);
   return result;
 }

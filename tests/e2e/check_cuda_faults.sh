@@ -59,4 +59,13 @@ unset AOT_CUDA_SYNC
 # ---- work that never ends ----
 status 2 train stall-at=70 --set run.device-with.patience=1
 says 'timeline [0-9]+ is at [0-9]+ and was not raised to [0-9]+ within 1\.[0-9] s; queues with work: 1; the device is given up'; once
+
+# ---- memory that fails, and memory that another process has ----
+status 2 train "lose-at=30 lose-with=214"
+says 'is lost, and what was on it: CUDA_ERROR_ECC_UNCORRECTABLE, 214 .*; its memory failed, no program did: go on from a checkpoint'; once
+status 2 train "memory=40000 taken=1000000"
+says 'has no memory for [0-9]+ bytes: [0-9]+ of its 1040000 are free, [0-9]+ are this program.s; another process has much of the rest'
+status 2 train "memory=40000"
+says 'has no memory for [0-9]+ bytes: [0-9]+ of its 40000 are free, [0-9]+ are this program.s'
+grep -q 'another process' out && complain "another process is made up"
 finish

@@ -68,12 +68,12 @@ train again
 is made-plans 1
 is kept-plans 1
 same made again
-export AOT_CUDNN_DOUBLE_VERSION=91901
+export AOT_CUDA_DOUBLE=cudnn-version=91901
 train newer
 is made-plans 2
 is kept-plans 0
 same made newer
-unset AOT_CUDNN_DOUBLE_VERSION
+unset AOT_CUDA_DOUBLE
 for part in libraries lowering algorithms plans compile; do # what a start takes is told in parts
   awk -v ms="$(number $part-ms)" 'BEGIN { exit !(ms != "" && ms >= 0) }' || complain "$part-ms is not told"
 done

@@ -141,7 +141,7 @@ static void memory_that_is_not_there_is_told_in_numbers(void **state) {
   (void)state;
   assert_int_equal(w.d->alloc(w.d, NULL, UINT64_C(1) << 45, &b), AOT_E_EXHAUSTED);
   assert_non_null(strstr(told, "has no memory for 35184372088832 bytes: "));
-  assert_non_null(strstr(told, "are free [cuda.memory]"));
+  assert_non_null(strstr(told, "are free, "));
   const aot_buffer_t nothing = alloc(&w, 0);
   assert_true(nothing.address != 0);
   assert_int_equal(w.d->write(w.d, NULL, w.one, nothing, NULL), AOT_OK);

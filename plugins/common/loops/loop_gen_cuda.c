@@ -414,7 +414,7 @@ void cu_print_head(const cu_printer_t *p, const char *name, const char *ending) 
 
 /* The last line: was an index out of range? */
 void cu_print_wrong(const cu_printer_t *p) {
-  if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = 1;\n", cu_n_accesses(p->l));
+  if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = wrong;\n", cu_n_accesses(p->l));
 }
 
 /* The pointer of an access; of one of several tensors: that which begins at `words`. */

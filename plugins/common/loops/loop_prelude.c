@@ -157,14 +157,18 @@ static const char reductions[] =
 
 /* ---- on CPUs and GPUs ---- */
 
-static const char formulas[] =
-    /* a place by an index; 0 for one that is out of range */
+/* Places by indices. One that is wrong is told: as a flag, where the target tells no more. */
+static const char places[] =
+    "#ifndef LP_TELL\n#define LP_TELL(wrong, is_right, i) *wrong |= !is_right\n#endif\n"
+    /* 0 for one that is out of range */
     "LP int64_t lp_place(int64_t i, int64_t size, int64_t *wrong) {\n"
     "  const int is_right = (uint64_t)i < (uint64_t)size;\n"
-    "  *wrong |= !is_right;\n"
+    "  LP_TELL(wrong, is_right, i);\n"
     "  return is_right ? i : 0;\n"
     "}\n"
-    "LP int64_t lp_wrap(int64_t i, int64_t size) { return i < 0 ? i + size : i; }\n"
+    "LP int64_t lp_wrap(int64_t i, int64_t size) { return i < 0 && i >= -size ? i + size : i; }\n";
+
+static const char formulas[] =
     /* a target with vector functions of its own has named them before */
     "#ifndef LP_LOGF\n#define LP_LOGF logf\n#define LP_LOG1PF log1pf\n#define LP_EXPM1F expm1f\n"
     "#define LP_ERFF erff\n#endif\n"
@@ -235,7 +239,10 @@ static const char formulas[] =
     "#define LP_SMALLER(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))\n"
     "#endif\n";
 
-void lp_formulas_add(lp_text_t *t) { lp_text_add(t, formulas, strlen(formulas)); }
+void lp_formulas_add(lp_text_t *t) {
+  lp_text_add(t, places, strlen(places));
+  lp_text_add(t, formulas, strlen(formulas));
+}
 void lp_halves_add(lp_text_t *t) { lp_text_add(t, halves, strlen(halves)); }
 
 void lp_prelude_add(lp_text_t *t) {

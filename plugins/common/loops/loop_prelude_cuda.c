@@ -59,7 +59,13 @@ static const char gpu[] =
     "LP double lp_f64_of_bits(uint64_t u) { return __longlong_as_double((int64_t)u); }\n"
     "#define LP_MUL(a, b) __dmul_rn(a, b)\n"
     "#define LP_SUM(a, b) __dadd_rn(a, b)\n"
-    "#endif\n";
+    "#endif\n"
+    /* the first wrong index of a thread, in a word that is not 0: 2 i + 2, or -2 i + 1 of what is below 0 */
+    "LP int64_t lp_told_i64(int64_t i) {\n"
+    "  const int64_t most = INT64_C(1) << 61, near = i > most ? most : i < -most ? -most : i;\n"
+    "  return near < 0 ? -2 * near + 1 : 2 * near + 2;\n"
+    "}\n"
+    "#define LP_TELL(wrong, is_right, i) if (!is_right && !*wrong) *wrong = lp_told_i64(i)\n";
 
 /* From memory to shared memory, behind the thread's back, in groups that are waited for in their order; a barrier of some
  * of a block's warps. */

@@ -26,6 +26,6 @@ const float v0 = ((float)((x1) + (x2)));
 const float v1 = lp_round_bf16((float)((v0)));
 q3[i] = lp_to_bf16(v1);
 }
-if (wrong) *(int64_t *)LP_AT(4) = 1;
+if (wrong) *(int64_t *)LP_AT(4) = wrong;
 }
 }

@@ -53,6 +53,6 @@ q4[i] = v0;
 __shared__ float s1[32];
 const float v1 = ((float)lp_block_sum_f32(a1, s1, 19, 0));
 if (lane == 0) q5[0] = v1;
-if (wrong) *(int64_t *)LP_AT(6) = 1;
+if (wrong) *(int64_t *)LP_AT(6) = wrong;
 }
 }

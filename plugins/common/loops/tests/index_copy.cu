@@ -23,7 +23,7 @@ rows[row] = (uint32_t)row;
 }
 __syncthreads();
 lp_sort(keys, rows, more_keys, more_rows, 600, 8);
-if (wrong) *(int64_t *)LP_AT(3) = 1;
+if (wrong) *(int64_t *)LP_AT(3) = wrong;
 }
 LP_KERNEL(index_copy, 5, 256) {
 int64_t wrong = 0;

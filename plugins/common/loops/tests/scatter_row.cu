@@ -22,6 +22,6 @@ const int64_t j2 = lp_place(lp_wrap(x0, 7), 7, &wrong) * 1;
 q2[j2 + i * 7] += v0;
 }
 }
-if (wrong) *(int64_t *)LP_AT(3) = 1;
+if (wrong) *(int64_t *)LP_AT(3) = wrong;
 }
 }

@@ -176,7 +176,7 @@ static double number(const char *at, int32_t dtype, size_t k) {
 /* Random numbers are the same bits on every target. */
 static void compare(const char *name, const lp_loop_t *l, const memory_t *got, const memory_t *expected) {
   int is_exact = 0;
-  if (got->wrong != expected->wrong) fail_msg("%s: an index out of range is told by one of both", name);
+  if (!got->wrong != !expected->wrong) fail_msg("%s: an index out of range is told by one of both", name);
   for (uint32_t k = 0; k < l->n_loads; k++) is_exact |= l->accesses[k].draws && !l->reduced;
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
     const int32_t dtype = l->accesses[s].dtype;
