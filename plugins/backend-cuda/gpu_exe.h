@@ -35,8 +35,8 @@ typedef struct gc_exe {
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn;
   uint64_t loop_nbytes; /* that generated loops read and write */
-  uint32_t *n_counted; /* the same of the lowering that was last */
-  uint32_t *n_on_host; /* by operator of the snapshot: nodes that run there, of all that has been lowered */
+  uint32_t *n_counted;  /* the same of the lowering that was last */
+  uint32_t *n_on_host;  /* by operator of the snapshot: nodes that run there, of all that has been lowered */
 } gc_exe_t;
 
 /* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */

@@ -94,7 +94,7 @@ typedef struct lw_step {
 typedef struct lw_used { /* in the order of steps */
   uint32_t step, storage;
   int32_t is_read_only;
-  uint32_t onto; /* a storage that may lie where this one does, written element on element; LW_NONE: none */
+  uint32_t onto;   /* a storage that may lie where this one does, written element on element; LW_NONE: none */
   uint64_t nbytes; /* that are counted for it */
 } lw_used_t;
 
