@@ -11,7 +11,7 @@ run:
   train: {steps: 3, lr: 1e-3, optimizer: adamw, log-every: 1, precision: bf16, loss-scale: none, data: random}
 END
 losses() { sed -n 's/^step.*loss \([0-9.]*\) .*/\1/p' out | tr '\n' ' '; }
-for model in "$models/gpt_tiny" "$models/resnet_tiny" "$models/vit_tiny" "$root"/tests/models/family_*/; do
+for model in "$models/gpt_tiny" "$models/resnet_tiny" "$models/vit_tiny" "$root"/tests/families/*/; do
   status 0 "$aothost" run p.yaml --model "$model/train.pt2"
   expected=$(losses)
   status 0 "$aothost" run p.yaml --model "$model/train.pt2" --set vars.backend=backend-cuda --set run.device=cuda --json run.json

@@ -270,6 +270,15 @@ static void leave_alone(const lw_build_t *b, const group_arrays_t *a, uint32_t *
     if (a->space[i] == FU_NONE) group[i] = LW_NONE;
 }
 
+/* What a graph does besides computing, it does in its order. */
+static int has_order(const lw_build_t *b) {
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops);
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++)
+    if (ops[nodes[i].op].flags & (AOT_OP_RANDOM | AOT_OP_EFFECT)) return 1;
+  return 0;
+}
+
 /* Groups are merged, and get copies of nodes. A program with kernels of plugins, which may write into what they read,
  * stays in the order that it has. */
 static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *a, uint32_t *group,
@@ -280,8 +289,9 @@ static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *
   if (status == AOT_OK) {
     find_moves(b, v.move);
     find_wanted(b, a, v.is_wanted);
-    const fu_moves_t m = {a->values, v.move, v.is_wanted, b->n_values, b->machine->target->costs.step_ns};
-    if (fu_merge(g, &m, group, position) != 0) status = no_memory(b);
+    const lw_costs_t *costs = &b->machine->target->costs;
+    const fu_moves_t m = {a->values, v.move, v.is_wanted, b->n_values, costs->step_ns};
+    if (costs->merges_apart && !has_order(b) && fu_merge(g, &m, group, position) != 0) status = no_memory(b);
   }
   if (status == AOT_OK) {
     uint32_t *group_space = a->whole + b->graph->n_nodes + 1;

@@ -87,6 +87,7 @@ typedef struct lw_costs {
   double ops_a_ns;         /* additions of floats, of all threads, in a loop */
   int64_t row_elements;    /* the longest row that is near from pass to pass */
   int64_t thread_elements; /* that one thread goes through while others are woken for them */
+  int merges_apart;        /* groups that others stand between merge, which moves steps, and holds memory for longer */
 } lw_costs_t;
 
 /* What a machine brings: lowerings of its own, and the steps that every graph needs. */

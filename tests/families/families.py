@@ -1,6 +1,6 @@
 """One layer each of what bench/torch measures and tests/fixtures/models has not: as Hugging Face and torchvision write it.
 
-    tools/export_model.py tests/models/family_models.py:NAME tests/models/NAME --no-expected
+    tools/export_model.py tests/families/families.py:NAME tests/families/NAME --no-expected
 """
 import torch
 
@@ -23,7 +23,7 @@ class Loss(torch.nn.Module):
         return torch.nn.functional.cross_entropy(self.model(x), target)
 
 
-def family_bert():
+def bert():
     from transformers import BertConfig, BertForMaskedLM
     ids = torch.randint(0, 60, (3, 40))
     config = BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
@@ -31,7 +31,7 @@ def family_bert():
     return OwnLoss(BertForMaskedLM(config)).train(), (ids, ids.clone())
 
 
-def family_llama():
+def llama():
     from transformers import LlamaConfig, LlamaForCausalLM
     ids = torch.randint(0, 60, (3, 40))
     config = LlamaConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
@@ -39,7 +39,7 @@ def family_llama():
     return OwnLoss(LlamaForCausalLM(config)).train(), (ids, ids.clone())
 
 
-def family_convnext():
+def convnext():
     from torchvision.models.convnext import CNBlockConfig, ConvNeXt
     model = ConvNeXt([CNBlockConfig(8, 16, 1), CNBlockConfig(16, None, 1)], num_classes=10, stochastic_depth_prob=0.0)
     return Loss(model).train(), (torch.randn(2, 3, 32, 32), torch.randint(0, 10, (2,)))
