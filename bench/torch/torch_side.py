@@ -32,10 +32,11 @@ def load(archive: str, device: str):
     model = program.module(check_guards=False) if takes_guards else program.module()
     args, kwargs = program.example_inputs
     assert not kwargs
-    # They say what dtypes export saw, and autocast gives others.
-    for node in model.graph.find_nodes(op="call_function", target=torch.ops.aten._assert_tensor_metadata.default):
-        model.graph.erase_node(node)
-    model.recompile()
+    for part in model.modules():  # regions are modules of their own
+        if isinstance(part, torch.fx.GraphModule):  # asserts say what dtypes export saw, and autocast gives others
+            for node in part.graph.find_nodes(op="call_function", target=torch.ops.aten._assert_tensor_metadata.default):
+                part.graph.erase_node(node)
+            part.recompile()
     if device == "cuda":
         torch.backends.cudnn.benchmark = True
         model = model.to(memory_format=torch.channels_last)
