@@ -23,6 +23,8 @@ for edition in edition_*.yaml; do
     sed -n 's/^\(step [0-9/]*  loss [0-9.]*\).*/\1/p' "$dir/out" > "$dir/losses"
     cmp -s "edition_$n.losses" "$dir/losses" || fail "$edition ($run): other losses than edition_$n.losses"
   done
+  [ "$n" -lt 5 ] || "$aothost" run "$edition" --profile > "$dir/out" 2> "$dir/err" || fail "aothost run $edition --profile"
+  [ "$n" -lt 5 ] || grep -q "^profile: .* mean of 3 runs after a first one" "$dir/out" || fail "$edition: no profile"
   "$aothost" run "$edition" --no-cache --time > "$dir/out" 2> "$dir/err" || fail "aothost run $edition --time"
   cat "$dir/out" "$dir/err" > "$dir/all"
   for said in "erased: 1 nodes" "decompose-rounds: 1" "device museum.device-$n"; do
