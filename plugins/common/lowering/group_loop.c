@@ -342,6 +342,16 @@ static void add_stores(lw_build_t *b, lw_group_t *g, uint32_t k) {
   }
 }
 
+/* Sums across rows that nobody reads (gradients of weights that want none) are none; a compiler drops their terms. */
+static void forget_unread_sums(lw_group_t *g) {
+  for (uint32_t k = 0; k < g->loop.n_insts; k++) {
+    int is_stored = 0;
+    for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++)
+      is_stored |= g->accesses[s].inst == k;
+    if (g->insts[k].reduce == LP_ACROSS && !is_stored) g->insts[k].reduce = LP_EACH;
+  }
+}
+
 static int describe(lw_build_t *b, lw_group_t *g) {
   uint32_t n_own = 0;
   for (uint32_t k = 0; k < g->n; k++) n_own += !is_copy(g, k);
@@ -367,6 +377,7 @@ static int describe(lw_build_t *b, lw_group_t *g) {
   for (uint32_t k = 0; k < g->n; k++)
     if (!add_member(b, g, k)) return 0;
   for (uint32_t k = 0; k < g->n; k++) add_stores(b, g, k);
+  forget_unread_sums(g);
   return 1;
 }
 
