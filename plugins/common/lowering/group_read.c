@@ -135,7 +135,7 @@ static int constant_pad(const reading_t *r) {
   }
   outside->kind = value->kind == AOT_ARG_FLOAT ? LP_FLOAT : LP_INT;
   outside->f = lw_arg_float(r->b, 2, 0);
-  outside->i = lw_arg_int(r->b, 2, 0);
+  if (outside->kind == LP_INT) outside->i = lw_arg_int(r->b, 2, 0);
   return value->kind == AOT_ARG_NONE || value->kind == AOT_ARG_FLOAT || value->kind == AOT_ARG_INT ||
          value->kind == AOT_ARG_BOOL;
 }
