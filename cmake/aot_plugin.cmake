@@ -1,5 +1,6 @@
 # aot_add_plugin(ID SOURCES a.c b.c [LIBS targets]): one plugin, ID.so, as a MODULE with hidden visibility, one exported
-# symbol and no undefined ones. Inside the tree it also links plugins/common (in_tree.cmake); out of tree it needs the headers alone.
+# symbol and no undefined ones; installed, it lies in PREFIX/lib/aothost. Inside the tree it also links plugins/common (in_tree.cmake); out of tree it needs the headers alone.
+# aot_add_plugin_test(ID NAME arguments..): a ctest, ID_NAME, that runs `aothost arguments..` with the plugin ID.
 include_guard()
 set(AOT_PLUGIN_VERSION_SCRIPT ${CMAKE_BINARY_DIR}/plugin.map)
 file(WRITE ${AOT_PLUGIN_VERSION_SCRIPT} "{ global: aot_plugin_entry; local: *; };\n")
@@ -17,6 +18,13 @@ function(aot_add_plugin id)
   target_link_libraries(${id} PRIVATE aothost::plugin_api)
   if(COMMAND aot_register_in_tree_plugin)
     aot_register_in_tree_plugin(${id})
+  else()
+    install(TARGETS ${id} LIBRARY DESTINATION lib/aothost)
   endif()
   target_link_libraries(${id} PRIVATE ${ARG_LIBS} m)
+endfunction()
+
+function(aot_add_plugin_test id name)
+  add_test(NAME ${id}_${name} COMMAND ${aothost_COMMAND} ${ARGN} --plugin-dir $<TARGET_FILE:${id}>)
+  set_tests_properties(${id}_${name} PROPERTIES ENVIRONMENT AOT_CACHE=off)
 endfunction()

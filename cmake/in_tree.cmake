@@ -1,12 +1,17 @@
 # aot_add_unit_test(NAME SOURCES ... [LIBS targets]): a cmocka program run by ctest.
 include_guard()
+set(aothost_COMMAND $<TARGET_FILE:aothost>)
 
 # Plugins of the tree link plugins/common, land where the built host looks, and are installed beside it.
 function(aot_register_in_tree_plugin id)
   target_link_libraries(${id} PRIVATE aot_common)
   set_target_properties(${id} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/aothost)
   add_dependencies(aot_plugins ${id})
-  install(TARGETS ${id} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost)
+  set(package aothost-plugins-core)
+  if(AOT_PACKAGE_OF_${id})
+    set(package ${AOT_PACKAGE_OF_${id}})
+  endif()
+  install(TARGETS ${id} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost COMPONENT ${package})
 endfunction()
 
 function(aot_add_unit_test name)

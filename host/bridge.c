@@ -36,9 +36,12 @@
 
 /* [minor - AOT_ABI_OLDEST_MINOR]: the size that minor knows. */
 #define UP_TO(table, member) (offsetof(table, member) + sizeof(void *))
-static const uint32_t host_sizes[] = {UP_TO(aot_host_t, cancelled), UP_TO(aot_host_t, cancelled)};
-static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot), UP_TO(aot_graph_api_t, snapshot)};
-static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, aliases), UP_TO(aot_edit_api_t, aliases)};
+static const uint32_t host_sizes[] = {UP_TO(aot_host_t, cancelled), UP_TO(aot_host_t, cancelled),
+                                      UP_TO(aot_host_t, cancelled)};
+static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot), UP_TO(aot_graph_api_t, snapshot),
+                                       UP_TO(aot_graph_api_t, snapshot)};
+static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, aliases), UP_TO(aot_edit_api_t, aliases),
+                                      UP_TO(aot_edit_api_t, aliases)};
 _Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR - AOT_ABI_OLDEST_MINOR + 1,
                "a minor needs its row of sizes");
 
@@ -259,6 +262,13 @@ static aot_status_t AOT_CALL on_draws(const aot_ext_ranks_t *x, aot_ctx_t *ctx, 
   return AOT_OK;
 }
 
+static aot_status_t AOT_CALL on_parts(const aot_ext_ranks_t *x, aot_ctx_t *ctx, uint32_t n) {
+  (void)x;
+  if (!ctx) return AOT_E_INVALID;
+  aoth_ranks_parts(ctx, n);
+  return AOT_OK;
+}
+
 static aot_status_t AOT_CALL on_leaf_part(const aot_ext_leaf_part_t *x, aot_ctx_t *ctx, aot_prog_t *prog,
                                           aot_leaf_t leaf, const aot_type_t *type, const void *data, uint64_t nbytes) {
   (void)x;
@@ -281,7 +291,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   static const aot_ext_backends_t backends = {HEAD(backends), on_count, on_name, on_query, on_machine_of, on_costs_of};
   static const aot_ext_trial_t trial = {HEAD(trial), on_trial_begin, on_trial_undo};
   static const aot_ext_joint_halves_t halves = {HEAD(halves), on_halves};
-  static const aot_ext_ranks_t ranks = {HEAD(ranks), on_ranks, on_draws};
+  static const aot_ext_ranks_t ranks = {HEAD(ranks), on_ranks, on_draws, on_parts};
   static const aot_ext_leaf_part_t leaf_part = {HEAD(leaf_part), on_leaf_part};
   (void)host;
   if (!id) return NULL;

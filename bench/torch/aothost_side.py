@@ -74,8 +74,11 @@ def main(library: str, plugins: str, archive: str, inputs_path: str, threads: st
         call("aothost_open", pipeline.encode(), ctypes.byref(config), ctypes.byref(handle))
         call("aothost_compile", handle, OPTIMIZER | STEP)
 
+    given = []  # the batch stays on the device, as PyTorch's does
+
     def step() -> float:
-        call("aothost_step", handle, inputs, len(inputs), RATE)
+        call("aothost_step", handle, *((None, 0) if given else (inputs, len(inputs))), RATE)
+        given.append(True)
         call("aothost_get", handle, b"output.0", ctypes.byref(loss))
         return ctypes.cast(loss.data, ctypes.POINTER(ctypes.c_float))[loss.offset]
 

@@ -36,7 +36,7 @@ Each model of models.py is exported once (tools/export_model.py). For each model
 number of threads three processes are started, each pinned to the same cores. They are asked
 in turn for a block of steps until each has done --steps of them after --warm-up; so what
 disturbs the machine disturbs all three. A step is forward, backward and AdamW (PyTorch's
-fused one) on one batch, which stays. Caches of compiled code are empty at the start.
+fused one) on one batch, which stays. Caches of compiled code are empty at the start, without --caches.
 """
 
 EPILOG = """\
@@ -44,6 +44,7 @@ examples
   python bench/torch/run.py --quick                                 # one small model: does it work?
   python bench/torch/run.py --models resnet18,lstm --threads 1      # two models, f32 and bf16
   python bench/torch/run.py --sides eager,aothost                   # quick: torch.compile takes most of the time
+  python bench/torch/run.py --caches /tmp/caches                    # a second run compiles nothing: steps alone
   python bench/torch/run.py --minutes 9 --out /tmp/bench            # as far as nine minutes go
   python bench/torch/run.py --device cuda --dtypes bf16 --models gpt2   # whole steps on a GPU
   python bench/torch/run.py --list                                  # what the models are
@@ -158,7 +159,7 @@ def commands(options, folder: pathlib.Path, threads: int, dtype: str) -> dict[st
 def measure(options, folder: pathlib.Path, threads: int, dtype: str, deadline: float) -> dict[str, Side]:
     sides = {name: Side() for name in SIDES}
     workers = []
-    caches = pathlib.Path(tempfile.mkdtemp(prefix="bench-torch-"))  # empty, so that first steps are cold
+    caches = options.caches or pathlib.Path(tempfile.mkdtemp(prefix="bench-torch-"))  # empty: first steps are cold
     environment = {"AOT_CACHE_DIR": str(caches), "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
                    "OMP_NUM_THREADS": str(threads)}
     try:
@@ -175,7 +176,11 @@ def measure(options, folder: pathlib.Path, threads: int, dtype: str, deadline: f
     finally:
         for worker in workers:
             worker.close()
-        shutil.rmtree(caches, ignore_errors=True)
+        if not options.caches:
+            shutil.rmtree(caches, ignore_errors=True)
+    if options.caches:
+        for side in sides.values():
+            side.first_ms = math.nan  # may have been warm
     return sides
 
 
@@ -359,6 +364,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--aothost", type=pathlib.Path, default=ROOT / "build/bin/aothost", metavar="FILE",
                         help="the command, with its library beside it (default build/bin/aothost)")
     parser.add_argument("--python", default=sys.executable, metavar="FILE", help="a Python with torch, torchvision, transformers")
+    parser.add_argument("--caches", type=pathlib.Path, metavar="DIR",
+                        help="keep compiled code there from run to run, and tell no first steps (default: empty caches)")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench-torch", metavar="DIR",
                         help="archives and logs, kept (default build/bench-torch)")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="for results.json and table.md (default: WORK)")
@@ -373,6 +380,7 @@ def parse_options() -> argparse.Namespace:
     options.models = options.models or list(GPU_MODELS if options.device == "cuda" else MODELS)
     options.work = options.work.resolve()
     options.out = (options.out or options.work).resolve()
+    options.caches = options.caches and options.caches.resolve()
     options.cpus = options.cpus or one_cpu_a_core()
     if max(options.threads) > len(options.cpus):
         parser.error(f"{max(options.threads)} threads need as many processors, and there are {len(options.cpus)}")

@@ -1,8 +1,8 @@
 /* A vendor's operator with all that belongs to it, as one plugin built with the installed headers alone:
  *
- *     vendor::gate_(Tensor(a!) x, Tensor by) -> ()                    x *= sigmoid(by): what models call; it writes x
- *     vendor::gate(Tensor x, Tensor by) -> Tensor                     its functional form
- *     vendor::gate_backward(Tensor grad, Tensor x, Tensor by) -> (Tensor, Tensor)     its derivative
+ *     example_gate::gate_(Tensor(a!) x, Tensor by) -> ()      x *= sigmoid(by): what models call; it writes x
+ *     example_gate::gate(Tensor x, Tensor by) -> Tensor       its functional form
+ *     example_gate::gate_backward(Tensor grad, Tensor x, Tensor by) -> (Tensor, Tensor)     its derivative
  *
  * The stage functionalize puts `gate` in the place of `gate_`, autograd asks for the derivative, backends for the kernels.
  *
@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define ID "example.gate"
-#define HELP "vendor::gate_: written argument, functional form, kernel and derivative"
+#define HELP "example_gate::gate_: written argument, functional form, kernel and derivative"
 
 enum { GATE_WRITE, GATE, GATE_BACKWARD, N_OPS };
 
@@ -36,25 +36,25 @@ static const aot_schema_arg_t results[] = {TENSOR(""), TENSOR("")};
 static const aot_op_desc_t descs[N_OPS] = {
     [GATE_WRITE] = {.struct_size = sizeof(aot_op_desc_t),
                     .flags = AOT_OP_WRITES,
-                    .name = AOT_STR_INIT("vendor.gate_.default"),
+                    .name = AOT_STR_INIT("example_gate.gate_.default"),
                     .schema = AOT_STR_INIT("(Tensor(a!) x, Tensor by) -> ()"),
-                    .group = AOT_STR_INIT("vendor"),
+                    .group = AOT_STR_INIT("example_gate"),
                     .doc = AOT_STR_INIT("x *= sigmoid(by)"),
                     .args = write_args,
                     .n_args = 2},
     [GATE] = {.struct_size = sizeof(aot_op_desc_t),
-              .name = AOT_STR_INIT("vendor.gate.default"),
+              .name = AOT_STR_INIT("example_gate.gate.default"),
               .schema = AOT_STR_INIT("(Tensor x, Tensor by) -> Tensor"),
-              .group = AOT_STR_INIT("vendor"),
+              .group = AOT_STR_INIT("example_gate"),
               .doc = AOT_STR_INIT("x sigmoid(by)"),
               .args = gate_args,
               .n_args = 2,
               .results = results,
               .n_results = 1},
     [GATE_BACKWARD] = {.struct_size = sizeof(aot_op_desc_t),
-                       .name = AOT_STR_INIT("vendor.gate_backward.default"),
+                       .name = AOT_STR_INIT("example_gate.gate_backward.default"),
                        .schema = AOT_STR_INIT("(Tensor grad, Tensor x, Tensor by) -> (Tensor, Tensor)"),
-                       .group = AOT_STR_INIT("vendor"),
+                       .group = AOT_STR_INIT("example_gate"),
                        .doc = AOT_STR_INIT("gradients of x and by"),
                        .args = backward_args,
                        .n_args = 3,
@@ -116,9 +116,9 @@ static aot_status_t gate_backward(const aot_kernel_t *k, const aot_kernel_call_t
 }
 
 static const aot_kernel_t gate_kernel = {
-    .head = {.struct_size = sizeof(aot_kernel_t)}, .op = AOT_STR_INIT("vendor.gate.default"), .run = gate};
+    .head = {.struct_size = sizeof(aot_kernel_t)}, .op = AOT_STR_INIT("example_gate.gate.default"), .run = gate};
 static const aot_kernel_t backward_kernel = {.head = {.struct_size = sizeof(aot_kernel_t)},
-                                             .op = AOT_STR_INIT("vendor.gate_backward.default"),
+                                             .op = AOT_STR_INIT("example_gate.gate_backward.default"),
                                              .run = gate_backward};
 static const aot_kernel_t *const kernel_rows[] = {&gate_kernel, &backward_kernel};
 static const aot_ext_kernels_t kernels = {.struct_size = sizeof kernels, .kernels = kernel_rows, .n_kernels = 2};
@@ -171,7 +171,7 @@ static aot_status_t functional_form(const aot_opset_t *o, aot_ctx_t *ctx, aot_pr
   if (local != GATE_WRITE) return AOT_E_UNIMPLEMENTED;
   AOT_TRY(u->host.graph->node_info(prog, node, &info));
   const aot_arg_t args[] = {info.args[0], info.args[1]};
-  return make(u, prog, info.graph, node, "vendor.gate.default", args, 2, &out_written[0]);
+  return make(u, prog, info.graph, node, "example_gate.gate.default", args, 2, &out_written[0]);
 }
 
 static aot_status_t derive(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call) {
@@ -181,7 +181,7 @@ static aot_status_t derive(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_
   (void)ctx;
   AOT_TRY(u->host.graph->node_info(call->prog, call->node, &info));
   const aot_arg_t args[] = {aot_arg_value(call->cotangents[0]), info.args[0], info.args[1]};
-  AOT_TRY(make(u, call->prog, call->graph, aot_no_node(), "vendor.gate_backward.default", args, 3, &grads));
+  AOT_TRY(make(u, call->prog, call->graph, aot_no_node(), "example_gate.gate_backward.default", args, 3, &grads));
   for (uint32_t i = 0; i < 2; i++)
     if (call->wanted[i]) call->out[i].id = grads.id + i;
   return AOT_OK;
@@ -213,4 +213,4 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   return AOT_OK;
 }
 
-AOT_PLUGIN_OPSET(ID, "1.0.0", "example", "Apache-2.0", HELP, "vendor", create);
+AOT_PLUGIN_OPSET(ID, "1.0.0", "example", "Apache-2.0", HELP, "example_gate", create);

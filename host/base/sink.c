@@ -171,6 +171,14 @@ uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity) {
 
 const char *aoth_sink_text(const aoth_sink_t *s) { return s && s->text.data ? s->text.data : ""; }
 
+void aoth_sink_adopt(aoth_sink_t *s, const char *text, size_t size, const uint32_t *counts) {
+  if (!s) return;
+  pthread_mutex_lock(&s->lock);
+  if (size) aoth_text_add(&s->text, text, size);
+  for (int32_t i = 0; i < N_SEVERITIES; i++) s->counts[i] += counts[i];
+  pthread_mutex_unlock(&s->lock);
+}
+
 void aoth_sink_min(aoth_sink_t *s, int32_t severity) {
   if (s) s->min = severity;
 }

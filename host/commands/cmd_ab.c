@@ -105,7 +105,7 @@ static int read_arms(aoth_ab_t *ab, const ab_flags_t *f, aoth_arena_t *arena) {
   ab->n_arms = f->withs.n;
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     aoth_ab_arm_run_t *a = &ab->arms[i];
-    *a = (aoth_ab_arm_run_t){.arm = arms[i], .worker = {.fd = -1, .log_fd = -1}};
+    *a = (aoth_ab_arm_run_t){.arm = arms[i], .worker = AOTH_NO_CHILD};
     const size_t n = (size_t)ab->n_processes * ab->n_steps;
     a->forward_ms = calloc(3 * n + ab->n_processes, sizeof(double));
     if (!a->forward_ms) return usage(ab->cli, "no memory for the times of so many steps%s%s", "", "");
@@ -122,8 +122,8 @@ static int read_arms(aoth_ab_t *ab, const ab_flags_t *f, aoth_arena_t *arena) {
 static void print_log(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a) {
   aoth_text_t log = {0};
   const int warned = a->compiled && json_integer_value(json_object_get(a->compiled, "warnings")) > 0;
-  if (a->worker.fate == AOTH_AB_FINE && !warned && !ab->cli->common.verbose && !ab->cli->common.time) return;
-  aoth_ab_worker_log(&a->worker, &log);
+  if (a->worker.fate == AOTH_CHILD_FINE && !warned && !ab->cli->common.verbose && !ab->cli->common.time) return;
+  aoth_child_log(&a->worker, &log);
   if (log.size) fprintf(stderr, "--- %s\n%s", a->arm.name, log.data);
   aoth_text_deinit(&log);
 }
@@ -137,10 +137,10 @@ static void keep_answer(json_t **place, json_t *answer) {
 static void ask_all(aoth_ab_t *ab, int32_t what, const char *doing, const char *progress) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     aoth_ab_arm_run_t *a = &ab->arms[i];
-    const aoth_ab_request_t r = {.what = what};
+    const aoth_request_t r = {.what = what, .is_patient = what != AOTH_AB_CHECK && what != AOTH_AB_COMPILE};
     if (!aoth_ab_alive(a)) continue;
     aoth_ab_progress(ab, "process %u of %u, %s %.40s", ab->n_done + 1, ab->n_processes, progress, a->arm.name);
-    json_t *answer = aoth_ab_ask(&a->worker, &r, doing, (int64_t)(ab->timeout * 1000));
+    json_t *answer = aoth_child_ask(&a->worker, &r, doing, (int64_t)(ab->timeout * 1000));
     if (what == AOTH_AB_COMPILE && answer)
       a->stage_ms[ab->n_done] = json_number_value(json_object_get(answer, "stage_ms"));
     keep_answer(what == AOTH_AB_CHECK     ? &a->about
@@ -155,10 +155,10 @@ static void ask_all(aoth_ab_t *ab, int32_t what, const char *doing, const char *
 /* 1: the input is at fault, told: of some arm at the check, or of every arm later. */
 static int is_input_fault(const aoth_ab_t *ab, int everyone) {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < ab->n_arms; i++) n += ab->arms[i].worker.fate != AOTH_AB_FINE && ab->arms[i].worker.input;
+  for (uint32_t i = 0; i < ab->n_arms; i++) n += ab->arms[i].worker.fate != AOTH_CHILD_FINE && ab->arms[i].worker.input;
   if (n == 0 || (everyone && n < ab->n_arms)) return 0;
   for (uint32_t i = 0, told = 0; i < ab->n_arms && (told == 0 || !everyone); i++) {
-    if (ab->arms[i].worker.fate == AOTH_AB_FINE) continue;
+    if (ab->arms[i].worker.fate == AOTH_CHILD_FINE) continue;
     print_log(ab, &ab->arms[i]);
     told++;
   }
@@ -179,7 +179,7 @@ static int is_runnable(const aoth_ab_t *ab) {
 static int exit_code(const aoth_ab_t *ab) {
   int code = AOTH_EXIT_OK;
   for (uint32_t i = 0; i < ab->n_arms; i++) {
-    if (ab->arms[i].worker.fate != AOTH_AB_FINE) return AOTH_EXIT_PLUGIN;
+    if (ab->arms[i].worker.fate != AOTH_CHILD_FINE) return AOTH_EXIT_PLUGIN;
     if (ab->arms[i].differs) code = AOTH_EXIT_DIFFERS;
   }
   return code;
@@ -199,10 +199,10 @@ static int report(aoth_ab_t *ab, const char *html) {
 
 static int start_arms(aoth_ab_t *ab, aoth_ab_job_t *jobs) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
-    aoth_ab_worker_t *w = &ab->arms[i].worker;
-    if (w->fate != AOTH_AB_FINE) continue;
-    aoth_ab_worker_deinit(w);
-    if (!aoth_ab_worker_start(w, aoth_ab_serve, &jobs[i]))
+    aoth_child_t *w = &ab->arms[i].worker;
+    if (w->fate != AOTH_CHILD_FINE) continue;
+    aoth_child_deinit(w);
+    if (!aoth_child_start(w, aoth_ab_serve, &jobs[i]))
       return usage(ab->cli, "no process can be made for the arm %s%s", ab->arms[i].arm.name, "");
   }
   return 1;
@@ -283,7 +283,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 static void end(aoth_ab_t *ab) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     aoth_ab_arm_run_t *a = &ab->arms[i];
-    aoth_ab_worker_deinit(&a->worker);
+    aoth_child_deinit(&a->worker);
     json_decref(a->about);
     json_decref(a->compiled);
     json_decref(a->finished);

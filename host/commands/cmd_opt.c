@@ -1,5 +1,6 @@
 /* aothost opt: a program in, stages over it, the program out. */
 #include <commands/commands.h>
+#include <tools/check_stages.h>
 
 #include <base/file.h>
 #include <jansson.h>
@@ -14,6 +15,8 @@ typedef struct opt {
   aoth_arena_t *arena;
   aoth_stage_t *stages;
   uint32_t n_stages;
+  int check_stages;
+  aoth_stage_checks_t checks;
 } opt_t;
 
 /* Common flags that need a pipeline or one of its stages: nothing is ignored in silence. */
@@ -57,9 +60,11 @@ static aot_status_t run(opt_t *o) {
   AOT_TRY(aoth_cli_stages(&o->cli, &o->uses, o->arena, &o->stages, &o->n_stages));
   AOT_TRY(check_flags(o));
   AOT_TRY(aoth_session_import(s, o->import_id, NULL, o->cli.positional[0], NULL));
+  if (o->check_stages) AOT_TRY(aoth_stage_checks_begin(&o->checks, s, NULL));
   AOT_TRY(aoth_session_run_list(s, o->stages, o->n_stages));
   AOT_TRY(write_program(o));
   json_t *json = json_pack("{s:s, s:o}", "file", o->cli.positional[0], "stages", aoth_records_json(s));
+  if (o->check_stages) json_object_set(json, "stage_checks", o->checks.rows);
   const aot_status_t status = aoth_cli_json(&o->cli, json);
   json_decref(json);
   return status;
@@ -100,13 +105,21 @@ static int opt_main(const aoth_command_t *self, int argc, char **argv) {
           .help = "undo each stage's edits, make them again, and compare",
           .set = &o.cli.common.check_replay,
       },
+      {
+          .name = "--check-stages",
+          .help = "run the program before and after each stage on backend-ref: none may change results",
+          .set = &o.check_stages,
+      },
   };
   int code = aoth_cli_init(&o.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
+  aoth_stage_checks_init(&o.checks);
+  if (o.check_stages) o.cli.watch = &o.checks.watch;
   if (code == AOTH_CLI_GO) {
     o.arena = aoth_arena_create();
     code = o.arena && aoth_cli_session(&o.cli) ? aoth_exit_code(run(&o)) : AOTH_EXIT_INPUT;
   }
   code = aoth_cli_deinit(&o.cli, code);
+  aoth_stage_checks_deinit(&o.checks);
   aoth_arena_destroy(o.arena);
   free(o.uses.items);
   return code;

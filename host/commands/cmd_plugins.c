@@ -1,5 +1,7 @@
 /* aothost plugins [ID]: what is there, from the notes alone; of one unit or plugin everything. */
 #include <commands/commands.h>
+#include <tools/html_page.h>
+#include <tools/plugins_page.h>
 #include <tools/unit_coverage.h>
 #include <tools/unit_json.h>
 
@@ -226,13 +228,68 @@ static int show_all(aoth_cli_t *cli, aoth_registry_t *r, const char *id) {
   return aoth_exit_code(status);
 }
 
+/* ---- the page ---- */
+
+static int write_page(aoth_cli_t *cli, aoth_registry_t *r, const char *path) {
+  uint32_t n = 0;
+  aoth_text_t page = {0};
+  if (cli->n_positional || cli->common.json_path) {
+    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "plugins.page",
+                     "--html is of all units: neither ID nor --json");
+    return AOTH_EXIT_INPUT;
+  }
+  const aoth_unit_t **units = all_units(r, &n);
+  if (!units) return AOTH_EXIT_INPUT;
+  const aot_status_t status = aoth_plugins_html(r, units, n, cli->session->arena, cli->sink, &page);
+  const aot_status_t written = aoth_page_write(&page, path, cli->sink);
+  aoth_text_deinit(&page);
+  free(units);
+  return aoth_exit_code(written != AOT_OK ? written : status);
+}
+
+/* ---- the lock ---- */
+
+/* Opset and importer are chosen when the model is read: whichever there are may be. */
+static int may_be_opened(const aoth_plugin_t *p) {
+  if (p->state != AOTH_PLUGIN_FOUND) return p->state == AOTH_PLUGIN_OPEN;
+  for (uint32_t i = 0; i < p->n_units; i++)
+    if (!p->units[i].shadowed_by && aoth_kind_in(p->units[i].kind, "opset/1 import/1")) return 1;
+  return 0;
+}
+
+static int print_lock(aoth_cli_t *cli, aoth_registry_t *r, const char *path) {
+  aoth_overrides_t overrides = {.n_sets = 0};
+  aoth_pipeline_t *pipeline = NULL;
+  const aot_status_t status = aoth_cli_pipeline(cli, path, &overrides, &pipeline);
+  aoth_pipeline_destroy(pipeline);
+  if (status != AOT_OK) return aoth_exit_code(status);
+  for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++) {
+    const aoth_plugin_t *p = aoth_registry_plugin(r, i);
+    char hex[AOTH_SHA256_HEX];
+    if (!may_be_opened(p) || !aoth_file_sha256(p->path, hex)) continue;
+    printf("# %s %s\n%s  %s\n", p->note.id, p->note.version, hex, p->path);
+  }
+  return AOTH_EXIT_OK;
+}
+
 static int plugins_main(const aoth_command_t *self, int argc, char **argv) {
+  const char *html = NULL, *lock = NULL;
   aoth_cli_t cli;
-  int code = aoth_cli_init(&cli, self, argc, argv, NULL, 0, 0, 1);
+  const aoth_flag_t flags[] = {
+      {.name = "--html", .value = "F", .help = "all units with contracts and options, as a page", .text = &html},
+      {.name = "--lock",
+       .value = "P",
+       .help = "the digests of the plugins that this pipeline may open",
+       .text = &lock}};
+  int code = aoth_cli_init(&cli, self, argc, argv, flags, 2, 0, 1);
   if (code == AOTH_CLI_GO) {
     aoth_session_t *s = aoth_cli_session(&cli);
     aoth_registry_t *r = s ? aoth_session_registry(s) : NULL;
-    code = !r ? AOTH_EXIT_INPUT : cli.n_positional ? show_all(&cli, r, cli.positional[0]) : list(&cli, r);
+    code = !r                 ? AOTH_EXIT_INPUT
+           : html             ? write_page(&cli, r, html)
+           : lock             ? print_lock(&cli, r, lock)
+           : cli.n_positional ? show_all(&cli, r, cli.positional[0])
+                              : list(&cli, r);
   }
   return aoth_cli_deinit(&cli, code);
 }
@@ -245,12 +302,15 @@ const aoth_command_t aoth_cmd_plugins = {
             "where was searched, what was left out and why, and units hidden by others of the same id.\n"
             "With the ID of a unit or plugin: options with types, defaults and ranges, and the contract; with -v\n"
             "also the operators it handles, and those it leaves out with the reason.\n"
+            "With --html F all of them as a page: a catalogue of what is installed.\n"
             "Searched: --plugin-dir, AOT_PLUGIN_PATH, ~/.local/lib/aothost, ../lib/aothost beside the program, and\n"
             "the installed folder; never the current folder.\n"
             "\n"
             "  aothost plugins\n"
             "  aothost plugins partition-mincut\n"
             "  aothost plugins backend-ref -v\n"
+            "  aothost plugins --html plugins.html\n"
+            "  aothost plugins --lock p.yaml > p.lock; aothost run p.yaml --locked p.lock\n"
             "  aothost plugins --json - --plugin-dir ./build\n",
     .main = plugins_main,
 };

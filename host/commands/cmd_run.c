@@ -1,9 +1,10 @@
 /* aothost run: compile the pipeline's model and train it, or call it once. */
 #include <commands/commands.h>
+#include <tools/check_stages.h>
+#include <tools/html_page.h>
 #include <tools/run_memory.h>
 #include <tools/run_report.h>
 
-#include <base/file.h>
 #include <pipeline/run_ranks.h>
 #include <step/api.h>
 #include <train/oneshot.h>
@@ -12,7 +13,7 @@
 
 typedef struct run_flags {
   const char *model, *inputs, *outputs, *seed, *profile_page;
-  int grads, profile;
+  int grads, profile, check_stages, check_nan;
 } run_flags_t;
 
 static aot_status_t train(aoth_run_t *r) {
@@ -54,16 +55,33 @@ static aot_status_t take_rank(aoth_run_t *r, int is_called) {
   return AOT_E_UNIMPLEMENTED;
 }
 
+static aot_status_t begin_checks(aoth_run_t *r) {
+  if (!r->pipeline->run.ranks.unit) return aoth_stage_checks_begin(r->checks, r->session, &r->pipeline->run);
+  aoth_sink_report(r->cli->sink, AOT_SEVERITY_ERROR, &r->pipeline->run.ranks.where, "run.check-stages",
+                   "--check-stages runs programs on one rank; leave run.ranks out");
+  return AOT_E_UNIMPLEMENTED;
+}
+
+static aot_status_t check_compiled(aoth_run_t *r) {
+  const aoth_pipeline_t *p = r->pipeline;
+  AOT_TRY(aoth_stage_checks_step(r->checks, r->step, p->stages[p->n_stages - 1].name));
+  if (r->out) aoth_stage_checks_print(r->checks, r->out);
+  return AOT_OK;
+}
+
 /* Training, and after it one call when the file asks for outputs; without training one call. */
 static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   const aoth_run_spec_t *spec = &r->pipeline->run;
   AOT_TRY(check_first(r, flags));
+  if (r->checks) AOT_TRY(begin_checks(r));
   /* a call after the training wants its forward */
   const uint32_t step = spec->outputs || flags->grads ? 0 : AOTHOST_STEP;
   AOT_TRY(aothost_compile(h, spec->train.present ? AOTHOST_OPTIMIZER | step : 0));
   r->step = aoth_api_step(h);
   AOT_TRY(take_rank(r, step == 0));
   aoth_run_print_stages(r);
+  if (r->checks) AOT_TRY(check_compiled(r));
+  if (flags->check_nan) AOT_TRY(aoth_session_check_nan(r->session));
   if (flags->profile) AOT_TRY(aoth_session_profile_start(r->session));
   if (spec->train.present) AOT_TRY(train(r));
   if (r->train.diverged || r->train.interrupted) return AOT_OK;
@@ -75,13 +93,7 @@ static aot_status_t write_page(const aoth_run_t *r, const run_flags_t *flags) {
   aoth_text_t page = {0};
   if (!flags->profile_page) return AOT_OK;
   aot_status_t status = aoth_profile_html(r->profile, r->cli->positional[0], &page);
-  aoth_writer_t *w = status == AOT_OK ? aoth_writer_begin(flags->profile_page, r->cli->sink) : NULL;
-  if (w) {
-    aoth_writer_write(w, page.data, page.size);
-    status = aoth_writer_commit(w);
-  } else if (status == AOT_OK) {
-    status = AOT_E_INVALID;
-  }
+  if (status == AOT_OK) status = aoth_page_write(&page, flags->profile_page, r->cli->sink);
   aoth_text_deinit(&page);
   return status;
 }
@@ -93,12 +105,15 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
       .outputs = flags->outputs,
       .seed = flags->seed,
   };
-  aoth_run_t r = {.cli = cli};
+  aoth_stage_checks_t checks;
+  aoth_run_t r = {.cli = cli, .checks = flags->check_stages ? &checks : NULL};
   aoth_pipeline_t *pipeline = NULL;
   aoth_profile_view_t profile;
   aoth_arena_t *arena = flags->profile ? aoth_arena_create() : NULL;
   int json_on_stdout = cli->common.json_path && strcmp(cli->common.json_path, "-") == 0;
   r.out = cli->common.quiet ? NULL : json_on_stdout ? stderr : stdout;
+  aoth_stage_checks_init(&checks);
+  if (r.checks) cli->watch = &checks.watch;
   r.session = aoth_cli_session(cli);
   if (!r.session) return AOTH_EXIT_INPUT;
   aot_status_t status = aoth_cli_pipeline(cli, cli->positional[0], &overrides, &pipeline);
@@ -117,6 +132,7 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   if (status == AOT_E_EXHAUSTED) aoth_run_tell_memory(&r);
   int diverged = r.train.diverged;
   aoth_train_deinit(&r.train);
+  aoth_stage_checks_deinit(&checks);
   aoth_arena_destroy(arena);
   aothost_close(h);
   aoth_pipeline_destroy(pipeline);
@@ -138,26 +154,41 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
       {.name = "--profile", .value = "[F.html]", .ending = ".html", .text = &flags.profile_page, .set = &flags.profile,
        .help = "compile anew, and tell where the time goes: by kernel and operator, the slowest steps; as a page, too"},
+      {.name = "--check-stages", .set = &flags.check_stages,
+       .help = "compile anew, and run the program before and after each stage on backend-ref: none may change results"},
+      {.name = "--check-nan", .set = &flags.check_nan,
+       .help = "compile anew, run every node by itself, and end at the first that makes a NaN or an infinity: slow"},
       {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
   };
   /* clang-format on */
   int code = aoth_cli_init(&cli, self, argc, argv, rows, sizeof rows / sizeof rows[0], 1, 1);
-  if (flags.profile) cli.common.no_cache = 1; /* a program out of the cache has no nodes to name */
+  if (flags.profile || flags.check_stages || flags.check_nan)
+    cli.common.no_cache = 1; /* a program out of the cache has no nodes to name */
   if (code == AOTH_CLI_GO) code = main_with(&cli, &flags);
   return aoth_cli_deinit(&cli, code);
 }
 
 const aoth_command_t aoth_cmd_run = {
     .name = "run",
-    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [--profile [F.html]] [options]",
+    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [--profile [F.html]] "
+             "[--check-stages] [--check-nan] [options]",
     .summary = "compile a model, then train it or call it once",
-    .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C (SIGINT, SIGTERM, SIGHUP)\n"
-            "finishes the step, saves the checkpoint and stops. Without one, or for --outputs, it calls the model\n"
-            "once with the inputs. Status 1 when the loss stops being a number.\n"
-            "\n"
-            "  aothost run pipelines/quickstart.yaml\n"
-            "  aothost run pipelines/quickstart.yaml --set run.train.steps=500 --json result.json\n"
-            "  aothost run pipelines/quickstart.yaml --set run.train.steps=20 --profile\n"
-            "  aothost run pipelines/inference.yaml --model m.pt2 --inputs in.safetensors --outputs out.safetensors\n",
+    .text =
+        "Compiles the pipeline's model. With a train section it trains: Ctrl-C (SIGINT, SIGTERM, SIGHUP)\n"
+        "finishes the step, saves the checkpoint and stops. Without one, or for --outputs, it calls the model\n"
+        "once with the inputs. Status 1 when the loss stops being a number.\n"
+        "\n"
+        "--check-stages finds the stage that makes results go wrong: after each, the program as it was and as it is\n"
+        "runs on backend-ref in a child, on the same inputs (the pipeline's, else made up). A stage that changes a\n"
+        "result has failed (status 3), with the first value that differs; --bundle-dir keeps a reproduction.\n"
+        "\n"
+        "--check-nan finds where a NaN comes from: the node, with its module, whose result holds one that none of its\n"
+        "operands held, forward or backward, on the backend and device of the pipeline (status 2).\n"
+        "\n"
+        "  aothost run pipelines/quickstart.yaml\n"
+        "  aothost run pipelines/quickstart.yaml --set run.train.steps=500 --json result.json\n"
+        "  aothost run pipelines/quickstart.yaml --set run.train.steps=20 --profile\n"
+        "  aothost run pipelines/quickstart.yaml --set run.train.steps=0 --check-stages -v\n"
+        "  aothost run pipelines/inference.yaml --model m.pt2 --inputs in.safetensors --outputs out.safetensors\n",
     .main = run_main,
 };

@@ -75,14 +75,26 @@ static void add_unit(merging_t *m, const aoth_unit_t *u) {
   json_array_append_new(m->optimizer_rules, rule("optimizer", u->id, "optimizer-with", with_schema(u)));
 }
 
+/* UNIT, or {unit: UNIT, sha256: ..}. */
+static json_t *use_schema(merging_t *m) {
+  json_t *pinned = json_pack("{s:s, s:{s:o, s:o}, s:[s, s], s:b}", "type", "object", "properties", "unit",
+                             typed("string", "a unit"), "sha256", typed("string", "that its plugin's file must have"),
+                             "required", "unit", "sha256", "additionalProperties", 0);
+  return json_pack("{s:s, s:[o, o]}", "description", "the unit of this stage", "anyOf",
+                   ids_schema(m->stage_ids, "a unit"), pinned);
+}
+
 /* device: what a backend's stage may say there. */
 static json_t *stages_schema(merging_t *m, json_t *device) {
-  json_t *use = ids_schema(m->stage_ids, "the unit of this stage");
-  json_t *stage = json_pack("{s:s, s:{s:o, s:o, s:o, s:o, s:o}, s:[s], s:b, s:o}", "type", "object", "properties",
-                            "use", use, "as", typed("string", "a name for this stage, when its unit is used twice"),
-                            "with", typed("object", "options of the unit"), "device", device, "device-with",
-                            typed("object", "options of the device"), "required", "use", "additionalProperties", 0,
-                            "allOf", m->stage_rules);
+  json_t *use = use_schema(m);
+  json_t *isolate = json_pack("{s:[s, s], s:s}", "enum", "none", "worker", "description",
+                              "worker: the stage runs in a process of its own");
+  json_t *stage = json_pack(
+      "{s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}, s:[s], s:b, s:o}", "type", "object", "properties", "use", use, "as",
+      typed("string", "a name for this stage, when its unit is used twice"), "with",
+      typed("object", "options of the unit"), "isolate", isolate, "timeout",
+      typed("number", "seconds that it may take, in a process of its own"), "device", device, "device-with",
+      typed("object", "options of the device"), "required", "use", "additionalProperties", 0, "allOf", m->stage_rules);
   json_t *include = json_pack("{s:s, s:{s:o}, s:[s], s:b}", "type", "object", "properties", "include",
                               typed("string", "a pipeline file whose stages stand here"), "required", "include",
                               "additionalProperties", 0);

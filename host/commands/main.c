@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const aoth_command_t *const commands[] = {&aoth_cmd_run, &aoth_cmd_verify, &aoth_cmd_ab,      &aoth_cmd_check,
-                                                 &aoth_cmd_opt, &aoth_cmd_export, &aoth_cmd_inspect, &aoth_cmd_plugins,
-                                                 &aoth_cmd_ops, &aoth_cmd_cache,  &aoth_cmd_schema};
+static const aoth_command_t *const commands[] = {
+    &aoth_cmd_run,     &aoth_cmd_verify, &aoth_cmd_ab,     &aoth_cmd_bisect,  &aoth_cmd_replay,
+    &aoth_cmd_check,   &aoth_cmd_opt,    &aoth_cmd_export, &aoth_cmd_inspect, &aoth_cmd_plan,
+    &aoth_cmd_plugins, &aoth_cmd_ops,    &aoth_cmd_cache,  &aoth_cmd_schema,  &aoth_cmd_new,
+};
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
 static int help(void) {
@@ -65,6 +67,7 @@ int main(int argc, char **argv) {
     char flag[] = "--help", *line[] = {argv[2], flag, NULL};
     return about->main(about, 2, line);
   }
+  if (strcmp(name, "complete") == 0) return aoth_complete(commands, N_COMMANDS, (uint32_t)argc - 2, argv + 2);
   const aoth_command_t *command = find(name);
   if (!command) return unknown(name);
   if (!aoth_contain_begin())

@@ -1,5 +1,6 @@
 #include <device/host_device.h>
 
+#include <device/work_thread.h>
 #include <ir/program.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 
 struct aot_queue {
   aot_status_t failed; /* since the last signal */
+  aoth_work_thread_t
+      *thread; /* of a queue of collectives, which wait for other ranks; NULL: whoever puts work there does it */
 };
 
 struct aot_timeline {
@@ -77,14 +80,21 @@ static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t 
 /* ---- queues and timelines ---- */
 
 static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
+  aot_queue_t *q = calloc(1, sizeof *q);
   (void)d;
-  (void)kind;
-  *out = calloc(1, sizeof **out);
-  return *out ? AOT_OK : no_memory(ctx, sizeof **out);
+  *out = NULL;
+  if (!q) return no_memory(ctx, sizeof *q);
+  if (kind == AOT_QUEUE_COLLECTIVE && !(q->thread = aoth_work_thread_create())) {
+    free(q);
+    return aoth_report_error(ctx, AOT_E_EXHAUSTED, "device.memory", "no thread for a queue of collectives");
+  }
+  *out = q;
+  return AOT_OK;
 }
 
 static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q) {
   (void)d, (void)ctx;
+  if (q->thread) aoth_work_thread_destroy(q->thread);
   free(q);
   return AOT_OK;
 }
@@ -162,22 +172,75 @@ static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
   return reached;
 }
 
-/* ---- work, done at once ---- */
+/* ---- work ---- */
 
 static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
 
+static aot_status_t put(aot_queue_t *q, aot_ctx_t *ctx, aot_host_work_t work, void *self) {
+  if (!q->thread) q->failed = work(self, q->failed);
+  else if (!aoth_work_thread_put(q->thread, work, self)) return no_memory(ctx, sizeof work);
+  return AOT_OK;
+}
+
+/* What a queue with a thread does later. */
+typedef struct late {
+  aot_ctx_t *ctx;
+  aot_point_t point;
+  void *to;
+  const void *from; /* NULL: bytes are filled */
+  uint64_t nbytes;
+  uint8_t byte;
+} late_t;
+
+static aot_status_t do_move(void *self, aot_status_t before) {
+  const late_t *l = self;
+  if (before == AOT_OK && l->nbytes && l->from) memmove(l->to, l->from, (size_t)l->nbytes);
+  if (before == AOT_OK && l->nbytes && !l->from) memset(l->to, l->byte, (size_t)l->nbytes);
+  return before;
+}
+
+static aot_status_t do_wait(void *self, aot_status_t before) {
+  const late_t *l = self;
+  const aot_status_t status = wait_host(NULL, l->ctx, l->point, PATIENCE_NS);
+  return before == AOT_OK ? status : before;
+}
+
+static aot_status_t do_signal(void *self, aot_status_t before) {
+  const late_t *l = self;
+  raise_to(l->ctx, l->point, before);
+  return AOT_OK;
+}
+
+typedef struct kept {
+  aot_host_work_t work;
+  late_t late;
+} kept_t;
+
+static aot_status_t do_kept(void *self, aot_status_t before) {
+  kept_t *k = self;
+  const aot_status_t status = k->work(&k->late, before);
+  free(k);
+  return status;
+}
+
+static aot_status_t put_late(aot_queue_t *q, aot_host_work_t work, late_t late) {
+  kept_t *k = q->thread ? malloc(sizeof *k) : NULL;
+  if (!q->thread) return put(q, late.ctx, work, &late);
+  if (!k) return no_memory(late.ctx, sizeof *k);
+  *k = (kept_t){work, late};
+  const aot_status_t status = put(q, late.ctx, do_kept, k);
+  if (status != AOT_OK) free(k);
+  return status;
+}
+
 static aot_status_t write_to(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, const void *from) {
   (void)d;
-  (void)ctx;
-  if (q->failed == AOT_OK && to.nbytes) memmove(at(to.address), from, (size_t)to.nbytes);
-  return AOT_OK;
+  return put_late(q, do_move, (late_t){.ctx = ctx, .to = at(to.address), .from = from, .nbytes = to.nbytes});
 }
 
 static aot_status_t read_from(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, void *to, aot_buffer_t from) {
   (void)d;
-  (void)ctx;
-  if (q->failed == AOT_OK && from.nbytes) memmove(to, at(from.address), (size_t)from.nbytes);
-  return AOT_OK;
+  return put_late(q, do_move, (late_t){.ctx = ctx, .to = to, .from = at(from.address), .nbytes = from.nbytes});
 }
 
 static aot_status_t copy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint64_t from) {
@@ -186,30 +249,29 @@ static aot_status_t copy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, 
 
 static aot_status_t fill(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint8_t byte) {
   (void)d;
-  (void)ctx;
-  if (q->failed == AOT_OK && to.nbytes) memset(at(to.address), byte, (size_t)to.nbytes);
-  return AOT_OK;
+  return put_late(q, do_move, (late_t){.ctx = ctx, .to = at(to.address), .nbytes = to.nbytes, .byte = byte});
 }
 
 static aot_status_t queue_wait(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
-  const aot_status_t status = wait_host(d, ctx, point, PATIENCE_NS);
-  if (q->failed == AOT_OK) q->failed = status;
-  return AOT_OK;
+  (void)d;
+  return put_late(q, do_wait, (late_t){.ctx = ctx, .point = point});
 }
 
 static aot_status_t queue_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
-  const aot_status_t failed = q->failed;
   (void)d;
+  if (q->thread) return put_late(q, do_signal, (late_t){.ctx = ctx, .point = point});
+  const aot_status_t failed = q->failed;
   q->failed = AOT_OK;
   return raise_to(ctx, point, failed);
 }
 
+/* Called once whatever happens: what cannot be put there is told so. */
 static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work,
                             void *self) {
   (void)x;
-  (void)ctx;
-  q->failed = work(self, q->failed);
-  return AOT_OK;
+  const aot_status_t status = put(q, ctx, work, self);
+  if (status != AOT_OK) work(self, status);
+  return status;
 }
 
 /* ---- the table ---- */

@@ -2,17 +2,22 @@
 
 #include <device/host_device.h>
 #include <ir/program.h>
+#include <stdlib.h>
 #include <string.h>
 
-aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t *device) {
+static aot_status_t init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t *device, int32_t kind) {
   aot_device_info_t info = {.struct_size = sizeof info};
   *q = (aoth_queue_t){.device = device, .ctx = ctx};
   AOT_TRY(device->info(device, &info));
   q->is_shared = (info.flags & AOT_DEVICE_HOST_VISIBLE) != 0;
   q->alignment = info.alignment;
   q->patience_ns = device == aoth_host_device() ? UINT64_C(60) * 1000000000u : UINT64_MAX; /* it is done at once */
-  AOT_TRY(device->queue_create(device, ctx, AOT_QUEUE_COMPUTE, &q->queue));
+  AOT_TRY(device->queue_create(device, ctx, kind, &q->queue));
   return device->timeline_create(device, ctx, &q->timeline);
+}
+
+aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t *device) {
+  return init(q, ctx, device, AOT_QUEUE_COMPUTE);
 }
 
 aot_status_t aoth_queue_validate(aoth_queue_t *q) {
@@ -20,13 +25,19 @@ aot_status_t aoth_queue_validate(aoth_queue_t *q) {
   return q->guards ? AOT_OK : aoth_report_error(q->ctx, AOT_E_EXHAUSTED, "device.memory", "no memory for guards");
 }
 
-aot_status_t aoth_queue_deinit(aoth_queue_t *q) {
+static aot_status_t deinit(const aoth_queue_t *q) {
   const aot_device_t *d = q->device;
   const aot_status_t queue = q->queue ? d->queue_destroy(d, q->ctx, q->queue) : AOT_OK;
   const aot_status_t timeline = q->timeline ? d->timeline_destroy(d, q->ctx, q->timeline) : AOT_OK;
+  return queue != AOT_OK ? queue : timeline;
+}
+
+aot_status_t aoth_queue_deinit(aoth_queue_t *q) {
+  const aot_status_t feed = q->feed ? deinit(q->feed) : AOT_OK, status = deinit(q);
+  free(q->feed);
   aoth_guards_destroy(q->guards);
   *q = (aoth_queue_t){0};
-  return queue != AOT_OK ? queue : timeline;
+  return status != AOT_OK ? status : feed;
 }
 
 aot_status_t aoth_queue_call(aoth_queue_t *q, aoth_queue_fn fn, void *arg) {
@@ -219,13 +230,16 @@ static aot_status_t reach(aoth_queue_t *q, uint64_t height) {
   return status != AOT_OK ? status : behind;
 }
 
-/* Behind a failure everything is left out, up to this last point; then the queue goes on. */
+/* Behind a failure everything is left out, up to this last point; then the queue goes on, and what feeds it. */
 static void go_on(aoth_queue_t *q, aot_status_t status) {
   const aot_device_t *d = q->device;
   const aot_point_t last = point_at(q, q->height + 1);
   const int is_lost = status == AOT_E_DATA_LOSS && /* or another device of the call's is */
                       (!q->catch_up || d->wait_host(d, q->ctx, point_at(q, q->done), 0) == status);
-  if (!is_lost && d->signal(d, q->ctx, q->queue, last) == AOT_OK) reach(q, last.value);
+  if (!is_lost && d->signal(d, q->ctx, q->queue, last) == AOT_OK) {
+    reach(q, last.value);
+    if (q->feed) aoth_queue_idle(q->feed);
+  }
   q->done = q->height = last.value;
   q->has_more = 0;
 }
@@ -260,3 +274,59 @@ aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height) {
 }
 
 aot_status_t aoth_queue_idle(aoth_queue_t *q) { return q->is_lost ? AOT_OK : aoth_queue_wait(q, aoth_queue_end(q)); }
+
+/* ---- ahead of the queue ---- */
+
+/* Of several devices' work the host does some when it waits: it cannot wait for what is ahead alone. */
+int aoth_queue_is_busy(const aoth_queue_t *q) { return !q->catch_up && q->done < q->height; }
+
+typedef struct ahead_task {
+  aoth_queue_t *q;
+  aot_buffer_t to;
+  const void *from;
+  aoth_ahead_t *a;
+} ahead_task_t;
+
+static aot_status_t have_feed(aoth_queue_t *q) {
+  if (q->feed) return AOT_OK;
+  q->feed = calloc(1, sizeof *q->feed);
+  if (!q->feed) return aoth_report_error(q->ctx, AOT_E_EXHAUSTED, "device.memory", "no memory for a queue");
+  return init(q->feed, q->ctx, q->device, AOT_QUEUE_COPY);
+}
+
+/*     feed     wait(taken by the last call)  write between  signal(written)
+ *     queue    .. the last call ..                                             wait(written)  copy from between */
+static aot_status_t do_write_ahead(void *arg) {
+  const ahead_task_t *t = arg;
+  aoth_queue_t *q = t->q;
+  const aot_device_t *d = q->device;
+  AOT_TRY(have_feed(q));
+  aoth_queue_t *f = q->feed;
+  AOT_TRY(begin(f));
+  if (t->a->taken > q->done) AOT_TRY(d->wait(d, q->ctx, f->queue, point_at(q, t->a->taken)));
+  AOT_TRY(d->write(d, q->ctx, f->queue, (aot_buffer_t){t->a->between.address, t->to.nbytes}, t->from));
+  AOT_TRY(aoth_queue_mark(f));
+  t->a->written = f->height;
+  AOT_TRY(begin(q));
+  AOT_TRY(d->wait(d, q->ctx, q->queue, point_at(f, t->a->written)));
+  AOT_TRY(d->copy(d, q->ctx, q->queue, t->to, t->a->between.address));
+  t->a->taken = aoth_queue_end(q);
+  return AOT_OK;
+}
+
+aot_status_t aoth_queue_write_ahead(aoth_queue_t *q, aot_buffer_t to, const void *from, aoth_ahead_t *a) {
+  ahead_task_t t = {q, to, from, a};
+  count(q, to.nbytes);
+  return aoth_queue_call(q, do_write_ahead, &t);
+}
+
+static aot_status_t do_wait_ahead(void *arg) {
+  const waiting_t *w = arg;
+  return aoth_queue_wait(w->q->feed, w->height);
+}
+
+aot_status_t aoth_queue_wait_ahead(aoth_queue_t *q, const aoth_ahead_t *a) {
+  waiting_t w = {q, a->written};
+  if (q->is_lost) return AOT_E_DATA_LOSS;
+  return q->feed && a->written > q->feed->done ? aoth_queue_call(q, do_wait_ahead, &w) : AOT_OK;
+}

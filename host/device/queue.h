@@ -40,7 +40,15 @@ typedef struct aoth_queue {
   void *lanes;
   int is_late;              /* the host does the work of this queue by that */
   struct aoth_queue *first; /* which counts bytes for this one; NULL: itself */
+  struct aoth_queue *feed;  /* what is written ahead of this one; NULL: nothing was yet */
 } aoth_queue_t;
+
+/* Of contents that are written ahead: where they lie until the queue takes them. Zeroed at first. */
+typedef struct aoth_ahead {
+  aot_buffer_t between;
+  uint64_t written; /* the host's memory was read when `feed` is there */
+  uint64_t taken;   /* and `between` when the queue is */
+} aoth_ahead_t;
 
 /* After a failure, too: deinit. */
 aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t *device);
@@ -60,6 +68,12 @@ aot_status_t aoth_queue_write(aoth_queue_t *q, aot_buffer_t to, const void *from
 aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from);
 aot_status_t aoth_queue_copy(aoth_queue_t *q, aot_buffer_t to, uint64_t from);
 aot_status_t aoth_queue_zero(aoth_queue_t *q, aot_buffer_t to);
+
+/* A write that does not wait for what stands on the queue, but for the device to copy: by another queue into memory that
+ * the caller has for it, and from there in its turn. The host's memory is borrowed until it was waited for. */
+int aoth_queue_is_busy(const aoth_queue_t *q); /* there may be something to be ahead of */
+aot_status_t aoth_queue_write_ahead(aoth_queue_t *q, aot_buffer_t to, const void *from, aoth_ahead_t *a);
+aot_status_t aoth_queue_wait_ahead(aoth_queue_t *q, const aoth_ahead_t *a);
 
 /* a point behind all that was put so far, if there is more since the last */
 aot_status_t aoth_queue_mark(aoth_queue_t *q);

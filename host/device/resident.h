@@ -27,6 +27,9 @@ typedef struct aoth_resident {
   int is_exported;  /* somebody else looks at the memory: it stays where it is */
   uint64_t version; /* grows whenever the contents may change */
   uint64_t busy;    /* the queue reads the host's copy up to this point */
+  /* The host gives it for each call, and while there is work on the queue it goes to the device ahead of that. */
+  int is_fed;
+  aoth_ahead_t ahead;
   /* of the device that it lives on, instead of the one that functions are given; NULL: that one */
   aoth_queue_t *home;
 } aoth_resident_t;

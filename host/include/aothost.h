@@ -104,7 +104,8 @@ aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, 
 aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32_t n_tangents);
 aot_status_t aothost_update(aothost_t *h, double lr);
 /* Forward, backward and update at once, of a program compiled with AOTHOST_STEP that has_step. Leaves output.N of the
- * loss, and the parameters, buffers and states after it; no other outputs and no gradients. */
+ * loss, and the parameters, buffers and states after it; no other outputs and no gradients. inputs NULL: those of the
+ * last step, as it has left them, on the device: nothing is copied. */
 aot_status_t aothost_step(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, double lr);
 /* With run.train.accumulate aothost_step adds its gradients up only, and this updates by their sum, the mean over
  * micro steps. */

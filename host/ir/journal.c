@@ -15,10 +15,12 @@
  * journal is not whole, whatever becomes of the edit's status. */
 #include <base/debug_assert.h>
 #include <ir/program_store.h>
+#include <ir/redo.h>
 #include <stdlib.h>
 #include <string.h>
 
 aot_status_t aoth_edit_begin(aot_prog_t *p) {
+  if (p->tell) p->tell(p); /* the state is still that right after the last edit */
   if (p->has_journal && !ROWS_ROOM(p->edits, 1)) return aoth_no_memory(p, "the journal", sizeof *p->edits.at);
   p->generation++;
   return AOT_OK;
@@ -37,6 +39,9 @@ aot_status_t aoth_journal_begin(aot_prog_t *p) {
   if (!p->has_journal) p->lacked_memory = 0;
   p->marks.at[p->marks.n++] = p->edits.n;
   p->has_journal = 1;
+  if (!p->tell) return AOT_OK;
+  p->tell(p);
+  p->listener->begun(p->listener->self);
   return AOT_OK;
 }
 
@@ -54,7 +59,21 @@ static void end(aot_prog_t *p) {
   memset(&p->edits, 0, sizeof p->edits);
 }
 
-void aoth_journal_commit(aot_prog_t *p) { end(p); }
+void aoth_journal_commit(aot_prog_t *p) {
+  if (p->tell) {
+    p->tell(p);
+    p->listener->kept(p->listener->self);
+  }
+  end(p);
+}
+
+void aoth_journal_taken(aot_prog_t *p) {
+  if (p->tell) {
+    p->n_heard = p->edits.n;
+    p->listener->undone(p->listener->self);
+  }
+  end(p);
+}
 
 const edit_row_t *aoth_journal_newest(const aot_prog_t *p) {
   return p->edits.n > mark_of(p) ? &p->edits.at[p->edits.n - 1] : NULL;

@@ -195,6 +195,22 @@ const aot_kernel_t *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name) {
   return NULL;
 }
 
+aot_str_t aoth_ops_kernel_at(const aoth_ops_t *ops, uint64_t begin, uint64_t address) {
+  aot_str_t op = {NULL, 0};
+  for (uint32_t i = 0; ops && i < ops->n_opsets; i++) {
+    aot_ext_kernels_t ext;
+    get_extension(&ops->opsets[i], AOT_EXT_KERNELS, &ext, sizeof ext);
+    for (uint64_t k = 0; k < ext.n_kernels; k++) {
+      uintptr_t entry;
+      memcpy(&entry, &ext.kernels[k]->run, sizeof entry); /* a function's address, as POSIX has it */
+      if (entry < begin || entry > address) continue;
+      begin = entry;
+      op = ext.kernels[k]->op;
+    }
+  }
+  return op;
+}
+
 aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const aot_derivative_t *const **out,
                                   uint64_t *out_n) {
   const uint32_t n_opsets = ops ? ops->n_opsets : 0;

@@ -28,6 +28,8 @@ aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const a
 /* The kernel of an operator, out of the opsets that have kernels, in their order; NULL: none. O(kernels) */
 struct aot_kernel;
 const struct aot_kernel *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name);
+/* The operator whose kernel begins last in [begin, address]; empty: none. O(kernels) */
+aot_str_t aoth_ops_kernel_at(const aoth_ops_t *ops, uint64_t begin, uint64_t address);
 /* All derivatives that opsets bring, in their order, as an array in `arena`. O(derivatives) */
 struct aot_derivative;
 aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const struct aot_derivative *const **out,

@@ -114,6 +114,9 @@ struct aot_prog {
   uint32_t has_journal;
   int lacked_memory;   /* an edit did, since the outermost begin: whoever asked for it may have overlooked that */
   uint64_t generation; /* counts edits */
+  const struct aoth_edit_listener *listener; /* redo.h; NULL: nobody */
+  void (*tell)(aot_prog_t *p);               /* him, of the edits behind the n_heard that he knows */
+  uint32_t n_heard;
   char *model;
   const aoth_locator_t *locator;
   void (*print_node)(aot_prog_t *p, aot_node_t n, aoth_text_t *out); /* a line, for complaints */
@@ -223,6 +226,7 @@ typedef struct saved_outputs { /* of a graph whose outputs were cleared */
 } saved_outputs_t;
 
 aot_status_t aoth_edit_begin(aot_prog_t *p);                /* room for one record; counts the edit */
+void aoth_journal_taken(aot_prog_t *p);                     /* its edits are taken back: it ends */
 const edit_row_t *aoth_journal_newest(const aot_prog_t *p); /* since begin; NULL: none is left */
 void aoth_journal_undo_newest(aot_prog_t *p);
 void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e,

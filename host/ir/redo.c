@@ -259,15 +259,37 @@ static aot_status_t make(aot_prog_t *p, const aoth_edit_t *e) {
   }
 }
 
+aot_status_t aoth_edit_replay(aot_prog_t *p, const aoth_edit_t *e) {
+  const uint32_t id = next_id(p, e->kind);
+  if (id == NONE || id == e->id) return make(p, e);
+  return aoth_complain(p, AOT_E_PRECONDITION, "ir.replay",
+                       "the edit %s made row %u and would make row %u here: this is another program",
+                       aoth_edit_name(e->kind), e->id, id);
+}
+
 aot_status_t aoth_edits_replay(aot_prog_t *p, const aoth_edits_t *edits) {
-  for (uint32_t i = 0; i < edits->n; i++) {
-    const aoth_edit_t *e = &edits->at[i];
-    const uint32_t id = next_id(p, e->kind);
-    if (id != NONE && id != e->id)
-      return aoth_complain(p, AOT_E_PRECONDITION, "ir.replay",
-                           "edit %u, %s, made row %u and would make row %u here: this is another program", i,
-                           aoth_edit_name(e->kind), e->id, id);
-    AOT_TRY(make(p, e));
-  }
+  for (uint32_t i = 0; i < edits->n; i++) AOT_TRY(aoth_edit_replay(p, &edits->at[i]));
   return AOT_OK;
+}
+
+/* ---- heard of ---- */
+
+static void tell(aot_prog_t *p) {
+  for (; p->n_heard < p->edits.n; p->n_heard++) {
+    const aoth_edit_listener_t *l = p->listener;
+    aoth_edit_t edit;
+    aoth_arena_reset(l->arena);
+    if (describe(l->arena, p, &p->edits.at[p->n_heard], &edit)) l->made(l->self, &edit);
+    else p->lacked_memory = 1;
+  }
+}
+
+void aoth_edits_hear(aot_prog_t *p, const aoth_edit_listener_t *listener) {
+  p->listener = listener;
+  p->tell = listener ? tell : NULL;
+  p->n_heard = p->edits.n;
+}
+
+void aoth_edits_tell(aot_prog_t *p) {
+  if (p->tell) p->tell(p);
 }

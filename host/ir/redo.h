@@ -91,6 +91,21 @@ aot_status_t aoth_edits_take(aot_prog_t *p, aoth_edits_t *out);
 /* Makes them again. A row that does not fit stops it, told: the program is not as it was. Edits are journalled like any. */
 aot_status_t aoth_edits_replay(aot_prog_t *p, const aoth_edits_t *edits);
 void aoth_edits_deinit(aoth_edits_t *edits);
-const char *aoth_edit_name(uint32_t kind); /* "node_create" */
+aot_status_t aoth_edit_replay(aot_prog_t *p, const aoth_edit_t *edit); /* one of them */
+const char *aoth_edit_name(uint32_t kind);                             /* "node_create" */
+
+/* Somebody who hears of edits as they are made, in their order, and of journals inside of the one that is open: what he does
+ * likewise on another program as this one was makes it as this one is. An edit is told when the next one begins. */
+typedef struct aoth_edit_listener {
+  void *self;
+  aoth_arena_t *arena; /* of what an edit points to; reset with each */
+  void (*made)(void *self, const aoth_edit_t *edit);
+  void (*begun)(void *self);  /* aoth_journal_begin */
+  void (*undone)(void *self); /* aoth_journal_undo */
+  void (*kept)(void *self);   /* aoth_journal_commit */
+} aoth_edit_listener_t;
+
+void aoth_edits_hear(aot_prog_t *p, const aoth_edit_listener_t *listener); /* borrowed; from now on */
+void aoth_edits_tell(aot_prog_t *p);                                       /* also of the last one */
 
 #endif

@@ -146,5 +146,5 @@ void aoth_journal_undo_newest(aot_prog_t *p) { undo_one(p, &p->edits.at[--p->edi
 void aoth_journal_undo(aot_prog_t *p) {
   while (aoth_journal_newest(p)) aoth_journal_undo_newest(p);
   p->generation++; /* another program than before, whatever it equals */
-  aoth_journal_commit(p);
+  aoth_journal_taken(p);
 }

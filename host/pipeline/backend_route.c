@@ -1,6 +1,7 @@
 #include <pipeline/backend_route.h>
 
 #include <aot/inline.h>
+#include <pipeline/backend_query.h>
 #include <pipeline/call.h>
 #include <pipeline/extension.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static void step_back(aoth_session_t *s, const outer_call_t *outer) {
 /* A question to one backend, and room for the answer. */
 typedef struct question {
   aoth_session_t *s;
+  const aoth_stage_t *stage;
   const aoth_instance_t *backend;
   aot_prog_t *prog;
   aot_graph_t graph;
@@ -109,6 +111,7 @@ static aot_status_t create(aoth_backend_route_t *r, station_t *t) {
 static aot_status_t create_and_ask(aoth_backend_route_t *r, const char *doing, aoth_call_fn fn, question_t *q) {
   AOT_TRY(create(r, r->asked));
   q->s = r->s;
+  q->stage = r->asked->stage;
   q->backend = &r->asked->unit;
   return aoth_call(r->s, r->asked->stage, doing, fn, q);
 }
@@ -196,7 +199,7 @@ const char *aoth_backend_route_name(const aot_ctx_t *ctx, uint32_t backend) {
 static aot_status_t do_query(void *arg) {
   question_t *q = arg;
   q->is_answered = 1;
-  return q->backend->table.backend.query(q->backend->self, &q->s->ctx, q->prog, q->verdicts);
+  return aoth_backend_query(q->s, q->stage, q->backend, q->prog, q->verdicts);
 }
 
 aot_status_t aoth_backend_route_query(aot_ctx_t *ctx, uint32_t backend, aot_prog_t *prog,

@@ -8,6 +8,7 @@
  * Before that, effect tokens go: a node with a token is decomposed whatever the backend would say, then the token ports
  * have nothing between them. From there on the order of effects is the order of nodes. */
 #include <pipeline/backend_stage.h>
+#include <pipeline/backend_query.h>
 #include <pipeline/call.h>
 #include <pipeline/decompose.h>
 #include <pipeline/devices.h>
@@ -59,7 +60,7 @@ static aot_status_t do_query(void *arg) {
   lowering_t *l = arg;
   const aot_verdict_sink_t sink = {.head = {.struct_size = sizeof sink, .self = l}, .put = put_verdict};
   const aoth_instance_t *b = &l->backends[l->at];
-  return b->table.backend.query(b->self, &l->s->ctx, l->s->now.prog, &sink);
+  return aoth_backend_query(l->s, &l->stages[l->at], b, l->s->now.prog, &sink);
 }
 
 /* The best verdict of all backends. */
@@ -571,4 +572,32 @@ aot_status_t aoth_session_profile_start(aoth_session_t *s) { return profile(s, N
 aot_status_t aoth_session_profile(aoth_session_t *s, aot_profile_t *out) {
   *out = (aot_profile_t){.struct_size = sizeof *out};
   return profile(s, out);
+}
+
+/* ---- aot.check-nan/1 ---- */
+
+typedef struct checking {
+  aoth_session_t *s;
+  int is_told; /* the executable has the extension */
+} checking_t;
+
+static aot_status_t do_check_nan(void *arg) {
+  checking_t *a = arg;
+  aot_ext_check_nan_t x;
+  const void *given = aot_ext(&a->s->now.exe.head, AOT_EXT_CHECK_NAN);
+  if (!given) return AOT_OK;
+  a->is_told = 1;
+  AOT_TRY(aot_import(&x, sizeof x, given));
+  return x.start(given);
+}
+
+aot_status_t aoth_session_check_nan(aoth_session_t *s) {
+  checking_t a = {s, 0};
+  if (!s->now.exe_self) return AOT_E_PRECONDITION;
+  if (aoth_call(s, &s->now.backend_stage, "check-nan", do_check_nan, &a) != AOT_OK)
+    return aoth_session_fail(s, &s->now.backend_stage);
+  if (a.is_told) return AOT_OK;
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->now.backend_stage.where, "run.check-nan",
+                   "backend %s cannot look for the first NaN (%s)", s->now.backend_stage.use, AOT_EXT_CHECK_NAN);
+  return AOT_E_UNIMPLEMENTED;
 }

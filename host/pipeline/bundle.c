@@ -6,13 +6,19 @@
  *         journal.txt     what it had edited
  *         info.json       plugin, version, build id, signal, last node, environment read
  *
- * `aothost opt program.ir --use UNIT --with ..` does it again; the command line is printed and stands in info.json. */
+ * Of a run that failed the program is the one that went to the backends, the pipeline has those, and beside it stands
+ *
+ *         call.safetensors    what the call was given (step.h, aoth_step_keep_call)
+ *
+ * `aothost replay DIR` does it again, and so does `aothost opt program.ir --use UNIT --with ..` for a stage; the command line is
+ * printed and stands in info.json. */
 #include <pipeline/bundle.h>
 
 #include <aot/inline.h>
 #include <errno.h>
 #include <jansson.h>
 #include <pipeline/environment.h>
+#include <pipeline/isolation.h>
 #include <pipeline/stage_print.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,9 +39,29 @@ static int write_text(aoth_session_t *s, const char *dir, const char *name, aoth
   return ok;
 }
 
+static void print_stage(aoth_text_t *t, const aoth_stage_t *stage) {
+  aoth_text_z(t, "  - use: ");
+  aoth_yaml_print_text(t, aot_str(stage->use));
+  aoth_text_z(t, "\n");
+  if (strcmp(stage->name, stage->use) != 0) {
+    aoth_text_z(t, "    as: ");
+    aoth_yaml_print_text(t, aot_str(stage->name));
+    aoth_text_z(t, "\n");
+  }
+  aoth_print_options(t, "    with: ", stage);
+  aoth_print_isolation(t, "    ", stage);
+}
+
+/* A run failed, or what came before it. */
+static int is_of_run(const aoth_session_t *s, const aoth_stage_t *stage) {
+  return strcmp(stage->unit->kind, "backend/2") == 0 && s->now.exe_self && s->lowered.size;
+}
+
 static int write_pipeline(aoth_session_t *s, const char *dir, const aoth_stage_t *stage) {
   aoth_text_t t = {0};
-  aoth_text_f(&t, "# One stage that failed, with the program it was given.\naot: 1\n");
+  aoth_text_f(&t, "# %s\naot: 1\n",
+              is_of_run(s, stage) ? "A program whose run failed."
+                                  : "One stage that failed, with the program it was given.");
   if (s->now.prog) aoth_text_z(&t, "model: {import: ir, path: program.ir}\n");
   if (s->n_opsets) aoth_text_z(&t, "opsets:\n");
   for (uint32_t i = 0; i < s->n_opsets; i++) {
@@ -43,12 +69,18 @@ static int write_pipeline(aoth_session_t *s, const char *dir, const aoth_stage_t
     aoth_yaml_print_text(&t, aot_str(s->opsets[i].unit->id));
     aoth_text_z(&t, "\n");
   }
-  if (aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS)) {
-    aoth_text_z(&t, "stages:\n  - use: ");
-    aoth_yaml_print_text(&t, aot_str(stage->use));
+  if (s->n_declared) aoth_text_z(&t, "operators:\n");
+  for (uint32_t i = 0; i < s->n_declared; i++) {
+    aoth_text_z(&t, "  - ");
+    aoth_yaml_print_text(&t, s->declared[i]);
     aoth_text_z(&t, "\n");
-    aoth_print_options(&t, "    with: ", stage);
   }
+  if (aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS)) {
+    aoth_text_z(&t, "stages:\n");
+    if (is_of_run(s, stage)) aoth_text_add(&t, s->backends.data, s->backends.size);
+    else print_stage(&t, stage);
+  }
+  if (s->device_unit.unit && is_of_run(s, stage)) aoth_text_f(&t, "run: {device: %s}\n", s->device_unit.unit->id);
   return write_text(s, dir, "pipeline.yaml", &t);
 }
 
@@ -67,7 +99,21 @@ static void shell_word(aoth_text_t *out, const char *text) {
   aoth_text_z(out, "'");
 }
 
+static void plugin_folders(const aoth_session_t *s, aoth_text_t *out) {
+  for (uint32_t i = 0; i < s->config.n_plugin_dirs; i++) {
+    aoth_text_z(out, " --plugin-dir ");
+    shell_word(out, s->config.plugin_dirs[i]);
+  }
+}
+
+/* A stage alone is for `aothost opt`; a run, and operators that the pipeline declared, want the whole bundle. */
 static void replay_command(aoth_session_t *s, const char *dir, const aoth_stage_t *stage, aoth_text_t *out) {
+  if (is_of_run(s, stage) || s->n_declared) {
+    aoth_text_z(out, "aothost replay ");
+    shell_word(out, dir);
+    plugin_folders(s, out);
+    return;
+  }
   aoth_text_z(out, "aothost opt ");
   aoth_text_t path = {0};
   aoth_text_f(&path, "%s/program.ir", dir);
@@ -84,10 +130,10 @@ static void replay_command(aoth_session_t *s, const char *dir, const aoth_stage_
     shell_word(out, with.data ? with.data : "");
     aoth_text_deinit(&with);
   }
-  for (uint32_t i = 0; i < s->config.n_plugin_dirs; i++) {
-    aoth_text_z(out, " --plugin-dir ");
-    shell_word(out, s->config.plugin_dirs[i]);
-  }
+  if (aoth_stage_is_isolated(s, stage)) aoth_text_z(out, " --isolate worker");
+  if (aoth_stage_timeout(s, stage) > 0) aoth_text_f(out, " --stage-timeout %g", aoth_stage_timeout(s, stage));
+  if (s->config.watch && s->config.watch->edited) aoth_text_z(out, " --check-stages");
+  plugin_folders(s, out);
 }
 
 static json_t *text_json(aot_str_t s) { return s.size ? json_stringn(s.data, (size_t)s.size) : json_null(); }
@@ -123,6 +169,7 @@ static int write_info(aoth_session_t *s, const char *dir, const aoth_stage_t *st
   json_object_set_new(info, "line", json_integer(stage->where.line));
   json_object_set_new(info, "last_node", last_node == AOT_NO_ID ? json_null() : json_integer(last_node));
   json_object_set_new(info, "environment", env_json(s));
+  json_object_set_new(info, "check_stages", json_boolean(s->config.watch && s->config.watch->edited));
   json_object_set_new(info, "replay", replay ? json_string(replay) : json_null());
   char *text = json_dumps(info, JSON_INDENT(2));
   json_decref(info);
@@ -133,6 +180,16 @@ static int write_info(aoth_session_t *s, const char *dir, const aoth_stage_t *st
   json_get_alloc_funcs(NULL, &release);
   if (text) release(text);
   return write_text(s, dir, "info.json", &t);
+}
+
+void aoth_bundle_lowering(aoth_session_t *s, const aoth_stage_t *const *backends, uint32_t n,
+                          const aoth_stage_t *assign) {
+  if (!s->config.bundle_dir) return;
+  aoth_text_deinit(&s->lowered);
+  aoth_text_deinit(&s->backends);
+  aoth_print(s->now.prog, &s->lowered);
+  if (assign) print_stage(&s->backends, assign);
+  for (uint32_t i = 0; i < n; i++) print_stage(&s->backends, backends[i]);
 }
 
 void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal) {
@@ -146,8 +203,15 @@ void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char 
                      strerror(errno));
   const int can_replay = s->now.prog && aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS);
   if (ok && s->now.prog) {
-    aoth_print(s->now.prog, &program);
+    if (is_of_run(s, stage)) aoth_text_add(&program, s->lowered.data, s->lowered.size);
+    else aoth_print(s->now.prog, &program);
     ok = write_text(s, path, "program.ir", &program);
+  }
+  if (ok && is_of_run(s, stage) && s->keep_call) {
+    aoth_text_t call = {0};
+    aoth_text_f(&call, "%s/call.safetensors", path);
+    ok = call.data && s->keep_call(s->keeper, call.data, s->config.sink) == AOT_OK;
+    aoth_text_deinit(&call);
   }
   aoth_text_z(&edits, journal);
   if (ok) ok = write_text(s, path, "journal.txt", &edits);

@@ -6,4 +6,8 @@
 
 void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);
 
+/* Before the program goes to these backends: kept, should a run fail. Nothing without config.bundle_dir. */
+void aoth_bundle_lowering(aoth_session_t *s, const aoth_stage_t *const *backends, uint32_t n,
+                          const aoth_stage_t *assign);
+
 #endif

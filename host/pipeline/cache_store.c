@@ -80,9 +80,9 @@ static void add_about(packing_t *k, const aoth_pipeline_t *p) {
                             (json_int_t)time(NULL), "key", rows, "environment", environment_json(k->s), "stages",
                             aoth_records_json(k->s));
   if (about && aoth_session_n_ranks(k->s) > 1)
-    json_object_set_new(
-        about, "ranks",
-        json_pack("{s:I, s:I}", "draws", (json_int_t)k->s->ranks.n_draws, "program", (json_int_t)k->s->ranks.program));
+    json_object_set_new(about, "ranks",
+                        json_pack("{s:I, s:I, s:I}", "draws", (json_int_t)k->s->ranks.n_draws, "program",
+                                  (json_int_t)k->s->ranks.program, "parts", (json_int_t)k->s->ranks.n_parts));
   json_t *shares = aoth_shares_json(k->s);
   if (about && shares) json_object_set(about, "backends", shares);
   json_decref(shares);
@@ -228,6 +228,7 @@ static void restore_records(aoth_session_t *s, const json_t *about) {
 
 static void restore_ranks(aoth_session_t *s, const json_t *said) {
   s->ranks.n_draws = (uint64_t)json_integer_value(json_object_get(said, "draws"));
+  s->ranks.n_parts = (uint32_t)json_integer_value(json_object_get(said, "parts"));
   s->ranks.program = (uint64_t)json_integer_value(json_object_get(said, "program"));
 }
 

@@ -10,6 +10,7 @@
 #include <pipeline/call.h>
 
 #include <aot/inline.h>
+#include <pipeline/blame.h>
 #include <pipeline/bundle.h>
 #include <pipeline/load.h>
 #include <pipeline/options.h>
@@ -33,6 +34,7 @@ static const char *status_text(aot_status_t status) {
   case constant: return text;
     AOT_STATUS_MAP(STATUS_CASE)
 #undef STATUS_CASE
+    case AOTH_E_PLUGIN: return "its unit misbehaved";
     default: return "a status that is none";
   }
 }
@@ -57,17 +59,20 @@ static const char *about(aoth_session_t *s, const aoth_stage_t *stage, const cha
   return s->about;
 }
 
+static void report_misbehaviour(aoth_session_t *s, const aoth_stage_t *stage, const aoth_unit_t *u, const char *text) {
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "plugin.misbehaves",
+                   "misbehaving plugin %s %s: unit %s %s %s", u->plugin->note.id, u->plugin->note.version, u->id,
+                   u->version, text);
+  aoth_sink_line(s->config.sink, "from %s", u->plugin->path);
+}
+
 aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...) {
-  const aoth_unit_t *u = stage->unit;
   aoth_text_t t = {0};
   va_list args;
   va_start(args, format);
   aoth_text_v(&t, format, args);
   va_end(args);
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "plugin.misbehaves",
-                   "misbehaving plugin %s %s: unit %s %s %s", u->plugin->note.id, u->plugin->note.version, u->id,
-                   u->version, t.data ? t.data : "");
-  aoth_sink_line(s->config.sink, "from %s", u->plugin->path);
+  report_misbehaviour(s, stage, stage->unit, t.data ? t.data : "");
   aoth_text_deinit(&t);
   if (s->outcome != AOTH_CALL_CRASHED && s->outcome != AOTH_CALL_SILENT) s->outcome = AOTH_CALL_BROKE;
   return AOTH_E_PLUGIN;
@@ -79,21 +84,35 @@ static aot_status_t after_call(aoth_session_t *s) {
   return s->status;
 }
 
+aot_status_t aoth_tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash,
+                             const char *doing) {
+  const aoth_blame_t blame = aoth_blame(s, stage->unit, crash);
+  aoth_text_t t = {0};
+  if (crash->signal) aoth_text_f(&t, "died of %s during %s", aoth_signal_name(crash->signal), doing);
+  else aoth_text_f(&t, "ended the process during %s", doing);
+  if (blame.unit) aoth_text_f(&t, " of unit %s", stage->use);
+  if (blame.op.size) aoth_text_f(&t, ", in its kernel of %.*s", (int)blame.op.size, blame.op.data);
+  aoth_text_f(&t, ": %s", crash->signal ? aoth_signal_text(crash->signal) : "it called exit()");
+  if (crash->address) aoth_text_f(&t, ", at address 0x%llx", (unsigned long long)crash->address);
+  report_misbehaviour(s, stage, blame.unit ? blame.unit : stage->unit, t.data ? t.data : "");
+  aoth_text_deinit(&t);
+  return AOTH_E_PLUGIN;
+}
+
 /* On a thread of its own, as the last thing in the process: nothing of the call is used that it may hold locked. */
 static void tell_crash(void *self, const aoth_crash_t *crash) {
   const call_t *c = self;
   aoth_session_t *s = c->s;
-  aoth_text_t address = {0};
+  if (s->tell_crash) {
+    s->tell_crash(s, c->stage, crash, c->doing);
+    return;
+  }
   s->config.sink = s->ctx.sink = aoth_crash_sink();
   s->outcome = AOTH_CALL_CRASHED;
   s->status = AOTH_E_PLUGIN;
   s->crash = *crash;
   after_call(s);
-  if (crash->address) aoth_text_f(&address, ", at address 0x%llx", (unsigned long long)crash->address);
-  if (crash->signal)
-    aoth_misbehaved(s, c->stage, "died of %s during %s: %s%s", aoth_signal_name(crash->signal), c->doing,
-                    aoth_signal_text(crash->signal), address.data ? address.data : "");
-  else aoth_misbehaved(s, c->stage, "ended the process during %s: it called exit()", c->doing);
+  aoth_tell_crash(s, c->stage, crash, c->doing);
   aoth_session_fail(s, c->stage);
 }
 
@@ -176,7 +195,9 @@ static int is_refusal(aot_status_t status) {
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   const uint32_t last_node = s->last_node;
   const int32_t outcome = s->outcome == AOTH_CALL_OK ? AOTH_CALL_TOLD : s->outcome; /* the host itself complained */
+  const aot_status_t status = outcome == AOTH_CALL_TOLD && is_refusal(s->status) ? s->status : AOTH_E_PLUGIN;
   aoth_text_t journal = {0};
+  if (s->worker) return status; /* who waits for it does the rest */
   while (s->has_journal > 0) {
     if (journal.size == 0) aoth_journal_print(s->now.prog, &journal);
     aoth_journal_undo(s->now.prog);
@@ -194,7 +215,7 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_text_deinit(&journal);
   s->ctx.stage = NULL;
   s->ctx.where_file = NULL;
-  return outcome == AOTH_CALL_TOLD && is_refusal(s->status) ? s->status : AOTH_E_PLUGIN;
+  return status;
 }
 
 /* ---- units ---- */
@@ -314,6 +335,27 @@ void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_in
   instance->unit = NULL;
 }
 
+static aot_status_t check_pin(aoth_session_t *s, const aoth_stage_t *stage, const aoth_unit_t *u, aoth_arena_t *arena) {
+  char hex[AOTH_SHA256_HEX] = "";
+  if (!stage->sha256 || (aoth_file_sha256(u->plugin->path, hex) && strcmp(hex, stage->sha256) == 0)) return AOT_OK;
+  aoth_yaml_error(s->config.sink, arena, stage->where_sha256, "load.pin",
+                  "unit %s is pinned to another plugin file: that of %s is %s", u->id, u->plugin->path, hex);
+  return AOT_E_INVALID;
+}
+
+/* A unit that stands in the place of another one is what the user wants, or what he should know. */
+static void tell_hidden(aoth_session_t *s, const aoth_stage_t *stage, aoth_unit_t *u) {
+  for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry) && !aoth_plugin_is_own(u->plugin); i++) {
+    const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
+    for (uint32_t k = 0; k < p->n_units && !u->is_hiding_told; k++) {
+      if (p->units[k].shadowed_by != u) continue;
+      u->is_hiding_told = 1;
+      aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, stage->where.file ? &stage->where : NULL, "load.hidden",
+                       "unit %s of %s stands in the place of that of %s", u->id, u->plugin->path, p->path);
+    }
+  }
+}
+
 aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *allowed, aoth_arena_t *arena) {
   aoth_sink_t *sink = s->config.sink;
   aoth_unit_t *u = aoth_registry_find(s->registry, stage->use);
@@ -345,7 +387,9 @@ aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const ch
     aoth_yaml_notes(sink, arena, stage->at, "pipeline.kind");
     return AOT_E_INVALID;
   }
+  AOT_TRY(check_pin(s, stage, u, arena));
   AOT_TRY(aoth_plugin_open(s->registry, u->plugin, s->arena, &stage->where, sink));
+  tell_hidden(s, stage, u);
   stage->unit = u;
   return aoth_options_resolve(stage, arena, sink);
 }

@@ -16,6 +16,9 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
 aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* That it died of a signal, or ended the process (signal 0). Answers AOTH_E_PLUGIN. */
+aot_status_t aoth_tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash,
+                             const char *doing);
 aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
 /* The same where no stage is at stake: a failure leaves no bundle, and journals as they are. */
 aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);

@@ -52,6 +52,15 @@ static void check_order(checking_t *c) {
   }
 }
 
+/* A backend's executable lives in the process that compiles it. */
+static void check_isolation(checking_t *c) {
+  for (uint32_t i = 0; i < c->p->n_stages; i++)
+    if (is_backend(&c->p->stages[i]) && c->p->stages[i].isolate == AOTH_ISOLATE_WORKER)
+      out_of_order(
+          c, &c->p->stages[i],
+          "a backend runs in this process, where its executable lives: it takes no 'isolate: worker' and no 'timeout'");
+}
+
 #define ASSIGN "assign"
 
 static int is_assign(const aoth_stage_t *stage) { return stage->use && strcmp(stage->use, ASSIGN) == 0; }
@@ -148,6 +157,7 @@ static void check_contracts(checking_t *c) {
   aoth_arena_t *arena = c->s->arena;
   int n_partitions = 0;
   const aoth_stage_t *optimizer = c->p->run.train.present ? &c->p->run.train.optimizer : NULL;
+  const aoth_stage_t *stitch = &c->p->run.train.stitch;
   const aoth_stage_t *cast = c->p->run.train.present ? &c->p->run.train.autocast : NULL;
   for (uint32_t i = 0; i < c->p->n_stages; i++) {
     const aoth_stage_t *stage = &c->p->stages[i];
@@ -158,9 +168,12 @@ static void check_contracts(checking_t *c) {
     const int is_known = !aoth_properties_are_none(properties);
     if (cast && cast->unit && is_known && c->p->run.train.autocast_at == i)
       note_status(c, aoth_contract_check(c->s, cast, properties));
-    if (is_backend(stage) && optimizer && optimizer->unit && is_known)
+    const int is_of_step = stage->unit->has_contract && (stage->unit->contract.needs.known & AOTH_PROP_STITCHED);
+    if ((is_backend(stage) || is_of_step) && optimizer && optimizer->unit && is_known) {
       note_status(c, aoth_contract_check(c->s, optimizer, properties));
-    if (is_backend(stage)) optimizer = NULL;
+      if (is_of_step && stitch->unit) aoth_properties_after(stitch->unit, arena, properties, &properties);
+    }
+    if (is_backend(stage) || is_of_step) optimizer = NULL;
     const int is_partition = strcmp(stage->unit->kind, "partition/1") == 0;
     if (is_partition && n_partitions++) continue; /* told by check_order */
     if (!is_known) continue;
@@ -280,6 +293,7 @@ aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p) {
   check_ranks(&c);
   check_train(&c);
   check_order(&c);
+  check_isolation(&c);
   check_assign(&c);
   check_contracts(&c);
   check_files(&c);

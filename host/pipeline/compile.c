@@ -31,7 +31,7 @@ static void bypass(aoth_session_t *s, int reason, const char *detail) {
 static int bypass_at_once(const aoth_session_t *s, const aoth_pipeline_t *p) {
   const char *off = aoth_env("AOT_CACHE");
   if (s->config.no_cache || (off && strcmp(off, "off") == 0)) return AOTH_BYPASS_OFF;
-  if (s->config.n_dump_after || s->config.dump_dir) return AOTH_BYPASS_DUMP;
+  if (s->config.n_dump_after || s->config.dump_dir || s->config.bundle_dir) return AOTH_BYPASS_DUMP;
   return has_backend(p) ? AOTH_BYPASS_NONE : AOTH_BYPASS_NO_BACKEND;
 }
 

@@ -4,18 +4,23 @@
  *
  * The handlers call only what POSIX allows in one. They run on a stack of their own, under which lies a page nobody
  * may touch. */
+#define _GNU_SOURCE /* registers of a context, process_vm_readv */
 #include <pipeline/crash.h>
 
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define STACK_SIZE ((size_t)128 << 10)
@@ -29,7 +34,8 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 /* Of this thread. initial-exec: reading it in a handler must not allocate. */
 #define THREAD_STATE static _Thread_local __attribute__((tls_model("initial-exec")))
 THREAD_STATE aoth_crash_frame_t *innermost;
-THREAD_STATE const char *telling; /* the crash that this thread tells of */
+THREAD_STATE const char *telling;   /* the crash that this thread tells of */
+THREAD_STATE sigjmp_buf *unwinding; /* where a fault leads that comes of reading a damaged stack */
 
 static struct containment {
   pid_t owner;
@@ -39,6 +45,8 @@ static struct containment {
   struct sigaction before[N_SIGNALS];
   stack_t stack_before;
   char *stack; /* NULL: the thread had one that is large enough */
+  void (*stray)(void *self, const aoth_crash_t *crash, const char *doing); /* of a worker; NULL: this is none */
+  void *self;
 } now;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static unsigned n_asked;
@@ -60,6 +68,7 @@ const char *aoth_signal_name(int signal) {
     case SIGFPE: return "SIGFPE";
     case SIGILL: return "SIGILL";
     case SIGABRT: return "SIGABRT";
+    case SIGKILL: return "SIGKILL";
     default: return "a signal";
   }
 }
@@ -71,6 +80,7 @@ const char *aoth_signal_text(int signal) {
     case SIGFPE: return "it divided an integer by zero, or the like";
     case SIGILL: return "it ran an instruction that this processor does not have";
     case SIGABRT: return "it called abort(): an assertion, or damage that the C library found";
+    case SIGKILL: return "it was killed: memory may have run out";
     default: return "";
   }
 }
@@ -112,6 +122,14 @@ static _Noreturn void last_words(int signal, const char *why, const char *what) 
   _exit(STATUS);
 }
 
+/* In a worker whoever waits for it tells, however little there is to be told. */
+static void leave_to_parent(const aoth_crash_t *crash) {
+  if (!now.stray) return;
+  if (telling) _exit(STATUS);
+  telling = "its run"; /* so that this way out is taken for nobody's */
+  now.stray(now.self, crash, atomic_load(&n_inside) ? "its run, in a thread of its own" : "what follows its run");
+}
+
 /* Inside of a frame: hands the story over, and waits for the end. */
 static _Noreturn void stand_still(const aoth_crash_t *crash) {
   const letter_t letter = {innermost, *crash};
@@ -138,14 +156,67 @@ static void as_before(int signal, siginfo_t *info, void *context) {
   }
 }
 
+#define N_OWN_FRAMES 8 /* of the handler, and of the kernel's way into it */
+
+/* Who called what stands at `from`: nothing where the stack is too damaged to be told. */
+static void note_callers(aoth_crash_t *crash, uint64_t from) {
+  void *at[AOTH_CRASH_CALLERS + N_OWN_FRAMES];
+  sigset_t faults, before;
+  sigjmp_buf back;
+  volatile int n = 0;
+  sigemptyset(&faults);
+  for (size_t i = 0; i < N_SIGNALS; i++) sigaddset(&faults, signals[i]);
+  pthread_sigmask(SIG_UNBLOCK, &faults, &before);
+  if (sigsetjmp(back, 0) == 0) {
+    unwinding = &back;
+    n = backtrace(at, AOTH_CRASH_CALLERS + N_OWN_FRAMES);
+  }
+  unwinding = NULL;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  int k = 0;
+  while (k < n && (uint64_t)(uintptr_t)at[k] != from) k++;
+  for (k++; k < n && crash->n_callers < AOTH_CRASH_CALLERS; k++)
+    crash->callers[crash->n_callers++] = (uint64_t)(uintptr_t)at[k];
+}
+
+#if defined(__x86_64__)
+/* A call of what is no code has no frame: its return address is the last thing that was put on the stack. */
+static void note_last_call(aoth_crash_t *crash, uint64_t stack) {
+  const struct iovec to = {crash->callers, sizeof *crash->callers},
+                     from = {(void *)(uintptr_t)stack, sizeof *crash->callers};
+  crash->n_callers = process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)sizeof *crash->callers;
+}
+
+static void note_context(aoth_crash_t *crash, const ucontext_t *context) {
+  const greg_t *r = context->uc_mcontext.gregs;
+  crash->pc = (uint64_t)r[REG_RIP];
+  note_callers(crash, crash->pc);
+  if (!crash->n_callers) note_last_call(crash, (uint64_t)r[REG_RSP]);
+}
+#elif defined(__aarch64__)
+static void note_context(aoth_crash_t *crash, const ucontext_t *context) {
+  crash->pc = context->uc_mcontext.pc;
+  note_callers(crash, crash->pc);
+  if (!crash->n_callers) {
+    crash->callers[0] = context->uc_mcontext.regs[30]; /* the link register has it */
+    crash->n_callers = 1;
+  }
+}
+#else
+static void note_context(aoth_crash_t *crash, const ucontext_t *context) { (void)crash, (void)context; }
+#endif
+
 static void on_signal(int signal, siginfo_t *info, void *context) {
   const int by_kernel = info->si_code > 0; /* not by raise() or kill() */
   const int has_address = by_kernel && (signal == SIGSEGV || signal == SIGBUS);
-  const aoth_crash_t crash = {.signal = signal, .address = has_address ? (uint64_t)(uintptr_t)info->si_addr : 0};
+  aoth_crash_t crash = {.signal = signal, .address = has_address ? (uint64_t)(uintptr_t)info->si_addr : 0};
+  if (unwinding) siglongjmp(*unwinding, 1);
+  note_context(&crash, context);
   const int error = errno;
   if (getpid() == now.owner) {
+    if (innermost && !telling) stand_still(&crash);
+    leave_to_parent(&crash);
     if (telling) last_words(signal, " while telling of a crash during ", telling);
-    if (innermost) stand_still(&crash);
     if (atomic_load(&n_inside) == 1) last_words(signal, " in another thread during ", atomic_load(&inside));
     if (atomic_load(&n_inside) > 1) last_words(signal, " in a thread that is not the host's during ", NULL);
   }
@@ -154,9 +225,12 @@ static void on_signal(int signal, siginfo_t *info, void *context) {
 }
 
 void aoth_crash_leaving(void) {
-  const aoth_crash_t exits = {0};
+  aoth_crash_t exits = {0};
   if (!atomic_load(&is_contained) || getpid() != now.owner || telling) return;
+  exits.pc = (uint64_t)(uintptr_t)__builtin_return_address(0);
+  note_callers(&exits, exits.pc);
   if (innermost) stand_still(&exits);
+  if (atomic_load(&n_inside)) leave_to_parent(&exits);
   if (atomic_load(&n_inside) == 1) last_words(0, " in another thread during ", atomic_load(&inside));
 }
 
@@ -230,6 +304,8 @@ static void take_stack(void) {
 }
 
 static void set_handlers(void) {
+  void *here[1];
+  backtrace(here, 1); /* the first one loads a library, which no handler may */
   struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &action, &now.before[i]);
@@ -275,5 +351,25 @@ int aoth_contain_after_fork(void) {
   if (n_asked == 0) return 1;
   for (int i = 0; i < 2; i++) close(now.letters[i]);
   atomic_store(&n_inside, innermost != NULL);
+  return start_teller();
+}
+
+static void on_stop(int signal) {
+  const aoth_crash_t stopped = {.signal = signal};
+  if (getpid() == now.owner && innermost && !telling) stand_still(&stopped);
+}
+
+int aoth_contain_in_worker(void (*stray)(void *self, const aoth_crash_t *crash, const char *doing), void *self) {
+  struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_ONSTACK};
+  sigemptyset(&stop.sa_mask);
+  now.stray = stray;
+  now.self = self;
+  give_stack();
+  sigaction(SIGTERM, &stop, NULL);
+  if (n_asked > 0) return aoth_contain_after_fork();
+  n_asked = 1; /* the lock may have been another thread's, which is not here */
+  set_handlers();
+  atomic_store(&is_contained, 1);
+  atexit(aoth_crash_leaving);
   return start_teller();
 }

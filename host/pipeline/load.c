@@ -218,8 +218,18 @@ static const char *cure_of_dlerror(const char *text) {
   return "rebuild the plugin for this system";
 }
 
+static int is_locked_out(opening_t *o) {
+  const aoth_lock_t *lock = aoth_registry_lock(o->r);
+  char hex[AOTH_SHA256_HEX] = "";
+  if (!lock || (aoth_file_sha256(o->p->path, hex) && aoth_lock_has(lock, hex))) return 0;
+  refuse(o, "`aothost plugins --lock PIPELINE` writes the lock anew, if the file is what it should be",
+         "its SHA-256, %s, does not stand in %s", hex, aoth_lock_path(lock));
+  return 1;
+}
+
 static void open_framed(opening_t *o) {
   aoth_plugin_t *p = o->p;
+  if (is_locked_out(o)) return;
   aot_str_t why = {NULL, 0};
   void *handle = dlopen(p->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {

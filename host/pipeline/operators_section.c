@@ -75,6 +75,16 @@ static aot_status_t complain(const declaring_t *d, const aot_declare_error_t *er
   return AOT_E_INVALID;
 }
 
+/* A bundle has them, too. */
+static aot_status_t remember(aoth_session_t *s, aot_str_t text) {
+  aot_str_t *rows = aoth_session_room(s, s->declared, s->n_declared, &s->declared_capacity, sizeof *rows);
+  const char *copy = rows ? aoth_arena_text(s->arena, text.data, (size_t)text.size) : NULL;
+  if (!copy) return AOT_E_EXHAUSTED;
+  s->declared = rows;
+  rows[s->n_declared++] = (aot_str_t){copy, text.size};
+  return AOT_OK;
+}
+
 static aot_status_t do_declare(void *arg) {
   const declaring_t *d = arg;
   aot_declare_error_t error = {.struct_size = sizeof error};
@@ -86,7 +96,7 @@ static aot_status_t do_declare(void *arg) {
   if (!d->written && aoth_ops_find(d->s->ops, op->name).id != AOT_NO_ID) return AOT_OK; /* what is known holds */
   const aot_status_t added = aoth_ops_declare(d->s->ops, d->opset->self, op, local, d->where, d->s->config.sink);
   if (added != AOT_OK) d->s->ctx.n_diags++;
-  return added;
+  return added == AOT_OK ? remember(d->s, d->text) : added;
 }
 
 static aot_status_t declare_text(declaring_t *d) {

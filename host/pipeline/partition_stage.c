@@ -84,7 +84,7 @@ static const char *check_cut(aot_prog_t *p, const aot_cut_t *cut) {
 static void show_cut(aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut) {
   aoth_watch_t *w = s->config.watch;
   const uint64_t begin = aoth_now_ns();
-  if (!w) return;
+  if (!w || !w->cut) return;
   w->cut(w->self, s, stage, cut);
   w->spent_ns += aoth_now_ns() - begin;
 }

@@ -84,18 +84,49 @@ static void read_operators(const aoth_fields_t *f, aoth_pipeline_t *p) {
   }
 }
 
+static const char *const isolations[] = {"none", "worker"}; /* by AOTH_ISOLATE_*, from NONE on */
+
+/* A stage can be stopped where it has a process of its own. */
+static void read_isolation(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage_t *out) {
+  out->isolate = aoth_fields_word(f, node, "isolate", -1, isolations, 2) + AOTH_ISOLATE_NONE;
+  out->timeout = aoth_fields_f64(f, node, "timeout", 0, 0.001, 1e9);
+  if (out->timeout == 0) return;
+  if (out->isolate == AOTH_ISOLATE_NONE)
+    aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "timeout"), "pipeline.stage",
+                    "a stage with a 'timeout' runs in a worker: leave 'isolate: none' out");
+  else out->isolate = AOTH_ISOLATE_WORKER;
+}
+
+/* UNIT, or {unit: UNIT, sha256: DIGEST}. */
+static void read_use(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage_t *out) {
+  static const char *const keys[] = {"unit", "sha256"};
+  const aoth_yaml_t *use = aoth_fields_get(node, "use");
+  if (!use || use->kind != AOTH_YAML_MAP) {
+    out->use = aoth_fields_text(f, node, "use");
+    out->at = use;
+    return;
+  }
+  if (!aoth_fields_known(f, use, "'use'", keys, 2)) return;
+  out->use = aoth_fields_text(f, use, "unit");
+  out->at = aoth_yaml_get(use, "unit");
+  out->sha256 = aoth_fields_text(f, use, "sha256");
+  out->where_sha256 = aoth_yaml_get(use, "sha256");
+  if (out->sha256 && strlen(out->sha256) != AOTH_SHA256_HEX - 1)
+    aoth_yaml_error(f->sink, f->arena, out->where_sha256, "pipeline.stage", "a SHA-256 has 64 hexadecimal digits");
+}
+
 static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage_t *out) {
-  static const char *const keys[] = {"use", "with", "as", "device", "device-with"};
+  static const char *const keys[] = {"use", "with", "as", "isolate", "timeout", "device", "device-with"};
   if (node->kind == AOTH_YAML_SCALAR && node->text.size) {
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "a stage is a map: write '- use: %s'", node->text.data);
     return;
   }
-  if (!aoth_fields_known(f, node, "a stage", keys, 5)) {
+  if (!aoth_fields_known(f, node, "a stage", keys, 7)) {
     if (aoth_yaml_is_null(node))
       aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "an empty stage: write '- use: UNIT'");
     return;
   }
-  out->use = aoth_fields_text(f, node, "use");
+  read_use(f, node, out);
   if (!aoth_fields_get(node, "use"))
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage",
                     "this stage does not say which unit to use: write 'use: UNIT'");
@@ -103,9 +134,10 @@ static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_sta
   out->name = as ? as : out->use;
   if (as && strchr(as, '/'))
     aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "as"), "pipeline.stage", "a stage name must not hold '/'");
-  out->at = out->use ? aoth_yaml_get(node, "use") : node;
-  out->where = out->use ? aoth_fields_where(f, node, "use") : aoth_yaml_where(f->arena, node);
+  if (!out->use) out->at = node;
+  out->where = aoth_yaml_where(f->arena, out->at);
   out->with = read_with(f, node);
+  read_isolation(f, node, out);
   if (!aoth_yaml_get(node, "device") && !aoth_yaml_get(node, "device-with")) return;
   out->device = aoth_arena_alloc(f->arena, sizeof(void *), sizeof *out->device);
   if (out->device) aoth_device_read(f, node, out->device);
@@ -203,9 +235,11 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out) {
   if (p->n_stages) aoth_text_z(out, "stages:\n");
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const aoth_stage_t *s = &p->stages[i];
-    print_pair(out, "  - use: ", s->use ? s->use : "");
+    if (s->sha256) aoth_text_f(out, "  - use: {unit: %s, sha256: \"%s\"}\n", s->use, s->sha256);
+    else print_pair(out, "  - use: ", s->use ? s->use : "");
     if (s->name != s->use && s->name) print_pair(out, "    as: ", s->name);
     aoth_print_options(out, "    with: ", s);
+    aoth_print_isolation(out, "    ", s);
     if (s->device) aoth_text_f(out, "    device: %s\n", s->device->use ? s->device->use : "host");
     if (s->device && s->device->use) aoth_print_options(out, "    device-with: ", s->device);
   }

@@ -14,6 +14,7 @@
 #define AOTH_PIPELINE_H
 
 #include <aot/backend.h>
+#include <aot/ext/check_nan.h>
 #include <aot/ext/profile.h>
 #include <aot/option.h>
 #include <aot/partition.h>
@@ -37,6 +38,11 @@ int aoth_exit_code(aot_status_t status); /* 0, 2 or 3 */
 
 typedef struct aoth_unit aoth_unit_t; /* registry.h: a unit found on the search path */
 
+/* Where a stage runs. */
+#define AOTH_ISOLATE_UNSAID 0
+#define AOTH_ISOLATE_NONE 1   /* in this process */
+#define AOTH_ISOLATE_WORKER 2 /* in one of its own (worker.h) */
+
 /* One use of a unit with its options: a stage, or the optimizer. */
 typedef struct aoth_stage {
   const char *use;         /* unit id; NULL: none */
@@ -48,6 +54,10 @@ typedef struct aoth_stage {
   const aoth_yaml_t *with; /* options as written; NULL: none */
   const aoth_unit_t *unit; /* filled by check */
   aot_opts_t opts;         /* filled by check: typed, defaults filled in */
+  int32_t isolate;         /* AOTH_ISOLATE_* */
+  const char *sha256;      /* that its plugin's file must have; NULL: any */
+  const aoth_yaml_t *where_sha256;
+  double timeout; /* seconds that it may take, in a worker; 0: as many as it likes */
   /* of a backend: where it runs, use NULL: on the host; NULL: where the run does */
   struct aoth_stage *device;
 } aoth_stage_t;
@@ -177,8 +187,13 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out);
 /* Somebody who looks on while stages run. */
 typedef struct aoth_watch {
   void *self;
-  /* A partitioner chose a cut, and it names what is there; the program still has its joint graph. */
+  /* A partitioner chose a cut, and it names what is there; the program still has its joint graph. NULL: nothing is done. */
   void (*cut)(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut);
+  /* A pass or partition has edited the program, every check agrees, and its journal is open. Else than AOT_OK: the stage
+   * has failed, and aoth_misbehaved has told how. NULL, likewise. */
+  aot_status_t (*edited)(void *self, aoth_session_t *s, const aoth_stage_t *stage);
+  /* 0: that backend is not to have the node though it takes it. NULL: it has what it takes. */
+  int (*takes)(void *self, const aoth_stage_t *backend, aot_node_t node);
   uint64_t spent_ns; /* in there; records leave it out */
 } aoth_watch_t;
 
@@ -190,6 +205,9 @@ typedef struct aoth_session_config {
   const char *const *dump_after; /* stage names; with dump_dir and none named: all */
   uint32_t n_dump_after;
   uint32_t check_replay; /* 1: replay_check.h */
+  int32_t isolate;       /* AOTH_ISOLATE_*, of stages that say nothing */
+  double timeout;        /* likewise */
+  const char *lock;      /* file of digests of the plugins that may be opened; NULL: any may */
   uint32_t no_cache;     /* 1: the compile cache is neither asked nor filled */
   /* Done to every program that was just read, before its stages; NULL: nothing. Not in the cache's key: give
    * no_cache, too. */
@@ -247,11 +265,15 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
 /* The same with several, in order. What they ask of the pipeline's backend (aot.memory/1) the one among them
  * answers. */
 aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages);
+/* Several backends in order of preference, the program divided among them by the stage `assign`. */
+aot_status_t aoth_session_run_backends(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages,
+                                       const aoth_stage_t *assign);
 /* Find the unit of stage->use, open its plugin, type its options. `kinds`: allowed unit kinds, space-separated. */
 aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *kinds, aoth_arena_t *arena);
 
-aot_prog_t *aoth_session_prog(aoth_session_t *s); /* NULL before import */
-aot_ctx_t *aoth_session_ctx(aoth_session_t *s);   /* of the calls that follow; scratch as the last call left it */
+aot_prog_t *aoth_session_prog(aoth_session_t *s);  /* NULL before import */
+int aoth_session_crashed(const aoth_session_t *s); /* did the last call die, in a worker? */
+aot_ctx_t *aoth_session_ctx(aoth_session_t *s);    /* of the calls that follow; scratch as the last call left it */
 aoth_sink_t *aoth_session_sink(aoth_session_t *s);
 aoth_trace_t *aoth_session_trace(aoth_session_t *s);            /* NULL: none */
 aoth_ops_t *aoth_session_ops(aoth_session_t *s);                /* operators of the opened opsets */
@@ -283,6 +305,9 @@ uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
 /* The session's queue on its device, once there is an executable. */
 struct aoth_queue;
 struct aoth_queue *aoth_session_queue(aoth_session_t *s);
+/* Who writes down what a run was given, should it fail, into the file that is named. NULL: nobody. */
+typedef aot_status_t (*aoth_keep_call_t)(void *self, const char *path, aoth_sink_t *sink);
+void aoth_session_keep_calls(aoth_session_t *s, aoth_keep_call_t keep, void *self);
 /* One call of one graph, on memory of the device, in a crash frame: bound unless it is so already, and put on the
  * queue; what of it fails later is told by who waits. symbols: what->graph.n_symbols, in and out (aot_submission_t),
  * borrowed until it is done. open NULL: no output is open; else it waits itself. A failure is told: the backend's own
@@ -308,6 +333,8 @@ aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
  * does not. out->rows: borrowed until the next call of the executable. */
 aot_status_t aoth_session_profile_start(aoth_session_t *s);
 aot_status_t aoth_session_profile(aoth_session_t *s, aot_profile_t *out);
+/* Before anything runs: the executable looks for the first NaN (aot.check-nan/1). AOT_E_UNIMPLEMENTED, told: it cannot. */
+aot_status_t aoth_session_check_nan(aoth_session_t *s);
 
 /* ---- summaries shared by commands ---- */
 void aoth_records_print(aoth_session_t *s, FILE *out); /* --time: one row a unit */

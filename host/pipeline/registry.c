@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pipeline/environment.h>
+#include <pipeline/trust.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ typedef struct search_dir {
 
 struct aoth_registry {
   aoth_arena_t *arena;
+  const aoth_lock_t *lock; /* NULL: none */
   aoth_sink_t *sink;
   aoth_host_maker_t make_host;
   int debug;
@@ -85,7 +87,11 @@ static void add_file(aoth_registry_t *r, const char *path, const char *from, int
   p->path = keep(r, absolute);
   p->from = from;
   aoth_sink_t *quiet = aoth_sink_create(NULL);
-  if (aoth_file_map(p->path, quiet, &map) != AOT_OK) {
+  if (aoth_distrust(p->path)) {
+    p->state = AOTH_PLUGIN_REFUSED;
+    p->why = aoth_distrust(p->path);
+    p->cure = "take that permission away (chmod o-w), if the file is what it should be";
+  } else if (aoth_file_map(p->path, quiet, &map) != AOT_OK) {
     p->state = AOTH_PLUGIN_REFUSED;
     p->why = keep(r, aoth_sink_text(quiet));
     p->cure = "check the file and its permissions";
@@ -155,6 +161,9 @@ static void add_dir(aoth_registry_t *r, const char *path, const char *from, int 
     note = "not a folder";
   } else if (access(absolute, R_OK | X_OK) != 0) {
     note = strerror(errno);
+    seen = absolute;
+  } else if (aoth_distrust(absolute)) {
+    note = aoth_distrust(absolute);
     seen = absolute;
   } else {
     seen = absolute;
@@ -251,8 +260,17 @@ aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *aren
   return r->make_host(arena, minor);
 }
 
+void aoth_registry_set_lock(aoth_registry_t *r, const aoth_lock_t *lock) { r->lock = lock; }
+const aoth_lock_t *aoth_registry_lock(const aoth_registry_t *r) { return r->lock; }
 uint32_t aoth_registry_n_plugins(const aoth_registry_t *r) { return r->n_plugins; }
 aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r, uint32_t i) { return r->plugins[i]; }
+int aoth_plugin_is_own(const aoth_plugin_t *p) {
+  static const char *const own[] = {"library", "executable", "build", "installed"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (strcmp(p->from, own[i]) == 0) return 1;
+  return 0;
+}
+
 uint32_t aoth_registry_n_dirs(const aoth_registry_t *r) { return r->n_dirs; }
 
 const char *aoth_registry_dir(const aoth_registry_t *r, uint32_t i, const char **out_from, const char **out_note) {

@@ -9,6 +9,7 @@
 #include <aot/plugin.h>
 #include <pipeline/elf_note.h>
 #include <pipeline/pipeline.h>
+#include <pipeline/trust.h>
 
 #define AOTH_PLUGIN_FOUND 0   /* its note was read */
 #define AOTH_PLUGIN_OPEN 1    /* opened, its descriptor agrees */
@@ -33,6 +34,7 @@ struct aoth_unit {
   const char *kind, *id, *help;   /* from the note, terminated */
   const char *claims;             /* of an opset, from the note (aot/note.h); NULL: it says nothing */
   const aoth_unit_t *shadowed_by; /* a unit of the same id that comes first; NULL: this one counts */
+  int is_hiding_told;             /* that it hides others */
   int is_left_out;                /* an opset that could not be opened where it may not be needed */
   /* once the plugin is OPEN: */
   const char *version;
@@ -49,12 +51,17 @@ typedef aot_host_t *(*aoth_host_maker_t)(aoth_arena_t *arena, uint32_t minor);
 aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
                                       aoth_sink_t *sink, aoth_host_maker_t make_host);
 aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *arena, uint32_t minor);
+/* From now on only plugins that stand in it are opened. Borrowed. */
+void aoth_registry_set_lock(aoth_registry_t *r, const aoth_lock_t *lock);
+const aoth_lock_t *aoth_registry_lock(const aoth_registry_t *r); /* NULL: none */
 uint32_t aoth_registry_n_plugins(const aoth_registry_t *r);
 aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r,
                                     uint32_t i); /* refused ones and files without a note included */
 aoth_unit_t *aoth_registry_find(aoth_registry_t *r, const char *id); /* NULL: none */
 /* The id nearest to a slip among units of the kinds ("pass/1 partition/1"; NULL: any), or NULL. */
 const char *aoth_registry_nearest(aoth_registry_t *r, const char *id, const char *kinds);
+int aoth_plugin_is_own(
+    const aoth_plugin_t *p); /* it was found where this build, or this installation, has its plugins */
 uint32_t aoth_registry_n_dirs(const aoth_registry_t *r);
 const char *aoth_registry_dir(const aoth_registry_t *r, uint32_t i, const char **out_from, const char **out_note);
 /* A decision, printed with AOT_LOADER_DEBUG=1. */

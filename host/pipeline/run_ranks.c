@@ -1,6 +1,7 @@
 #include <pipeline/run_ranks.h>
 
 #include <aot/inline.h>
+#include <device/host_device.h>
 #include <ir/digest.h>
 #include <pipeline/call.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ aot_status_t aoth_ranks_get(const aot_ctx_t *ctx, aot_run_ranks_t *out) {
                                .rank = s ? s->ranks.rank : 0,
                                .n_ranks = s ? s->ranks.n : 1,
                                .communicator = s ? s->ranks.unit.self : NULL,
-                               .group = s ? s->ranks.group : NULL};
+                               .group = s ? s->ranks.group : NULL,
+                               .device = aoth_host_device()};
   aot_export(out, &all, sizeof all);
   return AOT_OK;
 }
@@ -25,6 +27,15 @@ aot_status_t aoth_ranks_get(const aot_ctx_t *ctx, aot_run_ranks_t *out) {
 void aoth_ranks_draws(aot_ctx_t *ctx, uint64_t n) {
   aoth_session_t *s = ctx->ranks;
   if (s) s->ranks.n_draws = n;
+}
+
+void aoth_ranks_parts(aot_ctx_t *ctx, uint32_t n) {
+  aoth_session_t *s = ctx->ranks;
+  if (s) s->ranks.n_parts = n;
+}
+
+uint32_t aoth_session_n_parts(const aoth_session_t *s) {
+  return s->ranks.n_parts ? s->ranks.n_parts : aoth_session_n_ranks(s);
 }
 
 int64_t aoth_session_first_draw(const aoth_session_t *s) { return (int64_t)(s->ranks.rank * s->ranks.n_draws); }

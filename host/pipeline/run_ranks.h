@@ -21,11 +21,15 @@ aot_status_t aoth_session_gather(aoth_session_t *s, const void *row, uint64_t nb
 /* What this rank has handed over and been handed; zeros where there is no other. */
 aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s);
 
+/* In how many parts leaves are that are shared out; rank r has part r modulo them. */
+uint32_t aoth_session_n_parts(const aoth_session_t *s);
+
 /* Where this rank begins to draw random numbers, of a run that begins at 0. */
 int64_t aoth_session_first_draw(const aoth_session_t *s);
 
 /* aot.ranks/1 */
 aot_status_t aoth_ranks_get(const aot_ctx_t *ctx, aot_run_ranks_t *out);
 void aoth_ranks_draws(aot_ctx_t *ctx, uint64_t n);
+void aoth_ranks_parts(aot_ctx_t *ctx, uint32_t n);
 
 #endif

@@ -16,6 +16,7 @@
 #include <pipeline/crash.h>
 #include <pipeline/record.h>
 #include <pipeline/registry.h>
+#include <sys/types.h>
 
 /* A unit that was created. Its functions are called with `self` first, through the imported copy. */
 typedef struct aoth_instance {
@@ -44,10 +45,11 @@ typedef struct aoth_model {
 
 /* How the last call into a unit ended. */
 #define AOTH_CALL_OK 0
-#define AOTH_CALL_TOLD 1    /* non-zero status, with a diagnostic */
-#define AOTH_CALL_SILENT 2  /* non-zero status, no diagnostic: misbehaviour */
-#define AOTH_CALL_CRASHED 3 /* a signal or exit: only the thread that tells of it sees this */
-#define AOTH_CALL_BROKE 4   /* the program or the contract was broken: misbehaviour */
+#define AOTH_CALL_TOLD 1   /* non-zero status, with a diagnostic */
+#define AOTH_CALL_SILENT 2 /* non-zero status, no diagnostic: misbehaviour */
+#define AOTH_CALL_CRASHED                                                                                              \
+  3                       /* a signal or exit: seen by the thread that tells of it, and by whoever waits for a worker */
+#define AOTH_CALL_BROKE 4 /* the program or the contract was broken: misbehaviour */
 
 /* An executable that a backend has loaded: its table, imported; what its functions are called with. */
 typedef struct aoth_loaded {
@@ -55,6 +57,7 @@ typedef struct aoth_loaded {
   aot_exe_t exe;
 } aoth_loaded_t;
 typedef struct aoth_several aoth_several_t; /* several_backends.h */
+typedef struct aoth_worker aoth_worker_t;   /* worker.h */
 
 /* A device that backends of the pipeline run on beside the session's. */
 typedef struct aoth_other_device {
@@ -71,6 +74,7 @@ typedef struct aoth_ranks {
   aot_group_t *group;   /* of all */
   uint32_t rank, n;     /* n 0: not joined */
   uint64_t n_draws;     /* of random numbers, by a call of the program on one rank */
+  uint32_t n_parts;     /* of a leaf that is shared out; 0: as many as ranks */
   uint64_t program;     /* digest of the program as it was compiled, of whomever */
 } aoth_ranks_t;
 
@@ -118,8 +122,18 @@ struct aoth_session {
   uint32_t last_node; /* that the last call touched; ctx.last_node moves on when the host looks itself */
   aot_status_t status;
   aoth_crash_t crash;
-  uint32_t has_journal; /* open ones, of this session's making */
-  const char *about;    /* last words for the call below, kept from the call before when it is the same */
+  uint32_t has_journal;  /* open ones, of this session's making */
+  pid_t past_worker;     /* one that is ending by itself; 0: none */
+  aoth_worker_t *worker; /* this process is one (worker.h); NULL: it is not */
+  /* a worker's, to who waits */
+  void (*tell_crash)(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash, const char *doing);
+  /* with config.bundle_dir: the program as it went to the backends, and those, as a pipeline's stages */
+  aoth_text_t lowered, backends;
+  aoth_keep_call_t keep_call; /* NULL: none */
+  void *keeper;
+  aot_str_t *declared; /* schema texts that operators were made of */
+  uint32_t n_declared, declared_capacity;
+  const char *about; /* last words for the call below, kept from the call before when it is the same */
   const char *about_doing;
   const aoth_unit_t *about_unit;
   /* n_programs, 0 while there is one only; the row of the selected one is out of date: it is `now` */

@@ -14,6 +14,7 @@
 #include <pipeline/stage.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define MAGIC_SCORE 1 /* the least answer of probe() that counts as "mine" */
 
@@ -28,10 +29,12 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   if (s->arena && s->scratch && s->ops)
     s->registry =
         aoth_registry_create(s->arena, config->plugin_dirs, config->n_plugin_dirs, config->sink, aoth_bridge_host);
-  if (!s->registry) {
+  const aoth_lock_t *lock = s->registry && config->lock ? aoth_lock_read(config->lock, s->arena, config->sink) : NULL;
+  if (!s->registry || (config->lock && !lock)) {
     aoth_session_destroy(s);
     return NULL;
   }
+  aoth_registry_set_lock(s->registry, lock);
   s->report.arena = s->arena;
   s->ctx.session = s->arena;
   s->ctx.scratch = s->scratch;
@@ -58,22 +61,31 @@ static void shutdown_plugins(aoth_session_t *s) {
 
 void aoth_session_destroy(aoth_session_t *s) {
   if (!s) return;
+  if (s->past_worker > 0) waitpid(s->past_worker, NULL, 0);
   if (s->registry) {
     aoth_session_drop_programs(s);
     aoth_session_drop_queue(s);
-    aoth_session_leave(s);
+    for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
+    aoth_session_leave(s); /* behind kernels that have groups of ranks */
     for (aoth_other_device_t *d = s->others; d; d = d->next) aoth_instance_destroy(s, NULL, &d->unit);
     aoth_instance_destroy(s, NULL, &s->device_unit);
-    for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
     shutdown_plugins(s);
   }
   for (uint32_t i = 0; i < s->n_maps; i++) aoth_file_unmap(&s->maps[i]);
   aoth_ops_destroy(s->ops);
+  aoth_text_deinit(&s->lowered);
+  aoth_text_deinit(&s->backends);
   aoth_arena_destroy(s->scratch);
   aoth_arena_destroy(s->arena);
   free(s);
 }
 
+void aoth_session_keep_calls(aoth_session_t *s, aoth_keep_call_t keep, void *self) {
+  s->keep_call = keep;
+  s->keeper = self;
+}
+
+int aoth_session_crashed(const aoth_session_t *s) { return s->outcome == AOTH_CALL_CRASHED; }
 aot_prog_t *aoth_session_prog(aoth_session_t *s) { return s->now.prog; }
 aot_ctx_t *aoth_session_ctx(aoth_session_t *s) { return &s->ctx; }
 aoth_sink_t *aoth_session_sink(aoth_session_t *s) { return s->config.sink; }

@@ -82,6 +82,12 @@ static int begins(const char *path, const char *end, const char *name) {
 }
 
 /* The stage that `path` (NAME.OPTION) means; the longest name wins, since ids of third parties hold dots. */
+/* As it stands there, or in the map that pins its plugin. */
+static const char *unit_of(const aoth_yaml_t *stage) {
+  const aoth_yaml_t *use = aoth_yaml_get(stage, "use");
+  return use && use->kind == AOTH_YAML_MAP ? text_of(use, "unit") : text_of(stage, "use");
+}
+
 static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, const char *path, const char *end,
                                const char *set, size_t *out_size) {
   aoth_yaml_t *found = NULL;
@@ -94,7 +100,7 @@ static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, con
     return stages->items[number - 1];
   }
   for (uint32_t i = 0; i < stages->n; i++) {
-    const char *as = text_of(stages->items[i], "as"), *use = text_of(stages->items[i], "use");
+    const char *as = text_of(stages->items[i], "as"), *use = unit_of(stages->items[i]);
     const char *name = begins(path, end, as) ? as : begins(path, end, use) ? use : NULL;
     if (!name || strlen(name) < *out_size) continue;
     n_found = strlen(name) > *out_size ? 1 : n_found + 1;
@@ -113,7 +119,7 @@ static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, con
     aot_str_t names[128];
     uint32_t n = 0;
     for (uint32_t i = 0; i < stages->n && n < 127; i++) {
-      const char *as = text_of(stages->items[i], "as"), *use = text_of(stages->items[i], "use");
+      const char *as = text_of(stages->items[i], "as"), *use = unit_of(stages->items[i]);
       if (as) names[n++] = (aot_str_t){as, strlen(as)};
       if (use) names[n++] = (aot_str_t){use, strlen(use)};
     }

@@ -16,10 +16,12 @@
 #include <pipeline/call.h>
 #include <pipeline/environment.h>
 #include <pipeline/extension.h>
+#include <pipeline/isolation.h>
 #include <pipeline/load.h>
 #include <pipeline/partition_stage.h>
 #include <pipeline/replay_check.h>
 #include <pipeline/stage_check.h>
+#include <pipeline/worker.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -30,24 +32,74 @@ uint64_t aoth_count_nodes(aot_prog_t *p) {
   return count;
 }
 
+/* ---- what the compile cache has to know ---- */
+
+typedef struct asking_cache {
+  aoth_session_t *s;
+  const aoth_instance_t *unit;
+  const aot_ext_cache_t *ext;
+  aot_str_t reason;
+} asking_cache_t;
+
+static aot_status_t do_why_not(void *arg) {
+  asking_cache_t *a = arg;
+  return a->ext->why_not(a->ext, &a->s->ctx, &a->reason);
+}
+
+/* A unit's reason against keeping its result is remembered for the session. */
+static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit) {
+  aot_ext_cache_t ext;
+  if (aoth_instance_extension(unit, AOT_EXT_CACHE, &ext, sizeof ext) != AOT_OK || !ext.why_not) return;
+  asking_cache_t a = {s, unit, &ext, {NULL, 0}};
+  const aot_status_t status = aoth_call(s, stage, "why_not", do_why_not, &a);
+  if (status == AOT_OK && a.reason.size == 0) return;
+  aoth_text_t t = {0};
+  aoth_text_f(&t, "%s: %.*s", stage->name, status == AOT_OK ? (int)a.reason.size : 7,
+              status == AOT_OK ? a.reason.data : "failed ");
+  s->cache_why_not = aoth_arena_text(s->arena, t.data ? t.data : "", t.size);
+  aoth_text_deinit(&t);
+}
+
 /* ---- passes and partitions ---- */
 
 typedef struct running {
   aoth_session_t *s;
-  const aoth_instance_t *unit;
+  const aoth_stage_t *stage;
+  aoth_instance_t unit;       /* no unit: it is made where it runs, in a worker */
   aoth_joint_record_t *joint; /* what a partition divides; NULL: it is a pass */
   aoth_ports_t *ports;        /* before a pass; NULL: it is a partition */
 } running_t;
 
+static int is_pass(const aoth_stage_t *stage) { return strcmp(stage->unit->kind, "pass/1") == 0; }
+
 static aot_status_t do_pass(void *arg) {
   running_t *r = arg;
-  return r->unit->table.pass.run(r->unit->self, &r->s->ctx, r->s->now.prog);
+  return r->unit.table.pass.run(r->unit.self, &r->s->ctx, r->s->now.prog);
 }
 
-static aot_status_t run_pass(aoth_session_t *s, const aoth_stage_t *stage, running_t *r) {
-  r->ports = aoth_ports_record(s->now.prog);
-  if (!r->ports) return s->status = AOT_E_EXHAUSTED;
-  return aoth_call(s, stage, "run", do_pass, r);
+static aot_status_t run_unit(running_t *r) {
+  return is_pass(r->stage) ? aoth_call(r->s, r->stage, "run", do_pass, r)
+                           : aoth_stage_divide(r->s, r->stage, &r->unit, &r->joint);
+}
+
+/* All that a stage asks of its unit, from the beginning to the end. */
+static aot_status_t do_in_worker(void *arg) {
+  running_t *r = arg;
+  AOT_TRY(aoth_instance_create(r->s, r->stage, &r->unit));
+  const aot_status_t status = run_unit(r);
+  if (status == AOT_OK) ask_why_not(r->s, r->stage, &r->unit);
+  aoth_instance_destroy(r->s, r->stage, &r->unit);
+  if (status == AOT_OK && aoth_has_foreign_opset(r->s)) return aoth_stage_check_types(r->s, r->stage);
+  return status;
+}
+
+/* What is compared with afterwards is recorded before a worker can know that it will be. */
+static aot_status_t run_in_worker(running_t *r) {
+  aot_prog_t *p = r->s->now.prog;
+  const aot_graph_t joint = is_pass(r->stage) ? (aot_graph_t){AOT_NO_ID} : aoth_graph_graph_find(p, AOT_GRAPH_JOINT);
+  if (joint.id != AOT_NO_ID) r->joint = aoth_joint_record_create(p, joint);
+  if (joint.id != AOT_NO_ID && !r->joint) return r->s->status = AOT_E_EXHAUSTED;
+  return aoth_worker_run(r->s, r->stage, do_in_worker, r);
 }
 
 /* What the contract and the properties do not say: a pass keeps the ports, the halves of a partition compute what
@@ -61,21 +113,33 @@ static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, c
   return AOT_OK;
 }
 
-static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit,
-                                 uint64_t *out_edits) {
-  running_t r = {.s = s, .unit = unit};
+/* Whoever looks on may look at the program as it was, and as it is. */
+static aot_status_t show_edits(aoth_session_t *s, const aoth_stage_t *stage) {
+  aoth_watch_t *w = s->config.watch;
+  if (!w || !w->edited) return AOT_OK;
+  const uint64_t begin = aoth_now_ns();
+  const aot_status_t status = w->edited(w->self, s, stage);
+  w->spent_ns += aoth_now_ns() - begin;
+  return status;
+}
+
+static aot_status_t run_rewriter(running_t *r, uint64_t *out_edits) {
+  aoth_session_t *s = r->s;
+  const aoth_stage_t *stage = r->stage;
   aot_status_t status = aoth_session_journal_begin(s);
-  if (status == AOT_OK)
-    status =
-        strcmp(stage->unit->kind, "pass/1") == 0 ? run_pass(s, stage, &r) : aoth_stage_divide(s, stage, unit, &r.joint);
+  if (is_pass(stage)) r->ports = aoth_ports_record(s->now.prog);
+  if (status == AOT_OK && is_pass(stage) && !r->ports) status = s->status = AOT_E_EXHAUSTED;
+  if (status == AOT_OK) status = r->unit.unit ? run_unit(r) : run_in_worker(r);
   *out_edits = aoth_journal_count(s->now.prog);
   if (status == AOT_OK) status = aoth_stage_check(s, stage);
-  if (status == AOT_OK) status = check_effect(s, stage, &r);
+  if (status == AOT_OK) status = check_effect(s, stage, r);
   if (status == AOT_OK) status = aoth_stage_check_replay(s, stage);
+  if (status == AOT_OK && (r->unit.unit || !aoth_has_foreign_opset(s))) status = aoth_stage_check_types(s, stage);
+  if (status == AOT_OK) status = show_edits(s, stage);
   if (status == AOT_OK) status = aoth_stage_commit(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
-  aoth_joint_record_destroy(r.joint);
-  aoth_ports_destroy(r.ports);
+  aoth_joint_record_destroy(r->joint);
+  aoth_ports_destroy(r->ports);
   return status;
 }
 
@@ -165,48 +229,19 @@ static aot_status_t dump(aoth_session_t *s, const aoth_stage_t *stage) {
   return status;
 }
 
-/* ---- what the compile cache has to know ---- */
-
-typedef struct asking_cache {
-  aoth_session_t *s;
-  const aoth_instance_t *unit;
-  const aot_ext_cache_t *ext;
-  aot_str_t reason;
-} asking_cache_t;
-
-static aot_status_t do_why_not(void *arg) {
-  asking_cache_t *a = arg;
-  return a->ext->why_not(a->ext, &a->s->ctx, &a->reason);
-}
-
-/* A unit's reason against keeping its result is remembered for the session. */
-static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit) {
-  aot_ext_cache_t ext;
-  if (aoth_instance_extension(unit, AOT_EXT_CACHE, &ext, sizeof ext) != AOT_OK || !ext.why_not) return;
-  asking_cache_t a = {s, unit, &ext, {NULL, 0}};
-  const aot_status_t status = aoth_call(s, stage, "why_not", do_why_not, &a);
-  if (status == AOT_OK && a.reason.size == 0) return;
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "%s: %.*s", stage->name, status == AOT_OK ? (int)a.reason.size : 7,
-              status == AOT_OK ? a.reason.data : "failed ");
-  s->cache_why_not = aoth_arena_text(s->arena, t.data ? t.data : "", t.size);
-  aoth_text_deinit(&t);
-}
-
 aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage) {
-  aoth_instance_t unit;
+  running_t r = {.s = s, .stage = stage};
   uint64_t edits = 0;
   const uint64_t begin = aoth_now_ns(), before = aoth_count_nodes(s->now.prog);
   const uint64_t watched = s->config.watch ? s->config.watch->spent_ns : 0;
   AOT_TRY(aoth_contract_check(s, stage, aoth_prog_properties(s->now.prog)));
   s->report = (aoth_report_t){.arena = s->arena};
-  AOT_TRY(aoth_instance_create(s, stage, &unit));
+  if (!aoth_stage_is_isolated(s, stage)) AOT_TRY(aoth_instance_create(s, stage, &r.unit));
   const int is_backend = strcmp(stage->unit->kind, "backend/2") == 0;
-  const aot_status_t status =
-      is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
+  const aot_status_t status = is_backend ? aoth_stage_lower(s, stage, &r.unit, &edits) : run_rewriter(&r, &edits);
   const int lives_on = is_backend && status == AOT_OK; /* with its executable */
-  if (status == AOT_OK) ask_why_not(s, stage, &unit);
-  if (!lives_on) aoth_instance_destroy(s, stage, &unit);
+  if (status == AOT_OK && r.unit.unit) ask_why_not(s, stage, &r.unit);
+  if (!lives_on) aoth_instance_destroy(s, stage, &r.unit);
   AOT_TRY(status);
   aoth_session_record(s, stage, begin + (s->config.watch ? s->config.watch->spent_ns - watched : 0), before, edits);
   return dump(s, stage);

@@ -98,8 +98,7 @@ aot_status_t aoth_stage_check(aoth_session_t *s, const aoth_stage_t *stage) {
 
 static aot_status_t do_types(void *arg) { return aoth_verify_types(arg); }
 
-/* A call like any other: opsets answer it. */
-static aot_status_t check_types(aoth_session_t *s, const aoth_stage_t *stage) {
+aot_status_t aoth_stage_check_types(aoth_session_t *s, const aoth_stage_t *stage) {
   if (aoth_call(s, stage, "the check of types", do_types, s->now.prog) == AOT_OK) return AOT_OK;
   return s->status == AOT_E_CONTRACT ? aoth_misbehaved(s, stage, "set types that its operators do not give")
                                      : s->status;
@@ -107,7 +106,6 @@ static aot_status_t check_types(aoth_session_t *s, const aoth_stage_t *stage) {
 
 aot_status_t aoth_stage_commit(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_properties_t after;
-  AOT_TRY(check_types(s, stage));
   if (!aoth_properties_after(stage->unit, s->arena, aoth_prog_properties(s->now.prog), &after) ||
       aoth_prog_set_properties(s->now.prog, after) != AOT_OK)
     return s->status = no_memory(s, stage);

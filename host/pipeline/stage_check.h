@@ -12,7 +12,9 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, a
 aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage); /* was every edit of it made? */
 /* Contract and verifier over the open journal, or AOTH_CALL_BROKE. */
 aot_status_t aoth_stage_check(aoth_session_t *s, const aoth_stage_t *stage);
-/* The types that it set against those that the operators give, then commit with the new properties. */
+/* The types that it set against those that the operators give. Opsets answer, as in a call. */
+aot_status_t aoth_stage_check_types(aoth_session_t *s, const aoth_stage_t *stage);
+/* With the new properties. */
 aot_status_t aoth_stage_commit(aoth_session_t *s, const aoth_stage_t *stage);
 
 #endif

@@ -1,6 +1,7 @@
 /* The stages of a pipeline in the order in which they run: those of its list, and those that the run section asks for. */
 #include <aot/inline.h>
 #include <pipeline/backend_route.h>
+#include <pipeline/bundle.h>
 #include <pipeline/devices.h>
 #include <pipeline/options.h>
 #include <pipeline/run_section.h>
@@ -25,6 +26,7 @@ static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *s
   for (uint32_t i = 0, n = 1; i < n_run && status == AOT_OK; i += n) {
     n = assign ? count_together(stages + i, n_run - i) : 1;
     aoth_backend_route_at(s, i);
+    if (aoth_count_backends(stages[i], 1)) aoth_bundle_lowering(s, stages + i, n, n > 1 ? assign : NULL);
     status = n == 1 ? aoth_session_run_stage(s, stages[i]) : aoth_session_lower_to_several(s, stages[i], n, assign);
   }
   aoth_backend_route_end(s);
@@ -36,6 +38,11 @@ static void tell_partitions(const aoth_pipeline_t *p, int32_t step) {
   for (uint32_t i = 0; i < p->n_stages; i++)
     if (strcmp(p->stages[i].unit->kind, "partition/1") == 0)
       aoth_option_set(&p->stages[i], "step", (aot_opt_value_t){.s = aot_str(aoth_steps[step])});
+}
+
+/* Of the step graph: it stands behind what makes one, and is left out where the graphs stay apart. */
+static int is_of_step(const aoth_stage_t *stage) {
+  return stage->unit->has_contract && (stage->unit->contract.needs.known & AOTH_PROP_STITCHED);
 }
 
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
@@ -50,14 +57,17 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
   if (!order) return AOT_E_EXHAUSTED;
   if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_devices(s, p));
   if (p->run.train.stitch.unit) tell_partitions(p, stitch ? AOTH_STEP_ONE_GRAPH : AOTH_STEP_THREE_GRAPHS);
+  const int has_step = stitch != NULL || !p->run.train.present;
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
+    const int is_behind = is_backend || (has_step && is_of_step(&p->stages[i]));
     if (autocast && p->run.train.autocast_at == i) order[n++] = autocast;
-    if (is_backend && optimizer) order[n++] = optimizer;
-    if (is_backend && stitch) order[n++] = stitch;
-    if (is_backend) optimizer = stitch = NULL;
+    if (is_behind && optimizer) order[n++] = optimizer;
+    if (is_behind && stitch) order[n++] = stitch;
+    if (is_behind) optimizer = stitch = NULL;
     if (is_backend && first_backend == UINT32_MAX) first_backend = n;
     if (p->assign.unit && p->stages[i].unit == p->assign.unit) continue; /* it runs with the backends */
+    if (!has_step && is_of_step(&p->stages[i])) continue;
     order[n++] = &p->stages[i];
   }
   if (optimizer) order[n++] = optimizer;
@@ -65,9 +75,14 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
                       p->assign.unit ? &p->assign : NULL);
 }
 
-aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
+aot_status_t aoth_session_run_backends(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages,
+                                       const aoth_stage_t *assign) {
   const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *order);
   if (!order) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n_stages; i++) order[i] = &stages[i];
-  return run_in_order(s, order, n_stages, n_stages, NULL);
+  return run_in_order(s, order, n_stages, n_stages, assign);
+}
+
+aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
+  return aoth_session_run_backends(s, stages, n_stages, NULL);
 }

@@ -84,3 +84,12 @@ void aoth_print_options(aoth_text_t *out, const char *prefix, const aoth_stage_t
   }
   aoth_text_z(out, "}\n");
 }
+
+void aoth_print_isolation(aoth_text_t *out, const char *prefix, const aoth_stage_t *stage) {
+  if (stage->isolate != AOTH_ISOLATE_UNSAID)
+    aoth_text_f(out, "%sisolate: %s\n", prefix, stage->isolate == AOTH_ISOLATE_WORKER ? "worker" : "none");
+  if (stage->timeout == 0) return;
+  aoth_text_f(out, "%stimeout: ", prefix);
+  aoth_print_double(out, stage->timeout);
+  aoth_text_z(out, "\n");
+}

@@ -91,6 +91,7 @@ void aoth_api_hold(aothost_t *h) { atomic_fetch_add(&h->n_users, 1); }
 
 void aoth_api_release(aothost_t *h) {
   if (atomic_fetch_sub(&h->n_users, 1) > 1) return;
+  if (h->session) aoth_session_keep_calls(h->session, NULL, NULL);
   aoth_step_destroy(h->step);
   if (h->owned) {
     aoth_session_destroy(h->session);
@@ -139,6 +140,12 @@ static void leaf_is(void *self, uint32_t leaf, uint64_t version) {
 
 static void select_program(void *self, uint32_t program) { aoth_session_select(((aothost_t *)self)->session, program); }
 
+/* A bundle of a run that failed has what the run was given. */
+static aot_status_t keep_call(void *self, const char *path, aoth_sink_t *sink) {
+  const aothost_t *h = self;
+  return aoth_step_keep_call(h->step, path, sink);
+}
+
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
   const aoth_exec_t exec = {
       .self = h,
@@ -161,6 +168,7 @@ static aot_status_t compile(aothost_t *h, uint32_t flags) {
     return AOT_E_PRECONDITION;
   }
   AOT_TRY(aoth_step_create(aoth_session_prog(h->session), &exec, h->sink, &h->step));
+  aoth_session_keep_calls(h->session, keep_call, h);
   aoth_step_seed(h->step, h->plan->run.seed, 0);
   return AOT_OK;
 }

@@ -141,10 +141,16 @@ static aot_status_t take_given(aothost_t *h, const aot_tensor_t *inputs, uint32_
   return AOT_OK;
 }
 
+/* A step that is given no inputs, and has none bound, has those of the last one. */
+static int is_again(const aothost_t *h, const aot_tensor_t *inputs, const double *lr) {
+  return !inputs && lr && aoth_step_n_inputs(h->step) && !aoth_step_has_lent(h->step, AOTH_LENT_INPUT);
+}
+
 /* to_caller: inputs that the program writes get their new numbers where the caller has them. lr: of a whole step;
  * NULL: a forward. */
 static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,
                                const double *lr, aoth_arena_t *arena) {
+  if (is_again(h, inputs, lr)) return aoth_step_whole(h->step, NULL, 0, *lr);
   if (!inputs) n_inputs = aoth_step_n_inputs(h->step);
   aoth_tensor_t *list = aoth_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
   if (!list) return aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");

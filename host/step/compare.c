@@ -70,3 +70,21 @@ aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_
   c.rel_l2 = distance == 0 ? 0 : distance / norm;
   return c;
 }
+
+double aoth_tensor_largest(const aoth_tensor_t *t) {
+  const int32_t part = aot_dtype_is_complex(t->dtype) ? aot_dtype_part(t->dtype) : t->dtype;
+  double most = 0;
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w)) {
+    const double d = fabs(aoth_tensor_load(part, w.at[0]));
+    if (isfinite(d) && d > most) most = d;
+  }
+  return most;
+}
+
+double aoth_usual_tolerance(int32_t dtype, int is_gradient) {
+  if (dtype == AOT_BF16) return 2e-2;
+  if (dtype == AOT_F16) return 2e-3;
+  if (dtype == AOT_F64) return 1e-9;
+  return is_gradient ? 1e-4 : 1e-5;
+}

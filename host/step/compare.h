@@ -22,4 +22,9 @@ aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_
  * left out. */
 void aoth_distance(const aoth_tensor_t *a, const aoth_tensor_t *b, double *out_distance, double *out_norm);
 
+/* The largest finite |x|, 0: none; complex numbers by their real parts. */
+double aoth_tensor_largest(const aoth_tensor_t *t);
+/* By how much two right results of this dtype differ, relative to the largest of their terms. */
+double aoth_usual_tolerance(int32_t dtype, int is_gradient);
+
 #endif

@@ -42,6 +42,7 @@ aot_status_t aoth_step_reset(aoth_step_t *s) {
 /* Puts it on the queue. What it computes is on the device from now on, also where it fails on the way. */
 static aot_status_t put_call(aoth_step_t *s, int which) {
   aoth_step_call_t *c = &s->call[which];
+  s->running = which;
   AOT_TRY(aoth_step_bind_ports(s, c));
   AOT_TRY(aoth_queue_mark(s->exec.queue)); /* from here on the host's copies of inputs may be written again */
   int any_unknown = 0;
@@ -242,7 +243,8 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
 aot_status_t aoth_step_put(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
   const aoth_step_call_t *c = &s->call[AOTH_CALL_STEP];
   if (!c->present) return lacks(s, "step", "the stage stitch");
-  AOT_TRY(give_inputs(s, inputs, n_inputs));
+  if (!inputs && s->phase != AOTH_PHASE_UPDATE) return too_early(s, "a step on the inputs of the last", "step");
+  if (inputs) AOT_TRY(give_inputs(s, inputs, n_inputs));
   AOT_TRY(aoth_step_give_lr(s, c, lr));
   AOT_TRY(put_call(s, AOTH_CALL_STEP));
   AOT_TRY(leave_first(s));

@@ -61,6 +61,10 @@ enum { AOTH_LENT_INPUT = 1, AOTH_LENT_OUTPUT, AOTH_LENT_TANGENT, AOTH_LENT_SAVED
 aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out);
 void aoth_step_destroy(aoth_step_t *s); /* NULL is fine */
 
+/* After a failure: what the call that was last put on the queue was given, and leaves as they are, as a safetensors file
+ * (input.K, tangent.K, param.NAME ..; call, seed and offset as metadata). What lies on a device alone is left out. */
+aot_status_t aoth_step_keep_call(const aoth_step_t *s, const char *path, aoth_sink_t *sink);
+
 int aoth_step_has(const aoth_step_t *s, int32_t graph_kind); /* a FORWARD, BACKWARD, UPDATE or STEP graph */
 uint32_t aoth_step_n_inputs(const aoth_step_t *s);
 uint32_t aoth_step_n_outputs(const aoth_step_t *s);
@@ -106,7 +110,7 @@ aot_status_t aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *i
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents);
 aot_status_t aoth_step_update(aoth_step_t *s, double lr);
 /* Forward, backward and update in one graph (stage stitch), which leaves the loss, and new leaves in the place of
- * the old. */
+ * the old. inputs NULL: those of the last step, which lie where they are used. */
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 /* Where steps are micro steps: the update, of the gradients that they have added up. Else nothing. */
 aot_status_t aoth_step_apply(aoth_step_t *s, double lr);
@@ -138,6 +142,7 @@ aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t 
 #define AOTH_KEYS_OUTPUTS 1u   /* output.K, input_after.K of inputs that the call changed */
 #define AOTH_KEYS_GRADIENTS 2u /* grad.NAME, grad.input.K */
 #define AOTH_KEYS_LEAVES 4u    /* param.NAME, buffer.NAME, state.NAME by first names */
+#define AOTH_KEYS_BUFFERS 8u   /* buffer.NAME alone: what a forward may change */
 aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
                             aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self);
 

@@ -165,13 +165,14 @@ static aot_status_t walk_gradients(const aoth_step_t *s, keys_t *k) {
   return AOT_OK;
 }
 
-static aot_status_t walk_leaves(const aoth_step_t *s, keys_t *k) {
+static aot_status_t walk_leaves(const aoth_step_t *s, uint32_t which, keys_t *k) {
   for (uint32_t i = 1; i < s->leaves.n; i++) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
     const char *prefix = leaf->info.role == AOT_ROLE_PARAMETER ? "param."
                          : leaf->info.role == AOT_ROLE_BUFFER  ? "buffer."
                          : leaf->info.role == AOT_ROLE_STATE   ? "state."
                                                                : NULL;
+    if (which == AOTH_KEYS_BUFFERS && leaf->info.role != AOT_ROLE_BUFFER) continue;
     if (prefix) AOT_TRY(one(k, prefix, aoth_leaf_name(leaf), 0, &leaf->tensor));
   }
   return AOT_OK;
@@ -184,7 +185,8 @@ aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
   if (which & AOTH_KEYS_OUTPUTS && s->phase) status = walk_outputs(s, &k);
   if (status == AOT_OK && which & AOTH_KEYS_GRADIENTS && s->phase >= AOTH_PHASE_BACKWARD)
     status = walk_gradients(s, &k);
-  if (status == AOT_OK && which & AOTH_KEYS_LEAVES) status = walk_leaves(s, &k);
+  if (status == AOT_OK && which & (AOTH_KEYS_LEAVES | AOTH_KEYS_BUFFERS))
+    status = walk_leaves(s, which & AOTH_KEYS_LEAVES ? AOTH_KEYS_LEAVES : AOTH_KEYS_BUFFERS, &k);
   aoth_text_deinit(&k.key);
   return status;
 }

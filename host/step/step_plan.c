@@ -98,6 +98,7 @@ static aot_status_t place_slots(const aoth_step_t *s, aoth_slot_t *slots, uint32
     if (p->open) continue;
     AOT_TRY(aoth_resident_free(&p->own, s->exec.queue)); /* the host's copy, of another size */
     if (p->at != AOTH_NOWHERE) p->own = aoth_resident_part(s->exec.queue, s->block, p->at, p->tensor.nbytes);
+    p->own.is_fed = p->role == AOT_ROLE_USER_INPUT;
     p->tensor.resident = p->lent ? &p->lent->resident : &p->own;
   }
   return AOT_OK;

@@ -80,6 +80,7 @@ struct aoth_step {
   int planned;
   int lent_fits; /* what is lent was looked at since then */
   int phase;
+  int running;          /* AOTH_CALL_*: that was put on the queue last */
   int64_t *planned_for; /* values of the symbols that the plan was made for */
   int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
   int64_t *learned;     /* the same after a run */

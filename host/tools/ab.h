@@ -1,7 +1,7 @@
 /* aothost ab: the pieces of the comparison, for the files ab_*.c.
  *
  *     ab_arms.c      NAME=UNIT:OPTION=VALUE,.. -> arms
- *     ab_process.c   a process an arm: it can crash or hang and be no more than lost
+ *     child.h        a process an arm: it can crash or hang and be no more than lost
  *     ab_worker.c    what such a process does: check, compile, step, keep results, tell
  *     ab_choice.c    a partitioner's choice, as JSON
  *     ab_memory.c    the memory that a program takes: asked there, drawn here
@@ -11,6 +11,7 @@
 #ifndef AOTH_AB_H
 #define AOTH_AB_H
 
+#include <tools/child.h>
 #include <tools/cli.h>
 #include <tools/memory_view.h>
 
@@ -19,7 +20,6 @@
 #include <step/compare.h>
 #include <step/safetensors.h>
 #include <tools/statistics.h>
-#include <sys/types.h>
 
 #define AOTH_AB_MOST_ARMS 16u
 #define AOTH_AB_MOST_PROCESSES 64u
@@ -49,42 +49,6 @@ aot_status_t aoth_ab_arms_name(aoth_ab_arm_t *arms, uint32_t n, aoth_arena_t *ar
 #define AOTH_AB_FINISH 5  /* memory and statistics */
 #define AOTH_AB_MEMORY 6  /* what its units say of the program's memory */
 
-typedef struct aoth_ab_request {
-  int32_t what; /* AOTH_AB_* */
-  int32_t reserved;
-  int64_t number;
-  char path[512];
-} aoth_ab_request_t;
-
-#define AOTH_AB_FINE 0
-#define AOTH_AB_FAILED 1  /* it said so itself */
-#define AOTH_AB_CRASHED 2 /* a plugin call died, or the whole process */
-#define AOTH_AB_HUNG 3    /* no answer in time: killed */
-
-/* What becomes of one arm. */
-typedef struct aoth_ab_worker {
-  pid_t pid;         /* 0: gone */
-  int fd;            /* requests there, answers back */
-  int log_fd;        /* what it printed, errors and all */
-  int fate;          /* AOTH_AB_* */
-  int input;         /* FAILED because of its input: usage, model, data (exit status 2, not 3) */
-  const char *doing; /* when it was lost: "check", "compile", "run", "results" */
-  char *why;         /* one line; free() it */
-  int64_t log_at;    /* where in the log the request began that it answers */
-} aoth_ab_worker_t;
-
-/* Serves requests until the other end closes; never returns. */
-typedef void (*aoth_ab_serve_t)(void *self, int fd);
-
-/* A child that serves, its standard output and error in a file of its own. 0: it cannot be made (errno). */
-int aoth_ab_worker_start(aoth_ab_worker_t *w, aoth_ab_serve_t serve, void *self);
-/* One request and its answer (a new reference); NULL: the arm is lost, w says how. While it answers it runs, else it is
- * stopped: no arm disturbs another. timeout_ms: from now. */
-json_t *aoth_ab_ask(aoth_ab_worker_t *w, const aoth_ab_request_t *request, const char *doing, int64_t timeout_ms);
-void aoth_ab_worker_end(aoth_ab_worker_t *w);                         /* ends the process, if it is there still */
-void aoth_ab_worker_log(const aoth_ab_worker_t *w, aoth_text_t *out); /* what it printed so far */
-void aoth_ab_worker_deinit(aoth_ab_worker_t *w);
-
 /* ---- in the process of an arm ---- */
 
 typedef struct aoth_ab_job {
@@ -98,7 +62,7 @@ typedef struct aoth_ab_job {
   char dumps[512], bundles[512]; /* --dump-dir and --bundle-dir with the arm's number; "": not given */
 } aoth_ab_job_t;
 
-void aoth_ab_serve(void *job, int fd); /* an aoth_ab_serve_t; job: aoth_ab_job_t */
+void aoth_ab_serve(void *job, int fd); /* an aoth_child_serve_t; job: aoth_ab_job_t */
 
 /* The cut as JSON: {joint, saved: [row], recomputed: [row], recomputed_nodes, _heavy, _bytes, _flops,
  * recompute_cost}; while the joint graph is there. */
@@ -113,7 +77,7 @@ json_t *aoth_ab_saved_json(aot_prog_t *p);
 
 typedef struct aoth_ab_arm_run {
   aoth_ab_arm_t arm;
-  aoth_ab_worker_t worker;
+  aoth_child_t worker;
   json_t *about, *compiled, *memory, *finished;   /* answers; NULL: not come to */
   double *forward_ms, *backward_ms, *step_ms;     /* [process * n_steps + round] */
   double *stage_ms;                               /* [process]: to compile, this stage alone */

@@ -7,7 +7,7 @@
 
 const char *aoth_ab_outcome(const aoth_ab_arm_run_t *a) {
   static const char *const fates[] = {"ok", "failed", "crashed", "hung"};
-  return a->worker.fate == AOTH_AB_FINE && a->differs ? "differs" : fates[a->worker.fate];
+  return a->worker.fate == AOTH_CHILD_FINE && a->differs ? "differs" : fates[a->worker.fate];
 }
 
 /* ---- choices that differ ---- */

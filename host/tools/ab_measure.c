@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int aoth_ab_alive(const aoth_ab_arm_run_t *a) { return a->worker.fate == AOTH_AB_FINE; }
+int aoth_ab_alive(const aoth_ab_arm_run_t *a) { return a->worker.fate == AOTH_CHILD_FINE; }
 
 double aoth_ab_stage_ms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a) {
   double copy[AOTH_AB_MOST_PROCESSES];
@@ -35,9 +35,9 @@ void aoth_ab_progress(const aoth_ab_t *ab, const char *format, ...) {
 /* The file is unlinked as soon as it is mapped. */
 static void keep(aoth_ab_t *ab, uint32_t arm, int which) {
   aoth_ab_arm_run_t *a = &ab->arms[arm];
-  aoth_ab_request_t r = {.what = AOTH_AB_KEEP};
+  aoth_request_t r = {.what = AOTH_AB_KEEP, .is_patient = 1};
   snprintf(r.path, sizeof r.path, "%s/%u.safetensors", ab->folder, arm);
-  json_t *answer = aoth_ab_ask(&a->worker, &r, "results", timeout_ms(ab));
+  json_t *answer = aoth_child_ask(&a->worker, &r, "results", timeout_ms(ab));
   json_decref(answer);
   if (answer && aoth_st_open(r.path, ab->cli->sink, &a->results[which]) != AOT_OK) a->results[which] = NULL;
   unlink(r.path);
@@ -59,8 +59,8 @@ static void one_round(aoth_ab_t *ab, uint32_t step) {
   for (uint32_t k = 0; k < ab->n_arms; k++) {
     const uint32_t i = ab->n_done % 2 ? ab->n_arms - 1 - k : k;
     aoth_ab_arm_run_t *a = &ab->arms[i];
-    const aoth_ab_request_t r = {.what = AOTH_AB_STEP, .number = step};
-    json_t *answer = aoth_ab_ask(&a->worker, &r, "run", timeout_ms(ab));
+    const aoth_request_t r = {.what = AOTH_AB_STEP, .is_patient = 1, .number = step};
+    json_t *answer = aoth_child_ask(&a->worker, &r, "run", timeout_ms(ab));
     if (answer && counts) {
       a->forward_ms[at] = number(answer, "forward_ms");
       a->backward_ms[at] = number(answer, "backward_ms");

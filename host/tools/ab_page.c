@@ -2,22 +2,18 @@
  * escaped. */
 #include <tools/ab.h>
 #include <tools/memory_plot.h>
+#include <tools/html_page.h>
 #include <tools/svg.h>
 
-#include <base/file.h>
 #include <string.h>
 
 #define MOST_ROWS 500 /* of choices that differ; --json has all */
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/> <meta name=\"viewport\"\n"
-    "content=\"width=device-width, initial-scale=1\"/>\n<title>aothost ab</title>\n<style>\n"
-    ":root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;margin:2rem\n"
-    "auto;max-width:70rem;padding:0 1rem}\n"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;font-variant-numeric:"
-    "tabular-nums}\n"
-    "th,td{padding:.25rem .7rem;border-bottom:1px solid\n"
-    "#8884;text-align:left;vertical-align:top}td.n,th.n{text-align:right}\n"
+static const char style[] =
+    ":root{color-scheme:light dark}body{font-size:15px;line-height:1.45;margin:2rem auto;max-width:70rem;padding:0 "
+    "1rem}\n"
+    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}table{margin:0;font-size:15px}\n"
+    "th,td{padding:.25rem .7rem;vertical-align:top;white-space:normal}\n"
     ".wide{overflow-x:auto}.lost{color:#c0392b;font-weight:600}.good{color:#1e8449}code{font-size:.92em}svg{max-width:"
     "100%;height:auto}\n"
     "@media(prefers-color-scheme:dark){.lost{color:#ff8a7a}.good{color:#6fcf97}} details{margin:.3rem\n"
@@ -62,7 +58,7 @@ static void table(const aoth_ab_t *ab, aoth_text_t *t) {
 static void lost(const aoth_ab_t *ab, aoth_text_t *t) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     const aoth_ab_arm_run_t *a = &ab->arms[i];
-    if (a->worker.fate == AOTH_AB_FINE && !a->differs) continue;
+    if (a->worker.fate == AOTH_CHILD_FINE && !a->differs) continue;
     aoth_text_z(t, "<p class=\"lost\">");
     text(t, a->arm.name);
     aoth_text_f(t, " %s", aoth_ab_outcome(a));
@@ -178,9 +174,10 @@ static void times(const aoth_ab_t *ab, aoth_text_t *t) {
 }
 
 aot_status_t aoth_ab_write_page(const aoth_ab_t *ab, const json_t *differences, const char *path) {
-  aoth_text_t t = {0};
-  aoth_text_z(&t, head);
-  aoth_text_f(&t, "%s</style>\n</head>\n<body>\n", aoth_memory_style());
+  aoth_text_t t = {0}, styles = {0};
+  aoth_text_f(&styles, "%s%s", style, aoth_memory_style());
+  aoth_html_begin(&t, "aothost ab", styles.data ? styles.data : "");
+  aoth_text_deinit(&styles);
   aoth_text_z(&t, "<h1>");
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     if (i) aoth_text_z(&t, " &#183; ");
@@ -194,11 +191,8 @@ aot_status_t aoth_ab_write_page(const aoth_ab_t *ab, const json_t *differences, 
   times(ab, &t);
   choices(differences, &t);
   aoth_text_z(&t, aoth_memory_script());
-  aoth_text_z(&t, "</body>\n</html>\n");
-  aoth_writer_t *w = t.failed ? NULL : aoth_writer_begin(path, ab->cli->sink);
-  if (t.failed)
-    aoth_sink_report(ab->cli->sink, AOT_SEVERITY_ERROR, NULL, "ab.memory", "no memory for the page %s", path);
-  if (w) aoth_writer_write(w, t.data, t.size);
+  aoth_html_end(&t);
+  const aot_status_t status = aoth_page_write(&t, path, ab->cli->sink);
   aoth_text_deinit(&t);
-  return w ? aoth_writer_commit(w) : AOT_E_INVALID;
+  return status;
 }

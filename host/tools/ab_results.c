@@ -1,6 +1,7 @@
 /* Outputs and gradients of the arms, element by element. All are laid beside one arm, the reference: the first, unless
  * others agree with more of the rest; so of three arms the odd one out is named, wherever it stands. */
 #include <tools/ab.h>
+#include <tools/differences.h>
 
 #include <aot/inline.h>
 #include <math.h>
@@ -42,19 +43,16 @@ static void add_key(agreement_t *g, const char *key, int last, const aoth_tensor
   if (c.max_rel > g->max_rel) g->max_rel = c.max_rel;
 }
 
-/* Both lists are sorted by name: a merge. */
-static void compare_files(const aoth_st_t *got, const aoth_st_t *wanted, int last, const aoth_ab_t *ab,
-                          agreement_t *outputs, agreement_t *gradients) {
-  const aoth_st_entry_t *a = aoth_st_entries(got), *b = aoth_st_entries(wanted);
-  const uint32_t n_a = aoth_st_count(got), n_b = aoth_st_count(wanted);
-  for (uint32_t i = 0, k = 0; i < n_a || k < n_b;) {
-    const int order = i == n_a ? 1 : k == n_b ? -1 : strcmp(a[i].name, b[k].name);
-    const char *key = order <= 0 ? a[i].name : b[k].name;
-    add_key(strncmp(key, "grad.", 5) == 0 ? gradients : outputs, key, last, order <= 0 ? &a[i].tensor : NULL,
-            order >= 0 ? &b[k].tensor : NULL, ab->rtol, ab->atol);
-    i += order <= 0;
-    k += order >= 0;
-  }
+typedef struct comparing {
+  const aoth_ab_t *ab;
+  int last;
+  agreement_t *outputs, *gradients;
+} comparing_t;
+
+static void compare_key(void *self, const char *key, const aoth_tensor_t *got, const aoth_tensor_t *wanted) {
+  const comparing_t *c = self;
+  add_key(strncmp(key, "grad.", 5) == 0 ? c->gradients : c->outputs, key, c->last, got, wanted, c->ab->rtol,
+          c->ab->atol);
 }
 
 /* 1: within tolerance throughout. */
@@ -64,7 +62,8 @@ static int compare_arms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *got, const
   memset(gradients, 0, sizeof *gradients);
   for (int last = 0; last < 2; last++)
     if (got->results[last] && wanted->results[last])
-      compare_files(got->results[last], wanted->results[last], last, ab, outputs, gradients);
+      aoth_results_walk(got->results[last], wanted->results[last], compare_key,
+                        &(comparing_t){ab, last, outputs, gradients});
   return outputs->n_close == outputs->n_keys && gradients->n_close == gradients->n_keys;
 }
 

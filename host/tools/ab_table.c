@@ -191,7 +191,7 @@ static void print_names(const aoth_ab_t *ab, uint32_t first, uint32_t end, FILE 
 static void print_lost(const aoth_ab_t *ab, FILE *out) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     const aoth_ab_arm_run_t *a = &ab->arms[i];
-    if (a->worker.fate != AOTH_AB_FINE)
+    if (a->worker.fate != AOTH_CHILD_FINE)
       fprintf(out, "%s %s during %s: %s\n", a->arm.name, aoth_ab_outcome(a), a->worker.doing,
               a->worker.why ? a->worker.why : "");
     else if (a->differs)

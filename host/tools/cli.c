@@ -23,7 +23,7 @@ static int texts_add(aoth_texts_t *t, const char *text) {
   return 1;
 }
 
-#define N_COMMON 11u
+#define N_COMMON 14u
 static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help) {
   const aoth_flag_t rows[N_COMMON] = {
       {.name = "--verbose", .letter = "-v", .help = "tell more", .set = &c->verbose},
@@ -65,6 +65,24 @@ static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help)
           .value = "D",
           .help = "where a stage that fails leaves what reproduces it",
           .text = &c->bundle_dir,
+      },
+      {
+          .name = "--isolate",
+          .value = "W",
+          .help = "stages that say nothing of it run in a process of their own (worker) or in this one (none)",
+          .text = &c->isolate,
+      },
+      {
+          .name = "--stage-timeout",
+          .value = "S",
+          .help = "seconds that such a stage may take in a process of its own",
+          .text = &c->timeout,
+      },
+      {
+          .name = "--locked",
+          .value = "F",
+          .help = "open only plugins whose digests stand in this file, which `plugins --lock` writes",
+          .text = &c->lock,
       },
       {.name = "--help", .letter = "-h", .help = "print this", .set = help},
   };
@@ -167,6 +185,11 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
   memset(cli, 0, sizeof *cli);
   cli->command = command;
   common_flags(&cli->common, common, &help);
+  if (command->listener) {
+    command->listener->hear(command->listener, flags, n_flags);
+    command->listener->hear(command->listener, common, N_COMMON);
+    return AOTH_EXIT_OK;
+  }
   for (int i = 1; i < argc; i++) {
     if (!no_more_flags && strcmp(argv[i], "--") == 0) {
       no_more_flags = 1;
@@ -195,9 +218,29 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
 
 /* ---- what the common flags set up ---- */
 
+static int read_isolation(const aoth_cli_t *cli, int32_t *out_isolate, double *out_timeout) {
+  const char *isolate = cli->common.isolate, *timeout = cli->common.timeout;
+  char *end = NULL;
+  *out_isolate = AOTH_ISOLATE_UNSAID;
+  *out_timeout = timeout ? strtod(timeout, &end) : 0;
+  if (isolate) *out_isolate = strcmp(isolate, "worker") == 0 ? AOTH_ISOLATE_WORKER : AOTH_ISOLATE_NONE;
+  const int wrong_word = isolate && *out_isolate == AOTH_ISOLATE_NONE && strcmp(isolate, "none") != 0;
+  const int wrong_number = timeout && (*end || !(*out_timeout >= 0.001 && *out_timeout <= 1e9));
+  if (wrong_word)
+    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.isolate", "--isolate %s: it is one of: none, worker",
+                     isolate);
+  if (wrong_number)
+    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.timeout",
+                     "--stage-timeout %s: it takes a number of seconds, from 0.001", timeout);
+  return !wrong_word && !wrong_number;
+}
+
 aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
   const aoth_common_t *c = &cli->common;
+  int32_t isolate;
+  double timeout;
   if (cli->session) return cli->session;
+  if (!read_isolation(cli, &isolate, &timeout)) return NULL;
   const aoth_session_config_t config = {
       .sink = cli->sink,
       .plugin_dirs = c->plugin_dirs.items,
@@ -208,13 +251,17 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
       .dump_dir = c->dump_dir,
       .bundle_dir = c->bundle_dir,
       .check_replay = (uint32_t)c->check_replay,
+      .isolate = isolate,
+      .timeout = timeout,
+      .lock = c->lock,
       .no_cache = (uint32_t)c->no_cache,
       .trace = cli->trace,
       .watch = cli->watch,
   };
   const uint32_t errors = aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR);
   cli->session = aoth_session_create(&config);
-  if (!cli->session) aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "session.memory", "no memory for a session");
+  if (!cli->session && aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR) == errors)
+    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "session.memory", "no memory for a session");
   return aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR) > errors ? NULL
                                                                  : cli->session; /* a --plugin-dir that is none */
 }

@@ -29,8 +29,14 @@ typedef struct aoth_common {
   int check_replay; /* opt's own flag sets it */
   int no_cache;     /* of the commands that compile to run; their own flag sets it */
   aoth_texts_t plugin_dirs, sets, dump_after;
-  const char *dump_dir, *trace_path, *json_path, *bundle_dir;
+  const char *dump_dir, *trace_path, *json_path, *bundle_dir, *isolate, *timeout, *lock;
 } aoth_common_t;
+
+/* Who wants to know a command's flags instead of running it: completion. */
+typedef struct aoth_flag_listener {
+  void (*hear)(struct aoth_flag_listener *self, const aoth_flag_t *flags,
+               uint32_t n); /* twice: own ones, common ones */
+} aoth_flag_listener_t;
 
 typedef struct aoth_command {
   const char *name;    /* "run" */
@@ -38,6 +44,7 @@ typedef struct aoth_command {
   const char *summary; /* one line for `aothost --help` */
   const char *text;    /* what it does, in a paragraph or three; examples */
   int (*main)(const struct aoth_command *self, int argc, char **argv); /* argv[0] is the command's name; exit status */
+  aoth_flag_listener_t *listener; /* in a copy of the command: main hands it the flags, and does nothing else */
 } aoth_command_t;
 
 /* What a command's main works with: the parsed line and the objects made from the common flags. */

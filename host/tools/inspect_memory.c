@@ -1,7 +1,7 @@
 #include <tools/inspect_memory.h>
 
+#include <tools/html_page.h>
 #include <tools/memory_plot.h>
-#include <base/file.h>
 #include <jansson.h>
 #include <pipeline/memory_plan.h>
 #include <pipeline/options.h>
@@ -197,9 +197,7 @@ static aot_status_t resolve_budget(asking_t *a) {
 static aot_status_t write_plot(const asking_t *a, const aoth_memory_report_t *r) {
   aoth_text_t text = {0};
   aot_status_t status = ends_with(a->flags->plot, ".svg") ? aoth_memory_svg(r, &text) : aoth_memory_html(r, &text);
-  aoth_writer_t *w = status == AOT_OK ? aoth_writer_begin(a->flags->plot, a->cli->sink) : NULL;
-  if (w) aoth_writer_write(w, text.data, text.size);
-  if (status == AOT_OK) status = w ? aoth_writer_commit(w) : AOT_E_INVALID;
+  if (status == AOT_OK) status = aoth_page_write(&text, a->flags->plot, a->cli->sink);
   aoth_text_deinit(&text);
   return status;
 }

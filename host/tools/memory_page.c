@@ -1,6 +1,7 @@
 /* The page around the picture: tables of holders, and a tip that follows the pointer. */
 #include <tools/memory_plot.h>
 
+#include <tools/html_page.h>
 #include <tools/svg.h>
 #include <aot/status.h>
 
@@ -8,11 +9,7 @@ const char *aoth_memory_style(void) {
   return "#am-tip{position:fixed;display:none;white-space:pre;pointer-events:none;padding:6px "
          "9px;border-radius:5px;background:#222;color:#fff;"
          "font:12px system-ui,sans-serif;box-shadow:0 2px 8px #0006;z-index:9} .am{max-width:100%;height:auto}\n"
-         ".am-table{border-collapse:collapse;margin:.5em 0 2em;font-size:13px} .am-table th,.am-table td{padding:3px\n"
-         "10px;text-align:left;border-bottom:1px solid #8884;white-space:nowrap} .am-table td.n,.am-table\n"
-         "th.n{text-align:right;font-variant-numeric:tabular-nums} .am-table\n"
-         "td.t{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12px} .am-table\n"
-         "i{display:inline-block;width:10px;height:10px;margin-right:6px}\n"
+         ".am-table i{display:inline-block;width:10px;height:10px;margin-right:6px}\n"
          ".am-table .input{background:#a3a8ae}.am-table .output{background:#3a9a4d}.am-table .saved{background:#4477aa}"
          ".am-table .gradient{background:#aa4488}.am-table .temporary{background:#d6b845}.am-table "
          ".scratch{background:#66bbdd}\n";
@@ -32,12 +29,6 @@ const char *aoth_memory_script(void) {
          "</script>\n";
 }
 
-static void cell(aoth_text_t *out, const char *classes, const char *text) {
-  aoth_text_f(out, "<td class=\"%s\">", classes);
-  aoth_xml_escape(out, text);
-  aoth_text_z(out, "</td>");
-}
-
 void aoth_memory_table(const aoth_memory_report_t *r, const aoth_memory_view_t *v, aoth_text_t *out) {
   char text[AOTH_BYTES_SIZE];
   aoth_text_z(out, "<table class=\"am-table\">\n<tr><th class=\"n\">size</th><th>kind</th><th class=\"n\">steps</th>"
@@ -45,14 +36,14 @@ void aoth_memory_table(const aoth_memory_report_t *r, const aoth_memory_view_t *
   for (uint32_t i = 0; i < v->n_largest && i < r->top; i++) {
     const aoth_holder_t *h = &v->holders[v->largest[i]];
     aoth_text_z(out, "<tr>");
-    cell(out, "n", aoth_bytes_text(h->nbytes, text));
+    aoth_html_cell(out, "n", aoth_bytes_text(h->nbytes, text));
     aoth_text_f(out, "<td><i class=\"%s\"></i>%s</td>", aoth_memory_kind(h->kind), aoth_memory_kind(h->kind));
     aoth_text_f(out, "<td class=\"n\">%llu to %llu</td>", (unsigned long long)h->first + 1,
                 (unsigned long long)h->last + 1);
-    cell(out, "t", h->type);
-    cell(out, "t", h->name);
-    cell(out, "t", h->op);
-    cell(out, "t", h->module);
+    aoth_html_cell(out, "t", h->type);
+    aoth_html_cell(out, "t", h->name);
+    aoth_html_cell(out, "t", h->op);
+    aoth_html_cell(out, "t", h->module);
     aoth_text_z(out, "</tr>\n");
   }
   if (v->n_largest > r->top)
@@ -62,9 +53,8 @@ void aoth_memory_table(const aoth_memory_report_t *r, const aoth_memory_view_t *
 
 static void section(const aoth_memory_report_t *r, const aoth_memory_view_t *v, aoth_text_t *out) {
   char held[AOTH_BYTES_SIZE], alive[AOTH_BYTES_SIZE], budget[AOTH_BYTES_SIZE];
-  aoth_text_z(out, "<h2>");
-  aoth_xml_escape(out, v->title);
-  aoth_text_f(out, "</h2>\n<p>Held at most: %s. Alive at most: %s, at step %llu of %llu",
+  aoth_html_element(out, "h2", v->title);
+  aoth_text_f(out, "\n<p>Held at most: %s. Alive at most: %s, at step %llu of %llu",
               aoth_bytes_text(v->plan.peak_nbytes, held), aoth_bytes_text(v->peak_alive, alive),
               (unsigned long long)v->plan.peak_step + 1, (unsigned long long)v->plan.n_steps);
   if (*v->peak_at) {
@@ -80,16 +70,14 @@ static void section(const aoth_memory_report_t *r, const aoth_memory_view_t *v, 
 }
 
 aot_status_t aoth_memory_html(const aoth_memory_report_t *r, aoth_text_t *out) {
-  aoth_text_z(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<title>memory of ");
-  aoth_xml_escape(out, r->file);
-  aoth_text_f(out,
-              "</title>\n<style>\nbody{margin:2em;font:14px system-ui,sans-serif;background:#fff;color:#222}\n"
-              "@media (prefers-color-scheme:dark){body{background:#15181c;color:#e8e8e8}}\n"
-              "@media print{body{background:#fff;color:#000}}\n%s</style>\n"
-              "</head>\n<body>\n<h1>Memory of a training step</h1>\n",
-              aoth_memory_style());
+  aoth_text_t title = {0};
+  aoth_text_f(&title, "Memory of a training step: %s", r->file);
+  aoth_html_begin(out, title.data ? title.data : "", aoth_memory_style());
+  aoth_text_deinit(&title);
+  aoth_html_element(out, "h1", "Memory of a training step");
   AOT_TRY(aoth_memory_svg(r, out));
   for (uint32_t i = 0; i < r->n_views; i++) section(r, &r->views[i], out);
-  aoth_text_f(out, "%s</body>\n</html>\n", aoth_memory_script());
+  aoth_text_z(out, aoth_memory_script());
+  aoth_html_end(out);
   return out->failed ? AOT_E_EXHAUSTED : AOT_OK;
 }

@@ -247,25 +247,6 @@ static int build(running_t *r, int with_grad) {
   return 1;
 }
 
-/* ---- comparing ---- */
-
-static double largest(const aoth_tensor_t *t) {
-  double most = 0;
-  aoth_walk_t w;
-  for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w)) {
-    const double d = fabs(aoth_tensor_load(t->dtype, w.at[0]));
-    if (isfinite(d) && d > most) most = d;
-  }
-  return most;
-}
-
-static double tolerance(int32_t dtype, int is_gradient) {
-  if (dtype == AOT_BF16) return 2e-2;
-  if (dtype == AOT_F16) return 2e-3;
-  if (dtype == AOT_F64) return 1e-9;
-  return is_gradient ? 1e-4 : 1e-5;
-}
-
 /* ---- listed exceptions ---- */
 
 /* Where place `index` along `dim` stands in x, for the element `at` of a result that has x's sizes but for that
@@ -353,7 +334,8 @@ static int failed_type(running_t *r, const char *what, const aoth_tensor_t *got,
 /* |a - b| <= tol * (|b| + the largest |b| / 10) + 1e-7: sums that cancel are as exact as their terms allow. */
 static int compare_recorded(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
                             const aoth_tensor_t *wanted, int is_gradient) {
-  const double tol = tolerance(wanted->dtype, is_gradient), most = aot_dtype_size(wanted->dtype) ? largest(wanted) : 0;
+  const double tol = aoth_usual_tolerance(wanted->dtype, is_gradient),
+               most = aot_dtype_size(wanted->dtype) ? aoth_tensor_largest(wanted) : 0;
   const aoth_compare_t c = aoth_compare_tensors(got, wanted, tol, tol * most / 10 + 1e-7);
   char why[300];
   const double error = most > 0 ? c.max_abs / most : c.max_abs;

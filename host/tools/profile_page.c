@@ -1,6 +1,7 @@
 /* The profile as one HTML file: tables, and the last run as a picture. Names come from models, so all text is escaped. */
 #include <tools/run_profile.h>
 
+#include <tools/html_page.h>
 #include <tools/svg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +9,8 @@
 
 enum { MOST_ROWS = 200, WIDTH = 1400, MARGIN = 90, LANE = 26, MOST_LANES = 12 };
 
-static const char style[] = "body{margin:2em;font:14px system-ui,sans-serif;background:#fff;color:#222}\n"
-                            "table{border-collapse:collapse;margin:.5em 0 2em;font-size:13px}\n"
-                            "th,td{padding:3px 10px;text-align:left;border-bottom:1px solid #8884;white-space:nowrap}\n"
-                            "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.t{font-family:ui-"
-                            "monospace,monospace;font-size:12px}\n"
-                            "td.b{background:linear-gradient(#4477aa,#4477aa) no-repeat left/var(--w) 60%}\n"
-                            ".wide{overflow-x:auto}.am{max-width:none}\n"
-                            "@media (prefers-color-scheme:dark){body{background:#15181c;color:#e8e8e8}}\n";
+static const char style[] = "td.b{background:linear-gradient(#4477aa,#4477aa) no-repeat left/var(--w) 60%}\n"
+                            ".wide{overflow-x:auto}.am{max-width:none}\n";
 
 static const char picture_style[] =
     ".am{font:12px system-ui,sans-serif}.am text{fill:#555}.am-m{text-anchor:middle}.am-r{text-anchor:end}\n"
@@ -24,16 +19,10 @@ static const char picture_style[] =
     "888}\n"
     "@media (prefers-color-scheme:dark){.am text{fill:#bbb}}\n";
 
-static void text_cell(aoth_text_t *out, const char *classes, const char *text) {
-  aoth_text_f(out, "<td class=\"%s\">", classes);
-  aoth_xml_escape(out, text);
-  aoth_text_z(out, "</td>");
-}
-
 static void number_cell(aoth_text_t *out, const char *format, double number, double of) {
   char text[32] = "";
   if (number > 0 && of > 0) snprintf(text, sizeof text, format, number / of);
-  text_cell(out, "n", text);
+  aoth_html_cell(out, "n", text);
 }
 
 /* ---- tables ---- */
@@ -61,10 +50,10 @@ static void table(const aoth_profile_view_t *v, const char *title, const aoth_pr
     aoth_text_z(out, "<tr>");
     numbers(v, l, out);
     if (!is_single) number_cell(out, "%.0f", (double)l->n_steps, 1);
-    if (!is_by_module) text_cell(out, "t", l->kernel);
-    if (!is_by_module) text_cell(out, "t", l->op);
-    if (is_single) text_cell(out, "t", l->type);
-    if (is_single || is_by_module) text_cell(out, "t", *l->module ? l->module : "-");
+    if (!is_by_module) aoth_html_cell(out, "t", l->kernel);
+    if (!is_by_module) aoth_html_cell(out, "t", l->op);
+    if (is_single) aoth_html_cell(out, "t", l->type);
+    if (is_single || is_by_module) aoth_html_cell(out, "t", *l->module ? l->module : "-");
     aoth_text_z(out, "</tr>\n");
   }
   if (n > MOST_ROWS)
@@ -158,11 +147,11 @@ static void timeline(const aoth_profile_view_t *v, aoth_text_t *out) {
 /* ---- the page ---- */
 
 aot_status_t aoth_profile_html(const aoth_profile_view_t *v, const char *what, aoth_text_t *out) {
-  aoth_text_z(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<title>profile of ");
-  aoth_xml_escape(out, what);
-  aoth_text_f(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>Profile of ", style);
-  aoth_xml_escape(out, what);
-  aoth_text_z(out, "</h1>\n");
+  aoth_text_t title = {0};
+  aoth_text_f(&title, "Profile of %s", what);
+  aoth_html_begin(out, title.data ? title.data : "", style);
+  aoth_html_element(out, "h1", title.data ? title.data : "");
+  aoth_text_deinit(&title);
   if (v->n_runs && v->ms > 0) {
     aoth_text_f(out, "<p>%.3f ms in %llu steps, mean of %llu runs%s.", v->ms / (double)v->n_runs,
                 (unsigned long long)v->n_steps, (unsigned long long)v->n_runs,
@@ -176,6 +165,6 @@ aot_status_t aoth_profile_html(const aoth_profile_view_t *v, const char *what, a
   } else {
     aoth_text_z(out, "<p>Nothing ran.</p>\n");
   }
-  aoth_text_z(out, "</body>\n</html>\n");
+  aoth_html_end(out);
   return out->failed ? AOT_E_EXHAUSTED : AOT_OK;
 }

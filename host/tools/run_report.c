@@ -1,6 +1,8 @@
 #include <pipeline/several_backends.h>
 #include <tools/run_report.h>
 
+#include <tools/check_stages.h>
+
 #include <aot/inline.h>
 #include <base/text.h>
 #include <jansson.h>
@@ -302,6 +304,7 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_object_set_new(o, "model", r->pipeline->model_path ? json_string(r->pipeline->model_path) : json_null());
   json_object_set_new(o, "stages", aoth_records_json(r->session));
   json_object_set_new(o, "cache", aoth_cache_json(r->session));
+  if (r->checks) json_object_set(o, "stage_checks", r->checks->rows);
   json_t *shares = aoth_shares_json(r->session);
   if (shares) json_object_set_new(o, "backends", shares);
   json_object_set_new(o, "alias_patterns", aoth_patterns_json(r->step));

@@ -17,6 +17,7 @@ typedef struct aoth_run {
   int trained, called;                /* which parts ran */
   const aoth_profile_view_t *profile; /* --profile; NULL: not asked for */
   aoth_train_result_t train;
+  struct aoth_stage_checks *checks; /* --check-stages; NULL: not asked for */
 } aoth_run_t;
 
 struct json_t;

@@ -3,6 +3,7 @@
 #include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <inttypes.h>
+#include <pipeline/run_ranks.h>
 #include <stdlib.h>
 #include <string.h>
 #include <train/save_of_ranks.h>
@@ -40,12 +41,14 @@ typedef struct loading {
 
 #define fail(l, ...) aoth_saved_fail((l)->path, (l)->sink, __VA_ARGS__)
 
+static uint32_t n_parts(const loading_t *l) { return l->ranks->n > 1 ? aoth_session_n_parts(l->ranks->session) : 1; }
+
 /* The whole of what this rank has a part of. */
 static aoth_tensor_t whole_of(const loading_t *l, const char *key, const aoth_tensor_t *t) {
   const uint32_t flags = aoth_step_leaf_flags(l->step, key);
   aoth_tensor_t whole = *t;
   if (!(flags & AOT_LEAF_PART) || !t->rank) return whole;
-  whole.sizes[0] = aoth_rows_of_parts(t->sizes[0], l->ranks->n, flags);
+  whole.sizes[0] = aoth_rows_of_parts(t->sizes[0], n_parts(l), flags);
   return whole;
 }
 
@@ -113,7 +116,7 @@ static aot_status_t set_rows(const loading_t *l, const char *key) {
   own.data = malloc((size_t)nbytes + 1);
   aoth_tensor_contiguous(&own);
   if (!own.data) return fail(l, "no memory for \"%s\"", key);
-  aoth_saved_rows(&l->saved, key, is_part ? own.sizes[0] * l->ranks->rank : 0, own.sizes[0], own.data);
+  aoth_saved_rows(&l->saved, key, is_part ? own.sizes[0] * (l->ranks->rank % n_parts(l)) : 0, own.sizes[0], own.data);
   const aot_status_t status = aoth_step_set(l->step, key, &own);
   free(own.data);
   return status;

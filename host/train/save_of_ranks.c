@@ -83,7 +83,8 @@ static aot_status_t add_leaf(void *self, const char *key, const aoth_tensor_t *t
   s->hash[s->n] = 0;
   if (flags & AOT_LEAF_PART) {
     char rows[24];
-    const int n = snprintf(rows, sizeof rows, "%lld", (long long)aoth_rows_of_parts(t->sizes[0], s->ranks->n, flags));
+    const int n = snprintf(rows, sizeof rows, "%lld",
+                           (long long)aoth_rows_of_parts(t->sizes[0], aoth_session_n_parts(s->ranks->session), flags));
     s->part[s->n] = aoth_arena_text(s->arena, rows, (size_t)n);
   } else {
     s->hash[s->n] = hash_of(t);
@@ -190,18 +191,21 @@ static aot_status_t agree_done(const saving_t *s, aot_status_t own) {
 }
 
 static aot_status_t write_index(const saving_t *s, const aoth_st_meta_t *meta, uint32_t n_meta) {
-  char path[4160], ranks[16];
-  aoth_st_meta_t *all = calloc((size_t)n_meta + s->n + 2, sizeof *all);
+  char path[4160], ranks[16], columns[16];
+  const uint32_t n_columns = aoth_session_n_parts(s->ranks->session);
+  aoth_st_meta_t *all = calloc((size_t)n_meta + s->n + 3, sizeof *all);
   aoth_st_entry_t *alike = calloc((size_t)s->n + 1, sizeof *alike);
   uint32_t n = n_meta, n_alike = 0;
   aoth_text_t name = {0};
   snprintf(path, sizeof path, "%s/" AOTH_SAVED_INDEX, s->path);
   snprintf(ranks, sizeof ranks, "%u", s->ranks->n);
+  snprintf(columns, sizeof columns, "%u", n_columns);
   aot_status_t status = all && alike ? AOT_OK : AOT_E_EXHAUSTED;
   if (status == AOT_OK) {
     memcpy(all, meta, n_meta * sizeof *all);
     all[n++] = (aoth_st_meta_t){"ranks", ranks};
     all[n++] = (aoth_st_meta_t){"folder", s->folder};
+    if (n_columns != s->ranks->n) all[n++] = (aoth_st_meta_t){"columns", columns};
   }
   for (uint32_t i = 0; i < s->n && status == AOT_OK; i++) {
     if (!s->part[i]) {

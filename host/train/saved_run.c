@@ -43,6 +43,12 @@ static aot_status_t open_parts(aoth_saved_t *s) {
   s->part = calloc((size_t)n, sizeof(aoth_st_t *));
   if (!s->part) return AOT_E_EXHAUSTED;
   s->n_parts = (uint32_t)n;
+  const char *columns = aoth_st_meta(s->index, "columns");
+  const int64_t n_columns = columns ? number(columns, n) : n;
+  if (n_columns < 1 || n % n_columns)
+    return aoth_saved_fail(s->path, s->sink, "%lld ranks are no mesh with as many columns as its index says",
+                           (long long)n);
+  s->n_columns = (uint32_t)n_columns;
   for (uint32_t r = 0; r < s->n_parts; r++) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s/rank-%u.safetensors", s->path, folder, r);
@@ -57,7 +63,8 @@ static aot_status_t check_part(void *self, const char *key) {
   aoth_saved_leaf_t leaf;
   AOT_TRY(aoth_saved_find(s, key, &leaf));
   if (!leaf.is_parts && !leaf.is_own) return AOT_OK;
-  const int64_t per_rank = leaf.is_own || !leaf.tensor.rank ? 0 : (leaf.tensor.sizes[0] + s->n_parts - 1) / s->n_parts;
+  const int64_t per_rank =
+      leaf.is_own || !leaf.tensor.rank ? 0 : (leaf.tensor.sizes[0] + s->n_columns - 1) / s->n_columns;
   for (uint32_t r = 0; r < s->n_parts; r++) {
     const aoth_st_entry_t *e = aoth_st_find(s->part[r], key);
     int is_right = e && e->tensor.rank == leaf.tensor.rank && e->tensor.dtype == leaf.tensor.dtype;
@@ -124,7 +131,7 @@ static const char *first_of(const aoth_tensor_t *t) {
 void aoth_saved_rows(const aoth_saved_t *s, const char *key, int64_t first, int64_t n, void *out) {
   const aoth_st_entry_t *whole = aoth_st_find(s->index, key);
   const aoth_tensor_t *any = whole ? &whole->tensor : &aoth_st_find(s->part[0], key)->tensor;
-  const int64_t per_part = any->sizes[0], n_parts = whole ? 1 : s->n_parts, all = per_part * n_parts;
+  const int64_t per_part = any->sizes[0], n_parts = whole ? 1 : s->n_columns, all = per_part * n_parts;
   const uint64_t numel = (uint64_t)aoth_tensor_numel(any);
   const uint64_t row = per_part ? numel / (uint64_t)per_part * aot_dtype_size(any->dtype) : 0;
   char *to = out;

@@ -6,7 +6,8 @@
  *     PATH/step-100/rank-3.safetensors  that rank's rows of what is shared out, and what is its own
  *
  * The index says in its metadata of each leaf that it does not hold, `part.KEY`: the number of rows of the whole, or "own".
- * Each rank has ceil(rows / ranks) of them, the last ones filled up with zeros. */
+ * Each rank has ceil(rows / ranks) of them, the last ones filled up with zeros. Ranks of a mesh (fsdp's mode hybrid) have
+ * ceil(rows / columns), and the index says `columns`. */
 #ifndef AOTH_SAVED_RUN_H
 #define AOTH_SAVED_RUN_H
 
@@ -24,6 +25,7 @@ typedef struct aoth_saved {
   aoth_st_t *index;
   aoth_st_t **part; /* n_parts, by rank; none: the index is all there is */
   uint32_t n_parts;
+  uint32_t n_columns; /* that hold the rows of what is shared out; the ranks behind them have the same again */
 } aoth_saved_t;
 
 typedef struct aoth_saved_leaf {

@@ -13,7 +13,7 @@
 
 /* Plain numbers: AOT_NOTE_HEAD (note.h) makes text of them. */
 #define AOT_ABI_EPOCH 1        /* expected to stay 1 */
-#define AOT_ABI_MINOR 5        /* counts appends */
+#define AOT_ABI_MINOR 6        /* counts appends */
 #define AOT_ABI_OLDEST_MINOR 4 /* of plugins that hosts load: before it, types were smaller */
 #define AOT_VERSION "0.1.0"
 

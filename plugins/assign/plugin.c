@@ -4,7 +4,6 @@
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HELP "divides a program among several backends: parts that one of them runs, and calls of them"
@@ -21,17 +20,12 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return as_assign(&u->host, ctx, prog, &u->options);
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   const aot_str_t devices = opts->values[1].s, withheld = opts->values[4].s;
-  unit_t *u = calloc(1, sizeof *u + (size_t)devices.size + (size_t)withheld.size + 1);
-  (void)ctx;
-  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_EXHAUSTED;
-  }
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u + devices.size + withheld.size + 1);
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   if (devices.size) memcpy(u->texts, devices.data, (size_t)devices.size);
   if (withheld.size) memcpy(u->texts + devices.size, withheld.data, (size_t)withheld.size);
   u->options = (as_options_t){.least_nodes = (uint32_t)opts->values[0].i,
@@ -39,7 +33,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
                               .withheld = {u->texts + devices.size, withheld.size},
                               .move_delay = (uint64_t)opts->values[2].i,
                               .move_rate = (uint64_t)opts->values[3].i};
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }

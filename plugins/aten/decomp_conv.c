@@ -54,16 +54,6 @@ aot_status_t at_dc_max_pool2d(em_t *e, aot_value_t *out) {
                  out);
 }
 
-/* The maxima are found again. */
-aot_status_t at_dc_max_pool2d_backward(em_t *e, aot_value_t *out) {
-  em_x_t y = EM(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"),
-                IN("dilation"), IN("ceil_mode"));
-  return at_give(e,
-                 EM(e, "max_pool2d_with_indices_backward", IN("grad"), IN("self"), IN("kernel_size"), IN("stride"),
-                    IN("padding"), IN("dilation"), IN("ceil_mode"), em_nth(y, 1)),
-                 out);
-}
-
 /* The convolutions of vendors' libraries: the general one. */
 aot_status_t at_dc_vendor_convolution(em_t *e, aot_value_t *out) {
   em_x_t x = IN("self"), w = IN("weight");

@@ -269,21 +269,43 @@ aot_status_t at_dc_batch_norm(em_t *e, aot_value_t *out) {
   return at_give(e, y, out);
 }
 
-/* (1 - momentum) old + momentum new */
-static em_x_t running(em_t *e, em_x_t old, em_x_t new_value) {
-  double momentum = em_in_float(e, "momentum", 0.1);
-  return ADD(MUL(old, em_f(1.0 - momentum)), MUL(new_value, em_f(momentum)));
+/* (1 - momentum) old + momentum new; a batch of nothing changes nothing. */
+static em_x_t running(em_t *e, const norm_t *n, em_x_t old, em_x_t new_value) {
+  const double momentum = em_in_float(e, "momentum", 0.1);
+  const int64_t any = at_min(at_infer(e), n->count, 1);
+  if (any == 0) return old;
+  const em_x_t next = ADD(MUL(old, em_f(1.0 - momentum)), MUL(new_value, em_f(momentum)));
+  if (any == 1) return next;
+  return WHERE(EM(e, "ne.Scalar", at_filled(e, NULL, 0, em_i(any), AOT_I64, old), em_i(0)), next, old);
 }
 
 /* Sums of x over the batch's dimensions, the innermost of an image first: kept as dimensions of 1. */
 static em_x_t over_images(em_t *e, const norm_t *n, em_x_t x) { return at_summed(e, x, n->dims, n->n_dims, 1); }
 
+/* The sum of the squares of x - m, of halves: with m found in the same pass over them, from what they are more than the
+ * first of the channel, so that what cancels is no larger than they spread. */
+static em_x_t squares_in_one_pass(em_t *e, norm_t *n) {
+  em_x_t first = IN("input");
+  for (uint32_t k = 0; k < n->n_dims; k++) first = EM(e, "slice.Tensor", first, em_i(n->dims[k]), em_i(0), em_i(1));
+  first = at_math(e, first);
+  const em_x_t more = SUB(n->x, first), sum = over_images(e, n, more), squares = over_images(e, n, MUL(more, more));
+  const em_x_t mean = DIV(sum, em_i(n->count));
+  n->m = ADD(mean, first);
+  return EM(e, "clamp_min", SUB(squares, MUL(sum, mean)), em_i(0));
+}
+
+static em_x_t squares_in_two_passes(em_t *e, norm_t *n) {
+  n->m = mean_over(e, n, n->x);
+  const em_x_t d = SUB(n->x, n->m);
+  return over_images(e, n, MUL(d, d));
+}
+
 /* The statistics of a batch, and the sum of the squares of x - m. */
 static em_x_t standardize_batch(em_t *e, norm_t *n, em_x_t eps) {
-  n->m = mean_over(e, n, n->x);
-  const em_x_t d = SUB(n->x, n->m), squares = over_images(e, n, MUL(d, d));
+  const int are_halves = aot_dtype_size(TYPE(IN("input")).dtype) == 2 && at_min(at_infer(e), n->count, 1) == 1;
+  const em_x_t squares = are_halves ? squares_in_one_pass(e, n) : squares_in_two_passes(e, n);
   n->r = RSQRT(ADD(DIV(squares, em_i(n->count)), eps));
-  n->h = MUL(d, n->r);
+  n->h = MUL(SUB(n->x, n->m), n->r);
   return squares;
 }
 
@@ -322,8 +344,8 @@ aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
   if (e->desc->n_results == 5) {
     const em_x_t unbiased = DIV(squares, em_i(at_sub(at_infer(e), n.count, 1)));
     aot_type_t t = TYPE(mean);
-    give(e, 3, running(e, mean, at_reshaped(e, n.m, t.sizes, t.rank)), out);
-    give(e, 4, running(e, var, at_reshaped(e, unbiased, t.sizes, t.rank)), out);
+    give(e, 3, running(e, &n, mean, at_reshaped(e, n.m, t.sizes, t.rank)), out);
+    give(e, 4, running(e, &n, var, at_reshaped(e, unbiased, t.sizes, t.rank)), out);
   }
   return e->status;
 }

@@ -5,7 +5,6 @@
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
-#include <stdlib.h>
 
 #define HELP "mixed precision: casts by PyTorch's lists of operators, around float32 parameters"
 
@@ -29,19 +28,14 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return r->number(r, ctx, aot_str("casts"), (double)n.casts, aot_str("nodes"));
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
-  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_EXHAUSTED;
-  }
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->options = (ac_options_t){.dtype = aot_str_eq(opts->values[0].s, dtypes[0]) ? AOT_BF16 : AOT_F16,
                               .device = aot_str_eq(opts->values[1].s, devices[0]) ? AOT_DEVICE_CPU : AOT_DEVICE_CUDA};
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }

@@ -5,8 +5,6 @@
 #include <aot/ext/uncovered.h>
 #include <aot/pass.h>
 
-#include <stdlib.h>
-
 #include "joint.h"
 #include "no_rule.h"
 
@@ -89,8 +87,6 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return AOT_OK;
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 static const void *get_ext(const aot_table_t *p, const char *id) {
   const unit_t *u = p->self;
   if (strcmp(id, AOT_EXT_COVERAGE) == 0) return &u->coverage;
@@ -117,17 +113,13 @@ static aot_status_t fill_coverage(unit_t *u, aot_ctx_t *ctx) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
-  aot_status_t status = aot_import(&u->host, sizeof u->host, host);
-  if (status == AOT_OK) status = fill_coverage(u, ctx);
-  if (status != AOT_OK) {
-    free(u);
-    return status;
-  }
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  AOT_TRY(fill_coverage(u, ctx));
   u->forward_only = aot_str_eq(opts->values[0].s, aot_str("forward-only"));
   u->table = (aot_pass_t){
-      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
+      .head = {.struct_size = sizeof u->table, .self = u, .get_ext = get_ext},
       .run = run,
   };
   *out_table = &u->table.head;

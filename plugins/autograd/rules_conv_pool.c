@@ -57,8 +57,7 @@ static uint32_t plane_rank(const em_t *a) {
 }
 
 /* What stands in the flattened planes of g at the places that indices names. */
-static em_x_t read_planes(em_t *a, em_x_t g) {
-  em_x_t index = ag_arg(a, "indices");
+static em_x_t read_planes(em_t *a, em_x_t g, em_x_t index) {
   ag_type_t tg = ag_type(a, g), ti = ag_type(a, index);
   uint32_t plane = plane_rank(a), lead = (uint32_t)ti.rank - plane;
   tg.sizes[lead] = ag_product(a, tg.sizes + lead, plane);
@@ -68,12 +67,23 @@ static em_x_t read_planes(em_t *a, em_x_t g) {
 }
 
 /* The inverse of a max pool puts each element at its index: it gets what stands there. */
-void ag_rule_unpool(em_t *a) { ag_set(a, "self", ag_reshape_like(a, read_planes(a, ag_g(a, 0)), ag_arg(a, "self"))); }
+void ag_rule_unpool(em_t *a) {
+  ag_set(a, "self", ag_reshape_like(a, read_planes(a, ag_g(a, 0), ag_arg(a, "indices")), ag_arg(a, "self")));
+}
 
 /* So does the backward of a max pool; what was pooled only says which shape. */
 void ag_rule_max_pool_backward(em_t *a) {
-  if (ag_needs(a, "grad_output"))
-    ag_set(a, "grad_output", ag_reshape_like(a, read_planes(a, ag_g(a, 0)), ag_arg(a, "grad_output")));
+  if (!ag_needs(a, "grad_output")) return;
+  const em_x_t read = read_planes(a, ag_g(a, 0), ag_arg(a, "indices"));
+  ag_set(a, "grad_output", ag_reshape_like(a, read, ag_arg(a, "grad_output")));
+}
+
+/* The one that was not given the places. */
+void ag_rule_max_pool_again(em_t *a) {
+  if (!ag_needs(a, "grad")) return;
+  const em_x_t pooled = AG_OP(a, "max_pool2d_with_indices", ag_arg(a, "self"), ag_arg(a, "kernel_size"),
+                              ag_arg(a, "stride"), ag_arg(a, "padding"), ag_arg(a, "dilation"), ag_arg(a, "ceil_mode"));
+  ag_set(a, "grad", ag_reshape_like(a, read_planes(a, ag_g(a, 0), em_nth(pooled, 1)), ag_arg(a, "grad")));
 }
 
 /* Max pools whose second result gives, for each window, the place in its flattened plane: the last 2 or 3

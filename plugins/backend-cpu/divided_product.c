@@ -152,8 +152,9 @@ aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, int with_on
   d->product = *p;
   divide(d, b->machine->n_threads);
   if (with_onednn && !is_sum_of_nothing) AOT_TRY(find_kernels(b, d));
-  if (d->kernel) d->sparse = bc_sparse_work(p);
-  if (d->kernel || !is_half) *out = d;
+  if (!d->kernel && is_half) return AOT_OK;
+  d->sparse = bc_sparse_work(p);
+  *out = d;
   return AOT_OK;
 }
 

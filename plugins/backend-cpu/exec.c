@@ -2,9 +2,10 @@
 
 #include "blas.h"
 #include "common/lowering/ports.h"
+#include "common/lowering/run_parts.h"
 #include "common/lowering/step_times.h"
+#include "common/lowering/watch.h"
 #include "functions.h"
-#include "live_values.h"
 #include "target.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -32,7 +33,7 @@ typedef struct runnable {
 
 struct bc_program {
   const aot_snapshot_t *s; /* with the segments of what is cut */
-  bc_cut_t cut;
+  lw_cut_t cut;
   bc_cache_t *cache;
   runnable_t *graphs;
   uint32_t n_graphs;
@@ -45,7 +46,7 @@ struct bc_program {
   uint64_t arena_nbytes; /* planned, the largest */
   uint64_t clock, n_runs, live_nbytes;
   bc_code_stats_t code;
-  int is_profiled;
+  int is_profiled, is_watched;
   aot_profile_row_t *profile; /* as it was read last */
 };
 
@@ -76,7 +77,7 @@ static void form_deinit(form_t *f) {
 }
 
 static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, lw_error_t *error) {
-  lw_machine_t machine = {&bc_cpu, p->n_threads, &p->custom, p, find_function, add_function};
+  lw_machine_t machine = {&bc_cpu, p->n_threads, &p->custom, p->is_watched, p, find_function, add_function};
   return lw_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &machine, error);
 }
 
@@ -146,7 +147,7 @@ static aot_status_t list_graphs(bc_program_t *p, lw_error_t *error) {
   p->graphs = calloc((size_t)p->s->graphs.count + 1, sizeof *p->graphs);
   if (!p->graphs) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   for (uint32_t i = 1; i < n_given; i++) {
-    if (!bc_is_run(g[i].kind)) continue;
+    if (!lw_is_run(g[i].kind)) continue;
     runnable_t *whole = add_runnable(p, g[i].kind, i);
     if (p->cut.n_parts_of[i]) whole->first_segment = p->n_graphs;
     for (uint32_t k = 0; k < p->cut.n_parts_of[i]; k++)
@@ -164,7 +165,7 @@ static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, con
   return lw_fail(error, status, "no-kernel", "%s", why.text);
 }
 
-static int is_whole(const runnable_t *g) { return bc_is_run(g->kind) && g->first_segment == LW_NONE; }
+static int is_whole(const runnable_t *g) { return lw_is_run(g->kind) && g->first_segment == LW_NONE; }
 
 /* The functions of all graphs make one set of units, compiled together. Graphs that are cut are scheduled when they run, at
  * the sizes that they tell; here only to learn what their segments ask for, at hints that may contradict each other. */
@@ -201,7 +202,7 @@ aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world,
   out_warning->text[0] = 0;
   if (!p || !hints) status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) hints[i] = symbols[i].hint;
-  if (status == AOT_OK && bc_cut_init(&p->cut, s) != AOT_OK)
+  if (status == AOT_OK && lw_cut_init(&p->cut, s) != AOT_OK)
     status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   if (status == AOT_OK) {
     p->s = p->cut.s;
@@ -223,7 +224,7 @@ void bc_program_destroy(bc_program_t *p) {
     for (int k = 0; k < MAX_FORMS; k++) form_deinit(&p->graphs[i].forms[k]);
   bc_workers_destroy(p->workers);
   cu_program_deinit(&p->custom);
-  bc_cut_deinit(&p->cut);
+  lw_cut_deinit(&p->cut);
   bc_functions_deinit(&p->functions);
   free(p->graphs);
   free(p->arena);
@@ -276,6 +277,14 @@ static aot_status_t run_step(const bc_program_t *p, lw_step_t *step, const lw_fr
   return status;
 }
 
+static aot_status_t read_storage(void *self, uint32_t storage, int64_t begin, int64_t end, const char **out,
+                                 lw_error_t *error) {
+  const form_t *f = self;
+  (void)end, (void)error;
+  *out = f->base[storage] + begin;
+  return AOT_OK;
+}
+
 static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs,
                              const hc_run_t *run, lw_error_t *error) {
   lw_schedule_t *s = &f->schedule;
@@ -287,9 +296,12 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
   AOT_TRY(lw_bind_ports(s->inputs, s->n_inputs, inputs, "input", f->base, error));
   AOT_TRY(lw_bind_ports(s->outputs, s->n_outputs, outputs, "output", f->base, error));
   if (p->is_profiled) lw_times_begin(s);
+  const lw_watcher_t watcher = {f, read_storage};
   while (next < s->n_steps) {
     lw_step_t *step = &s->steps[next++];
-    const aot_status_t status = run_step(p, step, &frame);
+    aot_status_t status = lw_look_before(s, next - 1, &watcher, error);
+    if (status == AOT_OK) status = run_step(p, step, &frame);
+    if (status == AOT_OK) status = lw_look_after(s, p->s, (uint32_t)(step - s->steps), &watcher, error);
     if (status != AOT_OK) {
       if (error->node == AOT_NO_ID) error->node = step->node; /* a step of several nodes may know better */
       return status;
@@ -309,76 +321,43 @@ static aot_status_t find_form(bc_program_t *p, runnable_t *g, const int64_t *sym
 
 /* ---- a run of a graph that is cut ---- */
 
-typedef struct call {
-  const aot_tensor_t *inputs, *outputs;
-  const aot_output_sink_t *open;
-  aot_tensor_t *in, *out; /* of the segment */
-} call_t;
+typedef struct cut_run {
+  bc_program_t *p;
+  runnable_t *segments; /* of the graph */
+  form_t *form;         /* planned last */
+} cut_run_t;
 
-/* The last segment has the graph's own outputs; the sizes of open ones are known by then. */
-static aot_status_t open_outputs(const call_t *c, const sn_known_t *known, uint32_t n, lw_error_t *error) {
-  for (uint32_t i = 0; i < n; i++) {
-    c->out[i] = c->outputs[i];
-    if (c->outputs[i].rank != AOT_RANK_OPEN) continue;
-    if (!c->open) return lw_fail(error, AOT_E_INVALID, "bad-call", "output %u has no buffer", i);
-    const aot_status_t status = c->open->allocate(c->open, i, known->symbols, known->n_symbols, &c->out[i]);
-    if (status != AOT_OK) return lw_fail(error, status, "told", "output %u has no memory", i);
-  }
-  return AOT_OK;
-}
-
-static aot_status_t run_part(bc_program_t *p, runnable_t *segment, int is_last, bc_live_t *live, const call_t *c,
-                             lw_error_t *error) {
-  const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + segment->graph;
-  form_t *f;
-  AOT_TRY(find_form(p, segment, live->known.symbols, &f, error));
-  bc_live_tensors(live, g->input_begin, g->n_inputs, c->in);
-  if (is_last) {
-    AOT_TRY(open_outputs(c, &live->known, g->n_outputs, error));
-  } else {
-    AOT_TRY(bc_live_make(live, g, f->schedule.outputs, error));
-    bc_live_tensors(live, g->output_begin, g->n_outputs, c->out);
-  }
-  return run_form(p, f, c->in, c->out, NULL, error);
-}
-
-static aot_status_t run_parts(bc_program_t *p, const runnable_t *g, bc_live_t *live, const call_t *c,
+static aot_status_t plan_part(void *self, uint32_t number, const int64_t *symbols, const lw_port_t **out,
                               lw_error_t *error) {
-  const bc_part_t *parts = p->cut.parts + p->cut.first_part[g->graph];
-  const uint32_t n = p->cut.n_parts_of[g->graph];
-  AOT_TRY(bc_live_inputs(live, g->graph, c->inputs, error));
-  for (uint32_t k = 0; k < n; k++) {
-    AOT_TRY(run_part(p, &p->graphs[g->first_segment + k], k + 1 == n, live, c, error));
-    if (parts[k].birth != AOT_NO_ID) AOT_TRY(bc_live_birth(live, parts[k].birth, error));
-    bc_live_forget(live, g->graph, k);
-  }
+  cut_run_t *c = self;
+  AOT_TRY(find_form(c->p, &c->segments[number], symbols, &c->form, error));
+  *out = c->form->schedule.outputs;
   return AOT_OK;
 }
 
-/* The most ports that a segment has. */
-static uint32_t most_ports(const bc_program_t *p, const runnable_t *g) {
-  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
-  uint32_t most = 0;
-  for (uint32_t k = 0; k < p->cut.n_parts_of[g->graph]; k++) {
-    const aot_snap_graph_t *segment = &graphs[p->graphs[g->first_segment + k].graph];
-    if (segment->n_inputs > most) most = segment->n_inputs;
-    if (segment->n_outputs > most) most = segment->n_outputs;
-  }
-  return most;
+static aot_status_t run_part(void *self, uint32_t number, const aot_tensor_t *inputs, const aot_tensor_t *outputs,
+                             lw_error_t *error) {
+  const cut_run_t *c = self;
+  (void)number;
+  return run_form(c->p, c->form, inputs, outputs, NULL, error);
 }
 
 static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, const hc_run_t *run, lw_error_t *error) {
-  const size_t n = (size_t)most_ports(p, g) + 1;
-  call_t c = {run->inputs, run->outputs, run->open, calloc(n, sizeof *c.in), calloc(n, sizeof *c.out)};
-  bc_live_t live;
-  aot_status_t status = bc_live_init(&live, &p->cut, run->symbols, run->n_symbols, error);
-  if (status == AOT_OK && !(c.in && c.out))
-    status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
-  if (status == AOT_OK) status = run_parts(p, g, &live, &c, error);
-  bc_live_deinit(&live);
-  free(c.in);
-  free(c.out);
-  return status;
+  cut_run_t c = {.p = p, .segments = &p->graphs[g->first_segment]};
+  const lw_parts_run_t r = {
+      .cut = &p->cut,
+      .graph = g->graph,
+      .symbols = run->symbols,
+      .n_symbols = run->n_symbols,
+      .inputs = run->inputs,
+      .outputs = run->outputs,
+      .open = run->open,
+      .memory = &lw_host_memory,
+      .self = &c,
+      .plan = plan_part,
+      .run = run_part,
+  };
+  return lw_run_parts(&r, error);
 }
 
 /* The graph, and that there is a number for each of its symbols. */
@@ -387,7 +366,7 @@ static aot_status_t find_graph(bc_program_t *p, int32_t kind, uint32_t number, u
   *out = NULL;
   error->node = AOT_NO_ID;
   for (uint32_t i = 0; i < p->n_graphs && !*out; i++)
-    if (bc_is_run(kind) && p->graphs[i].kind == kind && number-- == 0) *out = &p->graphs[i];
+    if (lw_is_run(kind) && p->graphs[i].kind == kind && number-- == 0) *out = &p->graphs[i];
   if (!*out) return lw_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", kind);
   if (n_symbols < p->s->symbols.count)
     return lw_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols",
@@ -417,7 +396,17 @@ aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, lw_error_t *er
                    row->n_outputs);
   if (g->first_segment != LW_NONE) return run_cut(p, g, run, error);
   AOT_TRY(find_form(p, g, run->symbols, &f, error));
-  return run_form(p, f, run->inputs, run->outputs, run, error);
+  const aot_status_t status = run_form(p, f, run->inputs, run->outputs, run, error);
+  if (status != AOT_OK) cu_settle(&p->custom);
+  return status;
+}
+
+/* ---- aot.check-nan/1 ---- */
+
+void bc_program_watch(bc_program_t *p) {
+  p->is_watched = 1;
+  for (uint32_t i = 0; i < p->n_graphs; i++)
+    for (int k = 0; k < MAX_FORMS; k++) form_deinit(&p->graphs[i].forms[k]);
 }
 
 /* ---- aot.profile/1 ---- */

@@ -33,6 +33,8 @@ bc_program_stats_t bc_program_stats(const bc_program_t *p);
 void bc_program_profile_start(bc_program_t *p);
 /* The steps of all schedules that there are. *out: borrowed until the next call or run. AOT_E_EXHAUSTED */
 aot_status_t bc_program_profile(bc_program_t *p, const aot_profile_row_t **out, uint64_t *out_n);
+/* From here on nodes run one by one, and what they give is looked at (aot.check-nan/1). Nothing runs meanwhile. */
+void bc_program_watch(bc_program_t *p);
 const cu_program_t *bc_program_custom(const bc_program_t *p); /* nodes that plugins' kernels run */
 
 #endif

@@ -19,9 +19,8 @@ static inline const dn_library_t *lib(void) { return dn_library(); }
 static inline dnnl_data_type_t bc_dnn_type(int32_t dtype) { return dtype == AOT_BF16 ? dnnl_bf16 : dnnl_f32; }
 
 bc_dnn_t *bc_dnn_new(int32_t n_lanes); /* NULL: the library is not there */
-/* Not the reference implementation, and none that is im2col and a product: conv_kernels.c does that. `kind` is in its
- * name. */
-int bc_dnn_is_fast(const_dnnl_primitive_desc_t made, const char *kind);
+/* What the library has chosen to compute it with; "ref": its reference implementation. */
+const char *bc_dnn_implementation(const_dnnl_primitive_desc_t made);
 /* Work space comes from the caller: the library's own belongs to the thread that made a primitive. NULL: no memory. */
 dnnl_primitive_attr_t bc_dnn_attributes(void);
 

@@ -1,6 +1,8 @@
 /* Products of two matrices. */
 #include "onednn_build.h"
 
+#include <string.h>
+
 static int matrix_shape(const bc_matrix_t *m, dnnl_data_type_t type, dnnl_memory_desc_t *out) {
   const dnnl_dims_t sizes = {m->rows, m->columns};
   const dnnl_dims_t strides = {m->transposed ? 1 : m->ld, m->transposed ? m->ld : 1};
@@ -19,6 +21,22 @@ static dnnl_primitive_attr_t product_attributes(const bc_product_t *p) {
   return a;
 }
 
+static int has(dnnl_cpu_isa_t vectors) {
+  return ((int)lib()->dnnl_get_effective_cpu_isa() & (int)vectors) == (int)vectors;
+}
+
+static int multiplies_halves(void) { return has(dnnl_cpu_isa_avx512_core_bf16); }
+
+/* The best implementation takes operands that fill their memory, or stand in it by rows. Parts of others, which a team
+ * multiplies, are left to one like a BLAS's: of halves it is nearly as fast where the processor multiplies them, of
+ * floats the faster BLAS where vectors are wide and b lies by rows (docs/BENCH.md). */
+static int is_fast(const_dnnl_primitive_desc_t made, const bc_product_t *p) {
+  const char *name = bc_dnn_implementation(made);
+  if (strncmp(name, "gemm", 4) != 0) return strncmp(name, "ref", 3) != 0;
+  if (p->dtype == AOT_BF16) return multiplies_halves();
+  return has(dnnl_cpu_isa_avx512_core) && !p->b.transposed;
+}
+
 static int make_product(bc_dnn_t *k, const bc_product_t *p, int32_t dtype_c, int is_tile) {
   const dnnl_data_type_t type = bc_dnn_type(p->dtype);
   dnnl_memory_desc_t a, b, c;
@@ -29,7 +47,7 @@ static int make_product(bc_dnn_t *k, const bc_product_t *p, int32_t dtype_c, int
            matrix_shape(&p->c, bc_dnn_type(dtype_c), &c) &&
            lib()->dnnl_matmul_desc_init(&d, &a, &b, NULL, &c) == dnnl_success &&
            lib()->dnnl_primitive_desc_create(&made, &d, attributes, lib()->engine, NULL) == dnnl_success &&
-           (is_tile || bc_dnn_is_fast(made, ""));
+           (is_tile || is_fast(made, p));
   bc_dnn_call_t *call = ok ? bc_dnn_call(k, made) : NULL;
   if (call) {
     bc_dnn_arg(call, DNNL_ARG_SRC, bc_dnn_place(k, &a, 0));
@@ -48,11 +66,6 @@ bc_dnn_t *bc_dnn_product(const bc_product_t *p, int32_t n_lanes) {
   k = bc_dnn_finish(k, make_product(k, p, p->dtype, 0));
   dn_end(before);
   return k;
-}
-
-static int multiplies_halves(void) {
-  const int isa = (int)lib()->dnnl_get_effective_cpu_isa();
-  return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
 }
 
 bc_dnn_t *bc_dnn_tile_product(const bc_product_t *p, int32_t n_lanes) {

@@ -6,8 +6,8 @@
 #include "common/loops/loop.h"
 #include "common/lowering/lowering_costs.h"
 #include "common/lowering/planned_memory.h"
+#include "common/lowering/refusals.h"
 #include "joint/snap_births.h"
-#include "common/snapshot/snap_complex.h"
 #include "exec.h"
 #include "onednn_kernels.h"
 #include "target.h"
@@ -15,6 +15,7 @@
 
 #include <aot/backend.h>
 #include <aot/describe.h>
+#include <aot/ext/check_nan.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>
@@ -57,6 +58,7 @@ typedef struct exe {
   bc_program_t *program;
   void *own; /* copy of bytes that came unaligned */
   aot_ext_profile_t profile;
+  aot_ext_check_nan_t check_nan;
 } exe_t;
 
 static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const lw_error_t *e, aot_status_t status) {
@@ -79,101 +81,10 @@ static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const lw_error_t 
 static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
 static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx};
+  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx, 1};
 }
 
 /* ---- query ---- */
-
-/* Operators whose regions are lowered: graphs first.., then lists of operands, of which some go around a loop. */
-static const struct region_row {
-  const char *op;
-  uint32_t first_graph, n_graphs, n_lists;
-  int has_cond;     /* the first graph gives one result: whether to go on */
-  int n_loop_lists; /* what is carried, what is looped over */
-} regions[] = {
-    {"higher_order.cond", 1, 2, 1, 0, 0},
-    {"higher_order.scan", 0, 1, 3, 0, 2},
-    {"higher_order.while_loop", 0, 2, 2, 1, 1},
-};
-enum { N_REGIONS = sizeof regions / sizeof *regions };
-
-static const struct region_row *region_row(aot_str_t op) {
-  for (uint32_t i = 0; i < N_REGIONS; i++)
-    if (aot_str_eq(op, aot_str(regions[i].op))) return &regions[i];
-  return NULL;
-}
-
-/* A region is lowered like any graph; what the node hands over must be what it takes. */
-static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *node, const struct region_row *row) {
-  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
-  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
-  const uint32_t lists = row->first_graph + row->n_graphs;
-  uint32_t n_operands = 0;
-  if (node->n_args < lists + row->n_lists) return "it has too few arguments";
-  for (uint32_t a = lists; a < lists + row->n_lists; a++) {
-    const int is_loop_list = a < lists + (uint32_t)row->n_loop_lists;
-    if (args[a].kind != AOT_ARG_VALUES && args[a].kind != AOT_ARG_INTS) return "its operands are no list";
-    if (is_loop_list && args[a].kind == AOT_ARG_INTS && args[a].n > 0)
-      return "numbers that change from step to step are not supported";
-    n_operands += args[a].n;
-  }
-  for (uint32_t a = row->first_graph; a < lists; a++) {
-    if (args[a].kind != AOT_ARG_GRAPH) return "it names no graph";
-    if (graphs[args[a].i].n_inputs != n_operands ||
-        graphs[args[a].i].n_outputs != (row->has_cond && a == row->first_graph ? 1 : node->n_results))
-      return "a region takes another number of operands, or gives another number of results, than the node has";
-  }
-  return NULL;
-}
-
-static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel_t *kernel, const cu_world_t *world,
-                           cu_error_t *error) {
-  const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
-  const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
-  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
-  rk_arg_t plain[16];
-  uint32_t n = node->n_args < 16 ? node->n_args : 16;
-  const struct region_row *region = region_row(aot_snap_text(s, op->name));
-  if (region) return bad_region(s, node, region);
-  if (op->flags & AOT_OP_REGION)
-    return "operators that own graphs are not run here, but for branches and loops; inline their regions";
-  if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
-  if (!kernel) return cu_refuse(world, s, i, error);
-  if (sn_node_is_complex(s, node) && !rk_takes_complex(kernel)) return "it is not supported for complex numbers";
-  if (op->flags & AOT_OP_WRITES)
-    return "it writes an argument; make the program functional first (stage functionalize)";
-  memset(plain, 0, sizeof plain);
-  for (uint32_t k = 0; k < n; k++) { /* what rk_refuse looks at: numbers */
-    plain[k].kind = args[k].kind == AOT_ARG_INT || args[k].kind == AOT_ARG_BOOL || args[k].kind == AOT_ARG_FLOAT
-                        ? args[k].kind
-                        : AOT_ARG_NONE;
-    memcpy(&plain[k].u.i, &args[k].i, sizeof args[k].i);
-  }
-  return rk_refuse(kernel, plain, n);
-}
-
-/* A node whose result has a size or is a number that only a run tells: it ends a part of the program
- * (program_parts.h). */
-static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node, const rk_kernel_t *kernel) {
-  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + node->result_begin;
-  int has_tensor = 0;
-  for (uint32_t r = 0; r < node->n_results; r++) has_tensor |= values[r].kind == AOT_TYPE_TENSOR;
-  if (AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[node->graph].kind == AOT_GRAPH_REGION)
-    return "the size or value of its result depends on the data, and it stands in a region; use backend-ref";
-  if (!kernel || (has_tensor && !rk_gives_sizes(kernel) && !rk_is_view(kernel)))
-    return "the size or value of its result depends on the data, and its kernel does not tell it";
-  return NULL;
-}
-
-/* Nodes whose results are integers of the shape environment need no kernel. */
-static int only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
-  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
-  for (uint32_t r = 0; r < node->n_results; r++) {
-    int32_t kind = values[node->result_begin + r].kind;
-    if (kind != AOT_TYPE_SYMINT && kind != AOT_TYPE_SYMBOOL) return 0;
-  }
-  return node->n_results > 0;
-}
 
 static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx, const char *what) {
   lw_error_t e = {.node = AOT_NO_ID};
@@ -195,8 +106,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
     const rk_kernel_t *kernel = kernels[nodes[i].op];
-    const char *why = births[i] ? bad_birth(s, &nodes[i], kernel) : NULL;
-    if (!why && (births[i] || !only_numbers(s, &nodes[i]))) why = refusal(s, i, kernel, &world, &error);
+    const char *why = lw_refusal(s, i, kernel, births[i], &world, &error);
     if (!why && !births[i] && bc_is_written_out(s, &nodes[i])) why = "it runs faster written out";
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
@@ -376,6 +286,12 @@ static aot_status_t profile_start(const aot_ext_profile_t *e) {
   return AOT_OK;
 }
 
+static aot_status_t check_nan_start(const aot_ext_check_nan_t *e) {
+  const exe_t *x = e->head.self;
+  bc_program_watch(x->program);
+  return AOT_OK;
+}
+
 static aot_status_t profile_read(const aot_ext_profile_t *e, aot_profile_t *out) {
   const exe_t *x = e->head.self;
   aot_profile_t full = {.struct_size = sizeof full, .row_stride = sizeof(aot_profile_row_t)};
@@ -386,6 +302,7 @@ static aot_status_t profile_read(const aot_ext_profile_t *e, aot_profile_t *out)
 
 static const void *exe_ext(const aot_table_t *e, const char *id) {
   const exe_t *x = e->self;
+  if (strcmp(id, AOT_EXT_CHECK_NAN) == 0) return &x->check_nan;
   return strcmp(id, AOT_EXT_PROFILE) == 0 ? &x->profile : NULL;
 }
 
@@ -425,6 +342,8 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   x->exe.table.stats = stats;
   x->exe.table.head.destroy = exe_destroy;
   x->exe.table.head.get_ext = exe_ext;
+  x->check_nan =
+      (aot_ext_check_nan_t){.head = {.struct_size = sizeof x->check_nan, .self = x}, .start = check_nan_start};
   x->profile = (aot_ext_profile_t){
       .head = {.struct_size = sizeof x->profile, .self = x}, .start = profile_start, .read = profile_read};
   *out = &x->exe.table;
@@ -465,7 +384,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   if (status == AOT_OK) status = need_blas(u, ctx);
   u->threads = opts->values[0].i;
   u->compiler = calloc(1, (size_t)opts->values[1].s.size + 1);
-  u->names = calloc((size_t)rk_count() + N_REGIONS, sizeof *u->names);
+  u->names = calloc((size_t)rk_count() + LW_N_REGION_OPS, sizeof *u->names);
   if (!u->compiler || !u->names) status = AOT_E_EXHAUSTED;
   if (status != AOT_OK) {
     free(u->compiler);
@@ -475,8 +394,8 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   }
   memcpy(u->compiler, opts->values[1].s.data, (size_t)opts->values[1].s.size);
   for (uint32_t i = 0; i < rk_count(); i++) u->names[i] = rk_name(rk_at(i));
-  for (uint32_t i = 0; i < N_REGIONS; i++) u->names[rk_count() + i] = aot_str(regions[i].op);
-  u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count() + N_REGIONS};
+  for (uint32_t i = 0; i < LW_N_REGION_OPS; i++) u->names[rk_count() + i] = lw_region_op(i);
+  u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count() + LW_N_REGION_OPS};
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
   u->cost = (aot_ext_cost_t){
       .head = {.struct_size = sizeof u->cost, .self = u}, .machine = cost_machine, .nodes = cost_nodes};

@@ -1,20 +1,24 @@
 /* What the CPU does with the steps that every target has: copies, zeros, sums in place; and its lowerings. */
 #include "target.h"
 
+#include "common/lowering/region_steps.h"
 #include "half_kernels.h"
 
 #include <string.h>
 
 /* ---- copies ---- */
 
+enum { WORTH_A_THREAD = 32768, ZEROS_WORTH_A_THREAD = 1 << 18 }; /* elements, bytes */
+
 typedef struct copy_step {
   lw_ref_t dst, src;
   rk_tensor_t to, from; /* geometry; data is set when run */
   int32_t rank;         /* merged dimensions of a copy without conversion */
   int64_t width;        /* bytes an element; 0: converts */
+  int64_t grain;        /* places of the outermost dimension that are worth a thread */
   int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK]; /* elements */
-  lw_ref_t counter;                                                                  /* LW_NONE: none */
-  int64_t dst_move, src_move;                                                        /* bytes a count */
+  const int64_t *rounds;                                                             /* NULL: none */
+  int64_t dst_move, src_move;                                                        /* bytes a round */
 } copy_step_t;
 
 #define COPY_INNER(type)                                                                                               \
@@ -30,31 +34,47 @@ static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, 
     for (int64_t i = 0; i < n; i++) memcpy(d + i * ds * width, s + i * ss * width, (size_t)width);
 }
 
-static aot_status_t run_copy(const lw_frame_t *f, void *payload) {
-  copy_step_t *p = payload;
-  int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
-  const int64_t count = p->counter.storage == LW_NONE ? 0 : *(const int64_t *)(const void *)lw_at(f, p->counter);
-  char *d = lw_at(f, p->dst) + count * p->dst_move;
-  const char *s = lw_at(f, p->src) + count * p->src_move;
-  if (!p->width) {
-    p->to.data = f->base[p->dst.storage] + count * p->dst_move;
-    p->from.data = f->base[p->src.storage] + count * p->src_move;
-    rk_copy(&p->to, &p->from);
-    return AOT_OK;
-  }
+typedef struct copy_job {
+  const copy_step_t *step;
+  char *to;
+  const char *from;
+} copy_job_t;
+
+/* The places [begin, end) of the outermost dimension. */
+static void copy_part(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const copy_job_t *job = arg;
+  const copy_step_t *p = job->step;
+  int64_t index[AOT_MAX_RANK] = {begin}, inner = p->rank - 1;
+  char *d = job->to + begin * p->dst_strides[0] * p->width;
+  const char *s = job->from + begin * p->src_strides[0] * p->width;
+  (void)part;
   for (;;) {
     int64_t k = inner - 1;
-    copy_row(d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner], p->width);
+    copy_row(d, p->dst_strides[inner], s, p->src_strides[inner], inner ? p->sizes[inner] : end - begin, p->width);
     for (; k >= 0; k--) {
       d += p->dst_strides[k] * p->width;
       s += p->src_strides[k] * p->width;
-      if (++index[k] < p->sizes[k]) break;
+      if (++index[k] < (k ? p->sizes[k] : end)) break;
       d -= p->dst_strides[k] * p->width * p->sizes[k];
       s -= p->src_strides[k] * p->width * p->sizes[k];
       index[k] = 0;
     }
-    if (k < 0) return AOT_OK;
+    if (k < 0) return;
   }
+}
+
+static aot_status_t run_copy(const lw_frame_t *f, void *payload) {
+  copy_step_t *p = payload;
+  const int64_t round = p->rounds ? *p->rounds : 0;
+  copy_job_t job = {p, lw_at(f, p->dst) + round * p->dst_move, lw_at(f, p->src) + round * p->src_move};
+  if (!p->width) {
+    p->to.data = f->base[p->dst.storage] + round * p->dst_move;
+    p->from.data = f->base[p->src.storage] + round * p->src_move;
+    rk_copy(&p->to, &p->from);
+    return AOT_OK;
+  }
+  bc_parallel(f->workers, p->sizes[0], p->grain, copy_part, &job);
+  return AOT_OK;
 }
 
 /* Dimensions of size 1 go; neighbours that both tensors step through evenly become one. */
@@ -78,19 +98,20 @@ static void merge_copy(copy_step_t *p, const lw_tensor_t *dst, const lw_tensor_t
 }
 
 static aot_status_t copy(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step, const lw_tensor_t *src,
-                         int64_t src_step, const lw_tensor_t *counter) {
+                         int64_t src_step, const int64_t *rounds) {
   copy_step_t *p;
   if (lw_numel(dst) == 0) return AOT_OK;
   LW_STEP(b, run_copy, p);
   p->dst = lw_use(b, dst);
   p->src = lw_use(b, src);
-  p->counter = lw_use(b, counter);
+  p->rounds = rounds;
   p->dst_move = dst_step * (int64_t)aot_dtype_size(dst->dtype);
   p->src_move = src_step * (int64_t)aot_dtype_size(src->dtype);
   p->to = lw_rk_tensor(b, dst);
   p->from = lw_rk_tensor(b, src);
   if (dst->dtype == src->dtype) p->width = (int64_t)aot_dtype_size(dst->dtype);
   merge_copy(p, dst, src);
+  p->grain = 1 + WORTH_A_THREAD * p->sizes[0] / lw_numel(dst);
   return AOT_OK;
 }
 
@@ -98,9 +119,15 @@ typedef struct zero_step {
   lw_ref_t dst;
   uint64_t nbytes;
 } zero_step_t;
+
+static void zero_part(void *arg, int32_t part, int64_t begin, int64_t end) {
+  (void)part;
+  memset((char *)arg + begin, 0, (size_t)(end - begin));
+}
+
 static aot_status_t run_zero(const lw_frame_t *f, void *payload) {
   const zero_step_t *p = payload;
-  memset(lw_at(f, p->dst), 0, (size_t)p->nbytes);
+  bc_parallel(f->workers, (int64_t)p->nbytes, ZEROS_WORTH_A_THREAD, zero_part, lw_at(f, p->dst));
   return AOT_OK;
 }
 
@@ -195,12 +222,20 @@ static aot_status_t add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t
   return AOT_OK;
 }
 
+/* ---- jumps ---- */
+
+static aot_status_t run_jump(const lw_frame_t *f, void *payload) {
+  lw_jump_t *p = payload;
+  if (p->pred.storage != LW_NONE) p->value.data = f->base[p->pred.storage];
+  return lw_take_jump(f, p);
+}
+
 /* ---- the target ---- */
 
 static const lw_lowering_table_t *const tables[] = {
     &bc_lowerings_bags,   &bc_lowerings_resample,  &lw_lowerings_products, &bc_lowerings_attention,
     &bc_lowerings_conv,   &bc_lowerings_embedding, &bc_lowerings_pool,     &bc_lowerings_batch_norm,
-    &lw_lowerings_joins,  &bc_lowerings_cond,      &bc_lowerings_loop,     &lw_lowerings_regions,
+    &lw_lowerings_joins,  &lw_lowerings_branches,  &lw_lowerings_loops,    &lw_lowerings_regions,
     &lw_lowerings_spared, &bc_lowerings_scatter,   &bc_lowerings_order,    &bc_lowerings_sum,
 };
 const lw_target_t bc_cpu = {
@@ -219,6 +254,7 @@ const lw_target_t bc_cpu = {
     .copy = copy,
     .zero = zero,
     .add = add,
+    .jump = run_jump,
     .classes = bc_count_classes,
     .has_across = 1,
     .join = bc_join_loops,

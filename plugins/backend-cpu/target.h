@@ -12,8 +12,8 @@ extern const lw_target_t bc_cpu;
 lw_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles);
 
 extern const lw_lowering_table_t bc_lowerings_bags, bc_lowerings_resample, bc_lowerings_attention,
-    bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_cond,
-    bc_lowerings_loop, bc_lowerings_scatter, bc_lowerings_order, bc_lowerings_sum;
+    bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_scatter,
+    bc_lowerings_order, bc_lowerings_sum;
 
 /* lower_matmul.c */
 aot_status_t bc_add_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,

@@ -108,12 +108,25 @@ static aot_status_t make_plain(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t 
   *out = *t;
   return AOT_OK;
 }
+/* Where a join wants it, if the engines write there; NULL: anywhere. */
+static const lw_tensor_t *place_of(const lw_build_t *b, uint32_t r) {
+  const lw_tensor_t *place = lw_place_of(b, r);
+  return place && is_plain(b, place) ? place : NULL;
+}
 static lw_tensor_t result_type(const lw_build_t *b, uint32_t r) {
+  const lw_tensor_t *place = place_of(b, r);
+  if (place) return *place;
   lw_tensor_t t = *lw_type(b, r);
   lw_result_geometry(&t);
   return plain_type(b, &t);
 }
 static aot_status_t make_result(lw_build_t *b, uint32_t r, lw_tensor_t *out) {
+  const lw_tensor_t *place = place_of(b, r);
+  if (place) {
+    *out = *place;
+    lw_bind(b, r, out);
+    return AOT_OK;
+  }
   lw_tensor_t t = *lw_type(b, r);
   lw_result_geometry(&t);
   return is_plain(b, &t) ? lw_result(b, r, out) : lw_result_dense(b, r, out);

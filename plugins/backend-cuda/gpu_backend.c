@@ -2,8 +2,8 @@
 #include "gpu_backend.h"
 
 #include "common/lowering/artifact.h"
-#include "common/snapshot/snap_complex.h"
 #include "common/lowering/lower.h"
+#include "common/lowering/refusals.h"
 #include "gpu_attention.h"
 #include "gpu_errors.h"
 #include "gpu_exe.h"
@@ -33,7 +33,7 @@ typedef struct unit {
 static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
 static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx};
+  return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx};
 }
 
 /* ---- query ---- */
@@ -81,16 +81,6 @@ static int is_loss_in_parts(const aot_snapshot_t *s, const aot_snap_node_t *node
   return 0;
 }
 
-/* Nodes whose results are integers of the shape environment need no kernel. */
-static int only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
-  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
-  for (uint32_t r = 0; r < node->n_results; r++) {
-    const int32_t kind = values[node->result_begin + r].kind;
-    if (kind != AOT_TYPE_SYMINT && kind != AOT_TYPE_SYMBOOL) return 0;
-  }
-  return node->n_results > 0;
-}
-
 static int is_whole(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const aot_snap_node_t *node) {
   if (u->widest_attention < 0) u->widest_attention = gc_attention_widest(gc_cudnn_folder(&u->host, ctx));
   return gc_attention_is_whole(s, node, u->widest_attention);
@@ -99,26 +89,18 @@ static int is_whole(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const ao
 static const char *refusal(unit_t *u, const aot_snapshot_t *s, uint32_t i, const cu_world_t *world, int is_birth,
                            cu_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
-  const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
-  const aot_str_t name = aot_snap_text(s, op->name);
-  const rk_kernel_t *kernel = rk_find(name);
-  if (is_birth) return "the size or value of its result depends on the data, which the GPU does not tell the host";
-  if (only_numbers(s, node)) return NULL;
-  if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run on the GPU; inline their regions";
-  if (op->flags & AOT_OP_WRITES)
-    return "it writes an argument; make the program functional first (stage functionalize)";
+  const aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[node->op].name);
   if ((is_in_parts(name) && !is_whole(u, world->ctx, s, node)) || is_loss_in_parts(s, node, name))
     return "its parts run on the GPU; as a whole it would run on the host";
-  if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
-  if (!kernel) return cu_refuse(world, s, i, error);
-  if (sn_node_is_complex(s, node)) return "complex numbers are not supported on the GPU";
-  return NULL;
+  return lw_refusal(s, i, rk_find(name), is_birth, world, error);
 }
 
-static int runs_on_host(const aot_snapshot_t *s, uint32_t i) {
+/* Its parts, where it has some, would run better: on the GPU; or as one graph, a loop of a known length. */
+static int is_better_apart(const aot_snapshot_t *s, uint32_t i) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[node->op].name);
-  return !only_numbers(s, node) && rk_find(name) && !lw_has_lowering(&gc_gpu, name);
+  if (aot_str_eq(name, aot_str("higher_order.scan"))) return 1;
+  return !lw_only_numbers(s, node) && rk_find(name) && !lw_has_lowering(&gc_gpu, name);
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
@@ -139,7 +121,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
     const char *why = refusal(u, s, i, &world, births[i], &error);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = {nodes[i].id}};
     if (why) v.accepted = 0, v.reason = aot_str(why);
-    else if (runs_on_host(s, i)) v.accepted = 2; /* its parts may run on the GPU */
+    else if (!births[i] && is_better_apart(s, i)) v.accepted = 2;
     status = sink->put(sink, &v);
   }
   free(births);
@@ -180,6 +162,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
       {"timed-products", e->algorithms.n_timed, ""},
       {"cudnn-calls", e->n_dnn, "calls"},
       {"host-fallbacks", e->n_fallback, "nodes"},
+      {"waits", e->n_waits, ""},
       {"arena-bytes", (double)e->arena_nbytes, "bytes"},
   };
   for (size_t k = 0; r && k < sizeof rows / sizeof *rows; k++)
@@ -222,10 +205,11 @@ static const void *get_ext(const aot_table_t *b, const char *id) {
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
 }
 
-/* Those that have a kernel, but for what runs in parts. */
+/* Those that have a kernel, but for what runs in parts; branches and loops. */
 static void list_names(unit_t *u) {
   for (uint32_t i = 0; i < rk_count(); i++)
     if (!is_in_parts(rk_name(rk_at(i)))) u->names[u->coverage.n_ops++] = rk_name(rk_at(i));
+  for (uint32_t i = 0; i < LW_N_REGION_OPS; i++) u->names[u->coverage.n_ops++] = lw_region_op(i);
   u->coverage.struct_size = sizeof u->coverage;
   u->coverage.ops = u->names;
 }
@@ -236,7 +220,7 @@ aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
-  u->names = calloc((size_t)rk_count() + 1, sizeof *u->names);
+  u->names = calloc((size_t)rk_count() + LW_N_REGION_OPS, sizeof *u->names);
   if (status == AOT_OK && !u->names) status = AOT_E_EXHAUSTED;
   if (status != AOT_OK) {
     free(u->names);

@@ -1,17 +1,15 @@
-/* Convolutions over one to three dimensions, transposed ones too: by cuDNN as operands lie, else on copies that lie in
- * the way of the first one, else dense ones; what it does not take, or where it is missing, by kernels of their own. */
+/* Convolutions over one to three dimensions, transposed ones too: products where windows are patches; depthwise ones channels
+ * last by kernels of their own; by cuDNN as operands lie, else on copies that lie in the way of the first one, else dense
+ * ones; what it does not take, or where it is missing, by other kernels of their own. */
 #include "gpu_conv.h"
 
 #include "common/lowering/conv_call.h"
 #include "conv_text.h"
+#include "depthwise_text.h"
 #include "gpu_dnn.h"
+#include "gpu_patches.h"
+#include "own_kernel.h"
 #include <string.h>
-
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
-}
-
-static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
 
 /* Lines are images of height 1. */
 static void set_tensor(gc_conv_t *c, int what, const lw_tensor_t *t) {
@@ -58,7 +56,7 @@ static void tidy_strides(int64_t *sizes, int64_t *strides, int32_t rank, int is_
   }
 }
 
-static int is_channels_last(const lw_tensor_t *t) { return t->sizes[1] > 1 && t->strides[1] == 1; }
+int gc_is_channels_last(const lw_tensor_t *t) { return t->sizes[1] > 1 && t->strides[1] == 1; }
 
 /* An element stands for several: gradients of sums. */
 static int is_spread(const lw_tensor_t *t) {
@@ -70,7 +68,7 @@ static int is_spread(const lw_tensor_t *t) {
 static const gc_dnn_plan_t *plan_of(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t,
                                     gc_dnn_graph_t *graph) {
   gc_conv_t c = describe(call, t);
-  const int last = is_channels_last(&t[GC_CONV_X]);
+  const int last = gc_is_channels_last(&t[GC_CONV_X]);
   for (int what = 0; what < GC_CONV_N_TENSORS; what++) {
     if (!gc_is_aligned_for_dnn(b, &t[what]) || is_spread(&t[what])) return NULL;
     tidy_strides(c.sizes[what], c.strides[what], c.rank + 2, last);
@@ -79,8 +77,7 @@ static const gc_dnn_plan_t *plan_of(lw_build_t *b, const lw_conv_t *call, int32_
   return gc_dnn_plan_of(b, graph);
 }
 
-/* t laid out anew without holes, channels first or last; without memory. */
-static lw_tensor_t laid_out(const lw_tensor_t *t, int channels_last) {
+lw_tensor_t gc_laid_out(const lw_tensor_t *t, int channels_last) {
   lw_tensor_t out = *t;
   lw_make_contiguous(&out);
   if (!channels_last) return out;
@@ -94,7 +91,7 @@ static lw_tensor_t laid_out(const lw_tensor_t *t, int channels_last) {
 static aot_status_t add_by_dnn(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t) {
   enum { AS_IT_LIES, CHANNELS_LAST, CHANNELS_FIRST, N_LAYOUTS };
   const int result = result_of(kind);
-  const int has_last = is_channels_last(&t[GC_CONV_X]) || is_channels_last(&t[GC_CONV_Y]);
+  const int has_last = gc_is_channels_last(&t[GC_CONV_X]) || gc_is_channels_last(&t[GC_CONV_Y]);
   const gc_dnn_plan_t *plan = NULL;
   lw_tensor_t lies[GC_CONV_N_TENSORS];
   gc_dnn_graph_t graph;
@@ -102,7 +99,7 @@ static aot_status_t add_by_dnn(lw_build_t *b, const lw_conv_t *call, int32_t kin
   for (int layout = 0; layout < N_LAYOUTS && !plan; layout++) {
     if (layout == CHANNELS_LAST && !has_last) continue;
     for (int what = 0; what < GC_CONV_N_TENSORS; what++)
-      lies[what] = layout == AS_IT_LIES ? t[what] : laid_out(&t[what], layout == CHANNELS_LAST);
+      lies[what] = layout == AS_IT_LIES ? t[what] : gc_laid_out(&t[what], layout == CHANNELS_LAST);
     plan = plan_of(b, call, kind, lies, &graph);
   }
   if (!plan) return LW_DECLINED;
@@ -117,41 +114,67 @@ static aot_status_t add_by_dnn(lw_build_t *b, const lw_conv_t *call, int32_t kin
 
 /* ---- kernels of their own ---- */
 
-typedef struct conv_step {
-  const gc_kernel_t *kernel;
-  uint32_t blocks, threads;
-  lw_ref_t refs[GC_CONV_N_TENSORS];
-} conv_step_t;
-
-static aot_status_t run_conv(const lw_frame_t *f, void *payload) {
-  const conv_step_t *p = payload;
-  const gc_run_t *run = f->self;
-  gc_address_t pointers[GC_CONV_N_TENSORS] = {0};
-  for (int what = 0; what < GC_CONV_N_TENSORS; what++)
-    if (p->refs[what].storage != LW_NONE) pointers[what] = (gc_address_t)(uintptr_t)lw_at(f, p->refs[what]);
-  *run->result = gc_launch(run, p->kernel->main, p->blocks, p->threads, 0, pointers, GC_CONV_N_TENSORS);
-  return *run->result == GC_SUCCESS ? AOT_OK : AOT_E_INTERNAL;
-}
-
 static int is_float(int32_t dtype) { return is_dnn_dtype(dtype) || dtype == AOT_F64; }
 
 /* t: what the kernel does not read or write has no storage. */
 static aot_status_t add_kernel(lw_build_t *b, const gc_conv_kernel_t *kernel, const lw_tensor_t *t) {
-  conv_step_t *p;
-  gc_code_t *all = lowering(b)->code;
-  gc_kernel_t *code = all ? gc_code_printed(all, gc_print_conv, kernel) : &lowering(b)->stand_in;
-  if (!code) return no_memory(b);
-  code->is_wanted = 1;
-  LW_STEP(b, run_conv, p);
-  p->kernel = code;
-  gc_conv_launch(kernel, &p->blocks, &p->threads);
-  for (int what = 0; what < GC_CONV_N_TENSORS; what++) p->refs[what] = lw_use(b, &t[what]);
+  const lw_tensor_t *const tensors[] = {&t[GC_CONV_X], &t[GC_CONV_W], &t[GC_CONV_Y]};
+  gc_own_kernel_t own = {.kind = "conv", .print = gc_print_conv, .self = kernel};
+  gc_conv_launch(kernel, &own.blocks, &own.threads);
+  AOT_TRY(gc_add_own_kernel(b, &own, tensors, GC_CONV_N_TENSORS));
   lw_count_flops(b, gc_conv_flops(kernel), t[GC_CONV_Y].dtype);
   return AOT_OK;
 }
 
+static int are_pairs(const lw_build_t *b, const lw_tensor_t *t) {
+  return gc_alignment_of(b, t) >= 2 * aot_dtype_size(t->dtype);
+}
+
+/* The sum over `parts` as the weights lie. */
+static aot_status_t add_parts(lw_build_t *b, const lw_tensor_t *weights, const lw_tensor_t *parts) {
+  lw_tensor_t spread = *parts;
+  spread.dtype = weights->dtype;
+  spread.storage = weights->storage;
+  spread.offset = weights->offset;
+  spread.strides[0] = 0;
+  spread.strides[1] = weights->strides[2];
+  spread.strides[2] = weights->strides[3];
+  spread.strides[3] = weights->strides[0];
+  return gc_add_sums(b, &spread, parts, 1u);
+}
+
+static aot_status_t add_depthwise(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t,
+                                  const lw_tensor_t *bias) {
+  const gc_depthwise_t d = {describe(call, t), kind, bias != NULL};
+  const int64_t *w = d.conv.sizes[GC_CONV_W];
+  gc_own_kernel_t own = {.kind = "depthwise", .print = gc_print_depthwise, .self = &d};
+  if (!gc_is_depthwise(&d.conv) || !are_pairs(b, &t[GC_CONV_X]) || !are_pairs(b, &t[GC_CONV_Y])) return LW_DECLINED;
+  if (bias && bias->strides[0] != 1) return LW_DECLINED;
+  lw_tensor_t parts = {.dtype = AOT_F32, .rank = 4, .sizes = {gc_depthwise_parts(&d), w[2], w[3], w[0]}};
+  const int of_weights = kind == GC_DNN_CONV_WEIGHTS;
+  if (of_weights) {
+    lw_make_contiguous(&parts);
+    AOT_TRY(lw_new_tensor(b, &parts));
+  }
+  const lw_tensor_t *const tensors[GC_DEPTHWISE_N_POINTERS] = {&t[GC_CONV_X], of_weights ? NULL : &t[GC_CONV_W],
+                                                               &t[GC_CONV_Y], of_weights ? &parts : bias};
+  gc_depthwise_launch(&d, &own.blocks, &own.threads);
+  AOT_TRY(gc_add_own_kernel(b, &own, tensors, GC_DEPTHWISE_N_POINTERS));
+  const gc_conv_kernel_t counted = {d.conv, kind};
+  lw_count_flops(b, gc_conv_flops(&counted), d.conv.dtype);
+  return of_weights ? add_parts(b, &t[GC_CONV_W], &parts) : AOT_OK;
+}
+
+/* By what needs no library of convolutions; bias: of a forward. */
+static aot_status_t add_directly(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t,
+                                 const lw_tensor_t *bias) {
+  if (gc_is_patches(call, t)) return gc_lower_patches(b, call, kind, t, bias);
+  return add_depthwise(b, call, kind, t, bias);
+}
+
 static aot_status_t add_conv(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t) {
-  const aot_status_t status = add_by_dnn(b, call, kind, t);
+  aot_status_t status = add_directly(b, call, kind, t, NULL);
+  if (status == LW_DECLINED) status = add_by_dnn(b, call, kind, t);
   if (status != LW_DECLINED) return status;
   const gc_conv_kernel_t kernel = {describe(call, t), kind};
   return add_kernel(b, &kernel, t);
@@ -187,6 +210,9 @@ static aot_status_t lower_forward(lw_build_t *b) {
   t[in] = *call.in;
   t[GC_CONV_W] = *call.weight;
   AOT_TRY(lw_result(b, 0, &t[out]));
+  const aot_status_t status =
+      call.is_transposed ? LW_DECLINED : add_directly(b, &call, GC_DNN_CONV_FORWARD, t, call.bias);
+  if (status != LW_DECLINED) return status;
   AOT_TRY(add_conv(b, &call, call.is_transposed ? GC_DNN_CONV_DATA : GC_DNN_CONV_FORWARD, t));
   return call.bias ? add_bias(b, &t[out], call.bias) : AOT_OK;
 }

@@ -1,21 +1,32 @@
-/* A program on a GPU: graphs lowered for the sizes and the memory of each bound call, kernels compiled, and the whole
- * call captured as one CUDA graph the first time that it is submitted. */
+/* A program on a GPU: graphs lowered for the sizes and the memory of each bound call (gpu_call.h), those with sizes that
+ * only a run tells part by part (gpu_parts.h). */
 #ifndef GC_GPU_EXE_H
 #define GC_GPU_EXE_H
 
 #include "common/custom/custom.h"
+#include "common/lowering/program_parts.h"
 #include "common/lowering/schedule.h"
 #include "cuda_device.h"
 #include "gpu_profile.h"
 #include "gpu_target.h"
 #include <aot/backend.h>
+#include <aot/ext/check_nan.h>
+
+enum { GC_MAX_FORMS = 8 }; /* of a part, for different sizes, that are kept */
+
+typedef struct gc_call gc_call_t;
 
 typedef struct gc_exe {
   aot_exe_t table;
   aot_host_t host;
   gc_device_t *device;
-  const aot_snapshot_t *s;
-  void *own; /* copy of bytes that came unaligned */
+  const aot_snapshot_t *s; /* with the parts of what is cut as further graphs */
+  lw_cut_t cut;
+  gc_call_t **parts; /* by graph row, GC_MAX_FORMS of each */
+  uint64_t parts_clock;
+  aot_buffer_t parts_arena;
+  aot_point_t settled; /* that the host has waited for last, by itself; no timeline: it never has */
+  void *own;           /* copy of bytes that came unaligned */
   cu_program_t custom;
   nv_nvrtc_t nvrtc;
   gc_cublaslt_t cublaslt;
@@ -26,18 +37,30 @@ typedef struct gc_exe {
   lp_gpu_machine_t machine;
   nc_rates_t limits;
   int is_synchronous; /* AOT_CUDA_SYNC: a step at a time, each waited for */
+  aot_ext_check_nan_t check_nan;
+  int is_watched; /* a step at a time, and what it gives is looked at */
   aot_ext_profile_t profile;
   int is_profiled;                            /* a step at a time, each timed */
-  struct aot_bound *bound;                    /* a list, of those that are profiled */
+  gc_call_t *profiled;                        /* a list, of those that are */
   gc_rows_t past, rows;                       /* of calls that are gone; of all, as they were read last */
-  struct aot_bound *planned;                  /* lowered by the last plan, for the bind that follows */
+  gc_call_t *planned;                         /* lowered by the last plan, for the bind that follows */
   double libraries_ms, lowering_ms, plans_ms; /* of the start; lowering: with plans that are read and algorithms */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn;
+  uint32_t n_waits;     /* for the device, by what decides when it runs: jumps, and nodes that tell sizes */
   uint64_t loop_nbytes; /* that generated loops read and write */
   uint32_t *n_counted;  /* the same of the lowering that was last */
   uint32_t *n_on_host;  /* by operator of the snapshot: nodes that run there, of all that has been lowered */
 } gc_exe_t;
+
+struct aot_bound {
+  uint32_t graph; /* snapshot row */
+  aot_binding_t binding;
+  gc_call_t *call; /* NULL: the graph is cut */
+};
+
+/* The host waits until the queue has done all that was put on it. A failure is told. */
+aot_status_t gc_exe_settle(gc_exe_t *e, aot_ctx_t *ctx, aot_queue_t *queue, lw_error_t *error);
 
 /* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */
 const char *gc_cudnn_folder(const aot_host_t *host, aot_ctx_t *ctx);

@@ -1,6 +1,7 @@
 #include "gpu_masks.h"
 
 #include "mask_text.h"
+#include "own_kernel.h"
 #include <string.h>
 
 static aot_status_t no_memory(lw_build_t *b) {
@@ -8,34 +9,10 @@ static aot_status_t no_memory(lw_build_t *b) {
 }
 static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
 
-/* ---- steps ---- */
-
-typedef struct mask_step {
-  const gc_kernel_t *kernel;
-  uint32_t blocks, threads;
-  lw_ref_t refs[GC_MASK_N_POINTERS];
-} mask_step_t;
-
-static aot_status_t run_mask(const lw_frame_t *f, void *payload) {
-  const mask_step_t *p = payload;
-  const gc_run_t *run = f->self;
-  gc_address_t pointers[GC_MASK_N_POINTERS];
-  for (int k = 0; k < GC_MASK_N_POINTERS; k++) pointers[k] = (gc_address_t)(uintptr_t)lw_at(f, p->refs[k]);
-  *run->result = gc_launch(run, p->kernel->main, p->blocks, p->threads, 0, pointers, GC_MASK_N_POINTERS);
-  return *run->result == GC_SUCCESS ? AOT_OK : AOT_E_INTERNAL;
-}
-
 static aot_status_t add_kernel(lw_build_t *b, const gc_mask_kernel_t *kernel, const lw_tensor_t *const *tensors) {
-  mask_step_t *p;
-  gc_code_t *all = lowering(b)->code;
-  gc_kernel_t *code = all ? gc_code_printed(all, gc_print_mask, kernel) : &lowering(b)->stand_in;
-  if (!code) return no_memory(b);
-  code->is_wanted = 1;
-  LW_STEP(b, run_mask, p);
-  p->kernel = code;
-  gc_mask_launch(kernel, &p->blocks, &p->threads);
-  for (int k = 0; k < GC_MASK_N_POINTERS; k++) p->refs[k] = lw_use(b, tensors[k]);
-  return AOT_OK;
+  gc_own_kernel_t own = {.kind = "mask", .print = gc_print_mask, .self = kernel};
+  gc_mask_launch(kernel, &own.blocks, &own.threads);
+  return gc_add_own_kernel(b, &own, tensors, GC_MASK_N_POINTERS);
 }
 
 /* ---- the bias ---- */

@@ -4,19 +4,12 @@
 #include <string.h>
 #include <time.h>
 
-gc_result_t gc_times_init(gc_times_t *t, const gc_driver_t *driver, uint32_t n_steps) {
-  gc_result_t result = GC_SUCCESS;
-  *t = (gc_times_t){.events = calloc((size_t)n_steps + 1, sizeof *t->events), .n_steps = n_steps};
-  if (!t->events) return GC_ERROR_OUT_OF_MEMORY;
-  for (uint32_t k = 0; k <= n_steps && result == GC_SUCCESS; k++) result = driver->event_create(&t->events[k], 0);
-  return result;
-}
+void gc_times_init(gc_times_t *t) { *t = (gc_times_t){.is_on = 1}; }
 
 void gc_times_deinit(gc_times_t *t, const gc_driver_t *driver) {
   if (t->has_begun) driver->stream_synchronize(t->stream);
-  for (uint32_t k = 0; t->events && k <= t->n_steps; k++)
-    if (t->events[k]) driver->event_destroy(t->events[k]);
-  free(t->events);
+  for (uint32_t k = 0; k < t->n_events; k++) driver->event_destroy(t->marks[k].event);
+  free(t->marks);
   *t = (gc_times_t){0};
 }
 
@@ -28,16 +21,40 @@ static void look_at_clock(void *self) {
 }
 
 gc_result_t gc_times_begin(gc_times_t *t, const gc_driver_t *driver, gc_stream_t stream) {
-  if (!t->events) return GC_SUCCESS;
+  if (!t->is_on) return GC_SUCCESS;
   t->stream = stream;
   t->has_begun = 1;
+  t->has_run = 0;
+  t->n = 0;
   return driver->launch_host_func(stream, look_at_clock, t);
 }
 
-gc_result_t gc_times_mark(gc_times_t *t, const gc_driver_t *driver, uint32_t k) {
-  if (!t->events) return GC_SUCCESS;
-  t->has_run = k == t->n_steps;
-  return driver->event_record(t->events[k], t->stream);
+static gc_result_t need_event(gc_times_t *t, const gc_driver_t *driver) {
+  if (t->n < t->n_events) return GC_SUCCESS;
+  if (t->n == t->capacity) {
+    const uint32_t capacity = t->capacity ? 2 * t->capacity : 64;
+    gc_mark_t *marks = realloc(t->marks, capacity * sizeof *marks);
+    if (!marks) return GC_ERROR_OUT_OF_MEMORY;
+    t->marks = marks;
+    t->capacity = capacity;
+  }
+  const gc_result_t result = driver->event_create(&t->marks[t->n].event, 0);
+  t->n_events += result == GC_SUCCESS;
+  return result;
+}
+
+gc_result_t gc_times_mark(gc_times_t *t, const gc_driver_t *driver, uint32_t step) {
+  if (!t->is_on) return GC_SUCCESS;
+  const gc_result_t result = need_event(t, driver);
+  if (result != GC_SUCCESS) return result;
+  t->marks[t->n].step = step;
+  return driver->event_record(t->marks[t->n++].event, t->stream);
+}
+
+gc_result_t gc_times_end(gc_times_t *t, const gc_driver_t *driver) {
+  const gc_result_t result = gc_times_mark(t, driver, LW_NONE);
+  t->has_run = t->is_on && result == GC_SUCCESS;
+  return result;
 }
 
 static int elapsed_ns(const gc_driver_t *driver, gc_event_t begin, gc_event_t end, uint64_t *out) {
@@ -52,11 +69,11 @@ void gc_times_take(gc_times_t *t, const gc_driver_t *driver, lw_schedule_t *s) {
   if (!has_run) return;
   t->has_begun = t->has_run = 0;
   lw_times_begin(s);
-  for (uint32_t k = 0; k < t->n_steps; k++) {
+  for (uint32_t k = 0; k + 1 < t->n; k++) {
     uint64_t after, ns;
-    if (elapsed_ns(driver, t->events[0], t->events[k], &after) &&
-        elapsed_ns(driver, t->events[k], t->events[k + 1], &ns))
-      lw_times_add(&s->steps[k], t->at + after, ns);
+    if (elapsed_ns(driver, t->marks[0].event, t->marks[k].event, &after) &&
+        elapsed_ns(driver, t->marks[k].event, t->marks[k + 1].event, &ns))
+      lw_times_add(&s->steps[t->marks[k].step], t->at + after, ns);
   }
 }
 

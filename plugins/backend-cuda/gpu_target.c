@@ -2,6 +2,7 @@
 
 #include "product_step.h"
 #include "common/lowering/kernel_step.h"
+#include "common/lowering/region_steps.h"
 #include "common/tensor/geometry.h"
 #include "gpu_attention.h"
 #include "gpu_conv.h"
@@ -31,8 +32,10 @@ typedef struct loop_step {
   uint32_t blocks, threads, begin_blocks, end_blocks;
   uint32_t n, n_pointers; /* words that refs and numbers tell (lp_gpu_word); and what follows them */
   lw_ref_t *refs;
-  uint64_t *numbers;    /* of words without memory: draws, sizes */
-  gc_kernel_t *several; /* the same for as many tensors as fit; NULL: it is not joined */
+  uint64_t *numbers;     /* of words without memory: draws, sizes */
+  const int64_t *rounds; /* of a loop around it, over; NULL: none */
+  int64_t *moves;        /* by word: bytes that its memory moves in each */
+  gc_kernel_t *several;  /* the same for as many tensors as fit; NULL: it is not joined */
   uint32_t n_shared, n_row, most_tensors;
   gc_address_t *pointers;
   lw_ref_t scratch;
@@ -56,6 +59,7 @@ static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   uint32_t n = p->n;
   for (uint32_t k = 0; k < p->n; k++)
     p->pointers[k] = p->refs[k].storage == LW_NONE ? p->numbers[k] : address(f, p->refs[k]);
+  for (uint32_t k = 0; k < p->n && p->rounds; k++) p->pointers[k] += (gc_address_t)(*p->rounds * p->moves[k]);
   if (p->told != LW_NONE) p->pointers[p->told] = check;
   else if (check) p->pointers[n++] = check;
   if (p->scratch.storage != LW_NONE) p->pointers[n++] = address(f, p->scratch);
@@ -81,11 +85,14 @@ static gc_kernel_t *kernel_of(const lw_build_t *b, const lp_loop_t *loop) {
   return code ? gc_code_kernel(code, loop) : &lowering(b)->stand_in;
 }
 
-/* A schedule for the GPU, and its kernel. NULL: not for GPUs, or no memory (*out_status). */
-static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, const lw_tensor_t *tensors, aot_status_t *out_status) {
+static void set_alignments(lw_build_t *b, lp_loop_t *loop, const lw_tensor_t *tensors) {
   for (uint32_t k = 0; k < loop->n_loads + loop->n_stores; k++)
     if (!loop->accesses[k].draws && !loop->accesses[k].counts)
       loop->accesses[k].align = gc_alignment_of(b, &tensors[k]);
+}
+
+/* A schedule for the GPU, and its kernel. NULL: not for GPUs, or no memory (*out_status). */
+static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, aot_status_t *out_status) {
   *out_status = LW_DECLINED;
   if (!lp_gpu_schedule(loop, &lowering(b)->machine)) return NULL;
   gc_kernel_t *kernel = kernel_of(b, loop);
@@ -193,7 +200,8 @@ static int store_across(lw_group_t *g) {
 static aot_status_t lower_loop(lw_build_t *b, lw_group_t *g) {
   loop_step_t *p;
   aot_status_t status = LW_DECLINED;
-  gc_kernel_t *kernel = store_across(g) ? make_kernel(b, &g->loop, g->tensors, &status) : NULL;
+  set_alignments(b, &g->loop, g->tensors);
+  gc_kernel_t *kernel = store_across(g) ? make_kernel(b, &g->loop, &status) : NULL;
   if (status == LW_DECLINED && g->n > 1) return LW_APART;
   if (status != AOT_OK) return status;
   AOT_TRY(lw_store_results(b, g));
@@ -282,7 +290,8 @@ static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, 
   AOT_TRY(lw_scratch(b, sizeof(double), out));
   const lw_tensor_t tensors[] = {*classes, *out, *out};
   if (!lp_simplify(&loop)) return LW_DECLINED;
-  gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
+  set_alignments(b, &loop, tensors);
+  gc_kernel_t *kernel = make_kernel(b, &loop, &status);
   if (status != AOT_OK) return status;
   AOT_TRY(add_step(b, &loop, kernel, &p));
   p->refs[0] = lw_use(b, classes);
@@ -297,10 +306,16 @@ static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, 
 
 /* ---- loops of one instruction: copies, sums in place, sums over dimensions ---- */
 
+/* What lies further on with each round of a loop of the program. */
+typedef struct moving {
+  const int64_t *rounds; /* over; NULL: nothing moves */
+  int64_t dst, src;      /* bytes a round */
+} moving_t;
+
 /* dst = src, or dst += src, or dst = the sums of src over the reduced dimensions, along which dst does not step, as a
  * loop. LW_DECLINED: loops do not have the dtype. */
 static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, int is_sum,
-                                   uint32_t reduced) {
+                                   uint32_t reduced, const moving_t *moving) {
   lp_access_t accesses[3];
   lp_inst_t inst = {
       .text = is_sum ? "a + b" : "a", .n_args = is_sum ? 2 : 1, .compute = src->dtype, .dtype = dst->dtype};
@@ -325,27 +340,41 @@ static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const 
   inst.reduce = reduced ? LP_SUM : LP_EACH;
   accesses[loop.n_loads].of_row = reduced != 0;
   if (!lp_simplify(&loop)) return LW_DECLINED;
-  gc_kernel_t *kernel = make_kernel(b, &loop, tensors, &status);
+  set_alignments(b, &loop, tensors);
+  for (uint32_t k = 0; k <= loop.n_loads && moving->rounds; k++)
+    while ((k < loop.n_loads ? moving->src : moving->dst) % accesses[k].align) accesses[k].align /= 2;
+  gc_kernel_t *kernel = make_kernel(b, &loop, &status);
   if (status != AOT_OK) return status;
   AOT_TRY(add_step(b, &loop, kernel, &p));
+  p->rounds = moving->rounds;
+  p->moves = lw_pool_alloc(b->pool, (p->n + 1) * sizeof *p->moves);
+  if (!p->moves) return no_memory(b);
   for (uint32_t k = 0; k <= loop.n_loads; k++) {
-    const lw_ref_t ref = k < loop.n_loads ? lw_use_read_only(b, &tensors[k], 0) : lw_use(b, &tensors[k]);
-    p->refs[lp_gpu_word(&loop, k)] = ref;
+    const uint32_t word = lp_gpu_word(&loop, k);
+    p->refs[word] = k < loop.n_loads ? lw_use_read_only(b, &tensors[k], 0) : lw_use(b, &tensors[k]);
+    p->moves[word] = k < loop.n_loads ? moving->src : moving->dst;
   }
   lw_count_loop(b);
+  if (moving->rounds) {
+    lw_depends_on_run(b);
+    return AOT_OK;
+  }
   return let_join(b, &loop, p);
 }
 
 typedef struct move_step {
   lw_ref_t dst, src;
   uint64_t nbytes;
+  moving_t moving;
 } move_step_t;
 
 static aot_status_t run_move(const lw_frame_t *f, void *payload) {
   const move_step_t *p = payload;
   const gc_run_t *run = run_of(f);
-  return driver_status(run,
-                       run->driver->memcpy_on_device(address(f, p->dst), address(f, p->src), p->nbytes, run->stream));
+  const int64_t round = p->moving.rounds ? *p->moving.rounds : 0;
+  return driver_status(run, run->driver->memcpy_on_device(address(f, p->dst) + (gc_address_t)(round * p->moving.dst),
+                                                          address(f, p->src) + (gc_address_t)(round * p->moving.src),
+                                                          p->nbytes, run->stream));
 }
 
 static aot_status_t run_zero(const lw_frame_t *f, void *payload) {
@@ -354,18 +383,33 @@ static aot_status_t run_zero(const lw_frame_t *f, void *payload) {
   return driver_status(run, run->driver->memset_bytes(address(f, p->dst), 0, p->nbytes, run->stream));
 }
 
+/* A complex number as its two parts, behind the other dimensions. 0: there is no room for one more. */
+static int in_parts(lw_tensor_t *t) {
+  if (t->rank == AOT_MAX_RANK) return 0;
+  for (int32_t d = 0; d < t->rank; d++) t->strides[d] *= 2;
+  t->offset *= 2;
+  t->sizes[t->rank] = 2;
+  t->strides[t->rank++] = 1;
+  t->dtype = t->dtype == AOT_C64 ? AOT_F32 : AOT_F64;
+  return 1;
+}
+
 static aot_status_t lower_copy(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step, const lw_tensor_t *src,
-                               int64_t src_step, const lw_tensor_t *counter) {
+                               int64_t src_step, const int64_t *rounds) {
+  const moving_t moving = {rounds, dst_step * (int64_t)aot_dtype_size(dst->dtype),
+                           src_step * (int64_t)aot_dtype_size(src->dtype)};
+  lw_tensor_t to = *dst, from = *src;
   move_step_t *p;
-  (void)dst_step, (void)src_step;
-  if (counter) return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "loop", "loops of a program are not run on the GPU");
   if (lw_numel(dst) == 0) return AOT_OK;
   if (dst->dtype == src->dtype && lw_is_contiguous(dst) && lw_is_contiguous(src)) {
     LW_STEP(b, run_move, p);
-    *p = (move_step_t){lw_use(b, dst), lw_use(b, src), (uint64_t)lw_numel(dst) * aot_dtype_size(dst->dtype)};
+    *p = (move_step_t){lw_use(b, dst), lw_use(b, src), (uint64_t)lw_numel(dst) * aot_dtype_size(dst->dtype), moving};
+    if (rounds) lw_depends_on_run(b);
     return AOT_OK;
   }
-  const aot_status_t status = add_small_loop(b, dst, src, 0, 0);
+  const int is_complex = dst->dtype == src->dtype && (dst->dtype == AOT_C64 || dst->dtype == AOT_C128);
+  aot_status_t status = LW_DECLINED;
+  if (!is_complex || (in_parts(&to) && in_parts(&from))) status = add_small_loop(b, &to, &from, 0, 0, &moving);
   if (status != LW_DECLINED) return status;
   return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "copy", "a copy from %s to %s is not supported on the GPU",
                  aot_dtype_name(src->dtype), aot_dtype_name(dst->dtype));
@@ -380,11 +424,35 @@ static aot_status_t lower_zero(lw_build_t *b, const lw_tensor_t *dst) {
 
 static aot_status_t lower_add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   if (lw_numel(dst) == 0) return AOT_OK;
-  return add_small_loop(b, dst, src, 1, 0);
+  return add_small_loop(b, dst, src, 1, 0, &(moving_t){.rounds = NULL});
 }
 
 aot_status_t gc_add_sums(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, uint32_t reduced) {
-  return add_small_loop(b, dst, src, 0, reduced);
+  return add_small_loop(b, dst, src, 0, reduced, &(moving_t){.rounds = NULL});
+}
+
+/* ---- jumps ---- */
+
+static aot_status_t run_jump(const lw_frame_t *f, void *payload) {
+  lw_jump_t *p = payload;
+  const gc_run_t *run = run_of(f);
+  if (p->pred.storage != LW_NONE) {
+    const size_t nbytes = aot_dtype_size(p->value.dtype);
+    AOT_TRY(driver_status(run, run->driver->memcpy_to_host(run->decides, address(f, p->pred), nbytes, run->stream)));
+    AOT_TRY(run->settle(run->self, f->error));
+    p->value.data = run->decides;
+    p->value.nbytes = nbytes;
+    p->value.offset = 0; /* one element, and it alone */
+  }
+  return lw_take_jump(f, p);
+}
+
+uint32_t gc_jump_target(const lw_step_t *step) {
+  return step->run == run_jump ? ((const lw_jump_t *)step->payload)->target : LW_NONE;
+}
+
+int gc_jump_waits(const lw_step_t *step) {
+  return step->run == run_jump && ((const lw_jump_t *)step->payload)->pred.storage != LW_NONE;
 }
 
 /* ---- kernels on the host ---- */
@@ -488,9 +556,9 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
 
 /* ---- the target ---- */
 
-static const lw_lowering_table_t *const tables[] = {&lw_lowerings_products,  &lw_lowerings_joins,
-                                                    &lw_lowerings_regions,   &lw_lowerings_spared,
-                                                    &gc_lowerings_attention, &gc_lowerings_conv};
+static const lw_lowering_table_t *const tables[] = {
+    &lw_lowerings_products, &lw_lowerings_joins, &lw_lowerings_regions,   &lw_lowerings_spared,
+    &lw_lowerings_branches, &lw_lowerings_loops, &gc_lowerings_attention, &gc_lowerings_conv};
 const lw_target_t gc_gpu = {
     .tables = tables,
     .n_tables = sizeof tables / sizeof tables[0],
@@ -508,8 +576,10 @@ const lw_target_t gc_gpu = {
     .copy = lower_copy,
     .zero = lower_zero,
     .add = lower_add,
+    .jump = run_jump,
     .classes = lower_classes,
     .join = join_loops,
+    .row_nbytes = 128,
     .goes_onto = 1,
     .has_across = 1,
 };

@@ -5,6 +5,7 @@
  *     attention   cuDNN (gpu_attention.h)
  *     convolution cuDNN, or kernels of their own (gpu_conv.c)
  *     copy, add   generated kernels of one instruction; dense copies by the driver
+ *     jump        the host waits for what decides, and goes on with another step (common/lowering/region_steps.h)
  *     kernel      what nothing else takes runs on the host: operands there, results back, both on the stream */
 #ifndef GC_TARGET_H
 #define GC_TARGET_H
@@ -37,6 +38,8 @@ typedef struct gc_lowering {
   const aot_snap_graph_t *masks_in;
 } gc_lowering_t;
 
+enum { GC_DECIDES_NBYTES = 16 }; /* one element of any dtype */
+
 /* lw_frame_t.self of a run. */
 typedef struct gc_run {
   const gc_driver_t *driver;
@@ -47,6 +50,9 @@ typedef struct gc_run {
   gc_result_t *result; /* of the driver's call that failed */
   int *cublas;         /* of cuBLASLt's */
   int *dnn;            /* of cuDNN's */
+  char *decides;       /* pinned, of GC_DECIDES_NBYTES: what a jump reads */
+  /* waits until all that was put on the stream has run */
+  aot_status_t (*settle)(void *self, lw_error_t *error);
   void (*fault)(void *self, aot_status_t status, const lw_error_t *error); /* of work on the host; from any thread */
   void *self;
 } gc_run_t;
@@ -72,6 +78,9 @@ uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t);
 aot_status_t gc_add_sums(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, uint32_t reduced);
 /* Kernels that the steps call are to be compiled. */
 void gc_want_kernels(const lw_schedule_t *s);
+/* Of a jump, the step that it leads to; LW_NONE: it is none. Does it wait for the device? */
+uint32_t gc_jump_target(const lw_step_t *step);
+int gc_jump_waits(const lw_step_t *step);
 /* What it runs, in words: the name of its generated kernel, or what kind of step it is. */
 const char *gc_step_name(const lw_step_t *step);
 /* The first wrong index of the last run, if there was one: tells it, with its node. The words are cleared. */

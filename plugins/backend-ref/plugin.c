@@ -7,6 +7,7 @@
 #include "ref_region.h"
 #include <aot/backend.h>
 #include <aot/describe.h>
+#include <aot/ext/check_nan.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/memory.h>
@@ -33,6 +34,7 @@ typedef struct executable {
   hc_exe_t exe;
   aot_host_t host;
   rf_program_t *program;
+  aot_ext_check_nan_t check_nan;
   uint64_t peak_nbytes, n_runs, copied_nbytes; /* updated atomically: runs may overlap */
 } executable_t;
 
@@ -56,7 +58,7 @@ static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_
 static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
 static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx};
+  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx, 1};
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
@@ -237,6 +239,17 @@ static void exe_destroy(const aot_table_t *e) {
   free(x);
 }
 
+static aot_status_t check_nan_start(const aot_ext_check_nan_t *e) {
+  const executable_t *x = e->head.self;
+  rf_watch(x->program);
+  return AOT_OK;
+}
+
+static const void *exe_ext(const aot_table_t *e, const char *id) {
+  const executable_t *x = e->self;
+  return strcmp(id, AOT_EXT_CHECK_NAN) == 0 ? &x->check_nan : NULL;
+}
+
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
   const unit_t *u = b->head.self;
@@ -261,6 +274,9 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   x->exe.table.head.flags = AOT_EXE_OPEN_OUTPUTS;
   x->exe.table.stats = exe_stats;
   x->exe.table.head.destroy = exe_destroy;
+  x->exe.table.head.get_ext = exe_ext;
+  x->check_nan =
+      (aot_ext_check_nan_t){.head = {.struct_size = sizeof x->check_nan, .self = x}, .start = check_nan_start};
   *out = &x->exe.table;
   return AOT_OK;
 }

@@ -133,6 +133,8 @@ aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world
   return AOT_OK;
 }
 
+void rf_watch(rf_program_t *p) { p->is_watched = 1; }
+
 void rf_destroy(rf_program_t *p) {
   if (!p) return;
   for (uint32_t g = 1; p->graphs && p->s && g < p->s->graphs.count; g++) {
@@ -267,6 +269,7 @@ static aot_status_t step(rf_state_t *st) {
   if (st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op] != RF_NO_REGION)
     return rf_enter(st, node);
   AOT_TRY(rf_run_node(st, f, node));
+  if (st->p->is_watched && !st->rehearsal) AOT_TRY(rf_look(st, f, node));
   rf_finish_node(st, f, node);
   return AOT_OK;
 }
@@ -351,6 +354,7 @@ aot_status_t rf_run(const rf_program_t *p, const hc_run_t *run, const rf_printer
   if (status == AOT_OK && run->n_symbols)
     memcpy(run->symbols, st->symbols, (size_t)run->n_symbols * sizeof *run->symbols);
   if (out_stats) *out_stats = (rf_stats_t){.peak_nbytes = st->peak_nbytes, .copied_nbytes = st->copied_nbytes};
+  if (status != AOT_OK) cu_settle(&p->custom);
   end(st);
   free(st);
   return status;

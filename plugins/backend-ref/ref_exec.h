@@ -33,6 +33,8 @@ typedef struct rf_stats {
 aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program_t **out,
                      rf_error_t *error);
 void rf_destroy(rf_program_t *p);
+/* Runs from here on look for the first NaN (aot.check-nan/1). */
+void rf_watch(rf_program_t *p);
 
 /* Where the program's own prints go. */
 typedef struct rf_printer {

@@ -5,6 +5,7 @@
  * result that is a graph output is computed straight into the caller's buffer. The few operators whose meaning hangs on
  * their argument's strides (as_strided) get that argument in its declared layout. */
 #include "ref_state.h"
+#include "common/finite/not_finite.h"
 #include "common/tensor/geometry.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -342,9 +343,20 @@ static aot_status_t place_written(rf_state_t *st, rf_frame_t *f, uint32_t node, 
   return AOT_OK;
 }
 
+/* What a kernel lets through stays where it is. */
+static void pass_first(rf_state_t *st, rf_frame_t *f, uint32_t node) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  const aot_snap_arg_t *first = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
+  const rf_slot_t *from = slot_of(st, f, (uint32_t)first->i);
+  if (!from->storage || !sizes_fit(&from->t, &st->results[0])) return;
+  st->results[0] = from->t;
+  rf_slot_share(slot_of(st, f, n->result_begin), &from->t, from->storage);
+}
+
 static aot_status_t run_custom(rf_state_t *st, rf_frame_t *f, uint32_t node, const cu_node_t *c) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   rk_error_t why;
+  if (c->passes) pass_first(st, f, node);
   AOT_TRY(place_written(st, f, node, c));
   AOT_TRY(place_results(st, f, node));
   if (st->rehearsal) return AOT_OK;
@@ -378,4 +390,22 @@ aot_status_t rf_run_node(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   if (custom) return run_custom(st, f, node, custom);
   AOT_TRY(call_kernel(st, f, node, k));
   return any_open || only_symbols(st, n) ? rf_learn(st, f, node) : AOT_OK;
+}
+
+aot_status_t rf_look(rf_state_t *st, rf_frame_t *f, uint32_t node) {
+  const aot_snapshot_t *s = st->p->s;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands) + n->operand_begin;
+  const aot_str_t op = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op].name);
+  int found = 0, before = 0;
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    const rf_slot_t *slot = slot_of(st, f, n->result_begin + r);
+    if (slot->storage && slot->t.dtype) found |= nf_look(&slot->t);
+  }
+  for (uint32_t k = 0; k < n->n_operands && found; k++) {
+    const rf_slot_t *slot = operands[k] == AOT_NO_ID ? NULL : slot_of(st, f, operands[k]);
+    if (slot && slot->storage && slot->t.dtype) before |= nf_look(&slot->t);
+  }
+  const char *what = found ? nf_made(s, node, before, found) : NULL;
+  return what ? rf_fail(st, AOT_E_RANGE, node, NF_MADE, (int)op.size, op.data, what) : AOT_OK;
 }

@@ -40,6 +40,7 @@ struct rf_program {
   cu_program_t custom; /* nodes that plugins' kernels run */
   uint32_t max_args, max_operands, max_ints, max_results;
   uint32_t n_kernels;
+  int is_watched; /* results are looked at (aot.check-nan/1) */
 };
 
 #define RF_MAX_DEPTH 64 /* regions in regions */
@@ -149,5 +150,7 @@ aot_status_t rf_place_open(void *self, uint32_t result, int32_t rank, const int6
 
 /* ref_node.c: compute a node that is no region, into the frame's slots. */
 aot_status_t rf_run_node(rf_state_t *st, rf_frame_t *f, uint32_t node);
+/* AOT_E_RANGE: it has made a NaN or an infinity. Its operands are still there. */
+aot_status_t rf_look(rf_state_t *st, rf_frame_t *f, uint32_t node);
 
 #endif

@@ -6,7 +6,6 @@
 #include <aot/inline.h>
 #include <aot/pass.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define HELP "convolution networks in channels-last memory order, where fewer bytes are moved so"
 
@@ -54,18 +53,13 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return report(u, ctx, &(cl_counts_t){0});
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
-  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_EXHAUSTED;
-  }
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->is_off = aot_str_eq(opts->values[0].s, places[1]);
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }

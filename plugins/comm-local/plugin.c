@@ -4,7 +4,6 @@
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define HELP "ranks that are threads of one process, for tests; with delays and faults on purpose"
 
@@ -43,17 +42,12 @@ static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, c
   return rn_group_open(c, ctx, &t, out);
 }
 
-static void destroy(const aot_table_t *t) { free(t->self); }
-
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   const aot_opt_value_t *o = opts->values;
-  unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
-  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_EXHAUSTED;
-  }
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   snprintf(u->rendezvous, sizeof u->rendezvous, "%.*s", (int)o[OPT_RENDEZVOUS].s.size, o[OPT_RENDEZVOUS].s.data);
   u->meeting = (cl_meeting_t){
       .name = u->rendezvous,
@@ -71,7 +65,6 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   rn_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED | AOT_COMMUNICATOR_CONCURRENT);
   snprintf(u->base.record, sizeof u->base.record, "%.*s", (int)o[OPT_RECORD].s.size, o[OPT_RECORD].s.data);
   u->base.table.join = join;
-  u->base.table.head.destroy = destroy;
   *out_table = &u->base.table.head;
   return AOT_OK;
 }

@@ -4,7 +4,6 @@
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define HELP "ranks that are processes of one MPI job, as mpirun starts them"
 
@@ -32,22 +31,16 @@ static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, c
   return rn_tell(c, ctx, AOT_E_PRECONDITION, "the MPI job has another number of ranks, or this one another place");
 }
 
-static void destroy(const aot_table_t *t) { free(t->self); }
-
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
-  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_EXHAUSTED;
-  }
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->patience_ns = (uint64_t)(opts->values[OPT_PATIENCE].f * 1e9);
   rn_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_ORDERED);
   snprintf(u->base.record, sizeof u->base.record, "%.*s", (int)opts->values[OPT_RECORD].s.size,
            opts->values[OPT_RECORD].s.data);
   u->base.table.join = join;
-  u->base.table.head.destroy = destroy;
   *out_table = &u->base.table.head;
   return AOT_OK;
 }

@@ -6,21 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORLD_OF_TORCH "0" /* how PyTorch names its group of all ranks */
-
 /* Arguments, counted from 0, of one operator; a kernel's `self` leads to the row by its place. */
 typedef struct row {
   const char *op;
   int32_t kind;
   int8_t reduce, size, root, splits, group; /* -1: it has none; splits: the first of two */
+  aot_status_t(AOT_CALL *run)(const aot_kernel_t *kernel, const aot_kernel_call_t *call);
+  uint32_t flags; /* AOT_KERNEL_* */
 } row_t;
+
+static aot_status_t AOT_CALL run(const aot_kernel_t *kernel, const aot_kernel_call_t *call);
+static aot_status_t AOT_CALL begin(const aot_kernel_t *kernel, const aot_kernel_call_t *call);
+static aot_status_t AOT_CALL wait_for(const aot_kernel_t *kernel, const aot_kernel_call_t *call);
+
+/* clang-format off */
 static const row_t table[FS_N_KERNELS] = {
-    {"_c10d_functional.all_gather_into_tensor.default", AOT_COLLECTIVE_ALL_GATHER, -1, 1, -1, -1, 2},
-    {"_c10d_functional.reduce_scatter_tensor.default", AOT_COLLECTIVE_REDUCE_SCATTER, 1, 2, -1, -1, 3},
-    {"_c10d_functional.all_reduce.default", AOT_COLLECTIVE_ALL_REDUCE, 1, -1, -1, -1, 2},
-    {"_c10d_functional.broadcast.default", AOT_COLLECTIVE_BROADCAST, -1, -1, 1, -1, 2},
-    {"_c10d_functional.all_to_all_single.default", AOT_COLLECTIVE_ALL_TO_ALL, -1, -1, -1, 1, 3},
+    {"_c10d_functional.all_gather_into_tensor.default", AOT_COLLECTIVE_ALL_GATHER, -1, 1, -1, -1, 2, run, 0},
+    {"_c10d_functional.reduce_scatter_tensor.default", AOT_COLLECTIVE_REDUCE_SCATTER, 1, 2, -1, -1, 3, run, 0},
+    {"_c10d_functional.all_reduce.default", AOT_COLLECTIVE_ALL_REDUCE, 1, -1, -1, -1, 2, run, 0},
+    {"_c10d_functional.broadcast.default", AOT_COLLECTIVE_BROADCAST, -1, -1, 1, -1, 2, run, 0},
+    {"_c10d_functional.all_to_all_single.default", AOT_COLLECTIVE_ALL_TO_ALL, -1, -1, -1, 1, 3, run, 0},
+    {"aot.start_all_gather.default", AOT_COLLECTIVE_ALL_GATHER, -1, 1, -1, -1, 2, begin, AOT_KERNEL_STARTS},
+    {"aot.start_reduce_scatter.default", AOT_COLLECTIVE_REDUCE_SCATTER, 1, 2, -1, -1, 3, begin, AOT_KERNEL_STARTS},
+    {"aot.start_all_reduce.default", AOT_COLLECTIVE_ALL_REDUCE, 1, -1, -1, -1, 2, begin, AOT_KERNEL_STARTS},
+    {"aot.wait_for_ranks.default", 0, -1, -1, -1, -1, -1, wait_for, AOT_KERNEL_PASSES},
 };
+/* clang-format on */
 
 static aot_status_t bad(const aot_kernel_call_t *call, aot_status_t status, const char *text) {
   if (call->message_size) snprintf(call->message, call->message_size, "%s", text);
@@ -62,12 +73,6 @@ static int32_t reduction(const aot_kernel_arg_t *a) {
   return 0;
 }
 
-static int names_all(const aot_kernel_arg_t *a) {
-  const aot_str_t name = {a->u.chars, a->n};
-  return a->kind == AOT_ARG_STR &&
-         (aot_str_eq(name, aot_str(AOT_RANKS_ALL)) || aot_str_eq(name, aot_str(WORLD_OF_TORCH)));
-}
-
 /* Bytes of the pieces along dim 0; 0: they are not given, all are alike. */
 static int pieces(const aot_kernel_arg_t *a, const aot_tensor_t *t, uint32_t n_ranks, uint64_t *out) {
   const uint64_t row = t->rank && t->sizes[0] ? nbytes_of(t) / (uint64_t)t->sizes[0] : 0;
@@ -76,11 +81,20 @@ static int pieces(const aot_kernel_arg_t *a, const aot_tensor_t *t, uint32_t n_r
   return 1;
 }
 
-static aot_status_t collect(const fs_kernels_t *k, const row_t *row, const aot_kernel_call_t *call, void *from,
-                            void *to) {
+/* With the ranks' own sentence, if there is one. */
+static aot_status_t told(const fs_kernels_t *k, const aot_kernel_call_t *call, aot_status_t status) {
+  char text[320];
+  if (status == AOT_OK) return AOT_OK;
+  const aot_str_t why = fs_groups_failure(k->groups);
+  snprintf(text, sizeof text, "%.*s", (int)why.size, why.data);
+  return bad(call, status, text);
+}
+
+static aot_status_t collect(const fs_kernels_t *k, const row_t *row, const fs_group_t *g, const aot_kernel_call_t *call,
+                            void *from, void *to) {
   const aot_kernel_arg_t *a = call->args;
-  const aot_communicator_t *c = k->ranks.communicator;
-  uint64_t *sizes = row->splits < 0 ? NULL : calloc(2 * (size_t)k->ranks.n_ranks, sizeof *sizes);
+  const aot_communicator_t *c = k->groups->ranks.communicator;
+  uint64_t *sizes = row->splits < 0 ? NULL : calloc(2 * (size_t)g->n_ranks, sizeof *sizes);
   aot_collective_t what = {.struct_size = sizeof what,
                            .kind = row->kind,
                            .reduce = row->reduce < 0 ? 0 : reduction(&a[row->reduce]),
@@ -88,56 +102,124 @@ static aot_status_t collect(const fs_kernels_t *k, const row_t *row, const aot_k
                            .root = row->root < 0 ? 0 : (uint32_t)a[row->root].u.i,
                            .to = {(uintptr_t)to, nbytes_of(&call->results[0])},
                            .from = {(uintptr_t)from, nbytes_of(a[0].u.tensor)}};
-  if (sizes && pieces(&a[row->splits], &call->results[0], k->ranks.n_ranks, sizes) &&
-      pieces(&a[row->splits + 1], a[0].u.tensor, k->ranks.n_ranks, sizes + k->ranks.n_ranks)) {
+  if (sizes && pieces(&a[row->splits], &call->results[0], g->n_ranks, sizes) &&
+      pieces(&a[row->splits + 1], a[0].u.tensor, g->n_ranks, sizes + g->n_ranks)) {
     what.receive = sizes;
-    what.send = sizes + k->ranks.n_ranks;
+    what.send = sizes + g->n_ranks;
   }
-  const aot_status_t status = c->collect(c, NULL, k->ranks.group, &what);
+  const aot_status_t status = c->collect(c, NULL, g->group, &what);
   free(sizes);
+  return told(k, call, status);
+}
+
+static aot_status_t find_group(const fs_kernels_t *k, const aot_kernel_call_t *call, const aot_kernel_arg_t *a,
+                               const fs_group_t **out) {
+  const aot_str_t name = {a->kind == AOT_ARG_STR ? a->u.chars : "", a->kind == AOT_ARG_STR ? a->n : 0};
+  char text[160];
+  int is_new = 0;
+  aot_status_t status = fs_group_find(k->groups, name, out, &is_new);
+  if (status == AOT_OK && is_new) {
+    AOT_TRY(told(k, call, fs_await_all(k->under_way)));
+    return told(k, call, fs_group_make(k->groups, name, out));
+  }
   if (status == AOT_OK) return AOT_OK;
-  aot_str_t why = {"", 0};
-  char text[320];
-  c->failure(c, k->ranks.group, &why);
-  snprintf(text, sizeof text, "%.*s", (int)why.size, why.data);
+  if (status == AOT_E_NOT_FOUND)
+    return bad(call, AOT_E_UNIMPLEMENTED,
+               "groups of ranks are \"world\", which is \"0\" in PyTorch, \"rows:N\" and \"columns:N\"");
+  snprintf(text, sizeof text, "%u ranks do not make %.*s", k->groups->ranks.n_ranks, (int)name.size, name.data);
   return bad(call, status, text);
 }
 
-static aot_status_t check(const fs_kernels_t *k, const row_t *row, const aot_kernel_call_t *call) {
+static aot_status_t check(const fs_kernels_t *k, const row_t *row, const aot_kernel_call_t *call,
+                          const fs_group_t **out) {
   char text[160];
-  if (!names_all(&call->args[row->group]))
-    return bad(call, AOT_E_UNIMPLEMENTED, "there is one group of ranks, \"world\", which is \"0\" in PyTorch");
+  AOT_TRY(find_group(k, call, &call->args[row->group], out));
   if (row->reduce >= 0 && !reduction(&call->args[row->reduce]))
     return bad(call, AOT_E_UNIMPLEMENTED, "reductions are sum, avg, max, min and product");
-  if (row->size < 0 || call->args[row->size].u.i == (int64_t)k->ranks.n_ranks) return AOT_OK;
+  if (row->size < 0 || call->args[row->size].u.i == (int64_t)(*out)->n_ranks) return AOT_OK;
   snprintf(text, sizeof text, "the program is made for %lld ranks, and there are %u",
-           (long long)call->args[row->size].u.i, k->ranks.n_ranks);
+           (long long)call->args[row->size].u.i, (*out)->n_ranks);
   return bad(call, AOT_E_PRECONDITION, text);
 }
 
 static aot_status_t AOT_CALL run(const aot_kernel_t *kernel, const aot_kernel_call_t *call) {
   const fs_kernels_t *k = kernel->head.self;
   const row_t *row = &table[kernel - k->rows];
-  AOT_TRY(check(k, row, call));
+  const fs_group_t *group;
+  AOT_TRY(check(k, row, call, &group));
+  AOT_TRY(told(k, call, fs_await_all(k->under_way))); /* those of a group are in one order on all ranks */
   const aot_tensor_t *in = call->args[0].u.tensor, *out = &call->results[0];
   char *from = is_dense(in) ? first_of(in) : malloc((size_t)nbytes_of(in) + 1);
   char *to = is_dense(out) ? first_of(out) : malloc((size_t)nbytes_of(out) + 1);
   aot_status_t status = from && to ? AOT_OK : bad(call, AOT_E_EXHAUSTED, "no memory left");
   if (status == AOT_OK && !is_dense(in)) move(in, from, 0);
-  if (status == AOT_OK) status = collect(k, row, call, from, to);
+  if (status == AOT_OK) status = collect(k, row, group, call, from, to);
   if (status == AOT_OK && !is_dense(out)) move(out, to, 1);
   if (!is_dense(in)) free(from);
   if (!is_dense(out)) free(to);
   return status;
 }
 
-void fs_kernels_init(fs_kernels_t *k, const aot_run_ranks_t *ranks) {
-  k->ranks = *ranks;
+/* ---- those that go on ---- */
+
+static aot_status_t begin(const aot_kernel_t *kernel, const aot_kernel_call_t *call) {
+  const fs_kernels_t *k = kernel->head.self;
+  const row_t *row = &table[kernel - k->rows];
+  const uint32_t n = call->n_results;
+  const fs_group_t *group;
+  AOT_TRY(check(k, row, call, &group));
+  fs_part_t *parts = calloc((size_t)n + 1, sizeof *parts);
+  aot_status_t status = parts ? AOT_OK : bad(call, AOT_E_EXHAUSTED, "no memory left");
+  for (uint32_t i = 0; i < n && status == AOT_OK; i++) {
+    const aot_tensor_t *in = call->args[0].u.tensors[i], *out = &call->results[i];
+    if (!is_dense(in) || !is_dense(out) || out->dtype != call->results[0].dtype)
+      status = bad(call, AOT_E_UNIMPLEMENTED, "what goes on together is in row-major order, and of one dtype");
+    else
+      parts[i] = (fs_part_t){first_of(in), first_of(out),
+                             row->kind == AOT_COLLECTIVE_REDUCE_SCATTER ? nbytes_of(out) : nbytes_of(in)};
+  }
+  if (status == AOT_OK && n) {
+    const aot_collective_t how = {.struct_size = sizeof how,
+                                  .kind = row->kind,
+                                  .reduce = row->reduce < 0 ? 0 : reduction(&call->args[row->reduce]),
+                                  .dtype = call->results[0].dtype,
+                                  .what = aot_str(row->op)};
+    status = told(k, call, fs_start(k->under_way, group->group, group->n_ranks, &how, parts, n));
+  }
+  free(parts);
+  return status;
+}
+
+static aot_status_t wait_for(const aot_kernel_t *kernel, const aot_kernel_call_t *call) {
+  const fs_kernels_t *k = kernel->head.self;
+  const aot_tensor_t *in = call->args[0].u.tensor;
+  const aot_status_t status = fs_await(k->under_way, first_of(in));
+  if (status == AOT_E_NOT_FOUND) return bad(call, AOT_E_INTERNAL, "nothing was started that makes this tensor");
+  AOT_TRY(told(k, call, status));
+  if (call->n_results == 0) return AOT_OK;
+  char *dense = malloc((size_t)nbytes_of(in) + 1);
+  if (!dense) return bad(call, AOT_E_EXHAUSTED, "no memory left");
+  move(in, dense, 0);
+  move(&call->results[0], dense, 1);
+  free(dense);
+  return AOT_OK;
+}
+
+static void AOT_CALL settle(const aot_kernel_t *kernel) {
+  const fs_kernels_t *k = kernel->head.self;
+  fs_settle(k->under_way);
+}
+
+void fs_kernels_init(fs_kernels_t *k, fs_groups_t *groups, fs_under_way_t *under_way) {
+  k->groups = groups;
+  k->under_way = under_way;
   for (int i = 0; i < FS_N_KERNELS; i++) {
-    k->rows[i] =
-        (aot_kernel_t){.head = {.struct_size = sizeof k->rows[i], .self = k}, .op = aot_str(table[i].op), .run = run};
+    k->rows[i] = (aot_kernel_t){.head = {.struct_size = sizeof k->rows[i], .flags = table[i].flags, .self = k},
+                                .op = aot_str(table[i].op),
+                                .run = table[i].run,
+                                .settle = settle};
     k->list[i] = &k->rows[i];
   }
   k->ext = (aot_ext_kernels_t){
-      .struct_size = sizeof k->ext, .kernels = k->list, .n_kernels = ranks->communicator ? FS_N_KERNELS : 0};
+      .struct_size = sizeof k->ext, .kernels = k->list, .n_kernels = groups->ranks.communicator ? FS_N_KERNELS : 0};
 }

@@ -1,20 +1,26 @@
-/* Kernels of collectives (aot.kernels/1): each hands its tensors to the communicator that the host has joined. A
- * collective is done when its node is, so that waiting for it is nothing. */
+/* Kernels of collectives (aot.kernels/1): each hands its tensors to the communicator that the host has joined. Those of
+ * _c10d_functional are done when their node is, so that waiting for them is nothing; those that aot.start_* begins go on
+ * (under_way.h) until aot.wait_for_ranks has waited for their result. */
 #ifndef FS_COLLECTIVES_H
 #define FS_COLLECTIVES_H
+
+#include "rank_groups.h"
+#include "under_way.h"
 
 #include <aot/ext/kernels.h>
 #include <aot/ext/ranks.h>
 
-#define FS_N_KERNELS 5
+#define FS_N_KERNELS 9
 
 typedef struct fs_kernels {
-  aot_run_ranks_t ranks;
+  fs_groups_t *groups;
+  fs_under_way_t *under_way;
   aot_kernel_t rows[FS_N_KERNELS];
   const aot_kernel_t *list[FS_N_KERNELS];
   aot_ext_kernels_t ext; /* without a communicator it has none */
 } fs_kernels_t;
 
-void fs_kernels_init(fs_kernels_t *k, const aot_run_ranks_t *ranks);
+/* Without a communicator there are none. groups, under_way: of the same ranks; borrowed. */
+void fs_kernels_init(fs_kernels_t *k, fs_groups_t *groups, fs_under_way_t *under_way);
 
 #endif

@@ -6,11 +6,12 @@
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define HELP "parameters, their gradients and optimizer states shared out over the ranks of the run"
 #define KERNELS_ID "collectives"
-#define KERNELS_HELP "kernels of _c10d_functional's collectives, over the communicator of the run"
+#define KERNELS_HELP "kernels of collectives, over the communicator of the run"
 
 /* ---- the ranks of the run ---- */
 
@@ -23,7 +24,7 @@ static aot_run_ranks_t ranks_of(const aot_host_t *host, aot_ctx_t *ctx) {
 
 /* ---- the pass ---- */
 
-enum { OPT_MODE, OPT_REPLICATE_UNDER, OPT_BUFFERS, OPT_REDUCE, OPT_LOSS, OPT_RANKS, OPT_RANK };
+enum { OPT_MODE, OPT_COLUMNS, OPT_REPLICATE_UNDER, OPT_BUFFERS, OPT_REDUCE, OPT_LOSS, OPT_RANKS, OPT_RANK };
 
 typedef struct unit {
   aot_pass_t table;
@@ -31,7 +32,8 @@ typedef struct unit {
   fs_options_t options;
 } unit_t;
 
-static const aot_str_t modes[] = {AOT_STR_INIT("shard"), AOT_STR_INIT("shard-grad"), AOT_STR_INIT("replicate")};
+static const aot_str_t modes[] = {AOT_STR_INIT("shard"), AOT_STR_INIT("shard-grad"), AOT_STR_INIT("replicate"),
+                                  AOT_STR_INIT("hybrid")};
 static const aot_str_t reductions[] = {AOT_STR_INIT("leaf"), AOT_STR_INIT("gathered")};
 static const aot_str_t buffer_ways[] = {AOT_STR_INIT("refuse"), AOT_STR_INIT("local")};
 
@@ -44,6 +46,16 @@ static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, const char *text) 
                         .value = aot_no_value()};
   u->host.diag(&u->host, ctx, &d);
   return AOT_E_PRECONDITION;
+}
+
+static aot_status_t check_mesh(const unit_t *u, aot_ctx_t *ctx, const fs_options_t *o) {
+  const aot_ext_ranks_t *x = aot_ext(&u->host.head, AOT_EXT_RANKS);
+  char text[128];
+  snprintf(text, sizeof text, "%u ranks are no mesh with rows of %u", o->n_ranks, o->n_columns);
+  if (!o->n_columns) return complain(u, ctx, "mode 'hybrid' needs 'columns', the ranks in a row of the mesh");
+  if (o->n_ranks % o->n_columns) return complain(u, ctx, text);
+  if (!x || x->head.struct_size < sizeof *x) return complain(u, ctx, "the host is too old for a mesh of ranks");
+  return x->parts(x, ctx, o->n_columns);
 }
 
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fs_counts_t *n) {
@@ -71,11 +83,10 @@ static aot_status_t AOT_CALL run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t
   }
   if (options.rank >= options.n_ranks) return complain(u, ctx, "'rank' counts from 0 and is smaller than 'ranks'");
   if (options.n_ranks == 1) return AOT_OK;
+  if (options.mode == FS_HYBRID) AOT_TRY(check_mesh(u, ctx, &options));
   AOT_TRY(fs_run(&u->host, ctx, prog, &options, part, &counts));
   return report(u, ctx, &counts);
 }
-
-static void destroy(const aot_table_t *p) { free(p->self); }
 
 static int32_t choice(aot_str_t word, const aot_str_t *words, int32_t n) {
   for (int32_t i = 0; i < n; i++)
@@ -85,16 +96,14 @@ static int32_t choice(aot_str_t word, const aot_str_t *words, int32_t n) {
 
 static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                     const aot_opts_t *opts, const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   (void)self;
-  (void)ctx;
-  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_EXHAUSTED;
-  }
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   const aot_opt_value_t *o = opts->values;
   u->options = (fs_options_t){
-      .mode = choice(o[OPT_MODE].s, modes, 3),
+      .mode = choice(o[OPT_MODE].s, modes, 4),
+      .n_columns = (uint32_t)o[OPT_COLUMNS].i,
       .replicate_under = (uint64_t)o[OPT_REPLICATE_UNDER].i,
       .local_buffers = choice(o[OPT_BUFFERS].s, buffer_ways, 2) == 1,
       .reduces_narrow = choice(o[OPT_REDUCE].s, reductions, 2) == 1,
@@ -102,7 +111,7 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
       .n_ranks = (uint32_t)o[OPT_RANKS].i,
       .rank = (uint32_t)o[OPT_RANK].i,
   };
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }
@@ -112,6 +121,8 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
 typedef struct opset {
   aot_opset_t table;
   fs_kernels_t kernels;
+  fs_groups_t groups;
+  fs_under_way_t under_way;
 } opset_t;
 
 static const void *AOT_CALL get_ext(const aot_table_t *t, const char *id) {
@@ -119,7 +130,12 @@ static const void *AOT_CALL get_ext(const aot_table_t *t, const char *id) {
   return aot_str_eq(aot_str(id), aot_str(AOT_EXT_KERNELS)) ? &o->kernels.ext : NULL;
 }
 
-static void destroy_opset(const aot_table_t *t) { free(t->self); }
+static void destroy_opset(const aot_table_t *t) {
+  opset_t *o = t->self;
+  fs_under_way_deinit(&o->under_way);
+  fs_groups_leave(&o->groups);
+  free(o);
+}
 
 static aot_status_t AOT_CALL create_opset(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                           const aot_opts_t *opts, const aot_table_t **out_table) {
@@ -132,7 +148,9 @@ static aot_status_t AOT_CALL create_opset(const aot_unit_t *self, aot_ctx_t *ctx
     return AOT_E_EXHAUSTED;
   }
   const aot_run_ranks_t ranks = ranks_of(&own, ctx);
-  fs_kernels_init(&o->kernels, &ranks);
+  fs_under_way_init(&o->under_way, &ranks);
+  o->groups = (fs_groups_t){.ranks = ranks, .made = {{"", ranks.group, ranks.n_ranks}}, .n_made = 1};
+  fs_kernels_init(&o->kernels, &o->groups, &o->under_way);
   o->table.head =
       (aot_table_t){.struct_size = sizeof o->table, .self = o, .destroy = destroy_opset, .get_ext = get_ext};
   *out_table = &o->table.head;
@@ -144,9 +162,13 @@ static aot_status_t AOT_CALL create_opset(const aot_unit_t *self, aot_ctx_t *ctx
 /* clang-format off */
 static const aot_option_t options[] = {
     [OPT_MODE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
-                  .name = AOT_STR_INIT("mode"), .n_choices = 3, .choices = modes, .preset = {.s = AOT_STR_INIT("shard")},
+                  .name = AOT_STR_INIT("mode"), .n_choices = 4, .choices = modes, .preset = {.s = AOT_STR_INIT("shard")},
                   .help = AOT_STR_INIT("shard: gathered for the forward and again for the backward; shard-grad: kept "
-                                       "between the two; replicate: every rank has all parameters")},
+                                       "between the two; replicate: every rank has all parameters; hybrid: shared out over each row of "
+                                       "a mesh, alike in its columns")},
+    [OPT_COLUMNS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+                     .name = AOT_STR_INIT("columns"), .max = 65536,
+                     .help = AOT_STR_INIT("hybrid: so many ranks in a row, such as the GPUs of a machine, share parameters out")},
     [OPT_REPLICATE_UNDER] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BYTES, .flags = AOT_OPT_AFFECTS_OUTPUT,
                              .name = AOT_STR_INIT("replicate-under"), .unit = AOT_STR_INIT("bytes"), .preset = {.i = 1024},
                              .help = AOT_STR_INIT("smaller parameters stay whole on every rank")},

@@ -5,6 +5,7 @@
 #include "common/tensor/geometry.h"
 #include <aot/communicator.h>
 #include <aot/ext/ranks.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +14,18 @@ typedef struct sharding {
   const aot_graph_api_t *graph;
   fs_options_t options;
   const aot_ext_leaf_part_t *part;
-  uint32_t *reader;   /* by value: its first reader */
-  uint8_t *is_shared; /* by leaf: it looks at memory that another leaf looks at, or an output does */
+  uint32_t *reader;                   /* by value: its first reader */
+  char row_name[32], column_name[32]; /* groups of a mesh */
+  uint8_t *is_shared;                 /* by leaf: it looks at memory that another leaf looks at, or an output does */
   fs_counts_t counts;
 } sharding_t;
 
-static em_x_t group(void) { return aot_arg_str(aot_str(AOT_RANKS_ALL)); }
+static em_x_t world(void) { return aot_arg_str(aot_str(AOT_RANKS_ALL)); }
+
+/* Ranks that have the parts of a parameter. */
+static em_x_t row(const sharding_t *s) {
+  return s->options.mode == FS_HYBRID ? aot_arg_str(aot_str(s->row_name)) : world();
+}
 
 /* ---- what stands in the way ---- */
 
@@ -108,7 +115,7 @@ static int is_worth_sharding(const sharding_t *s, uint32_t leaf, const aot_type_
 
 /* This rank's rows where they stand; copied where there are less of them than a shard has. NULL: zeros. */
 static const void *rows_of(sharding_t *s, const aot_leaf_info_t *leaf, int64_t per_rank, uint64_t row_nbytes) {
-  const int64_t begin = per_rank * s->options.rank, left = leaf->type.sizes[0] - begin;
+  const int64_t begin = per_rank * (s->options.rank % s->options.n_columns), left = leaf->type.sizes[0] - begin;
   const uint64_t nbytes = (uint64_t)per_rank * row_nbytes;
   const char *from = (const char *)leaf->data + (left > 0 ? (uint64_t)begin * row_nbytes : 0);
   if (!leaf->data || left >= per_rank) return leaf->data ? from : NULL;
@@ -123,7 +130,7 @@ static void take_rows(sharding_t *s, aot_leaf_t id, const aot_leaf_info_t *leaf,
   em_t *e = &s->e;
   int64_t sizes[AOT_MAX_RANK];
   aot_type_t t = leaf->type;
-  const int64_t per_rank = (t.sizes[0] + s->options.n_ranks - 1) / s->options.n_ranks;
+  const int64_t per_rank = (t.sizes[0] + s->options.n_columns - 1) / s->options.n_columns;
   memcpy(sizes, t.sizes, (size_t)t.rank * sizeof *sizes);
   sizes[0] = per_rank;
   t.sizes = sizes;
@@ -173,20 +180,26 @@ static em_x_t cut(sharding_t *s, em_x_t whole, int64_t n_rows) {
   return EM(e, "slice.Tensor", whole, em_i(0), em_i(0), em_i(n_rows), em_i(1));
 }
 
+/* The rank's part. In a mesh the ranks of a column have it alike, and add up its gradient. */
+static em_x_t own_part(sharding_t *s, aot_value_t v) {
+  if (s->options.mode != FS_HYBRID) return em_v(v);
+  return EM(&s->e, "aot.copy_to_ranks.default", em_v(v), aot_arg_str(aot_str(s->column_name)));
+}
+
 /* Casts to a smaller dtype stand in front of the gather: the same numbers, fewer bytes. */
 static void gather_cast(sharding_t *s, aot_value_t v, int64_t n_rows, const aot_node_t *casts, uint32_t n,
                         int32_t dtype) {
   em_t *e = &s->e;
-  const em_x_t ranks = em_i(s->options.n_ranks);
+  const em_x_t ranks = em_i(s->options.n_columns), part = own_part(s, v);
   em_x_t whole;
   if (s->options.reduces_narrow) {
     if (!rn_can_reduce(dtype, AOT_REDUCE_SUM))
       em_fail(e, AOT_E_UNIMPLEMENTED, "reduce: f32 adds them up as wide as parameters are",
               "gradients of %s are not added up over ranks", aot_dtype_name(dtype));
-    whole = EM(e, "_c10d_functional.all_gather_into_tensor.default", em_cast(e, em_v(v), dtype), ranks, group());
+    whole = EM(e, "_c10d_functional.all_gather_into_tensor.default", em_cast(e, part, dtype), ranks, row(s));
     whole = EM(e, "_c10d_functional.wait_tensor.default", whole);
   } else {
-    whole = EM(e, "aot.all_gather_as.default", em_v(v), em_dtype(dtype), ranks, group());
+    whole = EM(e, "aot.all_gather_as.default", part, em_dtype(dtype), ranks, row(s));
   }
   const aot_value_t end = em_value(e, cut(s, whole, n_rows));
   for (uint32_t i = 0; i < n && em_look(e, casts[i]) == AOT_OK; i++)
@@ -206,13 +219,14 @@ static void gather(sharding_t *s, aot_value_t v, int64_t n_rows) {
     gather_cast(s, v, n_rows, casts, n, dtype);
     return;
   }
-  const em_x_t all =
-      EM(e, "_c10d_functional.all_gather_into_tensor.default", em_v(v), em_i(s->options.n_ranks), group());
-  replace(s, v, all, cut(s, EM(e, "_c10d_functional.wait_tensor.default", all), n_rows));
+  const em_x_t part = own_part(s, v);
+  const em_x_t all = EM(e, "_c10d_functional.all_gather_into_tensor.default", part, em_i(s->options.n_columns), row(s));
+  replace(s, v, s->options.mode == FS_HYBRID ? part : all,
+          cut(s, EM(e, "_c10d_functional.wait_tensor.default", all), n_rows));
 }
 
 static void copy_to_ranks(sharding_t *s, aot_value_t v) {
-  const em_x_t copy = EM(&s->e, "aot.copy_to_ranks.default", em_v(v), group());
+  const em_x_t copy = EM(&s->e, "aot.copy_to_ranks.default", em_v(v), world());
   replace(s, v, copy, copy);
 }
 
@@ -260,7 +274,7 @@ static aot_status_t mean_loss(sharding_t *s) {
     const aot_type_t t = em_type(e, em_v(port.value));
     if (t.kind != AOT_TYPE_TENSOR || t.rank != 0 || !aot_dtype_is_float(t.dtype)) continue;
     const em_x_t share = em_mul(e, em_v(port.value), em_f(1.0 / s->options.n_ranks));
-    const aot_value_t mean = em_value(e, EM(e, "aot.sum_over_ranks.default", share, group()));
+    const aot_value_t mean = em_value(e, EM(e, "aot.sum_over_ranks.default", share, world()));
     if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->output_set(e->prog, e->graph, i, mean));
   }
   return e->status;
@@ -272,6 +286,9 @@ aot_status_t fs_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, co
                   .graph = host->graph,
                   .options = *options,
                   .part = part};
+  if (s.options.mode != FS_HYBRID) s.options.n_columns = s.options.n_ranks;
+  snprintf(s.row_name, sizeof s.row_name, AOT_RANKS_ROWS "%u", s.options.n_columns);
+  snprintf(s.column_name, sizeof s.column_name, AOT_RANKS_COLUMNS "%u", s.options.n_columns);
   s.e.code = "fsdp";
   s.e.what = "the program";
   s.reader = em_scratch(&s.e, host->graph->n_values(prog), sizeof *s.reader);

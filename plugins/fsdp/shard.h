@@ -18,10 +18,12 @@
 #define FS_SHARD 0      /* ZeRO-3: gathered again in the backward */
 #define FS_SHARD_GRAD 1 /* ZeRO-2: the gathered parameter is kept for the backward */
 #define FS_REPLICATE 2  /* every rank has all of them; gradients are added up */
+#define FS_HYBRID 3     /* shared out over each row of a mesh, alike in its columns: gradients are added up over both */
 
 typedef struct fs_options {
   int32_t mode; /* FS_* */
   uint32_t rank, n_ranks;
+  uint32_t n_columns;       /* of the mesh; as many as ranks where there is none: parts of a parameter */
   uint32_t loss;            /* number of the user output that is minimised */
   uint64_t replicate_under; /* bytes: smaller parameters stay whole */
   int local_buffers;        /* statistics that the forward writes are each rank's own */

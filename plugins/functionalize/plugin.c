@@ -10,7 +10,6 @@
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
-#include <stdlib.h>
 
 #define ID "functionalize"
 #define HELP "turns mutation, views and buffer updates into new values and a boundary"
@@ -83,15 +82,13 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return status;
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  if (!u) return fz_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_node());
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->keep_regions = aot_str_eq(opts->values[0].s, aot_str("keep"));
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }

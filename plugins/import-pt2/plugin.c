@@ -12,7 +12,6 @@
 #include <aot/ext/model_operators.h>
 #include <aot/inline.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ID "import-pt2"
@@ -235,17 +234,12 @@ static const void *AOT_CALL get_ext(const aot_table_t *i, const char *id) {
 
 /* ---- the unit ---- */
 
-static void AOT_CALL destroy(const aot_table_t *i) { free(i->self); }
-
 static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                     const aot_opts_t *opts, const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  (void)self, (void)ctx;
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  (void)self;
   if (!u) return AOT_E_EXHAUSTED;
-  if (aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_TOO_NEW;
-  }
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   if (opts && opts->n_values > 0) u->model = opts->values[0].s;
   u->cache = (aot_ext_cache_t){.head = {.struct_size = sizeof u->cache, .self = u}, .model_key = model_key};
   u->exporting = (aot_ext_export_t){
@@ -260,7 +254,7 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
       .namespaces = list_namespaces,
   };
   u->table = (aot_import_t){
-      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
+      .head = {.struct_size = sizeof u->table, .self = u, .get_ext = get_ext},
       .probe = probe,
       .read = read_file,
   };

@@ -4,7 +4,6 @@
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
-#include <stdlib.h>
 
 #define SGD_HELP "adds the update of stochastic gradient descent to a partitioned program"
 #define ADAM_HELP "adds the update of Adam to a partitioned program"
@@ -20,8 +19,6 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->head.self;
   return opt_add_update(&u->host, ctx, prog, &u->rule);
 }
-
-static void destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t bad_options(const aot_host_t *host, aot_ctx_t *ctx, const char *message, const char *hint) {
   aot_diag_t d = {
@@ -39,17 +36,11 @@ static aot_status_t bad_options(const aot_host_t *host, aot_ctx_t *ctx, const ch
 
 static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule,
                          const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  if (!u) {
-    bad_options(host, ctx, "no memory for the optimizer", "");
-    return AOT_E_EXHAUSTED;
-  }
-  if (aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_TOO_NEW;
-  }
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->rule = *rule;
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }

@@ -7,7 +7,6 @@
 #include <aot/inline.h>
 #include <aot/partition.h>
 #include <aot/pass.h>
-#include <stdlib.h>
 
 #define ID "partition-default"
 #define HELP "saves every forward value that the backward reads, but what is tagged to run again"
@@ -39,16 +38,13 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
   return pt_choose(&((const unit_t *)p->head.self)->host, ctx, prog, sink, &how);
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   (void)self, (void)opts;
-  u->table =
-      (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .choose = choose};
+  u->table = (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u}, .choose = choose};
   *out_table = &u->table.head;
   return AOT_OK;
 }
@@ -60,17 +56,15 @@ static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t 
   return pt_split_regions(&u->host, ctx, prog, u->only, pick, NULL);
 }
 
-static void destroy_regions(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
-  regions_unit_t *u = calloc(1, sizeof *u);
-  if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
+  regions_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->only = opts->values[0].s;
   u->table = (aot_pass_t){
-      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_regions},
+      .head = {.struct_size = sizeof u->table, .self = u},
       .run = run_regions,
   };
   *out_table = &u->table.head;

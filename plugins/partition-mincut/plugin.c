@@ -286,18 +286,16 @@ static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t 
   return pt_split_regions(&u->host, ctx, prog, u->only, pick, &u->rules);
 }
 
-static void destroy_regions(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
-  regions_unit_t *u = calloc(1, sizeof *u);
-  if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
+  regions_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->only = opts->values[0].s;
   u->rules = rules_of(opts->values + 1);
   u->table = (aot_pass_t){
-      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_regions},
+      .head = {.struct_size = sizeof u->table, .self = u},
       .run = run_regions,
   };
   *out_table = &u->table.head;

@@ -6,7 +6,6 @@
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
-#include <stdlib.h>
 
 #define ID "rng"
 #define HELP "makes every random number an explicit Philox draw from a seed and an offset"
@@ -30,29 +29,13 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return r->number(r, ctx, aot_str("draws"), (double)n.draws, aot_str(""));
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   (void)opts;
-  if (!u) {
-    const aot_diag_t d = {
-        .struct_size = sizeof d,
-        .severity = AOT_SEVERITY_ERROR,
-        .code = aot_str(ID ".no-memory"),
-        .message = aot_str("no memory for the unit"),
-        .node = aot_no_node(),
-        .value = aot_no_value(),
-    };
-    host->diag(host, ctx, &d);
-    return AOT_E_EXHAUSTED;
-  }
-  if (aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_TOO_NEW;
-  }
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }

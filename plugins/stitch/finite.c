@@ -79,7 +79,7 @@ static void agree(em_t *e, em_x_t *most, uint32_t n) {
   uint32_t *ids = em_scratch(e, n, sizeof *ids);
   for (uint32_t k = 0; k < n && ids; k++) ids[k] = em_value(e, most[k]).id;
   if (!ids) return;
-  const em_x_t all = st_over_ranks(e, EM(e, "stack", aot_arg_values(ids, n)), "max");
+  const em_x_t all = st_over_ranks(e, EM(e, "stack", aot_arg_values(ids, n)), "max", aot_str(AOT_RANKS_ALL));
   for (uint32_t k = 0; k < n; k++) most[k] = EM(e, "select.int", all, em_i(0), em_i(k));
 }
 

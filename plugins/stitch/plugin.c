@@ -4,7 +4,6 @@
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
-#include <stdlib.h>
 
 #define HELP "makes one graph of forward, backward and update: a whole training step"
 
@@ -19,16 +18,11 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return st_stitch(&u->host, ctx, prog, &u->options);
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
-  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
-    free(u);
-    return AOT_E_EXHAUSTED;
-  }
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->options = (st_options_t){
       .loss = (uint32_t)opts->values[0].i,
       .accumulate = opts->values[1].i,
@@ -39,7 +33,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
                   .interval = opts->values[6].i},
       .check_finite = opts->values[7].i != 0,
   };
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }

@@ -270,10 +270,30 @@ static void give_gradients(stitching_t *s) {
     if (is_given(s, i)) s->given[i] = s->copier.map[s->gradient[i]];
 }
 
+/* The ranks that a parameter's parts are gathered from; in a mesh not all of them. */
+static aot_status_t ranks_with_parts(const stitching_t *s, aot_str_t *out) {
+  em_t e = em_make(s->host, s->ctx, s->prog, s->part[FORWARD]);
+  *out = aot_str(AOT_RANKS_ALL);
+  for (aot_node_t n = s->graph->first(s->prog, e.graph); n.id != AOT_NO_ID; n = s->graph->next(s->prog, n)) {
+    AOT_TRY(em_look(&e, n));
+    if (!aot_str_eq(e.desc->name, aot_str("_c10d_functional.all_gather_into_tensor.default")) &&
+        !aot_str_eq(e.desc->name, aot_str("aot.all_gather_as.default")))
+      continue;
+    const aot_arg_t *group = &e.info.args[e.info.n_args - 1];
+    if (group->kind == AOT_ARG_STR) *out = (aot_str_t){group->u.chars, group->n};
+    return AOT_OK;
+  }
+  return AOT_OK;
+}
+
 /* The norm of what all ranks have together, of the norms of what this one has. */
-static em_x_t norm_over_ranks(em_t *e, const uint32_t *norms, uint32_t n) {
+static em_x_t norm_over_ranks(stitching_t *s, const uint32_t *norms, uint32_t n) {
+  em_t *e = &s->emit;
+  aot_str_t ranks;
   const em_x_t own = EM(e, "linalg_vector_norm", EM(e, "stack", aot_arg_values(norms, n)), em_f(2));
-  return EM(e, "sqrt", st_over_ranks(e, em_mul(e, own, own), "sum"));
+  const em_x_t square = em_mul(e, own, own);
+  if (!em_ok(e, ranks_with_parts(s, &ranks))) return em_none();
+  return EM(e, "sqrt", st_over_ranks(e, square, "sum", ranks));
 }
 
 /* All gradients times min(1, most / their norm): torch.nn.utils.clip_grad_norm_, in its order of operations. */
@@ -290,7 +310,7 @@ static aot_status_t clip(stitching_t *s) {
     if (s->is_part[i]) parts[n_parts++] = id;
     else norms[n++] = id;
   }
-  if (n_parts) norms[n++] = em_value(e, norm_over_ranks(e, parts, n_parts)).id;
+  if (n_parts) norms[n++] = em_value(e, norm_over_ranks(s, parts, n_parts)).id;
   if (n == 0) return e->status;
   const em_x_t total = EM(e, "linalg_vector_norm", EM(e, "stack", aot_arg_values(norms, n)), em_f(2));
   const em_x_t factor = em_mul(e, EM(e, "reciprocal", em_add(e, total, em_f(1e-6))), em_f(s->options.clip_norm));

@@ -5,7 +5,6 @@
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
-#include <stdlib.h>
 
 #define ID "dead-code"
 #define HELP "erases nodes whose results nobody reads"
@@ -92,17 +91,14 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return report(u, ctx, n_erased);
 }
 
-static void destroy(const aot_table_t *p) { free(p->self); }
-
 /* The host's table may be longer or shorter than ours: aot_import copies what both know. */
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->report = opts->values[0].i != 0;
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
 }

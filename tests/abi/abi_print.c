@@ -22,6 +22,7 @@
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
 #include <aot/ext/profile.h>
+#include <aot/ext/check_nan.h>
 #include <aot/ext/ranks.h>
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>
@@ -695,6 +696,7 @@ static const row_t rows[] = {
     MEMBER(aot_kernel_t, head),
     MEMBER(aot_kernel_t, op),
     MEMBER(aot_kernel_t, run),
+    MEMBER(aot_kernel_t, settle),
     STRUCT(aot_ext_kernels_t),
     MEMBER(aot_ext_kernels_t, struct_size),
     MEMBER(aot_ext_kernels_t, flags),
@@ -785,6 +787,9 @@ static const row_t rows[] = {
     MEMBER(aot_profile_t, rows),
     MEMBER(aot_profile_t, n_rows),
     MEMBER(aot_profile_t, row_stride),
+    STRUCT(aot_ext_check_nan_t),
+    MEMBER(aot_ext_check_nan_t, head),
+    MEMBER(aot_ext_check_nan_t, start),
     STRUCT(aot_ext_profile_t),
     MEMBER(aot_ext_profile_t, head),
     MEMBER(aot_ext_profile_t, start),
@@ -872,10 +877,12 @@ static const row_t rows[] = {
     MEMBER(aot_run_ranks_t, reserved),
     MEMBER(aot_run_ranks_t, communicator),
     MEMBER(aot_run_ranks_t, group),
+    MEMBER(aot_run_ranks_t, device),
     STRUCT(aot_ext_ranks_t),
     MEMBER(aot_ext_ranks_t, head),
     MEMBER(aot_ext_ranks_t, get),
     MEMBER(aot_ext_ranks_t, draws),
+    MEMBER(aot_ext_ranks_t, parts),
     STRUCT(aot_ext_leaf_part_t),
     MEMBER(aot_ext_leaf_part_t, head),
     MEMBER(aot_ext_leaf_part_t, take),

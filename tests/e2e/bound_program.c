@@ -320,6 +320,9 @@ static void step_bound(aothost_t *h, const aot_tensor_t *in) {
   aothost_call_t *c = NULL;
   CHECK(aothost_step(h, in, 2, 0.5) == AOT_OK && aothost_step(h, in, 2, 0.5) == AOT_OK);
   const float second = number(h, "output.0");
+  CHECK(aothost_reset(h) == AOT_OK && aothost_step(h, NULL, 0, 0.5) == AOT_E_PRECONDITION); /* none were given yet */
+  CHECK(aothost_step(h, in, 2, 0.5) == AOT_OK && aothost_step(h, NULL, 0, 0.5) == AOT_OK);
+  CHECK(number(h, "output.0") == second);
   aot_tensor_t w = kept(h, "param.m.0.weight"), x, y, loss, got;
   const aot_tensor_t after = kept(h, "param.m.0.weight");
   CHECK(aothost_reset(h) == AOT_OK && aothost_bind(h, "param.m.0.weight", &w) == AOT_OK);

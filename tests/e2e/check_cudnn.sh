@@ -40,7 +40,7 @@ recorded() {
 }
 convolutions='convolution|conv[123]d|conv_transpose2d'
 on_gpu 4
-recorded ops_halves "$convolutions|scaled_dot_product_attention" 45
+recorded ops_halves "$convolutions|scaled_dot_product_attention" 41
 # Masks and shared heads: a call forward and one again, and two for the gradients, which have the forward once more.
 recorded ops_attention scaled_dot_product_attention 48
 

@@ -26,9 +26,9 @@ done
 
 # Each of the three does its part, none switches another off.
 status 0 "$aothost" run "$example/pipeline.yaml" --dump-dir d
-has d/01.functionalize.ir 'vendor.gate.default'
-has d/02.autograd.ir 'vendor.gate_backward.default'
-grep -q 'vendor.gate_.default\|auto_functionalized' d/0[1-9].*.ir && complain "the written argument is still there"
+has d/01.functionalize.ir 'example_gate.gate.default'
+has d/02.autograd.ir 'example_gate.gate_backward.default'
+grep -q 'example_gate.gate_.default\|auto_functionalized' d/0[1-9].*.ir && complain "the written argument is still there"
 status 0 "$aothost" run "$example/pipeline.yaml" --json r.json
 tr -d ' \n' < r.json > flat
 grep -q '"copies-asked":{"value":[1-9]' flat && complain "the functional form asks for copies"
@@ -36,10 +36,10 @@ grep -q '"copies-asked":{"value":[1-9]' flat && complain "the functional form as
 # Beside a vendor's backend, which leaves the operator to who has a kernel for it.
 sed 's/  - use: ${backend}/  - use: example.npu\n  - use: ${backend}/' "$example/pipeline.yaml" > both.yaml
 AOT_PLUGIN_PATH=$PWD/both status 0 "$aothost" run both.yaml --model "$example/model.ir" -v
-says 'example.npu leaves vendor.gate.default, 1 node: it has no kernel for this operator'
+says 'example.npu leaves example_gate.gate.default, 1 node: it has no kernel for this operator'
 grep '^step' out | sed 's/  lr.*//' > vendor
 same plain vendor
 
 AOT_PLUGIN_PATH= status 2 "$aothost" run "$example/pipeline.yaml"
-says 'vendor.gate_.default'
+says 'example_gate.gate_.default'
 finish

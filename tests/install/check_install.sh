@@ -42,4 +42,19 @@ if (run "$tmp/consumer/build/static" "$plugins" "$plugins" > "$tmp/log"); then f
 grep -q "no unit 'vendor-dead-code' is known" "$tmp/log" || { cat "$tmp/log"; fail "without its folder the plugin is not missed"; }
 "$tmp/prefix/bin/aothost" plugins > "$tmp/out"
 grep -q "autograd" "$tmp/out" || fail "the installed command finds no plugins"
-echo "installed, moved, consumed: shared and static, pkg-config and CMake; one plugin"
+
+# A plugin by pkg-config alone, from a template of the SDK; recorded calls of the SDK run it.
+aothost=$tmp/prefix/bin/aothost
+AOT_CACHE=off "$aothost" new acme.few-ops --kind backend -q -o "$tmp/few" || fail "the installed command makes no plugin"
+$cc -std=c11 -O2 -Wall -Wextra -Werror $flags $(pkg-config --cflags aothost-plugin) "$tmp/few/few_ops.c" $(pkg-config --libs aothost-plugin) \
+  -o "$tmp/few.so" || fail "pkg-config: the plugin does not build"
+"$aothost" run "$tmp/few/train.yaml" --plugin-dir "$tmp/few.so" > "$tmp/out" 2>&1 || { cat "$tmp/out"; fail "the plugin does not train"; }
+grep -q 'step 4/4  loss 4.4162' "$tmp/out" || { cat "$tmp/out"; fail "the plugin trains to another loss"; }
+"$aothost" ops aten.mul.Tensor --cases "$(pkg-config --variable=casesdir aothost-plugin)/cases.json" --backend acme.few-ops \
+  --plugin-dir "$tmp/few.so" --json "$tmp/ops.json" > "$tmp/out" 2>&1 || [ $? = 1 ] || { cat "$tmp/out"; fail "no recorded calls"; }
+grep -q 'aten.mul.Tensor' "$tmp/out" || { cat "$tmp/out"; fail "recorded calls say nothing of the operator"; }
+for folder in "$(pkg-config --variable=templatedir aothost-plugin)/opset" "$tmp/prefix/share/aothost/examples/custom_op" \
+  "$tmp/prefix/share/aothost/pipelines" "$tmp/prefix/share/doc/aothost"; do
+  [ -d "$folder" ] || fail "the SDK lacks $folder"
+done
+echo "installed, moved, consumed: shared and static, pkg-config and CMake; one plugin by each"

@@ -67,6 +67,24 @@ grep -q "toy-fuse.*hidden by $plugins/good/toy.so" out || fail "-v does not tell
 AOT_LOADER_DEBUG=1 "$aothost" plugins --plugin-dir "$plugins/good" > out 2> err
 grep -q "aothost loader: $plugins/good (--plugin-dir): searching" err || fail "AOT_LOADER_DEBUG tells no folder"
 grep -q "aothost loader: .*: unit toy-fuse is hidden by the one of $plugins/good/toy.so" err || fail "AOT_LOADER_DEBUG tells no decision"
+
+# The same as a page: units with contracts and options, hidden ones, what was left out; one that cannot be loaded has its note.
+mkdir odd && cp "$plugins/bad/bad_no_note.so" "$plugins/bad/bad_no_entry.so" odd/
+"$aothost" plugins --plugin-dir "$plugins/good" --html page.html > out 2> err || fail "no page"
+for text in '<a href="#u[0-9]*">toy-fuse</a>' '<dt>needs</dt><dd>imported</dd>' '<td class="t">budget</td><td>number</td><td class="t">0.5</td><td>0 to 1; fraction</td>' "<dt>hidden by</dt><dd>$plugins/good/toy.so"; do
+  grep -q "$text" page.html || fail "the page lacks $text"
+done
+"$aothost" plugins --plugin-dir odd --html odd.html > out 2> err; [ $? -eq 3 ] || fail "a plugin without an entry is no failure of the page"
+grep -q "odd/bad_no_entry.so: it has a note but no entry function" err || fail "what cannot be loaded is not told"
+for text in 'bad_no_note.so</td><td>it has no AOT note' 'bad-no-entry <small>' '<dd>unknown: the plugin cannot be loaded'; do
+  grep -q "$text" odd.html || fail "the page of odd plugins lacks $text"
+done
+for page in page odd; do
+  if command -v xmllint > /dev/null; then sed 1d $page.html | xmllint --noout - > out 2> err || fail "$page.html is not well-formed"; fi
+  grep -qE 'src=|href="[^#]|@import|url\(' $page.html && fail "$page.html wants other files"
+done
+"$aothost" plugins toy-fuse --html p.html > out 2> err; [ $? -eq 2 ] || fail "--html of one unit"
+"$aothost" plugins --html no/p.html > out 2> err; [ $? -eq 2 ] || fail "a page in no folder"
 "$aothost" plugins toy-fuze --plugin-dir "$plugins/good" > out 2> err; [ $? -eq 2 ] || fail "an unknown unit"
 grep -q "did you mean 'toy-fuse'" err || fail "no near name"
 [ $bad = 0 ] && echo "loader: every refusal with file, cause and cure"

@@ -44,6 +44,7 @@ static inline int setup(void **state) {
       .plugin_dirs = dirs,
       .n_plugin_dirs = 2,
       .bundle_dir = w->bundle,
+      .isolate = AOTH_ISOLATE_NONE, /* tests/faults has workers */
   };
   w->session = aoth_session_create(&config);
   assert_non_null(w->session);

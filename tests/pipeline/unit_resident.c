@@ -233,6 +233,50 @@ static void the_host_waits_for_memory_in_use(void **state) {
   end(&c);
 }
 
+/* What the host gives for a call is on the device while an earlier one cannot go on; and what it gives next does not come
+ * before that call has taken it. */
+static void inputs_are_fed_ahead(void **state) {
+  calls_t c;
+  aot_timeline_t *hold;
+  begin(&c, *state);
+  const aot_device_t *device = c.queue->device;
+  aoth_resident_t a = aoth_resident_zeros(3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
+  a.is_fed = 1;
+  put(&c, &a, "abc");
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  assert_int_equal(run(&c, &b, &d), AOT_OK);
+  assert_int_equal(device->timeline_create(device, c.queue->ctx, &hold), AOT_OK);
+  assert_int_equal(device->wait(device, c.queue->ctx, c.queue->queue, (aot_point_t){hold, 1}), AOT_OK);
+  assert_int_equal(run(&c, &b, &d), AOT_OK);
+  put(&c, &a, "klm");
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  assert_int_equal(aoth_queue_wait_ahead(c.queue, &a.ahead), AOT_OK);
+  assert_true(c.adder.n_works < 3);
+  assert_int_equal(device->value(device, c.queue->feed->timeline), 1);
+  put(&c, &a, "xyz");
+  assert_int_equal(run(&c, &a, &d), AOT_OK);
+  for (int k = 0; k < 20; k++) device->value(device, c.queue->feed->timeline); /* each lets something go on */
+  assert_int_equal(device->value(device, c.queue->feed->timeline), 1);
+  assert_int_equal(device->signal_host(device, c.queue->ctx, (aot_point_t){hold, 1}), AOT_OK);
+  holds(&c, &b, "lmn");
+  holds(&c, &d, "yz{");
+  assert_int_equal(c.queue->n_copied, 3 * 3 + 2 * 3);
+  c.adder.work_fails = 1;
+  assert_int_equal(run(&c, &b, &d), AOT_OK);
+  put(&c, &a, "abc");
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  assert_int_equal(aoth_queue_idle(c.queue), AOT_E_RANGE);
+  c.adder.work_fails = 0;
+  put(&c, &a, "efg"); /* nothing of the failure is left */
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  holds(&c, &b, "fgh");
+  assert_int_equal(device->timeline_destroy(device, c.queue->ctx, hold), AOT_OK);
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&d, c.queue), AOT_OK);
+  end(&c);
+}
+
 /* Three submissions are put on the queue before the first runs; looking at the first's result lets the others be. */
 static void losses_come_while_later_work_is_under_way(void **state) {
   calls_t c;
@@ -526,6 +570,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(zeros_are_made_where_they_are_wanted, setup, teardown),
       cmocka_unit_test_setup_teardown(parts_are_copied_on_the_device, setup, teardown),
       cmocka_unit_test_setup_teardown(the_host_waits_for_memory_in_use, setup, teardown),
+      cmocka_unit_test_setup_teardown(inputs_are_fed_ahead, setup, teardown),
       cmocka_unit_test_setup_teardown(losses_come_while_later_work_is_under_way, setup, teardown),
       cmocka_unit_test_setup_teardown(an_arena_is_aligned_as_buffers_are, setup, teardown),
       cmocka_unit_test_setup_teardown(arenas_grow, setup, teardown),

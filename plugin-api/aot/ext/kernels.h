@@ -42,10 +42,20 @@ typedef struct aot_kernel_call {
   char *message; /* what is wrong, terminated, when the answer is not AOT_OK; room for message_size bytes */
 } aot_kernel_call_t;
 
+/* head.flags */
+/* Its results are there when a later kernel of the program has waited for them, and until then arguments are read.
+ * Refused by backends whose kernels do not work, one after the other, on memory that stays where it is. */
+#define AOT_KERNEL_STARTS 1u
+/* Its result is its first argument: where the backend lets them be the same memory, the call has no results. */
+#define AOT_KERNEL_PASSES 2u
+
 typedef struct aot_kernel {
-  aot_table_t head;
-  aot_str_t op; /* full name: "mylib.add_one_out.default" */
+  aot_table_t head; /* flags: AOT_KERNEL_* */
+  aot_str_t op;     /* full name: "mylib.add_one_out.default" */
   aot_status_t(AOT_CALL *run)(const struct aot_kernel *k, const aot_kernel_call_t *call); /* [any-thread] */
+  /* Minor 6; with AOT_KERNEL_STARTS. A run has ended half-way: when this returns, nothing that the kernel has started
+   * uses memory any more. */
+  void(AOT_CALL *settle)(const struct aot_kernel *k);
 } aot_kernel_t;
 
 typedef struct aot_ext_kernels {

@@ -8,7 +8,11 @@
 
 #define AOT_EXT_RANKS "aot.ranks/1"
 
-#define AOT_RANKS_ALL "world" /* the name of the group of all of them, as operators name groups */
+/* How operators name groups of ranks. Of a mesh with n columns, in the order of ranks: "rows:n", ranks with the same r / n,
+ * and "columns:n", those with the same r % n. */
+#define AOT_RANKS_ALL "world"
+#define AOT_RANKS_ROWS "rows:"
+#define AOT_RANKS_COLUMNS "columns:"
 
 typedef struct aot_run_ranks {
   uint32_t struct_size;
@@ -16,6 +20,8 @@ typedef struct aot_run_ranks {
   uint32_t reserved;
   const aot_communicator_t *communicator; /* [session]; NULL: there is one rank */
   aot_group_t *group;                     /* all ranks */
+  /* Minor 6. The host's memory as a device, whose queues of kind COLLECTIVE go on by themselves; NULL: not said */
+  const aot_device_t *device;
 } aot_run_ranks_t;
 
 typedef struct aot_ext_ranks {
@@ -26,6 +32,9 @@ typedef struct aot_ext_ranks {
    * r begins r times so many behind the run's offset, as if one rank took the ranks' batches one after the other.
    * [stage-exclusive] */
   aot_status_t(AOT_CALL *draws)(const struct aot_ext_ranks *x, aot_ctx_t *ctx, uint64_t n);
+  /* Minor 6. Leaves of the program that are parts (aot.leaf-part/1) are so many, of which rank r has part r modulo n;
+   * not called: as many as there are ranks. [stage-exclusive] */
+  aot_status_t(AOT_CALL *parts)(const struct aot_ext_ranks *x, aot_ctx_t *ctx, uint32_t n);
 } aot_ext_ranks_t;
 
 #endif

@@ -75,6 +75,13 @@ static const program_t programs[] = {
      "%yd = aten._to_copy.default %y, dtype=f64\n%n = aten.mm.default %xd, %yd\n%s = aten.amax.default %m, [0]\n"
      "%sd = aten.amax.default %n, [0]\n%o = aten._to_copy.default %sd, dtype=f32\n"
      "out user_output 0 = %s\nout user_output 1 = %o\n"},
+    {"copies and zeros that a team divides",
+     {{2, {60, 64}, 0}},
+     "f32[60, 64]\n",
+     "%x = aten.cat.default [%a0, %a0, %a0, %a0, %a0, %a0, %a0, %a0, %a0, %a0], 1\n%y = aten.cat.default [%x, %x], 0\n"
+     "%z = aten.cat.default [%y, %y], 1\n%w = aten.cat.default [%z, %z], 0\n"
+     "%p = aten.slice_backward.default %a0, [2700, 64], 0, 0, 60, 1\n%q = aten.slice_backward.default %a0, [2700, 64], 0, 2640, 2700, 1\n"
+     "%r = aten.add.Tensor %p, %q\nout user_output 0 = %w\nout user_output 1 = %r\n"},
     {"products of doubles that a team divides, and sums of nothing",
      {{2, {60, 64}, 0}, {2, {60, 64}, 0}},
      "f32[60, 64]\nf32[60, 64]\n",

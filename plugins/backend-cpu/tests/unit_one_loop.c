@@ -10,11 +10,11 @@ enum { ROWS = 6, WIDTH = 40 };
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
 static aot_tensor_t tensor(void *data, int32_t dtype, int32_t rank, const int64_t *sizes) {
-  static const int64_t strides[2] = {WIDTH, 1};
+  static const int64_t strides[3] = {ROWS / 2 * WIDTH, WIDTH, 1};
   uint64_t n = dtype == AOT_I64 ? 8 : 4;
   for (int32_t d = 0; d < rank; d++) n *= (uint64_t)sizes[d];
   return (aot_tensor_t){
-      .data = data, .nbytes = n, .dtype = dtype, .rank = rank, .sizes = sizes, .strides = strides + 2 - rank};
+      .data = data, .nbytes = n, .dtype = dtype, .rank = rank, .sizes = sizes, .strides = strides + 3 - rank};
 }
 
 static void run(hand_snapshot_t *h, aot_tensor_t *in, uint32_t n_in, aot_tensor_t *out, uint32_t n_out) {
@@ -33,19 +33,28 @@ static void run(hand_snapshot_t *h, aot_tensor_t *in, uint32_t n_in, aot_tensor_
   hs_destroy(h);
 }
 
-/* Neither reads what the other gives: they read the same scores. */
-static void a_loss_and_its_derivative(void **state) {
+/* Neither reads what the other gives: they read the same scores, each by a view of its own where these have other
+ * sizes. */
+static void check_loss(int has_views) {
   hand_snapshot_t *h = hs_create();
-  (void)state;
+  const int32_t rank = has_views ? 3 : 2;
+  const int64_t *sizes = has_views ? DIMS(2, ROWS / 2, WIDTH) : DIMS(ROWS, WIDTH);
   hs_graph(h, AOT_GRAPH_FORWARD);
-  uint32_t x = hs_input(h, AOT_F32, 2, DIMS(ROWS, WIDTH)), t = hs_input(h, AOT_I64, 1, DIMS(ROWS)),
+  uint32_t x = hs_input(h, AOT_F32, rank, sizes), t = hs_input(h, AOT_I64, 1, DIMS(ROWS)),
            g = hs_input(h, AOT_F32, 0, NULL);
+  uint32_t seen[] = {x, x};
+  for (int k = 0; k < 2 && has_views; k++) {
+    hs_node(h, "aten.view.default");
+    hs_arg_value(h, x), hs_arg_ints(h, DIMS(ROWS, WIDTH), 2);
+    seen[k] = hs_result(h, AOT_F32, 2, DIMS(ROWS, WIDTH));
+  }
   hs_node(h, "aten.cross_entropy_loss.default");
-  hs_arg_value(h, x), hs_arg_value(h, t), hs_arg_none(h), hs_arg_int(h, 1), hs_arg_int(h, -100), hs_arg_float(h, 0);
+  hs_arg_value(h, seen[0]), hs_arg_value(h, t), hs_arg_none(h), hs_arg_int(h, 1), hs_arg_int(h, -100),
+      hs_arg_float(h, 0);
   hs_output(h, hs_result(h, AOT_F32, 0, NULL));
   hs_node(h, "aot.cross_entropy_loss_backward.default");
-  hs_arg_value(h, g), hs_arg_value(h, x), hs_arg_value(h, t), hs_arg_none(h), hs_arg_int(h, 1), hs_arg_int(h, -100),
-      hs_arg_float(h, 0);
+  hs_arg_value(h, g), hs_arg_value(h, seen[1]), hs_arg_value(h, t), hs_arg_none(h), hs_arg_int(h, 1),
+      hs_arg_int(h, -100), hs_arg_float(h, 0);
   hs_output(h, hs_result(h, AOT_F32, 2, DIMS(ROWS, WIDTH)));
 
   static float scores[ROWS * WIDTH], gradient[ROWS * WIDTH];
@@ -61,12 +70,21 @@ static void a_loss_and_its_derivative(void **state) {
       expected_gradient[r * WIDTH + i] =
           classes[r] < 0 ? 0 : (exp(scores[r * WIDTH + i]) / sum - (i == classes[r])) / (ROWS - 1);
   }
-  aot_tensor_t in[] = {tensor(scores, AOT_F32, 2, DIMS(ROWS, WIDTH)), tensor(classes, AOT_I64, 1, DIMS(ROWS)),
+  aot_tensor_t in[] = {tensor(scores, AOT_F32, rank, sizes), tensor(classes, AOT_I64, 1, DIMS(ROWS)),
                        tensor(&one, AOT_F32, 0, NULL)};
   aot_tensor_t out[] = {tensor(&loss, AOT_F32, 0, NULL), tensor(gradient, AOT_F32, 2, DIMS(ROWS, WIDTH))};
   run(h, in, 3, out, 2);
   assert_close(&loss, &expected, 1);
   assert_close(gradient, expected_gradient, ROWS * WIDTH);
+}
+
+static void a_loss_and_its_derivative(void **state) {
+  (void)state;
+  check_loss(0);
+}
+static void a_loss_and_its_derivative_by_views(void **state) {
+  (void)state;
+  check_loss(1);
 }
 
 /* Of layer norm, with weight and bias; what is added to the input's gradient stands in the same loop. */
@@ -153,6 +171,7 @@ static void sums_in_two_directions(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_loss_and_its_derivative),
+      cmocka_unit_test(a_loss_and_its_derivative_by_views),
       cmocka_unit_test(derivatives_of_layer_norm),
       cmocka_unit_test(sums_in_two_directions),
   };

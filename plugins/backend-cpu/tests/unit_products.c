@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 160 * 160 };
+enum { MOST = 160 * 176 };
 
 /* Of what a bfloat16 holds exactly, so that only the product rounds. */
 static void random_halves(uint16_t *x, int64_t n, uint32_t seed) {
@@ -36,23 +36,46 @@ static double allowed(int32_t dtype, double exact, double size, int64_t k) {
   return fabs(exact) * (dtype == AOT_BF16 ? 0x1p-8 : 0) + size * (double)(k + 2) * 0x1p-24;
 }
 
-static void check_product(int32_t dtype, int64_t m, int64_t n, int64_t k, int form, double alpha, double beta) {
+/* A matrix whose lines have `more` further elements: a part of a larger one. */
+static void describe(bc_matrix_t *x, int64_t rows, int64_t columns, int is_transposed, int64_t more) {
+  const int64_t ld = (is_transposed ? rows : columns) + more;
+  assert_true(bc_matrix(rows, columns, is_transposed ? 1 : ld, is_transposed ? ld : 1, x));
+}
+
+/* Where the whole has a kernel its parts have one, too. Of floats those whose right operand lies by columns are the
+ * BLAS's. */
+static void parts_have_a_kernel(const bc_product_t *part, int64_t more) {
+  bc_product_t whole = *part;
+  bc_matrix_t *const matrices[] = {&whole.a, &whole.b, &whole.c};
+  for (int i = 0; i < 3; i++)
+    if (matrices[i]->ld > more) matrices[i]->ld -= more;
+  bc_dnn_t *kernel = bc_dnn_product(&whole, 1);
+  assert_true(!kernel || (part->dtype == AOT_F32 && part->b.transposed));
+  bc_dnn_destroy(kernel);
+}
+
+static void check_product(int32_t dtype, int64_t m, int64_t n, int64_t k, int form, int64_t more, double alpha,
+                          double beta) {
   static uint16_t half[MOST];
   static double x[MOST], y[MOST], before[MOST];
   static float a[MOST], b[MOST], c[MOST]; /* or halves */
-  const int ta = form & 1, tb = form >> 1 & 1;
   bc_product_t p = {.dtype = dtype, .alpha = alpha, .beta = beta};
-  bc_matrix(m, k, ta ? 1 : k, ta ? m : 1, &p.a);
-  bc_matrix(k, n, tb ? 1 : n, tb ? k : 1, &p.b);
-  bc_matrix(m, n, n, 1, &p.c);
+  describe(&p.a, m, k, form & 1, more);
+  describe(&p.b, k, n, form >> 1 & 1, more);
+  describe(&p.c, m, n, 0, more);
   bc_dnn_t *kernel = bc_dnn_product(&p, 2);
-  if (!kernel) return; /* its fallback is the BLAS */
+  if (!kernel) { /* its fallback is the BLAS */
+    parts_have_a_kernel(&p, more);
+    return;
+  }
   double *const doubles[] = {x, y, before};
   void *const operands[] = {a, b, c};
-  const int64_t sizes[] = {m * k, k * n, m * n};
+  const int ta = p.a.transposed, tb = p.b.transposed; /* one row, or column, lies in both ways */
+  const int64_t lines[] = {ta ? k : m, tb ? n : k, m}, steps[] = {p.a.ld, p.b.ld, p.c.ld};
   for (int t = 0; t < 3; t++) {
-    random_halves(half, sizes[t], (uint32_t)t + 1);
-    for (int64_t i = 0; i < sizes[t]; i++) {
+    const int64_t size = lines[t] * steps[t];
+    random_halves(half, size, (uint32_t)t + 1);
+    for (int64_t i = 0; i < size; i++) {
       doubles[t][i] = load(AOT_BF16, half, i);
       store(dtype, operands[t], i, doubles[t][i]);
     }
@@ -63,11 +86,11 @@ static void check_product(int32_t dtype, int64_t m, int64_t n, int64_t k, int fo
     for (int64_t j = 0; j < n; j++) {
       double sum = 0, size = 0;
       for (int64_t q = 0; q < k; q++) {
-        const double term = x[ta ? q * m + i : i * k + q] * y[tb ? j * k + q : q * n + j];
+        const double term = x[ta ? q * p.a.ld + i : i * p.a.ld + q] * y[tb ? j * p.b.ld + q : q * p.b.ld + j];
         sum += term;
         size += fabs(term);
       }
-      const double exact = alpha * sum + beta * before[i * n + j], got = load(dtype, c, i * n + j);
+      const double exact = alpha * sum + beta * before[i * p.c.ld + j], got = load(dtype, c, i * p.c.ld + j);
       if (!(fabs(got - exact) <= allowed(dtype, exact, fabs(alpha) * size + fabs(exact), k)))
         fail_msg("%lld x %lld x %lld, form %d: %.9g, not %.9g", (long long)m, (long long)n, (long long)k, form, got,
                  exact);
@@ -84,8 +107,10 @@ static void products_are_rounded_once(void **state) {
   for (int d = 0; d < 2; d++)
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
       for (int form = 0; form < 4; form++) {
-        check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, 1, 0);
-        check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, 0.5, -2);
+        for (int64_t more = 0; more <= 16; more += 16) {
+          check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, more, 1, 0);
+          check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, more, 0.5, -2);
+        }
       }
 }
 

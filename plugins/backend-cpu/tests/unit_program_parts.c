@@ -2,7 +2,7 @@
 #include "naive.h"
 
 #include "common/snapshot/hand_snapshot.h"
-#include "program_parts.h"
+#include "common/lowering/program_parts.h"
 #include "exec.h"
 
 static const cu_world_t nobody;
@@ -38,11 +38,11 @@ static void build(hand_snapshot_t *h) {
 
 static void a_graph_falls_into_segments(void **state) {
   hand_snapshot_t *h = hs_create();
-  bc_cut_t cut;
+  lw_cut_t cut;
   (void)state;
   build(h);
   const aot_snapshot_t *s = hs_finish(h);
-  assert_int_equal(bc_cut_init(&cut, s), AOT_OK);
+  assert_int_equal(lw_cut_init(&cut, s), AOT_OK);
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(cut.s, aot_snap_graph_t, graphs);
   assert_int_equal(cut.s->graphs.count, 1 + 3);
   assert_int_equal(cut.n_parts_of[1], 2);
@@ -51,7 +51,7 @@ static void a_graph_falls_into_segments(void **state) {
   assert_true(g[2].n_nodes == 1 && g[2].n_inputs == 1 && g[2].n_outputs == 1); /* x -> a */
   assert_true(g[3].n_nodes == 3 && g[3].n_inputs == 2 && g[3].n_outputs == 3); /* y, a -> sum, z, a */
   assert_int_equal(cut.last_use[2], 0);                                        /* the mask is not read again */
-  bc_cut_deinit(&cut);
+  lw_cut_deinit(&cut);
   hs_destroy(h);
 }
 

@@ -130,6 +130,8 @@ const char *cu_refuse(const cu_world_t *w, const aot_snapshot_t *s, uint32_t nod
     return say(error,
                "there is no kernel for %.*s: none of this backend, and no opened opset offers one (aot.kernels/1)",
                name);
+  if (kernel->head.flags & AOT_KERNEL_STARTS && !w->takes_starts)
+    return "its kernel is done later than its node, which this backend cannot wait for";
   const uint32_t n_written = list_written(s, op, args_of(s, n) + skip, n->n_args - skip, NULL);
   if (!skip && n_written) return "it writes an argument; make the program functional first (stage functionalize)";
   return refuse_results(s, n, op, skip ? n_written : 0, error);
@@ -157,6 +159,8 @@ static aot_status_t add_node(const cu_world_t *w, const aot_snapshot_t *s, uint3
   look_up(w, op_name(s, op_of(s, row)), &n->op, &n->kernel);
   n->n_written = n->first_arg ? list_written(s, n->op, args_of(s, row) + 1, row->n_args - 1, NULL) : 0;
   n->n_own = row->n_results - n->n_written;
+  n->passes = (n->kernel->head.flags & AOT_KERNEL_PASSES) && !n->first_arg && row->n_results == 1 && row->n_args &&
+              args_of(s, row)[0].kind == AOT_ARG_VALUE;
   n->written = calloc((size_t)n->n_written + 1, sizeof *n->written);
   if (!n->written) return AOT_E_EXHAUSTED;
   if (n->n_written) list_written(s, n->op, args_of(s, row) + 1, row->n_args - 1, n->written);
@@ -327,14 +331,15 @@ static aot_status_t redirect(const cu_node_t *n, const rk_arg_t *args, rk_tensor
   return AOT_OK;
 }
 
-static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, call_room_t *r, rk_error_t *error) {
+static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, uint32_t n_results, call_room_t *r,
+                                rk_error_t *error) {
   char message[MESSAGE_SIZE] = "";
   const aot_kernel_call_t call = {
       .struct_size = sizeof call,
       .n_args = n_args,
       .args = r->args,
       .results = r->results,
-      .n_results = n->n_own,
+      .n_results = n_results,
       .message_size = sizeof message,
       .message = message,
   };
@@ -356,7 +361,8 @@ aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, r
     fill_args(&r, args, n_args);
     for (uint32_t i = 0; i < n->n_own; i++) r.results[i] = boundary_tensor(&results[i]);
     status = redirect(n, args, results, &r, error);
-    if (status == AOT_OK) status = call_kernel(n, n_args, &r, error);
+    const int is_passed = n->passes && same_memory(&results[0], args[0].u.tensor);
+    if (status == AOT_OK) status = call_kernel(n, n_args, is_passed ? 0 : n->n_own, &r, error);
     for (uint32_t k = 0; status == AOT_OK && k < n->n_written; k++)
       if (n->written[k].same_as != CU_NONE) rk_copy(&results[n->n_own + k], &results[n->n_own + n->written[k].same_as]);
   } else {
@@ -364,4 +370,13 @@ aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, r
   }
   give_room(&r);
   return status;
+}
+
+void cu_settle(const cu_program_t *p) {
+  for (uint32_t i = 0; i < p->n_nodes; i++) {
+    aot_kernel_t k;
+    if (p->nodes[i].kernel->head.flags & AOT_KERNEL_STARTS && aot_import(&k, sizeof k, p->nodes[i].kernel) == AOT_OK &&
+        k.settle)
+      k.settle(p->nodes[i].kernel);
+  }
 }

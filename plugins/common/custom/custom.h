@@ -21,6 +21,7 @@
 typedef struct cu_world {
   const aot_ext_kernel_lookup_t *lookup;
   aot_ctx_t *ctx;
+  int takes_starts; /* kernels run in order on memory that stays where it is: some may be done later (AOT_KERNEL_STARTS) */
 } cu_world_t;
 
 /* An operand that the operator writes. Its new value is the node's result n_own + (its number). */
@@ -37,6 +38,7 @@ typedef struct cu_node {
   const aot_op_desc_t *op;
   const aot_kernel_t *kernel;
   uint32_t n_own; /* results of the operator itself */
+  int passes;     /* the only result may be the memory of the first argument (AOT_KERNEL_PASSES) */
   uint32_t n_written;
   cu_written_t *written;
 } cu_node_t;
@@ -71,5 +73,8 @@ aot_status_t cu_report(const cu_program_t *p, const aot_ext_report_t *report, ao
  * result is the same memory is not copied. O(elements copied) and the kernel. */
 aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, rk_tensor_t *results, uint32_t n_results,
                     rk_error_t *error);
+
+/* A run has ended half-way: nothing that kernels have started goes on when this returns. */
+void cu_settle(const cu_program_t *p);
 
 #endif

@@ -261,8 +261,10 @@ typedef struct lp_token {
 int lp_token(const char **at, lp_token_t *out); /* 0: the end */
 int lp_reads(const char *text, int32_t kind, uint32_t index);
 
-/* Of computing it once, against an addition (loop_passes.c). */
-uint32_t lp_text_cost(const char *text);
+/* ---- cost, against an addition (loop_cost.c) ---- */
+uint32_t lp_text_cost(const char *text); /* of computing it once */
+/* 0: there is no row of it in scalar.def. */
+uint32_t lp_function_cost(const char *name, uint32_t size);
 
 /* ---- equal instructions (loop_equal.c) ---- */
 /* Become one. */

@@ -44,14 +44,6 @@ static int is_scattered(const lp_loop_t *l, const lp_arg_t *a) {
   return 0;
 }
 
-/* Calls of functions are what costs. */
-uint32_t lp_text_cost(const char *text) {
-  uint32_t cost = 1;
-  lp_token_t t;
-  while (lp_token(&text, &t)) cost += t.kind == LP_TK_CALL ? 8 : *t.text == '/' ? 2 : 0;
-  return cost;
-}
-
 /* Of an instruction alone: draws cost, too, and places here and there. */
 static uint32_t cost_of(const lp_loop_t *l, const lp_inst_t *inst) {
   uint32_t cost = (inst->scan ? COST_OF_SCAN : 0) + lp_text_cost(inst->text);

@@ -84,7 +84,10 @@ static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst,
 
 /* Helpers that have a coarse form (lp_gpu_t.coarse). */
 static const char *form_of(const lp_loop_t *l, const lp_inst_t *inst, const lp_token_t *call) {
-  const int has_forms = call->size == 3 && memcmp(call->text, "exp", 3) == 0;
+  static const char *const names[] = {"exp", "gelu_backward", "normal"};
+  int has_forms = 0;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    has_forms |= call->size == strlen(names[i]) && memcmp(call->text, names[i], call->size) == 0;
   return has_forms && l->gpu.coarse && inst->compute == AOT_F32 ? "_coarse" : "";
 }
 

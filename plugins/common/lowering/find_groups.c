@@ -63,6 +63,8 @@ typedef struct group_arrays {
   uint32_t *tensors; /* by operand */
   uint8_t *across;   /* by value: it is there when all rows have been */
   uint32_t *values;  /* by operand: what it reads, less value_begin */
+  uint32_t *memory;  /* by operand: the same, of a view what it is all of, in the same order */
+  uint32_t *view_of; /* by value: that, or the value itself */
   uint32_t *whole;   /* by node: the number of its space's sizes, shared or not; and by group, of its loop */
   double *work;      /* by node, as fu_values_t has it */
   spaces_t spaces;
@@ -78,10 +80,10 @@ static int allocate(lw_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   a->is_small = calloc(n_operands + 1, 1);
   a->tensors = malloc((n_operands + 1) * sizeof *a->tensors);
   a->across = calloc((size_t)b->n_values + 1, 1);
-  a->values = malloc((n_operands + 1) * sizeof *a->values);
+  a->values = malloc((n_operands + 1) * 2 * sizeof *a->values);
   a->whole = malloc((n + 1) * 2 * sizeof *a->whole);
   a->work = malloc((n + 1) * sizeof *a->work);
-  a->def = malloc(((uint64_t)b->n_values + 1) * sizeof *a->def);
+  a->def = malloc(((uint64_t)b->n_values + 1) * 2 * sizeof *a->def);
   a->spaces.slots = malloc(slots * sizeof *a->spaces.slots);
   a->spaces.rows = malloc((3 * n + 1) * sizeof *a->spaces.rows);
   a->spaces.mask = (uint32_t)(slots - 1);
@@ -91,6 +93,9 @@ static int allocate(lw_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   a->space = a->begin + (n + 1);
   a->rows = a->space + (n + 1);
   a->row_space = a->rows + (n + 1);
+  a->memory = a->values + (n_operands + 1);
+  a->view_of = a->def + b->n_values + 1;
+  for (uint32_t v = 0; v < b->n_values; v++) a->view_of[v] = v;
   memset(a->def, 0xFF, ((size_t)b->n_values + 1) * 4);
   memset(a->spaces.slots, 0xFF, (size_t)slots * 4);
   return 0;
@@ -109,9 +114,19 @@ static void share_reads(const lw_build_t *b, group_arrays_t *a, uint32_t i, cons
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands) + b->node->operand_begin;
   for (uint32_t k = 0; k < b->node->n_operands; k++) {
     const lw_tensor_t *t = operands[k] == AOT_NO_ID ? NULL : &lw_value(b, operands[k])->t;
-    if (t && lw_same_sizes(t, space)) a->tensors[a->begin[i] + k] = operands[k] - b->value_begin;
+    if (t && lw_same_sizes(t, space)) a->tensors[a->begin[i] + k] = a->memory[a->begin[i] + k];
     a->is_small[a->begin[i] + k] = !t || lw_numel(t) <= lw_numel(space) / SMALL_PART;
   }
+}
+
+/* A view that gives other sizes to all of a dense tensor. */
+static void see_through(const lw_build_t *b, group_arrays_t *a) {
+  const lw_tensor_t *of = lw_op(b)->kernel && rk_is_view(lw_op(b)->kernel) ? lw_arg_tensor(b, 0) : NULL;
+  const lw_tensor_t *view = of && b->node->n_results == 1 ? lw_type(b, 0) : NULL;
+  if (!view || of->dtype != view->dtype || of->offset || view->offset || lw_numel(of) != lw_numel(view) ||
+      !lw_is_contiguous(of) || !lw_is_contiguous(view))
+    return;
+  a->view_of[b->node->result_begin - b->value_begin] = a->view_of[lw_arg_row(b, 0) - b->value_begin];
 }
 
 /* Of computing it twice; below 0: it is no number of each element that loops are made of, or not to be twice. */
@@ -173,9 +188,11 @@ static void fill(lw_build_t *b, group_arrays_t *a) {
       a->producers[at] = row == AOT_NO_ID ? FU_NONE : a->def[row - b->value_begin];
       a->tensors[at] = FU_NONE;
       a->values[at] = row == AOT_NO_ID ? FU_NONE : row - b->value_begin;
+      a->memory[at] = row == AOT_NO_ID ? FU_NONE : a->view_of[row - b->value_begin];
       a->apart[at++] = row != AOT_NO_ID && a->across[row - b->value_begin];
     }
     for (uint32_t r = 0; r < nodes[i].n_results; r++) a->def[nodes[i].result_begin + r - b->value_begin] = i;
+    see_through(b, a);
     fill_space(b, a, i);
   }
   a->begin[b->graph->n_nodes] = at;
@@ -270,6 +287,12 @@ static void leave_alone(const lw_build_t *b, const group_arrays_t *a, uint32_t *
     if (a->space[i] == FU_NONE) group[i] = LW_NONE;
 }
 
+/* Each node that can be a loop is one. */
+static void stand_alone(const lw_build_t *b, const group_arrays_t *a, uint32_t *group) {
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) group[i] = i;
+  leave_alone(b, a, group);
+}
+
 /* What a graph does besides computing, it does in its order. */
 static int has_order(const lw_build_t *b) {
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops);
@@ -290,7 +313,7 @@ static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *
     find_moves(b, v.move);
     find_wanted(b, a, v.is_wanted);
     const lw_costs_t *costs = &b->machine->target->costs;
-    const fu_moves_t m = {a->values, v.move, v.is_wanted, b->n_values, costs->step_ns};
+    const fu_moves_t m = {a->memory, v.move, v.is_wanted, b->n_values, costs->step_ns};
     if (costs->merges_apart && !has_order(b) && fu_merge(g, &m, group, position) != 0) status = no_memory(b);
   }
   if (status == AOT_OK) {
@@ -329,7 +352,8 @@ aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_po
     fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space,     LW_MAX_GROUP, a.rows,
                     a.row_space,       a.apart, a.tensors,   b->n_values, a.is_small};
     for (uint32_t i = 0; i < b->graph->n_nodes; i++) out_position[i] = i;
-    if (fu_group(&g, out_group) != 0) status = no_memory(b);
+    if (b->machine->is_watched) stand_alone(b, &a, out_group);
+    else if (fu_group(&g, out_group) != 0) status = no_memory(b);
     else if (!b->machine->custom->n_nodes) status = improve(b, &g, &a, out_group, out_position);
     else leave_alone(b, &a, out_group);
   }

@@ -69,12 +69,19 @@ static void spread_result(const lw_tensor_t *t, const lw_group_t *g, int64_t *st
   }
 }
 
+/* Views of one memory from the same element on: along equal strides they are the same elements. */
+static int is_same_memory(const lw_tensor_t *a, const lw_tensor_t *b) {
+  return a->storage == b->storage && a->offset == b->offset && a->dtype == b->dtype;
+}
+
 /* The access that reads the value along these strides: one that is there, or a new one. */
 static uint32_t load_along(const lw_build_t *b, lw_group_t *g, uint32_t row, const int64_t *strides) {
   const uint64_t nbytes = (uint64_t)g->space->rank * sizeof *strides;
   const lw_tensor_t *t = &lw_value(b, row)->t;
   for (uint32_t k = 0; k < g->loop.n_loads; k++)
-    if (g->rows[k] == row && memcmp(g->accesses[k].strides, strides, (size_t)nbytes) == 0) return k;
+    if (g->rows[k] != LW_NONE && is_same_memory(&g->tensors[k], t) &&
+        memcmp(g->accesses[k].strides, strides, (size_t)nbytes) == 0)
+      return k;
   const uint32_t k = g->loop.n_loads++;
   g->rows[k] = row;
   g->tensors[k] = *t;
@@ -415,8 +422,9 @@ static uint32_t written_onto(const lw_build_t *b, const lw_group_t *g, uint32_t 
     if (g->insts[k].scan) return LW_NONE;
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
     const lp_access_t *a = &g->accesses[s];
-    if (a->n_indices || a->of_row || lw_is_across(g, s) || lw_numel(&g->tensors[s]) != lw_numel(g->space) ||
-        lw_numel(t) != lw_numel(g->space) || aot_dtype_size(a->dtype) != aot_dtype_size(l->dtype))
+    if (a->n_indices || a->of_row || g->tensors[s].offset || lw_is_across(g, s) ||
+        lw_numel(&g->tensors[s]) != lw_numel(g->space) || lw_numel(t) != lw_numel(g->space) ||
+        aot_dtype_size(a->dtype) != aot_dtype_size(l->dtype))
       continue;
     int is_same = is_read_first(g, load, s);
     for (int32_t d = 0; d < g->loop.rank; d++) is_same &= g->loop.sizes[d] == 1 || l->strides[d] == a->strides[d];
@@ -452,19 +460,30 @@ static aot_status_t begin_written(lw_build_t *b, const lw_group_t *g) {
   return g->write.init == LW_NONE ? lw_fill_zero(b, whole) : lw_copy(b, whole, &lw_value(b, g->write.init)->t);
 }
 
+/* Where a join wants what is stored; NULL: anywhere. The node at hand becomes its maker. */
+static const lw_tensor_t *place_of_store(lw_build_t *b, const lw_group_t *g, uint32_t store) {
+  b->node = member(b, g, g->makers[store]);
+  if (g->infos[0].writes || lw_is_across(g, store)) return NULL;
+  return lw_place_of(b, g->rows[store] - b->node->result_begin);
+}
+
 aot_status_t lw_store_results(lw_build_t *b, lw_group_t *g) {
   AOT_TRY(count_classes(b, g));
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
-    b->node = member(b, g, g->makers[s]);
-    AOT_TRY(lw_result(b, g->rows[s] - b->node->result_begin, &g->tensors[s]));
+    const lw_tensor_t *place = place_of_store(b, g, s); /* with b->node */
+    const uint32_t result = g->rows[s] - b->node->result_begin;
+    if (place) lw_bind(b, result, place);
+    else AOT_TRY(lw_result(b, result, &g->tensors[s]));
   }
   return g->infos[0].writes ? begin_written(b, g) : AOT_OK;
 }
 
 /* Geometry of the stores before memory is given: as lw_result will choose it. */
-static void set_store_strides(lw_group_t *g) {
+static void set_store_strides(lw_build_t *b, lw_group_t *g) {
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
-    lw_result_geometry(&g->tensors[s]);
+    const lw_tensor_t *place = place_of_store(b, g, s);
+    if (place) g->tensors[s] = *place;
+    else lw_result_geometry(&g->tensors[s]);
     if (g->infos[0].writes) continue; /* lw_write has them */
     if (lw_is_across(g, s)) spread_columns(&g->tensors[s], g, g->accesses[s].strides);
     else spread_result(&g->tensors[s], g, g->accesses[s].strides);
@@ -483,7 +502,7 @@ static aot_status_t lower(lw_build_t *b, lw_group_t *g) {
   if (!describe(b, g)) return unfit;
   if (g->loop.n_stores == 0) return AOT_OK; /* nobody reads it */
   lp_join_equal(&g->loop);
-  set_store_strides(g);
+  set_store_strides(b, g);
   if (lw_numel(g->space) == 0) return lw_store_results(b, g);
   if (!lp_simplify(&g->loop)) return unfit;
   lp_schedule(&g->loop);

@@ -49,8 +49,18 @@ static void remember_args(lw_build_t *b, lw_kernel_step_t *p, rk_arg_t *args) {
   }
 }
 
+/* What a kernel lets through stays where it is. */
+static int pass_memory(lw_build_t *b, const cu_node_t *custom, lw_tensor_t *out) {
+  const lw_tensor_t *from = custom && custom->passes ? lw_arg_tensor(b, 0) : NULL;
+  if (!from || !from->dtype || from->storage == LW_NONE || !lw_same_sizes(from, lw_type(b, 0))) return 0;
+  *out = *from;
+  lw_bind(b, 0, out);
+  return 1;
+}
+
 /* A written operand's memory becomes that of its new value where nobody can tell. */
 static int keep_memory(lw_build_t *b, const cu_node_t *custom, uint32_t r, lw_tensor_t *out) {
+  if (pass_memory(b, custom, out)) return 1;
   if (!custom || r < custom->n_own || !custom->written[r - custom->n_own].in_place) return 0;
   const lw_tensor_t *from = &lw_value(b, custom->written[r - custom->n_own].value)->t;
   lw_tensor_t dense = *from;

@@ -372,6 +372,11 @@ static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int i
   return (lw_ref_t){t->storage, t->offset * (int64_t)aot_dtype_size(t->dtype)};
 }
 
+void lw_depends_on_run(lw_build_t *b) {
+  b->out->steps[b->out->n_steps - 1].depends_on_run = 1;
+  b->out->stays_in_order = 1;
+}
+
 void lw_count_loop(lw_build_t *b) {
   b->out->n_groups++;
   b->out->loop_nbytes += b->out->steps[b->out->n_steps - 1].nbytes;

@@ -41,6 +41,9 @@ typedef struct lw_build {
   uint8_t *regions; /* by node of the graph: its part in a sum of regions (region_sums.c) */
   /* by node of the graph: the sum of products that it is a part of (product_sums.c), NULL: of none; or no table */
   lw_product_sum_t **product_sums;
+  /* by value, as values: where it is to be made, a part of what joins it to others (joins.c), or with rows that lie
+   * apart (row_pitch.c); NULL: anywhere */
+  lw_tensor_t **places;
   uint8_t *spared;  /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
   uint32_t *n_uses; /* by value, as values: operands and outputs that read it from memory or within its group */
   /* by output of a step: the input in whose memory it is to lie; LW_NONE: none. NULL: no step */
@@ -78,6 +81,8 @@ typedef struct lw_lowering_table {
   { .rows = table, .n_rows = (uint32_t)(sizeof(table) / sizeof(table)[0]), .goes_by_strides = 1 }
 /* Every target's: products.c, joins.c, region_sums.c, spared_copies.c. */
 extern const lw_lowering_table_t lw_lowerings_products, lw_lowerings_joins, lw_lowerings_regions, lw_lowerings_spared;
+/* Of targets that have a `jump`: region_branches.c, region_loops.c. */
+extern const lw_lowering_table_t lw_lowerings_branches, lw_lowerings_loops;
 
 /* What a machine takes, as far as it decides what shares a loop (find_groups.c). */
 typedef struct lw_costs {
@@ -96,7 +101,7 @@ typedef struct lw_target {
   const lw_lowering_table_t *const *tables;
   uint32_t n_tables;
   lw_costs_t costs;
-  /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous; ranks are equal and at least 2, batch sizes agree,
+  /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous, or its rows apart where there are row_nbytes; ranks are equal and at least 2, batch sizes agree,
    * sizes and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are
    * copied when they must be. */
   aot_status_t (*product)(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
@@ -106,10 +111,10 @@ typedef struct lw_target {
   aot_status_t (*loop)(lw_build_t *b, struct lw_group *g);
   /* A node that nothing else takes: by its reference kernel, or by a plugin's, one of the two; the other is NULL */
   aot_status_t (*kernel)(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
-  /* dst = src, of the same sizes; converts. In a loop: with each count the tensors lie dst_step and src_step elements
-   * further. counter: an int64; NULL: none */
+  /* dst = src, of the same sizes; converts. In a loop: with each of its rounds the tensors lie dst_step and src_step
+   * elements further. rounds: that are over when the step runs; NULL: no loop */
   aot_status_t (*copy)(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step, const lw_tensor_t *src,
-                       int64_t src_step, const lw_tensor_t *counter);
+                       int64_t src_step, const int64_t *rounds);
   aot_status_t (*zero)(lw_build_t *b, const lw_tensor_t *dst); /* contiguous */
   /* dst += src; f32, f64, f16, bf16 */
   aot_status_t (*add)(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src);
@@ -117,6 +122,10 @@ typedef struct lw_target {
    * later run. out: a float64 then, one through the number of rows that count where the loss is to be their mean, else
    * 1. NULL: losses of classes run by their kernels */
   aot_status_t (*classes)(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
+  lw_run_fn jump; /* runs an lw_jump_t (region_steps.h) */
+  /* Rows of large matrices begin at multiples of so many bytes, where only loops and products make and read them; 0:
+   * they lie side by side */
+  int64_t row_nbytes;
   int goes_onto;  /* its loops may write what they read, element on element (takes_over in schedule.c) */
   int has_across; /* its loops have sums across rows (lw_is_across); 0: operators that need them run by their kernels */
   /* n steps of equal lw_step_t.joins, which do not need each other, as one: its run, payload and kernel; the rest of
@@ -179,14 +188,16 @@ lw_ref_t lw_use_onto(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint3
 /* Work space: bytes that are no operands'. */
 lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t);
 void lw_count_flops(lw_build_t *b, double flops, int32_t dtype);
+/* What the step that was added last does hangs on the run (lw_step_t). */
+void lw_depends_on_run(lw_build_t *b);
 /* The step that was added last is a generated loop, whose uses are all told. */
 void lw_count_loop(lw_build_t *b);
 static inline aot_status_t lw_copy(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   return b->machine->target->copy(b, dst, 0, src, 0, NULL);
 }
 static inline aot_status_t lw_copy_moving(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step,
-                                          const lw_tensor_t *src, int64_t src_step, const lw_tensor_t *counter) {
-  return b->machine->target->copy(b, dst, dst_step, src, src_step, counter);
+                                          const lw_tensor_t *src, int64_t src_step, const int64_t *rounds) {
+  return b->machine->target->copy(b, dst, dst_step, src, src_step, rounds);
 }
 static inline aot_status_t lw_fill_zero(lw_build_t *b, const lw_tensor_t *dst) {
   return b->machine->target->zero(b, dst);
@@ -222,6 +233,18 @@ aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it p
 /* ---- copies that are not made (spared_copies.c) ---- */
 aot_status_t lw_find_spared(lw_build_t *b); /* b->spared; before groups are found */
 int lw_is_spared(const lw_build_t *b, uint32_t node);
+
+/* ---- views (views.c) ---- */
+/* All of its one operand's elements, by strides? */
+int lw_is_plain_view(const lw_build_t *b);
+/* What the view that is the node at hand sees of its operand, if that lies so. 0: no strides express it. */
+int lw_see(lw_build_t *b, const lw_tensor_t *operand, lw_tensor_t *out);
+
+/* ---- tensors that are made where a join has them (joins.c), or with rows further apart (row_pitch.c) ---- */
+aot_status_t lw_find_places(lw_build_t *b);  /* b->places; once groups are found */
+aot_status_t lw_find_pitches(lw_build_t *b); /* more of them */
+/* Where the node's result k is to lie, for lowerings that write by strides: they bind it. NULL: anywhere. */
+const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k);
 
 /* ---- groups (find_groups.c, recomputed.c) ---- */
 /* By node of the graph: the last node of its group, LW_NONE: it is no loop; by last node, and by node that is no loop:

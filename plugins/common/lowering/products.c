@@ -83,6 +83,24 @@ static int folds_to(const lw_tensor_t *x, const lw_tensor_t *y, int64_t k, int64
   return lw_numel(x) <= INT32_MAX && lw_numel(y) <= INT32_MAX && k <= INT32_MAX && n <= INT32_MAX && k * n <= INT32_MAX;
 }
 
+/* All dimensions but the last step evenly, and from row to row. */
+static int lies_in_rows(const lw_tensor_t *t) {
+  lw_tensor_t rows;
+  const int32_t last = t->rank - 1;
+  return last > 0 && t->strides[last] == 1 && t->strides[last - 1] >= t->sizes[last] && folded(t, &rows);
+}
+
+/* Contiguous; or where it is wanted, if rows may lie apart. Products of nothing fill their result with zeros, as one. */
+static aot_status_t make_result(lw_build_t *b, lw_tensor_t *out) {
+  const lw_tensor_t *place = b->machine->target->row_nbytes ? lw_place_of(b, 0) : NULL;
+  for (uint32_t k = 0; k < b->node->n_args && place; k++)
+    if (lw_arg_tensor(b, k) && lw_numel(lw_arg_tensor(b, k)) == 0) place = NULL;
+  if (!place || !lies_in_rows(place)) return lw_result_dense(b, 0, out);
+  *out = *place;
+  lw_bind(b, 0, out);
+  return AOT_OK;
+}
+
 /* linear(input [.., k], weight [n, k], bias [n]) */
 static aot_status_t lower_linear(lw_build_t *b) {
   const lw_tensor_t *x = lw_arg_tensor(b, 0), *w = lw_arg_tensor(b, 1), *bias = lw_arg_tensor(b, 2);
@@ -99,7 +117,7 @@ static aot_status_t lower_linear(lw_build_t *b) {
       (bias && (bias->rank != 1 || bias->sizes[0] != weight.sizes[1])))
     return LW_DECLINED;
   AOT_TRY(fold(b, x, &rows));
-  AOT_TRY(lw_result_dense(b, 0, &result));
+  AOT_TRY(make_result(b, &result));
   folded(&result, &out);
   return b->machine->target->product(b, &rows, &weight, bias, &out, 1, 1);
 }
@@ -110,7 +128,7 @@ static aot_status_t lower_mm(lw_build_t *b) {
   if (!lw_is_product(x, y, lw_type(b, 0))) return LW_DECLINED;
   left = *x;
   right = *y;
-  AOT_TRY(lw_result_dense(b, 0, &result));
+  AOT_TRY(make_result(b, &result));
   return b->machine->target->product(b, &left, &right, NULL, &result, 1, 0);
 }
 
@@ -125,7 +143,7 @@ static aot_status_t lower_addmm(lw_build_t *b) {
   left = *x;
   right = *y;
   const lw_tensor_t addend = *self;
-  AOT_TRY(lw_result_dense(b, 0, &result));
+  AOT_TRY(make_result(b, &result));
   return b->machine->target->product(b, &left, &right, beta != 0 ? &addend : NULL, &result, alpha, beta);
 }
 
@@ -139,7 +157,7 @@ static aot_status_t lower_matmul(lw_build_t *b) {
     if (!folds_to(x, type, y->sizes[0], y->sizes[1])) return LW_DECLINED;
     right = *y;
     AOT_TRY(fold(b, x, &left));
-    AOT_TRY(lw_result_dense(b, 0, &result));
+    AOT_TRY(make_result(b, &result));
     folded(&result, &out);
     return b->machine->target->product(b, &left, &right, NULL, &out, 1, 0);
   }
@@ -151,7 +169,7 @@ static aot_status_t lower_matmul(lw_build_t *b) {
   sizes[type->rank - 2] = y->sizes[y->rank - 2];
   sizes[type->rank - 1] = y->sizes[y->rank - 1];
   if (!lw_expanded(y, type->rank, sizes, &right) || !fits(&left, &right, type)) return LW_DECLINED;
-  AOT_TRY(lw_result_dense(b, 0, &result));
+  AOT_TRY(make_result(b, &result));
   return b->machine->target->product(b, &left, &right, NULL, &result, 1, 0);
 }
 

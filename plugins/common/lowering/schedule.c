@@ -1,4 +1,5 @@
 #include "group_loop.h"
+#include "watch.h"
 
 #include "common/memory/plan.h"
 #include <aot/graph.h>
@@ -384,12 +385,15 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
            *order = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   members_t members = {lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), lw_pool_alloc(b->pool, (uint64_t)n + 1), 0};
   if (!group || !position || !previous || !newest || !order || !members.nodes || !members.is_copy) return no_memory(b);
+  if (b->machine->is_watched) AOT_TRY(lw_watch_inputs(b));
   AOT_TRY(lw_find_regions(b));
   AOT_TRY(lw_find_product_sums(b));
   AOT_TRY(lw_find_spared(b));
   AOT_TRY(lw_find_groups(b, group, position));
   if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
   b->group = group;
+  AOT_TRY(lw_find_places(b));
+  AOT_TRY(lw_find_pitches(b));
   for (uint32_t i = 0; i < n; i++) newest[i] = order[i] = LW_NONE;
   for (uint32_t i = 0; i < n; i++) {
     uint32_t last = group[i] == LW_NONE ? i : group[i];
@@ -399,8 +403,10 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
   }
   for (uint32_t at = 0; at < n; at++) {
     if (order[at] == LW_NONE) continue;
+    const uint32_t first_step = b->out->n_steps;
     gather_members(b, order[at], previous, &members);
     aot_status_t status = lower_members(b, &members);
+    if (status == AOT_OK && b->machine->is_watched) status = lw_watch_results(b, b->node, first_step);
     if (status != AOT_OK) {
       if (b->node) b->error->node = b->node->id;
       return status;
@@ -508,6 +514,7 @@ void lw_schedule_deinit(lw_schedule_t *s) {
   free(s->steps);
   free(s->used);
   free(s->storages);
+  lw_watch_deinit(s->watch);
   lw_pool_deinit(&s->pool);
   memset(s, 0, sizeof *s);
 }

@@ -89,6 +89,7 @@ typedef struct lw_step {
    * (join_steps.c). 0: it runs alone */
   uint64_t joins;
   uint32_t most_joined;
+  int32_t depends_on_run; /* a jump, or what moves from round to round of a loop: nothing that is recorded holds it */
 } lw_step_t;
 
 typedef struct lw_used { /* in the order of steps */
@@ -129,6 +130,7 @@ typedef struct lw_schedule {
   uint32_t n_groups;                  /* generated loops that are called */
   uint64_t loop_nbytes;               /* that they read and write */
   uint64_t n_timed, n_left_out;       /* runs (step_times.h) */
+  struct lw_watch *watch;             /* watch.h; NULL: it is not watched */
 } lw_schedule_t;
 
 /* What a schedule is made for: the number of threads, and where generated functions come from. Functions are told by
@@ -141,6 +143,7 @@ typedef struct lw_machine {
   const struct lw_target *target; /* lower.h */
   int32_t n_threads;              /* at least 1 */
   const cu_program_t *custom;     /* nodes that plugins' kernels run; borrowed as long as the schedule */
+  int is_watched;                 /* every node by itself, and its results are looked at (watch.h) */
   void *self;
   const lw_loop_fn *(*find)(void *self, const char *name);
   aot_status_t (*add)(void *self, const char *name, const char *text, uint64_t nbytes, const lw_loop_fn **out);

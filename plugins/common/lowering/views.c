@@ -52,6 +52,30 @@ static aot_status_t copy_reshaped(lw_build_t *b) {
   return lw_copy(b, &shaped, &source);
 }
 
+int lw_see(lw_build_t *b, const lw_tensor_t *operand, lw_tensor_t *out) {
+  lw_value_t *v = lw_value(b, lw_arg_row(b, 0));
+  const lw_tensor_t declared = v->t;
+  rk_tensor_t view = {0};
+  rk_error_t error;
+  rk_arg_t *args;
+  v->t = *operand;
+  const aot_status_t status = lw_rk_args(b, &args);
+  v->t = declared;
+  const rk_call_t call = {args, b->node->n_args, &view, 1};
+  if (status != AOT_OK || rk_view(lw_op(b)->kernel, &call, &error) != AOT_OK) return 0;
+  *out = (lw_tensor_t){.dtype = view.dtype, .rank = view.rank, .storage = operand->storage, .offset = view.offset};
+  memcpy(out->sizes, view.sizes, sizeof out->sizes);
+  memcpy(out->strides, view.strides, sizeof out->strides);
+  return 1;
+}
+
+int lw_is_plain_view(const lw_build_t *b) {
+  const rk_kernel_t *kernel = lw_op(b)->kernel;
+  const lw_tensor_t *of = lw_arg_tensor(b, 0);
+  return !lw_op(b)->lower && kernel && rk_is_view(kernel) && !rk_needs_storage(kernel) && b->node->n_results == 1 &&
+         of && of->dtype == lw_type(b, 0)->dtype && lw_numel(of) == lw_numel(lw_type(b, 0));
+}
+
 static aot_status_t lower_view(lw_build_t *b, const rk_kernel_t *kernel, rk_arg_t *args) {
   uint32_t n = b->node->n_results;
   rk_tensor_t *views = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *views);

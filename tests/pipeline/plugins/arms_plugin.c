@@ -29,7 +29,7 @@ typedef struct zeros {
 static int is(aot_str_t how, const char *what) { return aot_str_eq(how, aot_str(what)); }
 
 static void misbehave(aot_str_t how) {
-  if (is(how, "crash")) raise(SIGSEGV);
+  if (is(how, "crash") || is(how, "crash-at-once")) raise(SIGSEGV);
   if (is(how, "exit")) _exit(7);
   for (; is(how, "hang");) sleep(1);
 }
@@ -209,7 +209,8 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 /* The third forward is one too many. */
 static aot_status_t run(void *self, const hc_run_t *run) {
   zeros_t *z = self;
-  if (run->kind == AOT_GRAPH_FORWARD && ++z->n_runs == 3) misbehave(z->how);
+  const uint64_t at = is(z->how, "crash-at-once") ? 1 : 3;
+  if (run->kind == AOT_GRAPH_FORWARD && ++z->n_runs == at) misbehave(z->how);
   for (uint64_t i = 0; i < run->n_outputs; i++)
     if (run->outputs[i].data) memset(run->outputs[i].data, 0, (size_t)run->outputs[i].nbytes);
   return AOT_OK;
@@ -249,10 +250,11 @@ static aot_status_t create_zeros(const aot_unit_t *self, aot_ctx_t *ctx, const a
 
 #define ID "arms"
 #define HELP "loses comparisons"
-static const aot_str_t choices[] = {
-    AOT_STR_INIT("well"), AOT_STR_INIT("crash"), AOT_STR_INIT("exit"),  AOT_STR_INIT("hang"),   AOT_STR_INIT("garbage"),
-    AOT_STR_INIT("swap"), AOT_STR_INIT("drop"),  AOT_STR_INIT("turn"),  AOT_STR_INIT("deaf"),   AOT_STR_INIT("zero"),
-    AOT_STR_INIT("type"), AOT_STR_INIT("late"),  AOT_STR_INIT("twice"), AOT_STR_INIT("nothing")};
+static const aot_str_t choices[] = {AOT_STR_INIT("well"),  AOT_STR_INIT("crash"),   AOT_STR_INIT("exit"),
+                                    AOT_STR_INIT("hang"),  AOT_STR_INIT("garbage"), AOT_STR_INIT("swap"),
+                                    AOT_STR_INIT("drop"),  AOT_STR_INIT("turn"),    AOT_STR_INIT("deaf"),
+                                    AOT_STR_INIT("zero"),  AOT_STR_INIT("type"),    AOT_STR_INIT("late"),
+                                    AOT_STR_INIT("twice"), AOT_STR_INIT("nothing"), AOT_STR_INIT("crash-at-once")};
 static const aot_option_t options[] = {{
     .struct_size = sizeof(aot_option_t),
     .kind = AOT_OPT_ENUM,

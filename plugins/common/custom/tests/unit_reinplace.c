@@ -32,7 +32,7 @@ static aot_status_t find(const aot_ext_kernel_lookup_t *x, aot_ctx_t *ctx, aot_s
   return AOT_OK;
 }
 static const aot_ext_kernel_lookup_t lookup = {.head = {.struct_size = sizeof lookup}, .find = find};
-static const cu_world_t world = {&lookup, NULL};
+static const cu_world_t world = {.lookup = &lookup};
 
 #define FOUR                                                                                                           \
   (const int64_t[]) { 4 }

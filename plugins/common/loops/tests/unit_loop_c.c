@@ -365,8 +365,29 @@ static void promotion_follows_pytorch(void **state) {
   assert_null(lp_op_find(aot_str("aten.mm.default")));
 }
 
+static void every_function_has_a_cost(void **state) {
+  one_t *ones;
+  (void)state;
+  const int n = make_all(&ones);
+  for (int k = 0; k < n; k++) {
+    const char *text = ones[k].inst.text;
+    lp_token_t t;
+    while (lp_token(&text, &t))
+      if (t.kind == LP_TK_CALL && !lp_function_cost(t.text, t.size))
+        fail_msg("scalar.def has no cost of %.*s", (int)t.size, t.text);
+  }
+  free(ones);
+  assert_int_equal(lp_function_cost("exp", 3), 4);
+  assert_int_equal(lp_function_cost("exp2", 4), 36);
+  assert_int_equal(lp_function_cost("ex", 2), 0);
+  assert_int_equal(lp_text_cost("a + b"), 1);
+  assert_int_equal(lp_text_cost("fabs(a) / b"), 4);
+  assert_int_equal(lp_text_cost("a * sigmoid(a)"), 6);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_function_has_a_cost),
       cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
       cmocka_unit_test(small_exponents_are_products_and_roots),
       cmocka_unit_test(strides_and_broadcasts_are_followed),

@@ -1,0 +1,180 @@
+#include <ir/edits_wire.h>
+
+#include <string.h>
+
+#define HERE UINT32_MAX /* the bytes follow */
+#define LEAF_ALIGNMENT 64
+
+typedef struct edits_wire {
+  aoth_wire_t *w;
+  aoth_spans_t known;
+  aoth_arena_t *leaves;
+} edits_wire_t;
+
+/* Where contents of a leaf are. */
+typedef struct place {
+  uint32_t span, reserved; /* counted from 1; 0: nowhere; HERE */
+  uint64_t offset;
+} place_t;
+
+static void wire_type(aoth_wire_t *w, void *type) {
+  aot_type_t *t = type;
+  if (t->rank < 0 || t->rank > AOT_MAX_RANK) w->failed = 1;
+  const uint64_t rank = w->failed ? 0 : (uint64_t)t->rank;
+  t->sizes = aoth_wire_block(w, t->sizes, rank, sizeof *t->sizes);
+  t->strides = aoth_wire_block(w, t->strides, rank, sizeof *t->strides);
+}
+
+static void wire_arg(aoth_wire_t *w, void *row) {
+  aot_arg_t *arg = row;
+  switch (arg->kind) {
+    case AOT_ARG_VALUES: arg->u.ids = aoth_wire_block(w, arg->u.ids, arg->n, sizeof *arg->u.ids); break;
+    case AOT_ARG_INTS:
+    case AOT_ARG_BOOLS: arg->u.ints = aoth_wire_block(w, arg->u.ints, arg->n, sizeof *arg->u.ints); break;
+    case AOT_ARG_FLOATS: arg->u.floats = aoth_wire_block(w, arg->u.floats, arg->n, sizeof *arg->u.floats); break;
+    case AOT_ARG_STR: arg->u.chars = aoth_wire_block(w, arg->u.chars, arg->n, 1); break;
+    default: w->failed |= arg->kind < AOT_ARG_NONE || arg->kind > AOT_ARG_OP; break;
+  }
+}
+
+static void wire_text_of(aoth_wire_t *w, void *text) { aoth_wire_text(w, text); }
+
+/* An array, and what its rows point to: those of the reader stand in the bytes. */
+static const void *wire_rows(aoth_wire_t *w, const void *at, uint32_t n, size_t size,
+                             void (*wire_row)(aoth_wire_t *w, void *row)) {
+  union {
+    aot_arg_t arg;
+    aot_type_t type;
+    aot_str_t text;
+  } copy;
+  char *rows = aoth_wire_block(w, at, n, size);
+  for (uint32_t i = 0; i < n && !w->failed; i++)
+    wire_row(w, w->out ? memcpy(&copy, rows + i * size, size) : rows + i * size);
+  return rows;
+}
+
+static place_t place_of(const edits_wire_t *e, const void *at, uint64_t nbytes) {
+  const uintptr_t first = (uintptr_t)at;
+  if (!at) return (place_t){0};
+  for (uint32_t i = 0; i < e->known.n; i++) {
+    const uintptr_t begin = (uintptr_t)e->known.at[i].at, size = (uintptr_t)e->known.at[i].nbytes;
+    if (begin && first >= begin && nbytes <= size && first - begin <= size - nbytes)
+      return (place_t){.span = i + 1, .offset = first - begin};
+  }
+  return (place_t){.span = HERE};
+}
+
+static const void *wire_contents(const edits_wire_t *e, const void *at, uint64_t nbytes) {
+  place_t copy, place = place_of(e, at, nbytes), *p = aoth_wire_record(e->w, &place, &copy, sizeof copy);
+  if (p->span == HERE) {
+    const void *bytes = aoth_wire_block(e->w, at, nbytes, 1);
+    if (e->w->out || e->w->failed) return NULL;
+    at = aoth_arena_copy(e->leaves, LEAF_ALIGNMENT, bytes, nbytes ? (size_t)nbytes : 1);
+    e->w->failed |= at == NULL;
+    return at;
+  }
+  if (p->span == 0) return NULL;
+  const aoth_span_t none = {NULL, 0}, *span = p->span <= e->known.n ? &e->known.at[p->span - 1] : &none;
+  e->w->failed |= nbytes > span->nbytes || p->offset > span->nbytes - nbytes;
+  return e->w->failed ? NULL : (const char *)span->at + p->offset;
+}
+
+static const void *wire_leaf(const edits_wire_t *e, const aot_leaf_info_t *at) {
+  aot_leaf_info_t copy, *l = aoth_wire_record(e->w, at, &copy, sizeof copy);
+  wire_type(e->w, &l->type);
+  l->names = wire_rows(e->w, l->names, l->n_names, sizeof *l->names, wire_text_of);
+  l->data = wire_contents(e, l->data, l->nbytes);
+  return l;
+}
+
+static const void *wire_text_row(aoth_wire_t *w, const aot_str_t *at) {
+  aot_str_t copy, *s = aoth_wire_record(w, at, &copy, sizeof copy);
+  aoth_wire_text(w, s);
+  return s;
+}
+
+static const void *wire_input(aoth_wire_t *w, const aoth_input_t *at) {
+  aoth_input_t copy, *in = aoth_wire_record(w, at, &copy, sizeof copy);
+  aoth_wire_text(w, &in->port.name);
+  wire_type(w, &in->type);
+  return in;
+}
+
+static const void *wire_port(aoth_wire_t *w, const aot_port_t *at) {
+  aot_port_t copy, *port = aoth_wire_record(w, at, &copy, sizeof copy);
+  aoth_wire_text(w, &port->name);
+  return port;
+}
+
+static const void *wire_node(aoth_wire_t *w, const aoth_made_node_t *at) {
+  aoth_made_node_t copy, *made = aoth_wire_record(w, at, &copy, sizeof copy);
+  made->spec.args = wire_rows(w, made->spec.args, made->spec.n_args, sizeof *made->spec.args, wire_arg);
+  made->spec.types = wire_rows(w, made->spec.types, made->spec.n_types, sizeof *made->spec.types, wire_type);
+  return made;
+}
+
+static const void *wire_rule(aoth_wire_t *w, const aot_rule_t *at) {
+  aot_rule_t copy, *r = aoth_wire_record(w, at, &copy, sizeof copy);
+  w->failed |= r->rank < 0 || r->rank > AOT_MAX_RANK;
+  if (w->failed || !r->sizes) return r;
+  r->sizes = aoth_wire_block(w, r->sizes, (uint64_t)r->rank, sizeof *r->sizes);
+  r->strides = aoth_wire_block(w, r->strides, (uint64_t)r->rank, sizeof *r->strides);
+  return r;
+}
+
+static const void *wire_origin(aoth_wire_t *w, const aot_origin_info_t *at) {
+  aot_origin_info_t copy, *o = aoth_wire_record(w, at, &copy, sizeof copy);
+  aoth_wire_text(w, &o->source_file);
+  aoth_wire_text(w, &o->module_path);
+  aoth_wire_text(w, &o->node_name);
+  return o;
+}
+
+static const void *wire_symbol(aoth_wire_t *w, const aot_symbol_info_t *at) {
+  aot_symbol_info_t copy, *s = aoth_wire_record(w, at, &copy, sizeof copy);
+  aoth_wire_text(w, &s->name);
+  return s;
+}
+
+static const void *wire_encoding(aoth_wire_t *w, const aot_encoding_info_t *at) {
+  aot_encoding_info_t copy, *x = aoth_wire_record(w, at, &copy, sizeof copy);
+  aoth_wire_text(w, &x->name);
+  aoth_wire_text(w, &x->value);
+  return x;
+}
+
+static const void *wire_what(const edits_wire_t *e, uint32_t kind, const void *what) {
+  aoth_wire_t *w = e->w;
+  aot_arg_t arg, *one_arg;
+  aot_type_t type, *one_type;
+  aot_expr_info_t expr;
+  switch (kind) {
+    case EDIT_GRAPH_CREATE:
+    case EDIT_NAME_SET:
+    case EDIT_NOTE: return wire_text_row(w, what);
+    case EDIT_INPUT_ADD: return wire_input(w, what);
+    case EDIT_OUTPUT_ADD: return wire_port(w, what);
+    case EDIT_NODE_CREATE: return wire_node(w, what);
+    case EDIT_ARG_SET: wire_arg(w, one_arg = aoth_wire_record(w, what, &arg, sizeof arg)); return one_arg;
+    case EDIT_TYPE_SET: wire_type(w, one_type = aoth_wire_record(w, what, &type, sizeof type)); return one_type;
+    case EDIT_LEAF_CREATE:
+    case EDIT_LEAF_PART: return wire_leaf(e, what);
+    case EDIT_RULE_ADD: return wire_rule(w, what);
+    case EDIT_ORIGIN_CREATE: return wire_origin(w, what);
+    case EDIT_SYMBOL_CREATE: return wire_symbol(w, what);
+    case EDIT_EXPR_CREATE: return aoth_wire_record(w, what, &expr, sizeof expr);
+    case EDIT_ENCODING_CREATE: return wire_encoding(w, what);
+    default: return NULL;
+  }
+}
+
+const aoth_edit_t *aoth_wire_edit(aoth_wire_t *w, const aoth_edit_t *edit, aoth_spans_t known, aoth_arena_t *leaves) {
+  static const aoth_edit_t none;
+  const edits_wire_t wire = {w, known, leaves};
+  aoth_edit_t copy, *e = aoth_wire_record(w, edit, &copy, sizeof copy);
+  const void *what = wire_what(&wire, e->kind, e->what);
+  if (w->out) return NULL;
+  if (w->failed) return &none;
+  e->what = what;
+  return e;
+}

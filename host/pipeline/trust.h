@@ -1,0 +1,18 @@
+/* Which plugin files are opened: what others may have changed is not, and what a user pins must be what he meant. */
+#ifndef AOTH_TRUST_H
+#define AOTH_TRUST_H
+
+#include <base/sha256.h>
+#include <base/sink.h>
+
+/* Why the file or folder is not to be trusted, or NULL. */
+const char *aoth_distrust(const char *path);
+int aoth_file_sha256(const char *path, char out_hex[AOTH_SHA256_HEX]); /* 0: it cannot be read */
+
+/* Digests of the plugins that may be opened: lines as sha256sum writes and checks them. */
+typedef struct aoth_lock aoth_lock_t;
+aoth_lock_t *aoth_lock_read(const char *path, aoth_arena_t *arena, aoth_sink_t *sink); /* NULL: told */
+int aoth_lock_has(const aoth_lock_t *lock, const char *hex);
+const char *aoth_lock_path(const aoth_lock_t *lock);
+
+#endif

@@ -1,0 +1,567 @@
+#include "jobs_of_step.h"
+
+#include "arrange.h"
+#include "common/cost/ask_costs.h"
+#include "common/emit/emit.h"
+#include "common/memory/sim_graph.h"
+#include "joint/snap_births.h"
+#include "common/tensor/geometry.h"
+#include <aot/ext/ranks.h>
+#include <aot/graph.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct shape {
+  const char *op, *start;
+  int kind;
+} shape_t;
+
+static const shape_t shapes[] = {
+    {"_c10d_functional.all_gather_into_tensor.default", "aot.start_all_gather.default", OV_GATHER},
+    {"_c10d_functional.reduce_scatter_tensor.default", "aot.start_reduce_scatter.default", OV_SCATTER},
+    {"_c10d_functional.all_reduce.default", "aot.start_all_reduce.default", OV_REDUCE},
+};
+
+enum { MOST_GROUPS = 64 };
+
+typedef struct rewriting {
+  em_t e;
+  const ov_options_t *options;
+  uint32_t n;                    /* nodes of the graph */
+  aot_node_t *nodes;             /* in order */
+  uint32_t *place;               /* by node id */
+  const shape_t **is_collective; /* by place */
+  uint8_t *may_wait;             /* by place: it may go later */
+  double *ns;
+  uint32_t *operand_begin, *operands;
+  ov_job_t *jobs;
+  uint32_t n_jobs;
+  aot_node_t groups[MOST_GROUPS]; /* of jobs that go together: one of each */
+  int32_t group_dtype[MOST_GROUPS];
+  uint32_t n_groups;
+} rewriting_t;
+
+static const aot_graph_api_t *graph_of(const rewriting_t *r) { return r->e.host->graph; }
+
+static const shape_t *shape_of(const em_t *e) {
+  for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    if (aot_str_eq(e->desc->name, aot_str(shapes[i].op))) return &shapes[i];
+  return NULL;
+}
+
+/* ---- the graph as arrays ---- */
+
+static aot_status_t list_nodes(rewriting_t *r) {
+  em_t *e = &r->e;
+  const aot_graph_api_t *g = graph_of(r);
+  const uint32_t n_ids = g->n_nodes(e->prog);
+  r->place = em_scratch(e, n_ids, sizeof *r->place);
+  r->nodes = em_scratch(e, n_ids + 1u, sizeof *r->nodes);
+  r->is_collective = em_scratch(e, n_ids + 1u, sizeof(void *));
+  r->may_wait = em_scratch(e, n_ids + 1u, 1);
+  r->ns = em_scratch(e, n_ids + 1u, sizeof *r->ns);
+  r->operand_begin = em_scratch(e, n_ids + 2u, sizeof *r->operand_begin);
+  r->jobs = em_scratch(e, n_ids + 1u, sizeof *r->jobs);
+  r->n = 0;
+  if (e->status != AOT_OK) return e->status;
+  for (aot_node_t n = g->first(e->prog, e->graph); n.id != AOT_NO_ID; n = g->next(e->prog, n)) {
+    r->place[n.id] = r->n;
+    r->nodes[r->n++] = n;
+  }
+  return AOT_OK;
+}
+
+/* Where a value of this graph is made; OV_NONE: it is an input. */
+static uint32_t maker(const rewriting_t *r, uint32_t value) {
+  const aot_node_t n = graph_of(r)->value_def(r->e.prog, (aot_value_t){value});
+  return n.id == AOT_NO_ID ? OV_NONE : r->place[n.id];
+}
+
+static int is_output(rewriting_t *r, aot_value_t first, uint32_t n_results) {
+  for (uint32_t v = first.id; v < first.id + n_results; v++) {
+    const uint32_t n = graph_of(r)->n_uses(r->e.prog, (aot_value_t){v});
+    aot_node_t *users = em_scratch(&r->e, n, sizeof *users);
+    if (!users || graph_of(r)->users(r->e.prog, (aot_value_t){v}, users, n) != n) return 1;
+  }
+  return 0;
+}
+
+static int has_late_readers(rewriting_t *r, uint32_t first, uint32_t n_results) {
+  em_t *e = &r->e;
+  for (uint32_t v = first; v < first + n_results; v++) {
+    const uint32_t n = graph_of(r)->n_uses(e->prog, (aot_value_t){v});
+    aot_node_t *users = em_scratch(e, n, sizeof *users);
+    const uint32_t n_nodes = users ? graph_of(r)->users(e->prog, (aot_value_t){v}, users, n) : 0;
+    for (uint32_t i = 0; i < n_nodes; i++)
+      if (!r->may_wait[r->place[users[i].id]]) return 0;
+  }
+  return e->status == AOT_OK;
+}
+
+/* The optimizer's nodes, and what is computed for them alone. Collectives among them (a norm over ranks) stay what they
+ * are: they come behind what they read. */
+static aot_status_t find_late(rewriting_t *r) {
+  em_t *e = &r->e;
+  for (uint32_t i = r->n; i-- > 0;) {
+    AOT_TRY(em_look(e, r->nodes[i]));
+    const uint32_t flags = e->desc->flags, is_update = e->info.flags & AOT_NODE_UPDATE;
+    r->is_collective[i] = is_update ? NULL : shape_of(e);
+    if (flags & (AOT_OP_REGION | AOT_OP_EFFECT) || r->is_collective[i] || !e->info.n_results) continue;
+    if (is_update || flags & (AOT_OP_POINTWISE | AOT_OP_VIEW))
+      r->may_wait[i] = (uint8_t)has_late_readers(r, e->info.first_result.id, e->info.n_results);
+  }
+  return e->status;
+}
+
+static aot_status_t list_operands(rewriting_t *r) {
+  em_t *e = &r->e;
+  uint32_t n = 0;
+  for (int pass = 0; pass < 2; pass++, n = 0) {
+    for (uint32_t i = 0; i < r->n; i++) {
+      AOT_TRY(em_look(e, r->nodes[i]));
+      r->operand_begin[i] = n;
+      for (uint32_t k = 0; r->may_wait[i] && k < e->info.n_operands; k++) {
+        const uint32_t from = e->info.operands[k] == AOT_NO_ID ? OV_NONE : maker(r, e->info.operands[k]);
+        if (from == OV_NONE) continue;
+        if (pass) r->operands[n] = from;
+        n++;
+      }
+    }
+    r->operand_begin[r->n] = n;
+    if (!pass && !(r->operands = em_scratch(e, n + 1u, sizeof *r->operands))) return e->status;
+  }
+  return AOT_OK;
+}
+
+/* ---- jobs ---- */
+
+/* The first reader that cannot go later. */
+static uint32_t first_urgent(rewriting_t *r, aot_value_t v) {
+  em_t *e = &r->e;
+  const uint32_t n = graph_of(r)->n_uses(e->prog, v);
+  aot_node_t *users = em_scratch(e, n, sizeof *users);
+  const uint32_t n_nodes = users ? graph_of(r)->users(e->prog, v, users, n) : 0;
+  uint32_t first = r->n;
+  for (uint32_t i = 0; i < n_nodes; i++) {
+    const uint32_t at = r->place[users[i].id];
+    if (!r->may_wait[at] && at < first) first = at;
+  }
+  return first;
+}
+
+/* Its one reader, which waits for it; none: nobody does. */
+static aot_node_t waiter(rewriting_t *r, aot_value_t v) {
+  em_t *e = &r->e;
+  aot_node_t user;
+  if (graph_of(r)->n_uses(e->prog, v) != 1 || graph_of(r)->users(e->prog, v, &user, 1) != 1 ||
+      em_look(e, user) != AOT_OK || !aot_str_eq(e->desc->name, aot_str("_c10d_functional.wait_tensor.default")))
+    return aot_no_node();
+  return user;
+}
+
+static uint64_t nbytes_of(em_t *e, aot_value_t v) {
+  const aot_type_t t = em_type(e, em_v(v));
+  return e->status == AOT_OK ? (uint64_t)tn_numel(t.rank, t.sizes) * aot_dtype_size(t.dtype) : 0;
+}
+
+/* A parameter's shard, or its cast: that is made anew where the gather begins. */
+static int is_early(rewriting_t *r, uint32_t value) {
+  const uint32_t at = maker(r, value);
+  if (at == OV_NONE) return 1;
+  if (em_look(&r->e, r->nodes[at]) != AOT_OK || !aot_str_eq(r->e.desc->name, aot_str("aten._to_copy.default")))
+    return 0;
+  return r->e.info.n_operands == 1 && maker(r, r->e.info.operands[0]) == OV_NONE;
+}
+
+static int is_alike(const aot_arg_t *a, const aot_arg_t *b) {
+  if (a->kind != b->kind || a->n != b->n) return 0;
+  return a->kind == AOT_ARG_STR ? a->n == 0 || memcmp(a->u.chars, b->u.chars, a->n) == 0 : a->u.i == b->u.i;
+}
+
+/* Of the same ranks, dtype and reduction, and both of the backward or neither. OV_NONE: there are too many kinds. */
+static uint32_t group_of(rewriting_t *r, aot_node_t node, int32_t dtype) {
+  em_t *e = &r->e;
+  em_t own = *e;
+  uint32_t g = 0;
+  if (em_look(&own, node) != AOT_OK) return OV_NONE;
+  for (; g < r->n_groups; g++) {
+    if (em_look(e, r->groups[g]) != AOT_OK) return OV_NONE;
+    int is_same = e->info.op.id == own.info.op.id && e->info.n_args == own.info.n_args && r->group_dtype[g] == dtype &&
+                  !((e->info.flags ^ own.info.flags) & AOT_NODE_BACKWARD);
+    for (uint32_t a = 1; is_same && a < own.info.n_args; a++) is_same = is_alike(&e->info.args[a], &own.info.args[a]);
+    if (is_same) return g;
+  }
+  if (r->n_groups == MOST_GROUPS) return OV_NONE;
+  r->groups[g] = node;
+  r->group_dtype[g] = dtype;
+  return r->n_groups++;
+}
+
+/* How many ranks a group has, and among how many side by side it lies: a row of a mesh is near, a column is not. */
+static void count_ranks(const rewriting_t *r, const aot_arg_t *name, ov_job_t *job) {
+  const uint32_t all = r->options->n_ranks;
+  char text[32] = "";
+  unsigned n = 0;
+  if (name->kind == AOT_ARG_STR && name->n < sizeof text) memcpy(text, name->u.chars, name->n);
+  job->n_ranks = job->span = all;
+  if (sscanf(text, AOT_RANKS_ROWS "%u", &n) == 1 && n) job->n_ranks = job->span = n;
+  else if (sscanf(text, AOT_RANKS_COLUMNS "%u", &n) == 1 && n) job->n_ranks = all / n;
+}
+
+static aot_status_t add_job(rewriting_t *r, uint32_t at) {
+  em_t *e = &r->e;
+  AOT_TRY(em_look(e, r->nodes[at]));
+  const shape_t *shape = r->is_collective[at];
+  const aot_value_t result = e->info.first_result;
+  const uint32_t operand = e->info.operands[0];
+  const aot_type_t type = em_type(e, em_v(result));
+  const aot_node_t wait = waiter(r, result);
+  const uint32_t group = wait.id == AOT_NO_ID ? OV_NONE : group_of(r, r->nodes[at], type.dtype);
+  if (group == OV_NONE) return e->status;
+  const uint64_t whole = nbytes_of(e, shape->kind == OV_SCATTER ? (aot_value_t){operand} : result);
+  const int is_gather = shape->kind == OV_GATHER;
+  const uint32_t made = maker(r, operand), behind_made = made == OV_NONE ? 0 : made + 1;
+  AOT_TRY(em_look(e, wait));
+  r->jobs[r->n_jobs] = (ov_job_t){
+      .kind = shape->kind,
+      .group = group,
+      .at = at,
+      .ready = is_gather ? is_early(r, operand) ? 0 : behind_made : at,
+      .wait = r->place[wait.id],
+      .need = is_gather ? r->place[wait.id] : first_urgent(r, e->info.first_result),
+      .nbytes = whole,
+  };
+  AOT_TRY(em_look(e, r->nodes[at]));
+  count_ranks(r, &e->info.args[e->info.n_args - 1], &r->jobs[r->n_jobs++]);
+  return e->status;
+}
+
+/* ---- times ---- */
+
+static aot_status_t find_times(rewriting_t *r) {
+  em_t *e = &r->e;
+  const nc_question_t q = {.host = e->host, .ctx = e->ctx, .prog = e->prog};
+  nc_question_t question = q;
+  nc_costs_t costs = {0};
+  int64_t *dims = NULL;
+  int is_told;
+  AOT_TRY(e->host->graph->snapshot(e->prog, &question.snapshot));
+  const aot_snapshot_t *s = question.snapshot;
+  aot_status_t status = nc_dims(s, NULL, 0, &dims);
+  if (status == AOT_OK && nc_ask(&costs, &question, dims, &is_told) != 0) status = AOT_E_EXHAUSTED;
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
+  if (status == AOT_OK) {
+    nc_costs_t timed = {0};
+    status = nc_init(&timed, s, dims) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+    if (status == AOT_OK) nc_time_nodes(&timed, s, dims, &r->options->rates);
+    for (uint32_t n = 1; status == AOT_OK && n < s->nodes.count; n++) {
+      const uint32_t at = nodes[n].id < e->host->graph->n_nodes(e->prog) ? r->place[nodes[n].id] : 0;
+      if (at >= r->n || r->nodes[at].id != nodes[n].id) continue;
+      r->ns[at] = (double)(costs.nanoseconds[n] ? costs.nanoseconds[n] : timed.nanoseconds[n]);
+    }
+    nc_deinit(&timed);
+  }
+  nc_deinit(&costs);
+  free(dims);
+  return status;
+}
+
+/* ---- the plan, in the program ---- */
+
+/* New nodes are like this one, and stand in front of that. */
+static aot_status_t stand_for(em_t *e, aot_node_t like, aot_node_t before) {
+  AOT_TRY(em_look(e, like));
+  em_carry(e, &e->info);
+  e->before = before;
+  return AOT_OK;
+}
+
+static aot_node_t node_in_front(const rewriting_t *r, uint32_t place) {
+  return place < r->n ? r->nodes[place] : aot_no_node();
+}
+
+/* What a gather that begins early reads: its cast with it. */
+static aot_value_t early_operand(rewriting_t *r, uint32_t value, aot_node_t before) {
+  em_t *e = &r->e;
+  const uint32_t at = maker(r, value);
+  if (at == OV_NONE || stand_for(e, r->nodes[at], before) != AOT_OK) return (aot_value_t){value};
+  aot_node_info_t made;
+  em_repeat(e, &e->info, &made);
+  return e->status == AOT_OK ? made.first_result : (aot_value_t){value};
+}
+
+typedef struct started {
+  aot_value_t result, kept; /* by job */
+} started_t;
+
+static void start(rewriting_t *r, const ov_plan_t *plan, const ov_bucket_t *b, started_t *started) {
+  em_t *e = &r->e;
+  uint32_t *ids = em_scratch(e, b->n, sizeof *ids);
+  const aot_node_t before = node_in_front(r, b->start);
+  for (uint32_t i = 0; ids && i < b->n; i++) {
+    const ov_job_t *j = &r->jobs[plan->list[b->first + i]];
+    if (em_look(e, r->nodes[j->at]) != AOT_OK) return;
+    const uint32_t operand = e->info.operands[0];
+    const aot_value_t v =
+        j->kind == OV_GATHER && j->ready == 0 ? early_operand(r, operand, before) : (aot_value_t){operand};
+    started[plan->list[b->first + i]].kept = v;
+    ids[i] = v.id;
+  }
+  if (e->status != AOT_OK) return;
+  const ov_job_t *first = &r->jobs[plan->list[b->first]];
+  if (stand_for(e, r->nodes[first->at], before) != AOT_OK) return;
+  aot_arg_t args[4];
+  const uint32_t n_args = e->info.n_args;
+  memcpy(args, e->info.args, n_args * sizeof *args);
+  args[0] = aot_arg_values(ids, b->n);
+  const aot_value_t result = em_value(e, em_call(e, r->is_collective[first->at]->start, n_args, args));
+  for (uint32_t i = 0; i < b->n; i++) started[plan->list[b->first + i]].result = (aot_value_t){result.id + i};
+}
+
+/* The wait, in front of that node, in place of the one that was there. */
+static void wait_for(rewriting_t *r, uint32_t job, aot_node_t before, const started_t *started) {
+  em_t *e = &r->e;
+  const aot_node_t old = r->nodes[r->jobs[job].wait];
+  if (stand_for(e, old, before) != AOT_OK) return;
+  const aot_value_t was = e->info.first_result;
+  const em_x_t done =
+      EM(e, "aot.wait_for_ranks.default", em_v(started[job].result), aot_arg_values(&started[job].kept.id, 1));
+  if (e->status == AOT_OK) em_take_over(e, was, em_value(e, done), 1);
+}
+
+static void repeat(rewriting_t *r, uint32_t place, aot_node_t before) {
+  em_t *e = &r->e;
+  aot_node_info_t made;
+  if (stand_for(e, r->nodes[place], before) != AOT_OK) return;
+  const aot_value_t was = e->info.first_result;
+  const uint32_t n = e->info.n_results;
+  em_repeat(e, &e->info, &made);
+  if (e->status == AOT_OK) em_take_over(e, was, made.first_result, n);
+}
+
+/* What only nodes that go later read goes with the first of them, so that it does not lie about. */
+static void take_along(rewriting_t *r, const ov_plan_t *plan) {
+  em_t *e = &r->e;
+  uint32_t *first = em_scratch(e, r->n + 1u, sizeof *first); /* of a node's readers, by bucket; 0: none, 1: one stays */
+  for (uint32_t i = r->n; first && i-- > 0;) {
+    if (!plan->behind[i] && r->may_wait[i] && first[i] > 1 && em_look(e, r->nodes[i]) == AOT_OK &&
+        !is_output(r, e->info.first_result, e->info.n_results))
+      plan->behind[i] = first[i] - 1;
+    if (em_look(e, r->nodes[i]) != AOT_OK) return;
+    for (uint32_t k = 0; k < e->info.n_operands; k++) {
+      const uint32_t from = e->info.operands[k] == AOT_NO_ID ? OV_NONE : maker(r, e->info.operands[k]);
+      const uint32_t own = plan->behind[i] + 1;
+      if (from != OV_NONE && (!first[from] || own < first[from])) first[from] = own;
+    }
+  }
+}
+
+/* By bucket: nodes that go behind its wait, in order. */
+static aot_status_t list_late(rewriting_t *r, const ov_plan_t *plan, uint32_t **out_begin, uint32_t **out_list) {
+  uint32_t *begin = em_scratch(&r->e, plan->n_buckets + 2u, sizeof *begin), *list = em_scratch(&r->e, r->n + 1u, 4);
+  *out_begin = begin;
+  *out_list = list;
+  if (!begin || !list) return r->e.status;
+  for (uint32_t i = 0; i < r->n; i++)
+    if (plan->behind[i]) begin[plan->behind[i] + 1]++;
+  for (uint32_t b = 1; b <= plan->n_buckets + 1; b++) begin[b] += begin[b - 1];
+  for (uint32_t i = 0; i < r->n; i++)
+    if (plan->behind[i]) list[begin[plan->behind[i]]++] = i;
+  for (uint32_t b = plan->n_buckets + 1; b > 0; b--) begin[b] = begin[b - 1];
+  begin[0] = 0;
+  return AOT_OK;
+}
+
+typedef struct applying {
+  rewriting_t *r;
+  const ov_plan_t *plan;
+  started_t *started;
+  uint32_t *late_begin, *late;
+  uint32_t next, next_wait; /* buckets: to begin, to wait for */
+} applying_t;
+
+static void end_bucket(applying_t *a, const ov_bucket_t *b, uint32_t k, aot_node_t before) {
+  for (uint32_t i = 0; i < b->n; i++) wait_for(a->r, a->plan->list[b->first + i], before, a->started);
+  for (uint32_t i = a->late_begin[k + 1]; i < a->late_begin[k + 2]; i++) repeat(a->r, a->late[i], before);
+}
+
+static void start_at(applying_t *a, uint32_t place, int only_gathers) {
+  for (; a->next < a->plan->n_buckets; a->next++) {
+    const ov_bucket_t *b = &a->plan->buckets[a->next];
+    const int is_gather = a->r->jobs[a->plan->list[b->first]].kind == OV_GATHER;
+    if (b->start > place || (b->start == place && only_gathers && !is_gather)) return;
+    start(a->r, a->plan, b, a->started);
+  }
+}
+
+static void end_at(applying_t *a, uint32_t place, int only_urgent) {
+  for (; a->next_wait < a->next; a->next_wait++) {
+    const ov_bucket_t *b = &a->plan->buckets[a->next_wait];
+    if (b->wait == OV_NONE) continue; /* of gathers each is waited for where it is read */
+    if (b->wait > place || (only_urgent && !b->is_urgent)) return;
+    end_bucket(a, b, a->next_wait, node_in_front(a->r, place));
+  }
+}
+
+static void apply_at(applying_t *a, uint32_t place, const uint32_t *gather_at) {
+  rewriting_t *r = a->r;
+  const aot_node_t before = node_in_front(r, place);
+  start_at(a, place, 1);
+  end_at(a, place, 1);
+  start_at(a, place, 0);
+  end_at(a, place, 0);
+  if (place < r->n && gather_at[place] != OV_NONE) wait_for(r, gather_at[place], before, a->started);
+}
+
+/* The cast of a shard that was made anew where its gather begins. */
+static int is_left_over(rewriting_t *r, uint32_t place) {
+  return em_look(&r->e, r->nodes[place]) == AOT_OK && r->e.info.n_results == 1 &&
+         aot_str_eq(r->e.desc->name, aot_str("aten._to_copy.default")) &&
+         graph_of(r)->n_uses(r->e.prog, r->e.info.first_result) == 0;
+}
+
+static void erase_old(rewriting_t *r, const ov_plan_t *plan) {
+  em_t *e = &r->e;
+  uint8_t *is_old = em_scratch(e, r->n + 1u, 1);
+  for (uint32_t j = 0; is_old && j < r->n_jobs; j++) is_old[r->jobs[j].at] = is_old[r->jobs[j].wait] = 1;
+  for (uint32_t i = r->n; i-- > 0 && e->status == AOT_OK;)
+    if (is_old[i] || plan->behind[i] || is_left_over(r, i)) em_ok(e, e->host->edit->node_erase(e->prog, r->nodes[i]));
+}
+
+static aot_status_t apply(rewriting_t *r, const ov_plan_t *plan) {
+  em_t *e = &r->e;
+  applying_t a = {.r = r, .plan = plan, .started = em_scratch(e, r->n_jobs, sizeof(started_t))};
+  uint32_t *gather_at = em_scratch(e, r->n + 1u, sizeof *gather_at);
+  if (!a.started || !gather_at) return e->status;
+  take_along(r, plan);
+  AOT_TRY(list_late(r, plan, &a.late_begin, &a.late));
+  for (uint32_t i = 0; i <= r->n; i++) gather_at[i] = OV_NONE;
+  for (uint32_t j = 0; j < r->n_jobs; j++)
+    if (r->jobs[j].kind == OV_GATHER) gather_at[r->jobs[j].wait] = j;
+  for (uint32_t i = 0; i <= r->n && e->status == AOT_OK; i++) apply_at(&a, i, gather_at);
+  if (e->status == AOT_OK) erase_old(r, plan);
+  return e->status;
+}
+
+/* ---- a step graph ---- */
+
+/* What stands for collectives and copies of one rank becomes them. */
+static aot_status_t write_out(em_t *e) {
+  const aot_graph_api_t *g = e->host->graph;
+  for (aot_node_t n = g->first(e->prog, e->graph), next; n.id != AOT_NO_ID; n = next) {
+    aot_value_t sum;
+    next = g->next(e->prog, n);
+    AOT_TRY(em_look(e, n));
+    if (!aot_str_eq(e->desc->name, aot_str("aot.sum_over_ranks.default")) &&
+        !aot_str_eq(e->desc->name, aot_str("aot.copy_to_ranks.default")) &&
+        !aot_str_eq(e->desc->name, aot_str("aot.all_gather_as.default")))
+      continue;
+    const aot_value_t was = e->info.first_result;
+    AOT_TRY(e->host->edit->decompose(e->prog, n, &sum));
+    em_take_over(e, was, sum, 1);
+    if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->node_erase(e->prog, n));
+    AOT_TRY(e->status);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t simulate(const em_t *e, uint64_t *out_nbytes) {
+  const aot_snapshot_t *s;
+  nc_costs_t costs = {0};
+  ms_sim_t sim = {0};
+  ms_arena_t arena = {0};
+  int64_t *dims = NULL;
+  uint32_t row = 0, *nodes = NULL;
+  uint8_t *is_given = NULL;
+  int is_told;
+  nc_question_t q = {.host = e->host, .ctx = e->ctx, .prog = e->prog};
+  AOT_TRY(e->host->graph->snapshot(e->prog, &s));
+  q.snapshot = s;
+  for (uint32_t g = 1; g < s->graphs.count; g++)
+    if (AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[g].id == e->graph.id) row = g;
+  aot_status_t status = nc_dims(s, NULL, 0, &dims);
+  if (status == AOT_OK &&
+      (nc_ask(&costs, &q, dims, &is_told) != 0 || ms_sim_init(&sim, s, row, dims, &costs, NULL) != 0))
+    status = AOT_E_EXHAUSTED;
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + row;
+  if (status == AOT_OK) {
+    nodes = calloc((size_t)g->n_nodes + 1, sizeof *nodes);
+    is_given = calloc((size_t)sim.graph.n_values + 1, 1);
+    if (!nodes || !is_given) status = AOT_E_EXHAUSTED;
+  }
+  if (status == AOT_OK) {
+    for (uint32_t i = 0; i < g->n_nodes; i++) nodes[i] = i;
+    memset(is_given, 1, g->n_inputs);
+    const ms_run_t run = {nodes, g->n_nodes, is_given, NULL, 0};
+    if (ms_simulate(&sim.graph, &run, &arena) != 0) status = AOT_E_EXHAUSTED;
+  }
+  if (status == AOT_OK && arena.nbytes > *out_nbytes) *out_nbytes = arena.nbytes;
+  ms_arena_deinit(&arena);
+  ms_sim_deinit(&sim);
+  nc_deinit(&costs);
+  free(dims);
+  free(nodes);
+  free(is_given);
+  return status;
+}
+
+static aot_status_t run_graph(rewriting_t *r, ov_counts_t *out) {
+  em_t *e = &r->e;
+  ov_plan_t plan = {0};
+  AOT_TRY(write_out(e));
+  AOT_TRY(list_nodes(r));
+  AOT_TRY(find_late(r));
+  AOT_TRY(list_operands(r));
+  AOT_TRY(find_times(r));
+  r->n_jobs = 0;
+  for (uint32_t i = 0; i < r->n; i++)
+    if (r->is_collective[i]) AOT_TRY(add_job(r, i));
+  const ov_problem_t problem = {.n_nodes = r->n,
+                                .ns = r->ns,
+                                .operand_begin = r->operand_begin,
+                                .operands = r->operands,
+                                .jobs = r->jobs,
+                                .n_jobs = r->n_jobs,
+                                .bucket = r->options->bucket,
+                                .ahead = r->options->ahead,
+                                .link = r->options->link};
+  for (uint32_t j = 0; j < r->n_jobs; j++) r->ns[r->jobs[j].at] = r->ns[r->jobs[j].wait] = 0;
+  aot_status_t status = ov_arrange(&problem, &plan) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  if (status == AOT_OK) status = apply(r, &plan);
+  out->n_collectives += r->n_jobs;
+  out->n_started += plan.n_buckets;
+  out->compute_ns += plan.compute_ns;
+  out->collective_ns += plan.collective_ns;
+  out->step_ns += plan.step_ns;
+  ov_plan_deinit(&plan);
+  return status == AOT_OK ? simulate(e, &out->arena_nbytes) : status;
+}
+
+/* Values whose sizes a run tells are kept apart from each other by backends, and may be moved: such programs stay. */
+static aot_status_t has_births(const aot_host_t *host, aot_prog_t *prog, int *out) {
+  const aot_snapshot_t *s;
+  AOT_TRY(host->graph->snapshot(prog, &s));
+  uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
+  const aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  *out = 0;
+  for (uint32_t n = 1; status == AOT_OK && n < s->nodes.count; n++) *out |= births[n];
+  free(births);
+  return status;
+}
+
+aot_status_t ov_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const ov_options_t *options,
+                    ov_counts_t *out) {
+  int is_told_by_run;
+  AOT_TRY(has_births(host, prog, &is_told_by_run));
+  for (uint32_t g = 1, n = host->graph->n_graphs(prog); g < n && !is_told_by_run; g++) {
+    int32_t kind;
+    aot_str_t name;
+    if (host->graph->graph_info(prog, (aot_graph_t){g}, &kind, &name) != AOT_OK || kind != AOT_GRAPH_STEP) continue;
+    rewriting_t r = {.e = em_make(host, ctx, prog, (aot_graph_t){g}), .options = options};
+    r.e.code = "overlap";
+    r.e.what = "the step";
+    AOT_TRY(run_graph(&r, out));
+  }
+  return AOT_OK;
+}

@@ -1,0 +1,26 @@
+/* The pass on one step graph: what is a job, and what becomes of the plan. */
+#ifndef OV_JOBS_OF_STEP_H
+#define OV_JOBS_OF_STEP_H
+
+#include "link_cost.h"
+
+#include "common/cost/node_costs.h"
+#include <aot/host.h>
+
+typedef struct ov_options {
+  uint64_t bucket, ahead; /* bytes */
+  ov_link_t link;
+  nc_rates_t rates;
+  uint32_t n_ranks; /* that take part */
+} ov_options_t;
+
+typedef struct ov_counts {
+  uint32_t n_collectives, n_started; /* in the program, and what became of them */
+  double compute_ns, collective_ns, step_ns;
+  uint64_t arena_nbytes; /* of the step that has the most, simulated */
+} ov_counts_t;
+
+aot_status_t ov_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const ov_options_t *options,
+                    ov_counts_t *out);
+
+#endif

@@ -1,0 +1,68 @@
+#!/bin/sh
+# check_trust.sh AOTHOST PLUGINS HERE: which plugin files are opened: none that everybody may write, none but those pinned or locked.
+set -u
+aothost=$1; plugins=$2
+dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+umask 022
+unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
+export HOME="$dir"
+bad=0
+fail() { echo "FAILED: $*"; cat out err; bad=1; }
+says() { grep -qF -- "$1" err || fail "does not say: $1"; }
+ends() { expected=$1; shift; "$@" > out 2> err; [ $? -eq "$expected" ] || fail "status other than $expected: $*"; }
+mkdir a b open
+for d in a b open; do cp "$plugins/good/toy.so" $d; done
+echo "TOY add mul" > m.toy
+
+# what everybody may write
+chmod o+w open
+ends 2 "$aothost" opt m.toy --plugin-dir open --use toy-fuse
+says "--plugin-dir open: everybody may put files there"
+ends 2 env AOT_PLUGIN_PATH="$dir/open" "$aothost" opt m.toy --use toy-fuse
+says "no unit 'toy-fuse' is known"
+"$aothost" plugins -v 2> err > out; AOT_PLUGIN_PATH="$dir/open" "$aothost" plugins -v > out 2> err
+grep -q "open (everybody may put files there)" out || fail "the list does not say why"
+chmod o-w open; chmod o+w open/toy.so
+ends 2 "$aothost" opt m.toy --plugin-dir open --use toy-fuse
+says "open/toy.so: everybody may write to it"
+chmod o-w open/toy.so
+ends 0 "$aothost" opt m.toy --plugin-dir open --use toy-fuse
+
+# a unit that hides another
+ends 0 "$aothost" opt m.toy --plugin-dir a --plugin-dir b --use toy-fuse
+says "warning: unit toy-fuse of $dir/a/toy.so stands in the place of that of $dir/b/toy.so"
+[ "$(grep -c 'unit toy-fuse .* stands in the place' err)" -eq 1 ] || fail "told more than once"
+ends 0 "$aothost" opt m.toy --plugin-dir a --use toy-fuse
+grep -q 'stands in the place' err && fail "hides nothing"
+
+# a pin
+sum=$(sha256sum a/toy.so | cut -d' ' -f1)
+pin() { printf 'aot: 1\nmodel: {path: m.toy}\nstages:\n  - use: {unit: toy-fuse, sha256: "%s"}\n' "$1" > p.yaml; }
+pin "$sum"
+ends 0 "$aothost" check p.yaml --plugin-dir a -v
+grep -qF "use: {unit: toy-fuse, sha256: \"$sum\"}" out || fail "the pin is not printed"
+pin "$(echo other | sha256sum | cut -d' ' -f1)"
+ends 2 "$aothost" check p.yaml --plugin-dir a
+says "p.yaml:4:35: error: unit toy-fuse is pinned to another plugin file: that of $dir/a/toy.so is $sum"
+pin 12ab
+ends 2 "$aothost" check p.yaml --plugin-dir a
+says "p.yaml:4:35: error: a SHA-256 has 64 hexadecimal digits"
+
+# a lock
+pin "$sum"
+ends 0 "$aothost" plugins --lock p.yaml --plugin-dir a
+cp out p.lock
+sha256sum --quiet -c p.lock 2> err || fail "sha256sum does not agree"
+grep -q "$sum  $dir/a/toy.so" p.lock || fail "the lock lacks the plugin"
+ends 0 "$aothost" check p.yaml --plugin-dir a --locked p.lock
+grep -v "$sum" p.lock > less.lock
+ends 3 "$aothost" check p.yaml --plugin-dir a --locked less.lock
+says "cannot load plugin $dir/a/toy.so: its SHA-256, $sum, does not stand in less.lock"
+echo "not a lock" > bad.lock
+ends 2 "$aothost" check p.yaml --plugin-dir a --locked bad.lock
+says "bad.lock:1: error: a lock has lines of a SHA-256 digest"
+[ "$(grep -c error: err)" -eq 1 ] || fail "more than one error"
+ends 2 "$aothost" check p.yaml --plugin-dir a --locked nowhere.lock
+[ $bad = 0 ] && echo "trust: kept"
+exit $bad
