@@ -328,6 +328,14 @@ static int read_frames(waiting_t *w) {
   return k > 0 || (k < 0 && errno == EINTR);
 }
 
+/* 1: it has written one. */
+static int read_letter(waiting_t *w) {
+  letter_t letter;
+  if (read(w->letters, &letter, sizeof letter) <= 0) return 0;
+  w->letter = letter;
+  return 1;
+}
+
 /* Until it has handed over all, is gone, or the time is over. */
 static void attend(waiting_t *w, uint64_t deadline_ns) {
   int is_open = 1;
@@ -337,7 +345,7 @@ static void attend(waiting_t *w, uint64_t deadline_ns) {
     if (left == 0) return;
     const int ready = poll(p, 2, left < TICK_MS ? (int)left : TICK_MS);
     if (ready > 0 && p[0].revents) is_open = read_frames(w);
-    if (ready > 0 && (p[1].revents & POLLIN) && read(w->letters, &w->letter, sizeof w->letter) > 0)
+    if (ready > 0 && (p[1].revents & POLLIN) && read_letter(w))
       deadline_ns = aoth_now_ns() + LAST_WORDS_MS * UINT64_C(1000000);
     if (ready > 0) continue;
     if (w->has_ended) return; /* looked at once more after its end: what it had written still lay there */
@@ -345,8 +353,7 @@ static void attend(waiting_t *w, uint64_t deadline_ns) {
   }
   if (!w->letter.is_written) {
     struct pollfd p = {.fd = w->letters, .events = POLLIN};
-    const ssize_t got = poll(&p, 1, 0) > 0 && (p.revents & POLLIN) ? read(w->letters, &w->letter, sizeof w->letter) : 0;
-    (void)got; /* or there is none */
+    if (poll(&p, 1, 0) > 0 && (p.revents & POLLIN)) read_letter(w); /* or there is none */
   }
 }
 
