@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* A terminated text, or NULL. */
+/* A terminated text, or NULL. What is read stands where the other process had it, so nothing but its bytes are looked at. */
 static const char *wire_z(aoth_wire_t *w, const char *text) {
-  uint64_t copy, n = text ? strlen(text) + 1 : 0, *size = aoth_wire_record(w, &n, &copy, sizeof copy);
+  uint64_t copy, n = w->out && text ? strlen(text) + 1 : 0, *size = aoth_wire_record(w, &n, &copy, sizeof copy);
   const char *at = aoth_wire_block(w, text, *size, 1);
   if (!w->failed && *size) w->failed |= at[*size - 1] != 0;
   return w->failed || *size == 0 ? NULL : at;
