@@ -53,35 +53,45 @@ def texts(*lines: str):
     return (ctypes.c_char_p * len(lines))(*(line.encode() for line in lines))
 
 
-def main(library: str, plugins: str, archive: str, inputs_path: str, threads: str, dtype: str,
-         device: str) -> None:
-    lib = ctypes.CDLL(library)
-    lib.aothost_messages.restype = ctypes.c_char_p
-    lib.aothost_step.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_double]
-    handle, loss = ctypes.c_void_p(), Tensor()
-    inputs, memory = read_inputs(inputs_path)
+class Training:
+    """An archive that train.yaml trains. What goes wrong ends the process with what libaothost says of it."""
 
-    def call(name: str, *arguments) -> None:
-        if status := getattr(lib, name)(*arguments):
-            sys.exit(f"{name}: {status}\n{lib.aothost_messages(handle).decode() if handle else ''}")
-
-    def start() -> None:
-        machine = ("vars.backend=backend-cuda", "run.device=cuda", "vars.layout=convolutions") if device == "cuda" else (f"stages.backend-cpu.threads={threads}",)
+    def __init__(self, library: str, plugins: str, archive: str, threads: str, dtype: str, device: str):
+        self.lib, self.handle, self.loss = ctypes.CDLL(library), ctypes.c_void_p(), Tensor()
+        self.lib.aothost_messages.restype = ctypes.c_char_p
+        self.lib.aothost_step.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_double]
+        machine = [f"stages.backend-cpu.threads={threads}"]
+        if device == "cuda":
+            machine = ["vars.backend=backend-cuda", "run.device=cuda", "vars.layout=convolutions"]
         sets = texts(f"run.train.precision={dtype}", *machine)
         config = Config(struct_size=ctypes.sizeof(Config), n_sets=len(sets), sets=sets, model=archive.encode(),
                         n_plugin_dirs=1, plugin_dirs=texts(plugins))
         pipeline = str(pathlib.Path(__file__).with_name("train.yaml"))
-        call("aothost_open", pipeline.encode(), ctypes.byref(config), ctypes.byref(handle))
-        call("aothost_compile", handle, OPTIMIZER | STEP)
+        self.call("aothost_open", pipeline.encode(), ctypes.byref(config), ctypes.byref(self.handle))
+        self.call("aothost_compile", self.handle, OPTIMIZER | STEP)
 
-    given = []  # the batch stays on the device, as PyTorch's does
+    def call(self, name: str, *arguments) -> None:
+        if status := getattr(self.lib, name)(*arguments):
+            sys.exit(f"{name}: {status}\n{self.lib.aothost_messages(self.handle).decode() if self.handle else ''}")
+
+    def step(self, inputs=None, rate: float = RATE) -> float:
+        """The loss before a step; without inputs on those of the step before, which stayed where they are."""
+        self.call("aothost_step", self.handle, inputs, len(inputs) if inputs else 0, rate)
+        self.call("aothost_get", self.handle, b"output.0", ctypes.byref(self.loss))
+        return ctypes.cast(self.loss.data, ctypes.POINTER(ctypes.c_float))[self.loss.offset]
+
+
+def main(library: str, plugins: str, archive: str, inputs_path: str, threads: str, dtype: str, device: str) -> None:
+    inputs, memory = read_inputs(inputs_path)
+    training = []
+
+    def start() -> None:
+        training.append(Training(library, plugins, archive, threads, dtype, device))
 
     def step() -> float:
-        call("aothost_step", handle, *((None, 0) if given else (inputs, len(inputs))), RATE)
-        given.append(True)
-        call("aothost_get", handle, b"output.0", ctypes.byref(loss))
-        return ctypes.cast(loss.data, ctypes.POINTER(ctypes.c_float))[loss.offset]
+        return training[0].step(given.pop() if given else None)
 
+    given = [inputs]  # once: the batch stays on the device, as PyTorch's does
     serve(lambda: None, start, step, device)
 
 
