@@ -37,7 +37,7 @@ aot_package(libaothost0 SECTION libs ABOUT "compiles and trains exported PyTorch
             RECOMMENDS "aothost-plugins-core ${same}")
 aot_package(libaothost-dev SECTION libdevel ABOUT "headers, templates, examples and documents for programs with libaothost and for plugins"
             DEPENDS "libaothost0 ${same}" RECOMMENDS "aothost ${same}, pkg-config"
-            SUGGESTS "cmake, libyaml-dev, libjansson-dev")
+            SUGGESTS "cmake, libyaml-dev, libjansson-dev, libsodium-dev")
 aot_package(aothost-plugins-core SECTION science ABOUT "stages that aothost compiles models with, and the reference backend")
 aot_package(aothost-plugins-cpu SECTION science ABOUT "aothost's backend for CPUs, which compiles C"
             DEPENDS "libopenblas0" RECOMMENDS "gcc | c-compiler, libdnnl2")

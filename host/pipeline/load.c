@@ -227,9 +227,18 @@ static int is_locked_out(opening_t *o) {
   return 1;
 }
 
+/* Where the host's own plugins lie only those write who may change the host as well. */
+static int is_unsigned(opening_t *o) {
+  const aoth_keys_t *keys = aoth_plugin_is_own(o->p) ? NULL : aoth_registry_keys(o->r);
+  const char *why = keys ? aoth_unsigned_why(keys, o->p->path, o->arena) : NULL;
+  if (!why) return 0;
+  refuse(o, "get file and signature anew from the vendor; `aothost sign` signs what you vouch for yourself", "%s", why);
+  return 1;
+}
+
 static void open_framed(opening_t *o) {
   aoth_plugin_t *p = o->p;
-  if (is_locked_out(o)) return;
+  if (is_locked_out(o) || is_unsigned(o)) return;
   aot_str_t why = {NULL, 0};
   void *handle = dlopen(p->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {

@@ -208,6 +208,7 @@ typedef struct aoth_session_config {
   int32_t isolate;       /* AOTH_ISOLATE_*, of stages that say nothing */
   double timeout;        /* likewise */
   const char *lock;      /* file of digests of the plugins that may be opened; NULL: any may */
+  const char *keys;      /* file of public keys, of which one must have signed them (signature.h); NULL: any may */
   uint32_t no_cache;     /* 1: the compile cache is neither asked nor filled */
   /* Done to every program that was just read, before its stages; NULL: nothing. Not in the cache's key: give
    * no_cache, too. */

@@ -21,6 +21,7 @@ typedef struct search_dir {
 struct aoth_registry {
   aoth_arena_t *arena;
   const aoth_lock_t *lock; /* NULL: none */
+  const aoth_keys_t *keys; /* NULL: none */
   aoth_sink_t *sink;
   aoth_host_maker_t make_host;
   int debug;
@@ -90,7 +91,7 @@ static void add_file(aoth_registry_t *r, const char *path, const char *from, int
   if (aoth_distrust(p->path)) {
     p->state = AOTH_PLUGIN_REFUSED;
     p->why = aoth_distrust(p->path);
-    p->cure = "take that permission away (chmod o-w), if the file is what it should be";
+    p->cure = "take that permission away (chmod o-w, of the file or its folder), if the file is what it should be";
   } else if (aoth_file_map(p->path, quiet, &map) != AOT_OK) {
     p->state = AOTH_PLUGIN_REFUSED;
     p->why = keep(r, aoth_sink_text(quiet));
@@ -262,6 +263,8 @@ aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *aren
 
 void aoth_registry_set_lock(aoth_registry_t *r, const aoth_lock_t *lock) { r->lock = lock; }
 const aoth_lock_t *aoth_registry_lock(const aoth_registry_t *r) { return r->lock; }
+void aoth_registry_set_keys(aoth_registry_t *r, const aoth_keys_t *keys) { r->keys = keys; }
+const aoth_keys_t *aoth_registry_keys(const aoth_registry_t *r) { return r->keys; }
 uint32_t aoth_registry_n_plugins(const aoth_registry_t *r) { return r->n_plugins; }
 aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r, uint32_t i) { return r->plugins[i]; }
 int aoth_plugin_is_own(const aoth_plugin_t *p) {

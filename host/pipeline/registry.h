@@ -9,6 +9,7 @@
 #include <aot/plugin.h>
 #include <pipeline/elf_note.h>
 #include <pipeline/pipeline.h>
+#include <pipeline/signature.h>
 #include <pipeline/trust.h>
 
 #define AOTH_PLUGIN_FOUND 0   /* its note was read */
@@ -54,6 +55,9 @@ aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *aren
 /* From now on only plugins that stand in it are opened. Borrowed. */
 void aoth_registry_set_lock(aoth_registry_t *r, const aoth_lock_t *lock);
 const aoth_lock_t *aoth_registry_lock(const aoth_registry_t *r); /* NULL: none */
+/* From now on of plugins that are not the host's own only those that one of these keys has signed. Borrowed. */
+void aoth_registry_set_keys(aoth_registry_t *r, const aoth_keys_t *keys);
+const aoth_keys_t *aoth_registry_keys(const aoth_registry_t *r); /* NULL: none */
 uint32_t aoth_registry_n_plugins(const aoth_registry_t *r);
 aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r,
                                     uint32_t i); /* refused ones and files without a note included */

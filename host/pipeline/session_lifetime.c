@@ -30,11 +30,13 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
     s->registry =
         aoth_registry_create(s->arena, config->plugin_dirs, config->n_plugin_dirs, config->sink, aoth_bridge_host);
   const aoth_lock_t *lock = s->registry && config->lock ? aoth_lock_read(config->lock, s->arena, config->sink) : NULL;
-  if (!s->registry || (config->lock && !lock)) {
+  const aoth_keys_t *keys = s->registry && config->keys ? aoth_keys_read(config->keys, s->arena, config->sink) : NULL;
+  if (!s->registry || (config->lock && !lock) || (config->keys && !keys)) {
     aoth_session_destroy(s);
     return NULL;
   }
   aoth_registry_set_lock(s->registry, lock);
+  aoth_registry_set_keys(s->registry, keys);
   s->report.arena = s->arena;
   s->ctx.session = s->arena;
   s->ctx.scratch = s->scratch;

@@ -2,13 +2,24 @@
 
 #include <base/file.h>
 #include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *aoth_distrust(const char *path) {
-  struct stat st;
-  if (stat(path, &st) != 0 || !(st.st_mode & S_IWOTH)) return NULL;
-  return S_ISDIR(st.st_mode) ? "everybody may put files there" : "everybody may write to it";
+  struct stat st, folder;
+  char name[PATH_MAX];
+  if (stat(path, &st) != 0) return NULL;
+  if (st.st_mode & S_IWOTH) return S_ISDIR(st.st_mode) ? "everybody may put files there" : "everybody may write to it";
+  if (S_ISDIR(st.st_mode) || snprintf(name, sizeof name, "%s", path) >= (int)sizeof name) return NULL;
+  char *slash = strrchr(name, '/');
+  if (!slash) return NULL;
+  slash[slash == name] = 0;
+  if (stat(name, &folder) != 0 || !(folder.st_mode & S_IWOTH)) return NULL;
+  const int is_ours = st.st_uid == geteuid() || st.st_uid == 0;
+  return (folder.st_mode & S_ISVTX) && is_ours ? NULL : "everybody may put another file in its place";
 }
 
 int aoth_file_sha256(const char *path, char out_hex[AOTH_SHA256_HEX]) {

@@ -23,7 +23,7 @@ static int texts_add(aoth_texts_t *t, const char *text) {
   return 1;
 }
 
-#define N_COMMON 14u
+#define N_COMMON 15u
 static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help) {
   const aoth_flag_t rows[N_COMMON] = {
       {.name = "--verbose", .letter = "-v", .help = "tell more", .set = &c->verbose},
@@ -83,6 +83,12 @@ static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help)
           .value = "F",
           .help = "open only plugins whose digests stand in this file, which `plugins --lock` writes",
           .text = &c->lock,
+      },
+      {
+          .name = "--require-signed",
+          .value = "F",
+          .help = "of other plugins than aothost's own open only those that a public key of this file has signed",
+          .text = &c->keys,
       },
       {.name = "--help", .letter = "-h", .help = "print this", .set = help},
   };
@@ -254,6 +260,7 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
       .isolate = isolate,
       .timeout = timeout,
       .lock = c->lock,
+      .keys = c->keys,
       .no_cache = (uint32_t)c->no_cache,
       .trace = cli->trace,
       .watch = cli->watch,

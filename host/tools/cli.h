@@ -29,7 +29,7 @@ typedef struct aoth_common {
   int check_replay; /* opt's own flag sets it */
   int no_cache;     /* of the commands that compile to run; their own flag sets it */
   aoth_texts_t plugin_dirs, sets, dump_after;
-  const char *dump_dir, *trace_path, *json_path, *bundle_dir, *isolate, *timeout, *lock;
+  const char *dump_dir, *trace_path, *json_path, *bundle_dir, *isolate, *timeout, *lock, *keys;
 } aoth_common_t;
 
 /* Who wants to know a command's flags instead of running it: completion. */

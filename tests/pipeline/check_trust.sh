@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_trust.sh AOTHOST PLUGINS HERE: which plugin files are opened: none that everybody may write, none but those pinned or locked.
+# check_trust.sh AOTHOST PLUGINS HERE: which plugin files are opened: none that everybody may write, none but those that are
+# pinned, locked or signed.
 set -u
 aothost=$1; plugins=$2
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
@@ -28,6 +29,12 @@ ends 2 "$aothost" opt m.toy --plugin-dir open --use toy-fuse
 says "open/toy.so: everybody may write to it"
 chmod o-w open/toy.so
 ends 0 "$aothost" opt m.toy --plugin-dir open --use toy-fuse
+chmod o+w open # the file is named, the folder is not: another may be put in its place, but for a folder such as /tmp
+ends 2 "$aothost" opt m.toy --plugin-dir open/toy.so --use toy-fuse
+says "open/toy.so: everybody may put another file in its place"
+chmod +t open
+ends 0 "$aothost" opt m.toy --plugin-dir open/toy.so --use toy-fuse
+chmod o-w,-t open
 
 # a unit that hides another
 ends 0 "$aothost" opt m.toy --plugin-dir a --plugin-dir b --use toy-fuse
@@ -64,5 +71,62 @@ ends 2 "$aothost" check p.yaml --plugin-dir a --locked bad.lock
 says "bad.lock:1: error: a lock has lines of a SHA-256 digest"
 [ "$(grep -c error: err)" -eq 1 ] || fail "more than one error"
 ends 2 "$aothost" check p.yaml --plugin-dir a --locked nowhere.lock
+
+# signatures
+if "$aothost" sign --new-key me > out 2> err; then
+  ends 2 "$aothost" sign --new-key me # a key is never written over
+  says "cannot write me: File exists"
+  [ "$(stat -c %a me)" = 600 ] || fail "others may read the secret key"
+  ends 0 "$aothost" sign --new-key they
+  ends 0 "$aothost" sign --key me a/toy.so
+  signed() { "$aothost" opt m.toy --plugin-dir a --use toy-fuse --require-signed "$1"; }
+  ends 0 signed me.pub
+  cat they.pub me.pub > both.pub
+  ends 0 signed both.pub
+  ends 3 signed they.pub
+  says "cannot load plugin $dir/a/toy.so: its signature $dir/a/toy.so.sig is by another key (they.pub)"
+  ends 3 "$aothost" opt m.toy --plugin-dir b --use toy-fuse --require-signed me.pub
+  says "b/toy.so: it is not signed: there is no $dir/b/toy.so.sig"
+
+  cp a/toy.so.sig whole; cp a/toy.so toy.whole
+  printf 'x' >> a/toy.so
+  ends 3 signed me.pub
+  says "toy.so.sig is of another file: this one was changed since"
+  cp toy.whole a/toy.so
+  sed 's/0$/1/; t; s/.$/0/' whole > a/toy.so.sig # its last digit is another one
+  ends 3 signed me.pub
+  says "toy.so.sig is of another file: this one was changed since, or the signature was"
+  for n in 200 100 20 1; do
+    head -c $n whole > a/toy.so.sig
+    ends 3 signed me.pub
+    says "toy.so.sig is damaged or cut short (me.pub)"
+  done
+  : > a/toy.so.sig
+  ends 3 signed me.pub
+  says "toy.so.sig is empty"
+  { cat whole; echo more; } > a/toy.so.sig
+  ends 0 signed me.pub # one that fits is enough
+  { echo more; cat whole; } > a/toy.so.sig
+  ends 3 signed me.pub
+  says "is damaged or cut short"
+  { "$aothost" sign --key they a/toy.so; cat a/toy.so.sig whole; } > both.sig 2> err
+  grep '^ed25519' both.sig > a/toy.so.sig
+  ends 0 signed me.pub
+  ends 0 signed they.pub
+
+  ends 2 signed me # the secret key is no public one
+  says "me:2: error: a public key is a line 'ed25519' with 64 hexadecimal digits"
+  ends 2 signed nowhere.pub
+  ends 2 "$aothost" sign --key me.pub a/toy.so
+  says "me.pub is no secret key"
+  chmod g+r me
+  ends 2 "$aothost" sign --key me a/toy.so
+  says "the secret key me is no secret: others may read it"
+  ends 2 "$aothost" sign --key they a/nothing.so
+  ends 2 "$aothost" sign a/toy.so
+  says "sign takes a new key"
+else
+  says "this build of aothost has no libsodium"
+fi
 [ $bad = 0 ] && echo "trust: kept"
 exit $bad
