@@ -12,7 +12,7 @@ enum { MAX_COUNTS = 64, MAX_RANKS = 65536 };
 
 typedef struct plan {
   aoth_cli_t cli;
-  const char *world, *machine, *plot;
+  const char *world, *modes, *machine, *plot;
   uint32_t counts[MAX_COUNTS], n_counts;
   aoth_rank_plans_t plans;
 } plan_t;
@@ -44,29 +44,87 @@ static aot_status_t read_world(plan_t *p) {
   return AOT_E_INVALID;
 }
 
-static void print_table(const aoth_rank_plans_t *p) {
-  const double mib = 1048576;
-  if (p->machine) printf("%s\n", p->machine);
-  printf("%7s %12s %14s %12s %8s %14s %14s\n", "ranks", "step ms", "communication", "exposed ms", "of one", "held MiB",
-         "beside MiB");
+static const double mib = 1048576;
+
+static int mode_width(const aoth_rank_plans_t *p) {
+  size_t width = 4;
+  for (uint32_t i = 0; i < p->n; i++)
+    if (p->rows[i].mode && strlen(p->rows[i].mode) > width) width = strlen(p->rows[i].mode);
+  return (int)width;
+}
+
+static const char *mode_of(const aoth_rank_plan_t *r) { return r->mode ? r->mode : "-"; }
+
+static void print_times(const aoth_rank_plans_t *p, int width) {
+  printf("%-*s %7s %12s %14s %12s %8s\n", width, "mode", "ranks", "step ms", "communication", "exposed ms", "of one");
   for (uint32_t i = 0; i < p->n; i++) {
     const aoth_rank_plan_t *r = &p->rows[i];
-    const uint64_t nbytes = r->leaf_nbytes + r->arena_nbytes;
-    printf("%7u %12.3f %14.3f %12.3f %7.1f%% %14.1f %14.1f%s\n", r->n_ranks, r->step_s * 1e3, r->communication_s * 1e3,
-           r->exposed_s * 1e3, r->step_s > 0 ? 100 * (r->step_s - r->exposed_s) / r->step_s : 100,
-           (double)r->leaf_nbytes / mib, (double)r->arena_nbytes / mib,
-           p->memory_nbytes && nbytes > p->memory_nbytes ? "  too much" : "");
+    printf("%-*s %7u %12.3f %14.3f %12.3f %7.1f%%\n", width, mode_of(r), r->n_ranks, r->step_s * 1e3,
+           r->communication_s * 1e3, r->exposed_s * 1e3,
+           r->step_s > 0 ? 100 * (r->step_s - r->exposed_s) / r->step_s : 100);
   }
+}
+
+static void print_memory(const aoth_rank_plans_t *p, int width) {
+  printf("\nMiB of a rank: held between steps; and of a step's arena, each at its highest point\n");
+  printf("%-*s %7s %11s %11s %9s %11s %11s %11s %11s\n", width, "mode", "ranks", "parameters", "states", "buffers",
+         "gathered", "gradients", "activations", "arena");
+  for (uint32_t i = 0; i < p->n; i++) {
+    const aoth_rank_plan_t *r = &p->rows[i];
+    const uint64_t nbytes = aoth_plan_leaf_nbytes(r) + r->arena_nbytes;
+    printf("%-*s %7u %11.1f %11.1f %9.1f %11.1f %11.1f %11.1f %11.1f%s\n", width, mode_of(r), r->n_ranks,
+           (double)r->parameter_nbytes / mib, (double)r->state_nbytes / mib, (double)r->buffer_nbytes / mib,
+           (double)r->gathered_nbytes / mib, (double)r->gradient_nbytes / mib, (double)r->active_nbytes / mib,
+           (double)r->arena_nbytes / mib, p->memory_nbytes && nbytes > p->memory_nbytes ? "  too much" : "");
+  }
+}
+
+static void print_traffic(const aoth_rank_plans_t *p, int width) {
+  printf("\nMiB that come to a rank in a step\n");
+  printf("%-*s %7s %-8s %-8s %9s %11s\n", width, "mode", "ranks", "by", "with", "times", "MiB");
+  for (uint32_t i = 0; i < p->n; i++)
+    for (uint32_t k = 0; k < p->rows[i].n_collectives; k++) {
+      const aoth_plan_collectives_t *c = &p->rows[i].collectives[k];
+      printf("%-*s %7u %-8s %-8s %9llu %11.3f\n", width, mode_of(&p->rows[i]), p->rows[i].n_ranks, c->kind, c->group,
+             (unsigned long long)c->n, (double)c->nbytes / mib);
+    }
+}
+
+static void print_tables(const aoth_rank_plans_t *p) {
+  const int width = mode_width(p);
+  if (p->machine) printf("%s\n", p->machine);
+  print_times(p, width);
+  print_memory(p, width);
+  print_traffic(p, width);
+}
+
+static json_t *collectives_json(const aoth_rank_plan_t *r) {
+  json_t *rows = json_array();
+  for (uint32_t k = 0; k < r->n_collectives; k++) {
+    const aoth_plan_collectives_t *c = &r->collectives[k];
+    json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I}", "by", c->kind, "with", c->group, "times",
+                                          (json_int_t)c->n, "bytes", (json_int_t)c->nbytes));
+  }
+  return rows;
 }
 
 static json_t *to_json(const aoth_rank_plans_t *p) {
   json_t *rows = json_array();
   for (uint32_t i = 0; i < p->n; i++) {
     const aoth_rank_plan_t *r = &p->rows[i];
-    json_array_append_new(rows,
-                          json_pack("{s:i, s:f, s:f, s:f, s:I, s:I}", "ranks", (int)r->n_ranks, "step_s", r->step_s,
-                                    "communication_s", r->communication_s, "exposed_s", r->exposed_s, "leaf_bytes",
-                                    (json_int_t)r->leaf_nbytes, "arena_bytes", (json_int_t)r->arena_nbytes));
+    json_t *row =
+        json_pack("{s:s?, s:i, s:f, s:f, s:f, s:o}", "mode", r->mode, "ranks", (int)r->n_ranks, "step_s", r->step_s,
+                  "communication_s", r->communication_s, "exposed_s", r->exposed_s, "collectives", collectives_json(r));
+    const struct {
+      const char *name;
+      uint64_t nbytes;
+    } parts[] = {{"leaf_bytes", aoth_plan_leaf_nbytes(r)}, {"parameter_bytes", r->parameter_nbytes},
+                 {"state_bytes", r->state_nbytes},         {"buffer_bytes", r->buffer_nbytes},
+                 {"gathered_bytes", r->gathered_nbytes},   {"gradient_bytes", r->gradient_nbytes},
+                 {"activation_bytes", r->active_nbytes},   {"arena_bytes", r->arena_nbytes}};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+      json_object_set_new(row, parts[k].name, json_integer((json_int_t)parts[k].nbytes));
+    json_array_append_new(rows, row);
   }
   return json_pack("{s:s?, s:I, s:o}", "machine", p->machine, "memory_bytes", (json_int_t)p->memory_nbytes, "plans",
                    rows);
@@ -88,9 +146,10 @@ static aot_status_t draw(const plan_t *p) {
 static aot_status_t run(plan_t *p, aoth_arena_t *arena) {
   AOT_TRY(read_world(p));
   AOT_TRY(aoth_check_writable(p->plot, "the picture", NULL, p->cli.sink));
-  AOT_TRY(aoth_plan_ranks(&p->cli, p->cli.positional[0], p->machine, p->counts, p->n_counts, arena, &p->plans));
+  AOT_TRY(
+      aoth_plan_ranks(&p->cli, p->cli.positional[0], p->modes, p->machine, p->counts, p->n_counts, arena, &p->plans));
   const char *json = p->cli.common.json_path;
-  if (!p->cli.common.quiet && !(json && strcmp(json, "-") == 0)) print_table(&p->plans);
+  if (!p->cli.common.quiet && !(json && strcmp(json, "-") == 0)) print_tables(&p->plans);
   json_t *result = to_json(&p->plans);
   const aot_status_t status = aoth_cli_json(&p->cli, result);
   json_decref(result);
@@ -104,6 +163,10 @@ static int plan_main(const aoth_command_t *self, int argc, char **argv) {
        .value = "N",
        .text = &p.world,
        .help = "numbers of ranks: 1, 2, 4, .. up to N, or those of a list with commas"},
+      {.name = "--modes",
+       .value = "M,..",
+       .text = &p.modes,
+       .help = "modes of the stage fsdp, hybrid:N with N columns; the pipeline's when left out"},
       {.name = "--machine", .value = "F", .text = &p.machine, .help = "what ranks and links of a machine do"},
       {.name = "--plot", .value = "F.svg", .text = &p.plot, .help = "the table as a picture"},
   };
@@ -120,14 +183,15 @@ static int plan_main(const aoth_command_t *self, int argc, char **argv) {
 
 const aoth_command_t aoth_cmd_plan = {
     .name = "plan",
-    .usage = "plan PIPELINE --world N [--machine F] [--plot F.svg] [options]",
+    .usage = "plan PIPELINE --world N [--modes M,..] [--machine F] [--plot F.svg] [options]",
     .summary = "what a training step would take with more ranks, predicted",
-    .text = "Compiles the pipeline's step for 1, 2, 4, .. N ranks up to its backend and tells, for each: how long a "
-            "step takes,\n"
-            "how much of its communication is exposed (nothing is computed meanwhile), what a rank holds of parameters "
+    .text = "Compiles the pipeline's step for 1, 2, 4, .. N ranks, in each mode, up to its backend and tells: how long "
+            "a step takes,\n"
+            "how much of its communication is exposed (nothing is computed meanwhile); what a rank holds of parameters "
             "and states,\n"
-            "and what a step needs beside. Every rank takes the model's batch. Nothing runs, and no rank but this one "
-            "is needed.\n"
+            "and what a step needs beside: whole parameters, gradients, activations; what collectives bring to it, and "
+            "from whom.\n"
+            "Every rank takes the model's batch. Nothing runs, and no rank but this one is needed.\n"
             "\n"
             "The pipeline needs the stages fsdp and overlap. Nodes cost what the backend estimates (aot.cost/1), or by "
             "work and\n"
@@ -145,7 +209,9 @@ const aoth_command_t aoth_cmd_plan = {
             "plugins overlap).\n"
             "\n"
             "  aothost plan pipelines/fsdp.yaml --world 64\n"
+            "  aothost plan pipelines/fsdp.yaml --world 4 --modes shard,shard-grad,replicate,hybrid:2\n"
             "  aothost plan pipelines/fsdp.yaml --world 1024 --machine examples/machines/h200.yaml --plot plan.svg\n"
-            "  aothost plan pipelines/fsdp.yaml --world 8,16 --set stages.fsdp.mode=hybrid --set stages.fsdp.columns=8",
+            "  aothost plan pipelines/fsdp.yaml --world 64 --set stages.overlap.latency=5 --set "
+            "stages.overlap.bandwidth=40",
     .main = plan_main,
 };

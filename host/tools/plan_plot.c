@@ -1,5 +1,5 @@
 /* Plans of ranks as a picture: step time above, with what is exposed of communication, memory of a rank below; a column a number of
- * ranks. */
+ * ranks, of one mode after the other. */
 #include <tools/plan_ranks.h>
 #include <tools/svg.h>
 
@@ -45,7 +45,7 @@ static void draw_bar(aoth_text_t *out, const panel_t *p, uint32_t column, double
 static double larger(double a, double b) { return a > b ? a : b; }
 
 void aoth_plan_svg(const aoth_rank_plans_t *p, aoth_text_t *out) {
-  const double width = LEFT + COLUMN * (double)p->n + 20, height = TOP + 2 * PANEL + GAP + 40;
+  const double width = LEFT + COLUMN * (double)p->n + 20, height = TOP + 2 * PANEL + GAP + 56;
   panel_t time = {
       "a step: computed, and communication that is exposed", "ms", 1e-3, 0, TOP, "ar-compute", "ar-exposed"};
   panel_t memory = {"a rank's memory: parameters and states, and what a step needs beside",
@@ -57,7 +57,7 @@ void aoth_plan_svg(const aoth_rank_plans_t *p, aoth_text_t *out) {
                     "ar-arena"};
   for (uint32_t i = 0; i < p->n; i++) {
     time.most = larger(time.most, p->rows[i].step_s);
-    memory.most = larger(memory.most, (double)(p->rows[i].leaf_nbytes + p->rows[i].arena_nbytes));
+    memory.most = larger(memory.most, (double)(aoth_plan_leaf_nbytes(&p->rows[i]) + p->rows[i].arena_nbytes));
   }
   aoth_svg_begin(out, width < 480 ? 480 : width, height, "steps of several ranks, predicted", style);
   aoth_text_z(out, "<g class=\"ar\">\n");
@@ -68,11 +68,12 @@ void aoth_plan_svg(const aoth_rank_plans_t *p, aoth_text_t *out) {
     char text[32];
     const aoth_rank_plan_t *r = &p->rows[i];
     draw_bar(out, &time, i, r->step_s - r->exposed_s, r->exposed_s);
-    draw_bar(out, &memory, i, (double)r->leaf_nbytes, (double)r->arena_nbytes);
+    draw_bar(out, &memory, i, (double)aoth_plan_leaf_nbytes(r), (double)r->arena_nbytes);
     snprintf(text, sizeof text, "%u", r->n_ranks);
-    aoth_svg_text(out, "ar-m", LEFT + COLUMN * (i + 0.5), height - 18, text);
+    aoth_svg_text(out, "ar-m", LEFT + COLUMN * (i + 0.5), height - 34, text);
+    if (r->mode && (!i || r->mode != r[-1].mode)) aoth_svg_text(out, "", LEFT + COLUMN * i + 4, height - 14, r->mode);
   }
-  aoth_svg_text(out, "ar-r", LEFT - 8, height - 18, "ranks");
+  aoth_svg_text(out, "ar-r", LEFT - 8, height - 34, "ranks");
   aoth_text_z(out, "</g>\n");
   aoth_svg_end(out);
 }

@@ -43,7 +43,8 @@ typedef struct aot_group_info {
   uint32_t struct_size;
   uint32_t rank, n_ranks; /* in this group */
   uint32_t reserved;
-  uint64_t n_collectives;    /* since join */
+  /* since join, with those of groups that were split from this one */
+  uint64_t n_collectives;
   uint64_t gathered_nbytes;  /* that came from other ranks: by gathers, broadcasts and exchanges .. */
   uint64_t scattered_nbytes; /* .. and by reductions */
   uint64_t spent_ns;         /* within collectives, waits for others included */
@@ -84,7 +85,8 @@ typedef struct aot_communicator {
   /* ranks with the same colour, in the order of `key`, then of their ranks; device memory stays where it is */
   aot_status_t(AOT_CALL *split)(const struct aot_communicator *c, aot_ctx_t *ctx, aot_group_t *g, uint32_t colour,
                                 uint32_t key, aot_group_t **out);
-  void(AOT_CALL *leave)(const struct aot_communicator *c, aot_group_t *g); /* nothing of it is under way */
+  /* nothing of it is under way; groups split from it have been left */
+  void(AOT_CALL *leave)(const struct aot_communicator *c, aot_group_t *g);
   aot_status_t(AOT_CALL *info)(const struct aot_communicator *c, const aot_group_t *g, aot_group_info_t *out);
   /* ctx NULL: failures are not diagnosed, `failure` has their sentence. AOT_E_UNAVAILABLE: a rank is gone or late;
    * AOT_E_CONTRACT: ranks do not say the same */

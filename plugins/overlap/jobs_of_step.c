@@ -3,7 +3,6 @@
 #include "arrange.h"
 #include "common/cost/ask_costs.h"
 #include "common/emit/emit.h"
-#include "common/memory/sim_graph.h"
 #include "joint/snap_births.h"
 #include "common/tensor/geometry.h"
 #include <aot/ext/ranks.h>
@@ -198,17 +197,6 @@ static uint32_t group_of(rewriting_t *r, aot_node_t node, int32_t dtype) {
   return r->n_groups++;
 }
 
-/* How many ranks a group has, and among how many side by side it lies: a row of a mesh is near, a column is not. */
-static void count_ranks(const rewriting_t *r, const aot_arg_t *name, ov_job_t *job) {
-  const uint32_t all = r->options->n_ranks;
-  char text[32] = "";
-  unsigned n = 0;
-  if (name->kind == AOT_ARG_STR && name->n < sizeof text) memcpy(text, name->u.chars, name->n);
-  job->n_ranks = job->span = all;
-  if (sscanf(text, AOT_RANKS_ROWS "%u", &n) == 1 && n) job->n_ranks = job->span = n;
-  else if (sscanf(text, AOT_RANKS_COLUMNS "%u", &n) == 1 && n) job->n_ranks = all / n;
-}
-
 static aot_status_t add_job(rewriting_t *r, uint32_t at) {
   em_t *e = &r->e;
   AOT_TRY(em_look(e, r->nodes[at]));
@@ -233,7 +221,9 @@ static aot_status_t add_job(rewriting_t *r, uint32_t at) {
       .nbytes = whole,
   };
   AOT_TRY(em_look(e, r->nodes[at]));
-  count_ranks(r, &e->info.args[e->info.n_args - 1], &r->jobs[r->n_jobs++]);
+  const ov_among_t among = ov_among_of(&e->info.args[e->info.n_args - 1], r->options->n_ranks);
+  r->jobs[r->n_jobs].n_ranks = among.n_ranks;
+  r->jobs[r->n_jobs++].span = among.span;
   return e->status;
 }
 
@@ -466,44 +456,25 @@ static aot_status_t write_out(em_t *e) {
   return AOT_OK;
 }
 
-static aot_status_t simulate(const em_t *e, uint64_t *out_nbytes) {
-  const aot_snapshot_t *s;
-  nc_costs_t costs = {0};
-  ms_sim_t sim = {0};
-  ms_arena_t arena = {0};
-  int64_t *dims = NULL;
-  uint32_t row = 0, *nodes = NULL;
-  uint8_t *is_given = NULL;
-  int is_told;
-  nc_question_t q = {.host = e->host, .ctx = e->ctx, .prog = e->prog};
-  AOT_TRY(e->host->graph->snapshot(e->prog, &s));
-  q.snapshot = s;
-  for (uint32_t g = 1; g < s->graphs.count; g++)
-    if (AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[g].id == e->graph.id) row = g;
-  aot_status_t status = nc_dims(s, NULL, 0, &dims);
-  if (status == AOT_OK &&
-      (nc_ask(&costs, &q, dims, &is_told) != 0 || ms_sim_init(&sim, s, row, dims, &costs, NULL) != 0))
-    status = AOT_E_EXHAUSTED;
-  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + row;
-  if (status == AOT_OK) {
-    nodes = calloc((size_t)g->n_nodes + 1, sizeof *nodes);
-    is_given = calloc((size_t)sim.graph.n_values + 1, 1);
-    if (!nodes || !is_given) status = AOT_E_EXHAUSTED;
+/* What is handed over; those that go together are one collective, whose shares are of all its tensors. */
+static aot_status_t count_traffic(rewriting_t *r, ov_traffic_t *out) {
+  em_t *e = &r->e;
+  const aot_graph_api_t *g = graph_of(r);
+  for (aot_node_t n = g->first(e->prog, e->graph); n.id != AOT_NO_ID; n = g->next(e->prog, n)) {
+    AOT_TRY(em_look(e, n));
+    const shape_t *shape = shape_of(e);
+    for (uint32_t i = 0; !shape && i < sizeof shapes / sizeof *shapes; i++)
+      if (aot_str_eq(e->desc->name, aot_str(shapes[i].start))) shape = &shapes[i];
+    if (!shape) continue;
+    const aot_node_info_t info = e->info;
+    const ov_among_t among = ov_among_of(&info.args[info.n_args - 1], r->options->n_ranks);
+    const aot_type_t type = em_type(e, em_v(info.first_result));
+    uint64_t whole = 0;
+    for (uint32_t i = 0; i < info.n_results; i++)
+      whole += nbytes_of(e, (aot_value_t){info.first_result.id + i}) * (shape->kind == OV_SCATTER ? among.n_ranks : 1);
+    ov_traffic_add(out, shape->kind, &among, whole, aot_dtype_size(type.dtype));
   }
-  if (status == AOT_OK) {
-    for (uint32_t i = 0; i < g->n_nodes; i++) nodes[i] = i;
-    memset(is_given, 1, g->n_inputs);
-    const ms_run_t run = {nodes, g->n_nodes, is_given, NULL, 0};
-    if (ms_simulate(&sim.graph, &run, &arena) != 0) status = AOT_E_EXHAUSTED;
-  }
-  if (status == AOT_OK && arena.nbytes > *out_nbytes) *out_nbytes = arena.nbytes;
-  ms_arena_deinit(&arena);
-  ms_sim_deinit(&sim);
-  nc_deinit(&costs);
-  free(dims);
-  free(nodes);
-  free(is_given);
-  return status;
+  return e->status;
 }
 
 static aot_status_t run_graph(rewriting_t *r, ov_counts_t *out) {
@@ -529,13 +500,14 @@ static aot_status_t run_graph(rewriting_t *r, ov_counts_t *out) {
   for (uint32_t j = 0; j < r->n_jobs; j++) r->ns[r->jobs[j].at] = r->ns[r->jobs[j].wait] = 0;
   aot_status_t status = ov_arrange(&problem, &plan) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
   if (status == AOT_OK) status = apply(r, &plan);
+  if (status == AOT_OK) status = count_traffic(r, &out->traffic);
   out->n_collectives += r->n_jobs;
   out->n_started += plan.n_buckets;
   out->compute_ns += plan.compute_ns;
   out->collective_ns += plan.collective_ns;
   out->step_ns += plan.step_ns;
   ov_plan_deinit(&plan);
-  return status == AOT_OK ? simulate(e, &out->arena_nbytes) : status;
+  return status == AOT_OK ? ov_memory_of_step(e, &out->memory) : status;
 }
 
 /* Values whose sizes a run tells are kept apart from each other by backends, and may be moved: such programs stay. */

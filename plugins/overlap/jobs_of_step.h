@@ -3,6 +3,8 @@
 #define OV_JOBS_OF_STEP_H
 
 #include "link_cost.h"
+#include "memory_of_step.h"
+#include "traffic.h"
 
 #include "common/cost/node_costs.h"
 #include <aot/host.h>
@@ -17,7 +19,8 @@ typedef struct ov_options {
 typedef struct ov_counts {
   uint32_t n_collectives, n_started; /* in the program, and what became of them */
   double compute_ns, collective_ns, step_ns;
-  uint64_t arena_nbytes; /* of the step that has the most, simulated */
+  ov_memory_t memory;   /* of the step graph that has the most, simulated */
+  ov_traffic_t traffic; /* of all step graphs */
 } ov_counts_t;
 
 aot_status_t ov_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const ov_options_t *options,

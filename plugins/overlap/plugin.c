@@ -19,6 +19,31 @@ typedef struct unit {
   ov_options_t options;
 } unit_t;
 
+/* "gathers/world", "gather-bytes/rows": only what there is. */
+static aot_status_t report_traffic(const aot_ext_report_t *r, aot_ctx_t *ctx, const ov_traffic_t *t) {
+  static const char *const kinds[] = {[OV_GATHER] = "gather", [OV_SCATTER] = "scatter", [OV_REDUCE] = "reduce"};
+  static const char *const dimensions[] = {[OV_ALL_RANKS] = "world", [OV_ROW] = "rows", [OV_COLUMN] = "columns"};
+  for (int kind = 0; kind < OV_N_KINDS; kind++)
+    for (int d = 0; d < OV_N_DIMENSIONS; d++) {
+      char name[40];
+      if (!t->n[kind][d]) continue;
+      snprintf(name, sizeof name, "%ss/%s", kinds[kind], dimensions[d]);
+      AOT_TRY(r->number(r, ctx, aot_str(name), t->n[kind][d], aot_str("")));
+      snprintf(name, sizeof name, "%s-bytes/%s", kinds[kind], dimensions[d]);
+      AOT_TRY(r->number(r, ctx, aot_str(name), (double)t->nbytes[kind][d], aot_str("bytes")));
+    }
+  return AOT_OK;
+}
+
+static aot_status_t report_memory(const aot_ext_report_t *r, aot_ctx_t *ctx, const ov_memory_t *m) {
+  static const char *const parts[] = {[OV_GATHERED] = "gathered-at-once",
+                                      [OV_GRADIENTS] = "gradients-at-once",
+                                      [OV_ACTIVATIONS] = "activations-at-once"};
+  for (int part = 0; part < OV_N_PARTS; part++)
+    AOT_TRY(r->number(r, ctx, aot_str(parts[part]), (double)m->most[part], aot_str("bytes")));
+  return r->number(r, ctx, aot_str("predicted-arena"), (double)m->arena_nbytes, aot_str("bytes"));
+}
+
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const ov_counts_t *n) {
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
@@ -28,7 +53,8 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const ov_counts_t *n
   AOT_TRY(r->number(r, ctx, aot_str("predicted-step"), n->step_ns / 1e9, aot_str("seconds")));
   AOT_TRY(r->number(r, ctx, aot_str("predicted-communication"), n->collective_ns / 1e9, aot_str("seconds")));
   AOT_TRY(r->number(r, ctx, aot_str("exposed-communication"), exposed > 0 ? exposed / 1e9 : 0, aot_str("seconds")));
-  return r->number(r, ctx, aot_str("predicted-arena"), (double)n->arena_nbytes, aot_str("bytes"));
+  AOT_TRY(report_traffic(r, ctx, &n->traffic));
+  return report_memory(r, ctx, &n->memory);
 }
 
 static aot_status_t AOT_CALL run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {

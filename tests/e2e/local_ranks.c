@@ -23,7 +23,7 @@ typedef struct rank {
   aoth_sink_t *sink;
   aoth_train_result_t train;
   aot_group_info_t traffic;
-  uint64_t leaf_nbytes;
+  uint64_t leaf_nbytes, arena_nbytes;
 } rank_t;
 
 static aot_status_t train(rank_t *r, aoth_session_t *s, aothost_t *h, const aoth_pipeline_t *p) {
@@ -32,6 +32,8 @@ static aot_status_t train(rank_t *r, aoth_session_t *s, aothost_t *h, const aoth
   AOT_TRY(aoth_train(aoth_api_step(h), aoth_session_prog(s), &p->run.train, &ranks, s, NULL, r->sink, NULL, &r->train));
   r->traffic = aoth_session_traffic_of_ranks(s);
   r->leaf_nbytes = aoth_step_sizes(aoth_api_step(h)).nbytes_leaves;
+  aot_exe_stats_t stats = {.struct_size = sizeof stats};
+  if (aoth_session_exe_stats(s, &stats) == AOT_OK) r->arena_nbytes = stats.arena_nbytes;
   return AOT_OK;
 }
 
@@ -71,8 +73,9 @@ static void print(const rank_t *r) {
   }
   for (uint32_t i = 0; i < r->train.n_log; i++)
     printf("rank %u step %lld loss %.17g\n", r->number, (long long)r->train.log[i].step, r->train.log[i].loss);
-  printf("rank %u leaves %llu gathered %llu scattered %llu\n", r->number, (unsigned long long)r->leaf_nbytes,
-         (unsigned long long)r->traffic.gathered_nbytes, (unsigned long long)r->traffic.scattered_nbytes);
+  printf("rank %u leaves %llu arena %llu gathered %llu scattered %llu\n", r->number, (unsigned long long)r->leaf_nbytes,
+         (unsigned long long)r->arena_nbytes, (unsigned long long)r->traffic.gathered_nbytes,
+         (unsigned long long)r->traffic.scattered_nbytes);
 }
 
 int main(int argc, char **argv) {

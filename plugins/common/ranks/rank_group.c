@@ -13,6 +13,7 @@
 
 typedef struct group {
   const aot_communicator_t *communicator;
+  struct group *whole; /* that it was split from, which counts what it does; NULL: none */
   rn_transport_t t;
   uint64_t n_exchanges;
   pthread_mutex_t lock; /* of what follows: a queue may be at work while the host asks */
@@ -112,10 +113,21 @@ static aot_status_t refuse(collecting_t *w, aot_status_t status, const char *why
 }
 
 static void count(group_t *g, uint64_t gathered, uint64_t scattered) {
-  pthread_mutex_lock(&g->lock);
-  g->info.gathered_nbytes += gathered;
-  g->info.scattered_nbytes += scattered;
-  pthread_mutex_unlock(&g->lock);
+  for (; g; g = g->whole) {
+    pthread_mutex_lock(&g->lock);
+    g->info.gathered_nbytes += gathered;
+    g->info.scattered_nbytes += scattered;
+    pthread_mutex_unlock(&g->lock);
+  }
+}
+
+static void count_time(group_t *g, uint64_t spent_ns) {
+  for (; g; g = g->whole) {
+    pthread_mutex_lock(&g->lock);
+    g->info.n_collectives++;
+    g->info.spent_ns += spent_ns;
+    pthread_mutex_unlock(&g->lock);
+  }
 }
 
 static aot_status_t barrier(collecting_t *w) { return exchange(w, 0); }
@@ -249,16 +261,15 @@ static aot_status_t run(collecting_t *w) {
   pthread_mutex_lock(&g->lock);
   aot_status_t status = g->status;
   if (status != AOT_OK) w->error = g->error;
-  g->info.n_collectives++;
   const uint64_t begin = now_ns(), larger = w->c.to.nbytes > w->c.from.nbytes ? w->c.to.nbytes : w->c.from.nbytes;
   if (status == AOT_OK)
     rn_record_begin(&g->record, rn_collective_name(w->c.kind), g->n_exchanges + 1, larger, w->what, begin);
   pthread_mutex_unlock(&g->lock);
   if (status != AOT_OK) return status;
   status = dispatch(w);
-  pthread_mutex_lock(&g->lock);
   const uint64_t end = now_ns();
-  g->info.spent_ns += end - begin;
+  count_time(g, end - begin);
+  pthread_mutex_lock(&g->lock);
   if (status == AOT_OK) rn_record_end(&g->record, end);
   pthread_mutex_unlock(&g->lock);
   if (status != AOT_OK) keep_failure(g, status, &w->error);
@@ -369,7 +380,9 @@ static aot_status_t AOT_CALL split(const aot_communicator_t *c, aot_ctx_t *ctx, 
   rn_error_t error = {""};
   const aot_status_t status = g->t.split(g->t.self, colour, key, &part, &error);
   if (status != AOT_OK) return rn_tell(c, ctx, status, error.text);
-  return rn_group_open(c, ctx, &part, out);
+  AOT_TRY(rn_group_open(c, ctx, &part, out));
+  group_of(*out)->whole = g;
+  return AOT_OK;
 }
 
 static void AOT_CALL leave(const aot_communicator_t *c, aot_group_t *given) {
