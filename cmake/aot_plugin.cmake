@@ -28,3 +28,9 @@ function(aot_add_plugin_test id name)
   add_test(NAME ${id}_${name} COMMAND ${aothost_COMMAND} ${ARGN} --plugin-dir $<TARGET_FILE:${id}>)
   set_tests_properties(${id}_${name} PROPERTIES ENVIRONMENT AOT_CACHE=off)
 endfunction()
+
+# The plugin against the rules of its kinds (docs/CONFORM.md); further arguments are those of `aothost conform`.
+function(aot_add_plugin_conform id)
+  add_test(NAME ${id}_conform COMMAND ${aothost_COMMAND} conform $<TARGET_FILE:${id}> ${ARGN})
+  set_tests_properties(${id}_conform PROPERTIES ENVIRONMENT AOT_CACHE=off)
+endfunction()

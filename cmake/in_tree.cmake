@@ -12,6 +12,7 @@ function(aot_register_in_tree_plugin id)
     set(package ${AOT_PACKAGE_OF_${id}})
   endif()
   install(TARGETS ${id} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost COMPONENT ${package})
+  set_property(GLOBAL APPEND PROPERTY AOT_IN_TREE_PLUGINS ${id}) # tests/conform holds each against the rules
 endfunction()
 
 function(aot_add_unit_test name)

@@ -53,4 +53,7 @@ install(DIRECTORY examples/custom_op examples/vendor_backend examples/gpt_bytes 
 install(DIRECTORY pipelines/ DESTINATION ${AOT_SHARE_DIR}/pipelines COMPONENT aothost)
 install(FILES tests/fixtures/ops/cases.json tests/fixtures/ops/data.safetensors DESTINATION ${AOT_SHARE_DIR}/cases
         COMPONENT libaothost-dev)
+# The programs that `aothost conform` tries plugins with.
+install(DIRECTORY tests/conform/programs/ DESTINATION ${AOT_SHARE_DIR}/conform COMPONENT libaothost-dev)
+aot_link_into_build(${CMAKE_SOURCE_DIR}/tests/conform/programs share/aothost/conform)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT libaothost-dev FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")

@@ -131,6 +131,8 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   const aot_status_t status = fn(arg);
   aoth_crash_leave(&frame);
   const uint32_t n_trials = s->ctx.n_trials;
+  if (status == AOT_E_CANCELLED && s->ctx.cancelled && s->ctx.n_diags == 0) /* it does as it was asked to */
+    aoth_report_error(&s->ctx, status, "stage.cancelled", "%s was cancelled", doing);
   s->status = status;
   after_call(s);
   if (n_trials && status == AOT_OK) {

@@ -1,0 +1,32 @@
+/* The programs that conform tries units with: files PREFIX/share/aothost/conform/CLASS-NAME.ir, so that the host names no operator.
+ *
+ * Before a file is parsed, `$T` in it becomes a dtype (a program for each), and the lines from `; repeat N` to `; end` are
+ * repeated, with `#` become 0, 1, .. N-1 and `+` behind a name's `%x` become the number after that. */
+#ifndef AOTH_CONFORM_PROGRAMS_H
+#define AOTH_CONFORM_PROGRAMS_H
+
+#include <aot/status.h>
+#include <base/arena.h>
+#include <base/sink.h>
+
+#define AOTH_MOST_CONFORM_PROGRAMS 256u
+
+typedef struct aoth_conform_program {
+  const char *class, *name; /* "dtype", "dtype-each f16" */
+  const char *path;
+  const char *dtype; /* NULL: no $T in it */
+} aoth_conform_program_t;
+
+typedef struct aoth_conform_programs {
+  const char *folder;
+  uint32_t n;
+  aoth_conform_program_t rows[AOTH_MOST_CONFORM_PROGRAMS]; /* by file name, then dtype */
+} aoth_conform_programs_t;
+
+/* Beside the program's own folder: PREFIX/bin, PREFIX/share. AOT_E_NOT_FOUND: told. */
+aot_status_t aoth_conform_programs_find(aoth_arena_t *arena, aoth_sink_t *sink, aoth_conform_programs_t *out);
+/* The text, in the arena; NULL: it cannot be read, told. */
+const char *aoth_conform_program_text(const aoth_conform_program_t *p, aoth_arena_t *arena, aoth_sink_t *sink,
+                                      size_t *out_size);
+
+#endif

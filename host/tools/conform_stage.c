@@ -1,0 +1,165 @@
+/* Rules over programs: passes, partitions, backends. */
+#include <tools/conform_trial.h>
+
+#include <aot/inline.h>
+#include <pipeline/call.h>
+#include <string.h>
+#include <tools/conform_host.h>
+#include <tools/differences.h>
+#include <tools/oracle.h>
+
+/* ---- whole programs ---- */
+
+static void run_class(aoth_trial_t *t, const char *class) {
+  const aoth_conform_program_t *p = aoth_trial_nth(t, class, t->number);
+  if (!p) {
+    aoth_trial_none(t);
+    return;
+  }
+  aoth_trial_about(t, "program %s", p->name);
+  if (aoth_trial_program(t, p)) aoth_trial_run(t);
+}
+
+void aoth_rule_plain(aoth_trial_t *t) { run_class(t, "plain"); }
+void aoth_rule_empty(aoth_trial_t *t) { run_class(t, "empty"); }
+void aoth_rule_unused(aoth_trial_t *t) { run_class(t, "unused"); }
+void aoth_rule_dtypes(aoth_trial_t *t) { run_class(t, "dtype"); }
+void aoth_rule_symbolic(aoth_trial_t *t) { run_class(t, "symbolic"); }
+void aoth_rule_large(aoth_trial_t *t) { run_class(t, "large"); }
+
+/* ---- results ---- */
+
+static int is_backend(const aoth_trial_t *t) { return strcmp(t->stage->unit->kind, "backend/2") == 0; }
+
+/* What it computes on backend-ref, or on the unit if that is a backend. 0: the trial has ended. */
+static int ask(aoth_trial_t *t, aoth_oracle_t *o, const aoth_stage_t *backend, aoth_oracle_answer_t *out) {
+  o->stages = backend;
+  o->n_stages = backend ? 1 : 0;
+  aoth_oracle_ask(o, NULL, NULL, out);
+  if (out->end == AOTH_ORACLE_RAN) return 1;
+  const int end = !backend                          ? AOTH_CONFORM_NOT
+                  : out->end == AOTH_ORACLE_CRASHED ? AOTH_CONFORM_FAILED
+                                                    : AOTH_CONFORM_REFUSED;
+  aoth_trial_end(t, end, "%s", out->why);
+  return 0;
+}
+
+static void compare(aoth_trial_t *t, const aoth_oracle_answer_t *before, const aoth_oracle_answer_t *after) {
+  aoth_difference_t d;
+  char text[512];
+  if (!aoth_results_differ(after->results, before->results, aoth_program_tolerance(t->s->now.prog), &d)) return;
+  aoth_difference_print(&d, is_backend(t) ? "backend-ref" : "was", text, sizeof text);
+  aoth_trial_end(t, AOTH_CONFORM_FAILED, "%s", text);
+}
+
+void aoth_rule_same_results(aoth_trial_t *t) {
+  const aoth_conform_program_t *p = aoth_trial_nth(t, NULL, t->number);
+  aoth_oracle_t oracle;
+  aoth_oracle_answer_t before = {0}, after = {0};
+  if (!p) {
+    aoth_trial_none(t);
+    return;
+  }
+  aoth_trial_about(t, "program %s", p->name);
+  if (!aoth_trial_program(t, p)) return;
+  if (aoth_oracle_init(&oracle, t->s, NULL, AOTH_ORACLE_BACKEND) != AOT_OK) {
+    aoth_trial_end(t, AOTH_CONFORM_NOT, "there is no backend-ref");
+    return;
+  }
+  oracle.timeout = t->c->line->timeout;
+  if (ask(t, &oracle, NULL, &before) && (is_backend(t) || aoth_trial_run(t)) &&
+      ask(t, &oracle, is_backend(t) ? t->stage : NULL, &after))
+    compare(t, &before, &after);
+  aoth_oracle_answer_deinit(&before);
+  aoth_oracle_answer_deinit(&after);
+  aoth_oracle_deinit(&oracle);
+}
+
+void aoth_rule_deterministic(aoth_trial_t *t) {
+  const aoth_conform_program_t *p = aoth_trial_nth(t, NULL, t->number);
+  aoth_text_t first = {0}, second = {0};
+  if (!p) {
+    aoth_trial_none(t);
+    return;
+  }
+  aoth_trial_about(t, "program %s", p->name);
+  if (aoth_trial_program(t, p) && aoth_trial_run(t)) {
+    aoth_print(t->s->now.prog, &first);
+    if (aoth_trial_program(t, p) && aoth_trial_run(t)) aoth_print(t->s->now.prog, &second);
+    if (first.size != second.size || memcmp(first.data, second.data, first.size) != 0)
+      aoth_trial_end(t, AOTH_CONFORM_FAILED, "the second program is another one than the first");
+  }
+  aoth_text_deinit(&first);
+  aoth_text_deinit(&second);
+}
+
+/* ---- a host that does not do what it is asked ---- */
+
+static void run_hostile(aoth_trial_t *t, int what, const char *about) {
+  const aoth_conform_program_t *p = aoth_trial_nth(t, "plain", 0);
+  const uint64_t n = aoth_trial_spaced(t->number);
+  if (!p || !aoth_trial_program(t, p)) {
+    if (t->number) aoth_trial_none(t);
+    return;
+  }
+  aoth_trial_about(t, "%s %llu fails, program %s", about, (unsigned long long)n, p->name);
+  aoth_hostile_install(t->c->plugin, t->s->arena);
+  aoth_hostile_arm(what, n);
+  aoth_trial_run(t);
+  const int has_failed = aoth_hostile_has_failed();
+  aoth_hostile_arm(0, 0);
+  if (!has_failed) {
+    aoth_trial_none(t);
+    return;
+  }
+  aoth_trial_about(t, "%s %llu fails (%s), program %s", about, (unsigned long long)n, aoth_hostile_name(), p->name);
+  if (t->end == AOTH_CONFORM_REFUSED && t->s->status != AOT_E_EXHAUSTED) {
+    aoth_trial_end(t, AOTH_CONFORM_FAILED, "it answers status %d in place of AOT_E_EXHAUSTED", (int)t->s->status);
+    return;
+  }
+  if (t->end == AOTH_CONFORM_REFUSED) t->end = AOTH_CONFORM_PASSED;
+}
+
+void aoth_rule_run_memory(aoth_trial_t *t) { run_hostile(t, AOTH_HOSTILE_ALLOC, "allocation"); }
+void aoth_rule_edits_fail(aoth_trial_t *t) { run_hostile(t, AOTH_HOSTILE_EDIT, "edit"); }
+
+void aoth_rule_cancelled(aoth_trial_t *t) {
+  const aoth_conform_program_t *p = aoth_trial_nth(t, "plain", 0);
+  if (!p || !aoth_trial_program(t, p)) return;
+  aoth_hostile_install(t->c->plugin, t->s->arena);
+  aoth_hostile_arm(AOTH_HOSTILE_CANCELLED, t->number);
+  aoth_trial_about(t, "cancelled at question %u, program %s", t->number, p->name);
+  aoth_trial_run(t);
+  if (!aoth_hostile_has_failed()) {
+    aoth_trial_end(t, t->number ? AOTH_CONFORM_NO_TRIAL : AOTH_CONFORM_NOT, "it never asks");
+    return;
+  }
+  if (t->end == AOTH_CONFORM_REFUSED && t->s->status != AOT_E_CANCELLED) {
+    aoth_trial_end(t, AOTH_CONFORM_FAILED, "it answers status %d in place of AOT_E_CANCELLED", (int)t->s->status);
+    return;
+  }
+  if (t->end == AOTH_CONFORM_REFUSED) t->end = AOTH_CONFORM_PASSED;
+}
+
+/* The second lives from before the first runs until after it is gone. */
+void aoth_rule_two_units(aoth_trial_t *t) {
+  const aoth_conform_program_t *p = aoth_trial_nth(t, "plain", t->number);
+  aoth_instance_t other;
+  aoth_text_t alone = {0}, beside = {0};
+  if (!p) {
+    aoth_trial_none(t);
+    return;
+  }
+  aoth_trial_about(t, "program %s", p->name);
+  if (!aoth_trial_program(t, p) || !aoth_trial_run(t)) return;
+  aoth_print(t->s->now.prog, &alone);
+  if (aoth_trial_judge(t, aoth_instance_try(t->s, t->stage, &other))) {
+    if (aoth_trial_program(t, p) && aoth_trial_run(t)) aoth_print(t->s->now.prog, &beside);
+    aoth_instance_destroy(t->s, t->stage, &other);
+    if (t->end == AOTH_CONFORM_PASSED &&
+        (alone.size != beside.size || memcmp(alone.data, beside.data, alone.size) != 0))
+      aoth_trial_end(t, AOTH_CONFORM_FAILED, "beside another one it makes another program");
+  }
+  aoth_text_deinit(&alone);
+  aoth_text_deinit(&beside);
+}

@@ -1,0 +1,51 @@
+/* One trial of a rule, in its child. */
+#ifndef AOTH_CONFORM_TRIAL_H
+#define AOTH_CONFORM_TRIAL_H
+
+#include <tools/conform.h>
+
+typedef struct aoth_trial {
+  aoth_conform_t *c;
+  aoth_session_t *s;
+  const aoth_stage_t *stage; /* the unit, options typed; NULL: the plugin is not open yet */
+  uint32_t number;           /* from 0 */
+  /* what comes of it */
+  int end;         /* AOTH_CONFORM_*; REFUSED, NOT: why */
+  char about[200]; /* what was tried: "allocation 17 of create fails" */
+  char why[600];
+} aoth_trial_t;
+
+typedef struct aoth_rule {
+  uint32_t number;
+  const char *name, *kinds, *about; /* kinds "": all */
+  void (*run)(aoth_trial_t *t);
+} aoth_rule_t;
+
+/* Kinds of units that work on programs. */
+#define STAGES "pass/1 partition/1 backend/2"
+#define RULE(number, name, kinds, about) void aoth_rule_##name(aoth_trial_t *t);
+#include <tools/conform_rules.def>
+#undef RULE
+
+void aoth_trial_about(aoth_trial_t *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void aoth_trial_end(aoth_trial_t *t, int end, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+void aoth_trial_none(aoth_trial_t *t);    /* there is no trial of this number */
+int aoth_trial_is_first(aoth_trial_t *t); /* of a rule with one trial: 0, and none, for the others */
+
+/* The session's program becomes this one, with the properties that the unit needs, by stages that are trusted. 0: the trial has
+ * ended; there is no such program, NOT. */
+int aoth_trial_program(aoth_trial_t *t, const aoth_conform_program_t *p);
+/* The first program of the class, counted from 0, behind which there is one of that number; NULL: none. class NULL: all but large. */
+const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *class, uint32_t number);
+/* Which call of many fails in trial `number`: all of the first ones, then ever fewer. O(sqrt) trials for all calls. */
+uint64_t aoth_trial_spaced(uint32_t number);
+/* Runs the unit over the program, with all the host's checks. 1: it is done, and committed; 0: the trial has ended, REFUSED or
+ * FAILED. */
+int aoth_trial_run(aoth_trial_t *t);
+/* How a call into the unit that answered `status` ended: as above. */
+int aoth_trial_judge(aoth_trial_t *t, aot_status_t status);
+/* The first complaint since the child began; "" none. */
+void aoth_trial_complaint(const aoth_trial_t *t, char *out, size_t size);
+
+#endif
