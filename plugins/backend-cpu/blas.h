@@ -15,8 +15,10 @@ int bc_matrix(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_
 
 /* c = alpha * a @ b + beta * c for every index of the batch dimensions. Strides in elements. c lies by rows. */
 typedef struct bc_product {
-  int32_t dtype; /* AOT_F32, AOT_F64; for oneDNN AOT_BF16, too */
-  int32_t rank;  /* batch dimensions */
+  int32_t dtype;    /* AOT_F32, AOT_F64; for oneDNN AOT_BF16, too */
+  int32_t rank;     /* batch dimensions */
+  int32_t has_bias; /* for oneDNN: c = a @ b + bias, a number a column; alpha is 1, beta 0 */
+  int32_t reserved;
   double alpha, beta;
   bc_matrix_t a, b, c;
   int64_t sizes[AOT_MAX_RANK], a_strides[AOT_MAX_RANK], b_strides[AOT_MAX_RANK], c_strides[AOT_MAX_RANK];

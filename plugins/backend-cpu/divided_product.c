@@ -21,13 +21,13 @@ struct bc_division {
 };
 
 typedef struct division_step {
-  lw_ref_t a, b, c, work, sparse;
+  lw_ref_t a, b, c, bias, work, sparse;
   const bc_division_t *division;
 } division_step_t;
 
 typedef struct job {
   const bc_division_t *division;
-  char *a, *b, *c, *work, *sparse;
+  char *a, *b, *c, *bias, *work, *sparse;
   atomic_int failed;
 } job_t;
 
@@ -45,10 +45,11 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
   for (int64_t unit = begin; unit < end; unit++) {
     const int is_last = unit % d->n_chunks == d->n_chunks - 1;
     const int64_t first = unit % d->n_chunks * d->chunk;
-    int64_t batch = unit / d->n_chunks, a = 0, b = 0, c = 0;
+    int64_t batch = unit / d->n_chunks, a = 0, b = 0, c = 0, bias = 0;
     if (d->by_columns) {
       b = first * column_step(&p->b);
       c = first * column_step(&p->c);
+      bias = first;
     } else {
       a = first * row_step(&p->a);
       c = first * row_step(&p->c);
@@ -60,7 +61,8 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
       b += at * p->b_strides[k];
       c += at * p->c_strides[k];
     }
-    void *const operands[] = {job->a + a * width, job->b + b * width, job->c + c * width};
+    void *const operands[] = {job->a + a * width, job->b + b * width, job->c + c * width,
+                              p->has_bias ? job->bias + bias * width : NULL};
     const bc_dnn_t *kernel = is_last ? d->last : d->kernel;
     if (!kernel) bc_product(is_last ? &d->last_part : &d->part, operands[0], operands[1], operands[2]);
     else if (bc_dnn_run(kernel, part, operands, job->work + (uint64_t)part * d->work)) atomic_store(&job->failed, 1);
@@ -76,6 +78,7 @@ static void run_sparse_rows(void *arg, int32_t part, int64_t begin, int64_t end)
 static aot_status_t run_divided(const lw_frame_t *f, const division_step_t *p) {
   const bc_division_t *d = p->division;
   job_t job = {.division = d, .a = lw_at(f, p->a), .b = lw_at(f, p->b), .c = lw_at(f, p->c)};
+  job.bias = d->product.has_bias ? lw_at(f, p->bias) : NULL;
   job.work = d->work ? lw_at(f, p->work) : NULL;
   job.sparse = d->sparse ? lw_at(f, p->sparse) : NULL;
   if (job.sparse && bc_sparse_find(&d->product, job.a, job.b, job.sparse)) {
@@ -152,14 +155,14 @@ aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, int with_on
   d->product = *p;
   divide(d, b->machine->n_threads);
   if (with_onednn && !is_sum_of_nothing) AOT_TRY(find_kernels(b, d));
-  if (!d->kernel && is_half) return AOT_OK;
-  d->sparse = bc_sparse_work(p);
+  if (!d->kernel && (is_half || p->has_bias)) return AOT_OK;
+  d->sparse = p->has_bias ? 0 : bc_sparse_work(p);
   *out = d;
   return AOT_OK;
 }
 
 aot_status_t bc_add_divided_product(lw_build_t *b, const bc_division_t *d, const lw_tensor_t *x, const lw_tensor_t *y,
-                                    const lw_tensor_t *c) {
+                                    const lw_tensor_t *c, const lw_tensor_t *bias) {
   lw_tensor_t work = {.storage = LW_NONE}, sparse = {.storage = LW_NONE};
   division_step_t *p;
   if (d->work) AOT_TRY(lw_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
@@ -167,6 +170,7 @@ aot_status_t bc_add_divided_product(lw_build_t *b, const bc_division_t *d, const
   if (d->kernel) LW_STEP(b, run_onednn_product, p);
   else LW_STEP(b, run_product, p);
   *p = (division_step_t){.a = lw_use(b, x), .b = lw_use(b, y), .c = lw_use(b, c), .division = d};
+  p->bias = lw_use(b, d->product.has_bias ? bias : NULL);
   p->work = lw_use(b, &work);
   p->sparse = lw_use(b, &sparse);
   return AOT_OK;

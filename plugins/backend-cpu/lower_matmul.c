@@ -1,7 +1,7 @@
 /* Matrix products (common/lowering/products.c) by the BLAS, or oneDNN where it is the faster one. A transposed
  * operand is recognised by its strides and handed over as it lies; only what neither row- nor column-major leading
- * dimensions describe is copied. Bias and the addend of addmm are put into the result first, and the product is added
- * to it. Halves are summed in float and rounded once: by oneDNN, or as copies in float. */
+ * dimensions describe is copied. oneDNN adds a bias itself; other addends are put into the result first, and the product
+ * is added to it. Halves are summed in float and rounded once: by oneDNN, or as copies in float. */
 #include "divided_product.h"
 #include "target.h"
 
@@ -60,6 +60,15 @@ static int suits_onednn(const bc_product_t *p) {
   return p->dtype == AOT_BF16 || (p->dtype == AOT_F32 && n_terms > 1e6);
 }
 
+/* A number a column, the same for every row: what oneDNN adds to sums that it still has in registers. */
+static int is_bias(const lw_tensor_t *addend, const lw_tensor_t *c, double alpha, double beta, lw_tensor_t *out) {
+  if (!addend || alpha != 1 || beta != 1 || addend->dtype != c->dtype || !lw_expanded(addend, c->rank, c->sizes, out))
+    return 0;
+  for (int32_t d = 0; d + 1 < c->rank; d++)
+    if (out->strides[d] != 0 && c->sizes[d] != 1) return 0;
+  return out->strides[c->rank - 1] == 1 || c->sizes[c->rank - 1] == 1;
+}
+
 static int is_itself(const lw_tensor_t *t, const lw_tensor_t *c) {
   return t->storage == c->storage && lw_same_geometry(t, c);
 }
@@ -68,16 +77,23 @@ aot_status_t bc_add_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor
                             const lw_tensor_t *c, double alpha, double beta) {
   const bc_division_t *division = NULL;
   bc_product_t product;
-  lw_tensor_t spread, left, right;
+  lw_tensor_t spread, bias, left, right;
   if (lw_numel(c) == 0) return AOT_OK;
-  describe(x, y, c, alpha, addend ? beta : 0, &product);
-  AOT_TRY(bc_divide_product(b, &product, suits_onednn(&product), &division));
+  describe(x, y, c, alpha, 0, &product);
+  product.has_bias = suits_onednn(&product) && is_bias(addend, c, alpha, beta, &bias);
+  if (product.has_bias) AOT_TRY(bc_divide_product(b, &product, 1, &division));
+  if (division) addend = NULL;
+  else {
+    product.has_bias = 0;
+    product.beta = addend ? beta : 0;
+    AOT_TRY(bc_divide_product(b, &product, suits_onednn(&product), &division));
+  }
   if (!division) return add_in_float(b, x, y, addend, c, alpha, beta);
   if (addend && !is_itself(addend, c) && lw_expanded(addend, c->rank, c->sizes, &spread))
     AOT_TRY(lw_copy(b, c, &spread));
   AOT_TRY(readable(b, x, &left));
   AOT_TRY(readable(b, y, &right));
-  AOT_TRY(bc_add_divided_product(b, division, &left, &right, c));
+  AOT_TRY(bc_add_divided_product(b, division, &left, &right, c, &bias));
   lw_count_flops(b, 2 * (double)lw_numel(c) * (double)x->sizes[x->rank - 1], c->dtype);
   return AOT_OK;
 }

@@ -12,8 +12,8 @@
 
 typedef struct bc_dnn bc_dnn_t;
 
-/* c = alpha * a @ b + beta * c, summed in float and rounded once. dtype: AOT_F32, AOT_BF16; batch dimensions are the
- * caller's. Operands: a, b, c. */
+/* c = alpha * a @ b + beta * c, or a @ b + bias, summed in float and rounded once. dtype: AOT_F32, AOT_BF16; batch
+ * dimensions are the caller's. Operands: a, b, c, bias. */
 bc_dnn_t *bc_dnn_product(const bc_product_t *p, int32_t n_lanes);
 
 /* The same for halves in a cache, with c in float; NULL also where the processor does not multiply bfloat16. */

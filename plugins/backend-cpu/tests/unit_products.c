@@ -55,11 +55,11 @@ static void parts_have_a_kernel(const bc_product_t *part, int64_t more) {
 }
 
 static void check_product(int32_t dtype, int64_t m, int64_t n, int64_t k, int form, int64_t more, double alpha,
-                          double beta) {
+                          double beta, int has_bias) {
   static uint16_t half[MOST];
-  static double x[MOST], y[MOST], before[MOST];
-  static float a[MOST], b[MOST], c[MOST]; /* or halves */
-  bc_product_t p = {.dtype = dtype, .alpha = alpha, .beta = beta};
+  static double x[MOST], y[MOST], before[MOST], added[MOST];
+  static float a[MOST], b[MOST], c[MOST], bias[MOST]; /* or halves */
+  bc_product_t p = {.dtype = dtype, .alpha = alpha, .beta = beta, .has_bias = has_bias};
   describe(&p.a, m, k, form & 1, more);
   describe(&p.b, k, n, form >> 1 & 1, more);
   describe(&p.c, m, n, 0, more);
@@ -68,11 +68,11 @@ static void check_product(int32_t dtype, int64_t m, int64_t n, int64_t k, int fo
     parts_have_a_kernel(&p, more);
     return;
   }
-  double *const doubles[] = {x, y, before};
-  void *const operands[] = {a, b, c};
+  double *const doubles[] = {x, y, before, added};
+  void *const operands[] = {a, b, c, bias};
   const int ta = p.a.transposed, tb = p.b.transposed; /* one row, or column, lies in both ways */
-  const int64_t lines[] = {ta ? k : m, tb ? n : k, m}, steps[] = {p.a.ld, p.b.ld, p.c.ld};
-  for (int t = 0; t < 3; t++) {
+  const int64_t lines[] = {ta ? k : m, tb ? n : k, m, 1}, steps[] = {p.a.ld, p.b.ld, p.c.ld, n};
+  for (int t = 0; t < 4; t++) {
     const int64_t size = lines[t] * steps[t];
     random_halves(half, size, (uint32_t)t + 1);
     for (int64_t i = 0; i < size; i++) {
@@ -90,7 +90,8 @@ static void check_product(int32_t dtype, int64_t m, int64_t n, int64_t k, int fo
         sum += term;
         size += fabs(term);
       }
-      const double exact = alpha * sum + beta * before[i * p.c.ld + j], got = load(dtype, c, i * p.c.ld + j);
+      const double further = has_bias ? added[j] : beta * before[i * p.c.ld + j];
+      const double exact = alpha * sum + further, got = load(dtype, c, i * p.c.ld + j);
       if (!(fabs(got - exact) <= allowed(dtype, exact, fabs(alpha) * size + fabs(exact), k)))
         fail_msg("%lld x %lld x %lld, form %d: %.9g, not %.9g", (long long)m, (long long)n, (long long)k, form, got,
                  exact);
@@ -108,8 +109,9 @@ static void products_are_rounded_once(void **state) {
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
       for (int form = 0; form < 4; form++) {
         for (int64_t more = 0; more <= 16; more += 16) {
-          check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, more, 1, 0);
-          check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, more, 0.5, -2);
+          check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, more, 1, 0, 0);
+          check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, more, 1, 0, 1);
+          check_product(dtypes[d], sizes[s][0], sizes[s][1], sizes[s][2], form, more, 0.5, -2, 0);
         }
       }
 }
