@@ -27,6 +27,7 @@
 #include <pipeline/backend_route.h>
 #include <pipeline/cache_folder.h>
 #include <pipeline/environment.h>
+#include <pipeline/kernel_guards.h>
 #include <pipeline/run_ranks.h>
 #include <pipeline/record.h>
 #include <stddef.h>
@@ -152,8 +153,11 @@ static aot_status_t AOT_CALL on_find_kernel(const aot_ext_kernel_lookup_t *x, ao
   (void)x;
   if (!ctx || !op.data) return AOT_E_INVALID;
   *out_op = aoth_ops_desc(ctx->ops, aoth_ops_find(ctx->ops, op));
-  *out_kernel = aoth_ops_kernel(ctx->ops, op);
-  return AOT_OK;
+  const aot_opset_t *opset;
+  *out_kernel = aoth_ops_kernel(ctx->ops, op, &opset);
+  if (!*out_kernel || !*out_op || !ctx->kernel_guards) return AOT_OK;
+  *out_kernel = aoth_kernel_guarded(ctx->kernel_guards, *out_kernel, *out_op, opset);
+  return *out_kernel ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
 static aot_status_t AOT_CALL on_all_derivatives(const aot_ext_derivative_lookup_t *x, aot_ctx_t *ctx,

@@ -263,6 +263,7 @@ aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, const aot_binding_t *wh
   else aoth_queue_passed(q);
   const int is_over = status == AOT_OK && (open || q->device->value(q->device, q->timeline) >= done.value);
   if (is_over) status = aoth_queue_wait(q, done.value);
-  const aot_status_t guarded = q->guards ? aoth_guards_check(q->guards, q->ctx, &row->binding, q->doing) : AOT_OK;
+  const aot_status_t guarded =
+      q->guards ? aoth_guards_check(q->guards, q->ctx, &row->binding, q->doing, status == AOT_OK && is_over) : AOT_OK;
   return status != AOT_OK ? status : guarded;
 }

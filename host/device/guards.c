@@ -1,51 +1,30 @@
 #include <device/guards.h>
 
+#include <device/guarded.h>
 #include <device/host_device.h>
 #include <ir/program.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
-
-typedef struct row {
-  char *data;
-  uint64_t nbytes;
-  char *begin, *end; /* pages between the guards */
-} row_t;
 
 struct aoth_guards {
-  row_t *rows; /* by address */
-  size_t n, capacity, page;
+  aoth_guarded_t *rows; /* by address */
+  size_t n, capacity;
+  const aot_binding_t *now; /* of the call that runs; NULL: none */
 };
 
-aoth_guards_t *aoth_guards_create(void) {
-  aoth_guards_t *g = calloc(1, sizeof *g);
-  if (g) g->page = (size_t)sysconf(_SC_PAGESIZE);
-  return g;
+int aoth_guards_are_wanted(void) {
+  const char *validate = getenv("AOT_VALIDATE");
+  return validate && strcmp(validate, "1") == 0;
 }
 
-static void unmap(const aoth_guards_t *g, const row_t *r) {
-  munmap(r->begin - g->page, (size_t)(r->end - r->begin) + 2 * g->page);
-}
+aoth_guards_t *aoth_guards_create(void) { return calloc(1, sizeof(aoth_guards_t)); }
 
 void aoth_guards_destroy(aoth_guards_t *g) {
   if (!g) return;
-  for (size_t i = 0; i < g->n; i++) unmap(g, &g->rows[i]);
+  for (size_t i = 0; i < g->n; i++) aoth_guarded_unmap(&g->rows[i]);
   free(g->rows);
   free(g);
-}
-
-/* ---- poison ---- */
-
-static char poison_at(const char *at) { return (uintptr_t)at & 1 ? 0x7f : (char)0xff; }
-
-static void poison(char *begin, const char *end) {
-  for (char *at = begin; at < end; at++) *at = poison_at(at);
-}
-
-static char *first_written(char *begin, const char *end) {
-  while (begin < end && *begin == poison_at(begin)) begin++;
-  return begin;
 }
 
 /* ---- buffers ---- */
@@ -61,32 +40,22 @@ static size_t rows_before(const aoth_guards_t *g, const char *address) {
   return low;
 }
 
-static const row_t *find(const aoth_guards_t *g, const void *address) {
+static const aoth_guarded_t *find(const aoth_guards_t *g, const void *address) {
   const size_t n = rows_before(g, address);
-  const row_t *r = n ? &g->rows[n - 1] : NULL;
+  const aoth_guarded_t *r = n ? &g->rows[n - 1] : NULL;
   return r && (uintptr_t)address - (uintptr_t)r->data <= r->nbytes ? r : NULL;
 }
 
 int aoth_guards_alloc(aoth_guards_t *g, uint64_t nbytes, aot_buffer_t *out) {
-  const size_t aligned = (size_t)(nbytes + AOTH_HOST_ALIGN - 1) / AOTH_HOST_ALIGN * AOTH_HOST_ALIGN;
-  const size_t body = (aligned + g->page) / g->page * g->page; /* also of nothing, a page */
-  if (nbytes > SIZE_MAX / 4) return 0;
+  aoth_guarded_t r;
   if (g->n == g->capacity) {
     const size_t capacity = g->capacity ? 2 * g->capacity : 64;
-    row_t *rows = realloc(g->rows, capacity * sizeof *rows);
+    aoth_guarded_t *rows = realloc(g->rows, capacity * sizeof *rows);
     if (!rows) return 0;
     g->rows = rows;
     g->capacity = capacity;
   }
-  char *map = mmap(NULL, body + 2 * g->page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED) return 0;
-  row_t r = {.nbytes = nbytes, .begin = map + g->page, .end = map + g->page + body};
-  r.data = r.end - aligned;
-  if (mprotect(r.begin, body, PROT_READ | PROT_WRITE) != 0) {
-    munmap(map, body + 2 * g->page);
-    return 0;
-  }
-  poison(r.begin, r.end);
+  if (!aoth_guarded_map(nbytes, &r)) return 0;
   const size_t at = rows_before(g, r.data);
   memmove(g->rows + at + 1, g->rows + at, (g->n - at) * sizeof *g->rows);
   g->rows[at] = r;
@@ -97,27 +66,51 @@ int aoth_guards_alloc(aoth_guards_t *g, uint64_t nbytes, aot_buffer_t *out) {
 
 void aoth_guards_free(aoth_guards_t *g, aot_buffer_t whole) {
   const size_t at = rows_before(g, (const char *)(uintptr_t)whole.address) - 1;
-  unmap(g, &g->rows[at]);
+  aoth_guarded_unmap(&g->rows[at]);
   g->n--;
   memmove(g->rows + at, g->rows + at + 1, (g->n - at) * sizeof *g->rows);
 }
 
 void aoth_guards_poison(const aoth_guards_t *g, aot_buffer_t whole) {
-  const row_t *r = find(g, (const void *)(uintptr_t)whole.address);
-  poison(r->begin, r->end);
+  const aoth_guarded_t *r = find(g, (const void *)(uintptr_t)whole.address);
+  aoth_poison(r->begin, r->end);
 }
 
 /* ---- around a call ---- */
 
-static void protect(const row_t *r, int protection) { mprotect(r->begin, (size_t)(r->end - r->begin), protection); }
+static void protect(const aoth_guarded_t *r, int protection) {
+  mprotect(r->begin, (size_t)(r->end - r->begin), protection);
+}
 
-void aoth_guards_close(const aoth_guards_t *g, const aot_binding_t *b) {
+/* Does the call read what the output holds before it? */
+static int is_read(const aot_binding_t *b, const aot_tensor_t *t) {
+  const uintptr_t begin = (uintptr_t)t->data, end = begin + t->nbytes;
   for (uint64_t i = 0; i < b->n_inputs; i++) {
-    const row_t *r = find(g, b->inputs[i].data);
+    const uintptr_t from = (uintptr_t)b->inputs[i].data;
+    if (b->inputs[i].data && from < end && begin < from + b->inputs[i].nbytes) return 1;
+  }
+  return 0;
+}
+
+/* Outputs that are this call's alone, in memory of alloc. */
+static int is_fresh(const aoth_guards_t *g, const aot_binding_t *b, const aot_tensor_t *t) {
+  return t->data && t->rank >= 0 && t->nbytes && find(g, t->data) && !is_read(b, t);
+}
+
+void aoth_guards_close(aoth_guards_t *g, const aot_binding_t *b) {
+  const aoth_guarded_t *arena = find(g, (const void *)(uintptr_t)b->arena.address);
+  g->now = b;
+  if (arena && arena->data == (const char *)(uintptr_t)b->arena.address) aoth_poison(arena->begin, arena->end);
+  for (uint64_t i = 0; i < b->n_outputs; i++) {
+    const aot_tensor_t *t = &b->outputs[i];
+    if (is_fresh(g, b, t)) aoth_poison(t->data, (char *)t->data + t->nbytes);
+  }
+  for (uint64_t i = 0; i < b->n_inputs; i++) {
+    const aoth_guarded_t *r = find(g, b->inputs[i].data);
     if (r) protect(r, PROT_READ);
   }
   for (uint64_t i = 0; i < b->n_outputs; i++) {
-    const row_t *r = find(g, b->outputs[i].data);
+    const aoth_guarded_t *r = find(g, b->outputs[i].data);
     if (r) protect(r, PROT_READ | PROT_WRITE);
   }
 }
@@ -138,18 +131,19 @@ static aot_status_t tell(aot_ctx_t *ctx, const char *doing, const char *what, in
 /* The poison behind an output that is a part of a buffer: its place was rounded up, and a red zone follows. */
 static aot_status_t check_zone(const aoth_guards_t *g, aot_ctx_t *ctx, const aot_tensor_t *t, uint64_t port,
                                const char *doing) {
-  const row_t *r = t->rank < 0 ? NULL : find(g, t->data);
+  const aoth_guarded_t *r = t->rank < 0 ? NULL : find(g, t->data);
   char *end = (char *)t->data + t->nbytes;
   if (!r || !t->nbytes || end >= r->data + r->nbytes) return AOT_OK; /* what ends with its buffer is checked with it */
   const uint64_t zone = (AOTH_HOST_ALIGN - t->nbytes % AOTH_HOST_ALIGN) % AOTH_HOST_ALIGN + AOTH_RED_ZONE;
-  char *written = first_written(end, end + zone);
+  char *written = aoth_first_written(end, end + zone);
   if (written == end + zone) return AOT_OK;
-  poison(end, end + zone);
+  aoth_poison(end, end + zone);
   return tell(ctx, doing, "output", (int64_t)port, t->nbytes, written - (char *)t->data);
 }
 
 /* What a buffer is to the call. */
-static aot_status_t tell_buffer(aot_ctx_t *ctx, const aot_binding_t *b, const char *doing, const row_t *r, int64_t at) {
+static aot_status_t tell_buffer(aot_ctx_t *ctx, const aot_binding_t *b, const char *doing, const aoth_guarded_t *r,
+                                int64_t at) {
   const void *data = r->data;
   if ((uintptr_t)data == b->arena.address) return tell(ctx, doing, "arena", -1, r->nbytes, at);
   for (uint64_t i = 0; i < b->n_outputs; i++)
@@ -159,21 +153,52 @@ static aot_status_t tell_buffer(aot_ctx_t *ctx, const aot_binding_t *b, const ch
   return tell(ctx, doing, "block of ports", -1, r->nbytes, at);
 }
 
-aot_status_t aoth_guards_check(const aoth_guards_t *g, aot_ctx_t *ctx, const aot_binding_t *b, const char *doing) {
+/* What it should have written. */
+static aot_status_t check_whole(const aoth_guards_t *g, aot_ctx_t *ctx, const aot_binding_t *b, uint64_t port,
+                                const char *doing) {
+  const aot_tensor_t *t = &b->outputs[port];
+  uint64_t first;
+  const uint64_t n = is_fresh(g, b, t) ? aoth_unwritten(t, &first) : 0;
+  if (!n) return AOT_OK;
+  return aoth_report_error(ctx, AOT_E_CONTRACT, "run.unwritten",
+                           "%s left %llu elements of its output %llu unwritten, the first is %llu", doing,
+                           (unsigned long long)n, (unsigned long long)port, (unsigned long long)first);
+}
+
+int aoth_guards_where(const aoth_guards_t *g, uint64_t address, aoth_text_t *out) {
+  const aot_binding_t *b = g->now;
+  for (size_t i = 0; b && i < g->n; i++) {
+    const aoth_guarded_t *r = &g->rows[i];
+    if (!aoth_guarded_where(r, address, out)) continue;
+    for (uint64_t k = 0; k < b->n_outputs; k++)
+      if (b->outputs[k].data == (void *)r->data) return aoth_text_f(out, " output %llu", (unsigned long long)k), 1;
+    for (uint64_t k = 0; k < b->n_inputs; k++)
+      if (b->inputs[k].data == (void *)r->data)
+        return aoth_text_f(out, " input %llu, which is only read", (unsigned long long)k), 1;
+    aoth_text_z(out, b->arena.address == (uintptr_t)r->data ? " the arena" : " a block of ports");
+    return 1;
+  }
+  return 0;
+}
+
+aot_status_t aoth_guards_check(aoth_guards_t *g, aot_ctx_t *ctx, const aot_binding_t *b, const char *doing,
+                               int is_done) {
   aot_status_t status = AOT_OK, found;
+  g->now = NULL;
   for (size_t i = 0; i < g->n; i++) {
-    const row_t *r = &g->rows[i];
+    const aoth_guarded_t *r = &g->rows[i];
     char *tail = r->data + r->nbytes;
     protect(r, PROT_READ | PROT_WRITE);
-    const char *after = first_written(tail, r->end), *before = first_written(r->begin, r->data);
+    const char *after = aoth_first_written(tail, r->end), *before = aoth_first_written(r->begin, r->data);
     if (after == r->end && before == r->data) continue;
     found = tell_buffer(ctx, b, doing, r, (after < r->end ? after : before) - r->data);
-    poison(tail, r->end);
-    poison(r->begin, r->data);
+    aoth_poison(tail, r->end);
+    aoth_poison(r->begin, r->data);
     if (status == AOT_OK) status = found;
   }
   for (uint64_t i = 0; i < b->n_outputs; i++) {
     found = check_zone(g, ctx, &b->outputs[i], i, doing);
+    if (found == AOT_OK && is_done) found = check_whole(g, ctx, b, i, doing);
     if (status == AOT_OK) status = found;
   }
   return status;

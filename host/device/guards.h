@@ -1,17 +1,19 @@
-/* Overruns by plugins on the host's memory, found where they happen (AOT_VALIDATE=1). Each buffer is a mapping of its
- * own, and ends within AOTH_HOST_ALIGN of the last page's end:
- *
- *     | guard page | poison .. buffer .. poison | guard page |
+/* What executables do to the host's memory that they should not, found where they do it (AOT_VALIDATE=1). Each buffer is
+ * a mapping of its own, between guards and poison (guarded.h).
  *
  * A call that reaches into a guard page traps. While it runs, buffers that it only reads cannot be written: that traps as
  * well. What it wrote to poison is seen behind it: around its buffers, and in the red zones that lie behind its outputs
- * in a block. Fresh memory is poison, too: NaN as a float of any width, more than any index as an integer. */
+ * in a block. Its arena, and outputs that it does not read, are poison before it: what it reads of an earlier call are
+ * NaNs, and what it leaves unwritten is told. */
 #ifndef AOTH_GUARDS_H
 #define AOTH_GUARDS_H
 
 #include <aot/backend.h>
+#include <base/text.h>
 
 #define AOTH_RED_ZONE 64u /* bytes behind each port in a block */
+
+int aoth_guards_are_wanted(void); /* AOT_VALIDATE=1 */
 
 typedef struct aoth_guards aoth_guards_t;
 
@@ -22,10 +24,13 @@ int aoth_guards_alloc(aoth_guards_t *g, uint64_t nbytes, aot_buffer_t *out); /* 
 void aoth_guards_free(aoth_guards_t *g, aot_buffer_t whole);
 void aoth_guards_poison(const aoth_guards_t *g, aot_buffer_t whole); /* as if it were fresh */
 
-/* Around a call: what it only reads is closed; what it has written beside its memory is told, with the port, mended, and
- * answered with AOT_E_CONTRACT. doing: "the step graph". Memory that is not of alloc is let alone. O(ports log buffers
- * + buffers) */
-void aoth_guards_close(const aoth_guards_t *g, const aot_binding_t *b);
-aot_status_t aoth_guards_check(const aoth_guards_t *g, aot_ctx_t *ctx, const aot_binding_t *b, const char *doing);
+/* Around a call: what it only reads is closed, what it has to write is poison; what it has written beside its memory, or,
+ * where it came to its end (is_done), not written at all, is told, with the port, mended, and answered with
+ * AOT_E_CONTRACT. doing: "the step graph". Memory that is not of alloc is let alone. O(bytes + inputs outputs) */
+void aoth_guards_close(aoth_guards_t *g, const aot_binding_t *b);
+aot_status_t aoth_guards_check(aoth_guards_t *g, aot_ctx_t *ctx, const aot_binding_t *b, const char *doing,
+                               int is_done);
+/* Of the call that runs: whose memory the address is near, "8 bytes behind the end of output 0"; 0: nobody's. */
+int aoth_guards_where(const aoth_guards_t *g, uint64_t address, aoth_text_t *out);
 
 #endif

@@ -185,12 +185,15 @@ static void get_extension(const aoth_opset_ref_t *o, const char *id, void *out, 
   if (!given || aot_import(out, size, given) != AOT_OK) memset(out, 0, size);
 }
 
-const aot_kernel_t *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name) {
+const aot_kernel_t *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name, const aot_opset_t **out_opset) {
   for (uint32_t i = 0; ops && i < ops->n_opsets; i++) {
     aot_ext_kernels_t ext;
     get_extension(&ops->opsets[i], AOT_EXT_KERNELS, &ext, sizeof ext);
-    for (uint64_t k = 0; k < ext.n_kernels; k++)
-      if (aot_str_eq(ext.kernels[k]->op, name)) return ext.kernels[k];
+    for (uint64_t k = 0; k < ext.n_kernels; k++) {
+      if (!aot_str_eq(ext.kernels[k]->op, name)) continue;
+      if (out_opset) *out_opset = ops->opsets[i].self;
+      return ext.kernels[k];
+    }
   }
   return NULL;
 }

@@ -25,9 +25,10 @@ aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t
  * diagnostic at `where`. */
 aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const aot_op_desc_t *op, uint32_t local,
                               const aoth_where_t *where, aoth_sink_t *sink);
-/* The kernel of an operator, out of the opsets that have kernels, in their order; NULL: none. O(kernels) */
+/* The kernel of an operator, out of the opsets that have kernels, in their order, and whose it is (may be NULL); NULL:
+ * none. O(kernels) */
 struct aot_kernel;
-const struct aot_kernel *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name);
+const struct aot_kernel *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name, const aot_opset_t **out_opset);
 /* The operator whose kernel begins last in [begin, address]; empty: none. O(kernels) */
 aot_str_t aoth_ops_kernel_at(const aoth_ops_t *ops, uint64_t begin, uint64_t address);
 /* All derivatives that opsets bring, in their order, as an array in `arena`. O(derivatives) */
@@ -53,10 +54,11 @@ struct aot_ctx {
   uint32_t n_diags;            /* errors given during this call */
   volatile uint32_t last_node; /* breadcrumb: last node that the unit touched */
   volatile int cancelled;
-  void *report;      /* the pipeline's: where aot.report/1 numbers go */
-  void *backends;    /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
-  void *ranks;       /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
-  uint32_t n_trials; /* of aot.trial/1 that are open */
+  void *report;        /* the pipeline's: where aot.report/1 numbers go */
+  void *backends;      /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
+  void *ranks;         /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
+  void *kernel_guards; /* the pipeline's: what stands between backends and kernels (AOT_VALIDATE=1); NULL: nothing */
+  uint32_t n_trials;   /* of aot.trial/1 that are open */
 };
 
 /* ---- programs ---- */

@@ -12,6 +12,7 @@
 #include <aot/inline.h>
 #include <pipeline/blame.h>
 #include <pipeline/bundle.h>
+#include <pipeline/kernel_guards.h>
 #include <pipeline/load.h>
 #include <pipeline/options.h>
 #include <stddef.h>
@@ -84,6 +85,15 @@ static aot_status_t after_call(aoth_session_t *s) {
   return s->status;
 }
 
+/* With AOT_VALIDATE=1: near whose memory it was. */
+static void tell_whose(const aoth_session_t *s, uint64_t address, aoth_text_t *out) {
+  aoth_text_t t = {0};
+  const int is_known = (s->kernel_guards && aoth_kernel_guards_where(s->kernel_guards, address, &t)) ||
+                       (s->queue.guards && aoth_guards_where(s->queue.guards, address, &t));
+  if (is_known && t.data) aoth_text_f(out, ", %s", t.data);
+  aoth_text_deinit(&t);
+}
+
 aot_status_t aoth_tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash,
                              const char *doing) {
   const aoth_blame_t blame = aoth_blame(s, stage->unit, crash);
@@ -94,6 +104,7 @@ aot_status_t aoth_tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const
   if (blame.op.size) aoth_text_f(&t, ", in its kernel of %.*s", (int)blame.op.size, blame.op.data);
   aoth_text_f(&t, ": %s", crash->signal ? aoth_signal_text(crash->signal) : "it called exit()");
   if (crash->address) aoth_text_f(&t, ", at address 0x%llx", (unsigned long long)crash->address);
+  tell_whose(s, crash->address, &t);
   report_misbehaviour(s, stage, blame.unit ? blame.unit : stage->unit, t.data ? t.data : "");
   aoth_text_deinit(&t);
   return AOTH_E_PLUGIN;

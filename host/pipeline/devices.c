@@ -93,9 +93,8 @@ aot_status_t aoth_session_make_queue(aoth_session_t *s) {
   AOT_TRY(aoth_queue_init(&s->queue, &s->ctx, s->device));
   s->queue.call = call_device;
   s->queue.self = s;
-  const char *validate = getenv("AOT_VALIDATE");
-  const int is_wanted = validate && strcmp(validate, "1") == 0 && s->device == aoth_host_device();
-  return is_wanted ? aoth_queue_validate(&s->queue) : AOT_OK;
+  const int is_guarded = aoth_guards_are_wanted() && s->device == aoth_host_device();
+  return is_guarded ? aoth_queue_validate(&s->queue) : AOT_OK;
 }
 
 /* Within calls of the session's own queue: one crash frame is enough. */

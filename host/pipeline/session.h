@@ -105,7 +105,8 @@ struct aoth_session {
   aoth_ranks_t ranks;
   aoth_program_t now; /* the program that is being compiled or runs; ctx.prog is its prog */
   aot_ctx_t ctx;
-  aoth_report_t report; /* of the unit that is being called */
+  aoth_report_t report;                     /* of the unit that is being called */
+  struct aoth_kernel_guards *kernel_guards; /* AOT_VALIDATE=1, else NULL */
   aoth_instance_t *opsets;
   uint32_t n_opsets, opset_capacity;
   aoth_map_t *maps; /* model files that the program may point into */

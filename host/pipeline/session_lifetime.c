@@ -6,6 +6,7 @@
 #include <device/host_device.h>
 #include <pipeline/call.h>
 #include <pipeline/devices.h>
+#include <pipeline/kernel_guards.h>
 #include <pipeline/load.h>
 #include <pipeline/operators_section.h>
 #include <pipeline/opsets.h>
@@ -31,7 +32,9 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
         aoth_registry_create(s->arena, config->plugin_dirs, config->n_plugin_dirs, config->sink, aoth_bridge_host);
   const aoth_lock_t *lock = s->registry && config->lock ? aoth_lock_read(config->lock, s->arena, config->sink) : NULL;
   const aoth_keys_t *keys = s->registry && config->keys ? aoth_keys_read(config->keys, s->arena, config->sink) : NULL;
-  if (!s->registry || (config->lock && !lock) || (config->keys && !keys)) {
+  if (aoth_guards_are_wanted()) s->kernel_guards = aoth_kernel_guards_create(s);
+  if (!s->registry || (config->lock && !lock) || (config->keys && !keys) ||
+      (aoth_guards_are_wanted() && !s->kernel_guards)) {
     aoth_session_destroy(s);
     return NULL;
   }
@@ -42,6 +45,7 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   s->ctx.scratch = s->scratch;
   s->ctx.sink = config->sink;
   s->ctx.ops = s->ops;
+  s->ctx.kernel_guards = s->kernel_guards;
   s->ctx.last_node = AOT_NO_ID;
   return s;
 }
@@ -74,6 +78,7 @@ void aoth_session_destroy(aoth_session_t *s) {
     shutdown_plugins(s);
   }
   for (uint32_t i = 0; i < s->n_maps; i++) aoth_file_unmap(&s->maps[i]);
+  aoth_kernel_guards_destroy(s->kernel_guards);
   aoth_ops_destroy(s->ops);
   aoth_text_deinit(&s->lowered);
   aoth_text_deinit(&s->backends);

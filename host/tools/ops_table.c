@@ -88,7 +88,7 @@ static aot_status_t choose(aoth_ops_table_t *t) {
                          opset ? t->s->opsets[opset - 1].unit->id : "",
                          infos[i],
                          NULL,
-                         aoth_ops_kernel(t->s->ops, d->name) != NULL,
+                         aoth_ops_kernel(t->s->ops, d->name, NULL) != NULL,
                          derived[i]};
     if (!row.name) return AOT_E_EXHAUSTED;
     if (!aoth_ops_chosen(&t->line->cli, row.name)) continue;

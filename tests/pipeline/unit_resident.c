@@ -14,6 +14,7 @@ typedef struct adder { /* an executable */
   const aot_device_t *device;
   int n_bound, n_works, n_failed, submit_fails, work_fails, forgets_to_signal;
   int64_t n_past, arena_at; /* writes that far past its output; at that byte of the arena, if not 0 */
+  uint64_t n_left;          /* bytes at the end of its output that it leaves as they are */
   int writes_input;
   uint64_t arena_nbytes, alignment;
 } adder_t;
@@ -57,7 +58,8 @@ static aot_status_t work(void *self, aot_status_t before) {
   if (b->adder->work_fails) return aoth_report_error(b->ctx, AOT_E_RANGE, "test.work", "the work fails");
   aot_tensor_t out = b->out;
   if (b->open) AOT_TRY(b->open->allocate(b->open, 0, b->symbols, 1, &out));
-  for (uint64_t i = 0; i < b->in.nbytes; i++) ((char *)out.data)[i] = (char)(((const char *)b->in.data)[i] + 1);
+  for (uint64_t i = 0; i + b->adder->n_left < b->in.nbytes; i++)
+    ((char *)out.data)[i] = (char)(((const char *)b->in.data)[i] + 1);
   for (int64_t i = 0; i < b->adder->n_past; i++) ((char *)out.data)[(int64_t)out.nbytes + i] = 1;
   if (b->adder->arena_at) ((char *)(uintptr_t)b->arena.address)[b->adder->arena_at] = 1;
   if (b->adder->writes_input) *(char *)b->in.data = 1;
@@ -127,7 +129,12 @@ static aot_tensor_t bytes(const aoth_resident_t *r, uint64_t n) {
 static aot_status_t run(calls_t *c, aoth_resident_t *in, aoth_resident_t *out) {
   AOT_TRY(aoth_resident_need(in, c->queue));
   AOT_TRY(aoth_resident_own(out, c->queue));
-  const aot_tensor_t input = bytes(in, in->nbytes), output = bytes(out, out->nbytes);
+  const int64_t size = (int64_t)out->nbytes, stride = 1;
+  const aot_tensor_t input = bytes(in, in->nbytes);
+  aot_tensor_t output = bytes(out, out->nbytes);
+  output.rank = 1;
+  output.sizes = &size;
+  output.strides = &stride;
   const aot_binding_t what = {
       .struct_size = sizeof what,
       .graph = {.struct_size = sizeof what.graph, .kind = AOT_GRAPH_FORWARD},
@@ -493,6 +500,24 @@ static void overruns_are_told(void **state) {
   }
 }
 
+/* What an earlier call has left there is no excuse. */
+static void what_is_left_unwritten_is_told(void **state) {
+  calls_t c;
+  begin_guarded(&c, *state);
+  aoth_resident_t a = aoth_resident_of("abcdefghijklmnop", 16), b = aoth_resident_zeros(16);
+  for (int round = 0; round < 2; round++) {
+    c.adder.n_left = 0;
+    assert_int_equal(run(&c, &a, &b), AOT_OK);
+    holds(&c, &b, "bcdefghijklmnopq");
+    c.adder.n_left = 9;
+    assert_int_equal(run(&c, &a, &b), AOT_E_CONTRACT);
+    says(*state, "the forward graph left 9 elements of its output 0 unwritten, the first is 7");
+  }
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  end(&c);
+}
+
 static void write_input(world_t *w) {
   calls_t c;
   void *host;
@@ -579,6 +604,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(on_the_host_patience_ends, setup, teardown),
       cmocka_unit_test_setup_teardown(bindings_that_cannot_be_are_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(overruns_are_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_is_left_unwritten_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_only_read_cannot_be_written, setup, teardown),
       cmocka_unit_test_setup_teardown(open_outputs_have_memory_in_the_middle_of_work, setup, teardown),
   };
