@@ -54,7 +54,8 @@ columns of the table
   x eager, x compile        how many times as fast as those aothost is; 0.8 takes 1.25 times as long
   peak MiB                  most memory of each process; in brackets without what it had before the
                             model was loaded, which is Python, and for PyTorch its libraries. On a GPU
-                            what the card had less when the first step was done, context included
+                            what the card had less when the first step was done, context included; of
+                            PyTorch's allocator the most that it held in the steps after the first
   first s                   torch.compile: from torch.compile() to the first loss; aothost: from the
                             archive to the first loss. Both with empty caches, eager not counted
   of limit                  (flops / sgemm rate + bytes / copy rate) / time of aothost's step. The rates
@@ -103,8 +104,12 @@ class Worker:
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         return "\n".join(lines[-6:]) or f"status {self.process.wait()}"
 
-    def close(self) -> None:
+    def stop(self) -> None:
         self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        self.stop()
         self.process.communicate()
 
 
@@ -143,6 +148,7 @@ def turns(worker: Worker, side: Side, options, deadline: float):
         side.peak_bytes, side.library_bytes = memory["peak_bytes"], memory["library_bytes"]
     except SideError as error:
         side.error = str(error)
+        worker.stop()  # what it may still do takes time and memory of the others
 
 
 def commands(options, folder: pathlib.Path, threads: int, dtype: str) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ import warnings
 import torch
 import torch.export.passes
 
-from worker import serve
+from worker import NoAllocator, serve
 
 RATE = 1e-4
 
@@ -44,6 +44,19 @@ def load(archive: str, device: str):
     return model, args
 
 
+class Allocator(NoAllocator):
+    """PyTorch's, of a GPU."""
+
+    def held(self) -> int:
+        return torch.cuda.memory_reserved()
+
+    def most_held(self) -> int:
+        return torch.cuda.max_memory_reserved()
+
+    def forget_most(self) -> None:
+        torch.cuda.reset_peak_memory_stats()
+
+
 def train(side: str, archive: str, threads: int, dtype: str, device: str) -> None:
     torch.set_num_threads(threads)
     run, inputs, optimizer = None, None, None
@@ -66,7 +79,7 @@ def train(side: str, archive: str, threads: int, dtype: str, device: str) -> Non
         optimizer.zero_grad()
         return loss.item()
 
-    serve(prepare, start, step, device)
+    serve(prepare, start, step, device, Allocator() if device == "cuda" else NoAllocator())
 
 
 def describe(archive: str, inputs_path: str, dtype: str, device: str) -> None:

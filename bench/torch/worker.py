@@ -33,21 +33,48 @@ class Card:
             raise OSError("the driver does not tell how much memory is in use")
         return memory.used
 
+    def used_at_rest(self) -> int:
+        """The same, once it has stayed as it is for half a second: a process that ended gives its memory back a little later."""
+        last, since = self.used(), time.monotonic()
+        end = since + 20
+        while time.monotonic() < min(since + 0.5, end):
+            time.sleep(0.05)
+            if (now := self.used()) != last:
+                last, since = now, time.monotonic()
+        return last
 
-def serve(load, start, step, device: str = "cpu") -> None:
+
+class NoAllocator:
+    """Of a side that takes its memory from the GPU once. Else: what takes it in pieces, and gives some of it back."""
+
+    def held(self) -> int:
+        """Bytes of the GPU that it has now."""
+        return 0
+
+    def most_held(self) -> int:
+        """At most, since forget_most()."""
+        return 0
+
+    def forget_most(self) -> None:
+        pass
+
+
+def serve(load, start, step, device: str = "cpu", allocator=NoAllocator()) -> None:
     """load() is not measured; start() prepares what step() repeats; step() trains once and returns its loss.
 
     {"do": "start"}            -> first_ms (start and one step), loss (of that step)
     {"do": "steps", "n": 5}    -> ms (of each), loss (of the last)
     {"do": "finish"}           -> peak_bytes, and library_bytes: what the process had before it loaded the model
 
-    On a GPU peak_bytes are those of its memory that are in use less those that were before the model was loaded: others, who
-    wait, keep what they have. The context is part of them, and what an allocator keeps for later.
+    On a GPU peak_bytes are those of its memory that are in use after the first step less those that were before the model was
+    loaded: others, who wait, keep what they have. The context is part of them. Of an allocator the most that it held in the
+    steps after the first counts instead of what it holds then: PyTorch's gives memory back, and takes more of it for a while,
+    where cuDNN's algorithms are tried.
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else prints, prints to the standard error
     card = Card() if device == "cuda" else None
-    used = card.used if card else lambda: resident("VmRSS")
+    used = card.used_at_rest if card else lambda: resident("VmRSS")
     for line in sys.stdin:
         request = json.loads(line)
         if request["do"] == "start":
@@ -57,7 +84,8 @@ def serve(load, start, step, device: str = "cpu") -> None:
             start()
             loss = step()
             answer = {"first_ms": (time.perf_counter() - began) * 1e3, "loss": loss}
-            held = used() - before
+            beside = used() - before - allocator.held()
+            allocator.forget_most()
         elif request["do"] == "steps":
             ms = []
             for _ in range(request["n"]):
@@ -66,6 +94,7 @@ def serve(load, start, step, device: str = "cpu") -> None:
                 ms.append((time.perf_counter() - began) * 1e3)
             answer = {"ms": ms, "loss": loss}
         else:
-            answer = {"peak_bytes": held if card else resident("VmHWM"), "library_bytes": 0 if card else before}
+            answer = {"peak_bytes": beside + allocator.most_held() if card else resident("VmHWM"),
+                      "library_bytes": 0 if card else before}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
