@@ -1,112 +1,174 @@
 #include "conv_kernels.h"
 
-#include "common/blas/openblas.h"
+#include "blas.h"
+#include <aot/inline.h>
 #include <string.h>
 
-static int64_t positions(const bc_conv_t *c) { return c->out[0] * c->out[1]; }
-static int64_t window(const bc_conv_t *c) { return c->c_in / c->groups * c->kernel[0] * c->kernel[1]; }
+/* Rows of the columns. */
+static int64_t n_rows(const bc_conv_t *c) { return c->c_in / c->groups * bc_conv_window(c); }
 
 static int is_plain(const bc_conv_t *c) {
-  return c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1 && !c->pad[0] && !c->pad[1];
+  for (int d = 0; d < BC_CONV_RANK; d++)
+    if (c->kernel[d] != 1 || c->stride[d] != 1 || c->pad[d] != 0) return 0;
+  return 1;
 }
 
-uint64_t bc_conv_work(const bc_conv_t *c) { return (uint64_t)window(c) * (uint64_t)positions(c); }
+uint64_t bc_conv_work(const bc_conv_t *c) { return (uint64_t)n_rows(c) * (uint64_t)bc_conv_positions(c); }
 
-/* The outputs [*begin, *end) of one line whose input position lies inside [0, size). */
-static void inside(int64_t size, int64_t n_out, int64_t stride, int64_t shift, int64_t *begin, int64_t *end) {
-  *begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  *end = size - shift <= 0 ? 0 : (size - shift + stride - 1) / stride;
-  if (*end > n_out) *end = n_out;
-  if (*begin > *end) *begin = *end;
+/* ---- columns ---- */
+
+/* The outputs [begin, end) along one dimension whose inputs under one place of the window exist; shift: the input of
+ * output 0. */
+typedef struct span {
+  int64_t begin, end, shift;
+} span_t;
+
+static span_t inside(const bc_conv_t *c, int d, int64_t tap) {
+  const int64_t size = c->in[d], stride = c->stride[d];
+  span_t s = {.shift = tap * c->dilation[d] - c->pad[d]};
+  s.begin = s.shift >= 0 ? 0 : (-s.shift + stride - 1) / stride;
+  s.end = size - s.shift <= 0 ? 0 : (size - s.shift + stride - 1) / stride;
+  if (s.end > c->out[d]) s.end = c->out[d];
+  if (s.begin > s.end) s.begin = s.end;
+  return s;
 }
 
-/* One row of columns: channel plane x, window position (kh, kw). */
-static void gather(const bc_conv_t *c, const float *x, int64_t kh, int64_t kw, float *row) {
-  int64_t sh = kh * c->dilation[0] - c->pad[0], sw = kw * c->dilation[1] - c->pad[1], h0, h1, w0, w1;
-  inside(c->in[0], c->out[0], c->stride[0], sh, &h0, &h1);
-  inside(c->in[1], c->out[1], c->stride[1], sw, &w0, &w1);
-  memset(row, 0, (size_t)positions(c) * sizeof *row);
-  for (int64_t h = h0; h < h1; h++) {
-    const float *line = x + (h * c->stride[0] + sh) * c->in[1] + sw;
-    float *to = row + h * c->out[1];
-    if (c->stride[1] == 1) memcpy(to + w0, line + w0, (size_t)(w1 - w0) * sizeof *to);
-    else
-      for (int64_t w = w0; w < w1; w++) to[w] = line[w * c->stride[1]];
-  }
+/* A row of the columns: one place of the window in one channel. */
+typedef struct row {
+  int64_t channel;
+  span_t along[BC_CONV_RANK];
+} row_t;
+
+static row_t row_at(const bc_conv_t *c, int64_t index) {
+  row_t row;
+  for (int d = BC_WIDTH; d >= BC_DEPTH; index /= c->kernel[d--]) row.along[d] = inside(c, d, index % c->kernel[d]);
+  row.channel = index;
+  return row;
 }
 
-static void scatter(const bc_conv_t *c, const float *row, int64_t kh, int64_t kw, float *x) {
-  int64_t sh = kh * c->dilation[0] - c->pad[0], sw = kw * c->dilation[1] - c->pad[1], h0, h1, w0, w1;
-  inside(c->in[0], c->out[0], c->stride[0], sh, &h0, &h1);
-  inside(c->in[1], c->out[1], c->stride[1], sw, &w0, &w1);
-  for (int64_t h = h0; h < h1; h++) {
-    int64_t line = (h * c->stride[0] + sh) * c->in[1] + sw;
-    const float *from = row + h * c->out[1];
-    for (int64_t w = w0; w < w1; w++) x[line + w * c->stride[1]] += from[w];
-  }
+/* n elements of a line, every step-th of x, into y that lies without steps; and added back. */
+static void copy_line(int32_t dtype, int64_t n, const char *x, int64_t step, char *y) {
+  if (step == 1) memcpy(y, x, (size_t)n * aot_dtype_size(dtype));
+  else if (dtype == AOT_F32)
+    for (int64_t i = 0; i < n; i++) memcpy(y + i * 4, x + i * step * 4, 4);
+  else
+    for (int64_t i = 0; i < n; i++) memcpy(y + i * 8, x + i * step * 8, 8);
 }
 
-static const float *columns(const bc_conv_t *c, const float *x, float *work) {
-  int64_t row = 0, n = c->c_in / c->groups;
-  if (is_plain(c)) return x;
-  for (int64_t k = 0; k < n; k++)
-    for (int64_t kh = 0; kh < c->kernel[0]; kh++)
-      for (int64_t kw = 0; kw < c->kernel[1]; kw++)
-        gather(c, x + k * c->in[0] * c->in[1], kh, kw, work + row++ * positions(c));
-  return work;
+static void add_line(int32_t dtype, int64_t n, const char *y, char *x, int64_t step) {
+  const float *fy = (const float *)(const void *)y;
+  const double *dy = (const double *)(const void *)y;
+  float *fx = (float *)(void *)x;
+  double *dx = (double *)(void *)x;
+  if (dtype == AOT_F32)
+    for (int64_t i = 0; i < n; i++) fx[i * step] += fy[i];
+  else
+    for (int64_t i = 0; i < n; i++) dx[i * step] += dy[i];
 }
 
-static void add_columns(const bc_conv_t *c, const float *work, float *gx) {
-  int64_t row = 0, n = c->c_in / c->groups;
-  for (int64_t k = 0; k < n; k++)
-    for (int64_t kh = 0; kh < c->kernel[0]; kh++)
-      for (int64_t kw = 0; kw < c->kernel[1]; kw++)
-        scatter(c, work + row++ * positions(c), kh, kw, gx + k * c->in[0] * c->in[1]);
-}
-
-/* Where image n and group g begin. */
-typedef struct place {
-  int64_t x, w, y;
-} place_t;
-static place_t place(const bc_conv_t *c, int64_t n, int64_t g) {
-  int64_t ci = c->c_in / c->groups, co = c->c_out / c->groups;
-  return (place_t){(n * c->c_in + g * ci) * c->in[0] * c->in[1], g * co * window(c),
-                   (n * c->c_out + g * co) * positions(c)};
-}
-
-void bc_conv_forward(const bc_conv_t *c, const float *x, const float *w, const float *b, float *y, float *work) {
-  blasint co = (blasint)(c->c_out / c->groups), p = (blasint)positions(c), k = (blasint)window(c);
-  for (int64_t r = 0; b && r < c->n_batch * c->c_out; r++)
-    for (int64_t i = 0; i < p; i++) y[r * p + i] = b[r % c->c_out];
-  for (int64_t n = 0; n < c->n_batch; n++)
-    for (int64_t g = 0; g < c->groups; g++) {
-      place_t at = place(c, n, g);
-      const float *cols = columns(c, x + at.x, work);
-      bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, co, p, k, 1, w + at.w, k, cols, p, b ? 1 : 0,
-                                y + at.y, p);
+/* x: the image of one group. to_columns: they are gathered there, zeros in the padding; else added to the image. */
+static void move_row(int32_t dtype, const bc_conv_t *c, int64_t index, int to_columns, char *x, char *columns) {
+  const int64_t size = (int64_t)aot_dtype_size(dtype), step = c->stride[BC_WIDTH];
+  const row_t row = row_at(c, index);
+  const span_t *depth = &row.along[BC_DEPTH], *height = &row.along[BC_HEIGHT], *width = &row.along[BC_WIDTH];
+  char *to = columns + index * bc_conv_positions(c) * size;
+  if (to_columns) memset(to, 0, (size_t)(bc_conv_positions(c) * size));
+  for (int64_t d = depth->begin; d < depth->end; d++)
+    for (int64_t h = height->begin; h < height->end; h++) {
+      const int64_t plane = row.channel * c->in[BC_DEPTH] + d * c->stride[BC_DEPTH] + depth->shift;
+      const int64_t line = plane * c->in[BC_HEIGHT] + h * c->stride[BC_HEIGHT] + height->shift;
+      char *in = x + (line * c->in[BC_WIDTH] + width->begin * step + width->shift) * size;
+      char *out = to + ((d * c->out[BC_HEIGHT] + h) * c->out[BC_WIDTH] + width->begin) * size;
+      if (to_columns) copy_line(dtype, width->end - width->begin, in, step, out);
+      else add_line(dtype, width->end - width->begin, out, in, step);
     }
 }
 
-static void input_gradient(const bc_conv_t *c, const float *gy, const float *w, place_t at, float *gx, float *work) {
-  blasint co = (blasint)(c->c_out / c->groups), p = (blasint)positions(c), k = (blasint)window(c);
-  float *into = is_plain(c) ? gx + at.x : work;
-  bl_library()->cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, p, co, 1, w + at.w, k, gy + at.y, p, 0, into,
-                            p);
-  if (!is_plain(c)) add_columns(c, work, gx + at.x);
+static const void *columns_of(int32_t dtype, const bc_conv_t *c, char *x, void *work) {
+  if (is_plain(c)) return x;
+  for (int64_t k = 0; k < n_rows(c); k++) move_row(dtype, c, k, 1, x, work);
+  return work;
 }
 
-void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const float *w, float *gx, float *gw,
-                      float *work) {
-  blasint co = (blasint)(c->c_out / c->groups), p = (blasint)positions(c), k = (blasint)window(c);
-  if (gx) memset(gx, 0, (size_t)(c->n_batch * c->c_in * c->in[0] * c->in[1]) * sizeof *gx);
+/* ---- products ---- */
+
+static bc_matrix_t matrix(int64_t rows, int64_t columns) {
+  return (bc_matrix_t){.rows = rows, .columns = columns, .ld = columns};
+}
+
+/* As it stands in the product, when it lies the other way. */
+static bc_matrix_t turned(bc_matrix_t m) {
+  return (bc_matrix_t){.rows = m.columns, .columns = m.rows, .ld = m.ld, .transposed = 1};
+}
+
+static void multiply(int32_t dtype, bc_matrix_t a, bc_matrix_t b, bc_matrix_t c, int adds, const void *x, const void *y,
+                     void *z) {
+  const bc_product_t p = {.dtype = dtype, .alpha = 1, .beta = adds, .a = a, .b = b, .c = c};
+  bc_product(&p, x, y, z);
+}
+
+/* n channels of n_batch images, to begin with. */
+static void fill(int32_t dtype, int64_t n_batch, int64_t n, int64_t n_position, const char *bias, char *y) {
+  const int64_t size = (int64_t)aot_dtype_size(dtype);
+  if (!bias) memset(y, 0, (size_t)(n_batch * n * n_position * size));
+  else
+    for (int64_t k = 0; k < n_batch * n; k++)
+      for (int64_t i = 0; i < n_position; i++)
+        memcpy(y + (k * n_position + i) * size, bias + k % n * size, (size_t)size);
+}
+
+/* Where an image and a group begin, in bytes; the matrices of one. */
+typedef struct part {
+  int64_t x, w, y;
+} part_t;
+
+typedef struct shapes {
+  bc_matrix_t weights, columns, out;
+} shapes_t;
+
+static part_t part_at(int32_t dtype, const bc_conv_t *c, int64_t n, int64_t g) {
+  const int64_t size = (int64_t)aot_dtype_size(dtype), ci = c->c_in / c->groups, co = c->c_out / c->groups;
+  return (part_t){(n * c->c_in + g * ci) * bc_conv_inputs(c) * size, g * co * n_rows(c) * size,
+                  (n * c->c_out + g * co) * bc_conv_positions(c) * size};
+}
+
+static shapes_t shapes_of(const bc_conv_t *c) {
+  const int64_t co = c->c_out / c->groups, p = bc_conv_positions(c), k = n_rows(c);
+  return (shapes_t){matrix(co, k), matrix(k, p), matrix(co, p)};
+}
+
+void bc_conv_forward(int32_t dtype, const bc_conv_t *c, const void *x, const void *w, const void *bias, void *y,
+                     void *work) {
+  const shapes_t s = shapes_of(c);
+  if (bias) fill(dtype, c->n_batch, c->c_out, bc_conv_positions(c), bias, y);
   for (int64_t n = 0; n < c->n_batch; n++)
     for (int64_t g = 0; g < c->groups; g++) {
-      place_t at = place(c, n, g);
-      if (gw) {
-        const float *cols = columns(c, x + at.x, work);
-        bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, co, k, p, 1, gy + at.y, p, cols, p,
-                                  n ? 1 : 0, gw + at.w, k);
-      }
-      if (gx) input_gradient(c, gy, w, at, gx, work);
+      const part_t at = part_at(dtype, c, n, g);
+      const void *columns = columns_of(dtype, c, (char *)(uintptr_t)x + at.x, work);
+      multiply(dtype, s.weights, s.columns, s.out, bias != NULL, (const char *)w + at.w, columns, (char *)y + at.y);
+    }
+}
+
+void bc_conv_data(int32_t dtype, const bc_conv_t *c, const void *gy, const void *w, const void *bias, void *gx,
+                  void *work) {
+  const shapes_t s = shapes_of(c);
+  fill(dtype, c->n_batch, c->c_in, bc_conv_inputs(c), bias, gx);
+  for (int64_t n = 0; n < c->n_batch; n++)
+    for (int64_t g = 0; g < c->groups; g++) {
+      const part_t at = part_at(dtype, c, n, g);
+      char *image = (char *)gx + at.x;
+      multiply(dtype, turned(s.weights), s.out, s.columns, is_plain(c), (const char *)w + at.w, (const char *)gy + at.y,
+               is_plain(c) ? image : work);
+      for (int64_t k = 0; k < n_rows(c) && !is_plain(c); k++) move_row(dtype, c, k, 0, image, work);
+    }
+}
+
+void bc_conv_weights(int32_t dtype, const bc_conv_t *c, const void *gy, const void *x, void *gw, void *work) {
+  const shapes_t s = shapes_of(c);
+  for (int64_t n = 0; n < c->n_batch; n++)
+    for (int64_t g = 0; g < c->groups; g++) {
+      const part_t at = part_at(dtype, c, n, g);
+      const void *columns = columns_of(dtype, c, (char *)(uintptr_t)x + at.x, work);
+      multiply(dtype, s.out, turned(s.columns), s.weights, n > 0, (const char *)gy + at.y, columns, (char *)gw + at.w);
     }
 }

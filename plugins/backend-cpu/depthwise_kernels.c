@@ -21,39 +21,40 @@ typedef struct layout {
 static int64_t reach(const bc_conv_t *c, int d) { return c->dilation[d] * (c->kernel[d] - 1) / c->stride[d]; }
 
 static layout_t layout_of(const bc_conv_t *c) {
-  layout_t l = {.pitch = c->out[1] + reach(c, 1)};
-  l.n = (c->out[0] * l.pitch + LANES - 1) / LANES * LANES;
-  l.phase = l.n + reach(c, 0) * l.pitch + reach(c, 1);
+  layout_t l = {.pitch = c->out[BC_WIDTH] + reach(c, BC_WIDTH)};
+  l.n = (c->out[BC_HEIGHT] * l.pitch + LANES - 1) / LANES * LANES;
+  l.phase = l.n + reach(c, BC_HEIGHT) * l.pitch + reach(c, BC_WIDTH);
   return l;
 }
 
 uint64_t bc_depthwise_work(const bc_conv_t *c) {
   const layout_t l = layout_of(c);
-  const int64_t n_sums = c->kernel[0] * c->kernel[1];
-  return (uint64_t)n_sums * sizeof(lanes_t) + (uint64_t)(l.n + c->stride[0] * c->stride[1] * l.phase) * sizeof(float);
+  const int64_t n_sums = c->kernel[BC_HEIGHT] * c->kernel[BC_WIDTH];
+  return (uint64_t)n_sums * sizeof(lanes_t) +
+         (uint64_t)(l.n + c->stride[BC_HEIGHT] * c->stride[BC_WIDTH] * l.phase) * sizeof(float);
 }
 
 /* ---- planes: laying out ---- */
 
 static void lay_gradient(const bc_conv_t *c, const layout_t *l, const float *gy, float *out) {
   memset(out, 0, (size_t)l->n * sizeof *out);
-  for (int64_t h = 0; h < c->out[0]; h++)
-    memcpy(out + h * l->pitch, gy + h * c->out[1], (size_t)c->out[1] * sizeof *out);
+  for (int64_t h = 0; h < c->out[BC_HEIGHT]; h++)
+    memcpy(out + h * l->pitch, gy + h * c->out[BC_WIDTH], (size_t)c->out[BC_WIDTH] * sizeof *out);
 }
 
 /* Input (ih, iw) is needed at (ih + pad) / stride, in the plane of what is left over; what no window reaches is left
  * out. */
 static void lay_input(const bc_conv_t *c, const layout_t *l, const float *x, float *out) {
-  const int64_t lines = c->out[0] + reach(c, 0), s = c->stride[1];
-  memset(out, 0, (size_t)(c->stride[0] * s * l->phase) * sizeof *out);
-  for (int64_t ih = 0; ih < c->in[0]; ih++) {
-    const int64_t h = ih + c->pad[0], line = h / c->stride[0];
+  const int64_t lines = c->out[BC_HEIGHT] + reach(c, BC_HEIGHT), s = c->stride[BC_WIDTH];
+  memset(out, 0, (size_t)(c->stride[BC_HEIGHT] * s * l->phase) * sizeof *out);
+  for (int64_t ih = 0; ih < c->in[BC_HEIGHT]; ih++) {
+    const int64_t h = ih + c->pad[BC_HEIGHT], line = h / c->stride[BC_HEIGHT];
     if (line >= lines) break;
-    float *phases = out + h % c->stride[0] * s * l->phase + line * l->pitch;
-    const float *from = x + ih * c->in[1];
+    float *phases = out + h % c->stride[BC_HEIGHT] * s * l->phase + line * l->pitch;
+    const float *from = x + ih * c->in[BC_WIDTH];
     for (int64_t phase = 0; phase < s; phase++) {
-      const int64_t first = (c->pad[1] - phase + s - 1) / s > 0 ? (c->pad[1] - phase + s - 1) / s : 0;
-      const int64_t shift = phase - c->pad[1], past = (c->in[1] - shift + s - 1) / s;
+      const int64_t first = (c->pad[BC_WIDTH] - phase + s - 1) / s > 0 ? (c->pad[BC_WIDTH] - phase + s - 1) / s : 0;
+      const int64_t shift = phase - c->pad[BC_WIDTH], past = (c->in[BC_WIDTH] - shift + s - 1) / s;
       const int64_t end = past < l->pitch ? past : l->pitch;
       float *to = phases + phase * l->phase;
       if (s == 1 && first < end) memcpy(to + first, from + first + shift, (size_t)(end - first) * sizeof *to);
@@ -123,17 +124,18 @@ static add_line_fn choose_line(void) { return add_line_any; }
 
 static void add_plane(const bc_conv_t *c, const layout_t *l, add_line_fn add, const float *g, const float *x,
                       lanes_t *sums) {
-  for (int64_t i = 0; i < c->kernel[0]; i++) {
-    const int64_t h = i * c->dilation[0];
-    const float *phases = x + h % c->stride[0] * c->stride[1] * l->phase + h / c->stride[0] * l->pitch;
-    for (int64_t j = 0; j < c->kernel[1]; j += BLOCK) {
-      const int size = c->kernel[1] - j < BLOCK ? (int)(c->kernel[1] - j) : BLOCK;
+  for (int64_t i = 0; i < c->kernel[BC_HEIGHT]; i++) {
+    const int64_t h = i * c->dilation[BC_HEIGHT];
+    const float *phases =
+        x + h % c->stride[BC_HEIGHT] * c->stride[BC_WIDTH] * l->phase + h / c->stride[BC_HEIGHT] * l->pitch;
+    for (int64_t j = 0; j < c->kernel[BC_WIDTH]; j += BLOCK) {
+      const int size = c->kernel[BC_WIDTH] - j < BLOCK ? (int)(c->kernel[BC_WIDTH] - j) : BLOCK;
       const float *at[BLOCK];
       for (int k = 0; k < size; k++) {
-        const int64_t w = (j + k) * c->dilation[1];
-        at[k] = phases + w % c->stride[1] * l->phase + w / c->stride[1];
+        const int64_t w = (j + k) * c->dilation[BC_WIDTH];
+        at[k] = phases + w % c->stride[BC_WIDTH] * l->phase + w / c->stride[BC_WIDTH];
       }
-      add(g, at, l->n, size, sums + i * c->kernel[1] + j);
+      add(g, at, l->n, size, sums + i * c->kernel[BC_WIDTH] + j);
     }
   }
 }
@@ -141,7 +143,8 @@ static void add_plane(const bc_conv_t *c, const layout_t *l, add_line_fn add, co
 void bc_depthwise_weights(const bc_conv_t *c, const float *gy, const float *x, float *gw, int64_t begin, int64_t end,
                           void *work) {
   const layout_t l = layout_of(c);
-  const int64_t n_sums = c->kernel[0] * c->kernel[1], in = c->in[0] * c->in[1], out = c->out[0] * c->out[1];
+  const int64_t n_sums = c->kernel[BC_HEIGHT] * c->kernel[BC_WIDTH], in = c->in[BC_HEIGHT] * c->in[BC_WIDTH],
+                out = c->out[BC_HEIGHT] * c->out[BC_WIDTH];
   const add_line_fn add = choose_line();
   lanes_t *sums = work;
   float *g = (float *)(sums + n_sums), *input = g + l.n;
@@ -162,14 +165,16 @@ int64_t bc_depthwise_blocks(const bc_conv_t *c) { return (c->groups + LANES - 1)
 
 /* Lines and places of a block with its padding, as far as windows reach. */
 static void padded_size(const bc_conv_t *c, int64_t out[2]) {
-  for (int d = 0; d < 2; d++) out[d] = (c->out[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
+  for (int d = BC_HEIGHT; d <= BC_WIDTH; d++)
+    out[d - BC_HEIGHT] = (c->out[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
 }
 
 uint64_t bc_depthwise_last_work(const bc_conv_t *c) {
   int64_t size[2];
   padded_size(c, size);
-  const int64_t n_vectors = size[0] * size[1] + c->out[0] * c->out[1] + BLOCK;
-  return (uint64_t)n_vectors * sizeof(lanes_t) + (uint64_t)(c->kernel[0] * c->kernel[1] * LANES) * sizeof(double);
+  const int64_t n_vectors = size[0] * size[1] + c->out[BC_HEIGHT] * c->out[BC_WIDTH] + BLOCK;
+  return (uint64_t)n_vectors * sizeof(lanes_t) +
+         (uint64_t)(c->kernel[BC_HEIGHT] * c->kernel[BC_WIDTH] * LANES) * sizeof(double);
 }
 
 /* `n` channels of a line of `width` places, at a vector each; what the others hold is not looked at. */
@@ -180,11 +185,11 @@ static void lay_channels(const float *from, int64_t channels, int64_t n, int64_t
 }
 
 static void lay_image(const bc_conv_t *c, const int64_t size[2], const float *x, int64_t n, float *out) {
-  const int64_t end = c->in[1] + c->pad[1] < size[1] ? c->in[1] + c->pad[1] : size[1];
+  const int64_t end = c->in[BC_WIDTH] + c->pad[BC_WIDTH] < size[1] ? c->in[BC_WIDTH] + c->pad[BC_WIDTH] : size[1];
   memset(out, 0, (size_t)(size[0] * size[1]) * sizeof(lanes_t));
-  for (int64_t ih = 0; ih < c->in[0] && ih + c->pad[0] < size[0]; ih++)
-    lay_channels(x + ih * c->in[1] * c->c_in, c->c_in, n, end - c->pad[1],
-                 out + ((ih + c->pad[0]) * size[1] + c->pad[1]) * LANES);
+  for (int64_t ih = 0; ih < c->in[BC_HEIGHT] && ih + c->pad[BC_HEIGHT] < size[0]; ih++)
+    lay_channels(x + ih * c->in[BC_WIDTH] * c->c_in, c->c_in, n, end - c->pad[BC_WIDTH],
+                 out + ((ih + c->pad[BC_HEIGHT]) * size[1] + c->pad[BC_WIDTH]) * LANES);
 }
 
 /* Elements of one line of the window, `tap` floats of x apart, over all positions. */
@@ -244,19 +249,22 @@ static add_taps_fn choose_taps(void) { return add_taps_any; }
 
 static void add_image(const bc_conv_t *c, int64_t pitch, add_taps_fn add, const float *g, const float *x, lanes_t *sums,
                       double *total) {
-  const int64_t step[2] = {c->stride[0] * pitch * LANES, c->stride[1] * LANES}, tap = c->dilation[1] * LANES;
-  for (int64_t i = 0; i < c->kernel[0]; i++)
-    for (int64_t j = 0; j < c->kernel[1]; j += BLOCK) {
-      const int size = c->kernel[1] - j < BLOCK ? (int)(c->kernel[1] - j) : BLOCK;
+  const int64_t step[2] = {c->stride[BC_HEIGHT] * pitch * LANES, c->stride[BC_WIDTH] * LANES},
+                tap = c->dilation[BC_WIDTH] * LANES;
+  for (int64_t i = 0; i < c->kernel[BC_HEIGHT]; i++)
+    for (int64_t j = 0; j < c->kernel[BC_WIDTH]; j += BLOCK) {
+      const int size = c->kernel[BC_WIDTH] - j < BLOCK ? (int)(c->kernel[BC_WIDTH] - j) : BLOCK;
       const float *sum = (const float *)sums;
-      add(g, x + (i * c->dilation[0] * pitch + j * c->dilation[1]) * LANES, c->out, step, tap, size, sums);
-      for (int64_t k = 0; k < size * LANES; k++) total[(i * c->kernel[1] + j) * LANES + k] += (double)sum[k];
+      add(g, x + (i * c->dilation[BC_HEIGHT] * pitch + j * c->dilation[BC_WIDTH]) * LANES, c->out + BC_HEIGHT, step,
+          tap, size, sums);
+      for (int64_t k = 0; k < size * LANES; k++) total[(i * c->kernel[BC_WIDTH] + j) * LANES + k] += (double)sum[k];
     }
 }
 
 void bc_depthwise_weights_last(const bc_conv_t *c, const float *gy, const float *x, float *gw, int64_t begin,
                                int64_t end, void *work) {
-  const int64_t n_sums = c->kernel[0] * c->kernel[1], out = c->out[0] * c->out[1], channels = c->groups;
+  const int64_t n_sums = c->kernel[BC_HEIGHT] * c->kernel[BC_WIDTH], out = c->out[BC_HEIGHT] * c->out[BC_WIDTH],
+                channels = c->groups;
   const add_taps_fn add = choose_taps();
   int64_t size[2];
   padded_size(c, size);
@@ -268,7 +276,7 @@ void bc_depthwise_weights_last(const bc_conv_t *c, const float *gy, const float 
     memset(g, 0, (size_t)out * sizeof *g);
     for (int64_t n = 0; n < c->n_batch; n++) {
       lay_channels(gy + n * out * channels + first, channels, n_channels, out, (float *)g);
-      lay_image(c, size, x + n * c->in[0] * c->in[1] * channels + first, n_channels, (float *)image);
+      lay_image(c, size, x + n * c->in[BC_HEIGHT] * c->in[BC_WIDTH] * channels + first, n_channels, (float *)image);
       add_image(c, size[1], add, (const float *)g, (const float *)image, sums, total);
     }
     for (int64_t k = 0; k < n_channels; k++)

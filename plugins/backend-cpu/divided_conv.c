@@ -93,15 +93,15 @@ static aot_status_t run_onednn_convolution(const lw_frame_t *f, void *payload) {
 /* By images every thread packs all weights, by channels it packs all inputs: the fewer. */
 static void divide(bc_conv_division_t *d, int64_t n_threads) {
   const bc_conv_t *c = &d->whole.conv;
-  const int64_t window = c->c_in / c->groups * c->kernel[0] * c->kernel[1];
-  const int64_t work = 2 * c->n_batch * c->c_out * c->out[0] * c->out[1] * window;
+  const int64_t window = c->c_in / c->groups * bc_conv_window(c);
+  const int64_t work = 2 * c->n_batch * c->c_out * bc_conv_positions(c) * window;
   const int64_t n_channels = c->groups > 1 ? c->groups : d->what == BC_CONV_DATA ? c->c_in : c->c_out;
   const int64_t in_group = c->c_out / c->groups;
   const int64_t block = c->groups == 1 ? CHANNEL_BLOCK : in_group < CHANNEL_BLOCK ? CHANNEL_BLOCK / in_group : 1;
   const int64_t parts = work / least_work < n_threads ? work / least_work : n_threads;
   const int images_are_even = c->n_batch % n_threads == 0 || c->n_batch >= 4 * n_threads;
   const int has_channels = n_channels >= parts * block;
-  const int has_few_weights = c->c_out * window <= c->n_batch * c->c_in * c->in[0] * c->in[1];
+  const int has_few_weights = c->c_out * window <= c->n_batch * c->c_in * bc_conv_inputs(c);
   int64_t step = 1;
   d->by_images = d->what != BC_CONV_WEIGHTS && (!has_channels || (images_are_even && has_few_weights));
   d->n_units = d->by_images ? c->n_batch : n_channels;

@@ -6,6 +6,9 @@
 
 enum { X, W, B, Y, N_OPERANDS };
 
+/* Of an image: how many, channels, depth, height, width. */
+enum { IMAGE_RANK = 2 + BC_CONV_RANK };
+
 typedef struct shapes {
   dnnl_memory_desc_t own[N_OPERANDS];   /* as the caller's operands lie */
   dnnl_memory_desc_t liked[N_OPERANDS]; /* as the primitive is to choose, or told */
@@ -13,35 +16,52 @@ typedef struct shapes {
 } shapes_t;
 
 static int is_channels_last(const int64_t *strides, int64_t channels) {
-  return channels > 1 && strides[1] == 1 && strides[3] >= channels;
+  return channels > 1 && strides[1] == 1 && strides[IMAGE_RANK - 1] >= channels;
 }
+
+/* Its first dimension; kernels over two are faster, and more. */
+static int first_of(const bc_conv_t *c) { return bc_conv_is_flat(c) ? BC_HEIGHT : BC_DEPTH; }
 
 static int strided(dnnl_memory_desc_t *out, const bc_dnn_conv_t *c, int rank, const dnnl_dims_t sizes,
                    const dnnl_dims_t strides) {
   return lib()->dnnl_memory_desc_init_by_strides(out, rank, sizes, bc_dnn_type(c->dtype), strides) == dnnl_success;
 }
 
+/* Of the dimensions that `lead` has, n_lead, and those over which the convolution goes. */
+static int shape(dnnl_memory_desc_t *out, const bc_dnn_conv_t *c, int n_lead, const int64_t *lead,
+                 const int64_t *lead_strides, const int64_t *size, const int64_t *strides) {
+  dnnl_dims_t sizes, steps;
+  int rank = 0;
+  for (; rank < n_lead; rank++) {
+    sizes[rank] = lead[rank];
+    steps[rank] = lead_strides[rank];
+  }
+  for (int d = first_of(&c->conv); d < BC_CONV_RANK; d++, rank++) {
+    sizes[rank] = size[d];
+    steps[rank] = strides[d];
+  }
+  return strided(out, c, rank, sizes, steps);
+}
+
 static int image_shape(dnnl_memory_desc_t *out, const bc_dnn_conv_t *c, int64_t channels, const int64_t *size,
                        const int64_t *at) {
-  const dnnl_dims_t sizes = {c->conv.n_batch, channels, size[0], size[1]}, strides = {at[0], at[1], at[2], at[3]};
-  return strided(out, c, 4, sizes, strides);
+  return shape(out, c, 2, (int64_t[]){c->conv.n_batch, channels}, at, size, at + 2);
 }
 
 static int weight_shape(dnnl_memory_desc_t *out, const bc_dnn_conv_t *c) {
   const bc_conv_t *v = &c->conv;
   const int64_t *at = c->w_strides, co = v->c_out / v->groups, ci = v->c_in / v->groups;
-  const dnnl_dims_t plain = {co, ci, v->kernel[0], v->kernel[1]}, plain_at = {at[0], at[1], at[2], at[3]};
-  const dnnl_dims_t grouped = {v->groups, co, ci, v->kernel[0], v->kernel[1]};
-  const dnnl_dims_t grouped_at = {at[0] * co, at[0], at[1], at[2], at[3]};
-  return v->groups > 1 ? strided(out, c, 5, grouped, grouped_at) : strided(out, c, 4, plain, plain_at);
+  if (v->groups == 1) return shape(out, c, 2, (int64_t[]){co, ci}, at, v->kernel, at + 2);
+  return shape(out, c, 3, (int64_t[]){v->groups, co, ci}, (int64_t[]){at[0] * co, at[0], at[1]}, v->kernel, at + 2);
 }
 
 static int own_shapes(const bc_dnn_conv_t *c, shapes_t *s) {
   const dnnl_dims_t channels = {c->conv.c_out}, dense = {1};
-  for (int d = 0; d < 2; d++) {
-    s->stride[d] = c->conv.stride[d];
-    s->dilation[d] = c->conv.dilation[d] - 1;
-    s->pad[d] = c->conv.pad[d];
+  const int first = first_of(&c->conv);
+  for (int d = first; d < BC_CONV_RANK; d++) {
+    s->stride[d - first] = c->conv.stride[d];
+    s->dilation[d - first] = c->conv.dilation[d] - 1;
+    s->pad[d - first] = c->conv.pad[d];
   }
   return image_shape(&s->own[X], c, c->conv.c_in, c->conv.in, c->x_strides) &&
          image_shape(&s->own[Y], c, c->conv.c_out, c->conv.out, c->y_strides) && weight_shape(&s->own[W], c) &&
@@ -50,7 +70,8 @@ static int own_shapes(const bc_dnn_conv_t *c, shapes_t *s) {
 
 /* Images channels last, or as the primitive likes. */
 static int like(const bc_dnn_conv_t *c, int channels_last, shapes_t *s) {
-  const dnnl_format_tag_t tag = channels_last ? dnnl_nhwc : dnnl_format_tag_any;
+  const dnnl_format_tag_t last = bc_conv_is_flat(&c->conv) ? dnnl_nhwc : dnnl_ndhwc;
+  const dnnl_format_tag_t tag = channels_last ? last : dnnl_format_tag_any;
   int ok = 1;
   for (int k = 0; k < N_OPERANDS && ok; k++) {
     const dnnl_memory_desc_t *own = &s->own[k];

@@ -20,11 +20,11 @@ bc_dnn_t *bc_dnn_product(const bc_product_t *p, int32_t n_lanes);
 bc_dnn_t *bc_dnn_tile_product(const bc_product_t *p, int32_t n_lanes);
 
 /* A convolution, or a part of one: some images, some channels. Strides in elements: image or output channel first, then
- * channel, height, width. */
+ * channel, depth, height, width. */
 typedef struct bc_dnn_conv {
   bc_conv_t conv;
   int32_t dtype, has_bias; /* AOT_F32, AOT_BF16 */
-  int64_t x_strides[4], w_strides[4], y_strides[4];
+  int64_t x_strides[2 + BC_CONV_RANK], w_strides[2 + BC_CONV_RANK], y_strides[2 + BC_CONV_RANK];
 } bc_dnn_conv_t;
 
 /* y from x, w and bias; the gradient x from w and the gradient y; the gradient w from x and the gradient y. Operands:

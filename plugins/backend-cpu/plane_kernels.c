@@ -56,6 +56,14 @@ void bc_bias_gradient(bc_planes_t s, const float *gy, float *gb, int64_t begin, 
   }
 }
 
+void bc_bias_gradient_f64(bc_planes_t s, const double *gy, double *gb, int64_t begin, int64_t end) {
+  for (int64_t c = begin; c < end; c++) {
+    gb[c] = 0;
+    for (int64_t n = 0; n < s.n_batch; n++)
+      for (int64_t i = 0; i < s.n_position; i++) gb[c] += gy[plane_at(s, n, c) + i];
+  }
+}
+
 /* ---- batch norm ---- */
 
 BC_WIDE static void scale_and_shift(const float *restrict x, float scale, float shift, int64_t n, float *restrict y) {

@@ -13,6 +13,7 @@ typedef struct bc_planes {
 /* A bias to each channel, and its gradient, the sum over the channel. */
 void bc_add_bias(bc_planes_t s, float *y, const float *bias, int64_t begin, int64_t end);
 void bc_bias_gradient(bc_planes_t s, const float *gy, float *gb, int64_t begin, int64_t end);
+void bc_bias_gradient_f64(bc_planes_t s, const double *gy, double *gb, int64_t begin, int64_t end);
 
 /* y = (x - mean) * rstd * w + b by the statistics of each channel; w, b may be NULL. mean, rstd: the batch's. With
  * running statistics (not NULL) new_mean and new_var = (1 - momentum) * running + momentum * batch, the variance

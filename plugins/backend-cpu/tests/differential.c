@@ -116,6 +116,33 @@ static const program_t programs[] = {
      "%i0 = aten.flatten.using_ints %d0\n%i1 = aten.flatten.using_ints %e0\n%i2 = aten.flatten.using_ints %h0\n%i3 = aten.flatten.using_ints %m0\n"
      "%a = aten.cat.default [%j0, %j1, %gb], 0\n%b = aten.cat.default [%k0, %k1], 0\n%c = aten.cat.default [%i0, %i1, %f], 0\n%p = aten.cat.default [%i2, %i3], 0\n"
      "out user_output 0 = %a\nout user_output 1 = %b\nout user_output 2 = %c\nout user_output 3 = %p\n"},
+    {"convolutions over three dimensions, their gradients, transposed, in halves",
+     {{4, {2, 3, 24, 10}, 0}, {4, {8, 3, 9, 3}, 0}, {1, {8}, 0}},
+     "f32[2, 3, 24, 10]\nf32[8, 3, 9, 3]\nf32[8]\n",
+     "%x = aten.reshape.default %a0, [2, 3, 4, 6, 10]\n%w = aten.reshape.default %a1, [8, 3, 3, 3, 3]\n%c = aten.slice.Tensor %a2, 0, 0, 3\n"
+     "%y = aten.conv3d.default %x, %w, %a2, [1, 2, 1], [1, 0, 1]\n%g = aten.mul.Tensor %y, 0.05\n"
+     "%gx, %gw, %gb = aten.convolution_backward.default %g, %x, %w, [8], [1, 2, 1], [1, 0, 1], [1, 1, 1], false, [0, 0, 0], 1, [true, true, true]\n"
+     "%t = aten.conv_transpose3d.input %g, %w, %c, [2, 1, 1], [1, 1, 1], [1, 0, 0]\n%u = aten.mul.Tensor %t, 0.1\n"
+     "%d, %e, %f = aten.convolution_backward.default %u, %g, %w, [3], [2, 1, 1], [1, 1, 1], [1, 1, 1], true, [1, 0, 0], 1, [true, true, true]\n"
+     "%hx = aten._to_copy.default %x, dtype=bf16\n%hw = aten._to_copy.default %w, dtype=bf16\n%hb = aten._to_copy.default %a2, dtype=bf16\n"
+     "%hy = aten.conv3d.default %hx, %hw, %hb, [1, 2, 1], [1, 0, 1]\n%h = aten._to_copy.default %hy, dtype=f32\n"
+     "%i0 = aten.flatten.using_ints %gx\n%i1 = aten.flatten.using_ints %gw\n%i2 = aten.flatten.using_ints %d\n%i3 = aten.flatten.using_ints %e\n"
+     "%i4 = aten.flatten.using_ints %t\n%a = aten.cat.default [%i0, %i1, %gb], 0\n%b = aten.cat.default [%i2, %i3, %f], 0\n"
+     "out user_output 0 = %h\nout user_output 1 = %a\nout user_output 2 = %b\nout user_output 3 = %i4\n"},
+    {"convolutions of float64, their gradients, grouped, transposed, over three dimensions",
+     {{4, {2, 4, 12, 10}, 0}, {4, {8, 2, 9, 3}, 0}, {1, {8}, 0}},
+     "f32[2, 4, 12, 10]\nf32[8, 2, 9, 3]\nf32[8]\n",
+     "%x = aten._to_copy.default %a0, dtype=f64\n%v = aten._to_copy.default %a1, dtype=f64\n%b = aten._to_copy.default %a2, dtype=f64\n"
+     "%w = aten.slice.Tensor %v, 2, 0, 3\n%y = aten.conv2d.default %x, %w, %b, [2, 1], [1, 1], [1, 2], 2\n%g = aten.mul.Tensor %y, 0.05\n"
+     "%gx, %gw, %gb = aten.convolution_backward.default %g, %x, %w, [8], [2, 1], [1, 1], [1, 2], false, [0, 0], 2, [true, true, true]\n"
+     "%c = aten.slice.Tensor %b, 0, 0, 4\n%t = aten.convolution.default %g, %w, %c, [2, 1], [1, 1], [1, 2], true, [1, 0], 2\n"
+     "%x3 = aten.reshape.default %x, [2, 4, 3, 4, 10]\n%v3 = aten.reshape.default %v, [8, 2, 3, 3, 3]\n"
+     "%z = aten.conv3d.default %x3, %v3, %b, [1, 1, 2], [1, 1, 1], [1, 1, 1], 2\n%p = aten.mul.Tensor %z, 0.05\n"
+     "%px, %pw, %n = aten.convolution_backward.default %p, %x3, %v3, none, [1, 1, 2], [1, 1, 1], [1, 1, 1], false, [0, 0, 0], 2, [true, true, false]\n"
+     "%i0 = aten.flatten.using_ints %gx\n%i1 = aten.flatten.using_ints %gw\n%i2 = aten.flatten.using_ints %t\n%i3 = aten.flatten.using_ints %px\n"
+     "%i4 = aten.flatten.using_ints %pw\n%i5 = aten.flatten.using_ints %z\n%j0 = aten.cat.default [%i0, %i1, %gb, %i2], 0\n%j1 = aten.cat.default [%i3, %i4], 0\n"
+     "%o0 = aten._to_copy.default %j0, dtype=f32\n%o1 = aten._to_copy.default %j1, dtype=f32\n%o2 = aten._to_copy.default %i5, dtype=f32\n"
+     "out user_output 0 = %o0\nout user_output 1 = %o1\nout user_output 2 = %o2\n"},
     {"gradients of depthwise convolutions, channels last and not",
      {{4, {2, 9, 8, 21}, 0}, {4, {21, 1, 5, 3}, 0}, {4, {2, 9, 8, 21}, 0}},
      "f32[2, 9, 8, 21]\nf32[21, 1, 5, 3]\nf32[2, 9, 8, 21]\n",

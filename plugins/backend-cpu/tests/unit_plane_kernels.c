@@ -23,70 +23,81 @@ static void gradient(int64_t y, int64_t x, int64_t w, void *self) { /* d->y hold
   d->sw[w] += (double)d->y[y] * d->x[x];
 }
 
-static void check_conv(bc_conv_t c) {
+/* Memory of float32 or float64, which holds floats. */
+static void *packed(int32_t dtype, const float *x, int64_t n) {
+  double *memory = malloc((size_t)n * sizeof *memory);
+  for (int64_t i = 0; i < n; i++)
+    if (dtype == AOT_F64) memory[i] = (double)x[i];
+    else ((float *)(void *)memory)[i] = x[i];
+  return memory;
+}
+
+/* Frees it. float64 is far nearer. */
+static void compare(int32_t dtype, void *memory, const double *expected, int64_t n, const char *what) {
+  const double allowed = dtype == AOT_F64 ? 1e-13 : 2e-5;
+  for (int64_t i = 0; i < n; i++) {
+    const double got = dtype == AOT_F64 ? ((double *)memory)[i] : (double)((float *)memory)[i];
+    if (!(fabs(got - expected[i]) <= allowed * (1 + fabs(expected[i]))))
+      fail_msg("%s, dtype %d: [%lld] is %.17g, not %.17g", what, dtype, (long long)i, got, expected[i]);
+  }
+  free(memory);
+}
+
+static void check_conv(int32_t dtype, bc_conv_t c) {
   conv_data_t *d = calloc(1, sizeof *d);
   find_output_size(&c);
-  int64_t ny = c.n_batch * c.c_out * c.out[0] * c.out[1], nx = c.n_batch * c.c_in * c.in[0] * c.in[1];
-  int64_t nw = c.c_out * (c.c_in / c.groups) * c.kernel[0] * c.kernel[1], plane = c.out[0] * c.out[1];
-  float *work = malloc(bc_conv_work(&c) * sizeof *work);
+  const int64_t plane = bc_conv_positions(&c), image = bc_conv_inputs(&c);
+  const int64_t ny = c.n_batch * c.c_out * plane, nx = c.n_batch * c.c_in * image;
+  const int64_t nw = c.c_out * (c.c_in / c.groups) * bc_conv_window(&c);
+  void *work = malloc(bc_conv_work(&c) * sizeof(double));
+  assert_true(ny <= 4096 && nx <= 4096 && nw <= 4096);
   naive_random(d->x, nx, 1);
   naive_random(d->w, nw, 2);
-  naive_random(d->b, c.c_out, 3);
+  naive_random(d->b, 64, 3);
+  void *x = packed(dtype, d->x, nx), *w = packed(dtype, d->w, nw), *b = packed(dtype, d->b, 64);
+  void *y = packed(dtype, d->y, ny), *gx = packed(dtype, d->gx, nx), *gw = packed(dtype, d->gw, nw);
+  void *gb = packed(dtype, d->gb, 64);
   every_product(&c, product, d);
-  for (int64_t i = 0; i < ny; i++) d->sy[i] += d->b[i / plane % c.c_out];
-  bc_conv_forward(&c, d->x, d->w, d->b, d->y, work);
-  assert_close(d->y, d->sy, ny);
+  for (int64_t i = 0; i < ny; i++) d->sy[i] += (double)d->b[i / plane % c.c_out];
+  bc_conv_forward(dtype, &c, x, w, b, y, work);
+  compare(dtype, y, d->sy, ny, "forward");
   naive_random(d->y, ny, 4);
+  y = packed(dtype, d->y, ny);
   every_product(&c, gradient, d);
   memset(d->sy, 0, sizeof d->sy);
-  for (int64_t i = 0; i < ny; i++) d->sy[i / plane % c.c_out] += d->y[i];
-  bc_conv_backward(&c, d->y, d->x, d->w, d->gx, d->gw, work);
-  bc_bias_gradient((bc_planes_t){c.n_batch, c.c_out, plane}, d->y, d->gb, 0, c.c_out);
-  assert_close(d->gx, d->sx, nx);
-  assert_close(d->gw, d->sw, nw);
-  assert_close(d->gb, d->sy, c.c_out);
-  free(work);
-  free(d);
+  for (int64_t i = 0; i < ny; i++) d->sy[i / plane % c.c_out] += (double)d->y[i];
+  bc_conv_weights(dtype, &c, y, x, gw, work);
+  compare(dtype, gw, d->sw, nw, "towards the weights");
+  const bc_planes_t planes = {c.n_batch, c.c_out, plane};
+  if (dtype == AOT_F64) bc_bias_gradient_f64(planes, y, gb, 0, c.c_out);
+  else bc_bias_gradient(planes, y, gb, 0, c.c_out);
+  compare(dtype, gb, d->sy, c.c_out, "towards the bias");
+  void *transposed = packed(dtype, d->gx, nx); /* the same, with a bias */
+  bc_conv_data(dtype, &c, y, w, NULL, gx, work);
+  compare(dtype, gx, d->sx, nx, "towards the input");
+  bc_conv_data(dtype, &c, y, w, b, transposed, work);
+  for (int64_t i = 0; i < nx; i++) d->sx[i] += (double)d->b[i / image % c.c_in];
+  compare(dtype, transposed, d->sx, nx, "transposed");
+  void *const rest[] = {x, w, b, y, work, d};
+  for (size_t k = 0; k < sizeof rest / sizeof *rest; k++) free(rest[k]);
 }
 
 static void convolutions(void **state) {
+  static const bc_conv_t convs[] = {
+      {2, 1, 3, 4, .in = {1, 7, 6}, .kernel = {1, 3, 3}, .stride = {1, 1, 1}, .pad = {0, 1, 1}, .dilation = {1, 1, 1}},
+      {2, 1, 3, 4, .in = {1, 7, 6}, .kernel = {1, 1, 1}, .stride = {1, 1, 1}, .pad = {0, 0, 0}, .dilation = {1, 1, 1}},
+      {2, 2, 4, 6, .in = {1, 9, 8}, .kernel = {1, 3, 2}, .stride = {1, 2, 3}, .pad = {0, 2, 1}, .dilation = {1, 1, 2}},
+      {1, 3, 3, 3, .in = {1, 1, 11}, .kernel = {1, 1, 5}, .stride = {1, 1, 2}, .pad = {0, 0, 4}, .dilation = {1, 1, 2}},
+      {2, 1, 3, 4, .in = {5, 6, 4}, .kernel = {3, 3, 3}, .stride = {1, 1, 1}, .pad = {1, 1, 1}, .dilation = {1, 1, 1}},
+      {1, 2, 4, 6, .in = {6, 5, 7}, .kernel = {2, 3, 2}, .stride = {2, 1, 3}, .pad = {1, 0, 2}, .dilation = {2, 1, 1}},
+      {2, 1, 3, 5, .in = {3, 4, 5}, .kernel = {1, 1, 1}, .stride = {1, 1, 1}, .pad = {0, 0, 0}, .dilation = {1, 1, 1}},
+      {1, 1, 2, 2, .in = {4, 1, 3}, .kernel = {4, 1, 1}, .stride = {1, 1, 2}, .pad = {0, 0, 0}, .dilation = {1, 1, 1}},
+  };
   (void)state;
-  check_conv((bc_conv_t){.n_batch = 2,
-                         .groups = 1,
-                         .c_in = 3,
-                         .c_out = 4,
-                         .in = {7, 6},
-                         .kernel = {3, 3},
-                         .stride = {1, 1},
-                         .pad = {1, 1},
-                         .dilation = {1, 1}});
-  check_conv((bc_conv_t){.n_batch = 2,
-                         .groups = 1,
-                         .c_in = 3,
-                         .c_out = 4,
-                         .in = {7, 6},
-                         .kernel = {1, 1},
-                         .stride = {1, 1},
-                         .pad = {0, 0},
-                         .dilation = {1, 1}});
-  check_conv((bc_conv_t){.n_batch = 2,
-                         .groups = 2,
-                         .c_in = 4,
-                         .c_out = 6,
-                         .in = {9, 8},
-                         .kernel = {3, 2},
-                         .stride = {2, 3},
-                         .pad = {2, 1},
-                         .dilation = {1, 2}});
-  check_conv((bc_conv_t){.n_batch = 1,
-                         .groups = 3,
-                         .c_in = 3,
-                         .c_out = 3,
-                         .in = {1, 11},
-                         .kernel = {1, 5},
-                         .stride = {1, 2},
-                         .pad = {0, 4},
-                         .dilation = {1, 2}});
+  for (size_t k = 0; k < sizeof convs / sizeof *convs; k++) {
+    check_conv(AOT_F32, convs[k]);
+    check_conv(AOT_F64, convs[k]);
+  }
 }
 
 static void put_channels_last(float *x, int64_t n, int64_t channels, int64_t plane) {
@@ -104,15 +115,15 @@ static void check_depthwise(int64_t n, int64_t channels, const int64_t in[2], co
                  .groups = channels,
                  .c_in = channels,
                  .c_out = channels,
-                 .in = {in[0], in[1]},
-                 .kernel = {kernel[0], kernel[1]},
-                 .stride = {stride, stride + 1},
-                 .pad = {pad, pad + 1},
-                 .dilation = {dilation, 1}};
+                 .in = {1, in[0], in[1]},
+                 .kernel = {1, kernel[0], kernel[1]},
+                 .stride = {1, stride, stride + 1},
+                 .pad = {0, pad, pad + 1},
+                 .dilation = {1, dilation, 1}};
   find_output_size(&c);
   void *work = malloc(bc_depthwise_work(&c));
   naive_random(d->x, n * channels * in[0] * in[1], 1);
-  naive_random(d->y, n * channels * c.out[0] * c.out[1], 2);
+  naive_random(d->y, n * channels * bc_conv_positions(&c), 2);
   every_product(&c, gradient, d);
   bc_depthwise_weights(&c, d->y, d->x, d->gw, 0, 1, work);
   bc_depthwise_weights(&c, d->y, d->x, d->gw, 1, channels, work);
@@ -120,7 +131,7 @@ static void check_depthwise(int64_t n, int64_t channels, const int64_t in[2], co
   free(work);
   work = malloc(bc_depthwise_last_work(&c));
   put_channels_last(d->x, n, channels, in[0] * in[1]);
-  put_channels_last(d->y, n, channels, c.out[0] * c.out[1]);
+  put_channels_last(d->y, n, channels, bc_conv_positions(&c));
   memset(work, 0xff, bc_depthwise_last_work(&c)); /* no number */
   memset(d->gw, 0xff, sizeof d->gw);
   bc_depthwise_weights_last(&c, d->y, d->x, d->gw, 0, 1, work);
