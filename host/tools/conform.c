@@ -16,13 +16,16 @@
 #define MOST_WITHS 64u
 
 static const aoth_rule_t rules[] = {
-#define RULE(number, name, kinds, about) {number, #name, kinds, about, aoth_rule_##name},
+#define RULE(number, name, kinds, base, about) {number, base, #name, kinds, about, aoth_rule_##name},
 #include <tools/conform_rules.def>
 #undef RULE
 };
 #define N_RULES (sizeof rules / sizeof *rules)
 #define RULE_LOADS 101u
 #define RULE_CREATED 103u
+#define MOST_TRIALS 10000u
+#define FIRST_OF_PROGRAMS 201u /* rules that run a class of programs, each its own */
+#define LAST_OF_PROGRAMS 206u
 
 static const char *const verdicts[] = {"passed", "failed", "refused", "not applicable", "not reached"};
 
@@ -88,7 +91,7 @@ static void try_all(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage
       snprintf(out->about, sizeof out->about, "%s", t->about);
       snprintf(out->why, sizeof out->why, "%s", t->why);
     }
-    if (is_one || t->end == AOTH_CONFORM_FAILED) break;
+    if (is_one || t->end == AOTH_CONFORM_FAILED || k == MOST_TRIALS) break;
   }
   if (out->n[AOTH_CONFORM_FAILED]) out->verdict = AOTH_CONFORM_FAILED;
   else if (out->n[AOTH_CONFORM_PASSED]) out->verdict = AOTH_CONFORM_PASSED;
@@ -182,7 +185,10 @@ static aot_status_t resolve(aoth_conform_t *c, const aoth_unit_t *u, aoth_stage_
   for (uint32_t i = 0; i < c->line->withs.n && n < MOST_WITHS; i++)
     if (has_option(u, c->line->withs.items[i])) withs[n++] = c->line->withs.items[i];
   AOT_TRY(aoth_stage_from_flags(u->id, withs, n, c->arena, c->cli->sink, out));
-  return aoth_stage_resolve(c->s, out, ALL_KINDS, c->arena);
+  const aot_status_t status = aoth_stage_resolve(c->s, out, ALL_KINDS, c->arena);
+  if (status == AOT_E_OPTION)
+    aoth_sink_line(c->cli->sink, "hint: --with OPTION=VALUE gives it to the units that have it");
+  return status;
 }
 
 /* Opens the opsets that programs need, once for all trials; not where the plugin brings operators, which are tried, too. */
@@ -196,29 +202,44 @@ static void open_opsets(aoth_conform_t *c, const aoth_unit_t *u) {
   }
 }
 
+/* As the files of its programs begin. */
+static const char *class_of(const aoth_rule_t *rule) {
+  return strcmp(rule->name, "dtypes") == 0 ? "dtype" : rule->name;
+}
+
+/* The rule that this one builds on and that has failed; 0: none has. */
+static uint32_t failed_base(const aoth_rule_t *rule, const int *verdicts_so_far) {
+  for (size_t i = 0; i < N_RULES && rule->base; i++) {
+    if (rules[i].number != rule->base) continue;
+    const int v = verdicts_so_far[i], was_created = rule->base != RULE_CREATED || v != AOTH_CONFORM_REFUSED;
+    if (v == AOTH_CONFORM_FAILED || v == AOTH_CONFORM_UNREACHED || !was_created) return rule->base;
+  }
+  return 0;
+}
+
 static aot_status_t conform_unit(aoth_conform_t *c, const aoth_unit_t *u) {
   json_t *rows = json_array();
   aoth_stage_t stage = {.use = NULL};
   outcome_t o;
-  const char *unreached = NULL;
+  int so_far[N_RULES] = {0};
   aot_status_t status = AOT_OK;
+  c->n_broken = 0;
   if (!c->cli->common.quiet) fprintf(out_of(c), "%s (%s) of %s\n", u->id, u->kind, u->plugin->path);
   for (size_t i = 0; i < N_RULES && status == AOT_OK; i++) {
     const aoth_rule_t *rule = &rules[i];
     const int is_asked = !c->line->rule || c->line->rule == rule->number;
-    const int is_basic = rule->number == RULE_LOADS || rule->number == RULE_CREATED;
+    const int is_class = rule->number >= FIRST_OF_PROGRAMS && rule->number <= LAST_OF_PROGRAMS;
+    const uint32_t base = failed_base(rule, so_far);
     if ((!is_asked && rule->number != RULE_LOADS) || (*rule->kinds && !aoth_kind_in(u->kind, rule->kinds))) continue;
-    if (unreached) o = (outcome_t){.verdict = AOTH_CONFORM_UNREACHED};
-    else try_all(c, rule, stage.use ? &stage : NULL, &o);
-    if (unreached) snprintf(o.why, sizeof o.why, "%s", unreached);
-    if (is_basic && o.verdict == AOTH_CONFORM_FAILED)
-      unreached = rule->number == RULE_LOADS ? "rule 101 failed" : "rule 103 failed";
-    if (is_basic && o.verdict == AOTH_CONFORM_REFUSED) unreached = "it cannot be created here";
+    if (!base) try_all(c, rule, stage.use ? &stage : NULL, &o);
+    else o = (outcome_t){.verdict = AOTH_CONFORM_UNREACHED};
+    if (base) snprintf(o.why, sizeof o.why, "rule %u did not pass", base);
+    so_far[i] = o.verdict;
+    if (is_class && o.verdict == AOTH_CONFORM_FAILED) c->broken[c->n_broken++] = class_of(rule);
     if (is_asked || o.verdict == AOTH_CONFORM_FAILED) keep(c, rows, u, rule, &o);
-    if (rule->number == RULE_LOADS && !unreached) {
-      status = resolve(c, u, &stage);
-      open_opsets(c, u);
-    }
+    if (rule->number != RULE_LOADS || o.verdict != AOTH_CONFORM_PASSED) continue;
+    status = resolve(c, u, &stage);
+    open_opsets(c, u);
   }
   json_array_append_new(c->units, json_pack("{s:s, s:s, s:o}", "unit", u->id, "kind", u->kind, "rules", rows));
   return status;

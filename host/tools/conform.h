@@ -39,6 +39,8 @@ typedef struct aoth_conform {
   aoth_plugin_t *plugin;
   aoth_arena_t *arena;
   aoth_conform_programs_t programs;
+  const char *broken[8]; /* n_broken classes of programs in which the unit that is tried has failed */
+  uint32_t n_broken;
   struct aoth_trial *shared; /* of the trial that goes on: child and parent see it */
   uint32_t n_rules[5];       /* by AOTH_CONFORM_*, over all units */
   json_t *units; /* {unit, kind, rules: [{rule, name, verdict, trials, passed, refused, why, trial, about, again}]} */

@@ -75,6 +75,10 @@ void aoth_rule_same_results(aoth_trial_t *t) {
   aoth_oracle_deinit(&oracle);
 }
 
+static int are_equal(const aoth_text_t *a, const aoth_text_t *b) {
+  return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
 void aoth_rule_deterministic(aoth_trial_t *t) {
   const aoth_conform_program_t *p = aoth_trial_nth(t, NULL, t->number);
   aoth_text_t first = {0}, second = {0};
@@ -86,7 +90,7 @@ void aoth_rule_deterministic(aoth_trial_t *t) {
   if (aoth_trial_program(t, p) && aoth_trial_run(t)) {
     aoth_print(t->s->now.prog, &first);
     if (aoth_trial_program(t, p) && aoth_trial_run(t)) aoth_print(t->s->now.prog, &second);
-    if (first.size != second.size || memcmp(first.data, second.data, first.size) != 0)
+    if (t->end == AOTH_CONFORM_PASSED && !are_equal(&first, &second))
       aoth_trial_end(t, AOTH_CONFORM_FAILED, "the second program is another one than the first");
   }
   aoth_text_deinit(&first);
@@ -95,14 +99,18 @@ void aoth_rule_deterministic(aoth_trial_t *t) {
 
 /* ---- a host that does not do what it is asked ---- */
 
-static void run_hostile(aoth_trial_t *t, int what, const char *about) {
+/* The program of rules that need but one. 0: there is none, and the trial has ended. */
+static int first_program(aoth_trial_t *t) {
   const aoth_conform_program_t *p = aoth_trial_nth(t, "plain", 0);
+  if (p && aoth_trial_program(t, p)) return 1;
+  t->end = t->number ? AOTH_CONFORM_NO_TRIAL : AOTH_CONFORM_NOT;
+  return 0;
+}
+
+static void run_hostile(aoth_trial_t *t, int what, const char *about) {
   const uint64_t n = aoth_trial_spaced(t->number);
-  if (!p || !aoth_trial_program(t, p)) {
-    if (t->number) aoth_trial_none(t);
-    return;
-  }
-  aoth_trial_about(t, "%s %llu fails, program %s", about, (unsigned long long)n, p->name);
+  if (!first_program(t)) return;
+  aoth_trial_about(t, "%s %llu fails", about, (unsigned long long)n);
   aoth_hostile_install(t->c->plugin, t->s->arena);
   aoth_hostile_arm(what, n);
   aoth_trial_run(t);
@@ -112,7 +120,7 @@ static void run_hostile(aoth_trial_t *t, int what, const char *about) {
     aoth_trial_none(t);
     return;
   }
-  aoth_trial_about(t, "%s %llu fails (%s), program %s", about, (unsigned long long)n, aoth_hostile_name(), p->name);
+  aoth_trial_about(t, "%s %llu fails (%s)", about, (unsigned long long)n, aoth_hostile_name());
   if (t->end == AOTH_CONFORM_REFUSED && t->s->status != AOT_E_EXHAUSTED) {
     aoth_trial_end(t, AOTH_CONFORM_FAILED, "it answers status %d in place of AOT_E_EXHAUSTED", (int)t->s->status);
     return;
@@ -124,11 +132,10 @@ void aoth_rule_run_memory(aoth_trial_t *t) { run_hostile(t, AOTH_HOSTILE_ALLOC, 
 void aoth_rule_edits_fail(aoth_trial_t *t) { run_hostile(t, AOTH_HOSTILE_EDIT, "edit"); }
 
 void aoth_rule_cancelled(aoth_trial_t *t) {
-  const aoth_conform_program_t *p = aoth_trial_nth(t, "plain", 0);
-  if (!p || !aoth_trial_program(t, p)) return;
+  if (!first_program(t)) return;
   aoth_hostile_install(t->c->plugin, t->s->arena);
   aoth_hostile_arm(AOTH_HOSTILE_CANCELLED, t->number);
-  aoth_trial_about(t, "cancelled at question %u, program %s", t->number, p->name);
+  aoth_trial_about(t, "cancelled at question %u", t->number);
   aoth_trial_run(t);
   if (!aoth_hostile_has_failed()) {
     aoth_trial_end(t, t->number ? AOTH_CONFORM_NO_TRIAL : AOTH_CONFORM_NOT, "it never asks");
@@ -145,7 +152,7 @@ void aoth_rule_cancelled(aoth_trial_t *t) {
 void aoth_rule_two_units(aoth_trial_t *t) {
   const aoth_conform_program_t *p = aoth_trial_nth(t, "plain", t->number);
   aoth_instance_t other;
-  aoth_text_t alone = {0}, beside = {0};
+  aoth_text_t alone = {0}, again = {0}, beside = {0};
   if (!p) {
     aoth_trial_none(t);
     return;
@@ -153,13 +160,34 @@ void aoth_rule_two_units(aoth_trial_t *t) {
   aoth_trial_about(t, "program %s", p->name);
   if (!aoth_trial_program(t, p) || !aoth_trial_run(t)) return;
   aoth_print(t->s->now.prog, &alone);
-  if (aoth_trial_judge(t, aoth_instance_try(t->s, t->stage, &other))) {
+  if (aoth_trial_program(t, p) && aoth_trial_run(t)) aoth_print(t->s->now.prog, &again);
+  if (!are_equal(&alone, &again)) { /* rule 208 tells that */
+    t->end = AOTH_CONFORM_NOT;
+  } else if (aoth_trial_judge(t, aoth_instance_try(t->s, t->stage, &other))) {
     if (aoth_trial_program(t, p) && aoth_trial_run(t)) aoth_print(t->s->now.prog, &beside);
     aoth_instance_destroy(t->s, t->stage, &other);
-    if (t->end == AOTH_CONFORM_PASSED &&
-        (alone.size != beside.size || memcmp(alone.data, beside.data, alone.size) != 0))
+    if (t->end == AOTH_CONFORM_PASSED && !are_equal(&alone, &beside))
       aoth_trial_end(t, AOTH_CONFORM_FAILED, "beside another one it makes another program");
   }
   aoth_text_deinit(&alone);
+  aoth_text_deinit(&again);
   aoth_text_deinit(&beside);
+}
+
+/* ---- the first program, in odd surroundings ---- */
+
+static void run_now(aoth_trial_t *t) { aoth_trial_run(t); }
+
+void aoth_rule_run_options(aoth_trial_t *t) {
+  if (first_program(t)) aoth_trial_with_options(t, run_now);
+}
+
+void aoth_rule_run_extensions(aoth_trial_t *t) {
+  if (first_program(t)) aoth_trial_without_extension(t, run_now);
+}
+
+void aoth_rule_run_surroundings(aoth_trial_t *t) {
+  if (!aoth_trial_is_first(t) || !first_program(t)) return;
+  aoth_trial_about(t, "create, run, destroy");
+  aoth_trial_keeps_surroundings(t, run_now);
 }

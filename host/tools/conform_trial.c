@@ -37,10 +37,17 @@ void aoth_trial_complaint(const aoth_trial_t *t, char *out, size_t size) {
 
 /* ---- programs ---- */
 
+static int is_broken(const aoth_conform_t *c, const char *class) {
+  for (uint32_t i = 0; i < c->n_broken; i++)
+    if (strcmp(c->broken[i], class) == 0) return 1;
+  return 0;
+}
+
 const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *class, uint32_t number) {
   for (uint32_t i = 0; i < t->c->programs.n; i++) {
     const aoth_conform_program_t *p = &t->c->programs.rows[i];
     if (class ? strcmp(p->class, class) != 0 : strcmp(p->class, "large") == 0) continue;
+    if (is_broken(t->c, p->class)) continue;
     if (number-- == 0) return p;
   }
   return NULL;

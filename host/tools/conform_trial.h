@@ -16,14 +16,14 @@ typedef struct aoth_trial {
 } aoth_trial_t;
 
 typedef struct aoth_rule {
-  uint32_t number;
+  uint32_t number, base;            /* base: number of the rule that it builds on, 0: none */
   const char *name, *kinds, *about; /* kinds "": all */
   void (*run)(aoth_trial_t *t);
 } aoth_rule_t;
 
 /* Kinds of units that work on programs. */
 #define STAGES "pass/1 partition/1 backend/2"
-#define RULE(number, name, kinds, about) void aoth_rule_##name(aoth_trial_t *t);
+#define RULE(number, name, kinds, base, about) void aoth_rule_##name(aoth_trial_t *t);
 #include <tools/conform_rules.def>
 #undef RULE
 
@@ -36,7 +36,8 @@ int aoth_trial_is_first(aoth_trial_t *t); /* of a rule with one trial: 0, and no
 /* The session's program becomes this one, with the properties that the unit needs, by stages that are trusted. 0: the trial has
  * ended; there is no such program, NOT. */
 int aoth_trial_program(aoth_trial_t *t, const aoth_conform_program_t *p);
-/* The first program of the class, counted from 0, behind which there is one of that number; NULL: none. class NULL: all but large. */
+/* The first program of the class, counted from 0, behind which there is one of that number; NULL: none. class NULL: all but
+ * large.  * Classes in which the unit has failed are left out. */
 const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *class, uint32_t number);
 /* Which call of many fails in trial `number`: all of the first ones, then ever fewer. O(sqrt) trials for all calls. */
 uint64_t aoth_trial_spaced(uint32_t number);
@@ -47,5 +48,10 @@ int aoth_trial_run(aoth_trial_t *t);
 int aoth_trial_judge(aoth_trial_t *t, aot_status_t status);
 /* The first complaint since the child began; "" none. */
 void aoth_trial_complaint(const aoth_trial_t *t, char *out, size_t size);
+
+/* What `act` does, in odd surroundings; conform_unit.c. */
+void aoth_trial_with_options(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
+void aoth_trial_without_extension(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
+void aoth_trial_keeps_surroundings(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
 
 #endif

@@ -185,22 +185,23 @@ void aoth_rule_created_often(aoth_trial_t *t) {
     aoth_trial_end(t, AOTH_CONFORM_FAILED, "%u threads go on", after.n_threads - before.n_threads);
 }
 
-void aoth_rule_surroundings(aoth_trial_t *t) {
+void aoth_trial_keeps_surroundings(aoth_trial_t *t, void (*act)(aoth_trial_t *t)) {
   aoth_text_t what = {0};
-  if (!aoth_trial_is_first(t)) return;
-  aoth_trial_about(t, "create and destroy");
   aoth_process_state_t *state = aoth_process_state_record();
-  const aoth_conform_program_t *p = aoth_kind_in(t->stage->unit->kind, STAGES) ? aoth_trial_nth(t, "plain", 0) : NULL;
-  if (!state || !live_once(t, t->stage)) return;
-  if (p && aoth_trial_program(t, p)) {
-    aoth_trial_about(t, "create, run over %s, destroy", p->name);
-    aoth_trial_run(t);
-  }
-  t->end = AOTH_CONFORM_PASSED;
-  if (aoth_process_state_differs(state, &what))
+  if (!state) return;
+  act(t);
+  if (t->end <= AOTH_CONFORM_REFUSED && aoth_process_state_differs(state, &what))
     aoth_trial_end(t, AOTH_CONFORM_FAILED, "it left %s", what.data ? what.data : "something");
   aoth_text_deinit(&what);
   aoth_process_state_destroy(state);
+}
+
+static void live(aoth_trial_t *t) { live_once(t, t->stage); }
+
+void aoth_rule_surroundings(aoth_trial_t *t) {
+  if (!aoth_trial_is_first(t)) return;
+  aoth_trial_about(t, "create and destroy");
+  aoth_trial_keeps_surroundings(t, live);
 }
 
 /* ---- options ---- */
@@ -251,7 +252,7 @@ static void tell_value(aoth_trial_t *t, const aot_option_t *o, const aot_opt_val
 }
 
 /* Trials go through the values of the first option, then of the second, .. */
-void aoth_rule_options(aoth_trial_t *t) {
+void aoth_trial_with_options(aoth_trial_t *t, void (*act)(aoth_trial_t *t)) {
   const aoth_unit_t *u = t->stage->unit;
   aot_opt_value_t value, values[256];
   aoth_stage_t stage = *t->stage;
@@ -271,12 +272,11 @@ void aoth_rule_options(aoth_trial_t *t) {
   memcpy(values, stage.opts.values, stage.opts.n_values * sizeof *values);
   values[i] = value;
   stage.opts.values = values;
-  if (!live_once(t, &stage)) return;
   t->stage = &stage;
-  const aoth_conform_program_t *p = aoth_kind_in(u->kind, STAGES) ? aoth_trial_nth(t, "plain", 0) : NULL;
-  if (p && aoth_trial_program(t, p)) aoth_trial_run(t);
-  else t->end = AOTH_CONFORM_PASSED;
+  act(t);
 }
+
+void aoth_rule_options(aoth_trial_t *t) { aoth_trial_with_options(t, live); }
 
 /* ---- a host that does not do what it is asked ---- */
 
@@ -301,18 +301,12 @@ void aoth_rule_create_memory(aoth_trial_t *t) {
     t->end = AOTH_CONFORM_FAILED; /* with memory it is created again */
 }
 
-void aoth_rule_extensions(aoth_trial_t *t) {
-  const int is_stage = aoth_kind_in(t->stage->unit->kind, STAGES);
-  const aoth_conform_program_t *p = is_stage ? aoth_trial_nth(t, "plain", 0) : NULL;
+void aoth_trial_without_extension(aoth_trial_t *t, void (*act)(aoth_trial_t *t)) {
   aoth_hostile_install(t->c->plugin, t->s->arena);
-  if (p && !aoth_trial_program(t, p)) p = NULL;
-  t->end = AOTH_CONFORM_PASSED;
   aoth_hostile_arm(AOTH_HOSTILE_EXTENSION, t->number);
-  if (p) aoth_trial_run(t);
-  else live_once(t, t->stage);
-  if (!aoth_hostile_has_failed()) {
-    aoth_trial_none(t);
-    return;
-  }
-  aoth_trial_about(t, "extension %s is not there", aoth_hostile_name());
+  act(t);
+  if (!aoth_hostile_has_failed()) aoth_trial_none(t);
+  else aoth_trial_about(t, "extension %s is not there", aoth_hostile_name());
 }
+
+void aoth_rule_extensions(aoth_trial_t *t) { aoth_trial_without_extension(t, live); }

@@ -1,0 +1,48 @@
+#!/bin/sh
+# check_wrong.sh AOTHOST PLUGINS HERE: every unit of wrong_units.def fails by its rule and by no other; one that is right by none.
+set -u
+aothost=$1; plugins=$2; here=$3
+dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
+export HOME="$dir" AOT_CACHE_DIR="$dir/cache"
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allow_user_segv_handler=1:handle_abort=0:detect_leaks=0"
+bad=0 n=0
+skipped=" "
+nm "$aothost" 2> /dev/null | grep -q asan && skipped=" leaks " # malloc is not asked what it holds there
+fails() { # UNIT FILE RULE: exactly this
+  timeout 60 "$aothost" conform "$plugins/$2" --unit "$1" --timeout 3 --json r.json > out 2>&1
+  got=$?
+  [ "$3" -eq 0 ] && want=0 || want=1
+  [ $got -eq $want ] || { echo "FAILED: $1: status $got, expected $want"; cat out; bad=1; return; }
+  failed=$(jq -r '[.units[].rules[] | select(.verdict == "failed") | .rule] | join(" ")' r.json)
+  [ "$3" -eq 0 ] && expected="" || expected=$3
+  [ "$failed" = "$expected" ] || { echo "FAILED: $1 fails by rules '$failed', not '$expected'"; cat out; bad=1; return; }
+  [ "$3" -eq 0 ] && return
+  # the line that repeats it does, and no trial fails without a reason
+  again=$(jq -r '[.units[].rules[] | select(.verdict == "failed")][0] | select(.why != "") | .again' r.json)
+  timeout 60 sh -c "$(echo "$again" | sed "s|^aothost|$aothost|") --timeout 3" > out 2>&1
+  [ $? -eq 1 ] || { echo "FAILED: $1: '$again' does not fail again"; cat out; bad=1; }
+}
+sed -n 's/^WRONG(\([a-z_]*\), "\([^"]*\)", \([0-9]*\))$/\1|\3/p' "$here/wrong_units.def" > units
+while IFS='|' read -r name rule; do
+  case "$skipped" in *" $name "*) continue ;; esac
+  n=$((n + 1))
+  fails "wrong.$name" wrong.so "$rule"
+done < units
+fails wrong.right wrong.so 0
+fails wrong.entry wrong-entry.so 101
+[ $n -ge 20 ] || { echo "FAILED: $n units only"; bad=1; }
+
+# ---- the line
+ends() { want=$1; shift; "$aothost" conform "$@" > out 2>&1; got=$?; [ $got -eq "$want" ] || { echo "FAILED: conform $*: status $got, expected $want"; cat out; bad=1; }; }
+says() { grep -qF -- "$1" out || { echo "FAILED: lacks: $1"; cat out; bad=1; }; }
+ends 2 nothing-of-this-name; says "neither a plugin's file nor the id of a unit"
+ends 2 "$plugins/wrong.so" --rule 999; says "there is no such rule"
+ends 2 "$plugins/wrong.so" --trial 3; says "give --rule, too"
+ends 2 "$plugins/wrong.so" --unit none; says "has no such unit"
+ends 2 "$plugins/wrong.so" --kind backend; says "has no such unit"
+ends 0 "$plugins/wrong.so" --unit wrong.right --rule 103; says "103 passed"
+ends 1 "$plugins/wrong.so" --unit wrong.silent --rule 201; says "did not say why"; says "again: aothost conform"
+[ $bad = 0 ] && echo "$n units, each wrong by its own rule"
+exit $bad
