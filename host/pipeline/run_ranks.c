@@ -112,6 +112,15 @@ aot_status_t aoth_session_gather(aoth_session_t *s, const void *row, uint64_t nb
   return ask(s, "gather", do_collect, &gather);
 }
 
+aot_status_t aoth_session_ranks_well(aoth_session_t *s) {
+  aot_str_t why = {"", 0};
+  const aot_status_t status =
+      s && s->ranks.n ? s->ranks.unit.table.communicator.failure(s->ranks.unit.self, s->ranks.group, &why) : AOT_OK;
+  if (status != AOT_OK)
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "ranks.failed", "%.*s", (int)why.size, why.data);
+  return status;
+}
+
 aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s) {
   aot_group_info_t info = {.struct_size = sizeof info};
   if (s->ranks.n) s->ranks.unit.table.communicator.info(s->ranks.unit.self, s->ranks.group, &info);

@@ -21,6 +21,10 @@ aot_status_t aoth_session_gather(aoth_session_t *s, const void *row, uint64_t nb
 /* What this rank has handed over and been handed; zeros where there is no other. */
 aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s);
 
+/* Whether the ranks are well, as far as this one knows: what queues do fails without a caller. Says what is not. s may be
+ * NULL: there is no other. */
+aot_status_t aoth_session_ranks_well(aoth_session_t *s);
+
 /* In how many parts leaves are that are shared out; rank r has part r modulo them. */
 uint32_t aoth_session_n_parts(const aoth_session_t *s);
 

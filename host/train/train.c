@@ -190,6 +190,7 @@ static aot_status_t take_loss(loop_t *l) {
   flight_t *flight = &l->flights[step % IN_FLIGHT];
   double loss;
   AOT_TRY(aoth_loss_ring_take(&l->losses, &loss));
+  AOT_TRY(aoth_session_ranks_well(l->writers.session)); /* else it is none: what waited was given up */
   flight->loss += loss / (double)l->n_batches;
   flight->n_heard++;
   return AOT_OK;

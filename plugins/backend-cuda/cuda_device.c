@@ -406,6 +406,7 @@ static void destroy(const aot_table_t *d) {
   gc_device_t *g = d->self;
   while (g->queues) queue_destroy(&g->table, NULL, g->queues);
   if (g->setup && !is_lost(g)) g->driver.stream_destroy(g->setup);
+  free(g->setup_queue);
   if (g->lost != GC_ERROR_LAUNCH_TIMEOUT) g->driver.primary_ctx_release(g->ordinal); /* it would wait for the work */
   pthread_mutex_destroy(&g->lock);
   pthread_mutex_destroy(&g->fault_lock);
@@ -428,10 +429,40 @@ static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
   snprintf(g->architecture, sizeof g->architecture, "sm_%d%d", major, minor);
   AOT_TRY(check(g, ctx, cu->primary_ctx_retain(&g->context, g->ordinal), "no context can be made"));
   AOT_TRY(enter(g, ctx));
-  return check(g, ctx, cu->stream_create(&g->setup, GC_STREAM_NON_BLOCKING), "a stream cannot be made");
+  AOT_TRY(check(g, ctx, cu->stream_create(&g->setup, GC_STREAM_NON_BLOCKING), "a stream cannot be made"));
+  g->setup_queue = calloc(1, sizeof *g->setup_queue);
+  if (!g->setup_queue) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
+  g->setup_queue->stream = g->setup;
+  return AOT_OK;
+}
+
+/* ---- streams, for units that know CUDA ---- */
+
+aot_queue_t *gc_stream_queue(gc_device_t *g, gc_stream_t stream) {
+  if (stream == g->setup) return g->setup_queue;
+  pthread_mutex_lock(&g->lock);
+  aot_queue_t *q = g->queues;
+  while (q && q->stream != stream) q = q->next;
+  pthread_mutex_unlock(&g->lock);
+  return q;
+}
+
+static aot_status_t enter_stream(const aot_ext_stream_t *x, aot_ctx_t *ctx) { return enter(x->head.self, ctx); }
+
+static void *stream_of(const aot_ext_stream_t *x, const aot_queue_t *q) {
+  (void)x;
+  return q->stream;
+}
+
+/* Pinned memory has the same address for the device (cuMemHostAlloc, mapped). */
+static aot_status_t mark(const aot_ext_stream_t *x, aot_ctx_t *ctx, aot_queue_t *q, uint64_t *word, uint64_t value) {
+  gc_device_t *g = x->head.self;
+  return check(g, ctx, g->driver.stream_write_value(q->stream, (gc_address_t)(uintptr_t)word, value, 0),
+               "a word cannot be written from a queue");
 }
 
 static const void *get_ext(const aot_table_t *d, const char *id) {
+  if (strcmp(id, AOT_EXT_STREAM) == 0) return &((gc_device_t *)d->self)->stream;
   return strcmp(id, GC_EXT_DEVICE) == 0 ? d->self : NULL;
 }
 
@@ -444,6 +475,11 @@ gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordina
   }
   g->host = *host;
   g->patience_ns = (uint64_t)patience_s * 1000000000u;
+  g->stream = (aot_ext_stream_t){.head = {.struct_size = sizeof g->stream, .self = g},
+                                 .runtime = aot_str("cuda"),
+                                 .enter = enter_stream,
+                                 .stream = stream_of,
+                                 .mark = mark};
   g->table = (aot_device_t){
       .head = {.struct_size = sizeof g->table, .self = g, .destroy = destroy, .get_ext = get_ext},
       .info = info,
@@ -471,6 +507,7 @@ gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordina
   if (*out_status == AOT_OK) return g;
   pthread_mutex_destroy(&g->lock);
   pthread_mutex_destroy(&g->fault_lock);
+  free(g->setup_queue);
   free(g);
   return NULL;
 }

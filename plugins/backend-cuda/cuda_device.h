@@ -6,6 +6,7 @@
 
 #include "driver.h"
 #include <aot/device.h>
+#include <aot/ext/stream.h>
 #include <aot/host.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +26,8 @@ typedef struct gc_device {
   gc_result_t lost;            /* the error after which nothing runs any more; GC_SUCCESS: none */
   int is_lost_told;            /* by whoever met it first; what fails afterwards does so without a word */
   gc_stream_t setup;           /* of its own: calls are captured from it, numbers copied */
+  aot_queue_t *setup_queue;    /* the same, for units that put work of their own into a call */
+  aot_ext_stream_t stream;     /* aot.stream/1 */
   pthread_mutex_t fault_lock;  /* of the fault */
   struct {                     /* of work on a queue, until a wait tells it */
     aot_status_t status;       /* AOT_OK: none */
@@ -37,6 +40,7 @@ typedef struct gc_device {
 #define GC_EXT_DEVICE "aothost.cuda-device/1"
 
 gc_stream_t gc_queue_stream(const aot_queue_t *q);
+aot_queue_t *gc_stream_queue(gc_device_t *g, gc_stream_t stream); /* NULL: it is none of the device's */
 /* Is it an error after which nothing runs any more? Then the device is lost; `told`: and that has been said. */
 int gc_device_lost(gc_device_t *g, gc_result_t error, int told);
 /* Work has failed, of which the next wait is to tell; the first that fails counts. [any-thread] */

@@ -282,6 +282,7 @@ aot_status_t gc_call_bind(gc_call_t *c, aot_buffer_t arena, const aot_tensor_t *
                    (unsigned long long)n_inputs, (unsigned long long)n_outputs, s->n_inputs, s->n_outputs);
   AOT_TRY(need_host_memory(c, error));
   c->run.driver = &c->exe->device->driver;
+  c->run.device = c->exe->device;
   c->run.staged = c->staged;
   c->run.result = &c->result;
   c->run.cublas = &c->cublas;
@@ -321,9 +322,10 @@ static aot_status_t explain(const gc_call_t *c, const lw_step_t *step, lw_error_
                  step ? gc_step_name(step) : "a call", ": ", buffer, is_lost ? "; the device is lost" : "");
 }
 
-/* What failed on a stream; a wait has told of its own failure (gc_exe_settle). */
+/* What failed on a stream; a wait has told of its own failure (gc_exe_settle), a kernel on the queue has said why. */
 static aot_status_t step_failed(const gc_call_t *c, const lw_step_t *step, aot_status_t status, lw_error_t *error) {
-  return error->code && strcmp(error->code, "told") == 0 ? status : explain(c, step, error);
+  const int has_said = error->code && (strcmp(error->code, "told") == 0 || strcmp(error->code, "kernel-failed") == 0);
+  return has_said ? status : explain(c, step, error);
 }
 
 static aot_status_t begin(gc_call_t *c, gc_stream_t stream, lw_error_t *error) {

@@ -4,6 +4,7 @@
 #include "common/lowering/kernel_step.h"
 #include "common/lowering/region_steps.h"
 #include "common/tensor/geometry.h"
+#include "cuda_device.h"
 #include "gpu_attention.h"
 #include "gpu_conv.h"
 #include <aot/inline.h>
@@ -506,6 +507,20 @@ static aot_status_t run_host_step(const lw_frame_t *f, void *payload) {
   return driver_status(run, result);
 }
 
+/* ---- kernels that put work of their own on the queue ---- */
+
+static aot_status_t run_on_queue(const lw_frame_t *f, void *payload) {
+  lw_kernel_step_t *p = payload;
+  const gc_run_t *run = run_of(f);
+  rk_error_t error = {.text = ""};
+  for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = f->base[p->refs[k].storage];
+  aot_queue_t *queue = gc_stream_queue(run->device, run->stream);
+  if (!queue) return lw_fail(f->error, AOT_E_INTERNAL, "kernel-failed", "the stream of a call is no queue");
+  const aot_status_t status = cu_enqueue(p->custom, &p->call, &run->device->table, queue, &error);
+  if (status == AOT_OK) return AOT_OK;
+  return lw_fail(f->error, status, "kernel-failed", "%s", error.text);
+}
+
 static piece_t *piece_of(host_step_t *p, uint32_t storage) {
   for (uint32_t k = 0; k < p->n_pieces; k++)
     if (p->pieces[k].storage == storage) return &p->pieces[k];
@@ -518,8 +533,20 @@ static void reach(piece_t *piece, int64_t begin, int64_t end) {
   if (end > piece->end) piece->end = end;
 }
 
+static int takes_queue(lw_build_t *b, const cu_node_t *custom, const rk_arg_t *args) {
+  const uint32_t n = b->node->n_results;
+  rk_tensor_t *results = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);
+  for (uint32_t r = 0; results && r < n; r++) {
+    lw_tensor_t t = *lw_type(b, r);
+    if (t.dtype) lw_result_geometry(&t);
+    if (t.dtype) results[r] = lw_rk_tensor(b, &t);
+  }
+  return results && cu_takes_queue(custom, &(rk_call_t){args, b->node->n_args, results, n});
+}
+
 static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
   lw_kernel_step_t *k;
+  if (custom && takes_queue(b, custom, args)) return lw_add_kernel_step(b, run_on_queue, NULL, custom, args, &k);
   host_step_t *p = lw_pool_alloc(b->pool, sizeof *p);
   uint64_t nbytes = 0;
   if (!p) return no_memory(b);

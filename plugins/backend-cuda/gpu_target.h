@@ -43,6 +43,7 @@ enum { GC_DECIDES_NBYTES = 16 }; /* one element of any dtype */
 /* lw_frame_t.self of a run. */
 typedef struct gc_run {
   const gc_driver_t *driver;
+  struct gc_device *device;
   gc_stream_t stream;
   char *staging;       /* pinned */
   char **staged;       /* by storage: where it lies in staging; of the step that runs */

@@ -90,8 +90,13 @@ static aot_status_t told(const fs_kernels_t *k, const aot_kernel_call_t *call, a
   return bad(call, status, text);
 }
 
+typedef struct on {
+  const aot_device_t *device; /* NULL, both: the host's memory, and it is done when collect returns */
+  aot_queue_t *queue;
+} on_t;
+
 static aot_status_t collect(const fs_kernels_t *k, const row_t *row, const fs_group_t *g, const aot_kernel_call_t *call,
-                            void *from, void *to) {
+                            on_t on, void *from, void *to) {
   const aot_kernel_arg_t *a = call->args;
   const aot_communicator_t *c = k->groups->ranks.communicator;
   uint64_t *sizes = row->splits < 0 ? NULL : calloc(2 * (size_t)g->n_ranks, sizeof *sizes);
@@ -101,7 +106,10 @@ static aot_status_t collect(const fs_kernels_t *k, const row_t *row, const fs_gr
                            .dtype = call->results[0].dtype,
                            .root = row->root < 0 ? 0 : (uint32_t)a[row->root].u.i,
                            .to = {(uintptr_t)to, nbytes_of(&call->results[0])},
-                           .from = {(uintptr_t)from, nbytes_of(a[0].u.tensor)}};
+                           .from = {(uintptr_t)from, nbytes_of(a[0].u.tensor)},
+                           .device = on.device,
+                           .queue = on.queue,
+                           .what = aot_str(on.queue ? row->op : "")};
   if (sizes && pieces(&a[row->splits], &call->results[0], g->n_ranks, sizes) &&
       pieces(&a[row->splits + 1], a[0].u.tensor, g->n_ranks, sizes + g->n_ranks)) {
     what.receive = sizes;
@@ -153,11 +161,45 @@ static aot_status_t AOT_CALL run(const aot_kernel_t *kernel, const aot_kernel_ca
   char *to = is_dense(out) ? first_of(out) : malloc((size_t)nbytes_of(out) + 1);
   aot_status_t status = from && to ? AOT_OK : bad(call, AOT_E_EXHAUSTED, "no memory left");
   if (status == AOT_OK && !is_dense(in)) move(in, from, 0);
-  if (status == AOT_OK) status = collect(k, row, group, call, from, to);
+  if (status == AOT_OK) status = collect(k, row, group, call, (on_t){NULL, NULL}, from, to);
   if (status == AOT_OK && !is_dense(out)) move(out, to, 1);
   if (!is_dense(in)) free(from);
   if (!is_dense(out)) free(to);
   return status;
+}
+
+/* ---- on a device's queue ---- */
+
+static int AOT_CALL takes(const aot_ext_queue_kernel_t *x, const aot_kernel_call_t *call) {
+  const fs_kernels_t *k = x->head.self;
+  const row_t *row = &table[x - k->on_queue];
+  return row->run != begin && is_dense(call->args[0].u.tensor) && is_dense(&call->results[0]);
+}
+
+/* What stood in front of a wait on the queue is done when the queue comes to it. */
+static aot_status_t copy_on_queue(const aot_kernel_call_t *call, const aot_device_t *device, aot_queue_t *queue) {
+  const aot_tensor_t *in = call->args[0].u.tensor, *out = &call->results[0];
+  if (first_of(in) == first_of(out) || nbytes_of(in) == 0) return AOT_OK;
+  return device->copy(device, NULL, queue, (aot_buffer_t){(uintptr_t)first_of(out), nbytes_of(out)},
+                      (uintptr_t)first_of(in));
+}
+
+static aot_status_t AOT_CALL enqueue(const aot_ext_queue_kernel_t *x, const aot_kernel_call_t *call,
+                                     const aot_device_t *device, aot_queue_t *queue) {
+  const fs_kernels_t *k = x->head.self;
+  const row_t *row = &table[x - k->on_queue];
+  const fs_group_t *group;
+  if (row->run == wait_for) return copy_on_queue(call, device, queue);
+  AOT_TRY(check(k, row, call, &group));
+  return collect(k, row, group, call, (on_t){device, queue}, first_of(call->args[0].u.tensor),
+                 first_of(&call->results[0]));
+}
+
+static const void *AOT_CALL extension(const aot_table_t *kernel, const char *id) {
+  const fs_kernels_t *k = kernel->self;
+  const uint64_t row = (uint64_t)((const aot_kernel_t *)(const void *)kernel - k->rows); /* head stands first */
+  const int goes = k->groups->ranks.communicator->head.flags & AOT_COMMUNICATOR_STREAMS && table[row].run != begin;
+  return goes && strcmp(id, AOT_EXT_QUEUE_KERNEL) == 0 ? &k->on_queue[row] : NULL;
 }
 
 /* ---- those that go on ---- */
@@ -194,8 +236,7 @@ static aot_status_t wait_for(const aot_kernel_t *kernel, const aot_kernel_call_t
   const fs_kernels_t *k = kernel->head.self;
   const aot_tensor_t *in = call->args[0].u.tensor;
   const aot_status_t status = fs_await(k->under_way, first_of(in));
-  if (status == AOT_E_NOT_FOUND) return bad(call, AOT_E_INTERNAL, "nothing was started that makes this tensor");
-  AOT_TRY(told(k, call, status));
+  if (status != AOT_E_NOT_FOUND) AOT_TRY(told(k, call, status)); /* else the backend had it done at its node */
   if (call->n_results == 0) return AOT_OK;
   char *dense = malloc((size_t)nbytes_of(in) + 1);
   if (!dense) return bad(call, AOT_E_EXHAUSTED, "no memory left");
@@ -214,10 +255,13 @@ void fs_kernels_init(fs_kernels_t *k, fs_groups_t *groups, fs_under_way_t *under
   k->groups = groups;
   k->under_way = under_way;
   for (int i = 0; i < FS_N_KERNELS; i++) {
-    k->rows[i] = (aot_kernel_t){.head = {.struct_size = sizeof k->rows[i], .flags = table[i].flags, .self = k},
-                                .op = aot_str(table[i].op),
-                                .run = table[i].run,
-                                .settle = settle};
+    k->on_queue[i] = (aot_ext_queue_kernel_t){
+        .head = {.struct_size = sizeof k->on_queue[i], .self = k}, .takes = takes, .enqueue = enqueue};
+    k->rows[i] = (aot_kernel_t){
+        .head = {.struct_size = sizeof k->rows[i], .flags = table[i].flags, .self = k, .get_ext = extension},
+        .op = aot_str(table[i].op),
+        .run = table[i].run,
+        .settle = settle};
     k->list[i] = &k->rows[i];
   }
   k->ext = (aot_ext_kernels_t){

@@ -8,6 +8,7 @@
 #include "under_way.h"
 
 #include <aot/ext/kernels.h>
+#include <aot/ext/queue_kernel.h>
 #include <aot/ext/ranks.h>
 
 #define FS_N_KERNELS 9
@@ -16,6 +17,7 @@ typedef struct fs_kernels {
   fs_groups_t *groups;
   fs_under_way_t *under_way;
   aot_kernel_t rows[FS_N_KERNELS];
+  aot_ext_queue_kernel_t on_queue[FS_N_KERNELS]; /* offered where the communicator takes queues of devices */
   const aot_kernel_t *list[FS_N_KERNELS];
   aot_ext_kernels_t ext; /* without a communicator it has none */
 } fs_kernels_t;

@@ -23,8 +23,10 @@
 #include <aot/ext/opset_info.h>
 #include <aot/ext/profile.h>
 #include <aot/ext/check_nan.h>
+#include <aot/ext/queue_kernel.h>
 #include <aot/ext/ranks.h>
 #include <aot/ext/report.h>
+#include <aot/ext/stream.h>
 #include <aot/ext/saved.h>
 #include <aot/ext/program_file.h>
 #include <aot/ext/trial.h>
@@ -697,6 +699,16 @@ static const row_t rows[] = {
     MEMBER(aot_kernel_t, op),
     MEMBER(aot_kernel_t, run),
     MEMBER(aot_kernel_t, settle),
+    STRUCT(aot_ext_queue_kernel_t),
+    MEMBER(aot_ext_queue_kernel_t, head),
+    MEMBER(aot_ext_queue_kernel_t, takes),
+    MEMBER(aot_ext_queue_kernel_t, enqueue),
+    STRUCT(aot_ext_stream_t),
+    MEMBER(aot_ext_stream_t, head),
+    MEMBER(aot_ext_stream_t, runtime),
+    MEMBER(aot_ext_stream_t, enter),
+    MEMBER(aot_ext_stream_t, stream),
+    MEMBER(aot_ext_stream_t, mark),
     STRUCT(aot_ext_kernels_t),
     MEMBER(aot_ext_kernels_t, struct_size),
     MEMBER(aot_ext_kernels_t, flags),

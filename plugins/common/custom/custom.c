@@ -372,6 +372,49 @@ aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, r
   return status;
 }
 
+/* ---- on a queue ---- */
+
+static const aot_ext_queue_kernel_t *on_queue(const cu_node_t *n) {
+  return n->n_written ? NULL : aot_ext(&n->kernel->head, AOT_EXT_QUEUE_KERNEL);
+}
+
+/* The call as the boundary has it: device and queue, or neither to ask whether it is taken. */
+static aot_status_t put_call(const cu_node_t *n, const rk_call_t *call, const aot_device_t *device, aot_queue_t *queue,
+                             rk_error_t *error) {
+  const aot_ext_queue_kernel_t *x = on_queue(n);
+  char message[MESSAGE_SIZE] = "";
+  call_room_t r;
+  aot_status_t status = AOT_E_EXHAUSTED;
+  if (make_room(&r, call->args + n->first_arg, call->n_args - n->first_arg, call->n_results)) {
+    fill_args(&r, call->args + n->first_arg, call->n_args - n->first_arg);
+    for (uint32_t i = 0; i < n->n_own; i++) r.results[i] = boundary_tensor(&call->results[i]);
+    const aot_kernel_call_t given = {.struct_size = sizeof given,
+                                     .n_args = call->n_args - n->first_arg,
+                                     .args = r.args,
+                                     .results = r.results,
+                                     .n_results = n->n_own,
+                                     .message_size = sizeof message,
+                                     .message = message};
+    if (queue) status = x->enqueue(x, &given, device, queue);
+    else status = x->takes(x, &given) ? AOT_OK : AOT_E_UNIMPLEMENTED;
+  }
+  message[sizeof message - 1] = 0;
+  if (status != AOT_OK && error)
+    snprintf(error->text, sizeof error->text, "%.*s: %s", (int)n->op->name.size, n->op->name.data,
+             message[0] ? message : "it cannot be put on the queue");
+  give_room(&r);
+  return status;
+}
+
+int cu_takes_queue(const cu_node_t *n, const rk_call_t *call) {
+  return on_queue(n) && put_call(n, call, NULL, NULL, NULL) == AOT_OK;
+}
+
+aot_status_t cu_enqueue(const cu_node_t *n, const rk_call_t *call, const aot_device_t *device, aot_queue_t *queue,
+                        rk_error_t *error) {
+  return put_call(n, call, device, queue, error);
+}
+
 void cu_settle(const cu_program_t *p) {
   for (uint32_t i = 0; i < p->n_nodes; i++) {
     aot_kernel_t k;

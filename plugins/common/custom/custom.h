@@ -11,6 +11,7 @@
 
 #include "common/kernels/rk.h"
 #include <aot/ext/kernels.h>
+#include <aot/ext/queue_kernel.h>
 #include <aot/ext/report.h>
 #include <aot/graph.h>
 #include <aot/snapshot.h>
@@ -73,6 +74,12 @@ aot_status_t cu_report(const cu_program_t *p, const aot_ext_report_t *report, ao
  * result is the same memory is not copied. O(elements copied) and the kernel. */
 aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, rk_tensor_t *results, uint32_t n_results,
                     rk_error_t *error);
+
+/* The same as work on a device's queue, where the kernel can (aot/ext/queue_kernel.h), and the operator writes nothing.
+ * cu_takes_queue: without memory. */
+int cu_takes_queue(const cu_node_t *n, const rk_call_t *call);
+aot_status_t cu_enqueue(const cu_node_t *n, const rk_call_t *call, const aot_device_t *device, aot_queue_t *queue,
+                        rk_error_t *error);
 
 /* A run has ended half-way: nothing that kernels have started goes on when this returns. */
 void cu_settle(const cu_program_t *p);

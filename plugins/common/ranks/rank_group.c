@@ -256,6 +256,19 @@ static void keep_failure(group_t *g, aot_status_t status, const rn_error_t *erro
   if (is_first) g->t.abort(g->t.self, error->text);
 }
 
+const rn_transport_t *rn_group_transport(const aot_group_t *g) { return &group_of(g)->t; }
+
+void rn_group_count(aot_group_t *g, uint64_t gathered, uint64_t scattered) {
+  count(group_of(g), gathered, scattered);
+  count_time(group_of(g), 0);
+}
+
+void rn_group_fail(aot_group_t *g, aot_status_t status, const char *text) {
+  rn_error_t error;
+  snprintf(error.text, sizeof error.text, "%s", text);
+  for (group_t *at = group_of(g); at; at = at->whole) keep_failure(at, status, &error);
+}
+
 static aot_status_t run(collecting_t *w) {
   group_t *g = w->g;
   pthread_mutex_lock(&g->lock);

@@ -57,6 +57,13 @@ typedef struct rn_communicator {
 void rn_communicator_init(rn_communicator_t *c, const aot_host_t *host, uint32_t flags);
 aot_status_t rn_group_open(const aot_communicator_t *c, aot_ctx_t *ctx, const rn_transport_t *t, aot_group_t **out);
 
+/* For a communicator that does some collectives by itself. Of a group: its transport [borrow until leave]; bytes that came
+ * by a collective, which is counted; the first failure, which tells the other ranks, and is that of the group it was split
+ * from, too. [any-thread] */
+const rn_transport_t *rn_group_transport(const aot_group_t *g);
+void rn_group_count(aot_group_t *g, uint64_t gathered, uint64_t scattered);
+void rn_group_fail(aot_group_t *g, aot_status_t status, const char *text);
+
 /* An error of the communicator's; ctx may be NULL. */
 aot_status_t rn_tell(const aot_communicator_t *c, aot_ctx_t *ctx, aot_status_t status, const char *text);
 

@@ -1,0 +1,65 @@
+#include "nccl.h"
+
+#include <aot/communicator.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  size_t at;
+} functions[] = {
+    {"ncclGetVersion", offsetof(nl_nccl_t, get_version)},
+    {"ncclGetErrorString", offsetof(nl_nccl_t, get_error_string)},
+    {"ncclGetLastError", offsetof(nl_nccl_t, get_last_error)},
+    {"ncclGetUniqueId", offsetof(nl_nccl_t, get_unique_id)},
+    {"ncclCommInitRank", offsetof(nl_nccl_t, comm_init_rank)},
+    {"ncclCommDestroy", offsetof(nl_nccl_t, comm_destroy)},
+    {"ncclCommAbort", offsetof(nl_nccl_t, comm_abort)},
+    {"ncclCommGetAsyncError", offsetof(nl_nccl_t, comm_get_async_error)},
+    {"ncclAllGather", offsetof(nl_nccl_t, all_gather)},
+    {"ncclReduceScatter", offsetof(nl_nccl_t, reduce_scatter)},
+    {"ncclAllReduce", offsetof(nl_nccl_t, all_reduce)},
+    {"ncclBroadcast", offsetof(nl_nccl_t, broadcast)},
+};
+
+int nl_open(nl_nccl_t *out, const char *path, char *why, size_t size) {
+  const char *file = path && path[0] ? path : "libnccl.so.2";
+  *out = (nl_nccl_t){.library = dlopen(file, RTLD_NOW | RTLD_LOCAL)};
+  if (!out->library) {
+    snprintf(why, size,
+             "NCCL cannot be opened: %s; name its file in the option 'library', or its folder in LD_LIBRARY_PATH",
+             dlerror());
+    return -1;
+  }
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    void *symbol = dlsym(out->library, functions[i].name);
+    memcpy((char *)out + functions[i].at, &symbol, sizeof symbol);
+    if (symbol) continue;
+    snprintf(why, size, "%s has no function %s: NCCL 2.18 or later is needed", file, functions[i].name);
+    return -1;
+  }
+  if (out->get_version(&out->version) == 0 && out->version >= NL_OLDEST) return 0;
+  snprintf(why, size, "%s is NCCL %d.%d, and 2.18 or later is needed", file, out->version / 10000,
+           out->version / 100 % 100);
+  return -1;
+}
+
+int nl_dtype(int32_t dtype) {
+  switch (dtype) {
+    case AOT_F32: return NL_F32;
+    case AOT_F64: return NL_F64;
+    case AOT_F16: return NL_F16;
+    case AOT_BF16: return NL_BF16;
+    case AOT_I64: return NL_I64;
+    case AOT_I32: return NL_I32;
+    case AOT_I8: return NL_I8;
+    case AOT_U8: return NL_U8;
+    default: return -1;
+  }
+}
+
+int nl_reduce(int32_t reduce) {
+  static const int ops[] = {-1, NL_SUM, NL_MAX, NL_MIN, NL_AVG, NL_PRODUCT};
+  return reduce > 0 && reduce < (int32_t)(sizeof ops / sizeof *ops) ? ops[reduce] : -1;
+}

@@ -1,0 +1,45 @@
+/* NCCL, opened at run time: its types as far as they are used here, and its functions in a table. Names, numbers and
+ * signatures are those of nccl.h (2.18 and later). Functions answer 0 or an error number. */
+#ifndef NL_NCCL_H
+#define NL_NCCL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NL_OLDEST 21800 /* 10000 * major + 100 * minor + patch */
+#define NL_IN_PROGRESS 7
+
+typedef void *nl_comm_t; /* ncclComm_t */
+typedef struct nl_id {   /* ncclUniqueId */
+  char bytes[128];
+} nl_id_t;
+
+/* ncclDataType_t */
+enum { NL_I8 = 0, NL_U8 = 1, NL_I32 = 2, NL_I64 = 4, NL_F16 = 6, NL_F32 = 7, NL_F64 = 8, NL_BF16 = 9 };
+/* ncclRedOp_t */
+enum { NL_SUM = 0, NL_PRODUCT = 1, NL_MAX = 2, NL_MIN = 3, NL_AVG = 4 };
+
+typedef struct nl_nccl {
+  void *library;
+  int version;
+  int (*get_version)(int *out);
+  const char *(*get_error_string)(int error);
+  const char *(*get_last_error)(nl_comm_t comm);
+  int (*get_unique_id)(nl_id_t *out);
+  int (*comm_init_rank)(nl_comm_t *out, int n_ranks, nl_id_t id, int rank);
+  int (*comm_destroy)(nl_comm_t comm);
+  int (*comm_abort)(nl_comm_t comm);
+  int (*comm_get_async_error)(nl_comm_t comm, int *out);
+  int (*all_gather)(const void *from, void *to, size_t n, int dtype, nl_comm_t comm, void *stream);
+  int (*reduce_scatter)(const void *from, void *to, size_t n, int dtype, int op, nl_comm_t comm, void *stream);
+  int (*all_reduce)(const void *from, void *to, size_t n, int dtype, int op, nl_comm_t comm, void *stream);
+  int (*broadcast)(const void *from, void *to, size_t n, int dtype, int root, nl_comm_t comm, void *stream);
+} nl_nccl_t;
+
+/* path: a file, or empty: libnccl.so.2 as the loader finds it. 0, or -1 with a sentence in `why`; a library that was
+ * opened stays so. */
+int nl_open(nl_nccl_t *out, const char *path, char *why, size_t size);
+int nl_dtype(int32_t dtype);   /* of AOT_F32, ..; -1: NCCL has none */
+int nl_reduce(int32_t reduce); /* of AOT_REDUCE_SUM, ..; -1: NCCL has none */
+
+#endif

@@ -1,0 +1,332 @@
+#include "nccl_groups.h"
+
+#include <aot/inline.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LOOK_NS = 20000000, REMEMBERED = 1024 /* collectives, for messages: a step's, mostly */ };
+
+typedef struct known { /* a collective, for messages */
+  int32_t kind;
+  uint64_t nbytes;
+} known_t;
+
+typedef struct nl_channel {
+  aot_group_t *group;
+  const aot_device_t *device;
+  const aot_ext_stream_t *stream;
+  nl_comm_t comm;
+  uint64_t *word;            /* pinned: the number of the collective that the device is at, 0: none */
+  uint64_t n;                /* collectives put so far; numbers count from 1 */
+  uint64_t at;               /* what the watcher has seen last .. */
+  uint64_t since;            /* .. and when it saw it first */
+  int has_ended;             /* failed and aborted, or given back */
+  known_t known[REMEMBERED]; /* number k at k modulo them */
+  struct nl_channel *next;
+} nl_channel_t;
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- watching ---- */
+
+static void print_place(const nl_channel_t *c, uint64_t number, char *out, size_t size) {
+  const known_t *k = &c->known[number % REMEMBERED];
+  if (number)
+    snprintf(out, size, "%s of %llu bytes, collective %llu of the program", rn_collective_name(k->kind),
+             (unsigned long long)k->nbytes, (unsigned long long)number);
+  else snprintf(out, size, "no collective");
+}
+
+static void fail(nl_groups_t *g, nl_channel_t *c, const char *why) {
+  const uint32_t rank = rn_group_transport(c->group)->rank;
+  char text[320], place[112];
+  print_place(c, __atomic_load_n(c->word, __ATOMIC_ACQUIRE), place, sizeof place);
+  snprintf(text, sizeof text, "%.170s; rank %u was at %s", why, rank, place);
+  c->has_ended = 1;
+  rn_group_fail(c->group, AOT_E_UNAVAILABLE, text);
+  g->nccl.comm_abort(c->comm);
+  c->comm = NULL;
+}
+
+/* In that order: who has ended explains why a collective does not. */
+static void look(nl_groups_t *g, nl_channel_t *c) {
+  const uint64_t at = __atomic_load_n(c->word, __ATOMIC_ACQUIRE), now = now_ns();
+  rn_error_t error = {""};
+  char text[320];
+  int code = 0;
+  aot_str_t said;
+  if (at != c->at) c->since = now;
+  c->at = at;
+  if (g->table->failure(g->table, c->group, &said) != AOT_OK) {
+    snprintf(error.text, sizeof error.text, "%.*s", (int)said.size, said.data);
+    fail(g, c, error.text);
+  } else if (fr_has_failed(rn_group_transport(c->group), &error)) {
+    fail(g, c, error.text);
+  } else if (g->nccl.comm_get_async_error(c->comm, &code) == 0 && code && code != NL_IN_PROGRESS) {
+    snprintf(text, sizeof text, "NCCL has failed: %s", g->nccl.get_error_string(code));
+    fail(g, c, text);
+  } else if (at && now - c->since > g->patience_ns) {
+    snprintf(text, sizeof text, "a collective has not ended within %.3g s", (double)g->patience_ns / 1e9);
+    fail(g, c, text);
+  }
+}
+
+static void *watch(void *arg) {
+  nl_groups_t *g = arg;
+  for (int ends = 0; !ends; nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL)) {
+    pthread_mutex_lock(&g->lock);
+    for (nl_channel_t *c = g->channels; c; c = c->next)
+      if (!c->has_ended) look(g, c);
+    ends = g->ends;
+    pthread_mutex_unlock(&g->lock);
+  }
+  return NULL;
+}
+
+/* ---- making a communicator ---- */
+
+typedef struct making {
+  nl_nccl_t nccl;
+  const aot_ext_stream_t *stream;
+  nl_id_t id;
+  uint32_t rank, n_ranks;
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+  int has_ended, is_forgotten, code;
+  nl_comm_t comm;
+} making_t;
+
+static void drop(making_t *m) {
+  pthread_mutex_destroy(&m->lock);
+  pthread_cond_destroy(&m->ended);
+  free(m);
+}
+
+static void *make(void *arg) {
+  making_t *m = arg;
+  nl_comm_t comm = NULL;
+  int code = m->stream->enter(m->stream, NULL) == AOT_OK ? 0 : 1;
+  if (!code) code = m->nccl.comm_init_rank(&comm, (int)m->n_ranks, m->id, (int)m->rank);
+  pthread_mutex_lock(&m->lock);
+  m->comm = comm;
+  m->code = code;
+  m->has_ended = 1;
+  const int is_forgotten = m->is_forgotten;
+  pthread_cond_signal(&m->ended);
+  pthread_mutex_unlock(&m->lock);
+  if (is_forgotten) drop(m);
+  return NULL;
+}
+
+static aot_status_t wait_for(making_t *m, uint64_t patience_ns, nl_comm_t *out, char *why, size_t size) {
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += (time_t)(patience_ns / 1000000000u) + 1;
+  pthread_mutex_lock(&m->lock);
+  while (!m->has_ended && pthread_cond_timedwait(&m->ended, &m->lock, &end) == 0) continue;
+  const int has_ended = m->has_ended, code = m->code;
+  m->is_forgotten = !has_ended;
+  pthread_mutex_unlock(&m->lock);
+  if (!has_ended) {
+    snprintf(why, size, "ncclCommInitRank of rank %u has not ended within %.3g s", m->rank, (double)patience_ns / 1e9);
+    return AOT_E_UNAVAILABLE;
+  }
+  *out = m->comm;
+  if (code) {
+    const char *last = m->nccl.get_last_error(NULL);
+    snprintf(why, size, "ncclCommInitRank of rank %u: %s; %.160s", m->rank, m->nccl.get_error_string(code),
+             last ? last : "");
+  }
+  drop(m);
+  return code ? AOT_E_UNAVAILABLE : AOT_OK;
+}
+
+/* The first rank names the communicator, the group's transport tells the others. */
+static aot_status_t agree(const nl_groups_t *g, aot_group_t *group, nl_id_t *id, char *why, size_t size) {
+  const rn_transport_t *t = rn_group_transport(group);
+  const aot_buffer_t own = {(uintptr_t)id, sizeof *id};
+  const aot_collective_t tell = {.struct_size = sizeof tell,
+                                 .kind = AOT_COLLECTIVE_BROADCAST,
+                                 .dtype = AOT_U8,
+                                 .to = own,
+                                 .from = own,
+                                 .what = aot_str("NCCL's unique id")};
+  if (t->rank == 0 && g->nccl.get_unique_id(id) != 0) {
+    snprintf(why, size, "ncclGetUniqueId: %.200s", g->nccl.get_last_error(NULL));
+    return AOT_E_UNAVAILABLE;
+  }
+  return g->table->collect(g->table, NULL, group, &tell); /* whose failure is the group's */
+}
+
+static aot_status_t make_comm(const nl_groups_t *g, aot_group_t *group, const aot_ext_stream_t *stream, nl_comm_t *out,
+                              char *why, size_t size) {
+  const rn_transport_t *t = rn_group_transport(group);
+  making_t *m = calloc(1, sizeof *m);
+  pthread_t thread;
+  if (!m) return AOT_E_EXHAUSTED;
+  *m = (making_t){.nccl = g->nccl, .stream = stream, .rank = t->rank, .n_ranks = t->n_ranks};
+  pthread_mutex_init(&m->lock, NULL);
+  pthread_cond_init(&m->ended, NULL);
+  aot_status_t status = agree(g, group, &m->id, why, size);
+  if (status == AOT_OK && pthread_create(&thread, NULL, make, m) != 0) status = AOT_E_EXHAUSTED;
+  if (status != AOT_OK) {
+    drop(m);
+    return status;
+  }
+  pthread_detach(thread);
+  return wait_for(m, g->patience_ns, out, why, size);
+}
+
+static nl_channel_t *find(nl_groups_t *g, const aot_group_t *group) {
+  pthread_mutex_lock(&g->lock);
+  nl_channel_t *c = g->channels;
+  while (c && c->group != group) c = c->next;
+  pthread_mutex_unlock(&g->lock);
+  return c;
+}
+
+static aot_status_t open_channel(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, const aot_device_t *device,
+                                 const aot_ext_stream_t *stream, nl_channel_t **out, char *why, size_t size) {
+  nl_channel_t *c = calloc(1, sizeof *c);
+  void *word = NULL;
+  if (!c) return AOT_E_EXHAUSTED;
+  aot_status_t status = device->host_alloc(device, ctx, sizeof(uint64_t), &word);
+  if (status == AOT_OK) memset(word, 0, sizeof(uint64_t));
+  *c = (nl_channel_t){.group = group, .device = device, .stream = stream, .word = word};
+  if (status == AOT_OK) status = make_comm(g, group, stream, &c->comm, why, size);
+  pthread_mutex_lock(&g->lock);
+  if (status == AOT_OK && !g->is_watched) {
+    g->is_watched = pthread_create(&g->watcher, NULL, watch, g) == 0;
+    if (!g->is_watched) status = AOT_E_EXHAUSTED;
+  }
+  if (status == AOT_OK) {
+    c->next = g->channels;
+    g->channels = c;
+  }
+  pthread_mutex_unlock(&g->lock);
+  *out = c;
+  if (status == AOT_OK) return AOT_OK;
+  if (c->comm) g->nccl.comm_abort(c->comm);
+  if (word) device->host_free(device, ctx, word, sizeof(uint64_t));
+  free(c);
+  return status;
+}
+
+/* ---- a collective ---- */
+
+/* What is only moved goes as bytes; NCCL counts elements of a rank's part. */
+static int call(const nl_groups_t *g, const nl_channel_t *c, const aot_collective_t *w, void *stream) {
+  const int dtype = nl_dtype(w->dtype), op = nl_reduce(w->reduce);
+  const uint64_t size = aot_dtype_size(w->dtype);
+  const void *from = (const void *)(uintptr_t)w->from.address;
+  void *to = (void *)(uintptr_t)w->to.address;
+  switch (w->kind) {
+    case AOT_COLLECTIVE_ALL_GATHER: return g->nccl.all_gather(from, to, w->from.nbytes, NL_U8, c->comm, stream);
+    case AOT_COLLECTIVE_BROADCAST:
+      return g->nccl.broadcast(from, to, w->to.nbytes, NL_U8, (int)w->root, c->comm, stream);
+    case AOT_COLLECTIVE_REDUCE_SCATTER:
+      return g->nccl.reduce_scatter(from, to, w->to.nbytes / size, dtype, op, c->comm, stream);
+    default: return g->nccl.all_reduce(from, to, w->to.nbytes / size, dtype, op, c->comm, stream);
+  }
+}
+
+static const char *refuse(const aot_collective_t *w, uint32_t n_ranks) {
+  const uint64_t to = w->to.nbytes, from = w->from.nbytes;
+  const int reduces = w->kind == AOT_COLLECTIVE_ALL_REDUCE || w->kind == AOT_COLLECTIVE_REDUCE_SCATTER;
+  if (!reduces && w->kind != AOT_COLLECTIVE_ALL_GATHER && w->kind != AOT_COLLECTIVE_BROADCAST)
+    return "on queues there are all_gather, reduce_scatter, all_reduce and broadcast";
+  if (reduces && (nl_dtype(w->dtype) < 0 || nl_reduce(w->reduce) < 0)) return "NCCL has no such reduction";
+  if (w->kind == AOT_COLLECTIVE_ALL_GATHER && to != n_ranks * from)
+    return "the result is not as large as the ranks' tensors";
+  if (w->kind == AOT_COLLECTIVE_REDUCE_SCATTER && from != n_ranks * to)
+    return "a rank's part is not its share of the tensor";
+  if (w->kind == AOT_COLLECTIVE_ALL_REDUCE && from != to) return "the result is not as large as the tensor";
+  return w->kind == AOT_COLLECTIVE_BROADCAST && w->root >= n_ranks ? "there is no such root" : NULL;
+}
+
+static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const aot_collective_t *w, char *why,
+                        size_t size) {
+  const aot_ext_stream_t *x = c->stream;
+  const uint64_t larger = w->to.nbytes > w->from.nbytes ? w->to.nbytes : w->from.nbytes;
+  pthread_mutex_lock(&g->lock);
+  const int has_ended = c->has_ended;
+  const uint64_t number = ++c->n;
+  c->known[number % REMEMBERED] = (known_t){w->kind, larger};
+  pthread_mutex_unlock(&g->lock);
+  if (has_ended) return AOT_E_UNAVAILABLE;
+  AOT_TRY(x->enter(x, ctx));
+  AOT_TRY(x->mark(x, ctx, w->queue, c->word, number));
+  const int code = call(g, c, w, x->stream(x, w->queue));
+  if (code && code != NL_IN_PROGRESS) {
+    const char *last = g->nccl.get_last_error(c->comm);
+    snprintf(why, size, "%s of %llu bytes: NCCL: %s; %.160s", rn_collective_name(w->kind), (unsigned long long)larger,
+             g->nccl.get_error_string(code), last ? last : "");
+    return AOT_E_UNAVAILABLE;
+  }
+  return x->mark(x, ctx, w->queue, c->word, 0);
+}
+
+/* What comes from the other ranks, as the transport's own collectives count it. */
+static void count(aot_group_t *group, const aot_collective_t *w) {
+  const rn_transport_t *t = rn_group_transport(group);
+  const uint64_t n = t->n_ranks, share = w->to.nbytes / n;
+  switch (w->kind) {
+    case AOT_COLLECTIVE_ALL_GATHER: rn_group_count(group, (n - 1) * w->from.nbytes, 0); break;
+    case AOT_COLLECTIVE_REDUCE_SCATTER: rn_group_count(group, 0, (n - 1) * w->to.nbytes); break;
+    case AOT_COLLECTIVE_BROADCAST: rn_group_count(group, t->rank == w->root ? 0 : w->to.nbytes, 0); break;
+    default: rn_group_count(group, w->to.nbytes - share, (n - 1) * share);
+  }
+}
+
+aot_status_t nl_collect(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, const aot_collective_t *w,
+                        const aot_ext_stream_t *stream) {
+  nl_channel_t *c = find(g, group);
+  char why[320] = "";
+  aot_str_t said;
+  const char *refused = refuse(w, rn_group_transport(group)->n_ranks);
+  aot_status_t status = g->table->failure(g->table, group, &said);
+  if (status == AOT_OK && refused) {
+    snprintf(why, sizeof why, "%s: %s", rn_collective_name(w->kind), refused);
+    status = AOT_E_UNIMPLEMENTED;
+  }
+  if (status == AOT_OK && !c) status = open_channel(g, ctx, group, w->device, stream, &c, why, sizeof why);
+  if (status == AOT_OK) status = put(g, ctx, c, w, why, sizeof why);
+  if (status == AOT_OK) count(group, w);
+  else rn_group_fail(group, status, why[0] ? why : "a collective cannot be put on the device's queue");
+  return status;
+}
+
+/* ---- the ends ---- */
+
+void nl_groups_init(nl_groups_t *g, const aot_communicator_t *table, const nl_nccl_t *nccl, uint64_t patience_ns) {
+  *g = (nl_groups_t){.table = table, .nccl = *nccl, .patience_ns = patience_ns};
+  pthread_mutex_init(&g->lock, NULL);
+}
+
+void nl_forget(nl_groups_t *g, aot_group_t *group) {
+  pthread_mutex_lock(&g->lock);
+  nl_channel_t **at = &g->channels;
+  while (*at && (*at)->group != group) at = &(*at)->next;
+  nl_channel_t *c = *at;
+  if (c) *at = c->next;
+  pthread_mutex_unlock(&g->lock);
+  if (!c) return;
+  c->stream->enter(c->stream, NULL);
+  if (c->comm) g->nccl.comm_destroy(c->comm);
+  c->device->host_free(c->device, NULL, c->word, sizeof(uint64_t));
+  free(c);
+}
+
+void nl_groups_deinit(nl_groups_t *g) {
+  pthread_mutex_lock(&g->lock);
+  g->ends = 1;
+  pthread_mutex_unlock(&g->lock);
+  if (g->is_watched) pthread_join(g->watcher, NULL);
+  pthread_mutex_destroy(&g->lock);
+}

@@ -1,0 +1,184 @@
+/* A double of NCCL between processes of one machine: collectives are calls on a stream of the driver's double, with the
+ * memory open. Ranks meet in a file of /dev/shm that the unique id names, lay a part of their bytes into their slots, wait
+ * for each other, and take what is theirs; sums are made in the order of ranks. A rank that does not come is waited for
+ * until ncclCommAbort, as a kernel of NCCL's would.
+ *
+ * AOT_NCCL_DOUBLE="hang-at=9 version=21805": the 9th collective of this process never goes on; what the library tells of
+ * itself. */
+#include "double_api.h"
+
+#include "common/ranks/reduce.h"
+#include <aot/communicator.h>
+#include <aot/inline.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, MOST_RANKS = 16, SLOT_NBYTES = 1 << 16, ID_NBYTES = 128 };
+enum { GATHER, SCATTER, REDUCE, BROADCAST };
+
+typedef struct unique_id {
+  char path[ID_NBYTES];
+} unique_id_t;
+
+typedef struct meeting {
+  _Atomic uint32_t n_here;
+  _Atomic uint64_t n_waits[MOST_RANKS];
+  char slots[MOST_RANKS][SLOT_NBYTES];
+} meeting_t;
+
+typedef struct comm {
+  meeting_t *m;
+  int rank, n_ranks;
+  uint64_t n_waits;
+  _Atomic int is_aborted;
+} comm_t;
+
+/* Addresses stand by themselves: the driver's double looks for memory among the words. */
+typedef struct work {
+  comm_t *comm;
+  const char *from;
+  char *to;
+  uint64_t n, size; /* elements of a rank's part */
+  int32_t kind, dtype, reduce, root;
+  int hangs;
+} work_t;
+
+static int (*enqueue)(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes);
+static _Atomic uint64_t n_collectives;
+
+static uint64_t setting(const char *name, uint64_t preset) {
+  const char *text = getenv("AOT_NCCL_DOUBLE"), *at = text ? strstr(text, name) : NULL;
+  return at ? strtoull(at + strlen(name), NULL, 10) : preset;
+}
+
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL); }
+
+/* 0: aborted. */
+static int wait_for_all(comm_t *c) {
+  const uint64_t wanted = ++c->n_waits;
+  atomic_store(&c->m->n_waits[c->rank], wanted);
+  for (int r = 0; r < c->n_ranks; r++)
+    while (atomic_load(&c->m->n_waits[r]) < wanted) {
+      if (atomic_load(&c->is_aborted)) return 0;
+      nap();
+    }
+  return 1;
+}
+
+/* Bytes [at, at + n) of what every rank lays out are there. */
+static void take(const work_t *w, uint64_t at, uint64_t n) {
+  const comm_t *c = w->comm;
+  const uint64_t part = w->n * w->size;
+  const void *parts[MOST_RANKS];
+  if (w->kind == BROADCAST) memcpy(w->to + at, c->m->slots[w->root], n);
+  for (int r = 0; r < c->n_ranks && w->kind == GATHER; r++) memcpy(w->to + (uint64_t)r * part + at, c->m->slots[r], n);
+  if (w->kind == GATHER || w->kind == BROADCAST) return;
+  const uint64_t own = (uint64_t)c->rank * part;
+  const uint64_t first = w->kind == REDUCE || at > own ? at : own,
+                 last = w->kind == REDUCE || at + n < own + part ? at + n : own + part;
+  for (int r = 0; r < c->n_ranks; r++) parts[r] = c->m->slots[r] + (first - at);
+  if (last > first)
+    rn_reduce(w->dtype, w->reduce, (uint32_t)c->n_ranks, parts, w->to + first - (w->kind == REDUCE ? 0 : own),
+              (last - first) / w->size);
+}
+
+static int run(void *argument) {
+  const work_t *w = argument;
+  comm_t *c = w->comm;
+  const uint64_t whole = w->n * w->size * (w->kind == SCATTER ? (uint64_t)c->n_ranks : 1);
+  while (w->hangs && !atomic_load(&c->is_aborted)) nap();
+  for (uint64_t at = 0; at < whole; at += SLOT_NBYTES) {
+    const uint64_t n = whole - at < SLOT_NBYTES ? whole - at : SLOT_NBYTES;
+    if (w->kind != BROADCAST || c->rank == w->root) memcpy(c->m->slots[c->rank], w->from + at, n);
+    if (!wait_for_all(c)) return 0;
+    take(w, at, n);
+    if (!wait_for_all(c)) return 0;
+  }
+  return 0;
+}
+
+/* ---- the library ---- */
+
+API int ncclGetVersion(int *out) { return *out = (int)setting("version=", 22700), SUCCESS; }
+API const char *ncclGetErrorString(int error) {
+  return error == SUCCESS ? "no error" : error == SYSTEM_ERROR ? "unhandled system error" : "invalid argument";
+}
+API const char *ncclGetLastError(void *comm) { return (void)comm, "told by NCCL's double"; }
+
+API int ncclGetUniqueId(unique_id_t *out) {
+  static _Atomic int n_made;
+  snprintf(out->path, sizeof out->path, "/dev/shm/aot-nccl-%d-%d", (int)getpid(), atomic_fetch_add(&n_made, 1));
+  return SUCCESS;
+}
+
+static meeting_t *open_meeting(const char *path) {
+  const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return NULL;
+  void *at = ftruncate(file, sizeof(meeting_t)) == 0
+                 ? mmap(NULL, sizeof(meeting_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                 : MAP_FAILED;
+  close(file);
+  return at == MAP_FAILED ? NULL : at;
+}
+
+API int ncclCommInitRank(void **out, int n_ranks, unique_id_t id, int rank) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL),
+       *symbol = driver ? dlsym(driver, "aot_double_enqueue") : NULL;
+  memcpy(&enqueue, &symbol, sizeof symbol);
+  comm_t *c = calloc(1, sizeof *c);
+  if (!symbol || !c || n_ranks > MOST_RANKS || rank < 0 || rank >= n_ranks) return free(c), INVALID_ARGUMENT;
+  *c = (comm_t){.m = open_meeting(id.path), .rank = rank, .n_ranks = n_ranks};
+  if (!c->m) return free(c), SYSTEM_ERROR;
+  atomic_fetch_add(&c->m->n_here, 1);
+  while (atomic_load(&c->m->n_here) < (uint32_t)n_ranks) nap();
+  if (rank == 0) unlink(id.path);
+  return *out = c, SUCCESS;
+}
+
+API int ncclCommDestroy(void *comm) {
+  comm_t *c = comm;
+  munmap(c->m, sizeof *c->m);
+  return free(c), SUCCESS;
+}
+/* What stands on streams still names it, so it is not freed. */
+API int ncclCommAbort(void *comm) {
+  comm_t *c = comm;
+  atomic_store(&c->is_aborted, 1);
+  return SUCCESS;
+}
+API int ncclCommGetAsyncError(void *comm, int *out) { return (void)comm, *out = SUCCESS, SUCCESS; }
+
+static int32_t dtype_of(int type) {
+  static const int32_t dtypes[] = {AOT_I8, AOT_U8, AOT_I32, -1, AOT_I64, -1, AOT_F16, AOT_F32, AOT_F64, AOT_BF16};
+  return type >= 0 && type < (int)(sizeof dtypes / sizeof *dtypes) ? dtypes[type] : -1;
+}
+
+static int put(work_t w, int type, int op, void *stream) {
+  static const int32_t ops[] = {AOT_REDUCE_SUM, AOT_REDUCE_PRODUCT, AOT_REDUCE_MAX, AOT_REDUCE_MIN, AOT_REDUCE_AVG};
+  w.dtype = dtype_of(type);
+  if (w.dtype < 0 || op < 0 || op >= (int)(sizeof ops / sizeof *ops)) return INVALID_ARGUMENT;
+  w.size = aot_dtype_size(w.dtype);
+  w.reduce = ops[op];
+  w.hangs = atomic_fetch_add(&n_collectives, 1) + 1 == setting("hang-at=", 0);
+  return enqueue(stream, run, &w, sizeof w) ? INVALID_ARGUMENT : SUCCESS;
+}
+
+API int ncclAllGather(const void *from, void *to, size_t n, int type, void *comm, void *stream) {
+  return put((work_t){.comm = comm, .from = from, .to = to, .n = n, .kind = GATHER}, type, 0, stream);
+}
+API int ncclReduceScatter(const void *from, void *to, size_t n, int type, int op, void *comm, void *stream) {
+  return put((work_t){.comm = comm, .from = from, .to = to, .n = n, .kind = SCATTER}, type, op, stream);
+}
+API int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, void *comm, void *stream) {
+  return put((work_t){.comm = comm, .from = from, .to = to, .n = n, .kind = REDUCE}, type, op, stream);
+}
+API int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, void *comm, void *stream) {
+  return put((work_t){.comm = comm, .from = from, .to = to, .n = n, .kind = BROADCAST, .root = root}, type, 0, stream);
+}
