@@ -169,6 +169,7 @@ static int has_option(const aoth_unit_t *u, const char *text) {
 static aot_status_t resolve(aoth_conform_t *c, const aoth_unit_t *u, aoth_stage_t *out) {
   const char *withs[MOST_WITHS];
   uint32_t n = 0;
+  AOT_TRY(aoth_plugin_open(c->s->registry, u->plugin, c->s->arena, NULL, c->cli->sink)); /* so far in a child alone */
   for (uint32_t i = 0; i < u->desc.n_options && n < MOST_WITHS / 2; i++) {
     const aot_option_t *o = &u->options[i];
     if (o->kind != AOT_OPT_ENUM || !(o->flags & AOT_OPT_REQUIRED)) continue;
