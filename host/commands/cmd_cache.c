@@ -253,7 +253,7 @@ static int cache_main(const aoth_command_t *self, int argc, char **argv) {
           .text = &c.older_than,
       },
   };
-  int code = aoth_cli_init(&c.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, 8);
+  int code = aoth_cli_init(&c.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, AOTH_CLI_ANY);
   if (code == AOTH_CLI_GO) {
     const char *json = c.cli.common.json_path;
     c.out = c.cli.common.quiet || (json && strcmp(json, "-") == 0) ? NULL : stdout;

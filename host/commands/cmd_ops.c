@@ -243,7 +243,7 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
        .text = &line.markdown},
   };
   /* clang-format on */
-  int code = aoth_cli_init(&line.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, 8);
+  int code = aoth_cli_init(&line.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, AOTH_CLI_ANY);
   if (code == AOTH_CLI_GO) code = check_line(&line);
   if (code == AOTH_CLI_GO && !aoth_cli_session(&line.cli)) code = AOTH_EXIT_INPUT;
   if (code == AOTH_CLI_GO)

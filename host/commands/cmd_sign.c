@@ -34,7 +34,7 @@ static int sign_main(const aoth_command_t *self, int argc, char **argv) {
        .help = "make a key: F, the secret one, and F.pub, the public one",
        .text = &new_key},
   };
-  int code = aoth_cli_init(&cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, 8);
+  int code = aoth_cli_init(&cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, AOTH_CLI_ANY);
   if (code == AOTH_CLI_GO) code = sign(&cli, new_key, key);
   return aoth_cli_deinit(&cli, code);
 }

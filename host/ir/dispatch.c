@@ -83,20 +83,36 @@ static uint32_t n_written(const aot_prog_t *p, uint32_t node) {
   return n;
 }
 
+static aot_status_t unfilled(aot_prog_t *p, uint32_t node, const aoth_opset_ref_t *o, const char *what,
+                             uint32_t place) {
+  return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer",
+                       "functional_form of %.*s (node %u) left %s[%u] unfilled; opset %s is at fault",
+                       STR_ARGS(op_name(p, p->nodes.at[node].op)), node, what, place, o->name);
+}
+
 aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t *out_results,
                                        aot_value_t *out_written) {
   uint32_t local;
   AOT_TRY(aoth_need_node(p, n));
   const aoth_opset_ref_t *o = owner_of(p, p->nodes.at[n.id].op, &local);
   if (!o->table.functional_form) return AOT_E_NOT_FOUND;
-  const uint32_t n_told = p->ctx->n_diags, first = p->nodes.n;
+  const uint32_t n_told = p->ctx->n_diags, first = p->nodes.n, n_out = n_written(p, n.id);
+  const uint32_t n_results = p->nodes.at[n.id].n_results;
+  if (n_results) memset(out_results, 0, n_results * sizeof *out_results);
+  if (n_out) memset(out_written, 0, n_out * sizeof *out_written);
   const aot_status_t status = o->table.functional_form(o->self, p->ctx, p, local, n, out_results, out_written);
   /* else: there is one, not for this node */
   if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told) return AOT_E_NOT_FOUND;
   AOT_TRY(status);
   pass_tags_on(p, n.id, first);
-  AOT_TRY(check_answer(p, n.id, "functional_form", out_results, p->nodes.at[n.id].n_results));
-  return check_answer(p, n.id, "functional_form", out_written, n_written(p, n.id));
+  AOT_TRY(check_answer(p, n.id, "functional_form", out_results, n_results));
+  AOT_TRY(check_answer(p, n.id, "functional_form", out_written, n_out));
+  for (uint32_t i = 0; i < n_out; i++)
+    if (out_written[i].id == NONE) return unfilled(p, n.id, o, "out_written", i);
+  for (uint32_t i = 0; i < n_results; i++)
+    if (out_results[i].id == NONE && p->values.at[p->nodes.at[n.id].first_result + i].n_uses)
+      return unfilled(p, n.id, o, "out_results", i);
+  return AOT_OK;
 }
 
 aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t index, aot_value_t base,

@@ -7,6 +7,7 @@
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
 #include <ir/ops_store.h>
+#include <ir/schema_text.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -112,6 +113,15 @@ static aot_status_t check_desc(aoth_sink_t *sink, const aot_op_desc_t *d) {
   return AOT_OK;
 }
 
+/* No more than a warning: what a plugin was once loaded with it is loaded with for good. */
+static void warn_of_text(const aoth_ops_t *ops, const aot_op_desc_t *d, aoth_sink_t *sink) {
+  aoth_text_t why = {0};
+  if (!aoth_schema_agrees(d, &why))
+    aoth_sink_report(sink, AOT_SEVERITY_WARNING, NULL, "ops.schema", "opset %s, operator %.*s: %s; the row counts",
+                     ops->opsets[ops->n_opsets - 1].name, (int)d->name.size, d->name.data, why.data ? why.data : "");
+  aoth_text_deinit(&why);
+}
+
 static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32_t local, aoth_sink_t *sink) {
   op_entry_t *e = aoth_arena_alloc(ops->arena, 8, sizeof *e);
   if (!e) return AOT_E_EXHAUSTED;
@@ -121,12 +131,17 @@ static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32
     return AOT_E_TOO_NEW;
   }
   AOT_TRY(check_desc(sink, &e->desc));
-  if (aoth_ops_find(ops, e->desc.name).id != AOT_NO_ID) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.exists",
-                     "operator %.*s is defined twice, by two opsets or by one", (int)e->desc.name.size,
-                     e->desc.name.data);
+  const aot_op_t there = aoth_ops_find(ops, e->desc.name);
+  if (there.id != AOT_NO_ID) {
+    const uint32_t other = ops->entries[there.id]->opset;
+    const char *name = ops->opsets[ops->n_opsets - 1].name;
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.exists", "operator %.*s is defined twice, by opset %s%s%s",
+                     (int)e->desc.name.size, e->desc.name.data, ops->opsets[other].name,
+                     other == ops->n_opsets - 1 ? " both times" : " and by opset ",
+                     other == ops->n_opsets - 1 ? "" : name);
     return AOT_E_EXISTS;
   }
+  warn_of_text(ops, &e->desc, sink);
   e->opset = ops->n_opsets - 1;
   e->local = local;
   ops->entries[ops->n] = e;
@@ -233,8 +248,8 @@ aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, co
   return AOT_OK;
 }
 
-aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t *sink) {
-  aoth_opset_ref_t ref = {.self = opset};
+aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, const char *name, aoth_sink_t *sink) {
+  aoth_opset_ref_t ref = {.self = opset, .name = name};
   if (aot_import(&ref.table, sizeof ref.table, opset) != AOT_OK) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.too-new", "the opset's table is made for a newer host");
     return AOT_E_TOO_NEW;

@@ -7,6 +7,7 @@
 typedef struct aoth_opset_ref {
   const aot_opset_t *self; /* the plugin's own table: what its functions take as first argument */
   aot_opset_t table;       /* imported copy: the functions to call */
+  const char *name;        /* unit's id, for messages; borrowed */
 } aoth_opset_ref_t;
 
 const aoth_opset_ref_t *aoth_ops_owner(const aoth_ops_t *ops, uint32_t op, uint32_t *out_local);

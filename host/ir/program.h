@@ -19,7 +19,7 @@ typedef struct aoth_ops aoth_ops_t;
 aoth_ops_t *aoth_ops_create(void);
 void aoth_ops_destroy(aoth_ops_t *ops); /* not the opsets */
 /* AOT_E_EXISTS with a diagnostic when a name is already there. The opset's descriptors are imported by copy. */
-aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t *sink);
+aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, const char *name, aoth_sink_t *sink);
 /* One operator more of an opset that was added, as aot.declare/1 made it: the text says where it was declared. The same
  * schema as an operator of that name that is there already: nothing to do; another one: AOT_E_EXISTS with a
  * diagnostic at `where`. */

@@ -50,9 +50,9 @@ static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdic
   if (v.node.id >= l->n_nodes) return AOT_E_RANGE;
   const size_t row = (size_t)l->at * l->n_nodes + v.node.id;
   l->verdicts[row] = v.accepted == 2 ? RATHER_PARTS : v.accepted ? ACCEPTED : REFUSED;
+  const aot_str_t reason = v.reason.size ? v.reason : aot_str("none: the backend refuses it and does not say why");
   if (!v.accepted)
-    l->reasons[row] = aoth_arena_text(l->arena, v.reason.size ? v.reason.data : "",
-                                      v.reason.size < 4096 ? (size_t)v.reason.size : 4096);
+    l->reasons[row] = aoth_arena_text(l->arena, reason.data, reason.size < 4096 ? (size_t)reason.size : 4096);
   return AOT_OK;
 }
 

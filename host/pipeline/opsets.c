@@ -68,7 +68,7 @@ static aot_status_t do_add(void *arg) {
   const adding_t *a = arg;
   const uint32_t errors = aoth_sink_count(a->s->config.sink, AOT_SEVERITY_ERROR);
   aot_status_t status = check_claims(a);
-  if (status == AOT_OK) status = aoth_ops_add(a->s->ops, a->opset->self, a->s->config.sink);
+  if (status == AOT_OK) status = aoth_ops_add(a->s->ops, a->opset->self, a->opset->unit->id, a->s->config.sink);
   a->s->ctx.n_diags += aoth_sink_count(a->s->config.sink, AOT_SEVERITY_ERROR) - errors;
   return status;
 }

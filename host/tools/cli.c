@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_POSITIONAL 8u
-
 static int texts_add(aoth_texts_t *t, const char *text) {
   if (t->n == t->capacity) {
     const uint32_t capacity = t->capacity ? t->capacity * 2 : 8;
@@ -191,6 +189,8 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
   memset(cli, 0, sizeof *cli);
   cli->command = command;
   common_flags(&cli->common, common, &help);
+  cli->positional = calloc((size_t)argc + 1, sizeof *cli->positional);
+  if (!cli->positional) return usage_error(cli, "%s", "no memory", NULL);
   if (command->listener) {
     command->listener->hear(command->listener, flags, n_flags);
     command->listener->hear(command->listener, common, N_COMMON);
@@ -202,7 +202,7 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
     } else if (!no_more_flags && argv[i][0] == '-' && argv[i][1]) {
       const int code = take_flag(cli, argc, argv, &i, flags, n_flags, common);
       if (code != AOTH_CLI_GO) return code;
-    } else if (cli->n_positional == (max < MAX_POSITIONAL ? max : MAX_POSITIONAL)) {
+    } else if (cli->n_positional == max) {
       return usage_error(cli, "one argument too many: %s", argv[i], NULL);
     } else {
       cli->positional[cli->n_positional++] = argv[i];
@@ -334,6 +334,7 @@ int aoth_cli_deinit(aoth_cli_t *cli, int code) {
     if (code == AOTH_EXIT_OK) code = AOTH_EXIT_INPUT;
   }
   aoth_sink_destroy(cli->sink);
+  free(cli->positional);
   free(cli->common.plugin_dirs.items);
   free(cli->common.sets.items);
   free(cli->common.dump_after.items);

@@ -51,7 +51,7 @@ typedef struct aoth_command {
 typedef struct aoth_cli {
   const aoth_command_t *command;
   aoth_common_t common;
-  const char *positional[8];
+  const char **positional; /* n_positional of them; room for all of the line */
   uint32_t n_positional;
   aoth_sink_t *sink;       /* to stderr */
   aoth_trace_t *trace;     /* NULL: none */
@@ -60,6 +60,7 @@ typedef struct aoth_cli {
 } aoth_cli_t;
 
 #define AOTH_CLI_GO (-1)
+#define AOTH_CLI_ANY UINT32_MAX /* positional arguments: as many as there are */
 /* Parse argv (flags may stand anywhere; `--` ends them; --name=value works) against the command's flags and the common
  * ones. Answers AOTH_CLI_GO, or the exit status when there is nothing left to do (--help printed, bad usage told).
  * flags: n_flags rows; min, max: how many positional arguments. Always call aoth_cli_deinit afterwards. */

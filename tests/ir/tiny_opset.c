@@ -91,13 +91,13 @@ static const aot_schema_arg_t every_args[] = {TENSOR("tensor"),
 OP(op_add, "tiny.add.Tensor", AOT_OP_POINTWISE, add_args, N(add_args), one_tensor, 1,
    "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
 OP(op_add_, "tiny.add_.Tensor", AOT_OP_POINTWISE | AOT_OP_WRITES, add__args, N(add__args), one_tensor, 1,
-   "(Tensor(a!) self, Tensor other) -> Tensor(a!)")
+   "(Tensor(a!) self, Tensor other) -> Tensor")
 OP(op_norm, "tiny.norm.default", AOT_OP_WRITES, norm_args, N(norm_args), one_tensor, 1,
    "(Tensor self, Tensor(a!) running, bool training) -> Tensor")
 OP(op_rand, "tiny.rand.default", AOT_OP_RANDOM | AOT_OP_CREATION, rand_args, N(rand_args), one_tensor, 1,
    "(SymInt[] size, *, ScalarType? dtype=None, Device? device=None, Generator? generator) -> Tensor")
 OP(op_view, "tiny.view.default", AOT_OP_VIEW, view_args, N(view_args), one_tensor, 1,
-   "(Tensor(a) self, SymInt[] size) -> Tensor(a)")
+   "(Tensor self, SymInt[] size) -> Tensor")
 OP(op_split, "tiny.split.default", AOT_OP_VIEW | AOT_OP_MULTI_VIEW, split_args, N(split_args), tensor_list, 1,
    "(Tensor self, int n) -> Tensor[]")
 OP(op_max, "tiny.max.dim", AOT_OP_REDUCTION, max_args, N(max_args), two_tensors, 2,
@@ -106,8 +106,7 @@ OP(op_cat, "tiny.cat.default", AOT_OP_MOVEMENT, cat_args, N(cat_args), one_tenso
    "(Tensor[] tensors, int dim=0) -> Tensor")
 OP(op_index, "tiny.index.Tensor", AOT_OP_MOVEMENT, index_args, N(index_args), one_tensor, 1,
    "(Tensor self, Tensor?[] indices) -> Tensor")
-OP(op_call, "tiny.call", AOT_OP_REGION, call_args, N(call_args), tensor_list, 1,
-   "(Graph body, Any[] operands) -> Tensor[]")
+OP(op_call, "tiny.call", AOT_OP_REGION, call_args, N(call_args), tensor_list, 1, "(Graph body, ...) -> Tensor[]")
 OP(op_print, "tiny.print", AOT_OP_EFFECT, print_args, N(print_args), NULL, 0, "(Tensor self, str text) -> ()")
 OP(op_conv, "tiny.conv2d.default", AOT_OP_HEAVY, conv_args, N(conv_args), one_tensor, 1,
    "(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0) -> Tensor")
@@ -208,7 +207,7 @@ void world_init(world_t *w) {
   w->session = aoth_arena_create();
   w->scratch = aoth_arena_create();
   w->sink = aoth_sink_create(NULL);
-  assert_int_equal(aoth_ops_add(w->ops, tiny_opset(), w->sink), AOT_OK);
+  assert_int_equal(aoth_ops_add(w->ops, tiny_opset(), "tiny", w->sink), AOT_OK);
   w->ctx.sink = w->sink;
   w->ctx.session = w->session;
   w->ctx.scratch = w->scratch;

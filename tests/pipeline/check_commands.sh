@@ -25,6 +25,9 @@ for c in run verify check opt inspect plugins schema; do
 done
 ends 2 ; ends 2 chekc; err "did you mean 'check'"
 ends 2 check; err "an argument is missing"
+ends 0 ops aten.add.Tensor aten.sub.Tensor aten.mul.Tensor aten.div.Tensor aten.exp.default aten.log.default aten.sin.default \
+  aten.cos.default aten.tanh.default aten.relu.default
+[ "$(grep -c '^aten\.' out)" -eq 10 ] || fail "ops of ten names"
 ends 2 check a b; err "one argument too many: b"
 ends 2 check a --jsn x; err "did you mean --json"
 ends 2 check a --json; err "--json needs a value"

@@ -129,6 +129,7 @@ wreck joint.ir wrecker-partition edits 3 "edited the program while it only had t
 wreck joint.ir wrecker-partition crash 3 "died of SIGSEGV during choose"
 wreck joint.ir wrecker-partition fine 3 "left a broken program behind"
 "$aothost" opt joint.ir $P > before-joint.ir 2> err; cmp -s b/program.ir before-joint.ir || fail "the joint program was not put back"
+wreck m.toy wrecker-backend no-reasons 2 "refuses 3 nodes"; says "reason: none: the backend refuses it and does not say why"
 wreck m.toy wrecker-backend no-verdicts 2 "refuses 3 nodes"; says "the backend gave no verdict on it"
 wreck m.toy wrecker-backend query-edits 3 "edited the program while it was only asked"
 wreck m.toy wrecker-backend bad-verdict 0 ""

@@ -71,10 +71,36 @@ ends 3 run declares.yaml --inputs random --plugin-dir "$plugins/stray_fail"; err
 # Perhaps needed: an opset that claims nothing in so many words is tried where nobody claims a namespace, and may fail.
 ends 2 opt nobodys.ir --plugin-dir "$plugins/silent_fail"
 err "opset silent-fail of $plugins/silent_fail/silent_fail.so is left out"; err "there is no operator nobodys.f.default"
-ends 2 opt nobodys.ir --plugin-dir "$plugins/silent_twice"; err "operator aten.relu.default is defined twice"; err "opset silent-twice of"
+ends 2 opt nobodys.ir --plugin-dir "$plugins/silent_twice"; err "operator aten.relu.default is defined twice, by opset aten and by opset silent-twice"; err "opset silent-twice of"
 ends 3 opt nobodys.ir --plugin-dir "$plugins/silent_exit"; err "unit silent-exit 1.0 ended the process during create"
+ends 3 opt stray.ir --plugin-dir "$plugins/stray_plain" --plugin-dir "$plugins/stray_again"
+err "operator stray.f.default is defined twice, by opset stray-plain and by opset stray-again"
 program elsewhere.f.default elsewhere.ir
 ends 0 inspect elsewhere.ir --plugin-dir "$plugins/silent_liar"; quiet
+
+# A schema whose text contradicts its rows is told, and the rows count; one that says nothing of it is silent.
+ends 0 opt stray.ir --plugin-dir "$plugins/stray_plain"; quiet
+n=0
+while read -r text; do
+  n=$((n + 1))
+  ends 0 opt stray.ir --plugin-dir "$plugins/stray_text_$n"
+  err "warning: opset stray-text, operator stray.f.default: $text; the row counts"
+done <<END
+argument 0 is called 'y' in its schema's text, 'x' in its row
+it has 2 arguments in its schema's text, 1 in its rows
+it has 2 results in its schema's text, 1 in its rows
+argument 0 is written: so in its schema's text, not so in its row
+argument 0 has a default: so in its schema's text, not so in its row
+argument 0 goes by name alone: so in its schema's text, not so in its row
+argument 0 is a list: so in its schema's text, not so in its row
+result 0 shares memory: so in its schema's text, not so in its row
+its schema's text is none: 'Tensor x -> Tensor'
+END
+[ $n = 9 ] || fail "$n texts of schemas"
+
+# A functional form that says it is there, and fills nothing in.
+ends 3 opt stray.ir --use functionalize --plugin-dir "$plugins/stray_form"
+err "functional_form of stray.f.default (node 1) left out_written[0] unfilled; opset stray-form is at fault"
 
 # Lists of what there is open all of them; one that fails is left out, and so is one that ends the process, which is told once.
 for name in stray_fail stray_liar silent_twice; do

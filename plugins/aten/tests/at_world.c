@@ -29,7 +29,7 @@ void world_open(at_world_t *w) {
   assert_non_null(plugin);
   assert_non_null(w->host);
   assert_int_equal(plugin->units[0]->create(plugin->units[0], &w->ctx, w->host, &opts, &table), AOT_OK);
-  assert_int_equal(aoth_ops_add(w->ops, (const aot_opset_t *)(const void *)table, w->sink), AOT_OK);
+  assert_int_equal(aoth_ops_add(w->ops, (const aot_opset_t *)(const void *)table, "aten", w->sink), AOT_OK);
 }
 
 void world_close(at_world_t *w) {

@@ -50,7 +50,7 @@ static int start(void **state) {
   (void)state;
   world.session = aoth_arena_create();
   world.ops = aoth_ops_create();
-  assert_int_equal(aoth_ops_add(world.ops, create(ATEN_PLUGIN), sink), AOT_OK);
+  assert_int_equal(aoth_ops_add(world.ops, create(ATEN_PLUGIN), "aten", sink), AOT_OK);
   world.importer = create(IMPORT_PLUGIN);
   aoth_sink_destroy(sink);
   return 0;

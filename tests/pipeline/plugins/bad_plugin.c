@@ -1,6 +1,7 @@
 /* Files that are almost plugins, one a define: BAD_NO_ENTRY, BAD_NO_NOTE, BAD_NEWER, BAD_OLDER, BAD_WRONG_NOTE,
  * BAD_UNITS, BAD_LONG, BAD_SHORT, BAD_DECLINES, BAD_ENTRY_CRASH, BAD_CONSTRUCTOR, BAD_OPTION, BAD_PROPERTY,
- * BAD_LIBRARY, BAD_ASAN, BAD_JSON. Each is found by its id, bad-NAME, and must be refused with file, cause and cure. */
+ * BAD_LIBRARY, BAD_ASAN, BAD_JSON, BAD_MUTE, BAD_UNIT_LONG, BAD_UNIT_SHORT, BAD_OPTION_LONG, BAD_OPTION_SHORT,
+ * BAD_CONTRACT_LONG, BAD_CONTRACT_SHORT, BAD_PRESET. Each is found by its id, bad-NAME, and must be refused with file, cause and cure. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/pass.h>
@@ -21,47 +22,96 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 #endif
 }
 
-#ifdef BAD_OPTION
-static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = 99, .name = AOT_STR_INIT("odd")}};
+/* Structs of a later minor: members follow that this host does not know, and one of them is set. */
+#define LONGER(type, name)                                                                                             \
+  typedef struct longer_##name {                                                                                       \
+    type base;                                                                                                         \
+    uint64_t more[4];                                                                                                  \
+  } longer_##name##_t
+LONGER(aot_plugin_t, plugin);
+LONGER(aot_unit_t, unit);
+LONGER(aot_option_t, option);
+LONGER(aot_contract_t, contract);
+#define MORE .more = {0, 0, 0, 42}
+
+/* What a struct says of its size. */
+#if defined(BAD_OPTION_LONG)
+#define OPTION_SIZE sizeof(longer_option_t)
+#elif defined(BAD_OPTION_SHORT)
+#define OPTION_SIZE 16
+#else
+#define OPTION_SIZE sizeof(aot_option_t)
+#endif
+#if defined(BAD_UNIT_LONG)
+#define UNIT_SIZE sizeof(longer_unit_t)
+#elif defined(BAD_UNIT_SHORT)
+#define UNIT_SIZE 24
+#else
+#define UNIT_SIZE sizeof(aot_unit_t)
+#endif
+#if defined(BAD_CONTRACT_LONG)
+#define CONTRACT_SIZE sizeof(longer_contract_t)
+#elif defined(BAD_CONTRACT_SHORT)
+#define CONTRACT_SIZE 24
+#else
+#define CONTRACT_SIZE sizeof(aot_contract_t)
+#endif
+
+#if defined(BAD_PRESET) || defined(BAD_OPTION) || defined(BAD_OPTION_LONG) || defined(BAD_OPTION_SHORT)
 #define N_OPTIONS 1
 #else
-static const aot_option_t options[1];
 #define N_OPTIONS 0
 #endif
-
-static const aot_contract_t contract = {
-    .struct_size = sizeof contract,
-#ifdef BAD_PROPERTY
-    .needs = AOT_NAMES(AOT_PROP_IMPORTED, AOT_STR_INIT("functionall")),
+#ifdef BAD_PRESET
+#define PRESET 9
+#else
+#define PRESET 3
 #endif
-    .refuses = AOT_NAMES(AOT_PROP_LOWERED),
-};
+static const longer_option_t options[] = {{.base = {.struct_size = OPTION_SIZE,
+#ifdef BAD_OPTION
+                                                    .kind = 99,
+#else
+                                                    .kind = AOT_OPT_I64,
+                                                    .flags = AOT_OPT_HAS_RANGE,
+                                                    .preset = {.i = PRESET},
+                                                    .min = 1,
+                                                    .max = 4,
+#endif
+                                                    .name = AOT_STR_INIT("odd"),
+                                                    .help = AOT_STR_INIT("from 1 to 4")},
+                                           MORE}};
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("pass/1"),
-    .id = AOT_STR_INIT("bad-" BAD_NAME),
-    .version = AOT_STR_INIT("1"),
-    .help = AOT_STR_INIT("bad"),
-    .options = options,
-    .n_options = N_OPTIONS,
-    .option_stride = sizeof *options,
-    .contract = &contract,
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
+static const longer_contract_t contract = {.base =
+                                               {
+                                                   .struct_size = CONTRACT_SIZE,
+#ifdef BAD_PROPERTY
+                                                   .needs = AOT_NAMES(AOT_PROP_IMPORTED, AOT_STR_INIT("functionall")),
+#endif
+                                                   .refuses = AOT_NAMES(AOT_PROP_LOWERED),
+                                               },
+                                           MORE};
 
-/* A descriptor of a later minor: members follow that this host does not know. */
-typedef struct longer {
-  aot_plugin_t base;
-  uint64_t more[4];
-} longer_t;
+static const longer_unit_t unit = {.base =
+                                       {
+                                           .struct_size = UNIT_SIZE,
+                                           .kind = AOT_STR_INIT("pass/1"),
+                                           .id = AOT_STR_INIT("bad-" BAD_NAME),
+                                           .version = AOT_STR_INIT("1"),
+                                           .help = AOT_STR_INIT("bad"),
+                                           .options = &options[0].base,
+                                           .n_options = N_OPTIONS,
+                                           .option_stride = sizeof *options,
+                                           .contract = &contract.base,
+                                           .create = create,
+                                       },
+                                   MORE};
+static const aot_unit_t *const units[] = {&unit.base};
 
-static const longer_t plugin = {
+static const longer_plugin_t plugin = {
     .base =
         {
 #if defined(BAD_LONG)
-            .struct_size = sizeof(longer_t),
+            .struct_size = sizeof(longer_plugin_t),
 #elif defined(BAD_SHORT)
             .struct_size = 24,
 #else
@@ -77,7 +127,7 @@ static const longer_t plugin = {
             .version = AOT_STR_INIT("1"),
             .units = units,
             .n_units = 1},
-    .more = {0, 0, 0, 42},
+    MORE,
 };
 
 #define UNIT_NOTE AOT_NOTE_UNIT("pass/1", "bad-" BAD_NAME, "bad")
@@ -113,8 +163,10 @@ const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, a
 #ifdef BAD_ENTRY_CRASH
   raise(SIGSEGV);
 #endif
-#ifdef BAD_DECLINES
+#if defined(BAD_DECLINES)
   *why_not = aot_str("the moon is in the wrong house");
+  return host_epoch == 0 ? &plugin.base : NULL;
+#elif defined(BAD_MUTE)
   return host_epoch == 0 ? &plugin.base : NULL;
 #else
   return &plugin.base;

@@ -74,7 +74,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   }
   for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
-      const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = k};
+      const aot_verdict_t v = {.struct_size = sizeof v, .accepted = !is(u, "no-reasons"), .node = k};
       AOT_TRY(sink->put(sink, &v));
     }
   return AOT_OK;
