@@ -77,7 +77,13 @@ static void form_deinit(form_t *f) {
 }
 
 static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, lw_error_t *error) {
-  lw_machine_t machine = {&bc_cpu, p->n_threads, &p->custom, p->is_watched, p, find_function, add_function};
+  lw_machine_t machine = {.target = &bc_cpu,
+                          .n_threads = p->n_threads,
+                          .custom = &p->custom,
+                          .is_watched = p->is_watched,
+                          .self = p,
+                          .find = find_function,
+                          .add = add_function};
   return lw_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &machine, error);
 }
 

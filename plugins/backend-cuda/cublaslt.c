@@ -80,16 +80,21 @@ static int make_layout(const gc_cublaslt_t *l, const gc_product_t *p, int type, 
   return failed;
 }
 
+static size_t type_of(int32_t dtype) {
+  size_t t = 0;
+  while (types[t].dtype != dtype) t++;
+  return t;
+}
+
 int gc_product_init(const gc_cublaslt_t *l, gc_product_t *p) {
   const int epilogue = EPILOGUE_BIAS;
-  size_t t = 0;
-  while (types[t].dtype != p->dtype) t++;
+  const size_t t = type_of(p->dtype), result = type_of(p->result);
   int failed = l->desc_create(&p->desc, types[t].compute, types[t].scale);
   if (!failed) failed = l->desc_set(p->desc, DESC_TRANSA, &p->matrices[GC_B].transposed, sizeof(int));
   if (!failed) failed = l->desc_set(p->desc, DESC_TRANSB, &p->matrices[GC_A].transposed, sizeof(int));
   if (!failed && p->has_bias) failed = l->desc_set(p->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
   for (int i = 0; i < GC_N_MATRICES && !failed; i++)
-    failed = make_layout(l, p, types[t].type, in_its_order[i], &p->layouts[i]);
+    failed = make_layout(l, p, types[i < GC_C ? t : result].type, in_its_order[i], &p->layouts[i]);
   if (failed) gc_product_deinit(l, p);
   return failed;
 }

@@ -121,7 +121,13 @@ static aot_status_t lower_once(gc_call_t *c, gc_lowering_t *l, lw_error_t *error
       .cudnn = &e->cudnn,
   };
   const lw_machine_t machine = {
-      .target = &gc_gpu, .n_threads = 1, .custom = &e->custom, .is_watched = e->is_watched, .self = l};
+      .target = &gc_gpu,
+      .n_threads = 1,
+      .custom = &e->custom,
+      .is_watched = e->is_watched,
+      .chunk_nbytes = e->chunk_nbytes,
+      .self = l,
+  };
   const aot_status_t status =
       lw_schedule_init(&c->schedule, e->s, c->graph, c->symbols, e->s->symbols.count, &machine, error);
   e->lowering_ms += gc_now_ms() - begin;
@@ -157,6 +163,7 @@ static aot_status_t lower(gc_call_t *c, lw_error_t *error) {
   e->n_steps = c->schedule.n_steps;
   e->n_fallback = c->schedule.n_fallback;
   e->n_groups = c->schedule.n_groups;
+  e->n_chunks = c->schedule.n_chunks;
   e->loop_nbytes = c->schedule.loop_nbytes;
   e->n_products = l.n_products;
   e->n_dnn = l.n_dnn;

@@ -28,7 +28,8 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
                                 uint64_t n_symbols, const aot_memory_plan_t **out) {
   gc_planning_t *p = m->head.self;
   gc_lowering_t l = {.machine = facts(p)->machine, .align = LW_ALIGN};
-  const lw_machine_t machine = machine_of(&l, NULL);
+  lw_machine_t machine = machine_of(&l, NULL);
+  machine.chunk_nbytes = p->chunk_nbytes;
   const cu_world_t world = {.lookup = aot_ext(&p->host->head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx};
   const aot_snapshot_t *s = NULL;
   lw_error_t error = {.node = AOT_NO_ID};
@@ -73,8 +74,9 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
   return status == AOT_OK ? AOT_OK : gc_tell(p->host, ctx, status, &error);
 }
 
-void gc_planning_init(gc_planning_t *p, const aot_host_t *host) {
+void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes) {
   p->host = host;
+  p->chunk_nbytes = chunk_nbytes;
   p->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof p->memory, .self = p}, .plan = plan_memory};
   p->cost = (aot_ext_cost_t){
       .head = {.struct_size = sizeof p->cost, .self = p}, .machine = cost_machine, .nodes = cost_nodes};

@@ -16,11 +16,12 @@ typedef struct gc_planning {
   gc_driver_t driver; /* opened with the first question */
   gc_facts_t facts;
   int has_facts;
-  mr_rows_t rows; /* of the last memory plan */
+  mr_rows_t rows;        /* of the last memory plan */
+  uint64_t chunk_nbytes; /* lw_machine_t */
 } gc_planning_t;
 
-/* host: borrowed. The tables name `p`, which stays where it is. */
-void gc_planning_init(gc_planning_t *p, const aot_host_t *host);
+/* host: borrowed; chunk_nbytes: lw_machine_t. The tables name `p`, which stays where it is. */
+void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes);
 void gc_planning_deinit(gc_planning_t *p);
 
 #endif

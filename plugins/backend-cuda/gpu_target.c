@@ -583,6 +583,17 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
 
 /* ---- the target ---- */
 
+/* What is kept of steps is in the pool of a schedule that is no more. */
+static void begin_anew(void *self, const aot_snapshot_t *s) {
+  gc_lowering_t *l = self;
+  l->staging_nbytes = 0;
+  l->n_checks = l->n_products = l->n_dnn = 0;
+  l->attentions = NULL;
+  l->masks = NULL;
+  l->attentions_in = l->masks_in = NULL;
+  if (l->n_on_host) memset(l->n_on_host, 0, ((size_t)s->ops.count + 1) * sizeof *l->n_on_host);
+}
+
 static const lw_lowering_table_t *const tables[] = {
     &lw_lowerings_products, &lw_lowerings_joins, &lw_lowerings_regions,   &lw_lowerings_spared,
     &lw_lowerings_branches, &lw_lowerings_loops, &gc_lowerings_attention, &gc_lowerings_conv};
@@ -603,6 +614,7 @@ const lw_target_t gc_gpu = {
     .copy = lower_copy,
     .zero = lower_zero,
     .add = lower_add,
+    .begin_anew = begin_anew,
     .jump = run_jump,
     .classes = lower_classes,
     .join = join_loops,

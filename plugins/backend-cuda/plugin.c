@@ -43,6 +43,10 @@ static const aot_option_t backend_options[] = {
                            .name = AOT_STR_INIT("algorithms"), .preset = {.s = AOT_STR_INIT("time")},
                            .help = AOT_STR_INIT("of matrix products: the first that cuBLASLt names, or the fastest by a "
                                                 "measurement that is kept")},
+    [GC_OPT_CHUNK_BYTES] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BYTES, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                            .name = AOT_STR_INIT("chunk-bytes"), .preset = {.i = 256 << 20},
+                            .help = AOT_STR_INIT("of a product's result that is read row by row: larger ones are made and "
+                                                 "used in chunks of rows, where the plan of memory gets smaller; 0: never")},
 };
 /* clang-format on */
 static const aot_contract_t contract = {

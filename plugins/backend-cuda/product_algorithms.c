@@ -22,7 +22,7 @@ typedef struct form {
   int64_t sizes[4], leading[GC_N_MATRICES], batch_strides[GC_N_MATRICES];
   uint64_t workspace_nbytes;
   uint32_t align[GC_N_MATRICES];
-  int32_t dtype, flags; /* 1, 2: transposed; 4: it reads c; 8: a bias */
+  int32_t dtype, flags; /* 1, 2: transposed; 4: it reads c; 8: a bias; 16: the result is of another dtype */
 } form_t;
 
 void gc_algorithms_init(gc_algorithms_t *a, const gc_driver_t *driver, const gc_cublaslt_t *cublaslt,
@@ -48,6 +48,7 @@ static kf_key_t key_of(const gc_algorithms_t *a, const gc_product_t *p) {
     f.align[i] = p->align[i];
   }
   f.flags = p->matrices[GC_A].transposed | p->matrices[GC_B].transposed << 1 | (p->beta != 0) << 2 | p->has_bias << 3;
+  f.flags |= (p->result != p->dtype) << 4;
   return XXH3_128bits_withSeed(&f, sizeof f, a->identity);
 }
 
@@ -105,7 +106,8 @@ static uint64_t extent(const gc_product_t *p, int i) {
   const gc_matrix_t *x = &p->matrices[i];
   const int64_t rows = i == GC_B ? p->k : p->m, columns = i == GC_A ? p->k : p->n;
   const int64_t lines = x->transposed ? columns : rows, line = x->transposed ? rows : columns;
-  return (uint64_t)((lines - 1) * x->leading + line + (p->n_batch - 1) * x->batch_stride) * aot_dtype_size(p->dtype);
+  return (uint64_t)((lines - 1) * x->leading + line + (p->n_batch - 1) * x->batch_stride) *
+         aot_dtype_size(i < GC_C ? p->dtype : p->result);
 }
 
 static void bench_close(const gc_algorithms_t *a, bench_t *b) {

@@ -97,7 +97,6 @@ static int is_matrix(const lw_tensor_t *t, gc_matrix_t *out) {
  * all matrices step through evenly. The others are run one by one. */
 static void find_batch(product_step_t *p, const lw_tensor_t *const *tensors) {
   const lw_tensor_t *out = tensors[GC_D];
-  const int64_t size = (int64_t)aot_dtype_size(out->dtype);
   gc_product_t *q = &p->product;
   int32_t d = out->rank - 3;
   q->n_batch = 1;
@@ -112,7 +111,8 @@ static void find_batch(product_step_t *p, const lw_tensor_t *const *tensors) {
   }
   for (int32_t outer = 0; outer <= d; outer++) {
     if (out->sizes[outer] == 1) continue;
-    for (int i = 0; i < GC_N_MATRICES; i++) p->strides[p->rank][i] = tensors[i]->strides[outer] * size;
+    for (int i = 0; i < GC_N_MATRICES; i++)
+      p->strides[p->rank][i] = tensors[i]->strides[outer] * (int64_t)aot_dtype_size(tensors[i]->dtype);
     p->sizes[p->rank++] = out->sizes[outer];
   }
 }
@@ -130,7 +130,8 @@ static uint32_t alignment(const lw_build_t *b, const product_step_t *p, int i, c
 static void describe(const lw_build_t *b, const lw_tensor_t *const *tensors, product_step_t *step) {
   gc_product_t *q = &step->product;
   const lw_tensor_t *out = tensors[GC_D];
-  q->dtype = out->dtype;
+  q->dtype = tensors[GC_A]->dtype;
+  q->result = out->dtype;
   q->m = out->sizes[out->rank - 2];
   q->n = out->sizes[out->rank - 1];
   q->k = tensors[GC_A]->sizes[out->rank - 1];
@@ -218,7 +219,7 @@ static int64_t even_part(const lw_tensor_t *t, int64_t size) {
 
 static int is_cut(const lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c) {
   const double terms = (double)lw_numel(c) * (double)x->sizes[x->rank - 1];
-  return aot_dtype_size(c->dtype) == 2 && terms >= CUT_TERMS * lowering(b)->machine.n_processors && begins_even(x) &&
+  return aot_dtype_size(x->dtype) == 2 && terms >= CUT_TERMS * lowering(b)->machine.n_processors && begins_even(x) &&
          begins_even(y) && begins_even(c);
 }
 
@@ -261,8 +262,8 @@ static aot_status_t multiply_in_parts(lw_build_t *b, operands_t o, double alpha,
   gc_matrix_t x, y;
   as_matrix(&o.x, &x);
   as_matrix(&o.y, &y);
-  const int64_t m_even = x.transposed ? even_part(&o.c, m) : m, n_even = even_part(&o.c, n);
-  const int64_t k_even = !x.transposed || y.transposed ? even_part(&o.c, k) : k;
+  const int64_t m_even = x.transposed ? even_part(&o.x, m) : m, n_even = even_part(&o.x, n);
+  const int64_t k_even = !x.transposed || y.transposed ? even_part(&o.x, k) : k;
   if (n_even < n) AOT_TRY(multiply_part(b, columns(o, n_even, n), alpha, beta));
   o = columns(o, 0, n_even);
   if (m_even < m) AOT_TRY(multiply_part(b, rows(o, m_even, m), alpha, beta));

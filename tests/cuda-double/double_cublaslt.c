@@ -100,10 +100,13 @@ static int is_same(const layout_t *x, const layout_t *y) {
   return x->type == y->type && x->rows == y->rows && x->columns == y->columns && x->n_batch == y->n_batch;
 }
 
+/* Halves may be summed into floats. */
+static int fits(int type, int result) { return type == result || (type != R_64F && result == R_32F); }
+
 static int agree(const desc_t *d, const layout_t *a, const layout_t *b, const layout_t *c, const layout_t *out) {
   const uint64_t m = d->transpose[0] ? a->columns : a->rows, k = d->transpose[0] ? a->rows : a->columns;
   const uint64_t k_b = d->transpose[1] ? b->columns : b->rows, n = d->transpose[1] ? b->rows : b->columns;
-  return m == out->rows && n == out->columns && k == k_b && a->type == out->type && b->type == out->type &&
+  return m == out->rows && n == out->columns && k == k_b && a->type == b->type && fits(a->type, out->type) &&
          a->n_batch == out->n_batch && b->n_batch == out->n_batch && is_same(c, out);
 }
 

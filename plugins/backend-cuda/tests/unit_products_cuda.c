@@ -110,6 +110,7 @@ static void run_and_check(const world_t *w, gc_product_t *p) {
 static gc_product_t small(void) {
   return (gc_product_t){
       .dtype = AOT_F32,
+      .result = AOT_F32,
       .m = 5,
       .n = 7,
       .k = 6,

@@ -448,7 +448,9 @@ static aot_status_t count_classes(lw_build_t *b, lw_group_t *g) {
     if (g->makers[l] == LW_NONE) continue;
     const lp_row_op_t *op = g->infos[g->makers[l]].rows;
     b->node = member(b, g, g->makers[l]);
-    AOT_TRY(b->machine->target->classes(b, op->class_at, lw_arg_tensor(b, op->of)->sizes[1], &g->tensors[l]));
+    const lw_tensor_t *known = b->class_numbers ? b->class_numbers[g->members[g->makers[l]]] : NULL;
+    if (known) g->tensors[l] = *known;
+    else AOT_TRY(b->machine->target->classes(b, op->class_at, lw_arg_tensor(b, op->of)->sizes[1], &g->tensors[l]));
   }
   return AOT_OK;
 }

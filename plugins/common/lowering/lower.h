@@ -44,7 +44,10 @@ typedef struct lw_build {
   /* by value, as values: where it is to be made, a part of what joins it to others (joins.c), or with rows that lie
    * apart (row_pitch.c); NULL: anywhere */
   lw_tensor_t **places;
-  uint8_t *spared;  /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
+  uint8_t *spared;          /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
+  struct lw_chunks *chunks; /* chains that may be lowered in chunks of rows (row_chunks.c); NULL: none is looked for */
+  int makes_chunks;         /* they are */
+  lw_tensor_t **class_numbers; /* by node of the graph: lw_target_t.classes of it, if it is there; NULL: no table */
   uint32_t *n_uses; /* by value, as values: operands and outputs that read it from memory or within its group */
   /* by output of a step: the input in whose memory it is to lie; LW_NONE: none. NULL: no step */
   uint32_t *home;
@@ -101,7 +104,7 @@ typedef struct lw_target {
   const lw_lowering_table_t *const *tables;
   uint32_t n_tables;
   lw_costs_t costs;
-  /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous, or its rows apart where there are row_nbytes; ranks are equal and at least 2, batch sizes agree,
+  /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous, or its rows apart where there are row_nbytes, of x's dtype, or of halves float where there are chunks of rows; ranks are equal and at least 2, batch sizes agree,
    * sizes and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are
    * copied when they must be. */
   aot_status_t (*product)(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
@@ -122,6 +125,8 @@ typedef struct lw_target {
    * later run. out: a float64 then, one through the number of rows that count where the loss is to be their mean, else
    * 1. NULL: losses of classes run by their kernels */
   aot_status_t (*classes)(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
+  /* Forgets what it keeps of a lowering in lw_machine_t.self: the graph is lowered anew. NULL: it keeps nothing */
+  void (*begin_anew)(void *self, const aot_snapshot_t *s);
   lw_run_fn jump; /* runs an lw_jump_t (region_steps.h) */
   /* Rows of large matrices begin at multiples of so many bytes, where only loops and products make and read them; 0:
    * they lie side by side */
@@ -229,6 +234,27 @@ int lw_is_product(const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t 
 
 /* ---- joined steps (join_steps.c) ---- */
 aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans anew */
+
+/* ---- units (schedule.c) ---- */
+typedef struct lw_unit { /* what is lowered at one time: a node, or the members of a group, in order */
+  uint32_t *nodes;
+  uint8_t *is_copy; /* nodes that other units make, too */
+  uint32_t n;
+} lw_unit_t;
+typedef struct lw_units { /* of the graph that is being lowered */
+  uint32_t *order;        /* by place: the last node of the unit that is lowered there; LW_NONE: none */
+  uint32_t *previous;     /* by node: the one before it in its unit; LW_NONE: it is the first */
+  lw_unit_t *unit;        /* the one that was found last */
+} lw_units_t;
+void lw_find_unit(const lw_build_t *b, const lw_units_t *units, uint32_t last);
+aot_status_t lw_lower_unit(lw_build_t *b, const lw_unit_t *u);
+
+/* ---- chunks of rows (row_chunks.c) ---- */
+aot_status_t lw_find_chunks(lw_build_t *b, const lw_units_t *units); /* b->chunks; once places are found */
+int lw_has_chunks(const lw_build_t *b);                              /* were chains found? */
+int lw_is_chunked(const lw_build_t *b, uint32_t last);               /* is the unit with that last node in one? */
+/* Chains that run before the unit at that place. LW_DECLINED: the graph is to be lowered without chunks. */
+aot_status_t lw_lower_chunks(lw_build_t *b, const lw_units_t *units, uint32_t at);
 
 /* ---- copies that are not made (spared_copies.c) ---- */
 aot_status_t lw_find_spared(lw_build_t *b); /* b->spared; before groups are found */

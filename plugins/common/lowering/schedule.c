@@ -305,15 +305,8 @@ aot_status_t lw_lower_node(lw_build_t *b) {
   return status == LW_DECLINED ? lw_lower_rest(b) : status;
 }
 
-/* The members of a group in order, its copies among them. */
-typedef struct members {
-  uint32_t *nodes;
-  uint8_t *is_copy;
-  uint32_t n;
-} members_t;
-
 /* Copies then go through memory, as a result of their own. */
-static aot_status_t lower_apart(lw_build_t *b, const members_t *m) {
+static aot_status_t lower_apart(lw_build_t *b, const lw_unit_t *m) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   for (uint32_t k = 0; k < m->n; k++) {
     b->node = &nodes[m->nodes[k]];
@@ -325,7 +318,7 @@ static aot_status_t lower_apart(lw_build_t *b, const members_t *m) {
   return AOT_OK;
 }
 
-static aot_status_t lower_members(lw_build_t *b, const members_t *m) {
+aot_status_t lw_lower_unit(lw_build_t *b, const lw_unit_t *m) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   aot_status_t status = LW_DECLINED;
   b->node = &nodes[m->nodes[m->n - 1]];
@@ -339,8 +332,9 @@ static aot_status_t lower_members(lw_build_t *b, const members_t *m) {
   return status;
 }
 
-/* The group whose last member is `last`; previous: by node, the member before. */
-static void gather_members(const lw_build_t *b, uint32_t last, const uint32_t *previous, members_t *out) {
+void lw_find_unit(const lw_build_t *b, const lw_units_t *units, uint32_t last) {
+  const uint32_t *previous = units->previous;
+  lw_unit_t *out = units->unit;
   const uint32_t begin = b->copies_begin ? b->copies_begin[last] : 0;
   uint32_t n_copies = b->copies_begin ? b->copies_begin[last + 1] - begin : 0;
   out->n = n_copies;
@@ -383,8 +377,9 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
            *previous = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   uint32_t *newest = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
            *order = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
-  members_t members = {lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), lw_pool_alloc(b->pool, (uint64_t)n + 1), 0};
-  if (!group || !position || !previous || !newest || !order || !members.nodes || !members.is_copy) return no_memory(b);
+  lw_unit_t unit = {lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), lw_pool_alloc(b->pool, (uint64_t)n + 1), 0};
+  const lw_units_t units = {order, previous, &unit};
+  if (!group || !position || !previous || !newest || !order || !unit.nodes || !unit.is_copy) return no_memory(b);
   if (b->machine->is_watched) AOT_TRY(lw_watch_inputs(b));
   AOT_TRY(lw_find_regions(b));
   AOT_TRY(lw_find_product_sums(b));
@@ -401,12 +396,16 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
     newest[last] = i;
     if (last == i) order[position[i]] = i;
   }
-  for (uint32_t at = 0; at < n; at++) {
-    if (order[at] == LW_NONE) continue;
+  AOT_TRY(lw_find_chunks(b, &units));
+  for (uint32_t at = 0; at <= n; at++) {
     const uint32_t first_step = b->out->n_steps;
-    gather_members(b, order[at], previous, &members);
-    aot_status_t status = lower_members(b, &members);
-    if (status == AOT_OK && b->machine->is_watched) status = lw_watch_results(b, b->node, first_step);
+    aot_status_t status = lw_lower_chunks(b, &units, at);
+    const int is_alone = at < n && order[at] != LW_NONE && !lw_is_chunked(b, order[at]);
+    if (status == AOT_OK && is_alone) {
+      lw_find_unit(b, &units, order[at]);
+      status = lw_lower_unit(b, &unit);
+    }
+    if (status == AOT_OK && is_alone && b->machine->is_watched) status = lw_watch_results(b, b->node, first_step);
     if (status != AOT_OK) {
       if (b->node) b->error->node = b->node->id;
       return status;
@@ -493,21 +492,55 @@ static aot_status_t build(lw_build_t *b, const int64_t *symbols, uint64_t n_symb
   return lw_join_steps(b);
 }
 
-aot_status_t lw_schedule_init(lw_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
-                              uint64_t n_symbols, const lw_machine_t *machine, lw_error_t *error) {
+enum { WORTH_CHUNKS = 64 }; /* the plan gets smaller by one part of so many */
+
+typedef struct request { /* the arguments of lw_schedule_init */
+  const aot_snapshot_t *s;
+  uint32_t graph;
+  const int64_t *symbols;
+  uint64_t n_symbols;
+  const lw_machine_t *machine;
+  lw_error_t *error;
+} request_t;
+
+static aot_status_t build_with(const request_t *r, int makes_chunks, lw_schedule_t *out, int *has_chunks) {
   lw_build_t b;
   memset(out, 0, sizeof *out);
   memset(&b, 0, sizeof b);
   b.out = out;
-  b.s = s;
-  b.graph = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
-  b.machine = machine;
+  b.s = r->s;
+  b.graph = AOT_SNAP_ROWS(r->s, aot_snap_graph_t, graphs) + r->graph;
+  b.machine = r->machine;
   b.pool = &out->pool;
-  b.error = error;
-  error->node = AOT_NO_ID;
-  aot_status_t status = build(&b, symbols, n_symbols);
+  b.error = r->error;
+  b.makes_chunks = makes_chunks;
+  const aot_status_t status = build(&b, r->symbols, r->n_symbols);
+  *has_chunks = lw_has_chunks(&b);
   free(b.values);
   return status;
+}
+
+static aot_status_t build_anew(const request_t *r, int makes_chunks, lw_schedule_t *out) {
+  int has_chunks;
+  lw_schedule_deinit(out);
+  if (r->machine->target->begin_anew) r->machine->target->begin_anew(r->machine->self, r->s);
+  return build_with(r, makes_chunks, out, &has_chunks);
+}
+
+/* What chunks of rows would bring, plans tell: the graph is lowered without, then with them, and once more without if
+ * that was no gain. */
+aot_status_t lw_schedule_init(lw_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
+                              uint64_t n_symbols, const lw_machine_t *machine, lw_error_t *error) {
+  const request_t r = {s, graph, symbols, n_symbols, machine, error};
+  int has_chunks;
+  error->node = AOT_NO_ID;
+  aot_status_t status = build_with(&r, 0, out, &has_chunks);
+  if (status != AOT_OK || !has_chunks) return status;
+  const uint64_t whole = out->arena_nbytes;
+  status = build_anew(&r, 1, out);
+  const int is_smaller = status == AOT_OK && out->arena_nbytes <= whole - whole / WORTH_CHUNKS;
+  if (is_smaller || (status != AOT_OK && status != LW_DECLINED)) return status;
+  return build_anew(&r, 0, out);
 }
 
 void lw_schedule_deinit(lw_schedule_t *s) {
