@@ -119,13 +119,16 @@ typedef struct outcome {
   uint32_t chosen;
   uint64_t budget, measured, least; /* measured: 0 where no backend tells; least: only when nothing fits */
   uint64_t all_saved; /* peak with everything saved, of simulation and backend the larger: what fractions are of */
+  int is_far_off;     /* the backend keeps much less than the simulation knows of: its numbers alone count */
 } outcome_t;
 
 static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *c, const outcome_t *o) {
   const aot_ext_report_t *r = extension(call, AOT_EXT_REPORT);
   const mc_numbers_t *numbers = &c->list[o->chosen].numbers;
   double cost = (double)numbers->cost * 1e-12, bound;
-  if (mc_candidates_bound(c, o->budget, &bound) != 0) return pt_no_memory(call->host, call->ctx);
+  const uint64_t room =
+      numbers->peak > o->budget ? numbers->peak : o->budget; /* of the simulation, whose bound it is */
+  if (mc_candidates_bound(c, room, &bound) != 0) return pt_no_memory(call->host, call->ctx);
   bound *= 1e-12;
   const struct {
     const char *name, *unit;
@@ -155,14 +158,16 @@ static aot_status_t report_teller(const mc_memory_call_t *call, int is_told) {
 static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const outcome_t *o) {
   char text[400], a[MC_BUDGET_TEXT], b[MC_BUDGET_TEXT], w[MC_BUDGET_TEXT], l[MC_BUDGET_TEXT];
   const uint64_t least = o->least;
-  int is_least = least <= c->least;
+  const int is_least = !o->is_far_off && least <= c->least;
   snprintf(text, sizeof text,
            "no plan with a peak of at most %s was found: the least is %s%s, a fraction of %.3f of the peak with "
            "everything saved, %s; %s%s",
            mc_budget_print(o->budget, a), mc_budget_print(least, b), o->measured ? " on this backend" : "",
            ceil(1000 * (double)least / (double)o->all_saved) / 1000, mc_budget_print(o->all_saved, w),
-           is_least ? "less is impossible" : "whether less is possible is not known down to ",
-           is_least ? "" : mc_budget_print(c->least, l));
+           is_least        ? "less is impossible"
+           : o->is_far_off ? "whether less is possible is not known"
+                           : "whether less is possible is not known down to ",
+           is_least || o->is_far_off ? "" : mc_budget_print(c->least, l));
   pt_fail(call->host, call->ctx, AOT_E_PRECONDITION, "partition-mincut.budget", text, aot_no_value());
 }
 
@@ -177,15 +182,17 @@ static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint3
   return 0;
 }
 
+enum { FAR_OFF = 16 }; /* by one part of so many */
+
 /* Kernels and layouts that the simulation does not know may take a backend more: a fraction is then of the backend's
- * number. */
-static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved,
-                             uint64_t *out_peak) {
+ * number. So it is where the backend takes much less, since its loops write over what they read, or rows run in chunks. */
+static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved, outcome_t *o) {
   uint32_t n_saved;
   uint64_t measured;
   if (pt_save_all(c->m->j, saved, &n_saved) != 0) return -2;
   if (measure_on_backend(call, c->m->j, saved, n_saved, &measured) != AOT_OK) return PT_TOLD;
-  *out_peak = measured > c->all_saved.peak ? measured : c->all_saved.peak;
+  o->is_far_off = measured && measured < c->all_saved.peak - c->all_saved.peak / FAR_OFF;
+  o->all_saved = measured > c->all_saved.peak || o->is_far_off ? measured : c->all_saved.peak;
   return 0;
 }
 
@@ -202,9 +209,24 @@ static int find_least(const mc_memory_call_t *call, const mc_candidates_t *c, ui
   return status;
 }
 
+/* The same where the backend's numbers alone count. They do not fall along the list as those of the simulation do: all
+ * plans are asked about, those that cost less first. */
+static int search_measured(const mc_memory_call_t *call, const mc_candidates_t *c, outcome_t *o, uint32_t *out_saved,
+                           uint32_t *out_n_saved) {
+  o->least = UINT64_MAX;
+  for (o->chosen = 0; o->chosen < c->n; o->chosen++) {
+    uint64_t peak;
+    const int status = measure(call, c, o->chosen, out_saved, out_n_saved, &o->measured, &peak);
+    if (status != 0 || (o->measured && o->measured <= o->budget)) return status;
+    if (o->measured && o->measured < o->least) o->least = o->measured;
+  }
+  return 0;
+}
+
 /* The first plan in order of cost that fits. chosen: c->n when none does. */
 static int search(const mc_memory_call_t *call, const mc_candidates_t *c, outcome_t *o, uint32_t *out_saved,
                   uint32_t *out_n_saved) {
+  if (o->is_far_off) return search_measured(call, c, o, out_saved, out_n_saved);
   for (o->chosen = mc_candidates_first(c, o->budget, 0); o->chosen < c->n;
        o->chosen = mc_candidates_first(c, o->budget, o->chosen + 1)) {
     uint64_t peak;
@@ -220,7 +242,7 @@ static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *o
   int status = mc_candidates_init(&c, m, out_value);
   if (status == 0) {
     outcome_t o = {0};
-    status = measure_all_saved(call, &c, out_saved, &o.all_saved);
+    status = measure_all_saved(call, &c, out_saved, &o);
     o.budget = mc_budget_nbytes(&call->budget, o.all_saved);
     if (status == 0) status = search(call, &c, &o, out_saved, out_n_saved);
     if (status == 0 && o.chosen == c.n) {
