@@ -11,6 +11,7 @@ typedef struct cu_printer {
   const lp_gpu_t *g;
   const char *index; /* the type of indices */
   lp_pass_t pass;
+  uint32_t nowhere; /* an instruction that is false of all elements of the vector, counted from 1; 0: none is known */
 } cu_printer_t;
 
 uint32_t cu_n_accesses(const lp_loop_t *l);

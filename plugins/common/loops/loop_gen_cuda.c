@@ -258,8 +258,40 @@ static void print_across_slot(const cu_printer_t *p, uint32_t k) {
   lp_print(p->out, "[part * (%s)%lld + i%s]", p->index, (long long)lp_length(p->l), p->g->vector > 1 ? " + j" : "");
 }
 
+/* An instruction that is true of one element of a row, which numbers of the row tell; counted from 1. 0: there is none. */
+static uint32_t spot_of(const cu_printer_t *p) {
+  const lp_loop_t *l = p->l;
+  if (l->columns || !l->reduced || p->g->vector == 1 || p->pass.has_scan) return 0;
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    const lp_inst_t *inst = &l->insts[k];
+    const lp_arg_t *place = &inst->args[1];
+    if (!p->pass.insts[k] || strcmp(inst->text, "@ == b") != 0 || inst->compute != AOT_I64) continue;
+    if (place->kind == LP_LOAD ? !lp_moves(l, place->index) : place->kind == LP_INST && l->insts[place->index].of_row)
+      return k + 1;
+  }
+  return 0;
+}
+
+/* The largest of those elements alone of which an instruction is true, that is false of all that are here? */
+static int has_none(const cu_printer_t *p, const lp_inst_t *inst) {
+  static const char chosen[] = " != 0 ? ", other[] = " : -T(INFINITY)";
+  const size_t size = strlen(inst->text);
+  if (!p->nowhere || inst->reduce != LP_MAX || size < sizeof chosen + sizeof other || inst->text[0] != '%' ||
+      inst->text[1] < '0' || inst->text[1] >= '0' + LP_STEPS)
+    return 0;
+  const lp_arg_t *when = &inst->args[LP_ARGS + inst->text[1] - '0'];
+  return when->kind == LP_INST && when->index + 1 == p->nowhere &&
+         strncmp(inst->text + 2, chosen, sizeof chosen - 1) == 0 &&
+         strcmp(inst->text + size - (sizeof other - 1), other) == 0;
+}
+
 static void print_inst(const cu_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
+  if (has_none(p, inst)) return;
+  if (k + 1 == p->nowhere) {
+    lp_print(p->out, "const %s v%u = 0;\n", lp_value_type(inst->dtype), k);
+    return;
+  }
   if (inst->scan) {
     print_scan(p, k);
     return;
@@ -325,7 +357,20 @@ void cu_print_vector(const cu_printer_t *p) {
   for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
     if (is_stored_here(p, s) && is_vector(p, s))
       lp_print(p->out, "LP_ALIGN16 %s y%u[%u];\n", lp_c_type(l->accesses[s].dtype), s, p->g->vector);
+  const uint32_t spot = spot_of(p);
+  if (spot) { /* few vectors have it, and the others are spared the question of every element */
+    lp_inst_t place = l->insts[spot - 1];
+    cu_printer_t elsewhere = *p;
+    elsewhere.nowhere = spot;
+    place.text = "b";
+    lp_print(p->out, "if ((uint64_t)(");
+    lp_print_template(p->out, l, &place);
+    lp_print(p->out, " - i) >= %u) {\n", p->g->vector);
+    print_element(&elsewhere);
+    lp_print(p->out, "} else {\n");
+  }
   print_element(p);
+  if (spot) lp_print(p->out, "}\n");
   for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
     if (is_stored_here(p, s) && is_vector(p, s)) print_give(p, s);
 }

@@ -37,9 +37,10 @@ static const loop_text_t loop_texts[] = {
                   "each f32 bf16 \"%0 * %1\" %0=v1 %1=v3\nstore bf16 [33, 1] v4\n"},
   {"loss_of_halves", "loop 9 x 1000 reduced 1\nload bf16 [1000, 1] align 16\nload i64 [1, 0]\nload f64 [0, 0]\n"
                      "max f32 f32 \"a\" a=x0\neach f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%0\" %0=v1\n"
-                     "across f64 f64 \"(log(%0) + %1) * a\" a=x2 %0=v2 %1=v0\neach f64 f32 \"T(1) / %0\" %0=v2\n"
-                     "each i64 bool \"@ == b\" b=x1\neach f32 bf16 \"%0 * %1 - (%2 != 0 ? T(1) : T(0))\" %0=v1 %1=v4 %2=v5\n"
-                     "store f64 [0, 0] v3\nstore bf16 [1000, 1] align 16 v6\n"},
+                     "each i64 bool \"@ == b\" b=x1\nmax f32 f32 \"%0 != 0 ? a : -T(INFINITY)\" a=x0 %0=v3\n"
+                     "across f64 f64 \"(log(%0) + %1 - %2) * a\" a=x2 %0=v2 %1=v0 %2=v4\neach f64 f32 \"T(1) / %0\" %0=v2\n"
+                     "each f32 bf16 \"%0 * %1 - (%2 != 0 ? T(1) : T(0))\" %0=v1 %1=v6 %2=v3\n"
+                     "store f64 [0, 0] v5\nstore bf16 [1000, 1] align 16 v7\n"},
   {"ranked_places", "loop 3001 x 12 reduced 0\nload i64 [1, 0]\nload f32 [12, 1] align 16\n"
                     "each f32 f32 \"a\" a=x1\nstore f32 [0, 1] at x0 * 12 of 70 add v0\n"},
   {"row_of_none", "loop 4 x 0 reduced 1\nload f32 [0, 1]\nsum f32 f32 \"a\" a=x0\nstore f32 [1, 0] row v0\n"},
