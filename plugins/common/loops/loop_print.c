@@ -84,7 +84,7 @@ static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst,
 
 /* Helpers that have a coarse form (lp_gpu_t.coarse). */
 static const char *form_of(const lp_loop_t *l, const lp_inst_t *inst, const lp_token_t *call) {
-  static const char *const names[] = {"exp", "gelu_backward", "normal"};
+  static const char *const names[] = {"exp", "gelu_backward", "normal", "normal_or_nan"};
   int has_forms = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     has_forms |= call->size == strlen(names[i]) && memcmp(call->text, names[i], call->size) == 0;
