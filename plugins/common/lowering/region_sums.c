@@ -5,14 +5,18 @@
  *
  * Summed as they stand, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step
  * so. Where nobody else reads the parts, the sum is one tensor: zeros, the first region copied, every further one added
- * where its add stands. The additions left out are of zeros. */
+ * where its add stands. The additions left out are of zeros. And where selections have each index of a dimension once
+ * (query, key and value of one projection), all are copied, and there are no zeros. */
 #include "lower.h"
 
 #include <aot/graph.h>
 #include <string.h>
 
 enum { NO_REGION, REGION, SUM }; /* what a value is */
-enum { PLAIN, DEFERRED, ADDS };  /* what a node does (lw_build_t.regions) */
+/* what a node does (lw_build_t.regions); COVERS: it adds where nothing but zeros are, and in the end every element is one
+ * of a region */
+enum { PLAIN, DEFERRED, ADDS, COVERS };
+enum { MOST_INDICES = 64 }; /* of a dimension that selections cover */
 
 static aot_str_t op_name(const lw_build_t *b) {
   return aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
@@ -83,6 +87,50 @@ static int is_sum_node(const lw_build_t *b, const uint8_t *kind) {
          (kind[x - b->value_begin] == REGION || kind[y - b->value_begin] == REGION);
 }
 
+/* The index that the region's node selects of the dimension. -1: it selects none of it. */
+static int64_t selected(lw_build_t *b, const aot_snap_node_t *region_node, int64_t dim) {
+  const aot_snap_node_t *node = b->node;
+  b->node = region_node;
+  const int64_t rank = lw_type(b, 0)->rank;
+  int64_t at = lw_arg_int(b, 2, 0), index = lw_arg_int(b, 3, 0);
+  const int is_select = aot_str_eq(op_name(b), aot_str("aten.select_backward.default"));
+  b->node = node;
+  at += at < 0 ? rank : 0;
+  if (!is_select || at != dim) return -1;
+  return index < 0 ? index + lw_type(b, 0)->sizes[dim] : index;
+}
+
+/* Do the regions of the sum at hand, all selections of the first one's dimension, have each index once? Its adds are
+ * marked then. */
+static void find_cover(lw_build_t *b, const aot_snap_node_t *nodes, const uint8_t *kind) {
+  const aot_snap_node_t *const sum = b->node;
+  const lw_tensor_t *whole = lw_type(b, 0);
+  uint32_t adds[MOST_INDICES];
+  uint64_t seen = 0;
+  int64_t dim = -1, n_adds = 0, n_regions = 0;
+  for (const aot_snap_node_t *node = sum, *next; node; node = next) {
+    next = NULL;
+    if (n_adds == MOST_INDICES) return;
+    adds[n_adds++] = (uint32_t)(node - nodes);
+    b->node = node;
+    for (uint32_t k = 0; k < 2; k++) {
+      const uint32_t row = lw_arg_row(b, k), maker = lw_node_of(b, row);
+      if (kind[row - b->value_begin] == SUM) {
+        next = &nodes[maker];
+        continue;
+      }
+      for (int64_t d = 0; d < whole->rank && dim < 0; d++)
+        if (selected(b, &nodes[maker], d) >= 0) dim = d;
+      const int64_t index = dim < 0 ? -1 : selected(b, &nodes[maker], dim);
+      if (index < 0 || index >= MOST_INDICES || seen >> index & 1u) return;
+      seen |= UINT64_C(1) << index;
+      n_regions++;
+    }
+  }
+  if (n_regions != whole->sizes[dim]) return;
+  for (int64_t k = 0; k < n_adds; k++) b->regions[adds[k]] = COVERS;
+}
+
 aot_status_t lw_find_regions(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   uint8_t *kind = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1); /* by value */
@@ -101,6 +149,10 @@ aot_status_t lw_find_regions(lw_build_t *b) {
         if (kind[lw_arg_row(b, k) - b->value_begin] == REGION) b->regions[lw_node_of(b, lw_arg_row(b, k))] = DEFERRED;
     }
   }
+  for (uint32_t i = b->graph->n_nodes; i-- > 0;) {
+    b->node = &nodes[i];
+    if (b->regions[i] == ADDS) find_cover(b, nodes, kind);
+  }
   return AOT_OK;
 }
 
@@ -108,17 +160,22 @@ int lw_is_region_sum(const lw_build_t *b, uint32_t node) { return b->regions[nod
 
 /* ---- nodes ---- */
 
-/* Zeros with this region in them. */
-static aot_status_t fill_region(lw_build_t *b, const aot_snap_node_t *region_node, const lw_tensor_t *whole) {
+/* The region copied to its place in the whole, or added there. */
+static aot_status_t put_region(lw_build_t *b, const aot_snap_node_t *region_node, const lw_tensor_t *whole, int adds) {
   const aot_snap_node_t *node = b->node;
   lw_tensor_t region;
-  if (lw_numel(whole)) AOT_TRY(lw_fill_zero(b, whole));
   b->node = region_node;
   const int fits = region_of(b, whole, &region);
   const lw_tensor_t *grad = lw_arg_tensor(b, 0);
   b->node = node;
-  return fits ? lw_copy(b, &region, grad)
-              : lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+  if (!fits) return lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+  return adds ? b->machine->target->add(b, &region, grad) : lw_copy(b, &region, grad);
+}
+
+/* Zeros with this region in them. */
+static aot_status_t fill_region(lw_build_t *b, const aot_snap_node_t *region_node, const lw_tensor_t *whole) {
+  if (lw_numel(whole)) AOT_TRY(lw_fill_zero(b, whole));
+  return put_region(b, region_node, whole, 0);
 }
 
 static aot_status_t lower_region(lw_build_t *b) {
@@ -132,25 +189,21 @@ static aot_status_t lower_region(lw_build_t *b) {
 
 static aot_status_t lower_add(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  if (b->regions[b->node - nodes] != ADDS) return LW_DECLINED;
+  const int covers = b->regions[b->node - nodes] == COVERS;
+  if (b->regions[b->node - nodes] != ADDS && !covers) return LW_DECLINED;
   const uint32_t x = lw_arg_row(b, 0), y = lw_arg_row(b, 1);
   const int x_deferred = b->regions[lw_node_of(b, x)] == DEFERRED,
             y_deferred = b->regions[lw_node_of(b, y)] == DEFERRED;
-  lw_tensor_t whole, region;
+  lw_tensor_t whole;
   if (x_deferred && y_deferred) {
+    const aot_snap_node_t *first = &nodes[lw_node_of(b, x)];
     AOT_TRY(lw_result_dense(b, 0, &whole));
-    AOT_TRY(fill_region(b, &nodes[lw_node_of(b, x)], &whole));
+    AOT_TRY(covers ? put_region(b, first, &whole, 0) : fill_region(b, first, &whole));
   } else {
     whole = lw_value(b, x_deferred ? y : x)->t;
     lw_bind(b, 0, &whole);
   }
-  const aot_snap_node_t *node = b->node;
-  b->node = &nodes[lw_node_of(b, y_deferred ? y : x)];
-  const int fits = region_of(b, &whole, &region);
-  const lw_tensor_t *grad = lw_arg_tensor(b, 0);
-  b->node = node;
-  return fits ? b->machine->target->add(b, &region, grad)
-              : lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+  return put_region(b, &nodes[lw_node_of(b, y_deferred ? y : x)], &whole, !covers);
 }
 
 static const lw_lowering_t rows[] = {
