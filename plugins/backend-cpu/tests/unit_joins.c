@@ -115,11 +115,44 @@ static void a_join_of_joins(void **state) {
   }
 }
 
+/* Running sums of cat([x, y]) with heads side by side: parts are copied to where the reshape has them. */
+static void a_reshape_is_made_where_it_is_read(void **state) {
+  static const int64_t whole[] = {B, H, 2 * T, D}, sizes[] = {B, H, T, D};
+  static const int64_t rows[] = {B, 2 * T, H * D}, of_rows[] = {2 * T * H * D, H * D, 1};
+  static float x[N], y[N], sums[2 * N];
+  hand_snapshot_t *h = hs_create();
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  const uint32_t a = hs_input(h, AOT_F32, 4, sizes), b = hs_input(h, AOT_F32, 4, sizes);
+  const uint32_t both = join(h, "aten.cat.default", a, b, 2, 4, whole);
+  hs_node(h, "aten.transpose.int");
+  hs_arg_value(h, both), hs_arg_int(h, 1), hs_arg_int(h, 2);
+  const uint32_t t = hs_result_strided(h, AOT_F32, 4, DIMS(B, 2 * T, H, D), DIMS(2 * H * T * D, D, 2 * T * D, 1));
+  hs_node(h, "aten.reshape.default");
+  hs_arg_value(h, t), hs_arg_ints(h, rows, 3);
+  const uint32_t r = hs_result(h, AOT_F32, 3, rows);
+  hs_node(h, "aten.cumsum.default");
+  hs_arg_value(h, r), hs_arg_int(h, 2);
+  hs_output(h, hs_result(h, AOT_F32, 3, rows));
+  aot_tensor_t out = tensor(sums, 2 * N, 3, rows, of_rows);
+  assert_int_equal(run(h, x, y, &out, 1), 3);
+  for (int row = 0; row < B * 2 * T; row++) {
+    const int batch = row / (2 * T), at_t = row % (2 * T);
+    double sum = 0;
+    for (int k = 0; k < H * D; k++) {
+      const float *of = at_t < T ? x : y;
+      sum += (double)of[((batch * H + k / D) * T + at_t % T) * D + k % D];
+      assert_float_equal(sums[row * H * D + k], sum, 1e-4);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parts_are_made_in_their_places),
       cmocka_unit_test(what_others_read_is_copied),
       cmocka_unit_test(a_join_of_joins),
+      cmocka_unit_test(a_reshape_is_made_where_it_is_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Joining tensors (cat, stack): every part is copied to its place in the result, converted when dtypes differ; unless it
- * is made there.
+/* Joining tensors (cat, stack, selections' gradients): every part is copied to its place in the result, converted when
+ * dtypes differ; unless it is made there. A reshape that has to copy is a join of one part.
  *
  *     %dq, %dk, %dv = attention_backward ..     %a = transpose %dq     %b = reshape %a     %whole = cat [%b, ..]
  *
@@ -34,6 +34,18 @@ static uint32_t read_parts(const lw_build_t *b, join_t *out) {
     out->rows[k] = rows[k];
   }
   return a->n;
+}
+
+/* A sum of selections' gradients that is a stack (region_sums.c). */
+static int read_region_stack(lw_build_t *b, join_t *out) {
+  lw_stack_t stack;
+  if (!lw_region_stack(b, &stack)) return 0;
+  *out = (join_t){.n = (uint32_t)stack.n, .dim = stack.dim, .is_stack = 1};
+  for (uint32_t k = 0; k < out->n; k++) {
+    out->rows[k] = stack.rows[k];
+    out->parts[k] = &lw_value(b, stack.rows[k])->t;
+  }
+  return 1;
 }
 
 /* cat, stack(tensors, dim). 0: parts that do not fit their result. */
@@ -97,8 +109,8 @@ static int go_back(lw_build_t *b, lw_tensor_t *place) {
   return 1;
 }
 
-/* From the part back to its maker, whose result is to lie at the place. */
-static void place_part(lw_build_t *b, uint32_t row, lw_tensor_t place) {
+/* From the part back to its maker, whose result is to lie at the place; of_loops: a loop's, too. */
+static void place_part(lw_build_t *b, uint32_t row, lw_tensor_t place, int of_loops) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes), *join = b->node;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values);
   int is_view = 1;
@@ -109,7 +121,9 @@ static void place_part(lw_build_t *b, uint32_t row, lw_tensor_t place) {
     if (is_view) row = lw_arg_row(b, 0);
   }
   b->node = join;
-  lw_tensor_t *kept = is_view ? NULL : lw_pool_alloc(b->pool, sizeof *kept);
+  const int is_free =
+      !is_view && !b->places[row - b->value_begin] && (of_loops || b->group[lw_node_of(b, row)] == LW_NONE);
+  lw_tensor_t *kept = is_free ? lw_pool_alloc(b->pool, sizeof *kept) : NULL;
   if (!kept) return;
   *kept = place;
   b->places[row - b->value_begin] = kept;
@@ -144,7 +158,23 @@ static aot_status_t place_parts(lw_build_t *b, const join_t *j) {
     const lw_tensor_t place = place_in(&whole, j, k, &at);
     const int64_t run = at * index_nbytes - before;
     if (j->parts[k]->dtype == whole.dtype && run >= LEAST_RUN && run % RUN_STEP == 0 && before % RUN_STEP == 0)
-      place_part(b, j->rows[k], place);
+      place_part(b, j->rows[k], place, 1);
+  }
+  return AOT_OK;
+}
+
+/* A reshape that no strides express copies; not if its operand's maker writes where the result is to have it: attention,
+ * another join. Loops keep to their own order. */
+static aot_status_t place_source(lw_build_t *b) {
+  lw_tensor_t place, seen;
+  if (lw_place_of(b, 0) || !lw_is_plain_view(b) || lw_see(b, lw_arg_tensor(b, 0), &seen)) return AOT_OK;
+  place = *lw_type(b, 0);
+  lw_make_contiguous(&place);
+  AOT_TRY(lw_new_tensor(b, &place)); /* what no step uses takes no memory */
+  if (!go_back(b, &place)) return AOT_OK;
+  for (int32_t d = 0; d < place.rank; d++) {
+    const int64_t run = place.sizes[d] * (int64_t)aot_dtype_size(place.dtype);
+    if (place.strides[d] == 1 && run >= LEAST_RUN && run % RUN_STEP == 0) place_part(b, lw_arg_row(b, 0), place, 0);
   }
   return AOT_OK;
 }
@@ -157,9 +187,10 @@ aot_status_t lw_find_places(lw_build_t *b) {
   for (uint32_t i = b->graph->n_nodes; i-- > 0;) { /* a join of joins before these */
     join_t j;
     b->node = &nodes[i];
-    const int is_stack = lw_op(b)->lower == lower_stack;
-    if (b->group[i] != LW_NONE || (!is_stack && lw_op(b)->lower != lower_cat) || !read_join(b, is_stack, &j)) continue;
-    AOT_TRY(place_parts(b, &j));
+    const int is_stack = lw_op(b)->lower == lower_stack, is_join = is_stack || lw_op(b)->lower == lower_cat;
+    if (b->group[i] != LW_NONE) continue;
+    if (is_join ? read_join(b, is_stack, &j) : read_region_stack(b, &j)) AOT_TRY(place_parts(b, &j));
+    else if (!is_join) AOT_TRY(place_source(b));
   }
   return AOT_OK;
 }
@@ -171,11 +202,10 @@ const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k) {
 
 /* ---- nodes ---- */
 
-static aot_status_t join(lw_build_t *b, int is_stack) {
-  join_t j;
+static aot_status_t join(lw_build_t *b, const join_t *parts) {
+  const join_t j = *parts;
   lw_tensor_t whole;
   int64_t at = 0;
-  if (!read_join(b, is_stack, &j)) return LW_DECLINED;
   const lw_tensor_t *place = lw_place_of(b, 0);
   if (place) lw_bind(b, 0, place);
   else AOT_TRY(lw_result(b, 0, &whole));
@@ -188,8 +218,19 @@ static aot_status_t join(lw_build_t *b, int is_stack) {
   return AOT_OK;
 }
 
-static aot_status_t lower_cat(lw_build_t *b) { return join(b, 0); }
-static aot_status_t lower_stack(lw_build_t *b) { return join(b, 1); }
+static aot_status_t lower_cat(lw_build_t *b) {
+  join_t j;
+  return read_join(b, 0, &j) ? join(b, &j) : LW_DECLINED;
+}
+static aot_status_t lower_stack(lw_build_t *b) {
+  join_t j;
+  return read_join(b, 1, &j) ? join(b, &j) : LW_DECLINED;
+}
+aot_status_t lw_lower_region_stack(lw_build_t *b) {
+  join_t j;
+  return read_region_stack(b, &j) ? join(b, &j)
+                                  : lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+}
 
 static const lw_lowering_t rows[] = {
     {"aten.cat.default", lower_cat},

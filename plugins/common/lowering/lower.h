@@ -224,6 +224,14 @@ aot_status_t lw_plan_memory(lw_build_t *b); /* places in the arena, by the steps
 /* ---- sums of regions (region_sums.c) ---- */
 aot_status_t lw_find_regions(lw_build_t *b);              /* b->regions; before groups are found */
 int lw_is_region_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
+enum { LW_MOST_STACKED = 64 };
+typedef struct lw_stack {
+  int64_t dim, n;
+  uint32_t rows[LW_MOST_STACKED]; /* by index of the dimension: the value that it has */
+} lw_stack_t;
+/* Of the node at hand. 0: it is no sum of selections that have each index of a dimension once. */
+int lw_region_stack(lw_build_t *b, lw_stack_t *out);
+aot_status_t lw_lower_region_stack(lw_build_t *b); /* such a sum (joins.c) */
 
 /* ---- sums of products (product_sums.c) ---- */
 aot_status_t lw_find_product_sums(lw_build_t *b);          /* b->product_sums; before groups are found */

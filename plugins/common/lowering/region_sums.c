@@ -6,17 +6,14 @@
  * Summed as they stand, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step
  * so. Where nobody else reads the parts, the sum is one tensor: zeros, the first region copied, every further one added
  * where its add stands. The additions left out are of zeros. And where selections have each index of a dimension once
- * (query, key and value of one projection), all are copied, and there are no zeros. */
+ * (query, key and value of one projection), the sum stacks them, and there are no zeros. */
 #include "lower.h"
 
 #include <aot/graph.h>
 #include <string.h>
 
-enum { NO_REGION, REGION, SUM }; /* what a value is */
-/* what a node does (lw_build_t.regions); COVERS: it adds where nothing but zeros are, and in the end every element is one
- * of a region */
-enum { PLAIN, DEFERRED, ADDS, COVERS };
-enum { MOST_INDICES = 64 }; /* of a dimension that selections cover */
+enum { NO_REGION, REGION, SUM };        /* what a value is */
+enum { PLAIN, DEFERRED, ADDS, STACKS }; /* what a node does (lw_build_t.regions) */
 
 static aot_str_t op_name(const lw_build_t *b) {
   return aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
@@ -100,35 +97,54 @@ static int64_t selected(lw_build_t *b, const aot_snap_node_t *region_node, int64
   return index < 0 ? index + lw_type(b, 0)->sizes[dim] : index;
 }
 
-/* Do the regions of the sum at hand, all selections of the first one's dimension, have each index once? Its adds are
- * marked then. */
-static void find_cover(lw_build_t *b, const aot_snap_node_t *nodes, const uint8_t *kind) {
+/* The regions of the sum that is the node at hand, if all are selections of one dimension that have each index once; and
+ * its other adds. 0: they are not. */
+static int read_stack(lw_build_t *b, lw_stack_t *out, uint32_t *adds, uint32_t *n_adds) {
+  const aot_snap_node_t *const nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_node_t *const sum = b->node;
   const lw_tensor_t *whole = lw_type(b, 0);
-  uint32_t adds[MOST_INDICES];
   uint64_t seen = 0;
-  int64_t dim = -1, n_adds = 0, n_regions = 0;
-  for (const aot_snap_node_t *node = sum, *next; node; node = next) {
+  int fits = 1;
+  *out = (lw_stack_t){.dim = -1};
+  *n_adds = 0;
+  for (const aot_snap_node_t *node = sum, *next; node && fits; node = next) {
     next = NULL;
-    if (n_adds == MOST_INDICES) return;
-    adds[n_adds++] = (uint32_t)(node - nodes);
     b->node = node;
-    for (uint32_t k = 0; k < 2; k++) {
-      const uint32_t row = lw_arg_row(b, k), maker = lw_node_of(b, row);
-      if (kind[row - b->value_begin] == SUM) {
-        next = &nodes[maker];
-        continue;
+    for (uint32_t k = 0; k < 2 && fits; k++) {
+      const aot_snap_node_t *maker = &nodes[lw_node_of(b, lw_arg_row(b, k))];
+      b->node = maker;
+      if (!is_region_node(b)) {
+        next = maker;
+        fits = *n_adds < LW_MOST_STACKED;
+        if (fits) adds[(*n_adds)++] = (uint32_t)(maker - nodes);
+      } else {
+        for (int64_t d = 0; d < whole->rank && out->dim < 0; d++)
+          if (selected(b, maker, d) >= 0) out->dim = d;
+        const int64_t index = out->dim < 0 ? -1 : selected(b, maker, out->dim);
+        fits = index >= 0 && index < LW_MOST_STACKED && !(seen >> index & 1u);
+        if (fits) out->rows[index] = lw_arg_row(b, 0);
+        if (fits) seen |= UINT64_C(1) << index;
+        out->n++;
       }
-      for (int64_t d = 0; d < whole->rank && dim < 0; d++)
-        if (selected(b, &nodes[maker], d) >= 0) dim = d;
-      const int64_t index = dim < 0 ? -1 : selected(b, &nodes[maker], dim);
-      if (index < 0 || index >= MOST_INDICES || seen >> index & 1u) return;
-      seen |= UINT64_C(1) << index;
-      n_regions++;
+      b->node = node;
     }
   }
-  if (n_regions != whole->sizes[dim]) return;
-  for (int64_t k = 0; k < n_adds; k++) b->regions[adds[k]] = COVERS;
+  b->node = sum;
+  return fits && out->n == whole->sizes[out->dim];
+}
+
+static void find_stack(lw_build_t *b, uint32_t node) {
+  uint32_t adds[LW_MOST_STACKED], n_adds;
+  lw_stack_t stack;
+  if (!read_stack(b, &stack, adds, &n_adds)) return;
+  b->regions[node] = STACKS;
+  for (uint32_t k = 0; k < n_adds; k++) b->regions[adds[k]] = DEFERRED;
+}
+
+int lw_region_stack(lw_build_t *b, lw_stack_t *out) {
+  uint32_t adds[LW_MOST_STACKED], n_adds;
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  return b->regions && b->regions[b->node - nodes] == STACKS && read_stack(b, out, adds, &n_adds);
 }
 
 aot_status_t lw_find_regions(lw_build_t *b) {
@@ -151,7 +167,7 @@ aot_status_t lw_find_regions(lw_build_t *b) {
   }
   for (uint32_t i = b->graph->n_nodes; i-- > 0;) {
     b->node = &nodes[i];
-    if (b->regions[i] == ADDS) find_cover(b, nodes, kind);
+    if (b->regions[i] == ADDS) find_stack(b, i);
   }
   return AOT_OK;
 }
@@ -160,22 +176,17 @@ int lw_is_region_sum(const lw_build_t *b, uint32_t node) { return b->regions[nod
 
 /* ---- nodes ---- */
 
-/* The region copied to its place in the whole, or added there. */
-static aot_status_t put_region(lw_build_t *b, const aot_snap_node_t *region_node, const lw_tensor_t *whole, int adds) {
+/* Zeros with this region in them. */
+static aot_status_t fill_region(lw_build_t *b, const aot_snap_node_t *region_node, const lw_tensor_t *whole) {
   const aot_snap_node_t *node = b->node;
   lw_tensor_t region;
+  if (lw_numel(whole)) AOT_TRY(lw_fill_zero(b, whole));
   b->node = region_node;
   const int fits = region_of(b, whole, &region);
   const lw_tensor_t *grad = lw_arg_tensor(b, 0);
   b->node = node;
-  if (!fits) return lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
-  return adds ? b->machine->target->add(b, &region, grad) : lw_copy(b, &region, grad);
-}
-
-/* Zeros with this region in them. */
-static aot_status_t fill_region(lw_build_t *b, const aot_snap_node_t *region_node, const lw_tensor_t *whole) {
-  if (lw_numel(whole)) AOT_TRY(lw_fill_zero(b, whole));
-  return put_region(b, region_node, whole, 0);
+  return fits ? lw_copy(b, &region, grad)
+              : lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
 }
 
 static aot_status_t lower_region(lw_build_t *b) {
@@ -189,21 +200,28 @@ static aot_status_t lower_region(lw_build_t *b) {
 
 static aot_status_t lower_add(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  const int covers = b->regions[b->node - nodes] == COVERS;
-  if (b->regions[b->node - nodes] != ADDS && !covers) return LW_DECLINED;
+  const int does = b->regions[b->node - nodes];
+  if (does == DEFERRED) return AOT_OK;
+  if (does == STACKS) return lw_lower_region_stack(b);
+  if (does != ADDS) return LW_DECLINED;
   const uint32_t x = lw_arg_row(b, 0), y = lw_arg_row(b, 1);
   const int x_deferred = b->regions[lw_node_of(b, x)] == DEFERRED,
             y_deferred = b->regions[lw_node_of(b, y)] == DEFERRED;
-  lw_tensor_t whole;
+  lw_tensor_t whole, region;
   if (x_deferred && y_deferred) {
-    const aot_snap_node_t *first = &nodes[lw_node_of(b, x)];
     AOT_TRY(lw_result_dense(b, 0, &whole));
-    AOT_TRY(covers ? put_region(b, first, &whole, 0) : fill_region(b, first, &whole));
+    AOT_TRY(fill_region(b, &nodes[lw_node_of(b, x)], &whole));
   } else {
     whole = lw_value(b, x_deferred ? y : x)->t;
     lw_bind(b, 0, &whole);
   }
-  return put_region(b, &nodes[lw_node_of(b, y_deferred ? y : x)], &whole, !covers);
+  const aot_snap_node_t *node = b->node;
+  b->node = &nodes[lw_node_of(b, y_deferred ? y : x)];
+  const int fits = region_of(b, &whole, &region);
+  const lw_tensor_t *grad = lw_arg_tensor(b, 0);
+  b->node = node;
+  return fits ? b->machine->target->add(b, &region, grad)
+              : lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
 }
 
 static const lw_lowering_t rows[] = {
