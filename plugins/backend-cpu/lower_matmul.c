@@ -53,11 +53,22 @@ static aot_status_t add_in_float(lw_build_t *b, const lw_tensor_t *x, const lw_t
   return bc_narrow_into(b, &sum, c);
 }
 
+static double n_terms(const bc_product_t *p) { return (double)p->c.rows * (double)p->c.columns * (double)p->a.columns; }
+
+/* Many products that are shorter than a call of oneDNN takes, a microsecond: as copies in float the BLAS has them done
+ * by then (docs/BENCH.md). */
+static int are_many_and_short(const bc_product_t *p) {
+  enum { LEAST_PRODUCTS = 16, MOST_TERMS = 16384 };
+  double n = 1;
+  for (int32_t d = 0; d < p->rank; d++) n *= (double)p->sizes[d];
+  return n >= LEAST_PRODUCTS && n_terms(p) <= MOST_TERMS;
+}
+
 /* OpenBLAS has kernels for products of up to 100^3, which copy nothing; above that it is the slower one
  * (docs/BENCH.md). */
 static int suits_onednn(const bc_product_t *p) {
-  const double n_terms = (double)p->c.rows * (double)p->c.columns * (double)p->a.columns;
-  return p->dtype == AOT_BF16 || (p->dtype == AOT_F32 && n_terms > 1e6);
+  if (p->dtype == AOT_BF16) return !are_many_and_short(p);
+  return p->dtype == AOT_F32 && n_terms(p) > 1e6;
 }
 
 /* A number a column, the same for every row: what oneDNN adds to sums that it still has in registers. */

@@ -116,6 +116,14 @@ static const program_t programs[] = {
      "%i0 = aten.flatten.using_ints %d0\n%i1 = aten.flatten.using_ints %e0\n%i2 = aten.flatten.using_ints %h0\n%i3 = aten.flatten.using_ints %m0\n"
      "%a = aten.cat.default [%j0, %j1, %gb], 0\n%b = aten.cat.default [%k0, %k1], 0\n%c = aten.cat.default [%i0, %i1, %f], 0\n%p = aten.cat.default [%i2, %i3], 0\n"
      "out user_output 0 = %a\nout user_output 1 = %b\nout user_output 2 = %c\nout user_output 3 = %p\n"},
+    {"many short products of halves, plain, transposed, in a broadcast batch",
+     {{3, {40, 7, 5}, 0}, {3, {40, 5, 9}, 0}, {2, {5, 9}, 0}},
+     "f32[40, 7, 5]\nf32[40, 5, 9]\nf32[5, 9]\n",
+     "%x = aten._to_copy.default %a0, dtype=bf16\n%y = aten._to_copy.default %a1, dtype=bf16\n%z = aten._to_copy.default %a2, dtype=bf16\n"
+     "%m = aten.bmm.default %x, %y\n%t = aten.transpose.int %x, 1, 2\n%u = aten.transpose.int %y, 1, 2\n%n = aten.bmm.default %u, %t\n"
+     "%e = aten.expand.default %z, [40, 5, 9]\n%p = aten.bmm.default %x, %e\n%y0 = aten._to_copy.default %m, dtype=f32\n"
+     "%y1 = aten._to_copy.default %n, dtype=f32\n%y2 = aten._to_copy.default %p, dtype=f32\n"
+     "out user_output 0 = %y0\nout user_output 1 = %y1\nout user_output 2 = %y2\n"},
     {"convolutions over three dimensions, their gradients, transposed, in halves",
      {{4, {2, 3, 24, 10}, 0}, {4, {8, 3, 9, 3}, 0}, {1, {8}, 0}},
      "f32[2, 3, 24, 10]\nf32[8, 3, 9, 3]\nf32[8]\n",

@@ -3,7 +3,9 @@
 #include "naive.h"
 
 #include "attention_halves.h"
+#include "exp_f32.h"
 #include "half_kernels.h"
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -399,8 +401,29 @@ static void memory_grows_with_keys_alone(void **state) {
   assert_true(bc_attention_backward_work(&a) + bc_attention_sums(&a) < 200 * (uint64_t)a.n_key);
 }
 
+/* A hidden score is -inf: half of a causal block. */
+static void exponentials_of_what_is_hidden_do_not_underflow(void **state) {
+  static const float hidden[] = {-INFINITY, -1e30f, -200, -104.5f};
+  (void)state;
+  for (size_t k = 0; k < sizeof hidden / sizeof *hidden; k++) {
+    volatile float x = hidden[k], y = 1;
+    feclearexcept(FE_ALL_EXCEPT);
+    y = exp_f32(x);
+    assert_false(fetestexcept(FE_UNDERFLOW));
+    assert_true(y == 0);
+  }
+  for (int k = -1039; k < 887; k++) {
+    const float x = (float)k / 10;
+    const double exact = exp((double)x), digit = fmax(exact * 0x1p-22, 0x1p-149); /* two of the last */
+    assert_true(fabs((double)exp_f32(x) - exact) <= digit);
+  }
+  assert_true(exp_f32(INFINITY) == INFINITY);
+  assert_true(isnan(exp_f32(NAN)));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_ones_against_differences),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(exponentials_of_what_is_hidden_do_not_underflow),
+                                     cmocka_unit_test(small_ones_against_differences),
                                      cmocka_unit_test(lengths_from_1_to_300),
                                      cmocka_unit_test(shared_heads),
                                      cmocka_unit_test(masks),
