@@ -1,7 +1,7 @@
 #!/bin/sh
 # rank_models.sh AOTHOST LOCAL_RANKS ROOT [MODEL..]: 20 steps of several ranks, in every mode, have the losses of one rank that takes all their
 # rows; what a rank holds of parameters and states is counted. Without models: one way through four small ones, for every run of the
-# tests; with them (folders below ROOT): 2, 3 and 4 ranks on both backends in every mode, for the night.
+# tests; with them (folders below ROOT): 2, 3 and 4 ranks on both backends in every mode, and 4 as a mesh, for the night.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/e2e/ranks_lib.sh"
 shift 3
@@ -23,6 +23,13 @@ compare() {
     together "$n" $set_model --set stages.fsdp.mode="$mode"
     equal "$n" "$model, $backend, $n ranks, $mode"
   done
+}
+# compare_mesh MODEL BACKEND: 4 ranks as 2 rows of 2
+compare_mesh() {
+  model=$1
+  alone 4 --set model.path="$root/$model/train.pt2" --set vars.backend=backend-"$2"
+  together 4 --set model.path="$root/$model/train.pt2" --set vars.backend=backend-"$2" --set stages.fsdp.mode=hybrid --set stages.fsdp.columns=2
+  equal 4 "$model, $2, 4 ranks, hybrid"
 }
 # held_by MODEL N: with everything in parts a rank holds ceil(rows / N) rows of each parameter and of Adam's two moments, and a count of steps.
 held_by() {
@@ -47,5 +54,6 @@ for model in "$@"; do
   for n in 2 3 4; do
     for backend in ref cpu; do compare "$model" "$backend" "$n" shard shard-grad replicate; done
   done
+  for backend in ref cpu; do compare_mesh "$model" "$backend"; done
 done
 finish

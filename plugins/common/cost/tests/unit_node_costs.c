@@ -1,5 +1,6 @@
 /* The neutral model of costs and its rows: views touch nothing and reach no further than what they are of, products
  * and windows have their work; at hints and at sizes. */
+#include "common/cost/loop_times.h"
 #include "common/cost/node_costs.h"
 #include "common/snapshot/hand_snapshot.h"
 
@@ -189,9 +190,38 @@ static void a_node_takes_as_long_as_its_moves_or_its_work(void **state) {
   hs_destroy(h);
 }
 
+/* relu and tanh as one loop: tanh reads what relu has in a register; relu's result is also read as a view. */
+static void a_loop_takes_what_reaches_memory(void **state) {
+  (void)state;
+  hand_snapshot_t *h = hs_create();
+  const aot_snapshot_t *s = build(h);
+  nc_costs_t costs = {0};
+  int64_t *dims;
+  assert_int_equal(nc_dims(s, NULL, 0, &dims), AOT_OK);
+  assert_int_equal(nc_init(&costs, s, dims), 0);
+  for (uint32_t n = 1; n <= 4; n++) costs.nanoseconds[n] = n == 3 ? 0 : 1001;
+  assert_int_equal(nc_time_loops(&costs, s, 1, dims), 0); /* nobody says that they are a loop */
+  assert_int_equal(costs.nanoseconds[4], 1001);
+  costs.max_fused = 8;
+  costs.fusion[2] = costs.fusion[4] = 7;
+  assert_int_equal(nc_time_loops(&costs, s, 1, dims), 0);
+  assert_int_equal(costs.nanoseconds[1], 1001);
+  assert_int_equal(costs.nanoseconds[2], 1001); /* y is read, and the result is an output's memory */
+  assert_int_equal(costs.nanoseconds[3], 0);
+  assert_int_equal(costs.nanoseconds[4], 501); /* its result alone */
+  costs.fusion[4] = 8;
+  costs.nanoseconds[4] = 1001;
+  assert_int_equal(nc_time_loops(&costs, s, 1, dims), 0); /* other loops */
+  assert_int_equal(costs.nanoseconds[4], 1001);
+  nc_deinit(&costs);
+  free(dims);
+  hs_destroy(h);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_node_takes_as_long_as_its_moves_or_its_work),
+      cmocka_unit_test(a_loop_takes_what_reaches_memory),
       cmocka_unit_test(every_node_has_its_row),
       cmocka_unit_test(what_reaches_further_than_its_storage_is_a_copy),
       cmocka_unit_test(windows_are_told_from_products),
