@@ -38,6 +38,7 @@ typedef struct comm {
   int rank, n_ranks;
   uint64_t n_waits;
   _Atomic int is_aborted;
+  struct comm *next; /* of those that were aborted */
 } comm_t;
 
 /* Addresses stand by themselves: the driver's double looks for memory among the words. */
@@ -147,9 +148,12 @@ API int ncclCommDestroy(void *comm) {
   munmap(c->m, sizeof *c->m);
   return free(c), SUCCESS;
 }
-/* What stands on streams still names it, so it is not freed. */
+/* What stands on streams still names it, so it is kept. */
 API int ncclCommAbort(void *comm) {
+  static comm_t *_Atomic aborted;
   comm_t *c = comm;
+  c->next = atomic_load(&aborted);
+  while (!atomic_compare_exchange_weak(&aborted, &c->next, c)) continue;
   atomic_store(&c->is_aborted, 1);
   return SUCCESS;
 }
