@@ -4,6 +4,7 @@ set(AOT_COMPONENTS aothost libaothost0 libaothost-dev aothost-plugins-core aotho
 # Plugins that need what not everybody has are packages of their own; all others are the core.
 set(AOT_PACKAGE_OF_backend-cpu aothost-plugins-cpu)
 set(AOT_PACKAGE_OF_backend-cuda aothost-plugins-cuda)
+set(AOT_PACKAGE_OF_comm-nccl aothost-plugins-cuda)
 set(AOT_PACKAGE_OF_comm-mpi aothost-plugins-mpi)
 set(AOT_PACKAGE_OF_torchvision-ops aothost-plugins-torchvision)
 
