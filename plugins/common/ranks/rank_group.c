@@ -408,6 +408,7 @@ static void AOT_CALL leave(const aot_communicator_t *c, aot_group_t *given) {
 
 void rn_communicator_init(rn_communicator_t *c, const aot_host_t *host, uint32_t flags) {
   c->host = host;
+  c->record[0] = 0;
   c->table = (aot_communicator_t){
       .head = {.struct_size = sizeof c->table, .flags = flags, .self = c},
       .split = split,
