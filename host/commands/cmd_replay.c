@@ -1,6 +1,5 @@
 /* aothost replay: a failure again, out of the bundle that it left. */
 #include <commands/commands.h>
-#include <tools/check_stages.h>
 #include <tools/replay_bundle.h>
 
 #include <jansson.h>
@@ -8,27 +7,13 @@
 
 static int main_with(aoth_cli_t *cli) {
   const char *bundle = cli->positional[0];
-  char path[4096];
-  int check_stages = 0;
-  aoth_overrides_t overrides = {0};
-  aoth_pipeline_t *p = NULL;
-  aoth_stage_checks_t checks;
-  snprintf(path, sizeof path, "%s/pipeline.yaml", bundle);
-  aoth_stage_checks_init(&checks);
-  cli->common.no_cache = 1;
-  aot_status_t status = aoth_replay_surroundings(bundle, cli->sink, &check_stages);
-  if (check_stages) cli->watch = &checks.watch;
-  if (status == AOT_OK) status = aoth_cli_pipeline(cli, path, &overrides, &p);
-  if (status == AOT_OK && check_stages) status = aoth_stage_checks_begin(&checks, cli->session, NULL);
-  if (status == AOT_OK) status = aoth_replay_run(cli, bundle, p);
+  const aot_status_t status = aoth_replay(cli, bundle);
   const int code = aoth_exit_code(status);
   if (status == AOT_OK && !cli->common.quiet) printf("nothing fails\n");
   json_t *o = json_pack("{s:s, s:s, s:b, s:i}", "command", "replay", "bundle", bundle, "fails", status != AOT_OK,
                         "status", code);
   const aot_status_t written = aoth_cli_json(cli, o);
   json_decref(o);
-  aoth_stage_checks_deinit(&checks);
-  aoth_pipeline_destroy(p);
   return code == AOTH_EXIT_OK ? aoth_exit_code(written) : code;
 }
 

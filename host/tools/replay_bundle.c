@@ -7,6 +7,7 @@
 #include <step/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tools/check_stages.h>
 #include <unistd.h>
 
 #define REPLAY_RATE 0.01 /* of updates, whose rate no bundle has */
@@ -18,7 +19,9 @@ static const char *in_bundle(const char *bundle, const char *name, char *room, s
 
 /* ---- surroundings ---- */
 
-aot_status_t aoth_replay_surroundings(const char *bundle, aoth_sink_t *sink, int *out_check_stages) {
+/* The variables that units had read are set as they were then, by info.json, before the session is made. out_check_stages: a stage
+ * may have failed by what its program computes. */
+static aot_status_t read_surroundings(const char *bundle, aoth_sink_t *sink, int *out_check_stages) {
   char path[4096];
   json_error_t error;
   json_t *info = json_load_file(in_bundle(bundle, "info.json", path, sizeof path), 0, &error), *value;
@@ -111,10 +114,29 @@ static aot_status_t run_call(aoth_cli_t *cli, const char *path, const aoth_pipel
   return status;
 }
 
-aot_status_t aoth_replay_run(aoth_cli_t *cli, const char *bundle, const aoth_pipeline_t *p) {
+static aot_status_t run_bundle(aoth_cli_t *cli, const char *bundle, const aoth_pipeline_t *p) {
   char path[4096];
   in_bundle(bundle, AOTH_BUNDLE_CALL, path, sizeof path);
   if (access(path, F_OK) == 0) return run_call(cli, path, p);
   AOT_TRY(aoth_pipeline_import(cli->session, p));
   return aoth_pipeline_run_stages(cli->session, p, 0);
+}
+
+aot_status_t aoth_replay(aoth_cli_t *cli, const char *bundle) {
+  char path[4096];
+  int check_stages = 0;
+  aoth_overrides_t overrides = {0};
+  aoth_pipeline_t *p = NULL;
+  aoth_stage_checks_t checks;
+  in_bundle(bundle, "pipeline.yaml", path, sizeof path);
+  aoth_stage_checks_init(&checks);
+  cli->common.no_cache = 1;
+  aot_status_t status = read_surroundings(bundle, cli->sink, &check_stages);
+  if (check_stages) cli->watch = &checks.watch;
+  if (status == AOT_OK) status = aoth_cli_pipeline(cli, path, &overrides, &p);
+  if (status == AOT_OK && check_stages) status = aoth_stage_checks_begin(&checks, cli->session, NULL);
+  if (status == AOT_OK) status = run_bundle(cli, bundle, p);
+  aoth_stage_checks_deinit(&checks);
+  aoth_pipeline_destroy(p);
+  return status;
 }
