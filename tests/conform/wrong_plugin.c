@@ -1,7 +1,10 @@
-/* Every unit of wrong_units.def, and one that is right. Each is a pass that names a value and notes a node, as it may, and has one fault. */
+/* Every unit of wrong_units.def, and one that is right. Each does what a unit of its kind may do, and has one fault. */
+#include <aot/backend.h>
 #include <aot/ext/trial.h>
+#include <aot/import.h>
 #include <aot/inline.h>
 #include <aot/note.h>
+#include <aot/opset.h>
 #include <aot/pass.h>
 #include <aot/plugin.h>
 #include <fcntl.h>
@@ -19,7 +22,14 @@ typedef enum fault {
 } fault_t;
 
 typedef struct wrong {
-  aot_pass_t table;
+  union {
+    aot_table_t head;
+    aot_pass_t pass;
+    aot_opset_t opset;
+    aot_backend_t backend;
+    aot_import_t import;
+  } table;
+  aot_exe_t exe;
   aot_host_t host;
   fault_t fault;
   int64_t level;
@@ -139,6 +149,85 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return commit(&c);
 }
 
+/* ---- opsets ---- */
+
+#define ARGUMENT(name_, type_, flags_)                                                                                 \
+  { .name = AOT_STR_INIT(name_), .type = type_, .flags = flags_ }
+#define OPERATOR(name_, schema_, args_)                                                                                \
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_op_desc_t), .name = AOT_STR_INIT(name_), .schema = AOT_STR_INIT(schema_), .args = args_, \
+    .n_args = sizeof args_ / sizeof *args_                                                                             \
+  }
+static const aot_schema_arg_t one[] = {ARGUMENT("x", AOT_STYPE_TENSOR, 0)};
+static const aot_schema_arg_t two[] = {ARGUMENT("x", AOT_STYPE_TENSOR, 0), ARGUMENT("n", AOT_STYPE_INT, 0)};
+static const aot_schema_arg_t written[] = {ARGUMENT("x", AOT_STYPE_TENSOR, AOT_SARG_WRITE)};
+static const aot_op_desc_t op_of_row = OPERATOR("wrong.row.default", "(Tensor x, int n=2) -> ()", two);
+static const aot_op_desc_t op_of_flag = OPERATOR("wrong.flag.default", "(Tensor(a!) x) -> ()", written);
+static const aot_op_desc_t op_of_name = OPERATOR("wrong.name.default", "(Tensor x) -> ()", one);
+static const aot_op_desc_t *const row_ops[] = {&op_of_row}, *const flag_ops[] = {&op_of_flag},
+                                  *const name_ops[] = {&op_of_name, &op_of_name};
+
+static aot_opset_t make_opset(const wrong_t *u) {
+  if (u->fault == FAULT_schema_row) return (aot_opset_t){.ops = row_ops, .n_ops = 1};
+  if (u->fault == FAULT_flag_missing) return (aot_opset_t){.ops = flag_ops, .n_ops = 1};
+  return (aot_opset_t){.ops = name_ops, .n_ops = 2};
+}
+
+/* ---- backends ---- */
+
+static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
+  const wrong_t *u = b->head.self;
+  const aot_graph_api_t *g = u->host.graph;
+  (void)ctx;
+  for (uint32_t graph = 1; graph < g->n_graphs(prog); graph++)
+    for (aot_node_t n = g->first(prog, (aot_graph_t){graph}); n.id != AOT_NO_ID; n = g->next(prog, n)) {
+      const aot_verdict_t v = {.struct_size = sizeof v, .node = n, .accepted = u->fault == FAULT_other_bytes};
+      AOT_TRY(sink->put(sink, &v));
+    }
+  return AOT_OK;
+}
+
+static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
+  const wrong_t *u = b->head.self;
+  const int bytes = u->fault == FAULT_other_bytes ? n_runs++ : 0;
+  (void)ctx, (void)prog;
+  return sink->write(sink, &bytes, sizeof bytes);
+}
+
+static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
+  (void)graph, (void)out;
+  return tell(e->head.self, ctx, AOT_E_UNIMPLEMENTED, "nothing is run here");
+}
+
+static aot_status_t bind(const aot_exe_t *e, aot_ctx_t *ctx, const aot_binding_t *binding, aot_bound_t **out) {
+  (void)binding, (void)out;
+  return tell(e->head.self, ctx, AOT_E_UNIMPLEMENTED, "nothing is run here");
+}
+
+static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *call, const aot_submission_t *s) {
+  (void)call, (void)s;
+  return tell(e->head.self, ctx, AOT_E_UNIMPLEMENTED, "nothing is run here");
+}
+
+static void unbind(const aot_exe_t *e, aot_bound_t *call) { (void)e, (void)call; }
+
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
+                         const aot_device_t *device, const aot_exe_t **out) {
+  wrong_t *u = b->head.self;
+  (void)ctx, (void)bytes, (void)nbytes, (void)device;
+  u->exe = (aot_exe_t){.plan = plan, .bind = bind, .submit = submit, .unbind = unbind};
+  u->exe.head = (aot_table_t){.struct_size = sizeof u->exe, .self = u};
+  *out = &u->exe;
+  return AOT_OK;
+}
+
+/* ---- importers ---- */
+
+static aot_status_t read_file(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *file, aot_prog_t *prog) {
+  (void)prog;
+  return file->nbytes ? tell(i->head.self, ctx, AOT_E_INVALID, "this is none of its files") : crash();
+}
+
 /* ---- units ---- */
 
 static void destroy(const aot_table_t *p) {
@@ -171,6 +260,23 @@ static const aot_unit_t unit_rows[] = {
 #undef WRONG
 };
 
+static void make_table(wrong_t *u, aot_str_t kind) {
+  uint32_t size = sizeof u->table.pass;
+  if (aot_str_eq(kind, aot_str("opset/1"))) {
+    u->table.opset = make_opset(u);
+    size = sizeof u->table.opset;
+  } else if (aot_str_eq(kind, aot_str("backend/2"))) {
+    u->table.backend = (aot_backend_t){.query = query, .compile = compile, .load = load};
+    size = sizeof u->table.backend;
+  } else if (aot_str_eq(kind, aot_str("import/1"))) {
+    u->table.import = (aot_import_t){.read = read_file};
+    size = sizeof u->table.import;
+  } else {
+    u->table.pass = (aot_pass_t){.run = run};
+  }
+  u->table.head = (aot_table_t){.struct_size = size, .self = u, .destroy = destroy};
+}
+
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   wrong_t *u = calloc(1, sizeof *u);
@@ -178,9 +284,9 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   for (size_t i = 0; i < sizeof unit_rows / sizeof *unit_rows; i++) /* self may be a copy */
     if (aot_str_eq(self->id, unit_rows[i].id)) u->fault = (fault_t)i;
   u->level = opts->values[0].i;
-  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  make_table(u, self->kind);
   n_alive++;
-  if (u->fault == FAULT_no_run) u->table.run = NULL;
+  if (u->fault == FAULT_no_run) u->table.pass.run = NULL;
   if (u->fault == FAULT_leaves_open && open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return AOT_OK;
   if (u->fault == FAULT_option_crash && u->level == 0) crash();
   if (u->fault == FAULT_unchecked_create) *(char *)host->alloc(host, ctx, AOT_ARENA_SESSION, 8, 64) = 1;
@@ -208,7 +314,8 @@ static const aot_plugin_t plugin = {
     .n_units = sizeof units / sizeof *units,
 };
 /* The note by hand: a list of units in a file cannot stand in a macro's argument. */
-#define WRONG(name, kind, rule) "," AOT_NOTE_UNIT(kind, "wrong." #name, "wrong in one way")
+#define WRONG(name, kind, rule)                                                                                        \
+  ",{\"kind\":\"" kind "\",\"id\":\"wrong." #name "\",\"help\":\"wrong in one way\",\"claims\":\"\"}"
 static const char note_text[] = AOT_NOTE_HEAD("wrong", "0.1") AOT_NOTE_UNIT("pass/1", "wrong.right", "wrong in one way")
 #include "wrong_units.def"
     AOT_NOTE_TAIL;
