@@ -182,7 +182,7 @@ static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint3
   return 0;
 }
 
-enum { FAR_OFF = 16 }; /* by one part of so many */
+enum { FAR_OFF = 4 }; /* by one part of so many */
 
 /* Kernels and layouts that the simulation does not know may take a backend more: a fraction is then of the backend's
  * number. So it is where the backend takes much less, since its loops write over what they read, or rows run in chunks. */
