@@ -100,9 +100,10 @@ aot_status_t at_dc_attention(em_t *e, aot_value_t *out) {
   }
   if (strstr(at_name(e), "attention_math")) {
     out[1] = VAL(em_cast(e, p, at_result_type(e, 1).dtype));
-  } else if (e->desc->n_results == 2) { /* the fused kernel: log sum exp of the scores */
+  } else if (e->desc->n_results == 2) { /* the fused kernel: log sum exp of the scores, heads inside of steps */
     int64_t last = TYPE(s).rank - 1;
-    out[1] = VAL(EM(e, "logsumexp", s, em_list(e, &last, 1), em_b(0)));
+    aot_type_t t = at_result_type(e, 1);
+    out[1] = VAL(at_laid_out(e, EM(e, "logsumexp", s, em_list(e, &last, 1), em_b(0)), &t));
   }
   return e->status;
 }

@@ -9,5 +9,9 @@ says '; 0 cases fail, 0 results are excepted$'
 # One has no gradients of weights, whose sums across rows share its loop.
 # shellcheck disable=SC2086
 status 0 "$aothost" ops aten.native_layer_norm.default $cases
+# What attention saves lies as its operator says, also taken apart.
+status 0 "$aothost" ops aten._efficient_attention_forward.default aten._scaled_dot_product_efficient_attention.default \
+  --cases "$root/tests/fixtures/ops_composites/cases.json" --backend backend-cuda --device cuda
+says '; 0 cases fail, 0 results are excepted$'
 status 0 "$aothost" ops --cases "$root/tests/fixtures/ops_numbers/cases.json" --backend backend-cuda --device cuda
 finish
