@@ -188,8 +188,7 @@ static void tell_last_node(aoth_session_t *s, uint32_t node) {
                      "the last node that it touched, %u, was made by itself", node);
 }
 
-/* A unit that says why it cannot has not failed: the program, the data or the machine is not what it takes. */
-static int is_refusal(aot_status_t status) {
+int aoth_is_refusal(aot_status_t status) {
   switch (status) {
     case AOT_E_CANCELLED:
     case AOT_E_INVALID:
@@ -208,7 +207,7 @@ static int is_refusal(aot_status_t status) {
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   const uint32_t last_node = s->last_node;
   const int32_t outcome = s->outcome == AOTH_CALL_OK ? AOTH_CALL_TOLD : s->outcome; /* the host itself complained */
-  const aot_status_t status = outcome == AOTH_CALL_TOLD && is_refusal(s->status) ? s->status : AOTH_E_PLUGIN;
+  const aot_status_t status = outcome == AOTH_CALL_TOLD && aoth_is_refusal(s->status) ? s->status : AOTH_E_PLUGIN;
   aoth_text_t journal = {0};
   if (s->worker) return status; /* who waits for it does the rest */
   while (s->has_journal > 0) {

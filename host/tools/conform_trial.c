@@ -123,28 +123,13 @@ uint64_t aoth_trial_spaced(uint32_t number) {
 
 /* ---- judging ---- */
 
-static int is_refusal(aot_status_t status) {
-  switch (status) {
-    case AOT_E_CANCELLED:
-    case AOT_E_INVALID:
-    case AOT_E_NOT_FOUND:
-    case AOT_E_EXHAUSTED:
-    case AOT_E_PRECONDITION:
-    case AOT_E_RANGE:
-    case AOT_E_UNIMPLEMENTED:
-    case AOT_E_UNAVAILABLE:
-    case AOT_E_OPTION: return 1;
-    default: return 0;
-  }
-}
-
 int aoth_trial_judge(aoth_trial_t *t, aot_status_t status) {
   char why[500];
   if (status == AOT_OK) return 1;
   aoth_trial_complaint(t, why, sizeof why);
   const int told = t->s->outcome == AOTH_CALL_TOLD || t->s->outcome == AOTH_CALL_OK;
   const aot_status_t own = t->s->outcome == AOTH_CALL_TOLD ? t->s->status : status;
-  aoth_trial_end(t, told && is_refusal(own) ? AOTH_CONFORM_REFUSED : AOTH_CONFORM_FAILED, "%s", why);
+  aoth_trial_end(t, told && aoth_is_refusal(own) ? AOTH_CONFORM_REFUSED : AOTH_CONFORM_FAILED, "%s", why);
   return 0;
 }
 
