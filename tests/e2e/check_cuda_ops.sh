@@ -14,4 +14,7 @@ status 0 "$aothost" ops aten._efficient_attention_forward.default aten._scaled_d
   --cases "$root/tests/fixtures/ops_composites/cases.json" --backend backend-cuda --device cuda
 says '; 0 cases fail, 0 results are excepted$'
 status 0 "$aothost" ops --cases "$root/tests/fixtures/ops_numbers/cases.json" --backend backend-cuda --device cuda
+# Numbers that become complex on their way.
+status 0 "$aothost" ops aten.cat.default --cases "$root/tests/fixtures/ops_complex/cases.json" --backend backend-cuda --device cuda
+says '; 0 cases fail, 0 results are excepted$'
 finish

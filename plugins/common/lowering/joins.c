@@ -48,7 +48,7 @@ static int read_region_stack(lw_build_t *b, join_t *out) {
   return 1;
 }
 
-/* cat, stack(tensors, dim). 0: parts that do not fit their result. */
+/* cat, stack(tensors, dim). 0: parts that do not fit their result, or get imaginary parts there. */
 static int read_join(const lw_build_t *b, int is_stack, join_t *out) {
   const lw_tensor_t *whole = lw_type(b, 0);
   int64_t total = 0;
@@ -59,6 +59,7 @@ static int read_join(const lw_build_t *b, int is_stack, join_t *out) {
   if (!out->n || out->dim < 0 || out->dim >= whole->rank) return 0;
   for (uint32_t k = 0; k < out->n; k++) {
     if (out->parts[k]->rank != whole->rank - is_stack) return 0; /* the empty tensor that old code begins with */
+    if (aot_dtype_is_complex(whole->dtype) && out->parts[k]->dtype != whole->dtype) return 0;
     total += is_stack ? 1 : out->parts[k]->sizes[out->dim];
     for (int32_t d = 0; d < whole->rank; d++)
       if (d != out->dim && out->parts[k]->sizes[is_stack && d > out->dim ? d - 1 : d] != whole->sizes[d]) return 0;
