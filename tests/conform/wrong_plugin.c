@@ -316,15 +316,17 @@ static const aot_plugin_t plugin = {
 /* The note by hand: a list of units in a file cannot stand in a macro's argument. */
 #define WRONG(name, kind, rule)                                                                                        \
   ",{\"kind\":\"" kind "\",\"id\":\"wrong." #name "\",\"help\":\"wrong in one way\",\"claims\":\"\"}"
-static const char note_text[] = AOT_NOTE_HEAD("wrong", "0.1") AOT_NOTE_UNIT("pass/1", "wrong.right", "wrong in one way")
+enum {
+  NOTE_SIZE = sizeof(AOT_NOTE_HEAD("wrong", "0.1") AOT_NOTE_UNIT("pass/1", "wrong.right", "wrong in one way")
 #include "wrong_units.def"
-    AOT_NOTE_TAIL;
+                         AOT_NOTE_TAIL)
+};
 static const struct {
   uint32_t name_size, desc_size, type;
   char name[4];
-  char desc[sizeof note_text];
+  char desc[NOTE_SIZE];
 } note __attribute__((section(AOT_NOTE_SECTION), used, aligned(4))) = {
-    4u, (uint32_t)sizeof note_text, AOT_NOTE_TYPE, "AOT",
+    4u, NOTE_SIZE, AOT_NOTE_TYPE, "AOT",
     AOT_NOTE_HEAD("wrong", "0.1") AOT_NOTE_UNIT("pass/1", "wrong.right", "wrong in one way")
 #include "wrong_units.def"
         AOT_NOTE_TAIL};
