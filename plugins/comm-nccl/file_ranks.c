@@ -21,10 +21,12 @@ typedef struct slot {
   char bytes[SLOT_NBYTES];
 } slot_t;
 
+enum { ALL_HERE = 1, OPEN };
+
 /* The file. It begins as zeros, which is nobody. */
 typedef struct meeting {
   _Atomic int32_t process[FR_MOST_RANKS];  /* of those that are here; -1: it has left in good order */
-  _Atomic uint32_t is_open;                /* all are here */
+  _Atomic uint32_t is_open;                /* ALL_HERE, then OPEN, when the file has no name any more */
   _Atomic uint64_t n_waits[FR_MOST_RANKS]; /* a barrier is passed when all have counted as far */
   _Atomic uint32_t failed;                 /* 1: somebody writes the text, 2: it is there */
   char text[TEXT];
@@ -245,15 +247,16 @@ static meeting_t *meet(const fr_how_t *how) {
     if (how->rank == 0) {
       atomic_store(&m->process[0], (int32_t)getpid());
       if (n_here(m, how->n_ranks) < how->n_ranks) continue;
+      atomic_store(&m->is_open, ALL_HERE); /* before the name goes: who finds none knows why */
       unlink(how->path);
-      atomic_store(&m->is_open, 1);
+      atomic_store(&m->is_open, OPEN);
       return m;
     }
     if (!m) m = find_file(how->path, &file);
     if (!m) continue;
     atomic_store(&m->process[how->rank], (int32_t)getpid());
-    if (atomic_load(&m->is_open)) return m;
-    if (is_same_file(how->path, &file) || atomic_load(&m->is_open)) continue;
+    if (atomic_load(&m->is_open) == OPEN) return m;
+    if (is_same_file(how->path, &file) || (atomic_load(&m->is_open) && !is_gone(m, 0))) continue;
     munmap(m, sizeof *m); /* one that an earlier run has left */
     m = NULL;
   }
