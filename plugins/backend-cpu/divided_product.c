@@ -63,9 +63,10 @@ static void run_units(void *arg, int32_t part, int64_t begin, int64_t end) {
     }
     void *const operands[] = {job->a + a * width, job->b + b * width, job->c + c * width,
                               p->has_bias ? job->bias + bias * width : NULL};
+    char *const work = d->work ? job->work + (uint64_t)part * d->work : NULL;
     const bc_dnn_t *kernel = is_last ? d->last : d->kernel;
     if (!kernel) bc_product(is_last ? &d->last_part : &d->part, operands[0], operands[1], operands[2]);
-    else if (bc_dnn_run(kernel, part, operands, job->work + (uint64_t)part * d->work)) atomic_store(&job->failed, 1);
+    else if (bc_dnn_run(kernel, part, operands, work)) atomic_store(&job->failed, 1);
   }
 }
 
