@@ -1,9 +1,6 @@
 #!/bin/sh
 # aothost bisect: the one wrong edit among hundreds, the option, the bound, and the node of a backend whose results are zeros.
-. "$(dirname "$0")/../e2e/lib.sh"
-plugins=$4; arms=$5; faults=$6
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allow_user_segv_handler=1:handle_abort=0:detect_leaks=0" TMPDIR="$dir"
+. "$(dirname "$0")/find_lib.sh"
 cat > p.yaml <<'YAML'
 aot: 1
 vars: {backend: backend-ref, how: well, at: 1}
@@ -17,7 +14,6 @@ stages:
   - use: ${backend}
 YAML
 bisect() { m=$1; shift; "$aothost" bisect p.yaml --plugin-dir "$plugins" --model "$models/$m/train.pt2" "$@"; }
-json() { jq -e "$1" j.json > /dev/null || { complain "not so: $1"; jq -c "$1" j.json 2>&1 | head -3; }; }
 
 status 0 bisect gpt_tiny --json j.json
 says '^nothing goes wrong'

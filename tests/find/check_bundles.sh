@@ -1,9 +1,6 @@
 #!/bin/sh
 # aothost replay: what failed fails again out of its bundle, with the same message and status; stages, runs, operators by text.
-. "$(dirname "$0")/../e2e/lib.sh"
-plugins=$4; arms=$5
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allow_user_segv_handler=1:handle_abort=0:detect_leaks=0"
+. "$(dirname "$0")/find_lib.sh"
 # again STATUS BUNDLE [FLAG..]: the first error is that of `out`
 again() {
   wanted=$1; bundle=$2; shift 2
@@ -40,7 +37,7 @@ status 0 "$aothost" replay refuse --plugin-dir "$plugins"
 says '^nothing fails$'
 
 # a run: an index that is out of range in the inputs alone
-cat > m.ir <<'IR'
+wrong_index <<'IR'
 aot 1
 properties imported functional
 leaf 0 user_input 0 "i" : i64[3]
@@ -52,11 +49,8 @@ graph @main forward {
   out user_output 0 "a" = %e
 }
 IR
-printf '\110\0\0\0\0\0\0\0{"input.0":{"dtype":"I64","shape":[3],"data_offsets":[0,24]}}           ' > i.safetensors
-printf '\1\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0' >> i.safetensors
 for backend in backend-ref backend-cpu; do
-  printf 'aot: 1\nmodel: {import: ir, path: m.ir}\nstages:\n  - use: %s\nrun: {inputs: i.safetensors}\n' $backend > i.yaml
-  status 2 "$aothost" run i.yaml --bundle-dir $backend
+  status 2 "$aothost" run i.yaml --set vars.backend=$backend --bundle-dir $backend
   says 'replay: aothost replay '
   [ -s $backend/call.safetensors ] || complain "the bundle of $backend lacks what the call was given"
   again 2 $backend

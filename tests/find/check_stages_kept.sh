@@ -1,9 +1,6 @@
 #!/bin/sh
 # --check-stages: every stage of the project keeps the results; a pass that is wrong at one place is named, with the value.
-. "$(dirname "$0")/../e2e/lib.sh"
-plugins=$4
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allow_user_segv_handler=1:handle_abort=0:detect_leaks=0" TMPDIR="$dir"
+. "$(dirname "$0")/find_lib.sh"
 cat > p.yaml <<'YAML'
 aot: 1
 vars: {backend: backend-ref, how: well, at: 1}

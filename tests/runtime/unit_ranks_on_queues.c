@@ -1,6 +1,6 @@
 /* Collectives of comm-local on queues of device-strict: two plugins together. */
+#include "local_ranks.h"
 #include "strict_device.h"
-#include "threaded_ranks.h"
 
 #include <aot/inline.h>
 #include <setjmp.h>
@@ -62,22 +62,22 @@ static const char *work_badly(const aot_communicator_t *c, aot_group_t *g) { ret
 static void collects_on_queues(void **state) {
   (void)state;
   tr_rank_t ranks[TR_MAX_RANKS];
-  tr_make(ranks, 3, work_well);
+  cl_meeting_t how[TR_MAX_RANKS];
+  lr_make(ranks, how, 3, work_well);
   tr_run(ranks, 3);
-  for (uint32_t i = 0; i < 3; i++)
-    if (ranks[i].wrong) fail_msg("rank %u: %s: %s", i, ranks[i].wrong, ranks[i].text);
+  tr_assert_well(ranks, 3);
 }
 
 /* What was to come before it has failed on one rank: no rank waits for it. */
 static void a_failed_queue_ends_all(void **state) {
   (void)state;
   tr_rank_t ranks[TR_MAX_RANKS];
-  tr_make(ranks, 3, work_badly);
+  cl_meeting_t how[TR_MAX_RANKS];
+  lr_make(ranks, how, 3, work_badly);
   tr_run(ranks, 3);
-  for (uint32_t i = 0; i < 3; i++) {
-    if (ranks[i].wrong) fail_msg("rank %u: %s: %s", i, ranks[i].wrong, ranks[i].text);
+  tr_assert_well(ranks, 3);
+  for (uint32_t i = 0; i < 3; i++)
     if (!strstr(ranks[i].text, "rank 0: what weights was to come after has failed")) fail_msg("%s", ranks[i].text);
-  }
 }
 
 int main(void) {

@@ -1,7 +1,7 @@
 /* comm-local: the conformance of communicators, with delays; and what goes wrong. On queues of a device:
  * tests/runtime/unit_ranks_on_queues.c. */
 #include "common/ranks/tests/conformance.h"
-#include "threaded_ranks.h"
+#include "local_ranks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,23 +14,21 @@ static void conforms(void **state) {
   (void)state;
   for (uint32_t n = 1; n <= 5; n++) {
     tr_rank_t ranks[TR_MAX_RANKS];
-    tr_make(ranks, n, rn_conformance);
-    for (uint32_t i = 0; i < n; i++) ranks[i].how.faults = (cl_faults_t){.delay_ns = 300000, .seed = n};
+    cl_meeting_t how[TR_MAX_RANKS];
+    lr_make(ranks, how, n, rn_conformance);
+    for (uint32_t i = 0; i < n; i++) how[i].faults = (cl_faults_t){.delay_ns = 300000, .seed = n};
     tr_run(ranks, n);
-    for (uint32_t i = 0; i < n; i++) {
-      if (ranks[i].wrong) fail_msg("%u ranks, rank %u: %s: %s", n, i, ranks[i].wrong, ranks[i].text);
-      assert_int_equal(ranks[i].joined, AOT_OK);
-    }
+    tr_assert_well(ranks, n);
   }
 }
 
 static void tells_other_programs_apart(void **state) {
   (void)state;
   tr_rank_t ranks[TR_MAX_RANKS];
-  tr_make(ranks, 3, rn_disagree);
+  cl_meeting_t how[TR_MAX_RANKS];
+  lr_make(ranks, how, 3, rn_disagree);
   tr_run(ranks, 3);
-  for (uint32_t i = 0; i < 3; i++)
-    if (ranks[i].wrong) fail_msg("rank %u: %s: %s", i, ranks[i].wrong, ranks[i].text);
+  tr_assert_well(ranks, 3);
 }
 
 /* ---- faults ---- */
@@ -60,8 +58,9 @@ static void all_say(const tr_rank_t *ranks, uint32_t n, uint32_t but, const char
 static void names_the_dead(void **state) {
   (void)state;
   tr_rank_t ranks[TR_MAX_RANKS];
-  tr_make(ranks, 3, gather_on);
-  ranks[1].how.faults.die_at = 7;
+  cl_meeting_t how[TR_MAX_RANKS];
+  lr_make(ranks, how, 3, gather_on);
+  how[1].faults.die_at = 7;
   tr_run(ranks, 3);
   all_say(ranks, 3, 1, "rank 1 will not come");
   all_say(ranks, 3, 1, "all_gather of 12 bytes, exchange 7");
@@ -70,9 +69,10 @@ static void names_the_dead(void **state) {
 static void names_who_hangs(void **state) {
   (void)state;
   tr_rank_t ranks[TR_MAX_RANKS];
-  tr_make(ranks, 3, gather_on);
-  for (uint32_t i = 0; i < 3; i++) ranks[i].how.patience_ns = 300000000;
-  ranks[2].how.faults.hang_at = 4;
+  cl_meeting_t how[TR_MAX_RANKS];
+  lr_make(ranks, how, 3, gather_on);
+  for (uint32_t i = 0; i < 3; i++) how[i].patience_ns = 300000000;
+  how[2].faults.hang_at = 4;
   tr_run(ranks, 3);
   all_say(ranks, 3, 2, "rank 2 was not heard of in time");
 }
@@ -80,8 +80,9 @@ static void names_who_hangs(void **state) {
 static void names_who_never_came(void **state) {
   (void)state;
   tr_rank_t ranks[TR_MAX_RANKS];
-  tr_make(ranks, 3, gather_on);
-  for (uint32_t i = 0; i < 3; i++) ranks[i].how.patience_ns = 200000000;
+  cl_meeting_t how[TR_MAX_RANKS];
+  lr_make(ranks, how, 3, gather_on);
+  for (uint32_t i = 0; i < 3; i++) how[i].patience_ns = 200000000;
   tr_run(ranks, 2); /* rank 2 is missing */
   for (uint32_t i = 0; i < 2; i++) {
     assert_int_equal(ranks[i].joined, AOT_E_UNAVAILABLE);

@@ -1,87 +1,47 @@
 /* The meeting in a file: the conformance of communicators (the ranks are threads here), and what goes wrong. What NCCL does
  * is tested with its double: tests/e2e/cuda_nccl.sh. */
 #include "common/ranks/tests/conformance.h"
+#include "common/ranks/tests/threaded_ranks.h"
 #include "file_ranks.h"
 
-#include <aot/inline.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 enum { MOST = 5 };
 
-typedef const char *(*test_fn)(const aot_communicator_t *c, aot_group_t *g);
-
-typedef struct rank {
-  fr_how_t how;
-  test_fn test;
-  const char *wrong;
-  aot_status_t joined;
-  char text[320];
-} rank_t;
-
-static aot_status_t AOT_CALL silent(const aot_host_t *h, aot_ctx_t *ctx, const aot_diag_t *d) {
-  (void)h;
-  (void)ctx;
-  (void)d;
-  return AOT_OK;
-}
-static const aot_host_t host = {.head = {.struct_size = sizeof host}, .diag = silent};
-
-static void *run(void *arg) {
-  rank_t *r = arg;
-  rn_communicator_t c;
-  rn_transport_t t;
-  rn_error_t error = {""};
-  aot_group_t *g;
-  aot_str_t text;
-  rn_communicator_init(&c, &host, AOT_COMMUNICATOR_ORDERED);
-  r->joined = fr_join(&r->how, &t, &error);
-  snprintf(r->text, sizeof r->text, "%s", error.text);
-  if (r->joined != AOT_OK) return NULL;
-  r->joined = rn_group_open(&c.table, NULL, &t, &g);
-  r->wrong = r->test(&c.table, g);
-  c.table.failure(&c.table, g, &text);
-  snprintf(r->text, sizeof r->text, "%.*s", (int)text.size, text.data);
-  c.table.leave(&c.table, g);
-  return NULL;
-}
+static aot_status_t join(const void *how, rn_transport_t *out, rn_error_t *error) { return fr_join(how, out, error); }
 
 /* Of n ranks the first n_come. */
-static void meet(rank_t *ranks, uint32_t n, uint32_t n_come, uint64_t patience_ns, test_fn test) {
-  static char path[64];
-  pthread_t threads[MOST];
+static void meet(tr_rank_t *ranks, uint32_t n, uint32_t n_come, uint64_t patience_ns, tr_test_fn test) {
+  char path[64];
+  fr_how_t how[MOST];
   snprintf(path, sizeof path, "/tmp/aot-unit-file-ranks-%d", (int)getpid());
-  for (uint32_t i = 0; i < n; i++) ranks[i] = (rank_t){.how = {path, i, n, patience_ns}, .test = test};
-  for (uint32_t i = 0; i < n_come; i++)
-    if (pthread_create(&threads[i], NULL, run, &ranks[i]) != 0) abort();
-  for (uint32_t i = 0; i < n_come; i++) pthread_join(threads[i], NULL);
+  for (uint32_t i = 0; i < n; i++) {
+    how[i] = (fr_how_t){path, i, n, patience_ns};
+    ranks[i] = (tr_rank_t){.join = join, .how = &how[i], .test = test};
+  }
+  tr_run(ranks, n_come);
   unlink(path);
 }
 
 static void conforms(void **state) {
   (void)state;
   for (uint32_t n = 1; n <= MOST; n++) {
-    rank_t ranks[MOST];
+    tr_rank_t ranks[MOST];
     meet(ranks, n, n, UINT64_C(20000000000), rn_conformance);
-    for (uint32_t i = 0; i < n; i++) {
-      if (ranks[i].wrong) fail_msg("%u ranks, rank %u: %s: %s", n, i, ranks[i].wrong, ranks[i].text);
-      assert_int_equal(ranks[i].joined, AOT_OK);
-    }
+    tr_assert_well(ranks, n);
   }
 }
 
 static void tells_other_programs_apart(void **state) {
   (void)state;
-  rank_t ranks[MOST];
+  tr_rank_t ranks[MOST];
   meet(ranks, 3, 3, UINT64_C(20000000000), rn_disagree);
-  for (uint32_t i = 0; i < 3; i++)
-    if (ranks[i].wrong) fail_msg("rank %u: %s: %s", i, ranks[i].wrong, ranks[i].text);
+  tr_assert_well(ranks, 3);
 }
 
 /* Of three ranks the last one does not go on: it leaves, or is late. */
@@ -105,7 +65,7 @@ static const char *is_late(const aot_communicator_t *c, aot_group_t *g) { return
 
 static void names_who_is_not_there(void **state) {
   (void)state;
-  rank_t ranks[MOST];
+  tr_rank_t ranks[MOST];
   meet(ranks, 3, 3, UINT64_C(20000000000), leaves);
   for (uint32_t i = 0; i < 2; i++)
     if (ranks[i].wrong || !strstr(ranks[i].text, "rank 2 will not come"))

@@ -1,11 +1,12 @@
 #include "threaded_ranks.h"
 
-#include "common/ranks/rank_group.h"
 #include <aot/inline.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <cmocka.h>
 
 static aot_status_t AOT_CALL silent(const aot_host_t *h, aot_ctx_t *ctx, const aot_diag_t *d) {
   (void)h;
@@ -23,7 +24,7 @@ static void *run(void *arg) {
   aot_group_t *g;
   aot_str_t text;
   rn_communicator_init(&c, &tr_host, AOT_COMMUNICATOR_ORDERED);
-  r->joined = cl_meet(&r->how, &t, &error);
+  r->joined = r->join(r->how, &t, &error);
   snprintf(r->text, sizeof r->text, "%s", error.text);
   if (r->joined != AOT_OK) return NULL;
   r->joined = rn_group_open(&c.table, NULL, &t, &g);
@@ -41,9 +42,9 @@ void tr_run(tr_rank_t *ranks, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) pthread_join(threads[i], NULL);
 }
 
-void tr_make(tr_rank_t *ranks, uint32_t n, tr_test_fn test) {
-  memset(ranks, 0, n * sizeof *ranks);
-  for (uint32_t i = 0; i < n; i++)
-    ranks[i] = (tr_rank_t){.how = {.name = "unit", .rank = i, .n_ranks = n, .patience_ns = UINT64_C(20000000000)},
-                           .test = test};
+void tr_assert_well(const tr_rank_t *ranks, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (ranks[i].wrong) fail_msg("rank %u of %u: %s: %s", i, n, ranks[i].wrong, ranks[i].text);
+    if (ranks[i].joined != AOT_OK) fail_msg("rank %u of %u has not joined: %s", i, n, ranks[i].text);
+  }
 }
