@@ -188,16 +188,18 @@ static aot_status_t await(member_t *m, int half, uint64_t n, const rn_exchange_t
   const struct timespec end = deadline(m->how.patience_ns);
   for (;;) {
     uint32_t n_missing = 0, n_gone = 0;
-    if (h->is_aborted) {
-      *error = h->error;
-      return AOT_E_UNAVAILABLE;
-    }
     for (uint32_t r = 0; r < h->n_ranks; r++)
       if (is_missing(&h->seats[r], half, n)) {
         n_missing++;
         n_gone += (uint32_t)h->seats[r].has_left;
       }
-    if (!n_missing) return AOT_OK;
+    /* Whoever all have met, the first exchange, has met them however late it wakes; of later ones the others may have
+     * taken back what they laid out. */
+    if (!n_missing && (n == 1 || !h->is_aborted)) return AOT_OK;
+    if (h->is_aborted) {
+      *error = h->error;
+      return AOT_E_UNAVAILABLE;
+    }
     if (n_gone)
       tell_missing(m, 1, half, n, x, n_gone == 1 ? "will not come: it has left" : "will not come: they have left",
                    error);
