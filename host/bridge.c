@@ -26,6 +26,7 @@
 #include <ir/tables.h>
 #include <pipeline/backend_route.h>
 #include <pipeline/cache_folder.h>
+#include <pipeline/cancel.h>
 #include <pipeline/environment.h>
 #include <pipeline/kernel_guards.h>
 #include <pipeline/run_ranks.h>
@@ -74,7 +75,7 @@ static void *AOT_CALL on_alloc(const aot_host_t *h, aot_ctx_t *ctx, uint32_t are
 
 static int32_t AOT_CALL on_cancelled(const aot_host_t *h, aot_ctx_t *ctx) {
   (void)h;
-  return ctx ? ctx->cancelled : 0;
+  return ctx ? aoth_is_cancelled(ctx) : 0;
 }
 
 static aot_status_t AOT_CALL on_number(const aot_ext_report_t *x, aot_ctx_t *ctx, aot_str_t name, double value,

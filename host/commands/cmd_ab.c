@@ -303,6 +303,7 @@ static int main_with(aoth_cli_t *cli, const ab_flags_t *f) {
   aoth_ab_job_t *jobs = calloc(AOTH_AB_MOST_ARMS, sizeof *jobs);
   aoth_pipeline_t *pipeline = NULL;
   aoth_arena_t *arena = aoth_arena_create();
+  aoth_interrupt_t interrupt = {.ask = NULL};
   int code = AOTH_EXIT_INPUT;
   int ok = arena && jobs && read_numbers(&ab, f) &&
            aoth_pipeline_load(cli->positional[0], &overrides, cli->sink, &pipeline) == AOT_OK;
@@ -310,9 +311,9 @@ static int main_with(aoth_cli_t *cli, const ab_flags_t *f) {
   ok = ok && find_stage(&ab, f->stage) && read_arms(&ab, f, arena) && are_writable(&ab, f->html) && make_folder(&ab);
   if (ok) {
     make_jobs(&ab, jobs, &overrides, f->seed != NULL);
-    aoth_interrupt_begin();
+    aoth_interrupt_begin(&interrupt);
     code = compare(&ab, jobs, f->html);
-    aoth_interrupt_end();
+    aoth_interrupt_end(&interrupt);
   }
   end(&ab);
   aoth_pipeline_destroy(pipeline);

@@ -28,7 +28,8 @@ static int help(void) {
          "  aothost plugins partition-mincut                  what a unit does and its options\n\n"
          "`aothost COMMAND --help` tells the rest of each. AOT_PLUGIN_PATH names folders of plugins;\n"
          "AOT_LOADER_DEBUG=1 prints every decision of the loader.\n"
-         "Exit status: 0 done; 1 the check or comparison failed; 2 bad usage or input; 3 a plugin failed.\n");
+         "Exit status: 0 done; 1 the check or comparison failed; 2 bad usage or input; 3 a plugin failed;\n"
+         "130 ended by Ctrl-C.\n");
   return AOTH_EXIT_OK;
 }
 
@@ -46,6 +47,13 @@ static int unknown(const char *name) {
   if (near >= 0) fprintf(stderr, "; did you mean '%s'?", names[near].data);
   fprintf(stderr, "\n`aothost --help` lists the commands\n");
   return AOTH_EXIT_INPUT;
+}
+
+/* A shell that runs a script ends it, too, where the program was ended by the signal, and not where it exits. */
+static void end_by_interrupt(void) {
+  fflush(NULL);
+  signal(SIGINT, SIG_DFL);
+  raise(SIGINT);
 }
 
 int main(int argc, char **argv) {
@@ -74,5 +82,6 @@ int main(int argc, char **argv) {
     fprintf(stderr, "aothost: crashes of plugins are not contained: no thread, or no memory, for it\n");
   const int code = command->main(command, argc - 1, argv + 1);
   aoth_contain_end();
+  if (code == AOTH_EXIT_INTERRUPTED) end_by_interrupt();
   return code;
 }

@@ -83,6 +83,11 @@ const char *aothost_messages(const aothost_t *h); /* everything told so far */
 #define AOTHOST_STEP 2u
 /* Import the model, run the stages, load the executable. Once. */
 aot_status_t aothost_compile(aothost_t *h, uint32_t flags);
+/* What the handle compiles, now or later, is to stop: the stage that runs is asked to (its unit hears it by
+ * aot_host_t.cancelled, also in a process of its own), those behind it are not run, and aothost_compile, or the call that
+ * compiles another program (aothost_forward), answers AOT_E_CANCELLED. A unit that never asks comes to its end first.
+ * Calls of a compiled program go on to their end. While the handle is open: [any-thread], and in a signal handler. */
+void aothost_cancel(aothost_t *h);
 
 /* The calling convention of the compiled program. */
 uint32_t aothost_n_inputs(const aothost_t *h);

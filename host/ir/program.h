@@ -13,6 +13,7 @@
 #include <base/sink.h>
 #include <base/text.h>
 #include <ir/properties.h>
+#include <stdatomic.h>
 
 /* ---- operators of a session: the union of its opsets ---- */
 typedef struct aoth_ops aoth_ops_t;
@@ -53,10 +54,11 @@ struct aot_ctx {
   uint32_t where_line;
   uint32_t n_diags;            /* errors given during this call */
   volatile uint32_t last_node; /* breadcrumb: last node that the unit touched */
-  volatile int cancelled;
-  void *report;        /* the pipeline's: where aot.report/1 numbers go */
-  void *backends;      /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
-  void *ranks;         /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
+  volatile int cancelled;      /* 1: the unit is to stop, */
+  const atomic_int *asked;     /* and where this is 1; NULL: nobody else asks */
+  void *report;                /* the pipeline's: where aot.report/1 numbers go */
+  void *backends;              /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
+  void *ranks;                 /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
   void *kernel_guards; /* the pipeline's: what stands between backends and kernels (AOT_VALIDATE=1); NULL: nothing */
   uint32_t n_trials;   /* of aot.trial/1 that are open */
 };

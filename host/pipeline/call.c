@@ -12,6 +12,7 @@
 #include <aot/inline.h>
 #include <pipeline/blame.h>
 #include <pipeline/bundle.h>
+#include <pipeline/cancel.h>
 #include <pipeline/kernel_guards.h>
 #include <pipeline/load.h>
 #include <pipeline/options.h>
@@ -142,8 +143,11 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   const aot_status_t status = fn(arg);
   aoth_crash_leave(&frame);
   const uint32_t n_trials = s->ctx.n_trials;
-  if (status == AOT_E_CANCELLED && s->ctx.cancelled && s->ctx.n_diags == 0) /* it does as it was asked to */
-    aoth_report_error(&s->ctx, status, "stage.cancelled", "%s was cancelled", doing);
+  if (status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx) && s->ctx.n_diags == 0) {
+    s->ctx.n_diags++;
+    aoth_sink_report(s->ctx.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.cancelled",
+                     "asked to stop, %s did so during %s", stage->name, doing);
+  }
   s->status = status;
   after_call(s);
   if (n_trials && status == AOT_OK) {
@@ -216,10 +220,11 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
     s->has_journal--;
   }
   if (outcome != AOTH_CALL_TOLD) tell_last_node(s, last_node);
-  s->ctx.last_node = last_node; /* printing has moved it */
-  if (s->config.bundle_dir) {
+  s->ctx.last_node = last_node;                                                 /* printing has moved it */
+  const int is_asked = status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx); /* nothing to find out about */
+  if (s->config.bundle_dir && !is_asked) {
     aoth_bundle_write(s, stage, journal.data ? journal.data : "");
-  } else {
+  } else if (!is_asked) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, &stage->where, "stage.failed",
                      "stage %s failed (%s); --bundle-dir DIR keeps a reproduction", stage->name,
                      status_text(s->status));

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <pipeline/cache_folder.h>
 #include <pipeline/cache_store.h>
+#include <pipeline/cancel.h>
 #include <pipeline/devices.h>
 #include <pipeline/environment.h>
 #include <pipeline/programs.h>
@@ -117,7 +118,7 @@ static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_m
   return AOT_OK;
 }
 
-static aot_status_t compile(aoth_session_t *s, const request_t *r) {
+static aot_status_t compile_request(aoth_session_t *s, const request_t *r) {
   const uint64_t begin = aoth_now_ns();
   aoth_model_t model;
   memset(&s->cache, 0, sizeof s->cache);
@@ -130,6 +131,11 @@ static aot_status_t compile(aoth_session_t *s, const request_t *r) {
   if (s->cache.outcome != AOTH_CACHE_HIT && reason != AOTH_BYPASS_OFF) /* new files: the entry's, and those of units */
     aoth_cache_evict(aoth_cache_limit(), s->cache.outcome == AOTH_CACHE_MISS ? s->cache.path : NULL);
   return AOT_OK;
+}
+
+static aot_status_t compile(aoth_session_t *s, const request_t *r) {
+  aoth_compiling_begin(s);
+  return aoth_compiling_end(s, compile_request(s, r));
 }
 
 aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {

@@ -28,9 +28,10 @@
 #define AOTH_E_PLUGIN (-3)
 
 #define AOTH_EXIT_OK 0
-#define AOTH_EXIT_DIFFERS 1 /* the check or comparison failed */
-#define AOTH_EXIT_INPUT 2   /* bad usage or input */
-#define AOTH_EXIT_PLUGIN 3  /* a plugin failed */
+#define AOTH_EXIT_DIFFERS 1       /* the check or comparison failed */
+#define AOTH_EXIT_INPUT 2         /* bad usage or input */
+#define AOTH_EXIT_PLUGIN 3        /* a plugin failed */
+#define AOTH_EXIT_INTERRUPTED 130 /* 128 + SIGINT, as a shell has it */
 
 int aoth_exit_code(aot_status_t status); /* 0, 2 or 3 */
 
@@ -242,6 +243,10 @@ typedef struct aoth_record {
 aoth_session_t *aoth_session_create(const aoth_session_config_t *config);
 /* Units, program, arenas; plugins stay mapped. */
 void aoth_session_destroy(aoth_session_t *s);
+
+/* What the session compiles, now or from now on, is to stop: units hear it (host->cancelled), and it answers
+ * AOT_E_CANCELLED, told. 1: something is being compiled. [any-thread], and in a signal handler. */
+int aoth_session_cancel(aoth_session_t *s);
 
 /* Model -> program: opens the opsets, runs the importer, verifies. The program belongs to the session. */
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p);

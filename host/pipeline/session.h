@@ -16,6 +16,7 @@
 #include <pipeline/crash.h>
 #include <pipeline/record.h>
 #include <pipeline/registry.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 /* A unit that was created. Its functions are called with `self` first, through the imported copy. */
@@ -123,9 +124,11 @@ struct aoth_session {
   uint32_t last_node; /* that the last call touched; ctx.last_node moves on when the host looks itself */
   aot_status_t status;
   aoth_crash_t crash;
-  uint32_t has_journal;  /* open ones, of this session's making */
-  pid_t past_worker;     /* one that is ending by itself; 0: none */
-  aoth_worker_t *worker; /* this process is one (worker.h); NULL: it is not */
+  atomic_int cancelled;    /* what is compiled is to stop (cancel.h) */
+  atomic_uint n_compiling; /* calls of aoth_compiling_begin without their end */
+  uint32_t has_journal;    /* open ones, of this session's making */
+  pid_t past_worker;       /* one that is ending by itself; 0: none */
+  aoth_worker_t *worker;   /* this process is one (worker.h); NULL: it is not */
   /* a worker's, to who waits */
   void (*tell_crash)(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash, const char *doing);
   /* with config.bundle_dir: the program as it went to the backends, and those, as a pipeline's stages */

@@ -46,6 +46,7 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   s->ctx.sink = config->sink;
   s->ctx.ops = s->ops;
   s->ctx.kernel_guards = s->kernel_guards;
+  s->ctx.asked = &s->cancelled;
   s->ctx.last_node = AOT_NO_ID;
   return s;
 }

@@ -2,6 +2,7 @@
 #include <aot/inline.h>
 #include <pipeline/backend_route.h>
 #include <pipeline/bundle.h>
+#include <pipeline/cancel.h>
 #include <pipeline/devices.h>
 #include <pipeline/options.h>
 #include <pipeline/run_section.h>
@@ -22,15 +23,19 @@ static uint32_t count_together(const aoth_stage_t *const *stages, uint32_t n_sta
 static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *stages, uint32_t n_stages,
                                  uint32_t n_run, const aoth_stage_t *assign) {
   AOT_TRY(aoth_backend_route_begin(s, stages, n_stages));
+  aoth_compiling_begin(s);
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0, n = 1; i < n_run && status == AOT_OK; i += n) {
+    status = aoth_session_go_on(s);
+    if (status != AOT_OK) break;
     n = assign ? count_together(stages + i, n_run - i) : 1;
     aoth_backend_route_at(s, i);
     if (aoth_count_backends(stages[i], 1)) aoth_bundle_lowering(s, stages + i, n, n > 1 ? assign : NULL);
     status = n == 1 ? aoth_session_run_stage(s, stages[i]) : aoth_session_lower_to_several(s, stages[i], n, assign);
   }
   aoth_backend_route_end(s);
-  return status;
+  if (status == AOT_OK) status = aoth_session_go_on(s); /* what is compiled is not to be kept either */
+  return aoth_compiling_end(s, status);
 }
 
 /* A pipeline that trains with one graph may also be run by halves (verify, the library): what is planned is what runs. */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ir/edits_wire.h>
 #include <pipeline/call.h>
+#include <pipeline/cancel.h>
 #include <pipeline/isolation.h>
 #include <pipeline/process_state.h>
 #include <pipeline/stage_check.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -52,6 +54,7 @@ struct aoth_worker {
   aoth_worker_result_t result;
   aoth_watch_t watch;
   aoth_edit_listener_t listener;
+  atomic_int *asked; /* to stop: a page of both processes, which is written by the one that waits */
   const char *why_not;
   uint32_t n_told[AOTH_N_SEVERITIES];
   size_t told_size;
@@ -179,6 +182,7 @@ static _Noreturn void serve(aoth_worker_t *w, aot_status_t (*fn)(void *arg), voi
   aoth_session_t *s = w->s;
   aoth_text_t left = {0};
   s->worker = w;
+  s->ctx.asked = w->asked;
   s->tell_crash = tell_crash;
   s->config.bundle_dir = NULL;
   s->config.trace = NULL;
@@ -208,11 +212,13 @@ static void limit_memory(void) {
   if (f) fclose(f);
 }
 
-/* Fewer things that a unit can do to others than this process could. */
-static void limit_itself(pid_t parent) {
+/* Fewer things that a unit can do to others than this process could. Ctrl-C is the other's to hear, and to hand on. */
+static void limit_itself(const aoth_worker_t *w, pid_t parent) {
   const struct rlimit none = {0, 0};
   limit_memory();
+  mprotect(w->asked, sizeof *w->asked, PROT_READ);
   setpgid(0, 0); /* what it starts ends with it */
+  signal(SIGINT, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(AOTH_EXIT_PLUGIN); /* it died before the line above */
   setrlimit(RLIMIT_CORE, &none);
@@ -226,6 +232,7 @@ typedef struct waiting {
   aoth_spans_t known;
   pid_t pid;
   int letters, frames;
+  atomic_int *asked;
   letter_t letter;
   char *buffer; /* of frames; the last one may not be whole */
   size_t size, capacity;
@@ -343,6 +350,7 @@ static void attend(waiting_t *w, uint64_t deadline_ns) {
     struct pollfd p[2] = {{.fd = w->frames, .events = POLLIN}, {.fd = w->letters, .events = POLLIN}};
     const int64_t left = ms_left(deadline_ns);
     if (left == 0) return;
+    atomic_store(w->asked, aoth_is_cancelled(&w->s->ctx));
     const int ready = poll(p, 2, left < TICK_MS ? (int)left : TICK_MS);
     if (ready > 0 && p[0].revents) is_open = read_frames(w);
     if (ready > 0 && (p[1].revents & POLLIN) && read_letter(w))
@@ -430,6 +438,12 @@ static void close_all(const int pipes[4]) {
     if (pipes[i] >= 0) close(pipes[i]);
 }
 
+/* Memory that a fork does not copy. NULL: none. */
+static atomic_int *shared_word(void) {
+  atomic_int *word = mmap(NULL, sizeof *word, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return word == MAP_FAILED ? NULL : word;
+}
+
 aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_status_t (*fn)(void *arg), void *arg) {
   aoth_worker_t worker = {.s = s, .stage = stage, .why_not = s->cache_why_not, .known = known_spans(s)};
   waiting_t w = {.s = s, .stage = stage, .known = worker.known, .pid = -1};
@@ -438,17 +452,20 @@ aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_s
   worker.told_size = strlen(aoth_sink_text(s->config.sink));
   count_told(s, worker.n_told);
   fflush(NULL);
-  if (pipe2(pipes, O_CLOEXEC) == 0 && pipe2(pipes + 2, O_CLOEXEC) == 0) w.pid = fork();
+  worker.asked = w.asked = shared_word();
+  if (w.asked && pipe2(pipes, O_CLOEXEC) == 0 && pipe2(pipes + 2, O_CLOEXEC) == 0) w.pid = fork();
   if (w.pid < 0) {
+    const aot_status_t none = no_worker(s, stage);
     close_all(pipes);
-    return no_worker(s, stage);
+    if (w.asked) munmap(w.asked, sizeof *w.asked);
+    return none;
   }
   if (w.pid == 0) {
     worker.letters = pipes[1];
     worker.frames = pipes[3];
     close(pipes[0]);
     close(pipes[2]);
-    limit_itself(parent);
+    limit_itself(&worker, parent);
     if (!aoth_contain_in_worker(on_stray, &worker)) _exit(AOTH_EXIT_PLUGIN);
     serve(&worker, fn, arg);
   }
@@ -463,6 +480,7 @@ aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_s
   await(&w);
   const aot_status_t status = conclude(&w);
   close_all(pipes);
+  munmap(w.asked, sizeof *w.asked);
   free(w.buffer);
   return status;
 }

@@ -179,6 +179,10 @@ aot_status_t aothost_compile(aothost_t *h, uint32_t flags) {
   return aoth_api_tell(h, compile(h, flags));
 }
 
+void aothost_cancel(aothost_t *h) {
+  if (h->session) aoth_session_cancel(h->session);
+}
+
 uint32_t aothost_n_inputs(const aothost_t *h) { return h->step ? aoth_step_n_inputs(h->step) : 0; }
 uint32_t aothost_n_outputs(const aothost_t *h) { return h->step ? aoth_step_n_outputs(h->step) : 0; }
 uint32_t aothost_n_saved(const aothost_t *h) { return h->step ? aoth_step_n_saved(h->step) : 0; }

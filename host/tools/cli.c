@@ -114,7 +114,8 @@ static void print_help(const aoth_command_t *command, const aoth_flag_t *flags, 
   }
   printf("\ncommon options\n");
   print_flags(common, N_COMMON);
-  printf("\nexit status: 0 done; 1 the check or comparison failed; 2 bad usage or input; 3 a plugin failed\n");
+  printf(
+      "\nexit status: 0 done; 1 the check or comparison failed; 2 bad usage or input; 3 a plugin failed; 130 Ctrl-C\n");
 }
 
 /* ---- parsing ---- */
@@ -241,6 +242,8 @@ static int read_isolation(const aoth_cli_t *cli, int32_t *out_isolate, double *o
   return !wrong_word && !wrong_number;
 }
 
+static int ask_session(void *session) { return aoth_session_cancel(session); }
+
 aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
   const aoth_common_t *c = &cli->common;
   int32_t isolate;
@@ -269,6 +272,10 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
   cli->session = aoth_session_create(&config);
   if (!cli->session && aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR) == errors)
     aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "session.memory", "no memory for a session");
+  if (cli->session) {
+    cli->interrupt = (aoth_interrupt_t){.ask = ask_session, .self = cli->session};
+    aoth_interrupt_begin(&cli->interrupt);
+  }
   return aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR) > errors ? NULL
                                                                  : cli->session; /* a --plugin-dir that is none */
 }
@@ -324,6 +331,8 @@ aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value) {
 int aoth_cli_deinit(aoth_cli_t *cli, int code) {
   fflush(stdout);
   if (cli->session && cli->common.time) aoth_records_print(cli->session, stderr);
+  if (cli->session) aoth_interrupt_end(&cli->interrupt);
+  if (cli->interrupt.asked && code != AOTH_EXIT_PLUGIN) code = AOTH_EXIT_INTERRUPTED;
   aoth_session_destroy(cli->session);
   if (cli->trace && aoth_trace_write(cli->trace, cli->sink) != AOT_OK && code == AOTH_EXIT_OK) code = AOTH_EXIT_INPUT;
   aoth_trace_destroy(cli->trace);

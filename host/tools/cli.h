@@ -5,6 +5,7 @@
 #include <base/sink.h>
 #include <pipeline/pipeline.h>
 #include <stdint.h>
+#include <train/interrupt.h>
 
 /* One flag of a command. Values land in *text (the last one counts) or in `list`. */
 typedef struct aoth_texts { /* a growing list of borrowed texts; zero-initialise */
@@ -53,10 +54,11 @@ typedef struct aoth_cli {
   aoth_common_t common;
   const char **positional; /* n_positional of them; room for all of the line */
   uint32_t n_positional;
-  aoth_sink_t *sink;       /* to stderr */
-  aoth_trace_t *trace;     /* NULL: none */
-  aoth_session_t *session; /* NULL until aoth_cli_session */
-  aoth_watch_t *watch;     /* that the session is to have; NULL: none */
+  aoth_sink_t *sink;          /* to stderr */
+  aoth_trace_t *trace;        /* NULL: none */
+  aoth_session_t *session;    /* NULL until aoth_cli_session */
+  aoth_watch_t *watch;        /* that the session is to have; NULL: none */
+  aoth_interrupt_t interrupt; /* asks the session to stop what it compiles, as long as there is one */
 } aoth_cli_t;
 
 #define AOTH_CLI_GO (-1)
@@ -75,7 +77,8 @@ aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, aoth_are
                              uint32_t *out_n);
 /* Write the --json result (when asked for): "-" is stdout. Steals nothing. */
 aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value);
-/* Prints --time, writes the trace, frees all; answers `code` or, when writing failed, 2. */
+/* Prints --time, writes the trace, frees all; answers `code` or, when writing failed, 2; AOTH_EXIT_INTERRUPTED in place of
+ * a code that is not AOTH_EXIT_PLUGIN, where Ctrl-C asked to stop. */
 int aoth_cli_deinit(aoth_cli_t *cli, int code);
 
 #endif

@@ -1,39 +1,52 @@
 #include <train/interrupt.h>
 
-#include <signal.h>
 #include <stddef.h>
 
 /* A signal handler can reach nothing but a static; it is the only one of the run time. */
-static volatile sig_atomic_t asked;
+static aoth_interrupt_t *volatile innermost;
 
 /* The second Ctrl-C acts as if we were not here. A terminal that goes away may tell so twice, and the shell once
  * more. */
-static struct noted {
-  int signal, flags, stays_ignored; /* as nohup leaves it */
-  struct sigaction before;
-} noted[] = {{.signal = SIGINT, .flags = (int)SA_RESETHAND},
-             {.signal = SIGTERM, .flags = (int)SA_RESETHAND},
-             {.signal = SIGHUP, .stays_ignored = 1}};
-#define N_NOTED (sizeof noted / sizeof *noted)
+static const struct noted {
+  int signal, flags;
+  int stays_ignored; /* as nohup leaves it */
+  int only_by_look;  /* it ends work that is told at once: a unit that never asks would stay alive */
+} noted[AOTH_N_INTERRUPTS] = {{.signal = SIGINT, .flags = (int)SA_RESETHAND},
+                              {.signal = SIGTERM, .flags = (int)SA_RESETHAND, .only_by_look = 1},
+                              {.signal = SIGHUP, .stays_ignored = 1, .only_by_look = 1}};
 
-static void note(int signal_number) {
-  (void)signal_number;
-  asked = 1;
+static void act_as_before(const aoth_interrupt_t *i, int signal_number) {
+  for (size_t k = 0; k < AOTH_N_INTERRUPTS; k++)
+    if (noted[k].signal == signal_number) sigaction(signal_number, &i->before[k], NULL);
+  raise(signal_number); /* comes when the handler returns */
 }
 
-void aoth_interrupt_begin(void) {
-  asked = 0;
-  for (size_t i = 0; i < N_NOTED; i++) {
-    struct sigaction a = {.sa_handler = note, .sa_flags = noted[i].flags};
+static void note(int signal_number) {
+  aoth_interrupt_t *i = innermost;
+  if (i->ask && !i->ask(i->self)) act_as_before(i, signal_number);
+  else i->asked = 1;
+}
+
+void aoth_interrupt_begin(aoth_interrupt_t *i) {
+  i->asked = 0;
+  i->outer = innermost;
+  innermost = i;
+  for (size_t k = 0; k < AOTH_N_INTERRUPTS; k++) {
+    const int is_told = i->ask != NULL; /* plugins at work: their system calls go on */
+    struct sigaction a = {.sa_handler = note, .sa_flags = noted[k].flags | (is_told ? SA_RESTART : 0)};
     sigemptyset(&a.sa_mask);
-    sigaction(noted[i].signal, &a, &noted[i].before);
-    if (noted[i].stays_ignored && noted[i].before.sa_handler == SIG_IGN)
-      sigaction(noted[i].signal, &noted[i].before, NULL);
+    sigaction(noted[k].signal, NULL, &i->before[k]);
+    if (noted[k].stays_ignored && i->before[k].sa_handler == SIG_IGN) continue;
+    if (!is_told || !noted[k].only_by_look) sigaction(noted[k].signal, &a, NULL);
   }
 }
 
-int aoth_interrupt_asked(void) { return asked != 0; }
+int aoth_interrupt_asked(void) {
+  const aoth_interrupt_t *i = innermost;
+  return i && i->asked;
+}
 
-void aoth_interrupt_end(void) {
-  for (size_t i = 0; i < N_NOTED; i++) sigaction(noted[i].signal, &noted[i].before, NULL);
+void aoth_interrupt_end(aoth_interrupt_t *i) {
+  for (size_t k = 0; k < AOTH_N_INTERRUPTS; k++) sigaction(noted[k].signal, &i->before[k], NULL);
+  innermost = i->outer;
 }

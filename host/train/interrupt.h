@@ -1,10 +1,28 @@
-/* Ctrl-C during long work: the first one asks to stop at the next good place, the second one ends the process. A
- * terminal that goes away asks, too, unless that is ignored (nohup). */
+/* Ctrl-C during long work: the first one asks to stop at the next good place, the second one ends the process.
+ *
+ * Work that looks for itself (aoth_interrupt_asked) also notes SIGTERM, and a terminal that goes away, unless that is
+ * ignored (nohup). Work that is to be told hears of Ctrl-C alone. */
 #ifndef AOTH_INTERRUPT_H
 #define AOTH_INTERRUPT_H
 
-void aoth_interrupt_begin(void); /* from now on SIGINT, SIGTERM and SIGHUP are noted */
-int aoth_interrupt_asked(void);  /* 1: one came since begin */
-void aoth_interrupt_end(void);   /* back to what was before */
+#include <signal.h>
+
+#define AOTH_N_INTERRUPTS 3
+
+/* The innermost is the one that is asked; begun and ended on one thread. */
+typedef struct aoth_interrupt {
+  /* Tells the work, in the signal handler. 0: nothing goes on that would stop, and the process ends. NULL: the work looks
+   * for itself. */
+  int (*ask)(void *self);
+  void *self;
+  /* of this file */
+  volatile sig_atomic_t asked;
+  struct aoth_interrupt *outer;
+  struct sigaction before[AOTH_N_INTERRUPTS];
+} aoth_interrupt_t;
+
+void aoth_interrupt_begin(aoth_interrupt_t *i); /* the members above filled in, or 0; borrowed until its end */
+int aoth_interrupt_asked(void);                 /* 1: the innermost was since it began */
+void aoth_interrupt_end(aoth_interrupt_t *i);   /* back to what was before; i->asked says whether it was */
 
 #endif

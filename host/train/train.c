@@ -352,14 +352,15 @@ aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_
               .result = result,
               .saved = -1};
   *result = (aoth_train_result_t){.first_loss = NAN, .last_loss = NAN, .unit = "rows"};
+  aoth_interrupt_t interrupt = {.ask = NULL};
   aot_status_t status = prepare(&l, prog, out);
   if (status == AOT_OK) {
     uint64_t begin = aoth_now_ns();
     aoth_progress_begin(&l.progress, l.done, begin);
-    aoth_interrupt_begin();
+    aoth_interrupt_begin(&interrupt);
     status = run(&l);
     if (status != AOT_OK) tell_stop(&l);
-    aoth_interrupt_end();
+    aoth_interrupt_end(&interrupt);
     aoth_progress_end(&l.progress);
     result->seconds = (double)(aoth_now_ns() - begin) / 1e9;
     result->done = l.done;

@@ -105,6 +105,10 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   for (uint32_t o = 1; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
+    if (u->host.cancelled(&u->host, ctx)) {
+      status = AOT_E_CANCELLED;
+      break;
+    }
     const rk_kernel_t *kernel = kernels[nodes[i].op];
     const char *why = lw_refusal(s, i, kernel, births[i], &world, &error);
     if (!why && !births[i] && bc_is_written_out(s, &nodes[i])) why = "it runs faster written out";

@@ -173,9 +173,15 @@ static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const
 
 /* ---- the choice ---- */
 
+static int is_cancelled(const void *self) {
+  const mc_memory_call_t *call = self;
+  return call->host->cancelled(call->host, call->ctx);
+}
+
 /* What plan i takes by the simulation and, where it tells, by the backend: the larger of the two. */
 static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t i, uint32_t *saved,
                    uint32_t *n_saved, uint64_t *out_measured, uint64_t *out_peak) {
+  if (is_cancelled(call)) return PT_STOPPED;
   mc_candidates_plan(c, i, saved, n_saved);
   if (measure_on_backend(call, c->m->j, saved, *n_saved, out_measured) != AOT_OK) return PT_TOLD;
   *out_peak = *out_measured > c->list[i].numbers.peak ? *out_measured : c->list[i].numbers.peak;
@@ -300,6 +306,7 @@ static void ground_deinit(ground_t *g) {
 int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
                    uint32_t *out_value) {
   const mc_memory_call_t *call = self;
+  const mc_stop_t stop = {is_cancelled, call};
   ground_t g;
   mc_model_t m = {0};
   int status = prepare(call, j, &g);
@@ -307,6 +314,7 @@ int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, u
   if (status == 0)
     status = mc_model_init(&m, j, &g.graph, g.sim.extent, g.needs_slot, &work,
                            call->step.is_one_graph ? &g.ports.one : NULL);
+  m.stop = &stop;
   if (status == 0 && report_teller(call, g.is_told) != AOT_OK) status = PT_TOLD;
   if (status == 0) status = choose(call, &m, out_saved, out_n_saved, out_value);
   mc_model_deinit(&m);

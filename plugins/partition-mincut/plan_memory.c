@@ -1,5 +1,6 @@
 #include "plan_memory.h"
 
+#include "common/partition/apply.h"
 #include "joint/split.h"
 #include "step_arena.h"
 #include <aot/graph.h>
@@ -141,12 +142,13 @@ int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved
   const pt_joint_t *j = m->j;
   pt_split_t s;
   uint32_t bad_value;
+  memset(out, 0, sizeof *out);
+  if (m->stop && m->stop->is_asked(m->stop->self)) return PT_STOPPED;
   sides_t w = {
       .is_given = calloc((size_t)j->n_values + 1, 1),
       .is_read = calloc((size_t)j->n_values + 1, 1),
       .outputs = calloc((size_t)j->n_values + j->n_forward_outputs + j->n_gradients + 1, 4),
   };
-  memset(out, 0, sizeof *out);
   int status = pt_split_init(&s, j, saved, n_saved, &bad_value);
   if (status == 0) status = w.is_given && w.is_read && w.outputs ? (m->one ? run_step : run_sides)(m, &s, &w, out) : -2;
   if (status == 0) add_up(m, &s, out);

@@ -22,6 +22,12 @@ typedef struct mc_one_graph { /* when forward, backward and update become one (s
   int waits;                  /* updates wait for all gradients */
 } mc_one_graph_t;
 
+/* Who may want the search to end. */
+typedef struct mc_stop {
+  int (*is_asked)(const void *self);
+  const void *self;
+} mc_stop_t;
+
 typedef struct mc_model {
   const pt_joint_t *j;
   const ms_graph_t *graph; /* of the joint graph, values and nodes numbered as in j */
@@ -33,6 +39,7 @@ typedef struct mc_model {
   uint64_t sure_nbytes;      /* of these, what every step holds at every moment */
   const mc_one_graph_t *one; /* NULL: three graphs */
   uint32_t *root;            /* by value: whose memory it lies in; owned */
+  const mc_stop_t *stop;     /* asked before each plan; NULL: nobody */
 } mc_model_t;
 
 typedef struct mc_numbers {
@@ -51,7 +58,7 @@ void mc_model_deinit(mc_model_t *m);
  * always the storage that it lies in, which costs nothing where it is an input's. */
 uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v);
 
-/* saved: as for pt_split_init. 0; -1: it saves what only the backward knows; -2: no memory. O(n log n). */
+/* saved: as for pt_split_init. 0; -1: it saves what only the backward knows; -2: no memory; PT_STOPPED. O(n log n). */
 int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved, mc_numbers_t *out);
 
 /* A graph for the simulator from the arrays of the joint graph alone, for graphs without a snapshot: a view is of its

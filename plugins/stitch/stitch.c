@@ -233,6 +233,7 @@ static aot_status_t copy_part(stitching_t *s, int k, const uint32_t *before) {
   AOT_TRY(connect(s, part));
   for (aot_node_t n = s->graph->first(s->prog, part); n.id != AOT_NO_ID; n = s->graph->next(s->prog, n)) {
     aot_node_info_t node = {.struct_size = sizeof node};
+    if (s->host->cancelled(s->host, s->ctx)) return AOT_E_CANCELLED;
     AOT_TRY(s->graph->node_info(s->prog, n, &node));
     s->copier.before.id = before ? before[n.id] : AOT_NO_ID;
     if (is_wanted(s, &node)) AOT_TRY(pt_copy_node(&s->copier, n.id, marks[k]));

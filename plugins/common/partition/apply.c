@@ -91,6 +91,7 @@ static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_join
   uint32_t bad = 0, n_saved = 0;
   int solved = how->pick(how->self, j, saved, &n_saved, &bad);
   if (solved == PT_TOLD) return AOT_E_PRECONDITION;
+  if (solved == PT_STOPPED) return AOT_E_CANCELLED;
   if (solved == -1)
     return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.unbounded",
                    "no cut is possible: this value may be neither saved nor recomputed",
@@ -113,6 +114,7 @@ aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
              : how->prepare ? how->prepare(how->prepare_self, host, ctx, prog, &j)
                             : AOT_OK;
     if (status == AOT_OK) status = pt_resolve_tags(host, ctx, prog, &j, &n_kept);
+    if (status == AOT_OK && host->cancelled(host, ctx)) status = AOT_E_CANCELLED;
     if (status == AOT_OK) status = choose(host, ctx, &j, saved, sink, how);
     if (status == AOT_OK) status = report_number(host, ctx, "tagged-but-kept", n_kept);
     if (status == AOT_OK) status = report_number(host, ctx, "merged-nodes", count_merged(&j, same));

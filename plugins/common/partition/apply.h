@@ -7,8 +7,9 @@
 #include <aot/partition.h>
 
 /* What a partitioner decides: fills out_saved (room for n_values) with values of j to keep. 0; -1: impossible,
- * *out_value is at fault; -2: no memory; PT_TOLD: impossible, and it has said why. */
+ * *out_value is at fault; -2: no memory; PT_TOLD: impossible, and it has said why; PT_STOPPED: it was asked to stop. */
 #define PT_TOLD (-3)
+#define PT_STOPPED (-4)
 struct pt_joint;
 typedef int (*pt_pick_t)(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
                          uint32_t *out_value);
