@@ -65,6 +65,10 @@ typedef struct aothost_config {
    * .ir, or the pipeline says `import: ir`. NULL: the file is read. */
   const void *model_data;
   uint64_t model_nbytes;
+  /* Which plugin files may be opened: those whose digests stand in this file, as `aothost plugins --lock` writes it; and,
+   * of others than aothost's own, those that a public key of this file has signed (`aothost sign`). A file that cannot be
+   * read is an error of the open, one that is not let in an error of its plugin, -3. NULL: any may. */
+  const char *lock, *keys;
 } aothost_config_t;
 
 /* Reads and checks the pipeline file. config may be NULL. On failure *out is NULL, unless memory allows a handle that

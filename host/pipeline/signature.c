@@ -82,11 +82,11 @@ aoth_keys_t *aoth_keys_read(const char *path, aoth_arena_t *arena, aoth_sink_t *
   const uint64_t most = map.nbytes / (sizeof PUBLIC_WORD - 1 + 2 * AOTH_ED25519_PUBLIC) + 1;
   aoth_keys_t *k = aoth_arena_alloc(arena, sizeof(void *), sizeof *k);
   if (k) k->keys = aoth_arena_alloc(arena, 1, (size_t)most * sizeof *k->keys);
-  int is_good = k && k->keys;
+  if (k) k->path = aoth_arena_text(arena, path, strlen(path));
+  int is_good = k && k->keys && k->path;
   aoth_where_t where = {.file = path};
   for (const char *at, *end = NULL; is_good && next_line(&map, &at, &end, &where.line); k->n++)
     is_good = read_public(at, end, k->keys[k->n]);
-  if (k) k->path = path;
   aoth_file_unmap(&map);
   if (is_good && k->n) return k;
   aoth_sink_report(

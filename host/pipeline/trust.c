@@ -52,11 +52,11 @@ aoth_lock_t *aoth_lock_read(const char *path, aoth_arena_t *arena, aoth_sink_t *
   if (aoth_file_map(path, sink, &map) != AOT_OK) return NULL;
   aoth_lock_t *lock = aoth_arena_alloc(arena, sizeof(void *), sizeof *lock);
   if (lock) {
-    lock->path = path;
+    lock->path = aoth_arena_text(arena, path, strlen(path));
     lock->text = aoth_arena_text(arena, map.data, (size_t)map.nbytes);
   }
   aoth_file_unmap(&map);
-  if (!lock || !lock->text) return NULL;
+  if (!lock || !lock->path || !lock->text) return NULL;
   for (const char *line = lock->text; *line; line = next_line(line), where.line++) {
     if (*line == '#' || *line == '\n' || has_digest(line)) continue;
     aoth_sink_report(

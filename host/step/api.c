@@ -32,9 +32,12 @@ static aot_status_t open_owned(aothost_t *h, const char *path, aot_str_t text, c
       .plugin_dirs = c->plugin_dirs,
       .n_plugin_dirs = c->n_plugin_dirs,
       .no_cache = (c->flags & AOTHOST_NO_CACHE) != 0,
+      .lock = c->lock,
+      .keys = c->keys,
   };
   aoth_overrides_t overrides = {.sets = c->sets, .n_sets = c->n_sets, .text = text};
   h->session = aoth_session_create(&config);
+  if (!h->session && aoth_sink_count(h->sink, AOT_SEVERITY_ERROR)) return AOT_E_INVALID; /* a lock, or keys */
   if (!h->session) return aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for a session");
   AOT_TRY(take_model(h, c, &overrides));
   AOT_TRY(aoth_pipeline_load(path, &overrides, h->sink, &h->pipeline));
