@@ -27,6 +27,11 @@ together 3 --set vars.backend=backend-cpu --set stages.overlap.bucket=0 --set st
 equal 3 "each alone"
 together 3 --set vars.backend=backend-cpu --set stages.fsdp.replicate-under=0
 equal 3 "all together"
+for backend in ref cpu; do # kernels that only start work on copies until they are waited for
+  # shellcheck disable=SC2086
+  AOT_VALIDATE=1 together 3 --set vars.backend=backend-$backend --set stages.overlap.bucket=8KiB $late
+  equal 3 "overlapped, $backend, looked at"
+done
 
 # What else takes part: a norm over ranks, micro steps, narrow copies, steps that are not taken, statistics, dropout.
 alone 2 --set run.train.clip-norm=0.05

@@ -105,13 +105,123 @@ static void what_lies_between_elements_is_not_the_kernels(void **state) {
   assert_int_equal(a[2], -1); /* and it is as it was */
 }
 
-static void what_hands_memory_on_is_left_alone(void **state) {
+/* ---- kernels that only start ---- */
+
+/* The work is done when it is waited for, so that what it does wrong comes late. */
+static struct started {
+  const int32_t *from;
+  int32_t *to;
+  int64_t fault;
+  int n_settled;
+} under_way;
+
+static aot_status_t start(const aot_kernel_t *k, const aot_kernel_call_t *c) {
+  (void)k;
+  under_way = (struct started){.from = c->args[0].u.tensor->data, .to = c->results[0].data, .fault = c->args[1].u.i};
+  return AOT_OK;
+}
+
+static void settle_started(const aot_kernel_t *k) {
+  (void)k;
+  under_way.to = NULL;
+  under_way.n_settled++;
+}
+
+enum { FAULT_PAST = 1, FAULT_INPUT, FAULT_PART };
+
+static aot_status_t wait_for(const aot_kernel_t *k, const aot_kernel_call_t *c) {
+  const aot_tensor_t *x = c->args[0].u.tensor;
+  (void)k;
+  if (x->data != under_way.to) return AOT_E_NOT_FOUND;
+  for (int i = 0; i < (under_way.fault == FAULT_PART ? 3 : 4); i++) under_way.to[i] = 2 * under_way.from[i];
+  if (under_way.fault == FAULT_PAST) under_way.to[4] = 7;
+  if (under_way.fault == FAULT_INPUT) ((int32_t *)(uintptr_t)under_way.from)[1] = 7;
+  for (int i = 0; c->n_results && i < 4; i++) ((int32_t *)c->results[0].data)[i] = under_way.to[i];
+  return AOT_OK;
+}
+
+static const aot_kernel_t starts = {.head = {.struct_size = sizeof starts, .flags = AOT_KERNEL_STARTS},
+                                    .op = AOT_STR_INIT("test.start.default"),
+                                    .run = start,
+                                    .settle = settle_started};
+static const aot_kernel_t waits = {.head = {.struct_size = sizeof waits, .flags = AOT_KERNEL_PASSES},
+                                   .op = AOT_STR_INIT("test.wait.default"),
+                                   .run = wait_for};
+static const aot_op_desc_t start_op = {
+    .struct_size = sizeof start_op, .name = AOT_STR_INIT("test.start.default"), .args = args, .n_args = 1};
+static const aot_op_desc_t wait_op = {
+    .struct_size = sizeof wait_op, .name = AOT_STR_INIT("test.wait.default"), .args = args, .n_args = 1};
+
+static const aot_kernel_t *guarded(world_t *w, const aot_kernel_t *k) {
   static const aot_opset_t nobodys;
-  const world_t *w = *state;
-  for (uint32_t flag = AOT_KERNEL_STARTS; flag <= AOT_KERNEL_PASSES; flag <<= 1) {
-    const aot_kernel_t passes = {.head = {.struct_size = sizeof passes, .flags = flag}, .op = kernel.op, .run = add};
-    assert_ptr_equal(aoth_kernel_guarded(w->guards, &passes, &op, &nobodys), &passes);
+  const aot_kernel_t *g = aoth_kernel_guarded(w->guards, k, k == &starts ? &start_op : &wait_op, &nobodys);
+  assert_ptr_not_equal(g, k);
+  assert_int_equal(g->head.flags, k->head.flags);
+  return g;
+}
+
+/* results: of the kernel that waits; NULL: its result is its argument */
+static aot_status_t start_and_wait(world_t *w, int32_t *x, int32_t *y, int32_t *result, int64_t fault) {
+  const aot_tensor_t tx = tensor(x, 16, dense), ty = tensor(y, 16, dense), tr = tensor(result, 16, dense);
+  const aot_kernel_arg_t a[] = {{.kind = AOT_ARG_VALUE, .u.tensor = &tx}, {.kind = AOT_ARG_INT, .u.i = fault}},
+                         of[] = {{.kind = AOT_ARG_VALUE, .u.tensor = &ty}};
+  aot_kernel_call_t call = {.struct_size = sizeof call,
+                            .n_args = 2,
+                            .args = a,
+                            .results = &ty,
+                            .n_results = 1,
+                            .message_size = sizeof w->message,
+                            .message = w->message};
+  assert_int_equal(guarded(w, &starts)->run(guarded(w, &starts), &call), AOT_OK);
+  assert_ptr_not_equal(under_way.to, y);
+  memset(y, 0, 16);
+  call.n_args = 1;
+  call.args = of;
+  call.results = &tr;
+  call.n_results = result != NULL;
+  return guarded(w, &waits)->run(guarded(w, &waits), &call);
+}
+
+static void what_was_started_is_there_when_it_was_waited_for(void **state) {
+  int32_t x[] = {1, 2, 3, 4}, y[4], r[4] = {0};
+  assert_int_equal(start_and_wait(*state, x, y, NULL, 0), AOT_OK);
+  assert_memory_equal(y, ((int32_t[]){2, 4, 6, 8}), sizeof y);
+  assert_int_equal(start_and_wait(*state, y, x, r, 0), AOT_OK);
+  assert_memory_equal(x, ((int32_t[]){4, 8, 12, 16}), sizeof x);
+  assert_memory_equal(r, x, sizeof r);
+}
+
+static void what_a_started_kernel_did_wrong_is_its_own(void **state) {
+  static const char *const texts[] = {[FAULT_PAST] = "wrote to byte 16 of its result 0 of 16 bytes",
+                                      [FAULT_INPUT] = "wrote to byte 4, which it may only read, of its argument 0",
+                                      [FAULT_PART] = "left 1 of the 4 elements of its result 0 unwritten"};
+  world_t *w = *state;
+  for (int64_t fault = FAULT_PAST; fault <= FAULT_PART; fault++) {
+    int32_t x[] = {1, 2, 3, 4}, y[4];
+    assert_int_equal(start_and_wait(w, x, y, NULL, fault), AOT_E_CONTRACT);
+    assert_non_null(strstr(w->message, "its kernel of test.start.default "));
+    assert_non_null(strstr(w->message, texts[fault]));
+    assert_memory_equal(x, ((int32_t[]){1, 2, 3, 4}), sizeof x);
   }
+}
+
+/* A run has ended half-way: the copies of what went on go, and its memory is nobody's to wait for. */
+static void what_was_started_is_settled(void **state) {
+  int32_t x[] = {1, 2, 3, 4}, y[4] = {0};
+  world_t *w = *state;
+  const aot_tensor_t tx = tensor(x, sizeof x, dense), ty = tensor(y, sizeof y, dense);
+  const aot_kernel_arg_t a[] = {{.kind = AOT_ARG_VALUE, .u.tensor = &tx}, {.kind = AOT_ARG_INT}};
+  const aot_kernel_call_t call = {.struct_size = sizeof call, .n_args = 2, .args = a, .results = &ty, .n_results = 1};
+  assert_int_equal(guarded(w, &starts)->run(guarded(w, &starts), &call), AOT_OK);
+  aoth_text_t where = {0};
+  assert_true(aoth_kernel_guards_where(w->guards, (uintptr_t)(under_way.to + 4), &where));
+  assert_non_null(strstr(where.data, "of its kernel of test.start.default"));
+  aoth_text_deinit(&where);
+  const uint64_t was = (uintptr_t)under_way.to;
+  guarded(w, &starts)->settle(guarded(w, &starts));
+  assert_int_equal(under_way.n_settled, 1);
+  assert_false(aoth_kernel_guards_where(w->guards, was, &where));
+  assert_int_equal(start_and_wait(w, x, y, NULL, 0), AOT_OK);
 }
 
 int main(void) {
@@ -119,7 +229,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_is_written_comes_back, setup, teardown),
       cmocka_unit_test_setup_teardown(one_that_is_written_twice_is_one_memory, setup, teardown),
       cmocka_unit_test_setup_teardown(what_lies_between_elements_is_not_the_kernels, setup, teardown),
-      cmocka_unit_test_setup_teardown(what_hands_memory_on_is_left_alone, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_was_started_is_there_when_it_was_waited_for, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_a_started_kernel_did_wrong_is_its_own, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_was_started_is_settled, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
