@@ -390,7 +390,8 @@ API int cuMemAlloc_v2(uint64_t *out, size_t nbytes) {
   int result = begin();
   /* As on a GPU, addresses are multiples of 256; room for that stands in front. */
   if (result == SUCCESS && nbytes == 0) result = INVALID_VALUE;
-  const uint64_t whole = ((uint64_t)nbytes + 255) / 256 * 256;
+  if (result == SUCCESS && nbytes > driver.limit - driver.memory.nbytes) result = OUT_OF_MEMORY;
+  const uint64_t whole = ((uint64_t)nbytes + 255) / 256 * 256; /* of what is no more than the limit */
   if (result == SUCCESS && whole > driver.limit - driver.memory.nbytes) result = OUT_OF_MEMORY;
   if (result == SUCCESS && !sd_memory_alloc(&driver.memory, whole, &data)) result = OUT_OF_MEMORY;
   if (driver.memory.nbytes > driver.peak) driver.peak = driver.memory.nbytes;
