@@ -44,9 +44,11 @@ typedef struct slot {
   char bytes[SLOT_NBYTES];
 } slot_t;
 
+enum { ALL_HERE = 1, OPEN };
+
 /* The file. It begins as zeros. */
 typedef struct meeting {
-  _Atomic uint32_t is_open; /* set by rank 0 when all are here */
+  _Atomic uint32_t is_open; /* set by rank 0: ALL_HERE, then OPEN, when the file has no name any more */
   _Atomic uint32_t is_here[MAX_RANKS];
   _Atomic uint64_t n_waits[MAX_RANKS]; /* a barrier is passed when all have counted as far */
   _Atomic uint32_t failed;             /* 1: somebody writes the text, 2: it is there */
@@ -228,9 +230,7 @@ static aot_status_t agree(const work_t *w, uint64_t nbytes, uint64_t *out_most) 
 
 static const char *wrong_sizes(const work_t *w) {
   const uint64_t to = w->c.to.nbytes, from = w->c.from.nbytes, n = w->g->info.n_ranks;
-  const int is_reduction = w->c.kind == AOT_COLLECTIVE_ALL_REDUCE || w->c.kind == AOT_COLLECTIVE_REDUCE_SCATTER;
   if (w->c.kind < AOT_COLLECTIVE_BARRIER || w->c.kind > AOT_COLLECTIVE_ALL_TO_ALL) return "it is not known here";
-  if (is_reduction && w->c.dtype != AOT_F32 && w->c.dtype != AOT_F64) return "only f32 and f64 are reduced here";
   if (w->c.kind == AOT_COLLECTIVE_ALL_GATHER && to != n * from) return "the result is not as large as all tensors";
   if (w->c.kind == AOT_COLLECTIVE_REDUCE_SCATTER && from != n * to) return "the result is not a rank's share";
   if (w->c.kind == AOT_COLLECTIVE_ALL_REDUCE && to != from) return "the result is not as large as the tensor";
@@ -239,15 +239,23 @@ static const char *wrong_sizes(const work_t *w) {
   return w->c.root == w->g->info.rank && to != from ? "the root's result is not as large as its tensor" : NULL;
 }
 
+static const char *missing_reduction(const work_t *w) {
+  const int is_reduction = w->c.kind == AOT_COLLECTIVE_ALL_REDUCE || w->c.kind == AOT_COLLECTIVE_REDUCE_SCATTER;
+  if (!is_reduction) return NULL;
+  if (w->c.reduce < AOT_REDUCE_SUM || w->c.reduce > AOT_REDUCE_PRODUCT) return "there is no such reduction here";
+  return w->c.dtype == AOT_F32 || w->c.dtype == AOT_F64 ? NULL : "only f32 and f64 are reduced here";
+}
+
 static aot_status_t run(const work_t *w) {
   group_t *g = w->g;
-  const char *wrong = wrong_sizes(w);
+  const char *wrong = wrong_sizes(w), *missing = missing_reduction(w);
   const int lays_out =
       w->c.kind != AOT_COLLECTIVE_BARRIER && (w->c.kind != AOT_COLLECTIVE_BROADCAST || g->info.rank == w->c.root);
   const uint64_t nbytes = lays_out ? w->c.from.nbytes : 0, begin = now_ns();
   uint64_t most;
   if (atomic_load(&g->status) != AOT_OK) return atomic_load(&g->status);
   if (wrong) return fail(g, AOT_E_INVALID, wrong);
+  if (missing) return fail(g, AOT_E_UNIMPLEMENTED, missing);
   g->info.n_collectives++;
   AOT_TRY(agree(w, nbytes, &most));
   for (uint64_t at = 0; at < most; at += SLOT_NBYTES) {
@@ -346,14 +354,15 @@ static int meet(group_t *g) {
   for (; now_ns() < end; rest()) {
     if (g->info.rank == 0) {
       if (!are_all_here(g->m, g->info.n_ranks)) continue;
+      atomic_store(&g->m->is_open, ALL_HERE); /* before the name goes: who finds none knows why */
       unlink(g->path);
-      atomic_store(&g->m->is_open, 1);
+      atomic_store(&g->m->is_open, OPEN);
       return 1;
     }
     if (!g->m) g->m = find_file(g->path, &file);
     if (!g->m) continue;
     atomic_store(&g->m->is_here[g->info.rank], 1);
-    if (atomic_load(&g->m->is_open)) return 1;
+    if (atomic_load(&g->m->is_open) == OPEN) return 1;
     if (is_same_file(g->path, &file) || atomic_load(&g->m->is_open)) continue;
     munmap(g->m, sizeof *g->m); /* one that an earlier run has left */
     g->m = NULL;

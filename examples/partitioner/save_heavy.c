@@ -12,6 +12,9 @@
 
 #define DEAR (AOT_OP_HEAVY | AOT_OP_REDUCTION)
 #define ONCE (AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_REGION)
+/* checkpoint tags: what the user has decided */
+#define SAVE (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE)
+#define RECOMPUTE (AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
 
 typedef struct unit {
   aot_partition_t table;
@@ -28,7 +31,9 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
   for (aot_node_t n = g->first(prog, g->graph_find(prog, AOT_GRAPH_JOINT)); n.id != AOT_NO_ID; n = g->next(prog, n)) {
     aot_node_info_t info = {.struct_size = sizeof info};
     AOT_TRY(g->node_info(prog, n, &info));
-    if ((info.flags & AOT_NODE_BACKWARD) || !(g->op_desc(prog, info.op)->flags & (DEAR | ONCE))) continue;
+    const uint32_t op_flags = g->op_desc(prog, info.op)->flags;
+    const int is_dear = (op_flags & DEAR) && !(info.flags & RECOMPUTE);
+    if ((info.flags & AOT_NODE_BACKWARD) || !(is_dear || (op_flags & ONCE) || (info.flags & SAVE))) continue;
     for (uint32_t i = 0; i < info.n_results; i++) saved[cut.n_saved++].id = info.first_result.id + i;
   }
   return sink->put(sink, &cut);
