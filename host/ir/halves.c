@@ -1,7 +1,6 @@
 #include <ir/halves.h>
 
 #include <ir/program_store.h>
-#include <ir/value_numbers.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,9 +128,9 @@ static void check_outputs(halves_t *c, uint32_t forward, uint32_t backward) {
   }
 }
 
-static int number_halves(aoth_numbering_t *n, uint32_t forward, uint32_t backward) {
-  const graph_row_t *f = &n->p->graphs.at[forward];
-  aoth_number_graph(n, forward);
+int aoth_halves_number(aoth_numbering_t *n, aot_graph_t forward, aot_graph_t backward) {
+  const graph_row_t *f = &n->p->graphs.at[forward.id];
+  aoth_number_graph(n, forward.id);
   n->of_slot = calloc((size_t)f->outputs.n + 1, sizeof *n->of_slot);
   if (!n->of_slot) return 0;
   for (uint32_t i = 0; i < f->outputs.n; i++) {
@@ -140,17 +139,17 @@ static int number_halves(aoth_numbering_t *n, uint32_t forward, uint32_t backwar
       n->of_slot[port->index] = n->of_value[port->value.id];
   }
   n->n_slots = f->outputs.n;
-  aoth_number_graph(n, backward);
+  aoth_number_graph(n, backward.id);
   return !n->failed;
 }
 
 aot_status_t aoth_halves_check(aot_prog_t *p, const aoth_joint_record_t *r) {
-  const uint32_t forward = aoth_graph_graph_find(p, AOT_GRAPH_FORWARD).id;
-  const uint32_t backward = aoth_graph_graph_find(p, AOT_GRAPH_BACKWARD).id;
+  const aot_graph_t f = aoth_graph_graph_find(p, AOT_GRAPH_FORWARD), b = aoth_graph_graph_find(p, AOT_GRAPH_BACKWARD);
+  const uint32_t forward = f.id, backward = b.id;
   halves_t c = {.joint = r};
   if (forward == NONE || backward == NONE) return AOT_OK; /* the verifier says so */
   port_record_t *inputs = malloc(((size_t)r->n_inputs + 1) * sizeof *inputs);
-  const int ready = aoth_numbering_init(&c.n, p) && inputs && number_halves(&c.n, forward, backward);
+  const int ready = aoth_numbering_init(&c.n, p) && inputs && aoth_halves_number(&c.n, f, b);
   if (ready) {
     memcpy(inputs, r->inputs, r->n_inputs * sizeof *inputs);
     qsort(inputs, r->n_inputs, sizeof *inputs, compare_ports);

@@ -3,7 +3,7 @@
 #ifndef AOTH_HALVES_H
 #define AOTH_HALVES_H
 
-#include <ir/program.h>
+#include <ir/value_numbers.h>
 
 typedef struct aoth_joint_record aoth_joint_record_t;
 
@@ -14,5 +14,8 @@ void aoth_joint_record_destroy(aoth_joint_record_t *r);
 /* The forward gives the joint's forward outputs in their order, the backward the rest, each of its number and type;
  * neither has inputs, but saved slots, that the joint had not. AOT_E_INVALID: told, with port and node. O(program). */
 aot_status_t aoth_halves_check(aot_prog_t *p, const aoth_joint_record_t *r);
+
+/* The values of both, the backward's slots as what the forward saves, which of_slot has then. 0: no memory. */
+int aoth_halves_number(aoth_numbering_t *n, aot_graph_t forward, aot_graph_t backward);
 
 #endif

@@ -66,7 +66,7 @@ static void try(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage_t *
   aoth_served_t served = {answer_trial, &trying};
   aoth_child_t child = AOTH_NO_CHILD;
   const aoth_request_t request = {.number = number};
-  *t = (aoth_trial_t){.c = c, .s = c->s, .stage = stage, .number = number};
+  *t = (aoth_trial_t){.c = c, .s = c->s, .stage = stage, .number = number, .n_refused_ranks = t->n_refused_ranks};
   const int started = aoth_child_start(&child, aoth_child_serve_table, &served);
   json_t *answer = started ? aoth_child_ask(&child, &request, "trial", (int64_t)(c->line->timeout * 1000)) : NULL;
   if (!answer) aoth_trial_end(t, AOTH_CONFORM_FAILED, "%s", child.why ? child.why : "no process could be made");
@@ -224,7 +224,7 @@ static aot_status_t conform_unit(aoth_conform_t *c, const aoth_unit_t *u) {
   outcome_t o;
   int so_far[N_RULES] = {0};
   aot_status_t status = AOT_OK;
-  c->n_broken = 0;
+  c->n_broken = c->shared->n_refused_ranks = 0;
   if (!c->cli->common.quiet) fprintf(out_of(c), "%s (%s) of %s\n", u->id, u->kind, u->plugin->path);
   for (size_t i = 0; i < N_RULES && status == AOT_OK; i++) {
     const aoth_rule_t *rule = &rules[i];

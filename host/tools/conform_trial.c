@@ -46,7 +46,8 @@ static int is_broken(const aoth_conform_t *c, const char *class) {
 const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *class, uint32_t number) {
   for (uint32_t i = 0; i < t->c->programs.n; i++) {
     const aoth_conform_program_t *p = &t->c->programs.rows[i];
-    if (class ? strcmp(p->class, class) != 0 : strcmp(p->class, "large") == 0) continue;
+    const int is_special = strcmp(p->class, "large") == 0 || strcmp(p->class, "joint") == 0;
+    if (class ? strcmp(p->class, class) != 0 : is_special) continue;
     if (is_broken(t->c, p->class)) continue;
     if (number-- == 0) return p;
   }

@@ -9,6 +9,7 @@ typedef struct aoth_trial {
   aoth_session_t *s;
   const aoth_stage_t *stage; /* the unit, options typed; NULL: the plugin is not open yet */
   uint32_t number;           /* from 0 */
+  uint32_t n_refused_ranks;  /* of the unit's trials so far: the least number of ranks that have not joined; 0: none */
   /* what comes of it */
   int end;         /* AOTH_CONFORM_*; REFUSED, NOT: why */
   char about[200]; /* what was tried: "allocation 17 of create fails" */
@@ -36,8 +37,8 @@ int aoth_trial_is_first(aoth_trial_t *t); /* of a rule with one trial: 0, and no
 /* The session's program becomes this one, with the properties that the unit needs, by stages that are trusted. 0: the trial has
  * ended; there is no such program, NOT. */
 int aoth_trial_program(aoth_trial_t *t, const aoth_conform_program_t *p);
-/* The first program of the class, counted from 0, behind which there is one of that number; NULL: none. class NULL: all but
- * large.  * Classes in which the unit has failed are left out. */
+/* The program of that number, from 0, of the class; NULL: none. class NULL: all but large and joint. Classes in which the unit
+ * has failed are left out. */
 const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *class, uint32_t number);
 /* Which call of many fails in trial `number`: all of the first ones, then ever fewer. O(sqrt) trials for all calls. */
 uint64_t aoth_trial_spaced(uint32_t number);
@@ -53,5 +54,8 @@ void aoth_trial_complaint(const aoth_trial_t *t, char *out, size_t size);
 void aoth_trial_with_options(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
 void aoth_trial_without_extension(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
 void aoth_trial_keeps_surroundings(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
+/* `act` a thousand times, fewer of what is dear: no memory of malloc's, descriptor or thread may stay behind. It answers 0 when the
+ * trial has ended. */
+void aoth_trial_leaves_nothing(aoth_trial_t *t, int (*act)(aoth_trial_t *t, void *self), void *self);
 
 #endif

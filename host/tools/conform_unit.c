@@ -136,25 +136,9 @@ static held_t what_is_held(void) {
                   count_folder("/proc/self/task")};
 }
 
-/* A life whose session memory is freed, too: what stays is what the unit forgot. */
-static int live_in_own_session(aoth_trial_t *t) {
-  aoth_session_t *s = t->s;
-  aoth_arena_t *arena = s->arena, *own = aoth_arena_create();
-  if (!own) return 0;
-  s->arena = s->ctx.session = s->report.arena = own;
-  s->about_unit = NULL;
-  const int lived = live_once(t, t->stage);
-  s->arena = s->ctx.session = s->report.arena = arena;
-  s->about_unit = NULL;
-  aoth_arena_destroy(own);
-  return lived;
-}
-
-void aoth_rule_created_often(aoth_trial_t *t) {
+void aoth_trial_leaves_nothing(aoth_trial_t *t, int (*act)(aoth_trial_t *t, void *self), void *self) {
   held_t before = {0, 0, 0}, after;
   const struct timespec moment = {0, 20000000}; /* threads that have ended are gone by then */
-  if (!aoth_trial_is_first(t)) return;
-  if (!live_once(t, t->stage)) return; /* init is called with the session's own memory */
   const uint64_t begin = aoth_now_ns();
   int n_warm = N_WARM, n_lives = 0;
   for (; n_lives < N_LIVES; n_lives++) {
@@ -162,7 +146,7 @@ void aoth_rule_created_often(aoth_trial_t *t) {
     if (n_lives == FEW_WARM && seconds * N_LIVES > LONGEST * FEW_WARM) n_warm = FEW_WARM;
     if (n_lives == n_warm) before = what_is_held();
     if (n_lives > 2 * n_warm && seconds > LONGEST) break;
-    if (!live_in_own_session(t)) return;
+    if (!act(t, self)) return;
   }
   after = what_is_held();
   aoth_trial_about(t, "%d lives", n_lives);
@@ -183,6 +167,27 @@ void aoth_rule_created_often(aoth_trial_t *t) {
   }
   if (after.n_threads > before.n_threads)
     aoth_trial_end(t, AOTH_CONFORM_FAILED, "%u threads go on", after.n_threads - before.n_threads);
+}
+
+/* A life whose session memory is freed, too: what stays is what the unit forgot. */
+static int live_in_own_session(aoth_trial_t *t, void *unused) {
+  aoth_session_t *s = t->s;
+  aoth_arena_t *arena = s->arena, *own = aoth_arena_create();
+  (void)unused;
+  if (!own) return 0;
+  s->arena = s->ctx.session = s->report.arena = own;
+  s->about_unit = NULL;
+  const int lived = live_once(t, t->stage);
+  s->arena = s->ctx.session = s->report.arena = arena;
+  s->about_unit = NULL;
+  aoth_arena_destroy(own);
+  return lived;
+}
+
+void aoth_rule_created_often(aoth_trial_t *t) {
+  if (!aoth_trial_is_first(t)) return;
+  if (!live_once(t, t->stage)) return; /* init is called with the session's own memory */
+  aoth_trial_leaves_nothing(t, live_in_own_session, NULL);
 }
 
 void aoth_trial_keeps_surroundings(aoth_trial_t *t, void (*act)(aoth_trial_t *t)) {

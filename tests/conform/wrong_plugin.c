@@ -1,4 +1,6 @@
 /* Every unit of wrong_units.def, and one that is right. Each does what a unit of its kind may do, and has one fault. */
+#include "wrong_units.h"
+
 #include <aot/backend.h>
 #include <aot/ext/trial.h>
 #include <aot/import.h>
@@ -13,13 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef enum fault {
-  FAULT_right,
-#define WRONG(name, kind, rule) FAULT_##name,
-#include "wrong_units.def"
-#undef WRONG
-} fault_t;
 
 typedef struct wrong {
   union {
@@ -246,13 +241,22 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   }
 static const aot_option_t level[] = {OPTION("level", 3)}, level_outside[] = {OPTION("level", 30)};
 static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
+static const aot_contract_t contract_of_partitions = {
+    .struct_size = sizeof contract_of_partitions,
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+    .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+    .drops = AOT_NAMES(AOT_PROP_JOINT),
+    .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
+};
+#define IS_PARTITION(fault) ((fault) >= FAULT_halves_of_late && (fault) <= FAULT_tags_ignored)
 static const aot_unit_t unit_rows[] = {
 #define UNIT(name_, kind_)                                                                                             \
   {                                                                                                                    \
     .struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT(kind_), .id = AOT_STR_INIT("wrong." #name_),               \
     .version = AOT_STR_INIT("0.1"), .help = AOT_STR_INIT("wrong in one way"),                                          \
     .options = FAULT_##name_ == FAULT_default_outside ? level_outside : level, .n_options = 1,                         \
-    .option_stride = sizeof *level, .contract = &contract, .create = create,                                           \
+    .option_stride = sizeof *level, .create = create,                                                                  \
+    .contract = IS_PARTITION(FAULT_##name_) ? &contract_of_partitions : &contract,                                     \
   }
     UNIT(right, "pass/1"),
 #define WRONG(name, kind, rule) UNIT(name, kind),
@@ -277,12 +281,31 @@ static void make_table(wrong_t *u, aot_str_t kind) {
   u->table.head = (aot_table_t){.struct_size = size, .self = u, .destroy = destroy};
 }
 
+/* Kinds with a file of their own. */
+static const struct {
+  const char *kind;
+  const aot_table_t *(*make)(const aot_host_t *host, fault_t fault);
+} long_kinds[] = {{"partition/1", wrong_partition}, {"device/1", wrong_device}, {"communicator/1", wrong_communicator}};
+
+static fault_t fault_of(const aot_unit_t *self) {
+  for (size_t i = 0; i < sizeof unit_rows / sizeof *unit_rows; i++) /* self may be a copy */
+    if (aot_str_eq(self->id, unit_rows[i].id)) return (fault_t)i;
+  return FAULT_right;
+}
+
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
+  aot_host_t own;
+  AOT_TRY(aot_import(&own, sizeof own, host));
+  for (size_t i = 0; i < sizeof long_kinds / sizeof *long_kinds; i++) {
+    if (!aot_str_eq(self->kind, aot_str(long_kinds[i].kind))) continue;
+    *out_table = long_kinds[i].make(&own, fault_of(self));
+    return *out_table ? AOT_OK : AOT_E_EXHAUSTED;
+  }
   wrong_t *u = calloc(1, sizeof *u);
-  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
-  for (size_t i = 0; i < sizeof unit_rows / sizeof *unit_rows; i++) /* self may be a copy */
-    if (aot_str_eq(self->id, unit_rows[i].id)) u->fault = (fault_t)i;
+  if (!u) return AOT_E_EXHAUSTED;
+  u->host = own;
+  u->fault = fault_of(self);
   u->level = opts->values[0].i;
   make_table(u, self->kind);
   n_alive++;
