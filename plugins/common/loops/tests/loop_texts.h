@@ -182,6 +182,22 @@ static const loop_text_t loop_texts[] = {
                      "store f32 [0, 0, 0] row v1\n"},
   {"many_runs_of_columns", "loop 40 x 24 x 70 reduced 0 2\nload bf16 [24, 1, 960] align 16\nsum f32 f32 \"a\" a=x0\n"
                           "each f32 bf16 \"%0 / #\" %0=v0\nstore bf16 [0, 1, 0] row v1\n"},
+  {"loss_of_odd_rows", "loop 9 x 90 reduced 1\nload bf16 [96, 1] align 16\nload i64 [1, 0]\nload f64 [0, 0]\n"
+                       "max f32 f32 \"a\" a=x0\neach f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%1\" %1=v1\n"
+                       "each i64 bool \"@ == b\" b=x1\nmax f32 f32 \"%3 != 0 ? a : -T(INFINITY)\" a=x0 %3=v3\n"
+                       "across f64 f64 \"(log(%2) + %0 - %4) * h\" h=x2 %0=v0 %2=v2 %4=v4\n"
+                       "each f64 f32 \"T(1) / %2\" %2=v2\n"
+                       "each f32 bf16 \"%1 * %6 - (%3 != 0 ? T(1) : T(0))\" %1=v1 %3=v3 %6=v6\n"
+                       "store f64 [0, 0] v5\nstore bf16 [96, 1] align 16 v7\n"},
+  {"odd_rows_across", "loop 40 x 333 reduced 1\nload f32 [336, 1] align 16\nload bf16 [336, 1] align 16\n"
+                      "load f32 [1, 0]\neach f32 f32 \"b * c\" b=x1 c=x2\nsum f32 f64 \"a * %0\" a=x0 %0=v0\n"
+                      "each f32 f32 \"a - %1 / #\" a=x0 %1=v1\nacross f32 f64 \"a * %0\" a=x0 %0=v0\n"
+                      "store f32 [336, 1] align 16 v2\nstore f64 [0, 1] v3\n"},
+  {"odd_rows_long", "loop 20 x 9001 reduced 1\nload f32 [9004, 1] align 16\nload f32 [0, 1] align 16\nmax f32 f32 \"a + b\" a=x0 b=x1\n"
+                    "across f32 f64 \"a\" a=x0\neach f32 f32 \"a - %0\" a=x0 %0=v0\nstore f64 [0, 1] v1\n"
+                    "store f32 [9004, 1] align 16 v2\n"},
+  {"odd_row", "loop 1 x 40001 reduced 1\nload f32 [0, 1] align 16\nload bf16 [0, 1] align 16\nsum f32 f64 \"a\" a=x0\n"
+              "max f32 f32 \"a * b\" a=x0 b=x1\nstore f32 [0, 0] row v0\nstore f32 [0, 0] row v1\n"},
   {"runs_across", "loop 9 x 3 x 20 reduced 1 2\nload f32 [20, 180, 1]\nsum f32 f64 \"a\" a=x0\n"
                  "across f32 f64 \"a * %0\" a=x0 %0=v0\neach f64 f32 \"a / %0\" a=x0 %0=v0\nstore f64 [0, 20, 1] v1\n"
                  "store f32 [20, 180, 1] v2\n"},

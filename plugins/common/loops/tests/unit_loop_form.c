@@ -12,7 +12,7 @@
 /* clang-format off */
 static const char *const names[] = {
     "pointwise", "halves", "integers", "doubles", "bounds", "embedding", "gather", "dropout", "draws", "adamw",
-    "softmax", "layer_norm", "layer_norm_backward", "cross_entropy", "reductions", "argmax", "norm", "cumsum", "scans",
+    "softmax", "layer_norm", "layer_norm_backward", "cross_entropy", "odd_rows", "reductions", "argmax", "norm", "cumsum", "scans",
     "columns", "column_scan", "column_extremes", "bias_gradient", "bias_gradient_permuted", "relu_bias", "gelu_backward",
     "scatter", "scatter_row", "scatter_expanded", "index_copy", "count"};
 /* clang-format on */

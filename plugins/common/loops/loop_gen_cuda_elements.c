@@ -1,0 +1,155 @@
+/* What is done to the elements of a vector in one pass: loads, instructions, reductions, stores. */
+#include "common/loops/cuda_printer.h"
+
+#include <aot/inline.h>
+#include <string.h>
+
+static int is_taken(const cu_printer_t *p, uint32_t k) {
+  return p->l->columns ? lp_gpu_moves(p->l, k) : p->pass.loads[k];
+}
+
+static int is_stored_here(const cu_printer_t *p, uint32_t store) {
+  const lp_access_t *a = &p->l->accesses[store];
+  return !a->of_row && p->l->insts[a->inst].reduce != LP_ACROSS && lp_store_pass(p->l, store) == p->pass.number;
+}
+
+/* Each with all before it: by the team, whose threads have elements one after another, and with what came before. */
+static void print_scan(const cu_printer_t *p, uint32_t k) {
+  const lp_inst_t *inst = &p->l->insts[k];
+  const int32_t lane = lp_gpu_lane(inst);
+  lp_print(p->out, "const %s t%u = is_in ? (%s)(", lp_c_type(lane), k, lp_c_type(lp_value_dtype(inst->compute)));
+  lp_print_template(p->out, p->l, inst);
+  lp_print(p->out, ") : %s;\n", lp_first_value(inst));
+  lp_print_value(p->out, p->l, k);
+  lp_print(p->out, "lp_scan_%s_%s(t%u, &a%u, s%u, %u));\n",
+           inst->scan == LP_LOG_ADD ? "log_add" : lp_reduction_name(inst->scan), lp_suffix(lane), k, k, k,
+           p->g->team / 32);
+}
+
+void cu_print_across_slot(const cu_printer_t *p, uint32_t k) {
+  if (p->g->chunks) {
+    lp_print(p->out, "a%u", k);
+    cu_print_slot(p, 1, 1);
+    return;
+  }
+  cu_print_scratch(p, k);
+  lp_print(p->out, "[part * (%s)%lld + i%s]", p->index, (long long)lp_length(p->l), p->g->vector > 1 ? " + j" : "");
+}
+
+/* An instruction that is true of one element of a row, which numbers of the row tell; counted from 1. 0: there is none. */
+static uint32_t spot_of(const cu_printer_t *p) {
+  const lp_loop_t *l = p->l;
+  if (l->columns || !l->reduced || p->g->vector == 1 || p->pass.has_scan) return 0;
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    const lp_inst_t *inst = &l->insts[k];
+    const lp_arg_t *place = &inst->args[1];
+    if (!p->pass.insts[k] || strcmp(inst->text, "@ == b") != 0 || inst->compute != AOT_I64) continue;
+    if (place->kind == LP_LOAD ? !lp_moves(l, place->index) : place->kind == LP_INST && l->insts[place->index].of_row)
+      return k + 1;
+  }
+  return 0;
+}
+
+/* The largest of those elements alone of which an instruction is true, that is false of all that are here? */
+static int has_none(const cu_printer_t *p, const lp_inst_t *inst) {
+  static const char chosen[] = " != 0 ? ", other[] = " : -T(INFINITY)";
+  const size_t size = strlen(inst->text);
+  if (!p->nowhere || inst->reduce != LP_MAX || size < sizeof chosen + sizeof other || inst->text[0] != '%' ||
+      inst->text[1] < '0' || inst->text[1] >= '0' + LP_STEPS)
+    return 0;
+  const lp_arg_t *when = &inst->args[LP_ARGS + inst->text[1] - '0'];
+  return when->kind == LP_INST && when->index + 1 == p->nowhere &&
+         strncmp(inst->text + 2, chosen, sizeof chosen - 1) == 0 &&
+         strcmp(inst->text + size - (sizeof other - 1), other) == 0;
+}
+
+static void print_inst(const cu_printer_t *p, uint32_t k) {
+  const lp_inst_t *inst = &p->l->insts[k];
+  if (has_none(p, inst)) return;
+  if (k + 1 == p->nowhere) {
+    lp_print(p->out, "const %s v%u = 0;\n", lp_value_type(inst->dtype), k);
+    return;
+  }
+  if (inst->scan) {
+    print_scan(p, k);
+    return;
+  }
+  if (inst->reduce == LP_EACH) {
+    lp_print_inst(p->out, p->l, k);
+    if (!inst->keep) return;
+    lp_print(p->out, "k%u", k);
+    cu_print_slot(p, 1, 1);
+    lp_print(p->out, " = v%u;\n", k);
+    return;
+  }
+  const char *lane = lp_c_type(lp_gpu_lane(inst));
+  const char *only = p->pass.has_scan ? "if (is_in) " : cu_has_tail(p) ? "if (j < n) " : "";
+  lp_print(p->out, "{\nconst %s t = (%s)(", lane, lp_c_type(lp_value_dtype(inst->compute)));
+  lp_print_template(p->out, p->l, inst);
+  if (inst->reduce == LP_ACROSS) {
+    lp_print(p->out, ");\n%s", only);
+    cu_print_across_slot(p, k);
+    lp_print(p->out, " += t;\n}\n");
+    return;
+  }
+  const char *slot = !p->l->columns ? "" : p->g->vector > 1 ? "[j]" : "[0]";
+  lp_print(p->out, ");\n%sa%u%s = %s(a%u%s, t);\n}\n", only, k, slot, lp_join_name(inst->reduce), k, slot);
+}
+
+/* What is done to element j of the vector at i. */
+static void print_element(const cu_printer_t *p) {
+  const lp_loop_t *l = p->l;
+  cu_print_element_loop(p);
+  lp_print(p->out, "{\n");
+  if (p->pass.has_place)
+    lp_print(p->out, "const int64_t place = (%s)(%s);\n", p->g->wide ? "int64_t" : "uint32_t",
+             l->columns         ? "row"
+             : p->g->vector > 1 ? "i + j"
+                                : "i");
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (is_taken(p, k)) cu_print_load(p, k, cu_has_array(p, k));
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    if (p->pass.kept[k]) {
+      lp_print(p->out, "const %s v%u = k%u", lp_value_type(l->insts[k].dtype), k, k);
+      cu_print_slot(p, 1, 1);
+      lp_print(p->out, ";\n");
+    }
+    const int of_column = l->columns && l->insts[k].reduce == LP_EACH && l->insts[k].of_row && l->insts[k].pass == 0;
+    if (of_column || (p->pass.insts[k] && lp_is_element(&l->insts[k]))) print_inst(p, k);
+  }
+  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
+    if (is_stored_here(p, s)) cu_print_store(p, s);
+  lp_print(p->out, "}\n");
+}
+
+void cu_print_vector(const cu_printer_t *p) {
+  const lp_loop_t *l = p->l;
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    if (!is_taken(p, k) || lp_is_held(l, k) || !cu_has_array(p, k)) continue;
+    if (l->accesses[k].draws) {
+      cu_print_draw(p, k);
+      continue;
+    }
+    cu_print_array(p, k, 0);
+    cu_print_take(p, k);
+  }
+  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
+    if (is_stored_here(p, s) && cu_is_vector(p, s))
+      lp_print(p->out, "LP_ALIGN16 %s y%u[%u];\n", lp_c_type(l->accesses[s].dtype), s, p->g->vector);
+  const uint32_t spot = spot_of(p);
+  if (spot) { /* few vectors have it, and the others are spared the question of every element */
+    lp_inst_t place = l->insts[spot - 1];
+    cu_printer_t elsewhere = *p;
+    elsewhere.nowhere = spot;
+    place.text = "b";
+    lp_print(p->out, "if ((uint64_t)(");
+    lp_print_template(p->out, l, &place);
+    lp_print(p->out, " - i) >= %u) {\n", p->g->vector);
+    print_element(&elsewhere);
+    lp_print(p->out, "} else {\n");
+  }
+  print_element(p);
+  if (spot) lp_print(p->out, "}\n");
+  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
+    if (is_stored_here(p, s) && cu_is_vector(p, s)) cu_print_give(p, s);
+}

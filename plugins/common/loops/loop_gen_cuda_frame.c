@@ -1,0 +1,161 @@
+/* What stands around the elements: a kernel's head, pointers and constants before, accumulators, what a team joins of
+ * them, and the values of a row after. */
+#include "common/loops/cuda_printer.h"
+
+#include <aot/inline.h>
+#include <stdio.h>
+
+/* A scan that an earlier pass needs as well is made again. */
+static int was_scanned(const cu_printer_t *p, uint32_t k) {
+  uint8_t members[LP_INSTS];
+  for (uint32_t pass = 0; pass < p->pass.number; pass++) {
+    lp_pass_members(p->l, pass, members);
+    if (members[k]) return 1;
+  }
+  return 0;
+}
+
+void cu_print_accumulators(const cu_printer_t *p) {
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    if (!p->pass.insts[k] || (!lp_reduces_row(inst) && !inst->scan)) continue;
+    if (inst->scan && was_scanned(p, k)) {
+      lp_print(p->out, "a%u = %s;\n", k, lp_first_value(inst));
+      continue;
+    }
+    if (inst->scan) lp_print(p->out, "__shared__ %s s%u[32];\n", lp_c_type(lp_gpu_lane(inst)), k);
+    if (p->l->columns)
+      lp_print(p->out, "%s a%u[%u];\n%sfor (int j = 0; j < %u; j++) a%u[j] = %s;\n", lp_c_type(lp_gpu_lane(inst)), k,
+               p->g->vector, CU_UNROLL, p->g->vector, k, lp_first_value(inst));
+    else lp_print(p->out, "%s a%u = %s;\n", lp_c_type(lp_gpu_lane(inst)), k, lp_first_value(inst));
+  }
+}
+
+static const char *lane_suffix(const lp_inst_t *inst) { return lp_suffix(lp_gpu_lane(inst)); }
+
+void cu_print_scratch(const cu_printer_t *p, uint32_t k) {
+  lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))", lp_c_type(lp_gpu_lane(&p->l->insts[k])), lp_gpu_n_pointers(p->l) - 1,
+           (unsigned long long)lp_gpu_partial(p->l, k));
+}
+
+void cu_print_partial(const cu_printer_t *p, uint32_t k) {
+  cu_print_scratch(p, k);
+  lp_print(p->out, "[part * (%s)%llu", p->index, (unsigned long long)lp_gpu_results(p->l));
+}
+
+uint32_t cu_n_teams(const cu_printer_t *p) {
+  return p->g->kind == LP_GPU_ROWS && p->g->team > 32 && p->g->splits == 1 ? p->g->threads / p->g->team : 1;
+}
+
+void cu_print_joined(const cu_printer_t *p, uint32_t team) {
+  const int are_parts = p->g->splits > 1;
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    if (!p->pass.insts[k] || !lp_reduces_row(inst)) continue;
+    if (team > 32) lp_print(p->out, "__shared__ %s s%u[%u];\n", lp_c_type(lp_gpu_lane(inst)), k, 32 * cu_n_teams(p));
+    if (are_parts) lp_print(p->out, "const %s v%u = (", lp_c_type(lp_gpu_lane(inst)), k);
+    else lp_print_value(p->out, p->l, k);
+    lp_print(p->out, "lp_%s_%s_%s(a%u", team > 32 ? "block" : "warp", lp_reduction_name(inst->reduce),
+             lane_suffix(inst), k);
+    if (team > 32 && cu_n_teams(p) > 1) lp_print(p->out, ", s%u + team * 32, %u, team + 1", k, team / 32);
+    else if (team > 32) lp_print(p->out, ", s%u, %u, 0", k, team / 32);
+    lp_print(p->out, "));\n");
+    if (!are_parts) continue;
+    lp_print(p->out, "if (lane == 0) ");
+    cu_print_partial(p, k);
+    lp_print(p->out, " + row] = v%u;\n", k);
+  }
+}
+
+void cu_print_head(const cu_printer_t *p, const char *name, const char *ending) {
+  if (p->g->residents && !*ending)
+    lp_print(p->out, "LP_RESIDENT(%s, %u, %u, %u) {\n", name, lp_gpu_n_pointers(p->l), p->g->threads, p->g->residents);
+  else lp_print(p->out, "LP_KERNEL(%s%s, %u, %u) {\n", name, ending, lp_gpu_n_pointers(p->l), p->g->threads);
+  if (lp_has_indices(p->l)) lp_print(p->out, "int64_t wrong = 0;\n");
+  for (uint32_t k = 0; k < p->l->n_loads; k++)
+    for (int32_t d = 0; d < p->l->rank; d++)
+      if (p->l->accesses[k].bounded >> d & 1u)
+        lp_print(p->out, "const %s b%u_%d = %lld, e%u_%d = %lld;\n", p->index, k, d,
+                 (long long)p->l->accesses[k].begin[d], k, d, (long long)p->l->accesses[k].end[d]);
+}
+
+void cu_print_wrong(const cu_printer_t *p) {
+  if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = wrong;\n", cu_n_accesses(p->l));
+}
+
+/* The pointer of an access; of one of several tensors: that which begins at `words`. */
+static void print_pointer(const cu_printer_t *p, uint32_t k) {
+  const uint32_t word = lp_gpu_word(p->l, k), n_shared = lp_gpu_shared_words(p->l);
+  if (!p->g->tensors || word < n_shared) lp_print(p->out, "LP_AT(%u)", word);
+  else lp_print(p->out, "LP_AT(words + %u)", word - n_shared);
+}
+
+void cu_print_outer_indices(const cu_printer_t *p, int32_t n, const char *from) {
+  const lp_loop_t *l = p->l;
+  int64_t below = 1;
+  for (int32_t d = n - 1; d >= 0; d--) {
+    lp_print(p->out, "const %s i%d = %s", p->index, d, from);
+    if (below > 1) lp_print(p->out, " / %lld", (long long)below);
+    if (d > 0) lp_print(p->out, " %% %lld", (long long)cu_size(l, d));
+    lp_print(p->out, ";\n");
+    below *= cu_size(l, d);
+  }
+}
+
+void cu_print_row_pointer(const cu_printer_t *p, uint32_t k, int32_t n) {
+  const lp_access_t *a = &p->l->accesses[k];
+  const char *type = lp_c_type(a->dtype), *mark = k < p->l->n_loads ? "const " : "";
+  const char *joint = a->draws ? " + (uint64_t)" : a->counts ? " + (int64_t)" : " + ";
+  if (a->counts) lp_print(p->out, "const int64_t q%u = 0", k);
+  else if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)", k);
+  else lp_print(p->out, "%s%s *q%u = (%s%s *)", mark, type, k, mark, type);
+  if (!a->counts) print_pointer(p, k);
+  if (a->draws) lp_print(p->out, ", e%u = 0", k);
+  for (int32_t d = 0; d < n; d++) {
+    char index[16];
+    snprintf(index, sizeof index, "i%d", d);
+    if (a->strides[d]) cu_print_term(p, k, d, index, joint);
+  }
+  lp_print(p->out, ";\n");
+}
+
+void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
+  const lp_loop_t *l = p->l;
+  cu_print_outer_indices(p, n, from);
+  for (uint32_t k = 0; k < cu_n_accesses(l); k++) {
+    if (lp_gpu_is_staged(l, k))
+      lp_print(p->out, "const %s *q%u = (const %s *)(stage + %llu);\n", lp_c_type(l->accesses[k].dtype), k,
+               lp_c_type(l->accesses[k].dtype), (unsigned long long)lp_gpu_staged_at(l, k));
+    else cu_print_row_pointer(p, k, n);
+    if (k < l->n_loads) lp_print_row_bounds(p->out, l, k);
+  }
+}
+
+void cu_print_constants(const cu_printer_t *p) {
+  for (uint32_t k = 0; k < p->l->n_loads; k++) {
+    if (cu_is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
+    if (!lp_gpu_moves(p->l, k)) cu_print_load(p, k, 0);
+  }
+}
+
+void cu_print_row_insts(const cu_printer_t *p, uint32_t pass) {
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    if (!inst->of_row || lp_reduces_row(inst) || inst->pass != pass) continue;
+    if (inst->reduce == LP_EACH) {
+      lp_print_inst(p->out, p->l, k);
+      continue;
+    }
+    lp_print(p->out, "a%u += (%s)(", k, lp_c_type(lp_value_dtype(inst->compute)));
+    lp_print_template(p->out, p->l, inst);
+    lp_print(p->out, ");\n");
+  }
+}
+
+void cu_print_row_stores(const cu_printer_t *p) {
+  for (uint32_t s = p->l->n_loads; s < cu_n_accesses(p->l); s++) {
+    if (!p->l->accesses[s].of_row) continue;
+    lp_print(p->out, "if (lane == 0) ");
+    cu_print_store(p, s);
+  }
+}
