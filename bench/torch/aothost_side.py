@@ -56,18 +56,18 @@ def texts(*lines: str):
 class Training:
     """An archive that train.yaml trains. What goes wrong ends the process with what libaothost says of it."""
 
-    def __init__(self, library: str, plugins: str, archive: str, threads: str, dtype: str, device: str):
+    def __init__(self, library: str, plugins: str, archive: str, threads: str, dtype: str, device: str, pipeline: str = "train.yaml",
+                 more: tuple[str, ...] = ()):
         self.lib, self.handle, self.loss = ctypes.CDLL(library), ctypes.c_void_p(), Tensor()
         self.lib.aothost_messages.restype = ctypes.c_char_p
         self.lib.aothost_step.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_double]
         machine = [f"stages.backend-cpu.threads={threads}"]
         if device == "cuda":
             machine = ["vars.backend=backend-cuda", "run.device=cuda", "vars.layout=convolutions"]
-        sets = texts(f"run.train.precision={dtype}", *machine)
+        sets = texts(f"run.train.precision={dtype}", *machine, *more)
         config = Config(struct_size=ctypes.sizeof(Config), n_sets=len(sets), sets=sets, model=archive.encode(),
                         n_plugin_dirs=1, plugin_dirs=texts(plugins))
-        pipeline = str(pathlib.Path(__file__).with_name("train.yaml"))
-        self.call("aothost_open", pipeline.encode(), ctypes.byref(config), ctypes.byref(self.handle))
+        self.call("aothost_open", str(pathlib.Path(__file__).with_name(pipeline)).encode(), ctypes.byref(config), ctypes.byref(self.handle))
         self.call("aothost_compile", self.handle, OPTIMIZER | STEP)
 
     def call(self, name: str, *arguments) -> None:

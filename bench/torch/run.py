@@ -89,10 +89,16 @@ class Worker:
         self.ready.register(self.process.stdout, selectors.EVENT_READ)
 
     def ask(self, deadline: float, **request) -> dict:
+        self.send(**request)
+        return self.receive(deadline)
+
+    def send(self, **request) -> None:
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
         except BrokenPipeError:
             raise SideError(self.last_words()) from None
+
+    def receive(self, deadline: float) -> dict:
         if not self.ready.select(max(1.0, deadline - time.monotonic())):
             raise SideError("out of time")
         line = self.process.stdout.readline()

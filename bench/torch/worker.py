@@ -16,15 +16,15 @@ def resident(what: str) -> int:
 
 
 class Card:
-    """The first GPU, as the driver's management library counts it: it needs no context on the GPU."""
+    """A GPU by its number, as the driver's management library counts it: it needs no context on the GPU."""
 
     class Memory(ctypes.Structure):  # nvmlMemory_t
         _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
 
-    def __init__(self):
+    def __init__(self, number: int = 0):
         self.library, self.card = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
-        if self.library.nvmlInit_v2() or self.library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.card)):
-            raise OSError("the driver's management library finds no GPU")
+        if self.library.nvmlInit_v2() or self.library.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(self.card)):
+            raise OSError(f"the driver's management library finds no GPU {number}")
 
     def used(self) -> int:
         """Bytes of the GPU's memory that are in use, by whomever."""
@@ -59,7 +59,7 @@ class NoAllocator:
         pass
 
 
-def serve(load, start, step, device: str = "cpu", allocator=NoAllocator()) -> None:
+def serve(load, start, step, device: str = "cpu", allocator=NoAllocator(), number: int = 0) -> None:
     """load() is not measured; start() prepares what step() repeats; step() trains once and returns its loss.
 
     {"do": "start"}            -> first_ms (start and one step), loss (of that step)
@@ -73,7 +73,7 @@ def serve(load, start, step, device: str = "cpu", allocator=NoAllocator()) -> No
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else prints, prints to the standard error
-    card = Card() if device == "cuda" else None
+    card = Card(number) if device == "cuda" else None
     used = card.used_at_rest if card else lambda: resident("VmRSS")
     for line in sys.stdin:
         request = json.loads(line)

@@ -213,11 +213,12 @@ static void put_stages(making_t *m, const aoth_pipeline_t *p, uint32_t flags) {
   }
 }
 
-/* Each has its part of the parameters, and draws of its own. */
+/* Each has its part of the parameters, and draws of its own; what a backend leaves to the communicator hangs on that. */
 static void put_ranks(making_t *m) {
-  char text[48];
+  char text[160];
   if (aoth_session_n_ranks(m->s) == 1) return;
-  snprintf(text, sizeof text, "%u of %u", aoth_session_rank(m->s), aoth_session_n_ranks(m->s));
+  snprintf(text, sizeof text, "%u of %u by %.100s", aoth_session_rank(m->s), aoth_session_n_ranks(m->s),
+           m->s->ranks.unit.unit->id);
   put(m, text, "rank");
 }
 

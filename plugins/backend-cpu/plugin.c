@@ -81,7 +81,7 @@ static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const lw_error_t 
 static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
 static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx, 1};
+  return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
 }
 
 /* ---- query ---- */

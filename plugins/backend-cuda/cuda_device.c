@@ -1,5 +1,6 @@
 #include "cuda_device.h"
 
+#include "common/ranks/launcher.h"
 #include <aot/inline.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -200,25 +201,43 @@ static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memor
 
 /* ---- queues and timelines ---- */
 
-static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
-  gc_device_t *g = of(d);
+static aot_status_t make_queue(gc_device_t *g, aot_ctx_t *ctx, aot_queue_t **out) {
   aot_queue_t *q = calloc(1, sizeof *q);
-  (void)kind; /* the driver finds the copy engines itself */
   if (!q) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
   aot_status_t status = enter(g, ctx);
   if (status == AOT_OK)
     status = check(g, ctx, g->driver.stream_create(&q->stream, GC_STREAM_NON_BLOCKING), "a stream cannot be made");
-  if (status != AOT_OK) {
-    free(q);
-    return status;
-  }
+  if (status == AOT_OK) *out = q;
+  else free(q);
+  return status;
+}
+
+static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
+  gc_device_t *g = of(d);
+  (void)kind; /* the driver finds the copy engines itself */
+  AOT_TRY(make_queue(g, ctx, out));
   pthread_mutex_lock(&g->lock);
-  q->number = ++g->n_queues_made;
-  q->next = g->queues;
-  g->queues = q;
+  (*out)->number = ++g->n_queues_made;
+  (*out)->next = g->queues;
+  g->queues = *out;
   pthread_mutex_unlock(&g->lock);
-  *out = q;
   return AOT_OK;
+}
+
+aot_queue_t *gc_device_collectives(gc_device_t *g, aot_ctx_t *ctx) {
+  aot_queue_t *made = NULL;
+  pthread_mutex_lock(&g->lock);
+  aot_queue_t *q = g->collectives;
+  pthread_mutex_unlock(&g->lock);
+  if (q || make_queue(g, ctx, &made) != AOT_OK) return q;
+  pthread_mutex_lock(&g->lock);
+  if (!g->collectives) g->collectives = made;
+  q = g->collectives;
+  pthread_mutex_unlock(&g->lock);
+  if (q == made) return q;
+  g->driver.stream_destroy(made->stream);
+  free(made);
+  return q;
 }
 
 static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q) {
@@ -406,11 +425,20 @@ static void destroy(const aot_table_t *d) {
   gc_device_t *g = d->self;
   while (g->queues) queue_destroy(&g->table, NULL, g->queues);
   if (g->setup && !is_lost(g)) g->driver.stream_destroy(g->setup);
+  if (g->collectives && !is_lost(g)) g->driver.stream_destroy(g->collectives->stream);
+  free(g->collectives);
   free(g->setup_queue);
   if (g->lost != GC_ERROR_LAUNCH_TIMEOUT) g->driver.primary_ctx_release(g->ordinal); /* it would wait for the work */
   pthread_mutex_destroy(&g->lock);
   pthread_mutex_destroy(&g->fault_lock);
   free(g);
+}
+
+/* A process that has been launched as one of several on this machine has the device of its number there. Where the
+ * launcher has given it one to see, that is it. */
+static int device_of_rank(const gc_device_t *g, aot_ctx_t *ctx, int count) {
+  const int64_t local = rn_told_by_launcher(&g->host, ctx, RN_LOCAL_RANK);
+  return count > 1 && local > 0 ? (int)local : 0;
 }
 
 static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
@@ -419,6 +447,7 @@ static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
   gc_driver_t *const cu = &g->driver;
   if (gc_driver_open(cu, why, sizeof why)) return fail(&g->host, ctx, AOT_E_UNAVAILABLE, "cuda.no-driver", "%s", why);
   AOT_TRY(check(g, ctx, cu->device_get_count(&count), "devices cannot be counted"));
+  if (ordinal < 0) ordinal = device_of_rank(g, ctx, count);
   if (ordinal >= count)
     return fail(&g->host, ctx, AOT_E_NOT_FOUND, "cuda.no-device",
                 "there is no device cuda %d: the driver has %d, counted from 0", ordinal, count);

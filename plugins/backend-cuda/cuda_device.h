@@ -27,6 +27,7 @@ typedef struct gc_device {
   int is_lost_told;            /* by whoever met it first; what fails afterwards does so without a word */
   gc_stream_t setup;           /* of its own: calls are captured from it, numbers copied */
   aot_queue_t *setup_queue;    /* the same, for units that put work of their own into a call */
+  aot_queue_t *collectives;    /* NULL: nobody has asked for it */
   aot_ext_stream_t stream;     /* aot.stream/1 */
   pthread_mutex_t fault_lock;  /* of the fault */
   struct {                     /* of work on a queue, until a wait tells it */
@@ -41,12 +42,15 @@ typedef struct gc_device {
 
 gc_stream_t gc_queue_stream(const aot_queue_t *q);
 aot_queue_t *gc_stream_queue(gc_device_t *g, gc_stream_t stream); /* NULL: it is none of the device's */
+/* The queue that collectives go on beside a call's stream, made for whoever asks first. Waits do not ask how it stands:
+ * it is captured with calls, and a captured stream may not be asked. NULL: told. */
+aot_queue_t *gc_device_collectives(gc_device_t *g, aot_ctx_t *ctx);
 /* Is it an error after which nothing runs any more? Then the device is lost; `told`: and that has been said. */
 int gc_device_lost(gc_device_t *g, gc_result_t error, int told);
 /* Work has failed, of which the next wait is to tell; the first that fails counts. [any-thread] */
 void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, const char *text, uint32_t node);
 
-/* patience_s: seconds that a wait takes at most. NULL: told through the host, with the status in out_status. Destroyed
+/* ordinal: -1: by the rank on this machine. patience_s: seconds that a wait takes at most. NULL: told through the host, with the status in out_status. Destroyed
  * by its table. [host-main] */
 gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, int64_t patience_s,
                               aot_status_t *out_status);

@@ -37,6 +37,7 @@ static const struct { const char *name; size_t at; } functions[] = {
     {"cuEventCreate", offsetof(gc_driver_t, event_create)},
     {"cuEventDestroy_v2", offsetof(gc_driver_t, event_destroy)},
     {"cuEventRecord", offsetof(gc_driver_t, event_record)},
+    {"cuStreamWaitEvent", offsetof(gc_driver_t, stream_wait_event)},
     {"cuEventElapsedTime", offsetof(gc_driver_t, event_elapsed)},
     {"cuModuleLoadData", offsetof(gc_driver_t, module_load_data)},
     {"cuModuleUnload", offsetof(gc_driver_t, module_unload)},

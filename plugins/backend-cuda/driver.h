@@ -44,6 +44,7 @@ typedef void *gc_graph_exec_t; /* CUgraphExec */
 #define GC_HOST_MEMORY_DEVICE_MAP 2u /* the device has an address for it */
 #define GC_WAIT_GEQ 0u               /* until (int64_t)(*address - value) >= 0 */
 #define GC_CAPTURE_THREAD_LOCAL 1
+#define GC_EVENT_WITHOUT_TIME 2u         /* it orders streams, and no more */
 #define GC_FUNCTION_MAX_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 /* `extra` of a launch: names and values, up to GC_LAUNCH_END */
 #define GC_LAUNCH_END ((void *)0)
@@ -84,6 +85,7 @@ typedef struct gc_driver {
   gc_result_t (*event_create)(gc_event_t *out, unsigned flags);
   gc_result_t (*event_destroy)(gc_event_t event);
   gc_result_t (*event_record)(gc_event_t event, gc_stream_t stream);
+  gc_result_t (*stream_wait_event)(gc_stream_t stream, gc_event_t event, unsigned flags);
   gc_result_t (*event_elapsed)(float *out_ms, gc_event_t begin, gc_event_t end); /* both have happened */
   gc_result_t (*module_load_data)(gc_module_t *out, const void *image);
   gc_result_t (*module_unload)(gc_module_t module);

@@ -34,7 +34,7 @@ typedef struct unit {
 static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
 static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx};
+  return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
 }
 
 /* ---- query ---- */
@@ -165,6 +165,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
       {"cudnn-calls", e->n_dnn, "calls"},
       {"host-fallbacks", e->n_fallback, "nodes"},
       {"waits", e->n_waits, ""},
+      {"started-collectives", e->n_started, ""},
       {"arena-bytes", (double)e->arena_nbytes, "bytes"},
   };
   for (size_t k = 0; r && k < sizeof rows / sizeof *rows; k++)

@@ -80,6 +80,7 @@ void gc_call_destroy(gc_call_t *c) {
   end_times(c);
   for (uint32_t k = 0; c->pieces && k < c->n_pieces; k++)
     if (c->pieces[k].exec) e->device->driver.graph_exec_destroy(c->pieces[k].exec);
+  gc_beside_deinit(&c->beside);
   free(c->pieces);
   free(c->piece_at);
   lw_schedule_deinit(&c->schedule);
@@ -160,6 +161,7 @@ static aot_status_t lower(gc_call_t *c, lw_error_t *error) {
   AOT_TRY(compile_kernels(c, error));
   c->staging_nbytes = l.staging_nbytes;
   c->n_checks = l.n_checks;
+  c->n_beside = l.n_beside;
   e->n_steps = c->schedule.n_steps;
   e->n_fallback = c->schedule.n_fallback;
   e->n_groups = c->schedule.n_groups;
@@ -167,6 +169,7 @@ static aot_status_t lower(gc_call_t *c, lw_error_t *error) {
   e->loop_nbytes = c->schedule.loop_nbytes;
   e->n_products = l.n_products;
   e->n_dnn = l.n_dnn;
+  e->n_started = l.n_started;
   e->copied_nbytes = c->schedule.copied_nbytes;
   if (c->schedule.arena_nbytes > e->arena_nbytes) e->arena_nbytes = c->schedule.arena_nbytes;
   if (c->schedule.live_nbytes > e->live_nbytes) e->live_nbytes = c->schedule.live_nbytes;
@@ -288,10 +291,14 @@ aot_status_t gc_call_bind(gc_call_t *c, aot_buffer_t arena, const aot_tensor_t *
     return lw_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
                    (unsigned long long)n_inputs, (unsigned long long)n_outputs, s->n_inputs, s->n_outputs);
   AOT_TRY(need_host_memory(c, error));
+  if (c->n_beside && !c->beside.queue && gc_beside_init(&c->beside, c->exe->device, c->ctx, c->n_beside) != AOT_OK)
+    return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no queue for collectives, or no events");
   c->run.driver = &c->exe->device->driver;
   c->run.device = c->exe->device;
   c->run.staged = c->staged;
   c->run.result = &c->result;
+  c->run.beside = &c->beside;
+  c->run.waits_at_once = c->exe->is_synchronous || c->exe->is_watched;
   c->run.cublas = &c->cublas;
   c->run.dnn = &c->dnn;
   c->run.fault = on_fault;
@@ -339,6 +346,7 @@ static aot_status_t begin(gc_call_t *c, gc_stream_t stream, lw_error_t *error) {
   const gc_driver_t *cu = &c->exe->device->driver;
   c->run.stream = stream;
   c->cublas = c->dnn = 0;
+  gc_beside_begin(&c->beside);
   for (uint32_t o = 0; o < c->schedule.n_outputs; o++)
     if (c->number_at[o].nbytes && (c->result = cu->memcpy_to_device(c->number_at[o].address, &c->numbers[o],
                                                                     c->number_at[o].nbytes, stream)) != GC_SUCCESS)
@@ -395,11 +403,18 @@ static aot_status_t run_steps(gc_call_t *c, gc_stream_t stream, uint32_t first, 
   return AOT_OK;
 }
 
+/* What goes on beside the stream ends with what is captured, or with the call. */
+static aot_status_t join(gc_call_t *c, gc_stream_t stream, lw_error_t *error) {
+  c->result = gc_beside_join(&c->beside, stream);
+  return c->result == GC_SUCCESS ? AOT_OK : explain(c, NULL, error);
+}
+
 /* Of a call that is one piece, with what stands before and behind the steps. */
 static aot_status_t put_piece(gc_call_t *c, const gc_piece_t *piece, gc_stream_t stream, lw_error_t *error) {
   uint32_t next;
   if (c->n_pieces == 1) AOT_TRY(begin(c, stream, error));
   AOT_TRY(run_steps(c, stream, piece->begin, piece->end, &next, error));
+  AOT_TRY(join(c, stream, error));
   return c->n_pieces == 1 ? end(c, stream, error) : AOT_OK;
 }
 
@@ -455,5 +470,6 @@ aot_status_t gc_call_run(gc_call_t *c, aot_ctx_t *ctx, aot_queue_t *queue, lw_er
   if (c->exe->is_profiled && (c->result = start_times(c)) != GC_SUCCESS) return explain(c, NULL, error);
   AOT_TRY(begin(c, stream, error));
   AOT_TRY(run_steps(c, stream, 0, c->schedule.n_steps, &next, error));
+  AOT_TRY(join(c, stream, error));
   return end(c, stream, error);
 }

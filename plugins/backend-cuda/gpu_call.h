@@ -30,7 +30,8 @@ struct gc_call {
   char **base, **staged;      /* by storage */
   gc_run_t run;
   uint64_t staging_nbytes;
-  uint32_t n_checks;
+  uint32_t n_checks, n_beside;
+  gc_beside_t beside;
   int64_t *numbers;        /* pinned: integers that outputs are, by output */
   aot_buffer_t *number_at; /* and where they go; 0 bytes: nowhere */
   aot_ctx_t *ctx;          /* of the run, and its queue */

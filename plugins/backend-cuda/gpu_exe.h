@@ -46,7 +46,7 @@ typedef struct gc_exe {
   gc_call_t *planned;                         /* lowered by the last plan, for the bind that follows */
   double libraries_ms, lowering_ms, plans_ms; /* of the start; lowering: with plans that are read and algorithms */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
-  uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn, n_chunks;
+  uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn, n_chunks, n_started;
   uint64_t chunk_nbytes; /* lw_machine_t */
   uint32_t n_waits;      /* for the device, by what decides when it runs: jumps, and nodes that tell sizes */
   uint64_t loop_nbytes;  /* that generated loops read and write */

@@ -30,7 +30,7 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   gc_lowering_t l = {.machine = facts(p)->machine, .align = LW_ALIGN};
   lw_machine_t machine = machine_of(&l, NULL);
   machine.chunk_nbytes = p->chunk_nbytes;
-  const cu_world_t world = {.lookup = aot_ext(&p->host->head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx};
+  const cu_world_t world = {.lookup = aot_ext(&p->host->head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
   const aot_snapshot_t *s = NULL;
   lw_error_t error = {.node = AOT_NO_ID};
   AOT_TRY(p->host->graph->snapshot(prog, &s));

@@ -7,6 +7,7 @@
 #include "cuda_device.h"
 #include "gpu_attention.h"
 #include "gpu_conv.h"
+#include <aot/graph.h>
 #include <aot/inline.h>
 #include <string.h>
 #include <xxhash.h>
@@ -509,16 +510,73 @@ static aot_status_t run_host_step(const lw_frame_t *f, void *payload) {
 
 /* ---- kernels that put work of their own on the queue ---- */
 
-static aot_status_t run_on_queue(const lw_frame_t *f, void *payload) {
-  lw_kernel_step_t *p = payload;
+typedef struct queue_step {
+  uint32_t number;    /* of its work beside the stream; LW_NONE: it stands on the stream */
+  int goes_on;        /* until another step waits for it */
+  uint32_t waits_for; /* work beside the stream; LW_NONE: none */
+} queue_step_t;
+
+static aot_status_t enqueue(const lw_frame_t *f, lw_kernel_step_t *p, aot_queue_t *queue) {
   const gc_run_t *run = run_of(f);
   rk_error_t error = {.text = ""};
   for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = f->base[p->refs[k].storage];
-  aot_queue_t *queue = gc_stream_queue(run->device, run->stream);
   if (!queue) return lw_fail(f->error, AOT_E_INTERNAL, "kernel-failed", "the stream of a call is no queue");
   const aot_status_t status = cu_enqueue(p->custom, &p->call, &run->device->table, queue, &error);
-  if (status == AOT_OK) return AOT_OK;
-  return lw_fail(f->error, status, "kernel-failed", "%s", error.text);
+  return status == AOT_OK ? AOT_OK : lw_fail(f->error, status, "kernel-failed", "%s", error.text);
+}
+
+static aot_status_t run_on_queue(const lw_frame_t *f, void *payload) {
+  const queue_step_t *q = ((lw_kernel_step_t *)payload)->self;
+  const gc_run_t *run = run_of(f);
+  if (q->waits_for != LW_NONE) AOT_TRY(driver_status(run, gc_beside_wait(run->beside, run->stream, q->waits_for)));
+  return enqueue(f, payload, gc_stream_queue(run->device, run->stream));
+}
+
+static aot_status_t run_beside(const lw_frame_t *f, void *payload) {
+  const queue_step_t *q = ((lw_kernel_step_t *)payload)->self;
+  const gc_run_t *run = run_of(f);
+  AOT_TRY(driver_status(run, gc_beside_fork(run->beside, run->stream)));
+  AOT_TRY(enqueue(f, payload, run->beside->queue));
+  AOT_TRY(driver_status(run, gc_beside_end(run->beside, q->number)));
+  if (q->goes_on && !run->waits_at_once) return AOT_OK;
+  return driver_status(run, gc_beside_wait(run->beside, run->stream, q->number));
+}
+
+static int is_collective(const lw_build_t *b) {
+  return (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].flags & AOT_OP_COLLECTIVE) != 0;
+}
+
+static aot_status_t remember_beside(lw_build_t *b, uint32_t storage, uint32_t number) {
+  gc_lowering_t *l = lowering(b);
+  if (storage >= l->n_beside_of) {
+    const uint32_t n = 2 * (storage + 1);
+    uint32_t *more = lw_pool_alloc(b->pool, n * sizeof *more);
+    if (!more) return no_memory(b);
+    if (l->n_beside_of) memcpy(more, l->beside_of, l->n_beside_of * sizeof *more);
+    l->beside_of = more;
+    l->n_beside_of = n;
+  }
+  l->beside_of[storage] = number + 1;
+  return AOT_OK;
+}
+
+/* All collectives go on one queue, so that they are in one order on all ranks. */
+static aot_status_t lower_on_queue(lw_build_t *b, const cu_node_t *custom, rk_arg_t *args) {
+  gc_lowering_t *l = lowering(b);
+  const int goes_on = (custom->kernel->head.flags & AOT_KERNEL_STARTS) != 0,
+            is_beside = goes_on || (is_collective(b) && !custom->passes);
+  lw_kernel_step_t *k;
+  queue_step_t *q = lw_pool_alloc(b->pool, sizeof *q);
+  if (!q) return no_memory(b);
+  AOT_TRY(lw_add_kernel_step(b, is_beside ? run_beside : run_on_queue, NULL, custom, args, &k));
+  k->self = q;
+  *q = (queue_step_t){.number = is_beside ? l->n_beside++ : LW_NONE, .goes_on = goes_on, .waits_for = LW_NONE};
+  l->n_started += (uint32_t)goes_on;
+  for (uint32_t t = k->n_operands; t < k->n_tensors && goes_on; t++)
+    AOT_TRY(remember_beside(b, k->refs[t].storage, q->number));
+  const uint32_t storage = custom->passes && k->n_operands ? k->refs[0].storage : LW_NONE;
+  if (storage < l->n_beside_of && l->beside_of[storage]) q->waits_for = l->beside_of[storage] - 1;
+  return AOT_OK;
 }
 
 static piece_t *piece_of(host_step_t *p, uint32_t storage) {
@@ -546,7 +604,11 @@ static int takes_queue(lw_build_t *b, const cu_node_t *custom, const rk_arg_t *a
 
 static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
   lw_kernel_step_t *k;
-  if (custom && takes_queue(b, custom, args)) return lw_add_kernel_step(b, run_on_queue, NULL, custom, args, &k);
+  if (custom && takes_queue(b, custom, args)) return lower_on_queue(b, custom, args);
+  if (custom && custom->kernel->head.flags & AOT_KERNEL_STARTS)
+    return lw_fail(
+        b->error, AOT_E_UNIMPLEMENTED, "starts",
+        "what it begins cannot stand on a queue: its tensors lie in another order, or are of several dtypes");
   host_step_t *p = lw_pool_alloc(b->pool, sizeof *p);
   uint64_t nbytes = 0;
   if (!p) return no_memory(b);
@@ -591,6 +653,7 @@ static void begin_anew(void *self, const aot_snapshot_t *s) {
   l->attentions = NULL;
   l->masks = NULL;
   l->attentions_in = l->masks_in = NULL;
+  l->n_beside = l->n_started = l->n_beside_of = 0;
   if (l->n_on_host) memset(l->n_on_host, 0, ((size_t)s->ops.count + 1) * sizeof *l->n_on_host);
 }
 

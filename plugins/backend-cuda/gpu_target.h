@@ -13,6 +13,7 @@
 #include "gpu_code.h"
 #include "common/lowering/group_loop.h"
 #include "cudnn.h"
+#include "gpu_beside.h"
 #include "product_algorithms.h"
 
 extern const lw_target_t gc_gpu;
@@ -36,6 +37,10 @@ typedef struct gc_lowering {
   const aot_snap_graph_t *attentions_in; /* the graph that they are of */
   struct gc_mask *masks;                 /* gpu_masks.h */
   const aot_snap_graph_t *masks_in;
+  uint32_t n_beside;   /* steps whose work goes beside the stream .. */
+  uint32_t n_started;  /* .. of which so many go on until another step waits for them */
+  uint32_t *beside_of; /* by storage, n_beside_of of them: the work that makes it, counted from 1; 0: none */
+  uint32_t n_beside_of;
 } gc_lowering_t;
 
 enum { GC_DECIDES_NBYTES = 16 }; /* one element of any dtype */
@@ -51,7 +56,9 @@ typedef struct gc_run {
   gc_result_t *result; /* of the driver's call that failed */
   int *cublas;         /* of cuBLASLt's */
   int *dnn;            /* of cuDNN's */
-  char *decides;       /* pinned, of GC_DECIDES_NBYTES: what a jump reads */
+  gc_beside_t *beside;
+  int waits_at_once; /* for what goes on beside the stream: each step by itself */
+  char *decides;     /* pinned, of GC_DECIDES_NBYTES: what a jump reads */
   /* waits until all that was put on the stream has run */
   aot_status_t (*settle)(void *self, lw_error_t *error);
   void (*fault)(void *self, aot_status_t status, const lw_error_t *error); /* of work on the host; from any thread */

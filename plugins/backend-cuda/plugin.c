@@ -12,8 +12,10 @@
 enum { OPT_ORDINAL, OPT_PATIENCE };
 /* clang-format off */
 static const aot_option_t options[] = {
-    [OPT_ORDINAL] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .max = 1023,
-                     .name = AOT_STR_INIT("ordinal"), .help = AOT_STR_INIT("which of the driver's devices, from 0")},
+    [OPT_ORDINAL] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .min = -1, .max = 1023,
+                     .name = AOT_STR_INIT("ordinal"), .preset = {.i = -1},
+                     .help = AOT_STR_INIT("which of the driver's devices, from 0; -1: that of the rank on this machine, "
+                                          "where there are several")},
     [OPT_PATIENCE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .min = 1,
                       .max = 1000000, .name = AOT_STR_INIT("patience"), .preset = {.i = 600},
                       .unit = AOT_STR_INIT("seconds"),

@@ -58,7 +58,7 @@ static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_
 static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
 static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx, 1};
+  return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {

@@ -20,6 +20,8 @@ static const struct {
     {"ncclAllGather", offsetof(nl_nccl_t, all_gather)},
     {"ncclReduceScatter", offsetof(nl_nccl_t, reduce_scatter)},
     {"ncclAllReduce", offsetof(nl_nccl_t, all_reduce)},
+    {"ncclGroupStart", offsetof(nl_nccl_t, group_start)},
+    {"ncclGroupEnd", offsetof(nl_nccl_t, group_end)},
     {"ncclBroadcast", offsetof(nl_nccl_t, broadcast)},
 };
 

@@ -33,6 +33,8 @@ typedef struct nl_nccl {
   int (*all_gather)(const void *from, void *to, size_t n, int dtype, nl_comm_t comm, void *stream);
   int (*reduce_scatter)(const void *from, void *to, size_t n, int dtype, int op, nl_comm_t comm, void *stream);
   int (*all_reduce)(const void *from, void *to, size_t n, int dtype, int op, nl_comm_t comm, void *stream);
+  int (*group_start)(void); /* what the thread puts from here on is one piece of work .. */
+  int (*group_end)(void);   /* .. which stands on its stream now */
   int (*broadcast)(const void *from, void *to, size_t n, int dtype, int root, nl_comm_t comm, void *stream);
 } nl_nccl_t;
 

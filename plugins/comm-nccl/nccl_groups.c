@@ -8,8 +8,9 @@
 
 enum { LOOK_NS = 20000000, REMEMBERED = 1024 /* collectives, for messages: a step's, mostly */ };
 
-typedef struct known { /* a collective, for messages */
+typedef struct known { /* a piece of work, for messages */
   int32_t kind;
+  uint32_t n; /* collectives in it */
   uint64_t nbytes;
 } known_t;
 
@@ -37,15 +38,17 @@ static uint64_t now_ns(void) {
 
 static void print_place(const nl_channel_t *c, uint64_t number, char *out, size_t size) {
   const known_t *k = &c->known[number % REMEMBERED];
+  char several[32] = "";
+  if (k->n > 1) snprintf(several, sizeof several, "%u tensors, ", k->n);
   if (number)
-    snprintf(out, size, "%s of %llu bytes, collective %llu of the program", rn_collective_name(k->kind),
+    snprintf(out, size, "%s of %s%llu bytes, collective %llu of the program", rn_collective_name(k->kind), several,
              (unsigned long long)k->nbytes, (unsigned long long)number);
   else snprintf(out, size, "no collective");
 }
 
 static void fail(nl_groups_t *g, nl_channel_t *c, const char *why) {
   const uint32_t rank = rn_group_transport(c->group)->rank;
-  char text[320], place[112];
+  char text[320], place[128];
   print_place(c, __atomic_load_n(c->word, __ATOMIC_ACQUIRE), place, sizeof place);
   snprintf(text, sizeof text, "%.170s; rank %u was at %s", why, rank, place);
   c->has_ended = 1;
@@ -196,6 +199,12 @@ static aot_status_t open_channel(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *gr
   nl_channel_t *c = calloc(1, sizeof *c);
   void *word = NULL;
   if (!c) return AOT_E_EXHAUSTED;
+  if (g->has_one_name && rn_group_transport(group)->n_ranks != g->n_ranks) {
+    free(c);
+    snprintf(why, size,
+             "NCCL_COMM_ID is one meeting place, and the rows and columns of a mesh need their own: unset it");
+    return AOT_E_PRECONDITION;
+  }
   aot_status_t status = device->host_alloc(device, ctx, sizeof(uint64_t), &word);
   if (status == AOT_OK) memset(word, 0, sizeof(uint64_t));
   *c = (nl_channel_t){.group = group, .device = device, .stream = stream, .word = word};
@@ -250,26 +259,41 @@ static const char *refuse(const aot_collective_t *w, uint32_t n_ranks) {
   return w->kind == AOT_COLLECTIVE_BROADCAST && w->root >= n_ranks ? "there is no such root" : NULL;
 }
 
-static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const aot_collective_t *w, char *why,
-                        size_t size) {
+static uint64_t larger_side(const aot_collective_t *w) {
+  return w->to.nbytes > w->from.nbytes ? w->to.nbytes : w->from.nbytes;
+}
+
+/* One by one, or as one piece of NCCL's work. */
+static int call_all(const nl_groups_t *g, const nl_channel_t *c, const aot_collective_t *const *w, uint64_t n,
+                    void *stream) {
+  int code = n > 1 ? g->nccl.group_start() : 0, ended = 0;
+  for (uint64_t k = 0; k < n && (!code || code == NL_IN_PROGRESS); k++) code = call(g, c, w[k], stream);
+  if (n > 1) ended = g->nccl.group_end(); /* after a failure, too */
+  return code && code != NL_IN_PROGRESS ? code : ended;
+}
+
+static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const aot_collective_t *const *w, uint64_t n,
+                        char *why, size_t size) {
   const aot_ext_stream_t *x = c->stream;
-  const uint64_t larger = w->to.nbytes > w->from.nbytes ? w->to.nbytes : w->from.nbytes;
+  aot_queue_t *queue = w[0]->queue;
+  uint64_t nbytes = 0;
+  for (uint64_t k = 0; k < n; k++) nbytes += larger_side(w[k]);
   pthread_mutex_lock(&g->lock);
   const int has_ended = c->has_ended;
   const uint64_t number = ++c->n;
-  c->known[number % REMEMBERED] = (known_t){w->kind, larger};
+  c->known[number % REMEMBERED] = (known_t){w[0]->kind, (uint32_t)n, nbytes};
   pthread_mutex_unlock(&g->lock);
   if (has_ended) return AOT_E_UNAVAILABLE;
   AOT_TRY(x->enter(x, ctx));
-  AOT_TRY(x->mark(x, ctx, w->queue, c->word, number));
-  const int code = call(g, c, w, x->stream(x, w->queue));
+  AOT_TRY(x->mark(x, ctx, queue, c->word, number));
+  const int code = call_all(g, c, w, n, x->stream(x, queue));
   if (code && code != NL_IN_PROGRESS) {
     const char *last = g->nccl.get_last_error(c->comm);
-    snprintf(why, size, "%s of %llu bytes: NCCL: %s; %.160s", rn_collective_name(w->kind), (unsigned long long)larger,
-             g->nccl.get_error_string(code), last ? last : "");
+    snprintf(why, size, "%s of %llu bytes: NCCL: %s; %.160s", rn_collective_name(w[0]->kind),
+             (unsigned long long)nbytes, g->nccl.get_error_string(code), last ? last : "");
     return AOT_E_UNAVAILABLE;
   }
-  return x->mark(x, ctx, w->queue, c->word, 0);
+  return x->mark(x, ctx, queue, c->word, 0);
 }
 
 /* What comes from the other ranks, as the transport's own collectives count it. */
@@ -284,21 +308,22 @@ static void count(aot_group_t *group, const aot_collective_t *w) {
   }
 }
 
-aot_status_t nl_collect(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, const aot_collective_t *w,
-                        const aot_ext_stream_t *stream) {
+aot_status_t nl_collect(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, const aot_collective_t *const *w,
+                        uint64_t n, const aot_ext_stream_t *stream) {
   nl_channel_t *c = find(g, group);
   char why[320] = "";
   aot_str_t said;
-  const char *refused = refuse(w, rn_group_transport(group)->n_ranks);
+  const char *refused = NULL;
   aot_status_t status = g->table->failure(g->table, group, &said);
+  for (uint64_t k = 0; k < n && !refused; k++) refused = refuse(w[k], rn_group_transport(group)->n_ranks);
   if (status == AOT_OK && refused) {
-    snprintf(why, sizeof why, "%s: %s", rn_collective_name(w->kind), refused);
+    snprintf(why, sizeof why, "%s: %s", rn_collective_name(w[0]->kind), refused);
     status = AOT_E_UNIMPLEMENTED;
   }
-  if (status == AOT_OK && !c) status = open_channel(g, ctx, group, w->device, stream, &c, why, sizeof why);
-  if (status == AOT_OK) status = put(g, ctx, c, w, why, sizeof why);
-  if (status == AOT_OK) count(group, w);
-  else rn_group_fail(group, status, why[0] ? why : "a collective cannot be put on the device's queue");
+  if (status == AOT_OK && !c) status = open_channel(g, ctx, group, w[0]->device, stream, &c, why, sizeof why);
+  if (status == AOT_OK) status = put(g, ctx, c, w, n, why, sizeof why);
+  for (uint64_t k = 0; k < n && status == AOT_OK; k++) count(group, w[k]);
+  if (status != AOT_OK) rn_group_fail(group, status, why[0] ? why : "a collective cannot be put on the device's queue");
   return status;
 }
 

@@ -22,6 +22,8 @@ struct nl_groups {
   const aot_communicator_t *table;
   nl_nccl_t nccl;
   uint64_t patience_ns;
+  int has_one_name;            /* NCCL_COMM_ID: every communicator would have that name .. */
+  uint32_t n_ranks;            /* .. and so only that of all ranks can be made */
   pthread_mutex_t lock;        /* of all below */
   struct nl_channel *channels; /* of groups that have used a device; a list */
   pthread_t watcher;
@@ -32,9 +34,10 @@ struct nl_groups {
 void nl_groups_init(nl_groups_t *g, const aot_communicator_t *table, const nl_nccl_t *nccl, uint64_t patience_ns);
 void nl_groups_deinit(nl_groups_t *g); /* once all groups have been left */
 
-/* A collective on a queue of a device with aot.stream/1. A failure is the group's, with its sentence. */
-aot_status_t nl_collect(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, const aot_collective_t *what,
-                        const aot_ext_stream_t *stream);
+/* n collectives of one kind, at least one, as one piece of work on a queue of a device with aot.stream/1. A failure is the
+ * group's, with its sentence. */
+aot_status_t nl_collect(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, const aot_collective_t *const *what,
+                        uint64_t n, const aot_ext_stream_t *stream);
 void nl_forget(nl_groups_t *g, aot_group_t *group); /* before it is left */
 
 #endif

@@ -1,6 +1,7 @@
 #include "collectives.h"
 
 #include "common/tensor/geometry.h"
+#include <aot/ext/collect_together.h>
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,21 +96,28 @@ typedef struct on {
   aot_queue_t *queue;
 } on_t;
 
+static aot_collective_t describe(const row_t *row, const aot_kernel_call_t *call, on_t on, aot_buffer_t from,
+                                 aot_buffer_t to) {
+  const aot_kernel_arg_t *a = call->args;
+  return (aot_collective_t){.struct_size = sizeof(aot_collective_t),
+                            .kind = row->kind,
+                            .reduce = row->reduce < 0 ? 0 : reduction(&a[row->reduce]),
+                            .dtype = call->results[0].dtype,
+                            .root = row->root < 0 ? 0 : (uint32_t)a[row->root].u.i,
+                            .to = to,
+                            .from = from,
+                            .device = on.device,
+                            .queue = on.queue,
+                            .what = aot_str(on.queue ? row->op : "")};
+}
+
 static aot_status_t collect(const fs_kernels_t *k, const row_t *row, const fs_group_t *g, const aot_kernel_call_t *call,
                             on_t on, void *from, void *to) {
   const aot_kernel_arg_t *a = call->args;
   const aot_communicator_t *c = k->groups->ranks.communicator;
   uint64_t *sizes = row->splits < 0 ? NULL : calloc(2 * (size_t)g->n_ranks, sizeof *sizes);
-  aot_collective_t what = {.struct_size = sizeof what,
-                           .kind = row->kind,
-                           .reduce = row->reduce < 0 ? 0 : reduction(&a[row->reduce]),
-                           .dtype = call->results[0].dtype,
-                           .root = row->root < 0 ? 0 : (uint32_t)a[row->root].u.i,
-                           .to = {(uintptr_t)to, nbytes_of(&call->results[0])},
-                           .from = {(uintptr_t)from, nbytes_of(a[0].u.tensor)},
-                           .device = on.device,
-                           .queue = on.queue,
-                           .what = aot_str(on.queue ? row->op : "")};
+  aot_collective_t what = describe(row, call, on, (aot_buffer_t){(uintptr_t)from, nbytes_of(a[0].u.tensor)},
+                                   (aot_buffer_t){(uintptr_t)to, nbytes_of(&call->results[0])});
   if (sizes && pieces(&a[row->splits], &call->results[0], g->n_ranks, sizes) &&
       pieces(&a[row->splits + 1], a[0].u.tensor, g->n_ranks, sizes + g->n_ranks)) {
     what.receive = sizes;
@@ -170,10 +178,41 @@ static aot_status_t AOT_CALL run(const aot_kernel_t *kernel, const aot_kernel_ca
 
 /* ---- on a device's queue ---- */
 
+/* Tensors that go together: in row-major order, and of one dtype. */
+static int go_together(const aot_kernel_call_t *call) {
+  int all = 1;
+  for (uint32_t i = 0; i < call->n_results; i++)
+    all &= is_dense(call->args[0].u.tensors[i]) && is_dense(&call->results[i]) &&
+           call->results[i].dtype == call->results[0].dtype;
+  return all;
+}
+
 static int AOT_CALL takes(const aot_ext_queue_kernel_t *x, const aot_kernel_call_t *call) {
   const fs_kernels_t *k = x->head.self;
   const row_t *row = &table[x - k->on_queue];
-  return row->run != begin && is_dense(call->args[0].u.tensor) && is_dense(&call->results[0]);
+  if (row->run == begin) return go_together(call);
+  return is_dense(call->args[0].u.tensor) && is_dense(&call->results[0]);
+}
+
+static aot_status_t put_together(const fs_kernels_t *k, const row_t *row, const fs_group_t *g,
+                                 const aot_kernel_call_t *call, on_t on) {
+  const aot_communicator_t *c = k->groups->ranks.communicator;
+  const aot_ext_collect_together_t *x = aot_ext(&c->head, AOT_EXT_COLLECT_TOGETHER);
+  const uint32_t n = call->n_results;
+  aot_collective_t *all = calloc((size_t)n + 1, sizeof *all);
+  const aot_collective_t **list = calloc((size_t)n + 1, sizeof *list);
+  aot_status_t status = all && list ? AOT_OK : AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < n && status == AOT_OK; i++) {
+    const aot_tensor_t *in = call->args[0].u.tensors[i], *out = &call->results[i];
+    all[i] = describe(row, call, on, (aot_buffer_t){(uintptr_t)first_of(in), nbytes_of(in)},
+                      (aot_buffer_t){(uintptr_t)first_of(out), nbytes_of(out)});
+    list[i] = &all[i];
+    if (!x) status = c->collect(c, NULL, g->group, &all[i]);
+  }
+  if (status == AOT_OK && x && n) status = x->collect(x, NULL, g->group, list, n);
+  free(all);
+  free(list);
+  return told(k, call, status);
 }
 
 /* What stood in front of a wait on the queue is done when the queue comes to it. */
@@ -191,6 +230,7 @@ static aot_status_t AOT_CALL enqueue(const aot_ext_queue_kernel_t *x, const aot_
   const fs_group_t *group;
   if (row->run == wait_for) return copy_on_queue(call, device, queue);
   AOT_TRY(check(k, row, call, &group));
+  if (row->run == begin) return put_together(k, row, group, call, (on_t){device, queue});
   return collect(k, row, group, call, (on_t){device, queue}, first_of(call->args[0].u.tensor),
                  first_of(&call->results[0]));
 }
@@ -198,7 +238,7 @@ static aot_status_t AOT_CALL enqueue(const aot_ext_queue_kernel_t *x, const aot_
 static const void *AOT_CALL extension(const aot_table_t *kernel, const char *id) {
   const fs_kernels_t *k = kernel->self;
   const uint64_t row = (uint64_t)((const aot_kernel_t *)(const void *)kernel - k->rows); /* head stands first */
-  const int goes = k->groups->ranks.communicator->head.flags & AOT_COMMUNICATOR_STREAMS && table[row].run != begin;
+  const int goes = (k->groups->ranks.communicator->head.flags & AOT_COMMUNICATOR_STREAMS) != 0;
   return goes && strcmp(id, AOT_EXT_QUEUE_KERNEL) == 0 ? &k->on_queue[row] : NULL;
 }
 
@@ -212,13 +252,12 @@ static aot_status_t begin(const aot_kernel_t *kernel, const aot_kernel_call_t *c
   AOT_TRY(check(k, row, call, &group));
   fs_part_t *parts = calloc((size_t)n + 1, sizeof *parts);
   aot_status_t status = parts ? AOT_OK : bad(call, AOT_E_EXHAUSTED, "no memory left");
+  if (status == AOT_OK && !go_together(call))
+    status = bad(call, AOT_E_UNIMPLEMENTED, "what goes on together is in row-major order, and of one dtype");
   for (uint32_t i = 0; i < n && status == AOT_OK; i++) {
     const aot_tensor_t *in = call->args[0].u.tensors[i], *out = &call->results[i];
-    if (!is_dense(in) || !is_dense(out) || out->dtype != call->results[0].dtype)
-      status = bad(call, AOT_E_UNIMPLEMENTED, "what goes on together is in row-major order, and of one dtype");
-    else
-      parts[i] = (fs_part_t){first_of(in), first_of(out),
-                             row->kind == AOT_COLLECTIVE_REDUCE_SCATTER ? nbytes_of(out) : nbytes_of(in)};
+    parts[i] = (fs_part_t){first_of(in), first_of(out),
+                           row->kind == AOT_COLLECTIVE_REDUCE_SCATTER ? nbytes_of(out) : nbytes_of(in)};
   }
   if (status == AOT_OK && n) {
     const aot_collective_t how = {.struct_size = sizeof how,

@@ -9,6 +9,7 @@
 #include <aot/ext/backends.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
+#include <aot/ext/collect_together.h>
 #include <aot/ext/declare.h>
 #include <aot/ext/encodings.h>
 #include <aot/ext/env.h>
@@ -699,6 +700,9 @@ static const row_t rows[] = {
     MEMBER(aot_kernel_t, op),
     MEMBER(aot_kernel_t, run),
     MEMBER(aot_kernel_t, settle),
+    STRUCT(aot_ext_collect_together_t),
+    MEMBER(aot_ext_collect_together_t, head),
+    MEMBER(aot_ext_collect_together_t, collect),
     STRUCT(aot_ext_queue_kernel_t),
     MEMBER(aot_ext_queue_kernel_t, head),
     MEMBER(aot_ext_queue_kernel_t, takes),

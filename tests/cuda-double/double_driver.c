@@ -11,6 +11,7 @@
  *
  * A process has one driver, so its state is one static struct. AOT_CUDA_DOUBLE="seed=3 memory=1048576 lose-at=5" sets
  * the generator that picks the stream that goes on, the bytes there are, and the number of the move that traps. */
+#define _GNU_SOURCE /* dladdr */
 #include "double_api.h"
 #include "double_image.h"
 #include "double_races.h"
@@ -34,7 +35,13 @@ enum {
   LAUNCH_TIMEOUT = 702,
   NOT_SUPPORTED = 801
 };
-enum { CAPTURE_UNSUPPORTED = 900 };
+enum {
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_UNMATCHED = 903,
+  CAPTURE_UNJOINED = 904,
+  CAPTURE_ISOLATION = 905,
+  CAPTURED_EVENT = 907
+};
 enum { STAY = 8, FEW = 16 }; /* items in a row of one stream, on the average; items of an empty list */
 
 typedef enum item_kind {
@@ -44,6 +51,8 @@ typedef enum item_kind {
   FILL,
   WAIT_VALUE,
   WRITE_VALUE,
+  MARK, /* of a capture: `to` is its number; a launch writes and waits for words instead */
+  AWAIT,
   CALL,
   HOST_CALL,
   STAMP
@@ -55,9 +64,11 @@ typedef struct item {
   int (*call)(void *argument); /* CALL: with the memory open; not 0: a trap */
   void (*host_call)(void *argument);
   void *argument;
-  int owns_argument; /* it goes with the item */
-  size_t n_argument; /* CALL: its bytes, which name the memory that it touches */
-  uint64_t known;    /* items that had been done when the host put it on the stream */
+  int owns_argument;            /* it goes with the item */
+  size_t n_argument;            /* CALL: its bytes, which name the memory that it touches .. */
+  const double_range_t *ranges; /* .. if it is not told: n_ranges of them, in the argument's memory */
+  uint32_t n_ranges;
+  uint64_t known; /* items that had been done when the host put it on the stream */
 } item_t;
 typedef struct items {
   item_t *rows;
@@ -66,11 +77,30 @@ typedef struct items {
 
 typedef struct stream {
   items_t items;
-  items_t *captured; /* NULL: it does not capture */
-  int is_stalled;    /* its next item never ends */
+  struct capture *capture; /* NULL: it is not captured */
+  uint32_t lane;
+  int is_stalled; /* its next item never ends */
   rc_clock_t clock;
   struct stream *next;
 } stream_t;
+
+/* What streams were given while they were captured: a lane each, the first of whom began. A stream joins by waiting for an
+ * event of another lane; every event that is recorded is a mark, with the work that stands in front of it. */
+enum { MOST_LANES = 4 };
+typedef struct lane {
+  items_t items;
+  size_t known[MOST_LANES]; /* by lane: work that is in front of what comes next; of itself: all it has */
+} lane_t;
+typedef struct mark {
+  size_t known[MOST_LANES];
+} mark_t;
+typedef struct capture {
+  uint64_t number;
+  lane_t lanes[MOST_LANES];
+  stream_t *streams[MOST_LANES];
+  uint32_t n_lanes, n_marks, capacity;
+  mark_t *marks;
+} capture_t;
 
 static struct driver {
   pthread_mutex_t lock;
@@ -79,6 +109,8 @@ static struct driver {
   stream_t *streams, *last; /* the one that went on */
   uint64_t random, limit, peak, n_moves, lose_at, n_calls, trap_at, n_items, stall_at;
   uint64_t taken; /* bytes that another process has */
+  uint64_t n_captures, n_waits, drop_wait;
+  FILE *trace;
   int lose_with, lost;
   rc_races_t races;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -167,22 +199,53 @@ static int check_touched(stream_t *s, const touched_t *t, const char *what) {
   return SUCCESS;
 }
 
+static int check_ranges(stream_t *s, const item_t *i) {
+  for (uint32_t k = 0; k < i->n_ranges; k++)
+    if (rc_access(&driver.races, &s->clock, i->ranges[k].address, i->ranges[k].nbytes, i->ranges[k].is_written,
+                  "a collective"))
+      return ILLEGAL_ADDRESS;
+  return SUCCESS;
+}
+
+/* AOT_CUDA_DOUBLE="trace=FILE": a line for each kernel and library's call that runs: what it is, the stream, the stream's
+ * count and the number among all, items that the host knew, and by stream what is behind it. */
+static void trace(const stream_t *s, const item_t *i) {
+  Dl_info about;
+  const uint64_t n = driver.races.n_streams < RC_STREAMS ? driver.races.n_streams : RC_STREAMS;
+  const char *file = "?";
+  if (!driver.trace) return;
+  if (i->call != run_launch && dladdr((void *)(uintptr_t)i->call, &about) && about.dli_fname)
+    file = strrchr(about.dli_fname, '/') ? strrchr(about.dli_fname, '/') + 1 : about.dli_fname;
+  fprintf(driver.trace, "%s %u %llu %llu %llu", i->call == run_launch ? "kernel" : file, s->clock.stream,
+          (unsigned long long)s->clock.of[s->clock.stream], (unsigned long long)rc_done(&driver.races),
+          (unsigned long long)s->clock.known);
+  for (uint64_t k = 0; k < n; k++) fprintf(driver.trace, " %llu", (unsigned long long)s->clock.of[k]);
+  fputc('\n', driver.trace);
+}
+
 /* The memory is the call's while it runs, and what it wrote past a buffer is a trap. */
 static int call(stream_t *s, const item_t *i) {
   int64_t where;
   touched_t touched;
   if (++driver.n_calls == driver.trap_at) return ILLEGAL_ADDRESS;
+  trace(s, i);
   sd_memory_open(&driver.memory, 1);
   find_touched(i, &touched);
   int result = i->call(i->argument) ? ILLEGAL_ADDRESS : SUCCESS;
   if (sd_memory_overrun(&driver.memory, &where)) result = ILLEGAL_ADDRESS;
-  if (result == SUCCESS) result = check_touched(s, &touched, i->call == run_launch ? "a kernel" : "a library's call");
+  if (result == SUCCESS && i->n_ranges) result = check_ranges(s, i);
+  else if (result == SUCCESS)
+    result = check_touched(s, &touched, i->call == run_launch ? "a kernel" : "a library's call");
   sd_memory_open(&driver.memory, 0);
   return result;
 }
 
 typedef struct event {
   uint64_t ns; /* when it happened; 0: not yet */
+  int has_no_time;
+  uint64_t word, n_records; /* streams write the number of the record, and wait for it */
+  uint64_t captured_in;     /* number of the capture that it was recorded in last; 0: none */
+  uint32_t mark;            /* there */
 } event_t;
 
 static uint64_t now_ns(void) {
@@ -251,7 +314,10 @@ static int put(void *stream, const item_t *item) {
   if (!s) return INVALID_HANDLE;
   item_t known = *item;
   known.known = rc_done(&driver.races);
-  return add(s->captured ? s->captured : &s->items, &known);
+  if (!s->capture) return add(&s->items, &known);
+  lane_t *lane = &s->capture->lanes[s->lane];
+  lane->known[s->lane]++;
+  return add(&lane->items, &known);
 }
 
 static int begin(void) {
@@ -284,6 +350,12 @@ __attribute__((destructor)) static void write_peak(void) {
   fclose(f);
 }
 
+static void open_trace(const char *text) {
+  const char *at = text ? strstr(text, "trace=") : NULL;
+  char path[512];
+  if (at && sscanf(at, "trace=%511s", path) == 1) driver.trace = fopen(path, "w");
+}
+
 API int cuInit(unsigned flags) {
   const char *text = getenv("AOT_CUDA_DOUBLE");
   if (flags) return INVALID_VALUE;
@@ -298,6 +370,8 @@ API int cuInit(unsigned flags) {
     driver.taken = setting(text, "taken=", 0);
     driver.trap_at = setting(text, "trap-at=", 0);
     driver.stall_at = setting(text, "stall-at=", 0);
+    driver.drop_wait = setting(text, "drop-wait=", 0);
+    open_trace(text);
     driver.is_ready = 1;
   }
   return end(SUCCESS);
@@ -325,6 +399,10 @@ API int cuGetErrorName(int error, const char **out) {
       {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
       {NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED"},
       {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+      {CAPTURE_UNMATCHED, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED"},
+      {CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"},
+      {CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"},
+      {CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT"},
   };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (names[i].error == error) return *out = names[i].name, SUCCESS;
@@ -335,8 +413,13 @@ API int cuGetErrorString(int error, const char **out) {
   return *out = "told by the driver's double", SUCCESS;
 }
 
-API int cuDeviceGetCount(int *out) { return *out = 1, SUCCESS; }
-API int cuDeviceGet(int *out, int ordinal) { return *out = 0, ordinal == 0 ? SUCCESS : INVALID_DEVICE; }
+/* AOT_CUDA_DOUBLE="devices=4": they differ by their numbers alone. */
+API int cuDeviceGetCount(int *out) { return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "devices=", 1), SUCCESS; }
+API int cuDeviceGet(int *out, int ordinal) {
+  int count;
+  cuDeviceGetCount(&count);
+  return *out = ordinal, ordinal >= 0 && ordinal < count ? SUCCESS : INVALID_DEVICE;
+}
 API int cuDeviceGetName(char *out, int size, int device) {
   (void)device;
   return snprintf(out, (size_t)size, "a double of a GPU"), SUCCESS;
@@ -423,45 +506,62 @@ API int cuMemFreeHost(void *memory) {
 
 /* ---- streams ---- */
 
-API int cuStreamCreate(void **out, unsigned flags) {
+static stream_t *find_stream(const void *stream) {
+  stream_t *s = driver.streams;
+  while (s && s != stream) s = s->next;
+  return s;
+}
+
+static stream_t *make_stream(void) {
   stream_t *s = calloc(1, sizeof *s);
-  const int result = begin();
-  (void)flags;
-  if (result || !s) {
-    free(s);
-    return end(result ? result : OUT_OF_MEMORY);
-  }
+  if (!s) return NULL;
   s->next = driver.streams;
   rc_clock_init(&driver.races, &s->clock);
-  driver.streams = s;
-  *out = s;
-  return end(SUCCESS);
+  return driver.streams = s;
 }
-API int cuStreamDestroy_v2(void *stream) {
-  int result = begin();
-  if (result == SUCCESS) run();
+
+static int end_stream(void *stream) {
   stream_t **link = &driver.streams;
   while (*link && *link != stream) link = &(*link)->next;
-  if (!*link) return end(result ? result : INVALID_HANDLE);
+  if (!*link) return INVALID_HANDLE;
   stream_t *s = *link;
   *link = s->next;
   if (driver.last == s) driver.last = NULL;
   free(s->items.rows);
   free(s);
+  return SUCCESS;
+}
+
+API int cuStreamCreate(void **out, unsigned flags) {
+  int result = begin();
+  (void)flags;
+  if (result == SUCCESS && !(*out = make_stream())) result = OUT_OF_MEMORY;
   return end(result);
 }
+API int cuStreamDestroy_v2(void *stream) {
+  int result = begin();
+  if (result == SUCCESS) run();
+  const int ended = end_stream(stream);
+  return end(result ? result : ended);
+}
+/* A stream that is captured may not be asked how far it is. */
+static int check_not_captured(const void *stream) {
+  const stream_t *s = find_stream(stream);
+  return !s ? INVALID_HANDLE : s->capture ? CAPTURE_UNSUPPORTED : SUCCESS;
+}
 API int cuStreamSynchronize(void *stream) {
-  (void)stream;
-  return drain();
+  int result = begin();
+  if (result == SUCCESS) result = check_not_captured(stream);
+  if (result == SUCCESS) run();
+  return end(result ? result : driver.lost);
 }
 API int cuStreamQuery(void *stream) {
   int result = begin();
+  if (result == SUCCESS) result = check_not_captured(stream);
   if (result == SUCCESS) run();
   if (result == SUCCESS) result = driver.lost;
-  const stream_t *s = driver.streams;
-  while (s && s != stream) s = s->next;
-  if (result == SUCCESS && !s) result = INVALID_HANDLE;
-  if (result == SUCCESS && s->items.head < s->items.end) result = NOT_READY;
+  const stream_t *s = find_stream(stream);
+  if (result == SUCCESS && s && s->items.head < s->items.end) result = NOT_READY;
   return end(result);
 }
 
@@ -492,8 +592,11 @@ API int cuStreamWriteValue64_v2(void *stream, uint64_t word, uint64_t value, uns
 /* ---- events ---- */
 
 API int cuEventCreate(void **out, unsigned flags) {
-  *out = flags ? NULL : calloc(1, sizeof(event_t));
-  return *out ? SUCCESS : flags ? NOT_SUPPORTED : OUT_OF_MEMORY;
+  enum { DISABLE_TIMING = 2 };
+  event_t *e = flags & ~(unsigned)DISABLE_TIMING ? NULL : calloc(1, sizeof *e);
+  if (e) e->has_no_time = flags != 0;
+  *out = e;
+  return e ? SUCCESS : flags & ~(unsigned)DISABLE_TIMING ? NOT_SUPPORTED : OUT_OF_MEMORY;
 }
 API int cuEventDestroy_v2(void *event) {
   int result = begin();
@@ -501,9 +604,65 @@ API int cuEventDestroy_v2(void *event) {
   free(event);
   return end(result);
 }
+
+static int record_captured(capture_t *c, const stream_t *s, event_t *e) {
+  if (c->n_marks == c->capacity) {
+    const uint32_t capacity = c->capacity ? 2 * c->capacity : FEW;
+    mark_t *more = realloc(c->marks, capacity * sizeof *more);
+    if (!more) return OUT_OF_MEMORY;
+    c->marks = more;
+    c->capacity = capacity;
+  }
+  memcpy(c->marks[c->n_marks].known, c->lanes[s->lane].known, sizeof c->marks->known);
+  e->captured_in = c->number;
+  e->mark = c->n_marks++;
+  return add(&c->lanes[s->lane].items, &(item_t){.kind = MARK, .to = e->mark});
+}
 API int cuEventRecord(void *event, void *stream) {
-  ((event_t *)event)->ns = 0;
-  return put_item(stream, (item_t){.kind = STAMP, .argument = event});
+  event_t *e = event;
+  int result = begin();
+  stream_t *s = find_stream(stream);
+  if (result == SUCCESS && !s) result = INVALID_HANDLE;
+  if (result != SUCCESS) return end(result);
+  e->ns = 0;
+  if (!e->has_no_time) return end(put(stream, &(item_t){.kind = STAMP, .argument = event}));
+  if (s->capture) return end(record_captured(s->capture, s, e));
+  e->captured_in = 0;
+  return end(put(stream, &(item_t){.kind = WRITE_VALUE, .to = (uint64_t)(uintptr_t)&e->word, .from = ++e->n_records}));
+}
+
+static capture_t *find_capture(uint64_t number) {
+  for (stream_t *s = driver.streams; s; s = s->next)
+    if (s->capture && s->capture->number == number) return s->capture;
+  return NULL;
+}
+static int await_captured(stream_t *s, const event_t *e) {
+  capture_t *c = find_capture(e->captured_in);
+  if (!c) return CAPTURED_EVENT;
+  if (s->capture && s->capture != c) return CAPTURE_ISOLATION;
+  if (!s->capture) {
+    if (c->n_lanes == MOST_LANES) return NOT_SUPPORTED;
+    s->capture = c;
+    s->lane = c->n_lanes;
+    c->streams[c->n_lanes++] = s;
+  }
+  lane_t *lane = &c->lanes[s->lane];
+  for (uint32_t k = 0; k < MOST_LANES; k++)
+    if (c->marks[e->mark].known[k] > lane->known[k]) lane->known[k] = c->marks[e->mark].known[k];
+  return add(&lane->items, &(item_t){.kind = AWAIT, .to = e->mark});
+}
+/* AOT_CUDA_DOUBLE="drop-wait=3": the third is forgotten. */
+API int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  const event_t *e = event;
+  int result = begin();
+  stream_t *s = find_stream(stream);
+  if (result == SUCCESS && (!s || !e)) result = INVALID_HANDLE;
+  if (result == SUCCESS && (flags || !e->has_no_time)) result = NOT_SUPPORTED;
+  if (result != SUCCESS || ++driver.n_waits == driver.drop_wait) return end(result);
+  if (e->captured_in) return end(await_captured(s, e));
+  if (s->capture) return end(CAPTURE_ISOLATION);
+  if (!e->n_records) return end(SUCCESS);
+  return end(put(stream, &(item_t){.kind = WAIT_VALUE, .to = (uint64_t)(uintptr_t)&e->word, .from = e->n_records}));
 }
 API int cuEventElapsedTime(float *out, void *begin, void *end) {
   const event_t *from = begin, *to = end;
@@ -511,71 +670,133 @@ API int cuEventElapsedTime(float *out, void *begin, void *end) {
   return *out = (float)((double)(to->ns - from->ns) * 1e-6), SUCCESS;
 }
 
-/* ---- graphs: what one stream was given between begin and end ---- */
+/* ---- graphs: what streams were given between begin and end ---- */
+
+static void free_capture(capture_t *c) {
+  for (uint32_t k = 0; k < c->n_lanes; k++) free(c->lanes[k].items.rows);
+  free(c->marks);
+  free(c);
+}
 
 API int cuStreamBeginCapture_v2(void *stream, int mode) {
   int result = begin();
-  stream_t *s = driver.streams;
+  stream_t *s = find_stream(stream);
   (void)mode;
-  while (s && s != stream) s = s->next;
-  if (!result && (!s || s->captured)) result = INVALID_HANDLE;
-  if (!result && !(s->captured = calloc(1, sizeof *s->captured))) result = OUT_OF_MEMORY;
+  if (!result && (!s || s->capture)) result = INVALID_HANDLE;
+  if (!result && !(s->capture = calloc(1, sizeof *s->capture))) result = OUT_OF_MEMORY;
+  if (!result) {
+    *s->capture = (capture_t){.number = ++driver.n_captures, .streams = {s}, .n_lanes = 1};
+    s->lane = 0;
+  }
   return end(result);
 }
+/* Every stream that has joined is to be joined in turn. */
 API int cuStreamEndCapture(void *stream, void **out) {
   int result = begin();
-  stream_t *s = driver.streams;
-  while (s && s != stream) s = s->next;
-  if (!result && (!s || !s->captured)) result = INVALID_HANDLE;
-  if (!result) {
-    *out = s->captured;
-    s->captured = NULL;
+  stream_t *s = find_stream(stream);
+  capture_t *c = s ? s->capture : NULL;
+  *out = NULL;
+  if (!result && !c) result = INVALID_HANDLE;
+  if (!result && s->lane) result = CAPTURE_UNMATCHED;
+  if (result) return end(result);
+  for (uint32_t k = 0; k < c->n_lanes; k++) {
+    c->streams[k]->capture = NULL;
+    if (c->lanes[0].known[k] < c->lanes[k].known[k]) result = CAPTURE_UNJOINED;
   }
+  if (result) free_capture(c);
+  else *out = c;
   return end(result);
 }
+
+/* Its first lane goes onto the stream that it is launched on, others have streams of their own. */
+typedef struct executable {
+  items_t lanes[MOST_LANES];
+  stream_t *streams[MOST_LANES];
+  uint32_t n_lanes;
+  uint64_t *words, n_launches; /* by mark: the number of the launch that has come there */
+} executable_t;
+
 API int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
-  const items_t *from = graph;
-  items_t *to = calloc(1, sizeof *to);
-  if (!to || flags) return free(to), flags ? NOT_SUPPORTED : OUT_OF_MEMORY;
-  for (size_t i = 0; i < from->end; i++)
-    if (add(to, &from->rows[i])) return OUT_OF_MEMORY;
-  return *out = to, SUCCESS;
+  const capture_t *from = graph;
+  executable_t *to = calloc(1, sizeof *to);
+  int result = begin();
+  if (!to || flags) {
+    free(to);
+    return end(flags ? NOT_SUPPORTED : OUT_OF_MEMORY);
+  }
+  to->n_lanes = from->n_lanes;
+  to->words = calloc((size_t)from->n_marks + 1, sizeof *to->words);
+  if (!to->words) result = OUT_OF_MEMORY;
+  for (uint32_t k = 0; k < from->n_lanes && !result; k++) {
+    if (k && !(to->streams[k] = make_stream())) result = OUT_OF_MEMORY;
+    for (size_t i = 0; i < from->lanes[k].items.end && !result; i++)
+      result = add(&to->lanes[k], &from->lanes[k].items.rows[i]);
+  }
+  return *out = to, end(result);
+}
+static int launch_item(const executable_t *x, void *stream, item_t item) {
+  item.owns_argument = 0; /* the graph's */
+  if (item.kind == MARK || item.kind == AWAIT) {
+    item.kind = item.kind == MARK ? WRITE_VALUE : WAIT_VALUE;
+    item.to = (uint64_t)(uintptr_t)&x->words[item.to];
+    item.from = x->n_launches;
+  }
+  return put(stream, &item);
 }
 API int cuGraphLaunch(void *exec, void *stream) {
-  const items_t *list = exec;
+  executable_t *x = exec;
   int result = begin();
-  for (size_t i = 0; i < list->end && !result; i++) {
-    item_t item = list->rows[i];
-    item.owns_argument = 0; /* the graph's */
-    result = put(stream, &item);
-  }
+  x->n_launches++;
+  for (uint32_t k = 0; k < x->n_lanes; k++)
+    for (size_t i = 0; i < x->lanes[k].end && !result; i++)
+      result = launch_item(x, k ? x->streams[k] : stream, x->lanes[k].rows[i]);
   return end(result);
 }
 /* Arguments are the executable's: what it was made of gives them away. */
 API int cuGraphExecDestroy(void *exec) {
-  items_t *list = exec;
-  for (size_t i = 0; i < list->end; i++)
-    if (list->rows[i].owns_argument) free(list->rows[i].argument);
-  free(list->rows);
-  return free(list), SUCCESS;
+  executable_t *x = exec;
+  const int result = begin();
+  if (result == SUCCESS && x->n_lanes > 1) run();
+  for (uint32_t k = 0; k < x->n_lanes; k++) {
+    for (size_t i = 0; i < x->lanes[k].end; i++)
+      if (x->lanes[k].rows[i].owns_argument) free(x->lanes[k].rows[i].argument);
+    free(x->lanes[k].rows);
+    if (k) end_stream(x->streams[k]);
+  }
+  free(x->words);
+  free(x);
+  return end(SUCCESS);
 }
-API int cuGraphDestroy(void *graph) {
-  items_t *list = graph;
-  free(list->rows);
-  return free(list), SUCCESS;
-}
+API int cuGraphDestroy(void *graph) { return free_capture(graph), SUCCESS; }
 
 /* ---- kernels ---- */
 
-/* A function of the double's own libraries as an item of a stream: with the memory open, on a copy of its argument. */
-API int aot_double_enqueue(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes) {
-  void *copy = malloc(nbytes ? nbytes : 1);
+static int enqueue(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes,
+                   const double_range_t *ranges, uint32_t n) {
+  const size_t room = (nbytes + 7) / 8 * 8;
+  char *copy = malloc(room + n * sizeof *ranges + 1);
   if (!copy) return OUT_OF_MEMORY;
   if (nbytes) memcpy(copy, argument, nbytes);
-  const int result = put_item(
-      stream, (item_t){.kind = CALL, .call = function, .argument = copy, .owns_argument = 1, .n_argument = nbytes});
+  if (n) memcpy(copy + room, ranges, n * sizeof *ranges);
+  const int result = put_item(stream, (item_t){.kind = CALL,
+                                               .call = function,
+                                               .argument = copy,
+                                               .owns_argument = 1,
+                                               .n_argument = nbytes,
+                                               .ranges = (const double_range_t *)(const void *)(copy + room),
+                                               .n_ranges = n});
   if (result) free(copy);
   return result;
+}
+
+/* A function of the double's own libraries as an item of a stream: with the memory open, on a copy of its argument. */
+API int aot_double_enqueue(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes) {
+  return enqueue(stream, function, argument, nbytes, NULL, 0);
+}
+/* The same of one that tells what memory it touches. */
+API int aot_double_enqueue_over(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes,
+                                const double_range_t *ranges, uint32_t n) {
+  return enqueue(stream, function, argument, nbytes, ranges, n);
 }
 
 API int cuLaunchHostFunc(void *stream, void (*function)(void *self), void *self) {

@@ -3,8 +3,8 @@
  * for each other, and take what is theirs; sums are made in the order of ranks. A rank that does not come is waited for
  * until ncclCommAbort, as a kernel of NCCL's would.
  *
- * AOT_NCCL_DOUBLE="hang-at=9 version=21805": the 9th collective of this process never goes on; what the library tells of
- * itself. */
+ * AOT_NCCL_DOUBLE="hang-at=9 fail-at=7 version=21805": the 9th piece of work of this process never goes on, the 7th does
+ * neither, and its communicator has an error; what the library tells of itself. */
 #include "double_api.h"
 
 #include "common/ranks/reduce.h"
@@ -12,6 +12,7 @@
 #include <aot/inline.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, MOST_RANKS = 16, SLOT_NBYTES = 1 << 16, ID_NBYTES = 128 };
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6 };
+enum { MOST_RANKS = 16, SLOT_NBYTES = 1 << 16, ID_NBYTES = 128, MOST_TOGETHER = 256 };
 enum { GATHER, SCATTER, REDUCE, BROADCAST };
 
 typedef struct unique_id {
@@ -37,21 +39,33 @@ typedef struct comm {
   meeting_t *m;
   int rank, n_ranks;
   uint64_t n_waits;
-  _Atomic int is_aborted;
+  _Atomic int is_aborted, error;
   struct comm *next; /* of those that were aborted */
 } comm_t;
 
-/* Addresses stand by themselves: the driver's double looks for memory among the words. */
 typedef struct work {
   comm_t *comm;
   const char *from;
   char *to;
   uint64_t n, size; /* elements of a rank's part */
   int32_t kind, dtype, reduce, root;
-  int hangs;
 } work_t;
 
-static int (*enqueue)(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes);
+/* What goes onto a stream together, one after another. */
+typedef struct works {
+  uint32_t n;
+  int hangs, fails;
+  work_t rows[MOST_TOGETHER];
+} works_t;
+
+static _Thread_local struct {
+  uint32_t depth; /* of groups that have begun */
+  void *stream;
+  works_t works;
+} group;
+
+static int (*enqueue)(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes,
+                      const double_range_t *ranges, uint32_t n);
 static _Atomic uint64_t n_collectives;
 
 static uint64_t setting(const char *name, uint64_t preset) {
@@ -90,11 +104,17 @@ static void take(const work_t *w, uint64_t at, uint64_t n) {
               (last - first) / w->size);
 }
 
-static int run(void *argument) {
-  const work_t *w = argument;
+static uint64_t nbytes_sent(const work_t *w) {
+  return w->n * w->size * (w->kind == SCATTER ? (uint64_t)w->comm->n_ranks : 1);
+}
+static uint64_t nbytes_received(const work_t *w) {
+  return w->n * w->size * (w->kind == GATHER ? (uint64_t)w->comm->n_ranks : 1);
+}
+
+/* 0: aborted. */
+static int do_one(const work_t *w) {
   comm_t *c = w->comm;
-  const uint64_t whole = w->n * w->size * (w->kind == SCATTER ? (uint64_t)c->n_ranks : 1);
-  while (w->hangs && !atomic_load(&c->is_aborted)) nap();
+  const uint64_t whole = nbytes_sent(w);
   for (uint64_t at = 0; at < whole; at += SLOT_NBYTES) {
     const uint64_t n = whole - at < SLOT_NBYTES ? whole - at : SLOT_NBYTES;
     if (w->kind != BROADCAST || c->rank == w->root) memcpy(c->m->slots[c->rank], w->from + at, n);
@@ -102,6 +122,15 @@ static int run(void *argument) {
     take(w, at, n);
     if (!wait_for_all(c)) return 0;
   }
+  return 1;
+}
+
+static int run(void *argument) {
+  const works_t *all = argument;
+  comm_t *c = all->rows[0].comm;
+  if (all->fails) atomic_store(&c->error, REMOTE_ERROR);
+  while ((all->hangs || all->fails) && !atomic_load(&c->is_aborted)) nap();
+  for (uint32_t k = 0; k < all->n && do_one(&all->rows[k]); k++) continue;
   return 0;
 }
 
@@ -109,12 +138,17 @@ static int run(void *argument) {
 
 API int ncclGetVersion(int *out) { return *out = (int)setting("version=", 22700), SUCCESS; }
 API const char *ncclGetErrorString(int error) {
-  return error == SUCCESS ? "no error" : error == SYSTEM_ERROR ? "unhandled system error" : "invalid argument";
+  return error == SUCCESS        ? "no error"
+         : error == SYSTEM_ERROR ? "unhandled system error"
+         : error == REMOTE_ERROR ? "remote process exited or there was a network error"
+                                 : "invalid argument";
 }
 API const char *ncclGetLastError(void *comm) { return (void)comm, "told by NCCL's double"; }
 
 API int ncclGetUniqueId(unique_id_t *out) {
   static _Atomic int n_made;
+  const char *named = getenv("NCCL_COMM_ID");
+  if (named) return snprintf(out->path, sizeof out->path, "/dev/shm/aot-nccl-%.64s", named), SUCCESS;
   snprintf(out->path, sizeof out->path, "/dev/shm/aot-nccl-%d-%d", (int)getpid(), atomic_fetch_add(&n_made, 1));
   return SUCCESS;
 }
@@ -131,7 +165,7 @@ static meeting_t *open_meeting(const char *path) {
 
 API int ncclCommInitRank(void **out, int n_ranks, unique_id_t id, int rank) {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL),
-       *symbol = driver ? dlsym(driver, "aot_double_enqueue") : NULL;
+       *symbol = driver ? dlsym(driver, "aot_double_enqueue_over") : NULL;
   memcpy(&enqueue, &symbol, sizeof symbol);
   comm_t *c = calloc(1, sizeof *c);
   if (!symbol || !c || n_ranks > MOST_RANKS || rank < 0 || rank >= n_ranks) return free(c), INVALID_ARGUMENT;
@@ -157,11 +191,34 @@ API int ncclCommAbort(void *comm) {
   atomic_store(&c->is_aborted, 1);
   return SUCCESS;
 }
-API int ncclCommGetAsyncError(void *comm, int *out) { return (void)comm, *out = SUCCESS, SUCCESS; }
+API int ncclCommGetAsyncError(void *comm, int *out) { return *out = atomic_load(&((comm_t *)comm)->error), SUCCESS; }
 
 static int32_t dtype_of(int type) {
   static const int32_t dtypes[] = {AOT_I8, AOT_U8, AOT_I32, -1, AOT_I64, -1, AOT_F16, AOT_F32, AOT_F64, AOT_BF16};
   return type >= 0 && type < (int)(sizeof dtypes / sizeof *dtypes) ? dtypes[type] : -1;
+}
+
+static int put_all(void *stream, works_t *all) {
+  double_range_t ranges[2 * MOST_TOGETHER];
+  const uint64_t number = atomic_fetch_add(&n_collectives, 1) + 1;
+  all->hangs = number == setting("hang-at=", 0);
+  all->fails = number == setting("fail-at=", 0);
+  for (uint32_t k = 0; k < all->n; k++) {
+    const work_t *w = &all->rows[k];
+    ranges[2 * k] = (double_range_t){(uint64_t)(uintptr_t)w->from, nbytes_sent(w), 0};
+    ranges[2 * k + 1] = (double_range_t){(uint64_t)(uintptr_t)w->to, nbytes_received(w), 1};
+  }
+  const size_t nbytes = offsetof(works_t, rows) + all->n * sizeof *all->rows;
+  return enqueue(stream, run, all, nbytes, ranges, 2 * all->n) ? INVALID_ARGUMENT : SUCCESS;
+}
+
+API int ncclGroupStart(void) { return group.depth++, SUCCESS; }
+API int ncclGroupEnd(void) {
+  if (!group.depth) return INVALID_USAGE;
+  if (--group.depth || !group.works.n) return SUCCESS;
+  const int result = put_all(group.stream, &group.works);
+  group.works.n = 0;
+  return result;
 }
 
 static int put(work_t w, int type, int op, void *stream) {
@@ -170,8 +227,14 @@ static int put(work_t w, int type, int op, void *stream) {
   if (w.dtype < 0 || op < 0 || op >= (int)(sizeof ops / sizeof *ops)) return INVALID_ARGUMENT;
   w.size = aot_dtype_size(w.dtype);
   w.reduce = ops[op];
-  w.hangs = atomic_fetch_add(&n_collectives, 1) + 1 == setting("hang-at=", 0);
-  return enqueue(stream, run, &w, sizeof w) ? INVALID_ARGUMENT : SUCCESS;
+  works_t *all = &group.works;
+  if (all->n == MOST_TOGETHER || (all->n && group.stream != stream)) return INVALID_USAGE;
+  group.stream = stream;
+  all->rows[all->n++] = w;
+  if (group.depth) return SUCCESS;
+  const int result = put_all(stream, all);
+  all->n = 0;
+  return result;
 }
 
 API int ncclAllGather(const void *from, void *to, size_t n, int type, void *comm, void *stream) {

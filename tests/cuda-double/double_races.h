@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-enum { RC_STREAMS = 64, RC_KEPT = 1024, RC_WORDS = 256 };
+enum { RC_STREAMS = 64, RC_KEPT = 4096, RC_WORDS = 4096 };
 
 typedef struct rc_clock { /* of a stream */
   uint32_t stream;

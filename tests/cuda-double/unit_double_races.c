@@ -22,9 +22,25 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t nbytes, void *stream
 int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t nbytes, void *stream);
 int cuStreamWaitValue64_v2(void *stream, uint64_t word, uint64_t value, unsigned flags);
 int cuStreamWriteValue64_v2(void *stream, uint64_t word, uint64_t value, unsigned flags);
+int cuEventCreate(void **out, unsigned flags);
+int cuEventRecord(void *event, void *stream);
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
+int cuStreamQuery(void *stream);
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamEndCapture(void *stream, void **out);
+int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags);
+int cuGraphLaunch(void *exec, void *stream);
 int aot_double_enqueue(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes);
 
 enum { SUCCESS = 0, ILLEGAL_ADDRESS = 700, NBYTES = 256 };
+enum {
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_UNMATCHED = 903,
+  CAPTURE_UNJOINED = 904,
+  CAPTURE_ISOLATION = 905,
+  CAPTURED_EVENT = 907
+};
+enum { WITHOUT_TIME = 2 };
 
 typedef struct world {
   void *context, *one, *two, *host;
@@ -87,9 +103,59 @@ static void signal_too_early(int is_ordered) {
   kernel(w.two, w.b, w.a);
 }
 
+static void *make_event(void) {
+  void *event = NULL;
+  assert_int_equal(cuEventCreate(&event, WITHOUT_TIME), SUCCESS);
+  return event;
+}
+static void order_by_event(void *before, void *behind) {
+  void *event = make_event();
+  cuEventRecord(event, before);
+  cuStreamWaitEvent(behind, event, 0);
+}
+static void kernel_reads_before_the_event(int is_ordered) {
+  from_host(w.one, w.a);
+  if (is_ordered) order_by_event(w.one, w.two);
+  kernel(w.two, w.b, w.a);
+}
+/* One is captured, and two beside it: what two computes is read by one behind the join, or in front of it. */
+static void captured_work_is_read_early(int is_ordered) {
+  void *graph = NULL, *exec = NULL;
+  cuStreamBeginCapture_v2(w.one, 1);
+  cuMemsetD8Async(w.a, 3, NBYTES, w.one);
+  order_by_event(w.one, w.two);
+  cuMemsetD8Async(w.b, 4, NBYTES, w.two);
+  if (is_ordered) order_by_event(w.two, w.one);
+  kernel(w.one, w.a, w.b);
+  if (!is_ordered) order_by_event(w.two, w.one);
+  assert_int_equal(cuStreamEndCapture(w.one, &graph), SUCCESS);
+  assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 0), SUCCESS);
+  for (int k = 0; k < 3; k++) cuGraphLaunch(exec, w.one);
+}
+/* .. and it writes what one has still to read. */
+static void captured_work_begins_early(int is_ordered) {
+  void *graph = NULL, *exec = NULL;
+  cuStreamBeginCapture_v2(w.one, 1);
+  if (!is_ordered) order_by_event(w.one, w.two);
+  kernel(w.one, w.a, w.b);
+  if (is_ordered) order_by_event(w.one, w.two);
+  cuMemsetD8Async(w.b, 4, NBYTES, w.two);
+  order_by_event(w.two, w.one);
+  assert_int_equal(cuStreamEndCapture(w.one, &graph), SUCCESS);
+  assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 0), SUCCESS);
+  for (int k = 0; k < 3; k++) cuGraphLaunch(exec, w.one);
+}
+
 static void (*const mistakes[])(int is_ordered) = {
-    write_then_read,  read_then_write, write_then_write, kernel_reads_what_is_copied, kernel_writes_what_is_copied_out,
+    write_then_read,
+    read_then_write,
+    write_then_write,
+    kernel_reads_what_is_copied,
+    kernel_writes_what_is_copied_out,
     signal_too_early,
+    kernel_reads_before_the_event,
+    captured_work_is_read_early,
+    captured_work_begins_early,
 };
 
 /* Every time in a process of its own: a trap is the end of a driver. */
@@ -149,10 +215,28 @@ static void the_host_waits_between(int is_ordered) {
   cuMemsetD8Async(w.b, 3, 8, w.one);
 }
 
+/* Two is captured beside one: what may not be done then has the errors of a driver. */
+static void captures_are_kept_to(int is_ordered) {
+  void *graph = NULL, *event = make_event(), *other = make_event();
+  (void)is_ordered;
+  cuEventRecord(other, w.two);
+  cuStreamBeginCapture_v2(w.one, 1);
+  assert_int_equal(cuStreamWaitEvent(w.one, other, 0), CAPTURE_ISOLATION);
+  cuEventRecord(event, w.one);
+  assert_int_equal(cuStreamWaitEvent(w.two, event, 0), SUCCESS);
+  cuMemsetD8Async(w.b, 4, NBYTES, w.two);
+  assert_int_equal(cuStreamQuery(w.two), CAPTURE_UNSUPPORTED);
+  assert_int_equal(cuStreamEndCapture(w.two, &graph), CAPTURE_UNMATCHED);
+  assert_int_equal(cuStreamEndCapture(w.one, &graph), CAPTURE_UNJOINED);
+  assert_int_equal(cuStreamWaitEvent(w.two, event, 0), CAPTURED_EVENT);
+  assert_int_equal(cuStreamQuery(w.two), SUCCESS);
+}
+
 static void what_is_right_is_not_told(void **state) {
   (void)state;
   assert_int_equal(run_in_child(other_bytes_need_no_order, 0), 0);
   assert_int_equal(run_in_child(the_host_waits_between, 0), 0);
+  assert_int_equal(run_in_child(captures_are_kept_to, 0), 0);
 }
 
 int main(void) {

@@ -36,7 +36,7 @@ for model in mlp gpt_tiny; do
     has out.0 'rank 1: parameters and state'
   done
 done
-# Behind the stage overlap: what it starts early stands on the queue at its start, and a wait is nothing.
+# Behind the stage overlap: what it starts goes on beside kernels (cuda_overlap.sh).
 sed 's/{use: "${backend}"}/{use: overlap}, &/' train.yaml > overlapped.yaml
 status 0 "$aothost" run train.yaml --set run.train.accumulate=2
 losses out > one
@@ -65,6 +65,31 @@ unset AOT_NCCL_DOUBLE
 has out.0 'a collective has not ended within 8 s; rank [01] was at [a-z_]+ of [0-9]+ bytes, collective 7 of the program'
 has out.0 'the run stops at step'
 has last.0 'rank 0: '
+
+# An error that NCCL tells meanwhile, long before patience is over.
+export AOT_NCCL_DOUBLE=fail-at=7
+ranks 2
+unset AOT_NCCL_DOUBLE
+[ "$(cat status.0 status.1)" = "$(printf '2\n2')" ] || complain "an error of NCCL: $(cat status.0 status.1) $(cat out.0)"
+cat out.0 out.1 > out
+says 'NCCL has failed: remote process exited or there was a network error; rank [01] was at [a-z_]+ of [0-9]+ bytes, collective 7 of the program'
+
+# NCCL's own meeting place is that of all ranks, and of no part of them.
+export NCCL_COMM_ID=127.0.0.1:$((20000 + $$ % 20000))
+ranks 2
+[ "$(cat status.0 status.1)" = "$(printf '0\n0')" ] || complain "NCCL_COMM_ID: $(cat out.0)"
+ranks 4 --set vars.mode=hybrid --set stages.fsdp.columns=2
+cat out.? > out
+says 'NCCL_COMM_ID is one meeting place'
+unset NCCL_COMM_ID
+
+# What a launcher tells: the device of a rank on its machine, and that there are several machines.
+RANK=0 WORLD_SIZE=1 LOCAL_RANK=5 AOT_CUDA_DOUBLE=devices=2 status 2 "$aothost" run train.yaml
+says 'there is no device cuda 5: the driver has 2, counted from 0'
+RANK=0 WORLD_SIZE=1 LOCAL_RANK=1 AOT_CUDA_DOUBLE=devices=2 status 0 "$aothost" run train.yaml
+RANK=0 WORLD_SIZE=1 LOCAL_RANK=5 status 0 "$aothost" run train.yaml
+OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=2 status 2 "$aothost" run train.yaml
+says '4 ranks, and 2 of them on this machine: ranks of comm-nccl meet in a file, which is one machine'
 
 # A rank that is killed: the other knows within seconds, whatever its patience.
 WORLD_SIZE=2 RANK=0 "$aothost" run train.yaml --set run.train.steps=100000 > out.0 2>&1 & first=$!

@@ -130,7 +130,8 @@ const char *cu_refuse(const cu_world_t *w, const aot_snapshot_t *s, uint32_t nod
     return say(error,
                "there is no kernel for %.*s: none of this backend, and no opened opset offers one (aot.kernels/1)",
                name);
-  if (kernel->head.flags & AOT_KERNEL_STARTS && !w->takes_starts)
+  const int can_wait = w->takes_starts || (w->has_queues && aot_ext(&kernel->head, AOT_EXT_QUEUE_KERNEL));
+  if (kernel->head.flags & AOT_KERNEL_STARTS && !can_wait)
     return "its kernel is done later than its node, which this backend cannot wait for";
   const uint32_t n_written = list_written(s, op, args_of(s, n) + skip, n->n_args - skip, NULL);
   if (!skip && n_written) return "it writes an argument; make the program functional first (stage functionalize)";
