@@ -44,14 +44,24 @@ static aot_status_t widen_value(aot_prog_t *p, aot_value_t v) {
   return aoth_edit_type_set(p, v, &type);
 }
 
+/* The dtype that an argument asks for. One that asks for none may stand for float32, as in zeros([2]): it asks for the result's. */
+static int32_t asked_dtype(aot_prog_t *p, const aot_node_info_t *node, uint32_t a, const aot_type_t *result) {
+  const aot_op_desc_t *op = aoth_graph_op_desc(p, node->op);
+  if (node->args[a].kind == AOT_ARG_DTYPE) return (int32_t)node->args[a].u.i;
+  if (node->args[a].kind != AOT_ARG_NONE || !op || a >= op->n_args || op->args[a].type != AOT_STYPE_DTYPE) return 0;
+  return is_narrow(result) ? result->dtype : 0;
+}
+
 static aot_status_t widen_node(aot_prog_t *p, aot_node_t n) {
   aot_node_info_t info = {.struct_size = sizeof info};
+  aot_type_t result = {0};
   AOT_TRY(aoth_graph_node_info(p, n, &info));
+  if (info.n_results) AOT_TRY(aoth_graph_value_type(p, info.first_result, &result));
   for (uint32_t a = 0; a < info.n_args; a++) {
-    aot_arg_t arg = info.args[a];
-    if (arg.kind != AOT_ARG_DTYPE || aoth_wide_dtype((int32_t)arg.u.i) == arg.u.i) continue;
-    arg.u.i = aoth_wide_dtype((int32_t)arg.u.i);
-    AOT_TRY(aoth_edit_arg_set(p, n, a, &arg));
+    const int32_t dtype = asked_dtype(p, &info, a, &result);
+    if (dtype == 0 || aoth_wide_dtype(dtype) == dtype) continue;
+    const aot_arg_t wide = aot_arg_dtype(aoth_wide_dtype(dtype));
+    AOT_TRY(aoth_edit_arg_set(p, n, a, &wide));
   }
   for (uint32_t i = 0; i < info.n_results; i++) AOT_TRY(widen_value(p, (aot_value_t){info.first_result.id + i}));
   return AOT_OK;

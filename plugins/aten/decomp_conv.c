@@ -47,6 +47,14 @@ aot_status_t at_dc_conv(em_t *e, aot_value_t *out) {
   return at_give(e, single ? EM(e, "squeeze.dim", y, em_i(0)) : y, out);
 }
 
+aot_status_t at_dc_conv_tbc(em_t *e, aot_value_t *out) {
+  static const int64_t channels_second[3] = {1, 2, 0}, out_first[3] = {2, 1, 0}, time_first[3] = {2, 0, 1};
+  em_x_t x = EM(e, "permute", IN("self"), em_list(e, channels_second, 3)), y;
+  em_x_t weight = EM(e, "permute", IN("weight"), em_list(e, out_first, 3));
+  y = EM(e, "conv1d", x, weight, IN("bias"), em_i(1), IN("pad"));
+  return at_give(e, EM(e, "permute", y, em_list(e, time_first, 3)), out);
+}
+
 aot_status_t at_dc_max_pool2d(em_t *e, aot_value_t *out) {
   return at_give(e,
                  EM(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"),

@@ -57,6 +57,24 @@ aot_status_t at_dc_stack_deep(em_t *e, aot_value_t *out) {
 }
 
 /* cartesian_prod: column i of all combinations is vector i, spread over a grid */
+/* Places of a grid of r dimensions whose coordinates rise, in the order of the rows. */
+aot_status_t at_dc_combinations(em_t *e, aot_value_t *out) {
+  em_x_t x = IN("self"), on = em_none(), places;
+  const aot_type_t to = at_result_type(e, 0);
+  const int64_t n = TYPE(x).sizes[0], all = to.sizes[0] * to.sizes[1];
+  const int32_t r = (int32_t)at_in_int(e, "r", 2);
+  const char *rises = at_in_int(e, "with_replacement", 0) ? "le.Tensor" : "lt.Tensor";
+  em_x_t range = at_range(e, n, x);
+  int32_t d;
+  if (r == 1) return at_give(e, at_reshaped(e, EM(e, "clone", x), to.sizes, 2), out);
+  for (d = 0; d + 1 < r; d++) {
+    em_x_t next = EM(e, rises, at_along(e, range, d, r), at_along(e, range, d + 1, r));
+    on = em_is_none(on) ? next : EM(e, "logical_and", on, next);
+  }
+  places = at_reshaped(e, EM(e, "nonzero_static", on, em_i(to.sizes[0])), &all, 1);
+  return at_give(e, at_reshaped(e, EM(e, "index_select", x, em_i(0), places), to.sizes, to.rank), out);
+}
+
 aot_status_t at_dc_cartesian_prod(em_t *e, aot_value_t *out) {
   em_x_t list = IN("tensors");
   aot_type_t t = at_result_type(e, 0);

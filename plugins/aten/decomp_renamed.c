@@ -88,6 +88,20 @@ static const renamed_t names[] = {
     {"aten.__or__.Scalar", "bitwise_or.Scalar"},
     {"aten.__xor__.Tensor", "bitwise_xor.Tensor"},
     {"aten.__xor__.Scalar", "bitwise_xor.Scalar"},
+    {"aten.bitwise_and.Scalar_Tensor", "bitwise_and.Tensor"},
+    {"aten.bitwise_or.Scalar_Tensor", "bitwise_or.Tensor"},
+    {"aten.bitwise_xor.Scalar_Tensor", "bitwise_xor.Tensor"},
+    {"aten.bitwise_left_shift.Scalar_Tensor", "bitwise_left_shift.Tensor"},
+    {"aten.bitwise_right_shift.Scalar_Tensor", "bitwise_right_shift.Tensor"},
+    {"aten.xlogy.Scalar_Self", "xlogy.Tensor"},
+    {"aten.xlogy.Scalar_Other", "xlogy.Tensor"},
+    {"aten.special_xlogy.self_scalar", "xlogy.Tensor"},
+    {"aten.special_xlogy.other_scalar", "xlogy.Tensor"},
+    {"aten.special_xlog1py.self_scalar", "special_xlog1py"},
+    {"aten.special_xlog1py.other_scalar", "special_xlog1py"},
+    {"aten.special_zeta.self_scalar", "special_zeta"},
+    {"aten.special_zeta.other_scalar", "special_zeta"},
+    {"aten.floor_divide.Scalar", "floor_divide"},
 };
 
 aot_status_t at_dc_renamed(em_t *e, aot_value_t *out) {
@@ -99,6 +113,28 @@ aot_status_t at_dc_renamed(em_t *e, aot_value_t *out) {
     first = em_call(e, names[i].to, e->info.n_args, e->info.args);
     for (k = 0; k < e->info.n_results; k++) out[k] = VAL(em_nth(first, k));
     return e->status;
+  }
+  return AOT_E_UNIMPLEMENTED;
+}
+
+/* The operator of two tensors; the number among them becomes a tensor of the dtype that both have in common. */
+aot_status_t at_dc_of_tensors(em_t *e, aot_value_t *out) {
+  static const renamed_t rows[] = {
+      {"aten.isin.Tensor_Scalar", "isin.Tensor_Tensor"},
+      {"aten.isin.Scalar_Tensor", "isin.Tensor_Tensor"},
+      {"aten.bucketize.Scalar", "bucketize.Tensor"},
+      {"aten.searchsorted.Scalar", "searchsorted.Tensor"},
+  };
+  em_x_t args[AOT_MAX_RANK];
+  size_t i;
+  for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (strcmp(at_name(e), rows[i].from) != 0) continue;
+    const uint32_t number = em_is_number(e->info.args[1]);
+    const aot_type_t pair[2] = {TYPE(e->info.args[0]), TYPE(e->info.args[1])}, like = pair[!number];
+    memcpy(args, e->info.args, e->info.n_args * sizeof *args);
+    args[number] = EM(e, "scalar_tensor", args[number], em_dtype(at_promote(at_infer(e), pair, 2)), em_none(),
+                      em_device(like.device, like.device_index));
+    return at_give(e, em_call(e, rows[i].to, e->info.n_args, args), out);
   }
   return AOT_E_UNIMPLEMENTED;
 }

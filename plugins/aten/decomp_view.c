@@ -206,6 +206,23 @@ aot_status_t at_dc_repeat_interleave_counts(em_t *e, aot_value_t *out) {
   return at_give(e, EM(e, "index_select", x, em_i(dim), rows), out);
 }
 
+/* where, nonzero_numpy: columns of nonzero, as many rows as the results have elements */
+aot_status_t at_dc_coordinates(em_t *e, aot_value_t *out) {
+  em_x_t x = IN(at_in_has(e, "condition") ? "condition" : "self"), places;
+  int64_t n = at_result_type(e, 0).sizes[0], one[1] = {1};
+  aot_type_t t;
+  uint32_t k;
+  if (TYPE(x).rank == 0) x = at_reshaped(e, x, one, 1);
+  places = EM(e, "nonzero", x);
+  if (e->status != AOT_OK) return e->status;
+  t = TYPE(places);
+  t.sizes = (int64_t[]){n, e->info.n_results};
+  t.strides = (int64_t[]){1, n};
+  e->status = e->host->edit->type_set(e->prog, em_value(e, places), &t);
+  for (k = 0; k < e->info.n_results; k++) out[k] = em_value(e, EM(e, "select.int", places, em_i(1), em_i(k)));
+  return e->status;
+}
+
 aot_status_t at_dc_one_hot(em_t *e, aot_value_t *out) {
   em_x_t x = IN("self");
   aot_type_t t = at_result_type(e, 0);

@@ -163,6 +163,18 @@ aot_status_t at_fn_fill_diagonal(em_t *e, aot_value_t *out_results, aot_value_t 
   return give(e, EM(e, "masked_fill.Scalar", self, on, em_in(e, "fill_value")), out_results, out_written);
 }
 
+/* renorm of the rows that are named, once each however often they are. */
+aot_status_t at_fn_embedding_renorm(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  em_x_t self = em_in(e, "self"), indices = em_in(e, "indices"), named;
+  const aot_type_t t = at_type(e, self), at = at_type(e, indices);
+  const int64_t n = at_numel(at_infer(e), at.sizes, at.rank);
+  named = at_filled(e, t.sizes, 1, em_f(0.0), AOT_F32, self);
+  named = EM(e, "index_fill.int_Scalar", named, em_i(0), at_reshaped(e, indices, &n, 1), em_f(1.0));
+  named = at_along(e, GT(named, em_f(0.0)), 0, t.rank);
+  return give(e, WHERE(named, EM(e, "renorm", self, em_in(e, "norm_type"), em_i(0), em_in(e, "max_norm")), self),
+              out_results, out_written);
+}
+
 /* Batch norm. In training the running statistics that are there are written; the functional form returns them. In
  * evaluation, and without statistics, nothing is written. Results of the rewritten operator: the normalized tensor, and
  * for the native forms the saved mean and 1 / standard deviation, for cuDNN's an empty tensor more. */

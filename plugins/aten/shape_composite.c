@@ -87,6 +87,22 @@ void at_shape_cartesian_prod(at_infer_t *c) {
   at_put(c, dtype, sizes, n == 1 ? 1 : 2);
 }
 
+/* n over r rows, with replacement n + r - 1 over r; none where there are fewer elements */
+void at_shape_combinations(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  const int64_t r = at_int(c, "r");
+  int64_t *sizes = at_dims(c, 2), n, k;
+  if (t.rank != 1 || AOT_DIM_IS_SYM(t.sizes[0])) at_fail(c, "combinations takes a vector of constant size");
+  if (r < 1 || r > 8) at_fail(c, "combinations of %lld elements", (long long)r);
+  if (c->status != AOT_OK) return;
+  n = t.sizes[0] + (at_bool(c, "with_replacement") ? r - 1 : 0);
+  sizes[0] = n >= r;
+  for (k = 1; k <= r && sizes[0] > 0 && sizes[0] < INT32_MAX; k++) sizes[0] = sizes[0] * (n - r + k) / k;
+  if (sizes[0] >= INT32_MAX) at_fail(c, "too many combinations");
+  sizes[1] = r;
+  at_put(c, t.dtype, sizes, 2);
+}
+
 void at_shape_pad_sequence(at_infer_t *c) {
   uint32_t n = at_list_size(c, "sequences"), i;
   aot_type_t first = at_list_item(c, "sequences", 0);
@@ -174,6 +190,41 @@ void at_shape_trapezoid(at_infer_t *c) {
 }
 
 /* ---- statistics ---- */
+
+/* gradient: a tensor like self for each of dim, or for each dimension */
+void at_shape_gradient(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  const int64_t *dims;
+  uint32_t n = at_ints(c, "dim", &dims), k;
+  const int64_t edge = at_int(c, "edge_order");
+  if (edge != 1 && edge != 2) at_fail(c, "edge_order is 1 or 2, not %lld", (long long)edge);
+  if (n == 0) n = (uint32_t)t.rank;
+  for (k = 0; k < n && c->status == AOT_OK; k++) {
+    const int32_t dim = at_has(c, "dim") ? at_wrap(c, dims[k], t.rank) : (int32_t)k;
+    if (t.rank == 0 || at_hint(c, t.sizes[dim]) <= edge)
+      at_fail(c, "gradient takes %lld elements or more of a dimension", (long long)edge + 1);
+    else at_put(c, floating(t.dtype), t.sizes, t.rank);
+  }
+}
+
+/* quantile: a vector of shares comes first, a dimension of which quantiles are taken goes; without one everything is flat. */
+void at_shape_quantile(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), q = at_operand(c, "q");
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK + 1);
+  int32_t dim = at_has(c, "dim") ? at_wrap(c, at_int(c, "dim"), t.rank) : -1, rank = 0, d;
+  int keep = at_bool(c, "keepdim");
+  if (t.dtype != AOT_F32 && t.dtype != AOT_F64)
+    at_fail(c, "%s takes float32 or float64, not %s", c->row->name, aot_dtype_name(t.dtype));
+  if (q.kind == AOT_TYPE_TENSOR && (q.rank > 1 || q.dtype != t.dtype))
+    at_fail(c, "%s takes a number or a vector q of self's dtype", c->row->name);
+  if (q.kind == AOT_TYPE_TENSOR && q.rank == 1) sizes[rank++] = q.sizes[0];
+  for (d = 0; d < t.rank; d++) {
+    if (dim >= 0 && d != dim) sizes[rank++] = t.sizes[d];
+    else if (keep) sizes[rank++] = 1;
+  }
+  if (rank > AOT_MAX_RANK) at_fail(c, "%s: the result has rank %d", c->row->name, (int)rank);
+  at_put(c, t.dtype, sizes, rank);
+}
 
 void at_shape_cov(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self"), w = at_operand(c, "aweights");

@@ -81,6 +81,18 @@ static void put_conv(at_infer_t *c, const char *input, int transposed, int64_t g
 
 void at_shape_conv(at_infer_t *c) { put_conv(c, "input", 0, at_int(c, "groups")); }
 void at_shape_conv_transpose(at_infer_t *c) { put_conv(c, "input", 1, at_int(c, "groups")); }
+void at_shape_conv_tbc(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self"), w = at_tensor(c, "weight"), b = at_tensor(c, "bias");
+  int64_t *sizes = at_dims(c, 3);
+  if (x.rank != 3 || w.rank != 3 || b.rank != 1 || !at_same(c, x.sizes[2], w.sizes[1]) ||
+      !at_same(c, b.sizes[0], w.sizes[2]))
+    at_fail(c, "conv_tbc takes [time, batch, in], [time, in, out] and [out]");
+  if (c->status != AOT_OK) return;
+  sizes[0] = at_sub(c, at_add(c, x.sizes[0], 2 * at_int(c, "pad") + 1), w.sizes[0]);
+  sizes[1] = x.sizes[1];
+  sizes[2] = w.sizes[2];
+  at_put(c, x.dtype, sizes, 3);
+}
 void at_shape_convolution_of_self(at_infer_t *c) { put_conv(c, "self", 0, at_int(c, "groups")); }
 void at_shape_convolution(at_infer_t *c) { put_conv(c, "input", at_bool(c, "transposed"), at_int(c, "groups")); }
 

@@ -118,6 +118,16 @@ static int64_t range_length(at_infer_t *c, int32_t dtype) {
   return (int64_t)length;
 }
 
+/* windows of signal processing */
+void at_shape_signal_window(at_infer_t *c) {
+  int64_t *sizes = at_dims(c, 1);
+  int32_t dtype = factory_dtype(c, AOT_F32);
+  sizes[0] = at_int(c, "window_length");
+  if (sizes[0] < 0 || at_is_integral(dtype) || aot_dtype_is_complex(dtype))
+    at_fail(c, "%s of %lld elements of %s", c->row->name, (long long)sizes[0], aot_dtype_name(dtype));
+  at_put(c, dtype, sizes, 1);
+}
+
 void at_shape_arange(at_infer_t *c) {
   int any_float = at_operand(c, "start").kind == AOT_TYPE_SYMFLOAT || at_operand(c, "end").kind == AOT_TYPE_SYMFLOAT ||
                   at_operand(c, "step").kind == AOT_TYPE_SYMFLOAT;

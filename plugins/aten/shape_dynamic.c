@@ -15,6 +15,15 @@ void at_shape_nonzero(at_infer_t *c) {
   at_put_strided(c, AOT_I64, sizes, strides, 2);
 }
 
+/* where, nonzero_numpy: the columns of nonzero; a tensor without dimensions has one */
+void at_shape_coordinates(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, at_has(c, "condition") ? "condition" : "self");
+  int64_t *n = at_dims(c, 1);
+  int32_t d;
+  n[0] = at_unknown(c, 0, at_numel(c, t.sizes, t.rank));
+  for (d = 0; d < (t.rank ? t.rank : 1); d++) at_put(c, AOT_I64, n, 1);
+}
+
 void at_shape_masked_select(at_infer_t *c) {
   aot_type_t pair[2];
   int64_t *sizes = at_dims(c, AOT_MAX_RANK), *n = at_dims(c, 1);

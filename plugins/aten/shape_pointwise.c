@@ -224,8 +224,9 @@ void at_shape_dropout(at_infer_t *c) {
 }
 
 void at_shape_isin(at_infer_t *c) {
-  aot_type_t t = at_operand(c, "elements");
-  at_put_like(c, &t, AOT_BOOL);
+  aot_type_t t = at_operand(c, at_has(c, "elements") ? "elements" : "element");
+  if (t.kind == AOT_TYPE_TENSOR) at_put_like(c, &t, AOT_BOOL);
+  else at_put(c, AOT_BOOL, t.sizes, 0);
 }
 
 void at_shape_log_sigmoid_forward(at_infer_t *c) {

@@ -6,6 +6,12 @@
 
 at_infer_fn at_shape_chosen_loss;
 at_infer_fn at_shape_complex;
+at_infer_fn at_shape_coordinates;
+at_infer_fn at_shape_gradient;
+at_infer_fn at_shape_combinations;
+at_infer_fn at_shape_conv_tbc;
+at_infer_fn at_shape_quantile;
+at_infer_fn at_shape_signal_window;
 at_infer_fn at_shape_fft;
 at_infer_fn at_shape_fft_core;
 at_infer_fn at_shape_fft_frequencies;

@@ -57,7 +57,9 @@ for key in '"against": "f64"' '"n_noise": [1-9]' '"verdict": "noise"' '"f64_off"
 status 1 "$aothost" verify "$root/pipelines/verify.yaml" --model "$models/mlp/train.pt2" --expect "$good" --against f64 \
   --plugin-dir "$5/arms" --set vars.backend=zeros
 says 'grad.m.2.bias .* 1 .* differs'
-# halves are widened too; a missing row stays one
+# halves are widened too, and so is what zeros() and arange() make without being asked for a dtype; a missing row stays one
+status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/fixtures/random/13/train.pt2" --against f64 \
+  --expect "$root/tests/fixtures/random/13/expected.safetensors"
 status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/fixtures/regions/half_precision/train.pt2" \
   --expect "$root/tests/fixtures/regions/half_precision/expected.safetensors" --against f64
 verify 1 missing.st '--against f64'

@@ -213,13 +213,15 @@ static int is_by_chance(const char *name) {
   return 0;
 }
 
-/* Numbers, tokens or graphs, which the interpreter here does not make: gradcheck, e2e_ops_composites, e2e_effects,
- * e2e_loops and e2e_regions_kept evaluate them. */
+/* Numbers, tokens, graphs or sizes that a run tells, which the interpreter here does not make: gradcheck, e2e_ops_composites,
+ * e2e_ops_numerics, e2e_effects, e2e_loops and e2e_regions_kept evaluate them. */
 static int gives_more(const char *name) {
   static const char *const list[] = {"aten._scaled_dot_product_flash_attention.default",
                                      "aten._scaled_dot_product_cudnn_attention.default",
                                      "aten._scaled_dot_product_fused_attention_overrideable.default",
                                      "aten._efficient_attention_forward.default",
+                                     "aten.where.default",
+                                     "aten.nonzero_numpy.default",
                                      "higher_order.with_effects",
                                      "higher_order.invoke_subgraph",
                                      "higher_order.scan",
@@ -284,6 +286,7 @@ static void recorded_calls(void **state) {
   calls_of(AT_FIXTURES "/ops_composites");
   calls_of(AT_FIXTURES "/ops_libraries");
   calls_of(AT_FIXTURES "/ops_complex");
+  calls_of(AT_FIXTURES "/ops_numerics");
   print_message("recorded calls: %u agree, %u differ\n", tally.passed, tally.failed);
   assert_int_equal(tally.failed, 0);
   assert_true(tally.passed > 600);
