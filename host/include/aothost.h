@@ -127,7 +127,8 @@ aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file, offset
 aot_status_t aothost_seed(aothost_t *h, int64_t seed, int64_t offset);
 int64_t aothost_offset(const aothost_t *h);
 
-aot_status_t aothost_get(aothost_t *h, const char *key, aot_tensor_t *out); /* AOT_E_NOT_FOUND: no such result */
+/* AOT_E_NOT_FOUND: no such result; with run.ranks, the ranks' failure: there is none */
+aot_status_t aothost_get(aothost_t *h, const char *key, aot_tensor_t *out);
 aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *value); /* param., buffer., state. */
 
 /* ---- calls in flight ---- */

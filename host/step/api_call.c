@@ -2,6 +2,7 @@
 #include <step/api_handle.h>
 
 #include <aot/inline.h>
+#include <pipeline/run_ranks.h>
 #include <step/tensor.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,10 +293,13 @@ aot_status_t aothost_call_shape(aothost_call_t *c, const char *key, aot_tensor_t
 
 /* ---- results ---- */
 
+/* What ranks leave that have failed is no result: what waited for the others was given up. */
 aot_status_t aothost_call_get(aothost_call_t *c, const char *key, aot_tensor_t *out) {
   aoth_tensor_t t;
   AOT_TRY(begin(c));
-  return aoth_step_get(c->h->step, key, &t) ? give(c, &t, out) : AOT_E_NOT_FOUND;
+  if (!aoth_step_get(c->h->step, key, &t)) return AOT_E_NOT_FOUND;
+  AOT_TRY(aoth_api_tell(c->h, aoth_session_ranks_well(c->h->session)));
+  return give(c, &t, out);
 }
 
 /* ---- the same of the first call, and what is of all ---- */
