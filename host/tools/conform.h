@@ -5,7 +5,9 @@
  *     conform_host.[ch]     the host table with a function that fails
  *     conform_programs.[ch] the programs: files of the SDK
  *     conform_unit.c        rules of every unit          conform_stage.c   rules over programs
- *     conform_opset.c, conform_backend.c, conform_device.c, conform_communicator.c, conform_import.c      rules of those kinds
+ *     conform_partition.c, conform_opset.c, conform_kernels.c, conform_backend.c, conform_device.c, conform_communicator.c,
+ *     conform_import.c      rules of those kinds
+ *     conform_calls.[ch]    calls of operators that nobody has to write
  *     conform_ranks.[ch]    ranks as threads, or as processes
  *
  * Every trial is a child process with a time limit (child.h): a crash or an endless loop is a row of the report. */

@@ -55,7 +55,7 @@ const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *
 }
 
 /* By a file without a name: importers take files. */
-static aot_status_t import_text(aoth_session_t *s, const char *text, size_t size) {
+aot_status_t aoth_trial_text(aoth_trial_t *t, const char *text, size_t size) {
   char path[64];
   const int fd = memfd_create("program.ir", MFD_CLOEXEC);
   for (size_t at = 0; fd >= 0 && at < size;) {
@@ -64,7 +64,7 @@ static aot_status_t import_text(aoth_session_t *s, const char *text, size_t size
     at += (size_t)n;
   }
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const aot_status_t status = fd < 0 ? AOT_E_EXHAUSTED : aoth_session_import(s, "ir", NULL, path, NULL);
+  const aot_status_t status = fd < 0 ? AOT_E_EXHAUSTED : aoth_session_import(t->s, "ir", NULL, path, NULL);
   if (fd >= 0) close(fd);
   return status;
 }
@@ -111,7 +111,7 @@ int aoth_trial_program(aoth_trial_t *t, const aoth_conform_program_t *p) {
   char why[300];
   size_t size = 0;
   const char *text = aoth_conform_program_text(p, t->c->arena, t->s->config.sink, &size);
-  if (text && import_text(t->s, text, size) == AOT_OK && complete(t) == AOT_OK) return 1;
+  if (text && aoth_trial_text(t, text, size) == AOT_OK && complete(t) == AOT_OK) return 1;
   aoth_trial_complaint(t, why, sizeof why);
   aoth_trial_end(t, AOTH_CONFORM_NOT, "the program %s cannot be made for it: %s", p->name, why);
   return 0;

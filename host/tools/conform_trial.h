@@ -37,6 +37,8 @@ int aoth_trial_is_first(aoth_trial_t *t); /* of a rule with one trial: 0, and no
 /* The session's program becomes this one, with the properties that the unit needs, by stages that are trusted. 0: the trial has
  * ended; there is no such program, NOT. */
 int aoth_trial_program(aoth_trial_t *t, const aoth_conform_program_t *p);
+aot_status_t aoth_trial_text(aoth_trial_t *t, const char *text,
+                             size_t size); /* the session's program becomes this text */
 /* The program of that number, from 0, of the class; NULL: none. class NULL: all but large and joint. Classes in which the unit
  * has failed are left out. */
 const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *class, uint32_t number);

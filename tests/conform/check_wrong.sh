@@ -32,6 +32,9 @@ while IFS='|' read -r name rule; do
 done < units
 fails wrong.right wrong.so 0
 fails wrong.entry wrong-entry.so 101
+fails kernel_writes wrong-opsets.so 503
+fails form_differs wrong-opsets.so 504
+fails derivative_differs wrong-opsets.so 505
 [ $n -ge 20 ] || { echo "FAILED: $n units only"; bad=1; }
 
 # ---- the line
