@@ -8,7 +8,8 @@
  *     sum      ((x*k + y*m) + ..) + c     terms in structural order, each once; subtraction is a factor of -1
  *     product  ((x * y) * ..) * k         factors in structural order, powers written out; a number times a sum is a
  *                                         sum
- *     quotient of what the divisor divides: without the division; max and comparisons: decided where ranges decide
+ *     quotient of what the divisor divides: without the division; max, min and comparisons: decided where the ranges of both
+ *     operands or of their difference decide: max(x + 1, x) is x + 1
  *
  * Products of sums are not multiplied out: it is no full polynomial algebra.
  * Invariant: the normal form of a row is itself; printing and parsing rows therefore gives the same rows.
@@ -448,17 +449,36 @@ static aot_status_t fold_div(aot_prog_t *p, int create, term_t *t) {
   return is_mod ? AOT_OK : put_sum(p, create, &sum, &t->value);
 }
 
+/* Bounds of a - b, by the terms that are left of it: s + 5 is never below s. */
+static range_t difference(const aot_prog_t *p, int64_t a, int64_t b) {
+  terms_t l = {0};
+  if (!gather_sum(p, a, 1, &l) || !gather_sum(p, b, -1, &l)) return any;
+  range_t r = {l.number, l.number};
+  for (uint32_t i = 0; i < l.n; i++) {
+    const int64_t k = l.factor[i], size = k < 0 ? -k : k;
+    if (k == 0) continue;
+    if (k == INT64_MIN) return any;
+    const range_t term = mul_ranges(range_of(p, l.base[i]), (range_t){size, size});
+    r = add_ranges(r, k < 0 ? negate(term) : term);
+  }
+  return r;
+}
+
 static void fold_choice(const aot_prog_t *p, term_t *t) {
-  range_t a = range_of(p, t->a), b = range_of(p, t->b);
   if (t->op == AOT_EXPR_WHERE) {
     if (is_const(t->a)) done(t, t->a ? t->b : t->c);
     else if (t->b == t->c) done(t, t->b);
     return;
   }
-  int a_is_less = a.hi <= b.lo, b_is_less = b.hi <= a.lo;
-  if (t->a == t->b) done(t, t->a);
-  else if (a_is_less) done(t, t->op == AOT_EXPR_MAX ? t->b : t->a);
+  const range_t a = range_of(p, t->a), b = range_of(p, t->b), between = difference(p, t->a, t->b);
+  const int a_is_less = a.hi <= b.lo || between.hi <= 0, b_is_less = b.hi <= a.lo || between.lo >= 0;
+  if (a_is_less) done(t, t->op == AOT_EXPR_MAX ? t->b : t->a);
   else if (b_is_less) done(t, t->op == AOT_EXPR_MAX ? t->a : t->b);
+}
+
+static void fold_comparison(const aot_prog_t *p, term_t *t) {
+  const int known = decide(t->op, difference(p, t->a, t->b), (range_t){0, 0});
+  if (known >= 0) done(t, known);
 }
 
 static aot_status_t fold(aot_prog_t *p, int create, term_t *t) {
@@ -479,7 +499,7 @@ static aot_status_t fold(aot_prog_t *p, int create, term_t *t) {
     case AOT_EXPR_EQ:
     case AOT_EXPR_LE:
     case AOT_EXPR_LT:
-      if (t->a == t->b) done(t, t->op != AOT_EXPR_LT);
+      fold_comparison(p, t);
       return AOT_OK;
     case AOT_EXPR_POW: return fold_power(p, create, t);
     default: return AOT_OK;

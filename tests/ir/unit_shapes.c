@@ -98,6 +98,15 @@ static void ranges_decide(void **state) {
   assert_int_equal(make(&w, AOT_EXPR_MAX, s, 2), s);
   assert_int_equal(make(&w, AOT_EXPR_MIN, s, 100), s);
   assert_int_equal(make(&w, AOT_EXPR_MIN, s, 1), 1);
+  /* ranges overlap, the difference is known */
+  int64_t more = make(&w, AOT_EXPR_ADD, s, 5), twice = make(&w, AOT_EXPR_MUL, s, 2);
+  assert_int_equal(make(&w, AOT_EXPR_MIN, more, s), s);
+  assert_int_equal(make(&w, AOT_EXPR_MAX, s, more), more);
+  assert_int_equal(make(&w, AOT_EXPR_MAX, twice, s), twice);
+  assert_int_equal(make(&w, AOT_EXPR_MIN, make(&w, AOT_EXPR_ADD, any, -1), any), make(&w, AOT_EXPR_ADD, any, -1));
+  assert_int_equal(make(&w, AOT_EXPR_LT, s, more), 1);
+  assert_int_equal(make(&w, AOT_EXPR_EQ, s, more), 0);
+  assert_true(AOT_DIM_IS_SYM(make(&w, AOT_EXPR_MIN, more, twice)) && make(&w, AOT_EXPR_MIN, more, twice) != twice);
   assert_int_equal(make(&w, AOT_EXPR_EQ, s, 1), 0);
   assert_int_equal(make(&w, AOT_EXPR_LT, s, 65), 1);
   assert_int_equal(make(&w, AOT_EXPR_LE, 65, s), 0);
