@@ -224,21 +224,43 @@ aot_status_t at_dc_cosine_similarity(em_t *e, aot_value_t *out) {
   return at_give_cast(e, at_summed(e, MUL(DIV(a, na), DIV(b, nb)), &dim, 1, 0), out);
 }
 
-/* instance_norm without running statistics: each channel is a group of its own */
+/* instance_norm: by the statistics of the input each channel is a group of its own, by running ones it is batch norm in evaluation */
 static em_x_t instance_norm(em_t *e) {
   em_x_t x = IN("input");
   aot_type_t t = TYPE(x);
   int64_t space = at_numel(at_infer(e), t.sizes + 2, t.rank - 2);
-  if (!at_in_int(e, "use_input_stats", 1) || at_in_has(e, "running_mean") || at_in_has(e, "running_var"))
-    em_fail(e, AOT_E_UNIMPLEMENTED, "use track_running_stats=False",
-            "instance_norm with running statistics is not supported");
+  if (!at_in_int(e, "use_input_stats", 1))
+    return EM(e, "_native_batch_norm_legit_no_training", x, IN("weight"), IN("bias"), IN("running_mean"),
+              IN("running_var"), IN("momentum"), IN("eps"));
   return EM(e, "native_group_norm", x, IN("weight"), IN("bias"), em_i(t.sizes[0]), em_i(t.sizes[1]), em_i(space),
             em_i(t.sizes[1]), IN("eps"));
 }
 
-aot_status_t at_dc_instance_norm(em_t *e, aot_value_t *out) { return at_give(e, instance_norm(e), out); }
+aot_status_t at_dc_instance_norm(em_t *e, aot_value_t *out) {
+  if (at_in_int(e, "use_input_stats", 1) && at_in_has(e, "running_mean"))
+    em_fail(e, AOT_E_UNIMPLEMENTED, "put functionalize before", "instance_norm that writes its running statistics");
+  return at_give(e, instance_norm(e), out);
+}
+
+/* A running statistic moved towards the samples' mean of a statistic of each channel (aten/src/ATen/native/Normalization.cpp). */
+static em_x_t moved(em_t *e, const char *name, em_x_t statistic) {
+  const double momentum = em_in_float(e, "momentum", 0.1);
+  const int64_t samples = 0;
+  em_x_t running = IN(name), now = EM(e, "mean.dim", statistic, em_list(e, &samples, 1));
+  now = ADD(MUL(at_math(e, running), em_f(1.0 - momentum)), MUL(now, em_f(momentum)));
+  return em_cast(e, now, TYPE(running).dtype);
+}
 
 aot_status_t at_fn_instance_norm(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  (void)out_written;
+  em_x_t x = EM(e, "detach", IN("input"));
+  int64_t space[AOT_MAX_RANK];
+  uint32_t n = 0, n_written = 0;
+  while ((int32_t)n + 2 < TYPE(x).rank) space[n] = n + 2, n++;
+  x = at_math(e, x);
+  if (at_in_int(e, "use_input_stats", 1) && at_in_has(e, "running_mean"))
+    out_written[n_written++] = em_value(e, moved(e, "running_mean", EM(e, "mean.dim", x, em_list(e, space, n))));
+  if (at_in_int(e, "use_input_stats", 1) && at_in_has(e, "running_var"))
+    out_written[n_written] =
+        em_value(e, moved(e, "running_var", EM(e, "var.correction", x, em_list(e, space, n), em_i(1))));
   return at_give(e, instance_norm(e), out_results);
 }
