@@ -498,9 +498,7 @@ static aot_status_t fold(aot_prog_t *p, int create, term_t *t) {
     case AOT_EXPR_WHERE: fold_choice(p, t); return AOT_OK;
     case AOT_EXPR_EQ:
     case AOT_EXPR_LE:
-    case AOT_EXPR_LT:
-      fold_comparison(p, t);
-      return AOT_OK;
+    case AOT_EXPR_LT: fold_comparison(p, t); return AOT_OK;
     case AOT_EXPR_POW: return fold_power(p, create, t);
     default: return AOT_OK;
   }
