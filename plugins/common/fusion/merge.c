@@ -127,7 +127,7 @@ static double weigh(merging_t *s, uint32_t a, uint32_t b) {
 
 /* ---- order ---- */
 
-/* Marks what follows a in the order before b because it needs a. 0: b is among it, by way of a third. */
+/* Marks what follows a in the order before b because it needs a. 0: b is among it, by way of a third, or what stays. */
 static int search(merging_t *s, uint32_t a, uint32_t b) {
   uint32_t found[FU_WINDOW + 1], n = 1;
   s->stamp++;
@@ -137,7 +137,7 @@ static int search(merging_t *s, uint32_t a, uint32_t b) {
       for (uint32_t k = s->reader_begin[i]; k < s->reader_begin[i + 1]; k++) {
         const uint32_t to = find(s, s->readers[k]);
         if (to == a || to == found[at] || (to == b && at == 0)) continue;
-        if (to == b) return 0;
+        if (to == b || (s->m->stays && s->m->stays[to])) return 0;
         if (s->place[to] > s->place[b] || s->mark[to] == s->stamp) continue;
         s->mark[to] = s->stamp;
         found[n++] = to;

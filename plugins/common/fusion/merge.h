@@ -23,7 +23,8 @@ typedef struct fu_moves {
   const double *move;       /* by value: of writing it, and as much of reading it */
   const uint8_t *is_wanted; /* by value: it is in memory anyway */
   uint32_t n_values;
-  double step; /* of one step */
+  double step;          /* of one step */
+  const uint8_t *stays; /* by node that is no loop: no merge moves it; NULL: all may move */
 } fu_moves_t;
 
 /* group: as fu_group has left it. position[n]: of the group whose last node is n, its place in the order that groups run

@@ -302,18 +302,38 @@ static int has_order(const lw_build_t *b) {
   return 0;
 }
 
-/* Groups are merged, and get copies of nodes. A program with kernels of plugins, which may write into what they read,
- * stays in the order that it has. */
+static int is_collective(const lw_build_t *b, uint32_t node) {
+  const aot_snap_node_t *row = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + node;
+  return (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[row->op].flags & AOT_OP_COLLECTIVE) != 0;
+}
+
+/* Kernels of plugins may write into what they read, but for those of collectives. */
+static int has_writers(const lw_build_t *b) {
+  const cu_program_t *custom = b->machine->custom;
+  for (uint32_t i = 0; i < custom->n_nodes; i++)
+    if (!is_collective(b, custom->nodes[i].node)) return 1;
+  return 0;
+}
+
+/* Collectives begin where they stand, and are in one order on all ranks. */
+static void find_fixed(const lw_build_t *b, uint8_t *out) {
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) out[i] = (uint8_t)is_collective(b, b->graph->node_begin + i);
+}
+
+/* Groups are merged, and get copies of nodes. A program with kernels that may write into what they read stays in the
+ * order that it has. */
 static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *a, uint32_t *group,
                             uint32_t *position) {
   const size_t n = (size_t)b->n_values + 1;
   value_arrays_t v = {malloc(n * sizeof *v.move), calloc(n, 1), malloc(n * sizeof *v.lasts_until)};
-  aot_status_t status = v.move && v.is_wanted && v.lasts_until ? AOT_OK : no_memory(b);
+  uint8_t *stays = calloc((size_t)b->graph->n_nodes + 1, 1);
+  aot_status_t status = v.move && v.is_wanted && v.lasts_until && stays ? AOT_OK : no_memory(b);
   if (status == AOT_OK) {
     find_moves(b, v.move);
     find_wanted(b, a, v.is_wanted);
+    find_fixed(b, stays);
     const lw_costs_t *costs = &b->machine->target->costs;
-    const fu_moves_t m = {a->memory, v.move, v.is_wanted, b->n_values, costs->step_ns};
+    const fu_moves_t m = {a->memory, v.move, v.is_wanted, b->n_values, costs->step_ns, stays};
     if (costs->merges_apart && !has_order(b) && fu_merge(g, &m, group, position) != 0) status = no_memory(b);
   }
   if (status == AOT_OK) {
@@ -342,6 +362,7 @@ static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *
   free(v.move);
   free(v.is_wanted);
   free(v.lasts_until);
+  free(stays);
   return status;
 }
 
@@ -354,7 +375,7 @@ aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_po
     for (uint32_t i = 0; i < b->graph->n_nodes; i++) out_position[i] = i;
     if (b->machine->is_watched) stand_alone(b, &a, out_group);
     else if (fu_group(&g, out_group) != 0) status = no_memory(b);
-    else if (!b->machine->custom->n_nodes) status = improve(b, &g, &a, out_group, out_position);
+    else if (!has_writers(b)) status = improve(b, &g, &a, out_group, out_position);
     else leave_alone(b, &a, out_group);
   }
   deinit(&a);

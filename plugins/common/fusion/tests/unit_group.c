@@ -121,7 +121,7 @@ static void groups_run_in_an_order_in_which_all_that_they_read_is_there(void **s
   for (int round = 0; round < 2000; round++) {
     uint32_t begin[N + 1] = {0}, producers[2 * N], space[N], rows[N], row_space[N], group[N], position[N], at = 0;
     uint32_t tensors[2 * N], values[2 * N], size[N] = {0};
-    uint8_t apart[2 * N], is_wanted[2 * N] = {0};
+    uint8_t apart[2 * N], is_wanted[2 * N] = {0}, stays[N];
     double move[2 * N];
     for (uint32_t n = 0; n < N; n++) {
       begin[n] = at;
@@ -133,13 +133,15 @@ static void groups_run_in_an_order_in_which_all_that_they_read_is_there(void **s
       space[n] = next_random(&seed) % 4 ? next_random(&seed) % 2 : FU_NONE;
       rows[n] = space[n] == FU_NONE || next_random(&seed) % 3 ? 0 : 1 + next_random(&seed) % 2;
       row_space[n] = space[n] + 1;
+      stays[n] = space[n] == FU_NONE && round % 2;
     }
     begin[N] = at;
     for (uint32_t v = 0; v < 2 * N; v++) move[v] = next_random(&seed) % 4;
     for (uint32_t k = 0; k < at; k++) apart[k] = next_random(&seed) % 5 == 0;
     for (uint32_t k = 0; k < at; k++) tensors[k] = next_random(&seed) % 3 ? FU_NONE : next_random(&seed) % N;
     const fu_graph_t g = {N, begin, producers, space, 8, rows, row_space, apart, tensors, N, NULL};
-    const fu_moves_t m = {.values = values, .move = move, .is_wanted = is_wanted, .n_values = 2 * N, .step = 1};
+    const fu_moves_t m = {
+        .values = values, .move = move, .is_wanted = is_wanted, .n_values = 2 * N, .step = 1, .stays = stays};
     assert_int_equal(fu_group(&g, group), 0);
     for (uint32_t n = 0; n < N; n++) position[n] = n;
     for (int is_merged = 0; is_merged < 2; is_merged++) {
@@ -154,6 +156,11 @@ static void groups_run_in_an_order_in_which_all_that_they_read_is_there(void **s
       }
     }
     for (uint32_t n = 0; n < N; n++) assert_true(++size[group[n]] <= 8);
+    for (uint32_t n = 0, last = N; n < N; n++) { /* what stays is in the order that it was in */
+      if (!stays[n]) continue;
+      assert_true(last == N || position[last] < position[n]);
+      last = n;
+    }
   }
   assert_true(n_after < n_before - n_before / 20);
 }
