@@ -18,17 +18,30 @@ typedef struct type_list { /* result types being gathered */
   uint32_t few[FEW];
 } type_list_t;
 
+static aot_status_t type_list_room(type_list_t *l) {
+  if (l->n < l->capacity) return AOT_OK;
+  uint32_t *grown = malloc((size_t)l->capacity * 2 * sizeof *grown);
+  if (!grown) return aoth_no_memory(l->prog, "result types", l->capacity * 8u);
+  memcpy(grown, l->at, l->n * sizeof *grown);
+  if (l->at != l->few) free(l->at);
+  l->at = grown;
+  l->capacity *= 2;
+  return AOT_OK;
+}
+
 static aot_status_t type_list_add(type_list_t *l, const aot_type_t *type) {
-  if (l->n == l->capacity) {
-    uint32_t *grown = malloc((size_t)l->capacity * 2 * sizeof *grown);
-    if (!grown) return aoth_no_memory(l->prog, "result types", l->capacity * 8u);
-    memcpy(grown, l->at, l->n * sizeof *grown);
-    if (l->at != l->few) free(l->at);
-    l->at = grown;
-    l->capacity *= 2;
-  }
+  AOT_TRY(type_list_room(l));
   AOT_TRY(aoth_type_intern(l->prog, type, &l->at[l->n]));
   l->n++;
+  return AOT_OK;
+}
+
+/* A type of the program's that undo may have left without what it names. */
+static aot_status_t type_list_number(type_list_t *l, uint32_t number) {
+  AOT_TRY(type_list_room(l));
+  if (number == NONE || number >= l->prog->types.n || !aoth_type_is_live(l->prog, &l->prog->types.at[number]))
+    return aoth_complain(l->prog, AOT_E_RANGE, "ir.bad-type", "there is no type %u", number);
+  l->at[l->n++] = number;
   return AOT_OK;
 }
 
@@ -202,6 +215,7 @@ aot_status_t aoth_node_make_again(aot_prog_t *p, uint32_t graph, const aoth_made
   AOT_TRY(check_scope(p, graph, aoth_ops_desc(p->ops, s.op), s.args, s.n_args));
   type_list_init(&types, p);
   aot_status_t status = AOT_OK;
+  for (uint32_t i = 0; i < made->n_types && status == AOT_OK; i++) status = type_list_number(&types, made->types[i]);
   for (uint32_t i = 0; i < s.n_types && status == AOT_OK; i++) status = type_list_add(&types, &s.types[i]);
   s.n_types = made->is_typed;
   if (status == AOT_OK) status = insert_node(p, g, &s, s.args, s.n_args, &types, before.id, out);

@@ -1,5 +1,7 @@
 #include <ir/edits_wire.h>
 
+#include <ir/program_store.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HERE UINT32_MAX /* the bytes follow */
@@ -7,7 +9,7 @@
 
 typedef struct edits_wire {
   aoth_wire_t *w;
-  aoth_spans_t known;
+  aoth_known_t known;
   aoth_arena_t *leaves;
 } edits_wire_t;
 
@@ -106,9 +108,84 @@ static const void *wire_port(aoth_wire_t *w, const aot_port_t *at) {
   return port;
 }
 
-static const void *wire_node(aoth_wire_t *w, const aoth_made_node_t *at) {
+/* ---- types by number: most of what nodes are made of, and a few thousand different ones of a program ---- */
+
+#define IS_NEW 0x80000000u /* in a number: what it is follows */
+
+aoth_type_numbers_t aoth_type_numbers(aot_prog_t *p) { return (aoth_type_numbers_t){.prog = p, .first = p->types.n}; }
+
+void aoth_type_numbers_deinit(aoth_type_numbers_t *t) {
+  free(t->at);
+  t->at = NULL;
+}
+
+/* 0: no memory. Fresh ones are 0. */
+static int room(aoth_type_numbers_t *t, uint32_t i) {
+  const uint32_t wanted = i < 512 ? 1024 : 2 * i;
+  if (i < t->capacity) return 1;
+  uint32_t *at = realloc(t->at, wanted * sizeof *at);
+  if (!at) return 0;
+  memset(at + t->capacity, 0, (wanted - t->capacity) * sizeof *at);
+  t->at = at;
+  t->capacity = wanted;
+  return 1;
+}
+
+/* As the other side counts it. */
+static uint32_t number_there(aoth_type_numbers_t *t, uint32_t number, int *failed) {
+  if (number < t->first) return number;
+  const uint32_t i = number - t->first;
+  *failed |= !room(t, i);
+  if (*failed || t->at[i]) return *failed ? 0 : t->first + t->at[i] - 1;
+  t->at[i] = ++t->n_sent;
+  return (t->first + t->n_sent - 1) | IS_NEW;
+}
+
+static uint32_t number_here(const aoth_type_numbers_t *t, uint32_t number, int *failed) {
+  if (number < t->first) return number;
+  *failed |= number - t->first >= t->n_sent;
+  return *failed ? 0 : t->at[number - t->first];
+}
+
+static void write_type(aoth_wire_t *w, const aoth_type_numbers_t *t, uint32_t number) {
+  aot_type_t copy;
+  wire_type(w, aoth_wire_record(w, &t->prog->types.at[number], &copy, sizeof copy));
+}
+
+static void read_type(aoth_wire_t *w, aoth_type_numbers_t *t, uint32_t number) {
+  aot_type_t none, *type = aoth_wire_record(w, NULL, &none, sizeof none);
+  wire_type(w, type);
+  w->failed |= number - t->first != t->n_sent || !room(t, t->n_sent);
+  if (!w->failed) w->failed = aoth_type_intern(t->prog, type, &t->at[t->n_sent]) != AOT_OK;
+  t->n_sent += !w->failed;
+}
+
+static uint32_t *wire_numbers(const edits_wire_t *e, uint32_t *numbers, uint32_t n) {
+  aoth_wire_t *w = e->w;
+  aoth_type_numbers_t *t = e->known.types;
+  uint32_t here[8], *there = w->out && n > 8 ? malloc(n * sizeof *there) : here;
+  w->failed |= !t || !there;
+  for (uint32_t i = 0; i < n && w->out && !w->failed; i++) there[i] = number_there(t, numbers[i], &w->failed);
+  uint32_t *at = aoth_wire_block(w, there, n, sizeof *at);
+  for (uint32_t i = 0; i < n && !w->failed; i++) {
+    if (w->out && at[i] & IS_NEW) write_type(w, t, numbers[i]);
+    if (!w->out && at[i] & IS_NEW) read_type(w, t, at[i] & ~IS_NEW);
+    if (!w->out) at[i] = number_here(t, at[i] & ~IS_NEW, &w->failed);
+  }
+  if (there != here) free(there);
+  return w->out ? NULL : at;
+}
+
+static const void *wire_node(const edits_wire_t *e, const aoth_made_node_t *at) {
+  aoth_wire_t *w = e->w;
   aoth_made_node_t copy, *made = aoth_wire_record(w, at, &copy, sizeof copy);
   made->spec.args = wire_rows(w, made->spec.args, made->spec.n_args, sizeof *made->spec.args, wire_arg);
+  if (made->types) {
+    made->types = wire_numbers(e, made->types, made->n_types);
+    made->spec.types = NULL;
+    return made;
+  }
+  made->n_types = 0; /* whatever the bytes say */
   made->spec.types = wire_rows(w, made->spec.types, made->spec.n_types, sizeof *made->spec.types, wire_type);
   return made;
 }
@@ -154,7 +231,7 @@ static const void *wire_what(const edits_wire_t *e, uint32_t kind, const void *w
     case EDIT_NOTE: return wire_text_row(w, what);
     case EDIT_INPUT_ADD: return wire_input(w, what);
     case EDIT_OUTPUT_ADD: return wire_port(w, what);
-    case EDIT_NODE_CREATE: return wire_node(w, what);
+    case EDIT_NODE_CREATE: return wire_node(e, what);
     case EDIT_ARG_SET: wire_arg(w, one_arg = aoth_wire_record(w, what, &arg, sizeof arg)); return one_arg;
     case EDIT_TYPE_SET: wire_type(w, one_type = aoth_wire_record(w, what, &type, sizeof type)); return one_type;
     case EDIT_LEAF_CREATE:
@@ -168,7 +245,7 @@ static const void *wire_what(const edits_wire_t *e, uint32_t kind, const void *w
   }
 }
 
-const aoth_edit_t *aoth_wire_edit(aoth_wire_t *w, const aoth_edit_t *edit, aoth_spans_t known, aoth_arena_t *leaves) {
+const aoth_edit_t *aoth_wire_edit(aoth_wire_t *w, const aoth_edit_t *edit, aoth_known_t known, aoth_arena_t *leaves) {
   static const aoth_edit_t none;
   const edits_wire_t wire = {w, known, leaves};
   aoth_edit_t copy, *e = aoth_wire_record(w, edit, &copy, sizeof copy);

@@ -15,52 +15,106 @@ const char *aoth_edit_name(uint32_t kind) {
   }
 }
 
-/* ---- out of the program: copies of what stands there right after the edit; NULL: no memory ---- */
+/* ---- out of the program: what stands there right after the edit; NULL: no memory ---- */
 
-static const void *copy(aoth_arena_t *a, const void *at, size_t nbytes) {
-  return aoth_arena_copy(a, 8, nbytes ? at : "", nbytes ? nbytes : 1);
+/* Where rows go. What they point to goes along, or, for one who looks at it at once, stays in the program. */
+typedef struct room {
+  aoth_arena_t *arena;
+  union borrowed *row; /* that is looked at at once; NULL: it is kept */
+} room_t;
+
+#define FEW 8
+
+typedef union borrowed {
+  struct {
+    aoth_made_node_t made;
+    uint32_t types[FEW];
+  } node;
+  aot_str_t text;
+  aoth_input_t input;
+  aot_port_t port;
+  aot_arg_t arg;
+  aot_type_t type;
+  aot_leaf_info_t leaf;
+  aot_rule_t rule;
+  aot_origin_info_t origin;
+  aot_symbol_info_t symbol;
+  aot_expr_info_t expr;
+  aot_encoding_info_t encoding;
+} borrowed_t;
+
+static const void *put(const room_t *r, const void *row, size_t nbytes) {
+  AOT_ASSERT(!r->row || nbytes <= sizeof *r->row);
+  return r->row ? memcpy(r->row, row, nbytes) : aoth_arena_copy(r->arena, 8, row, nbytes);
 }
 
-static int copy_text(aoth_arena_t *a, aot_str_t *s) {
-  s->data = copy(a, s->data, (size_t)s->size);
+static const void *keep(const room_t *r, const void *at, size_t nbytes) {
+  static const int64_t nothing;
+  if (nbytes == 0) return &nothing;
+  return r->row ? at : aoth_arena_copy(r->arena, 8, at, nbytes);
+}
+
+static int keep_text(const room_t *a, aot_str_t *s) {
+  s->data = keep(a, s->data, (size_t)s->size);
   return s->data != NULL;
 }
 
-static const aot_str_t *text_of(aoth_arena_t *a, aot_str_t s) {
-  return copy_text(a, &s) ? copy(a, &s, sizeof s) : NULL;
-}
+static const aot_str_t *text_of(const room_t *a, aot_str_t s) { return keep_text(a, &s) ? put(a, &s, sizeof s) : NULL; }
 
-static int copy_type(aoth_arena_t *a, aot_type_t *t) {
+static int keep_type(const room_t *a, aot_type_t *t) {
   const size_t nbytes = (size_t)t->rank * sizeof *t->sizes;
-  t->sizes = copy(a, t->sizes, nbytes);
-  t->strides = copy(a, t->strides, nbytes);
+  t->sizes = keep(a, t->sizes, nbytes);
+  t->strides = keep(a, t->strides, nbytes);
   return t->sizes && t->strides;
 }
 
-static int copy_arg(aoth_arena_t *a, aot_arg_t *arg) {
+static int keep_arg(const room_t *a, aot_arg_t *arg) {
   switch (arg->kind) {
-    case AOT_ARG_VALUES: return (arg->u.ids = copy(a, arg->u.ids, arg->n * sizeof *arg->u.ids)) != NULL;
+    case AOT_ARG_VALUES: return (arg->u.ids = keep(a, arg->u.ids, arg->n * sizeof *arg->u.ids)) != NULL;
     case AOT_ARG_INTS:
-    case AOT_ARG_BOOLS: return (arg->u.ints = copy(a, arg->u.ints, arg->n * sizeof *arg->u.ints)) != NULL;
-    case AOT_ARG_FLOATS: return (arg->u.floats = copy(a, arg->u.floats, arg->n * sizeof *arg->u.floats)) != NULL;
-    case AOT_ARG_STR: return (arg->u.chars = copy(a, arg->u.chars, arg->n)) != NULL;
+    case AOT_ARG_BOOLS: return (arg->u.ints = keep(a, arg->u.ints, arg->n * sizeof *arg->u.ints)) != NULL;
+    case AOT_ARG_FLOATS: return (arg->u.floats = keep(a, arg->u.floats, arg->n * sizeof *arg->u.floats)) != NULL;
+    case AOT_ARG_STR: return (arg->u.chars = keep(a, arg->u.chars, arg->n)) != NULL;
     default: return 1;
   }
 }
 
-static const void *made_node(aoth_arena_t *a, const aot_prog_t *p, const edit_row_t *e) {
-  const node_row_t *r = &p->nodes.at[e->u[0]];
-  aot_arg_t *args = aoth_arena_alloc(a, 8, (r->n_args + (size_t)1) * sizeof *args);
-  aot_type_t *types = aoth_arena_alloc(a, 8, (r->n_results + (size_t)1) * sizeof *types);
-  if (!args || !types) return NULL;
-  for (uint32_t i = 0; i < r->n_args; i++) {
-    args[i] = r->args[i];
-    if (!copy_arg(a, &args[i])) return NULL;
-  }
-  for (uint32_t i = 0; i < r->n_results; i++) {
+/* Result types as they are, or, of a row that is looked at at once, their numbers. */
+static aot_type_t *result_types(const room_t *a, const aot_prog_t *p, const node_row_t *r) {
+  aot_type_t *types = aoth_arena_alloc(a->arena, 8, (r->n_results + (size_t)1) * sizeof *types);
+  for (uint32_t i = 0; i < r->n_results && types; i++) {
     types[i] = *value_type_of(p, r->first_result + i);
-    if (!copy_type(a, &types[i])) return NULL;
+    if (!keep_type(a, &types[i])) return NULL;
   }
+  return types;
+}
+
+static uint32_t *result_numbers(const room_t *a, const aot_prog_t *p, const node_row_t *r) {
+  uint32_t *numbers = a->row->node.types;
+  if (r->n_results > FEW) {
+    aoth_arena_reset(a->arena);
+    numbers = aoth_arena_alloc(a->arena, 8, r->n_results * sizeof *numbers);
+  }
+  for (uint32_t i = 0; i < r->n_results && numbers; i++)
+    numbers[i] = p->values.at[r->first_result + i].type & ~VALUE_DEAD;
+  return numbers;
+}
+
+static aot_arg_t *kept_args(const room_t *a, const node_row_t *r) {
+  aot_arg_t *args = aoth_arena_alloc(a->arena, 8, (r->n_args + (size_t)1) * sizeof *args);
+  for (uint32_t i = 0; i < r->n_args && args; i++) {
+    args[i] = r->args[i];
+    if (!keep_arg(a, &args[i])) return NULL;
+  }
+  return args;
+}
+
+static const void *made_node(const room_t *a, const aot_prog_t *p, const edit_row_t *e) {
+  const node_row_t *r = &p->nodes.at[e->u[0]];
+  const aot_arg_t *args = a->row ? r->args : kept_args(a, r);
+  const aot_type_t *types = a->row ? NULL : result_types(a, p, r);
+  uint32_t *numbers = a->row ? result_numbers(a, p, r) : NULL;
+  if ((!args && r->n_args) || (!types && !numbers)) return NULL;
   const aoth_made_node_t made = {
       .spec =
           {
@@ -69,79 +123,82 @@ static const void *made_node(aoth_arena_t *a, const aot_prog_t *p, const edit_ro
               .op = {r->op},
               .n_args = r->n_args,
               .args = args,
-              .n_types = r->n_results,
+              .n_types = types ? r->n_results : 0,
               .region_tag = r->region_tag,
               .types = types,
               .origin = {r->origin},
           },
       .before = r->next,
       .is_typed = e->u[1],
+      .n_types = numbers ? r->n_results : 0,
+      .types = numbers,
   };
-  return copy(a, &made, sizeof made);
+  return put(a, &made, sizeof made);
 }
 
-static const void *added_input(aoth_arena_t *a, const aot_prog_t *p, const graph_row_t *g) {
+static const void *added_input(const room_t *a, const aot_prog_t *p, const graph_row_t *g) {
   aoth_input_t in = {.port = g->inputs.at[g->inputs.n - 1]};
   in.type = *value_type_of(p, in.port.value.id);
-  return copy_text(a, &in.port.name) && copy_type(a, &in.type) ? copy(a, &in, sizeof in) : NULL;
+  return keep_text(a, &in.port.name) && keep_type(a, &in.type) ? put(a, &in, sizeof in) : NULL;
 }
 
-static const void *added_output(aoth_arena_t *a, const graph_row_t *g) {
+static const void *added_output(const room_t *a, const graph_row_t *g) {
   aot_port_t out = g->outputs.at[g->outputs.n - 1];
-  return copy_text(a, &out.name) ? copy(a, &out, sizeof out) : NULL;
+  return keep_text(a, &out.name) ? put(a, &out, sizeof out) : NULL;
 }
 
-static const void *set_arg(aoth_arena_t *a, const aot_prog_t *p, const edit_row_t *e) {
+static const void *set_arg(const room_t *a, const aot_prog_t *p, const edit_row_t *e) {
   aot_arg_t arg = p->nodes.at[e->u[0]].args[e->u[1]];
-  return copy_arg(a, &arg) ? copy(a, &arg, sizeof arg) : NULL;
+  return keep_arg(a, &arg) ? put(a, &arg, sizeof arg) : NULL;
 }
 
-static const void *set_type(aoth_arena_t *a, const aot_prog_t *p, uint32_t value) {
+static const void *set_type(const room_t *a, const aot_prog_t *p, uint32_t value) {
   aot_type_t t = *value_type_of(p, value);
-  return copy_type(a, &t) ? copy(a, &t, sizeof t) : NULL;
+  return keep_type(a, &t) ? put(a, &t, sizeof t) : NULL;
 }
 
-static const void *leaf_of(aoth_arena_t *a, const aot_prog_t *p, uint32_t leaf) {
+static const void *leaf_of(const room_t *a, const aot_prog_t *p, uint32_t leaf) {
   aot_leaf_info_t l = p->leaves.at[leaf];
-  aot_str_t *names = aoth_arena_alloc(a, 8, (l.n_names + (size_t)1) * sizeof *names);
-  if (!names || !copy_type(a, &l.type)) return NULL;
+  if (a->row) return put(a, &l, sizeof l);
+  aot_str_t *names = aoth_arena_alloc(a->arena, 8, (l.n_names + (size_t)1) * sizeof *names);
+  if (!names || !keep_type(a, &l.type)) return NULL;
   for (uint32_t i = 0; i < l.n_names; i++) {
     names[i] = l.names[i];
-    if (!copy_text(a, &names[i])) return NULL;
+    if (!keep_text(a, &names[i])) return NULL;
   }
   l.names = names;
-  return copy(a, &l, sizeof l);
+  return put(a, &l, sizeof l);
 }
 
-static const void *added_rule(aoth_arena_t *a, const aot_prog_t *p) {
+static const void *added_rule(const room_t *a, const aot_prog_t *p) {
   aot_rule_t r = p->rules.at[p->rules.n - 1];
   if (aoth_rule_has_geometry(r.kind)) {
     const size_t nbytes = (size_t)r.rank * sizeof *r.sizes;
-    r.sizes = copy(a, r.sizes, nbytes);
-    r.strides = copy(a, r.strides, nbytes);
+    r.sizes = keep(a, r.sizes, nbytes);
+    r.strides = keep(a, r.strides, nbytes);
     if (!r.sizes || !r.strides) return NULL;
   }
-  return copy(a, &r, sizeof r);
+  return put(a, &r, sizeof r);
 }
 
-static const void *made_origin(aoth_arena_t *a, const aot_prog_t *p) {
+static const void *made_origin(const room_t *a, const aot_prog_t *p) {
   aot_origin_info_t o = p->origins.at[p->origins.n - 1];
-  if (!copy_text(a, &o.source_file) || !copy_text(a, &o.module_path) || !copy_text(a, &o.node_name)) return NULL;
-  return copy(a, &o, sizeof o);
+  if (!keep_text(a, &o.source_file) || !keep_text(a, &o.module_path) || !keep_text(a, &o.node_name)) return NULL;
+  return put(a, &o, sizeof o);
 }
 
-static const void *made_symbol(aoth_arena_t *a, const aot_prog_t *p) {
+static const void *made_symbol(const room_t *a, const aot_prog_t *p) {
   aot_symbol_info_t s = p->symbols.at[p->symbols.n - 1];
-  return copy_text(a, &s.name) ? copy(a, &s, sizeof s) : NULL;
+  return keep_text(a, &s.name) ? put(a, &s, sizeof s) : NULL;
 }
 
-static const void *made_encoding(aoth_arena_t *a, const aot_prog_t *p) {
+static const void *made_encoding(const room_t *a, const aot_prog_t *p) {
   aot_encoding_info_t e = p->encodings.at[p->encodings.n - 1];
-  return copy_text(a, &e.name) && copy_text(a, &e.value) ? copy(a, &e, sizeof e) : NULL;
+  return keep_text(a, &e.name) && keep_text(a, &e.value) ? put(a, &e, sizeof e) : NULL;
 }
 
 /* The edit as a row; the state is that right after it. 0: no memory. */
-static int describe(aoth_arena_t *a, const aot_prog_t *p, const edit_row_t *e, aoth_edit_t *out) {
+static int describe(const room_t *a, const aot_prog_t *p, const edit_row_t *e, aoth_edit_t *out) {
   const graph_row_t *g = &p->graphs.at[e->kind <= EDIT_OUTPUTS_CLEAR ? e->u[0] : NONE];
   int needs_what = 1;
   *out = (aoth_edit_t){.kind = e->kind, .id = e->u[0]};
@@ -168,7 +225,7 @@ static int describe(aoth_arena_t *a, const aot_prog_t *p, const edit_row_t *e, a
     case EDIT_RULE_ADD: out->what = added_rule(a, p); break;
     case EDIT_ORIGIN_CREATE: out->what = made_origin(a, p); break;
     case EDIT_SYMBOL_CREATE: out->what = made_symbol(a, p); break;
-    case EDIT_EXPR_CREATE: out->what = copy(a, &p->exprs.at[e->u[0]].info, sizeof(aot_expr_info_t)); break;
+    case EDIT_EXPR_CREATE: out->what = put(a, &p->exprs.at[e->u[0]].info, sizeof(aot_expr_info_t)); break;
     case EDIT_ENCODING_CREATE: out->what = made_encoding(a, p); break;
     default: needs_what = 0; break;
   }
@@ -186,8 +243,9 @@ aot_status_t aoth_edits_take(aot_prog_t *p, aoth_edits_t *out) {
   int whole = edits.arena != NULL;
   if (whole) edits.at = aoth_arena_alloc(edits.arena, 8, ((size_t)n + 1) * sizeof *edits.at);
   whole = whole && edits.at;
+  const room_t room = {edits.arena, NULL};
   for (uint32_t i = edits.n; aoth_journal_newest(p);) {
-    whole = whole && describe(edits.arena, p, aoth_journal_newest(p), &edits.at[--i]);
+    whole = whole && describe(&room, p, aoth_journal_newest(p), &edits.at[--i]);
     aoth_journal_undo_newest(p);
   }
   aoth_journal_undo(p);
@@ -277,9 +335,10 @@ aot_status_t aoth_edits_replay(aot_prog_t *p, const aoth_edits_t *edits) {
 static void tell(aot_prog_t *p) {
   for (; p->n_heard < p->edits.n; p->n_heard++) {
     const aoth_edit_listener_t *l = p->listener;
+    borrowed_t row;
+    const room_t room = {l->arena, &row};
     aoth_edit_t edit;
-    aoth_arena_reset(l->arena);
-    if (describe(l->arena, p, &p->edits.at[p->n_heard], &edit)) l->made(l->self, &edit);
+    if (describe(&room, p, &p->edits.at[p->n_heard], &edit)) l->made(l->self, &edit);
     else p->lacked_memory = 1;
   }
 }

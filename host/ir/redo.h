@@ -77,6 +77,8 @@ typedef struct aoth_made_node {
   aot_node_spec_t spec; /* all arguments, all result types */
   uint32_t before;      /* AOT_NO_ID: at the end */
   uint32_t is_typed;    /* its maker gave the types; else the opset had inferred them */
+  uint32_t n_types, reserved;
+  uint32_t *types; /* n_types of them in place of spec's, by the program's numbers; NULL: spec has them */
 } aoth_made_node_t;
 
 typedef struct aoth_edits {
@@ -95,10 +97,11 @@ aot_status_t aoth_edit_replay(aot_prog_t *p, const aoth_edit_t *edit); /* one of
 const char *aoth_edit_name(uint32_t kind);                             /* "node_create" */
 
 /* Somebody who hears of edits as they are made, in their order, and of journals inside of the one that is open: what he does
- * likewise on another program as this one was makes it as this one is. An edit is told when the next one begins. */
+ * likewise on another program as this one was makes it as this one is. An edit is told when the next one begins, and lasts as
+ * long as he looks: what it points to is the program's own, and types of a made node come by number. */
 typedef struct aoth_edit_listener {
   void *self;
-  aoth_arena_t *arena; /* of what an edit points to; reset with each */
+  aoth_arena_t *arena; /* for an edit of many results; reset by each such */
   void (*made)(void *self, const aoth_edit_t *edit);
   void (*begun)(void *self);  /* aoth_journal_begin */
   void (*undone)(void *self); /* aoth_journal_undo */

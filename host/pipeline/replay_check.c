@@ -16,7 +16,7 @@ static int same(aot_prog_t *p, const aoth_text_t *text, aoth_digest_t digest) {
 
 /* As a worker sends them: what is made again was read from bytes. */
 static aot_status_t replay_sent(aot_prog_t *p, const aoth_edits_t *edits) {
-  const aoth_spans_t none = {.n = 0};
+  const aoth_known_t none = {.n = 0};
   aoth_text_t bytes = {0};
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < edits->n && status == AOT_OK; i++) {

@@ -50,7 +50,7 @@ struct aoth_worker {
   aoth_text_t buffer;  /* frames; those within `whole` are */
   size_t whole;
   int is_sending;
-  aoth_spans_t known;
+  aoth_known_t known;
   aoth_worker_result_t result;
   aoth_watch_t watch;
   aoth_edit_listener_t listener;
@@ -66,18 +66,18 @@ static void count_told(const aoth_session_t *s, uint32_t out[AOTH_N_SEVERITIES])
 }
 
 /* Memory of both processes: model files, and what leaves hold already. In session memory; none where there is no room. */
-static aoth_spans_t known_spans(aoth_session_t *s) {
+static aoth_known_t what_both_have(aoth_session_t *s, aoth_type_numbers_t *types) {
   const uint32_t n_leaves = aoth_graph_n_leaves(s->now.prog);
-  aoth_spans_t spans = {.n = 0};
-  spans.at = aoth_arena_alloc(s->arena, sizeof(void *), (s->n_maps + (size_t)n_leaves) * sizeof *spans.at);
-  for (uint32_t i = 0; spans.at && i < s->n_maps; i++)
-    spans.at[spans.n++] = (aoth_span_t){s->maps[i].data, s->maps[i].nbytes};
-  for (uint32_t l = 1; spans.at && l < n_leaves; l++) {
+  aoth_known_t known = {.n = 0, .types = types};
+  known.at = aoth_arena_alloc(s->arena, sizeof(void *), (s->n_maps + (size_t)n_leaves) * sizeof *known.at);
+  for (uint32_t i = 0; known.at && i < s->n_maps; i++)
+    known.at[known.n++] = (aoth_span_t){s->maps[i].data, s->maps[i].nbytes};
+  for (uint32_t l = 1; known.at && l < n_leaves; l++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
     if (aoth_graph_leaf_info(s->now.prog, (aot_leaf_t){l}, &leaf) == AOT_OK && leaf.data)
-      spans.at[spans.n++] = (aoth_span_t){leaf.data, leaf.nbytes};
+      known.at[known.n++] = (aoth_span_t){leaf.data, leaf.nbytes};
   }
-  return spans;
+  return known;
 }
 
 /* ---- inside of the worker ---- */
@@ -229,7 +229,7 @@ static void limit_itself(const aoth_worker_t *w, pid_t parent) {
 typedef struct waiting {
   aoth_session_t *s;
   const aoth_stage_t *stage;
-  aoth_spans_t known;
+  aoth_known_t known;
   pid_t pid;
   int letters, frames;
   atomic_int *asked;
@@ -445,7 +445,8 @@ static atomic_int *shared_word(void) {
 }
 
 aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_status_t (*fn)(void *arg), void *arg) {
-  aoth_worker_t worker = {.s = s, .stage = stage, .why_not = s->cache_why_not, .known = known_spans(s)};
+  aoth_type_numbers_t types = aoth_type_numbers(s->now.prog);
+  aoth_worker_t worker = {.s = s, .stage = stage, .why_not = s->cache_why_not, .known = what_both_have(s, &types)};
   waiting_t w = {.s = s, .stage = stage, .known = worker.known, .pid = -1};
   int pipes[4] = {-1, -1, -1, -1};
   const pid_t parent = getpid();
@@ -481,6 +482,7 @@ aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_s
   const aot_status_t status = conclude(&w);
   close_all(pipes);
   munmap(w.asked, sizeof *w.asked);
+  aoth_type_numbers_deinit(&types);
   free(w.buffer);
   return status;
 }
