@@ -78,7 +78,7 @@ static void try(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage_t *
 static void try_all(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage_t *stage, outcome_t *out) {
   const aoth_trial_t *t = c->shared;
   aoth_text_t log = {0};
-  const int is_one = c->line->trial >= 0;
+  const int is_one = c->line->trial >= 0 && c->line->rule == rule->number; /* before it comes the opening of the file */
   *out = (outcome_t){.verdict = AOTH_CONFORM_NOT};
   for (uint32_t k = is_one ? (uint32_t)c->line->trial : 0;; k++) {
     try(c, rule, stage, k, is_one ? &log : NULL);

@@ -19,10 +19,12 @@ fails() { # UNIT FILE RULE: exactly this
   [ "$3" -eq 0 ] && expected="" || expected=$3
   [ "$failed" = "$expected" ] || { echo "FAILED: $1 fails by rules '$failed', not '$expected'"; cat out; bad=1; return; }
   [ "$3" -eq 0 ] && return
-  # the line that repeats it does, and no trial fails without a reason
+  # the line that repeats it does, by the same trial, and no trial fails without a reason
   again=$(jq -r '[.units[].rules[] | select(.verdict == "failed")][0] | select(.why != "") | .again' r.json)
   timeout 60 sh -c "$(echo "$again" | sed "s|^aothost|$aothost|") --timeout 3" > out 2>&1
   [ $? -eq 1 ] || { echo "FAILED: $1: '$again' does not fail again"; cat out; bad=1; }
+  about=$(jq -r '[.units[].rules[] | select(.verdict == "failed")][0].trial_about // ""' r.json)
+  grep -qF -- "$about" out || { echo "FAILED: $1: '$again' does not try '$about'"; cat out; bad=1; }
 }
 sed -n 's/^WRONG(\([a-z_]*\), "\([^"]*\)", \([0-9]*\))$/\1|\3/p' "$here/wrong_units.def" > units
 while IFS='|' read -r name rule; do
