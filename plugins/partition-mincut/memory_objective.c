@@ -84,8 +84,8 @@ static void ports_deinit(step_ports_t *p) {
 
 static const void *extension(const mc_memory_call_t *call, const char *id) { return aot_ext(&call->host->head, id); }
 
-static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_cut_t *cut, uint64_t *out_peak) {
-  const aot_ext_memory_t *memory = extension(call, AOT_EXT_MEMORY);
+static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_ext_memory_t *memory, const aot_cut_t *cut,
+                                uint64_t *out_peak) {
   const aot_memory_plan_t *plan = NULL;
   AOT_TRY(pt_apply(call->host, call->ctx, call->prog, cut, call->how));
   if (memory->plan(memory, call->ctx, call->prog, NULL, 0, &plan) == AOT_OK && plan) *out_peak = plan->peak_nbytes;
@@ -96,15 +96,16 @@ static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_cut_t *c
 static aot_status_t measure_on_backend(const mc_memory_call_t *call, const pt_joint_t *j, const uint32_t *saved,
                                        uint32_t n_saved, uint64_t *out_peak) {
   const aot_ext_trial_t *trial = extension(call, AOT_EXT_TRIAL);
+  const aot_ext_memory_t *memory = extension(call, AOT_EXT_MEMORY);
   aot_value_t *values = malloc(((size_t)n_saved + 1) * sizeof *values);
   *out_peak = 0;
   aot_status_t status = values ? AOT_OK : pt_no_memory(call->host, call->ctx);
-  if (status == AOT_OK && trial && extension(call, AOT_EXT_MEMORY)) {
+  if (status == AOT_OK && trial && memory) {
     for (uint32_t i = 0; i < n_saved; i++) values[i].id = j->value_id[saved[i]];
     const aot_cut_t cut = {.struct_size = sizeof cut, .n_saved = n_saved, .saved = values};
     status = trial->begin(trial, call->ctx, call->prog);
     if (status == AOT_OK) {
-      status = ask_backend(call, &cut, out_peak);
+      status = ask_backend(call, memory, &cut, out_peak);
       const aot_status_t undone = trial->undo(trial, call->ctx, call->prog);
       if (status == AOT_OK) status = undone;
     }
@@ -178,12 +179,17 @@ static int is_cancelled(const void *self) {
   return call->host->cancelled(call->host, call->ctx);
 }
 
+static int told(aot_status_t status) {
+  return status == AOT_OK ? 0 : status == AOT_E_EXHAUSTED ? PT_EXHAUSTED : PT_TOLD;
+}
+
 /* What plan i takes by the simulation and, where it tells, by the backend: the larger of the two. */
 static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t i, uint32_t *saved,
                    uint32_t *n_saved, uint64_t *out_measured, uint64_t *out_peak) {
   if (is_cancelled(call)) return PT_STOPPED;
   mc_candidates_plan(c, i, saved, n_saved);
-  if (measure_on_backend(call, c->m->j, saved, *n_saved, out_measured) != AOT_OK) return PT_TOLD;
+  const int status = told(measure_on_backend(call, c->m->j, saved, *n_saved, out_measured));
+  if (status != 0) return status;
   *out_peak = *out_measured > c->list[i].numbers.peak ? *out_measured : c->list[i].numbers.peak;
   return 0;
 }
@@ -196,7 +202,8 @@ static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t
   uint32_t n_saved;
   uint64_t measured;
   if (pt_save_all(c->m->j, saved, &n_saved) != 0) return -2;
-  if (measure_on_backend(call, c->m->j, saved, n_saved, &measured) != AOT_OK) return PT_TOLD;
+  const int status = told(measure_on_backend(call, c->m->j, saved, n_saved, &measured));
+  if (status != 0) return status;
   o->is_far_off = measured && measured < c->all_saved.peak - c->all_saved.peak / FAR_OFF;
   o->all_saved = measured > c->all_saved.peak || o->is_far_off ? measured : c->all_saved.peak;
   return 0;
@@ -255,7 +262,7 @@ static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *o
       refuse(call, &c, &o);
       status = PT_TOLD;
     }
-    if (status == 0 && report(call, &c, &o) != AOT_OK) status = PT_TOLD;
+    if (status == 0) status = told(report(call, &c, &o));
   }
   mc_candidates_deinit(&c);
   return status;
@@ -315,7 +322,7 @@ int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, u
     status = mc_model_init(&m, j, &g.graph, g.sim.extent, g.needs_slot, &work,
                            call->step.is_one_graph ? &g.ports.one : NULL);
   m.stop = &stop;
-  if (status == 0 && report_teller(call, g.is_told) != AOT_OK) status = PT_TOLD;
+  if (status == 0) status = told(report_teller(call, g.is_told));
   if (status == 0) status = choose(call, &m, out_saved, out_n_saved, out_value);
   mc_model_deinit(&m);
   ground_deinit(&g);

@@ -92,6 +92,7 @@ static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_join
   int solved = how->pick(how->self, j, saved, &n_saved, &bad);
   if (solved == PT_TOLD) return AOT_E_PRECONDITION;
   if (solved == PT_STOPPED) return AOT_E_CANCELLED;
+  if (solved == PT_EXHAUSTED) return AOT_E_EXHAUSTED;
   if (solved == -1)
     return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.unbounded",
                    "no cut is possible: this value may be neither saved nor recomputed",

@@ -7,9 +7,11 @@
 #include <aot/partition.h>
 
 /* What a partitioner decides: fills out_saved (room for n_values) with values of j to keep. 0; -1: impossible,
- * *out_value is at fault; -2: no memory; PT_TOLD: impossible, and it has said why; PT_STOPPED: it was asked to stop. */
+ * *out_value is at fault; -2: no memory; PT_TOLD: impossible, and it has said why; PT_STOPPED: it was asked to stop;
+ * PT_EXHAUSTED: no memory, and that has been said. */
 #define PT_TOLD (-3)
 #define PT_STOPPED (-4)
+#define PT_EXHAUSTED (-5)
 struct pt_joint;
 typedef int (*pt_pick_t)(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
                          uint32_t *out_value);
