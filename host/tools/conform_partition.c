@@ -5,6 +5,7 @@
 #include <aot/inline.h>
 #include <ir/halves.h>
 #include <ir/tables.h>
+#include <pipeline/memory_plan.h>
 #include <pipeline/session.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,4 +194,76 @@ void aoth_rule_tags(aoth_trial_t *t) {
   aoth_numbering_deinit(&n);
   if (!n_tagged) t->end = AOTH_CONFORM_NOT;
   else if (aoth_trial_run(t)) check_tagged(t, tagged, n_tagged);
+}
+
+/* ---- 404 ---- */
+
+static const double shares[] = {1, 0.75, 0.5, 0.25}; /* of what the first run takes */
+#define N_SHARES 4u
+
+static uint32_t budget_option(const aoth_unit_t *u) {
+  uint32_t i = 0;
+  while (i < u->desc.n_options && !aot_str_eq(u->options[i].name, aot_str("budget"))) i++;
+  return i;
+}
+
+/* The program divided, and what the unit tells of its memory. 0: the trial has ended. */
+static int divide_and_ask(aoth_trial_t *t, aot_memory_plan_t *out) {
+  if (joint_program(t).id == AOT_NO_ID || !aoth_trial_run(t)) return 0;
+  t->s->outcome = AOTH_CALL_OK;
+  return aoth_trial_judge(t, aoth_session_memory(t->s, t->stage, NULL, t->c->arena, out));
+}
+
+/* The most that the rows of a plan have alive at once. */
+static uint64_t most_alive(const aot_memory_plan_t *p) {
+  uint64_t most = 0;
+  for (uint64_t step = 0; step < p->n_steps; step++) {
+    uint64_t alive = 0;
+    for (uint64_t i = 0; i < p->n_buffers; i++)
+      if (p->buffers[i].first <= step && step <= p->buffers[i].last) alive += p->buffers[i].nbytes;
+    if (alive > most) most = alive;
+  }
+  return most;
+}
+
+static void check_budget(aoth_trial_t *t, const aot_memory_plan_t *plan, uint64_t budget, int is_told) {
+  const uint64_t alive = most_alive(plan);
+  if (alive > plan->peak_nbytes)
+    aoth_trial_end(t, AOTH_CONFORM_FAILED, "it tells a peak of %llu bytes, and buffers of %llu at once",
+                   (unsigned long long)plan->peak_nbytes, (unsigned long long)alive);
+  else if (plan->peak_nbytes > budget && !is_told)
+    aoth_trial_end(t, AOTH_CONFORM_FAILED, "with a budget of %llu bytes it takes %llu, and does not say so",
+                   (unsigned long long)budget, (unsigned long long)plan->peak_nbytes);
+}
+
+static void divide_within(aoth_trial_t *t, uint32_t option, uint64_t budget) {
+  char text[32];
+  aot_opt_value_t values[256];
+  aot_memory_plan_t plan;
+  aoth_stage_t stage = *t->stage;
+  snprintf(text, sizeof text, "%llu", (unsigned long long)budget);
+  memcpy(values, stage.opts.values, stage.opts.n_values * sizeof *values);
+  if (stage.unit->options[option].kind == AOT_OPT_STRING) values[option].s = aot_str(text);
+  else values[option].i = (int64_t)budget;
+  stage.opts.values = values;
+  t->stage = &stage;
+  const uint32_t n_told = aoth_sink_count(t->s->config.sink, AOT_SEVERITY_WARNING);
+  if (divide_and_ask(t, &plan))
+    check_budget(t, &plan, budget, aoth_sink_count(t->s->config.sink, AOT_SEVERITY_WARNING) > n_told);
+}
+
+void aoth_rule_budget(aoth_trial_t *t) {
+  const uint32_t option = budget_option(t->stage->unit), share = t->number % N_SHARES;
+  char about[sizeof t->about];
+  aot_memory_plan_t plan;
+  if (option == t->stage->unit->desc.n_options || !aoth_unit_offers_memory(t->s, t->stage)) {
+    aoth_trial_end(t, t->number ? AOTH_CONFORM_NO_TRIAL : AOTH_CONFORM_NOT,
+                   "it has no option budget, or does not tell what memory is taken (aot.memory/1)");
+    return;
+  }
+  t->number /= N_SHARES; /* of the program */
+  if (!divide_and_ask(t, &plan)) return;
+  divide_within(t, option, (uint64_t)((double)plan.peak_nbytes * shares[share]));
+  memcpy(about, t->about, sizeof about);
+  aoth_trial_about(t, "%.150s, %g of its %llu bytes", about, shares[share], (unsigned long long)plan.peak_nbytes);
 }

@@ -3,9 +3,11 @@
 
 #include <aot/edit.h>
 #include <aot/ext/joint_halves.h>
+#include <aot/ext/memory.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct wrong_partition {
   aot_partition_t table;
@@ -56,6 +58,31 @@ static aot_status_t apply_with_more(const aot_partition_t *p, aot_ctx_t *ctx, ao
   return w->host.edit->node_create(prog, backward, &spec, aot_no_node(), &made);
 }
 
+/* Whatever the budget is, one buffer of a thousand bytes. */
+static aot_status_t plan(const aot_ext_memory_t *x, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+                         uint64_t n_symbols, const aot_memory_plan_t **out_plan) {
+  static const aot_memory_step_t step = {.graph = {1}};
+  static const aot_memory_buffer_t buffer = {
+      .kind = AOT_MEMORY_TEMPORARY, .first = 0, .last = 0, .nbytes = 1000, .place = UINT64_MAX};
+  static const aot_memory_plan_t constant = {.struct_size = sizeof constant,
+                                             .n_steps = 1,
+                                             .n_buffers = 1,
+                                             .steps = &step,
+                                             .buffers = &buffer,
+                                             .step_stride = sizeof step,
+                                             .buffer_stride = sizeof buffer,
+                                             .peak_nbytes = 1000};
+  (void)x, (void)ctx, (void)prog, (void)symbols, (void)n_symbols;
+  *out_plan = &constant;
+  return AOT_OK;
+}
+
+static const void *get_ext(const aot_table_t *t, const char *id) {
+  static const aot_ext_memory_t memory = {.head = {.struct_size = sizeof memory}, .plan = plan};
+  const wrong_partition_t *w = t->self;
+  return w->fault == FAULT_budget_broken && strcmp(id, AOT_EXT_MEMORY) == 0 ? &memory : NULL;
+}
+
 static void destroy(const aot_table_t *t) { free(t->self); }
 
 const aot_table_t *wrong_partition(const aot_host_t *host, fault_t fault) {
@@ -63,8 +90,8 @@ const aot_table_t *wrong_partition(const aot_host_t *host, fault_t fault) {
   if (!w) return NULL;
   w->host = *host;
   w->fault = fault;
-  w->table =
-      (aot_partition_t){.head = {.struct_size = sizeof w->table, .self = w, .destroy = destroy}, .choose = choose};
+  w->table = (aot_partition_t){
+      .head = {.struct_size = sizeof w->table, .self = w, .destroy = destroy, .get_ext = get_ext}, .choose = choose};
   if (fault == FAULT_halves_with_more) w->table.apply = apply_with_more;
   return &w->table.head;
 }

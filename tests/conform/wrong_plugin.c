@@ -240,6 +240,11 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
     .help = AOT_STR_INIT("how much"), .preset = {.i = preset_}, .min = 0, .max = 9                                     \
   }
 static const aot_option_t level[] = {OPTION("level", 3)}, level_outside[] = {OPTION("level", 30)};
+static const aot_option_t budget[] = {{.struct_size = sizeof(aot_option_t),
+                                       .kind = AOT_OPT_BYTES,
+                                       .name = AOT_STR_INIT("budget"),
+                                       .help = AOT_STR_INIT("how much memory"),
+                                       .preset = {.i = 1 << 20}}};
 static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
 static const aot_contract_t contract_of_partitions = {
     .struct_size = sizeof contract_of_partitions,
@@ -248,14 +253,16 @@ static const aot_contract_t contract_of_partitions = {
     .drops = AOT_NAMES(AOT_PROP_JOINT),
     .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
 };
-#define IS_PARTITION(fault) ((fault) >= FAULT_halves_of_late && (fault) <= FAULT_tags_ignored)
+#define IS_PARTITION(fault) ((fault) >= FAULT_halves_of_late && (fault) <= FAULT_budget_broken)
 static const aot_unit_t unit_rows[] = {
 #define UNIT(name_, kind_)                                                                                             \
   {                                                                                                                    \
     .struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT(kind_), .id = AOT_STR_INIT("wrong." #name_),               \
     .version = AOT_STR_INIT("0.1"), .help = AOT_STR_INIT("wrong in one way"),                                          \
-    .options = FAULT_##name_ == FAULT_default_outside ? level_outside : level, .n_options = 1,                         \
-    .option_stride = sizeof *level, .create = create,                                                                  \
+    .options = FAULT_##name_ == FAULT_default_outside ? level_outside                                                  \
+               : IS_PARTITION(FAULT_##name_)          ? budget                                                         \
+                                                      : level,                                                                  \
+    .n_options = 1, .option_stride = sizeof *level, .create = create,                                                  \
     .contract = IS_PARTITION(FAULT_##name_) ? &contract_of_partitions : &contract,                                     \
   }
     UNIT(right, "pass/1"),
