@@ -1,6 +1,8 @@
 /* sympy_text.c - see sympy_text.h. Precedence climbing; the nesting of the text is bounded, so the recursion is. */
 #include "sympy_text.h"
 #include <aot/graph.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_DEPTH 100
@@ -376,6 +378,28 @@ static aot_status_t symbol_call(parser_t *p, quotient_t *out) {
   return symbol(p, name, out);
 }
 
+/* Float('0.5', precision=53), as a scale factor is written: exact, or refused. 1.7 times a size is rounded to a double before its
+ * fraction is cut off, which no quotient of integers says. */
+static aot_status_t float_call(parser_t *p, quotient_t *out) {
+  aot_str_t text;
+  char digits[40], *end;
+  double x;
+  AOT_TRY(take_string(p, &text));
+  if (text.size >= sizeof digits) return bad(p, "a number is too long");
+  memcpy(digits, text.data, text.size);
+  digits[text.size] = '\0';
+  x = strtod(digits, &end);
+  while (take(p, ",")) {
+    if (!take_word(p).size || !take(p, "=") || !take_word(p).size) return bad(p, "a precision is expected");
+  }
+  if (*end != '\0' || !take(p, ")")) return bad(p, "a number and ')' are expected");
+  if (!(fabs(x) < 9007199254740992.0)) return bad(p, "a number is too large");
+  for (out->den = 1; x != floor(x) && out->den < (INT64_C(1) << 31); out->den *= 2) x *= 2;
+  if (x != floor(x)) return bad(p, "a factor that is no multiple of a power of 1/2 is not supported");
+  out->num = (int64_t)x;
+  return reduce(p, out);
+}
+
 static aot_status_t primary(parser_t *p, quotient_t *out) {
   aot_str_t word;
   skip_space(p);
@@ -389,7 +413,10 @@ static aot_status_t primary(parser_t *p, quotient_t *out) {
   }
   word = take_word(p);
   if (!word.size) return bad(p, "a number, a name or '(' is expected");
-  if (take(p, "(")) return p2_str_is(word, "Symbol") ? symbol_call(p, out) : call(p, word, out);
+  if (take(p, "(")) {
+    if (p2_str_is(word, "Symbol")) return symbol_call(p, out);
+    return p2_str_is(word, "Float") ? float_call(p, out) : call(p, word, out);
+  }
   if (p2_str_is(word, "true") || p2_str_is(word, "True")) return *out = whole(1), AOT_OK;
   if (p2_str_is(word, "false") || p2_str_is(word, "False")) return *out = whole(0), AOT_OK;
   return symbol(p, word, out);

@@ -57,6 +57,11 @@ static void both_spellings(void **state) {
       {"Mod(s1, s0)", 5},
       {"PythonMod(s1, 4) + s1 % 4", 6},
       {"s0**2", 36},
+      {"Max(Integer(1), TruncToInt(Mul(Float('0.5', precision=53), ToFloat(Mul(Integer(2), Symbol('s1', "
+       "integer=True))))))",
+       35},
+      {"TruncToInt(Mul(Float('1.5', precision=53), ToFloat(Symbol('s1', integer=True))))", 52},
+      {"TruncToInt(Mul(Float('2.0', precision=53), ToFloat(Symbol('s0', integer=True))))", 12},
       {"Pow(Symbol('s0', integer=True), Integer(2))", 36},
       {"PowByNatural(s0, 3)", 216},
       {"-s0 + 7", 1},
@@ -92,7 +97,8 @@ static void both_spellings(void **state) {
 static void refuses(void **state) {
   /* clang-format off */
   static const char *const rows[] = {"",      "s0 +",   "(s0",       "s0 s1",  "Frob(s0)",  "Symbol('s0'",
-                                     "Symbol('')", "1.5",
+                                     "Symbol('')", "1.5", "Float('1.7', precision=53)", "Float('x', precision=53)",
+                                     "Float('1e300', precision=53)", "Float('0.5', precision=53",
                                      "s0//0", "Mod(s0, 0)", "Max()", "99999999999999999999", "4611686018427387904",
                                      "FloorDiv(s0)", "s0**-2", "LShift(s0, 99)"};
   /* clang-format on */
