@@ -148,6 +148,11 @@ aot_status_t at_fn_fill(em_t *e, aot_value_t *out_results, aot_value_t *out_writ
   return give(e, EM(e, "fill.Scalar", em_in(e, "self"), em_in(e, "value")), out_results, out_written);
 }
 
+/* Its twin takes the order first. */
+aot_status_t at_fn_polygamma(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  return give(e, EM(e, "polygamma", em_in(e, "n"), em_in(e, "self")), out_results, out_written);
+}
+
 /* Where all indices are equal; wrapped, a matrix of w columns has its diagonal again every w + 1 rows. */
 aot_status_t at_fn_fill_diagonal(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
   em_x_t self = em_in(e, "self"), first, on = em_none();

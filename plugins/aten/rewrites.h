@@ -305,6 +305,7 @@ at_decompose_fn at_dc_xlogy;
 at_functional_fn at_functional_twin; /* of rows that name their twin, or derive from it */
 at_functional_fn at_fn_batch_norm;
 at_functional_fn at_fn_observed_fake_quantize;
+at_functional_fn at_fn_polygamma;
 at_functional_fn at_fn_copy;
 at_functional_fn at_fn_embedding_renorm;
 at_functional_fn at_fn_fill;
