@@ -5,6 +5,7 @@
 #include <bridge.h>
 #include <device/host_device.h>
 #include <pipeline/call.h>
+#include <pipeline/cancel.h>
 #include <pipeline/devices.h>
 #include <pipeline/kernel_guards.h>
 #include <pipeline/load.h>
@@ -245,8 +246,8 @@ aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model) {
   return AOT_OK;
 }
 
-aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
-                                 const char *path, const aoth_where_t *where_model) {
+static aot_status_t import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import, const char *path,
+                           const aoth_where_t *where_model) {
   aoth_stage_t importer = {.use = import_id, .name = import_id};
   aoth_model_t model;
   if (where_import) importer.where = *where_import;
@@ -254,6 +255,12 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
   AOT_TRY(aoth_session_open_needed(s, &model, NULL, 0));
   AOT_TRY(aoth_session_declare_found(s, &model));
   return aoth_session_read_model(s, &model);
+}
+
+aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
+                                 const char *path, const aoth_where_t *where_model) {
+  aoth_compiling_begin(s);
+  return aoth_compiling_end(s, import(s, import_id, where_import, path, where_model));
 }
 
 aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *out) {

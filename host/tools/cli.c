@@ -332,7 +332,7 @@ int aoth_cli_deinit(aoth_cli_t *cli, int code) {
   fflush(stdout);
   if (cli->session && cli->common.time) aoth_records_print(cli->session, stderr);
   if (cli->session) aoth_interrupt_end(&cli->interrupt);
-  if (cli->interrupt.asked && code != AOTH_EXIT_PLUGIN) code = AOTH_EXIT_INTERRUPTED;
+  if (cli->interrupt.asked && code != AOTH_EXIT_OK && code != AOTH_EXIT_PLUGIN) code = AOTH_EXIT_INTERRUPTED;
   aoth_session_destroy(cli->session);
   if (cli->trace && aoth_trace_write(cli->trace, cli->sink) != AOT_OK && code == AOTH_EXIT_OK) code = AOTH_EXIT_INPUT;
   aoth_trace_destroy(cli->trace);

@@ -23,8 +23,8 @@ static void act_as_before(const aoth_interrupt_t *i, int signal_number) {
 
 static void note(int signal_number) {
   aoth_interrupt_t *i = innermost;
-  if (i->ask && !i->ask(i->self)) act_as_before(i, signal_number);
-  else i->asked = 1;
+  i->asked = 1;
+  if (i->ask && !i->ask(i->self)) act_as_before(i, signal_number); /* nothing, where a shell has it ignored */
 }
 
 void aoth_interrupt_begin(aoth_interrupt_t *i) {
