@@ -2,6 +2,7 @@
 
 #include "candidates.h"
 #include "common/cost/ask_costs.h"
+#include "common/cost/loop_times.h"
 #include "common/memory/sim_graph.h"
 #include "common/memory/sim_regions.h"
 #include "joint/joint_arrays.h"
@@ -123,6 +124,13 @@ typedef struct outcome {
   int is_far_off;     /* the backend keeps much less than the simulation knows of: its numbers alone count */
 } outcome_t;
 
+/* Of forward and backward with everything saved, ps. */
+static double step_cost(const mc_model_t *m) {
+  double ps = 0;
+  for (uint32_t n = 0; n < m->j->n_nodes; n++) ps += (double)m->cost[n];
+  return ps;
+}
+
 static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *c, const outcome_t *o) {
   const aot_ext_report_t *r = extension(call, AOT_EXT_REPORT);
   const mc_numbers_t *numbers = &c->list[o->chosen].numbers;
@@ -142,6 +150,7 @@ static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *
               {"least-peak-bound-bytes", "bytes", (double)c->least},
               {"recompute-cost", "seconds", cost},
               {"cost-lower-bound", "seconds", bound},
+              {"step-cost", "seconds", step_cost(c->m) * 1e-12},
               {"gap", "", cost > 0 ? (cost - bound) / cost : 0},
               {"plans-tried", "", c->n_tried},
               {"measured-peak-bytes", "bytes", (double)o->measured}};
@@ -249,6 +258,29 @@ static int search(const mc_memory_call_t *call, const mc_candidates_t *c, outcom
   return find_least(call, c, out_saved, o);
 }
 
+/* For a part of the step's time: of the plans that cost no more, the one with the least peak, if that is within the budget. */
+static int search_for_time(const mc_memory_call_t *call, const mc_candidates_t *c, outcome_t *o, uint32_t *out_saved,
+                           uint32_t *out_n_saved) {
+  uint64_t least = UINT64_MAX, measured_least = 0;
+  uint32_t best = c->n;
+  const double most = call->extra_time * step_cost(c->m);
+  for (uint32_t i = 0; i < c->n && (double)c->list[i].numbers.cost <= most; i++) {
+    uint64_t measured, peak;
+    const int status = measure(call, c, i, out_saved, out_n_saved, &measured, &peak);
+    if (status != 0) return status;
+    if (o->is_far_off) peak = measured;
+    if (peak >= least) continue;
+    least = peak;
+    measured_least = measured;
+    best = i;
+  }
+  if (least > o->budget) return search(call, c, o, out_saved, out_n_saved);
+  mc_candidates_plan(c, best, out_saved, out_n_saved);
+  o->chosen = best;
+  o->measured = measured_least;
+  return 0;
+}
+
 static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *out_saved, uint32_t *out_n_saved,
                   uint32_t *out_value) {
   mc_candidates_t c;
@@ -257,7 +289,7 @@ static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *o
     outcome_t o = {0};
     status = measure_all_saved(call, &c, out_saved, &o);
     o.budget = mc_budget_nbytes(&call->budget, o.all_saved);
-    if (status == 0) status = search(call, &c, &o, out_saved, out_n_saved);
+    if (status == 0) status = (call->extra_time > 0 ? search_for_time : search)(call, &c, &o, out_saved, out_n_saved);
     if (status == 0 && o.chosen == c.n) {
       refuse(call, &c, &o);
       status = PT_TOLD;
@@ -291,6 +323,7 @@ static int prepare(const mc_memory_call_t *call, const pt_joint_t *j, ground_t *
   };
   if (!g->inside || !g->needs_slot || !g->is_updated || nc_dims(s, NULL, 0, &g->dims) != AOT_OK) return -2;
   int status = nc_ask(&g->costs, &question, g->dims, &g->is_told);
+  if (status == 0) status = nc_time_loops(&g->costs, s, j->graph, g->dims);
   if (status == 0) status = ms_region_memory(s, g->dims, &g->costs, g->inside);
   if (status == 0) status = ms_sim_init(&g->sim, s, j->graph, g->dims, &g->costs, g->inside);
   if (status != 0) return status;

@@ -27,11 +27,12 @@ typedef struct mc_memory_call {
   aot_prog_t *prog;    /* whose joint graph is divided */
   const pt_how_t *how; /* that the program is divided with */
   mc_budget_t budget;
+  double extra_time; /* part of the step's time that less memory may cost; 0: none beyond what the budget needs */
   mc_step_t step;
 } mc_memory_call_t;
 
 /* A pt_pick_t; self: mc_memory_call_t. Diagnoses what is wrong itself (PT_TOLD). Reports recompute-cost,
- * cost-lower-bound, gap, peak-bytes, peak-arena-bytes (of it), budget-bytes, all-saved-peak-bytes,
+ * cost-lower-bound, step-cost, gap, peak-bytes, peak-arena-bytes (of it), budget-bytes, all-saved-peak-bytes,
  * measured-peak-bytes (the backend's, where it tells), least-peak-bytes, least-peak-bound-bytes, plans-tried,
  * costs-told. */
 int mc_pick_memory(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,

@@ -30,6 +30,7 @@ typedef struct unit {
   int is_memory;      /* the objective */
   int is_idle_budget; /* one is given, and the objective is not memory */
   mc_budget_t budget;
+  double extra_time;
   mc_step_t step;
   aot_ext_memory_t memory;
   mr_rows_t rows; /* of the last plan that was asked for */
@@ -63,7 +64,7 @@ static void warn_of_budget(const unit_t *u, aot_ctx_t *ctx) {
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const unit_t *u = p->head.self;
-  mc_memory_call_t call = {&u->host, ctx, prog, &u->how, u->budget, u->step};
+  mc_memory_call_t call = {&u->host, ctx, prog, &u->how, u->budget, u->extra_time, u->step};
   pt_how_t how = u->how;
   if (u->is_memory) how.pick = mc_pick_memory, how.self = &call;
   if (u->is_idle_budget) warn_of_budget(u, ctx);
@@ -126,6 +127,7 @@ enum {
   OPT_MERGE_EQUAL,
   OPT_POLICIES,
   OPT_BUDGET,
+  OPT_EXTRA_TIME,
   OPT_STEP,
   OPT_LOSS,
   OPT_CLIP_NORM,
@@ -191,6 +193,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
       .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0,
   };
   u->is_memory = aot_str_eq(opts->values[OPT_OBJECTIVE].s, aot_str("memory"));
+  u->extra_time = opts->values[OPT_EXTRA_TIME].f;
   u->step = (mc_step_t){
       .is_one_graph = chosen(step_choices, 2, opts->values[OPT_STEP].s) == 1,
       .loss = (uint32_t)opts->values[OPT_LOSS].i,
@@ -266,6 +269,10 @@ static const aot_option_t options[] = {
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,
          .name = AOT_STR_INIT("budget"), .preset = {.s = AOT_STR_INIT("1.0")},
          .help = AOT_STR_INIT("objective memory: the most bytes held at a time (64MiB), or a fraction of what saving everything takes")},
+    [1 + OPT_EXTRA_TIME] =
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+         .name = AOT_STR_INIT("extra-time"), .preset = {.f = 0}, .min = 0, .max = 1,
+         .help = AOT_STR_INIT("objective memory: the least peak for at most this part more time (0.01); 0: the cheapest plan within the budget")},
     [1 + OPT_STEP] = CHOICE("step", "objective memory: whether forward, backward and update become one graph behind this stage; run.train tells",
                             step_choices, "three-graphs"),
     [1 + OPT_LOSS] =

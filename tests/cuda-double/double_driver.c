@@ -427,7 +427,7 @@ API int cuDeviceGetName(char *out, int size, int device) {
 API int cuDeviceGetAttribute(int *out, int attribute, int device) {
   (void)device;
   switch (attribute) {
-    case 16: return *out = 2, SUCCESS; /* multiprocessors */
+    case 16: return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "multiprocessors=", 2), SUCCESS;
     case 75: return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "capability=", 90) / 10, SUCCESS;
     case 76: return *out = (int)setting(getenv("AOT_CUDA_DOUBLE"), "capability=", 90) % 10, SUCCESS;
     case 81: return *out = 228 * 1024, SUCCESS; /* shared memory of a multiprocessor */

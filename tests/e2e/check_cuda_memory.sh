@@ -63,23 +63,44 @@ graph @main forward {
   in %p = parameter 1 : f32[4, 4] grad
   in %x = user_input 2 : f32[8, 1024, 4]
   in %labels = user_input 3 : i64[8192]
-  %y : f32[8, 1024, 4] = aten.linear.default %x, %p, none
-  %a : f32[8, 1024, 4] = aten.sin.default %y
-  %b : f32[8, 1024, 4] = aten.sin.default %a
-  %h : f32[8, 1024, 4] = aten.tanh.default %b
+  %y0 : f32[8, 1024, 4] = aten.linear.default %x, %p, none
+  %a1 : f32[8, 1024, 4] = aten.sin.default %y0
+  %y1 : f32[8, 1024, 4] = aten.linear.default %a1, %p, none
+  %a2 : f32[8, 1024, 4] = aten.sin.default %y1
+  %y2 : f32[8, 1024, 4] = aten.linear.default %a2, %p, none
+  %a3 : f32[8, 1024, 4] = aten.sin.default %y2
+  %y3 : f32[8, 1024, 4] = aten.linear.default %a3, %p, none
+  %a4 : f32[8, 1024, 4] = aten.sin.default %y3
+  %y4 : f32[8, 1024, 4] = aten.linear.default %a4, %p, none
+  %a5 : f32[8, 1024, 4] = aten.sin.default %y4
+  %y5 : f32[8, 1024, 4] = aten.linear.default %a5, %p, none
+  %a6 : f32[8, 1024, 4] = aten.sin.default %y5
+  %y6 : f32[8, 1024, 4] = aten.linear.default %a6, %p, none
+  %h : f32[8, 1024, 4] = aten.tanh.default %y6
   %scores : f32[8, 1024, 24] = aten.linear.default %h, %w, none
   %rows : f32[8192, 24] = aten.view.default %scores, [-1, 24]
   %loss : f32[] = aten.cross_entropy_loss.default %rows, %labels, none, 1, -100, 0.0
   out user_output 0 "loss" = %loss
 }
 END
-sed -e 's/- use: autocast//' -e 's/algorithms: first/algorithms: first, chunk-bytes: 64KiB/' \
+sed -e 's/- use: autocast//' -e 's/algorithms: first/algorithms: first, chunk-bytes: 256KiB/' \
   -e 's/run: .*/run: {device: cuda, train: {steps: 1, data: random}}/' budget.yaml > head.yaml
+number_of() { sed -n "s/^ *$1: \([-0-9.e+]*\).*/\1/p" out | head -1; }
+told() { number_of "$1" | awk '{printf "%d", $1}'; }
 for budget in 1.0 0.9; do
   status 0 "$aothost" inspect head.yaml --model head.ir --memory --time --set vars.budget=$budget --json plan.json
-  told() { sed -n "s/^ *$1: \([0-9.e+]*\).*/\1/p" out | head -1 | awk '{printf "%d", $1}'; }
   [ "$(told measured-peak-bytes)" -le "$(told budget-bytes)" ] || complain "$(told measured-peak-bytes) bytes with $budget"
   [ "$(told peak-bytes)" -gt "$(told all-saved-peak-bytes)" ] || complain "the simulation knows of chunks of rows"
-  says 'row-chunks: [24]'
+  says 'row-chunks: 2'
+done
+
+# less memory for a part of the step's time: more of it buys more, and none buys nothing
+before=$(told all-saved-peak-bytes)
+for part in 0 0.05 0.2; do
+  status 0 "$aothost" inspect head.yaml --model head.ir --memory --time --set vars.budget=1.0 --set stages.partition-mincut.extra-time=$part
+  awk -v cost="$(number_of recompute-cost)" -v step="$(number_of step-cost)" -v part=$part 'BEGIN { exit !(step > 0 && cost <= part * step) }' ||
+    complain "$(number_of recompute-cost) s again are more than $part of $(number_of step-cost) s"
+  [ $part = 0 ] || [ "$(told measured-peak-bytes)" -lt "$before" ] || complain "$part of the time buys nothing: $(told measured-peak-bytes) bytes"
+  before=$(told measured-peak-bytes)
 done
 finish

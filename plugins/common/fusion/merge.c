@@ -23,6 +23,7 @@ typedef struct merging {
   uint32_t *mark, stamp;                    /* by root: seen in this search */
   uint32_t *seen[2], *n_here, weighing;     /* by value: read by the first, by the second; how often by both */
   uint32_t *n_readers;                      /* by value */
+  uint8_t *turns;                           /* by root: of its members */
   candidate_t *heap;
   uint32_t n_heap, capacity;
 } merging_t;
@@ -113,11 +114,16 @@ static int reads_apart(merging_t *s, uint32_t a, uint32_t b) {
   return 0;
 }
 
+/* What would be computed again is made with what comes first, and waits. */
+static int holds_long(const merging_t *s, uint32_t a, uint32_t b) {
+  return s->place[b] - s->place[a] > FU_NEAR && (s->turns[a] | s->turns[b]) == (FU_FIRST | FU_AGAIN);
+}
+
 /* Of a and b, where a runs first; below 0: they cannot be one. */
 static double weigh(merging_t *s, uint32_t a, uint32_t b) {
   double saved = s->m->step;
   if (!fits(s, a, b) || s->size[a] + s->size[b] > s->g->max_nodes || s->place[b] - s->place[a] > FU_WINDOW ||
-      reads_apart(s, a, b))
+      reads_apart(s, a, b) || holds_long(s, a, b))
     return -1;
   s->weighing++;
   uint32_t n = look(s, a, b, s->seen[0], &saved);
@@ -182,6 +188,7 @@ static void join(merging_t *s, uint32_t a, uint32_t b) {
   s->next[s->tail[root]] = gone;
   s->tail[root] = s->tail[gone];
   s->size[root] += s->size[gone];
+  s->turns[root] |= s->turns[gone];
   if (s->last[gone] > s->last[root]) s->last[root] = s->last[gone];
   s->version[root]++;
 }
@@ -265,6 +272,7 @@ static void begin(merging_t *s, const uint32_t *group) {
     }
     s->tail[root] = i;
     s->size[root]++;
+    s->turns[root] |= s->m->turn ? s->m->turn[i] : 0;
     if (rows && !s->rows[root]) {
       s->rows[root] = rows;
       s->space[root] = g->space[i];
@@ -282,7 +290,8 @@ int fu_merge(const fu_graph_t *g, const fu_moves_t *m, uint32_t *group, uint32_t
   uint32_t *nodes = calloc(n, 12 * sizeof *nodes), *values = calloc(n_values, 5 * sizeof *values);
   s.reader_begin = calloc(n + 2, sizeof *s.reader_begin);
   s.readers = malloc(((size_t)g->operand_begin[g->n_nodes] + 1) * sizeof *s.readers);
-  int failed = !nodes || !values || !s.reader_begin || !s.readers;
+  s.turns = calloc(n, 1);
+  int failed = !nodes || !values || !s.reader_begin || !s.readers || !s.turns;
   if (!failed) {
     uint32_t **const by_node[] = {&s.parent,    &s.last, &s.size, &s.version, &s.space, &s.rows,
                                   &s.row_space, &s.next, &s.tail, &s.place,   &s.order, &s.mark};
@@ -302,5 +311,6 @@ int fu_merge(const fu_graph_t *g, const fu_moves_t *m, uint32_t *group, uint32_t
   free(values);
   free(s.reader_begin);
   free(s.readers);
+  free(s.turns);
   return failed ? -2 : 0;
 }

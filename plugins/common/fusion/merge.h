@@ -16,7 +16,8 @@
 
 #include "common/fusion/group.h"
 
-enum { FU_WINDOW = 64 };
+enum { FU_WINDOW = 64, FU_NEAR = 24 };
+enum { FU_FIRST = 1, FU_AGAIN = 2 };
 
 typedef struct fu_moves {
   const uint32_t *values;   /* by operand: what it reads, FU_NONE: nothing that is in memory */
@@ -25,6 +26,9 @@ typedef struct fu_moves {
   uint32_t n_values;
   double step;          /* of one step */
   const uint8_t *stays; /* by node that is no loop: no merge moves it; NULL: all may move */
+  /* by node: FU_FIRST, FU_AGAIN or 0. What is computed again, so that it is not held until then, is not computed
+   * together with what comes first, unless they are at most FU_NEAR places apart. NULL: nothing is */
+  const uint8_t *turn;
 } fu_moves_t;
 
 /* group: as fu_group has left it. position[n]: of the group whose last node is n, its place in the order that groups run

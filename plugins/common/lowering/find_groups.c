@@ -233,6 +233,7 @@ typedef struct value_arrays {
   double *move;
   uint8_t *is_wanted;
   uint32_t *lasts_until;
+  uint8_t *again; /* by node */
 } value_arrays_t;
 
 /* What no loop reads, or a loop otherwise than at the element at hand, and outputs. */
@@ -325,15 +326,17 @@ static void find_fixed(const lw_build_t *b, uint8_t *out) {
 static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *a, uint32_t *group,
                             uint32_t *position) {
   const size_t n = (size_t)b->n_values + 1;
-  value_arrays_t v = {malloc(n * sizeof *v.move), calloc(n, 1), malloc(n * sizeof *v.lasts_until)};
+  value_arrays_t v = {malloc(n * sizeof *v.move), calloc(n, 1), malloc(n * sizeof *v.lasts_until),
+                      malloc((size_t)b->graph->n_nodes + 1)};
   uint8_t *stays = calloc((size_t)b->graph->n_nodes + 1, 1);
-  aot_status_t status = v.move && v.is_wanted && v.lasts_until && stays ? AOT_OK : no_memory(b);
+  const int is_there = v.move && v.is_wanted && v.lasts_until && v.again && stays;
+  aot_status_t status = is_there ? lw_find_again(b, v.again) : no_memory(b);
   if (status == AOT_OK) {
     find_moves(b, v.move);
     find_wanted(b, a, v.is_wanted);
     find_fixed(b, stays);
     const lw_costs_t *costs = &b->machine->target->costs;
-    const fu_moves_t m = {a->memory, v.move, v.is_wanted, b->n_values, costs->step_ns, stays};
+    const fu_moves_t m = {a->memory, v.move, v.is_wanted, b->n_values, costs->step_ns, stays, v.again};
     if (costs->merges_apart && !has_order(b) && fu_merge(g, &m, group, position) != 0) status = no_memory(b);
   }
   if (status == AOT_OK) {
@@ -363,6 +366,7 @@ static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *
   free(v.is_wanted);
   free(v.lasts_until);
   free(stays);
+  free(v.again);
   return status;
 }
 

@@ -136,6 +136,9 @@ static int are_alike(const lw_build_t *build, uint32_t *a, uint32_t *b) {
     if (p->i == q->i) continue;
     if (p->kind == AOT_ARG_INTS || p->kind == AOT_ARG_BOOLS) {
       if (memcmp(&ints[p->i], &ints[q->i], p->n * sizeof *ints)) return 0;
+    } else if (p->kind == AOT_ARG_STR) {
+      const char *chars = (const char *)s + s->chars.at;
+      if (memcmp(chars + p->i, chars + q->i, p->n)) return 0;
     } else {
       if (p->kind != AOT_ARG_VALUE || *a != *b) return 0;
       *a = (uint32_t)p->i;

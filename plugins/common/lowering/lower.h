@@ -284,6 +284,8 @@ const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k);
 /* By node of the graph: the last node of its group, LW_NONE: it is no loop; by last node, and by node that is no loop:
  * the place in the order that they run in, below the number of nodes. */
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position);
+/* out: by node, FU_FIRST of the forward, FU_AGAIN of the backward and alike to one of those, 0 all others (again.c). */
+aot_status_t lw_find_again(const lw_build_t *b, uint8_t *out);
 struct fu_values;
 /* b->copies, and b->n_uses without what is read from registers then. */
 aot_status_t lw_find_copies(lw_build_t *b, const struct fu_values *values);

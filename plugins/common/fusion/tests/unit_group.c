@@ -199,6 +199,37 @@ static void groups_with_a_third_between_them_stay_apart(void **state) {
   assert_int_equal(group[2], 2);
 }
 
+/* 0 reads what the last node reads, which computes it again; between them is a chain of nodes that are no loops. */
+static void what_is_computed_again_far_away_is_not_made_with_what_comes_first(void **state) {
+  (void)state;
+  enum { MOST = FU_NEAR + 2 };
+  uint32_t begin[MOST + 1], producers[MOST], space[MOST], values[MOST], group[MOST], position[MOST];
+  uint8_t nobody[MOST + 2] = {0}, turn[MOST] = {0};
+  double move[MOST + 2];
+  for (uint32_t n_between = FU_NEAR - 1; n_between <= FU_NEAR; n_between++) {
+    const uint32_t n = n_between + 2, last = n - 1;
+    for (uint32_t k = 0; k < n; k++) {
+      const int is_loop = k == 0 || k == last;
+      begin[k] = k;
+      producers[k] = is_loop || k == 1 ? FU_NONE : k - 1;
+      values[k] = is_loop || k == 1 ? n : k - 1;
+      space[k] = is_loop ? 5 : FU_NONE;
+      turn[k] = FU_FIRST;
+    }
+    for (uint32_t v = 0; v <= n; v++) move[v] = 1;
+    begin[n] = n;
+    turn[last] = FU_AGAIN;
+    const fu_graph_t g = {n, begin, producers, space, 64, NULL, NULL, NULL, NULL, 0, NULL};
+    fu_moves_t m = {.values = values, .move = move, .is_wanted = nobody, .n_values = n + 1, .step = 1};
+    for (int knows = 0; knows < 2; knows++) {
+      m.turn = knows ? turn : NULL;
+      assert_int_equal(fu_group(&g, group), 0);
+      assert_int_equal(fu_merge(&g, &m, group, position), 0);
+      assert_int_equal(group[0], knows && n_between == FU_NEAR ? 0 : last);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_chain_is_one_group_until_an_outsider_reads_it),
@@ -210,6 +241,7 @@ int main(void) {
       cmocka_unit_test(groups_run_in_an_order_in_which_all_that_they_read_is_there),
       cmocka_unit_test(sums_of_one_tensor_merge_over_what_stands_between_them),
       cmocka_unit_test(groups_with_a_third_between_them_stay_apart),
+      cmocka_unit_test(what_is_computed_again_far_away_is_not_made_with_what_comes_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
