@@ -55,4 +55,27 @@ for target in "backend-cpu" "backend-cuda --set run.device=cuda"; do
     --set vars.backend=$target
 done
 grep -A1 '"host-fallbacks"' run.json | grep -q '"value": 0' || { complain "reductions run on the host"; cat out; }
+
+# Sums of columns that share a loop with what they are sums of, and that a cat wants side by side.
+awk 'BEGIN {
+  split("0000803f 00000040 0000003f 00004040 0000a03f 0000803e 0000c03f 00008040", words, " ")
+  for (i = 0; i < 48 * 32; i++) data = data words[int((i * i + 3 * i) / 7 + i) % 8 + 1]
+  print "aot 1\nproperties imported\nleaf 0 parameter \"x\" : f32[48, 32] data \"" data "\""
+}' > columns.ir
+cat >> columns.ir <<'END'
+graph @main forward {
+  in %x = parameter 0 : f32[48, 32]
+  %a : f32[48, 32] = aten.neg.default %x
+  %b : f32[48, 32] = aten.mul.Tensor %a, %x
+  %one : f32[32] = aten.sum.dim_IntList %a, [0]
+  %two : f32[32] = aten.sum.dim_IntList %b, [0]
+  %both : f32[64] = aten.cat.default [%one, %two], 0
+  out user_output 0 = %a
+  out user_output 1 = %b
+  out user_output 2 = %both
+}
+END
+status 0 "$aothost" run "$root/pipelines/inference.yaml" --model columns.ir --outputs expected.st --set vars.backend=backend-ref
+status 0 "$aothost" verify "$root/pipelines/inference.yaml" --model columns.ir --expect expected.st --json run.json \
+  --set vars.backend=backend-cuda --set run.device=cuda
 finish

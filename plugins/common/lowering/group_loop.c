@@ -462,7 +462,8 @@ static aot_status_t begin_written(lw_build_t *b, const lw_group_t *g) {
   return g->write.init == LW_NONE ? lw_fill_zero(b, whole) : lw_copy(b, whole, &lw_value(b, g->write.init)->t);
 }
 
-/* Where a join wants what is stored; NULL: anywhere. The node at hand becomes its maker. */
+/* Where a join wants what is stored; NULL: anywhere. The node at hand becomes its maker. Asked once, before the target
+ * makes a schedule, which may turn sums across rows into sums of rows. */
 static const lw_tensor_t *place_of_store(lw_build_t *b, const lw_group_t *g, uint32_t store) {
   b->node = member(b, g, g->makers[store]);
   if (g->infos[0].writes || lw_is_across(g, store)) return NULL;
@@ -472,9 +473,9 @@ static const lw_tensor_t *place_of_store(lw_build_t *b, const lw_group_t *g, uin
 aot_status_t lw_store_results(lw_build_t *b, lw_group_t *g) {
   AOT_TRY(count_classes(b, g));
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
-    const lw_tensor_t *place = place_of_store(b, g, s); /* with b->node */
+    b->node = member(b, g, g->makers[s]);
     const uint32_t result = g->rows[s] - b->node->result_begin;
-    if (place) lw_bind(b, result, place);
+    if (g->tensors[s].storage != LW_NONE) lw_bind(b, result, &g->tensors[s]); /* in its place */
     else AOT_TRY(lw_result(b, result, &g->tensors[s]));
   }
   return g->infos[0].writes ? begin_written(b, g) : AOT_OK;
@@ -486,6 +487,7 @@ static void set_store_strides(lw_build_t *b, lw_group_t *g) {
     const lw_tensor_t *place = place_of_store(b, g, s);
     if (place) g->tensors[s] = *place;
     else lw_result_geometry(&g->tensors[s]);
+    if (!place) g->tensors[s].storage = LW_NONE;
     if (g->infos[0].writes) continue; /* lw_write has them */
     if (lw_is_across(g, s)) spread_columns(&g->tensors[s], g, g->accesses[s].strides);
     else spread_result(&g->tensors[s], g, g->accesses[s].strides);
