@@ -147,23 +147,25 @@ void ag_rule_put(em_t *a) {
   if (ag_needs(a, "source")) ag_set(a, "source", ag_reshape_like(a, AG_OP(a, "take", g, index), source));
 }
 
-/* The k-th true place takes the k-th element of source: a running count of true places says which. */
+/* The k-th true place takes the k-th element of source: a running count of true places says which. What is false goes to one more
+ * place before all, so that a source may have no elements. */
 void ag_rule_masked_scatter(em_t *a) {
   em_x_t mask = ag_arg(a, "mask"), source = ag_arg(a, "source"), g = ag_g(a, 0), at, flat;
   ag_type_t tg = ag_type(a, g), ts = ag_type(a, source);
-  int64_t n = ag_product(a, tg.sizes, (uint32_t)tg.rank);
+  int64_t n = ag_product(a, tg.sizes, (uint32_t)tg.rank), whole, end;
   uint32_t id;
   if (ag_needs(a, "self")) ag_set(a, "self", AG_OP(a, "masked_fill.Scalar", g, mask, em_i(0)));
   if (!ag_needs(a, "source")) return;
   flat = ag_where(a, mask, g, em_none());
   mask = ag_reshape(a, ag_expand(a, mask, tg.sizes, tg.rank), &n, 1);
-  at = ag_sub(a, AG_OP(a, "cumsum", mask, em_i(0)), em_i(1));
-  at = ag_where(a, mask, at, em_none());
+  at = ag_where(a, mask, AG_OP(a, "cumsum", mask, em_i(0)), em_none());
   if (a->status != AOT_OK) return;
   id = (uint32_t)at.u.i;
-  ts.sizes[0] = ag_product(a, ts.sizes, (uint32_t)ts.rank);
+  whole = ag_product(a, ts.sizes, (uint32_t)ts.rank);
+  ts.sizes[0] = end = ag_dim_op(a, AOT_EXPR_ADD, whole, 1);
   ts.rank = 1;
   flat = AG_OP(a, "index_put", ag_zeros(a, &ts), aot_arg_values(&id, 1), ag_reshape(a, flat, &n, 1), em_b(1));
+  flat = AG_OP(a, "slice.Tensor", flat, em_i(0), em_i(1), em_i(end));
   ag_set(a, "source", ag_reshape_like(a, flat, source));
 }
 
