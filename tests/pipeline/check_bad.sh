@@ -1,16 +1,13 @@
 #!/bin/sh
 # check_bad.sh AOTHOST PLUGINS HERE [--save]: every pipeline of bad_pipelines.txt ends with status 2 and exactly the errors
 # expected of it. --save writes what was said as the new expectations, for review.
-set -u
-aothost=$1; plugins=$2; here=$3; save=${4:-}
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
+. "$(dirname "$0")/lib.sh"
+save=${4:-}
 cp "$here/bad_pipelines.txt" "$dir/"
-cd "$dir" || exit 1
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
 awk '/^### /{name=$2; printf "" > (name ".yaml"); printf "" > (name ".expect"); print name > "names"; next}
      name && /^#: /{print substr($0, 4) > (name ".expect"); next}
      name {print > (name ".yaml")}' bad_pipelines.txt
-bad=0; n=0
+n=0
 for name in $(cat names); do
   HOME=$dir "$aothost" check "$name.yaml" --plugin-dir "$plugins/good" > out 2> err
   status=$?

@@ -1,14 +1,8 @@
 #!/bin/sh
 # check_cancel.sh AOTHOST PLUGINS HERE: Ctrl-C while a stage runs, in this process and in one of its own: once asks it to stop,
 # twice ends the command.
-set -u
-aothost=$1; plugins=$2
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export HOME="$dir"
+. "$(dirname "$0")/lib.sh"
 P="--plugin-dir $plugins/good"
-bad=0
 fail() { echo "FAILED: $what: $*"; cat out err; bad=1; }
 says() { grep -qF -- "$1" err || fail "does not say: $1"; }
 echo "TOY add mul add" > m.toy

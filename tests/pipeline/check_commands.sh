@@ -1,17 +1,7 @@
 #!/bin/sh
 # check_commands.sh AOTHOST PLUGINS HERE: the commands as a user types them: help, --set, include, variables, dumps, traces, JSON.
-set -u
-aothost=$1; plugins=$2
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export HOME="$dir"
+. "$(dirname "$0")/lib.sh"
 P="--plugin-dir $plugins/good"
-bad=0
-fail() { echo "FAILED: $*"; cat out err; bad=1; }
-ends() { want=$1; shift; "$aothost" "$@" > out 2> err; got=$?; what="$*"; [ $got -eq "$want" ] || fail "$what: status $got, expected $want"; }
-out() { grep -qF -- "$1" out || fail "$what: output lacks: $1"; }
-err() { grep -qF -- "$1" err || fail "$what: does not say: $1"; }
 no() { grep -qF -- "$1" out err && fail "$what: says: $1"; }
 json() { python3 -c "import json,sys; d=json.load(open('$1')); assert $2, d" 2>> err || fail "$what: JSON: $2"; }
 command -v python3 > /dev/null || json() { [ -s "$1" ] || fail "$what: no JSON"; }

@@ -1,13 +1,8 @@
 #!/bin/sh
 # check_costs.sh AOTHOST PLUGINS HERE: the pipeline's backend tells what nodes cost (aot.cost/1), and the same partition-mincut
 # simulates, saves and refuses otherwise: loops of everything, work space for everything, nothing, rows of nodes that are not there.
-set -u
-aothost=$1; plugins=$2
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export HOME="$dir" AOT_CACHE_DIR="$dir/cache"
-bad=0
+. "$(dirname "$0")/lib.sh"
+export AOT_CACHE_DIR="$dir/cache"
 fail() { echo "FAILED: $*"; cat out; bad=1; }
 
 cat > in.ir <<'END_OF_PROGRAM'

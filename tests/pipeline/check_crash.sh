@@ -1,16 +1,9 @@
 #!/bin/sh
 # check_crash.sh AOTHOST PLUGINS HERE: whatever a plugin does, the host names it, puts the program back, leaves a bundle that
 # does it again, and ends with status 3.
-set -u
-aothost=$1; plugins=$2
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export HOME="$dir"
+. "$(dirname "$0")/lib.sh"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allow_user_segv_handler=1:handle_abort=0:detect_leaks=0"
 P="--plugin-dir $plugins/good --plugin-dir $plugins/hostile --isolate none" # tests/faults has workers
-bad=0
-fail() { echo "FAILED: $*"; cat out err; bad=1; }
 says() { [ -z "$1" ] || grep -qF -- "$1" err || fail "$what: does not say: $1"; }
 echo "TOY add mul add" > m.toy
 "$aothost" opt m.toy $P -o before.ir 2> err > out || fail "the toy model"

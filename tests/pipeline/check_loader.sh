@@ -1,15 +1,8 @@
 #!/bin/sh
 # check_loader.sh AOTHOST PLUGINS HERE: files that are almost plugins are refused with file, cause and cure; the search path.
-set -u
-aothost=$1; plugins=$2
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export HOME="$dir"
+. "$(dirname "$0")/lib.sh"
 echo "TOY add" > m.toy
 abi=$("$aothost" --version | sed "s/.*plugin \(ABI [0-9.]*\).*/\1/")
-bad=0
-fail() { echo "FAILED: $*"; cat out err; bad=1; }
 # refused UNIT STATUS CAUSE [CURE]
 refused() {
   "$aothost" opt m.toy --plugin-dir "$plugins/good" --plugin-dir "$plugins/bad" --use "$1" > out 2> err

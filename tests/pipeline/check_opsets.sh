@@ -1,18 +1,9 @@
 #!/bin/sh
 # check_opsets.sh AOTHOST PLUGINS HERE: only the opsets that a program needs are opened. Those here end the process, fail, or bring
 # operators that are not theirs; some claim the namespace `stray`, some say nothing.
-set -u
-aothost=$1; plugins=$2; here=$3
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export HOME="$dir" AOT_CACHE_DIR="$dir/cache"
+. "$(dirname "$0")/lib.sh"
+export AOT_CACHE_DIR="$dir/cache"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allow_user_segv_handler=1:handle_abort=0:detect_leaks=0"
-bad=0
-fail() { echo "FAILED: $*"; cat out err; bad=1; }
-ends() { want=$1; shift; "$aothost" "$@" > out 2> err; got=$?; what="$*"; [ $got -eq "$want" ] || fail "$what: status $got, expected $want"; }
-err() { grep -qF -- "$1" err || fail "$what: does not say: $1"; }
-out() { grep -qF -- "$1" out || fail "$what: output lacks: $1"; }
 quiet() { [ ! -s err ] || fail "$what: is not silent"; }
 
 program() { # OPERATOR FILE

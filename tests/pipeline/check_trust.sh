@@ -1,15 +1,8 @@
 #!/bin/sh
 # check_trust.sh AOTHOST PLUGINS HERE: which plugin files are opened: none that everybody may write, none but those that are
 # pinned, locked or signed.
-set -u
-aothost=$1; plugins=$2
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+. "$(dirname "$0")/lib.sh"
 umask 022
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export HOME="$dir"
-bad=0
-fail() { echo "FAILED: $*"; cat out err; bad=1; }
 says() { grep -qF -- "$1" err || fail "does not say: $1"; }
 ends() { expected=$1; shift; "$@" > out 2> err; [ $? -eq "$expected" ] || fail "status other than $expected: $*"; }
 mkdir a b open

@@ -2,18 +2,9 @@
 # check_vendor.sh AOTHOST PLUGINS HERE: what a vendor names without the host's knowing it. Encodings: a plugin makes one, another reads
 # it, backends that do not know it refuse the program where it stands, and the verifier takes types apart by it. Properties: a plugin
 # gives one, another needs and drops it, in `check` as in a run.
-set -u
-aothost=$1; plugins=$2
-dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
-export HOME="$dir" AOT_CACHE_DIR="$dir/cache"
+. "$(dirname "$0")/lib.sh"
+export AOT_CACHE_DIR="$dir/cache"
 P="--plugin-dir $plugins/vendor"
-bad=0
-fail() { echo "FAILED: $*"; cat out err; bad=1; }
-ends() { want=$1; shift; "$aothost" "$@" > out 2> err; got=$?; what="$*"; [ $got -eq "$want" ] || fail "$what: status $got, expected $want"; }
-out() { grep -qF -- "$1" out || fail "$what: output lacks: $1"; }
-err() { grep -qF -- "$1" err || fail "$what: does not say: $1"; }
 
 cat > in.ir <<'END'
 aot 1
