@@ -24,8 +24,23 @@ aot_status_t at_dc_contiguous(em_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_identity(em_t *e, aot_value_t *out) { return at_give(e, IN("self"), out); }
 
-/* Nothing is left of the history once gradients are derived. */
-aot_status_t at_dc_with_history(em_t *e, aot_value_t *out) { return at_give(e, IN("value"), out); }
+static int has_gradients(const em_t *e) {
+  const aot_graph_api_t *api = e->host->graph;
+  for (uint32_t g = 1; g < api->n_graphs(e->prog); g++) {
+    int32_t kind = 0;
+    if (api->graph_info(e->prog, (aot_graph_t){g}, &kind, NULL) != AOT_OK) continue;
+    if (kind == AOT_GRAPH_JOINT || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_STEP) return 1;
+  }
+  return 0;
+}
+
+/* Nothing is left of the history once gradients are derived. Before, as in a program that is exported, it is what is added
+ * to the value: 0 where it is finite, with its gradient. */
+aot_status_t at_dc_with_history(em_t *e, aot_value_t *out) {
+  const em_x_t history = IN("history");
+  if (has_gradients(e) || !(at_result_type(e, 0).flags & AOT_TYPE_REQUIRES_GRAD)) return at_give(e, IN("value"), out);
+  return at_give(e, ADD(EM(e, "detach", IN("value")), SUB(history, EM(e, "detach", history))), out);
+}
 
 /* ---- permutations ---- */
 
