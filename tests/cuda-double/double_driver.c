@@ -493,7 +493,8 @@ API int cuMemFree_v2(uint64_t address) {
 API int cuMemHostAlloc(void **out, size_t nbytes, unsigned flags) {
   const int result = begin();
   (void)flags;
-  if (result == SUCCESS && posix_memalign(out, 256, nbytes + 256) != 0) return end(OUT_OF_MEMORY);
+  if (result == SUCCESS && (nbytes >= SIZE_MAX / 2 || posix_memalign(out, 256, nbytes + 256) != 0))
+    return end(OUT_OF_MEMORY);
   if (result == SUCCESS) sd_poison(*out, nbytes);
   return end(result);
 }
