@@ -16,10 +16,9 @@ typedef struct aoth_span {
 typedef struct aoth_type_numbers {
   aot_prog_t *prog;
   uint32_t first, n_sent;
-  uint32_t
-      *at; /* written: by number here, less first, which one it was, counted from 1; 0: it was not sent. Read: by that,
-                   counted from 0, its number here */
-  uint32_t capacity;
+  /* Written: by number here, less first, which one it was, counted from 1; 0: it was not sent. Read: by that, counted from
+   * 0, its number here. */
+  uint32_t *at, capacity;
 } aoth_type_numbers_t;
 
 aoth_type_numbers_t aoth_type_numbers(aot_prog_t *p); /* nothing is sent yet */

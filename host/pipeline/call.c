@@ -220,8 +220,10 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
     s->has_journal--;
   }
   if (outcome != AOTH_CALL_TOLD) tell_last_node(s, last_node);
-  s->ctx.last_node = last_node;                                                 /* printing has moved it */
-  const int is_asked = status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx); /* nothing to find out about */
+  const int is_asked = status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx);
+
+  s->ctx.last_node = last_node; /* printing has moved it */
+  /* of what did as it was asked to there is nothing to find out */
   if (s->config.bundle_dir && !is_asked) {
     aoth_bundle_write(s, stage, journal.data ? journal.data : "");
   } else if (!is_asked) {

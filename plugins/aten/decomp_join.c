@@ -56,8 +56,7 @@ aot_status_t at_dc_stack_deep(em_t *e, aot_value_t *out) {
   return at_give(e, EM(e, "cat", aot_arg_values(ids, list.n), em_i(columns ? 1 : 2)), out);
 }
 
-/* cartesian_prod: column i of all combinations is vector i, spread over a grid */
-/* Places of a grid of r dimensions whose coordinates rise, in the order of the rows. */
+/* combinations: places of a grid of r dimensions whose coordinates rise, in the order of the rows. */
 aot_status_t at_dc_combinations(em_t *e, aot_value_t *out) {
   em_x_t x = IN("self"), on = em_none(), places;
   const aot_type_t to = at_result_type(e, 0);
@@ -75,6 +74,7 @@ aot_status_t at_dc_combinations(em_t *e, aot_value_t *out) {
   return at_give(e, at_reshaped(e, EM(e, "index_select", x, em_i(0), places), to.sizes, to.rank), out);
 }
 
+/* cartesian_prod: column i of all combinations is vector i, spread over a grid */
 aot_status_t at_dc_cartesian_prod(em_t *e, aot_value_t *out) {
   em_x_t list = IN("tensors");
   aot_type_t t = at_result_type(e, 0);

@@ -50,8 +50,8 @@ int gc_device_lost(gc_device_t *g, gc_result_t error, int told);
 /* Work has failed, of which the next wait is to tell; the first that fails counts. [any-thread] */
 void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, const char *text, uint32_t node);
 
-/* ordinal: -1: by the rank on this machine. patience_s: seconds that a wait takes at most. NULL: told through the host, with the status in out_status. Destroyed
- * by its table. [host-main] */
+/* ordinal: -1: by the rank on this machine. patience_s: seconds that a wait takes at most. NULL: told through the host,
+ * with the status in out_status. Destroyed by its table. [host-main] */
 gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, int64_t patience_s,
                               aot_status_t *out_status);
 

@@ -45,9 +45,12 @@ static uint32_t hash_of(const numbering_t *n, const aot_snap_node_t *node) {
 
 /* The node of the forward that is alike; LW_NONE: none is, and it may be entered at *out_slot. */
 static uint32_t look_up(const numbering_t *n, const aot_snap_node_t *node, uint32_t *out_slot) {
+  const uint32_t begin = n->b->value_begin;
   uint32_t at = hash_of(n, node) & n->mask;
-  for (; n->slots[at] != LW_NONE; at = (at + 1) & n->mask)
-    if (lw_is_same_chain(n->b, node_at(n->b, n->slots[at])->result_begin, node->result_begin)) return n->slots[at];
+  for (; n->slots[at] != LW_NONE; at = (at + 1) & n->mask) {
+    uint32_t of = node_at(n->b, n->slots[at])->result_begin, same = node->result_begin;
+    if (lw_are_alike(n->b, &of, &same) && n->first[of - begin] == n->first[same - begin]) return n->slots[at];
+  }
   *out_slot = at;
   return LW_NONE;
 }
@@ -57,7 +60,7 @@ static uint8_t number(numbering_t *n, uint32_t i) {
   const int is_late = (node->flags & AOT_NODE_BACKWARD) != 0;
   uint32_t slot = 0;
   if (node->flags & AOT_NODE_UPDATE) return 0;
-  if (!node->n_results || !node->n_operands) return is_late ? 0 : FU_FIRST;
+  if (!node->n_results) return is_late ? 0 : FU_FIRST;
   const uint32_t of = look_up(n, node, &slot);
   if (of == LW_NONE && is_late) return 0;
   if (of == LW_NONE) {
@@ -67,7 +70,8 @@ static uint8_t number(numbering_t *n, uint32_t i) {
   for (uint32_t r = 0; r < node->n_results; r++)
     n->first[node->result_begin + r - n->b->value_begin] =
         n->first[node_at(n->b, of)->result_begin + r - n->b->value_begin];
-  return is_late ? FU_AGAIN : FU_FIRST;
+  if (!is_late) return FU_FIRST;
+  return node->n_operands ? FU_AGAIN : 0; /* numbers alone take nothing to hold */
 }
 
 aot_status_t lw_find_again(const lw_build_t *b, uint8_t *out) {

@@ -203,18 +203,17 @@ const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k) {
 
 /* ---- nodes ---- */
 
-static aot_status_t join(lw_build_t *b, const join_t *parts) {
-  const join_t j = *parts;
+static aot_status_t join(lw_build_t *b, const join_t *j) {
   lw_tensor_t whole;
   int64_t at = 0;
   const lw_tensor_t *place = lw_place_of(b, 0);
   if (place) lw_bind(b, 0, place);
   else AOT_TRY(lw_result(b, 0, &whole));
   whole = *lw_type(b, 0);
-  for (uint32_t k = 0; k < j.n; k++) {
-    const lw_tensor_t to = place_in(&whole, &j, k, &at);
-    if (j.parts[k]->storage == to.storage && lw_same_geometry(j.parts[k], &to)) continue; /* it was made there */
-    AOT_TRY(lw_copy(b, &to, j.parts[k]));
+  for (uint32_t k = 0; k < j->n; k++) {
+    const lw_tensor_t to = place_in(&whole, j, k, &at);
+    if (j->parts[k]->storage == to.storage && lw_same_geometry(j->parts[k], &to)) continue; /* it was made there */
+    AOT_TRY(lw_copy(b, &to, j->parts[k]));
   }
   return AOT_OK;
 }

@@ -118,8 +118,7 @@ uint32_t lw_arg_ints(const lw_build_t *b, uint32_t k, int64_t *out, uint32_t cap
 
 lw_value_t *lw_value(const lw_build_t *b, uint32_t row) { return &b->values[row - b->value_begin]; }
 
-/* Of the same operator with the same numbers; *a and *b become the operands that differ, if any do. */
-static int are_alike(const lw_build_t *build, uint32_t *a, uint32_t *b) {
+int lw_are_alike(const lw_build_t *build, uint32_t *a, uint32_t *b) {
   const aot_snapshot_t *s = build->s;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
@@ -150,7 +149,7 @@ static int are_alike(const lw_build_t *build, uint32_t *a, uint32_t *b) {
 
 int lw_is_same_chain(const lw_build_t *b, uint32_t row, uint32_t other) {
   while (row != other)
-    if (!are_alike(b, &row, &other)) return 0;
+    if (!lw_are_alike(b, &row, &other)) return 0;
   return 1;
 }
 

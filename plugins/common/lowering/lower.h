@@ -153,6 +153,9 @@ uint32_t lw_arg_row(const lw_build_t *b, uint32_t k);              /* of the val
 uint32_t lw_node_of(const lw_build_t *b, uint32_t row);            /* that defines the value, of the graph */
 int lw_is_sum(const lw_build_t *b);                                /* x + y, neither multiplied by a number */
 lw_value_t *lw_value(const lw_build_t *b, uint32_t row);
+/* Were both made by nodes of one operator with the same numbers? *a and *b become the operands that differ, one of each at
+ * most; equal values where none do. */
+int lw_are_alike(const lw_build_t *build, uint32_t *a, uint32_t *b);
 /* Do two values of the graph hold the same, because nodes that are alike made them of the same values? Chains alone. */
 int lw_is_same_chain(const lw_build_t *b, uint32_t row, uint32_t other);
 const lw_tensor_t *lw_type(const lw_build_t *b, uint32_t result); /* the node's result as declared; dtype 0: none */
