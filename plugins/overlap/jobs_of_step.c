@@ -5,6 +5,7 @@
 #include "common/cost/loop_times.h"
 #include "common/emit/emit.h"
 #include "joint/snap_births.h"
+#include "memory_of_step.h"
 #include "common/tensor/geometry.h"
 #include <aot/ext/ranks.h>
 #include <aot/graph.h>
@@ -230,13 +231,6 @@ static aot_status_t add_job(rewriting_t *r, uint32_t at) {
 
 /* ---- times ---- */
 
-static uint32_t graph_row(const aot_snapshot_t *s, aot_graph_t graph) {
-  uint32_t row = 0;
-  for (uint32_t g = 1; g < s->graphs.count; g++)
-    if (AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[g].id == graph.id) row = g;
-  return row;
-}
-
 /* What the backend tells, else by work and bytes; of a loop what reaches memory. */
 static aot_status_t find_times(rewriting_t *r) {
   em_t *e = &r->e;
@@ -256,7 +250,7 @@ static aot_status_t find_times(rewriting_t *r) {
     if (status == AOT_OK) nc_time_nodes(&timed, s, dims, &r->options->rates);
     for (uint32_t n = 1; status == AOT_OK && n < s->nodes.count; n++)
       if (!costs.nanoseconds[n]) costs.nanoseconds[n] = timed.nanoseconds[n];
-    if (status == AOT_OK && nc_time_loops(&costs, s, graph_row(s, e->graph), dims) != 0) status = AOT_E_EXHAUSTED;
+    if (status == AOT_OK && nc_time_loops(&costs, s, ov_graph_row(s, e->graph), dims) != 0) status = AOT_E_EXHAUSTED;
     for (uint32_t n = 1; status == AOT_OK && n < s->nodes.count; n++) {
       const uint32_t at = nodes[n].id < e->host->graph->n_nodes(e->prog) ? r->place[nodes[n].id] : 0;
       if (at >= r->n || r->nodes[at].id != nodes[n].id) continue;

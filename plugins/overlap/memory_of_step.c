@@ -86,14 +86,19 @@ static aot_status_t sweep(const simulated_t *m, ov_memory_t *io) {
   return AOT_OK;
 }
 
+uint32_t ov_graph_row(const aot_snapshot_t *s, aot_graph_t graph) {
+  uint32_t row = 0;
+  for (uint32_t g = 1; g < s->graphs.count; g++)
+    if (AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[g].id == graph.id) row = g;
+  return row;
+}
+
 static aot_status_t simulate(simulated_t *m, const em_t *e) {
   nc_question_t q = {.host = e->host, .ctx = e->ctx, .prog = e->prog, .snapshot = m->s};
   nc_costs_t costs = {0};
   int64_t *dims = NULL;
   int is_told;
-  uint32_t row = 0;
-  for (uint32_t g = 1; g < m->s->graphs.count; g++)
-    if (AOT_SNAP_ROWS(m->s, aot_snap_graph_t, graphs)[g].id == e->graph.id) row = g;
+  const uint32_t row = ov_graph_row(m->s, e->graph);
   m->graph = AOT_SNAP_ROWS(m->s, aot_snap_graph_t, graphs) + row;
   aot_status_t status = nc_dims(m->s, NULL, 0, &dims);
   if (status == AOT_OK && nc_ask(&costs, &q, dims, &is_told) != 0) status = AOT_E_EXHAUSTED;

@@ -3,6 +3,10 @@
 #define OV_MEMORY_OF_STEP_H
 
 #include "common/emit/emit.h"
+#include <aot/snapshot.h>
+
+/* Of the snapshot's graphs; 0: it has none of that number. O(graphs). */
+uint32_t ov_graph_row(const aot_snapshot_t *s, aot_graph_t graph);
 
 enum { OV_GATHERED, OV_GRADIENTS, OV_ACTIVATIONS, OV_N_PARTS };
 
