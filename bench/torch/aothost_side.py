@@ -1,6 +1,7 @@
 """aothost's side of bench/torch, run by run.py: libaothost.so driven from Python without any library but the standard one.
 
-aothost_side.py LIBRARY PLUGINS ARCHIVE INPUTS THREADS DTYPE DEVICE    a worker (worker.py): trains the archive with train.yaml
+aothost_side.py LIBRARY PLUGINS ARCHIVE INPUTS THREADS DTYPE DEVICE [SETTING ..]
+    a worker (worker.py): trains the archive with train.yaml, its values replaced by settings
 """
 
 from __future__ import annotations
@@ -81,12 +82,12 @@ class Training:
         return ctypes.cast(self.loss.data, ctypes.POINTER(ctypes.c_float))[self.loss.offset]
 
 
-def main(library: str, plugins: str, archive: str, inputs_path: str, threads: str, dtype: str, device: str) -> None:
+def main(library: str, plugins: str, archive: str, inputs_path: str, threads: str, dtype: str, device: str, *settings: str) -> None:
     inputs, memory = read_inputs(inputs_path)
     training = []
 
     def start() -> None:
-        training.append(Training(library, plugins, archive, threads, dtype, device))
+        training.append(Training(library, plugins, archive, threads, dtype, device, more=settings))
 
     def step() -> float:
         return training[0].step(given.pop() if given else None)

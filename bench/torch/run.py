@@ -47,6 +47,7 @@ examples
   python bench/torch/run.py --caches /tmp/caches                    # a second run compiles nothing: steps alone
   python bench/torch/run.py --minutes 9 --out /tmp/bench            # as far as nine minutes go
   python bench/torch/run.py --device cuda --dtypes bf16 --models gpt2   # whole steps on a GPU
+  python bench/torch/run.py --device cuda --dtypes bf16 --models gpt2 --set vars.objective=memory --set vars.budget=8.85GiB
   python bench/torch/run.py --list                                  # what the models are
 
 columns of the table
@@ -164,7 +165,7 @@ def commands(options, folder: pathlib.Path, threads: int, dtype: str) -> dict[st
         "eager": torch_side + ["eager", archive, str(threads), dtype, options.device],
         "compile": torch_side + ["compile", archive, str(threads), dtype, options.device],
         "aothost": [options.python, str(HERE / "aothost_side.py"), str(options.library), str(options.plugins), archive,
-                    str(folder / "inputs.safetensors"), str(threads), dtype, options.device],
+                    str(folder / "inputs.safetensors"), str(threads), dtype, options.device, *options.set],
     }
 
 
@@ -373,6 +374,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=120, metavar="M", help="begin nothing after so long (default 120)")
     parser.add_argument("--cpus", type=numbers, metavar="0,1",
                         help="processors to pin to, the first THREADS of them (default one a core)")
+    parser.add_argument("--set", action="append", default=[], metavar="K=V",
+                        help="a setting of train.yaml for aothost's side, as `aothost run --set` takes it; may repeat")
     parser.add_argument("--aothost", type=pathlib.Path, default=ROOT / "build/bin/aothost", metavar="FILE",
                         help="the command, with its library beside it (default build/bin/aothost)")
     parser.add_argument("--python", default=sys.executable, metavar="FILE", help="a Python with torch, torchvision, transformers")
