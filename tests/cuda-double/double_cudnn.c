@@ -5,8 +5,9 @@
  * What cuDNN refuses is refused: an attribute that a descriptor does not have, of another type or count, missing, or set
  * once it is final; operands that do not fit; graphs without an engine (attention that keeps no sums of exponentials,
  * heads of odd widths); at a run, memory that is not aligned as it was said, or is missing. The first engine for a
- * convolution of float32 rounds its inputs, as those for tensor cores do, and says so in its notes. A workspace has
- * other contents after each run. */
+ * convolution of float32 rounds its inputs, as those for tensor cores do, and says so in its notes. Convolutions of images
+ * whose batch is not outermost in memory are taken and give NaN: 9.14 takes them and gives wrong numbers. A workspace
+ * has other contents after each run. */
 #include "double_api.h"
 #include "common/kernels/rk_core.h"
 
@@ -696,6 +697,12 @@ static void run_reshape(const operation_t *op, const place_t *x, const place_t *
   while (next(&op->y, index));
 }
 
+static int has_batch_inside(const tensor_t *t) {
+  for (int32_t d = 1; d < t->rank && t->sizes[0] > 1; d++)
+    if (t->sizes[d] > 1 && t->strides[d] >= t->strides[0] * t->sizes[0]) return 1;
+  return 0;
+}
+
 /* Every term of y[n, k, o] = sum of x[n, c, o * stride + r * dilation - pad] w[k, c', r], given to what is wanted. */
 static void run_conv(const operation_t *op, int rounds, const place_t *px, const place_t *pb, const place_t *py) {
   const tensor_t *x, *w, *y;
@@ -726,7 +733,8 @@ static void run_conv(const operation_t *op, int rounds, const place_t *px, const
       else sums[aw] += rounded(narrow, get(y, at_y, ay)) * rounded(narrow, get(x, at_x, ax));
     } while (next(&window, iw));
   } while (next(y, iy));
-  do put(&op->y, py, at(&op->y, index), sums[at(&op->y, index)]);
+  const int is_wrong = has_batch_inside(x) || has_batch_inside(y);
+  do put(&op->y, py, at(&op->y, index), is_wrong ? NAN : sums[at(&op->y, index)]);
   while (next(&op->y, index));
   free(sums);
 }

@@ -41,6 +41,8 @@ recorded() {
 convolutions='convolution|conv[123]d|conv_transpose2d'
 on_gpu 4
 recorded ops_halves "$convolutions|scaled_dot_product_attention" 41
+# Images with time outermost lie in no order of cuDNN's: copies do.
+recorded ops_numerics conv_tbc 8
 # Masks and shared heads: a call forward and one again, and two for the gradients, which have the forward once more.
 recorded ops_attention scaled_dot_product_attention 48
 
