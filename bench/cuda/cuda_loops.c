@@ -58,7 +58,7 @@ typedef struct work {
 
 typedef struct kernels {
   gc_module_t module;
-  gc_function_t begin, main, end;
+  gc_function_t begin, merge, main, end;
   gc_address_t scratch, wrong;
   int registers, local;
 } kernels_t;
@@ -164,6 +164,8 @@ static void load(const bench_t *b, const work_t *w, kernels_t *out) {
   b->events.attribute(&out->local, 3, out->main);
   snprintf(other, sizeof other, "%s_begin", w->name);
   if (lp_gpu_has_begin(w->loop)) check(b, b->driver.module_get_function(&out->begin, out->module, other), other);
+  snprintf(other, sizeof other, "%s_merge", w->name);
+  if (lp_gpu_has_merge(w->loop)) check(b, b->driver.module_get_function(&out->merge, out->module, other), other);
   snprintf(other, sizeof other, "%s_end", w->name);
   if (lp_gpu_has_end(w->loop)) check(b, b->driver.module_get_function(&out->end, out->module, other), other);
   if (lp_gpu_scratch(w->loop)) check(b, b->driver.mem_alloc(&out->scratch, lp_gpu_scratch(w->loop)), "scratch memory");
@@ -195,6 +197,11 @@ static void launch(const bench_t *b, const work_t *w, const kernels_t *kernels, 
   if (kernels->begin)
     check(b,
           b->driver.launch_kernel(kernels->begin, lp_gpu_begin_blocks(w->loop), 1, 1, LP_GPU_BEGIN_THREADS, 1, 1, 0,
+                                  b->stream, arguments, NULL),
+          w->name);
+  if (kernels->merge)
+    check(b,
+          b->driver.launch_kernel(kernels->merge, lp_gpu_merge_blocks(w->loop), 1, 1, LP_GPU_BEGIN_THREADS, 1, 1, 0,
                                   b->stream, arguments, NULL),
           w->name);
   check(

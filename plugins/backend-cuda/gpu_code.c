@@ -87,6 +87,7 @@ gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
   if (!kernel) return NULL;
   kernel->shared = loop->gpu.shared;
   kernel->has_begin = lp_gpu_has_begin(loop);
+  kernel->has_merge = lp_gpu_has_merge(loop);
   kernel->has_end = lp_gpu_has_end(loop);
   return kernel;
 }
@@ -182,10 +183,12 @@ static void make_on_threads(job_t *j) {
 
 /* `main` last: a kernel that has it is complete. */
 static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t module, char *why, size_t size) {
-  char begin[48], end[48];
+  char begin[48], merge[48], end[48];
   snprintf(begin, sizeof begin, "%s_begin", kernel->name);
+  snprintf(merge, sizeof merge, "%s_merge", kernel->name);
   snprintf(end, sizeof end, "%s_end", kernel->name);
   if ((!kernel->has_begin || c->driver->module_get_function(&kernel->begin, module, begin) == GC_SUCCESS) &&
+      (!kernel->has_merge || c->driver->module_get_function(&kernel->merge, module, merge) == GC_SUCCESS) &&
       (!kernel->has_end || c->driver->module_get_function(&kernel->end, module, end) == GC_SUCCESS) &&
       c->driver->module_get_function(&kernel->main, module, kernel->name) == GC_SUCCESS &&
       (kernel->shared <= SHARED_UNASKED || c->driver->func_set_attribute(kernel->main, GC_FUNCTION_MAX_DYNAMIC_SHARED,

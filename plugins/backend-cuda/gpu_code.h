@@ -14,8 +14,8 @@
 typedef struct gc_kernel {
   uint64_t hash; /* of its text */
   char name[32];
-  gc_function_t begin, main, end; /* begin, end: what runs before and after it; NULL: nothing */
-  int has_begin, has_end;
+  gc_function_t begin, merge, main, end; /* what runs before `main` and after it; NULL: nothing */
+  int has_begin, has_merge, has_end;
   uint32_t shared; /* bytes of shared memory that `main` is launched with */
   int is_wanted;   /* a step calls it: it is to be compiled */
   lp_text_t text;  /* until it is */

@@ -31,7 +31,7 @@ static aot_status_t driver_status(const gc_run_t *run, gc_result_t result) {
 
 typedef struct loop_step {
   gc_kernel_t *kernel;
-  uint32_t blocks, threads, begin_blocks, end_blocks;
+  uint32_t blocks, threads, begin_blocks, merge_blocks, end_blocks;
   uint32_t n, n_pointers; /* words that refs and numbers tell (lp_gpu_word); and what follows them */
   lw_ref_t *refs;
   uint64_t *numbers;     /* of words without memory: draws, sizes */
@@ -68,6 +68,8 @@ static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   gc_result_t result = GC_SUCCESS;
   if (p->kernel->begin)
     result = gc_launch(run, p->kernel->begin, p->begin_blocks, LP_GPU_BEGIN_THREADS, 0, p->pointers, n);
+  if (result == GC_SUCCESS && p->kernel->merge)
+    result = gc_launch(run, p->kernel->merge, p->merge_blocks, LP_GPU_BEGIN_THREADS, 0, p->pointers, n);
   if (result == GC_SUCCESS)
     result = gc_launch(run, p->kernel->main, p->blocks, p->threads, p->kernel->shared, p->pointers, n);
   if (result == GC_SUCCESS && p->kernel->end)
@@ -115,6 +117,7 @@ static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, gc_kernel_t *
       .blocks = loop->gpu.blocks,
       .threads = loop->gpu.threads,
       .begin_blocks = lp_gpu_begin_blocks(loop),
+      .merge_blocks = lp_gpu_merge_blocks(loop),
       .end_blocks = lp_gpu_end_blocks(loop),
       .n = n,
       .n_pointers = lp_gpu_n_pointers(loop),

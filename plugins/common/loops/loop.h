@@ -121,7 +121,7 @@ typedef struct lp_draw {
 #define LP_GPU_ROWS 2    /* a team of threads takes a row: a warp, or a block */
 #define LP_GPU_COLUMNS 3 /* a block takes neighbouring columns, some rows at a time */
 #define LP_GPU_PLACES 4  /* a store by index tensors, beside columns (loop_gen_cuda_places.c) */
-enum { LP_GPU_SEGMENT = 16 /* numbers of places that a thread goes through */ };
+enum { LP_GPU_SEGMENT = 16 /* sorted places that a thread goes through */ };
 typedef struct lp_gpu {
   int32_t kind; /* 0: there is no schedule */
   int32_t wide; /* indices need 64 bits */
@@ -129,10 +129,11 @@ typedef struct lp_gpu {
   uint32_t team;   /* threads of a row; of columns those side by side */
   uint32_t vector; /* elements that a thread takes at once */
   /* Vectors of its row that a thread holds in registers, from the first pass to the last; 0: it reads them in every
-   * pass. Of columns: rows that it reads before it computes. */
+   * pass. Of columns and of sorted places: rows that it reads before it computes; 0: places are not sorted, but gone
+   * through in the order of rows. */
   uint32_t chunks;
-  /* Parts that reductions are made in; several: each leaves its result in scratch memory. Of places: segments that they
-   * are sorted in; 1: they are gone through in the order of rows. */
+  /* Parts that reductions are made in; several: each leaves its result in scratch memory. Of places: parts of the sorted
+   * ones, of a segment for each team of a block. */
   uint32_t splits;
   uint32_t parts; /* of sums across rows: how many are left in scratch memory; 0: there are no such sums */
   /* Of flat points (one dimension, no indices, no bounds): the kernel runs over as many tensors of several sizes, which a
@@ -323,15 +324,18 @@ int lp_gpu_fit(lp_loop_t *loop, const lp_gpu_machine_t *m);
 uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for what kernels leave for the next; 0: one kernel is all */
 void lp_prelude_cuda_add(lp_text_t *t);
 /* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads and gpu.shared bytes of shared memory; where there is one, NAME_begin before it, with
- * lp_gpu_begin_blocks() of LP_GPU_BEGIN_THREADS, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
+ * lp_gpu_begin_blocks() of LP_GPU_BEGIN_THREADS, between them NAME_merge, with lp_gpu_merge_blocks() of as many, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
  * structure of lp_gpu_n_pointers pointers: to the first element of every access (of a draw: its number as an integer),
  * where lp_gpu_word says; where accesses have indices, to an int64 that is set when one is out of range; to the scratch memory, where there is
  * some, 16-byte aligned. */
 enum { LP_GPU_BEGIN_THREADS = 512, LP_GPU_END_THREADS = 256 };
 int lp_gpu_has_begin(const lp_loop_t *loop);
-/* Its blocks; 1: it sorts, several: each finds the places of some rows among all. */
+/* Its blocks; of pieces: each sorts one, else the only one all. */
 uint32_t lp_gpu_begin_blocks(const lp_loop_t *loop);
-enum { LP_GPU_RANKED = LP_GPU_BEGIN_THREADS / 4 }; /* rows of such a block: four threads each */
+enum { LP_GPU_PIECE = 1024 }; /* rows whose places are sorted in shared memory */
+int lp_gpu_has_pieces(const lp_loop_t *loop);
+int lp_gpu_has_merge(const lp_loop_t *loop);
+uint32_t lp_gpu_merge_blocks(const lp_loop_t *loop);
 int lp_gpu_has_end(const lp_loop_t *loop);
 uint32_t lp_gpu_n_pointers(const lp_loop_t *loop);
 uint32_t lp_gpu_end_blocks(const lp_loop_t *loop);

@@ -3,16 +3,21 @@
  *
  *     places of each column's own, or few rows    a thread takes a column and goes through its rows
  *     the same places for all columns
- *       NAME_begin   the places as numbers, sorted, equal ones in the order of their rows: by one block, or by
- *                    counting, for each, those before it
- *       NAME         a team takes a segment of the sorted numbers and some columns; a run of equal numbers becomes one
- *                    sum, which is added to its place; what goes over an end of the segment is left in scratch memory
- *       NAME_end     runs over several segments: where one begins, a thread adds what those have left, in their order
+ *       NAME_begin   the places as numbers, sorted, equal ones in the order of their rows: pieces of them, a block each
+ *                    (of very many all, by one block)
+ *       NAME_merge   several pieces become one: a number's place is its own in its piece, and how many come before it in
+ *                    each of the others, found by halving
+ *       NAME         a block takes a part of the sorted numbers and some columns, and a team of it a segment: rows of
+ *                    several numbers are read, then added one after another. A run of equal numbers becomes one sum,
+ *                    which is added to its place; what goes over an end of a segment is joined in shared memory, and
+ *                    what goes over one of the part is left in scratch memory
+ *       NAME_end     runs over several parts: where one begins, a thread adds what those have left, in their order
  *
  * A store that does not add takes the last value of a run, and has no second kernel. */
 #include "common/loops/cuda_printer.h"
 
 #include <aot/inline.h>
+#include <stdio.h>
 
 static uint32_t store_of(const lp_loop_t *l) { return l->n_loads; }
 static long long length_of(const lp_loop_t *l) { return (long long)lp_length(l); }
@@ -49,23 +54,21 @@ static void print_sort(const cu_printer_t *p) {
   lp_print(p->out, "__syncthreads();\nlp_sort(keys, rows, more_keys, more_rows, %lld, %d);\n", length_of(p->l), bits);
 }
 
-/* Several blocks: a row's place among the sorted is how many numbers are smaller, or equal and of earlier rows. Four
- * threads count for a row, tile by tile of all numbers. */
-static void print_ranks(const cu_printer_t *p) {
-  const long long length = length_of(p->l);
-  lp_print(p->out, "(void)more_keys, (void)more_rows;\n");
-  lp_print(p->out, "const int me = blockIdx.x * %d + threadIdx.x / 4;\nuint32_t own = 0, rank = 0;\n", LP_GPU_RANKED);
-  lp_print(p->out, "if (me < %lld) {\nconst int row = me;\n", length);
-  print_key(p);
-  lp_print(p->out, "own = key;\n}\nLP_ALIGN16 __shared__ uint32_t tile[LP_RANK_TILE];\n");
-  lp_print(p->out, "for (int first = 0; first < %lld; first += LP_RANK_TILE) {\n__syncthreads();\n", length);
-  lp_print(p->out, "for (int at = threadIdx.x; at < LP_RANK_TILE; at += %d) {\nconst int row = first + at;\n",
+/* A piece, sorted: in order already where it is the only one. */
+static void print_piece(const cu_printer_t *p) {
+  const char *from = lp_gpu_has_merge(p->l) ? "more_" : "";
+  lp_print(p->out, "(void)keys, (void)rows, (void)more_keys, (void)more_rows;\n");
+  lp_print(p->out, "__shared__ uint64_t piece[%d];\nconst int first = blockIdx.x * %d;\n", LP_GPU_PIECE, LP_GPU_PIECE);
+  lp_print(p->out, "for (int at = threadIdx.x; at < %d; at += %d) {\nconst int row = first + at;\n", LP_GPU_PIECE,
            LP_GPU_BEGIN_THREADS);
-  lp_print(p->out, "tile[at] = 0xffffffffu;\nif (row < %lld) {\n", length);
+  lp_print(p->out, "piece[at] = ~(uint64_t)0;\nif (row < %lld) {\n", length_of(p->l));
   print_key(p);
-  lp_print(p->out, "tile[at] = key;\n}\n}\n__syncthreads();\nrank += lp_rank(tile, first, me, own);\n}\n");
-  lp_print(p->out, "rank += (uint32_t)lp_swap_i64(rank, 1);\nrank += (uint32_t)lp_swap_i64(rank, 2);\n");
-  lp_print(p->out, "if (threadIdx.x %% 4 == 0 && me < %lld) keys[rank] = own, rows[rank] = (uint32_t)me;\n", length);
+  lp_print(p->out, "piece[at] = (uint64_t)key << 32 | (uint32_t)row;\n}\n}\nlp_sort_piece(piece, %d, %d);\n",
+           LP_GPU_PIECE, LP_GPU_BEGIN_THREADS);
+  lp_print(p->out, "for (int at = threadIdx.x; at < %d && first + at < %lld; at += %d) {\n", LP_GPU_PIECE,
+           length_of(p->l), LP_GPU_BEGIN_THREADS);
+  lp_print(p->out, "%skeys[first + at] = (uint32_t)(piece[at] >> 32);\n%srows[first + at] = (uint32_t)piece[at];\n}\n",
+           from, from);
 }
 
 /* Arrays of numbers that are sorted; there are others, that they are sorted into on the way. */
@@ -85,10 +88,27 @@ static void print_begin(const cu_printer_t *p, const char *name) {
   cu_print_head(&q, name, "_begin");
   print_sorted(p);
   cu_print_pointers(p, 0, "0");
-  if (lp_gpu_begin_blocks(p->l) > 1) print_ranks(&q);
+  if (lp_gpu_has_pieces(p->l)) print_piece(&q);
   else print_sort(&q);
   cu_print_wrong(p);
   lp_print(p->out, "}\n");
+}
+
+/* Four threads count for a number, each in every fourth piece. */
+static void print_merge(const cu_printer_t *p, const char *name) {
+  lp_gpu_t other = *p->g;
+  cu_printer_t q = *p;
+  other.threads = LP_GPU_BEGIN_THREADS;
+  q.g = &other;
+  cu_print_head(&q, name, "_merge");
+  print_sorted(p);
+  lp_print(p->out, "const int me = blockIdx.x * %d + threadIdx.x / 4, at = me < %lld ? me : 0;\n",
+           LP_GPU_BEGIN_THREADS / 4, length_of(p->l));
+  lp_print(p->out, "const uint32_t own = more_keys[at];\n");
+  lp_print(p->out, "uint32_t rank = lp_rank(more_keys, %lld, %d, at, own);\n", length_of(p->l), LP_GPU_PIECE);
+  lp_print(p->out, "rank += (uint32_t)lp_swap_i64(rank, 1);\nrank += (uint32_t)lp_swap_i64(rank, 2);\n");
+  lp_print(p->out, "if (threadIdx.x %% 4 == 0 && me < %lld) keys[rank] = own, rows[rank] = more_rows[at];\n}\n",
+           length_of(p->l));
 }
 
 /* Where the store goes for this number. */
@@ -130,31 +150,91 @@ static void print_add(const cu_printer_t *p) {
   lp_print(p->out, "], y%u, %llu);\n", s, (unsigned long long)nbytes);
 }
 
-/* The elements of a segment, one after another. */
-static void print_adding_segment(const cu_printer_t *p) {
-  const uint32_t s = store_of(p->l), inst = p->l->accesses[s].inst;
-  lp_print(p->out, "int is_begun = first > 0 && keys[first - 1] == keys[first];\n");
-  lp_print(p->out, "%s a%u[%u];\n", lp_c_type(lp_gpu_lane(&p->l->insts[inst])), inst, p->g->vector);
-  print_nothing(p);
-  lp_print(p->out, "for (int e = first; e < last; e++) {\nconst uint32_t key = keys[e];\nconst %s row = rows[e];\n",
-           p->index);
-  cu_print_vector(p);
-  lp_print(p->out, "const int is_end = e + 1 == length || keys[e + 1] != key;\n");
-  lp_print(p->out, "if (!is_end && e + 1 < last) continue;\nif (is_end && !is_begun) {\n");
-  print_place_of_key(p);
-  print_add(p);
-  lp_print(p->out, "} else {\n");
+static void print_partial_sum(const cu_printer_t *p, const char *which) {
+  const uint32_t inst = p->l->accesses[store_of(p->l)].inst;
   cu_print_element_loop(p);
   cu_print_scratch(p, inst);
-  lp_print(p->out, "[(part * 2 + !is_begun) * (%s)%llu + outer * across + i%s] = a%u[%s];\n}\n", p->index,
+  lp_print(p->out, "[(part * 2%s) * (%s)%llu + outer * across + i%s] = a%u[%s];\n", which, p->index,
            (unsigned long long)lp_gpu_results(p->l), p->g->vector > 1 ? " + j" : "", inst,
            p->g->vector > 1 ? "j" : "0");
+}
+
+static void print_head_of_segment(const cu_printer_t *p, const char *segment, const char *joint, int is_read) {
+  const uint32_t inst = p->l->accesses[store_of(p->l)].inst, width = p->g->team * p->g->vector;
+  const char *element = p->g->vector > 1 ? " + j" : "", *slot = p->g->vector > 1 ? "j" : "0";
+  char own[32];
+  snprintf(own, sizeof own, "a%u[%s]", inst, slot);
+  cu_print_element_loop(p);
+  if (is_read) lp_print(p->out, "%s %s ", own, joint);
+  lp_print(p->out, "heads[%s * %u + lane * %u%s]", segment, width, p->g->vector, element);
+  if (!is_read) lp_print(p->out, " %s %s", joint, own);
+  lp_print(p->out, ";\n");
+}
+
+/* What segments after `from` have of the run of `key`, in their order. */
+static void print_added_heads(const cu_printer_t *p, const char *from) {
+  lp_print(p->out, "for (int next = %s; next < %u; next++) {\n", from, p->g->threads / p->g->team);
+  lp_print(p->out, "const int begin = (part * %u + next) * %d;\nif (begin >= length || keys[begin] != key) break;\n",
+           p->g->threads / p->g->team, LP_GPU_SEGMENT);
+  print_head_of_segment(p, "next", "+=", 1);
+  lp_print(p->out, "}\n");
+}
+
+/* Rows of some numbers are read before they are added: `near` has these, and the one after them. */
+static void print_near_rows(const cu_printer_t *p) {
+  const uint32_t n = p->g->chunks;
+  lp_print(p->out, "uint32_t near[%u];\n", n + 1);
+  for (uint32_t k = 0; k < p->l->n_loads; k++)
+    if (p->pass.loads[k] && lp_is_held(p->l, k)) cu_print_array(p, k, 1);
+  lp_print(p->out, "%sfor (int c = 0; c < %u; c++) near[c] = top + c < length ? keys[top + c] : 0xffffffffu;\n",
+           CU_UNROLL, n + 1);
+  lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\nconst %s row = rows[top + c < length ? top + c : length - 1];\n",
+           CU_UNROLL, n, p->index);
+  for (uint32_t k = 0; k < p->l->n_loads; k++)
+    if (p->pass.loads[k] && lp_is_held(p->l, k)) cu_print_take(p, k);
+  lp_print(p->out, "}\n");
+}
+
+/* The elements of a segment, one after another; then what goes over its ends. */
+static void print_adding_segment(const cu_printer_t *p) {
+  const uint32_t s = store_of(p->l), inst = p->l->accesses[s].inst, down = p->g->threads / p->g->team;
+  const char *type = lp_c_type(lp_gpu_lane(&p->l->insts[inst]));
+  lp_print(p->out, "__shared__ %s heads[%u];\n", type, p->g->threads * p->g->vector);
+  lp_print(p->out, "const int was_begun = first > 0 && first < length && keys[first - 1] == keys[first];\n");
+  lp_print(p->out, "const int is_open = first < last && last < length && keys[last - 1] == keys[last];\n");
+  lp_print(p->out, "int is_begun = was_begun;\n%s a%u[%u];\n", type, inst, p->g->vector);
   print_nothing(p);
-  lp_print(p->out, "is_begun = 0;\n}\n");
+  lp_print(p->out, "if (i < across)\nfor (int top = first; top < last; top += %u) {\n", p->g->chunks);
+  print_near_rows(p);
+  lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\nconst uint32_t key = near[c];\n", CU_UNROLL, p->g->chunks);
+  lp_print(p->out, "if (key == 0xffffffffu) break;\nconst %s row = rows[top + c];\n(void)row;\n", p->index);
+  cu_print_vector(p);
+  lp_print(p->out, "if (near[c + 1] == key) continue;\nif (is_begun) {\n");
+  print_head_of_segment(p, "segment", "=", 0);
+  lp_print(p->out, "} else {\n");
+  print_place_of_key(p);
+  print_add(p);
+  lp_print(p->out, "}\n");
+  print_nothing(p);
+  lp_print(p->out, "is_begun = 0;\n}\n}\nif (is_open && is_begun) {\n");
+  print_head_of_segment(p, "segment", "=", 0);
+  lp_print(p->out, "}\n__syncthreads();\nif (i < across && is_open && !is_begun) {\n");
+  lp_print(p->out, "const uint32_t key = keys[last - 1];\nconst int end = (part + 1) * %u;\n", down * LP_GPU_SEGMENT);
+  print_added_heads(p, "segment + 1");
+  lp_print(p->out, "if (end < length && keys[end] == key) {\n");
+  print_partial_sum(p, " + 1");
+  lp_print(p->out, "} else {\n");
+  print_place_of_key(p);
+  print_add(p);
+  lp_print(p->out, "}\n}\nif (i < across && segment == 0 && was_begun) {\nconst uint32_t key = keys[first];\n");
+  print_head_of_segment(p, "0", "=", 1);
+  print_added_heads(p, "1");
+  print_partial_sum(p, "");
+  lp_print(p->out, "}\n");
 }
 
 static void print_last_of_segment(const cu_printer_t *p) {
-  lp_print(p->out, "for (int e = first; e < last; e++) {\nconst uint32_t key = keys[e];\n");
+  lp_print(p->out, "if (i < across)\nfor (int e = first; e < last; e++) {\nconst uint32_t key = keys[e];\n");
   lp_print(p->out, "if (e + 1 < length && keys[e + 1] == key) continue;\nconst %s row = rows[e];\n", p->index);
   print_place_of_key(p);
   cu_print_vector(p);
@@ -167,27 +247,27 @@ static void print_segments(const cu_printer_t *p, const char *name) {
   const long long tiles = (across_of(p->l) + width - 1) / width,
                   outer = (long long)lp_gpu_results(p->l) / across_of(p->l);
   cu_print_head(p, name, "");
-  lp_print(p->out, "const %s length = %lld, across = %lld;\n", p->index, length_of(p->l), across_of(p->l));
-  lp_print(p->out, "const %s lane = threadIdx.x %% %u, part = (%s)(blockIdx.x / %lld) * %u + threadIdx.x / %u;\n",
-           p->index, g->team, p->index, tiles * outer, down, g->team);
+  lp_print(p->out, "const %s length = %lld, across = %lld, part = (%s)(blockIdx.x / %lld);\n", p->index,
+           length_of(p->l), across_of(p->l), p->index, tiles * outer);
+  lp_print(p->out, "const %s lane = threadIdx.x %% %u, segment = threadIdx.x / %u;\n", p->index, g->team, g->team);
   lp_print(p->out, "const %s i = (blockIdx.x %% %lld * %u + lane) * %u, outer = blockIdx.x %% %lld / %lld;\n", p->index,
            tiles, g->team, g->vector, tiles * outer, tiles);
-  lp_print(p->out, "if (i < across && part < %u) {\n", g->splits);
   print_sorted(p);
   cu_print_pointers(p, lp_inner(p->l), "outer");
   cu_print_constants(p);
-  lp_print(p->out, "const int first = part * %d, last = first + %d < length ? first + %d : length;\n", LP_GPU_SEGMENT,
-           LP_GPU_SEGMENT, LP_GPU_SEGMENT);
+  lp_print(p->out, "const int first = (part * %u + segment) * %d;\n", down, LP_GPU_SEGMENT);
+  lp_print(p->out, "const int last = first + %d < length ? first + %d : length;\n", LP_GPU_SEGMENT, LP_GPU_SEGMENT);
   if (p->l->accesses[store_of(p->l)].adds) print_adding_segment(p);
   else print_last_of_segment(p);
-  lp_print(p->out, "}\n}\n");
+  lp_print(p->out, "}\n");
 }
 
-/* A thread for each column of each segment whose last run goes on, if it began there. Where the run ends is found by
+/* A thread for each column of each part whose last run goes on, if it began there. Where the run ends is found by
  * halving, so that many of its sums are on their way at a time. */
 static void print_places_end(const cu_printer_t *p, const char *name) {
   const uint32_t inst = p->l->accesses[store_of(p->l)].inst;
   const unsigned long long columns = (unsigned long long)lp_gpu_results(p->l);
+  const int span = (int)(p->g->threads / p->g->team) * LP_GPU_SEGMENT; /* numbers of a part */
   lp_gpu_t single = *p->g;
   cu_printer_t q = *p;
   single.threads = LP_GPU_END_THREADS;
@@ -200,7 +280,7 @@ static void print_places_end(const cu_printer_t *p, const char *name) {
            across_of(p->l));
   print_sorted(p);
   cu_print_pointers(p, lp_inner(p->l), "outer");
-  lp_print(p->out, "const int first = part * %d, last = first + %d;\n", LP_GPU_SEGMENT, LP_GPU_SEGMENT);
+  lp_print(p->out, "const int first = part * %d, last = first + %d;\n", span, span);
   lp_print(p->out, "const uint32_t key = last < %lld ? keys[last - 1] : 0;\n", length_of(p->l));
   lp_print(p->out,
            "if (last < %lld && keys[last] == key && !(first > 0 && keys[first] == key && keys[first - 1] == key)"
@@ -211,7 +291,7 @@ static void print_places_end(const cu_printer_t *p, const char *name) {
   lp_print(p->out, "[(part * 2 + 1) * (%s)%llu + column]};\n", p->index, columns);
   lp_print(p->out, "%s low = part + 1, high = %u;\nwhile (low < high) {\nconst %s middle = (low + high) / 2;\n",
            p->index, p->g->splits, p->index);
-  lp_print(p->out, "if (keys[middle * %d] == key) low = middle + 1;\nelse high = middle;\n}\n", LP_GPU_SEGMENT);
+  lp_print(p->out, "if (keys[middle * %d] == key) low = middle + 1;\nelse high = middle;\n}\n", span);
   lp_print(p->out, "#pragma unroll 16\nfor (%s next = part + 1; next < low; next++) a%u[0] += ", p->index, inst);
   cu_print_scratch(p, inst);
   lp_print(p->out, "[next * 2 * (%s)%llu + column];\n", p->index, columns);
@@ -243,6 +323,7 @@ void cu_print_places(cu_printer_t *p, const char *name) {
     return;
   }
   print_begin(p, name);
+  if (lp_gpu_has_merge(p->l)) print_merge(p, name);
   print_segments(p, name);
   if (lp_gpu_has_end(p->l)) print_places_end(p, name);
 }

@@ -215,19 +215,28 @@ static int are_same_for_columns(const lp_loop_t *l, const lp_access_t *store) {
   return 1;
 }
 
+/* Rows of a segment whose elements a thread reads before it adds them: a part of the segment. */
+static uint32_t rows_at_once(const lp_loop_t *l) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    bytes += aot_dtype_size(l->accesses[k].dtype) * (l->accesses[k].strides[lp_row(l) - 1] ? l->gpu.vector : 1);
+  return bytes > 64 ? 2 : bytes > 32 ? 4 : 8;
+}
+
 static void choose_places(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const lp_access_t *store = &l->accesses[l->n_loads];
   const uint64_t length = (uint64_t)lp_length(l), columns = gs_size_of_first(l, lp_row(l));
   double n_places = 1;
   for (uint32_t i = 0; i < store->n_indices; i++) n_places *= (double)store->indices[i].size;
-  g->chunks = g->vector = g->team = 1;
+  g->vector = g->team = 1;
   g->threads = columns < 256 * (uint64_t)n_processors ? 64 : 256;
   if (length <= WALKED || length > INT32_MAX || n_places > INT32_MAX || !are_same_for_columns(l, store)) return;
   g->threads = 256;
   g->vector = gs_vector(l, lp_row(l) - 1, 1);
   choose_width(l);
-  g->splits = (uint32_t)gs_divide_up(length, LP_GPU_SEGMENT);
+  g->chunks = store->adds ? rows_at_once(l) : 1;
+  g->splits = (uint32_t)gs_divide_up(length, (uint64_t)(g->threads / g->team) * LP_GPU_SEGMENT);
 }
 
 int lp_gpu_adds_vectors(const lp_loop_t *l) {
@@ -247,8 +256,7 @@ int lp_gpu_fit(lp_loop_t *l, const lp_gpu_machine_t *m) {
   } else if (g->kind == LP_GPU_PLACES) {
     const uint64_t tiles = gs_divide_up((uint64_t)l->sizes[lp_row(l) - 1], (uint64_t)g->team * g->vector) *
                            gs_size_of_first(l, lp_row(l) - 1);
-    blocks = lp_gpu_has_begin(l) ? tiles * gs_divide_up(g->splits, g->threads / g->team)
-                                 : gs_divide_up(gs_size_of_first(l, lp_row(l)), g->threads);
+    blocks = lp_gpu_has_begin(l) ? tiles * g->splits : gs_divide_up(gs_size_of_first(l, lp_row(l)), g->threads);
   } else if (g->kind == LP_GPU_ROWS) {
     if (g->team % WARP || (g->team > WARP && g->threads / g->team > MOST_TEAMS)) return 0;
     if (g->splits > 1 && (l->n_passes > 1 || g->team != g->threads)) return 0;

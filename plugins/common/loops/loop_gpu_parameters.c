@@ -8,7 +8,7 @@ uint64_t lp_gpu_results(const lp_loop_t *l) { return gs_size_of_first(l, lp_row(
 
 static uint64_t n_partial(const lp_loop_t *l, const lp_inst_t *inst) {
   if (inst->reduce == LP_ACROSS) return (inst->of_row ? 1 : (uint64_t)lp_length(l)) * l->gpu.parts;
-  if (l->gpu.kind == LP_GPU_PLACES) /* the sums of a segment's first and last run */
+  if (l->gpu.kind == LP_GPU_PLACES) /* the sums of a part's first and last run */
     return inst == &l->insts[l->accesses[l->n_loads].inst] && lp_gpu_has_end(l) ? 2 * l->gpu.splits * lp_gpu_results(l)
                                                                                 : 0;
   return lp_reduces_row(inst) && l->gpu.splits > 1 ? l->gpu.splits * lp_gpu_results(l) : 0;
@@ -29,13 +29,24 @@ int32_t lp_gpu_lane(const lp_inst_t *inst) {
   return inst->reduce + inst->scan == LP_SUM && inst->dtype == AOT_F64 ? AOT_F64 : lp_value_dtype(inst->compute);
 }
 
-int lp_gpu_has_begin(const lp_loop_t *l) { return l->gpu.kind == LP_GPU_PLACES && l->gpu.splits > 1; }
+int lp_gpu_has_begin(const lp_loop_t *l) { return l->gpu.kind == LP_GPU_PLACES && l->gpu.chunks; }
 
-/* Comparing all rows with all is worth it up to some ten thousands: they are spread over the device. */
+/* Every number looks into every piece: worth it up to some hundreds of them. */
+int lp_gpu_has_pieces(const lp_loop_t *l) {
+  enum { MOST = 512 * LP_GPU_PIECE };
+  return lp_length(l) <= MOST;
+}
+
+int lp_gpu_has_merge(const lp_loop_t *l) {
+  return lp_gpu_has_begin(l) && lp_gpu_has_pieces(l) && lp_length(l) > LP_GPU_PIECE;
+}
+
 uint32_t lp_gpu_begin_blocks(const lp_loop_t *l) {
-  enum { FEWEST = 2048, MOST = 65536 };
-  const uint64_t length = (uint64_t)l->sizes[l->rank - 1];
-  return length < FEWEST || length > MOST ? 1 : (uint32_t)gs_divide_up(length, LP_GPU_RANKED);
+  return lp_gpu_has_pieces(l) ? (uint32_t)gs_divide_up((uint64_t)lp_length(l), LP_GPU_PIECE) : 1;
+}
+
+uint32_t lp_gpu_merge_blocks(const lp_loop_t *l) {
+  return (uint32_t)gs_divide_up((uint64_t)lp_length(l), LP_GPU_BEGIN_THREADS / 4);
 }
 
 int lp_gpu_has_end(const lp_loop_t *l) {

@@ -69,6 +69,7 @@ int lp_is_held(const lp_loop_t *l, uint32_t load) {
   if (l->accesses[load].counts || lp_gpu_is_staged(l, load)) return 0;
   if (gs_is_single(l, load, lp_inner(l), l->gpu.vector)) return 0;
   if (l->gpu.kind == LP_GPU_COLUMNS) return lp_gpu_moves(l, load);
+  if (l->gpu.kind == LP_GPU_PLACES) return l->gpu.chunks > 1 && lp_gpu_moves(l, load);
   if (l->gpu.kind != LP_GPU_ROWS || !l->gpu.chunks || !lp_moves(l, load) || l->accesses[load].draws) return 0;
   return n_passes_of(l, load, &in_first) > 1 || in_first;
 }

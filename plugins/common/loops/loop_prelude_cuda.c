@@ -252,21 +252,37 @@ static const char sorting[] =
     "  }\n"
     "}\n";
 
-/* Of a tile of numbers, a quarter of them to each thread, those that come before the number `own` of row `me`; `first`
- * is the row of the tile's first. All of an earlier tile count up to equal ones, of a later one up to smaller ones. */
+/* n numbers, a power of 2, in shared memory: in their order, by a network (Batcher, Sorting networks and their
+ * applications, 1968: bitonic). */
+static const char sorting_pieces[] = "LP void lp_sort_piece(uint64_t *piece, int n, int threads) {\n"
+                                     "  for (int run = 2; run <= n; run *= 2)\n"
+                                     "    for (int half = run / 2; half; half /= 2) {\n"
+                                     "      __syncthreads();\n"
+                                     "      for (int k = threadIdx.x; k < n / 2; k += threads) {\n"
+                                     "        const int low = 2 * k - (k & (half - 1)), high = low + half;\n"
+                                     "        const uint64_t a = piece[low], b = piece[high];\n"
+                                     "        if ((a > b) == ((low & run) == 0)) piece[low] = b, piece[high] = a;\n"
+                                     "      }\n"
+                                     "    }\n"
+                                     "  __syncthreads();\n"
+                                     "}\n";
+
+/* How many of n numbers, in sorted pieces, come before number `own` at `me`; a quarter of the pieces to each thread. All
+ * of an earlier piece count up to equal ones, of a later one up to smaller ones. */
 static const char ranking[] =
-    "#define LP_RANK_TILE 2048\n"
-    "LP uint32_t lp_rank(const uint32_t *tile, int first, int me, uint32_t own) {\n"
-    "  uint32_t n = 0;\n"
-    "  const int is_own = first <= me && me < first + LP_RANK_TILE;\n"
-    "  const uint32_t bound = own + (first + LP_RANK_TILE <= me);\n"
-    "  for (int k = threadIdx.x % 4 * 4; k < LP_RANK_TILE && !is_own; k += 16) {\n"
-    "    LP_ALIGN16 uint32_t four[4];\n"
-    "    lp_move(four, tile + k, 16);\n"
-    "    n += (four[0] < bound) + (four[1] < bound) + (four[2] < bound) + (four[3] < bound);\n"
+    "LP uint32_t lp_rank(const uint32_t *keys, int n, int piece, int me, uint32_t own) {\n"
+    "  const int mine = me / piece;\n"
+    "  uint32_t rank = threadIdx.x % 4 ? 0 : me % piece;\n"
+    "  #pragma unroll 4\n"
+    "  for (int k = threadIdx.x % 4; k < (n + piece - 1) / piece; k += 4) {\n"
+    "    const uint32_t bound = own + (k < mine);\n"
+    "    const int size = k == mine ? 0 : n - k * piece < piece ? n - k * piece : piece;\n"
+    "    int before = 0;\n"
+    "    for (int step = piece; step; step /= 2)\n"
+    "      if (before + step <= size && keys[k * piece + before + step - 1] < bound) before += step;\n"
+    "    rank += before;\n"
     "  }\n"
-    "  for (int k = threadIdx.x % 4; k < LP_RANK_TILE && is_own; k += 4) n += tile[k] < own + (first + k < me);\n"
-    "  return n;\n"
+    "  return rank;\n"
     "}\n";
 
 static const char draws[] =
@@ -372,6 +388,7 @@ void lp_prelude_cuda_add(lp_text_t *t) {
   lp_text_add(t, teams, strlen(teams));
   lp_text_add(t, scans, strlen(scans));
   lp_text_add(t, sorting, strlen(sorting));
+  lp_text_add(t, sorting_pieces, strlen(sorting_pieces));
   lp_text_add(t, ranking, strlen(ranking));
   lp_text_add(t, draws, strlen(draws));
   lp_text_add(t, normals, strlen(normals));

@@ -45,6 +45,12 @@ static const loop_text_t loop_texts[] = {
                      "store bf16 [1] align 16 v0\n"},
   {"ranked_places", "loop 3001 x 12 reduced 0\nload i64 [1, 0]\nload f32 [12, 1] align 16\n"
                     "each f32 f32 \"a\" a=x1\nstore f32 [0, 1] at x0 * 12 of 70 add v0\n"},
+  {"places_of_two_rows", "loop 2600 x 136 reduced 0\nload i64 [1, 0]\nload f32 [136, 1] align 16\neach i64 bool \"a == b\" a=x0 b=1\n"
+                         "each f32 f32 \"b != 0 ? a * T(0.5) : a\" a=x1 b=v0\nstore f32 [0, 1] align 16 at x0 * 136 of 2 add v1\n"},
+  {"places_of_one_row", "loop 1300 x 9 reduced 0\nload i64 [1, 0]\nload f32 [9, 1]\neach f32 f32 \"a\" a=x1\n"
+                        "store f32 [0, 1] at x0 * 9 of 1 add v0\n"},
+  {"places_apart", "loop 1030 x 260 reduced 0\nload i64 [1, 0]\nload f32 [260, 1] align 16\neach f32 f32 \"a\" a=x1\n"
+                   "store f32 [0, 1] align 16 at x0 * 260 of 5000 add v0\n"},
   {"row_of_none", "loop 4 x 0 reduced 1\nload f32 [0, 1]\nsum f32 f32 \"a\" a=x0\nstore f32 [1, 0] row v0\n"},
   {"rows_of_integers", "loop 70 x 45 reduced 1\nload i32 [45, 1]\nsum i64 i64 \"a\" a=x0\nmax i64 i64 \"a\" a=x0\n"
                        "min i64 i64 \"a\" a=x0\nprod f32 f32 \"a * b\" a=x0 b=0.3\nstore i64 [1, 0] row v0\n"

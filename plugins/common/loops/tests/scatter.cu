@@ -1,5 +1,5 @@
 loop 700 x 600 reduced 1 ; columns
-; GPU: places, blocks 110 x 256, team 32, vector 1, chunks 1, splits 38
+; GPU: places, blocks 110 x 256, team 32, vector 1, chunks 8, splits 5
 load i64 [0, 1]
 load f32 [1, 700]
 each i64 bool "a == b" a=x0 b=3
@@ -15,23 +15,31 @@ uint32_t *more_rows = (uint32_t *)(LP_AT(4) + 7200);
 const int64_t *q0 = (const int64_t *)LP_AT(0);
 const float *q1 = (const float *)LP_AT(1);
 float *q2 = (float *)LP_AT(2);
-for (int row = threadIdx.x; row < 600; row += 512) {
+(void)keys, (void)rows, (void)more_keys, (void)more_rows;
+__shared__ uint64_t piece[1024];
+const int first = blockIdx.x * 1024;
+for (int at = threadIdx.x; at < 1024; at += 512) {
+const int row = first + at;
+piece[at] = ~(uint64_t)0;
+if (row < 600) {
 const int64_t x0 = q0[row];
 uint32_t key = 0;
 key = key * 11u + (uint32_t)lp_place(x0, 11, &wrong);
-keys[row] = key;
-rows[row] = (uint32_t)row;
+piece[at] = (uint64_t)key << 32 | (uint32_t)row;
 }
-__syncthreads();
-lp_sort(keys, rows, more_keys, more_rows, 600, 8);
+}
+lp_sort_piece(piece, 1024, 512);
+for (int at = threadIdx.x; at < 1024 && first + at < 600; at += 512) {
+keys[first + at] = (uint32_t)(piece[at] >> 32);
+rows[first + at] = (uint32_t)piece[at];
+}
 if (wrong) *(int64_t *)LP_AT(3) = wrong;
 }
 LP_KERNEL(scatter, 5, 256) {
 int64_t wrong = 0;
-const int length = 600, across = 700;
-const int lane = threadIdx.x % 32, part = (int)(blockIdx.x / 22) * 8 + threadIdx.x / 32;
+const int length = 600, across = 700, part = (int)(blockIdx.x / 22);
+const int lane = threadIdx.x % 32, segment = threadIdx.x / 32;
 const int i = (blockIdx.x % 22 * 32 + lane) * 1, outer = blockIdx.x % 22 / 22;
-if (i < across && part < 38) {
 uint32_t *keys = (uint32_t *)(LP_AT(4) + 0);
 uint32_t *rows = (uint32_t *)(LP_AT(4) + 2400);
 uint32_t *more_keys = (uint32_t *)(LP_AT(4) + 4800);
@@ -39,31 +47,79 @@ uint32_t *more_rows = (uint32_t *)(LP_AT(4) + 7200);
 const int64_t *q0 = (const int64_t *)LP_AT(0);
 const float *q1 = (const float *)LP_AT(1);
 float *q2 = (float *)LP_AT(2);
-const int first = part * 16, last = first + 16 < length ? first + 16 : length;
-int is_begun = first > 0 && keys[first - 1] == keys[first];
+const int first = (part * 8 + segment) * 16;
+const int last = first + 16 < length ? first + 16 : length;
+__shared__ float heads[256];
+const int was_begun = first > 0 && first < length && keys[first - 1] == keys[first];
+const int is_open = first < last && last < length && keys[last - 1] == keys[last];
+int is_begun = was_begun;
 float a1[1];
 a1[0] = 0;
-for (int e = first; e < last; e++) {
-const uint32_t key = keys[e];
-const int row = rows[e];
+if (i < across)
+for (int top = first; top < last; top += 8) {
+uint32_t near[9];
+int64_t w0[8];
+float w1[8];
+#pragma unroll
+for (int c = 0; c < 9; c++) near[c] = top + c < length ? keys[top + c] : 0xffffffffu;
+#pragma unroll
+for (int c = 0; c < 8; c++) {
+const int row = rows[top + c < length ? top + c : length - 1];
+w0[c] = q0[row];
+w1[c] = q1[row * 700 + i];
+}
+#pragma unroll
+for (int c = 0; c < 8; c++) {
+const uint32_t key = near[c];
+if (key == 0xffffffffu) break;
+const int row = rows[top + c];
+(void)row;
 {
-const int64_t x0 = q0[row];
-const float x1 = q1[row * 700 + i];
+const int64_t x0 = w0[c];
+const float x1 = w1[c];
 const uint8_t v0 = ((uint8_t)((x0) == (INT64_C(3))) != 0);
 const float v1 = ((float)((v0 ? (float)1 : (float)0) != 0 ? (float)(0) : (x1)));
 a1[0] += v1;
 }
-const int is_end = e + 1 == length || keys[e + 1] != key;
-if (!is_end && e + 1 < last) continue;
-if (is_end && !is_begun) {
+if (near[c + 1] == key) continue;
+if (is_begun) {
+heads[segment * 32 + lane * 1] = a1[0];
+} else {
 const int64_t j2 = (int64_t)(key) * 700;
 q2[j2 + i] += (float)a1[0];
-} else {
-((float *)(LP_AT(4) + 9600))[(part * 2 + !is_begun) * (int)700 + outer * across + i] = a1[0];
 }
 a1[0] = 0;
 is_begun = 0;
 }
+}
+if (is_open && is_begun) {
+heads[segment * 32 + lane * 1] = a1[0];
+}
+__syncthreads();
+if (i < across && is_open && !is_begun) {
+const uint32_t key = keys[last - 1];
+const int end = (part + 1) * 128;
+for (int next = segment + 1; next < 8; next++) {
+const int begin = (part * 8 + next) * 16;
+if (begin >= length || keys[begin] != key) break;
+a1[0] += heads[next * 32 + lane * 1];
+}
+if (end < length && keys[end] == key) {
+((float *)(LP_AT(4) + 9600))[(part * 2 + 1) * (int)700 + outer * across + i] = a1[0];
+} else {
+const int64_t j2 = (int64_t)(key) * 700;
+q2[j2 + i] += (float)a1[0];
+}
+}
+if (i < across && segment == 0 && was_begun) {
+const uint32_t key = keys[first];
+a1[0] = heads[0 * 32 + lane * 1];
+for (int next = 1; next < 8; next++) {
+const int begin = (part * 8 + next) * 16;
+if (begin >= length || keys[begin] != key) break;
+a1[0] += heads[next * 32 + lane * 1];
+}
+((float *)(LP_AT(4) + 9600))[(part * 2) * (int)700 + outer * across + i] = a1[0];
 }
 }
 LP_KERNEL(scatter_end, 5, 256) {
@@ -77,14 +133,14 @@ uint32_t *more_rows = (uint32_t *)(LP_AT(4) + 7200);
 const int64_t *q0 = (const int64_t *)LP_AT(0);
 const float *q1 = (const float *)LP_AT(1);
 float *q2 = (float *)LP_AT(2);
-const int first = part * 16, last = first + 16;
+const int first = part * 128, last = first + 128;
 const uint32_t key = last < 600 ? keys[last - 1] : 0;
 if (last < 600 && keys[last] == key && !(first > 0 && keys[first] == key && keys[first - 1] == key)) {
 float a1[1] = {((float *)(LP_AT(4) + 9600))[(part * 2 + 1) * (int)700 + column]};
-int low = part + 1, high = 38;
+int low = part + 1, high = 5;
 while (low < high) {
 const int middle = (low + high) / 2;
-if (keys[middle * 16] == key) low = middle + 1;
+if (keys[middle * 128] == key) low = middle + 1;
 else high = middle;
 }
 #pragma unroll 16

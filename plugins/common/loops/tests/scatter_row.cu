@@ -1,5 +1,5 @@
 loop 5 x 600 reduced 1 ; columns
-; GPU: places, blocks 1 x 64, team 1, vector 1, chunks 1, splits 1
+; GPU: places, blocks 1 x 64, team 1, vector 1, chunks 0, splits 1
 load i32 [600, 1]
 load f32 [600, 1]
 each f32 f32 "a * b" a=x1 b=0.5

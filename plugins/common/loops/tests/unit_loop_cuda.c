@@ -144,6 +144,8 @@ static void run_cuda(void *handle, const char *name, const lp_loop_t *l, memory_
     scratch = pointers[lp_gpu_n_pointers(l) - 1] = aligned_alloc(64, (size_t)(lp_gpu_scratch(l) + 63) / 64 * 64);
   snprintf(other, sizeof other, "%s_begin", name);
   if (lp_gpu_has_begin(l)) run_kernel(handle, other, lp_gpu_begin_blocks(l), LP_GPU_BEGIN_THREADS, pointers);
+  snprintf(other, sizeof other, "%s_merge", name);
+  if (lp_gpu_has_merge(l)) run_kernel(handle, other, lp_gpu_merge_blocks(l), LP_GPU_BEGIN_THREADS, pointers);
   run_kernel(handle, name, l->gpu.blocks, l->gpu.threads, pointers);
   snprintf(other, sizeof other, "%s_end", name);
   if (lp_gpu_has_end(l)) run_kernel(handle, other, lp_gpu_end_blocks(l), LP_GPU_END_THREADS, pointers);
