@@ -24,12 +24,13 @@ static aot_run_ranks_t ranks_of(const aot_host_t *host, aot_ctx_t *ctx) {
 
 /* ---- the pass ---- */
 
-enum { OPT_MODE, OPT_COLUMNS, OPT_REPLICATE_UNDER, OPT_BUFFERS, OPT_REDUCE, OPT_LOSS, OPT_RANKS, OPT_RANK };
+enum { OPT_MODE, OPT_COLUMNS, OPT_REPLICATE_UNDER, OPT_BUFFERS, OPT_REDUCE, OPT_LOSS, OPT_RANKS, OPT_RANK, OPT_ALONE };
 
 typedef struct unit {
   aot_pass_t table;
   aot_host_t host;
   fs_options_t options;
+  int shards_alone; /* one rank, too */
 } unit_t;
 
 static const aot_str_t modes[] = {AOT_STR_INIT("shard"), AOT_STR_INIT("shard-grad"), AOT_STR_INIT("replicate"),
@@ -82,7 +83,7 @@ static aot_status_t AOT_CALL run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t
     options.rank = ranks.rank;
   }
   if (options.rank >= options.n_ranks) return complain(u, ctx, "'rank' counts from 0 and is smaller than 'ranks'");
-  if (options.n_ranks == 1) return AOT_OK;
+  if (options.n_ranks == 1 && !u->shards_alone) return AOT_OK;
   if (options.mode == FS_HYBRID) AOT_TRY(check_mesh(u, ctx, &options));
   AOT_TRY(fs_run(&u->host, ctx, prog, &options, part, &counts));
   return report(u, ctx, &counts);
@@ -111,6 +112,7 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
       .n_ranks = (uint32_t)o[OPT_RANKS].i,
       .rank = (uint32_t)o[OPT_RANK].i,
   };
+  u->shards_alone = o[OPT_ALONE].i != 0;
   u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
@@ -188,6 +190,9 @@ static const aot_option_t options[] = {
                    .help = AOT_STR_INIT("0: as many as run the pipeline; else, for looking at programs, so many")},
     [OPT_RANK] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                   .name = AOT_STR_INIT("rank"), .max = 65535, .help = AOT_STR_INIT("of them this one, from 0")},
+    [OPT_ALONE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                   .name = AOT_STR_INIT("alone"),
+                   .help = AOT_STR_INIT("one rank has collectives, too, with itself: to see what they cost, or whether they run")},
 };
 /* clang-format on */
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),

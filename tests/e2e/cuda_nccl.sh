@@ -47,6 +47,15 @@ has out.0 '^overlap '
 losses out.0 > two
 same one two
 grep -q 'on the host, with copies there and back' out.0 && complain "overlapped: collectives run on the host"
+# One rank by itself, with collectives of one: what a machine with one GPU can try.
+status 0 "$aothost" run plain.yaml
+losses out > one
+for mode in shard shard-grad replicate; do
+  status 0 "$aothost" run train.yaml --set vars.mode=$mode --set stages.fsdp.alone=true --time
+  has out '^  started-collectives: [1-9]'
+  losses out > alone
+  same one alone
+done
 cp plain.yaml train.yaml
 
 # A mesh: collectives of rows and of columns, each with a communicator of NCCL's own.
