@@ -45,7 +45,7 @@ typedef struct lw_build {
    * apart (row_pitch.c); NULL: anywhere */
   lw_tensor_t **places;
   uint8_t *spared;          /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
-  struct lw_chunks *chunks; /* chains that may be lowered in chunks of rows (row_chunks.c); NULL: none is looked for */
+  struct lw_chunks *chunks; /* chains that may be lowered in chunks of rows (row_chunks.h); NULL: none is looked for */
   int makes_chunks;         /* they are */
   lw_tensor_t **class_numbers; /* by node of the graph: lw_target_t.classes of it, if it is there; NULL: no table */
   uint32_t *n_uses; /* by value, as values: operands and outputs that read it from memory or within its group */
@@ -260,7 +260,7 @@ typedef struct lw_units { /* of the graph that is being lowered */
 void lw_find_unit(const lw_build_t *b, const lw_units_t *units, uint32_t last);
 aot_status_t lw_lower_unit(lw_build_t *b, const lw_unit_t *u);
 
-/* ---- chunks of rows (row_chunks.c) ---- */
+/* ---- chunks of rows (row_chunks.h) ---- */
 aot_status_t lw_find_chunks(lw_build_t *b, const lw_units_t *units); /* b->chunks; once places are found */
 int lw_has_chunks(const lw_build_t *b);                              /* were chains found? */
 int lw_is_chunked(const lw_build_t *b, uint32_t last);               /* is the unit with that last node in one? */

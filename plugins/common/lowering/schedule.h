@@ -129,7 +129,7 @@ typedef struct lw_schedule {
   uint32_t n_fallback;                /* nodes run by reference kernels */
   uint32_t n_groups;                  /* generated loops that are called */
   uint64_t loop_nbytes;               /* that they read and write */
-  uint32_t n_chunks;                  /* of rows (row_chunks.c) */
+  uint32_t n_chunks;                  /* of rows (row_chunks.h) */
   uint64_t n_timed, n_left_out;       /* runs (step_times.h) */
   struct lw_watch *watch;             /* watch.h; NULL: it is not watched */
 } lw_schedule_t;
@@ -148,7 +148,7 @@ typedef struct lw_machine {
   void *self;
   const lw_loop_fn *(*find)(void *self, const char *name);
   aot_status_t (*add)(void *self, const char *name, const char *text, uint64_t nbytes, const lw_loop_fn **out);
-  uint64_t chunk_nbytes; /* of larger results, rows are made and used in chunks of so much (row_chunks.c); 0: never */
+  uint64_t chunk_nbytes; /* of larger results, rows are made and used in chunks of so much (row_chunks.h); 0: never */
 } lw_machine_t;
 
 /* Build the schedule of the graph at snapshot row `graph`. Owns its memory until lw_schedule_deinit, which is also due
