@@ -4,6 +4,7 @@
  *     a barrier, and a shuffle within a warp, wait until all threads of the block, or the warp, have come or are gone
  *     shared memory is static, as one block runs at a time
  *     a copy to shared memory is made when it is waited for; until then there is poison
+ *     products of matrices are computed by each thread for itself, of what all of its warp have left
  *
  * shim_run(kernel, blocks, threads, pointers) runs a kernel; pointers are what its LP_AT(k) are, KERNEL_bounds is
  * the number of threads that it may be run with. It returns 0 where
@@ -64,6 +65,7 @@ typedef struct shim_fiber {
   int barrier, expected; /* SHIM_AT_TEAM */
   shim_copy_t *copies;   /* that are not waited for yet: rows from first_copy to n_copies */
   int first_copy, n_copies, capacity, group;
+  uint32_t n_turns; /* in which it has left something for its warp */
 } shim_fiber_t;
 static struct shim {
   shim_fiber_t fibers[SHIM_THREADS];
@@ -71,7 +73,8 @@ static struct shim {
   shim_kernel_fn kernel;
   char *const *pointers;
   shim_value_t values[SHIM_THREADS];
-  shim_copy_t rows[256]; /* on their way */
+  uint32_t left[2][SHIM_THREADS][6]; /* by turn: what a thread leaves for its warp */
+  shim_copy_t rows[256];             /* on their way */
   int n_rows;
 } shim;
 
@@ -151,6 +154,7 @@ static int shim_block(uint32_t threads) {
     f->context.uc_link = &shim.scheduler;
     f->state = SHIM_READY;
     f->first_copy = f->n_copies = f->group = 0;
+    f->n_turns = 0;
     makecontext(&f->context, shim_fiber_main, 0);
   }
   shim.n_rows = 0;
@@ -250,6 +254,9 @@ LP void lp_await(uint64_t *b, int round) {
 LP float lp_lane_f32(float v, int lane) { return shim_lane((shim_value_t){.f32 = v}, (uint32_t)lane).f32; }
 LP double lp_lane_f64(double v, int lane) { return shim_lane((shim_value_t){.f64 = v}, (uint32_t)lane).f64; }
 LP int64_t lp_lane_i64(int64_t v, int lane) { return shim_lane((shim_value_t){.i64 = v}, (uint32_t)lane).i64; }
+LP uint32_t lp_lane_u32(uint32_t v, int lane) {
+  return (uint32_t)shim_lane((shim_value_t){.i64 = v}, (uint32_t)lane).i64;
+}
 LP float lp_swap_f32(float v, int way) { return lp_lane_f32(v, (int)threadIdx.x ^ way); }
 LP double lp_swap_f64(double v, int way) { return lp_lane_f64(v, (int)threadIdx.x ^ way); }
 LP int64_t lp_swap_i64(int64_t v, int way) { return lp_lane_i64(v, (int)threadIdx.x ^ way); }
@@ -265,6 +272,57 @@ LP double lp_f64_of_bits(uint64_t u) {
   memcpy(&v, &u, sizeof v);
   return v;
 }
+
+/* ---- matrices of 8 x 8 halves, of which each thread of a warp holds a part (PTX ISA, "Matrix fragments") ----
+ *
+ *     thread 4 i + j of a warp has elements 2 j and 2 j + 1 of row i, in one word
+ *
+ * Shared memory is addressed by bytes from its first. */
+LP uint32_t lp_shared_at(const void *p) { return (uint32_t)((const char *)p - shim_shared); }
+/* What the warp's threads have left, n words each. A second wait is spared, as the next time there is another place. */
+LP uint32_t (*shim_leave(const uint32_t *words, int n))[6] {
+  const uint32_t me = threadIdx.x, turn = shim.fibers[me].n_turns++ % 2;
+  memcpy(shim.left[turn][me], words, (size_t)n * 4);
+  shim_wait(SHIM_AT_WARP);
+  return &shim.left[turn][me / SHIM_WARP * SHIM_WARP];
+}
+/* Four matrices; thread 8 k + i says where row i of matrix k lies. */
+LP void shim_load_matrices(uint32_t *to, uint32_t at, int is_turned) {
+  uint32_t(*rows)[6] = shim_leave(&at, 1);
+  const uint32_t lane = threadIdx.x % SHIM_WARP;
+  for (uint32_t k = 0; k < 4; k++) {
+    uint16_t two[2];
+    for (uint32_t e = 0; e < 2; e++) {
+      const uint32_t i = is_turned ? lane % 4 * 2 + e : lane / 4, j = is_turned ? lane / 4 : lane % 4 * 2 + e;
+      const uint32_t row = rows[8 * k + i][0];
+      if (row % 16 || row + 16 > sizeof shim_shared) __builtin_trap();
+      memcpy(&two[e], shim_shared + row + 2 * j, 2);
+    }
+    to[k] = (uint32_t)two[1] << 16 | two[0];
+  }
+}
+LP void lp_load_matrices(uint32_t *to, uint32_t at) { shim_load_matrices(to, at, 0); }
+LP void lp_load_turned(uint32_t *to, uint32_t at) { shim_load_matrices(to, at, 1); }
+/* d (16 x 8, float) += a (16 x 16) times b (16 x 8) */
+#define SHIM_PRODUCT(half)                                                                                             \
+  LP uint32_t lp_two_##half(float low, float high) {                                                                   \
+    return (uint32_t)lp_to_##half(lp_round_##half(high)) << 16 | lp_to_##half(lp_round_##half(low));                   \
+  }                                                                                                                    \
+  LP void lp_product_##half(float *d, const uint32_t *a, const uint32_t *b) {                                          \
+    const uint32_t lane = threadIdx.x % SHIM_WARP, words[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};                    \
+    uint32_t(*all)[6] = shim_leave(words, 6);                                                                          \
+    for (uint32_t k = 0; k < 4; k++) {                                                                                 \
+      const uint32_t column = lane % 4 * 2 + k % 2;                                                                    \
+      double sum = d[k];                                                                                               \
+      for (uint32_t i = 0; i < 16; i++) {                                                                              \
+        const uint32_t x = all[lane / 4 * 4 + i % 8 / 2][i / 8 * 2 + k / 2],                                           \
+                       y = all[column * 4 + i % 8 / 2][4 + i / 8];                                                     \
+        sum += (double)lp_from_##half((uint16_t)(x >> i % 2 * 16)) * lp_from_##half((uint16_t)(y >> i % 2 * 16));      \
+      }                                                                                                                \
+      d[k] = (float)sum;                                                                                               \
+    }                                                                                                                  \
+  }
+
 #define LP_MUL(a, b) ((a) * (b)) /* compiled without contraction */
 #define LP_SUM(a, b) ((a) + (b))
 
