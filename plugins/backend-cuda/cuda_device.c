@@ -434,20 +434,13 @@ static void destroy(const aot_table_t *d) {
   free(g);
 }
 
-/* A process that has been launched as one of several on this machine has the device of its number there. Where the
- * launcher has given it one to see, that is it. */
-static int device_of_rank(const gc_device_t *g, aot_ctx_t *ctx, int count) {
-  const int64_t local = rn_told_by_launcher(&g->host, ctx, RN_LOCAL_RANK);
-  return count > 1 && local > 0 ? (int)local : 0;
-}
-
 static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
   char why[256];
   int count = 0, major = 0, minor = 0;
   gc_driver_t *const cu = &g->driver;
   if (gc_driver_open(cu, why, sizeof why)) return fail(&g->host, ctx, AOT_E_UNAVAILABLE, "cuda.no-driver", "%s", why);
   AOT_TRY(check(g, ctx, cu->device_get_count(&count), "devices cannot be counted"));
-  if (ordinal < 0) ordinal = device_of_rank(g, ctx, count);
+  if (ordinal < 0) ordinal = rn_device_of_rank(&g->host, ctx, count);
   if (ordinal >= count)
     return fail(&g->host, ctx, AOT_E_NOT_FOUND, "cuda.no-device",
                 "there is no device cuda %d: the driver has %d, counted from 0", ordinal, count);

@@ -23,6 +23,8 @@ static const struct {
     {"ncclGroupStart", offsetof(nl_nccl_t, group_start)},
     {"ncclGroupEnd", offsetof(nl_nccl_t, group_end)},
     {"ncclBroadcast", offsetof(nl_nccl_t, broadcast)},
+    {"ncclSend", offsetof(nl_nccl_t, send)},
+    {"ncclRecv", offsetof(nl_nccl_t, recv)},
 };
 
 int nl_open(nl_nccl_t *out, const char *path, char *why, size_t size) {

@@ -36,6 +36,8 @@ typedef struct nl_nccl {
   int (*group_start)(void); /* what the thread puts from here on is one piece of work .. */
   int (*group_end)(void);   /* .. which stands on its stream now */
   int (*broadcast)(const void *from, void *to, size_t n, int dtype, int root, nl_comm_t comm, void *stream);
+  int (*send)(const void *from, size_t n, int dtype, int to, nl_comm_t comm, void *stream);
+  int (*recv)(void *to, size_t n, int dtype, int from, nl_comm_t comm, void *stream);
 } nl_nccl_t;
 
 /* path: a file, or empty: libnccl.so.2 as the loader finds it. 0, or -1 with a sentence in `why`; a library that was

@@ -1,5 +1,6 @@
 #include "nccl_groups.h"
 
+#include "attempt.h"
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ static void look(nl_groups_t *g, nl_channel_t *c) {
   if (g->table->failure(g->table, c->group, &said) != AOT_OK) {
     snprintf(error.text, sizeof error.text, "%.*s", (int)said.size, said.data);
     fail(g, c, error.text);
-  } else if (fr_has_failed(rn_group_transport(c->group), &error)) {
+  } else if (g->has_failed(rn_group_transport(c->group), &error)) {
     fail(g, c, error.text);
   } else if (g->nccl.comm_get_async_error(c->comm, &code) == 0 && code && code != NL_IN_PROGRESS) {
     snprintf(text, sizeof text, "NCCL has failed: %s", g->nccl.get_error_string(code));
@@ -99,55 +100,33 @@ typedef struct making {
   const aot_ext_stream_t *stream;
   nl_id_t id;
   uint32_t rank, n_ranks;
-  pthread_mutex_t lock;
-  pthread_cond_t ended;
-  int has_ended, is_forgotten, code;
+  int code;
   nl_comm_t comm;
 } making_t;
 
-static void drop(making_t *m) {
-  pthread_mutex_destroy(&m->lock);
-  pthread_cond_destroy(&m->ended);
-  free(m);
-}
-
-static void *make(void *arg) {
+static void make(void *arg) {
   making_t *m = arg;
-  nl_comm_t comm = NULL;
-  int code = m->stream->enter(m->stream, NULL) == AOT_OK ? 0 : 1;
-  if (!code) code = m->nccl.comm_init_rank(&comm, (int)m->n_ranks, m->id, (int)m->rank);
-  pthread_mutex_lock(&m->lock);
-  m->comm = comm;
-  m->code = code;
-  m->has_ended = 1;
-  const int is_forgotten = m->is_forgotten;
-  pthread_cond_signal(&m->ended);
-  pthread_mutex_unlock(&m->lock);
-  if (is_forgotten) drop(m);
-  return NULL;
+  m->code = m->stream->enter(m->stream, NULL) == AOT_OK ? 0 : 1;
+  if (!m->code) m->code = m->nccl.comm_init_rank(&m->comm, (int)m->n_ranks, m->id, (int)m->rank);
 }
 
-static aot_status_t wait_for(making_t *m, uint64_t patience_ns, nl_comm_t *out, char *why, size_t size) {
-  struct timespec end;
-  clock_gettime(CLOCK_REALTIME, &end);
-  end.tv_sec += (time_t)(patience_ns / 1000000000u) + 1;
-  pthread_mutex_lock(&m->lock);
-  while (!m->has_ended && pthread_cond_timedwait(&m->ended, &m->lock, &end) == 0) continue;
-  const int has_ended = m->has_ended, code = m->code;
-  m->is_forgotten = !has_ended;
-  pthread_mutex_unlock(&m->lock);
-  if (!has_ended) {
-    snprintf(why, size, "ncclCommInitRank of rank %u has not ended within %.3g s", m->rank, (double)patience_ns / 1e9);
-    return AOT_E_UNAVAILABLE;
+static aot_status_t try_to_make(making_t *m, uint64_t patience_ns, nl_comm_t *out, char *why, size_t size) {
+  nl_attempt_t *a = nl_attempt_begin(make, m);
+  if (!a) {
+    free(m);
+    return AOT_E_EXHAUSTED;
   }
-  *out = m->comm;
+  const int has_ended = nl_attempt_ends(a, patience_ns + 1000000000u), code = has_ended ? m->code : 0;
+  if (!has_ended)
+    snprintf(why, size, "ncclCommInitRank of rank %u has not ended within %.3g s", m->rank, (double)patience_ns / 1e9);
+  else *out = m->comm;
   if (code) {
     const char *last = m->nccl.get_last_error(NULL);
     snprintf(why, size, "ncclCommInitRank of rank %u: %s; %.160s", m->rank, m->nccl.get_error_string(code),
              last ? last : "");
   }
-  drop(m);
-  return code ? AOT_E_UNAVAILABLE : AOT_OK;
+  nl_attempt_forget(a, free);
+  return has_ended && !code ? AOT_OK : AOT_E_UNAVAILABLE;
 }
 
 /* The first rank names the communicator, the group's transport tells the others. */
@@ -171,19 +150,12 @@ static aot_status_t make_comm(const nl_groups_t *g, aot_group_t *group, const ao
                               char *why, size_t size) {
   const rn_transport_t *t = rn_group_transport(group);
   making_t *m = calloc(1, sizeof *m);
-  pthread_t thread;
   if (!m) return AOT_E_EXHAUSTED;
   *m = (making_t){.nccl = g->nccl, .stream = stream, .rank = t->rank, .n_ranks = t->n_ranks};
-  pthread_mutex_init(&m->lock, NULL);
-  pthread_cond_init(&m->ended, NULL);
-  aot_status_t status = agree(g, group, &m->id, why, size);
-  if (status == AOT_OK && pthread_create(&thread, NULL, make, m) != 0) status = AOT_E_EXHAUSTED;
-  if (status != AOT_OK) {
-    drop(m);
-    return status;
-  }
-  pthread_detach(thread);
-  return wait_for(m, g->patience_ns, out, why, size);
+  const aot_status_t status = agree(g, group, &m->id, why, size);
+  if (status == AOT_OK) return try_to_make(m, g->patience_ns, out, why, size);
+  free(m);
+  return status;
 }
 
 static nl_channel_t *find(nl_groups_t *g, const aot_group_t *group) {

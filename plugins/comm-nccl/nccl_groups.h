@@ -9,9 +9,9 @@
 #ifndef NL_NCCL_GROUPS_H
 #define NL_NCCL_GROUPS_H
 
-#include "file_ranks.h"
 #include "nccl.h"
 
+#include "common/ranks/rank_group.h"
 #include <aot/ext/stream.h>
 #include <pthread.h>
 
@@ -22,10 +22,12 @@ struct nl_groups {
   const aot_communicator_t *table;
   nl_nccl_t nccl;
   uint64_t patience_ns;
-  int has_one_name;            /* NCCL_COMM_ID: every communicator would have that name .. */
-  uint32_t n_ranks;            /* .. and so only that of all ranks can be made */
-  pthread_mutex_t lock;        /* of all below */
-  struct nl_channel *channels; /* of groups that have used a device; a list */
+  int (*has_failed)(const rn_transport_t *t,
+                    rn_error_t *error); /* of the transport that the groups have [any-thread] */
+  int has_one_name;                     /* NCCL_COMM_ID: every communicator would have that name .. */
+  uint32_t n_ranks;                     /* .. and so only that of all ranks can be made */
+  pthread_mutex_t lock;                 /* of all below */
+  struct nl_channel *channels;          /* of groups that have used a device; a list */
   pthread_t watcher;
   int is_watched, ends;
 };

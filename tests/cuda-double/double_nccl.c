@@ -23,16 +23,24 @@
 
 enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6 };
 enum { MOST_RANKS = 16, SLOT_NBYTES = 1 << 16, ID_NBYTES = 128, MOST_TOGETHER = 256 };
-enum { GATHER, SCATTER, REDUCE, BROADCAST };
+enum { MAIL_NBYTES = 4096 };
+enum { GATHER, SCATTER, REDUCE, BROADCAST, SEND, RECEIVE };
 
 typedef struct unique_id {
-  char path[ID_NBYTES];
+  int is_named; /* by NCCL_COMM_ID: its first rank has yet to open the place */
+  char path[ID_NBYTES - sizeof(int)];
 } unique_id_t;
+
+typedef struct mail { /* bytes on their way from one rank to another */
+  _Atomic uint64_t n_put, n_taken;
+  char bytes[MAIL_NBYTES];
+} mail_t;
 
 typedef struct meeting {
   _Atomic uint32_t n_here;
   _Atomic uint64_t n_waits[MOST_RANKS];
   char slots[MOST_RANKS][SLOT_NBYTES];
+  mail_t mail[MOST_RANKS][MOST_RANKS]; /* from, to */
 } meeting_t;
 
 typedef struct comm {
@@ -47,8 +55,8 @@ typedef struct work {
   comm_t *comm;
   const char *from;
   char *to;
-  uint64_t n, size; /* elements of a rank's part */
-  int32_t kind, dtype, reduce, root;
+  uint64_t n, size;                  /* elements of a rank's part */
+  int32_t kind, dtype, reduce, root; /* root: of SEND and RECEIVE the other rank */
 } work_t;
 
 /* What goes onto a stream together, one after another. */
@@ -125,12 +133,44 @@ static int do_one(const work_t *w) {
   return 1;
 }
 
+/* As many of a letter's bytes as can go now; at: those that have gone. 1: some have. */
+static int go_on(const work_t *w, uint64_t *at) {
+  const comm_t *c = w->comm;
+  const int is_send = w->kind == SEND;
+  mail_t *m = is_send ? &c->m->mail[c->rank][w->root] : &c->m->mail[w->root][c->rank];
+  const uint64_t put = atomic_load(&m->n_put), taken = atomic_load(&m->n_taken), n = w->n * w->size - *at;
+  uint64_t room = is_send ? MAIL_NBYTES - (put - taken) : put - taken;
+  if (room > n) room = n;
+  for (uint64_t k = 0; k < room; k++) {
+    if (is_send) m->bytes[(put + k) % MAIL_NBYTES] = w->from[*at + k];
+    else w->to[*at + k] = m->bytes[(taken + k) % MAIL_NBYTES];
+  }
+  *at += room;
+  atomic_fetch_add(is_send ? &m->n_put : &m->n_taken, room);
+  return room > 0;
+}
+
+/* Letters of a group go beside each other: nobody's first waits for another's second. */
+static void deliver(const works_t *all) {
+  uint64_t at[MOST_TOGETHER] = {0};
+  for (uint32_t n_open = all->n; n_open && !atomic_load(&all->rows[0].comm->is_aborted);) {
+    int moves = 0;
+    n_open = 0;
+    for (uint32_t k = 0; k < all->n; k++) {
+      moves |= go_on(&all->rows[k], &at[k]);
+      n_open += at[k] < all->rows[k].n * all->rows[k].size;
+    }
+    if (n_open && !moves) nap();
+  }
+}
+
 static int run(void *argument) {
   const works_t *all = argument;
   comm_t *c = all->rows[0].comm;
   if (all->fails) atomic_store(&c->error, REMOTE_ERROR);
   while ((all->hangs || all->fails) && !atomic_load(&c->is_aborted)) nap();
-  for (uint32_t k = 0; k < all->n && do_one(&all->rows[k]); k++) continue;
+  if (all->rows[0].kind >= SEND) deliver(all);
+  for (uint32_t k = 0; k < all->n && all->rows[0].kind < SEND && do_one(&all->rows[k]); k++) continue;
   return 0;
 }
 
@@ -148,19 +188,44 @@ API const char *ncclGetLastError(void *comm) { return (void)comm, "told by NCCL'
 API int ncclGetUniqueId(unique_id_t *out) {
   static _Atomic int n_made;
   const char *named = getenv("NCCL_COMM_ID");
+  memset(out, 0, sizeof *out);
+  out->is_named = named != NULL;
+  if (named && !strchr(named, ':')) return INVALID_ARGUMENT;
   if (named) return snprintf(out->path, sizeof out->path, "/dev/shm/aot-nccl-%.64s", named), SUCCESS;
   snprintf(out->path, sizeof out->path, "/dev/shm/aot-nccl-%d-%d", (int)getpid(), atomic_fetch_add(&n_made, 1));
   return SUCCESS;
 }
 
-static meeting_t *open_meeting(const char *path) {
-  const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+static meeting_t *open_meeting(const char *path, int flags) {
+  const int file = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
   if (file < 0) return NULL;
-  void *at = ftruncate(file, sizeof(meeting_t)) == 0
+  void *at = !(flags & O_CREAT) || ftruncate(file, sizeof(meeting_t)) == 0
                  ? mmap(NULL, sizeof(meeting_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
                  : MAP_FAILED;
   close(file);
   return at == MAP_FAILED ? NULL : at;
+}
+
+static char listened_at[ID_NBYTES]; /* by this process, which may end before the others come */
+__attribute__((destructor)) static void listen_no_more(void) {
+  if (listened_at[0]) unlink(listened_at);
+}
+
+/* As NCCL has it, the variable makes an id that is the same everywhere, and nobody listens there until the first rank makes
+ * its communicator, with the variable still set; an id without it is listened at already, and with it that fails. */
+static int find_meeting(const unique_id_t *id, int rank, meeting_t **out) {
+  const int is_set = getenv("NCCL_COMM_ID") != NULL;
+  char fresh[ID_NBYTES + 8];
+  if (!id->is_named && is_set && rank == 0) return SYSTEM_ERROR;
+  if (!id->is_named) return *out = open_meeting(id->path, O_CREAT), *out ? SUCCESS : SYSTEM_ERROR;
+  snprintf(fresh, sizeof fresh, "%s.made", id->path);
+  if (rank == 0 && is_set) *out = open_meeting(fresh, O_CREAT | O_EXCL);
+  if (rank == 0 && is_set) {
+    snprintf(listened_at, sizeof listened_at, "%s", id->path);
+    return *out && rename(fresh, id->path) == 0 ? SUCCESS : SYSTEM_ERROR;
+  }
+  while (!(*out = open_meeting(id->path, 0))) nap();
+  return SUCCESS;
 }
 
 API int ncclCommInitRank(void **out, int n_ranks, unique_id_t id, int rank) {
@@ -169,11 +234,13 @@ API int ncclCommInitRank(void **out, int n_ranks, unique_id_t id, int rank) {
   memcpy(&enqueue, &symbol, sizeof symbol);
   comm_t *c = calloc(1, sizeof *c);
   if (!symbol || !c || n_ranks > MOST_RANKS || rank < 0 || rank >= n_ranks) return free(c), INVALID_ARGUMENT;
-  *c = (comm_t){.m = open_meeting(id.path), .rank = rank, .n_ranks = n_ranks};
-  if (!c->m) return free(c), SYSTEM_ERROR;
+  *c = (comm_t){.rank = rank, .n_ranks = n_ranks};
+  const int wrong = find_meeting(&id, rank, &c->m);
+  if (wrong) return free(c), wrong;
   atomic_fetch_add(&c->m->n_here, 1);
   while (atomic_load(&c->m->n_here) < (uint32_t)n_ranks) nap();
   if (rank == 0) unlink(id.path);
+  listened_at[0] = 0;
   return *out = c, SUCCESS;
 }
 
@@ -205,8 +272,8 @@ static int put_all(void *stream, works_t *all) {
   all->fails = number == setting("fail-at=", 0);
   for (uint32_t k = 0; k < all->n; k++) {
     const work_t *w = &all->rows[k];
-    ranges[2 * k] = (double_range_t){(uint64_t)(uintptr_t)w->from, nbytes_sent(w), 0};
-    ranges[2 * k + 1] = (double_range_t){(uint64_t)(uintptr_t)w->to, nbytes_received(w), 1};
+    ranges[2 * k] = (double_range_t){(uint64_t)(uintptr_t)w->from, w->from ? nbytes_sent(w) : 0, 0};
+    ranges[2 * k + 1] = (double_range_t){(uint64_t)(uintptr_t)w->to, w->to ? nbytes_received(w) : 0, 1};
   }
   const size_t nbytes = offsetof(works_t, rows) + all->n * sizeof *all->rows;
   return enqueue(stream, run, all, nbytes, ranges, 2 * all->n) ? INVALID_ARGUMENT : SUCCESS;
@@ -228,7 +295,9 @@ static int put(work_t w, int type, int op, void *stream) {
   w.size = aot_dtype_size(w.dtype);
   w.reduce = ops[op];
   works_t *all = &group.works;
-  if (all->n == MOST_TOGETHER || (all->n && group.stream != stream)) return INVALID_USAGE;
+  if (all->n == MOST_TOGETHER ||
+      (all->n && (group.stream != stream || (all->rows[0].kind >= SEND) != (w.kind >= SEND))))
+    return INVALID_USAGE;
   group.stream = stream;
   all->rows[all->n++] = w;
   if (group.depth) return SUCCESS;
@@ -248,4 +317,10 @@ API int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, vo
 }
 API int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, void *comm, void *stream) {
   return put((work_t){.comm = comm, .from = from, .to = to, .n = n, .kind = BROADCAST, .root = root}, type, 0, stream);
+}
+API int ncclSend(const void *from, size_t n, int type, int to, void *comm, void *stream) {
+  return put((work_t){.comm = comm, .from = from, .n = n, .kind = SEND, .root = to}, type, 0, stream);
+}
+API int ncclRecv(void *to, size_t n, int type, int from, void *comm, void *stream) {
+  return put((work_t){.comm = comm, .to = to, .n = n, .kind = RECEIVE, .root = from}, type, 0, stream);
 }

@@ -92,13 +92,11 @@ cat out.? > out
 says 'NCCL_COMM_ID is one meeting place'
 unset NCCL_COMM_ID
 
-# What a launcher tells: the device of a rank on its machine, and that there are several machines.
+# What a launcher tells: the device of a rank on its machine.
 RANK=0 WORLD_SIZE=1 LOCAL_RANK=5 AOT_CUDA_DOUBLE=devices=2 status 2 "$aothost" run train.yaml
 says 'there is no device cuda 5: the driver has 2, counted from 0'
 RANK=0 WORLD_SIZE=1 LOCAL_RANK=1 AOT_CUDA_DOUBLE=devices=2 status 0 "$aothost" run train.yaml
 RANK=0 WORLD_SIZE=1 LOCAL_RANK=5 status 0 "$aothost" run train.yaml
-OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=2 status 2 "$aothost" run train.yaml
-says '4 ranks, and 2 of them on this machine: ranks of comm-nccl meet in a file, which is one machine'
 
 # A rank that is killed: the other knows within seconds, whatever its patience.
 WORLD_SIZE=2 RANK=0 "$aothost" run train.yaml --set run.train.steps=100000 > out.0 2>&1 & first=$!

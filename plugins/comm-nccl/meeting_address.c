@@ -1,0 +1,65 @@
+#include "meeting_address.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef struct place {
+  char host[256], port[8];
+} place_t;
+
+/* "[IPv6]:PORT", or "HOST:PORT" with no other colon. */
+static int divide(const char *address, place_t *out) {
+  const int is_bracketed = address[0] == '[';
+  const char *host = address + is_bracketed, *end = is_bracketed ? strchr(host, ']') : strchr(host, ':'),
+             *port = end ? end + is_bracketed : NULL;
+  if (!end || end == host || (size_t)(end - host) >= sizeof out->host || *port++ != ':') return 0;
+  const size_t n = strlen(port);
+  if (n == 0 || n > 5 || strspn(port, "0123456789") != n || atoi(port) < 1 || atoi(port) > 65535) return 0;
+  snprintf(out->host, sizeof out->host, "%.*s", (int)(end - host), host);
+  snprintf(out->port, sizeof out->port, "%s", port);
+  return 1;
+}
+
+/* 0, or why nobody can listen there. NCCL would share the port with another job of this user's that listens there
+ * (SO_REUSEPORT), and wait for its ranks: so it is asked without. */
+static int try_to_listen(const struct addrinfo *at) {
+  const int one = 1, s = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (s < 0) return errno;
+  setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one); /* a run that has just ended there is no hindrance */
+  const int wrong = bind(s, at->ai_addr, at->ai_addrlen) == 0 && listen(s, 1) == 0 ? 0 : errno;
+  close(s);
+  return wrong;
+}
+
+static void tell(int wrong, const place_t *p, char *why, size_t size) {
+  if (wrong == EADDRINUSE)
+    snprintf(why, size, "port %s is taken by another process; name another one in the option 'rendezvous', ':PORT'",
+             p->port);
+  else if (wrong == EADDRNOTAVAIL)
+    snprintf(why, size, "this machine, on which rank 0 is, is not %s: rank 0 has to run where the address is", p->host);
+  else snprintf(why, size, "rank 0 cannot listen: %s", strerror(wrong));
+}
+
+int nl_address_is_good(const char *address, uint32_t rank, uint32_t n_ranks, char *why, size_t size) {
+  const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+  struct addrinfo *found = NULL;
+  char text[400] = "";
+  place_t p;
+  if (!divide(address, &p)) {
+    snprintf(text, sizeof text, "it is not HOST:PORT");
+  } else {
+    const int wrong = getaddrinfo(p.host, p.port, &hints, &found);
+    const int not_there = wrong || rank ? 0 : try_to_listen(found);
+    if (wrong) snprintf(text, sizeof text, "the host cannot be found: %s", gai_strerror(wrong));
+    else if (not_there) tell(not_there, &p, text, sizeof text);
+  }
+  if (found) freeaddrinfo(found);
+  if (text[0]) snprintf(why, size, "rank %u of %u: the ranks meet at %.90s: %s", rank, n_ranks, address, text);
+  return !text[0];
+}
