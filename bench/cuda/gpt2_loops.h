@@ -71,6 +71,14 @@ static const gpt2_loop_t gpt2_loops[] = {
    "max f32 f32 \"%3 != 0 ? a : -T(INFINITY)\" a=x0 %3=v3\nacross f32 f64 \"log(%2) + %0 - %4\" %0=v0 %2=v2 %4=v4\n"
    "each f64 f32 \"T(1) / %2\" %2=v2\neach f32 bf16 \"(%1 * %3 - (%4 != 0 ? T(1) : T(0))) * T(0.0001220703125)\" %1=v1 %3=v6 %4=v3\n"
    "store f64 [0, 0] v5\nstore bf16 [50304, 1] align 16 v7\n"},
+  {"cross_entropy_odd", 0, /* BERT's: its last vector has two of eight */
+   "loop 4096 x 30522 reduced 1\nload bf16 [30528, 1] align 16\nload i64 [1, 0]\nmax f32 f32 \"a\" a=x0\n"
+   "each f32 f32 \"exp(a - %0)\" a=x0 %0=v0\nsum f32 f64 \"%1\" %1=v1\neach i64 bool \"@ == b\" b=x1\n"
+   "max f32 f32 \"%3 != 0 ? a : -T(INFINITY)\" a=x0 %3=v3\neach i64 bool \"b == e\" b=x1 e=-100\n"
+   "across f32 f64 \"%5 != 0 ? T(0) : log(%2) + %0 - %4\" %0=v0 %2=v2 %4=v4 %5=v5\neach f64 f32 \"T(1) / %2\" %2=v2\n"
+   "each f32 f32 \"%4 != 0 ? T(0) : T(0.0001220703125)\" %4=v5\n"
+   "each f32 bf16 \"%4 != 0 ? T(0) : (%1 * %5 - (%3 != 0 ? T(1) : T(0))) * %6\" %1=v1 %3=v3 %4=v5 %5=v7 %6=v8\n"
+   "store f64 [0, 0] v6\nstore bf16 [30528, 1] align 16 v9\n"},
   {"gelu", 0,
    "loop 100663296\nload bf16 [1] align 16\neach f32 bf16 \"a * gelu_gate(a)\" a=x0\nstore bf16 [1] align 16 v0\n"},
   {"gelu_bias", 0,
@@ -79,6 +87,12 @@ static const gpt2_loop_t gpt2_loops[] = {
   {"gelu_backward", 0, "loop 32768 x 3072\n" GELU_BACKWARD "store bf16 [3072, 1] align 16 v0\n"},
   {"gelu_backward_bias", 0, /* with the gradient of the bias */
    "loop 32768 x 3072 reduced 0\n" GELU_BACKWARD "sum f32 f32 \"a\" a=v0\nstore bf16 [3072, 1] align 16 v0\n"
+   "store f32 [0, 1] row v1\n"},
+  {"gelu_erf", 0, /* BERT's */
+   "loop 50331648\nload bf16 [1] align 16\neach f32 bf16 \"a * normal_or_nan(a)\" a=x0\nstore bf16 [1] align 16 v0\n"},
+  {"gelu_erf_backward_bias", 0,
+   "loop 16384 x 3072 reduced 0\nload bf16 [3072, 1] align 16\nload bf16 [3072, 1] align 16\n"
+   "each f32 bf16 \"gelu_backward(a, b)\" a=x0 b=x1\nsum f32 f32 \"a\" a=v0\nstore bf16 [3072, 1] align 16 v0\n"
    "store f32 [0, 1] row v1\n"},
   {"residual_add", 0,
    "loop 32768 x 768\nload f32 [768, 1] align 16\nload bf16 [768, 1] align 16\nload f32 [0, 1] align 16\n"
@@ -91,6 +105,9 @@ static const gpt2_loop_t gpt2_loops[] = {
    "loop 25165824\nload i64 [0]\nload i64 [0]\nload bf16 [1] align 16\ndraw u32 [1] seed=x0 offset=x1\n"
    "each f32 f32 \"unit(d)\" d=d3\neach f32 bool \"a >= b\" a=v0 b=0.1\neach f32 bf16 \"a * b * c\" a=x2 b=v1 c=1.11111111\n"
    "store bf16 [1] align 16 v2\nstore bool [1] align 16 v1\n"},
+  {"dropout_mask", 0, /* of BERT's attention, which reads it as a tensor */
+   "loop 100663296\nload i64 [0]\nload i64 [0]\ndraw u32 [1] seed=x0 offset=x1\neach f32 f32 \"unit(d)\" d=d2\n"
+   "each f32 bool \"a < b\" a=v0 b=0.9\neach f32 bf16 \"a\" a=v1\nstore bf16 [1] align 16 v2\n"},
   {"adamw", 8, /* p, g, m, v, step size and root of the correction: p, m, v, p as bf16 */
    "loop 124475904\nload f32 [1] align 16\nload f32 [1] align 16\nload f32 [1] align 16\nload f32 [1] align 16\n"
    "load f32 [0]\nload f32 [0]\neach f32 f32 \"a * T(0.9) + b * T(0.1)\" a=x2 b=x1\n"

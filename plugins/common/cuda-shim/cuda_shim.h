@@ -261,6 +261,7 @@ LP float lp_swap_f32(float v, int way) { return lp_lane_f32(v, (int)threadIdx.x 
 LP double lp_swap_f64(double v, int way) { return lp_lane_f64(v, (int)threadIdx.x ^ way); }
 LP int64_t lp_swap_i64(int64_t v, int way) { return lp_lane_i64(v, (int)threadIdx.x ^ way); }
 LP float lp_reciprocal_f32(float x) { return 1.0f / x; }
+LP uint64_t lp_wide(uint32_t a, uint32_t b) { return (uint64_t)a * b; }
 LP uint64_t lp_below_i64(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); }
 LP uint64_t lp_bits_of_f64(double v) {
   uint64_t u;

@@ -51,6 +51,8 @@ void cu_print_element_loop(const cu_printer_t *p);
 void cu_print_array(const cu_printer_t *p, uint32_t k, int is_held);
 /* From memory into the load's array. */
 void cu_print_take(const cu_printer_t *p, uint32_t k);
+/* The type that the elements of draws are counted in. */
+const char *cu_counter(const cu_printer_t *p);
 void cu_print_draw(const cu_printer_t *p, uint32_t k);
 /* The load's value, from its array or from memory. */
 void cu_print_load(const cu_printer_t *p, uint32_t k, int from_array);

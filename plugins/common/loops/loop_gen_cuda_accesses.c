@@ -99,16 +99,18 @@ static int draws_blocks(const cu_printer_t *p, const lp_access_t *a) {
   return 1;
 }
 
+const char *cu_counter(const cu_printer_t *p) { return p->g->wide ? "uint64_t" : "uint32_t"; }
+
 void cu_print_draw(const cu_printer_t *p, uint32_t k) {
   const lp_access_t *a = &p->l->accesses[k];
   const long long step = (long long)cu_inner_stride(p->l, k);
   lp_print(p->out, "%s w%u[%u];\n", lp_c_type(a->dtype), k, p->g->vector);
-  lp_print(p->out, "lp_draw_%s(x%u, x%u + d%u, e%u + (uint64_t)i * %lld, %lld, %u, %d, w%u);\n",
+  lp_print(p->out, "lp_draw_%s(x%u, x%u + d%u, e%u + (%s)i * %lld, %lld, %u, %d, w%u);\n",
            a->dtype == AOT_U32   ? "u32"
            : a->dtype == AOT_U64 ? "u64"
            : a->dtype == AOT_F32 ? "f32"
                                  : "f64",
-           a->seed, a->offset, k, k, step, step, p->g->vector, draws_blocks(p, a), k);
+           a->seed, a->offset, k, k, cu_counter(p), step, step, p->g->vector, draws_blocks(p, a), k);
 }
 
 void cu_print_array(const cu_printer_t *p, uint32_t k, int is_held) {

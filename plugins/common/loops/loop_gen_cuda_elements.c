@@ -2,6 +2,7 @@
 #include "common/loops/cuda_printer.h"
 
 #include <aot/inline.h>
+#include <math.h>
 #include <string.h>
 
 static int is_taken(const cu_printer_t *p, uint32_t k) {
@@ -63,8 +64,22 @@ static int has_none(const cu_printer_t *p, const lp_inst_t *inst) {
          strcmp(inst->text + size - (sizeof other - 1), other) == 0;
 }
 
+/* Is a comparison that of a uniform number with a constant, so that it can be made on its word? Such a number is the
+ * word's upper 24 bits, w / 256 * 2^-24, and w / 256 < b * 2^24 where w < bound. */
+static int compares_word(const cu_printer_t *p, const lp_inst_t *inst, uint32_t *out_bound) {
+  const lp_arg_t *unit = &inst->args[0], *number = &inst->args[1];
+  if (inst->compute != AOT_F32 || (strcmp(inst->text, "a < b") != 0 && strcmp(inst->text, "a >= b") != 0)) return 0;
+  if (number->kind != LP_FLOAT || unit->kind != LP_INST || !p->pass.insts[unit->index]) return 0;
+  const lp_inst_t *drawn = &p->l->insts[unit->index];
+  if (drawn->compute != AOT_F32 || drawn->dtype != AOT_F32 || strcmp(drawn->text, "unit(d)") != 0) return 0;
+  if (!(number->f > 0) || !((float)number->f < 1)) return 0;
+  *out_bound = (uint32_t)ceil(ldexp((double)(float)number->f, 24)) << 8;
+  return 1;
+}
+
 static void print_inst(const cu_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
+  uint32_t bound;
   if (has_none(p, inst)) return;
   if (k + 1 == p->nowhere) {
     lp_print(p->out, "const %s v%u = 0;\n", lp_value_type(inst->dtype), k);
@@ -75,7 +90,10 @@ static void print_inst(const cu_printer_t *p, uint32_t k) {
     return;
   }
   if (inst->reduce == LP_EACH) {
-    lp_print_inst(p->out, p->l, k);
+    if (compares_word(p, inst, &bound))
+      lp_print(p->out, "const %s v%u = x%u %s %uu;\n", lp_value_type(inst->dtype), k,
+               p->l->insts[inst->args[0].index].args[3].index, strcmp(inst->text, "a < b") == 0 ? "<" : ">=", bound);
+    else lp_print_inst(p->out, p->l, k);
     if (!inst->keep) return;
     lp_print(p->out, "k%u", k);
     cu_print_slot(p, 1, 1);

@@ -105,12 +105,12 @@ void cu_print_outer_indices(const cu_printer_t *p, int32_t n, const char *from) 
 void cu_print_row_pointer(const cu_printer_t *p, uint32_t k, int32_t n) {
   const lp_access_t *a = &p->l->accesses[k];
   const char *type = lp_c_type(a->dtype), *mark = k < p->l->n_loads ? "const " : "";
-  const char *joint = a->draws ? " + (uint64_t)" : a->counts ? " + (int64_t)" : " + ";
+  const char *joint = !a->draws ? a->counts ? " + (int64_t)" : " + " : p->g->wide ? " + (uint64_t)" : " + (uint32_t)";
   if (a->counts) lp_print(p->out, "const int64_t q%u = 0", k);
   else if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)", k);
   else lp_print(p->out, "%s%s *q%u = (%s%s *)", mark, type, k, mark, type);
   if (!a->counts) print_pointer(p, k);
-  if (a->draws) lp_print(p->out, ", e%u = 0", k);
+  if (a->draws) lp_print(p->out, ";\nconst %s e%u = 0", cu_counter(p), k);
   for (int32_t d = 0; d < n; d++) {
     char index[16];
     snprintf(index, sizeof index, "i%d", d);

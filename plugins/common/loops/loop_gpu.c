@@ -103,6 +103,14 @@ static int may_end_within(const lp_loop_t *l) {
   return l->gpu.kind == LP_GPU_POINTS ? l->rank == 1 : l->gpu.kind == LP_GPU_ROWS && lp_row(l) + 1 == l->rank;
 }
 
+/* What a thread has to do before its first word takes as long as four words: points with words take twice as many
+ * elements a thread. */
+static int draws_words(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (l->accesses[k].draws && l->accesses[k].dtype == AOT_U32) return 1;
+  return 0;
+}
+
 uint32_t gs_vector(const lp_loop_t *l, int32_t dim, int by_smallest) {
   uint64_t smallest = ACCESS, largest = 0;
   int is_store = 0;
@@ -115,7 +123,8 @@ uint32_t gs_vector(const lp_loop_t *l, int32_t dim, int by_smallest) {
     is_store |= k >= l->n_loads;
   }
   if (!largest || (l->gpu.kind == LP_GPU_POINTS && !is_store)) return 1;
-  uint64_t vector = by_smallest ? ACCESS / smallest : ACCESS / largest;
+  const int doubles = by_smallest && l->gpu.kind == LP_GPU_POINTS && draws_words(l);
+  uint64_t vector = doubles ? 2 * ACCESS / largest : by_smallest ? ACCESS / smallest : ACCESS / largest;
   if (vector > 2 * ACCESS / largest) vector = 2 * ACCESS / largest;
   for (; vector > 1; vector /= 2) {
     int fits = l->sizes[dim] % (int64_t)vector == 0 || may_end_within(l);
@@ -170,7 +179,7 @@ static int reads_halves_alone(const lp_loop_t *l) {
 
 static void choose_points(lp_loop_t *l) {
   l->gpu.threads = l->gpu.team = 256;
-  l->gpu.vector = gs_vector(l, l->rank - 1, 0);
+  l->gpu.vector = gs_vector(l, l->rank - 1, draws_words(l));
   l->gpu.tensors = (uint32_t)is_flat(l);
 }
 

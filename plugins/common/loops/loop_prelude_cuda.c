@@ -55,6 +55,12 @@ static const char gpu[] =
     "LP float lp_round_f16(float f) { return lp_from_f16(lp_to_f16(f)); }\n"
     "LP float lp_reciprocal_f32(float x) { return __fdividef(1.0f, x); }\n"
     "LP uint64_t lp_below_i64(uint64_t bits, uint64_t range) { return __umul64hi(bits, range); }\n"
+    /* one instruction; of a product of 64-bit numbers NVRTC adds its halves again */
+    "LP uint64_t lp_wide(uint32_t a, uint32_t b) {\n"
+    "  uint64_t product;\n"
+    "  asm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(product) : \"r\"(a), \"r\"(b));\n"
+    "  return product;\n"
+    "}\n"
     "LP uint64_t lp_bits_of_f64(double v) { return (uint64_t)__double_as_longlong(v); }\n"
     "LP double lp_f64_of_bits(uint64_t u) { return __longlong_as_double((int64_t)u); }\n"
     "#define LP_MUL(a, b) __dmul_rn(a, b)\n"
@@ -292,7 +298,7 @@ static const char draws[] =
     "  uint32_t c3 = (uint32_t)(block >> 32), k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);\n"
     "#pragma unroll\n"
     "  for (int round = 0; round < 10; round++) {\n"
-    "    const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;\n"
+    "    const uint64_t p0 = lp_wide(0xD2511F53u, c0), p1 = lp_wide(0xCD9E8D57u, c2);\n"
     "    c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0; c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;\n"
     "    c1 = (uint32_t)p1; c3 = (uint32_t)p0; k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;\n"
     "  }\n"
@@ -306,13 +312,14 @@ static const char draws[] =
     "LP uint64_t lp_pair(const lp_block_t *b, uint32_t k) {\n"
     "  return k == 0 ? (uint64_t)b->w[1] << 32 | b->w[0] : (uint64_t)b->w[3] << 32 | b->w[2];\n"
     "}\n"
-    /* together: the numbers of blocks, all of them; else each of its own */
+    /* together: the numbers of blocks, all of them; else each of its own. Where elements are counted in 32 bits, half of
+     * the first two rounds is the same for all. */
     "LP void lp_draw_u32(uint64_t seed, uint64_t counter, uint64_t first, int64_t step, int n, int together,\n"
     "                    uint32_t *out) {\n"
     "#pragma unroll\n"
     "  for (int k = 0; k < n; k += together ? 4 : 1) {\n"
     "    const uint64_t element = first + (uint64_t)(k * step);\n"
-    "    const lp_block_t b = lp_philox(seed, counter, element / 4);\n"
+    "    const lp_block_t b = lp_philox(seed, counter, together ? first / 4 + (uint64_t)k / 4 : element / 4);\n"
     "    if (together) { out[k] = b.w[0]; out[k + 1] = b.w[1]; out[k + 2] = b.w[2]; out[k + 3] = b.w[3]; }\n"
     "    else out[k] = lp_word(&b, (uint32_t)(element % 4));\n"
     "  }\n"

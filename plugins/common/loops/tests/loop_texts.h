@@ -41,6 +41,10 @@ static const loop_text_t loop_texts[] = {
                      "across f64 f64 \"(log(%0) + %1 - %2) * a\" a=x2 %0=v2 %1=v0 %2=v4\neach f64 f32 \"T(1) / %0\" %0=v2\n"
                      "each f32 bf16 \"%0 * %1 - (%2 != 0 ? T(1) : T(0))\" %0=v1 %1=v6 %2=v3\n"
                      "store f64 [0, 0] v5\nstore bf16 [1000, 1] align 16 v7\n"},
+  {"dropout_masks", "loop 5003\nload i64 [0]\nload i64 [0]\ndraw u32 [1] seed=x0 offset=x1\neach f32 f32 \"unit(d)\" d=d2\n"
+                    "each f32 bool \"a < b\" a=v0 b=0.9\neach f32 bf16 \"a\" a=v1\neach f32 bool \"a >= b\" a=v0 b=0.3\n"
+                    "each f32 bf16 \"a\" a=v3\neach f32 bool \"a < b\" a=v0 b=1.0\nstore bf16 [1] align 16 v2\n"
+                    "store bf16 [1] align 16 v4\nstore bool [1] align 16 v5\n"},
   {"gelu_of_halves", "loop 1003\nload bf16 [1] align 16\neach f32 bf16 \"a * normal_or_nan(a)\" a=x0\n"
                      "store bf16 [1] align 16 v0\n"},
   {"ranked_places", "loop 3001 x 12 reduced 0\nload i64 [1, 0]\nload f32 [12, 1] align 16\n"

@@ -11,7 +11,7 @@
 
 /* clang-format off */
 static const char *const names[] = {
-    "pointwise", "halves", "integers", "doubles", "bounds", "embedding", "gather", "dropout", "draws", "adamw",
+    "pointwise", "halves", "integers", "doubles", "bounds", "embedding", "gather", "dropout", "dropout_mask", "draws", "adamw",
     "softmax", "layer_norm", "layer_norm_backward", "cross_entropy", "odd_rows", "reductions", "argmax", "norm", "cumsum", "scans",
     "columns", "column_scan", "column_extremes", "bias_gradient", "bias_gradient_permuted", "relu_bias", "gelu_backward",
     "scatter", "scatter_row", "scatter_expanded", "index_copy", "count"};
