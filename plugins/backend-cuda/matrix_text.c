@@ -52,7 +52,7 @@ static const char matrices[] =
     "    LP_UNROLL\n"
     "    for (int i = 0; i < n; i++) {\n"
     "      uint32_t *w = out[i].w;\n"
-    "      const uint64_t p0 = (uint64_t)0xD2511F53u * w[0], p1 = (uint64_t)0xCD9E8D57u * w[2];\n"
+    "      const uint64_t p0 = lp_wide(0xD2511F53u, w[0]), p1 = lp_wide(0xCD9E8D57u, w[2]);\n"
     "      w[0] = (uint32_t)(p1 >> 32) ^ w[1] ^ k0;\n"
     "      w[2] = (uint32_t)(p0 >> 32) ^ w[3] ^ k1;\n"
     "      w[1] = (uint32_t)p1;\n"
