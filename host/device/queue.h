@@ -22,6 +22,8 @@ typedef struct aoth_queue {
   uint64_t done;     /* of them, known to be reached */
   uint64_t n_copied; /* bytes that went between host and device */
   uint64_t n_moved;  /* bytes that went from device to device within the calls of this queue */
+  uint64_t n_stirs;  /* grows when contents that stay between calls come to lie elsewhere (resident.h) */
+  uint64_t n_bound;  /* calls that were bound so far (bound_calls.h) */
   uint32_t n_errors; /* that were told when nothing was under way */
   uint32_t alignment;
   const char *doing;     /* the call that was put there last, for messages: "the step graph"; NULL: none yet */

@@ -24,6 +24,11 @@ static uint32_t both_if_shared(uint32_t valid, const aoth_queue_t *q) {
   return q->is_shared ? AOTH_ON_HOST | AOTH_ON_DEVICE : valid;
 }
 
+/* Several devices of a session count on the first queue. */
+static void stir(const aoth_resident_t *r, aoth_queue_t *q) {
+  if (!r->is_of_call) (q->first ? q->first : q)->n_stirs++;
+}
+
 aoth_resident_t aoth_resident_part(const aoth_queue_t *q, aot_buffer_t whole, uint64_t at, uint64_t nbytes) {
   aoth_resident_t r = {.nbytes = nbytes, .buffer = {whole.address + at, nbytes}};
   if (q->is_shared) r.host = pointer(r.buffer);
@@ -32,6 +37,7 @@ aoth_resident_t aoth_resident_part(const aoth_queue_t *q, aot_buffer_t whole, ui
 
 aot_status_t aoth_resident_free(aoth_resident_t *r, aoth_queue_t *q) {
   q = queue_of(r, q);
+  stir(r, q);
   const aot_status_t idle = r->owns ? aoth_queue_idle(q) : AOT_OK;
   const aot_status_t buffer = r->owns & AOTH_ON_DEVICE ? aoth_queue_free(q, r->buffer) : AOT_OK;
   const aot_status_t host = r->owns & AOTH_ON_HOST ? aoth_queue_host_free(q, r->host, r->nbytes) : AOT_OK;
@@ -42,6 +48,7 @@ aot_status_t aoth_resident_free(aoth_resident_t *r, aoth_queue_t *q) {
 
 aot_status_t aoth_resident_resize(aoth_resident_t *r, aoth_queue_t *q, uint64_t nbytes) {
   q = queue_of(r, q);
+  stir(r, q);
   const aot_buffer_t buffer = r->buffer;
   if (r->owns & AOTH_ON_HOST) AOT_TRY(aoth_queue_host_free(q, r->host, r->nbytes));
   *r = (aoth_resident_t){.nbytes = nbytes, .version = r->version + 1, .home = r->home};
@@ -61,6 +68,7 @@ aot_status_t aoth_resident_resize(aoth_resident_t *r, aoth_queue_t *q, uint64_t 
 /* A buffer of its own, with the contents that there are. On shared memory it takes the place of the host's copy. */
 static aot_status_t have_buffer(aoth_resident_t *r, aoth_queue_t *q) {
   const char *host = r->host;
+  stir(r, q);
   AOT_TRY(aoth_queue_alloc(q, r->nbytes, &r->buffer));
   r->owns |= AOTH_ON_DEVICE;
   if (q->is_shared) {
@@ -83,6 +91,7 @@ static aot_status_t write_ahead(aoth_resident_t *r, aoth_queue_t *q) {
 aot_status_t aoth_resident_need(aoth_resident_t *r, aoth_queue_t *q) {
   q = queue_of(r, q);
   if (r->valid & AOTH_ON_DEVICE) return AOT_OK;
+  stir(r, q);
   if (r->is_borrowed && q->is_shared && (uintptr_t)r->host % q->alignment == 0) {
     r->buffer = (aot_buffer_t){(uintptr_t)r->host, r->nbytes};
   } else if (!r->buffer.address) {
@@ -103,13 +112,18 @@ aot_status_t aoth_resident_own(aoth_resident_t *r, aoth_queue_t *q) {
   return r->buffer.address && !(r->is_borrowed && q->is_shared) ? AOT_OK : have_buffer(r, q);
 }
 
-void aoth_resident_clear(aoth_resident_t *r) {
+void aoth_resident_clear(aoth_resident_t *r, aoth_queue_t *q) {
+  stir(r, queue_of(r, q));
   r->valid = 0;
   r->version++;
 }
 
-void aoth_resident_written(aoth_resident_t *r, const aoth_queue_t *q) {
-  r->valid = both_if_shared(AOTH_ON_DEVICE, r->home ? r->home : q);
+/* Where that is how it lay it goes on lying so. */
+void aoth_resident_written(aoth_resident_t *r, aoth_queue_t *q) {
+  q = queue_of(r, q);
+  const uint32_t valid = both_if_shared(AOTH_ON_DEVICE, q);
+  if (r->valid != valid) stir(r, q);
+  r->valid = valid;
   r->version++;
 }
 
@@ -144,6 +158,7 @@ aot_status_t aoth_resident_read(aoth_resident_t *r, aoth_queue_t *q, const void 
     if (!r->valid) AOT_TRY(aoth_resident_need(r, q));
     AOT_TRY(aoth_queue_idle(q));
   } else if (!(r->valid & AOTH_ON_HOST)) {
+    stir(r, q);
     AOT_TRY(have_host(r, q));
     if (r->valid) AOT_TRY(aoth_queue_read(q, r->host, contents(r)));
     else memset(r->host, 0, (size_t)r->nbytes);
@@ -157,6 +172,7 @@ aot_status_t aoth_resident_read(aoth_resident_t *r, aoth_queue_t *q, const void 
 aot_status_t aoth_resident_edit(aoth_resident_t *r, aoth_queue_t *q, int keep, void **out) {
   q = queue_of(r, q);
   const void *unused;
+  stir(r, q);
   if (keep) AOT_TRY(aoth_resident_read(r, q, &unused));
   if (q->is_shared) {
     AOT_TRY(aoth_resident_own(r, q));

@@ -7,7 +7,9 @@
  *     ON_HOST          the host's copy: written to the device when a call needs it
  *     ON_DEVICE        the buffer: read when the host asks
  *     both             either
- */
+ *
+ * Who moves contents says so: whatever changes the buffer or `valid` counts up the queue's n_stirs. While that stands
+ * still, every tensor lies where the last call found it, or has left it, and nobody needs to look. */
 #ifndef AOTH_RESIDENT_H
 #define AOTH_RESIDENT_H
 
@@ -25,7 +27,8 @@ typedef struct aoth_resident {
   int is_borrowed;  /* host: somebody else's (a model file's), not to be written */
   int is_lent;      /* host: somebody else's, to be read and written there */
   int is_exported;  /* somebody else looks at the memory: it stays where it is */
-  uint64_t version; /* grows whenever the contents may change */
+  int is_of_call;   /* each call looks at it: where it lies is nothing that stays, and is not counted */
+  uint64_t version; /* grows whenever the contents may change; not by a step again (step/step_ports.h) */
   uint64_t busy;    /* the queue reads the host's copy up to this point */
   /* The host gives it for each call, and while there is work on the queue it goes to the device ahead of that. */
   int is_fed;
@@ -54,8 +57,8 @@ aot_status_t aoth_resident_settle(aoth_resident_t *r, aoth_queue_t *q, aoth_queu
  * queue writes it. */
 aot_status_t aoth_resident_need(aoth_resident_t *r, aoth_queue_t *q);
 aot_status_t aoth_resident_own(aoth_resident_t *r, aoth_queue_t *q);
-void aoth_resident_written(aoth_resident_t *r, const aoth_queue_t *q);
-void aoth_resident_clear(aoth_resident_t *r); /* zeros from now on, of one that nobody else keeps */
+void aoth_resident_written(aoth_resident_t *r, aoth_queue_t *q);
+void aoth_resident_clear(aoth_resident_t *r, aoth_queue_t *q); /* zeros from now on, of one that nobody else keeps */
 /* nbytes from byte `at` on of the one to the same place of the other, which lives on the same device, and there. */
 aot_status_t aoth_resident_copy(aoth_resident_t *to, aoth_resident_t *from, uint64_t at, uint64_t nbytes,
                                 aoth_queue_t *q);

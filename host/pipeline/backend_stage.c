@@ -479,6 +479,7 @@ typedef struct running {
   const aot_binding_t *what;
   int64_t *symbols;
   const aot_output_sink_t *open;
+  uint64_t *known;
 } running_t;
 
 /* The host has told why it gives no memory; the backend, which passes that on, need not. */
@@ -493,7 +494,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
 static aot_status_t do_run(void *arg) {
   running_t *r = arg;
   const aot_output_sink_t open = {.head = {.struct_size = (uint32_t)sizeof open, .self = r}, .allocate = allocate};
-  return aoth_bound_calls_run(&r->s->now.calls, r->what, r->symbols, r->open ? &open : NULL);
+  return aoth_bound_calls_run(&r->s->now.calls, r->what, r->symbols, r->open ? &open : NULL, r->known);
 }
 
 static int has_open_output(const aot_binding_t *what) {
@@ -503,14 +504,14 @@ static int has_open_output(const aot_binding_t *what) {
 }
 
 aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols,
-                                  const aot_output_sink_t *open) {
-  running_t r = {s, what, symbols, open};
+                                  const aot_output_sink_t *open, uint64_t *known) {
+  running_t r = {s, what, symbols, open, known};
   if (!s->now.exe_self) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend",
                      "nothing to run: the pipeline has no backend stage");
     return AOT_E_PRECONDITION;
   }
-  if (!(s->now.exe.head.flags & AOT_EXE_OPEN_OUTPUTS) && has_open_output(what)) {
+  if (open && !(s->now.exe.head.flags & AOT_EXE_OPEN_OUTPUTS) && has_open_output(what)) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->now.backend_stage.where, "run.open",
                      "backend %s cannot return results whose size depends on the data", s->now.backend_stage.use);
     return AOT_E_UNIMPLEMENTED;

@@ -320,7 +320,7 @@ void aoth_session_keep_calls(aoth_session_t *s, aoth_keep_call_t keep, void *sel
  * status when it is the inputs' or the model's (an index out of range, a failed assertion) or a limit, else
  * AOTH_E_PLUGIN. AOT_E_UNIMPLEMENTED: an output is open, and the executable does not know such. */
 aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols,
-                                  const aot_output_sink_t *open);
+                                  const aot_output_sink_t *open, uint64_t *known);
 /* What has gone to and from the device so far; on the host nothing has to. */
 typedef struct aoth_traffic {
   uint64_t n_calls, nbytes;
@@ -333,6 +333,8 @@ aoth_traffic_t aoth_session_traffic(const aoth_session_t *s);
 struct aoth_queue *aoth_session_leaf_home(aoth_session_t *s, const aot_prog_t *prog, uint32_t leaf);
 /* What a leaf of the selected program holds, as a number that grows with each change. */
 void aoth_session_leaf_is(aoth_session_t *s, uint32_t leaf, uint64_t version);
+int aoth_session_has_several(
+    const aoth_session_t *s); /* backends, which may have copies of leaves on several devices */
 
 aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
 /* The executable's steps timed from here on, and what was timed (aot.profile/1). AOT_E_UNIMPLEMENTED, told: its backend

@@ -177,6 +177,8 @@ aoth_queue_t *aoth_session_leaf_home(aoth_session_t *s, const aot_prog_t *prog, 
   return lane ? s->lanes.lane[lane].queue : NULL;
 }
 
+int aoth_session_has_several(const aoth_session_t *s) { return s->now.several != NULL; }
+
 void aoth_session_leaf_is(aoth_session_t *s, uint32_t leaf, uint64_t version) {
   if (s->now.several) aoth_parts_exe_leaf_is(s->now.several->whole, leaf, version);
 }

@@ -116,9 +116,10 @@ void aothost_close(aothost_t *h) {
 const char *aothost_messages(const aothost_t *h) { return aoth_sink_text(h->sink); }
 aoth_step_t *aoth_api_step(aothost_t *h) { return h->step; }
 
-static aot_status_t run_exe(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
+static aot_status_t run_exe(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
+                            uint64_t *known) {
   const aothost_t *h = self;
-  return aoth_session_run_exe(h->session, what, symbols, open);
+  return aoth_session_run_exe(h->session, what, symbols, open, known);
 }
 
 /* Inputs share memory: the same stages over the same model, with that in the program's boundary. */
@@ -155,7 +156,7 @@ static aot_status_t compile(aothost_t *h, uint32_t flags) {
       .queue = aoth_session_queue(h->session),
       .run = run_exe,
       .home = leaf_home,
-      .leaf_is = leaf_is,
+      .leaf_is = aoth_session_has_several(h->session) ? leaf_is : NULL,
       .specialise = specialise,
       .select = select_program,
       .max_patterns = h->plan->run.alias_patterns,

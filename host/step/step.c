@@ -42,8 +42,10 @@ aot_status_t aoth_step_reset(aoth_step_t *s) {
 /* Puts it on the queue. What it computes is on the device from now on, also where it fails on the way. */
 static aot_status_t put_call(aoth_step_t *s, int which) {
   aoth_step_call_t *c = &s->call[which];
+  const int is_again = aoth_step_is_settled(s, c);
   s->running = which;
-  AOT_TRY(aoth_step_bind_ports(s, c));
+  c->is_settled = 0;
+  AOT_TRY(aoth_step_bind_ports(s, c, is_again));
   AOT_TRY(aoth_queue_mark(s->exec.queue)); /* from here on the host's copies of inputs may be written again */
   int any_unknown = 0;
   for (uint32_t i = 0; i < s->sizes.n; i++) {
@@ -51,12 +53,9 @@ static aot_status_t put_call(aoth_step_t *s, int which) {
     any_unknown |= !s->sizes.bound[i];
   }
   const aot_status_t status = any_unknown ? aoth_step_run_open(s, c) : aoth_step_run(s, c, NULL);
-  for (uint32_t i = 0; i < c->n_out; i++) {
-    const aoth_tensor_t *t = &c->out[i].tensor;
-    if (!t->dtype) continue;
-    aoth_resident_written(t->resident, s->exec.queue);
-    if (c->out[i].role == AOT_ROLE_OFFSET) s->offset_at = t;
-  }
+  aoth_step_written(s, c, is_again);
+  c->is_settled = status == AOT_OK && c->can_settle && !any_unknown && !s->exec.queue->guards;
+  c->settled_at = s->exec.queue->n_stirs;
   return status;
 }
 
@@ -98,6 +97,7 @@ static void prepare_exit(aoth_step_t *s, const aoth_step_call_t *c, aoth_boundar
 /* Inputs as they are at the entry: copies of their own, or views of the copy of their base. */
 static aot_status_t enter(aoth_step_t *s, aoth_boundary_t *b) {
   for (uint32_t k = 0; k < s->leaves.n_inputs; k++) s->after[s->leaves.input[k]] = s->given[k].tensor;
+  if (!s->has_entry_rules) return AOT_OK;
   *b = (aoth_boundary_t){
       .rules = s->now, .n_rules = s->n_rules, .n_leaves = s->leaves.n, .leaves = s->after, .sink = s->sink};
   AOT_TRY(aoth_boundary_entry_views(b));
@@ -132,23 +132,16 @@ static aot_status_t bind_sizes(aoth_step_t *s, const aoth_tensor_t *inputs, uint
                      wanted, wanted == 1 ? "" : "s", n, n == 1 ? "is" : "are");
     return AOT_E_INVALID;
   }
-  aoth_given_t *given = malloc(((size_t)n + 1) * sizeof *given);
-  if (!given) {
-    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %u inputs", n);
-    return AOT_E_EXHAUSTED;
-  }
   for (uint32_t k = 0; k < n; k++) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[s->leaves.input[k]];
-    given[k] = (aoth_given_t){
+    s->told[k] = (aoth_given_t){
         .ordinal = k,
         .name = leaf->info.n_names ? leaf->info.names[0] : (aot_str_t){0},
         .type = &leaf->info.type,
         .tensor = &inputs[k],
     };
   }
-  aot_status_t status = aoth_sizes_bind(&s->sizes, s->prog, given, n, s->sink);
-  free(given);
-  return status;
+  return aoth_sizes_bind(&s->sizes, s->prog, s->told, n, s->sink);
 }
 
 static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
@@ -241,15 +234,17 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
 }
 
 aot_status_t aoth_step_put(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
-  const aoth_step_call_t *c = &s->call[AOTH_CALL_STEP];
+  aoth_step_call_t *c = &s->call[AOTH_CALL_STEP];
   if (!c->present) return lacks(s, "step", "the stage stitch");
   if (!inputs && s->phase != AOTH_PHASE_UPDATE) return too_early(s, "a step on the inputs of the last", "step");
   if (inputs) AOT_TRY(give_inputs(s, inputs, n_inputs));
   AOT_TRY(aoth_step_give_lr(s, c, lr));
+  const int is_left = aoth_step_is_settled(s, c); /* as the step before has left it */
   AOT_TRY(put_call(s, AOTH_CALL_STEP));
-  AOT_TRY(leave_first(s));
-  s->phase = AOTH_PHASE_UPDATE;
-  return AOT_OK;
+  const aot_status_t status = is_left ? AOT_OK : leave_first(s);
+  if (status == AOT_OK) s->phase = AOTH_PHASE_UPDATE;
+  else c->is_settled = 0;
+  return status;
 }
 
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
@@ -290,7 +285,7 @@ aot_status_t aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *i
 
 static aot_status_t give_tangent(aoth_step_t *s, const aoth_slot_t *p, const aoth_tensor_t *tangent) {
   if (!tangent) {
-    aoth_resident_clear(p->tensor.resident);
+    aoth_resident_clear(p->tensor.resident, s->exec.queue);
     return AOT_OK;
   }
   if (tangent->dtype == p->tensor.dtype && aoth_tensor_same_sizes(tangent, &p->tensor)) {
@@ -419,5 +414,6 @@ aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s) {
   };
 }
 
+uint64_t aoth_step_looked_at(const aoth_step_t *s) { return s->n_looked_at; }
 uint64_t aoth_step_moved(const aoth_step_t *s) { return s->exec.queue->n_copied; }
 uint64_t aoth_step_crossed(const aoth_step_t *s) { return s->exec.queue->n_moved; }

@@ -38,8 +38,9 @@ typedef struct aoth_exec {
   void *self;
   struct aoth_queue *queue; /* on the device that the memory is of */
   /* Puts it on the queue. symbols: in and out (aot_submission_t), borrowed until it is done. open NULL: no output is
-   * open. */
-  aot_status_t (*run)(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open);
+   * open. known: in and out: the number of what is bound (device/bound_calls.h); 0: it is to be looked at. */
+  aot_status_t (*run)(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
+                      uint64_t *known);
   /* On several devices: the queue of the one that a leaf of the program lives on; NULL: `queue`. What a leaf of the
    * program that `run` runs holds: a number that grows with each change. NULL: there is one device. */
   struct aoth_queue *(*home)(void *self, const aot_prog_t *prog, uint32_t leaf);
@@ -118,6 +119,9 @@ aot_status_t aoth_step_apply(aoth_step_t *s, double lr);
 aot_status_t aoth_step_put(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 aot_status_t aoth_step_put_apply(aoth_step_t *s, double lr);
 struct aoth_queue *aoth_step_queue(const aoth_step_t *s);
+/* Ports whose tensors were looked at to put calls on the queue so far. Of a step that is the last one again, with nothing
+ * moved in between, they are those that belong to calls: inputs, scalars, outputs; not parameters and states. */
+uint64_t aoth_step_looked_at(const aoth_step_t *s);
 /* User output k of what was put last, where it lies: its data is not the host's. 0: there is none. */
 int aoth_step_output(const aoth_step_t *s, uint32_t k, aoth_tensor_t *out);
 

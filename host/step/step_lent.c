@@ -167,6 +167,7 @@ aot_status_t aoth_step_place_lent(aoth_step_t *s) {
     AOT_TRY(aoth_resident_free(&l->resident, s->exec.queue));
     if (!slot.dtype || !is_plain(s, l) || !fits(&slot, &l->tensor) || !storage_for(s, l, &slot, &storage)) continue;
     l->resident = aoth_resident_lent(s->exec.queue, storage, slot.nbytes);
+    l->resident.is_of_call = 1;
     p->lent = l;
   }
   return AOT_OK;

@@ -62,10 +62,11 @@ aot_status_t aoth_step_free_memory(aoth_step_t *s) {
 
 /* ---- what is the step's ---- */
 
-static int holds(const aoth_slot_t *slots, uint32_t n, const void *data) {
+/* order: of the slots that are looked at; NULL: as they stand. */
+static int holds(const aoth_slot_t *slots, const uint32_t *order, uint32_t n, const void *data) {
   const uintptr_t at = (uintptr_t)data;
-  for (uint32_t i = 0; i < n; i++) {
-    const aoth_resident_t *r = &slots[i].own;
+  for (uint32_t k = 0; k < n; k++) {
+    const aoth_resident_t *r = &slots[order ? order[k] : k].own;
     if (r->host && at >= (uintptr_t)r->host && at - (uintptr_t)r->host <= r->nbytes) return 1;
   }
   return 0;
@@ -73,9 +74,11 @@ static int holds(const aoth_slot_t *slots, uint32_t n, const void *data) {
 
 int aoth_step_block_has(const aoth_step_t *s, const void *data) {
   if (!data) return 0;
-  if (holds(s->given, s->leaves.n_inputs, data)) return 1;
-  for (int k = 0; k < AOTH_N_CALLS; k++)
-    if (holds(s->call[k].in, s->call[k].n_in, data) || holds(s->call[k].out, s->call[k].n_out, data)) return 1;
+  if (holds(s->given, NULL, s->leaves.n_inputs, data)) return 1;
+  for (int k = 0; k < AOTH_N_CALLS; k++) {
+    const aoth_step_call_t *c = &s->call[k];
+    if (holds(c->in, c->in_order, c->n_fresh_in, data) || holds(c->out, c->out_order, c->n_fresh_out, data)) return 1;
+  }
   return 0;
 }
 

@@ -99,6 +99,7 @@ static aot_status_t place_slots(const aoth_step_t *s, aoth_slot_t *slots, uint32
     AOT_TRY(aoth_resident_free(&p->own, s->exec.queue)); /* the host's copy, of another size */
     if (p->at != AOTH_NOWHERE) p->own = aoth_resident_part(s->exec.queue, s->block, p->at, p->tensor.nbytes);
     p->own.is_fed = p->role == AOT_ROLE_USER_INPUT;
+    p->own.is_of_call = 1;
     p->tensor.resident = p->lent ? &p->lent->resident : &p->own;
   }
   return AOT_OK;
@@ -166,6 +167,7 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   size_t n = s->sizes.n * sizeof *s->planned_for;
   if (s->planned && memcmp(s->planned_for, s->sizes.value, n) == 0) return AOT_OK;
   s->planned = 0;
+  for (int k = 0; k < AOTH_N_CALLS; k++) s->call[k].is_settled = 0;
   AOT_TRY(aoth_queue_idle(s->exec.queue)); /* what is under way has other sizes */
   AOT_TRY(aoth_step_take_offset(s));
   AOT_TRY(measure_all(s));

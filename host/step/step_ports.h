@@ -44,6 +44,14 @@ typedef struct aoth_step_call { /* one graph: the number-th of its kind */
   aot_tensor_t *in_views, *out_views; /* what the executable is handed */
   /* of a step, by output: the input in whose memory it lies; AOT_NO_INDEX: it has its own. NULL: all have */
   uint32_t *home;
+  /* ports in the order in which they are looked at: first those that belong to calls (user inputs, scalars, what lies in
+   * the block), n_fresh of them, then those of leaves that stay */
+  uint32_t *in_order, *out_order, n_fresh_in, n_fresh_out;
+  /* A step that has found, and left, everything where it is; that holds while the queue's n_stirs stands at settled_at
+   * (device/resident.h). Again, such a step looks at fresh ports alone. */
+  int can_settle, is_settled;
+  uint64_t settled_at;
+  uint64_t known; /* what the executable calls its binding; 0: it is to be looked at */
 } aoth_step_call_t;
 
 #define AOTH_CALL_FORWARD 0
@@ -84,11 +92,14 @@ struct aoth_step {
   int64_t *planned_for; /* values of the symbols that the plan was made for */
   int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
   int64_t *learned;     /* the same after a run */
-  int rules_open;       /* some rule's geometry needs symbols that the forward tells */
-  aot_buffer_t block;   /* of the device; address 0: none */
+  int has_entry_rules;
+  int rules_open;     /* some rule's geometry needs symbols that the forward tells */
+  aot_buffer_t block; /* of the device; address 0: none */
   uint64_t nbytes_block, nbytes_saved;
   uint64_t nbytes_copied; /* since the inputs were given: new values of leaves */
+  uint64_t n_looked_at;   /* ports, by calls so far */
   /* after forward */
+  aoth_given_t *told;     /* by user input number: room for what is told to sizes */
   aoth_slot_t *given;     /* by user input number: its copy in the block, with the geometry that executables expect */
   aoth_tensor_t *after;   /* by leaf: the tensor as the boundary leaves it */
   aoth_tensor_t *outputs; /* by user output */
@@ -139,9 +150,11 @@ aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
 /* step_submit.c */
 int aoth_step_is_at_home(const aoth_step_call_t *c, uint32_t output); /* it lies in the memory of an input */
 aot_status_t aoth_step_give_lr(const aoth_step_t *s, const aoth_step_call_t *c, double lr);
-aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c);
-aot_status_t aoth_step_run(aoth_step_t *s, const aoth_step_call_t *c,
-                           const aot_output_sink_t *open); /* ports are bound */
+int aoth_step_is_settled(const aoth_step_t *s, const aoth_step_call_t *c);
+aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c, int fresh_alone);
+aot_status_t aoth_step_run(aoth_step_t *s, aoth_step_call_t *c, const aot_output_sink_t *open); /* ports are bound */
+/* The call is on the queue: what it writes is the device's. */
+void aoth_step_written(aoth_step_t *s, const aoth_step_call_t *c, int fresh_alone);
 
 /* step_dynamic.c: sizes that the run tells. */
 aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_step_call_t *c); /* outputs' memory is had during the run */

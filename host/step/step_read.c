@@ -98,6 +98,33 @@ const aoth_step_call_t *aoth_step_first(const aoth_step_t *s) {
   return &s->call[s->call[AOTH_CALL_STEP].present ? AOTH_CALL_STEP : AOTH_CALL_FORWARD];
 }
 
+static int is_of_call(const aoth_slot_t *p) { return !aot_role_is_leaf(p->role) || p->role == AOT_ROLE_USER_INPUT; }
+
+/* An output at home belongs to whom the input there belongs. */
+static aot_status_t order_ports(aoth_step_t *s, aoth_step_call_t *c) {
+  uint32_t n_in = 0, n_out = 0;
+  c->in_order = table(s, c->n_in, sizeof *c->in_order);
+  c->out_order = table(s, c->n_out, sizeof *c->out_order);
+  if (!c->in_order || !c->out_order) return no_memory(s);
+  for (int fresh = 1; fresh >= 0; fresh--) {
+    for (uint32_t i = 0; i < c->n_in; i++)
+      if (is_of_call(&c->in[i]) == fresh) c->in_order[n_in++] = i;
+    for (uint32_t i = 0; i < c->n_out; i++)
+      if ((!aoth_step_is_at_home(c, i) || is_of_call(&c->in[c->home[i]])) == fresh) c->out_order[n_out++] = i;
+    if (fresh) c->n_fresh_in = n_in;
+    if (fresh) c->n_fresh_out = n_out;
+  }
+  return AOT_OK;
+}
+
+/* A step brings its new values home itself, so that nothing is left to do behind it but what rules say of inputs. Where
+ * versions of leaves are asked for, each call counts them. */
+static int can_settle(const aoth_step_t *s, const aoth_step_call_t *c) {
+  for (uint32_t i = 0; i < s->n_rules; i++)
+    if (s->rules[i].kind == AOT_RULE_RESTRIDE) return 0;
+  return c->home && !s->has_entry_rules && !s->exec.leaf_is && !s->call[AOTH_CALL_BACKWARD].present;
+}
+
 /* New values of a step lie where the old ones did (aot/graph.h, AOT_GRAPH_STEP). */
 static aot_status_t find_homes(aoth_step_t *s, aoth_step_call_t *c) {
   uint32_t *of_leaf = table(s, s->leaves.n, sizeof *of_leaf), offset = AOT_NO_INDEX; /* input port + 1 */
@@ -238,6 +265,7 @@ static aot_status_t read_entry_rules(aoth_step_t *s) {
     if (r->kind != AOT_RULE_ENTRY_SAME && r->kind != AOT_RULE_ENTRY_VIEW) continue;
     AOT_TRY(check_entry_rule(s, i));
     s->entry[r->a] = i;
+    s->has_entry_rules = 1;
     if (r->kind == AOT_RULE_ENTRY_SAME || is_base[r->b]) continue;
     is_base[r->b] = 1;
     s->n_given--;
@@ -283,10 +311,15 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   AOT_TRY(find_homes(s, &s->call[AOTH_CALL_APPLY]));
   AOT_TRY(read_rules(s));
   AOT_TRY(read_entry_rules(s));
+  for (int k = 0; k < AOTH_N_CALLS; k++) {
+    AOT_TRY(order_ports(s, &s->call[k]));
+    s->call[k].can_settle = can_settle(s, &s->call[k]);
+  }
   AOT_TRY(check_backward(s));
   AOT_TRY(check_update(s));
   AOT_TRY(check_updates(s));
   s->updates = table(s, s->leaves.n, sizeof *s->updates);
+  s->told = table(s, s->leaves.n_inputs, sizeof *s->told);
   s->given = table(s, s->leaves.n_inputs, sizeof *s->given);
   s->after = table(s, s->leaves.n, sizeof *s->after);
   s->outputs = table(s, s->n_outputs, sizeof *s->outputs);
@@ -294,7 +327,8 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   s->planned_for = table(s, s->sizes.n, sizeof *s->planned_for);
   s->symbols = table(s, s->sizes.n, sizeof *s->symbols);
   s->learned = table(s, s->sizes.n, sizeof *s->learned);
-  return s->symbols && s->learned && s->updates && s->given && s->after && s->outputs && s->bases && s->planned_for
+  return s->symbols && s->learned && s->updates && s->told && s->given && s->after && s->outputs && s->bases &&
+                 s->planned_for
              ? AOT_OK
              : no_memory(s);
 }

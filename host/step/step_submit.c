@@ -27,8 +27,8 @@ static aot_status_t give_seed(const aoth_step_t *s, aoth_slot_t *p) {
 }
 
 aot_status_t aoth_step_give_lr(const aoth_step_t *s, const aoth_step_call_t *c, double lr) {
-  for (uint32_t i = 0; i < c->n_in; i++) {
-    aoth_slot_t *p = &c->in[i];
+  for (uint32_t k = 0; k < c->n_fresh_in; k++) {
+    aoth_slot_t *p = &c->in[c->in_order[k]];
     aoth_tensor_t t;
     if (p->role != AOT_ROLE_HYPER || (p->has_number && p->number.real == lr)) continue;
     AOT_TRY(aoth_step_edit(s, &p->tensor, 0, &t));
@@ -79,10 +79,24 @@ static aot_status_t need_input(const aoth_step_t *s, const aoth_slot_t *p, int i
   return status;
 }
 
+static void take_view(aoth_step_call_t *c, aot_tensor_t *at, const aoth_tensor_t *t) {
+  const void *before = at->data;
+  *at = view_on_device(t);
+  if (at->data != before) c->known = 0;
+}
+
+int aoth_step_is_settled(const aoth_step_t *s, const aoth_step_call_t *c) {
+  return c->is_settled && c->settled_at == s->exec.queue->n_stirs;
+}
+
 /* Outputs lie in the block, or where inputs do, which are the device's own then. */
-aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c) {
-  for (uint32_t i = 0; i < c->n_in; i++) AOT_TRY(take_input(s, &c->in[i]));
-  for (uint32_t i = 0; i < c->n_out; i++) {
+aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c, int fresh_alone) {
+  const uint32_t n_in = fresh_alone ? c->n_fresh_in : c->n_in, n_out = fresh_alone ? c->n_fresh_out : c->n_out;
+  s->n_looked_at += n_in + n_out;
+  if (!fresh_alone) c->known = 0;
+  for (uint32_t k = 0; k < n_in; k++) AOT_TRY(take_input(s, &c->in[c->in_order[k]]));
+  for (uint32_t k = 0; k < n_out; k++) {
+    const uint32_t i = c->out_order[k];
     if (aoth_step_is_at_home(c, i)) {
       c->out[i].tensor.resident = c->in[c->home[i]].tensor.resident;
       AOT_TRY(need_input(s, &c->in[c->home[i]], 1));
@@ -90,15 +104,26 @@ aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c) {
       AOT_TRY(aoth_resident_own(c->out[i].tensor.resident, s->exec.queue));
     }
   }
-  for (uint32_t i = 0; i < c->n_in; i++) {
+  for (uint32_t k = 0; k < n_in; k++) {
+    const uint32_t i = c->in_order[k];
     if (c->in[i].tensor.dtype) AOT_TRY(need_input(s, &c->in[i], 0));
-    c->in_views[i] = view_on_device(&c->in[i].tensor);
+    take_view(c, &c->in_views[i], &c->in[i].tensor);
   }
-  for (uint32_t i = 0; i < c->n_out; i++) c->out_views[i] = view_on_device(&c->out[i].tensor);
+  for (uint32_t k = 0; k < n_out; k++) take_view(c, &c->out_views[c->out_order[k]], &c->out[c->out_order[k]].tensor);
   return AOT_OK;
 }
 
-aot_status_t aoth_step_run(aoth_step_t *s, const aoth_step_call_t *c, const aot_output_sink_t *open) {
+void aoth_step_written(aoth_step_t *s, const aoth_step_call_t *c, int fresh_alone) {
+  const uint32_t n = fresh_alone ? c->n_fresh_out : c->n_out;
+  for (uint32_t k = 0; k < n; k++) {
+    const aoth_slot_t *p = &c->out[c->out_order[k]];
+    if (!p->tensor.dtype) continue;
+    aoth_resident_written(p->tensor.resident, s->exec.queue);
+    if (p->role == AOT_ROLE_OFFSET) s->offset_at = &p->tensor;
+  }
+}
+
+aot_status_t aoth_step_run(aoth_step_t *s, aoth_step_call_t *c, const aot_output_sink_t *open) {
   const aot_binding_t what = {
       .struct_size = sizeof what,
       .graph =
@@ -115,5 +140,5 @@ aot_status_t aoth_step_run(aoth_step_t *s, const aoth_step_call_t *c, const aot_
       .n_outputs = c->n_out,
   };
   memcpy(s->learned, s->symbols, s->sizes.n * sizeof *s->learned);
-  return s->exec.run(s->exec.self, &what, s->learned, open);
+  return s->exec.run(s->exec.self, &what, s->learned, open, &c->known);
 }

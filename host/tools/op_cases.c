@@ -134,8 +134,9 @@ typedef struct running {
   int is_large;
 } running_t;
 
-static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
-  return aoth_session_run_exe(self, what, symbols, open);
+static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
+                         uint64_t *known) {
+  return aoth_session_run_exe(self, what, symbols, open, known);
 }
 
 static int failed(running_t *r, int verdict, const char *why) {

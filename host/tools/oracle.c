@@ -44,8 +44,9 @@ static aot_status_t complete(const aoth_oracle_t *o, aoth_session_t *s) {
   return aoth_session_run_list(s, &stage, 1);
 }
 
-static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
-  return aoth_session_run_exe(self, what, symbols, open);
+static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
+                         uint64_t *known) {
+  return aoth_session_run_exe(self, what, symbols, open, known);
 }
 
 static aot_status_t time_steps(aoth_trial_step_t *trial, json_t *answer) {

@@ -56,7 +56,7 @@ static inline int setup(void **state) {
 static inline aot_status_t world_run(world_t *w, int32_t kind) {
   const aot_binding_t nothing = {.struct_size = sizeof nothing,
                                  .graph = {.struct_size = sizeof nothing.graph, .kind = kind}};
-  return aoth_session_run_exe(w->session, &nothing, NULL, NULL);
+  return aoth_session_run_exe(w->session, &nothing, NULL, NULL, NULL);
 }
 
 static inline int teardown(void **state) {

@@ -143,7 +143,7 @@ static aot_status_t run(calls_t *c, aoth_resident_t *in, aoth_resident_t *out) {
       .outputs = &output,
       .n_outputs = 1,
   };
-  AOT_TRY(aoth_bound_calls_run(&c->bound, &what, NULL, NULL));
+  AOT_TRY(aoth_bound_calls_run(&c->bound, &what, NULL, NULL, NULL));
   aoth_resident_written(out, c->queue);
   return AOT_OK;
 }
@@ -194,7 +194,7 @@ static void zeros_are_made_where_they_are_wanted(void **state) {
   assert_int_equal(c.queue->n_copied, 0);
   holds(&c, &b, "\1\1");
   put(&c, &b, "pq");
-  aoth_resident_clear(&b);
+  aoth_resident_clear(&b, c.queue);
   assert_int_equal(aoth_resident_read(&b, c.queue, &host), AOT_OK);
   assert_memory_equal(host, "\0\0", 2);
   assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
@@ -417,7 +417,7 @@ static aot_status_t run_on(calls_t *c, int32_t kind, const aot_tensor_t *inputs,
                               .n_inputs = n_inputs,
                               .outputs = output,
                               .n_outputs = 1};
-  AOT_TRY(aoth_bound_calls_run(&c->bound, &what, NULL, NULL));
+  AOT_TRY(aoth_bound_calls_run(&c->bound, &what, NULL, NULL, NULL));
   return aoth_queue_idle(c->queue);
 }
 
@@ -577,13 +577,13 @@ static void open_outputs_have_memory_in_the_middle_of_work(void **state) {
       .n_outputs = 1,
   };
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(aoth_bound_calls_run(&c.bound, &what, &symbol, &sink), AOT_OK);
+    assert_int_equal(aoth_bound_calls_run(&c.bound, &what, &symbol, &sink, NULL), AOT_OK);
     aoth_resident_written(&o.memory, c.queue);
     holds(&c, &o.memory, "bcd");
   }
   assert_int_equal(symbol, 7);
   c.adder.work_fails = 1;
-  assert_int_equal(aoth_bound_calls_run(&c.bound, &what, &symbol, &sink), AOT_E_RANGE);
+  assert_int_equal(aoth_bound_calls_run(&c.bound, &what, &symbol, &sink, NULL), AOT_E_RANGE);
   assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
   assert_int_equal(aoth_resident_free(&o.memory, c.queue), AOT_OK);
   end(&c);

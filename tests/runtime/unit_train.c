@@ -156,10 +156,10 @@ static void test_diverged(void **state) {
 
 static aoth_exec_t inner;
 static int calls_left;
-static aot_status_t interrupting(void *self, const aot_binding_t *what, int64_t *symbols,
-                                 const aot_output_sink_t *open) {
+static aot_status_t interrupting(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
+                                 uint64_t *known) {
   if (--calls_left == 0) raise(SIGINT);
-  return inner.run(self, what, symbols, open);
+  return inner.run(self, what, symbols, open, known);
 }
 
 /* The signal comes in the middle of step 3: the step is finished, the checkpoint written, and going on is exact. */

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
-  return aoth_session_run_exe(self, what, symbols, open);
+static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
+                         uint64_t *known) {
+  return aoth_session_run_exe(self, what, symbols, open, known);
 }
 
 static int write_file(const char *path, const char *text) {

@@ -12,8 +12,9 @@
 #define WS_PROGRAMS 200u /* of one session, whose messages and records grow */
 #define EMPTY "aot 1\nproperties imported\ngraph @main forward {\n}\n"
 
-static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
-  return aoth_session_run_exe(self, what, symbols, open);
+static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
+                         uint64_t *known) {
+  return aoth_session_run_exe(self, what, symbols, open, known);
 }
 
 static int put_file(const char *folder, const char *name, const char *text) {
