@@ -47,19 +47,70 @@ uint32_t cu_n_teams(const cu_printer_t *p) {
   return p->g->kind == LP_GPU_ROWS && p->g->team > 32 && p->g->splits == 1 ? p->g->threads / p->g->team : 1;
 }
 
-void cu_print_joined(const cu_printer_t *p, uint32_t team) {
-  const int are_parts = p->g->splits > 1;
+static int is_joined_here(const cu_printer_t *p, uint32_t k) {
+  return p->pass.insts[k] && lp_reduces_row(&p->l->insts[k]);
+}
+
+/* What may be joined together with reduction k; is_there: those that are. 0: nothing, as it is not k's own number. */
+static uint32_t partner_of(const cu_printer_t *p, uint32_t k, const uint8_t *is_there) {
+  const lp_inst_t *inst = &p->l->insts[k];
+  for (uint32_t other = k + 1; other < p->l->n_insts; other++)
+    if (is_joined_here(p, other) && !is_there[other] && p->l->insts[other].reduce == inst->reduce &&
+        lp_gpu_lane(&p->l->insts[other]) == lp_gpu_lane(inst))
+      return other;
+  return 0;
+}
+
+/* Where the warps of a team leave theirs. */
+static void print_team_slots(const cu_printer_t *p, uint32_t k) {
+  lp_print(p->out, cu_n_teams(p) > 1 ? "s%u + team * 32" : "s%u", k);
+}
+
+/* Each warp joins its threads': into shared memory where the team has several. */
+static void print_warps(const cu_printer_t *p, uint32_t team) {
+  uint8_t is_there[LP_INSTS] = {0};
+  int n = 0;
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
-    if (!p->pass.insts[k] || !lp_reduces_row(inst)) continue;
-    if (team > 32) lp_print(p->out, "__shared__ %s s%u[%u];\n", lp_c_type(lp_gpu_lane(inst)), k, 32 * cu_n_teams(p));
+    if (!is_joined_here(p, k) || is_there[k]) continue;
+    const char *name = lp_reduction_name(inst->reduce), *lane = lane_suffix(inst);
+    const uint32_t other = partner_of(p, k, is_there);
+    is_there[k] = 1;
+    if (other) is_there[other] = 1;
+    n++;
+    if (team == 32) {
+      if (other) lp_print(p->out, "lp_warp_two_%s_%s(&a%u, &a%u);\n", name, lane, k, other);
+      else lp_print(p->out, "a%u = lp_warp_%s_%s(a%u);\n", k, name, lane, k);
+      continue;
+    }
+    lp_print(p->out, "__shared__ %s s%u[%u]", lp_c_type(lp_gpu_lane(inst)), k, 32 * cu_n_teams(p));
+    if (other) lp_print(p->out, ", s%u[%u]", other, 32 * cu_n_teams(p));
+    lp_print(p->out, ";\nlp_leave_%s%s_%s(a%u, ", other ? "two_" : "", name, lane, k);
+    if (other) lp_print(p->out, "a%u, ", other);
+    print_team_slots(p, k);
+    lp_print(p->out, ", ");
+    if (other) print_team_slots(p, other), lp_print(p->out, ", ");
+    lp_print(p->out, "%u);\n", team / 32);
+  }
+  if (!n || team == 32) return;
+  lp_print(p->out, cu_n_teams(p) > 1 ? "lp_sync(team + 1, %u);\n" : "lp_sync(0, %u);\n", team);
+}
+
+void cu_print_joined(const cu_printer_t *p, uint32_t team) {
+  const int are_parts = p->g->splits > 1;
+  print_warps(p, team);
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    if (!is_joined_here(p, k)) continue;
     if (are_parts) lp_print(p->out, "const %s v%u = (", lp_c_type(lp_gpu_lane(inst)), k);
     else lp_print_value(p->out, p->l, k);
-    lp_print(p->out, "lp_%s_%s_%s(a%u", team > 32 ? "block" : "warp", lp_reduction_name(inst->reduce),
-             lane_suffix(inst), k);
-    if (team > 32 && cu_n_teams(p) > 1) lp_print(p->out, ", s%u + team * 32, %u, team + 1", k, team / 32);
-    else if (team > 32) lp_print(p->out, ", s%u, %u, 0", k, team / 32);
-    lp_print(p->out, "));\n");
+    if (team > 32) {
+      lp_print(p->out, "lp_found_%s_%s(", lp_reduction_name(inst->reduce), lane_suffix(inst));
+      print_team_slots(p, k);
+      lp_print(p->out, ", %u));\n", team / 32);
+    } else {
+      lp_print(p->out, "a%u);\n", k);
+    }
     if (!are_parts) continue;
     lp_print(p->out, "if (lane == 0) ");
     cu_print_partial(p, k);

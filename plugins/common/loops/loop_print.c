@@ -91,6 +91,13 @@ static const char *form_of(const lp_loop_t *l, const lp_inst_t *inst, const lp_t
   return has_forms && l->gpu.coarse && inst->compute == AOT_F32 ? "_coarse" : "";
 }
 
+/* Floats of a GPU are multiplied by the length's reciprocal, a constant: every thread divides values of its row, and a
+ * division is a dozen instructions. */
+static const char over_length[] = "/ #";
+static int is_over_length(const lp_loop_t *l, const lp_inst_t *inst, const char *text) {
+  return l->gpu.kind && inst->compute == AOT_F32 && strncmp(text, over_length, strlen(over_length)) == 0;
+}
+
 void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst) {
   const char *at = inst->text;
   lp_token_t t;
@@ -108,7 +115,13 @@ void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst
       case LP_TK_CONSTANT: lp_print(out, "(%s)", lp_value_type(inst->compute)); break;
       case LP_TK_LENGTH: lp_print(out, "(%s)length", lp_value_type(inst->compute)); break;
       case LP_TK_PLACE: lp_print(out, "place"); break;
-      default: lp_text_add(out, t.text, t.size);
+      default:
+        if (is_over_length(l, inst, t.text)) {
+          lp_print(out, "* (1.0f / (float)length)");
+          at = t.text + strlen(over_length);
+        } else {
+          lp_text_add(out, t.text, t.size);
+        }
     }
   }
 }

@@ -74,27 +74,29 @@
    .steps = {{LP_SUM, W, S, "a"}, {LP_EACH, S, S, "%0 / #"}, {LP_SUM, S, S, "(a - %1) * (a - %1)"}, \
              {LP_EACH, S, R, root "(%2 / larger(# - c, T(0)))"}, {LP_EACH, S, R, "%2 != %2 ? %2 : %1"}}}
 
-/* g: the gradient; x, w; xh: the standardized input, its mean and rstd known to the steps before. */
-#define NORM_GRADIENTS(g, w, xh, rstd, s1, s2) \
-  {LP_SUM, S, S, g w}, {LP_SUM, S, S, g w " * " xh}, \
-  {LP_EACH, W, R, rstd " * (" g w " - " s1 " / # - " xh " * (" s2 " / #))"}, \
+/* g: the gradient; x, w; xh: the standardized input, its mean and rstd known to the steps before. xc: the input that
+ * their second sum is over, which is `scale` times xh's: so statistics that are made again stand in no pass before it. */
+#define NORM_GRADIENTS(g, w, xh, rstd, xc, scale, s1, s2) \
+  {LP_SUM, S, S, g w}, {LP_SUM, S, S, g w " * " xc}, \
+  {LP_EACH, W, R, rstd " * (" g w " - " s1 " / # - " xh " * (" scale s2 " / #))"}, \
   {LP_ACROSS, W, S, g " * " xh}, {LP_ACROSS, W, S, g}
 #define NATIVE_LAYER_NORM_BACKWARD(there, absent, w) \
   {.name = "aten.native_layer_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, \
    .dims_at = 2, .n_steps = 6, .n_results = 3, .results = {3, 4, 5}, \
-   .steps = {{LP_EACH, W, W, "(b - d) * e"}, NORM_GRADIENTS("a", w, "%0", "e", "%1", "%2")}}
+   .steps = {{LP_EACH, W, W, "(b - d) * e"}, NORM_GRADIENTS("a", w, "%0", "e", "%0", "", "%1", "%2")}}
 /* the statistics once more */
 #define LAYER_NORM_BACKWARD(there, absent, w) \
   {.name = "aot.layer_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 2, \
    .n_steps = 10, .n_results = 3, .results = {7, 8, 9}, \
    .steps = {{LP_SUM, W, S, "b"}, {LP_EACH, S, S, "%0 - %0 == 0 ? %0 / # : T(NAN)"}, \
              {LP_SUM, S, S, "(b - %1) * (b - %1)"}, {LP_EACH, S, W, "T(1) / sqrt(%2 / # + f)"}, \
-             {LP_EACH, W, W, "(b - %1) * %3"}, NORM_GRADIENTS("a", w, "%4", "%3", "%5", "%6")}}
+             {LP_EACH, W, W, "(b - %1) * %3"}, \
+             NORM_GRADIENTS("a", w, "%4", "%3", "(b - %1)", "%3 * ", "%5", "%6")}}
 #define RMS_NORM_BACKWARD(there, absent, w) \
   {.name = "aot.rms_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 2, \
    .n_steps = 6, .n_results = 2, .results = {4, 5}, \
    .steps = {{LP_SUM, S, S, "b * b"}, {LP_EACH, S, W, "T(1) / sqrt(%0 / # + e)"}, {LP_EACH, W, W, "b * %1"}, \
-             {LP_SUM, S, S, "a" w " * %2"}, {LP_EACH, W, R, "%1 * (a" w " - %2 * (%3 / #))"}, \
+             {LP_SUM, S, S, "a" w " * b"}, {LP_EACH, W, R, "%1 * (a" w " - %2 * (%1 * %3 / #))"}, \
              {LP_ACROSS, W, S, "a * %2"}}}
 #define FUSED_RMS_NORM_BACKWARD(there, absent, w) \
   {.name = "aten._fused_rms_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, \

@@ -36,7 +36,9 @@ a0 = LP_LARGER(a0, t);
 }
 }
 __shared__ float s0[32];
-const float v0 = ((float)lp_block_max_f32(a0, s0, 6, 0));
+lp_leave_max_f32(a0, s0, 6);
+lp_sync(0, 192);
+const float v0 = ((float)lp_found_max_f32(s0, 6));
 int64_t a2 = INT64_MAX;
 {
 const int i = lane * 4;
@@ -54,7 +56,9 @@ a2 = LP_SMALLER(a2, t);
 }
 }
 __shared__ int64_t s2[32];
-const int64_t v2 = ((int64_t)lp_block_min_i64(a2, s2, 6, 0));
+lp_leave_min_i64(a2, s2, 6);
+lp_sync(0, 192);
+const int64_t v2 = ((int64_t)lp_found_min_i64(s2, 6));
 if (lane == 0) q1[0] = v0;
 if (lane == 0) q2[0] = v2;
 }

@@ -61,10 +61,11 @@ a4 = LP_LARGER(a4, t);
 }
 }
 }
-__shared__ float s0[32];
-const float v0 = ((float)lp_block_max_f32(a0, s0, 3, 0));
-__shared__ float s4[32];
-const float v4 = ((float)lp_block_max_f32(a4, s4, 3, 0));
+__shared__ float s0[32], s4[32];
+lp_leave_two_max_f32(a0, a4, s0, s4, 3);
+lp_sync(0, 96);
+const float v0 = ((float)lp_found_max_f32(s0, 3));
+const float v4 = ((float)lp_found_max_f32(s4, 3));
 float a2 = 0;
 {
 const int i = lane * 1;
@@ -81,7 +82,9 @@ a2 = LP_ADD(a2, t);
 }
 }
 __shared__ float s2[32];
-const float v2 = ((float)lp_block_sum_f32(a2, s2, 3, 0));
+lp_leave_sum_f32(a2, s2, 3);
+lp_sync(0, 96);
+const float v2 = ((float)lp_found_sum_f32(s2, 3));
 a6 += (double)(((v5 ? (double)1 : (double)0) != 0 ? (double)(0) : lp_log_f64(((double)v2)) + ((double)v0) - ((double)v4)) * (x2));
 const float v7 = ((float)((float)(1) / (v2)));
 {

@@ -29,7 +29,9 @@ a2 = LP_ADD(a2, t);
 }
 }
 __shared__ float s2[32];
-const float v2 = ((float)lp_block_sum_f32(a2, s2, 8, 0));
+lp_leave_sum_f32(a2, s2, 8);
+lp_sync(0, 256);
+const float v2 = ((float)lp_found_sum_f32(s2, 8));
 #pragma unroll 4
 for (int i = lane * 1; i < length; i += 256) {
 {

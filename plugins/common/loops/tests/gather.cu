@@ -51,7 +51,9 @@ q4[i] = v0;
 }
 }
 __shared__ float s1[32];
-const float v1 = ((float)lp_block_sum_f32(a1, s1, 19, 0));
+lp_leave_sum_f32(a1, s1, 19);
+lp_sync(0, 608);
+const float v1 = ((float)lp_found_sum_f32(s1, 19));
 if (lane == 0) q5[0] = v1;
 if (wrong) *(int64_t *)LP_AT(6) = wrong;
 }

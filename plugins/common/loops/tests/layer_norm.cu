@@ -43,8 +43,9 @@ a0 = LP_ADD(a0, t);
 }
 }
 }
-const float v0 = ((float)lp_warp_sum_f32(a0));
-const float v1 = ((float)((v0) / (float)length));
+a0 = lp_warp_sum_f32(a0);
+const float v0 = ((float)a0);
+const float v1 = ((float)((v0) * (1.0f / (float)length)));
 const float v4 = ((float)((v1)));
 float a2 = 0;
 {
@@ -60,8 +61,9 @@ a2 = LP_ADD(a2, t);
 }
 }
 }
-const float v2 = ((float)lp_warp_sum_f32(a2));
-const float v3 = ((float)((float)(1) / lp_sqrt_f32((v2) / (float)length + (((float)1.0000000000000001e-05)))));
+a2 = lp_warp_sum_f32(a2);
+const float v2 = ((float)a2);
+const float v3 = ((float)((float)(1) / lp_sqrt_f32((v2) * (1.0f / (float)length) + (((float)1.0000000000000001e-05)))));
 {
 const int i = lane * 8;
 if (i < length) {

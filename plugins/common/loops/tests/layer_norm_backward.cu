@@ -81,10 +81,11 @@ a5[0] += t;
 }
 }
 }
-__shared__ float s1[32];
-const float v1 = ((float)lp_block_sum_f32(a1, s1, 3, 0));
-__shared__ float s2[32];
-const float v2 = ((float)lp_block_sum_f32(a2, s2, 3, 0));
+__shared__ float s1[32], s2[32];
+lp_leave_two_sum_f32(a1, a2, s1, s2, 3);
+lp_sync(0, 96);
+const float v1 = ((float)lp_found_sum_f32(s1, 3));
+const float v2 = ((float)lp_found_sum_f32(s2, 3));
 {
 const int i = lane * 1;
 {
@@ -93,7 +94,7 @@ const float x0 = w0[0];
 const float x1 = w1[0];
 const float x4 = w4[0];
 const float v0 = ((float)(((x1) - (x2)) * (x3)));
-const float v3 = ((float)((x3) * ((x0) * (x4) - (v1) / (float)length - (v0) * ((v2) / (float)length))));
+const float v3 = ((float)((x3) * ((x0) * (x4) - (v1) * (1.0f / (float)length) - (v0) * ((v2) * (1.0f / (float)length)))));
 q5[i] = v3;
 }
 }

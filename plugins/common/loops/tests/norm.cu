@@ -28,7 +28,9 @@ a0 = LP_ADD(a0, t);
 }
 }
 __shared__ float s0[32];
-const float v0 = (lp_block_sum_f32(a0, s0, 16, 0));
+lp_leave_sum_f32(a0, s0, 16);
+lp_sync(0, 512);
+const float v0 = (lp_found_sum_f32(s0, 16));
 if (lane == 0) ((float *)(LP_AT(2) + 0))[part * (int)1 + row] = v0;
 }
 }
@@ -44,7 +46,9 @@ for (int part = lane; part < 62; part += 256) {
 a0 = LP_ADD(a0, ((float *)(LP_AT(2) + 0))[part * (int)1 + at]);
 }
 __shared__ float s0[32];
-const float v0 = ((float)lp_block_sum_f32(a0, s0, 8, 0));
+lp_leave_sum_f32(a0, s0, 8);
+lp_sync(0, 256);
+const float v0 = ((float)lp_found_sum_f32(s0, 8));
 const float v1 = ((float)(lp_sqrt_f32((v0))));
 if (lane == 0) q1[0] = v1;
 }

@@ -78,8 +78,9 @@ if (j < n) a4 = LP_LARGER(a4, t);
 }
 }
 }
-const float v0 = ((float)lp_warp_max_f32(a0));
-const float v4 = ((float)lp_warp_max_f32(a4));
+lp_warp_two_max_f32(&a0, &a4);
+const float v0 = ((float)a0);
+const float v4 = ((float)a4);
 float a2 = 0;
 {
 const int i = lane * 8;
@@ -97,7 +98,8 @@ if (j < n) a2 = LP_ADD(a2, t);
 }
 }
 }
-const float v2 = ((float)lp_warp_sum_f32(a2));
+a2 = lp_warp_sum_f32(a2);
+const float v2 = ((float)a2);
 a5 += (double)((lp_log_f64(((double)v2)) + ((double)v0) - ((double)v4)) * (x2));
 const float v6 = ((float)((float)(1) / (v2)));
 {

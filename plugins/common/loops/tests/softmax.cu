@@ -51,7 +51,9 @@ a2 = LP_LARGER(a2, t);
 }
 }
 __shared__ float s2[32];
-const float v2 = ((float)lp_block_max_f32(a2, s2, 5, 0));
+lp_leave_max_f32(a2, s2, 5);
+lp_sync(0, 160);
+const float v2 = ((float)lp_found_max_f32(s2, 5));
 float a4 = 0;
 {
 const int i = lane * 4;
@@ -69,7 +71,9 @@ a4 = LP_ADD(a4, t);
 }
 }
 __shared__ float s4[32];
-const float v4 = ((float)lp_block_sum_f32(a4, s4, 5, 0));
+lp_leave_sum_f32(a4, s4, 5);
+lp_sync(0, 160);
+const float v4 = ((float)lp_found_sum_f32(s4, 5));
 const float v5 = ((float)((float)(1) / (v4)));
 {
 const int i = lane * 4;
