@@ -15,6 +15,7 @@
  * Invariant: the normal form of a row is itself; printing and parsing rows therefore gives the same rows.
  * Division and modulo round towards minus infinity (Python). Cost: O(1) a call, amortised. */
 #include <aot/inline.h>
+#include <ir/intervals.h>
 #include <ir/program_store.h>
 #include <joint/snap_expr.h>
 #include <limits.h>
@@ -42,15 +43,10 @@ static int commutes(int32_t op) {
   return op == AOT_EXPR_ADD || op == AOT_EXPR_MUL || op == AOT_EXPR_MAX || op == AOT_EXPR_MIN || op == AOT_EXPR_EQ;
 }
 
-/* ---- interval bounds ---- */
-typedef struct range {
-  int64_t lo, hi;
-} range_t;
+/* ---- intervals ---- */
 
-static const range_t any = {INT64_MIN, INT64_MAX};
-
-static range_t range_of(const aot_prog_t *p, int64_t d) {
-  range_t r = {d, d};
+static aoth_interval_t range_of(const aot_prog_t *p, int64_t d) {
+  aoth_interval_t r = {d, d};
   if (!is_const(d)) {
     r.lo = row_of(p, d)->lo;
     r.hi = row_of(p, d)->hi;
@@ -58,107 +54,8 @@ static range_t range_of(const aot_prog_t *p, int64_t d) {
   return r;
 }
 
-static int is_open(range_t r) { return r.lo == INT64_MIN || r.hi == INT64_MAX; }
-
-static int64_t add_saturated(int64_t a, int64_t b) {
-  int64_t r;
-  if (a == INT64_MIN || b == INT64_MIN) return INT64_MIN;
-  if (a == INT64_MAX || b == INT64_MAX) return INT64_MAX;
-  if (!__builtin_add_overflow(a, b, &r)) return r;
-  return a < 0 ? INT64_MIN : INT64_MAX;
-}
-
-static range_t negate(range_t r) {
-  range_t n = {r.hi == INT64_MAX ? INT64_MIN : -r.hi, r.lo == INT64_MIN ? INT64_MAX : -r.lo};
-  return n;
-}
-
-static range_t add_ranges(range_t a, range_t b) {
-  range_t r = {a.lo == INT64_MIN || b.lo == INT64_MIN ? INT64_MIN : add_saturated(a.lo, b.lo),
-               a.hi == INT64_MAX || b.hi == INT64_MAX ? INT64_MAX : add_saturated(a.hi, b.hi)};
-  return r;
-}
-
-/* Products of what is not negative; anything else only when all four corners are numbers. */
-static range_t mul_ranges(range_t a, range_t b) {
-  range_t r = any;
-  if (a.lo >= 0 && b.lo >= 0) {
-    if (__builtin_mul_overflow(a.lo, b.lo, &r.lo)) r.lo = 0;
-    if (a.hi == INT64_MAX || b.hi == INT64_MAX || __builtin_mul_overflow(a.hi, b.hi, &r.hi)) r.hi = INT64_MAX;
-    if (a.hi == 0 || b.hi == 0) r.hi = 0;
-    return r;
-  }
-  if (is_open(a) || is_open(b)) return any;
-  const int64_t x[2] = {a.lo, a.hi}, y[2] = {b.lo, b.hi};
-  r.lo = INT64_MAX;
-  r.hi = INT64_MIN;
-  for (int i = 0; i < 4; i++) {
-    int64_t corner;
-    if (__builtin_mul_overflow(x[i & 1], y[i >> 1], &corner)) return any;
-    if (corner < r.lo) r.lo = corner;
-    if (corner > r.hi) r.hi = corner;
-  }
-  return r;
-}
-
-static range_t div_ranges(range_t a, range_t b) {
-  range_t r = any;
-  if (b.lo < 1) return any;
-  r.lo = a.lo == INT64_MIN ? INT64_MIN : sn_floor_div(a.lo, a.lo < 0 ? b.lo : b.hi);
-  r.hi = a.hi == INT64_MAX ? INT64_MAX : sn_floor_div(a.hi, a.hi < 0 ? b.hi : b.lo);
-  return r;
-}
-
-static range_t mod_ranges(range_t a, range_t b) {
-  range_t r = any;
-  if (b.lo < 1) return any;
-  r.lo = 0;
-  r.hi = b.hi == INT64_MAX ? INT64_MAX : b.hi - 1;
-  if (a.lo >= 0 && a.hi < r.hi) r.hi = a.hi;
-  return r;
-}
-
-/* -1: undecided. */
-static int decide(int32_t op, range_t a, range_t b) {
-  if (op == AOT_EXPR_LT) return a.hi < b.lo ? 1 : a.lo >= b.hi ? 0 : -1;
-  if (op == AOT_EXPR_LE) return a.hi <= b.lo ? 1 : a.lo > b.hi ? 0 : -1;
-  if (a.hi < b.lo || b.hi < a.lo) return 0;
-  return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo ? 1 : -1;
-}
-
-static range_t compare_ranges(int32_t op, range_t a, range_t b) {
-  range_t r = {0, 1};
-  int known = decide(op, a, b);
-  if (known >= 0) r.lo = r.hi = known;
-  return r;
-}
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static range_t bounds(const aot_prog_t *p, int32_t op, int64_t da, int64_t db, int64_t dc) {
-  range_t a = range_of(p, da), b = range_of(p, db), c = range_of(p, dc), r = any;
-  switch (op) {
-    case AOT_EXPR_ADD: return add_ranges(a, b);
-    case AOT_EXPR_SUB: return add_ranges(a, negate(b));
-    case AOT_EXPR_MUL: return mul_ranges(a, b);
-    case AOT_EXPR_FLOORDIV: return div_ranges(a, b);
-    case AOT_EXPR_MOD: return mod_ranges(a, b);
-    case AOT_EXPR_MAX:
-    case AOT_EXPR_MIN:
-      r.lo = op == AOT_EXPR_MAX ? larger(a.lo, b.lo) : smaller(a.lo, b.lo);
-      r.hi = op == AOT_EXPR_MAX ? larger(a.hi, b.hi) : smaller(a.hi, b.hi);
-      return r;
-    case AOT_EXPR_EQ:
-    case AOT_EXPR_LT:
-    case AOT_EXPR_LE: return compare_ranges(op, a, b);
-    case AOT_EXPR_WHERE:
-      r.lo = smaller(b.lo, c.lo);
-      r.hi = larger(b.hi, c.hi);
-      return r;
-    case AOT_EXPR_POW: r.lo = a.lo >= 0 && b.lo >= 0 ? 0 : INT64_MIN; return r;
-    default: return r;
-  }
+static aoth_interval_t bounds(const aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c) {
+  return aoth_interval_of(op, range_of(p, a), range_of(p, b), range_of(p, c));
 }
 
 /* ---- rows ---- */
@@ -201,7 +98,7 @@ void aoth_expr_forget(aot_prog_t *p) {
 
 static aot_status_t make_row(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   uint64_t size = 1 + (uint64_t)tree_size(p, a) + tree_size(p, b) + tree_size(p, c);
-  range_t r = bounds(p, op, a, b, c);
+  aoth_interval_t r = bounds(p, op, a, b, c);
   expr_row_t row = {
       .info = {.op = op, .a = a, .b = b, .c = c},
       .lo = r.lo,
@@ -227,7 +124,7 @@ static void done(term_t *t, int64_t value) {
 /* The row (op, a, b, c), whose operands are in normal form and in order. create 0: AOT_E_NOT_FOUND, silently, where it
  * would have to be made. */
 static aot_status_t normal_row(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
-  const range_t r = bounds(p, op, a, b, c);
+  const aoth_interval_t r = bounds(p, op, a, b, c);
   if (r.lo == r.hi && is_const(r.lo) && r.lo != INT64_MIN && r.lo != INT64_MAX) {
     *out = r.lo;
     return AOT_OK;
@@ -298,7 +195,7 @@ static int add_term(const aot_prog_t *p, terms_t *l, int64_t base, int64_t facto
 
 /* A symbol of a single value counts as its number. */
 static int is_known(const aot_prog_t *p, int64_t d, int64_t *out) {
-  const range_t r = range_of(p, d);
+  const aoth_interval_t r = range_of(p, d);
   *out = r.lo;
   return r.lo == r.hi;
 }
@@ -433,7 +330,7 @@ static int divide_sum(terms_t *l, int64_t m, int64_t *out_rest) {
 
 static aot_status_t fold_div(aot_prog_t *p, int create, term_t *t) {
   terms_t x = {.number = 1}, y = {.number = 1}, sum = {0};
-  const range_t a = range_of(p, t->a), b = range_of(p, t->b);
+  const aoth_interval_t a = range_of(p, t->a), b = range_of(p, t->b);
   const int is_mod = t->op == AOT_EXPR_MOD;
   int64_t rest;
   if (is_mod && a.lo >= 0 && a.hi < b.lo) return done(t, t->a), AOT_OK;
@@ -449,17 +346,19 @@ static aot_status_t fold_div(aot_prog_t *p, int create, term_t *t) {
   return is_mod ? AOT_OK : put_sum(p, create, &sum, &t->value);
 }
 
+static const aoth_interval_t any = {INT64_MIN, INT64_MAX};
+
 /* Bounds of a - b, by the terms that are left of it: s + 5 is never below s. */
-static range_t difference(const aot_prog_t *p, int64_t a, int64_t b) {
+static aoth_interval_t difference(const aot_prog_t *p, int64_t a, int64_t b) {
   terms_t l = {0};
   if (!gather_sum(p, a, 1, &l) || !gather_sum(p, b, -1, &l)) return any;
-  range_t r = {l.number, l.number};
+  aoth_interval_t r = {l.number, l.number};
   for (uint32_t i = 0; i < l.n; i++) {
     const int64_t k = l.factor[i], size = k < 0 ? -k : k;
     if (k == 0) continue;
     if (k == INT64_MIN) return any;
-    const range_t term = mul_ranges(range_of(p, l.base[i]), (range_t){size, size});
-    r = add_ranges(r, k < 0 ? negate(term) : term);
+    const aoth_interval_t term = aoth_interval_mul(range_of(p, l.base[i]), (aoth_interval_t){size, size});
+    r = aoth_interval_add(r, k < 0 ? aoth_interval_negate(term) : term);
   }
   return r;
 }
@@ -470,14 +369,14 @@ static void fold_choice(const aot_prog_t *p, term_t *t) {
     else if (t->b == t->c) done(t, t->b);
     return;
   }
-  const range_t a = range_of(p, t->a), b = range_of(p, t->b), between = difference(p, t->a, t->b);
+  const aoth_interval_t a = range_of(p, t->a), b = range_of(p, t->b), between = difference(p, t->a, t->b);
   const int a_is_less = a.hi <= b.lo || between.hi <= 0, b_is_less = b.hi <= a.lo || between.lo >= 0;
   if (a_is_less) done(t, t->op == AOT_EXPR_MAX ? t->b : t->a);
   else if (b_is_less) done(t, t->op == AOT_EXPR_MAX ? t->a : t->b);
 }
 
 static void fold_comparison(const aot_prog_t *p, term_t *t) {
-  const int known = decide(t->op, difference(p, t->a, t->b), (range_t){0, 0});
+  const int known = aoth_interval_decide(t->op, difference(p, t->a, t->b), (aoth_interval_t){0, 0});
   if (known >= 0) done(t, known);
 }
 
