@@ -97,10 +97,13 @@ static void *watch(void *arg) {
 
 typedef struct making {
   nl_nccl_t nccl;
+  const aot_device_t *device;
   const aot_ext_stream_t *stream;
   nl_id_t id;
   uint32_t rank, n_ranks;
   int code;
+  aot_status_t status; /* of the word */
+  void *word;
   nl_comm_t comm;
 } making_t;
 
@@ -108,25 +111,31 @@ static void make(void *arg) {
   making_t *m = arg;
   m->code = m->stream->enter(m->stream, NULL) == AOT_OK ? 0 : 1;
   if (!m->code) m->code = m->nccl.comm_init_rank(&m->comm, (int)m->n_ranks, m->id, (int)m->rank);
+  if (!m->code) m->status = m->device->host_alloc(m->device, NULL, sizeof(uint64_t), &m->word);
 }
 
-static aot_status_t try_to_make(making_t *m, uint64_t patience_ns, nl_comm_t *out, char *why, size_t size) {
+static aot_status_t try_to_make(making_t *m, uint64_t patience_ns, nl_channel_t *out, char *why, size_t size) {
   nl_attempt_t *a = nl_attempt_begin(make, m);
   if (!a) {
     free(m);
     return AOT_E_EXHAUSTED;
   }
   const int has_ended = nl_attempt_ends(a, patience_ns + 1000000000u), code = has_ended ? m->code : 0;
-  if (!has_ended)
+  const aot_status_t status = has_ended ? m->status : AOT_OK;
+  if (has_ended) {
+    out->comm = m->comm;
+    out->word = m->word;
+  } else {
     snprintf(why, size, "ncclCommInitRank of rank %u has not ended within %.3g s", m->rank, (double)patience_ns / 1e9);
-  else *out = m->comm;
+  }
+  if (status != AOT_OK) snprintf(why, size, "no pinned memory for the number of a collective");
   if (code) {
     const char *last = m->nccl.get_last_error(NULL);
     snprintf(why, size, "ncclCommInitRank of rank %u: %s; %.160s", m->rank, m->nccl.get_error_string(code),
              last ? last : "");
   }
   nl_attempt_forget(a, free);
-  return has_ended && !code ? AOT_OK : AOT_E_UNAVAILABLE;
+  return has_ended && !code ? status : AOT_E_UNAVAILABLE;
 }
 
 /* The first rank names the communicator, the group's transport tells the others. */
@@ -146,14 +155,15 @@ static aot_status_t agree(const nl_groups_t *g, aot_group_t *group, nl_id_t *id,
   return g->table->collect(g->table, NULL, group, &tell); /* whose failure is the group's */
 }
 
-static aot_status_t make_comm(const nl_groups_t *g, aot_group_t *group, const aot_ext_stream_t *stream, nl_comm_t *out,
-                              char *why, size_t size) {
+/* The communicator and the word of a channel. */
+static aot_status_t make_comm(const nl_groups_t *g, nl_channel_t *c, char *why, size_t size) {
+  aot_group_t *const group = c->group;
   const rn_transport_t *t = rn_group_transport(group);
   making_t *m = calloc(1, sizeof *m);
   if (!m) return AOT_E_EXHAUSTED;
-  *m = (making_t){.nccl = g->nccl, .stream = stream, .rank = t->rank, .n_ranks = t->n_ranks};
+  *m = (making_t){.nccl = g->nccl, .device = c->device, .stream = c->stream, .rank = t->rank, .n_ranks = t->n_ranks};
   const aot_status_t status = agree(g, group, &m->id, why, size);
-  if (status == AOT_OK) return try_to_make(m, g->patience_ns, out, why, size);
+  if (status == AOT_OK) return try_to_make(m, g->patience_ns, c, why, size);
   free(m);
   return status;
 }
@@ -166,10 +176,9 @@ static nl_channel_t *find(nl_groups_t *g, const aot_group_t *group) {
   return c;
 }
 
-static aot_status_t open_channel(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, const aot_device_t *device,
+static aot_status_t open_channel(nl_groups_t *g, aot_group_t *group, const aot_device_t *device,
                                  const aot_ext_stream_t *stream, nl_channel_t **out, char *why, size_t size) {
   nl_channel_t *c = calloc(1, sizeof *c);
-  void *word = NULL;
   if (!c) return AOT_E_EXHAUSTED;
   if (g->has_one_name && rn_group_transport(group)->n_ranks != g->n_ranks) {
     free(c);
@@ -177,10 +186,9 @@ static aot_status_t open_channel(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *gr
              "NCCL_COMM_ID is one meeting place, and the rows and columns of a mesh need their own: unset it");
     return AOT_E_PRECONDITION;
   }
-  aot_status_t status = device->host_alloc(device, ctx, sizeof(uint64_t), &word);
-  if (status == AOT_OK) memset(word, 0, sizeof(uint64_t));
-  *c = (nl_channel_t){.group = group, .device = device, .stream = stream, .word = word};
-  if (status == AOT_OK) status = make_comm(g, group, stream, &c->comm, why, size);
+  *c = (nl_channel_t){.group = group, .device = device, .stream = stream};
+  aot_status_t status = make_comm(g, c, why, size);
+  if (status == AOT_OK) *c->word = 0;
   pthread_mutex_lock(&g->lock);
   if (status == AOT_OK && !g->is_watched) {
     g->is_watched = pthread_create(&g->watcher, NULL, watch, g) == 0;
@@ -193,8 +201,7 @@ static aot_status_t open_channel(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *gr
   pthread_mutex_unlock(&g->lock);
   *out = c;
   if (status == AOT_OK) return AOT_OK;
-  if (c->comm) g->nccl.comm_abort(c->comm);
-  if (word) device->host_free(device, ctx, word, sizeof(uint64_t));
+  if (c->comm) g->nccl.comm_abort(c->comm); /* the word stays: a thread that captures can neither get nor give memory */
   free(c);
   return status;
 }
@@ -292,7 +299,7 @@ aot_status_t nl_collect(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, cons
     snprintf(why, sizeof why, "%s: %s", rn_collective_name(w[0]->kind), refused);
     status = AOT_E_UNIMPLEMENTED;
   }
-  if (status == AOT_OK && !c) status = open_channel(g, ctx, group, w[0]->device, stream, &c, why, sizeof why);
+  if (status == AOT_OK && !c) status = open_channel(g, group, w[0]->device, stream, &c, why, sizeof why);
   if (status == AOT_OK) status = put(g, ctx, c, w, n, why, sizeof why);
   for (uint64_t k = 0; k < n && status == AOT_OK; k++) count(group, w[k]);
   if (status != AOT_OK) rn_group_fail(group, status, why[0] ? why : "a collective cannot be put on the device's queue");

@@ -98,7 +98,7 @@ typedef struct capture {
   uint64_t number;
   lane_t lanes[MOST_LANES];
   stream_t *streams[MOST_LANES];
-  uint32_t n_lanes, n_marks, capacity;
+  uint32_t n_lanes, n_marks, capacity, is_strict;
   mark_t *marks;
 } capture_t;
 
@@ -462,6 +462,14 @@ API int cuCtxSynchronize(void) { return drain(); }
 
 /* ---- memory ---- */
 
+/* In a thread that captures, but for the relaxed way of it (cuThreadExchangeStreamCaptureMode). */
+enum { CAPTURE_RELAXED = 2 };
+static _Thread_local uint32_t n_strict_captures;
+static int begin_memory_call(void) {
+  const int result = begin();
+  return result == SUCCESS && n_strict_captures ? CAPTURE_UNSUPPORTED : result;
+}
+
 API int cuMemGetInfo_v2(size_t *out_free, size_t *out_total) {
   const int result = begin();
   *out_total = driver.limit + driver.taken;
@@ -470,7 +478,7 @@ API int cuMemGetInfo_v2(size_t *out_free, size_t *out_total) {
 }
 API int cuMemAlloc_v2(uint64_t *out, size_t nbytes) {
   char *data = NULL;
-  int result = begin();
+  int result = begin_memory_call();
   /* As on a GPU, addresses are multiples of 256; room for that stands in front. */
   if (result == SUCCESS && nbytes == 0) result = INVALID_VALUE;
   if (result == SUCCESS && nbytes > driver.limit - driver.memory.nbytes) result = OUT_OF_MEMORY;
@@ -482,7 +490,7 @@ API int cuMemAlloc_v2(uint64_t *out, size_t nbytes) {
   return end(result);
 }
 API int cuMemFree_v2(uint64_t address) {
-  int result = begin();
+  int result = begin_memory_call();
   if (result == SUCCESS) run(); /* it waits for what uses the memory */
   const sd_buffer_t *b = sd_memory_find(&driver.memory, address, 0);
   if (!result && (!b || (uint64_t)(uintptr_t)b->data != address)) result = INVALID_VALUE;
@@ -491,7 +499,7 @@ API int cuMemFree_v2(uint64_t address) {
   return end(result ? result : driver.lost);
 }
 API int cuMemHostAlloc(void **out, size_t nbytes, unsigned flags) {
-  const int result = begin();
+  const int result = begin_memory_call();
   (void)flags;
   if (result == SUCCESS && (nbytes >= SIZE_MAX / 2 || posix_memalign(out, 256, nbytes + 256) != 0))
     return end(OUT_OF_MEMORY);
@@ -499,9 +507,9 @@ API int cuMemHostAlloc(void **out, size_t nbytes, unsigned flags) {
   return end(result);
 }
 API int cuMemFreeHost(void *memory) {
-  const int result = begin();
+  const int result = begin_memory_call();
   if (result == SUCCESS) run();
-  free(memory);
+  if (result != CAPTURE_UNSUPPORTED) free(memory);
   return end(result);
 }
 
@@ -682,11 +690,12 @@ static void free_capture(capture_t *c) {
 API int cuStreamBeginCapture_v2(void *stream, int mode) {
   int result = begin();
   stream_t *s = find_stream(stream);
-  (void)mode;
   if (!result && (!s || s->capture)) result = INVALID_HANDLE;
   if (!result && !(s->capture = calloc(1, sizeof *s->capture))) result = OUT_OF_MEMORY;
   if (!result) {
-    *s->capture = (capture_t){.number = ++driver.n_captures, .streams = {s}, .n_lanes = 1};
+    *s->capture =
+        (capture_t){.number = ++driver.n_captures, .streams = {s}, .n_lanes = 1, .is_strict = mode != CAPTURE_RELAXED};
+    n_strict_captures += s->capture->is_strict;
     s->lane = 0;
   }
   return end(result);
@@ -700,6 +709,7 @@ API int cuStreamEndCapture(void *stream, void **out) {
   if (!result && !c) result = INVALID_HANDLE;
   if (!result && s->lane) result = CAPTURE_UNMATCHED;
   if (result) return end(result);
+  n_strict_captures -= c->is_strict;
   for (uint32_t k = 0; k < c->n_lanes; k++) {
     c->streams[k]->capture = NULL;
     if (c->lanes[0].known[k] < c->lanes[k].known[k]) result = CAPTURE_UNJOINED;
