@@ -1,9 +1,9 @@
 #include "gpu_attention.h"
 
-#include "attention_graphs.h"
-#include "common/lowering/attention_call.h"
+#include "attention_steps.h"
 #include "gpu_dnn.h"
 #include "gpu_masks.h"
+#include "gpu_own_attention.h"
 #include <aot/inline.h>
 #include <string.h>
 
@@ -75,105 +75,7 @@ int gc_attention_is_whole(const aot_snapshot_t *s, const aot_snap_node_t *node, 
   return (at->keep != LW_NONE ? dropout < 1 : dropout == 0) && is_whole_mask(s, node, at, operands[0]->dtype);
 }
 
-/* ---- tensors ---- */
-
-/* A forward that has been lowered: its gradients need what it gave. */
-typedef struct gc_kept_attention {
-  struct gc_kept_attention *next;
-  lw_tensor_t q, k, v, mask, o, stats; /* mask: dtype 0: none */
-  uint32_t keep;                       /* value; LW_NONE: nothing is dropped */
-  double scale;
-  int is_causal;
-} kept_t;
-
-static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
-
-/* [batch, head, position, element] as the engines read and write it: elements side by side, everything else at
- * multiples of their vectors. */
-static int is_plain(const lw_build_t *b, const lw_tensor_t *t) {
-  if (t->strides[3] != 1 || !gc_is_aligned_for_dnn(b, t)) return 0;
-  for (int32_t d = 0; d < 3; d++)
-    if (t->sizes[d] > 1 && (t->strides[d] <= 0 || t->strides[d] % WIDTH_STEP)) return 0;
-  return t->sizes[2] == 1 || t->strides[2] >= t->sizes[3];
-}
-
-/* What is_plain, t itself or the type of a contiguous copy. */
-static lw_tensor_t plain_type(const lw_build_t *b, const lw_tensor_t *t) {
-  lw_tensor_t plain = *t;
-  if (!is_plain(b, t)) lw_make_contiguous(&plain);
-  return plain;
-}
-static aot_status_t make_plain(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) {
-  if (!is_plain(b, t)) return lw_contiguous(b, t, out);
-  *out = *t;
-  return AOT_OK;
-}
-/* Where a join wants it, if the engines write there; NULL: anywhere. */
-static const lw_tensor_t *place_of(const lw_build_t *b, uint32_t r) {
-  const lw_tensor_t *place = lw_place_of(b, r);
-  return place && is_plain(b, place) ? place : NULL;
-}
-static lw_tensor_t result_type(const lw_build_t *b, uint32_t r) {
-  const lw_tensor_t *place = place_of(b, r);
-  if (place) return *place;
-  lw_tensor_t t = *lw_type(b, r);
-  lw_result_geometry(&t);
-  return plain_type(b, &t);
-}
-static aot_status_t make_result(lw_build_t *b, uint32_t r, lw_tensor_t *out) {
-  const lw_tensor_t *place = place_of(b, r);
-  if (place) {
-    *out = *place;
-    lw_bind(b, r, out);
-    return AOT_OK;
-  }
-  lw_tensor_t t = *lw_type(b, r);
-  lw_result_geometry(&t);
-  return is_plain(b, &t) ? lw_result(b, r, out) : lw_result_dense(b, r, out);
-}
-
-static lw_tensor_t rows_type(const lw_attention_t *a) {
-  lw_tensor_t t = *a->q;
-  t.dtype = AOT_F32;
-  t.rank = 3;
-  lw_make_contiguous(&t);
-  return t;
-}
-
-/* Dimensions of one element step as if it lay without holes. */
-static void set_strides(gc_attention_t *g, int what, const lw_tensor_t *t) {
-  const int64_t position = t->sizes[2] > 1 ? t->strides[2] : t->sizes[3];
-  const int64_t head = t->sizes[1] > 1 ? t->strides[1] : position * t->sizes[2];
-  const int64_t batch = t->sizes[0] > 1 ? t->strides[0] : head * t->sizes[1];
-  g->strides[what].batch = batch;
-  g->strides[what].head = head;
-  g->strides[what].position = position;
-}
-
-static gc_attention_t describe(const lw_attention_t *a, const lw_tensor_t *tensors, uint32_t n) {
-  gc_attention_t g = {
-      .dtype = a->q->dtype,
-      .n_batch = a->q->sizes[0],
-      .n_head = a->q->sizes[1],
-      .n_query = a->q->sizes[2],
-      .n_key = a->k->sizes[2],
-      .width = a->q->sizes[3],
-      .width_v = a->v->sizes[3],
-      .share = a->share,
-      .scale = a->scale,
-      .is_causal = a->is_causal,
-  };
-  for (uint32_t what = 0; what < n; what++)
-    if (tensors[what].rank == 4) set_strides(&g, (int)what, &tensors[what]);
-  if (a->keep) {
-    g.keep_dtype = tensors[GC_ATT_KEEP].dtype;
-    g.keep_scale = a->keep_scale;
-  }
-  if (!a->mask) return g;
-  g.bias_dtype = tensors[GC_ATT_BIAS].dtype;
-  memcpy(g.bias_sizes, tensors[GC_ATT_BIAS].sizes, sizeof g.bias_sizes);
-  return g;
-}
+/* ---- steps ---- */
 
 static int takes(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out) {
   if (!lw_attention_call(b, at, out) || !is_half(out->q->dtype) || out->q->rank != 4) return 0;
@@ -181,65 +83,10 @@ static int takes(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t 
   return !out->mask || (at->output == LW_NONE && b->node->n_results != 2);
 }
 
-/* ---- steps ---- */
-
-/* Of the graph that is lowered: those of another lie in memory that is gone. */
-static kept_t **kept_of(const lw_build_t *b) {
-  gc_lowering_t *l = lowering(b);
-  if (l->attentions_in != b->graph) l->attentions = NULL;
-  l->attentions_in = b->graph;
-  return &l->attentions;
-}
-
-static uint32_t keep_value(const lw_build_t *b, const lw_attention_places_t *at) {
-  return at->keep == LW_NONE ? LW_NONE : (uint32_t)lw_arg(b, at->keep)->i;
-}
-
-static aot_status_t keep(lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a, const lw_tensor_t *o,
-                         const lw_tensor_t *stats) {
-  kept_t *k = lw_pool_alloc(b->pool, sizeof *k);
-  if (!k) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
-  *k = (kept_t){.next = *kept_of(b),
-                .q = *a->q,
-                .k = *a->k,
-                .v = *a->v,
-                .o = *o,
-                .stats = *stats,
-                .keep = keep_value(b, at),
-                .scale = a->scale,
-                .is_causal = a->is_causal};
-  if (a->mask) k->mask = *a->mask;
-  *kept_of(b) = k;
-  return AOT_OK;
-}
-
-static int is_same(const lw_tensor_t *a, const lw_tensor_t *b) {
-  return a->storage == b->storage && lw_same_geometry(a, b);
-}
-static int is_same_or_none(const lw_tensor_t *kept, const lw_tensor_t *t) {
-  return t ? kept->dtype && is_same(kept, t) : !kept->dtype;
-}
-/* A partition has the gradients draw again what the forward drew. */
-static int keeps_the_same(const lw_build_t *b, uint32_t kept, uint32_t keep) {
-  return kept == keep || (kept != LW_NONE && keep != LW_NONE && lw_is_same_chain(b, kept, keep));
-}
-
-/* The forward of these operands in the same graph; NULL: there is none. Plugins' kernels may write into results that
- * nobody seems to read any more. */
-static const kept_t *find_kept(const lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a) {
-  if (b->machine->custom->n_nodes) return NULL;
-  for (const kept_t *k = *kept_of(b); k; k = k->next)
-    if (is_same(&k->q, a->q) && is_same(&k->k, a->k) && is_same(&k->v, a->v) && k->scale == a->scale &&
-        k->is_causal == a->is_causal && is_same_or_none(&k->mask, a->mask) &&
-        keeps_the_same(b, k->keep, keep_value(b, at)))
-      return k;
-  return NULL;
-}
-
 /* Operands in memory; t has their types. */
 static aot_status_t make_operands(lw_build_t *b, const lw_attention_t *a, const gc_mask_t **out_mask, lw_tensor_t *t) {
   const lw_tensor_t *const operands[] = {a->q, a->k, a->v};
-  for (int i = 0; i < 3; i++) AOT_TRY(make_plain(b, operands[i], &t[i]));
+  for (int i = 0; i < 3; i++) AOT_TRY(gc_make_plain(b, operands[i], &t[i]));
   *out_mask = NULL;
   if (a->keep) AOT_TRY(lw_contiguous(b, a->keep, &t[GC_ATT_KEEP]));
   if (!a->mask) return AOT_OK;
@@ -249,7 +96,7 @@ static aot_status_t make_operands(lw_build_t *b, const lw_attention_t *a, const 
 }
 static void operand_types(const lw_build_t *b, const lw_attention_t *a, lw_tensor_t *t) {
   const lw_tensor_t *const operands[] = {a->q, a->k, a->v};
-  for (int i = 0; i < 3; i++) t[i] = plain_type(b, operands[i]);
+  for (int i = 0; i < 3; i++) t[i] = gc_plain_type(b, operands[i]);
   if (a->mask) t[GC_ATT_BIAS] = gc_bias_type(a);
   if (!a->keep) return;
   t[GC_ATT_KEEP] = *a->keep;
@@ -272,24 +119,24 @@ static aot_status_t forward(lw_build_t *b, const lw_attention_places_t *at) {
   const int has_lse = b->node->n_results > 1 && lw_type(b, 1)->dtype;
   if (has_lse && !lw_is_attention_lse(lw_type(b, 1), &a)) return LW_DECLINED;
   operand_types(b, &a, t);
-  t[GC_ATT_O] = result_type(b, 0);
-  t[GC_ATT_STATS] = rows_type(&a);
-  const gc_attention_t call = describe(&a, t, GC_ATT_STATS + 1);
+  t[GC_ATT_O] = gc_plain_result_type(b, 0);
+  t[GC_ATT_STATS] = gc_rows_type(&a);
+  const gc_attention_t call = gc_describe_attention(&a, t, GC_ATT_STATS + 1);
   gc_attention_forward(&call, &graph);
   const gc_dnn_plan_t *plan = gc_dnn_plan_of(b, &graph);
   if (!plan) return LW_DECLINED;
   AOT_TRY(make_operands(b, &a, &mask, t));
-  AOT_TRY(make_result(b, 0, &t[GC_ATT_O]));
+  AOT_TRY(gc_make_plain_result(b, 0, &t[GC_ATT_O]));
   if (has_lse) AOT_TRY(lw_result_dense(b, 1, &t[GC_ATT_STATS]));
   else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_STATS]));
   AOT_TRY(add_forward(b, plan, &graph, mask, t));
-  return keep(b, at, &a, &t[GC_ATT_O], &t[GC_ATT_STATS]);
+  return gc_keep_attention(b, at, &a, &t[GC_ATT_O], &t[GC_ATT_STATS], NULL);
 }
 
 /* What the forward gave: the operator's own arguments, what a forward of the same graph kept, or NULL. */
 static int find_output(const lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a,
                        const lw_tensor_t **out_o, const lw_tensor_t **out_stats) {
-  const kept_t *kept = at->output == LW_NONE ? find_kept(b, at, a) : NULL;
+  const gc_kept_attention_t *kept = at->output == LW_NONE ? gc_find_kept_attention(b, at, a) : NULL;
   *out_o = kept ? &kept->o : NULL;
   *out_stats = kept ? &kept->stats : NULL;
   if (at->output == LW_NONE) return 1;
@@ -312,13 +159,13 @@ static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
   if (!find_output(b, at, &a, &o, &stats)) return LW_DECLINED;
 
   operand_types(b, &a, t);
-  t[GC_ATT_O] = plain_type(b, o ? o : go);
+  t[GC_ATT_O] = gc_plain_type(b, o ? o : go);
   if (!o) lw_make_contiguous(&t[GC_ATT_O]);
-  t[GC_ATT_GO] = plain_type(b, go);
+  t[GC_ATT_GO] = gc_plain_type(b, go);
   if (gc_weighs_rows(&a)) lw_make_contiguous(&t[GC_ATT_GO]);
-  for (uint32_t r = 0; r < 3; r++) t[GC_ATT_GQ + r] = result_type(b, r);
-  t[GC_ATT_STATS] = t[GC_ATT_SUMS] = rows_type(&a);
-  const gc_attention_t call = describe(&a, t, GC_ATT_N_IN_MEMORY);
+  for (uint32_t r = 0; r < 3; r++) t[GC_ATT_GQ + r] = gc_plain_result_type(b, r);
+  t[GC_ATT_STATS] = t[GC_ATT_SUMS] = gc_rows_type(&a);
+  const gc_attention_t call = gc_describe_attention(&a, t, GC_ATT_N_IN_MEMORY);
   gc_attention_backward(&call, &graph);
   gc_attention_forward(&call, &forward_graph);
   const gc_dnn_plan_t *plan = gc_dnn_plan_of(b, &graph);
@@ -326,12 +173,12 @@ static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
 
   AOT_TRY(make_operands(b, &a, &mask, t));
   if (gc_weighs_rows(&a)) AOT_TRY(gc_weigh_rows(b, mask, go, &t[GC_ATT_GO]));
-  else AOT_TRY(make_plain(b, go, &t[GC_ATT_GO]));
-  if (o) AOT_TRY(make_plain(b, o, &t[GC_ATT_O]));
+  else AOT_TRY(gc_make_plain(b, go, &t[GC_ATT_GO]));
+  if (o) AOT_TRY(gc_make_plain(b, o, &t[GC_ATT_O]));
   else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_O]));
   if (o) AOT_TRY(lw_contiguous(b, stats, &t[GC_ATT_STATS]));
   else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_STATS]));
-  for (uint32_t r = 0; r < 3; r++) AOT_TRY(make_result(b, r, &t[GC_ATT_GQ + r]));
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(gc_make_plain_result(b, r, &t[GC_ATT_GQ + r]));
   AOT_TRY(lw_new_tensor(b, &t[GC_ATT_SUMS]));
   if (again) AOT_TRY(add_forward(b, again, &forward_graph, mask, t));
   return gc_add_dnn(b, plan, &graph, t, GC_ATT_N_IN_MEMORY);
@@ -340,6 +187,7 @@ static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
 static aot_status_t lower_attention(lw_build_t *b) {
   const aot_snap_op_t *op = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops) + b->node->op;
   const lw_attention_places_t *at = lw_attention_places(aot_snap_text(b->s, op->name));
+  if (gc_is_own_attention(b)) return gc_lower_own_attention(b, at);
   return at->is_backward ? backward(b, at) : forward(b, at);
 }
 

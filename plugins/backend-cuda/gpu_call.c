@@ -120,6 +120,7 @@ static aot_status_t lower_once(gc_call_t *c, gc_lowering_t *l, lw_error_t *error
       .align = c->align,
       .n_on_host = e->n_counted,
       .cudnn = &e->cudnn,
+      .draws_attention = e->draws_attention,
   };
   const lw_machine_t machine = {
       .target = &gc_gpu,

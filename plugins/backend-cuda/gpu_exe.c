@@ -237,7 +237,8 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrt
 }
 
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
-                           const aot_snapshot_t *s, void *own, int are_timed, uint64_t chunk_nbytes, gc_exe_t **out) {
+                           const aot_snapshot_t *s, void *own, int are_timed, uint64_t chunk_nbytes,
+                           int draws_attention, gc_exe_t **out) {
   gc_exe_t *e = calloc(1, sizeof *e);
   lw_error_t error = {.node = AOT_NO_ID};
   cu_error_t why;
@@ -246,6 +247,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   e->device = device;
   e->own = own;
   e->chunk_nbytes = chunk_nbytes;
+  e->draws_attention = draws_attention;
   e->cudnn.folder = gc_cudnn_folder(host, ctx);
   e->is_synchronous = getenv("AOT_CUDA_SYNC") && strcmp(getenv("AOT_CUDA_SYNC"), "0") != 0;
   e->table = (aot_exe_t){

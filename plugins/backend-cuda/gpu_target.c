@@ -7,6 +7,7 @@
 #include "cuda_device.h"
 #include "gpu_attention.h"
 #include "gpu_conv.h"
+#include "gpu_own_attention.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <string.h>
@@ -681,6 +682,7 @@ const lw_target_t gc_gpu = {
     .zero = lower_zero,
     .add = lower_add,
     .begin_anew = begin_anew,
+    .draws = gc_own_attention_draws,
     .jump = run_jump,
     .classes = lower_classes,
     .join = join_loops,

@@ -2,7 +2,7 @@
  *
  *     loop        a generated kernel (common/loops), compiled by NVRTC
  *     product     cuBLASLt
- *     attention   cuDNN (gpu_attention.h)
+ *     attention   cuDNN (gpu_attention.h), or kernels of its own (gpu_own_attention.h)
  *     convolution cuDNN, or kernels of their own (gpu_conv.c)
  *     copy, add   generated kernels of one instruction; dense copies by the driver
  *     jump        the host waits for what decides, and goes on with another step (common/lowering/region_steps.h)
@@ -35,6 +35,7 @@ typedef struct gc_lowering {
   uint32_t n_dnn;      /* steps of cuDNN's */
   struct gc_kept_attention *attentions;
   const aot_snap_graph_t *attentions_in; /* the graph that they are of */
+  int draws_attention;                   /* attention may draw what its dropout keeps (gpu_own_attention.h) */
   struct gc_mask *masks;                 /* gpu_masks.h */
   const aot_snap_graph_t *masks_in;
   uint32_t n_beside;   /* steps whose work goes beside the stream .. */

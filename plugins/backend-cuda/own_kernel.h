@@ -4,13 +4,15 @@
 
 #include "gpu_target.h"
 
-enum { GC_OWN_MOST_POINTERS = 6 };
+enum { GC_OWN_MOST_POINTERS = 9 };
 
 typedef struct gc_own_kernel {
   const char *kind; /* static; what profiles and errors call the step */
   gc_print_fn print;
   const void *self; /* of print; not kept */
   uint32_t blocks, threads;
+  uint32_t shared;       /* bytes of shared memory that it asks for */
+  const int64_t *number; /* behind the pointers; NULL: none; not kept */
 } gc_own_kernel_t;
 
 /* Adds the step; a tensor without storage is a NULL pointer there. AOT_E_EXHAUSTED: no memory. */

@@ -39,6 +39,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 #define BACKEND_ID "backend-cuda"
 #define BACKEND_HELP "runs on a GPU: generated CUDA C for loops, cuBLASLt for matrix products, a call as one CUDA graph"
 static const aot_str_t algorithms[] = {AOT_STR_INIT("first"), AOT_STR_INIT("time")};
+static const aot_str_t attentions[] = {AOT_STR_INIT("auto"), AOT_STR_INIT("cudnn")};
 /* clang-format off */
 static const aot_option_t backend_options[] = {
     [GC_OPT_ALGORITHMS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .choices = algorithms, .n_choices = 2,
@@ -49,6 +50,11 @@ static const aot_option_t backend_options[] = {
                             .name = AOT_STR_INIT("chunk-bytes"), .preset = {.i = 256 << 20},
                             .help = AOT_STR_INIT("of a product's result that is read row by row: larger ones are made and "
                                                  "used in chunks of rows, where the plan of memory gets smaller; 0: never")},
+    [GC_OPT_ATTENTION] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                          .choices = attentions, .n_choices = 2, .name = AOT_STR_INIT("attention"),
+                          .preset = {.s = AOT_STR_INIT("auto")},
+                          .help = AOT_STR_INIT("auto: with dropout by kernels that draw it in place, where they take the "
+                                               "call; cudnn: all by cuDNN, dropout by masks in memory")},
 };
 /* clang-format on */
 static const aot_contract_t contract = {

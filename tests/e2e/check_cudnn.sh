@@ -68,6 +68,15 @@ whole causal_masks.ir 10 1e-3
 # What is dropped is drawn as on every backend; the gradients' own draw is known to be the forward's.
 whole dropped_attention.ir 6 1e-3
 says ' 3  dnn  *aot.dropout_attention_backward'
+# Heads of 64 or 128 go to kernels which draw it in place: no mask is made, but where cuDNN is asked for.
+whole drawn_attention.ir 0 1e-4
+says ' 3  own attention  *aot.dropout_attention.default'
+says ' 6  own attention  *aot.dropout_attention_backward'
+! grep -q 'bf16\[2, 4, 20, 20\]' out || complain "it makes masks that are drawn in place"
+status 0 "$aothost" run masks.yaml --model "$root/tests/e2e/drawn_attention.ir" --set vars.backend=backend-cuda \
+  --set run.device=cuda --set stages.backend-cuda.attention=cudnn --profile --json run.json
+agrees 6 3e-3
+says '  loop  *aten._to_copy.default  *bf16\[2, 4, 20, 20\]'
 reference=$in_parts
 
 export AOT_CUDNN=/nowhere

@@ -44,7 +44,8 @@ typedef struct lw_build {
   /* by value, as values: where it is to be made, a part of what joins it to others (joins.c), or with rows that lie
    * apart (row_pitch.c); NULL: anywhere */
   lw_tensor_t **places;
-  uint8_t *spared;          /* by node of the graph: a copy that is not made (spared_copies.c); NULL: none is */
+  /* by node of the graph: LW_SPARED_*, a copy or a draw that is not made; NULL: none is */
+  uint8_t *spared;
   struct lw_chunks *chunks; /* chains that may be lowered in chunks of rows (row_chunks.h); NULL: none is looked for */
   int makes_chunks;         /* they are */
   lw_tensor_t **class_numbers; /* by node of the graph: lw_target_t.classes of it, if it is there; NULL: no table */
@@ -127,6 +128,9 @@ typedef struct lw_target {
   aot_status_t (*classes)(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
   /* Forgets what it keeps of a lowering in lw_machine_t.self: the graph is lowered anew. NULL: it keeps nothing */
   void (*begin_anew)(void *self, const aot_snapshot_t *s);
+  /* Before nodes are lowered: the operand of the node at hand, a value, that its lowering draws for itself
+   * (spared_draws.h), and does not read if nobody makes it then; LW_NONE: none. NULL: no node's does */
+  uint32_t (*draws)(lw_build_t *b);
   lw_run_fn jump; /* runs an lw_jump_t (region_steps.h) */
   /* Rows of large matrices begin at multiples of so many bytes, where only loops and products make and read them; 0:
    * they lie side by side */
@@ -267,8 +271,10 @@ int lw_is_chunked(const lw_build_t *b, uint32_t last);               /* is the u
 /* Chains that run before the unit at that place. LW_DECLINED: the graph is to be lowered without chunks. */
 aot_status_t lw_lower_chunks(lw_build_t *b, const lw_units_t *units, uint32_t at);
 
-/* ---- copies that are not made (spared_copies.c) ---- */
+/* ---- copies and draws that are not made (spared_copies.c, spared_draws.c) ---- */
+enum { LW_SPARED_COPY = 1, LW_SPARED_DRAW };
 aot_status_t lw_find_spared(lw_build_t *b); /* b->spared; before groups are found */
+aot_status_t lw_find_drawn(lw_build_t *b);  /* after it: more of them, and b->n_uses without what is not read then */
 int lw_is_spared(const lw_build_t *b, uint32_t node);
 
 /* ---- views (views.c) ---- */

@@ -27,7 +27,7 @@ aot_status_t lw_find_spared(lw_build_t *b) {
   for (uint32_t i = 0; i < b->graph->n_outputs; i++)
     if (outputs[i].value != AOT_NO_ID) is_wanted[outputs[i].value - b->value_begin] = 1;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++)
-    b->spared[i] = is_clone(b, &nodes[i]) && !is_wanted[nodes[i].result_begin - b->value_begin];
+    if (is_clone(b, &nodes[i]) && !is_wanted[nodes[i].result_begin - b->value_begin]) b->spared[i] = LW_SPARED_COPY;
   return AOT_OK;
 }
 
