@@ -3,6 +3,7 @@
 #include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <base/arena.h>
+#include <pipeline/trace.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,13 +37,72 @@ int64_t aoth_rows_of_parts(int64_t per_rank, uint32_t n, uint32_t flags) {
   return most - ((most - (int64_t)(flags >> AOT_LEAF_PART_ROWS_SHIFT)) & 0xFFFF);
 }
 
-aot_status_t aoth_checkpoint_check_folder(const char *path, const aoth_where_t *where, aoth_sink_t *sink) {
+/* ---- before the work ---- */
+
+static aot_status_t check_writable(const char *path, const aoth_where_t *where, aoth_sink_t *sink) {
   struct stat st;
   if (mkdir(path, 0777) != 0 && errno == EEXIST && stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) errno = ENOTDIR;
   else if (access(path, W_OK | X_OK) == 0) return AOT_OK;
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "run.unwritable",
                    "the checkpoint, a folder of several ranks, cannot be written to %s: %s", path, strerror(errno));
   return AOT_E_INVALID;
+}
+
+typedef struct mark {
+  char path[4160];
+  uint64_t number; /* in its name, which nobody has had; 0: none was made */
+} mark_t;
+
+static void name_mark(mark_t *m, const char *path, uint64_t number) {
+  m->number = number;
+  snprintf(m->path, sizeof m->path, "%.4095s/.rank-0-%llx", path, (unsigned long long)number);
+}
+
+static void make_mark(mark_t *m, const char *path) {
+  name_mark(m, path, aoth_now_ns() ^ (uint64_t)getpid() << 40);
+  const int file = open(m->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (file < 0) m->number = 0;
+  else close(file);
+}
+
+/* Which rank cannot say so; n: none. */
+static uint32_t find_unlike(const aoth_checkpoint_ranks_t *ranks, uint64_t *all, uint64_t own, aot_status_t *status) {
+  uint32_t r = 0;
+  if (*status == AOT_OK)
+    *status = aoth_session_gather(ranks->session, &own, sizeof own, all, "the checkpoint's folder");
+  if (*status != AOT_OK) return ranks->n;
+  while (r < ranks->n && all[r]) r++;
+  return r;
+}
+
+/* The first rank makes a file, the others look for it: on another machine a folder of that name may be another one. */
+aot_status_t aoth_checkpoint_check_folder(const char *path, const aoth_checkpoint_ranks_t *ranks,
+                                          const aoth_where_t *where, aoth_sink_t *sink) {
+  uint64_t *all = calloc(ranks->n, sizeof *all);
+  mark_t mark = {.number = 1};
+  aot_status_t status = all ? AOT_OK : AOT_E_EXHAUSTED;
+  if (check_writable(path, where, sink) != AOT_OK) mark.number = 0;
+  else if (ranks->rank == 0) make_mark(&mark, path);
+  const uint32_t unwritable = find_unlike(ranks, all, mark.number, &status);
+  if (status == AOT_OK && unwritable < ranks->n) {
+    status = AOT_E_INVALID;
+    if (unwritable != ranks->rank)
+      aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "run.unwritable",
+                       "rank %u cannot write to the checkpoint, the folder %s", unwritable, path);
+  }
+  if (status == AOT_OK && ranks->rank) name_mark(&mark, path, all[0]);
+  const uint32_t blind = find_unlike(ranks, all, access(mark.path, F_OK) == 0, &status);
+  if (status == AOT_OK && blind < ranks->n) {
+    status = AOT_E_INVALID;
+    aoth_sink_report(
+        sink, AOT_SEVERITY_ERROR, where, "run.unshared",
+        "rank %u does not see what rank 0 writes to the checkpoint, the folder %s: ranks of several machines "
+        "need one that all of them share",
+        blind, path);
+  }
+  if (ranks->rank == 0 && mark.number) unlink(mark.path);
+  free(all);
+  return status;
 }
 
 /* ---- what is whose ---- */

@@ -113,7 +113,7 @@ static aot_status_t resume(loop_t *l) {
 static aot_status_t check_checkpoint(const loop_t *l) {
   const aoth_train_spec_t *t = l->spec;
   if (l->ranks.n > 1 && t->checkpoint_path)
-    return aoth_checkpoint_check_folder(t->checkpoint_path, &t->where_checkpoint, l->sink);
+    return aoth_checkpoint_check_folder(t->checkpoint_path, &l->writers, &t->where_checkpoint, l->sink);
   return aoth_check_writable(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink);
 }
 

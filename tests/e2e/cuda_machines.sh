@@ -22,7 +22,7 @@ exec=
 # as RANK MACHINE LOCAL COMMAND..: rank RANK of $n, number LOCAL of the $each on that machine
 as() {
   rank=$1; machine=$2; own=$3; shift 3
-  mkdir -p "machine.$machine/tmp"
+  mkdir -p "$dir/machine.$machine/tmp"
   if [ $launcher = torchrun ]; then
     set -- RANK=$rank WORLD_SIZE=$n LOCAL_RANK=$own LOCAL_WORLD_SIZE=$each MASTER_ADDR=localhost MASTER_PORT=$port "$@"
   else
@@ -77,6 +77,29 @@ as 1 1 0 "$aothost" run train.yaml --set run.train.lr=0.02 > out.1 2>&1 || echo 
 wait
 [ "$(cat status.0 status.1)" = "$(printf '2\n2')" ] || complain "another pipeline: $(cat out.0 out.1)"
 for r in 0 1; do has out.$r "the pipeline of rank 1 is not that of rank 0 \(this is rank $r\)"; done
+
+# A checkpoint is a folder that all machines share: else no step is done. (/proc/self/cwd is another folder on each machine here.)
+checkpoint() {
+  for r in 0 1; do
+    mkdir -p machine.$r/ckpt
+    { (cd machine.$r && as $r $r 0 "$aothost" run ../train.yaml --set run.train.checkpoint="$1") > out.$r 2>&1 && echo 0 > status.$r ||
+        echo $? > status.$r; } &
+  done
+  wait
+}
+checkpoint /proc/self/cwd/ckpt
+for r in 0 1; do
+  [ "$(cat status.$r)" = 2 ] || complain "a folder of each machine's: $(cat out.$r)"
+  has out.$r 'rank 1 does not see what rank 0 writes to the checkpoint, the folder /proc/self/cwd/ckpt: ranks of several machines'
+  grep -q 'step 1/' out.$r && complain "rank $r begins with it"
+  [ "$(ls -A machine.$r/ckpt)" = "" ] || complain "a mark stays: $(ls -A machine.$r/ckpt)"
+done
+checkpoint "$dir/ckpt"
+[ "$(cat status.0 status.1)" = "$(printf '0\n0')" ] || complain "a shared folder: $(cat out.0 out.1)"
+[ "$(ls -A ckpt)" = "$(printf 'index.safetensors\nstep-3.1')" ] || complain "the folder has $(ls -A ckpt)"
+n=2; each=1
+machines 2 --set run.train.resume=ckpt --set run.train.steps=4
+has out.0 'step 4/4  loss'
 
 # A rank that is killed: the other has NCCL's collectives alone to know it by, and its patience.
 exec=exec # so that these are the processes themselves

@@ -26,6 +26,13 @@ status 2 timeout 120 "$mpirun" -n 1 "$aothost" run "$pipeline" --set run.train.s
 says 'the pipeline of rank 1 is not that of rank 0'
 grep -q misbehav out && complain 'a plugin was blamed'
 
+# On machines that share no folder nothing is begun that could not be saved. (/proc/self/cwd is another folder for each rank here.)
+mkdir -p here there
+save="--set run.train.steps=2 --set run.train.log-every=1 --set run.train.checkpoint=/proc/self/cwd/ckpt"
+status 2 timeout 120 "$mpirun" -n 1 -wdir "$dir/here" "$aothost" run "$pipeline" $save : -n 1 -wdir "$dir/there" "$aothost" run "$pipeline" $save
+says 'rank 1 does not see what rank 0 writes to the checkpoint, the folder /proc/self/cwd/ckpt'
+grep -q 'step 1/' out && complain 'the run has begun'
+
 # A process that is killed, and one that is stopped.
 "$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=100000 --set run.ranks-with.patience=3 \
   --set run.train.checkpoint.path=killed --set run.train.checkpoint.every=1 > out 2>&1 &
