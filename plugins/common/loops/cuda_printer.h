@@ -14,6 +14,7 @@ typedef struct cu_printer {
   const char *index; /* the type of indices */
   lp_pass_t pass;
   uint32_t nowhere; /* an instruction that is false of all elements of the vector, counted from 1; 0: none is known */
+  int is_whole;     /* the vector is none that has fewer elements */
 } cu_printer_t;
 
 /* ---- kernels of each kind ---- */
@@ -54,6 +55,8 @@ void cu_print_take(const cu_printer_t *p, uint32_t k);
 /* The type that the elements of draws are counted in. */
 const char *cu_counter(const cu_printer_t *p);
 void cu_print_draw(const cu_printer_t *p, uint32_t k);
+/* Halves that lie in its array as words of two. */
+int cu_has_pairs(const cu_printer_t *p, uint32_t k);
 /* The load's value, from its array or from memory. */
 void cu_print_load(const cu_printer_t *p, uint32_t k, int from_array);
 void cu_print_store(const cu_printer_t *p, uint32_t k);

@@ -22,13 +22,17 @@ int cu_is_row_of_indices(const lp_loop_t *l, uint32_t k) {
   return a->n_indices != 0;
 }
 
-void cu_print_slot(const cu_printer_t *p, int is_held, int of_element) {
+static void print_number_of_slot(const cu_printer_t *p, int is_held, int of_element) {
   const int has_chunk = is_held && p->g->chunks > 1, has_element = of_element && p->g->vector > 1;
-  lp_print(p->out, "[");
   if (has_chunk) lp_print(p->out, p->g->vector > 1 ? "c * %u" : "c", p->g->vector);
   if (has_chunk && has_element) lp_print(p->out, " + ");
   if (has_element) lp_print(p->out, "j");
   if (!has_chunk && !has_element) lp_print(p->out, "0");
+}
+
+void cu_print_slot(const cu_printer_t *p, int is_held, int of_element) {
+  lp_print(p->out, "[");
+  print_number_of_slot(p, is_held, of_element);
   lp_print(p->out, "]");
 }
 
@@ -38,7 +42,7 @@ void cu_print_times(lp_text_t *out, const char *what, int64_t stride) {
 
 int cu_has_tail(const cu_printer_t *p) {
   const int ends = p->g->kind == LP_GPU_POINTS || p->g->kind == LP_GPU_ROWS;
-  return ends && p->l->sizes[p->l->rank - 1] % p->g->vector != 0;
+  return ends && !p->is_whole && p->l->sizes[p->l->rank - 1] % p->g->vector != 0;
 }
 
 /* The number of element j in the innermost dimension; beyond the tail, of the vector's first. */
@@ -148,6 +152,11 @@ void cu_print_take(const cu_printer_t *p, uint32_t k) {
   lp_print(p->out, "];\n}\n");
 }
 
+int cu_has_pairs(const cu_printer_t *p, uint32_t k) {
+  return cu_is_vector(p, k) && p->g->vector % 2 == 0 && !p->l->accesses[k].bounded &&
+         aot_dtype_size(p->l->accesses[k].dtype) == 2;
+}
+
 void cu_print_load(const cu_printer_t *p, uint32_t k, int from_array) {
   const lp_access_t *a = &p->l->accesses[k];
   const char *half = lp_half_name(a->dtype);
@@ -156,6 +165,12 @@ void cu_print_load(const cu_printer_t *p, uint32_t k, int from_array) {
   if (a->bounded) {
     lp_print_is_inside(p->out, p->l, k, element_index(p), "row");
     lp_print(p->out, " ? ");
+  }
+  if (from_array && a->dtype == AOT_BF16 && cu_has_pairs(p, k)) {
+    lp_print(p->out, "lp_bf16_at(w%u, ", k);
+    print_number_of_slot(p, lp_is_held(p->l, k), 1);
+    lp_print(p->out, ");\n");
+    return;
   }
   if (half) lp_print(p->out, "lp_from_%s(", half);
   lp_print(p->out, from_array ? "w%u" : a->counts ? "(q%u + " : "q%u[", k);

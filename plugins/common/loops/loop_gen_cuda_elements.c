@@ -77,9 +77,37 @@ static int compares_word(const cu_printer_t *p, const lp_inst_t *inst, uint32_t 
   return 1;
 }
 
+/* The load that a reduction takes the extreme of as it is, in vectors of pairs: what is behind a row's end in its last
+ * vector is one of its elements again. Counted from 1; 0: it takes another. */
+static uint32_t pairs_of_extreme(const cu_printer_t *p, const lp_inst_t *inst) {
+  if ((inst->reduce != LP_MAX && inst->reduce != LP_MIN) || p->l->columns || p->pass.has_scan) return 0;
+  while (inst->compute == AOT_F32 && inst->dtype == AOT_F32 && strcmp(inst->text, "a") == 0) {
+    const lp_arg_t *arg = &inst->args[0];
+    if (arg->kind == LP_LOAD)
+      return p->l->accesses[arg->index].dtype == AOT_BF16 && cu_has_pairs(p, arg->index) ? arg->index + 1 : 0;
+    if (arg->kind != LP_INST || !p->pass.insts[arg->index]) return 0;
+    inst = &p->l->insts[arg->index];
+    if (inst->reduce || inst->scan) return 0;
+  }
+  return 0;
+}
+
+static void print_extremes_of_pairs(const cu_printer_t *p) {
+  for (uint32_t k = 0; k < p->l->n_insts; k++) {
+    const lp_inst_t *inst = &p->l->insts[k];
+    const uint32_t load = p->pass.insts[k] ? pairs_of_extreme(p, inst) : 0;
+    if (!load) continue;
+    lp_print(p->out, "a%u = %s(a%u, lp_%s_of_bf16(&w%u", k, lp_join_name(inst->reduce), k,
+             lp_reduction_name(inst->reduce), load - 1);
+    cu_print_slot(p, lp_is_held(p->l, load - 1), 0);
+    lp_print(p->out, ", %u));\n", p->g->vector);
+  }
+}
+
 static void print_inst(const cu_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
   uint32_t bound;
+  if (pairs_of_extreme(p, inst)) return;
   if (has_none(p, inst)) return;
   if (k + 1 == p->nowhere) {
     lp_print(p->out, "const %s v%u = 0;\n", lp_value_type(inst->dtype), k);
@@ -140,7 +168,7 @@ static void print_element(const cu_printer_t *p) {
   lp_print(p->out, "}\n");
 }
 
-void cu_print_vector(const cu_printer_t *p) {
+static void print_takes(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_loads; k++) {
     if (!is_taken(p, k) || lp_is_held(l, k) || !cu_has_array(p, k)) continue;
@@ -154,20 +182,37 @@ void cu_print_vector(const cu_printer_t *p) {
   for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
     if (is_stored_here(p, s) && cu_is_vector(p, s))
       lp_print(p->out, "LP_ALIGN16 %s y%u[%u];\n", lp_c_type(l->accesses[s].dtype), s, p->g->vector);
+}
+
+static void print_gives(const cu_printer_t *p) {
+  for (uint32_t s = p->l->n_loads; s < cu_n_accesses(p->l); s++)
+    if (is_stored_here(p, s) && cu_is_vector(p, s)) cu_print_give(p, s);
+}
+
+/* Is the spot's element none of this vector's? In 32 bits that is as good: where a number beyond them seems to be one of
+ * them, every element is asked. */
+static void print_is_elsewhere(const cu_printer_t *p, uint32_t spot) {
+  lp_inst_t place = p->l->insts[spot - 1];
+  place.text = "b";
+  lp_print(p->out, p->g->wide ? "(uint64_t)(" : "(uint32_t)((int)");
+  lp_print_template(p->out, p->l, &place);
+  lp_print(p->out, " - i) >= %u", p->g->vector);
+}
+
+void cu_print_vector(const cu_printer_t *p) {
   const uint32_t spot = spot_of(p);
+  print_takes(p);
+  print_extremes_of_pairs(p);
   if (spot) { /* few vectors have it, and the others are spared the question of every element */
-    lp_inst_t place = l->insts[spot - 1];
     cu_printer_t elsewhere = *p;
     elsewhere.nowhere = spot;
-    place.text = "b";
-    lp_print(p->out, "if ((uint64_t)(");
-    lp_print_template(p->out, l, &place);
-    lp_print(p->out, " - i) >= %u) {\n", p->g->vector);
+    lp_print(p->out, "if (");
+    print_is_elsewhere(p, spot);
+    lp_print(p->out, ") {\n");
     print_element(&elsewhere);
     lp_print(p->out, "} else {\n");
   }
   print_element(p);
   if (spot) lp_print(p->out, "}\n");
-  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
-    if (is_stored_here(p, s) && cu_is_vector(p, s)) cu_print_give(p, s);
+  print_gives(p);
 }

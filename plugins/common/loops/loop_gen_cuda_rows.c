@@ -30,6 +30,29 @@ static void print_chunks(const cu_printer_t *p) {
     lp_print(p->out, "const int n = length - i < %u ? (int)(length - i) : %u;\n", g->vector, g->vector);
 }
 
+/* Whole vectors in turn, and then the one that has fewer elements, by the thread whose turn it is: the others are spared
+ * the question. Each has a text of its own, so only where vectors are in a loop. */
+static void print_vectors(const cu_printer_t *p, void (*print)(const cu_printer_t *)) {
+  const lp_gpu_t *g = p->g;
+  cu_printer_t whole = *p;
+  if (!cu_has_tail(p) || g->chunks) {
+    print_chunks(p);
+    print(p);
+    lp_print(p->out, "}\n}\n");
+    return;
+  }
+  whole.is_whole = 1;
+  lp_print(p->out, "{\n%s i = ", p->index);
+  if (g->splits > 1) lp_print(p->out, "(part * %u + lane)", g->team);
+  else lp_print(p->out, "lane");
+  lp_print(p->out, " * %u;\n#pragma unroll 4\nfor (; i + %u <= length; i += %lld) {\n", g->vector, g->vector,
+           (long long)g->team * g->vector * g->splits);
+  print(&whole);
+  lp_print(p->out, "}\nif (i < length) {\nconst int n = (int)(length - i);\n");
+  print(p);
+  lp_print(p->out, "}\n}\n");
+}
+
 /* The last vector of a row may have fewer elements. */
 static void print_elements_there(const cu_printer_t *p) {
   cu_print_element_loop(p);
@@ -59,9 +82,7 @@ static void print_row_pass(cu_printer_t *p, uint32_t number, uint8_t *is_there) 
   cu_print_row_insts(p, number);
   print_held(p, is_there);
   cu_print_accumulators(p);
-  print_chunks(p);
-  cu_print_vector(p);
-  lp_print(p->out, "}\n}\n");
+  print_vectors(p, cu_print_vector);
   cu_print_joined(p, p->g->team);
 }
 
@@ -166,10 +187,8 @@ static void print_bulk_copies(const cu_printer_t *p) {
   lp_print(p->out, "}\n}\n");
 }
 
-/* A row to come, by every thread the vectors that it will read. */
-static void print_copies(const cu_printer_t *p) {
+static void print_copy(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
-  print_chunks(p);
   for (uint32_t k = 0; k < l->n_loads; k++) {
     if (!lp_gpu_is_staged(l, k)) continue;
     const unsigned long long at = (unsigned long long)lp_gpu_staged_at(l, k);
@@ -179,7 +198,12 @@ static void print_copies(const cu_printer_t *p) {
     lp_print(p->out, "lp_copy(stage + %llu + i * %u, &q%u[i], %llu);\n", at,
              (unsigned)aot_dtype_size(l->accesses[k].dtype), k, (unsigned long long)cu_vector_bytes(p, k));
   }
-  lp_print(p->out, "}\n}\n}\nlp_end_copies();\n");
+}
+
+/* A row to come, by every thread the vectors that it will read. */
+static void print_copies(const cu_printer_t *p) {
+  print_vectors(p, print_copy);
+  lp_print(p->out, "}\nlp_end_copies();\n");
 }
 
 /* Rows through shared memory: a row to come goes into the stage whose row is done; then a team waits for its row. The

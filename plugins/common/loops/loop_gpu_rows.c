@@ -14,7 +14,8 @@ enum {
   THREADS_A_PROCESSOR = 1024, /* of blocks that go on from row to row, */
   THREADS_WITH_SUMS = 768,    /* and of those that have sums across rows in registers */
   TEAMS_TOGETHER = 384,       /* threads of a block of several teams */
-  LARGE_TEAM = 512,           /* from which on rows are rather in shared memory than in registers */
+  HOLDING_TEAM = 256,         /* from which on rows are rather in shared memory than in registers, */
+  LARGE_TEAM = 512,           /* and the least that takes them from there */
   SHARED_BESIDE = 2 << 10,    /* bytes that a block has of it beside its rows, for reductions and for the driver */
   OLDEST_WITH_COPIES = 80,    /* architecture that copies to shared memory behind a thread's back, */
   OLDEST_WITH_BULK = 90       /* and whole rows of it */
@@ -229,7 +230,7 @@ static int choose_staged(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m)
   const int has_sums = across_bytes(l) != 0;
   g->chunks = 1;
   if (m->arch < OLDEST_WITH_COPIES || rows < 2 * m->n_processors || !lp_gpu_staged_at(l, l->n_loads)) return 0;
-  if (!has_sums && (l->n_passes == 1 || fits_registers_alone(l, LARGE_TEAM - WARP))) return 0;
+  if (!has_sums && (l->n_passes == 1 || fits_registers_alone(l, HOLDING_TEAM - WARP))) return 0;
   const lp_gpu_t before = *g;
   g->stages = 1;
   if (has_sums) choose_team(l, rows, m->n_processors);

@@ -77,11 +77,7 @@ static const char gpu[] =
  * of a block's warps. */
 static const char copies[] =
     "#ifndef LP_ON_CPU\n"
-    "LP uint32_t lp_shared_at(const void *p) {\n"
-    "  uint32_t at;\n"
-    "  asm(\"{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }\" : \"=r\"(at) : \"l\"(p));\n"
-    "  return at;\n"
-    "}\n"
+    "LP uint32_t lp_shared_at(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }\n"
     "LP void lp_copy(void *to, const void *from, int bytes) {\n"
     "  const uint32_t at = lp_shared_at(to);\n"
     "  if (bytes == 4) asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\" :: \"r\"(at), \"l\"(from) : "
@@ -159,6 +155,9 @@ static const char functions[] = "LP float lp_exp_f32(float x) { return expf(x); 
                                 "}\n"
                                 "#endif\n"
                                 "LP float lp_exp_coarse_f32(float x) { return lp_exp2_coarse(x * 1.44269504f); }\n"
+                                "LP float lp_exp_between_coarse_f32(float a, float b) {\n"
+                                "  return lp_exp2_coarse(fmaf(a, 1.44269504f, -(b * 1.44269504f)));\n"
+                                "}\n"
                                 "LP float lp_bell_coarse(float x) { return lp_exp2_coarse(x * x * -0.72134752f); }\n"
                                 "LP float lp_normal_of_bell(float x, float bell) {\n"
                                 "  float t = lp_one_over_coarse(1.0f + 0.231641888f * fabsf(x)), p = 1.061405429f;\n"
@@ -179,6 +178,29 @@ static const char functions[] = "LP float lp_exp_f32(float x) { return expf(x); 
                                 "LP float lp_tanh_f32(float x) { return tanhf(x); }\n"
                                 "LP float lp_normal_f32(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }\n"
                                 "LP float lp_normal_or_nan_f32(float x) { return lp_normal_f32(x) + (x - x); }\n";
+
+/* Halves in words of two: one instruction makes a float of either, or takes two extremes. */
+static const char pairs[] =
+    "#if defined LP_ON_CPU || __CUDA_ARCH__ < 800\n"
+    "#define lp_bf16_at(w, j) lp_from_bf16((w)[j])\n"
+    "#define LP_EXTREME_OF_PAIRS(name, join) \\\n"
+    "LP float lp_##name##_of_bf16(const uint16_t *w, int n) { \\\n"
+    "  float most = lp_from_bf16(w[0]); \\\n"
+    "  for (int k = 1; k < n; k++) { const float v = lp_from_bf16(w[k]); most = join(most, v); } \\\n"
+    "  return most; }\n"
+    "#else\n"
+    "LP float lp_bf16_at(const uint16_t *w, int j) {\n"
+    "  const uint32_t two = ((const uint32_t *)w)[j / 2];\n"
+    "  return __uint_as_float(j % 2 ? two & 0xffff0000u : two << 16);\n"
+    "}\n"
+    "#define LP_EXTREME_OF_PAIRS(name, join) \\\n"
+    "LP float lp_##name##_of_bf16(const uint16_t *w, int n) { \\\n"
+    "  uint32_t most = ((const uint32_t *)w)[0]; \\\n"
+    "  for (int k = 1; k < n / 2; k++) \\\n"
+    "    asm(#name \".NaN.bf16x2 %0, %0, %1;\" : \"+r\"(most) : \"r\"(((const uint32_t *)w)[k])); \\\n"
+    "  return join(__uint_as_float(most << 16), __uint_as_float(most & 0xffff0000u)); }\n"
+    "#endif\n"
+    "LP_EXTREME_OF_PAIRS(max, LP_LARGER) LP_EXTREME_OF_PAIRS(min, LP_SMALLER)\n";
 
 /* Every thread of a warp, or of a block (barrier 0) or its team, gets the result. Warps leave theirs in shared memory,
  * which one reduction uses once; then few threads' warps are looked through by each. Of two values half a warp takes each
@@ -413,6 +435,7 @@ void lp_prelude_cuda_add(lp_text_t *t) {
   lp_text_add(t, extremes, strlen(extremes));
   lp_text_add(t, functions, strlen(functions));
   lp_formulas_add(t);
+  lp_text_add(t, pairs, strlen(pairs));
   lp_text_add(t, teams, strlen(teams));
   lp_text_add(t, scans, strlen(scans));
   lp_text_add(t, sorting, strlen(sorting));

@@ -98,6 +98,12 @@ static int is_over_length(const lp_loop_t *l, const lp_inst_t *inst, const char 
   return l->gpu.kind && inst->compute == AOT_F32 && strncmp(text, over_length, strlen(over_length)) == 0;
 }
 
+/* exp(a - %0), such as a softmax has: %0 is multiplied by what exponentials are rounded with once a row. */
+static int is_exp_of_difference(const lp_token_t *call, const char *form) {
+  const char *at = call->text + call->size;
+  return *form && call->size == 3 && strncmp(at, "(a - %", 6) == 0 && at[6] >= '0' && at[6] <= '9' && at[7] == ')';
+}
+
 void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst) {
   const char *at = inst->text;
   lp_token_t t;
@@ -110,6 +116,15 @@ void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst
         lp_text_add(out, ")", 1);
         break;
       case LP_TK_CALL:
+        if (is_exp_of_difference(&t, form_of(l, inst, &t))) {
+          lp_print(out, "lp_exp_between_coarse_f32(");
+          print_arg(out, l, inst, 0);
+          lp_print(out, ", ");
+          print_arg(out, l, inst, LP_ARGS + (uint32_t)(at[6] - '0'));
+          lp_print(out, ")");
+          at += sizeof "(a - %0)" - 1;
+          break;
+        }
         lp_print(out, "lp_%.*s%s_%s", (int)t.size, t.text, form_of(l, inst, &t), lp_suffix(inst->compute));
         break;
       case LP_TK_CONSTANT: lp_print(out, "(%s)", lp_value_type(inst->compute)); break;

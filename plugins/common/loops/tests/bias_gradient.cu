@@ -30,7 +30,7 @@ const int row = top + c * 1024;
 if (row < length) {
 #pragma unroll
 for (int j = 0; j < 8; j++) {
-const float x0 = lp_from_bf16(w0[c * 8 + j]);
+const float x0 = lp_bf16_at(w0, c * 8 + j);
 {
 const float t = (float)((x0));
 a0[j] = LP_ADD(a0[j], t);

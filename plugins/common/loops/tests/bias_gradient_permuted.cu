@@ -24,7 +24,7 @@ const int i = lane * 8;
 if (i < length) {
 #pragma unroll
 for (int j = 0; j < 8; j++) {
-const float x0 = lp_from_bf16(w0[j]);
+const float x0 = lp_bf16_at(w0, j);
 {
 const float t = (float)((x0));
 a0 = LP_ADD(a0, t);

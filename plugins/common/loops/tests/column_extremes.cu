@@ -59,7 +59,7 @@ if (row < length) {
 for (int j = 0; j < 4; j++) {
 const int64_t place = (uint32_t)(row);
 const double x0 = w0[c * 4 + j];
-const float x1 = lp_from_bf16(w1[c * 4 + j]);
+const float x1 = lp_bf16_at(w1, c * 4 + j);
 {
 const double t = (double)((x0));
 a0[j] = LP_LARGER(a0[j], t);

@@ -40,7 +40,7 @@ LP_ALIGN16 uint16_t y3[4];
 LP_ALIGN16 float y4[4];
 #pragma unroll
 for (int j = 0; j < 4; j++) {
-const float x0 = lp_from_bf16(w0[j]);
+const float x0 = lp_bf16_at(w0, j);
 const float x1 = lp_from_f16(w1[j]);
 const float v0 = lp_round_bf16((float)((x0) * (((float)1.5))));
 const float v1 = ((float)(lp_tanh_f32((v0)) + (x1)));
@@ -97,7 +97,7 @@ LP_ALIGN16 uint16_t y3[4];
 LP_ALIGN16 float y4[4];
 #pragma unroll
 for (int j = 0; j < 4; j++) {
-const float x0 = lp_from_bf16(w0[j]);
+const float x0 = lp_bf16_at(w0, j);
 const float x1 = lp_from_f16(w1[j]);
 const float v0 = lp_round_bf16((float)((x0) * (((float)1.5))));
 const float v1 = ((float)(lp_tanh_f32((v0)) + (x1)));

@@ -35,7 +35,7 @@ const int i = lane * 8;
 if (i < length) {
 #pragma unroll
 for (int j = 0; j < 8; j++) {
-const float x0 = lp_from_bf16(w0[j]);
+const float x0 = lp_bf16_at(w0, j);
 {
 const float t = (float)((x0));
 a0 = LP_ADD(a0, t);
@@ -53,7 +53,7 @@ const int i = lane * 8;
 if (i < length) {
 #pragma unroll
 for (int j = 0; j < 8; j++) {
-const float x0 = lp_from_bf16(w0[j]);
+const float x0 = lp_bf16_at(w0, j);
 {
 const float t = (float)(((x0) - (v1)) * ((x0) - (v1)));
 a2 = LP_ADD(a2, t);
@@ -72,7 +72,7 @@ lp_move(&w1[0], &q1[i], 32);
 LP_ALIGN16 uint16_t y2[8];
 #pragma unroll
 for (int j = 0; j < 8; j++) {
-const float x0 = lp_from_bf16(w0[j]);
+const float x0 = lp_bf16_at(w0, j);
 const float x1 = w1[j];
 const float v5 = ((float)(((x0) - (v4)) * (v3)));
 const float v6 = lp_round_bf16((float)((v5) * (x1)));

@@ -49,26 +49,19 @@ float a4 = -INFINITY;
 const int i = lane * 8;
 if (i < length) {
 const int n = length - i < 8 ? (int)(length - i) : 8;
-if ((uint64_t)((x1) - i) >= 8) {
+a0 = LP_LARGER(a0, lp_max_of_bf16(&w0[0], 8));
+if ((uint32_t)((int)(x1) - i) >= 8) {
 #pragma unroll
 for (int j = 0; j < 8; j++) {
 const int64_t place = (uint32_t)(i + j);
-const float x0 = lp_from_bf16(w0[j]);
-{
-const float t = (float)((x0));
-if (j < n) a0 = LP_LARGER(a0, t);
-}
+const float x0 = lp_bf16_at(w0, j);
 const uint8_t v3 = 0;
 }
 } else {
 #pragma unroll
 for (int j = 0; j < 8; j++) {
 const int64_t place = (uint32_t)(i + j);
-const float x0 = lp_from_bf16(w0[j]);
-{
-const float t = (float)((x0));
-if (j < n) a0 = LP_LARGER(a0, t);
-}
+const float x0 = lp_bf16_at(w0, j);
 const uint8_t v3 = ((uint8_t)(place == (x1)) != 0);
 {
 const float t = (float)((v3 ? (float)1 : (float)0) != 0 ? (x0) : -(float)(INFINITY));
@@ -88,8 +81,8 @@ if (i < length) {
 const int n = length - i < 8 ? (int)(length - i) : 8;
 #pragma unroll
 for (int j = 0; j < 8; j++) {
-const float x0 = lp_from_bf16(w0[j]);
-const float v1 = ((float)(lp_exp_coarse_f32((x0) - (v0))));
+const float x0 = lp_bf16_at(w0, j);
+const float v1 = ((float)(lp_exp_between_coarse_f32(x0, v0)));
 k1[j] = v1;
 {
 const float t = (float)((v1));
@@ -107,7 +100,7 @@ const int i = lane * 8;
 if (i < length) {
 const int n = length - i < 8 ? (int)(length - i) : 8;
 LP_ALIGN16 uint16_t y5[8];
-if ((uint64_t)((x1) - i) >= 8) {
+if ((uint32_t)((int)(x1) - i) >= 8) {
 #pragma unroll
 for (int j = 0; j < 8; j++) {
 const int64_t place = (uint32_t)(i + j);

@@ -37,8 +37,8 @@ if (row < length) {
 LP_ALIGN16 uint16_t y2[8];
 #pragma unroll
 for (int j = 0; j < 8; j++) {
-const float x0 = lp_from_bf16(w0[c * 8 + j]);
-const float x1 = lp_from_bf16(w1[c * 8 + j]);
+const float x0 = lp_bf16_at(w0, c * 8 + j);
+const float x1 = lp_bf16_at(w1, c * 8 + j);
 const float v0 = lp_round_bf16((float)((x1) <= (((float)0.0)) ? 0 : (x0)));
 {
 const float t = (float)((v0));
