@@ -46,6 +46,26 @@ static void tell(int wrong, const place_t *p, char *why, size_t size) {
   else snprintf(why, size, "rank 0 cannot listen: %s", strerror(wrong));
 }
 
+static int is_loopback(const struct sockaddr *at) {
+  const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)at;
+  const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)at;
+  return at->sa_family == AF_INET ? ntohl(v4->sin_addr.s_addr) >> 24 == 127
+                                  : at->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+void nl_address_show(const char *address, char *out, size_t size) {
+  const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+  struct addrinfo *found = NULL;
+  char number[64];
+  place_t p;
+  snprintf(out, size, "%s", address);
+  if (!divide(address, &p) || getaddrinfo(p.host, p.port, &hints, &found)) return;
+  if (!getnameinfo(found->ai_addr, found->ai_addrlen, number, sizeof number, NULL, 0, NI_NUMERICHOST))
+    snprintf(out, size, "%.90s, which is %s here%s", address, number,
+             is_loopback(found->ai_addr) ? " (and cannot be reached from other machines)" : "");
+  freeaddrinfo(found);
+}
+
 int nl_address_is_good(const char *address, uint32_t rank, uint32_t n_ranks, char *why, size_t size) {
   const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
   struct addrinfo *found = NULL;

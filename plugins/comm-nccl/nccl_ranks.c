@@ -361,26 +361,31 @@ int nl_has_failed(const rn_transport_t *t, rn_error_t *error) {
 
 /* ---- meeting ---- */
 
+/* With the variable set when NCCL is first asked, it would take no other network than that of the address, and none where
+ * this machine has no part in it (bootstrapNetInit; github.com/NVIDIA/nccl issues 474 and 730). So it is asked for an id
+ * before, which nobody uses. */
 static void meet(void *arg) {
   link_t *l = arg;
   nl_id_t id;
+  unsetenv("NCCL_COMM_ID");
   l->code = nl_staging_enter(&l->staging) ? 1 : l->nccl.get_unique_id(&id);
+  setenv("NCCL_COMM_ID", l->address, 1);
+  if (!l->code) l->code = l->nccl.get_unique_id(&id);
   if (!l->code) l->code = l->nccl.comm_init_rank(&l->comm, (int)l->n_ranks, id, (int)l->rank);
+  unsetenv("NCCL_COMM_ID");
 }
 
 static aot_status_t meet_in_time(link_t *l, rn_error_t *error) {
-  setenv("NCCL_COMM_ID", l->address, 1);
   nl_attempt_t *a = nl_attempt_begin(meet, l);
   const int has_ended = a && nl_attempt_ends(a, l->patience_ns), code = has_ended ? l->code : 0;
   if (a) nl_attempt_forget(a, NULL);
   l->is_stuck = a && !has_ended;
-  if (has_ended) unsetenv("NCCL_COMM_ID");
   if (!a) return no_memory(error, l->n_ranks);
   if (!has_ended) {
-    snprintf(error->text, sizeof error->text,
-             "rank %u of %u: not all ranks have come to %.100s within %.3g s; do all have its number and the same "
-             "address, and can each reach that?",
-             l->rank, l->n_ranks, l->address, (double)l->patience_ns / 1e9);
+    char place[200];
+    nl_address_show(l->address, place, sizeof place);
+    snprintf(error->text, sizeof error->text, "rank %u of %u: not all ranks have come within %.3g s to %s", l->rank,
+             l->n_ranks, (double)l->patience_ns / 1e9, place);
   } else if (code) {
     const char *last = l->nccl.get_last_error(NULL);
     snprintf(error->text, sizeof error->text, "rank %u of %u, at %.100s: NCCL cannot make a communicator: %s; %.80s",

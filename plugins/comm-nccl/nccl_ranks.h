@@ -26,7 +26,7 @@ typedef struct nl_how {
   uint64_t patience_ns;
 } nl_how_t;
 
-/* Sets NCCL_COMM_ID in the environment, and takes it out again once all have met: communicators that are made later have
+/* Sets NCCL_COMM_ID in the environment while ranks meet, and takes it out again: communicators that are made later have
  * places of their own. AOT_E_UNAVAILABLE: not all have come in time; AOT_E_INVALID: the address is no place to meet. [host-main] */
 aot_status_t nl_join(const nl_how_t *how, rn_transport_t *out, rn_error_t *error);
 

@@ -4,7 +4,8 @@
  * until ncclCommAbort, as a kernel of NCCL's would.
  *
  * AOT_NCCL_DOUBLE="hang-at=9 fail-at=7 version=21805": the 9th piece of work of this process never goes on, the 7th does
- * neither, and its communicator has an error; what the library tells of itself. */
+ * neither, and its communicator has an error; what the library tells of itself. "other-subnet=1": this machine is not of
+ * the network of NCCL_COMM_ID's address. */
 #include "double_api.h"
 
 #include "common/ranks/reduce.h"
@@ -185,9 +186,18 @@ API const char *ncclGetErrorString(int error) {
 }
 API const char *ncclGetLastError(void *comm) { return (void)comm, "told by NCCL's double"; }
 
+/* NCCL picks its network once: with the variable that of its address, if this machine is of it. */
+static int begin(void) {
+  static _Atomic int has_begun;
+  if (!has_begun && getenv("NCCL_COMM_ID") && setting("other-subnet=", 0)) return SYSTEM_ERROR;
+  has_begun = 1;
+  return SUCCESS;
+}
+
 API int ncclGetUniqueId(unique_id_t *out) {
   static _Atomic int n_made;
   const char *named = getenv("NCCL_COMM_ID");
+  if (begin()) return SYSTEM_ERROR;
   memset(out, 0, sizeof *out);
   out->is_named = named != NULL;
   if (named && !strchr(named, ':')) return INVALID_ARGUMENT;
@@ -233,6 +243,7 @@ API int ncclCommInitRank(void **out, int n_ranks, unique_id_t id, int rank) {
        *symbol = driver ? dlsym(driver, "aot_double_enqueue_over") : NULL;
   memcpy(&enqueue, &symbol, sizeof symbol);
   comm_t *c = calloc(1, sizeof *c);
+  if (begin()) return free(c), SYSTEM_ERROR;
   if (!symbol || !c || n_ranks > MOST_RANKS || rank < 0 || rank >= n_ranks) return free(c), INVALID_ARGUMENT;
   *c = (comm_t){.rank = rank, .n_ranks = n_ranks};
   const int wrong = find_meeting(&id, rank, &c->m);

@@ -58,8 +58,10 @@ done
 has out.0 'compiled before'
 has out.0 'rank 3: parameters and state'
 launcher=srun
+export AOT_NCCL_DOUBLE=other-subnet=1
 machines 4
-all_well srun
+all_well "srun, on machines that are of other networks than the address"
+unset AOT_NCCL_DOUBLE
 launcher=torchrun
 # Rows of a mesh on a machine each, columns across them.
 machines 4 --set vars.mode=hybrid --set stages.fsdp.columns=2
@@ -118,9 +120,9 @@ says 'a collective has not ended within 5 s; rank 0 was at|nothing was heard of 
 
 # Nobody comes, on either side.
 status 2 as 0 0 0 "$aothost" run train.yaml --set run.ranks-with.patience=1
-says "rank 0 of 2: not all ranks have come to localhost:$((port + 1)) within 1 s"
+says "rank 0 of 2: not all ranks have come within 1 s to localhost:$((port + 1)), which is .* here \(and cannot be reached"
 status 2 as 1 1 0 "$aothost" run train.yaml --set run.ranks-with.patience=1
-says "rank 1 of 2: not all ranks have come to localhost:$((port + 1)) within 1 s"
+says "rank 1 of 2: not all ranks have come within 1 s to localhost:$((port + 1)), which is .* here \(and cannot be reached"
 
 # What is no place to meet is told within seconds, by each rank that finds it so. (A port that is taken: unit_meeting_address.)
 RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 MASTER_ADDR=no-such-host.invalid MASTER_PORT=$port status 2 "$aothost" run train.yaml

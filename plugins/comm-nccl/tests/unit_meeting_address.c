@@ -70,11 +70,23 @@ static void what_is_no_address(void **state) {
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) expect(wrong[i], 1, "it is not HOST:PORT");
 }
 
+static void what_an_address_is_here(void **state) {
+  char out[200];
+  (void)state;
+  nl_address_show("127.0.1.1:29501", out, sizeof out);
+  assert_string_equal(out, "127.0.1.1:29501, which is 127.0.1.1 here (and cannot be reached from other machines)");
+  nl_address_show("[::1]:29501", out, sizeof out);
+  assert_string_equal(out, "[::1]:29501, which is ::1 here (and cannot be reached from other machines)");
+  nl_address_show("192.0.2.1:29501", out, sizeof out);
+  assert_string_equal(out, "192.0.2.1:29501, which is 192.0.2.1 here");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_port_is_free_or_taken),
       cmocka_unit_test(a_host_is_here_there_or_nowhere),
       cmocka_unit_test(what_is_no_address),
+      cmocka_unit_test(what_an_address_is_here),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

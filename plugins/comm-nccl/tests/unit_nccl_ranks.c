@@ -123,7 +123,7 @@ static void names_who_is_not_there(void **state) {
   both_say(meet(3, 3, UINT64_C(1000000000), is_late), "exchange 7: nothing was heard of rank 2 within 1 s");
   const tr_rank_t *ranks = meet(3, 2, UINT64_C(1000000000), gives_up);
   for (uint32_t i = 0; i < 2; i++) assert_int_equal(ranks[i].joined, AOT_E_UNAVAILABLE);
-  both_say(ranks, "of 3: not all ranks have come to 127.0.0.1:");
+  both_say(ranks, "of 3: not all ranks have come within 1 s to 127.0.0.1:");
 }
 
 int main(void) {
