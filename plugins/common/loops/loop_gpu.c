@@ -19,7 +19,9 @@
 enum {
   MOST_SHARED = 48 << 10, /* bytes of shared memory that every block may have */
   WALKED = 32,            /* rows that are not worth being sorted by their places */
-  BLOCKS_A_PROCESSOR = 6
+  MOST_BLOCKS = 6,        /* of sums of columns, of a processor */
+  REGISTERS = 1 << 16,    /* of a processor, */
+  REGISTERS_BESIDE = 16   /* and of a thread beside what it holds */
 };
 
 const lp_gpu_machine_t lp_gpu_h100 = {90, 132, 227 << 10, 228 << 10};
@@ -198,19 +200,37 @@ static void choose_width(lp_loop_t *l) {
   while (l->gpu.team > 1 && l->gpu.team / 2 * l->gpu.vector >= across) l->gpu.team /= 2;
 }
 
+/* Bytes of a row that a thread reads: of each load its vector of columns, or one number for all. */
+static uint64_t bytes_at_once(const lp_loop_t *l) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    bytes += aot_dtype_size(l->accesses[k].dtype) * (l->accesses[k].strides[lp_row(l) - 1] ? l->gpu.vector : 1);
+  return bytes;
+}
+
+/* As many blocks as run at once, by the registers of what threads read before they compute, and of their sums: what is
+ * left for a second turn would have the device half empty. */
+static uint32_t blocks_at_once(const lp_loop_t *l, uint64_t bytes_of_row) {
+  uint64_t bytes = bytes_of_row * l->gpu.chunks;
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (lp_reduces_row(&l->insts[k])) bytes += aot_dtype_size(lp_gpu_lane(&l->insts[k])) * l->gpu.vector;
+  const uint64_t fit = REGISTERS / ((bytes / 4 + REGISTERS_BESIDE) * l->gpu.threads);
+  return fit > MOST_BLOCKS ? MOST_BLOCKS : fit < 2 ? 2 : (uint32_t)fit;
+}
+
 static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t across = (uint64_t)l->sizes[lp_row(l) - 1], length = (uint64_t)lp_length(l);
-  uint64_t bytes = 0;
   g->threads = 256;
   g->vector = gs_vector(l, lp_row(l) - 1, 1);
   while (g->vector > 1 && shared_by_columns(l) > MOST_SHARED) g->vector /= 2;
   choose_width(l);
-  for (uint32_t k = 0; k < l->n_loads; k++) bytes += aot_dtype_size(l->accesses[k].dtype) * g->vector;
+  const uint64_t bytes = bytes_at_once(l);
   g->chunks = bytes > 64 ? 1 : bytes > 32 ? 2 : 4;
   const uint64_t tiles = gs_divide_up(across, (uint64_t)g->team * g->vector) * gs_size_of_first(l, lp_row(l) - 1);
   const uint64_t parts = gs_divide_up(length, (uint64_t)(g->threads / g->team) * g->chunks);
-  const uint64_t wanted = gs_divide_up((uint64_t)BLOCKS_A_PROCESSOR * n_processors, gs_at_least_one(tiles));
+  const uint64_t most = (uint64_t)blocks_at_once(l, bytes) * n_processors;
+  const uint64_t wanted = gs_at_least_one(most / gs_at_least_one(tiles));
   g->splits = (uint32_t)gs_at_least_one(parts < wanted ? parts : wanted);
 }
 
@@ -226,9 +246,7 @@ static int are_same_for_columns(const lp_loop_t *l, const lp_access_t *store) {
 
 /* Rows of a segment whose elements a thread reads before it adds them: a part of the segment. */
 static uint32_t rows_at_once(const lp_loop_t *l) {
-  uint64_t bytes = 0;
-  for (uint32_t k = 0; k < l->n_loads; k++)
-    bytes += aot_dtype_size(l->accesses[k].dtype) * (l->accesses[k].strides[lp_row(l) - 1] ? l->gpu.vector : 1);
+  const uint64_t bytes = bytes_at_once(l);
   return bytes > 64 ? 2 : bytes > 32 ? 4 : 8;
 }
 

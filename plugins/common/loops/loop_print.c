@@ -82,13 +82,26 @@ static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst,
   else print_number(out, inst->compute, a);
 }
 
+/* Of a GPU: are all elements that it is made of halves, whatever else the loop reads? */
+static int takes_halves_alone(const lp_loop_t *l, const lp_inst_t *inst) {
+  int n = 0;
+  for (uint32_t k = 0; k < inst->n_args; k++) {
+    const lp_arg_t *a = &inst->args[k];
+    if (a->kind == LP_DRAWN) return 0;
+    if (a->kind != LP_LOAD && a->kind != LP_INST) continue;
+    if (!lp_half_name(a->kind == LP_LOAD ? l->accesses[a->index].dtype : l->insts[a->index].dtype)) return 0;
+    n++;
+  }
+  return l->gpu.kind && n > 0;
+}
+
 /* Helpers that have a coarse form (lp_gpu_t.coarse). */
 static const char *form_of(const lp_loop_t *l, const lp_inst_t *inst, const lp_token_t *call) {
   static const char *const names[] = {"exp", "gelu_backward", "normal", "normal_or_nan"};
   int has_forms = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     has_forms |= call->size == strlen(names[i]) && memcmp(call->text, names[i], call->size) == 0;
-  return has_forms && l->gpu.coarse && inst->compute == AOT_F32 ? "_coarse" : "";
+  return has_forms && (l->gpu.coarse || takes_halves_alone(l, inst)) && inst->compute == AOT_F32 ? "_coarse" : "";
 }
 
 /* Floats of a GPU are multiplied by the length's reciprocal, a constant: every thread divides values of its row, and a
