@@ -3,6 +3,7 @@
  * A payload is the raw bytes of a whole storage; the tensor is a strided view of it. Stored members stay in the mapped
  * file; they are measured and read once, against their checksum. */
 #include "archive_weights.h"
+#include "checksums.h"
 #include "torch_save.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -101,7 +102,11 @@ static aot_status_t load_file(p2_env_t *e, p2_member_t *m, p2_weights_t *out) {
   p2_saved_tensor_t *tensors = NULL;
   p2_weight_t *w = NULL;
   uint32_t n = 0, i;
+  p2_member_t **storages;
   AOT_TRY(p2_torch_load(e, m, &tensors, &n));
+  AOT_TRY(P2_NEW(e, P2_SCRATCH, n, &storages));
+  for (i = 0; i < n; i++) storages[i] = tensors[i].storage;
+  p2_checksums_ahead(storages, n);
   for (i = 0; i < n; i++) {
     AOT_TRY(add(e, out, tensors[i].name, &w));
     AOT_TRY(from_saved(e, &tensors[i], w));
@@ -150,12 +155,31 @@ static aot_status_t from_payload(p2_env_t *e, const p2_payload_t *p, p2_member_t
   return bind_storage(e, w, m);
 }
 
+/* The members that hold the payloads, all compared with their checksums. One that is missing is told when its turn
+ * comes. */
+static aot_status_t check_payloads(p2_env_t *e, const p2_zip_t *zip, aot_str_t folder, const p2_payload_t *payloads,
+                                   uint32_t n) {
+  p2_member_t **members;
+  uint32_t n_members = 0;
+  AOT_TRY(P2_NEW(e, P2_SCRATCH, n, &members));
+  for (uint32_t i = 0; i < n; i++) {
+    aot_str_t path;
+    if (!payloads[i].has_meta) continue;
+    AOT_TRY(p2_join(e, folder, payloads[i].path_name, "", &path));
+    members[n_members] = p2_zip_find(zip, path);
+    if (members[n_members]) n_members++;
+  }
+  p2_checksums_ahead(members, n_members);
+  return AOT_OK;
+}
+
 static aot_status_t load_config(p2_env_t *e, const p2_zip_t *zip, p2_member_t *config, aot_str_t folder, p2_doc_t *doc,
                                 p2_weights_t *out) {
   p2_payload_t *payloads = NULL;
   uint32_t n = 0, i;
   AOT_TRY(p2_json_open(e, config, doc));
   AOT_TRY(p2_decode_payloads(e, doc, &payloads, &n));
+  AOT_TRY(check_payloads(e, zip, folder, payloads, n));
   for (i = 0; i < n; i++) {
     const p2_payload_t *p = &payloads[i];
     p2_member_t *m = NULL;

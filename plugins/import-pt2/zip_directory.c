@@ -1,5 +1,6 @@
 /* zip_directory.c - see zip_directory.h. */
 #include "zip_directory.h"
+#include "checksums.h"
 #include <string.h>
 #include <zlib.h>
 
@@ -233,17 +234,6 @@ static aot_status_t inflate_member(p2_env_t *e, const p2_member_t *m, uint8_t *o
   return AOT_OK;
 }
 
-static uint32_t crc_of(const uint8_t *data, uint64_t n) {
-  uLong crc = crc32(0, NULL, 0);
-  while (n) {
-    uInt step = (uInt)(n > (1u << 30) ? (1u << 30) : n);
-    crc = crc32(crc, data, step);
-    data += step;
-    n -= step;
-  }
-  return (uint32_t)crc;
-}
-
 aot_status_t p2_zip_content(p2_env_t *e, p2_member_t *m, uint64_t align, const uint8_t **out) {
   uint8_t *copy;
   if (!m->content || ((uintptr_t)m->content & (align - 1)) != 0) {
@@ -259,7 +249,7 @@ aot_status_t p2_zip_content(p2_env_t *e, p2_member_t *m, uint64_t align, const u
       m->content = copy;
     }
   }
-  if (m->crc != 0 && !m->is_checked && crc_of(m->content, m->nbytes) != m->crc)
+  if (m->crc != 0 && !m->is_checked && p2_checksum(m->content, m->nbytes) != m->crc)
     return damaged(e, m, "its checksum does not agree");
   m->is_checked = 1;
   *out = m->content;

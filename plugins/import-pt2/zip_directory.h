@@ -18,6 +18,7 @@ typedef struct p2_member {
   uint32_t method;        /* 0 stored, 8 deflated */
   const uint8_t *content; /* once p2_zip_content has been asked */
   uint32_t is_checked;    /* content has the checksum */
+  uint32_t is_summed;     /* p2_checksums_ahead has compared it */
 } p2_member_t;
 
 typedef struct p2_zip {
