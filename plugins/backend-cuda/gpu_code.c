@@ -9,8 +9,15 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* NVRTC takes 45 ms for a unit and some 50 ms a kernel; four threads are what it makes use of. */
-enum { KERNELS_A_UNIT = 8, MOST_THREADS = 4, FIRST_SLOTS = 64, SHARED_UNASKED = 48 << 10 };
+/* NVRTC takes 45 ms for a unit and some 30 ms for each kilobyte of kernels: 50 ms for most, 250 for the largest. Four
+ * threads are what it makes use of, and the unit that takes longest is what they end with. */
+enum {
+  KERNELS_A_UNIT = 8,
+  TEXT_A_UNIT = 6000 /* bytes */,
+  MOST_THREADS = 4,
+  FIRST_SLOTS = 64,
+  SHARED_UNASKED = 48 << 10
+};
 
 void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder) {
   *c = (gc_code_t){.driver = driver, .nvrtc = nvrtc, .folder = folder, .arch = arch};
@@ -118,17 +125,22 @@ static uint32_t wanted_first(gc_code_t *c) {
   return n;
 }
 
-/* The first fresh kernels in the order of their hashes; every fourth of them, by its hash, ends a unit. */
+/* The first fresh kernels in the order of their hashes; every fourth of them, by its hash, ends a unit, and so does one
+ * behind which the next would be too much. */
 static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, unit_t *units) {
+  uint64_t nbytes = 0; /* of the last unit's kernels */
   uint32_t n = 0;
   qsort(c->fresh, n_kernels, sizeof(gc_kernel_t *), by_hash);
   for (uint32_t k = 0; k < n_kernels; k++) {
-    if (k == 0 || c->fresh[k - 1]->hash % 4 == 0 || k - units[n - 1].begin == KERNELS_A_UNIT) {
+    if (k == 0 || c->fresh[k - 1]->hash % 4 == 0 || k - units[n - 1].begin == KERNELS_A_UNIT ||
+        nbytes + c->fresh[k]->text.size > TEXT_A_UNIT) {
+      nbytes = 0;
       units[n++].begin = k;
       lp_prelude_cuda_add(&units[n - 1].text);
     }
     unit_t *u = &units[n - 1];
     u->end = k + 1;
+    nbytes += c->fresh[k]->text.size;
     u->text.failed |= c->fresh[k]->text.failed;
     if (!u->text.failed) lp_text_add(&u->text, c->fresh[k]->text.data, c->fresh[k]->text.size);
   }
