@@ -27,9 +27,9 @@ int gc_own_takes(const gc_attention_t *a) {
 /* The fastest of those that own_attention_bench had an H200 run. */
 void gc_own_choose(gc_own_attention_t *o) {
   const int is_wide = o->call.width > 64;
-  o->cut[GC_OWN_OUTPUT] = (gc_own_cut_t){1, 4, is_wide ? 2 : 3, 64, 1};
-  o->cut[GC_OWN_QUERIES] = (gc_own_cut_t){1, 4, is_wide ? 1 : 3, 64, !is_wide};
-  o->cut[GC_OWN_KEYS] = (gc_own_cut_t){is_wide ? 1 : 2, 4, is_wide ? 1 : 2, is_wide ? 32 : 64, 0};
+  o->cut[GC_OWN_OUTPUT] = (gc_own_cut_t){1, 4, is_wide ? 2 : 3, 64, 1, 0, 0};
+  o->cut[GC_OWN_QUERIES] = (gc_own_cut_t){1, 4, is_wide ? 2 : 3, 64, !is_wide, 0, 0};
+  o->cut[GC_OWN_KEYS] = (gc_own_cut_t){is_wide ? 1 : 2, 4, 2, is_wide ? 32 : 64, 0, 0, 0};
 }
 
 static int64_t own_rows(const gc_own_attention_t *o) {
@@ -176,11 +176,13 @@ static const char output_begin[] =
     "    }\n"
     "  }\n";
 
-static const char output_draws[] =
+static const char output_tile[] =
     "  for (int tile = 0; tile < n_tiles; tile++) {\n"
     "    const uint32_t k_at = base + PASSING + tile % 2 * STAGE, v_at = k_at + TILE_NBYTES;\n"
     "    float s[SIXTEENS][TILE / 8][4];\n"
-    "    uint32_t keeps[SIXTEENS][2];\n"
+    "    uint32_t keeps[SIXTEENS][2];\n";
+
+static const char output_draws[] =
     "    LP_UNROLL\n"
     "    for (int m = 0; m < SIXTEENS && IS_DROPPED; m++) {\n"
     /* this thread draws for row `of` and four keys of each eight; the other threads of its row have the rest */
@@ -205,7 +207,7 @@ static const char output_draws[] =
     "      keeps[m][1] = lp_lane_u32(kept, lane | 1) >> two % 4;\n"
     "    }\n";
 
-static const char output_scores[] =
+static const char output_wait[] =
     "    LP_WAIT_COPIES(0);\n"
     "    __syncthreads();\n"
     "    if (tile + 1 < n_tiles) {\n"
@@ -213,7 +215,9 @@ static const char output_scores[] =
     "      lp_copy_tile(to, k, k_row, (tile + 1) * TILE, KEYS - 1, TILE, ROW, THREADS);\n"
     "      lp_copy_tile(to + TILE_NBYTES, v, v_row, (tile + 1) * TILE, KEYS - 1, TILE, ROW, THREADS);\n"
     "      lp_end_copies();\n"
-    "    }\n"
+    "    }\n";
+
+static const char output_scores[] =
     "    LP_UNROLL\n"
     "    for (int m = 0; m < SIXTEENS; m++) {\n"
     "      LP_UNROLL\n"
@@ -411,7 +415,7 @@ static const char queries_tile[] =
     "    }\n";
 
 static const char queries_end[] =
-    "    LP_UNROLL\n"
+    "    LP_UNROLL_TILE\n"
     "    for (int j = 0; j < TILE / 16; j++) {\n"
     "      float s[SIXTEENS][2][4], gp[SIXTEENS][2][4];\n"
     "      uint32_t gs[SIXTEENS][4];\n"
@@ -557,7 +561,7 @@ static const char keys_tile[] =
     "    const int is_edge = from + TILE > QUERIES || (IS_CAUSAL && from < first + OWN - 1);\n";
 
 static const char keys_scores[] =
-    "    LP_UNROLL\n"
+    "    LP_UNROLL_TILE\n"
     "    for (int j = 0; j < TILE / 16; j++) {\n"
     "      float s[SIXTEENS][2][4], gp[SIXTEENS][2][4];\n"
     "      uint32_t p2[SIXTEENS][4], gs[SIXTEENS][4];\n"
@@ -649,22 +653,31 @@ static const char keys_end[] =
     "    }\n"
     "  }\n";
 
+/* Drawn before a tile is waited for, or behind it, where products do not wait for it. */
+static const char *const early[] = {of_queries,    output_begin,         output_tile, output_draws, output_wait,
+                                    output_scores, output_probabilities, output_end,  NULL};
+static const char *const late[] = {of_queries,    output_begin,         output_tile, output_wait, output_draws,
+                                   output_scores, output_probabilities, output_end,  NULL};
+static const char *const queries[] = {of_queries, queries_begin, queries_tile, queries_end, NULL};
+static const char *const keys[] = {keys_begin, keys_tile, keys_scores, keys_end, NULL};
+
 void gc_print_own_attention(const void *self, const char *name, lp_text_t *out) {
-  static const char *const parts[][6] = {
-      {of_queries, output_begin, output_draws, output_scores, output_probabilities, output_end},
-      {of_queries, queries_begin, queries_tile, queries_end},
-      {keys_begin, keys_tile, keys_scores, keys_end}};
   const gc_own_attention_t *o = self;
   const gc_own_cut_t *c = &o->cut[o->kind];
   const char *half = lp_half_name(o->call.dtype);
+  const char *const *part = o->kind == GC_OWN_KEYS      ? keys
+                            : o->kind == GC_OWN_QUERIES ? queries
+                            : c->is_late                ? late
+                                                        : early;
   gc_print_matrices(out);
   lp_print(out,
-           "#undef LP_PRODUCT_OF\n#undef LP_TWO_OF\n#undef LP_FROM\n"
+           "#undef LP_PRODUCT_OF\n#undef LP_TWO_OF\n#undef LP_FROM\n#undef LP_UNROLL_TILE\n"
            "#define LP_PRODUCT_OF lp_product_%s\n#define LP_TWO_OF lp_two_%s\n#define LP_FROM lp_from_%s\n",
            half, half, half);
+  lp_print(out, "#define LP_UNROLL_TILE _Pragma(\"unroll %d\")\n", c->unrolled ? c->unrolled : c->tile / SIXTEEN);
   lp_print(out, "LP_RESIDENT(%s, %d, %d, %d) {\n", name, gc_own_n_pointers(o), WARP * c->warps, c->resident);
   print_numbers(out, o);
   lp_text_add(out, common_text, strlen(common_text));
-  for (int k = 0; k < 6 && parts[o->kind][k]; k++) lp_text_add(out, parts[o->kind][k], strlen(parts[o->kind][k]));
+  for (; *part; part++) lp_text_add(out, *part, strlen(*part));
   lp_print(out, "}\n");
 }

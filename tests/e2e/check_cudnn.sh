@@ -77,6 +77,21 @@ status 0 "$aothost" run masks.yaml --model "$root/tests/e2e/drawn_attention.ir" 
   --set run.device=cuda --set stages.backend-cuda.attention=cudnn --profile --json run.json
 agrees 6 3e-3
 says '  loop  *aten._to_copy.default  *bf16\[2, 4, 20, 20\]'
+# Gradients in a graph of their own, which draws again, have the forward once more.
+status 0 "$aothost" run masks.yaml --model "$root/tests/e2e/drawn_attention.ir" --set vars.backend=backend-cuda \
+  --set run.device=cuda --set run.train.step=three-graphs --profile --json run.json \
+  --set "stages.partition-mincut.policies=recompute op aot.philox_uniform; recompute op aten.lt; recompute op aten._to_copy"
+agrees 0 1e-4
+says ' 9  own attention  *aot.dropout_attention_backward'
+# A mask that others read is made, and read; what is cast to the mask alone is not.
+sed -e 's/{use: functionalize}, {use: rng}, //' masks.yaml > drawn.yaml
+status 0 "$aothost" run drawn.yaml --model "$root/tests/e2e/shared_masks.ir" --json run.json
+reference=$(loss)
+status 0 "$aothost" run drawn.yaml --model "$root/tests/e2e/shared_masks.ir" --set vars.backend=backend-cuda \
+  --set run.device=cuda --profile --json run.json
+agrees 2 2e-3
+says ' 1  dnn  *aot.dropout_attention_backward'
+says ' 2  own attention  *aot.dropout_attention_backward'
 reference=$in_parts
 
 export AOT_CUDNN=/nowhere

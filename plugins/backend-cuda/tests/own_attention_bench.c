@@ -29,8 +29,9 @@ static void show_call(const gc_own_attention_t *o) {
          a->keep_dtype ? "dropped" : "");
 }
 static void show_cut(const gc_own_cut_t *c) {
-  printf(" %d x %d warps, %d resident, tile %d%s:", (int)c->sixteens, (int)c->warps, (int)c->resident, (int)c->tile,
-         c->is_held ? ", held" : "");
+  printf(" %d x %d warps, %d resident, tile %d%s%s", (int)c->sixteens, (int)c->warps, (int)c->resident, (int)c->tile,
+         c->is_held ? ", held" : "", c->is_late ? ", late" : "");
+  printf(c->unrolled ? ", unrolled %d:" : ":", (int)c->unrolled);
 }
 
 /* One group of heads. How many tensors are wrong. */
@@ -129,10 +130,43 @@ static int check(const own_device_t *d) {
   return n_wrong;
 }
 
-static const gc_own_cut_t cuts[GC_OWN_N_KINDS][N_CUTS] = {
-    {{2, 4, 2, 64, 1}, {2, 4, 2, 64, 0}, {1, 4, 4, 64, 1}, {1, 8, 2, 64, 1}, {1, 4, 3, 64, 1}, {2, 8, 1, 64, 1}},
-    {{2, 4, 2, 64, 1}, {2, 4, 2, 64, 0}, {1, 4, 3, 64, 1}, {1, 8, 1, 64, 1}, {1, 4, 4, 64, 0}, {2, 8, 1, 64, 1}},
-    {{2, 4, 2, 64, 0}, {2, 4, 2, 32, 0}, {1, 8, 1, 64, 1}, {1, 4, 2, 64, 1}, {1, 4, 3, 64, 0}, {2, 8, 1, 64, 0}}};
+/* By width, 64 and 128. */
+static const gc_own_cut_t cuts[2][GC_OWN_N_KINDS][N_CUTS] = {{{{1, 4, 3, 64, 1, 0, 0},
+                                                               {1, 4, 3, 64, 1, 1, 0},
+                                                               {1, 4, 2, 64, 1, 1, 0},
+                                                               {2, 4, 2, 64, 0, 1, 0},
+                                                               {1, 4, 3, 64, 0, 1, 0},
+                                                               {1, 8, 2, 64, 1, 1, 0}},
+                                                              {{1, 4, 3, 64, 1, 0, 0},
+                                                               {1, 4, 3, 64, 1, 0, 2},
+                                                               {1, 4, 3, 64, 1, 0, 1},
+                                                               {2, 4, 2, 64, 1, 0, 1},
+                                                               {2, 4, 2, 64, 0, 0, 1},
+                                                               {1, 4, 4, 64, 1, 0, 1}},
+                                                              {{2, 4, 2, 64, 0, 0, 0},
+                                                               {2, 4, 2, 64, 0, 0, 1},
+                                                               {2, 4, 2, 32, 0, 0, 1},
+                                                               {1, 4, 3, 64, 0, 0, 2},
+                                                               {1, 4, 3, 64, 0, 0, 1},
+                                                               {1, 4, 2, 64, 1, 0, 1}}},
+                                                             {{{1, 4, 2, 64, 1, 0, 0},
+                                                               {1, 4, 2, 64, 1, 1, 0},
+                                                               {1, 4, 2, 64, 0, 1, 0},
+                                                               {1, 8, 1, 64, 1, 1, 0},
+                                                               {2, 4, 1, 64, 0, 0, 0},
+                                                               {1, 8, 1, 64, 0, 1, 0}},
+                                                              {{1, 4, 2, 64, 0, 0, 0},
+                                                               {1, 4, 2, 64, 1, 0, 0},
+                                                               {1, 4, 2, 64, 1, 0, 1},
+                                                               {1, 4, 2, 64, 0, 0, 1},
+                                                               {1, 8, 1, 64, 1, 0, 0},
+                                                               {1, 4, 2, 64, 0, 0, 2}},
+                                                              {{1, 4, 2, 32, 0, 0, 0},
+                                                               {1, 4, 2, 32, 0, 0, 1},
+                                                               {1, 8, 1, 32, 0, 0, 0},
+                                                               {1, 8, 1, 64, 0, 0, 1},
+                                                               {1, 4, 2, 32, 1, 0, 1},
+                                                               {1, 4, 2, 64, 0, 0, 1}}}};
 
 /* Every cut of the kernels is timed, and the last head of each checked. */
 static int time_own(const own_device_t *d, gc_own_attention_t o, double product, size_t n_cuts) {
@@ -143,7 +177,7 @@ static int time_own(const own_device_t *d, gc_own_attention_t o, double product,
   char why[OWN_WHY] = "";
   int n_wrong = 0, failed = own_begin(d, &c, why);
   for (size_t i = 0; i < n_cuts; i++) {
-    for (int32_t kind = 0; kind < GC_OWN_N_KINDS && n_cuts > 1; kind++) c.o.cut[kind] = cuts[kind][i];
+    for (int32_t kind = 0; kind < GC_OWN_N_KINDS && n_cuts > 1; kind++) c.o.cut[kind] = cuts[a->width > 64][kind][i];
     if (i) failed = own_cut_anew(d, &c, why);
     if (failed) {
       printf("  FAILS: %s\n", why);
@@ -212,10 +246,8 @@ static int time_all(const own_device_t *d) {
     int is_causal;
     double dropout;
     size_t n_cuts;
-  } cases[] = {{32, 12, 512, 64, 0, 0.1, N_CUTS},
-               {32, 12, 512, 64, 0, 0, 1},
-               {32, 12, 1024, 64, 1, 0, N_CUTS},
-               {4, 16, 2048, 128, 1, 0.1, 1}};
+  } cases[] = {{32, 12, 512, 64, 0, 0.1, N_CUTS}, {4, 16, 2048, 128, 1, 0.1, N_CUTS}, {32, 12, 512, 64, 0, 0, 1},
+               {32, 12, 1024, 64, 1, 0.1, 1},     {64, 12, 128, 64, 0, 0.1, 1},       {32, 12, 1024, 64, 1, 0, 1}};
   gc_cudnn_t dnn = {.folder = getenv("AOT_CUDNN")};
   const int has_cudnn = gc_cudnn_ready(&dnn);
   int n_wrong = 0;

@@ -75,7 +75,7 @@ aot_status_t lw_find_drawn(lw_build_t *b) {
       const uint32_t row = operands[nodes[i].operand_begin + k];
       if (row == AOT_NO_ID) continue;
       use[row - b->value_begin] |= row == drawn ? IS_DRAWN : IS_READ;
-      b->n_uses[row - b->value_begin] -= row == drawn;
+      b->n_uses[row - b->value_begin] -= (uint32_t)(is_spared && row == drawn);
     }
   }
   return AOT_OK;
