@@ -6,7 +6,7 @@
  *     conform_programs.[ch] the programs: files of the SDK
  *     conform_unit.c        rules of every unit          conform_stage.c   rules over programs
  *     conform_partition.c, conform_opset.c, conform_kernels.c, conform_backend.c, conform_device.c, conform_communicator.c,
- *     conform_import.c      rules of those kinds
+ *     conform_import.c      rules of those kinds; of communicators also conform_collectives.c, conform_ranks_wrong.c
  *     conform_calls.[ch]    calls of operators that nobody has to write
  *     conform_ranks.[ch]    ranks as threads, or as processes
  *

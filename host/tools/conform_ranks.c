@@ -88,6 +88,29 @@ aot_status_t aoth_rank_collect(aoth_rank_t *r, aot_group_t *g, aot_collective_t 
   return r->f->collect(r->c, &r->ctx, g, &what);
 }
 
+aot_status_t aoth_rank_barrier(aoth_rank_t *r, aot_group_t *g) {
+  return aoth_rank_collect(r, g, (aot_collective_t){.kind = AOT_COLLECTIVE_BARRIER}, NULL, 0, NULL, 0);
+}
+
+int aoth_rank_group_is_well(aoth_rank_t *r, aot_group_t *g) {
+  aot_str_t text = {NULL, 0};
+  const aot_status_t status = r->f->failure(r->c, g, &text);
+  if (status != AOT_OK) aoth_rank_fail(r, "failure answers status %d of a group in which nothing failed", (int)status);
+  return status == AOT_OK;
+}
+
+int aoth_rank_group_has_failed(aoth_rank_t *r, const char *named) {
+  char said[400];
+  aot_str_t text = {NULL, 0};
+  const aot_status_t status = r->f->failure(r->c, r->group, &text);
+  snprintf(said, sizeof said, "%.*s", (int)text.size, text.size ? text.data : "");
+  if (status == AOT_OK || !*said) aoth_rank_fail(r, "failure has no sentence of a group that has failed");
+  if (named && !strstr(said, named)) aoth_rank_fail(r, "failure does not name '%s': %s", named, said);
+  aoth_rank_hear(r);
+  return r->t.end == AOTH_CONFORM_PASSED &&
+         aoth_rank_was_refused(r, aoth_rank_barrier(r, r->group), "a collective of a group that has failed");
+}
+
 /* ---- threads and processes ---- */
 
 typedef struct running {
@@ -191,4 +214,12 @@ const aoth_rank_t *aoth_ranks_run(aoth_trial_t *t, uint32_t n, uint64_t patience
   else run_processes(all, n);
   end_as_worst(t, ranks, n);
   return ranks;
+}
+
+int aoth_ranks_run_worlds(aoth_trial_t *t, aoth_rank_act_t act, const char *about) {
+  const uint32_t n = t->number + 1;
+  if (n > AOTH_MOST_RANKS) return 0;
+  aoth_trial_about(t, "%s by %u rank%s", about, n, n == 1 ? "" : "s");
+  aoth_ranks_run(t, n, 0, act, NULL);
+  return 1;
 }
