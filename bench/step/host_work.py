@@ -4,7 +4,8 @@
     bench/step/host_work.py [BUILD [MODEL.pt2]]
 
 A model trains for some steps and for some more on the driver's double (BUILD/tests/cuda-double) under valgrind's callgrind;
-the difference is told by step. What the double itself does is not counted, making random inputs is told apart.
+the difference is told by step, with the memory that is asked for. What the double itself does is not counted, making
+random inputs is told apart.
 """
 import collections
 import os
@@ -20,6 +21,7 @@ PIPELINE = """aot: 1
 stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: backend-cuda}]
 run: {device: cuda, train: {steps: 1, optimizer: adamw, lr: 1e-4, data: random, log-every: 100000}}
 """
+ALLOCATIONS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"}
 INPUTS = {"aoth_random_normal", "aoth_random_below", "aoth_walk_next", "draw"}
 
 
@@ -84,10 +86,14 @@ def main():
     print(f"{model}: {sum(own.values()) - inputs:.0f} instructions of ours a step, and {inputs:.0f} for random inputs")
     for function in sorted(own, key=own.get, reverse=True)[:12]:
         print(f"{own[function]:10.0f}  {function}")
-    driver = collections.Counter()
+    driver, memory = collections.Counter(), collections.Counter()
     for (caller, callee), count in calls.items():
+        more = (count - few_calls[caller, callee]) / n
         if is_ours(caller[0]) and pathlib.Path(callee[0]).name == "libcuda.so.1":
-            driver[callee[1]] += (count - few_calls[caller, callee]) / n
+            driver[callee[1]] += more
+        elif is_ours(caller[0]) and not is_ours(callee[0]) and callee[1] in ALLOCATIONS and more:
+            memory[caller[1]] += more
+    print(f"{sum(memory.values()):.1f} allocations a step" + "".join(f"\n{memory[f]:10.1f}  {f}" for f in memory))
     print("calls of the driver a step")
     for function, count in driver.most_common():
         if count > 0:

@@ -11,10 +11,18 @@
 /* The driver and its libraries take some hundred MB: more than this part of a device is another process's. */
 enum { OTHERS = 8 };
 
+enum { STANDS_BEHIND = 4 }; /* timelines; a queue of a step knows two: its own, and that of what feeds it */
+
 struct aot_queue {
   gc_stream_t stream;
   aot_queue_t *next;
   uint32_t number; /* from 1, for messages */
+  /* points that it has raised itself, or has waited for: what is put there now comes after them anyway */
+  struct {
+    uint32_t timeline; /* its number; 0: none yet */
+    uint64_t value;
+  } behind[STANDS_BEHIND];
+  uint32_t n_behind; /* put there so far, one over the other */
 };
 
 struct aot_timeline {
@@ -314,11 +322,37 @@ static aot_status_t put_fill(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t 
   return check(g, ctx, g->driver.memset_bytes(to.address, byte, to.nbytes, q->stream), "a fill is refused");
 }
 
+/* A timeline only grows, so the highest of its points is all that counts. */
+static void note_behind(gc_device_t *g, aot_queue_t *q, aot_point_t point) {
+  uint32_t k = 0;
+  pthread_mutex_lock(&g->lock);
+  while (k < STANDS_BEHIND && q->behind[k].timeline != point.timeline->number) k++;
+  if (k == STANDS_BEHIND) {
+    k = q->n_behind++ % STANDS_BEHIND;
+    q->behind[k].value = 0;
+  }
+  q->behind[k].timeline = point.timeline->number;
+  if (point.value > q->behind[k].value) q->behind[k].value = point.value;
+  pthread_mutex_unlock(&g->lock);
+}
+
+static int stands_behind(gc_device_t *g, const aot_queue_t *q, aot_point_t point) {
+  int does = 0;
+  pthread_mutex_lock(&g->lock);
+  for (uint32_t k = 0; k < STANDS_BEHIND; k++)
+    does |= q->behind[k].timeline == point.timeline->number && q->behind[k].value >= point.value;
+  pthread_mutex_unlock(&g->lock);
+  return does;
+}
+
 static aot_status_t put_wait(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
   gc_device_t *g = of(d);
+  if (stands_behind(g, q, point)) return is_lost(g) ? tell_lost(g, ctx) : AOT_OK;
   AOT_TRY(enter(g, ctx));
-  return check(g, ctx, g->driver.stream_wait_value(q->stream, address_of(point.timeline), point.value, GC_WAIT_GEQ),
-               "a wait is refused");
+  AOT_TRY(check(g, ctx, g->driver.stream_wait_value(q->stream, address_of(point.timeline), point.value, GC_WAIT_GEQ),
+                "a wait is refused"));
+  note_behind(g, q, point);
+  return AOT_OK;
 }
 
 static aot_status_t check_higher(gc_device_t *g, aot_ctx_t *ctx, aot_point_t point) {
@@ -332,8 +366,10 @@ static aot_status_t put_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_
   gc_device_t *g = of(d);
   AOT_TRY(enter(g, ctx));
   AOT_TRY(check_higher(g, ctx, point));
-  return check(g, ctx, g->driver.stream_write_value(q->stream, address_of(point.timeline), point.value, 0),
-               "a signal is refused");
+  AOT_TRY(check(g, ctx, g->driver.stream_write_value(q->stream, address_of(point.timeline), point.value, 0),
+                "a signal is refused"));
+  note_behind(g, q, point);
+  return AOT_OK;
 }
 
 /* ---- the host's side ---- */
@@ -396,11 +432,11 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
   const uint64_t begin = now_ns();
   waiting_t w = {.point = point, .begin = begin, .asked = begin - ASK_NS, .busy = begin};
   uint64_t pause_ns = 5000;
-  AOT_TRY(enter(g, ctx));
   while (atomic_load_explicit(point.timeline->word, memory_order_acquire) < point.value) {
     const uint64_t now = now_ns();
     if (now - w.asked >= ASK_NS) {
       w.asked = now;
+      AOT_TRY(enter(g, ctx));
       w.n_busy = n_busy(g);
       if (w.n_busy) w.busy = now;
       if (is_lost(g)) return tell_lost(g, ctx);

@@ -113,6 +113,65 @@ static void queues_wait_for_each_other(void **state) {
   }
 }
 
+/* ---- points that a queue stands behind ---- */
+
+static gc_result_t (*put_wait)(gc_stream_t stream, gc_address_t at, uint64_t value, unsigned flags);
+static int n_waits; /* that the driver was asked for */
+
+static gc_result_t count_wait(gc_stream_t stream, gc_address_t at, uint64_t value, unsigned flags) {
+  n_waits++;
+  return put_wait(stream, at, value, flags);
+}
+
+/* A queue's own points, and those that it has waited for, are not waited for again; points of others are. */
+static void a_queue_waits_for_a_point_once(void **state) {
+  (void)state;
+  world_t w = begin();
+  gc_device_t *g = w.d->head.self;
+  aot_timeline_t *other[6];
+  const struct {
+    aot_queue_t *on;
+    int n_waits;         /* of these the driver hears */
+    uint64_t value;      /* of w.t; 0: the timeline `other` at 1, */
+    uint32_t other;      /* which is raised before */
+    uint64_t raised_now; /* by queue one, before; 0: none is */
+  } rows[] = {
+      {w.two, 1, 2, 0, 2}, /* another queue's point */
+      {w.two, 0, 2, 0, 0}, /* again */
+      {w.two, 0, 1, 0, 0}, /* an earlier one */
+      {w.one, 0, 2, 0, 0}, /* its own */
+      {w.two, 1, 3, 0, 3}, /* a later one */
+      {w.two, 1, 0, 0, 0}, {w.two, 1, 0, 1, 0}, {w.two, 1, 0, 2, 0}, {w.two, 1, 0, 3, 0},
+      {w.two, 1, 0, 4, 0}, {w.two, 0, 0, 4, 0}, {w.two, 1, 3, 0, 0}, /* more timelines than it keeps: once more, which does no harm */
+  };
+  put_wait = g->driver.stream_wait_value;
+  g->driver.stream_wait_value = count_wait;
+  for (int k = 0; k < 6; k++) {
+    assert_int_equal(w.d->timeline_create(w.d, NULL, &other[k]), AOT_OK);
+    assert_int_equal(w.d->signal_host(w.d, NULL, (aot_point_t){other[k], 1}), AOT_OK);
+  }
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    const aot_point_t point = rows[k].value ? at(&w, rows[k].value) : (aot_point_t){other[rows[k].other], 1};
+    if (rows[k].raised_now) assert_int_equal(w.d->signal(w.d, NULL, w.one, at(&w, rows[k].raised_now)), AOT_OK);
+    n_waits = 0;
+    assert_int_equal(w.d->wait(w.d, NULL, rows[k].on, point), AOT_OK);
+    if (n_waits != rows[k].n_waits) fail_msg("row %zu: %d waits", k, n_waits);
+    assert_int_equal(wait_for(&w, rows[k].raised_now), AOT_OK);
+  }
+  for (int k = 0; k < 6; k++) w.d->timeline_destroy(w.d, NULL, other[k]);
+  /* another timeline, where an old one was: a queue has seen nothing of it */
+  aot_timeline_t *fresh;
+  assert_int_equal(w.d->timeline_create(w.d, NULL, &fresh), AOT_OK);
+  n_waits = 0;
+  assert_int_equal(w.d->wait(w.d, NULL, w.two, (aot_point_t){fresh, 1}), AOT_OK);
+  assert_int_equal(n_waits, 1);
+  assert_int_equal(w.d->signal(w.d, NULL, w.one, (aot_point_t){fresh, 1}), AOT_OK);
+  assert_int_equal(w.d->signal(w.d, NULL, w.two, at(&w, 4)), AOT_OK);
+  assert_int_equal(wait_for(&w, 4), AOT_OK);
+  w.d->timeline_destroy(w.d, NULL, fresh);
+  end(&w);
+}
+
 static void the_host_raises_what_a_queue_waits_for(void **state) {
   world_t w = begin();
   const aot_buffer_t b = alloc(&w, 8);
@@ -221,6 +280,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_tells_what_it_is),
       cmocka_unit_test(queues_wait_for_each_other),
+      cmocka_unit_test(a_queue_waits_for_a_point_once),
       cmocka_unit_test(the_host_raises_what_a_queue_waits_for),
       cmocka_unit_test(memory_that_is_not_there_is_told_in_numbers),
       cmocka_unit_test(a_device_that_is_not_there_is_told),
