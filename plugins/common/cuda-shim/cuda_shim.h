@@ -33,6 +33,8 @@
   void name(char *const *lp_pointers)
 #define LP_RESIDENT(name, n, threads, blocks) LP_KERNEL(name, n, threads)
 #define LP_AT(k) lp_pointers[k]
+#define lp_stored_bf16 lp_round_bf16
+#define lp_stored_f16 lp_round_f16
 #define LP_SHARED(name) char *const name = shim_shared
 static char shim_shared[227 << 10] __attribute__((aligned(128), unused));
 

@@ -97,7 +97,8 @@ static int takes_halves_alone(const lp_loop_t *l, const lp_inst_t *inst) {
 
 /* Helpers that have a coarse form (lp_gpu_t.coarse). */
 static const char *form_of(const lp_loop_t *l, const lp_inst_t *inst, const lp_token_t *call) {
-  static const char *const names[] = {"exp", "gelu_backward", "normal", "normal_or_nan"};
+  static const char *const names[] = {"exp",    "gelu_backward", "gelu_gate", "gelu_tanh_backward",
+                                      "normal", "normal_or_nan", "sigmoid"};
   int has_forms = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     has_forms |= call->size == strlen(names[i]) && memcmp(call->text, names[i], call->size) == 0;
@@ -222,9 +223,18 @@ void lp_print_outside(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 
 /* ---- instructions and stores ---- */
 
+/* Does an instruction read it? Others are stored alone. */
+static int is_read(const lp_loop_t *l, uint32_t k) {
+  for (uint32_t i = k + 1; i < l->n_insts; i++)
+    for (uint32_t a = 0; a < l->insts[i].n_args; a++)
+      if (l->insts[i].args[a].kind == LP_INST && l->insts[i].args[a].index == k) return 1;
+  return 0;
+}
+
 void lp_print_value(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const char *type = lp_value_type(l->insts[k].dtype), *half = lp_half_name(l->insts[k].dtype);
-  lp_print(out, "const %s v%u = %s%s((%s)", type, k, half ? "lp_round_" : "", half ? half : "", type);
+  const char *form = !half ? "" : l->gpu.kind && !is_read(l, k) ? "lp_stored_" : "lp_round_";
+  lp_print(out, "const %s v%u = %s%s((%s)", type, k, form, half ? half : "", type);
 }
 
 void lp_print_inst(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
@@ -239,7 +249,8 @@ void lp_print_stored(lp_text_t *out, const lp_loop_t *l, uint32_t store) {
   const lp_access_t *a = &l->accesses[store];
   const char *half = lp_half_name(a->dtype);
   if (half && a->dtype == l->insts[a->inst].dtype) lp_print(out, "lp_to_%s(v%u)", half, a->inst);
-  else if (half) lp_print(out, "lp_to_%s(lp_round_%s((float)v%u))", half, half, a->inst);
+  else if (half)
+    lp_print(out, "lp_to_%s(%s_%s((float)v%u))", half, l->gpu.kind ? "lp_stored" : "lp_round", half, a->inst);
   else if (a->dtype == l->insts[a->inst].dtype) lp_print(out, "v%u", a->inst);
   else lp_print(out, "(%s)v%u", lp_c_type(a->dtype), a->inst);
 }

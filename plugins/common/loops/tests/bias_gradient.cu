@@ -97,7 +97,7 @@ s0[k] = LP_ADD(s0[k], s0[k + 32]);
 __syncthreads();
 if (down == 0 && at < 768) {
 const float v0 = ((float)s0[lane]);
-const float v1 = lp_round_bf16((float)((v0) * (((float)0.5))));
+const float v1 = lp_stored_bf16((float)((v0) * (((float)0.5))));
 q1[i] = lp_to_bf16(v1);
 }
 }

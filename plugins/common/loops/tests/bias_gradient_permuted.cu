@@ -36,7 +36,7 @@ __shared__ float s0[32];
 lp_leave_sum_f32(a0, s0, 13);
 lp_sync(0, 416);
 const float v0 = ((float)lp_found_sum_f32(s0, 13));
-const float v1 = lp_round_bf16((float)((v0)));
+const float v1 = lp_stored_bf16((float)((v0)));
 if (lane == 0) q1[0] = lp_to_bf16(v1);
 }
 }

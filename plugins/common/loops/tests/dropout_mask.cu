@@ -39,9 +39,9 @@ for (int j = 0; j < 16; j++) {
 const uint32_t x2 = w2[j];
 const float v0 = ((float)(lp_unit_f32((x2))));
 const uint8_t v1 = x2 < 3865470464u;
-const float v2 = lp_round_bf16((float)((v1 ? (float)1 : (float)0)));
+const float v2 = lp_stored_bf16((float)((v1 ? (float)1 : (float)0)));
 const uint8_t v3 = x2 >= 1288490240u;
-const float v4 = lp_round_bf16((float)((v3 ? (float)1 : (float)0)));
+const float v4 = lp_stored_bf16((float)((v3 ? (float)1 : (float)0)));
 const uint8_t v5 = ((uint8_t)((v0) < (((float)0.0))) != 0);
 y3[j] = lp_to_bf16(v2);
 y4[j] = lp_to_bf16(v4);
@@ -90,9 +90,9 @@ for (int j = 0; j < 16; j++) {
 const uint32_t x2 = w2[j];
 const float v0 = ((float)(lp_unit_f32((x2))));
 const uint8_t v1 = x2 < 3865470464u;
-const float v2 = lp_round_bf16((float)((v1 ? (float)1 : (float)0)));
+const float v2 = lp_stored_bf16((float)((v1 ? (float)1 : (float)0)));
 const uint8_t v3 = x2 >= 1288490240u;
-const float v4 = lp_round_bf16((float)((v3 ? (float)1 : (float)0)));
+const float v4 = lp_stored_bf16((float)((v3 ? (float)1 : (float)0)));
 const uint8_t v5 = ((uint8_t)((v0) < (((float)0.0))) != 0);
 y3[j] = lp_to_bf16(v2);
 y4[j] = lp_to_bf16(v4);

@@ -23,7 +23,7 @@ const int64_t j1 = lp_place(x0, 11, &wrong) * 700;
 const float x1 = q1[j1 + i];
 const float x2 = q2[i];
 const float v0 = ((float)((x1) + (x2)));
-const float v1 = lp_round_bf16((float)((v0)));
+const float v1 = lp_stored_bf16((float)((v0)));
 q3[i] = lp_to_bf16(v1);
 }
 if (wrong) *(int64_t *)LP_AT(4) = wrong;

@@ -27,8 +27,8 @@ LP_ALIGN16 uint16_t y3[8];
 for (int j = 0; j < 8; j++) {
 const float x0 = lp_bf16_at(w0, j);
 const float x1 = lp_bf16_at(w1, j);
-const float v0 = lp_round_bf16((float)((x1) * lp_normal_coarse_f32((x1))));
-const float v1 = lp_round_bf16((float)(lp_gelu_backward_coarse_f32((x0), (x1))));
+const float v0 = lp_stored_bf16((float)((x1) * lp_normal_coarse_f32((x1))));
+const float v1 = lp_stored_bf16((float)(lp_gelu_backward_coarse_f32((x0), (x1))));
 y2[j] = lp_to_bf16(v0);
 y3[j] = lp_to_bf16(v1);
 }
@@ -59,8 +59,8 @@ LP_ALIGN16 uint16_t y3[8];
 for (int j = 0; j < 8; j++) {
 const float x0 = lp_bf16_at(w0, j);
 const float x1 = lp_bf16_at(w1, j);
-const float v0 = lp_round_bf16((float)((x1) * lp_normal_coarse_f32((x1))));
-const float v1 = lp_round_bf16((float)(lp_gelu_backward_coarse_f32((x0), (x1))));
+const float v0 = lp_stored_bf16((float)((x1) * lp_normal_coarse_f32((x1))));
+const float v1 = lp_stored_bf16((float)(lp_gelu_backward_coarse_f32((x0), (x1))));
 y2[j] = lp_to_bf16(v0);
 y3[j] = lp_to_bf16(v1);
 }

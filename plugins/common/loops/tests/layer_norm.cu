@@ -75,7 +75,7 @@ for (int j = 0; j < 8; j++) {
 const float x0 = lp_bf16_at(w0, j);
 const float x1 = w1[j];
 const float v5 = ((float)(((x0) - (v4)) * (v3)));
-const float v6 = lp_round_bf16((float)((v5) * (x1)));
+const float v6 = lp_stored_bf16((float)((v5) * (x1)));
 y2[j] = lp_to_bf16(v6);
 }
 lp_move(&q2[i], y2, 16);

@@ -107,7 +107,7 @@ const int64_t place = (uint32_t)(i + j);
 const float v1 = k1[j];
 const uint8_t v3 = 0;
 const float v7 = ((float)(((v1) * (v6) - ((v3 ? (float)1 : (float)0) != 0 ? (float)(1) : (float)(0))) * (x3)));
-y5[j] = lp_to_bf16(lp_round_bf16((float)v7));
+y5[j] = lp_to_bf16(lp_stored_bf16((float)v7));
 }
 } else {
 #pragma unroll
@@ -116,7 +116,7 @@ const int64_t place = (uint32_t)(i + j);
 const float v1 = k1[j];
 const uint8_t v3 = ((uint8_t)(place == (x1)) != 0);
 const float v7 = ((float)(((v1) * (v6) - ((v3 ? (float)1 : (float)0) != 0 ? (float)(1) : (float)(0))) * (x3)));
-y5[j] = lp_to_bf16(lp_round_bf16((float)v7));
+y5[j] = lp_to_bf16(lp_stored_bf16((float)v7));
 }
 }
 if (n == 8) lp_move(&q5[i], y5, 16);
