@@ -60,9 +60,11 @@ static void swap(void *arg) {
   const nl_nccl_t *const nccl = &l->nccl;
   const nl_staging_t *const s = &l->staging;
   const size_t nbytes = l->n_ranks * l->stride;
+  pthread_mutex_lock(&l->lock);
   const nl_comm_t comm = l->comm; /* which may be aborted meanwhile */
+  pthread_mutex_unlock(&l->lock);
   l->code = 0;
-  l->cuda_code = nl_staging_enter(s);
+  l->cuda_code = comm ? nl_staging_enter(s) : 1;
   if (!l->cuda_code) l->cuda_code = s->driver.memcpy_to_device(s->out, s->host_out, nbytes, s->stream);
   if (!l->cuda_code) l->cuda_code = s->driver.memset_bytes(s->in, 0, nbytes, s->stream);
   if (l->cuda_code) return;
