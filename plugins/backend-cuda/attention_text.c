@@ -27,9 +27,9 @@ int gc_own_takes(const gc_attention_t *a) {
 /* The fastest of those that own_attention_bench had an H200 run. */
 void gc_own_choose(gc_own_attention_t *o) {
   const int is_wide = o->call.width > 64;
-  o->cut[GC_OWN_OUTPUT] = (gc_own_cut_t){1, 4, is_wide ? 2 : 3, 64, 1, 0, 0};
-  o->cut[GC_OWN_QUERIES] = (gc_own_cut_t){1, 4, is_wide ? 2 : 3, 64, !is_wide, 0, 0};
-  o->cut[GC_OWN_KEYS] = (gc_own_cut_t){is_wide ? 1 : 2, 4, 2, is_wide ? 32 : 64, 0, 0, 0};
+  o->cut[GC_OWN_OUTPUT] = (gc_own_cut_t){1, 4, is_wide ? 2 : 3, 64, 1, 0};
+  o->cut[GC_OWN_QUERIES] = (gc_own_cut_t){1, 4, is_wide ? 2 : 3, 64, 1, 0};
+  o->cut[GC_OWN_KEYS] = (gc_own_cut_t){is_wide ? 1 : 2, 4, 2, 64, 0, 1};
 }
 
 static int64_t own_rows(const gc_own_attention_t *o) {
@@ -653,22 +653,18 @@ static const char keys_end[] =
     "    }\n"
     "  }\n";
 
-/* Drawn before a tile is waited for, or behind it, where products do not wait for it. */
-static const char *const early[] = {of_queries,    output_begin,         output_tile, output_draws, output_wait,
-                                    output_scores, output_probabilities, output_end,  NULL};
-static const char *const late[] = {of_queries,    output_begin,         output_tile, output_wait, output_draws,
-                                   output_scores, output_probabilities, output_end,  NULL};
+/* A draw stands before the wait for its tile, whose copies it covers; behind it was no faster. */
+static const char *const output[] = {of_queries,    output_begin,         output_tile, output_draws, output_wait,
+                                     output_scores, output_probabilities, output_end,  NULL};
 static const char *const queries[] = {of_queries, queries_begin, queries_tile, queries_end, NULL};
 static const char *const keys[] = {keys_begin, keys_tile, keys_scores, keys_end, NULL};
 
 void gc_print_own_attention(const void *self, const char *name, lp_text_t *out) {
+  static const char *const *const parts[] = {output, queries, keys};
   const gc_own_attention_t *o = self;
   const gc_own_cut_t *c = &o->cut[o->kind];
   const char *half = lp_half_name(o->call.dtype);
-  const char *const *part = o->kind == GC_OWN_KEYS      ? keys
-                            : o->kind == GC_OWN_QUERIES ? queries
-                            : c->is_late                ? late
-                                                        : early;
+  const char *const *part = parts[o->kind];
   gc_print_matrices(out);
   lp_print(out,
            "#undef LP_PRODUCT_OF\n#undef LP_TWO_OF\n#undef LP_FROM\n#undef LP_UNROLL_TILE\n"

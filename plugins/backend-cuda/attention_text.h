@@ -26,7 +26,6 @@ typedef struct gc_own_cut {
   int32_t sixteens, warps, resident; /* resident: blocks of a multiprocessor */
   int32_t tile;                      /* rows that pass by at once: 64 (OUTPUT, QUERIES), 32 or 64 (KEYS) */
   int32_t is_held;                   /* whether the block's own rows are */
-  int32_t is_late;                   /* OUTPUT: draws behind the wait for a tile */
   int32_t unrolled;                  /* QUERIES, KEYS: sixteens of a tile that are written out; 0: all */
 } gc_own_cut_t;
 

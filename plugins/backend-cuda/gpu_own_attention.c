@@ -19,15 +19,22 @@ static const lw_attention_places_t *places_of(const lw_build_t *b) {
 /* ---- what is taken ---- */
 
 /* By sizes alone: operands that lie otherwise are copied. */
-static int fits(const lw_attention_t *a, const lw_tensor_t *keep) {
+static int fits(const lw_attention_t *a, const lw_tensor_t *keep, uint32_t shared_of_block) {
   lw_tensor_t t[GC_ATT_N_IN_MEMORY] = {{0}};
   for (int what = 0; what < GC_ATT_N_IN_MEMORY; what++) {
     const int of_keys = what == GC_ATT_K || what == GC_ATT_V || what == GC_ATT_GK || what == GC_ATT_GV;
     t[what] = what == GC_ATT_KEEP ? *keep : of_keys ? *a->k : *a->q;
     lw_make_contiguous(&t[what]);
   }
-  const gc_attention_t call = gc_describe_attention(a, t, GC_ATT_N_IN_MEMORY);
-  return gc_own_takes(&call);
+  gc_own_attention_t o = {.call = gc_describe_attention(a, t, GC_ATT_N_IN_MEMORY)};
+  int is_taken = gc_own_takes(&o.call);
+  gc_own_choose(&o);
+  for (o.kind = 0; o.kind < GC_OWN_N_KINDS && is_taken; o.kind++) {
+    uint32_t blocks, threads, shared;
+    gc_own_launch(&o, &blocks, &threads, &shared);
+    is_taken = shared <= shared_of_block;
+  }
+  return is_taken;
 }
 
 static int reads_as_gradient(lw_build_t *b, const lw_attention_t *a) {
@@ -48,8 +55,10 @@ uint32_t gc_own_attention_draws(lw_build_t *b) {
   const int is_called =
       at->is_backward ? reads_as_gradient(b, &a) : b->node->n_results == 1 && lw_is_attention_output(lw_type(b, 0), &a);
   const uint32_t keep = lw_arg_row(b, at->keep);
-  return is_called && fits(&a, a.keep) && lw_read_draw(b, keep, &draw) && draw.below > 0 && draw.below <= 1 ? keep
-                                                                                                            : LW_NONE;
+  return is_called && fits(&a, a.keep, l->machine.block_shared) && lw_read_draw(b, keep, &draw) && draw.below > 0 &&
+                 draw.below <= 1
+             ? keep
+             : LW_NONE;
 }
 
 int gc_is_own_attention(const lw_build_t *b) {

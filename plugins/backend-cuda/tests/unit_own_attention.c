@@ -71,8 +71,8 @@ static void it_is_that_of_the_definition(void **state) {
 
 static void it_does_not_depend_on_how_the_work_is_cut(void **state) {
   static const gc_own_cut_t cuts[][GC_OWN_N_KINDS] = {
-      {{1, 2, 1, 64, 0, 1, 0}, {1, 2, 1, 64, 0, 0, 2}, {1, 4, 1, 32, 1, 0, 1}},
-      {{2, 2, 1, 64, 0, 0, 0}, {2, 2, 1, 64, 1, 0, 0}, {2, 4, 1, 32, 0, 0, 0}},
+      {{1, 2, 1, 64, 0, 0}, {1, 2, 1, 64, 0, 2}, {1, 4, 1, 32, 1, 1}},
+      {{2, 2, 1, 64, 0, 0}, {2, 2, 1, 64, 1, 0}, {2, 4, 1, 32, 0, 0}},
   };
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
     gc_own_attention_t o = own_attention(1, 1, 1, 72, 72, 64, 0, 0.1, AOT_BF16);
