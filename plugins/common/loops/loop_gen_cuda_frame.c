@@ -74,10 +74,14 @@ static void print_warps(const cu_printer_t *p, uint32_t team) {
     const lp_inst_t *inst = &p->l->insts[k];
     if (!is_joined_here(p, k) || is_there[k]) continue;
     const char *name = lp_reduction_name(inst->reduce), *lane = lane_suffix(inst);
-    const uint32_t other = partner_of(p, k, is_there);
+    const uint32_t other = team < 32 ? 0 : partner_of(p, k, is_there);
     is_there[k] = 1;
     if (other) is_there[other] = 1;
     n++;
+    if (team < 32) {
+      lp_print(p->out, "a%u = lp_team_%s_%s(a%u, %u);\n", k, name, lane, k, team);
+      continue;
+    }
     if (team == 32) {
       if (other) lp_print(p->out, "lp_warp_two_%s_%s(&a%u, &a%u);\n", name, lane, k, other);
       else lp_print(p->out, "a%u = lp_warp_%s_%s(a%u);\n", k, name, lane, k);
@@ -92,7 +96,7 @@ static void print_warps(const cu_printer_t *p, uint32_t team) {
     if (other) print_team_slots(p, other), lp_print(p->out, ", ");
     lp_print(p->out, "%u);\n", team / 32);
   }
-  if (!n || team == 32) return;
+  if (!n || team <= 32) return;
   lp_print(p->out, cu_n_teams(p) > 1 ? "lp_sync(team + 1, %u);\n" : "lp_sync(0, %u);\n", team);
 }
 

@@ -2,8 +2,8 @@
  * so equal layers share one text.
  *
  *     points     a thread takes a vector of neighbours, once: as many threads as there are vectors
- *     rows       a warp takes a short row, a block a long one; a thread holds its part in registers where that fits, else
- *                the row in shared memory
+ *     rows       a warp, or a part of one, takes a short row, a block a long one; a thread holds its part in registers
+ *                where that fits, else the row in shared memory
  *     columns    a block takes a tile of columns and every so many rows of it
  *     places     stores by index tensors: a team takes some columns of a segment of rows that are sorted by their places
  *
@@ -285,7 +285,9 @@ int lp_gpu_fit(lp_loop_t *l, const lp_gpu_machine_t *m) {
                            gs_size_of_first(l, lp_row(l) - 1);
     blocks = lp_gpu_has_begin(l) ? tiles * g->splits : gs_divide_up(gs_size_of_first(l, lp_row(l)), g->threads);
   } else if (g->kind == LP_GPU_ROWS) {
-    if (g->team % WARP || (g->team > WARP && g->threads / g->team > MOST_TEAMS)) return 0;
+    if (g->team < WARP && (WARP % g->team || gs_has_scan(l) || gs_size_of_first(l, lp_row(l)) % (WARP / g->team)))
+      return 0;
+    if ((g->team > WARP && g->team % WARP) || (g->team > WARP && g->threads / g->team > MOST_TEAMS)) return 0;
     if (g->splits > 1 && (l->n_passes > 1 || g->team != g->threads)) return 0;
     if (gs_has_scan(l) && (g->vector > 1 || g->splits > 1)) return 0;
     const uint64_t n = gs_size_of_first(l, lp_row(l)), teams = g->threads / g->team;

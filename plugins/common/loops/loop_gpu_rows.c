@@ -9,6 +9,9 @@ enum {
   HELD_BY_1024 = 112,  /* and in a block of 1024, which has half the registers; */
   HELD_AT_LEAST = 256, /* of one vector */
   MOST_CHUNKS = 16,
+  SHORTEST_TEAM = 4,  /* of a short row, */
+  SHORT_CHUNKS = 4,   /* its vectors, */
+  WARPS_AT_LEAST = 8, /* and warps of a processor that such teams still fill */
   LONG_SCAN = 1 << 12,
   LONG_ROW = 1 << 15,         /* elements from which on few rows are cut into parts */
   THREADS_A_PROCESSOR = 1024, /* of blocks that go on from row to row, */
@@ -174,14 +177,27 @@ static int holds(lp_loop_t *l, uint32_t team) {
   return 0;
 }
 
-/* The smallest team that holds a row, at first a warp, then blocks with as many threads as the row has vectors, or half
+/* A part of a warp that has a short row, in one to four vectors a thread: several rows a warp, so that its threads are not
+ * idle, and more of memory is on its way. Its warps have whole numbers of rows. 0: none has it. */
+static uint32_t short_team(lp_loop_t *l, uint64_t rows, uint64_t vectors, uint32_t n_processors) {
+  l->gpu.chunks = 1; /* so that lp_is_held tells what would be held */
+  for (uint32_t team = SHORTEST_TEAM; team < WARP && !gs_has_scan(l); team *= 2)
+    if (vectors <= SHORT_CHUNKS * team && rows % (WARP / team) == 0 &&
+        rows * team / WARP >= (uint64_t)WARPS_AT_LEAST * n_processors && fits_registers(l, team))
+      return team;
+  return 0;
+}
+
+/* The smallest team that holds a row, at first a warp or a part of one, then blocks with as many threads as the row has vectors, or half
  * as many, ..; a larger one where rows are few. */
 static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t vectors = gs_at_least_one(gs_divide_up((uint64_t)lp_length(l), g->vector));
   const int are_few = rows < 4u * n_processors;
-  g->team = WARP;
   g->threads = 128;
+  g->team = short_team(l, rows, vectors, n_processors);
+  if (g->team) return;
+  g->team = WARP;
   if ((!are_few || vectors <= 2 * WARP) && holds(l, WARP)) return;
   for (uint64_t chunks = MOST_CHUNKS; chunks > 0; chunks--) {
     const uint64_t team = gs_divide_up(gs_divide_up(vectors, chunks), WARP) * WARP;
@@ -203,7 +219,8 @@ static uint32_t most_threads(const lp_loop_t *l) {
 static int choose_stages(lp_loop_t *l, const lp_gpu_machine_t *m, uint32_t teams) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t bytes = lp_gpu_staged_at(l, l->n_loads);
-  for (; teams > 0; teams--) {
+  const uint32_t step = g->team < WARP ? WARP / g->team : 1;
+  for (; teams > 0; teams -= step) {
     g->threads = g->team * teams;
     for (uint32_t blocks = (uint32_t)gs_at_least_one(most_threads(l) / g->threads); blocks > 0; blocks--)
       for (g->stages = 3; g->stages + (blocks == 1) > 1; g->stages--) {
@@ -236,7 +253,8 @@ static int choose_staged(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m)
   if (has_sums) choose_team(l, rows, m->n_processors);
   else g->team = large_team(gs_divide_up((uint64_t)lp_length(l), g->vector));
   const uint32_t teams = TEAMS_TOGETHER / g->team;
-  if (choose_stages(l, m, teams > MOST_TEAMS ? MOST_TEAMS : teams ? teams : 1)) return 1;
+  const uint32_t most = g->team > WARP ? MOST_TEAMS : TEAMS_TOGETHER;
+  if (choose_stages(l, m, teams > most ? most : teams ? teams : 1)) return 1;
   *g = before;
   return 0;
 }
@@ -284,7 +302,7 @@ int gs_fit_blocks(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t teams = g->threads / g->team, shared = lp_gpu_staged_at(l, l->n_loads) * g->stages * teams;
   if (g->stages && (!shared || shared + SHARED_BESIDE > m->block_shared || gs_has_scan(l) || g->splits > 1)) return 0;
-  if (g->bulk && (!g->stages || g->team == WARP || m->arch < OLDEST_WITH_BULK || !may_be_bulk(l))) return 0;
+  if (g->bulk && (!g->stages || g->team <= WARP || m->arch < OLDEST_WITH_BULK || !may_be_bulk(l))) return 0;
   g->shared = (uint32_t)shared;
   g->residents = g->stages ? resident_blocks(l, m) : 0;
   if (!g->blocks) g->blocks = m->n_processors * resident_blocks(l, m);

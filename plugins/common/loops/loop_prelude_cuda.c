@@ -219,14 +219,15 @@ static const char pairs[] =
     "#endif\n"
     "LP_EXTREME_OF_PAIRS(max, LP_LARGER) LP_EXTREME_OF_PAIRS(min, LP_SMALLER)\n";
 
-/* Every thread of a warp, or of a block (barrier 0) or its team, gets the result. Warps leave theirs in shared memory,
+/* Every thread of a warp, of n that are a part of one, or of a block (barrier 0) or its team, gets the result. Warps leave theirs in shared memory,
  * which one reduction uses once; then few threads' warps are looked through by each. Of two values half a warp takes each
  * after the first step, so both take no more steps than one. */
 static const char teams[] =
     "#define LP_TEAM(name, S, T, first, join) \\\n"
-    "LP T lp_warp_##name##_##S(T a) { \\\n"
-    "  for (int way = 16; way > 0; way /= 2) { const T b = lp_swap_##S(a, way); a = join(a, b); } \\\n"
+    "LP T lp_team_##name##_##S(T a, int n) { \\\n"
+    "  for (int way = n / 2; way > 0; way /= 2) { const T b = lp_swap_##S(a, way); a = join(a, b); } \\\n"
     "  return a; } \\\n"
+    "LP T lp_warp_##name##_##S(T a) { return lp_team_##name##_##S(a, 32); } \\\n"
     "LP T lp_half_warp_##name##_##S(T a, T b) { \\\n"
     "  const int is_b = threadIdx.x & 16; \\\n"
     "  const T other = lp_swap_##S(is_b ? a : b, 16); \\\n"

@@ -55,6 +55,14 @@ static const loop_text_t loop_texts[] = {
                         "store f32 [0, 1] at x0 * 9 of 1 add v0\n"},
   {"places_apart", "loop 1030 x 260 reduced 0\nload i64 [1, 0]\nload f32 [260, 1] align 16\neach f32 f32 \"a\" a=x1\n"
                    "store f32 [0, 1] align 16 at x0 * 260 of 5000 add v0\n"},
+  {"short_rows", "loop 2048 x 93 reduced 1\nload bf16 [96, 1] align 16\nload f32 [0, 1] align 16\nsum f32 f64 \"a\" a=x0\n"
+                 "each f64 f32 \"%0 / #\" %0=v0\nsum f32 f64 \"(a - %1) * (a - %1)\" a=x0 %1=v1\nmax f32 f32 \"a\" a=x0\n"
+                 "each f32 bf16 \"(a - %1) * b + %3\" a=x0 b=x1 %1=v1 %3=v3\neach f64 f32 \"%2\" %2=v2\n"
+                 "store bf16 [96, 1] align 16 v4\nstore f32 [1, 0] row v5\n"},
+  {"short_rows_with_sums", "loop 1024 x 96 reduced 1\nload bf16 [96, 1] align 16\nload bf16 [96, 1] align 16\nsum f32 f64 \"a\" a=x0\n"
+                           "sum f32 f64 \"a * b\" a=x0 b=x1\neach f32 bf16 \"a - %0 * b * %1\" a=x0 b=x1 %0=v0 %1=v1\n"
+                           "across f32 f64 \"a\" a=v2\nacross f32 f64 \"a * b\" a=x0 b=x1\nstore bf16 [96, 1] align 16 v2\n"
+                           "store f64 [0, 1] v3\nstore f64 [0, 1] v4\n"},
   {"row_of_none", "loop 4 x 0 reduced 1\nload f32 [0, 1]\nsum f32 f32 \"a\" a=x0\nstore f32 [1, 0] row v0\n"},
   {"rows_of_integers", "loop 70 x 45 reduced 1\nload i32 [45, 1]\nsum i64 i64 \"a\" a=x0\nmax i64 i64 \"a\" a=x0\n"
                        "min i64 i64 \"a\" a=x0\nprod f32 f32 \"a * b\" a=x0 b=0.3\nstore i64 [1, 0] row v0\n"
