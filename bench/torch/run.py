@@ -209,8 +209,6 @@ def losses_agree(sides: dict[str, Side], dtype: str) -> bool:
 
 def limit_ms(facts: dict, rates: dict, dtype: str) -> float:
     """The step's products at the rate of products, and after them its bytes at the rate of copies."""
-    if not facts:
-        return math.nan
     moved = 10 * facts["parameter_bytes"] + 2 * facts["saved_bytes"]
     return (facts["flops"] / (rates[f"gflops_{dtype}"] * 1e9) + moved / (rates["copy_gbs"] * 1e9)) * 1e3
 
@@ -240,8 +238,12 @@ def export(options, model: str) -> pathlib.Path:
 
 
 def describe(options, folder: pathlib.Path, dtype: str) -> dict:
-    return json.loads(ask_once([options.python, HERE / "torch_side.py", "describe", folder / "train.pt2",
-                                folder / "inputs.safetensors", dtype, options.device]))
+    """What a step must do, kept beside the archive; and its example inputs as a file."""
+    archive, kept = folder / "train.pt2", folder / f"facts-{dtype}-{options.device}.json"
+    if not kept.exists() or kept.stat().st_mtime < archive.stat().st_mtime:
+        kept.write_text(ask_once([options.python, HERE / "torch_side.py", "describe", archive, folder / "inputs.safetensors", dtype,
+                                  options.device]))
+    return json.loads(kept.read_text())
 
 
 def one_cpu_a_core() -> list[int]:
@@ -312,8 +314,8 @@ def table(rows: list[dict]) -> str:
     for dtype, threads in dict.fromkeys((row["dtype"], row["threads"]) for row in rows):
         part = [row for row in rows if (row["dtype"], row["threads"]) == (dtype, threads)]
         rates = part[0]["rates"]
-        machine_does = f": {rates[f'gflops_{dtype}']:.0f} GFLOP/s in products, {rates['copy_gbs']:.1f} GB/s in copies" if rates else ""
-        lines += ["", f"{dtype}, {threads} thread{'s' * (threads > 1)}{machine_does}", "",
+        lines += ["", f"{dtype}, {threads} thread{'s' * (threads > 1)}: {rates[f'gflops_{dtype}']:.0f} GFLOP/s in products, "
+                      f"{rates['copy_gbs']:.1f} GB/s in copies", "",
                   "| model | eager | compile | aothost | x eager | x compile | peak MiB eager | compile | aothost "
                   "| first s compile | aothost | of limit | loss |", "|" + "---|" * 13]
         lines += [table_row(row) for row in part]
@@ -386,8 +388,6 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench-torch", metavar="DIR",
                         help="archives and logs, kept (default build/bench-torch)")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="for results.json and table.md (default: WORK)")
-    parser.add_argument("--no-limit", action="store_true",
-                        help="do not count what a step must do: sooner by ten seconds and more a model")
     parser.add_argument("--quick", action="store_true", help="gpt_bytes, f32, 1 thread, 5 steps")
     parser.add_argument("--table", type=pathlib.Path, nargs="+", metavar="FILE",
                         help="print the table of these results.json, and end")
@@ -425,9 +425,8 @@ def main() -> int:
     options.library, options.plugins = find_library(options.aothost)
     about = machine(options)
     print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)
-    rates = dict.fromkeys(options.threads, {}) if options.no_limit else {
-        n: json.loads(ask_once([options.python, HERE / "torch_side.py", "rates", n, options.device], options.cpus[:n]))
-        for n in options.threads}
+    rates = {n: json.loads(ask_once([options.python, HERE / "torch_side.py", "rates", n, options.device], options.cpus[:n]))
+             for n in options.threads}
     rows, left_out, failed = [], [], False
     for threads, dtype in ((threads, dtype) for dtype in options.dtypes for threads in options.threads):
         for model in options.models:
@@ -437,7 +436,7 @@ def main() -> int:
                 continue
             try:
                 folder = export(options, model)
-                facts = {} if options.no_limit else describe(options, folder, dtype)
+                facts = describe(options, folder, dtype)
             except SideError as error:
                 print(f"{what}: cannot be exported: {error}", flush=True)
                 failed = True
