@@ -105,18 +105,18 @@ has out.0 'step 4/4  loss'
 
 # A rank that is killed: the other has NCCL's collectives alone to know it by, and its patience.
 exec=exec # so that these are the processes themselves
-as 0 0 0 "$aothost" run train.yaml --set run.train.steps=100000 --set run.ranks-with.patience=5 > out.0 2>&1 & first=$!
-as 1 1 0 "$aothost" run train.yaml --set run.train.steps=100000 --set run.ranks-with.patience=5 > out.1 2>&1 & second=$!
+as 0 0 0 "$aothost" run train.yaml --set run.train.steps=100000 --set run.ranks-with.patience=12 > out.0 2>&1 & first=$!
+as 1 1 0 "$aothost" run train.yaml --set run.train.steps=100000 --set run.ranks-with.patience=12 > out.1 2>&1 & second=$!
 exec=
 for _ in $(seq 600); do grep -q 'step 5/' out.0 && break; sleep 0.1; done
 has out.0 'step 5/'
 kill -KILL $second
-{ sleep 30; kill -KILL $first; } > /dev/null 2>&1 & guard=$!
+{ sleep 60; kill -KILL $first; } > /dev/null 2>&1 & guard=$!
 wait $first && complain "the first rank ended well without the second" || code=$?
 [ "$code" = 2 ] || complain "the first rank ended with $code: $(cat out.0)"
 kill $guard 2> /dev/null
 cp out.0 out
-says 'a collective has not ended within 5 s; rank 0 was at|nothing was heard of rank 1 within 5 s'
+says 'a collective has not ended within 12 s; rank 0 was at|nothing was heard of rank 1 within 12 s'
 
 # Nobody comes, on either side.
 status 2 as 0 0 0 "$aothost" run train.yaml --set run.ranks-with.patience=1
