@@ -118,9 +118,20 @@ static int is_exp_of_difference(const lp_token_t *call, const char *form) {
   return *form && call->size == 3 && strncmp(at, "(a - %", 6) == 0 && at[6] >= '0' && at[6] <= '9' && at[7] == ')';
 }
 
+static int is_rounded_gelu(const lp_loop_t *l, const lp_inst_t *inst) {
+  return l->gpu.kind && inst->compute == AOT_F32 && inst->dtype == AOT_BF16 && inst->reduce == LP_EACH &&
+         strcmp(inst->text, "a * normal_or_nan(a)") == 0;
+}
+
 void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst) {
   const char *at = inst->text;
   lp_token_t t;
+  if (is_rounded_gelu(l, inst)) {
+    lp_print(out, "lp_gelu_rounded_f32(");
+    print_arg(out, l, inst, 0);
+    lp_print(out, ")");
+    return;
+  }
   while (lp_token(&at, &t)) {
     switch (t.kind) {
       case LP_TK_ARG:
