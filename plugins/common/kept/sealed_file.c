@@ -71,11 +71,11 @@ char *kf_read(const char *path, kf_key_t key, size_t *out_nbytes) {
   return bytes;
 }
 
-static int write_file(const char *path, const void *bytes, size_t nbytes) {
+static int write_file(const char *path, const void *bytes, size_t nbytes, const seal_t *seal) {
   FILE *f = fopen(path, "wb");
   if (!f) return -1;
-  const size_t put = fwrite(bytes, 1, nbytes, f);
-  return fclose(f) == 0 && put == nbytes ? 0 : -1;
+  const size_t put = fwrite(bytes, 1, nbytes, f) + fwrite(seal, 1, sizeof *seal, f);
+  return fclose(f) == 0 && put == nbytes + sizeof *seal ? 0 : -1;
 }
 
 int kf_write(const char *dir, const char *path, kf_key_t key, const void *bytes, size_t nbytes) {
@@ -83,7 +83,8 @@ int kf_write(const char *dir, const char *path, kf_key_t key, const void *bytes,
   kf_work_t w;
   if (kf_work_begin(dir, &w)) return -1;
   kf_work_path(&w, "file", made);
-  const int failed = write_file(made, bytes, nbytes) || kf_seal(made, key) || rename(made, path);
+  const seal_t seal = seal_of(bytes, nbytes, key);
+  const int failed = write_file(made, bytes, nbytes, &seal) || rename(made, path);
   kf_work_end(&w);
   return failed ? -1 : 0;
 }

@@ -14,7 +14,8 @@ typedef XXH128_hash_t kf_key_t;
 int kf_seal(const char *path, kf_key_t key);
 /* What stands before the seal, and it counts as used now; the caller frees it. NULL: no such file. */
 char *kf_read(const char *path, kf_key_t key, size_t *out_nbytes);
-/* Makes it, in a work folder of `dir`, and gives it its name. 0, or -1: it is not kept. */
+/* Makes it, in a work folder of `dir`, and gives it its name. It does not wait for the disk: a start that keeps thirty
+ * files would wait thirty times. What a power failure cuts short has no seal. 0, or -1: it is not kept. */
 int kf_write(const char *dir, const char *path, kf_key_t key, const void *bytes, size_t nbytes);
 
 #endif
