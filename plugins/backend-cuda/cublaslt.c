@@ -126,7 +126,7 @@ int gc_product_candidates(const gc_cublaslt_t *l, const gc_product_t *p, gc_cand
 int gc_product_check(const gc_cublaslt_t *l, const gc_product_t *p) {
   gc_candidate_t needs;
   const int failed =
-      l->check(l->handle, p->desc, p->layouts[0], p->layouts[1], p->layouts[2], p->layouts[3], &p->algo, &needs);
+      l->check(l->handle, p->desc, p->layouts[0], p->layouts[1], p->layouts[2], p->layouts[3], p->algo, &needs);
   return failed ? failed : needs.workspace <= p->workspace_nbytes ? 0 : NO_ALGORITHM;
 }
 
@@ -143,6 +143,6 @@ int gc_product_run(const gc_cublaslt_t *l, const gc_product_t *p, const gc_addre
   }
   return l->matmul(l->handle, p->desc, is_double ? (const void *)&p->alpha : &alpha, matrices[0], p->layouts[0],
                    matrices[1], p->layouts[1], is_double ? (const void *)&p->beta : &beta, matrices[2], p->layouts[2],
-                   (void *)(uintptr_t)at[GC_D], p->layouts[3], &p->algo, (void *)(uintptr_t)at[GC_WORKSPACE],
+                   (void *)(uintptr_t)at[GC_D], p->layouts[3], p->algo, (void *)(uintptr_t)at[GC_WORKSPACE],
                    p->workspace_nbytes, stream);
 }

@@ -62,7 +62,7 @@ typedef struct gc_product {
   uint32_t align[GC_N_MATRICES];       /* bytes that they lie at a multiple of */
   double alpha, beta;
   uint64_t workspace_nbytes;
-  gc_algo_t algo; /* by gc_product_candidates */
+  const gc_algo_t *algo; /* borrowed; there when it is checked or run */
   void *desc, *layouts[GC_N_MATRICES];
 } gc_product_t;
 

@@ -101,13 +101,6 @@ static void on_fault(void *self, aot_status_t status, const lw_error_t *error) {
   gc_device_fault(c->exe->device, status, "backend-cuda.kernel-failed", error->text, error->node);
 }
 
-static aot_status_t compile_kernels(gc_call_t *c, lw_error_t *error) {
-  char why[300];
-  gc_want_kernels(&c->schedule);
-  if (gc_code_compile(&c->exe->code, why, sizeof why) == 0) return AOT_OK;
-  return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
-}
-
 static aot_status_t lower_once(gc_call_t *c, gc_lowering_t *l, lw_error_t *error) {
   gc_exe_t *e = c->exe;
   const double begin = gc_now_ms();
@@ -136,30 +129,48 @@ static aot_status_t lower_once(gc_call_t *c, gc_lowering_t *l, lw_error_t *error
   return status;
 }
 
-/* The schedule was made as if cuDNN had all plans, which tells those that are to be made; beside them the kernels are
- * compiled. Then it is made once more, with what cuDNN takes. */
-static aot_status_t make_plans(gc_call_t *c, gc_lowering_t *l, lw_error_t *error) {
-  gc_exe_t *e = c->exe;
-  const double begin = gc_now_ms();
-  gc_plans_making_t *making = gc_plans_begin(&e->cudnn, &e->device->driver, e->device->context);
-  const aot_status_t status = compile_kernels(c, error);
-  gc_plans_end(making);
-  e->plans_ms += gc_now_ms() - begin;
-  AOT_TRY(status);
-  lw_schedule_deinit(&c->schedule);
-  return lower_once(c, l, error);
+static aot_status_t end_compiling(gc_call_t *c, gc_compiling_t *compiling, lw_error_t *error) {
+  char why[300];
+  if (gc_code_end(&c->exe->code, compiling, why, sizeof why) == 0) return AOT_OK;
+  return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
 }
 
+/* What the schedule wants is made: kernels and cuDNN's plans on threads, and beside them, on a GPU that does nothing
+ * else, algorithms of products are chosen. Is the schedule still right? */
+static aot_status_t make_what_it_wants(gc_call_t *c, int *out_is_right, lw_error_t *error) {
+  gc_exe_t *e = c->exe;
+  const double begin = gc_now_ms();
+  const int has_plans = e->cudnn.n_waiting > 0;
+  gc_want_kernels(&c->schedule);
+  gc_compiling_t *compiling = gc_code_begin(&e->code);
+  gc_plans_making_t *making = has_plans ? gc_plans_begin(&e->cudnn, &e->device->driver, e->device->context) : NULL;
+  const uint32_t n_without = gc_algorithms_choose_waiting(&e->algorithms);
+  const aot_status_t status = end_compiling(c, compiling, error);
+  gc_plans_end(making);
+  if (has_plans) e->plans_ms += gc_now_ms() - begin;
+  *out_is_right = !has_plans && !n_without;
+  return status;
+}
+
+/* As if cuDNN had all plans and cuBLASLt all algorithms, which tells what is wanted of them. Once more, where plans were
+ * made, whose workspaces are known only then, or cuBLASLt has no algorithm for a form. */
 static aot_status_t lower(gc_call_t *c, lw_error_t *error) {
   gc_exe_t *e = c->exe;
   gc_lowering_t l;
+  int is_right = 1;
   e->cudnn.is_gathering = e->wants_cudnn;
+  e->algorithms.is_gathering = 1;
   const aot_status_t status = lower_once(c, &l, error);
-  e->cudnn.is_gathering = 0;
+  e->cudnn.is_gathering = e->algorithms.is_gathering = 0;
   AOT_TRY(status);
-  if (e->cudnn.n_waiting) AOT_TRY(make_plans(c, &l, error));
+  AOT_TRY(make_what_it_wants(c, &is_right, error));
+  if (!is_right) {
+    lw_schedule_deinit(&c->schedule);
+    AOT_TRY(lower_once(c, &l, error));
+    gc_want_kernels(&c->schedule);
+    AOT_TRY(end_compiling(c, gc_code_begin(&e->code), error));
+  }
   for (uint32_t o = 0; o <= e->s->ops.count; o++) e->n_on_host[o] += e->n_counted[o];
-  AOT_TRY(compile_kernels(c, error));
   c->staging_nbytes = l.staging_nbytes;
   c->n_checks = l.n_checks;
   c->n_beside = l.n_beside;

@@ -147,13 +147,22 @@ static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, unit_t *units) {
   return n;
 }
 
-typedef struct job {
+typedef struct worker {
+  gc_compiling_t *all;
+  pthread_t thread;
+  double end_ms; /* when it had nothing more to do */
+} worker_t;
+
+struct gc_compiling {
   const gc_code_t *code;
   uint64_t identity; /* of the compiler */
+  double begin_ms;
   unit_t *units;
   uint32_t n;
   _Atomic uint32_t next;
-} job_t;
+  worker_t workers[MOST_THREADS];
+  uint32_t n_workers;
+};
 
 /* Where it is kept. 0: nowhere. */
 static int kept_path(const gc_code_t *c, kf_key_t key, char *out, size_t size) {
@@ -163,7 +172,7 @@ static int kept_path(const gc_code_t *c, kf_key_t key, char *out, size_t size) {
   return n > 0 && (size_t)n < size;
 }
 
-static void make(const job_t *j, unit_t *u, int may_be_kept) {
+static void make(const gc_compiling_t *j, unit_t *u, int may_be_kept) {
   const gc_code_t *c = j->code;
   char path[4096];
   size_t nbytes;
@@ -178,17 +187,11 @@ static void make(const job_t *j, unit_t *u, int may_be_kept) {
 }
 
 static void *make_some(void *self) {
-  job_t *j = self;
+  worker_t *w = self;
+  gc_compiling_t *j = w->all;
   for (uint32_t k; (k = atomic_fetch_add(&j->next, 1)) < j->n;) make(j, &j->units[k], 1);
+  w->end_ms = gc_now_ms();
   return NULL;
-}
-
-static void make_on_threads(job_t *j) {
-  pthread_t threads[MOST_THREADS];
-  uint32_t n = 0;
-  while (n + 1 < MOST_THREADS && n + 1 < j->n && pthread_create(&threads[n], NULL, make_some, j) == 0) n++;
-  make_some(j);
-  while (n) pthread_join(threads[--n], NULL);
 }
 
 /* ---- functions ---- */
@@ -214,7 +217,7 @@ static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t m
 }
 
 /* What was kept and the driver does not take is compiled again. */
-static int load(gc_code_t *c, const job_t *j, unit_t *u, char *why, size_t size) {
+static int load(gc_code_t *c, const gc_compiling_t *j, unit_t *u, char *why, size_t size) {
   char buffer[192];
   gc_result_t result = GC_SUCCESS;
   gc_module_t *modules = realloc(c->modules, (c->n_modules + 1) * sizeof *modules);
@@ -236,26 +239,58 @@ static int load(gc_code_t *c, const job_t *j, unit_t *u, char *why, size_t size)
   return 0;
 }
 
-int gc_code_compile(gc_code_t *c, char *why, size_t size) {
-  const double begin = gc_now_ms();
-  const uint32_t n_kernels = wanted_first(c);
-  if (!n_kernels) return 0;
-  job_t j = {.code = c, .identity = nv_nvrtc_identity(c->nvrtc, c->arch)};
-  j.units = calloc(n_kernels, sizeof *j.units);
-  int failed = !j.units;
-  if (failed) snprintf(why, size, "no memory for generated code");
-  else j.n = divide(c, n_kernels, j.units);
-  if (!failed) make_on_threads(&j);
-  for (uint32_t k = 0; k < j.n && !failed; k++) failed = load(c, &j, &j.units[k], why, size);
-  for (uint32_t k = 0; k < j.n; k++) {
-    free(j.units[k].image);
-    lp_text_deinit(&j.units[k].text);
+/* ---- all that is wanted ---- */
+
+gc_compiling_t *gc_code_begin(gc_code_t *c) {
+  gc_compiling_t *j = calloc(1, sizeof *j);
+  const uint32_t n_kernels = j ? wanted_first(c) : 0;
+  if (j && n_kernels) j->units = calloc(n_kernels, sizeof *j->units);
+  if (!j || (n_kernels && !j->units)) {
+    free(j);
+    return NULL;
   }
-  free(j.units);
+  j->code = c;
+  j->begin_ms = gc_now_ms();
+  if (!n_kernels) return j;
+  j->identity = nv_nvrtc_identity(c->nvrtc, c->arch);
+  j->n = divide(c, n_kernels, j->units);
+  while (j->n_workers < MOST_THREADS && j->n_workers < j->n) {
+    worker_t *w = &j->workers[j->n_workers];
+    w->all = j;
+    if (pthread_create(&w->thread, NULL, make_some, w) != 0) break;
+    j->n_workers++;
+  }
+  return j;
+}
+
+/* When the last unit was made. */
+static double wait_for_units(gc_compiling_t *j) {
+  worker_t own = {.all = j, .end_ms = j->begin_ms};
+  if (!j->n_workers) make_some(&own);
+  double end_ms = own.end_ms;
+  for (uint32_t k = 0; k < j->n_workers; k++) {
+    pthread_join(j->workers[k].thread, NULL);
+    if (j->workers[k].end_ms > end_ms) end_ms = j->workers[k].end_ms;
+  }
+  return end_ms;
+}
+
+int gc_code_end(gc_code_t *c, gc_compiling_t *j, char *why, size_t size) {
+  int failed = 0;
+  if (!j) return snprintf(why, size, "no memory for generated code"), -1;
+  c->compile_ms += wait_for_units(j) - j->begin_ms;
+  const double begin = gc_now_ms();
+  for (uint32_t k = 0; k < j->n && !failed; k++) failed = load(c, j, &j->units[k], why, size);
+  for (uint32_t k = 0; k < j->n; k++) {
+    free(j->units[k].image);
+    lp_text_deinit(&j->units[k].text);
+  }
   uint32_t n_left = 0; /* whoever asks for one that failed is told again; others may be wanted later */
   for (uint32_t k = 0; k < c->n_fresh; k++)
     if (!c->fresh[k]->main) c->fresh[n_left++] = c->fresh[k];
   c->n_fresh = n_left;
   c->compile_ms += gc_now_ms() - begin;
+  free(j->units);
+  free(j);
   return failed ? -1 : 0;
 }

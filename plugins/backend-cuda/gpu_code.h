@@ -1,5 +1,5 @@
 /* The generated kernels of a program: text collected by name while graphs are lowered, compiled by NVRTC in units, on
- * several threads, then found by name. A schedule keeps the place of a kernel, which is filled by gc_code_compile.
+ * several threads, then found by name. A schedule keeps the place of a kernel, which is filled when it is compiled.
  *
  * The machine code of a unit is kept in the cache folder under a hash of its text, the compiler and the architecture
  * (common/kept/sealed_file.h), so that a second start compiles nothing. Where units begin is told by the names that
@@ -33,7 +33,7 @@ typedef struct gc_code {
   gc_module_t *modules;
   uint32_t n_modules;
   uint32_t n_found, n_compiled; /* kernels: in the folder; by NVRTC */
-  double compile_ms;            /* that both took */
+  double compile_ms;            /* that both took, from the first text to the last kernel */
 } gc_code_t;
 
 void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder);
@@ -45,7 +45,11 @@ gc_kernel_t *gc_code_printed(gc_code_t *c, gc_print_fn print, const void *self);
 uint64_t gc_code_hash(const lp_loop_t *loop);
 /* The kernel of this loop, which has a GPU schedule: known, or added. NULL: no memory. */
 gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop);
-/* Everything that is wanted. 0, or -1 with what the compiler or the driver says in `why`. The context is current. */
-int gc_code_compile(gc_code_t *c, char *why, size_t size);
+/* Everything that is wanted is compiled, on threads, until gc_code_end; nothing else is asked of `c` before that. NULL:
+ * no memory, which gc_code_end tells. */
+typedef struct gc_compiling gc_compiling_t;
+gc_compiling_t *gc_code_begin(gc_code_t *c);
+/* The kernels are there: 0, or -1 with what the compiler or the driver says in `why`. The context is current. */
+int gc_code_end(gc_code_t *c, gc_compiling_t *j, char *why, size_t size);
 
 #endif

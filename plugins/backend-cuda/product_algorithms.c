@@ -6,16 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CANDIDATES = 8, MOST_ROUNDS = 10, FIRST_SLOTS = 64 };
+enum { MOST_CANDIDATES = 8, MOST_ROUNDS = 10, FIRST_SLOTS = 64, ALLOC_FAILED = 3 /* cublasStatus_t */ };
 #define ALL_MS 3000.0 /* for all products of a program */
 #define ONE_MS 20.0   /* for the rounds of one */
 #define GAIN 0.97     /* of the first algorithm's time: less is noise */
-
-typedef struct gc_chosen {
-  kf_key_t key;
-  gc_algo_t algo;
-  int is_there;
-} chosen_t;
 
 /* The form of a product, without padding: what its algorithm depends on. */
 typedef struct form {
@@ -35,8 +29,10 @@ void gc_algorithms_init(gc_algorithms_t *a, const gc_driver_t *driver, const gc_
 }
 
 void gc_algorithms_deinit(gc_algorithms_t *a) {
-  free(a->chosen);
-  a->chosen = NULL;
+  for (uint32_t k = 0; k < a->n_slots; k++) free(a->slots[k]);
+  free(a->slots);
+  a->slots = NULL;
+  a->n = a->n_slots = 0;
 }
 
 static kf_key_t key_of(const gc_algorithms_t *a, const gc_product_t *p) {
@@ -54,25 +50,34 @@ static kf_key_t key_of(const gc_algorithms_t *a, const gc_product_t *p) {
 
 /* ---- what was chosen before ---- */
 
-static chosen_t *slot_of(chosen_t *slots, uint32_t n_slots, kf_key_t key) {
+static gc_choice_t **slot_of(gc_choice_t **slots, uint32_t n_slots, kf_key_t key) {
   uint32_t k = (uint32_t)key.low64 & (n_slots - 1);
-  while (slots[k].is_there && !XXH128_isEqual(slots[k].key, key)) k = (k + 1) & (n_slots - 1);
+  while (slots[k] && !XXH128_isEqual(slots[k]->key, key)) k = (k + 1) & (n_slots - 1);
   return &slots[k];
 }
 
-/* Its place, with the algorithm or still without. NULL: no memory. */
-static chosen_t *find_slot(gc_algorithms_t *a, kf_key_t key) {
-  if (2 * (a->n + 1) > a->n_slots) {
-    const uint32_t n_slots = a->n_slots ? 2 * a->n_slots : FIRST_SLOTS;
-    chosen_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots) return NULL;
-    for (uint32_t k = 0; k < a->n_slots; k++)
-      if (a->chosen[k].is_there) *slot_of(slots, n_slots, a->chosen[k].key) = a->chosen[k];
-    free(a->chosen);
-    a->chosen = slots;
-    a->n_slots = n_slots;
+static int make_room(gc_algorithms_t *a) {
+  if (2 * (a->n + 1) <= a->n_slots) return 1;
+  const uint32_t n_slots = a->n_slots ? 2 * a->n_slots : FIRST_SLOTS;
+  gc_choice_t **slots = calloc(n_slots, sizeof *slots);
+  if (!slots) return 0;
+  for (uint32_t k = 0; k < a->n_slots; k++)
+    if (a->slots[k]) *slot_of(slots, n_slots, a->slots[k]->key) = a->slots[k];
+  free(a->slots);
+  a->slots = slots;
+  a->n_slots = n_slots;
+  return 1;
+}
+
+/* Of this form, known or added. NULL: no memory. */
+static gc_choice_t *choice_of(gc_algorithms_t *a, kf_key_t key) {
+  if (!make_room(a)) return NULL;
+  gc_choice_t **slot = slot_of(a->slots, a->n_slots, key);
+  if (!*slot && (*slot = calloc(1, sizeof **slot)) != NULL) {
+    (*slot)->key = key;
+    a->n++;
   }
-  return slot_of(a->chosen, a->n_slots, key);
+  return *slot;
 }
 
 static int kept_path(const gc_algorithms_t *a, kf_key_t key, char *out, size_t size) {
@@ -83,12 +88,12 @@ static int kept_path(const gc_algorithms_t *a, kf_key_t key, char *out, size_t s
 }
 
 /* One that the library does not take any more is as good as none. */
-static int read_kept(const gc_algorithms_t *a, kf_key_t key, gc_product_t *p) {
+static int read_kept(const gc_algorithms_t *a, gc_choice_t *choice, const gc_product_t *p) {
   char path[4096];
   size_t nbytes = 0;
-  char *bytes = kept_path(a, key, path, sizeof path) ? kf_read(path, key, &nbytes) : NULL;
-  const int is_whole = bytes && nbytes == sizeof p->algo;
-  if (is_whole) memcpy(&p->algo, bytes, sizeof p->algo);
+  char *bytes = kept_path(a, choice->key, path, sizeof path) ? kf_read(path, choice->key, &nbytes) : NULL;
+  const int is_whole = bytes && nbytes == sizeof choice->algo;
+  if (is_whole) memcpy(&choice->algo, bytes, sizeof choice->algo);
   free(bytes);
   return is_whole && gc_product_check(a->cublaslt, p) == 0;
 }
@@ -149,7 +154,7 @@ static double run_round(const gc_algorithms_t *a, const gc_product_t *p, const g
   double all = 0;
   for (int k = 0; k < n; k++) {
     gc_product_t one = *p;
-    one.algo = candidates[k].algo;
+    one.algo = &candidates[k].algo;
     has_run[k] = a->driver->event_record(b->begin[k], a->stream) == GC_SUCCESS &&
                  gc_product_run(a->cublaslt, &one, b->at, a->stream) == 0 &&
                  a->driver->event_record(b->end[k], a->stream) == GC_SUCCESS;
@@ -185,7 +190,7 @@ static int measure(gc_algorithms_t *a, const gc_product_t *p, gc_candidate_t *ca
 
 /* ---- choosing ---- */
 
-static int choose_anew(gc_algorithms_t *a, kf_key_t key, gc_product_t *p) {
+static int choose_anew(gc_algorithms_t *a, gc_choice_t *choice, const gc_product_t *p) {
   gc_candidate_t candidates[MOST_CANDIDATES];
   char path[4096];
   int n = 0;
@@ -193,27 +198,46 @@ static int choose_anew(gc_algorithms_t *a, kf_key_t key, gc_product_t *p) {
   const int failed = gc_product_candidates(a->cublaslt, p, candidates, is_timed ? MOST_CANDIDATES : 1, &n);
   if (failed) return failed;
   const int best = is_timed ? measure(a, p, candidates, n) : -1;
-  p->algo = candidates[best > 0 ? best : 0].algo;
-  if (best >= 0 && kept_path(a, key, path, sizeof path)) kf_write(a->folder, path, key, &p->algo, sizeof p->algo);
+  choice->algo = candidates[best > 0 ? best : 0].algo;
+  if (best >= 0 && kept_path(a, choice->key, path, sizeof path))
+    kf_write(a->folder, path, choice->key, &choice->algo, sizeof choice->algo);
   return 0;
 }
 
-int gc_algorithms_choose(gc_algorithms_t *a, gc_product_t *p) {
-  const kf_key_t key = key_of(a, p);
-  chosen_t *slot = find_slot(a, key);
-  if (slot && slot->is_there) {
-    p->algo = slot->algo;
-    return 0;
-  }
+/* What was kept; else, unless it may wait, anew. */
+static void find(gc_algorithms_t *a, gc_choice_t *choice, gc_product_t *p, int may_wait) {
   const double begin = gc_now_ms();
-  int failed = gc_product_init(a->cublaslt, p);
-  if (failed) return failed;
-  if (a->are_timed && read_kept(a, key, p)) a->n_found++;
-  else failed = choose_anew(a, key, p);
+  p->algo = &choice->algo;
+  choice->state = GC_ALGORITHM_CHOSEN;
+  choice->status = gc_product_init(a->cublaslt, p);
+  if (!choice->status && a->are_timed && read_kept(a, choice, p)) a->n_found++;
+  else if (!choice->status && may_wait) choice->state = GC_ALGORITHM_WAITS;
+  else if (!choice->status) choice->status = choose_anew(a, choice, p);
   gc_product_deinit(a->cublaslt, p);
   a->ms += gc_now_ms() - begin;
-  if (failed || !slot) return failed;
-  *slot = (chosen_t){key, p->algo, 1};
-  a->n++;
+}
+
+int gc_algorithms_choose(gc_algorithms_t *a, gc_product_t *p) {
+  gc_choice_t *choice = choice_of(a, key_of(a, p));
+  if (!choice) return ALLOC_FAILED;
+  p->algo = &choice->algo;
+  if (choice->state == GC_ALGORITHM_CHOSEN || (choice->state == GC_ALGORITHM_WAITS && a->is_gathering))
+    return choice->status;
+  find(a, choice, p, a->is_gathering);
+  if (choice->state == GC_ALGORITHM_CHOSEN) return choice->status;
+  choice->product = *p;
+  choice->next_waiting = a->waiting;
+  a->waiting = choice;
   return 0;
+}
+
+uint32_t gc_algorithms_choose_waiting(gc_algorithms_t *a) {
+  uint32_t n_failed = 0;
+  while (a->waiting) {
+    gc_choice_t *choice = a->waiting;
+    a->waiting = choice->next_waiting;
+    if (choice->state == GC_ALGORITHM_WAITS) find(a, choice, &choice->product, 0);
+    n_failed += choice->status != 0;
+  }
+  return n_failed;
 }

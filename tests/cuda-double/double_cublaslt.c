@@ -116,6 +116,7 @@ API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *
   (void)handle, (void)preference;
   *out_n = 0;
   if (!agree(desc, a, b, c, d)) return INVALID_VALUE;
+  if (((const desc_t *)desc)->epilogue == BIAS && setting("no-bias=", 0)) return NOT_SUPPORTED;
   for (; *out_n < n && *out_n < N_ALGORITHMS; ++*out_n)
     candidates[*out_n] = (candidate_t){.algorithm = {ALGORITHM + (uint64_t)*out_n}};
   return SUCCESS;

@@ -97,10 +97,10 @@ static void run_and_check(const world_t *w, gc_product_t *p) {
   assert_int_equal(cu->memcpy_to_device(block, x, sizeof x, w->device->setup), 0);
   gc_algorithms_init(&a, cu, &w->cublaslt, w->device->setup, NULL, "a device", 1);
   assert_int_equal(gc_algorithms_choose(&a, p), 0);
-  gc_algorithms_deinit(&a);
   assert_int_equal(gc_product_init(&w->cublaslt, p), 0);
   assert_int_equal(gc_product_run(&w->cublaslt, p, at, w->device->setup), 0);
   gc_product_deinit(&w->cublaslt, p);
+  gc_algorithms_deinit(&a);
   assert_int_equal(cu->memcpy_to_host(got, at[GC_D], sizeof got, w->device->setup), 0);
   assert_int_equal(cu->stream_synchronize(w->device->setup), 0);
   check(p, x, got);
@@ -148,7 +148,7 @@ static choice_t choose(const world_t *w, const char *device, int are_timed) {
   gc_product_t p = small();
   gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, device, are_timed);
   for (int layer = 0; layer < 3; layer++) assert_int_equal(gc_algorithms_choose(&a, &p), 0);
-  const choice_t c = {a.n_timed, a.n_found, (int)(p.algo.words[0] - DOUBLE_ALGORITHM)};
+  const choice_t c = {a.n_timed, a.n_found, (int)(p.algo->words[0] - DOUBLE_ALGORITHM)};
   gc_algorithms_deinit(&a);
   return c;
 }
@@ -196,6 +196,51 @@ static void of_another_device_or_library_is_none(void **state) {
   for (int k = 0; k < 3; k++) unlink(aside[k]);
 }
 
+/* Lowering asks for a form three times and gets its place; nothing runs before those that wait are chosen. */
+static void a_form_waits_until_it_is_chosen(void **state) {
+  const world_t *w = *state;
+  for (uint32_t start = 0; start < 2; start++) {
+    gc_algorithms_t a;
+    gc_product_t p = small();
+    gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, "a device", 1);
+    a.is_gathering = 1;
+    for (int layer = 0; layer < 3; layer++) assert_int_equal(gc_algorithms_choose(&a, &p), 0);
+    const gc_algo_t *place = p.algo;
+    assert_int_equal(a.n_timed, 0);
+    assert_int_equal(a.n_found, start); /* the second start has it from the folder */
+    assert_int_equal(a.waiting != NULL, start == 0);
+    a.is_gathering = 0;
+    assert_int_equal(gc_algorithms_choose_waiting(&a), 0);
+    assert_null(a.waiting);
+    assert_int_equal(a.n_timed, start == 0);
+    assert_int_equal(gc_algorithms_choose(&a, &p), 0);
+    assert_ptr_equal(p.algo, place);
+    assert_int_equal(a.n_timed, start == 0);
+    if (is_double(w)) assert_in_range(place->words[0], DOUBLE_ALGORITHM, DOUBLE_ALGORITHM + 2);
+    gc_algorithms_deinit(&a);
+  }
+}
+
+static void that_a_form_has_none_is_told_when_it_is_chosen(void **state) {
+  const world_t *w = *state;
+  gc_algorithms_t a;
+  gc_product_t plain = small(), biased = small();
+  if (!is_double(w)) skip();
+  setenv("AOT_CUDA_DOUBLE", "no-bias=1", 1);
+  biased.has_bias = 1;
+  gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, NULL, "a device", 1);
+  a.is_gathering = 1;
+  assert_int_equal(gc_algorithms_choose(&a, &plain), 0);
+  assert_int_equal(gc_algorithms_choose(&a, &biased), 0);
+  assert_int_equal(gc_algorithms_choose_waiting(&a), 1);
+  assert_int_equal(gc_algorithms_choose(&a, &plain), 0);
+  assert_int_not_equal(gc_algorithms_choose(&a, &biased), 0);
+  a.is_gathering = 0;
+  assert_int_not_equal(gc_algorithms_choose(&a, &biased), 0);
+  gc_algorithms_deinit(&a);
+  unsetenv("AOT_CUDA_DOUBLE");
+}
+
 static kf_key_t key_of_file(const char *path) {
   unsigned long long high = 0, low = 0;
   assert_int_equal(sscanf(strrchr(path, '/'), "/cuda-%16llx%16llx.algorithm", &high, &low), 2);
@@ -238,6 +283,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(operands_are_read_as_they_lie, begin, end),
       cmocka_unit_test_setup_teardown(the_first_is_taken_where_none_is_timed, begin, end),
       cmocka_unit_test_setup_teardown(a_faster_one_is_found_once, begin, end),
+      cmocka_unit_test_setup_teardown(a_form_waits_until_it_is_chosen, begin, end),
+      cmocka_unit_test_setup_teardown(that_a_form_has_none_is_told_when_it_is_chosen, begin, end),
       cmocka_unit_test_setup_teardown(of_another_device_or_library_is_none, begin, end),
       cmocka_unit_test_setup_teardown(what_is_damaged_or_not_taken_is_timed_again, begin, end),
       cmocka_unit_test_setup_teardown(without_memory_to_measure_the_first_is_taken, begin, end),
