@@ -254,7 +254,11 @@ static int choose_staged(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m)
   else g->team = large_team(gs_divide_up((uint64_t)lp_length(l), g->vector));
   const uint32_t teams = TEAMS_TOGETHER / g->team;
   const uint32_t most = g->team > WARP ? MOST_TEAMS : TEAMS_TOGETHER;
-  if (choose_stages(l, m, teams > most ? most : teams ? teams : 1)) return 1;
+  if (choose_stages(l, m, teams > most ? most : teams ? teams : 1)) {
+    /* Long rows are copied faster whole; short ones of several teams are not (measured, bench/cuda/README.md). */
+    g->bulk = !has_sums && m->arch >= OLDEST_WITH_BULK && may_be_bulk(l);
+    return 1;
+  }
   *g = before;
   return 0;
 }
