@@ -1,4 +1,4 @@
-#include "assign.h"
+#include "claims.h"
 
 #include <aot/graph.h>
 #include <aot/inline.h>

@@ -1,5 +1,6 @@
-#include "assign.h"
+#include "outline.h"
 
+#include "convex.h"
 #include "joint/copy_nodes.h"
 #include <aot/inline.h>
 #include <stdio.h>

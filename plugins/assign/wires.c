@@ -1,5 +1,6 @@
-#include "assign.h"
+#include "wires.h"
 
+#include "convex.h"
 #include "joint/snap_expr.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -105,7 +106,8 @@ aot_status_t as_find_wires(const as_stage_t *s, const aot_snapshot_t *p, const a
 
 typedef struct counting {
   const as_stage_t *s;
-  const as_division_t *d;
+  const as_wires_t *wires;
+  const uint32_t *of;             /* by node position: its part */
   const uint32_t *device, *other; /* by part */
   uint32_t *n_on;                 /* by device: parts that want the wire there */
   uint32_t *stamp;                /* by part: the last wire + 1 that it was counted for */
@@ -119,15 +121,15 @@ static uint64_t count_others(const counting_t *c, uint32_t than) {
 }
 
 static void count_wire(const counting_t *c, uint32_t number, as_move_time_t *out) {
-  const as_wire_t *w = &c->d->wires->wire[number];
+  const as_wire_t *w = &c->wires->wire[number];
   const uint64_t each = c->s->move_delay + w->nbytes * 1000 / c->s->move_rate;
-  const uint32_t maker = w->maker ? c->d->part[w->maker - 1] : AS_NONE;
+  const uint32_t maker = w->maker ? c->of[w->maker - 1] : AS_NONE;
   const uint32_t at = w->maker ? c->device[maker] : 0;
   uint32_t n = 0;
   memset(c->n_on, 0, c->s->n_devices * sizeof *c->n_on);
   c->n_on[0] = w->is_wanted;
   for (uint32_t r = w->begin; r < w->end; r++) {
-    const uint32_t part = c->d->part[c->d->wires->readers[r]];
+    const uint32_t part = c->of[c->wires->readers[r]];
     if (part == maker || c->stamp[part] == number + 1) continue;
     c->stamp[part] = number + 1;
     c->parts[n++] = part;
@@ -149,16 +151,17 @@ static void count_wire(const counting_t *c, uint32_t number, as_move_time_t *out
   }
 }
 
-aot_status_t as_count_moves(const as_stage_t *s, const as_division_t *d, const uint32_t *device, const uint32_t *other,
-                            as_move_time_t *out) {
+aot_status_t as_count_moves(const as_stage_t *s, const as_wires_t *w, uint32_t n_parts, const uint32_t *part,
+                            const uint32_t *device, const uint32_t *other, as_move_time_t *out) {
   const counting_t c = {.s = s,
-                        .d = d,
+                        .wires = w,
+                        .of = part,
                         .device = device,
                         .other = other,
                         .n_on = as_alloc(s, s->n_devices, sizeof *c.n_on),
-                        .stamp = as_alloc(s, d->n_parts, sizeof *c.stamp),
-                        .parts = as_alloc(s, d->n_parts, sizeof *c.parts)};
+                        .stamp = as_alloc(s, n_parts, sizeof *c.stamp),
+                        .parts = as_alloc(s, n_parts, sizeof *c.parts)};
   if (!c.n_on || !c.stamp || !c.parts) return AOT_E_EXHAUSTED;
-  for (uint32_t i = 0; d->wires && i < d->wires->n; i++) count_wire(&c, i, out);
+  for (uint32_t i = 0; i < w->n; i++) count_wire(&c, i, out);
   return AOT_OK;
 }

@@ -1,4 +1,4 @@
-#include "assign.h"
+#include "worth.h"
 
 enum { MAX_ROUNDS = 8 };
 
@@ -50,12 +50,12 @@ static int is_worth(const as_stage_t *s, const sum_t *sum, const as_move_time_t 
 static aot_status_t count_moves(const as_stage_t *s, const as_division_t *d, const sum_t *sums, as_move_time_t *out) {
   uint32_t *device = as_alloc(s, d->n_parts, sizeof *device), *other = as_alloc(s, d->n_parts, sizeof *other);
   if (!device || !other) return AOT_E_EXHAUSTED;
-  if (s->n_devices < 2) return AOT_OK;
+  if (s->n_devices < 2 || !d->wires) return AOT_OK;
   for (uint32_t p = 0; p < d->n_parts; p++) {
     device[p] = s->device_of[sums[p].backend - 1];
     other[p] = sums[p].next ? s->device_of[sums[p].next - 1] : device[p];
   }
-  return as_count_moves(s, d, device, other, out);
+  return as_count_moves(s, d->wires, d->n_parts, d->part, device, other, out);
 }
 
 aot_status_t as_divide_worthily(const as_stage_t *s, as_division_t *d, uint32_t *out_moved) {

@@ -1,0 +1,26 @@
+#include "assign_stage.h"
+
+#include <aot/inline.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void *as_alloc(const as_stage_t *s, uint64_t n, uint64_t size) {
+  return s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * size);
+}
+
+aot_status_t as_fail(const as_stage_t *s, uint32_t node, const char *code, const char *hint, const char *format, ...) {
+  char message[400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  const aot_diag_t d = {.struct_size = sizeof d,
+                        .severity = AOT_SEVERITY_ERROR,
+                        .code = aot_str(code),
+                        .message = aot_str(message),
+                        .hint = aot_str(hint),
+                        .node = {node},
+                        .value = aot_no_value()};
+  s->host->diag(s->host, s->ctx, &d);
+  return AOT_E_UNIMPLEMENTED;
+}
