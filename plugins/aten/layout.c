@@ -5,7 +5,7 @@
  * otherwise the dimensions are sorted by the operands' strides, the first operand that can tell decides. The view rule
  * is computeStride of aten/src/ATen/TensorUtils.cpp. Comparisons use hints of symbolic dimensions. Each function is
  * linear in the rank, the sort quadratic. */
-#include "shape.h"
+#include "layout.h"
 
 #include <string.h>
 

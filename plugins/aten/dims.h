@@ -1,0 +1,65 @@
+/* Dimensions, which may be symbolic, in one run of a shape rule.
+ *
+ * Arithmetic folds constants first and asks the environment for an expression otherwise; questions
+ * (equal? less?) are answered with the dimensions' hints, as PyTorch's own tracing does.
+ *
+ * Errors are sticky: the first at_fail() is kept, later calls answer harmless values, and the rule needs no checks
+ * between its steps. */
+#ifndef AT_DIMS_H
+#define AT_DIMS_H
+
+#include <aot/base.h>
+#include <aot/graph.h>
+#include <aot/opset.h>
+#include "at_row.h"
+
+typedef struct at_env {
+  void *self;
+  aot_status_t (*type_of)(void *self, uint32_t value, aot_type_t *out);
+  aot_status_t (*dim)(void *self, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out); /* AOT_EXPR_* */
+  int64_t (*hint)(void *self, int64_t dim);
+  aot_status_t (*symbol)(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out); /* a new one */
+  aot_status_t (*region_result)(void *self, uint32_t graph, uint32_t i, aot_type_t *out); /* AOT_E_NOT_FOUND: no more */
+  aot_status_t (*put)(void *self, const aot_type_t *type);
+  /* puts another operator's results */
+  aot_status_t (*infer)(void *self, uint32_t op, const aot_arg_t *args, uint32_t n_args);
+  int (*carries_bit)(void *self, uint32_t value, uint32_t bit); /* lazy_bits.h */
+} at_env_t;
+
+#define AT_POOL 2048
+
+typedef struct at_infer {
+  const at_row_t *row;
+  const aot_op_desc_t *desc;
+  const aot_arg_t *args;
+  uint32_t n_args;
+  const at_env_t *env;
+  aot_status_t status;
+  char message[240];
+  uint32_t n_put, n_pool;
+  int requires_grad;            /* some operand does */
+  int copies;                   /* what a view rule puts is a copy: contiguous, of its own */
+  int32_t device, device_index; /* of the results */
+  int64_t pool[AT_POOL];        /* dimension arrays of this call */
+} at_infer_t;
+
+void at_fail(at_infer_t *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+int64_t *at_dims(at_infer_t *c, int32_t n); /* an array of the pool */
+int64_t *at_dims_copy(at_infer_t *c, const int64_t *dims, int32_t n);
+int64_t at_add(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_sub(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_mul(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_floordiv(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_min(at_infer_t *c, int64_t a, int64_t b); /* the host decides by the symbols' ranges where it can */
+int64_t at_max(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_hint(at_infer_t *c, int64_t dim);
+/* A number that only the run can tell: a new symbol in [min, max], both inclusive; a symbolic max counts as none. */
+int64_t at_unknown(at_infer_t *c, int64_t min, int64_t max);
+int at_same(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_numel(at_infer_t *c, const int64_t *sizes, int32_t rank);
+int32_t at_wrap(at_infer_t *c, int64_t dim, int32_t rank); /* -1 is the last; a 0-dim tensor counts as rank 1 */
+uint32_t at_dim_mask(at_infer_t *c, const int64_t *dims, uint32_t n, int32_t rank); /* bit set; duplicates fail */
+const char *at_dims_text(at_infer_t *c, const int64_t *dims, int32_t n, char *buffer, uint32_t capacity);
+
+#endif
