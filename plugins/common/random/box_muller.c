@@ -78,3 +78,27 @@ void ph_fill_normal(uint64_t seed, uint64_t counter, uint64_t first, uint64_t n,
     }
   }
 }
+
+/* ---- runs of elements ---- */
+
+/* Box-Muller costs far more than the words: the plain filling serves, a piece at a time. */
+static void normals(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, uint32_t words,
+                    double *wide_out, float *out) {
+  double piece[4 * MANY];
+  uint64_t most = step == 1 ? 4 * MANY : 1;
+  for (uint64_t k = 0, some; k < n; k += some) {
+    some = n - k < most ? n - k : most;
+    ph_fill_normal(seed, counter, first + k * step, some, words, piece);
+    for (uint64_t j = 0; j < some; j++) {
+      if (out) out[k + j] = (float)piece[j];
+      else wide_out[k + j] = piece[j];
+    }
+  }
+}
+
+void ph_run_normal32(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out) {
+  normals(seed, counter, first, step, n, 1, NULL, out);
+}
+void ph_run_normal64(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out) {
+  normals(seed, counter, first, step, n, 2, out, NULL);
+}

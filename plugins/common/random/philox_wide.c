@@ -1,4 +1,4 @@
-/* Many blocks at once, and runs of elements for generated loops. Eight blocks (AVX-512), four (AVX2) or one go side by
+/* Many blocks at once, and runs of their words for generated loops. Eight blocks (AVX-512), four (AVX2) or one go side by
  * side, each word of a counter in a lane of 64 bits, so that one multiplication gives both halves of a product. Upper
  * halves of lanes hold leftovers that no multiplication reads; they are cleared once, at the end. All ways give the
  * same words. */
@@ -135,26 +135,4 @@ void ph_run_words64(uint64_t seed, uint64_t counter, uint64_t first, uint64_t st
     for (uint64_t j = 0; j < some; j++) to[k + j] = (uint64_t)words[2 * j + 1] << 32 | words[2 * j];
     k += some;
   }
-}
-
-/* Box-Muller costs far more than the words: the plain filling serves, a piece at a time. */
-static void normals(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, uint32_t words,
-                    double *wide_out, float *out) {
-  double piece[4 * RUN_BLOCKS];
-  uint64_t most = step == 1 ? 4 * RUN_BLOCKS : 1;
-  for (uint64_t k = 0, some; k < n; k += some) {
-    some = n - k < most ? n - k : most;
-    ph_fill_normal(seed, counter, first + k * step, some, words, piece);
-    for (uint64_t j = 0; j < some; j++) {
-      if (out) out[k + j] = (float)piece[j];
-      else wide_out[k + j] = piece[j];
-    }
-  }
-}
-
-void ph_run_normal32(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out) {
-  normals(seed, counter, first, step, n, 1, NULL, out);
-}
-void ph_run_normal64(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out) {
-  normals(seed, counter, first, step, n, 2, out, NULL);
 }
