@@ -141,6 +141,14 @@ static rk_tensor_t tensor_over(const rk_array_t *a) {
   return t;
 }
 
+/* The kernel on tensors that are real: parts of those of c, which were checked, and work copies. */
+static aot_status_t run_kernel(const rk_ctx_t *c, const rk_call_t *call) {
+  rk_ctx_t real = {c->kernel, call, c->error, NULL, NULL};
+  const aot_status_t status = c->kernel->run(&real);
+  rk_scratch_free(&real);
+  return status;
+}
+
 /* One run into `results`. what[k]: the part of argument k; others than those of `slots` are no elements and stay. */
 static aot_status_t run_real(rk_ctx_t *c, const int *what, uint32_t slots, rk_tensor_t *results) {
   rk_call_t call = *c->call;
@@ -150,7 +158,7 @@ static aot_status_t run_real(rk_ctx_t *c, const int *what, uint32_t slots, rk_te
     AOT_TRY(argument_part(c, &call.args[k], k < 32 ? what[k] : REAL, k < 32 && slots >> k & 1, &args[k]));
   call.args = args;
   call.results = results;
-  return rk_run(c->kernel, &call, c->error);
+  return run_kernel(c, &call);
 }
 
 static aot_status_t run_parts(rk_ctx_t *c, const rk_complex_row_t *row) {
@@ -215,7 +223,7 @@ static aot_status_t run_magnitude(rk_ctx_t *c) {
   memcpy(args, call.args, call.n_args * sizeof *args);
   args[0] = rk_arg_of_tensor(t);
   call.args = args;
-  return rk_run(c->kernel, &call, c->error);
+  return run_kernel(c, &call);
 }
 
 /* ---- pointwise ---- */

@@ -50,6 +50,7 @@ aot_status_t rk_fail(rk_ctx_t *c, aot_status_t status, const char *format, ...) 
   } while (0)
 /* n zeroed elements; at least one byte, so that the pointer is never NULL. */
 aot_status_t rk_scratch(rk_ctx_t *c, int64_t n, size_t size, void *out_pointer);
+void rk_scratch_free(rk_ctx_t *c); /* all of the call's */
 #define RK_SCRATCH(c, n, pointer) AOT_TRY(rk_scratch(c, n, sizeof *(pointer), &(pointer)))
 
 /* ---- arguments ---- */
@@ -152,6 +153,8 @@ aot_status_t rk_dense_expanded(rk_ctx_t *c, const rk_tensor_t *t, int32_t rank, 
 int rk_wants(const rk_ctx_t *c, uint32_t result); /* the caller has a tensor for it */
 rk_tensor_t *rk_result(const rk_ctx_t *c, uint32_t result);
 int32_t rk_result_dtype(const rk_ctx_t *c, uint32_t result); /* 0: not wanted */
+/* Its size is not known yet; the kernel tells it (rk_run_for). */
+int rk_is_open(const rk_ctx_t *c, const rk_tensor_t *result);
 aot_status_t rk_check_result(rk_ctx_t *c, uint32_t result, int32_t rank, const int64_t *sizes);
 aot_status_t rk_put_f(rk_ctx_t *c, uint32_t result, const rk_array_t *a);
 aot_status_t rk_put_i(rk_ctx_t *c, uint32_t result, const rk_array_t *a);

@@ -3,27 +3,8 @@
  * An iteration space is a list of sizes; a tensor joins it with its strides right-aligned and 0 where it is broadcast.
  * The last dimension is handed out as a run, the others advance like an odometer: no recursion, no index division. */
 #include "common/kernels/rk_core.h"
-#include "common/tensor/geometry.h"
 #include <aot/inline.h>
 #include <string.h>
-
-int64_t rk_numel(const rk_tensor_t *t) { return tn_numel(t->rank, t->sizes); }
-
-void rk_lay_dense(rk_tensor_t *t) {
-  tn_row_major(t->rank, t->sizes, t->strides);
-  t->offset = 0;
-}
-
-int rk_tensor_fits(const rk_tensor_t *t) {
-  const int64_t width = (int64_t)aot_dtype_size(t->dtype);
-  int64_t first, last;
-  if (width == 0 || t->rank < 0 || t->rank > AOT_MAX_RANK) return 0;
-  for (int32_t d = 0; d < t->rank; d++)
-    if (t->sizes[d] < 0) return 0;
-  if (tn_numel(t->rank, t->sizes) == 0) return 1;
-  return tn_reach(t->rank, t->sizes, t->strides, t->offset, &first, &last) && first >= 0 &&
-         (uint64_t)last < t->nbytes / (uint64_t)width;
-}
 
 void rk_iter_init(rk_iter_t *it, int32_t rank, const int64_t *sizes) {
   memset(it, 0, sizeof *it);
@@ -64,10 +45,6 @@ void rk_iter_next(rk_iter_t *it) {
     it->index[d] = 0;
   }
   it->more = 0;
-}
-
-int rk_same_shape(const rk_tensor_t *a, const rk_tensor_t *b) {
-  return a->rank == b->rank && (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
 }
 
 aot_status_t rk_gather(rk_ctx_t *c, const rk_tensor_t *self, rk_index_map_t map, const void *data) {
