@@ -25,7 +25,7 @@ typedef struct unit {
   aot_host_t host;
   aot_ext_coverage_t coverage;
   aot_str_t *names;         /* of the operators that it handles */
-  int are_timed;            /* algorithms of products */
+  int algorithms;           /* GC_ALGORITHMS_*, of products */
   uint64_t chunk_nbytes;    /* lw_machine_t */
   int draws_attention;      /* gc_lowering_t */
   int64_t widest_attention; /* that cuDNN takes; -1: not asked yet */
@@ -187,7 +187,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
       g ? AOT_OK : lw_fail(&e, AOT_E_UNIMPLEMENTED, "device", "it runs on the device `cuda` (run: {device: cuda})");
   if (status == AOT_OK) status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
   if (status != AOT_OK) return gc_tell(&u->host, ctx, status, &e);
-  status = gc_exe_create(&u->host, ctx, &world, g, s, own, u->are_timed, u->chunk_nbytes, u->draws_attention, &exe);
+  status = gc_exe_create(&u->host, ctx, &world, g, s, own, u->algorithms, u->chunk_nbytes, u->draws_attention, &exe);
   if (status == AOT_OK) status = gc_exe_prepare(exe, ctx);
   if (status == AOT_OK) status = report(u, ctx, exe);
   if (status == AOT_OK) *out = &exe->table;
@@ -218,6 +218,11 @@ static void list_names(unit_t *u) {
   u->coverage.ops = u->names;
 }
 
+static int algorithms_of(aot_str_t choice) {
+  if (aot_str_eq(choice, aot_str("load"))) return GC_ALGORITHMS_LOAD;
+  return aot_str_eq(choice, aot_str("time")) ? GC_ALGORITHMS_TIME : GC_ALGORITHMS_FIRST;
+}
+
 aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                const aot_table_t **out_table) {
   unit_t *u = calloc(1, sizeof *u);
@@ -234,7 +239,7 @@ aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot
   list_names(u);
   u->draws_attention = aot_str_eq(opts->values[GC_OPT_ATTENTION].s, aot_str("auto"));
   gc_planning_init(&u->planning, &u->host, (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i, u->draws_attention);
-  u->are_timed = aot_str_eq(opts->values[GC_OPT_ALGORITHMS].s, aot_str("time"));
+  u->algorithms = algorithms_of(opts->values[GC_OPT_ALGORITHMS].s);
   u->chunk_nbytes = (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i;
   u->widest_attention = -1;
   u->table = (aot_backend_t){

@@ -18,3 +18,15 @@ aot_status_t gc_tell(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status
   host->diag(host, ctx, &d);
   return status;
 }
+
+void gc_say(const aot_host_t *host, aot_ctx_t *ctx, int32_t severity, const char *code, const char *text) {
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = severity,
+      .code = aot_str(code),
+      .message = aot_str(text),
+      .node = {AOT_NO_ID},
+      .value = aot_no_value(),
+  };
+  host->diag(host, ctx, &d);
+}

@@ -1,4 +1,4 @@
-/* Failures of lowering and of runs, told through the host. */
+/* Failures of lowering and of runs, and what else is to be known, told through the host. */
 #ifndef GC_GPU_ERRORS_H
 #define GC_GPU_ERRORS_H
 
@@ -7,5 +7,7 @@
 
 /* Gives back `status`. */
 aot_status_t gc_tell(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const lw_error_t *error);
+/* severity: AOT_SEVERITY_*; code: in full. */
+void gc_say(const aot_host_t *host, aot_ctx_t *ctx, int32_t severity, const char *code, const char *text);
 
 #endif

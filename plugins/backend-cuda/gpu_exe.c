@@ -76,6 +76,7 @@ static aot_status_t plan(const aot_exe_t *x, aot_ctx_t *ctx, const aot_graph_at_
   uint32_t row = 0;
   lw_error_t error = {.node = AOT_NO_ID};
   aot_exe_plan_t full = {.struct_size = out->struct_size, .alignment = LW_ALIGN};
+  e->ctx = ctx;
   e->device->driver.ctx_set_current(e->device->context);
   aot_status_t status = find_graph(e, graph, &row, &error);
   if (status == AOT_OK && !is_cut(e, row)) {
@@ -114,6 +115,7 @@ static aot_status_t bind(const aot_exe_t *x, aot_ctx_t *ctx, const aot_binding_t
   gc_exe_t *e = of(x);
   lw_error_t error = {.node = AOT_NO_ID};
   aot_bound_t *b = calloc(1, sizeof *b);
+  e->ctx = ctx;
   e->device->driver.ctx_set_current(e->device->context);
   aot_status_t status = b ? AOT_OK : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a call");
   if (status == AOT_OK) status = find_graph(e, &binding->graph, &b->graph, &error);
@@ -142,6 +144,7 @@ static aot_status_t submit(const aot_exe_t *x, aot_ctx_t *ctx, aot_bound_t *b, c
   gc_exe_t *e = of(x);
   const aot_device_t *d = &e->device->table;
   lw_error_t error = {.node = AOT_NO_ID};
+  e->ctx = ctx;
   e->device->driver.ctx_set_current(e->device->context);
   aot_status_t status = b->call ? gc_call_prepare(b->call, &error) : AOT_OK;
   if (status != AOT_OK) return tell(e, ctx, status, &error);
@@ -215,7 +218,15 @@ static int wants_cudnn(const aot_snapshot_t *s) {
   return 0;
 }
 
-static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrtc_folder, int are_timed,
+/* gc_algorithms_t */
+static int go_on(void *self, const char *text, int is_for_all) {
+  const gc_exe_t *e = self;
+  const int32_t severity = is_for_all ? AOT_SEVERITY_WARNING : AOT_SEVERITY_INFO;
+  if (text) gc_say(&e->host, e->ctx, severity, "backend-cuda.algorithms", text);
+  return !e->host.cancelled(&e->host, e->ctx);
+}
+
+static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrtc_folder, int algorithms,
                                    lw_error_t *error) {
   const gc_driver_t *cu = &e->device->driver;
   const double begin = gc_now_ms();
@@ -232,12 +243,14 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrt
   gc_code_init(&e->code, cu, &e->nvrtc, (int)e->machine.arch, cache);
   e->wants_cudnn = libraries.cudnn && gc_cudnn_ready(&e->cudnn);
   if (e->wants_cudnn) gc_plans_keep_in(&e->cudnn, cache, e->device->name);
-  gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, are_timed);
+  gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, algorithms);
+  e->algorithms.go_on = go_on;
+  e->algorithms.listener = e;
   return AOT_OK;
 }
 
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
-                           const aot_snapshot_t *s, void *own, int are_timed, uint64_t chunk_nbytes,
+                           const aot_snapshot_t *s, void *own, int algorithms, uint64_t chunk_nbytes,
                            int draws_attention, gc_exe_t **out) {
   gc_exe_t *e = calloc(1, sizeof *e);
   lw_error_t error = {.node = AOT_NO_ID};
@@ -272,7 +285,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   e->n_on_host = calloc((size_t)s->ops.count + 1, sizeof *e->n_on_host);
   e->n_counted = calloc((size_t)s->ops.count + 1, sizeof *e->n_counted);
   aot_status_t status = cut == AOT_OK && e->parts && e->n_on_host && e->n_counted
-                            ? open_libraries(e, ctx, getenv("AOT_NVRTC"), are_timed, &error)
+                            ? open_libraries(e, ctx, getenv("AOT_NVRTC"), algorithms, &error)
                             : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");
   if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;
@@ -329,6 +342,7 @@ aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx) {
   totals_t t = {0};
   lw_error_t error = {.node = AOT_NO_ID};
   aot_status_t status = hints ? AOT_OK : AOT_E_EXHAUSTED;
+  e->ctx = ctx;
   for (uint32_t i = 0; hints && i < e->s->symbols.count; i++) hints[i] = symbols[i].hint;
   for (uint32_t i = 1; i < e->s->graphs.count && status == AOT_OK; i++)
     if (g[i].kind != AOT_GRAPH_REGION) status = prepare_graph(e, i, hints, &t, &error);

@@ -19,6 +19,7 @@ typedef struct gc_call gc_call_t;
 typedef struct gc_exe {
   aot_exe_t table;
   aot_host_t host;
+  aot_ctx_t *ctx; /* of the call that is under way */
   gc_device_t *device;
   const aot_snapshot_t *s; /* with the parts of what is cut as further graphs */
   lw_cut_t cut;
@@ -66,11 +67,11 @@ aot_status_t gc_exe_settle(gc_exe_t *e, aot_ctx_t *ctx, aot_queue_t *queue, lw_e
 
 /* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */
 const char *gc_cudnn_folder(const aot_host_t *host, aot_ctx_t *ctx);
-/* s is borrowed; own is the executable's from here on. are_timed: algorithms of products (product_algorithms.h);
+/* s is borrowed; own is the executable's from here on. algorithms: GC_ALGORITHMS_*, of products;
  * chunk_nbytes: lw_machine_t; draws_attention: gc_lowering_t.
  * Failures are told. [host-main] */
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
-                           const aot_snapshot_t *s, void *own, int are_timed, uint64_t chunk_nbytes,
+                           const aot_snapshot_t *s, void *own, int algorithms, uint64_t chunk_nbytes,
                            int draws_attention, gc_exe_t **out);
 /* Every graph once, at the hints of its symbols, so that what cannot run is told when the program is loaded. */
 aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx);

@@ -1,5 +1,6 @@
 #include "host_fallbacks.h"
 
+#include "gpu_errors.h"
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,18 +28,6 @@ static uint32_t find_rows(const gc_exe_t *e, row_t *out) {
   return n;
 }
 
-static void warn(const gc_exe_t *e, aot_ctx_t *ctx, const char *code, const char *text) {
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_WARNING,
-      .code = aot_str(code),
-      .message = aot_str(text),
-      .node = {AOT_NO_ID},
-      .value = aot_no_value(),
-  };
-  e->host.diag(&e->host, ctx, &d);
-}
-
 static void warn_of_nodes(const gc_exe_t *e, aot_ctx_t *ctx, const row_t *rows, uint32_t n) {
   char text[1024];
   size_t at = 0;
@@ -50,7 +39,7 @@ static void warn_of_nodes(const gc_exe_t *e, aot_ctx_t *ctx, const row_t *rows, 
     at += (size_t)snprintf(text + at, sizeof text - at, "%s %.*s (%u)", k ? "," : "",
                            rows[k].name.size < 100 ? (int)rows[k].name.size : 100, rows[k].name.data, rows[k].n);
   if (n > MOST_NAMED) snprintf(text + at, sizeof text - at, " and %u more operators", n - MOST_NAMED);
-  warn(e, ctx, "backend-cuda.host-fallbacks", text);
+  gc_say(&e->host, ctx, AOT_SEVERITY_WARNING, "backend-cuda.host-fallbacks", text);
 }
 
 static void warn_of_waits(const gc_exe_t *e, aot_ctx_t *ctx) {
@@ -58,7 +47,7 @@ static void warn_of_waits(const gc_exe_t *e, aot_ctx_t *ctx) {
   snprintf(text, sizeof text,
            "the host waits for the device at %u place%s of the program: what is next hangs on numbers that it computes",
            e->n_waits, e->n_waits == 1 ? "" : "s");
-  warn(e, ctx, "backend-cuda.waits", text);
+  gc_say(&e->host, ctx, AOT_SEVERITY_WARNING, "backend-cuda.waits", text);
 }
 
 aot_status_t gc_tell_fallbacks(const gc_exe_t *e, const aot_ext_report_t *r, aot_ctx_t *ctx) {

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CANDIDATES = 8, MOST_ROUNDS = 10, FIRST_SLOTS = 64, ALLOC_FAILED = 3 /* cublasStatus_t */ };
-#define ALL_MS 3000.0 /* for all products of a program */
-#define ONE_MS 20.0   /* for the rounds of one */
-#define GAIN 0.97     /* of the first algorithm's time: less is noise */
+enum { FIRST_SLOTS = 64, ALLOC_FAILED = 3 /* cublasStatus_t */ };
+/* For all products of a program; then the first algorithms are taken, or, under load, those of bursts. */
+#define ALL_BURSTS_MS 3000.0
+#define ALL_LOAD_MS 120000.0
+#define TELL_MS 10000.0 /* from one word about it to the next */
 
 /* The form of a product, without padding: what its algorithm depends on. */
 typedef struct form {
@@ -20,19 +21,19 @@ typedef struct form {
 } form_t;
 
 void gc_algorithms_init(gc_algorithms_t *a, const gc_driver_t *driver, const gc_cublaslt_t *cublaslt,
-                        gc_stream_t stream, const char *folder, const char *device, int are_timed) {
+                        gc_stream_t stream, const char *folder, const char *device, int how) {
   const uint64_t version = cublaslt->version();
-  *a = (gc_algorithms_t){.driver = driver, .cublaslt = cublaslt, .stream = stream, .folder = folder};
+  *a = (gc_algorithms_t){.cublaslt = cublaslt, .folder = folder, .how = how};
+  a->timing = (gc_timing_t){.driver = driver, .cublaslt = cublaslt, .stream = stream};
   a->identity = XXH3_64bits_withSeed(device, strlen(device), version);
-  a->are_timed = are_timed;
-  a->left_ms = ALL_MS;
 }
 
 void gc_algorithms_deinit(gc_algorithms_t *a) {
   for (uint32_t k = 0; k < a->n_slots; k++) free(a->slots[k]);
   free(a->slots);
-  a->slots = NULL;
-  a->n = a->n_slots = 0;
+  free(a->waiting);
+  a->slots = a->waiting = NULL;
+  a->n = a->n_slots = a->n_waiting = 0;
 }
 
 static kf_key_t key_of(const gc_algorithms_t *a, const gc_product_t *p) {
@@ -80,126 +81,48 @@ static gc_choice_t *choice_of(gc_algorithms_t *a, kf_key_t key) {
   return *slot;
 }
 
-static int kept_path(const gc_algorithms_t *a, kf_key_t key, char *out, size_t size) {
+static const char *const kinds[] = {[GC_ALGORITHMS_TIME] = "algorithm", [GC_ALGORITHMS_LOAD] = "algorithm-under-load"};
+
+static int kept_path(const gc_algorithms_t *a, kf_key_t key, int kind, char *out, size_t size) {
   if (!a->folder) return 0;
-  const int n = snprintf(out, size, "%s/cuda-%016llx%016llx.algorithm", a->folder, (unsigned long long)key.high64,
-                         (unsigned long long)key.low64);
+  const int n = snprintf(out, size, "%s/cuda-%016llx%016llx.%s", a->folder, (unsigned long long)key.high64,
+                         (unsigned long long)key.low64, kinds[kind]);
   return n > 0 && (size_t)n < size;
 }
 
 /* One that the library does not take any more is as good as none. */
-static int read_kept(const gc_algorithms_t *a, gc_choice_t *choice, const gc_product_t *p) {
+static int read_kind(const gc_algorithms_t *a, gc_choice_t *choice, const gc_product_t *p, int kind) {
   char path[4096];
   size_t nbytes = 0;
-  char *bytes = kept_path(a, choice->key, path, sizeof path) ? kf_read(path, choice->key, &nbytes) : NULL;
+  char *bytes = kept_path(a, choice->key, kind, path, sizeof path) ? kf_read(path, choice->key, &nbytes) : NULL;
   const int is_whole = bytes && nbytes == sizeof choice->algo;
   if (is_whole) memcpy(&choice->algo, bytes, sizeof choice->algo);
   free(bytes);
   return is_whole && gc_product_check(a->cublaslt, p) == 0;
 }
 
-/* ---- measuring ---- */
-
-/* Memory like the product's, in one block, and two events for each candidate. */
-typedef struct bench {
-  gc_address_t block, at[GC_N_OPERANDS];
-  gc_event_t begin[MOST_CANDIDATES], end[MOST_CANDIDATES];
-  float ms[MOST_CANDIDATES]; /* the least; 0: it does not run */
-} bench_t;
-
-static uint64_t extent(const gc_product_t *p, int i) {
-  const gc_matrix_t *x = &p->matrices[i];
-  const int64_t rows = i == GC_B ? p->k : p->m, columns = i == GC_A ? p->k : p->n;
-  const int64_t lines = x->transposed ? columns : rows, line = x->transposed ? rows : columns;
-  return (uint64_t)((lines - 1) * x->leading + line + (p->n_batch - 1) * x->batch_stride) *
-         aot_dtype_size(i < GC_C ? p->dtype : p->result);
-}
-
-static void bench_close(const gc_algorithms_t *a, bench_t *b) {
-  for (int k = 0; k < MOST_CANDIDATES; k++) {
-    if (b->begin[k]) a->driver->event_destroy(b->begin[k]);
-    if (b->end[k]) a->driver->event_destroy(b->end[k]);
-  }
-  if (b->block) a->driver->mem_free(b->block);
-}
-
-/* Small numbers, in any format: zeros would draw less power than a run does. */
-static int bench_open(const gc_algorithms_t *a, const gc_product_t *p, int n, bench_t *b) {
-  uint64_t nbytes[GC_N_OPERANDS] =
-      {[GC_BIAS] = (uint64_t)p->n * aot_dtype_size(p->dtype), [GC_WORKSPACE] = p->workspace_nbytes},
-           all = 0;
-  *b = (bench_t){0};
-  for (int i = 0; i < GC_N_MATRICES; i++)
-    if (i != GC_C || p->beta != 0) nbytes[i] = extent(p, i);
-  for (int i = 0; i < GC_N_OPERANDS; i++) {
-    b->at[i] = all;
-    all += (nbytes[i] + 255) / 256 * 256;
-  }
-  if (a->driver->mem_alloc(&b->block, all) != GC_SUCCESS) {
-    b->block = 0;
-    return 0;
-  }
-  for (int i = 0; i < GC_N_OPERANDS; i++) b->at[i] += b->block;
-  int failed = a->driver->memset_bytes(b->block, 0x3c, all, a->stream) != GC_SUCCESS;
-  for (int k = 0; k < n && !failed; k++)
-    failed =
-        a->driver->event_create(&b->begin[k], 0) != GC_SUCCESS || a->driver->event_create(&b->end[k], 0) != GC_SUCCESS;
-  return !failed;
-}
-
-/* Every candidate once, side by side: a chip that slows down slows all of them. The time of all, in ms. */
-static double run_round(const gc_algorithms_t *a, const gc_product_t *p, const gc_candidate_t *candidates, int n,
-                        int counts, bench_t *b) {
-  int has_run[MOST_CANDIDATES];
-  double all = 0;
-  for (int k = 0; k < n; k++) {
-    gc_product_t one = *p;
-    one.algo = &candidates[k].algo;
-    has_run[k] = a->driver->event_record(b->begin[k], a->stream) == GC_SUCCESS &&
-                 gc_product_run(a->cublaslt, &one, b->at, a->stream) == 0 &&
-                 a->driver->event_record(b->end[k], a->stream) == GC_SUCCESS;
-  }
-  if (a->driver->stream_synchronize(a->stream) != GC_SUCCESS) return ONE_MS;
-  for (int k = 0; k < n; k++) {
-    float ms = 0;
-    if (!has_run[k] || a->driver->event_elapsed(&ms, b->begin[k], b->end[k]) != GC_SUCCESS) continue;
-    if (ms <= 0) ms = 1e-6f; /* the clock of events has steps */
-    if (counts && (b->ms[k] == 0 || ms < b->ms[k])) b->ms[k] = ms;
-    all += (double)ms;
-  }
-  return all;
-}
-
-/* The fastest candidate; the first, unless another gains something. -1: there is no memory to measure in. */
-static int measure(gc_algorithms_t *a, const gc_product_t *p, gc_candidate_t *candidates, int n) {
-  bench_t b;
-  int best = -1;
-  if (bench_open(a, p, n, &b)) {
-    double ms = run_round(a, p, candidates, n, 0, &b); /* the first call of a kernel loads it */
-    for (int round = 0; round < MOST_ROUNDS && (round == 0 || ms < ONE_MS); round++)
-      ms += run_round(a, p, candidates, n, 1, &b);
-    a->left_ms -= ms;
-    a->n_timed++;
-    for (int k = 0; k < n; k++)
-      if (b.ms[k] > 0 && (best < 0 || b.ms[k] < b.ms[best])) best = k;
-    if (best > 0 && b.ms[0] > 0 && (double)b.ms[best] > GAIN * (double)b.ms[0]) best = 0;
-  }
-  bench_close(a, &b);
-  return best;
+static int read_kept(const gc_algorithms_t *a, gc_choice_t *choice, const gc_product_t *p) {
+  if (a->how == GC_ALGORITHMS_FIRST) return 0;
+  return read_kind(a, choice, p, GC_ALGORITHMS_LOAD) ||
+         (a->how == GC_ALGORITHMS_TIME && read_kind(a, choice, p, GC_ALGORITHMS_TIME));
 }
 
 /* ---- choosing ---- */
 
 static int choose_anew(gc_algorithms_t *a, gc_choice_t *choice, const gc_product_t *p) {
-  gc_candidate_t candidates[MOST_CANDIDATES];
+  gc_candidate_t candidates[GC_MOST_CANDIDATES];
   char path[4096];
-  int n = 0;
-  const int is_timed = a->are_timed && a->left_ms > 0;
-  const int failed = gc_product_candidates(a->cublaslt, p, candidates, is_timed ? MOST_CANDIDATES : 1, &n);
+  int n = 0, best = -1;
+  const int kind =
+      a->how == GC_ALGORITHMS_LOAD && a->timing.load_ms < ALL_LOAD_MS ? GC_ALGORITHMS_LOAD : GC_ALGORITHMS_TIME;
+  const int is_timed = a->how != GC_ALGORITHMS_FIRST && !a->is_stopped &&
+                       (kind == GC_ALGORITHMS_LOAD || a->timing.burst_ms < ALL_BURSTS_MS);
+  const int failed = gc_product_candidates(a->cublaslt, p, candidates, is_timed ? GC_MOST_CANDIDATES : 1, &n);
   if (failed) return failed;
-  const int best = is_timed ? measure(a, p, candidates, n) : -1;
+  if (is_timed) best = gc_timing_fastest(&a->timing, p, candidates, n, kind == GC_ALGORITHMS_LOAD);
+  a->n_timed += best >= 0;
   choice->algo = candidates[best > 0 ? best : 0].algo;
-  if (best >= 0 && kept_path(a, choice->key, path, sizeof path))
+  if (best >= 0 && kept_path(a, choice->key, kind, path, sizeof path))
     kf_write(a->folder, path, choice->key, &choice->algo, sizeof choice->algo);
   return 0;
 }
@@ -210,11 +133,23 @@ static void find(gc_algorithms_t *a, gc_choice_t *choice, gc_product_t *p, int m
   p->algo = &choice->algo;
   choice->state = GC_ALGORITHM_CHOSEN;
   choice->status = gc_product_init(a->cublaslt, p);
-  if (!choice->status && a->are_timed && read_kept(a, choice, p)) a->n_found++;
+  if (!choice->status && read_kept(a, choice, p)) a->n_found++;
   else if (!choice->status && may_wait) choice->state = GC_ALGORITHM_WAITS;
   else if (!choice->status) choice->status = choose_anew(a, choice, p);
   gc_product_deinit(a->cublaslt, p);
   a->ms += gc_now_ms() - begin;
+}
+
+static int let_wait(gc_algorithms_t *a, gc_choice_t *choice, const gc_product_t *p) {
+  gc_choice_t **waiting = realloc(a->waiting, (a->n_waiting + 1) * sizeof(gc_choice_t *));
+  if (!waiting) {
+    choice->state = GC_ALGORITHM_UNKNOWN;
+    return ALLOC_FAILED;
+  }
+  choice->product = *p;
+  a->waiting = waiting;
+  a->waiting[a->n_waiting++] = choice;
+  return 0;
 }
 
 int gc_algorithms_choose(gc_algorithms_t *a, gc_product_t *p) {
@@ -224,20 +159,64 @@ int gc_algorithms_choose(gc_algorithms_t *a, gc_product_t *p) {
   if (choice->state == GC_ALGORITHM_CHOSEN || (choice->state == GC_ALGORITHM_WAITS && a->is_gathering))
     return choice->status;
   find(a, choice, p, a->is_gathering);
-  if (choice->state == GC_ALGORITHM_CHOSEN) return choice->status;
-  choice->product = *p;
-  choice->next_waiting = a->waiting;
-  a->waiting = choice;
-  return 0;
+  return choice->state == GC_ALGORITHM_CHOSEN ? choice->status : let_wait(a, choice, p);
+}
+
+/* ---- those that wait ---- */
+
+static double work_of(const gc_product_t *p) { return (double)p->m * (double)p->n * (double)p->k * (double)p->n_batch; }
+
+/* The most work first: it is what must not be left, and it keeps a chip at work. */
+static int compare(const void *pa, const void *pb) {
+  const gc_choice_t *a = *(gc_choice_t *const *)pa, *b = *(gc_choice_t *const *)pb;
+  const double x = work_of(&a->product), y = work_of(&b->product);
+  if (x != y) return x < y ? 1 : -1;
+  return XXH128_cmp(&a->key, &b->key);
+}
+
+static void tell(gc_algorithms_t *a, const char *text, int is_for_all) {
+  if (a->go_on && !a->go_on(a->listener, text, is_for_all)) a->is_stopped = 1;
+}
+
+static void tell_begin(gc_algorithms_t *a) {
+  const double seconds = a->n_waiting * gc_timing_load_ms() / 1e3, most = ALL_LOAD_MS / 1e3;
+  char text[200];
+  snprintf(text, sizeof text, "algorithms of %u forms of products are timed under load, for up to %.0f seconds",
+           a->n_waiting, seconds < most ? 1 + seconds : most);
+  tell(a, text, 1);
+}
+
+static void tell_on(gc_algorithms_t *a, uint32_t n_done, double *told_ms) {
+  char text[100];
+  const int is_time = gc_now_ms() - *told_ms > TELL_MS;
+  snprintf(text, sizeof text, "algorithms of %u of %u forms of products have been timed", n_done, a->n_waiting);
+  tell(a, is_time ? text : NULL, 0);
+  if (is_time) *told_ms = gc_now_ms();
+}
+
+static void tell_end(gc_algorithms_t *a, uint32_t n_left, double ms) {
+  char text[200];
+  int at = snprintf(text, sizeof text, "algorithms of %u forms of products were timed under load in %.1f seconds",
+                    a->n_waiting - n_left, ms / 1e3);
+  if (n_left) snprintf(text + at, sizeof text - (size_t)at, "; %u with less work are left to the next start", n_left);
+  tell(a, text, n_left > 0);
 }
 
 uint32_t gc_algorithms_choose_waiting(gc_algorithms_t *a) {
-  uint32_t n_failed = 0;
-  while (a->waiting) {
-    gc_choice_t *choice = a->waiting;
-    a->waiting = choice->next_waiting;
+  const int is_long = a->how == GC_ALGORITHMS_LOAD && a->n_waiting > 0;
+  const double begin = gc_now_ms();
+  double told = begin;
+  uint32_t n_failed = 0, n_left = 0;
+  if (a->n_waiting) qsort(a->waiting, a->n_waiting, sizeof(gc_choice_t *), compare);
+  if (is_long) tell_begin(a);
+  for (uint32_t k = 0; k < a->n_waiting; k++) {
+    gc_choice_t *choice = a->waiting[k];
+    n_left += a->is_stopped || a->timing.load_ms >= ALL_LOAD_MS;
     if (choice->state == GC_ALGORITHM_WAITS) find(a, choice, &choice->product, 0);
     n_failed += choice->status != 0;
+    if (is_long) tell_on(a, k + 1, &told);
   }
+  if (is_long) tell_end(a, n_left, gc_now_ms() - begin);
+  a->n_waiting = 0;
   return n_failed;
 }

@@ -1,5 +1,6 @@
 /* Which of cuBLASLt's algorithms computes a product: the first that the library names, or the fastest of those by a
- * measurement, which is kept in the cache folder by the product's form, the library's version and the device.
+ * measurement (product_timing.h), which is kept in the cache folder by the product's form, the library's version and the
+ * device. What was found under load is kept beside what bursts found, and goes before it.
  *
  * A graph is lowered as if the library had an algorithm for each form. Those that are not known wait, and are chosen
  * behind the lowering, one after another on a GPU that does nothing else, while processors make what else is missing. */
@@ -7,7 +8,9 @@
 #define GC_PRODUCT_ALGORITHMS_H
 
 #include "common/kept/sealed_file.h"
-#include "cublaslt.h"
+#include "product_timing.h"
+
+enum { GC_ALGORITHMS_FIRST, GC_ALGORITHMS_TIME, GC_ALGORITHMS_LOAD }; /* how they are chosen */
 
 /* The algorithm of a form: steps hold its place, which is filled when it is chosen. */
 typedef struct gc_choice {
@@ -16,27 +19,30 @@ typedef struct gc_choice {
   enum { GC_ALGORITHM_UNKNOWN, GC_ALGORITHM_WAITS, GC_ALGORITHM_CHOSEN } state;
   int status;           /* cuBLASLt's, when it is chosen: not 0 where there is no algorithm */
   gc_product_t product; /* of the form, while it waits */
-  struct gc_choice *next_waiting;
 } gc_choice_t;
 
 typedef struct gc_algorithms {
-  const gc_driver_t *driver;
   const gc_cublaslt_t *cublaslt;
-  gc_stream_t stream;
-  const char *folder; /* the cache's; NULL: nothing is kept */
-  uint64_t identity;  /* of library and device */
-  int are_timed;
-  double left_ms;            /* for measurements; without any left the first algorithms are taken */
-  gc_choice_t **slots;       /* by hash of the form, open addressing; NULL: free */
-  uint32_t n, n_slots;       /* a power of two, at least twice n */
-  int is_gathering;          /* forms that are neither known nor kept are taken to have an algorithm, and wait */
-  gc_choice_t *waiting;      /* the list of those */
+  gc_timing_t timing;
+  const char *folder;    /* the cache's; NULL: nothing is kept */
+  uint64_t identity;     /* of library and device */
+  int how;               /* GC_ALGORITHMS_* */
+  gc_choice_t **slots;   /* by hash of the form, open addressing; NULL: free */
+  uint32_t n, n_slots;   /* a power of two, at least twice n */
+  int is_gathering;      /* forms that are neither known nor kept are taken to have an algorithm, and wait */
+  gc_choice_t **waiting; /* those */
+  uint32_t n_waiting;
   double ms;                 /* that choosing took */
   uint32_t n_timed, n_found; /* forms of products: measured here; found in the folder */
+  /* Asked whether work that is long may go on, and told how far it is, where there is a text: what everybody wants to
+   * know, or some. 0: it is to stop. NULL: nobody listens. */
+  int (*go_on)(void *self, const char *text, int is_for_all);
+  void *listener;
+  int is_stopped;
 } gc_algorithms_t;
 
 void gc_algorithms_init(gc_algorithms_t *a, const gc_driver_t *driver, const gc_cublaslt_t *cublaslt,
-                        gc_stream_t stream, const char *folder, const char *device, int are_timed);
+                        gc_stream_t stream, const char *folder, const char *device, int how);
 /* Products hold places of it until then. */
 void gc_algorithms_deinit(gc_algorithms_t *a);
 /* Sets p->algo, of a product that is not initialised: of a form that waits, the place. 0, or cuBLASLt's status. The

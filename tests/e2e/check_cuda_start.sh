@@ -27,13 +27,11 @@ is timed-products 0
 
 # where cuBLASLt turns out to have no algorithm for a form, the graph is lowered again, without that
 kernels=$(number kernels)
+find "$AOT_CACHE_DIR" -name 'cuda-*.algorithm' -exec rm {} +
 for algorithms in time first; do
-  rm -rf "$AOT_CACHE_DIR"
   AOT_CUDA_DOUBLE=no-bias=1 verify --set stages.backend-cuda.algorithms=$algorithms
   [ "$(number kernels)" -gt "$kernels" ] || complain "nothing adds the biases: $(number kernels) kernels, $kernels before"
 done
-rm -rf "$AOT_CACHE_DIR"
-verify
 
 # each file damaged in another way: a byte, the end, all of it; one has the content of another
 cubins > list
@@ -87,6 +85,20 @@ unset AOT_CUDA_DOUBLE
 for part in libraries lowering algorithms plans compile; do # what a start takes is told in parts
   awk -v ms="$(number $part-ms)" 'BEGIN { exit !(ms != "" && ms >= 0) }' || complain "$part-ms is not told"
 done
+
+# under load: told while it goes on, kept, and taken by starts that do not ask for it
+m=$models/mlp
+rm -rf "$AOT_CACHE_DIR"
+verify -v --set stages.backend-cuda.algorithms=load
+forms=$(number timed-products)
+[ "${forms:-0}" -gt 0 ] || complain "no products are timed under load"
+says "warning: algorithms of [0-9]+ forms of products are timed under load, for up to [0-9]+ seconds"
+says "info: algorithms of [0-9]+ forms of products were timed under load in [0-9.]+ seconds"
+for algorithms in load time; do
+  verify --set stages.backend-cuda.algorithms=$algorithms
+  is timed-products 0
+done
+m=$models/gpt_tiny
 
 # two starts at the same time share the folder
 rm -rf "$AOT_CACHE_DIR"

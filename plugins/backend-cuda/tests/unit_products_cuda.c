@@ -38,13 +38,19 @@ static int begin(void **state) {
   return mkdtemp(w->folder) ? 0 : -1;
 }
 
-/* The path of the only file in the folder. 0: there is none. */
-static int kept_file(const world_t *w, char *path, size_t size) {
+/* The path of one of the files in the folder; how many there are. */
+static int kept_files(const world_t *w, char *path, size_t size) {
   DIR *d = opendir(w->folder);
   int n = 0;
   for (const struct dirent *e; (e = readdir(d)) != NULL;)
     if (e->d_name[0] != '.') n += snprintf(path, size, "%s/%s", w->folder, e->d_name) > 0;
   closedir(d);
+  return n;
+}
+
+/* The path of the only one. 0: there is none. */
+static int kept_file(const world_t *w, char *path, size_t size) {
+  const int n = kept_files(w, path, size);
   assert_true(n <= 1);
   return n;
 }
@@ -52,7 +58,7 @@ static int kept_file(const world_t *w, char *path, size_t size) {
 static int end(void **state) {
   world_t *w = *state;
   char path[512];
-  if (kept_file(w, path, sizeof path)) unlink(path);
+  while (kept_files(w, path, sizeof path)) unlink(path);
   const int failed = rmdir(w->folder);
   gc_cublaslt_close(&w->cublaslt);
   w->device->table.head.destroy(&w->device->table.head);
@@ -95,7 +101,7 @@ static void run_and_check(const world_t *w, gc_product_t *p) {
     at[i] = block + (gc_address_t)i * sizeof *x;
   }
   assert_int_equal(cu->memcpy_to_device(block, x, sizeof x, w->device->setup), 0);
-  gc_algorithms_init(&a, cu, &w->cublaslt, w->device->setup, NULL, "a device", 1);
+  gc_algorithms_init(&a, cu, &w->cublaslt, w->device->setup, NULL, "a device", GC_ALGORITHMS_TIME);
   assert_int_equal(gc_algorithms_choose(&a, p), 0);
   assert_int_equal(gc_product_init(&w->cublaslt, p), 0);
   assert_int_equal(gc_product_run(&w->cublaslt, p, at, w->device->setup), 0);
@@ -143,10 +149,10 @@ typedef struct choice {
   int number; /* of the algorithm */
 } choice_t;
 
-static choice_t choose(const world_t *w, const char *device, int are_timed) {
+static choice_t choose(const world_t *w, const char *device, int how) {
   gc_algorithms_t a;
   gc_product_t p = small();
-  gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, device, are_timed);
+  gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, device, how);
   for (int layer = 0; layer < 3; layer++) assert_int_equal(gc_algorithms_choose(&a, &p), 0);
   const choice_t c = {a.n_timed, a.n_found, (int)(p.algo->words[0] - DOUBLE_ALGORITHM)};
   gc_algorithms_deinit(&a);
@@ -162,7 +168,7 @@ static int is_double(const world_t *w) { return strncmp(w->device->name, "a doub
 
 static void the_first_is_taken_where_none_is_timed(void **state) {
   char path[512];
-  const choice_t c = choose(*state, "a device", 0);
+  const choice_t c = choose(*state, "a device", GC_ALGORITHMS_FIRST);
   expect(c, 0, 0);
   if (is_double(*state)) assert_int_equal(c.number, 0);
   assert_false(kept_file(*state, path, sizeof path));
@@ -171,11 +177,11 @@ static void the_first_is_taken_where_none_is_timed(void **state) {
 static void a_faster_one_is_found_once(void **state) {
   if (!is_double(*state)) skip();
   setenv("AOT_CUDA_DOUBLE", "slow-algorithm=0", 1);
-  const choice_t first = choose(*state, "a device", 1);
+  const choice_t first = choose(*state, "a device", GC_ALGORITHMS_TIME);
   expect(first, 1, 0);
   assert_int_not_equal(first.number, 0);
   setenv("AOT_CUDA_DOUBLE", first.number == 1 ? "slow-algorithm=1" : "slow-algorithm=2", 1);
-  const choice_t second = choose(*state, "a device", 1);
+  const choice_t second = choose(*state, "a device", GC_ALGORITHMS_TIME);
   expect(second, 0, 1);
   assert_int_equal(second.number, first.number);
   unsetenv("AOT_CUDA_DOUBLE");
@@ -187,7 +193,7 @@ static void of_another_device_or_library_is_none(void **state) {
   if (!is_double(w)) skip();
   for (int k = 0; k < 3; k++) {
     if (k == 2) setenv("AOT_CUDA_DOUBLE", "cublaslt-version=130100", 1);
-    expect(choose(w, k == 1 ? "another" : "a device", 1), 1, 0);
+    expect(choose(w, k == 1 ? "another" : "a device", GC_ALGORITHMS_TIME), 1, 0);
     unsetenv("AOT_CUDA_DOUBLE");
     assert_true(kept_file(w, path, sizeof path));
     snprintf(aside[k], sizeof aside[k], "%s/.%d", w->folder, k);
@@ -202,16 +208,17 @@ static void a_form_waits_until_it_is_chosen(void **state) {
   for (uint32_t start = 0; start < 2; start++) {
     gc_algorithms_t a;
     gc_product_t p = small();
-    gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, "a device", 1);
+    gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, "a device",
+                       GC_ALGORITHMS_TIME);
     a.is_gathering = 1;
     for (int layer = 0; layer < 3; layer++) assert_int_equal(gc_algorithms_choose(&a, &p), 0);
     const gc_algo_t *place = p.algo;
     assert_int_equal(a.n_timed, 0);
     assert_int_equal(a.n_found, start); /* the second start has it from the folder */
-    assert_int_equal(a.waiting != NULL, start == 0);
+    assert_int_equal(a.n_waiting, start == 0);
     a.is_gathering = 0;
     assert_int_equal(gc_algorithms_choose_waiting(&a), 0);
-    assert_null(a.waiting);
+    assert_int_equal(a.n_waiting, 0);
     assert_int_equal(a.n_timed, start == 0);
     assert_int_equal(gc_algorithms_choose(&a, &p), 0);
     assert_ptr_equal(p.algo, place);
@@ -228,7 +235,7 @@ static void that_a_form_has_none_is_told_when_it_is_chosen(void **state) {
   if (!is_double(w)) skip();
   setenv("AOT_CUDA_DOUBLE", "no-bias=1", 1);
   biased.has_bias = 1;
-  gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, NULL, "a device", 1);
+  gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, NULL, "a device", GC_ALGORITHMS_TIME);
   a.is_gathering = 1;
   assert_int_equal(gc_algorithms_choose(&a, &plain), 0);
   assert_int_equal(gc_algorithms_choose(&a, &biased), 0);
@@ -241,6 +248,62 @@ static void that_a_form_has_none_is_told_when_it_is_chosen(void **state) {
   unsetenv("AOT_CUDA_DOUBLE");
 }
 
+/* The first of the double's is the fastest, until it has run some thirty times. */
+static void under_load_another_may_be_the_fastest(void **state) {
+  char path[512];
+  if (!is_double(*state)) skip();
+  setenv("AOT_CUDA_DOUBLE", "tires=0", 1);
+  const choice_t burst = choose(*state, "a device", GC_ALGORITHMS_TIME);
+  expect(burst, 1, 0);
+  assert_int_equal(burst.number, 0);
+  const choice_t load = choose(*state, "a device", GC_ALGORITHMS_LOAD); /* what a burst found is not enough */
+  expect(load, 1, 0);
+  assert_int_not_equal(load.number, 0);
+  assert_int_equal(kept_files(*state, path, sizeof path), 2);
+  for (int how = GC_ALGORITHMS_TIME; how <= GC_ALGORITHMS_LOAD; how++) { /* .. and goes behind what load found */
+    const choice_t again = choose(*state, "a device", how);
+    expect(again, 0, 1);
+    assert_int_equal(again.number, load.number);
+  }
+  unsetenv("AOT_CUDA_DOUBLE");
+}
+
+typedef struct listener {
+  int n_told, goes_on;
+} listener_t;
+
+static int listen_to(void *self, const char *text, int is_for_all) {
+  listener_t *l = self;
+  (void)is_for_all;
+  l->n_told += text != NULL;
+  return l->goes_on;
+}
+
+static void timing_under_load_is_told_and_can_be_stopped(void **state) {
+  const world_t *w = *state;
+  char path[512];
+  for (int goes_on = 0; goes_on < 2; goes_on++) {
+    listener_t l = {.goes_on = goes_on};
+    gc_algorithms_t a;
+    gc_product_t small_one = small(), large_one = small();
+    large_one.m = 6;
+    gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, "a device",
+                       GC_ALGORITHMS_LOAD);
+    a.go_on = listen_to;
+    a.listener = &l;
+    a.is_gathering = 1;
+    assert_int_equal(gc_algorithms_choose(&a, &small_one), 0);
+    assert_int_equal(gc_algorithms_choose(&a, &large_one), 0);
+    assert_int_equal(l.n_told, 0);
+    assert_int_equal(gc_algorithms_choose_waiting(&a), 0);
+    assert_int_equal(a.n_timed, goes_on ? 2 : 0);
+    assert_int_equal(l.n_told, 2); /* the begin, and the end */
+    assert_int_equal(kept_files(w, path, sizeof path), goes_on ? 2 : 0);
+    if (is_double(w) && !goes_on) assert_int_equal(small_one.algo->words[0], DOUBLE_ALGORITHM);
+    gc_algorithms_deinit(&a);
+  }
+}
+
 static kf_key_t key_of_file(const char *path) {
   unsigned long long high = 0, low = 0;
   assert_int_equal(sscanf(strrchr(path, '/'), "/cuda-%16llx%16llx.algorithm", &high, &low), 2);
@@ -251,15 +314,15 @@ static void what_is_damaged_or_not_taken_is_timed_again(void **state) {
   const world_t *w = *state;
   const gc_algo_t unknown = {{1, 2, 3}};
   char path[512];
-  expect(choose(w, "a device", 1), 1, 0);
+  expect(choose(w, "a device", GC_ALGORITHMS_TIME), 1, 0);
   assert_true(kept_file(w, path, sizeof path));
   assert_int_equal(truncate(path, 20), 0);
-  expect(choose(w, "a device", 1), 1, 0);
+  expect(choose(w, "a device", GC_ALGORITHMS_TIME), 1, 0);
   assert_int_equal(kf_write(w->folder, path, key_of_file(path), &unknown, sizeof unknown), 0);
-  if (is_double(w)) expect(choose(w, "a device", 1), 1, 0);
+  if (is_double(w)) expect(choose(w, "a device", GC_ALGORITHMS_TIME), 1, 0);
   assert_int_equal(kf_write(w->folder, path, key_of_file(path), &unknown, 8), 0);
-  expect(choose(w, "a device", 1), 1, 0);
-  expect(choose(w, "a device", 1), 0, 1);
+  expect(choose(w, "a device", GC_ALGORITHMS_TIME), 1, 0);
+  expect(choose(w, "a device", GC_ALGORITHMS_TIME), 0, 1);
 }
 
 static void without_memory_to_measure_the_first_is_taken(void **state) {
@@ -271,7 +334,7 @@ static void without_memory_to_measure_the_first_is_taken(void **state) {
   if (!is_double(w)) skip();
   assert_int_equal(cu->mem_get_info(&left, &total), 0);
   assert_int_equal(cu->mem_alloc(&all, left - 4096), 0);
-  const choice_t c = choose(w, "a device", 1);
+  const choice_t c = choose(w, "a device", GC_ALGORITHMS_TIME);
   expect(c, 0, 0);
   assert_int_equal(c.number, 0);
   assert_false(kept_file(w, path, sizeof path));
@@ -286,6 +349,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_form_waits_until_it_is_chosen, begin, end),
       cmocka_unit_test_setup_teardown(that_a_form_has_none_is_told_when_it_is_chosen, begin, end),
       cmocka_unit_test_setup_teardown(of_another_device_or_library_is_none, begin, end),
+      cmocka_unit_test_setup_teardown(under_load_another_may_be_the_fastest, begin, end),
+      cmocka_unit_test_setup_teardown(timing_under_load_is_told_and_can_be_stopped, begin, end),
       cmocka_unit_test_setup_teardown(what_is_damaged_or_not_taken_is_timed_again, begin, end),
       cmocka_unit_test_setup_teardown(without_memory_to_measure_the_first_is_taken, begin, end),
   };
