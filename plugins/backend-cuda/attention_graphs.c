@@ -50,6 +50,13 @@ static uint32_t add_row(draft_t *d, int32_t kind) {
   return gc_dnn_tensor(d->g, kind, AOT_F32, 4, sizes, strides);
 }
 
+static uint32_t add_query_sums(const gc_attention_t *a, gc_dnn_graph_t *g) {
+  const int64_t of_head = a->n_query * a->width;
+  const int64_t sizes[4] = {a->n_batch, a->n_head, a->n_query, a->width};
+  const int64_t strides[4] = {a->n_head * of_head, of_head, a->width, 1};
+  return gc_dnn_tensor(g, GC_DNN_MEMORY, AOT_F32, 4, sizes, strides);
+}
+
 /* Tensors in memory, numbered as in the header; those named by a bit of `transposed` with the last two dimensions swapped. */
 static draft_t begin(const gc_attention_t *a, uint32_t transposed, gc_dnn_graph_t *out) {
   draft_t d = {.a = a, .g = out};
@@ -59,6 +66,7 @@ static draft_t begin(const gc_attention_t *a, uint32_t transposed, gc_dnn_graph_
     geometry(a, what, sizes, strides);
     if (transposed >> what & 1) swap_last(sizes), swap_last(strides);
     if (what == GC_ATT_STATS || what == GC_ATT_SUMS) add_row(&d, GC_DNN_MEMORY);
+    else if (what == GC_ATT_GQ_SUMS) add_query_sums(a, out);
     else gc_dnn_tensor(out, GC_DNN_MEMORY, dtype_of(a, what), 4, sizes, strides);
   }
   d.scale = gc_dnn_number(out, 4, (float)a->scale);
@@ -164,7 +172,7 @@ static void give_shared(draft_t *d, uint32_t x, uint32_t b, uint32_t y) {
 
 /* p = exp(mask(scale q k^T + bias - stats))     gv = drop(p)^T go
  * gs = scale p (drop(go v^T) - rowsum(go o))    gq = gs k     gk = gs^T q */
-void gc_attention_backward(const gc_attention_t *a, gc_dnn_graph_t *out) {
+void gc_attention_backward(const gc_attention_t *a, int order, gc_dnn_graph_t *out) {
   draft_t d = begin(a, 1u << GC_ATT_K | 1u << GC_ATT_V, out);
   const uint32_t over_keep_scale = gc_dnn_number(out, 4, (float)(a->keep_dtype ? 1 / a->keep_scale : 1));
   int64_t sizes[4], strides[4];
@@ -191,5 +199,6 @@ void gc_attention_backward(const gc_attention_t *a, gc_dnn_graph_t *out) {
 
   geometry(a, GC_ATT_K, sizes, strides);
   const uint32_t k = reshape(&d, GC_ATT_K, gc_dnn_tensor(out, GC_DNN_VIRTUAL, AOT_F32, 4, sizes, strides));
-  matmul(&d, gs, k, GC_ATT_GQ);
+  if (order == GC_ATT_ORDERED) matmul(&d, gs, k, GC_ATT_GQ);
+  else pointwise(&d, GC_DNN_IDENTITY, matmul(&d, gs, k, GC_ATT_GQ_SUMS), GC_DNN_NONE, GC_ATT_GQ);
 }

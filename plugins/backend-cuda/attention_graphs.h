@@ -8,7 +8,7 @@
 /* Tensors of both graphs by their number. BIAS: what is added to scores, [batch, head, query, key], of size 1 along
  * what it does not depend on. KEEP: 1 for a probability that is kept, 0 for one that is dropped, of that shape.
  * STATS: float32 [batch, head, query, 1], log of the sum of exponentials of a row's scores. SUMS: scratch of that
- * size. */
+ * size. GQ_SUMS: float32 [batch, head, query, width], contiguous: scratch of sums in any order. */
 enum {
   GC_ATT_Q,
   GC_ATT_K,
@@ -22,6 +22,7 @@ enum {
   GC_ATT_GK,
   GC_ATT_GV,
   GC_ATT_SUMS,
+  GC_ATT_GQ_SUMS,
   GC_ATT_N_IN_MEMORY
 };
 
@@ -37,11 +38,14 @@ typedef struct gc_attention {
   double keep_scale;  /* what a kept probability is multiplied by */
   struct {
     int64_t batch, head, position; /* elements; those of a position lie side by side */
-  } strides[GC_ATT_N_IN_MEMORY];   /* of all but STATS and SUMS */
+  } strides[GC_ATT_N_IN_MEMORY];   /* of all but STATS, SUMS and GQ_SUMS */
 } gc_attention_t;
 
 void gc_attention_forward(const gc_attention_t *a, gc_dnn_graph_t *out);
-/* Deterministic: the gradient of the scores is kept in the engine's workspace. */
-void gc_attention_backward(const gc_attention_t *a, gc_dnn_graph_t *out);
+/* Sums over the keys, which blocks make side by side, for the gradient of the queries. ORDERED: equal in every run, as the
+ * gradient of all scores is kept, in halves, in the engine's workspace. IN_ANY_ORDER: each block adds what it has to
+ * GQ_SUMS when it has it, so last bits differ from run to run; cuDNN sets these to zeros by itself from 9.6 on. */
+enum { GC_ATT_ORDERED, GC_ATT_IN_ANY_ORDER };
+void gc_attention_backward(const gc_attention_t *a, int order, gc_dnn_graph_t *out);
 
 #endif

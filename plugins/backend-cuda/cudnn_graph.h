@@ -33,6 +33,7 @@ enum {
   GC_DNN_SUB = 9,
   GC_DNN_EXP = 13,
   GC_DNN_LOG = 15,
+  GC_DNN_IDENTITY = 21,
   GC_DNN_CMP_GE = 303,
   GC_DNN_GEN_INDEX = 501, /* of the element along the axis */
   GC_DNN_SELECT = 601,    /* t ? x : b */

@@ -349,11 +349,10 @@ uint64_t gc_dnn_usual_workspace(const gc_dnn_graph_t *g) {
   const gc_dnn_op_t *op = &g->ops[g->n_ops - 1];
   const gc_dnn_tensor_t *x = &g->tensors[op->x];
   uint64_t n = LEAST;
-  if (op->kind == GC_DNN_MATMUL && x->dtype == AOT_F32) { /* the scores' gradient, for that of the queries */
-    for (uint32_t i = 0; i < g->n_ops; i++)
-      if (g->ops[i].kind == GC_DNN_REDUCTION) n += shared_nbytes(&g->tensors[g->ops[i].x]);
+  for (uint32_t i = 0; i < g->n_ops; i++)
+    if (g->ops[i].kind == GC_DNN_REDUCTION) n += shared_nbytes(&g->tensors[g->ops[i].x]);
+  if (op->kind == GC_DNN_MATMUL && x->dtype == AOT_F32) /* the scores' gradient, for that of the queries */
     return n + 2 * (uint64_t)(x->sizes[0] * x->sizes[1]) * round_up(x->sizes[2], QUERIES) * round_up(x->sizes[3], KEYS);
-  }
   if (op->kind < GC_DNN_CONV_FORWARD || x->dtype == AOT_F32) return n;
   for (uint32_t k = 0; k < g->n_tensors; k++) {
     uint64_t nbytes = g->tensors[k].strides[1] == 1 ? 0 : 2;

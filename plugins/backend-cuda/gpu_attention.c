@@ -145,6 +145,26 @@ static int find_output(const lw_build_t *b, const lw_attention_places_t *at, con
   return *out_o && *out_stats && lw_is_attention_output(*out_o, a) && lw_is_attention_lse(*out_stats, a);
 }
 
+static lw_tensor_t query_sums_type(const lw_attention_t *a) {
+  lw_tensor_t t = *a->q;
+  t.dtype = AOT_F32;
+  lw_make_contiguous(&t);
+  return t;
+}
+
+/* With the sums that are asked for, or ordered ones where cuDNN has no engine for those. NULL: for neither. */
+static const gc_dnn_plan_t *plan_backward(lw_build_t *b, const gc_attention_t *call, gc_dnn_graph_t *out) {
+  const gc_lowering_t *l = b->machine->self;
+  const gc_dnn_plan_t *plan = NULL;
+  if (l->attention_order == GC_ATT_IN_ANY_ORDER) {
+    gc_attention_backward(call, GC_ATT_IN_ANY_ORDER, out);
+    plan = gc_dnn_plan_of(b, out);
+  }
+  if (plan) return plan;
+  gc_attention_backward(call, GC_ATT_ORDERED, out);
+  return gc_dnn_plan_of(b, out);
+}
+
 static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
   const lw_tensor_t *go = lw_arg_tensor(b, 0), *o, *stats;
   const gc_dnn_plan_t *again = NULL;
@@ -165,10 +185,10 @@ static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
   if (gc_weighs_rows(&a)) lw_make_contiguous(&t[GC_ATT_GO]);
   for (uint32_t r = 0; r < 3; r++) t[GC_ATT_GQ + r] = gc_plain_result_type(b, r);
   t[GC_ATT_STATS] = t[GC_ATT_SUMS] = gc_rows_type(&a);
+  t[GC_ATT_GQ_SUMS] = query_sums_type(&a);
   const gc_attention_t call = gc_describe_attention(&a, t, GC_ATT_N_IN_MEMORY);
-  gc_attention_backward(&call, &graph);
   gc_attention_forward(&call, &forward_graph);
-  const gc_dnn_plan_t *plan = gc_dnn_plan_of(b, &graph);
+  const gc_dnn_plan_t *plan = plan_backward(b, &call, &graph);
   if (!plan || (!o && !(again = gc_dnn_plan_of(b, &forward_graph)))) return LW_DECLINED;
 
   AOT_TRY(make_operands(b, &a, &mask, t));
@@ -180,6 +200,7 @@ static aot_status_t backward(lw_build_t *b, const lw_attention_places_t *at) {
   else AOT_TRY(lw_new_tensor(b, &t[GC_ATT_STATS]));
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(gc_make_plain_result(b, r, &t[GC_ATT_GQ + r]));
   AOT_TRY(lw_new_tensor(b, &t[GC_ATT_SUMS]));
+  if (gc_dnn_is_used(&graph, GC_ATT_GQ_SUMS)) AOT_TRY(lw_new_tensor(b, &t[GC_ATT_GQ_SUMS]));
   if (again) AOT_TRY(add_forward(b, again, &forward_graph, mask, t));
   return gc_add_dnn(b, plan, &graph, t, GC_ATT_N_IN_MEMORY);
 }

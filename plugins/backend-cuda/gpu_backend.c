@@ -1,6 +1,7 @@
 /* backend-cuda as a backend: what it takes, the artifact, loading. */
 #include "gpu_backend.h"
 
+#include "attention_graphs.h"
 #include "common/lowering/artifact.h"
 #include "common/lowering/lower.h"
 #include "common/lowering/refusals.h"
@@ -24,11 +25,11 @@ typedef struct unit {
   aot_backend_t table;
   aot_host_t host;
   aot_ext_coverage_t coverage;
-  aot_str_t *names;         /* of the operators that it handles */
-  int algorithms;           /* GC_ALGORITHMS_*, of products */
-  uint64_t chunk_nbytes;    /* lw_machine_t */
-  int draws_attention;      /* gc_lowering_t */
-  int64_t widest_attention; /* that cuDNN takes; -1: not asked yet */
+  aot_str_t *names;                     /* of the operators that it handles */
+  int algorithms;                       /* GC_ALGORITHMS_*, of products */
+  uint64_t chunk_nbytes;                /* lw_machine_t */
+  int draws_attention, attention_order; /* gc_lowering_t */
+  int64_t widest_attention;             /* that cuDNN takes; -1: not asked yet */
   gc_planning_t planning;
 } unit_t;
 
@@ -188,6 +189,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   if (status == AOT_OK) status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
   if (status != AOT_OK) return gc_tell(&u->host, ctx, status, &e);
   status = gc_exe_create(&u->host, ctx, &world, g, s, own, u->algorithms, u->chunk_nbytes, u->draws_attention, &exe);
+  if (status == AOT_OK) exe->attention_order = u->attention_order;
   if (status == AOT_OK) status = gc_exe_prepare(exe, ctx);
   if (status == AOT_OK) status = report(u, ctx, exe);
   if (status == AOT_OK) *out = &exe->table;
@@ -238,7 +240,10 @@ aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot
   }
   list_names(u);
   u->draws_attention = aot_str_eq(opts->values[GC_OPT_ATTENTION].s, aot_str("auto"));
-  gc_planning_init(&u->planning, &u->host, (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i, u->draws_attention);
+  const int is_any = aot_str_eq(opts->values[GC_OPT_ATTENTION_SUMS].s, aot_str("any"));
+  u->attention_order = is_any ? GC_ATT_IN_ANY_ORDER : GC_ATT_ORDERED;
+  gc_planning_init(&u->planning, &u->host, (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i, u->draws_attention,
+                   u->attention_order);
   u->algorithms = algorithms_of(opts->values[GC_OPT_ALGORITHMS].s);
   u->chunk_nbytes = (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i;
   u->widest_attention = -1;

@@ -114,6 +114,7 @@ static aot_status_t lower_once(gc_call_t *c, gc_lowering_t *l, lw_error_t *error
       .n_on_host = e->n_counted,
       .cudnn = &e->cudnn,
       .draws_attention = e->draws_attention,
+      .attention_order = e->attention_order,
   };
   const lw_machine_t machine = {
       .target = &gc_gpu,

@@ -50,6 +50,7 @@ typedef struct gc_exe {
   uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn, n_chunks, n_started;
   uint64_t chunk_nbytes; /* lw_machine_t */
   int draws_attention;   /* gc_lowering_t */
+  int attention_order;   /* the same; set before anything is lowered */
   uint32_t n_waits;      /* for the device, by what decides when it runs: jumps, and nodes that tell sizes */
   uint64_t loop_nbytes;  /* that generated loops read and write */
   uint32_t *n_counted;   /* the same of the lowering that was last */

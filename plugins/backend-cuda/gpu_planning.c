@@ -20,6 +20,13 @@ static const gc_facts_t *facts(gc_planning_t *p) {
   return &p->facts;
 }
 
+static gc_lowering_t lowering_of(gc_planning_t *p) {
+  return (gc_lowering_t){.machine = facts(p)->machine,
+                         .align = LW_ALIGN,
+                         .draws_attention = p->draws_attention,
+                         .attention_order = p->attention_order};
+}
+
 static lw_machine_t machine_of(gc_lowering_t *l, const cu_program_t *custom) {
   return (lw_machine_t){.target = &gc_gpu, .n_threads = 1, .custom = custom, .self = l};
 }
@@ -27,7 +34,7 @@ static lw_machine_t machine_of(gc_lowering_t *l, const cu_program_t *custom) {
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                 uint64_t n_symbols, const aot_memory_plan_t **out) {
   gc_planning_t *p = m->head.self;
-  gc_lowering_t l = {.machine = facts(p)->machine, .align = LW_ALIGN, .draws_attention = p->draws_attention};
+  gc_lowering_t l = lowering_of(p);
   lw_machine_t machine = machine_of(&l, NULL);
   machine.chunk_nbytes = p->chunk_nbytes;
   const cu_world_t world = {.lookup = aot_ext(&p->host->head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
@@ -56,7 +63,7 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
   gc_planning_t *p = c->head.self;
   const cu_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
-  gc_lowering_t l = {.machine = facts(p)->machine, .align = LW_ALIGN, .draws_attention = p->draws_attention};
+  gc_lowering_t l = lowering_of(p);
   const lw_machine_t machine = machine_of(&l, &nobody);
   const aot_snapshot_t *s = NULL;
   int64_t *dims = NULL;
@@ -74,10 +81,12 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
   return status == AOT_OK ? AOT_OK : gc_tell(p->host, ctx, status, &error);
 }
 
-void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes, int draws_attention) {
+void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes, int draws_attention,
+                      int attention_order) {
   p->host = host;
   p->chunk_nbytes = chunk_nbytes;
   p->draws_attention = draws_attention;
+  p->attention_order = attention_order;
   p->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof p->memory, .self = p}, .plan = plan_memory};
   p->cost = (aot_ext_cost_t){
       .head = {.struct_size = sizeof p->cost, .self = p}, .machine = cost_machine, .nodes = cost_nodes};

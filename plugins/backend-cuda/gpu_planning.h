@@ -16,13 +16,15 @@ typedef struct gc_planning {
   gc_driver_t driver; /* opened with the first question */
   gc_facts_t facts;
   int has_facts;
-  mr_rows_t rows;        /* of the last memory plan */
-  uint64_t chunk_nbytes; /* lw_machine_t */
-  int draws_attention;   /* gc_lowering_t */
+  mr_rows_t rows;                       /* of the last memory plan */
+  uint64_t chunk_nbytes;                /* lw_machine_t */
+  int draws_attention, attention_order; /* gc_lowering_t */
 } gc_planning_t;
 
-/* host: borrowed; chunk_nbytes: lw_machine_t; draws_attention: gc_lowering_t. The tables name `p`, which stays where it is. */
-void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes, int draws_attention);
+/* host: borrowed; chunk_nbytes: lw_machine_t; draws_attention, attention_order: gc_lowering_t. The tables name `p`, which
+ * stays where it is. */
+void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes, int draws_attention,
+                      int attention_order);
 void gc_planning_deinit(gc_planning_t *p);
 
 #endif

@@ -36,6 +36,7 @@ typedef struct gc_lowering {
   struct gc_kept_attention *attentions;
   const aot_snap_graph_t *attentions_in; /* the graph that they are of */
   int draws_attention;                   /* attention may draw what its dropout keeps (gpu_own_attention.h) */
+  int attention_order;                   /* of cuDNN's sums: GC_ATT_ORDERED .. (attention_graphs.h) */
   struct gc_mask *masks;                 /* gpu_masks.h */
   const aot_snap_graph_t *masks_in;
   uint32_t n_beside;   /* steps whose work goes beside the stream .. */

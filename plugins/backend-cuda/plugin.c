@@ -40,6 +40,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 #define BACKEND_HELP "runs on a GPU: generated CUDA C for loops, cuBLASLt for matrix products, a call as one CUDA graph"
 static const aot_str_t algorithms[] = {AOT_STR_INIT("first"), AOT_STR_INIT("time"), AOT_STR_INIT("load")};
 static const aot_str_t attentions[] = {AOT_STR_INIT("auto"), AOT_STR_INIT("cudnn")};
+static const aot_str_t orders[] = {AOT_STR_INIT("ordered"), AOT_STR_INIT("any")};
 /* clang-format off */
 static const aot_option_t backend_options[] = {
     [GC_OPT_ALGORITHMS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .choices = algorithms, .n_choices = 3,
@@ -56,6 +57,11 @@ static const aot_option_t backend_options[] = {
                           .preset = {.s = AOT_STR_INIT("auto")},
                           .help = AOT_STR_INIT("auto: with dropout by kernels that draw it in place, where they take the "
                                                "call; cudnn: all by cuDNN, dropout by masks in memory")},
+    [GC_OPT_ATTENTION_SUMS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                               .choices = orders, .n_choices = 2, .name = AOT_STR_INIT("attention-sums"),
+                               .preset = {.s = AOT_STR_INIT("ordered")},
+                               .help = AOT_STR_INIT("of cuDNN's gradients of attention. ordered: equal bit for bit in every "
+                                                    "run; any: as blocks come, faster and with less scratch")},
 };
 /* clang-format on */
 static const aot_contract_t contract = {

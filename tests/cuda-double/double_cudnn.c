@@ -7,7 +7,8 @@
  * heads of odd widths); at a run, memory that is not aligned as it was said, or is missing. The first engine for a
  * convolution of float32 rounds its inputs, as those for tensor cores do, and says so in its notes. Convolutions of images
  * whose batch is not outermost in memory are taken and give NaN: 9.14 takes them and gives wrong numbers. A workspace
- * has other contents after each run. */
+ * has other contents after each run. Gradients of queries that are summed in memory, in float32, have their terms in
+ * another order in each run. */
 #include "double_api.h"
 #include "common/kernels/rk_core.h"
 
@@ -33,6 +34,7 @@ enum { T_HANDLE = 0, T_DATA_TYPE, T_BOOLEAN, T_INT64, T_FLOAT, T_DOUBLE, T_POINT
 enum { T_NOTE = 11, T_POINTWISE_MODE = 14, T_DESCRIPTOR, T_REDUCTION_MODE = 18, T_CHAR = 24 };
 
 enum { MAX_RANK = 5, MANY = 64, VERSION = 91900 };
+enum { IDENTITY = 21 }; /* cudnnPointwiseMode_t */
 
 /* ---- descriptors are lists of attributes ---- */
 
@@ -188,11 +190,11 @@ static const desc_t *desc_of(const desc_t *d, int name) {
   return v;
 }
 
-/* AOT_CUDA_DOUBLE="cudnn-version=91901": another one */
-static int version(void) {
-  const char *settings = getenv("AOT_CUDA_DOUBLE"), *own = settings ? strstr(settings, "cudnn-version=") : NULL;
-  return own ? atoi(own + strlen("cudnn-version=")) : VERSION;
+static int setting(const char *name, int preset) { /* of AOT_CUDA_DOUBLE */
+  const char *settings = getenv("AOT_CUDA_DOUBLE"), *own = settings ? strstr(settings, name) : NULL;
+  return own ? atoi(own + strlen(name)) : preset;
 }
+static int version(void) { return setting("cudnn-version=", VERSION); }
 API size_t cudnnGetVersion(void) { return (size_t)version(); }
 API const char *cudnnGetErrorString(int status) {
   return status == SUCCESS         ? "CUDNN_STATUS_SUCCESS"
@@ -405,8 +407,26 @@ static int is_head(const tensor_t *t) {
   return 1;
 }
 
+/* The product of the last but one operation, in float32 in memory, which the last one rounds: blocks add their parts there
+ * as they come. */
+static const operation_t *sums_in_any_order(const program_t *p) {
+  if (p->n < 2) return NULL;
+  const operation_t *rounds = &p->ops[p->n - 1], *sums = &p->ops[p->n - 2];
+  const int is_read = rounds->kind == OP_POINTWISE && rounds->mode == IDENTITY && rounds->x.id == sums->y.id;
+  return is_read && sums->kind == OP_MATMUL && !sums->y.is_virtual && sums->y.dtype == AOT_F32 ? sums : NULL;
+}
+
+static int is_contiguous(const tensor_t *t) {
+  int64_t step = 1;
+  for (int32_t d = t->rank; d-- > 0; step *= t->sizes[d])
+    if (t->strides[d] != step) return 0;
+  return 1;
+}
+
 static int is_attention(const program_t *p) {
+  const operation_t *sums = sums_in_any_order(p);
   int has_exp = 0, has_log = 0, n_products = 0;
+  if (sums && (!is_contiguous(&sums->y) || setting("cudnn-ordered=", 0))) return 0;
   for (int32_t k = 0; k < p->n; k++) {
     const operation_t *op = &p->ops[k];
     const tensor_t *const all[] = {&op->x, &op->b, &op->y};
@@ -414,7 +434,7 @@ static int is_attention(const program_t *p) {
     has_log |= op->kind == OP_POINTWISE && op->mode == 15;
     n_products += op->kind == OP_MATMUL;
     for (int i = 0; i < 3 && op->kind == OP_MATMUL; i++)
-      if (!all[i]->is_virtual && !is_head(all[i])) return 0;
+      if (!all[i]->is_virtual && !is_head(all[i]) && !(op == sums && i == 2)) return 0;
   }
   return has_exp && ((n_products == 2 && has_log) || n_products == 5);
 }
@@ -426,7 +446,7 @@ static int is_supported(const program_t *p) {
 
 static int64_t workspace_of(const program_t *p) {
   int64_t n = 256;
-  for (int32_t k = 0; k < p->n; k++)
+  for (int32_t k = 0; k < p->n && !sums_in_any_order(p); k++)
     if (p->ops[k].kind == OP_RESHAPE) n += 2 * numel(&p->ops[k].x);
   return n;
 }
@@ -562,6 +582,7 @@ API int cudnnSetStream(void *h, void *stream) {
 typedef struct run {
   program_t program;
   int engine;
+  int64_t turn; /* how many runs there were before */
   int64_t ids[MANY], workspace_nbytes;
   void *pointers[MANY];
   float numbers[MANY];
@@ -634,6 +655,7 @@ static double pointwise(const operation_t *op, double x, double b, double t, con
     case 9: return x - b;
     case 13: return exp(x);
     case 15: return log(x);
+    case IDENTITY: return x;
     case 303: return x >= b;
     case 501: return (double)index[op->axis];
     case 601: return t != 0 ? x : b;
@@ -656,8 +678,10 @@ static void fit_index(const tensor_t *t, const tensor_t *of, const int64_t *inde
   for (int32_t d = 0; d < of->rank; d++) out[d] = index[d] * t->sizes[d] / of->sizes[d];
 }
 
-static void run_matmul(const operation_t *op, const place_t *x, const place_t *b, const place_t *y) {
+/* first: the term that sums in float32 begin with; < 0: sums are in double. */
+static void run_matmul(const operation_t *op, int64_t first, const place_t *x, const place_t *b, const place_t *y) {
   const int32_t r = op->y.rank;
+  const int64_t n = op->x.sizes[r - 1];
   int64_t index[MAX_RANK] = {0};
   do {
     int64_t ix[MAX_RANK], ib[MAX_RANK];
@@ -666,9 +690,10 @@ static void run_matmul(const operation_t *op, const place_t *x, const place_t *b
     fit_index(&op->b, &op->y, index, ib);
     ix[r - 2] = index[r - 2];
     ib[r - 1] = index[r - 1];
-    for (int64_t k = 0; k < op->x.sizes[r - 1]; k++) {
-      ix[r - 1] = ib[r - 2] = k;
+    for (int64_t k = 0; k < n; k++) {
+      ix[r - 1] = ib[r - 2] = first < 0 ? k : (first + k) % n;
       sum += get(&op->x, x, at(&op->x, ix)) * get(&op->b, b, at(&op->b, ib));
+      if (first >= 0) sum = (float)sum;
     }
     put(&op->y, y, at(&op->y, index), sum);
   } while (next(&op->y, index));
@@ -741,6 +766,7 @@ static void run_conv(const operation_t *op, int rounds, const place_t *px, const
 
 static int run_plan(void *argument) {
   const run_t *r = argument;
+  const operation_t *sums = sums_in_any_order(&r->program);
   places_t places = {.n = 0};
   memset(r->workspace, 0xff, (size_t)r->workspace_nbytes);
   for (int32_t k = 0; k < r->program.n; k++) {
@@ -751,7 +777,7 @@ static int run_plan(void *argument) {
     const place_t *y = place_of(&places, r, &op->y);
     switch (op->kind) {
       case OP_POINTWISE: run_pointwise(op, x, b, t, y); break;
-      case OP_MATMUL: run_matmul(op, x, b, y); break;
+      case OP_MATMUL: run_matmul(op, op == sums ? r->turn : -1, x, b, y); break;
       case OP_REDUCTION: run_reduction(op, x, y); break;
       case OP_RESHAPE: run_reshape(op, x, y); break;
       default: run_conv(op, r->engine == 0, x, b, y);
@@ -775,6 +801,7 @@ static int find_memory(run_t *r, const tensor_t *t) {
 }
 
 API int cudnnBackendExecute(void *h, void *plan, void *pack) {
+  static _Atomic int64_t n_runs;
   const desc_t *d = plan, *p = pack;
   run_t *r = calloc(1, sizeof *r);
   int status = r ? SUCCESS : ALLOC_FAILED;
@@ -782,6 +809,7 @@ API int cudnnBackendExecute(void *h, void *plan, void *pack) {
   if (status == SUCCESS) {
     r->program = d->program;
     r->engine = d->engine;
+    r->turn = n_runs++;
     r->n = count_of(p, 1000);
     memcpy(r->ids, value_of(p, 1000), (size_t)r->n * sizeof *r->ids);
     memcpy(r->pointers, value_of(p, 1001), (size_t)r->n * sizeof *r->pointers);

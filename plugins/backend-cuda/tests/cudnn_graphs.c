@@ -69,7 +69,7 @@ static void show(world_t *w, const char *what, const char *direction, int32_t dt
   const double begin = now_ms();
   const gc_dnn_plan_t *p = gc_dnn_plan(&w->dnn, g);
   const double plan_ms = now_ms() - begin;
-  printf("%-32s %-8s %-5s", what, direction, aot_dtype_name(dtype));
+  printf("%-32s %-9s %-5s", what, direction, aot_dtype_name(dtype));
   if (!p || !p->desc) {
     printf(" refused: %s\n", p ? p->why : "no memory");
     w->n_refused++;
@@ -136,8 +136,10 @@ static void show_attention(world_t *w) {
     }
     gc_attention_forward(&a, &g);
     show(w, cases[i].what, "forward", a.dtype, 2 * product, &g);
-    gc_attention_backward(&a, &g);
+    gc_attention_backward(&a, GC_ATT_ORDERED, &g);
     show(w, cases[i].what, "backward", a.dtype, 5 * product, &g);
+    gc_attention_backward(&a, GC_ATT_IN_ANY_ORDER, &g);
+    show(w, cases[i].what, "any order", a.dtype, 5 * product, &g);
   }
 }
 
@@ -221,7 +223,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s\n", why);
     return 2;
   }
-  printf("cuDNN %zu\n%-32s %-8s %-5s %6s %11s %8s %9s %8s\n", w.dnn.version, "graph", "", "dtype", "engine",
+  printf("cuDNN %zu\n%-32s %-9s %-5s %6s %11s %8s %9s %8s\n", w.dnn.version, "graph", "", "dtype", "engine",
          "workspace", "plan ms", "ms", "TFLOP/s");
   if (is_asked(argc, argv, first, "attention")) show_attention(&w);
   if (is_asked(argc, argv, first, "convolutions")) show_convolutions(&w);

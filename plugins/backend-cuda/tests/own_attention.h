@@ -59,7 +59,7 @@ typedef struct own_call {
 static inline int own_is_of_keys(int what) {
   return what == GC_ATT_K || what == GC_ATT_V || what == GC_ATT_GK || what == GC_ATT_GV;
 }
-static inline int own_has(int what) { return what != GC_ATT_BIAS && what != GC_ATT_KEEP && what != GC_ATT_SUMS; }
+static inline int own_has(int what) { return what != GC_ATT_BIAS && what != GC_ATT_KEEP && what < GC_ATT_SUMS; }
 
 /* Queries, keys and values as parts of one matrix, where they have as many heads and rows; others dense. */
 static inline gc_own_attention_t own_attention(int64_t n_batch, int64_t n_head, int64_t share, int64_t n_query,

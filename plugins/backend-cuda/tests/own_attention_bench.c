@@ -204,7 +204,7 @@ static void time_cudnn(const own_device_t *d, gc_cudnn_t *dnn, gc_attention_t a,
   a.strides[GC_ATT_KEEP].batch = a.n_head * a.strides[GC_ATT_KEEP].head;
   gc_attention_forward(&a, &g);
   const double forward = time_graph(d, dnn, &g);
-  gc_attention_backward(&a, &g);
+  gc_attention_backward(&a, GC_ATT_ORDERED, &g);
   const double backward = time_graph(d, dnn, &g);
   printf("  cuDNN    forward %.3f ms, %.0f TFLOP/s; backward %.3f ms, %.0f TFLOP/s\n", forward,
          2 * product / forward * 1e-9, backward, 5 * product / backward * 1e-9);

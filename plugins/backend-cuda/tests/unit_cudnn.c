@@ -245,19 +245,19 @@ static void naive_attention(const gc_attention_t *a, const array_t *t, double **
 /* As they lie, not as the graph sees them: keys and values are transposed there. */
 static gc_dnn_tensor_t as_it_lies(const gc_dnn_graph_t *g, uint32_t k) {
   gc_dnn_tensor_t t = g->tensors[k];
-  const int is_swapped = t.strides[3] != 1 && t.sizes[3] != 1 && k != GC_ATT_STATS && k != GC_ATT_SUMS;
+  const int is_swapped = t.strides[3] != 1 && t.sizes[3] != 1 && k != GC_ATT_STATS && k < GC_ATT_SUMS;
   if (!is_swapped) return t;
   t.sizes[2] = g->tensors[k].sizes[3], t.sizes[3] = g->tensors[k].sizes[2];
   t.strides[2] = g->tensors[k].strides[3], t.strides[3] = g->tensors[k].strides[2];
   return t;
 }
 
-static void check_attention(world_t *w, const gc_attention_t *a) {
+static void check_attention_in(world_t *w, const gc_attention_t *a, int order) {
   gc_dnn_graph_t forward, backward;
   array_t t[GC_ATT_N_IN_MEMORY];
   double *expected[GC_ATT_N_IN_MEMORY];
   gc_attention_forward(a, &forward);
-  gc_attention_backward(a, &backward);
+  gc_attention_backward(a, order, &backward);
   for (uint32_t k = 0; k < GC_ATT_N_IN_MEMORY; k++) {
     const gc_dnn_tensor_t lies = as_it_lies(&backward, k);
     t[k] = (array_t){.n = 1};
@@ -276,13 +276,19 @@ static void check_attention(world_t *w, const gc_attention_t *a) {
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     const double got = difference(w, &t[wanted[i].what], expected[wanted[i].what]);
     if (!(got <= wanted[i].most))
-      fail_msg("attention of %d x %d x %d: tensor %u is off by %g", (int)a->n_query, (int)a->n_key, (int)a->width,
-               wanted[i].what, got);
+      fail_msg("attention of %d x %d x %d%s: tensor %u is off by %g", (int)a->n_query, (int)a->n_key, (int)a->width,
+               order == GC_ATT_ORDERED ? "" : ", sums in any order", wanted[i].what, got);
   }
   for (uint32_t k = 0; k < GC_ATT_N_IN_MEMORY; k++) {
     if (t[k].at) drop_array(w, &t[k]);
     free(expected[k]);
   }
+}
+
+/* GQ_SUMS begins with any numbers. */
+static void check_attention(world_t *w, const gc_attention_t *a) {
+  check_attention_in(w, a, GC_ATT_ORDERED);
+  check_attention_in(w, a, GC_ATT_IN_ANY_ORDER);
 }
 
 static void attention_is_that_of_the_definition(void **state) {
@@ -321,6 +327,50 @@ static void masks_dropout_and_shared_heads_are_those_of_the_definition(void **st
       if (cases[i].is_dropped) add_keep(&a);
       check_attention(*state, &a);
     }
+}
+
+/* The same gradients twice: tensor `what` of each run, which the caller frees. */
+static void run_twice(world_t *w, const gc_attention_t *a, int order, array_t *t, char **out, uint32_t what) {
+  gc_dnn_graph_t g;
+  const size_t nbytes = (size_t)t[what].n * aot_dtype_size(t[what].type.dtype);
+  gc_attention_backward(a, order, &g);
+  for (int k = 0; k < 2; k++) {
+    run(w, &g, plan_of(w, &g), t, GC_ATT_N_IN_MEMORY);
+    out[k] = malloc(nbytes);
+    assert_int_equal(w->cu.memcpy_to_host(out[k], t[what].at, nbytes, w->stream), GC_SUCCESS);
+    assert_int_equal(w->cu.stream_synchronize(w->stream), GC_SUCCESS);
+  }
+}
+
+/* Many keys, so that there are blocks of them side by side. */
+static void ordered_sums_are_the_same_in_every_run(void **state) {
+  world_t *w = *state;
+  const gc_attention_t a = attention(64, 512, 64, 64, 0, 0, AOT_BF16);
+  gc_dnn_graph_t forward, ordered, any;
+  array_t t[GC_ATT_N_IN_MEMORY] = {{.n = 0}};
+  char *of_ordered[2], *of_any[2];
+  gc_attention_forward(&a, &forward);
+  gc_attention_backward(&a, GC_ATT_ORDERED, &ordered);
+  gc_attention_backward(&a, GC_ATT_IN_ANY_ORDER, &any);
+  assert_false(gc_dnn_is_used(&ordered, GC_ATT_GQ_SUMS));
+  assert_true(plan_of(w, &any)->workspace_nbytes < plan_of(w, &ordered)->workspace_nbytes);
+  for (uint32_t k = 0; k < GC_ATT_N_IN_MEMORY; k++)
+    if (gc_dnn_is_used(&any, k)) t[k] = make_array(w, (gc_dnn_tensor_t[]){as_it_lies(&any, k)});
+  run(w, &forward, plan_of(w, &forward), t, GC_ATT_N_IN_MEMORY);
+
+  run_twice(w, &a, GC_ATT_ORDERED, t, of_ordered, GC_ATT_GQ);
+  const int64_t n = t[GC_ATT_GQ].n;
+  assert_memory_equal(of_ordered[0], of_ordered[1], (size_t)n * 2);
+  run_twice(w, &a, GC_ATT_IN_ANY_ORDER, t, of_any, GC_ATT_GQ_SUMS);
+  if (w->is_double) assert_memory_not_equal(of_any[0], of_any[1], (size_t)n * 4);
+  for (int64_t i = 0; i < n; i++) /* both contiguous: rounded once to bfloat16, of 8 bits */
+    for (int k = 0; k < 2; k++) {
+      const double v = rk_load_f(of_ordered[0] + 2 * i, AOT_BF16), u = rk_load_f(of_any[k] + 4 * i, AOT_F32);
+      if (!(fabs(u - v) <= 1e-3 + fabs(v) / 64)) fail_msg("element %d is %g ordered, and %g", (int)i, v, u);
+    }
+  for (int k = 0; k < 2; k++) free(of_ordered[k]), free(of_any[k]);
+  for (uint32_t k = 0; k < GC_ATT_N_IN_MEMORY; k++)
+    if (t[k].at) drop_array(w, &t[k]);
 }
 
 static void a_plan_is_kept_and_takes_any_number(void **state) {
@@ -362,14 +412,15 @@ static void memory_that_is_not_aligned_is_refused(void **state) {
   assert_int_not_equal(gc_dnn_run(&w->dnn, plan_of(w, &g), &g, addresses, 4096, w->stream), 0);
 }
 
-/* What cuDNN 9.19 asked for on an H100, in bytes. */
+/* What cuDNN 9.19 asked for on an H100, and with sums in any order for an H200, in bytes. */
 static void memory_is_planned_as_engines_ask_for_it(void **state) {
   static const struct {
     int64_t n_batch, n_head, share, n_query, n_key;
-    uint64_t nbytes;
-  } cases[] = {{32, 12, 1, 1024, 1024, 805306624}, {2, 3, 1, 7, 7, 98560},        {2, 3, 1, 197, 197, 786688},
-               {2, 3, 1, 100, 50, 196864},         {2, 3, 1, 50, 100, 98560},     {1, 1, 1, 1, 1, 16640},
-               {4, 16, 2, 7, 7, 1163520},          {4, 16, 4, 197, 197, 11616512}};
+    uint64_t nbytes, in_any_order;
+  } cases[] = {{32, 12, 1, 1024, 1024, 805306624, 256}, {2, 3, 1, 7, 7, 98560, 256},
+               {2, 3, 1, 197, 197, 786688, 256},        {2, 3, 1, 100, 50, 196864, 256},
+               {2, 3, 1, 50, 100, 98560, 256},          {1, 1, 1, 1, 1, 16640, 256},
+               {4, 16, 2, 7, 7, 1163520, 114944},       {4, 16, 4, 197, 197, 11616512, 3227904}};
   gc_dnn_graph_t g;
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -377,8 +428,10 @@ static void memory_is_planned_as_engines_ask_for_it(void **state) {
     a.n_batch = cases[i].n_batch;
     a.n_head = cases[i].n_head;
     a.share = cases[i].share;
-    gc_attention_backward(&a, &g);
+    gc_attention_backward(&a, GC_ATT_ORDERED, &g);
     assert_int_equal(gc_dnn_usual_workspace(&g), cases[i].nbytes);
+    gc_attention_backward(&a, GC_ATT_IN_ANY_ORDER, &g);
+    assert_int_equal(gc_dnn_usual_workspace(&g), cases[i].in_any_order);
     gc_attention_forward(&a, &g);
     assert_int_equal(gc_dnn_usual_workspace(&g), 256);
   }
@@ -503,6 +556,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(attention_is_that_of_the_definition),
       cmocka_unit_test(masks_dropout_and_shared_heads_are_those_of_the_definition),
+      cmocka_unit_test(ordered_sums_are_the_same_in_every_run),
       cmocka_unit_test(a_plan_is_kept_and_takes_any_number),
       cmocka_unit_test(what_no_engine_takes_is_told),
       cmocka_unit_test(memory_that_is_not_aligned_is_refused),
