@@ -2,7 +2,7 @@
 #ifndef STRICT_RUN_H
 #define STRICT_RUN_H
 
-#include "strict_device.h"
+#include "strict_state.h"
 
 int sd_run_one(sd_device_t *s); /* an item of a queue that can go on; 0: none can */
 aot_status_t sd_raise(sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point_t point, aot_status_t status);
