@@ -3,7 +3,7 @@
  *
  * A Tensor slot may hold a Python number (PyTorch's wrapped number): it stays INT, FLOAT or BOOL. A float slot takes an
  * int as a float, a Scalar slot keeps the kind that it was given. Symbolic integers become dimensions. */
-#include "build_program.h"
+#include "builder.h"
 #include <aot/inline.h>
 #include <string.h>
 

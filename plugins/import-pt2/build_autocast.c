@@ -5,7 +5,7 @@
  * (aten/src/ATen/autocast_mode.h), but the recorded result says it too: an operator with a floating result of dtype E
  * had its floating operands cast to E. Matrix products, convolutions and attention want all operands alike; for the
  * others a first operand of dtype E means that nothing was cast (layer_norm of a bf16 input with float32 weights). */
-#include "build_program.h"
+#include "builder.h"
 #include <aot/inline.h>
 #include <string.h>
 

@@ -1,36 +1,10 @@
 /* build_checks.c - what is checked while a program is built: that the operators are known, that recorded types are what
  * the opset infers, that the archive's own assertions hold. */
-#include "build_program.h"
+#include "builder.h"
 #include <aot/ext/nearest.h>
 #include <aot/inline.h>
 #include <stdio.h>
 #include <string.h>
-
-aot_str_t p2_op_name(const p2_node_t *n) {
-  aot_str_t name = n->target;
-  if (p2_str_starts(name, "torch.ops.")) {
-    name.data += 10;
-    name.size -= 10;
-  }
-  return name;
-}
-
-int p2_is_symbolic(const p2_node_t *n) {
-  uint32_t i;
-  for (i = 0; i < n->n_outputs; i++)
-    if (n->outputs[i].kind != P2_ARG_SYM_INT && n->outputs[i].kind != P2_ARG_SYM_BOOL &&
-        n->outputs[i].kind != P2_ARG_SYM_FLOAT)
-      return 0;
-  return n->n_outputs > 0;
-}
-
-int p2_is_inline(const p2_node_t *n) {
-  return p2_str_is(n->target, P2_AUTOCAST) || p2_str_is(n->target, P2_CHECKPOINT);
-}
-
-int p2_is_assertion(const p2_node_t *n) {
-  return n->n_outputs == 0 && p2_str_is(n->target, "torch.ops.aten._assert_tensor_metadata.default");
-}
 
 /* ---- missing operators ---- */
 

@@ -3,7 +3,7 @@
  * No argument of the host holds one: it becomes a tensor without dimensions, made where the node stands. Promotion
  * takes such a tensor for what PyTorch's wrapped number is, of single precision unless an operand of the node is
  * double. Where the schema wants a number, the operator's overload that takes a tensor there is built instead. */
-#include "build_program.h"
+#include "builder.h"
 #include <aot/inline.h>
 #include <stdio.h>
 #include <string.h>

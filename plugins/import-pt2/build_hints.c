@@ -4,7 +4,7 @@
  *
  *     _assert_scalar(Eq(u0 + u1 + u2, 24))        u0, u1, u2 = 8
  */
-#include "build_program.h"
+#include "builder.h"
 #include "sympy_text.h"
 #include <string.h>
 

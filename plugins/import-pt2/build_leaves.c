@@ -3,7 +3,7 @@
  *
  * Tied parameters arrive as several inputs that share one payload: they become one leaf with several names, the first
  * of the archive's order first, and every use of any of them reads the one port. */
-#include "build_program.h"
+#include "builder.h"
 #include <aot/inline.h>
 #include <string.h>
 

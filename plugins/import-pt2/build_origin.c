@@ -1,53 +1,7 @@
 /* build_origin.c - provenance: module, source line, and the node that a decomposed node was made from. */
-#include "build_program.h"
+#include "builder.h"
 #include <aot/inline.h>
 #include <string.h>
-
-static const char *find(const char *from, const char *end, const char *what) {
-  size_t n = strlen(what);
-  for (; (size_t)(end - from) >= n; from++)
-    if (memcmp(from, what, n) == 0) return from;
-  return NULL;
-}
-
-/* Entries "key,path,type" joined by ';', outermost first: the path of the innermost that has one. */
-aot_str_t p2_module_path(aot_str_t stack) {
-  aot_str_t path = {NULL, 0};
-  const char *p = stack.data, *end = stack.data ? stack.data + stack.size : NULL;
-  while (p && p < end) {
-    const char *entry_end = memchr(p, ';', (size_t)(end - p)), *comma, *second;
-    if (!entry_end) entry_end = end;
-    comma = memchr(p, ',', (size_t)(entry_end - p));
-    second = comma ? memchr(comma + 1, ',', (size_t)(entry_end - comma - 1)) : NULL;
-    if (second && second > comma + 1) {
-      path.data = comma + 1;
-      path.size = (uint64_t)(second - comma - 1);
-    }
-    p = entry_end + 1;
-  }
-  return path;
-}
-
-/* The last frame of a Python traceback: `File "net.py", line 12, in forward`. */
-void p2_source_line(aot_str_t trace, aot_str_t *out_file, uint32_t *out_line) {
-  const char *p = trace.data, *end = p ? p + trace.size : NULL, *quote, *line;
-  out_file->data = NULL;
-  out_file->size = 0;
-  *out_line = 0;
-  while (p && (p = find(p, end, "File \""))) {
-    p += 6;
-    quote = memchr(p, '"', (size_t)(end - p));
-    if (!quote) return;
-    out_file->data = p;
-    out_file->size = (uint64_t)(quote - p);
-    *out_line = 0;
-    line = quote + 1;
-    if ((size_t)(end - line) > 7 && memcmp(line, ", line ", 7) == 0)
-      for (line += 7; line < end && *line >= '0' && *line <= '9' && *out_line < 100000000; line++)
-        *out_line = *out_line * 10 + (uint32_t)(*line - '0');
-    p = quote;
-  }
-}
 
 /* from_node is JSON text: a list of {name, .., from_node: [..]}; the innermost name is the node before
  * decomposition. */

@@ -1,11 +1,11 @@
-/* build_program.c - graphs and nodes. See build_program.h.
+/* build_program.c - graphs and nodes. See builder.h.
  *
  * A region is built when the first node that owns it is reached, so that symbols come into the program in the order of
  * execution; the loop over nodes keeps a stack of graphs for it. Nodes on symbolic sizes (sym_size, Python arithmetic)
  * become expressions and leave no node behind, unless they bring in a new symbol (item). An autocast region is put in
  * line, its casts made explicit; so is an activation-checkpoint region, its nodes tagged. Linear in nodes and
  * arguments. */
-#include "build_program.h"
+#include "builder.h"
 #include "common/emit/emit.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -137,18 +137,6 @@ static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_a
     default:
       return p2_node_bad(b, b->node, "import-pt2.bad-result", "a result is neither a tensor nor a symbolic number");
   }
-}
-
-aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args,
-                     uint32_t n_args, aot_value_t *out) {
-  em_t e = em_make(b->host, b->ctx, b->prog, g);
-  e.origin = origin;
-  e.flags = b->tags.flags;
-  e.region_tag = b->tags.region;
-  if (b->host->graph->op_find(b->prog, aot_str(op)).id == AOT_NO_ID)
-    return p2_node_bad(b, b->node, "import-pt2.unknown-operator", "the operator %s is not known", op);
-  *out = em_value(&e, em_call(&e, op, n_args, args));
-  return e.status;
 }
 
 /* Results have consecutive ids, lists flattened. */

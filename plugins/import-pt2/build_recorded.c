@@ -3,7 +3,7 @@
  * PyTorch records what its tracing rules say, and a few of these are wrong; running the archive gives what the kernels
  * give. The table lists them. From such a result on, the types of the operators that read it are inferred, and the
  * recorded ones ignored. */
-#include "build_program.h"
+#include "builder.h"
 
 /* Of the results first .. first + n - 1, either one more dimension of size 1 is recorded, at `dim`, or another dtype
  * than `dtype`. */

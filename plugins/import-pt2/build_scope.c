@@ -1,10 +1,8 @@
 /* build_scope.c - the names of a graph and what they stand for. Each name is made once; it must be made before it is
  * used. */
-#include "build_program.h"
+#include "builder.h"
 #include <stdarg.h>
 #include <stdio.h>
-
-aot_str_t p2_node_label(const p2_node_t *n) { return n->name.size ? n->name : n->target; }
 
 aot_status_t p2_node_bad(p2_builder_t *b, const p2_node_t *n, const char *code, const char *format, ...) {
   char text[700];

@@ -1,7 +1,7 @@
 /* build_types.c - symbols, dimensions and value types.
  *
  * A symbol is created where it is first met; its range comes from range_constraints, its value from build_hints.c. */
-#include "build_program.h"
+#include "builder.h"
 #include "sympy_text.h"
 #include <aot/inline.h>
 #include <string.h>

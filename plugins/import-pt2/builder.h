@@ -1,7 +1,7 @@
-/* build_program.h - records become a program: what the build_*.c files share. The one header of the importer's
+/* builder.h - records become a program: what the build_*.c files share. The one header of the importer's
  * algorithm files that sees the host's tables. */
-#ifndef P2_BUILD_PROGRAM_H
-#define P2_BUILD_PROGRAM_H
+#ifndef P2_BUILDER_H
+#define P2_BUILDER_H
 
 #include "archive_weights.h"
 #include "exported_program.h"
@@ -75,19 +75,29 @@ typedef struct p2_builder {
   uint32_t n_mistaken, mistaken_capacity;
 } p2_builder_t;
 
-/* build_program.c: the whole, in one call. */
-aot_status_t p2_build(p2_builder_t *b);
+/* build_node.c: a node as the archive records it. */
 /* The node's own name or its target: for messages. */
 aot_str_t p2_node_label(const p2_node_t *n);
+int p2_is_symbolic(const p2_node_t *n);   /* all its results are symbolic numbers */
+int p2_is_inline(const p2_node_t *n);     /* it owns a graph whose nodes go into the graph around it */
+int p2_is_assertion(const p2_node_t *n);  /* a check of metadata that PyTorch writes into training archives */
+aot_str_t p2_op_name(const p2_node_t *n); /* the target without "torch.ops." */
+aot_str_t p2_module_path(aot_str_t module_stack);
+void p2_source_line(aot_str_t stack_trace, aot_str_t *out_file, uint32_t *out_line);
+
+/* build_scope.c: names. */
 /* A failure at a node: the message gets the operator, the node's name and its module. */
 aot_status_t p2_node_bad(p2_builder_t *b, const p2_node_t *n, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-/* build_scope.c: names. */
 aot_status_t p2_bind(p2_builder_t *b, p2_scope_t *s, aot_str_t name, p2_bound_t what);
 aot_status_t p2_bind_value(p2_builder_t *b, p2_scope_t *s, aot_str_t name, aot_value_t v);
 /* Fails with the difference between a name that comes later and one that does not exist. */
 aot_status_t p2_lookup(p2_builder_t *b, const p2_scope_t *s, aot_str_t name, p2_bound_t *out);
+
+/* build_emit.c: a node that the archive does not have, at the end of the graph, with the tags of the node being
+ * imported. */
+aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args,
+                     uint32_t n_args, aot_value_t *out);
 
 /* build_types.c: dimensions, symbols and types. */
 aot_status_t p2_hints_prepare(p2_builder_t *b);   /* build_hints.c */
@@ -124,10 +134,6 @@ aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_
 /* Dtype and, unless any_sizes, sizes as far as can be told; what is no tensor agrees. */
 int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y, int any_sizes);
 aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n);
-int p2_is_symbolic(const p2_node_t *n);   /* all its results are symbolic numbers */
-int p2_is_inline(const p2_node_t *n);     /* it owns a graph whose nodes go into the graph around it */
-int p2_is_assertion(const p2_node_t *n);  /* a check of metadata that PyTorch writes into training archives */
-aot_str_t p2_op_name(const p2_node_t *n); /* the target without "torch.ops." */
 
 /* build_recorded.c: where PyTorch is known to record wrong types. Puts the inferred types, which may be none, in place
  * of those, and of what follows from them, and lists these results in b->mistaken, by their place in the node until
@@ -148,14 +154,10 @@ aot_status_t p2_complex_numbers(p2_builder_t *b, p2_scope_t *s, const p2_node_t 
 aot_status_t p2_autocast(p2_builder_t *b, aot_graph_t g, const aot_op_desc_t *d, aot_origin_t origin, aot_arg_t *args,
                          uint32_t n_args, const aot_type_t *types, uint32_t n_types);
 
-/* build_program.c: a node that the archive does not have, at the end of the graph, with the tags of the node being
- * imported. */
-aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args,
-                     uint32_t n_args, aot_value_t *out);
-
 /* build_origin.c: where a node comes from. */
 aot_status_t p2_origin(p2_builder_t *b, const p2_node_t *n, aot_origin_t *out);
-aot_str_t p2_module_path(aot_str_t module_stack);
-void p2_source_line(aot_str_t stack_trace, aot_str_t *out_file, uint32_t *out_line);
+
+/* build_program.c: the whole, in one call. */
+aot_status_t p2_build(p2_builder_t *b);
 
 #endif

@@ -4,16 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-json_t *p2_text_json(aot_str_t s) { return json_stringn(s.data ? s.data : "", (size_t)s.size); /* NULL: not UTF-8 */ }
-
-json_t *p2_tensor_argument(aot_str_t name) { return json_pack("{s:o}", "name", p2_text_json(name)); }
-
-json_t *p2_as_tensor(aot_str_t name) { return json_pack("{s:o}", "as_tensor", p2_tensor_argument(name)); }
-
-json_t *p2_named_json(aot_str_t name, json_t *argument, int keyword) {
-  return json_pack("{s:o, s:o, s:i}", "name", p2_text_json(name), "arg", argument, "kind", keyword ? 2 : 1);
-}
-
 /* ---- defaults ---- */
 
 int p2_is_preset(const aot_schema_arg_t *slot, const aot_arg_t *a) {

@@ -2,27 +2,8 @@
  * inside out. */
 #include "export_program.h"
 #include <aot/inline.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-json_t *p2_cannot(p2_writer_t *w, const char *code, const char *format, ...) {
-  char text[600], label[300] = "";
-  aot_node_info_t info;
-  va_list list;
-  memset(&info, 0, sizeof info);
-  info.struct_size = sizeof info;
-  va_start(list, format);
-  vsnprintf(text, sizeof text, format, list);
-  va_end(list);
-  if (w->node.id != AOT_NO_ID && w->host->graph->node_info(w->prog, w->node, &info) == AOT_OK) {
-    const aot_op_desc_t *d = w->host->graph->op_desc(w->prog, info.op);
-    const aot_str_t name = info.n_results ? w->host->graph->value_name(w->prog, info.first_result) : p2_str("");
-    snprintf(label, sizeof label, " (%.*s%s%.*s)", P2_SHOW(d->name), name.size ? ", node " : "", P2_SHOW(name));
-  }
-  p2_fail(w->env, code, "%s%s", text, label);
-  return NULL;
-}
 
 /* ---- types ---- */
 
@@ -34,11 +15,6 @@ static json_t *dims_json(p2_writer_t *w, const int64_t *dims, int32_t n) {
       return NULL;
     }
   return list;
-}
-
-const char *p2_device_name(int32_t device) {
-  static const char *const names[] = {NULL, "cpu", "cuda", "meta"};
-  return device >= 0 && device <= AOT_DEVICE_META ? names[device] : NULL;
 }
 
 json_t *p2_tensor_meta(p2_writer_t *w, const aot_type_t *t) {
@@ -80,13 +56,6 @@ static json_t *result_json(p2_writer_t *w, p2_page_t *page, aot_value_t v) {
 }
 
 /* ---- nodes ---- */
-
-aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, json_t *outputs, json_t *metadata,
-                         json_t *hop, aot_str_t name) {
-  json_t *node = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "target", target, "inputs", inputs, "outputs", outputs,
-                           "metadata", metadata, "is_hop_single_tensor_return", hop, "name", p2_text_json(name));
-  return json_array_append_new(page->nodes, node) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
-}
 
 /* Where the user's model has the node: innermost module and source line, as our importer and PyTorch's tools read
  * them. */

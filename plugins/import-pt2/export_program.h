@@ -51,8 +51,16 @@ typedef struct p2_writer {
   aot_value_t tangent; /* of the loss: written as full_like(loss, 1) */
 } p2_writer_t;
 
+/* export_records.c: small records. */
 /* Failure at the node being written. NULL, so that it can be returned. */
 json_t *p2_cannot(p2_writer_t *w, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+json_t *p2_text_json(aot_str_t s);
+json_t *p2_tensor_argument(aot_str_t name); /* {"name": ..} */
+json_t *p2_as_tensor(aot_str_t name);
+json_t *p2_named_json(aot_str_t name, json_t *argument, int keyword); /* a NamedArgument */
+const char *p2_device_name(int32_t device); /* as archives have it; NULL: there is no such device */
+aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, json_t *outputs, json_t *metadata,
+                         json_t *hop, aot_str_t name);
 
 /* export_names.c: identifiers of Python, unique in a graph. */
 aot_status_t p2_identifier(p2_writer_t *w, p2_page_t *page, aot_str_t wish, const char *otherwise, aot_str_t *out);
@@ -68,21 +76,14 @@ json_t *p2_dim_json(p2_writer_t *w, int64_t dim); /* SymInt */
 aot_status_t p2_dim_node(p2_writer_t *w, p2_page_t *page, int64_t dim, aot_str_t *out);
 aot_status_t p2_dim_known(p2_writer_t *w, p2_page_t *page, int64_t dim, aot_str_t name); /* a node gave it */
 
-/* export_arguments.c: one argument of a node, as the union Argument; a NamedArgument. */
+/* export_arguments.c: one argument of a node, as the union Argument. */
 json_t *p2_argument_json(p2_writer_t *w, p2_page_t *page, const aot_schema_arg_t *slot, const aot_arg_t *a);
-json_t *p2_named_json(aot_str_t name, json_t *argument, int keyword);
 int p2_is_preset(const aot_schema_arg_t *slot, const aot_arg_t *a);
-json_t *p2_text_json(aot_str_t s);
-json_t *p2_tensor_argument(aot_str_t name); /* {"name": ..} */
-json_t *p2_as_tensor(aot_str_t name);
 
 /* export_graph.c */
-const char *p2_device_name(int32_t device); /* as archives have it; NULL: there is no such device */
 json_t *p2_tensor_meta(p2_writer_t *w, const aot_type_t *t);
 /* Graph without its outputs; takes inputs */
 json_t *p2_graph_json(p2_writer_t *w, aot_graph_t g, p2_page_t *page, json_t *inputs);
-aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, json_t *outputs, json_t *metadata,
-                         json_t *hop, aot_str_t name);
 aot_status_t p2_regions_write(p2_writer_t *w); /* every region that the top graph reaches, owned ones first */
 
 /* export_signature.c: leaves, GraphSignature, the top graph. */

@@ -3,7 +3,7 @@
  * The file that sees the ABI: the unit, its option, and the way from a recorded failure to a diagnostic. The rest reads
  * top to bottom in read_archive: directory -> layout -> JSON records and weights -> program. */
 #define _GNU_SOURCE /* memmem */
-#include "build_program.h"
+#include "builder.h"
 #include "export_program.h"
 #include <aot/describe.h>
 #include <aot/import.h>
