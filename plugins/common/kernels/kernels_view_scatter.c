@@ -1,6 +1,7 @@
 /* What is written over a view: the *_scatter forms (a copy of self with src over a view of it), the derivatives of
  * views (zeros with the gradient over the view), diag_embed. All but unfold_backward work on strided tensors, so
  * that every dtype passes. */
+#include "common/kernels/rk_families.h"
 #include "common/kernels/rk_view.h"
 #include <aot/inline.h>
 
@@ -8,7 +9,7 @@
 
 static aot_status_t geometry_of(rk_ctx_t *c, const char *view_name, const rk_arg_t *args, uint32_t n_args,
                                 rk_tensor_t *out) {
-  const rk_kernel_t *k = rk_find(aot_str(view_name));
+  const rk_kernel_t *k = rk_find_in(&rk_family_slice, aot_str(view_name));
   rk_call_t call = {args, n_args, out, 1};
   rk_ctx_t inner = *c;
   aot_status_t status;

@@ -12,6 +12,14 @@ typedef struct rk_chunk {
   uint64_t pad; /* the payload is 16-byte aligned */
 } rk_chunk_t;
 
+const rk_kernel_t *rk_find_in(const rk_family_t *family, aot_str_t full_name) {
+  for (uint32_t r = 0; r < family->n_rows; r++) {
+    const rk_kernel_t *k = &family->rows[r];
+    if (strncmp(k->name, full_name.data, (size_t)full_name.size) == 0 && k->name[full_name.size] == 0) return k;
+  }
+  return NULL;
+}
+
 aot_status_t rk_fail(rk_ctx_t *c, aot_status_t status, const char *format, ...) {
   va_list list;
   int n = snprintf(c->error->text, sizeof c->error->text, "%s: ", c->kernel->name);

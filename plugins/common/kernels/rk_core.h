@@ -41,6 +41,7 @@ typedef struct rk_family {
 } rk_family_t;
 #define RK_FAMILY(rows)                                                                                                \
   { rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0]) }
+const rk_kernel_t *rk_find_in(const rk_family_t *family, aot_str_t full_name); /* NULL: none */
 
 /* ---- errors and memory ---- */
 aot_status_t rk_fail(rk_ctx_t *c, aot_status_t status, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -2,18 +2,14 @@
 #include "common/kernels/rk_complex.h"
 #include "common/kernels/rk_families.h"
 #include <aot/inline.h>
-#include <string.h>
 
 static const rk_family_t *const families[] = {RK_FAMILIES};
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
 const rk_kernel_t *rk_find(aot_str_t full_name) {
-  for (size_t f = 0; f < N_FAMILIES; f++)
-    for (uint32_t r = 0; r < families[f]->n_rows; r++) {
-      const rk_kernel_t *k = &families[f]->rows[r];
-      if (strncmp(k->name, full_name.data, (size_t)full_name.size) == 0 && k->name[full_name.size] == 0) return k;
-    }
-  return NULL;
+  const rk_kernel_t *k = NULL;
+  for (size_t f = 0; f < N_FAMILIES && !k; f++) k = rk_find_in(families[f], full_name);
+  return k;
 }
 
 uint32_t rk_count(void) {
