@@ -3,7 +3,7 @@
 #ifndef BC_ATTENTION_HALVES_H
 #define BC_ATTENTION_HALVES_H
 
-#include "attention_kernels.h"
+#include "attention_blocks.h"
 
 /* n keys and a block of queries, which lies by rows and turned; a tile of scores or of their gradients is keys x lanes. */
 enum {

@@ -1,5 +1,6 @@
-#include "attention_halves.h"
+#include "attention_kernels.h"
 
+#include "attention_halves.h"
 #include "exp_f32.h"
 #include "half_kernels.h"
 #include "tile_products.h"
@@ -8,21 +9,13 @@
 
 enum {
   LANES = BC_TILE_LANES,
-  QUERIES = 64,              /* of a block, at most */
-  MOST_QUERIES = 128,        /* of one whose products are oneDNN's */
-  KEYS = BC_ATTENTION_KEYS,  /* of a block */
-  PANEL_FLOATS = 512 * 1024, /* scores of a block of queries and all keys, two of them: what stays in a cache */
+  MOST_QUERIES = BC_ATTENTION_QUERIES, /* of a block */
+  KEYS = BC_ATTENTION_KEYS,
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- places ---- */
-
-static int64_t n_heads(const bc_attention_t *a) {
-  int64_t n = 1;
-  for (int32_t d = 0; d < a->n_lead; d++) n *= a->lead[d];
-  return n;
-}
 
 /* Offset of a head; share: how many heads in turn have the same. */
 static int64_t place(const bc_attention_t *a, const int64_t *strides, int64_t head, int64_t share) {
@@ -123,33 +116,6 @@ static void write_rows(const bc_attention_t *a, const float *x, int64_t n, matri
 /* ---- blocks of queries ---- */
 
 typedef bc_attention_block_t block_t;
-
-/* Fewer than a block are no more than they are. */
-static int64_t block_queries(const bc_attention_t *a) {
-  return least(a->halves ? MOST_QUERIES : QUERIES, bc_tile_round(a->n_query));
-}
-
-/* Fewer queries at a time where there are many keys. */
-static int64_t backward_queries(const bc_attention_t *a) {
-  int64_t n = block_queries(a);
-  while (n > LANES && 2 * n * a->n_key > PANEL_FLOATS) n = bc_tile_round(n / 2);
-  return n;
-}
-
-static int64_t n_blocks(const bc_attention_t *a, int64_t queries) { return (a->n_query + queries - 1) / queries; }
-
-int64_t bc_attention_n_blocks(const bc_attention_t *a, int is_backward) {
-  return n_blocks(a, is_backward ? backward_queries(a) : block_queries(a));
-}
-
-bc_attention_block_t bc_attention_block(const bc_attention_t *a, int is_backward, int64_t head, int64_t index) {
-  const int64_t queries = is_backward ? backward_queries(a) : block_queries(a);
-  block_t b = {.head = head, .first = index * queries};
-  b.rows = least(queries, a->n_query - b.first);
-  b.lanes = bc_tile_round(b.rows);
-  b.seen = a->causal ? least(a->n_key, b.first + b.rows) : a->n_key;
-  return b;
-}
 
 static void fill(float *x, int64_t n, float number) {
   for (int64_t i = 0; i < n; i++) x[i] = number;
@@ -349,7 +315,7 @@ typedef struct forward_work {
 
 static uint64_t carve_forward(const bc_attention_t *a, float *work, forward_work_t *w) {
   const int64_t width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
-  const int64_t queries = block_queries(a), keys = least(KEYS, a->n_key);
+  const int64_t queries = bc_attention_queries(a, 0), keys = least(KEYS, a->n_key);
   uint64_t n = 0;
   carve_halves(a, work, &n, queries, &w->own, &w->half);
   w->q = take(work, &n, queries * width);
@@ -372,8 +338,6 @@ uint64_t bc_attention_forward_work(const bc_attention_t *a) {
 /* Blocks of causal attention take longer the later they are: early and late ones in turn, so that any range of them is
  * about as much work as another one. */
 static int64_t in_turn(int64_t index, int64_t n) { return index % 2 ? n - 1 - index / 2 : index / 2; }
-
-int64_t bc_attention_blocks(const bc_attention_t *a) { return n_heads(a) * n_blocks(a, block_queries(a)); }
 
 static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o, float *lse, const forward_work_t *w) {
   const int64_t width_v = bc_tile_round(a->width_v);
@@ -402,7 +366,7 @@ static void forward_block(const bc_attention_t *a, const block_t *b, bc_rows_t o
 }
 
 void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, float *lse, int64_t begin, int64_t end, float *work) {
-  const int64_t n = n_blocks(a, block_queries(a));
+  const int64_t n = bc_attention_n_blocks(a, 0);
   forward_work_t w;
   carve_forward(a, work, &w);
   for (int64_t i = begin; i < end; i++) {
@@ -424,7 +388,8 @@ typedef struct backward_work {
 } backward_work_t;
 
 static uint64_t carve_backward(const bc_attention_t *a, float *work, backward_work_t *w) {
-  const int64_t queries = backward_queries(a), width = bc_tile_round(a->width), width_v = bc_tile_round(a->width_v);
+  const int64_t queries = bc_attention_queries(a, 1), width = bc_tile_round(a->width),
+                width_v = bc_tile_round(a->width_v);
   uint64_t n = 0;
   carve_halves(a, work, &n, queries, &w->own, &w->half);
   w->q = take(work, &n, queries * width);
@@ -447,11 +412,11 @@ uint64_t bc_attention_backward_work(const bc_attention_t *a) {
   return carve_backward(a, NULL, &w);
 }
 
-int64_t bc_attention_key_heads(const bc_attention_t *a) { return n_heads(a) / a->share; }
+int64_t bc_attention_key_heads(const bc_attention_t *a) { return bc_attention_heads(a) / a->share; }
 
 int64_t bc_attention_parts(const bc_attention_t *a, int64_t n_threads) {
   const int64_t heads = bc_attention_key_heads(a), wanted = (n_threads + heads - 1) / heads;
-  return least(wanted, a->share * n_blocks(a, backward_queries(a)));
+  return least(wanted, a->share * bc_attention_n_blocks(a, 1));
 }
 
 uint64_t bc_attention_sums(const bc_attention_t *a) {
@@ -524,7 +489,7 @@ static void backward_block(const bc_attention_t *a, const block_t *b, bc_rows_t 
 
 void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, int64_t key_head, int64_t part,
                            int64_t n_parts, float *sums, float *work) {
-  const int64_t n = n_blocks(a, backward_queries(a)), head = key_head * a->share;
+  const int64_t n = bc_attention_n_blocks(a, 1), head = key_head * a->share;
   float *dk = sums, *dv = sums + a->n_key * bc_tile_round(a->width);
   backward_work_t w;
   carve_backward(a, work, &w);

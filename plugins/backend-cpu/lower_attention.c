@@ -3,6 +3,7 @@
  * a projection are read where they lie. Gradients are laid out as the operands' types say, so that the views that
  * follow need no copy either. */
 #include "attention_halves.h"
+#include "attention_kernels.h"
 #include "common/lowering/attention_call.h"
 #include "target.h"
 

@@ -3,6 +3,7 @@
 #include "naive.h"
 
 #include "attention_halves.h"
+#include "attention_kernels.h"
 #include "exp_f32.h"
 #include "half_kernels.h"
 #include <fenv.h>
