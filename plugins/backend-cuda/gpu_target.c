@@ -686,6 +686,7 @@ const lw_target_t gc_gpu = {
     .jump = run_jump,
     .classes = lower_classes,
     .join = join_loops,
+    .runs_early = 1,
     .row_nbytes = 128,
     .goes_onto = 1,
     .has_across = 1,

@@ -140,6 +140,7 @@ typedef struct lw_target {
   /* n steps of equal lw_step_t.joins, which do not need each other, as one: its run, payload and kernel; the rest of
    * *out is there. NULL: steps run alone */
   aot_status_t (*join)(lw_build_t *b, const lw_step_t *const *steps, uint32_t n, lw_step_t *out);
+  int runs_early; /* joined steps that need no other run where their first stood: to begin steps costs more than caches give */
 } lw_target_t;
 aot_status_t lw_find_ops(lw_build_t *b); /* b->ops */
 /* Has the target anything for operators of that name but their kernels? Views need no more. */

@@ -231,6 +231,70 @@ static void what_waits_never_takes_more_than_the_peak(void **state) {
   end(&w);
 }
 
+/* ---- what runs early ---- */
+
+/* A forward whose products read weights that are cast before, each right where it is needed. */
+static void casts_of_weights_run_where_the_first_stood(void **state) {
+  enum { N = 4 };
+  world_t w;
+  (void)state;
+  begin(&w);
+  w.target.runs_early = 1;
+  lw_tensor_t x = memory(&w, LW_INPUT, 1024);
+  for (int k = 0; k < N; k++) {
+    const lw_tensor_t weight = memory(&w, LW_INPUT, 128), cast = memory(&w, LW_ARENA, 64),
+                      y = memory(&w, LW_ARENA, 1024);
+    make(&w, 7, &cast, &weight);
+    make(&w, 0, &y, &x);
+    lw_use_read_only(&w.b, &cast, 0);
+    x = y;
+  }
+  const lw_tensor_t scores = memory(&w, LW_ARENA, 4096); /* the peak, beside which there is room for them */
+  make(&w, 0, &scores, &x);
+  run(&w);
+  expect(&w, "aceg b d f h i");
+  end(&w);
+}
+
+static void what_runs_early_never_takes_more_than_the_peak(void **state) {
+  enum { N = 4 };
+  world_t w;
+  (void)state;
+  begin(&w);
+  w.target.runs_early = 1;
+  const lw_tensor_t x = memory(&w, LW_INPUT, 64), y = memory(&w, LW_OUTPUT, 64);
+  for (int k = 0; k < N; k++) {
+    const lw_tensor_t cast = memory(&w, LW_ARENA, 64), other = memory(&w, LW_ARENA, k == 2 ? 128 : 64);
+    make(&w, 7, &cast, &x);
+    make(&w, 0, &other, &cast);
+    make(&w, 0, &y, &other);
+  }
+  run(&w);
+  expect(&w, "ad b c e f g h i j k l"); /* 192 are alive at h: two casts beside b, none beside h */
+  end(&w);
+}
+
+static void what_was_written_or_used_before_does_not_run_early(void **state) {
+  world_t w;
+  (void)state;
+  begin(&w);
+  w.target.runs_early = 1;
+  const lw_tensor_t x = memory(&w, LW_INPUT, 64), parameter = memory(&w, LW_INPUT, 64);
+  lw_tensor_t y[5];
+  for (int k = 0; k < 5; k++) y[k] = memory(&w, LW_OUTPUT, 64);
+  make(&w, 7, &y[0], &x);
+  make(&w, 0, &parameter, &y[0]); /* an update */
+  make(&w, 7, &y[1], &parameter);
+  make(&w, 0, &y[4], &y[1]);
+  make(&w, 7, &y[0], &x); /* over what is read no more */
+  make(&w, 0, &y[2], &y[0]);
+  make(&w, 7, &y[3], &x);
+  make(&w, 0, &y[4], &y[3]);
+  run(&w);
+  expect(&w, "ag b c d e f h");
+  end(&w);
+}
+
 /* ---- any order ---- */
 
 static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
@@ -272,6 +336,7 @@ static void order_holds_whatever_steps_touch(void **state) {
     lw_tensor_t t[STORAGES];
     world_t w;
     begin(&w);
+    w.target.runs_early = round % 2;
     for (int i = 0; i < STORAGES; i++) t[i] = memory(&w, next_random(&seed) % 4 ? LW_ARENA : LW_INPUT, 64);
     for (int k = 0; k < STEPS; k++) {
       step(&w, next_random(&seed) % KINDS, 2 + next_random(&seed) % 20);
@@ -301,6 +366,9 @@ int main(void) {
       cmocka_unit_test(sets_have_as_many_members_as_they_may),
       cmocka_unit_test(where_steps_jump_nothing_moves),
       cmocka_unit_test(what_waits_never_takes_more_than_the_peak),
+      cmocka_unit_test(casts_of_weights_run_where_the_first_stood),
+      cmocka_unit_test(what_runs_early_never_takes_more_than_the_peak),
+      cmocka_unit_test(what_was_written_or_used_before_does_not_run_early),
       cmocka_unit_test(order_holds_whatever_steps_touch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
