@@ -21,6 +21,7 @@ struct aoth_sink {
   int32_t min;
   int hidden; /* the last report was below min */
   uint32_t counts[N_SEVERITIES];
+  char first_error[256];
   aoth_text_t text;
   pthread_mutex_t lock;
 };
@@ -127,6 +128,8 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
   aoth_text_v(&message, format, args);
   const char *text = message.data ? message.data : "";
   pthread_mutex_lock(&s->lock);
+  if (severity == AOT_SEVERITY_ERROR && !s->counts[severity])
+    snprintf(s->first_error, sizeof s->first_error, "%s", text);
   s->counts[severity]++;
   if (severity != AOT_SEVERITY_NOTE) s->hidden = severity < s->min; /* a note goes with its diagnostic */
   if (!s->hidden) {
@@ -167,6 +170,10 @@ uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity) {
   uint32_t n = 0;
   for (int32_t i = severity < 0 ? 0 : severity; s && i < N_SEVERITIES; i++) n += s->counts[i];
   return n;
+}
+
+void aoth_sink_first_error(const aoth_sink_t *s, char *out, size_t size) {
+  snprintf(out, size, "%s", s ? s->first_error : "");
 }
 
 const char *aoth_sink_text(const aoth_sink_t *s) { return s && s->text.data ? s->text.data : ""; }

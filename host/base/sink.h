@@ -28,7 +28,8 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
  * hidden. */
 void aoth_sink_line(aoth_sink_t *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity); /* how many so far of at least this severity */
-const char *aoth_sink_text(const aoth_sink_t *s);                 /* everything printed so far */
+void aoth_sink_first_error(const aoth_sink_t *s, char *out, size_t size); /* its message, cut; "": there is none */
+const char *aoth_sink_text(const aoth_sink_t *s);                         /* everything printed so far */
 /* What a fork of this process has printed through its copy: text, and counts by severity, 0 to ERROR. */
 void aoth_sink_adopt(aoth_sink_t *s, const char *text, size_t size, const uint32_t *counts);
 void aoth_sink_min(aoth_sink_t *s, int32_t severity); /* print nothing below (-q, -v) */

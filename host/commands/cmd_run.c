@@ -130,6 +130,7 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   if (status == AOT_OK) aoth_run_print_summary(&r);
   if (status == AOT_OK) status = aoth_run_write_json(&r);
   if (status == AOT_E_EXHAUSTED) aoth_run_tell_memory(&r);
+  if (status != AOT_OK) aoth_session_give_up(r.session);
   int diverged = r.train.diverged;
   aoth_train_deinit(&r.train);
   aoth_stage_checks_deinit(&checks);

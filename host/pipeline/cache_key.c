@@ -145,7 +145,7 @@ static void put_host(making_t *m) {
 /* ---- the model ---- */
 
 typedef struct keying {
-  making_t *m;
+  aoth_session_t *s;
   const aoth_instance_t *unit;
   const aot_ext_cache_t *ext;
   const aot_file_t *file;
@@ -162,31 +162,35 @@ static aot_status_t add_bytes(const aot_bytes_sink_t *sink, const void *data, ui
 static aot_status_t ask_importer(void *arg) {
   keying_t *k = arg;
   const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = k}, .write = add_bytes};
-  k->ok = k->ext->model_key(k->ext, &k->m->s->ctx, k->file, &sink) == AOT_OK;
+  k->ok = k->ext->model_key(k->ext, &k->s->ctx, k->file, &sink) == AOT_OK;
   return AOT_OK;
 }
 
 /* 1: the importer gave the key. */
-static int importer_key(making_t *m, const aoth_model_t *model, char hex[AOTH_KEY_CHARS + 1]) {
+static int importer_key(aoth_session_t *s, const aoth_model_t *model, char hex[AOTH_KEY_CHARS + 1]) {
   aoth_instance_t unit;
   aot_ext_cache_t ext;
   int ok = 0;
-  if (!model->stage.unit || aoth_instance_create(m->s, &model->stage, &unit) != AOT_OK) return 0;
+  if (!model->stage.unit || aoth_instance_create(s, &model->stage, &unit) != AOT_OK) return 0;
   if (aoth_instance_extension(&unit, AOT_EXT_CACHE, &ext, sizeof ext) == AOT_OK && ext.model_key) {
-    keying_t k = {m, &unit, &ext, &model->file, XXH3_createState(), 0};
+    keying_t k = {s, &unit, &ext, &model->file, XXH3_createState(), 0};
     if (k.state && XXH3_128bits_reset(k.state) == XXH_OK)
-      ok = aoth_call(m->s, &model->stage, "model_key", ask_importer, &k) == AOT_OK && k.ok;
+      ok = aoth_call(s, &model->stage, "model_key", ask_importer, &k) == AOT_OK && k.ok;
     if (ok) digest_text(XXH3_128bits_digest(k.state), hex);
     XXH3_freeState(k.state);
   }
-  aoth_instance_destroy(m->s, &model->stage, &unit);
+  aoth_instance_destroy(s, &model->stage, &unit);
   return ok;
+}
+
+void aoth_cache_model_key(aoth_session_t *s, const aoth_model_t *model, char hex[AOTH_KEY_CHARS + 1]) {
+  if (!importer_key(s, model, hex)) digest_text(XXH3_128bits(model->file.data, (size_t)model->file.nbytes), hex);
 }
 
 static void put_model(making_t *m, const aoth_model_t *model) {
   char hex[AOTH_KEY_CHARS + 1];
   put(m, model->stage.use, "importer");
-  if (!importer_key(m, model, hex)) digest_text(XXH3_128bits(model->file.data, (size_t)model->file.nbytes), hex);
+  aoth_cache_model_key(m->s, model, hex);
   put(m, hex, "model");
   if (model->stage.unit) put_stage(m, &model->stage, "importer");
 }

@@ -50,5 +50,7 @@ struct aoth_model;    /* session.h */
 struct aoth_aliasing; /* of the inputs; NULL: none */
 aot_status_t aoth_cache_key_make(aoth_session_t *s, const aoth_pipeline_t *p, const struct aoth_model *model,
                                  uint32_t flags, const struct aoth_aliasing *aliasing, aoth_cache_key_t *key);
+/* Of a model's file alone: its importer's word, or else a hash of its bytes. */
+void aoth_cache_model_key(aoth_session_t *s, const struct aoth_model *model, char hex[AOTH_KEY_CHARS + 1]);
 
 #endif

@@ -9,6 +9,7 @@
 #include <pipeline/devices.h>
 #include <pipeline/environment.h>
 #include <pipeline/programs.h>
+#include <pipeline/ranks_alike.h>
 #include <pipeline/run_ranks.h>
 #include <pipeline/session.h>
 #include <pipeline/session_lifetime.h>
@@ -124,6 +125,7 @@ static aot_status_t compile_request(aoth_session_t *s, const request_t *r) {
   memset(&s->cache, 0, sizeof s->cache);
   AOT_TRY(aoth_session_join(s, r->p)); /* stages and kernels ask who there is */
   AOT_TRY(aoth_pipeline_open_model(s, r->p, &model));
+  AOT_TRY(aoth_session_note_model(s, r->p, &model));
   const int reason = bypass_at_once(s, r->p);
   if (reason) bypass(s, reason, NULL);
   AOT_TRY(reason ? compile_fresh(s, r, &model) : compile_cached(s, r, &model, begin));

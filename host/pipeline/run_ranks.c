@@ -2,12 +2,8 @@
 
 #include <aot/inline.h>
 #include <device/host_device.h>
-#include <ir/digest.h>
 #include <pipeline/call.h>
-#include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 uint32_t aoth_session_rank(const aoth_session_t *s) { return s->ranks.rank; }
 uint32_t aoth_session_n_ranks(const aoth_session_t *s) { return s->ranks.n ? s->ranks.n : 1; }
@@ -70,6 +66,14 @@ static aot_status_t do_collect(void *arg) {
   return r->unit.table.communicator.collect(r->unit.self, &a->s->ctx, r->group, a->what);
 }
 
+static aot_status_t do_abort(void *arg) {
+  const aoth_session_t *s = ((const asking_t *)arg)->s;
+  char why[256];
+  aoth_sink_first_error(s->config.sink, why, sizeof why);
+  s->ranks.unit.table.communicator.abort(s->ranks.unit.self, s->ranks.group, aot_str(why));
+  return AOT_OK;
+}
+
 static aot_status_t do_leave(void *arg) {
   const aoth_ranks_t *r = &((const asking_t *)arg)->s->ranks;
   r->unit.table.communicator.leave(r->unit.self, r->group);
@@ -92,8 +96,11 @@ aot_status_t aoth_session_join(aoth_session_t *s, const aoth_pipeline_t *p) {
   return AOT_OK;
 }
 
+void aoth_session_give_up(aoth_session_t *s) { s->ranks.gives_up = 1; }
+
 void aoth_session_leave(aoth_session_t *s) {
   s->ctx.ranks = NULL;
+  if (s->ranks.n > 1 && s->ranks.gives_up) ask(s, "abort", do_abort, NULL);
   if (s->ranks.n) ask(s, "leave", do_leave, NULL);
   s->ranks.n = 0;
   aoth_instance_destroy(s, NULL, &s->ranks.unit);
@@ -125,66 +132,4 @@ aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s) {
   aot_group_info_t info = {.struct_size = sizeof info};
   if (s->ranks.n) s->ranks.unit.table.communicator.info(s->ranks.unit.self, s->ranks.group, &info);
   return info;
-}
-
-/* ---- are they the same? ---- */
-
-enum { SAID_PIPELINE, SAID_PLUGINS, SAID_PROGRAM, N_SAID };
-static const char *const said_names[N_SAID] = {"the pipeline", "the plugins", "the program"};
-
-static uint64_t hash_of_pipeline(const aoth_pipeline_t *p) {
-  aoth_pipeline_t alike = *p; /* where ranks meet, and as which rank, may differ */
-  aoth_text_t text = {0};
-  memset(&alike.run.ranks, 0, sizeof alike.run.ranks);
-  aoth_pipeline_print(&alike, &text);
-  const uint64_t hash = XXH3_64bits(text.data ? text.data : "", text.size);
-  aoth_text_deinit(&text);
-  return hash;
-}
-
-static uint64_t hash_of_plugins(const aoth_session_t *s) {
-  aoth_text_t text = {0};
-  for (uint32_t i = 0; i < s->n_records; i++) {
-    const aoth_record_t *r = &s->records[i];
-    aoth_text_f(&text, "%s %s %s\n", r->unit, r->plugin ? r->plugin : "", r->version ? r->version : "");
-  }
-  const uint64_t hash = XXH3_64bits(text.data ? text.data : "", text.size);
-  aoth_text_deinit(&text);
-  return hash;
-}
-
-static aot_status_t compare(aoth_session_t *s, const uint64_t (*all)[N_SAID]) {
-  for (int k = 0; k < N_SAID; k++)
-    for (uint32_t r = 1; r < s->ranks.n; r++) {
-      if (all[r][k] == all[0][k]) continue;
-      aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "ranks.differ",
-                       "the ranks do not run the same: %s of rank %u is not that of rank 0 (this is rank %u)",
-                       said_names[k], r, s->ranks.rank);
-      return AOT_E_PRECONDITION;
-    }
-  return AOT_OK;
-}
-
-void aoth_session_note_program(aoth_session_t *s) {
-  if (aoth_session_n_ranks(s) == 1) return;
-  const aoth_digest_t program = aoth_prog_digest(s->now.prog);
-  s->ranks.program = program.lo ^ program.hi;
-}
-
-aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p) {
-  if (aoth_session_n_ranks(s) == 1) return AOT_OK;
-  if (!(aoth_prog_properties(s->now.prog).known & AOTH_PROP_SHARDED)) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &p->run.ranks.where, "ranks.alone",
-                     "%u ranks run the pipeline, but no stage shares the program out, so that each would go its own "
-                     "way; add the stage fsdp behind functionalize",
-                     s->ranks.n);
-    return AOT_E_PRECONDITION;
-  }
-  const uint64_t own[N_SAID] = {hash_of_pipeline(p), hash_of_plugins(s), s->ranks.program};
-  uint64_t(*all)[N_SAID] = calloc(s->ranks.n, sizeof *all);
-  if (!all) return AOT_E_EXHAUSTED;
-  aot_status_t status = aoth_session_gather(s, own, sizeof own, all, "what the ranks run");
-  if (status == AOT_OK) status = compare(s, (const uint64_t(*)[N_SAID])all);
-  free(all);
-  return status;
 }

@@ -1,5 +1,6 @@
-/* The ranks that run a pipeline, and what the host asks of them: to meet, to be the same, to hand each other rows of
- * numbers for reports. What programs hand to each other is the business of kernels (aot/ext/ranks.h). */
+/* The ranks that run a pipeline, and what the host asks of them: to meet, to hand each other rows of numbers, to tell
+ * each other when one goes no further. Whether they are the same: ranks_alike.h. What programs hand to each other is the
+ * business of kernels (aot/ext/ranks.h). */
 #ifndef AOTH_RUN_RANKS_H
 #define AOTH_RUN_RANKS_H
 
@@ -8,10 +9,8 @@
 
 /* Meets the others by run.ranks, unless that was done, or the pipeline names no communicator. */
 aot_status_t aoth_session_join(aoth_session_t *s, const aoth_pipeline_t *p);
-/* The program was compiled: what it is known by among the ranks, also when it comes out of the cache. */
-void aoth_session_note_program(aoth_session_t *s);
-/* All have compiled the same program by the same pipeline; else it is told which ranks differ, and in what. */
-aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p);
+/* This rank goes no further: once nothing of it is under way, and it leaves, the others are told its first error. */
+void aoth_session_give_up(aoth_session_t *s);
 void aoth_session_leave(aoth_session_t *s);
 
 uint32_t aoth_session_rank(const aoth_session_t *s);

@@ -77,6 +77,8 @@ typedef struct aoth_ranks {
   uint64_t n_draws;     /* of random numbers, by a call of the program on one rank */
   uint32_t n_parts;     /* of a leaf that is shared out; 0: as many as ranks */
   uint64_t program;     /* digest of the program as it was compiled, of whomever */
+  const char *model;    /* a line that tells the model's file from others; NULL: none was opened */
+  int gives_up;         /* the run has failed here, which the others are told */
 } aoth_ranks_t;
 
 /* A program, and what the backend left of it. */

@@ -6,6 +6,7 @@
 #include <ir/aliasing.h>
 #include <pipeline/compile.h>
 #include <pipeline/crash.h>
+#include <pipeline/run_ranks.h>
 #include <step/tensor.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +181,9 @@ static aot_status_t compile(aothost_t *h, uint32_t flags) {
 aot_status_t aothost_compile(aothost_t *h, uint32_t flags) {
   if (!h->plan) return aoth_api_refuse(h, AOT_E_PRECONDITION, "the pipeline was not opened");
   if (h->first.h) return aoth_api_refuse(h, AOT_E_PRECONDITION, "the pipeline was compiled before");
-  return aoth_api_tell(h, compile(h, flags));
+  const aot_status_t status = compile(h, flags);
+  if (status != AOT_OK) aoth_session_give_up(h->session);
+  return aoth_api_tell(h, status);
 }
 
 void aothost_cancel(aothost_t *h) {

@@ -3,6 +3,7 @@
 #include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <inttypes.h>
+#include <pipeline/ranks_alike.h>
 #include <pipeline/run_ranks.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,4 +150,10 @@ aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, const aoth_c
   const aot_status_t status = load(&l, at);
   aoth_saved_close(&l.saved);
   return status;
+}
+
+aot_status_t aoth_checkpoint_say(const char *path, aoth_text_t *out, aoth_sink_t *sink) {
+  char file[4096];
+  aoth_saved_file(path, file, sizeof file);
+  return aoth_said_file(out, file, sink);
 }

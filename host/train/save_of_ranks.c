@@ -32,6 +32,11 @@ typedef struct saving {
   uint32_t n, capacity;
 } saving_t;
 
+static aot_status_t no_memory(const saving_t *s) {
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", s->path);
+  return AOT_E_EXHAUSTED;
+}
+
 int64_t aoth_rows_of_parts(int64_t per_rank, uint32_t n, uint32_t flags) {
   const int64_t most = per_rank * n;
   return most - ((most - (int64_t)(flags >> AOT_LEAF_PART_ROWS_SHIFT)) & 0xFFFF);
@@ -137,7 +142,7 @@ static aot_status_t add_leaf(void *self, const char *key, const aoth_tensor_t *t
   saving_t *s = self;
   const uint32_t flags = aoth_step_leaf_flags(s->step, key);
   const char *name = aoth_arena_text(s->arena, key, strlen(key));
-  if (!name || !grow(s)) return AOT_E_EXHAUSTED;
+  if (!name || !grow(s)) return no_memory(s);
   s->leaf[s->n] = (aoth_st_entry_t){.name = name, .tensor = *t};
   s->part[s->n] = NULL;
   s->hash[s->n] = 0;
@@ -160,7 +165,7 @@ static aot_status_t gather(const saving_t *s, const void *row, uint64_t nbytes, 
 /* What no stage has shared out, and ranks have not alike, is each one's own: statistics of its own rows, say. */
 static aot_status_t find_own(saving_t *s) {
   uint64_t *all = calloc((size_t)s->ranks->n * s->n + 1, sizeof *all);
-  if (!all) return AOT_E_EXHAUSTED;
+  if (!all) return no_memory(s);
   const aot_status_t status = gather(s, s->hash, s->n * sizeof *all, all);
   for (uint32_t r = 1; status == AOT_OK && r < s->ranks->n; r++)
     for (uint32_t i = 0; i < s->n; i++)
@@ -212,7 +217,7 @@ static uint32_t make_folder(const saving_t *s, int64_t step) {
 /* The first rank makes it, all take its name from there. */
 static aot_status_t agree_folder(saving_t *s, int64_t step) {
   uint32_t *all = calloc(s->ranks->n, sizeof *all);
-  if (!all) return AOT_E_EXHAUSTED;
+  if (!all) return no_memory(s);
   const uint32_t turn = s->ranks->rank == 0 ? make_folder(s, step) : 0;
   const aot_status_t status = gather(s, &turn, sizeof turn, all);
   snprintf(s->folder, sizeof s->folder, FOLDER "%lld.%u", (long long)step, all[0]);
@@ -226,7 +231,7 @@ static aot_status_t write_part(const saving_t *s) {
   char path[4160];
   aoth_st_entry_t *own = calloc((size_t)s->n + 1, sizeof *own);
   uint32_t n = 0;
-  if (!own) return AOT_E_EXHAUSTED;
+  if (!own) return no_memory(s);
   for (uint32_t i = 0; i < s->n; i++)
     if (s->part[i]) own[n++] = s->leaf[i];
   snprintf(path, sizeof path, "%s/rank-%u.safetensors", s->folder_path, s->ranks->rank);
@@ -237,7 +242,7 @@ static aot_status_t write_part(const saving_t *s) {
 
 static aot_status_t agree_done(const saving_t *s, aot_status_t own) {
   int32_t *all = calloc(s->ranks->n, sizeof *all);
-  if (!all) return AOT_E_EXHAUSTED;
+  if (!all) return no_memory(s);
   aot_status_t status = gather(s, &own, sizeof own, all);
   for (uint32_t r = 0; r < s->ranks->n && status == AOT_OK; r++) {
     if (all[r] == AOT_OK) continue;
@@ -260,7 +265,7 @@ static aot_status_t write_index(const saving_t *s, const aoth_st_meta_t *meta, u
   snprintf(path, sizeof path, "%s/" AOTH_SAVED_INDEX, s->path);
   snprintf(ranks, sizeof ranks, "%u", s->ranks->n);
   snprintf(columns, sizeof columns, "%u", n_columns);
-  aot_status_t status = all && alike ? AOT_OK : AOT_E_EXHAUSTED;
+  aot_status_t status = all && alike ? AOT_OK : no_memory(s);
   if (status == AOT_OK) {
     memcpy(all, meta, n_meta * sizeof *all);
     all[n++] = (aoth_st_meta_t){"ranks", ranks};
@@ -276,7 +281,7 @@ static aot_status_t write_index(const saving_t *s, const aoth_st_meta_t *meta, u
     aoth_text_f(&name, AOTH_SAVED_PART "%s", s->leaf[i].name);
     const char *key = name.failed ? NULL : aoth_arena_text(s->arena, name.data, name.size);
     all[n++] = (aoth_st_meta_t){key, s->part[i]};
-    if (!key) status = AOT_E_EXHAUSTED;
+    if (!key) status = no_memory(s);
   }
   if (status == AOT_OK) status = aoth_st_write(path, alike, n_alike, all, n, s->sink);
   aoth_text_deinit(&name);
@@ -300,9 +305,7 @@ static aot_status_t save(saving_t *s, int64_t step, const aoth_st_meta_t *meta, 
 aot_status_t aoth_save_of_ranks(const char *path, const aoth_step_t *step, const aoth_checkpoint_ranks_t *ranks,
                                 int64_t number, const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink) {
   saving_t s = {.path = path, .step = step, .ranks = ranks, .sink = sink, .arena = aoth_arena_create()};
-  const aot_status_t status = s.arena ? save(&s, number, meta, n_meta) : AOT_E_EXHAUSTED;
-  if (status == AOT_E_EXHAUSTED)
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", path);
+  const aot_status_t status = s.arena ? save(&s, number, meta, n_meta) : no_memory(&s);
   aoth_arena_destroy(s.arena);
   free(s.leaf);
   free(s.part);

@@ -76,11 +76,16 @@ static aot_status_t check_part(void *self, const char *key) {
   return AOT_OK;
 }
 
+int aoth_saved_file(const char *path, char *out, size_t size) {
+  const int has_parts = is_folder(path);
+  snprintf(out, size, "%s%s", path, has_parts ? "/" AOTH_SAVED_INDEX : "");
+  return has_parts;
+}
+
 aot_status_t aoth_saved_open(const char *path, aoth_sink_t *sink, aoth_saved_t *out) {
   char index[4096];
-  const int has_parts = is_folder(path);
+  const int has_parts = aoth_saved_file(path, index, sizeof index);
   *out = (aoth_saved_t){.path = path, .sink = sink};
-  snprintf(index, sizeof index, "%s%s", path, has_parts ? "/" AOTH_SAVED_INDEX : "");
   aot_status_t status = aoth_st_open(index, sink, &out->index);
   if (status == AOT_OK && has_parts) status = open_parts(out);
   if (status == AOT_OK) status = aoth_saved_keys(out, check_part, out);

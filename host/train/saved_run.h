@@ -33,6 +33,7 @@ typedef struct aoth_saved_leaf {
   int is_parts, is_own; /* rows of all ranks, or each rank's own */
 } aoth_saved_leaf_t;
 
+int aoth_saved_file(const char *path, char *out, size_t size); /* the file, or a folder's index; 1: it is a folder */
 /* Complaints are located at the path. */
 aot_status_t aoth_saved_open(const char *path, aoth_sink_t *sink, aoth_saved_t *out);
 void aoth_saved_close(aoth_saved_t *s);

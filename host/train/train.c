@@ -4,6 +4,7 @@
 
 #include <aot/inline.h>
 #include <math.h>
+#include <pipeline/ranks_alike.h>
 #include <pipeline/run_ranks.h>
 #include <train/checkpoint.h>
 #include <train/feed.h>
@@ -110,6 +111,20 @@ static aot_status_t resume(loop_t *l) {
   return AOT_OK;
 }
 
+/* Ranks of several machines read files of their own. */
+static aot_status_t agree(const loop_t *l) {
+  enum { DATA, RESUMED, N };
+  const aoth_train_spec_t *t = l->spec;
+  aoth_said_t said[N] = {{.what = "the data"}, {.what = "the checkpoint that it goes on with"}};
+  aot_status_t status = AOT_OK;
+  if (l->ranks.n == 1) return AOT_OK;
+  if (t->data.path) status = aoth_said_file(&said[DATA].text, t->data.path, l->sink);
+  if (status == AOT_OK && t->resume) status = aoth_checkpoint_say(t->resume, &said[RESUMED].text, l->sink);
+  if (status == AOT_OK) status = aoth_ranks_alike(l->writers.session, said, N, "what the ranks train on");
+  for (int k = 0; k < N; k++) aoth_text_deinit(&said[k].text);
+  return status;
+}
+
 static aot_status_t check_checkpoint(const loop_t *l) {
   const aoth_train_spec_t *t = l->spec;
   if (l->ranks.n > 1 && t->checkpoint_path)
@@ -129,6 +144,7 @@ static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
   aoth_random_seed(&l->random, (uint64_t)t->seed);
   aoth_step_seed(l->step, t->seed, l->ranks.first_draw);
   AOT_TRY(resume(l));
+  AOT_TRY(agree(l));
   l->put = l->done;
   l->n_batches = t->accumulate > 1 ? t->accumulate : 1;
   const int64_t most = l->n_batches < MAX_LOSSES / IN_FLIGHT ? IN_FLIGHT * l->n_batches : MAX_LOSSES;

@@ -48,6 +48,7 @@ static void *run(void *arg) {
   aothost_t *h = r->status == AOT_OK ? aoth_api_wrap(s, p) : NULL;
   if (h) r->status = train(r, s, h, p);
   aothost_close(h);
+  if (s && r->status != AOT_OK) aoth_session_give_up(s);
   aoth_session_destroy(s);
   aoth_pipeline_destroy(p);
   return NULL;

@@ -24,10 +24,42 @@ same one two
 # Programs that differ.
 status 2 timeout 120 "$mpirun" -n 1 "$aothost" run "$pipeline" --set run.train.steps=6 : -n 1 "$aothost" run "$pipeline" --set run.train.steps=7
 says 'the pipeline of rank 1 is not that of rank 0'
+says '^ *rank 0: steps: 6'
+says '^ *rank 1: steps: 7'
 grep -q misbehav out && complain 'a plugin was blamed'
 
-# On machines that share no folder nothing is begun that could not be saved. (/proc/self/cwd is another folder for each rank here.)
+# Machines have files of their own under one name: models, texts and checkpoints that differ are told before the first step; of a file
+# that only one of them has the others hear at once. (/proc/self/cwd is another folder for each rank here.)
 mkdir -p here there
+apart() { # SET..: rank 0 in the one folder, rank 1 in the other
+  begin=$(date +%s)
+  status 2 timeout 120 "$mpirun" -n 1 -wdir "$dir/here" "$aothost" run "$pipeline" --set run.train.steps=2 "$@" : \
+    -n 1 -wdir "$dir/there" "$aothost" run "$pipeline" --set run.train.steps=2 "$@"
+  [ $(($(date +%s) - begin)) -lt 20 ] || complain "$*: told after $(($(date +%s) - begin)) s"
+  grep -q 'step 1/' out && complain "$*: the run has begun"
+}
+head -c 20000 "$root/examples/data/opticks.txt" > here/text
+tail -c 20000 "$root/examples/data/opticks.txt" > there/text
+apart --set run.train.data.tokens=/proc/self/cwd/text
+says 'the data of rank 1 is not that of rank 0'
+says '^ *rank 1: /proc/self/cwd/text: 20000 bytes, hash '
+rm there/text
+apart --set run.train.data.tokens=/proc/self/cwd/text
+says 'rank 1 has given up: cannot open /proc/self/cwd/text'
+cp "$models/mlp/train.pt2" here/m.pt2
+cp "$models/gpt_tiny/train.pt2" there/m.pt2
+apart --set model.path=/proc/self/cwd/m.pt2
+says 'the model of rank 1 is not that of rank 0'
+rm here/m.pt2
+apart --set model.path=/proc/self/cwd/m.pt2
+says 'rank 0 has given up: cannot open /proc/self/cwd/m.pt2'
+for folder in here there; do
+  status 0 "$aothost" run "$pipeline" -q --set run.train.steps=1 --set run.train.checkpoint=$folder/one.st --set run.train.lr=0.00$((${#folder} - 3))
+done
+apart --set run.train.resume=/proc/self/cwd/one.st
+says 'the checkpoint that it goes on with of rank 1 is not that of rank 0'
+
+# On machines that share no folder nothing is begun that could not be saved. (/proc/self/cwd is another folder for each rank here.)
 save="--set run.train.steps=2 --set run.train.log-every=1 --set run.train.checkpoint=/proc/self/cwd/ckpt"
 status 2 timeout 120 "$mpirun" -n 1 -wdir "$dir/here" "$aothost" run "$pipeline" $save : -n 1 -wdir "$dir/there" "$aothost" run "$pipeline" $save
 says 'rank 1 does not see what rank 0 writes to the checkpoint, the folder /proc/self/cwd/ckpt'

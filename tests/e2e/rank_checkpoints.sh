@@ -68,7 +68,7 @@ together 2 --set run.train.resume=ckpt
 
 # A rank that dies anywhere in the saving of step 3 leaves the checkpoint of step 2 whole, with which others go on.
 together 2 --set run.train.resume=ckpt; mv all wanted
-for fault in 0:71 2:72 1:72 0:73 2:73; do
+for fault in 0:72 2:73 1:73 0:74 2:74; do
   status 2 timeout 60 "$local_ranks" 4 train.yaml --set run.train.resume=ckpt $(to 3) --set run.train.checkpoint=ckpt \
     --on "${fault%:*}:run.ranks-with.die-at=${fault#*:}"
   says 'a checkpoint: all_gather .* rank [0-2] will not come'

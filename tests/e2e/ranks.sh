@@ -88,21 +88,23 @@ says 'the forward writes buffers \(batch norm'
 # Ranks that are not alike: who differs, in what.
 status 2 "$local_ranks" 3 train.yaml --on 1:run.train.lr=0.02
 says 'the pipeline of rank 1 is not that of rank 0 \(this is rank 2\)'
+says '^ *rank 0: lr: 0.01$'
+says '^ *rank 1: lr: 0.02$'
 status 2 "$local_ranks" 2 train.yaml --on 1:model.path="$root/tests/models/dropout_gpt/train.pt2"
 says 'of rank 1 is not that of rank 0 \(this is rank 0\)'
 
 # A rank that dies or hangs ends the others, which name it, what they were at, and where.
-status 2 timeout 60 "$local_ranks" 3 train.yaml --on 1:run.ranks-with.die-at=40
-says 'exchange 40: rank 1 will not come: it has left \(told by rank [02]\)'
+status 2 timeout 60 "$local_ranks" 3 train.yaml --on 1:run.ranks-with.die-at=41
+says 'exchange 41: rank 1 will not come: it has left \(told by rank [02]\)'
 says 'note: the run stops at step'
-status 2 timeout 60 "$local_ranks" 3 train.yaml --set run.ranks-with.patience=2 --on 2:run.ranks-with.hang-at=50 \
+status 2 timeout 60 "$local_ranks" 3 train.yaml --set run.ranks-with.patience=2 --on 2:run.ranks-with.hang-at=51 \
   --set run.ranks-with.record=last
-says 'exchange 50: rank 2 was not heard of in time \(told by rank [01]\)'
+says 'exchange 51: rank 2 was not heard of in time \(told by rank [01]\)'
 says '_c10d_functional'
 # .. with the last collectives of each.
 for r in 0 1 2; do
   has last.$r "^rank $r: .*"
   has last.$r '^exchange 4[0-9]  [a-z_]+  [0-9]+ bytes  began [0-9.]+ s before the end, took [0-9.e+-]+ ms'
-  has last.$r '^exchange 50  .* did not end'
+  has last.$r '^exchange 51  .* did not end'
 done
 finish
