@@ -155,6 +155,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
       {"cache-hits", e->code.n_found, ""},
       {"compiled-functions", e->code.n_compiled, ""},
       {"libraries-ms", e->libraries_ms, "ms"},
+      {"lowerings", e->n_lowered, ""},
       {"lowering-ms", e->lowering_ms, "ms"},
       {"algorithms-ms", e->algorithms.ms, "ms"},
       {"plans-ms", e->plans_ms, "ms"},

@@ -127,6 +127,7 @@ static aot_status_t lower_once(gc_call_t *c, gc_lowering_t *l, lw_error_t *error
   const aot_status_t status =
       lw_schedule_init(&c->schedule, e->s, c->graph, c->symbols, e->s->symbols.count, &machine, error);
   e->lowering_ms += gc_now_ms() - begin;
+  e->n_lowered++;
   return status;
 }
 
@@ -145,16 +146,18 @@ static aot_status_t make_what_it_wants(gc_call_t *c, int *out_is_right, lw_error
   gc_want_kernels(&c->schedule);
   gc_compiling_t *compiling = gc_code_begin(&e->code);
   gc_plans_making_t *making = has_plans ? gc_plans_begin(&e->cudnn, &e->device->driver, e->device->context) : NULL;
-  const uint32_t n_without = gc_algorithms_choose_waiting(&e->algorithms);
+  uint32_t n_other = gc_algorithms_choose_waiting(&e->algorithms);
   const aot_status_t status = end_compiling(c, compiling, error);
-  gc_plans_end(making);
-  if (has_plans) e->plans_ms += gc_now_ms() - begin;
-  *out_is_right = !has_plans && !n_without;
+  if (has_plans) {
+    n_other += gc_plans_end(making);
+    e->plans_ms += gc_now_ms() - begin;
+  }
+  *out_is_right = n_other == 0;
   return status;
 }
 
-/* As if cuDNN had all plans and cuBLASLt all algorithms, which tells what is wanted of them. Once more, where plans were
- * made, whose workspaces are known only then, or cuBLASLt has no algorithm for a form. */
+/* As if cuDNN had all plans and cuBLASLt all algorithms, which tells what is wanted of them. Once more, where a plan is not
+ * made, or wants another workspace than was taken, or cuBLASLt has no algorithm for a form. */
 static aot_status_t lower(gc_call_t *c, lw_error_t *error) {
   gc_exe_t *e = c->exe;
   gc_lowering_t l;

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 /* NVRTC takes 45 ms for a unit and some 30 ms for each kilobyte of kernels: 50 ms for most, 250 for the largest. Four
- * threads are what it makes use of, and the unit that takes longest is what they end with. */
+ * threads are what it makes use of; they begin with the longest, so as not to end with one of them alone. */
 enum {
   KERNELS_A_UNIT = 8,
   TEXT_A_UNIT = 6000 /* bytes */,
@@ -147,6 +147,12 @@ static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, unit_t *units) {
   return n;
 }
 
+static int longest_first(const void *pa, const void *pb) {
+  const unit_t *a = pa, *b = pb;
+  if (a->text.size != b->text.size) return a->text.size < b->text.size ? 1 : -1;
+  return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
 typedef struct worker {
   gc_compiling_t *all;
   pthread_t thread;
@@ -254,6 +260,7 @@ gc_compiling_t *gc_code_begin(gc_code_t *c) {
   if (!n_kernels) return j;
   j->identity = nv_nvrtc_identity(c->nvrtc, c->arch);
   j->n = divide(c, n_kernels, j->units);
+  qsort(j->units, j->n, sizeof *j->units, longest_first);
   while (j->n_workers < MOST_THREADS && j->n_workers < j->n) {
     worker_t *w = &j->workers[j->n_workers];
     w->all = j;

@@ -46,6 +46,7 @@ typedef struct gc_exe {
   gc_rows_t past, rows;                       /* of calls that are gone; of all, as they were read last */
   gc_call_t *planned;                         /* lowered by the last plan, for the bind that follows */
   double libraries_ms, lowering_ms, plans_ms; /* of the start; lowering: with plans and algorithms that are read */
+  uint32_t n_lowered;                         /* times that a graph was */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn, n_chunks, n_started;
   uint64_t chunk_nbytes; /* lw_machine_t */

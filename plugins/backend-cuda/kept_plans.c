@@ -61,7 +61,7 @@ typedef struct made {
 
 typedef struct worker {
   gc_plans_making_t *all;
-  gc_cudnn_t cudnn; /* with its own handle */
+  gc_cudnn_t cudnn; /* with its own handle, while it works */
   pthread_t thread;
 } worker_t;
 
@@ -79,6 +79,7 @@ static void *make_some(void *self) {
   worker_t *w = self;
   gc_plans_making_t *m = w->all;
   m->driver->ctx_set_current(m->context);
+  if (w->cudnn.create(&w->cudnn.handle)) return NULL;
   for (uint32_t k; (k = atomic_fetch_add(&m->next, 1)) < m->n;) {
     gc_dnn_plan_t plan = {.text = m->made[k].plan->text};
     gc_dnn_build(&w->cudnn, m->made[k].plan->graph, &plan);
@@ -86,6 +87,7 @@ static void *make_some(void *self) {
     m->made[k].words = gc_dnn_plan_words(&w->cudnn, &plan, &m->made[k].nbytes);
     w->cudnn.desc_destroy(plan.desc);
   }
+  w->cudnn.destroy(w->cudnn.handle);
   return NULL;
 }
 
@@ -100,32 +102,30 @@ gc_plans_making_t *gc_plans_begin(gc_cudnn_t *c, const gc_driver_t *driver, gc_c
   while (m->n_workers < MOST_THREADS && m->n_workers < m->n) {
     worker_t *w = &m->workers[m->n_workers];
     *w = (worker_t){.all = m, .cudnn = *c};
-    w->cudnn.handle = NULL;
-    if (c->create(&w->cudnn.handle)) break;
-    if (pthread_create(&w->thread, NULL, make_some, w) != 0) {
-      c->destroy(w->cudnn.handle);
-      break;
-    }
+    if (pthread_create(&w->thread, NULL, make_some, w) != 0) break;
     m->n_workers++;
   }
   return m;
 }
 
-void gc_plans_end(gc_plans_making_t *m) {
-  if (!m) return;
-  for (uint32_t k = 0; k < m->n_workers; k++) {
-    pthread_join(m->workers[k].thread, NULL);
-    m->c->destroy(m->workers[k].cudnn.handle);
-  }
-  for (uint32_t k = 0; k < m->n; k++) {
-    made_t *made = &m->made[k];
-    if (!made->words) continue;
-    if (gc_dnn_plan_from_words(m->c, made->words, made->nbytes, made->plan)) {
-      write_words(m->c, made->plan, made->words, made->nbytes);
-      gc_dnn_stop_waiting(m->c, made->plan);
-      m->c->n_made++;
-    }
-    free(made->words);
+/* Is it there, as it was taken to be? */
+static int end_one(gc_cudnn_t *c, made_t *made) {
+  gc_dnn_plan_t *p = made->plan;
+  const uint64_t taken = p->workspace_nbytes;
+  if (!made->words || !gc_dnn_plan_from_words(c, made->words, made->nbytes, p)) return 0;
+  write_words(c, p, made->words, made->nbytes);
+  gc_dnn_stop_waiting(c, p);
+  c->n_made++;
+  return p->workspace_nbytes == taken;
+}
+
+uint32_t gc_plans_end(gc_plans_making_t *m) {
+  uint32_t n_other = !m;
+  for (uint32_t k = 0; m && k < m->n_workers; k++) pthread_join(m->workers[k].thread, NULL);
+  for (uint32_t k = 0; m && k < m->n; k++) {
+    n_other += !end_one(m->c, &m->made[k]);
+    free(m->made[k].words);
   }
   free(m);
+  return n_other;
 }

@@ -17,6 +17,7 @@ void gc_plans_write(const gc_cudnn_t *c, const gc_dnn_plan_t *p); /* a full disk
  * NULL: no memory. The context is the device's. */
 typedef struct gc_plans_making gc_plans_making_t;
 gc_plans_making_t *gc_plans_begin(gc_cudnn_t *c, const gc_driver_t *driver, gc_context_t context);
-void gc_plans_end(gc_plans_making_t *m);
+/* How many are other than they were taken to be: what was lowered is right if there are none. */
+uint32_t gc_plans_end(gc_plans_making_t *m);
 
 #endif

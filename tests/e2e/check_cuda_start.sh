@@ -26,10 +26,11 @@ verify --set stages.backend-cuda.algorithms=first
 is timed-products 0
 
 # where cuBLASLt turns out to have no algorithm for a form, the graph is lowered again, without that
-kernels=$(number kernels)
+kernels=$(number kernels) lowerings=$(number lowerings)
 find "$AOT_CACHE_DIR" -name 'cuda-*.algorithm' -exec rm {} +
 for algorithms in time first; do
   AOT_CUDA_DOUBLE=no-bias=1 verify --set stages.backend-cuda.algorithms=$algorithms
+  [ "$(number lowerings)" -gt "$lowerings" ] || complain "lowered $(number lowerings) times, $lowerings before"
   [ "$(number kernels)" -gt "$kernels" ] || complain "nothing adds the biases: $(number kernels) kernels, $kernels before"
 done
 
@@ -65,9 +66,11 @@ train() { status 0 "$aothost" run halves.yaml --no-cache --json json; grep '^ste
 train made
 is made-plans 2
 is kept-plans 0
+lowerings=$(number lowerings)
 train kept
 is made-plans 0
 is kept-plans 2
+is lowerings "$lowerings" # plans that turn out as they were taken to be cost no lowering
 same made kept
 find "$AOT_CACHE_DIR" -name 'cuda-*.plan' | sort > list
 [ "$(wc -l < list)" = 2 ] || complain "not two plans are kept"
@@ -76,10 +79,11 @@ train again
 is made-plans 1
 is kept-plans 1
 same made again
-export AOT_CUDA_DOUBLE=cudnn-version=91901
+export AOT_CUDA_DOUBLE="cudnn-version=91901 cudnn-extra=4096"
 train newer
 is made-plans 2
 is kept-plans 0
+is lowerings $((lowerings + 1)) # they want other workspaces than were taken
 same made newer
 unset AOT_CUDA_DOUBLE
 for part in libraries lowering algorithms plans compile; do # what a start takes is told in parts
