@@ -22,7 +22,11 @@ static double ratio(em_t *a, uint32_t k, uint32_t n, int64_t in, int64_t out, in
  * the last bit decides which element is read. */
 static em_x_t coordinates(em_t *a, const ag_type_t *t, int64_t out, double scale, double shift) {
   int32_t dtype = t->dtype == AOT_F64 ? AOT_F64 : AOT_F32;
-  em_x_t i = AG_OP(a, "arange", em_i(out), aot_arg_dtype(dtype), em_none(), ag_device(t));
+  em_x_t i;
+  if (scale == 0) { /* corners aligned, one element: the first; ag_mul would make no gradient of it */
+    return AG_OP(a, "full", em_list(a, &out, 1), em_i(0), aot_arg_dtype(dtype), em_none(), ag_device(t));
+  }
+  i = AG_OP(a, "arange", em_i(out), aot_arg_dtype(dtype), em_none(), ag_device(t));
   return ag_mul(a, shift != 0 ? ag_add(a, i, em_f(shift)) : i, em_f(scale));
 }
 
