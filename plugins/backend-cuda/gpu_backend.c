@@ -29,6 +29,7 @@ typedef struct unit {
   int algorithms;                       /* GC_ALGORITHMS_*, of products */
   uint64_t chunk_nbytes;                /* lw_machine_t */
   int draws_attention, attention_order; /* gc_lowering_t */
+  int adds_residuals;                   /* lw_machine_t */
   int64_t widest_attention;             /* that cuDNN takes; -1: not asked yet */
   gc_planning_t planning;
 } unit_t;
@@ -164,6 +165,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
       {"made-plans", e->cudnn.n_made, ""},
       {"products", e->n_products, "calls"},
       {"row-chunks", e->n_chunks, ""},
+      {"residual-products", e->n_residuals, ""},
       {"timed-products", e->algorithms.n_timed, ""},
       {"cudnn-calls", e->n_dnn, "calls"},
       {"host-fallbacks", e->n_fallback, "nodes"},
@@ -191,6 +193,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   if (status != AOT_OK) return gc_tell(&u->host, ctx, status, &e);
   status = gc_exe_create(&u->host, ctx, &world, g, s, own, u->algorithms, u->chunk_nbytes, u->draws_attention, &exe);
   if (status == AOT_OK) exe->attention_order = u->attention_order;
+  if (status == AOT_OK) exe->adds_residuals = u->adds_residuals;
   if (status == AOT_OK) status = gc_exe_prepare(exe, ctx);
   if (status == AOT_OK) status = report(u, ctx, exe);
   if (status == AOT_OK) *out = &exe->table;
@@ -241,10 +244,11 @@ aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot
   }
   list_names(u);
   u->draws_attention = aot_str_eq(opts->values[GC_OPT_ATTENTION].s, aot_str("auto"));
+  u->adds_residuals = aot_str_eq(opts->values[GC_OPT_RESIDUAL].s, aot_str("product"));
   const int is_any = aot_str_eq(opts->values[GC_OPT_ATTENTION_SUMS].s, aot_str("any"));
   u->attention_order = is_any ? GC_ATT_IN_ANY_ORDER : GC_ATT_ORDERED;
   gc_planning_init(&u->planning, &u->host, (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i, u->draws_attention,
-                   u->attention_order);
+                   u->attention_order, u->adds_residuals);
   u->algorithms = algorithms_of(opts->values[GC_OPT_ALGORITHMS].s);
   u->chunk_nbytes = (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i;
   u->widest_attention = -1;

@@ -122,6 +122,7 @@ static aot_status_t lower_once(gc_call_t *c, gc_lowering_t *l, lw_error_t *error
       .custom = &e->custom,
       .is_watched = e->is_watched,
       .chunk_nbytes = e->chunk_nbytes,
+      .adds_residuals = e->adds_residuals,
       .self = l,
   };
   const aot_status_t status =
@@ -182,6 +183,7 @@ static aot_status_t lower(gc_call_t *c, lw_error_t *error) {
   e->n_fallback = c->schedule.n_fallback;
   e->n_groups = c->schedule.n_groups;
   e->n_chunks = c->schedule.n_chunks;
+  e->n_residuals = c->schedule.n_residuals;
   e->loop_nbytes = c->schedule.loop_nbytes;
   e->n_products = l.n_products;
   e->n_dnn = l.n_dnn;

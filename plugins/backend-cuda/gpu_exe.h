@@ -48,10 +48,11 @@ typedef struct gc_exe {
   double libraries_ms, lowering_ms, plans_ms; /* of the start; lowering: with plans and algorithms that are read */
   uint32_t n_lowered;                         /* times that a graph was */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
-  uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn, n_chunks, n_started;
+  uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn, n_chunks, n_residuals, n_started;
   uint64_t chunk_nbytes; /* lw_machine_t */
   int draws_attention;   /* gc_lowering_t */
   int attention_order;   /* the same; set before anything is lowered */
+  int adds_residuals;    /* lw_machine_t; the same */
   uint32_t n_waits;      /* for the device, by what decides when it runs: jumps, and nodes that tell sizes */
   uint64_t loop_nbytes;  /* that generated loops read and write */
   uint32_t *n_counted;   /* the same of the lowering that was last */

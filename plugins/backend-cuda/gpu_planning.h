@@ -19,12 +19,13 @@ typedef struct gc_planning {
   mr_rows_t rows;                       /* of the last memory plan */
   uint64_t chunk_nbytes;                /* lw_machine_t */
   int draws_attention, attention_order; /* gc_lowering_t */
+  int adds_residuals;                   /* lw_machine_t */
 } gc_planning_t;
 
-/* host: borrowed; chunk_nbytes: lw_machine_t; draws_attention, attention_order: gc_lowering_t. The tables name `p`, which
+/* host: borrowed; chunk_nbytes, adds_residuals: lw_machine_t; draws_attention, attention_order: gc_lowering_t. The tables name `p`, which
  * stays where it is. */
 void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes, int draws_attention,
-                      int attention_order);
+                      int attention_order, int adds_residuals);
 void gc_planning_deinit(gc_planning_t *p);
 
 #endif

@@ -676,6 +676,7 @@ const lw_target_t gc_gpu = {
               .thread_elements = 32768,
               .merges_apart = 1},
     .product = gc_lower_product,
+    .product_onto = gc_lower_product_onto,
     .loop = lower_loop,
     .kernel = lower_kernel,
     .copy = lower_copy,

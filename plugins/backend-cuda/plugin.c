@@ -41,6 +41,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 static const aot_str_t algorithms[] = {AOT_STR_INIT("first"), AOT_STR_INIT("time"), AOT_STR_INIT("load")};
 static const aot_str_t attentions[] = {AOT_STR_INIT("auto"), AOT_STR_INIT("cudnn")};
 static const aot_str_t orders[] = {AOT_STR_INIT("ordered"), AOT_STR_INIT("any")};
+static const aot_str_t residuals[] = {AOT_STR_INIT("product"), AOT_STR_INIT("loop")};
 /* clang-format off */
 static const aot_option_t backend_options[] = {
     [GC_OPT_ALGORITHMS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .choices = algorithms, .n_choices = 3,
@@ -62,6 +63,11 @@ static const aot_option_t backend_options[] = {
                                .preset = {.s = AOT_STR_INIT("ordered")},
                                .help = AOT_STR_INIT("of cuDNN's gradients of attention. ordered: equal bit for bit in every "
                                                     "run; any: as blocks come, faster and with less scratch")},
+    [GC_OPT_RESIDUAL] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                         .choices = residuals, .n_choices = 2, .name = AOT_STR_INIT("residual"),
+                         .preset = {.s = AOT_STR_INIT("product")},
+                         .help = AOT_STR_INIT("what adds the product of halves to a float32 tensor: the product, where "
+                                              "the sum is wanted in memory, or a loop")},
 };
 /* clang-format on */
 static const aot_contract_t contract = {

@@ -147,6 +147,11 @@ static int choose(const lw_build_t *b, gc_product_t *q) {
   return lowering(b)->algorithms ? gc_algorithms_choose(lowering(b)->algorithms, q) : 0;
 }
 
+/* cuBLASLt reads c where it writes d: they may be one, if they lie alike. */
+static lw_ref_t use_addend(lw_build_t *b, const lw_tensor_t *c, const lw_tensor_t *d) {
+  return c->storage != d->storage && lw_same_geometry(c, d) ? lw_use_onto(b, c, 1, d->storage) : lw_use(b, c);
+}
+
 static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw_tensor_t *const *tensors,
                              const lw_tensor_t *bias) {
   lw_tensor_t workspace;
@@ -154,7 +159,8 @@ static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw
   AOT_TRY(gc_workspace(b, step->product.workspace_nbytes, &workspace));
   LW_STEP(b, run_product, p);
   *p = *step;
-  for (int i = 0; i < GC_N_MATRICES; i++) p->operands[i] = lw_use(b, tensors[i]);
+  for (int i = 0; i < GC_N_MATRICES; i++)
+    p->operands[i] = i == GC_C ? use_addend(b, tensors[GC_C], tensors[GC_D]) : lw_use(b, tensors[i]);
   p->operands[GC_BIAS] = lw_use(b, bias);
   p->operands[GC_WORKSPACE] = lw_use_scratch(b, &workspace);
   lw_count_flops(b, 2 * (double)lw_numel(tensors[GC_D]) * (double)step->product.k, step->product.dtype);
@@ -162,39 +168,52 @@ static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw
   return lw_own(b, p, forget);
 }
 
-static aot_status_t multiply(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
-                             const lw_tensor_t *c, double alpha, double beta) {
-  lw_tensor_t spread, left, right;
-  const lw_tensor_t *tensors[GC_N_MATRICES] = {&left, &right, c, c};
-  product_step_t step = {.cublaslt = lowering(b)->cublaslt, .product = {.alpha = alpha}};
+/* alpha * x @ y + beta * added + bias; with both, beta is 1. What is added has c's sizes, a bias steps by 0 from row to
+ * row. */
+typedef struct operands {
+  lw_tensor_t x, y, c, added, bias;
+  int is_added, has_bias;
+  double alpha, beta;
+} operands_t;
+
+/* The result begins as what is added. */
+static aot_status_t begin_sum(lw_build_t *b, const operands_t *o) {
+  AOT_TRY(lw_copy(b, &o->c, o->is_added ? &o->added : &o->bias));
+  return o->is_added && o->has_bias ? b->machine->target->add(b, &o->c, &o->bias) : AOT_OK;
+}
+
+static aot_status_t multiply(lw_build_t *b, operands_t o) {
+  lw_tensor_t left, right;
+  const lw_tensor_t *c = &o.c, *tensors[GC_N_MATRICES] = {&left, &right, c, c};
+  product_step_t step = {.cublaslt = lowering(b)->cublaslt, .product = {.alpha = o.alpha}};
   gc_product_t *q = &step.product;
+  const int has_sum = o.is_added || o.has_bias;
   if (lw_numel(c) == 0) return AOT_OK;
-  const int has_addend = addend && lw_expanded(addend, c->rank, c->sizes, &spread);
-  if (x->sizes[x->rank - 1] == 0 && !has_addend) return lw_fill_zero(b, c);
-  if (x->sizes[x->rank - 1] == 0) return beta == 1 ? lw_copy(b, c, &spread) : LW_DECLINED;
-  AOT_TRY(readable(b, x, &left, &q->matrices[GC_A]));
-  AOT_TRY(readable(b, y, &right, &q->matrices[GC_B]));
+  if (o.x.sizes[o.x.rank - 1] == 0 && !has_sum) return lw_fill_zero(b, c);
+  if (o.x.sizes[o.x.rank - 1] == 0) return o.beta == 1 ? begin_sum(b, &o) : LW_DECLINED;
+  AOT_TRY(readable(b, &o.x, &left, &q->matrices[GC_A]));
+  AOT_TRY(readable(b, &o.y, &right, &q->matrices[GC_B]));
   as_matrix(c, &q->matrices[GC_D]);
   q->matrices[GC_C] = q->matrices[GC_D];
-  q->has_bias = has_addend && beta == 1 && is_bias(&spread);
-  if (has_addend && !q->has_bias && is_matrix(&spread, &q->matrices[GC_C])) tensors[GC_C] = &spread;
-  const int is_in_place = tensors[GC_C] == c && !q->has_bias;
-  q->beta = q->has_bias || !has_addend ? 0 : beta;
+  q->has_bias = o.has_bias;
+  if (o.is_added && is_matrix(&o.added, &q->matrices[GC_C])) tensors[GC_C] = &o.added;
+  const int is_in_place = o.is_added && tensors[GC_C] == c;
+  q->beta = o.is_added ? o.beta : 0;
   describe(b, tensors, &step);
-  int failed = has_addend && is_in_place ? NOT_TRIED : choose(b, q);
-  if (failed && has_addend) { /* the result begins as the addend */
-    AOT_TRY(lw_copy(b, c, &spread));
+  int failed = is_in_place ? NOT_TRIED : choose(b, q);
+  if (failed && has_sum) {
+    AOT_TRY(begin_sum(b, &o));
     tensors[GC_C] = c;
     q->matrices[GC_C] = q->matrices[GC_D];
     q->has_bias = 0;
-    q->beta = beta;
+    q->beta = o.beta;
     describe(b, tensors, &step);
     failed = choose(b, q);
   }
   if (failed)
     return lw_fail(b->error, AOT_E_INTERNAL, "cublas", "cuBLASLt has no algorithm for a matrix product: status %d",
                    failed);
-  return add_step(b, &step, tensors, q->has_bias ? &spread : NULL);
+  return add_step(b, &step, tensors, q->has_bias ? &o.bias : NULL);
 }
 
 /* ---- in parts, of which the first is even ---- */
@@ -223,12 +242,6 @@ static int is_cut(const lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *
          begins_even(y) && begins_even(c);
 }
 
-/* c = alpha * x @ y + beta * added */
-typedef struct operands {
-  lw_tensor_t x, y, c, added;
-  int is_added;
-} operands_t;
-
 enum { COLUMN, ROW }; /* dimensions, counted from the last */
 
 static void keep(lw_tensor_t *t, int from_last, int64_t begin, int64_t end) {
@@ -239,11 +252,13 @@ static void keep(lw_tensor_t *t, int from_last, int64_t begin, int64_t end) {
 static operands_t columns(operands_t o, int64_t begin, int64_t end) {
   keep(&o.y, COLUMN, begin, end), keep(&o.c, COLUMN, begin, end);
   if (o.is_added) keep(&o.added, COLUMN, begin, end);
+  if (o.has_bias) keep(&o.bias, COLUMN, begin, end);
   return o;
 }
 static operands_t rows(operands_t o, int64_t begin, int64_t end) {
   keep(&o.x, ROW, begin, end), keep(&o.c, ROW, begin, end);
   if (o.is_added) keep(&o.added, ROW, begin, end);
+  if (o.has_bias) keep(&o.bias, ROW, begin, end);
   return o;
 }
 static operands_t terms(operands_t o, int64_t begin, int64_t end) {
@@ -251,34 +266,48 @@ static operands_t terms(operands_t o, int64_t begin, int64_t end) {
   return o;
 }
 
-static aot_status_t multiply_part(lw_build_t *b, operands_t o, double alpha, double beta) {
-  return multiply(b, &o.x, &o.y, o.is_added ? &o.added : NULL, &o.c, alpha, beta);
-}
-
 /* What is left over of columns, of rows and of terms, then what is even, which is added to the sum of those few terms:
  * so the sum of many is rounded once. */
-static aot_status_t multiply_in_parts(lw_build_t *b, operands_t o, double alpha, double beta) {
+static aot_status_t multiply_in_parts(lw_build_t *b, operands_t o) {
   const int64_t m = o.c.sizes[o.c.rank - 2], n = o.c.sizes[o.c.rank - 1], k = o.x.sizes[o.x.rank - 1];
   gc_matrix_t x, y;
   as_matrix(&o.x, &x);
   as_matrix(&o.y, &y);
   const int64_t m_even = x.transposed ? even_part(&o.x, m) : m, n_even = even_part(&o.x, n);
   const int64_t k_even = !x.transposed || y.transposed ? even_part(&o.x, k) : k;
-  if (n_even < n) AOT_TRY(multiply_part(b, columns(o, n_even, n), alpha, beta));
+  if (n_even < n) AOT_TRY(multiply(b, columns(o, n_even, n)));
   o = columns(o, 0, n_even);
-  if (m_even < m) AOT_TRY(multiply_part(b, rows(o, m_even, m), alpha, beta));
+  if (m_even < m) AOT_TRY(multiply(b, rows(o, m_even, m)));
   o = rows(o, 0, m_even);
-  if (k_even == k) return multiply_part(b, o, alpha, beta);
-  AOT_TRY(multiply_part(b, terms(o, k_even, k), alpha, beta));
+  if (k_even == k) return multiply(b, o);
+  AOT_TRY(multiply(b, terms(o, k_even, k)));
   o.added = o.c;
   o.is_added = 1;
-  return multiply_part(b, terms(o, 0, k_even), alpha, 1);
+  o.has_bias = 0;
+  o.beta = 1;
+  return multiply(b, terms(o, 0, k_even));
+}
+
+static aot_status_t multiply_all(lw_build_t *b, const operands_t *o) {
+  return is_cut(b, &o->x, &o->y, &o->c) ? multiply_in_parts(b, *o) : multiply(b, *o);
 }
 
 aot_status_t gc_lower_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
                               const lw_tensor_t *c, double alpha, double beta) {
-  operands_t o = {*x, *y, *c, *c, addend != NULL};
-  if (!is_cut(b, x, y, c) || (addend && !lw_expanded(addend, c->rank, c->sizes, &o.added)))
-    return multiply(b, x, y, addend, c, alpha, beta);
-  return multiply_in_parts(b, o, alpha, beta);
+  operands_t o = {.x = *x, .y = *y, .c = *c, .alpha = alpha, .beta = beta};
+  lw_tensor_t spread;
+  if (addend && lw_expanded(addend, c->rank, c->sizes, &spread)) {
+    o.has_bias = beta == 1 && is_bias(&spread);
+    o.is_added = !o.has_bias;
+    if (o.has_bias) o.bias = spread;
+    else o.added = spread;
+  }
+  return multiply_all(b, &o);
+}
+
+aot_status_t gc_lower_product_onto(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *bias,
+                                   const lw_tensor_t *addend, const lw_tensor_t *c) {
+  operands_t o = {.x = *x, .y = *y, .c = *c, .added = *addend, .is_added = 1, .alpha = 1, .beta = 1};
+  o.has_bias = bias && lw_expanded(bias, c->rank, c->sizes, &o.bias);
+  return multiply_all(b, &o);
 }

@@ -8,5 +8,8 @@
 /* lw_target_t.product */
 aot_status_t gc_lower_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
                               const lw_tensor_t *c, double alpha, double beta);
+/* lw_target_t.product_onto */
+aot_status_t gc_lower_product_onto(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *bias,
+                                   const lw_tensor_t *addend, const lw_tensor_t *c);
 
 #endif

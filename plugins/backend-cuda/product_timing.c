@@ -62,7 +62,7 @@ static int fill_drawn(const gc_timing_t *t, gc_address_t at, uint64_t nbytes) {
 
 static int bench_open(const gc_timing_t *t, const gc_product_t *p, int n, int is_drawn, bench_t *b) {
   uint64_t nbytes[GC_N_OPERANDS] =
-      {[GC_BIAS] = (uint64_t)p->n * aot_dtype_size(p->dtype), [GC_WORKSPACE] = p->workspace_nbytes},
+      {[GC_BIAS] = (uint64_t)p->n * aot_dtype_size(p->result), [GC_WORKSPACE] = p->workspace_nbytes},
            all = 0;
   *b = (bench_t){0};
   for (int i = 0; i < GC_N_MATRICES; i++)

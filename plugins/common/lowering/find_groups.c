@@ -152,7 +152,9 @@ static void fill_space(lw_build_t *b, group_arrays_t *a, uint32_t i) {
   a->space[i] = a->row_space[i] = a->whole[i] = FU_NONE;
   a->rows[i] = 0;
   a->work[i] = -1;
-  if (lw_is_region_sum(b, i) || lw_is_product_sum(b, i) || lw_is_spared(b, i) || !lw_member(b, &m)) return;
+  if (lw_is_region_sum(b, i) || lw_is_product_sum(b, i) || lw_is_residual(b, i) || lw_is_spared(b, i) ||
+      !lw_member(b, &m))
+    return;
   lw_sum_across(b, &m);
   const lw_tensor_t *space = lw_member_space(b, &m);
   const sizes_t whole = sizes_of(space, 0), one_a_row = sizes_of(space, m.reduced);
@@ -308,8 +310,7 @@ static int is_collective(const lw_build_t *b, uint32_t node) {
   return (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[row->op].flags & AOT_OP_COLLECTIVE) != 0;
 }
 
-/* Kernels of plugins may write into what they read, but for those of collectives. */
-static int has_writers(const lw_build_t *b) {
+int lw_has_writers(const lw_build_t *b) {
   const cu_program_t *custom = b->machine->custom;
   for (uint32_t i = 0; i < custom->n_nodes; i++)
     if (!is_collective(b, custom->nodes[i].node)) return 1;
@@ -379,7 +380,7 @@ aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_po
     for (uint32_t i = 0; i < b->graph->n_nodes; i++) out_position[i] = i;
     if (b->machine->is_watched) stand_alone(b, &a, out_group);
     else if (fu_group(&g, out_group) != 0) status = no_memory(b);
-    else if (!has_writers(b)) status = improve(b, &g, &a, out_group, out_position);
+    else if (!lw_has_writers(b)) status = improve(b, &g, &a, out_group, out_position);
     else leave_alone(b, &a, out_group);
   }
   deinit(&a);

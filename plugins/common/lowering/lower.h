@@ -16,6 +16,7 @@ struct lp_op;
 struct lp_row_op;
 struct lw_build;
 typedef struct lw_product_sum lw_product_sum_t;
+typedef struct lw_residual lw_residual_t;
 typedef struct lw_op {
   aot_status_t (*lower)(struct lw_build *b); /* NULL: no lowering of its own */
   const rk_kernel_t *kernel;                 /* NULL: none */
@@ -41,6 +42,9 @@ typedef struct lw_build {
   uint8_t *regions; /* by node of the graph: its part in a sum of regions (region_sums.c) */
   /* by node of the graph: the sum of products that it is a part of (product_sums.c), NULL: of none; or no table */
   lw_product_sum_t **product_sums;
+  /* by node of the graph: the product onto a float tensor that it is a part of (residual_products.c), NULL: of none; or
+   * no table */
+  lw_residual_t **residuals;
   /* by value, as values: where it is to be made, a part of what joins it to others (joins.c), or with rows that lie
    * apart (row_pitch.c); NULL: anywhere */
   lw_tensor_t **places;
@@ -110,6 +114,10 @@ typedef struct lw_target {
    * copied when they must be. */
   aot_status_t (*product)(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
                           const lw_tensor_t *c, double alpha, double beta);
+  /* c = x @ y + bias (NULL: none) + addend: x and y halves, as above; c, addend and bias float, c and addend dense and of
+   * the same sizes, bias an element a column, side by side. Where lw_machine_t.adds_residuals */
+  aot_status_t (*product_onto)(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *bias,
+                               const lw_tensor_t *addend, const lw_tensor_t *c);
   /* The group as a loop, simplified: a step, after lw_store_results (group_loop.h). LW_DECLINED: there is
    * no function for it, and its members run one by one */
   aot_status_t (*loop)(lw_build_t *b, struct lw_group *g);
@@ -245,8 +253,23 @@ aot_status_t lw_lower_region_stack(lw_build_t *b); /* such a sum (joins.c) */
 aot_status_t lw_find_product_sums(lw_build_t *b);          /* b->product_sums; before groups are found */
 int lw_is_product_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
 aot_status_t lw_lower_product_sum(lw_build_t *b);          /* the node at hand, which is one or a part */
-/* c = x @ y, of a dtype that targets multiply, with sizes that they count? (products.c) */
+
+/* ---- products (products.c) ---- */
+/* c = x @ y, of a dtype that targets multiply, with sizes that they count? */
 int lw_is_product(const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c);
+typedef struct lw_product { /* alpha * x @ y + beta * addend */
+  lw_tensor_t x, y;
+  uint32_t addend_at; /* argument; LW_NONE: there is none */
+  double alpha, beta;
+  int is_folded; /* all dimensions of x and of the result but the last become one */
+} lw_product_t;
+int lw_read_product(const lw_build_t *b, lw_product_t *out);  /* the node at hand; 0: it is none in this form */
+aot_status_t lw_fold_product(lw_build_t *b, lw_product_t *p); /* p->x with two dimensions, if it is folded */
+
+/* ---- products onto float tensors (residual_products.c) ---- */
+aot_status_t lw_find_residuals(lw_build_t *b);          /* b->residuals; after sums of regions and of products */
+int lw_is_residual(const lw_build_t *b, uint32_t node); /* or a part of one */
+aot_status_t lw_lower_residual(lw_build_t *b);          /* the node at hand, which is one or a part */
 
 /* ---- joined steps (join_steps.c) ---- */
 aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans anew */
@@ -294,6 +317,8 @@ const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k);
 /* By node of the graph: the last node of its group, LW_NONE: it is no loop; by last node, and by node that is no loop:
  * the place in the order that they run in, below the number of nodes. */
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position);
+/* May kernels of the program write into what they read? Those of plugins, but for collectives'. */
+int lw_has_writers(const lw_build_t *b);
 /* out: by node, FU_FIRST of the forward, FU_AGAIN of the backward and alike to one of those, 0 all others (again.c). */
 aot_status_t lw_find_again(const lw_build_t *b, uint8_t *out);
 struct fu_values;

@@ -102,79 +102,90 @@ static aot_status_t make_result(lw_build_t *b, lw_tensor_t *out) {
 }
 
 /* linear(input [.., k], weight [n, k], bias [n]) */
-static aot_status_t lower_linear(lw_build_t *b) {
+static int read_linear(const lw_build_t *b, lw_product_t *out) {
   const lw_tensor_t *x = lw_arg_tensor(b, 0), *w = lw_arg_tensor(b, 1), *bias = lw_arg_tensor(b, 2);
-  lw_tensor_t result, rows, out, weight;
-  if (!is_product_dtype(x) || !w || w->rank != 2 || x->rank < 1 || w->dtype != x->dtype ||
-      lw_type(b, 0)->dtype != x->dtype)
-    return LW_DECLINED;
-  if (lw_arg(b, 2)->kind != AOT_ARG_NONE && (!bias || bias->dtype != x->dtype)) return LW_DECLINED;
-  weight = *w;
-  transpose_last(&weight);
-  out = *lw_type(b, 0);
-  lw_make_contiguous(&out);
-  if (!folds_to(x, &out, weight.sizes[0], weight.sizes[1]) ||
-      (bias && (bias->rank != 1 || bias->sizes[0] != weight.sizes[1])))
-    return LW_DECLINED;
-  AOT_TRY(fold(b, x, &rows));
-  AOT_TRY(make_result(b, &result));
-  folded(&result, &out);
-  return b->machine->target->product(b, &rows, &weight, bias, &out, 1, 1);
+  lw_tensor_t result = *lw_type(b, 0);
+  if (!is_product_dtype(x) || !w || w->rank != 2 || x->rank < 1 || w->dtype != x->dtype || result.dtype != x->dtype)
+    return 0;
+  if (lw_arg(b, 2)->kind != AOT_ARG_NONE && (!bias || bias->dtype != x->dtype)) return 0;
+  *out = (lw_product_t){.x = *x, .y = *w, .addend_at = bias ? 2 : LW_NONE, .alpha = 1, .beta = 1, .is_folded = 1};
+  transpose_last(&out->y);
+  lw_make_contiguous(&result);
+  return folds_to(x, &result, out->y.sizes[0], out->y.sizes[1]) &&
+         (!bias || (bias->rank == 1 && bias->sizes[0] == out->y.sizes[1]));
 }
 
-static aot_status_t lower_mm(lw_build_t *b) {
+static int read_mm(const lw_build_t *b, lw_product_t *out) {
   const lw_tensor_t *x = lw_arg_tensor(b, 0), *y = lw_arg_tensor(b, 1);
-  lw_tensor_t result, left, right;
-  if (!lw_is_product(x, y, lw_type(b, 0))) return LW_DECLINED;
-  left = *x;
-  right = *y;
-  AOT_TRY(make_result(b, &result));
-  return b->machine->target->product(b, &left, &right, NULL, &result, 1, 0);
+  if (!lw_is_product(x, y, lw_type(b, 0))) return 0;
+  *out = (lw_product_t){.x = *x, .y = *y, .addend_at = LW_NONE, .alpha = 1};
+  return 1;
 }
 
 /* addmm, baddbmm(self, a, b, *, beta, alpha) */
-static aot_status_t lower_addmm(lw_build_t *b) {
+static int read_addmm(const lw_build_t *b, lw_product_t *out) {
   const lw_tensor_t *self = lw_arg_tensor(b, 0), *x = lw_arg_tensor(b, 1), *y = lw_arg_tensor(b, 2);
-  double beta = lw_arg_float(b, 3, 1), alpha = lw_arg_float(b, 4, 1);
-  lw_tensor_t result, spread, left, right;
+  const double beta = lw_arg_float(b, 3, 1), alpha = lw_arg_float(b, 4, 1);
+  lw_tensor_t spread;
   if (!self || !lw_is_product(x, y, lw_type(b, 0)) || self->dtype != x->dtype ||
       !lw_expanded(self, x->rank, lw_type(b, 0)->sizes, &spread))
-    return LW_DECLINED;
-  left = *x;
-  right = *y;
-  const lw_tensor_t addend = *self;
-  AOT_TRY(make_result(b, &result));
-  return b->machine->target->product(b, &left, &right, beta != 0 ? &addend : NULL, &result, alpha, beta);
+    return 0;
+  *out = (lw_product_t){.x = *x, .y = *y, .addend_at = beta != 0 ? 0 : LW_NONE, .alpha = alpha, .beta = beta};
+  return 1;
 }
 
 /* matmul: batches broadcast; a batch against one matrix is folded */
-static aot_status_t lower_matmul(lw_build_t *b) {
+static int read_matmul(const lw_build_t *b, lw_product_t *out) {
   const lw_tensor_t *x = lw_arg_tensor(b, 0), *y = lw_arg_tensor(b, 1), *type = lw_type(b, 0);
-  lw_tensor_t result, left, right, out;
   int64_t sizes[AOT_MAX_RANK];
-  if (!is_product_dtype(x) || !y || y->dtype != x->dtype || x->rank < 2 || y->rank < 2) return LW_DECLINED;
-  if (y->rank == 2 && x->rank > 2) {
-    if (!folds_to(x, type, y->sizes[0], y->sizes[1])) return LW_DECLINED;
-    right = *y;
-    AOT_TRY(fold(b, x, &left));
-    AOT_TRY(make_result(b, &result));
-    folded(&result, &out);
-    return b->machine->target->product(b, &left, &right, NULL, &out, 1, 0);
-  }
-  if (type->rank < 2) return LW_DECLINED;
+  if (!is_product_dtype(x) || !y || y->dtype != x->dtype || x->rank < 2 || y->rank < 2) return 0;
+  *out = (lw_product_t){.x = *x, .y = *y, .addend_at = LW_NONE, .alpha = 1, .is_folded = y->rank == 2 && x->rank > 2};
+  if (out->is_folded) return folds_to(x, type, y->sizes[0], y->sizes[1]);
+  if (type->rank < 2) return 0;
   memcpy(sizes, type->sizes, sizeof sizes);
   sizes[type->rank - 2] = x->sizes[x->rank - 2];
   sizes[type->rank - 1] = x->sizes[x->rank - 1];
-  if (!lw_expanded(x, type->rank, sizes, &left)) return LW_DECLINED;
+  if (!lw_expanded(x, type->rank, sizes, &out->x)) return 0;
   sizes[type->rank - 2] = y->sizes[y->rank - 2];
   sizes[type->rank - 1] = y->sizes[y->rank - 1];
-  if (!lw_expanded(y, type->rank, sizes, &right) || !fits(&left, &right, type)) return LW_DECLINED;
+  return lw_expanded(y, type->rank, sizes, &out->y) && fits(&out->x, &out->y, type);
+}
+
+static const struct {
+  const char *op;
+  int (*read)(const lw_build_t *b, lw_product_t *out);
+} forms[] = {
+    {"aten.linear.default", read_linear}, {"aten.mm.default", read_mm},         {"aten.bmm.default", read_mm},
+    {"aten.addmm.default", read_addmm},   {"aten.baddbmm.default", read_addmm}, {"aten.matmul.default", read_matmul},
+};
+
+int lw_read_product(const lw_build_t *b, lw_product_t *out) {
+  const aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
+  for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
+    if (aot_str_eq(name, aot_str(forms[k].op))) return forms[k].read(b, out);
+  return 0;
+}
+
+aot_status_t lw_fold_product(lw_build_t *b, lw_product_t *p) {
+  const lw_tensor_t x = p->x;
+  return p->is_folded ? fold(b, &x, &p->x) : AOT_OK;
+}
+
+static aot_status_t lower_product(lw_build_t *b) {
+  lw_tensor_t result, out, addend = {.storage = LW_NONE};
+  lw_product_t p;
+  if (!lw_read_product(b, &p)) return LW_DECLINED;
+  if (p.addend_at != LW_NONE) addend = *lw_arg_tensor(b, p.addend_at);
+  AOT_TRY(lw_fold_product(b, &p));
   AOT_TRY(make_result(b, &result));
-  return b->machine->target->product(b, &left, &right, NULL, &result, 1, 0);
+  out = result;
+  if (p.is_folded) folded(&result, &out);
+  return b->machine->target->product(b, &p.x, &p.y, p.addend_at == LW_NONE ? NULL : &addend, &out, p.alpha, p.beta);
 }
 
 static const lw_lowering_t rows[] = {
-    {"aten.linear.default", lower_linear}, {"aten.mm.default", lower_mm},         {"aten.bmm.default", lower_mm},
-    {"aten.addmm.default", lower_addmm},   {"aten.baddbmm.default", lower_addmm}, {"aten.matmul.default", lower_matmul},
+    {"aten.linear.default", lower_product},  {"aten.mm.default", lower_product},
+    {"aten.bmm.default", lower_product},     {"aten.addmm.default", lower_product},
+    {"aten.baddbmm.default", lower_product}, {"aten.matmul.default", lower_product},
 };
 const lw_lowering_table_t lw_lowerings_products = LW_TABLE(rows);

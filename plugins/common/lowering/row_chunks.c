@@ -252,7 +252,8 @@ static int take_unit(finder_t *f, const lw_unit_t *u) {
   if (b->chunks->is_taken[last]) return 0;
   if (b->group[last] != LW_NONE) return take_loop(f, u);
   b->node = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + last;
-  if (lw_is_product_sum(b, last) || lw_is_region_sum(b, last) || lw_is_spared(b, last) || b->node->n_results != 1)
+  if (lw_is_product_sum(b, last) || lw_is_region_sum(b, last) || lw_is_residual(b, last) || lw_is_spared(b, last) ||
+      b->node->n_results != 1)
     return 0;
   return take_view(f) || take_product(f);
 }
@@ -387,7 +388,8 @@ static aot_status_t find_chain(finder_t *f, uint32_t begin) {
   uint32_t at = 0;
   if (b->group[node] != LW_NONE || b->chunks->is_taken[node]) return AOT_OK;
   b->node = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + node;
-  if (b->node->n_results != 1 || !(p = lw_product_form_of(b)) || lw_is_product_sum(b, node)) return AOT_OK;
+  if (b->node->n_results != 1 || !(p = lw_product_form_of(b)) || lw_is_product_sum(b, node) || lw_is_residual(b, node))
+    return AOT_OK;
   const lw_tensor_t *wide = lw_type(b, 0);
   const uint32_t row = b->node->result_begin;
   const int32_t dim = outermost(wide);

@@ -81,7 +81,7 @@ static aot_status_t see_nodes(lw_build_t *b, pitches_t *p) {
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     lw_tensor_t t;
     b->node = &nodes[i];
-    const int is_sum = lw_is_product_sum(b, i) || lw_is_region_sum(b, i);
+    const int is_sum = lw_is_product_sum(b, i) || lw_is_region_sum(b, i) || lw_is_residual(b, i);
     const int goes_by_rows = !is_sum && (b->group[i] != LW_NONE || is_product(b));
     const uint32_t value = nodes[i].result_begin - b->value_begin;
     AOT_TRY(see_operands(b, p, goes_by_rows));

@@ -302,6 +302,7 @@ aot_status_t lw_lower_node(lw_build_t *b) {
   const uint32_t at = (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)) - b->graph->node_begin;
   if (lw_is_spared(b, at) && b->spared[at] == LW_SPARED_DRAW) return AOT_OK;
   if (lw_is_product_sum(b, at)) return lw_lower_product_sum(b);
+  if (lw_is_residual(b, at)) return lw_lower_residual(b);
   if (lower && !takes_float(b)) status = lower(b);
   return status == LW_DECLINED ? lw_lower_rest(b) : status;
 }
@@ -386,6 +387,7 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
   AOT_TRY(lw_find_product_sums(b));
   AOT_TRY(lw_find_spared(b));
   AOT_TRY(lw_find_drawn(b));
+  AOT_TRY(lw_find_residuals(b));
   AOT_TRY(lw_find_groups(b, group, position));
   if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
   b->group = group;

@@ -130,6 +130,7 @@ typedef struct lw_schedule {
   uint32_t n_groups;                  /* generated loops that are called */
   uint64_t loop_nbytes;               /* that they read and write */
   uint32_t n_chunks;                  /* of rows (row_chunks.h) */
+  uint32_t n_residuals;               /* products onto float tensors (residual_products.c) */
   uint64_t n_timed, n_left_out;       /* runs (step_times.h) */
   struct lw_watch *watch;             /* watch.h; NULL: it is not watched */
 } lw_schedule_t;
@@ -149,6 +150,7 @@ typedef struct lw_machine {
   const lw_loop_fn *(*find)(void *self, const char *name);
   aot_status_t (*add)(void *self, const char *name, const char *text, uint64_t nbytes, const lw_loop_fn **out);
   uint64_t chunk_nbytes; /* of larger results, rows are made and used in chunks of so much (row_chunks.h); 0: never */
+  int adds_residuals;    /* products of halves may be made onto what they are added to (residual_products.c) */
 } lw_machine_t;
 
 /* Build the schedule of the graph at snapshot row `graph`. Owns its memory until lw_schedule_deinit, which is also due
