@@ -5,6 +5,9 @@
 
 enum { WIDTH_STEP = 8 }; /* elements of a vector */
 
+static aot_status_t no_memory(lw_build_t *b) {
+  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
+}
 static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
 
 /* ---- tensors ---- */
@@ -97,12 +100,11 @@ gc_attention_t gc_describe_attention(const lw_attention_t *a, const lw_tensor_t 
 
 /* ---- what a forward keeps ---- */
 
-/* Of the graph that is lowered: those of another lie in memory that is gone. */
-static gc_kept_attention_t **kept_of(const lw_build_t *b) {
-  gc_lowering_t *l = lowering(b);
-  if (l->attentions_in != b->graph) l->attentions = NULL;
-  l->attentions_in = b->graph;
-  return &l->attentions;
+static gc_kept_table_t *kept_of(const lw_build_t *b) {
+  return gc_kept_of(b, &lowering(b)->attentions, &lowering(b)->attentions_in);
+}
+static uint64_t hash_of(const lw_attention_t *a) {
+  return gc_kept_hash((const lw_tensor_t *const[]){a->q, a->k, a->v}, 3);
 }
 
 static uint32_t keep_value(const lw_build_t *b, const lw_attention_places_t *at) {
@@ -111,9 +113,10 @@ static uint32_t keep_value(const lw_build_t *b, const lw_attention_places_t *at)
 
 aot_status_t gc_keep_attention(lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a,
                                const lw_tensor_t *o, const lw_tensor_t *stats, const lw_tensor_t *bits) {
-  gc_kept_attention_t *k = lw_pool_alloc(b->pool, sizeof *k);
-  if (!k) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
-  *k = (gc_kept_attention_t){.next = *kept_of(b),
+  gc_kept_table_t *kept = kept_of(b);
+  gc_kept_attention_t *k = kept ? lw_pool_alloc(b->pool, sizeof *k) : NULL;
+  if (!k) return no_memory(b);
+  *k = (gc_kept_attention_t){.kept.hash = hash_of(a),
                              .q = *a->q,
                              .k = *a->k,
                              .v = *a->v,
@@ -124,8 +127,7 @@ aot_status_t gc_keep_attention(lw_build_t *b, const lw_attention_places_t *at, c
                              .is_causal = a->is_causal};
   if (a->mask) k->mask = *a->mask;
   if (bits) k->bits = *bits;
-  *kept_of(b) = k;
-  return AOT_OK;
+  return gc_keep(kept, b->pool, &k->kept) == AOT_OK ? AOT_OK : no_memory(b);
 }
 
 static int is_same(const lw_tensor_t *a, const lw_tensor_t *b) {
@@ -141,11 +143,13 @@ static int keeps_the_same(const lw_build_t *b, uint32_t kept, uint32_t keep) {
 
 const gc_kept_attention_t *gc_find_kept_attention(const lw_build_t *b, const lw_attention_places_t *at,
                                                   const lw_attention_t *a) {
-  if (b->machine->custom->n_nodes) return NULL;
-  for (const gc_kept_attention_t *k = *kept_of(b); k; k = k->next)
+  const gc_kept_table_t *kept = b->machine->custom->n_nodes ? NULL : kept_of(b);
+  for (gc_kept_t *item = kept ? gc_kept_first(kept, hash_of(a)) : NULL; item; item = gc_kept_before(item)) {
+    const gc_kept_attention_t *k = (const gc_kept_attention_t *)item;
     if (is_same(&k->q, a->q) && is_same(&k->k, a->k) && is_same(&k->v, a->v) && k->scale == a->scale &&
         k->is_causal == a->is_causal && is_same_or_none(&k->mask, a->mask) &&
         keeps_the_same(b, k->keep, keep_value(b, at)))
       return k;
+  }
   return NULL;
 }

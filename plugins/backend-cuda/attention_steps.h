@@ -6,6 +6,7 @@
 #include "attention_graphs.h"
 #include "common/lowering/attention_call.h"
 #include "gpu_target.h"
+#include "kept_for_later.h"
 
 /* ---- tensors: [batch, head, position, element], elements side by side, everything else at multiples of vectors ---- */
 
@@ -22,7 +23,7 @@ gc_attention_t gc_describe_attention(const lw_attention_t *a, const lw_tensor_t 
 /* ---- what a forward keeps ---- */
 
 typedef struct gc_kept_attention {
-  struct gc_kept_attention *next;
+  gc_kept_t kept;
   lw_tensor_t q, k, v, mask, o, stats; /* mask: dtype 0: none */
   lw_tensor_t bits;                    /* of own attention (attention_text.h); dtype 0: cuDNN's */
   uint32_t keep;                       /* value; LW_NONE: nothing is dropped */

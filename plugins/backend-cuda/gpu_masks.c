@@ -37,26 +37,23 @@ lw_tensor_t gc_bias_type(const lw_attention_t *a) {
   return t;
 }
 
-/* Of the graph that is lowered: those of another lie in memory that is gone. */
-static gc_mask_t **masks_of(const lw_build_t *b) {
-  gc_lowering_t *l = lowering(b);
-  if (l->masks_in != b->graph) l->masks = NULL;
-  l->masks_in = b->graph;
-  return &l->masks;
-}
-
-static const gc_mask_t *find_mask(const lw_build_t *b, const lw_tensor_t *mask, const lw_tensor_t *bias) {
+static const gc_mask_t *find_mask(const lw_build_t *b, const gc_kept_table_t *masks, const lw_tensor_t *mask,
+                                  const lw_tensor_t *bias) {
   if (b->machine->custom->n_nodes) return NULL; /* plugins' kernels may write into what nobody seems to read any more */
-  for (const gc_mask_t *m = *masks_of(b); m; m = m->next)
+  for (gc_kept_t *k = gc_kept_first(masks, gc_kept_hash(&mask, 1)); k; k = gc_kept_before(k)) {
+    const gc_mask_t *m = (const gc_mask_t *)k;
     if (m->of.storage == mask->storage && lw_same_geometry(&m->of, mask) && m->bias.dtype == bias->dtype &&
         lw_same_sizes(&m->bias, bias))
       return m;
+  }
   return NULL;
 }
 
 aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_t **out) {
   lw_tensor_t bias = gc_bias_type(a);
-  *out = find_mask(b, a->mask, &bias);
+  gc_kept_table_t *masks = gc_kept_of(b, &lowering(b)->masks, &lowering(b)->masks_in);
+  if (!masks) return no_memory(b);
+  *out = find_mask(b, masks, a->mask, &bias);
   if (*out) return AOT_OK;
   gc_mask_kernel_t kernel = {.kind = GC_MASK_BIAS, .dtype = a->mask->dtype, .bias_dtype = bias.dtype};
   lw_tensor_t weights = bias;
@@ -70,10 +67,9 @@ aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_
   memcpy(kernel.sizes, bias.sizes, sizeof kernel.sizes);
   for (int32_t d = 0; d < 4; d++) kernel.strides[d] = stride_of(a->mask, d);
   AOT_TRY(add_kernel(b, &kernel, (const lw_tensor_t *const[]){a->mask, &bias, &weights}));
-  *m = (gc_mask_t){*masks_of(b), *a->mask, bias, weights};
-  *masks_of(b) = m;
+  *m = (gc_mask_t){.kept.hash = gc_kept_hash(&a->mask, 1), .of = *a->mask, .bias = bias, .weights = weights};
   *out = m;
-  return AOT_OK;
+  return gc_keep(masks, b->pool, &m->kept) == AOT_OK ? AOT_OK : no_memory(b);
 }
 
 /* ---- rows ---- */

@@ -4,11 +4,12 @@
 
 #include "common/lowering/attention_call.h"
 #include "gpu_target.h"
+#include "kept_for_later.h"
 
 /* A mask that has been made into what is added: [batch, head, query, key] and a float for each of its rows. Masks of a
  * graph are made once, and serve all its attentions. */
 typedef struct gc_mask {
-  struct gc_mask *next;
+  gc_kept_t kept;
   lw_tensor_t of; /* the program's */
   lw_tensor_t bias, weights;
 } gc_mask_t;

@@ -30,14 +30,14 @@ typedef struct gc_lowering {
   uint64_t staging_nbytes; /* the most that a step on the host takes of host memory */
   uint32_t n_checks;       /* loops that tell of a wrong index */
   uint32_t n_products;
-  uint32_t *n_on_host; /* by operator of the snapshot: nodes that run there */
-  gc_cudnn_t *cudnn;   /* opened when it is first needed */
-  uint32_t n_dnn;      /* steps of cuDNN's */
-  struct gc_kept_attention *attentions;
+  uint32_t *n_on_host;                   /* by operator of the snapshot: nodes that run there */
+  gc_cudnn_t *cudnn;                     /* opened when it is first needed */
+  uint32_t n_dnn;                        /* steps of cuDNN's */
+  struct gc_kept_table *attentions;      /* that were run forward (attention_steps.h) */
   const aot_snap_graph_t *attentions_in; /* the graph that they are of */
   int draws_attention;                   /* attention may draw what its dropout keeps (gpu_own_attention.h) */
   int attention_order;                   /* of cuDNN's sums: GC_ATT_ORDERED .. (attention_graphs.h) */
-  struct gc_mask *masks;                 /* gpu_masks.h */
+  struct gc_kept_table *masks;           /* gpu_masks.h */
   const aot_snap_graph_t *masks_in;
   uint32_t n_beside;   /* steps whose work goes beside the stream .. */
   uint32_t n_started;  /* .. of which so many go on until another step waits for them */
