@@ -107,7 +107,6 @@ static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_m
   if (!folder) bypass(s, AOTH_BYPASS_FOLDER, NULL);
   else if (c->key.bypass) bypass(s, c->key.bypass, c->key.detail);
   if (c->outcome == AOTH_CACHE_BYPASS) return compile_fresh(s, r, model);
-  AOT_TRY(aoth_session_take_devices(s, r->p));
   c->path = aoth_cache_path(s->arena, folder, c->key.hex);
   if (!c->path) return AOT_E_EXHAUSTED;
   AOT_TRY(look_up(s, r->p, model));
@@ -123,7 +122,8 @@ static aot_status_t compile_request(aoth_session_t *s, const request_t *r) {
   const uint64_t begin = aoth_now_ns();
   aoth_model_t model;
   memset(&s->cache, 0, sizeof s->cache);
-  AOT_TRY(aoth_session_join(s, r->p)); /* stages and kernels ask who there is */
+  AOT_TRY(aoth_session_join(s, r->p));         /* stages and kernels ask who there is */
+  AOT_TRY(aoth_session_take_devices(s, r->p)); /* one may go on opening while the model is read */
   AOT_TRY(aoth_pipeline_open_model(s, r->p, &model));
   AOT_TRY(aoth_session_note_model(s, r->p, &model));
   const int reason = bypass_at_once(s, r->p);

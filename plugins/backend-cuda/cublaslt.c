@@ -45,7 +45,11 @@ int gc_cublaslt_open(gc_cublaslt_t *out, char *why, size_t size) {
     snprintf(why, size, "cuBLASLt is release %zu; %d or later is needed", out->version(), OLDEST);
     return -1;
   }
-  const int status = out->create(&out->handle);
+  return 0;
+}
+
+int gc_cublaslt_start(gc_cublaslt_t *l, char *why, size_t size) {
+  const int status = l->create(&l->handle);
   if (status) snprintf(why, size, "cuBLASLt does not start: status %d", status);
   return status ? -1 : 0;
 }

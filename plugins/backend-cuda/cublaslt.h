@@ -40,8 +40,9 @@ typedef struct gc_cublaslt {
                 const gc_algo_t *algo, void *workspace, size_t workspace_nbytes, gc_stream_t stream);
 } gc_cublaslt_t;
 
-/* 0, or -1 with a sentence in `why`. The context must be current. */
+/* Both: 0, or -1 with a sentence in `why`. To start it, the context must be current. */
 int gc_cublaslt_open(gc_cublaslt_t *out, char *why, size_t size);
+int gc_cublaslt_start(gc_cublaslt_t *l, char *why, size_t size);
 void gc_cublaslt_close(gc_cublaslt_t *l);
 
 /* A matrix in memory: rows of `leading` elements, or columns of them (transposed). */

@@ -96,8 +96,39 @@ static aot_status_t check(gc_device_t *g, aot_ctx_t *ctx, gc_result_t result, co
               gc_driver_error(&g->driver, result, buffer, sizeof buffer));
 }
 
+/* ---- the context ---- */
+
+static void *open_context(void *self) {
+  gc_device_t *g = self;
+  g->opened = g->driver.primary_ctx_retain(&g->context, g->ordinal);
+  if (g->opened != GC_SUCCESS) return g->context = NULL;
+  g->opened = g->driver.ctx_set_current(g->context);
+  if (g->opened == GC_SUCCESS) g->opened = g->driver.stream_create(&g->setup, GC_STREAM_NON_BLOCKING);
+  g->setup_queue->stream = g->setup;
+  return NULL;
+}
+
+static void begin_to_open(gc_device_t *g) {
+  g->is_opening = pthread_create(&g->opener, NULL, open_context, g) == 0;
+  if (g->is_opening) return;
+  open_context(g);
+  atomic_store(&g->is_open, 1);
+}
+
+/* Is there a context? */
+static int wait_until_open(gc_device_t *g) {
+  if (atomic_load(&g->is_open)) return g->opened == GC_SUCCESS;
+  pthread_mutex_lock(&g->open_lock);
+  if (g->is_opening) pthread_join(g->opener, NULL);
+  g->is_opening = 0;
+  atomic_store(&g->is_open, 1);
+  pthread_mutex_unlock(&g->open_lock);
+  return g->opened == GC_SUCCESS;
+}
+
 /* Each call comes from any thread, and the driver keeps the context by thread. */
-static aot_status_t enter(gc_device_t *g, aot_ctx_t *ctx) {
+aot_status_t gc_device_enter(gc_device_t *g, aot_ctx_t *ctx) {
+  if (!wait_until_open(g)) return check(g, ctx, g->opened, "no context can be made");
   if (is_lost(g)) return tell_lost(g, ctx);
   return check(g, ctx, g->driver.ctx_set_current(g->context), "the context cannot be set");
 }
@@ -140,7 +171,7 @@ static aot_status_t tell_fault(gc_device_t *g, aot_ctx_t *ctx) {
 static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
   gc_device_t *g = of(d);
   size_t free_nbytes = 0, total_nbytes = 0;
-  if (!is_lost(g) && g->driver.ctx_set_current(g->context) == GC_SUCCESS)
+  if (wait_until_open(g) && !is_lost(g) && g->driver.ctx_set_current(g->context) == GC_SUCCESS)
     g->driver.mem_get_info(&free_nbytes, &total_nbytes);
   const aot_device_info_t full = {
       .struct_size = out->struct_size,
@@ -161,7 +192,7 @@ static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes
   gc_device_t *g = of(d);
   gc_address_t address = 0;
   size_t free_nbytes = 0, total_nbytes = 0;
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   const gc_result_t result = g->driver.mem_alloc(&address, nbytes ? nbytes : 1);
   if (result == GC_ERROR_OUT_OF_MEMORY) {
     g->driver.mem_get_info(&free_nbytes, &total_nbytes);
@@ -183,14 +214,14 @@ static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t 
   gc_device_t *g = of(d);
   if (is_lost(g)) return AOT_OK; /* it went with the context */
   atomic_fetch_sub(&g->own_nbytes, whole.nbytes);
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   return check(g, ctx, g->driver.mem_free(whole.address), "memory cannot be freed");
 }
 
 static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, void **out) {
   gc_device_t *g = of(d);
   *out = NULL;
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   const gc_result_t result =
       g->driver.mem_host_alloc(out, nbytes ? nbytes : 1, GC_HOST_MEMORY_PORTABLE | GC_HOST_MEMORY_DEVICE_MAP);
   if (result == GC_ERROR_OUT_OF_MEMORY)
@@ -203,7 +234,7 @@ static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memor
   gc_device_t *g = of(d);
   (void)nbytes;
   if (!memory || is_lost(g)) return AOT_OK;
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   return check(g, ctx, g->driver.mem_free_host(memory), "pinned memory cannot be freed");
 }
 
@@ -212,7 +243,7 @@ static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memor
 static aot_status_t make_queue(gc_device_t *g, aot_ctx_t *ctx, aot_queue_t **out) {
   aot_queue_t *q = calloc(1, sizeof *q);
   if (!q) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
-  aot_status_t status = enter(g, ctx);
+  aot_status_t status = gc_device_enter(g, ctx);
   if (status == AOT_OK)
     status = check(g, ctx, g->driver.stream_create(&q->stream, GC_STREAM_NON_BLOCKING), "a stream cannot be made");
   if (status == AOT_OK) *out = q;
@@ -258,7 +289,7 @@ static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_que
   const gc_stream_t stream = q->stream;
   free(q);
   if (is_lost(g)) return AOT_OK;
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   return check(g, ctx, g->driver.stream_destroy(stream), "a stream cannot be destroyed");
 }
 
@@ -296,28 +327,28 @@ static gc_address_t address_of(const aot_timeline_t *t) { return (gc_address_t)(
 static aot_status_t put_write(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to,
                               const void *from) {
   gc_device_t *g = of(d);
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   if (!to.nbytes) return AOT_OK;
   return check(g, ctx, g->driver.memcpy_to_device(to.address, from, to.nbytes, q->stream), "a write is refused");
 }
 
 static aot_status_t put_read(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, void *to, aot_buffer_t from) {
   gc_device_t *g = of(d);
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   if (!from.nbytes) return AOT_OK;
   return check(g, ctx, g->driver.memcpy_to_host(to, from.address, from.nbytes, q->stream), "a read is refused");
 }
 
 static aot_status_t put_copy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint64_t from) {
   gc_device_t *g = of(d);
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   if (!to.nbytes) return AOT_OK;
   return check(g, ctx, g->driver.memcpy_on_device(to.address, from, to.nbytes, q->stream), "a copy is refused");
 }
 
 static aot_status_t put_fill(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint8_t byte) {
   gc_device_t *g = of(d);
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   if (!to.nbytes) return AOT_OK;
   return check(g, ctx, g->driver.memset_bytes(to.address, byte, to.nbytes, q->stream), "a fill is refused");
 }
@@ -348,7 +379,7 @@ static int stands_behind(gc_device_t *g, const aot_queue_t *q, aot_point_t point
 static aot_status_t put_wait(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
   gc_device_t *g = of(d);
   if (stands_behind(g, q, point)) return is_lost(g) ? tell_lost(g, ctx) : AOT_OK;
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   AOT_TRY(check(g, ctx, g->driver.stream_wait_value(q->stream, address_of(point.timeline), point.value, GC_WAIT_GEQ),
                 "a wait is refused"));
   note_behind(g, q, point);
@@ -364,7 +395,7 @@ static aot_status_t check_higher(gc_device_t *g, aot_ctx_t *ctx, aot_point_t poi
 
 static aot_status_t put_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
   gc_device_t *g = of(d);
-  AOT_TRY(enter(g, ctx));
+  AOT_TRY(gc_device_enter(g, ctx));
   AOT_TRY(check_higher(g, ctx, point));
   AOT_TRY(check(g, ctx, g->driver.stream_write_value(q->stream, address_of(point.timeline), point.value, 0),
                 "a signal is refused"));
@@ -436,7 +467,7 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
     const uint64_t now = now_ns();
     if (now - w.asked >= ASK_NS) {
       w.asked = now;
-      AOT_TRY(enter(g, ctx));
+      AOT_TRY(gc_device_enter(g, ctx));
       w.n_busy = n_busy(g);
       if (w.n_busy) w.busy = now;
       if (is_lost(g)) return tell_lost(g, ctx);
@@ -459,12 +490,15 @@ static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
 
 static void destroy(const aot_table_t *d) {
   gc_device_t *g = d->self;
+  wait_until_open(g);
   while (g->queues) queue_destroy(&g->table, NULL, g->queues);
   if (g->setup && !is_lost(g)) g->driver.stream_destroy(g->setup);
   if (g->collectives && !is_lost(g)) g->driver.stream_destroy(g->collectives->stream);
   free(g->collectives);
   free(g->setup_queue);
-  if (g->lost != GC_ERROR_LAUNCH_TIMEOUT) g->driver.primary_ctx_release(g->ordinal); /* it would wait for the work */
+  if (g->context && g->lost != GC_ERROR_LAUNCH_TIMEOUT) /* it would wait for the work */
+    g->driver.primary_ctx_release(g->ordinal);
+  pthread_mutex_destroy(&g->open_lock);
   pthread_mutex_destroy(&g->lock);
   pthread_mutex_destroy(&g->fault_lock);
   free(g);
@@ -485,12 +519,9 @@ static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
   AOT_TRY(check(g, ctx, cu->device_get_attribute(&major, GC_CAPABILITY_MAJOR, g->ordinal), "it has no architecture"));
   AOT_TRY(check(g, ctx, cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, g->ordinal), "it has no architecture"));
   snprintf(g->architecture, sizeof g->architecture, "sm_%d%d", major, minor);
-  AOT_TRY(check(g, ctx, cu->primary_ctx_retain(&g->context, g->ordinal), "no context can be made"));
-  AOT_TRY(enter(g, ctx));
-  AOT_TRY(check(g, ctx, cu->stream_create(&g->setup, GC_STREAM_NON_BLOCKING), "a stream cannot be made"));
   g->setup_queue = calloc(1, sizeof *g->setup_queue);
   if (!g->setup_queue) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
-  g->setup_queue->stream = g->setup;
+  begin_to_open(g);
   return AOT_OK;
 }
 
@@ -505,7 +536,9 @@ aot_queue_t *gc_stream_queue(gc_device_t *g, gc_stream_t stream) {
   return q;
 }
 
-static aot_status_t enter_stream(const aot_ext_stream_t *x, aot_ctx_t *ctx) { return enter(x->head.self, ctx); }
+static aot_status_t enter_stream(const aot_ext_stream_t *x, aot_ctx_t *ctx) {
+  return gc_device_enter(x->head.self, ctx);
+}
 
 static void *stream_of(const aot_ext_stream_t *x, const aot_queue_t *q) {
   (void)x;
@@ -561,10 +594,12 @@ gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordina
   };
   pthread_mutex_init(&g->lock, NULL);
   pthread_mutex_init(&g->fault_lock, NULL);
+  pthread_mutex_init(&g->open_lock, NULL);
   *out_status = open_device(g, ctx, ordinal);
   if (*out_status == AOT_OK) return g;
   pthread_mutex_destroy(&g->lock);
   pthread_mutex_destroy(&g->fault_lock);
+  pthread_mutex_destroy(&g->open_lock);
   free(g->setup_queue);
   free(g);
   return NULL;

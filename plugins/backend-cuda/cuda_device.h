@@ -16,8 +16,14 @@ typedef struct gc_device {
   aot_host_t host;
   gc_driver_t driver;
   gc_ordinal_t ordinal;
-  gc_context_t context; /* the device's primary one, so memory is shared with other libraries of the process */
   char name[128], architecture[16];
+  /* The context and the stream `setup` are made on a thread, which takes some 150 ms: there when gc_device_enter is back. */
+  pthread_t opener;
+  pthread_mutex_t open_lock;
+  int is_opening;       /* the thread has not been waited for */
+  _Atomic int is_open;  /* it has, or there was none */
+  gc_result_t opened;   /* what came of it */
+  gc_context_t context; /* the device's primary one, so memory is shared with other libraries of the process */
   pthread_mutex_t lock; /* of all below */
   aot_queue_t *queues;  /* a list */
   uint32_t n_queues_made, n_timelines_made;
@@ -40,6 +46,8 @@ typedef struct gc_device {
 /* extension of the table by which this plugin's backend knows its own device: the gc_device_t */
 #define GC_EXT_DEVICE "aothost.cuda-device/1"
 
+/* The context is the thread's; failures are told. Each call of a table does that. [any-thread] */
+aot_status_t gc_device_enter(gc_device_t *g, aot_ctx_t *ctx);
 gc_stream_t gc_queue_stream(const aot_queue_t *q);
 aot_queue_t *gc_stream_queue(gc_device_t *g, gc_stream_t stream); /* NULL: it is none of the device's */
 /* The queue that collectives go on beside a call's stream, made for whoever asks first. Waits do not ask how it stands:
@@ -50,7 +58,7 @@ int gc_device_lost(gc_device_t *g, gc_result_t error, int told);
 /* Work has failed, of which the next wait is to tell; the first that fails counts. [any-thread] */
 void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, const char *text, uint32_t node);
 
-/* ordinal: -1: by the rank on this machine. patience_s: seconds that a wait takes at most. NULL: told through the host,
+/* Its context is made while the caller goes on. ordinal: -1: by the rank on this machine. patience_s: seconds that a wait takes at most. NULL: told through the host,
  * with the status in out_status. Destroyed by its table. [host-main] */
 gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, int64_t patience_s,
                               aot_status_t *out_status);

@@ -233,7 +233,7 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrt
   const gc_libraries_t libraries = {&e->nvrtc, &e->cublaslt, wants_cudnn(e->s) ? &e->cudnn : NULL, nvrtc_folder};
   char why[256];
   const char *code;
-  if (gc_libraries_open(&libraries, cu, e->device->context, &code, why, sizeof why))
+  if (gc_libraries_open(&libraries, e->device, ctx, &code, why, sizeof why))
     return lw_fail(error, AOT_E_UNAVAILABLE, code, "%s", why);
   e->libraries_ms = gc_now_ms() - begin;
   const gc_facts_t facts = gc_facts_of(cu, e->device->ordinal);

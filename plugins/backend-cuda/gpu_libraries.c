@@ -5,8 +5,7 @@
 
 typedef struct opening {
   const gc_libraries_t *l;
-  const gc_driver_t *driver;
-  gc_context_t context;
+  const gc_device_t *device;
   int has_nvrtc;
   char why[256];
 } opening_t;
@@ -19,23 +18,25 @@ static void *open_nvrtc(void *self) {
 
 static void *open_cudnn(void *self) {
   const opening_t *o = self;
-  o->driver->ctx_set_current(o->context);
+  o->device->driver.ctx_set_current(o->device->context);
   gc_cudnn_ready(o->l->cudnn);
   return NULL;
 }
 
-int gc_libraries_open(const gc_libraries_t *l, const gc_driver_t *driver, gc_context_t context, const char **out_code,
-                      char *why, size_t size) {
-  opening_t nvrtc = {l, driver, context, 0, ""}, cudnn = nvrtc;
+int gc_libraries_open(const gc_libraries_t *l, gc_device_t *device, aot_ctx_t *ctx, const char **out_code, char *why,
+                      size_t size) {
+  opening_t o = {.l = l, .device = device};
   pthread_t threads[2];
-  const int has_first = pthread_create(&threads[0], NULL, open_nvrtc, &nvrtc) == 0;
-  const int has_second = l->cudnn && pthread_create(&threads[1], NULL, open_cudnn, &cudnn) == 0;
-  driver->ctx_set_current(context);
-  const int has_cublaslt = gc_cublaslt_open(l->cublaslt, why, size) == 0;
+  const int has_first = pthread_create(&threads[0], NULL, open_nvrtc, &o) == 0;
+  int has_cublaslt = gc_cublaslt_open(l->cublaslt, why, size) == 0;
+  const int has_context = gc_device_enter(device, ctx) == AOT_OK;
+  const int has_second = has_context && l->cudnn && pthread_create(&threads[1], NULL, open_cudnn, &o) == 0;
+  has_cublaslt = has_cublaslt && has_context && gc_cublaslt_start(l->cublaslt, why, size) == 0;
   if (has_first) pthread_join(threads[0], NULL);
-  else open_nvrtc(&nvrtc);
+  else open_nvrtc(&o);
   if (has_second) pthread_join(threads[1], NULL);
-  *out_code = has_cublaslt ? "no-nvrtc" : "no-cublas";
-  if (has_cublaslt && !nvrtc.has_nvrtc) snprintf(why, size, "%s", nvrtc.why);
-  return has_cublaslt && nvrtc.has_nvrtc ? 0 : -1;
+  *out_code = !has_context ? "told" : has_cublaslt ? "no-nvrtc" : "no-cublas";
+  if (!has_context) snprintf(why, size, "there is no context");
+  else if (has_cublaslt && !o.has_nvrtc) snprintf(why, size, "%s", o.why);
+  return has_cublaslt && o.has_nvrtc ? 0 : -1;
 }

@@ -4,6 +4,7 @@
 
 #include "common/cuda/nvrtc.h"
 #include "cublaslt.h"
+#include "cuda_device.h"
 #include "cudnn.h"
 
 typedef struct gc_libraries {
@@ -13,8 +14,9 @@ typedef struct gc_libraries {
   const char *nvrtc_folder; /* NULL: where the loader looks */
 } gc_libraries_t;
 
-/* 0, or -1: code and why say which of the two that are needed is missing. cuDNN is ready or not (gc_cudnn_ready). */
-int gc_libraries_open(const gc_libraries_t *l, const gc_driver_t *driver, gc_context_t context, const char **out_code,
-                      char *why, size_t size);
+/* The device may still be opening its context: what needs none goes on beside that. 0, or -1: code and why say which of
+ * the two that are needed is missing; code "told": there is no context. cuDNN is ready or not (gc_cudnn_ready). */
+int gc_libraries_open(const gc_libraries_t *l, gc_device_t *device, aot_ctx_t *ctx, const char **out_code, char *why,
+                      size_t size);
 
 #endif

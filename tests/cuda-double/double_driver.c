@@ -104,7 +104,7 @@ typedef struct capture {
 
 static struct driver {
   pthread_mutex_t lock;
-  int is_ready, is_retained;
+  int is_ready, is_retained, has_no_context;
   sd_memory_t memory;
   stream_t *streams, *last; /* the one that went on */
   uint64_t random, limit, peak, n_moves, lose_at, n_calls, trap_at, n_items, stall_at;
@@ -369,6 +369,7 @@ API int cuInit(unsigned flags) {
     driver.lose_with = (int)setting(text, "lose-with=", ILLEGAL_ADDRESS);
     driver.taken = setting(text, "taken=", 0);
     driver.trap_at = setting(text, "trap-at=", 0);
+    driver.has_no_context = setting(text, "no-context=", 0) != 0;
     driver.stall_at = setting(text, "stall-at=", 0);
     driver.drop_wait = setting(text, "drop-wait=", 0);
     open_trace(text);
@@ -441,6 +442,7 @@ API int cuDeviceTotalMem_v2(size_t *out, int device) {
 }
 API int cuDevicePrimaryCtxRetain(void **out, int device) {
   (void)device;
+  if (driver.has_no_context) return OUT_OF_MEMORY;
   driver.is_retained++;
   return *out = &context_handle, SUCCESS;
 }

@@ -15,6 +15,7 @@ once() { [ "$(grep -c '^error: ' out)" = 1 ] || complain "$(grep -c '^error: ' o
 
 # ---- what is not there, or too old ----
 status 2 train devices=0; says 'the CUDA driver does not start: CUDA_ERROR_NO_DEVICE, 100'; once
+status 2 train no-context=1; says 'device cuda 0 \(a double of a GPU\): no context can be made: CUDA_ERROR_OUT_OF_MEMORY'; once
 status 2 train driver-version=11080; says 'the driver is for CUDA 11\.8; 12\.0 or later is needed'; once
 status 2 train "" --set run.device=cuda:3; says 'there is no device cuda 3: the driver has 1, counted from 0'; once
 status 2 train nvrtc-version=11; says 'NVRTC is of CUDA 11\.0; 12\.0 or later is needed'; once

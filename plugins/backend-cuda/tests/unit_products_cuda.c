@@ -32,7 +32,8 @@ static int begin(void **state) {
   aot_status_t status;
   char why[256];
   w->device = gc_device_create(&host, NULL, 0, 600, &status);
-  if (!w->device || gc_cublaslt_open(&w->cublaslt, why, sizeof why)) return -1;
+  if (!w->device || gc_device_enter(w->device, NULL) != AOT_OK) return -1;
+  if (gc_cublaslt_open(&w->cublaslt, why, sizeof why) || gc_cublaslt_start(&w->cublaslt, why, sizeof why)) return -1;
   strcpy(w->folder, "/tmp/algorithms-XXXXXX");
   *state = w;
   return mkdtemp(w->folder) ? 0 : -1;
