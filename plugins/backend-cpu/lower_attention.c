@@ -232,12 +232,5 @@ static aot_status_t lower_attention(lw_build_t *b) {
   return at->is_backward ? backward(b, at) : forward(b, at);
 }
 
-static const lw_lowering_t rows[] = {
-    {"aten.scaled_dot_product_attention.default", lower_attention},
-    {"aot.scaled_dot_product_attention_backward.default", lower_attention},
-    {"aot.dropout_attention.default", lower_attention},
-    {"aot.dropout_attention_backward.default", lower_attention},
-    {"aten._scaled_dot_product_flash_attention_for_cpu.default", lower_attention},
-    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", lower_attention},
-};
-const lw_lowering_table_t bc_lowerings_attention = LW_TABLE_BY_STRIDES(rows);
+const lw_lowering_table_t bc_lowerings_attention = {
+    .has = lw_is_attention, .lower = lower_attention, .goes_by_strides = 1};

@@ -3,6 +3,7 @@
 
 #include "attention_graphs.h"
 #include "common/lowering/artifact.h"
+#include "common/lowering/attention_call.h"
 #include "common/lowering/lower.h"
 #include "common/lowering/refusals.h"
 #include "gpu_attention.h"
@@ -42,16 +43,9 @@ static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
 
 /* ---- query ---- */
 
-/* Operators whose parts are generated kernels and products, and which by themselves would run on the host. */
-static const char *const in_parts[] = {
-    "aten.scaled_dot_product_attention.default",
-    "aot.dropout_attention.default",
-    "aot.dropout_attention_backward.default",
-    "aten._scaled_dot_product_flash_attention_for_cpu.default",
-    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
-    "aot.scaled_dot_product_attention_backward.default",
-};
-/* The same of those that are a loop in some forms: of one class a row, without weights and smoothing, as one number. */
+/* Operators whose parts are generated kernels and products, and which by themselves would run on the host: attention, where
+ * it is not taken whole; and these, which are a loop in some forms: of one class a row, without weights and smoothing, as one
+ * number. */
 static const struct {
   const char *name;
   uint32_t classes; /* argument; weight, reduction, the class to ignore and smoothing follow it */
@@ -59,12 +53,6 @@ static const struct {
     {"aten.cross_entropy_loss.default", 1},
     {"aot.cross_entropy_loss_backward.default", 2},
 };
-
-static int is_in_parts(aot_str_t op) {
-  for (size_t i = 0; i < sizeof in_parts / sizeof *in_parts; i++)
-    if (aot_str_eq(op, aot_str(in_parts[i]))) return 1;
-  return 0;
-}
 
 static const aot_snap_value_t *operand(const aot_snapshot_t *s, const aot_snap_arg_t *arg) {
   return arg->kind == AOT_ARG_VALUE ? AOT_SNAP_ROWS(s, aot_snap_value_t, values) + arg->i : NULL;
@@ -94,7 +82,7 @@ static const char *refusal(unit_t *u, const aot_snapshot_t *s, uint32_t i, const
                            cu_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[node->op].name);
-  if ((is_in_parts(name) && !is_whole(u, world->ctx, s, node)) || is_loss_in_parts(s, node, name))
+  if ((lw_is_attention(name) && !is_whole(u, world->ctx, s, node)) || is_loss_in_parts(s, node, name))
     return "its parts run on the GPU; as a whole it would run on the host";
   return lw_refusal(s, i, rk_find(name), is_birth, world, error);
 }
@@ -218,7 +206,7 @@ static const void *get_ext(const aot_table_t *b, const char *id) {
 /* Those that have a kernel, but for what runs in parts; branches and loops. */
 static void list_names(unit_t *u) {
   for (uint32_t i = 0; i < rk_count(); i++)
-    if (!is_in_parts(rk_name(rk_at(i)))) u->names[u->coverage.n_ops++] = rk_name(rk_at(i));
+    if (!lw_is_attention(rk_name(rk_at(i)))) u->names[u->coverage.n_ops++] = rk_name(rk_at(i));
   for (uint32_t i = 0; i < LW_N_REGION_OPS; i++) u->names[u->coverage.n_ops++] = lw_region_op(i);
   u->coverage.struct_size = sizeof u->coverage;
   u->coverage.ops = u->names;

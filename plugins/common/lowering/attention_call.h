@@ -14,6 +14,7 @@ typedef struct lw_attention_places {
   int is_backward; /* the gradient of the output is the first argument */
 } lw_attention_places_t;
 const lw_attention_places_t *lw_attention_places(aot_str_t op); /* NULL: another operator */
+static inline int lw_is_attention(aot_str_t op) { return lw_attention_places(op) != NULL; }
 
 typedef struct lw_attention {
   const lw_tensor_t *q, *k, *v, *mask; /* mask: NULL: none that hides anything else */

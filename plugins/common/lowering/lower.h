@@ -81,12 +81,12 @@ typedef struct lw_lowering {
 typedef struct lw_lowering_table {
   const lw_lowering_t *rows;
   uint32_t n_rows;
+  int (*has)(aot_str_t op); /* instead of rows: operators that `lower` lowers */
+  lw_lower_fn lower;
   int goes_by_strides; /* operands are read however they lie: nobody needs to copy them first */
 } lw_lowering_table_t;
 #define LW_TABLE(table)                                                                                                \
   { .rows = table, .n_rows = (uint32_t)(sizeof(table) / sizeof(table)[0]) }
-#define LW_TABLE_BY_STRIDES(table)                                                                                     \
-  { .rows = table, .n_rows = (uint32_t)(sizeof(table) / sizeof(table)[0]), .goes_by_strides = 1 }
 /* Every target's: products.c, joins.c, region_sums.c, spared_copies.c. */
 extern const lw_lowering_table_t lw_lowerings_products, lw_lowerings_joins, lw_lowerings_regions, lw_lowerings_spared;
 /* Of targets that have a `jump`: region_branches.c, region_loops.c. */
