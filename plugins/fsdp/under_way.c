@@ -105,13 +105,34 @@ static aot_status_t put_packed(const fs_under_way_t *u, among_t with, const aot_
   return status == AOT_OK ? put : status;
 }
 
+/* The place that a result has, or is to have. */
+static fs_await_t *place_of(const fs_under_way_t *u, const void *result) {
+  const uint32_t last = u->capacity - 1;
+  uint32_t i = (uint32_t)(((uintptr_t)result * 0x9E3779B97F4A7C15u) >> 32) & last;
+  while (u->awaited[i].result && u->awaited[i].result != result) i = (i + 1) & last;
+  return &u->awaited[i];
+}
+
+/* The latest of that memory counts: one that nobody waited for may have had it before. */
+static void await_later(fs_under_way_t *u, const void *result, uint64_t point) {
+  fs_await_t *place = place_of(u, result);
+  u->n_awaited += !place->result;
+  *place = (fs_await_t){result, point};
+}
+
 static int make_room(fs_under_way_t *u, uint32_t n) {
-  const uint32_t wanted = 2 * (u->n_awaited + n);
-  if (u->n_awaited + n <= u->capacity) return 1;
-  fs_await_t *more = realloc(u->awaited, wanted * sizeof *more);
+  const fs_under_way_t was = *u;
+  uint32_t wanted = u->capacity ? u->capacity : 64;
+  while (wanted / 2 < u->n_awaited + n) wanted *= 2;
+  if (wanted == u->capacity) return 1;
+  fs_await_t *more = calloc(wanted, sizeof *more);
   if (!more) return 0;
   u->awaited = more;
   u->capacity = wanted;
+  u->n_awaited = 0;
+  for (uint32_t i = 0; i < was.capacity; i++)
+    if (was.awaited[i].point) await_later(u, was.awaited[i].result, was.awaited[i].point);
+  free(was.awaited);
   return 1;
 }
 
@@ -125,7 +146,8 @@ static aot_status_t start(fs_under_way_t *u, among_t with, const aot_collective_
                                      : put_packed(u, with, how, parts, n);
   AOT_TRY(d->signal(d, NULL, u->queue, (aot_point_t){u->timeline, u->height + 1}));
   u->height++;
-  for (uint32_t i = 0; i < n; i++) u->awaited[u->n_awaited++] = (fs_await_t){parts[i].to, u->height};
+  for (uint32_t i = 0; i < n; i++) /* what has no bytes may stand where another does */
+    if (parts[i].nbytes) await_later(u, parts[i].to, u->height);
   return status;
 }
 
@@ -144,13 +166,15 @@ static aot_status_t reach(const fs_under_way_t *u, uint64_t point) {
   return d->wait_host(d, NULL, (aot_point_t){u->timeline, point}, UINT64_MAX);
 }
 
-/* The latest of that memory: one that nobody waited for may have had it before. 0: none */
+/* 0: none */
 static uint64_t take_point(fs_under_way_t *u, const void *result) {
+  uint64_t point = 0;
   pthread_mutex_lock(&u->lock);
-  uint32_t i = u->n_awaited;
-  while (i && u->awaited[i - 1].result != result) i--;
-  const uint64_t point = i ? u->awaited[i - 1].point : 0;
-  if (i) memmove(&u->awaited[i - 1], &u->awaited[i], (u->n_awaited-- - i) * sizeof *u->awaited);
+  if (u->capacity) {
+    fs_await_t *place = place_of(u, result);
+    point = place->result ? place->point : 0;
+    place->point = 0;
+  }
   pthread_mutex_unlock(&u->lock);
   return point;
 }
@@ -170,6 +194,7 @@ aot_status_t fs_await_all(fs_under_way_t *u) {
 void fs_settle(fs_under_way_t *u) {
   fs_await_all(u);
   pthread_mutex_lock(&u->lock);
+  if (u->n_awaited) memset(u->awaited, 0, u->capacity * sizeof *u->awaited);
   u->n_awaited = 0;
   pthread_mutex_unlock(&u->lock);
 }

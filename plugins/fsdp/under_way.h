@@ -6,18 +6,18 @@
 #include <aot/ext/ranks.h>
 #include <pthread.h>
 
-typedef struct fs_await {
-  const void *result; /* who waits for it knows it by its memory */
-  uint64_t point;
+typedef struct fs_await { /* a place of a table with open addresses: as many go together as a model has parameters */
+  const void *result;     /* who waits for it knows it by its memory; NULL: nobody has the place */
+  uint64_t point;         /* 0: it was waited for */
 } fs_await_t;
 
 typedef struct fs_under_way {
   aot_run_ranks_t ranks;
   aot_queue_t *queue; /* made by the first that is started */
   aot_timeline_t *timeline;
-  uint64_t height; /* of the last one started */
-  fs_await_t *awaited;
-  uint32_t n_awaited, capacity;
+  uint64_t height;              /* of the last one started */
+  fs_await_t *awaited;          /* by result */
+  uint32_t n_awaited, capacity; /* places that are had, at most half; a power of two, or 0 */
   pthread_mutex_t lock;
 } fs_under_way_t;
 

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <cmocka.h>
@@ -135,10 +136,43 @@ static void failures_are_told_to_who_waits(void **state) {
   end(&w, &u);
 }
 
+/* As many tensors as a large model has parameters go together, twice over the same memory, and are waited for in the order
+ * in which they went. Looking for each among all of them would take minutes. */
+static void many_go_together(void **state) {
+  (void)state;
+  enum { N = 300000 };
+  world_t w;
+  aot_communicator_t c;
+  fs_under_way_t u;
+  int32_t *from = calloc(N, sizeof *from), *to = calloc(2 * N, sizeof *to);
+  fs_part_t *parts = calloc(N, sizeof *parts);
+  assert_true(from && to && parts);
+  make(&w, &c, &u);
+  for (int i = 0; i < N; i++) parts[i] = (fs_part_t){&from[i], &to[2 * i], i % 7 == 3 ? 0 : sizeof *from};
+  open_gate(&w);
+  for (int32_t turn = 1; turn <= 2; turn++) {
+    for (int32_t i = 0; i < N; i++) from[i] = turn * i;
+    assert_int_equal(fs_start(&u, NULL, 2, &gather, parts, N), AOT_OK);
+    int n_wrong = 0;
+    for (int32_t i = 0; i < N; i++) {
+      const aot_status_t status = fs_await(&u, &to[2 * i]);
+      n_wrong += status != (parts[i].nbytes ? AOT_OK : AOT_E_NOT_FOUND); /* nothing is waited for that has no bytes */
+      if (parts[i].nbytes) n_wrong += to[2 * i] != turn * i || to[2 * i + 1] != turn * i;
+    }
+    assert_int_equal(n_wrong, 0);
+    assert_int_equal(fs_await(&u, to), AOT_E_NOT_FOUND);
+  }
+  end(&w, &u);
+  free(from);
+  free(to);
+  free(parts);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(goes_on_beside_what_is_computed),
       cmocka_unit_test(failures_are_told_to_who_waits),
+      cmocka_unit_test(many_go_together),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
