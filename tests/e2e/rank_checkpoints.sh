@@ -75,6 +75,13 @@ for fault in 0:72 2:73 1:73 0:74 2:74; do
   together 2 --set run.train.resume=ckpt
   same wanted all
 done
+# A rank's file that there is no room for (here: larger than a process may write): the others hear who could not, and why not is told once.
+cp -r ckpt before
+status 2 sh -c 'trap "" XFSZ; ulimit -f 40; exec "$@"' - "$local_ranks" 4 train.yaml --set run.train.resume=ckpt $(to 3) --set run.train.checkpoint=ckpt
+says 'cannot write ckpt/step-3.*/rank-[0-3].safetensors: File too large'
+says 'rank [0-3] could not write its part of the checkpoint ckpt; the one before stays'
+grep -q 'no memory' out && complain "a full disk is told as memory that is: $(grep 'no memory' out)"
+diff -r before ckpt > /dev/null || complain "the checkpoint of step 2 was changed: $(ls -R ckpt)"
 # What they have left goes with the next one that is whole.
 together 4 --set run.train.resume=ckpt $(to 3) --set run.train.checkpoint=ckpt
 [ "$(ls ckpt | wc -l)" = 2 ] || complain "the folder has $(ls ckpt)"
