@@ -7,7 +7,8 @@
  *
  * A library adds what it multiplies to a matrix of the result's type on the way. The product is made where the sum
  * stands, and its own result is never in memory. Only one who reads all of it may see that: the result, what views of all
- * of it see, in the same order, and a cast to float are read once. The sum may lie where r did, if nothing reads r later.
+ * of it see, and a cast to float are read once, and r and the sum lie as the last view does. The sum may lie where r did, if
+ * nothing reads r later.
  *
  * It moves as many bytes as before, and those under a product's work, if r and the sum are in memory anyhow; more where
  * loops have them in registers, of which two may each compute for itself (recomputed.c). So both must be wanted there: no
@@ -148,18 +149,45 @@ static int is_product(const lw_build_t *b) {
   return !bias || (p.beta == 1 && bias->rank == 1 && bias->sizes[0] == p.y.sizes[p.y.rank - 1]);
 }
 
-/* The product that the value is, seen by views of all of it, in its order, and as float; LW_NONE: it is none, or somebody
- * else sees it. */
-static uint32_t find_product(lw_build_t *b, uint32_t row) {
-  for (;;) {
-    const uint32_t i = maker(b, row);
-    if (i == LW_NONE || b->n_uses[row - b->value_begin] != 1 || !lw_is_contiguous(&lw_value(b, row)->t)) return LW_NONE;
+enum { MOST_LINKS = 8 }; /* views, and a cast */
+typedef struct chain {
+  uint32_t product, links[MOST_LINKS], n; /* nodes, from the sum on */
+} chain_t;
+
+/* The product that the value is, seen by views of all of it, and as float. 0: it is none, or somebody else sees it. */
+static int find_chain(lw_build_t *b, uint32_t row, chain_t *out) {
+  for (out->n = 0;;) {
+    const uint32_t i = out->product = maker(b, row);
+    if (i == LW_NONE || b->n_uses[row - b->value_begin] != 1) return 0;
     b->node = node_at(b, i);
-    if (lw_is_region_sum(b, i) || lw_is_product_sum(b, i)) return LW_NONE;
-    if (is_product(b)) return i;
-    if (!(lw_is_plain_view(b) || (is_cast(b) && is_half(lw_arg_tensor(b, 0))))) return LW_NONE;
+    if (lw_is_region_sum(b, i) || lw_is_product_sum(b, i)) return 0;
+    if (is_product(b)) return lw_is_contiguous(lw_type(b, 0));
+    if (out->n == MOST_LINKS || !(lw_is_plain_view(b) || (is_cast(b) && is_half(lw_arg_tensor(b, 0))))) return 0;
+    out->links[out->n++] = i;
     row = lw_arg_row(b, 0);
   }
+}
+
+static int lie_alike(const lw_tensor_t *a, const lw_tensor_t *t) {
+  lw_tensor_t same = *a;
+  same.dtype = t->dtype;
+  return lw_same_geometry(&same, t);
+}
+
+/* How the product lies for the sum: dense, as its views see it. 0: none of them does. */
+static aot_status_t see(lw_build_t *b, const chain_t *c, lw_tensor_t *out, int *is_seen) {
+  b->node = node_at(b, c->product);
+  *out = *lw_type(b, 0);
+  *is_seen = 1;
+  lw_make_contiguous(out);
+  AOT_TRY(lw_new_tensor(b, out)); /* views are asked what they see of it; what no step uses takes no memory */
+  for (uint32_t k = c->n; *is_seen && k-- > 0;) {
+    const lw_tensor_t of = *out;
+    b->node = node_at(b, c->links[k]);
+    if (is_cast(b)) *is_seen = lie_alike(&of, lw_type(b, 0)), out->dtype = AOT_F32;
+    else *is_seen = lw_see(b, &of, out);
+  }
+  return AOT_OK;
 }
 
 /* The float value that the product's bias is a cast of. */
@@ -175,16 +203,12 @@ static uint32_t find_bias(lw_build_t *b, uint32_t product) {
 }
 
 /* The product, the sum and what stands between them are one. */
-static aot_status_t join(lw_build_t *b, const lw_residual_t *found, uint32_t row) {
+static aot_status_t join(lw_build_t *b, const chain_t *c, uint32_t sum, uint32_t addend) {
   lw_residual_t *r = lw_pool_alloc(b->pool, sizeof *r);
   if (!r) return no_memory(b);
-  *r = *found;
-  b->residuals[r->sum] = r;
-  for (uint32_t i = LW_NONE; i != r->product; row = lw_arg_row(b, 0)) {
-    i = maker(b, row);
-    b->node = node_at(b, i);
-    b->residuals[i] = r;
-  }
+  *r = (lw_residual_t){.product = c->product, .sum = sum, .addend = addend};
+  b->residuals[sum] = b->residuals[c->product] = r;
+  for (uint32_t k = 0; k < c->n; k++) b->residuals[c->links[k]] = r;
   r->bias = find_bias(b, r->product);
   if (r->bias == AOT_NO_ID) return AOT_OK;
   lw_product_t p; /* the cast is not read, what it reads is */
@@ -197,7 +221,7 @@ static aot_status_t join(lw_build_t *b, const lw_residual_t *found, uint32_t row
 
 /* The node at hand is a float sum of two tensors of its size. */
 static int is_sum(const lw_build_t *b) {
-  if (!lw_is_sum(b) || lw_type(b, 0)->dtype != AOT_F32 || !lw_is_contiguous(lw_type(b, 0))) return 0;
+  if (!lw_is_sum(b) || lw_type(b, 0)->dtype != AOT_F32) return 0;
   for (uint32_t k = 0; k < 2; k++)
     if (!lw_arg_tensor(b, k) || !lw_same_sizes(lw_arg_tensor(b, k), lw_type(b, 0))) return 0;
   return lw_numel(lw_type(b, 0)) > 0;
@@ -207,15 +231,20 @@ static aot_status_t find_residual(lw_build_t *b, levels_t *l, uint32_t sum) {
   const aot_snap_node_t *node = b->node = node_at(b, sum);
   if (lw_is_region_sum(b, sum) || lw_is_product_sum(b, sum) || !is_sum(b)) return AOT_OK;
   if (!is_wanted(b, l, node->result_begin)) return AOT_OK;
+  const lw_tensor_t type = *lw_type(b, 0);
   for (uint32_t k = 0; k < 2 && !b->residuals[sum]; k++) {
+    lw_tensor_t seen;
+    chain_t chain;
+    int is_seen;
     b->node = node;
-    const lw_tensor_t *addend = lw_arg_tensor(b, 1 - k);
-    const uint32_t row = lw_arg_row(b, k), other = lw_arg_row(b, 1 - k);
-    if (addend->dtype != AOT_F32 || !lw_is_contiguous(addend) || !is_wanted(b, l, other)) continue;
-    const uint32_t product = find_product(b, row);
-    if (product == LW_NONE) continue;
-    AOT_TRY(join(b, &(lw_residual_t){.product = product, .sum = sum, .addend = 1 - k}, row));
-    l->readers[viewed(b, other) - b->value_begin].n = MANY;
+    const uint32_t row = lw_arg_row(b, k), addend = lw_arg_row(b, 1 - k);
+    if (!lie_alike(&lw_value(b, addend)->t, &type) || lw_value(b, addend)->t.dtype != AOT_F32 ||
+        !is_wanted(b, l, addend) || !find_chain(b, row, &chain))
+      continue;
+    AOT_TRY(see(b, &chain, &seen, &is_seen));
+    if (!is_seen || !lie_alike(&seen, &type)) continue;
+    AOT_TRY(join(b, &chain, sum, 1 - k));
+    l->readers[viewed(b, addend) - b->value_begin].n = MANY;
   }
   return AOT_OK;
 }
@@ -261,15 +290,28 @@ static aot_status_t read_bias(lw_build_t *b, const lw_residual_t *r, const lw_pr
   return lw_copy(b, out, &half);
 }
 
+/* As the sum is declared to lie. */
+static aot_status_t read_addend(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) {
+  const lw_tensor_t read = *t;
+  *out = *lw_type(b, 0);
+  out->offset = read.offset;
+  if (lw_same_geometry(out, &read)) {
+    *out = read;
+    return AOT_OK;
+  }
+  out->offset = 0;
+  AOT_TRY(lw_new_tensor(b, out));
+  return lw_copy(b, out, &read);
+}
+
 aot_status_t lw_lower_residual(lw_build_t *b) {
   const uint32_t at = (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)) - b->graph->node_begin;
   const lw_residual_t *r = b->residuals[at];
   lw_tensor_t result, addend, bias;
   lw_product_t p;
   if (at != r->sum) return AOT_OK;
-  const lw_tensor_t read = *lw_arg_tensor(b, r->addend);
-  AOT_TRY(lw_contiguous(b, &read, &addend));
-  AOT_TRY(lw_result_dense(b, 0, &result));
+  AOT_TRY(read_addend(b, lw_arg_tensor(b, r->addend), &addend));
+  AOT_TRY(lw_result(b, 0, &result));
   b->node = node_at(b, r->product);
   const lw_tensor_t type = *lw_type(b, 0);
   if (!lw_read_product(b, &p))
