@@ -17,11 +17,11 @@
 #include <string.h>
 
 enum {
-  MOST_SHARED = 48 << 10, /* bytes of shared memory that every block may have */
-  WALKED = 32,            /* rows that are not worth being sorted by their places */
-  MOST_BLOCKS = 6,        /* of sums of columns, of a processor */
-  REGISTERS = 1 << 16,    /* of a processor, */
-  REGISTERS_BESIDE = 16   /* and of a thread beside what it holds */
+  MOST_SHARED = 48 << 10,  /* bytes of shared memory that every block may have */
+  WALKED = 32,             /* rows that are not worth being sorted by their places */
+  ON_THEIR_WAY = 48 << 10, /* bytes of rows that a processor waits for at a time, where columns are summed, */
+  FEWEST_BLOCKS = 2,       /* and its blocks */
+  MOST_BLOCKS = 6
 };
 
 const lp_gpu_machine_t lp_gpu_h100 = {90, 132, 227 << 10, 228 << 10};
@@ -208,14 +208,10 @@ static uint64_t bytes_at_once(const lp_loop_t *l) {
   return bytes;
 }
 
-/* As many blocks as run at once, by the registers of what threads read before they compute, and of their sums: what is
- * left for a second turn would have the device half empty. */
-static uint32_t blocks_at_once(const lp_loop_t *l, uint64_t bytes_of_row) {
-  uint64_t bytes = bytes_of_row * l->gpu.chunks;
-  for (uint32_t k = 0; k < l->n_insts; k++)
-    if (lp_reduces_row(&l->insts[k])) bytes += aot_dtype_size(lp_gpu_lane(&l->insts[k])) * l->gpu.vector;
-  const uint64_t fit = REGISTERS / ((bytes / 4 + REGISTERS_BESIDE) * l->gpu.threads);
-  return fit > MOST_BLOCKS ? MOST_BLOCKS : fit < 2 ? 2 : (uint32_t)fit;
+/* Of a processor: as many as keep its memory busy. More take longer, as each leaves a part (bench/cuda/README.md). */
+static uint64_t blocks_at_once(const lp_loop_t *l, uint64_t bytes_of_row) {
+  const uint64_t fit = gs_divide_up(ON_THEIR_WAY, gs_at_least_one(bytes_of_row * l->gpu.chunks * l->gpu.threads));
+  return fit > MOST_BLOCKS ? MOST_BLOCKS : fit < FEWEST_BLOCKS ? FEWEST_BLOCKS : fit;
 }
 
 static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
@@ -229,7 +225,7 @@ static void choose_columns(lp_loop_t *l, uint32_t n_processors) {
   g->chunks = bytes > 64 ? 1 : bytes > 32 ? 2 : 4;
   const uint64_t tiles = gs_divide_up(across, (uint64_t)g->team * g->vector) * gs_size_of_first(l, lp_row(l) - 1);
   const uint64_t parts = gs_divide_up(length, (uint64_t)(g->threads / g->team) * g->chunks);
-  const uint64_t most = (uint64_t)blocks_at_once(l, bytes) * n_processors;
+  const uint64_t most = blocks_at_once(l, bytes) * n_processors;
   const uint64_t wanted = gs_at_least_one(most / gs_at_least_one(tiles));
   g->splits = (uint32_t)gs_at_least_one(parts < wanted ? parts : wanted);
 }

@@ -1,5 +1,5 @@
 loop 768 x 4096 reduced 1 ; columns
-; GPU: columns, blocks 384 x 256, team 32, vector 8, chunks 4, splits 128
+; GPU: columns, blocks 264 x 256, team 32, vector 8, chunks 4, splits 88
 load bf16 [1, 768] align 16
 load bf16 [1, 768] align 16
 each f32 bf16 "b <= c ? 0 : a" a=x0 b=x1 c=0
@@ -9,8 +9,8 @@ store f64 [1, 0] row v1
 
 LP_KERNEL(relu_bias, 5, 256) {
 const int length = 4096, across = 768;
-const int lane = threadIdx.x % 32, down = threadIdx.x / 32, part = blockIdx.x % 128;
-const int i = (blockIdx.x / 128 % 3 * 32 + lane) * 8, outer = blockIdx.x / 384;
+const int lane = threadIdx.x % 32, down = threadIdx.x / 32, part = blockIdx.x % 88;
+const int i = (blockIdx.x / 88 % 3 * 32 + lane) * 8, outer = blockIdx.x / 264;
 const uint16_t *q0 = (const uint16_t *)LP_AT(0);
 const uint16_t *q1 = (const uint16_t *)LP_AT(1);
 uint16_t *q2 = (uint16_t *)LP_AT(2);
@@ -19,12 +19,12 @@ float a1[8];
 #pragma unroll
 for (int j = 0; j < 8; j++) a1[j] = 0;
 if (i < across)
-for (int top = part * 8 + down; top < length; top += 4096) {
+for (int top = part * 8 + down; top < length; top += 2816) {
 LP_ALIGN16 uint16_t w0[32];
 LP_ALIGN16 uint16_t w1[32];
 #pragma unroll
 for (int c = 0; c < 4; c++) {
-const int row = top + c * 1024;
+const int row = top + c * 704;
 if (row < length) {
 lp_move(&w0[c * 8], &q0[row * 768 + i], 16);
 lp_move(&w1[c * 8], &q1[row * 768 + i], 16);
@@ -32,7 +32,7 @@ lp_move(&w1[c * 8], &q1[row * 768 + i], 16);
 }
 #pragma unroll
 for (int c = 0; c < 4; c++) {
-const int row = top + c * 1024;
+const int row = top + c * 704;
 if (row < length) {
 LP_ALIGN16 uint16_t y2[8];
 #pragma unroll
@@ -84,11 +84,11 @@ const uint16_t *q0 = (const uint16_t *)LP_AT(0);
 const uint16_t *q1 = (const uint16_t *)LP_AT(1);
 uint16_t *q2 = (uint16_t *)LP_AT(2);
 double *q3 = (double *)LP_AT(3);
-const int first = at < 768 ? (int)down : 128;
+const int first = at < 768 ? (int)down : 88;
 float a1[1];
 #pragma unroll
 for (int j = 0; j < 1; j++) a1[j] = 0;
-for (int part = first; part < 128; part += 8) {
+for (int part = first; part < 88; part += 8) {
 a1[0] = LP_ADD(a1[0], ((float *)(LP_AT(4) + 0))[part * (int)768 + at]);
 }
 __shared__ float s1[256];
