@@ -22,7 +22,7 @@ stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: b
 run: {device: cuda, train: {steps: 1, optimizer: adamw, lr: 1e-4, data: random, log-every: 100000}}
 """
 ALLOCATIONS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"}
-INPUTS = {"aoth_random_normal", "aoth_random_below", "aoth_walk_next", "draw"}
+INPUTS = {"aoth_random_normal", "aoth_random_below", "multiply", "aoth_walk_next", "draw"}
 
 
 def read(profile):

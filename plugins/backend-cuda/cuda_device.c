@@ -144,7 +144,29 @@ void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, cons
   pthread_mutex_unlock(&g->fault_lock);
 }
 
+void gc_device_look_at(gc_device_t *g, gc_lookout_t *l) {
+  pthread_mutex_lock(&g->lock);
+  l->next = g->lookouts;
+  g->lookouts = l;
+  pthread_mutex_unlock(&g->lock);
+}
+
+void gc_device_look_away(gc_device_t *g, gc_lookout_t *l) {
+  pthread_mutex_lock(&g->lock);
+  gc_lookout_t **at = &g->lookouts;
+  while (*at && *at != l) at = &(*at)->next;
+  if (*at) {
+    l->look(l->self);
+    *at = l->next;
+  }
+  pthread_mutex_unlock(&g->lock);
+}
+
+/* Steps that are under way behind the point may have failed as well: the first that is seen is told. */
 static aot_status_t tell_fault(gc_device_t *g, aot_ctx_t *ctx) {
+  pthread_mutex_lock(&g->lock);
+  for (const gc_lookout_t *l = g->lookouts; l; l = l->next) l->look(l->self);
+  pthread_mutex_unlock(&g->lock);
   pthread_mutex_lock(&g->fault_lock);
   const aot_status_t status = g->fault.status;
   char code[sizeof g->fault.code], text[sizeof g->fault.text];

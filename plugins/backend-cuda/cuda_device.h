@@ -11,6 +11,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* What the host looks at when it has waited: words of its memory that work on queues sets where it fails. A look tells of
+ * that by gc_device_fault. */
+typedef struct gc_lookout {
+  void (*look)(void *self);
+  void *self;
+  struct gc_lookout *next;
+} gc_lookout_t;
+
 typedef struct gc_device {
   aot_device_t table;
   aot_host_t host;
@@ -26,6 +34,7 @@ typedef struct gc_device {
   gc_context_t context; /* the device's primary one, so memory is shared with other libraries of the process */
   pthread_mutex_t lock; /* of all below */
   aot_queue_t *queues;  /* a list */
+  gc_lookout_t *lookouts;
   uint32_t n_queues_made, n_timelines_made;
   uint64_t patience_ns;        /* that the host waits for one thing while queues have work */
   _Atomic uint64_t own_nbytes; /* of buffers */
@@ -58,7 +67,12 @@ int gc_device_lost(gc_device_t *g, gc_result_t error, int told);
 /* Work has failed, of which the next wait is to tell; the first that fails counts. [any-thread] */
 void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, const char *text, uint32_t node);
 
-/* Its context is made while the caller goes on. ordinal: -1: by the rank on this machine. patience_s: seconds that a wait takes at most. NULL: told through the host,
+/* From now on each wait looks there, until it is taken away, which looks once more. [any-thread] */
+void gc_device_look_at(gc_device_t *g, gc_lookout_t *l);
+void gc_device_look_away(gc_device_t *g, gc_lookout_t *l); /* also one that is not looked at */
+
+/* Its context is made while the caller goes on. ordinal: -1: by the rank on this machine. patience_s: seconds that a wait
+ * takes at most. NULL: told through the host,
  * with the status in out_status. Destroyed by its table. [host-main] */
 gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, int64_t patience_s,
                               aot_status_t *out_status);

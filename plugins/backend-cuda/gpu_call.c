@@ -78,6 +78,7 @@ void gc_call_destroy(gc_call_t *c) {
   const gc_exe_t *e = c->exe;
   e->device->driver.ctx_set_current(e->device->context);
   end_times(c);
+  gc_device_look_away(e->device, &c->lookout);
   for (uint32_t k = 0; c->pieces && k < c->n_pieces; k++)
     if (c->pieces[k].exec) e->device->driver.graph_exec_destroy(c->pieces[k].exec);
   gc_beside_deinit(&c->beside);
@@ -251,6 +252,17 @@ int gc_call_is_for(const gc_call_t *c, uint32_t graph, const int64_t *symbols, u
 
 /* ---- memory ---- */
 
+/* Every wait does, so it is quick where nothing is wrong. */
+static void look_at_checks(void *self) {
+  const gc_call_t *c = self;
+  lw_error_t error = {.node = AOT_NO_ID};
+  uint32_t k = 0;
+  while (k < c->n_checks && !atomic_load_explicit(&c->run.checks[k], memory_order_relaxed)) k++;
+  if (k == c->n_checks) return;
+  const aot_status_t status = gc_check_indices(&c->schedule, c->run.checks, &error);
+  if (status != AOT_OK) gc_device_fault(c->exe->device, status, "backend-cuda.bad-index", error.text, error.node);
+}
+
 uint32_t gc_alignment_of_ports(const aot_tensor_t *tensors, uint64_t n, uint32_t align) {
   for (uint64_t i = 0; i < n; i++)
     while (tensors[i].data && (uintptr_t)tensors[i].data % align) align /= 2;
@@ -288,7 +300,11 @@ static aot_status_t need_host_memory(gc_call_t *c, lw_error_t *error) {
   c->number_at = calloc((size_t)s->n_outputs + 1, sizeof *c->number_at);
   if (c->staged && c->run.staging && c->run.checks && c->run.decides && c->numbers && c->number_at)
     c->base = calloc((size_t)s->n_storages + 1, sizeof *c->base);
-  if (c->base) return AOT_OK;
+  if (c->base) {
+    c->lookout = (gc_lookout_t){.look = look_at_checks, .self = c};
+    if (c->n_checks) gc_device_look_at(c->exe->device, &c->lookout);
+    return AOT_OK;
+  }
   return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no host memory of %llu bytes for a call",
                  (unsigned long long)c->staging_nbytes);
 }
@@ -330,13 +346,6 @@ aot_status_t gc_call_bind(gc_call_t *c, aot_buffer_t arena, const aot_tensor_t *
 
 /* ---- a run ---- */
 
-static void check_on_host(void *self) {
-  const gc_call_t *c = self;
-  lw_error_t error = {.node = AOT_NO_ID};
-  const aot_status_t status = gc_check_indices(&c->schedule, c->run.checks, &error);
-  if (status != AOT_OK) gc_device_fault(c->exe->device, status, "backend-cuda.bad-index", error.text, error.node);
-}
-
 /* step: NULL: none of the schedule's. An error that takes the device with it is told here, with the step. */
 static aot_status_t explain(const gc_call_t *c, const lw_step_t *step, lw_error_t *error) {
   gc_device_t *d = c->exe->device;
@@ -373,12 +382,10 @@ static aot_status_t begin(gc_call_t *c, gc_stream_t stream, lw_error_t *error) {
   return c->result == GC_SUCCESS ? AOT_OK : explain(c, NULL, error);
 }
 
-static aot_status_t end(gc_call_t *c, gc_stream_t stream, lw_error_t *error) {
+static aot_status_t end(gc_call_t *c, lw_error_t *error) {
   const gc_driver_t *cu = &c->exe->device->driver;
-  if ((c->result = gc_times_end(&c->times, cu)) != GC_SUCCESS) return explain(c, NULL, error);
-  if (c->n_checks && (c->result = cu->launch_host_func(stream, check_on_host, c)) != GC_SUCCESS)
-    return explain(c, NULL, error);
-  return AOT_OK;
+  c->result = gc_times_end(&c->times, cu);
+  return c->result == GC_SUCCESS ? AOT_OK : explain(c, NULL, error);
 }
 
 static aot_status_t read_storage(void *self, uint32_t storage, int64_t begin, int64_t end, const char **out,
@@ -433,7 +440,7 @@ static aot_status_t put_piece(gc_call_t *c, const gc_piece_t *piece, gc_stream_t
   if (c->n_pieces == 1) AOT_TRY(begin(c, stream, error));
   AOT_TRY(run_steps(c, stream, piece->begin, piece->end, &next, error));
   AOT_TRY(join(c, stream, error));
-  return c->n_pieces == 1 ? end(c, stream, error) : AOT_OK;
+  return c->n_pieces == 1 ? end(c, error) : AOT_OK;
 }
 
 static aot_status_t capture(gc_call_t *c, gc_piece_t *piece, lw_error_t *error) {
@@ -465,7 +472,7 @@ static aot_status_t run_pieces(gc_call_t *c, gc_stream_t stream, lw_error_t *err
     if (piece->depends_on_run) AOT_TRY(run_steps(c, stream, piece->begin, piece->end, &next, error));
     else AOT_TRY(launch(c, piece, stream, error));
   }
-  return end(c, stream, error);
+  return end(c, error);
 }
 
 static int is_by_steps(const gc_call_t *c) {
@@ -489,5 +496,5 @@ aot_status_t gc_call_run(gc_call_t *c, aot_ctx_t *ctx, aot_queue_t *queue, lw_er
   AOT_TRY(begin(c, stream, error));
   AOT_TRY(run_steps(c, stream, 0, c->schedule.n_steps, &next, error));
   AOT_TRY(join(c, stream, error));
-  return end(c, stream, error);
+  return end(c, error);
 }

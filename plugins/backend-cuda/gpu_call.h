@@ -31,6 +31,7 @@ struct gc_call {
   gc_run_t run;
   uint64_t staging_nbytes;
   uint32_t n_checks, n_beside;
+  gc_lookout_t lookout; /* at the checks, once there is memory */
   gc_beside_t beside;
   int64_t *numbers;        /* pinned: integers that outputs are, by output */
   aot_buffer_t *number_at; /* and where they go; 0 bytes: nowhere */

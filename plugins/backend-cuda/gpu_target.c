@@ -244,7 +244,7 @@ static aot_status_t tell_index(const loop_step_t *p, int64_t index, lw_error_t *
                  (long long)index, (long long)p->size);
 }
 
-aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error) {
+aot_status_t gc_check_indices(const lw_schedule_t *s, _Atomic int64_t *checks, lw_error_t *error) {
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < s->n_steps; i++) {
     const loop_step_t *p = s->steps[i].payload;

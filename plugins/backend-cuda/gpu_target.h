@@ -52,12 +52,12 @@ typedef struct gc_run {
   const gc_driver_t *driver;
   struct gc_device *device;
   gc_stream_t stream;
-  char *staging;       /* pinned */
-  char **staged;       /* by storage: where it lies in staging; of the step that runs */
-  int64_t *checks;     /* pinned: set by loops whose index was wrong */
-  gc_result_t *result; /* of the driver's call that failed */
-  int *cublas;         /* of cuBLASLt's */
-  int *dnn;            /* of cuDNN's */
+  char *staging;           /* pinned */
+  char **staged;           /* by storage: where it lies in staging; of the step that runs */
+  _Atomic int64_t *checks; /* pinned: set by loops whose index was wrong */
+  gc_result_t *result;     /* of the driver's call that failed */
+  int *cublas;             /* of cuBLASLt's */
+  int *dnn;                /* of cuDNN's */
   gc_beside_t *beside;
   int waits_at_once; /* for what goes on beside the stream: each step by itself */
   char *decides;     /* pinned, of GC_DECIDES_NBYTES: what a jump reads */
@@ -93,7 +93,7 @@ uint32_t gc_jump_target(const lw_step_t *step);
 int gc_jump_waits(const lw_step_t *step);
 /* What it runs, in words: the name of its generated kernel, or what kind of step it is. */
 const char *gc_step_name(const lw_step_t *step);
-/* The first wrong index of the last run, if there was one: tells it, with its node. The words are cleared. */
-aot_status_t gc_check_indices(const lw_schedule_t *s, int64_t *checks, lw_error_t *error);
+/* The first wrong index since the words were looked at, if there was one: tells it, with its node. The words are cleared. */
+aot_status_t gc_check_indices(const lw_schedule_t *s, _Atomic int64_t *checks, lw_error_t *error);
 
 #endif

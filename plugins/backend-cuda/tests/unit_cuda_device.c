@@ -194,6 +194,54 @@ static void the_host_raises_what_a_queue_waits_for(void **state) {
   end(&w);
 }
 
+/* ---- words that waits look at ---- */
+
+typedef struct words {
+  gc_device_t *device;
+  uint64_t *wrong; /* in the host's memory, set by a queue */
+  int n_looks;
+} words_t;
+
+static void look(void *self) {
+  words_t *w = self;
+  w->n_looks++;
+  if (*w->wrong) gc_device_fault(w->device, AOT_E_RANGE, "test.wrong", "a word was set", 0);
+  *w->wrong = 0;
+}
+
+/* Work that fails sets a word; the host hears of it by its next wait, once, and queues call nothing on the host. */
+static void a_wait_tells_what_it_sees_in_words_of_the_host(void **state) {
+  (void)state;
+  world_t w = begin();
+  const aot_buffer_t b = alloc(&w, 8);
+  words_t words = {w.d->head.self, (uint64_t *)(void *)pinned(&w, 8), 0};
+  gc_lookout_t l = {.look = look, .self = &words};
+  *words.wrong = 0;
+  gc_device_look_at(words.device, &l);
+  w.d->fill(w.d, NULL, w.one, b, 1);
+  w.d->signal(w.d, NULL, w.one, at(&w, 1));
+  assert_int_equal(wait_for(&w, 1), AOT_OK);
+  assert_int_equal(words.n_looks, 1);
+  for (uint64_t k = 2; k < 4; k++) {
+    w.d->read(w.d, NULL, w.one, words.wrong, b);
+    w.d->signal(w.d, NULL, w.one, at(&w, k));
+    if (k == 2) {
+      assert_int_equal(wait_for(&w, 2), AOT_E_RANGE);
+      assert_string_equal(told, "a word was set [test.wrong]");
+      assert_int_equal(wait_for(&w, 2), AOT_OK);
+    }
+  }
+  assert_int_equal(words.device->driver.stream_synchronize(gc_queue_stream(w.one)), GC_SUCCESS);
+  const int n_looks = words.n_looks;
+  gc_device_look_away(words.device, &l); /* once more, so nothing is lost */
+  gc_device_look_away(words.device, &l);
+  assert_int_equal(words.n_looks, n_looks + 1);
+  assert_int_equal(wait_for(&w, 3), AOT_E_RANGE);
+  w.d->free(w.d, NULL, b);
+  w.d->host_free(w.d, NULL, words.wrong, 8);
+  end(&w);
+}
+
 static void memory_that_is_not_there_is_told_in_numbers(void **state) {
   world_t w = begin();
   aot_buffer_t b;
@@ -282,6 +330,7 @@ int main(void) {
       cmocka_unit_test(queues_wait_for_each_other),
       cmocka_unit_test(a_queue_waits_for_a_point_once),
       cmocka_unit_test(the_host_raises_what_a_queue_waits_for),
+      cmocka_unit_test(a_wait_tells_what_it_sees_in_words_of_the_host),
       cmocka_unit_test(memory_that_is_not_there_is_told_in_numbers),
       cmocka_unit_test(a_device_that_is_not_there_is_told),
       cmocka_unit_test(a_lost_device_fails_every_wait_and_frees_what_it_had),
