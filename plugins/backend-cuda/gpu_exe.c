@@ -213,8 +213,7 @@ static int wants_cudnn(const aot_snapshot_t *s) {
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   for (uint32_t o = 1; o < s->ops.count; o++)
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-      for (uint32_t r = 0; r < tables[t]->n_rows; r++)
-        if (aot_str_eq(aot_snap_text(s, ops[o].name), aot_str(tables[t]->rows[r].op))) return 1;
+      if (lw_lowering_in(tables[t], aot_snap_text(s, ops[o].name))) return 1;
   return 0;
 }
 

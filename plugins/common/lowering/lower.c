@@ -408,13 +408,17 @@ void lw_count_flops(lw_build_t *b, double flops, int32_t dtype) {
 
 /* ---- operators ---- */
 
+lw_lower_fn lw_lowering_in(const lw_lowering_table_t *table, aot_str_t op) {
+  if (table->has && table->has(op)) return table->lower;
+  for (uint32_t r = 0; r < table->n_rows; r++)
+    if (aot_str_eq(aot_str(table->rows[r].op), op)) return table->rows[r].lower;
+  return NULL;
+}
+
 static void find_lowering(const lw_target_t *target, aot_str_t op, lw_op_t *out) {
   for (uint32_t t = 0; t < target->n_tables && !out->lower; t++) {
-    const lw_lowering_table_t *table = target->tables[t];
-    if (table->has && table->has(op)) out->lower = table->lower;
-    for (uint32_t r = 0; r < table->n_rows && !out->lower; r++)
-      if (aot_str_eq(aot_str(table->rows[r].op), op)) out->lower = table->rows[r].lower;
-    if (out->lower) out->goes_by_strides = table->goes_by_strides;
+    out->lower = lw_lowering_in(target->tables[t], op);
+    if (out->lower) out->goes_by_strides = target->tables[t]->goes_by_strides;
   }
 }
 

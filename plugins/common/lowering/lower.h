@@ -87,6 +87,7 @@ typedef struct lw_lowering_table {
 } lw_lowering_table_t;
 #define LW_TABLE(table)                                                                                                \
   { .rows = table, .n_rows = (uint32_t)(sizeof(table) / sizeof(table)[0]) }
+lw_lower_fn lw_lowering_in(const lw_lowering_table_t *table, aot_str_t op); /* NULL: it has none */
 /* Every target's: products.c, joins.c, region_sums.c, spared_copies.c. */
 extern const lw_lowering_table_t lw_lowerings_products, lw_lowerings_joins, lw_lowerings_regions, lw_lowerings_spared;
 /* Of targets that have a `jump`: region_branches.c, region_loops.c. */
