@@ -66,6 +66,10 @@ launcher=torchrun
 # Rows of a mesh on a machine each, columns across them.
 machines 4 --set vars.mode=hybrid --set stages.fsdp.columns=2
 all_well "a mesh"
+# Three machines with a rank each.
+one_rank --set run.train.accumulate=3
+machines 3
+all_well "three machines"
 one_rank --set run.train.accumulate=2
 machines 2 --set run.ranks-with.rendezvous=:$((port + 7))
 all_well "a port of its own"
