@@ -208,6 +208,13 @@ int aoth_is_refusal(aot_status_t status) {
   }
 }
 
+/* Another rank is gone or late, which is no fault of the stage that waited for it. */
+static int is_other_ranks_fault(const aoth_session_t *s) {
+  aot_str_t why;
+  return s->ranks.n > 1 && s->status == AOT_E_UNAVAILABLE &&
+         s->ranks.unit.table.communicator.failure(s->ranks.unit.self, s->ranks.group, &why) != AOT_OK;
+}
+
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   const uint32_t last_node = s->last_node;
   const int32_t outcome = s->outcome == AOTH_CALL_OK ? AOTH_CALL_TOLD : s->outcome; /* the host itself complained */
@@ -220,13 +227,13 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
     s->has_journal--;
   }
   if (outcome != AOTH_CALL_TOLD) tell_last_node(s, last_node);
-  const int is_asked = status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx);
+  const int is_no_fault = (status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx)) || is_other_ranks_fault(s);
 
   s->ctx.last_node = last_node; /* printing has moved it */
   /* of what did as it was asked to there is nothing to find out */
-  if (s->config.bundle_dir && !is_asked) {
+  if (s->config.bundle_dir && !is_no_fault) {
     aoth_bundle_write(s, stage, journal.data ? journal.data : "");
-  } else if (!is_asked) {
+  } else if (!is_no_fault) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, &stage->where, "stage.failed",
                      "stage %s failed (%s); --bundle-dir DIR keeps a reproduction", stage->name,
                      status_text(s->status));

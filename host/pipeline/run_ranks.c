@@ -1,8 +1,10 @@
 #include <pipeline/run_ranks.h>
 
+#include <aot/ext/waited.h>
 #include <aot/inline.h>
 #include <device/host_device.h>
 #include <pipeline/call.h>
+#include <pipeline/extension.h>
 #include <string.h>
 
 uint32_t aoth_session_rank(const aoth_session_t *s) { return s->ranks.rank; }
@@ -132,4 +134,13 @@ aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s) {
   aot_group_info_t info = {.struct_size = sizeof info};
   if (s->ranks.n) s->ranks.unit.table.communicator.info(s->ranks.unit.self, s->ranks.group, &info);
   return info;
+}
+
+uint64_t aoth_session_waited_for_ranks(const aoth_session_t *s) {
+  uint64_t ns = 0;
+  for (uint32_t i = 0; i < s->n_opsets; i++) {
+    aot_ext_waited_t x;
+    if (aoth_instance_extension(&s->opsets[i], AOT_EXT_WAITED, &x, sizeof x) == AOT_OK && x.ns) ns += x.ns(&x);
+  }
+  return ns;
 }

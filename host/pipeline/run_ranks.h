@@ -19,6 +19,8 @@ uint32_t aoth_session_n_ranks(const aoth_session_t *s); /* 1: there is no other 
 aot_status_t aoth_session_gather(aoth_session_t *s, const void *row, uint64_t nbytes, void *out, const char *what);
 /* What this rank has handed over and been handed; zeros where there is no other. */
 aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s);
+/* Nanoseconds in which nodes waited for other ranks, as far as their kernels know. */
+uint64_t aoth_session_waited_for_ranks(const aoth_session_t *s);
 
 /* Whether the ranks are well, as far as this one knows: what queues do fails without a caller. Says what is not. s may be
  * NULL: there is no other. */

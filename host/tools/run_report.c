@@ -135,15 +135,27 @@ static int has_other_device(const aoth_run_t *r) {
 
 /* What a rank tells the first one of itself. */
 typedef struct rank_row {
-  uint64_t leaf_nbytes, arena_nbytes, gathered_nbytes, scattered_nbytes, spent_ns;
+  uint64_t leaf_nbytes, arena_nbytes, peak_nbytes, gathered_nbytes, scattered_nbytes, spent_ns, waited_ns;
 } rank_row_t;
 
 static rank_row_t rank_row(const aoth_run_t *r) {
   const aot_exe_stats_t stats = exe_stats(r);
   const aot_group_info_t traffic = aoth_session_traffic_of_ranks(r->session);
-  return (rank_row_t){aoth_step_sizes(r->step).nbytes_leaves,
-                      stats.peak_nbytes ? stats.peak_nbytes : stats.arena_nbytes, traffic.gathered_nbytes,
-                      traffic.scattered_nbytes, traffic.spent_ns};
+  return (rank_row_t){.leaf_nbytes = aoth_step_sizes(r->step).nbytes_leaves,
+                      .arena_nbytes = stats.peak_nbytes ? stats.peak_nbytes : stats.arena_nbytes,
+                      .peak_nbytes = peak_rss(),
+                      .gathered_nbytes = traffic.gathered_nbytes,
+                      .scattered_nbytes = traffic.scattered_nbytes,
+                      .spent_ns = traffic.spent_ns,
+                      .waited_ns = aoth_session_waited_for_ranks(r->session)};
+}
+
+/* Hidden is what went on while nodes ran; exposed, what a node waited for. */
+static void print_time_of_rank(FILE *out, const rank_row_t *row) {
+  const uint64_t exposed = row->waited_ns < row->spent_ns ? row->waited_ns : row->spent_ns;
+  fprintf(out, ", %.3f s in collectives", (double)row->spent_ns / 1e9);
+  if (exposed)
+    fprintf(out, " (%.3f hidden, %.3f exposed)", (double)(row->spent_ns - exposed) / 1e9, (double)exposed / 1e9);
 }
 
 /* All ranks come here; the first one prints. */
@@ -164,7 +176,10 @@ static void print_ranks(const aoth_run_t *r) {
     print_bytes(r->out, rows[i].gathered_nbytes);
     fprintf(r->out, ", scattered ");
     print_bytes(r->out, rows[i].scattered_nbytes);
-    fprintf(r->out, ", %.3f s in collectives\n", (double)rows[i].spent_ns / 1e9);
+    print_time_of_rank(r->out, &rows[i]);
+    fprintf(r->out, ", process peak ");
+    print_bytes(r->out, rows[i].peak_nbytes);
+    fprintf(r->out, "\n");
   }
   free(rows);
 }

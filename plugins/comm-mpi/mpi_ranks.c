@@ -77,8 +77,9 @@ static void tell_late(const ranks_t *g, const rn_exchange_t *x, rn_error_t *erro
     if (g->requests[i] != MPI_REQUEST_NULL) is_late[g->request_rank[i]] = 1;
   if (is_late) rn_print_ranks(is_late, g->n_ranks, late, sizeof late);
   snprintf(error->text, sizeof error->text,
-           "%s%s%s of %llu bytes, exchange %llu: nothing was heard of %s within %.3g s (told by rank %u)", x->what,
-           x->what[0] ? ": " : "", rn_collective_name(x->claim.kind), (unsigned long long)x->claim.nbytes,
+           "%s%s%s of %llu bytes, exchange %llu: nothing was heard of %s within %.3g s, the option patience (told by "
+           "rank %u)",
+           x->what, x->what[0] ? ": " : "", rn_collective_name(x->claim.kind), (unsigned long long)x->claim.nbytes,
            (unsigned long long)x->claim.number, late, (double)g->patience_ns / 1e9, g->rank);
   free(is_late);
 }

@@ -77,9 +77,9 @@ static void tell_late(const member_t *g, uint64_t wanted, const rn_exchange_t *x
   for (uint32_t r = 0; r < g->n_ranks; r++) is_late[r] = atomic_load(&g->m->n_waits[r]) < wanted;
   rn_print_ranks(is_late, g->n_ranks, late, sizeof late);
   snprintf(error->text, sizeof error->text,
-           "%s%s%s, exchange %llu: nothing was heard of %s within %.3g s (told by rank %u)", x->what,
-           x->what[0] ? ": " : "", rn_collective_name(x->claim.kind), (unsigned long long)x->claim.number, late,
-           (double)g->patience_ns / 1e9, g->rank);
+           "%s%s%s, exchange %llu: nothing was heard of %s within %.3g s, the option patience (told by rank %u)",
+           x->what, x->what[0] ? ": " : "", rn_collective_name(x->claim.kind), (unsigned long long)x->claim.number,
+           late, (double)g->patience_ns / 1e9, g->rank);
 }
 
 static aot_status_t wait_for_all(member_t *g, const rn_exchange_t *x, rn_error_t *error) {

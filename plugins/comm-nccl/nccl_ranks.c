@@ -117,9 +117,9 @@ static aot_status_t tell_late(const ranks_t *g, const rn_exchange_t *x, rn_error
   }
   if (n_late) rn_print_ranks(is_late, g->n_ranks, late, sizeof late);
   snprintf(error->text, sizeof error->text,
-           "%s%s%s, exchange %llu: nothing was heard of %s within %.3g s (told by rank %u)", x->what,
-           x->what[0] ? ": " : "", rn_collective_name(x->claim.kind), (unsigned long long)x->claim.number, late,
-           (double)l->patience_ns / 1e9, g->rank);
+           "%s%s%s, exchange %llu: nothing was heard of %s within %.3g s, the option patience (told by rank %u)",
+           x->what, x->what[0] ? ": " : "", rn_collective_name(x->claim.kind), (unsigned long long)x->claim.number,
+           late, (double)l->patience_ns / 1e9, g->rank);
   free(is_late);
   return AOT_E_UNAVAILABLE;
 }

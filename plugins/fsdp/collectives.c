@@ -169,7 +169,9 @@ static aot_status_t AOT_CALL run(const aot_kernel_t *kernel, const aot_kernel_ca
   char *to = is_dense(out) ? first_of(out) : malloc((size_t)nbytes_of(out) + 1);
   aot_status_t status = from && to ? AOT_OK : bad(call, AOT_E_EXHAUSTED, "no memory left");
   if (status == AOT_OK && !is_dense(in)) move(in, from, 0);
+  const uint64_t begin = fs_clock_ns();
   if (status == AOT_OK) status = collect(k, row, group, call, (on_t){NULL, NULL}, from, to);
+  fs_count_wait(k->under_way, begin);
   if (status == AOT_OK && !is_dense(out)) move(out, to, 1);
   if (!is_dense(in)) free(from);
   if (!is_dense(out)) free(to);
@@ -290,6 +292,14 @@ static void AOT_CALL settle(const aot_kernel_t *kernel) {
   fs_settle(k->under_way);
 }
 
+static uint64_t AOT_CALL waited_ns(const aot_ext_waited_t *x) {
+  fs_under_way_t *u = ((const fs_kernels_t *)x->head.self)->under_way;
+  pthread_mutex_lock(&u->lock);
+  const uint64_t ns = u->waited_ns;
+  pthread_mutex_unlock(&u->lock);
+  return ns;
+}
+
 void fs_kernels_init(fs_kernels_t *k, fs_groups_t *groups, fs_under_way_t *under_way) {
   k->groups = groups;
   k->under_way = under_way;
@@ -305,4 +315,5 @@ void fs_kernels_init(fs_kernels_t *k, fs_groups_t *groups, fs_under_way_t *under
   }
   k->ext = (aot_ext_kernels_t){
       .struct_size = sizeof k->ext, .kernels = k->list, .n_kernels = groups->ranks.communicator ? FS_N_KERNELS : 0};
+  k->waited = (aot_ext_waited_t){.head = {.struct_size = sizeof k->waited, .self = k}, .ns = waited_ns};
 }

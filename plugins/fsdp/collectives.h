@@ -11,6 +11,7 @@
 #include <aot/ext/kernels.h>
 #include <aot/ext/queue_kernel.h>
 #include <aot/ext/ranks.h>
+#include <aot/ext/waited.h>
 
 #define FS_N_KERNELS 9
 
@@ -21,6 +22,7 @@ typedef struct fs_kernels {
   aot_ext_queue_kernel_t on_queue[FS_N_KERNELS]; /* offered where the communicator takes queues of devices */
   const aot_kernel_t *list[FS_N_KERNELS];
   aot_ext_kernels_t ext; /* without a communicator it has none */
+  aot_ext_waited_t waited;
 } fs_kernels_t;
 
 /* Without a communicator there are none. groups, under_way: of the same ranks; borrowed. */

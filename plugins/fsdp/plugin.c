@@ -129,6 +129,7 @@ typedef struct opset {
 
 static const void *AOT_CALL get_ext(const aot_table_t *t, const char *id) {
   const opset_t *o = t->self;
+  if (aot_str_eq(aot_str(id), aot_str(AOT_EXT_WAITED))) return &o->kernels.waited;
   return aot_str_eq(aot_str(id), aot_str(AOT_EXT_KERNELS)) ? &o->kernels.ext : NULL;
 }
 

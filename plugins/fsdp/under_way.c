@@ -3,6 +3,7 @@
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 void fs_under_way_init(fs_under_way_t *u, const aot_run_ranks_t *ranks) {
   *u = (fs_under_way_t){.ranks = *ranks};
@@ -161,9 +162,25 @@ aot_status_t fs_start(fs_under_way_t *u, aot_group_t *group, uint32_t n_ranks, c
 
 /* ---- waiting ---- */
 
-static aot_status_t reach(const fs_under_way_t *u, uint64_t point) {
+uint64_t fs_clock_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void fs_count_wait(fs_under_way_t *u, uint64_t begin_ns) {
+  const uint64_t ns = fs_clock_ns() - begin_ns;
+  pthread_mutex_lock(&u->lock);
+  u->waited_ns += ns;
+  pthread_mutex_unlock(&u->lock);
+}
+
+static aot_status_t reach(fs_under_way_t *u, uint64_t point) {
   const aot_device_t *d = u->ranks.device;
-  return d->wait_host(d, NULL, (aot_point_t){u->timeline, point}, UINT64_MAX);
+  const uint64_t begin = fs_clock_ns();
+  const aot_status_t status = d->wait_host(d, NULL, (aot_point_t){u->timeline, point}, UINT64_MAX);
+  fs_count_wait(u, begin);
+  return status;
 }
 
 /* 0: none */

@@ -16,6 +16,7 @@ typedef struct fs_under_way {
   aot_queue_t *queue; /* made by the first that is started */
   aot_timeline_t *timeline;
   uint64_t height;              /* of the last one started */
+  uint64_t waited_ns;           /* in all, by who needs what is not there yet */
   fs_await_t *awaited;          /* by result */
   uint32_t n_awaited, capacity; /* places that are had, at most half; a power of two, or 0 */
   pthread_mutex_t lock;
@@ -38,5 +39,7 @@ aot_status_t fs_start(fs_under_way_t *u, aot_group_t *group, uint32_t n_ranks, c
 aot_status_t fs_await(fs_under_way_t *u, const void *result);
 aot_status_t fs_await_all(fs_under_way_t *u); /* all that were started so far */
 void fs_settle(fs_under_way_t *u);            /* .. and nobody asks for their results any more */
+uint64_t fs_clock_ns(void);
+void fs_count_wait(fs_under_way_t *u, uint64_t begin_ns); /* from then on until now */
 
 #endif

@@ -5,33 +5,34 @@
 #include <aot/communicator.h>
 #include <aot/device.h>
 #include <aot/diag.h>
-#include <aot/ext/cache.h>
 #include <aot/ext/backends.h>
+#include <aot/ext/cache.h>
+#include <aot/ext/check_nan.h>
+#include <aot/ext/collect_together.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
-#include <aot/ext/collect_together.h>
 #include <aot/ext/declare.h>
+#include <aot/ext/derivative.h>
 #include <aot/ext/encodings.h>
 #include <aot/ext/env.h>
 #include <aot/ext/export.h>
-#include <aot/ext/derivative.h>
 #include <aot/ext/joint_halves.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/leaf_part.h>
-#include <aot/ext/model_operators.h>
 #include <aot/ext/memory.h>
+#include <aot/ext/model_operators.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
 #include <aot/ext/profile.h>
-#include <aot/ext/check_nan.h>
+#include <aot/ext/program_file.h>
 #include <aot/ext/queue_kernel.h>
 #include <aot/ext/ranks.h>
 #include <aot/ext/report.h>
-#include <aot/ext/stream.h>
 #include <aot/ext/saved.h>
-#include <aot/ext/program_file.h>
+#include <aot/ext/stream.h>
 #include <aot/ext/trial.h>
 #include <aot/ext/uncovered.h>
+#include <aot/ext/waited.h>
 #include <aot/import.h>
 #include <aot/note.h>
 #include <aot/partition.h>
@@ -703,6 +704,9 @@ static const row_t rows[] = {
     STRUCT(aot_ext_collect_together_t),
     MEMBER(aot_ext_collect_together_t, head),
     MEMBER(aot_ext_collect_together_t, collect),
+    STRUCT(aot_ext_waited_t),
+    MEMBER(aot_ext_waited_t, head),
+    MEMBER(aot_ext_waited_t, ns),
     STRUCT(aot_ext_queue_kernel_t),
     MEMBER(aot_ext_queue_kernel_t, head),
     MEMBER(aot_ext_queue_kernel_t, takes),

@@ -14,7 +14,7 @@ losses out > one
 status 0 timeout 300 "$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=6 --set run.train.log-every=1
 losses out > two
 same one two
-says 'rank 0: parameters and state .* gathered .* scattered .* in collectives'
+says 'rank 0: parameters and state .* gathered .* scattered .* in collectives \([0-9.]+ hidden, [0-9.]+ exposed\), process peak [0-9.]+ MiB'
 says '^rank 1: parameters and state '
 status 0 timeout 300 "$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=6 --set run.train.log-every=1 \
   --set stages.fsdp.mode=replicate

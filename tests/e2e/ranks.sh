@@ -97,6 +97,7 @@ says 'of rank 1 is not that of rank 0 \(this is rank 0\)'
 status 2 timeout 60 "$local_ranks" 3 train.yaml --on 1:run.ranks-with.die-at=41
 says 'exchange 41: rank 1 will not come: it has left \(told by rank [02]\)'
 says 'note: the run stops at step'
+grep -q 'keeps a reproduction' out && complain 'a stage was blamed for a rank that has left'
 status 2 timeout 60 "$local_ranks" 3 train.yaml --set run.ranks-with.patience=2 --on 2:run.ranks-with.hang-at=51 \
   --set run.ranks-with.record=last
 says 'exchange 51: rank 2 was not heard of in time \(told by rank [01]\)'
