@@ -320,7 +320,6 @@ aot_status_t lw_lower_residual(lw_build_t *b) {
   AOT_TRY(lw_fold_product(b, &p));
   addend = as_result(&p, &type, &addend);
   result = as_result(&p, &type, &result);
-  b->node = node_at(b, r->sum);
   b->out->n_residuals++;
   return b->machine->target->product_onto(b, &p.x, &p.y, p.addend_at == LW_NONE ? NULL : &bias, &addend, &result);
 }
