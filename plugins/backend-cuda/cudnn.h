@@ -14,9 +14,9 @@ typedef struct gc_cudnn {
   /* One of the two: a context of the device that is current, or a descriptor of a device that need not be there. */
   void *handle, *device;
   struct gc_dnn_plan *plans; /* cudnn_plan.c */
-  /* Plans that are neither here nor kept are taken to exist, and wait to be made (kept_plans.h) */
-  int is_gathering;
-  uint32_t n_waiting, n_kept, n_made;
+  /* NULL, or: plans that are neither here nor kept are taken to exist, and are being made (kept_plans.h) */
+  struct gc_plans_making *making;
+  uint32_t n_kept, n_made;
   const char *kept_in; /* folder; NULL: none */
   uint64_t identity;   /* of version and device */
   size_t (*get_version)(void);

@@ -284,19 +284,13 @@ static int wait_for(gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p) {
   if (!p->graph) return 0;
   *p->graph = *g;
   p->workspace_nbytes = gc_dnn_usual_workspace(g);
-  c->n_waiting++;
-  return 1;
-}
-
-void gc_dnn_stop_waiting(gc_cudnn_t *c, gc_dnn_plan_t *p) {
-  if (!p->graph) return;
+  if (gc_plans_make(c, p)) return 1;
   free(p->graph);
   p->graph = NULL;
-  c->n_waiting--;
+  return 0;
 }
 
 static void make_now(gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p) {
-  gc_dnn_stop_waiting(c, p);
   gc_dnn_build(c, g, p);
   gc_plans_write(c, p);
   c->n_made += p->desc != NULL;
@@ -308,7 +302,6 @@ const gc_dnn_plan_t *gc_dnn_plan(gc_cudnn_t *c, const gc_dnn_graph_t *g) {
   for (gc_dnn_plan_t *p = c->plans; p && !text.failed; p = p->next)
     if (strcmp(p->text, text.data) == 0) {
       lp_text_deinit(&text);
-      if (p->graph && !c->is_gathering) make_now(c, g, p);
       return p;
     }
   gc_dnn_plan_t *p = text.failed ? NULL : calloc(1, sizeof *p);
@@ -320,7 +313,7 @@ const gc_dnn_plan_t *gc_dnn_plan(gc_cudnn_t *c, const gc_dnn_graph_t *g) {
   p->next = c->plans;
   c->plans = p;
   if (gc_plans_read(c, p)) return p;
-  if (!c->is_gathering || !wait_for(c, g, p)) make_now(c, g, p);
+  if (!c->making || !wait_for(c, g, p)) make_now(c, g, p);
   return p;
 }
 

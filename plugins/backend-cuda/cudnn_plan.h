@@ -23,7 +23,6 @@ void gc_dnn_build(const gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p
 char *gc_dnn_plan_words(const gc_cudnn_t *c, const gc_dnn_plan_t *p, size_t *out_nbytes);
 /* 1: p->desc and its workspace are there. Only the same version of cuDNN takes it. */
 int gc_dnn_plan_from_words(const gc_cudnn_t *c, const char *words, size_t nbytes, gc_dnn_plan_t *p);
-void gc_dnn_stop_waiting(gc_cudnn_t *c, gc_dnn_plan_t *p);
 /* What engines asked for so far: of attention's gradients the scores' in halves, where sums are ordered, of convolutions in halves whose channels
  * do not lie last copies that do. */
 uint64_t gc_dnn_usual_workspace(const gc_dnn_graph_t *g);

@@ -139,37 +139,33 @@ static aot_status_t end_compiling(gc_call_t *c, gc_compiling_t *compiling, lw_er
   return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
 }
 
-/* What the schedule wants is made: kernels and cuDNN's plans on threads, and beside them, on a GPU that does nothing
- * else, algorithms of products are chosen. Is the schedule still right? */
-static aot_status_t make_what_it_wants(gc_call_t *c, int *out_is_right, lw_error_t *error) {
+/* Lowered as if cuDNN had all plans and cuBLASLt all algorithms; and what that wants is made: plans and kernels on threads,
+ * and beside them, on a GPU that does nothing else, algorithms of products are chosen. */
+static aot_status_t lower_and_make(gc_call_t *c, gc_lowering_t *l, int *out_is_right, lw_error_t *error) {
   gc_exe_t *e = c->exe;
-  const double begin = gc_now_ms();
-  const int has_plans = e->cudnn.n_waiting > 0;
-  gc_want_kernels(&c->schedule);
-  gc_compiling_t *compiling = gc_code_begin(&e->code);
-  gc_plans_making_t *making = has_plans ? gc_plans_begin(&e->cudnn, &e->device->driver, e->device->context) : NULL;
-  uint32_t n_other = gc_algorithms_choose_waiting(&e->algorithms);
-  const aot_status_t status = end_compiling(c, compiling, error);
-  if (has_plans) {
-    n_other += gc_plans_end(making);
-    e->plans_ms += gc_now_ms() - begin;
+  if (e->wants_cudnn) gc_plans_begin(&e->cudnn, &e->device->driver, e->device->context);
+  e->algorithms.is_gathering = 1;
+  aot_status_t status = lower_once(c, l, error);
+  e->algorithms.is_gathering = 0;
+  uint32_t n_other = 0;
+  if (status == AOT_OK) {
+    gc_want_kernels(&c->schedule);
+    gc_compiling_t *compiling = gc_code_begin(&e->code);
+    n_other = gc_algorithms_choose_waiting(&e->algorithms);
+    status = end_compiling(c, compiling, error);
   }
+  n_other += gc_plans_end(&e->cudnn, &e->plans_ms);
   *out_is_right = n_other == 0;
   return status;
 }
 
-/* As if cuDNN had all plans and cuBLASLt all algorithms, which tells what is wanted of them. Once more, where a plan is not
- * made, or wants another workspace than was taken, or cuBLASLt has no algorithm for a form. */
+/* Once more, where a plan is not made, or wants another workspace than was taken, or cuBLASLt has no algorithm for a
+ * form. */
 static aot_status_t lower(gc_call_t *c, lw_error_t *error) {
   gc_exe_t *e = c->exe;
   gc_lowering_t l;
   int is_right = 1;
-  e->cudnn.is_gathering = e->wants_cudnn;
-  e->algorithms.is_gathering = 1;
-  const aot_status_t status = lower_once(c, &l, error);
-  e->cudnn.is_gathering = e->algorithms.is_gathering = 0;
-  AOT_TRY(status);
-  AOT_TRY(make_what_it_wants(c, &is_right, error));
+  AOT_TRY(lower_and_make(c, &l, &is_right, error));
   if (!is_right) {
     lw_schedule_deinit(&c->schedule);
     AOT_TRY(lower_once(c, &l, error));

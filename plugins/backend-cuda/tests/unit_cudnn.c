@@ -4,6 +4,7 @@
 #include "common/kernels/rk_core.h"
 #include "conv_graphs.h"
 #include "cudnn_plan.h"
+#include "kept_plans.h"
 
 #include <aot/inline.h>
 #include <math.h>
@@ -400,6 +401,39 @@ static void what_no_engine_takes_is_told(void **state) {
   assert_ptr_equal(gc_dnn_plan(&w->dnn, &g), p); /* and it is not asked again */
 }
 
+static void plans_are_made_while_others_are_asked_for(void **state) {
+  world_t *w = *state;
+  gc_dnn_graph_t g;
+  const gc_dnn_plan_t *taken[4], *odd;
+  const gc_attention_t refused = attention(61, 16, 20, 20, 1, 0, AOT_BF16);
+  const uint32_t n_made = w->dnn.n_made;
+  double ms = 0;
+  gc_plans_begin(&w->dnn, &w->cu, w->context);
+  assert_non_null(w->dnn.making);
+  for (int k = 0; k < 4; k++) {
+    const gc_attention_t a = attention(61 + k, 16, 8, 8, 1, 0, AOT_BF16);
+    gc_attention_forward(&a, &g);
+    taken[k] = gc_dnn_plan(&w->dnn, &g);
+    assert_non_null(taken[k]->graph); /* it waits, and has the workspace that such plans have */
+    assert_null(taken[k]->desc);
+    assert_int_equal(taken[k]->workspace_nbytes, 256);
+    assert_ptr_equal(gc_dnn_plan(&w->dnn, &g), taken[k]);
+  }
+  gc_attention_forward(&refused, &g);
+  odd = gc_dnn_plan(&w->dnn, &g);
+  assert_non_null(odd->graph);
+  const uint32_t n_other = gc_plans_end(&w->dnn, &ms);
+  if (w->is_double) assert_int_equal(n_other, 1); /* the refused one */
+  assert_true(ms > 0);
+  assert_null(w->dnn.making);
+  assert_int_equal(w->dnn.n_made, n_made + 4);
+  for (int k = 0; k < 4; k++) assert_true(taken[k]->desc && !taken[k]->graph);
+  assert_true(!odd->desc && !odd->graph && strstr(odd->why, "cuDNN 9"));
+  assert_ptr_equal(gc_dnn_plan(&w->dnn, &g), odd);
+  gc_plans_begin(&w->dnn, &w->cu, w->context); /* nobody asks for anything */
+  assert_int_equal(gc_plans_end(&w->dnn, &ms), 0);
+}
+
 static void memory_that_is_not_aligned_is_refused(void **state) {
   world_t *w = *state;
   gc_dnn_graph_t g;
@@ -559,6 +593,7 @@ int main(void) {
       cmocka_unit_test(ordered_sums_are_the_same_in_every_run),
       cmocka_unit_test(a_plan_is_kept_and_takes_any_number),
       cmocka_unit_test(what_no_engine_takes_is_told),
+      cmocka_unit_test(plans_are_made_while_others_are_asked_for),
       cmocka_unit_test(memory_that_is_not_aligned_is_refused),
       cmocka_unit_test(memory_is_planned_as_engines_ask_for_it),
       cmocka_unit_test(convolutions_are_those_of_the_definition),
