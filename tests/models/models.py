@@ -194,6 +194,19 @@ def dynamic_mask():
     return DynamicMask(), (torch.randint(0, 20, (3, 7)), labels)
 
 
+class PooledTokens(nn.Module):
+    """Tokens that are averaged as an image: the gradient that comes back is declared channels last and may lie otherwise, and
+    the linear layer's bias sums it up where the norm's derivative goes along rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.linear = nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        x = x + self.linear(self.norm(x))
+        return F.adaptive_avg_pool2d(x.transpose(1, 2).reshape(-1, 8, 2, 2), 1).flatten(1)
+
+
 def dynamic_rows():
     return DynamicRows(), (torch.randn(4, 5), torch.tensor([2, 0, 3, 2]), torch.tensor(3))
 
@@ -208,3 +221,7 @@ def last_states():
 
 def unique_places():
     return UniquePlaces(), (torch.tensor([[1.0, 2.0, 3.0], [0.0, 2.0, 1.0], [1.0, 5.0, 6.0], [7.0, 2.0, 2.0]]),)
+
+
+def pooled_tokens():
+    return PooledTokens(), (torch.randn(2, 4, 8).requires_grad_(),)

@@ -214,7 +214,7 @@ int lw_sum_across(const lw_build_t *b, lw_member_t *m) {
     if (row >= 0) return 0;
     row = d;
   }
-  if (row < 0 || x->strides[row] != 1) return 0;
+  if (row < 0 || lw_declared_stride(b, lw_arg_row(b, 0), row) != 1) return 0;
   m->rows = across;
   m->reduced = 1u << row;
   return 1;

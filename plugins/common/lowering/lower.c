@@ -165,6 +165,11 @@ uint32_t lw_arg_row(const lw_build_t *b, uint32_t k) {
   return a->kind == AOT_ARG_VALUE ? (uint32_t)a->i : AOT_NO_ID;
 }
 
+int64_t lw_declared_stride(const lw_build_t *b, uint32_t row, int32_t d) {
+  const aot_snap_value_t *v = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + row;
+  return lw_dim(b, AOT_SNAP_ROWS(b->s, int64_t, ints)[v->dims + (uint32_t)v->rank + (uint32_t)d]);
+}
+
 uint32_t lw_node_of(const lw_build_t *b, uint32_t row) {
   return AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def - b->graph->node_begin;
 }

@@ -15,13 +15,11 @@ static aot_str_t op_name(const lw_build_t *b) {
 /* The first operand laid out as its type says, for operators that read strides: a copy if it lies otherwise. */
 static aot_status_t declare_first(lw_build_t *b) {
   const aot_snap_arg_t *a = lw_arg(b, 0);
-  const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints);
   if (a->kind != AOT_ARG_VALUE) return AOT_OK;
   const aot_snap_value_t *row = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + a->i;
   lw_value_t *v = lw_value(b, (uint32_t)a->i);
   lw_tensor_t declared = v->t, actual = v->t;
-  for (int32_t d = 0; d < row->rank; d++)
-    declared.strides[d] = lw_dim(b, ints[row->dims + (uint32_t)row->rank + (uint32_t)d]);
+  for (int32_t d = 0; d < row->rank; d++) declared.strides[d] = lw_declared_stride(b, (uint32_t)a->i, d);
   declared.offset = lw_dim(b, row->offset);
   if (lw_same_geometry(&declared, &actual)) return AOT_OK;
   AOT_TRY(lw_new_tensor(b, &declared));
