@@ -156,7 +156,7 @@ static lw_tensor_t query_sums_type(const lw_attention_t *a) {
 static const gc_dnn_plan_t *plan_backward(lw_build_t *b, const gc_attention_t *call, gc_dnn_graph_t *out) {
   const gc_lowering_t *l = b->machine->self;
   const gc_dnn_plan_t *plan = NULL;
-  if (l->attention_order == GC_ATT_IN_ANY_ORDER) {
+  if (l->choices->attention_order == GC_ATT_IN_ANY_ORDER) {
     gc_attention_backward(call, GC_ATT_IN_ANY_ORDER, out);
     plan = gc_dnn_plan_of(b, out);
   }

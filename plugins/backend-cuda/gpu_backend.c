@@ -26,12 +26,9 @@ typedef struct unit {
   aot_backend_t table;
   aot_host_t host;
   aot_ext_coverage_t coverage;
-  aot_str_t *names;                     /* of the operators that it handles */
-  int algorithms;                       /* GC_ALGORITHMS_*, of products */
-  uint64_t chunk_nbytes;                /* lw_machine_t */
-  int draws_attention, attention_order; /* gc_lowering_t */
-  int adds_residuals;                   /* lw_machine_t */
-  int64_t widest_attention;             /* that cuDNN takes; -1: not asked yet */
+  aot_str_t *names; /* of the operators that it handles */
+  gc_choices_t choices;
+  int64_t widest_attention; /* that cuDNN takes; -1: not asked yet */
   gc_planning_t planning;
 } unit_t;
 
@@ -179,9 +176,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
       g ? AOT_OK : lw_fail(&e, AOT_E_UNIMPLEMENTED, "device", "it runs on the device `cuda` (run: {device: cuda})");
   if (status == AOT_OK) status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, "backend-cuda", &s, &own, &e);
   if (status != AOT_OK) return gc_tell(&u->host, ctx, status, &e);
-  status = gc_exe_create(&u->host, ctx, &world, g, s, own, u->algorithms, u->chunk_nbytes, u->draws_attention, &exe);
-  if (status == AOT_OK) exe->attention_order = u->attention_order;
-  if (status == AOT_OK) exe->adds_residuals = u->adds_residuals;
+  status = gc_exe_create(&u->host, ctx, &world, g, s, own, &u->choices, &exe);
   if (status == AOT_OK) status = gc_exe_prepare(exe, ctx);
   if (status == AOT_OK) status = report(u, ctx, exe);
   if (status == AOT_OK) *out = &exe->table;
@@ -212,11 +207,6 @@ static void list_names(unit_t *u) {
   u->coverage.ops = u->names;
 }
 
-static int algorithms_of(aot_str_t choice) {
-  if (aot_str_eq(choice, aot_str("load"))) return GC_ALGORITHMS_LOAD;
-  return aot_str_eq(choice, aot_str("time")) ? GC_ALGORITHMS_TIME : GC_ALGORITHMS_FIRST;
-}
-
 aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                const aot_table_t **out_table) {
   unit_t *u = calloc(1, sizeof *u);
@@ -231,14 +221,8 @@ aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot
     return status;
   }
   list_names(u);
-  u->draws_attention = aot_str_eq(opts->values[GC_OPT_ATTENTION].s, aot_str("auto"));
-  u->adds_residuals = aot_str_eq(opts->values[GC_OPT_RESIDUAL].s, aot_str("product"));
-  const int is_any = aot_str_eq(opts->values[GC_OPT_ATTENTION_SUMS].s, aot_str("any"));
-  u->attention_order = is_any ? GC_ATT_IN_ANY_ORDER : GC_ATT_ORDERED;
-  gc_planning_init(&u->planning, &u->host, (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i, u->draws_attention,
-                   u->attention_order, u->adds_residuals);
-  u->algorithms = algorithms_of(opts->values[GC_OPT_ALGORITHMS].s);
-  u->chunk_nbytes = (uint64_t)opts->values[GC_OPT_CHUNK_BYTES].i;
+  u->choices = gc_choices_of(opts);
+  gc_planning_init(&u->planning, &u->host, &u->choices);
   u->widest_attention = -1;
   u->table = (aot_backend_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},

@@ -3,10 +3,7 @@
 
 #include <aot/plugin.h>
 
-/* Of the unit, in this order. */
-enum { GC_OPT_ALGORITHMS, GC_OPT_CHUNK_BYTES, GC_OPT_ATTENTION, GC_OPT_ATTENTION_SUMS, GC_OPT_RESIDUAL };
-
-/* backend/2 backend-cuda. */
+/* backend/2 backend-cuda, with gc_options. */
 aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                const aot_table_t **out_table);
 

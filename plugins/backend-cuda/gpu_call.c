@@ -114,16 +114,15 @@ static aot_status_t lower_once(gc_call_t *c, gc_lowering_t *l, lw_error_t *error
       .align = c->align,
       .n_on_host = e->n_counted,
       .cudnn = &e->cudnn,
-      .draws_attention = e->draws_attention,
-      .attention_order = e->attention_order,
+      .choices = &e->choices,
   };
   const lw_machine_t machine = {
       .target = &gc_gpu,
       .n_threads = 1,
       .custom = &e->custom,
       .is_watched = e->is_watched,
-      .chunk_nbytes = e->chunk_nbytes,
-      .adds_residuals = e->adds_residuals,
+      .chunk_nbytes = e->choices.chunk_nbytes,
+      .adds_residuals = e->choices.adds_residuals,
       .self = l,
   };
   const aot_status_t status =

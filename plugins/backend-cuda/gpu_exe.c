@@ -225,8 +225,7 @@ static int go_on(void *self, const char *text, int is_for_all) {
   return !e->host.cancelled(&e->host, e->ctx);
 }
 
-static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrtc_folder, int algorithms,
-                                   lw_error_t *error) {
+static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrtc_folder, lw_error_t *error) {
   const gc_driver_t *cu = &e->device->driver;
   const double begin = gc_now_ms();
   const gc_libraries_t libraries = {&e->nvrtc, &e->cublaslt, wants_cudnn(e->s) ? &e->cudnn : NULL, nvrtc_folder};
@@ -242,15 +241,14 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrt
   gc_code_init(&e->code, cu, &e->nvrtc, (int)e->machine.arch, cache);
   e->wants_cudnn = libraries.cudnn && gc_cudnn_ready(&e->cudnn);
   if (e->wants_cudnn) gc_plans_keep_in(&e->cudnn, cache, e->device->name);
-  gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, algorithms);
+  gc_algorithms_init(&e->algorithms, cu, &e->cublaslt, e->device->setup, cache, e->device->name, e->choices.algorithms);
   e->algorithms.go_on = go_on;
   e->algorithms.listener = e;
   return AOT_OK;
 }
 
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
-                           const aot_snapshot_t *s, void *own, int algorithms, uint64_t chunk_nbytes,
-                           int draws_attention, gc_exe_t **out) {
+                           const aot_snapshot_t *s, void *own, const gc_choices_t *choices, gc_exe_t **out) {
   gc_exe_t *e = calloc(1, sizeof *e);
   lw_error_t error = {.node = AOT_NO_ID};
   cu_error_t why;
@@ -258,8 +256,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   e->host = *host;
   e->device = device;
   e->own = own;
-  e->chunk_nbytes = chunk_nbytes;
-  e->draws_attention = draws_attention;
+  e->choices = *choices;
   e->cudnn.folder = gc_cudnn_folder(host, ctx);
   e->is_synchronous = getenv("AOT_CUDA_SYNC") && strcmp(getenv("AOT_CUDA_SYNC"), "0") != 0;
   e->table = (aot_exe_t){
@@ -284,7 +281,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   e->n_on_host = calloc((size_t)s->ops.count + 1, sizeof *e->n_on_host);
   e->n_counted = calloc((size_t)s->ops.count + 1, sizeof *e->n_counted);
   aot_status_t status = cut == AOT_OK && e->parts && e->n_on_host && e->n_counted
-                            ? open_libraries(e, ctx, getenv("AOT_NVRTC"), algorithms, &error)
+                            ? open_libraries(e, ctx, getenv("AOT_NVRTC"), &error)
                             : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");
   if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;

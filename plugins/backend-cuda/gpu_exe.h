@@ -49,14 +49,11 @@ typedef struct gc_exe {
   uint32_t n_lowered;                         /* times that a graph was */
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn, n_chunks, n_residuals, n_started;
-  uint64_t chunk_nbytes; /* lw_machine_t */
-  int draws_attention;   /* gc_lowering_t */
-  int attention_order;   /* the same; set before anything is lowered */
-  int adds_residuals;    /* lw_machine_t; the same */
-  uint32_t n_waits;      /* for the device, by what decides when it runs: jumps, and nodes that tell sizes */
-  uint64_t loop_nbytes;  /* that generated loops read and write */
-  uint32_t *n_counted;   /* the same of the lowering that was last */
-  uint32_t *n_on_host;   /* by operator of the snapshot: nodes that run there, of all that has been lowered */
+  gc_choices_t choices;
+  uint32_t n_waits;     /* for the device, by what decides when it runs: jumps, and nodes that tell sizes */
+  uint64_t loop_nbytes; /* that generated loops read and write */
+  uint32_t *n_counted;  /* the same of the lowering that was last */
+  uint32_t *n_on_host;  /* by operator of the snapshot: nodes that run there, of all that has been lowered */
 } gc_exe_t;
 
 struct aot_bound {
@@ -70,12 +67,9 @@ aot_status_t gc_exe_settle(gc_exe_t *e, aot_ctx_t *ctx, aot_queue_t *queue, lw_e
 
 /* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */
 const char *gc_cudnn_folder(const aot_host_t *host, aot_ctx_t *ctx);
-/* s is borrowed; own is the executable's from here on. algorithms: GC_ALGORITHMS_*, of products;
- * chunk_nbytes: lw_machine_t; draws_attention: gc_lowering_t.
- * Failures are told. [host-main] */
+/* s is borrowed; own is the executable's from here on; choices are copied. Failures are told. [host-main] */
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
-                           const aot_snapshot_t *s, void *own, int algorithms, uint64_t chunk_nbytes,
-                           int draws_attention, gc_exe_t **out);
+                           const aot_snapshot_t *s, void *own, const gc_choices_t *choices, gc_exe_t **out);
 /* Every graph once, at the hints of its symbols, so that what cannot run is told when the program is loaded. */
 aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx);
 

@@ -48,7 +48,7 @@ static int reads_as_gradient(lw_build_t *b, const lw_attention_t *a) {
 
 uint32_t gc_own_attention_draws(lw_build_t *b) {
   const gc_lowering_t *l = lowering(b);
-  const lw_attention_places_t *at = l->machine.arch < LEAST_ARCH || !l->draws_attention ? NULL : places_of(b);
+  const lw_attention_places_t *at = l->machine.arch < LEAST_ARCH || !l->choices->draws_attention ? NULL : places_of(b);
   lw_attention_t a;
   lw_draw_t draw;
   if (!at || at->keep == LW_NONE || !lw_attention_call(b, at, &a) || a.q->rank != 4 || a.mask) return LW_NONE;

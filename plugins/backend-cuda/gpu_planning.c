@@ -21,10 +21,7 @@ static const gc_facts_t *facts(gc_planning_t *p) {
 }
 
 static gc_lowering_t lowering_of(gc_planning_t *p) {
-  return (gc_lowering_t){.machine = facts(p)->machine,
-                         .align = LW_ALIGN,
-                         .draws_attention = p->draws_attention,
-                         .attention_order = p->attention_order};
+  return (gc_lowering_t){.machine = facts(p)->machine, .align = LW_ALIGN, .choices = p->choices};
 }
 
 static lw_machine_t machine_of(gc_lowering_t *l, const cu_program_t *custom) {
@@ -36,8 +33,8 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   gc_planning_t *p = m->head.self;
   gc_lowering_t l = lowering_of(p);
   lw_machine_t machine = machine_of(&l, NULL);
-  machine.chunk_nbytes = p->chunk_nbytes;
-  machine.adds_residuals = p->adds_residuals;
+  machine.chunk_nbytes = p->choices->chunk_nbytes;
+  machine.adds_residuals = p->choices->adds_residuals;
   const cu_world_t world = {.lookup = aot_ext(&p->host->head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
   const aot_snapshot_t *s = NULL;
   lw_error_t error = {.node = AOT_NO_ID};
@@ -82,13 +79,9 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
   return status == AOT_OK ? AOT_OK : gc_tell(p->host, ctx, status, &error);
 }
 
-void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes, int draws_attention,
-                      int attention_order, int adds_residuals) {
+void gc_planning_init(gc_planning_t *p, const aot_host_t *host, const gc_choices_t *choices) {
   p->host = host;
-  p->chunk_nbytes = chunk_nbytes;
-  p->draws_attention = draws_attention;
-  p->attention_order = attention_order;
-  p->adds_residuals = adds_residuals;
+  p->choices = choices;
   p->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof p->memory, .self = p}, .plan = plan_memory};
   p->cost = (aot_ext_cost_t){
       .head = {.struct_size = sizeof p->cost, .self = p}, .machine = cost_machine, .nodes = cost_nodes};

@@ -5,6 +5,7 @@
 
 #include "common/memory/rows.h"
 #include "gpu_facts.h"
+#include "gpu_options.h"
 #include <aot/host.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/memory.h>
@@ -16,16 +17,12 @@ typedef struct gc_planning {
   gc_driver_t driver; /* opened with the first question */
   gc_facts_t facts;
   int has_facts;
-  mr_rows_t rows;                       /* of the last memory plan */
-  uint64_t chunk_nbytes;                /* lw_machine_t */
-  int draws_attention, attention_order; /* gc_lowering_t */
-  int adds_residuals;                   /* lw_machine_t */
+  mr_rows_t rows; /* of the last memory plan */
+  const gc_choices_t *choices;
 } gc_planning_t;
 
-/* host: borrowed; chunk_nbytes, adds_residuals: lw_machine_t; draws_attention, attention_order: gc_lowering_t. The tables name `p`, which
- * stays where it is. */
-void gc_planning_init(gc_planning_t *p, const aot_host_t *host, uint64_t chunk_nbytes, int draws_attention,
-                      int attention_order, int adds_residuals);
+/* host, choices: borrowed. The tables name `p`, which stays where it is. */
+void gc_planning_init(gc_planning_t *p, const aot_host_t *host, const gc_choices_t *choices);
 void gc_planning_deinit(gc_planning_t *p);
 
 #endif

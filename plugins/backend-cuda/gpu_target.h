@@ -14,6 +14,7 @@
 #include "common/lowering/group_loop.h"
 #include "cudnn.h"
 #include "gpu_beside.h"
+#include "gpu_options.h"
 #include "product_algorithms.h"
 
 extern const lw_target_t gc_gpu;
@@ -35,9 +36,8 @@ typedef struct gc_lowering {
   uint32_t n_dnn;                        /* steps of cuDNN's */
   struct gc_kept_table *attentions;      /* that were run forward (attention_steps.h) */
   const aot_snap_graph_t *attentions_in; /* the graph that they are of */
-  int draws_attention;                   /* attention may draw what its dropout keeps (gpu_own_attention.h) */
-  int attention_order;                   /* of cuDNN's sums: GC_ATT_ORDERED .. (attention_graphs.h) */
-  struct gc_kept_table *masks;           /* gpu_masks.h */
+  const gc_choices_t *choices;
+  struct gc_kept_table *masks; /* gpu_masks.h */
   const aot_snap_graph_t *masks_in;
   uint32_t n_beside;   /* steps whose work goes beside the stream .. */
   uint32_t n_started;  /* .. of which so many go on until another step waits for them */
