@@ -13,7 +13,8 @@
  * It moves as many bytes as before, and those under a product's work, if r and the sum are in memory anyhow; more where
  * loops have them in registers, of which two may each compute for itself (recomputed.c). So both must be wanted there: no
  * loop makes it, the program returns it, something that is no loop reads it, another such product for one, or three loops
- * that cannot be one since products stand between them. O(nodes + operands). */
+ * that cannot be one since products stand between them; two, of what is not computed twice (embeddings).
+ * O(nodes + operands). */
 #include "lower.h"
 
 #include <aot/graph.h>
@@ -43,6 +44,7 @@ typedef struct readers {
 typedef struct levels { /* by value */
   uint32_t *made;
   readers_t *readers; /* views pass on their own */
+  uint8_t *is_once;   /* loops compute it once: it is read by place, reduced, or made of such in registers */
 } levels_t;
 
 static int is_view(const lw_build_t *b, const aot_snap_node_t *node) {
@@ -89,12 +91,22 @@ static void find_readers(const lw_build_t *b, levels_t *l, const aot_snap_node_t
   }
 }
 
+static int is_computed_once(const lw_build_t *b, const levels_t *l, const aot_snap_node_t *node) {
+  const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands) + node->operand_begin;
+  int once = b->ops[node->op].read || b->ops[node->op].rows;
+  for (uint32_t k = 0; k < node->n_operands; k++)
+    once |= operands[k] != AOT_NO_ID && l->is_once[operands[k] - b->value_begin] &&
+            l->readers[operands[k] - b->value_begin].n == 1;
+  return once;
+}
+
 static aot_status_t init(lw_build_t *b, levels_t *l) {
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
   l->made = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * sizeof *l->made);
   l->readers = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * sizeof *l->readers);
   b->residuals = lw_pool_alloc(b->pool, ((uint64_t)b->graph->n_nodes + 1) * sizeof(void *));
-  if (!l->made || !l->readers || !b->residuals) return no_memory(b);
+  l->is_once = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1);
+  if (!l->made || !l->readers || !l->is_once || !b->residuals) return no_memory(b);
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     const aot_snap_node_t *node = node_at(b, i);
     const uint32_t level = level_of(b, l, node) + (is_loop(b, node) || is_view(b, node) ? 0 : 1);
@@ -103,6 +115,9 @@ static aot_status_t init(lw_build_t *b, levels_t *l) {
   for (uint32_t i = 0; i < b->graph->n_outputs; i++)
     if (outputs[i].value != AOT_NO_ID) l->readers[outputs[i].value - b->value_begin].n = MANY;
   for (uint32_t i = b->graph->n_nodes; i-- > 0;) find_readers(b, l, node_at(b, i));
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++)
+    if (node_at(b, i)->n_results == 1)
+      l->is_once[node_at(b, i)->result_begin - b->value_begin] = (uint8_t)is_computed_once(b, l, node_at(b, i));
   return AOT_OK;
 }
 
@@ -125,8 +140,8 @@ static uint32_t viewed(const lw_build_t *b, uint32_t row) {
 /* The value is in memory anyhow. */
 static int is_wanted(const lw_build_t *b, const levels_t *l, uint32_t row) {
   row = viewed(b, row);
-  return l->readers[row - b->value_begin].n == MANY || maker(b, row) == LW_NONE ||
-         !is_loop(b, node_at(b, maker(b, row)));
+  const uint32_t few = MANY - l->is_once[row - b->value_begin], made_by = maker(b, row);
+  return l->readers[row - b->value_begin].n >= few || made_by == LW_NONE || !is_loop(b, node_at(b, made_by));
 }
 
 /* ---- finding ---- */
