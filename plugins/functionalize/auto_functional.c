@@ -1,5 +1,6 @@
 #include "auto_functional.h"
 
+#include "schema_marks.h"
 #include "written_overlap.h"
 #include <aot/inline.h>
 #include <stdio.h>

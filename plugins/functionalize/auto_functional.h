@@ -9,7 +9,7 @@
 #ifndef FZ_AUTO_FUNCTIONAL_H
 #define FZ_AUTO_FUNCTIONAL_H
 
-#include "rewrite.h"
+#include "rewriting.h"
 
 /* As aot_edit_api_t.functional_form, except that absent written operands (AOT_NO_ID) have no entry in out_written.
  * `original`: the node's operands before they were refreshed, for what they alias. *out_is_auto: it runs on copies. */

@@ -1,5 +1,6 @@
 #include "boundary_rules.h"
 
+#include "entry.h"
 #include "places.h"
 #include "same_layout.h"
 #include <aot/inline.h>

@@ -1,7 +1,8 @@
 #include "entry.h"
 
-#include "rewrite.h"
+#include "rewriting.h"
 #include "same_layout.h"
+#include "schema_marks.h"
 #include <aot/inline.h>
 #include <string.h>
 

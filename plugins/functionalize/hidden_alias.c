@@ -1,6 +1,7 @@
 #include "hidden_alias.h"
 
-#include "rewrite.h"
+#include "rewriting.h"
+#include "schema_marks.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>

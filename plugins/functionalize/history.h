@@ -8,7 +8,7 @@
 #ifndef FZ_HISTORY_H
 #define FZ_HISTORY_H
 
-#include "rewrite.h"
+#include "rewriting.h"
 
 int fz_step_stops_gradient(const fz_rewrite_t *w, aot_node_t view);
 /* Is the step to a place none for autograd? Then what is written on one side of it has no history on the other: a step

@@ -1,6 +1,6 @@
 #include "regions.h"
 
-#include "rewrite.h"
+#include "rewriting.h"
 #include "common/emit/inline_body.h"
 
 /* Which argument is the body, where its operands begin, and which bool argument turns gradients on (-1: none). */

@@ -1,6 +1,6 @@
 #include "order_effects.h"
 
-#include "rewrite.h"
+#include "rewriting.h"
 #include "joint/snap_births.h"
 #include <aot/inline.h>
 #include <stdlib.h>

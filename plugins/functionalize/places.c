@@ -32,13 +32,6 @@ int32_t fz_storage_offset_arg(const aot_op_desc_t *d) {
   return -1;
 }
 
-aot_status_t fz_call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before,
-                     aot_value_t *out) {
-  em_t e = fz_emitter(w->host, w->ctx, w->prog, w->graph, before, "a write through an alias");
-  *out = em_value(&e, em_call(&e, op, n_args, args));
-  return e.status;
-}
-
 /* ---- reading ---- */
 
 typedef struct types_sink {

@@ -2,7 +2,7 @@
 #ifndef FZ_PLACES_H
 #define FZ_PLACES_H
 
-#include "rewrite.h"
+#include "rewriting.h"
 
 /* The value of a place, replaying views before `before` (AOT_NO_ID: at the end) where it is stale; materialized: where it is
  * not what a view of the base is in memory, too. O(steps replayed). */
@@ -14,9 +14,6 @@ aot_status_t fz_write(fz_rewrite_t *w, uint32_t place, aot_value_t updated, int 
 
 /* Is the value of the place in memory as its recorded type says? */
 int fz_is_exact(const fz_rewrite_t *w, uint32_t place);
-/* A node of an operator that the pass itself needs; its first result. */
-aot_status_t fz_call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before,
-                     aot_value_t *out);
 /* Make the view step of a place again on its parent's value, whether that is needed or not. */
 aot_status_t fz_replay(fz_rewrite_t *w, uint32_t place, aot_node_t before);
 /* The argument that says where in the storage a result begins (as_strided), or -1: such a view looks past its

@@ -1,5 +1,6 @@
 /* functionalize: the only file here that sees the plugin boundary. */
 #include "boundary_rules.h"
+#include "entry.h"
 #include "hidden_alias.h"
 #include "order_effects.h"
 #include "regions.h"

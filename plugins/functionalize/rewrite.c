@@ -1,71 +1,22 @@
 #include "rewrite.h"
 
 #include "auto_functional.h"
+#include "entry.h"
 #include "hidden_alias.h"
 #include "history.h"
 #include "places.h"
-#include "written_overlap.h"
 #include "same_layout.h"
+#include "schema_marks.h"
 #include "storage_view.h"
+#include "written_overlap.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
-
-em_t fz_emitter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, aot_node_t before,
-                const char *what) {
-  em_t e = em_make(host, ctx, prog, graph);
-  e.before = e.node = before;
-  e.code = "functionalize.no-operator";
-  e.what = what;
-  return e;
-}
-
-aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
-                     aot_node_t node) {
-  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR};
-  d.code = aot_str(code);
-  d.message = aot_str(message);
-  d.node = node;
-  d.value = aot_no_value();
-  host->diag(host, ctx, &d);
-  return status;
-}
-
-aot_status_t fz_no_memory(const fz_rewrite_t *w) {
-  return fz_fail(w->host, w->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the alias sets",
-                 aot_no_node());
-}
-
-aot_status_t fz_rewrite_init(fz_rewrite_t *w, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
-                             aot_graph_t graph) {
-  memset(w, 0, sizeof *w);
-  w->host = host;
-  w->ctx = ctx;
-  w->prog = prog;
-  w->graph = graph;
-  w->first_made = host->graph->n_nodes(prog);
-  return fz_alias_init(&w->alias, host->graph->n_values(prog)) == 0 ? AOT_OK : fz_no_memory(w);
-}
-
-void fz_rewrite_deinit(fz_rewrite_t *w) {
-  fz_alias_deinit(&w->alias);
-  free(w->chain);
-}
 
 /* ---- what the schema says about one node ---- */
 
 static const aot_op_desc_t *describe(const fz_rewrite_t *w, const aot_node_info_t *n) {
   return w->host->graph->op_desc(w->prog, n->op);
-}
-
-int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg) {
-  const aot_schema_arg_t *s = aot_schema_of(d, arg);
-  if (!(s->flags & AOT_SARG_WRITE)) return 0;
-  return !s->write_if || ((uint32_t)s->write_if <= n->n_args && n->args[s->write_if - 1].u.i != 0);
-}
-
-uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
-  return aot_marked_operand(d, n->args, n->n_args, n->n_results, i);
 }
 
 static int writes_anything(const aot_op_desc_t *d, const aot_node_info_t *n) {

@@ -9,7 +9,7 @@
 #ifndef FZ_STORAGE_VIEW_H
 #define FZ_STORAGE_VIEW_H
 
-#include "rewrite.h"
+#include "rewriting.h"
 
 /* The place whose view it is: the base, or the nearest step from which no gradient gets there. O(depth). */
 uint32_t fz_addressed(const fz_rewrite_t *w, uint32_t place);

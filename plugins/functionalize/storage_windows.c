@@ -1,6 +1,7 @@
 #include "storage_windows.h"
 
-#include "rewrite.h"
+#include "rewriting.h"
+#include "schema_marks.h"
 #include <aot/inline.h>
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #ifndef FZ_OVERLAP_H
 #define FZ_OVERLAP_H
 
-#include "rewrite.h"
+#include "rewriting.h"
 
 /* 1: two different ones of the n places certainly or possibly share an element. One place named several times is no
  * overlap. O(n log n), and O(pairs) among places of one storage whose ranges cross. */
