@@ -14,17 +14,6 @@
 
 enum { REHEARSED_STEPS = 2 };
 
-struct rf_loop {
-  uint32_t node;
-  uint32_t cond, body; /* graphs; scan has no cond */
-  uint32_t n_carries, n_xs, n_operands;
-  uint32_t *operands; /* of the node, as rf_region_operands gives them */
-  int64_t *numbers;
-  rf_slot_t *carries;
-  int64_t step, n_steps; /* n_steps: of a scan */
-  int is_scan, decides;  /* decides: the condition runs */
-};
-
 static const aot_snap_node_t *node_of(const rf_state_t *st, uint32_t node) {
   return &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
 }
@@ -32,15 +21,6 @@ static const aot_snap_node_t *node_of(const rf_state_t *st, uint32_t node) {
 static rf_frame_t *caller_of(rf_state_t *st, const rf_loop_t *l) {
   rf_frame_t *f = &st->frames[st->depth - 1];
   return f->loop == l ? f : f - 1;
-}
-
-void rf_loop_destroy(rf_state_t *st, rf_loop_t *l) {
-  if (!l) return;
-  for (uint32_t i = 0; l->carries && i < l->n_carries; i++) rf_slot_clear(st, &l->carries[i]);
-  free(l->carries);
-  free(l->operands);
-  free(l->numbers);
-  free(l);
 }
 
 static void replace(rf_state_t *st, rf_slot_t *to, const rf_slot_t *from) {

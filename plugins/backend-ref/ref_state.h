@@ -55,7 +55,7 @@ typedef struct rf_frame {
 } rf_frame_t;
 
 /* A run that computes nothing, for its memory alone: storages come and go as ever, and are written down
- * (ref_plan.c). */
+ * (ref_rehearsal.c). */
 typedef struct rf_rehearsal {
   mr_rows_t *rows;
   uint64_t begin;    /* of the graph, on the axis */
@@ -91,7 +91,7 @@ rf_storage_t *rf_storage_create(rf_state_t *st, uint64_t nbytes); /* zeroed; NUL
 rf_storage_t *rf_storage_borrow(void *data, uint64_t nbytes);     /* NULL: no memory */
 void rf_storage_release(rf_state_t *st, rf_storage_t *storage);   /* NULL is fine */
 
-/* ref_plan.c: memory of a rehearsal, which nobody writes, and its rows. */
+/* ref_rehearsal.c: memory of a rehearsal, which nobody writes, and its rows. */
 void *rf_rehearse_memory(uint64_t nbytes); /* reads as zeros and takes no memory; NULL: no addresses left */
 void rf_rehearse_give(void *memory, uint64_t nbytes);
 void rf_rehearse_step(rf_state_t *st, uint32_t node);
@@ -103,21 +103,33 @@ void rf_rehearse_output(rf_state_t *st, uint32_t port);                         
  * given back. */
 aot_status_t rf_run_graph(rf_state_t *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols);
 
-/* ref_call.c: the stack of frames, and regions on it. */
+/* ref_frames.c: the stack of frames. */
+struct rf_loop { /* ref_loop.c */
+  uint32_t node;
+  uint32_t cond, body; /* graphs; scan has no cond */
+  uint32_t n_carries, n_xs, n_operands;
+  uint32_t *operands; /* of the node, as rf_region_operands gives them */
+  int64_t *numbers;
+  rf_slot_t *carries;
+  int64_t step, n_steps; /* n_steps: of a scan */
+  int is_scan, decides;  /* decides: the condition runs */
+};
+typedef struct rf_loop rf_loop_t;
 aot_status_t rf_push(rf_state_t *st, uint32_t graph, uint32_t caller);
 void rf_pop(rf_state_t *st);
+void rf_loop_destroy(rf_state_t *st, rf_loop_t *l); /* NULL is fine */
 void rf_finish_node(rf_state_t *st, rf_frame_t *f, uint32_t node);
-aot_status_t rf_enter(rf_state_t *st,
-                      uint32_t node);  /* a region operator: a frame is pushed, or its loop has no step */
-aot_status_t rf_leave(rf_state_t *st); /* the topmost frame is done */
 aot_status_t rf_truth(rf_state_t *st, const rf_slot_t *slot, uint32_t node, int *out);
 aot_status_t rf_number_slot(rf_state_t *st, uint32_t node, int64_t number, rf_slot_t *slot);
 
+/* ref_call.c: regions on the stack. */
+/* a region operator: a frame is pushed, or its loop has no step */
+aot_status_t rf_enter(rf_state_t *st, uint32_t node);
+aot_status_t rf_leave(rf_state_t *st); /* the topmost frame is done */
+
 /* ref_loop.c */
-typedef struct rf_loop rf_loop_t;
 aot_status_t rf_loop_enter(rf_state_t *st, uint32_t node);
 aot_status_t rf_loop_leave(rf_state_t *st, rf_loop_t *l); /* the topmost frame, a step or a condition, is done */
-void rf_loop_destroy(rf_state_t *st, rf_loop_t *l);       /* NULL is fine */
 
 static inline const aot_snap_graph_t *rf_graph_row(const rf_state_t *st, const rf_frame_t *f) {
   return &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[f->graph];
