@@ -108,9 +108,11 @@ static int is_tensor_of_numbers(const aot_type_t *t) {
   return t->kind == AOT_TYPE_TENSOR && !AOT_DIM_IS_SYM(t->offset);
 }
 
+/* Kernels of plugins, which gathers are, have no complex numbers. */
 static int is_worth_sharding(const sharding_t *s, uint32_t leaf, const aot_type_t *t) {
   return s->options.mode != FS_REPLICATE && t->rank > 0 && t->sizes[0] > 0 && t->offset == 0 && !s->is_shared[leaf] &&
-         nbytes_of(t) >= s->options.replicate_under && tn_is_row_major(t->rank, t->sizes, t->strides);
+         !aot_dtype_is_complex(t->dtype) && nbytes_of(t) >= s->options.replicate_under &&
+         tn_is_row_major(t->rank, t->sizes, t->strides);
 }
 
 /* This rank's rows where they stand; copied where there are less of them than a shard has. NULL: zeros. */
@@ -232,9 +234,9 @@ static void copy_to_ranks(sharding_t *s, aot_value_t v) {
 
 static aot_status_t check_gradient(sharding_t *s, const aot_leaf_info_t *leaf) {
   if (!(leaf->flags & AOT_LEAF_REQUIRES_GRAD) || rn_can_reduce(leaf->type.dtype, AOT_REDUCE_SUM)) return AOT_OK;
-  em_fail(&s->e, AOT_E_UNIMPLEMENTED, "", "gradients of %s, as of parameter \"%.*s\", are not added up over ranks",
-          aot_dtype_name(leaf->type.dtype), (int)(leaf->n_names ? leaf->names[0].size : 0),
-          leaf->n_names ? leaf->names[0].data : "");
+  em_fail(&s->e, AOT_E_UNIMPLEMENTED, "hold it as real numbers (torch.view_as_real)",
+          "gradients of %s, as of parameter \"%.*s\", are not added up over ranks", aot_dtype_name(leaf->type.dtype),
+          (int)(leaf->n_names ? leaf->names[0].size : 0), leaf->n_names ? leaf->names[0].data : "");
   return s->e.status;
 }
 

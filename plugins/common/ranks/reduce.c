@@ -1,5 +1,6 @@
 #include "common/ranks/reduce.h"
 
+#include "common/kernels/rk_core.h"
 #include <aot/communicator.h>
 #include <aot/inline.h>
 #include <string.h>
@@ -17,6 +18,14 @@ static uint16_t narrow_bf16(float f) {
   memcpy(&bits, &f, sizeof bits);
   if (f != f) return (uint16_t)(bits >> 16 | 0x40u);
   return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+static float widen_f16(uint16_t h) { return (float)rk_load_f(&h, AOT_F16); }
+
+static uint16_t narrow_f16(float f) {
+  uint16_t h;
+  rk_store_f(&h, AOT_F16, f);
+  return h;
 }
 
 /* NaN passes through, as in PyTorch's amax. */
@@ -49,6 +58,7 @@ REDUCER(reduce_f64, double, double, SAME, SAME)
 REDUCER(reduce_i32, uint32_t, uint32_t, SAME, SAME)
 REDUCER(reduce_i64, uint64_t, uint64_t, SAME, SAME)
 REDUCER(reduce_bf16, uint16_t, float, widen_bf16, narrow_bf16)
+REDUCER(reduce_f16, uint16_t, float, widen_f16, narrow_f16)
 
 /* Integers: sums and products alone, which wrap around and are the same with and without sign. */
 static const struct reducer {
@@ -57,7 +67,7 @@ static const struct reducer {
   void (*run)(int32_t reduce, uint32_t n_ranks, const void *const *in, void *out, uint64_t n);
 } reducers[] = {
     {AOT_F32, 1, reduce_f32}, {AOT_F64, 1, reduce_f64}, {AOT_BF16, 1, reduce_bf16},
-    {AOT_I32, 0, reduce_i32}, {AOT_I64, 0, reduce_i64},
+    {AOT_F16, 1, reduce_f16}, {AOT_I32, 0, reduce_i32}, {AOT_I64, 0, reduce_i64},
 };
 
 static const struct reducer *find(int32_t dtype) {
