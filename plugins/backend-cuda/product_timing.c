@@ -91,8 +91,10 @@ static double run_round(const gc_timing_t *t, const gc_product_t *p, const gc_ca
                         int counts, bench_t *b) {
   int has_run[GC_MOST_CANDIDATES];
   double all = 0;
+  gc_product_t one = *p;
+  one.algo = &candidates[0].algo;
+  gc_product_run(t->cublaslt, &one, b->at, t->stream); /* else the first that counts would wait for its launch */
   for (int k = 0; k < n; k++) {
-    gc_product_t one = *p;
     one.algo = &candidates[k].algo;
     has_run[k] = t->driver->event_record(b->begin[k], t->stream) == GC_SUCCESS &&
                  gc_product_run(t->cublaslt, &one, b->at, t->stream) == 0 &&
