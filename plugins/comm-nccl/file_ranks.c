@@ -237,12 +237,16 @@ static uint32_t n_here(const meeting_t *m, uint32_t n) {
   return here;
 }
 
-/* NULL: not all have come in time. */
-static meeting_t *meet(const fr_how_t *how) {
+static void find_missing(const meeting_t *m, const fr_how_t *how, uint8_t *is_missing) {
+  for (uint32_t r = 0; r < how->n_ranks; r++)
+    is_missing[r] = r != how->rank && (m ? atomic_load(&m->process[r]) == 0 : r == 0);
+}
+
+/* m: the file that rank 0 has made, else NULL. NULL: not all have come in time; and who has not, as far as this one knows:
+ * rank 0 alone, who brings the file, where there is none. */
+static meeting_t *meet(const fr_how_t *how, meeting_t *m, uint8_t *is_missing) {
   const uint64_t begin = now_ns();
   struct stat file = {0};
-  meeting_t *m = how->rank == 0 ? make_file(how->path) : NULL;
-  if (how->rank == 0 && !m) return NULL;
   for (; now_ns() - begin < how->patience_ns; nap()) {
     if (how->rank == 0) {
       atomic_store(&m->process[0], (int32_t)getpid());
@@ -260,6 +264,7 @@ static meeting_t *meet(const fr_how_t *how) {
     munmap(m, sizeof *m); /* one that an earlier run has left */
     m = NULL;
   }
+  find_missing(m, how, is_missing);
   if (m) munmap(m, sizeof *m);
   return NULL;
 }
@@ -271,11 +276,21 @@ aot_status_t fr_join(const fr_how_t *how, rn_transport_t *out, rn_error_t *error
              how->n_ranks, FR_MOST_RANKS);
     return AOT_E_INVALID;
   }
-  meeting_t *m = meet(how);
+  uint8_t is_missing[FR_MOST_RANKS] = {0};
+  meeting_t *m = how->rank == 0 ? make_file(how->path) : NULL;
+  if (how->rank == 0 && !m) {
+    snprintf(error->text, sizeof error->text, "rank 0 of %u cannot make %.160s, where the ranks meet: %.100s",
+             how->n_ranks, how->path, strerror(errno));
+    return AOT_E_UNAVAILABLE;
+  }
+  m = meet(how, m, is_missing);
   if (m) g = calloc(1, sizeof *g);
   if (!g) {
-    snprintf(error->text, sizeof error->text, "rank %u of %u: the others have not come to %.160s within %.3g s",
-             how->rank, how->n_ranks, how->path, (double)how->patience_ns / 1e9);
+    char missing[96] = "the others";
+    if (memchr(is_missing, 1, how->n_ranks)) rn_print_ranks(is_missing, how->n_ranks, missing, sizeof missing);
+    snprintf(error->text, sizeof error->text,
+             "rank %u of %u: nothing was seen of %.80s at %.140s within %.3g s, the option patience", how->rank,
+             how->n_ranks, missing, how->path, (double)how->patience_ns / 1e9);
     return AOT_E_UNAVAILABLE;
   }
   *g = (member_t){.m = m, .rank = how->rank, .n_ranks = how->n_ranks, .patience_ns = how->patience_ns};

@@ -113,7 +113,9 @@ says 'rank 1 has ended \(process [0-9]+\), told by rank 0'
 
 # Nobody comes; no library.
 WORLD_SIZE=2 RANK=0 status 2 "$aothost" run train.yaml --set run.ranks-with.patience=1
-says 'rank 0 of 2: the others have not come to .*meeting within 1 s'
+says 'rank 0 of 2: nothing was seen of rank 1 at .*meeting within 1 s'
+WORLD_SIZE=2 RANK=0 status 2 "$aothost" run train.yaml --set run.ranks-with.rendezvous=$dir/none/meeting
+says 'rank 0 of 2 cannot make .*none/meeting, where the ranks meet: No such file or directory'
 WORLD_SIZE=2 RANK=2 status 2 "$aothost" run train.yaml --set run.ranks-with.patience=1
 says 'rank 2 of 2: ranks count from 0'
 status 2 "$aothost" run train.yaml --set run.ranks-with.library=none.so
