@@ -52,11 +52,32 @@ static int32_t asked_dtype(aot_prog_t *p, const aot_node_info_t *node, uint32_t 
   return is_narrow(result) ? result->dtype : 0;
 }
 
+static int is_wide(const aot_type_t *t) {
+  return t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || aot_dtype_is_complex(t->dtype)) &&
+         !is_narrow(t);
+}
+
+/* A float of integers alone, which no argument asks for, is float32 whatever the model's floats are, 3 / 2 of counts; so is
+ * what is computed of such floats alone. */
+static int stays_narrow(aot_prog_t *p, const aot_node_info_t *node, const aot_type_t *result) {
+  int reads = 0;
+  for (uint32_t a = 0; a < node->n_args; a++)
+    if (node->args[a].kind == AOT_ARG_GRAPH || asked_dtype(p, node, a, result)) return 0;
+  for (uint32_t k = 0; k < node->n_operands; k++) {
+    aot_type_t type = {0};
+    if (node->operands[k] == AOT_NO_ID) continue;
+    if (aoth_graph_value_type(p, (aot_value_t){node->operands[k]}, &type) != AOT_OK || is_wide(&type)) return 0;
+    reads |= type.kind == AOT_TYPE_TENSOR;
+  }
+  return reads;
+}
+
 static aot_status_t widen_node(aot_prog_t *p, aot_node_t n) {
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_type_t result = {0};
   AOT_TRY(aoth_graph_node_info(p, n, &info));
   if (info.n_results) AOT_TRY(aoth_graph_value_type(p, info.first_result, &result));
+  if (stays_narrow(p, &info, &result)) return AOT_OK;
   for (uint32_t a = 0; a < info.n_args; a++) {
     const int32_t dtype = asked_dtype(p, &info, a, &result);
     if (dtype == 0 || aoth_wide_dtype(dtype) == dtype) continue;

@@ -62,6 +62,9 @@ status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/fi
   --expect "$root/tests/fixtures/random/13/expected.safetensors"
 status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/fixtures/regions/half_precision/train.pt2" \
   --expect "$root/tests/fixtures/regions/half_precision/expected.safetensors" --against f64
+# floats of integers alone stay float32, as they are in a model of float64
+status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/models/counted_roots/train.pt2" --rtol 1e-9 --atol 0 \
+  --expect "$root/tests/models/counted_roots/expected.safetensors" --against f64
 verify 1 missing.st '--against f64'
 shared=$root/tests/fixtures/aliasing/dup_mut
 status 2 "$aothost" verify "$root/pipelines/inference.yaml" --model "$shared/train.pt2" --expect "$shared/expected.safetensors" --against f64

@@ -207,6 +207,17 @@ class PooledTokens(nn.Module):
         return F.adaptive_avg_pool2d(x.transpose(1, 2).reshape(-1, 8, 2, 2), 1).flatten(1)
 
 
+class CountedRoots(nn.Module):
+    """Floats of integers alone, which are float32 whatever the model's are: roots and quotients of counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(5, 4)
+
+    def forward(self, x, counts):
+        return ((self.linear(x) / counts.sqrt()[:, None]).tanh() * (counts / 3)[:, None]).sum(1)
+
+
 def dynamic_rows():
     return DynamicRows(), (torch.randn(4, 5), torch.tensor([2, 0, 3, 2]), torch.tensor(3))
 
@@ -225,3 +236,7 @@ def unique_places():
 
 def pooled_tokens():
     return PooledTokens(), (torch.randn(2, 4, 8).requires_grad_(),)
+
+
+def counted_roots():
+    return CountedRoots(), (torch.randn(3, 5), torch.tensor([2, 5, 3]))
