@@ -124,4 +124,10 @@ sed 's/"complex" : c64\[8, 8\]/& grad/' odd.ir > trained.ir
 status 2 "$local_ranks" 2 train.yaml --set model.path=trained.ir
 says 'gradients of c64, as of parameter "complex", are not added up over ranks'
 says 'hint: hold it as real numbers'
+# Collectives of complex numbers, which a program may have by itself: told by who cannot do them, with the node.
+sed 's/%h = .*/%copy = aot.copy_to_ranks.default %complex, "world"\n  %h = aten.matmul.default %xc, %copy/' odd.ir > copied.ir
+status 2 "$local_ranks" 2 train.yaml --set model.path=copied.ir
+says 'backend backend-ref refuses 1 node'
+says 'c64\[8, 8\].* = aot.copy_to_ranks.default'
+grep -q misbehaving out && complain "a plugin is blamed: $(grep misbehaving out)"
 finish
