@@ -4,19 +4,6 @@
 #include <aot/snapshot.h>
 #include <stdlib.h>
 
-uint32_t ag_look_through(em_t *a) {
-  if (!(a->desc->flags & AOT_OP_EFFECT) || !aot_str_eq(a->desc->name, aot_str("higher_order.with_effects"))) return 0;
-  a->info.op.id = (uint32_t)a->info.args[1].u.i;
-  a->info.args += 2;
-  a->info.n_args -= 2;
-  a->info.operands += 1; /* the token */
-  a->info.n_operands -= 1;
-  a->info.first_result.id += 1;
-  a->info.n_results -= 1;
-  a->desc = a->host->graph->op_desc(a->prog, a->info.op);
-  return 1;
-}
-
 static uint32_t n_reads(const ag_joint_t *j) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < j->a.info.n_results; k++)

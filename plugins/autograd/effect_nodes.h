@@ -1,13 +1,10 @@
 /* Nodes with effects, as functionalize leaves them: with_effects(token, op, ..). They are differentiated as the
- * operator that they hold; a gradient never runs an effect again. */
+ * operator that they hold (ag_look_through); a gradient never runs an effect again. */
 #ifndef AG_EFFECT_NODES_H
 #define AG_EFFECT_NODES_H
 
 #include "joint.h"
 
-/* Makes the loaded node look like the operator that it holds, its arguments and its results. Answers how many operands
- * and results stand before those: 1 for a with_effects, 0 for others, which are left alone. */
-uint32_t ag_look_through(em_t *a);
 /* Erases the effects of a region that was made to compute gradients, those of regions that it runs again, too. One
  * whose results are read cannot go: it is refused. */
 aot_status_t ag_drop_effects(ag_joint_t *j);

@@ -2,7 +2,6 @@
  * that stands on such a path and has no rule for an operand that matters is replaced by its decomposition, whose nodes
  * are then looked at in turn. What has neither is collected and reported at once, so that a user sees the whole list.
  * O(nodes), new ones included. */
-#include "effect_nodes.h"
 #include "joint.h"
 #include "no_rule.h"
 
@@ -24,39 +23,6 @@ typedef struct list {
   missing_t rows[MAX_NAMED];
   uint32_t n, n_nodes, n_more;
 } list_t;
-
-aot_status_t ag_load(em_t *a, aot_node_t n) {
-  AOT_TRY(em_look(a, n));
-  a->origin = a->info.origin;
-  return a->desc ? AOT_OK : AOT_E_INTERNAL;
-}
-
-uint32_t ag_n_operands(const aot_arg_t *arg) {
-  return arg->kind == AOT_ARG_VALUE ? 1 : arg->kind == AOT_ARG_VALUES ? arg->n : 0;
-}
-
-uint32_t ag_operand(const aot_arg_t *arg, uint32_t k) {
-  return arg->kind == AOT_ARG_VALUE ? (uint32_t)arg->u.i : arg->u.ids[k];
-}
-
-/* A rule beats the operator's mark: step functions have one, of zeros, since PyTorch gives zeros there and not None. */
-int ag_stops(const em_t *a) {
-  if (a->info.flags & AOT_NODE_NO_GRAD) return 1;
-  return (a->desc->flags & AOT_OP_NO_GRAD) && !ag_has_rule(&ag_of(a)->rules[a->info.op.id]);
-}
-
-static int32_t dtype_of(em_t *a, uint32_t value) {
-  aot_type_t t;
-  aot_value_t v;
-  memset(&t, 0, sizeof t);
-  v.id = value;
-  if (a->host->graph->value_type(a->prog, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return 0;
-  return t.dtype;
-}
-
-static int differentiable(int32_t dtype) { return aot_dtype_is_float(dtype) || aot_dtype_is_complex(dtype); }
-
-int ag_able(em_t *a, uint32_t value) { return differentiable(dtype_of(a, value)); }
 
 aot_status_t ag_joint_grow(ag_joint_t *j) {
   uint32_t n = j->a.host->graph->n_values(j->a.prog);
@@ -161,7 +127,7 @@ static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next
   is_complex = ag_has_rule(b) && em_touches_complex(&j->a);
   if (ag_stops(&j->a) || !reads(j, is_complex ? b->complex_covered : b->covered, &uncovered)) return AOT_OK;
   for (k = 0; k < j->a.info.n_results; k++)
-    able += differentiable(dtype_of(&j->a, j->a.info.first_result.id + k)) && !(k > 0 && b->first_only);
+    able += ag_able(&j->a, j->a.info.first_result.id + k) && !(k > 0 && b->first_only);
   if (j->a.status != AOT_OK || able == 0) return j->a.status;
   if (!ag_has_rule(b) || uncovered != AG_NO_ARG || (b->when && !b->when(&j->a))) {
     aot_status_t status = j->a.status;

@@ -22,7 +22,7 @@ typedef struct ag_joint {
   uint32_t n_decomposed, n_gradients, n_tangents, n_nodes;
 } ag_joint_t;
 
-/* joint.c: graph -> graph with tangents and gradients. The steps, in order: */
+/* joint.c: graph -> graph with tangents and gradients. The steps, in order, the first three in joint_copy.c: */
 /* an emitter of backward nodes; j stays where it is; */
 void ag_joint_begin(ag_joint_t *j, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t forward);
 /* the same for a region of what outer works on: fails where regions nest too deep; */
@@ -71,11 +71,14 @@ typedef struct ag_shared {
 uint32_t ag_history_of(const em_t *a, aot_graph_t body, uint32_t n_carries, uint32_t k);
 uint32_t ag_n_listed(const em_t *a); /* operands and numbers in lists of the loaded node */
 
-/* ---- shared ---- */
+/* loaded_node.c: the node at hand. */
 aot_status_t ag_load(em_t *a, aot_node_t n);  /* em_look; new nodes have its origin */
 uint32_t ag_n_operands(const aot_arg_t *arg); /* values in an argument */
 uint32_t ag_operand(const aot_arg_t *arg, uint32_t k);
 int ag_stops(const em_t *a);          /* no derivative goes through the loaded node */
 int ag_able(em_t *a, uint32_t value); /* it can have a derivative: a real floating-point tensor */
+/* Makes the loaded node look like the operator that it holds, its arguments and its results. Answers how many operands
+ * and results stand before those: 1 for a with_effects, 0 for others, which are left alone. */
+uint32_t ag_look_through(em_t *a);
 
 #endif
