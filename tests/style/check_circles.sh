@@ -1,18 +1,59 @@
 #!/bin/sh
-# check_circles.sh BUILD: files of the host call each other in one direction. Read off the symbols of its objects: who defines, who asks.
+# check_circles.sh BUILD: files of the host, of plugins/common and of each plugin call each other in one direction. Read off the symbols
+# of their objects: who defines, who asks.
 set -eu
-pairs=$(mktemp); trap 'rm -f "$pairs"' EXIT
-nm -A "$1"/host/libaothost.a "$1"/host/libaothost_tools.a 2> /dev/null | awk '
-  NF < 2 { next }
-  { split($1, at, ":"); file = at[2]; kind = $(NF - 1); name = $NF }
-  kind ~ /^[TDBR]$/ { owner[name] = file }
-  kind == "U" { asks[++n] = file; asked[n] = name }
-  END { for (i = 1; i <= n; i++) if (asked[i] in owner && owner[asked[i]] != asks[i]) print asks[i], owner[asked[i]] }' |
-  sort -u > "$pairs"
-[ "$(wc -l < "$pairs")" -gt 100 ] || { echo "circles: only $(wc -l < "$pairs") calls between files were found"; exit 1; }
-if ! loops=$(tsort "$pairs" 2>&1 > /dev/null); then
-  echo "circles: these files call each other in a loop:"
-  echo "$loops" | sed -n 's|^tsort: \([a-z_]*\)\.c\.o$|  \1.c|p' | sort -u
-  exit 1
-fi
-echo "circles: none in $(wc -l < "$pairs") calls between files"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+
+# Calls that are left out, CALLER CALLEE. The first is a recursion by nature: the rule of an operator that owns a graph differentiates
+# that graph. The others close circles that are still to be opened: a line goes when its circle does, and none is added.
+cat > "$work/left_out" << END
+joint.c rules.c
+cudnn.c cudnn_plan.c
+cudnn_plan.c kept_plans.c
+gpu_call.c gpu_exe.c
+gpu_parts.c gpu_exe.c
+gpu_conv.c gpu_target.c
+gpu_dnn.c gpu_target.c
+own_kernel.c gpu_target.c
+product_step.c gpu_target.c
+gpu_patches.c gpu_conv.c
+loop_gpu_parameters.c loop_gpu.c
+loop_gpu_rows.c loop_gpu.c
+lower.c group_read.c
+residual_products.c find_groups.c
+region_sums.c joins.c
+chunk_steps.c schedule.c
+join_steps.c schedule.c
+row_chunks.c schedule.c
+END
+
+check() { # LEAST OBJECTS..: complains of circles among them, and of fewer than LEAST calls between files
+  least=$1; shift
+  nm -A "$@" 2> /dev/null | awk '
+    !match($0, /[A-Za-z0-9_-]+\.c\.o:/) { next }
+    { file = substr($0, RSTART, RLENGTH - 3); kind = $(NF - 1); name = $NF }
+    kind ~ /^[TDBR]$/ { owner[name] = file }
+    kind == "U" { asks[++n] = file; asked[n] = name }
+    END { for (i = 1; i <= n; i++) if (asked[i] in owner && owner[asked[i]] != asks[i]) print asks[i], owner[asked[i]] }' |
+    sort -u | grep -vxF -f "$work/left_out" > "$work/calls" || true
+  n=$(wc -l < "$work/calls"); n_calls=$((n_calls + n))
+  [ "$n" -ge "$least" ] || { echo "circles: only $n calls between the files of $1 were found"; exit 1; }
+  tsort "$work/calls" 2>&1 > /dev/null | sed -n 's|^tsort: \([A-Za-z0-9_-]*\.c\)$|  \1|p' | sort -u > "$work/loop"
+  [ ! -s "$work/loop" ] || { echo "circles: these files call each other in a loop:"; cat "$work/loop"; exit 1; }
+}
+
+n_calls=0
+check 100 "$1"/host/libaothost.a "$1"/host/libaothost_tools.a
+[ ! -f "$1"/plugins/common/libaot_common.a ] || check 100 "$1"/plugins/common/libaot_common.a
+for plugin in $(find "$1"/plugins -path '*.dir/plugin.c.o'); do # with the archives beside it, without objects whose source is gone
+  of=$(dirname "$plugin"); folder=$(dirname "$(dirname "$of")"); name=$(basename "$folder"); set -- "$1"
+  for object in "$of"/*.c.o; do
+    [ ! -f "$root/plugins/$name/$(basename "$object" .o)" ] || set -- "$@" "$object"
+  done
+  for archive in "$folder"/*.a; do [ ! -f "$archive" ] || set -- "$@" "$archive"; done
+  build=$1; shift
+  check 0 "$@"
+  set -- "$build"
+done
+echo "circles: none in $n_calls calls between files"
