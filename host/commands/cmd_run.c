@@ -9,6 +9,7 @@
 #include <step/api.h>
 #include <train/oneshot.h>
 #include <train/writable.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct run_flags {
@@ -127,10 +128,12 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
     aoth_profile_trace(&profile, aoth_session_trace(r.session));
     status = write_page(&r, flags);
   }
+  if (status == AOT_OK) aoth_run_hear_ranks(&r);
   if (status == AOT_OK) aoth_run_print_summary(&r);
   if (status == AOT_OK) status = aoth_run_write_json(&r);
   if (status == AOT_E_EXHAUSTED) aoth_run_tell_memory(&r);
   if (status != AOT_OK) aoth_session_give_up(r.session);
+  free(r.ranks);
   int diverged = r.train.diverged;
   aoth_train_deinit(&r.train);
   aoth_stage_checks_deinit(&checks);

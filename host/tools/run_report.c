@@ -133,62 +133,58 @@ static int has_other_device(const aoth_run_t *r) {
   return has;
 }
 
-/* What a rank tells the first one of itself. */
-typedef struct rank_row {
-  uint64_t leaf_nbytes, arena_nbytes, peak_nbytes, gathered_nbytes, scattered_nbytes, spent_ns, waited_ns;
-} rank_row_t;
-
-static rank_row_t rank_row(const aoth_run_t *r) {
+static aoth_rank_row_t rank_row(const aoth_run_t *r) {
   const aot_exe_stats_t stats = exe_stats(r);
   const aot_group_info_t traffic = aoth_session_traffic_of_ranks(r->session);
-  return (rank_row_t){.leaf_nbytes = aoth_step_sizes(r->step).nbytes_leaves,
-                      .arena_nbytes = stats.peak_nbytes ? stats.peak_nbytes : stats.arena_nbytes,
-                      .peak_nbytes = peak_rss(),
-                      .gathered_nbytes = traffic.gathered_nbytes,
-                      .scattered_nbytes = traffic.scattered_nbytes,
-                      .spent_ns = traffic.spent_ns,
-                      .waited_ns = aoth_session_waited_for_ranks(r->session)};
+  return (aoth_rank_row_t){.leaf_nbytes = aoth_step_sizes(r->step).nbytes_leaves,
+                           .arena_nbytes = stats.peak_nbytes ? stats.peak_nbytes : stats.arena_nbytes,
+                           .peak_nbytes = peak_rss(),
+                           .gathered_nbytes = traffic.gathered_nbytes,
+                           .scattered_nbytes = traffic.scattered_nbytes,
+                           .spent_ns = traffic.spent_ns,
+                           .waited_ns = aoth_session_waited_for_ranks(r->session)};
 }
 
 /* Hidden is what went on while nodes ran; exposed, what a node waited for. */
-static void print_time_of_rank(FILE *out, const rank_row_t *row) {
+static void print_time_of_rank(FILE *out, const aoth_rank_row_t *row) {
   const uint64_t exposed = row->waited_ns < row->spent_ns ? row->waited_ns : row->spent_ns;
   fprintf(out, ", %.3f s in collectives", (double)row->spent_ns / 1e9);
   if (exposed)
     fprintf(out, " (%.3f hidden, %.3f exposed)", (double)(row->spent_ns - exposed) / 1e9, (double)exposed / 1e9);
 }
 
-/* All ranks come here; the first one prints. */
-static void print_ranks(const aoth_run_t *r) {
+void aoth_run_hear_ranks(aoth_run_t *r) {
   const uint32_t n = aoth_session_n_ranks(r->session);
-  const rank_row_t own = rank_row(r);
-  rank_row_t *rows = n > 1 ? calloc(n, sizeof *rows) : NULL;
-  if (!rows || aoth_session_gather(r->session, &own, sizeof own, rows, "the summary") != AOT_OK) {
-    free(rows);
-    return;
-  }
-  for (uint32_t i = 0; r->out && i < n; i++) {
+  const aoth_rank_row_t own = rank_row(r);
+  r->ranks = n > 1 ? calloc(n, sizeof *r->ranks) : NULL;
+  if (!r->ranks || aoth_session_gather(r->session, &own, sizeof own, r->ranks, "the summary") == AOT_OK) return;
+  free(r->ranks);
+  r->ranks = NULL;
+}
+
+static void print_ranks(const aoth_run_t *r) {
+  for (uint32_t i = 0; r->ranks && i < aoth_session_n_ranks(r->session); i++) {
+    const aoth_rank_row_t *row = &r->ranks[i];
     fprintf(r->out, "rank %u: parameters and state ", i);
-    print_bytes(r->out, rows[i].leaf_nbytes);
+    print_bytes(r->out, row->leaf_nbytes);
     fprintf(r->out, ", executable ");
-    print_bytes(r->out, rows[i].arena_nbytes);
+    print_bytes(r->out, row->arena_nbytes);
     fprintf(r->out, ", gathered ");
-    print_bytes(r->out, rows[i].gathered_nbytes);
+    print_bytes(r->out, row->gathered_nbytes);
     fprintf(r->out, ", scattered ");
-    print_bytes(r->out, rows[i].scattered_nbytes);
-    print_time_of_rank(r->out, &rows[i]);
+    print_bytes(r->out, row->scattered_nbytes);
+    print_time_of_rank(r->out, row);
     fprintf(r->out, ", process peak ");
-    print_bytes(r->out, rows[i].peak_nbytes);
+    print_bytes(r->out, row->peak_nbytes);
     fprintf(r->out, "\n");
   }
-  free(rows);
 }
 
 void aoth_run_print_summary(const aoth_run_t *r) {
   aoth_step_sizes_t sizes = aoth_step_sizes(r->step);
   aot_exe_stats_t stats = exe_stats(r);
-  print_ranks(r);
   if (!r->out) return;
+  print_ranks(r);
   if (r->cli->common.verbose) print_patterns(r);
   if (r->trained) print_training(r);
   if (r->called) aoth_step_keys(r->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, print_result, r->out);
@@ -301,6 +297,20 @@ static json_t *device_json(const aoth_run_t *r) {
                    (json_int_t)(r->trained ? r->train.moved : 0));
 }
 
+static json_t *ranks_json(const aoth_run_t *r) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; r->ranks && i < aoth_session_n_ranks(r->session); i++) {
+    const aoth_rank_row_t *row = &r->ranks[i];
+    json_array_append_new(list,
+                          json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "leaf_bytes", (json_int_t)row->leaf_nbytes,
+                                    "arena_bytes", (json_int_t)row->arena_nbytes, "peak_rss_bytes",
+                                    (json_int_t)row->peak_nbytes, "gathered_bytes", (json_int_t)row->gathered_nbytes,
+                                    "scattered_bytes", (json_int_t)row->scattered_nbytes, "collectives_s",
+                                    (double)row->spent_ns / 1e9, "exposed_s", (double)row->waited_ns / 1e9));
+  }
+  return list;
+}
+
 json_t *aoth_patterns_json(const aoth_step_t *s) {
   json_t *list = json_array();
   for (uint32_t k = 0; s && k < aoth_step_n_patterns(s); k++) {
@@ -330,6 +340,7 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
                       r->called && r->pipeline->run.outputs ? json_string(r->pipeline->run.outputs) : json_null());
   json_object_set_new(o, "memory", memory_json(r));
   json_object_set_new(o, "device", device_json(r));
+  if (r->ranks) json_object_set_new(o, "ranks", ranks_json(r));
   json_object_set_new(o, "moved",
                       json_pack("{s:I, s:I}", "bytes", (json_int_t)aoth_session_traffic(r->session).moved_nbytes,
                                 "bytes_per_step", (json_int_t)(r->trained ? r->train.crossed : 0)));

@@ -11,11 +11,13 @@ status 0 "$aothost" run "$pipeline" --no-cache --set run.train.steps=6 --set run
 says '^memory: '
 losses out > one
 [ "$(wc -l < one)" = 6 ] || complain "one process printed $(wc -l < one) losses"
-status 0 timeout 300 "$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=6 --set run.train.log-every=1
+status 0 timeout 300 "$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=6 --set run.train.log-every=1 --json two.json
 losses out > two
 same one two
 says 'rank 0: parameters and state .* gathered .* scattered .* in collectives \([0-9.]+ hidden, [0-9.]+ exposed\), process peak [0-9.]+ MiB'
 says '^rank 1: parameters and state '
+[ "$(jq -c '[.ranks[] | .leaf_bytes > 0 and .peak_rss_bytes > .arena_bytes and .gathered_bytes > 0 and .collectives_s > 0 and .exposed_s > 0]' two.json)" = \
+  '[true,true]' ] || complain "of each rank: $(jq -c .ranks two.json)"
 status 0 timeout 300 "$mpirun" -n 2 "$aothost" run "$pipeline" --set run.train.steps=6 --set run.train.log-every=1 \
   --set stages.fsdp.mode=replicate
 losses out > two
