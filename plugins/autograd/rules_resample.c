@@ -39,11 +39,30 @@ static int is_exact(const em_t *a) {
   return a->desc->name.size > sizeof exact && memcmp(a->desc->name.data, exact, sizeof exact - 1) == 0;
 }
 
+static int is_symbolic(const ag_type_t *x, const ag_type_t *g) {
+  return AOT_DIM_IS_SYM(x->sizes[2]) || AOT_DIM_IS_SYM(g->sizes[2]);
+}
+
+/* Of a row whose sizes are not known yet: as an image of one line, whose derivative is an operator that reads them when
+ * it runs. */
+static void row_as_image(em_t *a, const char *op, em_x_t g, const ag_type_t *x, const ag_type_t *out, int is_linear) {
+  const int64_t output[] = {1, out->sizes[2]}, input[] = {x->sizes[0], x->sizes[1], 1, x->sizes[2]};
+  em_x_t to = em_list(a, output, 2), from = em_list(a, input, 4), scale = ag_arg(a, "scales");
+  g = AG_OP(a, "unsqueeze", g, em_i(2));
+  if (is_linear) g = AG_OP(a, op, g, to, from, ag_arg(a, "align_corners"), em_none(), scale);
+  else g = AG_OP(a, op, g, to, from, em_none(), scale);
+  ag_set(a, "self", AG_OP(a, "squeeze.dim", g, em_i(2)));
+}
+
 /* Element i reads floor(i r), or with exact floor((i + 1/2) r). */
 void ag_rule_nearest(em_t *a) {
   em_x_t g = ag_wide(a, ag_g(a, 0)), x = ag_arg(a, "self");
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   uint32_t n = (uint32_t)t.rank - 2, k;
+  if (n == 1 && is_symbolic(&tx, &t) && !is_exact(a)) {
+    row_as_image(a, "upsample_nearest2d_backward", g, &tx, &t, 0);
+    return;
+  }
   for (k = 0; k < n && a->status == AOT_OK; k++) {
     int64_t out = t.sizes[k + 2], in = tx.sizes[k + 2];
     double r = ratio(a, k, n, in, out, 0);
@@ -60,6 +79,10 @@ void ag_rule_linear_resize(em_t *a) {
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   int align = ag_is_set(a, "align_corners", 0);
   uint32_t n = (uint32_t)t.rank - 2, k;
+  if (n == 1 && is_symbolic(&tx, &t)) {
+    row_as_image(a, "upsample_bilinear2d_backward", g, &tx, &t, 1);
+    return;
+  }
   for (k = 0; k < n && a->status == AOT_OK; k++) {
     int64_t out = t.sizes[k + 2], in = tx.sizes[k + 2], shape[AOT_MAX_RANK];
     double r = ratio(a, k, n, in, out, align);

@@ -218,6 +218,20 @@ class CountedRoots(nn.Module):
         return ((self.linear(x) / counts.sqrt()[:, None]).tanh() * (counts / 3)[:, None]).sum(1)
 
 
+class ResizedRows(nn.Module):
+    """Rows of any length resized to the length of others, and by a factor."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Conv1d(3, 3, 1)
+
+    def forward(self, x, like):
+        x = self.mix(x)
+        y = F.interpolate(x, size=like.shape[2:], mode="linear") * like
+        z = F.interpolate(x, scale_factor=1.5, mode="linear").square()
+        return y.sum(-1) + z.mean(-1) + F.interpolate(x, scale_factor=2.0).mean(-1)
+
+
 def dynamic_rows():
     return DynamicRows(), (torch.randn(4, 5), torch.tensor([2, 0, 3, 2]), torch.tensor(3))
 
@@ -240,3 +254,12 @@ def pooled_tokens():
 
 def counted_roots():
     return CountedRoots(), (torch.randn(3, 5), torch.tensor([2, 5, 3]))
+
+
+def resized_rows(length=6, like=9):
+    """--dynamic 0:2=length:2:40,1:2=like:2:40; expected.1 is of lengths 13 and 4, which resized_rows_shorter makes."""
+    return ResizedRows(), (torch.randn(2, 3, length).requires_grad_(), torch.randn(2, 3, like).requires_grad_())
+
+
+def resized_rows_shorter():
+    return resized_rows(13, 4)
