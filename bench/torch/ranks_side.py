@@ -11,7 +11,6 @@ import sys
 
 from worker import Card, NoAllocator, serve
 
-RATE = 1e-4
 LOCAL = int(os.environ["LOCAL_RANK"])
 
 
@@ -47,9 +46,9 @@ def train_by_torch(side: str, model: str, archive: str, dtype: str, device: str,
     import torch
     import torch.distributed as dist
     import models
-    from torch_side import Allocator
+    from torch_side import RATE, Allocator, step
     half = torch.bfloat16 if dtype == "bf16" else torch.float32
-    run, inputs, optimizer, is_ready = None, None, None, False
+    run, inputs, optimizer = None, None, None
 
     def load() -> None:
         nonlocal run, inputs
@@ -76,16 +75,9 @@ def train_by_torch(side: str, model: str, archive: str, dtype: str, device: str,
         if is_compiled == "1":
             run = torch.compile(run)
 
-    def step() -> float:
-        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):
-            loss = run(*inputs)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss.item()
-
     counter = device_of_counter() if device == "cuda" else "cpu"
-    serve(load, start, step, counter, Allocator() if counter == "cuda" else NoAllocator(), number=LOCAL)
+    serve(load, start, lambda: step(run, inputs, optimizer, dtype, device), counter,
+          Allocator() if counter == "cuda" else NoAllocator(), number=LOCAL)
 
 
 if __name__ == "__main__":

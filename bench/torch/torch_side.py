@@ -57,6 +57,16 @@ class Allocator(NoAllocator):
         torch.cuda.reset_peak_memory_stats()
 
 
+def step(run, inputs, optimizer, dtype: str, device: str) -> float:
+    """Trains by one step; answers the loss."""
+    with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):
+        loss = run(*inputs)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
 def train(side: str, archive: str, threads: int, dtype: str, device: str) -> None:
     torch.set_num_threads(threads)
     run, inputs, optimizer = None, None, None
@@ -71,15 +81,8 @@ def train(side: str, archive: str, threads: int, dtype: str, device: str) -> Non
         if side == "compile":
             run = torch.compile(run)
 
-    def step() -> float:
-        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):
-            loss = run(*inputs)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss.item()
-
-    serve(prepare, start, step, device, Allocator() if device == "cuda" else NoAllocator())
+    serve(prepare, start, lambda: step(run, inputs, optimizer, dtype, device), device,
+          Allocator() if device == "cuda" else NoAllocator())
 
 
 def describe(archive: str, inputs_path: str, dtype: str, device: str) -> None:
