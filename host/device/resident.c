@@ -1,6 +1,7 @@
 #include <device/resident.h>
 
 #include <aot/status.h>
+#include <device/fed.h>
 #include <string.h>
 
 aoth_resident_t aoth_resident_zeros(uint64_t nbytes) { return (aoth_resident_t){.nbytes = nbytes}; }
@@ -41,9 +42,8 @@ aot_status_t aoth_resident_free(aoth_resident_t *r, aoth_queue_t *q) {
   const aot_status_t idle = r->owns ? aoth_queue_idle(q) : AOT_OK;
   const aot_status_t buffer = r->owns & AOTH_ON_DEVICE ? aoth_queue_free(q, r->buffer) : AOT_OK;
   const aot_status_t host = r->owns & AOTH_ON_HOST ? aoth_queue_host_free(q, r->host, r->nbytes) : AOT_OK;
-  const aot_status_t ahead = r->ahead.between.address ? aoth_queue_free(q, r->ahead.between) : AOT_OK;
   *r = (aoth_resident_t){.version = r->version + 1, .home = r->home};
-  return idle != AOT_OK ? idle : buffer != AOT_OK ? buffer : host != AOT_OK ? host : ahead;
+  return idle != AOT_OK ? idle : buffer != AOT_OK ? buffer : host;
 }
 
 aot_status_t aoth_resident_resize(aoth_resident_t *r, aoth_queue_t *q, uint64_t nbytes) {
@@ -82,11 +82,6 @@ static aot_status_t have_buffer(aoth_resident_t *r, aoth_queue_t *q) {
   return AOT_OK;
 }
 
-static aot_status_t write_ahead(aoth_resident_t *r, aoth_queue_t *q) {
-  if (!r->ahead.between.address) AOT_TRY(aoth_queue_alloc(q, r->nbytes, &r->ahead.between));
-  return aoth_queue_write_ahead(q, contents(r), r->host, &r->ahead);
-}
-
 /* Contents of a file in shared memory are used where they lie, if programs can. */
 aot_status_t aoth_resident_need(aoth_resident_t *r, aoth_queue_t *q) {
   q = queue_of(r, q);
@@ -96,8 +91,8 @@ aot_status_t aoth_resident_need(aoth_resident_t *r, aoth_queue_t *q) {
     r->buffer = (aot_buffer_t){(uintptr_t)r->host, r->nbytes};
   } else if (!r->buffer.address) {
     AOT_TRY(have_buffer(r, q));
-  } else if (r->valid && r->is_fed && aoth_queue_is_busy(q)) {
-    AOT_TRY(write_ahead(r, q));
+  } else if (r->valid && r->fed && aoth_fed_is_whole(r->fed)) {
+    AOT_TRY(aoth_fed_write(r->fed, q));
   } else if (r->valid) {
     AOT_TRY(aoth_queue_write(q, contents(r), r->host));
     r->busy = aoth_queue_end(q);
@@ -143,7 +138,7 @@ aot_status_t aoth_resident_copy(aoth_resident_t *to, aoth_resident_t *from, uint
 /* Memory of the host's own for the copy, with the contents if it has them. On shared memory that is the buffer. */
 static aot_status_t have_host(aoth_resident_t *r, aoth_queue_t *q) {
   void *memory;
-  if (r->owns & AOTH_ON_HOST || r->is_lent) return AOT_OK;
+  if (r->owns & AOTH_ON_HOST || r->is_lent || r->fed) return AOT_OK;
   AOT_TRY(aoth_queue_host_alloc(q, r->nbytes, &memory));
   if (r->valid & AOTH_ON_HOST) memcpy(memory, r->host, (size_t)r->nbytes);
   r->host = memory;
@@ -180,7 +175,7 @@ aot_status_t aoth_resident_edit(aoth_resident_t *r, aoth_queue_t *q, int keep, v
   } else {
     AOT_TRY(have_host(r, q));
     AOT_TRY(aoth_queue_wait(q, r->busy));
-    AOT_TRY(aoth_queue_wait_ahead(q, &r->ahead));
+    if (r->fed) AOT_TRY(aoth_queue_wait_ahead(q, &r->fed->ahead));
   }
   r->valid = both_if_shared(AOTH_ON_HOST, q);
   r->version++;

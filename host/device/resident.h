@@ -23,16 +23,15 @@ typedef struct aoth_resident {
   aot_buffer_t buffer; /* of the device, as it was had; address 0: none yet */
   char *host;          /* the host's copy; NULL: none yet */
   uint32_t valid;
-  uint32_t owns;    /* AOTH_ON_*: which memory is to be given back */
-  int is_borrowed;  /* host: somebody else's (a model file's), not to be written */
-  int is_lent;      /* host: somebody else's, to be read and written there */
-  int is_exported;  /* somebody else looks at the memory: it stays where it is */
-  int is_of_call;   /* each call looks at it: where it lies is nothing that stays, and is not counted */
-  uint64_t version; /* grows whenever the contents may change; not by a step again (step/step_ports.h) */
-  uint64_t busy;    /* the queue reads the host's copy up to this point */
-  /* The host gives it for each call, and while there is work on the queue it goes to the device ahead of that. */
-  int is_fed;
-  aoth_ahead_t ahead;
+  uint32_t owns;                  /* AOTH_ON_*: which memory is to be given back */
+  int is_borrowed;                /* host: somebody else's (a model file's), not to be written */
+  int is_lent;                    /* host: somebody else's, to be read and written there */
+  int is_exported;                /* somebody else looks at the memory: it stays where it is */
+  int is_of_call;                 /* each call looks at it: where it lies is nothing that stays, and is not counted */
+  uint64_t version;               /* grows whenever the contents may change; not by a step again (step/step_ports.h) */
+  uint64_t busy;                  /* the queue reads the host's copy up to this point */
+  struct aoth_fed *fed;           /* the host gives it for each call with others (fed.h); NULL: it goes by itself */
+  struct aoth_resident *next_fed; /* which go with it */
   /* of the device that it lives on, instead of the one that functions are given; NULL: that one */
   aoth_queue_t *home;
 } aoth_resident_t;

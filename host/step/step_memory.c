@@ -54,6 +54,8 @@ aot_status_t aoth_step_free_memory(aoth_step_t *s) {
                        out = free_slots(s, s->call[k].out, s->call[k].n_out);
     if (status == AOT_OK) status = in != AOT_OK ? in : out;
   }
+  const aot_status_t fed = s->fed ? aoth_fed_free(s->fed, s->exec.queue) : AOT_OK;
+  if (status == AOT_OK) status = fed;
   if (!s->block.address) return status;
   const aot_status_t idle = aoth_queue_idle(s->exec.queue), freed = aoth_queue_free(s->exec.queue, s->block);
   s->block = (aot_buffer_t){0};

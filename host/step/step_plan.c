@@ -15,7 +15,7 @@ typedef struct cursor {
 
 /* Sums stop at TOO_MUCH, where no memory can be had. */
 static void place(aoth_slot_t *p, cursor_t *cursor) {
-  if (!p->tensor.dtype || p->lent) return;
+  if (!p->tensor.dtype || p->lent || p->at != AOTH_NOWHERE) return;
   p->at = cursor->at;
   cursor->at += (p->tensor.nbytes + AOTH_ALIGN - 1) / AOTH_ALIGN * AOTH_ALIGN + cursor->zone;
   if (cursor->at > TOO_MUCH) cursor->at = TOO_MUCH;
@@ -63,7 +63,11 @@ static aot_status_t measure_all(aoth_step_t *s) {
 static void place_all(aoth_step_t *s) {
   aoth_step_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
   cursor_t end = {.zone = s->exec.queue->guards ? AOTH_RED_ZONE : 0}, late;
+  const aoth_step_call_t *step = &s->call[AOTH_CALL_STEP];
   for (uint32_t k = 0; k < s->leaves.n_inputs; k++) place(&s->given[k], &end);
+  for (uint32_t i = 0; i < step->n_in; i++)
+    if (step->in[i].role == AOT_ROLE_HYPER || step->in[i].role == AOT_ROLE_SEED) place(&step->in[i], &end);
+  s->nbytes_fed = end.at;
   for (uint32_t i = 0; i < f->n_in; i++)
     if (!aot_role_is_leaf(f->in[i].role)) place(&f->in[i], &end);
   for (uint32_t i = 0; i < f->n_out; i++)
@@ -98,8 +102,8 @@ static aot_status_t place_slots(const aoth_step_t *s, aoth_slot_t *slots, uint32
     if (p->open) continue;
     AOT_TRY(aoth_resident_free(&p->own, s->exec.queue)); /* the host's copy, of another size */
     if (p->at != AOTH_NOWHERE) p->own = aoth_resident_part(s->exec.queue, s->block, p->at, p->tensor.nbytes);
-    p->own.is_fed = p->role == AOT_ROLE_USER_INPUT;
     p->own.is_of_call = 1;
+    if (p->at < s->nbytes_fed && s->fed->host) aoth_fed_add(s->fed, &p->own);
     p->tensor.resident = p->lent ? &p->lent->resident : &p->own;
   }
   return AOT_OK;
@@ -135,6 +139,13 @@ static aot_status_t grow_block(aoth_step_t *s) {
                      "the tensors at the program's boundary take %llu bytes, %llu of them saved values",
                      (unsigned long long)s->nbytes_block, (unsigned long long)s->nbytes_saved);
   return status;
+}
+
+/* On a device with memory of its own. */
+static aot_status_t place_fed(const aoth_step_t *s) {
+  AOT_TRY(aoth_fed_free(s->fed, s->exec.queue));
+  if (s->exec.queue->is_shared || !s->nbytes_fed) return AOT_OK;
+  return aoth_fed_init(s->fed, s->exec.queue, (aot_buffer_t){s->block.address, s->nbytes_fed});
 }
 
 static int rule_is_open(const aoth_step_t *s, const aot_rule_t *r) {
@@ -177,6 +188,7 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   place_all(s);
   AOT_TRY(grow_block(s));
   if (s->exec.queue->guards) aoth_guards_poison(s->exec.queue->guards, s->block);
+  AOT_TRY(place_fed(s));
   AOT_TRY(place_slots(s, s->given, s->leaves.n_inputs));
   for (int k = 0; k < AOTH_N_CALLS; k++) {
     AOT_TRY(place_slots(s, s->call[k].in, s->call[k].n_in));

@@ -2,7 +2,7 @@
 #ifndef AOTH_STEP_PORTS_H
 #define AOTH_STEP_PORTS_H
 
-#include <device/resident.h>
+#include <device/fed.h>
 #include <step/boundary.h>
 #include <step/leaves.h>
 #include <step/sizes.h>
@@ -95,7 +95,8 @@ struct aoth_step {
   int has_entry_rules;
   int rules_open;     /* some rule's geometry needs symbols that the forward tells */
   aot_buffer_t block; /* of the device; address 0: none */
-  uint64_t nbytes_block, nbytes_saved;
+  aoth_fed_t *fed;    /* the block's first nbytes_fed: user inputs, and the scalars of the step graph */
+  uint64_t nbytes_block, nbytes_saved, nbytes_fed;
   uint64_t nbytes_copied; /* since the inputs were given: new values of leaves */
   uint64_t n_looked_at;   /* ports, by calls so far */
   /* after forward */

@@ -321,14 +321,15 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   s->updates = table(s, s->leaves.n, sizeof *s->updates);
   s->told = table(s, s->leaves.n_inputs, sizeof *s->told);
   s->given = table(s, s->leaves.n_inputs, sizeof *s->given);
+  s->fed = table(s, 0, sizeof *s->fed);
   s->after = table(s, s->leaves.n, sizeof *s->after);
   s->outputs = table(s, s->n_outputs, sizeof *s->outputs);
   s->bases = table(s, s->n_bases, sizeof *s->bases);
   s->planned_for = table(s, s->sizes.n, sizeof *s->planned_for);
   s->symbols = table(s, s->sizes.n, sizeof *s->symbols);
   s->learned = table(s, s->sizes.n, sizeof *s->learned);
-  return s->symbols && s->learned && s->updates && s->told && s->given && s->after && s->outputs && s->bases &&
-                 s->planned_for
+  return s->symbols && s->learned && s->updates && s->told && s->given && s->fed && s->after && s->outputs &&
+                 s->bases && s->planned_for
              ? AOT_OK
              : no_memory(s);
 }

@@ -61,16 +61,16 @@ for on in host strict; do
   same micro.1 micro.600
 done
 
-# A step takes its inputs there and its loss back, to the byte; parameters, states, saved values, gradients, their sums and the learning
-# rate stay. Three graphs are given the loss's tangent as well.
+# A step takes its inputs there, with the learning rate beside them, and its loss back, to the byte; parameters, states, saved values,
+# gradients and their sums stay. Three graphs are given the loss's tangent as well; their learning rate stays.
 moves() { # moves BYTES MODEL KEY=VALUE
   status 0 "$aothost" run train.yaml --set "model.path=$models/$2/train.pt2" --set run.train.data=random --set run.device=strict \
     --set "run.train.$3" --json strict.json
   in_one_line strict.json "\"copied_bytes_per_step\": $1 }"
 }
-gpt=$((2 * (2 * 16 * 8))) mlp=$((8 * 16 * 4 + 8 * 8)) loss=4
-moves $((gpt + loss)) gpt_tiny step=one-graph
-moves $((mlp + loss)) mlp step=one-graph
+gpt=$((2 * (2 * 16 * 8))) mlp=$((8 * 16 * 4 + 8 * 8)) loss=4 rate=64
+moves $((gpt + rate + loss)) gpt_tiny step=one-graph
+moves $((mlp + rate + loss)) mlp step=one-graph
 moves $((gpt + loss + loss)) gpt_tiny step=three-graphs
 moves $((mlp + loss + loss)) mlp step=three-graphs
 moves $((2 * (gpt + loss))) gpt_tiny accumulate=2

@@ -1,6 +1,7 @@
 /* Memory of a device that the host cannot touch (the unit strict): what is taken there and back, and when; calls on it,
  * and what failures leave. The executable is the test's own: it adds 1 to every byte of its input, into its output. */
 #include "session_world.h"
+#include <device/fed.h>
 
 #include <device/host_device.h>
 #include <device/resident.h>
@@ -247,8 +248,15 @@ static void inputs_are_fed_ahead(void **state) {
   aot_timeline_t *hold;
   begin(&c, *state);
   const aot_device_t *device = c.queue->device;
-  aoth_resident_t a = aoth_resident_zeros(3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
-  a.is_fed = 1;
+  aot_buffer_t together;
+  aoth_fed_t fed = {.host = NULL};
+  assert_int_equal(aoth_queue_alloc(c.queue, 8, &together), AOT_OK);
+  assert_int_equal(aoth_fed_init(&fed, c.queue, together), AOT_OK);
+  aoth_resident_t a = aoth_resident_part(c.queue, together, 0, 3), e = aoth_resident_part(c.queue, together, 5, 3);
+  aoth_resident_t b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
+  aoth_fed_add(&fed, &a);
+  aoth_fed_add(&fed, &e);
+  put(&c, &e, "123");
   put(&c, &a, "abc");
   assert_int_equal(run(&c, &a, &b), AOT_OK);
   assert_int_equal(run(&c, &b, &d), AOT_OK);
@@ -257,7 +265,7 @@ static void inputs_are_fed_ahead(void **state) {
   assert_int_equal(run(&c, &b, &d), AOT_OK);
   put(&c, &a, "klm");
   assert_int_equal(run(&c, &a, &b), AOT_OK);
-  assert_int_equal(aoth_queue_wait_ahead(c.queue, &a.ahead), AOT_OK);
+  assert_int_equal(aoth_queue_wait_ahead(c.queue, &fed.ahead), AOT_OK);
   assert_true(c.adder.n_works < 3);
   assert_int_equal(device->value(device, c.queue->feed->timeline), 1);
   put(&c, &a, "xyz");
@@ -267,7 +275,16 @@ static void inputs_are_fed_ahead(void **state) {
   assert_int_equal(device->signal_host(device, c.queue->ctx, (aot_point_t){hold, 1}), AOT_OK);
   holds(&c, &b, "lmn");
   holds(&c, &d, "yz{");
-  assert_int_equal(c.queue->n_copied, 3 * 3 + 2 * 3);
+  assert_int_equal(c.queue->n_copied, 3 * 8 + 2 * 3);
+  assert_int_equal(e.valid, AOTH_ON_HOST | AOTH_ON_DEVICE); /* it went with the other */
+  assert_int_equal(run(&c, &e, &d), AOT_OK);
+  holds(&c, &d, "234");
+  assert_int_equal(run(&c, &a, &e), AOT_OK); /* now the device alone has it: the other goes by itself */
+  put(&c, &a, "pqr");
+  assert_int_equal(aoth_fed_is_whole(&fed), 0);
+  assert_int_equal(run(&c, &a, &d), AOT_OK);
+  holds(&c, &d, "qrs");
+  holds(&c, &e, "yz{");
   c.adder.work_fails = 1;
   assert_int_equal(run(&c, &b, &d), AOT_OK);
   put(&c, &a, "abc");
@@ -278,9 +295,13 @@ static void inputs_are_fed_ahead(void **state) {
   assert_int_equal(run(&c, &a, &b), AOT_OK);
   holds(&c, &b, "fgh");
   assert_int_equal(device->timeline_destroy(device, c.queue->ctx, hold), AOT_OK);
+  assert_int_equal(aoth_fed_free(&fed, c.queue), AOT_OK);
+  assert_null(a.host);
   assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&e, c.queue), AOT_OK);
   assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
   assert_int_equal(aoth_resident_free(&d, c.queue), AOT_OK);
+  assert_int_equal(aoth_queue_free(c.queue, together), AOT_OK);
   end(&c);
 }
 
