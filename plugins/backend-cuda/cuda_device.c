@@ -457,10 +457,10 @@ static uint32_t n_busy(gc_device_t *g) {
 }
 
 /* A step takes milliseconds and a wait should cost none of them: the word is read without a pause for SPIN_NS, then
- * with longer and longer ones. The driver is asked every ASK_NS whether the device still lives. A wait without a limit
- * for what no queue can raise any more ends after IDLE_NS in which no queue had work: another thread of the host may
- * be about to raise it. One for work that does not end gives the device up: whatever asks the driver for more would
- * wait for that work, too. */
+ * with longer and longer ones. From then on the driver is asked every ASK_NS whether the device still lives. A wait
+ * without a limit for what no queue can raise any more ends after IDLE_NS in which no queue had work: another thread of
+ * the host may be about to raise it. One for work that does not end gives the device up: whatever asks the driver for
+ * more would wait for that work, too. */
 enum { SPIN_NS = 50000, ASK_NS = 2000000 };
 #define IDLE_NS (UINT64_C(60) * 1000000000u)
 
@@ -483,7 +483,8 @@ static aot_status_t give_up(gc_device_t *g, aot_ctx_t *ctx, const waiting_t *w, 
 static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point, uint64_t timeout_ns) {
   gc_device_t *g = of(d);
   const uint64_t begin = now_ns();
-  waiting_t w = {.point = point, .begin = begin, .asked = begin - ASK_NS, .busy = begin};
+  const uint64_t first = timeout_ns < SPIN_NS ? timeout_ns : SPIN_NS;
+  waiting_t w = {.point = point, .begin = begin, .asked = begin + first - ASK_NS, .busy = begin};
   uint64_t pause_ns = 5000;
   while (atomic_load_explicit(point.timeline->word, memory_order_acquire) < point.value) {
     const uint64_t now = now_ns();
