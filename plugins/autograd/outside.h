@@ -2,7 +2,7 @@
 #ifndef AG_OUTSIDE_H
 #define AG_OUTSIDE_H
 
-#include "rules.h"
+#include "bound_rule.h"
 
 /* out[op id].outside for the operators that have no rule of ours and a derivative somewhere. Failures go to a->status.
  * O(derivatives) */
