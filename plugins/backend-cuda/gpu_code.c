@@ -11,13 +11,7 @@
 
 /* NVRTC takes 45 ms for a unit and some 30 ms for each kilobyte of kernels: 50 ms for most, 250 for the largest. Four
  * threads are what it makes use of; they begin with the longest, so as not to end with one of them alone. */
-enum {
-  KERNELS_A_UNIT = 8,
-  TEXT_A_UNIT = 6000 /* bytes */,
-  MOST_THREADS = 4,
-  FIRST_SLOTS = 64,
-  SHARED_UNASKED = 48 << 10
-};
+enum { KERNELS_A_UNIT = 8, TEXT_A_UNIT = 6000 /* bytes */, MOST_THREADS = 4, FIRST_SLOTS = 64 };
 
 void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder) {
   *c = (gc_code_t){.driver = driver, .nvrtc = nvrtc, .folder = folder, .arch = arch};
@@ -212,8 +206,9 @@ static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t m
       (!kernel->has_merge || c->driver->module_get_function(&kernel->merge, module, merge) == GC_SUCCESS) &&
       (!kernel->has_end || c->driver->module_get_function(&kernel->end, module, end) == GC_SUCCESS) &&
       c->driver->module_get_function(&kernel->main, module, kernel->name) == GC_SUCCESS &&
-      (kernel->shared <= SHARED_UNASKED || c->driver->func_set_attribute(kernel->main, GC_FUNCTION_MAX_DYNAMIC_SHARED,
-                                                                         (int)kernel->shared) == GC_SUCCESS)) {
+      /* always asked for: what a launch may have without that is 48 KB less the kernel's own */
+      (!kernel->shared || c->driver->func_set_attribute(kernel->main, GC_FUNCTION_MAX_DYNAMIC_SHARED,
+                                                        (int)kernel->shared) == GC_SUCCESS)) {
     lp_text_deinit(&kernel->text);
     return 0;
   }

@@ -845,6 +845,9 @@ typedef struct function {
   unsigned most_shared; /* bytes of shared memory that a launch may ask for */
 } function_t;
 
+/* Of 48 KB, with what a kernel has of its own, which nobody knows here: so much is taken for that. */
+enum { UNASKED_SHARED = (48 - 2) * 1024 };
+
 /* Handles live as long as the process: the driver has no call that ends one. */
 API int cuModuleGetFunction(void **out, void *module, const char *name) {
   function_t *f = malloc(sizeof *f);
@@ -852,7 +855,7 @@ API int cuModuleGetFunction(void **out, void *module, const char *name) {
   if (!f) return OUT_OF_MEMORY;
   memcpy(&f->run, &run, sizeof run);
   f->kernel = dlsym(module, name);
-  f->most_shared = 48 * 1024;
+  f->most_shared = UNASKED_SHARED;
   if (run && f->kernel) return *out = f, SUCCESS;
   return free(f), *out = NULL, NOT_FOUND;
 }
