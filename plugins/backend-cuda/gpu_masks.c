@@ -26,10 +26,9 @@ static int64_t stride_of(const lw_tensor_t *mask, int32_t d) {
   return size_of(mask, d) == 1 ? 0 : mask->strides[d - (4 - mask->rank)];
 }
 
-/* Engines want queries and keys in full. In bfloat16 where the mask's numbers are bfloat16's. */
+/* Engines want queries and keys in full. */
 lw_tensor_t gc_bias_type(const lw_attention_t *a) {
-  const int is_bf16 = a->q->dtype == AOT_BF16 && a->mask->dtype != AOT_F32;
-  lw_tensor_t t = {.dtype = is_bf16 ? AOT_BF16 : AOT_F32, .rank = 4, .storage = LW_NONE};
+  lw_tensor_t t = {.dtype = AOT_BF16, .rank = 4, .storage = LW_NONE};
   for (int32_t d = 0; d < 2; d++) t.sizes[d] = size_of(a->mask, d);
   t.sizes[2] = a->q->sizes[2];
   t.sizes[3] = a->k->sizes[2];

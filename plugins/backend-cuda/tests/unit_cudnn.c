@@ -314,8 +314,8 @@ static void masks_dropout_and_shared_heads_are_those_of_the_definition(void **st
     int is_causal, of_batch, of_head, is_dropped;
     int32_t bias_dtype, dtype;
   } cases[] = {
-      {16, 16, 8, 1, 0, 1, 0, 0, AOT_BF16, AOT_BF16}, {9, 21, 16, 1, 0, 0, 0, 0, AOT_F32, AOT_BF16},
-      {12, 15, 8, 1, 0, 1, 1, 0, AOT_F32, AOT_F16},   {16, 24, 64, 2, 0, 1, 0, 0, AOT_BF16, AOT_BF16},
+      {16, 16, 8, 1, 0, 1, 0, 0, AOT_BF16, AOT_BF16}, {9, 21, 16, 1, 0, 0, 0, 0, AOT_BF16, AOT_BF16},
+      {12, 15, 8, 1, 0, 1, 1, 0, AOT_BF16, AOT_BF16}, {16, 24, 64, 2, 0, 1, 0, 0, AOT_BF16, AOT_BF16},
       {33, 33, 32, 3, 1, 0, 0, 0, 0, AOT_F16},        {16, 16, 8, 1, 0, 0, 0, 1, 0, AOT_BF16},
       {9, 21, 16, 1, 1, 0, 0, 1, 0, AOT_BF16},        {24, 40, 16, 2, 0, 1, 0, 1, AOT_BF16, AOT_BF16},
   };
@@ -362,11 +362,15 @@ static void ordered_sums_are_the_same_in_every_run(void **state) {
   run_twice(w, &a, GC_ATT_ORDERED, t, of_ordered, GC_ATT_GQ);
   const int64_t n = t[GC_ATT_GQ].n;
   assert_memory_equal(of_ordered[0], of_ordered[1], (size_t)n * 2);
-  run_twice(w, &a, GC_ATT_IN_ANY_ORDER, t, of_any, GC_ATT_GQ_SUMS);
-  if (w->is_double) assert_memory_not_equal(of_any[0], of_any[1], (size_t)n * 4);
-  for (int64_t i = 0; i < n; i++) /* both contiguous: rounded once to bfloat16, of 8 bits */
+  if (w->is_double) { /* whose sums lie as the tensor says; a GPU's engine has an order of its own for them */
+    run_twice(w, &a, GC_ATT_IN_ANY_ORDER, t, of_any, GC_ATT_GQ_SUMS);
+    assert_memory_not_equal(of_any[0], of_any[1], (size_t)n * 4);
+    for (int k = 0; k < 2; k++) free(of_any[k]);
+  }
+  run_twice(w, &a, GC_ATT_IN_ANY_ORDER, t, of_any, GC_ATT_GQ);
+  for (int64_t i = 0; i < n; i++) /* rounded once to bfloat16, of 8 bits */
     for (int k = 0; k < 2; k++) {
-      const double v = rk_load_f(of_ordered[0] + 2 * i, AOT_BF16), u = rk_load_f(of_any[k] + 4 * i, AOT_F32);
+      const double v = rk_load_f(of_ordered[0] + 2 * i, AOT_BF16), u = rk_load_f(of_any[k] + 2 * i, AOT_BF16);
       if (!(fabs(u - v) <= 1e-3 + fabs(v) / 64)) fail_msg("element %d is %g ordered, and %g", (int)i, v, u);
     }
   for (int k = 0; k < 2; k++) free(of_ordered[k]), free(of_any[k]);
