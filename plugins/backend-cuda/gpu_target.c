@@ -48,13 +48,6 @@ typedef struct loop_step {
   uint32_t node; /* id */
 } loop_step_t;
 
-gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads, uint32_t shared,
-                      gc_address_t *pointers, uint32_t n) {
-  size_t nbytes = n * sizeof *pointers;
-  void *extra[] = {GC_LAUNCH_BUFFER, pointers, GC_LAUNCH_BUFFER_SIZE, &nbytes, GC_LAUNCH_END};
-  return run->driver->launch_kernel(function, blocks, 1, 1, threads, 1, 1, shared, run->stream, NULL, extra);
-}
-
 static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   loop_step_t *p = payload;
   const gc_run_t *run = run_of(f);
@@ -76,13 +69,6 @@ static aot_status_t run_loop(const lw_frame_t *f, void *payload) {
   if (result == GC_SUCCESS && p->kernel->end)
     result = gc_launch(run, p->kernel->end, p->end_blocks, LP_GPU_END_THREADS, 0, p->pointers, n);
   return driver_status(run, result);
-}
-
-uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t) {
-  const uint64_t at = (uint64_t)t->offset * aot_dtype_size(t->dtype);
-  uint32_t align = lowering(b)->align;
-  while (at % align) align /= 2;
-  return align;
 }
 
 static gc_kernel_t *kernel_of(const lw_build_t *b, const lp_loop_t *loop) {

@@ -14,17 +14,12 @@ cudnn_plan.c kept_plans.c
 gpu_call.c gpu_exe.c
 gpu_parts.c gpu_exe.c
 gpu_conv.c gpu_target.c
-gpu_dnn.c gpu_target.c
-own_kernel.c gpu_target.c
-product_step.c gpu_target.c
 gpu_patches.c gpu_conv.c
 loop_gpu_parameters.c loop_gpu.c
 loop_gpu_rows.c loop_gpu.c
 lower.c group_read.c
-residual_products.c find_groups.c
 region_sums.c joins.c
 chunk_steps.c schedule.c
-join_steps.c schedule.c
 row_chunks.c schedule.c
 END
 

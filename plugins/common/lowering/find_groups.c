@@ -305,21 +305,9 @@ static int has_order(const lw_build_t *b) {
   return 0;
 }
 
-static int is_collective(const lw_build_t *b, uint32_t node) {
-  const aot_snap_node_t *row = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + node;
-  return (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[row->op].flags & AOT_OP_COLLECTIVE) != 0;
-}
-
-int lw_has_writers(const lw_build_t *b) {
-  const cu_program_t *custom = b->machine->custom;
-  for (uint32_t i = 0; i < custom->n_nodes; i++)
-    if (!is_collective(b, custom->nodes[i].node)) return 1;
-  return 0;
-}
-
 /* Collectives begin where they stand, and are in one order on all ranks. */
 static void find_fixed(const lw_build_t *b, uint8_t *out) {
-  for (uint32_t i = 0; i < b->graph->n_nodes; i++) out[i] = (uint8_t)is_collective(b, b->graph->node_begin + i);
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) out[i] = (uint8_t)lw_is_collective(b, b->graph->node_begin + i);
 }
 
 /* Groups are merged, and get copies of nodes. A program with kernels that may write into what they read stays in the

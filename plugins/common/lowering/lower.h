@@ -238,7 +238,8 @@ aot_status_t lw_open_graph(lw_build_t *b);  /* b->values, checked, and their use
 aot_status_t lw_bind_inputs(lw_build_t *b); /* to storages of the ports */
 aot_status_t lw_lower_nodes(lw_build_t *b); /* once inputs are bound */
 aot_status_t lw_lower_node(lw_build_t *b);  /* the node at hand, by itself and not as a loop */
-aot_status_t lw_plan_memory(lw_build_t *b); /* places in the arena, by the steps that touch storages first and last */
+aot_status_t lw_plan_memory(
+    lw_build_t *b); /* arena_places.c: places in the arena, by the steps that touch storages first and last */
 
 /* ---- sums of regions (region_sums.c) ---- */
 aot_status_t lw_find_regions(lw_build_t *b);              /* b->regions; before groups are found */
@@ -322,6 +323,7 @@ const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k);
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position);
 /* May kernels of the program write into what they read? Those of plugins, but for collectives'. */
 int lw_has_writers(const lw_build_t *b);
+int lw_is_collective(const lw_build_t *b, uint32_t node); /* snapshot row */
 /* out: by node, FU_FIRST of the forward, FU_AGAIN of the backward and alike to one of those, 0 all others (again.c). */
 aot_status_t lw_find_again(const lw_build_t *b, uint8_t *out);
 struct fu_values;
