@@ -17,7 +17,6 @@ gpu_conv.c gpu_target.c
 gpu_patches.c gpu_conv.c
 loop_gpu_parameters.c loop_gpu.c
 loop_gpu_rows.c loop_gpu.c
-lower.c group_read.c
 region_sums.c joins.c
 chunk_steps.c schedule.c
 row_chunks.c schedule.c
