@@ -148,9 +148,8 @@ static inline int own_compile(const own_device_t *d, own_call_t *c, char *why) {
     snprintf(name, sizeof name, "own_%d", (int)kind);
     c->o.kind = kind;
     gc_own_launch(&c->o, &blocks, &threads, &shared);
-    failed =
-        d->cu.module_get_function(&c->kernels[kind], c->module, name) ||
-        (shared > 48 << 10 && d->cu.func_set_attribute(c->kernels[kind], GC_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared));
+    failed = d->cu.module_get_function(&c->kernels[kind], c->module, name) ||
+             (shared && d->cu.func_set_attribute(c->kernels[kind], GC_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared));
     if (failed) snprintf(why, OWN_WHY, "%s with %u bytes of shared memory: refused", name, shared);
   }
   free(image);
