@@ -1,9 +1,13 @@
 #include <train/interrupt.h>
 
+#include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
-/* A signal handler can reach nothing but a static; it is the only one of the run time. */
+/* A signal handler can reach nothing but a static; it is the only one of the run time. Ranks that are threads have one
+ * each, which end in any order: who begins, ends or asks holds the lock, and the handler does not. */
 static aoth_interrupt_t *volatile innermost;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The second Ctrl-C acts as if we were not here. A terminal that goes away may tell so twice, and the shell once
  * more. */
@@ -28,6 +32,7 @@ static void note(int signal_number) {
 }
 
 void aoth_interrupt_begin(aoth_interrupt_t *i) {
+  pthread_mutex_lock(&lock);
   i->asked = 0;
   i->outer = innermost;
   innermost = i;
@@ -39,14 +44,27 @@ void aoth_interrupt_begin(aoth_interrupt_t *i) {
     if (noted[k].stays_ignored && i->before[k].sa_handler == SIG_IGN) continue;
     if (!is_told || !noted[k].only_by_look) sigaction(noted[k].signal, &a, NULL);
   }
+  pthread_mutex_unlock(&lock);
 }
 
 int aoth_interrupt_asked(void) {
+  pthread_mutex_lock(&lock);
   const aoth_interrupt_t *i = innermost;
-  return i && i->asked;
+  const int asked = i && i->asked;
+  pthread_mutex_unlock(&lock);
+  return asked;
 }
 
 void aoth_interrupt_end(aoth_interrupt_t *i) {
-  for (size_t k = 0; k < AOTH_N_INTERRUPTS; k++) sigaction(noted[k].signal, &i->before[k], NULL);
-  innermost = i->outer;
+  pthread_mutex_lock(&lock);
+  if (innermost == i) {
+    for (size_t k = 0; k < AOTH_N_INTERRUPTS; k++) sigaction(noted[k].signal, &i->before[k], NULL);
+    innermost = i->outer;
+  } else { /* one that began later, in another thread, brings back what was before this one */
+    aoth_interrupt_t *later = innermost;
+    while (later->outer != i) later = later->outer;
+    memcpy(later->before, i->before, sizeof later->before);
+    later->outer = i->outer;
+  }
+  pthread_mutex_unlock(&lock);
 }

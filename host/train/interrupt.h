@@ -9,7 +9,7 @@
 
 #define AOTH_N_INTERRUPTS 3
 
-/* The innermost is the one that is asked; begun and ended on one thread. */
+/* The innermost is the one that is asked: of several threads' that which began last. [any-thread] */
 typedef struct aoth_interrupt {
   /* Tells the work, in the signal handler. 0: nothing goes on that would stop, and the process ends. NULL: the work looks
    * for itself. */
