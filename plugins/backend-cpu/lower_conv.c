@@ -151,8 +151,6 @@ static aot_status_t add_dense(lw_build_t *b, const bc_conv_t *c, int what, const
 
 /* ---- bias ---- */
 
-static int is_half(const lw_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
-
 typedef struct bias_step {
   lw_ref_t image, bias;
   bc_planes_t planes;
@@ -214,7 +212,7 @@ static aot_status_t add_bias(lw_build_t *b, const lw_tensor_t *image, const lw_t
 static aot_status_t add_bias_gradient(lw_build_t *b, const lw_tensor_t *gy, const lw_tensor_t *gb) {
   lw_tensor_t wide = *gy, sums = *gb, dense;
   bias_step_t *p;
-  if (is_half(gy)) {
+  if (lw_is_half(gy)) {
     AOT_TRY(bc_widened(b, gy, &wide));
     sums.dtype = AOT_F32;
     sums.offset = 0;
@@ -223,7 +221,7 @@ static aot_status_t add_bias_gradient(lw_build_t *b, const lw_tensor_t *gy, cons
   AOT_TRY(lw_contiguous(b, &wide, &dense));
   LW_STEP(b, run_bias_gradient, p);
   *p = of_bias(b, &dense, &sums);
-  return is_half(gy) ? bc_narrow_into(b, &sums, gb) : AOT_OK;
+  return lw_is_half(gy) ? bc_narrow_into(b, &sums, gb) : AOT_OK;
 }
 
 /* ---- one direction ---- */
@@ -307,7 +305,7 @@ static aot_status_t add_conv(lw_build_t *b, const bc_conv_t *c, int what, const 
   bc_dnn_conv_t d = {.conv = *c, .dtype = dtype, .has_bias = what == BC_CONV_FORWARD && t[B].storage != LW_NONE};
   lw_tensor_t readable[N_OPERANDS];
   if (is_product(c, what, t)) return add_as_product(b, c, what, t);
-  if (is_half(&t[result]) && late_bias) return add_in_float(b, c, what, t);
+  if (lw_is_half(&t[result]) && late_bias) return add_in_float(b, c, what, t);
   for (int o = 0; o < N_OPERANDS; o++) {
     readable[o] = t[o];
     if (o != result && t[o].storage != LW_NONE && has_holes_or_overlaps(&t[o])) lw_make_contiguous(&readable[o]);
@@ -316,7 +314,7 @@ static aot_status_t add_conv(lw_build_t *b, const bc_conv_t *c, int what, const 
   strides_of(&readable[W], d.w_strides);
   strides_of(&readable[Y], d.y_strides);
   if (dtype == AOT_F32 || dtype == AOT_BF16) AOT_TRY(bc_divide_conv(b, &d, what, &division));
-  if (is_half(&t[result]) && !division) return add_in_float(b, c, what, t);
+  if (lw_is_half(&t[result]) && !division) return add_in_float(b, c, what, t);
   if (division) {
     for (int o = 0; o < N_OPERANDS; o++)
       if (o != result && t[o].storage != LW_NONE && has_holes_or_overlaps(&t[o]))

@@ -58,8 +58,6 @@ aot_status_t bc_narrow_into(lw_build_t *b, const lw_tensor_t *full, const lw_ten
 
 /* ---- lowerings of floats, for halves ---- */
 
-static int is_half(const lw_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
-
 /* What stands in the place of a value while a lowering looks at it. */
 typedef struct stand_in {
   lw_value_t *value;
@@ -77,7 +75,7 @@ static int widen_operands(lw_build_t *b, stand_in_t *at, uint32_t *n, aot_status
     lw_value_t *v = rows[k] == AOT_NO_ID ? NULL : lw_value(b, rows[k]);
     lw_tensor_t wide;
     if (v && v->kind == AOT_TYPE_SYMFLOAT) return 0;
-    if (!v || v->kind != AOT_TYPE_TENSOR || !is_half(&v->t)) continue; /* or it has one already */
+    if (!v || v->kind != AOT_TYPE_TENSOR || !lw_is_half(&v->t)) continue; /* or it has one already */
     *status = bc_widened(b, &v->t, &wide);
     if (*status != AOT_OK) return 0;
     at[(*n)++] = (stand_in_t){v, v->t};
@@ -109,7 +107,7 @@ aot_status_t bc_lower_in_float(lw_build_t *b, lw_lower_fn lower) {
   results = at + n;
   for (uint32_t r = 0; r < n_results; r++) {
     lw_value_t *v = lw_value(b, b->node->result_begin + r);
-    if (v->kind != AOT_TYPE_TENSOR || !is_half(&v->t)) continue;
+    if (v->kind != AOT_TYPE_TENSOR || !lw_is_half(&v->t)) continue;
     results[n_narrow++] = (stand_in_t){v, v->t};
     v->t.dtype = AOT_F32;
   }

@@ -41,9 +41,7 @@ static const gc_mask_t *find_mask(const lw_build_t *b, const gc_kept_table_t *ma
   if (b->machine->custom->n_nodes) return NULL; /* plugins' kernels may write into what nobody seems to read any more */
   for (gc_kept_t *k = gc_kept_first(masks, gc_kept_hash(&mask, 1)); k; k = gc_kept_before(k)) {
     const gc_mask_t *m = (const gc_mask_t *)k;
-    if (m->of.storage == mask->storage && lw_same_geometry(&m->of, mask) && m->bias.dtype == bias->dtype &&
-        lw_same_sizes(&m->bias, bias))
-      return m;
+    if (m->of.storage == mask->storage && lw_same_geometry(&m->of, mask) && lw_same_sizes(&m->bias, bias)) return m;
   }
   return NULL;
 }
@@ -54,7 +52,7 @@ aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_
   if (!masks) return no_memory(b);
   *out = find_mask(b, masks, a->mask, &bias);
   if (*out) return AOT_OK;
-  gc_mask_kernel_t kernel = {.kind = GC_MASK_BIAS, .dtype = a->mask->dtype, .bias_dtype = bias.dtype};
+  gc_mask_kernel_t kernel = {.kind = GC_MASK_BIAS, .dtype = a->mask->dtype};
   lw_tensor_t weights = bias;
   weights.dtype = AOT_F32;
   weights.rank = 3;

@@ -532,10 +532,6 @@ static aot_status_t run_beside(const lw_frame_t *f, void *payload) {
   return driver_status(run, gc_beside_wait(run->beside, run->stream, q->number));
 }
 
-static int is_collective(const lw_build_t *b) {
-  return (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].flags & AOT_OP_COLLECTIVE) != 0;
-}
-
 static aot_status_t remember_beside(lw_build_t *b, uint32_t storage, uint32_t number) {
   gc_lowering_t *l = lowering(b);
   if (storage >= l->n_beside_of) {
@@ -554,7 +550,7 @@ static aot_status_t remember_beside(lw_build_t *b, uint32_t storage, uint32_t nu
 static aot_status_t lower_on_queue(lw_build_t *b, const cu_node_t *custom, rk_arg_t *args) {
   gc_lowering_t *l = lowering(b);
   const int goes_on = (custom->kernel->head.flags & AOT_KERNEL_STARTS) != 0,
-            is_beside = goes_on || (is_collective(b) && !custom->passes);
+            is_beside = goes_on || (lw_is_collective(b, custom->node) && !custom->passes);
   lw_kernel_step_t *k;
   queue_step_t *q = lw_pool_alloc(b->pool, sizeof *q);
   if (!q) return no_memory(b);

@@ -79,16 +79,7 @@ status 0 "$aothost" run "$root/pipelines/inference.yaml" --model columns.ir --ou
 status 0 "$aothost" verify "$root/pipelines/inference.yaml" --model columns.ir --expect expected.st --json run.json \
   --set vars.backend=backend-cuda --set run.device=cuda
 # Rows of 16 KB, of which three are on their way to a block: 48 KB of shared memory, beside what its reductions take.
-awk 'function leaf(k, name, n,   i) {
-  printf "leaf %d parameter \"%s\" : f32[%d] data \"", k, name, n
-  for (i = 0; i < n; i++) printf "%s", words[int((i * i + 3 * i) / 7 + i + k) % 8 + 1]
-  print "\""
-}
-BEGIN {
-  split("0000803f 00000040 0000003f 000040be 0000a03e 0000803e 0000c0bf 0000803e", words, " ")
-  print "aot 1\nproperties imported"
-  leaf(0, "u", 600); leaf(1, "v", 2048); leaf(2, "w", 2048)
-}' > staged.ir
+{ printf 'aot 1\nproperties imported\n'; leaf 0 u '[600]' 600; leaf 1 v '[2048]' 2048; leaf 2 w '[2048]' 2048; } > staged.ir
 cat >> staged.ir <<'END'
 graph @main forward {
   in %pu = parameter 0 : f32[600]

@@ -6,23 +6,15 @@
 # DTYPE WIDE COLUMNS LINES: of the graph, from the product on; there are x [64, WIDE], w [COLUMNS, WIDE] and v [COLUMNS] of
 # the dtype, of which v is a cast, and b, which is none; and r [64, COLUMNS] of float32, which a product makes
 program() {
-  awk -v dtype="$1" -v wide="$2" -v columns="$3" -v lines="$4" '
-function leaf(k, name, sizes, n,   i) {
-  printf "leaf %d parameter \"%s\" : f32%s data \"", k, name, sizes
-  for (i = 0; i < n; i++) printf "%s", words[int(i * (2 * k + 1) + i * i / 7) % 8 + 1]
-  print "\""
-}
-BEGIN {
-  split("0000803d 0000003e 000080bd 0000403d 000000bd 0000203e 000040be 0000803e", words, " ")
-  print "aot 1\nproperties imported"
-  leaf(0, "x", "[64, " wide "]", 64 * wide); leaf(1, "w", "[" columns ", " wide "]", columns * wide); leaf(2, "v", "[" columns "]", columns)
+  { printf 'aot 1\nproperties imported\n'; leaf 0 x "[64, $2]" $((64 * $2)); leaf 1 w "[$3, $2]" $(($3 * $2)); leaf 2 v "[$3]" "$3"; } > sum.ir
+  awk -v dtype="$1" -v wide="$2" -v columns="$3" -v lines="$4" 'BEGIN {
   print "graph @main forward {\n  in %px = parameter 0 : f32[64, " wide "]\n  in %pw = parameter 1 : f32[" columns ", " wide "]"
   print "  in %pv = parameter 2 : f32[" columns "]"
   for (i = 1; i <= 3; i++) print "  %" substr("xwv", i, 1) " = aten._to_copy.default %p" substr("xwv", i, 1) ", dtype=" dtype
   print "  %b = aten.sin.default %v"
   print "  %r = aten.linear.default %px, %pw, none"
   print lines "}"
-}' > sum.ir
+}' >> sum.ir
 }
 number() { grep -A1 "\"$1\"" run.json | sed -n 's/.*"value": \([-0-9.e+]*\).*/\1/p' | awk '{ printf "%d", $1 }'; }
 # KIND: of the program above, with products that add or loops that do

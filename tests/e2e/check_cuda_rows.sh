@@ -5,16 +5,8 @@
 # to the next bfloat16.
 . "$(dirname "$0")/lib.sh"
 program() {
-  awk -v dtype="$1" -v wide="$2" '
-function leaf(k, name, type, n,   i) {
-  printf "leaf %d parameter \"%s\" : f32%s data \"", k, name, type
-  for (i = 0; i < n; i++) printf "%s", words[int(i * (2 * k + 1) + i * i / 7) % 8 + 1]
-  print "\""
-}
-BEGIN {
-  split("0000803d 0000003e 000080bd 0000403d 000000bd 0000203e 000040be 0000803e", words, " ")
-  print "aot 1\nproperties imported"
-  leaf(0, "x", "[64, " wide "]", 64 * wide); leaf(1, "w", "[523, " wide "]", 523 * wide); leaf(2, "v", "[523]", 523)
+  { printf 'aot 1\nproperties imported\n'; leaf 0 x "[64, $2]" $((64 * $2)); leaf 1 w "[523, $2]" $((523 * $2)); leaf 2 v '[523]' 523; } > rows.ir
+  awk -v dtype="$1" -v wide="$2" 'BEGIN {
   print "graph @main forward {"
   print "  in %px = parameter 0 : f32[64, " wide "]\n  in %pw = parameter 1 : f32[523, " wide "]\n  in %pv = parameter 2 : f32[523]"
   for (i = 1; i <= 3; i++) print "  %" substr("xwv", i, 1) " = aten._to_copy.default %p" substr("xwv", i, 1) ", dtype=" dtype
@@ -28,7 +20,7 @@ BEGIN {
   print "  %dx = aten.mm.default %g, %w"
   print "  %read = aten.mm.default %own, %w"
   print "  out user_output 0 = %dw\n  out user_output 1 = %dx\n  out user_output 2 = %own\n  out user_output 3 = %read\n}"
-}' > rows.ir
+}' >> rows.ir
 }
 # DTYPE COLUMNS of x, PRODUCTS that cuBLASLt computes, TOLERANCE
 check() {

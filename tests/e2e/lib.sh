@@ -16,4 +16,12 @@ status() {
 says() { grep -qE -- "$1" out || { complain "does not say '$1'"; tail -5 out; }; }
 same() { cmp -s "$1" "$2" || complain "$1 and $2 differ"; }
 has() { grep -qE -- "$2" "$1" || complain "$1 lacks $2"; }
+# NUMBER NAME SIZES COUNT: a float parameter of a program in text, of so many small numbers, eight of them different
+leaf() {
+  awk -v k="$1" -v name="$2" -v sizes="$3" -v n="$4" 'BEGIN {
+    split("0000803d 0000003e 000080bd 0000403d 000000bd 0000203e 000040be 0000803e", words, " ")
+    printf "leaf %d parameter \"%s\" : f32%s data \"", k, name, sizes
+    for (i = 0; i < n; i++) printf "%s", words[int(i * (2 * k + 1) + i * i / 7) % 8 + 1]
+    print "\"" }'
+}
 finish() { [ "$failed" = 0 ] && echo ok; exit "$failed"; }

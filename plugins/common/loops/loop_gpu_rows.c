@@ -255,7 +255,7 @@ static int choose_staged(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m)
   const uint32_t teams = TEAMS_TOGETHER / g->team;
   const uint32_t most = g->team > WARP ? MOST_TEAMS : TEAMS_TOGETHER;
   if (choose_stages(l, m, teams > most ? most : teams ? teams : 1)) {
-    /* Long rows are copied faster whole; short ones of several teams are not (measured, bench/cuda/README.md). */
+    /* Long rows are copied faster whole; of short ones some are and some are not (bench/cuda/README.md). */
     g->bulk = !has_sums && m->arch >= OLDEST_WITH_BULK && may_be_bulk(l);
     return 1;
   }

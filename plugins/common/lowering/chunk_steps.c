@@ -7,8 +7,6 @@ static aot_status_t no_memory(lw_build_t *b) {
   return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
 }
 
-static int is_half(const lw_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
-
 static const aot_snap_node_t *node_at(const lw_build_t *b, uint32_t i) {
   return AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + i;
 }
@@ -33,7 +31,7 @@ static aot_status_t begin_part(lw_build_t *b, lw_chain_part_t *p) {
     p->whole = *p->place;
     return AOT_OK;
   }
-  if (p->role == LW_ROWS_SUM && is_half(&p->whole)) p->whole.dtype = AOT_F32;
+  if (p->role == LW_ROWS_SUM && lw_is_half(&p->whole)) p->whole.dtype = AOT_F32;
   lw_result_geometry(&p->whole);
   if (p->role == LW_ROWS_SUM) lw_make_contiguous(&p->whole);
   return lw_new_tensor(b, &p->whole);

@@ -238,8 +238,7 @@ aot_status_t lw_open_graph(lw_build_t *b);  /* b->values, checked, and their use
 aot_status_t lw_bind_inputs(lw_build_t *b); /* to storages of the ports */
 aot_status_t lw_lower_nodes(lw_build_t *b); /* once inputs are bound */
 aot_status_t lw_lower_node(lw_build_t *b);  /* the node at hand, by itself and not as a loop */
-aot_status_t lw_plan_memory(
-    lw_build_t *b); /* arena_places.c: places in the arena, by the steps that touch storages first and last */
+aot_status_t lw_plan_memory(lw_build_t *b); /* places in the arena (arena_places.c) */
 
 /* ---- sums of regions (region_sums.c) ---- */
 aot_status_t lw_find_regions(lw_build_t *b);              /* b->regions; before groups are found */
@@ -259,6 +258,7 @@ int lw_is_product_sum(const lw_build_t *b, uint32_t node); /* or a part of one *
 aot_status_t lw_lower_product_sum(lw_build_t *b);          /* the node at hand, which is one or a part */
 
 /* ---- products (products.c) ---- */
+static inline int lw_is_half(const lw_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
 /* c = x @ y, of a dtype that targets multiply, with sizes that they count? */
 int lw_is_product(const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *c);
 typedef struct lw_product { /* alpha * x @ y + beta * addend */

@@ -151,19 +151,25 @@ static int read_matmul(const lw_build_t *b, lw_product_t *out) {
   return lw_expanded(y, type->rank, sizes, &out->y) && fits(&out->x, &out->y, type);
 }
 
+typedef int (*read_fn)(const lw_build_t *b, lw_product_t *out);
 static const struct {
   const char *op;
-  int (*read)(const lw_build_t *b, lw_product_t *out);
+  read_fn read;
 } forms[] = {
     {"aten.linear.default", read_linear}, {"aten.mm.default", read_mm},         {"aten.bmm.default", read_mm},
     {"aten.addmm.default", read_addmm},   {"aten.baddbmm.default", read_addmm}, {"aten.matmul.default", read_matmul},
 };
 
-int lw_read_product(const lw_build_t *b, lw_product_t *out) {
-  const aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
+/* NULL: the operator is no product. */
+static read_fn form_of(aot_str_t op) {
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
-    if (aot_str_eq(name, aot_str(forms[k].op))) return forms[k].read(b, out);
-  return 0;
+    if (aot_str_eq(op, aot_str(forms[k].op))) return forms[k].read;
+  return NULL;
+}
+
+int lw_read_product(const lw_build_t *b, lw_product_t *out) {
+  const read_fn read = form_of(aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name));
+  return read && read(b, out);
 }
 
 aot_status_t lw_fold_product(lw_build_t *b, lw_product_t *p) {
@@ -183,9 +189,6 @@ static aot_status_t lower_product(lw_build_t *b) {
   return b->machine->target->product(b, &p.x, &p.y, p.addend_at == LW_NONE ? NULL : &addend, &out, p.alpha, p.beta);
 }
 
-static const lw_lowering_t rows[] = {
-    {"aten.linear.default", lower_product},  {"aten.mm.default", lower_product},
-    {"aten.bmm.default", lower_product},     {"aten.addmm.default", lower_product},
-    {"aten.baddbmm.default", lower_product}, {"aten.matmul.default", lower_product},
-};
-const lw_lowering_table_t lw_lowerings_products = LW_TABLE(rows);
+static int has(aot_str_t op) { return form_of(op) != NULL; }
+
+const lw_lowering_table_t lw_lowerings_products = {.has = has, .lower = lower_product};

@@ -123,8 +123,8 @@ static aot_status_t init(lw_build_t *b, levels_t *l) {
 
 /* The node of the graph that makes the value; LW_NONE: it comes from outside. */
 static uint32_t maker(const lw_build_t *b, uint32_t row) {
-  const uint32_t def = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def, begin = b->graph->node_begin;
-  return def >= begin && def - begin < b->graph->n_nodes ? def - begin : LW_NONE;
+  const uint32_t node = lw_node_of(b, row);
+  return node < b->graph->n_nodes ? node : LW_NONE;
 }
 
 /* What the value is a view of, or the value itself. */
@@ -146,20 +146,18 @@ static int is_wanted(const lw_build_t *b, const levels_t *l, uint32_t row) {
 
 /* ---- finding ---- */
 
-static int is_half(const lw_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
-
 /* Of the node at hand. 0: it is no cast between float and halves. */
 static int is_cast(const lw_build_t *b) {
   const aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
   const lw_tensor_t *from = lw_arg_tensor(b, 0), *to = b->node->n_results == 1 ? lw_type(b, 0) : NULL;
   return aot_str_eq(name, aot_str("aten._to_copy.default")) && from && to && lw_same_sizes(from, to) &&
-         (is_half(from) ? to->dtype == AOT_F32 : from->dtype == AOT_F32 && is_half(to));
+         (lw_is_half(from) ? to->dtype == AOT_F32 : from->dtype == AOT_F32 && lw_is_half(to));
 }
 
 /* The node at hand is a product that can be added to what its bias may be added to. */
 static int is_product(const lw_build_t *b) {
   lw_product_t p;
-  if (b->node->n_results != 1 || !is_half(lw_type(b, 0)) || !lw_read_product(b, &p) || p.alpha != 1) return 0;
+  if (b->node->n_results != 1 || !lw_is_half(lw_type(b, 0)) || !lw_read_product(b, &p) || p.alpha != 1) return 0;
   const lw_tensor_t *bias = p.addend_at == LW_NONE ? NULL : lw_arg_tensor(b, p.addend_at);
   return !bias || (p.beta == 1 && bias->rank == 1 && bias->sizes[0] == p.y.sizes[p.y.rank - 1]);
 }
@@ -177,7 +175,7 @@ static int find_chain(lw_build_t *b, uint32_t row, chain_t *out) {
     b->node = node_at(b, i);
     if (lw_is_region_sum(b, i) || lw_is_product_sum(b, i)) return 0;
     if (is_product(b)) return lw_is_contiguous(lw_type(b, 0));
-    if (out->n == MOST_LINKS || !(lw_is_plain_view(b) || (is_cast(b) && is_half(lw_arg_tensor(b, 0))))) return 0;
+    if (out->n == MOST_LINKS || !(lw_is_plain_view(b) || (is_cast(b) && lw_is_half(lw_arg_tensor(b, 0))))) return 0;
     out->links[out->n++] = i;
     row = lw_arg_row(b, 0);
   }

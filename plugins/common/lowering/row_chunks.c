@@ -33,8 +33,6 @@ static aot_status_t no_memory(lw_build_t *b) {
 
 static const lw_tensor_t *tensor(const finder_t *f, uint32_t row) { return &lw_value(f->b, row)->t; }
 static int64_t nbytes_of(const lw_tensor_t *t) { return lw_numel(t) * (int64_t)aot_dtype_size(t->dtype); }
-static int is_half(const lw_tensor_t *t) { return t->dtype == AOT_BF16 || t->dtype == AOT_F16; }
-
 /* ---- roles ---- */
 
 static uint8_t role_of(const finder_t *f, uint32_t row) { return f->role[row - f->b->value_begin]; }
@@ -96,7 +94,8 @@ const lw_product_form_t *lw_product_form_of(const lw_build_t *b) {
 }
 
 static int is_multiplied(const lw_tensor_t *x, const lw_tensor_t *y) {
-  return x && y && x->dtype == y->dtype && y->rank == 2 && (x->dtype == AOT_F32 || x->dtype == AOT_F64 || is_half(x));
+  return x && y && x->dtype == y->dtype && y->rank == 2 &&
+         (x->dtype == AOT_F32 || x->dtype == AOT_F64 || lw_is_half(x));
 }
 
 /* Rows of the left operand are the result's. */
@@ -173,7 +172,7 @@ static int is_sum(finder_t *f, const lw_member_t *m, uint32_t r) {
   const int is_across = m->rows->steps[m->rows->results[r]].reduce == LP_ACROSS;
   if (!is_across && (m->rows->n_steps != 1 || m->rows->steps[0].reduce != LP_SUM)) return 0;
   lw_tensor_t *t = &lw_value(b, b->node->result_begin + r)->t;
-  if (!is_half(t)) return t->dtype == AOT_F32 || t->dtype == AOT_F64;
+  if (!lw_is_half(t)) return t->dtype == AOT_F32 || t->dtype == AOT_F64;
   const int32_t dtype = t->dtype;
   lw_member_t as_float;
   t->dtype = AOT_F32;

@@ -29,11 +29,7 @@ static aot_status_t no_memory(lw_build_t *b) {
   return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
 }
 
-static int is_product(const lw_build_t *b) {
-  for (uint32_t r = 0; r < lw_lowerings_products.n_rows; r++)
-    if (lw_op(b)->lower == lw_lowerings_products.rows[r].lower) return 1;
-  return 0;
-}
+static int is_product(const lw_build_t *b) { return lw_op(b)->lower == lw_lowerings_products.lower; }
 
 /* The node's result with rows further apart. 0: it needs none. */
 static int with_pitch(const lw_build_t *b, lw_tensor_t *out) {
