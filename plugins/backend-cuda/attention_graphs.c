@@ -125,6 +125,21 @@ static uint32_t causal(draft_t *d, uint32_t x) {
   return y;
 }
 
+/* Tiles of keys that engines compute at a time end at multiples of this. */
+enum { TILE = 128 };
+
+/* Keys beyond the last have scores of 0, not of -inf: in cuDNN 9.14, and in 9.19 where the last tile is half full (PyTorch's
+ * issue 196678). Where the sum of exponentials is below exp(-88), exp(0 - its log) is infinite, and times a key of zeros it
+ * makes the gradient of the query a NaN. With the causal mask engines hide them. */
+static uint32_t without_keys_beyond(draft_t *d, uint32_t x) {
+  if (d->a->is_causal || d->a->n_key % TILE == 0) return x;
+  const uint32_t column = add_index(d, x, 3), n_key = gc_dnn_number(d->g, 4, (float)d->a->n_key);
+  const uint32_t is_key = pointwise(d, GC_DNN_CMP_LT, column, n_key, add_scores(d, AOT_BOOL));
+  const uint32_t y = add_scores(d, AOT_F32);
+  gc_dnn_op(d->g, (gc_dnn_op_t){GC_DNN_POINTWISE, GC_DNN_SELECT, AOT_F32, -1, x, d->minus_infinity, is_key, y});
+  return y;
+}
+
 /* scale q k^T + bias */
 static uint32_t biased_scores(draft_t *d) {
   const uint32_t scores = matmul(d, GC_ATT_Q, GC_ATT_K, add_scores(d, AOT_F32));
@@ -171,10 +186,12 @@ static void give_shared(draft_t *d, uint32_t x, uint32_t b, uint32_t y) {
 }
 
 /* p = exp(mask(scale q k^T + bias - stats))     gv = drop(p)^T go
- * gs = scale p (drop(go v^T) - rowsum(go o))    gq = gs k     gk = gs^T q */
+ * gs = scale p (drop(go v^T) - rowsum(go o))    gq = gs k     gk = gs^T q
+ * The sums of rows have a factor since no engine takes them without one. It is 1: cuDNN 9.14 and 9.19 leave out any other
+ * (an H200), so dropout's factor stands in drop(go v^T) and not behind all. */
 void gc_attention_backward(const gc_attention_t *a, int order, gc_dnn_graph_t *out) {
   draft_t d = begin(a, 1u << GC_ATT_K | 1u << GC_ATT_V, out);
-  const uint32_t over_keep_scale = gc_dnn_number(out, 4, (float)(a->keep_dtype ? 1 / a->keep_scale : 1));
+  const uint32_t one = gc_dnn_number(out, 4, 1);
   int64_t sizes[4], strides[4];
 
   geometry(a, GC_ATT_O, sizes, strides);
@@ -184,16 +201,17 @@ void gc_attention_backward(const gc_attention_t *a, int order, gc_dnn_graph_t *o
   const uint32_t product = gc_dnn_tensor(out, GC_DNN_VIRTUAL, AOT_F32, 4, sizes, strides);
   pointwise(&d, GC_DNN_MUL, GC_ATT_GO, GC_ATT_O, product);
   const uint32_t row = reduce(&d, GC_DNN_SUM, product, add_row(&d, GC_DNN_VIRTUAL));
-  pointwise(&d, GC_DNN_MUL, row, over_keep_scale, GC_ATT_SUMS);
+  pointwise(&d, GC_DNN_MUL, row, one, GC_ATT_SUMS);
 
   const uint32_t s = pointwise(&d, GC_DNN_SUB, biased_scores(&d), GC_ATT_STATS, add_scores(&d, AOT_F32));
-  const uint32_t p = pointwise(&d, GC_DNN_EXP, causal(&d, s), GC_DNN_NONE, add_scores(&d, AOT_F32));
+  const uint32_t seen = causal(&d, without_keys_beyond(&d, s));
+  const uint32_t p = pointwise(&d, GC_DNN_EXP, seen, GC_DNN_NONE, add_scores(&d, AOT_F32));
   give_shared(&d, transposed_half(&d, keep_scaled(&d, kept(&d, p), AOT_F32)), GC_ATT_GO, GC_ATT_GV);
 
   const uint32_t gp = kept(&d, matmul(&d, GC_ATT_GO, GC_ATT_V, add_scores(&d, AOT_F32)));
-  const uint32_t centered = pointwise(&d, GC_DNN_SUB, gp, GC_ATT_SUMS, add_scores(&d, AOT_F32));
-  const uint32_t product_p = pointwise(&d, GC_DNN_MUL, centered, p, add_scores(&d, AOT_F32));
-  const uint32_t unscaled = keep_scaled(&d, product_p, AOT_F32);
+  const uint32_t dropped = keep_scaled(&d, gp, AOT_F32);
+  const uint32_t centered = pointwise(&d, GC_DNN_SUB, dropped, GC_ATT_SUMS, add_scores(&d, AOT_F32));
+  const uint32_t unscaled = pointwise(&d, GC_DNN_MUL, centered, p, add_scores(&d, AOT_F32));
   const uint32_t gs = pointwise(&d, GC_DNN_MUL, unscaled, d.scale, add_scores(&d, AOT_F32));
   give_shared(&d, transposed_half(&d, gs), GC_ATT_Q, GC_ATT_GK);
 

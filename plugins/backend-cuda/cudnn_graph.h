@@ -35,6 +35,7 @@ enum {
   GC_DNN_LOG = 15,
   GC_DNN_IDENTITY = 21,
   GC_DNN_CMP_GE = 303,
+  GC_DNN_CMP_LT = 304,
   GC_DNN_GEN_INDEX = 501, /* of the element along the axis */
   GC_DNN_SELECT = 601,    /* t ? x : b */
 };

@@ -8,7 +8,9 @@
  * convolution of float32 rounds its inputs, as those for tensor cores do, and says so in its notes. Convolutions of images
  * whose batch is not outermost in memory are taken and give NaN: 9.14 takes them and gives wrong numbers. A workspace
  * has other contents after each run. Gradients of queries that are summed in memory, in float32, have their terms in
- * another order in each run. */
+ * another order in each run. As on an H200 a factor of the sums of rows is taken for 1, and keys that fill up the last 128
+ * have scores of 0 in gradients that neither are causal nor hide them: the gradient of a query is NaN where exp(0 - its log
+ * sum) is infinite. */
 #include "double_api.h"
 #include "common/kernels/rk_core.h"
 
@@ -34,7 +36,7 @@ enum { T_HANDLE = 0, T_DATA_TYPE, T_BOOLEAN, T_INT64, T_FLOAT, T_DOUBLE, T_POINT
 enum { T_NOTE = 11, T_POINTWISE_MODE = 14, T_DESCRIPTOR, T_REDUCTION_MODE = 18, T_CHAR = 24 };
 
 enum { MAX_RANK = 5, MANY = 64, VERSION = 91900 };
-enum { IDENTITY = 21 }; /* cudnnPointwiseMode_t */
+enum { MUL = 1, SUB = 9, IDENTITY = 21, CMP_GE = 303, CMP_LT }; /* cudnnPointwiseMode_t */
 
 /* ---- descriptors are lists of attributes ---- */
 
@@ -416,6 +418,31 @@ static const operation_t *sums_in_any_order(const program_t *p) {
   return is_read && sums->kind == OP_MATMUL && !sums->y.is_virtual && sums->y.dtype == AOT_F32 ? sums : NULL;
 }
 
+static const operation_t *made_by(const program_t *p, const tensor_t *t) {
+  for (int32_t k = 0; k < p->n; k++)
+    if (p->ops[k].y.id == t->id) return &p->ops[k];
+  return NULL;
+}
+
+static int is_factor_of_rows(const program_t *p, const operation_t *op) {
+  const operation_t *sum = op->kind == OP_POINTWISE && op->mode == MUL && op->b.is_by_value ? made_by(p, &op->x) : NULL;
+  return sum && sum->kind == OP_REDUCTION;
+}
+
+/* The log sums that scores are less by, in attention's gradients whose keys do not fill the last 128 and are not compared
+ * with anything. */
+static const tensor_t *sums_with_keys_beyond(const program_t *p) {
+  const tensor_t *sums = NULL;
+  for (int32_t k = 0; k < p->n; k++) {
+    const operation_t *op = &p->ops[k];
+    const int is_pointwise = op->kind == OP_POINTWISE;
+    if (is_pointwise && (op->mode == CMP_GE || op->mode == CMP_LT)) return NULL;
+    const int is_of_rows = is_pointwise && op->mode == SUB && !op->b.is_virtual && !op->b.is_by_value;
+    if (is_of_rows && !sums && op->x.sizes[op->x.rank - 1] % 128) sums = &op->b;
+  }
+  return sums;
+}
+
 static int is_contiguous(const tensor_t *t) {
   int64_t step = 1;
   for (int32_t d = t->rank; d-- > 0; step *= t->sizes[d])
@@ -653,24 +680,26 @@ static int next(const tensor_t *t, int64_t *index) {
 static double pointwise(const operation_t *op, double x, double b, double t, const int64_t *index) {
   switch (op->mode) {
     case 0: return x + b;
-    case 1: return x * b;
+    case MUL: return x * b;
     case 6: return x / b;
-    case 9: return x - b;
+    case SUB: return x - b;
     case 13: return exp(x);
     case 15: return log(x);
     case IDENTITY: return x;
-    case 303: return x >= b;
+    case CMP_GE: return x >= b;
+    case CMP_LT: return x < b;
     case 501: return (double)index[op->axis];
     case 601: return t != 0 ? x : b;
     default: return NAN;
   }
 }
 
-static void run_pointwise(const operation_t *op, const place_t *x, const place_t *b, const place_t *t,
-                          const place_t *y) {
+static void run_pointwise(const operation_t *op, const place_t *x, const place_t *b, const place_t *t, const place_t *y,
+                          int is_by_one) {
   int64_t index[MAX_RANK] = {0};
   do {
-    const double vx = get(&op->x, x, at(&op->x, index)), vb = b ? get(&op->b, b, at(&op->b, index)) : 0;
+    const double vx = get(&op->x, x, at(&op->x, index));
+    const double vb = is_by_one ? 1 : b ? get(&op->b, b, at(&op->b, index)) : 0;
     const double vt = t ? get(&op->t, t, at(&op->t, index)) : 0;
     put(&op->y, y, at(&op->y, index), pointwise(op, vx, vb, vt, index));
   } while (next(&op->y, index));
@@ -725,6 +754,14 @@ static void run_reshape(const operation_t *op, const place_t *x, const place_t *
   while (next(&op->y, index));
 }
 
+/* Rows of y whose log sum makes the exponential of a score of 0 infinite. */
+static void spoil_rows(const tensor_t *sums, const place_t *at_sums, const tensor_t *y, const place_t *at_y) {
+  int64_t index[MAX_RANK] = {0};
+  do {
+    if (isinf((float)exp(-get(sums, at_sums, at(sums, index))))) put(y, at_y, at(y, index), NAN);
+  } while (next(y, index));
+}
+
 static int has_batch_inside(const tensor_t *t) {
   for (int32_t d = 1; d < t->rank && t->sizes[0] > 1; d++)
     if (t->sizes[d] > 1 && t->strides[d] >= t->strides[0] * t->sizes[0]) return 1;
@@ -770,6 +807,7 @@ static void run_conv(const operation_t *op, int rounds, const place_t *px, const
 static int run_plan(void *argument) {
   const run_t *r = argument;
   const operation_t *sums = sums_in_any_order(&r->program);
+  const tensor_t *spoils = sums_with_keys_beyond(&r->program);
   places_t places = {.n = 0};
   memset(r->workspace, 0xff, (size_t)r->workspace_nbytes);
   for (int32_t k = 0; k < r->program.n; k++) {
@@ -779,12 +817,13 @@ static int run_plan(void *argument) {
     const place_t *t = op->t.id ? place_of(&places, r, &op->t) : NULL;
     const place_t *y = place_of(&places, r, &op->y);
     switch (op->kind) {
-      case OP_POINTWISE: run_pointwise(op, x, b, t, y); break;
+      case OP_POINTWISE: run_pointwise(op, x, b, t, y, is_factor_of_rows(&r->program, op)); break;
       case OP_MATMUL: run_matmul(op, op == sums ? r->turn : -1, x, b, y); break;
       case OP_REDUCTION: run_reduction(op, x, y); break;
       case OP_RESHAPE: run_reshape(op, x, y); break;
       default: run_conv(op, r->engine == 0, x, b, y);
     }
+    if (spoils && k == r->program.n - 1) spoil_rows(spoils, place_of(&places, r, spoils), &op->y, y);
   }
   for (int k = 0; k < places.n; k++) free(places.rows[k].array);
   return 0;
