@@ -43,15 +43,14 @@ static int share_heads(int64_t of_queries, int64_t of_keys, int may_share) {
          of_queries % of_keys == 0;
 }
 
-/* Log sums that are handed out are a program's, and those of rows that see nothing are set here (gpu_masks.h). What is
- * added to scores is bfloat16: of float32, cuDNN 9.14 gave wrong gradients on an H200 (9 queries, 21 keys). */
+/* Log sums that are handed out are a program's, and those of rows that see nothing are set here (gpu_masks.h). */
 static int is_whole_mask(const aot_snapshot_t *s, const aot_snap_node_t *node, const lw_attention_places_t *at,
                          int32_t dtype) {
   const aot_snap_arg_t *mask = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin + at->mask;
   if (at->mask >= node->n_args || mask->kind == AOT_ARG_NONE) return 1;
   const aot_snap_value_t *v = tensor_at(s, mask);
   const int gives_sums = at->output != LW_NONE || node->n_results == 2;
-  return v && !gives_sums && v->rank <= 4 && dtype == AOT_BF16 && (v->dtype == AOT_BOOL || v->dtype == AOT_BF16);
+  return v && !gives_sums && v->rank <= 4 && (v->dtype == AOT_BOOL || v->dtype == AOT_F32 || v->dtype == dtype);
 }
 
 int gc_attention_is_whole(const aot_snapshot_t *s, const aot_snap_node_t *node, int64_t widest) {

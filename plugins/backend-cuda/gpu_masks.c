@@ -26,9 +26,10 @@ static int64_t stride_of(const lw_tensor_t *mask, int32_t d) {
   return size_of(mask, d) == 1 ? 0 : mask->strides[d - (4 - mask->rank)];
 }
 
-/* Engines want queries and keys in full. */
+/* Engines want queries and keys in full. In bfloat16 where the mask's numbers are bfloat16's. */
 lw_tensor_t gc_bias_type(const lw_attention_t *a) {
-  lw_tensor_t t = {.dtype = AOT_BF16, .rank = 4, .storage = LW_NONE};
+  const int is_bf16 = a->q->dtype == AOT_BF16 && a->mask->dtype != AOT_F32;
+  lw_tensor_t t = {.dtype = is_bf16 ? AOT_BF16 : AOT_F32, .rank = 4, .storage = LW_NONE};
   for (int32_t d = 0; d < 2; d++) t.sizes[d] = size_of(a->mask, d);
   t.sizes[2] = a->q->sizes[2];
   t.sizes[3] = a->k->sizes[2];
@@ -41,7 +42,9 @@ static const gc_mask_t *find_mask(const lw_build_t *b, const gc_kept_table_t *ma
   if (b->machine->custom->n_nodes) return NULL; /* plugins' kernels may write into what nobody seems to read any more */
   for (gc_kept_t *k = gc_kept_first(masks, gc_kept_hash(&mask, 1)); k; k = gc_kept_before(k)) {
     const gc_mask_t *m = (const gc_mask_t *)k;
-    if (m->of.storage == mask->storage && lw_same_geometry(&m->of, mask) && lw_same_sizes(&m->bias, bias)) return m;
+    if (m->of.storage == mask->storage && lw_same_geometry(&m->of, mask) && m->bias.dtype == bias->dtype &&
+        lw_same_sizes(&m->bias, bias))
+      return m;
   }
   return NULL;
 }
@@ -52,7 +55,7 @@ aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_
   if (!masks) return no_memory(b);
   *out = find_mask(b, masks, a->mask, &bias);
   if (*out) return AOT_OK;
-  gc_mask_kernel_t kernel = {.kind = GC_MASK_BIAS, .dtype = a->mask->dtype};
+  gc_mask_kernel_t kernel = {.kind = GC_MASK_BIAS, .dtype = a->mask->dtype, .bias_dtype = bias.dtype};
   lw_tensor_t weights = bias;
   weights.dtype = AOT_F32;
   weights.rank = 3;

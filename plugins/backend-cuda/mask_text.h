@@ -13,13 +13,14 @@ enum { GC_MASK_BIAS = 1, GC_MASK_HIDE, GC_MASK_WEIGH };
 typedef struct gc_mask_kernel {
   int32_t kind;
   int32_t dtype;             /* of the mask; of what is written or read otherwise */
+  int32_t bias_dtype;        /* BIAS */
   int64_t sizes[4];          /* BIAS: of the bias, [batch, head, query, key]; else of the output */
   int64_t strides[4];        /* of the mask; of the output or its gradient */
   int64_t of_batch, of_head; /* HIDE, WEIGH: sizes of the mask, which the output's broadcast from */
 } gc_mask_kernel_t;
 
 /* Pointers of
- *     BIAS    mask, bias in bfloat16, weights: a float for each of the bias's rows, 0: it sees nothing, 1, or 1 / keys
+ *     BIAS    mask, bias, weights: a float for each of the bias's rows, 0: it sees nothing, 1, or 1 / keys
  *     HIDE    weights, output, log sums: of rows of weight 0
  *     WEIGH   weights, gradient, result: each row times its weight; dense */
 enum { GC_MASK_N_POINTERS = 3 };

@@ -101,6 +101,7 @@ static void show_attention(world_t *w) {
                {"the same, dropout and a mask", 32, 12, 512, 64, 0, 1, AOT_BF16, 1},
                {"953M 4 x 16 x 2048 x 128", 4, 16, 2048, 128, 1, 1, 0, 0},
                {"the same, a mask", 4, 16, 2048, 128, 0, 1, AOT_BF16, 0},
+               {"the same, a mask in float", 4, 16, 2048, 128, 0, 1, AOT_F32, 0},
                {"the same, 4 heads share keys", 4, 16, 2048, 128, 1, 4, 0, 0},
                {"the same, dropout", 4, 16, 2048, 128, 1, 4, 0, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
