@@ -72,8 +72,9 @@ static const int in_its_order[GC_N_MATRICES] = {GC_B, GC_A, GC_C, GC_D};
 static int64_t rows_of(const gc_product_t *p, int i) { return i == GC_B ? p->k : p->m; }
 static int64_t columns_of(const gc_product_t *p, int i) { return i == GC_A ? p->k : p->n; }
 
+/* What is not read lies as the result does, whose address it gets. */
 static int make_layout(const gc_cublaslt_t *l, const gc_product_t *p, int type, int i, void **out) {
-  const gc_matrix_t *matrix = &p->matrices[i];
+  const gc_matrix_t *matrix = &p->matrices[i == GC_C && p->beta == 0 ? GC_D : i];
   const int64_t rows = matrix->transposed ? columns_of(p, i) : rows_of(p, i);
   const int64_t columns = matrix->transposed ? rows_of(p, i) : columns_of(p, i);
   const int32_t n_batch = (int32_t)p->n_batch;

@@ -108,6 +108,8 @@ static int is_same(const layout_t *x, const layout_t *y) {
 /* Halves may be summed into floats. */
 static int fits(int type, int result) { return type == result || (type != R_64F && result == R_32F); }
 
+static int lies_alike(const layout_t *x, const layout_t *y) { return x->ld == y->ld && x->stride == y->stride; }
+
 static int agree(const desc_t *d, const layout_t *a, const layout_t *b, const layout_t *c, const layout_t *out) {
   const uint64_t m = d->transpose[0] ? a->columns : a->rows, k = d->transpose[0] ? a->rows : a->columns;
   const uint64_t k_b = d->transpose[1] ? b->columns : b->rows, n = d->transpose[1] ? b->rows : b->columns;
@@ -198,6 +200,7 @@ API int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *
                        const void *algorithm, void *workspace, size_t workspace_nbytes, void *stream) {
   product_t p = {.desc = *(desc_t *)desc, .a = a, .b = b, .c = c, .d = d};
   (void)handle;
+  if (c == d && !lies_alike(c_layout, d_layout)) return INVALID_VALUE;
   if (workspace_nbytes && (uintptr_t)workspace % WORKSPACE_ALIGN) return INVALID_VALUE; /* as an H200's does */
   if (!agree(desc, a_layout, b_layout, c_layout, d_layout) || !is_algorithm(algorithm)) return NOT_SUPPORTED;
   p.a_layout = *(layout_t *)a_layout, p.b_layout = *(layout_t *)b_layout;
