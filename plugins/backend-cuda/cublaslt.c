@@ -2,6 +2,7 @@
 
 #include "common/cuda/symbols.h"
 #include <aot/base.h>
+#include <aot/inline.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,14 +114,32 @@ void gc_product_deinit(const gc_cublaslt_t *l, gc_product_t *p) {
   }
 }
 
+/* Bytes, at most those of the matrix, at whose multiples all its lines begin. */
+static uint32_t line_alignment(const gc_product_t *p, int i) {
+  const int64_t nbytes = (int64_t)aot_dtype_size(i < GC_C ? p->dtype : p->result);
+  const gc_matrix_t *m = &p->matrices[i];
+  uint32_t align = p->align[i];
+  while (m->leading * nbytes % align || (p->n_batch > 1 && m->batch_stride * nbytes % align)) align /= 2;
+  return align;
+}
+
+/* How wide it stores d's lines cuBLASLt 13.1 reads off c's: where d's begin less evenly, an H200 traps at a misaligned
+ * address. So both are told to lie as d does. */
+static uint32_t told_alignment(const gc_product_t *p, int i) {
+  const int is_worse = p->beta != 0 && i >= GC_C && line_alignment(p, GC_D) < line_alignment(p, GC_C);
+  return is_worse ? line_alignment(p, GC_D) : p->align[i];
+}
+
 int gc_product_candidates(const gc_cublaslt_t *l, const gc_product_t *p, gc_candidate_t *out, int n, int *out_n) {
   void *preference = NULL;
   int failed = l->preference_create(&preference);
   *out_n = 0;
   if (!failed)
     failed = l->preference_set(preference, PREFERENCE_WORKSPACE, &p->workspace_nbytes, sizeof p->workspace_nbytes);
-  for (int i = 0; i < GC_N_MATRICES && !failed; i++)
-    failed = l->preference_set(preference, PREFERENCE_ALIGN_A + i, &p->align[in_its_order[i]], sizeof p->align[0]);
+  for (int i = 0; i < GC_N_MATRICES && !failed; i++) {
+    const uint32_t align = told_alignment(p, in_its_order[i]);
+    failed = l->preference_set(preference, PREFERENCE_ALIGN_A + i, &align, sizeof align);
+  }
   if (!failed)
     failed = l->heuristic(l->handle, p->desc, p->layouts[0], p->layouts[1], p->layouts[2], p->layouts[3], preference, n,
                           out, out_n);

@@ -1,5 +1,6 @@
 /* A double of cuBLASLt: libcublasLt.so.13 with the product of strided matrices by columns, summed in double, as an item
- * of the driver double's streams. */
+ * of the driver double's streams. A result in place of its addend lies as that does, and one beside it whose lines begin
+ * less evenly fails, as on an H200. */
 #include "double_api.h"
 #include "common/kernels/rk_core.h"
 
@@ -11,7 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
+enum {
+  SUCCESS = 0,
+  NOT_INITIALIZED = 1,
+  ALLOC_FAILED = 3,
+  INVALID_VALUE = 7,
+  EXECUTION_FAILED = 13,
+  NOT_SUPPORTED = 15
+};
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
 
 typedef int (*enqueue_fn)(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes);
@@ -37,7 +45,7 @@ enum { WORKSPACE_ALIGN = 256 };
 enum { N_ALGORITHMS = 3, DEFAULT = 1, BIAS = 4 };
 #define ALGORITHM UINT64_C(0xA16000)
 typedef struct candidate {
-  uint64_t algorithm[8];
+  uint64_t algorithm[8]; /* its number, the alignment that was told of c */
   size_t workspace;
   int state;
   float waves;
@@ -95,10 +103,17 @@ API int cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void
   return NOT_SUPPORTED;
 }
 
-API int cublasLtMatmulPreferenceCreate(void **out) { return (*out = calloc(1, 8)) ? SUCCESS : ALLOC_FAILED; }
+typedef struct preference {
+  uint32_t align_c;
+} preference_t;
+API int cublasLtMatmulPreferenceCreate(void **out) {
+  return (*out = calloc(1, sizeof(preference_t))) ? SUCCESS : ALLOC_FAILED;
+}
 API int cublasLtMatmulPreferenceDestroy(void *preference) { return free(preference), SUCCESS; }
 API int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value, size_t size) {
-  return (void)preference, (void)attribute, (void)value, (void)size, SUCCESS;
+  preference_t *p = preference;
+  if (attribute == 7 && size == sizeof p->align_c) memcpy(&p->align_c, value, size);
+  return SUCCESS;
 }
 
 static int is_same(const layout_t *x, const layout_t *y) {
@@ -120,12 +135,13 @@ static int agree(const desc_t *d, const layout_t *a, const layout_t *b, const la
 API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference,
                                        int n, void *out, int *out_n) {
   candidate_t *candidates = out;
-  (void)handle, (void)preference;
+  (void)handle;
   *out_n = 0;
   if (!agree(desc, a, b, c, d)) return INVALID_VALUE;
   if (((const desc_t *)desc)->epilogue == BIAS && setting("no-bias=", 0)) return NOT_SUPPORTED;
   for (; *out_n < n && *out_n < N_ALGORITHMS; ++*out_n)
-    candidates[*out_n] = (candidate_t){.algorithm = {ALGORITHM + (uint64_t)*out_n}};
+    candidates[*out_n] =
+        (candidate_t){.algorithm = {ALGORITHM + (uint64_t)*out_n, ((const preference_t *)preference)->align_c}};
   return SUCCESS;
 }
 
@@ -175,6 +191,19 @@ static void put(char *at, int type, int64_t i, double v) {
   rk_store_f(at + i * (int64_t)aot_dtype_size(dtype), dtype, v);
 }
 
+/* Do lines begin at multiples of so many bytes? */
+static int begin_at(const layout_t *l, const char *at, uint64_t nbytes) {
+  const uint64_t size = aot_dtype_size(dtype_of(l->type));
+  return (uintptr_t)at % nbytes == 0 && (uint64_t)l->ld * size % nbytes == 0 &&
+         (l->n_batch == 1 || (uint64_t)l->stride * size % nbytes == 0);
+}
+
+/* It stores as many bytes at a time as c allows, by what was told and by its lines. */
+static int stores_across(const product_t *p, uint64_t told) {
+  while (told > 1 && !begin_at(&p->c_layout, p->c, told)) told /= 2;
+  return p->beta != 0 && told > 1 && !begin_at(&p->d_layout, p->d, told);
+}
+
 static int run(void *argument) {
   const product_t *p = argument;
   const layout_t *A = &p->a_layout, *B = &p->b_layout, *C = &p->c_layout, *D = &p->d_layout;
@@ -209,5 +238,6 @@ API int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *
   p.beta = p.d_layout.type == R_64F ? *(const double *)beta : (double)*(const float *)beta;
   p.sleep_ns = sleep_of(*(const uint64_t *)algorithm - ALGORITHM);
   if (p.desc.epilogue == BIAS && !p.desc.bias) return INVALID_VALUE;
+  if (stores_across(&p, ((const uint64_t *)algorithm)[1])) return EXECUTION_FAILED; /* on an H200 it traps */
   return enqueue(stream, run, &p, sizeof p) ? INVALID_VALUE : SUCCESS;
 }

@@ -141,6 +141,17 @@ static void operands_are_read_as_they_lie(void **state) {
   }
 }
 
+/* Lines of c begin at multiples of 16 bytes, and those of d do not. */
+static void a_result_may_lie_less_evenly_than_what_is_added(void **state) {
+  for (int64_t leading = 8; leading < 13; leading++) {
+    gc_product_t p = small();
+    p.beta = 0.5;
+    p.matrices[GC_C] = (gc_matrix_t){8, 64, 0};
+    p.matrices[GC_D] = (gc_matrix_t){leading, 5 * leading, 0};
+    run_and_check(*state, &p);
+  }
+}
+
 /* ---- algorithms ---- */
 
 enum { DOUBLE_ALGORITHM = 0xA16000 }; /* the first of the library's double, then two more */
@@ -345,6 +356,7 @@ static void without_memory_to_measure_the_first_is_taken(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(operands_are_read_as_they_lie, begin, end),
+      cmocka_unit_test_setup_teardown(a_result_may_lie_less_evenly_than_what_is_added, begin, end),
       cmocka_unit_test_setup_teardown(the_first_is_taken_where_none_is_timed, begin, end),
       cmocka_unit_test_setup_teardown(a_faster_one_is_found_once, begin, end),
       cmocka_unit_test_setup_teardown(a_form_waits_until_it_is_chosen, begin, end),
