@@ -7,6 +7,7 @@
 #include "common/cuda/nvrtc.h"
 #include "common/kernels/rk_core.h"
 #include "common/random/philox.h"
+#include "drawn.h"
 #include "driver.h"
 
 #include <aot/inline.h>
@@ -97,12 +98,6 @@ static inline int64_t own_place(const gc_attention_t *a, int what, int64_t b, in
   return b * a->strides[what].batch + h * a->strides[what].head + i * a->strides[what].position + e;
 }
 
-static inline double own_random(void) {
-  static uint64_t x = 88172645463325252;
-  x ^= x << 13, x ^= x >> 7, x ^= x << 17; /* xorshift64 (Marsaglia 2003) */
-  return ((double)(x >> 40) / (double)(1 << 23) - 1) * 1.7;
-}
-
 static inline int own_put(const own_device_t *d, gc_address_t at, const void *from, size_t nbytes) {
   return d->cu.memcpy_to_device(at, from, nbytes, d->stream) || d->cu.stream_synchronize(d->stream);
 }
@@ -115,7 +110,7 @@ static inline int own_fill(const own_device_t *d, own_array_t *a, int is_read) {
   a->v = malloc((size_t)a->n * sizeof *a->v);
   if (!bytes || !a->v || d->cu.mem_alloc(&a->at, (size_t)a->n * size)) return free(bytes), -1;
   for (int64_t i = 0; i < a->n; i++) {
-    if (i < PERIOD) rk_store_f(bytes + (size_t)i * size, a->dtype, is_read ? own_random() : 1e4);
+    if (i < PERIOD) rk_store_f(bytes + (size_t)i * size, a->dtype, is_read ? 1.7 * random_number() : 1e4);
     else memcpy(bytes + (size_t)i * size, bytes + (size_t)(i - PERIOD) * size, size);
     a->v[i] = i < PERIOD ? rk_load_f(bytes + (size_t)i * size, a->dtype) : a->v[i - PERIOD];
   }

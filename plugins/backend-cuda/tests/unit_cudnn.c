@@ -4,6 +4,7 @@
 #include "common/kernels/rk_core.h"
 #include "conv_graphs.h"
 #include "cudnn_plan.h"
+#include "drawn.h"
 #include "kept_plans.h"
 
 #include <aot/inline.h>
@@ -54,12 +55,6 @@ typedef struct array {
   double *v;
   gc_address_t at;
 } array_t;
-
-static double random_number(void) {
-  static uint64_t x = 88172645463325252;
-  x ^= x << 13, x ^= x >> 7, x ^= x << 17; /* xorshift64 (Marsaglia 2003) */
-  return (double)(x >> 40) / (double)(1 << 23) - 1;
-}
 
 /* A key is seen, or hidden as masks hide it; all of them lie so low that exp(0 - their log sum) is infinite; a probability
  * is kept or dropped. */
@@ -113,6 +108,13 @@ static double difference(const world_t *w, const array_t *a, const double *expec
   }
   free(bytes);
   return worst;
+}
+
+/* Of the n expected numbers the largest, not less than `least`: differences are told by it. */
+static double largest(const double *expected, int64_t n, double least) {
+  for (int64_t i = 0; i < n; i++)
+    if (fabs(expected[i]) > least) least = fabs(expected[i]);
+  return least;
 }
 
 static void run(const world_t *w, const gc_dnn_graph_t *g, const gc_dnn_plan_t *p, const array_t *arrays, uint32_t n) {
@@ -275,14 +277,15 @@ static void check_attention_in(world_t *w, const gc_attention_t *a, int order, d
   static const struct {
     uint32_t what;
     double most;
-  } wanted[] = {{GC_ATT_O, 8e-3}, {GC_ATT_STATS, 1e-4}, {GC_ATT_GQ, 2e-2}, {GC_ATT_GK, 2e-2}, {GC_ATT_GV, 2e-2}};
+  } wanted[] = {{GC_ATT_O, 8e-3}, {GC_ATT_STATS, 1e-4}, {GC_ATT_GQ, 1e-2}, {GC_ATT_GK, 1e-2}, {GC_ATT_GV, 1e-2}};
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    const double got = difference(w, &t[wanted[i].what], expected[wanted[i].what]);
-    if (!(got <= wanted[i].most))
-      fail_msg("attention of %d x %d x %d%s%s%s%s: tensor %u is off by %g", (int)a->n_query, (int)a->n_key,
+    const uint32_t k = wanted[i].what;
+    const double got = difference(w, &t[k], expected[k]);
+    if (!(got <= wanted[i].most * largest(expected[k], t[k].n, 1)))
+      fail_msg("attention of %d x %d x %d%s%s%s%s, in %s: tensor %u is off by %g", (int)a->n_query, (int)a->n_key,
                (int)a->width, a->is_causal ? ", causal" : "", a->bias_dtype ? ", a mask" : "",
-               a->keep_dtype ? ", dropout" : "", order == GC_ATT_ORDERED ? "" : ", sums in any order", wanted[i].what,
-               got);
+               a->keep_dtype ? ", dropout" : "", order == GC_ATT_ORDERED ? "" : ", sums in any order",
+               aot_dtype_name(a->dtype), k, got);
   }
   for (uint32_t k = 0; k < GC_ATT_N_IN_MEMORY; k++) {
     if (t[k].at) drop_array(w, &t[k]);
@@ -332,6 +335,22 @@ static void masks_dropout_and_shared_heads_are_those_of_the_definition(void **st
       if (cases[i].is_dropped) add_keep(&a);
       check_attention(*state, &a);
     }
+}
+
+/* As drawn: two combinations that nobody thought of were wrong on a GPU. Rows of 16 keys and more see one. */
+static void drawn_attention_is_that_of_the_definition(void **state) {
+  world_t *w = *state;
+  const int64_t most = w->is_double ? 50 : 200; /* keys */
+  for (int i = 0; i < (w->is_double ? 10 : 40); i++) {
+    const int64_t n_key = drawn(16, most), n_query = drawn(0, 2) ? drawn(1, most) : n_key, width = 8 * drawn(1, 16);
+    const int64_t share = drawn(1, 3);
+    const int is_causal = (int)drawn(0, 1), is_packed = share == 1 && n_query == n_key;
+    gc_attention_t a = attention(n_query, n_key, width, width, is_causal, is_packed, drawn(0, 1) ? AOT_BF16 : AOT_F16);
+    if (share > 1) share_heads(&a, share);
+    if (!is_causal && drawn(0, 1)) add_bias(&a, drawn(0, 1) ? AOT_F32 : AOT_BF16, (int)drawn(0, 1), (int)drawn(0, 1));
+    if (drawn(0, 1)) add_keep(&a);
+    check_attention(w, &a);
+  }
 }
 
 /* 21 keys leave a tile of an engine's unfilled, 64 do where tiles have 128, which 128 fill. */
@@ -575,10 +594,13 @@ static void check_conv(world_t *w, const conv_case_t *one, int32_t kind) {
   double *expected = calloc((size_t)t[result[kind]].n, sizeof *expected);
   naive_conv(&c, kind, t, expected);
   run(w, &g, plan_of(w, &g), t, GC_CONV_N_TENSORS);
-  const double got = difference(w, &t[result[kind]], expected), most = one->dtype == AOT_F32 ? 2e-4 : 0.13;
+  const double got = difference(w, &t[result[kind]], expected) / largest(expected, t[result[kind]].n, 1e-3);
+  const double most = one->dtype == AOT_F32 ? 4e-6 : one->dtype == AOT_F16 ? 1e-3 : 8e-3;
   if (!(got <= most))
-    fail_msg("convolution of %s, direction %d, %d channels: off by %g", aot_dtype_name(one->dtype), kind, (int)one->c,
-             got);
+    fail_msg(
+        "%s, direction %d, %d of %d channels to %d in %d groups, %d x %d by %d x %d, steps %d x %d: off by %g of all",
+        aot_dtype_name(one->dtype), kind, (int)one->n, (int)one->c, (int)one->k, (int)one->groups, (int)one->in[0],
+        (int)one->in[1], (int)one->kernel[0], (int)one->kernel[1], (int)one->stride[0], (int)one->stride[1], got);
   for (uint32_t k = 0; k < GC_CONV_N_TENSORS; k++) drop_array(w, &t[k]);
   free(expected);
 }
@@ -597,6 +619,27 @@ static void convolutions_are_those_of_the_definition(void **state) {
     for (int32_t kind = GC_DNN_CONV_FORWARD; kind <= GC_DNN_CONV_WEIGHTS; kind++) check_conv(*state, &cases[i], kind);
 }
 
+static void drawn_convolutions_are_those_of_the_definition(void **state) {
+  world_t *w = *state;
+  static const int32_t dtypes[] = {AOT_F32, AOT_BF16, AOT_F16};
+  for (int i = 0; i < (w->is_double ? 12 : 60); i++) {
+    conv_case_t one = {.dtype = dtypes[drawn(0, 2)], .rank = 2 + !drawn(0, 3), .n = drawn(1, 5)};
+    one.groups = drawn(0, 1) ? 1 : drawn(2, 8);
+    one.c = one.groups * drawn(1, 16);
+    one.k = one.groups * drawn(1, 16);
+    one.is_channels_last = (int)drawn(0, 1);
+    for (int32_t d = 0; d < one.rank; d++) {
+      one.in[d] = drawn(1, one.rank == 3 ? 6 : 20);
+      one.kernel[d] = drawn(1, one.rank == 3 ? 3 : 7);
+      one.stride[d] = drawn(1, 3);
+      one.dilation[d] = drawn(1, 2);
+      const int64_t lacks = one.dilation[d] * (one.kernel[d] - 1) + 1 - one.in[d]; /* until a window fits */
+      one.pad[d] = drawn(0, 2) + (lacks > 0 ? (lacks + 1) / 2 : 0);
+    }
+    for (int32_t kind = GC_DNN_CONV_FORWARD; kind <= GC_DNN_CONV_WEIGHTS; kind++) check_conv(w, &one, kind);
+  }
+}
+
 /* ---- the library ---- */
 
 static void a_missing_library_is_told(void **state) {
@@ -611,6 +654,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(attention_is_that_of_the_definition),
       cmocka_unit_test(masks_dropout_and_shared_heads_are_those_of_the_definition),
+      cmocka_unit_test(drawn_attention_is_that_of_the_definition),
       cmocka_unit_test(scores_far_below_zero_have_finite_gradients),
       cmocka_unit_test(ordered_sums_are_the_same_in_every_run),
       cmocka_unit_test(a_plan_is_kept_and_takes_any_number),
@@ -619,6 +663,7 @@ int main(void) {
       cmocka_unit_test(memory_that_is_not_aligned_is_refused),
       cmocka_unit_test(memory_is_planned_as_engines_ask_for_it),
       cmocka_unit_test(convolutions_are_those_of_the_definition),
+      cmocka_unit_test(drawn_convolutions_are_those_of_the_definition),
       cmocka_unit_test(a_missing_library_is_told),
   };
   return cmocka_run_group_tests(tests, begin, end);

@@ -1,10 +1,13 @@
 /* Products by cuBLASLt against naive ones, and which algorithm computes them, on the doubles of the driver and the
  * library (tests/cuda-double) or on a GPU. */
+#include "common/kernels/rk_core.h"
 #include "cuda_device.h"
+#include "drawn.h"
 #include "product_algorithms.h"
 
 #include <aot/inline.h>
 #include <dirent.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -67,13 +70,18 @@ static int end(void **state) {
   return failed;
 }
 
+static int is_double(const world_t *w) { return strncmp(w->device->name, "a double", 8) == 0; }
+
 /* ---- results ---- */
 
 enum { MOST = 4096 };
 
-static double element(const float *x, const gc_product_t *p, int i, int64_t batch, int64_t row, int64_t column) {
+static int64_t place(const gc_product_t *p, int i, int64_t batch, int64_t row, int64_t column) {
   const gc_matrix_t *m = &p->matrices[i];
-  return (double)x[batch * m->batch_stride + (m->transposed ? column * m->leading + row : row * m->leading + column)];
+  return batch * m->batch_stride + (m->transposed ? column * m->leading + row : row * m->leading + column);
+}
+static double element(const float *x, const gc_product_t *p, int i, int64_t batch, int64_t row, int64_t column) {
+  return (double)x[place(p, i, batch, row, column)];
 }
 
 static void check(const gc_product_t *p, float (*x)[MOST], const float *got) {
@@ -152,6 +160,99 @@ static void a_result_may_lie_less_evenly_than_what_is_added(void **state) {
   }
 }
 
+/* ---- drawn forms ---- */
+
+enum { ROOM = 1 << 15 /* elements of an operand */ };
+
+/* Operands begin `offset` elements into theirs. */
+static gc_product_t drawn_form(int64_t offset[GC_N_OPERANDS]) {
+  static const int32_t dtypes[] = {AOT_F32, AOT_F64, AOT_F16, AOT_BF16};
+  gc_product_t p = {.dtype = dtypes[drawn(0, 3)], .m = drawn(1, 90), .n = drawn(1, 90), .k = drawn(1, 90)};
+  const int64_t rows[] = {p.m, p.k, p.m, p.m}, columns[] = {p.k, p.n, p.n, p.n};
+  p.result = aot_dtype_size(p.dtype) == 2 && drawn(0, 1) ? AOT_F32 : p.dtype;
+  p.n_batch = drawn(0, 1) ? 1 : drawn(2, 3);
+  p.alpha = (double)drawn(1, 2);
+  p.has_bias = (int)drawn(0, 1);
+  p.beta = p.has_bias ? (double)drawn(0, 1) : (double)drawn(0, 2) / 2;
+  p.workspace_nbytes = 1 << 16;
+  for (int i = 0; i < GC_N_MATRICES; i++) {
+    gc_matrix_t *m = &p.matrices[i];
+    m->transposed = i < GC_C && drawn(0, 1);
+    const int64_t line = m->transposed ? rows[i] : columns[i], n_lines = m->transposed ? columns[i] : rows[i];
+    m->leading = line + (drawn(0, 1) ? drawn(0, 3) : (8 - line % 8) % 8);
+    m->batch_stride = p.n_batch > 1 ? n_lines * m->leading + (drawn(0, 1) ? drawn(0, 8) : 0) : 0;
+    offset[i] = drawn(0, 1) ? 0 : drawn(0, 8);
+    const int64_t size = (int64_t)aot_dtype_size(i < GC_C ? p.dtype : p.result);
+    p.align[i] = 16;
+    while (offset[i] * size % p.align[i] || m->batch_stride * size % p.align[i]) p.align[i] /= 2;
+  }
+  return p;
+}
+
+/* The largest difference, of the sum of its terms' absolute values. */
+static double worst_of(const gc_product_t *p, double (*x)[ROOM], const char *got) {
+  const int64_t size = (int64_t)aot_dtype_size(p->result);
+  double worst = 0;
+  for (int64_t batch = 0; batch < p->n_batch; batch++)
+    for (int64_t r = 0; r < p->m; r++)
+      for (int64_t c = 0; c < p->n; c++) {
+        double sum = 0, all = 1;
+        for (int64_t k = 0; k < p->k; k++) {
+          const double term = p->alpha * x[GC_A][place(p, GC_A, batch, r, k)] * x[GC_B][place(p, GC_B, batch, k, c)];
+          sum += term;
+          all += fabs(term);
+        }
+        if (p->beta != 0) sum += p->beta * x[GC_C][place(p, GC_C, batch, r, c)];
+        if (p->has_bias) sum += x[GC_BIAS][c];
+        const double v = rk_load_f(got + place(p, GC_D, batch, r, c) * size, p->result), e = fabs(v - sum) / all;
+        if (!(e <= worst)) worst = e; /* a NaN is one, too */
+      }
+  return worst;
+}
+
+/* Every algorithm that is named for a form, since any may be the fastest. */
+static void drawn_forms_are_right_with_every_algorithm(void **state) {
+  const world_t *w = *state;
+  const gc_driver_t *cu = &w->device->driver;
+  static double x[GC_N_OPERANDS][ROOM];
+  static char bytes[GC_N_OPERANDS][ROOM * sizeof(double)], got[ROOM * sizeof(double)];
+  gc_address_t block, at[GC_N_OPERANDS];
+  assert_int_equal(cu->mem_alloc(&block, sizeof bytes), 0);
+  for (int round = 0; round < (is_double(w) ? 40 : 600); round++) {
+    int64_t offset[GC_N_OPERANDS] = {0};
+    gc_product_t p = drawn_form(offset);
+    gc_candidate_t candidates[GC_MOST_CANDIDATES];
+    int n = 0;
+    for (int i = 0; i < GC_N_OPERANDS; i++) {
+      const int32_t dtype = i < GC_C ? p.dtype : p.result;
+      const int64_t size = (int64_t)aot_dtype_size(dtype);
+      at[i] = block + (gc_address_t)i * sizeof *bytes + (gc_address_t)(offset[i] * size);
+      for (int64_t k = 0; k + offset[i] < ROOM; k++) {
+        rk_store_f(bytes[i] + (k + offset[i]) * size, dtype, random_number());
+        x[i][k] = rk_load_f(bytes[i] + (k + offset[i]) * size, dtype);
+      }
+    }
+    assert_int_equal(cu->memcpy_to_device(block, bytes, sizeof bytes, w->device->setup), 0);
+    assert_int_equal(gc_product_init(&w->cublaslt, &p), 0);
+    const int failed = gc_product_candidates(&w->cublaslt, &p, candidates, GC_MOST_CANDIDATES, &n);
+    for (int k = 0; k < n && !failed; k++) {
+      p.algo = &candidates[k].algo;
+      assert_int_equal(gc_product_run(&w->cublaslt, &p, at, w->device->setup), 0);
+      assert_int_equal(cu->memcpy_to_host(got, block + GC_D * sizeof *bytes, sizeof got, w->device->setup), 0);
+      assert_int_equal(cu->stream_synchronize(w->device->setup), 0);
+      const double worst = worst_of(&p, x, got + offset[GC_D] * (int64_t)aot_dtype_size(p.result));
+      const double most = p.result == AOT_F64 ? 1e-14 : p.result == AOT_F32 ? 2e-6 : p.result == AOT_F16 ? 1e-3 : 8e-3;
+      if (!(worst <= most))
+        fail_msg("%s to %s, %d x %d x %d, %d times, lines of %d, %d, %d, %d, algorithm %d: off by %g",
+                 aot_dtype_name(p.dtype), aot_dtype_name(p.result), (int)p.m, (int)p.n, (int)p.k, (int)p.n_batch,
+                 (int)p.matrices[GC_A].leading, (int)p.matrices[GC_B].leading, (int)p.matrices[GC_C].leading,
+                 (int)p.matrices[GC_D].leading, k, worst);
+    }
+    gc_product_deinit(&w->cublaslt, &p);
+  }
+  cu->mem_free(block);
+}
+
 /* ---- algorithms ---- */
 
 enum { DOUBLE_ALGORITHM = 0xA16000 }; /* the first of the library's double, then two more */
@@ -175,8 +276,6 @@ static void expect(choice_t c, uint32_t n_timed, uint32_t n_found) {
   assert_int_equal(c.n_timed, n_timed);
   assert_int_equal(c.n_found, n_found);
 }
-
-static int is_double(const world_t *w) { return strncmp(w->device->name, "a double", 8) == 0; }
 
 static void the_first_is_taken_where_none_is_timed(void **state) {
   char path[512];
@@ -357,6 +456,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(operands_are_read_as_they_lie, begin, end),
       cmocka_unit_test_setup_teardown(a_result_may_lie_less_evenly_than_what_is_added, begin, end),
+      cmocka_unit_test_setup_teardown(drawn_forms_are_right_with_every_algorithm, begin, end),
       cmocka_unit_test_setup_teardown(the_first_is_taken_where_none_is_timed, begin, end),
       cmocka_unit_test_setup_teardown(a_faster_one_is_found_once, begin, end),
       cmocka_unit_test_setup_teardown(a_form_waits_until_it_is_chosen, begin, end),
