@@ -7,6 +7,7 @@
 #include "shape_rules.h"
 
 #include <aot/inline.h>
+#include <math.h>
 #include <string.h>
 
 #define MAX_SPACE 3
@@ -242,6 +243,20 @@ void at_shape_fractional_pool(at_infer_t *c) {
 
 /* ---- resampling ---- */
 
+/* floor(size * factor). Of a size that is not known yet: by the factor as a fraction, which has to be exact. */
+static int64_t resampled(at_infer_t *c, int64_t size, double factor) {
+  enum { MOST = 1 << 20 }; /* numerators and denominators */
+  int64_t denominator = 1;
+  if (!AOT_DIM_IS_SYM(size)) return aot_float_to_int((double)size * factor);
+  while (denominator < MOST && factor * (double)denominator != floor(factor * (double)denominator)) denominator *= 2;
+  const double numerator = factor * (double)denominator;
+  if (numerator == floor(numerator) && numerator >= 0 && numerator <= MOST)
+    return at_floordiv(c, at_mul(c, size, (int64_t)numerator), denominator);
+  at_fail(c, "%s: a size that is not known yet is resized by %.17g, which is no fraction of a power of two",
+          c->row->name, factor);
+  return size;
+}
+
 static void put_resampled(at_infer_t *c, const char *input, int channels_last) {
   aot_type_t x = at_tensor(c, input);
   int32_t space = x.rank - 2, d;
@@ -255,7 +270,7 @@ static void put_resampled(at_infer_t *c, const char *input, int channels_last) {
     at_fail(c, "%s: %u sizes or factors for %d dimensions", c->row->name, n ? n : scales->n, (int)space);
   for (d = 0; d < space && c->status == AOT_OK; d++) {
     if (n != 0) sizes[2 + d] = out[n == 1 ? 0 : d];
-    else sizes[2 + d] = aot_float_to_int((double)at_hint(c, x.sizes[2 + d]) * scales->u.floats[scales->n == 1 ? 0 : d]);
+    else sizes[2 + d] = resampled(c, x.sizes[2 + d], scales->u.floats[scales->n == 1 ? 0 : d]);
   }
   if (channels_last) at_put_in_format_of(c, &x, sizes, x.dtype);
   else at_put(c, x.dtype, sizes, x.rank);

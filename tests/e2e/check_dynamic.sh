@@ -76,4 +76,8 @@ for backend in backend-ref backend-cpu; do
     status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/models/resized_rows/train.pt2" --expect "$expected" --set vars.backend=$backend
   done
 done
+# .. and in halves: the sizes are inferred anew, and stay what they were
+sed -e 's/- use: functionalize/&\n  - use: autocast/' "$root/pipelines/verify.yaml" > halves.yaml
+status 0 "$aothost" run halves.yaml --model "$root/tests/models/resized_rows/train.pt2" \
+  --inputs "$root/tests/models/resized_rows/expected.1.safetensors" --grads --outputs halves.st
 finish
