@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct verify {
-  const char *model, *rtol_text, *atol_text, *against;
+  const char *model, *inputs, *rtol_text, *atol_text, *against;
   aoth_texts_t expects;
   double rtol, atol;
   uint32_t n_rows, n_ok, n_noise; /* noise: differs, and is no clearly further from float64 */
@@ -103,11 +103,13 @@ static void add_rows(verify_t *v, const aoth_expect_t *e, const char *path) {
 
 /* reference: of the same program in float64; NULL: none. */
 static aot_status_t verify_file(verify_t *v, aothost_t *h, aothost_t *reference, aoth_cli_t *cli, const char *path) {
-  aoth_st_t *file;
-  aoth_expect_t e;
-  AOT_TRY(aoth_st_open(path, cli->sink, &file));
-  aot_status_t status = aoth_expect_against(aoth_api_step(h), reference ? aoth_api_step(reference) : NULL, file,
-                                            v->rtol, v->atol, cli->sink, &e);
+  aoth_st_t *file = NULL, *inputs = NULL;
+  aoth_expect_t e = {0};
+  aot_status_t status = aoth_st_open(path, cli->sink, &file);
+  if (status == AOT_OK && v->inputs) status = aoth_st_open(v->inputs, cli->sink, &inputs);
+  if (status == AOT_OK)
+    status = aoth_expect_against(aoth_api_step(h), reference ? aoth_api_step(reference) : NULL, inputs ? inputs : file,
+                                 file, v->rtol, v->atol, cli->sink, &e);
   if (status == AOT_OK) {
     if (!v->quiet) {
       printf("%s\n%-44s %-22s %10s %10s %10s", path, "key", "expected", "max abs", "max rel", "rel L2");
@@ -118,6 +120,7 @@ static aot_status_t verify_file(verify_t *v, aothost_t *h, aothost_t *reference,
     v->n_ok += e.n_ok;
   }
   aoth_expect_deinit(&e);
+  aoth_st_close(inputs);
   aoth_st_close(file);
   return status;
 }
@@ -140,7 +143,7 @@ typedef struct reference {
   aothost_t *h;
 } reference_t;
 
-/* The pipeline's stages, the last of which is the backend, over the program in float64. */
+/* The pipeline's stages, the last of which is the backend, over the program in float64, on the host. */
 static aot_status_t open_reference(const verify_t *v, aoth_cli_t *cli, reference_t *r) {
   const aoth_common_t *c = &cli->common;
   const aoth_session_config_t config = {
@@ -158,7 +161,9 @@ static aot_status_t open_reference(const verify_t *v, aoth_cli_t *cli, reference
     aoth_stage_t *backend = &r->pipeline->stages[r->pipeline->n_stages - 1];
     backend->use = backend->name = REFERENCE_BACKEND;
     backend->with = NULL;
+    backend->device = NULL;
   }
+  r->pipeline->run.device = (aoth_stage_t){.use = NULL};
   AOT_TRY(aoth_pipeline_check(r->session, r->pipeline));
   r->h = aoth_api_wrap(r->session, r->pipeline);
   return r->h ? AOT_OK : AOT_E_EXHAUSTED;
@@ -228,6 +233,7 @@ static int verify_main(const aoth_command_t *self, int argc, char **argv) {
   const aoth_flag_t flags[] = {
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &v.model},
       {.name = "--expect", .value = "E", .help = "expectation file; may be given several times", .list = &v.expects},
+      {.name = "--inputs", .value = "F", .help = "inputs and tangents of this file, not of E", .text = &v.inputs},
       {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
       {.name = "--rtol", .value = "R", .help = "relative tolerance, 1e-4", .text = &v.rtol_text},
       {
@@ -261,7 +267,8 @@ static int verify_main(const aoth_command_t *self, int argc, char **argv) {
 
 const aoth_command_t aoth_cmd_verify = {
     .name = "verify",
-    .usage = "verify PIPELINE --expect E.safetensors [--model F] [--rtol R] [--atol A] [--against f64] [options]",
+    .usage = "verify PIPELINE --expect E.safetensors [--model F] [--inputs F] [--rtol R] [--atol A] [--against f64] "
+             "[options]",
     .summary = "run one step and compare it with recorded results",
     .text = "Compiles the model, feeds the inputs of an expectation file, runs forward and (when the file has\n"
             "tangents or gradients) backward, and compares every recorded result: output.K, input_after.K,\n"
@@ -273,6 +280,12 @@ const aoth_command_t aoth_cmd_verify = {
             "differs then fails only if it is clearly further from that than what was recorded (4 times, counted\n"
             "from the dtype's rounding): the last two columns, relative L2. Others are noise.\n"
             "\n"
-            "  aothost verify pipelines/verify.yaml --model mlp/train.pt2 --expect mlp/expected.safetensors\n",
+            "  aothost verify pipelines/verify.yaml --model mlp/train.pt2 --expect mlp/expected.safetensors\n"
+            "\n"
+            "One backend against another, here in bfloat16 (a pipeline with the stage autocast):\n"
+            "\n"
+            "  aothost run p.yaml --inputs in.safetensors --grads --outputs ref.safetensors\n"
+            "  aothost verify p.yaml --set vars.backend=mine --inputs in.safetensors --expect ref.safetensors "
+            "--against f64\n",
     .main = verify_main,
 };

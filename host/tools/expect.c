@@ -126,11 +126,12 @@ static void compare_row(const aoth_step_t *s, aoth_step_t *reference, aoth_expec
   row->got.data = NULL; /* the step's memory may be gone when the rows are read */
 }
 
-static aot_status_t run_step(aoth_step_t *s, const aoth_st_t *file, int is_wide, aoth_sink_t *sink, int *ran_backward) {
+static aot_status_t run_step(aoth_step_t *s, const aoth_st_t *inputs, const aoth_st_t *file, int is_wide,
+                             aoth_sink_t *sink, int *ran_backward) {
   AOT_TRY(aoth_step_reset(s));
-  AOT_TRY(forward(s, file, is_wide, sink));
+  AOT_TRY(forward(s, inputs, is_wide, sink));
   *ran_backward = wants_backward(file) && aoth_step_has(s, AOT_GRAPH_BACKWARD);
-  return *ran_backward ? backward(s, file, is_wide, sink) : AOT_OK;
+  return *ran_backward ? backward(s, inputs, is_wide, sink) : AOT_OK;
 }
 
 /* Wide inputs are copies, each on its own. */
@@ -146,14 +147,14 @@ static aot_status_t check_apart(const aoth_st_t *file, aoth_sink_t *sink) {
   return AOT_OK;
 }
 
-aot_status_t aoth_expect_against(aoth_step_t *s, aoth_step_t *reference, const aoth_st_t *file, double rtol,
-                                 double atol, aoth_sink_t *sink, aoth_expect_t *out) {
+aot_status_t aoth_expect_against(aoth_step_t *s, aoth_step_t *reference, const aoth_st_t *inputs, const aoth_st_t *file,
+                                 double rtol, double atol, aoth_sink_t *sink, aoth_expect_t *out) {
   const aoth_st_entry_t *e = aoth_st_entries(file);
   int ignored;
   memset(out, 0, sizeof *out);
-  if (reference) AOT_TRY(check_apart(file, sink));
-  if (reference) AOT_TRY(run_step(reference, file, 1, sink, &ignored));
-  AOT_TRY(run_step(s, file, 0, sink, &out->ran_backward));
+  if (reference) AOT_TRY(check_apart(inputs, sink));
+  if (reference) AOT_TRY(run_step(reference, inputs, file, 1, sink, &ignored));
+  AOT_TRY(run_step(s, inputs, file, 0, sink, &out->ran_backward));
   out->rows = calloc((size_t)aoth_st_count(file) + 1, sizeof *out->rows);
   if (!out->rows) return no_memory(sink, file);
   for (uint32_t i = 0; i < aoth_st_count(file); i++) {
@@ -169,7 +170,7 @@ aot_status_t aoth_expect_against(aoth_step_t *s, aoth_step_t *reference, const a
 
 aot_status_t aoth_expect_run(aoth_step_t *s, const aoth_st_t *file, double rtol, double atol, aoth_sink_t *sink,
                              aoth_expect_t *out) {
-  return aoth_expect_against(s, NULL, file, rtol, atol, sink, out);
+  return aoth_expect_against(s, NULL, file, file, rtol, atol, sink, out);
 }
 
 void aoth_expect_deinit(aoth_expect_t *e) {

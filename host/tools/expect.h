@@ -31,9 +31,10 @@ typedef struct aoth_expect {
  * error: see n_ok. */
 aot_status_t aoth_expect_run(aoth_step_t *s, const aoth_st_t *file, double rtol, double atol, aoth_sink_t *sink,
                              aoth_expect_t *out);
-/* The same against a second step too, of the same program in float64 (widen.h); NULL: none. */
-aot_status_t aoth_expect_against(aoth_step_t *s, aoth_step_t *reference, const aoth_st_t *file, double rtol,
-                                 double atol, aoth_sink_t *sink, aoth_expect_t *out);
+/* The same with inputs and tangents of a file that may be another one, and against a second step too, of the same
+ * program in float64 (widen.h); NULL: none. */
+aot_status_t aoth_expect_against(aoth_step_t *s, aoth_step_t *reference, const aoth_st_t *inputs, const aoth_st_t *file,
+                                 double rtol, double atol, aoth_sink_t *sink, aoth_expect_t *out);
 void aoth_expect_deinit(aoth_expect_t *e);
 
 #endif

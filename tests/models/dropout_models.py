@@ -3,9 +3,14 @@
 Made anew with, for each factory NAME below:
 
     python tools/export_model.py tests/models/dropout_models.py:NAME tests/models/dropout_NAME --core --no-expected
+
+and inputs.safetensors of each by `python tests/models/dropout_models.py`.
 """
 
+from pathlib import Path
+
 import torch
+from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional as F
 
@@ -114,3 +119,10 @@ def bert():
     labels = torch.where(torch.rand(4, 8) < 0.3, tokens, torch.tensor(-100))
     tokens[:, 6:] = 0
     return Bert(), (tokens, labels)
+
+
+if __name__ == "__main__":
+    for make in gpt, vit, bert:
+        torch.manual_seed(1)
+        inputs = {f"input.{k}": x for k, x in enumerate(make()[1])}
+        save_file(inputs, Path(__file__).parent / f"dropout_{make.__name__}" / "inputs.safetensors")
