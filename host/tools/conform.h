@@ -6,8 +6,10 @@
  *     conform_programs.[ch] the programs: files of the SDK
  *     conform_unit.c        rules of every unit          conform_stage.c   rules over programs
  *     conform_partition.c, conform_opset.c, conform_kernels.c, conform_backend.c, conform_device.c, conform_communicator.c,
- *     conform_import.c      rules of those kinds; of communicators also conform_collectives.c, conform_ranks_wrong.c
+ *     conform_import.c      rules of those kinds; of devices also conform_device_memory.c, conform_queues.c, conform_host_work.c,
+ *                           of communicators conform_collectives.c, conform_ranks_wrong.c
  *     conform_calls.[ch]    calls of operators that nobody has to write
+ *     conform_tried_device.[ch]    a device, its calls judged
  *     conform_ranks.[ch]    ranks as threads, or as processes
  *
  * Every trial is a child process with a time limit (child.h): a crash or an endless loop is a row of the report. */

@@ -22,15 +22,7 @@ void aoth_rank_fail(aoth_rank_t *r, const char *format, ...) {
   va_end(args);
 }
 
-/* The arena, and what was heard so far, go with the process. */
-void aoth_rank_hear(aoth_rank_t *r) {
-  if (!r->arena) r->arena = aoth_arena_create();
-  r->ctx = r->t.s->ctx;
-  r->ctx.prog = NULL;
-  r->ctx.session = r->ctx.graph = r->ctx.scratch = r->arena;
-  r->ctx.n_diags = 0;
-  r->ctx.sink = aoth_sink_create(NULL);
-}
+void aoth_rank_hear(aoth_rank_t *r) { aoth_trial_hear(&r->t, &r->arena, &r->ctx); }
 
 int aoth_rank_went(aoth_rank_t *r, aot_status_t status, const char *doing) {
   char told[400];

@@ -35,6 +35,15 @@ void aoth_trial_complaint(const aoth_trial_t *t, char *out, size_t size) {
   aoth_first_error(aoth_sink_text(t->s->config.sink), out, size);
 }
 
+void aoth_trial_hear(const aoth_trial_t *t, aoth_arena_t **arena, aot_ctx_t *out) {
+  if (!*arena) *arena = aoth_arena_create();
+  *out = t->s->ctx;
+  out->prog = NULL;
+  out->session = out->graph = out->scratch = *arena;
+  out->n_diags = 0;
+  out->sink = aoth_sink_create(NULL);
+}
+
 /* ---- programs ---- */
 
 static int is_broken(const aoth_conform_t *c, const char *class) {
