@@ -15,8 +15,6 @@ gpu_call.c gpu_exe.c
 gpu_parts.c gpu_exe.c
 gpu_conv.c gpu_target.c
 gpu_patches.c gpu_conv.c
-loop_gpu_parameters.c loop_gpu.c
-loop_gpu_rows.c loop_gpu.c
 region_sums.c joins.c
 chunk_steps.c schedule.c
 row_chunks.c schedule.c

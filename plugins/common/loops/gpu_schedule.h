@@ -1,4 +1,5 @@
-/* What the files that find a loop's schedule on a GPU share (loop_gpu.c, loop_gpu_rows.c, loop_gpu_parameters.c). */
+/* What the files that find a loop's schedule on a GPU share (loop_gpu.c, loop_gpu_rows.c, loop_gpu_vectors.c,
+ * loop_gpu_parameters.c); each calls only those behind it. */
 #ifndef LP_GPU_SCHEDULE_H
 #define LP_GPU_SCHEDULE_H
 
@@ -13,16 +14,25 @@ enum {
 static inline uint64_t gs_at_least_one(uint64_t n) { return n ? n : 1; }
 static inline uint64_t gs_divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 static inline uint32_t gs_n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
-
 /* Of the first dimensions. */
-uint64_t gs_size_of_first(const lp_loop_t *l, int32_t n_dims);
+static inline uint64_t gs_size_of_first(const lp_loop_t *l, int32_t n_dims) {
+  uint64_t n = 1;
+  for (int32_t d = 0; d < n_dims; d++) n *= (uint64_t)l->sizes[d];
+  return n;
+}
+
+/* ---- vectors (loop_gpu_vectors.c) ---- */
+
 /* A load whose elements have places, or bounds, of their own: not those of a vector. */
 int gs_is_single(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector);
 int gs_is_aligned(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector);
+/* What a thread has to do before its first word takes as long as four words: points with words take twice as many
+ * elements a thread. */
+int gs_draws_words(const lp_loop_t *l);
 /* The most neighbours that a thread takes. by_smallest: 16 bytes of the smallest dtype, not of the largest. */
 uint32_t gs_vector(const lp_loop_t *l, int32_t dim, int by_smallest);
 
-/* ---- rows ---- */
+/* ---- rows (loop_gpu_rows.c) ---- */
 
 int gs_has_across(const lp_loop_t *l);
 /* A team scans as many elements as it has threads, one after another: along rows, also where they lie across memory. */

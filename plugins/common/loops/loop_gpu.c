@@ -61,81 +61,6 @@ static void sum_in_float(lp_loop_t *l) {
 
 /* ---- what every kind has ---- */
 
-/* A store that does not go along with the elements. */
-static int is_apart(const lp_loop_t *l, uint32_t k) {
-  return k >= l->n_loads && (l->accesses[k].of_row || l->insts[l->accesses[k].inst].reduce == LP_ACROSS);
-}
-
-int gs_is_single(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
-  const lp_access_t *a = &l->accesses[k];
-  if (k >= l->n_loads && a->n_indices) return 1;
-  for (uint32_t i = 0; i < a->n_indices; i++)
-    if (l->columns || l->accesses[a->indices[i].load].moves) return 1;
-  if (!a->bounded) return 0;
-  return a->strides[dim] != 1 || a->begin[dim] % (int64_t)vector || a->end[dim] % (int64_t)vector;
-}
-
-int gs_is_aligned(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
-  const lp_access_t *a = &l->accesses[k];
-  const uint64_t bytes = vector * aot_dtype_size(a->dtype);
-  if (!a->align || a->align % (bytes < ACCESS ? bytes : ACCESS)) return 0;
-  for (int32_t d = 0; d < l->rank; d++)
-    if (d != dim && a->strides[d] % vector) return 0;
-  for (uint32_t i = 0; i < a->n_indices; i++)
-    if (a->indices[i].stride % vector) return 0;
-  return 1;
-}
-
-/* Can access k be made `vector` neighbours of dimension `dim` at a time? What does not step by one is read singly. */
-static int takes_vectors(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
-  const lp_access_t *a = &l->accesses[k];
-  return a->draws || a->counts || is_apart(l, k) || a->strides[dim] != 1 || gs_is_single(l, k, dim, vector) ||
-         gs_is_aligned(l, k, dim, vector);
-}
-
-int lp_gpu_is_vector(const lp_loop_t *l, uint32_t k) {
-  const int32_t dim = lp_inner(l);
-  const lp_access_t *a = &l->accesses[k];
-  return l->gpu.vector > 1 && !a->draws && !a->counts && !is_apart(l, k) && a->strides[dim] == 1 &&
-         !gs_is_single(l, k, dim, l->gpu.vector);
-}
-
-/* May the last vector of the innermost dimension have fewer elements? That of all points, or of a row. */
-static int may_end_within(const lp_loop_t *l) {
-  return l->gpu.kind == LP_GPU_POINTS ? l->rank == 1 : l->gpu.kind == LP_GPU_ROWS && lp_row(l) + 1 == l->rank;
-}
-
-/* What a thread has to do before its first word takes as long as four words: points with words take twice as many
- * elements a thread. */
-static int draws_words(const lp_loop_t *l) {
-  for (uint32_t k = 0; k < l->n_loads; k++)
-    if (l->accesses[k].draws && l->accesses[k].dtype == AOT_U32) return 1;
-  return 0;
-}
-
-uint32_t gs_vector(const lp_loop_t *l, int32_t dim, int by_smallest) {
-  uint64_t smallest = ACCESS, largest = 0;
-  int is_store = 0;
-  for (uint32_t k = 0; k < gs_n_accesses(l); k++) {
-    const lp_access_t *a = &l->accesses[k];
-    const uint64_t size = aot_dtype_size(a->dtype);
-    if (a->draws || a->counts || is_apart(l, k) || a->strides[dim] != 1) continue;
-    smallest = size < smallest ? size : smallest;
-    largest = size > largest ? size : largest;
-    is_store |= k >= l->n_loads;
-  }
-  if (!largest || (l->gpu.kind == LP_GPU_POINTS && !is_store)) return 1;
-  const int doubles = by_smallest && l->gpu.kind == LP_GPU_POINTS && draws_words(l);
-  uint64_t vector = doubles ? 2 * ACCESS / largest : by_smallest ? ACCESS / smallest : ACCESS / largest;
-  if (vector > 2 * ACCESS / largest) vector = 2 * ACCESS / largest;
-  for (; vector > 1; vector /= 2) {
-    int fits = l->sizes[dim] % (int64_t)vector == 0 || may_end_within(l);
-    for (uint32_t k = 0; k < gs_n_accesses(l) && fits; k++) fits = takes_vectors(l, k, dim, (uint32_t)vector);
-    if (fits) break;
-  }
-  return (uint32_t)vector;
-}
-
 /* Do indices need 64 bits? With room for a grid's surplus of threads. */
 static int is_wide(const lp_loop_t *l) {
   const double most = 2147483647.0 - 1024 * 1024;
@@ -154,20 +79,6 @@ static int is_wide(const lp_loop_t *l) {
   return n > most;
 }
 
-uint64_t gs_size_of_first(const lp_loop_t *l, int32_t n_dims) {
-  uint64_t n = 1;
-  for (int32_t d = 0; d < n_dims; d++) n *= (uint64_t)l->sizes[d];
-  return n;
-}
-
-/* ---- kinds ---- */
-
-static int is_flat(const lp_loop_t *l) {
-  for (uint32_t k = 0; k < gs_n_accesses(l); k++)
-    if (l->accesses[k].n_indices || l->accesses[k].bounded) return 0;
-  return l->rank == 1 && gs_n_accesses(l) + LP_GPU_NUMBERS <= LP_GPU_MOST_POINTERS;
-}
-
 static int reads_halves_alone(const lp_loop_t *l) {
   int n = 0;
   for (uint32_t k = 0; k < l->n_loads; k++) {
@@ -179,9 +90,17 @@ static int reads_halves_alone(const lp_loop_t *l) {
   return n > 0;
 }
 
+/* ---- kinds ---- */
+
+static int is_flat(const lp_loop_t *l) {
+  for (uint32_t k = 0; k < gs_n_accesses(l); k++)
+    if (l->accesses[k].n_indices || l->accesses[k].bounded) return 0;
+  return l->rank == 1 && gs_n_accesses(l) + LP_GPU_NUMBERS <= LP_GPU_MOST_POINTERS;
+}
+
 static void choose_points(lp_loop_t *l) {
   l->gpu.threads = l->gpu.team = 256;
-  l->gpu.vector = gs_vector(l, l->rank - 1, draws_words(l));
+  l->gpu.vector = gs_vector(l, l->rank - 1, gs_draws_words(l));
   l->gpu.tensors = (uint32_t)is_flat(l);
 }
 
@@ -262,11 +181,6 @@ static void choose_places(lp_loop_t *l, uint32_t n_processors) {
   g->splits = (uint32_t)gs_divide_up(length, (uint64_t)(g->threads / g->team) * LP_GPU_SEGMENT);
 }
 
-int lp_gpu_adds_vectors(const lp_loop_t *l) {
-  return l->gpu.vector > 1 && l->accesses[l->n_loads].strides[lp_row(l) - 1] == 1 &&
-         gs_is_aligned(l, l->n_loads, lp_row(l) - 1, l->gpu.vector);
-}
-
 int lp_gpu_fit(lp_loop_t *l, const lp_gpu_machine_t *m) {
   lp_gpu_t *g = &l->gpu;
   uint64_t blocks;
@@ -298,15 +212,6 @@ int lp_gpu_fit(lp_loop_t *l, const lp_gpu_machine_t *m) {
   }
   g->blocks = (uint32_t)blocks;
   return blocks <= INT32_MAX;
-}
-
-int lp_gpu_moves(const lp_loop_t *l, uint32_t load) {
-  const lp_access_t *a = &l->accesses[load];
-  if (lp_moves(l, load) || !l->columns) return lp_moves(l, load);
-  if (a->strides[lp_row(l) - 1] != 0 || a->bounded >> (lp_row(l) - 1) & 1u) return 1;
-  for (uint32_t i = 0; i < a->n_indices; i++)
-    if (a->indices[i].load < load && lp_gpu_moves(l, a->indices[i].load)) return 1;
-  return a->bounded && a->outside.kind == LP_LOAD && a->outside.index < load && lp_gpu_moves(l, a->outside.index);
 }
 
 static int stores_by_index(const lp_loop_t *l) {
