@@ -237,7 +237,6 @@ aot_status_t lw_lower_custom(lw_build_t *b, const cu_node_t *custom); /* a plugi
 aot_status_t lw_open_graph(lw_build_t *b);  /* b->values, checked, and their uses */
 aot_status_t lw_bind_inputs(lw_build_t *b); /* to storages of the ports */
 aot_status_t lw_lower_nodes(lw_build_t *b); /* once inputs are bound */
-aot_status_t lw_lower_node(lw_build_t *b);  /* the node at hand, by itself and not as a loop */
 aot_status_t lw_plan_memory(lw_build_t *b); /* places in the arena (arena_places.c) */
 
 /* ---- sums of regions (region_sums.c) ---- */
@@ -277,27 +276,6 @@ aot_status_t lw_lower_residual(lw_build_t *b);          /* the node at hand, whi
 
 /* ---- joined steps (join_steps.c) ---- */
 aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans anew */
-
-/* ---- units (schedule.c) ---- */
-typedef struct lw_unit { /* what is lowered at one time: a node, or the members of a group, in order */
-  uint32_t *nodes;
-  uint8_t *is_copy; /* nodes that other units make, too */
-  uint32_t n;
-} lw_unit_t;
-typedef struct lw_units { /* of the graph that is being lowered */
-  uint32_t *order;        /* by place: the last node of the unit that is lowered there; LW_NONE: none */
-  uint32_t *previous;     /* by node: the one before it in its unit; LW_NONE: it is the first */
-  lw_unit_t *unit;        /* the one that was found last */
-} lw_units_t;
-void lw_find_unit(const lw_build_t *b, const lw_units_t *units, uint32_t last);
-aot_status_t lw_lower_unit(lw_build_t *b, const lw_unit_t *u);
-
-/* ---- chunks of rows (row_chunks.h) ---- */
-aot_status_t lw_find_chunks(lw_build_t *b, const lw_units_t *units); /* b->chunks; once places are found */
-int lw_has_chunks(const lw_build_t *b);                              /* were chains found? */
-int lw_is_chunked(const lw_build_t *b, uint32_t last);               /* is the unit with that last node in one? */
-/* Chains that run before the unit at that place. LW_DECLINED: the graph is to be lowered without chunks. */
-aot_status_t lw_lower_chunks(lw_build_t *b, const lw_units_t *units, uint32_t at);
 
 /* ---- copies and draws that are not made (spared_copies.c, spared_draws.c) ---- */
 enum { LW_SPARED_COPY = 1, LW_SPARED_DRAW };

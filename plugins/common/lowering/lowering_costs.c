@@ -1,6 +1,7 @@
 #include "common/lowering/lowering_costs.h"
 
 #include "common/lowering/group_loop.h"
+#include "common/lowering/units.h"
 #include "common/memory/plan.h"
 #include <aot/opset.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #ifndef LW_ROW_CHUNKS_H
 #define LW_ROW_CHUNKS_H
 
-#include "lower.h"
+#include "units.h"
 
 enum { /* of a value in a chain, by what it is there */
        LW_ROWS_NOT_SEEN,
@@ -53,6 +53,13 @@ struct lw_chunks {
   lw_chain_t *chains; /* in the order that they were found in: those that begin earlier first */
   uint8_t *is_taken;  /* by last node of a unit */
 };
+
+aot_status_t lw_find_chunks(lw_build_t *b, const lw_units_t *units); /* b->chunks; once places are found */
+int lw_has_chunks(const lw_build_t *b);                              /* were chains found? */
+int lw_is_chunked(const lw_build_t *b, uint32_t last);               /* is the unit with that last node in one? */
+/* Chains that run before the unit at that place (chunk_steps.c). LW_DECLINED: the graph is to be lowered without
+ * chunks. */
+aot_status_t lw_lower_chunks(lw_build_t *b, const lw_units_t *units, uint32_t at);
 
 typedef struct lw_product_form { /* arguments */
   const char *op;
