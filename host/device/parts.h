@@ -70,6 +70,8 @@ typedef struct aoth_parts {
 int aoth_is_part_call(aot_prog_t *prog, const aot_node_info_t *node, aot_graph_t *out_part, aot_str_t *out_backend,
                       aot_str_t *out_device);
 
+aot_status_t aoth_parts_no_memory(aot_ctx_t *ctx); /* AOT_E_EXHAUSTED, told */
+
 /* A leaf lives where it is written; one that nothing writes, where it is first read. Leaves in one storage live
  * together. Everything else at the boundary of a graph is on lane 0. Rows are the arena's. O(program). */
 aot_status_t aoth_parts_read(aot_ctx_t *ctx, aot_prog_t *prog, const aoth_part_route_t *routes, uint32_t n_routes,

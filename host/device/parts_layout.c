@@ -118,5 +118,5 @@ aot_status_t aoth_parts_layout_init(aoth_parts_layout_t *l, aot_ctx_t *ctx, aot_
   free(p.free_blocks);
   if (is_ready) return AOT_OK;
   aoth_parts_layout_deinit(l);
-  return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory for the parts of the program");
+  return aoth_parts_no_memory(ctx);
 }

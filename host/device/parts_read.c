@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+aot_status_t aoth_parts_no_memory(aot_ctx_t *ctx) {
+  return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory for the parts of the program");
+}
+
 int aoth_is_part_call(aot_prog_t *prog, const aot_node_info_t *node, aot_graph_t *out_part, aot_str_t *out_backend,
                       aot_str_t *out_device) {
   int32_t kind;
@@ -37,10 +41,6 @@ typedef struct reading {
   uint32_t offset;             /* the input port + 1 of the offset of random numbers; 0: none */
   uint32_t capacity, n_places; /* n_places: of ports */
 } reading_t;
-
-static aot_status_t no_memory(aot_ctx_t *ctx) {
-  return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory for the parts of the program");
-}
 
 static void *rows(const reading_t *r, uint64_t n, size_t size) {
   return aoth_arena_alloc(r->arena, sizeof(void *), ((size_t)n + 1) * size);
@@ -95,7 +95,7 @@ static aot_status_t join_storages(const reading_t *r) {
   const uint32_t n_leaves = aoth_graph_n_leaves(r->prog);
   stored_t *list = rows(r, n_leaves, sizeof *list);
   uint32_t n = 0;
-  if (!list) return no_memory(r->ctx);
+  if (!list) return aoth_parts_no_memory(r->ctx);
   for (uint32_t i = 1; i < n_leaves; i++) {
     aot_leaf_info_t info = {.struct_size = sizeof info};
     AOT_TRY(aoth_graph_leaf_info(r->prog, (aot_leaf_t){i}, &info));
@@ -112,7 +112,7 @@ static aot_status_t join_storages(const reading_t *r) {
 static aot_status_t note_homes(const reading_t *r, aot_graph_t graph, uint32_t *written, uint32_t *read) {
   aot_prog_t *p = r->prog;
   uint32_t *leaf_of = rows(r, aoth_graph_n_values(p), sizeof *leaf_of);
-  if (!leaf_of) return no_memory(r->ctx);
+  if (!leaf_of) return aoth_parts_no_memory(r->ctx);
   for (uint32_t i = 0, n = aoth_graph_n_inputs(p, graph); i < n; i++) {
     const aot_port_t *port = &aoth_graph_inputs(p, graph)[i];
     if (aot_role_is_leaf(port->role) && port->role != AOT_ROLE_USER_INPUT) leaf_of[port->value.id] = port->index;
@@ -143,7 +143,7 @@ static aot_status_t find_homes(const reading_t *r) {
   uint32_t *written = rows(r, n_leaves, sizeof *written), *read = rows(r, n_leaves, sizeof *read);
   int32_t kind;
   r->out->home = rows(r, n_leaves, sizeof *r->out->home);
-  if (!written || !read || !r->out->home) return no_memory(r->ctx);
+  if (!written || !read || !r->out->home) return aoth_parts_no_memory(r->ctx);
   for (uint32_t g = 1; g < aoth_graph_n_graphs(r->prog); g++)
     if (is_called(r->prog, g, &kind)) AOT_TRY(note_homes(r, (aot_graph_t){g}, written, read));
   for (uint32_t i = 1; i < n_leaves; i++) r->out->home[i] = written[i] ? written[i] - 1 : read[i] ? read[i] - 1 : 0;
@@ -227,7 +227,7 @@ static aot_status_t read_part(reading_t *r, aot_node_t node, uint32_t at) {
   AOT_TRY(call_at(r, node, &call, &id));
   const uint32_t route = r->route_of[id.id] - 1, lane = r->routes[route].lane;
   uint32_t *places = rows(r, (uint64_t)call.n_operands + call.n_results, sizeof *places);
-  if (!places) return no_memory(r->ctx);
+  if (!places) return aoth_parts_no_memory(r->ctx);
   *part = (aoth_part_t){.backend = route,
                         .number = r->number_of[id.id],
                         .graph = id.id,
@@ -316,7 +316,7 @@ static aot_status_t read_graph(reading_t *r) {
   r->cells = rows(r, n_slots, sizeof *r->cells);
   if (!g->parts || !g->types || !g->makers || !g->cells || !g->moves || !r->lane || !r->origin || !r->origin_lane ||
       !r->cells)
-    return no_memory(r->ctx);
+    return aoth_parts_no_memory(r->ctx);
   memset(r->cells, 0xff, (size_t)n_slots * sizeof *r->cells);
   read_ports(r);
   uint32_t at = 0;
@@ -332,7 +332,7 @@ static aot_status_t number_parts(const reading_t *r) {
   aot_prog_t *p = r->prog;
   uint32_t *n_of = rows(r, r->n_routes, sizeof *n_of);
   int32_t kind;
-  if (!n_of) return no_memory(r->ctx);
+  if (!n_of) return aoth_parts_no_memory(r->ctx);
   for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++) {
     if (!is_called(p, g, &kind)) continue;
     r->out->n_graphs++;
@@ -358,11 +358,11 @@ aot_status_t aoth_parts_read(aot_ctx_t *ctx, aot_prog_t *prog, const aoth_part_r
   r.route_of = rows(&r, n_graphs, sizeof *r.route_of);
   r.number_of = rows(&r, n_graphs, sizeof *r.number_of);
   r.input_of = rows(&r, aoth_graph_n_leaves(prog), sizeof *r.input_of);
-  if (!r.slot || !r.route_of || !r.number_of || !r.input_of) return no_memory(ctx);
+  if (!r.slot || !r.route_of || !r.number_of || !r.input_of) return aoth_parts_no_memory(ctx);
   AOT_TRY(number_parts(&r));
   AOT_TRY(find_homes(&r));
   out->graphs = rows(&r, out->n_graphs, sizeof *out->graphs);
-  if (!out->graphs) return no_memory(ctx);
+  if (!out->graphs) return aoth_parts_no_memory(ctx);
   for (uint32_t g = 1; g < n_graphs; g++) {
     if (!is_called(prog, g, &kind)) continue;
     r.g = &out->graphs[n];
