@@ -37,35 +37,35 @@ static void print_weight(lp_text_t *out, const gc_mask_kernel_t *m) {
            (long long)m->of_head, m->of_head > 1 ? "h" : "0", (long long)m->sizes[2]);
 }
 
-/* What is least is -2^123, so that its product with log2(e) is exact: engines take exp2 of that, less the same of a log sum
- * of such numbers. */
+/* Keys that add -inf get -2^124, others at least -2^123: where all drown the latter share the row. As powers of two they
+ * have exact products with log2(e): engines take exp2 of that, less the same of a log sum of such numbers. */
 static void print_bias(lp_text_t *out, const gc_mask_kernel_t *m) {
   const long long n_keys = m->sizes[3];
   const char *half = lp_half_name(m->bias_dtype);
-  lp_print(out,
-           "  const %s *mask = (const %s *)LP_AT(0);\n  %s *bias = (%s *)LP_AT(1);\n"
-           "  float *weights = (float *)LP_AT(2);\n"
-           "  const float least = -0x1p123f, hidden = -1e30f;\n"
-           "  __shared__ int levels[%d]; /* 2: it sees a key; 1: what it adds to some is finite */\n"
-           "  const int64_t row = blockIdx.x;\n  int level = 0;\n",
-           lp_c_type(m->dtype), lp_c_type(m->dtype), lp_c_type(m->bias_dtype), lp_c_type(m->bias_dtype), THREADS);
+  lp_print(
+      out,
+      "  const %s *mask = (const %s *)LP_AT(0);\n  %s *bias = (%s *)LP_AT(1);\n"
+      "  float *weights = (float *)LP_AT(2);\n"
+      "  const float least = -0x1p123f, hidden = -1e30f;\n"
+      "  __shared__ uint64_t keys[%d]; /* the upper half: that it sees; the lower: to which it adds what is finite */\n"
+      "  const int64_t row = blockIdx.x;\n  uint64_t seen = 0;\n",
+      lp_c_type(m->dtype), lp_c_type(m->dtype), lp_c_type(m->bias_dtype), lp_c_type(m->bias_dtype), THREADS);
   print_row(out, m);
   lp_print(out,
            "  for (int64_t k = threadIdx.x; k < %lldLL; k += %d) {\n"
            "    const int64_t at = first + k * %lldLL;\n    const float x = %s;\n"
-           "    const int of_key = !(x <= hidden) ? 2 : x > -INFINITY;\n"
-           "    level = of_key > level ? of_key : level;\n    bias[row * %lldLL + k] = ",
+           "    const float added = x == -INFINITY ? 2 * least : x < least ? least : x;\n"
+           "    seen += !(x <= hidden) ? (uint64_t)1 << 32 : x > -INFINITY;\n    bias[row * %lldLL + k] = ",
            n_keys, THREADS, (long long)m->strides[3], load(m->dtype), n_keys);
-  if (half) lp_print(out, "lp_to_%s(lp_round_%s(x < least ? least : x));\n  }\n", half, half);
-  else lp_print(out, "x < least ? least : x;\n  }\n");
+  if (half) lp_print(out, "lp_to_%s(lp_round_%s(added));\n  }\n", half, half);
+  else lp_print(out, "added;\n  }\n");
   lp_print(out,
-           "  levels[threadIdx.x] = level;\n  __syncthreads();\n"
+           "  keys[threadIdx.x] = seen;\n  __syncthreads();\n"
            "  for (uint32_t half = %d; half > 0; half /= 2) {\n"
-           "    if (threadIdx.x < half && levels[threadIdx.x + half] > levels[threadIdx.x])\n"
-           "      levels[threadIdx.x] = levels[threadIdx.x + half];\n"
+           "    if (threadIdx.x < half) keys[threadIdx.x] += keys[threadIdx.x + half];\n"
            "    __syncthreads();\n  }\n"
-           "  if (threadIdx.x == 0) weights[row] = levels[0] == 2 ? 1.0f : levels[0] ? 1.0f / %lld : 0.0f;\n",
-           THREADS / 2, n_keys);
+           "  if (threadIdx.x == 0) weights[row] = keys[0] >> 32 ? 1.0f : keys[0] ? 1.0f / keys[0] : 0.0f;\n",
+           THREADS / 2);
 }
 
 static void print_hide(lp_text_t *out, const gc_mask_kernel_t *m) {

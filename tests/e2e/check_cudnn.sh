@@ -44,7 +44,7 @@ recorded ops_halves "$convolutions|scaled_dot_product_attention" 41
 # Images with time outermost lie in no order of cuDNN's: copies do.
 recorded ops_numerics conv_tbc 8
 # Masks and shared heads: a call forward and one again, and two for the gradients, which have the forward once more.
-recorded ops_attention scaled_dot_product_attention 48
+recorded ops_attention scaled_dot_product_attention 52
 
 # Masks that say what is_causal says, or nothing, are not read.
 cat > masks.yaml <<EOF
