@@ -15,7 +15,6 @@ gpu_call.c gpu_exe.c
 gpu_parts.c gpu_exe.c
 gpu_conv.c gpu_target.c
 gpu_patches.c gpu_conv.c
-region_sums.c joins.c
 END
 
 check() { # LEAST OBJECTS..: complains of circles among them, and of fewer than LEAST calls between files

@@ -292,6 +292,11 @@ static aot_status_t new_result(lw_build_t *b, uint32_t k, int dense, lw_tensor_t
 aot_status_t lw_result(lw_build_t *b, uint32_t k, lw_tensor_t *out) { return new_result(b, k, 0, out); }
 aot_status_t lw_result_dense(lw_build_t *b, uint32_t k, lw_tensor_t *out) { return new_result(b, k, 1, out); }
 
+const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k) {
+  const lw_tensor_t *place = b->places ? b->places[b->node->result_begin + k - b->value_begin] : NULL;
+  return place && place->dtype == lw_type(b, k)->dtype && lw_same_sizes(place, lw_type(b, k)) ? place : NULL;
+}
+
 aot_status_t lw_scratch(lw_build_t *b, uint64_t nbytes, lw_tensor_t *out) {
   memset(out, 0, sizeof *out);
   out->dtype = AOT_U8;

@@ -45,8 +45,8 @@ typedef struct lw_build {
   /* by node of the graph: the product onto a float tensor that it is a part of (residual_products.c), NULL: of none; or
    * no table */
   lw_residual_t **residuals;
-  /* by value, as values: where it is to be made, a part of what joins it to others (joins.c), or with rows that lie
-   * apart (row_pitch.c); NULL: anywhere */
+  /* by value, as values: where it is to be made, a part of what joins it to others (part_places.c), or with rows that
+   * lie apart (row_pitch.c); NULL: anywhere */
   lw_tensor_t **places;
   /* by node of the graph: LW_SPARED_*, a copy or a draw that is not made; NULL: none is */
   uint8_t *spared;
@@ -195,6 +195,8 @@ aot_status_t lw_result(lw_build_t *b, uint32_t k, lw_tensor_t *out); /* with the
 aot_status_t lw_result_dense(lw_build_t *b, uint32_t k, lw_tensor_t *out); /* contiguous; binds it */
 void lw_result_geometry(lw_tensor_t *t);                                   /* what lw_result makes of a declared type */
 void lw_bind(lw_build_t *b, uint32_t k, const lw_tensor_t *t);
+/* Where the node's result k is to lie, for lowerings that write by strides: they bind it. NULL: anywhere. */
+const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k);
 aot_status_t lw_scratch(lw_build_t *b, uint64_t nbytes, lw_tensor_t *out);         /* bytes */
 aot_status_t lw_contiguous(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out); /* t itself, or a copy */
 /* Ends with the schedule, also after a failure here. */
@@ -242,14 +244,6 @@ aot_status_t lw_plan_memory(lw_build_t *b); /* places in the arena (arena_places
 /* ---- sums of regions (region_sums.c) ---- */
 aot_status_t lw_find_regions(lw_build_t *b);              /* b->regions; before groups are found */
 int lw_is_region_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
-enum { LW_MOST_STACKED = 64 };
-typedef struct lw_stack {
-  int64_t dim, n;
-  uint32_t rows[LW_MOST_STACKED]; /* by index of the dimension: the value that it has */
-} lw_stack_t;
-/* Of the node at hand. 0: it is no sum of selections that have each index of a dimension once. */
-int lw_region_stack(lw_build_t *b, lw_stack_t *out);
-aot_status_t lw_lower_region_stack(lw_build_t *b); /* such a sum (joins.c) */
 
 /* ---- sums of products (product_sums.c) ---- */
 aot_status_t lw_find_product_sums(lw_build_t *b);          /* b->product_sums; before groups are found */
@@ -289,11 +283,9 @@ int lw_is_plain_view(const lw_build_t *b);
 /* What the view that is the node at hand sees of its operand, if that lies so. 0: no strides express it. */
 int lw_see(lw_build_t *b, const lw_tensor_t *operand, lw_tensor_t *out);
 
-/* ---- tensors that are made where a join has them (joins.c), or with rows further apart (row_pitch.c) ---- */
+/* ---- tensors that are made where a join has them (part_places.c), or with rows further apart (row_pitch.c) ---- */
 aot_status_t lw_find_places(lw_build_t *b);  /* b->places; once groups are found */
 aot_status_t lw_find_pitches(lw_build_t *b); /* more of them */
-/* Where the node's result k is to lie, for lowerings that write by strides: they bind it. NULL: anywhere. */
-const lw_tensor_t *lw_place_of(const lw_build_t *b, uint32_t k);
 
 /* ---- groups (find_groups.c, recomputed.c) ---- */
 /* By node of the graph: the last node of its group, LW_NONE: it is no loop; by last node, and by node that is no loop:

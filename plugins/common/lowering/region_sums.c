@@ -6,14 +6,15 @@
  * Summed as they stand, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step
  * so. Where nobody else reads the parts, the sum is one tensor: zeros, the first region copied, every further one added
  * where its add stands. The additions left out are of zeros. And where selections have each index of a dimension once
- * (query, key and value of one projection), the sum stacks them, and there are no zeros. */
-#include "lower.h"
+ * (query, key and value of one projection), the sum stacks them (joins.h), and there are no zeros. */
+#include "joins.h"
 
 #include <aot/graph.h>
 #include <string.h>
 
 enum { NO_REGION, REGION, SUM };        /* what a value is */
 enum { PLAIN, DEFERRED, ADDS, STACKS }; /* what a node does (lw_build_t.regions) */
+enum { MOST_STACKED = 64 };             /* selections: a bit each */
 
 static aot_str_t op_name(const lw_build_t *b) {
   return aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
@@ -99,13 +100,13 @@ static int64_t selected(lw_build_t *b, const aot_snap_node_t *region_node, int64
 
 /* The regions of the sum that is the node at hand, if all are selections of one dimension that have each index once; and
  * its other adds. 0: they are not. */
-static int read_stack(lw_build_t *b, lw_stack_t *out, uint32_t *adds, uint32_t *n_adds) {
+static int read_stack(lw_build_t *b, lw_join_t *out, uint32_t *adds, uint32_t *n_adds) {
   const aot_snap_node_t *const nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_node_t *const sum = b->node;
   const lw_tensor_t *whole = lw_type(b, 0);
   uint64_t seen = 0;
   int fits = 1;
-  *out = (lw_stack_t){.dim = -1};
+  *out = (lw_join_t){.dim = -1, .is_stack = 1};
   *n_adds = 0;
   for (const aot_snap_node_t *node = sum, *next; node && fits; node = next) {
     next = NULL;
@@ -115,15 +116,18 @@ static int read_stack(lw_build_t *b, lw_stack_t *out, uint32_t *adds, uint32_t *
       b->node = maker;
       if (!is_region_node(b)) {
         next = maker;
-        fits = *n_adds < LW_MOST_STACKED;
+        fits = *n_adds < MOST_STACKED;
         if (fits) adds[(*n_adds)++] = (uint32_t)(maker - nodes);
       } else {
         for (int64_t d = 0; d < whole->rank && out->dim < 0; d++)
           if (selected(b, maker, d) >= 0) out->dim = d;
         const int64_t index = out->dim < 0 ? -1 : selected(b, maker, out->dim);
-        fits = index >= 0 && index < LW_MOST_STACKED && !(seen >> index & 1u);
-        if (fits) out->rows[index] = lw_arg_row(b, 0);
-        if (fits) seen |= UINT64_C(1) << index;
+        fits = index >= 0 && index < MOST_STACKED && !(seen >> index & 1u);
+        if (fits) {
+          out->rows[index] = lw_arg_row(b, 0);
+          out->parts[index] = lw_arg_tensor(b, 0);
+          seen |= UINT64_C(1) << index;
+        }
         out->n++;
       }
       b->node = node;
@@ -134,15 +138,15 @@ static int read_stack(lw_build_t *b, lw_stack_t *out, uint32_t *adds, uint32_t *
 }
 
 static void find_stack(lw_build_t *b, uint32_t node) {
-  uint32_t adds[LW_MOST_STACKED], n_adds;
-  lw_stack_t stack;
+  uint32_t adds[MOST_STACKED], n_adds;
+  lw_join_t stack;
   if (!read_stack(b, &stack, adds, &n_adds)) return;
   b->regions[node] = STACKS;
   for (uint32_t k = 0; k < n_adds; k++) b->regions[adds[k]] = DEFERRED;
 }
 
-int lw_region_stack(lw_build_t *b, lw_stack_t *out) {
-  uint32_t adds[LW_MOST_STACKED], n_adds;
+int lw_region_stack(lw_build_t *b, lw_join_t *out) {
+  uint32_t adds[MOST_STACKED], n_adds;
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   return b->regions && b->regions[b->node - nodes] == STACKS && read_stack(b, out, adds, &n_adds);
 }
@@ -198,11 +202,17 @@ static aot_status_t lower_region(lw_build_t *b) {
   return fill_region(b, b->node, &whole);
 }
 
+static aot_status_t lower_stack(lw_build_t *b) {
+  lw_join_t stack;
+  return lw_region_stack(b, &stack) ? lw_lower_join(b, &stack)
+                                    : lw_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+}
+
 static aot_status_t lower_add(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const int does = b->regions[b->node - nodes];
   if (does == DEFERRED) return AOT_OK;
-  if (does == STACKS) return lw_lower_region_stack(b);
+  if (does == STACKS) return lower_stack(b);
   if (does != ADDS) return LW_DECLINED;
   const uint32_t x = lw_arg_row(b, 0), y = lw_arg_row(b, 1);
   const int x_deferred = b->regions[lw_node_of(b, x)] == DEFERRED,
