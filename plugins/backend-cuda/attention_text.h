@@ -4,7 +4,8 @@
  *     S = scale Q K^T     P = exp(S - L)     D = drawn / (1 - p)     O = (P D) V     R = rowsum(O dO)
  *     dV = (P D)^T dO     dS = P (D (dO V^T) - R)     dQ = scale dS K     dK = scale dS^T Q
  *
- * Three kernels. Each keeps scores as the matrix fragments that products leave, and hands them to the next product.
+ * Three kernels (attention_kernel_texts.h). Each keeps scores as the matrix fragments that products leave, and hands them to
+ * the next product.
  *
  *     OUTPUT    a block takes queries of a head and goes over keys; L is of its rows. It leaves a bit for each score, set
  *               where it is kept, which the gradients read: a draw costs more than they do
