@@ -144,7 +144,7 @@ typedef struct lw_target {
   /* Rows of large matrices begin at multiples of so many bytes, where only loops and products make and read them; 0:
    * they lie side by side */
   int64_t row_nbytes;
-  int goes_onto;  /* its loops may write what they read, element on element (takes_over in schedule.c) */
+  int goes_onto;  /* its loops may write what they read, element on element (lw_use_onto) */
   int has_across; /* its loops have sums across rows (lw_is_across); 0: operators that need them run by their kernels */
   /* n steps of equal lw_step_t.joins, which do not need each other, as one: its run, payload and kernel; the rest of
    * *out is there. NULL: steps run alone */
