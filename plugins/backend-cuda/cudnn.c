@@ -1,7 +1,6 @@
 #include "cudnn.h"
 
 #include "common/cuda/symbols.h"
-#include "cudnn_plan.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +76,6 @@ int gc_cudnn_ready(gc_cudnn_t *c) {
 }
 
 void gc_cudnn_close(gc_cudnn_t *c) {
-  gc_dnn_forget_plans(c);
   if (c->device) c->desc_destroy(c->device);
   if (c->handle) c->destroy(c->handle);
   c->device = c->handle = NULL;

@@ -13,7 +13,7 @@ typedef struct gc_cudnn {
   size_t version; /* 91900 */
   /* One of the two: a context of the device that is current, or a descriptor of a device that need not be there. */
   void *handle, *device;
-  struct gc_dnn_plan *plans; /* cudnn_plan.c */
+  struct gc_dnn_plan *plans; /* known_plans.c */
   /* NULL, or: plans that are neither here nor kept are taken to exist, and are being made (kept_plans.h) */
   struct gc_plans_making *making;
   uint32_t n_kept, n_made;
@@ -41,7 +41,7 @@ int gc_cudnn_start_for(gc_cudnn_t *c, const char *device, char *why, size_t size
 /* Opened, and started on the device of the current context, when it is first asked for; before that as for
  * gc_cudnn_open. 0: c->why says what is missing. */
 int gc_cudnn_ready(gc_cudnn_t *c);
-/* Plans go, the library stays open. */
+/* Once plans are gone (gc_dnn_forget_plans); the library stays open. */
 void gc_cudnn_close(gc_cudnn_t *c);
 /* -1; `why`: what failed, with cuDNN's own words. */
 int gc_cudnn_failed(const gc_cudnn_t *c, int status, const char *what, char *why, size_t size);

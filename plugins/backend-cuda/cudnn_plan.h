@@ -1,4 +1,4 @@
-/* Plans of cuDNN for graphs of operations: made once for each text of a graph, then run with memory and numbers. */
+/* Plans of cuDNN for graphs of operations: made with an engine, written down and read as text, run with memory and numbers. */
 #ifndef GC_CUDNN_PLAN_H
 #define GC_CUDNN_PLAN_H
 
@@ -15,8 +15,6 @@ typedef struct gc_dnn_plan {
   gc_dnn_graph_t *graph; /* while it waits to be made */
 } gc_dnn_plan_t;
 
-/* The plan of this graph, from earlier, kept, or new; cuDNN is started. NULL: no memory. */
-const gc_dnn_plan_t *gc_dnn_plan(gc_cudnn_t *c, const gc_dnn_graph_t *g);
 /* Makes the plan; p->desc is NULL, or the caller's. */
 void gc_dnn_build(const gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p);
 /* As cuDNN writes it down, terminated; the caller frees it. NULL: cuDNN does not, or no memory. */
@@ -29,6 +27,5 @@ uint64_t gc_dnn_usual_workspace(const gc_dnn_graph_t *g);
 /* addresses: by tensor; of those in memory they count. 0, or cuDNN's status. */
 int gc_dnn_run(const gc_cudnn_t *c, const gc_dnn_plan_t *p, const gc_dnn_graph_t *g, const gc_address_t *addresses,
                gc_address_t workspace, gc_stream_t stream);
-void gc_dnn_forget_plans(gc_cudnn_t *c);
 
 #endif

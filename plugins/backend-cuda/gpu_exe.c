@@ -9,6 +9,7 @@
 #include "gpu_libraries.h"
 #include "gpu_parts.h"
 #include "kept_plans.h"
+#include "known_plans.h"
 #include <aot/ext/env.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -185,6 +186,7 @@ static void destroy(const aot_table_t *t) {
   if (e->code.driver) gc_code_deinit(&e->code);
   gc_algorithms_deinit(&e->algorithms);
   gc_cublaslt_close(&e->cublaslt);
+  gc_dnn_forget_plans(&e->cudnn);
   gc_cudnn_close(&e->cudnn);
   cu_program_deinit(&e->custom);
   lw_cut_deinit(&e->cut);

@@ -8,7 +8,7 @@
  * Status 1: a graph is refused. */
 #include "attention_graphs.h"
 #include "conv_graphs.h"
-#include "cudnn_plan.h"
+#include "known_plans.h"
 
 #include <aot/inline.h>
 #include <stdio.h>
@@ -227,6 +227,7 @@ int main(int argc, char **argv) {
          "workspace", "plan ms", "ms", "TFLOP/s");
   if (is_asked(argc, argv, first, "attention")) show_attention(&w);
   if (is_asked(argc, argv, first, "convolutions")) show_convolutions(&w);
+  gc_dnn_forget_plans(&w.dnn);
   gc_cudnn_close(&w.dnn);
   return w.n_refused != 0;
 }

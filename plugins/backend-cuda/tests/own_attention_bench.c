@@ -4,7 +4,7 @@
  *     own_attention_bench [check] [time]
  *
  * Status 1: something is wrong. */
-#include "cudnn_plan.h"
+#include "known_plans.h"
 #include "own_attention.h"
 
 #include <time.h>
@@ -233,6 +233,7 @@ static int time_all(const own_device_t *d) {
     if (has_cudnn) time_cudnn(d, &dnn, o.call, product);
     n_wrong += time_own(d, o, product, cases[i].n_cuts);
   }
+  gc_dnn_forget_plans(&dnn);
   gc_cudnn_close(&dnn);
   return n_wrong;
 }

@@ -3,9 +3,9 @@
 #include "attention_graphs.h"
 #include "common/kernels/rk_core.h"
 #include "conv_graphs.h"
-#include "cudnn_plan.h"
 #include "drawn.h"
 #include "kept_plans.h"
+#include "known_plans.h"
 
 #include <aot/inline.h>
 #include <math.h>
@@ -40,6 +40,7 @@ static int begin(void **state) {
 }
 static int end(void **state) {
   world_t *w = *state;
+  gc_dnn_forget_plans(&w->dnn);
   gc_cudnn_close(&w->dnn);
   w->cu.stream_destroy(w->stream);
   w->cu.primary_ctx_release(0);
