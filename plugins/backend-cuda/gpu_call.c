@@ -5,6 +5,7 @@
 #include "common/lowering/watch.h"
 #include "gpu_clock.h"
 #include "gpu_errors.h"
+#include "gpu_settle.h"
 #include "kept_plans.h"
 #include <aot/graph.h>
 #include <aot/inline.h>

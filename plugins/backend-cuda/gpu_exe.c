@@ -8,6 +8,7 @@
 #include "gpu_facts.h"
 #include "gpu_libraries.h"
 #include "gpu_parts.h"
+#include "gpu_settle.h"
 #include "kept_plans.h"
 #include "known_plans.h"
 #include <aot/ext/env.h>
@@ -130,17 +131,6 @@ static aot_status_t bind(const aot_exe_t *x, aot_ctx_t *ctx, const aot_binding_t
   return tell(e, ctx, status, &error);
 }
 
-aot_status_t gc_exe_settle(gc_exe_t *e, aot_ctx_t *ctx, aot_queue_t *queue, lw_error_t *error) {
-  const aot_device_t *d = &e->device->table;
-  aot_status_t status = e->settled.timeline ? AOT_OK : d->timeline_create(d, ctx, &e->settled.timeline);
-  if (status == AOT_OK) {
-    e->settled.value++;
-    status = d->signal(d, ctx, queue, e->settled);
-  }
-  if (status == AOT_OK) status = d->wait_host(d, ctx, e->settled, UINT64_MAX);
-  return status == AOT_OK ? AOT_OK : lw_fail(error, status, "told", "the device did not come to the end of its work");
-}
-
 static aot_status_t submit(const aot_exe_t *x, aot_ctx_t *ctx, aot_bound_t *b, const aot_submission_t *s) {
   gc_exe_t *e = of(x);
   const aot_device_t *d = &e->device->table;
@@ -181,6 +171,7 @@ static void destroy(const aot_table_t *t) {
   gc_exe_t *e = t->self;
   gc_call_destroy(e->planned);
   gc_parts_deinit(e);
+  gc_exe_settle_deinit(e);
   free(e->past.rows);
   free(e->rows.rows);
   if (e->code.driver) gc_code_deinit(&e->code);

@@ -26,7 +26,7 @@ typedef struct gc_exe {
   gc_call_t **parts; /* by graph row, GC_MAX_FORMS of each */
   uint64_t parts_clock;
   aot_buffer_t parts_arena;
-  aot_point_t settled; /* that the host has waited for last, by itself; no timeline: it never has */
+  aot_point_t settled; /* that the host has waited for last, by itself (gpu_settle.h); no timeline: it never has */
   void *own;           /* copy of bytes that came unaligned */
   cu_program_t custom;
   nv_nvrtc_t nvrtc;
@@ -61,9 +61,6 @@ struct aot_bound {
   aot_binding_t binding;
   gc_call_t *call; /* NULL: the graph is cut */
 };
-
-/* The host waits until the queue has done all that was put on it. A failure is told. */
-aot_status_t gc_exe_settle(gc_exe_t *e, aot_ctx_t *ctx, aot_queue_t *queue, lw_error_t *error);
 
 /* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */
 const char *gc_cudnn_folder(const aot_host_t *host, aot_ctx_t *ctx);

@@ -2,6 +2,7 @@
 
 #include "common/lowering/run_parts.h"
 #include "gpu_call.h"
+#include "gpu_settle.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,5 +160,4 @@ void gc_parts_deinit(gc_exe_t *e) {
   for (size_t k = 0; e->parts && k < (size_t)e->s->graphs.count * GC_MAX_FORMS; k++) gc_call_destroy(e->parts[k]);
   free(e->parts);
   if (e->parts_arena.address) d->free(d, NULL, e->parts_arena);
-  if (e->settled.timeline) d->timeline_destroy(d, NULL, e->settled.timeline);
 }
