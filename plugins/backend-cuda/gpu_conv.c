@@ -4,6 +4,7 @@
 #include "gpu_conv.h"
 
 #include "common/lowering/conv_call.h"
+#include "conv_layout.h"
 #include "conv_text.h"
 #include "depthwise_text.h"
 #include "gpu_dnn.h"
@@ -46,44 +47,11 @@ static int result_of(int32_t kind) {
 
 static int is_dnn_dtype(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_F16 || dtype == AOT_BF16; }
 
-/* The k-th dimension from the innermost one. */
-static int32_t dimension_at(int32_t k, int32_t rank, int is_channels_last) {
-  return !is_channels_last ? rank - 1 - k : k == 0 ? 1 : k == rank - 1 ? 0 : rank - k;
-}
-
-/* Strides of those of size 1 say nothing, and cuDNN reads a layout out of them: as if the tensor lay without holes. */
-static void tidy_strides(int64_t *sizes, int64_t *strides, int32_t rank, int is_channels_last) {
-  int64_t n = 1;
-  for (int32_t k = 0; k < rank; k++) {
-    const int32_t d = dimension_at(k, rank, is_channels_last);
-    if (sizes[d] == 1) strides[d] = n;
-    n = strides[d] * sizes[d];
-  }
-}
-
-int gc_is_channels_last(const lw_tensor_t *t) { return t->sizes[1] > 1 && t->strides[1] == 1; }
-
 /* An element stands for several: gradients of sums. */
 static int is_spread(const lw_tensor_t *t) {
   for (int32_t d = 0; d < t->rank; d++)
     if (t->sizes[d] > 1 && t->strides[d] == 0) return 1;
   return 0;
-}
-
-/* Is dimension 0 outermost, and are channels before or behind all places? What lies in another order cuDNN 9.14 takes, and
- * computes something else: images that are [time, batch, channel] in memory. */
-static int is_ordered(const int64_t *sizes, const int64_t *strides, int32_t rank, int is_channels_last) {
-  int64_t least = 1;
-  for (int32_t k = 0; k < rank; k++) {
-    const int32_t d = dimension_at(k, rank, is_channels_last);
-    if (sizes[d] == 1) continue;
-    if (strides[d] < least) return 0;
-    least = strides[d] * sizes[d];
-  }
-  return 1;
-}
-static int is_layout_of_dnn(const int64_t *sizes, const int64_t *strides, int32_t rank) {
-  return is_ordered(sizes, strides, rank, 0) || is_ordered(sizes, strides, rank, 1);
 }
 
 static const gc_dnn_plan_t *plan_of(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t,
@@ -92,21 +60,11 @@ static const gc_dnn_plan_t *plan_of(lw_build_t *b, const lw_conv_t *call, int32_
   const int last = gc_is_channels_last(&t[GC_CONV_X]);
   for (int what = 0; what < GC_CONV_N_TENSORS; what++) {
     if (!gc_is_aligned_for_dnn(b, &t[what]) || is_spread(&t[what])) return NULL;
-    tidy_strides(c.sizes[what], c.strides[what], c.rank + 2, last);
-    if (!is_layout_of_dnn(c.sizes[what], c.strides[what], c.rank + 2)) return NULL;
+    gc_tidy_strides(c.sizes[what], c.strides[what], c.rank + 2, last);
+    if (!gc_is_first_or_last(c.sizes[what], c.strides[what], c.rank + 2)) return NULL;
   }
   gc_conv_graph(&c, kind, graph);
   return gc_dnn_plan_of(b, graph);
-}
-
-lw_tensor_t gc_laid_out(const lw_tensor_t *t, int channels_last) {
-  lw_tensor_t out = *t;
-  lw_make_contiguous(&out);
-  if (!channels_last) return out;
-  for (int32_t d = out.rank - 1; d >= 2; d--)
-    out.strides[d] = d == out.rank - 1 ? out.sizes[1] : out.strides[d + 1] * out.sizes[d + 1];
-  out.strides[1] = 1;
-  return out;
 }
 
 /* As they lie; all channels last where the image or the output has them there; all channels first. */

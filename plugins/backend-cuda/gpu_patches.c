@@ -1,7 +1,7 @@
 #include "gpu_patches.h"
 
 #include "conv_graphs.h"
-#include "gpu_conv.h"
+#include "conv_layout.h"
 
 /* A patch has its pixels in the order in which a weight has them: channels first, or last. */
 typedef struct patches {
