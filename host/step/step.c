@@ -340,6 +340,17 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
   return aoth_step_deliver(s, AOTH_LENT_GRADIENT);
 }
 
+aot_status_t aoth_step_backward_of_loss(aoth_step_t *s) {
+  aoth_tensor_t loss;
+  double storage;
+  if (!aoth_step_get(s, "output.0", &loss) || aoth_tensor_numel(&loss) != 1 || !aot_dtype_is_float(loss.dtype))
+    return AOT_E_NOT_FOUND;
+  aoth_tensor_t one = aoth_tensor_make(&storage, loss.dtype, loss.rank, loss.sizes);
+  aoth_tensor_fill(&one, 1);
+  const aoth_tensor_t *tangent = &one;
+  return aoth_step_backward(s, &tangent, 1);
+}
+
 /* ---- update ---- */
 
 aot_status_t aoth_step_update(aoth_step_t *s, double lr) {

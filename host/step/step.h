@@ -100,8 +100,9 @@ aot_status_t aoth_step_measure(aoth_step_t *s, const aoth_tensor_t *inputs, uint
 /* The geometry of such a port in a planned call, nbytes that its storage needs; AOT_E_NOT_FOUND: it is None. */
 aot_status_t aoth_step_shape(aoth_step_t *s, const char *key, aoth_tensor_t *out);
 
-/* Inputs that are lent (all are the same descriptors, aoth_step_lent_input) stay where they are. Others are copied, converted to the strides that the program was compiled for. Inputs that share memory are one
- * memory to the program, too, where it can tell: then another program is compiled (variants.h). */
+/* Inputs that are lent (all are the same descriptors, aoth_step_lent_input) stay where they are. Others are copied,
+ * converted to the strides that the program was compiled for. Inputs that share memory are one memory to the program,
+ * too, where it can tell: then another program is compiled (variants.h). */
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs);
 /* After a forward: what it changed in its inputs, written over `inputs`: the same tensors, with the geometry from
  * before the call. */
@@ -109,6 +110,9 @@ aot_status_t aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *i
 /* tangents[k] belongs to user output k; NULL: zeros. May be called again with other tangents. A leaf that it reads and
  * that was changed since the forward: AOT_E_PRECONDITION, named. */
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents);
+/* The same from output 0 with tangent 1, as loss.backward() has it. AOT_E_NOT_FOUND, without a complaint: it is not one
+ * float number. */
+aot_status_t aoth_step_backward_of_loss(aoth_step_t *s);
 aot_status_t aoth_step_update(aoth_step_t *s, double lr);
 /* Forward, backward and update in one graph (stage stitch), which leaves the loss, and new leaves in the place of
  * the old. inputs NULL: those of the last step, which lie where they are used. */

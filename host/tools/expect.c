@@ -68,15 +68,26 @@ static aot_status_t forward(aoth_step_t *s, const aoth_st_t *file, int is_wide, 
   return status;
 }
 
+static aot_status_t backward_of_loss(aoth_step_t *s, const aoth_st_t *file, aoth_sink_t *sink) {
+  const aoth_where_t where = {.file = aoth_st_path(file)};
+  const aot_status_t status = aoth_step_backward_of_loss(s);
+  if (status != AOT_E_NOT_FOUND) return status;
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "verify.tangent",
+                   "output 0 is not one float number, so gradients need tangents, and there is no tensor tangent.K");
+  return AOT_E_INVALID;
+}
+
 static aot_status_t backward(aoth_step_t *s, const aoth_st_t *file, int is_wide, aoth_sink_t *sink) {
   uint32_t n = aoth_step_n_outputs(s);
   const aoth_tensor_t **tangents = calloc((size_t)n + 1, sizeof *tangents);
   aoth_tensor_t *own = calloc((size_t)n + 1, sizeof *own);
   given_t g = {file, sink, is_wide, calloc((size_t)n + 1, sizeof *g.copies)};
   aot_status_t status = tangents && own && g.copies ? AOT_OK : no_memory(sink, file);
+  uint32_t n_given = 0;
   for (uint32_t k = 0; k < n && status == AOT_OK; k++) {
     const aoth_st_entry_t *e = numbered(file, "tangent.", k);
     if (!e) continue;
+    n_given++;
     own[k] = e->tensor;
     tangents[k] = &own[k];
     status = give(&g, k, &own[k]);
@@ -85,7 +96,8 @@ static aot_status_t backward(aoth_step_t *s, const aoth_st_t *file, int is_wide,
     aoth_sink_report(sink, AOT_SEVERITY_INFO, &where, "verify.tangent",
                      "\"tangent.%u\" is not used: no gradient depends on that output", k);
   }
-  if (status == AOT_OK) status = aoth_step_backward(s, tangents, n);
+  if (status == AOT_OK && (n_given || aoth_step_own_loss(s) >= 0)) status = aoth_step_backward(s, tangents, n);
+  else if (status == AOT_OK) status = backward_of_loss(s, file, sink);
   free_copies(&g, n);
   free(own);
   free(tangents);

@@ -26,18 +26,13 @@ static uint32_t file_tangents(const aoth_st_t *file, const aoth_tensor_t **tange
 
 static aot_status_t backward(aoth_step_t *s, const aoth_run_spec_t *spec, const aoth_st_t *file,
                              const aoth_tensor_t **tangents, aoth_sink_t *sink) {
-  uint32_t n = aoth_step_n_outputs(s);
-  aoth_tensor_t loss, one;
-  double storage;
+  const uint32_t n = aoth_step_n_outputs(s);
   if (file && file_tangents(file, tangents, n)) return aoth_step_backward(s, tangents, n);
-  if (!aoth_step_get(s, "output.0", &loss) || aoth_tensor_numel(&loss) != 1 || !aot_dtype_is_float(loss.dtype))
-    return fail(
-        spec, sink, "run.tangents",
-        "output 0 is not one float number, so gradients need tangents: give tensors tangent.K in the inputs' file");
-  one = aoth_tensor_make(&storage, loss.dtype, loss.rank, loss.sizes);
-  aoth_tensor_fill(&one, 1);
-  tangents[0] = &one;
-  return aoth_step_backward(s, tangents, n);
+  const aot_status_t status = aoth_step_backward_of_loss(s);
+  if (status != AOT_E_NOT_FOUND) return status;
+  return fail(
+      spec, sink, "run.tangents",
+      "output 0 is not one float number, so gradients need tangents: give tensors tangent.K in the inputs' file");
 }
 
 static aot_status_t run_backward(aoth_step_t *s, const aoth_run_spec_t *spec, aoth_sink_t *sink) {

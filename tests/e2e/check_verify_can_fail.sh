@@ -70,6 +70,11 @@ halves() { # STATUS SETTINGS..
   status $code "$aothost" verify halves.yaml --model "$models/gpt_tiny/train.pt2" --expect ref.st "$@"
 }
 halves 0 --inputs "$models/gpt_tiny/expected.safetensors" --against f64 --set vars.backend=backend-cpu
+# .. and without a tangent among the inputs the gradients are those of the loss, as `run --grads` has it
+dropout=$root/tests/models/dropout_bert
+sed -e 's/- use: functionalize/&\n  - use: rng/' "$root/pipelines/verify.yaml" > draws.yaml
+status 0 "$aothost" run draws.yaml --model "$dropout/train.pt2" --inputs "$dropout/inputs.safetensors" --grads --outputs loss.st
+status 0 "$aothost" verify draws.yaml --model "$dropout/train.pt2" --inputs "$dropout/inputs.safetensors" --expect loss.st --set vars.backend=backend-cpu
 says '^[0-9]+ of [0-9]+ keys agree'
 halves 1 --inputs "$models/gpt_tiny/expected.safetensors" --against f64 --plugin-dir "$5/arms" --set vars.backend=zeros
 halves 2 --set vars.backend=backend-cpu
