@@ -36,6 +36,11 @@ static const program_t programs[] = {
      "f32[2, 3, 4]\n",
      "%p = aten.permute.default %a0, [2, 0, 1]\n%s = aten.select.int %p, 0, 1\n%v = aten.view.default %a0, [6, 4]\n"
      "out user_output 0 = %p\nout user_output 1 = %s\nout user_output 2 = %v\nout user_output 3 = %v\n"},
+    {"a list that begins with [0], as that of a cache that holds nothing yet does",
+     {{3, {2, 3, 4}, 0}, {1, {5}, 0}},
+     "f32[2, 3, 4]\nf32[5]\n",
+     "%e = aten.slice.Tensor %a1, 0, 0, 0\n%x = aten.mul.Tensor %a0, 2.0\n%y = aten.cat.default [%e, %a0, %e, %x], -2\n"
+     "out user_output 0 = %y\n"},
     {"a reshape that no strides can express",
      {{2, {3, 4}, 0}},
      "f32[3, 4]\n",

@@ -2,30 +2,37 @@
  * is made there (part_places.c). */
 #include "joins.h"
 
+/* [0], which cat takes beside tensors of any rank, for code that begins a list with it. */
+static int is_nothing(const lw_tensor_t *t, const lw_tensor_t *whole) {
+  return t->rank == 1 && t->sizes[0] == 0 && whole->rank != 1;
+}
+
 /* Tensors of a list argument; 0: an element that is none. */
-static uint32_t read_parts(const lw_build_t *b, lw_join_t *out) {
+static uint32_t read_parts(const lw_build_t *b, int is_stack, lw_join_t *out) {
   const aot_snap_arg_t *a = lw_arg(b, 0);
   const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands) + a->i;
+  uint32_t n = 0;
   if (a->kind != AOT_ARG_VALUES || a->n > LW_MOST_JOINED) return 0;
   for (uint32_t k = 0; k < a->n; k++) {
     if (rows[k] == AOT_NO_ID || lw_value(b, rows[k])->kind != AOT_TYPE_TENSOR) return 0;
-    out->parts[k] = &lw_value(b, rows[k])->t;
-    out->rows[k] = rows[k];
+    if (!is_stack && is_nothing(&lw_value(b, rows[k])->t, lw_type(b, 0))) continue;
+    out->parts[n] = &lw_value(b, rows[k])->t;
+    out->rows[n++] = rows[k];
   }
-  return a->n;
+  return n;
 }
 
 /* cat, stack(tensors, dim). 0: parts that do not fit their result, or get imaginary parts there. */
 static int read_join(const lw_build_t *b, int is_stack, lw_join_t *out) {
   const lw_tensor_t *whole = lw_type(b, 0);
   int64_t total = 0;
-  out->n = read_parts(b, out);
+  out->n = read_parts(b, is_stack, out);
   out->is_stack = is_stack;
   out->dim = lw_arg_int(b, 1, 0);
   if (out->dim < 0) out->dim += whole->rank;
   if (!out->n || out->dim < 0 || out->dim >= whole->rank) return 0;
   for (uint32_t k = 0; k < out->n; k++) {
-    if (out->parts[k]->rank != whole->rank - is_stack) return 0; /* the empty tensor that old code begins with */
+    if (out->parts[k]->rank != whole->rank - is_stack) return 0;
     if (aot_dtype_is_complex(whole->dtype) && out->parts[k]->dtype != whole->dtype) return 0;
     total += is_stack ? 1 : out->parts[k]->sizes[out->dim];
     for (int32_t d = 0; d < whole->rank; d++)
