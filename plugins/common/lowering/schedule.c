@@ -100,13 +100,13 @@ static aot_status_t read_value(lw_build_t *b, uint32_t row) {
   return check_type(b, v);
 }
 
-/* Of a segment (program_parts.h) the range holds values of other parts, too, which may have no sizes yet: they are
- * left alone. */
+/* Of a segment (program_parts.h) the range holds values of other parts, too, which may have no sizes yet: they stay
+ * zeros, of no kind and no dtype. */
 static aot_status_t read_values(lw_build_t *b) {
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   value_range(b);
-  b->values = malloc(((size_t)b->n_values + 1) * sizeof *b->values);
+  b->values = calloc((size_t)b->n_values + 1, sizeof *b->values);
   if (!b->values) return no_memory(b);
   for (uint32_t i = 0; i < b->graph->n_inputs; i++)
     if (inputs[i].value != AOT_NO_ID) AOT_TRY(read_value(b, inputs[i].value));
