@@ -58,18 +58,21 @@ static int is_wide(const aot_type_t *t) {
 }
 
 /* A float of integers alone, which no argument asks for, is float32 whatever the model's floats are, 3 / 2 of counts; so is
- * what is computed of such floats alone. */
+ * what is computed of such floats alone, or of such that have dimensions and numbers, which do not promote them. */
 static int stays_narrow(aot_prog_t *p, const aot_node_info_t *node, const aot_type_t *result) {
-  int reads = 0;
+  int reads = 0, reads_number = 0, reads_narrow = 0;
   for (uint32_t a = 0; a < node->n_args; a++)
     if (node->args[a].kind == AOT_ARG_GRAPH || asked_dtype(p, node, a, result)) return 0;
   for (uint32_t k = 0; k < node->n_operands; k++) {
     aot_type_t type = {0};
     if (node->operands[k] == AOT_NO_ID) continue;
-    if (aoth_graph_value_type(p, (aot_value_t){node->operands[k]}, &type) != AOT_OK || is_wide(&type)) return 0;
+    if (aoth_graph_value_type(p, (aot_value_t){node->operands[k]}, &type) != AOT_OK) return 0;
+    if (is_wide(&type) && type.rank) return 0;
+    reads_number |= is_wide(&type);
+    reads_narrow |= is_narrow(&type) && type.rank > 0;
     reads |= type.kind == AOT_TYPE_TENSOR;
   }
-  return reads;
+  return reads && (reads_narrow || !reads_number);
 }
 
 static aot_status_t widen_node(aot_prog_t *p, aot_node_t n) {

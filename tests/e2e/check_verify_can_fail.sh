@@ -83,6 +83,22 @@ halves 2 --inputs none.st
 # floats of integers alone stay float32, as they are in a model of float64
 status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/models/counted_roots/train.pt2" --rtol 1e-9 --atol 0 \
   --expect "$root/tests/models/counted_roots/expected.safetensors" --against f64
+# .. also beside a number, which does not promote what has dimensions
+cat > number.ir <<'IR'
+aot 1
+properties imported functional
+leaf 0 constant "n" : i64[2] data "03000000000000000700000000000000"
+leaf 1 constant "c" : f32[] data "0000c03f"
+graph @forward forward {
+  in %n = constant 0 : i64[2]
+  in %c = constant 1 : f32[]
+  %q : f32[2] = aten.div.Tensor %n, 2
+  %r : f32[2] = aten.div.Tensor %q, %c
+  out user_output 0 "r" = %r
+}
+IR
+status 0 "$aothost" run "$root/pipelines/verify.yaml" --model number.ir --inputs random --outputs number.st
+status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model number.ir --expect number.st --against f64
 verify 1 missing.st '--against f64'
 shared=$root/tests/fixtures/aliasing/dup_mut
 status 2 "$aothost" verify "$root/pipelines/inference.yaml" --model "$shared/train.pt2" --expect "$shared/expected.safetensors" --against f64
