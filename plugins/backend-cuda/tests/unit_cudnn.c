@@ -342,7 +342,7 @@ static void masks_dropout_and_shared_heads_are_those_of_the_definition(void **st
 static void drawn_attention_is_that_of_the_definition(void **state) {
   world_t *w = *state;
   const int64_t most = w->is_double ? 50 : 200; /* keys */
-  for (int i = 0; i < (w->is_double ? 10 : 40); i++) {
+  for (int i = 0; i < 12; i++) {
     const int64_t n_key = drawn(16, most), n_query = drawn(0, 2) ? drawn(1, most) : n_key, width = 8 * drawn(1, 16);
     const int64_t share = drawn(1, 3);
     const int is_causal = (int)drawn(0, 1), is_packed = share == 1 && n_query == n_key;
@@ -623,7 +623,7 @@ static void convolutions_are_those_of_the_definition(void **state) {
 static void drawn_convolutions_are_those_of_the_definition(void **state) {
   world_t *w = *state;
   static const int32_t dtypes[] = {AOT_F32, AOT_BF16, AOT_F16};
-  for (int i = 0; i < (w->is_double ? 12 : 60); i++) {
+  for (int i = 0; i < (w->is_double ? 12 : 24); i++) {
     conv_case_t one = {.dtype = dtypes[drawn(0, 2)], .rank = 2 + !drawn(0, 3), .n = drawn(1, 5)};
     one.groups = drawn(0, 1) ? 1 : drawn(2, 8);
     one.c = one.groups * drawn(1, 16);

@@ -202,8 +202,10 @@ static double worst_of(const gc_product_t *p, double (*x)[ROOM], const char *got
           sum += term;
           all += fabs(term);
         }
-        if (p->beta != 0) sum += p->beta * x[GC_C][place(p, GC_C, batch, r, c)];
-        if (p->has_bias) sum += x[GC_BIAS][c];
+        const double added = p->beta != 0 ? p->beta * x[GC_C][place(p, GC_C, batch, r, c)] : 0;
+        const double bias = p->has_bias ? x[GC_BIAS][c] : 0;
+        sum += added + bias;
+        all += fabs(added) + fabs(bias);
         const double v = rk_load_f(got + place(p, GC_D, batch, r, c) * size, p->result), e = fabs(v - sum) / all;
         if (!(e <= worst)) worst = e; /* a NaN is one, too */
       }
