@@ -50,9 +50,16 @@ static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); 
 
 /* ---- who is gone, who is late ---- */
 
-static int is_gone(const meeting_t *m, uint32_t rank) {
+/* The process of a rank that has ended without leaving, else 0. It is read again once the process is known to be no more:
+ * until then it may have left in good order. */
+static int32_t dead_process(const meeting_t *m, uint32_t rank) {
   const int32_t process = atomic_load(&m->process[rank]);
-  return process == -1 || (process > 0 && kill(process, 0) != 0 && errno == ESRCH);
+  const int has_ended = process > 0 && kill(process, 0) != 0 && errno == ESRCH;
+  return has_ended && atomic_load(&m->process[rank]) == process ? process : 0;
+}
+
+static int is_gone(const meeting_t *m, uint32_t rank) {
+  return atomic_load(&m->process[rank]) == -1 || dead_process(m, rank);
 }
 
 static int has_failed(const member_t *g, rn_error_t *error) {
@@ -61,8 +68,8 @@ static int has_failed(const member_t *g, rn_error_t *error) {
     return 1;
   }
   for (uint32_t r = 0; r < g->n_ranks; r++) {
-    const int32_t process = atomic_load(&g->m->process[r]);
-    if (r == g->rank || process <= 0 || !is_gone(g->m, r)) continue;
+    const int32_t process = r == g->rank ? 0 : dead_process(g->m, r);
+    if (!process) continue;
     snprintf(error->text, sizeof error->text, "rank %u has ended (process %d), told by rank %u", r, process, g->rank);
     return 1;
   }

@@ -4,8 +4,11 @@
 #include "common/ranks/tests/threaded_ranks.h"
 #include "file_ranks.h"
 
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +19,8 @@ enum { MOST = 5 };
 static aot_status_t join(const void *how, rn_transport_t *out, rn_error_t *error) { return fr_join(how, out, error); }
 
 /* Of n ranks the first n_come. */
-static void meet(tr_rank_t *ranks, uint32_t n, uint32_t n_come, uint64_t patience_ns, tr_test_fn test) {
+static void meet(tr_rank_t *ranks, tr_join_fn join, uint32_t n, uint32_t n_come, uint64_t patience_ns,
+                 tr_test_fn test) {
   char path[64];
   fr_how_t how[MOST];
   snprintf(path, sizeof path, "/tmp/aot-unit-file-ranks-%d", (int)getpid());
@@ -32,7 +36,7 @@ static void conforms(void **state) {
   (void)state;
   for (uint32_t n = 1; n <= MOST; n++) {
     tr_rank_t ranks[MOST];
-    meet(ranks, n, n, UINT64_C(20000000000), rn_conformance);
+    meet(ranks, join, n, n, UINT64_C(20000000000), rn_conformance);
     tr_assert_well(ranks, n);
   }
 }
@@ -40,7 +44,7 @@ static void conforms(void **state) {
 static void tells_other_programs_apart(void **state) {
   (void)state;
   tr_rank_t ranks[MOST];
-  meet(ranks, 3, 3, UINT64_C(20000000000), rn_disagree);
+  meet(ranks, join, 3, 3, UINT64_C(20000000000), rn_disagree);
   tr_assert_well(ranks, 3);
 }
 
@@ -66,18 +70,56 @@ static const char *is_late(const aot_communicator_t *c, aot_group_t *g) { return
 static void names_who_is_not_there(void **state) {
   (void)state;
   tr_rank_t ranks[MOST];
-  meet(ranks, 3, 3, UINT64_C(20000000000), leaves);
+  meet(ranks, join, 3, 3, UINT64_C(20000000000), leaves);
   for (uint32_t i = 0; i < 2; i++)
     if (ranks[i].wrong || !strstr(ranks[i].text, "rank 2 will not come"))
       fail_msg("rank %u says: %s", i, ranks[i].text);
-  meet(ranks, 3, 3, 200000000, is_late);
+  meet(ranks, join, 3, 3, 200000000, is_late);
   for (uint32_t i = 0; i < 2; i++)
     if (ranks[i].wrong || !strstr(ranks[i].text, "nothing was heard of rank 2 within 0.2 s"))
       fail_msg("rank %u says: %s", i, ranks[i].text);
-  meet(ranks, 3, 2, 200000000, leaves);
+  meet(ranks, join, 3, 2, 200000000, leaves);
   for (uint32_t i = 0; i < 2; i++) {
     assert_int_equal(ranks[i].joined, AOT_E_UNAVAILABLE);
     assert_non_null(strstr(ranks[i].text, "nothing was seen of rank 2 at /tmp/aot-unit-file-ranks"));
+  }
+}
+
+/* Ranks of this test are threads: the process of one that has left has ended, too, while who asks for it was asleep. */
+static atomic_int one_has_left;
+static void (*leave_in_good_order)(void *self);
+
+int kill(pid_t process, int signal) {
+  (void)process, (void)signal;
+  usleep(1000);
+  errno = ESRCH;
+  return one_has_left ? -1 : 0;
+}
+
+static void leave_and_end(void *self) {
+  leave_in_good_order(self);
+  one_has_left = 1;
+}
+
+static aot_status_t join_to_end(const void *how, rn_transport_t *out, rn_error_t *error) {
+  const aot_status_t status = fr_join(how, out, error);
+  leave_in_good_order = out->leave;
+  out->leave = leave_and_end;
+  return status;
+}
+
+static const char *passes_a_barrier(const aot_communicator_t *c, aot_group_t *g) {
+  const aot_collective_t barrier = {.struct_size = sizeof barrier, .kind = AOT_COLLECTIVE_BARRIER};
+  return c->collect(c, NULL, g, &barrier) == AOT_OK ? NULL : "the barrier is not passed";
+}
+
+static void may_end_behind_a_barrier(void **state) {
+  (void)state;
+  for (int i = 0; i < 50; i++) {
+    tr_rank_t ranks[MOST];
+    one_has_left = 0;
+    meet(ranks, join_to_end, 2, 2, UINT64_C(20000000000), passes_a_barrier);
+    tr_assert_well(ranks, 2);
   }
 }
 
@@ -86,6 +128,7 @@ int main(void) {
       cmocka_unit_test(conforms),
       cmocka_unit_test(tells_other_programs_apart),
       cmocka_unit_test(names_who_is_not_there),
+      cmocka_unit_test(may_end_behind_a_barrier),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
