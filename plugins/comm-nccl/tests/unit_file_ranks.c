@@ -19,14 +19,14 @@ enum { MOST = 5 };
 static aot_status_t join(const void *how, rn_transport_t *out, rn_error_t *error) { return fr_join(how, out, error); }
 
 /* Of n ranks the first n_come. */
-static void meet(tr_rank_t *ranks, tr_join_fn join, uint32_t n, uint32_t n_come, uint64_t patience_ns,
+static void meet(tr_rank_t *ranks, tr_join_fn join_by, uint32_t n, uint32_t n_come, uint64_t patience_ns,
                  tr_test_fn test) {
   char path[64];
   fr_how_t how[MOST];
   snprintf(path, sizeof path, "/tmp/aot-unit-file-ranks-%d", (int)getpid());
   for (uint32_t i = 0; i < n; i++) {
     how[i] = (fr_how_t){path, i, n, patience_ns};
-    ranks[i] = (tr_rank_t){.join = join, .how = &how[i], .test = test};
+    ranks[i] = (tr_rank_t){.join = join_by, .how = &how[i], .test = test};
   }
   tr_run(ranks, n_come);
   unlink(path);
