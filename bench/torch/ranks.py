@@ -130,7 +130,7 @@ def start_sides(options, model: str, folder: pathlib.Path) -> list[Ranks]:
         else:
             mode = "shard" if name == "one" else name
             command = program + ["ours", str(options.library), str(options.plugins), str(archive), str(inputs), options.dtype, mode,
-                                 f"/dev/shm/aothost-ranks-{os.getpid()}-{name}"]
+                                 f"/dev/shm/aothost-ranks-{os.getpid()}-{name}", *options.set]
             n = 1 if name == "one" else options.ranks
             sides.append(Ranks(options, name, [command] * n, caches | ours, folder))
     return sides
@@ -194,6 +194,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--block", type=int, default=5, metavar="N", help="steps of one side in a row (default 5)")
     parser.add_argument("--minutes", type=float, default=30, metavar="M", help="of a model (default 30)")
     parser.add_argument("--no-compile", action="store_true", help="FSDP2 and DDP without torch.compile")
+    parser.add_argument("--set", action="append", default=[], metavar="K=V",
+                        help="a setting of ranks.yaml for aothost's sides, as `aothost run --set` takes it; may repeat")
     parser.add_argument("--torch-device", choices=("cuda", "cpu"), default="cuda", help="cpu: to try PyTorch's sides without a GPU")
     parser.add_argument("--aothost", type=pathlib.Path, default=ROOT / "build/bin/aothost", metavar="FILE")
     parser.add_argument("--python", default=sys.executable, metavar="FILE", help="a Python with torch, transformers")

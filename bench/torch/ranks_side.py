@@ -1,7 +1,9 @@
 """A rank of a side of bench/torch/ranks.py. RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT are set, as torchrun does.
 
-ranks_side.py ours LIBRARY PLUGINS ARCHIVE INPUTS DTYPE MODE RENDEZVOUS    trains the archive with ranks.yaml
-ranks_side.py fsdp2|ddp MODEL ARCHIVE DTYPE DEVICE COMPILED                trains the function MODEL of models.py with its weights
+ranks_side.py ours LIBRARY PLUGINS ARCHIVE INPUTS DTYPE MODE RENDEZVOUS [SETTING ..]
+    trains the archive with ranks.yaml, its values replaced by settings
+ranks_side.py fsdp2|ddp MODEL ARCHIVE DTYPE DEVICE COMPILED
+    trains the function MODEL of models.py with the archive's weights
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ def device_of_counter() -> str:
         return "cpu"
 
 
-def ours(library: str, plugins: str, archive: str, inputs_path: str, dtype: str, mode: str, rendezvous: str) -> None:
+def ours(library: str, plugins: str, archive: str, inputs_path: str, dtype: str, mode: str, rendezvous: str,
+         *settings: str) -> None:
     from aothost_side import Training, read_inputs
     inputs, memory = read_inputs(inputs_path)
     training, given = [], [inputs]
 
     def start() -> None:
-        more = (f"vars.mode={mode}", f"run.ranks-with.rendezvous={rendezvous}", "run.ranks-with.patience=300")
+        more = (f"vars.mode={mode}", f"run.ranks-with.rendezvous={rendezvous}", "run.ranks-with.patience=300", *settings)
         training.append(Training(library, plugins, archive, "1", dtype, "cuda", "ranks.yaml", more))
 
     serve(lambda: None, start, lambda: training[0].step(given.pop() if given else None), device_of_counter(), number=LOCAL)
