@@ -2,6 +2,7 @@
 
 #include "common/ranks/launcher.h"
 #include <aot/inline.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ static void *open_context(void *self) {
   g->opened = g->driver.primary_ctx_retain(&g->context, g->ordinal);
   if (g->opened != GC_SUCCESS) return g->context = NULL;
   g->opened = g->driver.ctx_set_current(g->context);
-  if (g->opened == GC_SUCCESS) g->opened = g->driver.stream_create(&g->setup, GC_STREAM_NON_BLOCKING);
+  if (g->opened == GC_SUCCESS) g->opened = g->driver.stream_create(&g->setup, GC_STREAM_NON_BLOCKING, 0);
   g->setup_queue->stream = g->setup;
   return NULL;
 }
@@ -262,12 +263,16 @@ static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memor
 
 /* ---- queues and timelines ---- */
 
-static aot_status_t make_queue(gc_device_t *g, aot_ctx_t *ctx, aot_queue_t **out) {
+/* Blocks of a collective come before those of kernels that wait for a multiprocessor, too: it is as late as its last rank, and
+ * on every other the blocks that it has wait where kernels could run. */
+static aot_status_t make_queue(gc_device_t *g, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
+  const int priority = kind == AOT_QUEUE_COLLECTIVE ? INT_MIN : 0;
   aot_queue_t *q = calloc(1, sizeof *q);
   if (!q) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
   aot_status_t status = gc_device_enter(g, ctx);
   if (status == AOT_OK)
-    status = check(g, ctx, g->driver.stream_create(&q->stream, GC_STREAM_NON_BLOCKING), "a stream cannot be made");
+    status =
+        check(g, ctx, g->driver.stream_create(&q->stream, GC_STREAM_NON_BLOCKING, priority), "a stream cannot be made");
   if (status == AOT_OK) *out = q;
   else free(q);
   return status;
@@ -275,8 +280,7 @@ static aot_status_t make_queue(gc_device_t *g, aot_ctx_t *ctx, aot_queue_t **out
 
 static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
   gc_device_t *g = of(d);
-  (void)kind; /* the driver finds the copy engines itself */
-  AOT_TRY(make_queue(g, ctx, out));
+  AOT_TRY(make_queue(g, ctx, kind, out)); /* the driver finds the copy engines itself */
   pthread_mutex_lock(&g->lock);
   (*out)->number = ++g->n_queues_made;
   (*out)->next = g->queues;
@@ -290,7 +294,7 @@ aot_queue_t *gc_device_collectives(gc_device_t *g, aot_ctx_t *ctx) {
   pthread_mutex_lock(&g->lock);
   aot_queue_t *q = g->collectives;
   pthread_mutex_unlock(&g->lock);
-  if (q || make_queue(g, ctx, &made) != AOT_OK) return q;
+  if (q || make_queue(g, ctx, AOT_QUEUE_COLLECTIVE, &made) != AOT_OK) return q;
   pthread_mutex_lock(&g->lock);
   if (!g->collectives) g->collectives = made;
   q = g->collectives;

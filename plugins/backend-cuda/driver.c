@@ -28,7 +28,7 @@ static const struct { const char *name; size_t at; } functions[] = {
     {"cuMemcpyDtoHAsync_v2", offsetof(gc_driver_t, memcpy_to_host)},
     {"cuMemcpyDtoDAsync_v2", offsetof(gc_driver_t, memcpy_on_device)},
     {"cuMemsetD8Async", offsetof(gc_driver_t, memset_bytes)},
-    {"cuStreamCreate", offsetof(gc_driver_t, stream_create)},
+    {"cuStreamCreateWithPriority", offsetof(gc_driver_t, stream_create)},
     {"cuStreamDestroy_v2", offsetof(gc_driver_t, stream_destroy)},
     {"cuStreamSynchronize", offsetof(gc_driver_t, stream_synchronize)},
     {"cuStreamQuery", offsetof(gc_driver_t, stream_query)},

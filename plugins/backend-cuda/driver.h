@@ -76,7 +76,7 @@ typedef struct gc_driver {
   gc_result_t (*memcpy_to_host)(void *to, gc_address_t from, size_t nbytes, gc_stream_t stream);
   gc_result_t (*memcpy_on_device)(gc_address_t to, gc_address_t from, size_t nbytes, gc_stream_t stream);
   gc_result_t (*memset_bytes)(gc_address_t to, unsigned char byte, size_t nbytes, gc_stream_t stream);
-  gc_result_t (*stream_create)(gc_stream_t *out, unsigned flags);
+  gc_result_t (*stream_create)(gc_stream_t *out, unsigned flags, int priority); /* less: earlier; clamped */
   gc_result_t (*stream_destroy)(gc_stream_t stream);
   gc_result_t (*stream_synchronize)(gc_stream_t stream);
   gc_result_t (*stream_query)(gc_stream_t stream);

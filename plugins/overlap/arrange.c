@@ -5,8 +5,8 @@
 
 /* ---- buckets ---- */
 
-static int takes(const ov_problem_t *p, const ov_bucket_t *b, const ov_job_t *first, const ov_job_t *j) {
-  if (first->kind != j->kind || first->group != j->group || b->nbytes + j->nbytes > p->bucket) return 0;
+static int takes(const ov_problem_t *p, const ov_bucket_t *b, const ov_job_t *j) {
+  if (b->nbytes + j->nbytes > p->bucket) return 0;
   /* a gather begins before the first is read, and the others are begun when the last operand is there */
   return j->kind == OV_GATHER ? j->ready <= b->need : j->ready < b->need;
 }
@@ -18,19 +18,25 @@ static void add(ov_bucket_t *b, const ov_job_t *j) {
   b->n++;
 }
 
-/* Greedy, in the order of the program; of each kind one bucket is open at a time. */
-static void fill_buckets(const ov_problem_t *p, ov_plan_t *out) {
-  uint32_t open[OV_REDUCE + 1] = {OV_NONE, OV_NONE, OV_NONE}, opener[OV_REDUCE + 1] = {0};
+static uint32_t n_groups(const ov_problem_t *p) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->n_jobs; i++)
+    if (p->jobs[i].group >= n) n = p->jobs[i].group + 1;
+  return n;
+}
+
+/* Greedy, in the order of the program; of each kind and group one bucket is open at a time. opener: by both, the job that
+ * has opened it, from 1. */
+static void fill_buckets(const ov_problem_t *p, ov_plan_t *out, uint32_t *opener) {
   for (uint32_t i = 0; i < p->n_jobs; i++) {
     ov_job_t *j = &p->jobs[i];
-    ov_bucket_t *b = open[j->kind] == OV_NONE ? NULL : &out->buckets[open[j->kind]];
-    if (!b || !takes(p, b, &p->jobs[opener[j->kind]], j)) {
-      open[j->kind] = out->n_buckets++;
-      opener[j->kind] = i;
-      b = &out->buckets[open[j->kind]];
+    uint32_t *first = &opener[j->group * OV_N_KINDS + (uint32_t)j->kind];
+    if (!*first || !takes(p, &out->buckets[p->jobs[*first - 1].in], j)) {
+      *first = i + 1;
+      j->in = out->n_buckets++;
     }
-    add(b, j);
-    j->in = open[j->kind];
+    j->in = p->jobs[*first - 1].in;
+    add(&out->buckets[j->in], j);
   }
 }
 
@@ -255,9 +261,10 @@ int ov_arrange(const ov_problem_t *p, ov_plan_t *out) {
                      .behind = calloc(nodes, sizeof *out->behind)};
   double *times = calloc(nodes + 2 * jobs, sizeof *times);
   uint32_t *rows = calloc(nodes + 5 * jobs, sizeof *rows);
+  uint32_t *opener = calloc(OV_N_KINDS * ((size_t)n_groups(p) + 1), sizeof *opener);
   uint64_t(*keyed)[2] = calloc(jobs, sizeof *keyed);
   ov_bucket_t *spare = calloc(jobs, sizeof *spare);
-  const int is_whole = out->buckets && out->list && out->behind && times && rows && keyed && spare;
+  const int is_whole = out->buckets && out->list && out->behind && times && rows && opener && keyed && spare;
   if (is_whole) {
     scratch_t s = {.begins = times,
                    .done = times + nodes,
@@ -269,7 +276,7 @@ int ov_arrange(const ov_problem_t *p, ov_plan_t *out) {
                    .pending = rows + nodes + 2 * jobs,
                    .urgent = rows + nodes + 3 * jobs,
                    .rank = rows + nodes + 4 * jobs};
-    fill_buckets(p, out);
+    fill_buckets(p, out, opener);
     list_jobs(p, out);
     find_times(p, out, &s);
     place(p, out, &s);
@@ -278,6 +285,7 @@ int ov_arrange(const ov_problem_t *p, ov_plan_t *out) {
   }
   free(times);
   free(rows);
+  free(opener);
   free(keyed);
   free(spare);
   return is_whole ? 0 : -2;

@@ -19,7 +19,7 @@
 
 typedef struct ov_job {
   int kind;               /* OV_GATHER .. */
-  uint32_t group;         /* only jobs of one group go together */
+  uint32_t group;         /* only jobs of one group go together; counted from 0 */
   uint32_t at;            /* the node that it is */
   uint32_t ready;         /* no earlier than in front of this node */
   uint32_t need;          /* the node that cannot do without it; the number of nodes: none */

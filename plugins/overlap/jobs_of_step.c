@@ -34,6 +34,7 @@ typedef struct rewriting {
   uint32_t *place;               /* by node id */
   const shape_t **is_collective; /* by place */
   uint8_t *may_wait;             /* by place: it may go later */
+  uint8_t *is_repeated;          /* by place: it is made anew where a collective that reads it begins */
   double *ns;
   uint32_t *operand_begin, *operands;
   ov_job_t *jobs;
@@ -61,6 +62,7 @@ static aot_status_t list_nodes(rewriting_t *r) {
   r->nodes = em_scratch(e, n_ids + 1u, sizeof *r->nodes);
   r->is_collective = em_scratch(e, n_ids + 1u, sizeof(void *));
   r->may_wait = em_scratch(e, n_ids + 1u, 1);
+  r->is_repeated = em_scratch(e, n_ids + 1u, 1);
   r->ns = em_scratch(e, n_ids + 1u, sizeof *r->ns);
   r->operand_begin = em_scratch(e, n_ids + 2u, sizeof *r->operand_begin);
   r->jobs = em_scratch(e, n_ids + 1u, sizeof *r->jobs);
@@ -229,6 +231,23 @@ static aot_status_t add_job(rewriting_t *r, uint32_t at) {
   return e->status;
 }
 
+/* Of the program's outputs alone, as a loss is: no node reads it. */
+static int is_only_shown(rewriting_t *r, const ov_job_t *j) {
+  aot_node_t user;
+  return em_look(&r->e, r->nodes[j->wait]) == AOT_OK &&
+         graph_of(r)->users(r->e.prog, r->e.info.first_result, &user, 1) == 0;
+}
+
+/* What no node reads begins with the last of the others. Where its operand is made it would be a wall for the backend, which
+ * moves no collective: the loops of a loss and of its gradient, which read the same scores, stand on both sides of it. */
+static void delay_shown(rewriting_t *r) {
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < r->n_jobs; i++)
+    if (r->jobs[i].kind != OV_GATHER && r->jobs[i].ready > last) last = r->jobs[i].ready;
+  for (uint32_t i = 0; i < r->n_jobs; i++)
+    if (r->jobs[i].kind != OV_GATHER && is_only_shown(r, &r->jobs[i])) r->jobs[i].ready = last;
+}
+
 /* ---- times ---- */
 
 /* What the backend tells, else by work and bytes; of a loop what reaches memory. */
@@ -277,13 +296,23 @@ static aot_node_t node_in_front(const rewriting_t *r, uint32_t place) {
   return place < r->n ? r->nodes[place] : aot_no_node();
 }
 
-/* What a gather that begins early reads: its cast with it. */
-static aot_value_t early_operand(rewriting_t *r, uint32_t value, aot_node_t before) {
+/* Does the node that makes what the job reads go where that begins? The cast of a shard that is gathered early; of what is
+ * only shown a last step of arithmetic (a loss by the number of ranks), which would read the loss where it is made. */
+static int takes_maker(rewriting_t *r, const ov_job_t *j, uint32_t value) {
+  const uint32_t at = maker(r, value);
+  if (at == OV_NONE) return 0;
+  if (j->kind == OV_GATHER) return j->ready == 0;
+  return j->ready != j->at && graph_of(r)->n_uses(r->e.prog, (aot_value_t){value}) == 1 &&
+         em_look(&r->e, r->nodes[at]) == AOT_OK && r->e.desc->flags & AOT_OP_POINTWISE;
+}
+
+static aot_value_t repeat_maker(rewriting_t *r, uint32_t value, aot_node_t before) {
   em_t *e = &r->e;
   const uint32_t at = maker(r, value);
-  if (at == OV_NONE || stand_for(e, r->nodes[at], before) != AOT_OK) return (aot_value_t){value};
+  if (stand_for(e, r->nodes[at], before) != AOT_OK) return (aot_value_t){value};
   aot_node_info_t made;
   em_repeat(e, &e->info, &made);
+  r->is_repeated[at] = 1;
   return e->status == AOT_OK ? made.first_result : (aot_value_t){value};
 }
 
@@ -299,8 +328,7 @@ static void start(rewriting_t *r, const ov_plan_t *plan, const ov_bucket_t *b, s
     const ov_job_t *j = &r->jobs[plan->list[b->first + i]];
     if (em_look(e, r->nodes[j->at]) != AOT_OK) return;
     const uint32_t operand = e->info.operands[0];
-    const aot_value_t v =
-        j->kind == OV_GATHER && j->ready == 0 ? early_operand(r, operand, before) : (aot_value_t){operand};
+    const aot_value_t v = takes_maker(r, j, operand) ? repeat_maker(r, operand, before) : (aot_value_t){operand};
     started[plan->list[b->first + i]].kept = v;
     ids[i] = v.id;
   }
@@ -410,10 +438,9 @@ static void apply_at(applying_t *a, uint32_t place, const uint32_t *gather_at) {
   if (place < r->n && gather_at[place] != OV_NONE) wait_for(r, gather_at[place], before, a->started);
 }
 
-/* The cast of a shard that was made anew where its gather begins. */
+/* It was made anew, and nobody reads it where it stood. */
 static int is_left_over(rewriting_t *r, uint32_t place) {
-  return em_look(&r->e, r->nodes[place]) == AOT_OK && r->e.info.n_results == 1 &&
-         aot_str_eq(r->e.desc->name, aot_str("aten._to_copy.default")) &&
+  return r->is_repeated[place] && em_look(&r->e, r->nodes[place]) == AOT_OK &&
          graph_of(r)->n_uses(r->e.prog, r->e.info.first_result) == 0;
 }
 
@@ -496,6 +523,7 @@ static aot_status_t run_graph(rewriting_t *r, ov_counts_t *out) {
   r->n_jobs = 0;
   for (uint32_t i = 0; i < r->n; i++)
     if (r->is_collective[i]) AOT_TRY(add_job(r, i));
+  delay_shown(r);
   const ov_problem_t problem = {.n_nodes = r->n,
                                 .ns = r->ns,
                                 .operand_begin = r->operand_begin,

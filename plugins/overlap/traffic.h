@@ -4,9 +4,9 @@
 #define OV_TRAFFIC_H
 
 #include "common/emit/emit.h"
+#include "link_cost.h"
 
 enum { OV_ALL_RANKS, OV_ROW, OV_COLUMN, OV_N_DIMENSIONS };
-enum { OV_N_KINDS = 3 }; /* OV_GATHER, OV_SCATTER, OV_REDUCE (link_cost.h) */
 
 /* Whom a collective is with; of a mesh a row or a column. span: among so many side by side they lie: a row is near, a
  * column is not. */

@@ -546,12 +546,13 @@ static int end_stream(void *stream) {
   return SUCCESS;
 }
 
-API int cuStreamCreate(void **out, unsigned flags) {
+API int cuStreamCreateWithPriority(void **out, unsigned flags, int priority) {
   int result = begin();
-  (void)flags;
+  (void)flags, (void)priority;
   if (result == SUCCESS && !(*out = make_stream())) result = OUT_OF_MEMORY;
   return end(result);
 }
+API int cuStreamCreate(void **out, unsigned flags) { return cuStreamCreateWithPriority(out, flags, 0); }
 API int cuStreamDestroy_v2(void *stream) {
   int result = begin();
   if (result == SUCCESS) run();

@@ -143,8 +143,9 @@ static int search(merging_t *s, uint32_t a, uint32_t b) {
       for (uint32_t k = s->reader_begin[i]; k < s->reader_begin[i + 1]; k++) {
         const uint32_t to = find(s, s->readers[k]);
         if (to == a || to == found[at] || (to == b && at == 0)) continue;
-        if (to == b || (s->m->stays && s->m->stays[to])) return 0;
+        if (to == b) return 0;
         if (s->place[to] > s->place[b] || s->mark[to] == s->stamp) continue;
+        if (s->m->stays && s->m->stays[to]) return 0;
         s->mark[to] = s->stamp;
         found[n++] = to;
       }

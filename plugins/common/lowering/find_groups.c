@@ -368,7 +368,7 @@ aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_po
     for (uint32_t i = 0; i < b->graph->n_nodes; i++) out_position[i] = i;
     if (b->machine->is_watched) stand_alone(b, &a, out_group);
     else if (fu_group(&g, out_group) != 0) status = no_memory(b);
-    else if (!lw_has_writers(b)) status = improve(b, &g, &a, out_group, out_position);
+    else if (!b->has_writers) status = improve(b, &g, &a, out_group, out_position);
     else leave_alone(b, &a, out_group);
   }
   deinit(&a);

@@ -420,10 +420,3 @@ int lw_is_collective(const lw_build_t *b, uint32_t node) {
   const aot_snap_node_t *row = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + node;
   return (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[row->op].flags & AOT_OP_COLLECTIVE) != 0;
 }
-
-int lw_has_writers(const lw_build_t *b) {
-  const cu_program_t *custom = b->machine->custom;
-  for (uint32_t i = 0; i < custom->n_nodes; i++)
-    if (!lw_is_collective(b, custom->nodes[i].node)) return 1;
-  return 0;
-}

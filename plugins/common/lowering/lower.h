@@ -58,6 +58,9 @@ typedef struct lw_build {
   uint32_t *home;
   /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
   uint32_t *goes_home;
+  /* Kernels of the program may write into what they read: those of plugins, but for collectives'. Then a tensor has memory of
+   * its own, is read where it stands in the graph, and nothing is kept of it that its memory does not hold */
+  int has_writers;
   const lw_machine_t *machine;
   lw_pool_t *pool; /* the schedule's */
   lw_error_t *error;
@@ -291,8 +294,6 @@ aot_status_t lw_find_pitches(lw_build_t *b); /* more of them */
 /* By node of the graph: the last node of its group, LW_NONE: it is no loop; by last node, and by node that is no loop:
  * the place in the order that they run in, below the number of nodes. */
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position);
-/* May kernels of the program write into what they read? Those of plugins, but for collectives'. */
-int lw_has_writers(const lw_build_t *b);
 int lw_is_collective(const lw_build_t *b, uint32_t node); /* snapshot row */
 /* out: by node, FU_FIRST of the forward, FU_AGAIN of the backward and alike to one of those, 0 all others (again.c). */
 aot_status_t lw_find_again(const lw_build_t *b, uint8_t *out);

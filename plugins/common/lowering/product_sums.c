@@ -76,7 +76,7 @@ aot_status_t lw_find_product_sums(lw_build_t *b) {
   b->product_sums = lw_pool_alloc(b->pool, ((uint64_t)b->graph->n_nodes + 1) * sizeof *b->product_sums);
   if (!of_value || !b->product_sums) return no_memory(b);
   /* a kernel that writes in place counts on reads being where they stand */
-  if (b->machine->custom->n_nodes) return AOT_OK;
+  if (b->has_writers) return AOT_OK;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     b->node = &nodes[i];
     if (is_product(b)) {

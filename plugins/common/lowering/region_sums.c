@@ -157,7 +157,7 @@ aot_status_t lw_find_regions(lw_build_t *b) {
   b->regions = lw_pool_alloc(b->pool, (uint64_t)b->graph->n_nodes + 1);
   if (!kind || !b->regions) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   /* a kernel that writes in place counts on reads being where they stand */
-  if (b->machine->custom->n_nodes) return AOT_OK;
+  if (b->has_writers) return AOT_OK;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     b->node = &nodes[i];
     if (is_region_node(b)) {

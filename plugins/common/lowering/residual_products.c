@@ -267,7 +267,7 @@ static aot_status_t find_residual(lw_build_t *b, levels_t *l, uint32_t sum) {
 aot_status_t lw_find_residuals(lw_build_t *b) {
   levels_t levels;
   b->residuals = NULL;
-  if (!b->machine->adds_residuals || b->machine->is_watched || lw_has_writers(b)) return AOT_OK;
+  if (!b->machine->adds_residuals || b->machine->is_watched || b->has_writers) return AOT_OK;
   AOT_TRY(init(b, &levels));
   for (uint32_t i = b->graph->n_nodes; i-- > 0;) AOT_TRY(find_residual(b, &levels, i));
   return AOT_OK;

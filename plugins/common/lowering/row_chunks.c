@@ -436,7 +436,7 @@ aot_status_t lw_find_chunks(lw_build_t *b, const lw_units_t *units) {
   const uint32_t n = b->graph->n_nodes;
   const size_t n_values = (size_t)b->n_values + 1;
   b->chunks = NULL;
-  if (!b->machine->chunk_nbytes || b->depth || b->machine->is_watched || b->machine->custom->n_nodes) return AOT_OK;
+  if (!b->machine->chunk_nbytes || b->depth || b->machine->is_watched || b->has_writers) return AOT_OK;
   b->chunks = lw_pool_alloc(b->pool, sizeof *b->chunks);
   if (!b->chunks || !(b->chunks->is_taken = lw_pool_alloc(b->pool, (uint64_t)n + 1))) return no_memory(b);
   finder_t f = {.b = b, .units = units};

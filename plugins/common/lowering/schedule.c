@@ -131,7 +131,13 @@ static aot_status_t count_uses(lw_build_t *b) {
   return AOT_OK;
 }
 
+static int is_writer(const lw_build_t *b, const cu_node_t *custom) {
+  return !lw_is_collective(b, custom->node) || custom->n_written > 0;
+}
+
 aot_status_t lw_open_graph(lw_build_t *b) {
+  const cu_program_t *custom = b->machine->custom;
+  for (uint32_t i = 0; i < custom->n_nodes; i++) b->has_writers |= is_writer(b, &custom->nodes[i]);
   AOT_TRY(read_values(b));
   return count_uses(b);
 }
@@ -316,7 +322,7 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
   AOT_TRY(lw_find_drawn(b));
   AOT_TRY(lw_find_residuals(b));
   AOT_TRY(lw_find_groups(b, group, position));
-  if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
+  if (b->has_writers) AOT_TRY(part_groups(b, group));
   b->group = group;
   AOT_TRY(lw_find_places(b));
   AOT_TRY(lw_find_pitches(b));

@@ -18,7 +18,7 @@ aot_status_t lw_find_spared(lw_build_t *b) {
   uint8_t *is_wanted = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1); /* as a tensor of its own */
   b->spared = lw_pool_alloc(b->pool, (uint64_t)b->graph->n_nodes + 1);
   if (!is_wanted || !b->spared) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-  if (b->machine->custom->n_nodes) return AOT_OK;
+  if (b->has_writers) return AOT_OK;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++)
     for (uint32_t k = 0; k < nodes[i].n_operands && !b->ops[nodes[i].op].goes_by_strides; k++) {
       const uint32_t row = operands[nodes[i].operand_begin + k];

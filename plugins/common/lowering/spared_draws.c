@@ -58,7 +58,7 @@ aot_status_t lw_find_drawn(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
-  if (!b->machine->target->draws || b->machine->custom->n_nodes) return AOT_OK;
+  if (!b->machine->target->draws || b->has_writers) return AOT_OK;
   uint8_t *use = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1);
   if (!use) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   for (uint32_t i = 0; i < b->graph->n_outputs; i++)

@@ -147,6 +147,37 @@ static void gathers_hide_behind_layers(void **state) {
   ov_plan_deinit(&plan);
 }
 
+/* Weights and norms by turns, of two dtypes: a bucket for each, not one for every parameter. */
+static void groups_fill_buckets_of_their_own(void **state) {
+  (void)state;
+  static step_t s;
+  ov_plan_t plan;
+  memset(&s, 0, sizeof s);
+  s.p = (ov_problem_t){.n_nodes = 24,
+                       .ns = s.ns,
+                       .operand_begin = s.operand_begin,
+                       .operands = s.operands,
+                       .jobs = s.jobs,
+                       .n_jobs = 8,
+                       .bucket = 300,
+                       .ahead = 1000,
+                       .link = ov_link_of(0, 1)};
+  for (uint32_t k = 0; k < 8; k++)
+    s.jobs[k] = (ov_job_t){.kind = OV_GATHER,
+                           .group = k % 2,
+                           .at = 3 * k,
+                           .wait = 3 * k + 1,
+                           .need = 3 * k + 1,
+                           .nbytes = k % 2 ? 1 : 100,
+                           .n_ranks = 2};
+  assert_int_equal(ov_arrange(&s.p, &plan), 0);
+  assert_int_equal(plan.n_buckets, 3); /* 300 and 100 bytes of weights, 4 of norms */
+  assert_int_equal(s.jobs[1].in, s.jobs[7].in);
+  assert_int_equal(s.jobs[0].in, s.jobs[4].in);
+  assert_true(s.jobs[6].in != s.jobs[4].in && s.jobs[6].in != s.jobs[7].in);
+  ov_plan_deinit(&plan);
+}
+
 /* Gradients of two layers, and an optimizer's node behind each: that runs when its gradient has come, not before. */
 static void updates_run_as_gradients_arrive(void **state) {
   (void)state;
@@ -204,6 +235,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_steps),
       cmocka_unit_test(gathers_hide_behind_layers),
+      cmocka_unit_test(groups_fill_buckets_of_their_own),
       cmocka_unit_test(updates_run_as_gradients_arrive),
       cmocka_unit_test(links_are_read),
   };

@@ -183,6 +183,27 @@ static void sums_of_one_tensor_merge_over_what_stands_between_them(void **state)
   assert_true(position[1] > position[3] && position[4] > position[3]);
 }
 
+/* 0 and 2 read the same. 3 reads what 0 gives, and no merge moves it: behind both it need not move, between them it would
+ * have to. 1 is no loop either, and keeps the sweep from joining them. */
+static void what_stays_keeps_groups_apart_only_between_them(void **state) {
+  (void)state;
+  for (int is_between = 0; is_between < 2; is_between++) {
+    const uint32_t begin[] = {0, 1, 2, 3, 4},
+                   producers[] = {FU_NONE, is_between ? 0 : FU_NONE, FU_NONE, is_between ? FU_NONE : 0};
+    const uint32_t space[] = {5, FU_NONE, 5, FU_NONE}, values[] = {4, is_between ? 0 : 5, 4, is_between ? 5 : 0};
+    const uint8_t nobody[6] = {0}, stays[] = {0, 1, 0, 1};
+    const double move[] = {1, 1, 1, 1, 9, 1};
+    const fu_graph_t g = {4, begin, producers, space, 64, NULL, NULL, NULL, NULL, 0, NULL};
+    const fu_moves_t m = {
+        .values = values, .move = move, .is_wanted = nobody, .n_values = 6, .step = 1, .stays = stays};
+    uint32_t group[4], position[4];
+    assert_int_equal(fu_group(&g, group), 0);
+    assert_int_equal(group[0], 0);
+    assert_int_equal(fu_merge(&g, &m, group, position), 0);
+    assert_int_equal(group[0], is_between ? 0 : 2);
+  }
+}
+
 /* 0 -> 1 (no loop) -> 2, and 0 -> 2 read the same: 0 and 2 would need what is between them. */
 static void groups_with_a_third_between_them_stay_apart(void **state) {
   (void)state;
@@ -240,6 +261,7 @@ int main(void) {
       cmocka_unit_test(what_a_group_makes_is_none_of_its_reads_nor_what_is_small),
       cmocka_unit_test(groups_run_in_an_order_in_which_all_that_they_read_is_there),
       cmocka_unit_test(sums_of_one_tensor_merge_over_what_stands_between_them),
+      cmocka_unit_test(what_stays_keeps_groups_apart_only_between_them),
       cmocka_unit_test(groups_with_a_third_between_them_stay_apart),
       cmocka_unit_test(what_is_computed_again_far_away_is_not_made_with_what_comes_first),
   };
