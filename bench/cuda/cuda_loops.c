@@ -439,7 +439,7 @@ static void start(bench_t *b) {
   check(b, b->driver.device_get(&device, 0), "device 0");
   check(b, b->driver.primary_ctx_retain(&context, device), "context");
   check(b, b->driver.ctx_set_current(context), "context");
-  check(b, b->driver.stream_create(&b->stream, GC_STREAM_NON_BLOCKING), "stream");
+  check(b, b->driver.stream_create(&b->stream, GC_STREAM_NON_BLOCKING, 0), "stream");
   check(b, b->events.create(&b->begin, 0), "event");
   check(b, b->events.create(&b->end, 0), "event");
   b->driver.device_get_name(name, sizeof name, device);

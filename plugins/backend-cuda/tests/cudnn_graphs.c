@@ -203,7 +203,7 @@ static int begin_here(world_t *w, char *why, size_t size) {
   gc_context_t context;
   if (gc_driver_open(&w->cu, why, size)) return -1;
   if (w->cu.primary_ctx_retain(&context, 0) || w->cu.ctx_set_current(context) ||
-      w->cu.stream_create(&w->stream, GC_STREAM_NON_BLOCKING))
+      w->cu.stream_create(&w->stream, GC_STREAM_NON_BLOCKING, 0))
     return snprintf(why, size, "the driver gives no context"), -1;
   if (gc_cudnn_ready(&w->dnn)) return 0;
   return snprintf(why, size, "%s", w->dnn.why), -1;

@@ -31,7 +31,7 @@ static inline int own_open(own_device_t *d, char *why, size_t size) {
   char name[64] = "";
   if (gc_driver_open(&d->cu, why, size)) return -1;
   if (d->cu.primary_ctx_retain(&d->context, 0) || d->cu.ctx_set_current(d->context) ||
-      d->cu.stream_create(&d->stream, GC_STREAM_NON_BLOCKING) ||
+      d->cu.stream_create(&d->stream, GC_STREAM_NON_BLOCKING, 0) ||
       d->cu.device_get_attribute(&major, GC_CAPABILITY_MAJOR, 0) ||
       d->cu.device_get_attribute(&minor, GC_CAPABILITY_MINOR, 0) || d->cu.device_get_name(name, sizeof name, 0))
     return snprintf(why, size, "the driver gives no context"), -1;

@@ -28,7 +28,7 @@ static int begin(void **state) {
   world_t *w = calloc(1, sizeof *w);
   char why[400] = "", name[64] = "";
   if (!w || gc_driver_open(&w->cu, why, sizeof why) || w->cu.primary_ctx_retain(&w->context, 0) ||
-      w->cu.ctx_set_current(w->context) || w->cu.stream_create(&w->stream, GC_STREAM_NON_BLOCKING) ||
+      w->cu.ctx_set_current(w->context) || w->cu.stream_create(&w->stream, GC_STREAM_NON_BLOCKING, 0) ||
       !gc_cudnn_ready(&w->dnn)) {
     fprintf(stderr, "%s%s\n", why, w ? w->dnn.why : "");
     return -1;
