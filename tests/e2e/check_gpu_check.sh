@@ -13,6 +13,10 @@ says '^    10 agree, 0 fail, 0 did not come to their turn$'
 status 0 gpu_check dropout
 says '^draws_are_equal.7 +[0-9]+ s  ok$'
 says '^dropout_gpt_losses +[0-9]+ s  ok$'
+status 0 gpu_check --share 1/10 two_gpus # a model in one mode; and one rank that is killed
+says '^    1 agree, 0 fail, 0 did not come to their turn$'
+status 0 gpu_check --share 10/10 two_gpus
+says '^    1 agree, 0 fail, 0 did not come to their turn$'
 export AOT_CUDA_DOUBLE=memory=1000 # what fails is named, with the reason
 status 1 gpu_check --share 4/40 models
 says '^    0 agree, [1-9][0-9]* fail, 0 did not come to their turn$'
