@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Beside kernels, and with ranks that are not equally far, a collective takes longer than alone. A wait that comes too early
+ * stops the rank; one that comes late holds a gradient a little longer. */
+enum { DOUBT = 4 };
+
 /* ---- buckets ---- */
 
 static int takes(const ov_problem_t *p, const ov_bucket_t *b, const ov_job_t *j) {
@@ -59,19 +63,7 @@ static int kind_of(const ov_problem_t *p, const ov_plan_t *out, const ov_bucket_
 
 /* ---- when they begin ---- */
 
-/* The last node that begins no later. begins: by node, rising. */
-static uint32_t node_at(const double *begins, uint32_t n, double time) {
-  uint32_t low = 0, high = n;
-  while (low < high) {
-    const uint32_t middle = low + (high - low + 1) / 2;
-    if (begins[middle] <= time) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
-/* A gather begins late enough that no more than `ahead` bytes were begun and not yet read. gathers: in the order of
- * need. */
+/* A gather begins as soon as no more than `ahead` bytes were begun and not yet read. gathers: in the order of need. */
 static void hold_back(const ov_problem_t *p, ov_plan_t *out, const uint32_t *gathers, uint32_t n) {
   uint64_t begun = 0;
   for (uint32_t i = 0, read = 0; i < n; i++) {
@@ -83,22 +75,7 @@ static void hold_back(const ov_problem_t *p, ov_plan_t *out, const uint32_t *gat
       read++;
     }
     if (i && b->start < out->buckets[gathers[i - 1]].start) b->start = out->buckets[gathers[i - 1]].start;
-    if (b->start < b->ready) b->start = b->ready;
     if (b->start > b->need) b->start = b->need;
-  }
-}
-
-/* As late as may be, from the last deadline back; a reduction begins when it can, and the time that it takes is not
- * another's. order: buckets by `need` of a gather, by `ready` of others. */
-static void choose_starts(const ov_problem_t *p, ov_plan_t *out, const uint32_t *order, const double *begins) {
-  double free_from = begins[p->n_nodes] + 1e300;
-  for (uint32_t i = out->n_buckets; i-- > 0;) {
-    ov_bucket_t *b = &out->buckets[order[i]];
-    const int is_gather = kind_of(p, out, b) == OV_GATHER;
-    const double deadline = is_gather ? begins[b->need] : begins[b->ready] + b->ns;
-    const double end = deadline < free_from ? deadline : free_from;
-    free_from = end - b->ns;
-    b->start = is_gather ? node_at(begins, p->n_nodes, free_from) : b->ready;
   }
 }
 
@@ -134,6 +111,11 @@ static void begin_buckets(running_t *r, uint32_t node, int only_gathers) {
   }
 }
 
+/* In all likelihood: it is done even if it takes DOUBT times as long. */
+static int has_arrived(const running_t *r, uint32_t k) {
+  return r->done[k] + (DOUBT - 1) * r->out->buckets[k].ns <= r->now;
+}
+
 static void wait_for_next(running_t *r, uint32_t node, int is_urgent) {
   const uint32_t k = r->pending[r->n_waited++];
   if (r->now < r->done[k]) r->now = r->done[k];
@@ -162,7 +144,7 @@ static void run_node(running_t *r, uint32_t i) {
   begin_buckets(r, i, 1);
   while (r->n_waited < r->n_pending && r->urgent[r->pending[r->n_waited]] <= i) wait_for_next(r, i, 1);
   begin_buckets(r, i, 0);
-  while (r->n_waited < r->n_pending && (r->done[r->pending[r->n_waited]] <= r->now || i == p->n_nodes))
+  while (r->n_waited < r->n_pending && (has_arrived(r, r->pending[r->n_waited]) || i == p->n_nodes))
     wait_for_next(r, i, 0);
   if (i == p->n_nodes) return;
   const ov_job_t *job = r->job_at[i] == OV_NONE ? NULL : &p->jobs[r->job_at[i]];
@@ -193,19 +175,19 @@ static void spread_urgency(const ov_plan_t *out, const uint32_t *order, uint32_t
 }
 
 typedef struct scratch {
-  double *begins, *done, *late_ns;
+  double *done, *late_ns;
   uint64_t (*keyed)[2];
   uint32_t *order, *rank, *gathers, *job_at, *pending, *urgent;
 } scratch_t;
 
 static void find_times(const ov_problem_t *p, ov_plan_t *out, scratch_t *s) {
-  for (uint32_t i = 0; i < p->n_nodes; i++) s->begins[i + 1] = s->begins[i] + p->ns[i];
-  out->compute_ns = s->begins[p->n_nodes];
+  for (uint32_t i = 0; i < p->n_nodes; i++) out->compute_ns += p->ns[i];
   for (uint32_t k = 0; k < out->n_buckets; k++) {
     ov_bucket_t *b = &out->buckets[k];
     const int kind = kind_of(p, out, b);
     const ov_job_t *first = &p->jobs[out->list[b->first]];
     b->ns = ov_collective_ns(&p->link, kind, first->n_ranks, first->span, b->nbytes);
+    b->start = b->ready;
     b->wait = OV_NONE;
     out->collective_ns += b->ns;
     s->keyed[k][0] = kind == OV_GATHER ? b->need : b->ready;
@@ -218,7 +200,6 @@ static void place(const ov_problem_t *p, ov_plan_t *out, scratch_t *s) {
   uint32_t n_gathers = 0;
   for (uint32_t i = 0; i < out->n_buckets; i++)
     if (kind_of(p, out, &out->buckets[s->order[i]]) == OV_GATHER) s->gathers[n_gathers++] = s->order[i];
-  choose_starts(p, out, s->order, s->begins);
   hold_back(p, out, s->gathers, n_gathers);
   for (uint32_t k = 0; k < out->n_buckets; k++) {
     s->keyed[k][0] = 2 * (uint64_t)out->buckets[k].start + (kind_of(p, out, &out->buckets[k]) != OV_GATHER);
@@ -259,16 +240,15 @@ int ov_arrange(const ov_problem_t *p, ov_plan_t *out) {
   *out = (ov_plan_t){.buckets = calloc(jobs, sizeof *out->buckets),
                      .list = calloc(jobs, sizeof *out->list),
                      .behind = calloc(nodes, sizeof *out->behind)};
-  double *times = calloc(nodes + 2 * jobs, sizeof *times);
+  double *times = calloc(2 * jobs, sizeof *times);
   uint32_t *rows = calloc(nodes + 5 * jobs, sizeof *rows);
   uint32_t *opener = calloc(OV_N_KINDS * ((size_t)n_groups(p) + 1), sizeof *opener);
   uint64_t(*keyed)[2] = calloc(jobs, sizeof *keyed);
   ov_bucket_t *spare = calloc(jobs, sizeof *spare);
   const int is_whole = out->buckets && out->list && out->behind && times && rows && opener && keyed && spare;
   if (is_whole) {
-    scratch_t s = {.begins = times,
-                   .done = times + nodes,
-                   .late_ns = times + nodes + jobs,
+    scratch_t s = {.done = times,
+                   .late_ns = times + jobs,
                    .keyed = keyed,
                    .job_at = rows,
                    .order = rows + nodes,

@@ -3,10 +3,10 @@
  * Nodes keep their order, and each takes its time. A job is a collective: what it reads is there from `ready` on, and
  * what it makes is read at `need`. Jobs run one after the other, beside the nodes.
  *
- *   - jobs whose operands are there early (gathers of parameters) begin as late as they may to be done in time, and not
- *     so early that more than `ahead` bytes lie about before they are read;
+ *   - jobs whose operands are there early (gathers of parameters) begin as soon as no more than `ahead` bytes lie about
+ *     before they are read;
  *   - jobs whose results are not urgent (gradients, which the optimizer reads) begin when their operands are there; nodes
- *     that read them, where they may go later, do so when the job is likely to be done.
+ *     that read them, where they may go later, do so when the job is done in all likelihood.
  *
  * In front of one node gathers begin first, then urgent waits end, then reductions begin,
  * then other waits end. Jobs near each other go together up to `bucket` bytes, as one. O(n log n). */
