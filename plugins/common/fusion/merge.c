@@ -133,7 +133,20 @@ static double weigh(merging_t *s, uint32_t a, uint32_t b) {
 
 /* ---- order ---- */
 
-/* Marks what follows a in the order before b because it needs a. 0: b is among it, by way of a third, or what stays. */
+/* Of those that are ordered, what is marked goes behind b: none that is not may stand between. */
+static int keeps_order(const merging_t *s, uint32_t a, uint32_t b) {
+  int goes_behind = 0;
+  for (uint32_t at = s->place[a] + 1; s->m->is_ordered && at < s->place[b]; at++) {
+    const uint32_t r = s->order[at];
+    if (r == FU_NONE || !s->m->is_ordered[r]) continue;
+    if (s->mark[r] == s->stamp) goes_behind = 1;
+    else if (goes_behind) return 0;
+  }
+  return 1;
+}
+
+/* Marks what follows a in the order before b because it needs a. 0: b is among it, by way of a third, or what it would go
+ * past. */
 static int search(merging_t *s, uint32_t a, uint32_t b) {
   uint32_t found[FU_WINDOW + 1], n = 1;
   s->stamp++;
@@ -145,11 +158,10 @@ static int search(merging_t *s, uint32_t a, uint32_t b) {
         if (to == a || to == found[at] || (to == b && at == 0)) continue;
         if (to == b) return 0;
         if (s->place[to] > s->place[b] || s->mark[to] == s->stamp) continue;
-        if (s->m->stays && s->m->stays[to]) return 0;
         s->mark[to] = s->stamp;
         found[n++] = to;
       }
-  return 1;
+  return keeps_order(s, a, b);
 }
 
 /* b's place becomes that of both; what needs a goes behind it. */

@@ -24,8 +24,8 @@ typedef struct fu_moves {
   const double *move;       /* by value: of writing it, and as much of reading it */
   const uint8_t *is_wanted; /* by value: it is in memory anyway */
   uint32_t n_values;
-  double step;          /* of one step */
-  const uint8_t *stays; /* by node that is no loop: no merge moves it; NULL: all may move */
+  double step;               /* of one step */
+  const uint8_t *is_ordered; /* by node that is no loop: these stay in the order that they are in; NULL: none is */
   /* by node: FU_FIRST, FU_AGAIN or 0. What is computed again, so that it is not held until then, is not computed
    * together with what comes first, unless they are at most FU_NEAR places apart. NULL: nothing is */
   const uint8_t *turn;

@@ -305,9 +305,13 @@ static int has_order(const lw_build_t *b) {
   return 0;
 }
 
-/* Collectives begin where they stand, and are in one order on all ranks. */
-static void find_fixed(const lw_build_t *b, uint8_t *out) {
-  for (uint32_t i = 0; i < b->graph->n_nodes; i++) out[i] = (uint8_t)lw_is_collective(b, b->graph->node_begin + i);
+/* Collectives are in one order on all ranks; who waits for one is where it likes. */
+static void find_ordered(const lw_build_t *b, uint8_t *out) {
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
+    const uint32_t node = b->graph->node_begin + i;
+    const cu_node_t *custom = lw_is_collective(b, node) ? cu_find(b->machine->custom, node) : NULL;
+    out[i] = custom && !custom->passes;
+  }
 }
 
 /* Groups are merged, and get copies of nodes. A program with kernels that may write into what they read stays in the
@@ -317,15 +321,15 @@ static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *
   const size_t n = (size_t)b->n_values + 1;
   value_arrays_t v = {malloc(n * sizeof *v.move), calloc(n, 1), malloc(n * sizeof *v.lasts_until),
                       malloc((size_t)b->graph->n_nodes + 1)};
-  uint8_t *stays = calloc((size_t)b->graph->n_nodes + 1, 1);
-  const int is_there = v.move && v.is_wanted && v.lasts_until && v.again && stays;
+  uint8_t *is_ordered = calloc((size_t)b->graph->n_nodes + 1, 1);
+  const int is_there = v.move && v.is_wanted && v.lasts_until && v.again && is_ordered;
   aot_status_t status = is_there ? lw_find_again(b, v.again) : no_memory(b);
   if (status == AOT_OK) {
     find_moves(b, v.move);
     find_wanted(b, a, v.is_wanted);
-    find_fixed(b, stays);
+    find_ordered(b, is_ordered);
     const lw_costs_t *costs = &b->machine->target->costs;
-    const fu_moves_t m = {a->memory, v.move, v.is_wanted, b->n_values, costs->step_ns, stays, v.again};
+    const fu_moves_t m = {a->memory, v.move, v.is_wanted, b->n_values, costs->step_ns, is_ordered, v.again};
     if (costs->merges_apart && !has_order(b) && fu_merge(g, &m, group, position) != 0) status = no_memory(b);
   }
   if (status == AOT_OK) {
@@ -354,7 +358,7 @@ static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *
   free(v.move);
   free(v.is_wanted);
   free(v.lasts_until);
-  free(stays);
+  free(is_ordered);
   free(v.again);
   return status;
 }
