@@ -18,18 +18,20 @@ from run import HERE, ROOT, SideError, Worker
 
 TORCH_SIDES = ("fsdp2", "ddp")
 OUR_SIDES = ("one", "shard", "shard-grad", "replicate")
+ROUNDS = "fsdp2,one,shard/ddp,replicate,shard-grad"  # of llama_953m each round is within 80 GB
 MODELS = ("llama_953m", "gpt2")
 DESCRIPTION = """\
 Train the same exported models on several GPUs by FSDP2 with torch.compile (bf16 parameters, sums
 in f32), by DDP with torch.compile, and by aothost: on one GPU, and on all in the modes shard (as
-FSDP2), shard-grad and replicate (as DDP). Every side has a process a GPU; all stay, and train in
-turns, a block of steps each, on a batch a rank that stays. A step is forward, backward and AdamW.
+FSDP2), shard-grad and replicate (as DDP). Every side has a process a GPU; those of a round stay, and
+train in turns, a block of steps each, on a batch a rank that stays. A step is forward, backward and AdamW.
 Writes results.json, table.md, what `aothost plan` predicts, and a log of each rank.
 """
 EPILOG = """\
 examples
   python bench/torch/ranks.py                                    # two GPUs, llama_953m and gpt2, bf16
-  python bench/torch/ranks.py --models gpt2 --sides fsdp2,shard  # one model, two sides
+  python bench/torch/ranks.py --models gpt2 --sides fsdp2,shard  # one model, two sides by turns
+  python bench/torch/ranks.py --sides fsdp2/shard                # one side after the other
   python bench/torch/ranks.py --sides one,shard --models tests/fixtures/models/gpt_tiny   # no PyTorch: an archive that is there
 
 columns of the table
@@ -117,12 +119,12 @@ def our_environment(options) -> dict[str, str]:
     return {"LD_LIBRARY_PATH": f"{folders}:{wheel}"}
 
 
-def start_sides(options, model: str, folder: pathlib.Path) -> list[Ranks]:
+def start_sides(options, model: str, folder: pathlib.Path, names: list[str]) -> list[Ranks]:
     archive, inputs = archive_of(options, model)
     program = [options.python, str(HERE / "ranks_side.py")]
     caches = {"AOT_CACHE_DIR": str(options.work / "cache"), "TORCHINDUCTOR_CACHE_DIR": str(options.work / "inductor")}
     ours, sides = our_environment(options), []
-    for name in options.sides:
+    for name in names:
         if name in TORCH_SIDES:
             command = program + [name, model, str(archive), options.dtype, options.torch_device, str(int(not options.no_compile))]
             environment = caches | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
@@ -136,10 +138,20 @@ def start_sides(options, model: str, folder: pathlib.Path) -> list[Ranks]:
     return sides
 
 
+def train_in_turns(sides: list[Ranks], options, deadline: float) -> None:
+    try:
+        waiting = [side.turns(options, deadline) for side in sides]
+        while waiting:
+            waiting = [turn for turn in waiting if next(turn, "done") != "done"]
+    finally:
+        for side in sides:
+            side.close()
+
+
 def predict(options, model: str, folder: pathlib.Path) -> dict[str, float]:
     """Milliseconds of a step by mode, as `aothost plan` has them; its table and JSON stay in the folder."""
     archive, _ = archive_of(options, model)
-    modes = [name for name in options.sides if name in OUR_SIDES and name != "one"] or ["shard"]
+    modes = [name for names in options.sides for name in names if name in OUR_SIDES and name != "one"] or ["shard"]
     command = [options.aothost.resolve(), "plan", HERE / "ranks.yaml", "--world", f"1,{options.ranks}", "--modes", ",".join(modes),
                "--machine", ROOT / "examples/machines/h200.yaml", "--set", f"model.path={archive.resolve()}", "--set", "run.ranks=none",
                "--set", f"run.train.precision={options.dtype}", "--json", folder / "plan.json"]
@@ -185,8 +197,8 @@ def parse_options() -> argparse.Namespace:
 
     parser.add_argument("--models", type=names, default=list(MODELS), metavar="A,B",
                         help="of models.py, or folders with train.pt2 and expected.safetensors (default llama_953m,gpt2)")
-    parser.add_argument("--sides", type=names, default=list(TORCH_SIDES + OUR_SIDES), metavar="A,B",
-                        help=f"default {','.join(TORCH_SIDES + OUR_SIDES)}")
+    parser.add_argument("--sides", default=ROUNDS, metavar="A,B/C",
+                        help=f"by turns those with a comma between them, / begins another round (default {ROUNDS})")
     parser.add_argument("--ranks", type=int, default=2, metavar="N", help="GPUs (default 2)")
     parser.add_argument("--dtype", choices=tuple(TOLERANCE), default="bf16")
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="steps that are measured, of each side (default 20)")
@@ -201,7 +213,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--python", default=sys.executable, metavar="FILE", help="a Python with torch, transformers")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench-ranks", metavar="DIR", help="archives, caches, logs")
     options = parser.parse_args()
-    wrong = [name for name in options.sides if name not in TORCH_SIDES + OUR_SIDES]
+    options.sides = [names(text) for text in options.sides.split("/")]
+    wrong = [name for row in options.sides for name in row if name not in TORCH_SIDES + OUR_SIDES]
     if wrong:
         parser.error(f"no side {', '.join(wrong)}; there are {', '.join(TORCH_SIDES + OUR_SIDES)}")
     options.work = options.work.resolve()
@@ -219,18 +232,14 @@ def main() -> int:
         sides = []
         try:
             predicted = predict(options, model, folder)
-            sides = start_sides(options, model, folder)
             deadline = time.monotonic() + options.minutes * 60
-            waiting = [side.turns(options, deadline) for side in sides]
-            while waiting:
-                waiting = [turn for turn in waiting if next(turn, "done") != "done"]
+            for names in options.sides:
+                sides += start_sides(options, model, folder, names)
+                train_in_turns(sides[-len(names):], options, deadline)
         except SideError as error:
             print(f"{model}: {error}", flush=True)
             failed = True
             continue
-        finally:
-            for side in sides:
-                side.close()
         does_agree = agree(sides, options.dtype)
         failed |= not does_agree or any(side.error for side in sides)
         tables.append(table(model, sides, predicted) + ("" if does_agree else "\n\n**losses differ**"))

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 python=$(command -v python3) || { echo "no python3"; exit 77; }
 bench() { "$python" "$root/bench/torch/ranks.py" --aothost "$aothost" --work "$dir/work" --models "$models/gpt_tiny" --steps 4 --warm-up 1 --block 2 "$@"; }
-status 0 bench --sides one,shard,shard-grad,replicate --dtype f32
+status 0 bench --sides one,shard/shard-grad,replicate --dtype f32 --set stages.overlap.bucket=16KiB
 for side in one shard shard-grad replicate; do says "^\| $side \| [0-9.]+ \| - \| [0-9.]+ \| [0-9.]+ \| [1-9][0-9]* \| - \| [0-9.]+ \| [0-9.]+ [0-9.]+ \|$"; done
 folder=work/logs/$(echo "${models#/}/gpt_tiny" | tr / _)
 for log in one.0 shard.0 shard.1 replicate.1; do [ -f "$folder/$log.log" ] || complain "no log of $log"; done
