@@ -107,7 +107,8 @@ aot_status_t lw_find_places(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   b->places = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * sizeof *b->places);
   if (!b->places) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-  if (b->has_writers) return AOT_OK;               /* kernels that write in place count on memory of its own */
+  /* a kernel that writes in place counts on memory of its own */
+  if (b->has_writers) return AOT_OK;
   for (uint32_t i = b->graph->n_nodes; i-- > 0;) { /* a join of joins before these */
     lw_join_t j;
     b->node = &nodes[i];
