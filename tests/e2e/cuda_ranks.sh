@@ -3,7 +3,7 @@
 # on the CPU. Collectives go through the host's memory.
 . "$(dirname "$0")/lib.sh"
 mpirun=$4
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_rmaps_base_oversubscribe=1
+set_up_mpi
 cat > train.yaml <<END
 aot: 1
 vars: {backend: backend-cpu}

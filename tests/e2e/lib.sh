@@ -16,6 +16,12 @@ status() {
 says() { grep -qE -- "$1" out || { complain "does not say '$1'"; tail -5 out; }; }
 same() { cmp -s "$1" "$2" || complain "$1 and $2 differ"; }
 has() { grep -qE -- "$2" "$1" || complain "$1 lacks $2"; }
+# Open MPI as root, with more ranks than cores, and with a folder of the test's own for what an mpirun leaves while it runs.
+set_up_mpi() {
+  mkdir -p "$dir/mpi"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_orte_tmpdir_base="$dir/mpi"
+}
 # NUMBER NAME SIZES COUNT: a float parameter of a program in text, of so many small numbers, eight of them different
 leaf() {
   awk -v k="$1" -v name="$2" -v sizes="$3" -v n="$4" 'BEGIN {
