@@ -3,10 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beside kernels, and with ranks that are not equally far, a collective takes longer than alone. A wait that comes too early
- * stops the rank; one that comes late holds a gradient a little longer. */
-enum { DOUBT = 4 };
-
 /* ---- buckets ---- */
 
 static int takes(const ov_problem_t *p, const ov_bucket_t *b, const ov_job_t *j) {
@@ -63,7 +59,32 @@ static int kind_of(const ov_problem_t *p, const ov_plan_t *out, const ov_bucket_
 
 /* ---- when they begin ---- */
 
-/* A gather begins as soon as no more than `ahead` bytes were begun and not yet read. gathers: in the order of need. */
+/* The last node that begins no later. begins: by node, rising. */
+static uint32_t node_at(const double *begins, uint32_t n, double time) {
+  uint32_t low = 0, high = n;
+  while (low < high) {
+    const uint32_t middle = low + (high - low + 1) / 2;
+    if (begins[middle] <= time) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/* Late enough to be done in time if they take `margin` times as long, from the last deadline back. gathers: in the order of
+ * need. */
+static void choose_starts(const ov_problem_t *p, ov_plan_t *out, const uint32_t *gathers, uint32_t n,
+                          const double *begins) {
+  double free_from = begins[p->n_nodes];
+  for (uint32_t i = n; i-- > 0;) {
+    ov_bucket_t *b = &out->buckets[gathers[i]];
+    const double end = begins[b->need] < free_from ? begins[b->need] : free_from;
+    free_from = end - p->margin * b->ns;
+    b->start = node_at(begins, p->n_nodes, free_from);
+    if (b->start < b->ready) b->start = b->ready;
+  }
+}
+
+/* And late enough that no more than `ahead` bytes were begun and not yet read. */
 static void hold_back(const ov_problem_t *p, ov_plan_t *out, const uint32_t *gathers, uint32_t n) {
   uint64_t begun = 0;
   for (uint32_t i = 0, read = 0; i < n; i++) {
@@ -111,9 +132,9 @@ static void begin_buckets(running_t *r, uint32_t node, int only_gathers) {
   }
 }
 
-/* In all likelihood: it is done even if it takes DOUBT times as long. */
+/* Also if it takes `margin` times as long. */
 static int has_arrived(const running_t *r, uint32_t k) {
-  return r->done[k] + (DOUBT - 1) * r->out->buckets[k].ns <= r->now;
+  return r->done[k] + (r->p->margin - 1) * r->out->buckets[k].ns <= r->now;
 }
 
 static void wait_for_next(running_t *r, uint32_t node, int is_urgent) {
@@ -175,13 +196,14 @@ static void spread_urgency(const ov_plan_t *out, const uint32_t *order, uint32_t
 }
 
 typedef struct scratch {
-  double *done, *late_ns;
+  double *begins, *done, *late_ns;
   uint64_t (*keyed)[2];
   uint32_t *order, *rank, *gathers, *job_at, *pending, *urgent;
 } scratch_t;
 
 static void find_times(const ov_problem_t *p, ov_plan_t *out, scratch_t *s) {
-  for (uint32_t i = 0; i < p->n_nodes; i++) out->compute_ns += p->ns[i];
+  for (uint32_t i = 0; i < p->n_nodes; i++) s->begins[i + 1] = s->begins[i] + p->ns[i];
+  out->compute_ns = s->begins[p->n_nodes];
   for (uint32_t k = 0; k < out->n_buckets; k++) {
     ov_bucket_t *b = &out->buckets[k];
     const int kind = kind_of(p, out, b);
@@ -200,6 +222,7 @@ static void place(const ov_problem_t *p, ov_plan_t *out, scratch_t *s) {
   uint32_t n_gathers = 0;
   for (uint32_t i = 0; i < out->n_buckets; i++)
     if (kind_of(p, out, &out->buckets[s->order[i]]) == OV_GATHER) s->gathers[n_gathers++] = s->order[i];
+  choose_starts(p, out, s->gathers, n_gathers, s->begins);
   hold_back(p, out, s->gathers, n_gathers);
   for (uint32_t k = 0; k < out->n_buckets; k++) {
     s->keyed[k][0] = 2 * (uint64_t)out->buckets[k].start + (kind_of(p, out, &out->buckets[k]) != OV_GATHER);
@@ -240,15 +263,16 @@ int ov_arrange(const ov_problem_t *p, ov_plan_t *out) {
   *out = (ov_plan_t){.buckets = calloc(jobs, sizeof *out->buckets),
                      .list = calloc(jobs, sizeof *out->list),
                      .behind = calloc(nodes, sizeof *out->behind)};
-  double *times = calloc(2 * jobs, sizeof *times);
+  double *times = calloc(nodes + 2 * jobs, sizeof *times);
   uint32_t *rows = calloc(nodes + 5 * jobs, sizeof *rows);
   uint32_t *opener = calloc(OV_N_KINDS * ((size_t)n_groups(p) + 1), sizeof *opener);
   uint64_t(*keyed)[2] = calloc(jobs, sizeof *keyed);
   ov_bucket_t *spare = calloc(jobs, sizeof *spare);
   const int is_whole = out->buckets && out->list && out->behind && times && rows && opener && keyed && spare;
   if (is_whole) {
-    scratch_t s = {.done = times,
-                   .late_ns = times + jobs,
+    scratch_t s = {.begins = times,
+                   .done = times + nodes,
+                   .late_ns = times + nodes + jobs,
                    .keyed = keyed,
                    .job_at = rows,
                    .order = rows + nodes,

@@ -3,10 +3,13 @@
  * Nodes keep their order, and each takes its time. A job is a collective: what it reads is there from `ready` on, and
  * what it makes is read at `need`. Jobs run one after the other, beside the nodes.
  *
- *   - jobs whose operands are there early (gathers of parameters) begin as soon as no more than `ahead` bytes lie about
- *     before they are read;
+ *   - jobs whose operands are there early (gathers of parameters) begin as late as they may to be done in time, and not so
+ *     early that more than `ahead` bytes lie about before they are read;
  *   - jobs whose results are not urgent (gradients, which the optimizer reads) begin when their operands are there; nodes
- *     that read them, where they may go later, do so when the job is done in all likelihood.
+ *     that read them, where they may go later, do so when the job is likely to be done.
+ *
+ * Beside kernels, and where ranks come to it one after the other, a job takes longer than alone: `margin` times as long, for
+ * both. A wait that comes too early stops the rank; one that comes late holds memory a little longer.
  *
  * In front of one node gathers begin first, then urgent waits end, then reductions begin,
  * then other waits end. Jobs near each other go together up to `bucket` bytes, as one. O(n log n). */
@@ -47,6 +50,7 @@ typedef struct ov_problem {
   ov_job_t *jobs; /* in the order of `at` */
   uint32_t n_jobs;
   uint64_t bucket, ahead; /* bytes */
+  double margin;          /* at least 1 */
   ov_link_t link;
 } ov_problem_t;
 

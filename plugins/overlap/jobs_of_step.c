@@ -532,6 +532,7 @@ static aot_status_t run_graph(rewriting_t *r, ov_counts_t *out) {
                                 .n_jobs = r->n_jobs,
                                 .bucket = r->options->bucket,
                                 .ahead = r->options->ahead,
+                                .margin = r->options->margin,
                                 .link = r->options->link};
   for (uint32_t j = 0; j < r->n_jobs; j++) r->ns[r->jobs[j].at] = r->ns[r->jobs[j].wait] = 0;
   aot_status_t status = ov_arrange(&problem, &plan) == 0 ? AOT_OK : AOT_E_EXHAUSTED;

@@ -11,6 +11,7 @@
 
 typedef struct ov_options {
   uint64_t bucket, ahead; /* bytes */
+  double margin;          /* times that a collective may take what the link says */
   ov_link_t link;
   nc_rates_t rates;
   uint32_t n_ranks; /* that take part */

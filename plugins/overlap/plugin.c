@@ -11,7 +11,7 @@
 #define HELP                                                                                                           \
   "collectives of a step go on while other nodes run: gathered before they are needed, waited for when they are"
 
-enum { OPT_BUCKET, OPT_AHEAD, OPT_LATENCY, OPT_BANDWIDTH, OPT_LINKS, OPT_FLOPS, OPT_MEMORY, OPT_RANKS };
+enum { OPT_BUCKET, OPT_AHEAD, OPT_MARGIN, OPT_LATENCY, OPT_BANDWIDTH, OPT_LINKS, OPT_FLOPS, OPT_MEMORY, OPT_RANKS };
 
 typedef struct unit {
   aot_pass_t table;
@@ -92,6 +92,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   u->options = (ov_options_t){
       .bucket = (uint64_t)o[OPT_BUCKET].i,
       .ahead = (uint64_t)o[OPT_AHEAD].i,
+      .margin = o[OPT_MARGIN].f,
       .n_ranks = (uint32_t)o[OPT_RANKS].i,
       .link = ov_link_of(o[OPT_LATENCY].f * 1e3, o[OPT_BANDWIDTH].f),
       .rates = {.bytes = o[OPT_MEMORY].f, .halves = flops, .singles = flops, .doubles = flops / 2, .node_ns = 0},
@@ -113,6 +114,10 @@ static const aot_option_t options[] = {
                    .name = AOT_STR_INIT("ahead"), .unit = AOT_STR_INIT("bytes"), .preset = {.i = 64 << 20},
                    .help = AOT_STR_INIT("of parameters that are gathered before they are read, at most so many; 0: the "
                                         "next ones while the last are read")},
+    [OPT_MARGIN] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+                    .name = AOT_STR_INIT("margin"), .preset = {.f = 6}, .min = 1, .max = 1e6,
+                    .help = AOT_STR_INIT("a collective may take so many times what links say: so much earlier gathers begin, "
+                                         "and so much later gradients are waited for")},
     [OPT_LATENCY] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                      .name = AOT_STR_INIT("latency"), .unit = AOT_STR_INIT("us"), .preset = {.f = 20}, .min = 0, .max = 1e6,
                      .help = AOT_STR_INIT("of a message between ranks")},

@@ -41,6 +41,7 @@ static void make(step_t *s, uint64_t seed) {
                         .jobs = s->jobs,
                         .bucket = draw(&seed, 200),
                         .ahead = draw(&seed, 300),
+                        .margin = 1 + draw(&seed, 4),
                         .link = ov_link_of(draw(&seed, 20), 1 + draw(&seed, 4))};
   for (uint32_t i = 0; i < N_NODES; i++) s->ns[i] = draw(&seed, 50);
   uint32_t at = draw(&seed, 3);
@@ -116,8 +117,9 @@ static void random_steps(void **state) {
   }
 }
 
-/* Four layers of 100 ns whose gathers take 50: only the first is waited for. Two may lie about at once: the third begins when
- * the first is read, long before it must. */
+/* Four layers of 100 ns whose gathers take 50: each begins while the layer before is computed, and only the first is
+ * waited for. Of two that may lie about at once, no third is begun. If they may take eight times as long, each begins as soon
+ * as that lets it. */
 static void gathers_hide_behind_layers(void **state) {
   (void)state;
   static step_t s;
@@ -130,6 +132,7 @@ static void gathers_hide_behind_layers(void **state) {
                        .jobs = s.jobs,
                        .n_jobs = 4,
                        .ahead = 200,
+                       .margin = 1,
                        .link = ov_link_of(0, 1)};
   for (uint32_t l = 0; l < 4; l++) {
     s.ns[3 * l + 2] = 100;
@@ -138,6 +141,11 @@ static void gathers_hide_behind_layers(void **state) {
   }
   assert_int_equal(ov_arrange(&s.p, &plan), 0);
   assert_int_equal(plan.n_buckets, 4);
+  assert_true(plan.step_ns == 450);
+  for (uint32_t b = 2; b < 4; b++) assert_true(plan.buckets[b].start >= 3 * b - 3);
+  ov_plan_deinit(&plan);
+  s.p.margin = 8;
+  assert_int_equal(ov_arrange(&s.p, &plan), 0);
   assert_true(plan.step_ns == 450);
   for (uint32_t b = 0; b < 4; b++) assert_int_equal(plan.buckets[b].start, b < 2 ? 0 : 3 * (b - 2) + 1);
   ov_plan_deinit(&plan);
@@ -161,6 +169,7 @@ static void groups_fill_buckets_of_their_own(void **state) {
                        .n_jobs = 8,
                        .bucket = 300,
                        .ahead = 1000,
+                       .margin = 1,
                        .link = ov_link_of(0, 1)};
   for (uint32_t k = 0; k < 8; k++)
     s.jobs[k] = (ov_job_t){.kind = OV_GATHER,
@@ -191,6 +200,7 @@ static void updates_run_as_gradients_arrive(void **state) {
                        .operands = s.operands,
                        .jobs = s.jobs,
                        .n_jobs = 2,
+                       .margin = 4,
                        .link = ov_link_of(0, 1)};
   for (uint32_t l = 0; l < 2; l++) { /* layer, scatter, wait, update */
     s.ns[4 * l] = 400;
