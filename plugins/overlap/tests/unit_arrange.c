@@ -117,6 +117,19 @@ static void random_steps(void **state) {
   }
 }
 
+/* So many nodes that take no time yet, and jobs; a link of a byte a nanosecond. */
+static void begin(step_t *s, uint32_t n_nodes, uint32_t n_jobs, double margin) {
+  memset(s, 0, sizeof *s);
+  s->p = (ov_problem_t){.n_nodes = n_nodes,
+                        .ns = s->ns,
+                        .operand_begin = s->operand_begin,
+                        .operands = s->operands,
+                        .jobs = s->jobs,
+                        .n_jobs = n_jobs,
+                        .margin = margin,
+                        .link = ov_link_of(0, 1)};
+}
+
 /* Four layers of 100 ns whose gathers take 50: each begins while the layer before is computed, and only the first is
  * waited for. Of two that may lie about at once, no third is begun. If they may take eight times as long, each begins as soon
  * as that lets it. */
@@ -124,16 +137,8 @@ static void gathers_hide_behind_layers(void **state) {
   (void)state;
   static step_t s;
   ov_plan_t plan;
-  memset(&s, 0, sizeof s);
-  s.p = (ov_problem_t){.n_nodes = 12,
-                       .ns = s.ns,
-                       .operand_begin = s.operand_begin,
-                       .operands = s.operands,
-                       .jobs = s.jobs,
-                       .n_jobs = 4,
-                       .ahead = 200,
-                       .margin = 1,
-                       .link = ov_link_of(0, 1)};
+  begin(&s, 12, 4, 1);
+  s.p.ahead = 200;
   for (uint32_t l = 0; l < 4; l++) {
     s.ns[3 * l + 2] = 100;
     s.jobs[l] =
@@ -160,17 +165,9 @@ static void groups_fill_buckets_of_their_own(void **state) {
   (void)state;
   static step_t s;
   ov_plan_t plan;
-  memset(&s, 0, sizeof s);
-  s.p = (ov_problem_t){.n_nodes = 24,
-                       .ns = s.ns,
-                       .operand_begin = s.operand_begin,
-                       .operands = s.operands,
-                       .jobs = s.jobs,
-                       .n_jobs = 8,
-                       .bucket = 300,
-                       .ahead = 1000,
-                       .margin = 1,
-                       .link = ov_link_of(0, 1)};
+  begin(&s, 24, 8, 1);
+  s.p.bucket = 300;
+  s.p.ahead = 1000;
   for (uint32_t k = 0; k < 8; k++)
     s.jobs[k] = (ov_job_t){.kind = OV_GATHER,
                            .group = k % 2,
@@ -193,15 +190,7 @@ static void updates_run_as_gradients_arrive(void **state) {
   (void)state;
   static step_t s;
   ov_plan_t plan;
-  memset(&s, 0, sizeof s);
-  s.p = (ov_problem_t){.n_nodes = 8,
-                       .ns = s.ns,
-                       .operand_begin = s.operand_begin,
-                       .operands = s.operands,
-                       .jobs = s.jobs,
-                       .n_jobs = 2,
-                       .margin = 4,
-                       .link = ov_link_of(0, 1)};
+  begin(&s, 8, 2, 4);
   for (uint32_t l = 0; l < 2; l++) { /* layer, scatter, wait, update */
     s.ns[4 * l] = 400;
     s.ns[4 * l + 3] = 10;
