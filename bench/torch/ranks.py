@@ -18,7 +18,7 @@ from run import HERE, ROOT, SideError, Worker
 
 TORCH_SIDES = ("fsdp2", "ddp")
 OUR_SIDES = ("one", "shard", "shard-grad", "replicate")
-ROUNDS = "fsdp2,one,shard/ddp,replicate,shard-grad"  # of llama_953m each round is within 80 GB
+ROUNDS = "fsdp2,one,shard/ddp,replicate,shard-grad"  # what sides of llama_953m take alone adds up to less than 80 GB in each
 MODELS = ("llama_953m", "gpt2")
 DESCRIPTION = """\
 Train the same exported models on several GPUs by FSDP2 with torch.compile (bf16 parameters, sums

@@ -31,18 +31,25 @@ static int waits_of(const step_t *s, uint32_t node) {
   return -1;
 }
 
-/* Jobs a node each and a wait behind; then nodes that may go later, and read what was reduced or each other. */
-static void make(step_t *s, uint64_t seed) {
+/* So many nodes that take no time yet, and jobs; a link of a byte a nanosecond. */
+static void begin(step_t *s, uint32_t n_nodes, uint32_t n_jobs, double margin) {
   memset(s, 0, sizeof *s);
-  s->p = (ov_problem_t){.n_nodes = N_NODES,
+  s->p = (ov_problem_t){.n_nodes = n_nodes,
                         .ns = s->ns,
                         .operand_begin = s->operand_begin,
                         .operands = s->operands,
                         .jobs = s->jobs,
-                        .bucket = draw(&seed, 200),
-                        .ahead = draw(&seed, 300),
-                        .margin = 1 + draw(&seed, 4),
-                        .link = ov_link_of(draw(&seed, 20), 1 + draw(&seed, 4))};
+                        .n_jobs = n_jobs,
+                        .margin = margin,
+                        .link = ov_link_of(0, 1)};
+}
+
+/* Jobs a node each and a wait behind; then nodes that may go later, and read what was reduced or each other. */
+static void make(step_t *s, uint64_t seed) {
+  begin(s, N_NODES, 0, 1 + draw(&seed, 4));
+  s->p.bucket = draw(&seed, 200);
+  s->p.ahead = draw(&seed, 300);
+  s->p.link = ov_link_of(draw(&seed, 20), 1 + draw(&seed, 4));
   for (uint32_t i = 0; i < N_NODES; i++) s->ns[i] = draw(&seed, 50);
   uint32_t at = draw(&seed, 3);
   for (; s->p.n_jobs < N_JOBS && at + 2 < N_NODES; at += 2 + draw(&seed, 4)) {
@@ -115,19 +122,6 @@ static void random_steps(void **state) {
     check(&s, &plan, seed);
     ov_plan_deinit(&plan);
   }
-}
-
-/* So many nodes that take no time yet, and jobs; a link of a byte a nanosecond. */
-static void begin(step_t *s, uint32_t n_nodes, uint32_t n_jobs, double margin) {
-  memset(s, 0, sizeof *s);
-  s->p = (ov_problem_t){.n_nodes = n_nodes,
-                        .ns = s->ns,
-                        .operand_begin = s->operand_begin,
-                        .operands = s->operands,
-                        .jobs = s->jobs,
-                        .n_jobs = n_jobs,
-                        .margin = margin,
-                        .link = ov_link_of(0, 1)};
 }
 
 /* Four layers of 100 ns whose gathers take 50: each begins while the layer before is computed, and only the first is
