@@ -8,24 +8,33 @@
 static const struct {
   const char *name;
   size_t at;
+  int since; /* the version; 0: the oldest has it */
 } functions[] = {
-    {"ncclGetVersion", offsetof(nl_nccl_t, get_version)},
-    {"ncclGetErrorString", offsetof(nl_nccl_t, get_error_string)},
-    {"ncclGetLastError", offsetof(nl_nccl_t, get_last_error)},
-    {"ncclGetUniqueId", offsetof(nl_nccl_t, get_unique_id)},
-    {"ncclCommInitRank", offsetof(nl_nccl_t, comm_init_rank)},
-    {"ncclCommDestroy", offsetof(nl_nccl_t, comm_destroy)},
-    {"ncclCommAbort", offsetof(nl_nccl_t, comm_abort)},
-    {"ncclCommGetAsyncError", offsetof(nl_nccl_t, comm_get_async_error)},
-    {"ncclAllGather", offsetof(nl_nccl_t, all_gather)},
-    {"ncclReduceScatter", offsetof(nl_nccl_t, reduce_scatter)},
-    {"ncclAllReduce", offsetof(nl_nccl_t, all_reduce)},
-    {"ncclGroupStart", offsetof(nl_nccl_t, group_start)},
-    {"ncclGroupEnd", offsetof(nl_nccl_t, group_end)},
-    {"ncclBroadcast", offsetof(nl_nccl_t, broadcast)},
-    {"ncclSend", offsetof(nl_nccl_t, send)},
-    {"ncclRecv", offsetof(nl_nccl_t, recv)},
+    {"ncclGetVersion", offsetof(nl_nccl_t, get_version), 0},
+    {"ncclGetErrorString", offsetof(nl_nccl_t, get_error_string), 0},
+    {"ncclGetLastError", offsetof(nl_nccl_t, get_last_error), 0},
+    {"ncclGetUniqueId", offsetof(nl_nccl_t, get_unique_id), 0},
+    {"ncclCommInitRank", offsetof(nl_nccl_t, comm_init_rank), 0},
+    {"ncclCommDestroy", offsetof(nl_nccl_t, comm_destroy), 0},
+    {"ncclCommAbort", offsetof(nl_nccl_t, comm_abort), 0},
+    {"ncclCommGetAsyncError", offsetof(nl_nccl_t, comm_get_async_error), 0},
+    {"ncclAllGather", offsetof(nl_nccl_t, all_gather), 0},
+    {"ncclReduceScatter", offsetof(nl_nccl_t, reduce_scatter), 0},
+    {"ncclAllReduce", offsetof(nl_nccl_t, all_reduce), 0},
+    {"ncclGroupStart", offsetof(nl_nccl_t, group_start), 0},
+    {"ncclGroupEnd", offsetof(nl_nccl_t, group_end), 0},
+    {"ncclBroadcast", offsetof(nl_nccl_t, broadcast), 0},
+    {"ncclSend", offsetof(nl_nccl_t, send), 0},
+    {"ncclRecv", offsetof(nl_nccl_t, recv), 0},
+    {"ncclAlltoAll", offsetof(nl_nccl_t, all_to_all), 22800},
 };
+
+/* A function that an older library has already, if it has, is not yet the one that is meant. */
+static void hide_later(nl_nccl_t *out) {
+  static void *const none = NULL;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (out->version < functions[i].since) memcpy((char *)out + functions[i].at, &none, sizeof none);
+}
 
 int nl_open(nl_nccl_t *out, const char *path, char *why, size_t size) {
   const char *file = path && path[0] ? path : "libnccl.so.2";
@@ -39,11 +48,14 @@ int nl_open(nl_nccl_t *out, const char *path, char *why, size_t size) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     void *symbol = dlsym(out->library, functions[i].name);
     memcpy((char *)out + functions[i].at, &symbol, sizeof symbol);
-    if (symbol) continue;
+    if (symbol || functions[i].since) continue;
     snprintf(why, size, "%s has no function %s: NCCL 2.18 or later is needed", file, functions[i].name);
     return -1;
   }
-  if (out->get_version(&out->version) == 0 && out->version >= NL_OLDEST) return 0;
+  if (out->get_version(&out->version) == 0 && out->version >= NL_OLDEST) {
+    hide_later(out);
+    return 0;
+  }
   snprintf(why, size, "%s is NCCL %d.%d, and 2.18 or later is needed", file, out->version / 10000,
            out->version / 100 % 100);
   return -1;

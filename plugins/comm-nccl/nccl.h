@@ -1,5 +1,6 @@
 /* NCCL, opened at run time: its types as far as they are used here, and its functions in a table. Names, numbers and
- * signatures are those of nccl.h (2.18 and later). Functions answer 0 or an error number. */
+ * signatures are those of nccl.h (2.18 and later). Functions answer 0 or an error number; those at the end of the table are
+ * of later versions, and NULL before. */
 #ifndef NL_NCCL_H
 #define NL_NCCL_H
 
@@ -38,6 +39,7 @@ typedef struct nl_nccl {
   int (*broadcast)(const void *from, void *to, size_t n, int dtype, int root, nl_comm_t comm, void *stream);
   int (*send)(const void *from, size_t n, int dtype, int to, nl_comm_t comm, void *stream);
   int (*recv)(void *to, size_t n, int dtype, int from, nl_comm_t comm, void *stream);
+  int (*all_to_all)(const void *from, void *to, size_t n, int dtype, nl_comm_t comm, void *stream); /* 2.28 */
 } nl_nccl_t;
 
 /* path: a file, or empty: libnccl.so.2 as the loader finds it. 0, or -1 with a sentence in `why`; a library that was

@@ -208,6 +208,24 @@ static aot_status_t open_channel(nl_groups_t *g, aot_group_t *group, const aot_d
 
 /* ---- a collective ---- */
 
+static int goes_on(int code) { return !code || code == NL_IN_PROGRESS; }
+
+/* Pieces that are all alike; without NCCL's own call, each with its rank by a letter, the rank's own as well. */
+static int exchange(const nl_groups_t *g, const nl_channel_t *c, const aot_collective_t *w, void *stream) {
+  const uint32_t n = rn_group_transport(c->group)->n_ranks;
+  const uint64_t piece = w->to.nbytes / n;
+  const char *from = (const char *)(uintptr_t)w->from.address;
+  char *to = (char *)(uintptr_t)w->to.address;
+  if (g->nccl.all_to_all) return g->nccl.all_to_all(from, to, piece, NL_U8, c->comm, stream);
+  int code = g->nccl.group_start();
+  for (uint32_t r = 0; r < n && goes_on(code); r++) {
+    code = g->nccl.send(from + r * piece, piece, NL_U8, (int)r, c->comm, stream);
+    if (goes_on(code)) code = g->nccl.recv(to + r * piece, piece, NL_U8, (int)r, c->comm, stream);
+  }
+  const int ended = g->nccl.group_end(); /* after a failure, too */
+  return goes_on(code) ? ended : code;
+}
+
 /* What is only moved goes as bytes; NCCL counts elements of a rank's part. */
 static int call(const nl_groups_t *g, const nl_channel_t *c, const aot_collective_t *w, void *stream) {
   const int dtype = nl_dtype(w->dtype), op = nl_reduce(w->reduce);
@@ -218,17 +236,33 @@ static int call(const nl_groups_t *g, const nl_channel_t *c, const aot_collectiv
     case AOT_COLLECTIVE_ALL_GATHER: return g->nccl.all_gather(from, to, w->from.nbytes, NL_U8, c->comm, stream);
     case AOT_COLLECTIVE_BROADCAST:
       return g->nccl.broadcast(from, to, w->to.nbytes, NL_U8, (int)w->root, c->comm, stream);
+    case AOT_COLLECTIVE_ALL_TO_ALL: return exchange(g, c, w, stream);
     case AOT_COLLECTIVE_REDUCE_SCATTER:
       return g->nccl.reduce_scatter(from, to, w->to.nbytes / size, dtype, op, c->comm, stream);
     default: return g->nccl.all_reduce(from, to, w->to.nbytes / size, dtype, op, c->comm, stream);
   }
 }
 
+static int are_alike(const uint64_t *pieces, uint32_t n_ranks, uint64_t piece) {
+  for (uint32_t r = 0; pieces && r < n_ranks; r++)
+    if (pieces[r] != piece) return 0;
+  return 1;
+}
+
+static const char *refuse_exchange(const aot_collective_t *w, uint32_t n_ranks) {
+  const uint64_t piece = w->to.nbytes / n_ranks;
+  if (w->to.nbytes != w->from.nbytes || piece * n_ranks != w->to.nbytes || !are_alike(w->send, n_ranks, piece) ||
+      !are_alike(w->receive, n_ranks, piece))
+    return "on queues all pieces are of one size";
+  return NULL;
+}
+
 static const char *refuse(const aot_collective_t *w, uint32_t n_ranks) {
   const uint64_t to = w->to.nbytes, from = w->from.nbytes;
   const int reduces = w->kind == AOT_COLLECTIVE_ALL_REDUCE || w->kind == AOT_COLLECTIVE_REDUCE_SCATTER;
+  if (w->kind == AOT_COLLECTIVE_ALL_TO_ALL) return refuse_exchange(w, n_ranks);
   if (!reduces && w->kind != AOT_COLLECTIVE_ALL_GATHER && w->kind != AOT_COLLECTIVE_BROADCAST)
-    return "on queues there are all_gather, reduce_scatter, all_reduce and broadcast";
+    return "on queues there are all_gather, reduce_scatter, all_reduce, broadcast and all_to_all";
   if (reduces && (nl_dtype(w->dtype) < 0 || nl_reduce(w->reduce) < 0)) return "NCCL has no such reduction";
   if (w->kind == AOT_COLLECTIVE_ALL_GATHER && to != n_ranks * from)
     return "the result is not as large as the ranks' tensors";
@@ -246,9 +280,9 @@ static uint64_t larger_side(const aot_collective_t *w) {
 static int call_all(const nl_groups_t *g, const nl_channel_t *c, const aot_collective_t *const *w, uint64_t n,
                     void *stream) {
   int code = n > 1 ? g->nccl.group_start() : 0, ended = 0;
-  for (uint64_t k = 0; k < n && (!code || code == NL_IN_PROGRESS); k++) code = call(g, c, w[k], stream);
+  for (uint64_t k = 0; k < n && goes_on(code); k++) code = call(g, c, w[k], stream);
   if (n > 1) ended = g->nccl.group_end(); /* after a failure, too */
-  return code && code != NL_IN_PROGRESS ? code : ended;
+  return goes_on(code) ? ended : code;
 }
 
 static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const aot_collective_t *const *w, uint64_t n,
@@ -266,7 +300,7 @@ static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const a
   AOT_TRY(x->enter(x, ctx));
   AOT_TRY(x->mark(x, ctx, queue, c->word, number));
   const int code = call_all(g, c, w, n, x->stream(x, queue));
-  if (code && code != NL_IN_PROGRESS) {
+  if (!goes_on(code)) {
     const char *last = g->nccl.get_last_error(c->comm);
     snprintf(why, size, "%s of %llu bytes: NCCL: %s; %.160s", rn_collective_name(w[0]->kind),
              (unsigned long long)nbytes, g->nccl.get_error_string(code), last ? last : "");
@@ -282,6 +316,7 @@ static void count(aot_group_t *group, const aot_collective_t *w) {
   switch (w->kind) {
     case AOT_COLLECTIVE_ALL_GATHER: rn_group_count(group, (n - 1) * w->from.nbytes, 0); break;
     case AOT_COLLECTIVE_REDUCE_SCATTER: rn_group_count(group, 0, (n - 1) * w->to.nbytes); break;
+    case AOT_COLLECTIVE_ALL_TO_ALL: rn_group_count(group, (n - 1) * share, 0); break;
     case AOT_COLLECTIVE_BROADCAST: rn_group_count(group, t->rank == w->root ? 0 : w->to.nbytes, 0); break;
     default: rn_group_count(group, w->to.nbytes - share, (n - 1) * share);
   }

@@ -25,7 +25,7 @@
 enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6 };
 enum { MOST_RANKS = 16, SLOT_NBYTES = 1 << 16, ID_NBYTES = 128, MOST_TOGETHER = 256 };
 enum { MAIL_NBYTES = 4096 };
-enum { GATHER, SCATTER, REDUCE, BROADCAST, SEND, RECEIVE };
+enum { GATHER, SCATTER, REDUCE, BROADCAST, EXCHANGE, SEND, RECEIVE };
 
 typedef struct unique_id {
   int is_named; /* by NCCL_COMM_ID: its first rank has yet to open the place */
@@ -107,6 +107,9 @@ static void take(const work_t *w, uint64_t at, uint64_t n) {
   const uint64_t own = (uint64_t)c->rank * part;
   const uint64_t first = w->kind == REDUCE || at > own ? at : own,
                  last = w->kind == REDUCE || at + n < own + part ? at + n : own + part;
+  for (int r = 0; r < c->n_ranks && w->kind == EXCHANGE && last > first; r++)
+    memcpy(w->to + (uint64_t)r * part + (first - own), c->m->slots[r] + (first - at), last - first);
+  if (w->kind == EXCHANGE) return;
   for (int r = 0; r < c->n_ranks; r++) parts[r] = c->m->slots[r] + (first - at);
   if (last > first)
     rn_reduce(w->dtype, w->reduce, (uint32_t)c->n_ranks, parts, w->to + first - (w->kind == REDUCE ? 0 : own),
@@ -114,10 +117,10 @@ static void take(const work_t *w, uint64_t at, uint64_t n) {
 }
 
 static uint64_t nbytes_sent(const work_t *w) {
-  return w->n * w->size * (w->kind == SCATTER ? (uint64_t)w->comm->n_ranks : 1);
+  return w->n * w->size * (w->kind == SCATTER || w->kind == EXCHANGE ? (uint64_t)w->comm->n_ranks : 1);
 }
 static uint64_t nbytes_received(const work_t *w) {
-  return w->n * w->size * (w->kind == GATHER ? (uint64_t)w->comm->n_ranks : 1);
+  return w->n * w->size * (w->kind == GATHER || w->kind == EXCHANGE ? (uint64_t)w->comm->n_ranks : 1);
 }
 
 /* 0: aborted. */
@@ -151,14 +154,24 @@ static int go_on(const work_t *w, uint64_t *at) {
   return room > 0;
 }
 
-/* Letters of a group go beside each other: nobody's first waits for another's second. */
+/* Is letter k behind another of the same way, which is not through yet? */
+static int is_behind(const works_t *all, const uint64_t *at, uint32_t k) {
+  for (uint32_t j = 0; j < k; j++) {
+    const work_t *w = &all->rows[j];
+    if (w->kind == all->rows[k].kind && w->root == all->rows[k].root && at[j] < w->n * w->size) return 1;
+  }
+  return 0;
+}
+
+/* Letters of a group go beside each other: nobody's first waits for another's second. Those from one rank to another come in
+ * their order. */
 static void deliver(const works_t *all) {
   uint64_t at[MOST_TOGETHER] = {0};
   for (uint32_t n_open = all->n; n_open && !atomic_load(&all->rows[0].comm->is_aborted);) {
     int moves = 0;
     n_open = 0;
     for (uint32_t k = 0; k < all->n; k++) {
-      moves |= go_on(&all->rows[k], &at[k]);
+      if (!is_behind(all, at, k)) moves |= go_on(&all->rows[k], &at[k]);
       n_open += at[k] < all->rows[k].n * all->rows[k].size;
     }
     if (n_open && !moves) nap();
@@ -177,7 +190,8 @@ static int run(void *argument) {
 
 /* ---- the library ---- */
 
-API int ncclGetVersion(int *out) { return *out = (int)setting("version=", 22700), SUCCESS; }
+static int version(void) { return (int)setting("version=", 22809); } /* functions that it has not yet are refused */
+API int ncclGetVersion(int *out) { return *out = version(), SUCCESS; }
 API const char *ncclGetErrorString(int error) {
   return error == SUCCESS        ? "no error"
          : error == SYSTEM_ERROR ? "unhandled system error"
@@ -328,6 +342,10 @@ API int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, vo
 }
 API int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, void *comm, void *stream) {
   return put((work_t){.comm = comm, .from = from, .to = to, .n = n, .kind = BROADCAST, .root = root}, type, 0, stream);
+}
+API int ncclAlltoAll(const void *from, void *to, size_t n, int type, void *comm, void *stream) {
+  if (version() < 22800) return INVALID_USAGE;
+  return put((work_t){.comm = comm, .from = from, .to = to, .n = n, .kind = EXCHANGE}, type, 0, stream);
 }
 API int ncclSend(const void *from, size_t n, int type, int to, void *comm, void *stream) {
   return put((work_t){.comm = comm, .from = from, .n = n, .kind = SEND, .root = to}, type, 0, stream);
