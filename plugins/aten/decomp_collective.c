@@ -29,6 +29,13 @@ aot_status_t at_dc_all_gather_as(em_t *e, aot_value_t *out) {
   return at_give(e, EM(e, "_c10d_functional.wait_tensor.default", all), out);
 }
 
+aot_status_t at_dc_all_to_all(em_t *e, aot_value_t *out) {
+  const em_x_t alike = em_list(e, NULL, 0); /* pieces */
+  if (at_in_int(e, "group_size", 0) == 1) return at_dc_alone(e, out);
+  return at_give(e, EM(e, "_c10d_functional.all_to_all_single.default", IN("input"), alike, alike, IN("group_name")),
+                 out);
+}
+
 /* torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py */
 aot_status_t at_dc_all_gather_copy_in(em_t *e, aot_value_t *out) {
   em_x_t list = IN("all_gather_inputs"), whole = IN("all_gather_output"), flat;

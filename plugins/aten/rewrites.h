@@ -16,6 +16,7 @@ at_decompose_fn at_dc_alone;
 at_decompose_fn at_dc_copy_to_ranks;
 at_decompose_fn at_dc_sum_over_ranks;
 at_decompose_fn at_dc_all_gather_as;
+at_decompose_fn at_dc_all_to_all;
 at_decompose_fn at_dc_aminmax;
 at_decompose_fn at_dc_amp_unscale;
 at_decompose_fn at_dc_amp_update_scale;

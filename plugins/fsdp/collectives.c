@@ -30,6 +30,7 @@ static const row_t table[FS_N_KERNELS] = {
     {"aot.start_all_gather.default", AOT_COLLECTIVE_ALL_GATHER, -1, 1, -1, -1, 2, begin, AOT_KERNEL_STARTS},
     {"aot.start_reduce_scatter.default", AOT_COLLECTIVE_REDUCE_SCATTER, 1, 2, -1, -1, 3, begin, AOT_KERNEL_STARTS},
     {"aot.start_all_reduce.default", AOT_COLLECTIVE_ALL_REDUCE, 1, -1, -1, -1, 2, begin, AOT_KERNEL_STARTS},
+    {"aot.start_all_to_all.default", AOT_COLLECTIVE_ALL_TO_ALL, -1, 1, -1, -1, 2, begin, AOT_KERNEL_STARTS},
     {"aot.wait_for_ranks.default", 0, -1, -1, -1, -1, -1, wait_for, AOT_KERNEL_PASSES},
 };
 /* clang-format on */
@@ -246,6 +247,11 @@ static const void *AOT_CALL extension(const aot_table_t *kernel, const char *id)
 
 /* ---- those that go on ---- */
 
+static uint64_t part_nbytes(const row_t *row, uint32_t n_ranks, const aot_tensor_t *in, const aot_tensor_t *out) {
+  if (row->kind == AOT_COLLECTIVE_REDUCE_SCATTER) return nbytes_of(out);
+  return row->kind == AOT_COLLECTIVE_ALL_TO_ALL ? nbytes_of(in) / n_ranks : nbytes_of(in);
+}
+
 static aot_status_t begin(const aot_kernel_t *kernel, const aot_kernel_call_t *call) {
   const fs_kernels_t *k = kernel->head.self;
   const row_t *row = &table[kernel - k->rows];
@@ -258,8 +264,9 @@ static aot_status_t begin(const aot_kernel_t *kernel, const aot_kernel_call_t *c
     status = bad(call, AOT_E_UNIMPLEMENTED, "what goes on together is in row-major order, and of one dtype");
   for (uint32_t i = 0; i < n && status == AOT_OK; i++) {
     const aot_tensor_t *in = call->args[0].u.tensors[i], *out = &call->results[i];
-    parts[i] = (fs_part_t){first_of(in), first_of(out),
-                           row->kind == AOT_COLLECTIVE_REDUCE_SCATTER ? nbytes_of(out) : nbytes_of(in)};
+    parts[i] = (fs_part_t){first_of(in), first_of(out), part_nbytes(row, group->n_ranks, in, out)};
+    if (row->kind == AOT_COLLECTIVE_ALL_TO_ALL && nbytes_of(in) % group->n_ranks)
+      status = bad(call, AOT_E_UNIMPLEMENTED, "a tensor that is exchanged has no even pieces");
   }
   if (status == AOT_OK && n) {
     const aot_collective_t how = {.struct_size = sizeof how,

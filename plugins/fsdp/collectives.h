@@ -13,7 +13,7 @@
 #include <aot/ext/ranks.h>
 #include <aot/ext/waited.h>
 
-#define FS_N_KERNELS 9
+#define FS_N_KERNELS 10
 
 typedef struct fs_kernels {
   fs_groups_t *groups;

@@ -29,8 +29,12 @@ typedef struct packed {
 } packed_t;
 
 /* Ranks whose parts stand in what is sent, and in what comes. */
-static uint32_t ranks_sent(int32_t kind, uint32_t n) { return kind == AOT_COLLECTIVE_REDUCE_SCATTER ? n : 1; }
-static uint32_t ranks_received(int32_t kind, uint32_t n) { return kind == AOT_COLLECTIVE_ALL_GATHER ? n : 1; }
+static uint32_t ranks_sent(int32_t kind, uint32_t n) {
+  return kind == AOT_COLLECTIVE_REDUCE_SCATTER || kind == AOT_COLLECTIVE_ALL_TO_ALL ? n : 1;
+}
+static uint32_t ranks_received(int32_t kind, uint32_t n) {
+  return kind == AOT_COLLECTIVE_ALL_GATHER || kind == AOT_COLLECTIVE_ALL_TO_ALL ? n : 1;
+}
 
 static void pack(const packed_t *p) {
   for (uint32_t r = 0; r < ranks_sent(p->kind, p->n_ranks); r++) {

@@ -22,7 +22,7 @@ typedef struct fs_under_way {
   pthread_mutex_t lock;
 } fs_under_way_t;
 
-/* One tensor: bytes of the smaller side, which is one rank's part. */
+/* One tensor: bytes of one rank's part, as which each side has one, or one of every rank's. */
 typedef struct fs_part {
   const void *from;
   void *to;

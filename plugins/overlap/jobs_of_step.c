@@ -1,6 +1,8 @@
 #include "jobs_of_step.h"
 
 #include "arrange.h"
+#include "exchange.h"
+#include "kept_gathers.h"
 #include "common/cost/ask_costs.h"
 #include "common/cost/loop_times.h"
 #include "common/emit/emit.h"
@@ -22,6 +24,7 @@ static const shape_t shapes[] = {
     {"_c10d_functional.all_gather_into_tensor.default", "aot.start_all_gather.default", OV_GATHER},
     {"_c10d_functional.reduce_scatter_tensor.default", "aot.start_reduce_scatter.default", OV_SCATTER},
     {"_c10d_functional.all_reduce.default", "aot.start_all_reduce.default", OV_REDUCE},
+    {"aot.all_to_all.default", "aot.start_all_to_all.default", OV_EXCHANGE},
 };
 
 enum { MOST_GROUPS = 64 };
@@ -516,6 +519,8 @@ static aot_status_t run_graph(rewriting_t *r, ov_counts_t *out) {
   em_t *e = &r->e;
   ov_plan_t plan = {0};
   AOT_TRY(write_out(e));
+  if (r->options->keeps) AOT_TRY(ov_keep_gathers(e, &out->n_kept));
+  if (r->options->exchanges) AOT_TRY(ov_exchange(e, &out->n_exchanged));
   AOT_TRY(list_nodes(r));
   AOT_TRY(find_late(r));
   AOT_TRY(list_operands(r));

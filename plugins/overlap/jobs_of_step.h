@@ -12,12 +12,16 @@
 typedef struct ov_options {
   uint64_t bucket, ahead; /* bytes */
   double margin;          /* times that a collective may take what the link says */
+  int keeps;              /* what is gathered twice in a row is gathered once (kept_gathers.h) */
+  int exchanges;          /* sums of what was cast are exchanges (exchange.h) */
   ov_link_t link;
   nc_rates_t rates;
   uint32_t n_ranks; /* that take part */
 } ov_options_t;
 
 typedef struct ov_counts {
+  uint32_t n_kept;                   /* gathers that are left out, since what they make has stayed */
+  uint32_t n_exchanged;              /* sums that are exchanges now */
   uint32_t n_collectives, n_started; /* in the program, and what became of them */
   double compute_ns, collective_ns, step_ns;
   ov_memory_t memory;   /* of the step graph that has the most, simulated */

@@ -29,7 +29,7 @@ ov_link_t ov_link_of(double latency_ns, double bytes_per_ns);
 /* NULL, or what is wrong with the text. */
 const char *ov_link_read(const char *text, size_t size, ov_link_t *out);
 
-enum { OV_GATHER, OV_SCATTER, OV_REDUCE, OV_N_KINDS };
+enum { OV_GATHER, OV_SCATTER, OV_REDUCE, OV_EXCHANGE, OV_N_KINDS };
 
 /* Of n ranks among `span` that stand side by side. nbytes: of the whole tensor, which is that of all n. */
 double ov_collective_ns(const ov_link_t *link, int kind, uint32_t n, uint32_t span, uint64_t nbytes);

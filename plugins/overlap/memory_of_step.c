@@ -28,8 +28,12 @@ static int is_named(const simulated_t *m, uint32_t node, const char *const *name
 static const char *const gathers[] = {"_c10d_functional.all_gather_into_tensor.default", "aot.start_all_gather.default",
                                       NULL};
 static const char *const reductions[] = {"_c10d_functional.reduce_scatter_tensor.default",
-                                         "_c10d_functional.all_reduce.default", "aot.start_reduce_scatter.default",
-                                         "aot.start_all_reduce.default", NULL};
+                                         "_c10d_functional.all_reduce.default",
+                                         "aot.start_reduce_scatter.default",
+                                         "aot.start_all_reduce.default",
+                                         "aot.all_to_all.default",
+                                         "aot.start_all_to_all.default",
+                                         NULL};
 
 static const char *const waits[] = {"_c10d_functional.wait_tensor.default", "aot.wait_for_ranks.default", NULL};
 

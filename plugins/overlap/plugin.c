@@ -11,7 +11,19 @@
 #define HELP                                                                                                           \
   "collectives of a step go on while other nodes run: gathered before they are needed, waited for when they are"
 
-enum { OPT_BUCKET, OPT_AHEAD, OPT_MARGIN, OPT_LATENCY, OPT_BANDWIDTH, OPT_LINKS, OPT_FLOPS, OPT_MEMORY, OPT_RANKS };
+enum {
+  OPT_BUCKET,
+  OPT_AHEAD,
+  OPT_MARGIN,
+  OPT_KEEP,
+  OPT_EXCHANGE,
+  OPT_LATENCY,
+  OPT_BANDWIDTH,
+  OPT_LINKS,
+  OPT_FLOPS,
+  OPT_MEMORY,
+  OPT_RANKS
+};
 
 typedef struct unit {
   aot_pass_t table;
@@ -21,7 +33,8 @@ typedef struct unit {
 
 /* "gathers/world", "gather-bytes/rows": only what there is. */
 static aot_status_t report_traffic(const aot_ext_report_t *r, aot_ctx_t *ctx, const ov_traffic_t *t) {
-  static const char *const kinds[] = {[OV_GATHER] = "gather", [OV_SCATTER] = "scatter", [OV_REDUCE] = "reduce"};
+  static const char *const kinds[] = {
+      [OV_GATHER] = "gather", [OV_SCATTER] = "scatter", [OV_REDUCE] = "reduce", [OV_EXCHANGE] = "exchange"};
   static const char *const dimensions[] = {[OV_ALL_RANKS] = "world", [OV_ROW] = "rows", [OV_COLUMN] = "columns"};
   for (int kind = 0; kind < OV_N_KINDS; kind++)
     for (int d = 0; d < OV_N_DIMENSIONS; d++) {
@@ -48,6 +61,8 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const ov_counts_t *n
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
   const double exposed = n->step_ns - n->compute_ns;
+  AOT_TRY(r->number(r, ctx, aot_str("kept-gathers"), n->n_kept, aot_str("")));
+  AOT_TRY(r->number(r, ctx, aot_str("exchanged-sums"), n->n_exchanged, aot_str("")));
   AOT_TRY(r->number(r, ctx, aot_str("collectives"), n->n_collectives, aot_str("")));
   AOT_TRY(r->number(r, ctx, aot_str("started-together"), n->n_started, aot_str("")));
   AOT_TRY(r->number(r, ctx, aot_str("predicted-step"), n->step_ns / 1e9, aot_str("seconds")));
@@ -93,6 +108,8 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
       .bucket = (uint64_t)o[OPT_BUCKET].i,
       .ahead = (uint64_t)o[OPT_AHEAD].i,
       .margin = o[OPT_MARGIN].f,
+      .keeps = o[OPT_KEEP].i != 0,
+      .exchanges = o[OPT_EXCHANGE].i != 0,
       .n_ranks = (uint32_t)o[OPT_RANKS].i,
       .link = ov_link_of(o[OPT_LATENCY].f * 1e3, o[OPT_BANDWIDTH].f),
       .rates = {.bytes = o[OPT_MEMORY].f, .halves = flops, .singles = flops, .doubles = flops / 2, .node_ns = 0},
@@ -118,6 +135,13 @@ static const aot_option_t options[] = {
                     .name = AOT_STR_INIT("margin"), .preset = {.f = 6}, .min = 1, .max = 1e6,
                     .help = AOT_STR_INIT("a collective may take so many times what links say: so much earlier gathers begin, "
                                          "and so much later gradients are waited for")},
+    [OPT_KEEP] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                  .name = AOT_STR_INIT("keep"), .preset = {.i = 1},
+                  .help = AOT_STR_INIT("the parameter with which the forward ends and the backward begins is gathered once")},
+    [OPT_EXCHANGE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                      .name = AOT_STR_INIT("exchange"), .preset = {.i = 1},
+                      .help = AOT_STR_INIT("of gradients that are cast for their sum over ranks what was cast is exchanged, and each "
+                                           "rank adds up its part; false: the communicator adds up")},
     [OPT_LATENCY] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                      .name = AOT_STR_INIT("latency"), .unit = AOT_STR_INIT("us"), .preset = {.f = 20}, .min = 0, .max = 1e6,
                      .help = AOT_STR_INIT("of a message between ranks")},

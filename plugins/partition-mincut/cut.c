@@ -155,6 +155,7 @@ int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int6
   if (status == 0) status = mc_ban(&m, of_node, banned);
   if (status == 0 && rules->ban_far_apart) status = mc_ban_far_apart(&m, banned);
   if (status == 0 && rules->ban_long_chains) status = mc_ban_long_chains(&m, banned);
+  if (status == 0 && rules->ban_gathers) status = mc_ban_gathers(&m, banned);
   if (status == 0) status = mc_price(&m, of_value, price);
   free(classes);
   free(of_value);

@@ -28,6 +28,7 @@ typedef struct mc_rules {
   int ban_reductions;     /* nor what reads four times its own size or more */
   int ban_far_apart;      /* nor for a use that no fusion reaches */
   int ban_long_chains;    /* nor at the end of a fusible chain of more than 100 nodes */
+  int ban_gathers;        /* nor what alone would have a parameter gathered again */
   int recompute_views;    /* views are never kept */
   int free_static_inputs; /* parameters, buffers, constants cost nothing to keep */
   int double_fused;       /* keeping what fusion would not write to memory costs twice */
@@ -79,6 +80,8 @@ int mc_ban(const mc_ruled_graph_t *m, const uint32_t *distance_of_node, uint8_t 
 /* far_apart.c: adds to banned. 0 or -2. O(nodes + operands), and O(operands log operands) for chains. */
 int mc_ban_far_apart(const mc_ruled_graph_t *m, uint8_t *banned);
 int mc_ban_long_chains(const mc_ruled_graph_t *m, uint8_t *banned);
+/* gathers.c: adds to banned. 0 or -2. O(nodes + operands). */
+int mc_ban_gathers(const mc_ruled_graph_t *m, uint8_t *banned);
 /* cost.c: price[v] of keeping each value that exists before the backward; -1: may not be kept. 0 or -2. */
 int mc_price(const mc_ruled_graph_t *m, const uint32_t *distance_of_value, int64_t *price);
 

@@ -27,7 +27,7 @@ for model in mlp gpt_tiny resnet_tiny vit_tiny; do
     n=3; [ $mode = hybrid ] && n=4
     program $folder $mode $n --use adamw
     holds $mode "$parts" $shards "$model, $mode, halves"
-    program $folder $mode $n --use adamw --use stitch --use overlap --with ranks=$n
+    program $folder $mode $n --use adamw --use stitch --use overlap --with ranks=$n --with keep=false
     holds $mode "$parts" $shards "$model, $mode, one step"
   done
 done

@@ -2,6 +2,7 @@
 #include "common/partition/hand_joint.h"
 #include "mincut.h"
 #include <aot/graph.h>
+#include <aot/inline.h>
 #include <aot/opset.h>
 
 #include <setjmp.h>
@@ -187,10 +188,38 @@ static void operators_by_flags_or_by_lists(void **state) {
   pt_joint_deinit(&j);
 }
 
+/* A table is gathered, waited for and cast (3, 4, 5); x is looked up in it (6), and a cheap node reads that (7). */
+static void ban_gathers(void **state) {
+  (void)state;
+  enum { N = 6, LOOKUP = 6, LARGE = 400 };
+  static const pt_hand_node_t nodes[N] = {{0, AOT_NODE_MUST_RECOMPUTE, 96, 1, {W}},
+                                          {0, AOT_NODE_MUST_RECOMPUTE, 96, 1, {3}},
+                                          {POINT, 0, 96, 1, {4}},
+                                          {POINT, 0, 64, 2, {5, X}},
+                                          {POINT, 0, 200, 1, {LOOKUP}},
+                                          {POINT, 0, 64, 2, {T, 7}}};
+  const uint32_t output = 7, gradient = 8;
+  const pt_hand_graph_t g = {3, N, 1, 1, kinds, sizes, nodes, &output, &gradient};
+  const mc_rules_t with = RULES(.ban_gathers = 1, .free_static_inputs = 1), without = RULES(.free_static_inputs = 1);
+  pt_joint_t j;
+  assert_int_equal(pt_joint_init_by_hand(&j, &g), 0);
+  j.op_name[0] = aot_str("aot.all_gather_as.default");
+  expect_saved("the lookup is kept", &j, &with, (const uint32_t[]){LOOKUP, 0});
+  expect_saved("without the rule nothing is", &j, &without, (const uint32_t[]){0});
+  j.nbytes[LOOKUP] = LARGE;
+  expect_saved("larger than the table it is not", &j, &with, (const uint32_t[]){0});
+  j.nbytes[LOOKUP] = nodes[3].nbytes;
+  j.operands[j.operand_begin[5]] = 5; /* the backward reads the table itself */
+  pt_joint_link(&j);
+  expect_saved("nor where the table is gathered for the backward, too", &j, &with, (const uint32_t[]){0});
+  pt_joint_deinit(&j);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_rule_with_and_without),
       cmocka_unit_test(ban_long_chains),
+      cmocka_unit_test(ban_gathers),
       cmocka_unit_test(operators_by_flags_or_by_lists),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
