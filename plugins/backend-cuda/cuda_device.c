@@ -211,12 +211,27 @@ static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
 
 /* ---- memory ---- */
 
+static int has_neighbours(const gc_device_t *g, aot_ctx_t *ctx) {
+  const int64_t local = rn_told_by_launcher(&g->host, ctx, RN_LOCAL_RANKS);
+  return (local < 0 ? rn_told_by_launcher(&g->host, ctx, RN_RANKS) : local) > 1;
+}
+
+static gc_result_t get_memory(gc_device_t *g, uint64_t nbytes, gc_address_t *out) {
+  if (g->is_shared && gc_shared_memory_get(&g->shared, nbytes, out)) return GC_SUCCESS;
+  return g->driver.mem_alloc(out, nbytes ? nbytes : 1); /* which has the error, if there is no memory */
+}
+
+static gc_result_t give_memory_back(gc_device_t *g, gc_address_t address) {
+  gc_result_t result;
+  return gc_shared_memory_give_back(&g->shared, address, &result) ? result : g->driver.mem_free(address);
+}
+
 static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, aot_buffer_t *out) {
   gc_device_t *g = of(d);
   gc_address_t address = 0;
   size_t free_nbytes = 0, total_nbytes = 0;
   AOT_TRY(gc_device_enter(g, ctx));
-  const gc_result_t result = g->driver.mem_alloc(&address, nbytes ? nbytes : 1);
+  const gc_result_t result = get_memory(g, nbytes, &address);
   if (result == GC_ERROR_OUT_OF_MEMORY) {
     g->driver.mem_get_info(&free_nbytes, &total_nbytes);
     const uint64_t others = total_nbytes - free_nbytes - atomic_load(&g->own_nbytes);
@@ -238,7 +253,7 @@ static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t 
   if (is_lost(g)) return AOT_OK; /* it went with the context */
   atomic_fetch_sub(&g->own_nbytes, whole.nbytes);
   AOT_TRY(gc_device_enter(g, ctx));
-  return check(g, ctx, g->driver.mem_free(whole.address), "memory cannot be freed");
+  return check(g, ctx, give_memory_back(g, whole.address), "memory cannot be freed");
 }
 
 static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, void **out) {
@@ -523,6 +538,7 @@ static void destroy(const aot_table_t *d) {
   if (g->collectives && !is_lost(g)) g->driver.stream_destroy(g->collectives->stream);
   free(g->collectives);
   free(g->setup_queue);
+  gc_shared_memory_deinit(&g->shared, is_lost(g));
   if (g->context && g->lost != GC_ERROR_LAUNCH_TIMEOUT) /* it would wait for the work */
     g->driver.primary_ctx_release(g->ordinal);
   pthread_mutex_destroy(&g->open_lock);
@@ -548,6 +564,8 @@ static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
   snprintf(g->architecture, sizeof g->architecture, "sm_%d%d", major, minor);
   g->setup_queue = calloc(1, sizeof *g->setup_queue);
   if (!g->setup_queue) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
+  gc_shared_memory_init(&g->shared, cu, g->ordinal);
+  g->is_shared = has_neighbours(g, ctx);
   begin_to_open(g);
   return AOT_OK;
 }

@@ -5,6 +5,7 @@
 #define GC_CUDA_DEVICE_H
 
 #include "driver.h"
+#include "shared_memory.h"
 #include <aot/device.h>
 #include <aot/ext/stream.h>
 #include <aot/host.h>
@@ -50,6 +51,8 @@ typedef struct gc_device {
     char code[64], text[400];
     uint32_t node;
   } fault;
+  int is_shared; /* large buffers are memory that other ranks' devices may map */
+  gc_shared_memory_t shared;
 } gc_device_t;
 
 /* extension of the table by which this plugin's backend knows its own device: the gc_device_t */

@@ -52,6 +52,18 @@ static const struct { const char *name; size_t at; } functions[] = {
     {"cuGraphExecDestroy", offsetof(gc_driver_t, graph_exec_destroy)},
     {"cuGraphDestroy", offsetof(gc_driver_t, graph_destroy)},
 };
+
+/* A driver may do without them. */
+static const struct { const char *name; size_t at; } further[] = {
+    {"cuMemGetAllocationGranularity", offsetof(gc_driver_t, mem_granularity)},
+    {"cuMemCreate", offsetof(gc_driver_t, mem_create)},
+    {"cuMemRelease", offsetof(gc_driver_t, mem_release)},
+    {"cuMemAddressReserve", offsetof(gc_driver_t, mem_address_reserve)},
+    {"cuMemAddressFree", offsetof(gc_driver_t, mem_address_free)},
+    {"cuMemMap", offsetof(gc_driver_t, mem_map)},
+    {"cuMemUnmap", offsetof(gc_driver_t, mem_unmap)},
+    {"cuMemSetAccess", offsetof(gc_driver_t, mem_set_access)},
+};
 /* clang-format on */
 
 int gc_driver_open(gc_driver_t *out, char *why, size_t size) {
@@ -70,6 +82,10 @@ int gc_driver_open(gc_driver_t *out, char *why, size_t size) {
       return -1;
     }
     memcpy((char *)out + functions[i].at, &function, sizeof function);
+  }
+  for (size_t i = 0; i < sizeof further / sizeof *further; i++) {
+    void *function = dlsym(out->library, further[i].name);
+    memcpy((char *)out + further[i].at, &function, sizeof function);
   }
   if (out->driver_get_version(&out->version) == GC_SUCCESS && out->version < GC_OLDEST_DRIVER) {
     snprintf(why, size, "the driver is for CUDA %d.%d; %d.%d or later is needed", out->version / 1000,

@@ -28,6 +28,25 @@ typedef void *gc_module_t;     /* CUmodule */
 typedef void *gc_function_t;   /* CUfunction */
 typedef void *gc_graph_t;      /* CUgraph */
 typedef void *gc_graph_exec_t; /* CUgraphExec */
+typedef uint64_t gc_memory_t;  /* CUmemGenericAllocationHandle */
+
+typedef struct gc_location { /* CUmemLocation */
+  int type, id;
+} gc_location_t;
+typedef struct gc_memory_wish { /* CUmemAllocationProp */
+  int type, handle_types;
+  gc_location_t location;
+  void *windows;
+  struct {
+    unsigned char compression, gpu_direct;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } flags;
+} gc_memory_wish_t;
+typedef struct gc_access { /* CUmemAccessDesc */
+  gc_location_t location;
+  int flags;
+} gc_access_t;
 
 /* CUdevice_attribute */
 #define GC_CLOCK_KHZ 13
@@ -46,6 +65,13 @@ typedef void *gc_graph_exec_t; /* CUgraphExec */
 #define GC_CAPTURE_THREAD_LOCAL 1
 #define GC_EVENT_WITHOUT_TIME 2u         /* it orders streams, and no more */
 #define GC_FUNCTION_MAX_DYNAMIC_SHARED 8 /* CUfunction_attribute */
+#define GC_GRAPH_NODE_PRIORITIES                                                                                       \
+  8u /* kernels of a graph keep the priority of the stream that they were captured from */
+#define GC_MEMORY_PINNED 1
+#define GC_MEMORY_BY_FILE_DESCRIPTOR 1 /* in which way other processes may have it */
+#define GC_LOCATION_DEVICE 1
+#define GC_ACCESS_READ_WRITE 3
+#define GC_GRANULARITY_RECOMMENDED 1
 /* `extra` of a launch: names and values, up to GC_LAUNCH_END */
 #define GC_LAUNCH_END ((void *)0)
 #define GC_LAUNCH_BUFFER ((void *)1)
@@ -101,6 +127,16 @@ typedef struct gc_driver {
   gc_result_t (*graph_launch)(gc_graph_exec_t exec, gc_stream_t stream);
   gc_result_t (*graph_exec_destroy)(gc_graph_exec_t exec);
   gc_result_t (*graph_destroy)(gc_graph_t graph);
+  /* shared_memory.c's; NULL: a driver without them */
+  gc_result_t (*mem_granularity)(size_t *out, const gc_memory_wish_t *wish, int which);
+  gc_result_t (*mem_create)(gc_memory_t *out, size_t nbytes, const gc_memory_wish_t *wish, unsigned long long flags);
+  gc_result_t (*mem_release)(gc_memory_t memory);
+  gc_result_t (*mem_address_reserve)(gc_address_t *out, size_t nbytes, size_t alignment, gc_address_t wanted,
+                                     unsigned long long flags);
+  gc_result_t (*mem_address_free)(gc_address_t address, size_t nbytes);
+  gc_result_t (*mem_map)(gc_address_t at, size_t nbytes, size_t offset, gc_memory_t memory, unsigned long long flags);
+  gc_result_t (*mem_unmap)(gc_address_t at, size_t nbytes);
+  gc_result_t (*mem_set_access)(gc_address_t at, size_t nbytes, const gc_access_t *access, size_t n);
 } gc_driver_t;
 
 /* Opens libcuda.so.1 and starts it. 0, or -1 with a sentence in `why`; a library that was opened stays so. */

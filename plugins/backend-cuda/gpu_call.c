@@ -447,7 +447,8 @@ static aot_status_t capture(gc_call_t *c, gc_piece_t *piece, lw_error_t *error) 
   const aot_status_t status = put_piece(c, piece, d->setup, error);
   const gc_result_t ended = d->driver.stream_end_capture(d->setup, &graph);
   if (status == AOT_OK) c->result = ended;
-  if (status == AOT_OK && ended == GC_SUCCESS) c->result = d->driver.graph_instantiate(&piece->exec, graph, 0);
+  if (status == AOT_OK && ended == GC_SUCCESS)
+    c->result = d->driver.graph_instantiate(&piece->exec, graph, GC_GRAPH_NODE_PRIORITIES);
   if (graph) d->driver.graph_destroy(graph);
   if (status != AOT_OK) return status;
   return c->result == GC_SUCCESS ? AOT_OK : explain(c, NULL, error);

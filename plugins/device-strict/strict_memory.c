@@ -90,6 +90,27 @@ int sd_memory_alloc(sd_memory_t *m, uint64_t nbytes, char **out) {
   return 1;
 }
 
+int sd_memory_adopt(sd_memory_t *m, char *pages, uint64_t nbytes) {
+  const sd_buffer_t b = {.data = pages, .nbytes = nbytes, .begin = pages, .end = pages + nbytes};
+  int ok = sd_buffer_open(&b, 1);
+  if (ok) sd_poison(b.begin, nbytes);
+  if (ok && !m->is_open) ok = sd_buffer_open(&b, 0);
+  return ok && add_row(m, &b);
+}
+
+static void remove_row(sd_memory_t *m, const sd_buffer_t *b) {
+  const size_t at = (size_t)(b - m->rows);
+  m->nbytes -= b->nbytes;
+  m->n--;
+  memmove(m->rows + at, m->rows + at + 1, (m->n - at) * sizeof *m->rows);
+}
+
+void sd_memory_disown(sd_memory_t *m, const sd_buffer_t *b) {
+  mmap(b->begin, (size_t)(b->end - b->begin), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+       0);
+  remove_row(m, b);
+}
+
 void sd_memory_free(sd_memory_t *m, const sd_buffer_t *b) {
   const size_t nbytes = map_nbytes(m, b), row = m->n_freed++ % SD_N_FREED;
   char *map = b->begin - m->page;
@@ -101,10 +122,7 @@ void sd_memory_free(sd_memory_t *m, const sd_buffer_t *b) {
     m->freed[row].map = NULL;
     munmap(map, nbytes);
   }
-  const size_t at = (size_t)(b - m->rows);
-  m->nbytes -= b->nbytes;
-  m->n--;
-  memmove(m->rows + at, m->rows + at + 1, (m->n - at) * sizeof *m->rows);
+  remove_row(m, b);
 }
 
 /* ---- open and close ---- */

@@ -40,6 +40,10 @@ void sd_memory_init(sd_memory_t *m);
 void sd_memory_deinit(sd_memory_t *m);
 int sd_memory_alloc(sd_memory_t *m, uint64_t nbytes, char **out); /* 0: no memory. Open if the others are */
 void sd_memory_free(sd_memory_t *m, const sd_buffer_t *b);
+/* Closed pages of the caller's, between guards of his, that are a buffer from now on; 0: no memory. */
+int sd_memory_adopt(sd_memory_t *m, char *pages, uint64_t nbytes);
+void sd_memory_disown(sd_memory_t *m,
+                      const sd_buffer_t *b); /* one that was adopted: closed and empty, the addresses stay his */
 /* The last buffer that begins at or before the address, NULL: none. */
 const sd_buffer_t *sd_memory_before(const sd_memory_t *m, uint64_t address);
 /* The buffer that the whole range lies in; NULL: none. */

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,6 +111,8 @@ static struct driver {
   uint64_t own_ns;          /* of that clock */
   uint64_t random, limit, peak, n_moves, lose_at, n_calls, trap_at, n_items, stall_at;
   uint64_t taken; /* bytes that another process has */
+  struct memory *memories;
+  uint64_t granularity;
   uint64_t n_captures, n_waits, drop_wait;
   FILE *trace;
   int lose_with, lost;
@@ -370,6 +373,7 @@ API int cuInit(unsigned flags) {
     driver.lose_at = setting(text, "lose-at=", 0);
     driver.lose_with = (int)setting(text, "lose-with=", ILLEGAL_ADDRESS);
     driver.taken = setting(text, "taken=", 0);
+    driver.granularity = setting(text, "granularity=", 2 << 20);
     driver.trap_at = setting(text, "trap-at=", 0);
     driver.has_no_context = setting(text, "no-context=", 0) != 0;
     driver.has_own_clock = setting(text, "own-clock=", 0) != 0;
@@ -475,10 +479,23 @@ static int begin_memory_call(void) {
   return result == SUCCESS && n_strict_captures ? CAPTURE_UNSUPPORTED : result;
 }
 
+typedef struct memory { /* what a handle is, and it lives as long as it is held or mapped */
+  uint64_t nbytes, at;  /* at: 0: it is not mapped */
+  uint32_t n_held;
+  int is_buffer; /* it may be touched */
+  struct memory *next;
+} memory_t;
+
+static uint64_t free_nbytes(void) {
+  uint64_t used = driver.memory.nbytes;
+  for (const memory_t *m = driver.memories; m; m = m->next) used += m->is_buffer ? 0 : m->nbytes;
+  return used < driver.limit ? driver.limit - used : 0;
+}
+
 API int cuMemGetInfo_v2(size_t *out_free, size_t *out_total) {
   const int result = begin();
   *out_total = driver.limit + driver.taken;
-  *out_free = driver.limit - driver.memory.nbytes;
+  *out_free = free_nbytes();
   return end(result);
 }
 API int cuMemAlloc_v2(uint64_t *out, size_t nbytes) {
@@ -486,9 +503,9 @@ API int cuMemAlloc_v2(uint64_t *out, size_t nbytes) {
   int result = begin_memory_call();
   /* As on a GPU, addresses are multiples of 256; room for that stands in front. */
   if (result == SUCCESS && nbytes == 0) result = INVALID_VALUE;
-  if (result == SUCCESS && nbytes > driver.limit - driver.memory.nbytes) result = OUT_OF_MEMORY;
+  if (result == SUCCESS && nbytes > free_nbytes()) result = OUT_OF_MEMORY;
   const uint64_t whole = ((uint64_t)nbytes + 255) / 256 * 256; /* of what is no more than the limit */
-  if (result == SUCCESS && whole > driver.limit - driver.memory.nbytes) result = OUT_OF_MEMORY;
+  if (result == SUCCESS && whole > free_nbytes()) result = OUT_OF_MEMORY;
   if (result == SUCCESS && !sd_memory_alloc(&driver.memory, whole, &data)) result = OUT_OF_MEMORY;
   if (driver.memory.nbytes > driver.peak) driver.peak = driver.memory.nbytes;
   *out = (uint64_t)(uintptr_t)data;
@@ -516,6 +533,128 @@ API int cuMemFreeHost(void *memory) {
   if (result == SUCCESS) run();
   if (result != CAPTURE_UNSUPPORTED) free(memory);
   return end(result);
+}
+
+/* ---- memory that is had as pages, and mapped at addresses that are had by themselves ---- */
+
+static memory_t *find_memory(uint64_t handle) {
+  memory_t *m = driver.memories;
+  while (m && (uint64_t)(uintptr_t)m != handle) m = m->next;
+  return m;
+}
+static memory_t *mapped_at(uint64_t address) {
+  memory_t *m = driver.memories;
+  while (m && (!m->at || address < m->at || address - m->at >= m->nbytes)) m = m->next;
+  return m;
+}
+static void drop_unheld(memory_t *m) {
+  memory_t **link = &driver.memories;
+  if (m->n_held || m->at) return;
+  while (*link != m) link = &(*link)->next;
+  *link = m->next;
+  free(m);
+}
+
+typedef struct location {
+  int type, id;
+} location_t;
+typedef struct wish {
+  int type, handle_types;
+  location_t location;
+} wish_t;
+typedef struct access {
+  location_t location;
+  int flags;
+} access_t;
+enum { PINNED = 1, FILE_DESCRIPTOR = 1, ON_A_DEVICE = 1, READ_WRITE = 3 };
+
+static int is_known(const wish_t *w) {
+  return w->type == PINNED && w->handle_types == FILE_DESCRIPTOR && w->location.type == ON_A_DEVICE;
+}
+API int cuMemGetAllocationGranularity(size_t *out, const wish_t *wish, int which) {
+  (void)which;
+  return *out = driver.granularity, is_known(wish) ? SUCCESS : INVALID_VALUE;
+}
+API int cuMemCreate(uint64_t *out, size_t nbytes, const wish_t *wish, unsigned long long flags) {
+  int result = begin_memory_call();
+  if (result == SUCCESS && (flags || !is_known(wish) || !nbytes || nbytes % driver.granularity)) result = INVALID_VALUE;
+  if (result == SUCCESS && nbytes > free_nbytes()) result = OUT_OF_MEMORY;
+  memory_t *m = result == SUCCESS ? malloc(sizeof *m) : NULL;
+  if (!m) return end(result ? result : OUT_OF_MEMORY);
+  *m = (memory_t){.nbytes = nbytes, .n_held = 1, .next = driver.memories};
+  driver.memories = m;
+  return *out = (uint64_t)(uintptr_t)m, end(SUCCESS);
+}
+API int cuMemRelease(uint64_t handle) {
+  int result = begin();
+  memory_t *m = find_memory(handle);
+  if (result == SUCCESS && (!m || !m->n_held)) result = INVALID_VALUE;
+  if (result == SUCCESS) m->n_held--, drop_unheld(m);
+  return end(result);
+}
+API int cuMemRetainAllocationHandle(uint64_t *out, void *address) {
+  int result = begin();
+  memory_t *m = mapped_at((uint64_t)(uintptr_t)address);
+  if (result == SUCCESS && !m) result = INVALID_VALUE;
+  if (result == SUCCESS) m->n_held++;
+  return *out = (uint64_t)(uintptr_t)m, end(result);
+}
+/* Between guard pages. */
+API int cuMemAddressReserve(uint64_t *out, size_t nbytes, size_t alignment, uint64_t wanted, unsigned long long flags) {
+  int result = begin();
+  const size_t page = driver.memory.page;
+  (void)alignment;
+  if (result == SUCCESS && (wanted || flags || !nbytes || nbytes % driver.granularity)) result = INVALID_VALUE;
+  if (result) return end(result);
+  char *map = mmap(NULL, nbytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return *out = (uint64_t)(uintptr_t)(map + page), end(map == MAP_FAILED ? OUT_OF_MEMORY : SUCCESS);
+}
+API int cuMemAddressFree(uint64_t address, size_t nbytes) {
+  const size_t page = driver.memory.page;
+  pthread_mutex_lock(&driver.lock); /* no context is needed */
+  if (mapped_at(address)) return end(INVALID_VALUE);
+  if (driver.lost == SUCCESS) run(); /* addresses may be another buffer's from here on */
+  rc_forget(&driver.races);
+  munmap((char *)at(address) - page, nbytes + 2 * page);
+  return end(SUCCESS);
+}
+API int cuMemMap(uint64_t address, size_t nbytes, size_t offset, uint64_t handle, unsigned long long flags) {
+  int result = begin_memory_call();
+  memory_t *m = find_memory(handle);
+  if (result == SUCCESS && (!m || offset || flags || nbytes != m->nbytes || m->at)) result = INVALID_VALUE;
+  if (result == SUCCESS) m->at = address;
+  return end(result);
+}
+/* From here on it may be touched. */
+API int cuMemSetAccess(uint64_t address, size_t nbytes, const access_t *access, size_t n) {
+  int result = begin_memory_call();
+  memory_t *m = mapped_at(address);
+  if (result == SUCCESS && (!m || m->at != address || m->nbytes != nbytes || m->is_buffer || n != 1 ||
+                            access->location.type != ON_A_DEVICE || access->flags != READ_WRITE))
+    result = INVALID_VALUE;
+  if (result == SUCCESS && !sd_memory_adopt(&driver.memory, at(address), nbytes)) result = OUT_OF_MEMORY;
+  if (result == SUCCESS) m->is_buffer = 1;
+  if (driver.memory.nbytes > driver.peak) driver.peak = driver.memory.nbytes;
+  return end(result);
+}
+/* It waits for nobody: what still uses the memory traps. */
+API int cuMemUnmap(uint64_t address, size_t nbytes) {
+  int result = begin_memory_call();
+  memory_t *m = mapped_at(address);
+  if (result == SUCCESS && (!m || m->at != address || m->nbytes != nbytes)) result = INVALID_VALUE;
+  if (result) return end(result);
+  if (m->is_buffer) sd_memory_disown(&driver.memory, sd_memory_find(&driver.memory, address, nbytes));
+  m->is_buffer = 0;
+  m->at = 0;
+  drop_unheld(m);
+  return end(SUCCESS);
+}
+API int cuMemGetAddressRange_v2(uint64_t *out_begin, size_t *out_nbytes, uint64_t address) {
+  const int result = begin();
+  const sd_buffer_t *b = sd_memory_find(&driver.memory, address, 1);
+  *out_begin = b ? (uint64_t)(uintptr_t)b->data : 0;
+  *out_nbytes = b ? b->nbytes : 0;
+  return end(result ? result : b ? SUCCESS : NOT_FOUND);
 }
 
 /* ---- streams ---- */
@@ -733,13 +872,14 @@ typedef struct executable {
   uint64_t *words, n_launches; /* by mark: the number of the launch that has come there */
 } executable_t;
 
+enum { USE_NODE_PRIORITY = 8 }; /* of which there is none here */
 API int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
   const capture_t *from = graph;
   executable_t *to = calloc(1, sizeof *to);
   int result = begin();
-  if (!to || flags) {
+  if (!to || (flags && flags != USE_NODE_PRIORITY)) {
     free(to);
-    return end(flags ? NOT_SUPPORTED : OUT_OF_MEMORY);
+    return end(to ? NOT_SUPPORTED : OUT_OF_MEMORY);
   }
   to->n_lanes = from->n_lanes;
   to->words = calloc((size_t)from->n_marks + 1, sizeof *to->words);

@@ -256,12 +256,84 @@ static void memory_that_is_not_there_is_told_in_numbers(void **state) {
   end(&w);
 }
 
+/* ---- memory that other processes may map ---- */
+
+static uint64_t free_nbytes(const world_t *w) {
+  aot_device_info_t info = {.struct_size = sizeof info};
+  w->d->info(w->d, &info);
+  return info.free_nbytes;
+}
+
+/* Of a device among several ranks: large buffers are such memory, small ones are not. */
+static void large_buffers_may_be_mapped_by_others(void **state) {
+  world_t w = begin();
+  gc_device_t *g = w.d->head.self;
+  const uint64_t page = g->shared.granularity, before = free_nbytes(&w);
+  (void)state;
+  if (!page) {
+    end(&w);
+    skip();
+  }
+  assert_false(g->is_shared); /* alone */
+  g->is_shared = 1;
+  const aot_buffer_t large = alloc(&w, page + 1), small = alloc(&w, page - 1);
+  char *to = pinned(&w, 1);
+  assert_int_equal(atomic_load(&g->own_nbytes), 2 * page);
+  assert_true(before - free_nbytes(&w) >= 2 * page);
+  w.d->fill(w.d, NULL, w.one, large, 7);
+  w.d->read(w.d, NULL, w.one, to, (aot_buffer_t){large.address + page, 1});
+  w.d->signal(w.d, NULL, w.one, at(&w, 1));
+  assert_int_equal(wait_for(&w, 1), AOT_OK);
+  assert_int_equal(*to, 7);
+  gc_result_t result = 1;
+  assert_int_equal(gc_shared_memory_give_back(&g->shared, small.address, &result), 0);
+  assert_int_equal(w.d->free(w.d, NULL, small), AOT_OK);
+  assert_int_equal(w.d->free(w.d, NULL, large), AOT_OK);
+  assert_int_equal(atomic_load(&g->own_nbytes), 0);
+  /* its addresses are nobody's from now on */
+  for (int k = 0; k < 4; k++) {
+    const aot_buffer_t next = alloc(&w, page);
+    assert_true(next.address + page <= large.address || large.address + 2 * page <= next.address);
+    assert_int_equal(w.d->free(w.d, NULL, next), AOT_OK);
+  }
+  aot_buffer_t none;
+  assert_int_equal(w.d->alloc(w.d, NULL, UINT64_C(1) << 45, &none), AOT_E_EXHAUSTED);
+  assert_non_null(strstr(told, "has no memory for 35184372088832 bytes: "));
+  w.d->host_free(w.d, NULL, to, 1);
+  end(&w);
+}
+
+static gc_result_t no_memory_of_that_kind(gc_memory_t *out, size_t nbytes, const gc_memory_wish_t *wish,
+                                          unsigned long long flags) {
+  (void)out, (void)nbytes, (void)wish, (void)flags;
+  return 801; /* CUDA_ERROR_NOT_SUPPORTED */
+}
+static void a_driver_without_such_memory_gives_its_usual(void **state) {
+  world_t w = begin();
+  gc_device_t *g = w.d->head.self;
+  gc_result_t result;
+  (void)state;
+  g->is_shared = 1;
+  g->driver.mem_create = no_memory_of_that_kind;
+  const aot_buffer_t b = alloc(&w, UINT64_C(4) << 20);
+  assert_int_equal(gc_shared_memory_give_back(&g->shared, b.address, &result), 0);
+  assert_int_equal(w.d->free(w.d, NULL, b), AOT_OK);
+  end(&w);
+}
+
 static void a_device_that_is_not_there_is_told(void **state) {
   aot_status_t status;
   (void)state;
   assert_null(gc_device_create(&host, NULL, 1000, 600, &status));
   assert_int_equal(status, AOT_E_NOT_FOUND);
   assert_non_null(strstr(told, "there is no device cuda 1000: the driver has "));
+}
+
+static void ends_well(pid_t child) {
+  int how = 0;
+  waitpid(child, &how, 0);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 0);
 }
 
 /* In a process of its own: the context is lost for good. */
@@ -284,10 +356,31 @@ static void a_lost_device_fails_every_wait_and_frees_what_it_had(void **state) {
     end(&w);
     _exit(0);
   }
-  int how = 0;
-  waitpid(child, &how, 0);
-  assert_true(WIFEXITED(how));
-  assert_int_equal(WEXITSTATUS(how), 0);
+  ends_well(child);
+}
+
+/* Who uses memory that was given back loses the device, as on a GPU. */
+static void memory_that_is_given_back_is_no_buffer(void **state) {
+  (void)state;
+  world_t first = begin();
+  const int can_fork = is_double(&first);
+  end(&first);
+  if (!can_fork) skip();
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    world_t w = begin();
+    gc_device_t *g = w.d->head.self;
+    g->is_shared = 1;
+    const aot_buffer_t b = alloc(&w, g->shared.granularity);
+    if (w.d->free(w.d, NULL, b) != AOT_OK) _exit(1);
+    w.d->fill(w.d, NULL, w.one, (aot_buffer_t){b.address, 64}, 0);
+    w.d->signal(w.d, NULL, w.one, at(&w, 1));
+    if (wait_for(&w, 1) != AOT_E_DATA_LOSS) _exit(2);
+    end(&w);
+    _exit(0);
+  }
+  ends_well(child);
 }
 
 typedef struct worker {
@@ -332,8 +425,11 @@ int main(void) {
       cmocka_unit_test(the_host_raises_what_a_queue_waits_for),
       cmocka_unit_test(a_wait_tells_what_it_sees_in_words_of_the_host),
       cmocka_unit_test(memory_that_is_not_there_is_told_in_numbers),
+      cmocka_unit_test(large_buffers_may_be_mapped_by_others),
+      cmocka_unit_test(a_driver_without_such_memory_gives_its_usual),
       cmocka_unit_test(a_device_that_is_not_there_is_told),
       cmocka_unit_test(a_lost_device_fails_every_wait_and_frees_what_it_had),
+      cmocka_unit_test(memory_that_is_given_back_is_no_buffer),
       cmocka_unit_test(threads_have_queues_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
