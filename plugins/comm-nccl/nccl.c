@@ -2,6 +2,7 @@
 
 #include <aot/communicator.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,11 @@ static const struct {
     {"ncclSend", offsetof(nl_nccl_t, send), 0},
     {"ncclRecv", offsetof(nl_nccl_t, recv), 0},
     {"ncclAlltoAll", offsetof(nl_nccl_t, all_to_all), 22800},
+    {"ncclCommInitRankConfig", offsetof(nl_nccl_t, comm_init_rank_config), 22800},
+    {"ncclCommWindowRegister", offsetof(nl_nccl_t, window_register), 22800},
+    {"ncclCommWindowDeregister", offsetof(nl_nccl_t, window_deregister), 22800},
+    {"ncclMemAlloc", offsetof(nl_nccl_t, mem_alloc), 22800},
+    {"ncclMemFree", offsetof(nl_nccl_t, mem_free), 22800},
 };
 
 /* A function that an older library has already, if it has, is not yet the one that is meant. */
@@ -59,6 +65,26 @@ int nl_open(nl_nccl_t *out, const char *path, char *why, size_t size) {
   snprintf(why, size, "%s is NCCL %d.%d, and 2.18 or later is needed", file, out->version / 10000,
            out->version / 100 % 100);
   return -1;
+}
+
+nl_config_t nl_copying_config(void) {
+  enum { VERSION = 22809 /* 2.28.9 */, CTA_POLICY_ZERO = 2 };
+  const nl_config_t config = {.size = sizeof config,
+                              .magic = 0xcafebeefu,
+                              .version = VERSION,
+                              .blocking = INT_MIN,
+                              .cga_cluster_size = INT_MIN,
+                              .min_ctas = INT_MIN,
+                              .max_ctas = INT_MIN,
+                              .split_share = INT_MIN,
+                              .traffic_class = INT_MIN,
+                              .collnet_enable = INT_MIN,
+                              .cta_policy = CTA_POLICY_ZERO,
+                              .shrink_share = INT_MIN,
+                              .nvls_ctas = INT_MIN,
+                              .n_channels_per_net_peer = INT_MIN,
+                              .nvlink_centric_sched = INT_MIN};
+  return config;
 }
 
 int nl_dtype(int32_t dtype) {

@@ -15,8 +15,20 @@ typedef struct nl_id {   /* ncclUniqueId */
   char bytes[128];
 } nl_id_t;
 
+/* ncclConfig_t of 2.28, which later versions know; INT_MIN and NULL: as NCCL has it */
+typedef struct nl_config {
+  size_t size;
+  unsigned magic, version;
+  int blocking, cga_cluster_size, min_ctas, max_ctas;
+  const char *net_name;
+  int split_share, traffic_class;
+  const char *comm_name;
+  int collnet_enable, cta_policy, shrink_share, nvls_ctas, n_channels_per_net_peer, nvlink_centric_sched;
+} nl_config_t;
+
 /* ncclDataType_t */
 enum { NL_I8 = 0, NL_U8 = 1, NL_I32 = 2, NL_I64 = 4, NL_F16 = 6, NL_F32 = 7, NL_F64 = 8, NL_BF16 = 9 };
+#define NL_WINDOW_SYMMETRIC 1 /* NCCL_WIN_COLL_SYMMETRIC: it lies alike on all ranks */
 /* ncclRedOp_t */
 enum { NL_SUM = 0, NL_PRODUCT = 1, NL_MAX = 2, NL_MIN = 3, NL_AVG = 4 };
 
@@ -39,13 +51,20 @@ typedef struct nl_nccl {
   int (*broadcast)(const void *from, void *to, size_t n, int dtype, int root, nl_comm_t comm, void *stream);
   int (*send)(const void *from, size_t n, int dtype, int to, nl_comm_t comm, void *stream);
   int (*recv)(void *to, size_t n, int dtype, int from, nl_comm_t comm, void *stream);
-  int (*all_to_all)(const void *from, void *to, size_t n, int dtype, nl_comm_t comm, void *stream); /* 2.28 */
+  /* since 2.28 */
+  int (*all_to_all)(const void *from, void *to, size_t n, int dtype, nl_comm_t comm, void *stream);
+  int (*comm_init_rank_config)(nl_comm_t *out, int n_ranks, nl_id_t id, int rank, nl_config_t *config);
+  int (*window_register)(nl_comm_t comm, void *begin, size_t nbytes, void **out, int flags);
+  int (*window_deregister)(nl_comm_t comm, void *window);
+  int (*mem_alloc)(void **out, size_t nbytes); /* of memory that may be a window */
+  int (*mem_free)(void *memory);
 } nl_nccl_t;
 
 /* path: a file, or empty: libnccl.so.2 as the loader finds it. 0, or -1 with a sentence in `why`; a library that was
  * opened stays so. */
 int nl_open(nl_nccl_t *out, const char *path, char *why, size_t size);
-int nl_dtype(int32_t dtype);   /* of AOT_F32, ..; -1: NCCL has none */
-int nl_reduce(int32_t reduce); /* of AOT_REDUCE_SUM, ..; -1: NCCL has none */
+nl_config_t nl_copying_config(void); /* collectives take no multiprocessor where copy engines can do them */
+int nl_dtype(int32_t dtype);         /* of AOT_F32, ..; -1: NCCL has none */
+int nl_reduce(int32_t reduce);       /* of AOT_REDUCE_SUM, ..; -1: NCCL has none */
 
 #endif

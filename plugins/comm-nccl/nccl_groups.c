@@ -1,6 +1,7 @@
 #include "nccl_groups.h"
 
 #include "attempt.h"
+#include "first_window.h"
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@ typedef struct nl_channel {
   const aot_device_t *device;
   const aot_ext_stream_t *stream;
   nl_comm_t comm;
+  nl_comm_t copying; /* has the windows; NULL: none, or not yet */
+  nl_windows_t windows;
   uint64_t *word;            /* pinned: the number of the collective that the device is at, 0: none */
   uint64_t n;                /* collectives put so far; numbers count from 1 */
   uint64_t at;               /* what the watcher has seen last .. */
@@ -55,7 +58,14 @@ static void fail(nl_groups_t *g, nl_channel_t *c, const char *why) {
   c->has_ended = 1;
   rn_group_fail(c->group, AOT_E_UNAVAILABLE, text);
   g->nccl.comm_abort(c->comm);
-  c->comm = NULL;
+  if (c->copying) g->nccl.comm_abort(c->copying);
+  c->comm = c->copying = NULL;
+}
+
+/* 0: none. */
+static int error_of(const nl_groups_t *g, nl_comm_t comm) {
+  int code = 0;
+  return comm && g->nccl.comm_get_async_error(comm, &code) == 0 && code != NL_IN_PROGRESS ? code : 0;
 }
 
 /* In that order: who has ended explains why a collective does not. */
@@ -63,7 +73,7 @@ static void look(nl_groups_t *g, nl_channel_t *c) {
   const uint64_t at = __atomic_load_n(c->word, __ATOMIC_ACQUIRE), now = now_ns();
   rn_error_t error = {""};
   char text[320];
-  int code = 0;
+  int code;
   aot_str_t said;
   if (at != c->at) c->since = now;
   c->at = at;
@@ -72,7 +82,7 @@ static void look(nl_groups_t *g, nl_channel_t *c) {
     fail(g, c, error.text);
   } else if (g->has_failed(rn_group_transport(c->group), &error)) {
     fail(g, c, error.text);
-  } else if (g->nccl.comm_get_async_error(c->comm, &code) == 0 && code && code != NL_IN_PROGRESS) {
+  } else if ((code = error_of(g, c->comm)) || (code = error_of(g, c->copying))) {
     snprintf(text, sizeof text, "NCCL has failed: %s", g->nccl.get_error_string(code));
     fail(g, c, text);
   } else if (at && now - c->since > g->patience_ns) {
@@ -97,24 +107,35 @@ static void *watch(void *arg) {
 
 typedef struct making {
   nl_nccl_t nccl;
+  nl_memory_t memory;
   const aot_device_t *device;
   const aot_ext_stream_t *stream;
   nl_id_t id;
   uint32_t rank, n_ranks;
+  int has_windows, has_word; /* it is to have */
   int code;
   aot_status_t status; /* of the word */
   void *word;
   nl_comm_t comm;
 } making_t;
 
+typedef struct made {
+  nl_comm_t comm;
+  void *word;
+} made_t;
+
 static void make(void *arg) {
   making_t *m = arg;
   m->code = m->stream->enter(m->stream, NULL) == AOT_OK ? 0 : 1;
-  if (!m->code) m->code = m->nccl.comm_init_rank(&m->comm, (int)m->n_ranks, m->id, (int)m->rank);
-  if (!m->code) m->status = m->device->host_alloc(m->device, NULL, sizeof(uint64_t), &m->word);
+  nl_config_t config = nl_copying_config();
+  if (!m->code && m->has_windows)
+    m->code = m->nccl.comm_init_rank_config(&m->comm, (int)m->n_ranks, m->id, (int)m->rank, &config);
+  else if (!m->code) m->code = m->nccl.comm_init_rank(&m->comm, (int)m->n_ranks, m->id, (int)m->rank);
+  if (!m->code && m->has_windows) m->code = nl_first_window(&m->nccl, &m->memory, m->comm, m->n_ranks);
+  if (!m->code && m->has_word) m->status = m->device->host_alloc(m->device, NULL, sizeof(uint64_t), &m->word);
 }
 
-static aot_status_t try_to_make(making_t *m, uint64_t patience_ns, nl_channel_t *out, char *why, size_t size) {
+static aot_status_t try_to_make(making_t *m, uint64_t patience_ns, made_t *out, char *why, size_t size) {
   nl_attempt_t *a = nl_attempt_begin(make, m);
   if (!a) {
     free(m);
@@ -155,15 +176,23 @@ static aot_status_t agree(const nl_groups_t *g, aot_group_t *group, nl_id_t *id,
   return g->table->collect(g->table, NULL, group, &tell); /* whose failure is the group's */
 }
 
-/* The communicator and the word of a channel. */
-static aot_status_t make_comm(const nl_groups_t *g, nl_channel_t *c, char *why, size_t size) {
+/* A communicator of a channel: the one for windows, or the other one with the word. */
+static aot_status_t make_comm(const nl_groups_t *g, const nl_channel_t *c, int has_windows, made_t *out, char *why,
+                              size_t size) {
   aot_group_t *const group = c->group;
   const rn_transport_t *t = rn_group_transport(group);
   making_t *m = calloc(1, sizeof *m);
   if (!m) return AOT_E_EXHAUSTED;
-  *m = (making_t){.nccl = g->nccl, .device = c->device, .stream = c->stream, .rank = t->rank, .n_ranks = t->n_ranks};
+  *m = (making_t){.nccl = g->nccl,
+                  .memory = g->memory,
+                  .device = c->device,
+                  .stream = c->stream,
+                  .rank = t->rank,
+                  .n_ranks = t->n_ranks,
+                  .has_windows = has_windows,
+                  .has_word = !has_windows};
   const aot_status_t status = agree(g, group, &m->id, why, size);
-  if (status == AOT_OK) return try_to_make(m, g->patience_ns, c, why, size);
+  if (status == AOT_OK) return try_to_make(m, g->patience_ns, out, why, size);
   free(m);
   return status;
 }
@@ -174,6 +203,12 @@ static nl_channel_t *find(nl_groups_t *g, const aot_group_t *group) {
   while (c && c->group != group) c = c->next;
   pthread_mutex_unlock(&g->lock);
   return c;
+}
+
+static int can_have_windows(const nl_groups_t *g, const aot_group_t *group) {
+  return g->windows_from && rn_group_transport(group)->n_ranks > 1 && g->memory.release &&
+         g->nccl.comm_init_rank_config && g->nccl.window_register && g->nccl.window_deregister && g->nccl.mem_alloc &&
+         g->nccl.mem_free && g->nccl.all_to_all;
 }
 
 static aot_status_t open_channel(nl_groups_t *g, aot_group_t *group, const aot_device_t *device,
@@ -187,7 +222,11 @@ static aot_status_t open_channel(nl_groups_t *g, aot_group_t *group, const aot_d
     return AOT_E_PRECONDITION;
   }
   *c = (nl_channel_t){.group = group, .device = device, .stream = stream};
-  aot_status_t status = make_comm(g, c, why, size);
+  c->windows.from = can_have_windows(g, group) ? g->windows_from : 0;
+  made_t made = {0};
+  aot_status_t status = make_comm(g, c, 0, &made, why, size);
+  c->comm = made.comm;
+  c->word = made.word;
   if (status == AOT_OK) *c->word = 0;
   pthread_mutex_lock(&g->lock);
   if (status == AOT_OK && !g->is_watched) {
@@ -211,35 +250,33 @@ static aot_status_t open_channel(nl_groups_t *g, aot_group_t *group, const aot_d
 static int goes_on(int code) { return !code || code == NL_IN_PROGRESS; }
 
 /* Pieces that are all alike; without NCCL's own call, each with its rank by a letter, the rank's own as well. */
-static int exchange(const nl_groups_t *g, const nl_channel_t *c, const aot_collective_t *w, void *stream) {
-  const uint32_t n = rn_group_transport(c->group)->n_ranks;
+static int exchange(const nl_groups_t *g, nl_comm_t comm, uint32_t n, const aot_collective_t *w, void *stream) {
   const uint64_t piece = w->to.nbytes / n;
   const char *from = (const char *)(uintptr_t)w->from.address;
   char *to = (char *)(uintptr_t)w->to.address;
-  if (g->nccl.all_to_all) return g->nccl.all_to_all(from, to, piece, NL_U8, c->comm, stream);
+  if (g->nccl.all_to_all) return g->nccl.all_to_all(from, to, piece, NL_U8, comm, stream);
   int code = g->nccl.group_start();
   for (uint32_t r = 0; r < n && goes_on(code); r++) {
-    code = g->nccl.send(from + r * piece, piece, NL_U8, (int)r, c->comm, stream);
-    if (goes_on(code)) code = g->nccl.recv(to + r * piece, piece, NL_U8, (int)r, c->comm, stream);
+    code = g->nccl.send(from + r * piece, piece, NL_U8, (int)r, comm, stream);
+    if (goes_on(code)) code = g->nccl.recv(to + r * piece, piece, NL_U8, (int)r, comm, stream);
   }
   const int ended = g->nccl.group_end(); /* after a failure, too */
   return goes_on(code) ? ended : code;
 }
 
 /* What is only moved goes as bytes; NCCL counts elements of a rank's part. */
-static int call(const nl_groups_t *g, const nl_channel_t *c, const aot_collective_t *w, void *stream) {
+static int call(const nl_groups_t *g, nl_comm_t comm, uint32_t n_ranks, const aot_collective_t *w, void *stream) {
   const int dtype = nl_dtype(w->dtype), op = nl_reduce(w->reduce);
   const uint64_t size = aot_dtype_size(w->dtype);
   const void *from = (const void *)(uintptr_t)w->from.address;
   void *to = (void *)(uintptr_t)w->to.address;
   switch (w->kind) {
-    case AOT_COLLECTIVE_ALL_GATHER: return g->nccl.all_gather(from, to, w->from.nbytes, NL_U8, c->comm, stream);
-    case AOT_COLLECTIVE_BROADCAST:
-      return g->nccl.broadcast(from, to, w->to.nbytes, NL_U8, (int)w->root, c->comm, stream);
-    case AOT_COLLECTIVE_ALL_TO_ALL: return exchange(g, c, w, stream);
+    case AOT_COLLECTIVE_ALL_GATHER: return g->nccl.all_gather(from, to, w->from.nbytes, NL_U8, comm, stream);
+    case AOT_COLLECTIVE_BROADCAST: return g->nccl.broadcast(from, to, w->to.nbytes, NL_U8, (int)w->root, comm, stream);
+    case AOT_COLLECTIVE_ALL_TO_ALL: return exchange(g, comm, n_ranks, w, stream);
     case AOT_COLLECTIVE_REDUCE_SCATTER:
-      return g->nccl.reduce_scatter(from, to, w->to.nbytes / size, dtype, op, c->comm, stream);
-    default: return g->nccl.all_reduce(from, to, w->to.nbytes / size, dtype, op, c->comm, stream);
+      return g->nccl.reduce_scatter(from, to, w->to.nbytes / size, dtype, op, comm, stream);
+    default: return g->nccl.all_reduce(from, to, w->to.nbytes / size, dtype, op, comm, stream);
   }
 }
 
@@ -276,13 +313,47 @@ static uint64_t larger_side(const aot_collective_t *w) {
   return w->to.nbytes > w->from.nbytes ? w->to.nbytes : w->from.nbytes;
 }
 
-/* One by one, or as one piece of NCCL's work. */
-static int call_all(const nl_groups_t *g, const nl_channel_t *c, const aot_collective_t *const *w, uint64_t n,
-                    void *stream) {
-  int code = n > 1 ? g->nccl.group_start() : 0, ended = 0;
-  for (uint64_t k = 0; k < n && goes_on(code); k++) code = call(g, c, w[k], stream);
-  if (n > 1) ended = g->nccl.group_end(); /* after a failure, too */
+/* Of a piece of work what goes through windows, or what does not: one by one, or as one of NCCL's. */
+static int call_some(const nl_groups_t *g, const nl_channel_t *c, int through_windows, const aot_collective_t *const *w,
+                     uint64_t n, void *stream) {
+  const uint32_t n_ranks = rn_group_transport(c->group)->n_ranks;
+  const nl_comm_t comm = through_windows ? c->copying : c->comm;
+  uint64_t n_those = 0;
+  for (uint64_t k = 0; k < n; k++) n_those += nl_goes_through_windows(&c->windows, w[k]) == through_windows;
+  int code = n_those > 1 ? g->nccl.group_start() : 0, ended = 0;
+  for (uint64_t k = 0; k < n && goes_on(code); k++)
+    if (nl_goes_through_windows(&c->windows, w[k]) == through_windows) code = call(g, comm, n_ranks, w[k], stream);
+  if (n_those > 1) ended = g->nccl.group_end(); /* after a failure, too */
   return goes_on(code) ? ended : code;
+}
+
+static aot_status_t make_copying(nl_groups_t *g, nl_channel_t *c, char *why, size_t size) {
+  made_t made = {0};
+  AOT_TRY(make_comm(g, c, 1, &made, why, size));
+  pthread_mutex_lock(&g->lock);
+  const int has_ended = c->has_ended;
+  if (!has_ended) c->copying = made.comm;
+  pthread_mutex_unlock(&g->lock);
+  if (has_ended) g->nccl.comm_abort(made.comm);
+  return has_ended ? AOT_E_UNAVAILABLE : AOT_OK;
+}
+
+/* The ranks look whether NCCL can know, or knows, where the collectives' buffers lie. */
+static aot_status_t prepare(nl_groups_t *g, nl_channel_t *c, const aot_collective_t *const *w, uint64_t n, char *why,
+                            size_t size) {
+  int is_any = 0;
+  for (uint64_t k = 0; k < n; k++) is_any |= nl_goes_through_windows(&c->windows, w[k]);
+  if (!is_any) return AOT_OK;
+  if (!c->copying) AOT_TRY(make_copying(g, c, why, size));
+  const nl_windows_how_t how = {.table = g->table,
+                                .group = c->group,
+                                .nccl = &g->nccl,
+                                .memory = &g->memory,
+                                .comm = c->copying,
+                                .stream = c->stream,
+                                .n_ranks = rn_group_transport(c->group)->n_ranks,
+                                .patience_ns = g->patience_ns};
+  return nl_windows_prepare(&c->windows, &how, w, n, why, size);
 }
 
 static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const aot_collective_t *const *w, uint64_t n,
@@ -298,8 +369,10 @@ static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const a
   pthread_mutex_unlock(&g->lock);
   if (has_ended) return AOT_E_UNAVAILABLE;
   AOT_TRY(x->enter(x, ctx));
+  AOT_TRY(prepare(g, c, w, n, why, size));
   AOT_TRY(x->mark(x, ctx, queue, c->word, number));
-  const int code = call_all(g, c, w, n, x->stream(x, queue));
+  int code = call_some(g, c, 1, w, n, x->stream(x, queue));
+  if (goes_on(code)) code = call_some(g, c, 0, w, n, x->stream(x, queue));
   if (!goes_on(code)) {
     const char *last = g->nccl.get_last_error(c->comm);
     snprintf(why, size, "%s of %llu bytes: NCCL: %s; %.160s", rn_collective_name(w[0]->kind),
@@ -357,6 +430,8 @@ void nl_forget(nl_groups_t *g, aot_group_t *group) {
   pthread_mutex_unlock(&g->lock);
   if (!c) return;
   c->stream->enter(c->stream, NULL);
+  if (c->copying) nl_windows_drop(&c->windows, &g->nccl, c->copying);
+  if (c->copying) g->nccl.comm_destroy(c->copying);
   if (c->comm) g->nccl.comm_destroy(c->comm);
   c->device->host_free(c->device, NULL, c->word, sizeof(uint64_t));
   free(c);

@@ -1,5 +1,6 @@
-/* Groups whose collectives on a device's queues are NCCL's. One NCCL communicator a group, made when the first collective
- * needs it, by a thread of its own: the caller may be in the middle of a stream's capture, in which memory cannot be had.
+/* Groups whose collectives on a device's queues are NCCL's. A communicator a group, and one for what goes through windows, made
+ * when the first such collectives need them, by a thread of its own: the caller may be in the middle of a stream's capture, in
+ * which memory cannot be had.
  *
  *     collect     word = number of the collective    its kernel    word = 0        on the stream, also of a graph's replay
  *     watcher     every 20 ms: has a rank ended or given up? has NCCL an error? does a word stay for longer than patience?
@@ -10,6 +11,7 @@
 #define NL_NCCL_GROUPS_H
 
 #include "nccl.h"
+#include "windows.h"
 
 #include "common/ranks/rank_group.h"
 #include <aot/ext/stream.h>
@@ -26,8 +28,10 @@ struct nl_groups {
                     rn_error_t *error); /* of the transport that the groups have [any-thread] */
   int has_one_name;                     /* NCCL_COMM_ID: every communicator would have that name .. */
   uint32_t n_ranks;                     /* .. and so only that of all ranks can be made */
-  pthread_mutex_t lock;                 /* of all below */
-  struct nl_channel *channels;          /* of groups that have used a device; a list */
+  uint64_t windows_from; /* bytes of collectives whose memory NCCL is to know; 0: it is not to know any */
+  nl_memory_t memory;
+  pthread_mutex_t lock;        /* of all below */
+  struct nl_channel *channels; /* of groups that have used a device; a list */
   pthread_t watcher;
   int is_watched, ends;
 };

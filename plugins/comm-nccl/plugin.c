@@ -17,7 +17,17 @@
 #define FILE_PRESET "/dev/shm/aothost-ranks"
 
 enum { MOST_RANKS = 4096 /* of options */ };
-enum { OPT_RENDEZVOUS, OPT_RANK, OPT_RANKS, OPT_PATIENCE, OPT_LIBRARY, OPT_RECORD, OPT_DEVICE };
+enum {
+  OPT_RENDEZVOUS,
+  OPT_RANK,
+  OPT_RANKS,
+  OPT_PATIENCE,
+  OPT_LIBRARY,
+  OPT_RECORD,
+  OPT_DEVICE,
+  OPT_WINDOWS,
+  OPT_WINDOWS_FROM
+};
 
 typedef struct unit {
   rn_communicator_t base;
@@ -94,6 +104,7 @@ static aot_status_t meet_by_nccl(unit_t *u, aot_ctx_t *ctx, nl_how_t *how, rn_tr
   how->driver = &driver;
   how->device = u->device < 0 ? rn_device_of_rank(&u->host, ctx, n_devices) : (int)u->device;
   u->groups.has_failed = nl_has_failed;
+  u->groups.windows_from = 0; /* copy engines reach the machine's own devices, and what the host says has to be cheap */
   u->groups.has_one_name = 0; /* the variable has served its purpose */
   return nl_join(how, t, error);
 }
@@ -219,6 +230,8 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   u->groups.has_failed = fr_has_failed;
   u->groups.has_one_name = variable(u, ctx, "NCCL_COMM_ID") != NULL;
   u->groups.n_ranks = u->n_ranks;
+  u->groups.windows_from = o[OPT_WINDOWS].i ? (uint64_t)o[OPT_WINDOWS_FROM].i : 0;
+  nl_memory_open(&u->groups.memory);
   u->has_groups = 1;
   *out_table = &u->base.table.head;
   return AOT_OK;
@@ -246,6 +259,12 @@ static const aot_option_t options[] = {
                     .preset = {.i = -1}, .min = -1, .max = 1023,
                     .help = AOT_STR_INIT("with several machines the GPU that has what the ranks say beside tensors, counted from 0; -1: that of "
                                          "the rank's number on its machine, as the device cuda has it")},
+    [OPT_WINDOWS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("windows"), .preset = {.i = 1},
+                     .help = AOT_STR_INIT("NCCL (2.28 or later) is told of the memory that collectives of one machine use, and moves it by copy "
+                                          "engines where it can")},
+    [OPT_WINDOWS_FROM] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BYTES, .flags = AOT_OPT_HAS_RANGE,
+                          .name = AOT_STR_INIT("windows-from"), .preset = {.i = 1 << 20}, .min = 1, .max = 1e15,
+                          .help = AOT_STR_INIT("the larger side of a collective that it is told for")},
 };
 /* clang-format on */
 

@@ -49,12 +49,17 @@ static aot_node_t find_scatter(em_t *e, aot_node_t wait) {
   return is_sum && is_few && !AOT_DIM_IS_SYM(em_result_type(e, 0).sizes[0]) ? scatter : aot_no_node();
 }
 
-static aot_status_t visit(em_t *e, aot_node_t wait, uint32_t *io_n) {
+static uint64_t nbytes_of(em_t *e, aot_value_t v) {
+  const aot_type_t t = em_type(e, em_v(v));
+  return (uint64_t)tn_numel(t.rank, t.sizes) * aot_dtype_size(t.dtype);
+}
+
+static aot_status_t visit(em_t *e, aot_node_t wait, uint64_t least_nbytes, uint32_t *io_n) {
   const aot_graph_api_t *g = e->host->graph;
   const aot_node_t scatter = find_scatter(e, wait);
   if (scatter.id == AOT_NO_ID) return e->status;
   const aot_value_t wide = {e->info.operands[0]}, narrow = find_narrow(e, wide);
-  if (narrow.id == AOT_NO_ID) return e->status;
+  if (narrow.id == AOT_NO_ID || nbytes_of(e, narrow) < least_nbytes) return e->status;
   const aot_node_t cast = g->value_def(e->prog, wide);
   const aot_value_t sum = em_value(e, sum_of_pieces(e, narrow, em_in(e, "group_size").u.i));
   AOT_TRY(em_look(e, wait));
@@ -66,11 +71,11 @@ static aot_status_t visit(em_t *e, aot_node_t wait, uint32_t *io_n) {
   return e->status;
 }
 
-aot_status_t ov_exchange(em_t *e, uint32_t *io_n) {
+aot_status_t ov_exchange(em_t *e, uint64_t least_nbytes, uint32_t *io_n) {
   const aot_graph_api_t *g = e->host->graph;
   for (aot_node_t n = g->first(e->prog, e->graph), next; n.id != AOT_NO_ID; n = next) {
     next = g->next(e->prog, n);
-    AOT_TRY(visit(e, n, io_n));
+    AOT_TRY(visit(e, n, least_nbytes, io_n));
   }
   return e->status;
 }

@@ -15,7 +15,7 @@
 /* Pieces that are added up one by one. Among more ranks a piece is small, and a ring's messages are larger. */
 enum { OV_MOST_PIECES = 16 };
 
-/* In e's graph; adds to *io_n how many there are. */
-aot_status_t ov_exchange(em_t *e, uint32_t *io_n);
+/* In e's graph, of what has at least so many bytes, whole: smaller ones take what a message takes. Adds to *io_n how many. */
+aot_status_t ov_exchange(em_t *e, uint64_t least_nbytes, uint32_t *io_n);
 
 #endif

@@ -520,7 +520,7 @@ static aot_status_t run_graph(rewriting_t *r, ov_counts_t *out) {
   ov_plan_t plan = {0};
   AOT_TRY(write_out(e));
   if (r->options->keeps) AOT_TRY(ov_keep_gathers(e, &out->n_kept));
-  if (r->options->exchanges) AOT_TRY(ov_exchange(e, &out->n_exchanged));
+  if (r->options->exchange) AOT_TRY(ov_exchange(e, r->options->exchange, &out->n_exchanged));
   AOT_TRY(list_nodes(r));
   AOT_TRY(find_late(r));
   AOT_TRY(list_operands(r));

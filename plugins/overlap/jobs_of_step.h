@@ -13,7 +13,7 @@ typedef struct ov_options {
   uint64_t bucket, ahead; /* bytes */
   double margin;          /* times that a collective may take what the link says */
   int keeps;              /* what is gathered twice in a row is gathered once (kept_gathers.h) */
-  int exchanges;          /* sums of what was cast are exchanges (exchange.h) */
+  uint64_t exchange;      /* bytes: sums of so much that was cast are exchanges (exchange.h); 0: none */
   ov_link_t link;
   nc_rates_t rates;
   uint32_t n_ranks; /* that take part */

@@ -109,7 +109,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
       .ahead = (uint64_t)o[OPT_AHEAD].i,
       .margin = o[OPT_MARGIN].f,
       .keeps = o[OPT_KEEP].i != 0,
-      .exchanges = o[OPT_EXCHANGE].i != 0,
+      .exchange = (uint64_t)o[OPT_EXCHANGE].i,
       .n_ranks = (uint32_t)o[OPT_RANKS].i,
       .link = ov_link_of(o[OPT_LATENCY].f * 1e3, o[OPT_BANDWIDTH].f),
       .rates = {.bytes = o[OPT_MEMORY].f, .halves = flops, .singles = flops, .doubles = flops / 2, .node_ns = 0},
@@ -138,10 +138,10 @@ static const aot_option_t options[] = {
     [OPT_KEEP] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,
                   .name = AOT_STR_INIT("keep"), .preset = {.i = 1},
                   .help = AOT_STR_INIT("the parameter with which the forward ends and the backward begins is gathered once")},
-    [OPT_EXCHANGE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,
-                      .name = AOT_STR_INIT("exchange"), .preset = {.i = 1},
-                      .help = AOT_STR_INIT("of gradients that are cast for their sum over ranks what was cast is exchanged, and each "
-                                           "rank adds up its part; false: the communicator adds up")},
+    [OPT_EXCHANGE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BYTES, .flags = AOT_OPT_AFFECTS_OUTPUT,
+                      .name = AOT_STR_INIT("exchange"), .unit = AOT_STR_INIT("bytes"), .preset = {.i = 1 << 20},
+                      .help = AOT_STR_INIT("gradients of so many bytes that are cast for their sum over ranks are exchanged as they "
+                                           "were, and each rank adds up its part; 0: the communicator adds up")},
     [OPT_LATENCY] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                      .name = AOT_STR_INIT("latency"), .unit = AOT_STR_INIT("us"), .preset = {.f = 20}, .min = 0, .max = 1e6,
                      .help = AOT_STR_INIT("of a message between ranks")},
