@@ -5,8 +5,17 @@
 
 /* ---- buckets ---- */
 
-static int takes(const ov_problem_t *p, const ov_bucket_t *b, const ov_job_t *j) {
+/* Is there time in front of the first reader for a gather of so much? At the beginning of a step there is none, and what is
+ * read first is not to wait for what is read later. */
+static int is_hidden(const ov_problem_t *p, const ov_bucket_t *b, const ov_job_t *j, const double *begins) {
+  const double ns = ov_collective_ns(&p->link, j->kind, j->n_ranks, j->span, b->nbytes + j->nbytes);
+  return p->margin * ns <= begins[b->need];
+}
+
+/* begins: by node, the time of those in front of it. */
+static int takes(const ov_problem_t *p, const ov_bucket_t *b, const ov_job_t *j, const double *begins) {
   if (b->nbytes + j->nbytes > p->bucket) return 0;
+  if (j->kind == OV_GATHER && !is_hidden(p, b, j, begins)) return 0;
   /* a gather begins before the first is read, and the others are begun when the last operand is there */
   return j->kind == OV_GATHER ? j->ready <= b->need : j->ready < b->need;
 }
@@ -27,11 +36,11 @@ static uint32_t n_groups(const ov_problem_t *p) {
 
 /* Greedy, in the order of the program; of each kind and group one bucket is open at a time. opener: by both, the job that
  * has opened it, from 1. */
-static void fill_buckets(const ov_problem_t *p, ov_plan_t *out, uint32_t *opener) {
+static void fill_buckets(const ov_problem_t *p, ov_plan_t *out, const double *begins, uint32_t *opener) {
   for (uint32_t i = 0; i < p->n_jobs; i++) {
     ov_job_t *j = &p->jobs[i];
     uint32_t *first = &opener[j->group * OV_N_KINDS + (uint32_t)j->kind];
-    if (!*first || !takes(p, &out->buckets[p->jobs[*first - 1].in], j)) {
+    if (!*first || !takes(p, &out->buckets[p->jobs[*first - 1].in], j, begins)) {
       *first = i + 1;
       j->in = out->n_buckets++;
     }
@@ -202,7 +211,6 @@ typedef struct scratch {
 } scratch_t;
 
 static void find_times(const ov_problem_t *p, ov_plan_t *out, scratch_t *s) {
-  for (uint32_t i = 0; i < p->n_nodes; i++) s->begins[i + 1] = s->begins[i] + p->ns[i];
   out->compute_ns = s->begins[p->n_nodes];
   for (uint32_t k = 0; k < out->n_buckets; k++) {
     ov_bucket_t *b = &out->buckets[k];
@@ -280,7 +288,8 @@ int ov_arrange(const ov_problem_t *p, ov_plan_t *out) {
                    .pending = rows + nodes + 2 * jobs,
                    .urgent = rows + nodes + 3 * jobs,
                    .rank = rows + nodes + 4 * jobs};
-    fill_buckets(p, out, opener);
+    for (uint32_t i = 0; i < p->n_nodes; i++) s.begins[i + 1] = s.begins[i] + p->ns[i];
+    fill_buckets(p, out, s.begins, opener);
     list_jobs(p, out);
     find_times(p, out, &s);
     place(p, out, &s);

@@ -12,7 +12,8 @@
  * both. A wait that comes too early stops the rank; one that comes late holds memory a little longer.
  *
  * In front of one node gathers begin first, then urgent waits end, then reductions begin,
- * then other waits end. Jobs near each other go together up to `bucket` bytes, as one. O(n log n). */
+ * then other waits end. Jobs near each other go together up to `bucket` bytes, as one; gathers only as far as there is time in
+ * front of the first reader, so that a step begins with small ones. O(n log n). */
 #ifndef OV_ARRANGE_H
 #define OV_ARRANGE_H
 
