@@ -206,9 +206,10 @@ static nl_channel_t *find(nl_groups_t *g, const aot_group_t *group) {
 }
 
 static int can_have_windows(const nl_groups_t *g, const aot_group_t *group) {
-  return g->windows_from && rn_group_transport(group)->n_ranks > 1 && g->memory.release &&
-         g->nccl.comm_init_rank_config && g->nccl.window_register && g->nccl.window_deregister && g->nccl.mem_alloc &&
-         g->nccl.mem_free && g->nccl.all_to_all;
+  return g->windows_from && !g->has_one_name /* there is another communicator */ &&
+         rn_group_transport(group)->n_ranks > 1 && g->memory.release && g->nccl.comm_init_rank_config &&
+         g->nccl.window_register && g->nccl.window_deregister && g->nccl.mem_alloc && g->nccl.mem_free &&
+         g->nccl.all_to_all;
 }
 
 static aot_status_t open_channel(nl_groups_t *g, aot_group_t *group, const aot_device_t *device,

@@ -150,13 +150,14 @@ static int lies_alike(const work_t *w) {
   return 1;
 }
 
+/* 0: they are not; -1: aborted. */
 static int places_are_alike(const work_t *w) {
   comm_t *c = w->comm;
   if (!c->has_config) return 1;
   memcpy(c->m->slots[c->rank], &w->place, sizeof w->place);
-  if (!wait_for_all(c)) return 1;
+  if (!wait_for_all(c)) return -1;
   const int are = lies_alike(w);
-  return wait_for_all(c) ? are : 1;
+  return wait_for_all(c) ? are : -1;
 }
 
 /* 0: aborted. */
@@ -219,8 +220,11 @@ static int run(void *argument) {
   comm_t *c = all->rows[0].comm;
   if (all->fails) atomic_store(&c->error, REMOTE_ERROR);
   while ((all->hangs || all->fails) && !atomic_load(&c->is_aborted)) nap();
-  for (uint32_t k = 0; k < all->n && all->rows[0].kind < SEND; k++)
-    if (!places_are_alike(&all->rows[k])) return 1;
+  if (atomic_load(&c->is_aborted)) return 0;
+  for (uint32_t k = 0; k < all->n && all->rows[0].kind < SEND; k++) {
+    const int are_alike = places_are_alike(&all->rows[k]);
+    if (are_alike <= 0) return are_alike == 0;
+  }
   if (all->rows[0].kind >= SEND) deliver(all);
   for (uint32_t k = 0; k < all->n && all->rows[0].kind < SEND && do_one(&all->rows[k]); k++) continue;
   return 0;
