@@ -65,6 +65,11 @@ status 0 "$aothost" run train.yaml --set run.train.accumulate=2 $half --json one
 # shellcheck disable=SC2086
 ranks 2 $half
 [ "$(calls one.json)" -gt 0 ] && [ "$(calls one.json)" = "$(calls json.0)" ] || complain "$(calls json.0) calls of cuDNN in a rank, $(calls one.json) in one process"
+losses one.json > one
+# shellcheck disable=SC2086
+ranks 2 $half --set stages.overlap.exchange=1
+equal 1 'gradients that are exchanged'
+[ "$(jq '[.stages[].numbers["exchanged-sums"].value // 0] | add > 0' json.0)" = true ] || complain 'no gradient is exchanged'
 # A mesh: gathers and scatters of rows and sums of columns, all on one queue beside the kernels.
 status 0 "$aothost" run train.yaml --set run.train.accumulate=4 --set run.train.steps=3 --json one.json
 losses one.json > one

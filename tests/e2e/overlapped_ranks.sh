@@ -43,6 +43,20 @@ equal 2 "micro steps"
 alone 2 --set run.train.precision=bf16
 together 2 --set run.train.precision=bf16
 equal 2 "bf16"
+for backend in ref cpu; do # gradients in bf16 are exchanged, and added up where they are read
+  alone 3 --set run.train.precision=bf16 --set vars.backend=backend-$backend
+  # shellcheck disable=SC2086
+  together 3 --set run.train.precision=bf16 --set vars.backend=backend-$backend --set stages.overlap.exchange=1 --set stages.overlap.bucket=8KiB $late
+  equal 3 "exchanged, $backend"
+done
+rows='--set run.train.precision=bf16 --set run.train.clip-norm=0.05 --set stages.fsdp.mode=hybrid --set stages.fsdp.columns=2'
+for exchange in 0 1; do # of rows of a mesh, the same bits
+  # shellcheck disable=SC2086
+  together 4 $rows --set stages.overlap.exchange=$exchange
+  cp all all.$exchange
+done
+same all.0 all.1
+alone 2 --set run.train.precision=bf16
 together 2 --set run.train.precision=bf16 --set stages.fsdp.reduce=gathered
 awk 'FNR == NR { one[$1] = $2; next } { d = $2 / one[$1] - 1; if (d * d > 1e-6) exit 1 }' one all || complain "added up in bf16, losses are far off"
 scaled="--set run.train.precision=f16 --set run.train.loss-scale=dynamic --set run.train.loss-scale-with.init=2e5"

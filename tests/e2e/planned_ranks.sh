@@ -41,5 +41,7 @@ for mode in shard shard-grad replicate; do as_planned "$models/gpt_tiny/train.pt
 for mode in shard replicate hybrid:2; do as_planned "$models/gpt_tiny/train.pt2" 4 $mode; done
 as_planned "$models/gpt_tiny/train.pt2" 4 hybrid:2 --set stages.fsdp.replicate-under=0 --set run.train.clip-norm=0.05
 as_planned "$models/resnet_tiny/train.pt2" 3 shard --set run.train.precision=bf16
+as_planned "$models/gpt_tiny/train.pt2" 3 shard --set run.train.precision=bf16 --set stages.overlap.exchange=1
+jq -e '[.plans[0].collectives[] | select(.by == "exchange" and .bytes > 0)] | length > 0' plan.json > jq.out || complain "nothing is exchanged: $(cat plan.json)"
 as_planned "$models/resnet_tiny/train.pt2" 2 shard-grad --set run.train.clip-norm=0.05
 finish
