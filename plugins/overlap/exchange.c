@@ -1,15 +1,12 @@
 #include "exchange.h"
 
-#include "common/tensor/geometry.h"
-#include <string.h>
-
-static int is_node(const em_t *e, const char *name) { return aot_str_eq(e->desc->name, aot_str(name)); }
+#include "step_nodes.h"
 
 /* What a cast to a wider float reads, as it lies; none: v is not made by one. */
 static aot_value_t find_narrow(em_t *e, aot_value_t v) {
   em_t at = *e;
   const aot_node_t cast = e->host->graph->value_def(e->prog, v);
-  if (cast.id == AOT_NO_ID || em_look(&at, cast) != AOT_OK || !is_node(&at, "aten._to_copy.default") ||
+  if (cast.id == AOT_NO_ID || em_look(&at, cast) != AOT_OK || !ov_is_node(&at, "aten._to_copy.default") ||
       at.info.n_operands != 1)
     return aot_no_value();
   const aot_value_t from = {at.info.operands[0]};
@@ -37,11 +34,11 @@ static em_x_t sum_of_pieces(em_t *e, aot_value_t narrow, int64_t n_ranks) {
 /* What the wait waits for, if nobody else reads it and it is a sum over few ranks of a tensor of known sizes; e looks at it,
  * and new nodes stand in front of it. None: it is something else. */
 static aot_node_t find_scatter(em_t *e, aot_node_t wait) {
-  if (em_look(e, wait) != AOT_OK || !is_node(e, "_c10d_functional.wait_tensor.default")) return aot_no_node();
+  if (em_look(e, wait) != AOT_OK || !ov_is_node(e, "_c10d_functional.wait_tensor.default")) return aot_no_node();
   const aot_value_t v = {e->info.operands[0]};
   const aot_node_t scatter = e->host->graph->value_def(e->prog, v);
   if (scatter.id == AOT_NO_ID || e->host->graph->n_uses(e->prog, v) != 1 || em_rewrite(e, scatter) != AOT_OK ||
-      !is_node(e, "_c10d_functional.reduce_scatter_tensor.default"))
+      !ov_is_node(e, "_c10d_functional.reduce_scatter_tensor.default"))
     return aot_no_node();
   const em_x_t how = em_in(e, "reduce_op"), n_ranks = em_in(e, "group_size");
   const int is_sum = how.kind == AOT_ARG_STR && aot_str_eq((aot_str_t){how.u.chars, how.n}, aot_str("sum"));
@@ -49,17 +46,12 @@ static aot_node_t find_scatter(em_t *e, aot_node_t wait) {
   return is_sum && is_few && !AOT_DIM_IS_SYM(em_result_type(e, 0).sizes[0]) ? scatter : aot_no_node();
 }
 
-static uint64_t nbytes_of(em_t *e, aot_value_t v) {
-  const aot_type_t t = em_type(e, em_v(v));
-  return (uint64_t)tn_numel(t.rank, t.sizes) * aot_dtype_size(t.dtype);
-}
-
 static aot_status_t visit(em_t *e, aot_node_t wait, uint64_t least_nbytes, uint32_t *io_n) {
   const aot_graph_api_t *g = e->host->graph;
   const aot_node_t scatter = find_scatter(e, wait);
   if (scatter.id == AOT_NO_ID) return e->status;
   const aot_value_t wide = {e->info.operands[0]}, narrow = find_narrow(e, wide);
-  if (narrow.id == AOT_NO_ID || nbytes_of(e, narrow) < least_nbytes) return e->status;
+  if (narrow.id == AOT_NO_ID || ov_nbytes(e, narrow) < least_nbytes) return e->status;
   const aot_node_t cast = g->value_def(e->prog, wide);
   const aot_value_t sum = em_value(e, sum_of_pieces(e, narrow, em_in(e, "group_size").u.i));
   AOT_TRY(em_look(e, wait));

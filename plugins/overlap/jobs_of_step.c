@@ -8,7 +8,7 @@
 #include "common/emit/emit.h"
 #include "joint/snap_births.h"
 #include "memory_of_step.h"
-#include "common/tensor/geometry.h"
+#include "step_nodes.h"
 #include <aot/ext/ranks.h>
 #include <aot/graph.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static const aot_graph_api_t *graph_of(const rewriting_t *r) { return r->e.host-
 
 static const shape_t *shape_of(const em_t *e) {
   for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-    if (aot_str_eq(e->desc->name, aot_str(shapes[i].op))) return &shapes[i];
+    if (ov_is_node(e, shapes[i].op)) return &shapes[i];
   return NULL;
 }
 
@@ -161,22 +161,16 @@ static aot_node_t waiter(rewriting_t *r, aot_value_t v) {
   em_t *e = &r->e;
   aot_node_t user;
   if (graph_of(r)->n_uses(e->prog, v) != 1 || graph_of(r)->users(e->prog, v, &user, 1) != 1 ||
-      em_look(e, user) != AOT_OK || !aot_str_eq(e->desc->name, aot_str("_c10d_functional.wait_tensor.default")))
+      em_look(e, user) != AOT_OK || !ov_is_node(e, "_c10d_functional.wait_tensor.default"))
     return aot_no_node();
   return user;
-}
-
-static uint64_t nbytes_of(em_t *e, aot_value_t v) {
-  const aot_type_t t = em_type(e, em_v(v));
-  return e->status == AOT_OK ? (uint64_t)tn_numel(t.rank, t.sizes) * aot_dtype_size(t.dtype) : 0;
 }
 
 /* A parameter's shard, or its cast: that is made anew where the gather begins. */
 static int is_early(rewriting_t *r, uint32_t value) {
   const uint32_t at = maker(r, value);
   if (at == OV_NONE) return 1;
-  if (em_look(&r->e, r->nodes[at]) != AOT_OK || !aot_str_eq(r->e.desc->name, aot_str("aten._to_copy.default")))
-    return 0;
+  if (em_look(&r->e, r->nodes[at]) != AOT_OK || !ov_is_node(&r->e, "aten._to_copy.default")) return 0;
   return r->e.info.n_operands == 1 && maker(r, r->e.info.operands[0]) == OV_NONE;
 }
 
@@ -214,7 +208,7 @@ static aot_status_t add_job(rewriting_t *r, uint32_t at) {
   const aot_node_t wait = waiter(r, result);
   const uint32_t group = wait.id == AOT_NO_ID ? OV_NONE : group_of(r, r->nodes[at], type.dtype);
   if (group == OV_NONE) return e->status;
-  const uint64_t whole = nbytes_of(e, shape->kind == OV_SCATTER ? (aot_value_t){operand} : result);
+  const uint64_t whole = ov_nbytes(e, shape->kind == OV_SCATTER ? (aot_value_t){operand} : result);
   const int is_gather = shape->kind == OV_GATHER;
   const uint32_t made = maker(r, operand), behind_made = made == OV_NONE ? 0 : made + 1;
   AOT_TRY(em_look(e, wait));
@@ -479,9 +473,8 @@ static aot_status_t write_out(em_t *e) {
     aot_value_t sum;
     next = g->next(e->prog, n);
     AOT_TRY(em_look(e, n));
-    if (!aot_str_eq(e->desc->name, aot_str("aot.sum_over_ranks.default")) &&
-        !aot_str_eq(e->desc->name, aot_str("aot.copy_to_ranks.default")) &&
-        !aot_str_eq(e->desc->name, aot_str("aot.all_gather_as.default")))
+    if (!ov_is_node(e, "aot.sum_over_ranks.default") && !ov_is_node(e, "aot.copy_to_ranks.default") &&
+        !ov_is_node(e, "aot.all_gather_as.default"))
       continue;
     const aot_value_t was = e->info.first_result;
     const aot_status_t status = e->host->edit->decompose(e->prog, n, &sum);
@@ -502,14 +495,14 @@ static aot_status_t count_traffic(rewriting_t *r, ov_traffic_t *out) {
     AOT_TRY(em_look(e, n));
     const shape_t *shape = shape_of(e);
     for (uint32_t i = 0; !shape && i < sizeof shapes / sizeof *shapes; i++)
-      if (aot_str_eq(e->desc->name, aot_str(shapes[i].start))) shape = &shapes[i];
+      if (ov_is_node(e, shapes[i].start)) shape = &shapes[i];
     if (!shape) continue;
     const aot_node_info_t info = e->info;
     const ov_among_t among = ov_among_of(&info.args[info.n_args - 1], r->options->n_ranks);
     const aot_type_t type = em_type(e, em_v(info.first_result));
     uint64_t whole = 0;
     for (uint32_t i = 0; i < info.n_results; i++)
-      whole += nbytes_of(e, (aot_value_t){info.first_result.id + i}) * (shape->kind == OV_SCATTER ? among.n_ranks : 1);
+      whole += ov_nbytes(e, (aot_value_t){info.first_result.id + i}) * (shape->kind == OV_SCATTER ? among.n_ranks : 1);
     ov_traffic_add(out, shape->kind, &among, whole, aot_dtype_size(type.dtype));
   }
   return e->status;

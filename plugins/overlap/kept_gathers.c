@@ -1,6 +1,7 @@
 #include "kept_gathers.h"
 
-#include "common/tensor/geometry.h"
+#include "step_nodes.h"
+
 #include <string.h>
 
 /* What is gathered in between is no more than this part of the parameter: norms beside matrices. */
@@ -16,15 +17,13 @@ typedef struct gather {
   aot_value_t whole; /* what waits for it makes */
 } gather_t;
 
-static int is_node(const em_t *e, const char *name) { return aot_str_eq(e->desc->name, aot_str(name)); }
-
 /* The graph's input that is gathered, as it is or cast; AOT_NO_ID: something else is. */
 static uint32_t find_leaf(em_t *e, aot_value_t v) {
   const aot_graph_api_t *g = e->host->graph;
   const aot_node_t cast = g->value_def(e->prog, v);
   em_t at = *e;
   if (cast.id == AOT_NO_ID) return v.id;
-  if (em_look(&at, cast) != AOT_OK || !is_node(&at, "aten._to_copy.default") || at.info.n_operands != 1 ||
+  if (em_look(&at, cast) != AOT_OK || !ov_is_node(&at, "aten._to_copy.default") || at.info.n_operands != 1 ||
       g->value_def(e->prog, (aot_value_t){at.info.operands[0]}).id != AOT_NO_ID)
     return AOT_NO_ID;
   return at.info.operands[0];
@@ -34,21 +33,21 @@ static uint32_t find_leaf(em_t *e, aot_value_t v) {
 static int find_gather(em_t *e, aot_node_t wait, gather_t *out) {
   const aot_graph_api_t *g = e->host->graph;
   *out = (gather_t){.leaf = AOT_NO_ID, .wait = wait};
-  if (em_look(e, wait) != AOT_OK || !is_node(e, "_c10d_functional.wait_tensor.default")) return 0;
+  if (em_look(e, wait) != AOT_OK || !ov_is_node(e, "_c10d_functional.wait_tensor.default")) return 0;
   const aot_value_t v = {e->info.operands[0]};
   out->whole = e->info.first_result;
   out->node = g->value_def(e->prog, v);
   if (out->node.id == AOT_NO_ID || g->n_uses(e->prog, v) != 1 || em_look(e, out->node) != AOT_OK ||
-      !is_node(e, "_c10d_functional.all_gather_into_tensor.default"))
+      !ov_is_node(e, "_c10d_functional.all_gather_into_tensor.default"))
     return 0;
-  const aot_type_t t = em_type(e, em_v(v));
+  const int32_t dtype = em_type(e, em_v(v)).dtype;
   const em_x_t n_ranks = em_in(e, "group_size"), group = em_in(e, "group_name");
   if (e->status != AOT_OK || n_ranks.kind != AOT_ARG_INT || group.kind != AOT_ARG_STR || group.n >= sizeof out->group)
     return 0;
   out->leaf = find_leaf(e, (aot_value_t){e->info.operands[0]});
-  out->dtype = t.dtype;
+  out->dtype = dtype;
   out->n_ranks = n_ranks.u.i;
-  out->nbytes = (uint64_t)tn_numel(t.rank, t.sizes) * aot_dtype_size(t.dtype);
+  out->nbytes = ov_nbytes(e, v);
   memcpy(out->group, group.u.chars, group.n);
   return 1;
 }
