@@ -328,9 +328,37 @@ static int call_some(const nl_groups_t *g, const nl_channel_t *c, int through_wi
   return goes_on(code) ? ended : code;
 }
 
+/* Does every rank of the group say yes? A failure is the group's. */
+static aot_status_t do_all(const nl_groups_t *g, aot_group_t *group, int own, int *out) {
+  const uint32_t n = rn_group_transport(group)->n_ranks;
+  const uint8_t word = own != 0;
+  uint8_t *all = malloc(n);
+  if (!all) return AOT_E_EXHAUSTED;
+  const aot_collective_t tell = {.struct_size = sizeof tell,
+                                 .kind = AOT_COLLECTIVE_ALL_GATHER,
+                                 .dtype = AOT_U8,
+                                 .to = {(uintptr_t)all, n},
+                                 .from = {(uintptr_t)&word, 1},
+                                 .what = aot_str("can NCCL have windows")};
+  const aot_status_t status = g->table->collect(g->table, NULL, group, &tell);
+  *out = status == AOT_OK;
+  for (uint32_t r = 0; r < n && status == AOT_OK; r++) *out &= all[r];
+  free(all);
+  return status;
+}
+
+/* Where NCCL has no windows on this machine, there are none, and no error. */
 static aot_status_t make_copying(nl_groups_t *g, nl_channel_t *c, char *why, size_t size) {
   made_t made = {0};
-  AOT_TRY(make_comm(g, c, 1, &made, why, size));
+  int can_all;
+  const aot_status_t own = make_comm(g, c, 1, &made, why, size);
+  AOT_TRY(do_all(g, c->group, own == AOT_OK, &can_all));
+  if (!can_all) {
+    if (made.comm) g->nccl.comm_abort(made.comm);
+    c->windows.from = 0;
+    why[0] = 0;
+    return AOT_OK;
+  }
   pthread_mutex_lock(&g->lock);
   const int has_ended = c->has_ended;
   if (!has_ended) c->copying = made.comm;
@@ -346,6 +374,7 @@ static aot_status_t prepare(nl_groups_t *g, nl_channel_t *c, const aot_collectiv
   for (uint64_t k = 0; k < n; k++) is_any |= nl_goes_through_windows(&c->windows, w[k]);
   if (!is_any) return AOT_OK;
   if (!c->copying) AOT_TRY(make_copying(g, c, why, size));
+  if (!c->copying) return AOT_OK;
   const nl_windows_how_t how = {.table = g->table,
                                 .group = c->group,
                                 .nccl = &g->nccl,

@@ -7,7 +7,7 @@
  * neither, and its communicator has an error; what the library tells of itself. "other-subnet=1": this machine is not of
  * the network of NCCL_COMM_ID's address. "windows=FILE": FILE.RANK tells at the process's end how many windows there were, and
  * how many collectives between windows; what stands in them otherwise than on other ranks is a trap. "no-window-at=2": the
- * second cannot be made. */
+ * second cannot be made; "no-memory=1": nor is there memory for one of the library's own. */
 #include "double_api.h"
 
 #include "common/ranks/reduce.h"
@@ -411,7 +411,7 @@ API int ncclMemAlloc(void **out, size_t nbytes) {
   uint64_t memory, at;
   size_t page;
   int k = 0;
-  if (granularity(&page, &wish, 0)) return CUDA_ERROR;
+  if (setting("no-memory=", 0) || granularity(&page, &wish, 0)) return CUDA_ERROR;
   nbytes = (nbytes + page - 1) / page * page;
   if (create(&memory, nbytes, &wish, 0) || reserve(&at, nbytes, page, 0, 0) || map(at, nbytes, 0, memory, 0) ||
       set_access(at, nbytes, &access, 1))
