@@ -9,6 +9,7 @@ mkdir -p "$dir/bin" "$dir/lib/aothost"
 cp "$build/bin/aothost" "$dir/bin"
 cp -a "$build"/lib/libaothost.so* "$dir/lib"
 cp "$build"/lib/aothost/*.so "$dir/lib/aothost"
+[ ! -f "$build/lib/nccl_copies.so" ] || cp "$build/lib/nccl_copies.so" "$dir/lib"
 opened=$(ldconfig -p | sed -n 's/^\t\(libopenblas\.so\.0\|libdnnl\.so\.2\) .*x86-64.* => //p')
 { echo "$opened"; find "$dir" -type f -exec ldd {} \; ; for file in $opened; do ldd "$file"; done; } 2> /dev/null |
   sed 's/.*=> //; s/ (.*//' |

@@ -17,13 +17,14 @@ import run as single
 from run import HERE, ROOT, SideError, Worker
 
 TORCH_SIDES = ("fsdp2", "ddp")
-OUR_SIDES = ("one", "shard", "shard-grad", "replicate")
+OUR_SIDES = ("one", "shard", "shard-grad", "replicate", "copies")
 ROUNDS = "fsdp2,one,shard/ddp,replicate,shard-grad"  # what sides of llama_953m take alone adds up to less than 80 GB in each
 MODELS = ("llama_953m", "gpt2")
 DESCRIPTION = """\
 Train the same exported models on several GPUs by FSDP2 with torch.compile (bf16 parameters, sums
 in f32), by DDP with torch.compile, and by aothost: on one GPU, and on all in the modes shard (as
-FSDP2), shard-grad and replicate (as DDP). Every side has a process a GPU; those of a round stay, and
+FSDP2), shard-grad and replicate (as DDP); copies is shard with an NCCL that hands nothing to other ranks (nccl_copies.c): what it
+takes less than shard is exposed, and its losses mean nothing. Every side has a process a GPU; those of a round stay, and
 train in turns, a block of steps each, on a batch a rank that stays. A step is forward, backward and AdamW.
 Writes results.json, table.md, what `aothost plan` predicts, and a log of each rank.
 """
@@ -32,6 +33,7 @@ examples
   python bench/torch/ranks.py                                    # two GPUs, llama_953m and gpt2, bf16
   python bench/torch/ranks.py --models gpt2 --sides fsdp2,shard  # one model, two sides by turns
   python bench/torch/ranks.py --sides fsdp2/shard                # one side after the other
+  python bench/torch/ranks.py --sides shard,copies               # what of a step is communication that kernels wait for
   python bench/torch/ranks.py --sides one,shard --models tests/fixtures/models/gpt_tiny   # no PyTorch: an archive that is there
 
 columns of the table
@@ -130,9 +132,11 @@ def start_sides(options, model: str, folder: pathlib.Path, names: list[str]) -> 
             environment = caches | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
             sides.append(Ranks(options, name, [command] * options.ranks, environment, folder))
         else:
-            mode = "shard" if name == "one" else name
+            mode = "shard" if name in ("one", "copies") else name
+            library = options.library.parent / "nccl_copies.so"
+            copies = [f"run.ranks-with.library={library}", "run.ranks-with.windows=false"] if name == "copies" else []
             command = program + ["ours", str(options.library), str(options.plugins), str(archive), str(inputs), options.dtype, mode,
-                                 f"/dev/shm/aothost-ranks-{os.getpid()}-{name}", *options.set]
+                                 f"/dev/shm/aothost-ranks-{os.getpid()}-{name}", *copies, *options.set]
             n = 1 if name == "one" else options.ranks
             sides.append(Ranks(options, name, [command] * n, caches | ours, folder))
     return sides
@@ -151,7 +155,7 @@ def train_in_turns(sides: list[Ranks], options, deadline: float) -> None:
 def predict(options, model: str, folder: pathlib.Path) -> dict[str, float]:
     """Milliseconds of a step by mode, as `aothost plan` has them; its table and JSON stay in the folder."""
     archive, _ = archive_of(options, model)
-    modes = [name for names in options.sides for name in names if name in OUR_SIDES and name != "one"] or ["shard"]
+    modes = [name for names in options.sides for name in names if name in OUR_SIDES[1:-1]] or ["shard"]
     command = [options.aothost.resolve(), "plan", HERE / "ranks.yaml", "--world", f"1,{options.ranks}", "--modes", ",".join(modes),
                "--machine", ROOT / "examples/machines/h200.yaml", "--set", f"model.path={archive.resolve()}", "--set", "run.ranks=none",
                "--set", f"run.train.precision={options.dtype}", "--json", folder / "plan.json"]
@@ -165,7 +169,7 @@ def predict(options, model: str, folder: pathlib.Path) -> dict[str, float]:
 
 
 def agree(sides: list[Ranks], dtype: str) -> bool:
-    ran = [side.losses for side in sides if side.losses and not side.error]
+    ran = [side.losses for side in sides if side.losses and not side.error and side.name != "copies"]
     return all(abs(losses[at] - ran[0][at]) <= tolerance * max(1.0, abs(ran[0][at]))
                for losses in ran for at, tolerance in zip((0, -1), TOLERANCE[dtype]))
 

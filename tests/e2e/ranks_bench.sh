@@ -12,6 +12,10 @@ has "$folder/plan.txt" 'shard'
 [ "$(jq '[.[] | select((.ms | length) == 4 and .predicted_ms > 0)] | length' work/results.json)" = 4 ] || complain "$(cat work/results.json)"
 # a step beyond the first is the model's second, on what all ranks have learnt
 [ "$(jq '[.[] | select(.losses[-1] < .losses[0])] | length' work/results.json)" = 4 ] || complain "$(cat work/results.json)"
+# Without communication losses are others, which is no failure.
+status 0 bench --sides shard,copies --dtype f32
+says '^\| copies \| [0-9.]+ '
+[ "$(jq '[.[] | .losses[-1]] | unique | length' work/results.json)" = 2 ] || complain "copies hands something to other ranks: $(cat work/results.json)"
 AOT_NCCL_DOUBLE=fail-at=3 status 1 bench --sides one,shard --dtype f32
 says 'shard: .*NCCL has failed|NCCL has failed'
 says '^\| one \| [0-9.]+ '
