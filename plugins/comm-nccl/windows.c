@@ -19,9 +19,9 @@ void nl_memory_open(nl_memory_t *out) {
       {"cuStreamSynchronize", &out->stream_synchronize},
       {"cuStreamDestroy_v2", &out->stream_destroy},
   };
-  *out = (nl_memory_t){NULL};
+  *out = (nl_memory_t){0};
   if (!library || !nv_find_symbols(library, symbols, sizeof symbols / sizeof *symbols, missing, sizeof missing))
-    *out = (nl_memory_t){NULL};
+    *out = (nl_memory_t){0};
 }
 
 /* ---- where buffers lie ---- */
