@@ -310,10 +310,6 @@ static const char *refuse(const aot_collective_t *w, uint32_t n_ranks) {
   return w->kind == AOT_COLLECTIVE_BROADCAST && w->root >= n_ranks ? "there is no such root" : NULL;
 }
 
-static uint64_t larger_side(const aot_collective_t *w) {
-  return w->to.nbytes > w->from.nbytes ? w->to.nbytes : w->from.nbytes;
-}
-
 /* Of a piece of work what goes through windows, or what does not: one by one, or as one of NCCL's. */
 static int call_some(const nl_groups_t *g, const nl_channel_t *c, int through_windows, const aot_collective_t *const *w,
                      uint64_t n, void *stream) {
@@ -334,13 +330,7 @@ static aot_status_t do_all(const nl_groups_t *g, aot_group_t *group, int own, in
   const uint8_t word = own != 0;
   uint8_t *all = malloc(n);
   if (!all) return AOT_E_EXHAUSTED;
-  const aot_collective_t tell = {.struct_size = sizeof tell,
-                                 .kind = AOT_COLLECTIVE_ALL_GATHER,
-                                 .dtype = AOT_U8,
-                                 .to = {(uintptr_t)all, n},
-                                 .from = {(uintptr_t)&word, 1},
-                                 .what = aot_str("can NCCL have windows")};
-  const aot_status_t status = g->table->collect(g->table, NULL, group, &tell);
+  const aot_status_t status = nl_tell_all(g->table, group, n, &word, all, sizeof word);
   *out = status == AOT_OK;
   for (uint32_t r = 0; r < n && status == AOT_OK; r++) *out &= all[r];
   free(all);
@@ -391,7 +381,7 @@ static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const a
   const aot_ext_stream_t *x = c->stream;
   aot_queue_t *queue = w[0]->queue;
   uint64_t nbytes = 0;
-  for (uint64_t k = 0; k < n; k++) nbytes += larger_side(w[k]);
+  for (uint64_t k = 0; k < n; k++) nbytes += nl_larger_side(w[k]);
   pthread_mutex_lock(&g->lock);
   const int has_ended = c->has_ended;
   const uint64_t number = ++c->n;

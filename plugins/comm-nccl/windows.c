@@ -76,9 +76,23 @@ static void note_place(nl_window_t *rows, const nl_memory_t *m, aot_buffer_t b, 
   hash_word(&note->places, is_in ? rows[k].nbytes : 0);
 }
 
+uint64_t nl_larger_side(const aot_collective_t *what) {
+  return what->to.nbytes > what->from.nbytes ? what->to.nbytes : what->from.nbytes;
+}
+
+aot_status_t nl_tell_all(const aot_communicator_t *table, aot_group_t *group, uint32_t n_ranks, const void *own,
+                         void *all, uint64_t nbytes) {
+  const aot_collective_t tell = {.struct_size = sizeof tell,
+                                 .kind = AOT_COLLECTIVE_ALL_GATHER,
+                                 .dtype = AOT_U8,
+                                 .to = {(uintptr_t)all, n_ranks * nbytes},
+                                 .from = {(uintptr_t)own, nbytes},
+                                 .what = aot_str("what NCCL can know of buffers")};
+  return table->collect(table, NULL, group, &tell);
+}
+
 int nl_goes_through_windows(const nl_windows_t *w, const aot_collective_t *what) {
-  const uint64_t nbytes = what->to.nbytes > what->from.nbytes ? what->to.nbytes : what->from.nbytes;
-  return w->from && what->kind != AOT_COLLECTIVE_BROADCAST && nbytes >= w->from;
+  return w->from && what->kind != AOT_COLLECTIVE_BROADCAST && nl_larger_side(what) >= w->from;
 }
 
 /* rows: the windows; those that are to be are added. */
@@ -93,16 +107,6 @@ static note_t note_of(const nl_windows_t *w, nl_window_t *rows, const nl_windows
     note_place(rows, how->memory, what[i]->to, &note);
   }
   return note;
-}
-
-static aot_status_t tell_all(const nl_windows_how_t *how, const void *own, void *all, uint64_t nbytes) {
-  const aot_collective_t tell = {.struct_size = sizeof tell,
-                                 .kind = AOT_COLLECTIVE_ALL_GATHER,
-                                 .dtype = AOT_U8,
-                                 .to = {(uintptr_t)all, how->n_ranks * nbytes},
-                                 .from = {(uintptr_t)own, nbytes},
-                                 .what = aot_str("where buffers lie")};
-  return how->table->collect(how->table, NULL, how->group, &tell);
 }
 
 /* What holds for all ranks. 0: their buffers do not lie alike. */
@@ -187,7 +191,7 @@ static aot_status_t change(nl_windows_t *w, nl_window_t *rows, const nl_windows_
   AOT_TRY(ask(rows, how, note->gone, note->fresh, why, size));
   const uint64_t own = made(rows, note->fresh);
   uint64_t by_all = note->fresh;
-  if (note->fresh) AOT_TRY(tell_all(how, &own, all, sizeof own));
+  if (note->fresh) AOT_TRY(nl_tell_all(how->table, how->group, how->n_ranks, &own, all, sizeof own));
   for (uint32_t r = 0; r < how->n_ranks && note->fresh; r++) by_all &= all[r];
   if (by_all != note->fresh) return undo(w, rows, how, by_all, note->fresh, why, size);
   memcpy(w->rows, rows, sizeof w->rows);
@@ -200,7 +204,7 @@ static aot_status_t agree(nl_windows_t *w, const nl_windows_how_t *how, const ao
   note_t common;
   memcpy(rows, w->rows, sizeof rows);
   const note_t own = note_of(w, rows, how, what, n);
-  AOT_TRY(tell_all(how, &own, all, sizeof own));
+  AOT_TRY(nl_tell_all(how->table, how->group, how->n_ranks, &own, all, sizeof own));
   if (!merge(all, how->n_ranks, &common)) w->from = 0;
   if (!w->from || (!common.fresh && !common.gone)) return AOT_OK;
   return change(w, rows, how, &common, (uint64_t *)(void *)all, why, size);

@@ -52,6 +52,10 @@ typedef struct nl_windows_how {
 
 void nl_memory_open(nl_memory_t *out);
 
+uint64_t nl_larger_side(const aot_collective_t *what); /* bytes */
+/* What each rank says to all of its group on the host: n_ranks times nbytes, in their order. A failure is the group's. */
+aot_status_t nl_tell_all(const aot_communicator_t *table, aot_group_t *group, uint32_t n_ranks, const void *own,
+                         void *all, uint64_t nbytes);
 /* The same on all ranks; broadcasts do not. */
 int nl_goes_through_windows(const nl_windows_t *w, const aot_collective_t *what);
 /* Before collectives of which some go through windows are put on a queue, by all ranks; afterwards they may do so no more.

@@ -4,13 +4,9 @@
 
 /* What a cast to a wider float reads, as it lies; none: v is not made by one. */
 static aot_value_t find_narrow(em_t *e, aot_value_t v) {
-  em_t at = *e;
-  const aot_node_t cast = e->host->graph->value_def(e->prog, v);
-  if (cast.id == AOT_NO_ID || em_look(&at, cast) != AOT_OK || !ov_is_node(&at, "aten._to_copy.default") ||
-      at.info.n_operands != 1)
-    return aot_no_value();
-  const aot_value_t from = {at.info.operands[0]};
-  const aot_type_t narrow = em_type(&at, em_v(from)), wide = em_type(&at, em_v(v));
+  const aot_value_t from = ov_uncast(e, v);
+  if (from.id == AOT_NO_ID) return from;
+  const aot_type_t narrow = em_type(e, em_v(from)), wide = em_type(e, em_v(v));
   const int widens = aot_dtype_is_float(narrow.dtype) && aot_dtype_is_float(wide.dtype) &&
                      aot_dtype_size(narrow.dtype) < aot_dtype_size(wide.dtype);
   return widens && tn_is_row_major(narrow.rank, narrow.sizes, narrow.strides) ? from : aot_no_value();

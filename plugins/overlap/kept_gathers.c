@@ -20,13 +20,9 @@ typedef struct gather {
 /* The graph's input that is gathered, as it is or cast; AOT_NO_ID: something else is. */
 static uint32_t find_leaf(em_t *e, aot_value_t v) {
   const aot_graph_api_t *g = e->host->graph;
-  const aot_node_t cast = g->value_def(e->prog, v);
-  em_t at = *e;
-  if (cast.id == AOT_NO_ID) return v.id;
-  if (em_look(&at, cast) != AOT_OK || !ov_is_node(&at, "aten._to_copy.default") || at.info.n_operands != 1 ||
-      g->value_def(e->prog, (aot_value_t){at.info.operands[0]}).id != AOT_NO_ID)
-    return AOT_NO_ID;
-  return at.info.operands[0];
+  if (g->value_def(e->prog, v).id == AOT_NO_ID) return v.id;
+  const aot_value_t from = ov_uncast(e, v);
+  return from.id != AOT_NO_ID && g->value_def(e->prog, from).id == AOT_NO_ID ? from.id : AOT_NO_ID;
 }
 
 /* Of a node that waits for a gather that nobody else reads. 0: it is none. */
