@@ -1,12 +1,17 @@
-# aot_add_unit_test(NAME SOURCES ... [LIBS targets]): a cmocka program run by ctest.
+# aot_add_unit_test(NAME SOURCES ... [LIBS targets]): a cmocka program run by ctest. ID_parts in LIBS: the objects of the plugin ID,
+# compiled once for it and for its tests, which look inside.
 include_guard()
 set(aothost_COMMAND $<TARGET_FILE:aothost>)
 
 # Plugins of the tree link plugins/common, land where the built host looks, and are installed beside it.
-function(aot_register_in_tree_plugin id)
+function(aot_register_in_tree_plugin id) # ID LIBS..
   target_link_libraries(${id} PRIVATE aot_common)
   set_target_properties(${id} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/aothost)
   add_dependencies(aot_plugins ${id})
+  add_library(${id}_parts STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${id}>)
+  set_target_properties(${id}_parts PROPERTIES LINKER_LANGUAGE C)
+  target_include_directories(${id}_parts INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${id}_parts INTERFACE ${ARGN} aot_common)
   set(package aothost-plugins-core)
   if(AOT_PACKAGE_OF_${id})
     set(package ${AOT_PACKAGE_OF_${id}})

@@ -120,13 +120,13 @@ static void take(const work_t *w, uint64_t at, uint64_t n) {
   const uint64_t own = (uint64_t)c->rank * part;
   const uint64_t first = w->kind == REDUCE || at > own ? at : own,
                  last = w->kind == REDUCE || at + n < own + part ? at + n : own + part;
-  for (int r = 0; r < c->n_ranks && w->kind == EXCHANGE && last > first; r++)
-    memcpy(w->to + (uint64_t)r * part + (first - own), c->m->slots[r] + (first - at), last - first);
-  if (w->kind == EXCHANGE) return;
+  if (last <= first) return; /* nothing of this rank's is among these bytes */
   for (int r = 0; r < c->n_ranks; r++) parts[r] = c->m->slots[r] + (first - at);
-  if (last > first)
-    rn_reduce(w->dtype, w->reduce, (uint32_t)c->n_ranks, parts, w->to + first - (w->kind == REDUCE ? 0 : own),
-              (last - first) / w->size);
+  for (int r = 0; r < c->n_ranks && w->kind == EXCHANGE; r++)
+    memcpy(w->to + (uint64_t)r * part + (first - own), parts[r], last - first);
+  if (w->kind == EXCHANGE) return;
+  rn_reduce(w->dtype, w->reduce, (uint32_t)c->n_ranks, parts, w->to + first - (w->kind == REDUCE ? 0 : own),
+            (last - first) / w->size);
 }
 
 static uint64_t nbytes_sent(const work_t *w) {

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,6 +306,18 @@ static const char *fail_to_make(const aot_communicator_t *c, aot_group_t *g) {
 
 static aot_status_t join(const void *how, rn_transport_t *out, rn_error_t *error) { return fr_join(how, out, error); }
 
+/* Until all have ended. A rank that dies (a sanitizer ends it) takes the others along, which would wait for it. */
+static void wait_for(pid_t *children, uint32_t n) {
+  for (uint32_t n_left = n; n_left; n_left--) {
+    int status;
+    const pid_t ended = wait(&status);
+    for (uint32_t i = 0; i < n; i++) {
+      if (children[i] == ended) children[i] = 0;
+      if (children[i] && status) kill(children[i], SIGKILL);
+    }
+  }
+}
+
 static void meet(uint32_t n, tr_test_fn test) {
   char path[64];
   pid_t children[MOST];
@@ -319,7 +332,7 @@ static void meet(uint32_t n, tr_test_fn test) {
     tr_run(&ranks[i], 1);
     exit(0);
   }
-  for (uint32_t i = 0; i < n; i++) waitpid(children[i], NULL, 0);
+  wait_for(children, n);
   unlink(path);
   tr_assert_well(ranks, n);
   munmap(ranks, MOST * sizeof *ranks);
