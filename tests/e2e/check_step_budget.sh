@@ -66,13 +66,13 @@ sweep tests/fixtures/models/gpt_tiny backend-cpu "--set vars.optimizer=sgd"
 
 # what was refused when the host held what one graph handed to the next: less than a third of what saving everything took
 name=gpt_tiny with="--set vars.model=$models/gpt_tiny/train.pt2"
-train 100000 || complain "gpt_tiny does not fit 100000 bytes"
+train 95000 || complain "gpt_tiny does not fit 95000 bytes"
 # shellcheck disable=SC2086
-status 2 "$aothost" run p.yaml $with --set vars.budget=100000 --set run.train.step=three-graphs
-says 'no plan with a peak of at most 100000 bytes'
+status 2 "$aothost" run p.yaml $with --set vars.budget=95000 --set run.train.step=three-graphs
+says 'no plan with a peak of at most 95000 bytes'
 # the same pipeline run by halves is planned by halves: to the least that the error told
-status 2 "$aothost" verify p.yaml --model "$models/gpt_tiny/train.pt2" --expect "$models/gpt_tiny/expected.safetensors" --set vars.budget=100000
-says 'no plan with a peak of at most 100000 bytes'; says 'the least is 2[0-9]* bytes'
+status 2 "$aothost" verify p.yaml --model "$models/gpt_tiny/train.pt2" --expect "$models/gpt_tiny/expected.safetensors" --set vars.budget=95000
+says 'no plan with a peak of at most 95000 bytes'; says 'the least is 2[0-9]* bytes'
 # an option of the pipeline's stands above what run.train tells
-status 2 "$aothost" run p.yaml $with --set vars.budget=100000 --set stages.partition-mincut.step=three-graphs
+status 2 "$aothost" run p.yaml $with --set vars.budget=95000 --set stages.partition-mincut.step=three-graphs
 finish

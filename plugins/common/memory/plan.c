@@ -136,58 +136,101 @@ static int sweep(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint6
   return status;
 }
 
-/* ---- largest first ---- */
+/* ---- in other orders than that of time ---- */
 
-typedef struct placed {
-  uint64_t begin, end;
+typedef struct item {
+  uint64_t nbytes, at; /* in the arena, when it has been placed */
   uint32_t first, last, buffer;
-} placed_t;
+} item_t;
+typedef struct row {
+  uint64_t begin, end;
+  uint32_t first, last;
+} row_t;
+
+static int by_number(const item_t *a, const item_t *b) { return (a->buffer > b->buffer) - (a->buffer < b->buffer); }
+static uint64_t life(const item_t *a) { return (uint64_t)a->last - a->first + 1; }
 
 static int by_size(const void *pa, const void *pb) {
-  const placed_t *a = pa, *b = pb;
-  if (a->end != b->end) return a->end > b->end ? -1 : 1;
-  return (a->buffer > b->buffer) - (a->buffer < b->buffer);
+  const item_t *a = pa, *b = pb;
+  if (a->nbytes != b->nbytes) return a->nbytes > b->nbytes ? -1 : 1;
+  return by_number(a, b);
+}
+static int by_area(const void *pa, const void *pb) {
+  const item_t *a = pa, *b = pb;
+  const double area_a = (double)a->nbytes * (double)life(a), area_b = (double)b->nbytes * (double)life(b);
+  if (area_a != area_b) return area_a > area_b ? -1 : 1;
+  return by_number(a, b);
+}
+static int by_life(const void *pa, const void *pb) {
+  const item_t *a = pa, *b = pb;
+  if (life(a) != life(b)) return life(a) > life(b) ? -1 : 1;
+  return by_size(a, b);
 }
 
-/* Each buffer, the largest first, goes to the lowest place where nothing that was placed lies at a time of its own.
- * rows[0 .. i) are in order of their begins. */
-static uint64_t put_largest_first(placed_t *rows, uint32_t n) {
+/* Each in turn goes to the lowest place where nothing that was placed lies at a time of its own. rows: room for n, in
+ * order of their begins. Returns the arena's size. */
+static uint64_t place(item_t *items, row_t *rows, uint32_t n) {
   uint64_t high = 0;
   for (uint32_t i = 0; i < n; i++) {
-    placed_t row = rows[i];
-    uint64_t nbytes = row.end, at = 0;
+    item_t *x = &items[i];
     uint32_t k = 0, to;
-    for (; k < i && rows[k].begin < at + nbytes; k++)
-      if (rows[k].first <= row.last && row.first <= rows[k].last && rows[k].end > at) at = rows[k].end;
-    row.begin = at;
-    row.end = at + nbytes;
-    if (row.end > high) high = row.end;
-    for (to = i; to > 0 && rows[to - 1].begin > at; to--) rows[to] = rows[to - 1];
-    rows[to] = row;
+    x->at = 0;
+    for (; k < i && rows[k].begin < x->at + x->nbytes; k++)
+      if (rows[k].first <= x->last && x->first <= rows[k].last && rows[k].end > x->at) x->at = rows[k].end;
+    for (to = i; to > 0 && rows[to - 1].begin > x->at; to--) rows[to] = rows[to - 1];
+    rows[to] = (row_t){x->at, x->at + x->nbytes, x->first, x->last};
+    if (rows[to].end > high) high = rows[to].end;
   }
   return high;
 }
 
-/* Quadratic, so for few buffers only; keeps the sweep's plan unless this one is smaller. */
-static int largest_first(mp_buffer_t *buffers, uint32_t n, uint64_t align, uint64_t *nbytes) {
-  placed_t *rows = malloc(((size_t)n + 1) * sizeof *rows);
-  uint32_t n_rows = 0;
-  if (!rows) return -2;
-  for (uint32_t i = 0; i < n; i++)
+/* Those that end on top of the arena come first, the others behind them as they were. spare: room for n. */
+static void put_top_first(item_t *items, item_t *spare, uint32_t n, uint64_t high) {
+  uint32_t n_top = 0, n_rest = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (items[i].at + items[i].nbytes == high) items[n_top++] = items[i];
+    else spare[n_rest++] = items[i];
+  }
+  memcpy(items + n_top, spare, n_rest * sizeof *items);
+}
+
+/* Keeps what is smaller than *nbytes. */
+static void keep(const item_t *items, uint32_t n, uint64_t high, mp_buffer_t *buffers, uint64_t *nbytes) {
+  if (high >= *nbytes) return;
+  for (uint32_t i = 0; i < n; i++) buffers[items[i].buffer].offset = items[i].at;
+  *nbytes = high;
+}
+
+static int in_other_orders(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t bound, uint64_t *nbytes) {
+  int (*const orders[])(const void *, const void *) = {by_size, by_area, by_life};
+  item_t *items = malloc(((size_t)n_buffers + 1) * 2 * sizeof *items), *spare = items + n_buffers;
+  row_t *rows = malloc(((size_t)n_buffers + 1) * sizeof *rows);
+  uint32_t n = 0;
+  uint64_t high = 0;
+  for (uint32_t i = 0; items && i < n_buffers; i++)
     if (buffers[i].nbytes)
-      rows[n_rows++] = (placed_t){0, round_up(buffers[i].nbytes, align), buffers[i].first, buffers[i].last, i};
-  qsort(rows, n_rows, sizeof *rows, by_size);
-  uint64_t high = put_largest_first(rows, n_rows);
-  for (uint32_t i = 0; high < *nbytes && i < n_rows; i++) buffers[rows[i].buffer].offset = rows[i].begin;
-  if (high < *nbytes) *nbytes = high;
+      items[n++] = (item_t){round_up(buffers[i].nbytes, align), 0, buffers[i].first, buffers[i].last, i};
+  for (size_t k = 0; items && rows && k<sizeof orders / sizeof *orders && * nbytes> bound; k++) {
+    qsort(items, n, sizeof *items, orders[k]);
+    high = place(items, rows, n);
+    keep(items, n, high, buffers, nbytes);
+  }
+  for (uint32_t rounds = 8; items && rows && *nbytes > bound && rounds > 0; rounds--) {
+    put_top_first(items, spare, n, high);
+    high = place(items, rows, n);
+    keep(items, n, high, buffers, nbytes);
+  }
+  const int status = items && rows ? 0 : -2;
+  free(items);
   free(rows);
-  return 0;
+  return status;
 }
 
 int mp_plan(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t *out_nbytes) {
   if (sweep(buffers, n_buffers, align, out_nbytes) != 0) return -2;
-  if (n_buffers > MP_FEW || *out_nbytes == mp_lower_bound(buffers, n_buffers, align)) return 0;
-  return largest_first(buffers, n_buffers, align, out_nbytes);
+  const uint64_t bound = mp_lower_bound(buffers, n_buffers, align);
+  if (n_buffers > MP_FEW || *out_nbytes == bound) return 0;
+  return in_other_orders(buffers, n_buffers, align, bound, out_nbytes);
 }
 
 uint64_t mp_lower_bound(const mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align) {

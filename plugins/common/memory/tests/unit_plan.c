@@ -47,10 +47,32 @@ static void living_buffers_never_overlap(void **state) {
   }
 }
 
+/* In order of time a short buffer takes the lowest place, and a long one lies above it for good; among long lives the
+ * short ones come and go. */
+static void arenas_are_near_the_bound(void **state) {
+  (void)state;
+  enum { N = 120, TIMES = 100 };
+  uint64_t seed = 5, sum = 0, bounds = 0;
+  for (int round = 0; round < TIMES; round++) {
+    mp_buffer_t b[N];
+    uint64_t nbytes;
+    for (int i = 0; i < N; i++) {
+      const uint32_t first = (uint32_t)(next_random(&seed) % 200), life = (uint32_t)(next_random(&seed) % 8);
+      b[i] = (mp_buffer_t){64 << next_random(&seed) % 8, first, first + (i % 4 ? life : 16 * life), 0};
+    }
+    assert_int_equal(mp_plan(b, N, 64, &nbytes), 0);
+    sum += nbytes;
+    bounds += mp_lower_bound(b, N, 64);
+  }
+  print_message("arenas together are %.4f of the bound\n", (double)sum / (double)bounds);
+  assert_true(100 * sum <= 101 * bounds);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(neighbours_in_time_share_memory),
       cmocka_unit_test(living_buffers_never_overlap),
+      cmocka_unit_test(arenas_are_near_the_bound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
