@@ -1,6 +1,7 @@
 #include "nccl_groups.h"
 
 #include "attempt.h"
+#include "collective_call.h"
 #include "first_window.h"
 #include <aot/inline.h>
 #include <stdio.h>
@@ -248,68 +249,6 @@ static aot_status_t open_channel(nl_groups_t *g, aot_group_t *group, const aot_d
 
 /* ---- a collective ---- */
 
-static int goes_on(int code) { return !code || code == NL_IN_PROGRESS; }
-
-/* Pieces that are all alike; without NCCL's own call, each with its rank by a letter, the rank's own as well. */
-static int exchange(const nl_groups_t *g, nl_comm_t comm, uint32_t n, const aot_collective_t *w, void *stream) {
-  const uint64_t piece = w->to.nbytes / n;
-  const char *from = (const char *)(uintptr_t)w->from.address;
-  char *to = (char *)(uintptr_t)w->to.address;
-  if (g->nccl.all_to_all) return g->nccl.all_to_all(from, to, piece, NL_U8, comm, stream);
-  int code = g->nccl.group_start();
-  for (uint32_t r = 0; r < n && goes_on(code); r++) {
-    code = g->nccl.send(from + r * piece, piece, NL_U8, (int)r, comm, stream);
-    if (goes_on(code)) code = g->nccl.recv(to + r * piece, piece, NL_U8, (int)r, comm, stream);
-  }
-  const int ended = g->nccl.group_end(); /* after a failure, too */
-  return goes_on(code) ? ended : code;
-}
-
-/* What is only moved goes as bytes; NCCL counts elements of a rank's part. */
-static int call(const nl_groups_t *g, nl_comm_t comm, uint32_t n_ranks, const aot_collective_t *w, void *stream) {
-  const int dtype = nl_dtype(w->dtype), op = nl_reduce(w->reduce);
-  const uint64_t size = aot_dtype_size(w->dtype);
-  const void *from = (const void *)(uintptr_t)w->from.address;
-  void *to = (void *)(uintptr_t)w->to.address;
-  switch (w->kind) {
-    case AOT_COLLECTIVE_ALL_GATHER: return g->nccl.all_gather(from, to, w->from.nbytes, NL_U8, comm, stream);
-    case AOT_COLLECTIVE_BROADCAST: return g->nccl.broadcast(from, to, w->to.nbytes, NL_U8, (int)w->root, comm, stream);
-    case AOT_COLLECTIVE_ALL_TO_ALL: return exchange(g, comm, n_ranks, w, stream);
-    case AOT_COLLECTIVE_REDUCE_SCATTER:
-      return g->nccl.reduce_scatter(from, to, w->to.nbytes / size, dtype, op, comm, stream);
-    default: return g->nccl.all_reduce(from, to, w->to.nbytes / size, dtype, op, comm, stream);
-  }
-}
-
-static int are_alike(const uint64_t *pieces, uint32_t n_ranks, uint64_t piece) {
-  for (uint32_t r = 0; pieces && r < n_ranks; r++)
-    if (pieces[r] != piece) return 0;
-  return 1;
-}
-
-static const char *refuse_exchange(const aot_collective_t *w, uint32_t n_ranks) {
-  const uint64_t piece = w->to.nbytes / n_ranks;
-  if (w->to.nbytes != w->from.nbytes || piece * n_ranks != w->to.nbytes || !are_alike(w->send, n_ranks, piece) ||
-      !are_alike(w->receive, n_ranks, piece))
-    return "on queues all pieces are of one size";
-  return NULL;
-}
-
-static const char *refuse(const aot_collective_t *w, uint32_t n_ranks) {
-  const uint64_t to = w->to.nbytes, from = w->from.nbytes;
-  const int reduces = w->kind == AOT_COLLECTIVE_ALL_REDUCE || w->kind == AOT_COLLECTIVE_REDUCE_SCATTER;
-  if (w->kind == AOT_COLLECTIVE_ALL_TO_ALL) return refuse_exchange(w, n_ranks);
-  if (!reduces && w->kind != AOT_COLLECTIVE_ALL_GATHER && w->kind != AOT_COLLECTIVE_BROADCAST)
-    return "on queues there are all_gather, reduce_scatter, all_reduce, broadcast and all_to_all";
-  if (reduces && (nl_dtype(w->dtype) < 0 || nl_reduce(w->reduce) < 0)) return "NCCL has no such reduction";
-  if (w->kind == AOT_COLLECTIVE_ALL_GATHER && to != n_ranks * from)
-    return "the result is not as large as the ranks' tensors";
-  if (w->kind == AOT_COLLECTIVE_REDUCE_SCATTER && from != n_ranks * to)
-    return "a rank's part is not its share of the tensor";
-  if (w->kind == AOT_COLLECTIVE_ALL_REDUCE && from != to) return "the result is not as large as the tensor";
-  return w->kind == AOT_COLLECTIVE_BROADCAST && w->root >= n_ranks ? "there is no such root" : NULL;
-}
-
 /* Of a piece of work what goes through windows, or what does not: one by one, or as one of NCCL's. */
 static int call_some(const nl_groups_t *g, const nl_channel_t *c, int through_windows, const aot_collective_t *const *w,
                      uint64_t n, void *stream) {
@@ -318,10 +257,11 @@ static int call_some(const nl_groups_t *g, const nl_channel_t *c, int through_wi
   uint64_t n_those = 0;
   for (uint64_t k = 0; k < n; k++) n_those += nl_goes_through_windows(&c->windows, w[k]) == through_windows;
   int code = n_those > 1 ? g->nccl.group_start() : 0, ended = 0;
-  for (uint64_t k = 0; k < n && goes_on(code); k++)
-    if (nl_goes_through_windows(&c->windows, w[k]) == through_windows) code = call(g, comm, n_ranks, w[k], stream);
+  for (uint64_t k = 0; k < n && nl_goes_on(code); k++)
+    if (nl_goes_through_windows(&c->windows, w[k]) == through_windows)
+      code = nl_call(&g->nccl, comm, n_ranks, w[k], stream);
   if (n_those > 1) ended = g->nccl.group_end(); /* after a failure, too */
-  return goes_on(code) ? ended : code;
+  return nl_goes_on(code) ? ended : code;
 }
 
 /* Does every rank of the group say yes? A failure is the group's. */
@@ -392,8 +332,8 @@ static aot_status_t put(nl_groups_t *g, aot_ctx_t *ctx, nl_channel_t *c, const a
   AOT_TRY(prepare(g, c, w, n, why, size));
   AOT_TRY(x->mark(x, ctx, queue, c->word, number));
   int code = call_some(g, c, 1, w, n, x->stream(x, queue));
-  if (goes_on(code)) code = call_some(g, c, 0, w, n, x->stream(x, queue));
-  if (!goes_on(code)) {
+  if (nl_goes_on(code)) code = call_some(g, c, 0, w, n, x->stream(x, queue));
+  if (!nl_goes_on(code)) {
     const char *last = g->nccl.get_last_error(c->comm);
     snprintf(why, size, "%s of %llu bytes: NCCL: %s; %.160s", rn_collective_name(w[0]->kind),
              (unsigned long long)nbytes, g->nccl.get_error_string(code), last ? last : "");
@@ -422,7 +362,7 @@ aot_status_t nl_collect(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, cons
   aot_str_t said;
   const char *refused = NULL;
   aot_status_t status = g->table->failure(g->table, group, &said);
-  for (uint64_t k = 0; k < n && !refused; k++) refused = refuse(w[k], rn_group_transport(group)->n_ranks);
+  for (uint64_t k = 0; k < n && !refused; k++) refused = nl_refuse(w[k], rn_group_transport(group)->n_ranks);
   if (status == AOT_OK && refused) {
     snprintf(why, sizeof why, "%s: %s", rn_collective_name(w[0]->kind), refused);
     status = AOT_E_UNIMPLEMENTED;
