@@ -1,34 +1,44 @@
-/* The pass on one step graph: what is a job, and what becomes of the plan. */
+/* A step graph as arrays, and its collectives as jobs: what arrange.h needs, and where in the program it stands. */
 #ifndef OV_JOBS_OF_STEP_H
 #define OV_JOBS_OF_STEP_H
 
-#include "link_cost.h"
-#include "memory_of_step.h"
-#include "traffic.h"
+#include "arrange.h"
+#include "common/emit/emit.h"
+#include "overlap_options.h"
 
-#include "common/cost/node_costs.h"
-#include <aot/host.h>
+typedef struct ov_form { /* a collective that is waited for where it stands, and the one that is begun */
+  const char *op, *start;
+  int kind; /* OV_GATHER, .. */
+} ov_form_t;
 
-typedef struct ov_options {
-  uint64_t bucket, ahead; /* bytes */
-  double margin;          /* times that a collective may take what the link says */
-  int keeps;              /* what is gathered twice in a row is gathered once (kept_gathers.h) */
-  uint64_t exchange;      /* bytes: sums of so much that was cast are exchanges (exchange.h); 0: none */
-  ov_link_t link;
-  nc_rates_t rates;
-  uint32_t n_ranks; /* that take part */
-} ov_options_t;
+enum { OV_MOST_GROUPS = 64 };
 
-typedef struct ov_counts {
-  uint32_t n_kept;                   /* gathers that are left out, since what they make has stayed */
-  uint32_t n_exchanged;              /* sums that are exchanges now */
-  uint32_t n_collectives, n_started; /* in the program, and what became of them */
-  double compute_ns, collective_ns, step_ns;
-  ov_memory_t memory;   /* of the step graph that has the most, simulated */
-  ov_traffic_t traffic; /* of all step graphs */
-} ov_counts_t;
+typedef struct ov_rewriting {
+  em_t e;
+  const ov_options_t *options;
+  uint32_t n;                      /* nodes of the graph */
+  aot_node_t *nodes;               /* in order */
+  uint32_t *place;                 /* by node id */
+  const ov_form_t **is_collective; /* by place */
+  uint8_t *may_wait;               /* by place: it may go later */
+  uint8_t *is_repeated;            /* by place: it is made anew where a collective that reads it begins */
+  double *ns;                      /* by place */
+  uint32_t *operand_begin, *operands;
+  ov_job_t *jobs;
+  uint32_t n_jobs;
+  aot_node_t groups[OV_MOST_GROUPS]; /* of jobs that go together: one of each */
+  int32_t group_dtype[OV_MOST_GROUPS];
+  uint32_t n_groups;
+} ov_rewriting_t;
 
-aot_status_t ov_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const ov_options_t *options,
-                    ov_counts_t *out);
+/* Fills all but e and options from the graph of e, as it is. Arrays live as long as e. */
+aot_status_t ov_find_jobs(ov_rewriting_t *r);
+
+const aot_graph_api_t *ov_graph_of(const ov_rewriting_t *r);
+const ov_form_t *ov_form_of(const em_t *e);                 /* of the node at hand; NULL: it is no collective */
+const ov_form_t *ov_started_form_of(const em_t *e);         /* of one that is begun */
+uint32_t ov_maker(const ov_rewriting_t *r, uint32_t value); /* its place; OV_NONE: an input of the graph */
+/* Do others than nodes read one of these values? */
+int ov_is_output(ov_rewriting_t *r, aot_value_t first, uint32_t n_results);
 
 #endif

@@ -1,5 +1,5 @@
 /* overlap: the unit of that name. The only file here that sees the plugin boundary. */
-#include "jobs_of_step.h"
+#include "overlap_step.h"
 
 #include <aot/describe.h>
 #include <aot/ext/ranks.h>
