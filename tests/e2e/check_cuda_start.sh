@@ -11,6 +11,13 @@ verify() { # writes the numbers of the report to `json`
 }
 number() { tr -d ' \n' < json | sed -n "s/.*\"$1\":{\"value\":\([-0-9.e+]*\).*/\1/p" | sed 's/\.0$//'; }
 is() { [ "$(number "$1")" = "$2" ] || complain "$1 is $(number "$1") instead of $2"; }
+# Starts until none times a product any more: where that takes long, as under a sanitizer, a start leaves some for the next.
+settle() {
+  for _ in 1 2 3 4 5; do
+    verify "$@"
+    [ "$(number timed-products)" != 0 ] || return 0
+  done
+}
 cubins() { find "$AOT_CACHE_DIR" -name 'cuda-*.cubin' | sort; }
 
 verify
@@ -18,7 +25,7 @@ functions=$(number compiled-functions)
 [ "${functions:-0}" -gt 10 ] || complain "only $functions functions are compiled"
 [ "$(number timed-products)" -gt 3 ] || complain "only $(number timed-products) products are timed"
 is cache-hits 0
-verify
+settle
 is compiled-functions 0
 is timed-products 0
 is cache-hits "$functions"
@@ -100,7 +107,7 @@ forms=$(number timed-products)
 says "warning: algorithms of [0-9]+ forms of products are timed under load, for up to [0-9]+ seconds"
 says "info: algorithms of [0-9]+ forms of products were timed under load in [0-9.]+ seconds"
 for algorithms in load time; do
-  verify --set stages.backend-cuda.algorithms=$algorithms
+  settle --set stages.backend-cuda.algorithms=$algorithms
   is timed-products 0
 done
 m=$models/gpt_tiny
