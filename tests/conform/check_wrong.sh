@@ -8,9 +8,9 @@ unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
 export HOME="$dir" AOT_CACHE_DIR="$dir/cache"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allow_user_segv_handler=1:handle_abort=0:detect_leaks=0"
 bad=0 n=0
-skipped=" " patience=4
+skipped=" " patience=10
 nm "$aothost" 2> /dev/null | grep -q asan && # which is slow, and malloc is not asked what it holds there
-  skipped=" leaks device_leaks ranks_leak " patience=12
+  skipped=" leaks device_leaks ranks_leak " patience=20
 wrong() { echo "FAILED: $*"; cat out; : > "$dir/bad"; }
 fails() { # UNIT FILE RULE: exactly this, in a folder of its own
   mkdir "$dir/$1"
