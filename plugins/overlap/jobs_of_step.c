@@ -5,9 +5,7 @@
 #include "memory_of_step.h"
 #include "step_nodes.h"
 #include "traffic.h"
-#include <aot/ext/ranks.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const ov_form_t forms[] = {
     {"_c10d_functional.all_gather_into_tensor.default", "aot.start_all_gather.default", OV_GATHER},
@@ -18,14 +16,9 @@ static const ov_form_t forms[] = {
 
 const aot_graph_api_t *ov_graph_of(const ov_rewriting_t *r) { return r->e.host->graph; }
 
-const ov_form_t *ov_form_of(const em_t *e) {
+const ov_form_t *ov_form_of(const em_t *e, int may_be_begun) {
   for (uint32_t i = 0; i < sizeof forms / sizeof *forms; i++)
-    if (ov_is_node(e, forms[i].op)) return &forms[i];
-  return NULL;
-}
-const ov_form_t *ov_started_form_of(const em_t *e) {
-  for (uint32_t i = 0; i < sizeof forms / sizeof *forms; i++)
-    if (ov_is_node(e, forms[i].start)) return &forms[i];
+    if (ov_is_node(e, forms[i].op) || (may_be_begun && ov_is_node(e, forms[i].start))) return &forms[i];
   return NULL;
 }
 
@@ -85,7 +78,7 @@ static aot_status_t find_late(ov_rewriting_t *r) {
   for (uint32_t i = r->n; i-- > 0;) {
     AOT_TRY(em_look(e, r->nodes[i]));
     const uint32_t flags = e->desc->flags, is_update = e->info.flags & AOT_NODE_UPDATE;
-    r->is_collective[i] = is_update ? NULL : ov_form_of(e);
+    r->is_collective[i] = is_update ? NULL : ov_form_of(e, 0);
     if (flags & (AOT_OP_REGION | AOT_OP_EFFECT) || r->is_collective[i] || !e->info.n_results) continue;
     if (is_update || flags & (AOT_OP_POINTWISE | AOT_OP_VIEW))
       r->may_wait[i] = (uint8_t)has_late_readers(r, e->info.first_result.id, e->info.n_results);

@@ -35,7 +35,7 @@ static aot_status_t count_traffic(ov_rewriting_t *r, ov_traffic_t *out) {
   const aot_graph_api_t *g = ov_graph_of(r);
   for (aot_node_t n = g->first(e->prog, e->graph); n.id != AOT_NO_ID; n = g->next(e->prog, n)) {
     AOT_TRY(em_look(e, n));
-    const ov_form_t *form = ov_form_of(e) ? ov_form_of(e) : ov_started_form_of(e);
+    const ov_form_t *form = ov_form_of(e, 1);
     if (!form) continue;
     const aot_node_info_t info = e->info;
     const ov_among_t among = ov_among_of(&info.args[info.n_args - 1], r->options->n_ranks);

@@ -30,7 +30,7 @@ fails() { # UNIT FILE RULE: exactly this, in a folder of its own
   about=$(jq -r '[.units[].rules[] | select(.verdict == "failed")][0].trial_about // ""' r.json)
   grep -qF -- "$about" out || wrong "$1: '$again' does not try '$about'"
 }
-# Most of their time they wait, for a time-out or for each other: several at once.
+# Half of their time they wait, for a time-out or for each other: several at once.
 beside() {
   fails "$@" &
   n=$((n + 1))

@@ -201,29 +201,31 @@ static void keep(const item_t *items, uint32_t n, uint64_t high, mp_buffer_t *bu
   *nbytes = high;
 }
 
+/* Keeps the sweep's plan unless another is smaller. */
 static int in_other_orders(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t bound, uint64_t *nbytes) {
   int (*const orders[])(const void *, const void *) = {by_size, by_area, by_life};
-  item_t *items = malloc(((size_t)n_buffers + 1) * 2 * sizeof *items), *spare = items + n_buffers;
-  row_t *rows = malloc(((size_t)n_buffers + 1) * sizeof *rows);
+  enum { N_ORDERS = sizeof orders / sizeof *orders, N_RAISES = 8 };
+  item_t *items = malloc((size_t)n_buffers * 2 * sizeof *items);
+  row_t *rows = malloc((size_t)n_buffers * sizeof *rows);
   uint32_t n = 0;
   uint64_t high = 0;
-  for (uint32_t i = 0; items && i < n_buffers; i++)
+  if (!items || !rows) {
+    free(items);
+    free(rows);
+    return -2;
+  }
+  for (uint32_t i = 0; i < n_buffers; i++)
     if (buffers[i].nbytes)
       items[n++] = (item_t){round_up(buffers[i].nbytes, align), 0, buffers[i].first, buffers[i].last, i};
-  for (size_t k = 0; items && rows && k<sizeof orders / sizeof *orders && * nbytes> bound; k++) {
-    qsort(items, n, sizeof *items, orders[k]);
+  for (int k = 0; k<N_ORDERS + N_RAISES && * nbytes> bound; k++) {
+    if (k < N_ORDERS) qsort(items, n, sizeof *items, orders[k]);
+    else put_top_first(items, items + n, n, high);
     high = place(items, rows, n);
     keep(items, n, high, buffers, nbytes);
   }
-  for (uint32_t rounds = 8; items && rows && *nbytes > bound && rounds > 0; rounds--) {
-    put_top_first(items, spare, n, high);
-    high = place(items, rows, n);
-    keep(items, n, high, buffers, nbytes);
-  }
-  const int status = items && rows ? 0 : -2;
   free(items);
   free(rows);
-  return status;
+  return 0;
 }
 
 int mp_plan(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t *out_nbytes) {

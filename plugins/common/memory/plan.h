@@ -6,9 +6,8 @@
  * (best fit with coalescing). O(n log n + n * gaps); gaps are few in practice. Where that leaves gaps at the peak and
  * buffers are few (MP_FEW), they are also placed in three other orders, each at the lowest place that is free all its
  * life: the largest first, the largest product of size and life, the longest life; then, from the last of these, with
- * what ended on top of the arena put first, a few times. The smallest arena is taken. Of 67 plans of small transformers
- * and networks under budgets the arena was larger than the bound by 18.1 % in the mean by the sweep alone, by 7.0 with
- * the largest first, by 2.6 with all orders, by 1.0 so.
+ * what ended on top of the arena put first, a few times. The smallest arena is taken.
+ * `common_unit_plan` prints how far above the bound that is.
  *
  *     offset  ^   [ b ][  d  ]
  *             |  [a][c   ]
