@@ -217,7 +217,7 @@ static int in_other_orders(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t al
   for (uint32_t i = 0; i < n_buffers; i++)
     if (buffers[i].nbytes)
       items[n++] = (item_t){round_up(buffers[i].nbytes, align), 0, buffers[i].first, buffers[i].last, i};
-  for (int k = 0; k<N_ORDERS + N_RAISES && * nbytes> bound; k++) {
+  for (int k = 0; *nbytes > bound && k < N_ORDERS + N_RAISES; k++) {
     if (k < N_ORDERS) qsort(items, n, sizeof *items, orders[k]);
     else put_top_first(items, items + n, n, high);
     high = place(items, rows, n);
