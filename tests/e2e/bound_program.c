@@ -211,7 +211,7 @@ static void any_batch(aothost_t *h) {
     in = (aot_tensor_t){.nbytes = 0, .dtype = AOT_F32, .rank = 2, .sizes = sizes}; /* no data yet */
     CHECK(aothost_call_plan(c, &in, 1) == AOT_OK);
     for (int k = 0; k < 3; k++) {
-      char key[16];
+      char key[24];
       snprintf(key, sizeof key, "output.%d", k);
       CHECK(aothost_call_plan(c, &in, 1) == AOT_OK); /* also while memory for another batch is bound */
       out[k] = memory_for(c, key, 0);

@@ -51,7 +51,7 @@ static void small_exponents_are_products_and_roots(void **state) {
   enum { MANY = 6, SPECIAL = 9 };
   operands_t o;
   lp_text_t source = {0};
-  char name[8];
+  char name[16];
   (void)state;
   randomize(&o);
   memcpy(o.f32[0], special, sizeof special);
@@ -229,7 +229,7 @@ static void halves_are_rounded_as_the_reference_kernels_round(void **state) {
   static float floats[65536];
   static const int32_t dtypes[2] = {AOT_F16, AOT_BF16};
   lp_text_t source = {0};
-  char name[4];
+  char name[16];
   (void)state;
   lp_prelude_add(&source);
   for (int k = 0; k < 4; k++) { /* to float, and back */
