@@ -1,5 +1,6 @@
 /* Halves as floats: steps that convert a tensor, for what is computed in float and rounded once; and lowerings that know
  * floats alone, for halves. */
+#include "common/lowering/transaction.h"
 #include "half_kernels.h"
 #include "target.h"
 
@@ -64,8 +65,8 @@ typedef struct stand_in {
   lw_tensor_t real;
 } stand_in_t;
 
-static void restore(const stand_in_t *at, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) at[i].value->t = at[i].real;
+static void restore(lw_build_t *b, const stand_in_t *at, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) lw_set_value(b, at[i].value, &at[i].real);
 }
 
 /* 0: no memory, a number that is read out of a tensor. */
@@ -79,7 +80,7 @@ static int widen_operands(lw_build_t *b, stand_in_t *at, uint32_t *n, aot_status
     *status = bc_widened(b, &v->t, &wide);
     if (*status != AOT_OK) return 0;
     at[(*n)++] = (stand_in_t){v, v->t};
-    v->t = wide;
+    lw_set_value(b, v, &wide);
   }
   return 1;
 }
@@ -96,8 +97,8 @@ static aot_status_t narrow_result(lw_build_t *b, uint32_t r, const lw_tensor_t *
   return bc_narrow_into(b, &dense, &half);
 }
 
-aot_status_t bc_lower_in_float(lw_build_t *b, lw_lower_fn lower) {
-  const uint32_t n_steps = b->out->n_steps, n_storages = b->out->n_storages, n_results = b->node->n_results;
+static aot_status_t lower_in_float(lw_build_t *b, lw_lower_fn lower) {
+  const uint32_t n_results = b->node->n_results;
   stand_in_t *at = lw_pool_alloc(b->pool, ((uint64_t)b->node->n_operands + n_results + 1) * sizeof *at), *results;
   lw_tensor_t *full = lw_pool_alloc(b->pool, ((uint64_t)n_results + 1) * sizeof *full);
   aot_status_t status = AOT_OK;
@@ -109,18 +110,22 @@ aot_status_t bc_lower_in_float(lw_build_t *b, lw_lower_fn lower) {
     lw_value_t *v = lw_value(b, b->node->result_begin + r);
     if (v->kind != AOT_TYPE_TENSOR || !lw_is_half(&v->t)) continue;
     results[n_narrow++] = (stand_in_t){v, v->t};
-    v->t.dtype = AOT_F32;
+    lw_tensor_t wide = v->t;
+    wide.dtype = AOT_F32;
+    lw_set_value(b, v, &wide);
   }
   if (status == AOT_OK) status = is_wide && n + n_narrow > 0 ? lower(b) : LW_DECLINED;
   for (uint32_t i = 0; i < n_narrow; i++) full[i] = results[i].value->t;
-  restore(at, n + n_narrow);
-  if (status == LW_DECLINED) { /* copies that nobody reads */
-    b->out->n_steps = n_steps;
-    b->out->n_storages = n_storages;
-  }
+  restore(b, at, n + n_narrow);
   for (uint32_t i = 0; i < n_narrow && status == AOT_OK; i++)
     status = narrow_result(b, (uint32_t)(results[i].value - lw_value(b, b->node->result_begin)), &full[i]);
   return status;
+}
+
+aot_status_t bc_lower_in_float(lw_build_t *b, lw_lower_fn lower) {
+  lw_transaction_t t;
+  lw_begin(b, &t);
+  return lw_end(b, &t, lower_in_float(b, lower));
 }
 
 int bc_is_float(const lw_tensor_t *t) {

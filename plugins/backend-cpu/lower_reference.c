@@ -1,5 +1,6 @@
 /* Whatever no lowering takes, of halves neither as floats, is run by a kernel where it stands. */
 #include "common/lowering/kernel_step.h"
+#include "common/lowering/transaction.h"
 #include "target.h"
 
 static aot_status_t run_kernel(const lw_frame_t *f, void *payload) { return lw_run_kernel(payload, f->base, f->error); }
@@ -11,7 +12,9 @@ aot_status_t bc_lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const cu_
     if (status != LW_DECLINED) return status;
   }
   if (kernel) {
-    const aot_status_t status = bc_lower_constant(b, kernel, args);
+    lw_transaction_t t;
+    lw_begin(b, &t);
+    const aot_status_t status = lw_end(b, &t, bc_lower_constant(b, kernel, args));
     if (status != LW_DECLINED) return status;
   }
   return lw_add_kernel_step(b, run_kernel, kernel, custom, args, &step);

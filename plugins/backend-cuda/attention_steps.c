@@ -127,7 +127,7 @@ aot_status_t gc_keep_attention(lw_build_t *b, const lw_attention_places_t *at, c
                              .is_causal = a->is_causal};
   if (a->mask) k->mask = *a->mask;
   if (bits) k->bits = *bits;
-  return gc_keep(kept, b->pool, &k->kept) == AOT_OK ? AOT_OK : no_memory(b);
+  return gc_keep(b, kept, &k->kept) == AOT_OK ? AOT_OK : no_memory(b);
 }
 
 static int is_same(const lw_tensor_t *a, const lw_tensor_t *b) {

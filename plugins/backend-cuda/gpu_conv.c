@@ -4,6 +4,7 @@
 #include "gpu_conv.h"
 
 #include "common/lowering/conv_call.h"
+#include "common/lowering/transaction.h"
 #include "conv_layout.h"
 #include "conv_text.h"
 #include "depthwise_text.h"
@@ -145,16 +146,23 @@ static aot_status_t add_depthwise(lw_build_t *b, const lw_conv_t *call, int32_t 
   return of_weights ? add_parts(b, &t[GC_CONV_W], &parts) : AOT_OK;
 }
 
-/* By what needs no library of convolutions; bias: of a forward. */
+/* By what needs no library of convolutions; bias: of a forward. LW_DECLINED: nothing has changed. */
 static aot_status_t add_directly(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t,
                                  const lw_tensor_t *bias) {
-  if (gc_is_patches(call, t)) return gc_lower_patches(b, call, kind, t, bias);
-  return add_depthwise(b, call, kind, t, bias);
+  const int is_patches = gc_is_patches(call, t);
+  lw_transaction_t directly;
+  lw_begin(b, &directly);
+  return lw_end(b, &directly,
+                is_patches ? gc_lower_patches(b, call, kind, t, bias) : add_depthwise(b, call, kind, t, bias));
 }
 
 static aot_status_t add_conv(lw_build_t *b, const lw_conv_t *call, int32_t kind, const lw_tensor_t *t) {
   aot_status_t status = add_directly(b, call, kind, t, NULL);
-  if (status == LW_DECLINED) status = add_by_dnn(b, call, kind, t);
+  if (status == LW_DECLINED) {
+    lw_transaction_t by_dnn;
+    lw_begin(b, &by_dnn);
+    status = lw_end(b, &by_dnn, add_by_dnn(b, call, kind, t));
+  }
   if (status != LW_DECLINED) return status;
   const gc_conv_kernel_t kernel = {describe(call, t), kind};
   return add_kernel(b, &kernel, t);

@@ -69,7 +69,7 @@ aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_
   AOT_TRY(add_kernel(b, &kernel, (const lw_tensor_t *const[]){a->mask, &bias, &weights}));
   *m = (gc_mask_t){.kept.hash = gc_kept_hash(&a->mask, 1), .of = *a->mask, .bias = bias, .weights = weights};
   *out = m;
-  return gc_keep(masks, b->pool, &m->kept) == AOT_OK ? AOT_OK : no_memory(b);
+  return gc_keep(b, masks, &m->kept) == AOT_OK ? AOT_OK : no_memory(b);
 }
 
 /* ---- rows ---- */

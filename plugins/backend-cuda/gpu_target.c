@@ -3,6 +3,7 @@
 #include "product_step.h"
 #include "common/lowering/kernel_step.h"
 #include "common/lowering/region_steps.h"
+#include "common/lowering/transaction.h"
 #include "common/tensor/geometry.h"
 #include "cuda_device.h"
 #include "gpu_attention.h"
@@ -542,6 +543,7 @@ static aot_status_t remember_beside(lw_build_t *b, uint32_t storage, uint32_t nu
     l->beside_of = more;
     l->n_beside_of = n;
   }
+  lw_save(b, &l->beside_of[storage], sizeof *l->beside_of);
   l->beside_of[storage] = number + 1;
   return AOT_OK;
 }
@@ -599,7 +601,9 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
   uint64_t nbytes = 0;
   if (!p) return no_memory(b);
   AOT_TRY(lw_add_kernel_step(b, run_host_step, kernel, custom, args, &k));
-  if (kernel && lowering(b)->n_on_host) lowering(b)->n_on_host[b->node->op]++;
+  uint32_t *n_on_host = kernel && lowering(b)->n_on_host ? &lowering(b)->n_on_host[b->node->op] : NULL;
+  if (n_on_host) lw_save(b, n_on_host, sizeof *n_on_host);
+  if (n_on_host) ++*n_on_host;
   k->self = p;
   *p = (host_step_t){.kernel = k, .node = b->node->id};
   p->pieces = lw_pool_alloc(b->pool, (k->n_tensors + k->n_floats + 1) * sizeof *p->pieces);
@@ -664,6 +668,7 @@ const lw_target_t gc_gpu = {
     .copy = lower_copy,
     .zero = lower_zero,
     .add = lower_add,
+    .self_nbytes = sizeof(gc_lowering_t),
     .begin_anew = begin_anew,
     .draws = gc_own_attention_draws,
     .jump = run_jump,

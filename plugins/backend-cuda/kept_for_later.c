@@ -1,5 +1,6 @@
 #include "kept_for_later.h"
 
+#include "common/lowering/transaction.h"
 #include <assert.h>
 #include <xxhash.h>
 
@@ -22,9 +23,9 @@ uint64_t gc_kept_hash(const lw_tensor_t *const *tensors, uint32_t n) {
 static gc_kept_t **bucket_of(const gc_kept_table_t *t, uint64_t hash) { return &t->buckets[hash & (t->n_buckets - 1)]; }
 
 /* Items of one new bucket come from one old bucket, in its order. */
-static aot_status_t grow(gc_kept_table_t *t, lw_pool_t *pool) {
+static aot_status_t grow(lw_build_t *b, gc_kept_table_t *t) {
   gc_kept_table_t more = {.n_buckets = t->n_buckets ? 2 * t->n_buckets : LEAST_BUCKETS, .n = t->n};
-  more.buckets = lw_pool_alloc(pool, more.n_buckets * sizeof(gc_kept_t *));
+  more.buckets = lw_pool_alloc(b->pool, more.n_buckets * sizeof(gc_kept_t *));
   if (!more.buckets) return AOT_E_EXHAUSTED;
   for (uint32_t k = 0; k < t->n_buckets; k++) {
     gc_kept_t **ends[2] = {&more.buckets[k], &more.buckets[k + t->n_buckets]};
@@ -39,12 +40,14 @@ static aot_status_t grow(gc_kept_table_t *t, lw_pool_t *pool) {
   return AOT_OK;
 }
 
-aot_status_t gc_keep(gc_kept_table_t *t, lw_pool_t *pool, gc_kept_t *item) {
+aot_status_t gc_keep(lw_build_t *b, gc_kept_table_t *t, gc_kept_t *item) {
+  lw_save(b, t, sizeof *t);
   if (t->n == t->n_buckets) {
-    const aot_status_t status = grow(t, pool);
+    const aot_status_t status = grow(b, t);
     if (status != AOT_OK) return status;
   }
   gc_kept_t **bucket = bucket_of(t, item->hash);
+  lw_save(b, bucket, sizeof *bucket);
   item->next = *bucket;
   *bucket = item;
   t->n++;

@@ -21,8 +21,8 @@ typedef struct gc_kept_table {
 gc_kept_table_t *gc_kept_of(const lw_build_t *b, gc_kept_table_t **table, const aot_snap_graph_t **in);
 /* Of where the tensors begin. */
 uint64_t gc_kept_hash(const lw_tensor_t *const *tensors, uint32_t n);
-/* item->hash is set; the item is the pool's. AOT_E_EXHAUSTED: no memory. */
-aot_status_t gc_keep(gc_kept_table_t *t, lw_pool_t *pool, gc_kept_t *item);
+/* item->hash is set; the item is the pool's. A lowering that declines keeps nothing. AOT_E_EXHAUSTED: no memory. */
+aot_status_t gc_keep(lw_build_t *b, gc_kept_table_t *t, gc_kept_t *item);
 /* The newest item with this hash, and the one that was kept before it; NULL: none. */
 gc_kept_t *gc_kept_first(const gc_kept_table_t *t, uint64_t hash);
 gc_kept_t *gc_kept_before(const gc_kept_t *item);

@@ -19,14 +19,15 @@ static uint64_t hash_at(uint32_t storage, int64_t offset) {
 }
 
 static void items_of_a_tensor_are_found_from_the_newest_on(void **state) {
-  lw_pool_t pool = {0};
+  lw_schedule_t schedule = {0};
+  lw_build_t b = {.out = &schedule, .pool = &schedule.pool};
   gc_kept_table_t table = {0};
   (void)state;
   assert_null(gc_kept_first(&table, hash_at(0, 0)));
   for (uint32_t k = 0; k < N; k++) {
-    item_t *item = lw_pool_alloc(&pool, sizeof *item);
+    item_t *item = lw_pool_alloc(b.pool, sizeof *item);
     *item = (item_t){.kept.hash = hash_at(k / A_TENSOR, 64), .number = k};
-    assert_int_equal(gc_keep(&table, &pool, &item->kept), AOT_OK);
+    assert_int_equal(gc_keep(&b, &table, &item->kept), AOT_OK);
   }
   for (uint32_t storage = 0; storage < N / A_TENSOR; storage++) {
     const gc_kept_t *kept = gc_kept_first(&table, hash_at(storage, 64));
@@ -38,18 +39,19 @@ static void items_of_a_tensor_are_found_from_the_newest_on(void **state) {
   }
   assert_null(gc_kept_first(&table, hash_at(0, 0)));
   assert_null(gc_kept_first(&table, hash_at(N, 64)));
-  lw_pool_deinit(&pool);
+  lw_schedule_deinit(&schedule);
 }
 
 static void chains_stay_short(void **state) {
-  lw_pool_t pool = {0};
+  lw_schedule_t schedule = {0};
+  lw_build_t b = {.out = &schedule, .pool = &schedule.pool};
   gc_kept_table_t table = {0};
   uint64_t n_steps = 0, longest = 0;
   (void)state;
   for (uint32_t k = 0; k < N; k++) {
-    gc_kept_t *item = lw_pool_alloc(&pool, sizeof *item);
+    gc_kept_t *item = lw_pool_alloc(b.pool, sizeof *item);
     item->hash = hash_at(k, 0);
-    assert_int_equal(gc_keep(&table, &pool, item), AOT_OK);
+    assert_int_equal(gc_keep(&b, &table, item), AOT_OK);
   }
   for (uint32_t k = 0; k < table.n_buckets; k++) {
     uint64_t n = 0;
@@ -59,7 +61,7 @@ static void chains_stay_short(void **state) {
   assert_true(n_steps <= 2 * N); /* that it takes to find each once */
   assert_true(longest <= 16);
   assert_true(table.n_buckets < 4 * N);
-  lw_pool_deinit(&pool);
+  lw_schedule_deinit(&schedule);
 }
 
 int main(void) {

@@ -45,6 +45,7 @@ static uint32_t first_of(const lw_schedule_t *s, uint32_t storage) {
 
 aot_status_t lw_plan_memory(lw_build_t *b) {
   lw_schedule_t *s = b->out;
+  if (s->is_incomplete) return no_memory(b);
   mp_buffer_t *buffers = malloc(((size_t)s->n_storages + 1) * sizeof *buffers);
   uint32_t *buffer = malloc(((size_t)s->n_storages + 1) * sizeof *buffer); /* by storage */
   uint32_t n = 0;

@@ -4,6 +4,7 @@
 #include "group_loop.h"
 
 #include "common/loops/loop_print.h"
+#include "transaction.h"
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
@@ -529,7 +530,9 @@ aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, const uint8_
   if (g.makers) memset(g.makers, 0xFF, (n_reached + 1) * sizeof *g.makers); /* LW_NONE */
   const int is_there =
       g.nodes && g.insts && g.infos && g.first && g.makers && g.accesses && g.tensors && g.rows && g.draws;
-  aot_status_t status = is_there ? lower(b, &g) : no_memory(b);
+  lw_transaction_t t;
+  lw_begin(b, &t);
+  const aot_status_t status = lw_end(b, &t, is_there ? lower(b, &g) : no_memory(b));
   free(g.nodes);
   free(g.draws);
   free(g.rows);

@@ -1,4 +1,4 @@
-#include "lower.h"
+#include "transaction.h"
 
 #include "common/cost/value_size.h"
 #include "common/tensor/geometry.h"
@@ -266,11 +266,11 @@ aot_status_t lw_new_tensor(lw_build_t *b, lw_tensor_t *t) {
 }
 
 void lw_bind(lw_build_t *b, uint32_t k, const lw_tensor_t *t) {
-  const uint32_t row = b->node->result_begin + k;
-  lw_value(b, row)->t = *t;
-  if (t->storage == LW_NONE) return;
-  lw_storage_t *s = &b->out->storages[t->storage];
-  if (s->value == AOT_NO_ID) s->value = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].id; /* views come later */
+  const uint32_t row = b->node->result_begin + k, storage = t->storage;
+  lw_set_value(b, lw_value(b, row), t);
+  if (storage == LW_NONE || b->out->storages[storage].value != AOT_NO_ID) return; /* views come later */
+  lw_save_storage(b, storage);
+  b->out->storages[storage].value = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].id;
 }
 
 void lw_result_geometry(lw_tensor_t *t) {
@@ -360,7 +360,7 @@ static void remember(lw_schedule_t *s, lw_used_t used) {
     const uint32_t capacity = s->used_capacity ? 2 * s->used_capacity : 256;
     lw_used_t *grown = realloc(s->used, capacity * sizeof *grown);
     if (!grown) {
-      s->stays_in_order = 1;
+      s->is_incomplete = 1;
       return;
     }
     s->used = grown;
@@ -375,6 +375,7 @@ static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int i
   uint32_t now = b->out->n_steps - 1;
   const uint64_t nbytes = counted_nbytes(b->out, now, t, is_read_only);
   b->out->steps[now].nbytes += nbytes;
+  lw_save_storage(b, t->storage);
   if (s->first == LW_NONE) s->first = now;
   s->last = now;
   if (!is_in_place) s->last_apart = now;

@@ -73,7 +73,8 @@ static inline int64_t lw_dim(const lw_build_t *b, int64_t dim) { return sn_dim(d
 
 /* A lowering trusts no declared type: where operands and results do not fit each other it declines, and the reference
  * kernel says what is wrong. AOT_OK: done, every result is bound. LW_DECLINED: not in this form; the reference kernel
- * takes it. Anything else is a failure with its text in b->error. */
+ * takes it. Anything else is a failure with its text in b->error. A caller that goes on after LW_DECLINED has opened a
+ * transaction (transaction.h), which drops what was added before. */
 #define LW_DECLINED (-1)
 #define LW_APART (-2)
 typedef aot_status_t (*lw_lower_fn)(lw_build_t *b);
@@ -138,6 +139,9 @@ typedef struct lw_target {
    * later run. out: a float64 then, one through the number of rows that count where the loss is to be their mean, else
    * 1. NULL: losses of classes run by their kernels */
   aot_status_t (*classes)(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
+  /* Bytes that lw_machine_t.self begins with which lowerings change: what one that declines leaves as it was
+   * (transaction.h). 0: none */
+  uint64_t self_nbytes;
   /* Forgets what it keeps of a lowering in lw_machine_t.self: the graph is lowered anew. NULL: it keeps nothing */
   void (*begin_anew)(void *self, const aot_snapshot_t *s);
   /* Before nodes are lowered: the operand of the node at hand, a value, that its lowering draws for itself

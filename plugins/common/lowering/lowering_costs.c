@@ -1,6 +1,7 @@
 #include "common/lowering/lowering_costs.h"
 
 #include "common/lowering/group_loop.h"
+#include "common/lowering/transaction.h"
 #include "common/lowering/units.h"
 #include "common/memory/plan.h"
 #include <aot/opset.h>
@@ -60,13 +61,13 @@ static aot_status_t lower_alone(lw_build_t *b, uint32_t node, uint32_t space) {
 static aot_status_t add_node(lw_build_t *b, uint32_t i, uint32_t space, nc_costs_t *out) {
   const uint32_t row = b->graph->node_begin + i, n_storages = b->out->n_storages, n_steps = b->out->n_steps;
   b->node = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + row;
-  const lw_build_t before = *b;
-  const aot_status_t status = lower_alone(b, i, space);
-  if (status != AOT_OK) { /* nobody runs it here in this form: it is left as it is known */
-    *b = before;
-    return status == AOT_E_EXHAUSTED ? status : bind_results(b);
-  }
-  b->node = before.node;
+  const aot_snap_node_t *node = b->node;
+  lw_transaction_t t;
+  lw_begin(b, &t);
+  const aot_status_t status = lw_end(b, &t, lower_alone(b, i, space));
+  b->node = node;
+  /* nobody runs it here in this form: it is left as it is known */
+  if (status != AOT_OK) return status == AOT_E_EXHAUSTED ? status : bind_results(b);
   for (uint32_t r = 0; r < b->node->n_results; r++) {
     const uint32_t storage = lw_type(b, r)->storage;
     out->view_of[b->node->result_begin + r] = storage < n_storages ? view_of(b, storage) : 0;

@@ -8,7 +8,7 @@
  *     x0 y0 + x1 y1 + x2 y2 = [x0 x1 x2] [y0; y1; y2]
  *
  * as many at a time as take no more memory than the sum. Of halves a sum is rounded once a time, not once a product. */
-#include "lower.h"
+#include "transaction.h"
 
 #include <aot/graph.h>
 #include <string.h>
@@ -145,6 +145,7 @@ static aot_status_t collect(lw_build_t *b, lw_product_sum_t *s) {
 aot_status_t lw_lower_product_sum(lw_build_t *b) {
   const uint32_t at = (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)) - b->graph->node_begin;
   lw_product_sum_t *s = b->product_sums[at];
+  lw_save(b, s, sizeof *s);
   if (is_product(b)) return collect(b, s);
   if (at == s->last) lw_bind(b, 0, &s->sum);
   return AOT_OK;

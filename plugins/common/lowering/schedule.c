@@ -422,6 +422,7 @@ void lw_schedule_deinit(lw_schedule_t *s) {
   free(s->steps);
   free(s->used);
   free(s->storages);
+  free(s->undo.bytes);
   lw_watch_deinit(s->watch);
   lw_pool_deinit(&s->pool);
   memset(s, 0, sizeof *s);

@@ -113,13 +113,19 @@ typedef struct lw_port {
   int64_t number;   /* SYMINT */
 } lw_port_t;
 
+typedef struct lw_undo {
+  char *bytes;
+  uint64_t size, capacity;
+  uint32_t n_open, n_storages; /* transactions; storages that were there before the innermost began */
+} lw_undo_t;
+
 typedef struct lw_schedule {
   lw_pool_t pool;
   lw_step_t *steps;
   uint32_t n_steps, step_capacity;
   lw_used_t *used; /* what steps touch */
   uint32_t n_used, used_capacity;
-  int stays_in_order; /* no step changes its place: some jump, or what they use is not known */
+  int stays_in_order; /* no step changes its place: there are jumps, or results are watched */
   lw_storage_t *storages;
   uint32_t n_storages, storage_capacity;
   lw_port_t *inputs, *outputs;
@@ -132,6 +138,8 @@ typedef struct lw_schedule {
   uint32_t n_chunks;                  /* of rows (row_chunks.h) */
   uint32_t n_residuals;               /* products onto float tensors (residual_products.c) */
   uint64_t n_timed, n_left_out;       /* runs (step_times.h) */
+  int is_incomplete;                  /* there was no memory for a record of what steps use or change: it fails */
+  lw_undo_t undo;                     /* of open transactions (transaction.h) */
   struct lw_watch *watch;             /* watch.h; NULL: it is not watched */
 } lw_schedule_t;
 

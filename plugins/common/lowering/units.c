@@ -1,6 +1,7 @@
 #include "units.h"
 
 #include "group_loop.h"
+#include "transaction.h"
 
 void lw_find_unit(const lw_build_t *b, const lw_units_t *units, uint32_t last) {
   const uint32_t *previous = units->previous;
@@ -43,7 +44,7 @@ aot_status_t lw_lower_node(lw_build_t *b) {
   if (lw_is_spared(b, at) && b->spared[at] == LW_SPARED_DRAW) return AOT_OK;
   if (lw_is_product_sum(b, at)) return lw_lower_product_sum(b);
   if (lw_is_residual(b, at)) return lw_lower_residual(b);
-  if (lower && !takes_float(b)) status = lower(b);
+  if (lower && !takes_float(b)) status = lw_attempt(b, lower);
   return status == LW_DECLINED ? lw_lower_rest(b) : status;
 }
 

@@ -1,6 +1,6 @@
 /* Nodes that no lowering has taken: a view becomes a tensor over the same storage, and no step; the others go to the
  * target, with their arguments. */
-#include "lower.h"
+#include "transaction.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ static aot_status_t declare_first(lw_build_t *b) {
   if (lw_same_geometry(&declared, &actual)) return AOT_OK;
   AOT_TRY(lw_new_tensor(b, &declared));
   AOT_TRY(lw_copy(b, &declared, &actual));
-  v->t = declared;
+  lw_set_value(b, v, &declared);
   return AOT_OK;
 }
 
@@ -115,7 +115,9 @@ aot_status_t lw_lower_rest(lw_build_t *b) {
   const char *refusal = rk_refuse(kernel, args, b->node->n_args);
   if (refusal) return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "refused", "%.*s: %s", (int)name.size, name.data, refusal);
   if (rk_is_view(kernel)) {
-    aot_status_t status = lower_view(b, kernel, args);
+    lw_transaction_t t;
+    lw_begin(b, &t);
+    const aot_status_t status = lw_end(b, &t, lower_view(b, kernel, args));
     if (status != LW_DECLINED) return status;
   }
   return b->machine->target->kernel(b, kernel, NULL, args);
