@@ -327,7 +327,7 @@ static meeting_t *make_file(const char *path) {
 /* Another rank: the file of that name, unless it is another by now. */
 static meeting_t *find_file(const char *path, struct stat *out) {
   meeting_t *m = NULL;
-  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  const int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return NULL;
   if (fstat(fd, out) == 0 && out->st_size == sizeof *m) m = map(fd);
   close(fd);

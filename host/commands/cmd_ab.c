@@ -343,7 +343,7 @@ static int ab_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--timeout", .value = "S", .help = "seconds that an arm may take to compile, and for a step, 600",
        .text = &f.timeout},
       {.name = "--html", .value = "F", .help = "write a page that holds all of it: table, memory, choices, times",
-       .text = &f.html},
+       .text = &f.html, .writes = 1},
   };
   /* clang-format on */
   int code = aoth_cli_init(&cli, self, argc, argv, rows, sizeof rows / sizeof rows[0], 1, 1);

@@ -163,6 +163,7 @@ static int export_main(const aoth_command_t *self, int argc, char **argv) {
           .help = "where it goes; its suffix is the format: .ir text, .pt2 PyTorch's archive. Left out: text on the "
                   "standard output",
           .text = &x.output,
+          .writes = 1,
       },
       {
           .name = "--pipeline",

@@ -535,7 +535,7 @@ static int inspect_main(const aoth_command_t *self, int argc, char **argv) {
       },
       {.name = "--simulated", .help = "also what the partition stage's own simulator says", .set = &memory.simulated},
       {.name = "--unit", .value = "ID", .help = "also what this backend or partitioner says", .text = &memory.unit},
-      {.name = "--plot", .value = "F", .help = "draw it: F.svg or F.html", .text = &memory.plot},
+      {.name = "--plot", .value = "F", .help = "draw it: F.svg or F.html", .text = &memory.plot, .writes = 1},
   };
   int code = aoth_cli_init(&cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {

@@ -240,7 +240,7 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
        .text = &line.mutate},
       {.name = "--seed", .value = "S", .help = "of these changes; 0", .text = &line.seed},
       {.name = "--markdown", .value = "F", .help = "write the list, and the cases' results, as a page",
-       .text = &line.markdown},
+       .text = &line.markdown, .writes = 1},
   };
   /* clang-format on */
   int code = aoth_cli_init(&line.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, AOTH_CLI_ANY);

@@ -93,6 +93,7 @@ static int opt_main(const aoth_command_t *self, int argc, char **argv) {
           .value = "F",
           .help = "where the program goes; the standard output when left out",
           .text = &o.output,
+          .writes = 1,
       },
       {
           .name = "--import",

@@ -1,5 +1,6 @@
 /* aothost plan: what a step takes with more ranks, predicted. */
 #include <commands/commands.h>
+#include <tools/html_page.h>
 #include <tools/plan_ranks.h>
 #include <train/writable.h>
 
@@ -134,13 +135,9 @@ static aot_status_t draw(const plan_t *p) {
   aoth_text_t text = {0};
   if (!p->plot) return AOT_OK;
   aoth_plan_svg(&p->plans, &text);
-  FILE *f = text.failed ? NULL : fopen(p->plot, "w");
-  const int is_whole = f && fwrite(text.data, 1, text.size, f) == text.size;
-  const int is_closed = f && fclose(f) == 0;
+  const aot_status_t status = aoth_page_write(&text, p->plot, p->cli.sink);
   aoth_text_deinit(&text);
-  if (is_whole && is_closed) return AOT_OK;
-  aoth_sink_report(p->cli.sink, AOT_SEVERITY_ERROR, NULL, "plan.plot", "cannot write %s", p->plot);
-  return AOT_E_INVALID;
+  return status;
 }
 
 static aot_status_t run(plan_t *p, aoth_arena_t *arena) {
@@ -168,7 +165,7 @@ static int plan_main(const aoth_command_t *self, int argc, char **argv) {
        .text = &p.modes,
        .help = "modes of the stage fsdp, hybrid:N with N columns; the pipeline's when left out"},
       {.name = "--machine", .value = "F", .text = &p.machine, .help = "what ranks and links of a machine do"},
-      {.name = "--plot", .value = "F.svg", .text = &p.plot, .help = "the table as a picture"},
+      {.name = "--plot", .value = "F.svg", .text = &p.plot, .writes = 1, .help = "the table as a picture"},
   };
   int code = aoth_cli_init(&p.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {

@@ -275,12 +275,15 @@ static int print_lock(aoth_cli_t *cli, aoth_registry_t *r, const char *path) {
 static int plugins_main(const aoth_command_t *self, int argc, char **argv) {
   const char *html = NULL, *lock = NULL;
   aoth_cli_t cli;
-  const aoth_flag_t flags[] = {
-      {.name = "--html", .value = "F", .help = "all units with contracts and options, as a page", .text = &html},
-      {.name = "--lock",
-       .value = "P",
-       .help = "the digests of the plugins that this pipeline may open",
-       .text = &lock}};
+  const aoth_flag_t flags[] = {{.name = "--html",
+                                .value = "F",
+                                .help = "all units with contracts and options, as a page",
+                                .text = &html,
+                                .writes = 1},
+                               {.name = "--lock",
+                                .value = "P",
+                                .help = "the digests of the plugins that this pipeline may open",
+                                .text = &lock}};
   int code = aoth_cli_init(&cli, self, argc, argv, flags, 2, 0, 1);
   if (code == AOTH_CLI_GO) {
     aoth_session_t *s = aoth_cli_session(&cli);

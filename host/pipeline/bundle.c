@@ -26,7 +26,7 @@
 static int write_file(aoth_session_t *s, const char *dir, const char *name, const char *data, size_t size) {
   aoth_text_t path = {0};
   aoth_text_f(&path, "%s/%s", dir, name);
-  aoth_writer_t *w = aoth_writer_begin(path.data ? path.data : "", s->config.sink);
+  aoth_writer_t *w = aoth_writer_begin_own(path.data ? path.data : "", s->config.sink);
   if (w) aoth_writer_write(w, data, size);
   const int ok = w && aoth_writer_commit(w) == AOT_OK;
   aoth_text_deinit(&path);

@@ -50,7 +50,7 @@ static const char *find_parts(aoth_entry_t *e) {
 const char *aoth_entry_open(const char *path, aoth_entry_t *out, int *out_missing) {
   header_t h;
   memset(out, 0, sizeof *out);
-  const aot_status_t status = aoth_file_map(path, NULL, &out->map);
+  const aot_status_t status = aoth_file_map_own(path, NULL, &out->map);
   *out_missing = status == AOT_E_NOT_FOUND;
   if (status != AOT_OK) return "not readable";
   memset(&h, 0, sizeof h);
@@ -109,7 +109,7 @@ aot_status_t aoth_entry_write(const char *path, const aoth_entry_part_t parts[AO
   }
   h.nbytes = at;
   if (!make_header(parts, rows, &h)) return AOT_E_EXHAUSTED;
-  aoth_writer_t *w = aoth_writer_begin(path, sink);
+  aoth_writer_t *w = aoth_writer_begin_own(path, sink);
   if (!w) return AOT_E_INVALID;
   aoth_writer_write(w, &h, sizeof h);
   aoth_writer_write(w, rows, sizeof rows);

@@ -96,12 +96,21 @@ static uint32_t remove_folder(int parent, const char *name) {
   return gone ? 1 : 0;
 }
 
-/* What killed writers left. */
+/* Neither the host nor a unit makes links, pipes or devices there: one under the name of a file would be followed, or
+ * waited for. */
+static uint32_t remove_trap(int folder, const char *name) {
+  struct stat st;
+  if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) return 0;
+  return unlinkat(folder, name, 0) == 0 ? 1 : 0;
+}
+
+/* What killed writers left, and what is no file. */
 static uint32_t remove_leftovers(const char *folder) {
   uint32_t n = 0;
   DIR *dir = opendir(folder);
   for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
-    if (strstr(d->d_name, AOTH_CACHE_SUFFIX ".tmp-")) n += (uint32_t)aoth_temporary_remove(dirfd(dir), d->d_name);
+    if (d->d_type != DT_REG && d->d_type != DT_DIR) n += remove_trap(dirfd(dir), d->d_name);
+    else if (strstr(d->d_name, AOTH_CACHE_SUFFIX ".tmp-")) n += (uint32_t)aoth_temporary_remove(dirfd(dir), d->d_name);
     else if (d->d_name[0] != '.' && d->d_type == DT_DIR) n += remove_folder(dirfd(dir), d->d_name);
   if (dir) closedir(dir);
   return n;

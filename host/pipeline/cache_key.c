@@ -190,7 +190,7 @@ void aoth_cache_model_key(aoth_session_t *s, const aoth_model_t *model, char hex
 static void put_model(making_t *m, const aoth_model_t *model) {
   char hex[AOTH_KEY_CHARS + 1];
   put(m, model->stage.use, "importer");
-  aoth_cache_model_key(m->s, model, hex);
+  digest_text(XXH3_128bits(model->file.data, (size_t)model->file.nbytes), hex); /* checksums in it vouch for nothing */
   put(m, hex, "model");
   if (model->stage.unit) put_stage(m, &model->stage, "importer");
 }

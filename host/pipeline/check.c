@@ -2,6 +2,7 @@
  * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
 #include <pipeline/call.h>
 #include <pipeline/options.h>
+#include <pipeline/overwrites.h>
 #include <pipeline/run_section.h>
 #include <pipeline/session.h>
 #include <pipeline/stage_check.h>
@@ -196,6 +197,7 @@ static void check_files(checking_t *c) {
   if (run->train.present && run->train.data.path != run->inputs.path)
     check_file(c, run->train.data.path, &run->train.data.where, "data file");
   check_file(c, run->train.resume, &run->train.where_resume, "checkpoint");
+  note_status(c, aoth_pipeline_check_outputs(c->p, c->s->config.sink));
 }
 
 static void check_model(checking_t *c) {

@@ -8,8 +8,8 @@
  * A file that includes itself, directly or not, is refused with the whole chain. */
 #include <pipeline/compose.h>
 
+#include <base/file.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,6 @@
 
 #define MAX_BYTES (1u << 20)
 #define MAX_INCLUDES 16u
-#define MAX_FILES 64u
 
 char *aoth_path_dir(aoth_arena_t *arena, const char *path) {
   const char *slash = strrchr(path, '/');
@@ -39,25 +38,25 @@ const char *aoth_path_resolve(aoth_arena_t *arena, const aoth_yaml_t *node, cons
   return join(arena, (node->variable ? node->variable : node)->file->dir, text);
 }
 
-/* Up to MAX_BYTES + 1 bytes of a file or pipe, so that a file too big is seen as such. NULL: errno says why. */
-static char *read_text(aoth_arena_t *arena, const char *path, size_t *out_size) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return NULL;
+/* Up to MAX_BYTES + 1 bytes of a file, so that a file too big is seen as such. NULL: *out_why says why. */
+static char *read_text(aoth_arena_t *arena, const char *path, unsigned how, size_t *out_size, const char **out_why) {
   struct stat st;
-  char *text = NULL;
+  const int fd = aoth_file_open(path, how, &st, out_why);
+  if (fd < 0) return NULL;
   size_t n = 0;
-  if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) errno = EISDIR;
-  else text = aoth_arena_alloc(arena, 1, MAX_BYTES + 2);
+  char *text = aoth_arena_alloc(arena, 1, MAX_BYTES + 2);
+  if (!text) *out_why = strerror(ENOMEM);
   while (text && n <= MAX_BYTES) {
     const ssize_t got = read(fd, text + n, MAX_BYTES + 1 - n);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) text = NULL;
+    if (got < 0) {
+      *out_why = strerror(errno);
+      text = NULL;
+    }
     if (got <= 0) break;
     n += (size_t)got;
   }
-  const int why = errno;
   close(fd);
-  errno = why;
   *out_size = n;
   return text;
 }
@@ -162,16 +161,18 @@ static void check_version(aoth_compose_t *c, const aoth_yaml_t *tree, const aoth
 /* One file with everything it includes below it. from: the node that named it, NULL for the pipeline itself. */
 static aoth_yaml_t *load_file(aoth_compose_t *c, const char *path, const aoth_yaml_t *from) {
   if (is_cycle(c, path, from)) return NULL;
-  if (++c->n_files > MAX_FILES) {
-    if (c->n_files == MAX_FILES + 1)
-      aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "more than %u files are included", MAX_FILES);
+  if (c->n_files >= AOTH_MAX_FILES) {
+    if (c->n_files == AOTH_MAX_FILES)
+      aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "more than %u files are included", AOTH_MAX_FILES);
+    c->n_files = AOTH_MAX_FILES + 1;
     return NULL;
   }
+  c->files[c->n_files++] = path;
   const aot_str_t given = from ? (aot_str_t){0} : c->overrides->text;
   size_t size = (size_t)given.size;
-  const char *text = given.data ? given.data : read_text(c->arena, path, &size);
+  const char *why = NULL;
+  const char *text = given.data ? given.data : read_text(c->arena, path, from ? 0 : AOTH_OPEN_PIPE, &size, &why);
   if (!text) {
-    const char *why = strerror(errno);
     if (from) aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "cannot read '%s': %s", path, why);
     else aoth_sink_report(c->sink, AOT_SEVERITY_ERROR, NULL, "pipeline.file", "cannot read '%s': %s", path, why);
     return NULL;

@@ -5,13 +5,16 @@
 #include <pipeline/pipeline.h>
 #include <pipeline/yaml.h>
 
+#define AOTH_MAX_FILES 64u
+
 typedef struct aoth_compose {
   aoth_arena_t *arena;
   aoth_sink_t *sink;
   const aoth_overrides_t *overrides; /* never NULL */
-  uint32_t n_files;
+  uint32_t n_files;                  /* that were opened; one more than AOTH_MAX_FILES where there are too many */
   uint32_t reserved;
   aoth_yaml_t *set_vars; /* variables that --set gives: a map, or NULL */
+  const char *files[AOTH_MAX_FILES];
 } aoth_compose_t;
 
 /* The merged tree, variables filled in. NULL with complaints in the sink when there is no tree to speak of; a tree with

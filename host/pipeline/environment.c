@@ -46,10 +46,11 @@ int aoth_make_dirs(const char *path, unsigned mode) {
   return 1;
 }
 
-/* Programs and code are loaded from here, so nobody else may write to it. */
-static int is_ours(const char *path) {
+/* Programs and code are loaded from here, so no other user may write to it. The folder that the user names may be a link;
+ * those in it are made by the host, which also removes what is in them: a link there would lead it to other files. */
+static int is_ours(const char *path, int (*look)(const char *, struct stat *)) {
   struct stat st;
-  return stat(path, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+  return look(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
          access(path, W_OK) == 0;
 }
 
@@ -61,9 +62,9 @@ const char *aoth_cache_dir(aoth_arena_t *arena, const char *name) {
     aoth_text_f(&path, "%s/aothost", xdg);
   else if (home && home[0] == '/') aoth_text_f(&path, "%s/.cache/aothost", home);
   const char *made = NULL;
-  if (path.data && aoth_make_dirs(path.data, 0700) && is_ours(path.data)) {
+  if (path.data && aoth_make_dirs(path.data, 0700) && is_ours(path.data, stat)) {
     aoth_text_f(&path, "/%s", name);
-    if (!path.failed && aoth_make_dirs(path.data, 0700) && is_ours(path.data))
+    if (!path.failed && aoth_make_dirs(path.data, 0700) && is_ours(path.data, lstat))
       made = aoth_arena_text(arena, path.data, path.size);
   }
   aoth_text_deinit(&path);

@@ -6,7 +6,8 @@
 
 const char *aoth_env(const char *name); /* NULL: not set, or not to be trusted */
 /* The folder `name` of $AOT_CACHE_DIR, $XDG_CACHE_HOME/aothost or ~/.cache/aothost; both are made where they are not
- * there (mode 0700). NULL: there is none, or one of the two is somebody else's, or others may write to it. */
+ * there (mode 0700). NULL: there is none, or one of the two belongs to another user or is writable by
+ * others, or the folder `name` is a symbolic link. */
 const char *aoth_cache_dir(aoth_arena_t *arena, const char *name);
 /* The absolute path of the file that this code was loaded from, libaothost.so or a program. NULL: it cannot be told. */
 char *aoth_own_file(aoth_arena_t *arena);

@@ -164,13 +164,23 @@ static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
   }
 }
 
+static aot_status_t keep_files(aoth_pipeline_t *p, const aoth_compose_t *c) {
+  const uint32_t n = c->n_files < AOTH_MAX_FILES ? c->n_files : AOTH_MAX_FILES;
+  p->files = aoth_arena_alloc(p->arena, sizeof(void *), ((size_t)n + 1) * sizeof *p->files);
+  if (!p->files) return AOT_E_EXHAUSTED;
+  memcpy(p->files, c->files, n * sizeof *p->files);
+  p->n_files = n;
+  return AOT_OK;
+}
+
 static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sink, aoth_pipeline_t *p) {
   static const char *const keys[] = {"aot", "vars", "model", "opsets", "operators", "stages", "run"};
   const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
   const aoth_overrides_t none = {.n_sets = 0};
-  aoth_compose_t c = {p->arena, sink, overrides ? overrides : &none, 0, 0, NULL};
+  aoth_compose_t c = {.arena = p->arena, .sink = sink, .overrides = overrides ? overrides : &none};
   const aoth_fields_t f = {p->arena, sink};
   p->tree = aoth_compose(&c, p->path);
+  AOT_TRY(keep_files(p, &c));
   p->model_bytes = c.overrides->model_bytes;
   if (!p->tree) return AOT_E_INVALID;
   aoth_fields_known(&f, p->tree, "a pipeline", keys, 7);

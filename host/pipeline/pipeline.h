@@ -139,8 +139,10 @@ typedef struct aoth_run_spec {
 } aoth_run_spec_t;
 
 typedef struct aoth_pipeline {
-  aoth_arena_t *arena;    /* owns all of it */
-  const char *path;       /* the file, as given */
+  aoth_arena_t *arena; /* owns all of it */
+  const char *path;    /* the file, as given */
+  const char **files;  /* n_files: it and those that it includes, as opened */
+  uint32_t n_files;
   aoth_yaml_t *tree;      /* everything merged, variables filled in */
   aoth_stage_t importer;  /* use: its unit id, "ir" for the textual form; NULL: whoever recognises the file */
   const char *model_path; /* resolved; NULL: none given */

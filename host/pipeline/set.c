@@ -219,7 +219,7 @@ void aoth_set_apply(aoth_compose_t *c, aoth_yaml_t *tree) {
 
 aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, aoth_arena_t *arena,
                                    aoth_sink_t *sink, aoth_stage_t *out) {
-  const aoth_compose_t c = {arena, sink, NULL, 0, 0, NULL};
+  const aoth_compose_t c = {.arena = arena, .sink = sink};
   const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
   memset(out, 0, sizeof *out);
   aoth_yaml_t *node = aoth_yaml_literal(arena, "--use", use), *with = node ? aoth_yaml_map(arena, node) : NULL;

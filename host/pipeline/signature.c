@@ -181,7 +181,7 @@ static aot_status_t sign_one(const unsigned char seed[AOTH_ED25519_SEED], const 
   add_hex(&text, signature, sizeof signature);
   aoth_text_z(&text, "\n");
   aoth_text_f(&name, "%s.sig", file);
-  aoth_writer_t *w = text.failed || name.failed ? NULL : aoth_writer_begin(name.data, sink);
+  aoth_writer_t *w = text.failed || name.failed ? NULL : aoth_writer_begin_own(name.data, sink);
   if (w) aoth_writer_write(w, text.data, text.size);
   const aot_status_t status = w ? aoth_writer_commit(w) : AOT_E_EXHAUSTED;
   aoth_text_deinit(&text);

@@ -220,7 +220,7 @@ static aot_status_t dump(aoth_session_t *s, const aoth_stage_t *stage) {
   } else {
     aoth_text_f(&path, "%s/%02u.%s.ir", s->config.dump_dir, s->n_dumps, stage->name);
     aoth_make_dirs(s->config.dump_dir, 0777);
-    aoth_writer_t *w = aoth_writer_begin(path.data ? path.data : "", s->config.sink);
+    aoth_writer_t *w = aoth_writer_begin_own(path.data ? path.data : "", s->config.sink);
     if (w) aoth_writer_write(w, text.data, text.size);
     status = w ? aoth_writer_commit(w) : AOT_E_INVALID;
   }

@@ -230,6 +230,12 @@ const aoth_st_entry_t *aoth_st_find(const aoth_st_t *st, const char *name) {
   return st->n ? bsearch(&key, st->entries, st->n, sizeof key, by_name) : NULL;
 }
 
+void aoth_st_each_meta(const aoth_st_t *st, void (*each)(void *self, const char *key, const char *value), void *self) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(st->meta, key, value) each(self, key, json_string_value(value));
+}
+
 const char *aoth_st_meta(const aoth_st_t *st, const char *key) {
   return st->meta ? json_string_value(json_object_get(st->meta, key)) : NULL;
 }

@@ -28,6 +28,7 @@ uint32_t aoth_st_count(const aoth_st_t *st);
 const aoth_st_entry_t *aoth_st_entries(const aoth_st_t *st);                /* sorted by name (strcmp) */
 const aoth_st_entry_t *aoth_st_find(const aoth_st_t *st, const char *name); /* NULL: absent; O(log n) */
 const char *aoth_st_meta(const aoth_st_t *st, const char *key);             /* of __metadata__; NULL: absent */
+void aoth_st_each_meta(const aoth_st_t *st, void (*each)(void *self, const char *key, const char *value), void *self);
 const char *aoth_st_path(const aoth_st_t *st);
 
 typedef struct aoth_st_meta {
@@ -37,5 +38,11 @@ typedef struct aoth_st_meta {
  * appears whole or not at all (base/file.h). Two equal names or a dtype that the format lacks: AOT_E_INVALID. */
 aot_status_t aoth_st_write(const char *path, const aoth_st_entry_t *tensors, uint32_t n, const aoth_st_meta_t *meta,
                            uint32_t n_meta, aoth_sink_t *sink);
+/* The same where the program chose the name (aoth_writer_begin_own), or with digests in the metadata (digests.h). */
+#define AOTH_ST_OWN_NAME 1u
+#define AOTH_ST_DIGESTS 2u
+aot_status_t aoth_st_write_with(const char *path, uint32_t flags, const aoth_st_entry_t *tensors, uint32_t n,
+                                const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink);
+int aoth_st_has_dtype(int32_t dtype); /* 0: the format has no such elements */
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <aot/inline.h>
 #include <base/file.h>
+#include <step/digests.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,8 +107,20 @@ static void write_tensor(aoth_writer_t *w, const aoth_tensor_t *t) {
   aoth_writer_write(w, block, fill);
 }
 
-aot_status_t aoth_st_write(const char *path, const aoth_st_entry_t *tensors, uint32_t n, const aoth_st_meta_t *meta,
-                           uint32_t n_meta, aoth_sink_t *sink) {
+static aot_status_t write_file(const char *path, uint32_t flags, const aoth_text_t *header,
+                               const aoth_st_entry_t *const *rows, uint32_t n, aoth_sink_t *sink) {
+  aoth_writer_t *w = flags & AOTH_ST_OWN_NAME ? aoth_writer_begin_own(path, sink) : aoth_writer_begin(path, sink);
+  unsigned char length[8];
+  if (!w) return AOT_E_INVALID;
+  for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)header->size >> (8 * i));
+  aoth_writer_write(w, length, sizeof length);
+  aoth_writer_write(w, header->data, header->size);
+  for (uint32_t i = 0; i < n; i++) write_tensor(w, &rows[i]->tensor);
+  return aoth_writer_commit(w);
+}
+
+static aot_status_t write_rows(const char *path, uint32_t flags, const aoth_st_entry_t *tensors, uint32_t n,
+                               const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink) {
   const aoth_st_entry_t **rows = malloc(((size_t)n + 1) * sizeof *rows);
   aoth_text_t header = {0};
   aot_status_t status = AOT_E_EXHAUSTED;
@@ -123,19 +136,28 @@ aot_status_t aoth_st_write(const char *path, const aoth_st_entry_t *tensors, uin
   if (status == AOT_E_EXHAUSTED)
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "safetensors.memory", "no memory to write %s with %u tensors",
                      path, n);
-  if (status == AOT_OK) {
-    aoth_writer_t *w = aoth_writer_begin(path, sink);
-    status = w ? AOT_OK : AOT_E_INVALID;
-    if (w) {
-      unsigned char length[8];
-      for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)header.size >> (8 * i));
-      aoth_writer_write(w, length, sizeof length);
-      aoth_writer_write(w, header.data, header.size);
-      for (uint32_t i = 0; i < n; i++) write_tensor(w, &rows[i]->tensor);
-      status = aoth_writer_commit(w);
-    }
-  }
+  if (status == AOT_OK) status = write_file(path, flags, &header, rows, n, sink);
   aoth_text_deinit(&header);
   free(rows);
   return status;
 }
+
+aot_status_t aoth_st_write_with(const char *path, uint32_t flags, const aoth_st_entry_t *tensors, uint32_t n,
+                                const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink) {
+  if (!(flags & AOTH_ST_DIGESTS)) return write_rows(path, flags, tensors, n, meta, n_meta, sink);
+  aoth_arena_t *arena = aoth_arena_create();
+  uint32_t n_all = 0;
+  const aoth_st_meta_t *all = arena ? aoth_digests_add(arena, tensors, n, meta, n_meta, &n_all) : NULL;
+  aot_status_t status = AOT_E_EXHAUSTED;
+  if (all) status = write_rows(path, flags, tensors, n, all, n_all, sink);
+  else aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "safetensors.memory", "no memory for the digests of %s", path);
+  aoth_arena_destroy(arena);
+  return status;
+}
+
+aot_status_t aoth_st_write(const char *path, const aoth_st_entry_t *tensors, uint32_t n, const aoth_st_meta_t *meta,
+                           uint32_t n_meta, aoth_sink_t *sink) {
+  return aoth_st_write_with(path, 0, tensors, n, meta, n_meta, sink);
+}
+
+int aoth_st_has_dtype(int32_t dtype) { return name_of(dtype) != NULL; }

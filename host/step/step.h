@@ -151,13 +151,14 @@ aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t 
 #define AOTH_KEYS_GRADIENTS 2u /* grad.NAME, grad.input.K */
 #define AOTH_KEYS_LEAVES 4u    /* param.NAME, buffer.NAME, state.NAME by first names */
 #define AOTH_KEYS_BUFFERS 8u   /* buffer.NAME alone: what a forward may change */
+#define AOTH_KEYS_TYPES 16u /* with any of them: dtypes and sizes alone, `data` NULL; nothing is read from a device */
 aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
                             aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self);
 
-/* Write what aoth_step_keys names to a safetensors file, with meta. */
+/* Write what aoth_step_keys names to a safetensors file, with meta. flags: AOTH_ST_* */
 struct aoth_st_meta;
-aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, const struct aoth_st_meta *meta,
-                            uint32_t n_meta, aoth_sink_t *sink);
+aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, uint32_t flags,
+                            const struct aoth_st_meta *meta, uint32_t n_meta, aoth_sink_t *sink);
 
 /* data lies in a block of the step's, which forward uses anew */
 int aoth_step_owns(const aoth_step_t *s, const void *data);

@@ -62,7 +62,8 @@ aot_status_t aoth_step_keep_call(const aoth_step_t *s, const char *path, aoth_si
   snprintf(offset, sizeof offset, "%lld", (long long)s->offset);
   const aoth_st_meta_t meta[] = {{"call", calls[s->running]}, {"seed", seed}, {"offset", offset}};
   aot_status_t status = k.arena && k.at ? keep_all(s, &k) : AOT_E_EXHAUSTED;
-  if (status == AOT_OK) status = aoth_st_write(path, k.at, k.n, meta, sizeof meta / sizeof *meta, sink);
+  if (status == AOT_OK)
+    status = aoth_st_write_with(path, AOTH_ST_OWN_NAME, k.at, k.n, meta, sizeof meta / sizeof *meta, sink);
   free(k.at);
   aoth_arena_destroy(k.arena);
   return status;

@@ -130,6 +130,7 @@ typedef struct keys {
   const aoth_step_t *step;
   aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t);
   void *self;
+  int types_only;
   aoth_text_t key;
 } keys_t;
 
@@ -141,7 +142,9 @@ static aot_status_t one(keys_t *k, const char *prefix, aot_str_t name, uint32_t 
   if (name.data) aoth_text_str(&k->key, name);
   else aoth_text_f(&k->key, "%u", number);
   if (k->key.failed) return AOT_E_EXHAUSTED;
-  AOT_TRY(aoth_step_on_host(k->step, t, &host));
+  host = *t;
+  host.data = NULL;
+  if (!k->types_only) AOT_TRY(aoth_step_on_host(k->step, t, &host));
   return k->each(k->self, k->key.data, &host);
 }
 
@@ -180,7 +183,7 @@ static aot_status_t walk_leaves(const aoth_step_t *s, uint32_t which, keys_t *k)
 
 aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
                             aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self) {
-  keys_t k = {.step = s, .each = each, .self = self};
+  keys_t k = {.step = s, .each = each, .self = self, .types_only = (which & AOTH_KEYS_TYPES) != 0};
   aot_status_t status = AOT_OK;
   if (which & AOTH_KEYS_OUTPUTS && s->phase) status = walk_outputs(s, &k);
   if (status == AOT_OK && which & AOTH_KEYS_GRADIENTS && s->phase >= AOTH_PHASE_BACKWARD)
@@ -214,13 +217,13 @@ static aot_status_t add_row(void *self, const char *key, const aoth_tensor_t *t)
   return AOT_OK;
 }
 
-aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, const struct aoth_st_meta *meta,
-                            uint32_t n_meta, aoth_sink_t *sink) {
+aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, uint32_t flags,
+                            const struct aoth_st_meta *meta, uint32_t n_meta, aoth_sink_t *sink) {
   rows_t rows = {.arena = aoth_arena_create()};
   aot_status_t status = rows.arena ? aoth_step_keys(s, which, add_row, &rows) : AOT_E_EXHAUSTED;
   if (status != AOT_OK)
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", path);
-  if (status == AOT_OK) status = aoth_st_write(path, rows.at, rows.n, meta, n_meta, sink);
+  if (status == AOT_OK) status = aoth_st_write_with(path, flags, rows.at, rows.n, meta, n_meta, sink);
   free(rows.at);
   aoth_arena_destroy(rows.arena);
   return status;

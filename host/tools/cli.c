@@ -1,8 +1,10 @@
 /* Command lines -> aoth_cli_t. A flag is looked up in the command's table, then in the common one. */
 #include <tools/cli.h>
 
+#include <aot/inline.h>
 #include <base/file.h>
 #include <jansson.h>
+#include <pipeline/overwrites.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,12 +53,17 @@ static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help)
           .text = &c->dump_dir,
       },
       {.name = "--time", .help = "print what each stage took and did", .set = &c->time},
-      {.name = "--trace", .value = "F", .help = "write a timeline for ui.perfetto.dev", .text = &c->trace_path},
+      {.name = "--trace",
+       .value = "F",
+       .help = "write a timeline for ui.perfetto.dev",
+       .text = &c->trace_path,
+       .writes = 1},
       {
           .name = "--json",
           .value = "F",
           .help = "write machine-readable results; - is the standard output",
           .text = &c->json_path,
+          .writes = 1,
       },
       {
           .name = "--bundle-dir",
@@ -183,6 +190,54 @@ static int take_flag(const aoth_cli_t *cli, int argc, char **argv, int *i, const
   return AOTH_CLI_GO;
 }
 
+/* ---- files that are read and written ---- */
+
+static int is_path(const char *text) { return text && strcmp(text, "-") != 0; }
+
+static int collect_outputs(aoth_cli_t *cli, const aoth_flag_t *flags, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (flags[i].writes && is_path(*flags[i].text))
+      if (!texts_add(&cli->outputs, flags[i].name) || !texts_add(&cli->outputs, *flags[i].text)) return 0;
+  return 1;
+}
+
+/* Two of the line's files are one, and the first is written: what the other one is for would be lost. A value that is no
+ * file that exists may be no path at all; of a flag that writes it is one. */
+static int is_clash(const aoth_cli_t *cli, const char *flag, const char *path, const aoth_flag_t *f,
+                    const char *other) {
+  const char *other_flag = f ? f->name : "";
+  const int is_file = is_path(other) && ((f && f->writes) || access(other, F_OK) == 0);
+  if (!is_file || path == other || !aoth_file_same(path, other)) return 0;
+  aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.overwrites",
+                   "%s %s would be written over %s%s%s: they are the same file; give one of them another name", flag,
+                   path, other_flag, *other_flag ? " " : "", other);
+  return 1;
+}
+
+static int clashes_with_flags(const aoth_cli_t *cli, const char *flag, const char *path, const aoth_flag_t *flags,
+                              uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const aoth_texts_t *list = flags[i].list;
+    for (uint32_t k = 0; list && k < list->n; k++)
+      if (is_clash(cli, flag, path, &flags[i], list->items[k])) return 1;
+    if (!list && flags[i].text && is_clash(cli, flag, path, &flags[i], *flags[i].text)) return 1;
+  }
+  return 0;
+}
+
+static int check_outputs(aoth_cli_t *cli, const aoth_flag_t *flags, uint32_t n_flags, const aoth_flag_t *common) {
+  if (!collect_outputs(cli, flags, n_flags) || !collect_outputs(cli, common, N_COMMON))
+    return usage_error(cli, "%s", "no memory", NULL);
+  for (uint32_t i = 0; i < cli->outputs.n; i += 2) {
+    const char *flag = cli->outputs.items[i], *path = cli->outputs.items[i + 1];
+    for (uint32_t k = 0; k < cli->n_positional; k++)
+      if (is_clash(cli, flag, path, NULL, cli->positional[k])) return AOTH_EXIT_INPUT;
+    if (clashes_with_flags(cli, flag, path, flags, n_flags) || clashes_with_flags(cli, flag, path, common, N_COMMON))
+      return AOTH_EXIT_INPUT;
+  }
+  return AOTH_CLI_GO;
+}
+
 int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char **argv, const aoth_flag_t *flags,
                   uint32_t n_flags, uint32_t min, uint32_t max) {
   aoth_flag_t common[N_COMMON];
@@ -219,8 +274,9 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
   aoth_sink_min(cli->sink, cli->common.quiet     ? AOT_SEVERITY_ERROR
                            : cli->common.verbose ? AOT_SEVERITY_NOTE
                                                  : AOT_SEVERITY_WARNING);
-  cli->trace = aoth_trace_create(cli->common.trace_path);
-  return AOTH_CLI_GO;
+  const int code = check_outputs(cli, flags, n_flags, common);
+  if (code == AOTH_CLI_GO) cli->trace = aoth_trace_create(cli->common.trace_path);
+  return code;
 }
 
 /* ---- what the common flags set up ---- */
@@ -290,6 +346,8 @@ aot_status_t aoth_cli_pipeline(aoth_cli_t *cli, const char *path, aoth_overrides
   const aot_status_t checked =
       *out ? aoth_pipeline_check(session, *out) : AOT_OK; /* further complaints, in the same go */
   if (status != AOT_OK || checked != AOT_OK) return status != AOT_OK ? status : checked;
+  for (uint32_t i = 0; i < cli->outputs.n; i += 2)
+    AOT_TRY(aoth_pipeline_check_output(*out, cli->outputs.items[i + 1], cli->outputs.items[i], NULL, cli->sink));
   for (uint32_t i = 0; i < cli->common.dump_after.n; i++) {
     const char *name = cli->common.dump_after.items[i];
     int known = (*out)->run.train.present && (*out)->run.train.optimizer.use &&
@@ -344,6 +402,7 @@ int aoth_cli_deinit(aoth_cli_t *cli, int code) {
   }
   aoth_sink_destroy(cli->sink);
   free(cli->positional);
+  free(cli->outputs.items);
   free(cli->common.plugin_dirs.items);
   free(cli->common.sets.items);
   free(cli->common.dump_after.items);

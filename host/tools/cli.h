@@ -21,6 +21,7 @@ typedef struct aoth_flag {
   int *set;           /* switches: counted up */
   const char **text;  /* values */
   aoth_texts_t *list; /* values that may repeat, in order; wins over text */
+  int writes;         /* the value is a file that the command writes */
   int with_name; /* the flag's name goes into the list before each value: flags whose order among each other counts */
 } aoth_flag_t;
 
@@ -54,6 +55,7 @@ typedef struct aoth_cli {
   aoth_common_t common;
   const char **positional; /* n_positional of them; room for all of the line */
   uint32_t n_positional;
+  aoth_texts_t outputs;       /* the flags that write a file, each before its path */
   aoth_sink_t *sink;          /* to stderr */
   aoth_trace_t *trace;        /* NULL: none */
   aoth_session_t *session;    /* NULL until aoth_cli_session */

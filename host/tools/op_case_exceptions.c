@@ -1,6 +1,8 @@
 /* Reading exceptions.txt (op_case_exceptions.h). */
 #include <tools/op_case_exceptions.h>
 
+#include <base/file.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +42,14 @@ aot_status_t aoth_case_exceptions_read(const char *path, aoth_sink_t *sink, aoth
   char line[512];
   aoth_where_t where = {.file = path};
   aot_status_t status = AOT_OK;
-  FILE *f = fopen(path, "r");
+  const char *why;
+  FILE *f = aoth_file_stream(path, &why);
   memset(out, 0, sizeof *out);
-  if (!f) return AOT_OK;
+  if (!f && errno == ENOENT) return AOT_OK;
+  if (!f) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "cases.exception", "cannot read %s: %s", path, why);
+    return AOT_E_INVALID;
+  }
   while (status == AOT_OK && fgets(line, sizeof line, f)) {
     where.line++;
     if (is_comment(line)) continue;

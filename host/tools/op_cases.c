@@ -80,8 +80,14 @@ aot_status_t aoth_op_cases_open(const char *path, const char *data, aoth_sink_t 
   *out = NULL;
   if (!c) return AOT_E_EXHAUSTED;
   aot_status_t status = AOT_OK;
-  c->cases = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-  if (!c->cases) {
+  const char *why = NULL;
+  FILE *f = aoth_file_stream(path, &why);
+  if (f) c->cases = json_loadf(f, JSON_REJECT_DUPLICATES, &error);
+  if (f) fclose(f);
+  if (!f) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "cases.json", "cannot read %s: %s", path, why);
+    status = AOT_E_INVALID;
+  } else if (!c->cases) {
     const aoth_where_t where = {
         .file = path,
         .line = error.line > 0 ? (uint32_t)error.line : 0,

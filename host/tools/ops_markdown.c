@@ -2,7 +2,7 @@
  * holds nothing that depends on the machine: no times, no paths, no sizes of errors. */
 #include <tools/ops_table.h>
 
-#include <errno.h>
+#include <base/file.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,18 +222,21 @@ static aot_status_t fill(page_t *p) {
   if (!p->rows || index_cases(p) != AOT_OK) return AOT_E_EXHAUSTED;
   memcpy(p->rows, t->rows, t->n_rows * sizeof *p->rows);
   qsort(p->rows, t->n_rows, sizeof *p->rows, compare_rows);
-  p->out = fopen(path, "w");
-  if (p->out) {
-    write_head(p);
-    write_groups(p);
-    if (p->cases) write_list(p, "failures", "Recorded cases that do not pass");
-    if (p->cases) write_list(p, "exceptions", "Recorded results that need not agree");
-    const int bad = ferror(p->out);
-    if (fclose(p->out) == 0 && !bad) return AOT_OK;
-  }
-  aoth_sink_report(t->line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.write", "cannot write %s: %s", path,
-                   strerror(errno));
-  return AOT_E_UNAVAILABLE;
+  char *text = NULL;
+  size_t size = 0;
+  p->out = open_memstream(&text, &size);
+  if (!p->out) return AOT_E_EXHAUSTED;
+  write_head(p);
+  write_groups(p);
+  if (p->cases) write_list(p, "failures", "Recorded cases that do not pass");
+  if (p->cases) write_list(p, "exceptions", "Recorded results that need not agree");
+  const int bad = ferror(p->out);
+  const int is_whole = fclose(p->out) == 0 && !bad;
+  aoth_writer_t *w = is_whole ? aoth_writer_begin(path, t->line->cli.sink) : NULL;
+  if (w) aoth_writer_write(w, text, size);
+  const aot_status_t status = w ? aoth_writer_commit(w) : is_whole ? AOT_E_INVALID : AOT_E_EXHAUSTED;
+  free(text);
+  return status;
 }
 
 aot_status_t aoth_ops_markdown(const aoth_ops_table_t *t, const json_t *cases) {

@@ -50,7 +50,8 @@ static const char *title_of(const char *folder, const char *kind, aoth_arena_t *
   char line[256] = "";
   aoth_text_t path = {0}, title = {0};
   aoth_text_f(&path, "%s/%s/README.md", folder, kind);
-  FILE *f = path.data ? fopen(path.data, "r") : NULL;
+  const char *why;
+  FILE *f = path.data ? aoth_file_stream(path.data, &why) : NULL;
   if (f && fgets(line, sizeof line, f)) line[strcspn(line, "\n")] = 0;
   if (f) fclose(f);
   aoth_text_deinit(&path);
@@ -149,7 +150,7 @@ static aot_status_t copy_file(const char *from, const char *to, const renaming_t
   AOT_TRY(aoth_file_map(from, sink, &map));
   rename_all(r, &map, &text);
   aoth_file_unmap(&map);
-  aoth_writer_t *w = text.failed ? NULL : aoth_writer_begin(to, sink);
+  aoth_writer_t *w = text.failed ? NULL : aoth_writer_begin_own(to, sink);
   if (w) aoth_writer_write(w, text.data ? text.data : "", text.size);
   const aot_status_t status = w ? aoth_writer_commit(w) : text.failed ? no_memory(sink) : AOT_E_INVALID;
   aoth_text_deinit(&text);

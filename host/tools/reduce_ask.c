@@ -49,7 +49,7 @@ static int ask(aoth_reduce_t *r, const char *text, size_t size, char *out_messag
   aoth_text_t log = {0};
   char path[512];
   snprintf(path, sizeof path, "%s/program.ir", r->folder);
-  aoth_writer_t *w = aoth_writer_begin(path, r->cli->sink);
+  aoth_writer_t *w = aoth_writer_begin_own(path, r->cli->sink);
   if (w) aoth_writer_write(w, text, size);
   if (!w || aoth_writer_commit(w) != AOT_OK) return -1;
   snprintf(request.path, sizeof request.path, "%s", r->folder);

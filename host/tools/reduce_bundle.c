@@ -17,7 +17,7 @@
 static aot_status_t copy_file(const char *from, const char *to, aoth_sink_t *sink) {
   aoth_map_t map;
   AOT_TRY(aoth_file_map(from, sink, &map));
-  aoth_writer_t *w = aoth_writer_begin(to, sink);
+  aoth_writer_t *w = aoth_writer_begin_own(to, sink);
   if (w) aoth_writer_write(w, map.data, (size_t)map.nbytes);
   aoth_file_unmap(&map);
   return w ? aoth_writer_commit(w) : AOT_E_INVALID;
@@ -269,7 +269,7 @@ aot_status_t aoth_reduce_write(const aoth_reduce_t *r, const char *folder, aoth_
   }
   AOT_TRY(copy_bundle(r->folder, folder, sink));
   aoth_text_f(&path, "%s/program.ir", folder);
-  aoth_writer_t *w = aoth_writer_begin(path.data ? path.data : "", sink);
+  aoth_writer_t *w = aoth_writer_begin_own(path.data ? path.data : "", sink);
   if (w) aoth_writer_write(w, r->text.data ? r->text.data : "", r->text.size);
   aoth_text_deinit(&path);
   return w ? aoth_writer_commit(w) : AOT_E_INVALID;

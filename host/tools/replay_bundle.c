@@ -24,10 +24,13 @@ static const char *in_bundle(const char *bundle, const char *name, char *room, s
 static aot_status_t read_surroundings(const char *bundle, aoth_sink_t *sink, int *out_check_stages) {
   char path[4096];
   json_error_t error;
-  json_t *info = json_load_file(in_bundle(bundle, "info.json", path, sizeof path), 0, &error), *value;
-  const char *name;
+  const char *name, *why = NULL;
+  FILE *f = aoth_file_stream(in_bundle(bundle, "info.json", path, sizeof path), &why);
+  json_t *info = f ? json_loadf(f, 0, &error) : NULL, *value;
+  if (f) fclose(f);
   if (!info) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "replay.bundle", "%s is no bundle: %s", bundle, error.text);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "replay.bundle", "%s is no bundle: %s: %s", bundle, path,
+                     f ? error.text : why);
     return AOT_E_INVALID;
   }
   json_object_foreach(json_object_get(info, "environment"), name, value) {

@@ -194,5 +194,5 @@ aot_status_t aoth_trial_step_whole(aoth_trial_step_t *v, int64_t number) {
 
 aot_status_t aoth_trial_step_keep(aoth_trial_step_t *v, const char *path) {
   const uint32_t leaves = v->is_updated ? AOTH_KEYS_LEAVES : AOTH_KEYS_BUFFERS;
-  return aoth_step_save(v->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS | leaves, path, NULL, 0, v->sink);
+  return aoth_step_save(v->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS | leaves, path, 0, NULL, 0, v->sink);
 }

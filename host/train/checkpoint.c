@@ -27,7 +27,7 @@ aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const 
                                  {"optimizer", at->optimizer ? at->optimizer : ""}};
   const uint32_t n_meta = sizeof meta / sizeof meta[0];
   if (ranks->n > 1) return aoth_save_of_ranks(path, s, ranks, at->step, meta, n_meta, sink);
-  return aoth_step_save(s, AOTH_KEYS_LEAVES, path, meta, n_meta, sink);
+  return aoth_step_save(s, AOTH_KEYS_LEAVES, path, AOTH_ST_DIGESTS, meta, n_meta, sink);
 }
 
 /* ---- loading ---- */
@@ -109,15 +109,35 @@ static aot_status_t check_key(void *self, const char *key) {
   return fail(l, "the program has no \"%s\"; was the checkpoint made with another model?", key);
 }
 
-static aot_status_t set_rows(const loading_t *l, const char *key) {
+/* Which rows of the saved whole are this rank's; 0: it is not saved by rows, and this rank has no rows of it. */
+static int find_rows(const loading_t *l, const char *key, const aoth_saved_leaf_t *saved, int64_t *first, int64_t *n) {
+  aoth_tensor_t own;
+  const int is_part = (aoth_step_leaf_flags(l->step, key) & AOT_LEAF_PART) != 0;
+  if (!saved->is_parts && !is_part) return 0;
+  if (!aoth_step_get(l->step, key, &own) || !own.rank) return 0;
+  *n = own.sizes[0];
+  *first = is_part ? *n * (l->ranks->rank % n_parts(l)) : 0;
+  return 1;
+}
+
+static aot_status_t check_contents(void *self, const char *key) {
+  const loading_t *l = self;
+  aoth_saved_leaf_t saved;
+  int64_t first = 0, n = 1;
+  AOT_TRY(aoth_saved_find(&l->saved, key, &saved));
+  if (saved.is_own) return aoth_saved_check_own(&l->saved, key, l->ranks->rank);
+  find_rows(l, key, &saved, &first, &n);
+  return aoth_saved_check_rows(&l->saved, key, first, n);
+}
+
+static aot_status_t set_rows(const loading_t *l, const char *key, int64_t first, int64_t n) {
   aoth_tensor_t own;
   if (!aoth_step_get(l->step, key, &own)) return AOT_E_INVALID;
-  const int is_part = (aoth_step_leaf_flags(l->step, key) & AOT_LEAF_PART) != 0;
   const uint64_t nbytes = (uint64_t)aoth_tensor_numel(&own) * aot_dtype_size(own.dtype);
   own.data = malloc((size_t)nbytes + 1);
   aoth_tensor_contiguous(&own);
   if (!own.data) return fail(l, "no memory for \"%s\"", key);
-  aoth_saved_rows(&l->saved, key, is_part ? own.sizes[0] * (l->ranks->rank % n_parts(l)) : 0, own.sizes[0], own.data);
+  aoth_saved_rows(&l->saved, key, first, n, own.data);
   const aot_status_t status = aoth_step_set(l->step, key, &own);
   free(own.data);
   return status;
@@ -126,10 +146,19 @@ static aot_status_t set_rows(const loading_t *l, const char *key) {
 static aot_status_t set_leaf(void *self, const char *key) {
   const loading_t *l = self;
   aoth_saved_leaf_t saved;
+  int64_t first, n;
   AOT_TRY(aoth_saved_find(&l->saved, key, &saved));
-  if (saved.is_parts || (aoth_step_leaf_flags(l->step, key) & AOT_LEAF_PART)) return set_rows(l, key);
+  if (find_rows(l, key, &saved, &first, &n)) return set_rows(l, key, first, n);
   if (saved.is_own) saved.tensor = aoth_st_find(l->saved.part[l->ranks->rank], key)->tensor;
   return aoth_step_set(l->step, key, &saved.tensor);
+}
+
+/* Damage cannot be found in it, so it is taken as it is. */
+static void note_no_digests(const loading_t *l) {
+  const aoth_where_t where = {.file = l->path};
+  if (!l->saved.has_digests)
+    aoth_sink_report(l->sink, AOT_SEVERITY_NOTE, &where, "checkpoint.no-digests",
+                     "an earlier version wrote this checkpoint, without digests: damage to it is not detected");
 }
 
 /* Everything is checked before anything is changed. */
@@ -138,6 +167,8 @@ static aot_status_t load(loading_t *l, aoth_checkpoint_t *at) {
   AOT_TRY(read_meta(l, &read));
   AOT_TRY(aoth_step_keys(l->step, AOTH_KEYS_LEAVES, check_leaf, l));
   AOT_TRY(aoth_saved_keys(&l->saved, check_key, l));
+  AOT_TRY(aoth_saved_keys(&l->saved, check_contents, l));
+  note_no_digests(l);
   AOT_TRY(aoth_saved_keys(&l->saved, set_leaf, l));
   *at = read;
   return AOT_OK;

@@ -67,5 +67,5 @@ aot_status_t aoth_oneshot_run(aoth_step_t *s, aot_prog_t *prog, const aoth_run_s
 }
 
 aot_status_t aoth_oneshot_write(const aoth_step_t *s, const char *path, aoth_sink_t *sink) {
-  return aoth_step_save(s, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, path, NULL, 0, sink);
+  return aoth_step_save(s, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, path, 0, NULL, 0, sink);
 }

@@ -8,13 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pipeline/run_ranks.h>
+#include <step/digests.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <train/saved_run.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #define FOLDER "step-"
 #define MAX_TURNS 10000 /* folders of one step, of runs that were killed */
@@ -113,15 +112,10 @@ aot_status_t aoth_checkpoint_check_folder(const char *path, const aoth_checkpoin
 /* ---- what is whose ---- */
 
 static uint64_t hash_of(const aoth_tensor_t *t) {
-  const size_t size = (size_t)aot_dtype_size(t->dtype);
-  aoth_walk_t walk;
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  if (aoth_tensor_is_contiguous(t))
-    return XXH3_64bits((const char *)t->data + (size_t)t->offset * size, (size_t)aoth_tensor_numel(t) * size);
-  for (aoth_walk_begin(&walk, t, NULL); walk.left > 0; aoth_walk_next(&walk))
-    XXH3_64bits_update(&state, walk.at[0], size);
-  return XXH3_64bits_digest(&state);
+  char digest[AOTH_DIGEST_CHARS + 1];
+  aoth_tensor_digest(t, digest);
+  digest[16] = 0;
+  return strtoull(digest, NULL, 16);
 }
 
 static int grow(saving_t *s) {
@@ -235,7 +229,7 @@ static aot_status_t write_part(const saving_t *s) {
   for (uint32_t i = 0; i < s->n; i++)
     if (s->part[i]) own[n++] = s->leaf[i];
   snprintf(path, sizeof path, "%s/rank-%u.safetensors", s->folder_path, s->ranks->rank);
-  const aot_status_t status = aoth_st_write(path, own, n, NULL, 0, s->sink);
+  const aot_status_t status = aoth_st_write_with(path, AOTH_ST_OWN_NAME | AOTH_ST_DIGESTS, own, n, NULL, 0, s->sink);
   free(own);
   return status;
 }
@@ -283,7 +277,8 @@ static aot_status_t write_index(const saving_t *s, const aoth_st_meta_t *meta, u
     all[n++] = (aoth_st_meta_t){key, s->part[i]};
     if (!key) status = no_memory(s);
   }
-  if (status == AOT_OK) status = aoth_st_write(path, alike, n_alike, all, n, s->sink);
+  if (status == AOT_OK)
+    status = aoth_st_write_with(path, AOTH_ST_OWN_NAME | AOTH_ST_DIGESTS, alike, n_alike, all, n, s->sink);
   aoth_text_deinit(&name);
   free(all);
   free(alike);

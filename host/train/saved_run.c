@@ -2,6 +2,7 @@
 
 #include <aot/inline.h>
 #include <base/arena.h>
+#include <step/digests.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ static aot_status_t open_parts(aoth_saved_t *s) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s/rank-%u.safetensors", s->path, folder, r);
     AOT_TRY(aoth_st_open(path, s->sink, &s->part[r]));
+    AOT_TRY(aoth_digests_check(s->part[r], s->sink));
   }
   return AOT_OK;
 }
@@ -87,6 +89,8 @@ aot_status_t aoth_saved_open(const char *path, aoth_sink_t *sink, aoth_saved_t *
   const int has_parts = aoth_saved_file(path, index, sizeof index);
   *out = (aoth_saved_t){.path = path, .sink = sink};
   aot_status_t status = aoth_st_open(index, sink, &out->index);
+  if (status == AOT_OK) status = aoth_digests_check(out->index, sink);
+  if (status == AOT_OK) out->has_digests = aoth_digests_are_there(out->index);
   if (status == AOT_OK && has_parts) status = open_parts(out);
   if (status == AOT_OK) status = aoth_saved_keys(out, check_part, out);
   if (status != AOT_OK) aoth_saved_close(out);
@@ -155,6 +159,22 @@ void aoth_saved_rows(const aoth_saved_t *s, const char *key, int64_t first, int6
   }
 }
 
+static aot_status_t check_in(const aoth_saved_t *s, const aoth_st_t *file, const char *key) {
+  return s->has_digests ? aoth_digest_check(file, aoth_st_find(file, key), s->sink) : AOT_OK;
+}
+
+aot_status_t aoth_saved_check_rows(const aoth_saved_t *s, const char *key, int64_t first, int64_t n) {
+  if (aoth_st_find(s->index, key)) return check_in(s, s->index, key);
+  const int64_t per_part = aoth_st_find(s->part[0], key)->tensor.sizes[0];
+  for (uint32_t r = 0; r < s->n_columns; r++)
+    if (r * per_part < first + n && (r + 1) * per_part > first) AOT_TRY(check_in(s, s->part[r], key));
+  return AOT_OK;
+}
+
+aot_status_t aoth_saved_check_own(const aoth_saved_t *s, const char *key, uint32_t r) {
+  return check_in(s, s->part[r], key);
+}
+
 aot_status_t aoth_saved_keys(const aoth_saved_t *s, aot_status_t (*each)(void *self, const char *key), void *self) {
   for (uint32_t i = 0; i < aoth_st_count(s->index); i++) AOT_TRY(each(self, aoth_st_entries(s->index)[i].name));
   for (uint32_t i = 0; s->n_parts && i < aoth_st_count(s->part[0]); i++)
@@ -175,6 +195,8 @@ static aot_status_t gather(void *self, const char *key) {
   gathering_t *g = self;
   aoth_saved_leaf_t leaf;
   AOT_TRY(aoth_saved_find(g->saved, key, &leaf));
+  if (leaf.is_own) AOT_TRY(aoth_saved_check_own(g->saved, key, 0));
+  else AOT_TRY(aoth_saved_check_rows(g->saved, key, 0, leaf.tensor.rank ? leaf.tensor.sizes[0] : 1));
   if (leaf.is_parts) {
     const uint64_t nbytes = (uint64_t)aoth_tensor_numel(&leaf.tensor) * aot_dtype_size(leaf.tensor.dtype);
     leaf.tensor.data = aoth_arena_alloc(g->arena, 64, nbytes + 1);
@@ -199,7 +221,7 @@ aot_status_t aoth_saved_write_whole(const aoth_saved_t *s, const char *path) {
   g.row = g.arena ? aoth_arena_alloc(g.arena, _Alignof(aoth_st_entry_t), ((size_t)n + 1) * sizeof *g.row) : NULL;
   if (status == AOT_OK) status = g.row ? aoth_saved_keys(s, gather, &g) : AOT_E_EXHAUSTED;
   if (status == AOT_E_EXHAUSTED) aoth_saved_fail(s->path, s->sink, "no memory for the whole of it");
-  if (status == AOT_OK) status = aoth_st_write(path, g.row, g.n, meta, N_KEPT + 1, s->sink);
+  if (status == AOT_OK) status = aoth_st_write_with(path, AOTH_ST_DIGESTS, g.row, g.n, meta, N_KEPT + 1, s->sink);
   aoth_arena_destroy(g.arena);
   return status;
 }

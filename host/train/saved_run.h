@@ -26,6 +26,7 @@ typedef struct aoth_saved {
   aoth_st_t **part; /* n_parts, by rank; none: the index is all there is */
   uint32_t n_parts;
   uint32_t n_columns; /* that hold the rows of what is shared out; the ranks behind them have the same again */
+  int has_digests;
 } aoth_saved_t;
 
 typedef struct aoth_saved_leaf {
@@ -41,6 +42,10 @@ void aoth_saved_close(aoth_saved_t *s);
 aot_status_t aoth_saved_find(const aoth_saved_t *s, const char *key, aoth_saved_leaf_t *out);
 /* Rows [first, first + n) of the whole; zeros behind the last one. */
 void aoth_saved_rows(const aoth_saved_t *s, const char *key, int64_t first, int64_t n, void *out);
+/* Is what those rows are read from as it was saved? Of a file without digests: yes. */
+aot_status_t aoth_saved_check_rows(const aoth_saved_t *s, const char *key, int64_t first, int64_t n);
+/* The same of what rank `r` has for its own. */
+aot_status_t aoth_saved_check_own(const aoth_saved_t *s, const char *key, uint32_t r);
 /* All keys, each once. */
 aot_status_t aoth_saved_keys(const aoth_saved_t *s, aot_status_t (*each)(void *self, const char *key), void *self);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <pipeline/ranks_alike.h>
 #include <pipeline/run_ranks.h>
+#include <step/safetensors.h>
 #include <train/checkpoint.h>
 #include <train/feed.h>
 #include <train/interrupt.h>
@@ -125,10 +126,22 @@ static aot_status_t agree(const loop_t *l) {
   return status;
 }
 
-static aot_status_t check_checkpoint(const loop_t *l) {
+/* What the format cannot hold would be found out after the last step. */
+static aot_status_t check_dtype(void *self, const char *key, const aoth_tensor_t *t) {
+  const loop_t *l = self;
+  if (aoth_st_has_dtype(t->dtype)) return AOT_OK;
+  return fail(l, &l->spec->where_checkpoint, "train.checkpoint",
+              "a checkpoint cannot hold \"%s\", which is %s: safetensors has no such dtype; leave 'checkpoint' out",
+              key, aot_dtype_name(t->dtype));
+}
+
+static aot_status_t check_checkpoint(loop_t *l) {
   const aoth_train_spec_t *t = l->spec;
-  if (l->ranks.n > 1 && t->checkpoint_path)
+  if (!t->checkpoint_path) return AOT_OK;
+  AOT_TRY(aoth_step_keys(l->step, AOTH_KEYS_LEAVES | AOTH_KEYS_TYPES, check_dtype, l));
+  if (l->ranks.n > 1)
     return aoth_checkpoint_check_folder(t->checkpoint_path, &l->writers, &t->where_checkpoint, l->sink);
+  AOT_TRY(aoth_check_regular(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink));
   return aoth_check_writable(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink);
 }
 

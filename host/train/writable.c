@@ -30,3 +30,12 @@ aot_status_t aoth_check_writable(const char *path, const char *what, const aoth_
                    strerror(errno));
   return AOT_E_INVALID;
 }
+
+aot_status_t aoth_check_regular(const char *path, const char *what, const aoth_where_t *where, aoth_sink_t *sink) {
+  struct stat st;
+  if (!path || stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) return AOT_OK;
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "run.unwritable",
+                   "%s cannot be written to %s: it is %s, not a regular file", what, path,
+                   S_ISFIFO(st.st_mode) ? "a named pipe" : "a device");
+  return AOT_E_INVALID;
+}

@@ -161,9 +161,11 @@ static int version_path(const bc_cache_t *c, char *path, size_t size) {
 }
 
 static int read_version(const char *path, char *version, size_t size) {
-  FILE *f = fopen(path, "rb");
-  size_t n = f ? fread(version, 1, size - 1, f) : 0;
-  if (f) fclose(f);
+  size_t n = 0;
+  char *bytes = kf_read_all(path, &n);
+  if (bytes && n < size) memcpy(version, bytes, n);
+  else n = 0;
+  free(bytes);
   version[n] = 0;
   return n > 1 && version[n - 1] == '\n'; /* what was cut short is asked again */
 }

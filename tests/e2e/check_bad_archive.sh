@@ -25,8 +25,8 @@ echo 'no model at all' > d.pt2; refuse 2 'is not a ZIP archive' 'd.pt2' model d.
 tail -c 10000 "$m" > d.pt2;   refuse 2 'is not a ZIP archive' 'd.pt2' model d.pt2
 refuse 2 'No such file or directory' 'cannot open missing.pt2' model missing.pt2
 refuse 2 'it is a directory' 'cannot read .' model .
-refuse 2 'a device or a pipe' '/dev/null' model /dev/null
-mkfifo pipe && refuse 2 'a device or a pipe' 'cannot read pipe' timeout 60 "$aothost" inspect pipe; rm -f pipe
+refuse 2 'it is a device' '/dev/null' model /dev/null
+mkfifo pipe && refuse 2 'it is a named pipe' 'cannot read pipe' timeout 60 "$aothost" inspect pipe; rm -f pipe
 refuse 2 'no importer recognises' "$models/mlp/expected.safetensors" "$aothost" inspect "$models/mlp/expected.safetensors"
 
 # ---- the archive ----

@@ -30,7 +30,7 @@ refuse 2 "$full" '/dev/full' call --outputs /dev/full
 refuse 2 "$full" '/dev/full' "$aothost" opt m.pt2 -o /dev/full
 refuse 2 "$full" '/dev/full' verify --json /dev/full
 refuse 2 "$full" '/dev/full' verify --trace /dev/full
-refuse 2 "$full" '/dev/full' train --set run.train.checkpoint=/dev/full
+refuse 2 'it is a device, not a regular file' '/dev/full' train --set run.train.checkpoint=/dev/full
 for command in 'opt m.pt2' 'inspect m.pt2' schema plugins "verify '$root/pipelines/verify.yaml' --model m.pt2 --expect '$m/expected.safetensors' --json -"; do
   refuse 2 'cannot write' 'standard output' sh -c "'$aothost' $command > /dev/full"
 done

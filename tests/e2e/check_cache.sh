@@ -21,6 +21,20 @@ status 0 "$aothost" cache list --json - ; says '"damaged": 0'
 status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model m.pt2 --expect "$m/expected.safetensors" --json report.json
 has report.json '"outcome": "hit"'; has report.json '"cached": true'
 
+# ---- a model file that was damaged after it was compiled is refused, as one that never was ----
+size=$(stat -c %s m.pt2); cp m.pt2 whole.pt2
+n_refused=0 # but for bytes that fill up, or that no program needs
+for at in $((size / 4)) $((size / 3)) $((size / 2)) $((2 * size / 3)) $((3 * size / 4)); do
+  byte=$(od -An -tu1 -j "$at" -N 1 whole.pt2)
+  cp whole.pt2 m.pt2; printf "$(printf '\\%03o' $((byte ^ 4)))" | dd of=m.pt2 bs=1 seek="$at" conv=notrunc 2> /dev/null
+  verify --no-cache > out 2>&1; as_new=$?
+  status $as_new verify
+  [ $as_new = 2 ] && n_refused=$((n_refused + 1)) && says 'm\.pt2'
+done
+[ $n_refused -ge 3 ] || complain "only $n_refused of 5 damaged files are refused"
+cp whole.pt2 m.pt2; rm whole.pt2
+status 0 verify; says 'cache: hit'; fresh; status 0 verify
+
 # ---- training on a hit, and resuming, is training ----
 cat > train.yaml <<'YAML'
 aot: 1

@@ -85,6 +85,6 @@ diff -r before ckpt > /dev/null || complain "the checkpoint of step 2 was change
 # What they have left goes with the next one that is whole.
 together 4 --set run.train.resume=ckpt $(to 3) --set run.train.checkpoint=ckpt
 [ "$(ls ckpt | wc -l)" = 2 ] || complain "the folder has $(ls ckpt)"
-status 2 "$local_ranks" 2 train.yaml --set run.train.checkpoint=train.yaml
-says 'a folder of several ranks, cannot be written to .*train.yaml: Not a directory'
+echo > other; status 2 "$local_ranks" 2 train.yaml --set run.train.checkpoint=other
+says 'a folder of several ranks, cannot be written to .*other: Not a directory'
 finish

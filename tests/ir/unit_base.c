@@ -266,6 +266,106 @@ static void writers_do_not_meet(void **state) {
   assert_int_equal(rmdir(dir), 0);
 }
 
+/* A name that the program chose: what has it is replaced, and what a link points to stays. */
+static void own_names_are_replaced(void **state) {
+  char dir[] = "aot-files-XXXXXX", path[64], victim[64], text[16] = "";
+  struct stat st;
+  aoth_map_t map;
+  (void)state;
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/entry", dir);
+  snprintf(victim, sizeof victim, "%s/victim", dir);
+  FILE *f = fopen(victim, "w");
+  fputs("precious", f);
+  fclose(f);
+  for (int is_pipe = 0; is_pipe < 2; is_pipe++) {
+    if (is_pipe) assert_int_equal(mkfifo(path, 0600), 0);
+    else assert_int_equal(symlink("victim", path), 0);
+    aoth_writer_t *w = aoth_writer_begin_own(path, NULL);
+    assert_non_null(w);
+    aoth_writer_write(w, "new", 3);
+    assert_int_equal(aoth_writer_commit(w), AOT_OK);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    assert_int_equal(aoth_file_map_own(path, NULL, &map), AOT_OK);
+    assert_int_equal(map.nbytes, 3);
+    aoth_file_unmap(&map);
+    unlink(path);
+  }
+  f = fopen(victim, "r");
+  assert_non_null(fgets(text, sizeof text, f));
+  fclose(f);
+  assert_string_equal(text, "precious");
+  assert_int_equal(symlink("victim", path), 0);
+  assert_int_equal(aoth_file_map(path, NULL, &map), AOT_OK); /* a path of the user's may be a link */
+  aoth_file_unmap(&map);
+  assert_int_equal(aoth_file_map_own(path, NULL, &map), AOT_E_INVALID);
+  unlink(path);
+  unlink(victim);
+  assert_int_equal(rmdir(dir), 0);
+}
+
+/* None of these waits: a pipe that no process writes or reads, a device that never ends. */
+static void only_regular_files_are_read(void **state) {
+  aoth_sink_t *s = aoth_sink_create(NULL);
+  char dir[] = "aot-files-XXXXXX", path[64];
+  const char *why = NULL;
+  struct stat st;
+  aoth_map_t map;
+  int ends[2];
+  (void)state;
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/pipe", dir);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_int_equal(aoth_file_map(path, s, &map), AOT_E_INVALID);
+  assert_non_null(strstr(aoth_sink_text(s), "it is a named pipe, not a regular file"));
+  assert_int_equal(aoth_file_open(path, AOTH_OPEN_PIPE, &st, &why), -1);
+  assert_null(aoth_writer_begin(path, s));
+  assert_non_null(strstr(aoth_sink_text(s), "it is a named pipe that no process reads"));
+  assert_int_equal(aoth_file_map("/dev/zero", s, &map), AOT_E_INVALID);
+  assert_non_null(strstr(aoth_sink_text(s), "cannot read /dev/zero: it is a device, not a regular file"));
+  assert_int_equal(pipe(ends), 0); /* as from a shell's <(..) */
+  snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+  assert_int_equal(aoth_file_open(path, 0, &st, &why), -1);
+  const int fd = aoth_file_open(path, AOTH_OPEN_PIPE, &st, &why);
+  assert_true(fd >= 0);
+  close(fd);
+  close(ends[0]);
+  close(ends[1]);
+  snprintf(path, sizeof path, "%s/pipe", dir);
+  unlink(path);
+  assert_int_equal(rmdir(dir), 0);
+  aoth_sink_destroy(s);
+}
+
+static void same_files(void **state) {
+  char dir[] = "aot-files-XXXXXX", a[64], link_path[64], hard[64], other[64], roundabout[96];
+  (void)state;
+  assert_non_null(mkdtemp(dir));
+  snprintf(a, sizeof a, "%s/a", dir);
+  snprintf(link_path, sizeof link_path, "%s/link", dir);
+  snprintf(hard, sizeof hard, "%s/hard", dir);
+  snprintf(other, sizeof other, "%s/other", dir);
+  snprintf(roundabout, sizeof roundabout, "./%s/../%s/a", dir, dir);
+  assert_true(aoth_file_same(a, roundabout)); /* none of them exists yet */
+  assert_false(aoth_file_same(a, other));
+  fclose(fopen(a, "w"));
+  assert_int_equal(symlink("a", link_path), 0);
+  assert_int_equal(link(a, hard), 0);
+  assert_true(aoth_file_same(a, roundabout));
+  assert_true(aoth_file_same(a, link_path));
+  assert_true(aoth_file_same(hard, link_path));
+  assert_false(aoth_file_same(a, other));
+  fclose(fopen(other, "w"));
+  assert_false(aoth_file_same(a, other));
+  assert_false(aoth_file_same("/dev/null", "/dev/null"));
+  unlink(a);
+  unlink(link_path);
+  unlink(hard);
+  unlink(other);
+  assert_int_equal(rmdir(dir), 0);
+}
+
 static void files_that_fail(void **state) {
   aoth_sink_t *s = aoth_sink_create(NULL);
   aoth_map_t map;
@@ -294,6 +394,9 @@ int main(void) {
                                      cmocka_unit_test(files_are_whole_or_untouched),
                                      cmocka_unit_test(killed_writers_leave_nothing),
                                      cmocka_unit_test(writers_do_not_meet),
+                                     cmocka_unit_test(own_names_are_replaced),
+                                     cmocka_unit_test(only_regular_files_are_read),
+                                     cmocka_unit_test(same_files),
                                      cmocka_unit_test(files_that_fail)};
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ ends 2 check p.yaml $P --set vars.budget=7; err "the value comes from this varia
 printf 'aot: 1\nvars: {pass: toy-fuze}\nstages: [{use: "${pass}"}]\n' > v.yaml
 ends 2 check v.yaml $P; err "v.yaml:3:16: error: no unit 'toy-fuze'"; err "v.yaml:2:14: note: the value comes from this variable"
 ends 2 check nowhere.yaml $P; err "cannot read 'nowhere.yaml': No such file or directory"
-ends 2 check sub $P; err "Is a directory"
+ends 2 check sub $P; err "it is a directory"
 ends 2 check sub/base.yaml $P --set run.train.lr=no --json r.json
 json r.json "d['ok'] is False and d['errors'] == 2 and d['diagnostics'][0]['severity'] == 'error'"
 json r.json "any(x['file'] == '--set run.train.lr' and x['line'] == 1 and x['code'] == 'pipeline.type' for x in d['diagnostics'])"

@@ -131,6 +131,95 @@ static void test_resume_of_a_finished_run(void **state) {
   done(&b);
 }
 
+static char *read_bytes(const char *path, size_t *out_size) {
+  FILE *f = fopen(path, "rb");
+  char *bytes = malloc(1 << 16);
+  assert_non_null(f);
+  assert_non_null(bytes);
+  *out_size = fread(bytes, 1, 1 << 16, f);
+  assert_true(*out_size > 0 && *out_size < 1 << 16);
+  fclose(f);
+  return bytes;
+}
+
+static void write_bytes(const char *path, const char *bytes, size_t size) {
+  FILE *f = fopen(path, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(bytes, 1, size, f), size);
+  fclose(f);
+}
+
+static size_t data_begins(const char *bytes) {
+  uint64_t n = 0;
+  for (int i = 7; i >= 0; i--) n = n << 8 | (unsigned char)bytes[i];
+  return (size_t)n + 8;
+}
+
+/* One bit of a checkpoint is another one, wherever it is: the run does not go on with it, and one in a tensor names it. */
+static void test_damage_is_found_at_resume(void **state) {
+  (void)state;
+  scene_t a;
+  size_t size, n_named = 0, n_harmless = 0;
+  aoth_train_spec_t spec = spec_of(4), rest = spec_of(4);
+  char *path = in_folder("whole.safetensors"), *damaged = in_folder("damaged.safetensors");
+  spec.checkpoint_path = path;
+  assert_int_equal(train(&a, &spec), AOT_OK);
+  char *bytes = read_bytes(path, &size);
+  const size_t data = data_begins(bytes);
+  rest.resume = damaged;
+  for (size_t at = 0; at < size; at++) {
+    scene_t b;
+    bytes[at] = (char)(bytes[at] ^ 1 << at % 8);
+    write_bytes(damaged, bytes, size);
+    bytes[at] = (char)(bytes[at] ^ 1 << at % 8);
+    memset(&b.r, 0, sizeof b.r);
+    if (train(&b, &rest) == AOT_OK) { /* a blank of the header has become another one */
+      assert_true(at >= 8 && at < data);
+      assert_int_equal(b.r.first, 4);
+      same_tensor(&a, &b, "param.w");
+      same_tensor(&a, &b, "state.m.w");
+      n_harmless++;
+    } else {
+      assert_non_null(strstr(pretend_said(&b.p), "error: "));
+      assert_non_null(strstr(pretend_said(&b.p), "damaged.safetensors"));
+    }
+    if (at >= data) {
+      assert_non_null(strstr(pretend_said(&b.p), "damaged.safetensors: error: tensor \""));
+      assert_non_null(strstr(pretend_said(&b.p), "\" changed after it was saved"));
+      n_named++;
+    }
+    done(&b);
+  }
+  assert_int_equal(n_named, size - data);
+  assert_true(n_harmless < 8);
+  free(bytes);
+  done(&a);
+}
+
+/* Files of earlier versions have no digests: they are read as they are, and that is said. */
+static void test_a_checkpoint_without_digests(void **state) {
+  static const char *const keys[] = {"format", "step", "seed", "offset", "random", "optimizer"};
+  (void)state;
+  scene_t a, b;
+  aoth_st_t *file;
+  aoth_st_meta_t meta[6];
+  aoth_train_spec_t spec = spec_of(3), rest = spec_of(3);
+  spec.checkpoint_path = in_folder("new.safetensors");
+  assert_int_equal(train(&a, &spec), AOT_OK);
+  assert_int_equal(aoth_st_open(spec.checkpoint_path, a.p.world.sink, &file), AOT_OK);
+  for (int i = 0; i < 6; i++) meta[i] = (aoth_st_meta_t){keys[i], aoth_st_meta(file, keys[i])};
+  rest.resume = in_folder("old.safetensors");
+  assert_int_equal(aoth_st_write(rest.resume, aoth_st_entries(file), aoth_st_count(file), meta, 6, a.p.world.sink),
+                   AOT_OK);
+  assert_int_equal(train(&b, &rest), AOT_OK);
+  assert_int_equal(b.r.first, 3);
+  same_tensor(&a, &b, "param.w");
+  assert_non_null(strstr(pretend_said(&b.p), "old.safetensors: note: an earlier version wrote this checkpoint"));
+  aoth_st_close(file);
+  done(&a);
+  done(&b);
+}
+
 /* The loss is NaN at step 5: the run stops there, and the checkpoint is the one of step 4. */
 static void test_diverged(void **state) {
   (void)state;
@@ -266,7 +355,8 @@ int main(void) {
   /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_run),       cmocka_unit_test(test_resume_is_exact),
-      cmocka_unit_test(test_resume_of_a_finished_run),
+      cmocka_unit_test(test_resume_of_a_finished_run), cmocka_unit_test(test_damage_is_found_at_resume),
+      cmocka_unit_test(test_a_checkpoint_without_digests),
       cmocka_unit_test(test_diverged),    cmocka_unit_test(test_interrupted),     cmocka_unit_test(test_refused),
       cmocka_unit_test(test_loss_that_is_a_matrix), cmocka_unit_test(test_foreign_checkpoints),
   };

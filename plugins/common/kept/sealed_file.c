@@ -26,11 +26,11 @@ static seal_t seal_of(const void *bytes, size_t nbytes, kf_key_t key) {
   return seal;
 }
 
-/* The whole file of this user; NULL: none to be had. */
-static char *read_file(const char *path, size_t *out_nbytes) {
+/* O_NONBLOCK: a named pipe under a kept file's name would wait for a writer for ever. */
+char *kf_read_all(const char *path, size_t *out_nbytes) {
   struct stat st;
   char *bytes = NULL;
-  const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
     bytes = malloc((size_t)st.st_size + 1);
   size_t n = 0;
@@ -43,9 +43,9 @@ static char *read_file(const char *path, size_t *out_nbytes) {
 
 int kf_seal(const char *path, kf_key_t key) {
   size_t nbytes;
-  char *bytes = read_file(path, &nbytes);
+  char *bytes = kf_read_all(path, &nbytes);
   const seal_t seal = seal_of(bytes, bytes ? nbytes : 0, key);
-  const int fd = bytes ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+  const int fd = bytes ? open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
   const int failed = fd < 0 || write(fd, &seal, sizeof seal) != (ssize_t)sizeof seal || fsync(fd) != 0;
   if (fd >= 0) close(fd);
   free(bytes);
@@ -55,7 +55,7 @@ int kf_seal(const char *path, kf_key_t key) {
 char *kf_read(const char *path, kf_key_t key, size_t *out_nbytes) {
   size_t nbytes;
   seal_t found, right;
-  char *bytes = read_file(path, &nbytes);
+  char *bytes = kf_read_all(path, &nbytes);
   int is_whole = bytes && nbytes > sizeof found;
   if (is_whole) {
     memcpy(&found, bytes + nbytes - sizeof found, sizeof found);

@@ -12,6 +12,8 @@ typedef XXH128_hash_t kf_key_t;
 /* Ends the file with its seal, on the disk, so that after a power failure it is whole or not there once it has been
  * renamed. 0, or -1 and errno. */
 int kf_seal(const char *path, kf_key_t key);
+/* All bytes of a regular file of this user, which the caller frees; a link is not followed. NULL: no such file. */
+char *kf_read_all(const char *path, size_t *out_nbytes);
 /* What stands before the seal, and it counts as used now; the caller frees it. NULL: no such file. */
 char *kf_read(const char *path, kf_key_t key, size_t *out_nbytes);
 /* Makes it, in a work folder of `dir`, and gives it its name. It does not wait for the disk: a start that keeps thirty

@@ -1,6 +1,8 @@
 #include "common/ranks/last_collectives.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 void rn_record_begin(rn_record_t *r, const char *kind, uint64_t number, uint64_t nbytes, const char *what,
                      uint64_t now) {
@@ -23,8 +25,13 @@ void rn_record_write(const rn_record_t *r, const char *path, uint32_t rank, cons
   char name[RN_RECORD_PATH + 16];
   const uint64_t first = r->n > RN_RECORD_ROWS ? r->n - RN_RECORD_ROWS : 0;
   snprintf(name, sizeof name, "%s.%u", path, rank);
-  FILE *out = fopen(name, "w");
-  if (!out) return;
+  unlink(name); /* a link under the name would be written through */
+  const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+  if (!out) {
+    if (fd >= 0) close(fd);
+    return;
+  }
   fprintf(out, "rank %u: %s\n", rank, why);
   for (uint64_t k = first; k < r->n; k++) write_row(&r->row[k % RN_RECORD_ROWS], now, out);
   fclose(out);

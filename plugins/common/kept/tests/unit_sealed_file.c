@@ -92,6 +92,18 @@ static void links_are_not_followed(void **state) {
   assert_false(is_read(f->link, key));
 }
 
+/* One that no process writes would be waited for; it is replaced like any file that is none. */
+static void pipes_are_not_waited_for(void **state) {
+  const folder_t *f = *state;
+  size_t nbytes;
+  assert_int_equal(mkfifo(f->link, 0600), 0);
+  assert_false(is_read(f->link, key));
+  assert_null(kf_read_all(f->link, &nbytes));
+  assert_int_equal(kf_seal(f->link, key), -1);
+  assert_int_equal(kf_write(f->dir, f->link, key, content, sizeof content), 0);
+  assert_true(is_read(f->link, key));
+}
+
 static void reading_is_using(void **state) {
   const folder_t *f = *state;
   const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
@@ -114,6 +126,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_changed_byte_is_found_wherever_it_is, make, clean),
       cmocka_unit_test_setup_teardown(a_file_cut_short_is_none, make, clean),
       cmocka_unit_test_setup_teardown(links_are_not_followed, make, clean),
+      cmocka_unit_test_setup_teardown(pipes_are_not_waited_for, make, clean),
       cmocka_unit_test_setup_teardown(reading_is_using, make, clean),
       cmocka_unit_test_setup_teardown(without_its_folder_nothing_is_kept, make, clean),
   };
