@@ -51,6 +51,16 @@ static int see_value(marks_t *m, uint32_t value, uint32_t graph) {
   return any;
 }
 
+/* Numbers that the node is given. */
+static void see_arguments(marks_t *m, const aot_snap_node_t *node, uint32_t graph) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(m->s, aot_snap_arg_t, args) + node->arg_begin;
+  const int64_t *ints = AOT_SNAP_ROWS(m->s, int64_t, ints);
+  for (uint32_t k = 0; k < node->n_args; k++) {
+    if (args[k].kind == AOT_ARG_INT) learn(m, args[k].i, graph);
+    for (uint32_t e = 0; args[k].kind == AOT_ARG_INTS && e < args[k].n; e++) learn(m, ints[args[k].i + e], graph);
+  }
+}
+
 static void see_leaves(marks_t *m) {
   const aot_snap_leaf_t *leaves = AOT_SNAP_ROWS(m->s, aot_snap_leaf_t, leaves);
   const int64_t *ints = AOT_SNAP_ROWS(m->s, int64_t, ints);
@@ -64,9 +74,11 @@ static void see_graph(marks_t *m, uint32_t graph, uint8_t *out) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(m->s, aot_snap_node_t, nodes);
   for (uint32_t p = g->input_begin; p < g->input_begin + g->n_inputs; p++)
     if (ports[p].value != AOT_NO_ID) see_value(m, ports[p].value, graph);
-  for (uint32_t n = g->node_begin; n < g->node_begin + g->n_nodes; n++)
+  for (uint32_t n = g->node_begin; n < g->node_begin + g->n_nodes; n++) {
+    see_arguments(m, &nodes[n], graph);
     for (uint32_t r = 0; r < nodes[n].n_results; r++)
       if (see_value(m, nodes[n].result_begin + r, graph)) out[n] = 1;
+  }
 }
 
 int sn_births(const aot_snapshot_t *s, uint8_t *out) {

@@ -30,4 +30,11 @@ static inline int64_t sn_dim(int64_t dim, const int64_t *expr_values) {
   return AOT_DIM_IS_SYM(dim) ? expr_values[AOT_DIM_EXPR(dim)] : dim;
 }
 
+/* A declared storage offset. One that depends on the data may have no value, or count a negative index from the front:
+ * then it is 0, as in memory of the value's own. */
+static inline int64_t sn_offset(int64_t dim, const int64_t *expr_values) {
+  const int64_t offset = sn_dim(dim, expr_values);
+  return offset < 0 ? 0 : offset;
+}
+
 #endif

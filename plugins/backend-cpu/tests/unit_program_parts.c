@@ -172,8 +172,45 @@ static void sizes_are_learned_and_schedules_kept(void **state) {
   hs_destroy(w.h);
 }
 
+/* y = full([u], 0.5); output: sum(y). Nothing here tells u: whoever calls knows it, as a backward does what its forward has
+ * found. */
+static void a_number_that_a_node_is_given_cuts_nothing(void **state) {
+  world_t w = {0};
+  int64_t symbol = 5;
+  const int64_t none = 0;
+  lw_cut_t cut;
+  (void)state;
+  w.h = hs_create();
+  const int64_t u = hs_symbol(w.h);
+  w.h->symbols[0].max = N;
+  hs_graph(w.h, AOT_GRAPH_FORWARD);
+  hs_node(w.h, "aten.full.default");
+  hs_arg_ints(w.h, DIMS(u), 1), hs_arg_float(w.h, 0.5);
+  const uint32_t y = hs_result(w.h, AOT_F32, 1, DIMS(u));
+  hs_node(w.h, "aten.sum.default");
+  hs_arg_value(w.h, y), hs_arg_none(w.h);
+  hs_output(w.h, hs_result(w.h, AOT_F32, 0, DIMS(0)));
+  const aot_snapshot_t *s = hs_finish(w.h);
+  assert_int_equal(lw_cut_init(&cut, s), AOT_OK);
+  assert_int_equal(cut.n_parts_of[1], 0);
+  lw_cut_deinit(&cut);
+  assert_int_equal(bc_cache_init(&w.cache, NULL, "cc", &w.error), AOT_OK);
+  assert_int_equal(bc_program_create(s, &nobody, &w.cache, 2, &w.program, &w.warning, &w.error), AOT_OK);
+  const aot_tensor_t out = {.data = &w.sum, .nbytes = 4, .dtype = AOT_F32, .sizes = &none, .strides = &none};
+  const hc_run_t call = {
+      .kind = AOT_GRAPH_FORWARD, .outputs = &out, .n_outputs = 1, .symbols = &symbol, .n_symbols = 1};
+  assert_int_equal(bc_program_run(w.program, &call, &w.error), AOT_OK);
+  assert_true(w.sum == 2.5f);
+  symbol = AOT_SYMBOL_UNKNOWN;
+  assert_int_equal(bc_program_run(w.program, &call, &w.error), AOT_E_RANGE);
+  bc_program_destroy(w.program);
+  bc_cache_deinit(&w.cache);
+  hs_destroy(w.h);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_graph_falls_into_segments),
-                                     cmocka_unit_test(sizes_are_learned_and_schedules_kept)};
+                                     cmocka_unit_test(sizes_are_learned_and_schedules_kept),
+                                     cmocka_unit_test(a_number_that_a_node_is_given_cuts_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

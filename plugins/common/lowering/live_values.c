@@ -292,7 +292,7 @@ static int declared(const lw_live_t *l, uint32_t value, rk_tensor_t *out) {
   if (v->kind != AOT_TYPE_TENSOR) return 0;
   out->dtype = v->dtype;
   out->rank = v->rank;
-  out->offset = sn_dim(v->offset, l->known.exprs);
+  out->offset = sn_offset(v->offset, l->known.exprs);
   for (int32_t d = 0; d < v->rank; d++) {
     out->sizes[d] = sn_dim(dims[d], l->known.exprs);
     out->strides[d] = sn_dim(dims[v->rank + d], l->known.exprs);

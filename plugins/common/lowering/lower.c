@@ -169,7 +169,8 @@ int64_t lw_declared_stride(const lw_build_t *b, uint32_t row, int32_t d) {
 }
 
 uint32_t lw_node_of(const lw_build_t *b, uint32_t row) {
-  return AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def - b->graph->node_begin;
+  const uint32_t node = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def - b->graph->node_begin;
+  return node < b->graph->n_nodes ? node : LW_NONE;
 }
 
 int lw_is_sum(const lw_build_t *b) {

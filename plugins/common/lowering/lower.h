@@ -173,8 +173,10 @@ const lw_tensor_t *lw_arg_tensor(const lw_build_t *b, uint32_t k); /* NULL: abse
 uint32_t lw_arg_row(const lw_build_t *b, uint32_t k);              /* of the value; AOT_NO_ID: it is none */
 /* As its type has it; what was lowered may lie otherwise by now. */
 int64_t lw_declared_stride(const lw_build_t *b, uint32_t row, int32_t d);
-uint32_t lw_node_of(const lw_build_t *b, uint32_t row); /* that defines the value, of the graph */
-int lw_is_sum(const lw_build_t *b);                     /* x + y, neither multiplied by a number */
+/* The node of the graph that defines the value. LW_NONE: it comes from outside, as an input of a segment does, which
+ * another segment's node defines (program_parts.h) */
+uint32_t lw_node_of(const lw_build_t *b, uint32_t row);
+int lw_is_sum(const lw_build_t *b); /* x + y, neither multiplied by a number */
 lw_value_t *lw_value(const lw_build_t *b, uint32_t row);
 /* Were both made by nodes of one operator with the same numbers? *a and *b become the operands that differ, one of each at
  * most; equal values where none do. */

@@ -38,12 +38,12 @@ static int go_back(lw_build_t *b, lw_tensor_t *place) {
 
 /* From the part back to its maker, whose result is to lie at the place; of_loops: a loop's, too. */
 static void place_part(lw_build_t *b, uint32_t row, lw_tensor_t place, int of_loops) {
-  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes), *join = b->node;
-  const aot_snap_value_t *values = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values);
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  const aot_snap_node_t *join = b->node;
   int is_view = 1;
-  while (is_view && b->n_uses[row - b->value_begin] == 1 && values[row].def) {
-    b->node = &nodes[values[row].def];
-    is_view = b->group[lw_node_of(b, row)] == LW_NONE && lw_is_plain_view(b);
+  for (uint32_t i; is_view && b->n_uses[row - b->value_begin] == 1 && (i = lw_node_of(b, row)) != LW_NONE;) {
+    b->node = &nodes[i];
+    is_view = b->group[i] == LW_NONE && lw_is_plain_view(b);
     if (is_view && !go_back(b, &place)) break;
     if (is_view) row = lw_arg_row(b, 0);
   }

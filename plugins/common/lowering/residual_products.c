@@ -121,15 +121,9 @@ static aot_status_t init(lw_build_t *b, levels_t *l) {
   return AOT_OK;
 }
 
-/* The node of the graph that makes the value; LW_NONE: it comes from outside. */
-static uint32_t maker(const lw_build_t *b, uint32_t row) {
-  const uint32_t node = lw_node_of(b, row);
-  return node < b->graph->n_nodes ? node : LW_NONE;
-}
-
 /* What the value is a view of, or the value itself. */
 static uint32_t viewed(const lw_build_t *b, uint32_t row) {
-  for (uint32_t i; (i = maker(b, row)) != LW_NONE && is_view(b, node_at(b, i)) && node_at(b, i)->n_operands;) {
+  for (uint32_t i; (i = lw_node_of(b, row)) != LW_NONE && is_view(b, node_at(b, i)) && node_at(b, i)->n_operands;) {
     const uint32_t of = AOT_SNAP_ROWS(b->s, uint32_t, operands)[node_at(b, i)->operand_begin];
     if (of == AOT_NO_ID) break;
     row = of;
@@ -140,7 +134,7 @@ static uint32_t viewed(const lw_build_t *b, uint32_t row) {
 /* The value is in memory anyhow. */
 static int is_wanted(const lw_build_t *b, const levels_t *l, uint32_t row) {
   row = viewed(b, row);
-  const uint32_t few = MANY - l->is_once[row - b->value_begin], made_by = maker(b, row);
+  const uint32_t few = MANY - l->is_once[row - b->value_begin], made_by = lw_node_of(b, row);
   return l->readers[row - b->value_begin].n >= few || made_by == LW_NONE || !is_loop(b, node_at(b, made_by));
 }
 
@@ -170,7 +164,7 @@ typedef struct chain {
 /* The product that the value is, seen by views of all of it, and as float. 0: it is none, or somebody else sees it. */
 static int find_chain(lw_build_t *b, uint32_t row, chain_t *out) {
   for (out->n = 0;;) {
-    const uint32_t i = out->product = maker(b, row);
+    const uint32_t i = out->product = lw_node_of(b, row);
     if (i == LW_NONE || b->n_uses[row - b->value_begin] != 1) return 0;
     b->node = node_at(b, i);
     if (lw_is_region_sum(b, i) || lw_is_product_sum(b, i)) return 0;
@@ -209,7 +203,7 @@ static uint32_t find_bias(lw_build_t *b, uint32_t product) {
   b->node = node_at(b, product);
   lw_read_product(b, &p);
   if (p.addend_at == LW_NONE) return AOT_NO_ID;
-  const uint32_t i = maker(b, lw_arg_row(b, p.addend_at));
+  const uint32_t i = lw_node_of(b, lw_arg_row(b, p.addend_at));
   if (i == LW_NONE) return AOT_NO_ID;
   b->node = node_at(b, i);
   return is_cast(b) ? lw_arg_row(b, 0) : AOT_NO_ID;

@@ -23,7 +23,7 @@ static lw_value_t declared(const lw_build_t *b, const aot_snap_value_t *row) {
   if (row->kind != AOT_TYPE_TENSOR) return v;
   v.t.dtype = row->dtype;
   v.t.rank = row->rank;
-  v.t.offset = lw_dim(b, row->offset);
+  v.t.offset = sn_offset(row->offset, b->exprs);
   for (int32_t d = 0; d < row->rank; d++) {
     v.t.sizes[d] = lw_dim(b, ints[d]);
     v.t.strides[d] = lw_dim(b, ints[row->rank + d]);
@@ -84,13 +84,29 @@ static int operands_match(const lw_build_t *b, const aot_snap_node_t *node) {
   return at == node->n_operands;
 }
 
+/* A number among the node's arguments is a symbol that no input and no node has told. */
+static int lacks_number(const lw_build_t *b, const aot_snap_node_t *node) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(b->s, aot_snap_arg_t, args) + node->arg_begin;
+  const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints);
+  int lacks = 0;
+  for (uint32_t k = 0; k < node->n_args; k++) {
+    const int64_t *dims = args[k].kind == AOT_ARG_INT ? &args[k].i : ints + args[k].i;
+    const uint32_t n = args[k].kind == AOT_ARG_INT ? 1 : args[k].kind == AOT_ARG_INTS ? args[k].n : 0;
+    for (uint32_t e = 0; e < n; e++) lacks |= AOT_DIM_IS_SYM(dims[e]) && lw_dim(b, dims[e]) == SN_NO_VALUE;
+  }
+  return lacks;
+}
+
 static aot_status_t check_operands(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  for (uint32_t i = 0; i < b->graph->n_nodes; i++)
-    if (!operands_match(b, &nodes[i])) {
-      b->error->node = nodes[i].id;
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
+    const int is_matched = operands_match(b, &nodes[i]);
+    if (is_matched && !lacks_number(b, &nodes[i])) continue;
+    b->error->node = nodes[i].id;
+    if (!is_matched)
       return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-artifact", "operands and arguments of a node differ");
-    }
+    return lw_fail(b->error, AOT_E_RANGE, "no-value", "an argument has no value with these inputs");
+  }
   return AOT_OK;
 }
 

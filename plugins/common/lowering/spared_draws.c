@@ -7,8 +7,8 @@ enum { NO_LINK, CAST, BELOW, UNIFORM };
 enum { IS_READ = 1, IS_DRAWN = 2 }; /* how a value is used */
 
 static const aot_snap_node_t *node_of(const lw_build_t *b, uint32_t row) {
-  const uint32_t def = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def;
-  return def ? AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + def : NULL;
+  const uint32_t node = lw_node_of(b, row);
+  return node == LW_NONE ? NULL : AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + node;
 }
 
 static int link_of(const lw_build_t *b, const aot_snap_node_t *node) {
@@ -82,7 +82,6 @@ aot_status_t lw_find_drawn(lw_build_t *b) {
 }
 
 int lw_is_drawn_by_readers(const lw_build_t *b, uint32_t row) {
-  const uint32_t def = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def;
-  return b->spared && def >= b->graph->node_begin && def - b->graph->node_begin < b->graph->n_nodes &&
-         b->spared[def - b->graph->node_begin] == LW_SPARED_DRAW;
+  const uint32_t node = lw_node_of(b, row);
+  return node != LW_NONE && b->spared && b->spared[node] == LW_SPARED_DRAW;
 }

@@ -20,7 +20,7 @@ static aot_status_t declare_first(lw_build_t *b) {
   lw_value_t *v = lw_value(b, (uint32_t)a->i);
   lw_tensor_t declared = v->t, actual = v->t;
   for (int32_t d = 0; d < row->rank; d++) declared.strides[d] = lw_declared_stride(b, (uint32_t)a->i, d);
-  declared.offset = lw_dim(b, row->offset);
+  declared.offset = sn_offset(row->offset, b->exprs);
   if (lw_same_geometry(&declared, &actual)) return AOT_OK;
   AOT_TRY(lw_new_tensor(b, &declared));
   AOT_TRY(lw_copy(b, &declared, &actual));
