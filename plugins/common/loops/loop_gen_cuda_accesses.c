@@ -52,10 +52,10 @@ static const char *element_index(const cu_printer_t *p) {
 
 void cu_print_term(const cu_printer_t *p, uint32_t k, int32_t d, const char *index, const char *joint) {
   const lp_access_t *a = &p->l->accesses[k];
-  char bounded[64];
-  snprintf(bounded, sizeof bounded, "(%s - b%u_%d)", index, k, d);
   lp_print(p->out, "%s", joint);
-  cu_print_times(p->out, a->bounded >> d & 1u ? bounded : index, a->strides[d]);
+  if (a->bounded >> d & 1u) lp_print(p->out, "(%s - b%u_%d)", index, k, d);
+  else lp_print(p->out, "%s", index);
+  cu_print_times(p->out, "", a->strides[d]);
 }
 
 /* What the row's dimensions add; index: the element's number in its row. */
