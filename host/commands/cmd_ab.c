@@ -106,12 +106,13 @@ static int read_arms(aoth_ab_t *ab, const ab_flags_t *f, aoth_arena_t *arena) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     aoth_ab_arm_run_t *a = &ab->arms[i];
     *a = (aoth_ab_arm_run_t){.arm = arms[i], .worker = AOTH_NO_CHILD};
-    const size_t n = (size_t)ab->n_processes * ab->n_steps;
-    a->forward_ms = calloc(3 * n + ab->n_processes, sizeof(double));
+    const size_t n = (size_t)ab->n_processes * ab->n_steps, n_compiles = ab->n_processes + AOTH_AB_LEAST_COMPILES;
+    a->forward_ms = calloc(3 * n + 2 * n_compiles, sizeof(double));
     if (!a->forward_ms) return usage(ab->cli, "no memory for the times of so many steps%s%s", "", "");
     a->backward_ms = a->forward_ms + n;
     a->step_ms = a->backward_ms + n;
     a->stage_ms = a->step_ms + n;
+    a->compile_ms = a->stage_ms + n_compiles;
   }
   return 1;
 }
@@ -137,17 +138,21 @@ static void keep_answer(json_t **place, json_t *answer) {
 static void ask_all(aoth_ab_t *ab, int32_t what, const char *doing, const char *progress) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     aoth_ab_arm_run_t *a = &ab->arms[i];
-    const aoth_request_t r = {.what = what, .is_patient = what != AOTH_AB_CHECK && what != AOTH_AB_COMPILE};
+    const aoth_request_t r = {.what = what, .is_patient = what == AOTH_AB_MEMORY || what == AOTH_AB_FINISH};
     if (!aoth_ab_alive(a)) continue;
     aoth_ab_progress(ab, "process %u of %u, %s %.40s", ab->n_done + 1, ab->n_processes, progress, a->arm.name);
     json_t *answer = aoth_child_ask(&a->worker, &r, doing, (int64_t)(ab->timeout * 1000));
-    if (what == AOTH_AB_COMPILE && answer)
-      a->stage_ms[ab->n_done] = json_number_value(json_object_get(answer, "stage_ms"));
-    keep_answer(what == AOTH_AB_CHECK     ? &a->about
-                : what == AOTH_AB_COMPILE ? &a->compiled
-                : what == AOTH_AB_MEMORY  ? &a->memory
-                                          : &a->finished,
-                answer);
+    if (what == AOTH_AB_COMPILE && answer) {
+      a->stage_ms[a->n_compiled] = json_number_value(json_object_get(answer, "stage_ms"));
+      a->compile_ms[a->n_compiled++] = json_number_value(json_object_get(answer, "total_ms"));
+    }
+    if (what == AOTH_AB_ISOLATE) json_decref(answer);
+    else
+      keep_answer(what == AOTH_AB_CHECK     ? &a->about
+                  : what == AOTH_AB_COMPILE ? &a->compiled
+                  : what == AOTH_AB_MEMORY  ? &a->memory
+                                            : &a->finished,
+                  answer);
   }
   aoth_ab_progress(ab, "%s", "");
 }
@@ -197,15 +202,44 @@ static int report(aoth_ab_t *ab, const char *html) {
   return status == AOT_OK ? exit_code(ab) : AOTH_EXIT_INPUT;
 }
 
+/* Each process has a cache of its own, so that each compiles whole. */
 static int start_arms(aoth_ab_t *ab, aoth_ab_job_t *jobs) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     aoth_child_t *w = &ab->arms[i].worker;
     if (w->fate != AOTH_CHILD_FINE) continue;
     aoth_child_deinit(w);
+    snprintf(jobs[i].cache, sizeof jobs[i].cache, "%s/cache-%u-%u", ab->folder, i, ab->arms[i].n_compiled);
     if (!aoth_child_start(w, aoth_ab_serve, &jobs[i]))
       return usage(ab->cli, "no process can be made for the arm %s%s", ab->arms[i].arm.name, "");
   }
   return 1;
+}
+
+/* A worker costs time, so the stage runs in one for every arm as soon as it does for any. */
+static void level_isolation(aoth_ab_t *ab) {
+  int all = 1;
+  for (uint32_t i = 0; i < ab->n_arms; i++) {
+    const aoth_ab_arm_run_t *a = &ab->arms[i];
+    if (!aoth_ab_alive(a)) continue;
+    const int is_isolated = json_is_true(json_object_get(a->about, "isolated"));
+    ab->is_isolated |= is_isolated;
+    all &= is_isolated;
+  }
+  if (ab->is_isolated && !all) ask_all(ab, AOTH_AB_ISOLATE, "check", "isolating");
+}
+
+/* Further processes of the arms that are left, which compile and do no more. */
+static void compile_again(aoth_ab_t *ab, aoth_ab_job_t *jobs) {
+  for (;;) {
+    uint32_t least = AOTH_AB_LEAST_COMPILES;
+    for (uint32_t i = 0; i < ab->n_arms; i++)
+      if (aoth_ab_alive(&ab->arms[i]) && ab->arms[i].n_compiled < least) least = ab->arms[i].n_compiled;
+    if (least == AOTH_AB_LEAST_COMPILES || ab->interrupted || !start_arms(ab, jobs)) return;
+    ask_all(ab, AOTH_AB_CHECK, "check", "checking");
+    level_isolation(ab);
+    ask_all(ab, AOTH_AB_COMPILE, "compile", "compiling");
+    ab->interrupted = aoth_interrupt_asked();
+  }
 }
 
 /* One process of every arm that is left. AOTH_CLI_GO, or the exit status. */
@@ -213,6 +247,7 @@ static int one_process(aoth_ab_t *ab, aoth_ab_job_t *jobs) {
   if (!start_arms(ab, jobs)) return AOTH_EXIT_INPUT;
   ask_all(ab, AOTH_AB_CHECK, "check", "checking");
   if (ab->n_done == 0 && (is_interrupted(ab) || is_input_fault(ab, 0))) return AOTH_EXIT_INPUT;
+  level_isolation(ab);
   ask_all(ab, AOTH_AB_COMPILE, "compile", "compiling");
   if (ab->n_done == 0 && (is_interrupted(ab) || is_input_fault(ab, 1))) return AOTH_EXIT_INPUT;
   if (ab->n_done == 0) ask_all(ab, AOTH_AB_MEMORY, "memory", "asking");
@@ -232,6 +267,8 @@ static int compare(aoth_ab_t *ab, aoth_ab_job_t *jobs, const char *html) {
     if (ab->n_rounds < ab->n_steps) break;
     ab->n_done++;
   }
+  compile_again(ab, jobs);
+  aoth_ab_weigh_compiles(ab);
   aoth_ab_weigh_times(ab);
   aoth_ab_compare_results(ab);
   return report(ab, html);
@@ -268,7 +305,6 @@ static void make_jobs(aoth_ab_t *ab, aoth_ab_job_t *jobs, const aoth_overrides_t
         .seed = ab->seed,
         .has_seed = has_seed,
     };
-    snprintf(jobs[i].cache, sizeof jobs[i].cache, "%s/cache-%u", ab->folder, i);
     if (common->dump_dir) snprintf(jobs[i].dumps, sizeof jobs[i].dumps, "%s/arm-%u", common->dump_dir, i + 1);
     if (common->bundle_dir) snprintf(jobs[i].bundles, sizeof jobs[i].bundles, "%s/arm-%u", common->bundle_dir, i + 1);
   }
@@ -333,7 +369,8 @@ static int ab_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &f.model},
       {.name = "--inputs", .value = "F", .help = "inputs (input.0, .., tangent.0, ..) instead of the pipeline's, or 'random'", .text = &f.inputs},
       {.name = "--processes", .value = "N",
-       .help = "processes that each arm is compiled and run in, one after the other, 4", .text = &f.processes},
+       .help = "processes that each arm is compiled and run in, one after the other, 4; up to 3 compile it at least",
+       .text = &f.processes},
       {.name = "--steps", .value = "N", .help = "rounds that are measured in each process, 10", .text = &f.steps},
       {.name = "--warmup", .value = "N", .help = "rounds before them, 3", .text = &f.warmup},
       {.name = "--seed", .value = "N", .help = "of inputs, tangents and draws; the pipeline's unless given",

@@ -23,6 +23,7 @@
 
 #define AOTH_AB_MOST_ARMS 16u
 #define AOTH_AB_MOST_PROCESSES 64u
+#define AOTH_AB_LEAST_COMPILES 3u /* of an arm: a median with an interval */
 
 /* ---- arms ---- */
 
@@ -48,6 +49,7 @@ aot_status_t aoth_ab_arms_name(aoth_ab_arm_t *arms, uint32_t n, aoth_arena_t *ar
 #define AOTH_AB_KEEP 4    /* results of the last step to a file */
 #define AOTH_AB_FINISH 5  /* memory and statistics */
 #define AOTH_AB_MEMORY 6  /* what its units say of the program's memory */
+#define AOTH_AB_ISOLATE 7 /* the arm's stage runs in a worker */
 
 /* ---- in the process of an arm ---- */
 
@@ -78,9 +80,11 @@ json_t *aoth_ab_saved_json(aot_prog_t *p);
 typedef struct aoth_ab_arm_run {
   aoth_ab_arm_t arm;
   aoth_child_t worker;
-  json_t *about, *compiled, *memory, *finished;   /* answers; NULL: not come to */
-  double *forward_ms, *backward_ms, *step_ms;     /* [process * n_steps + round] */
-  double *stage_ms;                               /* [process]: to compile, this stage alone */
+  json_t *about, *compiled, *memory, *finished; /* answers; NULL: not come to */
+  double *forward_ms, *backward_ms, *step_ms;   /* [process * n_steps + round] */
+  double *stage_ms, *compile_ms;                /* [n_compiled]: to compile, this stage alone; all, with cold caches */
+  uint32_t n_compiled;
+  aoth_interval_t stage, compile;                 /* medians of these */
   aoth_interval_t step, forward, backward, ratio; /* ratio: to the baseline's step */
   int verdict;                                    /* on it: -1 faster, +1 slower, 0 none */
   aoth_st_t *results[2];                          /* of the first and the last step; NULL: none */
@@ -105,14 +109,15 @@ typedef struct aoth_ab {
   double level;                            /* of the intervals against the baseline: 0.95, shared among them */
   int64_t baseline, reference; /* arms; -1: none. Times are against the baseline, results against the reference */
   int interrupted;
+  int is_isolated;  /* the arms' stage runs in a worker, of all of them */
   char folder[448]; /* for results on their way, and caches; "": none */
 } aoth_ab_t;
 
-double aoth_ab_stage_ms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a); /* median over the processes; NaN: none */
-int aoth_ab_alive(const aoth_ab_arm_run_t *a);                            /* not lost */
-int aoth_ab_has_times(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a);   /* ab_table.c: it was measured */
+int aoth_ab_alive(const aoth_ab_arm_run_t *a);                          /* not lost */
+int aoth_ab_has_times(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a); /* ab_table.c: it was measured */
 void aoth_ab_step_rounds(aoth_ab_t *ab); /* of process n_done: warm-up, rounds, results kept of the first */
 aoth_sample_t aoth_ab_sample(const aoth_ab_t *ab, const double *times);
+void aoth_ab_weigh_compiles(aoth_ab_t *ab);
 void aoth_ab_weigh_times(aoth_ab_t *ab); /* intervals and verdicts */
 void aoth_ab_compare_results(aoth_ab_t *ab);
 /* a living line; on a tty */

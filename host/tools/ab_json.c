@@ -193,8 +193,11 @@ static json_t *arm_json(const aoth_ab_t *ab, uint32_t i) {
   json_object_set_new(o, "during", a->worker.doing ? json_string(a->worker.doing) : json_null());
   json_t *why = a->worker.why ? json_string(a->worker.why) : NULL; /* NULL, too: not UTF-8 */
   json_object_set_new(o, "why", why ? why : json_null());
-  json_object_set_new(o, "stage_ms", number_json(aoth_ab_stage_ms(ab, a)));
-  json_object_set_new(o, "compile_ms", answer_json(a->compiled, "total_ms"));
+  json_object_set_new(o, "stage_ms", number_json(a->stage.value));
+  json_object_set_new(o, "compile_ms", number_json(a->compile.value));
+  json_object_set_new(o, "compiles", json_integer(a->n_compiled));
+  json_object_set_new(o, "stage_interval_ms", a->n_compiled ? interval_json(a->stage) : json_null());
+  json_object_set_new(o, "compile_interval_ms", a->n_compiled ? interval_json(a->compile) : json_null());
   json_object_set_new(o, "stages", answer_json(a->compiled, "stages"));
   json_object_set_new(o, "saved", answer_json(a->compiled, "saved"));
   json_object_set_new(o, "recomputed", recomputed_json(a));
@@ -236,6 +239,7 @@ json_t *aoth_ab_json(const aoth_ab_t *ab, json_t *differences) {
   json_object_set_new(o, "model", ab->pipeline->model_path ? json_string(ab->pipeline->model_path) : json_null());
   json_object_set_new(o, "stage", json_string(ab->pipeline->stages[ab->stage].name));
   json_object_set_new(o, "ok", json_boolean(ok));
+  json_object_set_new(o, "isolate", json_string(ab->is_isolated ? "worker" : "none"));
   json_object_set_new(o, "inputs", common_json(ab, "inputs"));
   json_object_set_new(o, "made_up", common_json(ab, "made_up"));
   json_object_set_new(o, "seed", common_json(ab, "seed"));

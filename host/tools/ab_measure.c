@@ -10,14 +10,6 @@
 
 int aoth_ab_alive(const aoth_ab_arm_run_t *a) { return a->worker.fate == AOTH_CHILD_FINE; }
 
-double aoth_ab_stage_ms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a) {
-  double copy[AOTH_AB_MOST_PROCESSES];
-  const uint32_t n = a->compiled && ab->n_done == 0 ? 1 : ab->n_done; /* compiled, perhaps, and then lost */
-  if (!a->compiled || (!aoth_ab_alive(a) && ab->n_done)) return a->compiled ? a->stage_ms[0] : (double)NAN;
-  memcpy(copy, a->stage_ms, n * sizeof *copy);
-  return aoth_median(copy, n);
-}
-
 static int64_t timeout_ms(const aoth_ab_t *ab) { return (int64_t)(ab->timeout * 1000); }
 
 void aoth_ab_progress(const aoth_ab_t *ab, const char *format, ...) {
@@ -102,6 +94,16 @@ static aoth_bootstrap_t bootstrap(const aoth_ab_t *ab, double level) {
 
 aoth_sample_t aoth_ab_sample(const aoth_ab_t *ab, const double *times) {
   return (aoth_sample_t){times, ab->n_done, ab->n_steps};
+}
+
+void aoth_ab_weigh_compiles(aoth_ab_t *ab) {
+  for (uint32_t i = 0; i < ab->n_arms; i++) {
+    aoth_ab_arm_run_t *a = &ab->arms[i];
+    const aoth_sample_t stage = {a->stage_ms, a->n_compiled, 1}, all = {a->compile_ms, a->n_compiled, 1};
+    const aoth_bootstrap_t how = {0.95, 2000, (uint64_t)ab->seed};
+    a->stage = aoth_median_interval(&stage, how);
+    a->compile = aoth_median_interval(&all, how);
+  }
 }
 
 void aoth_ab_weigh_times(aoth_ab_t *ab) {

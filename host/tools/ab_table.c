@@ -32,17 +32,30 @@ static void ms_cell(double ms, char *out, size_t size) {
   if (!isnan(ms)) snprintf(out, size, ms < 10 ? "%.3f ms" : ms < 1000 ? "%.1f ms" : "%.0f ms", ms);
 }
 
+static void interval_cell(aoth_interval_t i, char *out, size_t size) {
+  if (!isnan(i.value)) snprintf(out, size, i.value < 10 ? "%.3f to %.3f ms" : "%.1f to %.1f ms", i.low, i.high);
+}
+
 static void outcome_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   (void)ab;
   snprintf(out, size, "%s%s%s", aoth_ab_outcome(a), a->worker.doing ? ": " : "",
            a->worker.doing ? a->worker.doing : "");
 }
 static void stage_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
-  ms_cell(aoth_ab_stage_ms(ab, a), out, size);
+  (void)ab;
+  ms_cell(a->stage.value, out, size);
+}
+static void stage_range_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
+  (void)ab;
+  interval_cell(a->stage, out, size);
 }
 static void compile_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   (void)ab;
-  ms_cell(at(a->compiled, "total_ms", NULL), out, size);
+  ms_cell(a->compile.value, out, size);
+}
+static void compile_range_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
+  (void)ab;
+  interval_cell(a->compile, out, size);
 }
 static void saved_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   char text[AOTH_BYTES_SIZE];
@@ -134,7 +147,9 @@ static const struct row {
   cell_t cell;
 } rows[] = {{"", outcome_cell},
             {"compile, this stage", stage_cell},
+            {"  95 % interval", stage_range_cell},
             {"compile, all, cold", compile_cell},
+            {"  95 % interval", compile_range_cell},
             {"saved, bytes in values", saved_cell},
             {"recomputed nodes", recomputed_cell},
             {"  bytes they write", recomputed_bytes_cell},

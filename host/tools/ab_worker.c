@@ -3,6 +3,7 @@
 #include <tools/ab.h>
 
 #include <aot/inline.h>
+#include <pipeline/isolation.h>
 #include <pipeline/options.h>
 #include <pipeline/registry.h>
 #include <pipeline/stage_print.h>
@@ -81,6 +82,7 @@ static aot_status_t check(serving_t *v, json_t *answer) {
   json_object_set_new(answer, "plugin", json_string(v->stage->unit->plugin->note.id));
   json_object_set_new(answer, "version", json_string(v->stage->unit->version));
   json_object_set_new(answer, "options", options_json(v->stage));
+  json_object_set_new(answer, "isolated", json_boolean(aoth_stage_is_isolated(session, v->stage)));
   const aoth_stage_t *last = &v->pipeline->stages[v->pipeline->n_stages - 1];
   json_object_set_new(answer, "backend", has_backend(v->pipeline) ? json_string(last->use) : json_null());
   return AOT_OK;
@@ -161,6 +163,7 @@ static aot_status_t finish(serving_t *v, json_t *answer) {
 static aot_status_t serve_one(serving_t *v, const aoth_request_t *request, json_t *answer) {
   switch (request->what) {
     case AOTH_AB_CHECK: return check(v, answer);
+    case AOTH_AB_ISOLATE: v->pipeline->stages[v->job->stage].isolate = AOTH_ISOLATE_WORKER; return AOT_OK;
     case AOTH_AB_COMPILE: return compile(v, answer);
     case AOTH_AB_STEP: return one_step(v, request->number, answer);
     case AOTH_AB_MEMORY: return aoth_ab_tell_memory(v->job->cli->session, v->pipeline, answer);

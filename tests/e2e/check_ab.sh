@@ -39,6 +39,10 @@ json '[.arms[] | .name] == ["partition-default", "partition-mincut", "mine"]'
 json '[.arms[] | .unit, .kind] == ["partition-default", "partition/1", "partition-mincut", "partition/1", "divider", "partition/1"]'
 json '.arms[2].options == {"how": "well"} and .arms[2].with == "mine=divider" and .arms[2].plugin == "arms" and .arms[2].version == "1.0.0"'
 json 'all(.arms[]; .outcome == "ok" and .during == null and .why == null and .stage_ms > 0 and .compile_ms >= .stage_ms)'
+# compiled three times at least, though one process runs steps; the plugin of the third arm is isolated, so all arms are
+json 'all(.arms[]; .compiles == 3 and (.stage_interval_ms, .compile_interval_ms | .low <= .value and .value <= .high and .low > 0))'
+json 'all(.arms[]; .stage_interval_ms.value == .stage_ms and .compile_interval_ms.value == .compile_ms) and .isolate == "worker"'
+says '^compile, all, cold +[0-9.]+ ms +[0-9.]+ ms +[0-9.]+ ms$'
 json 'all(.arms[]; .saved.bytes >= .saved.held_bytes and .saved.values > 0 and .memory.saved_bytes > 0 and .memory.peak_rss_bytes > 0)'
 json 'all(.arms[]; .memory | has("arena_bytes") and has("peak_intermediate_bytes") and has("boundary_bytes") and has("kernels"))'
 json 'all(.arms[].planned; .unit == "backend-ref" and .peak_bytes > 0 and .forward_steps < .steps and .peak_step < .steps and has("arena_bytes"))'
@@ -94,6 +98,7 @@ status 0 "$aothost" ab no.yaml --model "$gpt" --stage part --with partition-defa
 says '^nothing was run'
 json '.steps == 10 and .processes == 0 and .baseline == null and .reference == null and .arms[0].results == null and .arms[0].times == null'
 json '.arms[0].saved.bytes > .arms[1].saved.bytes and (.differences | length) > 0'
+json '.isolate == "none" and all(.arms[]; .compiles == 3)'
 # inputs and tangents of a file; a model that has no loss gets made-up tangents
 status 0 "$aothost" ab p.yaml --model "$mlp" --inputs "$models/mlp/expected.safetensors" --stage part --with partition-default --with . --processes 1 --steps 2 --json j.json
 json '.made_up == false and (.inputs | endswith("expected.safetensors")) and .arms[1].results.agree'
