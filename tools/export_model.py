@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import collections
-import copy
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -25,8 +25,11 @@ import warnings
 
 try:
     import torch
-    import torch.utils._pytree as pytree
+    import torch.utils.checkpoint
     from safetensors.torch import save_file
+
+    from eager_step import drop_unchanged_inputs, leaves_of, run_step, same
+    from float64_records import Float64Error, float64_records
 except ImportError as missing:
     torch = None
     WHY_NO_TORCH = str(missing)
@@ -36,8 +39,9 @@ Export a PyTorch model for aothost.
 
 FACTORY is a function without arguments that returns (model, args) or (model, args,
 kwargs): an nn.Module, the tuple of example inputs of one training step, and a
-dict of those that are passed by name. The model is put into training mode. A
-scalar output is taken as the loss.
+dict of those that are passed by name. The model is exported in the mode in which
+FACTORY returns it, or in that of --train or --eval. A scalar output is taken as
+the loss.
 
 Files written to OUT_DIR
   train.pt2             torch.export.export(model, args), weights included, and the
@@ -45,6 +49,8 @@ Files written to OUT_DIR
   core.pt2              the same after run_decompositions()            (--core)
   expected.safetensors  what eager PyTorch computes in one step: inputs, outputs,
                         gradients, updated buffers; read by `aothost verify`
+  expected.f64.safetensors  the same step in float64, and how far PyTorch's own
+                        precision is from it; `aothost verify --against f64`
   info.json             PyTorch version, node counts, operators, what was lost
 
 The exported program is run too, and compared with eager PyTorch: outputs, gradients,
@@ -80,7 +86,8 @@ sizes that may vary: --dynamic INPUT:DIM=SIZE[:MIN:MAX],...
   MIN:MAX the range of what the name stands for
 
 keys of expected.safetensors
-  input.K         K-th input before the call
+  input.K         K-th input before the call; K counts the tensors alone: numbers,
+                  None and texts are constants of the exported program
   tangent.K       cotangent of output K: 1 for a scalar, else 1 + 0.1*i over the flat
                   index i; absent where the output takes no gradient
   output.K        K-th output
@@ -88,11 +95,13 @@ keys of expected.safetensors
   grad.NAME       gradient of a parameter; a tied one has its first name only
   grad.input.K    gradient of an input that requires one
   buffer_after.NAME  buffer after the call
+expected.f64.safetensors has the same keys in float64 (integers as they are), and
+  distance.KEY    the largest Euclidean distance of a float32 run from it, a number
 
 exit status: 0 done, 1 the export or the eager run failed, 2 bad usage
 """
 
-FILES = ("train.pt2", "core.pt2", "expected.safetensors", "info.json")
+FILES = ("train.pt2", "core.pt2", "expected.safetensors", "expected.f64.safetensors", "info.json")
 
 
 class UsageError(Exception):
@@ -165,7 +174,50 @@ def make_model(factory, seed: int):
         raise UsageError(f"the second thing the factory returns must be a tuple of inputs, not {type(args).__name__}")
     if not isinstance(kwargs, dict):
         raise UsageError(f"the third thing the factory returns must be a dict of inputs by name, not {type(kwargs).__name__}")
-    return model.train(), args, kwargs
+    leaves_of((args, kwargs))
+    return model, args, kwargs
+
+
+# ---- its mode ------------------------------------------------------------------------------
+
+
+def depends_on_mode(module) -> bool:
+    """Does the module itself compute something else in training?"""
+    if isinstance(module, torch.nn.modules.dropout._DropoutNd):
+        return module.p > 0
+    if isinstance(module, torch.nn.modules.batchnorm._NormBase):
+        return module.track_running_stats
+    if isinstance(module, (torch.nn.RNNBase, torch.nn.MultiheadAttention)):
+        return module.dropout > 0
+    if type(module).__module__.startswith("torch.nn."):
+        return isinstance(module, torch.nn.RReLU)
+    try:
+        return "self.training" in inspect.getsource(type(module))
+    except (OSError, TypeError):
+        return False
+
+
+def listed(names: list[str]) -> str:
+    return ", ".join(name or "the model itself" for name in names[:5]) + (", .." if len(names) > 5 else "")
+
+
+def set_mode(model, wanted: str | None) -> str:
+    """Puts the model into the mode asked for, if any; returns its mode. What is not as a training step has it is told."""
+    before = {name: module.training for name, module in model.named_modules()}
+    if wanted:
+        model.train(wanted == "train")
+    affected = {name: module.training for name, module in model.named_modules() if depends_on_mode(module)}
+    changed = [name for name, training in affected.items() if training != before[name]]
+    evaluated = [name for name, training in affected.items() if not training]
+    if changed:
+        print(f"export_model: note: --{wanted} changes the mode of {len(changed)} modules that depend on it: {listed(changed)}",
+              file=sys.stderr)
+    elif evaluated and not wanted:
+        print(f"export_model: warning: {len(evaluated)} of {len(affected)} modules that depend on the mode (dropout, batch norm) are in"
+              f" evaluation mode, as the factory returned them: {listed(evaluated)}; --train exports them for training, --eval"
+              " says that this is meant", file=sys.stderr)
+    modes = {module.training for module in model.modules()}
+    return "mixed" if len(modes) == 2 else "train" if True in modes else "eval"
 
 
 # ---- dynamic sizes -------------------------------------------------------------------------
@@ -279,8 +331,42 @@ def dynamic_shapes(text: str | None, model, args: tuple, kwargs: dict):
 # ---- export --------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def checkpoints_inlined():
+    """Yields a list, not empty once the model used one: activation checkpoints with use_reentrant=True are what they compute.
+
+    They are an autograd.Function, whose backward torch.export does not keep.
+    """
+    function, used = torch.utils.checkpoint.CheckpointFunction, []
+
+    def apply(run_function, preserve_rng_state, *args):
+        used.append(run_function)
+        return run_function(*args)
+
+    function.apply = staticmethod(apply)
+    try:
+        yield used
+    finally:
+        del function.apply
+
+
 def export_training(model, args: tuple, kwargs: dict, shapes, strict: bool = False):
     """The exported program with training-mode operators, mutations in the nodes."""
+    if strict:
+        try:
+            return export_as(model, args, kwargs, shapes, True)
+        except ExportError as error:
+            print(f"export_model: warning: strict mode cannot trace the model, so it is exported without: activation checkpoints and"
+                  f" annotations are not kept ({str(error).splitlines()[0]})", file=sys.stderr)
+    with checkpoints_inlined() as used:
+        program = export_as(model, args, kwargs, shapes, False)
+    if used:
+        print("export_model: note: regions of torch.utils.checkpoint with use_reentrant=True are exported as what they compute, without"
+              " their recomputation", file=sys.stderr)
+    return program
+
+
+def export_as(model, args: tuple, kwargs: dict, shapes, strict: bool):
     try:
         program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=strict)
         if program.dialect != "TRAINING":  # PyTorch 2.6 gives them under another name
@@ -342,95 +428,6 @@ def count_ops(program) -> dict[str, int]:
 # ---- expected results ----------------------------------------------------------------------
 
 
-def is_differentiable(value) -> bool:
-    return isinstance(value, torch.Tensor) and value.requires_grad
-
-
-def stored(tensor: torch.Tensor) -> torch.Tensor:
-    """A contiguous copy that shares nothing."""
-    return tensor.detach().clone(memory_format=torch.contiguous_format)
-
-
-def tangent_for(output: torch.Tensor) -> torch.Tensor:
-    if output.dim() == 0:
-        return torch.ones_like(output)
-    ramp = 1 + 0.1 * torch.arange(output.numel(), dtype=torch.float64)
-    return ramp.reshape(output.shape).to(output.dtype)
-
-
-def copy_input(leaf):
-    """Returns (leaf, what the call gets): the call may write its inputs, a leaf may not be written."""
-    if not isinstance(leaf, torch.Tensor):
-        return leaf, leaf
-    fresh = leaf.detach().clone().requires_grad_(leaf.requires_grad)
-    return fresh, fresh.clone() if leaf.requires_grad else fresh
-
-
-def run_step(model, args: tuple, kwargs: dict, seed: int, notes: dict | None = None) -> dict:
-    """One eager training step on copies; everything that the expectation file holds. notes: what tells why an export differs."""
-    model = copy.deepcopy(model)
-    before = dict(model.named_buffers())
-    leaves, tree = pytree.tree_flatten((args, kwargs))
-    inputs, given = zip(*map(copy_input, leaves)) if leaves else ((), ())
-    values = {f"input.{k}": stored(x) for k, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
-    torch.manual_seed(seed)
-    given_args, given_kwargs = pytree.tree_unflatten(list(given), tree)
-    outputs = pytree.tree_leaves(model(*given_args, **given_kwargs))
-    outputs = [y if isinstance(y, torch.Tensor) else None for y in outputs]
-    tangents = {k: tangent_for(y) for k, y in enumerate(outputs) if is_differentiable(y)}
-    if notes is not None:
-        after = dict(model.named_buffers())
-        notes["functions"] = own_backwards([outputs[k] for k in tangents])
-        notes["forward_buffers"] = {name: stored(b) for name, b in after.items()}
-        notes["reassigned"] = {name for name in after if after[name] is not before.get(name)}
-    if tangents:
-        torch.autograd.backward([outputs[k] for k in tangents], list(tangents.values()))
-    values |= {f"output.{k}": stored(y) for k, y in enumerate(outputs) if y is not None}
-    values |= {f"tangent.{k}": stored(t) for k, t in tangents.items()}
-    values |= inputs_after(given)
-    values |= gradients(model, inputs)
-    values |= {f"buffer_after.{name}": stored(b) for name, b in model.named_buffers()}
-    return values
-
-
-def own_backwards(outputs: list) -> list[str]:
-    """Names of the autograd.Functions in the history of the outputs."""
-    names, seen, waiting = set(), set(), [y.grad_fn for y in outputs]
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
-            names.add(type(node).__name__.removesuffix("Backward"))
-        waiting += [follower for follower, _ in node.next_functions]
-    return sorted(names)
-
-
-def inputs_after(given) -> dict:
-    return {f"input_after.{k}": stored(x) for k, x in enumerate(given) if isinstance(x, torch.Tensor)}
-
-
-def gradients(model, inputs) -> dict:
-    values = {f"grad.{name}": stored(p.grad) for name, p in model.named_parameters() if p.grad is not None}
-    for k, x in enumerate(inputs):
-        if is_differentiable(x) and x.grad is not None:
-            values[f"grad.input.{k}"] = stored(x.grad)
-    return values
-
-
-def drop_unchanged_inputs(values: dict) -> dict:
-    """input_after.K says nothing when no input changed."""
-    after = {key: key.replace("input_after.", "input.") for key in values if key.startswith("input_after.")}
-    if any(not same(values[key], values[before]) for key, before in after.items()):
-        return values
-    return {key: value for key, value in values.items() if key not in after}
-
-
-def same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
-
-
 def expected_values(model, args: tuple, kwargs: dict, seed: int, notes: dict) -> dict:
     """The values of one step; an error if they depend on random numbers."""
     try:
@@ -441,7 +438,7 @@ def expected_values(model, args: tuple, kwargs: dict, seed: int, notes: dict) ->
         if key.startswith("output.") and not same(value, again[key]):
             raise ExportError(
                 f"{key} differs from run to run: the model draws random numbers (dropout?), so there is nothing fixed"
-                " to compare with. Set their probability to 0, or use --no-expected"
+                " to compare with. Set their probability to 0, export in evaluation mode (--eval), or use --no-expected"
             )
     return drop_unchanged_inputs(values)
 
@@ -547,12 +544,14 @@ def save_program(program, path: pathlib.Path, keep_paths: bool) -> None:
         raise ExportError(f"torch.export.save failed for {path.name}: {reason(error)}") from error
 
 
-def write_all(options, model, args: tuple, kwargs: dict, shapes, folder: pathlib.Path) -> dict:
+def write_all(options, model, args: tuple, kwargs: dict, folder: pathlib.Path) -> dict:
     """Makes every file in `folder`; returns what info.json holds."""
+    mode = set_mode(model, options.mode)
+    shapes = dynamic_shapes(options.dynamic, model, args, kwargs)
     notes = {}
     values = None if options.no_expected else expected_values(model, args, kwargs, options.seed, notes)
     training = export_training(model, args, kwargs, shapes, options.strict)
-    info = {"torch": torch.__version__.split("+")[0], "seed": options.seed}
+    info = {"torch": torch.__version__.split("+")[0], "seed": options.seed, "mode": mode}
     info |= {"train_nodes": count_nodes(training), "train_ops": count_ops(training)}
     core = export_core(training) if options.core else None
     save_program(training, folder / "train.pt2", options.keep_paths)
@@ -565,10 +564,24 @@ def write_all(options, model, args: tuple, kwargs: dict, shapes, folder: pathlib
         info["lost"] = what_was_lost(training, args, kwargs, options.seed, values, notes)
         for line in info["lost"]:
             print(f"export_model: warning: in the exported program {line}", file=sys.stderr)
+        info["float64"] = None if options.no_float64 else float64_file(model, args, kwargs, options.seed, values, folder)
         save_file(values, str(folder / "expected.safetensors"))
-        shutil.copymode(folder / "train.pt2", folder / "expected.safetensors")
+        for path in folder.glob("expected*.safetensors"):
+            shutil.copymode(folder / "train.pt2", path)
     (folder / "info.json").write_text(json.dumps(info, indent=1) + "\n")
     return info
+
+
+def float64_file(model, args: tuple, kwargs: dict, seed: int, values: dict, folder: pathlib.Path) -> bool:
+    """Was expected.f64.safetensors written? A model that cannot run in float64 is no error: differences are not judged then."""
+    try:
+        records = float64_records(model, args, kwargs, seed, values)
+    except Float64Error as error:
+        print(f"export_model: warning: no expected.f64.safetensors: {reason(error)}; --against f64 cannot judge this model",
+              file=sys.stderr)
+        return False
+    save_file(records, str(folder / "expected.f64.safetensors"))
+    return True
 
 
 def without_unused_buffers(program, values: dict, notes: dict) -> dict:
@@ -583,12 +596,11 @@ def export_to(options) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is not a folder")
     model, args, kwargs = make_model(load_factory(options.factory), options.seed)
-    shapes = dynamic_shapes(options.dynamic, model, args, kwargs)
     out.absolute().parent.mkdir(parents=True, exist_ok=True)
     temporary = out.absolute().with_name(f".{out.absolute().name}.{os.getpid()}.tmp")
     temporary.mkdir()
     try:
-        info = write_all(options, model, args, kwargs, shapes, temporary)
+        info = write_all(options, model, args, kwargs, temporary)
         install(temporary, out)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -628,8 +640,14 @@ def parse_options(argv) -> argparse.Namespace:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="trace with torch.export's strict mode, which alone keeps activation checkpoints and annotations",
+        help="trace with torch.export's strict mode, which alone keeps activation checkpoints and annotations; without it, and a"
+        " warning, if that cannot trace the model",
     )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--train", dest="mode", action="store_const", const="train", help="put the model into training mode first")
+    mode.add_argument("--eval", dest="mode", action="store_const", const="eval",
+                      help="put the model into evaluation mode first (default: as the factory returns it)")
+    parser.add_argument("--no-float64", action="store_true", help="write no expected.f64.safetensors, which takes a few runs more")
     parser.add_argument("--no-expected", action="store_true", help="do not run the model, write no expected.safetensors")
     parser.add_argument(
         "--dynamic",

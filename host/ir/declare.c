@@ -103,19 +103,6 @@ aot_status_t aoth_edit_leaf_part(aot_prog_t *p, aot_leaf_t leaf, const aot_type_
   return AOT_OK;
 }
 
-aot_status_t aoth_leaf_retype(aot_prog_t *p, aot_leaf_t l, const aot_type_t *type, const void *data, uint64_t nbytes) {
-  uint32_t id;
-  void *copy = nbytes ? aoth_arena_alloc(p->store, 64, nbytes) : NULL;
-  if (!l.id || l.id >= p->leaves.n) return AOT_E_RANGE;
-  AOT_TRY(aoth_type_intern(p, type, &id));
-  if (nbytes && !copy) return aoth_no_memory(p, "the contents of a leaf", nbytes);
-  if (copy) memcpy(copy, data, nbytes);
-  p->leaves.at[l.id].type = p->types.at[id];
-  p->leaves.at[l.id].data = copy;
-  p->leaves.at[l.id].nbytes = nbytes;
-  return AOT_OK;
-}
-
 /* ---- boundary rules ---- */
 #define USES_B 1u
 #define USES_GEOMETRY 2u

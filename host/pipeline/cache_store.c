@@ -83,7 +83,9 @@ static void add_about(packing_t *k, const aoth_pipeline_t *p) {
     json_object_set_new(about, "ranks",
                         json_pack("{s:I, s:I, s:I}", "draws", (json_int_t)k->s->ranks.n_draws, "program",
                                   (json_int_t)k->s->ranks.program, "parts", (json_int_t)k->s->ranks.n_parts));
-  json_t *shares = aoth_shares_json(k->s);
+  const aoth_share_t *of;
+  const uint32_t n_shares = aoth_session_shares(k->s, &of);
+  json_t *shares = aoth_shares_json(of, n_shares);
   if (about && shares) json_object_set(about, "backends", shares);
   json_decref(shares);
   char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;

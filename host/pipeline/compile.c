@@ -46,7 +46,6 @@ typedef struct request {
 
 static aot_status_t compile_fresh(aoth_session_t *s, const request_t *r, aoth_model_t *model) {
   AOT_TRY(aoth_session_read_model(s, model));
-  if (s->config.prepare) AOT_TRY(s->config.prepare(s->now.prog));
   if (r->aliasing) AOT_TRY(aoth_aliasing_apply(s->now.prog, r->aliasing));
   AOT_TRY(aoth_pipeline_run_stages(s, r->p, r->flags));
   aoth_session_note_program(s);

@@ -207,15 +207,12 @@ typedef struct aoth_session_config {
   uint32_t verbose;              /* 1: -v */
   const char *const *dump_after; /* stage names; with dump_dir and none named: all */
   uint32_t n_dump_after;
-  uint32_t check_replay; /* 1: replay_check.h */
-  int32_t isolate;       /* AOTH_ISOLATE_*, of stages that say nothing */
-  double timeout;        /* likewise */
-  const char *lock;      /* file of digests of the plugins that may be opened; NULL: any may */
-  const char *keys;      /* file of public keys, of which one must have signed them (signature.h); NULL: any may */
-  uint32_t no_cache;     /* 1: the compile cache is neither asked nor filled */
-  /* Done to every program that was just read, before its stages; NULL: nothing. Not in the cache's key: give
-   * no_cache, too. */
-  aot_status_t (*prepare)(aot_prog_t *p);
+  uint32_t check_replay;  /* 1: replay_check.h */
+  int32_t isolate;        /* AOTH_ISOLATE_*, of stages that say nothing */
+  double timeout;         /* likewise */
+  const char *lock;       /* file of digests of the plugins that may be opened; NULL: any may */
+  const char *keys;       /* file of public keys, of which one must have signed them (signature.h); NULL: any may */
+  uint32_t no_cache;      /* 1: the compile cache is neither asked nor filled */
   const char *dump_dir;   /* NULL: dumps go to stdout */
   const char *bundle_dir; /* parent is made; NULL: no bundle is left */
   aoth_trace_t *trace;    /* borrowed; NULL: none */

@@ -100,9 +100,7 @@ uint32_t aoth_session_shares(const aoth_session_t *s, const aoth_share_t **out) 
   return s->now.several ? s->now.several->n : 0;
 }
 
-json_t *aoth_shares_json(const aoth_session_t *s) {
-  const aoth_share_t *shares;
-  const uint32_t n = aoth_session_shares(s, &shares);
+json_t *aoth_shares_json(const aoth_share_t *shares, uint32_t n) {
   json_t *list = n ? json_array() : NULL;
   for (uint32_t b = 0; b < n; b++) {
     json_t *left = json_array();

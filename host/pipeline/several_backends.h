@@ -17,7 +17,7 @@ aot_status_t aoth_session_load_several(aoth_session_t *s, const aoth_stage_t *st
 
 /* What each runs; a new reference. NULL: one backend runs all. */
 struct json_t;
-struct json_t *aoth_shares_json(const aoth_session_t *s);
+struct json_t *aoth_shares_json(const aoth_share_t *shares, uint32_t n);
 void aoth_shares_restore(aoth_session_t *s, const struct json_t *shares); /* as aoth_shares_json gave it */
 
 #endif

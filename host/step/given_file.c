@@ -85,3 +85,38 @@ aot_status_t aoth_given_input(const aoth_st_t *file, uint32_t k, aoth_sink_t *si
   *out = e->tensor;
   return AOT_OK;
 }
+
+/* The number of a key "input.12"; below 0: it is another key. */
+static int64_t input_number(const char *key) {
+  static const char prefix[] = "input.";
+  int64_t number;
+  if (strncmp(key, prefix, sizeof prefix - 1) != 0) return -1;
+  const char *end = read_number(key + sizeof prefix - 1, &number);
+  return end && !*end && number < UINT32_MAX ? number : -1;
+}
+
+static int by_value(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
+void aoth_given_numbers(const aoth_st_t *file, uint32_t n, uint32_t *numbers) {
+  const aoth_st_entry_t *e = aoth_st_entries(file);
+  uint32_t n_given = 0;
+  for (uint32_t i = 0; i < aoth_st_count(file); i++) {
+    const int64_t number = input_number(e[i].name);
+    if (number < 0) continue;
+    if (n_given < n) numbers[n_given] = (uint32_t)number;
+    n_given++;
+  }
+  if (n_given == n) {
+    qsort(numbers, n, sizeof *numbers, by_value);
+    return;
+  }
+  for (uint32_t k = 0; k < n; k++) numbers[k] = k;
+}
+
+uint32_t aoth_given_index(const uint32_t *numbers, uint32_t n, uint32_t number) {
+  const uint32_t *at = n ? bsearch(&number, numbers, n, sizeof *numbers, by_value) : NULL;
+  return at ? (uint32_t)(at - numbers) : number;
+}

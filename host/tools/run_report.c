@@ -1,6 +1,6 @@
-#include <pipeline/several_backends.h>
 #include <tools/run_report.h>
 
+#include <tools/backend_shares.h>
 #include <tools/check_stages.h>
 
 #include <aot/inline.h>
@@ -109,20 +109,13 @@ static void print_patterns(const aoth_run_t *r) {
   }
 }
 
-/* Of several backends, who runs how much; with -v, what each leaves to others and why. */
-static void print_shares(const aoth_run_t *r) {
-  const aoth_share_t *shares;
-  const uint32_t n = aoth_session_shares(r->session, &shares);
-  for (uint32_t b = 0; b < n; b++)
-    fprintf(r->out, "%s%s %u node%s in %u part%s%s%s", b ? "; " : "backends: ", shares[b].backend, shares[b].n_nodes,
-            shares[b].n_nodes == 1 ? "" : "s", shares[b].n_parts, shares[b].n_parts == 1 ? "" : "s",
-            shares[b].device ? " on " : "", shares[b].device ? shares[b].device : "");
-  if (n) fprintf(r->out, "\n");
-  for (uint32_t b = 0; r->cli->common.verbose && b < n; b++)
-    for (uint32_t k = 0; k < shares[b].n_refusals; k++)
-      fprintf(r->out, "%s leaves %s, %u node%s: %s\n", shares[b].backend, shares[b].refusals[k].op,
-              shares[b].refusals[k].n_nodes, shares[b].refusals[k].n_nodes == 1 ? "" : "s",
-              shares[b].refusals[k].reason);
+static void print_backends(const aoth_run_t *r) {
+  aoth_backend_shares_t shares;
+  aoth_backend_shares(r->session, r->pipeline, &shares);
+  aoth_backend_shares_print(&shares, r->cli->common.verbose != 0, r->out);
+  if (!aoth_backend_is_idle(&shares)) return;
+  aoth_sink_report(r->cli->sink, AOT_SEVERITY_WARNING, NULL, "run.idle-backend",
+                   "backend %s runs no node; the others run all of them (-v: why)", shares.at[0].backend);
 }
 
 static int has_other_device(const aoth_run_t *r) {
@@ -202,7 +195,7 @@ void aoth_run_print_summary(const aoth_run_t *r) {
   fprintf(r->out, ", process peak ");
   print_bytes(r->out, peak_rss());
   fprintf(r->out, "\n");
-  print_shares(r);
+  print_backends(r);
   if (r->profile) aoth_profile_print(r->profile, r->out);
   const aoth_traffic_t traffic = aoth_session_traffic(r->session);
   if (has_other_device(r)) {
@@ -330,7 +323,9 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_object_set_new(o, "stages", aoth_records_json(r->session));
   json_object_set_new(o, "cache", aoth_cache_json(r->session));
   if (r->checks) json_object_set(o, "stage_checks", r->checks->rows);
-  json_t *shares = aoth_shares_json(r->session);
+  aoth_backend_shares_t backends;
+  aoth_backend_shares(r->session, r->pipeline, &backends);
+  json_t *shares = aoth_backend_shares_json(&backends);
   if (shares) json_object_set_new(o, "backends", shares);
   json_object_set_new(o, "alias_patterns", aoth_patterns_json(r->step));
   json_object_set_new(o, "train", r->trained ? training_json(r) : json_null());

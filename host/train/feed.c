@@ -118,9 +118,9 @@ static void next_random(aoth_feed_t *f, aoth_random_t *r) {
 /* ---- safetensors ---- */
 
 /* "input.K" or an alias; or just "K". */
-static aot_status_t find_input(const aoth_feed_t *f, uint32_t k, aoth_tensor_t *out) {
+static aot_status_t find_input(const aoth_feed_t *f, uint32_t k, uint32_t number, aoth_tensor_t *out) {
   char key[32];
-  aot_status_t status = aoth_given_input(f->file, k, f->sink, out);
+  aot_status_t status = aoth_given_input(f->file, number, f->sink, out);
   if (status != AOT_E_NOT_FOUND) return status;
   snprintf(key, sizeof key, "%u", k);
   const aoth_st_entry_t *e = aoth_st_find(f->file, key);
@@ -130,13 +130,12 @@ static aot_status_t find_input(const aoth_feed_t *f, uint32_t k, aoth_tensor_t *
   return AOT_OK;
 }
 
-static aot_status_t open_file(aoth_feed_t *f, const aoth_step_t *step) {
+static aot_status_t find_inputs(aoth_feed_t *f, const aoth_step_t *step, const uint32_t *numbers) {
   int64_t n_steps = 0;
-  AOT_TRY(aoth_st_open(f->spec->path, f->sink, &f->file));
   for (uint32_t k = 0; k < f->n; k++) {
     source_t *s = &f->source[k];
     const aot_type_t *t = &aoth_step_input(step, k)->type;
-    AOT_TRY(find_input(f, k, &s->tensor));
+    AOT_TRY(find_input(f, k, numbers[k], &s->tensor));
     if (t->kind != AOT_TYPE_TENSOR || s->tensor.rank != t->rank + 1 || !aoth_tensor_is_contiguous(&s->tensor)) continue;
     s->n_steps = s->tensor.sizes[0];
     if (s->n_steps == 0) return fail(f, "data.empty", "%s: input %u holds no batch", f->spec->path, k);
@@ -148,6 +147,18 @@ static aot_status_t open_file(aoth_feed_t *f, const aoth_step_t *step) {
     s->tensor = aoth_tensor_make((void *)(uintptr_t)s->file, s->tensor.dtype, s->tensor.rank - 1, s->tensor.sizes + 1);
   }
   return AOT_OK;
+}
+
+static aot_status_t open_file(aoth_feed_t *f, const aoth_step_t *step) {
+  uint32_t *numbers = calloc((size_t)f->n + 1, sizeof *numbers);
+  if (!numbers) return AOT_E_EXHAUSTED;
+  aot_status_t status = aoth_st_open(f->spec->path, f->sink, &f->file);
+  if (status == AOT_OK) {
+    aoth_given_numbers(f->file, f->n, numbers);
+    status = find_inputs(f, step, numbers);
+  }
+  free(numbers);
+  return status;
 }
 
 static void next_file(aoth_feed_t *f, int64_t step) {

@@ -1,6 +1,6 @@
-/* edit_tensors IN OUT (drop KEY | rename KEY NEW | add KEY NUMBER | keep PREFIX | ones KEY SIZES)...: a changed copy of
- * a safetensors file, for expectations that must fail and inputs for one call. `add` adds a number to every element;
- * `ones input.0 3x4` is a new f32[3, 4]. */
+/* edit_tensors IN OUT (drop KEY | rename KEY NEW | add KEY NUMBER | scale KEY NUMBER | keep PREFIX | ones KEY SIZES)...: a
+ * changed copy of a safetensors file, for expectations that must fail and inputs for one call. `add` adds a number to every
+ * element, `scale` multiplies each; `ones input.0 3x4` is a new f32[3, 4]. */
 #include <step/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +20,15 @@ static uint32_t find(const rows_t *r, const char *key) {
   exit(2);
 }
 
-static void add(aoth_tensor_t *t, double number) {
+/* Each element becomes factor * it + number. */
+static void change(aoth_tensor_t *t, double factor, double number) {
   char *copy = malloc((size_t)t->nbytes + 1);
   aoth_walk_t w;
   if (!copy) exit(2);
   memcpy(copy, t->data, (size_t)t->nbytes);
   t->data = copy;
   for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w))
-    aoth_tensor_store(t->dtype, w.at[0], aoth_tensor_load(t->dtype, w.at[0]) + number);
+    aoth_tensor_store(t->dtype, w.at[0], factor * aoth_tensor_load(t->dtype, w.at[0]) + number);
 }
 
 static void ones(rows_t *r, const char *key, const char *sizes) {
@@ -61,7 +62,10 @@ int main(int argc, char **argv) {
       rows.at[find(&rows, argv[i + 1])].name = argv[i + 2];
       i++;
     } else if (strcmp(argv[i], "add") == 0 && i + 2 < argc) {
-      add(&rows.at[find(&rows, argv[i + 1])].tensor, atof(argv[i + 2]));
+      change(&rows.at[find(&rows, argv[i + 1])].tensor, 1, atof(argv[i + 2]));
+      i++;
+    } else if (strcmp(argv[i], "scale") == 0 && i + 2 < argc) {
+      change(&rows.at[find(&rows, argv[i + 1])].tensor, atof(argv[i + 2]), 0);
       i++;
     } else if (strcmp(argv[i], "ones") == 0 && i + 2 < argc) {
       ones(&rows, argv[i + 1], argv[i + 2]);

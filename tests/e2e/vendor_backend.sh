@@ -103,6 +103,27 @@ fails 2 'no room today' 's/^  return sink->write(sink, s, s->nbytes);/  return f
 fails 3 'misbehaving plugin example.npu .* to query' 's/AOT_TRY(sink->put(sink, &v));/return AOT_E_INTERNAL;/'
 fails 2 'it computes on the CPU' 's/  if (!work)/  if (work)/'
 
+# A backend that the pipeline prefers and that runs nothing was not verified: the others computed all of it.
+sed 's/{"aten\./{"none./' "$example/npu.c" > changed/npu.c
+$cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden $flags -I prefix/include changed/npu.c -o changed/npu.so -lm || exit 1
+AOT_PLUGIN_PATH=$PWD/changed status 1 "$aothost" verify "$example/pipeline.yaml" --model "$models/mlp/train.pt2" \
+  --expect "$models/mlp/expected.safetensors" --json v.json
+says '^7 of 7 keys agree'
+says '^backends: example.npu 0 nodes in 0 parts; backend-cpu [1-9][0-9]* nodes in [1-9][0-9]* parts$'
+says 'error: backend example.npu runs no node, so nothing of it was verified'
+tr -d ' \n' < v.json > flat
+has flat '"backends":\[\{"backend":"example.npu","nodes":0,'
+has flat '"ok":false,"n_keys":7,"n_ok":7'
+AOT_PLUGIN_PATH=$PWD/changed status 0 "$aothost" run "$example/pipeline.yaml" --model "$models/mlp/train.pt2" --inputs random
+says 'warning: backend example.npu runs no node'
+# one that stands behind another that runs all is no matter; one alone runs all
+status 0 "$aothost" verify same.yaml --model "$models/mlp/train.pt2" --expect "$models/mlp/expected.safetensors"
+says '^backends: backend-cpu [1-9][0-9]* nodes in [1-9][0-9]* parts?; again 0 nodes in 0 parts$'
+status 0 "$aothost" verify single.yaml --model "$models/mlp/train.pt2" --expect "$models/mlp/expected.safetensors" --json v.json
+says '^backends: backend-cpu [1-9][0-9]* nodes$'
+tr -d ' \n' < v.json > flat
+has flat '"backends":\[\{"backend":"backend-cpu","nodes":[1-9][0-9]*,"parts":1,'
+
 # A program of parts is a program like any other: it prints, and reads back to the same text.
 status 0 "$aothost" run "$example/pipeline.yaml" --model "$models/mlp/train.pt2" --inputs random --dump-dir d
 part=$(ls d/*.assign.ir)
