@@ -9,6 +9,7 @@
 #include <aot/ext/derivative.h>
 #include <aot/ext/env.h>
 #include <aot/ext/joint_halves.h>
+#include <aot/ext/size_guards.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/leaf_part.h>
 #include <aot/ext/memory.h>
@@ -281,6 +282,24 @@ static aot_status_t AOT_CALL on_leaf_part(const aot_ext_leaf_part_t *x, aot_ctx_
   return aoth_edit_leaf_part(prog, leaf, type, data, nbytes);
 }
 
+static aot_status_t AOT_CALL on_guard_add(const aot_ext_size_guards_t *x, aot_ctx_t *ctx, aot_prog_t *prog,
+                                          const aot_guard_info_t *guard) {
+  (void)x;
+  if (!ctx || !prog || prog != ctx->prog || !guard) return AOT_E_PRECONDITION;
+  return aoth_edit_guard_add(prog, guard);
+}
+
+static uint32_t AOT_CALL on_guard_count(const aot_ext_size_guards_t *x, aot_prog_t *prog) {
+  (void)x;
+  return prog ? aoth_graph_n_guards(prog) : 0;
+}
+
+static aot_status_t AOT_CALL on_guard_get(const aot_ext_size_guards_t *x, aot_prog_t *prog, uint32_t i,
+                                          aot_guard_info_t *out) {
+  (void)x;
+  return prog && out ? aoth_graph_guard(prog, i, out) : AOT_E_INVALID;
+}
+
 #define HEAD(table)                                                                                                    \
   { .struct_size = sizeof table }
 static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) {
@@ -298,6 +317,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   static const aot_ext_joint_halves_t halves = {HEAD(halves), on_halves};
   static const aot_ext_ranks_t ranks = {HEAD(ranks), on_ranks, on_draws, on_parts};
   static const aot_ext_leaf_part_t leaf_part = {HEAD(leaf_part), on_leaf_part};
+  static const aot_ext_size_guards_t guards = {HEAD(guards), on_guard_add, on_guard_count, on_guard_get};
   (void)host;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
@@ -314,6 +334,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   if (strcmp(id, AOT_EXT_JOINT_HALVES) == 0) return &halves;
   if (strcmp(id, AOT_EXT_RANKS) == 0) return &ranks;
   if (strcmp(id, AOT_EXT_LEAF_PART) == 0) return &leaf_part;
+  if (strcmp(id, AOT_EXT_SIZE_GUARDS) == 0) return &guards;
   return NULL;
 }
 

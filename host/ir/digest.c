@@ -66,7 +66,7 @@ static void add_value(XXH3_state_t *h, const aot_prog_t *p, uint32_t id) {
 }
 
 static void add_environment(XXH3_state_t *h, const aot_prog_t *p) {
-  WORDS(p->leaves.n, p->rules.n, p->origins.n, p->encodings.n, p->symbols.n, p->exprs.n);
+  WORDS(p->leaves.n, p->rules.n, p->origins.n, p->encodings.n, p->symbols.n, p->exprs.n, p->guards.n);
   for (uint32_t i = 1; i < p->leaves.n; i++) {
     const aot_leaf_info_t *l = &p->leaves.at[i];
     WORDS((uint64_t)l->role, l->flags, l->ordinal, l->n_names, l->nbytes);
@@ -94,6 +94,10 @@ static void add_environment(XXH3_state_t *h, const aot_prog_t *p) {
     const aot_symbol_info_t *s = &p->symbols.at[i];
     WORDS((uint64_t)s->min, (uint64_t)s->max, (uint64_t)s->hint);
     text(h, s->name);
+  }
+  for (uint32_t i = 0; i < p->guards.n; i++) {
+    WORDS((uint64_t)p->guards.at[i].condition);
+    text(h, p->guards.at[i].text);
   }
   for (uint32_t i = 1; i < p->exprs.n; i++) {
     const expr_row_t *e = &p->exprs.at[i];

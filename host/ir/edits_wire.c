@@ -220,6 +220,12 @@ static const void *wire_encoding(aoth_wire_t *w, const aot_encoding_info_t *at) 
   return x;
 }
 
+static const void *wire_guard(aoth_wire_t *w, const aot_guard_info_t *at) {
+  aot_guard_info_t copy, *g = aoth_wire_record(w, at, &copy, sizeof copy);
+  aoth_wire_text(w, &g->text);
+  return g;
+}
+
 static const void *wire_what(const edits_wire_t *e, uint32_t kind, const void *what) {
   aoth_wire_t *w = e->w;
   aot_arg_t arg, *one_arg;
@@ -241,6 +247,7 @@ static const void *wire_what(const edits_wire_t *e, uint32_t kind, const void *w
     case EDIT_SYMBOL_CREATE: return wire_symbol(w, what);
     case EDIT_EXPR_CREATE: return aoth_wire_record(w, what, &expr, sizeof expr);
     case EDIT_ENCODING_CREATE: return wire_encoding(w, what);
+    case EDIT_GUARD_ADD: return wire_guard(w, what);
     default: return NULL;
   }
 }

@@ -8,7 +8,8 @@
  *   arg_set n arg 0           p: the old argument;      arg_set n arg 1      p: the old row with its body
  *   uses_replace from to count first last               type_set v old       flags_set n old   name_set v old
  *   leaf_part l               p: the old row
- *   leaf_create, rule_add, origin_create, encoding_create, symbol_create, expr_create: the newest row of its array
+ *   leaf_create, rule_add, origin_create, encoding_create, symbol_create, expr_create, guard_add: the newest row of its
+ *   array
  *
  * begin nests; commit of an inner begin keeps its records for the outer one. Memory: 32 bytes an edit, and the replaced
  * bodies. The record of an edit has its room before the edit is made; an edit without it is not made, and then the

@@ -1,4 +1,4 @@
-/* Declarations of the text form: properties, symbols, encodings, lets, leaves, rules, origins. */
+/* Declarations of the text form: properties, symbols, lets, guards, encodings, leaves, rules, origins. */
 #include <aot/inline.h>
 #include <ir/parser.h>
 #include <stdio.h>
@@ -108,6 +108,18 @@ static aot_status_t parse_let(parser_t *s) {
   AOT_TRY(aoth_parse_dim(s, &dim));
   if (!ROWS_ROOM(s->lets, 1)) return aoth_parse_memory(s);
   s->lets.at[s->lets.n++] = dim;
+  return aoth_parse_line_end(s);
+}
+
+/* guard mod(s0, 2) == 0 "L['x'].size()[0] % 2 == 0" */
+static aot_status_t parse_guard(parser_t *s) {
+  aot_guard_info_t g = {.struct_size = (uint32_t)sizeof g};
+  AOT_TRY(aoth_parse_next(s));
+  const token_t where = s->token;
+  AOT_TRY(aoth_parse_dim(s, &g.condition));
+  if (s->token.kind == TOKEN_STRING) AOT_TRY(aoth_parse_string(s, &g.text));
+  s->focus = where;
+  AOT_TRY(aoth_edit_guard_add(s->p, &g));
   return aoth_parse_line_end(s);
 }
 
@@ -248,15 +260,11 @@ aot_status_t aoth_parse_declaration(parser_t *s) {
   static const struct {
     const char *word;
     aot_status_t (*parse)(parser_t *s);
-  } forms[] = {{"properties", parse_properties},
-               {"symbol", parse_symbol},
-               {"encoding", parse_encoding},
-               {"let", parse_let},
-               {"leaf", parse_leaf},
-               {"rule", parse_rule},
-               {"origin", skip_line},
-               {"graph", aoth_parse_graph}};
+  } forms[] = {
+      {"properties", parse_properties}, {"symbol", parse_symbol}, {"encoding", parse_encoding}, {"let", parse_let},
+      {"guard", parse_guard},           {"leaf", parse_leaf},     {"rule", parse_rule},         {"origin", skip_line},
+      {"graph", aoth_parse_graph}};
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     if (aoth_at_word(s, forms[i].word)) return forms[i].parse(s);
-  return aoth_parse_expected(s, "properties, symbol, encoding, let, leaf, rule, graph or origin");
+  return aoth_parse_expected(s, "properties, symbol, let, guard, encoding, leaf, rule, graph or origin");
 }

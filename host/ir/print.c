@@ -363,6 +363,19 @@ static void put_symbol(printer_t *w, uint32_t symbol, aoth_text_t *out) {
   aoth_text_f(out, "] hint %lld\n", (long long)s->hint);
 }
 
+/* Among the lets, before the body: an expression is read with the guards before it known, as it was made. */
+static void put_guard(printer_t *w, const aot_guard_info_t *g) {
+  aoth_text_t line = {0};
+  aoth_dim_write(&w->dims, g->condition, &line);
+  if (g->text.size) aoth_text_z(&line, " ");
+  if (g->text.size) aoth_quoted(&line, g->text);
+  aoth_text_z(w->dims.lets, "guard ");
+  aoth_text_add(w->dims.lets, line.data, line.size);
+  aoth_text_z(w->dims.lets, "\n");
+  w->dims.lets->failed |= line.failed;
+  aoth_text_deinit(&line);
+}
+
 static void put_origin(printer_t *w, uint32_t number, aoth_text_t *out) {
   const aot_origin_info_t *o = &w->p->origins.at[w->origin_order[number]];
   aoth_text_f(out, "origin %u", number);
@@ -465,9 +478,10 @@ static void put_body(printer_t *w) {
     if (p->graphs.at[g].alive) put_graph(w, g);
 }
 
-/* The head is written last: only the body knows which expressions need a name and which encodings there are. */
+/* The head is put together last: only the body knows which expressions need a name and which encodings there are. */
 static void put_program(printer_t *w, aoth_text_t *out) {
   aot_prog_t *p = w->p;
+  for (uint32_t i = 0; i < p->guards.n; i++) put_guard(w, &p->guards.at[i]);
   put_body(w);
   aoth_text_z(out, "aot 1\n");
   if (!aoth_properties_are_none(p->properties)) {

@@ -56,6 +56,8 @@ void aoth_prog_destroy(aot_prog_t *p) {
   free(p->encodings.at);
   free(p->symbols.at);
   free(p->exprs.at);
+  free(p->guards.at);
+  free(p->facts.at);
   free(p->type_index.cells);
   free(p->ints_index.cells);
   free(p->origin_index.cells);

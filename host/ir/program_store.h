@@ -16,6 +16,7 @@
 #ifndef AOTH_PROGRAM_STORE_H
 #define AOTH_PROGRAM_STORE_H
 
+#include <aot/ext/size_guards.h>
 #include <ir/program.h>
 #include <ir/redo.h>
 #include <ir/tables.h>
@@ -84,6 +85,14 @@ typedef struct aoth_index {
   uint32_t n, capacity; /* capacity: a power of two */
 } aoth_index_t;
 
+#define FACT_TERMS 8
+/* What a guard says of a sum: terms in structural order, the last one positive. */
+typedef struct fact_row {
+  uint32_t n, guard;             /* number of the guard */
+  int32_t is_equality, reserved; /* the sum is 0; else: it is not negative */
+  int64_t base[FACT_TERMS], factor[FACT_TERMS], number;
+} fact_row_t;
+
 typedef struct ints_row { /* an interned array of dimensions */
   const int64_t *at;
   uint32_t n;
@@ -136,6 +145,8 @@ struct aot_prog {
   AOTH_ROWS(aot_encoding_info_t) encodings;
   AOTH_ROWS(aot_symbol_info_t) symbols;
   AOTH_ROWS(expr_row_t) exprs;
+  AOTH_ROWS(aot_guard_info_t) guards;
+  AOTH_ROWS(fact_row_t) facts; /* of the guards, in their order; equalities in echelon form */
   aoth_index_t type_index, ints_index, origin_index, encoding_index, expr_index;
 
   AOTH_ROWS(edit_row_t) edits;
@@ -240,6 +251,7 @@ aot_status_t aoth_expr_make_again(aot_prog_t *p, const aot_expr_info_t *expr);
 void aoth_expr_forget(aot_prog_t *p);     /* the newest expression */
 void aoth_origin_forget(aot_prog_t *p);   /* the newest origin */
 void aoth_encoding_forget(aot_prog_t *p); /* the newest encoding */
+void aoth_guard_forget(aot_prog_t *p);    /* the newest guard (size_guards.c) */
 /* dim_make without creating: 0 when the result does not exist yet. */
 int aoth_dim_find(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out);
 

@@ -197,6 +197,11 @@ static const void *made_encoding(const room_t *a, const aot_prog_t *p) {
   return keep_text(a, &e.name) && keep_text(a, &e.value) ? put(a, &e, sizeof e) : NULL;
 }
 
+static const void *added_guard(const room_t *a, const aot_prog_t *p) {
+  aot_guard_info_t g = p->guards.at[p->guards.n - 1];
+  return keep_text(a, &g.text) ? put(a, &g, sizeof g) : NULL;
+}
+
 /* The edit as a row; the state is that right after it. 0: no memory. */
 static int describe(const room_t *a, const aot_prog_t *p, const edit_row_t *e, aoth_edit_t *out) {
   const graph_row_t *g = &p->graphs.at[e->kind <= EDIT_OUTPUTS_CLEAR ? e->u[0] : NONE];
@@ -227,6 +232,7 @@ static int describe(const room_t *a, const aot_prog_t *p, const edit_row_t *e, a
     case EDIT_SYMBOL_CREATE: out->what = made_symbol(a, p); break;
     case EDIT_EXPR_CREATE: out->what = put(a, &p->exprs.at[e->u[0]].info, sizeof(aot_expr_info_t)); break;
     case EDIT_ENCODING_CREATE: out->what = made_encoding(a, p); break;
+    case EDIT_GUARD_ADD: out->what = added_guard(a, p); break;
     default: needs_what = 0; break;
   }
   if (e->kind == EDIT_INPUT_ERASE || e->kind == EDIT_OUTPUT_SET || e->kind == EDIT_OPERAND_SET) out->at = e->u[1];
@@ -270,6 +276,7 @@ static uint32_t next_id(const aot_prog_t *p, uint32_t kind) {
     case EDIT_LEAF_CREATE: return p->leaves.n;
     case EDIT_ORIGIN_CREATE: return p->origins.n;
     case EDIT_ENCODING_CREATE: return p->encodings.n;
+    case EDIT_GUARD_ADD: return p->guards.n;
     default: return NONE;
   }
 }
@@ -313,6 +320,7 @@ static aot_status_t make(aot_prog_t *p, const aoth_edit_t *e) {
     case EDIT_SYMBOL_CREATE: return aoth_edit_symbol_create(p, e->what, &dim);
     case EDIT_EXPR_CREATE: return aoth_expr_make_again(p, e->what);
     case EDIT_ENCODING_CREATE: return aoth_edit_encoding_create(p, e->what, &encoding);
+    case EDIT_GUARD_ADD: return aoth_edit_guard_add(p, e->what);
     default: return aoth_complain(p, AOT_E_INVALID, "ir.bad-edit", "there is no edit of kind %u", e->kind);
   }
 }

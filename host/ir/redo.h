@@ -30,7 +30,8 @@
  *   LEAF_CREATE .. ENCODING_CREATE  id: the row's                    aot_leaf_info_t, aot_rule_t, aot_origin_info_t,
  *                                                                    aot_symbol_info_t, aot_expr_info_t,
  *                                                                    aot_encoding_info_t
- *   LEAF_PART        id: leaf                                        aot_leaf_info_t, what it is now */
+ *   LEAF_PART        id: leaf                                        aot_leaf_info_t, what it is now
+ *   GUARD_ADD        id: the guard's                                 aot_guard_info_t */
 #define AOTH_EDIT_MAP(X)                                                                                               \
   X(GRAPH_CREATE, 1, "graph_create")                                                                                   \
   X(GRAPH_ERASE, 2, "graph_erase")                                                                                     \
@@ -54,7 +55,8 @@
   X(SYMBOL_CREATE, 20, "symbol_create")                                                                                \
   X(EXPR_CREATE, 21, "expr_create")                                                                                    \
   X(ENCODING_CREATE, 22, "encoding_create")                                                                            \
-  X(LEAF_PART, 23, "leaf_part")
+  X(LEAF_PART, 23, "leaf_part")                                                                                        \
+  X(GUARD_ADD, 24, "guard_add")
 
 enum {
 #define AOTH_EDIT_KIND(name, number, text) EDIT_##name = number,

@@ -4,6 +4,7 @@
 #define AOTH_TABLES_H
 
 #include <aot/edit.h>
+#include <aot/ext/size_guards.h>
 #include <aot/graph.h>
 
 /* ---- graph.h ---- */
@@ -43,6 +44,8 @@ uint32_t aoth_graph_n_symbols(aot_prog_t *p);
 aot_status_t aoth_graph_symbol_info(aot_prog_t *p, uint32_t symbol, aot_symbol_info_t *out);
 aot_status_t aoth_graph_expr_info(aot_prog_t *p, uint32_t expr, aot_expr_info_t *out);
 int64_t aoth_graph_dim_hint(aot_prog_t *p, int64_t dim);
+uint32_t aoth_graph_n_guards(aot_prog_t *p);
+aot_status_t aoth_graph_guard(aot_prog_t *p, uint32_t i, aot_guard_info_t *out);
 aot_status_t aoth_graph_snapshot(aot_prog_t *p, const struct aot_snapshot **out);
 
 /* ---- edit.h ---- */
@@ -74,6 +77,7 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *o, 
 aot_status_t aoth_edit_encoding_create(aot_prog_t *p, const aot_encoding_info_t *e, aot_encoding_t *out);
 aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *s, int64_t *out_dim);
 aot_status_t aoth_edit_dim_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out_dim);
+aot_status_t aoth_edit_guard_add(aot_prog_t *p, const aot_guard_info_t *guard);
 aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args,
                              const aot_type_sink_t *sink);
 aot_status_t aoth_edit_decompose(aot_prog_t *p, aot_node_t n, aot_value_t *out_values);

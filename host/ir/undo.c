@@ -137,6 +137,7 @@ static void undo_one(aot_prog_t *p, const edit_row_t *e) {
     case EDIT_ENCODING_CREATE: aoth_encoding_forget(p); break;
     case EDIT_SYMBOL_CREATE: p->symbols.n--; break;
     case EDIT_EXPR_CREATE: aoth_expr_forget(p); break;
+    case EDIT_GUARD_ADD: aoth_guard_forget(p); break;
     default: break; /* EDIT_NOTE */
   }
 }

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHOWN_SYMBOLS 6   /* of a guard that does not hold */
+#define SHOWN_OPERANDS 32 /* looked at for them */
+
 int aoth_sizes_init(aoth_sizes_t *s, aot_prog_t *prog) {
   *s = (aoth_sizes_t){.n = aoth_graph_n_symbols(prog)};
   s->value = calloc((size_t)s->n + 1, sizeof *s->value);
@@ -209,6 +212,52 @@ static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const 
   return AOT_OK;
 }
 
+/* " (s0 = 3, s1 = 7)": the symbols of a condition. */
+static void print_symbols(const aoth_sizes_t *s, aot_prog_t *prog, int64_t condition, aoth_text_t *out) {
+  int64_t pending[SHOWN_OPERANDS] = {condition}, shown[SHOWN_SYMBOLS];
+  uint32_t n = 1, n_shown = 0;
+  while (n && n_shown < SHOWN_SYMBOLS) {
+    const int64_t dim = pending[--n];
+    const aot_expr_info_t e = AOT_DIM_IS_SYM(dim) ? expr_of(prog, dim) : (aot_expr_info_t){.op = -1};
+    const int64_t operands[3] = {e.c, e.b, e.a};
+    aot_symbol_info_t info = {.struct_size = sizeof info};
+    uint32_t i = 0;
+    while (i < n_shown && shown[i] != dim) i++;
+    if (!AOT_DIM_IS_SYM(dim) || i < n_shown) continue;
+    for (int k = 0; k < 3 && e.op != AOT_EXPR_SYMBOL; k++)
+      if (AOT_DIM_IS_SYM(operands[k]) && n < SHOWN_OPERANDS) pending[n++] = operands[k];
+    if (e.op != AOT_EXPR_SYMBOL || aoth_graph_symbol_info(prog, (uint32_t)e.a, &info) != AOT_OK) continue;
+    aoth_text_f(out, "%s%.*s = %lld", n_shown ? ", " : " (", (int)info.name.size, info.name.data,
+                (long long)s->value[e.a]);
+    shown[n_shown++] = dim;
+  }
+  if (n_shown) aoth_text_z(out, ")");
+}
+
+static aot_status_t refuse_guard(const aoth_sizes_t *s, aot_prog_t *prog, const aot_guard_info_t *g, const char *what,
+                                 aoth_sink_t *sink) {
+  aoth_text_t why = {0};
+  aoth_text_f(&why, "%s sizes for which the model is not valid: it was exported under the guard ", what);
+  if (g->text.size) aoth_text_str(&why, g->text);
+  else aoth_dim_print(prog, g->condition, &why);
+  print_symbols(s, prog, g->condition, &why);
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.guard", "%s", why.data ? why.data : "a guard does not hold");
+  aoth_sink_line(
+      sink,
+      "hint: the module that PyTorch exported refuses them, too: export the model again with inputs of these sizes");
+  aoth_text_deinit(&why);
+  return AOT_E_INVALID;
+}
+
+/* Guards whose symbols are all known. */
+static aot_status_t check_guards(const aoth_sizes_t *s, aot_prog_t *prog, const char *what, aoth_sink_t *sink) {
+  aot_guard_info_t g = {.struct_size = sizeof g};
+  for (uint32_t i = 0; aoth_graph_guard(prog, i, &g) == AOT_OK; i++)
+    if (!aoth_sizes_dim_is_open(s, g.condition) && !aoth_dim_eval(prog, g.condition, s->value, s->n))
+      return refuse_guard(s, prog, &g, what, sink);
+  return AOT_OK;
+}
+
 /* Mark the expressions that hold an unbound symbol. Expressions are made from older ones: one pass in order. */
 static aot_status_t mark_open(aoth_sizes_t *s, aot_prog_t *prog, aoth_sink_t *sink) {
   uint32_t n = 1;
@@ -244,7 +293,8 @@ aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given
   AOT_TRY(mark_open(s, prog, sink));
   for (uint32_t i = 0; i < n; i++) AOT_TRY(check_dims(s, prog, &inputs[i], sink));
   for (uint32_t i = 0; i < n; i++) AOT_TRY(check_input_ranges(s, prog, &inputs[i], sink));
-  return check_ranges(s, prog, "the inputs make", sink);
+  AOT_TRY(check_ranges(s, prog, "the inputs make", sink));
+  return check_guards(s, prog, "the inputs have", sink);
 }
 
 aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *symbols, uint64_t n,
@@ -259,7 +309,8 @@ aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *
   if (!any) return AOT_OK;
   s->n_open = 0;
   AOT_TRY(mark_open(s, prog, sink));
-  return check_ranges(s, prog, "the data make", sink);
+  AOT_TRY(check_ranges(s, prog, "the data make", sink));
+  return check_guards(s, prog, "the data make", sink);
 }
 
 int aoth_sizes_dim_is_open(const aoth_sizes_t *s, int64_t dim) {

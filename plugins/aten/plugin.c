@@ -163,6 +163,16 @@ static em_t *begin(rewriting_t *r, const opset_t *o, aot_ctx_t *ctx, aot_prog_t 
   return &r->e;
 }
 
+/* Results as the shape rule has them in memory: what reads them was given their strides, a view or the other half of a
+ * partitioned program. */
+static void keep_result_layouts(em_t *e, aot_value_t *results) {
+  for (uint32_t i = 0; i < e->info.n_results && e->status == AOT_OK; i++) {
+    const aot_type_t like = at_result_type(e, i);
+    if (results[i].id == AOT_NO_ID || like.kind != AOT_TYPE_TENSOR) continue;
+    results[i] = em_value(e, at_laid_out(e, em_v(results[i]), &like));
+  }
+}
+
 static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                        aot_node_t node, aot_value_t *out_values) {
   rewriting_t r;
@@ -174,6 +184,7 @@ static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, 
   if (e->status != AOT_OK) return e->status;
   if (em_touches_complex(e) && !at_decomposes_complex(&at_rows[local])) return AOT_E_UNIMPLEMENTED;
   status = at_rows[local].decompose(e, out_values);
+  if (status == AOT_OK) keep_result_layouts(e, out_values);
   return e->status != AOT_OK ? e->status : status;
 }
 

@@ -63,7 +63,7 @@ static aot_status_t combine(void *self, int32_t op, int64_t x, int64_t y, int64_
 
 static aot_status_t note_equality(p2_builder_t *b, aot_str_t text) {
   equation_t q = {.b = b, .is_sum = 1};
-  const p2_expr_sink_t sink = {&q, term, combine};
+  const p2_expr_sink_t sink = {&q, term, combine, NULL};
   int64_t truth;
   AOT_TRY(p2_expr_read(b->env, text, &sink, &truth));
   const int64_t rest = q.total - q.constant;

@@ -421,6 +421,7 @@ static aot_status_t one_node(p2_builder_t *b, walk_t *w) {
   }
   f->next++;
   if (p2_is_assertion(n)) return p2_check_assertion(b, f->scope, n);
+  if (p2_is_guarded(b, f->scope, n)) return AOT_OK;
   if (p2_is_inline(n)) return enter_in_line(b, w, n);
   AOT_TRY(p2_tags_of_node(b, n, f->tags, &b->tags));
   if (p2_is_symbolic(n)) AOT_TRY(as_expressions(b, f->scope, n, &done));
@@ -455,7 +456,7 @@ static int has_gradients(const p2_program_t *p) {
   return 0;
 }
 
-/* Inputs first: they bring in the symbols, so that nodes on sizes are known to need no node. */
+/* Guards first: they tell which dimensions are equal. Inputs next: they bring in the symbols, so that nodes on sizes are known to need no node. */
 aot_status_t p2_build(p2_builder_t *b) {
   const int joint = has_gradients(b->program);
   aot_graph_t g;
@@ -465,6 +466,7 @@ aot_status_t p2_build(p2_builder_t *b) {
   AOT_TRY(decide_fates(b));
   AOT_TRY(p2_check_operators(b));
   AOT_TRY(p2_symbols_prepare(b));
+  AOT_TRY(p2_build_guards(b));
   AOT_TRY(b->host->edit->graph_create(b->prog, joint ? AOT_GRAPH_JOINT : AOT_GRAPH_FORWARD,
                                       aot_str(joint ? "joint" : "forward"), &g));
   AOT_TRY(p2_build_inputs(b, g, &scope));

@@ -62,17 +62,39 @@ static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t x, int64
   return b->host->edit->dim_make(b->prog, op, a, x, y, out);
 }
 
+/* A dimension of a user input, by where it is in the arguments. */
+static aot_status_t of_source(void *self, aot_str_t path, int32_t what, uint32_t index, int64_t *out) {
+  p2_builder_t *b = self;
+  const p2_program_t *p = b->program;
+  const p2_graph_t *top = &p->graphs[0];
+  uint32_t n = 0, i = 0, wanted = p2_names_find(&p->path_index, path);
+  if (wanted == P2_NO_ENTRY) return AOT_E_NOT_FOUND;
+  for (; i < p->n_input_specs && i < top->n_inputs; i++)
+    if ((p->input_specs[i].kind == P2_IN_USER || p->input_specs[i].kind == P2_IN_PYTHON) && n++ == wanted) break;
+  if (i >= p->n_input_specs || i >= top->n_inputs || top->inputs[i].kind != P2_ARG_TENSOR) return AOT_E_NOT_FOUND;
+  const uint32_t meta = p2_names_find(&top->meta_index, top->inputs[i].u.s);
+  if (meta == P2_NO_ENTRY || (what != P2_SOURCE_OFFSET && index >= top->metas[meta].rank)) return AOT_E_NOT_FOUND;
+  const p2_meta_t *m = &top->metas[meta];
+  return p2_dim(b,
+                what == P2_SOURCE_SIZE     ? &m->sizes[index]
+                : what == P2_SOURCE_STRIDE ? &m->strides[index]
+                                           : &m->offset,
+                out);
+}
+
+aot_status_t p2_dim_of_text(p2_builder_t *b, aot_str_t text, int64_t *out) {
+  const p2_expr_sink_t sink = {b, make_symbol, make_dim, of_source};
+  return p2_expr_read(b->env, text, &sink, out);
+}
+
 aot_status_t p2_dim(p2_builder_t *b, const p2_dim_t *d, int64_t *out) {
-  p2_expr_sink_t sink;
   if (!d->text.size) {
     if (AOT_DIM_IS_SYM(d->value))
       return p2_fail(b->env, "import-pt2.bad-size", "%lld is too large for a size", (long long)d->value);
     *out = d->value;
     return AOT_OK;
   }
-  sink.self = b;
-  sink.symbol = make_symbol;
-  sink.make = make_dim;
+  const p2_expr_sink_t sink = {b, make_symbol, make_dim, NULL};
   return p2_expr_read(b->env, d->text, &sink, out);
 }
 

@@ -71,6 +71,7 @@ typedef struct p2_builder {
   const p2_node_t *node;  /* being imported, for messages; NULL: none */
   p2_tags_t tags;         /* of that node */
   uint32_t n_checkpoints; /* regions numbered by the importer so far */
+  p2_names_t guarded;     /* conditions of the top level that are guards */
   uint32_t *mistaken;     /* values of which the archive records another type than they have, ascending */
   uint32_t n_mistaken, mistaken_capacity;
 } p2_builder_t;
@@ -108,6 +109,14 @@ aot_status_t p2_type_of_meta(p2_builder_t *b, aot_str_t name, const p2_meta_t *m
 aot_status_t p2_type_of_name(p2_builder_t *b, const p2_graph_t *g, aot_str_t name, aot_type_t *out);
 aot_status_t p2_device(p2_builder_t *b, const p2_device_t *d, int32_t *out_device, int32_t *out_index);
 int p2_dims_agree(p2_builder_t *b, int64_t x, int64_t y); /* equal, as far as can be told */
+
+/* An expression over symbols, or over the inputs of the model. */
+aot_status_t p2_dim_of_text(p2_builder_t *b, aot_str_t text, int64_t *out);
+
+/* build_guards.c: the guards of the archive, and its assertions on sizes of inputs, before anything else. */
+aot_status_t p2_build_guards(p2_builder_t *b);
+/* Is it an assertion that a guard checks? */
+int p2_is_guarded(const p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n);
 
 /* build_leaves.c: the signature. */
 aot_status_t p2_build_inputs(p2_builder_t *b, aot_graph_t g, p2_scope_t *s);

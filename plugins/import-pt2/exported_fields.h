@@ -48,4 +48,8 @@ aot_status_t p2_decode_meta(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_me
 aot_status_t p2_decode_device(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_device_t *out);
 aot_status_t p2_decode_argument(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_argument_t *out);
 
+/* Where the user inputs are in the arguments of the model: path_index of the program (input_paths.c). What is not as
+ * expected has no path. */
+aot_status_t p2_decode_paths(p2_env_t *e, json_t *module, p2_program_t *out);
+
 #endif

@@ -260,6 +260,21 @@ static aot_status_t ranges(p2_decoder_t *d, const p2_at_t *up, json_t *root, p2_
   return AOT_OK;
 }
 
+static aot_status_t guards(p2_decoder_t *d, const p2_at_t *up, json_t *root, p2_program_t *out) {
+  p2_at_t at = p2_at_key(up, "guards_code");
+  json_t *j = json_object_get(root, "guards_code");
+  aot_str_t *list;
+  if (!j || json_is_null(j)) return AOT_OK;
+  AOT_TRY(p2_want_array(d, &at, j, &out->n_guards));
+  AOT_TRY(P2_NEW(d->e, P2_SCRATCH, out->n_guards, &list));
+  for (uint32_t i = 0; i < out->n_guards; i++) {
+    p2_at_t here = p2_at_index(&at, i);
+    AOT_TRY(p2_want_string(d, &here, json_array_get(j, i), &list[i]));
+  }
+  out->guards = list;
+  return AOT_OK;
+}
+
 /* Major 8 is what PyTorch 2.6 and later write, 5 what 2.4 wrote; the minor only adds fields. */
 static aot_status_t version(p2_decoder_t *d, const p2_at_t *up, json_t *root, p2_program_t *out) {
   p2_at_t at = p2_at_key(up, "schema_version");
@@ -289,11 +304,13 @@ aot_status_t p2_decode_program(p2_env_t *e, const p2_doc_t *doc, p2_program_t *o
   AOT_TRY(version(&d, &root, doc->root, out));
   AOT_TRY(p2_maybe_string(&d, &root, doc->root, "torch_version", &out->torch_version));
   AOT_TRY(ranges(&d, &root, doc->root, out));
+  AOT_TRY(guards(&d, &root, doc->root, out));
   AOT_TRY(p2_field(&d, &root, doc->root, "graph_module", &module_json));
   AOT_TRY(p2_field(&d, &module, module_json, "graph", &graph_json));
   AOT_TRY(p2_field(&d, &module, module_json, "signature", &signature));
   AOT_TRY(input_specs(&d, &signature_at, signature, out));
   AOT_TRY(output_specs(&d, &signature_at, signature, out));
+  if (out->n_guards) AOT_TRY(p2_decode_paths(e, module_json, out));
   AOT_TRY(p2_grow(e, (void **)&d.pending, 0, &d.pending_capacity, sizeof *d.pending));
   d.pending[d.n_pending].json = graph_json;
   d.pending[d.n_pending++].at = &top;

@@ -140,6 +140,9 @@ typedef struct p2_program {
   const p2_range_t *ranges;
   int64_t schema_major, schema_minor;
   aot_str_t torch_version;
+  uint32_t n_guards, n_paths;
+  const aot_str_t *guards; /* guards_code: Python over the inputs */
+  p2_names_t path_index;   /* where an input is in the arguments, "['x'][0]": number of the user input */
 } p2_program_t;
 
 aot_status_t p2_decode_program(p2_env_t *e, const p2_doc_t *doc, p2_program_t *out);

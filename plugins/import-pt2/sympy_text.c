@@ -2,6 +2,7 @@
 #include "sympy_text.h"
 #include <aot/graph.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,7 @@ enum {
   F_GT,
   F_GE,
   F_ABS,
+  F_ROUND,
   F_RATIONAL
 };
 
@@ -263,6 +265,19 @@ static const function_row_t functions[] = {
     {"StrictGreaterThan", F_GT, 2, 2},
     {"GreaterThan", F_GE, 2, 2},
     {"Abs", F_ABS, 1, 1},
+    {"RoundToInt", F_ROUND, 1, 1},
+    /* as Python has them, in guards */
+    {"max", F_MAX, 1, MAX_ARGS},
+    {"min", F_MIN, 1, MAX_ARGS},
+    {"torch.sym_max", F_MAX, 1, MAX_ARGS},
+    {"torch.sym_min", F_MIN, 1, MAX_ARGS},
+    {"abs", F_ABS, 1, 1},
+    {"round", F_ROUND, 1, 1},
+    {"math.floor", F_FLOOR, 1, 1},
+    {"math.ceil", F_CEIL, 1, 1},
+    {"math.trunc", F_FLOOR, 1, 1},
+    {"torch.sym_float", F_SAME, 1, 1},
+    {"float", F_SAME, 1, 1},
 };
 
 /* Left to right over all arguments. */
@@ -304,6 +319,20 @@ static aot_status_t apply_integers(parser_t *p, int32_t what, const quotient_t *
   }
 }
 
+/* To the nearest integer, a half to the even one: floor(x + 1/2), less 1 where that is odd and was a half. */
+static aot_status_t round_half_even(parser_t *p, quotient_t a, quotient_t *out) {
+  const quotient_t half = {1, 2};
+  quotient_t up, rest, tie, odd;
+  int64_t t;
+  AOT_TRY(linear(p, AOT_EXPR_ADD, a, half, &up));
+  AOT_TRY(floor_divide(p, up, whole(1), out));
+  AOT_TRY(linear(p, AOT_EXPR_SUB, up, *out, &rest));
+  AOT_TRY(linear(p, AOT_EXPR_EQ, rest, whole(0), &tie));
+  AOT_TRY(make(p, AOT_EXPR_MOD, out->num, 2, 0, &t));
+  AOT_TRY(multiply(p, tie, whole(t), &odd));
+  return linear(p, AOT_EXPR_SUB, *out, odd, out);
+}
+
 static aot_status_t apply(parser_t *p, int32_t what, const quotient_t *a, uint32_t n, quotient_t *out) {
   quotient_t t;
   switch (what) {
@@ -322,6 +351,7 @@ static aot_status_t apply(parser_t *p, int32_t what, const quotient_t *a, uint32
     case F_SAME: *out = a[0]; return AOT_OK;
     case F_FLOOR: return floor_divide(p, a[0], whole(1), out);
     case F_CEIL: return ceil_divide(p, a[0], whole(1), out);
+    case F_ROUND: return round_half_even(p, a[0], out);
     case F_EQ: return linear(p, AOT_EXPR_EQ, a[0], a[1], out);
     case F_NE: AOT_TRY(linear(p, AOT_EXPR_EQ, a[0], a[1], &t)); return not_of(p, t, out);
     case F_LT: return linear(p, AOT_EXPR_LT, a[0], a[1], out);
@@ -378,21 +408,16 @@ static aot_status_t symbol_call(parser_t *p, quotient_t *out) {
   return symbol(p, name, out);
 }
 
-/* Float('0.5', precision=53), as a scale factor is written: exact, or refused. 1.7 times a size is rounded to a double before its
+/* A float, as a scale factor or a bound is written: exact, or refused. 1.7 times a size is rounded to a double before its
  * fraction is cut off, which no quotient of integers says. */
-static aot_status_t float_call(parser_t *p, quotient_t *out) {
-  aot_str_t text;
+static aot_status_t exact_float(parser_t *p, aot_str_t text, quotient_t *out) {
   char digits[40], *end;
   double x;
-  AOT_TRY(take_string(p, &text));
   if (text.size >= sizeof digits) return bad(p, "a number is too long");
   memcpy(digits, text.data, text.size);
   digits[text.size] = '\0';
   x = strtod(digits, &end);
-  while (take(p, ",")) {
-    if (!take_word(p).size || !take(p, "=") || !take_word(p).size) return bad(p, "a precision is expected");
-  }
-  if (*end != '\0' || !take(p, ")")) return bad(p, "a number and ')' are expected");
+  if (*end != '\0') return bad(p, "a number is expected");
   if (!(fabs(x) < 9007199254740992.0)) return bad(p, "a number is too large");
   for (out->den = 1; x != floor(x) && out->den < (INT64_C(1) << 31); out->den *= 2) x *= 2;
   if (x != floor(x)) return bad(p, "a factor that is no multiple of a power of 1/2 is not supported");
@@ -400,13 +425,84 @@ static aot_status_t float_call(parser_t *p, quotient_t *out) {
   return reduce(p, out);
 }
 
-static aot_status_t primary(parser_t *p, quotient_t *out) {
-  aot_str_t word;
-  skip_space(p);
-  if (p->i < p->size && is_digit(p->text[p->i])) {
+/* Float('0.5', precision=53) */
+static aot_status_t float_call(parser_t *p, quotient_t *out) {
+  aot_str_t text;
+  AOT_TRY(take_string(p, &text));
+  while (take(p, ",")) {
+    if (!take_word(p).size || !take(p, "=") || !take_word(p).size) return bad(p, "a precision is expected");
+  }
+  return take(p, ")") ? exact_float(p, text, out) : bad(p, "a number and ')' are expected");
+}
+
+/* 12, 0.75, 3.0, 1e-3 */
+static aot_status_t number(parser_t *p, quotient_t *out) {
+  const uint64_t from = p->i;
+  uint64_t end = from;
+  while (end < p->size && is_digit(p->text[end])) end++;
+  if (end == p->size || (p->text[end] != '.' && p->text[end] != 'e')) {
     out->den = 1;
     return take_integer(p, &out->num);
   }
+  while (end < p->size && (is_digit(p->text[end]) || strchr(".e", p->text[end]) ||
+                           (strchr("+-", p->text[end]) && p->text[end - 1] == 'e')))
+    end++;
+  p->i = end;
+  return exact_float(p, (aot_str_t){p->text + from, end - from}, out);
+}
+
+/* ---- inputs ---- */
+
+/* ['x'][0]["k"] into the spelling with single quotes; keys with escapes are not read. */
+static aot_status_t source_path(parser_t *p, char *out, size_t size, size_t *out_n) {
+  size_t n = 0;
+  while (take(p, "[")) {
+    aot_str_t key = {p->text + p->i, 0};
+    const int is_number = p->i < p->size && is_digit(p->text[p->i]);
+    if (!is_number) AOT_TRY(take_string(p, &key));
+    while (is_number && p->i < p->size && is_digit(p->text[p->i])) p->i++, key.size++;
+    if (memchr(key.data, '\\', key.size) || n + key.size + 5 > size) return bad(p, "a key is not supported");
+    n += (size_t)snprintf(out + n, size - n, is_number ? "[%.*s]" : "['%.*s']", (int)key.size, key.data);
+    if (!take(p, "]")) return bad(p, "']' is expected");
+  }
+  *out_n = n;
+  return AOT_OK;
+}
+
+static aot_status_t subscript(parser_t *p, uint32_t *out) {
+  int64_t index;
+  if (!take(p, "[")) return bad(p, "'[' is expected");
+  AOT_TRY(take_integer(p, &index));
+  if (index > UINT32_MAX || !take(p, "]")) return bad(p, "a dimension and ']' are expected");
+  *out = (uint32_t)index;
+  return AOT_OK;
+}
+
+/* L['x'][0].size()[1], .shape[1], .stride()[1], .storage_offset(): L is read. */
+static aot_status_t source(parser_t *p, quotient_t *out) {
+  char path[1000];
+  size_t n;
+  uint32_t index = 0;
+  int32_t what = 0;
+  AOT_TRY(source_path(p, path, sizeof path, &n));
+  const aot_str_t field = take_word(p);
+  if (p2_str_is(field, ".size") || p2_str_is(field, ".shape")) what = P2_SOURCE_SIZE;
+  else if (p2_str_is(field, ".stride")) what = P2_SOURCE_STRIDE;
+  else if (p2_str_is(field, ".storage_offset")) what = P2_SOURCE_OFFSET;
+  if (!what || (!p2_str_is(field, ".shape") && (!take(p, "(") || !take(p, ")"))))
+    return bad(p, "a size, a stride or the storage offset of an input is expected");
+  if (what != P2_SOURCE_OFFSET) AOT_TRY(subscript(p, &index));
+  out->den = 1;
+  const aot_status_t status = p->sink->source(p->sink->self, (aot_str_t){path, n}, what, index, &out->num);
+  return status == AOT_E_NOT_FOUND ? bad(p, "there is no such input, or it has no such dimension") : status;
+}
+
+/* ---- operands ---- */
+
+static aot_status_t primary(parser_t *p, quotient_t *out) {
+  aot_str_t word;
+  skip_space(p);
+  if (p->i < p->size && is_digit(p->text[p->i])) return number(p, out);
   if (take(p, "(")) {
     AOT_TRY(relation(p, out));
     return take(p, ")") ? AOT_OK : bad(p, "')' is expected");
@@ -417,6 +513,7 @@ static aot_status_t primary(parser_t *p, quotient_t *out) {
     if (p2_str_is(word, "Symbol")) return symbol_call(p, out);
     return p2_str_is(word, "Float") ? float_call(p, out) : call(p, word, out);
   }
+  if (p->sink->source && p2_str_is(word, "L") && peek(p, "[")) return source(p, out);
   if (p2_str_is(word, "true") || p2_str_is(word, "True")) return *out = whole(1), AOT_OK;
   if (p2_str_is(word, "false") || p2_str_is(word, "False")) return *out = whole(0), AOT_OK;
   return symbol(p, word, out);
@@ -475,22 +572,79 @@ static aot_status_t sum(parser_t *p, quotient_t *out) {
   }
 }
 
-static aot_status_t relation(parser_t *p, quotient_t *out) {
+/* a < b <= c is a < b and b <= c */
+static aot_status_t comparison(parser_t *p, quotient_t *out) {
   /* clang-format off */
   static const struct { const char *token; int32_t what; } rows[] = {{"<=", F_LE}, {">=", F_GE}, {"==", F_EQ},
                                                                       {"!=", F_NE}, {"<", F_LT},  {">", F_GT}};
   /* clang-format on */
-  quotient_t both[2];
+  quotient_t both[2], so_far, one;
+  uint32_t n = 0;
   size_t r;
+  AOT_TRY(sum(p, &both[1]));
+  *out = both[1];
+  for (;;) {
+    for (r = 0; r < sizeof rows / sizeof *rows && !take(p, rows[r].token); r++) {}
+    if (r == sizeof rows / sizeof *rows) return AOT_OK;
+    both[0] = both[1];
+    so_far = *out;
+    AOT_TRY(sum(p, &both[1]));
+    AOT_TRY(apply(p, rows[r].what, both, 2, &one));
+    if (n++ == 0) *out = one;
+    else AOT_TRY(linear(p, AOT_EXPR_MIN, so_far, one, out));
+  }
+}
+
+static int take_keyword(parser_t *p, const char *word) {
+  const uint64_t from = p->i;
+  if (take(p, word) && (p->i == p->size || !is_word(p->text[p->i]))) return 1;
+  p->i = from;
+  return 0;
+}
+
+static aot_status_t negation(parser_t *p, quotient_t *out) {
+  uint32_t n = 0;
+  while (take_keyword(p, "not")) n++;
+  AOT_TRY(comparison(p, out));
+  for (; n; n--) {
+    const quotient_t inner = *out;
+    AOT_TRY(not_of(p, inner, out));
+  }
+  return AOT_OK;
+}
+
+static aot_status_t conjunction(parser_t *p, quotient_t *out) {
+  AOT_TRY(negation(p, out));
+  while (take_keyword(p, "and")) {
+    quotient_t left = *out, right;
+    AOT_TRY(negation(p, &right));
+    AOT_TRY(linear(p, AOT_EXPR_MIN, left, right, out));
+  }
+  return AOT_OK;
+}
+
+static aot_status_t disjunction(parser_t *p, quotient_t *out) {
+  AOT_TRY(conjunction(p, out));
+  while (take_keyword(p, "or")) {
+    quotient_t left = *out, right;
+    AOT_TRY(conjunction(p, &right));
+    AOT_TRY(linear(p, AOT_EXPR_MAX, left, right, out));
+  }
+  return AOT_OK;
+}
+
+/* a if c else b */
+static aot_status_t relation(parser_t *p, quotient_t *out) {
   if (++p->depth > MAX_DEPTH) return bad(p, "the expression is nested too deeply");
-  AOT_TRY(sum(p, out));
-  for (r = 0; r < sizeof rows / sizeof *rows; r++)
-    if (take(p, rows[r].token)) {
-      both[0] = *out;
-      AOT_TRY(sum(p, &both[1]));
-      AOT_TRY(apply(p, rows[r].what, both, 2, out));
-      break;
-    }
+  AOT_TRY(disjunction(p, out));
+  if (take_keyword(p, "if")) {
+    quotient_t all[3];
+    all[1] = *out;
+    AOT_TRY(disjunction(p, &all[0]));
+    if (!take_keyword(p, "else")) return bad(p, "'else' is expected");
+    AOT_TRY(relation(p, &all[2]));
+    AOT_TRY(apply_integers(p, F_WHERE, all, 3, out));
+  }
   p->depth--;
   return AOT_OK;
 }
@@ -505,6 +659,7 @@ aot_status_t p2_expr_read(p2_env_t *e, aot_str_t text, const p2_expr_sink_t *sin
     *out = q.num;
     return AOT_OK;
   }
+  if (is_constant(q.num)) return bad(&p, "a fraction stands where an integer is needed");
   return make(&p, AOT_EXPR_FLOORDIV, q.num, q.den, 0, out);
 }
 

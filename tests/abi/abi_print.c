@@ -16,6 +16,7 @@
 #include <aot/ext/encodings.h>
 #include <aot/ext/env.h>
 #include <aot/ext/export.h>
+#include <aot/ext/size_guards.h>
 #include <aot/ext/joint_halves.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/leaf_part.h>
@@ -906,6 +907,16 @@ static const row_t rows[] = {
     STRUCT(aot_ext_leaf_part_t),
     MEMBER(aot_ext_leaf_part_t, head),
     MEMBER(aot_ext_leaf_part_t, take),
+    STRUCT(aot_guard_info_t),
+    MEMBER(aot_guard_info_t, struct_size),
+    MEMBER(aot_guard_info_t, reserved),
+    MEMBER(aot_guard_info_t, condition),
+    MEMBER(aot_guard_info_t, text),
+    STRUCT(aot_ext_size_guards_t),
+    MEMBER(aot_ext_size_guards_t, head),
+    MEMBER(aot_ext_size_guards_t, add),
+    MEMBER(aot_ext_size_guards_t, count),
+    MEMBER(aot_ext_size_guards_t, get),
 };
 
 int main(void) {

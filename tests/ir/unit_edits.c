@@ -657,6 +657,39 @@ static void random_edits_are_made_again(void **state) {
 }
 
 /* Every kind of edit, those that random_edit leaves out among them. */
+/* A guard, what it says of sums, and the quotient that it makes are undone, and made again. */
+static void guards_are_made_again(void **state) {
+  const aot_symbol_info_t s = {.struct_size = sizeof s, .name = AOT_STR_INIT("q"), .min = 2, .max = 90, .hint = 4};
+  world_t w;
+  aoth_edits_t edits;
+  int64_t q, even, half;
+  (void)state;
+  world_init(&w);
+  assert_int_equal(aoth_edit_symbol_create(w.p, &s, &q), AOT_OK);
+  const aoth_digest_t before = aoth_prog_digest(w.p);
+  assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_MOD, q, 2, 0, &even), AOT_OK);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_EQ, even, 0, 0, &even), AOT_OK);
+  const aot_guard_info_t g = {.struct_size = sizeof g, .condition = even, .text = AOT_STR_INIT("q % 2 == 0")};
+  assert_int_equal(aoth_edit_guard_add(w.p, &g), AOT_OK);
+  const aoth_digest_t after = aoth_prog_digest(w.p);
+  assert_int_equal(aoth_edits_take(w.p, &edits), AOT_OK);
+  assert_int_equal(aoth_prog_digest(w.p).lo, before.lo);
+  assert_int_equal(aoth_graph_n_guards(w.p), 0);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_FLOORDIV, q, 2, 0, &half), AOT_OK);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_MUL, half, 2, 0, &half), AOT_OK);
+  assert_int_not_equal(half, q); /* nothing says so now */
+  world_reset(&w);
+  assert_int_equal(aoth_edit_symbol_create(w.p, &s, &q), AOT_OK);
+  assert_int_equal(aoth_edits_replay(w.p, &edits), AOT_OK);
+  assert_int_equal(aoth_prog_digest(w.p).lo, after.lo);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_FLOORDIV, q, 2, 0, &half), AOT_OK);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_MUL, half, 2, 0, &half), AOT_OK);
+  assert_int_equal(half, q);
+  aoth_edits_deinit(&edits);
+  world_deinit(&w);
+}
+
 static void each_edit_is_made_again(void **state) {
   world_t w;
   aoth_text_t after = {0};
@@ -720,9 +753,9 @@ static void each_edit_is_made_again(void **state) {
   aoth_sink_min(w.sink, AOT_SEVERITY_ERROR);
   assert_int_equal(aoth_edits_replay(w.p, &edits), AOT_E_PRECONDITION); /* not as it was before */
   assert_non_null(strstr(aoth_sink_text(w.sink), "this is another program"));
-  for (uint32_t kind = EDIT_GRAPH_CREATE; kind <= EDIT_LEAF_PART; kind++)
+  for (uint32_t kind = EDIT_GRAPH_CREATE; kind <= EDIT_GUARD_ADD; kind++)
     assert_string_not_equal(aoth_edit_name(kind), "?");
-  assert_string_equal(aoth_edit_name(EDIT_LEAF_PART + 1), "?");
+  assert_string_equal(aoth_edit_name(EDIT_GUARD_ADD + 1), "?");
   aoth_edits_deinit(&edits);
   aoth_text_deinit(&after);
   world_deinit(&w);
@@ -826,7 +859,7 @@ int main(void) {
                          cmocka_unit_test(undo_takes_ids_back),
       cmocka_unit_test(journals_nest),                       cmocka_unit_test(the_journal_prints_each_edit),
       cmocka_unit_test(contracts_are_checked),               cmocka_unit_test(complaints_point_home),
-      cmocka_unit_test(random_edits_are_made_again),         cmocka_unit_test(each_edit_is_made_again),
+      cmocka_unit_test(random_edits_are_made_again),         cmocka_unit_test(guards_are_made_again), cmocka_unit_test(each_edit_is_made_again),
       cmocka_unit_test(random_edits_are_undone),             cmocka_unit_test(an_edit_without_memory_is_not_forgotten),
       cmocka_unit_test(random_edits_keep_lists_whole)};
   /* clang-format on */

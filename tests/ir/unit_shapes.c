@@ -223,9 +223,83 @@ static void hints_follow(void **state) {
   world_deinit(&w);
 }
 
+static aot_status_t guard(world_t *w, int64_t condition, const char *text) {
+  const aot_guard_info_t g = {.struct_size = sizeof g, .condition = condition, .text = aot_str(text)};
+  return aoth_edit_guard_add(w->p, &g);
+}
+
+/* What guards make equal is one dimension: products, sums, quotients without a remainder. */
+static void guards_make_dimensions_equal(void **state) {
+  world_t w;
+  (void)state;
+  world_init(&w);
+  const int64_t a = symbol(&w, "a", 2, INT64_MAX, 4), b = symbol(&w, "b", 2, INT64_MAX, 6),
+                c = symbol(&w, "c", 2, INT64_MAX, 3), d = symbol(&w, "d", 2, INT64_MAX, 8),
+                u = symbol(&w, "u", 0, 6, 2), v = symbol(&w, "v", 0, 6, 2), x = symbol(&w, "x", 0, 6, 2);
+  const int64_t ab = make(&w, AOT_EXPR_MUL, a, b), cd = make(&w, AOT_EXPR_MUL, c, d);
+  assert_int_equal(guard(&w, make(&w, AOT_EXPR_EQ, ab, cd), "a*b == c*d"), AOT_OK);
+  assert_int_equal(guard(&w, make(&w, AOT_EXPR_EQ, make(&w, AOT_EXPR_MOD, a, 2), 0), "a % 2 == 0"), AOT_OK);
+  const int64_t uvx = make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_ADD, u, v), x);
+  assert_int_equal(guard(&w, make(&w, AOT_EXPR_EQ, uvx, 6), "u + v + x == 6"), AOT_OK);
+  assert_int_equal(make(&w, AOT_EXPR_MUL, a, b), make(&w, AOT_EXPR_MUL, d, c));
+  assert_int_equal(make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_MUL, a, u), b),
+                   make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_MUL, d, u), c));
+  assert_int_equal(make(&w, AOT_EXPR_EQ, ab, cd), 1);
+  assert_int_equal(make(&w, AOT_EXPR_LT, ab, cd), 0);
+  assert_int_equal(make(&w, AOT_EXPR_MOD, a, 2), 0);
+  assert_int_equal(make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_FLOORDIV, a, 2), 2), a);
+  assert_int_equal(make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_ADD, x, u), v), 6);
+  assert_int_equal(make(&w, AOT_EXPR_EQ, make(&w, AOT_EXPR_SUB, 6, u), make(&w, AOT_EXPR_ADD, v, x)), 1);
+  expect(&w, make(&w, AOT_EXPR_EQ, make(&w, AOT_EXPR_ADD, u, v), 3), "u + v == 3"); /* undecided */
+  world_deinit(&w);
+}
+
+/* Inequalities bound what they are about. */
+static void guards_bound_differences(void **state) {
+  world_t w;
+  (void)state;
+  world_init(&w);
+  const int64_t s = symbol(&w, "s", 0, INT64_MAX, 8), u = symbol(&w, "u", 0, INT64_MAX, 2);
+  assert_int_equal(guard(&w, make(&w, AOT_EXPR_LE, u, s), "u <= s"), AOT_OK);
+  assert_int_equal(make(&w, AOT_EXPR_LT, s, u), 0);
+  assert_int_equal(make(&w, AOT_EXPR_MIN, u, s), u);
+  assert_int_equal(make(&w, AOT_EXPR_LE, u, make(&w, AOT_EXPR_ADD, s, 3)), 1);
+  expect(&w, make(&w, AOT_EXPR_LT, u, s), "u < s"); /* undecided */
+  world_deinit(&w);
+}
+
+/* A conjunction says each of its parts; a negated comparison is one; disjunctions are only checked. */
+static void guards_of_other_forms(void **state) {
+  world_t w;
+  (void)state;
+  world_init(&w);
+  const int64_t s = symbol(&w, "s", 0, INT64_MAX, 8), t = symbol(&w, "t", 0, INT64_MAX, 2);
+  const int64_t both = make(&w, AOT_EXPR_MIN, make(&w, AOT_EXPR_EQ, s, make(&w, AOT_EXPR_ADD, t, 1)),
+                            make(&w, AOT_EXPR_SUB, 1, make(&w, AOT_EXPR_LT, t, 3)));
+  assert_int_equal(guard(&w, both, "s == t + 1 and not t < 3"), AOT_OK);
+  assert_int_equal(make(&w, AOT_EXPR_EQ, s, make(&w, AOT_EXPR_ADD, t, 1)), 1);
+  assert_int_equal(make(&w, AOT_EXPR_LE, 3, t), 1);
+  assert_int_equal(make(&w, AOT_EXPR_LE, 4, s), 1);
+  const int64_t either = make(&w, AOT_EXPR_MAX, make(&w, AOT_EXPR_LE, t, 5), make(&w, AOT_EXPR_EQ, t, 9));
+  assert_int_equal(guard(&w, either, "t <= 5 or t == 9"), AOT_OK);
+  expect(&w, make(&w, AOT_EXPR_LE, t, 5), "t <= 5");
+  assert_int_equal(aoth_graph_n_guards(w.p), 2);
+  /* one that always holds is none; one that contradicts others, or nothing satisfies, is refused and leaves nothing */
+  assert_int_equal(guard(&w, make(&w, AOT_EXPR_LT, t, s), "t < s"), AOT_OK);
+  assert_int_equal(guard(&w, make(&w, AOT_EXPR_EQ, make(&w, AOT_EXPR_MUL, t, 2), 9), "2*t == 9"), AOT_E_INVALID);
+  assert_non_null(strstr(aoth_sink_text(w.sink), "no sizes satisfy the guard 2*t == 9"));
+  assert_int_equal(guard(&w, 0, "false"), AOT_E_INVALID);
+  assert_int_equal(aoth_graph_n_guards(w.p), 2);
+  expect(&w, make(&w, AOT_EXPR_EQ, t, 7), "t == 7");
+  world_deinit(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(constants_fold),
                                      cmocka_unit_test(equal_expressions_are_one),
+                                     cmocka_unit_test(guards_make_dimensions_equal),
+                                     cmocka_unit_test(guards_bound_differences),
+                                     cmocka_unit_test(guards_of_other_forms),
                                      cmocka_unit_test(ranges_decide),
                                      cmocka_unit_test(what_is_no_number_is_refused),
                                      cmocka_unit_test(simplification_keeps_the_value),

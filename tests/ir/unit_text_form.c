@@ -17,6 +17,8 @@ static const char everything[] =
     "symbol s0 in [1, 64] hint 8\n"
     "symbol batch in [0, inf] hint 3\n"
     "symbol $s2 \"f32\" in [-5, 5] hint 0\n"
+    "guard min(s0 <= 60, batch < 100) \"L['x'].size()[0] <= 60 and \\\"b\\\" < 100\"\n"
+    "guard (batch == 5) * -1 + 1\n"
     "let $e0 = max(s0 * batch * batch * batch * batch * batch * batch * batch, s0 * s0 * batch * batch * batch * "
     "batch * batch)\n"
     "\n"
@@ -222,6 +224,10 @@ static void errors_outside_graphs(void **state) {
       {"aot 1\nproperties \"tiled\"\n", "test.ir:2:12: error: \"tiled\" is no name for a property"},
       {"aot 1\nsymbol s in [4, 2] hint 1\n", "test.ir:2:8: error: symbol s has the empty range"},
       {"aot 1\nsymbol f32 in [4, 8] hint 1\n", "test.ir:2:8: error: f32 means something else"},
+      {"aot 1\nsymbol s in [0, 9] hint 1\nleaf 0 constant : f32[s]\nguard s == 3\n",
+       "test.ir:4:7: error: guards are declared before the first leaf and the first node"},
+      {"aot 1\nsymbol s in [0, 9] hint 1\nguard s == 10 \"s == 10\"\n",
+       "test.ir:3:7: error: no sizes satisfy the guard s == 10"},
       {"aot 1\nlet $e1 = 4\n", "test.ir:2:5: error: lets are numbered in order: this one is $e0"},
       {"aot 1\nleaf 1 parameter : f32[2]\n", "test.ir:2:6: error: leaves are numbered in order: this one is 0"},
       {"aot 1\nleaf 0 parameter : f32[2] data \"00\"\n", "test.ir:2:8: error: the data of leaf"},

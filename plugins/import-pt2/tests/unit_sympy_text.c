@@ -37,7 +37,14 @@ static aot_status_t make(void *self, int32_t op, int64_t a, int64_t b, int64_t c
   return AOT_OK;
 }
 
-static const p2_expr_sink_t sink = {NULL, symbol, make};
+static aot_status_t source(void *self, aot_str_t path, int32_t what, uint32_t index, int64_t *out) {
+  (void)self;
+  *out = what == P2_SOURCE_SIZE ? (index ? 35 : 6) : what == P2_SOURCE_STRIDE ? 10 + index : 7;
+  if (what == P2_SOURCE_STRIDE && !p2_str_is(path, "['l'][0]['it's']")) return AOT_E_NOT_FOUND;
+  return p2_str_is(path, "['x']") || what == P2_SOURCE_STRIDE ? AOT_OK : AOT_E_NOT_FOUND;
+}
+
+static const p2_expr_sink_t sink = {NULL, symbol, make, source};
 
 static void both_spellings(void **state) {
   static const struct {
@@ -81,6 +88,17 @@ static void both_spellings(void **state) {
       {"Abs(s0 - s1)", 29},
       {"Identity(ToFloat(s0))", 6},
       {"Add(s0, s1, evaluate=False)", 41},
+      /* Python, as guards are written: L['x'].size() is [6, 35] */
+      {"(L['x'].size()[0] % 2) == 0 and not L['x'].size()[1] < 30", 1},
+      {"L['x'].shape[0]*L['x'].size()[1] != 210 or s0 < 6 or not (s1 == 35)", 0},
+      {"not not 2 < L['x'].size()[0] <= 6 < 7", 1},
+      {"2 < s0 <= 5 < 7", 0},
+      {"(L['x'].size()[0] if s0 > 30 else L['x'].size()[1]) == 35", 1},
+      {"L['l'][0][\"it's\"].stride()[2] + L['x'].storage_offset()", 12 + 7},
+      {"max(s0, 2 + s1, 5) + min(s0, s1) + abs(s0 + ((-1)*s1))", 37 + 6 + 29},
+      {"math.trunc(s0 / 4) == 1 and math.ceil(s0 / 4) == 2 and math.floor(s1 / 2) == 17", 1},
+      {"round(s0 / 4) + 10*round(s1 / 2) + 100*round((s0 + 4)/4) + 1000*round(s1 / 3)", 2 + 180 + 200 + 12000},
+      {"0.75*torch.sym_float(s0) < 4.75 and s0 / 4 <= 1.5 and 1e1 == 10.0", 1},
   };
   test_env_t t;
   (void)state;
@@ -100,7 +118,8 @@ static void refuses(void **state) {
                                      "Symbol('')", "1.5", "Float('1.7', precision=53)", "Float('x', precision=53)",
                                      "Float('1e300', precision=53)", "Float('0.5', precision=53",
                                      "s0//0", "Mod(s0, 0)", "Max()", "99999999999999999999", "4611686018427387904",
-                                     "FloorDiv(s0)", "s0**-2", "LShift(s0, 99)"};
+                                     "FloorDiv(s0)", "s0**-2", "LShift(s0, 99)", "L['y'].size()[0]", "L['x'].dtype == 3",
+                                     "L['x'].size()", "1 if s0", "0.1*s0 < 3", "s0 < 3 and"};
   /* clang-format on */
   char deep[2000];
   test_env_t t;
