@@ -5,6 +5,7 @@
 #include <bridge.h>
 
 #include <aot/ext/backends.h>
+#include <aot/ext/compare_dims.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/derivative.h>
 #include <aot/ext/env.h>
@@ -21,6 +22,7 @@
 #include <aot/ext/trial.h>
 #include <aot/inline.h>
 #include <base/file.h>
+#include <ir/dim_order.h>
 #include <ir/make_halves.h>
 #include <ir/program.h>
 #include <ir/saved_slots.h>
@@ -300,6 +302,23 @@ static aot_status_t AOT_CALL on_guard_get(const aot_ext_size_guards_t *x, aot_pr
   return prog && out ? aoth_graph_guard(prog, i, out) : AOT_E_INVALID;
 }
 
+static int32_t AOT_CALL on_compare_dims(const aot_ext_compare_dims_t *x, aot_prog_t *prog, int32_t op, int64_t a,
+                                        int64_t b) {
+  (void)x;
+  return prog ? aoth_dims_decide(prog, op, a, b) : AOT_DIMS_UNKNOWN;
+}
+
+static int32_t AOT_CALL on_is_unbacked(const aot_ext_compare_dims_t *x, aot_prog_t *prog, int64_t dim) {
+  (void)x;
+  return prog ? aoth_dim_is_unbacked(prog, dim) : 0;
+}
+
+static uint64_t AOT_CALL on_dim_text(const aot_ext_compare_dims_t *x, aot_prog_t *prog, int64_t dim, char *out,
+                                     uint64_t capacity) {
+  (void)x;
+  return prog ? aoth_dim_text(prog, dim, out, capacity) : 0;
+}
+
 #define HEAD(table)                                                                                                    \
   { .struct_size = sizeof table }
 static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) {
@@ -318,6 +337,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   static const aot_ext_ranks_t ranks = {HEAD(ranks), on_ranks, on_draws, on_parts};
   static const aot_ext_leaf_part_t leaf_part = {HEAD(leaf_part), on_leaf_part};
   static const aot_ext_size_guards_t guards = {HEAD(guards), on_guard_add, on_guard_count, on_guard_get};
+  static const aot_ext_compare_dims_t compare = {HEAD(compare), on_compare_dims, on_is_unbacked, on_dim_text};
   (void)host;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
@@ -335,6 +355,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   if (strcmp(id, AOT_EXT_RANKS) == 0) return &ranks;
   if (strcmp(id, AOT_EXT_LEAF_PART) == 0) return &leaf_part;
   if (strcmp(id, AOT_EXT_SIZE_GUARDS) == 0) return &guards;
+  if (strcmp(id, AOT_EXT_COMPARE_DIMS) == 0) return &compare;
   return NULL;
 }
 

@@ -59,6 +59,7 @@ aot_status_t aoth_row_add(aot_prog_t *p, const expr_row_t *row, int64_t *out) {
 
 void aoth_expr_forget(aot_prog_t *p) {
   uint32_t row = --p->exprs.n;
+  if (p->unbacked.n > row) p->unbacked.n = row;
   aoth_index_drop(&p->expr_index, expr_hash(&p->exprs.at[row].info), row);
 }
 

@@ -58,6 +58,7 @@ void aoth_prog_destroy(aot_prog_t *p) {
   free(p->exprs.at);
   free(p->guards.at);
   free(p->facts.at);
+  free(p->unbacked.at);
   free(p->type_index.cells);
   free(p->ints_index.cells);
   free(p->origin_index.cells);

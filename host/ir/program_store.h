@@ -147,6 +147,8 @@ struct aot_prog {
   AOTH_ROWS(expr_row_t) exprs;
   AOTH_ROWS(aot_guard_info_t) guards;
   AOTH_ROWS(fact_row_t) facts; /* of the guards, in their order; equalities in echelon form */
+  AOTH_ROWS(uint8_t) unbacked; /* by expression: a symbol in it is of none of the first n_unbacked_leaves leaves */
+  uint32_t n_unbacked_leaves;
   aoth_index_t type_index, ints_index, origin_index, encoding_index, expr_index;
 
   AOTH_ROWS(edit_row_t) edits;

@@ -130,7 +130,10 @@ static void undo_one(aot_prog_t *p, const edit_row_t *e) {
     case EDIT_TYPE_SET: p->values.at[e->u[0]].type = e->u[1]; break;
     case EDIT_FLAGS_SET: p->nodes.at[e->u[0]].flags = e->u[1]; break;
     case EDIT_NAME_SET: aoth_value_rename(p, e->u[0], e->u[1]); break;
-    case EDIT_LEAF_CREATE: p->leaves.n--; break;
+    case EDIT_LEAF_CREATE:
+      p->leaves.n--;
+      p->n_unbacked_leaves = UINT32_MAX; /* its symbols may be unbacked now (dim_order.c) */
+      break;
     case EDIT_LEAF_PART: p->leaves.at[e->u[0]] = *(const aot_leaf_info_t *)e->p; break;
     case EDIT_RULE_ADD: p->rules.n--; break;
     case EDIT_ORIGIN_CREATE: aoth_origin_forget(p); break;

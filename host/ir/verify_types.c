@@ -6,6 +6,7 @@
  * maker asks, a view as its operand lies when it runs. O(edits + rows), and the inferences; what they bring into the
  * program is taken back. */
 #include <aot/inline.h>
+#include <ir/dim_order.h>
 #include <ir/verifier.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +16,17 @@ typedef struct comparison {
   const int64_t *others; /* by symbol: a value that it may have besides the one at tracing */
   uint32_t n_others;
   uint32_t node, next;
-  uint32_t n_symbols, n_exprs; /* before the inference */
 } comparison_t;
 
-/* A size that the inference made a symbol for is one that only the run tells; else sizes agree when they are one
- * expression, or have one value at tracing and one where the inputs have other sizes. */
+/* Sizes that depend on data agree unless their ranges say otherwise: the declared one is checked when the program runs.
+ * Others agree if they are one expression, or have one value at tracing and one where the inputs have other sizes. */
 static int dims_agree(const comparison_t *c, int64_t declared, int64_t inferred) {
   aot_prog_t *p = c->v->p;
   if (declared == inferred) return 1;
-  if (AOT_DIM_IS_SYM(inferred) && aoth_graph_n_symbols(p) > c->n_symbols && AOT_DIM_EXPR(inferred) >= c->n_exprs)
-    return 1;
-  return aoth_graph_dim_hint(p, declared) == aoth_graph_dim_hint(p, inferred) &&
-         aoth_dim_eval(p, declared, c->others, c->n_others) == aoth_dim_eval(p, inferred, c->others, c->n_others);
+  const int32_t equal = aoth_dims_decide(p, AOT_EXPR_EQ, declared, inferred);
+  if (equal != 1) return equal == AOT_DIMS_UNKNOWN;
+  if (aoth_dim_is_unbacked(p, declared) || aoth_dim_is_unbacked(p, inferred)) return 1;
+  return aoth_dim_eval(p, declared, c->others, c->n_others) == aoth_dim_eval(p, inferred, c->others, c->n_others);
 }
 
 static int shapes_agree(const comparison_t *c, const aot_type_t *declared, const aot_type_t *inferred) {
@@ -74,7 +74,7 @@ static aot_status_t compare_next(const aot_type_sink_t *sink, const aot_type_t *
 static void check_node(verifier_t *v, const int64_t *others, uint32_t n_others, uint32_t node) {
   const node_row_t *n = &v->p->nodes.at[node];
   const aot_op_t op = {n->op};
-  comparison_t c = {v, others, n_others, node, 0, aoth_graph_n_symbols(v->p), aoth_exprs_count(v->p)};
+  comparison_t c = {v, others, n_others, node, 0};
   const aot_type_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = &c}, .put = compare_next};
   if (!n->n_results) return;
   touch(v->p, node);

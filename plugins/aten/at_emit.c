@@ -73,6 +73,14 @@ int at_same_shape(em_t *e, const aot_type_t *t, const int64_t *sizes, int32_t ra
   return 1;
 }
 
+int at_may_have_shape(em_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank) {
+  int32_t d;
+  if (t->rank != rank) return 0;
+  for (d = 0; d < rank; d++)
+    if (at_differs(at_infer(e), t->sizes[d], sizes[d])) return 0;
+  return 1;
+}
+
 em_x_t at_reshaped(em_t *e, em_x_t x, const int64_t *sizes, int32_t rank) {
   aot_type_t t = at_type(e, x);
   int64_t strides[AOT_MAX_RANK];
@@ -91,7 +99,7 @@ em_x_t at_expanded(em_t *e, em_x_t x, const int64_t *sizes, int32_t rank) {
 static int same_order(em_t *e, const aot_type_t *t, const int64_t *strides) {
   int32_t d;
   for (d = 0; d < t->rank; d++)
-    if (at_hint(at_infer(e), t->sizes[d]) > 1 && !at_same(at_infer(e), t->strides[d], strides[d])) return 0;
+    if (!at_at_most(at_infer(e), t->sizes[d], 1) && !at_same_stride(at_infer(e), t->strides[d], strides[d])) return 0;
   return 1;
 }
 
@@ -101,7 +109,7 @@ em_x_t at_laid_out(em_t *e, em_x_t x, const aot_type_t *like) {
   int32_t d;
   if (e->status != AOT_OK || t.rank != like->rank) return x;
   for (d = 0; d < t.rank; d++)
-    if (at_hint(at_infer(e), t.sizes[d]) == 0) return x;
+    if (at_same(at_infer(e), t.sizes[d], 0)) return x;
   at_strides_for_format(at_infer(e), like, AOT_MEMORY_PRESERVE, strides);
   return same_order(e, &t, strides) ? x : em_in_order(e, x, strides, t.rank);
 }

@@ -31,7 +31,8 @@ aot_status_t at_dc_sum_to_size(em_t *e, aot_value_t *out) {
   int32_t d, lead = t.rank - to.rank;
   uint32_t n = 0;
   for (d = 0; d < t.rank; d++)
-    if (d < lead || !at_same(at_infer(e), t.sizes[d], to.sizes[d - lead])) dims[n++] = d;
+    if (d < lead || (at_same(at_infer(e), to.sizes[d - lead], 1) && !at_same(at_infer(e), t.sizes[d], 1)))
+      dims[n++] = d;
   x = n ? EM(e, "sum.dim_IntList", x, em_list(e, dims, n), em_b(1), em_dtype(to.dtype)) : em_cast(e, x, to.dtype);
   return at_give(e, at_reshaped(e, x, to.sizes, to.rank), out);
 }

@@ -126,7 +126,7 @@ static em_x_t gathered(em_t *e, em_x_t g, em_x_t like, int64_t n) {
   }
   for (d = 0; d < from.rank; d++) {
     int32_t own = d - (from.rank - t.rank);
-    if (own < 0 || (at_hint(at_infer(e), t.sizes[own]) == 1 && at_hint(at_infer(e), from.sizes[d]) != 1)) dims[k++] = d;
+    if (own < 0 || (at_same(at_infer(e), t.sizes[own], 1) && !at_same(at_infer(e), from.sizes[d], 1))) dims[k++] = d;
   }
   g = at_summed(e, g, dims, k, 0);
   return em_cast(e, at_reshaped(e, g, t.sizes, t.rank), t.dtype);

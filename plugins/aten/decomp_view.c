@@ -106,7 +106,7 @@ aot_status_t at_dc_narrow(em_t *e, aot_value_t *out) {
   aot_type_t t = self_type(e);
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
   int64_t start = at_in_int(e, "start", 0);
-  if (at_hint(at_infer(e), start) < 0) start = at_add(at_infer(e), start, t.sizes[dim]);
+  start = at_wrapped(at_infer(e), start, t.sizes[dim]);
   return at_give(e,
                  EM(e, "slice.Tensor", IN("self"), em_i(dim), em_i(start),
                     em_i(at_add(at_infer(e), start, at_in_int(e, "length", 0)))),
@@ -316,7 +316,7 @@ aot_status_t at_dc_select_scatter(em_t *e, aot_value_t *out) {
   aot_type_t t = TYPE(x);
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
   int64_t index = at_in_int(e, "index", 0);
-  if (at_hint(at_infer(e), index) < 0) index = at_add(at_infer(e), index, t.sizes[dim]);
+  index = at_wrapped(at_infer(e), index, t.sizes[dim]);
   return at_give(e,
                  EM(e, "slice_scatter", x, at_unsqueeze(e, IN("src"), dim), em_i(dim), em_i(index),
                     em_i(at_add(at_infer(e), index, 1))),

@@ -81,6 +81,16 @@ int64_t at_floordiv(at_infer_t *c, int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+int64_t at_mod(at_infer_t *c, int64_t a, int64_t b) {
+  if (a == b || b == 1) return 0;
+  if (b == 0) {
+    at_fail(c, "division of a dimension by 0");
+    return 0;
+  }
+  if (!is_constant(a, b)) return expression(c, AOT_EXPR_MOD, a, b);
+  return a - at_floordiv(c, a, b) * b;
+}
+
 int64_t at_min(at_infer_t *c, int64_t a, int64_t b) {
   if (a == b || b == INT64_MAX) return a;
   if (a == INT64_MAX) return b;
@@ -111,9 +121,34 @@ int64_t at_unknown(at_infer_t *c, int64_t min, int64_t max) {
   return out;
 }
 
-int at_same(at_infer_t *c, int64_t a, int64_t b) {
-  if (a == b) return 1;
-  return is_constant(a, b) ? 0 : at_hint(c, a) == at_hint(c, b);
+static int compare(at_infer_t *c, int32_t op, int64_t a, int64_t b) {
+  if (!is_constant(a, b)) return a == b ? op != AOT_EXPR_LT : c->env->compare(c->env->self, op, a, b);
+  return op == AOT_EXPR_EQ ? a == b : op == AOT_EXPR_LT ? a < b : a <= b;
+}
+
+int at_same(at_infer_t *c, int64_t a, int64_t b) { return compare(c, AOT_EXPR_EQ, a, b) == 1; }
+int at_differs(at_infer_t *c, int64_t a, int64_t b) { return compare(c, AOT_EXPR_EQ, a, b) == 0; }
+int at_below(at_infer_t *c, int64_t a, int64_t b) { return compare(c, AOT_EXPR_LT, a, b) == 1; }
+int at_at_most(at_infer_t *c, int64_t a, int64_t b) { return compare(c, AOT_EXPR_LE, a, b) == 1; }
+
+int at_same_stride(at_infer_t *c, int64_t a, int64_t b) {
+  const int equal = compare(c, AOT_EXPR_EQ, a, b);
+  return equal == AOT_DIMS_UNKNOWN ? at_hint(c, a) == at_hint(c, b) : equal;
+}
+
+int64_t at_where(at_infer_t *c, int64_t condition, int64_t yes, int64_t no) {
+  int64_t out = 0;
+  if (yes == no || !AOT_DIM_IS_SYM(condition)) return condition ? yes : no;
+  if (c->status != AOT_OK) return 0;
+  if (c->env->dim(c->env->self, AOT_EXPR_WHERE, condition, yes, no, &out) != AOT_OK)
+    at_fail(c, "the shape environment refuses an expression");
+  return out;
+}
+
+int64_t at_wrapped(at_infer_t *c, int64_t index, int64_t size) {
+  const int is_negative = compare(c, AOT_EXPR_LT, index, 0);
+  if (is_negative != AOT_DIMS_UNKNOWN) return is_negative ? at_add(c, index, size) : index;
+  return at_where(c, expression(c, AOT_EXPR_LT, index, 0), at_add(c, index, size), index);
 }
 
 int64_t at_numel(at_infer_t *c, const int64_t *sizes, int32_t rank) {
@@ -148,8 +183,12 @@ const char *at_dims_text(at_infer_t *c, const int64_t *dims, int32_t n, char *bu
   uint32_t at = 0;
   int32_t i;
   buffer[0] = '\0';
-  for (i = 0; i < n && at + 24 < capacity; i++)
-    at += (uint32_t)snprintf(buffer + at, capacity - at, "%s%s%lld", i ? ", " : "", AOT_DIM_IS_SYM(dims[i]) ? "~" : "",
-                             (long long)at_hint(c, dims[i]));
+  for (i = 0; i < n && at + 24 < capacity; i++) {
+    char one[64];
+    if (AOT_DIM_IS_SYM(dims[i])) c->env->text(c->env->self, dims[i], one, sizeof one);
+    else snprintf(one, sizeof one, "%lld", (long long)dims[i]);
+    at += (uint32_t)snprintf(buffer + at, capacity - at, "%s%s", i ? ", " : "", one);
+    if (at >= capacity) at = capacity - 1;
+  }
   return buffer;
 }

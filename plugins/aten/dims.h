@@ -1,7 +1,8 @@
 /* Dimensions, which may be symbolic, in one run of a shape rule.
  *
- * Arithmetic folds constants first and asks the environment for an expression otherwise; questions
- * (equal? less?) are answered with the dimensions' hints, as PyTorch's own tracing does.
+ * Arithmetic folds constants first and asks the environment for an expression otherwise. Comparisons have three
+ * answers (aot/ext/compare_dims.h): what depends on data is neither equal nor unequal. A rule rejects what is certainly
+ * wrong, chooses by what is certainly so, and leaves the rest to the run, which compares declared and real sizes.
  *
  * Errors are sticky: the first at_fail() is kept, later calls answer harmless values, and the rule needs no checks
  * between its steps. */
@@ -9,6 +10,7 @@
 #define AT_DIMS_H
 
 #include <aot/base.h>
+#include <aot/ext/compare_dims.h>
 #include <aot/graph.h>
 #include <aot/opset.h>
 #include "at_row.h"
@@ -18,6 +20,8 @@ typedef struct at_env {
   aot_status_t (*type_of)(void *self, uint32_t value, aot_type_t *out);
   aot_status_t (*dim)(void *self, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out); /* AOT_EXPR_* */
   int64_t (*hint)(void *self, int64_t dim);
+  int (*compare)(void *self, int32_t op, int64_t a, int64_t b); /* AOT_EXPR_EQ, LT, LE: 1, 0, AOT_DIMS_UNKNOWN */
+  void (*text)(void *self, int64_t dim, char *out, uint64_t capacity);
   aot_status_t (*symbol)(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out); /* a new one */
   aot_status_t (*region_result)(void *self, uint32_t graph, uint32_t i, aot_type_t *out); /* AOT_E_NOT_FOUND: no more */
   aot_status_t (*put)(void *self, const aot_type_t *type);
@@ -51,12 +55,21 @@ int64_t at_add(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_sub(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_mul(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_floordiv(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_mod(at_infer_t *c, int64_t a, int64_t b); /* b: not certainly 0 */
 int64_t at_min(at_infer_t *c, int64_t a, int64_t b); /* the host decides by the symbols' ranges where it can */
 int64_t at_max(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_where(at_infer_t *c, int64_t condition, int64_t yes, int64_t no);
+int64_t at_wrapped(at_infer_t *c, int64_t index, int64_t size); /* index + size if index is negative */
+/* Value at tracing; a guess if the dimension depends on data, so for estimates, memory orders and messages alone. */
 int64_t at_hint(at_infer_t *c, int64_t dim);
 /* A number that only the run can tell: a new symbol in [min, max], both inclusive; a symbolic max counts as none. */
 int64_t at_unknown(at_infer_t *c, int64_t min, int64_t max);
-int at_same(at_infer_t *c, int64_t a, int64_t b);
+int at_same(at_infer_t *c, int64_t a, int64_t b);    /* certainly equal */
+int at_differs(at_infer_t *c, int64_t a, int64_t b); /* certainly unequal */
+int at_below(at_infer_t *c, int64_t a, int64_t b);   /* certainly a < b */
+int at_at_most(at_infer_t *c, int64_t a, int64_t b); /* certainly a <= b */
+/* For strides, which only choose a memory order: what nothing decides is compared by hints. */
+int at_same_stride(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_numel(at_infer_t *c, const int64_t *sizes, int32_t rank);
 int32_t at_wrap(at_infer_t *c, int64_t dim, int32_t rank); /* -1 is the last; a 0-dim tensor counts as rank 1 */
 uint32_t at_dim_mask(at_infer_t *c, const int64_t *dims, uint32_t n, int32_t rank); /* bit set; duplicates fail */

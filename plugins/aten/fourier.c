@@ -50,7 +50,7 @@ at_fft_plan_t at_fft_plan(at_infer_t *c, const aot_type_t *self, const aot_arg_t
     size = self->sizes[p.dims[i]];
     if (p.kind->half_in && i + 1 == p.n) size = at_mul(c, at_sub(c, size, 1), 2);
     p.points[i] = n_given && given[i] != -1 ? given[i] : size;
-    if (at_hint(c, p.points[i]) < 1) at_fail(c, "%lld points to transform", (long long)at_hint(c, p.points[i]));
+    if (at_below(c, p.points[i], 1)) at_fail(c, "%lld points to transform", (long long)at_hint(c, p.points[i]));
   }
   return p;
 }

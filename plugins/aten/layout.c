@@ -3,7 +3,7 @@
  * The elementwise rule is that of PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp): if all operands have the
  * result's shape and are all contiguous, all channels-last, or all equal in strides and dense, the result is so too;
  * otherwise the dimensions are sorted by the operands' strides, the first operand that can tell decides. The view rule
- * is computeStride of aten/src/ATen/TensorUtils.cpp. Comparisons use hints of symbolic dimensions. Each function is
+ * is computeStride of aten/src/ATen/TensorUtils.cpp. Hints of symbolic strides decide what nothing else does. Each function is
  * linear in the rank, the sort quadratic. */
 #include "layout.h"
 
@@ -45,10 +45,10 @@ int at_is_contiguous(at_infer_t *c, const aot_type_t *t) {
   int64_t step = 1;
   int32_t d;
   for (d = 0; d < t->rank; d++)
-    if (at_hint(c, t->sizes[d]) == 0) return 1;
+    if (at_same(c, t->sizes[d], 0)) return 1;
   for (d = t->rank - 1; d >= 0; d--) {
-    if (at_hint(c, t->sizes[d]) == 1) continue;
-    if (!at_same(c, t->strides[d], step)) return 0;
+    if (at_at_most(c, t->sizes[d], 1)) continue;
+    if (!at_same_stride(c, t->strides[d], step)) return 0;
     step = at_mul(c, step, t->sizes[d]);
   }
   return 1;
@@ -61,8 +61,8 @@ int at_is_channels_last(at_infer_t *c, const aot_type_t *t) {
   channels_last_order(t->rank, order);
   for (i = 0; i < t->rank; i++) {
     int32_t d = order[i];
-    if (at_hint(c, t->sizes[d]) == 1) continue;
-    if (!at_same(c, t->strides[d], step)) return 0;
+    if (at_at_most(c, t->sizes[d], 1)) continue;
+    if (!at_same_stride(c, t->strides[d], step)) return 0;
     step = at_mul(c, step, t->sizes[d]);
   }
   return 1;
@@ -91,7 +91,7 @@ int at_is_dense(at_infer_t *c, const aot_type_t *t) {
   int64_t step = 1;
   if (at_is_contiguous(c, t)) return 1;
   for (d = 0; d < t->rank; d++) { /* sort the dimensions that matter by stride */
-    if (at_hint(c, t->sizes[d]) <= 1) continue;
+    if (at_at_most(c, t->sizes[d], 1)) continue;
     for (i = n++; i > 0 && at_hint(c, t->strides[order[i - 1]]) > at_hint(c, t->strides[d]); i--)
       order[i] = order[i - 1];
     order[i] = d;
@@ -107,7 +107,7 @@ int at_is_dense(at_infer_t *c, const aot_type_t *t) {
 static int64_t broadcast_stride(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, int32_t rank, int32_t d) {
   int32_t own = d - (rank - t->rank);
   if (t->kind != AOT_TYPE_TENSOR || own < 0) return 0;
-  if (at_hint(c, t->sizes[own]) == 1 && at_hint(c, sizes[d]) != 1) return 0;
+  if (at_same(c, t->sizes[own], 1) && !at_same(c, sizes[d], 1)) return 0;
   return at_hint(c, t->strides[own]);
 }
 
@@ -173,7 +173,9 @@ static int all_of_shape(at_infer_t *c, const aot_type_t *operands, uint32_t n, c
     if (operands[i].kind == AOT_TYPE_NONE) continue;
     if (operands[i].rank != rank) return 0;
     for (d = 0; d < rank; d++)
-      if (!at_same(c, operands[i].sizes[d], sizes[d])) return 0;
+      if (operands[i].sizes[d] != sizes[d] &&
+          (at_differs(c, operands[i].sizes[d], sizes[d]) || at_same(c, operands[i].sizes[d], 1)))
+        return 0;
   }
   return 1;
 }
@@ -187,7 +189,7 @@ static const aot_type_t *equal_dense(at_infer_t *c, const aot_type_t *operands, 
     if (!at_is_dense(c, &operands[i])) return NULL;
     if (first == NULL) first = &operands[i];
     for (d = 0; d < first->rank; d++)
-      if (!at_same(c, operands[i].strides[d], first->strides[d])) return NULL;
+      if (!at_same_stride(c, operands[i].strides[d], first->strides[d])) return NULL;
   }
   return first;
 }
@@ -225,7 +227,7 @@ int at_view_strides(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, in
   int32_t view = rank - 1, d;
   int64_t base, old_numel = 1, new_numel = 1;
   for (d = 0; d < t->rank; d++)
-    if (at_hint(c, t->sizes[d]) == 0) {
+    if (at_same(c, t->sizes[d], 0)) {
       int same = t->rank == rank && all_of_shape(c, t, 1, sizes, rank);
       if (same) memcpy(out, t->strides, (size_t)rank * sizeof *out);
       else at_strides_contiguous(c, sizes, rank, out);
@@ -238,14 +240,14 @@ int at_view_strides(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, in
   base = t->strides[t->rank - 1];
   for (d = t->rank - 1; d >= 0; d--) {
     old_numel = at_mul(c, old_numel, t->sizes[d]);
-    if (d > 0 && (at_hint(c, t->sizes[d - 1]) == 1 || at_same(c, t->strides[d - 1], at_mul(c, old_numel, base))))
+    if (d > 0 && (at_same(c, t->sizes[d - 1], 1) || at_same_stride(c, t->strides[d - 1], at_mul(c, old_numel, base))))
       continue;
-    while (view >= 0 && (at_hint(c, new_numel) < at_hint(c, old_numel) || at_hint(c, sizes[view]) == 1)) {
+    while (view >= 0 && (at_hint(c, new_numel) < at_hint(c, old_numel) || at_same(c, sizes[view], 1))) {
       out[view] = at_mul(c, new_numel, base);
       new_numel = at_mul(c, new_numel, sizes[view]);
       view--;
     }
-    if (!at_same(c, new_numel, old_numel)) return 0;
+    if (!at_same_stride(c, new_numel, old_numel)) return 0;
     if (d > 0) {
       base = t->strides[d - 1];
       old_numel = new_numel = 1;

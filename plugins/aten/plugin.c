@@ -22,6 +22,7 @@
 typedef struct opset {
   aot_opset_t table;
   aot_host_t host;
+  const aot_ext_compare_dims_t *compare; /* NULL: an older host */
   aot_op_desc_t *descs;
   const aot_op_desc_t **ops;
   aot_ext_coverage_t coverage;
@@ -51,6 +52,22 @@ static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t b, int64
 static int64_t hint_of(void *self, int64_t dim) {
   const world_t *w = self;
   return w->set->host.graph->dim_hint(w->prog, dim);
+}
+
+/* A host without the extension has hints alone. */
+static int compare_dims(void *self, int32_t op, int64_t a, int64_t b) {
+  const world_t *w = self;
+  const aot_ext_compare_dims_t *x = w->set->compare;
+  if (x) return x->compare(x, w->prog, op, a, b);
+  a = hint_of(self, a);
+  b = hint_of(self, b);
+  return op == AOT_EXPR_EQ ? a == b : op == AOT_EXPR_LT ? a < b : a <= b;
+}
+
+static void dim_text(void *self, int64_t dim, char *out, uint64_t capacity) {
+  const world_t *w = self;
+  if (w->set->compare) w->set->compare->text(w->set->compare, w->prog, dim, out, capacity);
+  else snprintf(out, (size_t)capacity, "~%lld", (long long)hint_of(self, dim));
 }
 
 /* Named d and its number: the data tell it. An archive's own are called u0, u1, .. */
@@ -95,7 +112,8 @@ static int carries_bit(void *self, uint32_t value, uint32_t bit) {
 }
 
 static at_env_t environment(world_t *w) {
-  at_env_t env = {w, type_of, make_dim, hint_of, make_symbol, region_result, put_type, infer_other, carries_bit};
+  at_env_t env = {w,           type_of,       make_dim, hint_of,     compare_dims, dim_text,
+                  make_symbol, region_result, put_type, infer_other, carries_bit};
   return env;
 }
 
@@ -371,6 +389,7 @@ static aot_status_t AOT_CALL create(aot_ctx_t *ctx, const aot_host_t *host, cons
   (void)opts;
   if (o == NULL) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
+  o->compare = aot_ext(&o->host.head, AOT_EXT_COMPARE_DIMS);
   session.host = &o->host;
   session.ctx = ctx;
   o->descs = session_alloc(&session, sizeof(void *), AT_N_OPS * sizeof *o->descs);

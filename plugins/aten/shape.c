@@ -174,8 +174,11 @@ int32_t at_broadcast(at_infer_t *c, const aot_type_t *operands, uint32_t n, int6
       int64_t *o = &out[rank - t->rank + d], s = t->sizes[d];
       if (s == *o || (s == 1 && *o != 1)) continue;
       if (*o == 1) *o = s;
-      else if (at_same(c, s, *o)) *o = AOT_DIM_IS_SYM(*o) ? s : *o; /* a constant wins over a symbol of that hint */
-      else if (at_hint(c, s) != 1) {
+      else if (at_same(c, s, 1)) continue;
+      else if (at_same(c, *o, 1)) *o = s;
+      else if (!at_differs(c, s, *o)) *o = AOT_DIM_IS_SYM(*o) ? s : *o; /* a constant wins over a symbol */
+      else if (!at_differs(c, *o, 1)) *o = s;
+      else if (at_differs(c, s, 1)) {
         char text[2][120];
         at_fail(c, "shapes do not broadcast: [%s] with [%s]", at_dims_text(c, t->sizes, t->rank, text[0], 120),
                 at_dims_text(c, out, rank, text[1], 120));

@@ -5,8 +5,9 @@
 
 static void check(at_infer_t *c, const aot_type_t *q, const aot_type_t *k, const aot_type_t *v) {
   char text[3][70];
-  int ok = q->rank >= 2 && k->rank >= 2 && v->rank >= 2 && at_same(c, q->sizes[q->rank - 1], k->sizes[k->rank - 1]) &&
-           at_same(c, k->sizes[k->rank - 2], v->sizes[v->rank - 2]);
+  int ok = q->rank >= 2 && k->rank >= 2 && v->rank >= 2 &&
+           !at_differs(c, q->sizes[q->rank - 1], k->sizes[k->rank - 1]) &&
+           !at_differs(c, k->sizes[k->rank - 2], v->sizes[v->rank - 2]);
   if (!ok)
     at_fail(c, "attention of query [%s], key [%s], value [%s]", at_dims_text(c, q->sizes, q->rank, text[0], 70),
             at_dims_text(c, k->sizes, k->rank, text[1], 70), at_dims_text(c, v->sizes, v->rank, text[2], 70));

@@ -13,8 +13,8 @@ static int sums_fast(at_infer_t *c, const aot_type_t *weight, int padded) {
   aot_type_t scale = at_operand(c, "per_sample_weights");
   int32_t d = weight->dtype;
   if (padded || at_int(c, "mode") != 0 || (d != AOT_F32 && d != AOT_F16 && d != AOT_BF16)) return 0;
-  if (scale.kind == AOT_TYPE_TENSOR && scale.rank == 1 && !at_same(c, scale.strides[0], 1)) return 0;
-  return at_same(c, weight->strides[1], 1);
+  if (scale.kind == AOT_TYPE_TENSOR && scale.rank == 1 && !at_same_stride(c, scale.strides[0], 1)) return 0;
+  return at_same_stride(c, weight->strides[1], 1);
 }
 
 /* (output, bag of each index, indices of each bag, row of each maximum) */
@@ -32,7 +32,7 @@ static void put_bags(at_infer_t *c, int padded, int forward_only) {
   if (c->status != AOT_OK) return;
   sizes[0] = at_bool(c, "include_last_offset") ? at_sub(c, offsets.sizes[0], 1) : offsets.sizes[0];
   sizes[1] = weight.sizes[1];
-  if (at_hint(c, sizes[0]) < 0) at_fail(c, "%s: include_last_offset without an offset", c->row->name);
+  if (at_below(c, sizes[0], 0)) at_fail(c, "%s: include_last_offset without an offset", c->row->name);
   zero[0] = 0;
   counted[0] = forward_only && mode == 0 ? offsets.sizes[0] : sizes[0];
   at_put(c, weight.dtype, sizes, 2);

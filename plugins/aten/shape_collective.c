@@ -24,7 +24,7 @@ void at_shape_all_gather(at_infer_t *c) {
 void at_shape_reduce_scatter(at_infer_t *c) {
   aot_type_t t = input_of(c);
   int64_t *sizes = at_dims_copy(c, t.sizes, t.rank), ranks = at_int(c, "group_size");
-  if (t.rank == 0 || ranks <= 0 || at_hint(c, sizes[0]) % ranks)
+  if (t.rank == 0 || ranks <= 0 || at_differs(c, at_mod(c, sizes[0], ranks), 0))
     at_fail(c, "reduce_scatter_tensor: dim 0 of size %lld over %lld ranks",
             t.rank ? (long long)at_hint(c, sizes[0]) : 0LL, (long long)ranks);
   else sizes[0] = at_floordiv(c, sizes[0], ranks);

@@ -49,9 +49,9 @@ void at_shape_view_as_complex(at_infer_t *c) {
   int32_t last = v.rank - 1, dtype = v.base.dtype == AOT_F32 ? AOT_C64 : AOT_C128, d, lies_well;
   if (v.base.dtype != AOT_F32 && v.base.dtype != AOT_F64)
     at_fail(c, "dtype %s is no part of a complex one", aot_dtype_name(v.base.dtype));
-  else if (v.rank == 0 || !at_same(c, v.sizes[last], 2)) at_fail(c, "the last dimension is not of size 2");
+  else if (v.rank == 0 || at_differs(c, v.sizes[last], 2)) at_fail(c, "the last dimension is not of size 2");
   if (c->status != AOT_OK) return;
-  lies_well = at_same(c, v.strides[last], 1) && at_hint(c, v.offset) % 2 == 0;
+  lies_well = at_same_stride(c, v.strides[last], 1) && at_hint(c, v.offset) % 2 == 0;
   for (d = 0; d < last; d++) lies_well = lies_well && (at_hint(c, v.strides[d]) % 2 == 0 || at_same(c, v.sizes[d], 1));
   if (!lies_well) {
     at_put(c, dtype, v.sizes, last);

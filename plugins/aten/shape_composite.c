@@ -61,7 +61,7 @@ void at_shape_stack_deep(at_infer_t *c) {
     }
     if (i == 0) memcpy(sizes, t.sizes, (size_t)(rank = t.rank) * sizeof *sizes);
     for (d = 0; d < rank && t.rank == rank; d++)
-      if (d != along && !at_same(c, sizes[d], t.sizes[d])) break;
+      if (d != along && at_differs(c, sizes[d], t.sizes[d])) break;
     if (t.rank != rank || d < rank) at_fail(c, "%s: tensor %u does not fit the first", c->row->name, i);
     total = at_add(c, total, t.sizes[along]);
     c->n_pool = mark;
@@ -112,7 +112,7 @@ void at_shape_pad_sequence(at_infer_t *c) {
   for (i = 0; i < n && c->status == AOT_OK; i++) {
     aot_type_t t = at_list_item(c, "sequences", i);
     for (d = 1; d < t.rank && t.rank == first.rank; d++)
-      if (!at_same(c, t.sizes[d], first.sizes[d])) break;
+      if (at_differs(c, t.sizes[d], first.sizes[d])) break;
     if (t.rank != first.rank || d < t.rank) at_fail(c, "pad_sequence: sequence %u does not fit the first", i);
     longest = i == 0 ? t.sizes[0] : at_max(c, longest, t.sizes[0]);
   }
@@ -157,7 +157,7 @@ void at_shape_diff(at_infer_t *c) {
     }
     sizes[dim] = at_add(c, sizes[dim], more.sizes[dim]);
   }
-  sizes[dim] = at_hint(c, sizes[dim]) <= n ? 0 : at_sub(c, sizes[dim], n);
+  sizes[dim] = at_max(c, at_sub(c, sizes[dim], n), 0);
   at_put(c, t.dtype, sizes, t.rank);
 }
 
@@ -184,7 +184,7 @@ void at_shape_trapezoid(at_infer_t *c) {
   if (rank != t[0].rank) at_fail(c, "%s: x has more dimensions than y", c->row->name);
   for (d = 0; d < rank && c->status == AOT_OK; d++) {
     if (d != dim) out[k++] = sizes[d];
-    else if (cumulative) out[k++] = at_hint(c, sizes[d]) == 0 ? 0 : at_sub(c, sizes[d], 1);
+    else if (cumulative) out[k++] = at_max(c, at_sub(c, sizes[d], 1), 0);
   }
   at_put(c, dtype, out, k);
 }
@@ -201,7 +201,7 @@ void at_shape_gradient(at_infer_t *c) {
   if (n == 0) n = (uint32_t)t.rank;
   for (k = 0; k < n && c->status == AOT_OK; k++) {
     const int32_t dim = at_has(c, "dim") ? at_wrap(c, dims[k], t.rank) : (int32_t)k;
-    if (t.rank == 0 || at_hint(c, t.sizes[dim]) <= edge)
+    if (t.rank == 0 || at_at_most(c, t.sizes[dim], edge))
       at_fail(c, "gradient takes %lld elements or more of a dimension", (long long)edge + 1);
     else at_put(c, floating(t.dtype), t.sizes, t.rank);
   }
@@ -309,9 +309,9 @@ void at_shape_sum_to_size(at_infer_t *c) {
   if (n > t.rank) at_fail(c, "sum_to_size to rank %d of a tensor of rank %d", (int)n, (int)t.rank);
   for (d = 0; d < n && c->status == AOT_OK; d++) {
     int64_t own = t.sizes[d + t.rank - n];
-    if (at_same(c, own, sizes[d])) continue;
-    same = 0;
-    if (at_hint(c, sizes[d]) != 1)
+    if (!at_differs(c, own, sizes[d]) && !at_same(c, sizes[d], 1)) continue;
+    same &= at_same(c, own, sizes[d]);
+    if (!at_same(c, sizes[d], 1))
       at_fail(c, "sum_to_size: dim %d of size %lld does not come of one of size %lld", (int)d,
               (long long)at_hint(c, own), (long long)at_hint(c, sizes[d]));
   }

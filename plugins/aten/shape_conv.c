@@ -28,7 +28,7 @@ static const int64_t zeros[MAX_SPACE] = {0, 0, 0}, ones[MAX_SPACE] = {1, 1, 1};
 
 static int64_t conv_out(at_infer_t *c, int64_t in, int64_t pads, int64_t dilation, int64_t kernel, int64_t stride) {
   int64_t span = at_sub(c, at_add(c, in, pads), at_add(c, at_mul(c, dilation, at_sub(c, kernel, 1)), 1));
-  if (at_hint(c, span) < 0) at_fail(c, "the kernel is larger than the padded input");
+  if (at_below(c, span, 0)) at_fail(c, "the kernel is larger than the padded input");
   if (stride <= 0) at_fail(c, "stride must be positive");
   return c->status == AOT_OK ? at_add(c, at_floordiv(c, span, stride), 1) : 0;
 }
@@ -65,7 +65,7 @@ static void put_conv(at_infer_t *c, const char *input, int transposed, int64_t g
   spread(c, "output_padding", space, zeros, extra);
   if (!same_pad && !valid_pad) spread(c, "padding", space, zeros, pad);
   if (c->status != AOT_OK) return;
-  if (!at_same(c, x.sizes[batched], transposed ? w.sizes[0] : at_mul(c, w.sizes[1], groups)))
+  if (at_differs(c, x.sizes[batched], transposed ? w.sizes[0] : at_mul(c, w.sizes[1], groups)))
     at_fail(c, "convolution: the input has %lld channels, the weight takes %lld",
             (long long)at_hint(c, x.sizes[batched]),
             (long long)at_hint(c, transposed ? w.sizes[0] : at_mul(c, w.sizes[1], groups)));
@@ -85,8 +85,8 @@ void at_shape_conv_transpose(at_infer_t *c) { put_conv(c, "input", 1, at_int(c, 
 void at_shape_conv_tbc(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "self"), w = at_tensor(c, "weight"), b = at_tensor(c, "bias");
   int64_t *sizes = at_dims(c, 3);
-  if (x.rank != 3 || w.rank != 3 || b.rank != 1 || !at_same(c, x.sizes[2], w.sizes[1]) ||
-      !at_same(c, b.sizes[0], w.sizes[2]))
+  if (x.rank != 3 || w.rank != 3 || b.rank != 1 || at_differs(c, x.sizes[2], w.sizes[1]) ||
+      at_differs(c, b.sizes[0], w.sizes[2]))
     at_fail(c, "conv_tbc takes [time, batch, in], [time, in, out] and [out]");
   if (c->status != AOT_OK) return;
   sizes[0] = at_sub(c, at_add(c, x.sizes[0], 2 * at_int(c, "pad") + 1), w.sizes[0]);
@@ -139,7 +139,7 @@ static int64_t pool_out(at_infer_t *c, int64_t in, int64_t kernel, int64_t strid
   if (ceil) span = at_add(c, span, stride - 1);
   o = at_add(c, at_floordiv(c, span, stride), 1);
   if (ceil && (at_hint(c, o) - 1) * stride >= at_hint(c, in) + pad) o = at_sub(c, o, 1);
-  if (at_hint(c, o) < 0) at_fail(c, "the pool's kernel is larger than the padded input");
+  if (at_below(c, o, 0)) at_fail(c, "the pool's kernel is larger than the padded input");
   return o;
 }
 
@@ -218,7 +218,7 @@ void at_shape_pool_backward(at_infer_t *c) {
     if (!at_has(c, of[k])) continue;
     const aot_type_t y = at_tensor(c, of[k]);
     int same = y.rank == x.rank;
-    for (int32_t d = 0; same && sizes && d < x.rank; d++) same = at_same(c, y.sizes[d], sizes[d]);
+    for (int32_t d = 0; same && sizes && d < x.rank; d++) same = !at_differs(c, y.sizes[d], sizes[d]);
     if (!same) at_fail(c, "%s has another shape than what the pool makes of self", of[k]);
   }
   put_pooled(c, &x, x.sizes, x.dtype);
@@ -233,7 +233,7 @@ void at_shape_fractional_pool(at_infer_t *c) {
   if (samples.rank != 3 || samples.dtype != x.dtype)
     at_fail(c, "%s: random_samples must be [N, C, %d] of the input's dtype", c->row->name, (int)space);
   for (d = 0; d < space && c->status == AOT_OK; d++)
-    if (kernel[d] > at_hint(c, x.sizes[x.rank - space + d]) - at_hint(c, sizes[x.rank - space + d]) + 1)
+    if (at_below(c, at_add(c, at_sub(c, x.sizes[x.rank - space + d], sizes[x.rank - space + d]), 1), kernel[d]))
       at_fail(c, "%s: %lld windows of %lld do not fit an input of %lld", c->row->name,
               (long long)at_hint(c, sizes[x.rank - space + d]), (long long)kernel[d],
               (long long)at_hint(c, x.sizes[x.rank - space + d]));
@@ -332,8 +332,8 @@ void at_shape_affine_grid(at_infer_t *c) {
   uint32_t n = affine_size(c, &size), d;
   int64_t *sizes = at_dims(c, 5);
   if (c->status != AOT_OK) return;
-  if (theta.rank != 3 || !at_same(c, theta.sizes[0], size[0]) || !at_same(c, theta.sizes[1], n - 2) ||
-      !at_same(c, theta.sizes[2], n - 1))
+  if (theta.rank != 3 || at_differs(c, theta.sizes[0], size[0]) || at_differs(c, theta.sizes[1], n - 2) ||
+      at_differs(c, theta.sizes[2], n - 1))
     at_fail(c, "theta of %u dimensions must be [%lld, %u, %u]", n - 2, (long long)at_hint(c, size[0]), n - 2, n - 1);
   sizes[0] = size[0];
   for (d = 2; d < n; d++) sizes[d - 1] = size[d];
@@ -407,7 +407,7 @@ static void put_padded(at_infer_t *c, int keep_format) {
   for (i = 0; i < n / 2 && c->status == AOT_OK; i++) {
     int32_t d = x.rank - 1 - (int32_t)i;
     sizes[d] = at_add(c, sizes[d], at_add(c, pad[2 * i], pad[2 * i + 1]));
-    if (at_hint(c, sizes[d]) < 0) at_fail(c, "padding of dim %d cuts more than there is", (int)d);
+    if (at_below(c, sizes[d], 0)) at_fail(c, "padding of dim %d cuts more than there is", (int)d);
   }
   if (keep_format) at_put_in_format_of(c, &x, sizes, x.dtype);
   else at_put(c, x.dtype, sizes, x.rank);
@@ -422,7 +422,7 @@ void at_shape_pad_circular(at_infer_t *c) {
   const int64_t *pad;
   uint32_t n = at_ints(c, "pad", &pad), i;
   for (i = 0; i < n && i / 2 < (uint32_t)x.rank; i++)
-    if (pad[i] > at_hint(c, x.sizes[x.rank - 1 - (int32_t)(i / 2)]))
+    if (at_below(c, x.sizes[x.rank - 1 - (int32_t)(i / 2)], pad[i]))
       at_fail(c, "circular padding of %lld around a dimension of size %lld", (long long)pad[i],
               (long long)at_hint(c, x.sizes[x.rank - 1 - (int32_t)(i / 2)]));
   at_shape_pad(c);
@@ -441,7 +441,7 @@ void at_shape_unpool(at_infer_t *c) {
   if (indices.rank != x.rank)
     at_fail(c, "%s: indices of rank %d for an input of rank %d", c->row->name, (int)indices.rank, (int)x.rank);
   for (d = 0; d < (uint32_t)x.rank && c->status == AOT_OK; d++)
-    if (!at_same(c, indices.sizes[d], x.sizes[d]))
+    if (at_differs(c, indices.sizes[d], x.sizes[d]))
       at_fail(c, "%s: indices must have the sizes of the input", c->row->name);
   for (d = 0; d < n && c->status == AOT_OK; d++) sizes[x.rank - (int32_t)n + (int32_t)d] = out[d];
   at_put_in_format_of(c, &x, sizes, x.dtype);

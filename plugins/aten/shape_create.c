@@ -17,7 +17,7 @@ static uint32_t given_sizes(at_infer_t *c, const char *name, const int64_t **out
   uint32_t n = at_ints(c, name, out), i;
   if (n > AOT_MAX_RANK) at_fail(c, "a tensor of rank %u, more than %d", n, AOT_MAX_RANK);
   for (i = 0; i < n && c->status == AOT_OK; i++)
-    if (at_hint(c, (*out)[i]) < 0) at_fail(c, "size %lld", (long long)at_hint(c, (*out)[i]));
+    if (at_below(c, (*out)[i], 0)) at_fail(c, "size %lld", (long long)at_hint(c, (*out)[i]));
   return n;
 }
 

@@ -64,7 +64,7 @@ static int is_scalars(const aot_schema_arg_t *s) {
 
 static void scalars_fit(at_infer_t *c, uint32_t arg, uint32_t n) {
   aot_type_t t = at_operand_of(c, &c->args[arg]);
-  if (t.kind != AOT_TYPE_TENSOR || t.rank != 1 || at_hint(c, t.sizes[0]) != n)
+  if (t.kind != AOT_TYPE_TENSOR || t.rank != 1 || at_differs(c, t.sizes[0], n))
     at_fail(c, "'scalars' must be a tensor of one dimension with a number for each of the %u tensors", n);
 }
 
@@ -142,7 +142,7 @@ void at_shape_prim(at_infer_t *c) {
       return;
     }
     same = n == 0 || t.rank == 0 || first.rank == 0 || t.rank == first.rank;
-    for (d = 0; n && same && t.rank == first.rank && d < t.rank; d++) same = at_same(c, t.sizes[d], first.sizes[d]);
+    for (d = 0; n && same && t.rank == first.rank && d < t.rank; d++) same = !at_differs(c, t.sizes[d], first.sizes[d]);
     if (!same) {
       at_fail(c, "[%s] with [%s]: prims do not broadcast", at_dims_text(c, first.sizes, first.rank, text[0], 100),
               at_dims_text(c, t.sizes, t.rank, text[1], 100));

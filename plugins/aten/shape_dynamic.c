@@ -104,7 +104,7 @@ void at_shape_item(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self"), out;
   int64_t n = at_numel(c, t.sizes, t.rank);
   memset(&out, 0, sizeof out);
-  if (!at_same(c, n, 1)) at_fail(c, "a tensor of %lld elements is no number", (long long)at_hint(c, n));
+  if (at_differs(c, n, 1)) at_fail(c, "a tensor of %lld elements is no number", (long long)at_hint(c, n));
   if (aot_dtype_is_complex(t.dtype)) at_fail(c, "complex numbers are not supported");
   if (t.dtype == AOT_BOOL) {
     out.kind = AOT_TYPE_SYMBOOL;

@@ -14,15 +14,15 @@ static void gather_sizes(at_infer_t *c, const at_einsum_t *s, uint32_t i, const 
   int32_t d;
   for (d = 0; d < s->rank[i]; d++) {
     uint8_t l = s->label[i][d];
-    if (here[l] && !at_same(c, own[l], t->sizes[d]))
+    if (here[l] && at_differs(c, own[l], t->sizes[d]))
       at_fail(c, "operand %u repeats a subscript over dimensions of size %lld and %lld", i,
               (long long)at_hint(c, own[l]), (long long)at_hint(c, t->sizes[d]));
     own[l] = t->sizes[d];
-    if (!here[l] && known[l] && !at_same(c, size[l], own[l]) && at_hint(c, size[l]) != 1 && at_hint(c, own[l]) != 1)
+    if (!here[l] && known[l] && at_differs(c, size[l], own[l]) && at_differs(c, size[l], 1) && at_differs(c, own[l], 1))
       at_fail(
           c, "dim %d of operand %u has size %lld, which does not broadcast with the %lld that its subscript had before",
           (int)d, i, (long long)at_hint(c, own[l]), (long long)at_hint(c, size[l]));
-    if (!known[l] || at_hint(c, size[l]) == 1) size[l] = own[l];
+    if (!known[l] || at_same(c, size[l], 1)) size[l] = own[l];
     here[l] = known[l] = 1;
   }
 }
@@ -66,7 +66,7 @@ void at_shape_tensordot(at_infer_t *c) {
   mask[1] = at_dim_mask(c, right, m, b.rank);
   for (i = 0; i < n && c->status == AOT_OK; i++) {
     int64_t p = a.sizes[at_wrap(c, left[i], a.rank)], q = b.sizes[at_wrap(c, right[i], b.rank)];
-    if (!at_same(c, p, q) && at_hint(c, p) != 1 && at_hint(c, q) != 1)
+    if (at_differs(c, p, q) && at_differs(c, p, 1) && at_differs(c, q, 1))
       at_fail(c, "tensordot over dimensions of size %lld and %lld", (long long)at_hint(c, p), (long long)at_hint(c, q));
   }
   for (d = 0; d < a.rank; d++)
@@ -82,8 +82,8 @@ void at_shape_bilinear(at_infer_t *c) {
   int64_t *sizes = at_dims_copy(c, a.sizes, a.rank);
   int32_t d;
   int fits = w.rank == 3 && a.rank > 0 && a.rank == b.rank;
-  for (d = 0; fits && d + 1 < a.rank; d++) fits = at_same(c, a.sizes[d], b.sizes[d]);
-  fits = fits && at_same(c, a.sizes[a.rank - 1], w.sizes[1]) && at_same(c, b.sizes[b.rank - 1], w.sizes[2]);
+  for (d = 0; fits && d + 1 < a.rank; d++) fits = !at_differs(c, a.sizes[d], b.sizes[d]);
+  fits = fits && !at_differs(c, a.sizes[a.rank - 1], w.sizes[1]) && !at_differs(c, b.sizes[b.rank - 1], w.sizes[2]);
   if (!fits) {
     char text[3][60];
     at_fail(c, "bilinear of [%s], [%s] with a weight [%s]", at_dims_text(c, a.sizes, a.rank, text[0], 60),

@@ -78,7 +78,7 @@ void at_shape_stft(at_infer_t *c) {
   sizes = at_dims(c, rank + 2);
   memcpy(sizes, t.sizes, (size_t)(rank - 1) * sizeof *sizes);
   length = padded ? at_add(c, t.sizes[rank - 1], n_fft / 2 * 2) : t.sizes[rank - 1];
-  if (at_hint(c, length) < n_fft)
+  if (at_below(c, length, n_fft))
     at_fail(c, "%lld points are less than a window of %lld", (long long)at_hint(c, length), (long long)n_fft);
   sizes[rank - 1] = onesided ? n_fft / 2 + 1 : n_fft;
   sizes[rank] = at_add(c, at_floordiv(c, at_sub(c, length, n_fft), hop), 1);

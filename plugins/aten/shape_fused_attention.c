@@ -14,8 +14,8 @@ static void check(at_infer_t *c, const aot_type_t *q, const aot_type_t *k, const
   if (q->rank != 4 || k->rank != 4 || v->rank != 4)
     at_fail(c, "%s of tensors of rank %d, %d and %d; packed sequences are not supported", c->row->name, (int)q->rank,
             (int)k->rank, (int)v->rank);
-  else if (!at_same(c, q->sizes[3], k->sizes[3]) || !at_same(c, k->sizes[3 - h], v->sizes[3 - h]) ||
-           !at_same(c, q->sizes[h], k->sizes[h]))
+  else if (at_differs(c, q->sizes[3], k->sizes[3]) || at_differs(c, k->sizes[3 - h], v->sizes[3 - h]) ||
+           at_differs(c, q->sizes[h], k->sizes[h]))
     at_fail(c, "%s: query, key and value do not fit", c->row->name);
   else if (q->dtype != k->dtype || q->dtype != v->dtype)
     at_fail(c, "%s of %s, %s and %s: they must have one dtype", c->row->name, aot_dtype_name(q->dtype),

@@ -4,7 +4,7 @@
 #include <aot/inline.h>
 
 static int64_t checked_bins(at_infer_t *c, int64_t n) {
-  if (at_hint(c, n) <= 0) at_fail(c, "%s of %lld bins", c->row->name, (long long)at_hint(c, n));
+  if (at_at_most(c, n, 0)) at_fail(c, "%s of %lld bins", c->row->name, (long long)at_hint(c, n));
   return n;
 }
 
@@ -35,7 +35,7 @@ void at_shape_histogram_edges(at_infer_t *c) {
 
 /* Samples stand in rows of as many numbers as there are dimensions. */
 static void check_samples(at_infer_t *c, const aot_type_t *x, uint32_t dims) {
-  if (x->rank < 2 || dims > AOT_MAX_RANK || !at_same(c, x->sizes[x->rank - 1], dims))
+  if (x->rank < 2 || dims > AOT_MAX_RANK || at_differs(c, x->sizes[x->rank - 1], dims))
     at_fail(c, "%s: the last dimension of the samples must have as many elements as there are bins lists: %u",
             c->row->name, dims);
 }

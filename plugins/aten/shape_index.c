@@ -61,7 +61,8 @@ void at_shape_index_select(at_infer_t *c) {
   need_index_dtype(c, &index);
   if (index.rank > 1) at_fail(c, "index_select takes an index of rank 1, not %d", (int)index.rank);
   if (t.rank) sizes[dim] = index.rank ? index.sizes[0] : 1;
-  else if (index.rank && !at_same(c, index.sizes[0], 1)) at_fail(c, "index_select of a single element takes one place");
+  else if (index.rank && at_differs(c, index.sizes[0], 1))
+    at_fail(c, "index_select of a single element takes one place");
   at_put(c, t.dtype, sizes, t.rank);
 }
 
@@ -113,7 +114,7 @@ static int32_t put_columns(at_infer_t *c, indexed_t *x, const aot_type_t *mask, 
   int32_t d;
   if (mask->rank == 0) at_fail(c, "an index by a mask of rank 0 is not supported; unsqueeze the mask and the tensor");
   for (d = 0; d < mask->rank && at + d < x->self.rank; d++)
-    if (!at_same(c, mask->sizes[d], x->self.sizes[at + d]))
+    if (at_differs(c, mask->sizes[d], x->self.sizes[at + d]))
       at_fail(c, "the mask has size %lld at dimension %d, the tensor %lld", (long long)at_hint(c, mask->sizes[d]),
               (int)(at + d), (long long)at_hint(c, x->self.sizes[at + d]));
   if (*length < 0) *length = mask_length(c);
@@ -246,7 +247,7 @@ static void put_scattered(at_infer_t *c, const aot_type_t *self, const int64_t *
   aot_type_t src = at_tensor(c, "src");
   int32_t d;
   int same = src.rank == rank;
-  for (d = 0; same && d < rank; d++) same = at_same(c, src.sizes[d], sizes[d]);
+  for (d = 0; same && d < rank; d++) same = !at_differs(c, src.sizes[d], sizes[d]);
   if (!same) {
     char text[2][90];
     at_fail(c, "src has shape [%s], the place it goes to [%s]", at_dims_text(c, src.sizes, src.rank, text[0], 90),
@@ -284,7 +285,7 @@ void at_shape_as_strided_scatter(at_infer_t *c) {
   uint32_t n = at_ints(c, "size", &sizes), m = at_ints(c, "stride", &strides);
   if (n != m) at_fail(c, "as_strided_scatter names %u sizes and %u strides", n, m);
   for (uint32_t d = 0; d < m && c->status == AOT_OK; d++)
-    if (at_hint(c, strides[d]) < 0) at_fail(c, "stride %u is %lld", d, (long long)at_hint(c, strides[d]));
+    if (at_below(c, strides[d], 0)) at_fail(c, "stride %u is %lld", d, (long long)at_hint(c, strides[d]));
   put_scattered(c, &t, sizes, (int32_t)n);
 }
 

@@ -28,7 +28,7 @@ static int64_t columns_of(const aot_type_t *t) { return t->rank < 2 ? 0 : t->siz
 
 static aot_type_t need_square(at_infer_t *c, const char *name) {
   aot_type_t t = need_matrix(c, name);
-  if (c->status == AOT_OK && !at_same(c, rows_of(&t), columns_of(&t)))
+  if (c->status == AOT_OK && at_differs(c, rows_of(&t), columns_of(&t)))
     at_fail(c, "%s: '%s' must be square, not %lld x %lld", c->row->name, name, (long long)at_hint(c, rows_of(&t)),
             (long long)at_hint(c, columns_of(&t)));
   return t;
@@ -107,7 +107,7 @@ void at_shape_square(at_infer_t *c) {
 /* cholesky leaves a batch without elements row by row. */
 void at_shape_cholesky(at_infer_t *c) {
   aot_type_t t = need_square(c, "self");
-  if (at_hint(c, at_numel(c, t.sizes, t.rank)) == 0) put_dense_matrix(c, &t, rows_of(&t), columns_of(&t));
+  if (at_same(c, at_numel(c, t.sizes, t.rank), 0)) put_dense_matrix(c, &t, rows_of(&t), columns_of(&t));
   else put_matrix(c, &t, rows_of(&t), columns_of(&t));
 }
 
@@ -127,13 +127,14 @@ void at_shape_matrix_exp(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   if (!aot_dtype_is_float(t.dtype))
     at_fail(c, "%s takes floating dtypes, not %s", c->row->name, aot_dtype_name(t.dtype));
-  else if (t.rank < 2 || !at_same(c, rows_of(&t), columns_of(&t))) at_fail(c, "%s takes square matrices", c->row->name);
+  else if (t.rank < 2 || at_differs(c, rows_of(&t), columns_of(&t)))
+    at_fail(c, "%s takes square matrices", c->row->name);
   at_put(c, t.dtype, t.sizes, t.rank);
 }
 
 void at_shape_matrix_power(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  if (t.rank < 2 || !at_same(c, rows_of(&t), columns_of(&t))) at_fail(c, "%s takes square matrices", c->row->name);
+  if (t.rank < 2 || at_differs(c, rows_of(&t), columns_of(&t))) at_fail(c, "%s takes square matrices", c->row->name);
   at_put(c, t.dtype, t.sizes, t.rank);
 }
 
@@ -207,9 +208,9 @@ static void check_reflectors(at_infer_t *c, const aot_type_t *t, const char *tau
   if (tau.rank != t->rank - 1)
     at_fail(c, "%s: '%s' must have rank %d, not %d", c->row->name, tau_name, (int)t->rank - 1, (int)tau.rank);
   for (int32_t d = 0; d + 1 < tau.rank; d++)
-    if (!at_same(c, tau.sizes[d], t->sizes[d]))
+    if (at_differs(c, tau.sizes[d], t->sizes[d]))
       at_fail(c, "%s: '%s' has another batch than the matrices", c->row->name, tau_name);
-  if (c->status == AOT_OK && at_hint(c, tau.sizes[tau.rank - 1]) > at_hint(c, columns_of(t)))
+  if (c->status == AOT_OK && at_below(c, columns_of(t), tau.sizes[tau.rank - 1]))
     at_fail(c, "%s: %lld factors for %lld columns", c->row->name, (long long)at_hint(c, tau.sizes[tau.rank - 1]),
             (long long)at_hint(c, columns_of(t)));
 }
@@ -218,8 +219,7 @@ void at_shape_householder_product(at_infer_t *c) {
   int old = at_has(c, "input2"); /* orgqr(self, input2) */
   aot_type_t t = need_matrix(c, old ? "self" : "input");
   check_reflectors(c, &t, old ? "input2" : "tau");
-  if (at_hint(c, rows_of(&t)) < at_hint(c, columns_of(&t)))
-    at_fail(c, "%s takes no more columns than rows", c->row->name);
+  if (at_below(c, rows_of(&t), columns_of(&t))) at_fail(c, "%s takes no more columns than rows", c->row->name);
   put_matrix(c, &t, rows_of(&t), columns_of(&t));
 }
 
@@ -228,7 +228,7 @@ void at_shape_ormqr(at_infer_t *c) {
   check_reflectors(c, &t, "input2");
   one_dtype(c, &t, &other);
   if (c->status != AOT_OK) return;
-  if (other.rank != t.rank || !at_same(c, at_bool(c, "left") ? rows_of(&other) : columns_of(&other), rows_of(&t)))
+  if (other.rank != t.rank || at_differs(c, at_bool(c, "left") ? rows_of(&other) : columns_of(&other), rows_of(&t)))
     at_fail(c, "%s: Q is of order %lld, which does not fit 'input3'", c->row->name, (long long)at_hint(c, rows_of(&t)));
   put_matrix(c, &other, rows_of(&other), columns_of(&other));
 }
@@ -302,7 +302,7 @@ static void put_solution(at_infer_t *c, const aot_type_t *a, const aot_type_t *b
   int32_t rank;
   int64_t *sizes = shared_batch(c, a, b, &rank), own = left ? rows_of(b) : columns_of(b);
   one_dtype(c, a, b);
-  if (c->status == AOT_OK && !at_same(c, own, rows_of(a)))
+  if (c->status == AOT_OK && at_differs(c, own, rows_of(a)))
     at_fail(c, "%s: a matrix of order %lld and a right-hand side of %lld x %lld do not fit", c->row->name,
             (long long)at_hint(c, rows_of(a)), (long long)at_hint(c, rows_of(b)), (long long)at_hint(c, columns_of(b)));
   if (c->status != AOT_OK) return;
@@ -344,7 +344,7 @@ static int is_vector(at_infer_t *c, const aot_type_t *a, const aot_type_t *b) {
   if (b->rank == 1) return 1;
   if (b->rank != a->rank - 1) return 0;
   for (int32_t d = 0; d < b->rank; d++)
-    if (!at_same(c, a->sizes[d], b->sizes[d])) return 0;
+    if (at_differs(c, a->sizes[d], b->sizes[d])) return 0;
   return 1;
 }
 
@@ -376,7 +376,7 @@ void at_shape_linalg_solve(at_infer_t *c) {
     int32_t rank;
     int64_t *sizes = shared_batch(c, &a, &b, &rank);
     one_dtype(c, &a, &b);
-    if (c->status == AOT_OK && !at_same(c, rows_of(&b), rows_of(&a)))
+    if (c->status == AOT_OK && at_differs(c, rows_of(&b), rows_of(&a)))
       at_fail(c, "%s: a matrix of order %lld and a vector of %lld do not fit", c->row->name,
               (long long)at_hint(c, rows_of(&a)), (long long)at_hint(c, rows_of(&b)));
     if (c->status != AOT_OK) return;
@@ -404,7 +404,7 @@ void at_shape_lstsq(at_infer_t *c) {
   if (c->status != AOT_OK) return;
   b = need_right(c, &a, "b", &vector);
   one_dtype(c, &a, &b);
-  if (c->status == AOT_OK && !at_same(c, rows_of(&b), rows_of(&a)))
+  if (c->status == AOT_OK && at_differs(c, rows_of(&b), rows_of(&a)))
     at_fail(c, "%s: matrices of %lld rows and right-hand sides of %lld do not fit", c->row->name,
             (long long)at_hint(c, rows_of(&a)), (long long)at_hint(c, rows_of(&b)));
   sizes = shared_batch(c, &a, &b, &rank);
@@ -423,8 +423,7 @@ void at_shape_lstsq(at_infer_t *c) {
     sizes[rank] = columns_of(&a);
     at_put_strided(c, a.dtype, sizes, strides, rank + 1);
   }
-  if (at_hint(c, rows_of(&a)) > at_hint(c, columns_of(&a)) && (gels || by_values))
-    put_numbers(c, &x, a.dtype, columns_of(&b));
+  if (!at_at_most(c, rows_of(&a), columns_of(&a)) && (gels || by_values)) put_numbers(c, &x, a.dtype, columns_of(&b));
   else put_nothing(c, a.dtype);
   if (gels) put_nothing(c, AOT_I64);
   else put_number(c, &x, AOT_I64);
@@ -462,7 +461,7 @@ void at_shape_multi_dot(at_infer_t *c) {
     aot_type_t t = at_list_item(c, list, i);
     int end = i == 0 || i + 1 == n;
     if (t.rank != 2 && !(end && t.rank == 1)) at_fail(c, "%s: tensor %u has rank %d", c->row->name, i, (int)t.rank);
-    else if (i && !at_same(c, inner, t.sizes[0]))
+    else if (i && at_differs(c, inner, t.sizes[0]))
       at_fail(c, "%s: tensor %u has %lld rows, not %lld", c->row->name, i, (long long)at_hint(c, t.sizes[0]),
               (long long)at_hint(c, inner));
     if (c->status != AOT_OK) return;
@@ -494,7 +493,7 @@ void at_shape_tensorinv(at_infer_t *c) {
   if (ind < 1 || ind >= t.rank)
     at_fail(c, "%s: ind = %lld must be in 1 .. %d", c->row->name, (long long)ind, (int)t.rank - 1);
   if (c->status != AOT_OK) return;
-  if (!at_same(c, at_numel(c, t.sizes, (int32_t)ind), at_numel(c, t.sizes + ind, t.rank - (int32_t)ind)))
+  if (at_differs(c, at_numel(c, t.sizes, (int32_t)ind), at_numel(c, t.sizes + ind, t.rank - (int32_t)ind)))
     at_fail(c, "%s: the dimensions before and after %lld have different products", c->row->name, (long long)ind);
   for (int32_t d = (int32_t)ind; d < t.rank; d++) sizes[rank++] = t.sizes[d];
   for (int32_t d = 0; d < ind; d++) sizes[rank++] = t.sizes[d];
@@ -511,8 +510,9 @@ void at_shape_tensorsolve(at_infer_t *c) {
   for (int32_t d = 0; d < t.rank; d++)
     if (!(mask >> d & 1)) sizes[rank++] = t.sizes[d];
   for (uint32_t i = 0; i < n; i++) sizes[rank++] = t.sizes[at_wrap(c, dims[i], t.rank)];
-  if (c->status == AOT_OK && (b.rank > rank || !at_same(c, at_numel(c, sizes, b.rank), at_numel(c, b.sizes, b.rank)) ||
-                              !at_same(c, at_numel(c, sizes + b.rank, rank - b.rank), at_numel(c, b.sizes, b.rank))))
+  if (c->status == AOT_OK &&
+      (b.rank > rank || at_differs(c, at_numel(c, sizes, b.rank), at_numel(c, b.sizes, b.rank)) ||
+       at_differs(c, at_numel(c, sizes + b.rank, rank - b.rank), at_numel(c, b.sizes, b.rank))))
     at_fail(c, "%s: 'self' is no square system for 'other'", c->row->name);
   if (c->status == AOT_OK) at_put(c, t.dtype, sizes + b.rank, rank - b.rank);
 }

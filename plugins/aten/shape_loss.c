@@ -39,7 +39,7 @@ static void check_targets(at_infer_t *c, const aot_type_t *x, const aot_type_t *
   int32_t d, k = 0, dim = class_dim(x);
   int fits = x->rank > 0 && target->rank == x->rank - 1;
   for (d = 0; fits && d < x->rank; d++)
-    if (d != dim) fits = at_same(c, x->sizes[d], target->sizes[k++]);
+    if (d != dim) fits = !at_differs(c, x->sizes[d], target->sizes[k++]);
   if (!fits) {
     char text[2][90];
     at_fail(c, "%s of scores [%s] with targets [%s]", c->row->name, at_dims_text(c, x->sizes, x->rank, text[0], 90),
@@ -131,7 +131,7 @@ void at_shape_cosine_similarity(at_infer_t *c) {
 void at_shape_multilabel_margin(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "self"), target = at_tensor(c, "target");
   int32_t d, fits = x.rank == target.rank && x.rank <= 2;
-  for (d = 0; fits && d < x.rank; d++) fits = at_same(c, x.sizes[d], target.sizes[d]);
+  for (d = 0; fits && d < x.rank; d++) fits = !at_differs(c, x.sizes[d], target.sizes[d]);
   if (!fits) at_fail(c, "%s: scores and targets must have one shape, of rank 2 at most", c->row->name);
   at_shape_class_margin(c);
   if (c->desc->n_results == 2) at_put(c, x.dtype, target.sizes, target.rank);

@@ -11,7 +11,7 @@ static void same_dtype(at_infer_t *c, const aot_type_t *a, const aot_type_t *b) 
 
 static void inner_equal(at_infer_t *c, const aot_type_t *a, const aot_type_t *b, int64_t left, int64_t right) {
   char text[2][90];
-  if (c->status == AOT_OK && !at_same(c, left, right))
+  if (c->status == AOT_OK && at_differs(c, left, right))
     at_fail(c, "%s of [%s] with [%s]: the inner dimensions differ", c->row->name,
             at_dims_text(c, a->sizes, a->rank, text[0], 90), at_dims_text(c, b->sizes, b->rank, text[1], 90));
 }
@@ -160,7 +160,7 @@ static void check_experts(at_infer_t *c, const aot_type_t *x, const aot_type_t *
             (int)x->rank, (int)w->rank, (int)offs->rank);
   if (c->status != AOT_OK) return;
   inner_equal(c, x, w, x->sizes[1], w->sizes[1]);
-  if (!at_same(c, offs->sizes[0], w->sizes[0])) at_fail(c, "%s: an end for each expert is needed", c->row->name);
+  if (at_differs(c, offs->sizes[0], w->sizes[0])) at_fail(c, "%s: an end for each expert is needed", c->row->name);
 }
 
 void at_shape_grouped_mm_fallback(at_infer_t *c) {
@@ -202,7 +202,7 @@ void at_shape_cross(at_infer_t *c) {
   } else { /* cross: the first dimension of size 3 */
     for (dim = 0; dim + 1 < t[0].rank && !at_same(c, t[0].sizes[dim], 3); dim++) continue;
   }
-  if (t[0].rank != t[1].rank || t[0].rank == 0 || !at_same(c, t[0].sizes[dim], 3))
+  if (t[0].rank != t[1].rank || t[0].rank == 0 || at_differs(c, t[0].sizes[dim], 3))
     at_fail(c, "cross product along a dimension that is not of size 3");
   if (t[0].dtype != t[1].dtype)
     at_fail(c, "cross product of %s with %s", aot_dtype_name(t[0].dtype), aot_dtype_name(t[1].dtype));

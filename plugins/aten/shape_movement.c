@@ -27,7 +27,7 @@ void at_shape_cat(at_infer_t *c) {
     if (t.rank != rank) at_fail(c, "cat of tensors of rank %d and %d", (int)rank, (int)t.rank);
     for (d = 0; d < rank && c->status == AOT_OK; d++) {
       if (d == dim) total = at_add(c, total, t.sizes[d]);
-      else if (!at_same(c, t.sizes[d], sizes[d]))
+      else if (at_differs(c, t.sizes[d], sizes[d]))
         at_fail(c, "cat along dim %d: tensor %u has size %lld in dim %d, the first has %lld", (int)dim, i,
                 (long long)at_hint(c, t.sizes[d]), (int)d, (long long)at_hint(c, sizes[d]));
     }
@@ -52,7 +52,7 @@ void at_shape_stack(at_infer_t *c) {
     int same = t.rank == first.rank;
     c->n_pool = mark;
     dtype = at_promote_pair(c, dtype, t.dtype);
-    for (d = 0; same && d < t.rank; d++) same = at_same(c, t.sizes[d], first.sizes[d]);
+    for (d = 0; same && d < t.rank; d++) same = !at_differs(c, t.sizes[d], first.sizes[d]);
     if (!same) at_fail(c, "stack: tensor %u has another shape than the first", i);
   }
   for (d = 0; d <= first.rank; d++) sizes[d] = d == dim ? (int64_t)n : first.sizes[d - (d > dim)];
@@ -84,7 +84,7 @@ void at_shape_same_contiguous(at_infer_t *c) {
 void at_shape_one_hot(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int64_t *sizes = at_dims(c, AOT_MAX_RANK + 1);
-  if (at_hint(c, at_int(c, "num_classes")) < 0)
+  if (at_below(c, at_int(c, "num_classes"), 0))
     at_fail(c, "one_hot without num_classes: the result's size depends on the data, which is not supported");
   if (c->status != AOT_OK) return;
   memcpy(sizes, t.sizes, (size_t)t.rank * sizeof *sizes);
@@ -153,7 +153,7 @@ static void put_stacked(at_infer_t *c, int32_t least_rank, int vertical) {
       int64_t size = d < lead ? 1 : t.sizes[d - lead];
       if (d == dim) total = at_add(c, total, size);
       else if (i == 0) sizes[d] = size;
-      else if (!at_same(c, size, sizes[d]))
+      else if (at_differs(c, size, sizes[d]))
         at_fail(c, "%s: tensor %u has another size in dim %d", c->row->name, i, (int)d);
     }
   }
@@ -219,7 +219,7 @@ void at_shape_chunk_cat(at_infer_t *c) {
     int64_t rows;
     if (t.rank <= dim) at_fail(c, "_chunk_cat along dimension %d of a tensor of rank %d", (int)dim, (int)t.rank);
     for (d = 0; d < dim && c->status == AOT_OK; d++)
-      if (!at_same(c, t.sizes[d], first.sizes[d]))
+      if (at_differs(c, t.sizes[d], first.sizes[d]))
         at_fail(c, "_chunk_cat of tensors that differ before dimension %d", (int)dim);
     if (c->status != AOT_OK) return;
     rows = at_floordiv(c, at_add(c, t.sizes[dim], chunks - 1), chunks);
@@ -243,8 +243,7 @@ void at_shape_diag(at_infer_t *c) {
   {
     int64_t rows = offset >= 0 ? t.sizes[0] : at_sub(c, t.sizes[0], away),
             columns = offset >= 0 ? at_sub(c, t.sizes[1], away) : t.sizes[1];
-    sizes[0] = at_hint(c, rows) < at_hint(c, columns) ? rows : columns;
-    if (at_hint(c, sizes[0]) < 0) sizes[0] = 0;
+    sizes[0] = at_max(c, at_min(c, rows, columns), 0);
     at_put(c, t.dtype, sizes, 1);
   }
 }

@@ -13,7 +13,7 @@ static int32_t outer_rank(at_infer_t *c, const aot_type_t *x) {
   const int64_t *shape;
   int32_t n = (int32_t)at_ints(c, "normalized_shape", &shape), d;
   int match = n >= 1 && n <= x->rank;
-  for (d = 0; match && d < n; d++) match = at_same(c, x->sizes[x->rank - n + d], shape[d]);
+  for (d = 0; match && d < n; d++) match = !at_differs(c, x->sizes[x->rank - n + d], shape[d]);
   if (!match) {
     char text[2][90];
     at_fail(c, "normalized_shape [%s] does not end the input's shape [%s]", at_dims_text(c, shape, n, text[0], 90),
@@ -99,7 +99,7 @@ static void put_grouped(at_infer_t *c, const aot_type_t *x) {
 void at_shape_group_norm(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input");
   int64_t groups = at_int(c, "num_groups");
-  if (x.rank < 2 || groups <= 0 || at_hint(c, x.sizes[1]) % groups)
+  if (x.rank < 2 || groups <= 0 || at_differs(c, at_mod(c, x.sizes[1], groups), 0))
     at_fail(c, "group_norm of %lld channels in %lld groups", x.rank > 1 ? (long long)at_hint(c, x.sizes[1]) : 0LL,
             (long long)groups);
   put_grouped(c, &x);
@@ -210,7 +210,7 @@ void at_shape_batch_norm_backward(at_infer_t *c) {
 
 static void check_lengths(at_infer_t *c, const aot_type_t *v, const aot_type_t *g, int64_t dim) {
   int32_t at = at_wrap(c, dim, v->rank);
-  if (c->status == AOT_OK && v->rank && !at_same(c, at_numel(c, g->sizes, g->rank), v->sizes[at]))
+  if (c->status == AOT_OK && v->rank && at_differs(c, at_numel(c, g->sizes, g->rank), v->sizes[at]))
     at_fail(c, "%s: %lld lengths for the %lld slices of dim %d", c->row->name,
             (long long)at_hint(c, at_numel(c, g->sizes, g->rank)), (long long)at_hint(c, v->sizes[at]), (int)at);
 }

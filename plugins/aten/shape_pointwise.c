@@ -146,7 +146,7 @@ void at_shape_inplace(at_infer_t *c) {
   int64_t *sizes = at_dims(c, AOT_MAX_RANK);
   int32_t rank = at_broadcast(c, o.t, o.n_layout, sizes), d;
   int same = rank == o.t[0].rank;
-  for (d = 0; same && d < rank; d++) same = at_same(c, sizes[d], o.t[0].sizes[d]);
+  for (d = 0; same && d < rank; d++) same = !at_differs(c, sizes[d], o.t[0].sizes[d]);
   if (!same) {
     char text[2][120];
     at_fail(c, "operands of shape [%s] do not fit the written tensor's [%s]",
@@ -166,7 +166,7 @@ void at_shape_fill_diagonal(at_infer_t *c) {
   int32_t d;
   if (t.rank < 2) at_fail(c, "fill_diagonal_ takes a tensor of rank 2 or more, not %d", (int)t.rank);
   for (d = 1; t.rank > 2 && d < t.rank; d++)
-    if (!at_same(c, t.sizes[0], t.sizes[d]))
+    if (at_differs(c, t.sizes[0], t.sizes[d]))
       at_fail(c, "fill_diagonal_ of rank %d: dimensions differ in size", (int)t.rank);
   at_put_type(c, &t);
 }
@@ -241,7 +241,7 @@ void at_shape_glu(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int32_t dim = at_wrap(c, at_int(c, "dim"), t.rank);
   int64_t *sizes = at_dims_copy(c, t.sizes, t.rank);
-  if (t.rank == 0 || at_hint(c, sizes[dim]) % 2) at_fail(c, "glu halves a dimension of even size");
+  if (t.rank == 0 || at_differs(c, at_mod(c, sizes[dim], 2), 0)) at_fail(c, "glu halves a dimension of even size");
   else sizes[dim] = at_floordiv(c, sizes[dim], 2);
   t.sizes = sizes; /* of each half, which is a view */
   at_put_pointwise(c, t.dtype, &t, 1);

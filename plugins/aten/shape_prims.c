@@ -30,7 +30,7 @@ void at_shape_broadcast_in_dim(at_infer_t *c) {
     at_fail(c, "broadcast_in_dim names %u dimensions for a tensor of rank %d", m, (int)t.rank);
   for (i = 0; i < n && c->status == AOT_OK; i++) {
     if (at < m && dims[at] == (int64_t)i) {
-      if (!at_same(c, t.sizes[at], shape[i]) && !at_same(c, t.sizes[at], 1))
+      if (at_differs(c, t.sizes[at], shape[i]) && at_differs(c, t.sizes[at], 1))
         at_fail(c, "size %lld does not broadcast to %lld", (long long)at_hint(c, t.sizes[at]),
                 (long long)at_hint(c, shape[i]));
       strides[i] = at_same(c, t.sizes[at], shape[i]) ? t.strides[at] : 0;
@@ -86,8 +86,8 @@ void at_shape_collapse(at_infer_t *c) {
 void at_shape_split_dim(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "a");
   int64_t dim = at_int(c, "dim"), outer = at_int(c, "outer_length"), *sizes = at_dims(c, AOT_MAX_RANK + 1);
-  if (dim < 0 || dim >= t.rank || t.rank >= AOT_MAX_RANK || at_hint(c, outer) <= 0 ||
-      at_hint(c, t.sizes[dim]) % at_hint(c, outer)) {
+  if (dim < 0 || dim >= t.rank || t.rank >= AOT_MAX_RANK || at_at_most(c, outer, 0) ||
+      at_differs(c, at_mod(c, t.sizes[dim], outer), 0)) {
     at_fail(c, "split_dim of dimension %lld in %lld parts", (long long)dim, (long long)at_hint(c, outer));
     return;
   }
@@ -139,11 +139,11 @@ void at_shape_prims_view_dtype(at_infer_t *c) {
 /* start <= limit <= size, step > 0: nothing wraps and nothing is clamped */
 static void cut(at_infer_t *c, const aot_type_t *t, int32_t d, int64_t start, int64_t limit, int64_t step,
                 int64_t *sizes, int64_t *strides, int64_t *offset) {
-  int64_t size = at_hint(c, t->sizes[d]);
-  if (at_hint(c, start) < 0 || at_hint(c, limit) < at_hint(c, start) || at_hint(c, limit) > size ||
-      at_hint(c, step) < 1) {
-    at_fail(c, "slice of dimension %d of size %lld from %lld to %lld by %lld", (int)d, (long long)size,
-            (long long)at_hint(c, start), (long long)at_hint(c, limit), (long long)at_hint(c, step));
+  char text[4][48];
+  if (at_below(c, start, 0) || at_below(c, limit, start) || at_below(c, t->sizes[d], limit) || at_below(c, step, 1)) {
+    at_fail(c, "slice of dimension %d of size %s from %s to %s by %s", (int)d,
+            at_dims_text(c, &t->sizes[d], 1, text[0], 48), at_dims_text(c, &start, 1, text[1], 48),
+            at_dims_text(c, &limit, 1, text[2], 48), at_dims_text(c, &step, 1, text[3], 48));
     return;
   }
   sizes[d] = at_floordiv(c, at_add(c, at_sub(c, limit, start), at_sub(c, step, 1)), step);
@@ -192,7 +192,7 @@ void at_shape_prims_reshape(at_infer_t *c) {
   const int64_t *shape;
   uint32_t n = at_ints(c, "shape", &shape);
   int64_t from = at_numel(c, t.sizes, t.rank), to = at_numel(c, shape, (int32_t)n);
-  if (!at_same(c, from, to))
+  if (at_differs(c, from, to))
     at_fail(c, "%lld elements as %lld", (long long)at_hint(c, from), (long long)at_hint(c, to));
   at_put(c, t.dtype, shape, (int32_t)n);
 }
@@ -257,7 +257,7 @@ void at_shape_iota(at_infer_t *c) {
   int64_t *sizes = at_dims(c, 1);
   int32_t dtype = new_dtype(c);
   sizes[0] = at_int(c, "length");
-  if (!at_is_integral(dtype) || at_hint(c, sizes[0]) < 0 || at_hint(c, at_int(c, "step")) == 0)
+  if (!at_is_integral(dtype) || at_below(c, sizes[0], 0) || at_same(c, at_int(c, "step"), 0))
     at_fail(c, "iota of length %lld, step %lld, %s", (long long)at_hint(c, sizes[0]),
             (long long)at_hint(c, at_int(c, "step")), aot_dtype_name(dtype));
   at_put(c, dtype, sizes, 1);

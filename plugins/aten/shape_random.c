@@ -20,7 +20,7 @@ static void put_drawn(at_infer_t *c, int32_t dtype) {
   uint32_t n = at_ints(c, "size", &sizes);
   if (n > AOT_MAX_RANK) at_fail(c, "a tensor of rank %u, more than %d", n, AOT_MAX_RANK);
   for (uint32_t i = 0; i < n && c->status == AOT_OK; i++)
-    if (at_hint(c, sizes[i]) < 0) at_fail(c, "size %lld", (long long)at_hint(c, sizes[i]));
+    if (at_below(c, sizes[i], 0)) at_fail(c, "size %lld", (long long)at_hint(c, sizes[i]));
   if (c->status == AOT_OK) at_put(c, dtype, sizes, (int32_t)n);
 }
 
@@ -96,8 +96,8 @@ void at_shape_multinomial(at_infer_t *c) {
   if (c->status != AOT_OK) return;
   if (t.rank < 1 || t.rank > 2) at_fail(c, "weights of rank %d; they must have 1 or 2 dimensions", t.rank);
   if (c->status != AOT_OK) return;
-  if (at_hint(c, n) <= 0) at_fail(c, "%lld samples; at least one must be drawn", (long long)at_hint(c, n));
-  if (!at_bool(c, "replacement") && at_hint(c, n) > at_hint(c, t.sizes[t.rank - 1]))
+  if (at_at_most(c, n, 0)) at_fail(c, "%lld samples; at least one must be drawn", (long long)at_hint(c, n));
+  if (!at_bool(c, "replacement") && at_below(c, t.sizes[t.rank - 1], n))
     at_fail(c, "%lld samples of %lld weights without replacement", (long long)at_hint(c, n),
             (long long)at_hint(c, t.sizes[t.rank - 1]));
   sizes = at_dims_copy(c, t.sizes, t.rank);

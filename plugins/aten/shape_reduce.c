@@ -143,7 +143,7 @@ void at_shape_topk(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int32_t dim = at_wrap(c, at_int(c, "dim"), t.rank);
   int64_t *sizes = at_dims_copy(c, t.sizes, t.rank), k = at_int(c, "k");
-  if (at_hint(c, k) < 0 || at_hint(c, k) > (t.rank ? at_hint(c, sizes[dim]) : 1))
+  if (at_below(c, k, 0) || at_below(c, t.rank ? sizes[dim] : 1, k))
     at_fail(c, "k = %lld is out of range for dim %d", (long long)at_hint(c, k), (int)dim);
   if (t.rank) sizes[dim] = k;
   at_put(c, t.dtype, sizes, t.rank);

@@ -23,11 +23,12 @@ static void infer_sizes(at_infer_t *c, const aot_type_t *t, const int64_t *wante
     if (!(cancelled >> k & 1)) numel = at_mul(c, numel, t->sizes[k]);
   if (c->status != AOT_OK) return;
   if (hole >= 0) {
-    int64_t have = at_hint(c, numel), per = at_hint(c, rest);
-    if (per == 0 || have % per != 0)
-      at_fail(c, "%lld elements do not divide into rows of %lld", (long long)have, (long long)per);
+    char text[2][110];
+    if (at_same(c, rest, 0) || at_differs(c, at_mod(c, numel, rest), 0))
+      at_fail(c, "[%s] elements do not divide into rows of [%s]", at_dims_text(c, &numel, 1, text[0], 110),
+              at_dims_text(c, &rest, 1, text[1], 110));
     else out[hole] = at_floordiv(c, numel, rest);
-  } else if (!at_same(c, numel, rest)) {
+  } else if (at_differs(c, numel, rest)) {
     char text[2][110];
     at_fail(c, "a view of shape [%s] of a tensor of shape [%s]", at_dims_text(c, wanted, rank, text[0], 110),
             at_dims_text(c, t->sizes, t->rank, text[1], 110));

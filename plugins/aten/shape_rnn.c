@@ -6,7 +6,7 @@
 
 /* Parameters of a layer and direction. */
 static uint32_t n_params(at_infer_t *c, int lstm, const aot_type_t *h, const aot_type_t *cell) {
-  return 2 + 2 * (uint32_t)at_bool(c, "has_biases") + (uint32_t)(lstm && !at_same(c, h->sizes[2], cell->sizes[2]));
+  return 2 + 2 * (uint32_t)at_bool(c, "has_biases") + (uint32_t)(lstm && at_differs(c, h->sizes[2], cell->sizes[2]));
 }
 
 static void check_params(at_infer_t *c, int lstm, const aot_type_t *x, const aot_type_t *h, const aot_type_t *cell) {
@@ -19,12 +19,12 @@ static void check_params(at_infer_t *c, int lstm, const aot_type_t *x, const aot
             (long long)layers, (long long)directions, n_params(c, lstm, h, cell), n);
     return;
   }
-  if (at_hint(c, h->sizes[0]) != layers * directions)
+  if (at_differs(c, h->sizes[0], layers * directions))
     at_fail(c, "%s: the first state has %lld layers and directions, not %lld", c->row->name,
             (long long)at_hint(c, h->sizes[0]), (long long)(layers * directions));
   if (c->status != AOT_OK) return;
   w = at_list_item(c, "params", 0);
-  if (w.rank != 2 || !at_same(c, w.sizes[1], x->sizes[x->rank - 1]))
+  if (w.rank != 2 || at_differs(c, w.sizes[1], x->sizes[x->rank - 1]))
     at_fail(c, "%s of an input with %lld features; the first weight takes %lld", c->row->name,
             (long long)at_hint(c, x->sizes[x->rank - 1]), (long long)(w.rank == 2 ? at_hint(c, w.sizes[1]) : 0));
 }
@@ -40,10 +40,10 @@ void at_shape_rnn(at_infer_t *c) {
     at_fail(c, "%s of an input of rank %d with a state of rank %d", c->row->name, (int)x.rank, (int)h.rank);
   if (c->status != AOT_OK) return;
   check_params(c, lstm, &x, &h, &cell);
-  if (!packed && !at_same(c, x.sizes[batch_first ? 0 : 1], h.sizes[1]))
+  if (!packed && at_differs(c, x.sizes[batch_first ? 0 : 1], h.sizes[1]))
     at_fail(c, "%s of %lld sequences with a state of %lld", c->row->name,
             (long long)at_hint(c, x.sizes[batch_first ? 0 : 1]), (long long)at_hint(c, h.sizes[1]));
-  if (!packed && at_hint(c, x.sizes[batch_first ? 1 : 0]) == 0) at_fail(c, "%s over no steps", c->row->name);
+  if (!packed && at_same(c, x.sizes[batch_first ? 1 : 0], 0)) at_fail(c, "%s over no steps", c->row->name);
   if (packed && at_tensor(c, "batch_sizes").rank != 1) at_fail(c, "%s: batch_sizes must be a vector", c->row->name);
   width = at_bool(c, "bidirectional") ? at_mul(c, h.sizes[2], 2) : h.sizes[2];
   sizes[x.rank - 1] = width;
@@ -60,7 +60,7 @@ void at_shape_rnn_cell(at_infer_t *c) {
   int lstm = strstr(c->row->name, "lstm") != NULL;
   aot_type_t x = at_tensor(c, "input"), h = lstm ? at_list_item(c, "hx", 0) : at_tensor(c, "hx"), cell = h;
   if (lstm) cell = at_list_item(c, "hx", 1);
-  if (x.rank != 2 || h.rank != 2 || cell.rank != 2 || !at_same(c, x.sizes[0], h.sizes[0]))
+  if (x.rank != 2 || h.rank != 2 || cell.rank != 2 || at_differs(c, x.sizes[0], h.sizes[0]))
     at_fail(c, "%s of an input of rank %d with a state of rank %d; both are [batch, features]", c->row->name,
             (int)x.rank, (int)h.rank);
   at_put(c, h.dtype, h.sizes, h.rank);

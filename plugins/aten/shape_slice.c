@@ -7,12 +7,13 @@ void at_shape_select(at_infer_t *c) {
   at_view_t v = at_view_of(c, "self");
   int32_t dim = at_wrap(c, at_int(c, "dim"), v.rank);
   int64_t index = at_int(c, "index"), size = v.rank ? v.sizes[dim] : 0;
+  char text[2][64];
   if (v.rank == 0) at_fail(c, "select of a 0-dim tensor");
-  else if (at_hint(c, index) < -at_hint(c, size) || at_hint(c, index) >= at_hint(c, size))
-    at_fail(c, "index %lld is out of range for dim %d of size %lld", (long long)at_hint(c, index), (int)dim,
-            (long long)at_hint(c, size));
+  else if (at_at_most(c, size, index) || at_below(c, at_add(c, index, size), 0))
+    at_fail(c, "index %s is out of range for dim %d of size %s", at_dims_text(c, &index, 1, text[0], 64), (int)dim,
+            at_dims_text(c, &size, 1, text[1], 64));
   if (c->status != AOT_OK) return;
-  if (at_hint(c, index) < 0) index = at_add(c, index, size);
+  index = at_wrapped(c, index, size);
   v.offset = at_add(c, v.offset, at_mul(c, index, v.strides[dim]));
   at_view_drop(&v, dim);
   at_view_result(c, &v);
@@ -20,7 +21,7 @@ void at_shape_select(at_infer_t *c) {
 
 /* An index of a slice brought into [low, size]; negative ones count from the end. */
 static int64_t clamp_index(at_infer_t *c, int64_t i, int64_t low, int64_t size) {
-  if (at_hint(c, i) < 0) i = at_add(c, i, size);
+  i = at_wrapped(c, i, size);
   return at_min(c, at_max(c, i, low), size);
 }
 
@@ -28,7 +29,7 @@ static int64_t clamp_index(at_infer_t *c, int64_t i, int64_t low, int64_t size) 
 void at_slice_range(at_infer_t *c, int64_t size, int64_t *out_start, int64_t *out_length) {
   int64_t start = at_has(c, "start") ? at_int(c, "start") : 0, end = at_has(c, "end") ? at_int(c, "end") : size;
   int64_t step = at_has(c, "step") ? at_int(c, "step") : 1;
-  if (at_hint(c, step) <= 0) at_fail(c, "a slice steps by %lld, which must be positive", (long long)at_hint(c, step));
+  if (at_at_most(c, step, 0)) at_fail(c, "a slice steps by %lld, which must be positive", (long long)at_hint(c, step));
   start = clamp_index(c, start, 0, size);
   end = clamp_index(c, end, start, size);
   *out_start = start;
@@ -53,12 +54,13 @@ void at_shape_narrow(at_infer_t *c) {
   at_view_t v = at_view_of(c, "self");
   int32_t dim = at_wrap(c, at_int(c, "dim"), v.rank);
   int64_t start = at_int(c, "start"), length = at_int(c, "length");
+  char text[3][64];
   if (v.rank == 0) at_fail(c, "narrow of a 0-dim tensor");
   if (c->status != AOT_OK) return;
-  if (at_hint(c, start) < 0) start = at_add(c, start, v.sizes[dim]);
-  const int64_t from = at_hint(c, start), size = at_hint(c, v.sizes[dim]);
-  if (from < 0 || from > size || at_hint(c, length) > size - from)
-    at_fail(c, "narrow goes beyond dim %d of size %lld", (int)dim, (long long)size);
+  start = at_wrapped(c, start, v.sizes[dim]);
+  if (at_below(c, start, 0) || at_below(c, length, 0) || at_below(c, at_sub(c, v.sizes[dim], start), length))
+    at_fail(c, "narrow from %s by %s goes beyond dim %d of size %s", at_dims_text(c, &start, 1, text[0], 64),
+            at_dims_text(c, &length, 1, text[1], 64), (int)dim, at_dims_text(c, &v.sizes[dim], 1, text[2], 64));
   if (c->status != AOT_OK) return;
   v.offset = at_add(c, v.offset, at_mul(c, start, v.strides[dim]));
   v.sizes[dim] = length;
@@ -75,7 +77,7 @@ void at_shape_diagonal(at_infer_t *c) {
   columns = offset >= 0 ? at_sub(c, v.sizes[b], offset) : v.sizes[b];
   length = at_max(c, at_min(c, rows, columns), 0);
   stride = at_add(c, v.strides[a], v.strides[b]);
-  if (at_hint(c, length) > 0)
+  if (!at_same(c, length, 0))
     v.offset = at_add(c, v.offset,
                       offset >= 0 ? at_mul(c, offset, v.strides[b]) : at_mul(c, at_sub(c, 0, offset), v.strides[a]));
   at_view_drop(&v, a > b ? a : b);
@@ -89,7 +91,7 @@ void at_shape_unfold(at_infer_t *c) {
   int32_t dim = at_wrap(c, at_int(c, "dimension"), v.rank);
   int64_t window = at_int(c, "size"), step = at_int(c, "step"), size = v.rank ? v.sizes[dim] : 1;
   int64_t stride = v.rank ? v.strides[dim] : 1;
-  if (at_hint(c, window) > at_hint(c, size) || step <= 0)
+  if (at_below(c, size, window) || step <= 0)
     at_fail(c, "unfold of windows of %lld by %lld along a dim of size %lld", (long long)window, (long long)step,
             (long long)at_hint(c, size));
   if (c->status != AOT_OK) return;
@@ -108,16 +110,14 @@ static void put_pieces(at_infer_t *c, at_view_t *v, int32_t dim, const int64_t *
   char text[2][160];
   for (i = 0; i < n && c->status == AOT_OK; i++) {
     int64_t left = at_sub(c, total, at);
-    v->sizes[dim] = lengths ? lengths[i] : at_hint(c, left) < at_hint(c, chunk) ? left : chunk;
+    v->sizes[dim] = lengths ? lengths[i] : i + 1 == n ? left : chunk;
     v->offset = at_add(c, v->base.offset, at_mul(c, at, v->strides[dim]));
     at_view_result(c, v);
     at = at_add(c, at, v->sizes[dim]);
   }
-  if (lengths && !at_same(c, at, total))
-    at_fail(c, "the pieces [%s] do not add up to the dim, [%s]%s",
-            at_dims_text(c, lengths, (int32_t)n, text[0], sizeof text[0]),
-            at_dims_text(c, &total, 1, text[1], sizeof text[1]),
-            AOT_DIM_IS_SYM(at) || AOT_DIM_IS_SYM(total) ? " (~: a guess at what a run tells)" : "");
+  if (lengths && at_differs(c, at, total))
+    at_fail(c, "the pieces [%s] do not add up to the dim, %s", at_dims_text(c, lengths, (int32_t)n, text[0], 160),
+            at_dims_text(c, &total, 1, text[1], 160));
 }
 
 static void split_by(at_infer_t *c, at_view_t *v, int32_t dim, int64_t chunk) {

@@ -130,10 +130,13 @@ static void expand_to(at_infer_t *c, at_view_t *v, const int64_t *sizes, int32_t
     if (d >= lead) v->strides[d] = v->base.strides[d - lead];
     else v->strides[d] = d + 1 < rank ? at_mul(c, v->sizes[d + 1], v->strides[d + 1]) : 1;
     if (v->sizes[d] == old) continue;
-    v->strides[d] = 0;
-    if (at_hint(c, old) != 1)
-      at_fail(c, "expand of dim %d from %lld to %lld", (int)d, (long long)at_hint(c, old),
-              (long long)at_hint(c, wanted));
+    if (at_same(c, old, 1) || (at_differs(c, old, wanted) && !at_differs(c, old, 1))) {
+      v->strides[d] = 0;
+    } else if (at_differs(c, old, wanted)) {
+      char text[2][64];
+      at_fail(c, "expand of dim %d from %s to %s", (int)d, at_dims_text(c, &old, 1, text[0], 64),
+              at_dims_text(c, &wanted, 1, text[1], 64));
+    }
   }
   v->rank = rank;
 }

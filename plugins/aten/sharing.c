@@ -16,7 +16,7 @@ static void answer(const aot_call_t *call, int shares, uint32_t *out) {
 static int has_no_elements(at_infer_t *c, const aot_type_t *t) {
   int32_t d;
   for (d = 0; d < t->rank; d++)
-    if (at_hint(c, t->sizes[d]) == 0) return 1;
+    if (at_same(c, t->sizes[d], 0)) return 1;
   return 0;
 }
 
@@ -28,7 +28,7 @@ static int lies_like_a_view(at_infer_t *c, const aot_call_t *call) {
   if (has_no_elements(c, from)) return 1;
   if (!at_view_strides(c, from, to->sizes, to->rank, strides)) return 0;
   for (d = 0; d < to->rank; d++)
-    if (at_hint(c, to->sizes[d]) != 1 && !at_same(c, strides[d], to->strides[d])) return 0;
+    if (!at_at_most(c, to->sizes[d], 1) && !at_same_stride(c, strides[d], to->strides[d])) return 0;
   return 1;
 }
 
@@ -91,7 +91,7 @@ void at_sh_alone(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
 void at_sh_unsummed(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
   const aot_type_t *from = &call->operands[0], *to = &call->results[0];
   int32_t d, same = from->rank == to->rank && to->rank > 0;
-  for (d = 0; same && d < to->rank; d++) same = at_same(c, from->sizes[d], to->sizes[d]);
+  for (d = 0; same && d < to->rank; d++) same = !at_differs(c, from->sizes[d], to->sizes[d]);
   answer(call, same, out);
 }
 

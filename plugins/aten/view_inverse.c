@@ -104,7 +104,7 @@ aot_value_t at_vi_narrow(em_t *e, uint32_t index, aot_value_t base, aot_value_t 
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
   int64_t start = at_in_int(e, "start", 0);
   (void)index;
-  if (at_hint(at_infer(e), start) < 0) start = at_add(at_infer(e), start, t.sizes[dim]);
+  start = at_wrapped(at_infer(e), start, t.sizes[dim]);
   return scatter_range(e, base, updated, em_in(e, "dim"), start, at_in_int(e, "length", 0));
 }
 
@@ -175,8 +175,7 @@ aot_value_t at_vi_view_dtype(em_t *e, uint32_t index, aot_value_t base, aot_valu
 aot_value_t at_vi_expand(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t from = type_of(e, base), to = at_result_type(e, index);
   if (at_same_shape(e, &from, to.sizes, to.rank)) return updated;
-  if (at_hint(at_infer(e), at_numel(at_infer(e), from.sizes, from.rank)) ==
-      at_hint(at_infer(e), at_numel(at_infer(e), to.sizes, to.rank)))
+  if (at_same(at_infer(e), at_numel(at_infer(e), from.sizes, from.rank), at_numel(at_infer(e), to.sizes, to.rank)))
     return em_value(e, at_reshaped(e, em_v(updated), from.sizes, from.rank));
   em_fail(e, AOT_E_UNIMPLEMENTED, "clone the expanded tensor before writing it",
           "a write through %s: several elements are one in memory", at_name(e));

@@ -1,6 +1,9 @@
 /* The emitter behind derivative rules: ag_emit.h has the contract. */
 #include "ag_emit.h"
 
+#include <aot/ext/compare_dims.h>
+#include <aot/inline.h>
+
 #include <math.h>
 #include <stdio.h>
 
@@ -420,6 +423,15 @@ static void bad_shape(em_t *a, const ag_type_t *t, const int64_t *sizes, int32_t
           op_name(a).data, have, want);
 }
 
+/* Sizes that broadcasting has made equal. Where that depends on data, a view compares them when the program runs. */
+static em_x_t as_declared(em_t *a, em_x_t x, const ag_type_t *t, const int64_t *sizes) {
+  const aot_ext_compare_dims_t *dims = aot_ext(&a->host->head, AOT_EXT_COMPARE_DIMS);
+  for (int32_t d = 0; dims && d < t->rank; d++)
+    if (t->sizes[d] != sizes[d] && dims->compare(dims, a->prog, AOT_EXPR_EQ, t->sizes[d], sizes[d]) == AOT_DIMS_UNKNOWN)
+      return ag_reshape(a, x, sizes, t->rank);
+  return x;
+}
+
 em_x_t ag_sum_to(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank) {
   ag_type_t t;
   int64_t dims[AOT_MAX_RANK];
@@ -442,7 +454,7 @@ em_x_t ag_sum_to(em_t *a, em_x_t x, const int64_t *sizes, int32_t rank) {
     bad_shape(a, &t, sizes, rank);
     return x;
   }
-  if (n == 0) return x; /* symbolic sizes that broadcasting has made equal */
+  if (n == 0) return as_declared(a, x, &t, sizes);
   x = AG_OP(a, "sum.dim_IntList", x, em_list(a, dims, n), em_b(n != (uint32_t)lead));
   return n == (uint32_t)lead ? x : ag_reshape(a, x, sizes, rank);
 }

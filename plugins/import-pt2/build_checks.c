@@ -1,6 +1,7 @@
 /* build_checks.c - what is checked while a program is built: that the operators are known, that recorded types are what
  * the opset infers, that the archive's own assertions hold. */
 #include "builder.h"
+#include <aot/ext/compare_dims.h>
 #include <aot/ext/nearest.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -113,13 +114,10 @@ static aot_status_t put_type(const aot_type_sink_t *sink, const aot_type_t *type
   return AOT_OK;
 }
 
-/* A rule that brings in a symbol cannot know that the archive has a size for it: only dtype and rank are compared
- * then. */
 aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint32_t n, p2_types_t *out,
                       int *out_known) {
   aot_type_sink_t sink;
   aot_status_t status;
-  uint32_t n_symbols = b->host->graph->n_symbols(b->prog);
   memset(&sink, 0, sizeof sink);
   memset(out, 0, sizeof *out);
   out->b = b;
@@ -128,11 +126,12 @@ aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint3
   sink.put = put_type;
   status = b->host->edit->infer(b->prog, op, args, n, &sink);
   *out_known = status == AOT_OK;
-  out->any_sizes = b->host->graph->n_symbols(b->prog) != n_symbols;
   return status == AOT_E_UNIMPLEMENTED ? AOT_OK : status;
 }
 
 static void print_type(p2_builder_t *b, const aot_type_t *t, char *out, size_t size) {
+  const aot_ext_compare_dims_t *dims = aot_ext(&b->host->head, AOT_EXT_COMPARE_DIMS);
+  char one[64];
   size_t used;
   int32_t i;
   if (t->kind != AOT_TYPE_TENSOR) {
@@ -140,30 +139,32 @@ static void print_type(p2_builder_t *b, const aot_type_t *t, char *out, size_t s
     return;
   }
   used = (size_t)snprintf(out, size, "%s[", aot_dtype_name(t->dtype));
-  for (i = 0; i < t->rank && used + 24 < size; i++)
-    used += (size_t)snprintf(out + used, size - used, "%s%s%lld", i ? ", " : "", AOT_DIM_IS_SYM(t->sizes[i]) ? "~" : "",
-                             (long long)b->host->graph->dim_hint(b->prog, t->sizes[i]));
+  for (i = 0; i < t->rank && used + sizeof one + 3 < size; i++) {
+    if (AOT_DIM_IS_SYM(t->sizes[i]) && dims) dims->text(dims, b->prog, t->sizes[i], one, sizeof one);
+    else snprintf(one, sizeof one, "%lld", (long long)b->host->graph->dim_hint(b->prog, t->sizes[i]));
+    used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", one);
+  }
   snprintf(out + used, size - used, "]");
 }
 
-int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y, int any_sizes) {
+int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y) {
   int32_t i;
   if (x->kind != AOT_TYPE_TENSOR || y->kind != AOT_TYPE_TENSOR) return 1; /* None, numbers: the archive decides */
   if (x->dtype != y->dtype || x->rank != y->rank) return 0;
-  for (i = 0; i < x->rank && !any_sizes; i++)
+  for (i = 0; i < x->rank; i++)
     if (!p2_dims_agree(b, x->sizes[i], y->sizes[i])) return 0;
   return 1;
 }
 
 aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_t *inferred, const aot_type_t *given,
                             uint32_t n_given) {
-  char recorded[200], ours[200];
+  char recorded[400], ours[400];
   uint32_t i;
   if (inferred->n != n_given)
     return p2_node_bad(b, n, "import-pt2.shape-check", "the archive records %u results, the operator gives %u", n_given,
                        inferred->n);
   for (i = 0; i < n_given; i++) {
-    if (p2_types_agree(b, &given[i], &inferred->at[i], inferred->any_sizes)) continue;
+    if (p2_types_agree(b, &given[i], &inferred->at[i])) continue;
     print_type(b, &given[i], recorded, sizeof recorded);
     print_type(b, &inferred->at[i], ours, sizeof ours);
     p2_node_bad(b, n, "import-pt2.shape-check", "result %u is recorded as %s, its operands give %s", i, recorded, ours);

@@ -228,6 +228,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   d = spec.op.id == AOT_NO_ID ? NULL : h->graph->op_desc(b->prog, spec.op);
   if (!d) return p2_node_bad(b, n, "import-pt2.unknown-operator", "the operator is not known");
   AOT_TRY(p2_build_args(b, s, n, d, &args, &n_args));
+  AOT_TRY(p2_define_symbols(b, s, n, spec.op, args, n_args));
   for (i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], 0, &types));
   AOT_TRY(p2_origin(b, n, &spec.origin));
   if (autocast) AOT_TRY(p2_autocast(b, g, d, spec.origin, args, n_args, types.at, types.n));

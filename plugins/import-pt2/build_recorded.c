@@ -80,7 +80,7 @@ aot_status_t p2_correct_types(p2_builder_t *b, const p2_node_t *n, const aot_arg
   for (i = 0; i < types->n; i++) {
     int32_t dtype = real_dtype(n, i, &types->at[i]);
     if (dtype) types->at[i].dtype = dtype;
-    if (i < inferred->n && !p2_types_agree(b, &types->at[i], &inferred->at[i], inferred->any_sizes)) {
+    if (i < inferred->n && !p2_types_agree(b, &types->at[i], &inferred->at[i])) {
       if (!follows && !has_wrong_shape(b, n, i, &types->at[i], &inferred->at[i])) continue;
       types->at[i] = inferred->at[i];
     } else if (!dtype) {

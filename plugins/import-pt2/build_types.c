@@ -3,6 +3,7 @@
  * A symbol is created where it is first met; its range comes from range_constraints, its value from build_hints.c. */
 #include "builder.h"
 #include "sympy_text.h"
+#include <aot/ext/compare_dims.h>
 #include <aot/inline.h>
 #include <string.h>
 
@@ -98,10 +99,12 @@ aot_status_t p2_dim(p2_builder_t *b, const p2_dim_t *d, int64_t *out) {
   return p2_expr_read(b->env, d->text, &sink, out);
 }
 
-/* Expressions that cannot be told apart by their form are compared by their traced values. */
+/* What depends on data is as the archive declares it, until a run finds otherwise. */
 int p2_dims_agree(p2_builder_t *b, int64_t x, int64_t y) {
+  const aot_ext_compare_dims_t *dims = aot_ext(&b->host->head, AOT_EXT_COMPARE_DIMS);
   if (x == y) return 1;
   if (!AOT_DIM_IS_SYM(x) && !AOT_DIM_IS_SYM(y)) return 0;
+  if (dims) return dims->compare(dims, b->prog, AOT_EXPR_EQ, x, y) != 0;
   return b->host->graph->dim_hint(b->prog, x) == b->host->graph->dim_hint(b->prog, y);
 }
 

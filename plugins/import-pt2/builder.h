@@ -108,7 +108,12 @@ aot_status_t p2_dim(p2_builder_t *b, const p2_dim_t *d, int64_t *out);
 aot_status_t p2_type_of_meta(p2_builder_t *b, aot_str_t name, const p2_meta_t *m, aot_type_t *out);
 aot_status_t p2_type_of_name(p2_builder_t *b, const p2_graph_t *g, aot_str_t name, aot_type_t *out);
 aot_status_t p2_device(p2_builder_t *b, const p2_device_t *d, int32_t *out_device, int32_t *out_index);
-int p2_dims_agree(p2_builder_t *b, int64_t x, int64_t y); /* equal, as far as can be told */
+int p2_dims_agree(p2_builder_t *b, int64_t x, int64_t y); /* not certainly unequal */
+
+/* build_defined.c: symbols that are new in the recorded results of a node, and that its shape rule determines, are names
+ * for the rule's expressions from here on. */
+aot_status_t p2_define_symbols(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, aot_op_t op,
+                               const aot_arg_t *args, uint32_t n_args);
 
 /* An expression over symbols, or over the inputs of the model. */
 aot_status_t p2_dim_of_text(p2_builder_t *b, aot_str_t text, int64_t *out);
@@ -134,14 +139,13 @@ typedef struct p2_types { /* a list of types in scratch */
   p2_builder_t *b;
   aot_type_t *at;
   uint32_t n, capacity;
-  int any_sizes; /* they hold symbols of their own: sizes are not to be compared */
 } p2_types_t;
 /* AOT_OK with *out_known 0 when the opset has no shape rule for the operator. */
 aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint32_t n, p2_types_t *out, int *out_known);
 aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_t *inferred, const aot_type_t *given,
                             uint32_t n_given);
-/* Dtype and, unless any_sizes, sizes as far as can be told; what is no tensor agrees. */
-int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y, int any_sizes);
+/* Dtype, rank, and sizes that are not certainly unequal; what is no tensor agrees. */
+int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y);
 aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n);
 
 /* build_recorded.c: where PyTorch is known to record wrong types. Puts the inferred types, which may be none, in place

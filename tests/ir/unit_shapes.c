@@ -1,6 +1,7 @@
 /* The shape environment: equal expressions are equal numbers, ranges decide what they can, values come out right. */
 #include "tiny_opset.h"
 #include <aot/inline.h>
+#include <ir/dim_order.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -294,6 +295,39 @@ static void guards_of_other_forms(void **state) {
   world_deinit(&w);
 }
 
+static void leaf_of_size(world_t *w, int64_t size) {
+  const aot_leaf_info_t l = {
+      .struct_size = sizeof l,
+      .role = AOT_ROLE_USER_INPUT,
+      .type = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 1, .sizes = &size, .device = AOT_DEVICE_CPU}};
+  aot_leaf_t leaf;
+  assert_int_equal(aoth_edit_leaf_create(w->p, &l, &leaf), AOT_OK);
+}
+
+/* A hint decides only if its symbol is the size of a leaf, as long as that leaf exists. */
+static void comparisons_have_three_answers(void **state) {
+  world_t w;
+  (void)state;
+  world_init(&w);
+  const int64_t s = symbol(&w, "s", 2, 64, 8), u = symbol(&w, "u", 0, 6, 3), v = symbol(&w, "v", 0, INT64_MAX, 3);
+  assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
+  leaf_of_size(&w, s);
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_EQ, s, 8), 1);
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_LT, s, 8), 0);
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_EQ, u, v), AOT_DIMS_UNKNOWN);
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_EQ, u, 3), AOT_DIMS_UNKNOWN);
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_LE, u, 6), 1); /* by its range */
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_EQ, u, 7), 0);
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_LT, u, make(&w, AOT_EXPR_ADD, u, 1)), 1); /* by its form */
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_EQ, make(&w, AOT_EXPR_ADD, u, s), 11), AOT_DIMS_UNKNOWN);
+  const uint32_t n = aoth_exprs_count(w.p);
+  assert_int_equal(aoth_dims_decide(w.p, AOT_EXPR_LT, v, 99), AOT_DIMS_UNKNOWN);
+  assert_int_equal(aoth_exprs_count(w.p), n);
+  aoth_journal_undo(w.p);
+  assert_int_equal(aoth_dim_is_unbacked(w.p, s), 1);
+  world_deinit(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(constants_fold),
                                      cmocka_unit_test(equal_expressions_are_one),
@@ -301,6 +335,7 @@ int main(void) {
                                      cmocka_unit_test(guards_bound_differences),
                                      cmocka_unit_test(guards_of_other_forms),
                                      cmocka_unit_test(ranges_decide),
+                                     cmocka_unit_test(comparisons_have_three_answers),
                                      cmocka_unit_test(what_is_no_number_is_refused),
                                      cmocka_unit_test(simplification_keeps_the_value),
                                      cmocka_unit_test(hints_follow)};

@@ -273,6 +273,17 @@ static int64_t hint_of(void *self, int64_t dim) {
   return AOT_DIM_IS_SYM(dim) ? c->unknown_min : dim;
 }
 
+static int compare_dims(void *self, int32_t op, int64_t a, int64_t b) {
+  (void)self;
+  if (AOT_DIM_IS_SYM(a) || AOT_DIM_IS_SYM(b)) return AOT_DIMS_UNKNOWN;
+  return op == AOT_EXPR_EQ ? a == b : op == AOT_EXPR_LT ? a < b : a <= b;
+}
+
+static void dim_text(void *self, int64_t dim, char *out, uint64_t capacity) {
+  (void)self;
+  snprintf(out, (size_t)capacity, "d%lld", (long long)(dim - AOT_DIM_SYM));
+}
+
 /* One for all that a call does not know. */
 static aot_status_t make_symbol(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out) {
   infer_case_t *c = self;
@@ -322,7 +333,8 @@ static int carries_bit(void *self, uint32_t value, uint32_t bit) {
 }
 
 aot_status_t case_run(infer_case_t *c, at_infer_t *infer) {
-  at_env_t env = {c, type_of, make_dim, hint_of, make_symbol, region_result, put, infer_other, carries_bit};
+  at_env_t env = {c,           type_of,       make_dim, hint_of,     compare_dims, dim_text,
+                  make_symbol, region_result, put,      infer_other, carries_bit};
   return at_infer_run(infer, &at_rows[c->row], case_desc(c->row), c->args, c->n_args, &env);
 }
 

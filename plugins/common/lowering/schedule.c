@@ -60,8 +60,9 @@ static aot_status_t check_type(lw_build_t *b, const lw_value_t *v) {
         __builtin_mul_overflow(n, v->t.sizes[d] ? v->t.sizes[d] : 1, &n) || n > MOST_NBYTES ||
         __builtin_mul_overflow(v->t.sizes[d], v->t.strides[d], &step) || __builtin_add_overflow(reach, step, &reach) ||
         reach > MOST_NBYTES / 8)
-      return lw_fail(b->error, AOT_E_RANGE, "bad-size", "dimension %d has size %lld and stride %lld, which cannot be",
-                     d, (long long)v->t.sizes[d], (long long)v->t.strides[d]);
+      return lw_fail(b->error, AOT_E_RANGE, "bad-size",
+                     "a tensor cannot have size %lld and stride %lld in dimension %d, and offset %lld",
+                     (long long)v->t.sizes[d], (long long)v->t.strides[d], d, (long long)v->t.offset);
   return AOT_OK;
 }
 
@@ -111,9 +112,13 @@ static aot_status_t check_operands(lw_build_t *b) {
 }
 
 static aot_status_t read_value(lw_build_t *b, uint32_t row) {
+  const aot_snap_value_t *value = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + row;
   lw_value_t *v = lw_value(b, row);
-  *v = declared(b, AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + row);
-  return check_type(b, v);
+  *v = declared(b, value);
+  const aot_status_t status = check_type(b, v);
+  if (status != AOT_OK && value->def != AOT_NO_ID)
+    b->error->node = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)[value->def].id;
+  return status;
 }
 
 /* Of a segment (program_parts.h) the range holds values of other parts, too, which may have no sizes yet: they stay
