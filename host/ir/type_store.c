@@ -55,6 +55,27 @@ static aot_status_t check_dims(aot_prog_t *p, const int64_t *dims, int32_t rank,
   return AOT_OK;
 }
 
+/* Every element has an address: offset + the sum of (size - 1) * stride, in bytes, is a number. What symbols are in is
+ * known when it runs. Without strides it is dense. */
+static aot_status_t check_extent(aot_prog_t *p, const aot_type_t *t, const char *what) {
+  int64_t last = AOT_DIM_IS_SYM(t->offset) ? 0 : t->offset, dense = 1, step, nbytes;
+  int too_large = 0;
+  for (int32_t i = 0; i < t->rank; i++)
+    if (t->sizes[i] == 0) return AOT_OK;
+  for (int32_t i = t->rank; i-- > 0 && !too_large;) {
+    const int64_t size = AOT_DIM_IS_SYM(t->sizes[i]) ? 1 : t->sizes[i], stride = t->strides ? t->strides[i] : dense;
+    if (size > 1 && !AOT_DIM_IS_SYM(stride))
+      too_large = __builtin_mul_overflow(size - 1, stride, &step) || __builtin_add_overflow(last, step, &last);
+    if (!t->strides) too_large |= __builtin_mul_overflow(dense, size, &dense);
+  }
+  too_large |= __builtin_mul_overflow(last, 16, &nbytes); /* the largest element */
+  for (int32_t i = 0; t->strides && i < t->rank; i++)
+    too_large |= !AOT_DIM_IS_SYM(t->strides[i]) && t->strides[i] > INT64_MAX / 16;
+  if (!too_large) return AOT_OK;
+  return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: by its sizes and strides it is larger than memory can be",
+                       what);
+}
+
 static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char *what) {
   switch (t->dtype) {
 #define DTYPE_CASE(c, n, text, bytes) case n:
@@ -77,7 +98,8 @@ static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char 
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: rank %d without sizes", what, (int)t->rank);
   AOT_TRY(check_dims(p, t->sizes, t->rank, "size", what));
   if (t->strides) AOT_TRY(check_dims(p, t->strides, t->rank, "stride", what));
-  return check_dims(p, &t->offset, 1, "offset", what);
+  AOT_TRY(check_dims(p, &t->offset, 1, "offset", what));
+  return check_extent(p, t, what);
 }
 
 aot_status_t aoth_type_check(aot_prog_t *p, const aot_type_t *t, const char *what) {

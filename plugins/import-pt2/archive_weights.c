@@ -94,7 +94,7 @@ static aot_status_t from_saved(p2_env_t *e, const p2_saved_tensor_t *t, p2_weigh
   w->sizes = t->tensor->sizes;
   w->strides = t->tensor->strides;
   w->offset = t->tensor->i;
-  w->requires_grad = t->tensor->requires_grad;
+  w->requires_grad = -1; /* a state dict has its tensors detached */
   return bind_storage(e, w, t->storage);
 }
 

@@ -12,7 +12,7 @@ typedef struct p2_weight {
   uint64_t nbytes;            /* of the whole storage */
   int32_t dtype;              /* AOT_F32, .. */
   uint32_t rank;
-  int32_t requires_grad;
+  int32_t requires_grad; /* -1: not recorded */
   int32_t reserved;
   const int64_t *sizes, *strides;
   int64_t offset; /* elements */

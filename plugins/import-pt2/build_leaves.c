@@ -11,6 +11,18 @@
 
 static const p2_graph_t *top(const p2_builder_t *b) { return &b->program->graphs[0]; }
 
+/* Graph and signature name the same values. */
+static aot_status_t check_name(p2_builder_t *b, const char *what, uint32_t i, const p2_argument_t *arg,
+                               aot_str_t in_signature) {
+  const int has_name = arg->kind == P2_ARG_TENSOR || arg->kind == P2_ARG_SYM_INT || arg->kind == P2_ARG_SYM_BOOL ||
+                       arg->kind == P2_ARG_SYM_FLOAT;
+  if (!has_name || !in_signature.size || aot_str_eq(arg->u.s, in_signature)) return AOT_OK;
+  p2_fail(b->env, BAD_SIGNATURE, "%s %u of the graph is '%.*s', the signature says '%.*s'", what, i, P2_SHOW(arg->u.s),
+          P2_SHOW(in_signature));
+  p2_hint(b->env, "the archive is damaged: both are written from one list");
+  return AOT_E_INVALID;
+}
+
 /* ---- tied tensors ---- */
 
 /* Geometry and storage as bytes: equal keys, equal tensors. */
@@ -101,6 +113,11 @@ static aot_status_t bind_data(p2_builder_t *b, aot_str_t fqn, aot_leaf_info_t *l
     return p2_fail(b->env, "import-pt2.bad-weight",
                    "the data of '%.*s' has size %lld in dimension %d, the graph says %lld", P2_SHOW(fqn),
                    (long long)w->sizes[i], (int)i, (long long)leaf->type.sizes[i]);
+  if (leaf->role == AOT_ROLE_PARAMETER && w->requires_grad >= 0 &&
+      w->requires_grad != ((leaf->flags & AOT_LEAF_REQUIRES_GRAD) != 0))
+    return p2_fail(b->env, "import-pt2.bad-weight",
+                   "parameter '%.*s' requires %s gradient by its weight's description, and %s by the graph",
+                   P2_SHOW(fqn), w->requires_grad ? "a" : "no", w->requires_grad ? "none" : "one");
   leaf->type.strides = w->strides;
   leaf->type.offset = w->offset;
   leaf->data = w->data;
@@ -135,13 +152,13 @@ static aot_status_t make_leaf(inputs_t *in, uint32_t i) {
   leaf.role = role_of(spec->kind);
   AOT_TRY(p2_type_of_name(b, top(b), name, &leaf.type));
   if (spec->kind == P2_IN_USER) leaf.ordinal = in->n_user++;
-  if (spec->kind != P2_IN_USER) AOT_TRY(bind_data(b, spec->target, &leaf));
   if (spec->kind == P2_IN_BUFFER && spec->persistent) leaf.flags |= AOT_LEAF_PERSISTENT;
   if (meta != P2_NO_ENTRY && top(b)->metas[meta].requires_grad &&
       (spec->kind == P2_IN_USER || spec->kind == P2_IN_PARAMETER)) {
     leaf.flags |= AOT_LEAF_REQUIRES_GRAD;
     leaf.type.flags |= AOT_TYPE_REQUIRES_GRAD;
   }
+  if (spec->kind != P2_IN_USER) AOT_TRY(bind_data(b, spec->target, &leaf));
   AOT_TRY(names_of(in, i, &leaf));
   AOT_TRY(b->host->edit->leaf_create(b->prog, &leaf, &id));
   AOT_TRY(b->host->edit->input_add(b->prog, in->graph, leaf.role, id.id, &leaf.type, name, &value));
@@ -166,6 +183,7 @@ static aot_status_t one_input(inputs_t *in, uint32_t i) {
                       : spec->kind == P2_IN_BUFFER  ? &b->leaf_of_buffer
                                                     : NULL;
   aot_status_t status;
+  AOT_TRY(check_name(b, "input", i, arg, spec->value));
   if (spec->kind == P2_IN_OBJECT)
     return p2_fail(b->env, "import-pt2.custom-object",
                    "the model carries the custom object '%.*s', which is not supported", P2_SHOW(spec->target));
@@ -291,6 +309,7 @@ aot_status_t p2_build_outputs(p2_builder_t *b, aot_graph_t g, const p2_scope_t *
     aot_str_t name = top(b)->outputs[i].kind == P2_ARG_TENSOR ? top(b)->outputs[i].u.s : p2_str("");
     aot_value_t v;
     if (spec->kind == P2_OUT_TOKEN) continue;
+    AOT_TRY(check_name(b, "output", i, &top(b)->outputs[i], spec->value));
     AOT_TRY(output_value(b, s, i, &v));
     if (spec->kind == P2_OUT_USER || spec->kind == P2_OUT_LOSS) {
       int32_t role = spec->kind == P2_OUT_LOSS ? AOT_ROLE_LOSS : AOT_ROLE_USER_OUTPUT;

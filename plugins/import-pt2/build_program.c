@@ -237,6 +237,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   AOT_TRY(resolve_offsets(b, s, n, d->flags, known ? &inferred : NULL, &types));
   AOT_TRY(p2_correct_types(b, n, args, n_args, &inferred, &types));
   if (known) AOT_TRY(p2_check_types(b, n, &inferred, types.at, types.n));
+  AOT_TRY(p2_lay_out(b, n, d->flags, args, n_args, &inferred, &types));
   spec.n_args = n_args;
   spec.args = args;
   spec.n_types = types.n;
@@ -377,6 +378,37 @@ static aot_status_t region_output(p2_builder_t *b, aot_graph_t g, const p2_scope
   return AOT_OK;
 }
 
+/* Inputs of a region that runs once are the operands behind the graphs, in order. */
+static aot_status_t check_region_inputs(p2_builder_t *b, const p2_scope_t *outer, const frame_t *f,
+                                        const p2_node_t *n) {
+  const p2_graph_t *g = f->scope->graph;
+  const aot_op_t op = b->host->graph->op_find(b->prog, p2_op_name(n));
+  const aot_op_desc_t *d = op.id == AOT_NO_ID ? NULL : b->host->graph->op_desc(b->prog, op);
+  uint32_t last = n->n_inputs, position = 0;
+  if (!d || d->flags & AOT_OP_LOOP) return AOT_OK;
+  for (uint32_t i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i].arg.kind == P2_ARG_GRAPH) last = i;
+  for (uint32_t i = last + 1; i < n->n_inputs; i++) {
+    const p2_argument_t *a = &n->inputs[i].arg;
+    const uint32_t count =
+        a->kind == P2_ARG_TENSORS ? a->n : a->kind != P2_ARG_STRING; /* an identifier binds nothing */
+    for (uint32_t k = 0; k < count; k++, position++) {
+      const aot_str_t name = a->kind == P2_ARG_TENSORS ? a->u.names[k] : a->u.s;
+      const int is_tensor = a->kind == P2_ARG_TENSORS || a->kind == P2_ARG_TENSOR;
+      aot_type_t input, operand;
+      p2_bound_t outside, inside;
+      if (position >= g->n_inputs || !is_tensor || g->inputs[position].kind != P2_ARG_TENSOR) continue;
+      AOT_TRY(p2_lookup(b, outer, name, &outside));
+      AOT_TRY(p2_lookup(b, f->scope, g->inputs[position].u.s, &inside));
+      if (outside.kind != P2_BOUND_VALUE || inside.kind != P2_BOUND_VALUE) continue;
+      AOT_TRY(b->host->graph->value_type(b->prog, (aot_value_t){(uint32_t)outside.i}, &operand));
+      AOT_TRY(b->host->graph->value_type(b->prog, (aot_value_t){(uint32_t)inside.i}, &input));
+      AOT_TRY(p2_check_region_input(b, position, &input, &operand));
+    }
+  }
+  return AOT_OK;
+}
+
 /* The first region of the node that is not built yet; *out_any 0 when there is none. */
 static aot_status_t enter_region(p2_builder_t *b, walk_t *w, const p2_node_t *n, int *out_any) {
   frame_t f = {NULL, {AOT_NO_ID}, 0, NOT_A_REGION, 0, NULL, {0, 0}};
@@ -396,6 +428,7 @@ static aot_status_t enter_region(p2_builder_t *b, walk_t *w, const p2_node_t *n,
   f.scope->graph = &b->program->graphs[f.region];
   AOT_TRY(b->host->edit->graph_create(b->prog, AOT_GRAPH_REGION, f.scope->graph->name, &f.target));
   for (i = 0; i < f.scope->graph->n_inputs; i++) AOT_TRY(region_input(b, f.target, f.scope, i));
+  AOT_TRY(check_region_inputs(b, w->frames[w->n - 1].scope, &f, n));
   return push(b, w, f);
 }
 

@@ -148,6 +148,14 @@ aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_
 int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y);
 aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n);
 
+/* build_layout.c: results lie as their operators give them; recorded strides are believed only of operators whose layout
+ * no rule knows, if they can be. */
+aot_status_t p2_lay_out(p2_builder_t *b, const p2_node_t *n, uint32_t flags, const aot_arg_t *args, uint32_t n_args,
+                        const p2_types_t *inferred, p2_types_t *types);
+
+aot_status_t p2_check_region_input(p2_builder_t *b, uint32_t position, const aot_type_t *input,
+                                   const aot_type_t *operand);
+
 /* build_recorded.c: where PyTorch is known to record wrong types. Puts the inferred types, which may be none, in place
  * of those, and of what follows from them, and lists these results in b->mistaken, by their place in the node until
  * p2_number_mistaken makes them value ids. */

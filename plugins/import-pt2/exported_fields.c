@@ -219,8 +219,9 @@ aot_status_t p2_decode_meta(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_me
     return p2_bad(d->e, d->doc, &sizes, BAD_FIELD, "%u dimensions; at most %d are supported", out->rank, AOT_MAX_RANK);
   AOT_TRY(p2_field(d, at, j, "device", &value));
   AOT_TRY(p2_decode_device(d, &device, value, &out->device));
-  if ((value = present(j, "storage_offset"))) AOT_TRY(p2_decode_dim(d, &offset, value, &out->offset));
-  out->layout = AOT_LAYOUT_STRIDED;
-  AOT_TRY(p2_maybe_int(d, at, j, "layout", &out->layout));
+  AOT_TRY(p2_field(d, at, j, "storage_offset", &value));
+  AOT_TRY(p2_decode_dim(d, &offset, value, &out->offset));
+  AOT_TRY(p2_field_int(d, at, j, "layout", &out->layout));
+  AOT_TRY(p2_field(d, at, j, "requires_grad", &value));
   return p2_maybe_bool(d, at, j, "requires_grad", &out->requires_grad);
 }

@@ -183,6 +183,15 @@ static const spec_row_t output_rows[] = {{"user_output", P2_OUT_USER, NULL},
                                          {"gradient_to_user_input", P2_OUT_INPUT_GRADIENT, "user_input_name"},
                                          {"token", P2_OUT_TOKEN, NULL}};
 
+/* "arg" of a spec: {"name": ..}, in user inputs and outputs an Argument. Its name, if it has one. */
+static aot_str_t spec_value(json_t *spec) {
+  json_t *arg = json_object_get(spec, "arg"), *inner = json_object_iter_value(json_object_iter(arg));
+  const char *name = json_string_value(json_object_get(arg, "name"));
+  if (!name) name = json_string_value(json_object_get(inner, "name"));
+  if (!name) name = json_string_value(json_object_get(inner, "as_name"));
+  return p2_str(name ? name : "");
+}
+
 static aot_status_t spec(p2_decoder_t *d, const p2_at_t *at, json_t *j, const spec_row_t *rows, size_t n_rows,
                          const char *what, const spec_row_t **out_row, json_t **out_value, aot_str_t *out_target) {
   const char *key = NULL;
@@ -211,6 +220,7 @@ static aot_status_t input_specs(p2_decoder_t *d, const p2_at_t *up, json_t *sign
     AOT_TRY(spec(d, &here, json_array_get(j, i), input_rows, sizeof input_rows / sizeof *input_rows, "input_spec", &row,
                  &value, &list[i].target));
     list[i].kind = row->kind;
+    list[i].value = spec_value(value);
     list[i].persistent = 1;
     inner = p2_at_key(&here, row->key);
     if (row->kind == P2_IN_BUFFER) AOT_TRY(p2_maybe_bool(d, &inner, value, "persistent", &list[i].persistent));
@@ -233,6 +243,7 @@ static aot_status_t output_specs(p2_decoder_t *d, const p2_at_t *up, json_t *sig
     AOT_TRY(spec(d, &here, json_array_get(j, i), output_rows, sizeof output_rows / sizeof *output_rows, "output_spec",
                  &row, &value, &list[i].target));
     list[i].kind = row->kind;
+    list[i].value = spec_value(value);
   }
   out->output_specs = list;
   return AOT_OK;

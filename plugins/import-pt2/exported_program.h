@@ -111,6 +111,7 @@ typedef struct p2_input_spec {
   int32_t kind;
   int32_t persistent;
   aot_str_t target; /* name in the module */
+  aot_str_t value;  /* of the graph input; empty: none is named */
 } p2_input_spec_t;
 
 #define P2_OUT_USER 1
@@ -124,7 +125,7 @@ typedef struct p2_input_spec {
 typedef struct p2_output_spec {
   int32_t kind;
   int32_t reserved;
-  aot_str_t target;
+  aot_str_t target, value; /* as of inputs */
 } p2_output_spec_t;
 
 typedef struct p2_range {

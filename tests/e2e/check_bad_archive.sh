@@ -48,6 +48,34 @@ broken "the value 'tanh' is used before it is made" "node 'relu' (aten.relu.defa
   sub '"as_tensor":{"name":"linear"}},"kind":1}' '"as_tensor":{"name":"tanh"}},"kind":1}'
 broken "the value 'nobody' is used but never made" "node 'relu' (aten.relu.default)" models/model.json \
   sub '"as_tensor":{"name":"linear"}},"kind":1}' '"as_tensor":{"name":"nobody"}},"kind":1}'
+# the layout of a result is the operator's, a signature names the values of the graph, and nothing of a tensor is left out
+meta='"tanh":{"dtype":7,"sizes":[{"as_int":8},{"as_int":32}],"requires_grad":false,"device":{"type":"cpu","index":null}'
+broken 'result 0 is recorded with the strides [3, 1], which such a tensor cannot have' "node 'tanh' (aten.tanh.default) in module m.3" \
+  models/model.json sub "$meta"',"strides":[{"as_int":32}' "$meta"',"strides":[{"as_int":3}'
+broken 'result 0 is recorded with the strides [9223372036854775807, 1]' "node 'tanh' (aten.tanh.default) in module m.3" \
+  models/model.json sub "$meta"',"strides":[{"as_int":32}' "$meta"',"strides":[{"as_int":9223372036854775807}'
+broken 'result 0 is recorded on another device than its operands are on' "node 'tanh' (aten.tanh.default)" models/model.json \
+  sub "$meta" "$(echo "$meta" | sed 's/"cpu"/"cuda"/')"
+for field in '"requires_grad":false,' ',"layout":7' '"storage_offset":{"as_int":0},'; do
+  name=$(echo "$field" | sed 's/^,*"\([a-z_]*\)".*/\1/')
+  broken "the field '$name' is missing" '(graph_module.graph.tensor_values.' models/model.json sub "$field" ''
+done
+broken "output 0 of the graph is 'tanh', the signature says 'cross_entropy_loss'" 'd.pt2' models/model.json \
+  sub '"outputs":[{"as_tensor":{"name":"cross_entropy_loss"}}],"nodes"' '"outputs":[{"as_tensor":{"name":"tanh"}}],"nodes"'
+broken "input 6 of the graph is 'x', the signature says 'y'" 'd.pt2' models/model.json \
+  sub '{"user_input":{"arg":{"as_tensor":{"name":"x"}}}}' '{"user_input":{"arg":{"as_tensor":{"name":"y"}}}}'
+broken "parameter 'm.0.weight' requires no gradient by its weight's description, and one by the graph" 'd.pt2' \
+  weights_config.json sub '"requires_grad": true' '"requires_grad": false'
+text_too_large() { printf 'aot 1\nleaf 0 parameter "w" : f32[3, 2] strides [%s, 1]\n' "$1" > d.ir; }
+text_too_large 4611686018427387000; refuse 2 'by its sizes and strides it is larger than memory can be' 'd.ir:2:8' "$aothost" opt d.ir -o o.ir
+text_too_large 4; status 0 "$aothost" opt d.ir -o o.ir; rm -f o.ir
+# a region reads its operands as they lie
+cp "$root/tests/fixtures/history/t_unseen_leaf/train.pt2" region.pt2
+meta='"xs_0": {"dtype": 7, "sizes": [{"as_int": 4}, {"as_int": 4}], "requires_grad": true, "device": {"type": "cpu", "index": null}'
+m=region.pt2
+broken 'input 0 of the region is recorded with another dtype, rank or strides than the operand that it is' "node 't_'" models/model.json \
+  sub "$meta"', "strides": [{"as_int": 4}' "$meta"', "strides": [{"as_int": 5}'
+m=$models/mlp/train.pt2
 # nesting deeper than any stack
 awk 'BEGIN {for (i = 0; i < 200000; i++) printf "["}' > deep
 broken 'maximum parsing depth reached' 'models/model.json, line 1' models/model.json file deep
