@@ -127,6 +127,72 @@ static void bind_dims(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, 
   }
 }
 
+/* ---- strides ---- */
+
+/* Do two elements share an address? From the innermost dimension on, each stride must pass over all that is inside. */
+static int shares_addresses(int32_t rank, const int64_t *sizes, const int64_t *strides) {
+  int64_t reach = 1;
+  uint32_t seen = 0;
+  for (int32_t k = 0; k < rank; k++) {
+    int32_t next = -1;
+    int64_t step;
+    for (int32_t d = 0; d < rank; d++) {
+      if (sizes[d] == 0) return 0;
+      if (!(seen >> d & 1) && sizes[d] > 1 && (next < 0 || strides[d] < strides[next])) next = d;
+    }
+    if (next < 0) return 0;
+    seen |= 1u << next;
+    if (strides[next] < reach) return 1;
+    if (__builtin_mul_overflow(sizes[next] - 1, strides[next], &step) || __builtin_add_overflow(reach, step, &reach))
+      return 1;
+  }
+  return 0;
+}
+
+static int has_symbolic_strides(const aot_type_t *t) {
+  if (t->kind != AOT_TYPE_TENSOR) return 0;
+  int any = AOT_DIM_IS_SYM(t->offset);
+  for (int32_t d = 0; t->strides && d < t->rank; d++) any |= AOT_DIM_IS_SYM(t->strides[d]);
+  return any;
+}
+
+#define BOUND_BY_STRIDE 2 /* in aoth_sizes_t.bound */
+
+static void bind_stride(aoth_sizes_t *s, aot_prog_t *prog, int64_t dim, int64_t given) {
+  int64_t value;
+  uint32_t symbol;
+  if (!AOT_DIM_IS_SYM(dim) || !solve(prog, dim, given, &symbol, &value) || symbol >= s->n || s->bound[symbol]) return;
+  s->bound[symbol] = BOUND_BY_STRIDE;
+  s->value[symbol] = value;
+}
+
+/* A symbol that sizes do not determine, but strides or offset of an input hold, is as the tensor lies that was given;
+ * where its elements share addresses, as a dense one. Strides of dimensions of size 1 say nothing if others do. */
+static void bind_strides(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g) {
+  if (!has_symbolic_strides(g->type)) return;
+  aoth_tensor_t t = *g->tensor;
+  if (shares_addresses(t.rank, t.sizes, t.strides)) aoth_tensor_contiguous(&t);
+  for (int only_ones = 0; only_ones < 2; only_ones++)
+    for (int32_t d = 0; d < t.rank; d++)
+      if ((t.sizes[d] == 1) == only_ones) bind_stride(s, prog, g->type->strides[d], t.strides[d]);
+  bind_stride(s, prog, g->type->offset, t.offset);
+}
+
+/* Strides that another input determined must hold this one's elements apart. */
+static aot_status_t check_strides(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink) {
+  int64_t strides[AOT_MAX_RANK], value;
+  uint32_t symbol;
+  int any = 0;
+  if (!has_symbolic_strides(g->type)) return AOT_OK;
+  for (int32_t d = 0; d < g->type->rank; d++) {
+    AOT_TRY(aoth_sizes_dim(s, prog, g->type->strides[d], "an input's stride", sink, &strides[d]));
+    any |= solve(prog, g->type->strides[d], strides[d], &symbol, &value) && symbol < s->n &&
+           s->bound[symbol] == BOUND_BY_STRIDE;
+  }
+  if (!any || !shares_addresses(g->tensor->rank, g->tensor->sizes, strides)) return AOT_OK;
+  return complain(prog, g, sink, "by the strides that the model shares with other inputs its elements share addresses");
+}
+
 /* "dimension 0 should be 9, not 8, it is s0 * 2 + 1"; where nothing says which, "dimension 0 cannot be 8, it is s0 *
  * 4". */
 static aot_status_t complain_dim(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, uint32_t d,
@@ -290,8 +356,10 @@ aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given
   for (uint32_t i = 0; i < n; i++) AOT_TRY(check_type(prog, &inputs[i], sink));
   for (int bare = 1; bare >= 0; bare--)
     for (uint32_t i = 0; i < n; i++) bind_dims(s, prog, &inputs[i], bare);
+  for (uint32_t i = 0; i < n; i++) bind_strides(s, prog, &inputs[i]);
   AOT_TRY(mark_open(s, prog, sink));
   for (uint32_t i = 0; i < n; i++) AOT_TRY(check_dims(s, prog, &inputs[i], sink));
+  for (uint32_t i = 0; i < n; i++) AOT_TRY(check_strides(s, prog, &inputs[i], sink));
   for (uint32_t i = 0; i < n; i++) AOT_TRY(check_input_ranges(s, prog, &inputs[i], sink));
   AOT_TRY(check_ranges(s, prog, "the inputs make", sink));
   return check_guards(s, prog, "the inputs have", sink);

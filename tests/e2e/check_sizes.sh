@@ -1,6 +1,7 @@
 #!/bin/sh
 # Symbolic sizes: any within the constraints runs, one outside is refused by input, dimension and constraint. A range, equal
-# dimensions of two inputs, multiples, derived dimensions, the larger of two, a product. One compile serves all sizes.
+# dimensions of two inputs, multiples, derived dimensions, the larger of two, a product, a guard; strides that are symbols. One
+# compile serves all sizes.
 . "$(dirname "$0")/lib.sh"
 cat > inference.yaml <<'YAML'
 aot: 1
@@ -30,6 +31,12 @@ symbol t in [2, 8] hint 4" '[s, t]' '[max(s, t)]'
 model product "$s
 symbol t in [2, 8] hint 4" '[s, t]' '[s * t]'
 model rest "$s" '[s]' '[mod(s, 3)]'
+model guarded "$s
+guard mod(s, 2) == 0 \"s is even\"" '[s, 4]' '[s // 2]'
+model strided "$s
+symbol t in [0, 64] hint 9" '[s, 4] strides [t, 1]' '[s] strides [t]'
+model strided_alike "$s
+symbol t in [0, 64] hint 9" '[s, 4] strides [t, 1]' '[s, 5] strides [t, 1]'
 
 seed=$root/tests/fixtures/scenarios/mut_simple/expected.safetensors
 # call STATUS NAME SIZES0 SIZES1 [MESSAGE]: on both backends
@@ -63,6 +70,10 @@ call 0 product 3x5 15
 call 2 product 3x5 14 'input 1 \(y\): .* dimension 0 should be 15, not 14, it is s \* t'
 call 0 rest 5 2
 call 2 rest 5 1 'input 1 \(y\): .* dimension 0 should be 2, not 1, it is mod\(s, 3\)'
+call 0 guarded 4x4 2
+call 2 guarded 5x4 2 'the inputs have sizes for which the model is not valid: .* under the guard s is even \(s = 5\)'
+call 0 strided 3x4 3
+call 2 strided_alike 3x4 3x5 'input 1 \(y\): .* by the strides that the model shares with other inputs its elements share addresses'
 
 # Three sizes of an exported model, every stage once.
 region=$root/tests/fixtures/regions/dyn_mlp
