@@ -13,12 +13,25 @@ static em_x_t sum_from_end(em_t *a, em_x_t x, em_x_t dim) {
 
 void ag_rule_cumsum(em_t *a) { ag_set(a, "self", sum_from_end(a, ag_g(a, 0), ag_arg(a, "dim"))); }
 
+/* The exclusive running product for a size that is not known before the run: a cumprod of what is moved by one. */
+static em_x_t running_product_of_any(em_t *a, em_x_t x, uint32_t d, int from_end, int32_t rank) {
+  int64_t pad[2 * AOT_MAX_RANK] = {0}, dim = d;
+  const em_x_t dims = em_list(a, &dim, 1);
+  pad[2 * ((uint32_t)rank - 1 - d)] = 1;
+  pad[2 * ((uint32_t)rank - 1 - d) + 1] = -1;
+  if (from_end) x = AG_OP(a, "flip", x, dims);
+  x = AG_OP(a, "constant_pad_nd", x, em_list(a, pad, 2 * (uint32_t)rank), em_i(1));
+  x = AG_OP(a, "cumprod", x, em_i(dim));
+  return from_end ? AG_OP(a, "flip", x, dims) : x;
+}
+
 /* The product of the others, for each element along dim d: what stands before times what stands after. Two exclusive
  * running products, as log2(n) doubling steps of shifted multiplication (Hillis and Steele 1986), so that zeros need no
- * special case. n must be a constant. */
+ * special case. */
 static em_x_t running_product(em_t *a, em_x_t x, uint32_t d, int64_t n, int from_end, int32_t rank) {
   int64_t pad[2 * AOT_MAX_RANK] = {0}, step;
   uint32_t at = 2 * ((uint32_t)rank - 1 - d); /* pads count from the last dimension: before, after */
+  if (AOT_DIM_IS_SYM(n)) return running_product_of_any(a, x, d, from_end, rank);
   for (step = 1; a->status == AOT_OK; step *= 2) {
     int64_t shift = step == 1 ? 1 : step / 2;
     em_x_t moved;
@@ -45,11 +58,6 @@ void ag_rule_prod(em_t *a) {
   t = ag_type(a, x);
   if (a->info.n_results && em_is_value(ag_y(a, 0))) x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
   d = all || t.rank == 0 ? 0 : ag_dim(a, ag_int(a, dim, 0), t.rank);
-  if (t.rank > 0 && AOT_DIM_IS_SYM(t.sizes[d])) {
-    em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
-            "the derivative of a product over a symbolic size is not supported");
-    return;
-  }
   if (t.rank == 0) others = em_i(1);
   else
     others = ag_mul(a, running_product(a, ag_wide(a, x), d, t.sizes[d], 0, t.rank),
@@ -77,29 +85,43 @@ static em_x_t shifted_left(em_t *a, em_x_t x, uint32_t d, int64_t n, int32_t ran
 
 /* y_i = x_0 .. x_i. x_k gets (x_0 .. x_{k-1}) S_k with S_k = g_k + x_{k+1} S_{k+1}: a linear recurrence from the end,
  * in log2(n) doubling steps; zeros need no special case. */
+static em_x_t through_cumprod(em_t *a, em_x_t x, em_x_t g, uint32_t d, const ag_type_t *t) {
+  em_x_t s = g, factor = shifted_left(a, x, d, 1, t->rank);
+  for (int64_t step = 1; a->status == AOT_OK && step < t->sizes[d]; step *= 2) {
+    s = ag_add(a, s, ag_mul(a, factor, shifted_left(a, s, d, step, t->rank)));
+    factor = ag_mul(a, factor, shifted_left(a, factor, d, step, t->rank));
+  }
+  return ag_mul(a, running_product(a, x, d, t->sizes[d], 0, t->rank), s);
+}
+
+/* The same from the first zero on, for a size that is not known before the run: what lies behind the first zero gets 0;
+ * the zero itself the product before it, times the sum over g_i x_{k+1} .. x_i up to the second zero
+ * (cumprod_backward of torch/csrc/autograd/FunctionsManual.cpp). zeros: how many there are up to each element. */
+static em_x_t through_zeros(em_t *a, em_x_t x, em_x_t g, em_x_t is_zero, em_x_t zeros, em_x_t dim) {
+  const int64_t d = ag_int(a, dim, 0);
+  const em_x_t first = ag_compare(a, "eq", ag_mul(a, is_zero, zeros), em_i(1)),
+               segment = ag_compare(a, "eq", zeros, em_i(1)), dims = em_list(a, &d, 1);
+  const em_x_t before =
+      AG_OP(a, "prod.dim_int", ag_where(a, ag_compare(a, "eq", zeros, em_i(0)), x, em_i(1)), dim, em_b(1));
+  em_x_t behind = AG_OP(a, "cumprod", ag_where(a, segment, ag_where(a, first, em_i(1), x), em_i(1)), dim);
+  behind = ag_where(a, segment, ag_mul(a, g, behind), em_none());
+  behind = AG_OP(a, "sum.dim_IntList", behind, dims, em_b(1));
+  return ag_where(a, first, ag_mul(a, before, behind), em_none());
+}
+
 void ag_rule_cumprod(em_t *a) {
-  em_x_t x = ag_arg(a, "self"), s = ag_g(a, 0), g = s, dim = ag_arg(a, "dim"), factor, before, divided;
+  em_x_t x = ag_arg(a, "self"), s = ag_g(a, 0), g = s, dim = ag_arg(a, "dim"), is_zero, zeros, before, divided;
   ag_type_t t = ag_type(a, x);
   uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank);
-  int64_t step;
   if (t.rank == 0 || t.sizes[d] == 1) {
     ag_set(a, "self", s);
     return;
   }
-  if (AOT_DIM_IS_SYM(t.sizes[d])) {
-    em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
-            "the derivative of a product over a symbolic size is not supported");
-    return;
-  }
   x = ag_cast(a, x, ag_type(a, s).dtype);
-  factor = shifted_left(a, x, d, 1, t.rank);
-  for (step = 1; a->status == AOT_OK && step < t.sizes[d]; step *= 2) {
-    s = ag_add(a, s, ag_mul(a, factor, shifted_left(a, s, d, step, t.rank)));
-    factor = ag_mul(a, factor, shifted_left(a, factor, d, step, t.rank));
-  }
-  s = ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), s);
-  before = ag_cast(a, ag_compare(a, "eq", x, em_i(0)), AOT_I64);
-  before = ag_compare(a, "eq", AG_OP(a, "cumsum", before, dim), em_i(0));
+  is_zero = ag_cast(a, ag_compare(a, "eq", x, em_i(0)), AOT_I64);
+  zeros = AG_OP(a, "cumsum", is_zero, dim);
+  s = AOT_DIM_IS_SYM(t.sizes[d]) ? through_zeros(a, x, g, is_zero, zeros, dim) : through_cumprod(a, x, g, d, &t);
+  before = ag_compare(a, "eq", zeros, em_i(0));
   divided = ag_div(a, sum_from_end(a, ag_where(a, before, ag_mul(a, ag_y(a, 0), g), em_none()), dim), x);
   ag_set(a, "self", ag_where(a, before, divided, s));
 }

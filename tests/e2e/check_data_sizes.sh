@@ -1,11 +1,12 @@
 #!/bin/sh
-# Slices, selects, narrows, splits, concatenations and masked writes of sizes that depend on data, trained on both backends:
-# what PyTorch gave, at all sizes that were recorded, 0 and 1 among them. Sizes that do not fit are refused when the program
-# runs, with the operator and its line.
+# Slices, selects, narrows, splits, concatenations, products and masked writes of sizes that depend on data, trained on
+# both backends: what PyTorch gave, at all sizes that were recorded, 0 and 1 among them. Sizes that do not fit are refused
+# when the program runs, with the operator and its line.
 . "$(dirname "$0")/lib.sh"
 programs=$root/tests/fixtures/found2
 for backend in backend-ref backend-cpu; do
-  for folder in "$programs"/data_sizes/* "$programs"/mask_index_put/* "$programs"/symbolic_split/*; do
+  for folder in "$programs"/data_sizes/* "$programs"/mask_index_put/* "$programs"/symbolic_split/* \
+    "$programs"/prod_dynamic/*; do
     for expected in "$folder"/expected*.safetensors; do
       status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$folder/train.pt2" --expect "$expected" \
         --set vars.backend=$backend
