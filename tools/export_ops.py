@@ -468,15 +468,16 @@ def meta(t):
     return {"shape": list(t.shape), "stride": list(t.stride()), "dtype": str(t.dtype).removeprefix("torch.")}
 
 
-DIFFERENTIATED = (torch.float32, torch.complex64) if torch else ()
+def differentiated(options):
+    return (torch.float32, torch.complex64) + ((torch.bfloat16, torch.float16) if options.half_gradients else ())
 
 
-def record_gradients(writer: Writer, case: dict, call: Call):
+def record_gradients(writer: Writer, case: dict, call: Call, dtypes):
     args, leaves = [copied(a) for a in call.args], {}
     for i, a in enumerate(args):
         for path, t in [(str(i), a)] if isinstance(a, torch.Tensor) else [
                 (f"{i}.{k}", e) for k, e in enumerate(a)] if isinstance(a, list) else []:
-            if isinstance(t, torch.Tensor) and t.dtype in DIFFERENTIATED:
+            if isinstance(t, torch.Tensor) and t.dtype in dtypes:
                 leaves[path] = t.detach().requires_grad_()
                 if "." in path:
                     a[int(path.split(".")[1])] = leaves[path]
@@ -487,7 +488,7 @@ def record_gradients(writer: Writer, case: dict, call: Call):
     try:
         results = flat(call.func(*args, **{k: copied(v) for k, v in call.kwargs.items()}))
         chosen = {str(k): r for k, r in enumerate(results)
-                  if isinstance(r, torch.Tensor) and r.requires_grad and r.dtype in DIFFERENTIATED}
+                  if isinstance(r, torch.Tensor) and r.requires_grad and r.dtype in dtypes}
         if not chosen:
             return
         tangents = {k: torch.randn(r.shape, dtype=r.dtype) for k, r in chosen.items()}
@@ -522,10 +523,12 @@ def write_call(writer: Writer, call: Call, options) -> str:
         writer.tensors = {k: t for k, t in writer.tensors.items() if not k.startswith(case["id"] + ".")}
         return "an argument without a form"
     case["shares"] = shares(call.func, copied(call.args), {k: copied(v) for k, v in call.kwargs.items()})
+    if options.tolerance is not None:
+        case["tolerance"] = options.tolerance
     if not options.no_meta:
         case["out_meta"] = [meta(o) for o in outputs]
     if options.gradients:
-        record_gradients(writer, case, call)
+        record_gradients(writer, case, call, differentiated(options))
     writer.cases.append(case)
     return "recorded"
 
@@ -576,7 +579,9 @@ def parse(argv):
     p.add_argument("--smallest", action="store_true", help="the smallest of like calls: a small but broad set")
     p.add_argument("--reference", action="store_true", help="reference samples too: mixed dtypes, NaN, infinity; slow")
     p.add_argument("--gradients", action="store_true", help="of calls with float32 arguments")
+    p.add_argument("--half-gradients", action="store_true", help="and of those with bfloat16 and float16 arguments")
     p.add_argument("--edges", action="store_true", help="with NaN, infinities, signed zeros and denormals among the floats")
+    p.add_argument("--tolerance", type=float, metavar="T", help="of the cases, in place of their dtypes' tolerances")
     p.add_argument("--no-meta", action="store_true", help="leave out_meta, the strides that PyTorch gives results, away")
     p.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same files (0)")
     p.add_argument("--skip", metavar="FILE", help="overloads or OpInfo names to leave out, a line each, # begins a remark")

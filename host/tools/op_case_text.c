@@ -21,7 +21,7 @@ typedef struct writer {
   const aoth_st_t *data;
   aoth_text_t leaves, inputs, call;
   int with_grad;
-  json_t *exact_grads;                            /* halves among its paths require a gradient, too */
+  json_t *grads;                                  /* halves among its paths require a gradient, too */
   uint32_t written[AOTH_CASE_TENSORS], n_written; /* inputs that the operator writes */
 } writer_t;
 
@@ -92,7 +92,7 @@ static int put_tensor(writer_t *w, json_t *arg, const char *path) {
     if (json_integer_value(json_object_get(arg, "offset")) != 0)
       aoth_text_f(&type, " offset %lld", (long long)json_integer_value(json_object_get(arg, "offset")));
   }
-  if (w->with_grad && (t->dtype == AOT_F32 || t->dtype == AOT_C64 || json_object_get(w->exact_grads, path)))
+  if (w->with_grad && (t->dtype == AOT_F32 || t->dtype == AOT_C64 || json_object_get(w->grads, path)))
     aoth_text_z(&type, " grad");
   aoth_text_f(&w->leaves, "leaf %u user_input %u \"a%u\" : %s\n", n, n, n, type.data ? type.data : "");
   aoth_text_f(&w->inputs, "  in %%a%u = user_input %u : %s\n", n, n, type.data ? type.data : "");
@@ -241,7 +241,7 @@ int aoth_case_write(json_t *one, const aot_op_desc_t *op, const aoth_st_t *data,
       .out = out,
       .data = data,
       .with_grad = with_grad,
-      .exact_grads = json_object_get(one, "exact_grads"),
+      .grads = json_object_get(one, "grads"),
   };
   memset(out, 0, sizeof *out);
   int ok = put_call(&w, one, op);

@@ -338,10 +338,13 @@ static int failed_type(running_t *r, const char *what, const aoth_tensor_t *got,
   return failed(r, AOTH_CASE_TYPE, why);
 }
 
-/* |a - b| <= tol * (|b| + the largest |b| / 10) + 1e-7: sums that cancel are as exact as their terms allow. */
+/* |a - b| <= tol * (|b| + the largest |b| / 10) + 1e-7: sums that cancel are as exact as their terms allow. tol is the
+ * case's `tolerance`, or the dtype's. */
 static int compare_recorded(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
                             const aoth_tensor_t *wanted, int is_gradient) {
-  const double tol = aoth_usual_tolerance(wanted->dtype, is_gradient),
+  const json_t *of_case = json_object_get(r->one, "tolerance");
+  const double tol = json_is_number(of_case) ? json_number_value(of_case)
+                                             : aoth_usual_tolerance(wanted->dtype, is_gradient),
                most = aot_dtype_size(wanted->dtype) ? aoth_tensor_largest(wanted) : 0;
   const aoth_compare_t c = aoth_compare_tensors(got, wanted, tol, tol * most / 10 + 1e-7);
   char why[300];

@@ -134,6 +134,11 @@ aot_status_t at_dc_isclose(em_t *e, aot_value_t *out) {
   return at_give(e, close, out);
 }
 
+/* gather takes no negative indices, take_along_dim counts them from the end of n elements. */
+static em_x_t from_the_end(em_t *e, em_x_t index, int64_t n) {
+  return WHERE(LT(index, em_i(0)), ADD(index, em_i(n)), index);
+}
+
 aot_status_t at_dc_take_along_dim(em_t *e, aot_value_t *out) {
   em_x_t x = IN("self"), index = IN("indices");
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
@@ -141,9 +146,11 @@ aot_status_t at_dc_take_along_dim(em_t *e, aot_value_t *out) {
   int32_t dim;
   if (!at_in_has(e, "dim")) {
     flat = at_numel(at_infer(e), t.sizes, t.rank);
-    return at_give(e, EM(e, "gather", at_reshaped(e, x, &flat, 1), em_i(0), at_reshaped(e, index, to.sizes, 1)), out);
+    index = from_the_end(e, at_reshaped(e, index, to.sizes, 1), flat);
+    return at_give(e, EM(e, "gather", at_reshaped(e, x, &flat, 1), em_i(0), index), out);
   }
   dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
+  index = from_the_end(e, index, t.sizes[dim]);
   memcpy(sizes, to.sizes, (size_t)to.rank * sizeof *sizes);
   sizes[dim] = t.sizes[dim];
   return at_give(

@@ -52,17 +52,24 @@ static em_x_t at_target(em_t *e, const rows_t *r, em_x_t x) {
   return EM(e, "squeeze.dim", EM(e, "gather", x, em_i(r->dim), at_unsqueeze(e, r->target, r->dim)), em_i(r->dim));
 }
 
+/* Minus the weighted logarithm at the class, of the target's shape. By choice: 0 times what an ignored row has at class
+ * 0, an infinity for one, would be NaN, and so would be its derivative where the mean divides by 0. */
+static em_x_t row_losses(em_t *e, const rows_t *r, em_x_t logp) {
+  em_x_t loss = NEG(at_target(e, r, logp));
+  if (!em_is_none(r->class_weight)) loss = MUL(loss, r->weight);
+  return WHERE(r->kept, loss, em_f(0.0));
+}
+
 static em_x_t class_reduced(em_t *e, const rows_t *r, em_x_t loss, int64_t reduction) {
   if (reduction == 0) return loss;
   loss = sum_all(e, loss);
   return reduction == 1 ? DIV(loss, sum_all(e, r->weight)) : loss;
 }
 
-/* a 0-dim or scalar-like gradient, or one of the target's shape, as a factor per row; divided by `total` for the
- * mean */
+/* The gradient g of the loss as one factor per row, divided by `total` for the mean, and 0 for an ignored row: the mean
+ * over ignored rows alone has total 0 and an infinite factor, which PyTorch's kernels never multiply. */
 static em_x_t row_factor(em_t *e, const rows_t *r, em_x_t g, int64_t reduction, em_x_t total) {
-  if (reduction == 0) return at_unsqueeze(e, g, r->dim);
-  return reduction == 1 ? DIV(g, total) : g;
+  return WHERE(r->kept, reduction == 1 ? DIV(g, total) : g, em_f(0.0));
 }
 
 static em_x_t one_hot(em_t *e, const rows_t *r) {
@@ -74,7 +81,7 @@ aot_status_t at_dc_nll_loss(em_t *e, aot_value_t *out) {
   em_x_t logp = at_math(e, IN("self"));
   rows_t r = class_rows(e, logp);
   int64_t reduction = at_in_int(e, "reduction", 1);
-  em_x_t loss = NEG(MUL(at_target(e, &r, logp), r.weight));
+  em_x_t loss = row_losses(e, &r, logp);
   at_give_cast(e, class_reduced(e, &r, loss, reduction), out);
   if (e->desc->n_results == 2) { /* nll_loss_forward: the sum of the weights, 0 for a batch without reduction */
     aot_type_t t = at_result_type(e, 1);
@@ -88,8 +95,8 @@ aot_status_t at_dc_nll_loss_backward(em_t *e, aot_value_t *out) {
   em_x_t x = at_math(e, IN("self")), g = at_math(e, IN("grad_output"));
   rows_t r = class_rows(e, x);
   em_x_t factor = row_factor(e, &r, g, at_in_int(e, "reduction", 1), at_math(e, IN("total_weight")));
-  em_x_t hit = WHERE(one_hot(e, &r), NEG(at_unsqueeze(e, r.weight, r.dim)), em_f(0.0));
-  return at_give_cast(e, MUL(hit, factor), out);
+  em_x_t at_class = NEG(at_unsqueeze(e, MUL(r.weight, factor), r.dim));
+  return at_give_cast(e, WHERE(one_hot(e, &r), at_class, em_f(0.0)), out);
 }
 
 /* ---- cross entropy ---- */
@@ -115,9 +122,26 @@ static em_x_t sum_classes(em_t *e, em_x_t x, int32_t dim, int keep) {
   return at_summed(e, x, &d, 1, keep);
 }
 
+/* Scores, probabilities and weights of several dtypes: PyTorch rounds logarithms to the dtype of the scores, what is
+ * smoothed to that of the probabilities, before they are multiplied. */
+static int is_mixed(em_t *e) {
+  em_x_t w = IN("weight");
+  int32_t dtype = TYPE(IN("self")).dtype;
+  return TYPE(IN("target")).dtype != dtype || (!em_is_none(w) && TYPE(w).dtype != dtype);
+}
+
+static em_x_t mixed_terms(em_t *e, int32_t dim, double smoothing) {
+  em_x_t x = IN("self"), t = IN("target"), w = IN("weight");
+  if (smoothing != 0.0) t = ADD(MUL(t, em_f(1.0 - smoothing)), em_f(smoothing / (double)TYPE(x).sizes[dim]));
+  t = MUL(EM(e, "_log_softmax", x, em_i(dim), em_b(0)), t);
+  return em_is_none(w) ? t : MUL(t, at_along(e, w, dim, TYPE(x).rank));
+}
+
 static aot_status_t cross_entropy_of_mass(em_t *e, em_x_t x, int32_t dim, double smoothing, aot_value_t *out) {
   int64_t reduction = at_in_int(e, "reduction", 1);
-  em_x_t loss = NEG(sum_classes(e, MUL(at_log_softmax(e, x, dim), target_mass(e, x, dim, smoothing)), dim, 0));
+  em_x_t loss =
+      is_mixed(e) ? mixed_terms(e, dim, smoothing) : MUL(at_log_softmax(e, x, dim), target_mass(e, x, dim, smoothing));
+  loss = NEG(sum_classes(e, loss, dim, 0));
   if (reduction == 0) return at_give_cast(e, loss, out);
   loss = sum_all(e, loss);
   return at_give_cast(e, reduction == 1 ? DIV(loss, em_i(batch_of(e, x, dim))) : loss, out);
@@ -131,7 +155,7 @@ aot_status_t at_dc_cross_entropy(em_t *e, aot_value_t *out) {
   if (aot_dtype_is_float(TYPE(IN("target")).dtype)) return cross_entropy_of_mass(e, x, dim, smoothing, out);
   r = class_rows(e, x);
   logp = at_log_softmax(e, x, dim);
-  loss = NEG(MUL(at_target(e, &r, logp), r.weight));
+  loss = row_losses(e, &r, logp);
   if (smoothing != 0.0) {
     em_x_t each = em_is_none(r.class_weight) ? logp : MUL(logp, r.class_weight);
     em_x_t smooth = WHERE(r.kept, NEG(sum_classes(e, each, dim, 0)), em_f(0.0));
@@ -140,8 +164,8 @@ aot_status_t at_dc_cross_entropy(em_t *e, aot_value_t *out) {
   return at_give_cast(e, class_reduced(e, &r, loss, at_in_int(e, "reduction", 1)), out);
 }
 
-/* Indices: per row  a (1 - s) (p - onehot) + s/C k (p sum(w) - w);  probabilities: p sum(m) - m, with m the target
- * mass. */
+/* Indices: per row  a (1 - s) (p - onehot) + s/C (p sum(w) - w), times the row's factor; probabilities: p sum(m) - m,
+ * with m the target mass. */
 aot_status_t at_dc_cross_entropy_backward(em_t *e, aot_value_t *out) {
   em_x_t x = at_math(e, IN("self")), g = at_math(e, IN("grad")), p, slope;
   int32_t dim = TYPE(x).rank > 1 ? 1 : 0;
@@ -161,10 +185,10 @@ aot_status_t at_dc_cross_entropy_backward(em_t *e, aot_value_t *out) {
   if (smoothing != 0.0) {
     em_x_t w = r.class_weight;
     em_x_t each = em_is_none(w) ? SUB(MUL(p, em_i(r.n_classes)), em_f(1.0)) : SUB(MUL(p, sum_classes(e, w, dim, 1)), w);
-    em_x_t smooth = WHERE(at_unsqueeze(e, r.kept, dim), MUL(each, DIV(em_f(smoothing), em_i(r.n_classes))), em_f(0.0));
-    slope = ADD(MUL(slope, em_f(1.0 - smoothing)), smooth);
+    slope = ADD(MUL(slope, em_f(1.0 - smoothing)), MUL(each, DIV(em_f(smoothing), em_i(r.n_classes))));
   }
-  return at_give_cast(e, MUL(slope, row_factor(e, &r, g, reduction, sum_all(e, r.weight))), out);
+  g = at_unsqueeze(e, row_factor(e, &r, g, reduction, sum_all(e, r.weight)), dim);
+  return at_give_cast(e, MUL(slope, g), out);
 }
 
 /* ---- elementwise losses ---- */

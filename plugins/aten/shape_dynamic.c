@@ -61,7 +61,7 @@ void at_shape_unique(at_infer_t *c) {
   at_put(c, AOT_I64, counts ? n : nothing, 1);
 }
 
-/* float32 weights are summed in float32, others in float64. */
+/* float32 weights are summed in float32, others in float64; of no numbers there are counts alone. */
 void at_shape_bincount(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self"), w = at_operand(c, "weights");
   int64_t *n = at_dims(c, 1);
@@ -69,7 +69,7 @@ void at_shape_bincount(at_infer_t *c) {
   if (!at_is_integral(t.dtype) || t.dtype == AOT_BOOL)
     at_fail(c, "bincount takes integers, not %s", aot_dtype_name(t.dtype));
   n[0] = at_unknown(c, at_int(c, "minlength"), INT64_MAX);
-  at_put(c, w.kind != AOT_TYPE_TENSOR ? AOT_I64 : w.dtype == AOT_F32 ? AOT_F32 : AOT_F64, n, 1);
+  at_put(c, w.kind != AOT_TYPE_TENSOR || t.sizes[0] == 0 ? AOT_I64 : w.dtype == AOT_F32 ? AOT_F32 : AOT_F64, n, 1);
 }
 
 static int64_t output_size(at_infer_t *c) {

@@ -47,31 +47,35 @@ static void check_targets(at_infer_t *c, const aot_type_t *x, const aot_type_t *
   }
 }
 
-static void put_class_loss(at_infer_t *c, const aot_type_t *x) {
+static void put_class_loss(at_infer_t *c, const aot_type_t *x, int32_t dtype) {
   int64_t *sizes = at_dims(c, AOT_MAX_RANK);
   int32_t d, rank = 0;
   if (at_int(c, "reduction") == 0)
     for (d = 0; d < x->rank; d++)
       if (d != class_dim(x)) sizes[rank++] = x->sizes[d];
-  at_put(c, x->dtype, sizes, rank);
+  at_put(c, dtype, sizes, rank);
 }
 
-/* Class indices, or class probabilities when the target is floating. */
+/* Class indices, or class probabilities when the target is floating: these and the weights are multiplied with the
+ * logarithms, whose dtype theirs may raise. */
 void at_shape_cross_entropy(at_infer_t *c) {
-  aot_type_t x = at_tensor(c, "self"), target = at_tensor(c, "target");
+  aot_type_t x = at_tensor(c, "self"), target = at_tensor(c, "target"), w = at_operand(c, "weight");
+  int32_t dtype = x.dtype;
   if (aot_dtype_is_float(target.dtype)) {
+    dtype = at_promote_pair(c, dtype, target.dtype);
+    if (w.kind == AOT_TYPE_TENSOR) dtype = at_promote_pair(c, dtype, w.dtype);
     if (target.rank != x.rank)
       at_fail(c, "probabilities of rank %d for scores of rank %d", (int)target.rank, (int)x.rank);
   } else {
     check_targets(c, &x, &target);
   }
-  put_class_loss(c, &x);
+  put_class_loss(c, &x, dtype);
 }
 
 void at_shape_nll_loss(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "self"), target = at_tensor(c, "target");
   check_targets(c, &x, &target);
-  put_class_loss(c, &x);
+  put_class_loss(c, &x, x.dtype);
 }
 
 void at_shape_nll_loss_forward(at_infer_t *c) {

@@ -208,8 +208,15 @@ void at_shape_batch_norm_backward(at_infer_t *c) {
 
 /* ---- weight norm ---- */
 
+/* dim -1 stands for one slice, the whole tensor, as weight_norm(dim=None) calls it. */
 static void check_lengths(at_infer_t *c, const aot_type_t *v, const aot_type_t *g, int64_t dim) {
-  int32_t at = at_wrap(c, dim, v->rank);
+  if (dim == -1) {
+    if (at_differs(c, at_numel(c, g->sizes, g->rank), 1))
+      at_fail(c, "%s: %lld lengths for the norm of the whole tensor (dim -1)", c->row->name,
+              (long long)at_hint(c, at_numel(c, g->sizes, g->rank)));
+    return;
+  }
+  const int32_t at = at_wrap(c, dim, v->rank);
   if (c->status == AOT_OK && v->rank && at_differs(c, at_numel(c, g->sizes, g->rank), v->sizes[at]))
     at_fail(c, "%s: %lld lengths for the %lld slices of dim %d", c->row->name,
             (long long)at_hint(c, at_numel(c, g->sizes, g->rank)), (long long)at_hint(c, v->sizes[at]), (int)at);

@@ -19,11 +19,12 @@ em_x_t ag_v(uint32_t value) {
 
 static int is_symbolic(em_x_t v) { return v.kind == AOT_ARG_INT && AOT_DIM_IS_SYM(v.u.i); }
 static double plain(em_x_t v) { return v.kind == AOT_ARG_FLOAT ? v.u.f : (double)v.u.i; }
-static int is_constant(em_x_t v, double x) { return em_is_number(v) && !is_symbolic(v) && plain(v) == x; }
+int ag_is_constant(em_x_t v) { return em_is_number(v) && !is_symbolic(v); }
+static int equals(em_x_t v, double x) { return ag_is_constant(v) && plain(v) == x; }
 
 double ag_number(em_t *a, em_x_t v, double otherwise) {
   if (v.kind == AOT_ARG_NONE) return otherwise;
-  if (!em_is_number(v) || is_symbolic(v))
+  if (!ag_is_constant(v))
     em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
             "the derivative of this operator needs a constant number here");
   return a->status == AOT_OK ? plain(v) : otherwise;
@@ -141,7 +142,7 @@ void ag_conjugate_end(em_t *a) { ag_of(a)->conjugated = NULL; }
 
 void ag_set_at(em_t *a, uint32_t arg, uint32_t element, em_x_t gradient) {
   if (a->status != AOT_OK || !ag_needs_at(a, arg, element)) return;
-  if (is_constant(gradient, 0)) gradient = em_none();
+  if (equals(gradient, 0)) gradient = em_none();
   if (gradient.kind != AOT_ARG_NONE) gradient = ag_match(a, gradient, ag_v(operand(a, arg, element)));
   if (ag_of(a)->conjugated) gradient = conjugate(a, gradient);
   ag_of(a)->out[ag_of(a)->slot[arg] + element] = em_is_value(gradient) ? (uint32_t)gradient.u.i : AOT_NO_ID;
@@ -243,8 +244,8 @@ static em_x_t fold(em_t *a, char op, em_x_t x, em_x_t y) {
 }
 
 em_x_t ag_add(em_t *a, em_x_t x, em_x_t y) {
-  if (x.kind == AOT_ARG_NONE || is_constant(x, 0)) return y.kind == AOT_ARG_NONE ? x : y;
-  if (y.kind == AOT_ARG_NONE || is_constant(y, 0)) return x;
+  if (x.kind == AOT_ARG_NONE || equals(x, 0)) return y.kind == AOT_ARG_NONE ? x : y;
+  if (y.kind == AOT_ARG_NONE || equals(y, 0)) return x;
   if (em_is_number(x) && em_is_number(y)) return fold(a, '+', x, y);
   if (em_is_number(x)) return AG_OP(a, "add.Scalar", y, x);
   return em_is_number(y) ? AG_OP(a, "add.Scalar", x, y) : AG_OP(a, "add.Tensor", x, y);
@@ -253,34 +254,34 @@ em_x_t ag_add(em_t *a, em_x_t x, em_x_t y) {
 em_x_t ag_neg(em_t *a, em_x_t x) { return em_is_number(x) ? fold(a, '-', em_i(0), x) : AG_OP(a, "neg", x); }
 
 em_x_t ag_sub(em_t *a, em_x_t x, em_x_t y) {
-  if (x.kind == AOT_ARG_NONE || is_constant(x, 0)) return ag_neg(a, y);
-  if (y.kind == AOT_ARG_NONE || is_constant(y, 0)) return x;
+  if (x.kind == AOT_ARG_NONE || equals(x, 0)) return ag_neg(a, y);
+  if (y.kind == AOT_ARG_NONE || equals(y, 0)) return x;
   if (em_is_number(x) && em_is_number(y)) return fold(a, '-', x, y);
   if (em_is_number(x)) return AG_OP(a, "rsub.Scalar", y, x);
   return em_is_number(y) ? AG_OP(a, "sub.Scalar", x, y) : AG_OP(a, "sub.Tensor", x, y);
 }
 
 em_x_t ag_mul(em_t *a, em_x_t x, em_x_t y) {
-  if (x.kind == AOT_ARG_NONE || y.kind == AOT_ARG_NONE || is_constant(x, 0) || is_constant(y, 0)) return em_none();
-  if (is_constant(x, 1)) return y;
-  if (is_constant(y, 1)) return x;
+  if (x.kind == AOT_ARG_NONE || y.kind == AOT_ARG_NONE || equals(x, 0) || equals(y, 0)) return em_none();
+  if (equals(x, 1)) return y;
+  if (equals(y, 1)) return x;
   if (em_is_number(x) && em_is_number(y)) return fold(a, '*', x, y);
-  if (em_is_number(x)) return is_constant(x, -1) ? ag_neg(a, y) : AG_OP(a, "mul.Scalar", y, x);
-  if (em_is_number(y)) return is_constant(y, -1) ? ag_neg(a, x) : AG_OP(a, "mul.Scalar", x, y);
+  if (em_is_number(x)) return equals(x, -1) ? ag_neg(a, y) : AG_OP(a, "mul.Scalar", y, x);
+  if (em_is_number(y)) return equals(y, -1) ? ag_neg(a, x) : AG_OP(a, "mul.Scalar", x, y);
   return AG_OP(a, "mul.Tensor", x, y);
 }
 
 em_x_t ag_div(em_t *a, em_x_t x, em_x_t y) {
-  if (x.kind == AOT_ARG_NONE || is_constant(x, 0)) return em_none();
-  if (is_constant(y, 1)) return x;
+  if (x.kind == AOT_ARG_NONE || equals(x, 0)) return em_none();
+  if (equals(y, 1)) return x;
   if (em_is_number(x) && em_is_number(y)) return fold(a, '/', x, y);
   if (em_is_number(x)) return ag_mul(a, AG_OP(a, "reciprocal", y), x);
   return em_is_number(y) ? AG_OP(a, "div.Scalar", x, y) : AG_OP(a, "div.Tensor", x, y);
 }
 
 em_x_t ag_pow(em_t *a, em_x_t x, em_x_t exponent) {
-  if (is_constant(exponent, 0)) return em_i(1);
-  if (is_constant(exponent, 1)) return x;
+  if (equals(exponent, 0)) return em_i(1);
+  if (equals(exponent, 1)) return x;
   if (em_is_number(x) && em_is_number(exponent)) return em_f(pow(ag_number(a, x, 0), ag_number(a, exponent, 0)));
   if (em_is_number(x)) return AG_OP(a, "pow.Scalar", x, exponent);
   return AG_OP(a, em_is_number(exponent) ? "pow.Tensor_Scalar" : "pow.Tensor_Tensor", x, exponent);
@@ -298,7 +299,7 @@ em_x_t ag_device(const ag_type_t *t) {
 }
 
 em_x_t ag_where(em_t *a, em_x_t condition, em_x_t x, em_x_t y) {
-  if (!em_is_value(x) && !em_is_value(y)) return em_none();
+  if ((x.kind == AOT_ARG_NONE || equals(x, 0)) && (y.kind == AOT_ARG_NONE || equals(y, 0))) return em_none();
   if (x.kind == AOT_ARG_NONE) x = em_i(0);
   if (y.kind == AOT_ARG_NONE) y = em_i(0);
   return AG_OP(a, "where.self", condition, x, y);

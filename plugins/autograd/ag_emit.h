@@ -62,6 +62,7 @@ void ag_conjugate_end(em_t *a);
 
 /* ---- values ---- */
 em_x_t ag_v(uint32_t value);                           /* AOT_NO_ID: NONE */
+int ag_is_constant(em_x_t v);                          /* a number, and no symbolic size */
 double ag_number(em_t *a, em_x_t v, double otherwise); /* a constant number; NONE: otherwise */
 int64_t ag_int(em_t *a, em_x_t v, int64_t otherwise);  /* may be symbolic */
 ag_type_t ag_type(em_t *a, em_x_t tensor);

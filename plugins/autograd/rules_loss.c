@@ -117,3 +117,11 @@ void ag_rule_multi_margin(em_t *a) {
   d = AG_OP(a, "scatter_add", d, em_i(1), at, ag_neg(a, AG_OP(a, "sum.dim_IntList", d, last, em_b(1))));
   ag_set(a, "self", ag_reshape_like(a, d, ag_arg(a, "self")));
 }
+
+/* Probabilities or weights of another dtype than the scores: the derivative goes through the steps of the loss, each in
+ * its dtype. */
+int ag_when_one_dtype(em_t *a) {
+  const int32_t dtype = ag_type(a, ag_arg(a, "self")).dtype, target = ag_type(a, ag_arg(a, "target")).dtype;
+  const em_x_t w = ag_arg(a, "weight");
+  return !aot_dtype_is_float(target) || (target == dtype && (!em_is_value(w) || ag_type(a, w).dtype == dtype));
+}

@@ -56,12 +56,12 @@ void ag_rule_clamp(em_t *a) {
   }
 }
 
-/* g / (x (1 - x)), 0 where x was clamped; without eps nan outside [0, 1]. */
+/* g / (x (1 - x)), 0 where x was clamped; without eps nan outside [0, 1]. At -0 as at 0: g times infinity. */
 void ag_rule_logit(em_t *a) {
   em_x_t x = ag_arg(a, "self"), eps = ag_arg(a, "eps"), g = ag_g(a, 0);
   double lo = ag_number(a, eps, 0);
   em_x_t out = AG_OP(a, "logical_or", ag_compare(a, "lt", x, em_f(lo)), ag_compare(a, "gt", x, em_f(1 - lo)));
-  em_x_t d = ag_div(a, g, ag_mul(a, x, ag_sub(a, em_i(1), x)));
+  em_x_t d = ag_div(a, g, ag_mul(a, AG_OP(a, "abs", x), ag_sub(a, em_i(1), x)));
   ag_set(a, "self", ag_where(a, out, eps.kind == AOT_ARG_NONE ? em_f(NAN) : em_none(), d));
 }
 

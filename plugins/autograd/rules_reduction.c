@@ -2,6 +2,7 @@
 #include "rules.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The running sum from the other end. */
 static em_x_t sum_from_end(em_t *a, em_x_t x, em_x_t dim) {
@@ -147,6 +148,38 @@ void ag_rule_logcumsumexp(em_t *a) {
   ag_set(a, "self", sum);
 }
 
+/* Through the variance of x over dims, of which g is the gradient: 2 g (x - mean) / (n - correction). Over all of x with
+ * n <= correction the variance is infinite (its divisor is clamped to 0), and PyTorch's gradient is g times infinity, or
+ * NaN where x is the mean; over given dims it divides by the negative number all the same (FunctionsManual.cpp,
+ * var_backward). */
+static em_x_t through_variance(em_t *a, em_x_t x, em_x_t g, em_x_t dims, int keep) {
+  em_x_t correction = ag_arg(a, "correction"), mean = AG_OP(a, "mean.dim", x, dims, em_b(1)), freedom;
+  freedom = ag_sub(a, ag_extent(a, x, dims), correction.kind == AOT_ARG_NONE ? em_i(1) : correction);
+  if ((dims.kind == AOT_ARG_NONE || ag_type(a, x).rank == 0) && ag_is_constant(freedom) &&
+      ag_number(a, freedom, 1) <= 0)
+    return ag_where(a, ag_compare(a, "eq", x, mean), em_f(NAN),
+                    ag_mul(a, ag_unreduce(a, g, x, dims, keep), em_f(INFINITY)));
+  g = ag_div(a, ag_mul(a, g, em_i(2)), freedom);
+  return ag_mul(a, ag_unreduce(a, g, x, dims, keep), ag_sub(a, x, mean));
+}
+
+/* var, std, and both with the mean as second result. */
+void ag_rule_variance(em_t *a) {
+  em_x_t x = ag_arg(a, "self"), dims = ag_arg(a, "dim"), g = ag_g(a, 0), d = em_none(), g_mean;
+  int keep = ag_is_set(a, "keepdim", 0), is_root = strncmp(a->desc->name.data, "aten.std", 8) == 0;
+  if (is_root && em_is_value(g)) {
+    em_x_t y = ag_y(a, 0);
+    g = ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_div(a, g, ag_mul(a, y, em_i(2))));
+  }
+  if (em_is_value(g)) d = through_variance(a, x, g, dims, keep);
+  g_mean = a->info.n_results > 1 ? ag_g(a, 1) : em_none();
+  if (em_is_value(g_mean)) {
+    g_mean = ag_div(a, g_mean, ag_extent(a, x, dims));
+    d = ag_add(a, d, ag_unreduce(a, g_mean, x, dims, keep));
+  }
+  ag_set(a, "self", d);
+}
+
 /* x / |x|, 0 where x is: the sign of a real number, of a complex one a number on the unit circle */
 static em_x_t direction(em_t *a, em_x_t x) { return AG_OP(a, em_is_complex(a, x) ? "sgn" : "sign", x); }
 
@@ -158,15 +191,19 @@ static em_x_t through_norm(em_t *a, em_x_t x, em_x_t g, em_x_t y, double p, em_x
   if (p == 1) return ag_mul(a, g, direction(a, x));
   if (p == 2) return ag_mul(a, g, ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_div(a, x, y)));
   size = AG_OP(a, "abs", x);
-  if (isinf(p)) {
-    top = ag_compare(a, "eq", size, y);
+  if (isinf(p)) { /* a NaN makes the norm NaN, and is the largest then (FunctionsManual.cpp, norm_backward) */
+    top = AG_OP(a, "logical_or", ag_compare(a, "eq", size, y), AG_OP(a, "isnan", size));
     n = AG_OP(a, "sum.dim_IntList", top, dims, em_b(1));
     return ag_mul(a, ag_mul(a, g, direction(a, x)), ag_div(a, top, n));
   }
   d = ag_pow(a, ag_div(a, ag_wide(a, size), ag_wide(a, y)),
              em_f(p - 1)); /* many steps: halves are rounded at the end */
-  d = ag_mul(a, ag_mul(a, direction(a, x), d), g);
-  return ag_where(a, ag_compare(a, "eq", p < 1 ? size : y, em_i(0)), em_none(), d);
+  d = ag_mul(a, direction(a, x), d);
+  if (p < 1) { /* an element that is 0 has the gradient 0, but where the norm is NaN */
+    d = ag_where(a, ag_compare(a, "eq", size, em_i(0)), em_none(), d);
+    return ag_mul(a, ag_where(a, AG_OP(a, "isnan", y), y, d), g);
+  }
+  return ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_mul(a, d, g));
 }
 
 /* linalg_vector_norm and norm: the order is called ord, or p. */

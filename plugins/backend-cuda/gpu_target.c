@@ -677,5 +677,6 @@ const lw_target_t gc_gpu = {
     .runs_early = 1,
     .row_nbytes = 128,
     .goes_onto = 1,
+    .on_gpu = 1,
     .has_across = 1,
 };

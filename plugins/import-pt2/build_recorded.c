@@ -5,19 +5,24 @@
  * recorded ones ignored. */
 #include "builder.h"
 
+#include <string.h>
+
 /* Of the results first .. first + n - 1, either one more dimension of size 1 is recorded, at `dim`, or another dtype
- * than `dtype`. */
+ * than `dtype`; with weights, argument number `weights` if it is not 0, float32 or float64 as theirs. */
 static const struct {
   const char *op;
   uint32_t first, n;
   int32_t dim, dtype;
+  uint32_t weights;
 } mistakes[] = {
     /* torch/_decomp/decompositions.py, one_layer_lstm: hx.squeeze(1) takes the batch for the time */
-    {"aten.lstm.input", 1, 2, 1, 0},
+    {"aten.lstm.input", 1, 2, 1, 0, 0},
     /* torch/_subclasses/fake_impls.py, _unique: these get the dtype of the elements */
-    {"aten._unique2.default", 1, 2, 0, AOT_I64},
-    {"aten.unique_dim.default", 1, 2, 0, AOT_I64},
-    {"aten.unique_consecutive.default", 1, 2, 0, AOT_I64},
+    {"aten._unique2.default", 1, 2, 0, AOT_I64, 0},
+    {"aten.unique_dim.default", 1, 2, 0, AOT_I64, 0},
+    {"aten.unique_consecutive.default", 1, 2, 0, AOT_I64, 0},
+    /* torch/_subclasses/fake_impls.py, bincount: it gets the dtype of the numbers, whatever it sums */
+    {"aten.bincount.default", 0, 1, 0, AOT_I64, 1},
 };
 
 static int has_one_more(p2_builder_t *b, const aot_type_t *recorded, const aot_type_t *real, int32_t dim) {
@@ -42,13 +47,24 @@ static int has_wrong_shape(p2_builder_t *b, const p2_node_t *n, uint32_t result,
   return 0;
 }
 
+static int32_t dtype_of_sums(p2_builder_t *b, const aot_arg_t *weights) {
+  aot_type_t t;
+  memset(&t, 0, sizeof t);
+  if (weights->kind != AOT_ARG_VALUE) return AOT_I64;
+  if (b->host->graph->value_type(b->prog, (aot_value_t){(uint32_t)weights->u.i}, &t) != AOT_OK) return 0;
+  return t.dtype == AOT_F32 ? AOT_F32 : AOT_F64;
+}
+
 /* The dtype that the result has; 0: the recorded one. */
-static int32_t real_dtype(const p2_node_t *n, uint32_t result, const aot_type_t *recorded) {
+static int32_t real_dtype(p2_builder_t *b, const p2_node_t *n, const aot_arg_t *args, uint32_t result,
+                          const aot_type_t *recorded) {
   size_t i;
-  for (i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
-    if (mistakes[i].dtype && is_of(n, result, i) && recorded->kind == AOT_TYPE_TENSOR &&
-        recorded->dtype != mistakes[i].dtype)
-      return mistakes[i].dtype;
+  if (recorded->kind != AOT_TYPE_TENSOR) return 0;
+  for (i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+    if (!mistakes[i].dtype || !is_of(n, result, i)) continue;
+    const int32_t dtype = mistakes[i].weights ? dtype_of_sums(b, &args[mistakes[i].weights]) : mistakes[i].dtype;
+    if (recorded->dtype != dtype) return dtype;
+  }
   return 0;
 }
 
@@ -78,7 +94,7 @@ aot_status_t p2_correct_types(p2_builder_t *b, const p2_node_t *n, const aot_arg
   uint32_t i;
   int follows = reads_mistaken(b, args, n_args);
   for (i = 0; i < types->n; i++) {
-    int32_t dtype = real_dtype(n, i, &types->at[i]);
+    int32_t dtype = real_dtype(b, n, args, i, &types->at[i]);
     if (dtype) types->at[i].dtype = dtype;
     if (i < inferred->n && !p2_types_agree(b, &types->at[i], &inferred->at[i])) {
       if (!follows && !has_wrong_shape(b, n, i, &types->at[i], &inferred->at[i])) continue;

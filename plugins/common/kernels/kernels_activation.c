@@ -56,7 +56,7 @@ static double elu_backward_f(const double *x, const pw_par_t *p) {
 static double logit_backward_f(const double *x, const pw_par_t *p) {
   if (p->present & 4u && (x[1] < x[2] || x[1] > 1 - x[2])) return 0;
   if (!(p->present & 4u) && (x[1] < 0 || x[1] > 1)) return NAN;
-  return x[0] / (x[1] * (1 - x[1]));
+  return x[0] / (fabs(x[1]) * (1 - x[1])); /* at -0 as at 0 */
 }
 
 /* log_sigmoid_forward(self) -> (output, buffer): the CPU's buffer holds exp(-|x|). */

@@ -305,9 +305,10 @@ static aot_status_t bincount(rk_ctx_t *c) {
     RK_CHECK(c, x.i[e] >= 0 && x.i[e] < INT64_MAX, "number %lld is negative", (long long)x.i[e]);
     if (x.i[e] >= n) n = x.i[e] + 1;
   }
-  AOT_TRY(w.f ? rk_new_f(c, 1, &n, &y) : rk_new_i(c, 1, &n, &y));
+  const int is_sum = w.f && x.numel;
+  AOT_TRY(is_sum ? rk_new_f(c, 1, &n, &y) : rk_new_i(c, 1, &n, &y));
   for (int64_t e = 0; e < x.numel; e++) {
-    if (w.f) y.f[x.i[e]] += w.f[e];
+    if (is_sum) y.f[x.i[e]] += w.f[e];
     else y.i[x.i[e]]++;
   }
   return rk_put_any(c, 0, &y);

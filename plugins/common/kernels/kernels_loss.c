@@ -133,6 +133,7 @@ typedef struct classes {
   rk_array_t target;                        /* class targets */
   int64_t outer, n, inner, samples, ignore; /* sample p = o * inner + i */
   double smoothing, divisor;
+  int is_mixed; /* scores, probabilities or weights of several dtypes: PyTorch rounds on the way to the widest */
   int64_t reduction;
   double *logp, *coef; /* of one sample */
 } classes_t;
@@ -152,6 +153,7 @@ static aot_status_t read_classes(rk_ctx_t *c, uint32_t first, int has_smoothing,
   RK_CHECK(c, !k->w.f || k->w.numel == k->n, "%lld weights for %lld classes", (long long)k->w.numel, (long long)k->n);
   if (!rk_is_int(target->dtype)) {
     AOT_TRY(rk_dense_f(c, target, &k->soft));
+    k->is_mixed = k->soft.dtype != k->x.dtype || (k->w.f && k->w.dtype != k->x.dtype);
     RK_CHECK(c, k->soft.numel == k->x.numel, "probability targets need the input's shape");
   } else {
     AOT_TRY(rk_dense_i(c, target, &k->target));
@@ -182,8 +184,14 @@ static aot_status_t coefficients(rk_ctx_t *c, classes_t *k, int64_t sample) {
   int64_t t;
   int kept;
   if (k->soft.f) {
-    for (int64_t j = 0; j < k->n; j++)
-      k->coef[j] = weight_of(k, j) * (k->soft.f[place(k, sample, j)] * (1 - k->smoothing) + share);
+    for (int64_t j = 0; j < k->n; j++) {
+      double mass = k->soft.f[place(k, sample, j)];
+      if (k->is_mixed && k->smoothing != 0)
+        mass = rk_round_to(rk_round_to(mass * (1 - k->smoothing), k->soft.dtype) + rk_round_to(share, k->soft.dtype),
+                           k->soft.dtype);
+      else mass = mass * (1 - k->smoothing) + share;
+      k->coef[j] = weight_of(k, j) * mass;
+    }
     return AOT_OK;
   }
   AOT_TRY(target_of(c, k, sample, &t, &kept));
@@ -197,7 +205,10 @@ static void log_softmax(classes_t *k, int64_t sample) {
   for (int64_t j = 0; j < k->n; j++) top = fmax(top, k->x.f[place(k, sample, j)]);
   for (int64_t j = 0; j < k->n; j++) sum += exp(k->x.f[place(k, sample, j)] - top);
   sum = log(sum) + top;
-  for (int64_t j = 0; j < k->n; j++) k->logp[j] = k->x.f[place(k, sample, j)] - sum;
+  for (int64_t j = 0; j < k->n; j++) {
+    k->logp[j] = k->x.f[place(k, sample, j)] - sum;
+    if (k->is_mixed) k->logp[j] = rk_round_to(k->logp[j], k->x.dtype);
+  }
 }
 
 /* What the mean divides by: kept weights, or samples for probability targets. */

@@ -27,6 +27,14 @@ static double ldexp_f(const double *x, const pw_par_t *p) {
   return x[0] * rk_round_to(exp2(x[1]), wide ? AOT_F64 : other);
 }
 
+/* a log(b), 0 where a is; the logarithm of a half is rounded before it is multiplied, as c10's std::log of halves is. */
+static double times_log(double a, double b, double log_of_b, const pw_par_t *p) {
+  if (b != b) return b;
+  return a == 0 ? 0 : a * (aot_dtype_size(p->dtype) == 2 ? rk_round_to(log_of_b, p->dtype) : log_of_b);
+}
+static double xlogy_f(const double *x, const pw_par_t *p) { return times_log(x[0], x[1], log(x[1]), p); }
+static double xlog1py_f(const double *x, const pw_par_t *p) { return times_log(x[0], x[1], log1p(x[1]), p); }
+
 /* The next bfloat16: the upper half of a float's bits counts up with its magnitude. */
 static double next_bfloat16(float from, double to) {
   uint32_t bits;
@@ -151,6 +159,10 @@ static const rk_kernel_t rows[] = {
     PW("round.decimals", PW_RESULT, round_decimals_f, same_i),
     PW("square.default", PW_RESULT, square_f, square_i),
     PW("ldexp.Tensor", PW_RESULT, ldexp_f, NULL),
+    PW("special_xlog1py.default", PW_CAST, xlog1py_f, NULL),
+    PW("xlogy.Scalar_Other", PW_CAST, xlogy_f, NULL),
+    PW("xlogy.Scalar_Self", PW_CAST, xlogy_f, NULL),
+    PW("xlogy.Tensor", PW_CAST, xlogy_f, NULL),
     PW("nan_to_num.default", PW_RESULT, nan_to_num_f, nan_to_num_i),
     {"aten.frexp.Tensor", frexp_parts, NULL, NULL, 0},
 };

@@ -370,7 +370,7 @@ static double vector_norm(const double *v, int64_t n, double order) {
   double sum = order == -INFINITY ? INFINITY : 0;
   for (int64_t k = 0; k < n; k++) {
     double a = fabs(v[k]);
-    if (a != a) return NAN;
+    if (a != a && order != 0) return NAN; /* of order 0 it counts, as what is not 0 */
     if (order == INFINITY) sum = a > sum ? a : sum;
     else if (order == -INFINITY) sum = a < sum ? a : sum;
     else if (order == 0) sum += a != 0;

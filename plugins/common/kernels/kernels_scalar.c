@@ -14,7 +14,10 @@
   static double of_##id(const double *x, const pw_par_t *p) { OPERANDS_##n; (void)p; return formula; }
 #include "common/scalar/scalar.def"
 #undef SCALAR
+#undef SCALAR_CAST
+#undef SCALAR_BOUND
 #define SCALAR(id, name, n, formula) {name, pw_run, NULL, &(const pw_row_t){PW_RESULT, of_##id, NULL, NULL}, 0},
+#define SCALAR_CAST(id, name, n, formula) {name, pw_run, NULL, &(const pw_row_t){PW_CAST, of_##id, NULL, NULL}, 0},
 static const rk_kernel_t rows[] = {
 #include "common/scalar/scalar.def"
 };

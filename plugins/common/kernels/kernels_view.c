@@ -144,6 +144,7 @@ static aot_status_t movedim(rk_ctx_t *c) {
   for (uint32_t k = 0; k < n; k++) {
     AOT_TRY(rk_dim(c, from[k], self->rank, &a));
     AOT_TRY(rk_dim(c, to[k], self->rank, &b));
+    if (self->rank == 0) continue; /* 0 and -1 name the only place there is */
     RK_CHECK(c, !used[a] && dims[b] < 0, "a dimension is named twice");
     dims[b] = a;
     used[a] = 1;

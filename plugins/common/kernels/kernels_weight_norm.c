@@ -4,7 +4,7 @@
 #include <aot/inline.h>
 #include <math.h>
 
-/* v as outer x size x inner around the kept dimension; one slice an element of it. */
+/* v as outer x size x inner around the kept dimension; one slice an element of it. Dimension -1: v is one slice. */
 typedef struct slices {
   rk_array_t v, g;
   int64_t outer, size, inner;
@@ -14,8 +14,13 @@ static aot_status_t read_slices(rk_ctx_t *c, uint32_t v_arg, uint32_t g_arg, uin
   int32_t dim;
   AOT_TRY(rk_need_f(c, v_arg, &s->v));
   AOT_TRY(rk_need_f(c, g_arg, &s->g));
-  AOT_TRY(rk_dim(c, rk_int(c, dim_arg, 0), s->v.rank, &dim));
-  rk_around(&s->v, dim, &s->outer, &s->size, &s->inner);
+  if (rk_int(c, dim_arg, 0) == -1) {
+    s->outer = s->size = 1;
+    s->inner = s->v.numel ? s->v.numel : 1;
+  } else {
+    AOT_TRY(rk_dim(c, rk_int(c, dim_arg, 0), s->v.rank, &dim));
+    rk_around(&s->v, dim, &s->outer, &s->size, &s->inner);
+  }
   RK_CHECK(c, s->g.numel == s->size, "%lld lengths for %lld slices", (long long)s->g.numel, (long long)s->size);
   return AOT_OK;
 }

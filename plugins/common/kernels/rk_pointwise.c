@@ -88,11 +88,11 @@ static int32_t compute_dtype(const rk_ctx_t *c, const pw_row_t *row, const opera
   return rk_result_dtype(c, 0);
 }
 
-/* f16 and bf16 arithmetic computes in float, and keeps numbers and a 0-dim second operand in float (TensorIterator's
- * original_scalar_value); other operands, and those of comparisons and PW_CAST, become the dtype itself. */
+/* What operand `a` becomes before halves are computed in float. */
 static int32_t operand_dtype(const pw_row_t *row, const operands_t *o, uint32_t a, int32_t dtype) {
   if (row->kind == PW_COMPARE || row->kind == PW_CAST || (dtype != AOT_F16 && dtype != AOT_BF16)) return dtype;
-  return a == 0 && o->tensor[a] ? dtype : AOT_F32;
+  if (!o->tensor[a]) return AOT_F32;
+  return row->kind == PW_FACTOR && a == 1 && o->tensor[a]->rank == 0 ? AOT_F32 : dtype;
 }
 
 static void round_run(double *v, int64_t n, int32_t from, int32_t to) {

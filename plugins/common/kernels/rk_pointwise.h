@@ -10,11 +10,13 @@
 
 #define PW_ARGS 8 /* the most arguments a pointwise operator has */
 
-/* What decides the dtype in which the function computes. */
-#define PW_RESULT 1  /* the result's dtype */
-#define PW_COMPARE 2 /* the promoted dtype of the operands; the result is bool or int */
+/* What decides the dtype in which the function computes. Halves are computed in float; of operands that are wider, a
+ * number or a tensor of rank 0, PyTorch's kernels round some to the half first and read others as floats. */
+#define PW_RESULT 1  /* the result's dtype; wider tensors are rounded, numbers are not */
+#define PW_COMPARE 2 /* the promoted dtype of the operands; the result is bool or int; all are rounded */
 #define PW_SELF 3    /* the dtype of the first tensor operand */
-#define PW_CAST 4    /* PW_RESULT, and every operand becomes that dtype first, numbers too */
+#define PW_CAST 4    /* PW_RESULT, and numbers are rounded, too */
+#define PW_FACTOR 5  /* PW_RESULT, and a second operand of rank 0 is not rounded (mul, div on a CPU) */
 
 typedef struct pw_par {
   uint32_t present;        /* bit k: argument k is there */

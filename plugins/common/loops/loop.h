@@ -179,11 +179,12 @@ const lp_op_t *lp_op_find(aot_str_t full_name); /* NULL: not pointwise, or not k
 typedef struct lp_operand {
   int32_t kind;        /* LP_ABSENT, LP_LOAD (any tensor), LP_FLOAT, LP_INT, LP_BOOL */
   int32_t dtype, rank; /* tensors */
+  double number;       /* others */
 } lp_operand_t;
 /* Template and computing dtype of a call whose result has dtype `result`; word: the string argument. NULL: not
- * supported in this form (dtype, mode). */
+ * supported in this form (dtype, mode). on_gpu: halves are computed as PyTorch's kernels for CUDA do. */
 const char *lp_choose(const lp_op_t *op, const lp_operand_t *operands, uint32_t n_operands, aot_str_t word,
-                      int32_t result, int32_t *out_compute);
+                      int32_t result, int on_gpu, int32_t *out_compute);
 int lp_dtype_supported(int32_t dtype);
 /* Operators that draw: arguments 0, 1, 2 are seed, offset and draw number; the list of ints that the template reads
  * stands for the drawn numbers. Their dtype for a result of dtype `result`, and what fills them in; 0: the operator

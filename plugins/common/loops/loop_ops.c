@@ -16,6 +16,21 @@
 /* As RESULT, floats in double; a function of its element's number, for which argument 0, or 1, stands. */
 #define COUNT 5
 #define COUNT_FROM 6
+/* As RESULT. Beside halves, PyTorch's kernels round some operands that are wider, a number or a tensor of rank 0, to the
+ * half first, and read others as floats (rk_pointwise.h), and those of a GPU differ (measured on an H100, PyTorch 2.11):
+ *
+ *            numbers, CPU | GPU   tensors of rank 0, CPU | GPU
+ *   RESULT   floats | floats      rounded | rounded
+ *   CAST     rounded | rounded    rounded | rounded
+ *   FACTOR   floats | floats      floats, if second | rounded
+ *   TERM     rounded | floats     rounded | rounded
+ *   BOUND    floats | rounded     rounded | rounded
+ *   STEPS    as CAST; on a CPU the formula is rounded within, which the reference kernel does */
+#define CAST 7
+#define FACTOR 8
+#define TERM 9
+#define BOUND 10
+#define STEPS 11
 
 struct lp_op {
   const char *name;
@@ -34,6 +49,7 @@ struct lp_op {
 #define SUB "a - c * b"
 #define RSUB "b - c * a"
 #define LERP "fabs(c) < T(0.5) ? a + c * (b - a) : b - (b - a) * (T(1) - c)"
+#define TIMES_LOG(log) "b != b ? b : a == 0 ? T(0) : a * " log "(b)"
 #define DRAWN(name, f, i)                                                                                              \
   { "aot.philox_" name ".default", DRAW, f, i, NULL, 0, 0, 0 }
 #define CLAMP(name)                                                                                                    \
@@ -52,8 +68,8 @@ static const lp_op_t rows[] = {
     BOTH("_to_copy.default", RESULT, "a"),
     ROW("abs.default", RESULT, "fabs(a)", "a < 0 ? -a : a"),
     ROW("absolute.default", RESULT, "fabs(a)", "a < 0 ? -a : a"),
-    BOTH("add.Scalar", RESULT, ADD),
-    BOTH("add.Tensor", RESULT, ADD),
+    BOTH("add.Scalar", TERM, ADD),
+    BOTH("add.Tensor", TERM, ADD),
     ROW("addcdiv.default", RESULT, "a + d * b / c", NULL),
     BOTH("addcmul.default", RESULT, "a + d * b * c"),
     {"aten.arange.default", COUNT, "a", "a", NULL, 0, 0, AOT_BOOL},
@@ -79,9 +95,9 @@ static const lp_op_t rows[] = {
     BOTH("clone.default", RESULT, "a"),
     BOTH("conj_physical.default", RESULT, "a"),
     BOTH("copy.default", RESULT, "b"),
-    ROW("div.Scalar", RESULT, "a / b", NULL),
-    ROW("div.Tensor", RESULT, "a / b", NULL),
-    ROW("divide.Tensor", RESULT, "a / b", NULL),
+    ROW("div.Scalar", FACTOR, "a / b", NULL),
+    ROW("div.Tensor", FACTOR, "a / b", NULL),
+    ROW("divide.Tensor", FACTOR, "a / b", NULL),
     BOTH("eq.Scalar", COMPARE, "a == b"),
     BOTH("eq.Tensor", COMPARE, "a == b"),
     BOTH("fill.Scalar", RESULT, "b"),
@@ -127,9 +143,9 @@ static const lp_op_t rows[] = {
     BOTH("maximum.default", RESULT, "larger(a, b)"),
     BOTH("min.other", RESULT, "lesser(a, b)"),
     BOTH("minimum.default", RESULT, "lesser(a, b)"),
-    BOTH("mul.Scalar", RESULT, "a * b"),
-    BOTH("mul.Tensor", RESULT, "a * b"),
-    BOTH("multiply.Tensor", RESULT, "a * b"),
+    BOTH("mul.Scalar", FACTOR, "a * b"),
+    BOTH("mul.Tensor", FACTOR, "a * b"),
+    BOTH("multiply.Tensor", FACTOR, "a * b"),
     ROW("native_dropout_backward.default", RESULT, "a * b * c", NULL),
     BOTH("ne.Scalar", COMPARE, "a != b"),
     BOTH("ne.Tensor", COMPARE, "a != b"),
@@ -138,34 +154,40 @@ static const lp_op_t rows[] = {
     BOTH("not_equal.Tensor", COMPARE, "a != b"),
     BOTH("ones.default", RESULT, "1"),
     BOTH("ones_like.default", RESULT, "1"),
-    ROW("pow.Scalar", RESULT, "pow(a, b)", NULL),
-    ROW("pow.Tensor_Scalar", RESULT, "pow_number(a, b)", NULL),
-    ROW("pow.Tensor_Tensor", RESULT, "pow(a, b)", NULL),
+    ROW("pow.Scalar", CAST, "pow(a, b)", NULL),
+    ROW("pow.Tensor_Scalar", CAST, "pow_number(a, b)", NULL),
+    ROW("pow.Tensor_Tensor", CAST, "pow(a, b)", NULL),
     ROW("relu.default", RESULT, "a < 0 ? T(0) : a", "a > 0 ? a : 0"),
     ROW("round.default", RESULT, "round(a)", "a"),
-    BOTH("rsub.Scalar", RESULT, RSUB),
-    BOTH("rsub.Tensor", RESULT, RSUB),
+    BOTH("rsub.Scalar", TERM, RSUB),
+    BOTH("rsub.Tensor", TERM, RSUB),
     BOTH("scalar_tensor.default", RESULT, "a"),
     BOTH("sgn.default", RESULT, "(a > 0) - (a < 0)"),
     BOTH("sign.default", RESULT, "(a > 0) - (a < 0)"),
     ROW("signbit.default", SELF, "copysign(T(1), a) < 0", "a < 0"),
+    ROW("special_xlog1py.default", STEPS, TIMES_LOG("log1p"), NULL),
     BOTH("square.default", RESULT, "a * a"),
-    BOTH("sub.Scalar", RESULT, SUB),
-    BOTH("sub.Tensor", RESULT, SUB),
-    BOTH("subtract.Tensor", RESULT, SUB),
-    BOTH("threshold.default", RESULT, "a <= b ? c : a"),
-    BOTH("threshold_backward.default", RESULT, "b <= c ? 0 : a"),
-    ROW("true_divide.Tensor", RESULT, "a / b", NULL),
+    BOTH("sub.Scalar", TERM, SUB),
+    BOTH("sub.Tensor", TERM, SUB),
+    BOTH("subtract.Tensor", TERM, SUB),
+    BOTH("threshold.default", BOUND, "a <= b ? c : a"),
+    BOTH("threshold_backward.default", BOUND, "b <= c ? 0 : a"),
+    ROW("true_divide.Tensor", FACTOR, "a / b", NULL),
     ROW("trunc.default", RESULT, "trunc(a)", "a"),
     BOTH("where.Scalar", RESULT, "a != 0 ? b : c"),
     BOTH("where.ScalarOther", RESULT, "a != 0 ? b : c"),
     BOTH("where.ScalarSelf", RESULT, "a != 0 ? b : c"),
     BOTH("where.self", RESULT, "a != 0 ? b : c"),
+    ROW("xlogy.Scalar_Other", STEPS, TIMES_LOG("log"), NULL),
+    ROW("xlogy.Scalar_Self", STEPS, TIMES_LOG("log"), NULL),
+    ROW("xlogy.Tensor", STEPS, TIMES_LOG("log"), NULL),
     BOTH("zeros.default", RESULT, "0"),
     BOTH("zeros_like.default", RESULT, "0"),
     {NULL, 0, NULL, NULL, NULL, 0, 0, 0},
 };
 #define SCALAR(id, name, n, formula) {name, RESULT, #formula, NULL, NULL, 0, 0, 0},
+#define SCALAR_CAST(id, name, n, formula) {name, CAST, #formula, NULL, NULL, 0, 0, 0},
+#define SCALAR_BOUND(id, name, n, formula) {name, BOUND, #formula, NULL, NULL, 0, 0, 0},
 /* clang-format off */
 static const lp_op_t scalar_rows[] = {
 #include "common/scalar/scalar.def"
@@ -240,13 +262,28 @@ static int32_t computing(const lp_op_t *op, const lp_operand_t *o, uint32_t n, i
   return d == AOT_BOOL || !rk_is_int(d) ? d : AOT_I64;
 }
 
-/* Of halves, arithmetic rounds a first operand of a wider dtype (of rank 0: others promote), and draws are not made. A
- * bool, as a choice has it, is a half as it is. */
-static int fits_half(const lp_op_t *op, const lp_operand_t *o, uint32_t n, int32_t result) {
-  if (lp_value_dtype(result) == result) return 1;
-  if (op->kind == DRAW) return 0;
-  return !n || o[0].kind != LP_LOAD || o[0].dtype == result || o[0].dtype == AOT_BOOL || !op->f ||
-         strcmp(op->f, "a") == 0 || !lp_reads(op->f, LP_TK_ARG, 0);
+/* Is it a value of that half, whatever it is? A bool, as a choice has it, is. */
+static int is_of_half(const lp_operand_t *o, int32_t half) {
+  if (o->kind == LP_LOAD) return o->dtype == half || o->dtype == AOT_BOOL;
+  return o->number != o->number || rk_round_to(o->number, half) == o->number;
+}
+
+static int is_rounded(const lp_op_t *op, const lp_operand_t *o, uint32_t k, int on_gpu) {
+  if (o->kind == LP_LOAD) return !(op->kind == FACTOR && !on_gpu && k == 1 && o->rank == 0);
+  return op->kind == CAST || op->kind == STEPS || op->kind == (on_gpu ? BOUND : TERM);
+}
+
+/* The dtype in which a formula of halves is computed: float, where its operands are halves or may be wider; the half,
+ * where all are to be rounded to it. 0: some are and some are not; or it is left to the reference kernel. */
+static int32_t computing_half(const lp_op_t *op, const lp_operand_t *o, uint32_t n, int32_t half, int on_gpu) {
+  int n_rounded = 0, n_wide = 0;
+  if (op->kind == DRAW || (op->kind == STEPS && !on_gpu)) return 0;
+  for (uint32_t k = 0; op->f && op->f[1] && k < n; k++) { /* a formula of one letter is a copy, and rounds once */
+    if (o[k].kind == LP_ABSENT || !lp_reads(op->f, LP_TK_ARG, k) || is_of_half(&o[k], half)) continue;
+    if (is_rounded(op, &o[k], k, on_gpu)) n_rounded++;
+    else n_wide++;
+  }
+  return !n_rounded ? AOT_F32 : !n_wide ? half : 0;
 }
 
 static int fits(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word, int32_t result) {
@@ -259,7 +296,7 @@ static int fits(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t 
   return (there & op->need) == op->need && !(there & op->without) && (!op->word || aot_str_eq(aot_str(op->word), word));
 }
 
-const char *lp_choose(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word, int32_t result,
+const char *lp_choose(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word, int32_t result, int on_gpu,
                       int32_t *out_compute) {
   const char *name = op->name;
   for (uint32_t k = 0; k < n; k++)
@@ -268,7 +305,9 @@ const char *lp_choose(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_
   for (; op->name && strcmp(op->name, name) == 0; op++)
     if (fits(op, o, n, word, result)) {
       *out_compute = computing(op, o, n, result);
-      return !fits_half(op, o, n, result) ? NULL : rk_is_int(*out_compute) ? op->i : op->f;
+      if (lp_value_dtype(result) != result && *out_compute == AOT_F32)
+        *out_compute = computing_half(op, o, n, result, on_gpu);
+      return !*out_compute ? NULL : rk_is_int(*out_compute) ? op->i : op->f;
     }
   return NULL;
 }

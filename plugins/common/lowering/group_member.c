@@ -20,9 +20,10 @@ static int read_operands(const lw_build_t *b, lp_operand_t *out, aot_str_t *word
     if (a->kind == AOT_ARG_VALUE) {
       const lw_tensor_t *t = lw_arg_tensor(b, k);
       if (!t) return 0;
-      out[k] = (lp_operand_t){LP_LOAD, t->dtype, t->rank};
+      out[k] = (lp_operand_t){LP_LOAD, t->dtype, t->rank, 0};
     } else if (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_FLOAT || a->kind == AOT_ARG_BOOL) {
       out[k].kind = a->kind == AOT_ARG_INT ? LP_INT : a->kind == AOT_ARG_FLOAT ? LP_FLOAT : LP_BOOL;
+      out[k].number = lw_arg_float(b, k, 0);
     } else if (a->kind == AOT_ARG_STR) {
       word->data = (const char *)b->s + b->s->chars.at + a->i;
       word->size = a->n;
@@ -77,7 +78,7 @@ static int is_pointwise(const lw_build_t *b, const lp_operand_t *operands, aot_s
   const int32_t result = lw_type(b, 0)->dtype;
   if (!loop_op(b) || b->node->n_results != 1 || !result) return 0;
   if (lp_op_draws(loop_op(b), result, &draw) && !draws_well(b)) return 0;
-  out->text = lp_choose(loop_op(b), operands, lw_n_places(b), word, result, &out->compute);
+  out->text = lp_choose(loop_op(b), operands, lw_n_places(b), word, result, b->machine->target->on_gpu, &out->compute);
   return out->text && integers_fit(b, operands, out->text) && !bounds_by_nan(b, operands, out->text);
 }
 

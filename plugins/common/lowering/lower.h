@@ -152,6 +152,7 @@ typedef struct lw_target {
    * they lie side by side */
   int64_t row_nbytes;
   int goes_onto;  /* its loops may write what they read, element on element (lw_use_onto) */
+  int on_gpu;     /* it computes as PyTorch's kernels for CUDA do, where those differ from the CPU's (lp_choose) */
   int has_across; /* its loops have sums across rows (lw_is_across); 0: operators that need them run by their kernels */
   /* n steps of equal lw_step_t.joins, which do not need each other, as one: its run, payload and kernel; the rest of
    * *out is there. NULL: steps run alone */

@@ -60,9 +60,9 @@ static int make_one(one_t *one) {
   lp_operand_t operands[4];
   lp_draw_t draw;
   if (!op || lp_op_draws(op, one->dtype, &draw) || lp_op_counts(op) >= 0) return 0;
-  for (int k = 0; k < 4; k++) operands[k] = (lp_operand_t){LP_LOAD, one->dtype, 1};
+  for (int k = 0; k < 4; k++) operands[k] = (lp_operand_t){LP_LOAD, one->dtype, 1, 0};
   one->inst = (lp_inst_t){.n_args = 4, .dtype = one->dtype};
-  one->inst.text = lp_choose(op, operands, 4, one->word, one->dtype, &one->inst.compute);
+  one->inst.text = lp_choose(op, operands, 4, one->word, one->dtype, 0, &one->inst.compute);
   if (!one->inst.text) return 0;
   one->loop = (lp_loop_t){
       .rank = 1, .sizes = {N_ELEMENTS}, .accesses = one->accesses, .n_stores = 1, .insts = &one->inst, .n_insts = 1};

@@ -57,13 +57,13 @@ static void small_exponents_are_products_and_roots(void **state) {
   memcpy(o.f32[0], special, sizeof special);
   lp_prelude_add(&source);
   for (int k = 0; k < MANY; k++) {
-    const lp_operand_t operands[2] = {{LP_LOAD, AOT_F32, 1}, {LP_FLOAT, 0, 0}};
+    const lp_operand_t operands[2] = {{LP_LOAD, AOT_F32, 1, 0}, {LP_FLOAT, 0, 0, 0}};
     lp_inst_t inst = {.dtype = AOT_F32, .n_args = 2, .args = {{LP_LOAD, 0, 0, 0}, {LP_FLOAT, 0, exponents[k], 0}}};
     lp_access_t accesses[2] = {{.dtype = AOT_F32, .strides = {1}}, {.dtype = AOT_F32, .strides = {1}}};
     lp_loop_t loop = {
         .rank = 1, .sizes = {N}, .accesses = accesses, .n_loads = 1, .n_stores = 1, .insts = &inst, .n_insts = 1};
     inst.text =
-        lp_choose(lp_op_find(aot_str("aten.pow.Tensor_Scalar")), operands, 2, aot_str(""), AOT_F32, &inst.compute);
+        lp_choose(lp_op_find(aot_str("aten.pow.Tensor_Scalar")), operands, 2, aot_str(""), AOT_F32, 0, &inst.compute);
     assert_non_null(inst.text);
     snprintf(name, sizeof name, "f%d", k);
     lp_schedule(&loop);
@@ -140,12 +140,12 @@ enum { ROWS = 5, COLUMNS = 701 };
 static void generate_draw(const drawn_t *one, lp_loop_t *loop, lp_draw_t *draw, lp_text_t *out) {
   const lp_op_t *op = lp_op_find(aot_str(one->op));
   const lp_operand_t operands[7] = {
-      {LP_LOAD, AOT_I64, 0}, {LP_LOAD, AOT_I64, 0}, {LP_INT, 0, 0}, {LP_INT, 0, 0}, {LP_INT, 0, 0}};
+      {LP_LOAD, AOT_I64, 0, 0}, {LP_LOAD, AOT_I64, 0, 0}, {LP_INT, 0, 0, 0}, {LP_INT, 0, 0, 0}, {LP_INT, 0, 0, 0}};
   int ranged = strstr(one->op, "randint") != NULL;
   lp_inst_t *inst = loop->insts;
   lp_access_t *a = loop->accesses;
   *inst = (lp_inst_t){.n_args = 6, .dtype = one->dtype};
-  inst->text = lp_choose(op, operands, ranged ? 7 : 5, aot_str(""), one->dtype, &inst->compute);
+  inst->text = lp_choose(op, operands, ranged ? 7 : 5, aot_str(""), one->dtype, 0, &inst->compute);
   inst->args[3] = ranged ? (lp_arg_t){.kind = LP_INT, .i = -5} : (lp_arg_t){.kind = LP_DRAWN, .index = 2};
   inst->args[4] = (lp_arg_t){.kind = LP_INT, .i = INT64_MAX - 7};
   inst->args[5] = (lp_arg_t){.kind = LP_DRAWN, .index = 2};
@@ -345,24 +345,62 @@ static void equal_loops_of_other_sizes_have_equal_text(void **state) {
 
 static void promotion_follows_pytorch(void **state) {
   const lp_op_t *lt = lp_op_find(aot_str("aten.lt.Scalar")), *add = lp_op_find(aot_str("aten.add.Tensor"));
-  lp_operand_t ints[3] = {{LP_LOAD, AOT_I64, 1}, {LP_FLOAT, 0, 0}, {LP_ABSENT, 0, 0}};
-  lp_operand_t mixed[2] = {{LP_LOAD, AOT_F32, 1}, {LP_LOAD, AOT_F64, 0}};
-  const lp_operand_t halves[2] = {{LP_LOAD, AOT_BF16, 1}, {LP_LOAD, AOT_BF16, 1}};
+  lp_operand_t ints[3] = {{LP_LOAD, AOT_I64, 1, 0}, {LP_FLOAT, 0, 0, 0}, {LP_ABSENT, 0, 0, 0}};
+  lp_operand_t mixed[2] = {{LP_LOAD, AOT_F32, 1, 0}, {LP_LOAD, AOT_F64, 0, 0}};
+  const lp_operand_t halves[2] = {{LP_LOAD, AOT_BF16, 1, 0}, {LP_LOAD, AOT_BF16, 1, 0}};
   int32_t compute = 0;
   aot_str_t none = {"", 0};
   (void)state;
-  assert_non_null(lp_choose(lt, ints, 2, none, AOT_BOOL, &compute));
+  assert_non_null(lp_choose(lt, ints, 2, none, AOT_BOOL, 0, &compute));
   assert_int_equal(compute, AOT_F32); /* int64 < 2.5 is compared in float */
-  assert_non_null(lp_choose(lp_op_find(aot_str("aten.lt.Tensor")), mixed, 2, none, AOT_BOOL, &compute));
+  assert_non_null(lp_choose(lp_op_find(aot_str("aten.lt.Tensor")), mixed, 2, none, AOT_BOOL, 0, &compute));
   assert_int_equal(compute, AOT_F32); /* a 0-dim double does not widen a float tensor */
-  assert_non_null(lp_choose(add, halves, 2, none, AOT_BF16, &compute));
+  assert_non_null(lp_choose(add, halves, 2, none, AOT_BF16, 0, &compute));
   assert_int_equal(compute, AOT_F32); /* arithmetic of halves is that of float */
-  assert_non_null(lp_choose(lt, halves, 2, none, AOT_BOOL, &compute));
+  assert_non_null(lp_choose(lt, halves, 2, none, AOT_BOOL, 0, &compute));
   assert_int_equal(compute, AOT_BF16); /* a number is compared as a half */
-  assert_null(
-      lp_choose(add, (lp_operand_t[]){{LP_LOAD, AOT_C64, 1}, {LP_LOAD, AOT_C64, 1}}, 2, none, AOT_C64, &compute));
+  assert_null(lp_choose(add, (lp_operand_t[]){{LP_LOAD, AOT_C64, 1, 0}, {LP_LOAD, AOT_C64, 1, 0}}, 2, none, AOT_C64, 0,
+                        &compute));
   assert_null(lp_op_find(aot_str("aten.add")));
   assert_null(lp_op_find(aot_str("aten.mm.default")));
+}
+
+/* What PyTorch 2.11 rounds of a wider operand beside bfloat16, on a CPU and on an H100: AOT_BF16, all of it; AOT_F32,
+ * nothing; 0: left to the reference kernel. */
+static void wider_operands_of_halves_are_rounded_as_on_the_device(void **state) {
+  static const lp_operand_t half = {LP_LOAD, AOT_BF16, 1, 0}, single = {LP_LOAD, AOT_F32, 0, 0},
+                            number = {LP_FLOAT, 0, 0, 0.337}, exact = {LP_FLOAT, 0, 0, 0.5}, one = {LP_INT, 0, 0, 1};
+  const struct {
+    const char *op;
+    lp_operand_t operands[3];
+    int32_t cpu, gpu;
+  } rows[] = {
+      {"aten.add.Tensor", {half, half, number}, AOT_BF16, AOT_F32},
+      {"aten.add.Tensor", {half, single, one}, AOT_BF16, AOT_BF16},
+      {"aten.add.Scalar", {half, number, one}, AOT_BF16, AOT_F32},
+      {"aten.add.Scalar", {half, exact, one}, AOT_F32, AOT_F32},
+      {"aten.mul.Scalar", {half, number}, AOT_F32, AOT_F32},
+      {"aten.mul.Tensor", {half, single}, AOT_F32, AOT_BF16},
+      {"aten.mul.Tensor", {single, half}, AOT_BF16, AOT_BF16},
+      {"aten.div.Tensor", {half, single}, AOT_F32, AOT_BF16},
+      {"aten.pow.Tensor_Scalar", {half, number}, AOT_BF16, AOT_BF16},
+      {"aten.atan2.default", {half, single}, AOT_BF16, AOT_BF16},
+      {"aten.hardshrink.default", {half, number}, AOT_BF16, AOT_BF16},
+      {"aten.softshrink.default", {half, number}, AOT_F32, AOT_BF16},
+      {"aten.threshold.default", {half, number, one}, AOT_F32, AOT_BF16},
+      {"aten.leaky_relu.default", {half, number}, AOT_F32, AOT_F32},
+      {"aten.xlogy.Tensor", {half, half}, 0, AOT_F32},
+      {"aten.xlogy.Tensor", {half, single}, 0, AOT_BF16},
+  };
+  (void)state;
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+    for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
+      int32_t compute = 0;
+      const char *text = lp_choose(lp_op_find(aot_str(rows[k].op)), rows[k].operands, 3, aot_str(""), AOT_BF16, on_gpu,
+                                   &compute);
+      const int32_t wanted = on_gpu ? rows[k].gpu : rows[k].cpu;
+      if ((text ? compute : 0) != wanted) fail_msg("row %d, %s, on_gpu %d: %d", (int)k, rows[k].op, on_gpu, compute);
+    }
 }
 
 static void every_function_has_a_cost(void **state) {
@@ -388,6 +426,7 @@ static void every_function_has_a_cost(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_function_has_a_cost),
+      cmocka_unit_test(wider_operands_of_halves_are_rounded_as_on_the_device),
       cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
       cmocka_unit_test(small_exponents_are_products_and_roots),
       cmocka_unit_test(strides_and_broadcasts_are_followed),
