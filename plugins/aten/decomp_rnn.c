@@ -18,7 +18,7 @@
 enum { RNN_TANH, RNN_RELU, RNN_GRU, RNN_LSTM };
 
 typedef struct weights {
-  em_x_t w_ih, w_hh, b_ih, b_hh, w_hr; /* w_hh and w_hr transposed */
+  em_x_t w_ih, w_hh, b_ih, b_hh, w_hr;
 } weights_t;
 
 typedef struct rnn {
@@ -40,11 +40,12 @@ static int kind_of(const char *name) {
 
 static em_x_t gates_of_input(em_t *e, em_x_t x, const weights_t *w) { return EM(e, "linear", x, w->w_ih, w->b_ih); }
 
-/* A bias of halves is float32, so that its gradients of all steps are added in that. */
+/* A bias of halves is float32, so that its gradients of all steps are added in that. Weights are operands of `linear` as
+ * they are, so that autocast casts each once for all steps, as PyTorch's cache of casts does. */
 static em_x_t gates_of_state(em_t *e, em_x_t h, const weights_t *w) {
-  if (em_is_none(w->b_hh)) return at_math(e, EM(e, "mm", h, w->w_hh));
-  if (TYPE(w->b_hh).dtype == TYPE(h).dtype) return EM(e, "addmm", w->b_hh, h, w->w_hh);
-  return ADD(at_math(e, EM(e, "mm", h, w->w_hh)), w->b_hh);
+  if (em_is_none(w->b_hh)) return at_math(e, EM(e, "linear", h, w->w_hh));
+  if (TYPE(w->b_hh).dtype == TYPE(h).dtype) return EM(e, "linear", h, w->w_hh, w->b_hh);
+  return ADD(at_math(e, EM(e, "linear", h, w->w_hh)), w->b_hh);
 }
 
 static em_x_t part_of(em_t *e, em_x_t gates, int64_t i, int64_t n) {
@@ -74,7 +75,7 @@ static state_t next_state(em_t *e, int kind, em_x_t ai, const weights_t *w, stat
     lstm_gates(e, ADD(ai, ah), g);
     s.c = ADD(MUL(g[1], s.c), MUL(g[0], g[2]));
     s.h = MUL(g[3], TANH(s.c));
-    if (!em_is_none(w->w_hr)) s.h = at_math(e, EM(e, "mm", em_cast(e, s.h, dtype), w->w_hr));
+    if (!em_is_none(w->w_hr)) s.h = at_math(e, EM(e, "linear", em_cast(e, s.h, dtype), w->w_hr));
   }
   return s;
 }
@@ -102,10 +103,10 @@ static weights_t weights_at(em_t *e, em_x_t params, uint32_t layer, int has_bias
   uint32_t at = layer * (2 + 2 * (uint32_t)has_biases + (uint32_t)projects);
   weights_t w;
   w.w_ih = nth_of(e, params, at++);
-  w.w_hh = EM(e, "t", nth_of(e, params, at++));
+  w.w_hh = nth_of(e, params, at++);
   w.b_ih = has_biases ? nth_of(e, params, at++) : em_none();
   w.b_hh = has_biases ? at_math(e, nth_of(e, params, at++)) : em_none();
-  w.w_hr = projects ? EM(e, "t", nth_of(e, params, at)) : em_none();
+  w.w_hr = projects ? nth_of(e, params, at) : em_none();
   return w;
 }
 
@@ -233,7 +234,7 @@ aot_status_t at_dc_rnn_packed(em_t *e, aot_value_t *out) {
 aot_status_t at_dc_rnn_cell(em_t *e, aot_value_t *out) {
   int kind = kind_of(at_name(e));
   em_x_t hx = IN("hx");
-  weights_t w = {IN("w_ih"), EM(e, "t", IN("w_hh")), IN("b_ih"), at_math(e, IN("b_hh")), em_none()};
+  weights_t w = {IN("w_ih"), IN("w_hh"), IN("b_ih"), at_math(e, IN("b_hh")), em_none()};
   state_t s;
   s.h = at_math(e, kind == RNN_LSTM ? nth_of(e, hx, 0) : hx);
   s.c = kind == RNN_LSTM ? at_math(e, nth_of(e, hx, 1)) : em_none();

@@ -32,6 +32,6 @@ typedef struct opt_adam_values {                     /* of one parameter, before
 
 opt_adam_step_t opt_adam_begin(em_t *e, const opt_adam_t *o, em_x_t lr, em_x_t step);
 opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, em_x_t grad,
-                                  int32_t dtype, int32_t rank);
+                                  int32_t dtype);
 
 #endif

@@ -5,16 +5,18 @@
 
 #include "common/emit/emit.h"
 
-#define OPT_SCALAR_FORMS 4
 typedef struct opt_scalar {
   em_x_t f64;
-  em_x_t cast[OPT_SCALAR_FORMS]; /* f32, f16, bf16, made on demand; none: not yet */
+  em_x_t f32; /* made on demand; none: not yet */
 } opt_scalar_t;
 
 opt_scalar_t opt_scalar_make(em_x_t f64);
-/* The scalar in the form in which PyTorch's kernels use a Python number on a parameter of this dtype and rank: in float
- * for f32, f16 and bf16, in double for f64. A 0-dim parameter of 16 bits takes it in its own dtype: between two 0-dim
- * tensors the wider dtype would win. */
-em_x_t opt_scalar_for(em_t *e, opt_scalar_t *s, int32_t dtype, int32_t rank);
+/* The scalar as PyTorch's kernels compute with a Python number beside a parameter of this dtype: in double for f64, in
+ * float for others. */
+em_x_t opt_scalar_for(em_t *e, opt_scalar_t *s, int32_t dtype);
+/* Halves are computed in float where such a scalar is an operand, and rounded once: a 0-dim tensor beside them would be
+ * rounded to a half (backends for CUDA), or win over a 0-dim parameter. Of other dtypes x itself. */
+em_x_t opt_wide(em_t *e, em_x_t x, int32_t dtype);
+em_x_t opt_narrow(em_t *e, em_x_t x, int32_t dtype);
 
 #endif

@@ -26,6 +26,6 @@ int opt_sgd_counts(const opt_sgd_t *o); /* 1: needs a step count, to know the fi
 opt_sgd_step_t opt_sgd_begin(em_t *e, const opt_sgd_t *o, em_x_t lr, em_x_t step);
 /* *buffer: momentum, old to new; untouched without momentum. Answers the new parameter. */
 em_x_t opt_sgd_update(em_t *e, const opt_sgd_t *o, opt_sgd_step_t *s, em_x_t param, em_x_t grad, em_x_t *buffer,
-                      int32_t dtype, int32_t rank);
+                      int32_t dtype);
 
 #endif

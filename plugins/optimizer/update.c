@@ -115,9 +115,9 @@ static void name_states(builder_t *b) {
 /* New values of one parameter and its states, in place of the old ones in `states`. */
 static em_x_t apply_rule(builder_t *b, em_x_t param, em_x_t grad, em_x_t *states, const aot_type_t *type) {
   if (b->rule->kind == OPT_RULE_SGD)
-    return opt_sgd_update(&b->emit, &b->rule->sgd, &b->sgd, param, grad, &states[0], type->dtype, type->rank);
+    return opt_sgd_update(&b->emit, &b->rule->sgd, &b->sgd, param, grad, &states[0], type->dtype);
   opt_adam_values_t old = {param, states[0], states[1], states[2]};
-  opt_adam_values_t now = opt_adam_update(&b->emit, &b->rule->adam, &b->adam, old, grad, type->dtype, type->rank);
+  opt_adam_values_t now = opt_adam_update(&b->emit, &b->rule->adam, &b->adam, old, grad, type->dtype);
   states[0] = now.exp_avg;
   states[1] = now.exp_avg_sq;
   states[2] = now.max_exp_avg_sq;

@@ -193,6 +193,42 @@ static void test_dtypes_survive(void **state) {
       }
 }
 
+/* lr 0.01, gradients 0.1, -0.2, 0.3, from 0.3 on: what PyTorch 2.11 makes of bfloat16 parameters, of rank 0 or not.
+ * `1 - lr*wd` is no bfloat16. */
+static void test_halves(void **state) {
+  (void)state;
+  static const struct {
+    opt_rule_t rule;
+    double wanted[3];
+  } rows[] = {
+      {{.kind = OPT_RULE_ADAM,
+        .id = "adamw",
+        .adam = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.2, .decoupled = 1}},
+       {0.291015625, 0.294921875, 0.291015625}},
+      {{.kind = OPT_RULE_ADAM, .id = "adam", .adam = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
+       {0.291015625, 0.294921875, 0.291015625}},
+      {{.kind = OPT_RULE_SGD, .id = "sgd", .sgd = {.momentum = 0.9}}, {0.298828125, 0.30078125, 0.298828125}},
+  };
+  static const double gradient[3] = {0.1, -0.2, 0.3};
+  double first[SH_N], g[SH_N];
+  for (int e = 0; e < SH_N; e++) first[e] = 0.3;
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    for (int32_t rank = 0; rank < 2; rank++) {
+      static small_host_t h;
+      sh_init(&h);
+      h.lr = 0.01;
+      const uint32_t p = sh_param(&h, "p", AOT_BF16, rank, first);
+      for (int t = 0; t < 3; t++) {
+        for (int e = 0; e < SH_N; e++) g[e] = gradient[t];
+        sh_grad(&h, p, g);
+        assert_int_equal(step(&h, &rows[r].rule), AOT_OK);
+        if (h.leaves[p].value.x[0] != rows[r].wanted[t])
+          fail_msg("%s, rank %d, step %d: %.9g, PyTorch %.9g", rows[r].rule.id, (int)rank, t, h.leaves[p].value.x[0],
+                   rows[r].wanted[t]);
+      }
+    }
+}
+
 static void test_refusals(void **state) {
   (void)state;
   static small_host_t h;
@@ -216,6 +252,7 @@ int main(void) {
       cmocka_unit_test(test_known_answers),
       cmocka_unit_test(test_shape_of_update),
       cmocka_unit_test(test_dtypes_survive),
+      cmocka_unit_test(test_halves),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
