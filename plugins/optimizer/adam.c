@@ -17,7 +17,8 @@ opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t 
   opt_adam_values_t now = old;
   if (o->maximize) grad = EM(e, "neg", grad);
   if (o->weight_decay != 0) {
-    if (o->decoupled) now.param = opt_narrow(e, em_mul(e, opt_wide(e, old.param, dtype), opt_scalar_for(e, &s->decay, dtype)), dtype);
+    if (o->decoupled)
+      now.param = opt_narrow(e, em_mul(e, opt_wide(e, old.param, dtype), opt_scalar_for(e, &s->decay, dtype)), dtype);
     else grad = EM(e, "add.Tensor", grad, old.param, em_f(o->weight_decay));
   }
   now.exp_avg = EM(e, "lerp.Scalar", old.exp_avg, grad, em_f(1 - o->beta1));

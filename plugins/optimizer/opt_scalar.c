@@ -1,8 +1,6 @@
 #include "opt_scalar.h"
 
-opt_scalar_t opt_scalar_make(em_x_t f64) {
-  return (opt_scalar_t){.f64 = f64, .f32 = em_none()};
-}
+opt_scalar_t opt_scalar_make(em_x_t f64) { return (opt_scalar_t){.f64 = f64, .f32 = em_none()}; }
 
 static int is_half(int32_t dtype) { return dtype == AOT_F16 || dtype == AOT_BF16; }
 

@@ -249,10 +249,8 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_answers),
-      cmocka_unit_test(test_shape_of_update),
-      cmocka_unit_test(test_dtypes_survive),
-      cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_known_answers),  cmocka_unit_test(test_shape_of_update),
+      cmocka_unit_test(test_dtypes_survive), cmocka_unit_test(test_halves),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

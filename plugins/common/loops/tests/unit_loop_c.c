@@ -396,8 +396,8 @@ static void wider_operands_of_halves_are_rounded_as_on_the_device(void **state) 
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
     for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
       int32_t compute = 0;
-      const char *text = lp_choose(lp_op_find(aot_str(rows[k].op)), rows[k].operands, 3, aot_str(""), AOT_BF16, on_gpu,
-                                   &compute);
+      const char *text =
+          lp_choose(lp_op_find(aot_str(rows[k].op)), rows[k].operands, 3, aot_str(""), AOT_BF16, on_gpu, &compute);
       const int32_t wanted = on_gpu ? rows[k].gpu : rows[k].cpu;
       if ((text ? compute : 0) != wanted) fail_msg("row %d, %s, on_gpu %d: %d", (int)k, rows[k].op, on_gpu, compute);
     }
