@@ -5,7 +5,10 @@
  *                 ^~~~~~~~~~~~
  *       hint: did you mean distance-base?
  *
- * What is printed is also collected, so that tests and bundles can read it back. Colours go to a terminal only. */
+ * What is printed is also collected, so that tests and bundles can read it back. Colours go to a terminal only.
+ *
+ * A message may be a plugin's, or have come out of a file: control characters, and those that reorder a line, are escaped,
+ * further lines are indented behind a bar, so that none passes for a diagnostic, and its length has a limit. */
 #include <base/sink.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,6 +17,9 @@
 
 #define N_SEVERITIES (AOT_SEVERITY_ERROR + 1) /* row 0 is empty */
 #define SOURCE_WIDTH 140                      /* longer source lines are shown around the column */
+#define MOST_OF_MESSAGE ((size_t)16 << 10)
+#define MOST_COLLECTED ((size_t)16 << 20) /* later diagnostics are printed only */
+#define NEXT_LINE "\n  | "
 
 struct aoth_sink {
   FILE *out;
@@ -52,6 +58,51 @@ void aoth_sink_destroy(aoth_sink_t *s) {
   free(s);
 }
 
+/* ---- text that a terminal can be shown ---- */
+
+static int is_control(const char *at, size_t n) {
+  static const char *const reorder[] = {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u202b",
+                                        "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"};
+  const unsigned char first = (unsigned char)at[0];
+  if (n <= 1) return n == 0 || (first < 0x20 && first != '\t') || first == 0x7f;
+  if (n == 2 && first == 0xc2 && (unsigned char)at[1] < 0xa0) return 1; /* U+0080 to U+009F */
+  for (size_t i = 0; i < sizeof reorder / sizeof *reorder; i++)
+    if (strlen(reorder[i]) == n && memcmp(reorder[i], at, n) == 0) return 1;
+  return 0;
+}
+
+/* next_line: what stands for a line feed. */
+static void add_escaped(aoth_text_t *t, const char *text, size_t size, const char *next_line) {
+  size_t begin = 0, at = 0, n;
+  for (; at < size; at += n) {
+    n = aoth_utf8_length(text + at, size - at);
+    const int is_line = text[at] == '\n';
+    const int is_escaped = !is_line && is_control(text + at, n);
+    if (n == 0) n = 1;
+    if (!is_line && !is_escaped) continue;
+    aoth_text_add(t, text + begin, at - begin);
+    begin = at + n;
+    if (is_line) aoth_text_z(t, next_line);
+    for (size_t k = 0; is_escaped && k < n; k++) aoth_text_f(t, "\\x%02x", (unsigned)(unsigned char)text[at + k]);
+  }
+  aoth_text_add(t, text + begin, size - begin);
+}
+
+static void add_shown(aoth_text_t *t, const char *text) {
+  size_t size = strlen(text), shown = size;
+  while (shown && text[shown - 1] == '\n') shown--;
+  if (shown > MOST_OF_MESSAGE) {
+    shown = MOST_OF_MESSAGE;
+    while (shown > MOST_OF_MESSAGE - 4 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--; /* whole characters */
+    add_escaped(t, text, shown, NEXT_LINE);
+    aoth_text_f(t, " .. (%zu bytes more)", size - shown);
+  } else {
+    add_escaped(t, text, shown, NEXT_LINE);
+  }
+}
+
+/* ---- a diagnostic ---- */
+
 /* Bytes [begin, end) of source that are shown, with the column inside. */
 static void source_window(const aoth_where_t *w, size_t size, size_t *begin, size_t *end) {
   size_t column = w->column ? w->column - 1 : 0;
@@ -83,10 +134,11 @@ static void render_source(aoth_text_t *t, const aoth_where_t *w) {
   size_t begin, end, size = strcspn(w->source, "\r\n");
   source_window(w, size, &begin, &end);
   aoth_text_z(t, "    ");
-  for (size_t i = begin; i < end; i++) { /* control characters of a hostile file must not reach the terminal */
-    char c = w->source[i];
-    if ((unsigned char)c < 0x20 && c != '\t') c = '?';
-    aoth_text_add(t, &c, 1);
+  for (size_t i = begin, n; i < end; i += n) { /* one column each, so that the caret stays below its character */
+    n = aoth_utf8_length(w->source + i, end - i);
+    const int is_plain = !is_control(w->source + i, n);
+    if (n == 0) n = 1;
+    aoth_text_add(t, is_plain ? w->source + i : "?", is_plain ? n : 1);
   }
   aoth_text_z(t, "\n");
   if (w->column && w->column - 1 <= size && w->column - 1 >= begin && w->column - 1 <= end)
@@ -95,7 +147,7 @@ static void render_source(aoth_text_t *t, const aoth_where_t *w) {
 
 static void render_place(aoth_text_t *t, const aoth_where_t *w) {
   if (!w || !w->file) return;
-  aoth_text_z(t, w->file);
+  add_shown(t, w->file);
   if (w->line) aoth_text_f(t, ":%u", (unsigned)w->line);
   if (w->line && w->column) aoth_text_f(t, ":%u", (unsigned)w->column);
   aoth_text_z(t, ": ");
@@ -108,11 +160,18 @@ static void render(aoth_text_t *t, int colours, int32_t severity, const aoth_whe
   if (colours) aoth_text_z(t, looks[severity].colour);
   aoth_text_f(t, "%s:", looks[severity].word);
   if (colours) aoth_text_z(t, "\033[0m");
-  aoth_text_f(t, " %s", message);
-  if (code && *code) aoth_text_f(t, " [%s]", code);
+  aoth_text_z(t, " ");
+  add_shown(t, message);
+  if (code && *code) {
+    aoth_text_z(t, " [");
+    add_shown(t, code);
+    aoth_text_z(t, "]");
+  }
   aoth_text_z(t, "\n");
   if (w && w->line && w->source) render_source(t, w);
 }
+
+static int collects(const aoth_sink_t *s) { return s->text.size < MOST_COLLECTED; }
 
 static void emit(aoth_sink_t *s, const char *bytes, size_t n) {
   if (!s->out || n == 0) return;
@@ -133,7 +192,7 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
   s->counts[severity]++;
   if (severity != AOT_SEVERITY_NOTE) s->hidden = severity < s->min; /* a note goes with its diagnostic */
   if (!s->hidden) {
-    render(&s->text, 0, severity, where, code, text);
+    if (collects(s)) render(&s->text, 0, severity, where, code, text);
     render(&shown, s->colours, severity, where, code, text);
     emit(s, shown.data, shown.size);
   }
@@ -152,18 +211,22 @@ void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *wher
 
 void aoth_sink_line(aoth_sink_t *s, const char *format, ...) {
   if (!s) return;
+  aoth_text_t line = {0}, shown = {0};
   va_list args;
   va_start(args, format);
+  aoth_text_v(&line, format, args);
+  va_end(args);
+  aoth_text_z(&shown, "  ");
+  add_shown(&shown, line.data ? line.data : "");
+  aoth_text_z(&shown, "\n");
   pthread_mutex_lock(&s->lock);
-  if (!s->hidden) {
-    size_t begin = s->text.size;
-    aoth_text_z(&s->text, "  ");
-    aoth_text_v(&s->text, format, args);
-    aoth_text_z(&s->text, "\n");
-    if (s->text.data) emit(s, s->text.data + begin, s->text.size - begin);
+  if (!s->hidden && shown.data) {
+    if (collects(s)) aoth_text_add(&s->text, shown.data, shown.size);
+    emit(s, shown.data, shown.size);
   }
   pthread_mutex_unlock(&s->lock);
-  va_end(args);
+  aoth_text_deinit(&line);
+  aoth_text_deinit(&shown);
 }
 
 uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity) {
@@ -181,7 +244,8 @@ const char *aoth_sink_text(const aoth_sink_t *s) { return s && s->text.data ? s-
 void aoth_sink_adopt(aoth_sink_t *s, const char *text, size_t size, const uint32_t *counts) {
   if (!s) return;
   pthread_mutex_lock(&s->lock);
-  if (size) aoth_text_add(&s->text, text, size);
+  const size_t room = collects(s) ? MOST_COLLECTED - s->text.size : 0;
+  add_escaped(&s->text, text, size < room ? size : room, "\n"); /* the process that wrote it may be damaged */
   for (int32_t i = 0; i < N_SEVERITIES; i++) s->counts[i] += counts[i];
   pthread_mutex_unlock(&s->lock);
 }

@@ -17,7 +17,7 @@ typedef struct aoth_where {
 typedef struct aoth_sink aoth_sink_t;
 
 /* Every function takes NULL for a sink that swallows all, and may be called from any thread.
- * out NULL collects silently (aoth_sink_text reads it back). Messages are printed as they come. */
+ * out NULL collects silently (aoth_sink_text reads it back). Messages are printed as they come, escaped and cut to 16 KiB. */
 aoth_sink_t *aoth_sink_create(FILE *out);
 void aoth_sink_destroy(aoth_sink_t *s);
 void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
@@ -29,7 +29,7 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
 void aoth_sink_line(aoth_sink_t *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity); /* how many so far of at least this severity */
 void aoth_sink_first_error(const aoth_sink_t *s, char *out, size_t size); /* its message, cut; "": there is none */
-const char *aoth_sink_text(const aoth_sink_t *s);                         /* everything printed so far */
+const char *aoth_sink_text(const aoth_sink_t *s);                         /* printed so far, the first 16 MiB */
 /* What a fork of this process has printed through its copy: text, and counts by severity, 0 to ERROR. */
 void aoth_sink_adopt(aoth_sink_t *s, const char *text, size_t size, const uint32_t *counts);
 void aoth_sink_min(aoth_sink_t *s, int32_t severity); /* print nothing below (-q, -v) */

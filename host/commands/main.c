@@ -2,10 +2,14 @@
 #include <commands/commands.h>
 
 #include <aot/base.h>
+#include <fcntl.h>
 #include <pipeline/crash.h>
+#include <pipeline/probe.h>
+#include <pipeline/supervisor.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const aoth_command_t *const commands[] = {
     &aoth_cmd_run,     &aoth_cmd_verify, &aoth_cmd_ab,     &aoth_cmd_bisect,  &aoth_cmd_replay, &aoth_cmd_reduce,
@@ -56,7 +60,17 @@ static void end_by_interrupt(void) {
   raise(SIGINT);
 }
 
+/* A file that is opened where one of them is closed would get its number, and what is printed would go into it. */
+static int open_standard_streams(void) {
+  int fd;
+  do fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
 int main(int argc, char **argv) {
+  if (!open_standard_streams()) return AOTH_EXIT_INPUT; /* nothing can be said about it, perhaps */
   signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is told by the write that meets it, which then cleans up */
   signal(SIGPIPE, SIG_IGN); /* training goes on when nobody reads its log any more; the end tells (aoth_cli_deinit) */
   const char *name = argc > 1 ? argv[1] : "";
@@ -76,12 +90,16 @@ int main(int argc, char **argv) {
     return about->main(about, 2, line);
   }
   if (strcmp(name, "complete") == 0) return aoth_complete(commands, N_COMMANDS, (uint32_t)argc - 2, argv + 2);
+  if (argc == 3 && strcmp(name, AOTH_PROBE_COMMAND) == 0) return aoth_probe_be(argv[2]);
   const aoth_command_t *command = find(name);
   if (!command) return unknown(name);
   if (!aoth_contain_begin())
     fprintf(stderr, "aothost: crashes of plugins are not contained: no thread, or no memory, for it\n");
+  aoth_contain_watch();
+  aoth_supervise_command();
   const int code = command->main(command, argc - 1, argv + 1);
   aoth_contain_end();
   if (code == AOTH_EXIT_INTERRUPTED) end_by_interrupt();
+  aoth_supervised_end(code);
   return code;
 }

@@ -106,11 +106,29 @@ static uint32_t node_of_diag(const aot_prog_t *p, const aot_diag_t *d) {
   return d->value.id < p->values.n ? p->values.at[d->value.id].def : NONE;
 }
 
+#define MOST_GIVEN 1000u
+#define MOST_BYTES (UINT64_C(1) << 20)
+
+/* Of one call: a unit that never stops must not fill the disk. An error that is dropped counts as one. */
+static int is_dropped(aot_ctx_t *ctx, const aot_diag_t *d) {
+  const uint64_t nbytes = d->message.size + d->hint.size;
+  if (ctx->n_given < MOST_GIVEN && ctx->n_given_bytes < MOST_BYTES) {
+    ctx->n_given++;
+    ctx->n_given_bytes += nbytes < MOST_BYTES / 64 ? nbytes : MOST_BYTES / 64; /* the sink cuts it there */
+    return 0;
+  }
+  ctx->n_dropped++;
+  ctx->n_dropped_bytes += nbytes;
+  if (d->severity >= AOT_SEVERITY_ERROR) ctx->n_diags++;
+  return 1;
+}
+
 aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
   aot_diag_t diag;
   aoth_text_t code = {0}, message = {0}, hint = {0}, file = {0};
   if (aot_import(&diag, sizeof diag, d) != AOT_OK) return AOT_E_TOO_NEW;
   if (diag.severity < AOT_SEVERITY_NOTE || diag.severity > AOT_SEVERITY_ERROR) diag.severity = AOT_SEVERITY_ERROR;
+  if (is_dropped(ctx, &diag)) return AOT_OK;
   terminated(&message, diag.message);
   if (diag.byte && !diag.line) aoth_text_f(&message, " (byte %llu)", (unsigned long long)diag.byte);
   aoth_where_t where = {

@@ -53,12 +53,14 @@ struct aot_ctx {
   const char *where_file;     /* pipeline file and line of the stage, for messages; NULL: none */
   uint32_t where_line;
   uint32_t n_diags;            /* errors given during this call */
-  volatile uint32_t last_node; /* breadcrumb: last node that the unit touched */
-  volatile int cancelled;      /* 1: the unit is to stop, */
-  const atomic_int *asked;     /* and where this is 1; NULL: nobody else asks */
-  void *report;                /* the pipeline's: where aot.report/1 numbers go */
-  void *backends;              /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
-  void *ranks;                 /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
+  uint32_t n_given, n_dropped; /* diagnostics of the unit during this call; those that are not shown, being too many */
+  uint64_t n_given_bytes, n_dropped_bytes; /* of their messages */
+  volatile uint32_t last_node;             /* breadcrumb: last node that the unit touched */
+  volatile int cancelled;                  /* 1: the unit is to stop, */
+  const atomic_int *asked;                 /* and where this is 1; NULL: nobody else asks */
+  void *report;                            /* the pipeline's: where aot.report/1 numbers go */
+  void *backends;                          /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
+  void *ranks;                             /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
   void *kernel_guards; /* the pipeline's: what stands between backends and kernels (AOT_VALIDATE=1); NULL: nothing */
   uint32_t n_trials;   /* of aot.trial/1 that are open */
 };

@@ -9,6 +9,7 @@
  * Every struct that a unit answers with is imported by copy before anything of it is used. */
 #include <pipeline/call.h>
 
+#include <aot/float_env.h>
 #include <aot/inline.h>
 #include <pipeline/blame.h>
 #include <pipeline/bundle.h>
@@ -53,7 +54,7 @@ typedef struct call {
 static const char *about(aoth_session_t *s, const aoth_stage_t *stage, const char *doing) {
   if (s->about && s->about_unit == stage->unit && s->about_doing == doing) return s->about;
   aoth_text_t t = {0};
-  aoth_text_f(&t, "%s of unit %s, plugin %s", doing, stage->use, stage->unit->plugin->path);
+  aoth_text_f(&t, "%s of unit %s" AOTH_CALL_PLUGIN "%s", doing, stage->use, stage->unit->plugin->path);
   s->about = aoth_arena_text(s->arena, t.data ? t.data : "", t.size);
   s->about_unit = stage->unit;
   s->about_doing = doing;
@@ -100,10 +101,14 @@ aot_status_t aoth_tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const
   const aoth_blame_t blame = aoth_blame(s, stage->unit, crash);
   aoth_text_t t = {0};
   if (crash->signal) aoth_text_f(&t, "died of %s during %s", aoth_signal_name(crash->signal), doing);
+  else if (crash->ends_thread) aoth_text_f(&t, "ended the thread that called it during %s", doing);
   else aoth_text_f(&t, "ended the process during %s", doing);
   if (blame.unit) aoth_text_f(&t, " of unit %s", stage->use);
   if (blame.op.size) aoth_text_f(&t, ", in its kernel of %.*s", (int)blame.op.size, blame.op.data);
-  aoth_text_f(&t, ": %s", crash->signal ? aoth_signal_text(crash->signal) : "it called exit()");
+  aoth_text_f(&t, ": %s",
+              crash->signal        ? aoth_signal_text(crash->signal)
+              : crash->ends_thread ? "by pthread_exit(), or the system call"
+                                   : "it called exit()");
   if (crash->address) aoth_text_f(&t, ", at address 0x%llx", (unsigned long long)crash->address);
   tell_whose(s, crash->address, &t);
   report_misbehaviour(s, stage, blame.unit ? blame.unit : stage->unit, t.data ? t.data : "");
@@ -128,20 +133,35 @@ static void tell_crash(void *self, const aoth_crash_t *crash) {
   aoth_session_fail(s, c->stage);
 }
 
+static void report_dropped(aoth_session_t *s, const aoth_stage_t *stage) {
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, &stage->where, "plugin.diagnostics",
+                   "unit %s gave %u more diagnostics, of %llu bytes, which are not shown", stage->use, s->ctx.n_dropped,
+                   (unsigned long long)s->ctx.n_dropped_bytes);
+}
+
 aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg) {
   call_t c = {s, stage, doing};
-  aoth_crash_frame_t frame = {.what = about(s, stage, doing), .tell = tell_crash, .self = &c};
+  aoth_crash_frame_t frame = {.what = about(s, stage, doing),
+                              .is_own = aoth_plugin_is_own(stage->unit->plugin),
+                              .tell = tell_crash,
+                              .self = &c};
   aoth_arena_reset(s->scratch);
   s->ctx.stage = stage->name;
   s->ctx.where_file = stage->where.file;
   s->ctx.where_line = stage->where.line;
   s->ctx.n_diags = 0;
+  s->ctx.n_given = s->ctx.n_dropped = 0;
+  s->ctx.n_given_bytes = s->ctx.n_dropped_bytes = 0;
   s->ctx.last_node = AOT_NO_ID;
   s->ctx.report = &s->report;
   s->outcome = AOTH_CALL_OK;
+  const aot_float_env_t before = aot_float_env();
   aoth_crash_enter(&frame);
   const aot_status_t status = fn(arg);
   aoth_crash_leave(&frame);
+  const char *left = aot_float_env_change(before, aot_float_env());
+  if (left) aot_float_env_restore(before);
+  if (s->ctx.n_dropped) report_dropped(s, stage);
   const uint32_t n_trials = s->ctx.n_trials;
   if (status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx) && s->ctx.n_diags == 0) {
     s->ctx.n_diags++;
@@ -152,6 +172,10 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   after_call(s);
   if (n_trials && status == AOT_OK) {
     s->status = aoth_misbehaved(s, stage, "came back from %s with a trial that it had not undone", doing);
+  } else if (status == AOT_OK && s->ctx.n_diags) {
+    s->status = aoth_misbehaved(s, stage, "reported an error during %s, and answered that it went well", doing);
+  } else if (left && status == AOT_OK) { /* what it computed may have come out otherwise */
+    s->status = aoth_misbehaved(s, stage, "left %s behind %s", left, doing);
   } else if (status != AOT_OK && s->ctx.n_diags == 0) {
     s->outcome = AOTH_CALL_SILENT;
     aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)status, status_text(status),

@@ -7,9 +7,11 @@
 #define _GNU_SOURCE /* registers of a context, process_vm_readv */
 #include <pipeline/crash.h>
 
+#include <pipeline/code_of.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -20,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -27,6 +30,7 @@
 #define GUARD_SIZE ((size_t)4096)
 #define PATIENCE 10 /* seconds for `tell` */
 #define STATUS 3
+#define TICK_MS 1000 /* between two looks at the watched thread */
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 #define N_SIGNALS (sizeof signals / sizeof *signals)
@@ -37,9 +41,16 @@ THREAD_STATE aoth_crash_frame_t *innermost;
 THREAD_STATE const char *telling;   /* the crash that this thread tells of */
 THREAD_STATE sigjmp_buf *unwinding; /* where a fault leads that comes of reading a damaged stack */
 
+typedef struct letter {
+  aoth_crash_frame_t *frame;
+  aoth_crash_t crash;
+} letter_t;
+
 static struct containment {
   pid_t owner;
-  int letters[2]; /* a pipe: from the thread that crashed to the one that tells */
+  letter_t letter;                /* from the thread that crashed to the one that tells */
+  atomic_int is_written, is_over; /* 1: no letter will come */
+  int letters[2];                 /* a pipe: that there is one. Anybody can write to it */
   pthread_t teller;
   sem_t is_reading; /* raised by the teller: from then on it holds no lock that a fork could copy */
   struct sigaction before[N_SIGNALS];
@@ -52,13 +63,11 @@ static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static unsigned n_asked;
 static atomic_int is_contained;
 static atomic_flag is_crashed = ATOMIC_FLAG_INIT;
-static atomic_uint n_inside;         /* threads inside of a frame */
-static _Atomic(const char *) inside; /* what the last one to enter does */
-
-typedef struct letter {
-  aoth_crash_frame_t *frame;
-  aoth_crash_t crash;
-} letter_t;
+static _Atomic(const char *) inside; /* what the last thread to enter a frame does */
+static aoth_last_calls_t own_calls;
+static aoth_last_calls_t *calls = &own_calls;
+static pthread_mutex_t alive; /* robust: held by the watched thread */
+static atomic_int is_watched;
 
 const char *aoth_signal_name(int signal) {
   switch (signal) {
@@ -89,9 +98,11 @@ const char *aoth_signal_text(int signal) {
 
 void aoth_crash_enter(aoth_crash_frame_t *frame) {
   frame->outer = innermost;
-  frame->is_counted = !innermost && atomic_load(&is_contained);
+  const int is_noted = atomic_load(&is_contained);
+  frame->is_counted = !innermost && is_noted;
+  if (is_noted) aoth_last_calls_note(calls, frame->what, frame->is_own);
   if (frame->is_counted) {
-    atomic_fetch_add(&n_inside, 1);
+    atomic_fetch_add(&calls->n_inside, 1);
     atomic_store(&inside, frame->what);
   }
   innermost = frame;
@@ -101,7 +112,7 @@ void aoth_crash_leave(const aoth_crash_frame_t *frame) {
   innermost = frame->outer;
   if (frame->is_counted) {
     atomic_store(&inside, NULL);
-    atomic_fetch_sub(&n_inside, 1);
+    atomic_fetch_sub(&calls->n_inside, 1);
   }
 }
 
@@ -112,14 +123,37 @@ static void put(const char *text) {
   (void)done; /* nothing is left to be done about it */
 }
 
-static _Noreturn void last_words(int signal, const char *why, const char *what) {
-  telling = why; /* so that this way out is taken for nobody's */
-  put("aothost: ");
-  put(aoth_signal_name(signal));
+static _Noreturn void give_up(const char *why, const char *what) {
   put(why);
   put(what ? what : "a plugin call");
   put("; giving up\n");
   _exit(STATUS);
+}
+
+static _Noreturn void last_words(int signal, const char *why, const char *what) {
+  telling = why; /* so that this way out is taken for nobody's */
+  put("aothost: ");
+  put(aoth_signal_name(signal));
+  give_up(why, what);
+}
+
+/* In a thread that has no frame, while another one is inside of one. */
+static _Noreturn void last_words_of_thread(const aoth_crash_t *crash) {
+  const int is_one = atomic_load(&calls->n_inside) == 1;
+  uint64_t stack[1 + AOTH_CRASH_CALLERS];
+  aoth_code_of_t code;
+  stack[0] = crash->pc;
+  memcpy(stack + 1, crash->callers, crash->n_callers * sizeof *stack);
+  aoth_code_of(stack, 1 + crash->n_callers, &code);
+  telling = "a thread";
+  put("aothost: ");
+  put(aoth_signal_name(crash->signal));
+  put(" in ");
+  put(code.outermost[0] ? "a thread of " : is_one ? "another thread" : "a thread that is not the host's");
+  put(code.outermost);
+  if (strcmp(code.innermost, code.outermost) != 0) put(", in code of ");
+  if (strcmp(code.innermost, code.outermost) != 0) put(code.innermost);
+  give_up(" during ", is_one ? atomic_load(&inside) : NULL);
 }
 
 /* In a worker whoever waits for it tells, however little there is to be told. */
@@ -127,20 +161,41 @@ static void leave_to_parent(const aoth_crash_t *crash) {
   if (!now.stray) return;
   if (telling) _exit(STATUS);
   telling = "its run"; /* so that this way out is taken for nobody's */
-  now.stray(now.self, crash, atomic_load(&n_inside) ? "its run, in a thread of its own" : "what follows its run");
+  now.stray(now.self, crash,
+            atomic_load(&calls->n_inside) ? "its run, in a thread of its own" : "what follows its run");
 }
 
 /* Inside of a frame: hands the story over, and waits for the end. */
 static _Noreturn void stand_still(const aoth_crash_t *crash) {
-  const letter_t letter = {innermost, *crash};
+  static const char word = 1;
   if (atomic_flag_test_and_set(&is_crashed))
     for (;;) pause(); /* another thread was first */
-  if (write(now.letters[1], &letter, sizeof letter) == (ssize_t)sizeof letter)
-    for (int second = 0; second < PATIENCE; second++) sleep(1);
-  last_words(crash->signal, " during ", letter.frame->what);
+  now.letter = (letter_t){innermost, *crash};
+  atomic_store(&now.is_written, 1);
+  const ssize_t done = write(now.letters[1], &word, 1);
+  (void)done; /* the other thread looks by itself, too */
+  for (int second = 0; second < PATIENCE; second++) sleep(1);
+  last_words(crash->signal, " during ", now.letter.frame->what);
 }
 
-static void as_before(int signal, siginfo_t *info, void *context) {
+/* It follows calls of plugins, and may be damage that one of them has left. */
+static void put_suspects(int signal, const aoth_crash_t *crash) {
+  uint64_t stack[1 + AOTH_CRASH_CALLERS];
+  aoth_code_of_t code;
+  if (!calls->last[0] || getpid() != now.owner) return;
+  stack[0] = crash->pc;
+  memcpy(stack + 1, crash->callers, crash->n_callers * sizeof *stack);
+  aoth_code_of(stack, 1 + crash->n_callers, &code);
+  put("aothost: ");
+  put(aoth_signal_name(signal));
+  put(" outside of every call of a plugin");
+  if (code.innermost[0]) put(", in code of ");
+  put(code.innermost);
+  aoth_last_calls_put(calls, STDERR_FILENO);
+  put("\n");
+}
+
+static void as_before(int signal, siginfo_t *info, void *context, const aoth_crash_t *crash) {
   size_t i = 0;
   while (signals[i] != signal) i++;
   const struct sigaction *before = &now.before[i];
@@ -151,6 +206,7 @@ static void as_before(int signal, siginfo_t *info, void *context) {
   } else if (before->sa_handler == SIG_DFL ||
              info->si_code > 0) { /* a fault that is ignored would come again for ever */
     const struct sigaction plain = {.sa_handler = SIG_DFL};
+    put_suspects(signal, crash);
     sigaction(signal, &plain, NULL);
     raise(signal);
   }
@@ -217,10 +273,9 @@ static void on_signal(int signal, siginfo_t *info, void *context) {
     if (innermost && !telling) stand_still(&crash);
     leave_to_parent(&crash);
     if (telling) last_words(signal, " while telling of a crash during ", telling);
-    if (atomic_load(&n_inside) == 1) last_words(signal, " in another thread during ", atomic_load(&inside));
-    if (atomic_load(&n_inside) > 1) last_words(signal, " in a thread that is not the host's during ", NULL);
+    if (atomic_load(&calls->n_inside)) last_words_of_thread(&crash);
   }
-  as_before(signal, info, context);
+  as_before(signal, info, context, &crash);
   errno = error;
 }
 
@@ -230,8 +285,24 @@ void aoth_crash_leaving(void) {
   exits.pc = (uint64_t)(uintptr_t)__builtin_return_address(0);
   note_callers(&exits, exits.pc);
   if (innermost) stand_still(&exits);
-  if (atomic_load(&n_inside)) leave_to_parent(&exits);
-  if (atomic_load(&n_inside) == 1) last_words(0, " in another thread during ", atomic_load(&inside));
+  if (atomic_load(&calls->n_inside)) leave_to_parent(&exits);
+  if (atomic_load(&calls->n_inside)) last_words_of_thread(&exits);
+}
+
+void aoth_crash_thread_leaving(void) {
+  aoth_crash_t ends = {.ends_thread = 1};
+  if (!innermost || !atomic_load(&is_contained) || getpid() != now.owner || telling) return;
+  ends.pc = (uint64_t)(uintptr_t)__builtin_return_address(0);
+  note_callers(&ends, ends.pc);
+  stand_still(&ends);
+}
+
+void aoth_crash_share(aoth_last_calls_t *shared) {
+  for (uint32_t i = atomic_load(&calls->n_suspects); i > 0; i--)
+    aoth_last_calls_note(shared, calls->suspects[i - 1], 0);
+  if (calls->last[0]) aoth_last_calls_note(shared, calls->last, 1);
+  atomic_store(&shared->n_inside, atomic_load(&calls->n_inside));
+  calls = shared;
 }
 
 /* ---- the thread that tells ---- */
@@ -242,16 +313,49 @@ aoth_sink_t *aoth_crash_sink(void) {
   return out ? aoth_sink_create(out) : NULL;
 }
 
+/* The thread that calls plugins has ended, with whatever it was in. */
+static _Noreturn void tell_thread_end(void) {
+  const aoth_crash_t ends = {.ends_thread = 1};
+  const char *what = atomic_load(&inside);
+  leave_to_parent(&ends);
+  telling = "the end of a thread";
+  put("aothost: the thread that calls plugins was ended, by pthread_exit() or a system call,");
+  give_up(" during ", what);
+}
+
+static void look_at_watched(void) {
+  if (!atomic_load(&is_watched)) return;
+  const int held = pthread_mutex_trylock(&alive);
+  if (held == EOWNERDEAD) tell_thread_end();
+  if (held == 0) pthread_mutex_unlock(&alive);
+}
+
+static void nap(void) {
+  const struct timespec tick = {0, TICK_MS * 100000L};
+  nanosleep(&tick, NULL);
+  look_at_watched();
+}
+
+/* 0: none will come: the end of the containment. The pipe may be closed or written to by whomever, which says nothing. */
+static int await_letter(void) {
+  while (!atomic_load(&now.is_written) && !atomic_load(&now.is_over)) {
+    struct pollfd p = {.fd = now.letters[0], .events = POLLIN};
+    char word;
+    const int n = poll(&p, 1, TICK_MS);
+    if (n > 0 && (!(p.revents & POLLIN) || read(now.letters[0], &word, 1) <= 0) && !atomic_load(&now.is_over))
+      nap(); /* closed */
+    if (n <= 0) look_at_watched();
+  }
+  return atomic_load(&now.is_written);
+}
+
 static void *teller(void *arg) {
-  letter_t letter;
-  ssize_t got;
+  const letter_t *letter = &now.letter;
   (void)arg;
   sem_post(&now.is_reading);
-  do got = read(now.letters[0], &letter, sizeof letter);
-  while (got < 0 && errno == EINTR);
-  if (got != (ssize_t)sizeof letter) return NULL; /* the end of the containment */
-  telling = letter.frame->what;
-  letter.frame->tell(letter.frame->self, &letter.crash);
+  if (!await_letter()) return NULL;
+  telling = letter->frame->what;
+  letter->frame->tell(letter->frame->self, &letter->crash);
   if (ftrylockfile(stdout) == 0) fflush(stdout); /* unless it died while printing */
   _exit(STATUS);
 }
@@ -262,6 +366,8 @@ static int start_teller(void) {
   if (pipe(now.letters) != 0) return 0;
   for (int i = 0; i < 2; i++) fcntl(now.letters[i], F_SETFD, FD_CLOEXEC);
   now.owner = getpid();
+  atomic_store(&now.is_written, 0);
+  atomic_store(&now.is_over, 0);
   sem_init(&now.is_reading, 0, 0);
   sigfillset(&all);
   for (size_t i = 0; i < N_SIGNALS; i++) sigdelset(&all, signals[i]);
@@ -277,6 +383,7 @@ static int start_teller(void) {
 }
 
 static void end_teller(void) {
+  atomic_store(&now.is_over, 1);
   close(now.letters[1]);
   pthread_join(now.teller, NULL);
   close(now.letters[0]);
@@ -336,9 +443,18 @@ int aoth_contain_begin(void) {
   return ok;
 }
 
+void aoth_contain_watch(void) {
+  pthread_mutexattr_t robust;
+  if (pthread_mutexattr_init(&robust) != 0) return;
+  if (pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST) == 0 && pthread_mutex_init(&alive, &robust) == 0)
+    atomic_store(&is_watched, pthread_mutex_lock(&alive) == 0);
+  pthread_mutexattr_destroy(&robust);
+}
+
 void aoth_contain_end(void) {
   pthread_mutex_lock(&asking);
   if (n_asked > 0 && --n_asked == 0) {
+    if (atomic_exchange(&is_watched, 0)) pthread_mutex_unlock(&alive);
     atomic_store(&is_contained, 0);
     reset_handlers();
     take_stack();
@@ -347,10 +463,20 @@ void aoth_contain_end(void) {
   pthread_mutex_unlock(&asking);
 }
 
+/* The process that it was forked from goes on writing to the other one. */
+static void use_own_calls(void) {
+  aoth_last_calls_t *before = calls;
+  atomic_flag_clear(&own_calls.is_writing);
+  if (before != &own_calls) aoth_crash_share(&own_calls);
+  atomic_store(&own_calls.n_inside, innermost != NULL);
+  calls = &own_calls;
+}
+
 int aoth_contain_after_fork(void) {
+  use_own_calls();
   if (n_asked == 0) return 1;
   for (int i = 0; i < 2; i++) close(now.letters[i]);
-  atomic_store(&n_inside, innermost != NULL);
+  if (atomic_exchange(&is_watched, 0)) aoth_contain_watch();
   return start_teller();
 }
 
@@ -366,7 +492,10 @@ int aoth_contain_in_worker(void (*stray)(void *self, const aoth_crash_t *crash, 
   now.self = self;
   give_stack();
   sigaction(SIGTERM, &stop, NULL);
+  atomic_store(&is_watched, 1); /* again, in this process */
   if (n_asked > 0) return aoth_contain_after_fork();
+  use_own_calls();
+  aoth_contain_watch();
   n_asked = 1; /* the lock may have been another thread's, which is not here */
   set_handlers();
   atomic_store(&is_contained, 1);

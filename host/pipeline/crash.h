@@ -15,6 +15,10 @@
  *     `tell` crashes too, or is not done in 10 seconds (it needs a lock that died with the call)
  *       -> one line, written by the signal handler itself, and status 3
  *     a thread that a plugin started crashes, while a frame is open in another
+ *       -> the same line, which names the file that started the thread, by its outermost caller
+ *     a crash outside of every frame, which may be damage that a call has left
+ *       -> a line with the plugins that were called last, then as it would have been without
+ *     the thread that aoth_contain_watch() watches ends (pthread_exit, or the bare system call), within a second
  *       -> the same line
  *     anything else, and what a forked child does before it begins its own
  *       -> as it would have been without: the handler that was there before
@@ -24,12 +28,14 @@
 #define AOTH_CRASH_H
 
 #include <base/sink.h>
+#include <pipeline/last_calls.h>
 
 #define AOTH_CRASH_CALLERS 64
 
 typedef struct aoth_crash {
-  int signal; /* 0: the process was to be left */
-  uint32_t n_callers;
+  int signal;      /* 0: the process was to be left, */
+  int ends_thread; /* or, 1, only the thread that the host called in */
+  uint32_t n_callers, reserved;
   uint64_t address;                     /* that the instruction wanted; SIGSEGV and SIGBUS */
   uint64_t pc;                          /* of the instruction; 0: not known */
   uint64_t callers[AOTH_CRASH_CALLERS]; /* n_callers return addresses, the innermost first */
@@ -37,6 +43,7 @@ typedef struct aoth_crash {
 
 typedef struct aoth_crash_frame {
   const char *what;                                    /* "run of unit x, plugin p": for the line */
+  int is_own;                                          /* 1: the plugin is the project's, and no first suspect */
   void (*tell)(void *self, const aoth_crash_t *crash); /* runs on a thread of its own; the frame's own stands still */
   void *self;
   struct aoth_crash_frame *outer;
@@ -58,6 +65,13 @@ int aoth_contain_after_fork(void);
 int aoth_contain_in_worker(void (*stray)(void *self, const aoth_crash_t *crash, const char *doing), void *self);
 /* This thread is about to leave the process. Inside of a frame it does not come back; outside it does nothing. */
 void aoth_crash_leaving(void);
+
+/* This thread is about to end itself, and not the process. The same. */
+void aoth_crash_thread_leaving(void);
+/* The thread that calls this is not to end before aoth_contain_end, which it calls itself. */
+void aoth_contain_watch(void);
+/* From now on the calls of this process are noted there. Calls already noted go along. */
+void aoth_crash_share(aoth_last_calls_t *calls);
 
 /* For `tell`: prints to the standard error through a stream that no thread standing still can hold. */
 aoth_sink_t *aoth_crash_sink(void);

@@ -1,5 +1,6 @@
 #include <pipeline/kernel_guards.h>
 
+#include <aot/float_env.h>
 #include <aot/inline.h>
 #include <device/guarded.h>
 #include <pthread.h>
@@ -294,6 +295,13 @@ static aot_status_t blame(const call_t *c, const aot_kernel_call_t *call, const 
   return end_blame(call, &t);
 }
 
+static aot_status_t blame_float_env(const call_t *c, const aot_kernel_call_t *call, const char *left) {
+  aoth_text_t t = {0};
+  begin_blame(c, &t);
+  aoth_text_f(&t, "left %s", left);
+  return end_blame(call, &t);
+}
+
 static aot_status_t check_unwritten(const call_t *c, const aot_kernel_call_t *call, const place_t *p) {
   uint64_t first;
   const uint64_t n = aoth_unwritten(&p->copy, &first);
@@ -397,7 +405,10 @@ static aot_status_t AOT_CALL on_run(const aot_kernel_t *k, const aot_kernel_call
   call.results = c->results;
   if (s->starts) lose_earlier(s->guards, c);
   note_running(s->guards, c, 1);
+  const aot_float_env_t before = aot_float_env();
   aot_status_t status = s->kernel->run(s->kernel, &call);
+  const char *left = aot_float_env_change(before, aot_float_env());
+  if (left) aot_float_env_restore(before);
   if (s->starts) {
     c->is_lost = status != AOT_OK;
     c->is_under_way = 1;
@@ -405,6 +416,7 @@ static aot_status_t AOT_CALL on_run(const aot_kernel_t *k, const aot_kernel_call
   }
   note_running(s->guards, c, 0);
   aot_status_t found = take_back(c, given, status == AOT_OK);
+  if (left && status == AOT_OK && found == AOT_OK) found = blame_float_env(c, given, left);
   if (status == AOT_OK && found == AOT_OK) found = take_awaited(c, given);
   drop(c);
   return found != AOT_OK ? found : status;

@@ -5,9 +5,12 @@
  * when it takes the host down. A library stays mapped for good: RTLD_NODELETE, and no dlclose. */
 #include <pipeline/load.h>
 
+#include <aot/float_env.h>
 #include <aot/inline.h>
 #include <dlfcn.h>
 #include <pipeline/crash.h>
+#include <pipeline/probe.h>
+#include <pipeline/supervisor.h>
 #include <ir/words.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -34,6 +37,7 @@ typedef struct opening {
   aoth_plugin_t *p;
   aoth_arena_t *arena;
   const aoth_where_t *where;
+  const char *left; /* of the floating-point environment, not as it was; NULL: nothing */
 } opening_t;
 
 static void refuse(opening_t *o, const char *cure, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -278,6 +282,8 @@ static void tell_crash(void *self, const aoth_crash_t *crash) {
   if (crash->signal)
     refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)",
            aoth_signal_name(crash->signal), aoth_signal_text(crash->signal));
+  else if (crash->ends_thread)
+    refuse(o, "report this to the plugin's vendor", "it ended the thread that opened it: it called pthread_exit()");
   else
     refuse(o, "report this to the plugin's vendor", "it ended the process while it was being opened: it called exit()");
   complain(o, aoth_crash_sink());
@@ -300,18 +306,42 @@ static void open_now(opening_t *o) {
     refuse(o, "build both with AOT_SANITIZE, or neither", "it was built with AddressSanitizer, this host without");
     return;
   }
+  if (!aoth_plugin_is_own(p)) {
+    aoth_supervise();
+    const char *why = aoth_probe(p->path, o->arena);
+    if (why) {
+      refuse(o, "report this to the plugin's vendor", "%s", why);
+      return;
+    }
+  }
   aoth_registry_debug(o->r, "%s: opening", p->path);
-  aoth_crash_frame_t frame = {.what = p->path, .tell = tell_crash, .self = o};
+  aoth_text_t what = {0};
+  aoth_text_f(&what, "opening" AOTH_CALL_PLUGIN "%s", p->path);
+  const char *kept = aoth_arena_text(o->arena, what.data ? what.data : "", what.size);
+  aoth_text_deinit(&what);
+  aoth_crash_frame_t frame = {
+      .what = kept ? kept : p->path, .is_own = aoth_plugin_is_own(p), .tell = tell_crash, .self = o};
+  const aot_float_env_t before = aot_float_env();
   aoth_crash_enter(&frame);
   open_framed(o);
   aoth_crash_leave(&frame);
+  o->left = aot_float_env_change(before, aot_float_env());
+  if (o->left) aot_float_env_restore(before);
+}
+
+/* Nothing was computed yet, so that results are right: no failure. */
+static void warn_of_float_env(const opening_t *o, aoth_sink_t *sink) {
+  aoth_sink_report(sink, AOT_SEVERITY_WARNING, o->where, "load.float-environment",
+                   "plugin %s left %s when it was opened; restored", o->p->path, o->left);
+  aoth_sink_line(sink, "hint: link it, and the libraries that it brings, without -ffast-math");
 }
 
 aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t *arena, const aoth_where_t *where,
                               aoth_sink_t *sink) {
-  opening_t o = {r, p, arena, where};
+  opening_t o = {r, p, arena, where, NULL};
   if (p->state == AOTH_PLUGIN_FOUND) {
     open_now(&o);
+    if (o.left) warn_of_float_env(&o, sink);
     if (p->state == AOTH_PLUGIN_REFUSED) aoth_registry_debug(r, "%s: refused: %s", p->path, p->why);
   }
   if (p->state == AOTH_PLUGIN_OPEN) return AOT_OK;

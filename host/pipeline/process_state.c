@@ -1,7 +1,6 @@
 #include <pipeline/process_state.h>
 
 #include <fcntl.h>
-#include <fenv.h>
 #include <limits.h>
 #include <locale.h>
 #include <signal.h>
@@ -27,7 +26,6 @@ struct aoth_process_state {
   stream_t streams[N_STREAMS];
   char folder[PATH_MAX];
   mode_t mask;
-  int rounding;
   locale_t of_thread;
   aoth_text_t locale, environment;
 };
@@ -64,7 +62,6 @@ aoth_process_state_t *aoth_process_state_record(void) {
   for (int i = 0; i < N_STREAMS; i++) s->streams[i] = look_at_stream(i);
   if (!getcwd(s->folder, sizeof s->folder)) s->folder[0] = 0;
   s->mask = look_at_mask();
-  s->rounding = fegetround();
   s->of_thread = uselocale((locale_t)0);
   aoth_text_z(&s->locale, locale_name());
   write_environment(&s->environment);
@@ -151,7 +148,6 @@ static int environment_differs(const aoth_process_state_t *s, aoth_text_t *out) 
 static int modes_differ(const aoth_process_state_t *s, aoth_text_t *out) {
   const mode_t mask = look_at_mask();
   if (mask != s->mask) return aoth_text_f(out, "another file mode mask, %03o", (unsigned)mask), 1;
-  if (fegetround() != s->rounding) return aoth_text_z(out, "another way of rounding floating-point numbers"), 1;
   return 0;
 }
 

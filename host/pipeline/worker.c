@@ -237,7 +237,7 @@ typedef struct waiting {
   char *buffer; /* of frames; the last one may not be whole */
   size_t size, capacity;
   uint32_t n_open; /* journals inside of the stage's */
-  int has_result, is_late, is_broken;
+  int has_result, is_late, is_broken, is_stopped;
   int has_ended, how; /* wait status */
   aot_status_t status;
 } waiting_t;
@@ -357,7 +357,10 @@ static void attend(waiting_t *w, uint64_t deadline_ns) {
       deadline_ns = aoth_now_ns() + LAST_WORDS_MS * UINT64_C(1000000);
     if (ready > 0) continue;
     if (w->has_ended) return; /* looked at once more after its end: what it had written still lay there */
-    w->has_ended = waitpid(w->pid, &w->how, WNOHANG) == w->pid;
+    w->has_ended = waitpid(w->pid, &w->how, WNOHANG | WUNTRACED) == w->pid;
+    w->is_stopped = w->has_ended && WIFSTOPPED(w->how);
+    if (w->is_stopped) w->has_ended = 0;
+    if (w->is_stopped) return;
   }
   if (!w->letter.is_written) {
     struct pollfd p = {.fd = w->letters, .events = POLLIN};
@@ -368,7 +371,8 @@ static void attend(waiting_t *w, uint64_t deadline_ns) {
 /* Where it handed over all, its end is nothing to wait for. */
 static void end_it(waiting_t *w) {
   aoth_session_t *s = w->s;
-  if (!w->has_result && !w->has_ended && !w->is_late && !w->is_broken) /* it is ending by itself: as what? */
+  if (!w->has_result && !w->has_ended && !w->is_late && !w->is_broken &&
+      !w->is_stopped) /* it is ending by itself: as what? */
     w->has_ended = waitpid(w->pid, &w->how, 0) == w->pid;
   kill(-w->pid, SIGKILL);
   if (!w->has_ended) kill(w->pid, SIGKILL); /* should it have no group of its own */
@@ -380,7 +384,8 @@ static void await(waiting_t *w) {
   const double timeout = aoth_stage_timeout(w->s, w->stage);
   attend(w, timeout > 0 ? aoth_now_ns() + (uint64_t)(timeout * 1e9) : UINT64_MAX);
   struct pollfd p = {.fd = w->frames, .events = POLLIN};
-  if (!w->has_result && !w->is_broken && !w->has_ended && !w->letter.is_written && poll(&p, 1, 0) == 0) {
+  if (!w->has_result && !w->is_broken && !w->has_ended && !w->is_stopped && !w->letter.is_written &&
+      poll(&p, 1, 0) == 0) {
     w->is_late = 1;
     kill(w->pid, SIGTERM); /* it says where it is, if it can */
     attend(w, aoth_now_ns() + LAST_WORDS_MS * UINT64_C(1000000));
@@ -407,6 +412,9 @@ static aot_status_t tell_end(aoth_session_t *s, const aoth_stage_t *stage, const
   if (w->is_late)
     return aoth_misbehaved(s, stage, "was not done after %g seconds, its timeout, and was stopped during %s",
                            aoth_stage_timeout(s, stage), doing);
+  if (w->is_stopped)
+    return aoth_misbehaved(s, stage, "stopped its process during %s, by %s", doing,
+                           WSTOPSIG(w->how) == SIGSTOP ? "SIGSTOP" : "a signal");
   if (w->is_broken)
     return aoth_misbehaved(s, stage, "damaged the memory of its process: what came from there are no edits");
   s->outcome = AOTH_CALL_CRASHED;

@@ -1,5 +1,6 @@
 #include <train/interrupt.h>
 
+#include <pipeline/supervisor.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static void act_as_before(const aoth_interrupt_t *i, int signal_number) {
 
 static void note(int signal_number) {
   aoth_interrupt_t *i = innermost;
+  aoth_supervised_signal();
   i->asked = 1;
   if (i->ask && !i->ask(i->self)) act_as_before(i, signal_number); /* nothing, where a shell has it ignored */
 }

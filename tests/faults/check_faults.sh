@@ -43,6 +43,14 @@ while IFS='|' read -r name status text; do
   cmp -s b/program.ir before.ir || fail "the bundle has another program"
   grep -q "fault: $name" b/pipeline.yaml && grep -q "isolate: worker" b/pipeline.yaml || fail "the bundle has another stage"
   grep -q '"line": 4' b/info.json || fail "info.json lacks the line"
+  case $name in
+    escapes) # shown, not obeyed
+      says '\x1b]0;title\x07\x1b[2J\xe2\x80\xaeback\xff'; says "  | p.yaml:1:1: error: forged"
+      [ -z "$(tr -d '\n\t\040-\176' < err)" ] || fail "control characters reach the terminal" ;;
+    chatter)
+      says "bytes more)"; says "more diagnostics, of "
+      [ "$(wc -c < err)" -lt 3000000 ] || fail "$(wc -c < err) bytes of diagnostics" ;;
+  esac
 done < faults
 name=all; [ $n -ge 40 ] || fail "$n faults only"
 [ $bad = 0 ] && echo "$n faults: contained, named"

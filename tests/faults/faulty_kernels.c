@@ -4,6 +4,7 @@
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
 #include <aot/opset.h>
+#include <fenv.h>
 #include <string.h>
 
 #define ID "faulty-kernels"
@@ -46,6 +47,7 @@ static aot_status_t commit(const aot_tensor_t *x, const aot_tensor_t *to, const 
   if (is_fault(fault, "input")) write_at(x, 1);
   if (is_fault(fault, "input-past")) write_at(x, n);
   if (is_fault(fault, "reads-far")) write_at(to, *((volatile const float *)x->data + 2048) > 0);
+  if (is_fault(fault, "rounding")) fesetround(FE_UPWARD);
   return AOT_OK;
 }
 

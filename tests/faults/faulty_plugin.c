@@ -2,6 +2,7 @@
  * values and notes nodes, so that the fault is one edit among several. */
 #define _GNU_SOURCE /* syscall */
 #include <aot/ext/trial.h>
+#include <aot/float_env.h>
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/pass.h>
@@ -102,6 +103,49 @@ static aot_status_t fault_quick_exit(const call_t *c) {
 static aot_status_t fault_killed(const call_t *c) {
   (void)c;
   raise(SIGKILL);
+  return AOT_OK;
+}
+
+static aot_status_t fault_stopped(const call_t *c) {
+  (void)c;
+  raise(SIGSTOP);
+  return AOT_OK;
+}
+
+static aot_status_t fault_alarm(const call_t *c) {
+  (void)c;
+  alarm(1);
+  pause();
+  return AOT_OK;
+}
+
+static aot_status_t fault_pthread_exit(const call_t *c) {
+  (void)c;
+  pthread_exit(NULL);
+}
+
+static aot_status_t fault_thread_end(const call_t *c) {
+  (void)c;
+  syscall(SYS_exit, 0);
+  return AOT_OK;
+}
+
+/* ---- what the worker has open ---- */
+
+static aot_status_t fault_garbage(const call_t *c) {
+  static unsigned char bytes[8192];
+  (void)c;
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+  for (int fd = 3; fd < 64; fd++) {
+    const ssize_t done = write(fd, bytes, sizeof bytes);
+    (void)done;
+  }
+  return AOT_OK;
+}
+
+static aot_status_t fault_pipes_closed(const call_t *c) {
+  (void)c;
+  for (int fd = 3; fd < 64; fd++) close(fd);
   return AOT_OK;
 }
 
@@ -294,11 +338,49 @@ static aot_status_t fault_rounding(const call_t *c) {
   return fesetround(FE_UPWARD);
 }
 
+/* As -ffast-math does it. */
+static aot_status_t fault_denormals(const call_t *c) {
+  aot_float_env_t env = aot_float_env();
+  (void)c;
+  env.control |= AOT_FLOAT_DENORMALS;
+  aot_float_env_restore(env);
+  return AOT_OK;
+}
+
 /* ---- the contract ---- */
 
 static aot_status_t fault_silent(const call_t *c) {
   (void)c;
   return AOT_E_INTERNAL;
+}
+
+/* A diagnostic of this unit. */
+static aot_status_t say(const call_t *c, int32_t severity, const char *text) {
+  const aot_diag_t d = {.struct_size = sizeof d,
+                        .severity = severity,
+                        .code = AOT_STR_INIT("faulty.said"),
+                        .message = aot_str(text),
+                        .node = {AOT_NO_ID},
+                        .value = {AOT_NO_ID}};
+  return c->u->host.diag(&c->u->host, c->ctx, &d);
+}
+
+static aot_status_t fault_error_ok(const call_t *c) { return say(c, AOT_SEVERITY_ERROR, "this went wrong"); }
+
+/* What a terminal obeys, and lines that pass for the host's. */
+static aot_status_t fault_escapes(const call_t *c) {
+  AOT_TRY(say(c, AOT_SEVERITY_WARNING, "\033]0;title\007\033[2J\u202eback\xff\np.yaml:1:1: error: forged\r"));
+  return fault_error_ok(c);
+}
+
+static aot_status_t fault_chatter(const call_t *c) {
+  const size_t size = (size_t)1 << 20;
+  char *text = calloc(size + 1, 1);
+  if (!text) return AOT_E_EXHAUSTED;
+  memset(text, 'a', size);
+  for (int i = 0; i < 3000; i++) say(c, AOT_SEVERITY_WARNING, text);
+  free(text);
+  return fault_error_ok(c);
 }
 
 static aot_status_t fault_trial(const call_t *c) {

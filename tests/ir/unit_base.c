@@ -384,6 +384,27 @@ static void files_that_fail(void **state) {
   aoth_sink_destroy(s);
 }
 
+static void messages_obey_no_terminal(void **state) {
+  static char most[100000];
+  aoth_sink_t *s = aoth_sink_create(NULL);
+  const aoth_where_t where = {"a\033.yaml", 1, 1, 2, NULL};
+  (void)state;
+  aoth_sink_report(s, AOT_SEVERITY_WARNING, &where, "c\nd", "%s",
+                   "tab\t \033[2J \302\233 \342\200\256 \377 \303\244\nnext\n\n");
+  aoth_sink_line(s, "hint: %s", "one\rtwo\nthree");
+  assert_string_equal(aoth_sink_text(s),
+                      "a\\x1b.yaml:1:1: warning: tab\t \\x1b[2J \\xc2\\x9b \\xe2\\x80\\xae \\xff \303\244\n"
+                      "  | next [c\n  | d]\n  hint: one\\x0dtwo\n  | three\n");
+  const size_t before = strlen(aoth_sink_text(s));
+  memset(most, 'm', sizeof most - 1);
+  aoth_sink_report(s, AOT_SEVERITY_ERROR, NULL, NULL, "%s", most);
+  assert_non_null(strstr(aoth_sink_text(s), "mm .. (83615 bytes more)\n"));
+  for (int i = 0; i < 2000; i++) aoth_sink_report(s, AOT_SEVERITY_ERROR, NULL, NULL, "%s", most);
+  assert_true(strlen(aoth_sink_text(s)) - before < ((size_t)17 << 20));
+  assert_int_equal(aoth_sink_count(s, AOT_SEVERITY_ERROR), 2001);
+  aoth_sink_destroy(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(arenas_hand_out_zeros),
                                      cmocka_unit_test(doubles_read_back),
@@ -391,6 +412,7 @@ int main(void) {
                                      cmocka_unit_test(the_nearest_word),
                                      cmocka_unit_test(reports_have_place_caret_and_notes),
                                      cmocka_unit_test(long_lines_and_control_characters),
+                                     cmocka_unit_test(messages_obey_no_terminal),
                                      cmocka_unit_test(files_are_whole_or_untouched),
                                      cmocka_unit_test(killed_writers_leave_nothing),
                                      cmocka_unit_test(writers_do_not_meet),

@@ -22,6 +22,8 @@ EOF
 until_true() { n=0; until "$@" 2> /dev/null; do n=$((n + 1)); [ $n -lt 1200 ] || { fail "never: $*"; return; }; sleep 0.05; done; }
 gone() { ! kill -0 "$1" 2> /dev/null; }
 
+group() { cut -d " " -f 5 "/proc/$stage/stat"; } # a worker has one of its own
+
 # begin HOW WHERE [SECONDS]: the stage runs when this returns
 begin() {
   what="$1, $2"; rm -rf running enough b done
@@ -30,7 +32,7 @@ begin() {
   "$aothost" run q.yaml $P --no-cache --bundle-dir b --dump-dir done > out 2> err < /dev/null & pid=$!
   until_true test -f running
   stage=$(cat running)
-  if [ "$2" = worker ]; then [ "$stage" != $pid ] || fail "no worker"; else [ "$stage" = $pid ] || fail "a worker"; fi
+  if [ "$2" = worker ]; then [ "$(group)" = "$stage" ] || fail "no worker"; else [ "$(group)" != "$stage" ] || fail "a worker"; fi
 }
 # ends STATUS: and the stage's process with it
 ends() {
@@ -70,7 +72,7 @@ says "was not done after 1 seconds, its timeout"
 
 # Ctrl-C of a terminal comes to every process of the command, a worker left out: it has a group of its own
 begin asks worker
-[ "$(cut -d " " -f 5 "/proc/$stage/stat")" = "$stage" ] || fail "the worker is in the command's group"
+[ "$(group)" = "$stage" ] || fail "the worker is in the command's group"
 kill -INT "$stage"; sleep 0.3; gone "$stage" && fail "the worker died of a Ctrl-C"
 kill -INT $pid; ends 130
 

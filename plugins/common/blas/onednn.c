@@ -1,5 +1,6 @@
 #include "common/blas/onednn.h"
 
+#include <aot/float_env.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +29,9 @@ static int find_functions(void *handle) {
 
 static void open_library(void) {
   /* Threads of the process may be running, so its environment stays as it is: dn_begin holds OpenMP to one thread. */
+  const aot_float_env_t floats = aot_float_env(); /* a build with -ffast-math changes it */
   void *handle = dlopen(DN_SONAME, RTLD_NOW | RTLD_LOCAL);
+  aot_float_env_restore(floats);
   if (!handle || !find_functions(handle)) {
     const char *why = dlerror();
     snprintf(library.failure, sizeof library.failure, "%.190s", why ? why : DN_SONAME);

@@ -1,6 +1,7 @@
 #include "common/custom/custom.h"
 
 #include "common/custom/reinplace.h"
+#include <aot/float_env.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -344,8 +345,16 @@ static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, uint32_t n_
       .message_size = sizeof message,
       .message = message,
   };
+  const aot_float_env_t before = aot_float_env();
   const aot_status_t status = n->kernel->run(n->kernel, &call);
+  const char *left = aot_float_env_change(before, aot_float_env());
   message[sizeof message - 1] = 0;
+  if (left) aot_float_env_restore(before);
+  if (left && status == AOT_OK) {
+    snprintf(error->text, sizeof error->text, "%.*s: misbehaving plugin: its kernel left %s", (int)n->op->name.size,
+             n->op->name.data, left);
+    return AOT_E_CONTRACT;
+  }
   if (status != AOT_OK)
     snprintf(error->text, sizeof error->text, "%.*s: %s", (int)n->op->name.size, n->op->name.data,
              message[0] ? message : "its kernel failed and did not say why");
