@@ -206,18 +206,30 @@ static aot_status_t create_with(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   return status;
 }
 
+/* All of them, in the form in which a node has them. */
+static aot_status_t check_complete(aot_prog_t *p, const aot_op_desc_t *d, const aot_node_spec_t *s) {
+  uint32_t i = 0;
+  while (i < s->n_args && aoth_schema_arg(d, i) && !aoth_arg_misfit(p, aoth_schema_arg(d, i), &s->args[i])) i++;
+  if (i == s->n_args && i >= aoth_args_full_count(d, 0)) return AOT_OK;
+  return aoth_complain_arg(p, i, AOT_E_INVALID, "ir.bad-argument",
+                           "argument %u of %.*s is not one that a node can have", i, STR_ARGS(d->name));
+}
+
 aot_status_t aoth_node_make_again(aot_prog_t *p, uint32_t graph, const aoth_made_node_t *made, aot_node_t *out) {
   aot_node_spec_t s = made->spec;
   const aot_graph_t g = {graph};
   const aot_node_t before = {made->before};
   type_list_t types;
   AOT_TRY(check_spec(p, g, &s, before));
-  AOT_TRY(check_scope(p, graph, aoth_ops_desc(p->ops, s.op), s.args, s.n_args));
+  const aot_op_desc_t *d = aoth_ops_desc(p->ops, s.op);
+  AOT_TRY(check_complete(p, d, &s));
+  AOT_TRY(check_scope(p, graph, d, s.args, s.n_args));
   type_list_init(&types, p);
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < made->n_types && status == AOT_OK; i++) status = type_list_number(&types, made->types[i]);
   for (uint32_t i = 0; i < s.n_types && status == AOT_OK; i++) status = type_list_add(&types, &s.types[i]);
   s.n_types = made->is_typed;
+  if (status == AOT_OK) status = check_count(p, d, types.n);
   if (status == AOT_OK) status = insert_node(p, g, &s, s.args, s.n_args, &types, before.id, out);
   type_list_deinit(&types);
   return status;

@@ -58,8 +58,7 @@ static aot_status_t do_make(void *arg) {
   return aoth_halves_make(r->halves);
 }
 
-/* Does the cut name values and nodes of the joint graph only? */
-static const char *check_cut(aot_prog_t *p, const aot_cut_t *cut) {
+const char *aoth_cut_wrong(aot_prog_t *p, const aot_cut_t *cut) {
   const aot_graph_t joint = aoth_graph_graph_find(p, AOT_GRAPH_JOINT);
   if (joint.id == AOT_NO_ID) return "chose a cut of a program that has no joint graph";
   const uint32_t n_nodes = aoth_graph_n_nodes(p);
@@ -107,7 +106,7 @@ static aot_status_t choose(aoth_session_t *s, const aoth_stage_t *stage, dividin
   if (r->n_cuts != 1) return aoth_misbehaved(s, stage, "chose %u cuts instead of one", r->n_cuts);
   if (aoth_journal_count(s->now.prog))
     return aoth_misbehaved(s, stage, "edited the program while it only had to choose");
-  const char *wrong = check_cut(s->now.prog, &r->cut);
+  const char *wrong = aoth_cut_wrong(s->now.prog, &r->cut);
   return wrong ? aoth_misbehaved(s, stage, "%s", wrong) : AOT_OK;
 }
 

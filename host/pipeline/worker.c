@@ -4,12 +4,12 @@
 #include <aot/inline.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ir/edits_wire.h>
 #include <pipeline/call.h>
 #include <pipeline/cancel.h>
 #include <pipeline/isolation.h>
 #include <pipeline/process_state.h>
 #include <pipeline/stage_check.h>
+#include <pipeline/worker_receive.h>
 #include <pipeline/worker_result.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,22 +26,6 @@
 #define LAST_WORDS_MS 2000 /* that it has for them, once it crashed or was asked to stop */
 #define PIPE_SIZE (1 << 20)
 #define BUFFER_SIZE ((size_t)256 << 10) /* of edits that wait to be sent */
-
-/* What comes through the pipe of edits, in order: a head, and its bytes, a multiple of 8. */
-enum { FRAME_EDIT = 1, FRAME_BEGUN, FRAME_UNDONE, FRAME_KEPT, FRAME_CUT, FRAME_RESULT };
-typedef struct frame {
-  uint32_t kind, reserved;
-  uint64_t nbytes;
-} frame_t;
-
-/* Of a crash, through a pipe of its own in one write: also from a signal handler. */
-typedef struct letter {
-  uint32_t is_written, last_node;
-  aoth_crash_t crash;
-  char doing[128];
-  char unit[64]; /* that was called; empty: the stage's own */
-} letter_t;
-_Static_assert(sizeof(letter_t) <= 4096, "POSIX promises no more at once");
 
 struct aoth_worker {
   aoth_session_t *s;
@@ -65,25 +49,10 @@ static void count_told(const aoth_session_t *s, uint32_t out[AOTH_N_SEVERITIES])
     out[i] = aoth_sink_count(s->config.sink, i) - aoth_sink_count(s->config.sink, i + 1);
 }
 
-/* Memory of both processes: model files, and what leaves hold already. In session memory; none where there is no room. */
-static aoth_known_t what_both_have(aoth_session_t *s, aoth_type_numbers_t *types) {
-  const uint32_t n_leaves = aoth_graph_n_leaves(s->now.prog);
-  aoth_known_t known = {.n = 0, .types = types};
-  known.at = aoth_arena_alloc(s->arena, sizeof(void *), (s->n_maps + (size_t)n_leaves) * sizeof *known.at);
-  for (uint32_t i = 0; known.at && i < s->n_maps; i++)
-    known.at[known.n++] = (aoth_span_t){s->maps[i].data, s->maps[i].nbytes};
-  for (uint32_t l = 1; known.at && l < n_leaves; l++) {
-    aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
-    if (aoth_graph_leaf_info(s->now.prog, (aot_leaf_t){l}, &leaf) == AOT_OK && leaf.data)
-      known.at[known.n++] = (aoth_span_t){leaf.data, leaf.nbytes};
-  }
-  return known;
-}
-
 /* ---- inside of the worker ---- */
 
 static void send_letter(const aoth_worker_t *w, const char *unit, const aoth_crash_t *crash, const char *doing) {
-  letter_t letter = {.is_written = 1, .last_node = w->s->ctx.last_node, .crash = *crash};
+  aoth_letter_t letter = {.is_written = 1, .last_node = w->s->ctx.last_node, .crash = *crash};
   strncpy(letter.doing, doing, sizeof letter.doing - 1);
   strncpy(letter.unit, unit, sizeof letter.unit - 1);
   const ssize_t done = write(w->letters, &letter, sizeof letter);
@@ -108,7 +77,7 @@ static void send_frames(aoth_worker_t *w) {
 }
 
 static aoth_wire_t begin_frame(aoth_worker_t *w, uint32_t kind) {
-  const frame_t frame = {.kind = kind};
+  const aoth_frame_t frame = {.kind = kind};
   if (w->whole >= BUFFER_SIZE) send_frames(w);
   aoth_text_add(&w->buffer, (const char *)&frame, sizeof frame);
   return aoth_wire_writer(&w->buffer);
@@ -117,8 +86,8 @@ static aoth_wire_t begin_frame(aoth_worker_t *w, uint32_t kind) {
 /* One that found no memory ends the worker: half of the edits would be another stage. */
 static void end_frame(aoth_worker_t *w, const aoth_wire_t *wire) {
   if (wire->failed || w->buffer.failed) _exit(AOTH_EXIT_PLUGIN);
-  const uint64_t nbytes = w->buffer.size - w->whole - sizeof(frame_t);
-  memcpy(w->buffer.data + w->whole + offsetof(frame_t, nbytes), &nbytes, sizeof nbytes);
+  const uint64_t nbytes = w->buffer.size - w->whole - sizeof(aoth_frame_t);
+  memcpy(w->buffer.data + w->whole + offsetof(aoth_frame_t, nbytes), &nbytes, sizeof nbytes);
   w->whole = w->buffer.size;
 }
 
@@ -129,17 +98,17 @@ static void send_word(aoth_worker_t *w, uint32_t kind) {
 
 static void on_made(void *self, const aoth_edit_t *edit) {
   aoth_worker_t *w = self;
-  aoth_wire_t wire = begin_frame(w, FRAME_EDIT);
+  aoth_wire_t wire = begin_frame(w, AOTH_FRAME_EDIT);
   aoth_wire_edit(&wire, edit, w->known, NULL);
   end_frame(w, &wire);
 }
 
-static void on_begun(void *self) { send_word(self, FRAME_BEGUN); }
-static void on_undone(void *self) { send_word(self, FRAME_UNDONE); }
-static void on_kept(void *self) { send_word(self, FRAME_KEPT); }
+static void on_begun(void *self) { send_word(self, AOTH_FRAME_BEGUN); }
+static void on_undone(void *self) { send_word(self, AOTH_FRAME_UNDONE); }
+static void on_kept(void *self) { send_word(self, AOTH_FRAME_KEPT); }
 
 static void on_cut(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut) {
-  aoth_wire_t wire = begin_frame(self, FRAME_CUT);
+  aoth_wire_t wire = begin_frame(self, AOTH_FRAME_CUT);
   (void)s, (void)stage;
   aoth_wire_cut(&wire, cut);
   end_frame(self, &wire);
@@ -172,7 +141,7 @@ static void hand_over(aoth_worker_t *w, aot_status_t status, const char *left) {
   count_told(s, r.n_told);
   for (int32_t i = 0; i < AOTH_N_SEVERITIES; i++) r.n_told[i] -= w->n_told[i];
   aoth_edits_tell(s->now.prog);
-  aoth_wire_t wire = begin_frame(w, FRAME_RESULT);
+  aoth_wire_t wire = begin_frame(w, AOTH_FRAME_RESULT);
   aoth_wire_result(&wire, &r);
   end_frame(w, &wire);
   send_frames(w);
@@ -229,89 +198,14 @@ static void limit_itself(const aoth_worker_t *w, pid_t parent) {
 typedef struct waiting {
   aoth_session_t *s;
   const aoth_stage_t *stage;
-  aoth_known_t known;
+  aoth_received_t received;
   pid_t pid;
   int letters, frames;
   atomic_int *asked;
-  letter_t letter;
-  char *buffer; /* of frames; the last one may not be whole */
-  size_t size, capacity;
-  uint32_t n_open; /* journals inside of the stage's */
-  int has_result, is_late, is_broken, is_stopped;
+  aoth_letter_t letter;
+  int is_late, is_stopped;
   int has_ended, how; /* wait status */
-  aot_status_t status;
 } waiting_t;
-
-static aot_status_t take_result(waiting_t *w, const aoth_worker_result_t *r) {
-  aoth_session_t *s = w->s;
-  for (uint32_t i = 0; i < r->n_numbers; i++) {
-    const aoth_number_t *n = &r->numbers[i];
-    if (n->text) aoth_report_text(&s->report, aot_str(n->name), aot_str(n->text));
-    else aoth_report_number(&s->report, aot_str(n->name), n->value, aot_str(n->unit));
-  }
-  for (uint32_t i = 0; i < r->n_env; i++) aoth_report_env(&s->report, r->env[i].name);
-  if (r->why_not) s->cache_why_not = aoth_arena_text(s->arena, r->why_not, strlen(r->why_not));
-  aoth_sink_adopt(s->config.sink, r->told.data, (size_t)r->told.size, r->n_told);
-  s->outcome = r->outcome;
-  s->last_node = r->last_node;
-  s->status = r->status;
-  if (r->status == AOT_OK && r->left) s->status = aoth_misbehaved(s, w->stage, "left %s", r->left);
-  return s->status;
-}
-
-static void show_cut(const waiting_t *w, const aot_cut_t *cut) {
-  const aoth_watch_t *watch = w->s->config.watch;
-  if (watch && watch->cut) watch->cut(watch->self, w->s, w->stage, cut);
-}
-
-/* 0: it is none. */
-static int take_frame(waiting_t *w, uint32_t kind, char *bytes, size_t nbytes) {
-  aot_prog_t *p = w->s->now.prog;
-  aoth_wire_t wire = aoth_wire_reader(bytes, nbytes);
-  aoth_worker_result_t result = {.status = AOT_OK};
-  const aoth_edit_t *edit;
-  const aot_cut_t *cut;
-  switch (kind) {
-    case FRAME_EDIT:
-      edit = aoth_wire_edit(&wire, NULL, w->known, aoth_prog_arena(p));
-      return aoth_wire_done(&wire) && aoth_edit_replay(p, edit) == AOT_OK;
-    case FRAME_BEGUN:
-      if (aoth_journal_begin(p) != AOT_OK) return 0;
-      w->n_open++;
-      return 1;
-    case FRAME_UNDONE:
-    case FRAME_KEPT:
-      if (w->n_open == 0) return 0;
-      w->n_open--;
-      if (kind == FRAME_KEPT) aoth_journal_commit(p);
-      else aoth_journal_undo(p);
-      return 1;
-    case FRAME_CUT:
-      cut = aoth_wire_cut(&wire, NULL);
-      if (aoth_wire_done(&wire)) show_cut(w, cut);
-      return aoth_wire_done(&wire);
-    case FRAME_RESULT:
-      aoth_wire_result(&wire, &result);
-      w->has_result = aoth_wire_done(&wire) && w->n_open == 0;
-      if (w->has_result) w->status = take_result(w, &result);
-      return w->has_result;
-    default: return 0;
-  }
-}
-
-static void take_frames(waiting_t *w) {
-  size_t at = 0;
-  frame_t frame;
-  while (!w->is_broken && !w->has_result && w->size - at >= sizeof frame) {
-    memcpy(&frame, w->buffer + at, sizeof frame);
-    if (frame.nbytes > w->size - at - sizeof frame) break; /* the rest is to come */
-    at += sizeof frame;
-    w->is_broken = frame.nbytes % 8 || !take_frame(w, frame.kind, w->buffer + at, (size_t)frame.nbytes);
-    at += (size_t)frame.nbytes;
-  }
-  w->size -= at;
-  if (w->size && at) memmove(w->buffer, w->buffer + at, w->size);
-}
 
 /* ---- waiting for it ---- */
 
@@ -322,31 +216,25 @@ static int64_t ms_left(uint64_t deadline_ns) {
 
 /* 0: the other end is closed. */
 static int read_frames(waiting_t *w) {
-  if (w->capacity - w->size < BUFFER_SIZE) { /* a frame may be longer than that */
-    char *larger = realloc(w->buffer, 2 * w->capacity + BUFFER_SIZE);
-    w->is_broken = !larger;
-    if (!larger) return 0;
-    w->buffer = larger;
-    w->capacity = 2 * w->capacity + BUFFER_SIZE;
-  }
-  const ssize_t k = read(w->frames, w->buffer + w->size, w->capacity - w->size);
-  if (k > 0) w->size += (size_t)k;
-  if (k > 0) take_frames(w);
+  char *room = aoth_received_room(&w->received, BUFFER_SIZE);
+  const ssize_t k = room ? read(w->frames, room, BUFFER_SIZE) : 0;
+  if (k > 0) aoth_received_more(&w->received, (size_t)k);
   return k > 0 || (k < 0 && errno == EINTR);
 }
 
 /* 1: it has written one. */
 static int read_letter(waiting_t *w) {
-  letter_t letter;
-  if (read(w->letters, &letter, sizeof letter) <= 0) return 0;
-  w->letter = letter;
-  return 1;
+  aoth_letter_t letter;
+  if (read(w->letters, &letter, sizeof letter) != (ssize_t)sizeof letter) return 0;
+  if (!aoth_letter_check(&letter)) w->received.is_broken = 1;
+  else w->letter = letter;
+  return w->letter.is_written;
 }
 
 /* Until it has handed over all, is gone, or the time is over. */
 static void attend(waiting_t *w, uint64_t deadline_ns) {
   int is_open = 1;
-  while (is_open && !w->has_result && !w->is_broken) {
+  while (is_open && !w->received.has_result && !w->received.is_broken) {
     struct pollfd p[2] = {{.fd = w->frames, .events = POLLIN}, {.fd = w->letters, .events = POLLIN}};
     const int64_t left = ms_left(deadline_ns);
     if (left == 0) return;
@@ -371,7 +259,7 @@ static void attend(waiting_t *w, uint64_t deadline_ns) {
 /* Where it handed over all, its end is nothing to wait for. */
 static void end_it(waiting_t *w) {
   aoth_session_t *s = w->s;
-  if (!w->has_result && !w->has_ended && !w->is_late && !w->is_broken &&
+  if (!w->received.has_result && !w->has_ended && !w->is_late && !w->received.is_broken &&
       !w->is_stopped) /* it is ending by itself: as what? */
     w->has_ended = waitpid(w->pid, &w->how, 0) == w->pid;
   kill(-w->pid, SIGKILL);
@@ -384,7 +272,7 @@ static void await(waiting_t *w) {
   const double timeout = aoth_stage_timeout(w->s, w->stage);
   attend(w, timeout > 0 ? aoth_now_ns() + (uint64_t)(timeout * 1e9) : UINT64_MAX);
   struct pollfd p = {.fd = w->frames, .events = POLLIN};
-  if (!w->has_result && !w->is_broken && !w->has_ended && !w->is_stopped && !w->letter.is_written &&
+  if (!w->received.has_result && !w->received.is_broken && !w->has_ended && !w->is_stopped && !w->letter.is_written &&
       poll(&p, 1, 0) == 0) {
     w->is_late = 1;
     kill(w->pid, SIGTERM); /* it says where it is, if it can */
@@ -394,7 +282,7 @@ static void await(waiting_t *w) {
 }
 
 /* The unit of the letter stands in the stage's place: a backend that was asked, say. */
-static aot_status_t tell_letter(aoth_session_t *s, const aoth_stage_t *stage, const letter_t *letter) {
+static aot_status_t tell_letter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_letter_t *letter) {
   const aoth_unit_t *called = letter->unit[0] ? aoth_registry_find(s->registry, letter->unit) : NULL;
   aoth_stage_t other = *stage;
   if (!called) return aoth_tell_crash(s, stage, &letter->crash, letter->doing);
@@ -415,7 +303,7 @@ static aot_status_t tell_end(aoth_session_t *s, const aoth_stage_t *stage, const
   if (w->is_stopped)
     return aoth_misbehaved(s, stage, "stopped its process during %s, by %s", doing,
                            WSTOPSIG(w->how) == SIGSTOP ? "SIGSTOP" : "a signal");
-  if (w->is_broken)
+  if (w->received.is_broken)
     return aoth_misbehaved(s, stage, "damaged the memory of its process: what came from there are no edits");
   s->outcome = AOTH_CALL_CRASHED;
   s->crash = w->letter.crash;
@@ -427,8 +315,8 @@ static aot_status_t tell_end(aoth_session_t *s, const aoth_stage_t *stage, const
 }
 
 static aot_status_t conclude(waiting_t *w) {
-  const aot_status_t status = w->has_result ? w->status : tell_end(w->s, w->stage, w);
-  for (; w->n_open; w->n_open--) aoth_journal_undo(w->s->now.prog);
+  const aot_status_t status = w->received.has_result ? w->received.status : tell_end(w->s, w->stage, w);
+  for (; w->received.n_open; w->received.n_open--) aoth_journal_undo(w->s->now.prog);
   return status;
 }
 
@@ -454,8 +342,8 @@ static atomic_int *shared_word(void) {
 
 aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_status_t (*fn)(void *arg), void *arg) {
   aoth_type_numbers_t types = aoth_type_numbers(s->now.prog);
-  aoth_worker_t worker = {.s = s, .stage = stage, .why_not = s->cache_why_not, .known = what_both_have(s, &types)};
-  waiting_t w = {.s = s, .stage = stage, .known = worker.known, .pid = -1};
+  aoth_worker_t worker = {.s = s, .stage = stage, .why_not = s->cache_why_not, .known = aoth_known_by_both(s, &types)};
+  waiting_t w = {.s = s, .stage = stage, .received = {.s = s, .stage = stage, .known = worker.known}, .pid = -1};
   int pipes[4] = {-1, -1, -1, -1};
   const pid_t parent = getpid();
   worker.told_size = strlen(aoth_sink_text(s->config.sink));
@@ -491,6 +379,6 @@ aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_s
   close_all(pipes);
   munmap(w.asked, sizeof *w.asked);
   aoth_type_numbers_deinit(&types);
-  free(w.buffer);
+  free(w.received.buffer);
   return status;
 }
