@@ -242,7 +242,6 @@ static int is_unsigned(opening_t *o) {
 
 static void open_framed(opening_t *o) {
   aoth_plugin_t *p = o->p;
-  if (is_locked_out(o) || is_unsigned(o)) return;
   aot_str_t why = {NULL, 0};
   void *handle = dlopen(p->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {
@@ -306,6 +305,7 @@ static void open_now(opening_t *o) {
     refuse(o, "build both with AOT_SANITIZE, or neither", "it was built with AddressSanitizer, this host without");
     return;
   }
+  if (is_locked_out(o) || is_unsigned(o)) return; /* before any of its code runs, in whatever process */
   if (!aoth_plugin_is_own(p)) {
     aoth_supervise();
     const char *why = aoth_probe(p->path, o->arena);

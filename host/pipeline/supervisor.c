@@ -19,7 +19,7 @@
 
 #define MOST_THREADS 2   /* this one, and the one that tells of crashes */
 #define LONGEST_END 30   /* seconds that exit handlers and destructors have */
-#define WAIT_MS 100      /* for a signal of the whole process group to be seen by the other process */
+#define WAIT_MS 30       /* for a signal of the whole process group to be seen by the other process */
 #define FIRST_OTHER_FD 3 /* behind the standard streams */
 
 static pid_t command; /* may still be supervised; 0: not (any more) */
@@ -32,6 +32,11 @@ void aoth_supervise_command(void) {
 }
 
 int aoth_is_command(void) { return is_command; }
+
+void aoth_supervise_nothing(void) {
+  command = 0;
+  is_command = 0;
+}
 
 void aoth_supervised_end(int code) {
   if (!calls) return;
@@ -131,12 +136,12 @@ static _Noreturn void end_as(int how) {
   end(status);
 }
 
-static uint32_t n_seen; /* signals that the other one has seen, as far as they were handed on */
+static uint32_t n_known; /* signals that the other one has seen, or will see as they were handed on */
 
 static int has_seen_more(void) {
   const struct timespec tick = {0, 5000000};
   for (int ms = 0; ms < WAIT_MS; ms += 5) {
-    if (atomic_load(&calls->n_signals) != n_seen) return 1;
+    if ((int32_t)(atomic_load(&calls->n_signals) - n_known) > 0) return 1;
     nanosleep(&tick, NULL);
   }
   return 0;
@@ -147,11 +152,11 @@ static void hand_on(pid_t other, const siginfo_t *info) {
   const int is_counted = info->si_signo == SIGINT || info->si_signo == SIGTERM || info->si_signo == SIGHUP;
   if (info->si_code > 0) return;
   if (is_counted && has_seen_more()) {
-    n_seen = atomic_load(&calls->n_signals);
+    n_known = atomic_load(&calls->n_signals);
     return;
   }
+  if (is_counted) n_known++;
   kill(other, info->si_signo);
-  if (is_counted && has_seen_more()) n_seen = atomic_load(&calls->n_signals);
 }
 
 static void look_at_end(pid_t other) {

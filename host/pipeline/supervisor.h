@@ -14,6 +14,7 @@
 
 void aoth_supervise_command(void);  /* this process runs a command, and may be supervised */
 int aoth_is_command(void);          /* 1: it does, or its parent did */
+void aoth_supervise_nothing(void);  /* this fork of it has a process that waits for it, with a time limit */
 void aoth_supervise(void);          /* a foreign plugin is about to be opened; returns in the process that works on */
 void aoth_supervised_end(int code); /* what the command decided on; after that come exit handlers and destructors */
 void aoth_supervised_signal(void);  /* a signal to stop was seen here: it need not be handed on. In its handler */

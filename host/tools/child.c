@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pipeline/crash.h>
+#include <pipeline/supervisor.h>
 #include <pipeline/pipeline.h>
 #include <poll.h>
 #include <train/interrupt.h>
@@ -27,6 +28,7 @@ static void be_child(aoth_child_t *w, int fd, pid_t parent, aoth_child_serve_t s
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(AOTH_EXIT_PLUGIN); /* it died before the line above */
   if (!aoth_contain_after_fork()) _exit(AOTH_EXIT_PLUGIN);
+  aoth_supervise_nothing();
   setpgid(0, 0); /* Ctrl-C is the parent's; and compilers that a plugin starts are stopped and ended with it */
   dup2(w->log_fd, STDOUT_FILENO);
   dup2(w->log_fd, STDERR_FILENO);

@@ -58,6 +58,12 @@ FAULTY_LIFE=$name "$aothost" run p.yaml --plugin-dir other --inputs random > out
 says "it left another environment"
 export AOT_CACHE=off
 
+# None of its code runs where a lock leaves it out.
+name=load-exit
+echo "$(printf %064d 0)  other.so" > other.lock
+FAULTY_LIFE=$name "$aothost" run p.yaml --plugin-dir "$plugins" --locked other.lock > out 2> err; [ $? -eq 3 ] || fail "it is opened"
+says "does not stand in other.lock"
+
 # Signals and statuses are as they are without a second process.
 for signal in INT TERM HUP KILL; do
   name=$signal
