@@ -111,9 +111,9 @@ static json_t *program_json(p2_writer_t *w) {
   if (p2_symbols_name(w) != AOT_OK || p2_regions_write(w) != AOT_OK) return NULL;
   json_t *module = p2_module_json(w);
   if (!module) return NULL;
-  return json_pack("{s:o, s:{s:i}, s:o, s:{s:i, s:i}, s:[s], s:s, s:[]}", "graph_module", module, "opset_version",
+  return json_pack("{s:o, s:{s:i}, s:o, s:{s:i, s:i}, s:[s], s:s, s:o}", "graph_module", module, "opset_version",
                    "aten", 10, "range_constraints", p2_ranges_json(w), "schema_version", "major", 8, "minor", 17,
-                   "verifiers", "ATEN", "torch_version", "2.11.0", "guards_code");
+                   "verifiers", "ATEN", "torch_version", "2.11.0", "guards_code", p2_guards_json(w));
 }
 
 static aot_status_t put_members(p2_writer_t *w, p2_zip_writer_t *zip) {

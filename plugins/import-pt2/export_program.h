@@ -68,6 +68,9 @@ aot_status_t p2_name_value(p2_writer_t *w, p2_page_t *page, aot_value_t v, aot_s
 /* prefix, then the text in lower case. */
 aot_status_t p2_placeholder(p2_writer_t *w, p2_page_t *page, const char *prefix, aot_str_t fqn, aot_str_t *out);
 
+/* export_guards.c: Python over the inputs. */
+json_t *p2_guards_json(p2_writer_t *w);
+
 /* export_dims.c: symbolic sizes. */
 aot_status_t p2_symbols_name(p2_writer_t *w);
 json_t *p2_ranges_json(p2_writer_t *w);

@@ -31,6 +31,15 @@ status 0 "$aothost" opt even.ir -o again.ir; same even.ir again.ir
 status 2 call even.ir refused.1; says "$broken"
 status 0 call even.ir expected
 
+# ---- written, and read again ----
+for name in even area chosen sizes_differ view; do
+  from=$found/guards_ignored/$name
+  status 0 "$aothost" export "$from/train.pt2" -o out.pt2
+  for e in "$from"/*.safetensors; do
+    case ${e##*/} in refused*) status 2 verify out.pt2 "$e"; says "under the guard .*L\['args" ;; *) status 0 verify out.pt2 "$e" ;; esac
+  done
+done
+
 # ---- what cannot be understood is said, and not believed; what cannot hold is refused ----
 damage=$4
 edit_guard() { "$damage" "$even/train.pt2" d.pt2 models/model.json sub '% 2) == 0' "$1" || complain "damage_archive"; }
