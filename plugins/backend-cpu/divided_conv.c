@@ -135,13 +135,15 @@ aot_status_t bc_divide_conv(lw_build_t *b, const bc_dnn_conv_t *c, int what, con
   return AOT_OK;
 }
 
-aot_status_t bc_add_divided_conv(lw_build_t *b, const bc_conv_division_t *d, const lw_tensor_t operands[4]) {
+aot_status_t bc_add_divided_conv(lw_build_t *b, const bc_conv_division_t *d, const lw_tensor_t operands[4],
+                                 int result) {
   lw_tensor_t work = {.storage = LW_NONE};
   division_step_t *p;
   if (d->work) AOT_TRY(lw_scratch(b, d->work * (uint64_t)d->n_lanes, &work));
   LW_STEP(b, run_onednn_convolution, p);
   p->division = d;
-  for (int o = 0; o < N_OPERANDS; o++) p->operands[o] = lw_use(b, &operands[o]);
+  for (int o = 0; o < N_OPERANDS; o++)
+    p->operands[o] = o == result ? lw_use(b, &operands[o]) : lw_use_read(b, &operands[o]);
   p->work = lw_use(b, &work);
   return AOT_OK;
 }

@@ -170,8 +170,9 @@ aot_status_t bc_add_divided_product(lw_build_t *b, const bc_division_t *d, const
   if (d->sparse) AOT_TRY(lw_scratch(b, d->sparse, &sparse));
   if (d->kernel) LW_STEP(b, run_onednn_product, p);
   else LW_STEP(b, run_product, p);
-  *p = (division_step_t){.a = lw_use(b, x), .b = lw_use(b, y), .c = lw_use(b, c), .division = d};
-  p->bias = lw_use(b, d->product.has_bias ? bias : NULL);
+  *p = (division_step_t){.a = lw_use_read(b, x), .b = lw_use_read(b, y), .division = d};
+  p->c = d->product.beta != 0 ? lw_use_update(b, c) : lw_use(b, c);
+  p->bias = lw_use_read(b, d->product.has_bias ? bias : NULL);
   p->work = lw_use(b, &work);
   p->sparse = lw_use(b, &sparse);
   return AOT_OK;

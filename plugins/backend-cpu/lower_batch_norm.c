@@ -120,9 +120,10 @@ static aot_status_t train(lw_build_t *b, uint32_t n_stats) {
   for (uint32_t k = 0; k < 3 + n_stats; k++) AOT_TRY(dense(b, k, &in[k]));
   for (uint32_t r = 0; r < 3 + n_stats; r++) AOT_TRY(bc_float_result(b, r, &out[r]));
   LW_STEP(b, run_batch_norm, p);
-  *p = (norm_step_t){.x = lw_use(b, &in[0]), .w = lw_use(b, &in[1]), .b = lw_use(b, &in[2]), .planes = shape};
-  p->running_mean = lw_use(b, &in[3]);
-  p->running_var = lw_use(b, &in[4]);
+  *p = (norm_step_t){
+      .x = lw_use_read(b, &in[0]), .w = lw_use_read(b, &in[1]), .b = lw_use_read(b, &in[2]), .planes = shape};
+  p->running_mean = lw_use_read(b, &in[3]);
+  p->running_var = lw_use_read(b, &in[4]);
   p->y = lw_use(b, &out[0]);
   p->mean = lw_use(b, &out[1]);
   p->rstd = lw_use(b, &out[2]);
@@ -156,9 +157,9 @@ static aot_status_t lower_backward(lw_build_t *b) {
   AOT_TRY(dense(b, 6, &rstd));
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_float_result(b, r, &out[r]));
   LW_STEP(b, run_batch_norm_backward, p);
-  *p = (norm_step_t){.gy = lw_use(b, &gy), .x = lw_use(b, &tx), .w = lw_use(b, &tw), .planes = shape};
-  p->mean = lw_use(b, &mean);
-  p->rstd = lw_use(b, &rstd);
+  *p = (norm_step_t){.gy = lw_use_read(b, &gy), .x = lw_use_read(b, &tx), .w = lw_use_read(b, &tw), .planes = shape};
+  p->mean = lw_use_read(b, &mean);
+  p->rstd = lw_use_read(b, &rstd);
   p->gx = lw_use(b, &out[0]);
   p->gw = lw_use(b, &out[1]);
   p->gb = lw_use(b, &out[2]);

@@ -118,8 +118,8 @@ static aot_status_t add_depthwise_weights(lw_build_t *b, const bc_conv_t *c, con
   }
   AOT_TRY(lw_scratch(b, depthwise_work(c, is_last) * (uint64_t)b->machine->n_threads, &work));
   LW_STEP(b, run_depthwise_weights, p);
-  p->gy = lw_use(b, &y);
-  p->x = lw_use(b, &x);
+  p->gy = lw_use_read(b, &y);
+  p->x = lw_use_read(b, &x);
   p->gw = lw_use(b, &w);
   p->work = lw_use(b, &work);
   p->conv = *c;
@@ -145,7 +145,10 @@ static aot_status_t add_dense(lw_build_t *b, const bc_conv_t *c, int what, const
   AOT_TRY(lw_scratch(b, bc_conv_work(c) * n_lanes * aot_dtype_size(t[result].dtype), &work));
   LW_STEP(b, run_im2col, p);
   *p = (conv_step_t){.conv = *c, .what = what, .dtype = t[result].dtype, .work = lw_use(b, &work)};
-  for (int o = 0; o < N_OPERANDS; o++) p->operands[o] = lw_use(b, dense[o].storage == LW_NONE ? NULL : &dense[o]);
+  for (int o = 0; o < N_OPERANDS; o++) {
+    const lw_tensor_t *operand = dense[o].storage == LW_NONE ? NULL : &dense[o];
+    p->operands[o] = o == result ? lw_use(b, operand) : lw_use_read(b, operand);
+  }
   return dense[result].storage == t[result].storage ? AOT_OK : lw_copy(b, &t[result], &dense[result]);
 }
 
@@ -193,9 +196,13 @@ static aot_status_t run_bias_gradient(const lw_frame_t *f, void *payload) {
   return run_bias(f, p, p->dtype == AOT_F64 ? sum_part_f64 : sum_part);
 }
 
-static bias_step_t of_bias(lw_build_t *b, const lw_tensor_t *image, const lw_tensor_t *bias) {
+/* adds: the bias to the image; else the image is summed into it. */
+static bias_step_t of_bias(lw_build_t *b, const lw_tensor_t *image, const lw_tensor_t *bias, int adds) {
   const bc_planes_t planes = {image->sizes[0], image->sizes[1], lw_numel(image) / image->sizes[0] / image->sizes[1]};
-  return (bias_step_t){.image = lw_use(b, image), .bias = lw_use(b, bias), .planes = planes, .dtype = image->dtype};
+  return (bias_step_t){.image = adds ? lw_use_update(b, image) : lw_use_read(b, image),
+                       .bias = adds ? lw_use_read(b, bias) : lw_use(b, bias),
+                       .planes = planes,
+                       .dtype = image->dtype};
 }
 
 /* To what lies contiguous, or in a contiguous copy of it. */
@@ -205,7 +212,7 @@ static aot_status_t add_bias(lw_build_t *b, const lw_tensor_t *image, const lw_t
   AOT_TRY(lw_contiguous(b, bias, &dense_bias));
   AOT_TRY(lw_contiguous(b, image, &dense));
   LW_STEP(b, run_add_bias, p);
-  *p = of_bias(b, &dense, &dense_bias);
+  *p = of_bias(b, &dense, &dense_bias, 1);
   return dense.storage == image->storage ? AOT_OK : lw_copy(b, image, &dense);
 }
 
@@ -220,7 +227,7 @@ static aot_status_t add_bias_gradient(lw_build_t *b, const lw_tensor_t *gy, cons
   }
   AOT_TRY(lw_contiguous(b, &wide, &dense));
   LW_STEP(b, run_bias_gradient, p);
-  *p = of_bias(b, &dense, &sums);
+  *p = of_bias(b, &dense, &sums, 0);
   return lw_is_half(gy) ? bc_narrow_into(b, &sums, gb) : AOT_OK;
 }
 
@@ -320,7 +327,7 @@ static aot_status_t add_conv(lw_build_t *b, const bc_conv_t *c, int what, const 
       if (o != result && t[o].storage != LW_NONE && has_holes_or_overlaps(&t[o]))
         AOT_TRY(lw_contiguous(b, &t[o], &readable[o]));
     if (late_bias) readable[B].storage = LW_NONE;
-    AOT_TRY(bc_add_divided_conv(b, division, readable));
+    AOT_TRY(bc_add_divided_conv(b, division, readable, result));
     return late_bias ? add_bias(b, &t[result], &t[B]) : AOT_OK;
   }
   if (what == BC_CONV_WEIGHTS && is_depthwise(c, dtype)) return add_depthwise_weights(b, c, t);

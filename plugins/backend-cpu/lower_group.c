@@ -180,7 +180,7 @@ static void add_lookups(lw_build_t *b, const lw_group_t *g, loop_step_t *p) {
     for (uint32_t i = 0; i < g->accesses[k].n_indices; i++) {
       const lp_index_t *x = &g->accesses[k].indices[i];
       p->lookups[p->n_lookups++] =
-          (lookup_t){lw_use(b, &g->tensors[x->load]), g->tensors[x->load], x->size, x->wraps, g->nodes[k]};
+          (lookup_t){lw_use_read(b, &g->tensors[x->load]), g->tensors[x->load], x->size, x->wraps, g->nodes[k]};
     }
 }
 

@@ -35,8 +35,8 @@ static aot_status_t add_conversion(lw_build_t *b, const lw_tensor_t *half, const
   if (lw_numel(half) == 0) return AOT_OK;
   LW_STEP(b, run_convert, p);
   *p = (convert_step_t){.dtype = half->dtype, .narrows = narrows, .n = lw_numel(half)};
-  p->half = lw_use(b, half);
-  p->full = lw_use(b, full);
+  p->half = narrows ? lw_use(b, half) : lw_use_read(b, half);
+  p->full = narrows ? lw_use_read(b, full) : lw_use(b, full);
   return AOT_OK;
 }
 

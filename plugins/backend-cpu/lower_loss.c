@@ -27,7 +27,7 @@ aot_status_t bc_count_classes(lw_build_t *b, uint32_t k, int64_t n_classes, lw_t
   classes_step_t *p;
   AOT_TRY(lw_scratch(b, sizeof(double), out));
   LW_STEP(b, run_classes, p);
-  *p = (classes_step_t){.classes = lw_use(b, classes), .out = lw_use(b, out), .rows = classes->sizes[0]};
+  *p = (classes_step_t){.classes = lw_use_read(b, classes), .out = lw_use(b, out), .rows = classes->sizes[0]};
   p->step = classes->strides[0];
   p->n = n_classes;
   p->is_mean = lw_arg_int(b, k + 2, 1) == 1;

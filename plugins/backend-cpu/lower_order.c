@@ -97,7 +97,7 @@ static aot_status_t order(lw_build_t *b, uint32_t at, int64_t preset, int descen
   AOT_TRY(lw_scratch(b, 2 * (uint64_t)n * sizeof(bc_ranked_t) * (uint64_t)b->machine->n_threads, &work));
   LW_STEP(b, run_order, p);
   *p = no_step;
-  p->x = lw_use(b, x);
+  p->x = lw_use_read(b, x);
   p->work = lw_use(b, &work);
   p->rank = x->rank - 1;
   p->dtype = x->dtype;

@@ -121,7 +121,7 @@ static aot_status_t lower_max(lw_build_t *b) {
   LW_STEP(b, run_max_pool, p);
   *p = shape;
   p->gy = p->gx = lw_use(b, NULL);
-  p->x = lw_use(b, &in);
+  p->x = lw_use_read(b, &in);
   p->y = lw_use(b, &out);
   p->index = lw_use(b, &index);
   return bc_finish_result(b, 0, &out);
@@ -142,9 +142,9 @@ static aot_status_t max_backward(lw_build_t *b, const lw_tensor_t *index) {
   LW_STEP(b, run_max_pool_backward, p);
   *p = shape;
   p->y = lw_use(b, NULL);
-  p->gy = lw_use(b, &up);
-  p->x = lw_use(b, &in);
-  p->index = lw_use(b, &at);
+  p->gy = lw_use_read(b, &up);
+  p->x = lw_use_read(b, &in);
+  p->index = lw_use_read(b, &at);
   p->gx = lw_use(b, &out);
   return bc_finish_result(b, 0, &out);
 }
@@ -199,7 +199,7 @@ static aot_status_t add_average(lw_build_t *b, const pool_step_t *shape, const l
   else LW_STEP(b, run_average, p);
   *p = *shape;
   p->x = p->y = p->gx = p->gy = p->index = lw_use(b, NULL);
-  *(backward ? &p->gy : &p->x) = lw_use(b, &in);
+  *(backward ? &p->gy : &p->x) = lw_use_read(b, &in);
   *(backward ? &p->gx : &p->y) = lw_use(b, &out);
   return bc_finish_result(b, 0, &out);
 }

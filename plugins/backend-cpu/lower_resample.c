@@ -106,7 +106,7 @@ static aot_status_t lower(lw_build_t *b) {
   AOT_TRY(lw_scratch(b, (uint64_t)shape.n_work * sizeof(float) * (uint64_t)b->machine->n_threads, &work));
   LW_STEP(b, run_resample, p);
   *p = shape;
-  p->from = lw_use(b, &from);
+  p->from = lw_use_read(b, &from);
   p->to = lw_use(b, &to);
   p->work = lw_use(b, &work);
   return AOT_OK;

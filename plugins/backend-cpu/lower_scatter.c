@@ -59,9 +59,9 @@ static aot_status_t add_step(lw_build_t *b, const bc_scatter_t *s, uint64_t numb
   LW_STEP(b, run_scatter, p);
   p->scatter = *s;
   p->number = number;
-  p->to = lw_use(b, to);
-  p->from = lw_use(b, from);
-  for (int32_t k = 0; k < s->n_indices; k++) p->index[k] = lw_use(b, indices[k]);
+  p->to = lw_use_update(b, to);
+  p->from = lw_use_read(b, from);
+  for (int32_t k = 0; k < s->n_indices; k++) p->index[k] = lw_use_read(b, indices[k]);
   bc_scatter_arrange(&p->scatter);
   return AOT_OK;
 }

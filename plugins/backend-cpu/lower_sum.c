@@ -93,7 +93,7 @@ static aot_status_t lower(lw_build_t *b, int is_mean) {
     at += !is_added || keeps;
   }
   LW_STEP(b, run_sum, p);
-  *p = (sum_step_t){.x = lw_use(b, x), .y = lw_use(b, &y), .sum = s};
+  *p = (sum_step_t){.x = lw_use_read(b, x), .y = lw_use(b, &y), .sum = s};
   return AOT_OK;
 }
 

@@ -103,7 +103,7 @@ static aot_status_t copy(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step
   if (lw_numel(dst) == 0) return AOT_OK;
   LW_STEP(b, run_copy, p);
   p->dst = lw_use(b, dst);
-  p->src = lw_use(b, src);
+  p->src = lw_use_read(b, src);
   p->rounds = rounds;
   p->dst_move = dst_step * (int64_t)aot_dtype_size(dst->dtype);
   p->src_move = src_step * (int64_t)aot_dtype_size(src->dtype);
@@ -209,8 +209,8 @@ static aot_status_t add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t
   add_step_t *p;
   if (lw_numel(dst) == 0) return AOT_OK;
   LW_STEP(b, run_add_region, p);
-  p->dst = lw_use(b, dst);
-  p->src = lw_use(b, src);
+  p->dst = lw_use_update(b, dst);
+  p->src = lw_use_read(b, src);
   p->dtype = dst->dtype;
   p->rank = dst->rank ? dst->rank : 1;
   p->sizes[0] = p->dst_strides[0] = p->src_strides[0] = 1;

@@ -27,6 +27,12 @@ void gc_dnn_op(gc_dnn_graph_t *g, gc_dnn_op_t op) {
   g->ops[g->n_ops++] = op;
 }
 
+int gc_dnn_is_written(const gc_dnn_graph_t *g, uint32_t tensor) {
+  for (uint32_t i = 0; i < g->n_ops; i++)
+    if (g->ops[i].y == tensor) return 1;
+  return 0;
+}
+
 int gc_dnn_is_used(const gc_dnn_graph_t *g, uint32_t tensor) {
   for (uint32_t i = 0; i < g->n_ops; i++) {
     const gc_dnn_op_t *op = &g->ops[i];

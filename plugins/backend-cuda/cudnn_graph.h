@@ -75,7 +75,8 @@ uint32_t gc_dnn_tensor(gc_dnn_graph_t *g, int32_t kind, int32_t dtype, int32_t r
                        const int64_t *strides);
 uint32_t gc_dnn_number(gc_dnn_graph_t *g, int32_t rank, float number);
 void gc_dnn_op(gc_dnn_graph_t *g, gc_dnn_op_t op);
-int gc_dnn_is_used(const gc_dnn_graph_t *g, uint32_t tensor); /* by an operation */
+int gc_dnn_is_used(const gc_dnn_graph_t *g, uint32_t tensor);    /* by an operation */
+int gc_dnn_is_written(const gc_dnn_graph_t *g, uint32_t tensor); /* it is an operation's result */
 /* Multiplications and additions of its products and convolutions; of scores that a causal mask hides none. */
 double gc_dnn_flops(const gc_dnn_graph_t *g);
 /* What tells graphs apart: all but numbers. */

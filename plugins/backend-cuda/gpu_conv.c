@@ -100,7 +100,8 @@ static int is_float(int32_t dtype) { return is_dnn_dtype(dtype) || dtype == AOT_
 /* t: what the kernel does not read or write has no storage. */
 static aot_status_t add_kernel(lw_build_t *b, const gc_conv_kernel_t *kernel, const lw_tensor_t *t) {
   const lw_tensor_t *const tensors[] = {&t[GC_CONV_X], &t[GC_CONV_W], &t[GC_CONV_Y]};
-  gc_own_kernel_t own = {.kind = "conv", .print = gc_print_conv, .self = kernel};
+  gc_own_kernel_t own = {
+      .kind = "conv", .print = gc_print_conv, .self = kernel, .writes = 1u << result_of(kernel->kind)};
   gc_conv_launch(kernel, &own.blocks, &own.threads);
   AOT_TRY(gc_add_own_kernel(b, &own, tensors, GC_CONV_N_TENSORS));
   lw_count_flops(b, gc_conv_flops(kernel), t[GC_CONV_Y].dtype);
@@ -140,6 +141,7 @@ static aot_status_t add_depthwise(lw_build_t *b, const lw_conv_t *call, int32_t 
   const lw_tensor_t *const tensors[GC_DEPTHWISE_N_POINTERS] = {&t[GC_CONV_X], of_weights ? NULL : &t[GC_CONV_W],
                                                                &t[GC_CONV_Y], of_weights ? &parts : bias};
   gc_depthwise_launch(&d, &own.blocks, &own.threads);
+  own.writes = 1u << (of_weights ? GC_DEPTHWISE_N_POINTERS - 1 : result_of(kind));
   AOT_TRY(gc_add_own_kernel(b, &own, tensors, GC_DEPTHWISE_N_POINTERS));
   const gc_conv_kernel_t counted = {d.conv, kind};
   lw_count_flops(b, gc_conv_flops(&counted), d.conv.dtype);

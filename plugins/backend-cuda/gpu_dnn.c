@@ -53,7 +53,8 @@ aot_status_t gc_add_dnn(lw_build_t *b, const gc_dnn_plan_t *plan, const gc_dnn_g
   *p->graph = *g;
   for (uint32_t k = 0; k < g->n_tensors; k++) {
     const int lies = k < n && g->tensors[k].kind == GC_DNN_MEMORY && gc_dnn_is_used(g, k);
-    p->refs[k] = lw_use(b, lies ? &tensors[k] : NULL);
+    const lw_tensor_t *t = lies ? &tensors[k] : NULL;
+    p->refs[k] = gc_dnn_is_written(g, k) ? lw_use(b, t) : lw_use_read(b, t);
   }
   p->workspace = lw_use_scratch(b, &workspace);
   lw_count_flops(b, gc_dnn_flops(g), tensors[0].dtype);

@@ -11,6 +11,8 @@ static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
 
 static aot_status_t add_kernel(lw_build_t *b, const gc_mask_kernel_t *kernel, const lw_tensor_t *const *tensors) {
   gc_own_kernel_t own = {.kind = "mask", .print = gc_print_mask, .self = kernel};
+  own.writes = kernel->kind == GC_MASK_BIAS ? 6u : kernel->kind == GC_MASK_WEIGH ? 4u : 0;
+  own.updates = kernel->kind == GC_MASK_HIDE ? 6u : 0;
   gc_mask_launch(kernel, &own.blocks, &own.threads);
   return gc_add_own_kernel(b, &own, tensors, GC_MASK_N_POINTERS);
 }

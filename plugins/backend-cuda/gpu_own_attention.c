@@ -78,9 +78,11 @@ static gc_own_attention_t describe(const lw_attention_t *a, const lw_draw_t *dra
 static aot_status_t add_kernel(lw_build_t *b, gc_own_attention_t *o, int32_t kind, const lw_tensor_t *const *tensors,
                                int n, const int64_t *number) {
   static const int n_products[] = {[GC_OWN_OUTPUT] = 2, [GC_OWN_QUERIES] = 3, [GC_OWN_KEYS] = 4};
+  static const uint32_t writes[] = {[GC_OWN_OUTPUT] = 7u << 3, [GC_OWN_QUERIES] = 3u << 7, [GC_OWN_KEYS] = 3u << 6};
   const gc_attention_t *a = &o->call;
   gc_own_kernel_t own = {.kind = "own attention", .print = gc_print_own_attention, .self = o, .number = number};
   o->kind = kind;
+  own.writes = writes[kind];
   gc_own_launch(o, &own.blocks, &own.threads, &own.shared);
   AOT_TRY(gc_add_own_kernel(b, &own, tensors, n));
   const double pairs = (double)(a->n_batch * a->n_head * a->n_query) * (double)a->n_key * (a->is_causal ? 0.5 : 1);

@@ -287,7 +287,7 @@ static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, 
   gc_kernel_t *kernel = make_kernel(b, &loop, &status);
   if (status != AOT_OK) return status;
   AOT_TRY(add_step(b, &loop, kernel, &p));
-  p->refs[0] = lw_use(b, classes);
+  p->refs[0] = lw_use_read(b, classes);
   p->refs[1] = lw_use(b, out);
   p->refs[2] = lw_use(b, NULL);
   p->check = (int32_t)lowering(b)->n_checks++;
@@ -396,7 +396,8 @@ static aot_status_t lower_copy(lw_build_t *b, const lw_tensor_t *dst, int64_t ds
   if (lw_numel(dst) == 0) return AOT_OK;
   if (dst->dtype == src->dtype && lw_is_contiguous(dst) && lw_is_contiguous(src)) {
     LW_STEP(b, run_move, p);
-    *p = (move_step_t){lw_use(b, dst), lw_use(b, src), (uint64_t)lw_numel(dst) * aot_dtype_size(dst->dtype), moving};
+    *p = (move_step_t){lw_use(b, dst), lw_use_read(b, src), (uint64_t)lw_numel(dst) * aot_dtype_size(dst->dtype),
+                       moving};
     if (rounds) lw_depends_on_run(b);
     return AOT_OK;
   }

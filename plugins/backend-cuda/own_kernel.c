@@ -37,6 +37,9 @@ aot_status_t gc_add_own_kernel(lw_build_t *b, const gc_own_kernel_t *kernel, con
                     .n = n,
                     .has_number = kernel->number != NULL};
   if (kernel->number) p->number = *kernel->number;
-  for (int k = 0; k < n; k++) p->refs[k] = lw_use(b, tensors[k]);
+  for (int k = 0; k < n; k++)
+    p->refs[k] = kernel->writes >> k & 1u    ? lw_use(b, tensors[k])
+                 : kernel->updates >> k & 1u ? lw_use_update(b, tensors[k])
+                                             : lw_use_read(b, tensors[k]);
   return AOT_OK;
 }

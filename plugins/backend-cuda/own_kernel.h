@@ -11,8 +11,9 @@ typedef struct gc_own_kernel {
   gc_print_fn print;
   const void *self; /* of print; not kept */
   uint32_t blocks, threads;
-  uint32_t shared;       /* bytes of shared memory that it asks for */
-  const int64_t *number; /* behind the pointers; NULL: none; not kept */
+  uint32_t shared;          /* bytes of shared memory that it asks for */
+  uint32_t writes, updates; /* which of the tensors, as bits; it reads all others */
+  const int64_t *number;    /* behind the pointers; NULL: none; not kept */
 } gc_own_kernel_t;
 
 /* Adds the step; a tensor without storage is a NULL pointer there. AOT_E_EXHAUSTED: no memory. */

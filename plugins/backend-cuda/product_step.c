@@ -148,8 +148,9 @@ static int choose(const lw_build_t *b, gc_product_t *q) {
 }
 
 /* cuBLASLt reads c where it writes d: they may be one, if they lie alike. */
-static lw_ref_t use_addend(lw_build_t *b, const lw_tensor_t *c, const lw_tensor_t *d) {
-  return c->storage != d->storage && lw_same_geometry(c, d) ? lw_use_onto(b, c, 1, d->storage) : lw_use(b, c);
+static lw_ref_t use_addend(lw_build_t *b, const lw_tensor_t *c, const lw_tensor_t *d, int is_read) {
+  if (c->storage == d->storage) return is_read ? lw_use_update(b, c) : lw_use(b, c);
+  return lw_same_geometry(c, d) ? lw_use_onto(b, c, 1, d->storage) : lw_use_read(b, c);
 }
 
 static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw_tensor_t *const *tensors,
@@ -159,9 +160,11 @@ static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw
   AOT_TRY(gc_workspace(b, step->product.workspace_nbytes, &workspace));
   LW_STEP(b, run_product, p);
   *p = *step;
-  for (int i = 0; i < GC_N_MATRICES; i++)
-    p->operands[i] = i == GC_C ? use_addend(b, tensors[GC_C], tensors[GC_D]) : lw_use(b, tensors[i]);
-  p->operands[GC_BIAS] = lw_use(b, bias);
+  p->operands[GC_A] = lw_use_read(b, tensors[GC_A]);
+  p->operands[GC_B] = lw_use_read(b, tensors[GC_B]);
+  p->operands[GC_C] = use_addend(b, tensors[GC_C], tensors[GC_D], step->product.beta != 0);
+  p->operands[GC_D] = lw_use(b, tensors[GC_D]);
+  p->operands[GC_BIAS] = lw_use_read(b, bias);
   p->operands[GC_WORKSPACE] = lw_use_scratch(b, &workspace);
   lw_count_flops(b, 2 * (double)lw_numel(tensors[GC_D]) * (double)step->product.k, step->product.dtype);
   lowering(b)->n_products++;

@@ -29,10 +29,11 @@ aot_status_t lw_run_kernel(const lw_kernel_step_t *p, char *const *base, lw_erro
   return status == AOT_OK ? AOT_OK : lw_fail(e, status, "kernel-failed", "%s", error.text);
 }
 
-static void remember(lw_build_t *b, lw_kernel_step_t *p, rk_tensor_t *t, const lw_tensor_t *own) {
+/* A plugin's kernel may write into what it reads. */
+static void remember(lw_build_t *b, lw_kernel_step_t *p, rk_tensor_t *t, const lw_tensor_t *own, int is_operand) {
   if (!t || !t->dtype || own->storage == LW_NONE) return;
   p->tensors[p->n_tensors] = t;
-  p->refs[p->n_tensors++] = lw_use(b, own);
+  p->refs[p->n_tensors++] = !is_operand ? lw_use(b, own) : p->custom ? lw_use_update(b, own) : lw_use_read(b, own);
 }
 
 static void remember_args(lw_build_t *b, lw_kernel_step_t *p, rk_arg_t *args) {
@@ -40,12 +41,12 @@ static void remember_args(lw_build_t *b, lw_kernel_step_t *p, rk_arg_t *args) {
   for (uint32_t k = 0; k < b->node->n_args; k++) {
     const aot_snap_arg_t *a = lw_arg(b, k);
     const lw_value_t *v = a->kind == AOT_ARG_VALUE ? lw_value(b, (uint32_t)a->i) : NULL;
-    if (v && v->kind == AOT_TYPE_SYMFLOAT) p->floats[p->n_floats++] = (lw_kernel_float_t){k, lw_use(b, &v->t)};
+    if (v && v->kind == AOT_TYPE_SYMFLOAT) p->floats[p->n_floats++] = (lw_kernel_float_t){k, lw_use_read(b, &v->t)};
     if (args[k].kind == AOT_ARG_VALUE)
-      remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensor, &lw_value(b, (uint32_t)a->i)->t);
+      remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensor, &lw_value(b, (uint32_t)a->i)->t, 1);
     for (uint32_t i = 0; args[k].kind == AOT_ARG_VALUES && i < args[k].n; i++)
       if (args[k].u.tensors[i])
-        remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensors[i], &lw_value(b, rows[a->i + (int64_t)i])->t);
+        remember(b, p, (rk_tensor_t *)(uintptr_t)args[k].u.tensors[i], &lw_value(b, rows[a->i + (int64_t)i])->t, 1);
   }
 }
 
@@ -96,7 +97,7 @@ aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t 
   if (!p->tensors || !p->refs || !p->floats) return no_memory(b);
   remember_args(b, p, args);
   p->n_operands = p->n_tensors;
-  for (uint32_t r = 0; r < n; r++) remember(b, p, &results[r], &own[r]);
+  for (uint32_t r = 0; r < n; r++) remember(b, p, &results[r], &own[r], 0);
   if (kernel) b->out->n_fallback++;
   *out = p;
   return AOT_OK;

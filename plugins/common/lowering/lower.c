@@ -370,18 +370,28 @@ static void remember(lw_schedule_t *s, lw_used_t used) {
   s->used[s->n_used++] = used;
 }
 
-static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, int is_read_only, int is_in_place, uint32_t onto) {
+/* of: how it is used; the rest is found here. */
+static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, lw_used_t of, int is_in_place) {
   if (!t || !t->dtype || t->storage == LW_NONE) return (lw_ref_t){LW_NONE, 0};
   lw_storage_t *s = &b->out->storages[t->storage];
   uint32_t now = b->out->n_steps - 1;
-  const uint64_t nbytes = counted_nbytes(b->out, now, t, is_read_only);
-  b->out->steps[now].nbytes += nbytes;
+  const int64_t size = (int64_t)aot_dtype_size(t->dtype);
+  of.step = now;
+  of.storage = t->storage;
+  of.nbytes = counted_nbytes(b->out, now, t, of.is_read_only);
+  if (tn_reach(t->rank, t->sizes, t->strides, t->offset, &of.begin, &of.end)) {
+    of.begin *= size;
+    of.end = (of.end + 1) * size;
+  } else {
+    of.begin = of.end = 0;
+  }
+  b->out->steps[now].nbytes += of.nbytes;
   lw_save_storage(b, t->storage);
   if (s->first == LW_NONE) s->first = now;
   s->last = now;
   if (!is_in_place) s->last_apart = now;
-  remember(b->out, (lw_used_t){now, t->storage, is_read_only, onto, nbytes});
-  return (lw_ref_t){t->storage, t->offset * (int64_t)aot_dtype_size(t->dtype)};
+  remember(b->out, of);
+  return (lw_ref_t){t->storage, t->offset * size};
 }
 
 void lw_depends_on_run(lw_build_t *b) {
@@ -394,12 +404,15 @@ void lw_count_loop(lw_build_t *b) {
   b->out->loop_nbytes += b->out->steps[b->out->n_steps - 1].nbytes;
 }
 
-lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, 0, 0, LW_NONE); }
+lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, (lw_used_t){.onto = LW_NONE}, 0); }
+lw_ref_t lw_use_update(lw_build_t *b, const lw_tensor_t *t) {
+  return use(b, t, (lw_used_t){.is_update = 1, .onto = LW_NONE}, 0);
+}
 lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place) {
-  return use(b, t, 1, is_in_place, LW_NONE);
+  return use(b, t, (lw_used_t){.is_read_only = 1, .onto = LW_NONE}, is_in_place);
 }
 lw_ref_t lw_use_onto(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint32_t onto) {
-  return use(b, t, 1, is_in_place, onto);
+  return use(b, t, (lw_used_t){.is_read_only = 1, .onto = onto}, is_in_place);
 }
 
 lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t) {

@@ -215,10 +215,14 @@ aot_status_t lw_own(lw_build_t *b, void *what, void (*destroy)(void *what));
 /* ---- steps: every lw_use belongs to the step that was added last ---- */
 aot_status_t lw_add_step(lw_build_t *b, lw_run_fn run, const char *kernel, uint64_t payload_size, void *out_payload);
 #define LW_STEP(b, run, payload) AOT_TRY(lw_add_step(b, run, #run, sizeof *(payload), &(payload)))
-lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t); /* NULL: a reference to nothing */
+/* What the step writes. NULL: a reference to nothing. */
+lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t);
+/* What it reads and writes: sums in place, elements by index. */
+lw_ref_t lw_use_update(lw_build_t *b, const lw_tensor_t *t);
 /* The same of a tensor that the step writes nothing of; is_in_place: whose elements it reads before it writes those of
  * the same index elsewhere, so that this may be the same memory. */
 lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place);
+static inline lw_ref_t lw_use_read(lw_build_t *b, const lw_tensor_t *t) { return lw_use_read_only(b, t, 0); }
 /* The same; onto: what is written so, which may take over the memory if nothing reads it later. LW_NONE: nothing is. */
 lw_ref_t lw_use_onto(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint32_t onto);
 /* Work space: bytes that are no operands'. */

@@ -77,7 +77,7 @@ static aot_status_t jump_back(lw_build_t *b, const loop_t *l, uint32_t begin, lw
   AOT_TRY(lw_add_jump(b, NULL, out));
   (*out)->target = begin;
   for (uint32_t i = 0; i < l->n_operands; i++)
-    if (l->operands[i].kind == AOT_TYPE_TENSOR) lw_use(b, &l->operands[i].t);
+    if (l->operands[i].kind == AOT_TYPE_TENSOR) lw_use_read(b, &l->operands[i].t);
   for (uint32_t r = 0; r < l->n_results; r++) lw_use(b, &l->results[r]);
   return AOT_OK;
 }

@@ -30,7 +30,7 @@ aot_status_t lw_add_jump(lw_build_t *b, const lw_tensor_t *pred, lw_jump_t **out
   lw_jump_t *p;
   AOT_TRY(lw_add_step(b, b->machine->target->jump, "run_jump", sizeof *p, &p));
   lw_depends_on_run(b);
-  p->pred = lw_use(b, pred);
+  p->pred = lw_use_read(b, pred);
   if (pred) p->value = lw_rk_tensor(b, pred);
   *out = p;
   return AOT_OK;

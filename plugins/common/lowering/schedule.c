@@ -1,4 +1,5 @@
 #include "row_chunks.h"
+#include "schedule_check.h"
 #include "watch.h"
 
 #include <aot/graph.h>
@@ -385,7 +386,11 @@ static aot_status_t build(lw_build_t *b, const int64_t *symbols, uint64_t n_symb
   AOT_TRY(lw_lower_nodes(b));
   AOT_TRY(bind_outputs(b));
   AOT_TRY(lw_plan_memory(b));
-  return lw_join_steps(b);
+  AOT_TRY(lw_join_steps(b));
+#ifdef AOT_CHECK_SCHEDULES
+  AOT_TRY(lw_check_schedule(b));
+#endif
+  return AOT_OK;
 }
 
 enum { WORTH_CHUNKS = 64 }; /* the plan gets smaller by one part of so many */

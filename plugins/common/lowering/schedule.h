@@ -94,7 +94,8 @@ typedef struct lw_step {
 
 typedef struct lw_used { /* in the order of steps */
   uint32_t step, storage;
-  int32_t is_read_only;
+  int32_t is_read_only, is_update; /* update: written after it was read */
+  int64_t begin, end;              /* bytes of the storage from the first element to the last */
   uint32_t onto;   /* a storage that may lie where this one does, written element on element; LW_NONE: none */
   uint64_t nbytes; /* that are counted for it */
 } lw_used_t;
