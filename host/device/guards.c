@@ -11,6 +11,8 @@ struct aoth_guards {
   aoth_guarded_t *rows; /* by address */
   size_t n, capacity;
   const aot_binding_t *now; /* of the call that runs; NULL: none */
+  aoth_input_digests_t whole, part;
+  aot_status_t of_parts; /* of the call that runs: the first failure of one of its parts */
 };
 
 int aoth_guards_are_wanted(void) {
@@ -23,6 +25,8 @@ aoth_guards_t *aoth_guards_create(void) { return calloc(1, sizeof(aoth_guards_t)
 void aoth_guards_destroy(aoth_guards_t *g) {
   if (!g) return;
   for (size_t i = 0; i < g->n; i++) aoth_guarded_unmap(&g->rows[i]);
+  aoth_input_digests_deinit(&g->whole);
+  aoth_input_digests_deinit(&g->part);
   free(g->rows);
   free(g);
 }
@@ -100,6 +104,8 @@ static int is_fresh(const aoth_guards_t *g, const aot_binding_t *b, const aot_te
 void aoth_guards_close(aoth_guards_t *g, const aot_binding_t *b) {
   const aoth_guarded_t *arena = find(g, (const void *)(uintptr_t)b->arena.address);
   g->now = b;
+  g->of_parts = AOT_OK;
+  aoth_input_digests_take(&g->whole, b);
   if (arena && arena->data == (const char *)(uintptr_t)b->arena.address) aoth_poison(arena->begin, arena->end);
   for (uint64_t i = 0; i < b->n_outputs; i++) {
     const aot_tensor_t *t = &b->outputs[i];
@@ -181,9 +187,28 @@ int aoth_guards_where(const aoth_guards_t *g, uint64_t address, aoth_text_t *out
   return 0;
 }
 
+static aot_status_t check_inputs(const aoth_input_digests_t *d, aot_ctx_t *ctx, const aot_binding_t *b,
+                                 const char *doing) {
+  const uint64_t input = aoth_input_digests_changed(d, b);
+  if (input == AOTH_NO_INPUT) return AOT_OK;
+  return aoth_report_error(ctx, AOT_E_CONTRACT, "run.input-written",
+                           "%s wrote to its input %llu of %llu bytes, which it may only read", doing,
+                           (unsigned long long)input, (unsigned long long)b->inputs[input].nbytes);
+}
+
+void aoth_guards_part_begin(aoth_guards_t *g, const aot_binding_t *part) { aoth_input_digests_take(&g->part, part); }
+
+aot_status_t aoth_guards_part_end(aoth_guards_t *g, aot_ctx_t *ctx, const aot_binding_t *part, const char *backend) {
+  char doing[128];
+  snprintf(doing, sizeof doing, "a part of the program that backend %.80s runs", backend);
+  const aot_status_t status = check_inputs(&g->part, ctx, part, doing);
+  if (g->of_parts == AOT_OK) g->of_parts = status;
+  return status;
+}
+
 aot_status_t aoth_guards_check(aoth_guards_t *g, aot_ctx_t *ctx, const aot_binding_t *b, const char *doing,
                                int is_done) {
-  aot_status_t status = AOT_OK, found;
+  aot_status_t status = g->of_parts, found;
   g->now = NULL;
   for (size_t i = 0; i < g->n; i++) {
     const aoth_guarded_t *r = &g->rows[i];
@@ -201,5 +226,5 @@ aot_status_t aoth_guards_check(aoth_guards_t *g, aot_ctx_t *ctx, const aot_bindi
     if (found == AOT_OK && is_done) found = check_whole(g, ctx, b, i, doing);
     if (status == AOT_OK) status = found;
   }
-  return status;
+  return status == AOT_OK ? check_inputs(&g->whole, ctx, b, doing) : status;
 }

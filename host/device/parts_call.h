@@ -54,6 +54,7 @@ struct aot_bound {
   aoth_bound_open_t *opens;     /* by its outputs, where it runs on another lane than 0; NULL: it does not */
   aot_output_sink_t sink;       /* of its run, which counts outputs as the part does .. */
   aot_submission_t whole;       /* .. and the one for all of it */
+  const aoth_part_t *written_by; /* of the last submission: the part that wrote what it may only read; NULL: none */
 };
 
 /* Of each lane: the arena of the parts, which begins where the cells end, `skip` bytes on. */

@@ -1,5 +1,31 @@
 #include <device/parts_call.h>
 
+/* Of a part, as it was bound. */
+static aot_binding_t binding_of(const aot_bound_t *c, uint32_t i) {
+  const aoth_part_t *parts = c->graph->parts;
+  const aot_tensor_t *inputs = c->tensors;
+  for (uint32_t k = 0; k < i; k++) inputs += (size_t)parts[k].n_inputs + parts[k].n_outputs;
+  return (aot_binding_t){.struct_size = sizeof(aot_binding_t),
+                         .inputs = inputs,
+                         .outputs = inputs + parts[i].n_inputs,
+                         .n_inputs = parts[i].n_inputs,
+                         .n_outputs = parts[i].n_outputs};
+}
+
+/* With AOT_VALIDATE=1, on the host, which does the work at once: the part's inputs are what they were. */
+static aot_status_t submit_guarded(aot_bound_t *c, uint32_t i, const aot_submission_t *s) {
+  const aoth_parts_exe_t *x = c->exe;
+  const aoth_part_t *p = &c->graph->parts[i];
+  const aoth_part_backend_t *b = &x->backends[p->backend];
+  const aot_binding_t binding = binding_of(c, i);
+  aoth_guards_t *guards = x->lanes->lane[p->lane].queue->guards;
+  aoth_guards_part_begin(guards, &binding);
+  AOT_TRY(b->exe->submit(b->self, x->lanes->ctx, c->calls[i], s));
+  const aot_status_t status = aoth_guards_part_end(guards, x->lanes->ctx, &binding, b->name);
+  if (status != AOT_OK) c->written_by = p;
+  return AOT_OK; /* the work is done; the check behind the whole call answers */
+}
+
 /* On one lane the first part waits, and the last one signals. */
 static aot_status_t submit_part(void *self, uint32_t i) {
   aot_bound_t *c = self;
@@ -13,6 +39,7 @@ static aot_status_t submit_part(void *self, uint32_t i) {
   if (i + 1 < c->graph->n_parts || !is_alone) s.n_signals = 0;
   s.open = c->whole.open && c->open_part == p ? &c->sink : NULL;
   x->entering(x->self, p->backend);
+  if (x->lanes->lane[p->lane].queue->guards && !s.open) return submit_guarded(c, i, &s);
   return b->exe->submit(b->self, x->lanes->ctx, c->calls[i], &s);
 }
 
@@ -55,5 +82,8 @@ static aot_status_t submit_around(aot_bound_t *c, aot_ctx_t *ctx) {
 aot_status_t aoth_parts_submit(aot_bound_t *c, aot_ctx_t *ctx, const aot_submission_t *whole) {
   c->whole = *whole;
   c->sink = aoth_parts_open_sink(c);
-  return c->graph->lanes == 1 ? submit_parts(c, ctx) : submit_around(c, ctx);
+  c->written_by = NULL;
+  const aot_status_t status = c->graph->lanes == 1 ? submit_parts(c, ctx) : submit_around(c, ctx);
+  if (c->written_by) c->exe->entering(c->exe->self, c->written_by->backend); /* which the failure is blamed on */
+  return status;
 }
