@@ -64,6 +64,8 @@ static int conform_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--unit", .value = "ID", .help = "only this unit", .text = &line.unit},
       {.name = "--rule", .value = "N", .help = "only this rule", .text = &rule},
       {.name = "--trial", .value = "K", .help = "of that rule only this trial, with all that it prints", .text = &trial},
+      {.name = "--program", .value = "F", .list = &line.programs,
+       .help = "a program or model to try units with before those of the SDK, or a file of an importer's own; may repeat"},
       {.name = "--with", .value = "K=V", .help = "an option of the units that have it; may repeat", .list = &line.withs},
       {.name = "--timeout", .value = "T", .help = "seconds that a trial may take; 60", .text = &timeout},
   };
@@ -75,26 +77,32 @@ static int conform_main(const aoth_command_t *self, int argc, char **argv) {
     code = status == AOT_OK ? main_with(&cli, &line) : aoth_exit_code(status);
   }
   free(line.withs.items);
+  free(line.programs.items);
   return aoth_cli_deinit(&cli, code);
 }
 
 const aoth_command_t aoth_cmd_conform = {
     .name = "conform",
-    .usage = "conform PLUGIN [--kind KIND] [--unit ID] [--rule N [--trial K]] [--with K=V].. [--timeout T] [options]",
+    .usage = "conform PLUGIN [--kind KIND] [--unit ID] [--rule N [--trial K]] [--program F].. [--with K=V].. "
+             "[--timeout T] [options]",
     .summary = "hold a plugin against the rules, with a host that fails it",
-    .text = "PLUGIN is a file, or the id of a unit. Each of its units is tried against the rules of its kind\n"
-            "(docs/CONFORM.md): created a thousand times, with options at their edges, with no memory left at any\n"
-            "allocation, over empty, huge and odd programs in every dtype; what it computes is held against\n"
-            "backend-ref. Every trial is a process of its own with a time limit, so that a crash or an endless loop\n"
-            "is a row of the report. A rule is passed, failed with the first trial that failed and the line that\n"
-            "repeats it, refused (the unit said why it does not take that: no failure), or not applicable.\n"
-            "-v tells the reasons of refusals. The programs are files of the SDK, in ../share/aothost/conform beside\n"
-            "the command.\n"
-            "\n"
-            "Status 0: no rule failed; 1: one did; 2: bad usage.\n"
-            "\n"
-            "  aothost conform build/my-pass.so\n"
-            "  aothost conform build/my-pass.so --rule 209 --trial 17\n"
-            "  aothost conform partition-mincut --json report.json\n",
+    .text =
+        "PLUGIN is a file, or the id of a unit. Each of its units is tried against the rules of its kind\n"
+        "(docs/CONFORM.md): created a thousand times, with options at their edges, with no memory left at any\n"
+        "allocation, over empty, huge and odd programs in every dtype; what it computes is held against\n"
+        "backend-ref. Every trial is a process of its own with a time limit, so that a crash or an endless loop\n"
+        "is a row of the report. A rule is passed, failed with the first trial that failed and the line that\n"
+        "repeats it, refused (the unit said why it does not take that: no failure), or not applicable.\n"
+        "Programs of the SDK may have nothing for a unit to do, which fails rule 216 of a pass and 603 of a backend:\n"
+        "--program gives one that has.\n"
+        "-v tells the reasons of refusals. The programs are files of the SDK, in ../share/aothost/conform beside\n"
+        "the command.\n"
+        "\n"
+        "Status 0: no rule failed; 1: one did; 2: bad usage.\n"
+        "\n"
+        "  aothost conform build/my-pass.so\n"
+        "  aothost conform build/my-pass.so --rule 209 --trial 17\n"
+        "  aothost conform build/my-pass.so --program what_it_edits.ir\n"
+        "  aothost conform partition-mincut --json report.json\n",
     .main = conform_main,
 };

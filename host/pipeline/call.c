@@ -163,6 +163,7 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   if (left) aot_float_env_restore(before);
   if (s->ctx.n_dropped) report_dropped(s, stage);
   const uint32_t n_trials = s->ctx.n_trials;
+  if (status != AOT_OK) s->failed_doing = doing, s->failed_unit = stage->unit;
   if (status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx) && s->ctx.n_diags == 0) {
     s->ctx.n_diags++;
     aoth_sink_report(s->ctx.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.cancelled",

@@ -125,6 +125,8 @@ struct aoth_session {
   int32_t outcome;    /* AOTH_CALL_* */
   uint32_t last_node; /* that the last call touched; ctx.last_node moves on when the host looks itself */
   aot_status_t status;
+  const char *failed_doing; /* of the last call that failed: "compile"; NULL: none has */
+  const aoth_unit_t *failed_unit;
   aoth_crash_t crash;
   atomic_int cancelled;    /* what is compiled is to stop (cancel.h) */
   atomic_uint n_compiling; /* calls of aoth_compiling_begin without their end */

@@ -107,6 +107,7 @@ static const char *repeat(aoth_conform_t *c, const aoth_unit_t *u, const aoth_ru
   aoth_text_t t = {0};
   aoth_text_f(&t, "aothost conform %s --unit %s --rule %u --trial %u", c->line->plugin, u->id, rule->number, trial);
   for (uint32_t i = 0; i < c->line->withs.n; i++) aoth_text_f(&t, " --with %s", c->line->withs.items[i]);
+  for (uint32_t i = 0; i < c->line->programs.n; i++) aoth_text_f(&t, " --program %s", c->line->programs.items[i]);
   const char *kept = aoth_arena_text(c->arena, t.data ? t.data : "", t.size);
   aoth_text_deinit(&t);
   return kept ? kept : "";
@@ -197,7 +198,7 @@ static void open_opsets(aoth_conform_t *c, const aoth_unit_t *u) {
   for (uint32_t i = 0; i < u->plugin->n_units; i++)
     if (strcmp(u->plugin->units[i].kind, "opset/1") == 0) return;
   for (uint32_t i = 0; i < c->programs.n && aoth_kind_in(u->kind, STAGES); i++) {
-    if (strcmp(c->programs.rows[i].class, "plain") != 0) continue;
+    if (strcmp(c->programs.rows[i].class, "plain") != 0 || c->programs.rows[i].is_own) continue;
     aoth_session_import(c->s, "ir", NULL, c->programs.rows[i].path, NULL);
     return;
   }
@@ -302,6 +303,7 @@ aot_status_t aoth_conform_run(aoth_conform_t *c, aoth_cli_t *cli, const aoth_con
   c->shared = shared == MAP_FAILED ? NULL : shared;
   if (!c->s || !c->arena || !c->shared) return c->s ? AOT_E_EXHAUSTED : AOT_E_INVALID;
   AOT_TRY(aoth_conform_programs_find(c->arena, cli->sink, &c->programs));
+  AOT_TRY(aoth_conform_programs_add(&c->programs, line->programs.items, line->programs.n, cli->sink));
   c->plugin = find_plugin(c);
   AOT_TRY(check_line(c));
   for (uint32_t i = 0; i < c->plugin->n_units; i++)

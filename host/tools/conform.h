@@ -5,7 +5,8 @@
  *     conform_host.[ch]     the host table with a function that fails
  *     conform_programs.[ch] the programs: files of the SDK
  *     conform_unit.c        rules of every unit          conform_stage.c   rules over programs
- *     conform_partition.c, conform_opset.c, conform_kernels.c, conform_backend.c, conform_device.c, conform_communicator.c,
+ *     conform_backend_run.[ch], conform_tried_exe.[ch]    a backend that is run by whole pipelines, and an executable by its table
+ *     conform_partition.c, conform_opset.c, conform_kernels.c, conform_backend.c, conform_executable.c, conform_device.c, conform_communicator.c,
  *     conform_import.c      rules of those kinds; of devices also conform_device_memory.c, conform_queues.c, conform_host_work.c,
  *                           of communicators conform_collectives.c, conform_ranks_wrong.c
  *     conform_calls.[ch]    calls of operators that nobody has to write
@@ -32,10 +33,10 @@
 typedef struct aoth_conform_line {
   const char *plugin; /* a file, or the id of a unit: its plugin's file */
   const char *kind, *unit;
-  uint32_t rule;  /* 0: all */
-  int64_t trial;  /* -1: all, until one fails */
-  double timeout; /* seconds a trial */
-  aoth_texts_t withs;
+  uint32_t rule;                /* 0: all */
+  int64_t trial;                /* -1: all, until one fails */
+  double timeout;               /* seconds a trial */
+  aoth_texts_t withs, programs; /* programs: files of the user's */
 } aoth_conform_line_t;
 
 typedef struct aoth_conform {

@@ -6,7 +6,8 @@
 
 /* ---- 702: memory ---- */
 
-static const uint64_t sizes[] = {0, 1, 0, 3, 63, 64, 65, 4095, 4096, 4097, 1 << 20};
+#define LARGEST ((4u << 20) + 12345u)
+static const uint64_t sizes[] = {0, 1, 0, 3, 63, 64, 65, 4095, 4096, 4097, 1 << 20, LARGEST};
 #define N_SIZES (sizeof sizes / sizeof *sizes)
 
 static void has_sizes(aoth_tried_t *d) {
@@ -25,7 +26,7 @@ static void has_sizes(aoth_tried_t *d) {
         aoth_tried_fail(d, "alloc", "answers addresses of a buffer that is there");
     }
   }
-  for (uint32_t i = 0; i < N_SIZES; i++) aoth_tried_free(d, b[(i * 4 + 3) % N_SIZES]);
+  for (uint32_t i = 0; i < N_SIZES; i++) aoth_tried_free(d, b[(i * 5 + 3) % N_SIZES]);
 }
 
 static void tells_what_it_has_not(aoth_tried_t *d) {
@@ -51,7 +52,7 @@ static void has_host_memory(aoth_tried_t *d) {
 }
 
 void aoth_rule_memory(aoth_trial_t *t) {
-  static const aoth_tried_step_t steps[] = {{"buffers of 0 bytes to a megabyte", has_sizes},
+  static const aoth_tried_step_t steps[] = {{"buffers of 0 bytes to four megabytes", has_sizes},
                                             {"buffers of more than there is", tells_what_it_has_not},
                                             {"memory of the host", has_host_memory}};
   aoth_tried_run(t, steps, 3);
@@ -62,7 +63,7 @@ void aoth_rule_memory(aoth_trial_t *t) {
 #define N_MOVED 5000u
 
 static void moves_sizes(aoth_tried_t *d) {
-  uint8_t *from = malloc(1 << 20), *to = malloc(1 << 20);
+  uint8_t *from = malloc(LARGEST), *to = malloc(LARGEST);
   aot_buffer_t b;
   for (uint32_t i = 0; from && to && i < N_SIZES; i++) {
     aoth_tried_make_bytes(from, sizes[i], i);
@@ -120,7 +121,7 @@ static void moves_host_memory(aoth_tried_t *d) {
 }
 
 void aoth_rule_moves(aoth_trial_t *t) {
-  static const aoth_tried_step_t steps[] = {{"writes and reads of 0 bytes to a megabyte", moves_sizes},
+  static const aoth_tried_step_t steps[] = {{"writes and reads of 0 bytes to four megabytes", moves_sizes},
                                             {"writes, copies and fills of parts of a buffer", moves_ranges},
                                             {"moves between memory of the host's", moves_host_memory}};
   aoth_tried_run(t, steps, 3);

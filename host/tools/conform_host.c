@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_ASKED 32u
+
 static struct {
   aot_host_t real; /* what the plugin would be handed */
   int what;        /* AOTH_HOSTILE_*, 0: nothing fails */
   uint64_t n, at;  /* calls of that sort since it was armed; the one that fails */
   int has_failed;
   char name[80];
+  char asked[MOST_ASKED][40]; /* n_asked extensions, the first ones */
+  uint32_t n_asked;
 } hostile;
 
 /* Is this the call? */
@@ -44,6 +48,7 @@ static int32_t AOT_CALL on_cancelled(const aot_host_t *h, aot_ctx_t *ctx) {
 
 static const void *AOT_CALL on_get_ext(const aot_table_t *t, const char *id) {
   (void)t;
+  if (id && hostile.n_asked < MOST_ASKED) snprintf(hostile.asked[hostile.n_asked++], sizeof *hostile.asked, "%s", id);
   return is_the_one(AOTH_HOSTILE_EXTENSION, id ? id : "") ? NULL : hostile.real.head.get_ext(&hostile.real.head, id);
 }
 
@@ -205,6 +210,12 @@ void aoth_hostile_arm(int what, uint64_t n) {
   hostile.n = 0;
   hostile.at = n;
   hostile.has_failed = 0;
+}
+
+int aoth_hostile_was_asked(const char *extension) {
+  for (uint32_t i = 0; i < hostile.n_asked; i++)
+    if (strcmp(hostile.asked[i], extension) == 0) return 1;
+  return 0;
 }
 
 int aoth_hostile_has_failed(void) { return hostile.has_failed; }

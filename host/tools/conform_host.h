@@ -14,6 +14,8 @@
 int aoth_hostile_install(aoth_plugin_t *p, aoth_arena_t *arena);
 /* From now on the n-th call (from 0) of that sort fails; what 0: none does. */
 void aoth_hostile_arm(int what, uint64_t n);
+/* Has the plugin asked for the extension since then? */
+int aoth_hostile_was_asked(const char *extension);
 /* Has it failed since it was armed? 0: there were fewer calls. */
 int aoth_hostile_has_failed(void);
 const char *aoth_hostile_name(void); /* of what has failed: "alloc of 64 bytes", "node_create" */

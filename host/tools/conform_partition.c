@@ -201,17 +201,51 @@ void aoth_rule_tags(aoth_trial_t *t) {
 static const double shares[] = {1, 0.75, 0.5, 0.25}; /* of what the first run takes */
 #define N_SHARES 4u
 
+/* An amount of bytes that is called a budget. */
 static uint32_t budget_option(const aoth_unit_t *u) {
   uint32_t i = 0;
-  while (i < u->desc.n_options && !aot_str_eq(u->options[i].name, aot_str("budget"))) i++;
+  for (; i < u->desc.n_options; i++) {
+    const aot_option_t *o = &u->options[i];
+    if (aot_str_eq(o->name, aot_str("budget"))) break;
+    for (uint64_t k = 0; o->kind == AOT_OPT_BYTES && k + 6 <= o->name.size; k++)
+      if (memcmp(o->name.data + k, "budget", 6) == 0) return i;
+  }
   return i;
 }
 
-/* The program divided, and what the unit tells of its memory. 0: the trial has ended. */
-static int divide_and_ask(aoth_trial_t *t, aot_memory_plan_t *out) {
+/* What the halves take: the bytes of the slots, by the host's own count, without inputs that have to be saved, sizes that are symbols at their hints; and, where the unit
+ * tells it, of all. */
+typedef struct taken {
+  uint64_t saved_nbytes;
+  int has_plan;
+  aot_memory_plan_t plan;
+} taken_t;
+
+static uint64_t count_saved(aot_prog_t *p) {
+  const aot_graph_t forward = aoth_graph_graph_find(p, AOT_GRAPH_FORWARD);
+  const aot_port_t *outputs = aoth_graph_outputs(p, forward);
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < aoth_graph_n_outputs(p, forward); i++) {
+    aot_type_t t;
+    if (outputs[i].role != AOT_ROLE_SAVED || aoth_graph_value_def(p, outputs[i].value).id == AOT_NO_ID) continue;
+    if (aoth_graph_value_type(p, outputs[i].value, &t) != AOT_OK) continue;
+    int64_t reach = 1;
+    for (int32_t d = 0; d < t.rank; d++) { /* of what is repeated, one */
+      const int64_t size = aoth_graph_dim_hint(p, t.sizes[d]);
+      reach = size && reach ? reach + (size - 1) * aoth_graph_dim_hint(p, t.strides[d]) : 0;
+    }
+    n += (uint64_t)reach * aot_dtype_size(t.dtype);
+  }
+  return n;
+}
+
+/* The program divided, and what the halves take. 0: the trial has ended. */
+static int divide_and_ask(aoth_trial_t *t, taken_t *out) {
+  *out = (taken_t){.has_plan = aoth_unit_offers_memory(t->s, t->stage)};
   if (joint_program(t).id == AOT_NO_ID || !aoth_trial_run(t)) return 0;
+  out->saved_nbytes = count_saved(t->s->now.prog);
   t->s->outcome = AOTH_CALL_OK;
-  return aoth_trial_judge(t, aoth_session_memory(t->s, t->stage, NULL, t->c->arena, out));
+  return !out->has_plan || aoth_trial_judge(t, aoth_session_memory(t->s, t->stage, NULL, t->c->arena, &out->plan));
 }
 
 /* The most that the rows of a plan have alive at once. */
@@ -226,20 +260,26 @@ static uint64_t most_alive(const aot_memory_plan_t *p) {
   return most;
 }
 
-static void check_budget(aoth_trial_t *t, const aot_memory_plan_t *plan, uint64_t budget, int is_told) {
-  const uint64_t alive = most_alive(plan);
-  if (alive > plan->peak_nbytes)
+static void check_budget(aoth_trial_t *t, const taken_t *taken, uint64_t budget, int is_told) {
+  const uint64_t alive = taken->has_plan ? most_alive(&taken->plan) : 0, peak = taken->plan.peak_nbytes;
+  if (alive > peak)
     aoth_trial_end(t, AOTH_CONFORM_FAILED, "it tells a peak of %llu bytes, and buffers of %llu at once",
-                   (unsigned long long)plan->peak_nbytes, (unsigned long long)alive);
-  else if (plan->peak_nbytes > budget && !is_told)
+                   (unsigned long long)peak, (unsigned long long)alive);
+  else if (taken->has_plan && taken->saved_nbytes > peak)
+    aoth_trial_end(t, AOTH_CONFORM_FAILED, "it tells a peak of %llu bytes, and its slots alone hold %llu",
+                   (unsigned long long)peak, (unsigned long long)taken->saved_nbytes);
+  else if (taken->saved_nbytes > budget && !is_told)
+    aoth_trial_end(t, AOTH_CONFORM_FAILED, "with a budget of %llu bytes its slots hold %llu, and it does not say so",
+                   (unsigned long long)budget, (unsigned long long)taken->saved_nbytes);
+  else if (peak > budget && !is_told)
     aoth_trial_end(t, AOTH_CONFORM_FAILED, "with a budget of %llu bytes it takes %llu, and does not say so",
-                   (unsigned long long)budget, (unsigned long long)plan->peak_nbytes);
+                   (unsigned long long)budget, (unsigned long long)peak);
 }
 
 static void divide_within(aoth_trial_t *t, uint32_t option, uint64_t budget) {
   char text[32];
   aot_opt_value_t values[256];
-  aot_memory_plan_t plan;
+  taken_t taken;
   aoth_stage_t stage = *t->stage;
   snprintf(text, sizeof text, "%llu", (unsigned long long)budget);
   memcpy(values, stage.opts.values, stage.opts.n_values * sizeof *values);
@@ -248,22 +288,23 @@ static void divide_within(aoth_trial_t *t, uint32_t option, uint64_t budget) {
   stage.opts.values = values;
   t->stage = &stage;
   const uint32_t n_told = aoth_sink_count(t->s->config.sink, AOT_SEVERITY_WARNING);
-  if (divide_and_ask(t, &plan))
-    check_budget(t, &plan, budget, aoth_sink_count(t->s->config.sink, AOT_SEVERITY_WARNING) > n_told);
+  if (divide_and_ask(t, &taken))
+    check_budget(t, &taken, budget, aoth_sink_count(t->s->config.sink, AOT_SEVERITY_WARNING) > n_told);
 }
 
 void aoth_rule_budget(aoth_trial_t *t) {
   const uint32_t option = budget_option(t->stage->unit), share = t->number % N_SHARES;
   char about[sizeof t->about];
-  aot_memory_plan_t plan;
-  if (option == t->stage->unit->desc.n_options || !aoth_unit_offers_memory(t->s, t->stage)) {
+  taken_t taken;
+  if (option == t->stage->unit->desc.n_options) {
     aoth_trial_end(t, t->number ? AOTH_CONFORM_NO_TRIAL : AOTH_CONFORM_NOT,
-                   "it has no option budget, or does not tell what memory is taken (aot.memory/1)");
+                   "it has no option that is a budget of bytes");
     return;
   }
   t->number /= N_SHARES; /* of the program */
-  if (!divide_and_ask(t, &plan)) return;
-  divide_within(t, option, (uint64_t)((double)plan.peak_nbytes * shares[share]));
+  if (!divide_and_ask(t, &taken)) return;
+  const uint64_t whole = taken.has_plan ? taken.plan.peak_nbytes : taken.saved_nbytes;
+  divide_within(t, option, (uint64_t)((double)whole * shares[share]));
   memcpy(about, t->about, sizeof about);
-  aoth_trial_about(t, "%.150s, %g of its %llu bytes", about, shares[share], (unsigned long long)plan.peak_nbytes);
+  aoth_trial_about(t, "%.150s, %g of its %llu bytes", about, shares[share], (unsigned long long)whole);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const dtypes[] = {
 #define DTYPE_TEXT(constant, number, text, size) text,
@@ -58,6 +59,21 @@ aot_status_t aoth_conform_programs_find(aoth_arena_t *arena, aoth_sink_t *sink, 
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "conform.programs", "there are no programs in %s", out->folder);
   aoth_sink_line(sink, "hint: they come with the SDK: `cmake --install`, or Debian's libaothost-dev");
   return AOT_E_NOT_FOUND;
+}
+
+aot_status_t aoth_conform_programs_add(aoth_conform_programs_t *p, const char *const *paths, uint32_t n,
+                                       aoth_sink_t *sink) {
+  if (n > AOTH_MOST_CONFORM_PROGRAMS - p->n) n = AOTH_MOST_CONFORM_PROGRAMS - p->n;
+  memmove(p->rows + n, p->rows, p->n * sizeof *p->rows);
+  for (uint32_t i = 0; i < n; i++) {
+    p->rows[i] = (aoth_conform_program_t){.class = "plain", .name = paths[i], .path = paths[i], .is_own = 1};
+    if (access(paths[i], R_OK) == 0) continue;
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "conform.program", "--program %s: the file cannot be read",
+                     paths[i]);
+    return AOT_E_NOT_FOUND;
+  }
+  p->n += n;
+  return AOT_OK;
 }
 
 /* A piece of the text with `$T` and, of a repeated line, '#' and '+' filled in. */

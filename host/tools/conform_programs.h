@@ -1,5 +1,7 @@
 /* The programs that conform tries units with: files PREFIX/share/aothost/conform/CLASS-NAME.ir, so that the host names no operator.
  *
+ * A file of the user's is a program in text, or a model that an importer recognises, and is taken as it is.
+ *
  * Before a file is parsed, `$T` in it becomes a dtype (a program for each), and the lines from `; repeat N` to `; end` are
  * repeated, with `#` become 0, 1, .. N-1 and `+` behind a name's `%x` become the number after that. */
 #ifndef AOTH_CONFORM_PROGRAMS_H
@@ -15,6 +17,7 @@ typedef struct aoth_conform_program {
   const char *class, *name; /* "dtype", "dtype-each f16" */
   const char *path;
   const char *dtype; /* NULL: no $T in it */
+  int is_own;        /* a file of the user's */
 } aoth_conform_program_t;
 
 typedef struct aoth_conform_programs {
@@ -25,6 +28,9 @@ typedef struct aoth_conform_programs {
 
 /* Beside the program's own folder: PREFIX/bin, PREFIX/share. AOT_E_NOT_FOUND: told. */
 aot_status_t aoth_conform_programs_find(aoth_arena_t *arena, aoth_sink_t *sink, aoth_conform_programs_t *out);
+/* The user's own files before them, of class plain. AOT_E_NOT_FOUND: told. */
+aot_status_t aoth_conform_programs_add(aoth_conform_programs_t *p, const char *const *paths, uint32_t n,
+                                       aoth_sink_t *sink);
 /* The text, in the arena; NULL: it cannot be read, told. */
 const char *aoth_conform_program_text(const aoth_conform_program_t *p, aoth_arena_t *arena, aoth_sink_t *sink,
                                       size_t *out_size);

@@ -1,12 +1,11 @@
 /* Rules over programs: passes, partitions, backends. */
-#include <tools/conform_trial.h>
+#include <tools/conform_backend_run.h>
 
+#include <aot/ext/ranks.h>
 #include <aot/inline.h>
 #include <pipeline/call.h>
 #include <string.h>
 #include <tools/conform_host.h>
-#include <tools/differences.h>
-#include <tools/oracle.h>
 
 /* ---- whole programs ---- */
 
@@ -29,50 +28,49 @@ void aoth_rule_large(aoth_trial_t *t) { run_class(t, "large"); }
 
 /* ---- results ---- */
 
-static int is_backend(const aoth_trial_t *t) { return strcmp(t->stage->unit->kind, "backend/2") == 0; }
-
-/* What it computes on backend-ref, or on the unit if that is a backend. 0: the trial has ended. */
-static int ask(aoth_trial_t *t, aoth_oracle_t *o, const aoth_stage_t *backend, aoth_oracle_answer_t *out) {
-  o->stages = backend;
-  o->n_stages = backend ? 1 : 0;
-  aoth_oracle_ask(o, NULL, NULL, out);
-  if (out->end == AOTH_ORACLE_RAN) return 1;
-  const int end = !backend                          ? AOTH_CONFORM_NOT
-                  : out->end == AOTH_ORACLE_CRASHED ? AOTH_CONFORM_FAILED
-                                                    : AOTH_CONFORM_REFUSED;
-  aoth_trial_end(t, end, "%s", out->why);
-  return 0;
+/* Of a program that no run may end well of, as backend-ref has it: nor may one by the unit. */
+static void stays_refused(aoth_trial_t *t, aoth_backend_run_t *r, int is_backend) {
+  aoth_oracle_answer_t before = {0}, after = {0};
+  if (aoth_backend_run_reference(t, r, &before)) {
+    aoth_trial_end(t, AOTH_CONFORM_NOT, "backend-ref runs it");
+  } else {
+    t->end = AOTH_CONFORM_PASSED;
+    if (is_backend) aoth_backend_run_compare(t, r, NULL, NULL);
+    else if (aoth_trial_run(t) && aoth_backend_run_reference(t, r, &after))
+      aoth_trial_end(t, AOTH_CONFORM_FAILED,
+                     "before it a run of the program fails, as it has to, and after it none does: %s", before.why);
+    else if (t->end == AOTH_CONFORM_NOT) t->end = AOTH_CONFORM_PASSED; /* as before */
+  }
+  aoth_oracle_answer_deinit(&before);
+  aoth_oracle_answer_deinit(&after);
 }
 
-static void compare(aoth_trial_t *t, const aoth_oracle_answer_t *before, const aoth_oracle_answer_t *after) {
-  aoth_difference_t d;
-  char text[512];
-  if (!aoth_results_differ(after->results, before->results, aoth_program_tolerance(t->s->now.prog), &d)) return;
-  aoth_difference_print(&d, is_backend(t) ? "backend-ref" : "was", text, sizeof text);
-  aoth_trial_end(t, AOTH_CONFORM_FAILED, "%s", text);
+static void keeps_results(aoth_trial_t *t, aoth_backend_run_t *r, int is_backend) {
+  aoth_oracle_answer_t before = {0}, after = {0};
+  if (aoth_backend_run_reference(t, r, &before)) {
+    if (is_backend) aoth_backend_run_compare(t, r, NULL, &before);
+    else if (aoth_trial_run(t) && aoth_backend_run_reference(t, r, &after))
+      aoth_backend_results_agree(t, &after, &before, "was");
+  }
+  aoth_oracle_answer_deinit(&before);
+  aoth_oracle_answer_deinit(&after);
 }
 
 void aoth_rule_same_results(aoth_trial_t *t) {
   const aoth_conform_program_t *p = aoth_trial_nth(t, NULL, t->number);
-  aoth_oracle_t oracle;
-  aoth_oracle_answer_t before = {0}, after = {0};
+  const int is_backend = strcmp(t->stage->unit->kind, "backend/2") == 0;
+  aoth_backend_run_t r;
   if (!p) {
     aoth_trial_none(t);
     return;
   }
   aoth_trial_about(t, "program %s", p->name);
   if (!aoth_trial_program(t, p)) return;
-  if (aoth_oracle_init(&oracle, t->s, NULL, AOTH_ORACLE_BACKEND) != AOT_OK) {
-    aoth_trial_end(t, AOTH_CONFORM_NOT, "there is no backend-ref");
-    return;
+  if (aoth_backend_run_init(t, &r)) {
+    if (strcmp(p->class, "refused") == 0) stays_refused(t, &r, is_backend);
+    else keeps_results(t, &r, is_backend);
   }
-  oracle.timeout = t->c->line->timeout;
-  if (ask(t, &oracle, NULL, &before) && (is_backend(t) || aoth_trial_run(t)) &&
-      ask(t, &oracle, is_backend(t) ? t->stage : NULL, &after))
-    compare(t, &before, &after);
-  aoth_oracle_answer_deinit(&before);
-  aoth_oracle_answer_deinit(&after);
-  aoth_oracle_deinit(&oracle);
+  aoth_backend_run_deinit(&r);
 }
 
 static int are_equal(const aoth_text_t *a, const aoth_text_t *b) {
@@ -95,6 +93,35 @@ void aoth_rule_deterministic(aoth_trial_t *t) {
   }
   aoth_text_deinit(&first);
   aoth_text_deinit(&second);
+}
+
+/* ---- 216: edits ---- */
+
+/* Of the stage that has just run. */
+static uint64_t edits_of_last(const aoth_trial_t *t) {
+  return t->s->n_records ? t->s->records[t->s->n_records - 1].edits : 0;
+}
+
+void aoth_rule_edits(aoth_trial_t *t) {
+  const aoth_conform_program_t *p;
+  uint32_t n_run = 0;
+  if (!aoth_trial_is_first(t)) return;
+  aoth_hostile_install(t->c->plugin, t->s->arena);
+  for (uint32_t i = 0; (p = aoth_trial_nth(t, NULL, i)); i++) {
+    aoth_trial_about(t, "program %s", p->name);
+    const int has_run = aoth_trial_program(t, p) && aoth_trial_run(t);
+    if (t->end == AOTH_CONFORM_FAILED || (has_run && edits_of_last(t))) return;
+    t->end = AOTH_CONFORM_PASSED; /* refused, or there is none for it */
+    n_run += has_run != 0;
+  }
+  aoth_trial_about(t, "all programs");
+  if (aoth_hostile_was_asked(AOT_EXT_RANKS))
+    aoth_trial_end(t, AOTH_CONFORM_NOT, "it edits by the ranks of a run, and here is one");
+  else
+    aoth_trial_end(
+        t, n_run ? AOTH_CONFORM_FAILED : AOTH_CONFORM_NOT,
+        "it edited none of %u programs, so that nothing it does was tried; --program F.ir gives one that it edits",
+        n_run);
 }
 
 /* ---- a host that does not do what it is asked ---- */

@@ -3,6 +3,7 @@
 
 #include <aot/inline.h>
 #include <pipeline/call.h>
+#include <pipeline/devices.h>
 #include <pipeline/stage_check.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -63,6 +64,12 @@ const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *
   return NULL;
 }
 
+const aoth_conform_program_t *aoth_trial_named(const aoth_trial_t *t, const char *name) {
+  for (uint32_t i = 0; i < t->c->programs.n; i++)
+    if (strcmp(t->c->programs.rows[i].name, name) == 0) return &t->c->programs.rows[i];
+  return NULL;
+}
+
 /* By a file without a name: importers take files. */
 aot_status_t aoth_trial_text(aoth_trial_t *t, const char *text, size_t size) {
   char path[64];
@@ -100,7 +107,7 @@ static const struct {
 /* A backend sees what pipelines hand to it: functional programs with explicit random numbers. */
 static uint32_t wanted_properties(const aoth_trial_t *t) {
   const aoth_unit_t *u = t->stage->unit;
-  const uint32_t needs = u->has_contract ? u->contract.needs.known : 0;
+  const uint32_t needs = t->wants | (u->has_contract ? u->contract.needs.known : 0);
   return strcmp(u->kind, "backend/2") == 0 ? needs | AOTH_PROP_FUNCTIONAL | AOTH_PROP_RNG_EXPLICIT : needs;
 }
 
@@ -116,11 +123,17 @@ static aot_status_t complete(aoth_trial_t *t) {
   return aoth_contract_check(t->s, t->stage, aoth_prog_properties(t->s->now.prog));
 }
 
+/* Of the user's own files, models too. */
+static aot_status_t put_program(aoth_trial_t *t, const aoth_conform_program_t *p) {
+  size_t size = 0;
+  if (p->is_own) return aoth_session_import(t->s, NULL, NULL, p->path, NULL);
+  const char *text = aoth_conform_program_text(p, t->c->arena, t->s->config.sink, &size);
+  return text ? aoth_trial_text(t, text, size) : AOT_E_NOT_FOUND;
+}
+
 int aoth_trial_program(aoth_trial_t *t, const aoth_conform_program_t *p) {
   char why[300];
-  size_t size = 0;
-  const char *text = aoth_conform_program_text(p, t->c->arena, t->s->config.sink, &size);
-  if (text && aoth_trial_text(t, text, size) == AOT_OK && complete(t) == AOT_OK) return 1;
+  if (put_program(t, p) == AOT_OK && complete(t) == AOT_OK) return 1;
   aoth_trial_complaint(t, why, sizeof why);
   aoth_trial_end(t, AOTH_CONFORM_NOT, "the program %s cannot be made for it: %s", p->name, why);
   return 0;
@@ -143,8 +156,16 @@ int aoth_trial_judge(aoth_trial_t *t, aot_status_t status) {
   return 0;
 }
 
+/* A backend of a plugin with a device is loaded there: it may run nowhere else. */
+static aot_status_t take_own_device(aoth_trial_t *t) {
+  aoth_stage_t device;
+  const int is_backend = strcmp(t->stage->unit->kind, "backend/2") == 0;
+  return is_backend && aoth_trial_own_device(t, &device) ? aoth_session_take_device(t->s, &device) : AOT_OK;
+}
+
 int aoth_trial_run(aoth_trial_t *t) {
   t->s->outcome = AOTH_CALL_OK;
   t->s->status = AOT_OK;
+  if (!aoth_trial_judge(t, take_own_device(t))) return 0;
   return aoth_trial_judge(t, aoth_session_run_list(t->s, t->stage, 1));
 }

@@ -9,6 +9,7 @@ typedef struct aoth_trial {
   aoth_session_t *s;
   const aoth_stage_t *stage; /* the unit, options typed; NULL: the plugin is not open yet */
   uint32_t number;           /* from 0 */
+  uint32_t wants;            /* properties that its program is to have beside those that the unit needs */
   uint32_t n_refused_ranks;  /* of the unit's trials so far: the least number of ranks that have not joined; 0: none */
   /* what comes of it */
   int end;         /* AOTH_CONFORM_*; REFUSED, NOT: why */
@@ -42,6 +43,12 @@ aot_status_t aoth_trial_text(aoth_trial_t *t, const char *text,
 /* The program of that number, from 0, of the class; NULL: none. class NULL: all but large and joint. Classes in which the unit
  * has failed are left out. */
 const aoth_conform_program_t *aoth_trial_nth(const aoth_trial_t *t, const char *class, uint32_t number);
+/* The device of the unit's own plugin. 0: it has none. */
+int aoth_trial_own_device(aoth_trial_t *t, aoth_stage_t *out);
+/* The same, else the project's that shows each access outside of a queue's work. 0: there is none, and the trial has ended. */
+int aoth_trial_device(aoth_trial_t *t, aoth_stage_t *out);
+/* The program of that name; NULL: none. */
+const aoth_conform_program_t *aoth_trial_named(const aoth_trial_t *t, const char *name);
 /* Which call of many fails in trial `number`: all of the first ones, then ever fewer. O(sqrt) trials for all calls. */
 uint64_t aoth_trial_spaced(uint32_t number);
 /* Runs the unit over the program, with all the host's checks. 1: it is done, and committed; 0: the trial has ended, REFUSED or

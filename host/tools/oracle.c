@@ -2,9 +2,12 @@
 
 #include <aot/inline.h>
 #include <device/host_device.h>
-#include <pipeline/call.h>
 #include <ir/tables.h>
+#include <pipeline/backend_stage.h>
+#include <pipeline/call.h>
+#include <pipeline/devices.h>
 #include <pipeline/session.h>
+#include <pipeline/stage.h>
 #include <pipeline/stage_check.h>
 #include <step/compare.h>
 #include <stdlib.h>
@@ -31,6 +34,19 @@ typedef struct asking {
   void *self;
 } asking_t;
 
+/* The stages, the first of which may run on a device of its own. */
+static aot_status_t compile(const aoth_oracle_t *o, aoth_session_t *s) {
+  aoth_stage_t *own = aoth_arena_copy(s->arena, sizeof(void *), o->stages, o->n_stages * sizeof *own);
+  if (!own) return AOT_E_EXHAUSTED;
+  own[0].device = (aoth_stage_t *)(uintptr_t)o->device;
+  const aoth_pipeline_t p = {.arena = s->arena, .stages = own, .n_stages = o->n_stages};
+  AOT_TRY(aoth_session_take_devices(s, &p));
+  if (!o->load) return aoth_session_run_backends(s, own, o->n_stages, o->assign);
+  aoth_map_t map; /* as long as the process */
+  AOT_TRY(aoth_file_map(o->load, s->config.sink, &map));
+  return aoth_session_load_artifact(s, own, map.data, map.nbytes);
+}
+
 static aot_status_t complete(const aoth_oracle_t *o, aoth_session_t *s) {
   aoth_stage_t stage;
   for (size_t i = 0; i < sizeof completing / sizeof *completing; i++) {
@@ -39,7 +55,7 @@ static aot_status_t complete(const aoth_oracle_t *o, aoth_session_t *s) {
     AOT_TRY(aoth_stage_of_unit(s, completing[i].unit, completing[i].kind, NULL, &stage));
     AOT_TRY(aoth_session_run_list(s, &stage, 1));
   }
-  if (o->n_stages) return aoth_session_run_backends(s, o->stages, o->n_stages, o->assign);
+  if (o->n_stages) return compile(o, s);
   AOT_TRY(aoth_stage_of_unit(s, o->backend, "backend/2", NULL, &stage));
   return aoth_session_run_list(s, &stage, 1);
 }
@@ -69,11 +85,36 @@ static aot_status_t run(const aoth_oracle_t *o, aoth_session_t *s, const char *p
   AOT_TRY(aoth_step_create(s->now.prog, &how, s->config.sink, &step));
   AOT_TRY(aoth_trial_step_init(&trial, step, s->now.prog, o->run, NULL, s->config.sink));
   AOT_TRY(aoth_trial_step_fill_leaves(&trial, s->now.prog));
-  AOT_TRY(aoth_trial_step_whole(&trial, 0));
+  for (int64_t k = 0; k == 0 || k < o->n_steps; k++) AOT_TRY(aoth_trial_step_whole(&trial, k));
   AOT_TRY(aoth_session_exe_stats(s, &stats));
   AOT_TRY(aoth_trial_step_keep(&trial, path));
   json_object_set_new(answer, "peak", json_integer((json_int_t)stats.peak_nbytes));
-  return o->n_stages ? time_steps(&trial, answer) : AOT_OK;
+  return o->n_stages && !o->n_steps ? time_steps(&trial, answer) : AOT_OK;
+}
+
+static uint64_t count_nodes(aoth_session_t *s) {
+  const aoth_share_t *shares;
+  return aoth_session_shares(s, &shares) ? shares[0].n_nodes : aoth_count_nodes(s->now.prog);
+}
+
+static aot_status_t keep_artifact(const aoth_oracle_t *o, const aoth_session_t *s) {
+  FILE *f = o->keep ? fopen(o->keep, "wb") : NULL;
+  if (!f) return o->keep ? AOT_E_UNAVAILABLE : AOT_OK;
+  const size_t n = (size_t)s->now.artifact_nbytes;
+  const int is_whole = fwrite(s->now.artifact, 1, n, f) == n;
+  return fclose(f) == 0 && is_whole ? AOT_OK : AOT_E_UNAVAILABLE;
+}
+
+/* Why it was refused: query is where a backend says what it does not take. */
+static void tell_refusal(const aoth_oracle_t *o, const aoth_session_t *s, json_t *answer) {
+  const int is_told = s->outcome == AOTH_CALL_TOLD || s->outcome == AOTH_CALL_OK;
+  const int is_fault = !is_told || !aoth_is_refusal(s->status);
+  const int is_its = o->n_stages && s->failed_doing && s->failed_unit == o->stages[0].unit;
+  const int is_late = is_its && s->status == AOT_E_UNIMPLEMENTED &&
+                      (strcmp(s->failed_doing, "compile") == 0 || strcmp(s->failed_doing, "run") == 0);
+  json_object_set_new(answer, "status", json_integer(s->status));
+  json_object_set_new(answer, "is_fault", json_boolean(is_fault));
+  json_object_set_new(answer, "is_late", json_boolean(is_late));
 }
 
 void aoth_session_alone(aoth_session_t *s, aoth_sink_t *sink) {
@@ -101,12 +142,18 @@ static aot_status_t answer_one(void *self, const aoth_request_t *request, json_t
   char why[512];
   int end = AOTH_ORACLE_UNFIT;
   aoth_session_alone(s, sink);
+  if (a->oracle->is_guarded) setenv("AOT_VALIDATE", "1", 1);
+  s->outcome = AOTH_CALL_OK;
+  s->status = AOT_OK;
   aot_status_t status = a->prepare ? a->prepare(a->self, s) : AOT_OK;
   if (status == AOT_OK) {
     end = AOTH_ORACLE_REFUSED;
     status = complete(a->oracle, s);
   }
+  if (status == AOT_OK) status = keep_artifact(a->oracle, s);
+  if (status == AOT_OK) json_object_set_new(answer, "n_nodes", json_integer((json_int_t)count_nodes(s)));
   if (status == AOT_OK) status = run(a->oracle, s, request->path, answer);
+  if (status != AOT_OK) tell_refusal(a->oracle, s, answer);
   aoth_first_error(aoth_sink_text(sink), why, sizeof why);
   json_object_set_new(answer, "end", json_integer(status == AOT_OK ? AOTH_ORACLE_RAN : end));
   json_object_set_new(answer, "why", json_string(*why ? why : "it gave no reason"));
@@ -149,6 +196,10 @@ static void take(const aoth_oracle_t *o, json_t *answer, const char *path, aoth_
   out->end = (int)json_integer_value(json_object_get(answer, "end"));
   out->ms = json_number_value(json_object_get(answer, "ms"));
   out->peak = (uint64_t)json_integer_value(json_object_get(answer, "peak"));
+  out->n_nodes = (uint64_t)json_integer_value(json_object_get(answer, "n_nodes"));
+  out->status = (aot_status_t)json_integer_value(json_object_get(answer, "status"));
+  out->is_fault = json_is_true(json_object_get(answer, "is_fault"));
+  out->is_late = json_is_true(json_object_get(answer, "is_late"));
   if (out->end != AOTH_ORACLE_RAN) snprintf(out->why, sizeof out->why, "%s", why ? why : "");
   else if (aoth_st_open(path, o->session->config.sink, &out->results) != AOT_OK) out->end = AOTH_ORACLE_REFUSED;
 }

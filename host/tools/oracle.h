@@ -17,6 +17,10 @@ typedef struct aoth_oracle {
   const aoth_stage_t *stages; /* n_stages resolved ones that compile it instead, after it was completed */
   uint32_t n_stages;
   const aoth_stage_t *assign; /* divides the program among them; NULL: each does all */
+  const aoth_stage_t *device; /* resolved: where the first of them runs; NULL: on the host */
+  uint32_t n_steps;           /* steps on inputs of their own, the last one's results count, none is timed; 0: one */
+  int is_guarded;             /* as with AOT_VALIDATE=1 */
+  const char *keep, *load;    /* the artifact of one stage: written to this file; read from it, not compiled. NULL */
   double timeout;             /* seconds an answer */
   char folder[448];           /* for results on their way; "": none */
 } aoth_oracle_t;
@@ -31,6 +35,10 @@ typedef struct aoth_oracle_answer {
   aoth_st_t *results; /* by the keys of step.h; NULL: it has not run */
   double ms;          /* of a step, the best of five; 0: nobody asked, n_stages being 0 */
   uint64_t peak;      /* bytes of intermediate values, as the backend counts them */
+  uint64_t n_nodes;   /* that the first of the stages runs */
+  /* REFUSED: by a failure that is none of the program's, or of the machine's; by a backend that had accepted all nodes */
+  int is_fault, is_late;
+  aot_status_t status; /* that it was refused with */
 } aoth_oracle_answer_t;
 
 /* What makes the session's program the one that is asked about, in the child. Else than AOT_OK: AOTH_ORACLE_UNFIT. */

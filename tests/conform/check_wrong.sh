@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_wrong.sh AOTHOST PLUGINS HERE: every unit of wrong_units.def fails by its rule and by no other; one that is right by none.
+# check_wrong.sh AOTHOST PLUGINS HERE: every unit of wrong_units.def fails by its rule, the first of each kind by no other; one that is
+# right by none.
 set -u
 aothost=$1; plugins=$2; here=$3
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
@@ -12,10 +13,11 @@ skipped=" " patience=10
 nm "$aothost" 2> /dev/null | grep -q asan && # which is slow, and malloc is not asked what it holds there
   skipped=" leaks device_leaks ranks_leak " patience=20
 wrong() { echo "FAILED: $*"; cat out; : > "$dir/bad"; }
-fails() { # UNIT FILE RULE: exactly this, in a folder of its own
+fails() { # UNIT FILE RULE [only]: exactly this, in a folder of its own; only: the other rules are not tried
   mkdir "$dir/$1"
   cd "$dir/$1" || exit 1
-  timeout 150 "$aothost" conform "$plugins/$2" --unit "$1" --timeout $patience --json r.json > out 2>&1
+  rules=""; [ "${4:-}" != only ] || rules="--rule $3"
+  timeout 150 "$aothost" conform "$plugins/$2" --unit "$1" $rules --timeout $patience --json r.json > out 2>&1
   got=$?
   [ "$3" -eq 0 ] && want=0 || want=1
   [ $got -eq $want ] || { wrong "$1: status $got, expected $want"; return; }
@@ -36,10 +38,13 @@ beside() {
   n=$((n + 1))
   [ $((n % 4)) -ne 0 ] || wait
 }
-sed -n 's/^WRONG(\([a-z_]*\), "\([^"]*\)", \([0-9]*\))$/\1|\3/p' "$here/wrong_units.def" > units
-while IFS='|' read -r name rule; do
+sed -n 's/^WRONG(\([a-z_]*\), "\([^"]*\)", \([0-9]*\))$/\1|\2|\3/p' "$here/wrong_units.def" > units
+kinds=" "
+while IFS='|' read -r name kind rule; do
   case "$skipped" in *" $name "*) continue ;; esac
-  beside "wrong.$name" wrong.so "$rule"
+  how=only
+  case "$kinds" in *" $kind "*) ;; *) how=whole kinds="$kinds$kind " ;; esac
+  beside "wrong.$name" wrong.so "$rule" $how
 done < units
 beside wrong.right wrong.so 0
 beside wrong.entry wrong-entry.so 101

@@ -191,17 +191,17 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 
 static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
   (void)graph, (void)out;
-  return tell(e->head.self, ctx, AOT_E_UNIMPLEMENTED, "nothing is run here");
+  return tell(e->head.self, ctx, AOT_E_UNAVAILABLE, "the machine that runs it is not here");
 }
 
 static aot_status_t bind(const aot_exe_t *e, aot_ctx_t *ctx, const aot_binding_t *binding, aot_bound_t **out) {
   (void)binding, (void)out;
-  return tell(e->head.self, ctx, AOT_E_UNIMPLEMENTED, "nothing is run here");
+  return tell(e->head.self, ctx, AOT_E_UNAVAILABLE, "the machine that runs it is not here");
 }
 
 static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *call, const aot_submission_t *s) {
   (void)call, (void)s;
-  return tell(e->head.self, ctx, AOT_E_UNIMPLEMENTED, "nothing is run here");
+  return tell(e->head.self, ctx, AOT_E_UNAVAILABLE, "the machine that runs it is not here");
 }
 
 static void unbind(const aot_exe_t *e, aot_bound_t *call) { (void)e, (void)call; }
