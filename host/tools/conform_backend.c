@@ -131,20 +131,6 @@ void aoth_rule_takes_something(aoth_trial_t *t) {
 
 /* ---- 604: a device ---- */
 
-int aoth_trial_own_device(aoth_trial_t *t, aoth_stage_t *out) {
-  const aoth_plugin_t *p = t->c->plugin;
-  for (uint32_t i = 0; i < p->n_units; i++)
-    if (strcmp(p->units[i].kind, "device/1") == 0)
-      return aoth_stage_of_unit(t->s, p->units[i].id, "device/1", NULL, out) == AOT_OK;
-  return 0;
-}
-
-int aoth_trial_device(aoth_trial_t *t, aoth_stage_t *out) {
-  if (aoth_trial_own_device(t, out) || aoth_stage_of_unit(t->s, "strict", "device/1", NULL, out) == AOT_OK) return 1;
-  aoth_trial_end(t, AOTH_CONFORM_NOT, "the plugin has no device, and there is no device strict");
-  return 0;
-}
-
 /* Programs of dtypes are left out: there are many, and what they show does not come from where they run. */
 static const aoth_conform_program_t *nth_without_dtypes(const aoth_trial_t *t) {
   const aoth_conform_program_t *p;

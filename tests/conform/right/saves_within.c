@@ -4,7 +4,7 @@
 #include <aot/inline.h>
 #include <aot/partition.h>
 
-#define ID "right.budget"
+#define ID "right.saves-within"
 #define HELP "saves what is dear to compute within a budget of bytes"
 
 #define ONCE (AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_REGION)
