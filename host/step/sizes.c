@@ -129,26 +129,6 @@ static void bind_dims(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, 
 
 /* ---- strides ---- */
 
-/* Do two elements share an address? From the innermost dimension on, each stride must pass over all that is inside. */
-static int shares_addresses(int32_t rank, const int64_t *sizes, const int64_t *strides) {
-  int64_t reach = 1;
-  uint32_t seen = 0;
-  for (int32_t k = 0; k < rank; k++) {
-    int32_t next = -1;
-    int64_t step;
-    for (int32_t d = 0; d < rank; d++) {
-      if (sizes[d] == 0) return 0;
-      if (!(seen >> d & 1) && sizes[d] > 1 && (next < 0 || strides[d] < strides[next])) next = d;
-    }
-    if (next < 0) return 0;
-    seen |= 1u << next;
-    if (strides[next] < reach) return 1;
-    if (__builtin_mul_overflow(sizes[next] - 1, strides[next], &step) || __builtin_add_overflow(reach, step, &reach))
-      return 1;
-  }
-  return 0;
-}
-
 static int has_symbolic_strides(const aot_type_t *t) {
   if (t->kind != AOT_TYPE_TENSOR) return 0;
   int any = AOT_DIM_IS_SYM(t->offset);
@@ -171,7 +151,7 @@ static void bind_stride(aoth_sizes_t *s, aot_prog_t *prog, int64_t dim, int64_t 
 static void bind_strides(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g) {
   if (!has_symbolic_strides(g->type)) return;
   aoth_tensor_t t = *g->tensor;
-  if (shares_addresses(t.rank, t.sizes, t.strides)) aoth_tensor_contiguous(&t);
+  if (aoth_strides_overlap(t.rank, t.sizes, t.strides)) aoth_tensor_contiguous(&t);
   for (int only_ones = 0; only_ones < 2; only_ones++)
     for (int32_t d = 0; d < t.rank; d++)
       if ((t.sizes[d] == 1) == only_ones) bind_stride(s, prog, g->type->strides[d], t.strides[d]);
@@ -189,7 +169,7 @@ static aot_status_t check_strides(const aoth_sizes_t *s, aot_prog_t *prog, const
     any |= solve(prog, g->type->strides[d], strides[d], &symbol, &value) && symbol < s->n &&
            s->bound[symbol] == BOUND_BY_STRIDE;
   }
-  if (!any || !shares_addresses(g->tensor->rank, g->tensor->sizes, strides)) return AOT_OK;
+  if (!any || !aoth_strides_overlap(g->tensor->rank, g->tensor->sizes, strides)) return AOT_OK;
   return complain(prog, g, sink, "by the strides that the model shares with other inputs its elements share addresses");
 }
 

@@ -144,6 +144,22 @@ static aot_status_t bind_sizes(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   return aoth_sizes_bind(&s->sizes, s->prog, s->told, n, s->sink);
 }
 
+/* Of an input whose elements share addresses, as those of an expanded tensor do, equal elements alone can be kept. */
+static aot_status_t check_shared(const aoth_step_t *s, uint32_t k, const aoth_tensor_t *to, const aoth_tensor_t *from) {
+  if (!aoth_strides_overlap(to->rank, to->sizes, to->strides)) return AOT_OK;
+  aoth_walk_t w;
+  int same = 1;
+  for (aoth_walk_begin(&w, to, from); w.left > 0; aoth_walk_next(&w))
+    same &= memcmp(w.at[0], w.at[1], (size_t)aot_dtype_size(to->dtype)) == 0;
+  if (same) return AOT_OK;
+  aoth_sink_report(
+      s->sink, AOT_SEVERITY_ERROR, NULL, "input.mismatch",
+      "input %u: the model was exported for a tensor whose elements share addresses, as an expanded one; the "
+      "elements that are given there differ",
+      k);
+  return AOT_E_INVALID;
+}
+
 static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
   aoth_boundary_t b;
   AOT_TRY(enter(s, &b));
@@ -158,6 +174,7 @@ static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
     /* with others in the memory of their base */
     AOT_TRY(aoth_step_edit(s, &s->after[leaf], s->entry[leaf] != AOT_NO_INDEX, &to));
     aoth_tensor_copy(&to, &inputs[k]);
+    AOT_TRY(check_shared(s, k, &to, &inputs[k]));
   }
   return AOT_OK;
 }

@@ -85,6 +85,26 @@ int aoth_tensor_extent(const aoth_tensor_t *t, uint64_t *out_nbytes) {
   return 1;
 }
 
+/* From the innermost dimension on, each stride must pass over all that is inside. */
+int aoth_strides_overlap(int32_t rank, const int64_t *sizes, const int64_t *strides) {
+  int64_t reach = 1;
+  uint32_t seen = 0;
+  for (int32_t k = 0; k < rank; k++) {
+    int32_t next = -1;
+    int64_t step;
+    for (int32_t d = 0; d < rank; d++) {
+      if (sizes[d] == 0) return 0;
+      if (!(seen >> d & 1) && sizes[d] > 1 && (next < 0 || strides[d] < strides[next])) next = d;
+    }
+    if (next < 0) return 0;
+    seen |= 1u << next;
+    if (strides[next] < reach) return 1;
+    if (__builtin_mul_overflow(sizes[next] - 1, strides[next], &step) || __builtin_add_overflow(reach, step, &reach))
+      return 1;
+  }
+  return 0;
+}
+
 void aoth_tensor_contiguous(aoth_tensor_t *t) {
   int64_t stride = 1;
   for (int32_t d = t->rank; d-- > 0;) {

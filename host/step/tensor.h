@@ -36,6 +36,8 @@ int64_t aoth_tensor_numel(const aoth_tensor_t *t); /* -1: does not fit */
 /* Bytes from the start of the storage to the end of the last element that the geometry reaches. 0: a size, stride or
  * offset is negative, or the bytes do not fit in 62 bits. */
 int aoth_tensor_extent(const aoth_tensor_t *t, uint64_t *out_nbytes);
+/* Do two elements share an address? */
+int aoth_strides_overlap(int32_t rank, const int64_t *sizes, const int64_t *strides);
 void aoth_tensor_contiguous(aoth_tensor_t *t);         /* row-major strides, offset 0 */
 int aoth_tensor_is_contiguous(const aoth_tensor_t *t); /* whatever its offset */
 int aoth_tensor_same_sizes(const aoth_tensor_t *a, const aoth_tensor_t *b);

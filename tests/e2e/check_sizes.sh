@@ -35,6 +35,8 @@ model guarded "$s
 guard mod(s, 2) == 0 \"s is even\"" '[s, 4]' '[s // 2]'
 model strided "$s
 symbol t in [0, 64] hint 9" '[s, 4] strides [t, 1]' '[s] strides [t]'
+model expanded "$s" '[s, 4] strides [0, 1]' '[s]'
+model overlapping "$s" '[s, 4] strides [3, 1]' '[s]'
 model strided_alike "$s
 symbol t in [0, 64] hint 9" '[s, 4] strides [t, 1]' '[s, 5] strides [t, 1]'
 
@@ -73,6 +75,13 @@ call 2 rest 5 1 'input 1 \(y\): .* dimension 0 should be 2, not 1, it is mod\(s,
 call 0 guarded 4x4 2
 call 2 guarded 5x4 2 'the inputs have sizes for which the model is not valid: .* under the guard s is even \(s = 5\)'
 call 0 strided 3x4 3
+call 0 expanded 3x4 3
+call 0 overlapping 3x4 3
+"$edit" "$root/tests/fixtures/scenarios/inner_inplace_act/expected.safetensors" differ.safetensors keep input.0 ones input.1 3
+for name in expanded overlapping; do
+  status 2 "$aothost" run inference.yaml --model $name.ir --inputs differ.safetensors --outputs out.safetensors
+  says 'input 0: the model was exported for a tensor whose elements share addresses'
+done
 call 2 strided_alike 3x4 3x5 'input 1 \(y\): .* by the strides that the model shares with other inputs its elements share addresses'
 
 # Three sizes of an exported model, every stage once.
