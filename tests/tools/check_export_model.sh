@@ -42,5 +42,40 @@ grep -q 'grad.weight differs' rounded/info.json || complain "info.json does not 
 export_model 0 rounded --strict; says 'grad.weight is lost; torch.export does not keep the backward of autograd.Function Round'
 export_model 0 checkpointed; says 'running_mean differs; eager PyTorch updates it again in the backward'
 export_model 0 reassigned --strict; says 'buffer_after.mean differs; forward assigns another tensor to it'
+# float64 results beside them judge what differs; both backends
+judged() {
+  for backend in backend-ref backend-cpu; do
+    "$aothost" verify "$root/pipelines/verify.yaml" --model "$model/train.pt2" --expect "$model/expected.safetensors" --against f64 \
+      --rtol 0 --atol 0 --set "vars.backend=$backend" > verified 2>&1 || { complain "$model is not judged to agree"; cat verified; }
+  done
+}
+quiet() { ! grep -q . out || ! grep -qE 'export_model: (warning|note)' out || { complain "$model: a warning"; cat out; }; }
+# the mode is what it was, and said where it matters
+export_model 0 evaluated; says 'warning: 2 of 2 modules that depend on the mode .* evaluation mode, as the factory returned them: norm, drop; --train'
+judged; grep -q '"mode": "eval"' evaluated/info.json || complain "info.json does not say the mode"
+"$aothost" inspect evaluated/train.pt2 > out; says 'aten.batch_norm.default'
+export_model 1 evaluated --train; says 'note: --train changes the mode of 2 modules'; says 'draws random numbers .*--eval'
+export_model 1 regularised; says 'draws random numbers'
+export_model 0 regularised --eval; says 'note: --eval changes the mode of 2 modules'; judged
+export_model 0 evaluated --eval; quiet
+export_model 2 evaluated --eval --train
+# gradients that PyTorch has sparse are recorded dense
+export_model 0 sparse; quiet; judged
+# checkpoints that strict mode or the backward of torch.export cannot keep
+export_model 0 reentrant; says 'note: regions of torch.utils.checkpoint with use_reentrant=True'; agrees 'f32\[6, 4\]'; judged
+export_model 0 reentrant --strict; says 'warning: strict mode cannot trace the model, so it is exported without'; agrees 'f32\[6, 4\]'
+# inputs are numbered as the program has them, outputs as the model returns them
+export_model 0 constants; quiet; judged
+keys=$("$python" -c 'import sys, safetensors; print(*sorted(safetensors.safe_open(sys.argv[1], "pt").keys()))' constants/expected.safetensors)
+[ "$keys" = "buffer_after.mean grad.input.1 grad.weight input.0 input.1 input.2 input_after.0 input_after.1 input_after.2 output.1 output.3 tangent.1" ] ||
+  complain "constants: the keys are $keys"
+for case in dataclass named_tuple tied single; do export_model 0 $case; quiet; judged; done
+# what makes another choice in float64 is not judged by it
+export_model 0 chosen; says 'warning: no expected.f64.safetensors: Float64Error: output.1, which is torch.int64, is another one in float64'
+[ ! -e chosen/expected.f64.safetensors ] || complain "chosen: a float64 file of another step"
+export_model 0 sparse --no-float64; [ ! -e sparse/expected.f64.safetensors ] || complain "--no-float64 wrote a file, or left an old one"
+# for an archive that exists, from the archive alone
+"$python" "$root/tools/float64_records.py" sparse 2> out || { complain "float64_records.py"; cat out; }
+model=sparse; judged
 [ "$failed" = 0 ] && echo ok
 exit "$failed"

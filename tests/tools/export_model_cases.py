@@ -1,4 +1,7 @@
-"""Models for check_export_model.sh: inputs of every kind with symbolic sizes, and what torch.export loses."""
+"""Models for check_export_model.sh: inputs and outputs of every kind, symbolic sizes, modes, and what torch.export loses."""
+
+import collections
+import dataclasses
 
 import torch
 from torch import nn
@@ -83,6 +86,87 @@ class Kept(Linear):
         return (h - self.mean).pow(2).sum()
 
 
+class Regularised(Linear):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.drop = nn.BatchNorm1d(4), nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(self.norm(x @ self.weight)).pow(2).sum()
+
+
+class Sparse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Embedding(8, 4, sparse=True)
+
+    def forward(self, at):
+        return self.rows(at).pow(2).sum()
+
+
+class Reentrant(Linear):
+    def forward(self, x):
+        return checkpoint(lambda y: (y @ self.weight).tanh(), x, use_reentrant=True).sum()
+
+
+class Constants(Linear):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("nothing", None)
+
+    def forward(self, nothing, x, factor, pair, *, mask, name="a"):
+        y, power = pair
+        x.add_(1)
+        return 7, ((x @ self.weight) * y * mask["m"] * factor).pow(power).sum(), None, x.argmax(), name
+
+
+@dataclasses.dataclass
+class Scores:
+    loss: torch.Tensor
+    scores: torch.Tensor
+    count: int = 3
+
+
+Pair = collections.namedtuple("Pair", "loss rest")
+
+
+class Dataclasses(Linear):
+    def forward(self, batch):
+        y = batch.scores @ self.weight * batch.count
+        return Scores(y.sum(), y)
+
+
+class Named2(Linear):
+    def forward(self, x):
+        return Pair((x @ self.weight).sum(), None)
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows, self.head = nn.Embedding(6, 4), nn.Linear(4, 6, bias=False)
+        self.head.weight = self.rows.weight
+
+    def forward(self, at):
+        return self.head(self.rows(at)).logsumexp(-1).sum()
+
+
+class Single(Linear):
+    """Casts and dtypes by name: in float64 they are float64."""
+
+    def forward(self, x):
+        h = (x @ self.weight).float() * torch.arange(4, dtype=torch.float32)
+        return torch.softmax(h, -1, dtype=torch.float32).to(x.dtype).pow(2).sum()
+
+
+class Chosen(Linear):
+    """Which number is the largest is another question in float64."""
+
+    def forward(self, x):
+        tie = torch.tensor([1.0, 1 + 1e-12], dtype=torch.float32) * 1.0
+        return (x @ self.weight).sum(), (torch.full((2,), 1e-9).cumsum(0) + 1).argmax() + (tie + self.weight[0, :2] * 0).argmax()
+
+
 def x(rows=6):
     return torch.randn(rows, 4)
 
@@ -125,3 +209,43 @@ def checkpointed():
 
 def kept():
     return Kept(), (x(),)
+
+
+def regularised():
+    return Regularised(), (x(),)
+
+
+def evaluated():
+    return Regularised().eval(), (x(),)
+
+
+def sparse():
+    return Sparse(), (torch.tensor([1, 2, 1]),)
+
+
+def reentrant():
+    return Reentrant(), (x().requires_grad_(),)
+
+
+def constants():
+    return Constants(), (None, x(), 0.5, (x().requires_grad_(), 2)), {"mask": {"m": x()}, "name": "b"}
+
+
+def dataclass():
+    return Dataclasses(), (Scores(x(), x(), 2),)
+
+
+def named_tuple():
+    return Named2(), (x(),)
+
+
+def tied():
+    return Tied(), (torch.tensor([1, 2]),)
+
+
+def single():
+    return Single(), (x(),)
+
+
+def chosen():
+    return Chosen(), (x(),)
