@@ -167,17 +167,23 @@ static aot_status_t check_writes(const windows_t *w, aot_node_t node, const aot_
   return AOT_OK;
 }
 
-/* x.set_(y): the tensor of all of x's names is y's from now on. */
-static aot_status_t set(windows_t *w, aot_node_t node, const aot_node_info_t *n) {
-  const uint32_t x = w->object[n->operands[0]], y = n->operands[1];
-  if (w->host->graph->value_def(w->prog, (aot_value_t){x}).id == AOT_NO_ID)
-    return refuse(
-        w, node, "functionalize.set-of-input",
-        "set_ gives %s, an input of the graph, another storage: the caller's tensor cannot take it; copy the values "
-        "instead",
-        x);
-  w->is_now[x] = y;
-  if (n->n_results) AOT_TRY(w->host->edit->uses_replace(w->prog, n->first_result, (aot_value_t){y}));
+/* Is y the memory of x as it is laid out, by another name: what x.detach() gave before? */
+static int is_same_view(const windows_t *w, uint32_t x, uint32_t y) {
+  aot_type_t a, b;
+  if (w->root[y] != w->root[x] || w->host->graph->value_type(w->prog, (aot_value_t){x}, &a) != AOT_OK ||
+      w->host->graph->value_type(w->prog, (aot_value_t){y}, &b) != AOT_OK)
+    return 0;
+  if (a.dtype != b.dtype || a.rank != b.rank || a.offset != b.offset) return 0;
+  for (int32_t d = 0; d < a.rank; d++)
+    if (a.sizes[d] != b.sizes[d] || a.strides[d] != b.strides[d]) return 0;
+  return 1;
+}
+
+/* x.set_(y): the tensor of all of x's names is y's from now on. An input must have its own storage again at the end. */
+static aot_status_t set(windows_t *w, aot_node_t node, const aot_node_info_t *n, uint32_t x) {
+  const uint32_t y = n->operands[1];
+  w->is_now[x] = is_same_view(w, x, y) ? AOT_NO_ID : y;
+  if (n->n_results) AOT_TRY(w->host->edit->uses_replace(w->prog, n->first_result, (aot_value_t){x}));
   return w->host->edit->node_erase(w->prog, node);
 }
 
@@ -201,8 +207,9 @@ static aot_status_t walk_node(windows_t *w, aot_node_t node) {
   uint32_t *before = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n.n_operands + 1) * 4);
   if (!before) return AOT_E_EXHAUSTED;
   if (n.n_operands) memcpy(before, n.operands, (size_t)n.n_operands * 4);
+  const uint32_t object = p == AOT_NO_ID ? p : w->object[p];
   AOT_TRY(refresh(w, node, &n));
-  if (is_set(d)) return set(w, node, &n);
+  if (is_set(d)) return set(w, node, &n, object);
   AOT_TRY(check_writes(w, node, d, &n, before));
   name_results(w, d, &n);
   return AOT_OK;
@@ -215,6 +222,12 @@ static aot_status_t finish(windows_t *w) {
     if (w->state[p] != OWN && w->state[p] != CLOSED)
       return refuse(w, aot_no_node(), "functionalize.window",
                     "the resized storage of %s is not emptied again before the graph ends", p);
+    if (w->is_now[p] != AOT_NO_ID)
+      return refuse(
+          w, aot_no_node(), "functionalize.set-of-input",
+          "set_ gives %s, an input of the graph, another storage, and no later one its own again: the caller's "
+          "tensor cannot take it; copy the values instead",
+          p);
   }
   for (uint32_t i = 0; i < g->n_outputs(w->prog, w->graph); i++) {
     uint32_t v = g->outputs(w->prog, w->graph)[i].value.id;
