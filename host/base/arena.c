@@ -25,8 +25,13 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
+#ifdef AOTH_TINY_BLOCKS /* every allocation is one of the system's, so that each can be made to fail (tests/exhaustion) */
+#define FIRST_BLOCK ((size_t)1)
+#define LAST_BLOCK ((size_t)1)
+#else
 #define FIRST_BLOCK ((size_t)64 << 10)
 #define LAST_BLOCK ((size_t)4 << 20)
+#endif
 #define MAX_ALLOC (SIZE_MAX / 4)
 
 typedef struct block {
@@ -38,6 +43,7 @@ typedef struct block {
 struct aoth_arena {
   block_t *top; /* the one that is being filled; the oldest is the first block */
   uint64_t nbytes;
+  int failed;
   pthread_mutex_t lock;
 };
 
@@ -95,6 +101,7 @@ void aoth_arena_reset(aoth_arena_t *a) {
     POISON(block_bytes(a->top), a->top->capacity);
   }
   a->nbytes = 0;
+  a->failed = 0;
   pthread_mutex_unlock(&a->lock);
 }
 
@@ -127,6 +134,7 @@ void *aoth_arena_alloc(aoth_arena_t *a, size_t align, size_t size) {
   if (align < 8) align = 8; /* the granule of AddressSanitizer; pointers inside stay apart */
   pthread_mutex_lock(&a->lock);
   void *p = bump(a, align, size);
+  a->failed |= !p;
   pthread_mutex_unlock(&a->lock);
   if (p && size) memset(p, 0, size);
   return p;
@@ -145,4 +153,5 @@ char *aoth_arena_text(aoth_arena_t *a, const char *src, size_t size) {
   return p;
 }
 
+int aoth_arena_failed(const aoth_arena_t *a) { return a->failed; }
 uint64_t aoth_arena_nbytes(const aoth_arena_t *a) { return a->nbytes; }

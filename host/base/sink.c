@@ -235,6 +235,12 @@ uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity) {
   return n;
 }
 
+aot_status_t aoth_sink_exhausted(aoth_sink_t *s, uint32_t errors, aot_status_t status, const char *doing) {
+  if (status == AOT_OK || !s || aoth_sink_count(s, AOT_SEVERITY_ERROR) > errors) return status;
+  aoth_sink_report(s, AOT_SEVERITY_ERROR, NULL, "memory", "no memory to %s", doing);
+  return AOT_E_EXHAUSTED;
+}
+
 void aoth_sink_first_error(const aoth_sink_t *s, char *out, size_t size) {
   snprintf(out, size, "%s", s ? s->first_error : "");
 }

@@ -3,6 +3,7 @@
 #define AOTH_SINK_H
 
 #include <aot/diag.h>
+#include <aot/status.h>
 #include <base/arena.h>
 #include <base/text.h>
 #include <stdio.h>
@@ -29,7 +30,10 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
 void aoth_sink_line(aoth_sink_t *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity); /* how many so far of at least this severity */
 void aoth_sink_first_error(const aoth_sink_t *s, char *out, size_t size); /* its message, cut; "": there is none */
-const char *aoth_sink_text(const aoth_sink_t *s);                         /* printed so far, the first 16 MiB */
+/* `status` of a call that began with so many errors reported: one that failed and said nothing ran out of memory, which is
+ * reported here: "no memory to DOING". Returns status, or AOT_E_EXHAUSTED. */
+aot_status_t aoth_sink_exhausted(aoth_sink_t *s, uint32_t errors, aot_status_t status, const char *doing);
+const char *aoth_sink_text(const aoth_sink_t *s); /* printed so far, the first 16 MiB */
 /* What a fork of this process has printed through its copy: text, and counts by severity, 0 to ERROR. */
 void aoth_sink_adopt(aoth_sink_t *s, const char *text, size_t size, const uint32_t *counts);
 void aoth_sink_min(aoth_sink_t *s, int32_t severity); /* print nothing below (-q, -v) */

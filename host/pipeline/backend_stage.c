@@ -327,12 +327,19 @@ aot_status_t aoth_session_take_executable(aoth_session_t *s, const aoth_loaded_t
   return AOT_OK;
 }
 
+/* The executable is the session's, or destroyed. */
+static aot_status_t take_loaded(aoth_session_t *s, const aoth_stage_t *stage, const aoth_loaded_t *loaded) {
+  const aot_status_t status = aoth_session_take_executable(s, loaded);
+  if (status != AOT_OK) aoth_table_destroy(s, stage, &loaded->self->head);
+  return status;
+}
+
 static aot_status_t compile_and_load(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend) {
   aoth_loaded_t loaded;
   s->now.artifact_nbytes = 0;
   AOT_TRY(aoth_backend_compile(s, stage, backend));
   AOT_TRY(aoth_backend_load(s, stage, backend, s->now.artifact, s->now.artifact_nbytes, s->device, &loaded));
-  AOT_TRY(aoth_session_take_executable(s, &loaded));
+  AOT_TRY(take_loaded(s, stage, &loaded));
   aoth_report_number(&s->report, aot_str("artifact-bytes"), (double)s->now.artifact_nbytes, aot_str("bytes"));
   return AOT_OK;
 }
@@ -419,7 +426,7 @@ aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *s
   s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_instance_create(s, stage, &backend));
   aot_status_t status = aoth_backend_load(s, stage, &backend, artifact, nbytes, s->device, &loaded);
-  if (status == AOT_OK) status = aoth_session_take_executable(s, &loaded);
+  if (status == AOT_OK) status = take_loaded(s, stage, &loaded);
   if (status != AOT_OK) {
     aoth_instance_destroy(s, stage, &backend);
     return status;

@@ -169,6 +169,12 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
     aoth_sink_report(s->ctx.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.cancelled",
                      "asked to stop, %s did so during %s", stage->name, doing);
   }
+  if (status == AOT_E_EXHAUSTED && s->ctx.n_diags == 0) { /* there may have been no memory to say so */
+    s->ctx.n_diags++;
+    aoth_sink_report(s->ctx.sink, AOT_SEVERITY_ERROR, &stage->where, "plugin.memory",
+                     "unit %s of plugin %s ran out of memory during %s", stage->unit->id, stage->unit->plugin->note.id,
+                     doing);
+  }
   s->status = status;
   after_call(s);
   if (n_trials && status == AOT_OK) {

@@ -135,8 +135,10 @@ static aot_status_t compile_request(aoth_session_t *s, const request_t *r) {
 }
 
 static aot_status_t compile(aoth_session_t *s, const request_t *r) {
+  const uint32_t errors = aoth_sink_count(s->config.sink, AOT_SEVERITY_ERROR);
   aoth_compiling_begin(s);
-  return aoth_compiling_end(s, compile_request(s, r));
+  const aot_status_t status = aoth_compiling_end(s, compile_request(s, r));
+  return aoth_sink_exhausted(s->config.sink, errors, status, "compile the program");
 }
 
 aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {

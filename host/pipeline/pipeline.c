@@ -208,7 +208,12 @@ aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overri
   }
   p->arena = arena;
   p->path = aoth_arena_text(arena, path, strlen(path));
-  const aot_status_t status = read_all(overrides, sink, p);
+  aot_status_t status = read_all(overrides, sink, p);
+  if (aoth_arena_failed(arena)) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.memory", "%s: no memory to read it", path);
+    aoth_pipeline_destroy(p);
+    return AOT_E_EXHAUSTED;
+  }
   if (status == AOT_OK || p->tree) *out = p; /* with complaints: good enough to look for more of them */
   else aoth_pipeline_destroy(p);
   return status;

@@ -86,6 +86,7 @@ static void add_file(aoth_registry_t *r, const char *path, const char *from, int
     return;
   }
   p->path = keep(r, absolute);
+  if (!p->path) return;
   p->from = from;
   aoth_sink_t *quiet = aoth_sink_create(NULL);
   if (aoth_distrust(p->path)) {
@@ -139,11 +140,13 @@ static void scan(aoth_registry_t *r, const char *dir, const char *from) {
     aoth_text_t path = {0};
     aoth_text_f(&path, "%s/%s", dir, e->d_name);
     names = room(r->arena, names, n, &capacity, sizeof *names);
-    if (names && path.data && !path.failed) names[n++] = keep(r, path.data);
+    const char *name = names && path.data && !path.failed ? keep(r, path.data) : NULL;
+    if (name) names[n++] = name;
     aoth_text_deinit(&path);
-    if (!names) break;
+    if (!name) break;
   }
   closedir(d);
+  if (!names) return;
   if (n) qsort(names, n, sizeof *names, compare_names);
   for (uint32_t i = 0; i < n; i++) add_file(r, names[i], from, 0);
 }
@@ -181,7 +184,9 @@ static void add_dir(aoth_registry_t *r, const char *path, const char *from, int 
     r->n_dirs = r->dir_capacity = 0;
     return;
   }
-  r->dirs[r->n_dirs++] = (search_dir_t){keep(r, seen), from, note ? keep(r, note) : NULL};
+  const char *kept = keep(r, seen), *kept_note = note ? keep(r, note) : NULL;
+  if (!kept || (note && !kept_note)) return;
+  r->dirs[r->n_dirs++] = (search_dir_t){kept, from, kept_note};
   if (note) return;
   aoth_registry_debug(r, "%s (%s): searching", seen, from);
   scan(r, seen, from);
@@ -252,7 +257,7 @@ aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *pl
   for (uint32_t i = 0; i < n_plugin_dirs; i++) add_dir(r, plugin_dirs[i], "--plugin-dir", 1);
   add_env_path(r);
   add_builtin(r);
-  return r;
+  return aoth_arena_failed(arena) ? NULL : r; /* with half of the plugins it would miss units that are there */
 }
 
 /* ---- questions ---- */

@@ -104,13 +104,17 @@ static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars)
     aoth_text_add(&out, s, dollar ? (size_t)(dollar - s) : strlen(s));
     if (!dollar) break;
     const size_t n = fill_one(c, node, vars, dollar, &out, &variable);
-    ok = n != 0 && !out.failed;
+    ok = n != 0;
     s = dollar + n;
     if (ok && out.size > MAX_TEXT) {
       aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "variables make this text longer than %u bytes",
                       MAX_TEXT);
       ok = 0;
     }
+  }
+  if (out.failed) {
+    aoth_yaml_error(c->sink, c->arena, node, "pipeline.memory", "no memory to fill in its variables");
+    ok = 0;
   }
   if (ok) {
     const char *text = aoth_arena_text(c->arena, out.data ? out.data : "", out.size);

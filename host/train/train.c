@@ -382,6 +382,7 @@ aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_
               .saved = -1};
   *result = (aoth_train_result_t){.first_loss = NAN, .last_loss = NAN, .unit = "rows"};
   aoth_interrupt_t interrupt = {.ask = NULL};
+  const uint32_t errors = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
   aot_status_t status = prepare(&l, prog, out);
   if (status == AOT_OK) {
     uint64_t begin = aoth_now_ns();
@@ -398,6 +399,7 @@ aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_
     if (status == AOT_OK && read_state(&l, "state.loss-scale.scale", &result->loss_scale))
       read_state(&l, "state.loss-scale.skipped", &result->n_skipped);
   }
+  status = aoth_sink_exhausted(sink, errors, status, "train");
   const aot_status_t ended = aoth_loss_ring_deinit(&l.losses);
   aoth_feed_close(l.feed);
   free(l.tangents);

@@ -56,7 +56,9 @@ aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler,
   if (!c->compiler) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
   if (!dir) return AOT_OK; /* a private one, when the first unit needs it */
   c->dir = copy_text(dir);
-  return c->dir ? AOT_OK : lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+  if (c->dir) return AOT_OK;
+  bc_cache_deinit(c);
+  return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
 }
 
 void bc_cache_deinit(bc_cache_t *c) {
