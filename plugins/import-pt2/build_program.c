@@ -232,11 +232,13 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   for (i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], 0, &types));
   AOT_TRY(p2_origin(b, n, &spec.origin));
   if (autocast) AOT_TRY(p2_autocast(b, g, d, spec.origin, args, n_args, types.at, types.n));
+  const uint32_t n_symbols = h->graph->n_symbols(b->prog);
   if (b->n_symbols == b->n_symbols_before) /* else only the archive knows the symbols that the node brings in */
     AOT_TRY(p2_infer(b, spec.op, args, n_args, &inferred, &known));
   AOT_TRY(resolve_offsets(b, s, n, d->flags, known ? &inferred : NULL, &types));
   AOT_TRY(p2_correct_types(b, n, args, n_args, &inferred, &types));
   if (known) AOT_TRY(p2_check_types(b, n, &inferred, types.at, types.n));
+  if (h->graph->n_symbols(b->prog) != n_symbols) inferred.n = 0; /* its strides are in terms of symbols of its own */
   AOT_TRY(p2_lay_out(b, n, d->flags, args, n_args, &inferred, &types));
   spec.n_args = n_args;
   spec.args = args;
