@@ -93,15 +93,13 @@ static uint64_t odd_number(void) {
 
 static void damage(char *bytes, size_t *size) {
   const uint64_t number = odd_number();
-  const size_t at = draw(*size), word = at / 8 * 8;
+  const size_t at = draw(*size), word = at / 8 * 8, from = draw(*size) / 8 * 8;
   switch (draw(6)) {
     case 0: bytes[at] ^= (char)(1 << draw(8)); break;
     case 1: bytes[at] = (char)number; break;
     case 2: memcpy(bytes + at / 4 * 4, &number, at / 4 * 4 + 4 <= *size ? 4 : 0); break;
     case 3: memcpy(bytes + word, &number, word + 8 <= *size ? 8 : 0); break;
-    case 4:
-      memmove(bytes + word, bytes + draw(*size - word + 1) / 8 * 8, (*size - word) / 2 / 8 * 8 < 64 ? 0 : 64);
-      break;
+    case 4: memmove(bytes + word, bytes + from, word + 64 <= *size && from + 64 <= *size ? 64 : 0); break;
     default: *size = *size - draw(*size / 8 + 1) / 8 * 8; break;
   }
 }
