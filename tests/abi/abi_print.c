@@ -9,6 +9,7 @@
 #include <aot/ext/cache.h>
 #include <aot/ext/check_nan.h>
 #include <aot/ext/collect_together.h>
+#include <aot/ext/compare_dims.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/declare.h>
@@ -912,6 +913,11 @@ static const row_t rows[] = {
     MEMBER(aot_guard_info_t, reserved),
     MEMBER(aot_guard_info_t, condition),
     MEMBER(aot_guard_info_t, text),
+    STRUCT(aot_ext_compare_dims_t),
+    MEMBER(aot_ext_compare_dims_t, head),
+    MEMBER(aot_ext_compare_dims_t, compare),
+    MEMBER(aot_ext_compare_dims_t, is_unbacked),
+    MEMBER(aot_ext_compare_dims_t, text),
     STRUCT(aot_ext_size_guards_t),
     MEMBER(aot_ext_size_guards_t, head),
     MEMBER(aot_ext_size_guards_t, add),
