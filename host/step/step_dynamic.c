@@ -10,14 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t give_memory(aoth_step_t *s, aoth_slot_t *p) {
-  AOT_TRY(aoth_resident_resize(&p->own, s->exec.queue, p->tensor.nbytes));
-  p->tensor.resident = &p->own;
-  return AOT_OK;
+static aot_status_t measure(aoth_step_t *s, const aoth_slot_t *p, aoth_tensor_t *out) {
+  return aoth_sizes_tensor(&s->sizes, s->prog, &p->type, aoth_role_what(p->role), s->sink, out);
 }
 
-static aot_status_t measure(aoth_step_t *s, aoth_slot_t *p) {
-  return aoth_sizes_tensor(&s->sizes, s->prog, &p->type, aoth_role_what(p->role), s->sink, &p->tensor);
+/* Geometry and memory of its own; after a failure it has neither, since a tensor without memory cannot be looked at. */
+static aot_status_t place(aoth_step_t *s, aoth_slot_t *p) {
+  aoth_tensor_t t;
+  p->tensor = (aoth_tensor_t){0};
+  AOT_TRY(measure(s, p, &t));
+  AOT_TRY(aoth_resident_resize(&p->own, s->exec.queue, t.nbytes));
+  t.resident = &p->own;
+  p->tensor = t;
+  return AOT_OK;
 }
 
 static int is_open_now(const aoth_step_t *s, const aoth_slot_t *p) {
@@ -41,8 +46,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
   }
   aoth_slot_t *p = &a->call->out[output];
   AOT_TRY(aoth_sizes_learn(&a->s->sizes, a->s->prog, symbols, n_symbols, a->s->sink));
-  AOT_TRY(measure(a->s, p));
-  AOT_TRY(give_memory(a->s, p));
+  AOT_TRY(place(a->s, p));
   *out = aoth_tensor_view(&p->tensor);
   out->data = (void *)(uintptr_t)p->own.buffer.address;
   return AOT_OK;
@@ -75,14 +79,18 @@ aot_status_t aoth_step_place_open(aoth_step_t *s) {
   for (uint32_t i = 0; i < b->n_in; i++) {
     aoth_slot_t *p = &b->in[i];
     if (!p->open) continue;
-    AOT_TRY(measure(s, p));
-    if (p->role == AOT_ROLE_SAVED) p->tensor.resident = f->out[s->saved[p->index]].tensor.resident;
-    else if (!aot_role_is_leaf(p->role)) AOT_TRY(give_memory(s, p));
+    if (p->role != AOT_ROLE_SAVED && !aot_role_is_leaf(p->role)) {
+      AOT_TRY(place(s, p));
+      continue;
+    }
+    aoth_tensor_t t;
+    AOT_TRY(measure(s, p, &t));
+    if (p->role == AOT_ROLE_SAVED) t.resident = f->out[s->saved[p->index]].tensor.resident;
+    p->tensor = t;
   }
   for (uint32_t i = 0; i < b->n_out; i++) {
     if (!b->out[i].open || is_open_now(s, &b->out[i])) continue;
-    AOT_TRY(measure(s, &b->out[i]));
-    AOT_TRY(give_memory(s, &b->out[i]));
+    AOT_TRY(place(s, &b->out[i]));
   }
   return s->rules_open ? aoth_step_rules(s, 0) : AOT_OK;
 }

@@ -257,6 +257,64 @@ static void test_refused_programs(void **state) {
   }
 }
 
+/* ---- an output whose size the run tells ---- */
+
+static const char open_text[] = "aot 1\n"
+                                "properties imported functional partitioned\n"
+                                "symbol u0 in [0, 8] hint 2\n"
+                                "leaf 0 user_input 0 \"x\" : f32[3]\n"
+                                "graph @forward forward {\n"
+                                "  in %x = user_input 0 : f32[3]\n"
+                                "  %y : f32[u0] = tiny.add.Tensor %x, 1\n"
+                                "  out user_output 0 = %y\n"
+                                "}\n";
+
+/* Tells the size it is set to, and fills the output with it. */
+static aot_status_t run_open(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
+                             uint64_t *known) {
+  const int64_t *size = self;
+  aot_tensor_t y;
+  (void)known;
+  assert_int_equal(what->outputs[0].rank, AOT_RANK_OPEN);
+  symbols[0] = *size;
+  const aot_status_t status = open->allocate(open, 0, symbols, 1, &y);
+  for (int64_t i = 0; status == AOT_OK && i < *size; i++) ((float *)y.data)[i] = (float)*size;
+  return status;
+}
+
+/* A forward that fails before its output has a size, or memory, leaves a step that can run again. */
+static void test_open_output(void **state) {
+  (void)state;
+  const int64_t sizes[] = {AOT_SYMBOL_UNKNOWN, 2, AOT_SYMBOL_UNKNOWN, 9, 5};
+  int64_t size;
+  pretend_t p;
+  pretend_init(&p);
+  world_deinit(&p.world);
+  world_init(&p.world);
+  if (world_parse(&p.world, open_text) != AOT_OK) fail_msg("%s", pretend_said(&p));
+  p.exec.self = &size;
+  p.exec.run = run_open;
+  aoth_step_t *s = pretend_step(&p);
+  aoth_tensor_t x = aoth_tensor_make(numbers, AOT_F32, 1, (int64_t[]){3}), y;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    size = sizes[i];
+    const aot_status_t status = aoth_step_forward(s, &x, 1);
+    if (size == AOT_SYMBOL_UNKNOWN) {
+      assert_int_equal(status, AOT_E_UNIMPLEMENTED);
+      assert_non_null(strstr(pretend_said(&p), "the size u0 of a user output is determined neither"));
+    } else if (size > 8) {
+      assert_int_equal(status, AOT_E_INVALID);
+    } else {
+      assert_int_equal(status, AOT_OK);
+      assert_true(aoth_step_get(s, "output.0", &y));
+      assert_int_equal(y.sizes[0], size);
+      assert_true(floats(s, "output.0")[size - 1] == (float)size);
+    }
+  }
+  aoth_step_destroy(s);
+  pretend_deinit(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_step),      cmocka_unit_test(test_steps_follow_each_other),
@@ -264,6 +322,7 @@ int main(void) {
       cmocka_unit_test(test_wrong_inputs),  cmocka_unit_test(test_wrong_order),
       cmocka_unit_test(test_wrong_tangent), cmocka_unit_test(test_setting_leaves),
       cmocka_unit_test(test_keys),          cmocka_unit_test(test_refused_programs),
+      cmocka_unit_test(test_open_output),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
