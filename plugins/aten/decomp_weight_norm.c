@@ -41,6 +41,7 @@ aot_status_t at_dc_weight_norm_backward(em_t *e, aot_value_t *out) {
   n = at_math(e, IN("saved_norms"));
   along = at_summed(e, MUL(gw, v), dims, n_dims, 1);
   out[0] = VAL(em_cast(e, MUL(DIV(g, n), SUB(gw, MUL(v, DIV(along, MUL(n, n))))), at_result_type(e, 0).dtype));
-  out[1] = VAL(em_cast(e, DIV(along, n), at_result_type(e, 1).dtype));
+  const aot_type_t t = at_result_type(e, 1); /* rank 0 where the norm is of the whole tensor */
+  out[1] = VAL(em_cast(e, at_reshaped(e, DIV(along, n), t.sizes, t.rank), t.dtype));
   return e->status;
 }
