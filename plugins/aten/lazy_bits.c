@@ -1,5 +1,7 @@
 #include "lazy_bits.h"
 
+#include "whose_memory.h"
+
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,27 +36,10 @@ static const step_t *find_step(aot_str_t name) {
 /* The operand that the result of the node is, or is a view of; none if it has memory of its own. */
 static aot_status_t memory_of(const aot_host_t *host, aot_prog_t *prog, const aot_node_info_t *n, uint32_t result,
                               aot_value_t *out) {
-  const uint32_t n_types = n->n_operands + n->n_results;
-  aot_type_t *types = calloc((size_t)n_types + 1, sizeof *types);
   uint32_t *memory = calloc((size_t)n->n_results + 1, sizeof *memory);
-  aot_status_t status = types && memory ? AOT_OK : AOT_E_EXHAUSTED;
-  for (uint32_t i = 0; status == AOT_OK && i < n_types; i++) {
-    const uint32_t v = i < n->n_operands ? n->operands[i] : n->first_result.id + (i - n->n_operands);
-    if (v != AOT_NO_ID) status = host->graph->value_type(prog, (aot_value_t){v}, &types[i]);
-  }
-  const aot_call_t call = {
-      .struct_size = sizeof call,
-      .args = n->args,
-      .n_args = n->n_args,
-      .operands = types,
-      .n_operands = n->n_operands,
-      .results = types + n->n_operands,
-      .n_results = n->n_results,
-  };
-  if (status == AOT_OK) status = host->edit->aliases(prog, n->op, &call, memory);
+  const aot_status_t status = memory ? at_whose_memory(host, prog, n, memory) : AOT_E_EXHAUSTED;
   *out = aot_no_value();
   if (status == AOT_OK && memory[result]) out->id = n->operands[memory[result] - 1];
-  free(types);
   free(memory);
   return status;
 }

@@ -6,6 +6,7 @@
 #include "lazy_bits.h"
 #include "rewrites.h"
 #include "shape.h"
+#include "whose_memory.h"
 
 #include <aot/describe.h>
 #include <aot/ext/coverage.h>
@@ -182,12 +183,14 @@ static em_t *begin(rewriting_t *r, const opset_t *o, aot_ctx_t *ctx, aot_prog_t 
 }
 
 /* Results as the shape rule has them in memory: what reads them was given their strides, a view or the other half of a
- * partitioned program. */
-static void keep_result_layouts(em_t *e, aot_value_t *results) {
+ * partitioned program. memory: whose each result is; one that shares an operand's is where that is, a copy would end
+ * the sharing. */
+static void keep_result_layouts(em_t *e, const uint32_t *memory, aot_value_t *results) {
   for (uint32_t i = 0; i < e->info.n_results && e->status == AOT_OK; i++) {
     const aot_type_t like = at_result_type(e, i);
-    if (results[i].id == AOT_NO_ID || like.kind != AOT_TYPE_TENSOR) continue;
-    results[i] = em_value(e, at_laid_out(e, em_v(results[i]), &like));
+    if (!memory[i] && results[i].id != AOT_NO_ID && like.kind == AOT_TYPE_TENSOR)
+      results[i] = em_value(e, at_laid_out(e, em_v(results[i]), &like));
+    at_infer(e)->n_pool = 0;
   }
 }
 
@@ -195,14 +198,17 @@ static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, 
                                        aot_node_t node, aot_value_t *out_values) {
   rewriting_t r;
   em_t *e;
+  uint32_t *memory;
   aot_status_t status;
   if (local >= AT_N_OPS) return AOT_E_RANGE;
   if (at_rows[local].decompose == NULL) return AOT_E_UNIMPLEMENTED;
   e = begin(&r, self->head.self, ctx, prog, local, node, node);
   if (e->status != AOT_OK) return e->status;
   if (em_touches_complex(e) && !at_decomposes_complex(&at_rows[local])) return AOT_E_UNIMPLEMENTED;
+  memory = em_scratch(e, e->info.n_results, sizeof *memory);
+  if (memory == NULL || !em_ok(e, at_whose_memory(e->host, prog, &e->info, memory))) return e->status;
   status = at_rows[local].decompose(e, out_values);
-  if (status == AOT_OK) keep_result_layouts(e, out_values);
+  if (status == AOT_OK) keep_result_layouts(e, memory, out_values);
   return e->status != AOT_OK ? e->status : status;
 }
 
