@@ -25,6 +25,7 @@ from typing import NamedTuple
 import torch
 from safetensors.torch import load_file, save_file
 
+import eager_step
 import export_model
 from random_kinds import KINDS_OF_PROGRAMS, Alias, Halves, Recurrent
 from random_programs import Program, generate
@@ -87,7 +88,7 @@ def has_half(values: dict, program: Program) -> bool:
 def step(model, args: tuple, program: Program) -> dict:
     """One eager step with its gradients, in what the kind of program runs in."""
     with program.context():
-        return export_model.drop_unchanged_inputs(export_model.run_step(model, args, {}, 0))
+        return eager_step.drop_unchanged_inputs(eager_step.run_step(model, args, {}, 0))
 
 
 def aliased_step(model, program: Alias) -> tuple[dict, dict]:
@@ -102,14 +103,14 @@ def aliased_step(model, program: Alias) -> tuple[dict, dict]:
     given += [x.clone() for x in others]
     values |= {f"input.{k + 2}": x.clone() for k, x in enumerate(others)}
     outputs = [y for y in model(*given)]
-    tangents = {k: export_model.tangent_for(y) for k, y in enumerate(outputs) if export_model.is_differentiable(y)}
+    tangents = {k: eager_step.tangent_for(y) for k, y in enumerate(outputs) if eager_step.is_differentiable(y)}
     if tangents:
         torch.autograd.backward([outputs[k] for k in tangents], list(tangents.values()))
-    values |= {f"output.{k}": export_model.stored(y) for k, y in enumerate(outputs)}
-    values |= {f"tangent.{k}": export_model.stored(t) for k, t in tangents.items()}
-    values |= export_model.inputs_after(given)
-    values |= {f"grad.{name}": export_model.stored(p.grad) for name, p in model.named_parameters() if p.grad is not None}
-    return values | {f"buffer_after.{name}": export_model.stored(b) for name, b in model.named_buffers()}, metadata
+    values |= {f"output.{k}": eager_step.stored(y) for k, y in enumerate(outputs)}
+    values |= {f"tangent.{k}": eager_step.stored(t) for k, t in tangents.items()}
+    values |= {f"input_after.{k}": eager_step.stored(x) for k, x in enumerate(given)}
+    values |= {f"grad.{name}": eager_step.stored(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+    return values | {f"buffer_after.{name}": eager_step.stored(b) for name, b in model.named_buffers()}, metadata
 
 
 class Call(NamedTuple):
@@ -201,7 +202,7 @@ NEAR = 0.7  # of the distance of float32: equal casts leave differences in the o
 
 def judge_autocast(options, program: Recurrent, folder: pathlib.Path, recorded: dict, backend: str) -> tuple[str, str]:
     """Results in bfloat16 are nearer to those of torch.autocast than float32's are."""
-    program_in_float = export_model.run_step(*program.make(), {}, 0)
+    program_in_float = eager_step.run_step(*program.make(), {}, 0)
     command = [str(options.aothost), "run", str(options.pipelines.parent / "tests/e2e/autocast.yaml"), "--no-cache", "--set", f"vars.backend={backend}"]
     command += ["--model", str(folder / "train.pt2"), "--inputs", str(folder / expected_name(0)), "--outputs", str(folder / "ours.safetensors")]
     command += ["--grads"] if any(key.startswith("grad.") for key in recorded) else []
