@@ -32,12 +32,21 @@ typedef struct at_env {
 
 #define AT_POOL 2048
 
+/* Results of a rule that another one runs, with dimensions of their own. */
+#define AT_MAX_ANSWERS 8
+typedef struct at_answers {
+  uint32_t n;
+  aot_type_t at[AT_MAX_ANSWERS];
+  int64_t dims[AT_MAX_ANSWERS][2 * AOT_MAX_RANK];
+} at_answers_t;
+
 typedef struct at_infer {
   const at_row_t *row;
   const aot_op_desc_t *desc;
   const aot_arg_t *args;
   uint32_t n_args;
   const at_env_t *env;
+  at_answers_t *answers; /* where results are put; NULL: to the environment */
   aot_status_t status;
   char message[240];
   uint32_t n_put, n_pool;

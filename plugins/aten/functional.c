@@ -71,18 +71,22 @@ static int dtype_kind(int32_t dtype) {
   return dtype != AOT_BOOL;
 }
 
-/* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it, its
- * shape. */
+/* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it or the tensor
+ * is resized, its shape. */
 static em_x_t stored(em_t *e, em_x_t value, em_x_t to) {
   aot_type_t before = at_type(e, to), after = at_type(e, value);
   if (e->status != AOT_OK || (e->desc->flags & AOT_OP_INPLACE_VIEW)) return value;
   if (dtype_kind(after.dtype) > dtype_kind(before.dtype))
     em_fail(e, AOT_E_UNIMPLEMENTED, "PyTorch refuses it, too", "%s cannot write a result of dtype %s to a tensor of %s",
             at_name(e), aot_dtype_name(after.dtype), aot_dtype_name(before.dtype));
+  if (at_of(e)->row->form == AT_OUT && e->desc->n_results > 0 && at_is_resized(&before, &after))
+    return em_cast(e, value, before.dtype);
   if (!at_may_have_shape(e, &after, before.sizes, before.rank)) {
     char text[2][100];
     em_fail(e, AOT_E_UNIMPLEMENTED,
-            at_of(e)->row->form == AT_OUT ? "give a tensor of that shape; resizing one is not supported" : "",
+            at_of(e)->row->form == AT_OUT
+                ? "give a tensor of that shape; only one of no elements, and not in a list, is resized"
+                : "",
             "%s writes a tensor of shape [%s] with a result of shape [%s]", at_name(e),
             at_dims_text(at_infer(e), before.sizes, before.rank, text[0], 100),
             at_dims_text(at_infer(e), after.sizes, after.rank, text[1], 100));

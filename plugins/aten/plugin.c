@@ -226,6 +226,10 @@ static aot_status_t keep_layouts(em_t *e, aot_value_t *results, aot_value_t *wri
       old.id = a->kind == AOT_ARG_VALUE ? (uint32_t)a->u.i : a->u.ids[k];
       if (old.id == AOT_NO_ID) continue;
       like = at_type(e, em_v(old));
+      if (at_of(e)->row->form == AT_OUT && n < e->info.n_results) {
+        const aot_type_t result = at_result_type(e, n);
+        if (at_is_resized(&like, &result)) like = result;
+      }
       laid = em_value(e, at_laid_out(e, em_v(written[n]), &like));
       for (r = 0; r < e->info.n_results; r++)
         if (results[r].id == written[n].id) results[r] = laid;

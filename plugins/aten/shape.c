@@ -191,6 +191,24 @@ int32_t at_broadcast(at_infer_t *c, const aot_type_t *operands, uint32_t n, int6
 
 /* ---- results ---- */
 
+static void put_answer(at_infer_t *c, const aot_type_t *t) {
+  at_answers_t *all = c->answers;
+  if (all->n == AT_MAX_ANSWERS) {
+    at_fail(c, "more than %d results", AT_MAX_ANSWERS);
+    return;
+  }
+  int64_t *dims = all->dims[all->n];
+  aot_type_t *to = &all->at[all->n++];
+  *to = *t;
+  if (t->kind != AOT_TYPE_TENSOR) return;
+  to->sizes = dims;
+  to->strides = dims + AOT_MAX_RANK;
+  for (int32_t d = 0; d < t->rank; d++) {
+    dims[d] = t->sizes[d];
+    dims[AOT_MAX_RANK + d] = t->strides[d];
+  }
+}
+
 void at_put_type(at_infer_t *c, const aot_type_t *t) {
   aot_type_t copy = *t;
   if (c->status != AOT_OK) return;
@@ -198,7 +216,8 @@ void at_put_type(at_infer_t *c, const aot_type_t *t) {
   if (c->requires_grad && t->kind == AOT_TYPE_TENSOR &&
       (aot_dtype_is_float(t->dtype) || aot_dtype_is_complex(t->dtype)))
     copy.flags = AOT_TYPE_REQUIRES_GRAD;
-  c->status = c->env->put(c->env->self, &copy);
+  if (c->answers) put_answer(c, &copy);
+  else c->status = c->env->put(c->env->self, &copy);
   c->n_put++;
 }
 
@@ -314,6 +333,7 @@ aot_status_t at_infer_run(at_infer_t *c, const at_row_t *row, const aot_op_desc_
   c->args = args;
   c->n_args = n_args;
   c->env = env;
+  c->answers = NULL;
   c->status = AOT_OK;
   c->message[0] = '\0';
   c->n_put = c->n_pool = 0;

@@ -52,4 +52,7 @@ void at_put_like(at_infer_t *c, const aot_type_t *like, int32_t dtype); /* fresh
 void at_put_none(at_infer_t *c);
 void at_put_type(at_infer_t *c, const aot_type_t *t); /* as it stands */
 
+/* Of out=: has the given tensor no elements, and another shape than the result? PyTorch resizes such a one. */
+int at_is_resized(const aot_type_t *given, const aot_type_t *result);
+
 #endif

@@ -6,9 +6,82 @@
 
 #define MAX_ARGS 32
 
+/* ---- out= into tensors of no elements ---- */
+
+/* By number: what only the run can tell to be 0 keeps the shape that it is declared with. */
+static int has_no_elements(const aot_type_t *t) {
+  int32_t d;
+  for (d = 0; t->kind == AOT_TYPE_TENSOR && d < t->rank; d++)
+    if (t->sizes[d] == 0) return 1;
+  return 0;
+}
+
+int at_is_resized(const aot_type_t *given, const aot_type_t *result) {
+  int32_t d;
+  if (!has_no_elements(given) || result->kind != AOT_TYPE_TENSOR) return 0;
+  if (given->rank != result->rank) return 1;
+  for (d = 0; d < given->rank; d++)
+    if (given->sizes[d] != result->sizes[d]) return 1;
+  return 0;
+}
+
+/* Is there a tensor among the given ones that may have to be resized? Those of a list are no results. */
+static int any_empty_out(at_infer_t *c) {
+  uint32_t i;
+  for (i = 0; c->row->form == AT_OUT && c->desc->n_results > 0 && i < c->desc->n_args && i < c->n_args; i++) {
+    aot_type_t t;
+    if ((c->desc->args[i].flags & (AOT_SARG_WRITE | AOT_SARG_LIST)) != AOT_SARG_WRITE) continue;
+    t = at_operand_of(c, &c->args[i]);
+    if (has_no_elements(&t)) return 1;
+  }
+  return 0;
+}
+
+/* What the operator gives that makes its results itself. Its arguments are found by name. */
+static void infer_results(at_infer_t *c, at_answers_t *out) {
+  const at_row_t *row = c->row;
+  const aot_op_desc_t *desc = c->desc, *of = desc + (row->of - row); /* one a row, in the order of rows */
+  const aot_arg_t *given = c->args;
+  const uint32_t n_given = c->n_args;
+  aot_arg_t args[MAX_ARGS];
+  uint32_t i, k;
+  out->n = 0;
+  if (of->n_args > MAX_ARGS) {
+    at_fail(c, "too many arguments");
+    return;
+  }
+  for (i = 0; i < of->n_args; i++) {
+    args[i] = of->args[i].preset;
+    for (k = 0; k < desc->n_args && k < n_given; k++)
+      if (aot_str_eq(desc->args[k].name, of->args[i].name)) args[i] = given[k];
+  }
+  c->row = row->of;
+  c->desc = of;
+  c->args = args;
+  c->n_args = of->n_args;
+  c->answers = out;
+  row->of->infer(c);
+  c->answers = NULL;
+  c->row = row;
+  c->desc = desc;
+  c->args = given;
+  c->n_args = n_given;
+}
+
+/* The tensor with the shape of the result; dtype and place stay. */
+static void resize(aot_type_t *given, const aot_type_t *result) {
+  given->rank = result->rank;
+  given->sizes = result->sizes;
+  given->strides = result->strides;
+  given->offset = 0;
+}
+
 /* The results of an operator that writes are what it wrote. */
 static void put_written(at_infer_t *c) {
   uint32_t i, k, n = 0;
+  at_answers_t answers;
+  answers.n = 0;
+  if (any_empty_out(c)) infer_results(c, &answers);
   for (i = 0; i < c->desc->n_args && i < c->n_args && n < c->desc->n_results; i++) {
     const aot_schema_arg_t *s = &c->desc->args[i];
     if (!(s->flags & AOT_SARG_WRITE)) continue;
@@ -17,6 +90,7 @@ static void put_written(at_infer_t *c) {
       aot_arg_t one = at_element(s, &c->args[i], k);
       aot_type_t t = at_operand_of(c, &one);
       if (t.kind != AOT_TYPE_TENSOR) at_fail(c, "argument '%.*s' must be a tensor", (int)s->name.size, s->name.data);
+      if (n <= answers.n && at_is_resized(&t, &answers.at[n - 1])) resize(&t, &answers.at[n - 1]);
       at_put_type(c, &t);
     }
   }

@@ -40,6 +40,8 @@ typedef struct fz_storage {
   uint32_t base;    /* a place */
   uint32_t version; /* writes so far */
   uint32_t carries; /* a gradient may flow to something in it */
+  uint32_t
+      resized; /* its base has another storage here, where in PyTorch this one grew: older views have no elements */
 } fz_storage_t;
 
 typedef struct fz_alias {

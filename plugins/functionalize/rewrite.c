@@ -50,6 +50,11 @@ static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_
   int32_t offset_arg = looked_into ? fz_storage_offset_arg(d) : -1;
   aot_value_t now;
   if (place == FZ_NONE) return AOT_OK;
+  if (offset_arg >= 0 && w->alias.storages[w->alias.places[place].storage].resized)
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.resized",
+                   "the operator addresses the storage of a tensor that was resized since, by a view from before; take "
+                   "the view of the resized tensor",
+                   node);
   if (offset_arg >= 0) AOT_TRY(fz_read_storage(w, node, &info, (uint32_t)offset_arg, place, &original->narrowed, &now));
   else AOT_TRY(fz_read(w, place, looked_into, node, &now));
   return now.id != v ? w->host->edit->operand_set(w->prog, node, k, now) : AOT_OK;
@@ -95,6 +100,52 @@ static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t dec
   w->alias.places[place].own_history = in_place != 0;
   fz_alias_join(&w->alias, declared, operand);
   fz_alias_name(&w->alias, operand, place);
+  return AOT_OK;
+}
+
+/* ---- out= into a tensor of no elements ---- */
+
+/* PyTorch resizes such a tensor: it has the shape of the result from there on. */
+static aot_status_t is_resized(const fz_rewrite_t *w, uint32_t place, aot_value_t written, int *out) {
+  aot_type_t from, to;
+  int empty = 0, same;
+  AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){w->alias.places[place].declared}, &from));
+  AOT_TRY(w->host->graph->value_type(w->prog, written, &to));
+  same = from.rank == to.rank;
+  for (int32_t d = 0; d < from.rank; d++) {
+    empty |= from.sizes[d] == 0;
+    same = same && from.sizes[d] == to.sizes[d];
+  }
+  *out = empty && !same;
+  return AOT_OK;
+}
+
+/* It had no memory, so that no other tensor looks at what it gets: the tensor, by all its names, is a base of its own
+ * from now on. The caller's tensor would have to be resized in the caller's hands, and one that is a part of another
+ * has that one's memory already. */
+static aot_status_t resize_place(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
+                                 uint32_t operand, uint32_t name, aot_value_t written, uint32_t carries) {
+  const fz_place_t old = w->alias.places[fz_place_of(&w->alias, name)];
+  uint32_t i = 0;
+  while (i < n->n_results && fz_aliased_operand(d, n, i) != operand + 1) i++;
+  if (old.parent != FZ_NONE)
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.resized",
+                   "the operator is given a view of no elements to write, which it would have to resize in the memory "
+                   "of another tensor; give it a tensor of its own or of the result's shape",
+                   node);
+  if (i == n->n_results || w->host->graph->value_def(w->prog, (aot_value_t){old.declared}).id == AOT_NO_ID)
+    return fz_fail(
+        w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.resized",
+        "the operator is given an input, parameter or buffer of no elements to write, which it would have to "
+        "resize; give it a tensor of the result's shape, or one that the model makes",
+        node);
+  const uint32_t declared = n->first_result.id + i, place = fz_alias_base(&w->alias, declared, written.id);
+  if (place == FZ_NONE) return fz_no_memory(w);
+  w->alias.storages[w->alias.places[place].storage].carries = carries;
+  w->alias.storages[old.storage].resized = 1;
+  fz_alias_join(&w->alias, declared, name);
+  fz_alias_name(&w->alias, name, place);
+  w->n_writes++;
   return AOT_OK;
 }
 
@@ -157,6 +208,7 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   AOT_TRY(check_overlap(w, node, d, &info, before_refresh));
+  int resized;
   uint32_t operand = 0, k = 0, carries = (uint32_t)fz_node_carries(w, &info, before_refresh->ids, before_refresh->n);
   for (uint32_t a = 0; a < info.n_args; a++) {
     uint32_t n = aot_n_operands(&info.args[a]);
@@ -167,8 +219,10 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
       AOT_TRY(check_target(w, place, node));
       AOT_TRY(note_writer(w, place, node));
       w->alias.storages[w->alias.places[place].storage].carries |= carries;
+      AOT_TRY(is_resized(w, place, written[k], &resized));
       if (d->flags & AOT_OP_INPLACE_VIEW)
         AOT_TRY(rename_place(w, v, info.first_result.id, written[k++], (aot_value_t){info.operands[operand]}, node));
+      else if (resized) AOT_TRY(resize_place(w, node, d, &info, operand, v, written[k++], carries));
       else AOT_TRY(fz_write(w, place, written[k++], unseen, node));
       AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
     }
