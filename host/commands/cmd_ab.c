@@ -369,15 +369,15 @@ static int ab_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &f.model},
       {.name = "--inputs", .value = "F", .help = "inputs (input.0, .., tangent.0, ..) instead of the pipeline's, or 'random'", .text = &f.inputs},
       {.name = "--processes", .value = "N",
-       .help = "processes that each arm is compiled and run in, one after the other, 4; up to 3 compile it at least",
+       .help = "processes per arm, run one after another (default 4); at least 3 compile it",
        .text = &f.processes},
       {.name = "--steps", .value = "N", .help = "rounds that are measured in each process, 10", .text = &f.steps},
-      {.name = "--warmup", .value = "N", .help = "rounds before them, 3", .text = &f.warmup},
+      {.name = "--warmup", .value = "N", .help = "untimed rounds per process (default 3)", .text = &f.warmup},
       {.name = "--seed", .value = "N", .help = "of inputs, tangents and draws; the pipeline's unless given",
        .text = &f.seed},
       {.name = "--rtol", .value = "R", .help = "relative tolerance of results, 1e-4", .text = &f.rtol},
       {.name = "--atol", .value = "A", .help = "absolute tolerance of results, 1e-5", .text = &f.atol},
-      {.name = "--timeout", .value = "S", .help = "seconds that an arm may take to compile, and for a step, 600",
+      {.name = "--timeout", .value = "S", .help = "time limit for compiling an arm, and for each step, in seconds (default 600)",
        .text = &f.timeout},
       {.name = "--html", .value = "F", .help = "write a page that holds all of it: table, memory, choices, times",
        .text = &f.html, .writes = 1},
@@ -392,7 +392,7 @@ static int ab_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_ab = {
     .name = "ab",
     .usage = "ab PIPELINE --stage S --with A --with B [--with C ..] [options]",
-    .summary = "compare plugins, or options of one, in a stage of a pipeline",
+    .summary = "benchmark alternative units or options of one stage (A/B test)",
     .text = "Compiles the pipeline once for each arm, with the arm in the place of stage S, and runs forward and\n"
             "backward of all arms in turn, A B A B .., on the same inputs from the same parameters. Tells of each\n"
             "arm what it took to compile, what it saves and recomputes, its memory, its step time, and whether its\n"

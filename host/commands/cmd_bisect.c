@@ -90,11 +90,11 @@ static int bisect_main(const aoth_command_t *self, int argc, char **argv) {
   /* clang-format off */
   const aoth_flag_t rows[] = {
       {.name = "--good", .value = "UNIT", .text = &f.good,
-       .help = "the backend that is right: ref (backend-ref) when left out"},
+       .help = "backend assumed correct (default: backend-ref)"},
       {.name = "--by", .value = "WHAT", .text = &f.by,
        .help = "how far: stage, edit (of its journal; when left out), node, pass-option"},
       {.name = "--max-ms", .value = "T", .text = &f.max_ms,
-       .help = "a step of the pipeline's backend that takes longer is wrong, too"},
+       .help = "also treat a step slower than T ms on the pipeline's backend as a failure"},
       {.name = "--max-peak", .value = "B", .text = &f.max_peak,
        .help = "and one whose intermediate values take more bytes (64MiB)"},
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &f.model},
@@ -110,7 +110,7 @@ static int bisect_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_bisect = {
     .name = "bisect",
     .usage = "bisect PIPELINE [--good UNIT] [--by WHAT] [--max-ms T] [--max-peak B] [options]",
-    .summary = "find the stage, edit and node at which results go wrong",
+    .summary = "bisect a pipeline to the first stage, edit or node with a wrong result, a crash or an exceeded bound",
     .text =
         "Runs the stages one by one, and after each the program, on a backend that is right: the first that\n"
         "computes something else, crashes, no longer runs or breaks a bound is the stage. Then halves its journal:\n"

@@ -1,4 +1,4 @@
-/* aothost cache: what is kept of earlier compiles, why a run would miss, clearing it. */
+/* aothost cache: list, explain, clear or verify the compile cache, clearing it. */
 #include <commands/commands.h>
 
 #include <aot/inline.h>
@@ -267,7 +267,7 @@ static int cache_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_cache = {
     .name = "cache",
     .usage = "cache [list | explain PIPELINE [--model F] | clear [KEY..] [--older-than DAYS] | verify] [options]",
-    .summary = "what is kept of earlier compiles, why a run would miss",
+    .summary = "list, explain, clear or verify the compile cache",
     .text = "Compiled programs are kept on disk and found again by everything that their making depends on: the\n"
             "model, the stages and those of their options that affect the output, the files of the plugins and of\n"
             "the host, and the environment variables that plugins read. `run` and `verify` look there first; -v says\n"

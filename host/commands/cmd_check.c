@@ -99,7 +99,7 @@ static int check_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_check = {
     .name = "check",
     .usage = "check PIPELINE [options]",
-    .summary = "check a pipeline file: all of it, running nothing",
+    .summary = "validate a pipeline file without compiling or running it",
     .text = "Reads the file with its includes, variables and overrides, and tells everything that is wrong in\n"
             "one go, each complaint with its line: YAML, keys, units that are not there, options of the wrong\n"
             "type or outside their range, stages in an order that cannot work. Status 2 when something is.\n"

@@ -85,7 +85,7 @@ const aoth_command_t aoth_cmd_conform = {
     .name = "conform",
     .usage = "conform PLUGIN [--kind KIND] [--unit ID] [--rule N [--trial K]] [--program F].. [--with K=V].. "
              "[--timeout T] [options]",
-    .summary = "hold a plugin against the rules, with a host that fails it",
+    .summary = "check that a plugin conforms to the ABI, under fault injection",
     .text =
         "PLUGIN is a file, or the id of a unit. Each of its units is tried against the rules of its kind\n"
         "(docs/CONFORM.md): created a thousand times, with options at their edges, with no memory left at any\n"

@@ -208,7 +208,7 @@ static int export_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_export = {
     .name = "export",
     .usage = "export FILE [--joint [--loss K]] [-o F] [--pipeline P | --use STAGE [--with K=V]...] [options]",
-    .summary = "write a model's functional or joint program, as text or as PyTorch's archive; a checkpoint as one file",
+    .summary = "export the functional or joint program as .ir or .pt2; merge a sharded checkpoint into one file",
     .text = "Makes the model's program functional (and with --joint differentiates its loss), by the stages given or\n"
             "by the installed ones that give just that, and writes it with its signature: parameters, buffers,\n"
             "constants and inputs by name; new values of buffers and inputs, outputs, the loss and the gradients as\n"

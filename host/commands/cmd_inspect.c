@@ -530,7 +530,7 @@ static int inspect_main(const aoth_command_t *self, int argc, char **argv) {
       {
           .name = "--budget",
           .value = "B",
-          .help = "does it fit? bytes (64MiB) or a fraction of the peak with everything saved (0.5)",
+          .help = "exit with status 1 if the peak exceeds B: bytes (64MiB) or a fraction of the all-saved peak (0.5)",
           .text = &memory.budget,
       },
       {.name = "--simulated", .help = "also what the partition stage's own simulator says", .set = &memory.simulated},
@@ -550,7 +550,7 @@ static int inspect_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_inspect = {
     .name = "inspect",
     .usage = "inspect FILE [options]",
-    .summary = "what a program or model holds, what memory it takes",
+    .summary = "print graphs, signatures, parameters and operator counts; plan memory with --memory",
     .text = "Reads a program in text (.ir) or a model and tells its graphs with their signatures, its leaves\n"
             "(parameters, buffers, constants, inputs) with types and sizes, boundary rules, symbols with ranges,\n"
             "and how often each operator is used; of a partitioned program also what is saved and who else holds\n"

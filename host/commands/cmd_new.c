@@ -1,4 +1,4 @@
-/* aothost new: the folder of a new plugin, which builds and runs at once. */
+/* aothost new: create a plugin project from a template. */
 #include <commands/commands.h>
 #include <tools/plugin_template.h>
 
@@ -63,7 +63,7 @@ static int new_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_new = {
     .name = "new",
     .usage = "new [NAME --kind KIND] [-o FOLDER] [options]",
-    .summary = "the folder of a new plugin, which builds and runs at once",
+    .summary = "create a plugin project from a template",
     .text =
         "Writes a folder with a plugin of that kind under the name NAME: source, CMakeLists.txt, a README, a small\n"
         "program and a test that runs it. It builds against the installed SDK, does what its README says, and is\n"

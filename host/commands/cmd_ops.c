@@ -234,9 +234,9 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--stages", .value = "IDS",
        .help = "of cases with gradients, before the backend; autograd,partition-default",
        .text = &line.stages},
-      {.name = "--part", .value = "K/N", .help = "only each N-th of them, from the K-th on", .text = &line.part},
+      {.name = "--part", .value = "K/N", .help = "run every N-th case, starting with the K-th (sharding)", .text = &line.part},
       {.name = "--mutate", .value = "N",
-       .help = "change arguments of each case in N ways; whatever is asked must run or be refused with a reason",
+       .help = "fuzz each case with N argument mutations; each must run or be rejected with a reason",
        .text = &line.mutate},
       {.name = "--seed", .value = "S", .help = "of these changes; 0", .text = &line.seed},
       {.name = "--markdown", .value = "F", .help = "write the list, and the cases' results, as a page",
@@ -261,7 +261,7 @@ const aoth_command_t aoth_cmd_ops = {
              "[--seed S]]] "
              "[--markdown F] "
              "[options]",
-    .summary = "every operator: schema, shape rule, gradient, backends; runs recorded calls",
+    .summary = "list operators with schema, shape rule, gradient and backend support; run recorded cases",
     .text = "Lists the operators of all opsets found, or those that fit a NAME or pattern ('*' is any text): group,\n"
             "shape rule, whether it decomposes (composite: by definition; on-request), whether a unit differentiates\n"
             "it, what each backend makes of it. With -v an operator is told in full, with every argument and with\n"

@@ -103,7 +103,7 @@ static int opt_main(const aoth_command_t *self, int argc, char **argv) {
       },
       {
           .name = "--check-replay",
-          .help = "undo each stage's edits, make them again, and compare",
+          .help = "undo and replay each stage's edit journal, and compare the programs",
           .set = &o.cli.common.check_replay,
       },
       {
@@ -129,7 +129,7 @@ static int opt_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_opt = {
     .name = "opt",
     .usage = "opt FILE --use STAGE [--with K=V]... [--use ...] [-o F] [options]",
-    .summary = "run stages over one program; text in, text out",
+    .summary = "run stages on one program (.ir or model file) and print the result as .ir",
     .text = "Reads a program in text (FILE.ir, docs/IR.md) or a model that an importer recognises, runs the stages in\n"
             "the order given, and prints the program. Every dump and every bundle's program.ir is an input.\n"
             "Without --use it only reads and prints: a check, a converter.\n"

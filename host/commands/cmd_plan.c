@@ -181,7 +181,7 @@ static int plan_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_plan = {
     .name = "plan",
     .usage = "plan PIPELINE --world N [--modes M,..] [--machine F] [--plot F.svg] [options]",
-    .summary = "what a training step would take with more ranks, predicted",
+    .summary = "predict step time, memory and communication for N ranks",
     .text = "Compiles the pipeline's step for 1, 2, 4, .. N ranks, in each mode, up to its backend and tells: how long "
             "a step takes,\n"
             "how much of its communication is exposed (nothing is computed meanwhile); what a rank holds of parameters "

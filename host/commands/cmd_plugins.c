@@ -300,7 +300,7 @@ static int plugins_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_plugins = {
     .name = "plugins",
     .usage = "plugins [ID] [options]",
-    .summary = "what plugins there are; of one, its options and contract",
+    .summary = "list plugins and units; with an ID, print its options and contract",
     .text = "Without ID: every unit on the search path, read from the files' notes; nothing is loaded. With -v also\n"
             "where was searched, what was left out and why, and units hidden by others of the same id.\n"
             "With the ID of a unit or plugin: options with types, defaults and ranges, and the contract; with -v\n"

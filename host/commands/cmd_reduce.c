@@ -50,7 +50,7 @@ static int reduce_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_reduce = {
     .name = "reduce",
     .usage = "reduce BUNDLE [-o D] [options]",
-    .summary = "the smallest program with which a bundle still fails",
+    .summary = "minimise the program of a bundle while the failure reproduces",
     .text =
         "Reads the folder that --bundle-dir left and makes its program smaller as long as `aothost replay` ends with\n"
         "the same status and the same first error, numbers aside: outputs become None, groups of nodes go (an "

@@ -27,7 +27,7 @@ static int replay_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_replay = {
     .name = "replay",
     .usage = "replay BUNDLE [options]",
-    .summary = "fail again as the bundle says",
+    .summary = "reproduce the failure recorded in a bundle (see --bundle-dir)",
     .text =
         "Reads the folder that --bundle-dir left and does what had failed: the stage over its program, or, where a\n"
         "run had failed, compiles the program and calls it with the inputs, parameters and seed that it had. Ends\n"

@@ -151,18 +151,18 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &flags.model},
       {.name = "--inputs", .value = "F", .help = "inputs of a single call (input.0, input.1, ..), or 'random'",
        .text = &flags.inputs},
-      {.name = "--outputs", .value = "F", .help = "where the results of a single call go (safetensors)",
+      {.name = "--outputs", .value = "F", .help = "write the results of a single call to F (safetensors)",
        .text = &flags.outputs, .writes = 1},
-      {.name = "--seed", .value = "N", .help = "of the order of data, random inputs and the model's random numbers",
+      {.name = "--seed", .value = "N", .help = "seed of data order, random inputs and random operators (default: the pipeline's)",
        .text = &flags.seed},
-      {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
+      {.name = "--no-cache", .help = "bypass the compile cache: no lookup, no store", .set = &cli.common.no_cache},
       {.name = "--profile", .value = "[F.html]", .ending = ".html", .text = &flags.profile_page, .writes = 1, .set = &flags.profile,
-       .help = "compile anew, and tell where the time goes: by kernel and operator, the slowest steps; as a page, too"},
+       .help = "bypass the cache and report time by kernel and operator, and the slowest steps; with F.html, also write a page"},
       {.name = "--check-stages", .set = &flags.check_stages,
-       .help = "compile anew, and run the program before and after each stage on backend-ref: none may change results"},
+       .help = "bypass the cache; compare the program before and after each stage on backend-ref; fail if a result changes"},
       {.name = "--check-nan", .set = &flags.check_nan,
-       .help = "compile anew, run every node by itself, and end at the first that makes a NaN or an infinity: slow"},
-      {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
+       .help = "bypass the cache, run node by node and stop at the first node that produces a NaN or infinity (slow)"},
+      {.name = "--grads", .help = "also run the backward and write the gradients", .set = &flags.grads},
   };
   /* clang-format on */
   int code = aoth_cli_init(&cli, self, argc, argv, rows, sizeof rows / sizeof rows[0], 1, 1);
@@ -176,7 +176,7 @@ const aoth_command_t aoth_cmd_run = {
     .name = "run",
     .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [--profile [F.html]] "
              "[--check-stages] [--check-nan] [options]",
-    .summary = "compile a model, then train it or call it once",
+    .summary = "compile a model, then train it or run it once on given inputs",
     .text =
         "Compiles the pipeline's model. With a train section it trains: Ctrl-C (SIGINT, SIGTERM, SIGHUP)\n"
         "finishes the step, saves the checkpoint and stops. Without one, or for --outputs, it calls the model\n"

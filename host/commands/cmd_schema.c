@@ -244,7 +244,7 @@ static int schema_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_schema = {
     .name = "schema",
     .usage = "schema [options]",
-    .summary = "a JSON Schema of pipeline files, for editors",
+    .summary = "print the JSON Schema of pipeline files",
     .text = "Prints one JSON Schema (draft 2020-12) of pipeline files, merged from the options of all plugins found.\n"
             "Editors with a YAML language server complete and check with it.\n"
             "\n"

@@ -42,7 +42,7 @@ static int sign_main(const aoth_command_t *self, int argc, char **argv) {
 const aoth_command_t aoth_cmd_sign = {
     .name = "sign",
     .usage = "sign (--key F PLUGIN.so.. | --new-key F) [options]",
-    .summary = "vouches for plugin files by a signature beside each",
+    .summary = "sign plugin files (writes FILE.sig), or create a key pair",
     .text = "Writes PLUGIN.so.sig, an Ed25519 signature of the file's SHA-256 by the secret key F. Who has the public\n"
             "key opens nothing else with `--require-signed F.pub`, a flag of every command, but what came with\n"
             "aothost; a file of several public keys, a line each, trusts any of them. A file that changes has to be "

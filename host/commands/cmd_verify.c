@@ -309,7 +309,7 @@ const aoth_command_t aoth_cmd_verify = {
     .name = "verify",
     .usage = "verify PIPELINE --expect E.safetensors [--model F] [--inputs F] [--rtol R] [--atol A] [--against f64|F] "
              "[options]",
-    .summary = "run one step and compare it with recorded results",
+    .summary = "compare outputs, gradients and buffers of one forward/backward with recorded values",
     .text =
         "Compiles the model, feeds the inputs of an expectation file, runs forward and (when the file has\n"
         "tangents or gradients) backward, and compares every recorded result: output.K, input_after.K,\n"

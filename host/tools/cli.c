@@ -26,18 +26,18 @@ static int texts_add(aoth_texts_t *t, const char *text) {
 #define N_COMMON 15u
 static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help) {
   const aoth_flag_t rows[N_COMMON] = {
-      {.name = "--verbose", .letter = "-v", .help = "tell more", .set = &c->verbose},
+      {.name = "--verbose", .letter = "-v", .help = "print more detail", .set = &c->verbose},
       {.name = "--quiet", .letter = "-q", .help = "errors only", .set = &c->quiet},
       {
           .name = "--plugin-dir",
           .value = "D",
-          .help = "search this folder (or take this file) before all others; may repeat",
+          .help = "search directory D (or load plugin file D) before the default path; repeatable",
           .list = &c->plugin_dirs,
       },
       {
           .name = "--set",
           .value = "K=V",
-          .help = "override a value of the pipeline: stages.NAME.OPTION, run.train.steps, vars.NAME; may repeat",
+          .help = "override a pipeline key: stages.NAME.OPTION, run.train.steps, vars.NAME; repeatable",
           .list = &c->sets,
       },
       {
@@ -49,10 +49,10 @@ static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help)
       {
           .name = "--dump-dir",
           .value = "D",
-          .help = "dumps go to D/03.STAGE.ir; of every stage when none is named",
+          .help = "write dumps to D/NN.STAGE.ir; without --dump-after, dump after every stage",
           .text = &c->dump_dir,
       },
-      {.name = "--time", .help = "print what each stage took and did", .set = &c->time},
+      {.name = "--time", .help = "print time and statistics of each stage", .set = &c->time},
       {.name = "--trace",
        .value = "F",
        .help = "write a timeline for ui.perfetto.dev",
@@ -61,38 +61,39 @@ static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help)
       {
           .name = "--json",
           .value = "F",
-          .help = "write machine-readable results; - is the standard output",
+          .help = "write results as JSON to F (-: stdout)",
           .text = &c->json_path,
           .writes = 1,
       },
       {
           .name = "--bundle-dir",
           .value = "D",
-          .help = "where a stage that fails leaves what reproduces it",
+          .help = "write a reproduction bundle to D when a stage or a call fails",
           .text = &c->bundle_dir,
       },
       {
           .name = "--isolate",
           .value = "W",
-          .help = "stages that say nothing of it run in a process of their own (worker) or in this one (none)",
+          .help = "isolation of passes and partitioners without `isolate`: worker (own process) or none (default: "
+                  "worker for third-party plugins, and with a time limit)",
           .text = &c->isolate,
       },
       {
           .name = "--stage-timeout",
           .value = "S",
-          .help = "seconds that such a stage may take in a process of its own",
+          .help = "time limit of a worker stage, in seconds; makes worker the default isolation (default: no limit)",
           .text = &c->timeout,
       },
       {
           .name = "--locked",
           .value = "F",
-          .help = "open only plugins whose digests stand in this file, which `plugins --lock` writes",
+          .help = "load only plugins whose SHA-256 is listed in F (written by `plugins --lock`)",
           .text = &c->lock,
       },
       {
           .name = "--require-signed",
           .value = "F",
-          .help = "of other plugins than aothost's own open only those that a public key of this file has signed",
+          .help = "load third-party plugins only if signed by a key in F",
           .text = &c->keys,
       },
       {.name = "--help", .letter = "-h", .help = "print this", .set = help},

@@ -6,7 +6,7 @@
 #include <aot/pass.h>
 #include <string.h>
 
-#define HELP "divides a program among several backends: parts that one of them runs, and calls of them"
+#define HELP "partitions a program among several backends: one subgraph per backend segment, and calls to them"
 
 typedef struct unit {
   aot_pass_t table;

@@ -18,7 +18,7 @@
 #define CLAIMS                                                                                                         \
   "* aten prims rngprims higher_order _c10d_functional fsdp inductor quantized_decomposed transformers aot _operator " \
   "math torch"
-#define HELP "PyTorch's operators: schemas, shape rules, decompositions, functional forms, inverses of views"
+#define HELP "ATen operators: schemas, shape inference, decompositions, functional variants, view inverses"
 
 typedef struct opset {
   aot_opset_t table;

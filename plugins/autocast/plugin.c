@@ -6,7 +6,7 @@
 #include <aot/inline.h>
 #include <aot/pass.h>
 
-#define HELP "mixed precision: casts by PyTorch's lists of operators, around float32 parameters"
+#define HELP "mixed precision: inserts casts by PyTorch's autocast operator lists; parameters stay float32"
 
 typedef struct unit {
   aot_pass_t table;

@@ -9,7 +9,7 @@
 #include "no_rule.h"
 
 #define ID "autograd"
-#define HELP "derives the backward: adds tangents and gradients to the forward graph"
+#define HELP "differentiates the forward graph into a joint graph with tangents and gradients"
 
 typedef struct unit {
   aot_pass_t table;

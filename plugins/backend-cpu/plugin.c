@@ -28,7 +28,7 @@
 #include <string.h>
 
 #define ID "backend-cpu"
-#define HELP "runs on the CPU: generated C for pointwise groups, a BLAS for matrix products, one planned arena"
+#define HELP "CPU backend: fused loops compiled from generated C, BLAS matmuls, one statically planned arena"
 #define VERSION "0.1.0"
 
 typedef struct unit {

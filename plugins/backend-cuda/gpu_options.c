@@ -14,13 +14,10 @@ static const aot_str_t residuals[] = {AOT_STR_INIT("product"), AOT_STR_INIT("loo
 const aot_option_t gc_options[GC_N_OPTIONS] = {
     [OPT_ALGORITHMS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .choices = algorithms, .n_choices = 3,
                         .name = AOT_STR_INIT("algorithms"), .preset = {.s = AOT_STR_INIT("time")},
-                        .help = AOT_STR_INIT("of matrix products: the first that cuBLASLt names; the fastest in a burst, "
-                                             "which is kept; load: the fastest on a chip that has been at work "
-                                             "for a while, at a second or so for each form of product")},
+                        .help = AOT_STR_INIT("matmul algorithm: first (cuBLASLt's first heuristic), time (fastest in a short benchmark, cached), load (fastest on a GPU under sustained load; about 1 s per shape)")},
     [OPT_CHUNK_BYTES] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BYTES, .flags = AOT_OPT_AFFECTS_OUTPUT,
                          .name = AOT_STR_INIT("chunk-bytes"), .preset = {.i = 256 << 20},
-                         .help = AOT_STR_INIT("of a product's result that is read row by row: larger ones are made and "
-                                              "used in chunks of rows, where the plan of memory gets smaller; 0: never")},
+                         .help = AOT_STR_INIT("tile by rows any matmul result larger than this that is consumed row by row, if tiling lowers planned memory; 0: never")},
     [OPT_ATTENTION] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
                        .choices = attentions, .n_choices = 2, .name = AOT_STR_INIT("attention"),
                        .preset = {.s = AOT_STR_INIT("auto")},
@@ -29,13 +26,11 @@ const aot_option_t gc_options[GC_N_OPTIONS] = {
     [OPT_ATTENTION_SUMS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
                             .choices = orders, .n_choices = 2, .name = AOT_STR_INIT("attention-sums"),
                             .preset = {.s = AOT_STR_INIT("ordered")},
-                            .help = AOT_STR_INIT("of cuDNN's gradients of attention. ordered: equal bit for bit in every "
-                                                 "run; any: as blocks come, faster and with less scratch")},
+                            .help = AOT_STR_INIT("accumulation order of cuDNN attention gradients: ordered (bitwise deterministic) or any (nondeterministic; faster, less workspace)")},
     [OPT_RESIDUAL] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
                       .choices = residuals, .n_choices = 2, .name = AOT_STR_INIT("residual"),
                       .preset = {.s = AOT_STR_INIT("product")},
-                      .help = AOT_STR_INIT("what adds the product of halves to a float32 tensor: the product, where "
-                                           "the sum is wanted in memory, or a loop")},
+                      .help = AOT_STR_INIT("add of an f16/bf16 matmul to a float32 tensor: product (fused into the matmul, if the sum is needed in memory) or loop (a separate loop)")},
 };
 /* clang-format on */
 

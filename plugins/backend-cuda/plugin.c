@@ -7,7 +7,7 @@
 #include <aot/inline.h>
 
 #define ID "cuda"
-#define HELP "a GPU by the CUDA driver: its memory, its streams as queues, timelines that streams raise and wait for"
+#define HELP "CUDA device (driver API): memory, streams as queues, timelines that streams signal and wait for"
 #define VERSION "0.1.0"
 
 enum { OPT_ORDINAL, OPT_PATIENCE };
@@ -20,8 +20,7 @@ static const aot_option_t options[] = {
     [OPT_PATIENCE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .min = 1,
                       .max = 1000000, .name = AOT_STR_INIT("patience"), .preset = {.i = 600},
                       .unit = AOT_STR_INIT("seconds"),
-                      .help = AOT_STR_INIT("that the host waits for one thing while the device works, before it gives "
-                                           "the device up")},
+                      .help = AOT_STR_INIT("time limit of one host wait while the device is busy; then the device is declared lost")},
 };
 /* clang-format on */
 
@@ -38,7 +37,8 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 #define BACKEND_ID "backend-cuda"
-#define BACKEND_HELP "runs on a GPU: generated CUDA C for loops, cuBLASLt for matrix products, a call as one CUDA graph"
+#define BACKEND_HELP                                                                                                   \
+  "CUDA backend: fused loops compiled from generated CUDA C, cuBLASLt matmuls, one CUDA graph per call"
 static const aot_contract_t contract = {
     .struct_size = sizeof(aot_contract_t),
     .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),

@@ -18,7 +18,8 @@
 #include <string.h>
 
 #define ID "backend-ref"
-#define HELP "runs programs one operator at a time: slow, exact, strided; the oracle of the other backends"
+#define HELP                                                                                                           \
+  "reference backend: interprets one operator at a time on strided tensors; slow; oracle for the other backends"
 
 typedef struct unit_t {
   aot_backend_t table;

@@ -7,7 +7,7 @@
 #include <aot/pass.h>
 #include <stdio.h>
 
-#define HELP "convolution networks in channels-last memory order, where fewer bytes are moved so"
+#define HELP "converts convolution networks to channels-last layout where that moves fewer bytes"
 
 typedef struct unit {
   aot_pass_t table;

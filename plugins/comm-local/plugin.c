@@ -5,7 +5,7 @@
 #include <aot/inline.h>
 #include <stdio.h>
 
-#define HELP "ranks that are threads of one process, for tests; with delays and faults on purpose"
+#define HELP "in-process communicator for tests: ranks are threads; injects delays and faults"
 
 enum { OPT_RENDEZVOUS, OPT_RANK, OPT_RANKS, OPT_PATIENCE, OPT_DELAY, OPT_SEED, OPT_DIE_AT, OPT_HANG_AT, OPT_RECORD };
 

@@ -5,7 +5,7 @@
 #include <aot/inline.h>
 #include <stdio.h>
 
-#define HELP "ranks that are processes of one MPI job, as mpirun starts them"
+#define HELP "MPI communicator: ranks are the processes of one mpirun job"
 
 enum { OPT_PATIENCE, OPT_RECORD };
 

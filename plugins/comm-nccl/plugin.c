@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HELP "ranks that are processes with a GPU each, of one machine or of several, whose tensors NCCL moves"
+#define HELP "NCCL communicator: one process per GPU, on one or several machines"
 #define FILE_PRESET "/dev/shm/aothost-ranks"
 
 enum { MOST_RANKS = 4096 /* of options */ };

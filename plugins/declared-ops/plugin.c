@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ID "declared-ops"
-#define HELP "operators declared by schema text in a pipeline; their kernels come from plugins"
+#define HELP "custom operators declared by schema in a pipeline; plugins provide the kernels"
 
 typedef struct opset {
   aot_opset_t table;

@@ -5,7 +5,7 @@
 #include <aot/inline.h>
 
 #define ID "strict"
-#define HELP "a device for tests: memory that the host cannot touch, queues that run late and out of step"
+#define HELP "test device: memory inaccessible to the host, queues executed late and in random interleaving"
 #define VERSION "1.0.0"
 
 enum { OPT_SEED, OPT_HOST_WORK, OPT_LOSE_AT, OPT_MEMORY, OPT_AHEAD };

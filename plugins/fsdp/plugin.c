@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HELP "parameters, their gradients and optimizer states shared out over the ranks of the run"
+#define HELP "shards parameters, gradients and optimizer states over the ranks (FSDP)"
 #define KERNELS_ID "collectives"
-#define KERNELS_HELP "kernels of collectives, over the communicator of the run"
+#define KERNELS_HELP "kernels of the collective operators, on the run's communicator"
 
 /* ---- the ranks of the run ---- */
 
@@ -166,9 +166,7 @@ static aot_status_t AOT_CALL create_opset(const aot_unit_t *self, aot_ctx_t *ctx
 static const aot_option_t options[] = {
     [OPT_MODE] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
                   .name = AOT_STR_INIT("mode"), .n_choices = 4, .choices = modes, .preset = {.s = AOT_STR_INIT("shard")},
-                  .help = AOT_STR_INIT("shard: gathered for the forward and again for the backward; shard-grad: kept "
-                                       "between the two; replicate: every rank has all parameters; hybrid: shared out over each row of "
-                                       "a mesh, alike in its columns")},
+                  .help = AOT_STR_INIT("shard: all-gather in forward and again in backward (FULL_SHARD); shard-grad: keep gathered in between (SHARD_GRAD_OP); replicate: full parameters on every rank (NO_SHARD); hybrid: shard within each row of a device mesh, replicate along columns (HYBRID_SHARD)")},
     [OPT_COLUMNS] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                      .name = AOT_STR_INIT("columns"), .max = 65536,
                      .help = AOT_STR_INIT("hybrid: so many ranks in a row, such as the GPUs of a machine, share parameters out")},

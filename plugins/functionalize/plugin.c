@@ -13,7 +13,7 @@
 #include <aot/pass.h>
 
 #define ID "functionalize"
-#define HELP "turns mutation, views and buffer updates into new values and a boundary"
+#define HELP "replaces mutation, views and buffer updates by pure values and boundary rules"
 
 typedef struct unit {
   aot_pass_t table;

@@ -11,7 +11,8 @@
 
 #define ID "hooks"
 #define HELP                                                                                                           \
-  "packs what the forward saves and unpacks it in the backward: casts, 8-bit codes, copies on the host, own programs"
+  "packs saved values after the forward and unpacks them in the backward: casts, 8-bit codecs, host offload, custom "  \
+  "graphs"
 
 typedef struct unit {
   aot_pass_t table;
@@ -132,7 +133,7 @@ static const aot_option_t options[] = {
         .flags = AOT_OPT_AFFECTS_OUTPUT,
         .name = AOT_STR_INIT("filter"),
         .help = AOT_STR_INIT(
-            "donated: only values that nobody else holds; no_static: not parameters, buffers, constants; all"),
+            "saved values to pack: donated (no other owner), no_static (all but parameters, buffers, constants), all"),
         .choices = filters,
         .n_choices = 3,
         .preset = {.s = AOT_STR_INIT("donated")},

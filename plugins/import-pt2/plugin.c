@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define ID "import-pt2"
-#define HELP "reads the archives that torch.export.save writes (.pt2)"
+#define HELP "importer for torch.export archives (.pt2)"
 
 typedef struct unit {
   aot_import_t table;

@@ -5,9 +5,9 @@
 #include <aot/inline.h>
 #include <aot/pass.h>
 
-#define SGD_HELP "adds the update of stochastic gradient descent to a partitioned program"
-#define ADAM_HELP "adds the update of Adam to a partitioned program"
-#define ADAMW_HELP "adds the update of AdamW (decoupled weight decay) to a partitioned program"
+#define SGD_HELP "adds the SGD update graph to a partitioned program"
+#define ADAM_HELP "adds the Adam update graph to a partitioned program"
+#define ADAMW_HELP "adds the AdamW update graph (decoupled weight decay) to a partitioned program"
 
 typedef struct unit {
   aot_pass_t table;

@@ -8,8 +8,7 @@
 #include <aot/pass.h>
 #include <stdio.h>
 
-#define HELP                                                                                                           \
-  "collectives of a step go on while other nodes run: gathered before they are needed, waited for when they are"
+#define HELP "overlaps collectives with computation: prefetches all-gathers and delays waits until the first use"
 
 enum {
   OPT_BUCKET,
@@ -126,7 +125,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
 static const aot_option_t options[] = {
     [OPT_BUCKET] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BYTES, .flags = AOT_OPT_AFFECTS_OUTPUT,
                     .name = AOT_STR_INIT("bucket"), .unit = AOT_STR_INIT("bytes"), .preset = {.i = 25 << 20},
-                    .help = AOT_STR_INIT("collectives near each other go together up to so many bytes; 0: each alone")},
+                    .help = AOT_STR_INIT("bucket size for coalescing neighbouring collectives; 0: no coalescing")},
     [OPT_AHEAD] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BYTES, .flags = AOT_OPT_AFFECTS_OUTPUT,
                    .name = AOT_STR_INIT("ahead"), .unit = AOT_STR_INIT("bytes"), .preset = {.i = 64 << 20},
                    .help = AOT_STR_INIT("of parameters that are gathered before they are read, at most so many; 0: the "
@@ -144,7 +143,7 @@ static const aot_option_t options[] = {
                                            "were, and each rank adds up its part; 0: the communicator adds up")},
     [OPT_LATENCY] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                      .name = AOT_STR_INIT("latency"), .unit = AOT_STR_INIT("us"), .preset = {.f = 20}, .min = 0, .max = 1e6,
-                     .help = AOT_STR_INIT("of a message between ranks")},
+                     .help = AOT_STR_INIT("latency of one message between two ranks")},
     [OPT_BANDWIDTH] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                        .name = AOT_STR_INIT("bandwidth"), .unit = AOT_STR_INIT("GB/s"), .preset = {.f = 2}, .min = 1e-6, .max = 1e6,
                        .help = AOT_STR_INIT("of a rank's link")},

@@ -9,10 +9,10 @@
 #include <aot/pass.h>
 
 #define ID "partition-default"
-#define HELP "saves every forward value that the backward reads, but what is tagged to run again"
+#define HELP "saves every forward value that the backward reads, except values tagged for recomputation"
 
 #define REGIONS ID "-regions"
-#define REGIONS_HELP "divides repeated regions, once each: saves every value that a region's backward reads"
+#define REGIONS_HELP "partitions each repeated region once: saves every value that the region's backward reads"
 
 typedef struct unit {
   aot_partition_t table;

@@ -16,10 +16,10 @@
 #include <string.h>
 
 #define ID "partition-mincut"
-#define HELP "recomputes cheap forward values in the backward so that the fewest bytes are saved"
+#define HELP "min-cut rematerialisation: recomputes cheap forward values in the backward to minimise saved bytes"
 
 #define REGIONS ID "-regions"
-#define REGIONS_HELP "divides repeated regions, once each, so that the fewest bytes are saved"
+#define REGIONS_HELP "partitions each repeated region once by min-cut: minimises saved bytes"
 
 typedef struct unit {
   aot_partition_t table;
@@ -233,7 +233,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 /* clang-format off */
 static const aot_option_t options[] = {
     PT_OPTION_ONLY,
-    [1 + OPT_OPERATORS] = CHOICE("operators", "what tells which operators are cheap, views, heavy", operators_choices,
+    [1 + OPT_OPERATORS] = CHOICE("operators", "source of operator classes (cheap, view, compute-intensive): operator flags or PyTorch's name lists", operators_choices,
                                  "flags"),
     [1 + OPT_TIES] = CHOICE("ties", "which of equally cheap cuts to take", ties_choices, "fewest-bytes"),
     [1 + OPT_EXPENSIVE] = RULE("ban-expensive",
@@ -246,7 +246,7 @@ static const aot_option_t options[] = {
     [1 + OPT_FAR_APART] = RULE("ban-far-apart", "never recompute a value for a use that no fusion can reach", 1),
     [1 + OPT_LONG_CHAINS] = RULE("ban-long-chains",
                                  "never recompute the end of a fusible chain of more than 100 nodes", 0),
-    [1 + OPT_GATHERS] = RULE("ban-gathers", "never recompute what alone would have a parameter gathered again", 1),
+    [1 + OPT_GATHERS] = RULE("ban-gathers", "do not recompute a value that would be the only reason for another parameter all-gather", 1),
     [1 + OPT_VIEWS] = RULE("recompute-views", "always recompute views instead of saving them", 0),
     [1 + OPT_FREE_INPUTS] = RULE("free-static-inputs", "parameters, buffers and constants cost nothing to keep", 1),
     [1 + OPT_DOUBLE_FUSED] = RULE("double-fused", "a value that fusion would not write to memory costs twice to save",
@@ -271,7 +271,7 @@ static const aot_option_t options[] = {
     [1 + OPT_BUDGET] =
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,
          .name = AOT_STR_INIT("budget"), .preset = {.s = AOT_STR_INIT("1.0")},
-         .help = AOT_STR_INIT("objective memory: the most bytes held at a time (64MiB), or a fraction of what saving everything takes")},
+         .help = AOT_STR_INIT("objective memory: peak-memory limit in bytes (64MiB), or as a fraction of the all-saved peak")},
     [1 + OPT_EXTRA_TIME] =
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
          .name = AOT_STR_INIT("extra-time"), .preset = {.f = 0}, .min = 0, .max = 1,

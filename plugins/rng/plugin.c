@@ -8,7 +8,7 @@
 #include <aot/pass.h>
 
 #define ID "rng"
-#define HELP "makes every random number an explicit Philox draw from a seed and an offset"
+#define HELP "replaces random operators by explicit Philox draws from a seed and an offset"
 
 typedef struct unit {
   aot_pass_t table;

@@ -5,7 +5,7 @@
 #include <aot/inline.h>
 #include <aot/pass.h>
 
-#define HELP "makes one graph of forward, backward and update: a whole training step"
+#define HELP "merges forward, backward and update into one step graph"
 
 typedef struct unit {
   aot_pass_t table;

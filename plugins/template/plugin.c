@@ -7,7 +7,7 @@
 #include <aot/pass.h>
 
 #define ID "dead-code"
-#define HELP "erases nodes whose results nobody reads"
+#define HELP "removes nodes whose results are unused (DCE)"
 #define VERSION "1.0.0"
 
 typedef struct unit { /* what create() makes: the table, and what run() needs */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define ID "torchvision-ops"
-#define HELP "torchvision's operators: roi_align, roi_pool, ps_roi_align, ps_roi_pool, deform_conv2d, nms"
+#define HELP "torchvision operators: roi_align, roi_pool, ps_roi_align, ps_roi_pool, deform_conv2d, nms"
 
 typedef struct opset {
   aot_opset_t table;

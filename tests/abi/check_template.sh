@@ -13,7 +13,7 @@ $cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror $flags 
 exported=$(nm -D --defined-only "$tmp/plugins/vendor-dead-code.so" | awk '$2 == "T" {print $3}')
 [ "$exported" = aot_plugin_entry ] || { echo "the plugin exports: $exported"; exit 1; }
 export AOT_PLUGIN_PATH="$tmp/plugins"
-"$aothost" plugins vendor-dead-code | grep -q "erases nodes"
+"$aothost" plugins vendor-dead-code | grep -q "removes nodes"
 cat > "$tmp/in.ir" <<'IR'
 aot 1
 properties imported
