@@ -2,7 +2,7 @@
 # Inputs that share memory: what eager PyTorch gave, over both partitioners and backends; which patterns were compiled.
 . "$(dirname "$0")/lib.sh"
 for scenario in "$root"/tests/fixtures/aliasing/*/; do
-  for expect in "$scenario"/expected*.safetensors; do
+  for expect in $(expectations "$scenario"); do
     pipelines=inference
     head -c 4096 "$expect" | grep -qa '"tangent\.' && pipelines="verify verify-mincut"
     for pipeline in $pipelines; do

@@ -6,7 +6,7 @@ cuda='--set vars.backend=backend-cuda --set run.device=cuda --set stages.backend
 # what PyTorch gave
 agree() {
   expects=""
-  for e in "$1"expected*.safetensors; do expects="$expects --expect $e"; done
+  for e in $(expectations "$1"); do expects="$expects --expect $e"; done
   # shellcheck disable=SC2086
   status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$1train.pt2" $expects $cuda
 }

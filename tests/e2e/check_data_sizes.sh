@@ -7,7 +7,7 @@ programs=$root/tests/fixtures/found2
 for backend in backend-ref backend-cpu; do
   for folder in "$programs"/data_sizes/* "$programs"/mask_index_put/* "$programs"/symbolic_split/* \
     "$programs"/prod_dynamic/*; do
-    for expected in "$folder"/expected*.safetensors; do
+    for expected in $(expectations "$folder"); do
       status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$folder/train.pt2" --expect "$expected" \
         --set vars.backend=$backend
     done

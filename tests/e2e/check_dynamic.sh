@@ -72,7 +72,7 @@ says 'depends on the data, and it stands in a region'
 
 # the derivative of resizing rows, to a size that the run tells
 for backend in backend-ref backend-cpu; do
-  for expected in "$root"/tests/models/resized_rows/expected*.safetensors; do
+  for expected in $(expectations "$root/tests/models/resized_rows"); do
     status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/models/resized_rows/train.pt2" --expect "$expected" --set vars.backend=$backend
   done
 done

@@ -5,7 +5,7 @@
 # The exported archive of a model, under the pipeline, agrees with what PyTorch recorded of the model.
 agrees() { # PIPELINE ARCHIVE FOLDER
   expects=""
-  for e in "$3"/expected*.safetensors; do expects="$expects --expect $e"; done
+  for e in $(expectations "$3"); do expects="$expects --expect $e"; done
   tolerance="--rtol 1e-4 --atol 1e-5"
   case "$3" in */half_precision | */autocast_region) tolerance="--rtol 2e-2 --atol 2e-2" ;; esac
   status 0 "$aothost" verify "$root/pipelines/$1.yaml" --model "$2" $expects $tolerance --set vars.backend=backend-ref

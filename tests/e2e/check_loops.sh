@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 for loop in "$root"/tests/fixtures/loops/*/; do
   expects=""
-  for e in "$loop"expected*.safetensors; do expects="$expects --expect $e"; done
+  for e in $(expectations "$loop"); do expects="$expects --expect $e"; done
   for backend in backend-ref backend-cpu; do
     for partition in partition-default partition-mincut; do
       status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$loop/train.pt2" $expects --rtol 1e-5 --atol 1e-5 \

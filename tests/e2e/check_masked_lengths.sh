@@ -6,7 +6,7 @@ model=$root/tests/models/masked_lengths
 for budget in 1.0 0.7 0.5; do
   sed "s/- use: \${partition}/- {use: partition-mincut, with: {objective: memory, budget: $budget}}/" "$root/pipelines/verify.yaml" > verify.yaml
   for backend in backend-ref backend-cpu; do
-    for expected in "$model"/expected*.safetensors; do
+    for expected in $(expectations "$model"); do
       status 0 "$aothost" verify verify.yaml --model "$model/train.pt2" --expect "$expected" --set vars.backend=$backend
     done
   done

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 for region in "$root"/tests/fixtures/regions/*/; do
   expects=""
-  for e in "$region"expected*.safetensors; do expects="$expects --expect $e"; done
+  for e in $(expectations "$region"); do expects="$expects --expect $e"; done
   tolerance="--rtol 1e-5 --atol 1e-5"
   case "$region" in */half_precision/ | */autocast_region/ | */autocast_writes/) tolerance="--rtol 2e-2 --atol 2e-2" ;; esac
   for backend in backend-ref backend-cpu; do

@@ -15,6 +15,8 @@ status() {
 }
 says() { grep -qE -- "$1" out || { complain "does not say '$1'"; tail -5 out; }; }
 same() { cmp -s "$1" "$2" || complain "$1 and $2 differ"; }
+# Expectation files of a folder, one for each recorded size; the float64 results next to them are the judge's (docs/RUN.md).
+expectations() { for e in "$1"/expected*.safetensors; do case $e in *.f64.safetensors) ;; *) echo "$e" ;; esac; done; }
 has() { grep -qE -- "$2" "$1" || complain "$1 lacks $2"; }
 # Open MPI as root, with more ranks than cores, and with a folder of the test's own for what an mpirun leaves while it runs.
 set_up_mpi() {
