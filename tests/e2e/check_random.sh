@@ -26,7 +26,8 @@ for backend in ref cpu; do
   same whole.st resumed.st
   # the offset of the checkpoint matters: with another one the rest of the run differs
   has half.st '"offset":"27"' # three steps of nine dropouts
-  LC_ALL=C sed 's/"offset":"27"/"offset":"28"/' half.st > moved.st
+  # without its digests, as files of earlier versions are: with them the change would be refused
+  LC_ALL=C sed 's/"offset":"27"/"offset":"28"/; s/"digest/"erased/g' half.st > moved.st
   train lost.st 6 --set vars.backend=backend-$backend --set run.train.resume=moved.st
   cmp -s whole.st lost.st && complain "a wrong offset changes nothing ($backend)"
 done
