@@ -62,11 +62,9 @@ static void end_by_interrupt(void) {
 
 /* A file that is opened where one of them is closed would get its number, and what is printed would go into it. */
 static int open_standard_streams(void) {
-  int fd;
-  do fd = open("/dev/null", O_RDWR);
-  while (fd >= 0 && fd <= STDERR_FILENO);
-  if (fd >= 0) close(fd);
-  return fd >= 0;
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) /* open() returns the lowest number: fd, if it is closed */
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return 0;
+  return 1;
 }
 
 int main(int argc, char **argv) {

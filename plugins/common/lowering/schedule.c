@@ -92,9 +92,11 @@ static int lacks_number(const lw_build_t *b, const aot_snap_node_t *node) {
   const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints);
   int lacks = 0;
   for (uint32_t k = 0; k < node->n_args; k++) {
-    const int64_t *dims = args[k].kind == AOT_ARG_INT ? &args[k].i : ints + args[k].i;
-    const uint32_t n = args[k].kind == AOT_ARG_INT ? 1 : args[k].kind == AOT_ARG_INTS ? args[k].n : 0;
-    for (uint32_t e = 0; e < n; e++) lacks |= AOT_DIM_IS_SYM(dims[e]) && lw_dim(b, dims[e]) == SN_NO_VALUE;
+    if (args[k].kind != AOT_ARG_INT && args[k].kind != AOT_ARG_INTS) continue;
+    const int is_list = args[k].kind == AOT_ARG_INTS;
+    const int64_t *dims = is_list ? ints + args[k].i : &args[k].i;
+    for (uint32_t e = 0; e < (is_list ? args[k].n : 1); e++)
+      lacks |= AOT_DIM_IS_SYM(dims[e]) && lw_dim(b, dims[e]) == SN_NO_VALUE;
   }
   return lacks;
 }
