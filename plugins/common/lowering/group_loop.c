@@ -173,6 +173,15 @@ static int add_indices(lw_build_t *b, lw_group_t *g, lw_read_t *read, const lw_t
   return 1;
 }
 
+/* The dimensions of a set, a bit each, from their last element on: no other bytes than before. */
+static void flip(lw_tensor_t *t, uint32_t set) {
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (!(set >> d & 1u)) continue;
+    t->offset += (t->sizes[d] - 1) * t->strides[d];
+    t->strides[d] = -t->strides[d];
+  }
+}
+
 /* What the node at hand reads by places: an access of its own. */
 static int add_read(lw_build_t *b, lw_group_t *g, uint32_t *out) {
   const lw_tensor_t *result = lw_type(b, 0);
@@ -186,7 +195,7 @@ static int add_read(lw_build_t *b, lw_group_t *g, uint32_t *out) {
   g->rows[*out] = LW_NONE;
   g->nodes[*out] = b->node->id;
   g->tensors[*out] = lw_value(b, read.value)->t;
-  g->tensors[*out].offset += read.moved;
+  flip(&g->tensors[*out], read.flipped);
   g->accesses[*out] = read.access;
   return g->tensors[*out].storage != LW_NONE && spread_read(result, g, read.access.bounded, g->accesses[*out].strides);
 }

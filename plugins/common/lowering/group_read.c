@@ -193,7 +193,7 @@ static int flip(const reading_t *r) {
   for (int32_t d = 0; d < rank; d++) {
     const int is_flipped = flipped >> d & 1u && r->from->sizes[d] > 0;
     r->out->access.strides[d] = is_flipped ? -r->from->strides[d] : r->from->strides[d];
-    if (is_flipped) r->out->moved += (r->from->sizes[d] - 1) * r->from->strides[d];
+    r->out->flipped |= (uint32_t)is_flipped << d;
   }
   return 1;
 }

@@ -9,7 +9,7 @@
 typedef struct lw_read {
   uint32_t value;               /* row of the tensor that is read */
   lp_access_t access;           /* in the space of the result; indices[].load and outside.index are not set */
-  int64_t moved;                /* elements from the tensor's first to the access's */
+  uint32_t flipped;             /* dimensions of the tensor that are read from their last element on, a bit each */
   uint32_t indices[LP_INDICES]; /* value rows of the index tensors, and their strides in that space */
   int64_t index_strides[LP_INDICES][AOT_MAX_RANK];
   uint32_t outside; /* value row of what is read outside of the bounds, which is like the result; LW_NONE: a number */
