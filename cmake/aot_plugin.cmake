@@ -1,5 +1,5 @@
 # aot_add_plugin(ID SOURCES a.c b.c [LIBS targets]): one plugin, ID.so, as a MODULE with hidden visibility, one exported
-# symbol and no undefined ones; installed, it lies in PREFIX/lib/aothost. Inside the tree it also links plugins/common (in_tree.cmake); out of tree it needs the headers alone.
+# symbol and no undefined ones; installed, it lies in PREFIX/lib/aothost. Inside the tree it also links the kit (in_tree.cmake); out of tree it needs the headers alone.
 # aot_add_plugin_test(ID NAME arguments..): a ctest, ID_NAME, that runs `aothost arguments..` with the plugin ID.
 include_guard()
 set(AOT_PLUGIN_VERSION_SCRIPT ${CMAKE_BINARY_DIR}/plugin.map)

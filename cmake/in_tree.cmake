@@ -3,15 +3,15 @@
 include_guard()
 set(aothost_COMMAND $<TARGET_FILE:aothost>)
 
-# Plugins of the tree link plugins/common, land where the built host looks, and are installed beside it.
+# Plugins of the tree link the kit, land where the built host looks, and are installed beside it.
 function(aot_register_in_tree_plugin id) # ID LIBS..
-  target_link_libraries(${id} PRIVATE aot_common)
+  target_link_libraries(${id} PRIVATE aot_kit)
   set_target_properties(${id} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/aothost)
   add_dependencies(aot_plugins ${id})
   add_library(${id}_parts STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${id}>)
   set_target_properties(${id}_parts PROPERTIES LINKER_LANGUAGE C)
   target_include_directories(${id}_parts INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${id}_parts INTERFACE ${ARGN} aot_common)
+  target_link_libraries(${id}_parts INTERFACE ${ARGN} aot_kit)
   set(package aothost-plugins-core)
   if(AOT_PACKAGE_OF_${id})
     set(package ${AOT_PACKAGE_OF_${id}})
@@ -24,6 +24,6 @@ function(aot_add_unit_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${ARG_LIBS} aot_common aot_plugin_api PkgConfig::CMOCKA m)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} aot_kit aot_plugin_api PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -27,13 +27,13 @@
 #include <ir/program.h>
 #include <ir/saved_slots.h>
 #include <ir/tables.h>
-#include <pipeline/backend_route.h>
-#include <pipeline/cache_folder.h>
-#include <pipeline/cancel.h>
-#include <pipeline/environment.h>
-#include <pipeline/kernel_guards.h>
-#include <pipeline/run_ranks.h>
-#include <pipeline/record.h>
+#include <compiler/backend_route.h>
+#include <cache/cache_folder.h>
+#include <sandbox/cancel.h>
+#include <process/environment.h>
+#include <sandbox/kernel_guards.h>
+#include <compiler/run_ranks.h>
+#include <sandbox/record.h>
 #include <stddef.h>
 #include <string.h>
 

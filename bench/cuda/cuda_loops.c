@@ -6,10 +6,10 @@
  * the first line is the limit that shares refer to.
  *
  * --tune runs other schedules of each loop, too; --text prints the text, and needs no GPU. */
-#include "common/cuda/nvrtc.h"
-#include "common/cuda/symbols.h"
-#include "common/loops/loop_print.h"
-#include "common/random/philox.h"
+#include "kit/cuda/nvrtc.h"
+#include "kit/cuda/symbols.h"
+#include "kit/loops/loop_print.h"
+#include "kit/random/philox.h"
 #include "gpu_facts.h"
 #include "gpt2_loops.h"
 #include <aot/inline.h>

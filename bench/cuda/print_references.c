@@ -1,5 +1,5 @@
 /* Prints the C of the loops that cuda_loops measures: its references, compiled into it. */
-#include "common/loops/loop.h"
+#include "kit/loops/loop.h"
 #include "gpt2_loops.h"
 #include <stdio.h>
 

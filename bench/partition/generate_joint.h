@@ -2,7 +2,7 @@
 #ifndef BENCH_GENERATE_JOINT_H
 #define BENCH_GENERATE_JOINT_H
 
-#include "joint/joint_arrays.h"
+#include "kit/graph/joint_arrays.h"
 
 enum {
   GJ_LAYERS, /* transformer layers: norm, products, pointwise, views; every backward reads its layer */

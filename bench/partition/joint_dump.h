@@ -11,7 +11,7 @@
 #ifndef BENCH_JOINT_DUMP_H
 #define BENCH_JOINT_DUMP_H
 
-#include "joint/joint_arrays.h"
+#include "kit/graph/joint_arrays.h"
 
 #include <jansson.h>
 

@@ -14,7 +14,7 @@
 #include "generate_joint.h"
 #include "joint_dump.h"
 
-#include "joint/split.h"
+#include "kit/graph/split.h"
 #include "partition-mincut/mincut.h"
 #include "partition-mincut/op_lists.h"
 

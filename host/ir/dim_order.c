@@ -6,7 +6,7 @@
  * as children are older rows. O(rows + leaves) after leaves were made or removed, O(1) otherwise. */
 #include <ir/dim_order.h>
 #include <ir/program_store.h>
-#include <joint/snap_expr.h>
+#include <kit/graph/snap_expr.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * A row is (operator, operands), found by hash if there is an equal one, and carries its bounds, its hint and how large it
  * is when written out. Terms are kept in structural order, so that equal sums and products are equal rows. */
 #include <ir/dim_terms.h>
-#include <joint/snap_expr.h>
+#include <kit/graph/snap_expr.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

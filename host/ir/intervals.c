@@ -1,7 +1,7 @@
 #include <ir/intervals.h>
 
 #include <aot/graph.h>
-#include <joint/snap_expr.h>
+#include <kit/graph/snap_expr.h>
 
 static const aoth_interval_t any = {INT64_MIN, INT64_MAX};
 

@@ -2,9 +2,9 @@
 
 #include <aot/inline.h>
 #include <ir/program_store.h>
-#include <joint/copy_nodes.h>
-#include <joint/joint_error.h>
-#include <joint/split.h>
+#include <kit/graph/copy_nodes.h>
+#include <kit/graph/joint_error.h>
+#include <kit/graph/split.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A joint graph becomes a forward and a backward graph, given what to save (aot/partition.h).
  *
- * Which node runs where follows from the saved values (joint/split.h). Ports keep role, index and name: the forward has
+ * Which node runs where follows from the saved values (kit/graph/split.h). Ports keep role, index and name: the forward has
  * the joint graph's inputs but the tangents, its forward outputs, then a SAVED slot each; the backward has the leaves
  * that it reads, the slots, the tangents, and the gradients. A leaf that the forward updates, and an input that comes
  * with the call, reach the backward in a slot. What is saved of a larger tensor is copied, so that a slot holds no more

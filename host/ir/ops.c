@@ -7,7 +7,7 @@
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
 #include <ir/ops_store.h>
-#include <ir/schema_text.h>
+#include <ir/text/schema_text.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL

@@ -20,7 +20,7 @@
 #include <ir/program.h>
 #include <ir/redo.h>
 #include <ir/tables.h>
-#include <ir/words.h>
+#include <ir/text/words.h>
 
 #define NONE AOT_NO_ID
 

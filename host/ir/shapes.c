@@ -17,7 +17,7 @@
  * Division and modulo round towards minus infinity (Python). Cost: O(1) a call, amortised. */
 #include <aot/inline.h>
 #include <ir/dim_terms.h>
-#include <joint/snap_expr.h>
+#include <kit/graph/snap_expr.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 
 #include <aot/inline.h>
 #include <ir/aliasing.h>
-#include <pipeline/compile.h>
-#include <pipeline/crash.h>
-#include <pipeline/run_ranks.h>
+#include <compiler/compile.h>
+#include <process/crash.h>
+#include <compiler/run_ranks.h>
 #include <step/tensor.h>
 #include <stdlib.h>
 #include <string.h>

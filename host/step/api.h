@@ -3,7 +3,7 @@
 #define AOTH_API_H
 
 #include <include/aothost.h>
-#include <pipeline/pipeline.h>
+#include <config/pipeline.h>
 #include <step/step.h>
 
 /* A handle over a session and a checked pipeline that stay the caller's. NULL: no memory, told. */

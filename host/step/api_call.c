@@ -2,7 +2,7 @@
 #include <step/api_handle.h>
 
 #include <aot/inline.h>
-#include <pipeline/run_ranks.h>
+#include <compiler/run_ranks.h>
 #include <step/tensor.h>
 #include <stdlib.h>
 #include <string.h>

@@ -129,7 +129,7 @@ static int paint(finding_t *f, uint32_t first, uint32_t last, uintptr_t begin, u
 }
 
 /* The size that all elements of a run are, and lie at multiples of; else 1. */
-static uint64_t common_unit(const finding_t *f, uint32_t first, uint32_t last) {
+static uint64_t kit_unit(const finding_t *f, uint32_t first, uint32_t last) {
   uint64_t size = aot_dtype_size(f->m[first].in->given->dtype);
   for (uint32_t i = first; i < last; i++)
     if (aot_dtype_size(f->m[i].in->given->dtype) != size || (f->m[i].begin - f->m[first].begin) % size) return 1;
@@ -145,7 +145,7 @@ static aot_status_t join_overlapping(finding_t *f) {
       written |= f->m[last].traits & AOTH_INPUT_WRITTEN;
     }
     if (last == first + 1 || !written) continue;
-    if (!paint(f, first, last, f->m[first].begin, end, common_unit(f, first, last))) return no_memory(f);
+    if (!paint(f, first, last, f->m[first].begin, end, kit_unit(f, first, last))) return no_memory(f);
   }
   return AOT_OK;
 }

@@ -2,7 +2,7 @@
 #include <step/step.h>
 
 #include <aot/inline.h>
-#include <ir/words.h>
+#include <ir/text/words.h>
 #include <step/compare.h>
 #include <step/step_ports.h>
 #include <step/variants.h>

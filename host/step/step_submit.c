@@ -2,7 +2,7 @@
 #include <step/step_ports.h>
 
 #include <aot/inline.h>
-#include <ir/words.h>
+#include <ir/text/words.h>
 #include <string.h>
 
 int aoth_step_is_at_home(const aoth_step_call_t *c, uint32_t output) {

@@ -4,7 +4,7 @@
 #include "outline.h"
 #include "worth.h"
 
-#include "joint/snap_births.h"
+#include "kit/graph/snap_births.h"
 #include <aot/ext/report.h>
 #include <aot/graph.h>
 #include <aot/inline.h>

@@ -1,7 +1,7 @@
 #include "outline.h"
 
 #include "convex.h"
-#include "joint/copy_nodes.h"
+#include "kit/graph/copy_nodes.h"
 #include <aot/inline.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 #include "wires.h"
 
 #include "convex.h"
-#include "joint/snap_expr.h"
+#include "kit/graph/snap_expr.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "at_emit.h"
 
-#include "common/emit/emit_layout.h"
+#include "kit/emit/emit_layout.h"
 
 #include <string.h>
 

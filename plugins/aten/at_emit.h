@@ -1,4 +1,4 @@
-/* What rewriting rules work with: the common emitter (common/emit/emit.h), which is the only way from them to the host,
+/* What rewriting rules work with: the common emitter (kit/emit/emit.h), which is the only way from them to the host,
  * and dimension arithmetic and layouts as shape rules have them.
  *
  *     em_x_t y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
@@ -9,7 +9,7 @@
 #define AT_EMIT_H
 
 #include "at_row.h"
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 #include "shape.h"
 
 /* What rules know besides the emitter. */

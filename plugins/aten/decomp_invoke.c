@@ -1,6 +1,6 @@
 /* invoke_subgraph: its body in its place, for who cannot call one. */
 #include "rewrites.h"
-#include "common/emit/inline_body.h"
+#include "kit/emit/inline_body.h"
 
 aot_status_t at_dc_invoke_subgraph(em_t *e, aot_value_t *out) {
   enum { FIRST = 2 };

@@ -10,7 +10,7 @@
  * PyTorch associates an associative_scan in a tree; sums may round differently. The body is traced with slices that lie
  * contiguously: operands of a copy are brought into the order that it was traced with. */
 #include "at_formula.h"
-#include "common/emit/inline_body.h"
+#include "kit/emit/inline_body.h"
 
 /* Copies of nodes, at most; a longer loop is one that a backend must run. */
 #define MOST_COPIES (1 << 15)

@@ -11,7 +11,7 @@
 #define AT_DERIVE_H
 
 #include "at_row.h"
-#include "common/schema/schema.h"
+#include "kit/schema/schema.h"
 
 /* The parsed schema of any row and its text, in that memory. A derived row's is made of that of its operator, which
  * stands before it and is described in descs (one a row of at_rows) by then. Errors as of sch_parse; *out_text then

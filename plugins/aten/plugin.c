@@ -1,7 +1,7 @@
 /* The unit: parses every schema of ops.def at create(), and connects the rules to the host. */
 #include "at_emit.h"
 #include "at_row.h"
-#include "common/schema/schema.h"
+#include "kit/schema/schema.h"
 #include "derive.h"
 #include "lazy_bits.h"
 #include "rewrites.h"

@@ -7,7 +7,7 @@
  * A graph's ports keep their types: its outputs are cast back, so what is outside of it sees nothing of this. */
 #include "autocast.h"
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 #include <string.h>
 
 typedef struct walk {

@@ -1,5 +1,5 @@
 /* What a derivative rule works with: the node it differentiates, and functions that put backward nodes at the end of
- * the joint graph. This header and ag_emit.c, over the common emitter (common/emit/emit.h), are the only way from rules
+ * the joint graph. This header and ag_emit.c, over the common emitter (kit/emit/emit.h), are the only way from rules
  * to the host.
  *
  * Everything that a rule computes with is an argument (em_x_t): a tensor (VALUE), a number (INT, also symbolic, FLOAT,
@@ -11,7 +11,7 @@
 #ifndef AG_EMIT_H
 #define AG_EMIT_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 #define AG_MAX_LETS 8
 

@@ -1,6 +1,6 @@
 #include "effect_nodes.h"
 
-#include "joint/snap_births.h"
+#include "kit/graph/snap_births.h"
 #include <aot/snapshot.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The graph that a joint graph begins as: a copy of the forward's inputs and nodes. */
 #include "joint.h"
-#include "joint/copy_nodes.h"
+#include "kit/graph/copy_nodes.h"
 
 void ag_joint_begin(ag_joint_t *j, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t forward) {
   *j = (ag_joint_t){.a = em_make(host, ctx, prog, (aot_graph_t){AOT_NO_ID}), .forward = forward};

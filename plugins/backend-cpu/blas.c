@@ -1,6 +1,6 @@
 #include "blas.h"
 
-#include "common/blas/openblas.h"
+#include "kit/blas/openblas.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #include "codecache.h"
 
-#include "common/kept/sealed_file.h"
-#include "common/kept/work_folder.h"
+#include "kit/base/sealed_file.h"
+#include "kit/base/work_folder.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

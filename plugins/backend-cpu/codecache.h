@@ -8,7 +8,7 @@
 #ifndef BC_CODECACHE_H
 #define BC_CODECACHE_H
 
-#include "common/lowering/schedule.h"
+#include "kit/lowering/schedule.h"
 #include "workers.h"
 
 typedef struct bc_cache {

@@ -1,10 +1,10 @@
 #include "exec.h"
 
 #include "blas.h"
-#include "common/lowering/ports.h"
-#include "common/lowering/run_parts.h"
-#include "common/lowering/step_times.h"
-#include "common/lowering/watch.h"
+#include "kit/lowering/ports.h"
+#include "kit/lowering/run_parts.h"
+#include "kit/lowering/step_times.h"
+#include "kit/lowering/watch.h"
 #include "functions.h"
 #include "target.h"
 #include <aot/graph.h>

@@ -3,14 +3,14 @@
 #define BC_EXEC_H
 
 #include "codecache.h"
-#include "common/hostcall/host_call.h"
+#include "kit/base/host_call.h"
 #include <aot/backend.h>
 #include <aot/ext/profile.h>
 
 typedef struct bc_program bc_program_t;
 
 /* Everything that can be prepared before a call: schedules at the hints of the symbols, and the code of their
- * loops. The block passed sn_check, and is borrowed. Kernels that are not in common/kernels are looked up in `world`.
+ * loops. The block passed sn_check, and is borrowed. Kernels that are not in kit/reference are looked up in `world`.
  * When there is no compiler *out_warning holds why, and the program runs without generated code; its text is empty
  * otherwise. threads 0: one a processor. */
 aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world, bc_cache_t *cache, int64_t threads,

@@ -1,4 +1,4 @@
-/* exp of float32 for rows, as generated loops have it (common/loops/loop_prelude.c), within 2 ulp. What is masked is zero
+/* exp of float32 for rows, as generated loops have it (kit/loops/loop_prelude.c), within 2 ulp. What is masked is zero
  * by choice, not by underflow, which takes a processor a hundred cycles. */
 #ifndef BC_EXP_F32_H
 #define BC_EXP_F32_H

@@ -10,8 +10,8 @@
 #define BC_FUNCTIONS_H
 
 #include "codecache.h"
-#include "common/loops/loop.h"
-#include "common/lowering/schedule.h"
+#include "kit/loops/loop.h"
+#include "kit/lowering/schedule.h"
 
 typedef struct bc_function {
   char name[32];

@@ -1,6 +1,6 @@
 #include "group_across.h"
 
-#include "common/kernels/rk_core.h"
+#include "kit/reference/rk_core.h"
 
 aot_status_t bc_across_add(lw_build_t *b, uint32_t store, uint32_t n_parts, const lw_tensor_t *result,
                            bc_across_t *out) {

@@ -3,7 +3,7 @@
 #ifndef BC_GROUP_ACROSS_H
 #define BC_GROUP_ACROSS_H
 
-#include "common/lowering/lower.h"
+#include "kit/lowering/lower.h"
 
 typedef struct bc_across {
   uint32_t store; /* access of the loop */

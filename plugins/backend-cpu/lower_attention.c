@@ -4,7 +4,7 @@
  * follow need no copy either. */
 #include "attention_halves.h"
 #include "attention_kernels.h"
-#include "common/lowering/attention_call.h"
+#include "kit/lowering/attention_call.h"
 #include "target.h"
 
 #include <stdatomic.h>

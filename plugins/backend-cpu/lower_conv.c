@@ -4,7 +4,7 @@
  *
  * A transposed convolution is the gradient of a convolution towards its input, and has gradients of the same kind. So
  * three directions over one description serve them all. */
-#include "common/lowering/conv_call.h"
+#include "kit/lowering/conv_call.h"
 #include "conv_kernels.h"
 #include "depthwise_kernels.h"
 #include "divided_conv.h"

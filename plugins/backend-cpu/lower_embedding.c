@@ -1,5 +1,5 @@
 /* The gradient of an embedding: of halves as floats (lower_half.c), which a loop adds, or where it cannot a kernel. */
-#include "common/lowering/group_loop.h"
+#include "kit/lowering/group_loop.h"
 #include "target.h"
 
 /* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */

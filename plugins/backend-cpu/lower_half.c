@@ -1,6 +1,6 @@
 /* Halves as floats: steps that convert a tensor, for what is computed in float and rounded once; and lowerings that know
  * floats alone, for halves. */
-#include "common/lowering/transaction.h"
+#include "kit/lowering/transaction.h"
 #include "half_kernels.h"
 #include "target.h"
 

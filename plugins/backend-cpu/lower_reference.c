@@ -1,6 +1,6 @@
 /* Whatever no lowering takes, of halves neither as floats, is run by a kernel where it stands. */
-#include "common/lowering/kernel_step.h"
-#include "common/lowering/transaction.h"
+#include "kit/lowering/kernel_step.h"
+#include "kit/lowering/transaction.h"
 #include "target.h"
 
 static aot_status_t run_kernel(const lw_frame_t *f, void *payload) { return lw_run_kernel(payload, f->base, f->error); }

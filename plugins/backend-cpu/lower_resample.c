@@ -1,6 +1,6 @@
 /* Images resized along one dimension or two: nearest, linear and cubic of contiguous float32, by plane. Three dimensions, bytes,
  * halves: the reference kernel. */
-#include "common/kernels/rk_taps.h"
+#include "kit/reference/rk_taps.h"
 #include "resample_kernels.h"
 #include "target.h"
 

@@ -5,7 +5,7 @@
 
 #include "onednn_kernels.h"
 
-#include "common/blas/onednn.h"
+#include "kit/blas/onednn.h"
 
 typedef struct bc_dnn_call {
   dnnl_primitive_t primitive;

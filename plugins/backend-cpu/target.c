@@ -1,7 +1,7 @@
 /* What the CPU does with the steps that every target has: copies, zeros, sums in place; and its lowerings. */
 #include "target.h"
 
-#include "common/lowering/region_steps.h"
+#include "kit/lowering/region_steps.h"
 #include "half_kernels.h"
 
 #include <string.h>

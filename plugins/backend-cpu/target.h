@@ -2,7 +2,7 @@
 #ifndef BC_TARGET_H
 #define BC_TARGET_H
 
-#include "common/lowering/group_loop.h"
+#include "kit/lowering/group_loop.h"
 #include "workers.h"
 
 extern const lw_target_t bc_cpu;

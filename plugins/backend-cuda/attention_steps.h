@@ -4,7 +4,7 @@
 #define GC_ATTENTION_STEPS_H
 
 #include "attention_graphs.h"
-#include "common/lowering/attention_call.h"
+#include "kit/lowering/attention_call.h"
 #include "gpu_target.h"
 #include "kept_for_later.h"
 

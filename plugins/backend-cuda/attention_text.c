@@ -1,7 +1,7 @@
 #include "attention_text.h"
 
 #include "attention_kernel_texts.h"
-#include "common/loops/loop_print.h"
+#include "kit/loops/loop_print.h"
 #include "matrix_text.h"
 #include <aot/base.h>
 #include <string.h>

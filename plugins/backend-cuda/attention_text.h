@@ -18,7 +18,7 @@
 #define GC_ATTENTION_TEXT_H
 
 #include "attention_graphs.h"
-#include "common/loops/loop.h"
+#include "kit/loops/loop.h"
 
 enum { GC_OWN_OUTPUT, GC_OWN_QUERIES, GC_OWN_KEYS, GC_OWN_N_KINDS };
 

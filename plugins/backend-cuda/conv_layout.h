@@ -3,7 +3,7 @@
 #ifndef GC_CONV_LAYOUT_H
 #define GC_CONV_LAYOUT_H
 
-#include "common/lowering/lower.h"
+#include "kit/lowering/lower.h"
 
 int gc_is_channels_last(const lw_tensor_t *t);
 lw_tensor_t gc_laid_out(const lw_tensor_t *t, int channels_last); /* anew, without holes; without memory */

@@ -1,6 +1,6 @@
 #include "conv_text.h"
 
-#include "common/loops/loop_print.h"
+#include "kit/loops/loop_print.h"
 #include <aot/base.h>
 
 enum { THREADS = 256, TEAM = 128 }; /* of a block: one an element; all for one */

@@ -1,6 +1,6 @@
 #include "cublaslt.h"
 
-#include "common/cuda/symbols.h"
+#include "kit/cuda/symbols.h"
 #include <aot/base.h>
 #include <aot/inline.h>
 #include <dlfcn.h>

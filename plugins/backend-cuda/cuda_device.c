@@ -1,6 +1,6 @@
 #include "cuda_device.h"
 
-#include "common/ranks/launcher.h"
+#include "kit/ranks/launcher.h"
 #include <aot/inline.h>
 #include <limits.h>
 #include <stdarg.h>

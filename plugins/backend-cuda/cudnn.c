@@ -1,6 +1,6 @@
 #include "cudnn.h"
 
-#include "common/cuda/symbols.h"
+#include "kit/cuda/symbols.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "cudnn_graph.h"
 
-#include "common/loops/loop_print.h"
+#include "kit/loops/loop_print.h"
 #include <aot/inline.h>
 #include <assert.h>
 #include <string.h>

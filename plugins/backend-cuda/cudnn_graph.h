@@ -3,7 +3,7 @@
 #ifndef GC_CUDNN_GRAPH_H
 #define GC_CUDNN_GRAPH_H
 
-#include "common/loops/loop.h"
+#include "kit/loops/loop.h"
 
 enum { GC_DNN_MAX_RANK = 5, GC_DNN_MAX_TENSORS = 48, GC_DNN_MAX_OPS = 32, GC_DNN_ALIGN = 16 /* bytes */ };
 

@@ -1,6 +1,6 @@
 #include "depthwise_text.h"
 
-#include "common/loops/loop_print.h"
+#include "kit/loops/loop_print.h"
 #include <aot/base.h>
 #include <string.h>
 

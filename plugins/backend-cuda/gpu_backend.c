@@ -2,16 +2,16 @@
 #include "gpu_backend.h"
 
 #include "attention_graphs.h"
-#include "common/lowering/artifact.h"
-#include "common/lowering/attention_call.h"
-#include "common/lowering/lower.h"
-#include "common/lowering/refusals.h"
+#include "kit/lowering/artifact.h"
+#include "kit/lowering/attention_call.h"
+#include "kit/lowering/lower.h"
+#include "kit/lowering/refusals.h"
 #include "gpu_attention.h"
 #include "gpu_errors.h"
 #include "gpu_exe.h"
 #include "gpu_planning.h"
 #include "host_fallbacks.h"
-#include "joint/snap_births.h"
+#include "kit/graph/snap_births.h"
 #include <aot/ext/coverage.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/report.h>

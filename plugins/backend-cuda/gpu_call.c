@@ -1,8 +1,8 @@
 #include "gpu_call.h"
 
-#include "common/lowering/ports.h"
-#include "common/lowering/region_steps.h"
-#include "common/lowering/watch.h"
+#include "kit/lowering/ports.h"
+#include "kit/lowering/region_steps.h"
+#include "kit/lowering/watch.h"
 #include "gpu_clock.h"
 #include "gpu_errors.h"
 #include "gpu_settle.h"

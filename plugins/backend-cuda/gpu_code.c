@@ -1,6 +1,6 @@
 #include "gpu_code.h"
 
-#include "common/kept/sealed_file.h"
+#include "kit/base/sealed_file.h"
 #include "gpu_clock.h"
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,13 +2,13 @@
  * several threads, then found by name. A schedule keeps the place of a kernel, which is filled when it is compiled.
  *
  * The machine code of a unit is kept in the cache folder under a hash of its text, the compiler and the architecture
- * (common/kept/sealed_file.h), so that a second start compiles nothing. Where units begin is told by the names that
+ * (kit/base/sealed_file.h), so that a second start compiles nothing. Where units begin is told by the names that
  * are in them, so that another kernel makes another unit and leaves the others as they are. */
 #ifndef GC_CODE_H
 #define GC_CODE_H
 
-#include "common/cuda/nvrtc.h"
-#include "common/loops/loop.h"
+#include "kit/cuda/nvrtc.h"
+#include "kit/loops/loop.h"
 #include "driver.h"
 
 typedef struct gc_kernel {

@@ -3,8 +3,8 @@
  * ones; what it does not take, or where it is missing, by other kernels of their own. */
 #include "gpu_conv.h"
 
-#include "common/lowering/conv_call.h"
-#include "common/lowering/transaction.h"
+#include "kit/lowering/conv_call.h"
+#include "kit/lowering/transaction.h"
 #include "conv_layout.h"
 #include "conv_text.h"
 #include "depthwise_text.h"

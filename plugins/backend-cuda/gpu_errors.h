@@ -2,7 +2,7 @@
 #ifndef GC_GPU_ERRORS_H
 #define GC_GPU_ERRORS_H
 
-#include "common/lowering/schedule.h"
+#include "kit/lowering/schedule.h"
 #include <aot/host.h>
 
 /* Gives back `status`. */

@@ -3,9 +3,9 @@
 #ifndef GC_GPU_EXE_H
 #define GC_GPU_EXE_H
 
-#include "common/custom/custom.h"
-#include "common/lowering/program_parts.h"
-#include "common/lowering/schedule.h"
+#include "kit/custom/custom.h"
+#include "kit/lowering/program_parts.h"
+#include "kit/lowering/schedule.h"
 #include "cuda_device.h"
 #include "gpu_profile.h"
 #include "gpu_target.h"

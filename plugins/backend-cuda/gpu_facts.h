@@ -2,8 +2,8 @@
 #ifndef GC_GPU_FACTS_H
 #define GC_GPU_FACTS_H
 
-#include "common/cost/node_costs.h"
-#include "common/loops/loop.h"
+#include "kit/model/node_costs.h"
+#include "kit/loops/loop.h"
 #include "driver.h"
 
 typedef struct gc_facts {

@@ -2,7 +2,7 @@
 #ifndef GC_GPU_LIBRARIES_H
 #define GC_GPU_LIBRARIES_H
 
-#include "common/cuda/nvrtc.h"
+#include "kit/cuda/nvrtc.h"
 #include "cublaslt.h"
 #include "cuda_device.h"
 #include "cudnn.h"

@@ -2,7 +2,7 @@
 #ifndef GC_GPU_MASKS_H
 #define GC_GPU_MASKS_H
 
-#include "common/lowering/attention_call.h"
+#include "kit/lowering/attention_call.h"
 #include "gpu_target.h"
 #include "kept_for_later.h"
 

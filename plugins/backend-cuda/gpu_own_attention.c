@@ -2,7 +2,7 @@
 
 #include "attention_steps.h"
 #include "attention_text.h"
-#include "common/lowering/spared_draws.h"
+#include "kit/lowering/spared_draws.h"
 #include "own_kernel.h"
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef GC_GPU_OWN_ATTENTION_H
 #define GC_GPU_OWN_ATTENTION_H
 
-#include "common/lowering/attention_call.h"
+#include "kit/lowering/attention_call.h"
 
 /* lw_target_t.draws: what such a call is told to keep. */
 uint32_t gc_own_attention_draws(lw_build_t *b);

@@ -1,6 +1,6 @@
 #include "gpu_parts.h"
 
-#include "common/lowering/run_parts.h"
+#include "kit/lowering/run_parts.h"
 #include "gpu_call.h"
 #include "gpu_settle.h"
 #include <aot/inline.h>

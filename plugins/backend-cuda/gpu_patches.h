@@ -3,7 +3,7 @@
 #ifndef GC_GPU_PATCHES_H
 #define GC_GPU_PATCHES_H
 
-#include "common/lowering/conv_call.h"
+#include "kit/lowering/conv_call.h"
 
 /* t: by GC_CONV_*, as a convolution's; one more than one pixel large. */
 int gc_is_patches(const lw_conv_t *call, const lw_tensor_t *t);

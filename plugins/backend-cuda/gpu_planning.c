@@ -1,7 +1,7 @@
 #include "gpu_planning.h"
 
-#include "common/lowering/lowering_costs.h"
-#include "common/lowering/planned_memory.h"
+#include "kit/lowering/lowering_costs.h"
+#include "kit/lowering/planned_memory.h"
 #include "gpu_errors.h"
 #include "gpu_target.h"
 #include <aot/ext/kernels.h>

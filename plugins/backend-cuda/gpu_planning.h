@@ -3,7 +3,7 @@
 #ifndef GC_GPU_PLANNING_H
 #define GC_GPU_PLANNING_H
 
-#include "common/memory/rows.h"
+#include "kit/model/rows.h"
 #include "gpu_facts.h"
 #include "gpu_options.h"
 #include <aot/host.h>

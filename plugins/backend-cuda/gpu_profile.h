@@ -3,7 +3,7 @@
 #ifndef GC_GPU_PROFILE_H
 #define GC_GPU_PROFILE_H
 
-#include "common/lowering/step_times.h"
+#include "kit/lowering/step_times.h"
 #include "driver.h"
 #include <aot/ext/profile.h>
 

@@ -1,10 +1,10 @@
 #include "gpu_target.h"
 
 #include "product_step.h"
-#include "common/lowering/kernel_step.h"
-#include "common/lowering/region_steps.h"
-#include "common/lowering/transaction.h"
-#include "common/tensor/geometry.h"
+#include "kit/lowering/kernel_step.h"
+#include "kit/lowering/region_steps.h"
+#include "kit/lowering/transaction.h"
+#include "kit/base/geometry.h"
 #include "cuda_device.h"
 #include "gpu_attention.h"
 #include "gpu_conv.h"
@@ -218,7 +218,7 @@ const char *gc_step_name(const lw_step_t *step) {
   return strncmp(step->kernel, "run_", 4) == 0 ? step->kernel + 4 : step->kernel;
 }
 
-/* lp_told_i64 (common/loops/loop_prelude_cuda.c), backwards */
+/* lp_told_i64 (kit/loops/loop_prelude_cuda.c), backwards */
 static int64_t told_index(int64_t word) { return word & 1 ? -(word >> 1) : (word >> 1) - 1; }
 
 static aot_status_t tell_index(const loop_step_t *p, int64_t index, lw_error_t *error) {

@@ -1,17 +1,17 @@
-/* A GPU as a target of lowering (common/lowering): steps that put work on a stream.
+/* A GPU as a target of lowering (kit/lowering): steps that put work on a stream.
  *
- *     loop        a generated kernel (common/loops), compiled by NVRTC
+ *     loop        a generated kernel (kit/loops), compiled by NVRTC
  *     product     cuBLASLt
  *     attention   cuDNN (gpu_attention.h), or kernels of its own (gpu_own_attention.h)
  *     convolution cuDNN, or kernels of their own (gpu_conv.c)
  *     copy, add   generated kernels of one instruction; dense copies by the driver
- *     jump        the host waits for what decides, and goes on with another step (common/lowering/region_steps.h)
+ *     jump        the host waits for what decides, and goes on with another step (kit/lowering/region_steps.h)
  *     kernel      what nothing else takes runs on the host: operands there, results back, both on the stream */
 #ifndef GC_TARGET_H
 #define GC_TARGET_H
 
 #include "gpu_code.h"
-#include "common/lowering/group_loop.h"
+#include "kit/lowering/group_loop.h"
 #include "cudnn.h"
 #include "gpu_beside.h"
 #include "gpu_options.h"

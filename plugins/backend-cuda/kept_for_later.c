@@ -1,6 +1,6 @@
 #include "kept_for_later.h"
 
-#include "common/lowering/transaction.h"
+#include "kit/lowering/transaction.h"
 #include <assert.h>
 #include <xxhash.h>
 

@@ -4,7 +4,7 @@
 #ifndef GC_KEPT_FOR_LATER_H
 #define GC_KEPT_FOR_LATER_H
 
-#include "common/lowering/lower.h"
+#include "kit/lowering/lower.h"
 
 typedef struct gc_kept { /* begins an item */
   struct gc_kept *next;  /* of its bucket */

@@ -1,6 +1,6 @@
 #include "mask_text.h"
 
-#include "common/loops/loop_print.h"
+#include "kit/loops/loop_print.h"
 #include <aot/base.h>
 
 enum { THREADS = 128 };

@@ -7,7 +7,7 @@
 #ifndef GC_MASK_TEXT_H
 #define GC_MASK_TEXT_H
 
-#include "common/loops/loop.h"
+#include "kit/loops/loop.h"
 
 enum { GC_MASK_BIAS = 1, GC_MASK_HIDE, GC_MASK_WEIGH };
 typedef struct gc_mask_kernel {

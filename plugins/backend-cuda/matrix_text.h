@@ -1,5 +1,5 @@
 /* What kernels of matrices of halves are written with (attention_text.h): tensor cores, by warps, on capability 8.0 and
- * later. PTX ISA, "Warp-level matrix instructions": mma.m16n8k16, ldmatrix. On the CPU common/cuda-shim stands for it.
+ * later. PTX ISA, "Warp-level matrix instructions": mma.m16n8k16, ldmatrix. On the CPU kit/cuda stands for it.
  *
  *     lp_product_bf16(d, a, b)     d (16 x 8, float) += a (16 x 16) b (16 x 8)
  *     lp_load_matrices(to, at)     four of 8 x 8; thread 8 k + i of a warp says where row i of matrix k lies
@@ -12,7 +12,7 @@
 #ifndef GC_MATRIX_TEXT_H
 #define GC_MATRIX_TEXT_H
 
-#include "common/loops/loop.h"
+#include "kit/loops/loop.h"
 
 /* Before the first kernel that needs it; once more does no harm. */
 void gc_print_matrices(lp_text_t *out);

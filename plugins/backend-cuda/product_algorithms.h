@@ -7,7 +7,7 @@
 #ifndef GC_PRODUCT_ALGORITHMS_H
 #define GC_PRODUCT_ALGORITHMS_H
 
-#include "common/kept/sealed_file.h"
+#include "kit/base/sealed_file.h"
 #include "product_timing.h"
 
 enum { GC_ALGORITHMS_FIRST, GC_ALGORITHMS_TIME, GC_ALGORITHMS_LOAD }; /* how they are chosen */

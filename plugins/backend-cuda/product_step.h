@@ -3,7 +3,7 @@
 #ifndef GC_PRODUCT_STEP_H
 #define GC_PRODUCT_STEP_H
 
-#include "common/lowering/lower.h"
+#include "kit/lowering/lower.h"
 
 /* lw_target_t.product */
 aot_status_t gc_lower_product(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,

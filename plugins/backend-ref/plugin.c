@@ -1,8 +1,8 @@
 /* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block,
  * unchanged. */
-#include "common/cost/node_costs.h"
-#include "joint/snap_births.h"
-#include "common/snapshot/snap_check.h"
+#include "kit/model/node_costs.h"
+#include "kit/graph/snap_births.h"
+#include "kit/graph/snap_check.h"
 #include "ref_exec.h"
 #include "ref_region.h"
 #include <aot/backend.h>

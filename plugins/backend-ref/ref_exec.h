@@ -8,10 +8,10 @@
 #ifndef REF_EXEC_H
 #define REF_EXEC_H
 
-#include "common/custom/custom.h"
-#include "common/hostcall/host_call.h"
-#include "common/kernels/rk.h"
-#include "common/memory/rows.h"
+#include "kit/custom/custom.h"
+#include "kit/base/host_call.h"
+#include "kit/reference/rk.h"
+#include "kit/model/rows.h"
 #include <aot/snapshot.h>
 
 typedef struct rf_program rf_program_t;
@@ -29,7 +29,7 @@ typedef struct rf_stats {
 } rf_stats_t;
 
 /* Check and prepare. The bytes are borrowed until rf_destroy; when they are not 8-byte aligned they are copied. Kernels
- * that are not in common/kernels are looked up in `world`. */
+ * that are not in kit/reference are looked up in `world`. */
 aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program_t **out,
                      rf_error_t *error);
 void rf_destroy(rf_program_t *p);

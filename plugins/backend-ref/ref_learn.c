@@ -1,7 +1,7 @@
 /* Sizes and numbers that the run tells: results placed when their kernel knows their sizes, symbols bound from them. */
 #include "ref_state.h"
 
-#include "common/snapshot/snap_learn.h"
+#include "kit/graph/snap_learn.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>

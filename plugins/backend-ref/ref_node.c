@@ -5,8 +5,8 @@
  * result that is a graph output is computed straight into the caller's buffer. The few operators whose meaning hangs on
  * their argument's strides (as_strided) get that argument in its declared layout. */
 #include "ref_state.h"
-#include "common/finite/not_finite.h"
-#include "common/tensor/geometry.h"
+#include "kit/reference/not_finite.h"
+#include "kit/base/geometry.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <string.h>

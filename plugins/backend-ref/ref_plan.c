@@ -2,7 +2,7 @@
  * allocates and gives back is what a real run would, by the same code. */
 #include "ref_state.h"
 
-#include "common/snapshot/snap_graph.h"
+#include "kit/graph/snap_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Which nodes the interpreter runs, and why it refuses one. */
 #include "ref_state.h"
-#include "common/snapshot/snap_complex.h"
+#include "kit/graph/snap_complex.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef REF_STATE_H
 #define REF_STATE_H
 
-#include "common/memory/rows.h"
-#include "common/snapshot/snap_check.h"
+#include "kit/model/rows.h"
+#include "kit/graph/snap_check.h"
 #include "ref_exec.h"
 #include "ref_region.h"
 #include <aot/inline.h>

@@ -10,7 +10,7 @@
  * islands that pay. */
 #include "channels_last.h"
 
-#include "common/emit/emit_layout.h"
+#include "kit/emit/emit_layout.h"
 #include "islands.h"
 #include <aot/ext/trial.h>
 #include <string.h>

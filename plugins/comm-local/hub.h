@@ -3,7 +3,7 @@
 #ifndef CL_HUB_H
 #define CL_HUB_H
 
-#include "common/ranks/rank_group.h"
+#include "kit/ranks/rank_group.h"
 
 /* What goes wrong on purpose; numbers of exchanges from 1, 0: never. */
 typedef struct cl_faults {

@@ -3,7 +3,7 @@
 #ifndef CM_MPI_RANKS_H
 #define CM_MPI_RANKS_H
 
-#include "common/ranks/rank_group.h"
+#include "kit/ranks/rank_group.h"
 
 aot_status_t cm_join(uint64_t patience_ns, rn_transport_t *out, rn_error_t *error);
 

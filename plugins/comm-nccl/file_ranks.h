@@ -4,7 +4,7 @@
 #ifndef NL_FILE_RANKS_H
 #define NL_FILE_RANKS_H
 
-#include "common/ranks/rank_group.h"
+#include "kit/ranks/rank_group.h"
 
 #define FR_MOST_RANKS 64u
 

@@ -13,7 +13,7 @@
 #include "nccl.h"
 #include "windows.h"
 
-#include "common/ranks/rank_group.h"
+#include "kit/ranks/rank_group.h"
 #include <aot/ext/stream.h>
 #include <pthread.h>
 

@@ -13,7 +13,7 @@
 #ifndef NL_NCCL_RANKS_H
 #define NL_NCCL_RANKS_H
 
-#include "common/ranks/rank_group.h"
+#include "kit/ranks/rank_group.h"
 #include "nccl.h"
 #include "staging.h"
 

@@ -3,7 +3,7 @@
 #include "nccl_groups.h"
 #include "nccl_ranks.h"
 
-#include "common/ranks/launcher.h"
+#include "kit/ranks/launcher.h"
 #include <aot/describe.h>
 #include <aot/ext/collect_together.h>
 #include <aot/ext/env.h>

@@ -1,7 +1,7 @@
 #include "windows.h"
 
 #include "attempt.h"
-#include "common/cuda/symbols.h"
+#include "kit/cuda/symbols.h"
 #include <aot/inline.h>
 #include <dlfcn.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef SCHEMA_OP_H
 #define SCHEMA_OP_H
 
-#include "common/schema/schema.h"
+#include "kit/schema/schema.h"
 #include <aot/ext/declare.h>
 
 /* "ns::name.overload(..) -> .." becomes the operator ns.name.overload, without overload ns.name.default. Its flags

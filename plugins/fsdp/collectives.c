@@ -1,6 +1,6 @@
 #include "collectives.h"
 
-#include "common/tensor/geometry.h"
+#include "kit/base/geometry.h"
 #include <aot/ext/collect_together.h>
 #include <aot/inline.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "shard.h"
 
-#include "common/emit/emit.h"
-#include "common/ranks/reduce.h"
-#include "common/tensor/geometry.h"
+#include "kit/emit/emit.h"
+#include "kit/ranks/reduce.h"
+#include "kit/base/geometry.h"
 #include <aot/communicator.h>
 #include <aot/ext/ranks.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "regions.h"
 
 #include "rewriting.h"
-#include "common/emit/inline_body.h"
+#include "kit/emit/inline_body.h"
 
 /* Which argument is the body, where its operands begin, and which bool argument turns gradients on (-1: none). */
 typedef struct region_row {

@@ -1,7 +1,7 @@
 #include "order_effects.h"
 
 #include "rewriting.h"
-#include "joint/snap_births.h"
+#include "kit/graph/snap_births.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define FZ_REWRITING_H
 
 #include "alias_sets.h"
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 typedef struct fz_rewrite {
   const aot_host_t *host;

@@ -1,7 +1,7 @@
 #include "apply_hooks.h"
 
 #include "hook_report.h"
-#include "common/emit/emit_layout.h"
+#include "kit/emit/emit_layout.h"
 #include <aot/ext/saved.h>
 #include <aot/inline.h>
 #include <string.h>

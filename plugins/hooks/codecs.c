@@ -13,7 +13,7 @@
  * scales. An infinity or a NaN makes the whole tensor (row) NaN: the scale is. */
 #include "codecs.h"
 
-#include "common/emit/emit_layout.h"
+#include "kit/emit/emit_layout.h"
 
 #include <aot/inline.h>
 

@@ -2,7 +2,7 @@
 #ifndef HOOK_FAIL_H
 #define HOOK_FAIL_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 /* at: AOT_NO_ID: no value; file NULL: none. Keeps the status. */
 void hk_fail(em_t *e, aot_status_t status, const char *code, aot_str_t file, uint32_t line, aot_value_t at,

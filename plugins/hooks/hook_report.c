@@ -1,6 +1,6 @@
 #include "hook_report.h"
 
-#include "common/emit/emit_layout.h"
+#include "kit/emit/emit_layout.h"
 
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>

@@ -1,6 +1,6 @@
 /* build_emit.c - a node that the archive does not have. */
 #include "builder.h"
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 #include <aot/inline.h>
 
 aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args,

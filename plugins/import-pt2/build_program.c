@@ -6,7 +6,7 @@
  * line, its casts made explicit; so is an activation-checkpoint region, its nodes tagged. Linear in nodes and
  * arguments. */
 #include "builder.h"
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 #include <aot/inline.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef OPT_SCALAR_H
 #define OPT_SCALAR_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 typedef struct opt_scalar {
   em_x_t f64;

@@ -10,7 +10,7 @@
 #ifndef OV_EXCHANGE_H
 #define OV_EXCHANGE_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 /* Pieces that are added up one by one. Among more ranks a piece is small, and a ring's messages are larger. */
 enum { OV_MOST_PIECES = 16 };

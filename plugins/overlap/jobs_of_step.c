@@ -1,7 +1,7 @@
 #include "jobs_of_step.h"
 
-#include "common/cost/ask_costs.h"
-#include "common/cost/loop_times.h"
+#include "kit/model/ask_costs.h"
+#include "kit/model/loop_times.h"
 #include "memory_of_step.h"
 #include "step_nodes.h"
 #include "traffic.h"

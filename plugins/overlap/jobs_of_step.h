@@ -3,7 +3,7 @@
 #define OV_JOBS_OF_STEP_H
 
 #include "arrange.h"
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 #include "overlap_options.h"
 
 typedef struct ov_form { /* a collective that is waited for where it stands, and the one that is begun */

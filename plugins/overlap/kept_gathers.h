@@ -9,7 +9,7 @@
 #ifndef OV_KEPT_GATHERS_H
 #define OV_KEPT_GATHERS_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 /* In e's graph; adds to *io_n how many are left out. */
 aot_status_t ov_keep_gathers(em_t *e, uint32_t *io_n);

@@ -1,7 +1,7 @@
 #include "memory_of_step.h"
 
-#include "common/cost/ask_costs.h"
-#include "common/memory/sim_graph.h"
+#include "kit/model/ask_costs.h"
+#include "kit/model/sim_graph.h"
 #include <aot/snapshot.h>
 #include <stdlib.h>
 #include <string.h>

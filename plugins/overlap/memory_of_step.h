@@ -2,7 +2,7 @@
 #ifndef OV_MEMORY_OF_STEP_H
 #define OV_MEMORY_OF_STEP_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 #include <aot/snapshot.h>
 
 /* Of the snapshot's graphs; 0: it has none of that number. O(graphs). */

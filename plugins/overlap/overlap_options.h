@@ -2,7 +2,7 @@
 #ifndef OV_OVERLAP_OPTIONS_H
 #define OV_OVERLAP_OPTIONS_H
 
-#include "common/cost/node_costs.h"
+#include "kit/model/node_costs.h"
 #include "link_cost.h"
 
 typedef struct ov_options {

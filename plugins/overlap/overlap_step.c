@@ -3,7 +3,7 @@
 #include "apply_plan.h"
 #include "exchange.h"
 #include "jobs_of_step.h"
-#include "joint/snap_births.h"
+#include "kit/graph/snap_births.h"
 #include "kept_gathers.h"
 #include "step_nodes.h"
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef OV_STEP_NODES_H
 #define OV_STEP_NODES_H
 
-#include "common/emit/emit.h"
-#include "common/tensor/geometry.h"
+#include "kit/emit/emit.h"
+#include "kit/base/geometry.h"
 
 /* The node at hand, of an operator with this full name? */
 static inline int ov_is_node(const em_t *e, const char *name) { return aot_str_eq(e->desc->name, aot_str(name)); }

@@ -3,7 +3,7 @@
 #ifndef OV_TRAFFIC_H
 #define OV_TRAFFIC_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 #include "link_cost.h"
 
 enum { OV_ALL_RANKS, OV_ROW, OV_COLUMN, OV_N_DIMENSIONS };

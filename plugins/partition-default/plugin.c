@@ -1,8 +1,8 @@
 /* partition-default: the only file here that sees the plugin boundary. */
-#include "common/partition/save_all.h"
+#include "kit/partition/save_all.h"
 
-#include "common/partition/apply.h"
-#include "common/partition/region_split.h"
+#include "kit/partition/apply.h"
+#include "kit/partition/region_split.h"
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/partition.h>

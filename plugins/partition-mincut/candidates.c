@@ -1,7 +1,7 @@
 #include "candidates.h"
 
-#include "common/partition/save_all.h"
-#include "joint/split.h"
+#include "kit/partition/save_all.h"
+#include "kit/graph/split.h"
 #include "layers.h"
 #include "lower_bound.h"
 #include "parametric.h"

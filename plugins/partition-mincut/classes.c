@@ -2,7 +2,7 @@
 #include "mincut.h"
 #include "op_lists.h"
 
-#include "common/partition/tags.h"
+#include "kit/partition/tags.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <string.h>

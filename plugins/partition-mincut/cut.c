@@ -9,7 +9,7 @@
 #include "maxflow.h"
 #include "mincut.h"
 
-#include "common/partition/tags.h"
+#include "kit/partition/tags.h"
 #include <stdlib.h>
 
 enum { SOURCE, SINK, FIRST };

@@ -6,7 +6,7 @@
  * and it is no larger. What is made of parameters alone (a cast, a transpose) counts as the parameter. */
 #include "mincut.h"
 
-#include "common/partition/tags.h"
+#include "kit/partition/tags.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 

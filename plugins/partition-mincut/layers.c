@@ -1,6 +1,6 @@
 #include "layers.h"
 
-#include "common/partition/tags.h"
+#include "kit/partition/tags.h"
 #include <stdlib.h>
 #include <string.h>
 

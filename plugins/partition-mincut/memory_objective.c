@@ -1,12 +1,12 @@
 #include "memory_objective.h"
 
 #include "candidates.h"
-#include "common/cost/ask_costs.h"
-#include "common/cost/loop_times.h"
-#include "common/memory/sim_graph.h"
-#include "common/memory/sim_regions.h"
-#include "joint/joint_arrays.h"
-#include "common/partition/save_all.h"
+#include "kit/model/ask_costs.h"
+#include "kit/model/loop_times.h"
+#include "kit/model/sim_graph.h"
+#include "kit/model/sim_regions.h"
+#include "kit/graph/joint_arrays.h"
+#include "kit/partition/save_all.h"
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/ext/trial.h>

@@ -7,12 +7,12 @@
  * a smaller one does, too.
  *
  * Views, loops and work space of the simulation are what the backend tells (aot.cost/1), or those of the neutral model
- * (common/cost/node_costs.h) where none does. */
+ * (kit/model/node_costs.h) where none does. */
 #ifndef MC_MEMORY_OBJECTIVE_H
 #define MC_MEMORY_OBJECTIVE_H
 
 #include "budget.h"
-#include "common/partition/apply.h"
+#include "kit/partition/apply.h"
 
 /* What the pipeline makes of the halves. */
 typedef struct mc_step {

@@ -10,7 +10,7 @@
 #ifndef MC_MINCUT_H
 #define MC_MINCUT_H
 
-#include "joint/joint_arrays.h"
+#include "kit/graph/joint_arrays.h"
 
 #define MC_FLAGS 0   /* what an operator is, its flags tell */
 #define MC_PYTORCH 1 /* PyTorch's lists of names tell, and a tuple's elements count as operators that fuse */

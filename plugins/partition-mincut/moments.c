@@ -1,6 +1,6 @@
 #include "moments.h"
 
-#include "common/partition/tags.h"
+#include "kit/partition/tags.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static int reads_backward_alone(const pt_joint_t *j, uint32_t n) {
   return 1;
 }
 
-/* A loop ends where a node outside reads from it (common/fusion/group.h). When that is the side's next node, the loop
+/* A loop ends where a node outside reads from it (kit/loops/group.h). When that is the side's next node, the loop
  * runs before it; when until there nothing can join it, the loop runs where it stands. */
 static int ends_in_time(const work_t *w, uint32_t n, int side) {
   enum { MOST = 16 };

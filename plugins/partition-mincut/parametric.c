@@ -1,6 +1,6 @@
 #include "parametric.h"
 
-#include "common/partition/tags.h"
+#include "kit/partition/tags.h"
 #include "maxflow.h"
 #include <aot/opset.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "plan_memory.h"
 
-#include "common/partition/apply.h"
-#include "joint/split.h"
+#include "kit/partition/apply.h"
+#include "kit/graph/split.h"
 #include "step_arena.h"
 #include <aot/graph.h>
 #include <aot/opset.h>

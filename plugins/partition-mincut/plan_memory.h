@@ -9,8 +9,8 @@
 #ifndef MC_PLAN_MEMORY_H
 #define MC_PLAN_MEMORY_H
 
-#include "common/memory/simulate.h"
-#include "joint/joint_arrays.h"
+#include "kit/model/simulate.h"
+#include "kit/graph/joint_arrays.h"
 #include "recompute_cost.h"
 
 /* What a forward output is to a step graph. */

@@ -3,9 +3,9 @@
 #include "mincut.h"
 #include "simulated_memory.h"
 
-#include "common/partition/apply.h"
-#include "common/partition/region_split.h"
-#include "common/partition/use_policy.h"
+#include "kit/partition/apply.h"
+#include "kit/partition/region_split.h"
+#include "kit/partition/use_policy.h"
 #include <aot/describe.h>
 #include <aot/ext/memory.h>
 #include <aot/inline.h>

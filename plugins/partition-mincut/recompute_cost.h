@@ -6,8 +6,8 @@
 #ifndef MC_RECOMPUTE_COST_H
 #define MC_RECOMPUTE_COST_H
 
-#include "common/memory/simulate.h"
-#include "joint/joint_arrays.h"
+#include "kit/model/simulate.h"
+#include "kit/graph/joint_arrays.h"
 
 #define MC_PS_PER_FLOP 20u
 #define MC_PS_PER_BYTE 100u

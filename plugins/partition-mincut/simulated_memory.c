@@ -1,8 +1,8 @@
 #include "simulated_memory.h"
 
-#include "common/memory/sim_graph.h"
-#include "common/memory/sim_regions.h"
-#include "common/snapshot/snap_graph.h"
+#include "kit/model/sim_graph.h"
+#include "kit/model/sim_regions.h"
+#include "kit/graph/snap_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>

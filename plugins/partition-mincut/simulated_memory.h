@@ -1,10 +1,10 @@
 /* aot.memory/1 of the partitioner: what the simulator says of a divided program, as rows. One step a node; everything
- * at the boundary lives as the host holds it (common/memory/rows.h). */
+ * at the boundary lives as the host holds it (kit/model/rows.h). */
 #ifndef MC_SIMULATED_MEMORY_H
 #define MC_SIMULATED_MEMORY_H
 
-#include "common/cost/ask_costs.h"
-#include "common/memory/rows.h"
+#include "kit/model/ask_costs.h"
+#include "kit/model/rows.h"
 
 /* q: who is asked what the nodes cost, and at which sizes. out: cleared first; out->plan is filled. AOT_OK;
  * AOT_E_PRECONDITION: there is no forward graph, or still a joint one; AOT_E_RANGE: a size without a value;

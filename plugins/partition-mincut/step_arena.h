@@ -8,7 +8,7 @@
 #ifndef MC_STEP_ARENA_H
 #define MC_STEP_ARENA_H
 
-#include "joint/split.h"
+#include "kit/graph/split.h"
 #include "plan_memory.h"
 
 /* 0 or -2. O(n log n). */

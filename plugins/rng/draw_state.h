@@ -1,9 +1,9 @@
-/* What rng's rules know besides the emitter (common/emit/emit.h), in whose self it stands: where numbers are drawn
+/* What rng's rules know besides the emitter (kit/emit/emit.h), in whose self it stands: where numbers are drawn
  * from. */
 #ifndef RG_DRAW_STATE_H
 #define RG_DRAW_STATE_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 /* Where numbers are drawn from: the 0-dim int64 tensors and the number of the next draw. */
 typedef struct rg_stream {

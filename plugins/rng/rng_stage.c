@@ -3,7 +3,7 @@
 #include "random_rules.h"
 #include "random_regions.h"
 #include "saved_states.h"
-#include "common/emit/emit_layout.h"
+#include "kit/emit/emit_layout.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * products in double, rounded to float once; a growth that would be infinite does not take place. */
 #include "finite.h"
 
-#include "common/emit/emit_layout.h"
+#include "kit/emit/emit_layout.h"
 #include "over_ranks.h"
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef ST_FINITE_H
 #define ST_FINITE_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 typedef struct st_scaling {
   double first;           /* scale at first; 0: the loss is not scaled */

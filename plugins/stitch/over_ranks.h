@@ -2,7 +2,7 @@
 #ifndef ST_OVER_RANKS_H
 #define ST_OVER_RANKS_H
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 #include <aot/ext/ranks.h>
 
 /* reduction: "sum", "max", .. of each element; group: of ranks, as operators name it */

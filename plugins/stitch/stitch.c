@@ -1,8 +1,8 @@
 #include "stitch.h"
 
-#include "common/emit/emit_layout.h"
-#include "joint/copy_nodes.h"
-#include "joint/joint_error.h"
+#include "kit/emit/emit_layout.h"
+#include "kit/graph/copy_nodes.h"
+#include "kit/graph/joint_error.h"
 #include "over_ranks.h"
 #include "update_places.h"
 #include <aot/ext/leaf_part.h>

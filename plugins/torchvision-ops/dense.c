@@ -1,5 +1,5 @@
 #include "dense.h"
-#include "common/tensor/geometry.h"
+#include "kit/base/geometry.h"
 
 #include <stdlib.h>
 

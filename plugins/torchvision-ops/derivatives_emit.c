@@ -2,7 +2,7 @@
  * have none. */
 #include "vision_rewrites.h"
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 enum { MAX_ARGS = 16 };
 

@@ -2,7 +2,7 @@
  * any backend that runs such programs can tell. */
 #include "vision_rewrites.h"
 
-#include "common/emit/emit.h"
+#include "kit/emit/emit.h"
 
 static int has_all(const aot_host_t *host, aot_prog_t *prog) {
   static const char *const made_of[] = {"aten.sort.stable", "torchvision._nms_keep.default",

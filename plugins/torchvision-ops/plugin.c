@@ -4,7 +4,7 @@
  * Copy it to write a library of your own. Read it from the bottom: the entry, the descriptor, the unit, its table. What
  * an operator is stands in operators_emit.c, how it runs in vision_kernels.c, how it is differentiated in
  * derivatives_emit.c; the algorithms see arrays only. */
-#include "common/schema/schema.h"
+#include "kit/schema/schema.h"
 #include "vision_kernels.h"
 #include "operators.h"
 #include "vision_rewrites.h"

@@ -126,9 +126,18 @@ static aot_status_t run_ps_roi_pool_backward(const dense_call_t *c) {
 
 /* ---- suppression ---- */
 
+/* The order is data: an index out of range would read outside of the boxes. */
 static aot_status_t run_nms_keep(const dense_call_t *c) {
-  tv_nms_keep(c->in[0], c->in[1], tensor(c, 0)->sizes[0], c->call->args[2].u.f, tensor(c, 0)->dtype == AOT_F32,
-              c->out[0]);
+  const int64_t n = tensor(c, 0)->sizes[0];
+  if (tv_numel(tensor(c, 1)) != n) return bad(c->call, "order must list as many boxes as dets has");
+  for (int64_t k = 0; k < n; k++) {
+    const double box = c->in[1][k];
+    if (box >= 0 && box < (double)n) continue;
+    snprintf(c->call->message, c->call->message_size, "order[%lld] is %g: an index of one of %lld boxes was expected",
+             (long long)k, box, (long long)n);
+    return AOT_E_INVALID;
+  }
+  tv_nms_keep(c->in[0], c->in[1], n, c->call->args[2].u.f, tensor(c, 0)->dtype == AOT_F32, c->out[0]);
   return AOT_OK;
 }
 

@@ -1,6 +1,6 @@
 /* Pictures of memory plans: well formed whatever the names, bounded whatever the number of steps, maxima kept. */
-#include <tools/memory_plot.h>
-#include <tools/svg.h>
+#include <cli/inspect/memory_plot.h>
+#include <cli/base/svg.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

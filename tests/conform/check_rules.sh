@@ -3,7 +3,7 @@
 set -eu
 cd "$1"
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
-sed -n 's/^RULE(\([0-9]*\), \([a-z_]*\),.*/\1 \2/p' host/tools/conform_rules.def | tr _ - > "$dir/rules"
+sed -n 's/^RULE(\([0-9]*\), \([a-z_]*\),.*/\1 \2/p' sdk/conform/conform_rules.def | tr _ - > "$dir/rules"
 sed -n 's/^\*\*\([0-9]*\) \([a-z-]*\)\.\*\*.*/\1 \2/p' docs/CONFORM.md > "$dir/page"
 [ "$(wc -l < "$dir/rules")" -ge 20 ] || { echo "only $(wc -l < "$dir/rules") rules are read"; exit 1; }
 sort -n -u -k1,1 "$dir/rules" | cmp -s - "$dir/rules" || { echo "numbers of rules do not grow"; exit 1; }

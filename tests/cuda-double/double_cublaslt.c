@@ -2,7 +2,7 @@
  * of the driver double's streams. A result in place of its addend lies as that does, and one beside it whose lines begin
  * less evenly fails, as on an H200. */
 #include "double_api.h"
-#include "common/kernels/rk_core.h"
+#include "kit/reference/rk_core.h"
 
 #include <aot/inline.h>
 #include <dlfcn.h>

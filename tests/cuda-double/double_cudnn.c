@@ -12,7 +12,7 @@
  * have scores of 0 in gradients that neither are causal nor hide them: the gradient of a query is NaN where exp(0 - its log
  * sum) is infinite. */
 #include "double_api.h"
-#include "common/kernels/rk_core.h"
+#include "kit/reference/rk_core.h"
 
 #include <aot/inline.h>
 #include <dlfcn.h>

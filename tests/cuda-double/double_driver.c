@@ -3,7 +3,7 @@
  *
  *     memory    the host cannot touch it: closed pages between guards, poison in fresh memory (device-strict's)
  *     streams   run late, when the driver is asked (query, synchronize), and out of step with each other
- *     kernels   what the double of NVRTC made of their text: functions of the CPU (common/cuda-shim)
+ *     kernels   what the double of NVRTC made of their text: functions of the CPU (kit/cuda)
  *     order     an access to memory that another stream uses, and nothing orders the two, is a trap, and told
  *               (double_races.h)
  *     faults    a range that lies in no buffer, or a stream used after its end, has the error that a GPU gives, and

@@ -10,7 +10,7 @@
  * second cannot be made; "no-memory=1": nor is there memory for one of the library's own. */
 #include "double_api.h"
 
-#include "common/ranks/reduce.h"
+#include "kit/ranks/reduce.h"
 #include <aot/communicator.h>
 #include <aot/inline.h>
 #include <dlfcn.h>

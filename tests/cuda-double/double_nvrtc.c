@@ -1,11 +1,11 @@
 /* A double of NVRTC: libnvrtc.so.13 whose machine code is that of the CPU. The text is compiled as C with
- * common/cuda-shim in front of it, and generated C's conversions of halves; the "cubin" is the library that came of it
+ * kit/cuda in front of it, and generated C's conversions of halves; the "cubin" is the library that came of it
  * (double_image.h). */
 #include "double_api.h"
 #include "double_image.h"
 #include "double_shim.h"
 
-#include "common/loops/loop_print.h"
+#include "kit/loops/loop_print.h"
 
 #include <stdio.h>
 #include <stdlib.h>

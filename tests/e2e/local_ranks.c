@@ -2,13 +2,13 @@
  * comm-local. Prints each rank's losses, `rank R step S loss X` in 17 digits, and what it has held and been handed; or,
  * of ranks that fail, their messages. Status 0: all have trained; 2: some have not. */
 #include <aot/inline.h>
-#include <pipeline/run_ranks.h>
+#include <compiler/run_ranks.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <step/api.h>
 #include <string.h>
-#include <train/train.h>
+#include <trainer/train.h>
 
 #define MAX_SETS 64
 

@@ -7,7 +7,7 @@
 #include <base/sink.h>
 #include <jansson.h>
 #include <step/api.h>
-#include <tools/expect.h>
+#include <cli/verify/expect.h>
 #include <stdio.h>
 #include <string.h>
 

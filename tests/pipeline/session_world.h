@@ -3,9 +3,9 @@
 #define SESSION_WORLD_H
 
 #include <aot/inline.h>
-#include <pipeline/crash.h>
-#include <pipeline/pipeline.h>
-#include <pipeline/registry.h>
+#include <process/crash.h>
+#include <config/pipeline.h>
+#include <plugin/registry.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

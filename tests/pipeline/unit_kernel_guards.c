@@ -1,8 +1,8 @@
 /* Kernels between guards, called as a backend calls them: what faults of kernels in a program cannot show
  * (tests/faults/kernel_faults.def), for there results are dense. */
 #include <aot/inline.h>
-#include <pipeline/kernel_guards.h>
-#include <pipeline/session_lifetime.h>
+#include <sandbox/kernel_guards.h>
+#include <compiler/session_lifetime.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

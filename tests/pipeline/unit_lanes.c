@@ -4,9 +4,9 @@
 
 #include <device/host_device.h>
 #include <device/lanes.h>
-#include <pipeline/call.h>
-#include <pipeline/options.h>
-#include <pipeline/session.h>
+#include <sandbox/call.h>
+#include <plugin/options.h>
+#include <sandbox/session.h>
 
 enum { N_LANES = 3, HOST = 2, N_WORKS = 6 };
 

@@ -1,9 +1,9 @@
 /* Locks and keys for a user of the library: which plugin files a handle opens. What they are for is in check_trust.sh. */
 #include "session_world.h"
 #include <aothost.h>
-#include <pipeline/ed25519.h>
-#include <pipeline/signature.h>
-#include <pipeline/trust.h>
+#include <plugin/ed25519.h>
+#include <plugin/signature.h>
+#include <plugin/trust.h>
 
 static const char text[] = "aot: 1\n"
                            "model: {import: toy-import, path: m.toy}\n"

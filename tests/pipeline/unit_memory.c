@@ -2,7 +2,7 @@
  * tells nonsense. */
 #include "session_world.h"
 
-#include <pipeline/memory_plan.h>
+#include <compiler/memory_plan.h>
 
 static void compile(world_t *w, const char *pass, const char *backend, aot_status_t expected) {
   char text[400];

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* memmem */
 #include <base/file.h>
 #include <elf.h>
-#include <pipeline/elf_note.h>
+#include <plugin/elf_note.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

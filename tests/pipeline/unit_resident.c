@@ -5,10 +5,10 @@
 
 #include <device/host_device.h>
 #include <device/resident.h>
-#include <pipeline/call.h>
-#include <pipeline/devices.h>
-#include <pipeline/session.h>
-#include <train/loss_ring.h>
+#include <sandbox/call.h>
+#include <compiler/devices.h>
+#include <sandbox/session.h>
+#include <trainer/loss_ring.h>
 
 typedef struct adder { /* an executable */
   aot_exe_t table;

@@ -2,8 +2,8 @@
  * as it was. AOT_FUZZ_FRAMES: how many (2,000); the generator is the same each time. */
 #include "session_world.h"
 
-#include <pipeline/call.h>
-#include <pipeline/worker_receive.h>
+#include <sandbox/call.h>
+#include <sandbox/worker_receive.h>
 
 #define N_STAGES 5
 #define ROUND 250 /* damaged streams with one session */

@@ -1,8 +1,8 @@
 /* Pipeline files as trees: positions, the core schema, what is refused; and thousands of mutated files, which must end
  * in a pipeline or in complaints, and never in anything else. */
 #include <math.h>
-#include <pipeline/options.h>
-#include <pipeline/pipeline.h>
+#include <plugin/options.h>
+#include <config/pipeline.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include <train/feed.h>
+#include <trainer/feed.h>
 #include <step/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Ctrl-C asks what began last, whatever has ended before it, and what was before comes back in the end. */
-#include <train/interrupt.h>
+#include <trainer/interrupt.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

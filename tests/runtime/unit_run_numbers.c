@@ -7,11 +7,11 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <pipeline/pipeline.h>
+#include <config/pipeline.h>
 #include <step/compare.h>
-#include <train/progress.h>
+#include <trainer/progress.h>
 #include <step/random.h>
-#include <train/lr_schedule.h>
+#include <trainer/lr_schedule.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 
 #include <math.h>
 #include <step/random.h>
-#include <tools/statistics.h>
+#include <cli/base/statistics.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include <device/bound_calls.h>
 #include <device/host_device.h>
 #include <step/step.h>
-#include <train/checkpoint.h>
+#include <trainer/checkpoint.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

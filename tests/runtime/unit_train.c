@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <train/checkpoint.h>
+#include <trainer/checkpoint.h>
 #include <step/safetensors.h>
-#include <train/train.h>
+#include <trainer/train.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

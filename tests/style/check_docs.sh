@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_docs.sh ROOT BUILD: what the pages name is there. README.md, docs/ and the READMEs of host, plugins, examples and tests are read; what
+# check_docs.sh ROOT BUILD: what the pages name is there. README.md, docs/ and the READMEs of kit, host, trainer, cli, sdk, plugins, examples and tests are read; what
 # stands in backticks or in an indented block counts:
 #   paths     `host/step/step.c`, `aot/ext/cost.h`: from the root, the page's folder or plugin-api/. `step.c`: a file of that name anywhere
 #   extensions  `aot.cost/1`: a header has it; and docs/PLUGINS.md names all that the headers have
@@ -22,7 +22,7 @@ for list in files tests flags extensions; do # an empty list would let everythin
   [ "$(wc -l < "$dir/$list")" -gt 15 ] || { echo "docs: only $(wc -l < "$dir/$list") $list"; exit 1; }
 done
 
-find README.md docs host plugins examples tests/README.md -name '*.md' ! -name OPERATORS.md ! -path '*/tests/*' | sort > "$dir/pages"
+find README.md docs kit host trainer cli sdk plugins examples tests/README.md -name '*.md' ! -name OPERATORS.md ! -path '*/tests/*' | sort > "$dir/pages"
 awk '
   function glob(pattern) { # `ab*.c`, `exec.[ch]`
     gsub(/[.+]/, "[&]", pattern); gsub(/[*]/, "[^/]*", pattern)

@@ -5,7 +5,7 @@
 
 #include <aot/inline.h>
 #include <aot/opset.h>
-#include <common/kernels/rk.h>
+#include <kit/reference/rk.h>
 #include <ir/program.h>
 
 #define WORLD_MAX_RESULTS 64

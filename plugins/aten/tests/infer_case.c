@@ -1,7 +1,7 @@
 #include "infer_case.h"
 
 #include <aot/inline.h>
-#include <common/schema/schema.h>
+#include <kit/schema/schema.h>
 #include <derive.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Every operator flagged pointwise that can reach a backend as it is (it has a reference kernel) is a row of the loops'
  * tables, or says in no_loop.def why not. */
 #include "at_row.h"
-#include "common/kernels/rk.h"
-#include "common/loops/loop.h"
+#include "kit/reference/rk.h"
+#include "kit/loops/loop.h"
 #include "derive.h"
 
 #include <aot/inline.h>
@@ -17,7 +17,7 @@ typedef struct no_loop {
 } no_loop_t;
 static const no_loop_t reasons[] = {
 #define NO_LOOP(op, reason) {op, reason},
-#include "common/loops/no_loop.def"
+#include "kit/loops/no_loop.def"
 };
 enum { N_REASONS = sizeof reasons / sizeof *reasons };
 

@@ -3,7 +3,7 @@
 #ifndef GRAD_HARNESS_H
 #define GRAD_HARNESS_H
 
-#include <pipeline/pipeline.h>
+#include <config/pipeline.h>
 #include <step/step.h>
 
 typedef struct gh_prog {

@@ -1,7 +1,7 @@
 /* A bias is added by the product itself where oneDNN computes it, on any number of threads; no copy of it is made. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 #include "onednn_kernels.h"
 

@@ -1,7 +1,7 @@
 /* One step for the loops of many tensors: it computes what they do one by one, with any number of threads. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
 static const cu_world_t nobody; /* no kernels but the reference ones */

@@ -1,7 +1,7 @@
 /* Parts of cat and stack that are made in their places: no step copies them. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
 static const cu_world_t nobody;

@@ -2,8 +2,8 @@
  * what it does not run stays as it was known. */
 #include "naive.h"
 
-#include "common/lowering/lowering_costs.h"
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/lowering/lowering_costs.h"
+#include "kit/graph/hand_snapshot.h"
 #include "target.h"
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})

@@ -2,7 +2,7 @@
  * their kind. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
 static const cu_world_t nobody; /* no kernels but the reference ones */

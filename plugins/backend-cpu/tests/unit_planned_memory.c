@@ -2,8 +2,8 @@
  * without a compiler; rows that never overlap. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
-#include "common/lowering/planned_memory.h"
+#include "kit/graph/hand_snapshot.h"
+#include "kit/lowering/planned_memory.h"
 #include "exec.h"
 #include "target.h"
 

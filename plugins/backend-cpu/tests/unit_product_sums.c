@@ -1,7 +1,7 @@
 /* Sums of products of few terms, collected and multiplied at once, held against naive sums; what must not be. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
 static const cu_world_t nobody;

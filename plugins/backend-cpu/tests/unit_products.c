@@ -4,7 +4,7 @@
 #include "half_kernels.h"
 #include "onednn_kernels.h"
 #include "sparse_product.h"
-#include "common/kernels/rk_core.h"
+#include "kit/reference/rk_core.h"
 #include <aot/base.h>
 #include <stdlib.h>
 #include <string.h>

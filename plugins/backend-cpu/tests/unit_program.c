@@ -1,7 +1,7 @@
 /* Programs without a host: symbolic sizes, the boundary's checks, the memory plan, damaged blocks. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
 static const cu_world_t nobody; /* no kernels but the reference ones */

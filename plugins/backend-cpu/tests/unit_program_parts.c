@@ -1,8 +1,8 @@
 /* Programs with sizes that a run tells: parts, what they hand on, schedules kept by sizes. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
-#include "common/lowering/program_parts.h"
+#include "kit/graph/hand_snapshot.h"
+#include "kit/lowering/program_parts.h"
 #include "exec.h"
 
 static const cu_world_t nobody;

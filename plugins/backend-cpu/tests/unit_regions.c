@@ -1,7 +1,7 @@
 /* Sums of gradients of slices and selections, held against naive sums; what must not be summed in place. */
 #include "naive.h"
 
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
 static const cu_world_t nobody;

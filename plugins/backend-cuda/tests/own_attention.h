@@ -4,9 +4,9 @@
 #define OWN_ATTENTION_H
 
 #include "attention_text.h"
-#include "common/cuda/nvrtc.h"
-#include "common/kernels/rk_core.h"
-#include "common/random/philox.h"
+#include "kit/cuda/nvrtc.h"
+#include "kit/reference/rk_core.h"
+#include "kit/random/philox.h"
 #include "drawn.h"
 #include "driver.h"
 

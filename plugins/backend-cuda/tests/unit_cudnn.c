@@ -1,7 +1,7 @@
 /* Graphs of cuDNN's operations on whatever libcudnn.so.9 and libcuda.so.1 are found, against sums in double: cuDNN's
  * double in the suite, a GPU where there is one (then what only the double tells is left out). */
 #include "attention_graphs.h"
-#include "common/kernels/rk_core.h"
+#include "kit/reference/rk_core.h"
 #include "conv_graphs.h"
 #include "drawn.h"
 #include "kept_plans.h"

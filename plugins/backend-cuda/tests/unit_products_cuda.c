@@ -1,6 +1,6 @@
 /* Products by cuBLASLt against naive ones, and which algorithm computes them, on the doubles of the driver and the
  * library (tests/cuda-double) or on a GPU. */
-#include "common/kernels/rk_core.h"
+#include "kit/reference/rk_core.h"
 #include "cuda_device.h"
 #include "drawn.h"
 #include "product_algorithms.h"

@@ -1,7 +1,7 @@
 /* Damaged artifacts: whatever bytes are changed, cut or exchanged, loading answers a status; what still loads is a
  * block that can be walked to its last row. Repeatable: the seed is fixed. */
-#include "common/snapshot/snap_check.h"
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/snap_check.h"
+#include "kit/graph/hand_snapshot.h"
 #include "ref_exec.h"
 #include <setjmp.h>
 #include <stdarg.h>

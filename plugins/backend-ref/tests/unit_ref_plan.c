@@ -1,6 +1,6 @@
 /* A rehearsal takes what a run takes: the peak of its rows is the peak that runs measure, and no kernel has run. */
-#include "common/snapshot/hand_snapshot.h"
-#include "common/snapshot/snap_check.h"
+#include "kit/graph/hand_snapshot.h"
+#include "kit/graph/snap_check.h"
 #include "ref_exec.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The interpreter on programs written by hand: results, views, freeing, regions, symbols, errors. */
-#include "common/snapshot/hand_snapshot.h"
+#include "kit/graph/hand_snapshot.h"
 #include "ref_exec.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef PLUGINS_COMM_LOCAL_LOCAL_RANKS_H
 #define PLUGINS_COMM_LOCAL_LOCAL_RANKS_H
 
-#include "common/ranks/tests/threaded_ranks.h"
+#include "kit/ranks/tests/threaded_ranks.h"
 #include "hub.h"
 
 static inline aot_status_t lr_join(const void *how, rn_transport_t *out, rn_error_t *error) {

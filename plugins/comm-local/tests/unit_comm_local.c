@@ -1,6 +1,6 @@
 /* comm-local: the conformance of communicators, with delays; and what goes wrong. On queues of a device:
  * tests/runtime/unit_ranks_on_queues.c. */
-#include "common/ranks/tests/conformance.h"
+#include "kit/ranks/tests/conformance.h"
 #include "local_ranks.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* The meeting in a file: the conformance of communicators (the ranks are threads here), and what goes wrong. What NCCL does
  * is tested with its double: tests/e2e/cuda_nccl.sh. */
-#include "common/ranks/tests/conformance.h"
-#include "common/ranks/tests/threaded_ranks.h"
+#include "kit/ranks/tests/conformance.h"
+#include "kit/ranks/tests/threaded_ranks.h"
 #include "file_ranks.h"
 
 #include <errno.h>

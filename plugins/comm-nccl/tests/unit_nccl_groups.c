@@ -1,6 +1,6 @@
 /* Collectives on a stream, on the doubles of CUDA and NCCL: ranks that are processes, and meet in a file. */
-#include "common/cuda/symbols.h"
-#include "common/ranks/tests/threaded_ranks.h"
+#include "kit/cuda/symbols.h"
+#include "kit/ranks/tests/threaded_ranks.h"
 #include "file_ranks.h"
 #include "nccl_groups.h"
 #include "staging.h"

@@ -1,7 +1,7 @@
 /* Ranks that have an address in common and nothing else, on the doubles of CUDA and NCCL, each a process: the conformance of
  * communicators, parts of parts, and what goes wrong. */
-#include "common/ranks/tests/conformance.h"
-#include "common/ranks/tests/threaded_ranks.h"
+#include "kit/ranks/tests/conformance.h"
+#include "kit/ranks/tests/threaded_ranks.h"
 #include "nccl_ranks.h"
 
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 
 #include <aot/inline.h>
 #include <base/text.h>
-#include <pipeline/session.h>
-#include <pipeline/session_lifetime.h>
+#include <sandbox/session.h>
+#include <compiler/session_lifetime.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

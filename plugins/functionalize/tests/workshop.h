@@ -7,7 +7,7 @@
 #ifndef WORKSHOP_H
 #define WORKSHOP_H
 
-#include <pipeline/pipeline.h>
+#include <config/pipeline.h>
 #include <step/step.h>
 
 typedef struct ws {

@@ -2,8 +2,8 @@
  * bound is never above the least cost, what is chosen is never below it, and never above the budget. Then: what the
  * boundaries of segments are for. */
 #include "candidates.h"
-#include "common/partition/hand_joint.h"
-#include "common/partition/tags.h"
+#include "kit/partition/hand_joint.h"
+#include "kit/partition/tags.h"
 #include <aot/graph.h>
 #include <aot/opset.h>
 

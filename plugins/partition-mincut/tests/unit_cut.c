@@ -1,7 +1,7 @@
 /* The chosen saved set against brute force: of all subsets of forward values that leave nothing banned to run again,
  * none is cheaper. Random joint graphs of up to ten forward nodes. */
-#include "common/partition/hand_joint.h"
-#include "joint/split.h"
+#include "kit/partition/hand_joint.h"
+#include "kit/graph/split.h"
 #include "mincut.h"
 #include <aot/graph.h>
 

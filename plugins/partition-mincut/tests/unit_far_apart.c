@@ -1,6 +1,6 @@
 /* The one sweep of the rule "far apart" against the walk it stands for: from a value's users on, in order, to the first
  * node that fusion does not reach. */
-#include "common/partition/hand_joint.h"
+#include "kit/partition/hand_joint.h"
 #include "mincut.h"
 #include <aot/opset.h>
 

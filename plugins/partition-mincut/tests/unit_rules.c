@@ -1,5 +1,5 @@
 /* Each rule by itself, on the smallest joint graph where it matters: what is saved with it, what without. */
-#include "common/partition/hand_joint.h"
+#include "kit/partition/hand_joint.h"
 #include "mincut.h"
 #include <aot/graph.h>
 #include <aot/inline.h>

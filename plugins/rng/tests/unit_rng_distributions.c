@@ -1,7 +1,7 @@
 /* Every operator that draws, through functionalize, rng and a backend: is what comes out a sample of its distribution?
  * Two steps a program (more for permutations), which must not resemble each other; backend-ref and backend-cpu have to
- * draw the same. The checks and their bound: common/random/random_checks.h. */
-#include "common/random/random_checks.h"
+ * draw the same. The checks and their bound: kit/random/random_checks.h. */
+#include "kit/random/random_checks.h"
 
 #include <aot/inline.h>
 #include <include/aothost.h>

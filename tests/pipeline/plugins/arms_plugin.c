@@ -1,9 +1,9 @@
 /* A partitioner and a backend that lose a comparison in every way there is: `how` chooses. The partitioner saves all
  * that its backward reads, or leaves a choice that is impossible to the host; the backend takes every node, and its
  * results are zeros. */
-#include "common/hostcall/host_call.h"
-#include "common/partition/apply.h"
-#include "joint/joint_arrays.h"
+#include "kit/base/host_call.h"
+#include "kit/partition/apply.h"
+#include "kit/graph/joint_arrays.h"
 #include <aot/backend.h>
 #include <aot/describe.h>
 #include <aot/inline.h>

@@ -1,6 +1,6 @@
 /* Both ends of aot.memory/1, aot.cost/1 and aot.trial/1: a pass that asks the host, and a backend that answers as
  * its option says. */
-#include "common/hostcall/host_call.h"
+#include "kit/base/host_call.h"
 #include <aot/backend.h>
 #include <aot/describe.h>
 #include <aot/ext/cost.h>

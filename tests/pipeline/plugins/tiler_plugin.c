@@ -1,6 +1,6 @@
 /* A vendor's own way to keep tensors in memory, of which the host knows nothing: an opset that packs and unpacks, a
  * pass that has every relu work on tiles, and two backends, of which one knows them. */
-#include "common/hostcall/host_call.h"
+#include "kit/base/host_call.h"
 #include <aot/backend.h>
 #include <aot/describe.h>
 #include <aot/ext/encodings.h>

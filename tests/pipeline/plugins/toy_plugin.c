@@ -1,6 +1,6 @@
 /* A tiny world for the tests of the pipeline layer: four operators, passes, a partition, a backend, an importer, each
  * as small as it can be. No test of this folder needs a real plugin. */
-#include "common/hostcall/host_call.h"
+#include "kit/base/host_call.h"
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>

@@ -1,5 +1,5 @@
 /* A partition, a backend, an opset and an importer that break the rules of their kinds: `how` chooses in which way. */
-#include "common/hostcall/host_call.h"
+#include "kit/base/host_call.h"
 #include <aot/backend.h>
 #include <aot/describe.h>
 #include <aot/import.h>

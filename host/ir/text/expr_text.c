@@ -1,0 +1,214 @@
+/* Shape expressions as text: `s0 * 2 + 1`, `max(s0, 1)`, `where(s0 < 4, s0, 4)`.
+ *
+ * Expressions share sub-expressions, and a chain of n sharings written out has 2^n parts. An expression of more than
+ * EXPR_INLINE_MAX operations is therefore named by a `let` line, which is written once, after the lets that it uses.
+ * Both walks keep explicit stacks; writing all expressions of a program is linear in their number. */
+#include <aot/inline.h>
+#include <ir/text/text_form.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define STACK_MAX 768 /* 7 items an operation, at most 1 + 3 * EXPR_INLINE_MAX operations at a time */
+
+typedef struct item { /* text, or a dimension that needs parentheses below precedence `prec` */
+  const char *text;
+  int64_t dim;
+  int prec;
+} item_t;
+
+typedef struct look {     /* how an operation is written */
+  const char *open, *mid; /* function: "max(" and ", "; infix: NULL and " + " */
+  int prec, left, right;  /* of the whole, and required of the operands */
+} look_t;
+
+#define PREC_COMPARE 1
+#define PREC_SUM 2
+#define PREC_PRODUCT 3
+#define PREC_POWER 4
+#define PREC_ATOM 5
+
+static look_t look_of(int32_t op) {
+  static const look_t looks[] = {[AOT_EXPR_SYMBOL] = {NULL, "", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_ADD] = {NULL, " + ", PREC_SUM, PREC_SUM, PREC_PRODUCT},
+                                 [AOT_EXPR_MUL] = {NULL, " * ", PREC_PRODUCT, PREC_PRODUCT, PREC_POWER},
+                                 [AOT_EXPR_FLOORDIV] = {NULL, " // ", PREC_PRODUCT, PREC_PRODUCT, PREC_POWER},
+                                 [AOT_EXPR_MOD] = {"mod(", ", ", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_MAX] = {"max(", ", ", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_MIN] = {"min(", ", ", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_EQ] = {NULL, " == ", PREC_COMPARE, PREC_SUM, PREC_SUM},
+                                 [AOT_EXPR_LT] = {NULL, " < ", PREC_COMPARE, PREC_SUM, PREC_SUM},
+                                 [AOT_EXPR_LE] = {NULL, " <= ", PREC_COMPARE, PREC_SUM, PREC_SUM},
+                                 [AOT_EXPR_WHERE] = {"where(", ", ", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_POW] = {NULL, " ** ", PREC_POWER, PREC_ATOM, PREC_ATOM},
+                                 [AOT_EXPR_SUB] = {NULL, " - ", PREC_SUM, PREC_SUM, PREC_PRODUCT}};
+  return looks[op];
+}
+
+static const expr_row_t *row_at(const dim_writer_t *w, int64_t dim) { return &w->prog->exprs.at[AOT_DIM_EXPR(dim)]; }
+
+static int is_large(const dim_writer_t *w, int64_t dim) {
+  return AOT_DIM_IS_SYM(dim) && row_at(w, dim)->tree_size > EXPR_INLINE_MAX;
+}
+
+void aoth_symbol_write(dim_writer_t *w, uint32_t symbol, aoth_text_t *out) {
+  aot_str_t name = w->prog->symbols.at[symbol].name;
+  int plain = w->plain_symbols ? w->plain_symbols[symbol] : aoth_is_word(name) && !aoth_is_reserved(name);
+  if (plain) aoth_text_str(out, name);
+  else aoth_text_f(out, "$s%u", symbol);
+}
+
+static void push_operation(const dim_writer_t *w, int64_t dim, int prec, item_t *stack, int *depth) {
+  const aot_expr_info_t *e = &row_at(w, dim)->info;
+  look_t look = look_of(e->op);
+  int64_t right = e->b;
+  item_t *top = stack + *depth;
+  int parens = look.prec < prec;
+  if (e->op == AOT_EXPR_ADD && !AOT_DIM_IS_SYM(right) && right < 0 && right != INT64_MIN) { /* x + -1 reads x - 1 */
+    look = look_of(AOT_EXPR_SUB);
+    right = -right;
+  }
+  const item_t close = {.text = ")"}, open = {.text = "("}, mid = {.text = look.mid};
+  const item_t a = {.dim = e->a, .prec = look.left}, b = {.dim = right, .prec = look.right}, c = {.dim = e->c};
+  if (parens || look.open) *top++ = close;
+  if (e->op == AOT_EXPR_WHERE) {
+    *top++ = c;
+    *top++ = mid;
+  }
+  *top++ = b;
+  *top++ = mid;
+  *top++ = a;
+  if (look.open) {
+    const item_t function = {.text = look.open};
+    *top++ = function;
+  } else if (parens) {
+    *top++ = open;
+  }
+  *depth = (int)(top - stack);
+}
+
+/* Write dim; `spell`: even if it is large, because this is its own definition. */
+static void write_tree(dim_writer_t *w, int64_t dim, int spell, aoth_text_t *out) {
+  item_t stack[STACK_MAX];
+  int depth = 0;
+  const item_t first = {.dim = dim};
+  stack[depth++] = first;
+  while (depth) {
+    item_t item = stack[--depth];
+    if (item.text) {
+      aoth_text_z(out, item.text);
+    } else if (!AOT_DIM_IS_SYM(item.dim)) {
+      aoth_text_i64(out, item.dim);
+    } else if (row_at(w, item.dim)->info.op == AOT_EXPR_SYMBOL) {
+      aoth_symbol_write(w, (uint32_t)row_at(w, item.dim)->info.a, out);
+    } else if (is_large(w, item.dim) && !(spell && item.dim == dim)) {
+      if (w->let_numbers) aoth_text_f(out, "$e%u", w->let_numbers[AOT_DIM_EXPR(item.dim)]);
+      else aoth_text_f(out, "<expr %u>", AOT_DIM_EXPR(item.dim));
+    } else {
+      push_operation(w, item.dim, item.prec, stack, &depth);
+    }
+  }
+}
+
+static void define(dim_writer_t *w, int64_t dim) {
+  w->let_numbers[AOT_DIM_EXPR(dim)] = w->n_lets;
+  aoth_text_f(w->lets, "let $e%u = ", w->n_lets++);
+  write_tree(w, dim, 1, w->lets);
+  aoth_text_z(w->lets, "\n");
+}
+
+typedef struct pending {
+  int64_t *at;
+  size_t n, capacity;
+} pending_t;
+
+static int pending_push(pending_t *s, int64_t dim) {
+  if (s->n == s->capacity) {
+    size_t capacity = s->capacity ? s->capacity * 2 : 64;
+    int64_t *grown = realloc(s->at, capacity * sizeof *grown);
+    if (!grown) return 0;
+    s->at = grown;
+    s->capacity = capacity;
+  }
+  s->at[s->n++] = dim;
+  return 1;
+}
+
+/* Lets of everything large under dim, children first. Small expressions hold no large ones. */
+static void define_all(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
+  pending_t stack = {0};
+  if (!pending_push(&stack, dim)) out->failed = 1;
+  while (stack.n && !out->failed) {
+    int64_t top = stack.at[stack.n - 1];
+    const aot_expr_info_t *e = &row_at(w, top)->info;
+    const int64_t children[3] = {e->c, e->b, e->a};
+    size_t before = stack.n;
+    for (int i = 0; i < 3 && w->let_numbers[AOT_DIM_EXPR(top)] == AOT_NO_INDEX; i++)
+      if (is_large(w, children[i]) && w->let_numbers[AOT_DIM_EXPR(children[i])] == AOT_NO_INDEX &&
+          !pending_push(&stack, children[i]))
+        out->failed = 1;
+    if (stack.n > before) continue;
+    stack.n--;
+    if (w->let_numbers[AOT_DIM_EXPR(top)] == AOT_NO_INDEX) define(w, top);
+  }
+  free(stack.at);
+}
+
+void aoth_dim_write(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
+  if (!aoth_dim_is_valid(w->prog, dim)) {
+    aoth_text_f(out, "<expr %u>", AOT_DIM_EXPR(dim));
+    return;
+  }
+  if (is_large(w, dim) && w->let_numbers && w->let_numbers[AOT_DIM_EXPR(dim)] == AOT_NO_INDEX) define_all(w, dim, out);
+  write_tree(w, dim, 0, out);
+}
+
+void aoth_dim_print(aot_prog_t *p, int64_t dim, aoth_text_t *out) {
+  dim_writer_t w = {.prog = p};
+  aoth_dim_write(&w, dim, out);
+}
+
+int aoth_plain_names(const aot_str_t *names, uint32_t n, int (*is_plain)(aot_str_t), unsigned char *out) {
+  size_t n_cells = 16;
+  while (n_cells < 2 * (size_t)n) n_cells *= 2;
+  uint32_t *cells = calloc(n_cells, sizeof *cells);
+  if (!cells) return 0;
+  for (uint32_t i = 0; i < n; i++) {
+    out[i] = (unsigned char)(names[i].size && is_plain(names[i]));
+    if (!out[i]) continue;
+    size_t at = XXH3_64bits(names[i].data, (size_t)names[i].size) & (n_cells - 1);
+    for (; cells[at]; at = (at + 1) & (n_cells - 1)) {
+      uint32_t other = cells[at] - 1;
+      if (names[other].size != names[i].size || memcmp(names[other].data, names[i].data, (size_t)names[i].size) != 0)
+        continue;
+      out[i] = out[other] = 0; /* twice: neither may stand for one thing */
+      break;
+    }
+    if (!cells[at]) cells[at] = i + 1;
+  }
+  free(cells);
+  return 1;
+}
+
+/* Text stays as it is, but for what would end the string or the line, and bytes that are no UTF-8. */
+void aoth_quoted(aoth_text_t *out, aot_str_t s) {
+  static const char hex[] = "0123456789abcdef";
+  aoth_text_z(out, "\"");
+  for (uint64_t i = 0; i < s.size;) {
+    unsigned char c = (unsigned char)s.data[i];
+    size_t length = aoth_utf8_length(s.data + i, (size_t)(s.size - i));
+    char escape[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
+    const char *letter = c == '\n'   ? "\\n"
+                         : c == '\t' ? "\\t"
+                         : c == '\r' ? "\\r"
+                         : c == '"'  ? "\\\""
+                         : c == '\\' ? "\\\\"
+                                     : NULL;
+    if (letter) aoth_text_add(out, letter, 2);
+    else if (!length || c < 0x20 || c == 0x7f) aoth_text_add(out, escape, 4);
+    else aoth_text_add(out, s.data + i, length);
+    i += length && !letter ? length : 1;
+  }
+  aoth_text_z(out, "\"");
+}

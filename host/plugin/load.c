@@ -1,0 +1,350 @@
+/* A file that claims to be a plugin becomes host-side copies of its descriptors, or a refusal.
+ *
+ * Nothing of the plugin is read through a pointer to a type longer than the plugin's own (aot/plugin.h, import by
+ * copy). All of it runs in a crash frame (crash.h): a constructor, the entry or a wild pointer in a descriptor is named
+ * when it takes the host down. A library stays mapped for good: RTLD_NODELETE, and no dlclose. */
+#include <plugin/load.h>
+
+#include <aot/float_env.h>
+#include <aot/inline.h>
+#include <dlfcn.h>
+#include <process/crash.h>
+#include <plugin/probe.h>
+#include <process/supervisor.h>
+#include <ir/text/words.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_STRUCT 65536u
+#define MAX_TEXT 65536u
+#define MAX_OPTIONS 256u
+#define MAX_PROPERTIES 256u
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HOST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HOST_ASAN 1
+#endif
+#endif
+#ifndef HOST_ASAN
+#define HOST_ASAN 0
+#endif
+
+typedef struct opening {
+  aoth_registry_t *r;
+  aoth_plugin_t *p;
+  aoth_arena_t *arena;
+  const aoth_where_t *where;
+  const char *left; /* of the floating-point environment, not as it was; NULL: nothing */
+} opening_t;
+
+static void refuse(opening_t *o, const char *cure, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void refuse(opening_t *o, const char *cure, const char *format, ...) {
+  aoth_text_t t = {0};
+  va_list args;
+  va_start(args, format);
+  aoth_text_v(&t, format, args);
+  va_end(args);
+  o->p->state = AOTH_PLUGIN_REFUSED;
+  o->p->why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
+  o->p->cure = cure;
+  aoth_text_deinit(&t);
+}
+
+static const char *const rebuild = "rebuild the plugin against this host's headers, or ask its vendor";
+
+/* ---- import by copy ---- */
+
+/* NULL: dst holds the copy; else what is wrong. */
+static const char *import_struct(void *dst, uint32_t size, uint32_t least, const void *src) {
+  uint32_t n;
+  if (!src) return "is missing";
+  memcpy(&n, src, sizeof n);
+  if (n < least) return "is shorter than ABI 1.1 has it";
+  if (n > MAX_STRUCT) return "gives an impossible size";
+  return aot_import(dst, size, src) == AOT_OK
+             ? NULL
+             : "is longer than this host knows, and the rest is not empty: it wants a newer aothost";
+}
+
+static int text_is_sane(aot_str_t s) {
+  return s.size <= MAX_TEXT && (s.size == 0 || (s.data && !memchr(s.data, 0, (size_t)s.size)));
+}
+
+static int same_text(aot_str_t s, const char *text) {
+  return s.size == strlen(text) && (s.size == 0 || memcmp(s.data, text, (size_t)s.size) == 0);
+}
+
+static const char *check_option(const aot_option_t *opt) {
+  if (!text_is_sane(opt->name) || opt->name.size == 0) return "has no name";
+  if (!text_is_sane(opt->help) || !text_is_sane(opt->unit)) return "has a damaged text";
+  if (opt->kind < AOT_OPT_BOOL || opt->kind > AOT_OPT_BYTES) return "is of a kind that this host does not know";
+  if (opt->kind == AOT_OPT_ENUM && (opt->n_choices == 0 || opt->n_choices > 256 || !opt->choices))
+    return "lists no choices";
+  for (uint32_t i = 0; opt->kind == AOT_OPT_ENUM && i < opt->n_choices; i++)
+    if (!text_is_sane(opt->choices[i])) return "has a damaged choice";
+  const int is_text = opt->kind == AOT_OPT_STRING || opt->kind == AOT_OPT_ENUM || opt->kind == AOT_OPT_PATH;
+  if (is_text && !(opt->flags & AOT_OPT_REQUIRED) && !text_is_sane(opt->preset.s)) return "has a damaged default";
+  return NULL;
+}
+
+static const char *import_options(opening_t *o, aoth_unit_t *u) {
+  if (u->desc.n_options == 0) return NULL;
+  if (u->desc.n_options > MAX_OPTIONS || !u->desc.options) return "its list of options is damaged";
+  const uint64_t stride = u->desc.option_stride;
+  if (stride < 8 || stride > MAX_STRUCT) return "its option_stride is not the size of an option";
+  aot_option_t *rows = aoth_arena_alloc(o->arena, sizeof(void *), (size_t)u->desc.n_options * sizeof *rows);
+  if (!rows) return "there is no memory for its options";
+  for (uint64_t i = 0; i < u->desc.n_options; i++) {
+    const char *why = import_struct(&rows[i], sizeof *rows, offsetof(aot_option_t, max) + sizeof(double),
+                                    (const char *)u->desc.options + i * stride);
+    if (!why && rows[i].struct_size > stride) why = "is longer than the stride";
+    if (!why) why = check_option(&rows[i]);
+    if (!why) continue;
+    aoth_text_t t = {0};
+    aoth_text_f(&t, "its option %llu %s", (unsigned long long)i, why);
+    why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
+    aoth_text_deinit(&t);
+    return why;
+  }
+  u->options = rows;
+  return NULL;
+}
+
+/* A name with a dot is a vendor's, which the host need not know; of others it is held to be mistaken. */
+static const char *import_properties(opening_t *o, const aot_names_t *names, aoth_properties_t *out) {
+  if (names->n > MAX_PROPERTIES || (names->n && !names->at)) return "has a damaged contract";
+  for (uint64_t i = 0; i < names->n; i++) {
+    const aot_str_t name = names->at[i];
+    if (!text_is_sane(name)) return "has a damaged contract";
+    if (aoth_property_find(name) || aoth_is_vendor_name(name)) {
+      if (!aoth_properties_union(o->arena, *out, aoth_properties_one(&names->at[i]), out)) return "needs more memory";
+      continue;
+    }
+    const char *near = aoth_property_nearest(name);
+    aoth_text_t t = {0};
+    aoth_text_f(&t, "its contract names the property '%.*s', which this host does not know", (int)name.size, name.data);
+    if (near) aoth_text_f(&t, "; did you mean '%s'?", near);
+    else aoth_text_z(&t, "; a vendor's has its vendor in front, as 'vendor.tiled'");
+    const char *why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
+    aoth_text_deinit(&t);
+    return why ? why : "has a damaged contract";
+  }
+  return NULL;
+}
+
+static const char *import_contract(opening_t *o, aoth_unit_t *u) {
+  aot_contract_t c;
+  const char *why =
+      import_struct(&c, sizeof c, offsetof(aot_contract_t, n_removes) + sizeof(uint64_t), u->desc.contract);
+  u->contract = (aoth_contract_t){0};
+  if (!why) why = import_properties(o, &c.needs, &u->contract.needs);
+  if (!why) why = import_properties(o, &c.gives, &u->contract.gives);
+  if (!why) why = import_properties(o, &c.drops, &u->contract.drops);
+  if (!why) why = import_properties(o, &c.refuses, &u->contract.refuses);
+  if (why) return why;
+  u->contract.creates = c.creates;
+  u->contract.n_creates = c.n_creates;
+  u->contract.removes = c.removes;
+  u->contract.n_removes = c.n_removes;
+  return NULL;
+}
+
+static const char *import_unit(opening_t *o, aoth_unit_t *u, const aot_unit_t *src) {
+  const char *why = import_struct(&u->desc, sizeof u->desc, offsetof(aot_unit_t, create) + sizeof(void *), src);
+  if (why) return why;
+  if (!text_is_sane(u->desc.kind) || !text_is_sane(u->desc.id) || !text_is_sane(u->desc.version) ||
+      !text_is_sane(u->desc.help))
+    return "has a damaged text";
+  if (!same_text(u->desc.kind, u->kind) || !same_text(u->desc.id, u->id)) return "is another one than its note says";
+  if (!u->desc.create) return "has no create function";
+  u->version = aoth_arena_text(o->arena, u->desc.version.size ? u->desc.version.data : u->plugin->note.version,
+                               u->desc.version.size ? (size_t)u->desc.version.size : strlen(u->plugin->note.version));
+  if (u->desc.contract) {
+    why = import_contract(o, u);
+    if (why) return why;
+    u->has_contract = 1;
+  }
+  return import_options(o, u);
+}
+
+static int import_all(opening_t *o, const aot_plugin_t *src) {
+  aoth_plugin_t *p = o->p;
+  const char *why = import_struct(&p->desc, sizeof p->desc, offsetof(aot_plugin_t, get_ext) + sizeof(void *), src);
+  if (why) {
+    refuse(o, rebuild, "its descriptor %s", why);
+    return 0;
+  }
+  if (!text_is_sane(p->desc.id) || !text_is_sane(p->desc.version) || !text_is_sane(p->desc.build_id) ||
+      !text_is_sane(p->desc.vendor) || !text_is_sane(p->desc.license) || !text_is_sane(p->desc.url)) {
+    refuse(o, rebuild, "a text of its descriptor is damaged");
+    return 0;
+  }
+  if (p->desc.abi_epoch != AOT_ABI_EPOCH || p->desc.min_host_minor > AOT_ABI_MINOR) {
+    refuse(o, "update aothost, or use a build of the plugin for this version",
+           "its descriptor wants ABI %u.%u; this host has %u.%u", p->desc.abi_epoch, p->desc.min_host_minor,
+           AOT_ABI_EPOCH, AOT_ABI_MINOR);
+    return 0;
+  }
+  if ((p->desc.build_flags & AOT_BUILD_ASAN) && !HOST_ASAN) {
+    refuse(o, "build both with AOT_SANITIZE, or neither", "it was built with AddressSanitizer, this host without");
+    return 0;
+  }
+  if (!same_text(p->desc.id, p->note.id) || !same_text(p->desc.version, p->note.version) ||
+      p->desc.abi_minor != p->note.minor || p->desc.min_host_minor != p->note.min_host_minor ||
+      p->desc.n_units != p->note.n_units || !p->desc.units) {
+    refuse(o, "make AOT_PLUGIN_NOTE say what the descriptor says, and rebuild",
+           "its note says %s %s, ABI %u.%u, %u units; its descriptor says %.*s %.*s, ABI %u.%u, %llu units", p->note.id,
+           p->note.version, p->note.epoch, p->note.minor, p->note.n_units, (int)p->desc.id.size, p->desc.id.data,
+           (int)p->desc.version.size, p->desc.version.data, p->desc.abi_epoch, p->desc.abi_minor,
+           (unsigned long long)p->desc.n_units);
+    return 0;
+  }
+  for (uint32_t i = 0; i < p->n_units; i++) {
+    why = import_unit(o, &p->units[i], p->desc.units[i]);
+    if (!why) continue;
+    refuse(o, rebuild, "unit %s: %s", p->units[i].id, why);
+    return 0;
+  }
+  return 1;
+}
+
+/* ---- opening ---- */
+
+static const char *cure_of_dlerror(const char *text) {
+  if (strstr(text, "cannot open shared object file"))
+    return "install the library that it names, or put its folder into LD_LIBRARY_PATH";
+  if (strstr(text, "undefined symbol"))
+    return "the plugin needs a symbol that no library here has: rebuild it with -Wl,-z,defs to find out which";
+  if (strstr(text, "static TLS")) return "rebuild the plugin without -ftls-model=initial-exec";
+  return "rebuild the plugin for this system";
+}
+
+static int is_locked_out(opening_t *o) {
+  const aoth_lock_t *lock = aoth_registry_lock(o->r);
+  char hex[AOTH_SHA256_HEX] = "";
+  if (!lock || (aoth_file_sha256(o->p->path, hex) && aoth_lock_has(lock, hex))) return 0;
+  refuse(o, "`aothost plugins --lock PIPELINE` writes the lock anew, if the file is what it should be",
+         "its SHA-256, %s, does not stand in %s", hex, aoth_lock_path(lock));
+  return 1;
+}
+
+/* Where the host's own plugins lie only those write who may change the host as well. */
+static int is_unsigned(opening_t *o) {
+  const aoth_keys_t *keys = aoth_plugin_is_own(o->p) ? NULL : aoth_registry_keys(o->r);
+  const char *why = keys ? aoth_unsigned_why(keys, o->p->path, o->arena) : NULL;
+  if (!why) return 0;
+  refuse(o, "get file and signature anew from the vendor; `aothost sign` signs what you vouch for yourself", "%s", why);
+  return 1;
+}
+
+static void open_framed(opening_t *o) {
+  aoth_plugin_t *p = o->p;
+  aot_str_t why = {NULL, 0};
+  void *handle = dlopen(p->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle) {
+    const char *text = dlerror();
+    refuse(o, cure_of_dlerror(text ? text : ""), "%s", text ? text : "dlopen failed");
+    return;
+  }
+  const aot_plugin_t *(AOT_CALL * entry)(uint32_t, uint32_t, aot_str_t *);
+  void *symbol = dlsym(handle, "aot_plugin_entry");
+  if (!symbol) {
+    refuse(o, "export aot_plugin_entry (AOT_EXPORT); plugins/template shows a complete plugin",
+           "it has a note but no entry function");
+    return;
+  }
+  memcpy(&entry, &symbol, sizeof entry); /* an object pointer, as POSIX has it */
+  p->self = entry(AOT_ABI_EPOCH, AOT_ABI_MINOR, &why);
+  if (!p->self) {
+    const int told = why.size && text_is_sane(why);
+    refuse(o, "update aothost or the plugin", "it declines to work with ABI %u.%u: %.*s", AOT_ABI_EPOCH, AOT_ABI_MINOR,
+           told ? (int)why.size : 18, told ? why.data : "it gives no reason");
+    return;
+  }
+  if (!import_all(o, p->self)) return;
+  p->host = aoth_registry_make_host(o->r, o->arena, p->desc.abi_minor);
+  if (p->host) p->state = AOTH_PLUGIN_OPEN;
+  else refuse(o, "free some memory", "there is no memory left");
+}
+
+static void complain(const opening_t *o, aoth_sink_t *sink) {
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, o->where, "load.refused", "cannot load plugin %s: %s", o->p->path,
+                   o->p->why ? o->p->why : "unknown");
+  if (o->p->cure) aoth_sink_line(sink, "hint: %s", o->p->cure);
+}
+
+static void tell_crash(void *self, const aoth_crash_t *crash) {
+  opening_t *o = self;
+  if (crash->signal)
+    refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)",
+           aoth_signal_name(crash->signal), aoth_signal_text(crash->signal));
+  else if (crash->ends_thread)
+    refuse(o, "report this to the plugin's vendor", "it ended the thread that opened it: it called pthread_exit()");
+  else
+    refuse(o, "report this to the plugin's vendor", "it ended the process while it was being opened: it called exit()");
+  complain(o, aoth_crash_sink());
+}
+
+static void open_now(opening_t *o) {
+  aoth_plugin_t *p = o->p;
+  if (p->note.epoch != AOT_ABI_EPOCH || p->note.min_host_minor > AOT_ABI_MINOR) {
+    refuse(o, "update aothost, or use a build of the plugin for this version",
+           "it needs ABI %u.%u or later; this host has %u.%u", p->note.epoch, p->note.min_host_minor, AOT_ABI_EPOCH,
+           AOT_ABI_MINOR);
+    return;
+  }
+  if (p->note.minor < AOT_ABI_OLDEST_MINOR) {
+    refuse(o, "build the plugin anew", "it was built for ABI %u.%u; this host takes plugins from %u.%u on",
+           p->note.epoch, p->note.minor, AOT_ABI_EPOCH, AOT_ABI_OLDEST_MINOR);
+    return;
+  }
+  if (p->note.needs_asan && !HOST_ASAN) {
+    refuse(o, "build both with AOT_SANITIZE, or neither", "it was built with AddressSanitizer, this host without");
+    return;
+  }
+  if (is_locked_out(o) || is_unsigned(o)) return; /* before any of its code runs, in whatever process */
+  if (!aoth_plugin_is_own(p)) {
+    aoth_supervise();
+    const char *why = aoth_probe(p->path, o->arena);
+    if (why) {
+      refuse(o, "report this to the plugin's vendor", "%s", why);
+      return;
+    }
+  }
+  aoth_registry_debug(o->r, "%s: opening", p->path);
+  aoth_text_t what = {0};
+  aoth_text_f(&what, "opening" AOTH_CALL_PLUGIN "%s", p->path);
+  const char *kept = aoth_arena_text(o->arena, what.data ? what.data : "", what.size);
+  aoth_text_deinit(&what);
+  aoth_crash_frame_t frame = {
+      .what = kept ? kept : p->path, .is_own = aoth_plugin_is_own(p), .tell = tell_crash, .self = o};
+  const aot_float_env_t before = aot_float_env();
+  aoth_crash_enter(&frame);
+  open_framed(o);
+  aoth_crash_leave(&frame);
+  o->left = aot_float_env_change(before, aot_float_env());
+  if (o->left) aot_float_env_restore(before);
+}
+
+/* Nothing was computed yet, so that results are right: no failure. */
+static void warn_of_float_env(const opening_t *o, aoth_sink_t *sink) {
+  aoth_sink_report(sink, AOT_SEVERITY_WARNING, o->where, "load.float-environment",
+                   "plugin %s left %s when it was opened; restored", o->p->path, o->left);
+  aoth_sink_line(sink, "hint: link it, and the libraries that it brings, without -ffast-math");
+}
+
+aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t *arena, const aoth_where_t *where,
+                              aoth_sink_t *sink) {
+  opening_t o = {r, p, arena, where, NULL};
+  if (p->state == AOTH_PLUGIN_FOUND) {
+    open_now(&o);
+    if (o.left) warn_of_float_env(&o, sink);
+    if (p->state == AOTH_PLUGIN_REFUSED) aoth_registry_debug(r, "%s: refused: %s", p->path, p->why);
+  }
+  if (p->state == AOTH_PLUGIN_OPEN) return AOT_OK;
+  complain(&o, sink);
+  return AOTH_E_PLUGIN;
+}

@@ -1,0 +1,35 @@
+/* What kernels of plugins do to memory that they should not, found at the call (AOT_VALIDATE=1). Backends are handed a
+ * kernel of the host's in the place of each, which calls it on copies, every tensor between guards and poison
+ * (device/guarded.h):
+ *
+ *     what is only read        held against the original behind the call
+ *     what is written          goes back where it came from; what lies between its elements is held against what was there
+ *     results                  poison before; elements that are poison behind the call were left unwritten
+ *     beside each of them      poison; further away a guard page, where it traps and the crash tells whose memory it is
+ *
+ * A kernel that breaks its promise has failed, with plugin, tensor and place; the backend tells the node. One that only
+ * starts (AOT_KERNEL_STARTS) works on its copies until a kernel has run that was handed what it writes: that one is given
+ * the same copies to wait for, and behind it the rest is as above, told of the first. What kernels put on a queue by
+ * themselves (aot.queue-kernel/1) is a device's memory, and not looked at. */
+#ifndef AOTH_KERNEL_GUARDS_H
+#define AOTH_KERNEL_GUARDS_H
+
+#include <aot/ext/kernels.h>
+#include <base/text.h>
+#include <sandbox/session.h>
+
+typedef struct aoth_kernel_guards aoth_kernel_guards_t;
+
+aoth_kernel_guards_t *aoth_kernel_guards_create(const aoth_session_t *s); /* NULL: no memory */
+void aoth_kernel_guards_destroy(aoth_kernel_guards_t *g);                 /* NULL is fine */
+
+/* The kernel, of an opset of the session, as backends are to have it: itself, or one that lives as long as g; NULL: no
+ * memory. op: what it computes. O(kernels) [host-main] */
+const aot_kernel_t *aoth_kernel_guarded(aoth_kernel_guards_t *g, const aot_kernel_t *kernel, const aot_op_desc_t *op,
+                                        const aot_opset_t *opset);
+
+/* Of calls that run: whose memory the address is near, "8 bytes behind the end of result 0 of its kernel of lib.op"; 0:
+ * nobody's. [any-thread] */
+int aoth_kernel_guards_where(aoth_kernel_guards_t *g, uint64_t address, aoth_text_t *out);
+
+#endif
