@@ -7,14 +7,20 @@ set(AOT_MADE_DIR ${CMAKE_BINARY_DIR}/made) # not the build folder itself, where 
 set(AOT_SHARE_DIR ${CMAKE_INSTALL_DATADIR}/aothost)
 configure_file(cmake/aothost.pc.in ${AOT_MADE_DIR}/aothost.pc @ONLY)
 configure_file(cmake/aothost-plugin.pc.in ${AOT_MADE_DIR}/aothost-plugin.pc @ONLY)
+configure_file(cmake/aothost-kit.pc.in ${AOT_MADE_DIR}/aothost-kit.pc @ONLY)
 configure_package_config_file(cmake/aothost-config.cmake.in ${AOT_MADE_DIR}/aothost-config.cmake
                               INSTALL_DESTINATION ${AOT_PACKAGE_DIR} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR
                               CMAKE_INSTALL_DATADIR CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${AOT_MADE_DIR}/aothost-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES host/include/aothost.h host/include/aothost_dlpack.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libaothost-dev)
 install(DIRECTORY plugin-api/aot DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libaothost-dev)
-install(FILES ${AOT_MADE_DIR}/aothost.pc ${AOT_MADE_DIR}/aothost-plugin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-        COMPONENT libaothost-dev)
+install(FILES ${AOT_MADE_DIR}/aothost.pc ${AOT_MADE_DIR}/aothost-plugin.pc ${AOT_MADE_DIR}/aothost-kit.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libaothost-dev)
+# The kit's headers, in a folder of their own so that "kit/loops/loop.h" names nothing of another package. Left out: headers that
+# include headers of OpenBLAS or oneDNN, and the CPU stand-in for CUDA of this tree's tests.
+install(DIRECTORY kit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/aothost COMPONENT libaothost-dev
+        FILES_MATCHING PATTERN "*.h" PATTERN tests EXCLUDE PATTERN openblas.h EXCLUDE PATTERN onednn.h EXCLUDE
+        PATTERN cuda_shim.h EXCLUDE)
 install(FILES ${AOT_MADE_DIR}/aothost-config.cmake ${AOT_MADE_DIR}/aothost-config-version.cmake cmake/aot_plugin.cmake
         DESTINATION ${AOT_PACKAGE_DIR} COMPONENT libaothost-dev)
 
@@ -27,6 +33,7 @@ endfunction()
 aot_link_into_build(${CMAKE_SOURCE_DIR}/plugin-api/aot include/aot)
 aot_link_into_build(${CMAKE_SOURCE_DIR}/host/include/aothost.h include/aothost.h)
 aot_link_into_build(${CMAKE_SOURCE_DIR}/host/include/aothost_dlpack.h include/aothost_dlpack.h)
+aot_link_into_build(${CMAKE_SOURCE_DIR}/kit include/aothost/kit)
 aot_link_into_build(${CMAKE_SOURCE_DIR}/cmake/aot_plugin.cmake lib/cmake/aothost/aot_plugin.cmake)
 function(aot_build_folder_package)
   set(CMAKE_INSTALL_INCLUDEDIR include)

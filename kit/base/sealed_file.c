@@ -7,12 +7,24 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL /* who links the kit links no library for it */
+#include <xxhash.h>
 
 typedef struct seal {
   char magic[8];
   kf_key_t key;
   XXH128_hash_t hash; /* of the key and the bytes before */
 } seal_t;
+
+kf_key_t kf_key(const void *bytes, size_t nbytes, uint64_t seed) {
+  const XXH128_hash_t h = XXH3_128bits_withSeed(bytes, nbytes, seed);
+  return (kf_key_t){.low64 = h.low64, .high64 = h.high64};
+}
+
+int kf_key_compare(const kf_key_t *a, const kf_key_t *b) {
+  if (a->high64 != b->high64) return a->high64 < b->high64 ? -1 : 1;
+  return a->low64 < b->low64 ? -1 : a->low64 > b->low64;
+}
 
 static seal_t seal_of(const void *bytes, size_t nbytes, kf_key_t key) {
   seal_t seal = {.magic = "AOTKEPT", .key = key};

@@ -5,10 +5,15 @@
 #define KF_SEALED_FILE_H
 
 #include <stddef.h>
-#define XXH_INLINE_ALL /* users link no library for it */
-#include <xxhash.h>
+#include <stdint.h>
 
-typedef XXH128_hash_t kf_key_t;
+typedef struct kf_key {
+  uint64_t low64, high64;
+} kf_key_t;
+
+/* The hash of the bytes, with a seed for everything else that the file depends on. */
+kf_key_t kf_key(const void *bytes, size_t nbytes, uint64_t seed);
+int kf_key_compare(const kf_key_t *a, const kf_key_t *b); /* as memcmp */
 
 /* Ends the file with its seal, on the disk, so that after a power failure it is whole or not there once it has been
  * renamed. 0, or -1 and errno. */

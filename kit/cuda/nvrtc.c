@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#define XXH_INLINE_ALL /* who links the kit links no library for it */
 #include <xxhash.h>
 
 enum { OLDEST = 12 };

@@ -11,6 +11,7 @@
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL /* who links the kit links no library for it */
 #include <xxhash.h>
 
 typedef struct numbering {

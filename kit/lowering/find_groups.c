@@ -7,6 +7,7 @@
 #include "kit/loops/recompute.h"
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL /* who links the kit links no library for it */
 #include <xxhash.h>
 
 /* Numbers for iteration spaces: a table of the distinct sizes, by hash. */

@@ -258,7 +258,7 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   double begin = now_ms();
   if (!c->dir) AOT_TRY(make_private(c, error));
   AOT_TRY(identify(c, error));
-  kf_key_t key = XXH3_128bits_withSeed(source, (size_t)nbytes, c->identity);
+  kf_key_t key = kf_key(source, (size_t)nbytes, c->identity);
   int n = snprintf(so, sizeof so, "%s/cpu-%016llx%016llx.so", c->dir, (unsigned long long)key.high64,
                    (unsigned long long)key.low64);
   if (n < 0 || (size_t)n >= sizeof so)

@@ -177,7 +177,7 @@ static void make(const gc_compiling_t *j, unit_t *u, int may_be_kept) {
   char path[4096];
   size_t nbytes;
   if (u->text.failed) return;
-  const kf_key_t key = XXH3_128bits_withSeed(u->text.data, (size_t)u->text.size, j->identity);
+  const kf_key_t key = kf_key(u->text.data, (size_t)u->text.size, j->identity);
   const int has_path = kept_path(c, key, path, sizeof path);
   u->image = has_path && may_be_kept ? kf_read(path, key, &nbytes) : NULL;
   u->is_kept = u->is_image = u->image != NULL;

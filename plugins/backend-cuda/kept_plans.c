@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { MOST_THREADS = 8 };
 
@@ -17,7 +18,7 @@ void gc_plans_keep_in(gc_cudnn_t *c, const char *folder, const char *device) {
 }
 
 static kf_key_t key_of(const gc_cudnn_t *c, const gc_dnn_plan_t *p) {
-  return XXH3_128bits_withSeed(p->text, strlen(p->text), c->identity);
+  return kf_key(p->text, strlen(p->text), c->identity);
 }
 
 static int kept_path(const gc_cudnn_t *c, kf_key_t key, char *out, size_t size) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { FIRST_SLOTS = 64, ALLOC_FAILED = 3 /* cublasStatus_t */ };
 /* For all products of a program; then the first algorithms are taken, or, under load, those of bursts. */
@@ -46,14 +47,14 @@ static kf_key_t key_of(const gc_algorithms_t *a, const gc_product_t *p) {
   }
   f.flags = p->matrices[GC_A].transposed | p->matrices[GC_B].transposed << 1 | (p->beta != 0) << 2 | p->has_bias << 3;
   f.flags |= (p->result != p->dtype) << 4;
-  return XXH3_128bits_withSeed(&f, sizeof f, a->identity);
+  return kf_key(&f, sizeof f, a->identity);
 }
 
 /* ---- what was chosen before ---- */
 
 static gc_choice_t **slot_of(gc_choice_t **slots, uint32_t n_slots, kf_key_t key) {
   uint32_t k = (uint32_t)key.low64 & (n_slots - 1);
-  while (slots[k] && !XXH128_isEqual(slots[k]->key, key)) k = (k + 1) & (n_slots - 1);
+  while (slots[k] && kf_key_compare(&slots[k]->key, &key) != 0) k = (k + 1) & (n_slots - 1);
   return &slots[k];
 }
 
@@ -171,7 +172,7 @@ static int compare(const void *pa, const void *pb) {
   const gc_choice_t *a = *(gc_choice_t *const *)pa, *b = *(gc_choice_t *const *)pb;
   const double x = work_of(&a->product), y = work_of(&b->product);
   if (x != y) return x < y ? 1 : -1;
-  return XXH128_cmp(&a->key, &b->key);
+  return kf_key_compare(&a->key, &b->key);
 }
 
 static void tell(gc_algorithms_t *a, const char *text, int is_for_all) {

@@ -30,6 +30,14 @@ $cc -std=c99 $flags $(pkg-config --cflags aothost) "$tmp/consumer/consumer.c" \
 is_shared "$tmp/static" && fail "pkg-config --static: the program is linked to libaothost.so"
 run "$tmp/static" "$plugins"
 
+# Each header of the kit, by itself.
+kit=$tmp/prefix/include/aothost
+[ -f "$kit/kit/lowering/lower.h" ] || fail "the kit's headers are not installed"
+for header in $(cd "$kit" && find kit -name '*.h'); do
+  echo "#include \"$header\"" | $cc -std=c11 -Wall -Wextra -Werror $flags $(pkg-config --cflags aothost-kit) -fsyntax-only -x c - \
+    > "$tmp/log" 2>&1 || { cat "$tmp/log"; fail "$header does not compile by itself"; }
+done
+
 configure() { "$cmake" -S "$1" -B "$1/build" -DCMAKE_PREFIX_PATH="$tmp/prefix" -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$flags" "$2" &&
   "$cmake" --build "$1/build"; }
 configure "$tmp/vendor" -DAOT_SANITIZE="${flags:+ON}" > "$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the plugin does not build"; }

@@ -29,7 +29,7 @@ check() { # LEAST OBJECTS..: complains of circles among them, and of fewer than 
 
 n_calls=0
 check 100 "$1"/host/libaothost.a "$1"/trainer/libaothost_trainer.a "$1"/sdk/libaothost_conform.a "$1"/cli/libaothost_cli.a
-[ ! -f "$1"/kit/libaothost-kit.a ] || check 100 "$1"/kit/libaothost-kit.a
+[ ! -f "$1"/lib/libaothost-kit.a ] || check 100 "$1"/lib/libaothost-kit.a
 for plugin in $(find "$1"/plugins -path '*.dir/plugin.c.o'); do # with the archives beside it, without objects whose source is gone
   of=$(dirname "$plugin"); folder=$(dirname "$(dirname "$of")"); name=$(basename "$folder"); set -- "$1"
   for object in "$of"/*.c.o; do
