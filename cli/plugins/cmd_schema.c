@@ -3,8 +3,9 @@
 #include <cli/plugins/unit_json.h>
 
 #include <aot/inline.h>
-#include <plugin/load.h>
+#include <config/default_units.h>
 #include <config/run_section.h>
+#include <plugin/load.h>
 #include <sandbox/session.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,15 @@ static json_t *train_schema(merging_t *m) {
                    "additionalProperties", 0, "allOf", m->optimizer_rules);
 }
 
+static json_t *default_units_schema(void) {
+  json_t *units = json_object();
+  for (uint32_t i = 0; i < AOTH_N_DEFAULT_UNITS; i++)
+    json_object_set_new(units, aoth_default_unit_keys[i],
+                        json_pack("{s:s, s:s}", "type", "string", "default", aoth_default_unit(i)));
+  return json_pack("{s:s, s:s, s:o, s:b}", "type", "object", "description", "units that the host adds by itself",
+                   "properties", units, "additionalProperties", 0);
+}
+
 static json_t *make_schema(merging_t *m) {
   json_t *ir = json_pack("{s:s, s:s}", "const", "ir", "description", "a program in text");
   json_array_append_new(m->import_ids, ir);
@@ -201,9 +211,9 @@ static json_t *make_schema(merging_t *m) {
       typed("object", "options of the device"), "ranks", ids_schema(m->ranks_ids, "how the ranks that run it talk"),
       "ranks-with", typed("object", "options of the communicator"), "additionalProperties", 0, "allOf",
       m->device_rules);
-  json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars,
+  json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars,
                                  "include", include, "model", model, "opsets", opsets, "operators", operators, "stages",
-                                 stages_schema(m, device), "run", run);
+                                 stages_schema(m, device), "run", run, "default-units", default_units_schema());
   return json_pack("{s:s, s:s, s:s, s:o, s:[s], s:b, s:{s:o}}", "$schema",
                    "https://json-schema.org/draft/2020-12/schema", "title", "aothost pipeline", "type", "object",
                    "properties", properties, "required", "aot", "additionalProperties", 0, "$defs", "data",

@@ -204,12 +204,12 @@ static void put_stages(making_t *m, const aoth_pipeline_t *p, uint32_t flags) {
     snprintf(what, sizeof what, "stage %u", i + 1u);
     put_stage(m, &p->stages[i], what);
   }
-  if (p->assign.unit) put_stage(m, &p->assign, "assign");
+  if (p->assign.unit) put_stage(m, &p->assign, "several-backends");
   for (uint32_t i = 0; p->assign.unit && i < p->n_stages; i++) /* parts go by the names of their backends */
     put(m, p->stages[i].name, "stage %u name", i + 1u);
   if ((flags & AOTH_STAGES_OPTIMIZER) && optimizer->unit) put_stage(m, optimizer, "optimizer");
   if ((flags & AOTH_STAGES_OPTIMIZER) && p->run.train.autocast.unit) put_stage(m, &p->run.train.autocast, "precision");
-  if ((flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit) put_stage(m, &p->run.train.stitch, "stitch");
+  if ((flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit) put_stage(m, &p->run.train.stitch, "step");
   for (uint32_t i = 0; i < p->n_operators; i++) put(m, p->operators[i]->text.data, "operator %u", i + 1u);
   for (uint32_t i = 0; i < m->s->n_opsets; i++) {
     put(m, m->s->opsets[i].unit->version, "operators %s", m->s->opsets[i].unit->id);

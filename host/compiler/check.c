@@ -2,6 +2,7 @@
  * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
 #include <sandbox/call.h>
 #include <plugin/options.h>
+#include <config/default_units.h>
 #include <config/overwrites.h>
 #include <config/run_section.h>
 #include <sandbox/session.h>
@@ -62,9 +63,9 @@ static void check_isolation(checking_t *c) {
           "a backend runs in this process, where its executable lives: it takes no 'isolate: worker' and no 'timeout'");
 }
 
-#define ASSIGN "assign"
-
-static int is_assign(const aoth_stage_t *stage) { return stage->use && strcmp(stage->use, ASSIGN) == 0; }
+static int is_assign(const aoth_pipeline_t *p, const aoth_stage_t *stage) {
+  return stage->use && strcmp(stage->use, p->default_units.ids[AOTH_UNIT_SEVERAL_BACKENDS]) == 0;
+}
 
 /* Where each backend runs, for the stage that divides: names, where that is not where the run does. */
 static void tell_devices(const checking_t *c, uint32_t first) {
@@ -82,20 +83,21 @@ static void tell_devices(const checking_t *c, uint32_t first) {
   aoth_text_deinit(&text);
 }
 
-/* Several backends: who runs which nodes is the stage assign's to say, which may stand before them, for its options. */
+/* Several backends: a stage that divides the program among them is added, unless the pipeline has it right before
+ * them, with options. */
 static void check_assign(checking_t *c) {
   aoth_pipeline_t *p = c->p;
   uint32_t first = p->n_stages;
   while (first && is_backend(&p->stages[first - 1])) first--;
   for (uint32_t i = 0; i < p->n_stages; i++)
-    if (is_assign(&p->stages[i]) && (i + 1 != first || p->n_stages - first < 2))
+    if (is_assign(p, &p->stages[i]) && (i + 1 != first || p->n_stages - first < 2))
       out_of_order(c, &p->stages[i], "it divides a program among several backends: they stand right behind it");
   if (p->n_stages - first < 2) return;
-  if (first && is_assign(&p->stages[first - 1])) {
+  if (first && is_assign(p, &p->stages[first - 1])) {
     p->assign = p->stages[first - 1];
   } else {
-    p->assign.use = p->assign.name = ASSIGN;
-    p->assign.where = p->stages[p->n_stages - 1].where;
+    aoth_default_units_stage(&p->default_units, AOTH_UNIT_SEVERAL_BACKENDS, &p->stages[p->n_stages - 1].where,
+                             &p->assign);
     note_status(c, aoth_stage_resolve(c->s, &p->assign, "pass/1", p->arena));
   }
   tell_devices(c, first);

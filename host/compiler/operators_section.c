@@ -12,8 +12,6 @@
 #include <aot/ext/declare.h>
 #include <string.h>
 
-#define DECLARING_OPSET "declared-ops" /* opened when no opset of the pipeline's own list takes texts */
-
 typedef struct declaring {
   aoth_session_t *s;
   const aoth_instance_t *opset; /* that takes texts; NULL: none does */
@@ -34,9 +32,10 @@ static const aoth_instance_t *find_opset(aoth_session_t *s, aot_ext_declare_t *o
   return NULL;
 }
 
-static aot_status_t declaring_init(aoth_session_t *s, const aoth_where_t *where, declaring_t *out) {
+/* id: of the opset that is opened if none that is open accepts texts. */
+static aot_status_t declaring_init(aoth_session_t *s, const char *id, const aoth_where_t *where, declaring_t *out) {
   *out = (declaring_t){.s = s, .where = where};
-  if (!find_opset(s, &out->ext)) AOT_TRY(aoth_session_open_opset(s, DECLARING_OPSET, where));
+  if (!find_opset(s, &out->ext)) AOT_TRY(aoth_session_open_opset(s, id, where));
   out->opset = find_opset(s, &out->ext);
   if (!out->opset) return AOT_OK;
   const aoth_unit_t *unit = out->opset->unit;
@@ -106,12 +105,13 @@ static aot_status_t declare_text(declaring_t *d) {
 
 /* ---- the pipeline's ---- */
 
-aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *texts, uint32_t n_texts) {
+aot_status_t aoth_session_declare(aoth_session_t *s, const char *id, const aoth_yaml_t *const *texts,
+                                  uint32_t n_texts) {
   declaring_t d;
   aot_status_t first = AOT_OK;
   if (n_texts == 0) return AOT_OK;
   const aoth_where_t where = aoth_yaml_where(s->arena, texts[0]);
-  AOT_TRY(declaring_init(s, &where, &d));
+  AOT_TRY(declaring_init(s, id, &where, &d));
   if (!d.opset) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &where, "operators.no-opset", "no opset takes schema texts");
     return AOT_E_PRECONDITION;
@@ -146,13 +146,13 @@ static aot_status_t AOT_CALL put_text(const aot_schema_sink_t *sink, aot_str_t s
   return AOT_OK;
 }
 
-aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *model) {
+aot_status_t aoth_session_declare_found(aoth_session_t *s, const char *id, const aoth_model_t *model) {
   found_t found = {.s = s};
   const aot_schema_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &found}, .put = put_text};
   declaring_t d;
   AOT_TRY(aoth_model_schemas(s, model, &sink));
   if (found.n == 0) return AOT_OK;
-  AOT_TRY(declaring_init(s, model->where, &d));
+  AOT_TRY(declaring_init(s, id, model->where, &d));
   /* without an opset the importer says which operators are unknown */
   for (uint32_t i = 0; d.opset && i < found.n; i++) {
     d.text = found.texts[i];

@@ -3,6 +3,7 @@
 
 #include <aot/inline.h>
 #include <bridge.h>
+#include <config/default_units.h>
 #include <device/host_device.h>
 #include <sandbox/call.h>
 #include <sandbox/cancel.h>
@@ -253,7 +254,7 @@ static aot_status_t import(aoth_session_t *s, const char *import_id, const aoth_
   if (where_import) importer.where = *where_import;
   AOT_TRY(open_model(s, &importer, path, (aot_str_t){0}, where_model, &model));
   AOT_TRY(aoth_session_open_needed(s, &model, NULL, 0));
-  AOT_TRY(aoth_session_declare_found(s, &model));
+  AOT_TRY(aoth_session_declare_found(s, aoth_default_unit(AOTH_UNIT_OPERATORS), &model));
   return aoth_session_read_model(s, &model);
 }
 
@@ -273,8 +274,9 @@ aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *
     AOT_TRY(aoth_session_open_opset(s, p->opsets[i], p->where_opsets ? &p->where_opsets[i] : NULL));
   AOT_TRY(open_model(s, &p->importer, p->model_path, p->model_bytes, &p->where_model, out));
   if (p->n_opsets == 0) AOT_TRY(aoth_session_open_needed(s, out, p->operators, p->n_operators));
-  AOT_TRY(aoth_session_declare(s, p->operators, p->n_operators));
-  return aoth_session_declare_found(s, out);
+  const char *declaring = p->default_units.ids[AOTH_UNIT_OPERATORS];
+  AOT_TRY(aoth_session_declare(s, declaring, p->operators, p->n_operators));
+  return aoth_session_declare_found(s, declaring, out);
 }
 
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p) {

@@ -3,6 +3,7 @@
 
 #include <aot/inline.h>
 #include <config/compose.h>
+#include <config/default_units.h>
 #include <config/fields.h>
 #include <plugin/registry.h>
 #include <config/run_section.h>
@@ -174,7 +175,7 @@ static aot_status_t keep_files(aoth_pipeline_t *p, const aoth_compose_t *c) {
 }
 
 static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sink, aoth_pipeline_t *p) {
-  static const char *const keys[] = {"aot", "vars", "model", "opsets", "operators", "stages", "run"};
+  static const char *const keys[] = {"aot", "vars", "model", "opsets", "operators", "stages", "run", "default-units"};
   const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
   const aoth_overrides_t none = {.n_sets = 0};
   aoth_compose_t c = {.arena = p->arena, .sink = sink, .overrides = overrides ? overrides : &none};
@@ -183,7 +184,7 @@ static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sin
   AOT_TRY(keep_files(p, &c));
   p->model_bytes = c.overrides->model_bytes;
   if (!p->tree) return AOT_E_INVALID;
-  aoth_fields_known(&f, p->tree, "a pipeline", keys, 7);
+  aoth_fields_known(&f, p->tree, "a pipeline", keys, 8);
   const aoth_yaml_t *vars = aoth_fields_get(p->tree, "vars");
   if (vars && vars->kind != AOTH_YAML_MAP)
     aoth_yaml_error(sink, p->arena, vars, "pipeline.type", "'vars' takes a map of names and defaults, not %s",
@@ -192,7 +193,8 @@ static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sin
   read_opsets(&f, p);
   read_operators(&f, p);
   read_stages(&f, p);
-  aoth_run_read(&f, aoth_fields_get(p->tree, "run"), &p->run);
+  aoth_default_units_read(&f, aoth_fields_get(p->tree, "default-units"), &p->default_units);
+  aoth_run_read(&f, aoth_fields_get(p->tree, "run"), &p->default_units, &p->run);
   return aoth_sink_count(sink, AOT_SEVERITY_ERROR) > before ? AOT_E_INVALID : AOT_OK;
 }
 
@@ -258,5 +260,6 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out) {
     if (s->device) aoth_text_f(out, "    device: %s\n", s->device->use ? s->device->use : "host");
     if (s->device && s->device->use) aoth_print_options(out, "    device-with: ", s->device);
   }
+  aoth_default_units_print(&p->default_units, out);
   aoth_run_print(&p->run, out);
 }

@@ -138,6 +138,23 @@ typedef struct aoth_run_spec {
   aoth_train_spec_t train;
 } aoth_run_spec_t;
 
+/* What the host adds a unit for by itself (default_units.h). */
+enum {
+  AOTH_UNIT_OPTIMIZER,
+  AOTH_UNIT_PRECISION,
+  AOTH_UNIT_STEP,
+  AOTH_UNIT_SEVERAL_BACKENDS,
+  AOTH_UNIT_OPERATORS,
+  AOTH_N_DEFAULT_UNITS
+};
+
+/* By AOTH_UNIT_*. */
+typedef struct aoth_default_units {
+  const char *ids[AOTH_N_DEFAULT_UNITS];
+  const aoth_yaml_t *at[AOTH_N_DEFAULT_UNITS]; /* in the pipeline; NULL: the built-in row */
+  aoth_where_t where[AOTH_N_DEFAULT_UNITS];    /* of `at` */
+} aoth_default_units_t;
+
 typedef struct aoth_pipeline {
   aoth_arena_t *arena; /* owns all of it */
   const char *path;    /* the file, as given */
@@ -157,6 +174,7 @@ typedef struct aoth_pipeline {
   aoth_stage_t *stages;
   /* before several backends: the stage of the list that says so, or made up; no unit: there is one backend, or none */
   aoth_stage_t assign;
+  aoth_default_units_t default_units;
   aoth_run_spec_t run;
 } aoth_pipeline_t;
 

@@ -3,6 +3,7 @@
 
 #include <aot/inline.h>
 #include <config/compose.h>
+#include <config/default_units.h>
 #include <config/stage_print.h>
 #include <string.h>
 
@@ -147,20 +148,25 @@ static void read_ranks(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stag
   out->with = with;
 }
 
-static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
+static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, const aoth_default_units_t *units,
+                           aoth_train_spec_t *t) {
   const char *use = aoth_fields_text(f, map, "optimizer");
-  t->optimizer.use = t->optimizer.name = use ? use : "adamw";
-  t->optimizer.at = aoth_yaml_get(map, "optimizer");
-  t->optimizer.where = use ? aoth_fields_where(f, map, "optimizer") : t->where;
+  aoth_default_units_stage(units, AOTH_UNIT_OPTIMIZER, &t->where, &t->optimizer);
+  if (use) {
+    t->optimizer.use = t->optimizer.name = use;
+    t->optimizer.at = aoth_yaml_get(map, "optimizer");
+    t->optimizer.where = aoth_fields_where(f, map, "optimizer");
+  }
   t->where_optimizer = t->optimizer.where;
   t->optimizer.with = read_options(f, map, "optimizer-with");
 }
 
-static void read_precision(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
+static void read_precision(const aoth_fields_t *f, const aoth_yaml_t *map, const aoth_default_units_t *units,
+                           aoth_train_spec_t *t) {
+  const aoth_where_t where = aoth_fields_where(f, map, "precision");
   t->precision = aoth_fields_word(f, map, "precision", AOTH_PRECISION_F32, aoth_precisions, 3);
-  t->autocast.use = t->autocast.name = "autocast";
   t->autocast.at = aoth_yaml_get(map, "precision");
-  t->autocast.where = aoth_fields_where(f, map, "precision");
+  aoth_default_units_stage(units, AOTH_UNIT_PRECISION, &where, &t->autocast);
 }
 
 /* none | dynamic | NUMBER; `loss-scale-with` belongs to dynamic. float16 has a small range: there it is what is done. */
@@ -195,7 +201,8 @@ static void read_check_finite(const aoth_fields_t *f, const aoth_yaml_t *map, ao
                     "'check-finite' ends a run that 'loss-scale' would go on with; choose one of them");
 }
 
-static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
+static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, const aoth_default_units_t *units,
+                       aoth_run_spec_t *run) {
   static const char *const keys[] = {
       "steps",      "optimizer", "optimizer-with", "lr",         "schedule",        "warmup",      "min-lr",
       "data",       "seed",      "log-every",      "loss",       "checkpoint",      "resume",      "step",
@@ -208,13 +215,12 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
   t->steps = aoth_fields_i64(f, node, "steps", 0, 1, INT64_C(1) << 40);
   if (!aoth_fields_get(node, "steps"))
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'train' lacks 'steps'");
-  read_optimizer(f, node, t);
+  read_optimizer(f, node, units, t);
   t->step = aoth_fields_word(f, node, "step", AOTH_STEP_ONE_GRAPH, aoth_steps, 2);
   t->where_step = aoth_fields_get(node, "step") ? aoth_fields_where(f, node, "step") : t->where;
-  t->stitch.use = t->stitch.name = "stitch";
   t->accumulate = aoth_fields_i64(f, node, "accumulate", 1, 1, 1000000);
   t->clip_norm = aoth_fields_f64(f, node, "clip-norm", 0, 0, 1e9);
-  read_precision(f, node, t);
+  read_precision(f, node, units, t);
   read_loss_scale(f, node, t);
   read_check_finite(f, node, t);
   const int wants_one = t->accumulate > 1 || t->clip_norm > 0 || t->loss_scale.kind || t->check_finite;
@@ -238,13 +244,16 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
   t->log_every = aoth_fields_i64(f, node, "log-every", 10, 0, INT64_MAX);
   t->loss = aoth_fields_i64(f, node, "loss", 0, 0, INT32_MAX);
   t->where_loss = aoth_fields_where(f, node, "loss");
-  t->stitch.where = aoth_fields_get(node, "loss") ? t->where_loss : t->where_step; /* which its complaints are about */
+  /* where its errors point */
+  aoth_default_units_stage(units, AOTH_UNIT_STEP, aoth_fields_get(node, "loss") ? &t->where_loss : &t->where_step,
+                           &t->stitch);
   read_checkpoint(f, node, t);
   t->resume = aoth_fields_path(f, node, "resume");
   t->where_resume = aoth_fields_where(f, node, "resume");
 }
 
-void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spec_t *out) {
+void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, const aoth_default_units_t *units,
+                   aoth_run_spec_t *out) {
   static const char *const keys[] = {"inputs", "outputs",     "seed",  "train",     "alias-patterns",
                                      "device", "device-with", "ranks", "ranks-with"};
   memset(out, 0, sizeof *out);
@@ -259,7 +268,7 @@ void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spe
   out->alias_patterns = (uint32_t)aoth_fields_i64(f, node, "alias-patterns", 8, 0, 65536);
   aoth_device_read(f, node, &out->device);
   read_ranks(f, node, &out->ranks);
-  read_train(f, node, out);
+  read_train(f, node, units, out);
 }
 
 /* ---- printing, with every default filled in ---- */

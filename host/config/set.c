@@ -169,7 +169,9 @@ void aoth_set_vars(aoth_compose_t *c) {
 }
 
 static void set_one(aoth_compose_t *c, aoth_yaml_t *tree, const char *set) {
-  static const aot_str_t roots[] = {{"vars", 4}, {"model", 5}, {"stages", 6}, {"run", 3}, {"opsets", 6}};
+  static const aot_str_t roots[] = {{"vars", 4}, {"model", 5}, {"stages", 6}, {"run", 3}, {"opsets", 6},
+                                    {"default-units", 13}};
+  const int n_roots = (int)(sizeof roots / sizeof *roots);
   const char *equals = strchr(set, '=');
   if (!equals) {
     complain(c, set, "--set takes PATH=VALUE, as in run.train.steps=5", NULL);
@@ -178,11 +180,12 @@ static void set_one(aoth_compose_t *c, aoth_yaml_t *tree, const char *set) {
   if (is_vars(set)) return; /* done before the files were read */
   const size_t size = strcspn(set, ".=");
   int root = -1;
-  for (int i = 0; i < 5; i++)
+  for (int i = 0; i < n_roots; i++)
     if (roots[i].size == size && memcmp(roots[i].data, set, size) == 0) root = i;
   if (root < 0) {
-    const int near = aoth_nearest((aot_str_t){set, size}, roots, 5);
-    complain(c, set, "--set paths begin with vars, model, stages, run or opsets", near >= 0 ? roots[near].data : NULL);
+    const int near = aoth_nearest((aot_str_t){set, size}, roots, (uint32_t)n_roots);
+    complain(c, set, "--set paths begin with vars, model, stages, run, opsets or default-units",
+             near >= 0 ? roots[near].data : NULL);
     return;
   }
   aoth_yaml_t *value = value_of(c, "--set", set, equals);

@@ -92,6 +92,17 @@ ends 0 check p.yaml $P --json -; cp out r.json; json r.json "d['ok'] and d['pipe
 printf 'aot: 1\nmodel: {path: m.toy}\n' | "$aothost" check /dev/stdin $P > out 2> err || fail "a pipeline from a pipe"
 printf '{"aot": 1, "stages": [{"use": "toy-fuse", "with": {"budget": 0.5}}]}' > j.yaml; ends 0 check j.yaml $P
 
+# ---- units that the host adds by itself: rows of pipelines/default-units.yaml, or the pipeline's
+printf 'aot: 1\nmodel: {path: m.toy}\nstages: [{use: toy-functional}, {use: toy-backend}]\nrun: {train: {steps: 1}}\n' > d.yaml
+ends 2 check d.yaml $P; err "d.yaml:4:14: error: stage adamw needs a program that is partitioned"
+echo 'default-units: {optimizer: toy-fuse}' > e.yaml; sed -i '1a include: e.yaml' d.yaml
+ends 0 check d.yaml $P -v; out "    optimizer: toy-fuse"; out "  optimizer: toy-fuse"; cp out resolved.yaml
+grep -q default-units: resolved.yaml || fail "replaced rows are not printed"
+ends 0 check resolved.yaml $P -v; cmp -s out resolved.yaml || fail "replaced rows are lost"
+ends 2 check d.yaml $P --set default-units.optimizer=toy-nothing; err "--set default-units.optimizer:1:1: error: no unit 'toy-nothing'"
+ends 2 check d.yaml $P --set default-units.stpe=x; err "did you mean 'step'"
+ends 0 schema $P; cp out r.json; json r.json "'step' in d['properties']['default-units']['properties']"
+
 # ---- opt, dumps, traces, times
 ends 0 opt m.toy $P --use toy-fuse --with how=first --with limit=1KiB; out "toy.muladd"; out "toy.mul "
 ends 0 opt m.toy $P -o m.ir; ends 0 opt m.ir $P; cmp -s out m.ir || fail "text in is not text out"
