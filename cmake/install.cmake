@@ -47,7 +47,8 @@ endfunction()
 aot_build_folder_package()
 
 # The template of a kind is an example: a folder that builds as it is.
-foreach(pair pass:pass partition:partitioner backend:backend opset:vendor_op importer:importer communicator:communicator)
+foreach(pair pass:pass partition:partitioner backend:backend opset:vendor_op importer:importer communicator:communicator
+              device:device)
   string(REPLACE ":" ";" pair ${pair})
   list(GET pair 0 kind)
   list(GET pair 1 folder)

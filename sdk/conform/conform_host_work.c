@@ -74,17 +74,19 @@ static int has_status(aoth_tried_t *d, aot_status_t status, aot_status_t wanted,
   return status == wanted;
 }
 
-/* fails, left out, read, signal 2; works, signal 3. The other queue waits for 2. */
+/* fails, left out, read, signal 2; works, signal 3. The other queue waits for 2, works, and waits for 3 before it signals 4:
+ * queues run in parallel, and a timeline only grows. */
 static void fails_up_to_the_signal(aoth_tried_t *d) {
   const aot_ext_host_work_t *x = host_work(d);
   work_t fails = {.answer = AOT_E_RANGE}, left_out = {0}, behind = {0}, after = {0};
   uint8_t to[8] = {0};
   aot_buffer_t b;
   if (!x || !aoth_tried_alloc(d, 8, &b) || !aoth_tried_fill(d, d->one, b, 'a') || !aoth_tried_finish(d, d->one)) return;
-  const int is_put =
-      put_work(d, x, d->one, &fails) && put_work(d, x, d->one, &left_out) && aoth_tried_read(d, d->one, to, b) &&
-      aoth_tried_signal(d, d->one, 2) && put_work(d, x, d->one, &after) && aoth_tried_signal(d, d->one, 3) &&
-      aoth_tried_wait(d, d->two, 2) && put_work(d, x, d->two, &behind) && aoth_tried_signal(d, d->two, 4);
+  const int is_put = put_work(d, x, d->one, &fails) && put_work(d, x, d->one, &left_out) &&
+                     aoth_tried_read(d, d->one, to, b) && aoth_tried_signal(d, d->one, 2) &&
+                     put_work(d, x, d->one, &after) && aoth_tried_signal(d, d->one, 3) &&
+                     aoth_tried_wait(d, d->two, 2) && put_work(d, x, d->two, &behind) &&
+                     aoth_tried_wait(d, d->two, 3) && aoth_tried_signal(d, d->two, 4);
   if (!is_put) return;
   if (!has_status(d, aoth_tried_wait_host(d, 4, d->patience_ns), AOT_E_RANGE,
                   "a point behind a wait for work that failed") ||
