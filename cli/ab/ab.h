@@ -11,7 +11,7 @@
 #ifndef AOTH_AB_H
 #define AOTH_AB_H
 
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 #include <cli/base/cli.h>
 #include <cli/inspect/memory_view.h>
 

@@ -1,7 +1,7 @@
 /* Outputs and gradients of the arms, element by element. All are laid beside one arm, the reference: the first, unless
  * others agree with more of the rest; so of three arms the odd one out is named, wherever it stands. */
 #include <cli/ab/ab.h>
-#include <cli/verify/differences.h>
+#include <trainer/trial/differences.h>
 
 #include <aot/inline.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include <plugin/registry.h>
 #include <config/stage_print.h>
 #include <step/api.h>
-#include <cli/base/trial_step.h>
+#include <trainer/trial/trial_step.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

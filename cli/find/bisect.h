@@ -12,8 +12,8 @@
 #define AOTH_BISECT_H
 
 #include <jansson.h>
-#include <cli/verify/differences.h>
-#include <cli/verify/oracle.h>
+#include <trainer/trial/differences.h>
+#include <trainer/trial/oracle.h>
 
 #define AOTH_BY_STAGE 1
 #define AOTH_BY_EDIT 2

@@ -16,7 +16,7 @@
 #include <compiler/stage_check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 #include <cli/base/line_difference.h>
 
 #define FIRST_WINDOW 16u

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 #include <cli/find/replay_bundle.h>
 
 /* In the child, with a session of its own. */

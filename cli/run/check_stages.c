@@ -3,8 +3,8 @@
 #include <aot/inline.h>
 #include <sandbox/call.h>
 #include <string.h>
-#include <cli/verify/differences.h>
-#include <cli/base/trial_step.h>
+#include <trainer/trial/differences.h>
+#include <trainer/trial/trial_step.h>
 #include <unistd.h>
 
 static void note(aoth_stage_checks_t *c, const char *stage, uint32_t n_keys, const char *why) {

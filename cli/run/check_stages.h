@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 #include <step/step.h>
-#include <cli/verify/oracle.h>
+#include <trainer/trial/oracle.h>
 
 typedef struct aoth_stage_checks {
   aoth_watch_t watch; /* that the session is to have */

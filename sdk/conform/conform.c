@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 #include <sdk/conform/conform_trial.h>
-#include <cli/verify/oracle.h>
+#include <trainer/trial/oracle.h>
 
 #define ALL_KINDS "import/1 opset/1 pass/1 partition/1 backend/2 device/1 communicator/1"
 #define MOST_WITHS 64u

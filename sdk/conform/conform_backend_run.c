@@ -6,7 +6,7 @@
 #include <plugin/options.h>
 #include <stdio.h>
 #include <string.h>
-#include <cli/verify/differences.h>
+#include <trainer/trial/differences.h>
 #include <unistd.h>
 
 int aoth_backend_run_init(aoth_trial_t *t, aoth_backend_run_t *r) {

@@ -4,7 +4,7 @@
 #define AOTH_CONFORM_BACKEND_RUN_H
 
 #include <sdk/conform/conform_trial.h>
-#include <cli/verify/oracle.h>
+#include <trainer/trial/oracle.h>
 
 typedef struct aoth_backend_run {
   aoth_oracle_t oracle;

@@ -16,8 +16,8 @@
 #include <step/tensor.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cli/verify/differences.h>
-#include <cli/verify/oracle.h>
+#include <trainer/trial/differences.h>
+#include <trainer/trial/oracle.h>
 
 #define MOST_TENSORS 16u
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 #include <unistd.h>
 
 #define MOST_NS UINT64_C(20000000000)

@@ -7,7 +7,7 @@
 #include <compiler/stage_check.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 #include <unistd.h>
 
 void aoth_trial_about(aoth_trial_t *t, const char *format, ...) {

@@ -1,6 +1,6 @@
 #include <sdk/conform/conform_tried_device.h>
 
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 
 #define MOST_NS UINT64_C(10000000000) /* that work of a few bytes is waited for */
 

@@ -8,7 +8,7 @@
 #include <sandbox/call.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 
 #define PATIENCE_NS UINT64_C(10000000000)
 #define NEAR 1e-4 /* of two runs of the same code */

@@ -5,7 +5,7 @@
 #   kit/base, kit/graph -> plugin-api;  kit -> plugin-api and kit
 #   host -> plugin-api, kit/base, kit/graph; inside
 #     base <- ir <- device <- process <- cache <- plugin <- config <- sandbox <- compiler <- step
-#   sdk, trainer -> host;  cli -> host, trainer, sdk
+#   sdk, trainer -> host;  sdk -> trainer/trial;  cli -> host, trainer, sdk
 #   a plugin -> plugin-api, kit
 #
 # Includes that break a rule today are in walls_exceptions.txt, which only shrinks: a line that is no longer needed fails, too.
@@ -44,7 +44,7 @@ for layer in $layers; do
   done
 done
 includes trainer | grep -E ' (cli|sdk)/' | breaks || true
-includes sdk | grep -E ' (cli|trainer)/' | breaks || true
+includes sdk | grep -E ' (cli|trainer)/' | grep -v ' trainer/trial/' | breaks || true
 for folder in plugins/*/; do
   name=$(basename "$folder")
   includes "$folder" | grep -E "$inside|$above_host| \.\./" | breaks || true

@@ -1,4 +1,4 @@
-#include <cli/verify/differences.h>
+#include <trainer/trial/differences.h>
 
 #include <aot/inline.h>
 #include <stdio.h>

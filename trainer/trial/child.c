@@ -1,6 +1,6 @@
 /* A child dies with its parent, answers in frames (length, JSON), and stands still while nobody asks. */
 #define _GNU_SOURCE /* memfd_create */
-#include <cli/base/child.h>
+#include <trainer/trial/child.h>
 
 #include <aot/inline.h>
 #include <errno.h>

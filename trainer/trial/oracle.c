@@ -1,4 +1,4 @@
-#include <cli/verify/oracle.h>
+#include <trainer/trial/oracle.h>
 
 #include <aot/inline.h>
 #include <device/host_device.h>
@@ -12,8 +12,8 @@
 #include <step/compare.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cli/base/child.h>
-#include <cli/base/trial_step.h>
+#include <trainer/trial/child.h>
+#include <trainer/trial/trial_step.h>
 #include <unistd.h>
 
 #define N_TIMED 5

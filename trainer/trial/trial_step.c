@@ -1,4 +1,4 @@
-#include <cli/base/trial_step.h>
+#include <trainer/trial/trial_step.h>
 
 #include <aot/inline.h>
 #include <ir/tables.h>
