@@ -20,6 +20,23 @@ function(aot_register_in_tree_plugin id) # ID LIBS..
   set_property(GLOBAL APPEND PROPERTY AOT_IN_TREE_PLUGINS ${id}) # tests/conform holds each against the rules
 endfunction()
 
+# ID.sources beside ID.so: file:line of what the plugin has of each operator, for `aothost ops -v` (operator_sources.awk).
+function(aot_plugin_sources id) # ID GLOBS.., relative to the root of the tree
+  list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
+  file(GLOB files CONFIGURE_DEPENDS ${ARGN})
+  list(SORT files)
+  set(out ${CMAKE_BINARY_DIR}/lib/aothost/${id}.sources)
+  add_custom_command(OUTPUT ${out} DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/operator_sources.awk VERBATIM
+                     COMMAND awk -v root=${CMAKE_SOURCE_DIR} -f ${CMAKE_SOURCE_DIR}/cmake/operator_sources.awk ${files} > ${out})
+  add_custom_target(${id}_sources DEPENDS ${out})
+  add_dependencies(${id} ${id}_sources)
+  set(package aothost-plugins-core)
+  if(AOT_PACKAGE_OF_${id})
+    set(package ${AOT_PACKAGE_OF_${id}})
+  endif()
+  install(FILES ${out} DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost COMPONENT ${package})
+endfunction()
+
 function(aot_add_unit_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

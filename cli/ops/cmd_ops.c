@@ -71,6 +71,28 @@ static void print_answer(const char *what, const char *unit, aoth_op_answer_t a)
   printf("  %s%s: %s%s%s\n", what, unit, a.word, a.why[0] ? ": " : "", a.why);
 }
 
+/* Calls `each` for what is known of an operator's sources, its shape rule's among them. */
+static void walk_sources(const aoth_ops_table_t *t, const aoth_op_row_t *r,
+                         void (*each)(void *self, const aoth_op_source_t *source), void *self) {
+  uint32_t n;
+  char rule[128];
+  const aoth_op_source_t *found = aoth_op_sources_find(&t->sources, r->name, &n);
+  for (uint32_t i = 0; i < n; i++) each(self, &found[i]);
+  snprintf(rule, sizeof rule, "shape:%.*s", (int)r->info.shape_rule.size, r->info.shape_rule.data);
+  found = aoth_op_sources_find(&t->sources, rule, &n);
+  for (uint32_t i = 0; i < n; i++) each(self, &found[i]);
+}
+
+static void print_source(void *self, const aoth_op_source_t *source) {
+  (void)self;
+  printf("  %s of %s: %s\n", source->what, source->plugin, source->place);
+}
+
+static void source_json(void *self, const aoth_op_source_t *source) {
+  json_array_append_new(
+      self, json_pack("{s:s, s:s, s:s}", "what", source->what, "plugin", source->plugin, "place", source->place));
+}
+
 static void print_one(const aoth_ops_table_t *t, const aoth_op_row_t *r) {
   const aot_op_desc_t *d = r->desc;
   const char *marks[32];
@@ -88,12 +110,14 @@ static void print_one(const aoth_ops_table_t *t, const aoth_op_row_t *r) {
     print_answer("gradient by ", t->gradients[u].unit->id, aoth_op_gradient(&t->gradients[u], r));
   for (uint32_t u = 0; u < t->n_backends; u++)
     print_answer("", t->backends[u].unit->id, aoth_op_support(&t->backends[u], r));
+  walk_sources(t, r, print_source, NULL);
 }
 
 /* ---- json ---- */
 
 static json_t *op_json(const aoth_ops_table_t *t, const aoth_op_row_t *r) {
-  json_t *words = json_array(), *gradients = json_object(), *backends = json_object(), *whys = json_object();
+  json_t *sources = json_array(), *words = json_array(), *gradients = json_object(), *backends = json_object(),
+         *whys = json_object();
   const aot_op_desc_t *d = r->desc;
   const char *marks[32];
   const char *decomposition = aoth_op_decomposition(r);
@@ -104,14 +128,15 @@ static json_t *op_json(const aoth_ops_table_t *t, const aoth_op_row_t *r) {
     json_object_set_new(gradients, t->gradients[u].unit->id, json_string(a.word));
     json_object_set_new(whys, t->gradients[u].unit->id, json_string(a.why));
   }
+  walk_sources(t, r, source_json, sources);
   for (uint32_t u = 0; u < t->n_backends; u++)
     json_object_set_new(backends, t->backends[u].unit->id, json_string(aoth_op_support(&t->backends[u], r).word));
-  return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "schema",
+  return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "schema",
                    aoth_str_json(d->schema), "group", aoth_str_json(d->group), "opset", r->opset, "doc",
                    aoth_str_json(d->doc), "marks", words, "shape_rule", aoth_str_json(r->info.shape_rule),
                    "decomposition", decomposition[0] == '-' ? json_null() : json_string(decomposition), "functional",
-                   aoth_str_json(r->info.functional), "gradient", gradients, "gradient_why", whys, "backends",
-                   backends);
+                   aoth_str_json(r->info.functional), "gradient", gradients, "gradient_why", whys, "backends", backends,
+                   "sources", sources);
 }
 
 static aot_status_t write_json(const aoth_ops_table_t *t) {
@@ -264,8 +289,10 @@ const aoth_command_t aoth_cmd_ops = {
     .summary = "list operators with schema, shape rule, gradient and backend support; run recorded cases",
     .text = "Lists the operators of all opsets found, or those that fit a NAME or pattern ('*' is any text): group,\n"
             "shape rule, whether it decomposes (composite: by definition; on-request), whether a unit differentiates\n"
-            "it, what each backend makes of it. With -v an operator is told in full, with every argument and with\n"
-            "reasons. Gradient: yes; functional or decomposed (of what it becomes); none (nothing to differentiate);\n"
+            "it, what each backend makes of it. With -v an operator is printed in full: every argument, reasons, and\n"
+            "file:line of its schema, shape rule, decomposition, derivative rule, kernel and loop row, as far as a\n"
+            "file ID.sources beside a plugin ID.so gives them. Gradient: yes; functional or decomposed (of what it "
+            "becomes); none (nothing to differentiate);\n"
             "no; unsaid. Backend: native; functional (written arguments go first); kernel (an opset brings one);\n"
             "decomposed (refused nodes are taken apart by the opset); no; unsaid. These are answers by name. A\n"
             "backend is asked node by node and may still refuse one dtype or size, and what a node decomposes into\n"

@@ -3,6 +3,7 @@
 #ifndef AOTH_OPS_TABLE_H
 #define AOTH_OPS_TABLE_H
 
+#include <cli/ops/op_sources.h>
 #include <cli/ops/ops_line.h>
 #include <cli/ops/unit_coverage.h>
 
@@ -27,6 +28,7 @@ typedef struct aoth_ops_table {
   aoth_coverage_t gradients[AOTH_MAX_UNITS]; /* units that differentiate: passes that give the property joint */
   aoth_coverage_t backends[AOTH_MAX_UNITS];
   uint32_t n_gradients, n_backends;
+  aoth_op_sources_t sources; /* read for -v and --json */
 } aoth_ops_table_t;
 
 /* Opens every opset and asks every pass and backend found, or the backends of the command line. Zero-initialise with

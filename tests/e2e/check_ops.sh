@@ -15,6 +15,20 @@ grep -q backend-cpu out && complain "--backend did not limit the list"
 status 0 "$aothost" ops aten.linear.default -v
 says 'takes +bias +Tensor\?, has a default'
 says 'decomposes: composite'
+# where it is defined: each place is a line of that file that has the operator, or the function
+sources() { "$aothost" ops "$1" -v > out; sed -n "s/^  $2 of $3: //p" out | head -n 1; }
+names() { [ -n "$1" ] && sed -n "${1##*:}p" "$root/${1%:*}" | grep -qF "$2" || complain "$2 is not at '$1'"; }
+names "$(sources aten.relu6.default schema aten)" '"aten.relu6.default"'
+names "$(sources aten.relu6.default 'shape rule' aten)" at_shape_promote
+names "$(sources aten.relu6.default decomposition aten)" at_dc_hardtanh
+names "$(sources aten.relu6.default formula backend-ref)" '"aten.relu6.default"'
+names "$(sources aten.relu.default 'derivative rule' autograd)" '"aten.relu.default"'
+names "$(sources aten.relu.default kernel backend-ref)" '"relu.default"'
+names "$(sources aten.relu.default 'loop row' backend-cpu)" '"relu.default"'
+names "$(sources aten.div.Tensor_mode 'derivative function' autograd)" ag_rule_div_mode
+names "$(sources torchvision.roi_align.default 'derivative rule' torchvision-ops)" '"torchvision.roi_align.default"'
+status 0 "$aothost" ops aten.relu6.default --json - -q
+says '"what": "schema"'
 # reasons: of marks, of the unit's own list, of what a writing operator becomes
 status 0 "$aothost" ops aten.argmax.default _c10d_functional.broadcast.default aten.relu_.default aten.rand.default aten.arange.default -v
 says '^  gradient by autograd: none: its result carries no gradient'
