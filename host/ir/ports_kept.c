@@ -15,7 +15,7 @@ typedef struct kept_port {
 } kept_port_t;
 
 struct aoth_ports {
-  uint32_t n;
+  uint32_t n, n_leaves;
   kept_port_t *at; /* of one graph inputs first, each side in order */
 };
 
@@ -63,6 +63,7 @@ aoth_ports_t *aoth_ports_record(aot_prog_t *p) {
     aoth_no_memory(p, "the ports of the program", n * sizeof *r->at);
     return NULL;
   }
+  r->n_leaves = p->leaves.n;
   for (uint32_t g = 1; g < p->graphs.n; g++) {
     const graph_row_t *row = &p->graphs.at[g];
     for (uint32_t i = 0; is_kept(row) && i < row->inputs.n; i++) r->at[r->n++] = port_of(p, g, 0, &row->inputs.at[i]);
@@ -102,16 +103,33 @@ static void tell(aot_prog_t *p, uint32_t *n_bad, const kept_port_t *port, uint32
                    aoth_port_number(port->role, port->index), what);
 }
 
+/* Any pass may erase the input of a constant, which no node can then read, and add that of a constant leaf that it
+ * created: inputs are bound by their leaf, never by their position. */
+static int is_erased_constant(const kept_port_t *before, const aot_port_t *now) {
+  return !before->is_output && before->role == AOT_ROLE_CONSTANT &&
+         (!now || now->role != AOT_ROLE_CONSTANT || now->index != before->index);
+}
+
+static int is_added_constant(const aoth_ports_t *r, const aot_port_t *now, int is_output) {
+  return !is_output && now->role == AOT_ROLE_CONSTANT && now->index >= r->n_leaves;
+}
+
 /* One side of one graph: the ports before, and those that stand there now; both without the excepted ones. */
-static uint32_t check_side(aot_prog_t *p, const kept_port_t *before, uint32_t n_before, uint32_t graph, int is_output,
-                           uint32_t gives) {
+static uint32_t check_side(aot_prog_t *p, const aoth_ports_t *r, const kept_port_t *before, uint32_t n_before,
+                           uint32_t graph, int is_output, uint32_t gives) {
   const graph_row_t *g = &p->graphs.at[graph];
   const aot_port_t *now = is_output ? g->outputs.at : g->inputs.at;
   const uint32_t n_now = is_output ? g->outputs.n : g->inputs.n;
   uint32_t n_bad = 0, i = 0, k = 0;
-  for (;; i++, k++) {
+  for (;;) {
     while (i < n_before && is_excepted(gives, g->kind, is_output, before[i].role)) i++;
-    while (k < n_now && is_excepted(gives, g->kind, is_output, now[k].role)) k++;
+    while (k < n_now &&
+           (is_excepted(gives, g->kind, is_output, now[k].role) || is_added_constant(r, &now[k], is_output)))
+      k++;
+    if (i < n_before && is_erased_constant(&before[i], k < n_now ? &now[k] : NULL)) {
+      i++;
+      continue;
+    }
     if (i == n_before || k == n_now) break;
     const kept_port_t port = port_of(p, graph, is_output, &now[k]);
     if (port.role != before[i].role || port.index != before[i].index) {
@@ -120,6 +138,7 @@ static uint32_t check_side(aot_prog_t *p, const kept_port_t *before, uint32_t n_
     }
     if (!same_type(&port.type, &before[i].type, is_output))
       tell(p, &n_bad, &before[i], now[k].value.id, "it is of another type than before");
+    i++, k++;
   }
   if (i < n_before) tell(p, &n_bad, &before[i], NONE, "it is gone");
   if (k < n_now) {
@@ -138,8 +157,8 @@ aot_status_t aoth_ports_check(aot_prog_t *p, const aoth_ports_t *r, uint32_t giv
     for (; i < r->n && r->at[i].graph == g; i++) n_inputs += !r->at[i].is_output;
     if (now == NONE) tell(p, &n_bad, &r->at[begin], NONE, "its graph is gone");
     if (now == NONE) continue;
-    n_bad += check_side(p, &r->at[begin], n_inputs, now, 0, gives);
-    n_bad += check_side(p, &r->at[begin + n_inputs], i - begin - n_inputs, now, 1, gives);
+    n_bad += check_side(p, r, &r->at[begin], n_inputs, now, 0, gives);
+    n_bad += check_side(p, r, &r->at[begin + n_inputs], i - begin - n_inputs, now, 1, gives);
   }
   return n_bad ? AOT_E_CONTRACT : AOT_OK;
 }

@@ -3,7 +3,8 @@
  * Ports of forward, joint, backward and update graphs are compared by side, role, index and type, in their order. A
  * property excepts the roles that it brings: functional, inputs that share memory and outputs that are updates or
  * views; joint, tangents and gradients; rng-explicit, seeds and offsets; hooked, saved slots; sharded, leaves. Leaves
- * that the backward reads in place are its own affair. A pass that gives `partitioned` or `stitched` makes new
+ * that the backward reads in place are its own affair. Any pass may erase the input of a constant that is no longer
+ * read, and add inputs of constant leaves that it created. A pass that gives `partitioned` or `stitched` makes new
  * graphs. */
 #ifndef AOTH_PORTS_KEPT_H
 #define AOTH_PORTS_KEPT_H

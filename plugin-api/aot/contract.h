@@ -2,8 +2,8 @@
  *
  * Properties say what a program is. The host simulates them over the pipeline file before anything runs, and checks
  * each claimed property with its verifier after the stage. A pass may change ports only of the roles that the
- * properties in its `gives` are about; any other port must stand after it as before: role, index, type and order
- * (docs/IR.md 5). */
+ * properties in its `gives` are about, add inputs of constants that it created and erase those of constants that are no
+ * longer read; any other port must stand after it as before: role, index, type and order (docs/IR.md 5). */
 #ifndef AOT_CONTRACT_H
 #define AOT_CONTRACT_H
 
