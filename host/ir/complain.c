@@ -38,10 +38,12 @@ static void line_origin(aot_prog_t *p, const aot_origin_info_t *o) {
   aoth_text_deinit(&t);
 }
 
-static void line_node(aot_prog_t *p, uint32_t node) {
+/* Of a node, or of the one that is being made. */
+static void line_node(aot_prog_t *p, uint32_t node, const node_row_t *making) {
   aoth_text_t t = {0};
   aot_node_t n = {node};
-  p->print_node(p, n, &t);
+  if (making) p->print_call(p, making, &t);
+  else p->print_node(p, n, &t);
   if (t.size > 300) memcpy(t.data + 296, "...", 4); /* a long argument list tells nothing more */
   if (t.size) aoth_sink_line(p->ctx->sink, "node %s", t.data);
   aoth_text_deinit(&t);
@@ -57,7 +59,10 @@ static void line_stage(const aot_ctx_t *ctx) {
 static void report(aot_ctx_t *ctx, aot_prog_t *p, uint32_t node, int32_t severity, const aoth_where_t *given,
                    const char *code, const char *hint, const char *message) {
   aoth_where_t where = {0};
-  const aot_origin_info_t *origin = origin_of_node(p, node);
+  const node_row_t *making = !node && p && !p->locator ? p->making : NULL;
+  if (!node && p && !p->locator) node = p->asked_about;
+  const aot_origin_info_t *origin =
+      making && making->origin ? known_origin(p, making->origin) : origin_of_node(p, node);
   char *file = NULL;
   if (given) {
     where = *given;
@@ -74,7 +79,7 @@ static void report(aot_ctx_t *ctx, aot_prog_t *p, uint32_t node, int32_t severit
   }
   if (severity >= AOT_SEVERITY_ERROR) ctx->n_diags++;
   aoth_sink_report(ctx->sink, severity, &where, code, "%s", message);
-  if (p && node && node < p->nodes.n) line_node(p, node);
+  if (making || (p && node && node < p->nodes.n)) line_node(p, node, making);
   if (origin) line_origin(p, origin);
   if (severity >= AOT_SEVERITY_WARNING) line_stage(ctx);
   if (hint && *hint) aoth_sink_line(ctx->sink, "hint: %s", hint);
@@ -149,6 +154,13 @@ aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
 static void complain_v(aot_prog_t *p, uint32_t arg, const char *code, const char *format, va_list args) {
   aoth_where_t where = {0};
   if (p->locator) p->locator->find(p->locator->self, arg, &where);
+  if (!p->locator && (p->making || p->asked_about)) {
+    aoth_text_t t = {0};
+    aoth_text_v(&t, format, args);
+    report(p->ctx, p, NONE, AOT_SEVERITY_ERROR, NULL, code, NULL, t.data ? t.data : "");
+    aoth_text_deinit(&t);
+    return;
+  }
   p->ctx->n_diags++;
   aoth_sink_v(p->ctx->sink, AOT_SEVERITY_ERROR, &where, code, format, args);
   if (!p->locator) line_stage(p->ctx);

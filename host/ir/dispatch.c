@@ -18,6 +18,13 @@ aot_status_t aoth_infer_complete(aot_prog_t *p, aot_op_t op, const aot_arg_t *ar
   return AOT_E_UNIMPLEMENTED;
 }
 
+/* While an opset works on a node, diagnostics that name none are about it. */
+static uint32_t begin_about(aot_prog_t *p, uint32_t node) {
+  const uint32_t outer = p->asked_about;
+  p->asked_about = node;
+  return outer;
+}
+
 aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args,
                              const aot_type_sink_t *sink) {
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
@@ -25,8 +32,13 @@ aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, 
   if (!d) return aoth_no_op(p, op);
   uint32_t n = aoth_args_full_count(d, n_args);
   if (n > FEW && !(full = malloc(n * sizeof *full))) return aoth_no_memory(p, "arguments", n * sizeof *full);
+  node_row_t making = {.op = op.id, .args = full};
+  const node_row_t *outer = p->making;
+  p->making = &making;
   aot_status_t status = aoth_args_complete(p, d, args, n_args, full);
+  if (status == AOT_OK) making.n_args = n;
   if (status == AOT_OK) status = aoth_infer_complete(p, op, full, n, sink);
+  p->making = outer;
   if (full != few) free(full);
   return status;
 }
@@ -66,8 +78,10 @@ aot_status_t aoth_edit_decompose(aot_prog_t *p, aot_node_t n, aot_value_t *out_v
   AOT_TRY(aoth_need_node(p, n));
   const aoth_opset_ref_t *o = owner_of(p, p->nodes.at[n.id].op, &local);
   if (!o->table.decompose) return AOT_E_UNIMPLEMENTED;
-  const uint32_t first = p->nodes.n;
-  AOT_TRY(o->table.decompose(o->self, p->ctx, p, local, n, out_values));
+  const uint32_t first = p->nodes.n, outer = begin_about(p, n.id);
+  const aot_status_t status = o->table.decompose(o->self, p->ctx, p, local, n, out_values);
+  p->asked_about = outer;
+  AOT_TRY(status);
   pass_tags_on(p, n.id, first);
   return check_answer(p, n.id, "decompose", out_values, p->nodes.at[n.id].n_results);
 }
@@ -100,7 +114,9 @@ aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t 
   const uint32_t n_results = p->nodes.at[n.id].n_results;
   if (n_results) memset(out_results, 0, n_results * sizeof *out_results);
   if (n_out) memset(out_written, 0, n_out * sizeof *out_written);
+  const uint32_t outer = begin_about(p, n.id);
   const aot_status_t status = o->table.functional_form(o->self, p->ctx, p, local, n, out_results, out_written);
+  p->asked_about = outer;
   /* else: there is one, not for this node */
   if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told) return AOT_E_NOT_FOUND;
   AOT_TRY(status);
@@ -128,7 +144,11 @@ aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t ind
   touch(p, view.id);
   const aoth_opset_ref_t *o = owner_of(p, p->nodes.at[view.id].op, &local);
   if (!o->table.view_inverse) return AOT_E_UNIMPLEMENTED;
-  AOT_TRY(o->table.view_inverse(o->self, p->ctx, p, local, view, index, base, updated, before, out_base));
+  const uint32_t outer = begin_about(p, view.id);
+  const aot_status_t status =
+      o->table.view_inverse(o->self, p->ctx, p, local, view, index, base, updated, before, out_base);
+  p->asked_about = outer;
+  AOT_TRY(status);
   return check_answer(p, view.id, "view_inverse", out_base, 1);
 }
 

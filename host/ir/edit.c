@@ -160,6 +160,10 @@ static aot_status_t check_spec(aot_prog_t *p, aot_graph_t g, const aot_node_spec
   return AOT_OK;
 }
 
+static uint32_t origin_of_spec(const aot_prog_t *p, const aot_node_spec_t *s, uint32_t before) {
+  return s->origin.id == NONE && before != NONE ? p->nodes.at[before].origin : s->origin.id;
+}
+
 static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, const aot_arg_t *args,
                                 uint32_t n_args, const type_list_t *types, uint32_t before, aot_node_t *out) {
   uint32_t id = p->nodes.n;
@@ -168,12 +172,11 @@ static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spe
       .graph = g.id,
       .flags = s->flags,
       .region_tag = s->region_tag,
-      .origin = s->origin.id,
+      .origin = origin_of_spec(p, s, before),
       .first_result = p->values.n,
       .n_results = types->n,
       .alive = 1,
   };
-  if (r.origin == NONE && before != NONE) r.origin = p->nodes.at[before].origin;
   if (!ROWS_ROOM(p->nodes, 1) || !ROWS_ROOM(p->values, types->n)) return aoth_no_memory(p, "a node", sizeof r);
   AOT_TRY(make_body(p, id, args, n_args, &r));
   AOT_TRY(aoth_edit_begin(p));
@@ -198,9 +201,14 @@ static aot_status_t create_with(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   uint32_t n_args = aoth_args_full_count(d, s->n_args);
   type_list_t types;
   type_list_init(&types, p);
+  node_row_t making = {.op = s->op.id, .graph = g.id, .origin = origin_of_spec(p, s, before.id), .args = args};
+  const node_row_t *outer = p->making;
+  p->making = &making;
   aot_status_t status = aoth_args_complete(p, d, s->args, s->n_args, args);
+  if (status == AOT_OK) making.n_args = n_args;
   if (status == AOT_OK) status = check_scope(p, g.id, d, args, n_args);
   if (status == AOT_OK) status = result_types(p, d, s, args, n_args, &types);
+  p->making = outer;
   if (status == AOT_OK) status = insert_node(p, g, s, args, n_args, &types, before.id, out);
   type_list_deinit(&types);
   return status;

@@ -28,6 +28,7 @@ aot_prog_t *aoth_prog_create(aoth_ops_t *ops, aot_ctx_t *ctx) {
   p->ops = ops;
   p->ctx = ctx ? ctx : &p->no_ctx;
   p->print_node = aoth_print_node;
+  p->print_call = aoth_print_call;
   p->no_ctx.prog = p;
   p->no_ctx.last_node = NONE;
   p->graph_arena = aoth_arena_create();

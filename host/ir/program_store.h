@@ -128,8 +128,13 @@ struct aot_prog {
   uint32_t n_heard;
   char *model;
   const aoth_locator_t *locator;
-  void (*print_node)(aot_prog_t *p, aot_node_t n, aoth_text_t *out); /* a line, for complaints */
-  const uint32_t *node_map;                                          /* aoth_prog_map_nodes; NULL: ids are the same */
+  void (*print_node)(aot_prog_t *p, aot_node_t n, aoth_text_t *out);        /* a line, for complaints */
+  void (*print_call)(aot_prog_t *p, const node_row_t *n, aoth_text_t *out); /* the same without results */
+  /* What diagnostics that name no node are about: the node that an edit checks and has not made yet (NULL: none), else
+   * the one that an opset is asked about (NONE: none). */
+  const node_row_t *making;
+  uint32_t asked_about;
+  const uint32_t *node_map; /* aoth_prog_map_nodes; NULL: ids are the same */
   uint32_t n_node_map;
 
   AOTH_ROWS(graph_row_t) graphs;
@@ -158,7 +163,8 @@ struct aot_prog {
   uint64_t snapshot_generation;
 };
 
-int aoth_prog_is_empty(const aot_prog_t *p); /* as created, interned rows aside */
+void aoth_print_call(aot_prog_t *p, const node_row_t *n, aoth_text_t *out); /* operator and arguments, for messages */
+int aoth_prog_is_empty(const aot_prog_t *p);                                /* as created, interned rows aside */
 
 /* ---- memory (program_store.c) ---- */
 int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_t row_size); /* 0: no memory */

@@ -78,7 +78,9 @@ static void check_node(verifier_t *v, const int64_t *others, uint32_t n_others, 
   const aot_type_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = &c}, .put = compare_next};
   if (!n->n_results) return;
   touch(v->p, node);
+  v->p->asked_about = node;
   const aot_status_t status = aoth_infer_complete(v->p, op, n->args, n->n_args, &sink);
+  v->p->asked_about = NONE;
   if (status == AOT_E_UNIMPLEMENTED) return; /* declared types are all there is */
   if (status != AOT_OK) aoth_verify_report(v, node, "verify.types", "its operator gives no types for these arguments");
   else if (c.next != v->p->nodes.at[node].n_results)

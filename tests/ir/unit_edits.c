@@ -4,6 +4,7 @@
 #include <aot/contract.h>
 #include <aot/inline.h>
 #include <ir/digest.h>
+#include <ir/program_store.h>
 #include <ir/redo.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -830,6 +831,37 @@ static void an_edit_without_memory_is_not_forgotten(void **state) {
   edited_deinit(&all);
 }
 
+static aot_status_t add_cat(world_t *w, aot_graph_t graph, int64_t dim, aot_node_t before) {
+  const uint32_t x = value_named(w, "x").id;
+  const aot_arg_t args[2] = {{.kind = AOT_ARG_VALUES, .n = 1, .u = {.ids = &x}}, aot_arg_int(dim)};
+  const aot_node_spec_t s = {.struct_size = sizeof s, .op = tiny_op(w, "tiny.cat.default"), .n_args = 2, .args = args};
+  aot_node_t made;
+  return aoth_edit_node_create(w->p, graph, &s, before, &made);
+}
+
+/* A node that cannot be made is named by its operator and arguments, and by the origin that it would have had: of the node
+ * before which it was to be inserted, or of the node that an opset decomposes. */
+static void refused_nodes_are_located(void **state) {
+  world_t w;
+  (void)state;
+  begin(&w);
+  const aot_node_t a = node_named(&w, "a");
+  w.ctx.stage = "dense";
+  assert_int_equal(add_cat(&w, forward(&w), 5, a), AOT_E_INVALID);
+  assert_string_equal(aoth_sink_text(w.sink), "m.py:3: error: cat has no such dimension [tiny.infer]\n"
+                                              "  node tiny.cat.default [%x], 5\n"
+                                              "  from module a.b, node n\n"
+                                              "  in stage dense\n");
+  assert_null(w.p->making);
+  const uint32_t x = value_named(&w, "x").id;
+  const aot_arg_t args[2] = {{.kind = AOT_ARG_VALUES, .n = 1, .u = {.ids = &x}}, aot_arg_int(7)};
+  const aot_type_sink_t none = {.head = {.struct_size = sizeof none}};
+  assert_int_equal(aoth_edit_infer(w.p, tiny_op(&w, "tiny.cat.default"), args, 2, &none), AOT_E_INVALID);
+  assert_non_null(strstr(aoth_sink_text(w.sink), "error: cat has no such dimension [tiny.infer]\n"
+                                                 "  node tiny.cat.default [%x], 7\n"));
+  world_deinit(&w);
+}
+
 /* Edits may break SSA order, which the verifier says; the lists under them stay whole. */
 static void random_edits_keep_lists_whole(void **state) {
   world_t w;
@@ -861,7 +893,7 @@ int main(void) {
       cmocka_unit_test(contracts_are_checked),               cmocka_unit_test(complaints_point_home),
       cmocka_unit_test(random_edits_are_made_again),         cmocka_unit_test(guards_are_made_again), cmocka_unit_test(each_edit_is_made_again),
       cmocka_unit_test(random_edits_are_undone),             cmocka_unit_test(an_edit_without_memory_is_not_forgotten),
-      cmocka_unit_test(random_edits_keep_lists_whole)};
+      cmocka_unit_test(random_edits_keep_lists_whole), cmocka_unit_test(refused_nodes_are_located)};
   /* clang-format on */
   return cmocka_run_group_tests_name("edits", tests, NULL, NULL);
 }

@@ -246,6 +246,11 @@ static uint32_t number_origin(printer_t *w, uint32_t origin) {
   return w->origin_numbers[origin];
 }
 
+static void put_call(printer_t *w, const node_row_t *n) {
+  put_op(w, op_name(w->p, n->op));
+  put_args(w, n);
+}
+
 static void put_node(printer_t *w, uint32_t id) {
   const node_row_t *n = &w->p->nodes.at[id];
   for (uint32_t i = 0; i < n->n_results; i++) {
@@ -255,8 +260,7 @@ static void put_node(printer_t *w, uint32_t id) {
     put_type(w, value_type_of(w->p, n->first_result + i));
   }
   if (n->n_results) aoth_text_z(w->out, " = ");
-  put_op(w, op_name(w->p, n->op));
-  put_args(w, n);
+  put_call(w, n);
   if (n->flags) {
     aoth_text_z(w->out, " {");
     put_flags(w, aoth_node_flag_words, n->flags);
@@ -526,4 +530,9 @@ void aoth_print(aot_prog_t *p, aoth_text_t *out) {
 void aoth_print_node(aot_prog_t *p, aot_node_t n, aoth_text_t *out) {
   printer_t w = {.p = p, .out = out, .dims = {.prog = p}};
   if (n.id && n.id < p->nodes.n) put_node(&w, n.id);
+}
+
+void aoth_print_call(aot_prog_t *p, const node_row_t *n, aoth_text_t *out) {
+  printer_t w = {.p = p, .out = out, .dims = {.prog = p}};
+  put_call(&w, n);
 }
