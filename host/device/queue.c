@@ -40,10 +40,37 @@ aot_status_t aoth_queue_deinit(aoth_queue_t *q) {
   return status != AOT_OK ? status : feed;
 }
 
+/* ---- calls ---- */
+
+typedef struct outer_call {
+  aoth_queue_t *q;
+  aoth_queue_fn fn;
+  void *arg;
+} outer_call_t;
+
+/* An error diagnostic and status OK contradict each other, but for errors of queued work, which the wait for it answers:
+ * while work is queued, errors are set aside until then (do_wait). */
+static aot_status_t do_outer(void *arg) {
+  const outer_call_t *c = arg;
+  aoth_queue_t *q = c->q;
+  q->n_contradictions = 0;
+  const aot_status_t status = c->fn(c->arg);
+  const uint32_t n_new = q->ctx->n_diags - q->n_contradictions;
+  if (status != AOT_OK) {
+    q->n_unjudged = 0;
+  } else if (n_new && (q->done < q->height || q->has_more)) {
+    q->ctx->n_diags = q->n_contradictions;
+    if (!q->first) q->n_unjudged += n_new; /* of several devices the call's own queue waits for all */
+    q->judged_at = aoth_queue_end(q);
+  }
+  return status;
+}
+
 aot_status_t aoth_queue_call(aoth_queue_t *q, aoth_queue_fn fn, void *arg) {
+  outer_call_t c = {q, fn, arg};
   const int is_outside = q->call && !q->is_inside;
   if (is_outside) q->is_inside = 1;
-  const aot_status_t status = is_outside ? q->call(q->self, fn, arg) : fn(arg);
+  const aot_status_t status = is_outside ? q->call(q->self, do_outer, &c) : fn(arg);
   if (is_outside) q->is_inside = 0;
   if (status == AOT_E_DATA_LOSS) q->is_lost = 1;
   return status;
@@ -256,8 +283,14 @@ static aot_status_t do_wait(void *arg) {
   const aot_status_t status = reach(q, w->height);
   if (status == AOT_OK) {
     q->done = w->height;
+    if (q->n_unjudged && w->height >= q->judged_at) {
+      q->ctx->n_diags += q->n_unjudged;
+      q->n_contradictions += q->n_unjudged;
+      q->n_unjudged = 0;
+    }
     return AOT_OK;
   }
+  q->n_unjudged = 0;
   if (aoth_sink_count(q->ctx->sink, AOT_SEVERITY_ERROR) > q->n_errors) q->ctx->n_diags++;
   if (q->doing) aoth_sink_report(q->ctx->sink, AOT_SEVERITY_NOTE, NULL, "run.graph", "while %s ran", q->doing);
   go_on(q, status);

@@ -25,6 +25,11 @@ typedef struct aoth_queue {
   uint64_t n_stirs;  /* grows when contents that stay between calls come to lie elsewhere (resident.h) */
   uint64_t n_bound;  /* calls that were bound so far (bound_calls.h) */
   uint32_t n_errors; /* that were told when nothing was under way */
+  /* Errors reported while work was queued, by the work or by who submitted it: if all up to that point succeeds, nothing
+   * failed that they could be about. */
+  uint32_t n_unjudged;
+  uint64_t judged_at;
+  uint32_t n_contradictions; /* of them, found by the call that is under way */
   uint32_t alignment;
   const char *doing;     /* the call that was put there last, for messages: "the step graph"; NULL: none yet */
   uint64_t patience_ns;  /* of a wait; UINT64_MAX: the device knows what nobody raises any more */

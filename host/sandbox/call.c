@@ -139,11 +139,6 @@ static void report_dropped(aoth_session_t *s, const aoth_stage_t *stage) {
                    (unsigned long long)s->ctx.n_dropped_bytes);
 }
 
-/* A backend's run submits work to queues: errors of earlier submissions, a lost device, are reported meanwhile. */
-static int is_submission(const aoth_stage_t *stage, const char *doing) {
-  return strcmp(doing, "run") == 0 && strcmp(stage->unit->kind, "backend/2") == 0;
-}
-
 aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg) {
   call_t c = {s, stage, doing};
   aoth_crash_frame_t frame = {.what = about(s, stage, doing),
@@ -184,7 +179,7 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   after_call(s);
   if (n_trials && status == AOT_OK) {
     s->status = aoth_misbehaved(s, stage, "came back from %s with a trial that it had not undone", doing);
-  } else if (status == AOT_OK && s->ctx.n_diags && !is_submission(stage, doing)) {
+  } else if (status == AOT_OK && s->ctx.n_diags) {
     s->status = aoth_misbehaved(s, stage, "reported an error during %s, and answered that it went well", doing);
   } else if (left && status == AOT_OK) { /* what it computed may have come out otherwise */
     s->status = aoth_misbehaved(s, stage, "left %s behind %s", left, doing);

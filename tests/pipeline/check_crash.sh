@@ -130,6 +130,19 @@ wreck m.toy wrecker-backend compile-crash 3 "died of SIGBUS during compile"
 wreck m.toy wrecker-backend compile-silent 3 "answered status 2 (unknown error) to compile and did not say why"
 wreck m.toy wrecker-backend load-null 3 "loaded its artifact to nothing"
 wreck m.toy wrecker-backend load-no-run 3 "made an executable that this host cannot use"
+# An error diagnostic of a run whose work succeeds contradicts it; one of work that fails is the reason, and the backend's right.
+for how in fine:0 run-contradicts:3 run-fails:2; do
+  what="wrecker-backend ${how%:*}"
+  printf 'aot: 1\nmodel: {path: m.toy}\nstages: [{use: toy-functional}, {use: wrecker-backend, with: {how: %s}}]\nrun: {inputs: random}\n' "${how%:*}" > w.yaml
+  "$aothost" run w.yaml $P --no-cache > out 2> err; status=$?
+  [ $status -eq "${how#*:}" ] || { cat err; fail "$what: status $status"; }
+  case $how in
+    run-*) says "the kernel failed" ;;
+  esac
+  contradiction="reported an error during run, and answered that it went well"
+  if [ "$what" = "wrecker-backend run-contradicts" ]; then says "$contradiction"
+  else grep -qF "$contradiction" err && fail "$what: $contradiction"; fi
+done
 grep -q lowered b/program.ir && fail "a program whose artifact was not loaded counts as lowered"
 echo "WRECK quietly" > q.wreck; what=import; "$aothost" opt q.wreck $P > out 2> err; [ $? -eq 3 ] || fail "a broken import"
 says "unit wrecker-import 1 made a broken program"; says "the program has no forward graph"

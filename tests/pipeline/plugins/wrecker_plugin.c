@@ -93,8 +93,13 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 }
 
 static aot_status_t exe_run(void *self, const hc_run_t *run) {
-  (void)self, (void)run;
-  return AOT_OK;
+  const wrecker_t *u = self;
+  const aot_diag_t d = {.struct_size = sizeof d,
+                        .severity = AOT_SEVERITY_ERROR,
+                        .code = aot_str("wrecker.run"),
+                        .message = aot_str("the kernel failed")};
+  if (is(u, "run-contradicts") || is(u, "run-fails")) u->host.diag(&u->host, run->ctx, &d);
+  return is(u, "run-fails") ? AOT_E_RANGE : AOT_OK;
 }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
