@@ -1,4 +1,4 @@
-/* The emitter behind derivative rules: ag_emit.h has the contract. */
+/* The emitter for derivative rules (ag_emit.h). */
 #include "ag_emit.h"
 
 #include <aot/ext/compare_dims.h>

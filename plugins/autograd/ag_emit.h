@@ -1,13 +1,12 @@
-/* What a derivative rule works with: the node it differentiates, and functions that put backward nodes at the end of
- * the joint graph. This header and ag_emit.c, over the common emitter (kit/emit/emit.h), are the only way from rules
- * to the host.
+/* What a derivative rule uses: the node it differentiates, and functions that append backward nodes to the joint graph.
+ * This header and ag_emit.c, over kit/emit/emit.h, are the only path from rules to the host.
  *
- * Everything that a rule computes with is an argument (em_x_t): a tensor (VALUE), a number (INT, also symbolic, FLOAT,
- * BOOL), any attribute of the node as it stands, or NONE. As a cotangent or a gradient NONE means zero; arithmetic
- * follows from that: a product with NONE is NONE, a sum with NONE is the other side.
+ * A rule computes with arguments (em_x_t): a tensor (VALUE), a number (INT, also symbolic, FLOAT, BOOL), any attribute
+ * of the node, or NONE. As a cotangent or gradient NONE means zero: a product with NONE is NONE, a sum with NONE is the
+ * other operand.
  *
- * Failures are sticky: the first one stays in the emitter's status, later calls do nothing and return NONE, so that
- * rules read as formulas. */
+ * Errors are sticky: the first one stays in the emitter's status, and later calls do nothing and return NONE, so rules
+ * read as formulas. */
 #ifndef AG_EMIT_H
 #define AG_EMIT_H
 

@@ -1,4 +1,4 @@
-/* A derivative rule, and what a program's operator is bound to: the rule, or an opset's derivative, with what holds for it. */
+/* A derivative rule bound to a program's operator: a row of rules.def or an opset's derivative, and its conditions. */
 #ifndef AG_BOUND_RULE_H
 #define AG_BOUND_RULE_H
 

@@ -1,3 +1,4 @@
+/* Erases effects from regions that compute gradients, so that a recomputed forward has none (effect_nodes.h). */
 #include "effect_nodes.h"
 
 #include "kit/graph/snap_births.h"

@@ -1,5 +1,5 @@
-/* Nodes with effects, as functionalize leaves them: with_effects(token, op, ..). They are differentiated as the
- * operator that they hold (ag_look_through); a gradient never runs an effect again. */
+/* Nodes with effects, as functionalize makes them: with_effects(token, op, ..). They are differentiated as their inner
+ * operator (ag_look_through); a gradient never executes an effect. */
 #ifndef AG_EFFECT_NODES_H
 #define AG_EFFECT_NODES_H
 

@@ -1,7 +1,6 @@
-/* Making the graph differentiable: forward over the joint graph, tracking what depends on a differentiable leaf; a node
- * that stands on such a path and has no rule for an operand that matters is replaced by its decomposition, whose nodes
- * are then looked at in turn. What has neither is collected and reported at once, so that a user sees the whole list.
- * O(nodes), new ones included. */
+/* Makes the graph differentiable. Marks, in forward order, what depends on a differentiable leaf; a marked node without
+ * a rule for a relevant operand is replaced by its decomposition, whose nodes are visited next. Nodes with neither are
+ * collected and reported in one error. O(nodes), new ones included. */
 #include "joint.h"
 #include "no_rule.h"
 

@@ -1,6 +1,6 @@
-/* The formula interpreter: recursive descent straight over the text, computing as it reads; formula.h has the grammar.
- * Parts whose targets nobody wants are read with `live` off: same path, nothing emitted. Nesting is that of the
- * formulas in rules.def, so recursion is bounded. */
+/* The formula interpreter: recursive descent over the text, emitting nodes as it reads; formula.h has the grammar.
+ * Parts whose targets are not wanted are read with `live` off: the same path without emission. Recursion is bounded by
+ * the nesting of formulas in rules.def. */
 #include "formula.h"
 
 #include <stdio.h>

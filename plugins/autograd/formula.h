@@ -1,19 +1,18 @@
-/* Derivative formulas as text: the one-line rules of rules.def, in the spirit of PyTorch's derivatives.yaml.
+/* Derivative formulas as text: the one-line rules of rules.def, similar to PyTorch's derivatives.yaml.
  *
  *     rule    = part { ";" part }
  *     part    = targets ":" expr        the gradient of an argument; several targets: of a call with as many results
- *             | name "=" expr           a shorthand; computed where it is first used, once
+ *             | name "=" expr           a shorthand; evaluated at most once, at its first use
  *     targets = name { "," name }
  *     expr    = term { ("+" | "-") term }
  *     term    = factor { ("*" | "/") factor }
  *     factor  = "-" factor | number | "'" text "'" | name | call | "(" expr ")"
  *     call    = name "(" [ expr { "," expr } ] ")"
  *
- * Names: arguments of the operator by their schema names (numbers, lists and strings pass through as they stand); g,
- * g0, g1, ..: cotangents of the results, y, y0, ..: the results; none, true, false; mask: which of the targets are
- * wanted. Calls: the functions of formula.c, else an ATen operator, ".default" left out. An operator call whose first
- * argument is NONE is NONE. Gradients are summed to the operand's shape and cast to its dtype by ag_set(). 0 is a
- * zero gradient. */
+ * Names: arguments of the operator by schema name (numbers, lists and strings unchanged); g, g0, g1, ..: cotangents of
+ * the results; y, y0, ..: the results; none, true, false; mask: which targets are wanted. Calls: the functions of
+ * formula.c, else an ATen operator without ".default". An operator call whose first argument is NONE is NONE. ag_set()
+ * sums gradients to the operand's shape and casts them to its dtype. 0 is a zero gradient. */
 #ifndef AG_FORMULA_H
 #define AG_FORMULA_H
 

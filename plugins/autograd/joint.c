@@ -1,10 +1,10 @@
-/* From forward graph to joint graph: copy, seed with tangents, run the reverse pass, collect gradients.
+/* From forward graph to joint graph: copies it, adds tangents, runs the reverse pass and adds gradient ports.
  *
  *     forward inputs | tangents  ->  [ forward nodes | backward nodes ]  ->  forward outputs | gradients
  *
- * Which outputs have a tangent: user outputs and losses that are floating-point tensors and depend on a differentiable
- * leaf. Every leaf that requires a gradient gets a GRADIENT port: without a value when nothing with a tangent depends
- * on it, zeros when something does and the derivative vanishes. Shape and dtype of a gradient are the leaf's. */
+ * Outputs with a tangent: user outputs and losses that are floating-point tensors and depend on a differentiable leaf.
+ * Each leaf that requires a gradient gets a GRADIENT port of its shape and dtype: without a value if nothing with a
+ * tangent depends on it, zeros if the derivative vanishes. */
 #include "joint.h"
 
 #include <stdio.h>

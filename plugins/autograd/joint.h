@@ -1,4 +1,4 @@
-/* The joint graph of a program: forward, then backward by derivative rules. */
+/* The joint graph of a program: the forward, then the backward by derivative rules. */
 #ifndef AG_JOINT_H
 #define AG_JOINT_H
 

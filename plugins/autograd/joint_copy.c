@@ -1,4 +1,4 @@
-/* The graph that a joint graph begins as: a copy of the forward's inputs and nodes. */
+/* Initialises a joint graph as a copy of the forward's inputs and nodes. */
 #include "joint.h"
 #include "kit/graph/copy_nodes.h"
 

@@ -1,4 +1,4 @@
-/* The node at hand: what it reads, whether a derivative goes through it, what may have one. */
+/* The current node: its operands, whether a derivative passes through it, which of them can have one. */
 #include "joint.h"
 
 aot_status_t ag_load(em_t *a, aot_node_t n) {

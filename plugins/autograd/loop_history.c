@@ -1,5 +1,5 @@
-/* A scan that is to be differentiated gives what each step began with, a row a step. Its body returns its carries as
- * they came in; the results of such outputs are the rows, so that the rule finds them without a mark. */
+/* A differentiated scan saves the carries at the start of each step, one row per step. The body returns its carries
+ * unchanged; the results of these outputs are the rows, so the rule finds them without a mark. */
 #include "joint.h"
 
 uint32_t ag_history_of(const em_t *a, aot_graph_t body, uint32_t n_carries, uint32_t k) {

@@ -1,4 +1,4 @@
-/* Operators without a derivative rule, and why. */
+/* Operators without a derivative rule, with the reason. */
 #ifndef AG_NO_RULE_H
 #define AG_NO_RULE_H
 

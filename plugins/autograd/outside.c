@@ -1,6 +1,5 @@
-/* Derivatives that opsets bring (aot/ext/derivative.h): of operators that rules.def does not know. What they put into
- * the joint graph is brought into the form of our own backward nodes here: marked, counted, with gradients of their
- * operands' types. */
+/* Derivatives provided by opsets (aot/ext/derivative.h) for operators that rules.def does not have. Their nodes get the
+ * form of other backward nodes: marked, counted, gradients of the operands' types. */
 #include "outside.h"
 
 void ag_bind_outside(em_t *a, ag_bound_t *out) {

@@ -1,4 +1,4 @@
-/* Derivatives that opsets bring. */
+/* Derivatives provided by opsets (aot/ext/derivative.h). */
 #ifndef AG_OUTSIDE_H
 #define AG_OUTSIDE_H
 

@@ -1,4 +1,4 @@
-/* autograd: the forward graph becomes a joint graph of outputs and gradients. Options, contract, descriptor. */
+/* autograd: options, contract and descriptor of the pass that turns a forward graph into a joint graph. */
 #include <aot/describe.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/report.h>

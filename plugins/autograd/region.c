@@ -1,7 +1,7 @@
-/* The gradient of a region is a region: a copy of it, the cotangents of its outputs as further inputs, the reverse
- * pass, the gradients as its only outputs. What of the forward nobody needs then is erased; the rest runs again in the
- * backward, since a region cannot hand values out; a partition may change that for repeated regions, whose gradient is
- * made once and keeps the region's outputs. Regions in regions nest by calls, at most AG_MAX_DEPTH deep. */
+/* The gradient of a region is a region: a copy with the cotangents of its outputs as further inputs, the reverse pass,
+ * and gradients as its only outputs. Unused forward nodes are erased; the others are recomputed in the backward, since
+ * a region returns no saved values. For repeated regions a partition can change that: their gradient is made once and
+ * keeps the region's outputs. Nested regions are handled by recursion of at most AG_MAX_DEPTH. */
 #include "effect_nodes.h"
 
 /* Numbers drawn in the forward cannot be drawn again. */

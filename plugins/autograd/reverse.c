@@ -1,10 +1,10 @@
-/* Reverse-mode accumulation (Linnainmaa 1970; Griewank and Walther, Evaluating Derivatives, ch. 3): forward, mark what
- * depends on a differentiable input; backward, hand each node the cotangents of its results once all uses have
+/* Reverse accumulation (Linnainmaa 1970; Griewank and Walther, Evaluating Derivatives, ch. 3). Forward: mark what
+ * depends on a differentiable input. Backward: pass each node the cotangents of its results once all uses have
  * contributed, which reverse execution order guarantees, and add what it returns to the cotangents of its operands.
  *
- * Two kinds of nothing are kept apart. AG_NONE: no path. AG_ZERO: a path whose derivative vanishes (floor, sign, the
- * other branch of a scatter); it travels on without emitting work, so that an input behind it still gets a gradient of
- * zeros, as in PyTorch, and not an absent one. */
+ * AG_NONE means that there is no path. AG_ZERO means a path with a vanishing derivative (floor, sign, the other branch
+ * of a scatter): it propagates without emitting nodes, so that the input gets a gradient of zeros, as in PyTorch, and
+ * not None. */
 #include "reverse.h"
 
 void ag_reach(const ag_graph_t *g, uint8_t *needs) {

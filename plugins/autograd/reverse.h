@@ -1,9 +1,8 @@
-/* Reverse-mode differentiation on plain arrays: which values have a derivative worth knowing, and the order of the
- * work.
+/* Reverse-mode differentiation on plain arrays: which values have a relevant derivative, and the order of work.
  *
- * Nodes stand in execution order and are numbered 0..n_nodes-1. Node n reads operand[operand_begin[n] ..
- * operand_begin[n + 1]) and defines the values first_result[n] .. first_result[n] + n_results[n] - 1. Values are any
- * numbers from 1 on below n_values; those that no node defines are inputs. */
+ * Nodes are in execution order, numbered 0..n_nodes-1. Node n reads operand[operand_begin[n] .. operand_begin[n + 1])
+ * and defines the values first_result[n] .. first_result[n] + n_results[n] - 1. Values are numbered from 1, below
+ * n_values; those without a defining node are inputs. */
 #ifndef AG_REVERSE_H
 #define AG_REVERSE_H
 

@@ -1,4 +1,4 @@
-/* rules.def as tables, resolved to a program's operator ids once a run. */
+/* rules.def as tables, resolved to a program's operator ids once per run. */
 #include "rules.h"
 
 #include "formula.h"

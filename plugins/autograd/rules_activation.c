@@ -1,4 +1,4 @@
-/* Activations that are not one formula, and when dropout is the identity. */
+/* Activations that are not one formula, and dropout as identity. */
 #include "rules.h"
 
 /* glu: the first half times the sigmoid of the second half. */

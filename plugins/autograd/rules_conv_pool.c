@@ -1,5 +1,4 @@
-/* Convolutions of every rank (all of them are convolution_backward once the arguments are spelled out), pools that say
- * where their largest elements stand, and borders. */
+/* Convolutions of every rank (convolution_backward with expanded arguments), max pools with indices, and padding. */
 #include "rules.h"
 
 /* An int[n] argument that may be written as one number, or be missing. */

@@ -1,5 +1,4 @@
-/* Fourier transforms are linear: the gradient is the adjoint, a transform in the other direction with the same
- * scale. */
+/* Fourier transforms are linear: the gradient is the adjoint, the opposite transform with the same scale. */
 #include "rules.h"
 
 static uint32_t last_of(em_t *a, em_x_t dims, int32_t rank) { return ag_dim(a, dims.u.ints[dims.n - 1], rank); }

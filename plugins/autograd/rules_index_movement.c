@@ -1,5 +1,4 @@
-/* Operators that put elements elsewhere: concatenation, repetition, scattering. Their derivatives take elements
- * back. */
+/* Operators that move elements: concatenation, repetition, scattering. Their derivatives gather elements. */
 #include "rules.h"
 
 int ag_when_dense(em_t *a) { return !ag_is_set(a, "sparse", 0); }

@@ -1,14 +1,12 @@
-/* scan and while_loop. The gradient of a loop is a loop over its steps from the last to the first, which runs the
- * gradient of the body (region.c) on what each step began with.
+/* scan and while_loop. The gradient of a loop iterates over its steps from last to first and runs the gradient of the
+ * body (region.c) on the carries at the start of each step.
  *
- *     scan        the forward keeps that, as further rows (loop_history.c); the backward is a scan over reversed rows
- *     while_loop  nobody knows how many rows there will be, so that nothing is kept: the backward counts the steps, and
- *                 runs from
- *                 the beginning up to each of them. n steps cost n * n / 2 runs of the body, and the memory of one.
+ *     scan        the forward saves them as further rows (loop_history.c); the backward is a scan over reversed rows
+ *     while_loop  the trip count is unknown, so nothing is saved: the backward counts the steps and recomputes the loop
+ *                 up to each of them. n steps cost n * n / 2 executions of the body and the memory of one.
  *
- * A carry has a gradient between steps where its first value has one. Cotangents of other carries end in the last step,
- * whatever the body makes of them: so do those of PyTorch 2.11 (scan.py, "partial grad handling", and while_loop.py).
- * scan's argument `through` says that they do not. */
+ * A carry has a gradient between steps if its initial value has one. Cotangents of other carries end in the last step,
+ * as in PyTorch 2.11 (scan.py, "partial grad handling", and while_loop.py); scan's argument `through` disables this. */
 #include "joint.h"
 
 #include <stdio.h>

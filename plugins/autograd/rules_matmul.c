@@ -1,5 +1,4 @@
-/* linear and matmul, which keep their batch dimensions. A product's gradients are products with the other operand
- * transposed: C = A B gives dA = G B^T, dB = A^T G. */
+/* linear and matmul, which keep their batch dimensions: C = A B gives dA = G B^T, dB = A^T G. */
 #include "rules.h"
 
 /* x with everything but its last `last` dimensions folded into one: [.., n] -> [m, n]. */

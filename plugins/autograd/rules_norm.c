@@ -1,4 +1,4 @@
-/* Group and rms normalization, whose statistics PyTorch differentiates too; weight normalization. */
+/* Group and rms normalization, whose statistics are differentiable in PyTorch too; weight normalization. */
 #include "rules.h"
 
 /* Add what the cotangents of mean and rstd [n, groups] send to x, seen as [n, groups, d]:

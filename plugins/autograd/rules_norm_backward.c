@@ -1,12 +1,12 @@
-/* The backward of a normalization differentiated once more. With h = (x - m) r the normalized input, f = G w the
- * gradient of h, and means over the N elements that share m and r, the backward is
+/* Second derivatives of normalizations. With h = (x - m) r the normalized input, f = G w the gradient of h, and means
+ * over the N elements that share m and r, the backward is
  *
  *     gx = r (f - mean(f) - h mean(f h))        gw = sum G h        gb = sum G
  *
- * The cotangents of gx, gw, gb go to G, w and x. m and r are functions of x to PyTorch (layer_norm_double_backward,
- * batchnorm_double_backward in FunctionsManual.cpp), so that x gets what reaches it through them too: dr/dx = -r^2 h /
- * N. Statistics that do not depend on x (batch norm in evaluation): gx = f r. Group and rms norm need no rule: their
- * statistics are differentiable results, so that the decomposition says it all. */
+ * The cotangents of gx, gw, gb contribute to G, w and x. m and r are functions of x in PyTorch
+ * (layer_norm_double_backward, batchnorm_double_backward in FunctionsManual.cpp), so x also gets the gradient through
+ * them: dr/dx = -r^2 h / N. Statistics independent of x (batch norm in evaluation): gx = f r. Group and rms norm need
+ * no rule: their statistics are differentiable results, so their decomposition is enough. */
 #include "rules.h"
 
 typedef struct norm {

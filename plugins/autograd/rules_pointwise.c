@@ -1,4 +1,4 @@
-/* Elementwise operators whose derivative depends on a mode, or on which arguments are there. */
+/* Elementwise operators whose derivative depends on a mode or on the arguments present. */
 #include "rules.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Products of Householder reflectors H_i = I - tau_i v_i v_i^T, v_i the columns below the diagonal with a one on it:
- * householder_product and ormqr. The reverse of a chain of products: with X_i before H_i and G after it,
- * dtau = -(G^T v)(X^T v), dv = -tau (G X^T v + X G^T v), and G goes on as H_i G. No reflector is inverted, so that any
- * tau will do. O(k) nodes for k reflectors, which must be known. */
+ * householder_product and ormqr. Reverse of a chain of products: with X_i before H_i and G after it, dtau = -(G^T
+ * v)(X^T v), dv = -tau (G X^T v + X G^T v), and G continues as H_i G. No reflector is inverted, so any tau is valid.
+ * O(k) nodes for k reflectors; k must be constant. */
 #include "rules_linalg.h"
 
 #include <stdlib.h>

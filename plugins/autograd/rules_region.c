@@ -1,5 +1,4 @@
-/* cond: the gradient is a cond over the gradients of its branches. invoke_subgraph: a call of the region's joint
- * graph. */
+/* cond: the gradient is a cond over the gradients of its branches. invoke_subgraph: a call of its joint graph. */
 #include "joint.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
-/* Resizing by nearest neighbours and by linear interpolation, in any number of dimensions: it is separable, so its
- * derivative adds g back to where each element was read, one dimension at a time. Coordinates as in PyTorch
- * (UpSample.h). */
+/* Nearest and linear resampling in any number of dimensions. It is separable, so the derivative adds g back to the
+ * source elements one dimension at a time. Coordinates as in PyTorch (UpSample.h). */
 #include "rules.h"
 
 /* Input elements per output element along the k-th resized dimension. */

@@ -1,5 +1,5 @@
-/* Backward operators differentiated once more, where that is not one line. A backward operator is linear in
- * grad_output: its derivative there is the forward operator's own derivative, forwards. */
+/* Second derivatives that are not one line. A backward operator is linear in grad_output: its derivative there is the
+ * forward operator's forward-mode derivative. */
 #include "rules.h"
 
 static em_x_t masked_backward(em_t *a, em_x_t g, em_x_t input, em_x_t weight, uint32_t which) {

@@ -1,4 +1,4 @@
-/* Views with parts: slices, splits, strides. */
+/* Views of parts: slices, splits, strides. */
 #include "rules.h"
 
 /* slice and narrow: g put back into zeros. */

@@ -1,3 +1,4 @@
+/* The alias sets of alias_sets.h: arrays of places, storages and names; names of one tensor form a union-find set. */
 #include "alias_sets.h"
 
 #include <stdlib.h>

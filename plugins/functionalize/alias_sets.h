@@ -1,18 +1,19 @@
-/* Which names look at which memory, as plain arrays; nothing here knows a program.
+/* Alias sets as plain arrays: which names refer to which memory. Independent of programs.
  *
  *     storage 0   base x ---- flat = view(x)
  *                      \----- t = x.t() ---- row = t[0]
  *
- * A place is a base, or one view step (a node and which of its results) away from its parent place. All places over one
- * base share a storage, which counts versions: a write raises the version, and a place whose own version is older is
- * stale, until its view steps are replayed on what is new. Names (values of the program before the rewriting) point to
- * places; several may point to one, and a name may move (x.t_()).
+ * A place is an alias-set node: a base, or one view step (node and result index) from its parent place. All places over
+ * one base share a storage with a version. A write increments the version; a place with an older version is stale until
+ * its view steps are replayed. Names (values of the original program) refer to places; several names can share a place,
+ * and a name can move (x.t_()). Names of one tensor (y = x.relu_()) are joined and move together.
  *
- * Several names can be one tensor (y = x.relu_()); they are joined, and move together.
- * Invariants: a base is never stale; who writes refreshes it last. A place is materialized if its value lies in memory as
- * the view of the base would: made by its view step, or a base. A value that was computed and put into a place is not,
- * unless said; nothing is viewed through such a value. O(1) each (names: near it), fz_stale_chain, fz_depth: O(length
- * of the chain). After PyTorch's FunctionalStorageImpl, with versions in the place of its list of updates. */
+ * Invariants: a base is never stale, since a write refreshes it last. A place is materialized if its value has the
+ * strides of the view of the base: a base, or a value made by its view step. Computed values are not materialized
+ * unless stated, and are never viewed.
+ *
+ * O(1) each (names: amortised); fz_stale_chain, fz_depth: O(chain length). After PyTorch's FunctionalStorageImpl, with
+ * versions instead of its list of updates. */
 #ifndef FZ_ALIAS_SETS_H
 #define FZ_ALIAS_SETS_H
 

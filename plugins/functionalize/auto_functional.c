@@ -1,3 +1,4 @@
+/* Functional form of a writing operator: the opset's form, else aot.auto_functionalized on its operands. */
 #include "auto_functional.h"
 
 #include "schema_marks.h"

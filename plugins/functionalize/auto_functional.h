@@ -1,11 +1,11 @@
-/* The functional form of a writing operator: the one that its opset has, or the operator on copies.
+/* The functional form of a writing operator: the opset's form, or the operator on copies.
  *
  *     mylib.add_one_out(x, out)   ->   new = aot.auto_functionalized(@mylib.add_one_out, x, out)
  *
- * The results of aot.auto_functionalized are the operator's own (those that are no written argument), then the new
- * value of each written operand that is there, in argument order, list elements one by one. It reads what the operator
- * reads and changes nothing; a backend copies what is written and runs the kernel on the copies, or on the originals
- * where nobody could tell. After PyTorch's auto_functionalized. */
+ * Results of aot.auto_functionalized: the operator's own (without written arguments), then the new value of each
+ * present written operand in argument order, list elements one by one. It changes nothing. A backend copies the written
+ * operands and runs the kernel on the copies, or on the originals if that is unobservable. After PyTorch's
+ * auto_functionalized. */
 #ifndef FZ_AUTO_FUNCTIONAL_H
 #define FZ_AUTO_FUNCTIONAL_H
 

@@ -1,3 +1,4 @@
+/* Derives boundary rules from the final places of leaves and outputs. */
 #include "boundary_rules.h"
 
 #include "entry.h"

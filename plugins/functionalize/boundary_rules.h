@@ -1,6 +1,5 @@
-/* What the caller must see after the call, as data: leaves that were written, leaves that changed their shape, outputs
- * that are inputs, views of inputs, or views of one another. The rules of graph.h, in the order of leaves, then
- * outputs. */
+/* Boundary rules: what the caller observes after the call. Written leaves, leaves with changed shape, outputs that are
+ * inputs, views of inputs, or views of one another. The rules of graph.h, in the order of leaves, then outputs. */
 #ifndef FZ_BOUNDARY_RULES_H
 #define FZ_BOUNDARY_RULES_H
 

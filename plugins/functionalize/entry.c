@@ -1,3 +1,4 @@
+/* Applies entry rules: replaces duplicate inputs and makes members of a base as_strided views of it. */
 #include "entry.h"
 
 #include "rewriting.h"

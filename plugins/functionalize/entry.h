@@ -1,12 +1,12 @@
-/* Inputs that share memory, made one memory in the graph.
+/* Aliased inputs share one memory in the graph, as AOTAutograd's duplicates and synthetic bases.
  *
- *     f(x, x)               entry_same 1 0       every use of input 1 reads input 0
+ *     f(x, x)               entry_same 1 0       each use of input 1 reads input 0
  *     f(s[0:4], s[2:6])     entry_view 0 2 [4]           s is an input, the others are made of it:
  *                           entry_view 1 2 [4] offset 2       as_strided s, [4], [1], 2
  *
- * The rules come from the host, which compares the inputs of a call (docs/IR.md, "Boundary rules"). After this step the
- * walk sees one storage, and writes, reads, gradients and outputs are right without more ado. A member that requires no
- * gradient is detached where its base requires one. The duplicates and synthetic bases of AOTAutograd. */
+ * The host passes the rules after comparing the inputs of a call (docs/IR.md, "Boundary rules"). The walk then sees one
+ * storage, so writes, reads, gradients and outputs need no special case. A member that requires no gradient is detached
+ * if its base requires one. */
 #ifndef FZ_ENTRY_H
 #define FZ_ENTRY_H
 

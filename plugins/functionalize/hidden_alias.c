@@ -1,3 +1,4 @@
+/* Decomposes composites whose results alias an operand without a schema mark. */
 #include "hidden_alias.h"
 
 #include "rewriting.h"

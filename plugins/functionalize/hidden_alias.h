@@ -1,11 +1,10 @@
-/* Results that share memory with an operand though the operator's schema does not say so.
+/* Results that alias an operand without an alias mark in the operator's schema.
  *
  *     %y = aten.dropout.default %x, 0.5, false        y is x
  *     %a, %b = aten.meshgrid.default [%x, %z]         a is a view of x, b one of z
  *
- * The opset knows them, call by call. Composites are taken apart, before anything else looks at the graphs, into the
- * operators that PyTorch makes of them: views whose schemas tell what they are. Others (unsafe_split) are view steps of
- * their own in the walk, and none for autograd, which goes by the schemas (history.h). */
+ * The opset reports them per call. Composites are first decomposed into PyTorch's views, whose schemas are marked.
+ * Others (unsafe_split) are view steps for the walk, but not for autograd, which follows the schemas (history.h). */
 #ifndef FZ_HIDDEN_ALIAS_H
 #define FZ_HIDDEN_ALIAS_H
 

@@ -1,3 +1,4 @@
+/* Inserts aot.with_history and detach; tracks which storages can carry a gradient (history.h). */
 #include "history.h"
 
 #include "places.h"

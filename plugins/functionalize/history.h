@@ -1,10 +1,9 @@
-/* Writes that autograd does not see, and views that no gradient passes.
+/* Writes that autograd does not see, and views that pass no gradient.
  *
  *     with no_grad(): x.mul_(2)      d = x.detach(); d.add_(1)
  *
- * Eager PyTorch changes x's numbers and leaves its history alone: a gradient that arrives at the new x goes on as if
- * nothing had been written. `aot.with_history(old, new)` says so as a node: its value is new, its gradient old's.
- * O(1) each. */
+ * Eager PyTorch changes x's numbers and keeps its history: a gradient of the new x continues as if nothing had been
+ * written. The node aot.with_history(old, new) expresses this: the value of new, the gradient of old. O(1) each. */
 #ifndef FZ_HISTORY_H
 #define FZ_HISTORY_H
 

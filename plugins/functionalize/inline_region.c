@@ -1,3 +1,4 @@
+/* Replaces region nodes of one graph by the nodes of their bodies (no_grad regions, repeated regions). */
 #include "regions.h"
 
 #include "rewriting.h"

@@ -1,3 +1,4 @@
+/* Threads effect tokens through the nodes of a graph (order_effects.h). */
 #include "order_effects.h"
 
 #include "rewriting.h"

@@ -1,12 +1,12 @@
-/* Effects in order: nodes with an effect are chained by tokens, so that order is data flow for every later stage.
+/* Orders effects by tokens, so that order is dataflow for later stages. After PyTorch's effect tokens
+ * (torch/_higher_order_ops/effects.py).
  *
  *     print "a"; y = f(x); print "b"
  *     ->  t1 = with_effects(t0, print, "a"); y = f(x); t2 = with_effects(t1, print, "b")
  *
- * The first token is an input of the graph (role TOKEN), the last an output. A node has an effect if its operator is
- * marked EFFECT, or if a region that it runs holds such a node; inside a region order is the order of nodes. Operators
- * that are marked because they tell sizes or numbers to the shape environment take no token. After PyTorch's effect
- * tokens (torch/_higher_order_ops/effects.py). */
+ * The first token is a graph input (role TOKEN), the last an output. A node has an effect if its operator is marked
+ * EFFECT or its region contains such a node; inside a region the node order applies. EFFECT operators that only define
+ * sizes or numbers of the shape environment get no token. */
 #ifndef FZ_ORDER_EFFECTS_H
 #define FZ_ORDER_EFFECTS_H
 

@@ -1,3 +1,4 @@
+/* Reads and writes of places: replays view steps on the base's value, propagates writes to the base. */
 #include "places.h"
 
 #include "history.h"

@@ -1,4 +1,4 @@
-/* The contents of places: views made again of what was written, writes carried to the base. */
+/* Values of places: stale views are replayed, writes are propagated to the base by the inverses of the view steps. */
 #ifndef FZ_PLACES_H
 #define FZ_PLACES_H
 

@@ -1,4 +1,4 @@
-/* functionalize: the only file here that sees the plugin boundary. */
+/* functionalize: plugin descriptor, options and order of steps. The only file here at the plugin boundary. */
 #include "boundary_rules.h"
 #include "entry.h"
 #include "hidden_alias.h"

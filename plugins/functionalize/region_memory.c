@@ -1,3 +1,4 @@
+/* Decides whether a region is a function of its operands whose results have memory of their own. */
 #include "regions.h"
 
 #include <aot/inline.h>

@@ -1,3 +1,4 @@
+/* Post-order of the regions that a graph reaches, by depth-first search with an explicit stack. */
 #include "regions.h"
 
 #include <aot/inline.h>

@@ -1,3 +1,4 @@
+/* Resolves regions until none is left to inline, erases unreachable graphs, rewrites writes in the remaining ones. */
 #include "regions.h"
 
 #include "rewrite.h"

@@ -1,5 +1,5 @@
-/* Regions that only say how their body is to be differentiated are put in place of their node: no_grad regions (their
- * nodes get the AOT_NODE_NO_GRAD mark), and repeated bodies unless they are to stay whole. */
+/* Inlines regions that only control differentiation: no_grad regions, whose nodes get the mark AOT_NODE_NO_GRAD, and
+ * repeated regions that are not kept. */
 #ifndef FZ_REGIONS_H
 #define FZ_REGIONS_H
 

@@ -1,3 +1,4 @@
+/* The walk of rewrite.h: one graph in program order. */
 #include "rewrite.h"
 
 #include "auto_functional.h"

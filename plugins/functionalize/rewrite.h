@@ -1,10 +1,9 @@
-/* Mutation becomes new values: one walk over a graph in program order.
+/* Replaces mutation by new values: one walk over a graph in program order.
  *
- * At each node every operand is brought up to date (stale views are replayed on the new base). A node that writes is
- * replaced by its functional form; the new value goes into the written place, and through the inverse of each view step
- * into the places it is a view of, up to the base. Who writes what is read off the alias marks of the schemas, what
- * aliases what is asked of the opset (hidden_alias.h); there are no operator names here. O(nodes + operands + length
- * of replayed view chains). */
+ * At each node, stale operands are replayed on the current base. A writing node is replaced by its functional form; its
+ * result becomes the value of the written place and, by the inverse of each view step, of the places above it up to the
+ * base. Schema marks specify writes and the opset reports aliases (hidden_alias.h), so there are no operator names
+ * here. O(nodes + operands + length of replayed view chains). */
 #ifndef FZ_REWRITE_H
 #define FZ_REWRITE_H
 

@@ -1,3 +1,4 @@
+/* State of a rewrite: initialisation, errors, and nodes made by the pass. */
 #include "rewriting.h"
 
 #include <aot/inline.h>

@@ -1,4 +1,4 @@
-/* The rewriting of a graph under way, with its memory, its errors and the nodes that it makes. */
+/* State of a rewrite of one graph: alias sets, scratch memory, counters, and helpers for errors and new nodes. */
 #ifndef FZ_REWRITING_H
 #define FZ_REWRITING_H
 

@@ -1,3 +1,4 @@
+/* Comparisons of sizes, strides and overlap of tensor types. */
 #include "same_layout.h"
 
 int fz_same_layout(const aot_type_t *a, const aot_type_t *b) {

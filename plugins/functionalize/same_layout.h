@@ -1,3 +1,4 @@
+/* Comparisons of tensor types: equal layout, elements that can overlap, results that are their operand. */
 #ifndef FZ_SAME_LAYOUT_H
 #define FZ_SAME_LAYOUT_H
 

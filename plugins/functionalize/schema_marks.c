@@ -1,3 +1,4 @@
+/* Reads alias marks: written arguments and aliased results of a node. */
 #include "schema_marks.h"
 
 #include <aot/inline.h>

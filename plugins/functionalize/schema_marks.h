@@ -1,4 +1,4 @@
-/* What the alias marks of a schema say about one node. */
+/* Alias marks of a schema, evaluated for one node. */
 #ifndef FZ_SCHEMA_MARKS_H
 #define FZ_SCHEMA_MARKS_H
 

@@ -1,3 +1,4 @@
+/* Makes storage views: inserts the operand into the detached base, then views the base (storage_view.h). */
 #include "storage_view.h"
 
 #include "history.h"

@@ -4,8 +4,8 @@
  *     %row = select(%y, 0, 1)               [4]
  *     %v = as_strided(%row, [2, 4], [4, 1]) rows 1 and 2 of %y
  *
- * The view is one of the base. Its gradient is that of its operand: PyTorch's reaches what %row covers, and nothing of
- * row 2. Once the storage has been written, the view is one of the base for autograd too. */
+ * The view is a view of the base. Its gradient is that of its operand: as in PyTorch, it reaches the elements of %row
+ * and not row 2. After a write to the storage it is a view of the base for autograd too. */
 #ifndef FZ_STORAGE_VIEW_H
 #define FZ_STORAGE_VIEW_H
 

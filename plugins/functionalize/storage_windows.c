@@ -1,3 +1,4 @@
+/* Finds storage windows, redirects their reads and removes resizes and copies (storage_windows.h). */
 #include "storage_windows.h"
 
 #include "rewriting.h"

@@ -1,3 +1,4 @@
+/* Sorts places by storage and range, then compares those whose ranges cross (written_overlap.h). */
 #include "written_overlap.h"
 
 #include <aot/base.h>

@@ -1,4 +1,4 @@
-/* Do places over one storage share elements? For operators that write several arguments. */
+/* Whether places over one storage share elements, for operators that write several arguments. */
 #ifndef FZ_OVERLAP_H
 #define FZ_OVERLAP_H
 

@@ -1,5 +1,6 @@
-/* The scale's arithmetic is that of _amp_update_scale_ of PyTorch 2.11 (aten/src/ATen/native/cpu/AmpGradScalerKernels.cpp):
- * products in double, rounded to float once; a growth that would be infinite does not take place. */
+/* Finite checks and loss scaling as nodes. The arithmetic of the scale is _amp_update_scale_ of PyTorch 2.11
+ * (aten/src/ATen/native/cpu/AmpGradScalerKernels.cpp): products in double, rounded to float once; a growth to infinity
+ * is skipped. */
 #include "finite.h"
 
 #include "kit/emit/emit_layout.h"

@@ -1,5 +1,5 @@
-/* Steps that are not taken: a gradient that is infinite or no number changes nothing, and the scale of the loss goes by
- * it, as torch.amp.GradScaler has it. All of it is nodes and leaves of the step; nothing comes from outside.
+/* Skipped steps and loss scaling, as torch.amp.GradScaler: a gradient that is infinite or NaN changes nothing but the
+ * scale. All of it is nodes and leaves of the step.
  *
  *     tangent = scale / micro steps        gradients = gradients / scale
  *     is_finite = all of them are          new leaf  = is_finite ? new leaf : old leaf

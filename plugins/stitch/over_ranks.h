@@ -1,4 +1,4 @@
-/* What every rank makes a part of, put together on all of them. */
+/* An all-reduce with its wait, for values that are spread over ranks: squared norms, whether gradients are finite. */
 #ifndef ST_OVER_RANKS_H
 #define ST_OVER_RANKS_H
 

@@ -1,4 +1,4 @@
-/* stitch: the unit of that name. The only file here that sees the plugin boundary. */
+/* stitch: plugin descriptor and options. The only file here at the plugin boundary. */
 #include "stitch.h"
 
 #include <aot/describe.h>

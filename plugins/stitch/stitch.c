@@ -1,3 +1,4 @@
+/* Liveness from the results, copies of live nodes, ports and rules of the step graph (stitch.h). */
 #include "stitch.h"
 
 #include "kit/emit/emit_layout.h"

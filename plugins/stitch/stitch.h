@@ -1,11 +1,11 @@
-/* Forward, backward and update become one STEP graph: a training step that a backend plans and runs as a whole.
+/* Merges forward, backward and update into one STEP graph, a training step that a backend plans and runs as a whole.
  *
  *     forward            backward                update                      step
  *     leaves, inputs --> saved, tangents -->     gradients, lr, states       leaves, inputs, lr, states
  *     loss, saved        gradients               new leaves                  loss, new leaves
  *
- * What one graph handed to the next is an ordinary value now: saved values die as the backward reads them, gradients as
- * the update does. The loss's tangent is 1, those of other outputs are 0; user outputs but the loss are not
+ * Values between the graphs become ordinary values: a saved value is freed after its last use in the backward, a
+ * gradient after the update. The loss has tangent 1, other outputs 0; user outputs other than the loss are not
  * computed. */
 #ifndef ST_STITCH_H
 #define ST_STITCH_H

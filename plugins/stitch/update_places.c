@@ -1,3 +1,4 @@
+/* Computes the insertion points of update nodes (update_places.h). */
 #include "update_places.h"
 
 #include <aot/inline.h>

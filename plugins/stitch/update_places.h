@@ -1,12 +1,11 @@
-/* Where the nodes of an update stand in a step: as early as they may, so that a gradient lives no longer than its
- * update takes.
+/* Positions of update nodes in a step: as early as possible, so that gradients are freed after their update.
  *
- *     forward, backward    n1  n2  n3  n4        n5     n3 makes the gradient of w, n4 reads w for the last time
- *     with the update      n1  n2  n3  n4  u  u  n5     new values of w and of what the optimizer keeps about it
+ *     forward, backward    n1  n2  n3  n4        n5     n3 makes the gradient of w, n4 is the last read of w
+ *     with the update      n1  n2  n3  n4  u  u  n5     new values of w and of its optimizer states
  *
- * A new value lies in the memory of the old one, so it waits for those who read that. Nodes that several new values are
- * made of stand where the first of those does, all in the order of the update: those of one parameter stay together,
- * and may be one loop. A new value without a gradient in it stands at the end. */
+ * A new value reuses the buffer of the old one, so it follows the last read of the old value. Nodes shared by several
+ * new values are placed at the first of them, in the order of the update: nodes of one parameter stay adjacent and can
+ * be fused. A new value that depends on no gradient is placed at the end. */
 #ifndef ST_UPDATE_PLACES_H
 #define ST_UPDATE_PLACES_H
 
