@@ -169,8 +169,8 @@ void aoth_set_vars(aoth_compose_t *c) {
 }
 
 static void set_one(aoth_compose_t *c, aoth_yaml_t *tree, const char *set) {
-  static const aot_str_t roots[] = {{"vars", 4}, {"model", 5}, {"stages", 6}, {"run", 3}, {"opsets", 6},
-                                    {"default-units", 13}};
+  static const aot_str_t roots[] = {{"vars", 4}, {"model", 5},  {"stages", 6},
+                                    {"run", 3},  {"opsets", 6}, {"default-units", 13}};
   const int n_roots = (int)(sizeof roots / sizeof *roots);
   const char *equals = strchr(set, '=');
   if (!equals) {
