@@ -48,7 +48,7 @@ aot_build_folder_package()
 
 # The template of a kind is an example: a folder that builds as it is.
 foreach(pair pass:pass partition:partitioner backend:backend opset:vendor_op importer:importer communicator:communicator
-              device:device)
+              device:device backend-kit:kit_backend)
   string(REPLACE ":" ";" pair ${pair})
   list(GET pair 0 kind)
   list(GET pair 1 folder)

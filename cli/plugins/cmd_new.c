@@ -43,7 +43,7 @@ static int new_main(const aoth_command_t *self, int argc, char **argv) {
   const aoth_flag_t flags[] = {
       {.name = "--kind",
        .value = "KIND",
-       .help = "pass, partition, backend, device, opset, importer or communicator",
+       .help = "pass, partition, backend, backend-kit, device, opset, importer or communicator",
        .text = &kind},
       {.name = "--output",
        .letter = "-o",

@@ -1,6 +1,7 @@
 #include "ports.h"
 
 #include <aot/inline.h>
+#include <string.h>
 
 /* The caller's tensor has the port's geometry and reaches no further than its storage. */
 static aot_status_t check_port(const lw_port_t *port, const aot_tensor_t *t, const char *what, uint32_t i,
@@ -37,4 +38,17 @@ aot_status_t lw_bind_ports(const lw_port_t *ports, uint32_t n, const aot_tensor_
     if (ports[i].type.storage != LW_NONE) base[ports[i].type.storage] = port_base(&ports[i], &tensors[i]);
   }
   return AOT_OK;
+}
+
+void lw_write_numbers(const lw_schedule_t *s, const aot_tensor_t *outputs) {
+  for (uint32_t i = 0; i < s->n_outputs; i++)
+    if ((s->outputs[i].kind == AOT_TYPE_SYMINT || s->outputs[i].kind == AOT_TYPE_SYMBOOL) && outputs[i].data) {
+      char *at = (char *)outputs[i].data + outputs[i].offset * (int64_t)aot_dtype_size(outputs[i].dtype);
+      if (outputs[i].dtype == AOT_I64) memcpy(at, &s->outputs[i].number, sizeof s->outputs[i].number);
+      else if (outputs[i].dtype == AOT_BOOL) *at = s->outputs[i].number != 0;
+      else if (outputs[i].dtype == AOT_F64) {
+        double number = (double)s->outputs[i].number;
+        memcpy(at, &number, sizeof number);
+      }
+    }
 }

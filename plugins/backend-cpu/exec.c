@@ -240,20 +240,6 @@ void bc_program_destroy(bc_program_t *p) {
 
 /* ---- a run ---- */
 
-/* Integers at the boundary are known without running anything. */
-static void write_numbers(const lw_schedule_t *s, const aot_tensor_t *outputs) {
-  for (uint32_t i = 0; i < s->n_outputs; i++)
-    if ((s->outputs[i].kind == AOT_TYPE_SYMINT || s->outputs[i].kind == AOT_TYPE_SYMBOOL) && outputs[i].data) {
-      char *at = (char *)outputs[i].data + outputs[i].offset * (int64_t)aot_dtype_size(outputs[i].dtype);
-      if (outputs[i].dtype == AOT_I64) memcpy(at, &s->outputs[i].number, sizeof s->outputs[i].number);
-      else if (outputs[i].dtype == AOT_BOOL) *at = s->outputs[i].number != 0;
-      else if (outputs[i].dtype == AOT_F64) {
-        double number = (double)s->outputs[i].number;
-        memcpy(at, &number, sizeof number);
-      }
-    }
-}
-
 /* Segments of a graph that is cut are planned while it runs: their arena is our own. */
 static aot_status_t find_arena(bc_program_t *p, uint64_t nbytes, const hc_run_t *run, char **out, lw_error_t *error) {
   *out = run && run->arena_nbytes >= nbytes ? run->arena : p->arena;
@@ -313,7 +299,7 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
       return status;
     }
   }
-  write_numbers(s, outputs);
+  lw_write_numbers(s, outputs);
   p->n_runs++;
   return AOT_OK;
 }

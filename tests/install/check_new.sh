@@ -14,8 +14,8 @@ refused() { # SENTENCE ARGUMENTS..
 }
 
 "$aothost" new > out
-kinds=$(sed -n 's/^  \([a-z]*\) .*/\1/p' out)
-[ "$(echo $kinds)" = "backend communicator device importer opset partition pass" ] || fail "the kinds are: $kinds"
+kinds=$(sed -n 's/^  \([a-z-]*\) .*/\1/p' out)
+[ "$(echo $kinds)" = "backend backend-kit communicator device importer opset partition pass" ] || fail "the kinds are: $kinds"
 {
   echo "cmake_minimum_required(VERSION 3.22)"; echo "project(all LANGUAGES C)"; echo "enable_testing()"
   for kind in $kinds; do echo "add_subdirectory(org.acme.my-$kind)"; done
