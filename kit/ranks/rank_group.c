@@ -194,7 +194,8 @@ static aot_status_t reduce_share(collecting_t *w, char *from, char *to, uint64_t
     w->receive[r] = (rn_piece_t){w->parts[r], nbytes};
   }
   AOT_TRY(exchange(w, claim));
-  rn_reduce(w->c.dtype, w->c.reduce, n, (const void *const *)w->parts, to, own_n);
+  rn_reduce(w->c.dtype, rn_reduction(w->c.reduce, w->g->communicator->head.flags), n, (const void *const *)w->parts, to,
+            own_n);
   count(w->g, 0, (n - 1) * nbytes);
   return AOT_OK;
 }

@@ -32,10 +32,16 @@ static uint16_t narrow_f16(float f) {
 #define LARGER(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
 #define LESSER(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
 
+/* fmax, fmin */
+#define LARGER_NUMBER(a, b) ((a) != (a) || (b) > (a) ? (b) : (a))
+#define LESSER_NUMBER(a, b) ((a) != (a) || (b) < (a) ? (b) : (a))
+
 #define STEP(acc, x)                                                                                                   \
   switch (reduce) {                                                                                                    \
     case AOT_REDUCE_MAX: acc = LARGER(acc, x); break;                                                                  \
     case AOT_REDUCE_MIN: acc = LESSER(acc, x); break;                                                                  \
+    case AOT_REDUCE_MAX | RN_DROPS_NAN: acc = LARGER_NUMBER(acc, x); break;                                            \
+    case AOT_REDUCE_MIN | RN_DROPS_NAN: acc = LESSER_NUMBER(acc, x); break;                                            \
     case AOT_REDUCE_PRODUCT: acc *= x; break;                                                                          \
     default: acc += x; break;                                                                                          \
   }
@@ -80,6 +86,11 @@ int rn_can_reduce(int32_t dtype, int32_t reduce) {
   const struct reducer *r = find(dtype);
   if (!r || reduce < AOT_REDUCE_SUM || reduce > AOT_REDUCE_PRODUCT) return 0;
   return r->is_float || reduce == AOT_REDUCE_SUM || reduce == AOT_REDUCE_PRODUCT;
+}
+
+int32_t rn_reduction(int32_t reduce, uint64_t communicator_flags) {
+  const int has_order = reduce == AOT_REDUCE_MAX || reduce == AOT_REDUCE_MIN;
+  return has_order && (communicator_flags & AOT_COMMUNICATOR_DROPS_NAN) ? reduce | RN_DROPS_NAN : reduce;
 }
 
 void rn_reduce(int32_t dtype, int32_t reduce, uint32_t n_ranks, const void *const *in, void *out, uint64_t n) {

@@ -214,7 +214,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   u->is_told_by_options = o[OPT_RANKS].i != 0;
   u->device = o[OPT_DEVICE].i;
   snprintf(u->rendezvous, sizeof u->rendezvous, "%.*s", (int)o[OPT_RENDEZVOUS].s.size, o[OPT_RENDEZVOUS].s.data);
-  rn_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_STREAMS);
+  rn_communicator_init(&u->base, &u->host, AOT_COMMUNICATOR_STREAMS | AOT_COMMUNICATOR_DROPS_NAN);
   snprintf(u->base.record, sizeof u->base.record, "%.*s", (int)o[OPT_RECORD].s.size, o[OPT_RECORD].s.data);
   snprintf(library, sizeof library, "%.*s", (int)o[OPT_LIBRARY].s.size, o[OPT_LIBRARY].s.data);
   if (nl_open(&u->nccl, library, why, sizeof why)) return rn_tell(&u->base.table, ctx, AOT_E_UNAVAILABLE, why);

@@ -147,6 +147,48 @@ static int are_reduced(aoth_rank_t *r, const numbers_t *b, int32_t reduce, uint6
   return 1;
 }
 
+/* Of four elements the second is NaN on one rank, each in its turn, and the fourth on all ranks. */
+static int is_nan_at(uint32_t rank, uint32_t n_ranks, uint64_t i) {
+  return i % 4 == 3 || (i % 4 == 1 && i / 4 % n_ranks == rank);
+}
+
+/* NaN, as of PyTorch's sum and amax; or, of a communicator that says so, the largest or least of the numbers. */
+static int are_nan_reduced(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
+  const int is_dropped =
+      (r->f->head.flags & AOT_COMMUNICATOR_DROPS_NAN) != 0 && (reduce == AOT_REDUCE_MAX || reduce == AOT_REDUCE_MIN);
+  for (uint64_t i = 0; i < N_ELEMENTS; i++) {
+    const double got = aoth_tensor_load(b->dtype, b->to + i * b->size);
+    int n_numbers = 0;
+    double wanted = NAN;
+    for (uint32_t k = 0; k < r->n_ranks; k++) {
+      const double x = number(reduce, k, i);
+      if (is_nan_at(k, r->n_ranks, i)) continue;
+      if (!n_numbers++ || (reduce == AOT_REDUCE_MAX ? x > wanted : x < wanted)) wanted = x;
+    }
+    if (i % 2 == 0) wanted = reduced(reduce, r->n_ranks, i);
+    else if (!is_dropped) wanted = NAN;
+    if (got == wanted || (isnan(got) && isnan(wanted))) continue;
+    aoth_rank_fail(r, "all_reduce, %s of %s: element %llu is %g, not %g; of %s ranks it is NaN", reductions[reduce],
+                   aot_dtype_name(b->dtype), (unsigned long long)i, got, wanted,
+                   i % 4 == 3   ? "all"
+                   : i % 4 == 1 ? "some"
+                                : "no");
+    return 0;
+  }
+  return 1;
+}
+
+static int reduces_nan(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
+  const aot_collective_t c = {.kind = AOT_COLLECTIVE_ALL_REDUCE, .reduce = reduce, .dtype = b->dtype};
+  const uint64_t nbytes = N_ELEMENTS * b->size;
+  if (!aot_dtype_is_float(b->dtype)) return 1;
+  for (uint64_t i = 0; i < N_ELEMENTS; i++)
+    aoth_tensor_store(b->dtype, b->from + i * b->size,
+                      is_nan_at(r->rank, r->n_ranks, i) ? NAN : number(reduce, r->rank, i));
+  return aoth_rank_went(r, aoth_rank_collect(r, r->group, c, b->to, nbytes, b->from, nbytes), "all_reduce") &&
+         are_nan_reduced(r, b, reduce);
+}
+
 /* 0: it has failed, or, told, there is no such reduction; either way the group is over. */
 static int reduces(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
   static const uint64_t counts[] = {0, 1, N_ELEMENTS};
@@ -160,6 +202,7 @@ static int reduces(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
         aoth_rank_collect(r, r->group, c, b->to, n * b->size, in_place ? b->to : b->from, n * b->size);
     if (!aoth_rank_went(r, status, "all_reduce") || !are_reduced(r, b, reduce, 0, n, "all_reduce")) return 0;
   }
+  if (!reduces_nan(r, b, reduce)) return 0;
   c.kind = AOT_COLLECTIVE_REDUCE_SCATTER;
   for (uint64_t i = 0; i < N_ELEMENTS * r->n_ranks; i++)
     aoth_tensor_store(b->dtype, b->from + i * b->size, number(reduce, r->rank, i));

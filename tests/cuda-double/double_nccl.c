@@ -125,8 +125,9 @@ static void take(const work_t *w, uint64_t at, uint64_t n) {
   for (int r = 0; r < c->n_ranks && w->kind == EXCHANGE; r++)
     memcpy(w->to + (uint64_t)r * part + (first - own), parts[r], last - first);
   if (w->kind == EXCHANGE) return;
-  rn_reduce(w->dtype, w->reduce, (uint32_t)c->n_ranks, parts, w->to + first - (w->kind == REDUCE ? 0 : own),
-            (last - first) / w->size);
+  /* NCCL's kernels reduce by fmax() and fmin() */
+  rn_reduce(w->dtype, rn_reduction(w->reduce, AOT_COMMUNICATOR_DROPS_NAN), (uint32_t)c->n_ranks, parts,
+            w->to + first - (w->kind == REDUCE ? 0 : own), (last - first) / w->size);
 }
 
 static uint64_t nbytes_sent(const work_t *w) {
