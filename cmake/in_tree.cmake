@@ -1,6 +1,15 @@
 # aot_add_unit_test(NAME SOURCES ... [LIBS targets]): a cmocka program run by ctest. ID_parts in LIBS: the objects of the plugin ID,
 # compiled once for it and for its tests, which look inside.
 include_guard()
+# The tests that tools/test runs in clang-asan; AOT_UNIT_TESTS=OFF leaves them out of a build.
+set(AOT_UNIT_TEST_NAMES "^(kernels_|aten_unit|kit_unit|unit_|import)")
+add_custom_target(aot_unit_tests)
+function(aot_is_unit_test name)
+  add_dependencies(aot_unit_tests ${name})
+  if(NOT AOT_UNIT_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
 set(aothost_COMMAND $<TARGET_FILE:aothost>)
 
 # Plugins of the tree link the kit, land where the built host looks, and are installed beside it.
@@ -43,4 +52,7 @@ function(aot_add_unit_test name)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} aot_kit aot_plugin_api PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name})
+  if(name MATCHES "${AOT_UNIT_TEST_NAMES}")
+    aot_is_unit_test(${name})
+  endif()
 endfunction()
