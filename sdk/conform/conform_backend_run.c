@@ -100,6 +100,9 @@ void aoth_backend_run_compare(aoth_trial_t *t, aoth_backend_run_t *r, const aoth
   }
   if (has_run && !wanted) aoth_trial_end(t, AOTH_CONFORM_FAILED, "a run ends well that fails on " AOTH_ORACLE_BACKEND);
   else if (!wanted && t->end == AOTH_CONFORM_REFUSED) t->end = AOTH_CONFORM_PASSED;
+  else if (wanted && t->end == AOTH_CONFORM_REFUSED && got.is_at_run)
+    aoth_trial_end(t, AOTH_CONFORM_FAILED, "it fails when it runs, which " AOTH_ORACLE_BACKEND " does not: %s",
+                   got.why);
   else if (has_run && aoth_backend_results_agree(t, &got, wanted, AOTH_ORACLE_BACKEND) && !got.n_nodes)
     aoth_trial_end(t, AOTH_CONFORM_NOT, "no node of it was run by the unit");
   aoth_oracle_answer_deinit(&got);

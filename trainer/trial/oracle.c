@@ -6,6 +6,7 @@
 #include <compiler/backend_stage.h>
 #include <sandbox/call.h>
 #include <compiler/devices.h>
+#include <compiler/several_backends.h>
 #include <sandbox/session.h>
 #include <compiler/stage.h>
 #include <compiler/stage_check.h>
@@ -65,6 +66,12 @@ static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols
   return aoth_session_run_exe(self, what, symbols, open, known);
 }
 
+static struct aoth_queue *leaf_home(void *self, const aot_prog_t *prog, uint32_t leaf) {
+  return aoth_session_leaf_home(self, prog, leaf);
+}
+
+static void leaf_is(void *self, uint32_t leaf, uint64_t version) { aoth_session_leaf_is(self, leaf, version); }
+
 static aot_status_t time_steps(aoth_trial_step_t *trial, json_t *answer) {
   double best = 0;
   for (int64_t k = 1; k <= N_TIMED; k++) {
@@ -78,7 +85,11 @@ static aot_status_t time_steps(aoth_trial_step_t *trial, json_t *answer) {
 }
 
 static aot_status_t run(const aoth_oracle_t *o, aoth_session_t *s, const char *path, json_t *answer) {
-  const aoth_exec_t how = {.self = s, .queue = &s->queue, .run = exec};
+  const aoth_exec_t how = {.self = s,
+                           .queue = &s->queue,
+                           .run = exec,
+                           .home = leaf_home,
+                           .leaf_is = aoth_session_has_several(s) ? leaf_is : NULL};
   aoth_step_t *step;
   aoth_trial_step_t trial;
   aot_exe_stats_t stats = {.struct_size = sizeof stats};
@@ -105,6 +116,18 @@ static aot_status_t keep_artifact(const aoth_oracle_t *o, const aoth_session_t *
   return fclose(f) == 0 && is_whole ? AOT_OK : AOT_E_UNAVAILABLE;
 }
 
+/* At run time: a program or data at fault would be so for the reference, too, whichever of several backends is blamed. */
+static int is_refused_at_run(const aoth_oracle_t *o, const aoth_session_t *s) {
+  if (!o->n_stages || !s->failed_doing || strcmp(s->failed_doing, "run") != 0) return 0;
+  switch (s->status) {
+    case AOT_E_INVALID:
+    case AOT_E_NOT_FOUND:
+    case AOT_E_PRECONDITION:
+    case AOT_E_RANGE: return 1;
+    default: return 0;
+  }
+}
+
 /* Why it was refused: query is where a backend says what it does not take. */
 static void tell_refusal(const aoth_oracle_t *o, const aoth_session_t *s, json_t *answer) {
   const int is_told = s->outcome == AOTH_CALL_TOLD || s->outcome == AOTH_CALL_OK;
@@ -115,6 +138,7 @@ static void tell_refusal(const aoth_oracle_t *o, const aoth_session_t *s, json_t
   json_object_set_new(answer, "status", json_integer(s->status));
   json_object_set_new(answer, "is_fault", json_boolean(is_fault));
   json_object_set_new(answer, "is_late", json_boolean(is_late));
+  json_object_set_new(answer, "is_at_run", json_boolean(is_refused_at_run(o, s)));
 }
 
 void aoth_session_alone(aoth_session_t *s, aoth_sink_t *sink) {
@@ -200,6 +224,7 @@ static void take(const aoth_oracle_t *o, json_t *answer, const char *path, aoth_
   out->status = (aot_status_t)json_integer_value(json_object_get(answer, "status"));
   out->is_fault = json_is_true(json_object_get(answer, "is_fault"));
   out->is_late = json_is_true(json_object_get(answer, "is_late"));
+  out->is_at_run = json_is_true(json_object_get(answer, "is_at_run"));
   if (out->end != AOTH_ORACLE_RAN) snprintf(out->why, sizeof out->why, "%s", why ? why : "");
   else if (aoth_st_open(path, o->session->config.sink, &out->results) != AOT_OK) out->end = AOTH_ORACLE_REFUSED;
 }

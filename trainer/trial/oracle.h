@@ -38,6 +38,7 @@ typedef struct aoth_oracle_answer {
   uint64_t n_nodes;   /* that the first of the stages runs */
   /* REFUSED: by a failure that is none of the program's, or of the machine's; by a backend that had accepted all nodes */
   int is_fault, is_late;
+  int is_at_run;       /* REFUSED: by a run whose data or program it calls wrong */
   aot_status_t status; /* that it was refused with */
 } aoth_oracle_answer_t;
 
