@@ -46,6 +46,12 @@ function(aot_plugin_sources id) # ID GLOBS.., relative to the root of the tree
   install(FILES ${out} DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost COMPONENT ${package})
 endfunction()
 
+# ID.conventions beside ID.so, "operator TAB what TAB why": gradients that are no derivatives, for `aothost gradcheck`.
+function(aot_plugin_conventions id)
+  configure_file(${CMAKE_CURRENT_SOURCE_DIR}/${id}.conventions ${CMAKE_BINARY_DIR}/lib/aothost/${id}.conventions COPYONLY)
+  install(FILES ${id}.conventions DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost COMPONENT aothost-plugins-core)
+endfunction()
+
 function(aot_add_unit_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 static const aoth_command_t *const commands[] = {
-    &aoth_cmd_run,     &aoth_cmd_verify, &aoth_cmd_ab,     &aoth_cmd_bisect,  &aoth_cmd_replay, &aoth_cmd_reduce,
-    &aoth_cmd_check,   &aoth_cmd_opt,    &aoth_cmd_export, &aoth_cmd_inspect, &aoth_cmd_plan,   &aoth_cmd_plugins,
-    &aoth_cmd_conform, &aoth_cmd_ops,    &aoth_cmd_cache,  &aoth_cmd_schema,  &aoth_cmd_new,    &aoth_cmd_sign,
+    &aoth_cmd_run,     &aoth_cmd_verify, &aoth_cmd_gradcheck, &aoth_cmd_ab,      &aoth_cmd_bisect,
+    &aoth_cmd_replay,  &aoth_cmd_reduce, &aoth_cmd_check,     &aoth_cmd_opt,     &aoth_cmd_export,
+    &aoth_cmd_inspect, &aoth_cmd_plan,   &aoth_cmd_plugins,   &aoth_cmd_conform, &aoth_cmd_ops,
+    &aoth_cmd_cache,   &aoth_cmd_schema, &aoth_cmd_new,       &aoth_cmd_sign,
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
@@ -22,7 +23,7 @@ static int help(void) {
   printf("aothost %s: compiles and trains exported PyTorch models with plugins. No Python.\n\n"
          "usage: aothost COMMAND [arguments]\n\n",
          AOT_VERSION);
-  for (size_t i = 0; i < N_COMMANDS; i++) printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
+  for (size_t i = 0; i < N_COMMANDS; i++) printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
   printf("\n"
          "A pipeline file says what happens, stage by stage; docs/PIPELINE.md is its reference.\n\n"
          "  aothost check train.yaml                          everything that can be wrong, nothing run\n"

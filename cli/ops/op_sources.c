@@ -31,14 +31,14 @@ static aot_status_t add_line(aoth_session_t *s, const char *plugin, const char *
 }
 
 /* path: of the plugin's file. */
-static aot_status_t read_plugin(aoth_session_t *s, const char *path, aoth_op_sources_t *out) {
+static aot_status_t read_plugin(aoth_session_t *s, const char *path, const char *ending, aoth_op_sources_t *out) {
   const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(base, '.');
   const size_t n = dot ? (size_t)(dot - path) : strlen(path);
   const char *plugin = aoth_arena_text(s->arena, base, n - (size_t)(base - path)), *why;
   char line[MAX_LINE];
   aoth_text_t name = {0};
   aot_status_t status = plugin ? AOT_OK : AOT_E_EXHAUSTED;
-  aoth_text_f(&name, "%.*s.sources", (int)n, path);
+  aoth_text_f(&name, "%.*s.%s", (int)n, path, ending);
   FILE *f = name.failed ? NULL : aoth_file_stream(name.data, &why);
   while (f && status == AOT_OK && fgets(line, sizeof line, f)) status = add_line(s, plugin, line, out);
   if (f) fclose(f);
@@ -52,11 +52,11 @@ static int by_operator(const void *a, const void *b) {
   return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-aot_status_t aoth_op_sources_read(aoth_session_t *s, aoth_op_sources_t *out) {
+aot_status_t aoth_op_sources_read(aoth_session_t *s, const char *ending, aoth_op_sources_t *out) {
   aoth_registry_t *r = aoth_session_registry(s);
   *out = (aoth_op_sources_t){0};
   for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++)
-    AOT_TRY(read_plugin(s, aoth_registry_plugin(r, i)->path, out));
+    AOT_TRY(read_plugin(s, aoth_registry_plugin(r, i)->path, ending, out));
   if (out->n) qsort(out->rows, out->n, sizeof *out->rows, by_operator);
   return AOT_OK;
 }

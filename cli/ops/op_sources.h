@@ -19,9 +19,9 @@ typedef struct aoth_op_sources {
   uint32_t n, capacity;
 } aoth_op_sources_t;
 
-/* The texts of all plugins found. Files that are missing or cannot be read, and lines of another form, are left out.
- * O(lines log lines). */
-aot_status_t aoth_op_sources_read(aoth_session_t *s, aoth_op_sources_t *out);
+/* The texts ID.ENDING of all plugins found, ENDING "sources" or another of three columns. Files that are missing or
+ * cannot be read, and lines of another form, are left out. O(lines log lines). */
+aot_status_t aoth_op_sources_read(aoth_session_t *s, const char *ending, aoth_op_sources_t *out);
 /* The rows of an operator, or of "shape:RULE"; *out_n of them. */
 const aoth_op_source_t *aoth_op_sources_find(const aoth_op_sources_t *sources, const char *op, uint32_t *out_n);
 

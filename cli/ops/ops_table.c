@@ -151,7 +151,8 @@ static aot_status_t ask_units(aoth_ops_table_t *t) {
 aot_status_t aoth_ops_table_make(aoth_ops_table_t *t) {
   AOT_TRY(aoth_session_open_every_opset(t->s));
   AOT_TRY(choose(t));
-  if (t->line->cli.common.verbose || t->line->cli.common.json_path) AOT_TRY(aoth_op_sources_read(t->s, &t->sources));
+  if (t->line->cli.common.verbose || t->line->cli.common.json_path)
+    AOT_TRY(aoth_op_sources_read(t->s, "sources", &t->sources));
   return ask_units(t);
 }
 
