@@ -1,4 +1,5 @@
 #include "generate_joint.h"
+#include "kit/base/splitmix.h"
 
 #include <aot/graph.h>
 #include <aot/opset.h>
@@ -15,12 +16,7 @@ typedef struct maker {
   uint32_t chain; /* the backward's last value */
 } maker_t;
 
-static uint32_t next_random(maker_t *m, uint32_t below) { /* splitmix64 */
-  uint64_t z = (m->state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)((z ^ (z >> 31)) % below);
-}
+static uint32_t next_random(maker_t *m, uint32_t below) { return (uint32_t)(kit_splitmix64(&m->state) % below); }
 
 /* The names are those that PyTorch's lists know; the flags say the same. */
 enum { OP_MM, OP_ADD, OP_MUL, OP_GELU, OP_VIEW, OP_MEAN, OP_CAST };

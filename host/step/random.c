@@ -1,3 +1,5 @@
+#include "kit/base/splitmix.h"
+
 #include <step/random.h>
 
 #include <inttypes.h>
@@ -5,15 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t splitmix64(uint64_t *state) {
-  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
-}
-
 void aoth_random_seed(aoth_random_t *r, uint64_t seed) {
-  for (int i = 0; i < 4; i++) r->s[i] = splitmix64(&seed);
+  for (int i = 0; i < 4; i++) r->s[i] = kit_splitmix64(&seed);
 }
 
 static uint64_t rotate(uint64_t x, int k) { return x << k | x >> (64 - k); }

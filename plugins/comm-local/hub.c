@@ -1,4 +1,5 @@
 #include "hub.h"
+#include "kit/base/splitmix.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -54,12 +55,7 @@ static struct timespec deadline(uint64_t patience_ns) {
   return t;
 }
 
-static uint64_t draw(member_t *m) { /* splitmix64 */
-  uint64_t z = m->random += 0x9E3779B97F4A7C15u;
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-  return z ^ z >> 31;
-}
+static uint64_t draw(member_t *m) { return kit_splitmix64(&m->random); }
 
 static void dawdle(member_t *m) {
   if (!m->how.faults.delay_ns) return;

@@ -1,4 +1,5 @@
 #include "strict_queue.h"
+#include "kit/base/splitmix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,7 @@ void sd_queues_deinit(sd_queues_t *s) {
   memset(s, 0, sizeof *s);
 }
 
-/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
-static uint64_t next_random(sd_queues_t *s) {
-  uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
-}
+static uint64_t next_random(sd_queues_t *s) { return kit_splitmix64(&s->random); }
 
 uint64_t sd_queues_random(sd_queues_t *s) { return next_random(s); }
 

@@ -1,4 +1,6 @@
 /* Pictures of memory plans: well formed whatever the names, bounded whatever the number of steps, maxima kept. */
+#include "kit/base/splitmix.h"
+
 #include <cli/inspect/memory_plot.h>
 #include <cli/base/svg.h>
 
@@ -9,13 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
 
 /* A view by hand: as many holders as wanted, at random, and one step that stands out. */
 typedef struct world {
@@ -32,13 +27,13 @@ static void make(world_t *w, uint64_t n_steps, uint64_t n_buffers, const char *n
   w->alive = calloc(n_steps + 1, sizeof *w->alive);
   w->largest = calloc(n_buffers + 1, sizeof *w->largest);
   for (uint64_t i = 0; i < n_buffers; i++) {
-    const uint32_t first = (uint32_t)(next_random(&seed) % n_steps), most = (uint32_t)(n_steps - 1);
-    const uint32_t last = first + (uint32_t)(next_random(&seed) % 50);
+    const uint32_t first = (uint32_t)(kit_splitmix64(&seed) % n_steps), most = (uint32_t)(n_steps - 1);
+    const uint32_t last = first + (uint32_t)(kit_splitmix64(&seed) % 50);
     w->holders[i] = (aoth_holder_t){
         .kind = 1 + (int32_t)(i % 6),
         .first = first,
         .last = last > most ? most : last,
-        .nbytes = 1 + next_random(&seed) % 5000,
+        .nbytes = 1 + kit_splitmix64(&seed) % 5000,
         .place = UINT64_MAX,
         .name = name,
         .type = "f32[2]",

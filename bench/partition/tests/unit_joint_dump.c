@@ -1,6 +1,7 @@
 /* The reader of dumped joint graphs: what it makes of one, what it says of a damaged one, and that none makes it
  * crash. */
 #include "joint_dump.h"
+#include "kit/base/splitmix.h"
 
 #include "partition-mincut/mincut.h"
 #include <aot/graph.h>
@@ -165,13 +166,6 @@ static void a_damaged_dump_is_told_with_its_place(void **state) {
   }
 }
 
-static uint32_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)(z ^ (z >> 31));
-}
-
 /* Characters overwritten, cut out, put twice; digits most of all, so that many stay JSON. What is read can also be
  * divided. */
 static void no_damage_makes_the_reader_crash(void **state) {
@@ -182,10 +176,10 @@ static void no_damage_makes_the_reader_crash(void **state) {
     char text[2 * sizeof sample], error[JD_TEXT] = "";
     size_t size = sizeof sample - 1;
     memcpy(text, sample, size);
-    for (uint32_t k = 1 + next_random(&seed) % 3; k > 0; k--) {
-      size_t at = next_random(&seed) % size;
+    for (uint32_t k = 1 + kit_splitmix32(&seed) % 3; k > 0; k--) {
+      size_t at = kit_splitmix32(&seed) % size;
       while (i % 4 && !(text[at] >= '0' && text[at] <= '9')) at = (at + 1) % size;
-      text[at] = i % 4 ? (char)('0' + next_random(&seed) % 10) : (char)(next_random(&seed) % 256);
+      text[at] = i % 4 ? (char)('0' + kit_splitmix32(&seed) % 10) : (char)(kit_splitmix32(&seed) % 256);
       if (i % 32 == 0) size = at + 1;
     }
     jd_dump_t d;

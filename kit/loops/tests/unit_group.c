@@ -1,6 +1,7 @@
 /* Fusion groups, and the promise behind them: running each group at its last member respects every data dependency. */
 #include "kit/loops/group.h"
 #include "kit/loops/merge.h"
+#include "kit/base/splitmix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,13 +106,6 @@ static void what_a_group_makes_is_none_of_its_reads_nor_what_is_small(void **sta
   }
 }
 
-static uint32_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)(z ^ (z >> 31));
-}
-
 /* Groups of random graphs, before and after they are merged. */
 static void groups_run_in_an_order_in_which_all_that_they_read_is_there(void **state) {
   (void)state;
@@ -126,19 +120,19 @@ static void groups_run_in_an_order_in_which_all_that_they_read_is_there(void **s
     for (uint32_t n = 0; n < N; n++) {
       begin[n] = at;
       for (int k = 0; k < 2; k++) {
-        uint32_t p = next_random(&seed) % (n + 1);
-        values[at] = p == n ? N + next_random(&seed) % N : p;
+        uint32_t p = kit_splitmix32(&seed) % (n + 1);
+        values[at] = p == n ? N + kit_splitmix32(&seed) % N : p;
         producers[at++] = p == n ? FU_NONE : p;
       }
-      space[n] = next_random(&seed) % 4 ? next_random(&seed) % 2 : FU_NONE;
-      rows[n] = space[n] == FU_NONE || next_random(&seed) % 3 ? 0 : 1 + next_random(&seed) % 2;
+      space[n] = kit_splitmix32(&seed) % 4 ? kit_splitmix32(&seed) % 2 : FU_NONE;
+      rows[n] = space[n] == FU_NONE || kit_splitmix32(&seed) % 3 ? 0 : 1 + kit_splitmix32(&seed) % 2;
       row_space[n] = space[n] + 1;
       is_ordered[n] = space[n] == FU_NONE && round % 2;
     }
     begin[N] = at;
-    for (uint32_t v = 0; v < 2 * N; v++) move[v] = next_random(&seed) % 4;
-    for (uint32_t k = 0; k < at; k++) apart[k] = next_random(&seed) % 5 == 0;
-    for (uint32_t k = 0; k < at; k++) tensors[k] = next_random(&seed) % 3 ? FU_NONE : next_random(&seed) % N;
+    for (uint32_t v = 0; v < 2 * N; v++) move[v] = kit_splitmix32(&seed) % 4;
+    for (uint32_t k = 0; k < at; k++) apart[k] = kit_splitmix32(&seed) % 5 == 0;
+    for (uint32_t k = 0; k < at; k++) tensors[k] = kit_splitmix32(&seed) % 3 ? FU_NONE : kit_splitmix32(&seed) % N;
     const fu_graph_t g = {N, begin, producers, space, 8, rows, row_space, apart, tensors, N, NULL};
     const fu_moves_t m = {
         .values = values, .move = move, .is_wanted = is_wanted, .n_values = 2 * N, .step = 1, .is_ordered = is_ordered};

@@ -1,6 +1,7 @@
 /* What groups compute again, and the promise behind it: what a copy reads is there when its group runs. */
 #include "kit/loops/group.h"
 #include "kit/loops/recompute.h"
+#include "kit/base/splitmix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,13 +144,6 @@ static void spaces_and_reads_at_other_places_keep_what_they_need(void **state) {
   free(c);
 }
 
-static uint32_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)(z ^ (z >> 31));
-}
-
 static int holds(const fu_copy_t *c, uint32_t n, uint32_t group, uint32_t node) {
   for (uint32_t i = 0; i < n; i++)
     if (c[i].group == group && c[i].node == node) return 1;
@@ -169,14 +163,14 @@ static void what_copies_read_is_there(void **state) {
     begin_graph(&g, N, 4);
     for (uint32_t i = 0; i < N; i++) {
       for (int k = 0; k < 2; k++) {
-        const uint32_t value = next_random(&seed) % (i + 4);
+        const uint32_t value = kit_splitmix32(&seed) % (i + 4);
         operand(&g, i, value < i ? value : N + value - i);
       }
-      spaces[i] = next_random(&seed) % 5 ? 1 : FU_NONE;
+      spaces[i] = kit_splitmix32(&seed) % 5 ? 1 : FU_NONE;
       g.space[i] = 1;
       g.group_space[i] = 1;
-      g.work[i] = spaces[i] == FU_NONE || next_random(&seed) % 6 == 0 ? -1 : 0.1;
-      g.move[i] = 1 + next_random(&seed) % 4;
+      g.work[i] = spaces[i] == FU_NONE || kit_splitmix32(&seed) % 6 == 0 ? -1 : 0.1;
+      g.move[i] = 1 + kit_splitmix32(&seed) % 4;
     }
     for (uint32_t k = 0; k < g.n_operands; k++) producers[k] = g.maker[g.operands[k]];
     const fu_graph_t f = {N, g.begin, producers, spaces, 8, NULL, NULL, NULL, NULL, 0, NULL};

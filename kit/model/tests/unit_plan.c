@@ -1,5 +1,6 @@
 /* Memory plans: buffers alive at the same time never overlap, and the arena stays near the least possible. */
 #include "kit/model/plan.h"
+#include "kit/base/splitmix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,13 +17,6 @@ static void neighbours_in_time_share_memory(void **state) {
   assert_int_equal(b[2].offset, b[0].offset);
 }
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static void living_buffers_never_overlap(void **state) {
   (void)state;
   enum { N = 60 };
@@ -30,8 +24,8 @@ static void living_buffers_never_overlap(void **state) {
   for (int round = 0; round < 300; round++) {
     mp_buffer_t b[N];
     for (int i = 0; i < N; i++) {
-      uint32_t first = (uint32_t)(next_random(&seed) % 40);
-      b[i] = (mp_buffer_t){next_random(&seed) % 500, first, first + (uint32_t)(next_random(&seed) % 10), 0};
+      uint32_t first = (uint32_t)(kit_splitmix64(&seed) % 40);
+      b[i] = (mp_buffer_t){kit_splitmix64(&seed) % 500, first, first + (uint32_t)(kit_splitmix64(&seed) % 10), 0};
     }
     assert_int_equal(mp_plan(b, N, 16, &nbytes), 0);
     assert_true(nbytes >= mp_lower_bound(b, N, 16));
@@ -57,8 +51,8 @@ static void arenas_are_near_the_bound(void **state) {
     mp_buffer_t b[N];
     uint64_t nbytes;
     for (int i = 0; i < N; i++) {
-      const uint32_t first = (uint32_t)(next_random(&seed) % 200), life = (uint32_t)(next_random(&seed) % 8);
-      b[i] = (mp_buffer_t){64 << next_random(&seed) % 8, first, first + (i % 4 ? life : 16 * life), 0};
+      const uint32_t first = (uint32_t)(kit_splitmix64(&seed) % 200), life = (uint32_t)(kit_splitmix64(&seed) % 8);
+      b[i] = (mp_buffer_t){64 << kit_splitmix64(&seed) % 8, first, first + (i % 4 ? life : 16 * life), 0};
     }
     assert_int_equal(mp_plan(b, N, 64, &nbytes), 0);
     sum += nbytes;

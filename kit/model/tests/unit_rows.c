@@ -1,6 +1,7 @@
 /* Rows of a memory plan: the boundary's lifetimes, and the peak against a naive count over steps. */
 #include "kit/model/rows.h"
 #include "kit/graph/hand_snapshot.h"
+#include "kit/base/splitmix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,30 +11,23 @@
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static void the_peak_is_that_of_a_count_over_steps(void **state) {
   uint64_t seed = 1;
   mr_rows_t r = {0};
   (void)state;
   for (int round = 0; round < 200; round++) {
-    const uint32_t n_steps = 1 + (uint32_t)(next_random(&seed) % 20);
+    const uint32_t n_steps = 1 + (uint32_t)(kit_splitmix64(&seed) % 20);
     uint64_t most_own = 0, most = 0, at = 0;
     mr_clear(&r);
     for (uint32_t t = 0; t < n_steps; t++) mr_step(&r, 0, t, MR_FORWARD);
     for (int i = 0; i < 30; i++) {
-      const uint32_t a = (uint32_t)(next_random(&seed) % n_steps), b = (uint32_t)(next_random(&seed) % n_steps);
+      const uint32_t a = (uint32_t)(kit_splitmix64(&seed) % n_steps), b = (uint32_t)(kit_splitmix64(&seed) % n_steps);
       const aot_memory_buffer_t row = {
           .kind = AOT_MEMORY_TEMPORARY,
           .first = a < b ? a : b,
           .last = a < b ? b : a,
           .value = {AOT_NO_ID},
-          .nbytes = next_random(&seed) % 100,
+          .nbytes = kit_splitmix64(&seed) % 100,
           .place = i % 2 ? MR_OWN : 0,
       };
       mr_buffer(&r, &row);

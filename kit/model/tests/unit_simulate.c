@@ -1,6 +1,7 @@
 /* The simulated run of a graph: rules by example, then random runs against a recount that looks at every step by
  * itself. */
 #include "kit/model/simulate.h"
+#include "kit/base/splitmix.h"
 
 #include "kit/loops/group.h"
 
@@ -138,22 +139,16 @@ static void work_space_is_counted_while_its_node_runs(void **state) {
 
 /* ---- against a recount ---- */
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static void make_random(sample_t *s, uint64_t *seed) {
   begin(s);
-  uint32_t n = 3 + (uint32_t)(next_random(seed) % (MAX_NODES - 3));
+  uint32_t n = 3 + (uint32_t)(kit_splitmix64(seed) % (MAX_NODES - 3));
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t a = (uint32_t)(next_random(seed) % (N_INPUTS + i)), b = (uint32_t)(next_random(seed) % (N_INPUTS + i));
-    uint32_t kind = (uint32_t)(next_random(seed) % 4);
-    node(s, 64 * (1 + next_random(seed) % 6), kind == 1 ? (uint32_t)(next_random(seed) % 2) : ALONE, kind == 2, a,
-         next_random(seed) % 2 ? b : MS_NONE);
-    if (kind == 3) s->scratch[i] = 64 * (next_random(seed) % 4);
+    uint32_t a = (uint32_t)(kit_splitmix64(seed) % (N_INPUTS + i)),
+             b = (uint32_t)(kit_splitmix64(seed) % (N_INPUTS + i));
+    uint32_t kind = (uint32_t)(kit_splitmix64(seed) % 4);
+    node(s, 64 * (1 + kit_splitmix64(seed) % 6), kind == 1 ? (uint32_t)(kit_splitmix64(seed) % 2) : ALONE, kind == 2, a,
+         kit_splitmix64(seed) % 2 ? b : MS_NONE);
+    if (kind == 3) s->scratch[i] = 64 * (kit_splitmix64(seed) % 4);
   }
 }
 
@@ -223,7 +218,7 @@ static void every_step_adds_up(void **state) {
     sample_t s;
     ms_arena_t a, in_place;
     make_random(&s, &seed);
-    uint32_t output = N_INPUTS + (uint32_t)(next_random(&seed) % s.n_nodes);
+    uint32_t output = N_INPUTS + (uint32_t)(kit_splitmix64(&seed) % s.n_nodes);
     run(&s, &output, 1, 0, &a);
     assert_int_equal(a.live, recount(&s, output));
     assert_true(a.nbytes >= a.live);

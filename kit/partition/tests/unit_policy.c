@@ -1,6 +1,7 @@
 /* Policies: what rules read like, which nodes they take, and what stands above them. */
 #include "kit/partition/hand_joint.h"
 #include "kit/partition/policy.h"
+#include "kit/base/splitmix.h"
 
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -170,13 +171,6 @@ static void regions_go_by_number_or_name(void **state) {
   for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) check(&examples[i]);
 }
 
-static uint32_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)(z ^ (z >> 31));
-}
-
 /* Words of the grammar and stray characters in any order are either read or named. */
 static void any_text_is_read_or_refused(void **state) {
   (void)state;
@@ -187,7 +181,7 @@ static void any_text_is_read_or_refused(void **state) {
   for (int i = 0; i < 20000; i++) {
     char text[256] = "", error[PT_POLICY_ERROR] = "";
     pt_policy_t p;
-    for (uint32_t k = next_random(&seed) % 12; k > 0; k--) strcat(text, words[next_random(&seed) % 12]);
+    for (uint32_t k = kit_splitmix32(&seed) % 12; k > 0; k--) strcat(text, words[kit_splitmix32(&seed) % 12]);
     const int status = pt_policy_parse(aot_str(text), &p, error);
     assert_true(status == 0 || (status == -1 && strncmp(error, "rule ", 5) == 0));
     n_read += status == 0;

@@ -1,5 +1,6 @@
 /* Division into convex parts, against brute force: on random small graphs every order of the nodes is tried. */
 #include "convex.h"
+#include "kit/base/splitmix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,13 +12,6 @@
 
 enum { MOST = 9 };
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 typedef struct example {
   uint32_t n, n_colours, colour[MOST];
   uint8_t before[MOST][MOST]; /* [a][b]: an edge from a to b */
@@ -25,14 +19,14 @@ typedef struct example {
 } example_t;
 
 static example_t draw(uint64_t *seed, uint32_t n_colours) {
-  example_t x = {.n = 1 + (uint32_t)(next_random(seed) % MOST), .n_colours = n_colours};
-  const uint64_t percent = next_random(seed) % 70;
+  example_t x = {.n = 1 + (uint32_t)(kit_splitmix64(seed) % MOST), .n_colours = n_colours};
+  const uint64_t percent = kit_splitmix64(seed) % 70;
   uint32_t n_edges = 0;
   for (uint32_t a = 0; a < x.n; a++) {
-    x.colour[a] = (uint32_t)(next_random(seed) % n_colours);
+    x.colour[a] = (uint32_t)(kit_splitmix64(seed) % n_colours);
     x.begin[a] = n_edges;
     for (uint32_t b = a + 1; b < x.n; b++) {
-      x.before[a][b] = next_random(seed) % 100 < percent;
+      x.before[a][b] = kit_splitmix64(seed) % 100 < percent;
       if (x.before[a][b]) x.edges[n_edges++] = b;
     }
   }

@@ -1,5 +1,6 @@
 /* Arrangements of random steps: what must hold of each, however good it is; and small ones by hand. */
 #include "arrange.h"
+#include "kit/base/splitmix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,12 +19,7 @@ typedef struct step {
   ov_problem_t p;
 } step_t;
 
-static uint32_t draw(uint64_t *state, uint32_t below) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)((z ^ (z >> 31)) % below);
-}
+static uint32_t draw(uint64_t *state, uint32_t below) { return (uint32_t)(kit_splitmix64(state) % below); }
 
 static int waits_of(const step_t *s, uint32_t node) {
   for (uint32_t j = 0; j < s->p.n_jobs; j++)

@@ -1,6 +1,8 @@
 /* random_program SEED NODES: prints a training program in text form, of products, pointwise operators, views,
  * reductions, tuples and a few nodes written twice, so that there is something to merge. Every value is f32[4, 4] or
  * a view on the way to one. */
+#include "kit/base/splitmix.h"
+
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,12 +15,7 @@ typedef struct printer {
   unsigned next, known[MAX_NODES + N_LEAVES], n_known; /* values of f32[4, 4] */
 } printer_t;
 
-static uint32_t next_random(printer_t *p, uint32_t below) { /* splitmix64 */
-  uint64_t z = (p->state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)((z ^ (z >> 31)) % below);
-}
+static uint32_t next_random(printer_t *p, uint32_t below) { return (uint32_t)(kit_splitmix64(&p->state) % below); }
 
 /* Mostly one of the last eight, so that programs are deep. */
 static unsigned pick(printer_t *p) {

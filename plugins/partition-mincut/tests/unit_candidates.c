@@ -4,6 +4,7 @@
 #include "candidates.h"
 #include "kit/partition/hand_joint.h"
 #include "kit/partition/tags.h"
+#include "kit/base/splitmix.h"
 #include <aot/graph.h>
 #include <aot/opset.h>
 
@@ -14,13 +15,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint32_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)(z ^ (z >> 31));
-}
 
 enum { N_INPUTS = 3, MAX_FORWARD = 9, MAX_NODES = 20 };
 
@@ -36,37 +30,37 @@ static const uint64_t sizes[N_INPUTS] = {128, 64, 64};
 /* Of the nodes that may run again some must. */
 static void tag_some(random_graph_t *r, uint64_t *state) {
   for (uint32_t i = 0; i < r->n_forward; i++)
-    if (next_random(state) % 3 == 0 && r->nodes[i].op_flags != AOT_OP_RANDOM)
+    if (kit_splitmix32(state) % 3 == 0 && r->nodes[i].op_flags != AOT_OP_RANDOM)
       r->nodes[i].node_flags = AOT_NODE_MUST_RECOMPUTE;
 }
 
 static uint32_t random_flags(uint64_t *state) {
   static const uint32_t flags[] = {AOT_OP_POINTWISE, AOT_OP_POINTWISE, AOT_OP_HEAVY,
                                    AOT_OP_VIEW,      AOT_OP_REDUCTION, AOT_OP_RANDOM};
-  return flags[next_random(state) % 6];
+  return flags[kit_splitmix32(state) % 6];
 }
 
 /* Forward nodes over inputs 0 and 1, views of all of a value or of a part, the last node is the output; then a backward
  * node for most of them, in the opposite order, each reading the chain from the tangent and a forward value or an
  * earlier link of the chain. */
 static void make_graph(random_graph_t *r, uint64_t *state) {
-  r->n_forward = 3 + next_random(state) % (MAX_FORWARD - 2);
+  r->n_forward = 3 + kit_splitmix32(state) % (MAX_FORWARD - 2);
   uint32_t chain = 2, n = r->n_forward;
   for (uint32_t i = 0; i < r->n_forward; i++) {
-    uint32_t recent = i ? N_INPUTS + i - 1 : 0, known = N_INPUTS + i, b = next_random(state) % known;
+    uint32_t recent = i ? N_INPUTS + i - 1 : 0, known = N_INPUTS + i, b = kit_splitmix32(state) % known;
     uint32_t flags = random_flags(state);
-    uint64_t nbytes = 64 * (uint64_t)(1 + next_random(state) % 12);
-    if (flags == AOT_OP_VIEW && i && (next_random(state) % 2 || nbytes > r->nodes[i - 1].nbytes))
+    uint64_t nbytes = 64 * (uint64_t)(1 + kit_splitmix32(state) % 12);
+    if (flags == AOT_OP_VIEW && i && (kit_splitmix32(state) % 2 || nbytes > r->nodes[i - 1].nbytes))
       nbytes = r->nodes[i - 1].nbytes;
     r->nodes[i] = (pt_hand_node_t){flags, 0, nbytes, 2, {recent, b == 2 ? 1 : b}};
   }
   for (uint32_t i = r->n_forward; i-- > 0;) {
-    if (next_random(state) % 4 == 0) continue;
+    if (kit_splitmix32(state) % 4 == 0) continue;
     uint32_t other = N_INPUTS + i, links = n - r->n_forward;
-    if (links > 1 && next_random(state) % 8 < 3) other = N_INPUTS + r->n_forward + next_random(state) % links;
-    uint64_t nbytes = 64 * (uint64_t)(1 + next_random(state) % 4);
+    if (links > 1 && kit_splitmix32(state) % 8 < 3) other = N_INPUTS + r->n_forward + kit_splitmix32(state) % links;
+    uint64_t nbytes = 64 * (uint64_t)(1 + kit_splitmix32(state) % 4);
     r->nodes[n] =
-        (pt_hand_node_t){next_random(state) % 3 ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, nbytes, 2, {chain, other}};
+        (pt_hand_node_t){kit_splitmix32(state) % 3 ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, nbytes, 2, {chain, other}};
     chain = N_INPUTS + n++;
   }
   r->n_nodes = n;

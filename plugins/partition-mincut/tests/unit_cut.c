@@ -3,6 +3,7 @@
 #include "kit/partition/hand_joint.h"
 #include "kit/graph/split.h"
 #include "mincut.h"
+#include "kit/base/splitmix.h"
 #include <aot/graph.h>
 
 #include <setjmp.h>
@@ -32,16 +33,9 @@ static const mc_rules_t all_rules = {
     .distance_base = 1.1,
 };
 
-static uint32_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)(z ^ (z >> 31));
-}
-
 static uint32_t random_flags(uint64_t *state) {
   static const uint32_t flags[] = {AOT_OP_POINTWISE, AOT_OP_POINTWISE, AOT_OP_HEAVY, AOT_OP_VIEW, AOT_OP_REDUCTION};
-  return flags[next_random(state) % 5];
+  return flags[kit_splitmix32(state) % 5];
 }
 
 enum { N_INPUTS = 3, MAX_FORWARD = 9, MAX_NODES = 16 };
@@ -58,21 +52,21 @@ static const uint64_t sizes[N_INPUTS] = {80, 48, 8};
 /* Forward nodes over inputs 0 and 1, the last one is the output; then backward nodes, each reading the chain from the
  * tangent and one or two forward values. */
 static void make_graph(random_graph_t *r, uint64_t *state) {
-  r->n_forward = 2 + next_random(state) % (MAX_FORWARD - 1);
-  uint32_t n_backward = 1 + next_random(state) % 4, chain = 2;
+  r->n_forward = 2 + kit_splitmix32(state) % (MAX_FORWARD - 1);
+  uint32_t n_backward = 1 + kit_splitmix32(state) % 4, chain = 2;
   for (uint32_t n = 0; n < r->n_forward; n++) {
     uint32_t known = n ? N_INPUTS + n : 2; /* before the first node: inputs 0 and 1 */
-    uint32_t a = next_random(state) % known, b = next_random(state) % known;
+    uint32_t a = kit_splitmix32(state) % known, b = kit_splitmix32(state) % known;
     r->nodes[n] = (pt_hand_node_t){random_flags(state),
                                    0,
-                                   8 * (1 + next_random(state) % 12),
+                                   8 * (1 + kit_splitmix32(state) % 12),
                                    2,
                                    {a == 2 ? 0 : a, n + 1 == r->n_forward && n ? N_INPUTS + n - 1
                                                     : b == 2                   ? 1
                                                                                : b}};
   }
   for (uint32_t i = 0; i < n_backward; i++) {
-    uint32_t a = next_random(state) % (N_INPUTS + r->n_forward);
+    uint32_t a = kit_splitmix32(state) % (N_INPUTS + r->n_forward);
     r->nodes[r->n_forward + i] = (pt_hand_node_t){random_flags(state), 0, 16, 2, {chain, a == 2 ? 0 : a}};
     chain = N_INPUTS + r->n_forward + i;
   }

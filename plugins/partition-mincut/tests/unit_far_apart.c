@@ -2,6 +2,7 @@
  * node that fusion does not reach. */
 #include "kit/partition/hand_joint.h"
 #include "mincut.h"
+#include "kit/base/splitmix.h"
 #include <aot/opset.h>
 
 #include <setjmp.h>
@@ -15,13 +16,6 @@
 static const uint8_t kinds[] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
 static const uint64_t sizes[] = {16, 48, 8};
 enum { N_INPUTS = 3 };
-
-static uint32_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)(z ^ (z >> 31));
-}
 
 /* reached[n]: 0 not, 1 by fusion alone, 2 by some arc that does not fuse. In order, so that a node is settled when
  * it is met. */
@@ -57,8 +51,9 @@ static void make_joint(pt_joint_t *j, pt_hand_node_t *nodes, uint32_t n, uint32_
   const uint32_t output = N_INPUTS + n - 1, gradient = N_INPUTS + n;
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t near = i < reach ? i : reach;
-    const uint32_t a = i ? N_INPUTS + i - 1 : 0, b = near ? N_INPUTS + i - 1 - next_random(state) % near : 1;
-    nodes[i] = (pt_hand_node_t){next_random(state) % heavy_every ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, 64, 2, {a, b}};
+    const uint32_t a = i ? N_INPUTS + i - 1 : 0, b = near ? N_INPUTS + i - 1 - kit_splitmix32(state) % near : 1;
+    nodes[i] =
+        (pt_hand_node_t){kit_splitmix32(state) % heavy_every ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, 64, 2, {a, b}};
   }
   nodes[n] = (pt_hand_node_t){AOT_OP_POINTWISE, 0, 64, 2, {2, output}};
   const pt_hand_graph_t g = {N_INPUTS, n + 1, 1, 1, kinds, sizes, nodes, &output, &gradient};
@@ -93,7 +88,7 @@ static void the_sweep_finds_what_the_walk_finds(void **state) {
   (void)state;
   uint64_t seed = 3;
   uint32_t some = 0;
-  for (uint32_t i = 0; i < 2000; i++) some += compare(2 + next_random(&seed) % 40, 2 + i % 9, 1 + i % 23, &seed) > 0;
+  for (uint32_t i = 0; i < 2000; i++) some += compare(2 + kit_splitmix32(&seed) % 40, 2 + i % 9, 1 + i % 23, &seed) > 0;
   assert_true(some > 500);
 }
 

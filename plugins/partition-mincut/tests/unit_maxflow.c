@@ -1,5 +1,6 @@
 /* Maximum flow against brute force: the capacity of the cheapest of all 2^(n-2) cuts, on small random graphs. */
 #include "maxflow.h"
+#include "kit/base/splitmix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,13 +15,6 @@ typedef struct arc {
   uint32_t u, v;
   int64_t c;
 } arc_t;
-
-static uint32_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (uint32_t)(z ^ (z >> 31));
-}
 
 static int64_t cut_capacity(const arc_t *arcs, int n_arcs, uint32_t mask) {
   int64_t sum = 0;
@@ -40,15 +34,15 @@ static int64_t cheapest_cut(const arc_t *arcs, int n_arcs, uint32_t n) {
 }
 
 static void one_random_graph(uint64_t *state) {
-  uint32_t n = 2 + next_random(state) % 8;
-  int n_arcs = (int)(next_random(state) % 24);
+  uint32_t n = 2 + kit_splitmix32(state) % 8;
+  int n_arcs = (int)(kit_splitmix32(state) % 24);
   arc_t arcs[24];
   mc_flow_t f;
   int64_t value;
   uint8_t side[16];
   assert_int_equal(mc_flow_init(&f, n, 1), 0);
   for (int i = 0; i < n_arcs; i++) {
-    arcs[i] = (arc_t){next_random(state) % n, next_random(state) % n, (int64_t)(next_random(state) % 9)};
+    arcs[i] = (arc_t){kit_splitmix32(state) % n, kit_splitmix32(state) % n, (int64_t)(kit_splitmix32(state) % 9)};
     assert_int_equal(mc_flow_edge(&f, arcs[i].u, arcs[i].v, arcs[i].c), 0);
   }
   assert_int_equal(mc_flow_solve(&f, 0, 1, LIMIT, &value), 0);

@@ -1,0 +1,17 @@
+/* splitmix64: a small generator for tests, shuffles and seeds (Steele, Lea, Flood, "Fast splittable pseudorandom number
+ * generators", 2014). Every state is a valid seed. Draws of programs are Philox (kit/random). */
+#ifndef KIT_SPLITMIX_H
+#define KIT_SPLITMIX_H
+
+#include <stdint.h>
+
+static inline uint64_t kit_splitmix64(uint64_t *state) {
+  uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+static inline uint32_t kit_splitmix32(uint64_t *state) { return (uint32_t)kit_splitmix64(state); } /* the low half */
+
+#endif
