@@ -2,6 +2,7 @@
  * computed is computed by a backend. Everything is linear in the number of elements. */
 #include <step/tensor.h>
 
+#include "kit/base/half.h"
 #include <aot/inline.h>
 #include <math.h>
 #include <string.h>
@@ -195,15 +196,7 @@ void aoth_tensor_fill(const aoth_tensor_t *t, double number) {
 
 /* ---- numbers ---- */
 
-static double half_to_double(uint16_t h) {
-  int exponent = (h >> 10) & 31, mantissa = h & 1023;
-  double m;
-  if (exponent == 31) m = mantissa ? (double)NAN : (double)INFINITY;
-  else m = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
-  return h & 0x8000 ? -m : m;
-}
-
-/* Round to nearest even at the last kept bit: scale so that this bit is 1, round, scale back. */
+/* Once, from double (kit/base/half.h rounds a float). To nearest even at the last bit that stays: scale so that this bit is 1, round, scale back. */
 static uint16_t double_to_half(double number) {
   uint16_t sign = signbit(number) ? 0x8000 : 0;
   double a = fabs(number);
@@ -216,21 +209,6 @@ static uint16_t double_to_half(double number) {
   uint32_t n = (uint32_t)nearbyint(ldexp(a, -unit)); /* 0..2048 units; 2048 carries into the next exponent by itself */
   if (unit == -24) return (uint16_t)(sign | n);
   return (uint16_t)(sign | (((uint32_t)(unit + 24) << 10) + n));
-}
-
-static double bfloat_to_double(uint16_t b) {
-  uint32_t bits = (uint32_t)b << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-static uint16_t double_to_bfloat(double number) {
-  float f = (float)number;
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  if (f != f) return 0x7fc0;
-  return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
 #define LOAD(type)                                                                                                     \
@@ -246,8 +224,8 @@ double aoth_tensor_load(int32_t dtype, const void *p) {
     /* clang-format off */
     case AOT_F32: case AOT_C64: LOAD(float);
     case AOT_F64: case AOT_C128: LOAD(double);
-    case AOT_F16: memcpy(&bits, p, sizeof bits); return half_to_double(bits);
-    case AOT_BF16: memcpy(&bits, p, sizeof bits); return bfloat_to_double(bits);
+    case AOT_F16: memcpy(&bits, p, sizeof bits); return (double)kit_f16_to_f32(bits);
+    case AOT_BF16: memcpy(&bits, p, sizeof bits); return (double)kit_bf16_to_f32(bits);
     case AOT_U64: LOAD(uint64_t);
     /* clang-format on */
     default: return (double)aoth_tensor_load_int(dtype, p);
@@ -289,7 +267,7 @@ void aoth_tensor_store(int32_t dtype, void *p, double number) {
     case AOT_F32: STORE(float, number); break;
     case AOT_F64: STORE(double, number); break;
     case AOT_F16: STORE(uint16_t, double_to_half(number)); break;
-    case AOT_BF16: STORE(uint16_t, double_to_bfloat(number)); break;
+    case AOT_BF16: STORE(uint16_t, kit_f32_to_bf16((float)number)); break;
     case AOT_U8: STORE(uint8_t, number); break;
     case AOT_BOOL: STORE(uint8_t, number != 0); break;
     case AOT_I8: STORE(int8_t, number); break;

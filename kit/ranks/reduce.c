@@ -1,32 +1,9 @@
 #include "reduce.h"
 
-#include "kit/reference/rk_core.h"
+#include "kit/base/half.h"
 #include <aot/communicator.h>
 #include <aot/inline.h>
 #include <string.h>
-
-static float widen_bf16(uint16_t h) {
-  const uint32_t bits = (uint32_t)h << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-/* to nearest, ties to even; NaN stays one */
-static uint16_t narrow_bf16(float f) {
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  if (f != f) return (uint16_t)(bits >> 16 | 0x40u);
-  return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
-}
-
-static float widen_f16(uint16_t h) { return (float)rk_load_f(&h, AOT_F16); }
-
-static uint16_t narrow_f16(float f) {
-  uint16_t h;
-  rk_store_f(&h, AOT_F16, f);
-  return h;
-}
 
 /* NaN passes through, as in PyTorch's amax. */
 #define LARGER(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
@@ -63,8 +40,8 @@ REDUCER(reduce_f32, float, float, SAME, SAME)
 REDUCER(reduce_f64, double, double, SAME, SAME)
 REDUCER(reduce_i32, uint32_t, uint32_t, SAME, SAME)
 REDUCER(reduce_i64, uint64_t, uint64_t, SAME, SAME)
-REDUCER(reduce_bf16, uint16_t, float, widen_bf16, narrow_bf16)
-REDUCER(reduce_f16, uint16_t, float, widen_f16, narrow_f16)
+REDUCER(reduce_bf16, uint16_t, float, kit_bf16_to_f32, kit_f32_to_bf16)
+REDUCER(reduce_f16, uint16_t, float, kit_f16_to_f32, kit_f32_to_f16)
 
 /* Integers: sums and products alone, which wrap around and are the same with and without sign. */
 static const struct reducer {

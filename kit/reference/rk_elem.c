@@ -4,51 +4,11 @@
  * them in float, and one extra rounding is what tells the two apart. Conversions of NaN or out-of-range floats to
  * integers saturate instead of being undefined. Promotion: c10/core/ScalarType (promoteTypes). */
 #include "rk_core.h"
+
+#include "kit/base/half.h"
 #include <aot/inline.h>
 #include <math.h>
 #include <string.h>
-
-static float half_to_float(uint16_t h) {
-  uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, fraction = h & 1023u;
-  uint32_t bits;
-  float f;
-  if (exponent == 0) {
-    f = ldexpf((float)fraction, -24);
-    return sign ? -f : f;
-  }
-  bits = exponent == 31 ? sign | 0x7F800000u | fraction << 13 : sign | (exponent + 112u) << 23 | fraction << 13;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-static uint16_t float_to_half(float f) {
-  uint32_t bits, sign, magnitude;
-  memcpy(&bits, &f, sizeof bits);
-  sign = bits >> 16 & 0x8000u;
-  magnitude = bits & 0x7FFFFFFFu;
-  if (magnitude > 0x7F800000u) return (uint16_t)(sign | 0x7E00u);
-  if (magnitude >= 0x477FF000u) return (uint16_t)(sign | 0x7C00u); /* rounds to 65536 or more */
-  if (magnitude < 0x38800000u) {                                   /* below 2^-14: a multiple of 2^-24 */
-    float scaled = ldexpf(fabsf(f), 24);
-    return (uint16_t)(sign | (uint32_t)lrintf(scaled));
-  }
-  magnitude += 0xFFFu + (magnitude >> 13 & 1u);
-  return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);
-}
-
-static float bf16_to_float(uint16_t h) {
-  uint32_t bits = (uint32_t)h << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-static uint16_t float_to_bf16(float f) {
-  uint32_t bits;
-  if (f != f) return 0x7FC0u;
-  memcpy(&bits, &f, sizeof bits);
-  return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
-}
 
 static int64_t float_to_int(double v) {
   if (v != v) return INT64_MIN;
@@ -64,8 +24,8 @@ double rk_load_f(const void *p, int32_t dtype) {
   switch (dtype) {
     case AOT_F32: memcpy(&f, p, 4); return (double)f;
     case AOT_F64: memcpy(&d, p, 8); return d;
-    case AOT_F16: memcpy(&h, p, 2); return (double)half_to_float(h);
-    case AOT_BF16: memcpy(&h, p, 2); return (double)bf16_to_float(h);
+    case AOT_F16: memcpy(&h, p, 2); return (double)kit_f16_to_f32(h);
+    case AOT_BF16: memcpy(&h, p, 2); return (double)kit_bf16_to_f32(h);
     case AOT_U64: {
       uint64_t u;
       memcpy(&u, p, 8);
@@ -119,11 +79,11 @@ void rk_store_f(void *p, int32_t dtype, double v) {
     case AOT_F32: memcpy(p, &f, 4); return;
     case AOT_F64: memcpy(p, &v, 8); return;
     case AOT_F16:
-      h = float_to_half(f);
+      h = kit_f32_to_f16(f);
       memcpy(p, &h, 2);
       return;
     case AOT_BF16:
-      h = float_to_bf16(f);
+      h = kit_f32_to_bf16(f);
       memcpy(p, &h, 2);
       return;
     case AOT_BOOL: *(uint8_t *)p = v != 0; return;

@@ -1,6 +1,7 @@
 #include "sparse_product.h"
 
 #include "half_kernels.h"
+#include "kit/base/half.h"
 #include "wide.h"
 #include <string.h>
 
@@ -61,11 +62,8 @@ LOOK(f32, float_bits_t, 0x7fffffff, 0x7f800000)
 LOOK(bf16, uint16_t, 0x7fff, 0x7f80)
 
 static float load(int32_t dtype, const char *x, int64_t at) {
-  float value;
   if (dtype == AOT_F32) return ((const float *)(const void *)x)[at];
-  const uint32_t bits = (uint32_t)((const uint16_t *)(const void *)x)[at] << 16;
-  memcpy(&value, &bits, sizeof value);
-  return value;
+  return kit_bf16_to_f32(((const uint16_t *)(const void *)x)[at]);
 }
 
 /* Lines are rows, or columns where they are what lies together. */
