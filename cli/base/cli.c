@@ -291,8 +291,8 @@ static int read_isolation(const aoth_cli_t *cli, int32_t *out_isolate, double *o
   const int wrong_word = isolate && *out_isolate == AOTH_ISOLATE_NONE && strcmp(isolate, "none") != 0;
   const int wrong_number = timeout && (*end || !(*out_timeout >= 0.001 && *out_timeout <= 1e9));
   if (wrong_word)
-    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.isolate", "--isolate %s: it is one of: none, worker",
-                     isolate);
+    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.isolate",
+                     "--isolate: invalid value '%s'; expected one of: none, worker", isolate);
   if (wrong_number)
     aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.timeout",
                      "--stage-timeout %s: it takes a number of seconds, from 0.001", timeout);

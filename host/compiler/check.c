@@ -42,15 +42,15 @@ static void check_order(checking_t *c) {
     const aoth_stage_t *stage = &c->p->stages[i];
     if (!stage->unit) continue;
     if (strcmp(stage->unit->kind, "partition/1") == 0) {
-      if (partition) out_of_order(c, stage, "a partition comes before it already, and there can be one only");
+      if (partition) out_of_order(c, stage, "second partition stage; a pipeline can have only one, remove one of them");
       partition = stage;
     }
     const aoth_unit_t *next = i + 1 < c->p->n_stages ? c->p->stages[i + 1].unit : NULL;
     if (is_backend(stage) && i + 1 < c->p->n_stages && (!next || strcmp(next->kind, "backend/2") != 0))
-      out_of_order(c, stage, "a backend must be the last stage, or stand before another backend");
+      out_of_order(c, stage, "a backend must be the last stage or be followed by another backend");
     for (uint32_t k = 0; is_backend(stage) && k < i; k++)
       if (is_backend(&c->p->stages[k]) && strcmp(c->p->stages[k].name, stage->name) == 0)
-        out_of_order(c, stage, "a backend of that name stands before it already; 'as:' gives it another one");
+        out_of_order(c, stage, "duplicate backend name; set another one with 'as:'");
   }
 }
 
@@ -58,9 +58,8 @@ static void check_order(checking_t *c) {
 static void check_isolation(checking_t *c) {
   for (uint32_t i = 0; i < c->p->n_stages; i++)
     if (is_backend(&c->p->stages[i]) && c->p->stages[i].isolate == AOTH_ISOLATE_WORKER)
-      out_of_order(
-          c, &c->p->stages[i],
-          "a backend runs in this process, where its executable lives: it takes no 'isolate: worker' and no 'timeout'");
+      out_of_order(c, &c->p->stages[i],
+                   "a backend always runs in the host process; remove 'isolate: worker' and 'timeout'");
 }
 
 static int is_assign(const aoth_pipeline_t *p, const aoth_stage_t *stage) {
@@ -91,7 +90,7 @@ static void check_assign(checking_t *c) {
   while (first && is_backend(&p->stages[first - 1])) first--;
   for (uint32_t i = 0; i < p->n_stages; i++)
     if (is_assign(p, &p->stages[i]) && (i + 1 != first || p->n_stages - first < 2))
-      out_of_order(c, &p->stages[i], "it divides a program among several backends: they stand right behind it");
+      out_of_order(c, &p->stages[i], "it partitions the program among several backends; they must follow it directly");
   if (p->n_stages - first < 2) return;
   if (first && is_assign(p, &p->stages[first - 1])) {
     p->assign = p->stages[first - 1];
@@ -188,7 +187,7 @@ static void check_contracts(checking_t *c) {
 
 static void check_file(checking_t *c, const char *path, const aoth_where_t *where, const char *what) {
   if (path && access(path, R_OK) != 0)
-    aoth_sink_report(c->s->config.sink, AOT_SEVERITY_WARNING, where, "pipeline.file", "the %s '%s' cannot be read now",
+    aoth_sink_report(c->s->config.sink, AOT_SEVERITY_WARNING, where, "pipeline.file", "the %s '%s' is not readable",
                      what, path);
 }
 
@@ -217,7 +216,8 @@ static void check_device(checking_t *c) {
     const aoth_stage_t *stage = &c->p->stages[i];
     if (!stage->device) continue;
     if (stage->device->use) note_status(c, aoth_stage_resolve(c->s, stage->device, "device/1", c->p->arena));
-    if (stage->unit && !is_backend(stage)) out_of_order(c, stage, "a device is where a backend runs, and this is none");
+    if (stage->unit && !is_backend(stage))
+      out_of_order(c, stage, "'device' requires a backend, and this stage is not one");
   }
 }
 
@@ -268,8 +268,7 @@ static void check_precision(checking_t *c, aoth_train_spec_t *train) {
   for (uint32_t i = c->p->n_stages; i-- > 0;) {
     const aoth_stage_t *stage = &c->p->stages[i];
     if (!stage->unit) continue;
-    if (stage->unit == cast->unit)
-      out_of_order(c, stage, "'precision' puts this stage there by itself; leave one of the two out");
+    if (stage->unit == cast->unit) out_of_order(c, stage, "'precision' already adds this stage; remove one of the two");
     if (stage->unit->has_contract && (stage->unit->contract.gives.known & AOTH_PROP_FUNCTIONAL))
       train->autocast_at = i + 1;
   }
@@ -284,7 +283,8 @@ static void check_train(checking_t *c) {
   const aoth_stage_t *last = c->p->n_stages ? &c->p->stages[c->p->n_stages - 1] : NULL;
   if (last && (!last->unit || strcmp(last->unit->kind, "backend/2") == 0)) return;
   aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, &train->where, "pipeline.train",
-                   "training needs a backend as the last stage, and there is %s", last ? "none" : "no stage at all");
+                   "training requires a backend as the last stage, found %s; append one with '- use: BACKEND'",
+                   last ? last->name : "no stage");
   c->input_failed = 1;
 }
 

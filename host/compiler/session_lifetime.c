@@ -145,9 +145,9 @@ static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, c
     }
   }
   if (out->use) return AOT_OK;
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, where, "import.unknown", "no importer recognises %.*s",
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, where, "import.unknown",
+                   "unrecognised model format: %.*s; set model.import (`aothost plugins` lists importers)",
                    (int)file->path.size, file->path.data);
-  aoth_sink_line(s->config.sink, "hint: name one in model.import (`aothost plugins` lists them), or check the file");
   return AOT_E_INVALID;
 }
 
@@ -266,8 +266,8 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
 
 aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *out) {
   if (!p->model_path) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "pipeline.model", "%s names no model", p->path);
-    aoth_sink_line(s->config.sink, "hint: write 'model: {path: FILE}', or pass --model FILE");
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "pipeline.model",
+                     "%s: no model; add 'model: {path: FILE}' or pass --model FILE", p->path);
     return AOT_E_INVALID;
   }
   for (uint32_t i = 0; i < p->n_opsets; i++)

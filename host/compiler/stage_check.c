@@ -15,7 +15,7 @@ int aoth_properties_after(const aoth_unit_t *unit, aoth_arena_t *arena, aoth_pro
 
 static aot_status_t no_memory(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.memory",
-                   "no memory for the properties of stage %s", stage->name);
+                   "out of memory for the properties of stage %s", stage->name);
   return AOT_E_EXHAUSTED;
 }
 
@@ -34,9 +34,9 @@ static void hint_givers(aoth_session_t *s, aot_str_t property) {
         aoth_text_f(&list, "%s%s", list.size ? ", " : "", p->units[k].id);
   }
   if (list.size)
-    aoth_sink_line(s->config.sink, "hint: '%.*s' is given by %s, before this stage", (int)property.size, property.data,
-                   list.data);
-  else aoth_sink_line(s->config.sink, "hint: no unit that is known gives '%.*s'", (int)property.size, property.data);
+    aoth_sink_line(s->config.sink, "hint: '%.*s' is provided by %s; add it before this stage", (int)property.size,
+                   property.data, list.data);
+  else aoth_sink_line(s->config.sink, "hint: no installed unit provides '%.*s'", (int)property.size, property.data);
   aoth_text_deinit(&list);
 }
 
@@ -57,20 +57,19 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, a
     return no_memory(s, stage);
   if (!aoth_properties_are_none(missing)) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs",
-                     "stage %s needs a program that is %s, and nothing before it makes it so", stage->name,
+                     "stage %s requires a program that is %s, and no earlier stage provides this", stage->name,
                      aoth_property_names(missing, s->arena));
     hint_givers_of_all(s, missing);
     aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.needs");
   }
   if (!aoth_properties_are_none(unwanted)) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.refuses",
-                     "stage %s refuses a program that is %s already", stage->name,
-                     aoth_property_names(unwanted, s->arena));
+    aoth_sink_report(
+        s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.refuses",
+        "stage %s rejects the program: it is already %s; remove this stage or the earlier one that made it so",
+        stage->name, aoth_property_names(unwanted, s->arena));
     if (unwanted.known & AOTH_PROP_JOINT)
-      aoth_sink_line(
-          s->config.sink,
-          "hint: the program holds its gradients already (it was exported with its backward, or differentiated "
-          "before): begin with the partition");
+      aoth_sink_line(s->config.sink, "hint: the program already has gradients (exported with its backward, or "
+                                     "differentiated before); start with the partition");
     aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.refuses");
   }
   return aoth_properties_are_none(missing) && aoth_properties_are_none(unwanted) ? AOT_OK : AOT_E_PRECONDITION;
@@ -79,7 +78,7 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, a
 aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage) {
   if (aoth_journal_is_whole(s->now.prog)) return AOT_OK;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.no-memory",
-                   "an edit of stage %s found no memory and was not made: the program stays as it was before the stage",
+                   "out of memory in an edit of stage %s; the program was rolled back to its state before the stage",
                    stage->name);
   return s->status = AOT_E_EXHAUSTED;
 }

@@ -85,7 +85,8 @@ static int is_cycle(aoth_compose_t *c, const char *path, const aoth_yaml_t *from
   uint32_t depth = 0;
   for (const aoth_yaml_file_t *f = from->file; f; f = f->includer) {
     if (++depth > MAX_INCLUDES) {
-      aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "includes go deeper than %u files", MAX_INCLUDES);
+      aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "includes are nested more than %u files deep",
+                      MAX_INCLUDES);
       return 1;
     }
     if (stat(f->name, &other) != 0 || other.st_dev != mine.st_dev || other.st_ino != mine.st_ino) continue;
@@ -97,8 +98,8 @@ static int is_cycle(aoth_compose_t *c, const char *path, const aoth_yaml_t *from
 
 static aoth_yaml_t *load_include(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars) {
   if (node->kind != AOTH_YAML_SCALAR || node->text.size == 0) {
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.include", "include: takes a path or a list of paths, not %s",
-                    aoth_yaml_kind(node));
+    aoth_yaml_error(c->sink, c->arena, node, "pipeline.include",
+                    "'include': expected a path or a list of paths, got %s", aoth_yaml_kind(node));
     return NULL;
   }
   aoth_vars_fill(c, node, vars);
@@ -120,7 +121,8 @@ static void splice_stages(aoth_compose_t *c, aoth_yaml_t *tree, aoth_yaml_t *var
       continue;
     }
     if (old[i]->n != 1)
-      aoth_yaml_error(c->sink, c->arena, old[i], "pipeline.include", "an included list of stages takes no other key");
+      aoth_yaml_error(c->sink, c->arena, old[i], "pipeline.include",
+                      "a map with an included list of stages cannot have other keys");
     aoth_yaml_t *file = load_include(c, path, vars);
     if (!file) continue;
     aoth_yaml_t *inner = aoth_yaml_get(file, "stages"), *inner_vars = aoth_yaml_get(file, "vars");
@@ -151,10 +153,10 @@ static void check_version(aoth_compose_t *c, const aoth_yaml_t *tree, const aoth
   int64_t version = 0;
   if (!aot && !from) {
     aoth_yaml_error(c->sink, c->arena, tree, "pipeline.version",
-                    "a pipeline file begins with 'aot: 1', the version of its language");
+                    "missing language version; add 'aot: 1' at the top of the file");
   } else if (aot && (!aoth_yaml_i64(aot, &version) || version != 1)) {
     aoth_yaml_error(c->sink, c->arena, aot, "pipeline.version",
-                    "this version of aothost reads pipelines that say 'aot: 1'");
+                    "unsupported language version; this aothost reads 'aot: 1'");
   }
 }
 
@@ -182,8 +184,8 @@ static aoth_yaml_t *load_file(aoth_compose_t *c, const char *path, const aoth_ya
   aoth_yaml_parse(c->arena, path, dir, text, size, from ? from->file : NULL, from ? from->line : 0, c->sink, &tree);
   if (!tree) return NULL;
   if (tree->kind != AOTH_YAML_MAP) {
-    aoth_yaml_error(c->sink, c->arena, tree, "pipeline.shape",
-                    "a pipeline file is a map that begins with 'aot: 1', not %s", aoth_yaml_kind(tree));
+    aoth_yaml_error(c->sink, c->arena, tree, "pipeline.shape", "expected a map that starts with 'aot: 1', got %s",
+                    aoth_yaml_kind(tree));
     return NULL;
   }
   check_version(c, tree, from);

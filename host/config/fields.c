@@ -12,7 +12,8 @@ int aoth_fields_known(const aoth_fields_t *f, const aoth_yaml_t *node, const cha
                       uint32_t n_keys) {
   if (!node || aoth_yaml_is_null(node)) return 0;
   if (node->kind != AOTH_YAML_MAP) {
-    aoth_yaml_error(f->sink, f->arena, node, "pipeline.type", "'%s' takes a map, not %s", name, aoth_yaml_kind(node));
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.type", "'%s': expected a map, got %s", name,
+                    aoth_yaml_kind(node));
     return 0;
   }
   for (uint32_t i = 0; i < node->n; i++) {
@@ -40,7 +41,7 @@ int aoth_fields_known(const aoth_fields_t *f, const aoth_yaml_t *node, const cha
 }
 
 static void wrong(const aoth_fields_t *f, const aoth_yaml_t *value, const char *key, const char *wanted) {
-  aoth_yaml_error(f->sink, f->arena, value, "pipeline.type", "'%s' takes %s, not %s", key, wanted,
+  aoth_yaml_error(f->sink, f->arena, value, "pipeline.type", "'%s': expected %s, got %s", key, wanted,
                   aoth_yaml_kind(value));
 }
 
@@ -84,7 +85,7 @@ const char *aoth_fields_text(const aoth_fields_t *f, const aoth_yaml_t *map, con
   if (value->kind == AOTH_YAML_SCALAR && value->text.size) return value->text.data;
   if (value->kind == AOTH_YAML_SCALAR)
     aoth_yaml_error(f->sink, f->arena, value, "pipeline.type", "'%s' must not be empty", key);
-  else wrong(f, value, key, "a text");
+  else wrong(f, value, key, "a string");
   return NULL;
 }
 
@@ -110,10 +111,10 @@ int32_t aoth_fields_word(const aoth_fields_t *f, const aoth_yaml_t *map, const c
   const int near = aoth_nearest((aot_str_t){text, strlen(text)}, known, n_words);
   if (near >= 0)
     aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, key), "pipeline.choice",
-                    "'%s' cannot be '%s'; did you mean '%s'?", key, text, words[near]);
+                    "'%s': invalid value '%s'; did you mean '%s'?", key, text, words[near]);
   else
     aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, key), "pipeline.choice",
-                    "'%s' cannot be '%s'; it is one of: %s", key, text, list.data ? list.data : "");
+                    "'%s': invalid value '%s'; expected one of: %s", key, text, list.data ? list.data : "");
   aoth_text_deinit(&list);
   return preset;
 }

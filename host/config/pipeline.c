@@ -21,7 +21,7 @@ int aoth_exit_code(aot_status_t status) {
 static const aoth_yaml_t *read_with(const aoth_fields_t *f, const aoth_yaml_t *node) {
   const aoth_yaml_t *with = aoth_fields_get(node, "with");
   if (!with || with->kind == AOTH_YAML_MAP) return with;
-  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with' takes a map of options, not %s",
+  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with': expected a map of options, got %s",
                   aoth_yaml_kind(with));
   return NULL;
 }
@@ -36,8 +36,8 @@ static void read_model(const aoth_fields_t *f, aoth_pipeline_t *p) {
   p->importer.with = read_with(f, model);
   if (p->importer.with && (!p->importer.use || strcmp(p->importer.use, "ir") == 0))
     aoth_yaml_error(f->sink, f->arena, p->importer.with, "pipeline.model",
-                    p->importer.use ? "the text form takes no options"
-                                    : "these are options of an importer: name it with 'import:'");
+                    p->importer.use ? "the importer of .ir text has no options"
+                                    : "'with' requires an importer; add 'import: UNIT'");
   p->model_path = aoth_fields_path(f, model, "path");
   p->where_model = aoth_fields_where(f, model, "path");
 }
@@ -47,7 +47,7 @@ static void read_opsets(const aoth_fields_t *f, aoth_pipeline_t *p) {
   if (!list) return;
   if (list->kind != AOTH_YAML_LIST || list->n == 0) {
     aoth_yaml_error(f->sink, f->arena, list, "pipeline.type",
-                    "'opsets' takes a list of opset units; leave it out to open every one found");
+                    "'opsets': expected a list of opset units; omit the key to load the installed opsets");
     return;
   }
   p->opsets = aoth_arena_alloc(p->arena, sizeof(void *), list->n * sizeof *p->opsets);
@@ -56,7 +56,7 @@ static void read_opsets(const aoth_fields_t *f, aoth_pipeline_t *p) {
   for (uint32_t i = 0; i < list->n; i++) {
     const aoth_yaml_t *item = list->items[i];
     if (item->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(item)) {
-      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type", "an opset is named by its unit id, not by %s",
+      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type", "'opsets': expected a unit id, got %s",
                       aoth_yaml_kind(item));
       continue;
     }
@@ -71,7 +71,7 @@ static void read_operators(const aoth_fields_t *f, aoth_pipeline_t *p) {
   if (list->kind != AOTH_YAML_LIST) {
     aoth_yaml_error(
         f->sink, f->arena, list, "pipeline.type",
-        "'operators' takes a list of schemas, each a text like \"mylib::name(Tensor x, Tensor(a!) out) -> ()\", not %s",
+        "'operators': expected a list of schema strings, e.g. \"mylib::name(Tensor x, Tensor(a!) out) -> ()\", got %s",
         aoth_yaml_kind(list));
     return;
   }
@@ -79,8 +79,8 @@ static void read_operators(const aoth_fields_t *f, aoth_pipeline_t *p) {
   for (uint32_t i = 0; p->operators && i < list->n; i++) {
     const aoth_yaml_t *item = list->items[i];
     if (item->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(item))
-      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type",
-                      "an operator is declared by a text in quotes, not by %s", aoth_yaml_kind(item));
+      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type", "'operators': expected a schema in quotes, got %s",
+                      aoth_yaml_kind(item));
     else p->operators[p->n_operators++] = item;
   }
 }
@@ -94,7 +94,7 @@ static void read_isolation(const aoth_fields_t *f, const aoth_yaml_t *node, aoth
   if (out->timeout == 0) return;
   if (out->isolate == AOTH_ISOLATE_NONE)
     aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "timeout"), "pipeline.stage",
-                    "a stage with a 'timeout' runs in a worker: leave 'isolate: none' out");
+                    "'timeout' requires a worker process; remove 'isolate: none'");
   else out->isolate = AOTH_ISOLATE_WORKER;
 }
 
@@ -119,22 +119,22 @@ static void read_use(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage
 static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage_t *out) {
   static const char *const keys[] = {"use", "with", "as", "isolate", "timeout", "device", "device-with"};
   if (node->kind == AOTH_YAML_SCALAR && node->text.size) {
-    aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "a stage is a map: write '- use: %s'", node->text.data);
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "expected a stage as a map; write '- use: %s'",
+                    node->text.data);
     return;
   }
   if (!aoth_fields_known(f, node, "a stage", keys, 7)) {
     if (aoth_yaml_is_null(node))
-      aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "an empty stage: write '- use: UNIT'");
+      aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "empty stage; write '- use: UNIT'");
     return;
   }
   read_use(f, node, out);
   if (!aoth_fields_get(node, "use"))
-    aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage",
-                    "this stage does not say which unit to use: write 'use: UNIT'");
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "stage has no unit; add 'use: UNIT'");
   const char *as = aoth_fields_text(f, node, "as");
   out->name = as ? as : out->use;
   if (as && strchr(as, '/'))
-    aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "as"), "pipeline.stage", "a stage name must not hold '/'");
+    aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "as"), "pipeline.stage", "a stage name cannot contain '/'");
   if (!out->use) out->at = node;
   out->where = aoth_yaml_where(f->arena, out->at);
   out->with = read_with(f, node);
@@ -148,7 +148,7 @@ static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
   const aoth_yaml_t *list = aoth_fields_get(p->tree, "stages");
   if (!list) return; /* a model that is only imported */
   if (list->kind != AOTH_YAML_LIST) {
-    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type", "'stages' takes a list, each item '- use: UNIT', not %s",
+    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type", "'stages': expected a list of '- use: UNIT', got %s",
                     aoth_yaml_kind(list));
     return;
   }
@@ -161,7 +161,7 @@ static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
     for (uint32_t k = 0; k < i; k++) /* names are what --set and --dump-after go by */
       if (stage->name && stage->name != stage->use && p->stages[k].name && strcmp(p->stages[k].name, stage->name) == 0)
         aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(list->items[i], "as"), "pipeline.stage",
-                        "stage %u has that name already", k + 1);
+                        "duplicate stage name; stage %u already has it", k + 1);
   }
 }
 
@@ -187,7 +187,7 @@ static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sin
   aoth_fields_known(&f, p->tree, "a pipeline", keys, 8);
   const aoth_yaml_t *vars = aoth_fields_get(p->tree, "vars");
   if (vars && vars->kind != AOTH_YAML_MAP)
-    aoth_yaml_error(sink, p->arena, vars, "pipeline.type", "'vars' takes a map of names and defaults, not %s",
+    aoth_yaml_error(sink, p->arena, vars, "pipeline.type", "'vars': expected a map of names to defaults, got %s",
                     aoth_yaml_kind(vars));
   read_model(&f, p);
   read_opsets(&f, p);

@@ -31,7 +31,7 @@ static void read_pair(const aoth_fields_t *f, const aoth_yaml_t *map, uint32_t o
     ok = aoth_yaml_i64(list->items[i], &pair[i]) && pair[i] >= 0 && pair[i] < 65536;
   if (!ok || pair[0] == pair[1]) {
     aoth_yaml_error(f->sink, f->arena, list, "pipeline.type",
-                    "'inputs' takes two numbers of user inputs: [the one for the tokens, the one for the next tokens]");
+                    "'inputs': expected the indices of two user inputs: [tokens, next tokens]");
     return;
   }
   out[0] = (uint32_t)pair[0];
@@ -57,7 +57,7 @@ static void read_data(const aoth_fields_t *f, const aoth_yaml_t *map, const char
   const aoth_yaml_t *tokens = aoth_fields_get(node, "tokens"), *file = aoth_fields_get(node, "safetensors");
   if (!tokens == !file) {
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.data",
-                    "'%s' takes 'random', a .safetensors file, {safetensors: FILE} or {tokens: FILE, ...}", key);
+                    "'%s': expected 'random', a .safetensors file, {safetensors: FILE} or {tokens: FILE, ...}", key);
     return;
   }
   out->kind = tokens ? AOTH_DATA_TOKENS : AOTH_DATA_SAFETENSORS;
@@ -66,7 +66,7 @@ static void read_data(const aoth_fields_t *f, const aoth_yaml_t *map, const char
     for (uint32_t i = 1; i < 5; i++)
       if (aoth_yaml_get(node, keys[i]))
         aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, keys[i]), "pipeline.data",
-                        "'%s' belongs to tokens:", keys[i]);
+                        "'%s' requires 'tokens: FILE'", keys[i]);
     return;
   }
   out->dtype = read_dtype(f, node);
@@ -85,7 +85,7 @@ static void read_checkpoint(const aoth_fields_t *f, const aoth_yaml_t *map, aoth
     t->checkpoint_path = aoth_fields_path(f, node, "path");
     t->checkpoint_every = aoth_fields_i64(f, node, "every", 0, 0, INT64_MAX);
     if (!aoth_fields_get(node, "path"))
-      aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'checkpoint' lacks 'path'");
+      aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'checkpoint': missing 'path'");
   }
 }
 
@@ -93,7 +93,7 @@ static void read_checkpoint(const aoth_fields_t *f, const aoth_yaml_t *map, aoth
 static const aoth_yaml_t *read_options(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key) {
   const aoth_yaml_t *with = aoth_fields_get(map, key);
   if (!with || with->kind == AOTH_YAML_MAP) return with;
-  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'%s' takes a map of options, not %s", key,
+  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'%s': expected a map of options, got %s", key,
                   aoth_yaml_kind(with));
   return NULL;
 }
@@ -116,7 +116,7 @@ void aoth_device_read(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage
   const size_t n = text ? strcspn(text, ":") : 0;
   if (text && text[n]) with = add_ordinal(f, at, text + n + 1, with);
   if (!text || (n == 4 && memcmp(text, "host", n) == 0)) {
-    if (with) aoth_yaml_error(f->sink, f->arena, with, "pipeline.device", "the device host has no options");
+    if (with) aoth_yaml_error(f->sink, f->arena, with, "pipeline.device", "device 'host' has no options");
     return;
   }
   out->use = out->name = aoth_arena_text(f->arena, text, n);
@@ -139,7 +139,7 @@ static void read_ranks(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stag
   const char *use = aoth_fields_text(f, map, "ranks");
   const aoth_yaml_t *with = read_options(f, map, "ranks-with");
   if (!use || strcmp(use, "none") == 0) {
-    if (with) aoth_yaml_error(f->sink, f->arena, with, "pipeline.ranks", "'ranks-with' belongs to 'ranks: UNIT'");
+    if (with) aoth_yaml_error(f->sink, f->arena, with, "pipeline.ranks", "'ranks-with' requires 'ranks: UNIT'");
     return;
   }
   out->use = out->name = use;
@@ -184,8 +184,7 @@ static void read_loss_scale(const aoth_fields_t *f, const aoth_yaml_t *map, aoth
   }
   if (scale->kind == AOTH_SCALE_CONSTANT) *scale = (aoth_loss_scale_t){AOTH_SCALE_CONSTANT, number, 1, 1, 1};
   if (with && scale->kind != AOTH_SCALE_DYNAMIC)
-    aoth_yaml_error(f->sink, f->arena, with, "pipeline.loss-scale",
-                    "'loss-scale-with' belongs to 'loss-scale: dynamic'");
+    aoth_yaml_error(f->sink, f->arena, with, "pipeline.loss-scale", "'loss-scale-with' requires 'loss-scale: dynamic'");
   if (scale->kind != AOTH_SCALE_DYNAMIC || (with && !aoth_fields_known(f, with, "loss-scale-with", keys, 4))) return;
   scale->first = aoth_fields_f64(f, with, "init", 65536, 1e-30, 1e30);
   scale->growth = aoth_fields_f64(f, with, "growth-factor", 2, 1, 1e9);
@@ -198,7 +197,8 @@ static void read_check_finite(const aoth_fields_t *f, const aoth_yaml_t *map, ao
   t->check_finite = aoth_fields_word(f, map, "check-finite", 0, words, 2);
   if (t->check_finite && t->loss_scale.kind != AOTH_SCALE_NONE)
     aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, "check-finite"), "pipeline.check-finite",
-                    "'check-finite' ends a run that 'loss-scale' would go on with; choose one of them");
+                    "'check-finite' and 'loss-scale' are mutually exclusive: one stops at a non-finite gradient, the "
+                    "other skips the step; remove one");
 }
 
 static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, const aoth_default_units_t *units,
@@ -214,7 +214,7 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, const aot
   t->where = aoth_yaml_where(f->arena, node);
   t->steps = aoth_fields_i64(f, node, "steps", 0, 1, INT64_C(1) << 40);
   if (!aoth_fields_get(node, "steps"))
-    aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'train' lacks 'steps'");
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'train': missing 'steps'");
   read_optimizer(f, node, units, t);
   t->step = aoth_fields_word(f, node, "step", AOTH_STEP_ONE_GRAPH, aoth_steps, 2);
   t->where_step = aoth_fields_get(node, "step") ? aoth_fields_where(f, node, "step") : t->where;
@@ -227,7 +227,7 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, const aot
   t->is_step_said = aoth_fields_get(node, "step") || wants_one;
   if (t->step == AOTH_STEP_THREE_GRAPHS && wants_one)
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.step",
-                    "'accumulate', 'clip-norm', 'loss-scale' and 'check-finite' take 'step: one-graph'");
+                    "'accumulate', 'clip-norm', 'loss-scale' and 'check-finite' require 'step: one-graph'");
   t->lr = aoth_fields_f64(f, node, "lr", 1e-3, 0, 1e6);
   t->min_lr = aoth_fields_f64(f, node, "min-lr", 0, 0, 1e6);
   t->schedule = aoth_fields_word(f, node, "schedule", AOTH_SCHEDULE_CONSTANT, aoth_schedules, 3);

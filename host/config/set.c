@@ -47,7 +47,7 @@ static void put_path(aoth_compose_t *c, aoth_yaml_t *map, const char *path, cons
     aoth_yaml_t *key = key_node(c, value, path, size);
     if (!key) return;
     if (size == 0) {
-      complain(c, set, "--set takes PATH=VALUE, as in run.train.steps=5", NULL);
+      complain(c, set, "malformed --set; expected PATH=VALUE, e.g. run.train.steps=5", NULL);
       return;
     }
     if (!dot) {
@@ -111,7 +111,8 @@ static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, con
   aoth_text_t t = {0};
   const char *near = NULL;
   if (n_found > 1) {
-    aoth_text_f(&t, "'%.*s' is used %u times: give the stages names with 'as:', or use their number, stages.1.OPTION",
+    aoth_text_f(&t,
+                "ambiguous stage '%.*s' (used %u times); name the stages with 'as:' or use an index, stages.1.OPTION",
                 (int)*out_size, path, n_found);
   } else {
     const char *dot = memchr(path, '.', (size_t)(end - path));
@@ -126,7 +127,7 @@ static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, con
     const int k = aoth_nearest((aot_str_t){path, size}, names, n);
     near = k >= 0 ? names[k].data : NULL;
     if (dot) aoth_text_f(&t, "the pipeline has no stage '%.*s'", (int)size, path);
-    else aoth_text_f(&t, "stages.%.*s lacks the option: write stages.STAGE.OPTION=VALUE", (int)size, path);
+    else aoth_text_f(&t, "stages.%.*s: missing option name; expected stages.STAGE.OPTION=VALUE", (int)size, path);
   }
   complain(c, set, t.data ? t.data : "no such stage", near);
   aoth_text_deinit(&t);
@@ -174,7 +175,7 @@ static void set_one(aoth_compose_t *c, aoth_yaml_t *tree, const char *set) {
   const int n_roots = (int)(sizeof roots / sizeof *roots);
   const char *equals = strchr(set, '=');
   if (!equals) {
-    complain(c, set, "--set takes PATH=VALUE, as in run.train.steps=5", NULL);
+    complain(c, set, "malformed --set; expected PATH=VALUE, e.g. run.train.steps=5", NULL);
     return;
   }
   if (is_vars(set)) return; /* done before the files were read */
@@ -184,7 +185,7 @@ static void set_one(aoth_compose_t *c, aoth_yaml_t *tree, const char *set) {
     if (roots[i].size == size && memcmp(roots[i].data, set, size) == 0) root = i;
   if (root < 0) {
     const int near = aoth_nearest((aot_str_t){set, size}, roots, (uint32_t)n_roots);
-    complain(c, set, "--set paths begin with vars, model, stages, run, opsets or default-units",
+    complain(c, set, "unknown --set path; expected it to start with vars, model, stages, run, opsets or default-units",
              near >= 0 ? roots[near].data : NULL);
     return;
   }
@@ -233,8 +234,8 @@ aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, ui
     const char *equals = strchr(withs[i], '=');
     aoth_yaml_t *value = equals ? value_of(&c, "--with", withs[i], equals) : NULL;
     if (!equals)
-      aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.with", "--with takes OPTION=VALUE, not '%s'",
-                       withs[i]);
+      aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.with",
+                       "malformed --with; expected OPTION=VALUE, got '%s'", withs[i]);
     if (!value) continue;
     aoth_yaml_t *key = key_node(&c, value, withs[i], (size_t)(equals - withs[i]));
     if (!key || !aoth_yaml_put(arena, with, key, value)) return AOT_E_EXHAUSTED;

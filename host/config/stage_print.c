@@ -47,7 +47,7 @@ void aoth_print_option_value(aoth_text_t *out, const aoth_stage_t *stage, uint32
 
 static void print_tree(aoth_text_t *out, const aoth_yaml_t *node) {
   if (node->kind == AOTH_YAML_SCALAR) {
-    if (!node->quoted && strcmp(aoth_yaml_kind(node), "a text") != 0)
+    if (!node->quoted && strcmp(aoth_yaml_kind(node), "a string") != 0)
       aoth_text_z(out, node->text.size ? node->text.data : "null");
     else aoth_yaml_print_text(out, node->text);
     return;

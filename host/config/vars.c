@@ -31,12 +31,12 @@ static void report_unknown(aoth_compose_t *c, const aoth_yaml_t *node, const aot
     names[n++] = vars->pairs[i].key->text;
   const int near = aoth_nearest((aot_str_t){name, size}, names, n);
   if (near >= 0)
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "no variable '%.*s'; did you mean '%.*s'?", (int)size,
-                    name, (int)names[near].size, names[near].data);
+    aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "unknown variable '%.*s'; did you mean '%.*s'?",
+                    (int)size, name, (int)names[near].size, names[near].data);
   else
     aoth_yaml_error(
         c->sink, c->arena, node, "pipeline.variable",
-        "no variable '%.*s'; give it a default in vars:, write ${%.*s:-default}, or pass --set vars.%.*s=VALUE",
+        "unknown variable '%.*s'; give it a default in vars:, write ${%.*s:-default}, or pass --set vars.%.*s=VALUE",
         (int)size, name, (int)size, name, (int)size, name);
 }
 
@@ -50,8 +50,8 @@ static aoth_yaml_t *value_of(aoth_compose_t *c, const aoth_yaml_t *node, aoth_ya
   if (!value) value = find(vars, name, size);
   if (!value) return NULL;
   if (value->kind != AOTH_YAML_SCALAR) {
-    aoth_yaml_error(c->sink, c->arena, value, "pipeline.variable", "a variable is a text, a number or a bool, not %s",
-                    aoth_yaml_kind(value));
+    aoth_yaml_error(c->sink, c->arena, value, "pipeline.variable",
+                    "'vars': expected a string, a number or a boolean, got %s", aoth_yaml_kind(value));
     value->kind = AOTH_YAML_SCALAR; /* said once */
     value->expanded = 1;
   }
@@ -75,7 +75,7 @@ static size_t fill_one(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars, 
   const int has_default = end && rest[0] == ':' && rest[1] == '-';
   if (!end || (rest != end && !has_default)) {
     aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable",
-                    "'$' begins a variable: write ${name}, ${name:-default}, or $$ for a dollar");
+                    "invalid variable reference; expected ${name}, ${name:-default}, or $$ for a literal '$'");
     return 0;
   }
   const aoth_yaml_t *value = value_of(c, node, vars, s + 2, size);
@@ -107,13 +107,13 @@ static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars)
     ok = n != 0;
     s = dollar + n;
     if (ok && out.size > MAX_TEXT) {
-      aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "variables make this text longer than %u bytes",
+      aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "more than %u bytes after variable substitution",
                       MAX_TEXT);
       ok = 0;
     }
   }
   if (out.failed) {
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.memory", "no memory to fill in its variables");
+    aoth_yaml_error(c->sink, c->arena, node, "pipeline.memory", "out of memory while substituting variables");
     ok = 0;
   }
   if (ok) {

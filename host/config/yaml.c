@@ -290,7 +290,7 @@ static void fail_memory(reader_t *r) {
 
 static aoth_yaml_t *node_make(reader_t *r, int32_t kind, const yaml_event_t *e) {
   if (++r->n_nodes > MAX_NODES) {
-    fail(r, &e->start_mark, "pipeline.too-big", "too many values: a pipeline file may hold 20000");
+    fail(r, &e->start_mark, "pipeline.too-big", "too many values; a pipeline file can have 20000");
     return NULL;
   }
   aoth_yaml_t *node = aoth_arena_alloc(r->arena, sizeof(void *), sizeof *node);
@@ -333,9 +333,9 @@ static void place(reader_t *r, aoth_yaml_t *node, const yaml_event_t *e) {
             memcmp(other->text.data, node->text.data, (size_t)node->text.size) != 0)
           continue;
         const aoth_where_t w = aoth_yaml_where(r->arena, node), first = aoth_yaml_where(r->arena, other);
-        aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.duplicate-key", "'%s' is given twice",
+        aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.duplicate-key", "'%s' is defined twice",
                          node->text.data);
-        aoth_sink_report(r->sink, AOT_SEVERITY_NOTE, &first, "pipeline.duplicate-key", "first given here");
+        aoth_sink_report(r->sink, AOT_SEVERITY_NOTE, &first, "pipeline.duplicate-key", "first defined here");
         r->failed = 1;
         break;
       }
@@ -370,7 +370,7 @@ static void on_scalar(reader_t *r, const yaml_event_t *e) {
   if (!node) return;
   const char *text = (const char *)e->data.scalar.value;
   if (memchr(text, 0, e->data.scalar.length))
-    complain(r, &e->start_mark, "pipeline.nul", "a text must not hold a NUL character");
+    complain(r, &e->start_mark, "pipeline.nul", "a string cannot contain a NUL character");
   node->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
   node->text.data = aoth_arena_text(r->arena, text, e->data.scalar.length);
   node->text.size = e->data.scalar.length;
@@ -407,13 +407,13 @@ static void on_alias(reader_t *r, const yaml_event_t *e) {
   anchor_t *a = r->anchors;
   while (a && strcmp(a->name, name) != 0) a = a->next;
   if (!a) {
-    fail(r, &e->start_mark, "pipeline.alias", "no finished value before this place has that anchor");
+    fail(r, &e->start_mark, "pipeline.alias", "undefined anchor; it must name a complete value earlier in the file");
     return;
   }
   const uint32_t n = count_nodes(a->node);
   if (n > MAX_NODES - r->n_nodes || height(a->node) + r->depth > MAX_DEPTH) {
     fail(r, &e->start_mark, "pipeline.too-big",
-         "aliases make this file too big: 20000 values, 64 levels are the limit");
+         "file too large after alias expansion; the limits are 20000 values and 64 levels");
     return;
   }
   r->n_nodes += n;
@@ -426,7 +426,7 @@ static void on_event(reader_t *r, const yaml_event_t *e) {
   switch (e->type) {
     case YAML_DOCUMENT_START_EVENT:
       if (++r->n_documents > 1)
-        fail(r, &e->start_mark, "pipeline.documents", "one file holds one pipeline: a second document begins here");
+        fail(r, &e->start_mark, "pipeline.documents", "second YAML document; a file can have only one pipeline");
       break;
     case YAML_SCALAR_EVENT: on_scalar(r, e); break;
     case YAML_SEQUENCE_START_EVENT:
@@ -450,18 +450,18 @@ static void report_parser(reader_t *r, const yaml_parser_t *p) {
     while (line < r->file->n_lines && r->file->lines[line] <= p->problem_offset) line++;
     const uint32_t column = (uint32_t)(p->problem_offset - r->file->lines[line - 1]) + 1;
     const aoth_where_t w = {r->file->name, line, column, column + 1, NULL}; /* the line is not text: do not show it */
-    aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.yaml", "this is not YAML: %s",
-                     p->problem ? p->problem : "bad bytes");
+    aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.yaml", "invalid YAML: %s",
+                     p->problem ? p->problem : "invalid bytes");
   } else {
     aoth_text_t text = {0};
-    aoth_text_f(&text, "this is not YAML: %s", p->problem ? p->problem : "it ends too early");
+    aoth_text_f(&text, "invalid YAML: %s", p->problem ? p->problem : "unexpected end of file");
     if (p->context) aoth_text_f(&text, ", %s that began at line %zu", p->context, p->context_mark.line + 1);
-    fail(r, &mark, "pipeline.yaml", text.data ? text.data : "this is not YAML");
+    fail(r, &mark, "pipeline.yaml", text.data ? text.data : "invalid YAML");
     const uint32_t line = (uint32_t)mark.line + 1;
     const char *at = line <= r->file->n_lines ? r->file->text + r->file->lines[line - 1] : "",
                *variable = strstr(at, "${");
     if (variable && (size_t)(variable - r->file->text) < line_end(r->file, line))
-      aoth_sink_line(r->sink, "hint: between { } and [ ] a variable needs quotes: \"${name}\"");
+      aoth_sink_line(r->sink, "hint: quote a variable inside { } and [ ]: \"${name}\"");
     aoth_text_deinit(&text);
   }
   r->failed = r->stopped = 1;
@@ -493,8 +493,8 @@ aot_status_t aoth_yaml_parse(aoth_arena_t *arena, const char *name, const char *
                              aoth_yaml_t **out) {
   *out = NULL;
   if (size > MAX_BYTES) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.too-big", "%s: %zu bytes; a pipeline file may have %u",
-                     name, size, MAX_BYTES);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.too-big",
+                     "%s: file too large (%zu bytes); the limit is %u", name, size, MAX_BYTES);
     return AOT_E_INVALID;
   }
   if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark says nothing in UTF-8 */

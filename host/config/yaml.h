@@ -75,7 +75,7 @@ int aoth_yaml_is_null(const aoth_yaml_t *node);
 int aoth_yaml_bool(const aoth_yaml_t *node, int *out);
 int aoth_yaml_i64(const aoth_yaml_t *node, int64_t *out); /* decimal, 0x hexadecimal */
 int aoth_yaml_f64(const aoth_yaml_t *node, double *out);  /* integers too; .inf, .nan */
-const char *aoth_yaml_kind(const aoth_yaml_t *node);      /* "a map", "a list", "null", "a bool", "an integer", .. */
+const char *aoth_yaml_kind(const aoth_yaml_t *node);      /* "a map", "a list", "null", "a boolean", "an integer", .. */
 /* Print a scalar so that it reads back: plain when safe, else quoted. */
 void aoth_yaml_print_text(aoth_text_t *out, aot_str_t text);
 

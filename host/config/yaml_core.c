@@ -81,7 +81,7 @@ static const char *odd_number(const aoth_yaml_t *node) {
     return *s == '0' && s[1] ? "an integer with a leading zero" : "an integer of more than 64 bits";
   char *end;
   const int is_number = strspn(s, "0123456789.eE+-") == strlen(s) && digits(s) && (strtod(s, &end), *end == 0);
-  return is_number ? "a number out of reach" : NULL;
+  return is_number ? "a number out of range" : NULL;
 }
 
 const char *aoth_yaml_kind(const aoth_yaml_t *node) {
@@ -91,12 +91,12 @@ const char *aoth_yaml_kind(const aoth_yaml_t *node) {
   if (node->kind == AOTH_YAML_MAP) return "a map";
   if (node->kind == AOTH_YAML_LIST) return "a list";
   if (aoth_yaml_is_null(node)) return "nothing";
-  if (aoth_yaml_bool(node, &b)) return "a bool";
+  if (aoth_yaml_bool(node, &b)) return "a boolean";
   if (aoth_yaml_i64(node, &i)) return "an integer";
   if (odd_number(node) && (digits(node->text.data) == node->text.size || !aoth_yaml_f64(node, &f)))
     return odd_number(node);
   if (aoth_yaml_f64(node, &f)) return "a number";
-  return "a text";
+  return "a string";
 }
 
 /* Plain when nothing in it could be read as YAML and it is no other type's spelling. A dollar is doubled: it begins a
@@ -110,7 +110,7 @@ void aoth_yaml_print_text(aoth_text_t *out, aot_str_t text) {
   aoth_text_str(&copy, text);
   aoth_yaml_t node = {.kind = AOTH_YAML_SCALAR, .text = {copy.data ? copy.data : "", text.size}};
   int plain = text.size > 0 && strchr(first, node.text.data[0]) && node.text.data[0] &&
-              strspn(node.text.data, rest) == text.size && strcmp(aoth_yaml_kind(&node), "a text") == 0;
+              strspn(node.text.data, rest) == text.size && strcmp(aoth_yaml_kind(&node), "a string") == 0;
   for (size_t i = 0; plain && i < sizeof old_bools / sizeof *old_bools; i++) /* readers of YAML 1.1 see a bool */
     if (strcmp(node.text.data, old_bools[i]) == 0) plain = 0;
   if (plain) {

@@ -91,18 +91,18 @@ void aoth_option_preset(const aot_option_t *o, aoth_text_t *out) {
 }
 
 static void wrong(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, const char *wanted) {
-  const int is_old_bool = o->kind == AOT_OPT_BOOL && strcmp(aoth_yaml_kind(value), "a text") == 0;
-  aoth_yaml_error(r->sink, r->arena, value, "option.type", "option '%.*s' of %s takes %s, not %s%s", (int)o->name.size,
-                  o->name.data, r->stage->use, wanted, aoth_yaml_kind(value),
-                  is_old_bool ? "; yes and no are texts" : "");
+  const int is_old_bool = o->kind == AOT_OPT_BOOL && strcmp(aoth_yaml_kind(value), "a string") == 0;
+  aoth_yaml_error(r->sink, r->arena, value, "option.type", "option '%.*s' of %s: expected %s, got %s%s",
+                  (int)o->name.size, o->name.data, r->stage->use, wanted, aoth_yaml_kind(value),
+                  is_old_bool ? "; write true or false without quotes (yes and no are strings)" : "");
   r->failed = 1;
 }
 
 static void out_of_range(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value) {
   aoth_text_t range = {0};
   aoth_option_range(o, &range);
-  aoth_yaml_error(r->sink, r->arena, value, "option.range", "option '%.*s' of %s takes %s%s", (int)o->name.size,
-                  o->name.data, r->stage->use,
+  aoth_yaml_error(r->sink, r->arena, value, "option.range", "option '%.*s' of %s: value out of range; expected %s%s",
+                  (int)o->name.size, o->name.data, r->stage->use,
                   strncmp(range.data ? range.data : "", "at ", 3) == 0 ? "" : "a value from ",
                   range.data ? range.data : "other values");
   aoth_text_deinit(&range);
@@ -125,8 +125,9 @@ static void take_choice(resolving_t *r, const aot_option_t *o, const aoth_yaml_t
   }
   const int near = aoth_nearest(value->text, o->choices, o->n_choices);
   if (near >= 0) aoth_text_f(&list, "; did you mean %.*s?", (int)o->choices[near].size, o->choices[near].data);
-  aoth_yaml_error(r->sink, r->arena, value, "option.choice", "option '%.*s' of %s cannot be '%s'; it is one of: %s",
-                  (int)o->name.size, o->name.data, r->stage->use, value->text.data, list.data ? list.data : "");
+  aoth_yaml_error(r->sink, r->arena, value, "option.choice",
+                  "option '%.*s' of %s: invalid value '%s'; expected one of: %s", (int)o->name.size, o->name.data,
+                  r->stage->use, value->text.data, list.data ? list.data : "");
   aoth_text_deinit(&list);
   r->failed = 1;
 }
@@ -141,7 +142,7 @@ static void take_integer(resolving_t *r, const aot_option_t *o, const aoth_yaml_
 
 static void take_text(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   if (value->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(value)) {
-    wrong(r, o, value, o->kind == AOT_OPT_PATH ? "a path" : "a text");
+    wrong(r, o, value, o->kind == AOT_OPT_PATH ? "a path" : "a string");
     return;
   }
   if (o->kind == AOT_OPT_ENUM) {

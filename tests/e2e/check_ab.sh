@@ -161,7 +161,7 @@ refuse 2 '--stage S' 'functionalize, autograd, part, backend-ref' ab --with part
 refuse 2 '--stage prat: there is no such stage' 'part' ab --stage prat --with partition-default --with divider
 refuse 2 "no unit 'partition-defualt' is known" 'partition-default' ab --stage part --with partition-default --with partition-defualt
 refuse 2 "divider has no option 'hwo'" 'did you mean' ab --stage part --with divider --with 'divider:hwo=well'
-refuse 2 "cannot be 'badly'" 'crash' ab --stage part --with divider --with 'divider:how=badly'
+refuse 2 "invalid value 'badly'" 'crash' ab --stage part --with divider --with 'divider:how=badly'
 refuse 2 'after' "--with 'divider:'" ab --stage part --with divider --with divider:
 refuse 2 'OPTION=VALUE' "--with 'divider:well'" ab --stage part --with divider --with divider:well
 refuse 2 'the last comma' "--with 'divider:how=well,'" ab --stage part --with divider --with divider:how=well,
@@ -172,7 +172,7 @@ refuse 2 '--steps takes an integer from 1' '"0"' ab --stage part --with divider 
 refuse 2 '--processes takes an integer from 1 to 64' '"x"' ab --stage part --with divider --with . --processes x
 refuse 2 '--rtol takes a number' '"-1"' ab --stage part --with divider --with . --rtol=-1
 refuse 2 '--timeout takes a number' '"0"' ab --stage part --with divider --with . --timeout 0
-refuse 2 'a partition comes before it already' 'p.yaml:7' ab --stage functionalize --with divider --with .
+refuse 2 'second partition stage' 'p.yaml:7' ab --stage functionalize --with divider --with .
 refuse 2 'No such file' 'gone.yaml' "$aothost" ab gone.yaml --stage a --with a --with b
 refuse 2 'gone.pt2' 'No such file' "$aothost" ab p.yaml --model gone.pt2 --stage part --with . --with partition-default
 refuse 2 'gone.safetensors' 'No such file' ab --inputs gone.safetensors --stage part --with . --with partition-default

@@ -27,7 +27,7 @@ refuse 2 'No such file or directory' 'cannot open missing.pt2' model missing.pt2
 refuse 2 'it is a directory' 'cannot read .' model .
 refuse 2 'it is a device' '/dev/null' model /dev/null
 mkfifo pipe && refuse 2 'it is a named pipe' 'cannot read pipe' timeout 60 "$aothost" inspect pipe; rm -f pipe
-refuse 2 'no importer recognises' "$models/mlp/expected.safetensors" "$aothost" inspect "$models/mlp/expected.safetensors"
+refuse 2 'unrecognised model format' "$models/mlp/expected.safetensors" "$aothost" inspect "$models/mlp/expected.safetensors"
 
 # ---- the archive ----
 broken "member 'models/model.json'" 'is damaged: its checksum does not agree' models/model.json sum

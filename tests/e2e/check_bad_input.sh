@@ -93,7 +93,7 @@ same ck.st good.st
 # ---- pipelines, as a user mistypes them ----
 yaml() { sed "$1" train.yaml > bad.yaml; }
 bad() { "$aothost" run bad.yaml --model "$m/train.pt2"; }
-yaml 's/steps: 3,/steps: [3,/';               refuse 2 'this is not YAML' 'bad.yaml:9:' bad
+yaml 's/steps: 3,/steps: [3,/';               refuse 2 'invalid YAML' 'bad.yaml:9:' bad
 yaml 's/^run:/rum:/';                         refuse 2 "a pipeline has no key 'rum'; did you mean 'run'?" 'bad.yaml:8:1' bad
 yaml 's/use: autograd/use: autogard/';        refuse 2 "no unit 'autogard' is known; did you mean 'autograd'?" 'bad.yaml:5:10' bad
 yaml 's/mincut/mincut, with: {distance-base: far}/; s/- use: part\(.*\)/- {use: part\1}/'
@@ -106,8 +106,8 @@ yaml '/use: autograd/d';                      refuse 2 'needs' 'bad.yaml:5:10' b
 yaml 's/use: functionalize/use: backend-ref/'; refuse 2 'backend' 'bad.yaml:4:10' bad
 refuse 2 "train has no key 'stepz'; did you mean 'steps'?" '--set run.train.stepz:1:1' train mlp --set run.train.stepz=4
 refuse 2 "the pipeline has no stage 'nope'" '--set:1:1' train mlp --set stages.nope.x=4
-refuse 2 "no variable 'backendd'; did you mean 'backend'?" '--set vars.backendd:1:1' train mlp --set vars.backendd=x
-refuse 2 '--set takes PATH=VALUE' 'banana' train mlp --set banana
+refuse 2 "unknown variable 'backendd'; did you mean 'backend'?" '--set vars.backendd:1:1' train mlp --set vars.backendd=x
+refuse 2 'expected PATH=VALUE' 'banana' train mlp --set banana
 refuse 2 'has no such stage' '--dump-after nope' train mlp --dump-after nope
 refuse 2 'there is no pipeline' '--set x=1' "$aothost" opt "$m/train.pt2" --set x=1
 refuse 2 'no --use names such a stage' '--dump-after nope' "$aothost" opt "$m/train.pt2" --use functionalize --dump-after nope -o o.ir

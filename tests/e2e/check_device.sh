@@ -127,7 +127,7 @@ done
 status 2 "$aothost" run train.yaml --set run.device=strict:1
 says "strict has no option 'ordinal'; it has: seed, host-work, lose-at, memory"
 status 2 "$aothost" run train.yaml --set run.device=host:1
-says 'the device host has no options'
+says "device 'host' has no options"
 status 2 "$aothost" run train.yaml --set run.device=strikt
 says "no unit 'strikt' is known; did you mean 'strict'"
 status 2 "$aothost" run train.yaml --set run.device=backend-ref

@@ -24,12 +24,12 @@ grep -q "aten.addmm" backward && complain "the backward computes the forward aga
 status 2 "$aothost" verify "$root/pipelines/joint.yaml" --model "$joint/joint.pt2" --expect two.safetensors
 says "tangent 0: the model was exported with the gradients of output 0 itself"
 status 2 "$aothost" opt "$joint/joint.pt2" --use autograd
-says "refuses a program that is joint already"
-says "begin with the partition"
+says "rejects the program: it is already joint"
+says "start with the partition"
 status 2 "$aothost" run "$root/pipelines/quickstart.yaml" --model "$joint/joint.pt2"
-says "refuses a program that is joint already"
+says "rejects the program: it is already joint"
 status 2 "$aothost" verify "$root/pipelines/joint.yaml" --model "$joint/train.pt2" --expect "$joint/expected.safetensors"
-says "needs a program that is functional"
+says "requires a program that is functional"
 # It trains: the loss falls.
 cat > train.yaml <<Y
 aot: 1

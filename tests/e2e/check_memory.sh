@@ -144,5 +144,5 @@ junk "cannot stand here" small.ir --memory --unit autograd
 junk "a pipeline has its stages" p.yaml --memory --use backend-ref
 junk "only a pipeline takes it" small.ir --memory --use backend-ref --model m.pt2
 for flag in "--top 3" "--budget 1MiB" "--plot s.svg" "--simulated" "--unit backend-ref" "--use backend-ref"; do junk "belongs to --memory" small.ir $flag; done
-junk "partition it first|needs a program that is" "$models/mlp/train.pt2" --memory --use functionalize --use autograd --use backend-ref
+junk "partition it first|requires a program that is" "$models/mlp/train.pt2" --memory --use functionalize --use autograd --use backend-ref
 finish

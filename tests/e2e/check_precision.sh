@@ -92,11 +92,11 @@ for backend in backend-ref backend-cpu; do
   says 'the loss is not a number at step 4'
 done
 status 2 "$aothost" check root.yaml --set run.train.loss-scale=dynamic
-says "'check-finite' ends a run that 'loss-scale' would go on with"
+says "'check-finite' and 'loss-scale' are mutually exclusive"
 status 2 "$aothost" check root.yaml --set run.train.step=three-graphs
-says "take 'step: one-graph'"
+says "require 'step: one-graph'"
 status 2 "$aothost" check root.yaml --set run.train.loss-scale-with.init=4
-says "'loss-scale-with' belongs to 'loss-scale: dynamic'"
+says "'loss-scale-with' requires 'loss-scale: dynamic'"
 
 # a run that is resumed in its middle ends where the whole one does
 for backend in backend-ref backend-cpu; do
@@ -129,15 +129,15 @@ same one.st strict.st
 with="--set vars.model=$models/mlp/train.pt2 --set run.train.precision=bf16"
 # shellcheck disable=SC2086
 status 2 "$aothost" check p.yaml $with --set run.train.precision=bf17
-says "'precision' cannot be 'bf17'"
+says "'precision': invalid value 'bf17'"
 sed 's/{use: functionalize}/{use: functionalize}, {use: autocast}/' p.yaml > twice.yaml
 # shellcheck disable=SC2086
 status 2 "$aothost" check twice.yaml $with
-says "twice.yaml:4:38: error: 'autocast': 'precision' puts this stage there by itself"
+says "twice.yaml:4:38: error: 'autocast': 'precision' already adds this stage"
 sed 's/{use: functionalize}, {use: autograd}, //' p.yaml > joint.yaml
 # shellcheck disable=SC2086
 status 2 "$aothost" check joint.yaml $with
-says 'stage autocast refuses a program that is joint'
+says 'stage autocast rejects the program: it is already joint'
 joint=$root/tests/fixtures/regions/joint_mlp
 status 2 "$aothost" run joint.yaml --set "vars.model=$joint/joint.pt2" --set "run.train.data=$joint/expected.safetensors" --set run.train.loss-scale=8
 says 'whose tangent is built in, so its loss cannot be scaled'

@@ -40,7 +40,7 @@ same a.st b.st
 call c.st --set vars.backend=backend-ref --seed 5
 cmp -s a.st c.st && complain "the seed changes nothing"
 status 2 "$aothost" run "$pipeline" --model "$gpt" --seed many
-says "'seed' takes an integer"
+says "'seed': expected an integer"
 
 # a compiled program out of the cache draws the same
 export AOT_CACHE_DIR=$dir/cache

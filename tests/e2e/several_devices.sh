@@ -176,10 +176,10 @@ done
 # What is wrong is told at its line.
 sed 's/use: autograd/&\n    device: strict/' train.yaml > pass.yaml
 status 2 "$aothost" check pass.yaml
-says 'a device is where a backend runs, and this is none'
+says "'device' requires a backend, and this stage is not one"
 sed 's/use: assign/use: assign\n  - use: functionalize/; /with:/d' train.yaml > early.yaml
 status 2 "$aothost" check early.yaml
-says "it divides a program among several backends: they stand right behind it"
+says "it partitions the program among several backends; they must follow it directly"
 status 2 "$aothost" check train.yaml --set vars.on=nowhere
 says "no unit 'nowhere' is known"
 status 2 "$aothost" check train.yaml --set stages.assign.min-nodes=-1

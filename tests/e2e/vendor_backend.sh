@@ -77,13 +77,13 @@ same same.st single.st
 # What is wrong is told at its line.
 sed 's/, as: again//' same.yaml > twice.yaml
 status 2 "$aothost" check twice.yaml
-says 'a backend of that name stands before it already'
+says 'duplicate backend name'
 sed 's/{use: autograd}, {use: partition-mincut}, {use: backend-cpu}/{use: backend-cpu}, {use: autograd}/' same.yaml > between.yaml
 status 2 "$aothost" check between.yaml
-says 'a backend must be the last stage, or stand before another backend'
+says 'a backend must be the last stage or be followed by another backend'
 status 2 "$aothost" verify "$example/pipeline.yaml" --model "$models/gpt_tiny/train.pt2" --expect "$models/gpt_tiny/expected.safetensors" \
   --set vars.rest=example.npu
-says 'a backend of that name'
+says 'duplicate backend name'
 sed "s/use: \${rest}/use: example.npu\n    as: second/" "$example/pipeline.yaml" > alone.yaml
 status 2 "$aothost" run alone.yaml --model "$models/gpt_tiny/train.pt2" --inputs random
 says 'backend example.npu and those before it refuse'

@@ -58,7 +58,7 @@ out "table: $(pwd -P)/t.txt"; out "schedule: constant"; out "optimizer-with: {ho
 ends 0 check resolved.yaml $P -v; cmp -s out resolved.yaml || fail "the resolved print does not mean the same"
 ends 0 check p.yaml $P -v --set vars.budget=0.75 --set stages.second.rounds=7 --set run.train.steps=9 --set model.path=m.toy --set stages.1.how=all
 out "budget: 0.75"; out "rounds: 7"; out "steps: 9"; out "path: $(pwd -P)/m.toy"; out "how: all, budget: 0.75"; out 'label: "a 0.75 b"'
-ends 0 check p.yaml $P -v --model other.toy; out "path: $(pwd -P)/other.toy"; err "cannot be read now"
+ends 0 check p.yaml $P -v --model other.toy; out "path: $(pwd -P)/other.toy"; err "is not readable"
 ends 0 check p.yaml $P -v --set 'vars.label="$$x: 5"'; out 'label: "$$x: 5"'
 ends 0 check p.yaml $P -v --set run.train.data=random --set 'run.train.checkpoint={path: c, every: 2}'; out "every: 2"
 cat > named.yaml <<'END'
@@ -70,16 +70,16 @@ stages:
   - use: ${pass}
 END
 ends 0 check named.yaml $P -v --set stages.toy-fuse.rounds=7; out "rounds: 7"
-ends 2 check p.yaml $P --set run.train.steps=many; err "--set run.train.steps:1:1: error: 'steps' takes an integer, not a text"
-ends 2 check p.yaml $P --set stages.toy-fuse.budget=1; err "'toy-fuse' is used 2 times"
+ends 2 check p.yaml $P --set run.train.steps=many; err "--set run.train.steps:1:1: error: 'steps': expected an integer, got a string"
+ends 2 check p.yaml $P --set stages.toy-fuse.budget=1; err "ambiguous stage 'toy-fuse' (used 2 times)"
 ends 2 check p.yaml $P --set stages.secnd.budget=1; err "no stage 'secnd'; did you mean 'second'"
 ends 2 check p.yaml $P --set stages.second.budgt=1; err "did you mean 'budget'"
 ends 2 check p.yaml $P --set stages.second.budget=2; err "--set stages.second.budget:1:1"; err "a value from 0 to 1"
 ends 2 check p.yaml $P --set stagse.x.y=1; err "did you mean 'stages'"
 ends 2 check p.yaml $P --set vars.budgt=1; err "did you mean 'budget'"
-ends 2 check p.yaml $P --set run.train.steps; err "--set takes PATH=VALUE"
+ends 2 check p.yaml $P --set run.train.steps; err "expected PATH=VALUE"
 ends 2 check p.yaml $P --set run.train.steps.more=1; err "'steps' is an integer, which has no keys"
-ends 2 check p.yaml $P --set 'vars.budget=[1'; err "this is not YAML"
+ends 2 check p.yaml $P --set 'vars.budget=[1'; err "invalid YAML"
 ends 2 check p.yaml $P --set vars.budget=7; err "the value comes from this variable"; err "included from here"
 printf 'aot: 1\nvars: {pass: toy-fuze}\nstages: [{use: "${pass}"}]\n' > v.yaml
 ends 2 check v.yaml $P; err "v.yaml:3:16: error: no unit 'toy-fuze'"; err "v.yaml:2:14: note: the value comes from this variable"
@@ -94,7 +94,7 @@ printf '{"aot": 1, "stages": [{"use": "toy-fuse", "with": {"budget": 0.5}}]}' > 
 
 # ---- units that the host adds by itself: rows of pipelines/default-units.yaml, or the pipeline's
 printf 'aot: 1\nmodel: {path: m.toy}\nstages: [{use: toy-functional}, {use: toy-backend}]\nrun: {train: {steps: 1}}\n' > d.yaml
-ends 2 check d.yaml $P; err "d.yaml:4:14: error: stage adamw needs a program that is partitioned"
+ends 2 check d.yaml $P; err "d.yaml:4:14: error: stage adamw requires a program that is partitioned"
 echo 'default-units: {optimizer: toy-fuse}' > e.yaml; sed -i '1a include: e.yaml' d.yaml
 ends 0 check d.yaml $P -v; out "    optimizer: toy-fuse"; out "  optimizer: toy-fuse"; cp out resolved.yaml
 grep -q default-units: resolved.yaml || fail "replaced rows are not printed"
@@ -111,11 +111,11 @@ json r.json "[s['unit'] for s in d['stages']] == ['ir', 'toy-fuse', 'toy-functio
 json r.json "d['stages'][1]['edits'] == 6 and d['stages'][1]['numbers']['fused'] == {'value': 2.0, 'unit': 'nodes'}"
 grep -q "^properties imported functional" n.ir || fail "a property is not in the text"
 ends 2 opt m.ir $P --with how=all; err "--with belongs to the --use before it"
-ends 2 opt m.ir $P --use toy-fuse --with how; err "--with takes OPTION=VALUE"
+ends 2 opt m.ir $P --use toy-fuse --with how; err "expected OPTION=VALUE"
 ends 2 opt m.ir $P --use toy-fuse --with hwo=all --use toy-nothing; err "did you mean 'how'"; err "no unit 'toy-nothing'"
-ends 2 opt m.ir $P --use toy-joint; err "needs a program that is functional"; err "'functional' is given by toy-functional"
+ends 2 opt m.ir $P --use toy-joint; err "requires a program that is functional"; err "'functional' is provided by toy-functional"
 ends 2 opt nowhere.ir $P; err "nowhere.ir"
-ends 2 opt p.yaml $P; err "no importer recognises p.yaml"
+ends 2 opt p.yaml $P; err "unrecognised model format: p.yaml"
 ends 0 opt m.ir $P --use toy-fuse --dump-after toy-fuse; out "; after toy-fuse"
 ends 0 opt m.ir $P --use toy-fuse --use toy-functional --dump-dir dumps -o n.ir --time --trace t.json
 [ -f dumps/01.toy-fuse.ir ] && [ -f dumps/02.toy-functional.ir ] || fail "no dumps"
@@ -128,7 +128,7 @@ ends 2 run p.yaml $P --dump-after toy-fise; err "has no such stage"
 ends 0 opt m.ir $P --use toy-functional --use toy-fuse --use toy-backend --json r.json -o low.ir
 grep -q muladd low.ir && fail "a refused node was left"; grep -q "^properties imported functional lowered" low.ir || fail "not lowered"
 json r.json "d['stages'][3]['numbers']['artifact-bytes']['value'] == 4 and d['stages'][3]['numbers']['decompose-rounds']['value'] == 1"
-ends 2 opt m.ir $P --use toy-backend; err "needs a program that is functional"
+ends 2 opt m.ir $P --use toy-backend; err "requires a program that is functional"
 echo "TOY add whole whole" > w.toy
 ends 2 opt w.toy $P --use toy-functional --use toy-backend; err "backend toy-backend refuses 2 nodes, and no opset has a decomposition"
 err "toy.whole %3, %w"; err "reason: only add and mul run on a toy"; err "from toy.py:7, toy.block, node whole of the model"

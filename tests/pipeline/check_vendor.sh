@@ -58,15 +58,15 @@ stages() { printf 'aot: 1\nmodel: {import: ir, path: in.ir}\nstages:\n'; for s i
 grep -qx 'properties imported functional "vendor.is-tiled"' tiled.ir || fail "the text lacks the property"
 stages tile untile tile > good.yaml; ends 0 check good.yaml $P
 stages untile > p.yaml; ends 2 check p.yaml $P
-err "p.yaml:4:10: error: stage untile needs a program that is vendor.is-tiled, and nothing before it makes it so"
-err "hint: 'vendor.is-tiled' is given by tile, before this stage"
-stages tile tile > p.yaml; ends 2 check p.yaml $P; err "p.yaml:5:10: error: stage tile refuses a program that is vendor.is-tiled already"
-stages tile untile untile > p.yaml; ends 2 check p.yaml $P; err "p.yaml:6:10: error: stage untile needs a program that is vendor.is-tiled"
-sed 's/path: in.ir/path: tiled.ir/' good.yaml > p.yaml; ends 2 check p.yaml $P; err "stage tile refuses"
+err "p.yaml:4:10: error: stage untile requires a program that is vendor.is-tiled, and no earlier stage provides this"
+err "hint: 'vendor.is-tiled' is provided by tile; add it before this stage"
+stages tile tile > p.yaml; ends 2 check p.yaml $P; err "p.yaml:5:10: error: stage tile rejects the program: it is already vendor.is-tiled"
+stages tile untile untile > p.yaml; ends 2 check p.yaml $P; err "p.yaml:6:10: error: stage untile requires a program that is vendor.is-tiled"
+sed 's/path: in.ir/path: tiled.ir/' good.yaml > p.yaml; ends 2 check p.yaml $P; err "stage tile rejects"
 stages untile | sed 's/path: in.ir/path: tiled.ir/' > p.yaml; ends 0 check p.yaml $P
-ends 2 opt in.ir $P --use untile; err "stage untile needs a program that is vendor.is-tiled"
-ends 2 opt in.ir $P --use tile --use untile --use untile; err "hint: 'vendor.is-tiled' is given by tile"
-ends 2 opt tiled.ir $P --use tile; err "stage tile refuses a program that is vendor.is-tiled already"
+ends 2 opt in.ir $P --use untile; err "stage untile requires a program that is vendor.is-tiled"
+ends 2 opt in.ir $P --use tile --use untile --use untile; err "hint: 'vendor.is-tiled' is provided by tile"
+ends 2 opt tiled.ir $P --use tile; err "stage tile rejects the program: it is already vendor.is-tiled"
 ends 0 plugins tile $P; out "gives    vendor.is-tiled"; ends 0 plugins untile $P; out "needs    imported, vendor.is-tiled"
 ends 0 plugins untile --json - $P; out '"vendor.is-tiled"'
 ends 0 inspect tiled.ir $P; out "vendor.is-tiled"
