@@ -3,7 +3,7 @@
 #include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <inttypes.h>
-#include <compiler/ranks_alike.h>
+#include <compiler/rank_consistency.h>
 #include <compiler/run_ranks.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,20 +32,20 @@ aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const 
 
 /* ---- loading ---- */
 
-typedef struct loading {
+typedef struct loader {
   aoth_saved_t saved;
   const aoth_checkpoint_ranks_t *ranks;
   aoth_step_t *step;
   const char *path;
   aoth_sink_t *sink;
-} loading_t;
+} loader_t;
 
 #define fail(l, ...) aoth_saved_fail((l)->path, (l)->sink, __VA_ARGS__)
 
-static uint32_t n_parts(const loading_t *l) { return l->ranks->n > 1 ? aoth_session_n_parts(l->ranks->session) : 1; }
+static uint32_t n_parts(const loader_t *l) { return l->ranks->n > 1 ? aoth_session_n_parts(l->ranks->session) : 1; }
 
 /* The whole of what this rank has a part of. */
-static aoth_tensor_t whole_of(const loading_t *l, const char *key, const aoth_tensor_t *t) {
+static aoth_tensor_t whole_of(const loader_t *l, const char *key, const aoth_tensor_t *t) {
   const uint32_t flags = aoth_step_leaf_flags(l->step, key);
   aoth_tensor_t whole = *t;
   if (!(flags & AOT_LEAF_PART) || !t->rank) return whole;
@@ -54,7 +54,7 @@ static aoth_tensor_t whole_of(const loading_t *l, const char *key, const aoth_te
 }
 
 static aot_status_t check_leaf(void *self, const char *key, const aoth_tensor_t *t) {
-  loading_t *l = self;
+  loader_t *l = self;
   const aoth_tensor_t own = whole_of(l, key, t);
   aoth_saved_leaf_t saved;
   const aot_status_t status = aoth_saved_find(&l->saved, key, &saved);
@@ -76,7 +76,7 @@ static aot_status_t check_leaf(void *self, const char *key, const aoth_tensor_t 
   return AOT_E_INVALID;
 }
 
-static aot_status_t read_number(const loading_t *l, const char *key, int64_t *out) {
+static aot_status_t read_number(const loader_t *l, const char *key, int64_t *out) {
   const char *text = aoth_st_meta(l->saved.index, key);
   char *end = NULL;
   if (!text) return fail(l, "the checkpoint does not say \"%s\"", key);
@@ -84,7 +84,7 @@ static aot_status_t read_number(const loading_t *l, const char *key, int64_t *ou
   return *text && !*end ? AOT_OK : fail(l, "\"%s\" is \"%.40s\", not a number", key, text);
 }
 
-static aot_status_t read_meta(const loading_t *l, aoth_checkpoint_t *at) {
+static aot_status_t read_meta(const loader_t *l, aoth_checkpoint_t *at) {
   const aoth_st_t *file = l->saved.index;
   const char *format = aoth_st_meta(file, "format"), *random = aoth_st_meta(file, "random");
   const char *optimizer = aoth_st_meta(file, "optimizer");
@@ -103,14 +103,14 @@ static aot_status_t read_meta(const loading_t *l, aoth_checkpoint_t *at) {
 }
 
 static aot_status_t check_key(void *self, const char *key) {
-  const loading_t *l = self;
+  const loader_t *l = self;
   aoth_tensor_t unused;
   if (aoth_step_get(l->step, key, &unused)) return AOT_OK;
   return fail(l, "the program has no \"%s\"; was the checkpoint made with another model?", key);
 }
 
 /* Which rows of the saved whole are this rank's; 0: it is not saved by rows, and this rank has no rows of it. */
-static int find_rows(const loading_t *l, const char *key, const aoth_saved_leaf_t *saved, int64_t *first, int64_t *n) {
+static int find_rows(const loader_t *l, const char *key, const aoth_saved_leaf_t *saved, int64_t *first, int64_t *n) {
   aoth_tensor_t own;
   const int is_part = (aoth_step_leaf_flags(l->step, key) & AOT_LEAF_PART) != 0;
   if (!saved->is_parts && !is_part) return 0;
@@ -121,7 +121,7 @@ static int find_rows(const loading_t *l, const char *key, const aoth_saved_leaf_
 }
 
 static aot_status_t check_contents(void *self, const char *key) {
-  const loading_t *l = self;
+  const loader_t *l = self;
   aoth_saved_leaf_t saved;
   int64_t first = 0, n = 1;
   AOT_TRY(aoth_saved_find(&l->saved, key, &saved));
@@ -130,7 +130,7 @@ static aot_status_t check_contents(void *self, const char *key) {
   return aoth_saved_check_rows(&l->saved, key, first, n);
 }
 
-static aot_status_t set_rows(const loading_t *l, const char *key, int64_t first, int64_t n) {
+static aot_status_t set_rows(const loader_t *l, const char *key, int64_t first, int64_t n) {
   aoth_tensor_t own;
   if (!aoth_step_get(l->step, key, &own)) return AOT_E_INVALID;
   const uint64_t nbytes = (uint64_t)aoth_tensor_numel(&own) * aot_dtype_size(own.dtype);
@@ -144,7 +144,7 @@ static aot_status_t set_rows(const loading_t *l, const char *key, int64_t first,
 }
 
 static aot_status_t set_leaf(void *self, const char *key) {
-  const loading_t *l = self;
+  const loader_t *l = self;
   aoth_saved_leaf_t saved;
   int64_t first, n;
   AOT_TRY(aoth_saved_find(&l->saved, key, &saved));
@@ -154,7 +154,7 @@ static aot_status_t set_leaf(void *self, const char *key) {
 }
 
 /* Damage cannot be found in it, so it is taken as it is. */
-static void note_no_digests(const loading_t *l) {
+static void note_no_digests(const loader_t *l) {
   const aoth_where_t where = {.file = l->path};
   if (!l->saved.has_digests)
     aoth_sink_report(l->sink, AOT_SEVERITY_NOTE, &where, "checkpoint.no-digests",
@@ -162,7 +162,7 @@ static void note_no_digests(const loading_t *l) {
 }
 
 /* Everything is checked before anything is changed. */
-static aot_status_t load(loading_t *l, aoth_checkpoint_t *at) {
+static aot_status_t load(loader_t *l, aoth_checkpoint_t *at) {
   aoth_checkpoint_t read = *at;
   AOT_TRY(read_meta(l, &read));
   AOT_TRY(aoth_step_keys(l->step, AOTH_KEYS_LEAVES, check_leaf, l));
@@ -176,7 +176,7 @@ static aot_status_t load(loading_t *l, aoth_checkpoint_t *at) {
 
 aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
                                   aoth_checkpoint_t *at, aoth_sink_t *sink) {
-  loading_t l = {.ranks = ranks, .step = s, .path = path, .sink = sink};
+  loader_t l = {.ranks = ranks, .step = s, .path = path, .sink = sink};
   AOT_TRY(aoth_saved_open(path, sink, &l.saved));
   const aot_status_t status = load(&l, at);
   aoth_saved_close(&l.saved);

@@ -1,7 +1,7 @@
 #include <trainer/loss_ring.h>
 
 #include <aot/inline.h>
-#include <device/resident.h>
+#include <device/mirrored_buffer.h>
 
 aot_status_t aoth_loss_ring_init(aoth_loss_ring_t *r, aoth_queue_t *queue, uint32_t n) {
   void *memory;

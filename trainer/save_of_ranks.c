@@ -18,7 +18,7 @@
 #define FOLDER "step-"
 #define MAX_TURNS 10000 /* folders of one step, of runs that were killed */
 
-typedef struct saving {
+typedef struct saver {
   const char *path;
   const aoth_step_t *step;
   const aoth_checkpoint_ranks_t *ranks;
@@ -29,9 +29,9 @@ typedef struct saving {
   const char **part; /* by leaf: what the index says of it; NULL: all ranks have it alike */
   uint64_t *hash;    /* by leaf */
   uint32_t n, capacity;
-} saving_t;
+} saver_t;
 
-static aot_status_t no_memory(const saving_t *s) {
+static aot_status_t no_memory(const saver_t *s) {
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", s->path);
   return AOT_E_EXHAUSTED;
 }
@@ -118,7 +118,7 @@ static uint64_t hash_of(const aoth_tensor_t *t) {
   return strtoull(digest, NULL, 16);
 }
 
-static int grow(saving_t *s) {
+static int grow(saver_t *s) {
   if (s->n < s->capacity) return 1;
   const uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
   aoth_st_entry_t *leaf = realloc(s->leaf, capacity * sizeof *leaf);
@@ -133,7 +133,7 @@ static int grow(saving_t *s) {
 }
 
 static aot_status_t add_leaf(void *self, const char *key, const aoth_tensor_t *t) {
-  saving_t *s = self;
+  saver_t *s = self;
   const uint32_t flags = aoth_step_leaf_flags(s->step, key);
   const char *name = aoth_arena_text(s->arena, key, strlen(key));
   if (!name || !grow(s)) return no_memory(s);
@@ -152,12 +152,12 @@ static aot_status_t add_leaf(void *self, const char *key, const aoth_tensor_t *t
   return AOT_OK;
 }
 
-static aot_status_t gather(const saving_t *s, const void *row, uint64_t nbytes, void *out) {
+static aot_status_t gather(const saver_t *s, const void *row, uint64_t nbytes, void *out) {
   return aoth_session_gather(s->ranks->session, row, nbytes, out, "a checkpoint");
 }
 
 /* What no stage has shared out, and ranks have not alike, is each one's own: statistics of its own rows, say. */
-static aot_status_t find_own(saving_t *s) {
+static aot_status_t find_own(saver_t *s) {
   uint64_t *all = calloc((size_t)s->ranks->n * s->n + 1, sizeof *all);
   if (!all) return no_memory(s);
   const aot_status_t status = gather(s, s->hash, s->n * sizeof *all, all);
@@ -170,12 +170,12 @@ static aot_status_t find_own(saving_t *s) {
 
 /* ---- the folder ---- */
 
-static aot_status_t complain(const saving_t *s, const char *verb, const char *path) {
+static aot_status_t complain(const saver_t *s, const char *verb, const char *path) {
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "file.write", "cannot %s %s: %s", verb, path, strerror(errno));
   return AOT_E_INVALID;
 }
 
-static void remove_folder(const saving_t *s, const char *name) {
+static void remove_folder(const saver_t *s, const char *name) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", s->path, name);
   DIR *folder = opendir(path);
@@ -187,7 +187,7 @@ static void remove_folder(const saving_t *s, const char *name) {
 }
 
 /* All but the one that the index names. */
-static void sweep(const saving_t *s) {
+static void sweep(const saver_t *s) {
   DIR *folder = opendir(s->path);
   if (!folder) return;
   for (const struct dirent *e; (e = readdir(folder));)
@@ -197,7 +197,7 @@ static void sweep(const saving_t *s) {
 }
 
 /* A new one: 0 in `turn` where it cannot be made. */
-static uint32_t make_folder(const saving_t *s, int64_t step) {
+static uint32_t make_folder(const saver_t *s, int64_t step) {
   char path[4096];
   for (uint32_t turn = 1; turn < MAX_TURNS; turn++) {
     snprintf(path, sizeof path, "%s/" FOLDER "%lld.%u", s->path, (long long)step, turn);
@@ -209,7 +209,7 @@ static uint32_t make_folder(const saving_t *s, int64_t step) {
 }
 
 /* The first rank makes it, all take its name from there. */
-static aot_status_t agree_folder(saving_t *s, int64_t step) {
+static aot_status_t agree_folder(saver_t *s, int64_t step) {
   uint32_t *all = calloc(s->ranks->n, sizeof *all);
   if (!all) return no_memory(s);
   const uint32_t turn = s->ranks->rank == 0 ? make_folder(s, step) : 0;
@@ -221,7 +221,7 @@ static aot_status_t agree_folder(saving_t *s, int64_t step) {
   return status == AOT_OK && !is_made ? AOT_E_INVALID : status;
 }
 
-static aot_status_t write_part(const saving_t *s) {
+static aot_status_t write_part(const saver_t *s) {
   char path[4160];
   aoth_st_entry_t *own = calloc((size_t)s->n + 1, sizeof *own);
   uint32_t n = 0;
@@ -234,7 +234,7 @@ static aot_status_t write_part(const saving_t *s) {
   return status;
 }
 
-static aot_status_t agree_done(const saving_t *s, aot_status_t own) {
+static aot_status_t agree_done(const saver_t *s, aot_status_t own) {
   int32_t *all = calloc(s->ranks->n, sizeof *all);
   if (!all) return no_memory(s);
   aot_status_t status = gather(s, &own, sizeof own, all);
@@ -249,7 +249,7 @@ static aot_status_t agree_done(const saving_t *s, aot_status_t own) {
   return status;
 }
 
-static aot_status_t write_index(const saving_t *s, const aoth_st_meta_t *meta, uint32_t n_meta) {
+static aot_status_t write_index(const saver_t *s, const aoth_st_meta_t *meta, uint32_t n_meta) {
   char path[4160], ranks[16], columns[16];
   const uint32_t n_columns = aoth_session_n_parts(s->ranks->session);
   aoth_st_meta_t *all = calloc((size_t)n_meta + s->n + 3, sizeof *all);
@@ -285,7 +285,7 @@ static aot_status_t write_index(const saving_t *s, const aoth_st_meta_t *meta, u
   return status;
 }
 
-static aot_status_t save(saving_t *s, int64_t step, const aoth_st_meta_t *meta, uint32_t n_meta) {
+static aot_status_t save(saver_t *s, int64_t step, const aoth_st_meta_t *meta, uint32_t n_meta) {
   AOT_TRY(aoth_step_keys(s->step, AOTH_KEYS_LEAVES, add_leaf, s));
   AOT_TRY(find_own(s));
   AOT_TRY(agree_folder(s, step));
@@ -299,7 +299,7 @@ static aot_status_t save(saving_t *s, int64_t step, const aoth_st_meta_t *meta, 
 
 aot_status_t aoth_save_of_ranks(const char *path, const aoth_step_t *step, const aoth_checkpoint_ranks_t *ranks,
                                 int64_t number, const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink) {
-  saving_t s = {.path = path, .step = step, .ranks = ranks, .sink = sink, .arena = aoth_arena_create()};
+  saver_t s = {.path = path, .step = step, .ranks = ranks, .sink = sink, .arena = aoth_arena_create()};
   const aot_status_t status = s.arena ? save(&s, number, meta, n_meta) : no_memory(&s);
   aoth_arena_destroy(s.arena);
   free(s.leaf);

@@ -184,15 +184,15 @@ aot_status_t aoth_saved_keys(const aoth_saved_t *s, aot_status_t (*each)(void *s
 
 /* ---- in one file ---- */
 
-typedef struct gathering {
+typedef struct collector {
   const aoth_saved_t *saved;
   aoth_arena_t *arena;
   aoth_st_entry_t *row;
   uint32_t n;
-} gathering_t;
+} collector_t;
 
 static aot_status_t gather(void *self, const char *key) {
-  gathering_t *g = self;
+  collector_t *g = self;
   aoth_saved_leaf_t leaf;
   AOT_TRY(aoth_saved_find(g->saved, key, &leaf));
   if (leaf.is_own) AOT_TRY(aoth_saved_check_own(g->saved, key, 0));
@@ -211,7 +211,7 @@ aot_status_t aoth_saved_write_whole(const aoth_saved_t *s, const char *path) {
   static const char *const kept[] = {"step", "seed", "offset", "random", "optimizer"};
   enum { N_KEPT = sizeof kept / sizeof *kept };
   aoth_st_meta_t meta[N_KEPT + 1] = {{"format", AOTH_SAVED_FORMAT}};
-  gathering_t g = {.saved = s, .arena = aoth_arena_create()};
+  collector_t g = {.saved = s, .arena = aoth_arena_create()};
   aot_status_t status = AOT_OK;
   const uint32_t n = aoth_st_count(s->index) + (s->n_parts ? aoth_st_count(s->part[0]) : 0);
   for (int i = 0; i < N_KEPT && status == AOT_OK; i++) {

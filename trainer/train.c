@@ -4,7 +4,7 @@
 
 #include <aot/inline.h>
 #include <math.h>
-#include <compiler/ranks_alike.h>
+#include <compiler/rank_consistency.h>
 #include <compiler/run_ranks.h>
 #include <step/safetensors.h>
 #include <trainer/checkpoint.h>

@@ -10,7 +10,7 @@
 #include "kit/cuda/symbols.h"
 #include "kit/loops/loop_print.h"
 #include "kit/random/philox.h"
-#include "gpu_facts.h"
+#include "device_properties.h"
 #include "gpt2_loops.h"
 #include <aot/inline.h>
 #include <math.h>

@@ -43,14 +43,14 @@ static void add_key(agreement_t *g, const char *key, int last, const aoth_tensor
   if (c.max_rel > g->max_rel) g->max_rel = c.max_rel;
 }
 
-typedef struct comparing {
+typedef struct comparison {
   const aoth_ab_t *ab;
   int last;
   agreement_t *outputs, *gradients;
-} comparing_t;
+} comparison_t;
 
 static void compare_key(void *self, const char *key, const aoth_tensor_t *got, const aoth_tensor_t *wanted) {
-  const comparing_t *c = self;
+  const comparison_t *c = self;
   add_key(strncmp(key, "grad.", 5) == 0 ? c->gradients : c->outputs, key, c->last, got, wanted, c->ab->rtol,
           c->ab->atol);
 }
@@ -63,7 +63,7 @@ static int compare_arms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *got, const
   for (int last = 0; last < 2; last++)
     if (got->results[last] && wanted->results[last])
       aoth_results_walk(got->results[last], wanted->results[last], compare_key,
-                        &(comparing_t){ab, last, outputs, gradients});
+                        &(comparison_t){ab, last, outputs, gradients});
   return outputs->n_close == outputs->n_keys && gradients->n_close == gradients->n_keys;
 }
 

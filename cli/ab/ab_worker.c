@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-typedef struct serving {
+typedef struct server {
   const aoth_ab_job_t *job;
   aoth_pipeline_t *pipeline;
   const aoth_stage_t *stage; /* the arm's */
@@ -22,7 +22,7 @@ typedef struct serving {
   aothost_t *host;
   aoth_step_t *step; /* NULL: the pipeline has no backend */
   aoth_trial_step_t trial;
-} serving_t;
+} server_t;
 
 /* ---- the pipeline with the arm in it ---- */
 
@@ -39,7 +39,7 @@ static aot_status_t add_options(aoth_arena_t *arena, aoth_stage_t *stage, const 
   return merged ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
-static aot_status_t place_arm(serving_t *v) {
+static aot_status_t place_arm(server_t *v) {
   const aoth_ab_arm_t *arm = v->job->arm;
   aoth_stage_t *stage = &v->pipeline->stages[v->job->stage], made;
   AOT_TRY(aoth_stage_from_flags(arm->use ? arm->use : stage->use, arm->withs, arm->n_withs, v->pipeline->arena,
@@ -70,7 +70,7 @@ static int has_backend(const aoth_pipeline_t *p) {
   return p->n_stages > 0 && strcmp(p->stages[p->n_stages - 1].unit->kind, "backend/2") == 0;
 }
 
-static aot_status_t check(serving_t *v, json_t *answer) {
+static aot_status_t check(server_t *v, json_t *answer) {
   aoth_session_t *session = aoth_cli_session(v->job->cli);
   if (!session) return AOT_E_INVALID;
   AOT_TRY(aoth_pipeline_load(v->job->cli->positional[0], v->job->overrides, v->job->cli->sink, &v->pipeline));
@@ -91,13 +91,13 @@ static aot_status_t check(serving_t *v, json_t *answer) {
 /* ---- compiling ---- */
 
 static void see_cut(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut) {
-  serving_t *v = self;
+  server_t *v = self;
   (void)stage;
   json_decref(v->choice);
   v->choice = aoth_ab_choice_json(aoth_session_prog(s), cut);
 }
 
-static aot_status_t compile(serving_t *v, json_t *answer) {
+static aot_status_t compile(server_t *v, json_t *answer) {
   aoth_session_t *session = v->job->cli->session;
   const uint64_t begin = aoth_now_ns();
   aot_status_t status;
@@ -133,7 +133,7 @@ static aot_status_t compile(serving_t *v, json_t *answer) {
   return AOT_OK;
 }
 
-static aot_status_t one_step(serving_t *v, int64_t number, json_t *answer) {
+static aot_status_t one_step(server_t *v, int64_t number, json_t *answer) {
   AOT_TRY(aoth_trial_step_run(&v->trial, number));
   json_object_set_new(answer, "forward_ms", json_real(v->trial.forward_ms));
   if (!aoth_step_has(v->step, AOT_GRAPH_BACKWARD)) return AOT_OK;
@@ -142,7 +142,7 @@ static aot_status_t one_step(serving_t *v, int64_t number, json_t *answer) {
   return AOT_OK;
 }
 
-static aot_status_t finish(serving_t *v, json_t *answer) {
+static aot_status_t finish(server_t *v, json_t *answer) {
   struct rusage usage;
   aot_exe_stats_t stats;
   if (getrusage(RUSAGE_SELF, &usage) == 0) /* Linux counts KiB */
@@ -160,7 +160,7 @@ static aot_status_t finish(serving_t *v, json_t *answer) {
 
 /* ---- serving ---- */
 
-static aot_status_t serve_one(serving_t *v, const aoth_request_t *request, json_t *answer) {
+static aot_status_t serve_one(server_t *v, const aoth_request_t *request, json_t *answer) {
   switch (request->what) {
     case AOTH_AB_CHECK: return check(v, answer);
     case AOTH_AB_ISOLATE: v->pipeline->stages[v->job->stage].isolate = AOTH_ISOLATE_WORKER; return AOT_OK;
@@ -173,7 +173,7 @@ static aot_status_t serve_one(serving_t *v, const aoth_request_t *request, json_
 }
 
 static aot_status_t serve_request(void *self, const aoth_request_t *request, json_t *answer) {
-  serving_t *v = self;
+  server_t *v = self;
   const aot_status_t status = serve_one(v, request, answer);
   if (aoth_session_crashed(v->job->cli->session)) json_object_set_new(answer, "crashed", json_true());
   json_object_set_new(answer, "warnings", json_integer(aoth_sink_count(v->job->cli->sink, AOT_SEVERITY_WARNING)));
@@ -181,7 +181,7 @@ static aot_status_t serve_request(void *self, const aoth_request_t *request, jso
 }
 
 void aoth_ab_serve(void *job, int fd) {
-  serving_t v = {.job = job};
+  server_t v = {.job = job};
   aoth_cli_t *cli = v.job->cli;
   v.watch = (aoth_watch_t){.self = &v, .cut = see_cut};
   cli->watch = &v.watch;

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <cli/plugins/plugin_template.h>
 
-typedef struct completing {
+typedef struct completion {
   aoth_flag_listener_t listener;
   const char *word;   /* what is there of the last one */
   const char *before; /* the one before it */
   const char *value;  /* what the flag before it takes; NULL: it is no flag, or a switch */
-} completing_t;
+} completion_t;
 
 static int begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
@@ -22,7 +22,7 @@ static void offer(const char *word, const char *text, const char *about) {
 }
 
 static void hear(aoth_flag_listener_t *self, const aoth_flag_t *flags, uint32_t n) {
-  completing_t *c = (completing_t *)self; /* the listener stands first */
+  completion_t *c = (completion_t *)self; /* the listener stands first */
   for (uint32_t i = 0; i < n; i++) {
     const int is_before =
         strcmp(flags[i].name, c->before) == 0 || (flags[i].letter && strcmp(flags[i].letter, c->before) == 0);
@@ -75,7 +75,7 @@ int aoth_complete(const aoth_command_t *const *commands, size_t n_commands, uint
   if (strcmp(words[0], "help") == 0) offer_commands(commands, n_commands, word);
   for (size_t i = 0; i < n_commands; i++) {
     if (strcmp(commands[i]->name, words[0]) != 0) continue;
-    completing_t c = {.listener = {hear}, .word = word, .before = words[n_words - 2]};
+    completion_t c = {.listener = {hear}, .word = word, .before = words[n_words - 2]};
     aoth_command_t asked = *commands[i];
     asked.listener = &c.listener;
     asked.main(&asked, 1, words);

@@ -58,19 +58,19 @@ double aoth_quantile(const double *x, uint32_t n, double p) {
 /* ---- the bootstrap ---- */
 
 /* A statistic of the groups drawn, and in each of the measurements drawn. */
-typedef struct resampling {
+typedef struct bootstrap {
   const aoth_sample_t *a, *b; /* b NULL: one series, whose median is taken; else the ratio of the two */
   aoth_random_t random;
   double *drawn_a, *drawn_b; /* room for all measurements of a series */
   int is_drawing;            /* 0: everything once, as it was measured */
-} resampling_t;
+} bootstrap_t;
 
-static uint64_t draw(resampling_t *r, uint64_t i, uint32_t n) {
+static uint64_t draw(bootstrap_t *r, uint64_t i, uint32_t n) {
   return r->is_drawing ? aoth_random_below(&r->random, n) : i;
 }
 
 /* Measurements of a drawn group, both series together, to place `at`. */
-static void draw_group(resampling_t *r, uint64_t group, size_t at) {
+static void draw_group(bootstrap_t *r, uint64_t group, size_t at) {
   const uint32_t n = r->a->n_each;
   for (uint32_t i = 0; i < n; i++) {
     const uint64_t from = group * n + draw(r, i, n);
@@ -79,7 +79,7 @@ static void draw_group(resampling_t *r, uint64_t group, size_t at) {
   }
 }
 
-static double statistic(resampling_t *r) {
+static double statistic(bootstrap_t *r) {
   const uint32_t n = r->a->n_each, all = r->a->n_groups;
   const uint32_t n_groups = r->is_drawing && all > 1 ? all - 1 : all;
   double sum = 0;
@@ -92,7 +92,7 @@ static double statistic(resampling_t *r) {
 
 static aoth_interval_t interval(const aoth_sample_t *a, const aoth_sample_t *b, aoth_bootstrap_t how) {
   aoth_interval_t out = {NAN, NAN, NAN};
-  resampling_t r = {.a = a, .b = b};
+  bootstrap_t r = {.a = a, .b = b};
   const size_t n = (size_t)a->n_groups * a->n_each;
   double *work = n && how.n_draws ? malloc((how.n_draws + 2 * n) * sizeof *work) : NULL;
   if (!work) return out;

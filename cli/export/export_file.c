@@ -79,7 +79,7 @@ aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
 
 /* ---- the writer ---- */
 
-typedef struct writing {
+typedef struct writer {
   aoth_session_t *s;
   aoth_stage_t stage;
   aoth_instance_t unit;
@@ -89,7 +89,7 @@ typedef struct writing {
   aot_str_t op;
   int32_t is_known;
   uint64_t nbytes;
-} writing_t;
+} writer_t;
 
 static int ends_with(const char *text, aot_str_t tail) {
   const size_t n = strlen(text);
@@ -98,7 +98,7 @@ static int ends_with(const char *text, aot_str_t tail) {
 
 /* The importer that writes files of the path's suffix; w->unit.unit NULL: there is none, and the suffixes are in
  * *known. */
-static aot_status_t find_writer(writing_t *w, const char *path, aoth_text_t *known) {
+static aot_status_t find_writer(writer_t *w, const char *path, aoth_text_t *known) {
   aoth_session_t *s = w->s;
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
     const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
@@ -120,13 +120,13 @@ static aot_status_t find_writer(writing_t *w, const char *path, aoth_text_t *kno
 /* ---- operators that the format does not know ---- */
 
 static aot_status_t do_knows(void *arg) {
-  writing_t *w = arg;
+  writer_t *w = arg;
   w->is_known = !w->ext.knows || w->ext.knows(&w->ext, w->op);
   return AOT_OK;
 }
 
 /* Nodes of operators that the format does not know, in program order. Each operator is asked about once. */
-static aot_status_t unknown_nodes(writing_t *w, aoth_arena_t *arena, aot_node_t **out, uint32_t *out_n) {
+static aot_status_t unknown_nodes(writer_t *w, aoth_arena_t *arena, aot_node_t **out, uint32_t *out_n) {
   aot_prog_t *p = w->s->now.prog;
   const uint32_t n_ops = aoth_graph_n_ops(p);
   unsigned char *asked = aoth_arena_alloc(arena, 1, n_ops + (size_t)1);
@@ -148,7 +148,7 @@ static aot_status_t unknown_nodes(writing_t *w, aoth_arena_t *arena, aot_node_t 
   return AOT_OK;
 }
 
-static aot_status_t tell_unknown(const writing_t *w, const aot_node_t *list, uint32_t n) {
+static aot_status_t tell_unknown(const writer_t *w, const aot_node_t *list, uint32_t n) {
   aoth_session_t *s = w->s;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.unknown-operator",
                    "files of %s cannot hold %u node%s, and no opset has a decomposition", w->stage.use, n,
@@ -164,7 +164,7 @@ static aot_status_t tell_unknown(const writing_t *w, const aot_node_t *list, uin
   return AOT_E_UNIMPLEMENTED;
 }
 
-static aot_status_t decompose_unknown(writing_t *w, uint32_t *out_n) {
+static aot_status_t decompose_unknown(writer_t *w, uint32_t *out_n) {
   aoth_arena_t *arena = aoth_arena_create();
   aot_status_t status = arena ? AOT_OK : AOT_E_EXHAUSTED;
   for (uint32_t round = 0; status == AOT_OK; round++) {
@@ -187,14 +187,14 @@ static aot_status_t decompose_unknown(writing_t *w, uint32_t *out_n) {
 /* ---- writing ---- */
 
 static aot_status_t put_bytes(const aot_bytes_sink_t *sink, const void *data, uint64_t nbytes) {
-  writing_t *w = sink->head.self;
+  writer_t *w = sink->head.self;
   aoth_writer_write(w->file, data, (size_t)nbytes);
   w->nbytes += nbytes;
   return AOT_OK;
 }
 
 static aot_status_t do_write(void *arg) {
-  writing_t *w = arg;
+  writer_t *w = arg;
   const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = w}, .write = put_bytes};
   return w->ext.write(&w->ext, &w->s->ctx, w->s->now.prog, w->name, &sink);
 }
@@ -207,7 +207,7 @@ static aot_str_t stem(const char *path, aot_str_t suffix) {
   return name;
 }
 
-static aot_status_t write_with(writing_t *w, const char *path, aoth_exported_t *out) {
+static aot_status_t write_with(writer_t *w, const char *path, aoth_exported_t *out) {
   AOT_TRY(decompose_unknown(w, &out->n_decomposed));
   if (out->n_decomposed) AOT_TRY(aoth_verify(w->s->now.prog, aoth_prog_properties(w->s->now.prog).known));
   w->name = stem(path, w->ext.suffix);
@@ -240,7 +240,7 @@ static aot_status_t write_text(aoth_session_t *s, const char *path, aoth_exporte
 }
 
 aot_status_t aoth_export_write(aoth_session_t *s, const char *path, aoth_exported_t *out) {
-  writing_t w = {.s = s};
+  writer_t w = {.s = s};
   aoth_text_t known = {0};
   memset(out, 0, sizeof *out);
   if (!path || strcmp(path, "-") == 0) return write_text(s, NULL, out);

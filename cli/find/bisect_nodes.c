@@ -11,27 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct dividing {
+typedef struct partitioner {
   aoth_watch_t watch;
   const aoth_stage_t *backend;
   uint32_t *position; /* by node id: its place in the program; 0: not there before the backend */
   uint32_t n_ids, n;  /* n: nodes that it may take */
-} dividing_t;
+} partitioner_t;
 
 static int takes(void *self, const aoth_stage_t *stage, aot_node_t node) {
-  const dividing_t *d = self;
+  const partitioner_t *d = self;
   return strcmp(stage->name, d->backend->name) != 0 ||
          (node.id < d->n_ids && d->position[node.id] && d->position[node.id] <= d->n);
 }
 
 static aot_status_t as_divided(void *self, aoth_session_t *s) {
-  dividing_t *d = self;
+  partitioner_t *d = self;
   d->watch = (aoth_watch_t){.self = d, .takes = takes};
   s->config.watch = &d->watch;
   return AOT_OK;
 }
 
-static uint32_t number_nodes(aot_prog_t *p, dividing_t *d, aot_node_t *order) {
+static uint32_t number_nodes(aot_prog_t *p, partitioner_t *d, aot_node_t *order) {
   uint32_t n = 0;
   for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
     for (aot_node_t k = aoth_graph_first(p, (aot_graph_t){g}); k.id != AOT_NO_ID; k = aoth_graph_next(p, k)) {
@@ -41,7 +41,7 @@ static uint32_t number_nodes(aot_prog_t *p, dividing_t *d, aot_node_t *order) {
   return n;
 }
 
-static void halve(aoth_bisect_t *b, aoth_session_t *s, dividing_t *d, const aot_node_t *order, uint32_t n) {
+static void halve(aoth_bisect_t *b, aoth_session_t *s, partitioner_t *d, const aot_node_t *order, uint32_t n) {
   uint32_t good = 0, bad = n;
   char why[512];
   int unfit;
@@ -66,7 +66,7 @@ void aoth_bisect_nodes(aoth_bisect_t *b, aoth_session_t *s, const aoth_stage_t *
   const uint32_t n_ids = aoth_graph_n_nodes(p);
   aoth_stage_t pair[2] = {*backend}, assign;
   const char *all = "min-nodes=0";
-  dividing_t d = {.backend = &pair[0], .position = calloc(n_ids + (size_t)1, sizeof *d.position), .n_ids = n_ids};
+  partitioner_t d = {.backend = &pair[0], .position = calloc(n_ids + (size_t)1, sizeof *d.position), .n_ids = n_ids};
   aot_node_t *order = calloc(n_ids + (size_t)1, sizeof *order);
   const uint32_t n = d.position && order ? number_nodes(p, &d, order) : 0;
   if (n && aoth_stage_of_unit(s, b->oracle.backend, "backend/2", NULL, &pair[1]) == AOT_OK &&

@@ -48,20 +48,20 @@ static aot_status_t read_surroundings(const char *bundle, aoth_sink_t *sink, int
 
 /* ---- a call ---- */
 
-typedef struct calling {
+typedef struct call_state {
   aoth_step_t *step;
   const aoth_st_t *given;
   aoth_tensor_t *inputs;
   const aoth_tensor_t **tangents;
-} calling_t;
+} call_state_t;
 
-static const aoth_st_entry_t *numbered(const calling_t *c, const char *prefix, uint32_t k) {
+static const aoth_st_entry_t *numbered(const call_state_t *c, const char *prefix, uint32_t k) {
   char key[40];
   snprintf(key, sizeof key, "%s%u", prefix, k);
   return aoth_st_find(c->given, key);
 }
 
-static aot_status_t give(calling_t *c, aoth_sink_t *sink) {
+static aot_status_t give(call_state_t *c, aoth_sink_t *sink) {
   const aoth_st_entry_t *e = aoth_st_entries(c->given);
   for (uint32_t i = 0; i < aoth_st_count(c->given); i++) {
     const aot_status_t status = aoth_step_set(c->step, e[i].name, &e[i].tensor);
@@ -82,7 +82,7 @@ static aot_status_t give(calling_t *c, aoth_sink_t *sink) {
   return AOT_OK;
 }
 
-static aot_status_t call(calling_t *c, aoth_sink_t *sink) {
+static aot_status_t call(call_state_t *c, aoth_sink_t *sink) {
   const char *which = aoth_st_meta(c->given, "call"), *seed = aoth_st_meta(c->given, "seed");
   const char *offset = aoth_st_meta(c->given, "offset");
   const uint32_t n = aoth_step_n_inputs(c->step);
@@ -102,7 +102,7 @@ static aot_status_t run_call(aoth_cli_t *cli, const char *path, const aoth_pipel
   aothost_t *h = aoth_api_wrap(cli->session, p);
   aoth_st_t *given = NULL;
   aot_status_t status = h ? aothost_compile(h, 0) : AOT_E_EXHAUSTED;
-  calling_t c = {.step = status == AOT_OK ? aoth_api_step(h) : NULL};
+  call_state_t c = {.step = status == AOT_OK ? aoth_api_step(h) : NULL};
   if (status == AOT_OK) status = aoth_st_open(path, cli->sink, &given);
   if (status == AOT_OK) {
     c.given = given;

@@ -11,7 +11,7 @@
 
 enum { MAX_ASKED = 3, TOP = 16, TOP_MOST = 1000000 };
 
-typedef struct asking {
+typedef struct query {
   aoth_cli_t *cli;
   const aoth_memory_flags_t *flags;
   aoth_arena_t *arena;
@@ -23,7 +23,7 @@ typedef struct asking {
   double fraction; /* of a budget given as one; 0: none */
   uint64_t budget; /* bytes; 0: none yet */
   uint32_t top;
-} asking_t;
+} query_t;
 
 static int ends_with(const char *text, const char *tail) {
   const size_t n = strlen(text), k = strlen(tail);
@@ -46,7 +46,7 @@ int aoth_inspect_flags_fit(const aoth_cli_t *cli, const aoth_memory_flags_t *f) 
   return 0;
 }
 
-static aot_status_t read_top(asking_t *a) {
+static aot_status_t read_top(query_t *a) {
   char *end;
   a->top = TOP;
   if (!a->flags->top) return AOT_OK;
@@ -61,7 +61,7 @@ static aot_status_t read_top(asking_t *a) {
 }
 
 /* "64MiB": bytes. "0.5": of the peak with everything saved. */
-static aot_status_t read_budget(asking_t *a) {
+static aot_status_t read_budget(query_t *a) {
   const char *text = a->flags->budget;
   char *end;
   int64_t bytes;
@@ -80,7 +80,7 @@ static aot_status_t read_budget(asking_t *a) {
   return AOT_E_INVALID;
 }
 
-static aot_status_t check_plot(const asking_t *a) {
+static aot_status_t check_plot(const query_t *a) {
   const char *path = a->flags->plot;
   if (!path) return AOT_OK;
   if (ends_with(path, ".svg") || ends_with(path, ".html"))
@@ -92,12 +92,12 @@ static aot_status_t check_plot(const asking_t *a) {
 
 /* ---- the program ---- */
 
-static aot_status_t misfit(const asking_t *a, const char *flag, const char *why) {
+static aot_status_t misfit(const query_t *a, const char *flag, const char *why) {
   aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "inspect.flag", "%s: %s", flag, why);
   return AOT_E_INVALID;
 }
 
-static aot_status_t run_pipeline(asking_t *a) {
+static aot_status_t run_pipeline(query_t *a) {
   aoth_overrides_t overrides = {.model = a->flags->model};
   if (a->flags->uses.n) return misfit(a, "--use", "a pipeline has its stages; --set changes them");
   if (a->flags->import_id)
@@ -110,7 +110,7 @@ static aot_status_t run_pipeline(asking_t *a) {
                                   a->pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER | AOTH_STAGES_STITCH : 0);
 }
 
-static aot_status_t run_program(asking_t *a) {
+static aot_status_t run_program(query_t *a) {
   aoth_session_t *s = a->cli->session;
   if (a->flags->model) return misfit(a, "--model", "only a pipeline takes it");
   if (a->cli->common.sets.n)
@@ -123,20 +123,20 @@ static aot_status_t run_program(asking_t *a) {
 /* ---- who is asked ---- */
 
 /* The last stage of this kind. NULL: none. */
-static const aoth_stage_t *stage_of(const asking_t *a, const char *kind) {
+static const aoth_stage_t *stage_of(const query_t *a, const char *kind) {
   for (uint32_t i = a->n_stages; i-- > 0;)
     if (a->stages[i].unit && strcmp(a->stages[i].unit->kind, kind) == 0) return &a->stages[i];
   return NULL;
 }
 
-static aot_status_t nobody(const asking_t *a, const char *what, const char *hint) {
+static aot_status_t nobody(const query_t *a, const char *what, const char *hint) {
   aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.unit", "%s has no %s that could be asked",
                    a->cli->positional[0], what);
   aoth_sink_line(a->cli->sink, "hint: %s", hint);
   return AOT_E_INVALID;
 }
 
-static aot_status_t choose_asked(asking_t *a) {
+static aot_status_t choose_asked(query_t *a) {
   const aoth_stage_t *backend = stage_of(a, "backend/2"), *partition = stage_of(a, "partition/1");
   if (!backend && !a->flags->unit)
     return nobody(a, "backend",
@@ -151,7 +151,7 @@ static aot_status_t choose_asked(asking_t *a) {
   return aoth_stage_resolve(a->cli->session, named, "backend/2 partition/1", a->arena);
 }
 
-static aot_status_t ask(asking_t *a) {
+static aot_status_t ask(query_t *a) {
   const aoth_stage_t *backend = stage_of(a, "backend/2");
   for (uint32_t i = 0; i < a->n_asked; i++) {
     aot_memory_plan_t plan;
@@ -164,7 +164,7 @@ static aot_status_t ask(asking_t *a) {
 /* ---- the budget ---- */
 
 /* What the stages reported last under this name. 0: nothing. */
-static double reported(const asking_t *a, const char *name) {
+static double reported(const query_t *a, const char *name) {
   const aoth_record_t *r;
   double value = 0;
   const uint32_t n = aoth_session_records(a->cli->session, &r);
@@ -175,7 +175,7 @@ static double reported(const asking_t *a, const char *name) {
 }
 
 /* A stage that keeps a budget reports it; a fraction is of the peak that it reports for saving everything. */
-static aot_status_t resolve_budget(asking_t *a) {
+static aot_status_t resolve_budget(query_t *a) {
   if (!a->flags->budget) a->budget = (uint64_t)reported(a, "budget-bytes");
   if (!a->fraction) return AOT_OK;
   const double all = reported(a, "all-saved-peak-bytes");
@@ -194,7 +194,7 @@ static aot_status_t resolve_budget(asking_t *a) {
 
 /* ---- telling ---- */
 
-static aot_status_t write_plot(const asking_t *a, const aoth_memory_report_t *r) {
+static aot_status_t write_plot(const query_t *a, const aoth_memory_report_t *r) {
   aoth_text_t text = {0};
   aot_status_t status = ends_with(a->flags->plot, ".svg") ? aoth_memory_svg(r, &text) : aoth_memory_html(r, &text);
   if (status == AOT_OK) status = aoth_page_write(&text, a->flags->plot, a->cli->sink);
@@ -202,7 +202,7 @@ static aot_status_t write_plot(const asking_t *a, const aoth_memory_report_t *r)
   return status;
 }
 
-static aot_status_t tell(asking_t *a) {
+static aot_status_t tell(query_t *a) {
   const aoth_memory_report_t r = {
       .file = a->cli->positional[0], .views = a->views, .n_views = a->n_asked, .budget = a->budget, .top = a->top};
   const char *json_path = a->cli->common.json_path;
@@ -221,7 +221,7 @@ static aot_status_t tell(asking_t *a) {
   return status;
 }
 
-static aot_status_t inspect(asking_t *a) {
+static aot_status_t inspect(query_t *a) {
   const char *file = a->cli->positional[0];
   AOT_TRY(read_top(a));
   AOT_TRY(read_budget(a));
@@ -234,7 +234,7 @@ static aot_status_t inspect(asking_t *a) {
 }
 
 int aoth_inspect_memory(aoth_cli_t *cli, const aoth_memory_flags_t *flags) {
-  asking_t a = {.cli = cli, .flags = flags, .arena = aoth_arena_create()};
+  query_t a = {.cli = cli, .flags = flags, .arena = aoth_arena_create()};
   const aot_status_t status = a.arena ? inspect(&a) : AOT_E_EXHAUSTED;
   const int exceeded = status == AOT_OK && flags->budget && a.views[0].plan.peak_nbytes > a.budget;
   aoth_pipeline_destroy(a.pipeline);

@@ -16,7 +16,7 @@
 #include <cli/ops/op_case_mutate.h>
 #include <cli/ops/op_case_shares.h>
 #include <cli/ops/op_case_text.h>
-#include <cli/verify/nearness.h>
+#include <cli/verify/tolerance.h>
 
 #define MAX_TANGENTS 64u
 
@@ -124,7 +124,7 @@ const char *aoth_op_cases_op(const aoth_op_cases_t *c, uint32_t i) {
 
 /* ---- one direction of one case ---- */
 
-typedef struct running {
+typedef struct run_state {
   const aoth_op_cases_t *cases;
   json_t *one;
   aoth_session_t *s;
@@ -138,21 +138,21 @@ typedef struct running {
   void *copies[AOTH_CASE_TENSORS];
   FILE *told;
   int is_large;
-} running_t;
+} run_state_t;
 
 static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
                          uint64_t *known) {
   return aoth_session_run_exe(self, what, symbols, open, known);
 }
 
-static int failed(running_t *r, int verdict, const char *why) {
+static int failed(run_state_t *r, int verdict, const char *why) {
   r->part->verdict = verdict;
   snprintf(r->part->why, sizeof r->part->why, "%s", why);
   return 0;
 }
 
 /* What was said first; colours do not occur in a sink that collects. The line below it is a reason the backend gave. */
-static int failed_as_told(running_t *r, int verdict) {
+static int failed_as_told(run_state_t *r, int verdict) {
   const char *text = aoth_sink_text(r->s->config.sink), *at = text ? strstr(text, "error: ") : NULL;
   const char *begin = at ? at + strlen("error: ") : text && *text ? text : "failed without a word";
   const size_t n = strcspn(begin, "\n"), more = begin[n] == '\n' ? strcspn(begin + n + 1, "\n") : 0;
@@ -162,7 +162,7 @@ static int failed_as_told(running_t *r, int verdict) {
   return 0;
 }
 
-static aot_status_t parse(running_t *r) {
+static aot_status_t parse(run_state_t *r) {
   aoth_session_t *s = r->s;
   aoth_session_exe_drop(s);
   if (s->now.prog) aoth_prog_destroy(s->now.prog);
@@ -179,7 +179,7 @@ static aot_status_t parse(running_t *r) {
   return aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog).known);
 }
 
-static int stage(running_t *r, const aoth_stage_t *stage_of, int verdict) {
+static int stage(run_state_t *r, const aoth_stage_t *stage_of, int verdict) {
   if (aoth_session_run_stage(r->s, stage_of) == AOT_OK) return 1;
   return failed_as_told(r, verdict);
 }
@@ -194,7 +194,7 @@ void aoth_case_ways_add(aoth_case_ways_t *w, const char *name, double count) {
 }
 
 /* Of the stage that ran last. */
-static void note_ways(running_t *r) {
+static void note_ways(run_state_t *r) {
   const aoth_record_t *rows;
   const uint32_t n = aoth_session_records(r->s, &rows);
   for (uint32_t k = 0; n && r->ways && k < rows[n - 1].n_numbers; k++) {
@@ -204,7 +204,7 @@ static void note_ways(running_t *r) {
   }
 }
 
-static int check_shares(running_t *r, aot_op_t op) {
+static int check_shares(run_state_t *r, aot_op_t op) {
   json_t *recorded = json_object_get(r->one, "shares");
   const char *id = json_string_value(json_object_get(r->one, "id")),
              *name = json_string_value(json_object_get(r->one, "op"));
@@ -227,7 +227,7 @@ static int is_large(aot_prog_t *p) {
 }
 
 /* From the case to a step that can be run. 0: told in part. */
-static int build(running_t *r, int with_grad) {
+static int build(run_state_t *r, int with_grad) {
   const aoth_case_stages_t *stages = r->stages;
   const aot_op_t op = aoth_ops_find(r->s->ops, aot_str(json_string_value(json_object_get(r->one, "op"))));
   if (op.id == AOT_NO_ID) return failed(r, AOTH_CASE_UNKNOWN, "no opset has the operator");
@@ -300,7 +300,7 @@ static int picks_values(const aoth_tensor_t *places, const aoth_tensor_t *x, int
 }
 
 /* Does `got` keep to what the exception asks? */
-static int keeps_to(running_t *r, const aoth_case_exception_t *x, const aoth_tensor_t *got) {
+static int keeps_to(run_state_t *r, const aoth_case_exception_t *x, const aoth_tensor_t *got) {
   json_t *args = json_object_get(r->one, "args"), *dim_of = json_array_get(args, x->dim_argument);
   aoth_tensor_t from, values;
   char key[32];
@@ -315,7 +315,7 @@ static int keeps_to(running_t *r, const aoth_case_exception_t *x, const aoth_ten
 }
 
 /* A difference that is listed, with what it must still keep to. */
-static int is_listed(running_t *r, const char *result, const aoth_tensor_t *got) {
+static int is_listed(run_state_t *r, const char *result, const aoth_tensor_t *got) {
   const aoth_case_exception_t *x =
       aoth_case_exception(&r->cases->exceptions, json_string_value(json_object_get(r->one, "id")),
                           json_string_value(json_object_get(r->one, "op")), result);
@@ -327,7 +327,7 @@ static int is_listed(running_t *r, const char *result, const aoth_tensor_t *got)
 
 /* ---- results ---- */
 
-static int failed_type(running_t *r, const char *what, const aoth_tensor_t *got, const aoth_tensor_t *wanted) {
+static int failed_type(run_state_t *r, const char *what, const aoth_tensor_t *got, const aoth_tensor_t *wanted) {
   char why[300];
   aoth_text_t a = {0}, b = {0};
   aoth_tensor_print_shape(got, &a);
@@ -340,7 +340,7 @@ static int failed_type(running_t *r, const char *what, const aoth_tensor_t *got,
 
 /* |a - b| <= tol * (|b| + the largest |b| / 10) + 1e-7: sums that cancel are as exact as their terms allow. tol is the
  * case's `tolerance`, or the dtype's. */
-static int compare_recorded(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
+static int compare_recorded(run_state_t *r, const char *what, const char *result, const aoth_tensor_t *got,
                             const aoth_tensor_t *wanted, int is_gradient) {
   const json_t *of_case = json_object_get(r->one, "tolerance");
   const double tol = json_is_number(of_case) ? json_number_value(of_case)
@@ -358,7 +358,7 @@ static int compare_recorded(running_t *r, const char *what, const char *result, 
 }
 
 /* Against the truth, as far as PyTorch is from it. */
-static int compare_exact(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
+static int compare_exact(run_state_t *r, const char *what, const char *result, const aoth_tensor_t *got,
                          const aoth_tensor_t *wanted, json_t *truth) {
   aoth_tensor_t exact;
   char why[300];
@@ -378,14 +378,14 @@ static int compare_exact(running_t *r, const char *what, const char *result, con
 }
 
 /* `result` is output.K or grad.PATH; exact: of a half, the reference to what float64 says; NULL or null: none. */
-static int compare(running_t *r, const char *what, const char *result, const aoth_tensor_t *got,
+static int compare(run_state_t *r, const char *what, const char *result, const aoth_tensor_t *got,
                    const aoth_tensor_t *wanted, json_t *exact, int is_gradient) {
   if (got->dtype != wanted->dtype || !aoth_tensor_same_sizes(got, wanted)) return failed_type(r, what, got, wanted);
   if (json_is_object(exact)) return compare_exact(r, what, result, got, wanted, exact);
   return compare_recorded(r, what, result, got, wanted, is_gradient);
 }
 
-static int compare_output(running_t *r, uint32_t k, json_t *recorded) {
+static int compare_output(run_state_t *r, uint32_t k, json_t *recorded) {
   aoth_tensor_t got = {0}, wanted;
   char key[32], what[32];
   union {
@@ -412,7 +412,7 @@ static int compare_output(running_t *r, uint32_t k, json_t *recorded) {
   return compare(r, what, key, &got, &wanted, json_array_get(json_object_get(r->one, "exact"), k), 0);
 }
 
-static void run_forward(running_t *r) {
+static void run_forward(run_state_t *r) {
   json_t *outputs = json_object_get(r->one, "outputs");
   if (!build(r, 0)) return;
   for (size_t k = 0; k < json_array_size(outputs); k++)
@@ -427,7 +427,7 @@ static int is_zero(const aoth_tensor_t *t) {
 }
 
 /* Null stands for a gradient that PyTorch does not have: none, or zeros. */
-static int compare_gradient(running_t *r, const char *path, json_t *recorded) {
+static int compare_gradient(run_state_t *r, const char *path, json_t *recorded) {
   aoth_tensor_t got, wanted;
   char key[32], what[64];
   uint32_t k = 0;
@@ -445,7 +445,7 @@ static int compare_gradient(running_t *r, const char *path, json_t *recorded) {
   return compare(r, what, key, &got, &wanted, json_object_get(json_object_get(r->one, "exact_grads"), path), 1);
 }
 
-static int run_backward(running_t *r) {
+static int run_backward(run_state_t *r) {
   aoth_tensor_t tensors[MAX_TANGENTS];
   const aoth_tensor_t *tangents[MAX_TANGENTS] = {0};
   const uint32_t n = aoth_step_n_outputs(r->step);
@@ -464,7 +464,7 @@ static int run_backward(running_t *r) {
   return failed_as_told(r, AOTH_CASE_RUN);
 }
 
-static void run_gradients(running_t *r) {
+static void run_gradients(run_state_t *r) {
   const char *path;
   json_t *value;
   if (!build(r, 1) || !run_backward(r)) return;
@@ -473,7 +473,7 @@ static void run_gradients(running_t *r) {
 
 /* ---- one case ---- */
 
-static void run_part(running_t *r, aoth_case_part_t *part, void (*run)(running_t *r)) {
+static void run_part(run_state_t *r, aoth_case_part_t *part, void (*run)(run_state_t *r)) {
   aoth_session_t *s = r->s;
   aoth_sink_t *before = s->config.sink, *own = aoth_sink_create(NULL);
   r->part = part;
@@ -493,7 +493,7 @@ static void run_part(running_t *r, aoth_case_part_t *part, void (*run)(running_t
 
 void aoth_op_cases_run(const aoth_op_cases_t *c, uint32_t i, aoth_session_t *s, const aoth_case_stages_t *stages,
                        aoth_case_result_t *out) {
-  running_t r = {.cases = c, .one = json_array_get(c->cases, i), .s = s, .stages = stages};
+  run_state_t r = {.cases = c, .one = json_array_get(c->cases, i), .s = s, .stages = stages};
   memset(out, 0, sizeof *out);
   r.ways = &out->ways;
   out->id = json_string_value(json_object_get(r.one, "id"));
@@ -507,14 +507,14 @@ void aoth_op_cases_run(const aoth_op_cases_t *c, uint32_t i, aoth_session_t *s, 
 
 /* ---- with changed arguments ---- */
 
-static void run_mutant(running_t *r) {
+static void run_mutant(run_state_t *r) {
   const aoth_tensor_t *tangents[MAX_TANGENTS] = {0};
   const int with_grad = json_object_size(json_object_get(r->one, "grads")) > 0 && aoth_random_below(r->random, 2);
   if (!build(r, with_grad) || !with_grad || aoth_step_n_outputs(r->step) > MAX_TANGENTS) return;
   if (aoth_step_backward(r->step, tangents, aoth_step_n_outputs(r->step)) != AOT_OK) failed_as_told(r, AOTH_CASE_RUN);
 }
 
-static int end_of(const running_t *r, const aoth_case_part_t *part) {
+static int end_of(const run_state_t *r, const aoth_case_part_t *part) {
   if (r->is_large) return AOTH_MUTANT_LARGE;
   if (part->verdict == AOTH_CASE_PASSED) return AOTH_MUTANT_RAN;
   return strstr(part->why, "misbehaving plugin") || strstr(part->why, "failed without a word") ? AOTH_MUTANT_BAD
@@ -526,7 +526,7 @@ void aoth_op_cases_run_mutant(const aoth_op_cases_t *c, uint32_t i, uint64_t see
   aoth_random_t random;
   aoth_case_part_t part = {.verdict = AOTH_CASE_PASSED};
   aoth_random_seed(&random, seed * UINT64_C(0x9e3779b97f4a7c15) + ((uint64_t)i << 32) + number);
-  running_t r = {.cases = c, .s = s, .stages = stages, .random = &random, .told = program};
+  run_state_t r = {.cases = c, .s = s, .stages = stages, .random = &random, .told = program};
   r.one = aoth_case_mutate(json_array_get(c->cases, i), c->data, number, &random);
   *out = (aoth_mutant_t){.end = AOTH_MUTANT_BAD, .why = "no memory"};
   if (!r.one) return;

@@ -26,7 +26,7 @@
 #define AOTH_CASE_DIFFERS 10      /* numbers outside tolerance */
 /* a result shares memory with another argument than recorded, by what the opset says */
 #define AOTH_CASE_SHARES 11
-#define AOTH_CASE_FURTHER 12 /* further from what float64 says than the recorded result (nearness.h) */
+#define AOTH_CASE_FURTHER 12 /* further from what float64 says than the recorded result (tolerance.h) */
 #define AOTH_N_CASE_VERDICTS 13
 const char *aoth_case_verdict(int verdict); /* "passed", "refused by the backend", .. */
 

@@ -58,26 +58,26 @@ static aot_status_t resolve_list(aoth_session_t *s, const char *ids, aoth_stage_
 
 /* ---- running ---- */
 
-typedef struct sorting {
+typedef struct sort_key {
   const char *op;
   uint32_t i;
-} sorting_t;
+} sort_key_t;
 
 static int compare_cases(const void *a, const void *b) {
-  const sorting_t *x = a, *y = b;
+  const sort_key_t *x = a, *y = b;
   const int op = strcmp(x->op, y->op);
   return op ? op : (x->i > y->i) - (x->i < y->i);
 }
 
 static aot_status_t choose_cases(report_t *r) {
   const uint32_t n = aoth_op_cases_count(r->cases);
-  sorting_t *chosen = calloc(n + 1u, sizeof *chosen);
+  sort_key_t *chosen = calloc(n + 1u, sizeof *chosen);
   r->order = calloc(n + 1u, sizeof *r->order);
   r->rows = calloc(n + 1u, sizeof *r->rows);
   if (chosen && r->order && r->rows) {
     for (uint32_t i = 0; i < n; i++) {
       const char *op = aoth_op_cases_op(r->cases, i);
-      if (aoth_ops_chosen(&r->line->cli, op)) chosen[r->n_cases++] = (sorting_t){op, i};
+      if (aoth_ops_chosen(&r->line->cli, op)) chosen[r->n_cases++] = (sort_key_t){op, i};
     }
     qsort(chosen, r->n_cases, sizeof *chosen, compare_cases);
   }

@@ -18,11 +18,11 @@ static int compare_names(const void *a, const void *b) {
   return order ? order : (x.size > y.size) - (x.size < y.size);
 }
 
-typedef struct asking {
+typedef struct query {
   const aoth_instance_t *instance;
   aoth_arena_t *arena;
   aoth_coverage_t *out;
-} asking_t;
+} query_t;
 
 static int copy_name(aoth_arena_t *arena, aot_str_t name, aot_str_t *out) {
   const char *text = aoth_arena_text(arena, name.data ? name.data : "", (size_t)name.size);
@@ -30,13 +30,13 @@ static int copy_name(aoth_arena_t *arena, aot_str_t name, aot_str_t *out) {
   return text != NULL;
 }
 
-static aot_status_t room_for_names(asking_t *a, uint64_t n) {
+static aot_status_t room_for_names(query_t *a, uint64_t n) {
   a->out->n_ops = n < MAX_NAMES ? (uint32_t)n : MAX_NAMES;
   a->out->ops = aoth_arena_alloc(a->arena, sizeof(void *), ((size_t)a->out->n_ops + 1u) * sizeof *a->out->ops);
   return a->out->ops ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
-static aot_status_t ask_covered(asking_t *a) {
+static aot_status_t ask_covered(query_t *a) {
   const aot_opset_t *opset = strcmp(a->instance->unit->kind, "opset/1") == 0 ? &a->instance->table.opset : NULL;
   aot_ext_coverage_t said;
   const aot_status_t status = aoth_instance_extension(a->instance, AOT_EXT_COVERAGE, &said, sizeof said);
@@ -51,7 +51,7 @@ static aot_status_t ask_covered(asking_t *a) {
   return AOT_OK;
 }
 
-static aot_status_t ask_left_out(asking_t *a) {
+static aot_status_t ask_left_out(query_t *a) {
   aot_ext_uncovered_t said;
   const aot_status_t status = aoth_instance_extension(a->instance, AOT_EXT_UNCOVERED, &said, sizeof said);
   if (status == AOT_E_NOT_FOUND) return AOT_OK;
@@ -69,7 +69,7 @@ static aot_status_t ask_left_out(asking_t *a) {
 }
 
 static aot_status_t do_ask(void *arg) {
-  asking_t *a = arg;
+  query_t *a = arg;
   AOT_TRY(ask_covered(a));
   return ask_left_out(a);
 }
@@ -87,7 +87,7 @@ aot_status_t aoth_unit_coverage(aoth_session_t *s, const aoth_unit_t *unit, aoth
   if (aoth_unit_needs_options(unit)) return AOT_OK;
   AOT_TRY(aoth_stage_of_unit(s, unit->id, unit->kind, NULL, &stage));
   AOT_TRY(aoth_instance_create(s, &stage, &instance));
-  asking_t a = {&instance, s->arena, out};
+  query_t a = {&instance, s->arena, out};
   if (aoth_call(s, &stage, "coverage", do_ask, &a) != AOT_OK) return aoth_session_fail(s, &stage);
   aoth_instance_destroy(s, &stage, &instance);
   return AOT_OK;

@@ -36,10 +36,10 @@ static json_t *with_schema(const aoth_unit_t *u) {
                    "additionalProperties", 0);
 }
 
-typedef struct merging {
+typedef struct merge_state {
   json_t *stage_ids, *stage_rules, *import_ids, *import_rules, *opset_ids, *optimizer_ids, *optimizer_rules,
       *device_ids, *device_rules, *ranks_ids, *ranks_rules;
-} merging_t;
+} merge_state_t;
 
 static json_t *rule(const char *key, const char *id, const char *with, json_t *schema) {
   return json_pack("{s:{s:{s:{s:s}}, s:[s]}, s:{s:{s:o}}}", "if", "properties", key, "const", id, "required", key,
@@ -54,7 +54,7 @@ static json_t *ids_schema(json_t *ids, const char *about) {
 
 static json_t *named(const aoth_unit_t *u) { return json_pack("{s:s, s:s}", "const", u->id, "description", u->help); }
 
-static void add_unit(merging_t *m, const aoth_unit_t *u) {
+static void add_unit(merge_state_t *m, const aoth_unit_t *u) {
   if (strcmp(u->kind, "import/1") == 0) {
     json_array_append_new(m->import_ids, named(u));
     json_array_append_new(m->import_rules, rule("import", u->id, "with", with_schema(u)));
@@ -77,7 +77,7 @@ static void add_unit(merging_t *m, const aoth_unit_t *u) {
 }
 
 /* UNIT, or {unit: UNIT, sha256: ..}. */
-static json_t *use_schema(merging_t *m) {
+static json_t *use_schema(merge_state_t *m) {
   json_t *pinned = json_pack("{s:s, s:{s:o, s:o}, s:[s, s], s:b}", "type", "object", "properties", "unit",
                              typed("string", "a unit"), "sha256", typed("string", "that its plugin's file must have"),
                              "required", "unit", "sha256", "additionalProperties", 0);
@@ -86,7 +86,7 @@ static json_t *use_schema(merging_t *m) {
 }
 
 /* device: what a backend's stage may say there. */
-static json_t *stages_schema(merging_t *m, json_t *device) {
+static json_t *stages_schema(merge_state_t *m, json_t *device) {
   json_t *use = use_schema(m);
   json_t *isolate = json_pack("{s:[s, s], s:s}", "enum", "none", "worker", "description",
                               "worker: the stage runs in a process of its own");
@@ -120,7 +120,7 @@ static json_t *data_schema(void) {
   return json_pack("{s:[o, o, o]}", "anyOf", text, file, token_map);
 }
 
-static json_t *train_schema(merging_t *m) {
+static json_t *train_schema(merge_state_t *m) {
   json_t *schedules = json_array();
   for (int i = 0; i < 3; i++) json_array_append_new(schedules, json_string(aoth_schedules[i]));
   json_t *p = json_object();
@@ -178,7 +178,7 @@ static json_t *default_units_schema(void) {
                    "properties", units, "additionalProperties", 0);
 }
 
-static json_t *make_schema(merging_t *m) {
+static json_t *make_schema(merge_state_t *m) {
   json_t *ir = json_pack("{s:s, s:s}", "const", "ir", "description", "a program in text");
   json_array_append_new(m->import_ids, ir);
   json_t *vars = json_pack("{s:s, s:{s:[s, s, s]}, s:s}", "type", "object", "additionalProperties", "type", "string",
@@ -224,8 +224,8 @@ static int schema(aoth_cli_t *cli) {
   aoth_session_t *s = aoth_cli_session(cli);
   if (!s) return AOTH_EXIT_INPUT;
   aoth_registry_t *r = aoth_session_registry(s);
-  merging_t m = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(),
-                 json_array(), json_array(), json_array(), json_array(), json_array()};
+  merge_state_t m = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(),
+                     json_array(), json_array(), json_array(), json_array(), json_array()};
   for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(r, i);
     if (p->n_units == 0) continue;

@@ -125,11 +125,11 @@ static const char *name_of_template(const aoth_map_t *list, aoth_arena_t *arena)
 
 /* ---- copying ---- */
 
-typedef struct renaming {
+typedef struct rename_state {
   const char *from[2], *to[2]; /* the name, and the name as a word of C */
-} renaming_t;
+} rename_state_t;
 
-static void rename_all(const renaming_t *r, const aoth_map_t *file, aoth_text_t *out) {
+static void rename_all(const rename_state_t *r, const aoth_map_t *file, aoth_text_t *out) {
   const char *at = file->data, *end = at + file->nbytes;
   while (at < end) {
     int k = 0;
@@ -144,7 +144,7 @@ static void rename_all(const renaming_t *r, const aoth_map_t *file, aoth_text_t 
   }
 }
 
-static aot_status_t copy_file(const char *from, const char *to, const renaming_t *r, aoth_sink_t *sink) {
+static aot_status_t copy_file(const char *from, const char *to, const rename_state_t *r, aoth_sink_t *sink) {
   aoth_map_t map;
   aoth_text_t text = {0};
   AOT_TRY(aoth_file_map(from, sink, &map));
@@ -157,7 +157,7 @@ static aot_status_t copy_file(const char *from, const char *to, const renaming_t
   return status;
 }
 
-static aot_status_t copy_files(const char *source, const char *folder, const renaming_t *r, aoth_arena_t *arena,
+static aot_status_t copy_files(const char *source, const char *folder, const rename_state_t *r, aoth_arena_t *arena,
                                aoth_sink_t *sink, const char **out_files) {
   const char *names[MOST_FILES];
   const uint32_t n = list_folder(source, arena, names, MOST_FILES);
@@ -217,7 +217,7 @@ aot_status_t aoth_template_copy(const aoth_templates_t *t, const char *kind, con
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "new.template", "%s/CMakeLists.txt adds no plugin", source);
     return AOT_E_INVALID;
   }
-  const renaming_t r = {{own, as_word(own, arena)}, {name, as_word(name, arena)}};
+  const rename_state_t r = {{own, as_word(own, arena)}, {name, as_word(name, arena)}};
   if (!r.from[1] || !r.to[1]) return no_memory(sink);
   if (mkdir(folder, 0777) != 0) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "new.folder",

@@ -31,7 +31,7 @@ static aot_status_t compare(aoth_stage_checks_t *c, aoth_session_t *s, const aot
   note(c, stage->name, d.n_keys, NULL);
   if (!d.n_differ) return AOT_OK;
   aoth_difference_print(&d, "was", text, sizeof text);
-  aoth_misbehaved(s, stage, "changed what the program computes: %s", text);
+  aoth_contract_violation(s, stage, "changed what the program computes: %s", text);
   aoth_sink_line(s->config.sink, "hint: %u of %u results differ on %s; `aothost bisect` finds the edit", d.n_differ,
                  d.n_keys, c->oracle.backend);
   return s->status = AOT_E_CONTRACT;

@@ -133,13 +133,13 @@ static int clear(cache_t *c) {
 
 /* ---- explain ---- */
 
-typedef struct differing {
+typedef struct difference {
   FILE *out;
   json_t *list;
-} differing_t;
+} difference_t;
 
 static void put_difference(void *self, const char *what, const char *then, const char *now) {
-  differing_t *d = self;
+  difference_t *d = self;
   if (d->out) fprintf(d->out, "  %s: %s then, %s now\n", what, then ? then : "not there", now ? now : "not there");
   json_array_append_new(d->list, json_pack("{s:s, s:s?, s:s?}", "what", what, "then", then, "now", now));
 }
@@ -161,7 +161,7 @@ static uint32_t nearest(const cache_t *c, const aoth_cache_key_t *key) {
 
 static int tell_difference(cache_t *c, const aoth_cache_key_t *key) {
   const uint32_t i = key->bypass ? AOT_NO_INDEX : nearest(c, key);
-  differing_t d = {c->out, json_array()};
+  difference_t d = {c->out, json_array()};
   const char *word = key->bypass ? "bypass" : "miss", *wrong = NULL;
   json_t *about = i == AOT_NO_INDEX ? NULL : read_about(c->files[i].path, &wrong);
   if (about && aoth_cache_differences(about, key, NULL, NULL) == 0) word = "hit";

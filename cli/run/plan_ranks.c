@@ -13,13 +13,13 @@
 #define MAX_OWN_SETS 4 /* of one plan */
 #define MAX_MODES 16
 
-typedef struct planning {
+typedef struct planner {
   aoth_cli_t *cli;
   const char *pipeline;
   aoth_arena_t *arena;
   const char *sets[MAX_SETS + MAX_OWN_SETS];
   uint32_t n_sets; /* of all numbers of ranks alike */
-} planning_t;
+} planner_t;
 
 typedef struct plan_mode {
   const char *name; /* "hybrid"; NULL: the pipeline's */
@@ -29,7 +29,7 @@ typedef struct plan_mode {
 
 /* ---- the machine ---- */
 
-static int add_set(planning_t *p, const char *key, const aoth_yaml_t *value) {
+static int add_set(planner_t *p, const char *key, const aoth_yaml_t *value) {
   aoth_text_t text = {0};
   aoth_text_f(&text, "%s=", key);
   if (value->quoted) aoth_yaml_print_text(&text, value->text);
@@ -41,7 +41,7 @@ static int add_set(planning_t *p, const char *key, const aoth_yaml_t *value) {
 }
 
 /* `name` and `memory` are said of it; whatever else is a setting of the stage. */
-static aot_status_t take_machine(planning_t *p, const aoth_yaml_t *map, aoth_rank_plans_t *out) {
+static aot_status_t take_machine(planner_t *p, const aoth_yaml_t *map, aoth_rank_plans_t *out) {
   for (uint32_t i = 0; i < map->n; i++) {
     const aoth_yaml_t *key = map->pairs[i].key, *value = map->pairs[i].value;
     char name[128];
@@ -66,7 +66,7 @@ static aot_status_t take_machine(planning_t *p, const aoth_yaml_t *map, aoth_ran
   return AOT_OK;
 }
 
-static aot_status_t read_machine(planning_t *p, const char *path, aoth_rank_plans_t *out) {
+static aot_status_t read_machine(planner_t *p, const char *path, aoth_rank_plans_t *out) {
   aoth_map_t file;
   aoth_yaml_t *map = NULL;
   AOT_TRY(aoth_file_map(path, p->cli->sink, &file));
@@ -108,7 +108,7 @@ static void take_collectives(const aoth_number_t *number, aoth_rank_plan_t *out)
   }
 }
 
-static aot_status_t take_report(const planning_t *p, aoth_rank_plan_t *out) {
+static aot_status_t take_report(const planner_t *p, aoth_rank_plan_t *out) {
   double gathered = 0, gradients = 0, active = 0, arena = 0;
   const struct {
     const char *name;
@@ -145,7 +145,7 @@ static aot_status_t take_report(const planning_t *p, aoth_rank_plan_t *out) {
   return AOT_E_INVALID;
 }
 
-static aot_status_t plan_one(planning_t *p, const plan_mode_t *mode, uint32_t n_ranks, aoth_rank_plan_t *out) {
+static aot_status_t plan_one(planner_t *p, const plan_mode_t *mode, uint32_t n_ranks, aoth_rank_plan_t *out) {
   char own[MAX_OWN_SETS][64];
   uint32_t n_own = 0;
   aoth_pipeline_t *pipeline = NULL;
@@ -172,7 +172,7 @@ static aot_status_t plan_one(planning_t *p, const plan_mode_t *mode, uint32_t n_
 /* ---- modes ---- */
 
 /* One row without a name where none are said. */
-static aot_status_t read_modes(const planning_t *p, const char *text, plan_mode_t *out, uint32_t *out_n) {
+static aot_status_t read_modes(const planner_t *p, const char *text, plan_mode_t *out, uint32_t *out_n) {
   *out_n = 0;
   if (!text) out[(*out_n)++] = (plan_mode_t){.name = NULL};
   while (text && *out_n < MAX_MODES) {
@@ -199,7 +199,7 @@ static aot_status_t read_modes(const planning_t *p, const char *text, plan_mode_
 
 aot_status_t aoth_plan_ranks(aoth_cli_t *cli, const char *pipeline, const char *modes, const char *machine,
                              const uint32_t *counts, uint32_t n, aoth_arena_t *arena, aoth_rank_plans_t *out) {
-  planning_t p = {.cli = cli, .pipeline = pipeline, .arena = arena, .sets = {"run.ranks=none"}, .n_sets = 1};
+  planner_t p = {.cli = cli, .pipeline = pipeline, .arena = arena, .sets = {"run.ranks=none"}, .n_sets = 1};
   plan_mode_t mode[MAX_MODES];
   uint32_t n_modes;
   *out = (aoth_rank_plans_t){.rows = calloc((size_t)n * MAX_MODES + 1, sizeof *out->rows)};

@@ -10,7 +10,7 @@
 #include <step/api.h>
 #include <cli/verify/backend_shares.h>
 #include <cli/verify/expect.h>
-#include <cli/verify/nearness.h>
+#include <cli/verify/tolerance.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

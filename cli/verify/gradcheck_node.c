@@ -28,7 +28,7 @@ typedef struct verdict {
   double derivative, difference; /* along the direction: of the product, and by central differences */
 } verdict_t;
 
-typedef struct checking {
+typedef struct checker {
   aoth_gradcheck_t *g;
   aot_node_t node;
   aoth_gradcheck_case_t c;
@@ -38,7 +38,7 @@ typedef struct checking {
   uint32_t n_outputs;
   aoth_random_t random;
   double magnitude; /* sum of |result * cotangent|: the rounding error of L is relative to it */
-} checking_t;
+} checker_t;
 
 static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
                          uint64_t *known) {
@@ -47,12 +47,12 @@ static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols
 
 /* ---- the function ---- */
 
-static aot_status_t forward(checking_t *k) {
+static aot_status_t forward(checker_t *k) {
   aoth_step_seed(k->step, (int64_t)k->g->seed, 0); /* equal draws at every point */
   return aoth_step_forward(k->step, k->inputs, k->c.n_operands);
 }
 
-static aot_status_t evaluate(checking_t *k, double *out) {
+static aot_status_t evaluate(checker_t *k, double *out) {
   AOT_TRY(forward(k));
   *out = k->magnitude = 0;
   for (uint32_t o = 0; o < k->n_outputs; o++) {
@@ -73,7 +73,7 @@ static aot_status_t evaluate(checking_t *k, double *out) {
 }
 
 /* Normal cotangents for the results that take one; *out_n of them. After a forward. */
-static aot_status_t make_tangents(checking_t *k, uint32_t *out_n) {
+static aot_status_t make_tangents(checker_t *k, uint32_t *out_n) {
   *out_n = 0;
   for (uint32_t o = 0; o < k->n_outputs; o++) {
     char key[32];
@@ -92,7 +92,7 @@ static aot_status_t make_tangents(checking_t *k, uint32_t *out_n) {
   return AOT_OK;
 }
 
-static aot_status_t read_gradients(checking_t *k) {
+static aot_status_t read_gradients(checker_t *k) {
   for (uint32_t i = 0; i < k->c.n_operands; i++) {
     aoth_gradcheck_operand_t *o = &k->c.operands[i];
     char key[32];
@@ -133,7 +133,7 @@ static double least_size(const aoth_gradcheck_operand_t *o) {
 static double size_of(double x, double least) { return isfinite(x) ? fmax(fabs(x), least) : 0; }
 
 /* Is |derivative - difference| rounding error, or within the tolerance? */
-static verdict_t judge(checking_t *k, aoth_gradcheck_operand_t *o, double at) {
+static verdict_t judge(checker_t *k, aoth_gradcheck_operand_t *o, double at) {
   const int64_t n = aoth_tensor_numel(&o->tensor);
   verdict_t best = {.end = UNCLEAR, .deviation = INFINITY};
   double norm = 0, last = NAN;
@@ -169,7 +169,7 @@ static verdict_t judge(checking_t *k, aoth_gradcheck_operand_t *o, double at) {
 }
 
 /* Gradients at the point that the operands hold, each checked. *out_is_finite 0: the results are not. */
-static aot_status_t check_point(checking_t *k, const aoth_tensor_t *const *tangents, verdict_t *out,
+static aot_status_t check_point(checker_t *k, const aoth_tensor_t *const *tangents, verdict_t *out,
                                 int *out_is_finite) {
   double at;
   AOT_TRY(evaluate(k, &at));
@@ -183,7 +183,7 @@ static aot_status_t check_point(checking_t *k, const aoth_tensor_t *const *tange
 }
 
 /* A point next to the given one: away from zeros and ties. What is nowhere negative stays so. */
-static void step_aside(checking_t *k) {
+static void step_aside(checker_t *k) {
   for (uint32_t i = 0; i < k->c.n_operands; i++) {
     aoth_gradcheck_operand_t *o = &k->c.operands[i];
     if (!o->needs) continue;
@@ -201,7 +201,7 @@ static void step_aside(checking_t *k) {
 
 /* ---- the case ---- */
 
-static aot_status_t make_room(checking_t *k) {
+static aot_status_t make_room(checker_t *k) {
   k->inputs = calloc(k->c.n_operands + (size_t)1, sizeof *k->inputs);
   if (!k->inputs) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < k->c.n_operands; i++) {
@@ -220,7 +220,7 @@ static aot_status_t make_room(checking_t *k) {
   return AOT_OK;
 }
 
-static aot_status_t compile(checking_t *k) {
+static aot_status_t compile(checker_t *k) {
   const struct {
     const char *unit, *kind;
   } stages[] = {{"rng", "pass/1"},
@@ -235,13 +235,13 @@ static aot_status_t compile(checking_t *k) {
   return AOT_OK;
 }
 
-static void put_operand(json_t *list, const checking_t *k, uint32_t i, const verdict_t *v) {
+static void put_operand(json_t *list, const checker_t *k, uint32_t i, const verdict_t *v) {
   json_array_append_new(list, json_pack("{s:i, s:s, s:f, s:f, s:f}", "value", (int)k->c.operands[i].value.id, "state",
                                         verdicts[v->end], "deviation", isfinite(v->deviation) ? v->deviation : -1.0,
                                         "derivative", v->derivative, "difference", v->difference));
 }
 
-static void tell(const checking_t *k, const verdict_t *first, const verdict_t *second, json_t *answer) {
+static void tell(const checker_t *k, const verdict_t *first, const verdict_t *second, json_t *answer) {
   json_t *list = json_array();
   const char *state = "ok", *why = "";
   for (uint32_t i = 0; i < k->c.n_operands; i++) {
@@ -256,7 +256,7 @@ static void tell(const checking_t *k, const verdict_t *first, const verdict_t *s
   json_object_set_new(answer, "operands", list);
 }
 
-static aot_status_t check(checking_t *k, json_t *answer) {
+static aot_status_t check(checker_t *k, json_t *answer) {
   aoth_session_t *s = k->g->s;
   const aoth_exec_t how = {.self = s, .queue = &s->queue, .run = exec};
   uint32_t n_tangents;
@@ -296,7 +296,7 @@ static aot_status_t check(checking_t *k, json_t *answer) {
 
 /* The child ends after this: nothing is freed. */
 static aot_status_t answer_one(void *self, const aoth_request_t *request, json_t *answer) {
-  checking_t *k = self;
+  checker_t *k = self;
   aoth_sink_t *sink = aoth_sink_create(NULL);
   char why[512];
   (void)request;
@@ -312,7 +312,7 @@ static aot_status_t answer_one(void *self, const aoth_request_t *request, json_t
 }
 
 json_t *aoth_gradcheck_node(aoth_gradcheck_t *g, aot_node_t node) {
-  checking_t k = {.g = g, .node = node};
+  checker_t k = {.g = g, .node = node};
   aoth_served_t served = {answer_one, &k};
   const aoth_request_t request = {.what = 0};
   aoth_child_t child;

@@ -5,7 +5,7 @@
 #include <step/compare.h>
 #include <stdio.h>
 #include <string.h>
-#include <cli/verify/nearness.h>
+#include <cli/verify/tolerance.h>
 
 /* The factor of PyTorch's own distance, and what the limit may be: a part of |e|, or, where that is more, of the largest root
  * mean square of the results of its kind. */

@@ -2,7 +2,7 @@
  * beside the expectation file (tools/float64_records.py writes it; docs/RUN.md, section 6, has keys and rule).
  *
  * With e the float64 result of n elements, D the largest distance of PyTorch's own runs in the model's precision from it
- * (distance.KEY of the file), and u the dtype's rounding (nearness.h), all in Euclidean norms:
+ * (distance.KEY of the file), and u the dtype's rounding (tolerance.h), all in Euclidean norms:
  *
  *     limit = 4 (D + u |e|)
  *     noise: |ours - e| <= limit and |recorded - e| <= limit

@@ -109,14 +109,14 @@ void aoth_text_json(aoth_text_t *t, aot_str_t s) {
     unsigned char c = (unsigned char)s.data[i];
     size_t length = aoth_utf8_length(s.data + i, (size_t)(s.size - i));
     char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    const char *letter = c == '\n'   ? "\\n"
-                         : c == '\t' ? "\\t"
-                         : c == '\r' ? "\\r"
-                         : c == '"'  ? "\\\""
-                         : c == '\\' ? "\\\\"
-                                     : NULL;
+    const char *report_slot = c == '\n'   ? "\\n"
+                              : c == '\t' ? "\\t"
+                              : c == '\r' ? "\\r"
+                              : c == '"'  ? "\\\""
+                              : c == '\\' ? "\\\\"
+                                          : NULL;
     if (!length) aoth_text_add(t, "\\ufffd", 6);
-    else if (letter) aoth_text_add(t, letter, 2);
+    else if (report_slot) aoth_text_add(t, report_slot, 2);
     else if (c < 0x20 || c == 0x7f) aoth_text_add(t, escape, 6);
     else aoth_text_add(t, s.data + i, length);
     i += length ? length : 1;

@@ -126,14 +126,14 @@ static uint32_t count_passes(const aoth_backend_route_t *r) {
   return r->at + 1 + n < r->n_stations && is_kind(&r->stations[r->at + 1 + n], "backend/2") ? n : 0;
 }
 
-typedef struct running {
+typedef struct run_state {
   aoth_session_t *s;
   const aoth_instance_t *pass;
   aot_prog_t *prog;
-} running_t;
+} run_state_t;
 
 static aot_status_t do_pass(void *arg) {
-  const running_t *r = arg;
+  const run_state_t *r = arg;
   return r->pass->table.pass.run(r->pass->self, &r->s->ctx, r->prog);
 }
 
@@ -141,7 +141,7 @@ static aot_status_t run_passes(aoth_backend_route_t *r, aot_prog_t *prog, uint32
   for (uint32_t i = 0; i < n; i++) {
     station_t *t = &r->stations[r->at + 1 + i];
     AOT_TRY(create(r, t));
-    running_t running = {r->s, &t->unit, prog};
+    run_state_t running = {r->s, &t->unit, prog};
     AOT_TRY(aoth_call(r->s, t->stage, "run", do_pass, &running));
   }
   return AOT_OK;

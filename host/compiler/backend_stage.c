@@ -106,7 +106,7 @@ static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
   for (l->at = 0; l->at < l->n_backends; l->at++) {
     AOT_TRY(aoth_call(l->s, &l->stages[l->at], "query", do_query, l));
     if (aoth_journal_count(l->s->now.prog) != edits)
-      return aoth_misbehaved(l->s, &l->stages[l->at], "edited the program while it was only asked");
+      return aoth_contract_violation(l->s, &l->stages[l->at], "edited the program while it was only asked");
   }
   *out_list = nodes_with(l, REFUSED, out_n);
   return *out_list ? AOT_OK : no_memory(l);
@@ -159,8 +159,8 @@ static aot_status_t take_tokens(lowering_t *l) {
       if (has_token(p, &info)) AOT_TRY(aoth_decompose_node(l->s, l->stage, l->arena, n, &done));
       if (done) continue;
       const aot_op_desc_t *op = aoth_graph_op_desc(p, info.op);
-      return aoth_misbehaved(l->s, l->stage, "met %.*s, which takes a token that no operator set can take away",
-                             (int)op->name.size, op->name.data);
+      return aoth_contract_violation(l->s, l->stage, "met %.*s, which takes a token that no operator set can take away",
+                                     (int)op->name.size, op->name.data);
     }
     AOT_TRY(drop_token_ports(p, (aot_graph_t){g}, l->arena));
   }
@@ -273,7 +273,7 @@ static aot_status_t put_bytes(const aot_bytes_sink_t *sink, const void *data, ui
   return aoth_artifact_add(sink->head.self, data, nbytes);
 }
 
-typedef struct making {
+typedef struct builder {
   aoth_session_t *s;
   const aoth_instance_t *backend;
   const void *bytes;
@@ -281,16 +281,16 @@ typedef struct making {
   const aot_device_t *device;
   aoth_loaded_t *out;
   const char *wrong;
-} making_t;
+} builder_t;
 
 static aot_status_t do_compile(void *arg) {
-  const making_t *m = arg;
+  const builder_t *m = arg;
   const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = m->s}, .write = put_bytes};
   return m->backend->table.backend.compile(m->backend->self, &m->s->ctx, m->s->now.prog, &sink);
 }
 
 aot_status_t aoth_backend_compile(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend) {
-  making_t m = {.s = s, .backend = backend};
+  builder_t m = {.s = s, .backend = backend};
   AOT_TRY(aoth_session_journal_begin(s));
   AOT_TRY(aoth_call(s, stage, "compile", do_compile, &m));
   AOT_TRY(aoth_stage_check(s, stage));
@@ -298,7 +298,7 @@ aot_status_t aoth_backend_compile(aoth_session_t *s, const aoth_stage_t *stage, 
 }
 
 static aot_status_t do_load(void *arg) {
-  making_t *m = arg;
+  builder_t *m = arg;
   const aot_exe_t *self = NULL;
   aot_exe_t *exe = &m->out->exe;
   AOT_TRY(m->backend->table.backend.load(m->backend->self, &m->s->ctx, m->bytes, m->nbytes, m->device, &self));
@@ -313,10 +313,10 @@ static aot_status_t do_load(void *arg) {
 
 aot_status_t aoth_backend_load(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend,
                                const void *bytes, uint64_t nbytes, const aot_device_t *device, aoth_loaded_t *out) {
-  making_t m = {.s = s, .backend = backend, .bytes = bytes, .nbytes = nbytes, .device = device, .out = out};
+  builder_t m = {.s = s, .backend = backend, .bytes = bytes, .nbytes = nbytes, .device = device, .out = out};
   *out = (aoth_loaded_t){0};
   AOT_TRY(aoth_call(s, stage, "load", do_load, &m));
-  return m.wrong ? aoth_misbehaved(s, stage, "%s", m.wrong) : AOT_OK;
+  return m.wrong ? aoth_contract_violation(s, stage, "%s", m.wrong) : AOT_OK;
 }
 
 aot_status_t aoth_session_take_executable(aoth_session_t *s, const aoth_loaded_t *loaded) {
@@ -354,7 +354,7 @@ static aot_status_t make_acceptable(lowering_t *l, uint64_t *out_edits) {
   *out_edits = aoth_journal_count(s->now.prog);
   AOT_TRY(aoth_stage_check_memory(s, l->stage));
   if (*out_edits && aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog).known) != AOT_OK)
-    return aoth_misbehaved(s, l->stage, "refused nodes whose decomposition breaks the program");
+    return aoth_contract_violation(s, l->stage, "refused nodes whose decomposition breaks the program");
   AOT_TRY(aoth_stage_check_replay(s, l->stage));
   aoth_session_journal_commit(s);
   return AOT_OK;
@@ -481,25 +481,25 @@ void aoth_session_exe_drop(aoth_session_t *s) {
 const aot_exe_t *aoth_session_exe(aoth_session_t *s) { return s->now.exe_self ? &s->now.exe : NULL; }
 uint64_t aoth_session_artifact_nbytes(aoth_session_t *s) { return s->now.artifact_nbytes; }
 
-typedef struct running {
+typedef struct run_state {
   aoth_session_t *s;
   const aot_binding_t *what;
   int64_t *symbols;
   const aot_output_sink_t *open;
   uint64_t *known;
-} running_t;
+} run_state_t;
 
 /* The host has told why it gives no memory; the backend, which passes that on, need not. */
 static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
                              aot_tensor_t *out) {
-  const running_t *r = sink->head.self;
+  const run_state_t *r = sink->head.self;
   const aot_status_t status = r->open->allocate(r->open, output, symbols, n_symbols, out);
   if (status != AOT_OK) r->s->ctx.n_diags++;
   return status;
 }
 
 static aot_status_t do_run(void *arg) {
-  running_t *r = arg;
+  run_state_t *r = arg;
   const aot_output_sink_t open = {.head = {.struct_size = (uint32_t)sizeof open, .self = r}, .allocate = allocate};
   return aoth_bound_calls_run(&r->s->now.calls, r->what, r->symbols, r->open ? &open : NULL, r->known);
 }
@@ -512,7 +512,7 @@ static int has_open_output(const aot_binding_t *what) {
 
 aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols,
                                   const aot_output_sink_t *open, uint64_t *known) {
-  running_t r = {s, what, symbols, open, known};
+  run_state_t r = {s, what, symbols, open, known};
   if (!s->now.exe_self) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend",
                      "nothing to run: the pipeline has no backend stage");
@@ -526,19 +526,19 @@ aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, 
   return aoth_queue_call(&s->queue, do_run, &r);
 }
 
-typedef struct asking {
+typedef struct query {
   aoth_session_t *s;
   aot_exe_stats_t *out;
-} asking_t;
+} query_t;
 
 static aot_status_t do_stats(void *arg) {
-  const asking_t *a = arg;
+  const query_t *a = arg;
   if (a->s->now.exe.stats) return a->s->now.exe.stats(a->s->now.exe_self, a->out);
   return AOT_OK;
 }
 
 aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out) {
-  asking_t a = {s, out};
+  query_t a = {s, out};
   memset(out, 0, sizeof *out);
   out->struct_size = sizeof *out;
   if (!s->now.exe_self) return AOT_E_PRECONDITION;
@@ -548,14 +548,14 @@ aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out) {
 
 /* ---- aot.profile/1 ---- */
 
-typedef struct profiling {
+typedef struct profile_call {
   aoth_session_t *s;
   aot_profile_t *out; /* NULL: start */
   int is_told;        /* the executable has the extension */
-} profiling_t;
+} profile_call_t;
 
 static aot_status_t do_profile(void *arg) {
-  profiling_t *a = arg;
+  profile_call_t *a = arg;
   aot_ext_profile_t x;
   const void *given = aot_ext(&a->s->now.exe.head, AOT_EXT_PROFILE);
   if (!given) return AOT_OK;
@@ -565,7 +565,7 @@ static aot_status_t do_profile(void *arg) {
 }
 
 static aot_status_t profile(aoth_session_t *s, aot_profile_t *out) {
-  profiling_t a = {s, out, 0};
+  profile_call_t a = {s, out, 0};
   if (!s->now.exe_self) return AOT_E_PRECONDITION;
   if (aoth_call(s, &s->now.backend_stage, "profile", do_profile, &a) != AOT_OK)
     return aoth_session_fail(s, &s->now.backend_stage);
@@ -584,13 +584,13 @@ aot_status_t aoth_session_profile(aoth_session_t *s, aot_profile_t *out) {
 
 /* ---- aot.check-nan/1 ---- */
 
-typedef struct checking {
+typedef struct checker {
   aoth_session_t *s;
   int is_told; /* the executable has the extension */
-} checking_t;
+} checker_t;
 
 static aot_status_t do_check_nan(void *arg) {
-  checking_t *a = arg;
+  checker_t *a = arg;
   aot_ext_check_nan_t x;
   const void *given = aot_ext(&a->s->now.exe.head, AOT_EXT_CHECK_NAN);
   if (!given) return AOT_OK;
@@ -600,7 +600,7 @@ static aot_status_t do_check_nan(void *arg) {
 }
 
 aot_status_t aoth_session_check_nan(aoth_session_t *s) {
-  checking_t a = {s, 0};
+  checker_t a = {s, 0};
   if (!s->now.exe_self) return AOT_E_PRECONDITION;
   if (aoth_call(s, &s->now.backend_stage, "check-nan", do_check_nan, &a) != AOT_OK)
     return aoth_session_fail(s, &s->now.backend_stage);

@@ -27,14 +27,14 @@ static const char *const sentences[] = {
 const char *aoth_bypass_word(int reason) { return words[reason]; }
 const char *aoth_bypass_sentence(int reason) { return sentences[reason]; }
 
-typedef struct making {
+typedef struct builder {
   aoth_session_t *s;
   aoth_cache_key_t *key;
   int failed; /* no memory */
-} making_t;
+} builder_t;
 
-static void put(making_t *m, const char *value, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void put(making_t *m, const char *value, const char *format, ...) {
+static void put(builder_t *m, const char *value, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void put(builder_t *m, const char *value, const char *format, ...) {
   aoth_cache_key_t *k = m->key;
   aoth_text_t label = {0};
   aoth_key_row_t *rows = aoth_session_room(m->s, k->rows, k->n_rows, &k->capacity, sizeof *rows);
@@ -53,7 +53,7 @@ static void put(making_t *m, const char *value, const char *format, ...) {
   aoth_text_deinit(&label);
 }
 
-static void bypass(making_t *m, int reason, const char *detail) {
+static void bypass(builder_t *m, int reason, const char *detail) {
   if (m->key->bypass) return;
   m->key->bypass = reason;
   m->key->detail = detail ? aoth_arena_text(m->s->arena, detail, strlen(detail)) : NULL;
@@ -66,7 +66,7 @@ static void digest_text(XXH128_hash_t h, char out[AOTH_KEY_CHARS + 1]) {
 }
 
 /* One that cannot be read is a bypass, not an error. */
-static int hash_file(making_t *m, const char *path, char out[AOTH_KEY_CHARS + 1]) {
+static int hash_file(builder_t *m, const char *path, char out[AOTH_KEY_CHARS + 1]) {
   aoth_map_t map;
   const int ok = aoth_file_map(path, NULL, &map) == AOT_OK;
   if (ok) {
@@ -79,7 +79,7 @@ static int hash_file(making_t *m, const char *path, char out[AOTH_KEY_CHARS + 1]
 }
 
 /* A program or library by its build id, or else by its bytes. */
-static void put_host_file(making_t *m, const char *path) {
+static void put_host_file(builder_t *m, const char *path) {
   char hex[AOTH_KEY_CHARS + 1];
   aoth_map_t map;
   const char *id = NULL;
@@ -91,7 +91,7 @@ static void put_host_file(making_t *m, const char *path) {
   else if (hash_file(m, path, hex)) put(m, hex, "host file");
 }
 
-static void put_plugin(making_t *m, const aoth_plugin_t *p) {
+static void put_plugin(builder_t *m, const aoth_plugin_t *p) {
   for (uint32_t i = 0; i < m->key->n_rows; i++) { /* once a file; rows are few */
     const char *label = m->key->rows[i].label;
     if (strncmp(label, "plugin ", 7) == 0 && strcmp(label + 7, p->note.id) == 0) return;
@@ -103,7 +103,7 @@ static void put_plugin(making_t *m, const aoth_plugin_t *p) {
 
 /* ---- a unit and its options ---- */
 
-static void put_option(making_t *m, const char *stage, const aot_option_t *o, const aot_opt_value_t *v) {
+static void put_option(builder_t *m, const char *stage, const aot_option_t *o, const aot_opt_value_t *v) {
   aoth_text_t value = {0};
   switch (o->kind) {
     case AOT_OPT_BOOL:
@@ -121,7 +121,7 @@ static void put_option(making_t *m, const char *stage, const aot_option_t *o, co
   aoth_text_deinit(&value);
 }
 
-static void put_stage(making_t *m, const aoth_stage_t *stage, const char *what) {
+static void put_stage(builder_t *m, const aoth_stage_t *stage, const char *what) {
   aoth_text_t label = {0};
   aoth_text_f(&label, "%s %s", what, stage->use);
   put(m, stage->unit->version, "%s", label.data ? label.data : "");
@@ -134,7 +134,7 @@ static void put_stage(making_t *m, const aoth_stage_t *stage, const char *what) 
 
 /* ---- the host ---- */
 
-static void put_host(making_t *m) {
+static void put_host(builder_t *m) {
   struct utsname machine;
   put(m, AOT_VERSION, "host version");
   const char *own = aoth_own_file(m->s->arena);
@@ -144,23 +144,23 @@ static void put_host(making_t *m) {
 
 /* ---- the model ---- */
 
-typedef struct keying {
+typedef struct hasher {
   aoth_session_t *s;
   const aoth_instance_t *unit;
   const aot_ext_cache_t *ext;
   const aot_file_t *file;
   XXH3_state_t *state;
   int ok;
-} keying_t;
+} hasher_t;
 
 static aot_status_t add_bytes(const aot_bytes_sink_t *sink, const void *data, uint64_t nbytes) {
-  XXH3_128bits_update(((keying_t *)sink->head.self)->state, data, (size_t)nbytes);
+  XXH3_128bits_update(((hasher_t *)sink->head.self)->state, data, (size_t)nbytes);
   return AOT_OK;
 }
 
 /* Declining is no failure: the host then reads the file. */
 static aot_status_t ask_importer(void *arg) {
-  keying_t *k = arg;
+  hasher_t *k = arg;
   const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = k}, .write = add_bytes};
   k->ok = k->ext->model_key(k->ext, &k->s->ctx, k->file, &sink) == AOT_OK;
   return AOT_OK;
@@ -173,7 +173,7 @@ static int importer_key(aoth_session_t *s, const aoth_model_t *model, char hex[A
   int ok = 0;
   if (!model->stage.unit || aoth_instance_create(s, &model->stage, &unit) != AOT_OK) return 0;
   if (aoth_instance_extension(&unit, AOT_EXT_CACHE, &ext, sizeof ext) == AOT_OK && ext.model_key) {
-    keying_t k = {s, &unit, &ext, &model->file, XXH3_createState(), 0};
+    hasher_t k = {s, &unit, &ext, &model->file, XXH3_createState(), 0};
     if (k.state && XXH3_128bits_reset(k.state) == XXH_OK)
       ok = aoth_call(s, &model->stage, "model_key", ask_importer, &k) == AOT_OK && k.ok;
     if (ok) digest_text(XXH3_128bits_digest(k.state), hex);
@@ -187,7 +187,7 @@ void aoth_cache_model_key(aoth_session_t *s, const aoth_model_t *model, char hex
   if (!importer_key(s, model, hex)) digest_text(XXH3_128bits(model->file.data, (size_t)model->file.nbytes), hex);
 }
 
-static void put_model(making_t *m, const aoth_model_t *model) {
+static void put_model(builder_t *m, const aoth_model_t *model) {
   char hex[AOTH_KEY_CHARS + 1];
   put(m, model->stage.use, "importer");
   digest_text(XXH3_128bits(model->file.data, (size_t)model->file.nbytes), hex); /* checksums in it vouch for nothing */
@@ -197,7 +197,7 @@ static void put_model(making_t *m, const aoth_model_t *model) {
 
 /* ---- stages ---- */
 
-static void put_stages(making_t *m, const aoth_pipeline_t *p, uint32_t flags) {
+static void put_stages(builder_t *m, const aoth_pipeline_t *p, uint32_t flags) {
   const aoth_stage_t *optimizer = &p->run.train.optimizer;
   char what[32];
   for (uint32_t i = 0; i < p->n_stages; i++) {
@@ -218,7 +218,7 @@ static void put_stages(making_t *m, const aoth_pipeline_t *p, uint32_t flags) {
 }
 
 /* Each has its part of the parameters, and draws of its own; what a backend leaves to the communicator hangs on that. */
-static void put_ranks(making_t *m) {
+static void put_ranks(builder_t *m) {
   char text[160];
   if (aoth_session_n_ranks(m->s) == 1) return;
   snprintf(text, sizeof text, "%u of %u by %.100s", aoth_session_rank(m->s), aoth_session_n_ranks(m->s),
@@ -226,7 +226,7 @@ static void put_ranks(making_t *m) {
   put(m, text, "rank");
 }
 
-static void put_aliasing(making_t *m, const aoth_aliasing_t *a) {
+static void put_aliasing(builder_t *m, const aoth_aliasing_t *a) {
   aoth_text_t text = {0};
   aoth_aliasing_print(a, &text);
   put(m, text.data ? text.data : "", "inputs");
@@ -246,7 +246,7 @@ static void hash_rows(aoth_cache_key_t *key) {
 
 aot_status_t aoth_cache_key_make(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model, uint32_t flags,
                                  const aoth_aliasing_t *aliasing, aoth_cache_key_t *key) {
-  making_t m = {.s = s, .key = key};
+  builder_t m = {.s = s, .key = key};
   put_host(&m);
   put_model(&m, model);
   put_stages(&m, p, flags);

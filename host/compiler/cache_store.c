@@ -26,11 +26,11 @@ typedef struct leaf_row {
 
 /* ---- packing ---- */
 
-typedef struct packing {
+typedef struct packer {
   aoth_session_t *s;
   const aoth_model_t *model;
   aoth_text_t about, program, nodes, leaves, data; /* bytes */
-} packing_t;
+} packer_t;
 
 static void add_node_ids(aot_prog_t *p, aoth_text_t *out) {
   for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
@@ -38,7 +38,7 @@ static void add_node_ids(aot_prog_t *p, aoth_text_t *out) {
       aoth_text_add(out, (const char *)&n.id, sizeof n.id);
 }
 
-static void add_leaf(packing_t *k, const aot_leaf_info_t *l) {
+static void add_leaf(packer_t *k, const aot_leaf_info_t *l) {
   static const char zeros[DATA_ALIGNMENT] = {0};
   const uintptr_t file = (uintptr_t)k->model->file.data, at = (uintptr_t)l->data;
   leaf_row_t row = {FROM_NOTHING, 0, 0, l->nbytes};
@@ -55,7 +55,7 @@ static void add_leaf(packing_t *k, const aot_leaf_info_t *l) {
 }
 
 /* 0: more than an entry should copy. */
-static int add_leaves(packing_t *k) {
+static int add_leaves(packer_t *k) {
   const uint32_t n = aoth_graph_n_leaves(k->s->now.prog);
   for (uint32_t i = 1; i < n && k->data.size <= MAX_DATA_NBYTES; i++) {
     aot_leaf_info_t l = {.struct_size = sizeof l};
@@ -71,7 +71,7 @@ static json_t *environment_json(const aoth_session_t *s) {
   return env;
 }
 
-static void add_about(packing_t *k, const aoth_pipeline_t *p) {
+static void add_about(packer_t *k, const aoth_pipeline_t *p) {
   const aoth_cache_key_t *key = &k->s->cache.key;
   json_t *rows = json_object();
   for (uint32_t i = 0; i < key->n_rows; i++)
@@ -98,7 +98,7 @@ static void add_about(packing_t *k, const aoth_pipeline_t *p) {
 }
 
 /* Does the text read back to a program that prints alike, node for node? It is what a hit will run by. */
-static int reads_back(packing_t *k) {
+static int reads_back(packer_t *k) {
   aoth_session_t *s = k->s;
   aot_ctx_t quiet = {.session = s->arena, .scratch = s->scratch};
   aot_prog_t *again = aoth_prog_create(s->ops, &quiet);
@@ -114,7 +114,7 @@ static int reads_back(packing_t *k) {
   return same;
 }
 
-static int pack(packing_t *k, const aoth_pipeline_t *p) {
+static int pack(packer_t *k, const aoth_pipeline_t *p) {
   if (k->s->cache_why_not) return AOTH_BYPASS_UNIT;
   if (!add_leaves(k)) return AOTH_BYPASS_SIZE;
   aoth_print(k->s->now.prog, &k->program);
@@ -126,7 +126,7 @@ static int pack(packing_t *k, const aoth_pipeline_t *p) {
 }
 
 int aoth_cache_store(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model) {
-  packing_t k = {.s = s, .model = model};
+  packer_t k = {.s = s, .model = model};
   int reason = pack(&k, p);
   if (!reason) {
     const aoth_entry_part_t parts[AOTH_ENTRY_SECTIONS] = {

@@ -15,18 +15,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct checking {
+typedef struct checker {
   aoth_session_t *s;
   aoth_pipeline_t *p;
   int input_failed, plugin_failed;
-} checking_t;
+} checker_t;
 
-static void note_status(checking_t *c, aot_status_t status) {
+static void note_status(checker_t *c, aot_status_t status) {
   if (status == AOTH_E_PLUGIN) c->plugin_failed = 1;
   else if (status != AOT_OK) c->input_failed = 1;
 }
 
-static void out_of_order(checking_t *c, const aoth_stage_t *stage, const char *message) {
+static void out_of_order(checker_t *c, const aoth_stage_t *stage, const char *message) {
   aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.order", "'%s': %s", stage->name,
                    message);
   aoth_yaml_notes(c->s->config.sink, c->s->arena, stage->at, "pipeline.order");
@@ -36,7 +36,7 @@ static void out_of_order(checking_t *c, const aoth_stage_t *stage, const char *m
 static int is_backend(const aoth_stage_t *stage) { return stage->unit && strcmp(stage->unit->kind, "backend/2") == 0; }
 
 /* At most one partition; backends at the end. */
-static void check_order(checking_t *c) {
+static void check_order(checker_t *c) {
   const aoth_stage_t *partition = NULL;
   for (uint32_t i = 0; i < c->p->n_stages; i++) {
     const aoth_stage_t *stage = &c->p->stages[i];
@@ -55,7 +55,7 @@ static void check_order(checking_t *c) {
 }
 
 /* A backend's executable lives in the process that compiles it. */
-static void check_isolation(checking_t *c) {
+static void check_isolation(checker_t *c) {
   for (uint32_t i = 0; i < c->p->n_stages; i++)
     if (is_backend(&c->p->stages[i]) && c->p->stages[i].isolate == AOTH_ISOLATE_WORKER)
       out_of_order(c, &c->p->stages[i],
@@ -67,7 +67,7 @@ static int is_assign(const aoth_pipeline_t *p, const aoth_stage_t *stage) {
 }
 
 /* Where each backend runs, for the stage that divides: names, where that is not where the run does. */
-static void tell_devices(const checking_t *c, uint32_t first) {
+static void tell_devices(const checker_t *c, uint32_t first) {
   const aoth_pipeline_t *p = c->p;
   const char *own = aoth_device_name(p->arena, &p->run.device);
   aoth_text_t text = {0};
@@ -84,7 +84,7 @@ static void tell_devices(const checking_t *c, uint32_t first) {
 
 /* Several backends: a stage that divides the program among them is added, unless the pipeline has it right before
  * them, with options. */
-static void check_assign(checking_t *c) {
+static void check_assign(checker_t *c) {
   aoth_pipeline_t *p = c->p;
   uint32_t first = p->n_stages;
   while (first && is_backend(&p->stages[first - 1])) first--;
@@ -154,7 +154,7 @@ static aoth_properties_t first_properties(aoth_arena_t *arena, const aoth_pipeli
 
 /* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had
  * it, so that one mistake is told once. */
-static void check_contracts(checking_t *c) {
+static void check_contracts(checker_t *c) {
   aoth_properties_t properties = first_properties(c->s->arena, c->p);
   aoth_arena_t *arena = c->s->arena;
   int n_partitions = 0;
@@ -185,13 +185,13 @@ static void check_contracts(checking_t *c) {
   }
 }
 
-static void check_file(checking_t *c, const char *path, const aoth_where_t *where, const char *what) {
+static void check_file(checker_t *c, const char *path, const aoth_where_t *where, const char *what) {
   if (path && access(path, R_OK) != 0)
     aoth_sink_report(c->s->config.sink, AOT_SEVERITY_WARNING, where, "pipeline.file", "the %s '%s' is not readable",
                      what, path);
 }
 
-static void check_files(checking_t *c) {
+static void check_files(checker_t *c) {
   const aoth_run_spec_t *run = &c->p->run;
   if (!c->p->model_bytes.data) check_file(c, c->p->model_path, &c->p->where_model, "model");
   check_file(c, run->inputs.path, &run->inputs.where, "input file");
@@ -201,7 +201,7 @@ static void check_files(checking_t *c) {
   note_status(c, aoth_pipeline_check_outputs(c->p, c->s->config.sink));
 }
 
-static void check_model(checking_t *c) {
+static void check_model(checker_t *c) {
   aoth_stage_t opset;
   if (c->p->importer.use && strcmp(c->p->importer.use, "ir") != 0)
     note_status(c, aoth_stage_resolve(c->s, &c->p->importer, "import/1", c->p->arena));
@@ -209,7 +209,7 @@ static void check_model(checking_t *c) {
     note_status(c, aoth_stage_of_unit(c->s, c->p->opsets[i], "opset/1", &c->p->where_opsets[i], &opset));
 }
 
-static void check_device(checking_t *c) {
+static void check_device(checker_t *c) {
   aoth_stage_t *device = &c->p->run.device;
   if (device->use) note_status(c, aoth_stage_resolve(c->s, device, "device/1", c->p->arena));
   for (uint32_t i = 0; i < c->p->n_stages; i++) {
@@ -221,7 +221,7 @@ static void check_device(checking_t *c) {
   }
 }
 
-static void check_ranks(checking_t *c) {
+static void check_ranks(checker_t *c) {
   aoth_stage_t *ranks = &c->p->run.ranks;
   if (ranks->use) note_status(c, aoth_stage_resolve(c->s, ranks, "communicator/1", c->p->arena));
 }
@@ -247,7 +247,7 @@ static int plans_for_step(const aoth_unit_t *unit) {
 }
 
 /* One graph is what training takes where it can have it: a host without that unit trains with three. */
-static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
+static void check_stitch(checker_t *c, aoth_train_spec_t *train) {
   if (train->step != AOTH_STEP_ONE_GRAPH ||
       (!train->is_step_said && !aoth_registry_find(c->s->registry, train->stitch.use)))
     return;
@@ -259,7 +259,7 @@ static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
 }
 
 /* Casts stand right behind the stage that makes the program functional, before any that would look at dtypes. */
-static void check_precision(checking_t *c, aoth_train_spec_t *train) {
+static void check_precision(checker_t *c, aoth_train_spec_t *train) {
   aoth_stage_t *cast = &train->autocast;
   if (train->precision == AOTH_PRECISION_F32) return;
   note_status(c, aoth_stage_resolve(c->s, cast, "pass/1", c->p->arena));
@@ -274,7 +274,7 @@ static void check_precision(checking_t *c, aoth_train_spec_t *train) {
   }
 }
 
-static void check_train(checking_t *c) {
+static void check_train(checker_t *c) {
   aoth_train_spec_t *train = &c->p->run.train;
   if (!train->present) return;
   note_status(c, aoth_stage_resolve(c->s, &train->optimizer, "pass/1", c->p->arena));
@@ -289,7 +289,7 @@ static void check_train(checking_t *c) {
 }
 
 aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p) {
-  checking_t c = {s, p, 0, 0};
+  checker_t c = {s, p, 0, 0};
   check_model(&c);
   for (uint32_t i = 0; i < p->n_stages; i++)
     if (p->stages[i].use) note_status(&c, aoth_stage_resolve(s, &p->stages[i], AOTH_STAGE_KINDS, p->arena));

@@ -9,7 +9,7 @@
 #include <compiler/devices.h>
 #include <process/environment.h>
 #include <compiler/programs.h>
-#include <compiler/ranks_alike.h>
+#include <compiler/rank_consistency.h>
 #include <compiler/run_ranks.h>
 #include <sandbox/session.h>
 #include <compiler/session_lifetime.h>

@@ -5,15 +5,15 @@
 
 #include <aot/inline.h>
 
-typedef struct decomposing {
+typedef struct decomposition {
   aoth_session_t *s;
   aot_node_t node;
   aot_value_t *values; /* in place of its results */
   int has_none;
-} decomposing_t;
+} decomposition_t;
 
 static aot_status_t do_decompose(void *arg) {
-  decomposing_t *d = arg;
+  decomposition_t *d = arg;
   const uint32_t before = d->s->ctx.n_diags;
   const aot_status_t status = aoth_edit_decompose(d->s->now.prog, d->node, d->values);
   d->has_none = status == AOT_E_UNIMPLEMENTED && d->s->ctx.n_diags == before;
@@ -45,7 +45,7 @@ aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, a
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(aoth_graph_node_info(p, node, &info));
   const uint32_t n = info.n_results, first = info.first_result.id;
-  decomposing_t d = {.s = s, .node = node};
+  decomposition_t d = {.s = s, .node = node};
   d.values = aoth_arena_alloc(arena, sizeof(uint32_t), (n + 1) * sizeof *d.values);
   if (!d.values) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "lower.memory",
@@ -74,8 +74,8 @@ aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, a
       return s->status = AOT_E_UNIMPLEMENTED;
     }
     if (d.values[i].id == AOT_NO_ID)
-      return aoth_misbehaved(s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used",
-                             (int)op->name.size, op->name.data, i);
+      return aoth_contract_violation(s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used",
+                                     (int)op->name.size, op->name.data, i);
     if (!same_encoding(p, old, d.values[i])) {
       aoth_report_node(p, node, AOT_SEVERITY_ERROR, "decompose.encoding", NULL,
                        "result %u of %.*s has an encoding that its decomposition does not make", i, (int)op->name.size,

@@ -10,15 +10,15 @@
 
 #define MAX_TOLD 20u
 
-typedef struct asking {
+typedef struct query {
   aoth_session_t *s;
   const aoth_stage_t *stage;
   const aoth_instance_t *backend;
   aot_ext_encodings_t ext; /* knows NULL: not offered */
   uint32_t n_unknown;
-} asking_t;
+} query_t;
 
-static void tell(asking_t *a, aot_value_t v, const aot_type_t *t) {
+static void tell(query_t *a, aot_value_t v, const aot_type_t *t) {
   aot_prog_t *p = a->s->now.prog;
   const aot_node_t node = aoth_graph_value_def(p, v);
   aot_encoding_info_t e = {.struct_size = sizeof e};
@@ -34,14 +34,14 @@ static void tell(asking_t *a, aot_value_t v, const aot_type_t *t) {
   aoth_text_deinit(&what);
 }
 
-static void ask(asking_t *a, aot_value_t v) {
+static void ask(query_t *a, aot_value_t v) {
   aot_type_t t;
   if (aoth_graph_value_type(a->s->now.prog, v, &t) != AOT_OK || (t.encoding.id == AOT_NO_ID && !t.memory)) return;
   if (!a->ext.knows || !a->ext.knows(&a->ext, &a->s->ctx, a->s->now.prog, &t)) tell(a, v, &t);
 }
 
 static aot_status_t do_ask(void *arg) {
-  asking_t *a = arg;
+  query_t *a = arg;
   aot_prog_t *p = a->s->now.prog;
   if (aoth_instance_extension(a->backend, AOT_EXT_ENCODINGS, &a->ext, sizeof a->ext) != AOT_OK) a->ext.knows = NULL;
   for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++) {
@@ -57,6 +57,6 @@ static aot_status_t do_ask(void *arg) {
 }
 
 aot_status_t aoth_stage_knows_encodings(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend) {
-  asking_t a = {.s = s, .stage = stage, .backend = backend};
+  query_t a = {.s = s, .stage = stage, .backend = backend};
   return aoth_call(s, stage, "get_ext", do_ask, &a);
 }

@@ -12,7 +12,7 @@ static int offered(const aoth_instance_t *u, aot_ext_memory_t *out) {
   return aoth_instance_extension(u, AOT_EXT_MEMORY, out, sizeof *out) == AOT_OK && out->plan;
 }
 
-typedef struct asking {
+typedef struct query {
   aoth_session_t *s;
   const aoth_instance_t *unit;
   aot_prog_t *prog;
@@ -21,10 +21,10 @@ typedef struct asking {
   int is_offered;
   const aot_memory_plan_t *given;
   aot_ext_memory_t ext;
-} asking_t;
+} query_t;
 
 static aot_status_t do_ask(void *arg) {
-  asking_t *a = arg;
+  query_t *a = arg;
   a->is_offered = offered(a->unit, &a->ext);
   if (!a->is_offered || !a->prog) return AOT_OK;
   return a->ext.plan(&a->ext, &a->s->ctx, a->prog, a->symbols, a->n_symbols, &a->given);
@@ -91,7 +91,7 @@ static aot_status_t no_plan(aoth_session_t *s, const aoth_stage_t *stage) {
 
 static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, aoth_arena_t *arena,
                         aot_memory_plan_t *out) {
-  asking_t a = {.s = s, .unit = unit, .prog = s->now.prog};
+  query_t a = {.s = s, .unit = unit, .prog = s->now.prog};
   const char *wrong;
   const aot_status_t status = aoth_call(s, stage, "memory", do_ask, &a);
   if (status != AOT_OK && s->outcome == AOTH_CALL_TOLD) return status; /* it knows no answer: nothing failed */
@@ -99,7 +99,7 @@ static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth
   if (!a.is_offered) return no_plan(s, stage);
   AOT_TRY(copy_plan(a.given, arena, out, &wrong));
   if (!wrong) return AOT_OK;
-  aoth_misbehaved(s, stage, "%s", wrong);
+  aoth_contract_violation(s, stage, "%s", wrong);
   return aoth_session_fail(s, stage);
 }
 
@@ -119,7 +119,7 @@ aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, c
 
 int aoth_unit_offers_memory(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_instance_t unit;
-  asking_t a = {.s = s, .unit = &unit};
+  query_t a = {.s = s, .unit = &unit};
   if (aoth_instance_create(s, stage, &unit) != AOT_OK) return 0;
   if (aoth_call(s, stage, "get_ext", do_ask, &a) != AOT_OK) aoth_session_fail(s, stage);
   aoth_instance_destroy(s, stage, &unit);

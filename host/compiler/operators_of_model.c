@@ -3,16 +3,16 @@
 #include <sandbox/call.h>
 #include <sandbox/extension.h>
 
-typedef struct listing {
+typedef struct lister {
   aoth_session_t *s;
   const aoth_model_t *model;
   const aoth_instance_t *importer;
   const aot_schema_sink_t *sink;
   int wants_schemas, is_told;
-} listing_t;
+} lister_t;
 
 static aot_status_t do_list(void *arg) {
-  listing_t *l = arg;
+  lister_t *l = arg;
   aot_ext_model_operators_t ext;
   if (aoth_instance_extension(l->importer, AOT_EXT_MODEL_OPERATORS, &ext, sizeof ext) != AOT_OK) return AOT_OK;
   l->is_told = l->wants_schemas ? ext.list != NULL : ext.namespaces != NULL;
@@ -21,7 +21,7 @@ static aot_status_t do_list(void *arg) {
                           : ext.namespaces(&ext, &l->s->ctx, &l->model->file, l->sink);
 }
 
-static aot_status_t ask_importer(listing_t *l, const char *doing) {
+static aot_status_t ask_importer(lister_t *l, const char *doing) {
   const aoth_stage_t *stage = &l->model->stage;
   aoth_instance_t importer;
   AOT_TRY(aoth_instance_create(l->s, stage, &importer));
@@ -33,14 +33,14 @@ static aot_status_t ask_importer(listing_t *l, const char *doing) {
 }
 
 aot_status_t aoth_model_schemas(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink) {
-  listing_t l = {.s = s, .model = model, .sink = sink, .wants_schemas = 1};
+  lister_t l = {.s = s, .model = model, .sink = sink, .wants_schemas = 1};
   /* a text program names operators, and no more */
   return model->stage.unit ? ask_importer(&l, "model operators") : AOT_OK;
 }
 
 aot_status_t aoth_model_namespaces(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink,
                                    int *out_told) {
-  listing_t l = {.s = s, .model = model, .sink = sink};
+  lister_t l = {.s = s, .model = model, .sink = sink};
   const aot_status_t status = ask_importer(&l, "namespaces");
   *out_told = l.is_told;
   return status;

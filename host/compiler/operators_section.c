@@ -12,7 +12,7 @@
 #include <aot/ext/declare.h>
 #include <string.h>
 
-typedef struct declaring {
+typedef struct declaration {
   aoth_session_t *s;
   const aoth_instance_t *opset; /* that takes texts; NULL: none does */
   aot_ext_declare_t ext;
@@ -21,7 +21,7 @@ typedef struct declaring {
   aot_str_t text;             /* terminated */
   const aoth_yaml_t *written; /* its place in the pipeline; NULL: the model file brings it */
   const aoth_where_t *where;  /* of the text, or of the model's name */
-} declaring_t;
+} declaration_t;
 
 /* ---- the opset ---- */
 
@@ -33,8 +33,8 @@ static const aoth_instance_t *find_opset(aoth_session_t *s, aot_ext_declare_t *o
 }
 
 /* id: of the opset that is opened if none that is open accepts texts. */
-static aot_status_t declaring_init(aoth_session_t *s, const char *id, const aoth_where_t *where, declaring_t *out) {
-  *out = (declaring_t){.s = s, .where = where};
+static aot_status_t declaring_init(aoth_session_t *s, const char *id, const aoth_where_t *where, declaration_t *out) {
+  *out = (declaration_t){.s = s, .where = where};
   if (!find_opset(s, &out->ext)) AOT_TRY(aoth_session_open_opset(s, id, where));
   out->opset = find_opset(s, &out->ext);
   if (!out->opset) return AOT_OK;
@@ -59,7 +59,7 @@ static aoth_where_t place_in(aoth_session_t *s, const aoth_yaml_t *text, uint32_
   return where;
 }
 
-static aot_status_t complain(const declaring_t *d, const aot_declare_error_t *error) {
+static aot_status_t complain(const declaration_t *d, const aot_declare_error_t *error) {
   aoth_sink_t *sink = d->s->config.sink;
   if (d->written) {
     const aoth_where_t where = place_in(d->s, d->written, error->byte);
@@ -85,7 +85,7 @@ static aot_status_t remember(aoth_session_t *s, aot_str_t text) {
 }
 
 static aot_status_t do_declare(void *arg) {
-  const declaring_t *d = arg;
+  const declaration_t *d = arg;
   aot_declare_error_t error = {.struct_size = sizeof error};
   const aot_op_desc_t *op = NULL;
   uint32_t local = 0;
@@ -98,7 +98,7 @@ static aot_status_t do_declare(void *arg) {
   return added == AOT_OK ? remember(d->s, d->text) : added;
 }
 
-static aot_status_t declare_text(declaring_t *d) {
+static aot_status_t declare_text(declaration_t *d) {
   const aot_status_t status = aoth_call(d->s, &d->stage, "declare", do_declare, d);
   return d->s->outcome == AOTH_CALL_SILENT ? aoth_session_fail(d->s, &d->stage) : status;
 }
@@ -107,7 +107,7 @@ static aot_status_t declare_text(declaring_t *d) {
 
 aot_status_t aoth_session_declare(aoth_session_t *s, const char *id, const aoth_yaml_t *const *texts,
                                   uint32_t n_texts) {
-  declaring_t d;
+  declaration_t d;
   aot_status_t first = AOT_OK;
   if (n_texts == 0) return AOT_OK;
   const aoth_where_t where = aoth_yaml_where(s->arena, texts[0]);
@@ -149,7 +149,7 @@ static aot_status_t AOT_CALL put_text(const aot_schema_sink_t *sink, aot_str_t s
 aot_status_t aoth_session_declare_found(aoth_session_t *s, const char *id, const aoth_model_t *model) {
   found_t found = {.s = s};
   const aot_schema_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &found}, .put = put_text};
-  declaring_t d;
+  declaration_t d;
   AOT_TRY(aoth_model_schemas(s, model, &sink));
   if (found.n == 0) return AOT_OK;
   AOT_TRY(declaring_init(s, id, model->where, &d));

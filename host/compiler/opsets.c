@@ -29,10 +29,10 @@ static int is_open(const aoth_session_t *s, const aoth_unit_t *unit) {
   return 0;
 }
 
-typedef struct adding {
+typedef struct addition {
   aoth_session_t *s;
   const aoth_instance_t *opset;
-} adding_t;
+} addition_t;
 
 static aot_str_t namespace_of(aot_str_t op) {
   uint64_t n = 0;
@@ -50,7 +50,7 @@ static int claims(const aoth_unit_t *unit, aot_str_t name) {
 }
 
 /* What it brings beyond its claims would be there or not by accident. */
-static aot_status_t check_claims(const adding_t *a) {
+static aot_status_t check_claims(const addition_t *a) {
   const aot_opset_t *table = &a->opset->table.opset;
   const aoth_unit_t *unit = a->opset->unit;
   for (uint64_t i = 0; unit->claims && i < table->n_ops; i++) {
@@ -65,7 +65,7 @@ static aot_status_t check_claims(const adding_t *a) {
 }
 
 static aot_status_t do_add(void *arg) {
-  const adding_t *a = arg;
+  const addition_t *a = arg;
   const uint32_t errors = aoth_sink_count(a->s->config.sink, AOT_SEVERITY_ERROR);
   aot_status_t status = check_claims(a);
   if (status == AOT_OK) status = aoth_ops_add(a->s->ops, a->opset->self, a->opset->unit->id, a->s->config.sink);
@@ -81,7 +81,7 @@ aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const ao
   if (!rows) return AOT_E_EXHAUSTED;
   s->opsets = rows;
   AOT_TRY(aoth_instance_create(s, &stage, &rows[s->n_opsets]));
-  adding_t a = {s, &rows[s->n_opsets]};
+  addition_t a = {s, &rows[s->n_opsets]};
   if (aoth_call(s, &stage, "operators", do_add, &a) != AOT_OK) {
     const aot_status_t status = aoth_session_fail(s, &stage);
     aoth_instance_destroy(s, &stage, &rows[s->n_opsets]);

@@ -13,17 +13,17 @@
 #include <process/environment.h>
 #include <stdlib.h>
 
-typedef struct dividing {
+typedef struct partitioner {
   aoth_session_t *s;
   const aoth_instance_t *unit;
   aot_cut_t cut; /* the host's copy */
   aoth_arena_t *arena;
   uint32_t n_cuts;
   aoth_halves_t *halves; /* what the host makes of the cut for a unit without apply */
-} dividing_t;
+} partitioner_t;
 
 static aot_status_t put_cut(const aot_cut_sink_t *sink, const aot_cut_t *cut) {
-  dividing_t *r = sink->head.self;
+  partitioner_t *r = sink->head.self;
   aot_cut_t copy;
   if (aot_import(&copy, sizeof copy, cut) != AOT_OK) return AOT_E_TOO_NEW;
   if (++r->n_cuts > 1) return AOT_E_EXISTS;
@@ -38,23 +38,23 @@ static aot_status_t put_cut(const aot_cut_sink_t *sink, const aot_cut_t *cut) {
 }
 
 static aot_status_t do_choose(void *arg) {
-  dividing_t *r = arg;
+  partitioner_t *r = arg;
   const aot_cut_sink_t sink = {.head = {.struct_size = sizeof sink, .self = r}, .put = put_cut};
   return r->unit->table.partition.choose(r->unit->self, &r->s->ctx, r->s->now.prog, &sink);
 }
 
 static aot_status_t do_apply(void *arg) {
-  dividing_t *r = arg;
+  partitioner_t *r = arg;
   return r->unit->table.partition.apply(r->unit->self, &r->s->ctx, r->s->now.prog, &r->cut);
 }
 
 static aot_status_t do_plan(void *arg) {
-  dividing_t *r = arg;
+  partitioner_t *r = arg;
   return aoth_halves_plan(&r->s->ctx, r->s->now.prog, &r->cut, &r->halves);
 }
 
 static aot_status_t do_make(void *arg) {
-  dividing_t *r = arg;
+  partitioner_t *r = arg;
   return aoth_halves_make(r->halves);
 }
 
@@ -95,22 +95,23 @@ static void report_cut(aoth_session_t *s, const aot_cut_t *cut) {
 }
 
 /* The unit has only chosen: what follows from it is the host's to find. */
-static aot_status_t plan_halves(aoth_session_t *s, const aoth_stage_t *stage, dividing_t *r) {
+static aot_status_t plan_halves(aoth_session_t *s, const aoth_stage_t *stage, partitioner_t *r) {
   const aot_status_t status = aoth_call(s, stage, "the plan of the halves", do_plan, r);
   if (status == AOT_OK) aoth_halves_complete(r->halves, &r->cut);
-  return status == AOT_E_INVALID ? aoth_misbehaved(s, stage, "chose a cut that no halves can be made of") : status;
+  return status == AOT_E_INVALID ? aoth_contract_violation(s, stage, "chose a cut that no halves can be made of")
+                                 : status;
 }
 
-static aot_status_t choose(aoth_session_t *s, const aoth_stage_t *stage, dividing_t *r) {
+static aot_status_t choose(aoth_session_t *s, const aoth_stage_t *stage, partitioner_t *r) {
   AOT_TRY(aoth_call(s, stage, "choose", do_choose, r));
-  if (r->n_cuts != 1) return aoth_misbehaved(s, stage, "chose %u cuts instead of one", r->n_cuts);
+  if (r->n_cuts != 1) return aoth_contract_violation(s, stage, "chose %u cuts instead of one", r->n_cuts);
   if (aoth_journal_count(s->now.prog))
-    return aoth_misbehaved(s, stage, "edited the program while it only had to choose");
+    return aoth_contract_violation(s, stage, "edited the program while it only had to choose");
   const char *wrong = aoth_cut_wrong(s->now.prog, &r->cut);
-  return wrong ? aoth_misbehaved(s, stage, "%s", wrong) : AOT_OK;
+  return wrong ? aoth_contract_violation(s, stage, "%s", wrong) : AOT_OK;
 }
 
-static aot_status_t divide(aoth_session_t *s, const aoth_stage_t *stage, dividing_t *r,
+static aot_status_t divide(aoth_session_t *s, const aoth_stage_t *stage, partitioner_t *r,
                            aoth_joint_record_t **out_joint) {
   const int by_host = !r->unit->table.partition.apply;
   AOT_TRY(choose(s, stage, r));
@@ -124,7 +125,7 @@ static aot_status_t divide(aoth_session_t *s, const aoth_stage_t *stage, dividin
 
 aot_status_t aoth_stage_divide(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit,
                                aoth_joint_record_t **out_joint) {
-  dividing_t r = {.s = s, .unit = unit, .arena = aoth_arena_create()};
+  partitioner_t r = {.s = s, .unit = unit, .arena = aoth_arena_create()};
   if (!r.arena) return s->status = AOT_E_EXHAUSTED;
   const aot_status_t status = divide(s, stage, &r, out_joint);
   aoth_halves_destroy(r.halves);

@@ -40,10 +40,10 @@ int64_t aoth_session_first_draw(const aoth_session_t *s) { return (int64_t)(s->r
 
 /* ---- calls of the communicator ---- */
 
-typedef struct asking {
+typedef struct query {
   aoth_session_t *s;
   const aot_collective_t *what;
-} asking_t;
+} query_t;
 
 static aoth_stage_t stage_of(const aoth_session_t *s) {
   const aoth_unit_t *unit = s->ranks.unit.unit;
@@ -51,7 +51,7 @@ static aoth_stage_t stage_of(const aoth_session_t *s) {
 }
 
 static aot_status_t do_join(void *arg) {
-  aoth_session_t *s = ((const asking_t *)arg)->s;
+  aoth_session_t *s = ((const query_t *)arg)->s;
   const aot_communicator_t *c = s->ranks.unit.self;
   const aot_join_t how = {.struct_size = sizeof how};
   aot_group_info_t info = {.struct_size = sizeof info};
@@ -63,13 +63,13 @@ static aot_status_t do_join(void *arg) {
 }
 
 static aot_status_t do_collect(void *arg) {
-  const asking_t *a = arg;
+  const query_t *a = arg;
   const aoth_ranks_t *r = &a->s->ranks;
   return r->unit.table.communicator.collect(r->unit.self, &a->s->ctx, r->group, a->what);
 }
 
 static aot_status_t do_abort(void *arg) {
-  const aoth_session_t *s = ((const asking_t *)arg)->s;
+  const aoth_session_t *s = ((const query_t *)arg)->s;
   char why[256];
   aoth_sink_first_error(s->config.sink, why, sizeof why);
   s->ranks.unit.table.communicator.abort(s->ranks.unit.self, s->ranks.group, aot_str(why));
@@ -77,14 +77,14 @@ static aot_status_t do_abort(void *arg) {
 }
 
 static aot_status_t do_leave(void *arg) {
-  const aoth_ranks_t *r = &((const asking_t *)arg)->s->ranks;
+  const aoth_ranks_t *r = &((const query_t *)arg)->s->ranks;
   r->unit.table.communicator.leave(r->unit.self, r->group);
   return AOT_OK;
 }
 
 static aot_status_t ask(aoth_session_t *s, const char *doing, aoth_call_fn fn, const aot_collective_t *what) {
   const aoth_stage_t stage = stage_of(s);
-  asking_t a = {s, what};
+  query_t a = {s, what};
   const aot_status_t status = aoth_call(s, &stage, doing, fn, &a);
   /* a rank that is gone is no fault of the unit's */
   return status == AOT_OK || s->outcome == AOTH_CALL_TOLD ? status : aoth_session_fail(s, &stage);

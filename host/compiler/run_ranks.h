@@ -1,5 +1,5 @@
 /* The ranks that run a pipeline, and what the host asks of them: to meet, to hand each other rows of numbers, to tell
- * each other when one goes no further. Whether they are the same: ranks_alike.h. What programs hand to each other is the
+ * each other when one goes no further. Whether they are the same: rank_consistency.h. What programs hand to each other is the
  * business of kernels (aot/ext/ranks.h). */
 #ifndef AOTH_RUN_RANKS_H
 #define AOTH_RUN_RANKS_H

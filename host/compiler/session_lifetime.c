@@ -105,21 +105,21 @@ aoth_registry_t *aoth_session_registry(aoth_session_t *s) { return s->registry; 
 
 /* ---- import ---- */
 
-typedef struct importing {
+typedef struct import_call {
   aoth_session_t *s;
   const aoth_instance_t *unit;
   const aot_file_t *file;
   int32_t score;
-} importing_t;
+} import_call_t;
 
 static aot_status_t do_probe(void *arg) {
-  importing_t *i = arg;
+  import_call_t *i = arg;
   if (i->unit->table.import.probe) return i->unit->table.import.probe(i->unit->self, &i->s->ctx, i->file, &i->score);
   return AOT_OK;
 }
 
 static aot_status_t do_read(void *arg) {
-  const importing_t *i = arg;
+  const import_call_t *i = arg;
   return i->unit->table.import.read(i->unit->self, &i->s->ctx, i->file, i->s->now.prog);
 }
 
@@ -136,7 +136,7 @@ static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, c
       if (p->units[k].shadowed_by || strcmp(p->units[k].kind, "import/1") != 0) continue;
       AOT_TRY(aoth_stage_of_unit(s, p->units[k].id, "import/1", where, &stage));
       AOT_TRY(aoth_instance_create(s, &stage, &unit));
-      importing_t probe = {s, &unit, file, 0};
+      import_call_t probe = {s, &unit, file, 0};
       const aot_status_t status = aoth_call(s, &stage, "probe", do_probe, &probe);
       aoth_instance_destroy(s, &stage, &unit);
       if (status != AOT_OK || probe.score <= best) continue;
@@ -161,10 +161,10 @@ static uint32_t imported_properties(aot_prog_t *p) {
 static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const aot_file_t *file) {
   aoth_instance_t unit;
   AOT_TRY(aoth_instance_create(s, stage, &unit));
-  importing_t reading = {s, &unit, file, 0};
+  import_call_t reading = {s, &unit, file, 0};
   aot_status_t status = aoth_call(s, stage, "read", do_read, &reading);
   if (status == AOT_OK && aoth_verify(s->now.prog, imported_properties(s->now.prog)) != AOT_OK) {
-    aoth_misbehaved(s, stage, "made a broken program");
+    aoth_contract_violation(s, stage, "made a broken program");
     status = AOTH_E_PLUGIN;
   }
   if (status != AOT_OK && s->outcome != AOTH_CALL_TOLD)

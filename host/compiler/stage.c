@@ -62,29 +62,29 @@ static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth
 
 /* ---- passes and partitions ---- */
 
-typedef struct running {
+typedef struct run_state {
   aoth_session_t *s;
   const aoth_stage_t *stage;
   aoth_instance_t unit;       /* no unit: it is made where it runs, in a worker */
   aoth_joint_record_t *joint; /* what a partition divides; NULL: it is a pass */
   aoth_ports_t *ports;        /* before a pass; NULL: it is a partition */
-} running_t;
+} run_state_t;
 
 static int is_pass(const aoth_stage_t *stage) { return strcmp(stage->unit->kind, "pass/1") == 0; }
 
 static aot_status_t do_pass(void *arg) {
-  running_t *r = arg;
+  run_state_t *r = arg;
   return r->unit.table.pass.run(r->unit.self, &r->s->ctx, r->s->now.prog);
 }
 
-static aot_status_t run_unit(running_t *r) {
+static aot_status_t run_unit(run_state_t *r) {
   return is_pass(r->stage) ? aoth_call(r->s, r->stage, "run", do_pass, r)
                            : aoth_stage_divide(r->s, r->stage, &r->unit, &r->joint);
 }
 
 /* All that a stage asks of its unit, from the beginning to the end. */
 static aot_status_t do_in_worker(void *arg) {
-  running_t *r = arg;
+  run_state_t *r = arg;
   AOT_TRY(aoth_instance_create(r->s, r->stage, &r->unit));
   const aot_status_t status = run_unit(r);
   if (status == AOT_OK) ask_why_not(r->s, r->stage, &r->unit);
@@ -94,7 +94,7 @@ static aot_status_t do_in_worker(void *arg) {
 }
 
 /* What is compared with afterwards is recorded before a worker can know that it will be. */
-static aot_status_t run_in_worker(running_t *r) {
+static aot_status_t run_in_worker(run_state_t *r) {
   aot_prog_t *p = r->s->now.prog;
   const aot_graph_t joint = is_pass(r->stage) ? (aot_graph_t){AOT_NO_ID} : aoth_graph_graph_find(p, AOT_GRAPH_JOINT);
   if (joint.id != AOT_NO_ID) r->joint = aoth_joint_record_create(p, joint);
@@ -104,12 +104,12 @@ static aot_status_t run_in_worker(running_t *r) {
 
 /* What the contract and the properties do not say: a pass keeps the ports, the halves of a partition compute what
  * the joint did. */
-static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, const running_t *r) {
+static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, const run_state_t *r) {
   const uint32_t gives = stage->unit->has_contract ? stage->unit->contract.gives.known : 0;
   if (r->ports && aoth_ports_check(s->now.prog, r->ports, gives) != AOT_OK)
-    return aoth_misbehaved(s, stage, "changed ports that its contract does not speak of");
+    return aoth_contract_violation(s, stage, "changed ports that its contract does not speak of");
   if (r->joint && aoth_halves_check(s->now.prog, r->joint) != AOT_OK)
-    return aoth_misbehaved(s, stage, "divided the program into halves that compute something else");
+    return aoth_contract_violation(s, stage, "divided the program into halves that compute something else");
   return AOT_OK;
 }
 
@@ -123,7 +123,7 @@ static aot_status_t show_edits(aoth_session_t *s, const aoth_stage_t *stage) {
   return status;
 }
 
-static aot_status_t run_rewriter(running_t *r, uint64_t *out_edits) {
+static aot_status_t run_rewriter(run_state_t *r, uint64_t *out_edits) {
   aoth_session_t *s = r->s;
   const aoth_stage_t *stage = r->stage;
   aot_status_t status = aoth_session_journal_begin(s);
@@ -230,7 +230,7 @@ static aot_status_t dump(aoth_session_t *s, const aoth_stage_t *stage) {
 }
 
 aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage) {
-  running_t r = {.s = s, .stage = stage};
+  run_state_t r = {.s = s, .stage = stage};
   uint64_t edits = 0;
   const uint64_t begin = aoth_now_ns(), before = aoth_count_nodes(s->now.prog);
   const uint64_t watched = s->config.watch ? s->config.watch->spent_ns : 0;

@@ -211,7 +211,7 @@ typedef struct aoth_watch {
   /* A partitioner chose a cut, and it names what is there; the program still has its joint graph. NULL: nothing is done. */
   void (*cut)(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut);
   /* A pass or partition has edited the program, every check agrees, and its journal is open. Else than AOT_OK: the stage
-   * has failed, and aoth_misbehaved has told how. NULL, likewise. */
+   * has failed, and aoth_contract_violation has told how. NULL, likewise. */
   aot_status_t (*edited)(void *self, aoth_session_t *s, const aoth_stage_t *stage);
   /* 0: that backend is not to have the node though it takes it. NULL: it has what it takes. */
   int (*takes)(void *self, const aoth_stage_t *backend, aot_node_t node);

@@ -169,7 +169,7 @@ static aot_status_t begin(aoth_queue_t *q) {
   if (q->is_lost)
     return aoth_report_error(q->ctx, AOT_E_DATA_LOSS, "device.lost", "the device is lost, and what was on it");
   if (q->has_more) return AOT_OK;
-  if (q->is_late) AOT_TRY(q->catch_up(q->lanes));
+  if (q->host_driven) AOT_TRY(q->run_host_side(q->lanes));
   q->has_more = 1;
   if (q->done < q->height) return q->device->wait(q->device, q->ctx, q->queue, point_at(q, q->height));
   q->n_errors = aoth_sink_count(q->ctx->sink, AOT_SEVERITY_ERROR);
@@ -245,14 +245,14 @@ aot_status_t aoth_queue_mark(aoth_queue_t *q) {
 
 /* ---- waiting ---- */
 
-typedef struct waiting {
+typedef struct waiter {
   aoth_queue_t *q;
   uint64_t height;
-} waiting_t;
+} waiter_t;
 
 /* The point, once the host has done what queues may wait for. */
 static aot_status_t reach(aoth_queue_t *q, uint64_t height) {
-  const aot_status_t behind = q->catch_up ? q->catch_up(q->lanes) : AOT_OK;
+  const aot_status_t behind = q->run_host_side ? q->run_host_side(q->lanes) : AOT_OK;
   const aot_status_t status = q->device->wait_host(q->device, q->ctx, point_at(q, height), q->patience_ns);
   return status != AOT_OK ? status : behind;
 }
@@ -262,7 +262,7 @@ static void go_on(aoth_queue_t *q, aot_status_t status) {
   const aot_device_t *d = q->device;
   const aot_point_t last = point_at(q, q->height + 1);
   const int is_lost = status == AOT_E_DATA_LOSS && /* or another device of the call's is */
-                      (!q->catch_up || d->wait_host(d, q->ctx, point_at(q, q->done), 0) == status);
+                      (!q->run_host_side || d->wait_host(d, q->ctx, point_at(q, q->done), 0) == status);
   if (!is_lost && d->signal(d, q->ctx, q->queue, last) == AOT_OK) {
     reach(q, last.value);
     if (q->feed) aoth_queue_idle(q->feed);
@@ -278,7 +278,7 @@ void aoth_queue_left_out(aoth_queue_t *q, aot_status_t status) {
 
 /* Work that fails tells of it, which may have been within an earlier call. */
 static aot_status_t do_wait(void *arg) {
-  const waiting_t *w = arg;
+  const waiter_t *w = arg;
   aoth_queue_t *q = w->q;
   const aot_status_t status = reach(q, w->height);
   if (status == AOT_OK) {
@@ -300,7 +300,7 @@ static aot_status_t do_wait(void *arg) {
 uint64_t aoth_queue_end(const aoth_queue_t *q) { return q->height + (q->has_more != 0); }
 
 aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height) {
-  waiting_t w = {q, height};
+  waiter_t w = {q, height};
   if (q->is_lost) return AOT_E_DATA_LOSS;
   if (height > q->height) AOT_TRY(aoth_queue_mark(q));
   return q->done >= height ? AOT_OK : aoth_queue_call(q, do_wait, &w);
@@ -311,7 +311,7 @@ aot_status_t aoth_queue_idle(aoth_queue_t *q) { return q->is_lost ? AOT_OK : aot
 /* ---- ahead of the queue ---- */
 
 /* Of several devices' work the host does some when it waits: it cannot wait for what is ahead alone. */
-int aoth_queue_is_busy(const aoth_queue_t *q) { return !q->catch_up && q->done < q->height; }
+int aoth_queue_is_busy(const aoth_queue_t *q) { return !q->run_host_side && q->done < q->height; }
 
 typedef struct ahead_task {
   aoth_queue_t *q;
@@ -354,12 +354,12 @@ aot_status_t aoth_queue_write_ahead(aoth_queue_t *q, aot_buffer_t to, const void
 }
 
 static aot_status_t do_wait_ahead(void *arg) {
-  const waiting_t *w = arg;
+  const waiter_t *w = arg;
   return aoth_queue_wait(w->q->feed, w->height);
 }
 
 aot_status_t aoth_queue_wait_ahead(aoth_queue_t *q, const aoth_ahead_t *a) {
-  waiting_t w = {q, a->written};
+  waiter_t w = {q, a->written};
   if (q->is_lost) return AOT_E_DATA_LOSS;
   return q->feed && a->written > q->feed->done ? aoth_queue_call(q, do_wait_ahead, &w) : AOT_OK;
 }

@@ -22,7 +22,7 @@ typedef struct aoth_queue {
   uint64_t done;     /* of them, known to be reached */
   uint64_t n_copied; /* bytes that went between host and device */
   uint64_t n_moved;  /* bytes that went from device to device within the calls of this queue */
-  uint64_t n_stirs;  /* grows when contents that stay between calls come to lie elsewhere (resident.h) */
+  uint64_t n_stirs;  /* grows when contents that stay between calls come to lie elsewhere (mirrored_buffer.h) */
   uint64_t n_bound;  /* calls that were bound so far (bound_calls.h) */
   uint32_t n_errors; /* that were told when nothing was under way */
   /* Errors reported while work was queued, by the work or by who submitted it: if all up to that point succeeds, nothing
@@ -41,11 +41,11 @@ typedef struct aoth_queue {
   aot_status_t (*call)(void *self, aoth_queue_fn fn, void *arg);
   void *self;
   int is_inside; /* of such a call */
-  /* Of several devices that work on one call (lanes.h): what the host has yet to do so that queues can go on. NULL:
+  /* Of several devices that work on one call (multi_queue.h): what the host has yet to do so that queues can go on. NULL:
    * nothing. */
-  aot_status_t (*catch_up)(void *lanes);
+  aot_status_t (*run_host_side)(void *lanes);
   void *lanes;
-  int is_late;              /* the host does the work of this queue by that */
+  int host_driven;          /* the host does the work of this queue by that */
   struct aoth_queue *first; /* which counts bytes for this one; NULL: itself */
   struct aoth_queue *feed;  /* what is written ahead of this one; NULL: nothing was yet */
 } aoth_queue_t;

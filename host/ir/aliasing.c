@@ -44,20 +44,20 @@ void aoth_aliasing_print(const aoth_aliasing_t *a, aoth_text_t *out) {
 
 /* ---- putting it into a program ---- */
 
-typedef struct applying {
+typedef struct applier {
   aot_prog_t *p;
   const aoth_aliasing_t *a;
   aot_leaf_t *inputs; /* by number of the user input */
   aot_leaf_t *bases;
   uint32_t n_inputs;
-} applying_t;
+} applier_t;
 
-static aot_status_t leaf_of(const applying_t *k, aot_leaf_t leaf, aot_leaf_info_t *out) {
+static aot_status_t leaf_of(const applier_t *k, aot_leaf_t leaf, aot_leaf_info_t *out) {
   *out = (aot_leaf_info_t){.struct_size = sizeof *out};
   return aoth_graph_leaf_info(k->p, leaf, out);
 }
 
-static aot_status_t find_inputs(applying_t *k) {
+static aot_status_t find_inputs(applier_t *k) {
   uint32_t n = aoth_graph_n_leaves(k->p);
   aot_leaf_info_t info;
   for (uint32_t i = 1; i < n; i++) {
@@ -70,7 +70,7 @@ static aot_status_t find_inputs(applying_t *k) {
 }
 
 /* A base requires a gradient if a view of it does. */
-static aot_status_t make_base(applying_t *k, uint32_t base) {
+static aot_status_t make_base(applier_t *k, uint32_t base) {
   const aoth_alias_base_t *b = &k->a->bases[base];
   int64_t stride = 1;
   char name[32];
@@ -98,7 +98,7 @@ static aot_status_t make_base(applying_t *k, uint32_t base) {
   return aoth_edit_leaf_create(k->p, &leaf, &k->bases[base]);
 }
 
-static aot_status_t add_rule(applying_t *k, const aoth_alias_row_t *r) {
+static aot_status_t add_rule(applier_t *k, const aoth_alias_row_t *r) {
   aot_rule_t rule = {.kind = r->is_view ? AOT_RULE_ENTRY_VIEW : AOT_RULE_ENTRY_SAME, .a = k->inputs[r->input].id};
   aot_leaf_info_t leaf;
   AOT_TRY(leaf_of(k, k->inputs[r->input], &leaf));
@@ -112,7 +112,7 @@ static aot_status_t add_rule(applying_t *k, const aoth_alias_row_t *r) {
   return aoth_edit_rule_add(k->p, &rule);
 }
 
-static aot_status_t apply(applying_t *k) {
+static aot_status_t apply(applier_t *k) {
   AOT_TRY(find_inputs(k));
   for (uint32_t b = 0; b < k->a->n_bases; b++) AOT_TRY(make_base(k, b));
   for (uint32_t i = 0; i < k->a->n_rows; i++) AOT_TRY(add_rule(k, &k->a->rows[i]));
@@ -120,7 +120,7 @@ static aot_status_t apply(applying_t *k) {
 }
 
 aot_status_t aoth_aliasing_apply(aot_prog_t *p, const aoth_aliasing_t *a) {
-  applying_t k = {.p = p, .a = a};
+  applier_t k = {.p = p, .a = a};
   k.inputs = calloc((size_t)aoth_graph_n_leaves(p) + 1, sizeof *k.inputs);
   k.bases = calloc((size_t)a->n_bases + 1, sizeof *k.bases);
   aot_status_t status = k.inputs && k.bases ? apply(&k) : AOT_E_EXHAUSTED;

@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 static aot_status_t too_new(aot_prog_t *p, const char *what) {
-  return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "%s is made for a newer host", what);
+  return aoth_diagnose(p, AOT_E_TOO_NEW, "ir.too-new", "%s is made for a newer host", what);
 }
 
 /* Bytes that a storage needs to hold a tensor of this type; 0 when a dimension is symbolic or an empty tensor. */
@@ -20,25 +20,25 @@ static aot_status_t storage_nbytes(aot_prog_t *p, const aot_type_t *t, uint64_t 
     if (AOT_DIM_IS_SYM(t->sizes[i]) || AOT_DIM_IS_SYM(t->strides[i]) || t->sizes[i] == 0) return AOT_OK;
     if (__builtin_mul_overflow((uint64_t)t->sizes[i] - 1, (uint64_t)t->strides[i], &reach) ||
         __builtin_add_overflow(last, reach, &last))
-      return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "a tensor's last element lies beyond 2^64");
+      return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "a tensor's last element lies beyond 2^64");
   }
   if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, aot_dtype_size(t->dtype), out))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "a tensor's last element lies beyond 2^64");
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "a tensor's last element lies beyond 2^64");
   return AOT_OK;
 }
 
 static aot_status_t check_leaf(aot_prog_t *p, const aot_leaf_info_t *l) {
   uint64_t needed;
   if (l->role < AOT_ROLE_PARAMETER || l->role > AOT_ROLE_STATE)
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-role", "%s is not a role of leaves", aoth_role_name(l->role));
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-role", "%s is not a role of leaves", aoth_role_name(l->role));
   if (l->n_names && !l->names)
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-leaf", "%u names, but no array of them", l->n_names);
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-leaf", "%u names, but no array of them", l->n_names);
   if (!l->data) return AOT_OK;
   AOT_TRY(storage_nbytes(p, &l->type, &needed));
   if (needed <= l->nbytes) return AOT_OK;
   aot_str_t name = {"?", 1};
   if (l->n_names) name = l->names[0];
-  return aoth_complain(p, AOT_E_INVALID, "ir.bad-leaf", "the data of leaf \"%.*s\" has %llu bytes; its type needs %llu",
+  return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-leaf", "the data of leaf \"%.*s\" has %llu bytes; its type needs %llu",
                        STR_ARGS(name), (unsigned long long)l->nbytes, (unsigned long long)needed);
 }
 
@@ -84,10 +84,10 @@ aot_status_t aoth_edit_leaf_part(aot_prog_t *p, aot_leaf_t leaf, const aot_type_
                                  uint64_t nbytes) {
   uint32_t id;
   if (!leaf.id || leaf.id >= p->leaves.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no leaf %u", leaf.id);
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "there is no leaf %u", leaf.id);
   aot_leaf_info_t l = p->leaves.at[leaf.id];
   if (l.role != AOT_ROLE_PARAMETER)
-    return aoth_complain(p, AOT_E_INVALID, "ir.leaf-part", "parts are taken of parameters, not of a %s",
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.leaf-part", "parts are taken of parameters, not of a %s",
                          aoth_role_name(l.role));
   const aot_leaf_info_t *old = aoth_arena_copy(p->store, 8, &l, sizeof l);
   if (!old) return aoth_no_memory(p, "a leaf", sizeof l);
@@ -134,7 +134,7 @@ int aoth_rule_has_geometry(int32_t kind) { return (rule_uses(kind) & USES_GEOMET
 static aot_status_t rule_geometry(aot_prog_t *p, const aot_rule_t *rule, aot_rule_t *r) {
   uint32_t type;
   if (rule->dtype && ((rule_uses(rule->kind) & A_IS_LEAF) || aot_dtype_size(rule->dtype) == 0))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-rule", "rule %s cannot have dtype %d", aoth_rule_name(rule->kind),
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-rule", "rule %s cannot have dtype %d", aoth_rule_name(rule->kind),
                          (int)rule->dtype);
   aot_type_t t = {
       .kind = AOT_TYPE_TENSOR,
@@ -156,11 +156,11 @@ static aot_status_t rule_geometry(aot_prog_t *p, const aot_rule_t *rule, aot_rul
 aot_status_t aoth_edit_rule_add(aot_prog_t *p, const aot_rule_t *rule) {
   uint32_t uses = rule_uses(rule->kind);
   aot_rule_t r = {.kind = rule->kind, .a = rule->a, .b = (uses & USES_B) ? rule->b : 0};
-  if (!uses) return aoth_complain(p, AOT_E_RANGE, "ir.bad-rule", "there is no boundary rule %d", (int)rule->kind);
+  if (!uses) return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-rule", "there is no boundary rule %d", (int)rule->kind);
   const int bad_a = (uses & A_IS_LEAF) && (!r.a || r.a >= p->leaves.n),
             bad_b = (uses & B_IS_LEAF) && (!r.b || r.b >= p->leaves.n);
   if (bad_a || bad_b)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "rule %s names leaf %u; there are %u", aoth_rule_name(r.kind),
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "rule %s names leaf %u; there are %u", aoth_rule_name(r.kind),
                          (bad_a ? r.a : r.b) - 1, p->leaves.n - 1);
   if (uses & USES_GEOMETRY) AOT_TRY(rule_geometry(p, rule, &r));
   if (!ROWS_ROOM(p->rules, 1)) return aoth_no_memory(p, "a boundary rule", sizeof r);
@@ -192,7 +192,7 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *ori
   o.struct_size = (uint32_t)sizeof o;
   o.reserved = 0;
   if (o.parent.id != NONE && o.parent.id >= p->origins.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "an origin's parent is %u; %u origins were made", o.parent.id,
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "an origin's parent is %u; %u origins were made", o.parent.id,
                          p->origins.n - 1);
   uint32_t hash = origin_hash(&o);
   out->id = aoth_index_find(p, &p->origin_index, hash, origin_same, &o);

@@ -149,12 +149,12 @@ static int is_known(const aot_prog_t *p, int64_t d, int64_t *out) {
   return r.lo == r.hi;
 }
 
-typedef struct pending { /* what is left to be taken apart */
+typedef struct work_item { /* what is left to be taken apart */
   uint32_t n;
   int64_t at[AOTH_MOST_TERMS], factor[AOTH_MOST_TERMS];
-} pending_t;
+} work_item_t;
 
-static int push(pending_t *w, int64_t d, int64_t factor) {
+static int push(work_item_t *w, int64_t d, int64_t factor) {
   if (w->n == AOTH_MOST_TERMS) return 0;
   w->at[w->n] = d;
   w->factor[w->n++] = factor;
@@ -163,7 +163,7 @@ static int push(pending_t *w, int64_t d, int64_t factor) {
 
 /* Adds d * factor to the sum. 0: too many terms, or a number too large. */
 int aoth_terms_add(const aot_prog_t *p, int64_t d, int64_t factor, terms_t *l) {
-  pending_t w = {.n = 1, .at = {d}, .factor = {factor}};
+  work_item_t w = {.n = 1, .at = {d}, .factor = {factor}};
   while (w.n > 0) {
     int64_t k = w.factor[--w.n], number;
     d = w.at[w.n];
@@ -185,7 +185,7 @@ int aoth_terms_add(const aot_prog_t *p, int64_t d, int64_t factor, terms_t *l) {
 
 /* Multiplies the product by d. */
 int aoth_terms_multiply(const aot_prog_t *p, int64_t d, terms_t *l) {
-  pending_t w = {.n = 1, .at = {d}};
+  work_item_t w = {.n = 1, .at = {d}};
   while (w.n > 0) {
     int64_t number;
     d = w.at[--w.n];

@@ -50,7 +50,7 @@ static aot_status_t check_answer(aot_prog_t *p, uint32_t node, const char *what,
   for (uint32_t i = 0; i < n; i++) {
     if (values[i].id == NONE) continue;
     if (value_is_alive(p, values[i].id) && p->values.at[values[i].id].graph == r->graph) continue;
-    return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer",
+    return aoth_diagnose(p, AOT_E_INTERNAL, "ir.bad-answer",
                          "%s of %.*s (node %u) answered value %u, which is not in its graph", what,
                          STR_ARGS(op_name(p, r->op)), node, values[i].id);
   }
@@ -99,7 +99,7 @@ static uint32_t n_written(const aot_prog_t *p, uint32_t node) {
 
 static aot_status_t unfilled(aot_prog_t *p, uint32_t node, const aoth_opset_ref_t *o, const char *what,
                              uint32_t place) {
-  return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer",
+  return aoth_diagnose(p, AOT_E_INTERNAL, "ir.bad-answer",
                        "functional_form of %.*s (node %u) left %s[%u] unfilled; opset %s is at fault",
                        STR_ARGS(op_name(p, p->nodes.at[node].op)), node, what, place, o->name);
 }
@@ -139,7 +139,7 @@ aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t ind
   AOT_TRY(aoth_need_value(p, updated));
   if (before.id != NONE) AOT_TRY(aoth_need_node(p, before));
   if (index >= p->nodes.at[view.id].n_results)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "node %u has %u results, there is no result %u", view.id,
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "node %u has %u results, there is no result %u", view.id,
                          p->nodes.at[view.id].n_results, index);
   touch(p, view.id);
   const aoth_opset_ref_t *o = owner_of(p, p->nodes.at[view.id].op, &local);
@@ -163,7 +163,7 @@ static aot_status_t ask_aliases(aot_prog_t *p, aot_op_t op, const aot_op_desc_t 
   AOT_TRY(o->table.aliases(o->self, p->ctx, p, local, call, out));
   for (uint32_t i = 0; i < call->n_results; i++)
     if (out[i] > call->n_operands)
-      return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer", "aliases of %.*s answered operand %u of %u",
+      return aoth_diagnose(p, AOT_E_INTERNAL, "ir.bad-answer", "aliases of %.*s answered operand %u of %u",
                            STR_ARGS(d->name), out[i], call->n_operands);
   return AOT_OK;
 }

@@ -40,7 +40,7 @@ static aot_status_t type_list_add(type_list_t *l, const aot_type_t *type) {
 static aot_status_t type_list_number(type_list_t *l, uint32_t number) {
   AOT_TRY(type_list_room(l));
   if (number == NONE || number >= l->prog->types.n || !aoth_type_is_live(l->prog, &l->prog->types.at[number]))
-    return aoth_complain(l->prog, AOT_E_RANGE, "ir.bad-type", "there is no type %u", number);
+    return aoth_diagnose(l->prog, AOT_E_RANGE, "ir.bad-type", "there is no type %u", number);
   l->at[l->n++] = number;
   return AOT_OK;
 }
@@ -65,7 +65,7 @@ static aot_status_t check_count(aot_prog_t *p, const aot_op_desc_t *d, uint32_t 
   for (uint32_t i = 0; i < d->n_results; i++)
     lists += (d->results[i].flags & (AOT_SARG_LIST | AOT_SARG_VARIADIC)) || d->results[i].type == AOT_STYPE_ANY;
   if (lists ? n + lists >= d->n_results : n == d->n_results) return AOT_OK;
-  return aoth_complain(p, AOT_E_INVALID, "ir.result-count", "%.*s has %s%u results, %u types were given or inferred",
+  return aoth_diagnose(p, AOT_E_INVALID, "ir.result-count", "%.*s has %s%u results, %u types were given or inferred",
                        STR_ARGS(d->name), lists ? "at least " : "", d->n_results - lists, n);
 }
 
@@ -78,7 +78,7 @@ static aot_status_t result_types(aot_prog_t *p, const aot_op_desc_t *d, const ao
     const uint32_t n_told = p->ctx->n_diags;
     const aot_status_t status = aoth_infer_complete(p, s->op, args, n_args, &sink);
     if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told)
-      return aoth_complain(p, status, "ir.no-inference", "the opset of %.*s infers no types: give result types",
+      return aoth_diagnose(p, status, "ir.no-inference", "the opset of %.*s infers no types: give result types",
                            STR_ARGS(d->name));
     AOT_TRY(status);
   }
@@ -147,15 +147,15 @@ static aot_status_t check_spec(aot_prog_t *p, aot_graph_t g, const aot_node_spec
   AOT_TRY(aoth_need_graph(p, g));
   if (!aoth_ops_desc(p->ops, s->op)) return aoth_no_op(p, s->op);
   if (s->origin.id != NONE && s->origin.id >= p->origins.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no origin %u; %u were made", s->origin.id,
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "there is no origin %u; %u were made", s->origin.id,
                          p->origins.n - 1);
   if ((s->n_args && !s->args) || (s->n_types && !s->types))
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-spec", "%u arguments and %u types, but a pointer to them is NULL",
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-spec", "%u arguments and %u types, but a pointer to them is NULL",
                          s->n_args, s->n_types);
   if (before.id == NONE) return AOT_OK;
   AOT_TRY(aoth_need_node(p, before));
   if (p->nodes.at[before.id].graph != g.id)
-    return aoth_complain(p, AOT_E_INVALID, "ir.other-graph", "node %u, before which to insert, is in graph %u, not %u",
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.other-graph", "node %u, before which to insert, is in graph %u, not %u",
                          before.id, p->nodes.at[before.id].graph, g.id);
   return AOT_OK;
 }
@@ -248,7 +248,7 @@ aot_status_t aoth_edit_node_create(aot_prog_t *p, aot_graph_t g, const aot_node_
   aot_node_spec_t s;
   aot_arg_t few[FEW];
   if (aot_import(&s, sizeof s, spec) != AOT_OK)
-    return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "a node specification is made for a newer host");
+    return aoth_diagnose(p, AOT_E_TOO_NEW, "ir.too-new", "a node specification is made for a newer host");
   AOT_TRY(check_spec(p, g, &s, before));
   uint32_t n_args = aoth_args_full_count(aoth_ops_desc(p->ops, s.op), s.n_args);
   if (n_args <= FEW) return create_with(p, g, &s, before, few, out);
@@ -297,13 +297,13 @@ aot_status_t aoth_edit_operand_set(aot_prog_t *p, aot_node_t n, uint32_t operand
   aot_op_t op = {r->op};
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   if (operand >= r->n_operands)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "%.*s (node %u) has %u operands, there is no operand %u",
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "%.*s (node %u) has %u operands, there is no operand %u",
                          STR_ARGS(d->name), n.id, r->n_operands, operand);
   uint32_t slot = r->slot_begin + operand, arg = p->slots.at[slot].arg;
   if (v.id != NONE) AOT_TRY(aoth_need_value(p, v));
   aot_arg_t a = operand_arg(r, arg, &v.id);
   if ((v.id == NONE && a.kind == AOT_ARG_VALUE) || aoth_arg_misfit(p, aoth_schema_arg(d, arg), &a))
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-argument", "operand %u of %.*s (node %u) cannot be %s %u", operand,
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-argument", "operand %u of %.*s (node %u) cannot be %s %u", operand,
                          STR_ARGS(d->name), n.id, v.id == NONE ? "absent:" : "value", v.id);
   AOT_TRY(check_scope(p, r->graph, d, &a, 1));
   uint32_t old = r->operands[operand];
@@ -363,7 +363,7 @@ aot_status_t aoth_edit_arg_set(aot_prog_t *p, aot_node_t n, uint32_t arg, const 
   aot_op_t op = {r->op};
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   if (arg >= r->n_args)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "%.*s (node %u) has %u arguments, there is no argument %u",
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "%.*s (node %u) has %u arguments, there is no argument %u",
                          STR_ARGS(d->name), n.id, r->n_args, arg);
   aot_arg_t value = *a;
   AOT_TRY(aoth_arg_accept(p, d, arg, &value));

@@ -20,12 +20,12 @@ static int role_names_leaf(int32_t role) {
 
 static aot_status_t check_port(aot_prog_t *p, int32_t role, uint32_t index, int is_output) {
   if (role < AOT_ROLE_PARAMETER || role > AOT_ROLE_BASE)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-role", "there is no port role %d", (int)role);
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-role", "there is no port role %d", (int)role);
   if (!aoth_role_allowed(role, is_output))
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-role", "role %s is not one of %s", aoth_role_name(role),
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-role", "role %s is not one of %s", aoth_role_name(role),
                          is_output ? "outputs" : "inputs");
   if (role_names_leaf(role) && (!index || index >= p->leaves.n))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "port %s %u names leaf %u; there are %u", aoth_role_name(role),
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "port %s %u names leaf %u; there are %u", aoth_role_name(role),
                          aoth_port_number(role, index), aoth_port_number(role, index), p->leaves.n - 1);
   return AOT_OK;
 }
@@ -58,7 +58,7 @@ static aot_status_t make_name(aot_prog_t *p, aot_str_t name, uint32_t *out) {
 
 aot_status_t aoth_edit_graph_create(aot_prog_t *p, int32_t kind, aot_str_t name, aot_graph_t *out) {
   if (kind < AOT_GRAPH_FORWARD || kind > AOT_GRAPH_PART)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-kind", "there is no graph kind %d", (int)kind);
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-kind", "there is no graph kind %d", (int)kind);
   graph_row_t g = {.kind = kind, .alive = 1, .name = aoth_store_text(p, name), .first = NONE, .last = NONE};
   if ((name.size && !g.name.data) || !ROWS_ROOM(p->graphs, 1)) return aoth_no_memory(p, "a graph", sizeof g);
   AOT_TRY(aoth_edit_begin(p));
@@ -84,7 +84,7 @@ void aoth_graph_alive(aot_prog_t *p, uint32_t graph, int alive) {
 aot_status_t aoth_edit_graph_erase(aot_prog_t *p, aot_graph_t g) {
   AOT_TRY(aoth_need_graph(p, g));
   if (p->graphs.at[g.id].n_refs)
-    return aoth_complain(p, AOT_E_PRECONDITION, "ir.still-used",
+    return aoth_diagnose(p, AOT_E_PRECONDITION, "ir.still-used",
                          "graph %u cannot be erased: %u nodes name it as a region", g.id, p->graphs.at[g.id].n_refs);
   AOT_TRY(aoth_edit_begin(p));
   aoth_graph_alive(p, g.id, 0);
@@ -124,11 +124,11 @@ aot_status_t aoth_edit_input_erase(aot_prog_t *p, aot_graph_t g, uint32_t i) {
   AOT_TRY(aoth_need_graph(p, g));
   graph_row_t *row = &p->graphs.at[g.id];
   if (i >= row->inputs.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u inputs, there is no input %u", g.id,
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u inputs, there is no input %u", g.id,
                          row->inputs.n, i);
   uint32_t value = row->inputs.at[i].value.id;
   if (p->values.at[value].n_uses)
-    return aoth_complain(p, AOT_E_PRECONDITION, "ir.still-used", "input %u of graph %u still has %u uses", i, g.id,
+    return aoth_diagnose(p, AOT_E_PRECONDITION, "ir.still-used", "input %u of graph %u still has %u uses", i, g.id,
                          p->values.at[value].n_uses);
   const aot_port_t *old = aoth_arena_copy(p->store, 8, &row->inputs.at[i], sizeof *old);
   if (!old) return aoth_no_memory(p, "a graph input", sizeof *old);
@@ -147,7 +147,7 @@ static aot_status_t check_output_value(aot_prog_t *p, aot_graph_t g, aot_value_t
   if (v.id == NONE) return AOT_OK;
   AOT_TRY(aoth_need_value(p, v));
   if (p->values.at[v.id].graph != g.id)
-    return aoth_complain(p, AOT_E_INVALID, "ir.other-graph", "an output of graph %u cannot be value %u of graph %u",
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.other-graph", "an output of graph %u cannot be value %u of graph %u",
                          g.id, v.id, p->values.at[v.id].graph);
   return AOT_OK;
 }
@@ -177,7 +177,7 @@ aot_status_t aoth_edit_output_set(aot_prog_t *p, aot_graph_t g, uint32_t i, aot_
   AOT_TRY(check_output_value(p, g, v));
   graph_row_t *row = &p->graphs.at[g.id];
   if (i >= row->outputs.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u outputs, there is no output %u", g.id,
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u outputs, there is no output %u", g.id,
                          row->outputs.n, i);
   uint32_t slot = row->output_slots.at[i], old = row->outputs.at[i].value.id;
   if (old == v.id) return AOT_OK;
@@ -212,11 +212,11 @@ aot_status_t aoth_edit_uses_replace(aot_prog_t *p, aot_value_t from, aot_value_t
   value_row_t *f = &p->values.at[from.id], *t = &p->values.at[to.id];
   int32_t kind_from = value_type_of(p, from.id)->kind, kind_to = value_type_of(p, to.id)->kind;
   if (f->graph != t->graph)
-    return aoth_complain(p, AOT_E_INVALID, "ir.other-graph", "value %u of graph %u cannot replace value %u of graph %u",
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.other-graph", "value %u of graph %u cannot replace value %u of graph %u",
                          to.id, t->graph, from.id, f->graph);
   if (from.id == to.id || !f->n_uses) return AOT_OK;
   if (kind_from != kind_to && kind_from != AOT_TYPE_NONE && kind_to != AOT_TYPE_NONE)
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-argument",
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-argument",
                          "value %u is another kind of thing than value %u, which it replaces", to.id, from.id);
   AOT_TRY(aoth_edit_begin(p));
   aoth_edit_record(p, EDIT_USES_REPLACE, from.id, to.id, f->n_uses, f->first_use, f->last_use, NULL);

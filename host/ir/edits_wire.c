@@ -14,10 +14,10 @@ typedef struct edits_wire {
 } edits_wire_t;
 
 /* Where contents of a leaf are. */
-typedef struct place {
+typedef struct wire_position {
   uint32_t span, reserved; /* counted from 1; 0: nowhere; HERE */
   uint64_t offset;
-} place_t;
+} wire_position_t;
 
 static void wire_type(aoth_wire_t *w, void *type) {
   aot_type_t *t = type;
@@ -55,19 +55,19 @@ static const void *wire_rows(aoth_wire_t *w, const void *at, uint32_t n, size_t 
   return rows;
 }
 
-static place_t place_of(const edits_wire_t *e, const void *at, uint64_t nbytes) {
+static wire_position_t place_of(const edits_wire_t *e, const void *at, uint64_t nbytes) {
   const uintptr_t first = (uintptr_t)at;
-  if (!at) return (place_t){0};
+  if (!at) return (wire_position_t){0};
   for (uint32_t i = 0; i < e->known.n; i++) {
     const uintptr_t begin = (uintptr_t)e->known.at[i].at, size = (uintptr_t)e->known.at[i].nbytes;
     if (begin && first >= begin && nbytes <= size && first - begin <= size - nbytes)
-      return (place_t){.span = i + 1, .offset = first - begin};
+      return (wire_position_t){.span = i + 1, .offset = first - begin};
   }
-  return (place_t){.span = HERE};
+  return (wire_position_t){.span = HERE};
 }
 
 static const void *wire_contents(const edits_wire_t *e, const void *at, uint64_t nbytes) {
-  place_t copy, place = place_of(e, at, nbytes), *p = aoth_wire_record(e->w, &place, &copy, sizeof copy);
+  wire_position_t copy, place = place_of(e, at, nbytes), *p = aoth_wire_record(e->w, &place, &copy, sizeof copy);
   if (p->span == HERE) {
     const void *bytes = aoth_wire_block(e->w, at, nbytes, 1);
     if (e->w->out || e->w->failed) return NULL;

@@ -21,16 +21,16 @@ static int encoding_same(const aot_prog_t *p, uint32_t row, const void *key) {
 aot_status_t aoth_edit_encoding_create(aot_prog_t *p, const aot_encoding_info_t *encoding, aot_encoding_t *out) {
   aot_encoding_info_t e;
   if (aot_import(&e, sizeof e, encoding) != AOT_OK)
-    return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "an encoding is made for a newer host");
+    return aoth_diagnose(p, AOT_E_TOO_NEW, "ir.too-new", "an encoding is made for a newer host");
   e.struct_size = (uint32_t)sizeof e;
   e.reserved = 0;
   if (!aoth_is_vendor_name(e.name))
-    return aoth_complain(
+    return aoth_diagnose(
         p, AOT_E_INVALID, "ir.bad-encoding",
         "\"%.*s\" is no name for an encoding: its vendor, a dot and words of a-z, 0-9, _ and -, as \"vendor.tiled\"",
         STR_ARGS(e.name));
   if (e.value.size && !e.value.data)
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-encoding",
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-encoding",
                          "encoding \"%.*s\" has a value of %llu bytes, and no pointer to them", STR_ARGS(e.name),
                          (unsigned long long)e.value.size);
   const uint32_t hash = encoding_hash(&e);

@@ -10,7 +10,7 @@ static aot_status_t answer(aot_prog_t *p, void *out, const void *from, uint32_t 
   uint32_t size;
   memcpy(&size, out, sizeof size);
   if (size < sizeof size || size > 4096)
-    return aoth_complain(p, AOT_E_INVALID, "ir.struct-size", "struct_size of an answer is %u: set it before asking",
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.struct-size", "struct_size of an answer is %u: set it before asking",
                          size);
   if (size > own_size) memset((char *)out + own_size, 0, size - own_size);
   memcpy((char *)out + sizeof size, (const char *)from + sizeof size,

@@ -267,7 +267,7 @@ static aot_status_t preset_of(aot_prog_t *p, const aot_op_desc_t *d, uint32_t ar
   }
   *out = aot_arg_none();
   if (s->type == AOT_STYPE_GENERATOR) return AOT_OK;
-  aoth_complain(p, AOT_E_INVALID, "ir.missing-argument", "argument %u (%.*s) of %.*s is missing and has no default",
+  aoth_diagnose(p, AOT_E_INVALID, "ir.missing-argument", "argument %u (%.*s) of %.*s is missing and has no default",
                 arg, STR_ARGS(s->name), STR_ARGS(d->name));
   if (d->schema.size) aoth_hint(p, "the schema is %.*s%.*s", STR_ARGS(d->name), STR_ARGS(d->schema));
   return AOT_E_INVALID;

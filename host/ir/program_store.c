@@ -55,7 +55,7 @@ uint64_t aoth_prog_nbytes(aot_prog_t *p) {
 
 aot_status_t aoth_no_memory(aot_prog_t *p, const char *what, uint64_t nbytes) {
   p->lacked_memory = 1;
-  return aoth_complain(p, AOT_E_EXHAUSTED, "ir.no-memory",
+  return aoth_diagnose(p, AOT_E_EXHAUSTED, "ir.no-memory",
                        "no memory for %s (%llu bytes asked; the program holds %llu bytes, %u nodes)", what,
                        (unsigned long long)nbytes, (unsigned long long)aoth_prog_nbytes(p), (unsigned)p->nodes.n - 1);
 }

@@ -263,8 +263,8 @@ void aoth_guard_forget(aot_prog_t *p);    /* the newest guard (size_guards.c) */
 /* dim_make without creating: 0 when the result does not exist yet. */
 int aoth_dim_find(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out);
 
-/* ---- complaints (complain.c) ---- */
-aot_status_t aoth_complain(aot_prog_t *p, aot_status_t status, const char *code, const char *format, ...)
+/* ---- complaints (diagnose.c) ---- */
+aot_status_t aoth_diagnose(aot_prog_t *p, aot_status_t status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 aot_status_t aoth_complain_arg(aot_prog_t *p, uint32_t arg, aot_status_t status, const char *code, const char *format,
                                ...) __attribute__((format(printf, 5, 6)));

@@ -18,10 +18,10 @@ const char *aoth_edit_name(uint32_t kind) {
 /* ---- out of the program: what stands there right after the edit; NULL: no memory ---- */
 
 /* Where rows go. What they point to goes along, or, for one who looks at it at once, stays in the program. */
-typedef struct room {
+typedef struct edit_room {
   aoth_arena_t *arena;
   union borrowed *row; /* that is looked at at once; NULL: it is kept */
-} room_t;
+} edit_room_t;
 
 #define FEW 8
 
@@ -43,32 +43,34 @@ typedef union borrowed {
   aot_encoding_info_t encoding;
 } borrowed_t;
 
-static const void *put(const room_t *r, const void *row, size_t nbytes) {
+static const void *put(const edit_room_t *r, const void *row, size_t nbytes) {
   AOT_ASSERT(!r->row || nbytes <= sizeof *r->row);
   return r->row ? memcpy(r->row, row, nbytes) : aoth_arena_copy(r->arena, 8, row, nbytes);
 }
 
-static const void *keep(const room_t *r, const void *at, size_t nbytes) {
+static const void *keep(const edit_room_t *r, const void *at, size_t nbytes) {
   static const int64_t nothing;
   if (nbytes == 0) return &nothing;
   return r->row ? at : aoth_arena_copy(r->arena, 8, at, nbytes);
 }
 
-static int keep_text(const room_t *a, aot_str_t *s) {
+static int keep_text(const edit_room_t *a, aot_str_t *s) {
   s->data = keep(a, s->data, (size_t)s->size);
   return s->data != NULL;
 }
 
-static const aot_str_t *text_of(const room_t *a, aot_str_t s) { return keep_text(a, &s) ? put(a, &s, sizeof s) : NULL; }
+static const aot_str_t *text_of(const edit_room_t *a, aot_str_t s) {
+  return keep_text(a, &s) ? put(a, &s, sizeof s) : NULL;
+}
 
-static int keep_type(const room_t *a, aot_type_t *t) {
+static int keep_type(const edit_room_t *a, aot_type_t *t) {
   const size_t nbytes = (size_t)t->rank * sizeof *t->sizes;
   t->sizes = keep(a, t->sizes, nbytes);
   t->strides = keep(a, t->strides, nbytes);
   return t->sizes && t->strides;
 }
 
-static int keep_arg(const room_t *a, aot_arg_t *arg) {
+static int keep_arg(const edit_room_t *a, aot_arg_t *arg) {
   switch (arg->kind) {
     case AOT_ARG_VALUES: return (arg->u.ids = keep(a, arg->u.ids, arg->n * sizeof *arg->u.ids)) != NULL;
     case AOT_ARG_INTS:
@@ -80,7 +82,7 @@ static int keep_arg(const room_t *a, aot_arg_t *arg) {
 }
 
 /* Result types as they are, or, of a row that is looked at at once, their numbers. */
-static aot_type_t *result_types(const room_t *a, const aot_prog_t *p, const node_row_t *r) {
+static aot_type_t *result_types(const edit_room_t *a, const aot_prog_t *p, const node_row_t *r) {
   aot_type_t *types = aoth_arena_alloc(a->arena, 8, (r->n_results + (size_t)1) * sizeof *types);
   for (uint32_t i = 0; i < r->n_results && types; i++) {
     types[i] = *value_type_of(p, r->first_result + i);
@@ -89,7 +91,7 @@ static aot_type_t *result_types(const room_t *a, const aot_prog_t *p, const node
   return types;
 }
 
-static uint32_t *result_numbers(const room_t *a, const aot_prog_t *p, const node_row_t *r) {
+static uint32_t *result_numbers(const edit_room_t *a, const aot_prog_t *p, const node_row_t *r) {
   uint32_t *numbers = a->row->node.types;
   if (r->n_results > FEW) {
     aoth_arena_reset(a->arena);
@@ -100,7 +102,7 @@ static uint32_t *result_numbers(const room_t *a, const aot_prog_t *p, const node
   return numbers;
 }
 
-static aot_arg_t *kept_args(const room_t *a, const node_row_t *r) {
+static aot_arg_t *kept_args(const edit_room_t *a, const node_row_t *r) {
   aot_arg_t *args = aoth_arena_alloc(a->arena, 8, (r->n_args + (size_t)1) * sizeof *args);
   for (uint32_t i = 0; i < r->n_args && args; i++) {
     args[i] = r->args[i];
@@ -109,7 +111,7 @@ static aot_arg_t *kept_args(const room_t *a, const node_row_t *r) {
   return args;
 }
 
-static const void *made_node(const room_t *a, const aot_prog_t *p, const edit_row_t *e) {
+static const void *made_node(const edit_room_t *a, const aot_prog_t *p, const edit_row_t *e) {
   const node_row_t *r = &p->nodes.at[e->u[0]];
   const aot_arg_t *args = a->row ? r->args : kept_args(a, r);
   const aot_type_t *types = a->row ? NULL : result_types(a, p, r);
@@ -136,28 +138,28 @@ static const void *made_node(const room_t *a, const aot_prog_t *p, const edit_ro
   return put(a, &made, sizeof made);
 }
 
-static const void *added_input(const room_t *a, const aot_prog_t *p, const graph_row_t *g) {
+static const void *added_input(const edit_room_t *a, const aot_prog_t *p, const graph_row_t *g) {
   aoth_input_t in = {.port = g->inputs.at[g->inputs.n - 1]};
   in.type = *value_type_of(p, in.port.value.id);
   return keep_text(a, &in.port.name) && keep_type(a, &in.type) ? put(a, &in, sizeof in) : NULL;
 }
 
-static const void *added_output(const room_t *a, const graph_row_t *g) {
+static const void *added_output(const edit_room_t *a, const graph_row_t *g) {
   aot_port_t out = g->outputs.at[g->outputs.n - 1];
   return keep_text(a, &out.name) ? put(a, &out, sizeof out) : NULL;
 }
 
-static const void *set_arg(const room_t *a, const aot_prog_t *p, const edit_row_t *e) {
+static const void *set_arg(const edit_room_t *a, const aot_prog_t *p, const edit_row_t *e) {
   aot_arg_t arg = p->nodes.at[e->u[0]].args[e->u[1]];
   return keep_arg(a, &arg) ? put(a, &arg, sizeof arg) : NULL;
 }
 
-static const void *set_type(const room_t *a, const aot_prog_t *p, uint32_t value) {
+static const void *set_type(const edit_room_t *a, const aot_prog_t *p, uint32_t value) {
   aot_type_t t = *value_type_of(p, value);
   return keep_type(a, &t) ? put(a, &t, sizeof t) : NULL;
 }
 
-static const void *leaf_of(const room_t *a, const aot_prog_t *p, uint32_t leaf) {
+static const void *leaf_of(const edit_room_t *a, const aot_prog_t *p, uint32_t leaf) {
   aot_leaf_info_t l = p->leaves.at[leaf];
   if (a->row) return put(a, &l, sizeof l);
   aot_str_t *names = aoth_arena_alloc(a->arena, 8, (l.n_names + (size_t)1) * sizeof *names);
@@ -170,7 +172,7 @@ static const void *leaf_of(const room_t *a, const aot_prog_t *p, uint32_t leaf) 
   return put(a, &l, sizeof l);
 }
 
-static const void *added_rule(const room_t *a, const aot_prog_t *p) {
+static const void *added_rule(const edit_room_t *a, const aot_prog_t *p) {
   aot_rule_t r = p->rules.at[p->rules.n - 1];
   if (aoth_rule_has_geometry(r.kind)) {
     const size_t nbytes = (size_t)r.rank * sizeof *r.sizes;
@@ -181,29 +183,29 @@ static const void *added_rule(const room_t *a, const aot_prog_t *p) {
   return put(a, &r, sizeof r);
 }
 
-static const void *made_origin(const room_t *a, const aot_prog_t *p) {
+static const void *made_origin(const edit_room_t *a, const aot_prog_t *p) {
   aot_origin_info_t o = p->origins.at[p->origins.n - 1];
   if (!keep_text(a, &o.source_file) || !keep_text(a, &o.module_path) || !keep_text(a, &o.node_name)) return NULL;
   return put(a, &o, sizeof o);
 }
 
-static const void *made_symbol(const room_t *a, const aot_prog_t *p) {
+static const void *made_symbol(const edit_room_t *a, const aot_prog_t *p) {
   aot_symbol_info_t s = p->symbols.at[p->symbols.n - 1];
   return keep_text(a, &s.name) ? put(a, &s, sizeof s) : NULL;
 }
 
-static const void *made_encoding(const room_t *a, const aot_prog_t *p) {
+static const void *made_encoding(const edit_room_t *a, const aot_prog_t *p) {
   aot_encoding_info_t e = p->encodings.at[p->encodings.n - 1];
   return keep_text(a, &e.name) && keep_text(a, &e.value) ? put(a, &e, sizeof e) : NULL;
 }
 
-static const void *added_guard(const room_t *a, const aot_prog_t *p) {
+static const void *added_guard(const edit_room_t *a, const aot_prog_t *p) {
   aot_guard_info_t g = p->guards.at[p->guards.n - 1];
   return keep_text(a, &g.text) ? put(a, &g, sizeof g) : NULL;
 }
 
 /* The edit as a row; the state is that right after it. 0: no memory. */
-static int describe(const room_t *a, const aot_prog_t *p, const edit_row_t *e, aoth_edit_t *out) {
+static int describe(const edit_room_t *a, const aot_prog_t *p, const edit_row_t *e, aoth_edit_t *out) {
   const graph_row_t *g = &p->graphs.at[e->kind <= EDIT_OUTPUTS_CLEAR ? e->u[0] : NONE];
   int needs_what = 1;
   *out = (aoth_edit_t){.kind = e->kind, .id = e->u[0]};
@@ -249,7 +251,7 @@ aot_status_t aoth_edits_take(aot_prog_t *p, aoth_edits_t *out) {
   int whole = edits.arena != NULL;
   if (whole) edits.at = aoth_arena_alloc(edits.arena, 8, ((size_t)n + 1) * sizeof *edits.at);
   whole = whole && edits.at;
-  const room_t room = {edits.arena, NULL};
+  const edit_room_t room = {edits.arena, NULL};
   for (uint32_t i = edits.n; aoth_journal_newest(p);) {
     whole = whole && describe(&room, p, aoth_journal_newest(p), &edits.at[--i]);
     aoth_journal_undo_newest(p);
@@ -321,14 +323,14 @@ static aot_status_t make(aot_prog_t *p, const aoth_edit_t *e) {
     case EDIT_EXPR_CREATE: return aoth_expr_make_again(p, e->what);
     case EDIT_ENCODING_CREATE: return aoth_edit_encoding_create(p, e->what, &encoding);
     case EDIT_GUARD_ADD: return aoth_edit_guard_add(p, e->what);
-    default: return aoth_complain(p, AOT_E_INVALID, "ir.bad-edit", "there is no edit of kind %u", e->kind);
+    default: return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-edit", "there is no edit of kind %u", e->kind);
   }
 }
 
 aot_status_t aoth_edit_replay(aot_prog_t *p, const aoth_edit_t *e) {
   const uint32_t id = next_id(p, e->kind);
   if (id == NONE || id == e->id) return make(p, e);
-  return aoth_complain(p, AOT_E_PRECONDITION, "ir.replay",
+  return aoth_diagnose(p, AOT_E_PRECONDITION, "ir.replay",
                        "the edit %s made row %u and would make row %u here: this is another program",
                        aoth_edit_name(e->kind), e->id, id);
 }
@@ -344,7 +346,7 @@ static void tell(aot_prog_t *p) {
   for (; p->n_heard < p->edits.n; p->n_heard++) {
     const aoth_edit_listener_t *l = p->listener;
     borrowed_t row;
-    const room_t room = {l->arena, &row};
+    const edit_room_t room = {l->arena, &row};
     aoth_edit_t edit;
     if (describe(&room, p, &p->edits.at[p->n_heard], &edit)) l->made(l->self, &edit);
     else p->lacked_memory = 1;

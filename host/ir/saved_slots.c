@@ -90,7 +90,7 @@ aot_status_t aoth_saved_held(aot_prog_t *p, uint32_t *out_held, uint32_t capacit
   *out_n = 0;
   if (capacity) memset(out_held, 0, capacity * sizeof *out_held);
   if (forward.id == NONE || backward.id == NONE)
-    return aoth_complain(p, AOT_E_PRECONDITION, "ir.saved", "a program that is not partitioned saves nothing");
+    return aoth_diagnose(p, AOT_E_PRECONDITION, "ir.saved", "a program that is not partitioned saves nothing");
   const graph_row_t *f = &p->graphs.at[forward.id], *b = &p->graphs.at[backward.id];
   uint32_t *parent = malloc((p->values.n + (size_t)1) * sizeof *parent);
   uint8_t *by = calloc(p->values.n + (size_t)1, 1);

@@ -150,7 +150,7 @@ static aot_status_t fold(aot_prog_t *p, int create, term_t *t) {
 
 static aot_status_t no_such_number(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b) {
   if (!create) return AOT_E_NOT_FOUND;
-  return aoth_complain(p, AOT_E_RANGE, "ir.bad-expression", "%s of %lld and %lld is no dimension",
+  return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-expression", "%s of %lld and %lld is no dimension",
                        (op == AOT_EXPR_FLOORDIV || op == AOT_EXPR_MOD) && b == 0 ? "division by zero:" : "the result",
                        (long long)a, (long long)b);
 }
@@ -185,10 +185,10 @@ int aoth_dim_find(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, in
 
 aot_status_t aoth_edit_dim_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out_dim) {
   if (op < AOT_EXPR_ADD || op > AOT_EXPR_SUB)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-expression", "there is no shape operation %d", (int)op);
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-expression", "there is no shape operation %d", (int)op);
   if (arity(op) < 3) c = 0;
   if (!aoth_dim_is_valid(p, a) || !aoth_dim_is_valid(p, b) || !aoth_dim_is_valid(p, c))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id",
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id",
                          "an operand of a shape expression does not exist; %u expressions do", p->exprs.n);
   return make(p, 1, op, a, b, c, out_dim);
 }
@@ -198,16 +198,16 @@ aot_status_t aoth_expr_make_again(aot_prog_t *p, const aot_expr_info_t *e) {
   int64_t ignored;
   if (e->op == AOT_EXPR_SYMBOL) return AOT_OK;
   if (!aoth_dim_is_valid(p, e->a) || !aoth_dim_is_valid(p, e->b) || !aoth_dim_is_valid(p, e->c))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "an operand of a shape expression does not exist");
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "an operand of a shape expression does not exist");
   return aoth_row_make(p, e->op, e->a, e->b, e->c, &ignored);
 }
 
 aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *symbol, int64_t *out_dim) {
   aot_symbol_info_t s;
   if (aot_import(&s, sizeof s, symbol) != AOT_OK)
-    return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "a symbol is made for a newer host");
+    return aoth_diagnose(p, AOT_E_TOO_NEW, "ir.too-new", "a symbol is made for a newer host");
   if (s.min > s.max)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-symbol", "symbol %.*s has the empty range [%lld, %lld]",
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-symbol", "symbol %.*s has the empty range [%lld, %lld]",
                          STR_ARGS(s.name), (long long)s.min, (long long)s.max);
   s.struct_size = (uint32_t)sizeof s;
   s.reserved = 0;

@@ -104,7 +104,7 @@ static int add_facts(aot_prog_t *p, int64_t condition) {
 /* ---- the edit ---- */
 
 static aot_status_t never_holds(aot_prog_t *p, const aot_guard_info_t *g) {
-  return aoth_complain(p, AOT_E_INVALID, "ir.bad-guard",
+  return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-guard",
                        "no sizes satisfy the guard %.*s: it contradicts the ranges of the symbols, or an earlier guard",
                        STR_ARGS(g->text));
 }
@@ -112,14 +112,14 @@ static aot_status_t never_holds(aot_prog_t *p, const aot_guard_info_t *g) {
 aot_status_t aoth_edit_guard_add(aot_prog_t *p, const aot_guard_info_t *guard) {
   aot_guard_info_t g;
   if (aot_import(&g, sizeof g, guard) != AOT_OK)
-    return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "a guard is made for a newer host");
+    return aoth_diagnose(p, AOT_E_TOO_NEW, "ir.too-new", "a guard is made for a newer host");
   g.struct_size = (uint32_t)sizeof g;
   g.reserved = 0;
   if (p->leaves.n > 1 || p->nodes.n > 1)
-    return aoth_complain(p, AOT_E_PRECONDITION, "ir.late-guard",
+    return aoth_diagnose(p, AOT_E_PRECONDITION, "ir.late-guard",
                          "guards are declared before the first leaf and the first node");
   if (!aoth_dim_is_valid(p, g.condition))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "the condition of a guard does not exist; %u expressions do",
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "the condition of a guard does not exist; %u expressions do",
                          p->exprs.n);
   if (!AOT_DIM_IS_SYM(g.condition)) return g.condition ? AOT_OK : never_holds(p, &g);
   g.text = aoth_store_text(p, g.text);

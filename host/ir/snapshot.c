@@ -282,7 +282,7 @@ static aot_status_t build(builder_t *b, void **out) {
   aot_snapshot_t head = {.magic = AOT_SNAPSHOT_MAGIC, .version = AOT_SNAPSHOT_VERSION, .generation = b->p->generation};
   run(b);
   if (!lay_out(b, &head))
-    return aoth_complain(b->p, AOT_E_EXHAUSTED, "ir.too-large",
+    return aoth_diagnose(b->p, AOT_E_EXHAUSTED, "ir.too-large",
                          "the program is too large for a snapshot: more than 2^32 rows");
   char *block = calloc(1, (size_t)head.nbytes);
   if (!block) return aoth_no_memory(b->p, "a snapshot", head.nbytes);

@@ -47,10 +47,10 @@ const int64_t *aoth_ints_intern(aot_prog_t *p, const int64_t *at, uint32_t n) {
 static aot_status_t check_dims(aot_prog_t *p, const int64_t *dims, int32_t rank, const char *which, const char *what) {
   for (int32_t i = 0; i < rank; i++) {
     if (!aoth_dim_is_valid(p, dims[i]))
-      return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: %s %d names expression %u, there are %u", what, which, i,
+      return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "%s: %s %d names expression %u, there are %u", what, which, i,
                            AOT_DIM_EXPR(dims[i]), p->exprs.n - 1);
     if (dims[i] < 0)
-      return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: %s %d is %lld", what, which, i, (long long)dims[i]);
+      return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "%s: %s %d is %lld", what, which, i, (long long)dims[i]);
   }
   return AOT_OK;
 }
@@ -72,7 +72,7 @@ static aot_status_t check_extent(aot_prog_t *p, const aot_type_t *t, const char 
   for (int32_t i = 0; t->strides && i < t->rank; i++)
     too_large |= !AOT_DIM_IS_SYM(t->strides[i]) && t->strides[i] > INT64_MAX / 16;
   if (!too_large) return AOT_OK;
-  return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: by its sizes and strides it is larger than memory can be",
+  return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "%s: by its sizes and strides it is larger than memory can be",
                        what);
 }
 
@@ -82,20 +82,20 @@ static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char 
     AOT_DTYPE_MAP(DTYPE_CASE)
 #undef DTYPE_CASE
     break;
-    default: return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no dtype %d", what, (int)t->dtype);
+    default: return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no dtype %d", what, (int)t->dtype);
   }
   if (t->rank < 0 || t->rank > AOT_MAX_RANK)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: rank %d is not between 0 and %d", what, (int)t->rank,
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "%s: rank %d is not between 0 and %d", what, (int)t->rank,
                          AOT_MAX_RANK);
   if (t->device < 0 || t->device > AOT_DEVICE_META)
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no device kind %d", what, (int)t->device);
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no device kind %d", what, (int)t->device);
   if (t->device_index < 0)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: device index %d", what, (int)t->device_index);
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "%s: device index %d", what, (int)t->device_index);
   if (t->encoding.id >= p->encodings.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: there is no encoding %u; %u were made", what,
+    return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "%s: there is no encoding %u; %u were made", what,
                          t->encoding.id, p->encodings.n - 1);
   if (t->rank && !t->sizes)
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: rank %d without sizes", what, (int)t->rank);
+    return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-type", "%s: rank %d without sizes", what, (int)t->rank);
   AOT_TRY(check_dims(p, t->sizes, t->rank, "size", what));
   if (t->strides) AOT_TRY(check_dims(p, t->strides, t->rank, "stride", what));
   AOT_TRY(check_dims(p, &t->offset, 1, "offset", what));
@@ -103,21 +103,21 @@ static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char 
 }
 
 aot_status_t aoth_type_check(aot_prog_t *p, const aot_type_t *t, const char *what) {
-  if (!t) return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: no type given", what);
+  if (!t) return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-type", "%s: no type given", what);
   if (t->reserved[0] || t->reserved[1])
-    return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "%s: a reserved member is not 0", what);
+    return aoth_diagnose(p, AOT_E_TOO_NEW, "ir.too-new", "%s: a reserved member is not 0", what);
   switch (t->kind) {
     case AOT_TYPE_TENSOR: return check_tensor(p, t, what);
     case AOT_TYPE_SYMINT:
     case AOT_TYPE_SYMBOOL:
       if (!aoth_dim_is_valid(p, t->expr))
-        return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: expression %u does not exist", what,
+        return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-type", "%s: expression %u does not exist", what,
                              AOT_DIM_EXPR(t->expr));
       return AOT_OK;
     case AOT_TYPE_NONE:
     case AOT_TYPE_SYMFLOAT:
     case AOT_TYPE_TOKEN: return AOT_OK;
-    default: return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no type kind %d", what, (int)t->kind);
+    default: return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no type kind %d", what, (int)t->kind);
   }
 }
 

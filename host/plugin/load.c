@@ -32,16 +32,16 @@
 #define HOST_ASAN 0
 #endif
 
-typedef struct opening {
+typedef struct open_call {
   aoth_registry_t *r;
   aoth_plugin_t *p;
   aoth_arena_t *arena;
   const aoth_where_t *where;
   const char *left; /* of the floating-point environment, not as it was; NULL: nothing */
-} opening_t;
+} open_call_t;
 
-static void refuse(opening_t *o, const char *cure, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void refuse(opening_t *o, const char *cure, const char *format, ...) {
+static void refuse(open_call_t *o, const char *cure, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void refuse(open_call_t *o, const char *cure, const char *format, ...) {
   aoth_text_t t = {0};
   va_list args;
   va_start(args, format);
@@ -90,7 +90,7 @@ static const char *check_option(const aot_option_t *opt) {
   return NULL;
 }
 
-static const char *import_options(opening_t *o, aoth_unit_t *u) {
+static const char *import_options(open_call_t *o, aoth_unit_t *u) {
   if (u->desc.n_options == 0) return NULL;
   if (u->desc.n_options > MAX_OPTIONS || !u->desc.options) return "its list of options is damaged";
   const uint64_t stride = u->desc.option_stride;
@@ -114,7 +114,7 @@ static const char *import_options(opening_t *o, aoth_unit_t *u) {
 }
 
 /* A name with a dot is a vendor's, which the host need not know; of others it is held to be mistaken. */
-static const char *import_properties(opening_t *o, const aot_names_t *names, aoth_properties_t *out) {
+static const char *import_properties(open_call_t *o, const aot_names_t *names, aoth_properties_t *out) {
   if (names->n > MAX_PROPERTIES || (names->n && !names->at)) return "has a damaged contract";
   for (uint64_t i = 0; i < names->n; i++) {
     const aot_str_t name = names->at[i];
@@ -135,7 +135,7 @@ static const char *import_properties(opening_t *o, const aot_names_t *names, aot
   return NULL;
 }
 
-static const char *import_contract(opening_t *o, aoth_unit_t *u) {
+static const char *import_contract(open_call_t *o, aoth_unit_t *u) {
   aot_contract_t c;
   const char *why =
       import_struct(&c, sizeof c, offsetof(aot_contract_t, n_removes) + sizeof(uint64_t), u->desc.contract);
@@ -152,7 +152,7 @@ static const char *import_contract(opening_t *o, aoth_unit_t *u) {
   return NULL;
 }
 
-static const char *import_unit(opening_t *o, aoth_unit_t *u, const aot_unit_t *src) {
+static const char *import_unit(open_call_t *o, aoth_unit_t *u, const aot_unit_t *src) {
   const char *why = import_struct(&u->desc, sizeof u->desc, offsetof(aot_unit_t, create) + sizeof(void *), src);
   if (why) return why;
   if (!text_is_sane(u->desc.kind) || !text_is_sane(u->desc.id) || !text_is_sane(u->desc.version) ||
@@ -170,7 +170,7 @@ static const char *import_unit(opening_t *o, aoth_unit_t *u, const aot_unit_t *s
   return import_options(o, u);
 }
 
-static int import_all(opening_t *o, const aot_plugin_t *src) {
+static int import_all(open_call_t *o, const aot_plugin_t *src) {
   aoth_plugin_t *p = o->p;
   const char *why = import_struct(&p->desc, sizeof p->desc, offsetof(aot_plugin_t, get_ext) + sizeof(void *), src);
   if (why) {
@@ -222,7 +222,7 @@ static const char *cure_of_dlerror(const char *text) {
   return "rebuild the plugin for this system";
 }
 
-static int is_locked_out(opening_t *o) {
+static int is_locked_out(open_call_t *o) {
   const aoth_lock_t *lock = aoth_registry_lock(o->r);
   char hex[AOTH_SHA256_HEX] = "";
   if (!lock || (aoth_file_sha256(o->p->path, hex) && aoth_lock_has(lock, hex))) return 0;
@@ -232,7 +232,7 @@ static int is_locked_out(opening_t *o) {
 }
 
 /* Where the host's own plugins lie only those write who may change the host as well. */
-static int is_unsigned(opening_t *o) {
+static int is_unsigned(open_call_t *o) {
   const aoth_keys_t *keys = aoth_plugin_is_own(o->p) ? NULL : aoth_registry_keys(o->r);
   const char *why = keys ? aoth_unsigned_why(keys, o->p->path, o->arena) : NULL;
   if (!why) return 0;
@@ -240,7 +240,7 @@ static int is_unsigned(opening_t *o) {
   return 1;
 }
 
-static void open_framed(opening_t *o) {
+static void open_framed(open_call_t *o) {
   aoth_plugin_t *p = o->p;
   aot_str_t why = {NULL, 0};
   void *handle = dlopen(p->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -270,14 +270,14 @@ static void open_framed(opening_t *o) {
   else refuse(o, "free some memory", "there is no memory left");
 }
 
-static void complain(const opening_t *o, aoth_sink_t *sink) {
+static void complain(const open_call_t *o, aoth_sink_t *sink) {
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, o->where, "load.refused", "cannot load plugin %s: %s", o->p->path,
                    o->p->why ? o->p->why : "unknown");
   if (o->p->cure) aoth_sink_line(sink, "hint: %s", o->p->cure);
 }
 
 static void tell_crash(void *self, const aoth_crash_t *crash) {
-  opening_t *o = self;
+  open_call_t *o = self;
   if (crash->signal)
     refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)",
            aoth_signal_name(crash->signal), aoth_signal_text(crash->signal));
@@ -288,7 +288,7 @@ static void tell_crash(void *self, const aoth_crash_t *crash) {
   complain(o, aoth_crash_sink());
 }
 
-static void open_now(opening_t *o) {
+static void open_now(open_call_t *o) {
   aoth_plugin_t *p = o->p;
   if (p->note.epoch != AOT_ABI_EPOCH || p->note.min_host_minor > AOT_ABI_MINOR) {
     refuse(o, "update aothost, or use a build of the plugin for this version",
@@ -330,7 +330,7 @@ static void open_now(opening_t *o) {
 }
 
 /* Nothing was computed yet, so that results are right: no failure. */
-static void warn_of_float_env(const opening_t *o, aoth_sink_t *sink) {
+static void warn_of_float_env(const open_call_t *o, aoth_sink_t *sink) {
   aoth_sink_report(sink, AOT_SEVERITY_WARNING, o->where, "load.float-environment",
                    "plugin %s left %s when it was opened; restored", o->p->path, o->left);
   aoth_sink_line(sink, "hint: link it, and the libraries that it brings, without -ffast-math");
@@ -338,7 +338,7 @@ static void warn_of_float_env(const opening_t *o, aoth_sink_t *sink) {
 
 aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t *arena, const aoth_where_t *where,
                               aoth_sink_t *sink) {
-  opening_t o = {r, p, arena, where, NULL};
+  open_call_t o = {r, p, arena, where, NULL};
   if (p->state == AOTH_PLUGIN_FOUND) {
     open_now(&o);
     if (o.left) warn_of_float_env(&o, sink);

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct resolving {
+typedef struct resolver {
   const aoth_stage_t *stage;
   aoth_arena_t *arena;
   aoth_sink_t *sink;
   int failed;
-} resolving_t;
+} resolver_t;
 
 const char *aoth_option_kind(int32_t kind) {
   static const char *const names[] = {"?", "bool", "integer", "number", "text", "choice", "path", "bytes"};
@@ -90,7 +90,7 @@ void aoth_option_preset(const aot_option_t *o, aoth_text_t *out) {
   }
 }
 
-static void wrong(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, const char *wanted) {
+static void wrong(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value, const char *wanted) {
   const int is_old_bool = o->kind == AOT_OPT_BOOL && strcmp(aoth_yaml_kind(value), "a string") == 0;
   aoth_yaml_error(r->sink, r->arena, value, "option.type", "option '%.*s' of %s: expected %s, got %s%s",
                   (int)o->name.size, o->name.data, r->stage->use, wanted, aoth_yaml_kind(value),
@@ -98,7 +98,7 @@ static void wrong(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *valu
   r->failed = 1;
 }
 
-static void out_of_range(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value) {
+static void out_of_range(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value) {
   aoth_text_t range = {0};
   aoth_option_range(o, &range);
   aoth_yaml_error(r->sink, r->arena, value, "option.range", "option '%.*s' of %s: value out of range; expected %s%s",
@@ -113,7 +113,7 @@ static int in_range(const aot_option_t *o, double d) {
   return !(o->flags & AOT_OPT_HAS_RANGE) || (d >= o->min && d <= o->max);
 }
 
-static void take_choice(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
+static void take_choice(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   aoth_text_t list = {0};
   for (uint32_t i = 0; i < o->n_choices; i++) {
     if (aot_str_eq(o->choices[i], value->text)) {
@@ -132,7 +132,7 @@ static void take_choice(resolving_t *r, const aot_option_t *o, const aoth_yaml_t
   r->failed = 1;
 }
 
-static void take_integer(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
+static void take_integer(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   const int is_bytes = o->kind == AOT_OPT_BYTES;
   int ok = aoth_yaml_i64(value, &out->i);
   if (!ok && is_bytes && value->kind == AOTH_YAML_SCALAR) ok = aoth_option_bytes(value->text.data, &out->i);
@@ -140,7 +140,7 @@ static void take_integer(resolving_t *r, const aot_option_t *o, const aoth_yaml_
   else if (!in_range(o, (double)out->i) || (is_bytes && out->i < 0)) out_of_range(r, o, value);
 }
 
-static void take_text(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
+static void take_text(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   if (value->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(value)) {
     wrong(r, o, value, o->kind == AOT_OPT_PATH ? "a path" : "a string");
     return;
@@ -153,7 +153,7 @@ static void take_text(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *
   if (o->kind == AOT_OPT_PATH) out->s = aot_str(aoth_path_resolve(r->arena, value, value->text.data));
 }
 
-static void take(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
+static void take(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   int b = 0;
   if (value->failed) {
     r->failed = 1;
@@ -180,7 +180,7 @@ static uint32_t find_option(const aoth_unit_t *u, aot_str_t name) {
   return i;
 }
 
-static void unknown(resolving_t *r, const aoth_unit_t *u, const aoth_yaml_t *key) {
+static void unknown(resolver_t *r, const aoth_unit_t *u, const aoth_yaml_t *key) {
   aot_str_t names[256];
   for (uint32_t i = 0; i < u->desc.n_options; i++) names[i] = u->options[i].name;
   const int near = aoth_nearest(key->text, names, (size_t)u->desc.n_options);
@@ -203,7 +203,7 @@ static void unknown(resolving_t *r, const aoth_unit_t *u, const aoth_yaml_t *key
 aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth_sink_t *sink) {
   const aoth_unit_t *u = stage->unit;
   const uint32_t n = (uint32_t)u->desc.n_options;
-  resolving_t r = {stage, arena, sink, 0};
+  resolver_t r = {stage, arena, sink, 0};
   aot_opt_value_t *values = aoth_arena_alloc(arena, sizeof(void *), (n + 1) * sizeof *values);
   unsigned char *given = aoth_arena_alloc(arena, 1, n + 1);
   if (!values || !given) {

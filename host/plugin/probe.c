@@ -120,15 +120,15 @@ static void note_known(const char *known) {
 
 /* ---- waiting for it ---- */
 
-typedef struct probing {
+typedef struct probe_call {
   pid_t pid;
   int fd; /* of its words */
   char words[MOST_WORDS + 1];
   size_t n_words;
   int how, is_late, is_stopped;
-} probing_t;
+} probe_call_t;
 
-static int start(const char *path, probing_t *p) {
+static int start(const char *path, probe_call_t *p) {
   char own[] = "/proc/self/exe", command[] = AOTH_PROBE_COMMAND;
   char *file = strdup(path), *line[] = {own, command, file, NULL};
   posix_spawn_file_actions_t files;
@@ -161,7 +161,7 @@ static int start(const char *path, probing_t *p) {
   return !failed;
 }
 
-static void read_words(probing_t *p) {
+static void read_words(probe_call_t *p) {
   const ssize_t got = read(p->fd, p->words + p->n_words, MOST_WORDS - p->n_words);
   if (got > 0) p->n_words += (size_t)got;
 }
@@ -173,7 +173,7 @@ static double timeout_s(void) {
 }
 
 /* The pipe closes at its end, so that nothing is lost between two looks. */
-static void await(probing_t *p) {
+static void await(probe_call_t *p) {
   const uint64_t deadline = aoth_now_ns() + (uint64_t)(timeout_s() * 1e9);
   int is_open = 1, has_ended = 0;
   while (!has_ended && !p->is_late && !p->is_stopped) {
@@ -191,7 +191,7 @@ static void await(probing_t *p) {
   if (!has_ended || p->is_stopped) waitpid(p->pid, NULL, 0);
 }
 
-static void tell(const probing_t *p, aoth_text_t *t) {
+static void tell(const probe_call_t *p, aoth_text_t *t) {
   const int is_open = p->words[0] == DONE;
   const char *when = is_open ? "at the end of the process, by an exit handler, a destructor or a thread of its own"
                              : "while it was being opened";
@@ -206,7 +206,7 @@ static void tell(const probing_t *p, aoth_text_t *t) {
 }
 
 const char *aoth_probe(const char *path, aoth_arena_t *arena) {
-  probing_t p = {.pid = -1};
+  probe_call_t p = {.pid = -1};
   aoth_text_t t = {0};
   if (!aoth_is_command()) return NULL;
   const char *known = known_path(path, arena);

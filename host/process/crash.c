@@ -41,14 +41,14 @@ THREAD_STATE aoth_crash_frame_t *innermost;
 THREAD_STATE const char *telling;   /* the crash that this thread tells of */
 THREAD_STATE sigjmp_buf *unwinding; /* where a fault leads that comes of reading a damaged stack */
 
-typedef struct letter {
+typedef struct report_slot {
   aoth_crash_frame_t *frame;
   aoth_crash_t crash;
-} letter_t;
+} crash_report_t;
 
 static struct containment {
   pid_t owner;
-  letter_t letter;                /* from the thread that crashed to the one that tells */
+  crash_report_t report_slot;     /* from the thread that crashed to the one that tells */
   atomic_int is_written, is_over; /* 1: no letter will come */
   int letters[2];                 /* a pipe: that there is one. Anybody can write to it */
   pthread_t teller;
@@ -170,12 +170,12 @@ static _Noreturn void stand_still(const aoth_crash_t *crash) {
   static const char word = 1;
   if (atomic_flag_test_and_set(&is_crashed))
     for (;;) pause(); /* another thread was first */
-  now.letter = (letter_t){innermost, *crash};
+  now.report_slot = (crash_report_t){innermost, *crash};
   atomic_store(&now.is_written, 1);
   const ssize_t done = write(now.letters[1], &word, 1);
   (void)done; /* the other thread looks by itself, too */
   for (int second = 0; second < PATIENCE; second++) sleep(1);
-  last_words(crash->signal, " during ", now.letter.frame->what);
+  last_words(crash->signal, " during ", now.report_slot.frame->what);
 }
 
 /* It follows calls of plugins, and may be damage that one of them has left. */
@@ -350,12 +350,12 @@ static int await_letter(void) {
 }
 
 static void *teller(void *arg) {
-  const letter_t *letter = &now.letter;
+  const crash_report_t *report_slot = &now.report_slot;
   (void)arg;
   sem_post(&now.is_reading);
   if (!await_letter()) return NULL;
-  telling = letter->frame->what;
-  letter->frame->tell(letter->frame->self, &letter->crash);
+  telling = report_slot->frame->what;
+  report_slot->frame->tell(report_slot->frame->self, &report_slot->crash);
   if (ftrylockfile(stdout) == 0) fflush(stdout); /* unless it died while printing */
   _exit(STATUS);
 }

@@ -11,7 +11,7 @@
 
 #include <aot/float_env.h>
 #include <aot/inline.h>
-#include <sandbox/blame.h>
+#include <sandbox/fault_attribution.h>
 #include <sandbox/bundle.h>
 #include <sandbox/cancel.h>
 #include <sandbox/kernel_guards.h>
@@ -69,7 +69,7 @@ static void report_misbehaviour(aoth_session_t *s, const aoth_stage_t *stage, co
   aoth_sink_line(s->config.sink, "from %s", u->plugin->path);
 }
 
-aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...) {
+aot_status_t aoth_contract_violation(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...) {
   aoth_text_t t = {0};
   va_list args;
   va_start(args, format);
@@ -178,15 +178,15 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   s->status = status;
   after_call(s);
   if (n_trials && status == AOT_OK) {
-    s->status = aoth_misbehaved(s, stage, "came back from %s with a trial that it had not undone", doing);
+    s->status = aoth_contract_violation(s, stage, "came back from %s with a trial that it had not undone", doing);
   } else if (status == AOT_OK && s->ctx.n_diags) {
-    s->status = aoth_misbehaved(s, stage, "reported an error during %s, and answered that it went well", doing);
+    s->status = aoth_contract_violation(s, stage, "reported an error during %s, and answered that it went well", doing);
   } else if (left && status == AOT_OK) { /* what it computed may have come out otherwise */
-    s->status = aoth_misbehaved(s, stage, "left %s behind %s", left, doing);
+    s->status = aoth_contract_violation(s, stage, "left %s behind %s", left, doing);
   } else if (status != AOT_OK && s->ctx.n_diags == 0) {
     s->outcome = AOTH_CALL_SILENT;
-    aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)status, status_text(status),
-                    doing);
+    aoth_contract_violation(s, stage, "answered status %d (%s) to %s and did not say why", (int)status,
+                            status_text(status), doing);
   } else if (status != AOT_OK) {
     s->outcome = AOTH_CALL_TOLD;
   }
@@ -308,13 +308,13 @@ static const aot_opts_t *keep_options(aoth_session_t *s, const aoth_stage_t *sta
   return opts;
 }
 
-typedef struct creating {
+typedef struct create_call {
   aoth_session_t *s;
   const aot_opts_t *opts;
   const aoth_stage_t *stage;
   aoth_instance_t *out;
   const char *wrong;
-} creating_t;
+} create_call_t;
 
 static const char *import_table(const char *kind, const aot_table_t *table, aoth_instance_t *out) {
   const struct kind *k = kinds;
@@ -332,7 +332,7 @@ static const char *import_table(const char *kind, const aot_table_t *table, aoth
 }
 
 static aot_status_t do_create(void *arg) {
-  creating_t *c = arg;
+  create_call_t *c = arg;
   aoth_plugin_t *p = c->stage->unit->plugin;
   if (!p->is_initialised && p->desc.init) AOT_TRY(p->desc.init(p->self, p->host));
   p->is_initialised = 1;
@@ -348,7 +348,7 @@ static aot_status_t do_create(void *arg) {
 
 aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
   s->outcome = AOTH_CALL_OK;
-  creating_t c = {s, keep_options(s, stage), stage, out, NULL};
+  create_call_t c = {s, keep_options(s, stage), stage, out, NULL};
   memset(out, 0, sizeof *out);
   if (!c.opts) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.memory",
@@ -357,7 +357,7 @@ aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aot
   }
   const aot_status_t status = aoth_call(s, stage, "create", do_create, &c);
   if (status == AOT_OK && !c.wrong) return AOT_OK;
-  if (status == AOT_OK) return aoth_misbehaved(s, stage, "%s", c.wrong);
+  if (status == AOT_OK) return aoth_contract_violation(s, stage, "%s", c.wrong);
   return status;
 }
 

@@ -16,7 +16,7 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
 /* 1: a unit that says why it cannot has not failed: the program, the data or the machine is not what it takes. */
 int aoth_is_refusal(aot_status_t status);
-aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
+aot_status_t aoth_contract_violation(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* That it died of a signal, or ended the process (signal 0). Answers AOTH_E_PLUGIN. */
 aot_status_t aoth_tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash,

@@ -20,7 +20,7 @@ typedef struct stand_in {
 } stand_in_t;
 
 /* A tensor of a call. */
-typedef struct place {
+typedef struct guard_region {
   aot_tensor_t given; /* of one that outlives its call: sizes and strides are `shape` */
   aot_tensor_t copy;
   int64_t *shape; /* owned; NULL: those of the call */
@@ -28,17 +28,17 @@ typedef struct place {
   char *before;   /* what the copy's memory held; NULL: the copy is none of this call's */
   uint32_t which; /* number of the argument or result */
   int is_written, is_result;
-  int is_back;           /* what was written is where it came from */
-  struct call *of;       /* the call that is awaited by this one, and whose copy this is; NULL: none */
-  struct place *awaited; /* likewise */
-} place_t;
+  int is_back;                  /* what was written is where it came from */
+  struct call *of;              /* the call that is awaited by this one, and whose copy this is; NULL: none */
+  struct guard_region *awaited; /* likewise */
+} guard_region_t;
 
 typedef struct call {
   const stand_in_t *kernel;
   aot_kernel_arg_t *args;
   aot_tensor_t *results;
   const aot_tensor_t **lists;
-  place_t *places;
+  guard_region_t *places;
   uint32_t n_places, n_listed;
   int is_under_way;  /* its kernel has returned, and has only started */
   int is_lost;       /* .. and memory that it writes was given to another since: nobody waits for it */
@@ -104,12 +104,12 @@ static int meets(const aot_tensor_t *a, const aot_tensor_t *b) {
 }
 
 /* What a call under way writes, and the tensor begins in; NULL: nothing. */
-static place_t *find_awaited(aoth_kernel_guards_t *g, const aot_tensor_t *t, call_t **out) {
-  place_t *found = NULL;
+static guard_region_t *find_awaited(aoth_kernel_guards_t *g, const aot_tensor_t *t, call_t **out) {
+  guard_region_t *found = NULL;
   pthread_mutex_lock(&g->lock);
   for (call_t *c = g->running; c && !found; c = c->next)
     for (uint32_t i = 0; i < c->n_places && c->is_under_way && !c->is_lost && !found; i++) {
-      place_t *p = &c->places[i];
+      guard_region_t *p = &c->places[i];
       const char *begin = p->given.data, *data = t->data;
       if (!p->before || !p->is_written || p->is_back || data < begin || data >= begin + p->given.nbytes) continue;
       found = p;
@@ -132,9 +132,9 @@ static void lose_earlier(aoth_kernel_guards_t *g, const call_t *now) {
 
 /* ---- a call on copies ---- */
 
-static const char *role(const place_t *p) { return p->is_result ? "result" : "argument"; }
+static const char *role(const guard_region_t *p) { return p->is_result ? "result" : "argument"; }
 
-static int keep_shape(place_t *p) {
+static int keep_shape(guard_region_t *p) {
   const size_t rank = (size_t)p->given.rank;
   p->shape = malloc((2 * rank + 1) * sizeof *p->shape);
   if (!p->shape) return 0;
@@ -148,8 +148,8 @@ static int keep_shape(place_t *p) {
 /* One that is written twice is one memory, as the program says; what another call is still writing stays where that one
  * has it. NULL: no memory. */
 static const aot_tensor_t *put(call_t *c, const aot_tensor_t *t, uint32_t which, int is_written, int is_result) {
-  place_t *p = &c->places[c->n_places++];
-  *p = (place_t){.given = *t, .copy = *t, .which = which, .is_written = is_written, .is_result = is_result};
+  guard_region_t *p = &c->places[c->n_places++];
+  *p = (guard_region_t){.given = *t, .copy = *t, .which = which, .is_written = is_written, .is_result = is_result};
   if (!t->data || !t->nbytes) return &p->copy;
   if (c->kernel->starts && !keep_shape(p)) return NULL;
   if (!is_result) p->awaited = find_awaited(c->kernel->guards, t, &p->of);
@@ -158,7 +158,7 @@ static const aot_tensor_t *put(call_t *c, const aot_tensor_t *t, uint32_t which,
     return &p->copy;
   }
   for (uint32_t i = 0; is_written && i + 1 < c->n_places; i++) {
-    const place_t *o = &c->places[i];
+    const guard_region_t *o = &c->places[i];
     if (!o->is_written || o->given.data != t->data) continue;
     p->copy.data = o->copy.data;
     return &p->copy;
@@ -284,9 +284,9 @@ static aot_status_t end_blame(const aot_kernel_call_t *call, aoth_text_t *t) {
   return AOT_E_CONTRACT;
 }
 
-static aot_status_t blame(const call_t *c, const aot_kernel_call_t *call, const place_t *p, const char *format,
+static aot_status_t blame(const call_t *c, const aot_kernel_call_t *call, const guard_region_t *p, const char *format,
                           int64_t at) __attribute__((format(printf, 4, 0)));
-static aot_status_t blame(const call_t *c, const aot_kernel_call_t *call, const place_t *p, const char *format,
+static aot_status_t blame(const call_t *c, const aot_kernel_call_t *call, const guard_region_t *p, const char *format,
                           int64_t at) {
   aoth_text_t t = {0};
   begin_blame(c, &t);
@@ -302,7 +302,7 @@ static aot_status_t blame_float_env(const call_t *c, const aot_kernel_call_t *ca
   return end_blame(call, &t);
 }
 
-static aot_status_t check_unwritten(const call_t *c, const aot_kernel_call_t *call, const place_t *p) {
+static aot_status_t check_unwritten(const call_t *c, const aot_kernel_call_t *call, const guard_region_t *p) {
   uint64_t first;
   const uint64_t n = aoth_unwritten(&p->copy, &first);
   if (!n) return AOT_OK;
@@ -320,7 +320,7 @@ static uint64_t first_difference(const char *a, const char *b, uint64_t n) {
 }
 
 /* The copy's memory, with the elements that may be written as they were before. */
-static aot_status_t check_rest(const call_t *c, const aot_kernel_call_t *call, const place_t *p) {
+static aot_status_t check_rest(const call_t *c, const aot_kernel_call_t *call, const guard_region_t *p) {
   const aoth_guarded_t *m = &p->memory;
   char *tail = m->data + m->nbytes;
   const char *after = aoth_first_written(tail, m->end), *before = aoth_first_written(m->begin, m->data);
@@ -334,7 +334,7 @@ static aot_status_t check_rest(const call_t *c, const aot_kernel_call_t *call, c
                (int64_t)at);
 }
 
-static aot_status_t take_place(const call_t *c, const aot_kernel_call_t *call, place_t *p, int is_done) {
+static aot_status_t take_place(const call_t *c, const aot_kernel_call_t *call, guard_region_t *p, int is_done) {
   if (!p->before || p->is_back) return AOT_OK;
   const aot_status_t found = is_done && p->is_result ? check_unwritten(c, call, p) : AOT_OK;
   p->is_back = 1;
@@ -439,7 +439,7 @@ int aoth_kernel_guards_where(aoth_kernel_guards_t *g, uint64_t address, aoth_tex
   if (pthread_mutex_trylock(&g->lock) != 0) return 0;
   for (const call_t *c = g->running; c && !is_found; c = c->next)
     for (uint32_t i = 0; i < c->n_places && !is_found; i++) {
-      const place_t *p = &c->places[i];
+      const guard_region_t *p = &c->places[i];
       is_found = p->before && aoth_guarded_where(&p->memory, address, out);
       if (is_found)
         aoth_text_f(out, " %s %u of %llu bytes of its kernel of %.*s", role(p), p->which,

@@ -11,7 +11,7 @@
 #include <aot/pass.h>
 #include <base/file.h>
 #include <device/bound_calls.h>
-#include <device/lanes.h>
+#include <device/multi_queue.h>
 #include <compiler/compile.h>
 #include <process/crash.h>
 #include <sandbox/record.h>
@@ -104,7 +104,7 @@ struct aoth_session {
   aoth_instance_t device_unit;
   aoth_queue_t queue;          /* on it, of all programs; made with the first executable */
   aoth_other_device_t *others; /* in order: lanes 1, 2, .. */
-  aoth_lanes_t lanes;          /* the queues of all of them, of programs that several backends run */
+  aoth_multi_queue_t lanes;    /* the queues of all of them, of programs that several backends run */
   aoth_ranks_t ranks;
   aoth_program_t now; /* the program that is being compiled or runs; ctx.prog is its prog */
   aot_ctx_t ctx;

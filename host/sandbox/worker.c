@@ -52,10 +52,10 @@ static void count_told(const aoth_session_t *s, uint32_t out[AOTH_N_SEVERITIES])
 /* ---- inside of the worker ---- */
 
 static void send_letter(const aoth_worker_t *w, const char *unit, const aoth_crash_t *crash, const char *doing) {
-  aoth_letter_t letter = {.is_written = 1, .last_node = w->s->ctx.last_node, .crash = *crash};
-  strncpy(letter.doing, doing, sizeof letter.doing - 1);
-  strncpy(letter.unit, unit, sizeof letter.unit - 1);
-  const ssize_t done = write(w->letters, &letter, sizeof letter);
+  aoth_crash_report_t report_slot = {.is_written = 1, .last_node = w->s->ctx.last_node, .crash = *crash};
+  strncpy(report_slot.doing, doing, sizeof report_slot.doing - 1);
+  strncpy(report_slot.unit, unit, sizeof report_slot.unit - 1);
+  const ssize_t done = write(w->letters, &report_slot, sizeof report_slot);
   (void)done; /* nobody waits any more */
 }
 
@@ -195,17 +195,17 @@ static void limit_itself(const aoth_worker_t *w, pid_t parent) {
 
 /* ---- what came of it ---- */
 
-typedef struct waiting {
+typedef struct waiter {
   aoth_session_t *s;
   const aoth_stage_t *stage;
   aoth_received_t received;
   pid_t pid;
   int letters, frames;
   atomic_int *asked;
-  aoth_letter_t letter;
+  aoth_crash_report_t report_slot;
   int is_late, is_stopped;
   int has_ended, how; /* wait status */
-} waiting_t;
+} waiter_t;
 
 /* ---- waiting for it ---- */
 
@@ -215,7 +215,7 @@ static int64_t ms_left(uint64_t deadline_ns) {
 }
 
 /* 0: the other end is closed. */
-static int read_frames(waiting_t *w) {
+static int read_frames(waiter_t *w) {
   char *room = aoth_received_room(&w->received, BUFFER_SIZE);
   const ssize_t k = room ? read(w->frames, room, BUFFER_SIZE) : 0;
   if (k > 0) aoth_received_more(&w->received, (size_t)k);
@@ -223,16 +223,16 @@ static int read_frames(waiting_t *w) {
 }
 
 /* 1: it has written one. */
-static int read_letter(waiting_t *w) {
-  aoth_letter_t letter;
-  if (read(w->letters, &letter, sizeof letter) != (ssize_t)sizeof letter) return 0;
-  if (!aoth_letter_check(&letter)) w->received.is_broken = 1;
-  else w->letter = letter;
-  return w->letter.is_written;
+static int read_letter(waiter_t *w) {
+  aoth_crash_report_t report_slot;
+  if (read(w->letters, &report_slot, sizeof report_slot) != (ssize_t)sizeof report_slot) return 0;
+  if (!aoth_letter_check(&report_slot)) w->received.is_broken = 1;
+  else w->report_slot = report_slot;
+  return w->report_slot.is_written;
 }
 
 /* Until it has handed over all, is gone, or the time is over. */
-static void attend(waiting_t *w, uint64_t deadline_ns) {
+static void attend(waiter_t *w, uint64_t deadline_ns) {
   int is_open = 1;
   while (is_open && !w->received.has_result && !w->received.is_broken) {
     struct pollfd p[2] = {{.fd = w->frames, .events = POLLIN}, {.fd = w->letters, .events = POLLIN}};
@@ -250,14 +250,14 @@ static void attend(waiting_t *w, uint64_t deadline_ns) {
     if (w->is_stopped) w->has_ended = 0;
     if (w->is_stopped) return;
   }
-  if (!w->letter.is_written) {
+  if (!w->report_slot.is_written) {
     struct pollfd p = {.fd = w->letters, .events = POLLIN};
     if (poll(&p, 1, 0) > 0 && (p.revents & POLLIN)) read_letter(w); /* or there is none */
   }
 }
 
 /* Where it handed over all, its end is nothing to wait for. */
-static void end_it(waiting_t *w) {
+static void end_it(waiter_t *w) {
   aoth_session_t *s = w->s;
   if (!w->received.has_result && !w->has_ended && !w->is_late && !w->received.is_broken &&
       !w->is_stopped) /* it is ending by itself: as what? */
@@ -268,12 +268,12 @@ static void end_it(waiting_t *w) {
   s->past_worker = w->has_ended ? 0 : w->pid;
 }
 
-static void await(waiting_t *w) {
+static void await(waiter_t *w) {
   const double timeout = aoth_stage_timeout(w->s, w->stage);
   attend(w, timeout > 0 ? aoth_now_ns() + (uint64_t)(timeout * 1e9) : UINT64_MAX);
   struct pollfd p = {.fd = w->frames, .events = POLLIN};
-  if (!w->received.has_result && !w->received.is_broken && !w->has_ended && !w->is_stopped && !w->letter.is_written &&
-      poll(&p, 1, 0) == 0) {
+  if (!w->received.has_result && !w->received.is_broken && !w->has_ended && !w->is_stopped &&
+      !w->report_slot.is_written && poll(&p, 1, 0) == 0) {
     w->is_late = 1;
     kill(w->pid, SIGTERM); /* it says where it is, if it can */
     attend(w, aoth_now_ns() + LAST_WORDS_MS * UINT64_C(1000000));
@@ -282,39 +282,39 @@ static void await(waiting_t *w) {
 }
 
 /* The unit of the letter stands in the stage's place: a backend that was asked, say. */
-static aot_status_t tell_letter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_letter_t *letter) {
-  const aoth_unit_t *called = letter->unit[0] ? aoth_registry_find(s->registry, letter->unit) : NULL;
+static aot_status_t tell_letter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_report_t *report_slot) {
+  const aoth_unit_t *called = report_slot->unit[0] ? aoth_registry_find(s->registry, report_slot->unit) : NULL;
   aoth_stage_t other = *stage;
-  if (!called) return aoth_tell_crash(s, stage, &letter->crash, letter->doing);
+  if (!called) return aoth_tell_crash(s, stage, &report_slot->crash, report_slot->doing);
   other.use = other.name = called->id;
   other.unit = called;
-  return aoth_tell_crash(s, &other, &letter->crash, letter->doing);
+  return aoth_tell_crash(s, &other, &report_slot->crash, report_slot->doing);
 }
 
 /* It did not hand over all. */
-static aot_status_t tell_end(aoth_session_t *s, const aoth_stage_t *stage, const waiting_t *w) {
-  const char *doing = w->letter.doing[0] ? w->letter.doing : "its run";
+static aot_status_t tell_end(aoth_session_t *s, const aoth_stage_t *stage, const waiter_t *w) {
+  const char *doing = w->report_slot.doing[0] ? w->report_slot.doing : "its run";
   s->status = AOTH_E_PLUGIN;
-  s->last_node = w->letter.is_written ? w->letter.last_node : s->ctx.last_node;
+  s->last_node = w->report_slot.is_written ? w->report_slot.last_node : s->ctx.last_node;
   s->outcome = AOTH_CALL_BROKE;
   if (w->is_late)
-    return aoth_misbehaved(s, stage, "was not done after %g seconds, its timeout, and was stopped during %s",
-                           aoth_stage_timeout(s, stage), doing);
+    return aoth_contract_violation(s, stage, "was not done after %g seconds, its timeout, and was stopped during %s",
+                                   aoth_stage_timeout(s, stage), doing);
   if (w->is_stopped)
-    return aoth_misbehaved(s, stage, "stopped its process during %s, by %s", doing,
-                           WSTOPSIG(w->how) == SIGSTOP ? "SIGSTOP" : "a signal");
+    return aoth_contract_violation(s, stage, "stopped its process during %s, by %s", doing,
+                                   WSTOPSIG(w->how) == SIGSTOP ? "SIGSTOP" : "a signal");
   if (w->received.is_broken)
-    return aoth_misbehaved(s, stage, "damaged the memory of its process: what came from there are no edits");
+    return aoth_contract_violation(s, stage, "damaged the memory of its process: what came from there are no edits");
   s->outcome = AOTH_CALL_CRASHED;
-  s->crash = w->letter.crash;
-  if (w->letter.is_written) return tell_letter(s, stage, &w->letter);
+  s->crash = w->report_slot.crash;
+  if (w->report_slot.is_written) return tell_letter(s, stage, &w->report_slot);
   if (WIFSIGNALED(w->how)) s->crash.signal = WTERMSIG(w->how);
   if (WIFSIGNALED(w->how)) return aoth_tell_crash(s, stage, &s->crash, doing);
-  return aoth_misbehaved(s, stage, "ended the process during %s, with status %d: it called _exit()", doing,
-                         WEXITSTATUS(w->how));
+  return aoth_contract_violation(s, stage, "ended the process during %s, with status %d: it called _exit()", doing,
+                                 WEXITSTATUS(w->how));
 }
 
-static aot_status_t conclude(waiting_t *w) {
+static aot_status_t conclude(waiter_t *w) {
   const aot_status_t status = w->received.has_result ? w->received.status : tell_end(w->s, w->stage, w);
   for (; w->received.n_open; w->received.n_open--) aoth_journal_undo(w->s->now.prog);
   return status;
@@ -343,7 +343,7 @@ static atomic_int *shared_word(void) {
 aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_status_t (*fn)(void *arg), void *arg) {
   aoth_type_numbers_t types = aoth_type_numbers(s->now.prog);
   aoth_worker_t worker = {.s = s, .stage = stage, .why_not = s->cache_why_not, .known = aoth_known_by_both(s, &types)};
-  waiting_t w = {.s = s, .stage = stage, .received = {.s = s, .stage = stage, .known = worker.known}, .pid = -1};
+  waiter_t w = {.s = s, .stage = stage, .received = {.s = s, .stage = stage, .known = worker.known}, .pid = -1};
   int pipes[4] = {-1, -1, -1, -1};
   const pid_t parent = getpid();
   worker.told_size = strlen(aoth_sink_text(s->config.sink));

@@ -10,11 +10,11 @@
 
 #define LAST_SIGNAL 64 /* Linux */
 
-int aoth_letter_check(aoth_letter_t *letter) {
-  letter->doing[sizeof letter->doing - 1] = 0;
-  letter->unit[sizeof letter->unit - 1] = 0;
-  return letter->is_written == 1 && letter->crash.n_callers <= AOTH_CRASH_CALLERS && letter->crash.signal >= 0 &&
-         letter->crash.signal <= LAST_SIGNAL;
+int aoth_letter_check(aoth_crash_report_t *report_slot) {
+  report_slot->doing[sizeof report_slot->doing - 1] = 0;
+  report_slot->unit[sizeof report_slot->unit - 1] = 0;
+  return report_slot->is_written == 1 && report_slot->crash.n_callers <= AOTH_CRASH_CALLERS &&
+         report_slot->crash.signal >= 0 && report_slot->crash.signal <= LAST_SIGNAL;
 }
 
 aoth_known_t aoth_known_by_both(aoth_session_t *s, aoth_type_numbers_t *types) {
@@ -68,7 +68,8 @@ static aot_status_t take_result(aoth_received_t *r, const aoth_worker_result_t *
   s->outcome = result->outcome;
   s->last_node = result->last_node;
   s->status = result->status;
-  if (result->status == AOT_OK && result->left) s->status = aoth_misbehaved(s, r->stage, "left %s", result->left);
+  if (result->status == AOT_OK && result->left)
+    s->status = aoth_contract_violation(s, r->stage, "left %s", result->left);
   return s->status;
 }
 

@@ -19,11 +19,11 @@ typedef struct aoth_letter {
   aoth_crash_t crash;
   char doing[128];
   char unit[64]; /* that was called; empty: the stage's own */
-} aoth_letter_t;
-_Static_assert(sizeof(aoth_letter_t) <= 4096, "POSIX promises no more at once");
+} aoth_crash_report_t;
+_Static_assert(sizeof(aoth_crash_report_t) <= 4096, "POSIX promises no more at once");
 
 /* 0: it is none. Its texts have an end, its numbers are within their bounds. */
-int aoth_letter_check(aoth_letter_t *letter);
+int aoth_letter_check(aoth_crash_report_t *report_slot);
 
 typedef struct aoth_received {
   aoth_session_t *s; /* with the stage's journal open */

@@ -153,7 +153,7 @@ void aoth_leaf_live(aoth_leaves_t *l, uint32_t leaf, aoth_queue_t *home) {
   l->leaf[leaf].home = l->leaf[leaf].resident.home = home;
 }
 
-static int stays(const aoth_resident_t *r) { return r->is_lent || r->is_exported; }
+static int stays(const aoth_mirrored_buffer_t *r) { return r->is_lent || r->is_exported; }
 
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
   for (uint32_t i = 1; i < l->n; i++) {
@@ -174,7 +174,7 @@ aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
 }
 
 aot_status_t aoth_leaves_lend(aoth_leaves_t *l, uint32_t leaf, void *memory) {
-  aoth_resident_t *r = &l->leaf[l->leaf[leaf].first].resident;
+  aoth_mirrored_buffer_t *r = &l->leaf[l->leaf[leaf].first].resident;
   const uint64_t nbytes = r->nbytes;
   AOT_TRY(aoth_resident_free(r, l->queue));
   const uint64_t version = r->version;
@@ -185,7 +185,7 @@ aot_status_t aoth_leaves_lend(aoth_leaves_t *l, uint32_t leaf, void *memory) {
 }
 
 aot_status_t aoth_leaves_take_back(aoth_leaves_t *l, uint32_t leaf) {
-  aoth_resident_t *r = &l->leaf[l->leaf[leaf].first].resident, own = aoth_resident_zeros(r->nbytes);
+  aoth_mirrored_buffer_t *r = &l->leaf[l->leaf[leaf].first].resident, own = aoth_resident_zeros(r->nbytes);
   const void *from;
   void *to;
   if (!r->is_lent) return AOT_OK;
@@ -219,7 +219,7 @@ aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from) {
     if (to->info.role != was->info.role || to->tensor.nbytes != was->tensor.nbytes) break;
     AOT_TRY(aoth_resident_free(&to->resident, l->queue));
     to->resident = was->resident;
-    was->resident = (aoth_resident_t){.home = was->home};
+    was->resident = (aoth_mirrored_buffer_t){.home = was->home};
     if (to->first == i && to->resident.home != to->home)
       AOT_TRY(aoth_resident_settle(&to->resident, l->queue, to->home));
   }

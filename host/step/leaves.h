@@ -1,23 +1,23 @@
 /* The tensors that live outside a call: parameters, buffers, constants, optimizer state. (User inputs live in a call's
  * memory.)
  *
- * A leaf lies where programs use it (device/resident.h); the host's copy is the mapped model file until something
+ * A leaf lies where programs use it (device/mirrored_buffer.h); the host's copy is the mapped model file until something
  * writes it. In memory that the host shares with the device, programs read it straight from the file, until it is
  * written or unless it lies otherwise than they may count on. Leaves over the same bytes of the file share a storage
  * and stay shared. */
 #ifndef AOTH_LEAVES_H
 #define AOTH_LEAVES_H
 
-#include <device/resident.h>
+#include <device/mirrored_buffer.h>
 #include <ir/program.h>
 #include <step/tensor.h>
 
 typedef struct aoth_leaf {
-  aot_leaf_info_t info;     /* names and type are [graph] memory */
-  aoth_tensor_t tensor;     /* its resident is the first's; USER_INPUT: geometry and data are the step's business */
-  uint32_t first;           /* of the leaves that share a storage */
-  aoth_resident_t resident; /* the first's: that storage */
-  aoth_queue_t *home;       /* of the device that it lives on; NULL: the one of all */
+  aot_leaf_info_t info; /* names and type are [graph] memory */
+  aoth_tensor_t tensor; /* its resident is the first's; USER_INPUT: geometry and data are the step's business */
+  uint32_t first;       /* of the leaves that share a storage */
+  aoth_mirrored_buffer_t resident; /* the first's: that storage */
+  aoth_queue_t *home;              /* of the device that it lives on; NULL: the one of all */
 } aoth_leaf_t;
 
 typedef struct aoth_leaves {

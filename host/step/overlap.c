@@ -18,7 +18,7 @@ typedef struct duplicate {
   uint32_t input, of; /* of: a member */
 } duplicate_t;
 
-typedef struct finding {
+typedef struct finder {
   aoth_arena_t *arena;
   aoth_sink_t *sink;
   aoth_aliasing_t *out;
@@ -27,9 +27,9 @@ typedef struct finding {
   uint32_t *joined; /* by member: another of its group, itself at the root */
   duplicate_t *duplicates;
   uint32_t n_duplicates;
-} finding_t;
+} finder_t;
 
-static aot_status_t no_memory(const finding_t *f) {
+static aot_status_t no_memory(const finder_t *f) {
   aoth_sink_report(f->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to compare the places of %u inputs",
                    f->n);
   return AOT_E_EXHAUSTED;
@@ -69,7 +69,7 @@ static void place(member_t *m) {
   m->end = m->begin + ((uint64_t)last + 1) * size;
 }
 
-static int collect(finding_t *f, const aoth_call_input_t *inputs, uint32_t n) {
+static int collect(finder_t *f, const aoth_call_input_t *inputs, uint32_t n) {
   f->m = aoth_arena_alloc(f->arena, 16, ((size_t)n + 1) * sizeof *f->m);
   f->joined = aoth_arena_alloc(f->arena, 4, ((size_t)n + 1) * sizeof *f->joined);
   if (!f->m || !f->joined) return 0;
@@ -84,7 +84,7 @@ static int collect(finding_t *f, const aoth_call_input_t *inputs, uint32_t n) {
 }
 
 /* Equal neighbours become one; f->m keeps the first of each, with the traits of all. */
-static int merge_duplicates(finding_t *f) {
+static int merge_duplicates(finder_t *f) {
   uint32_t kept = 0;
   f->duplicates = aoth_arena_alloc(f->arena, 4, ((size_t)f->n + 1) * sizeof *f->duplicates);
   if (!f->duplicates) return 0;
@@ -110,7 +110,7 @@ static uint32_t root_of(uint32_t *joined, uint32_t i) {
 
 /* Members [first, last) of one run of bytes: paint element by element, and join who meets another's paint. unit: bytes
  * of what is painted. */
-static int paint(finding_t *f, uint32_t first, uint32_t last, uintptr_t begin, uintptr_t end, uint64_t unit) {
+static int paint(finder_t *f, uint32_t first, uint32_t last, uintptr_t begin, uintptr_t end, uint64_t unit) {
   uint32_t *owner = calloc((size_t)((end - begin) / unit) + 1, sizeof *owner); /* member + 1 */
   if (!owner) return 0;
   for (uint32_t i = first; i < last; i++) {
@@ -129,14 +129,14 @@ static int paint(finding_t *f, uint32_t first, uint32_t last, uintptr_t begin, u
 }
 
 /* The size that all elements of a run are, and lie at multiples of; else 1. */
-static uint64_t kit_unit(const finding_t *f, uint32_t first, uint32_t last) {
+static uint64_t kit_unit(const finder_t *f, uint32_t first, uint32_t last) {
   uint64_t size = aot_dtype_size(f->m[first].in->given->dtype);
   for (uint32_t i = first; i < last; i++)
     if (aot_dtype_size(f->m[i].in->given->dtype) != size || (f->m[i].begin - f->m[first].begin) % size) return 1;
   return size;
 }
 
-static aot_status_t join_overlapping(finding_t *f) {
+static aot_status_t join_overlapping(finder_t *f) {
   for (uint32_t first = 0, last; first < f->n; first = last) {
     uintptr_t end = f->m[first].end;
     uint32_t written = f->m[first].traits & AOTH_INPUT_WRITTEN;
@@ -158,7 +158,7 @@ typedef struct group {       /* by root member */
   uintptr_t end;
 } group_t;
 
-static aot_status_t refuse(const finding_t *f, const member_t *a, const member_t *b, const char *why) {
+static aot_status_t refuse(const finder_t *f, const member_t *a, const member_t *b, const char *why) {
   aoth_sink_report(
       f->sink, AOT_SEVERITY_ERROR, NULL, "input.overlap",
       "inputs %u and %u share memory that the program writes, but %s; pass copies, or tensors that share nothing",
@@ -166,7 +166,7 @@ static aot_status_t refuse(const finding_t *f, const member_t *a, const member_t
   return AOT_E_UNIMPLEMENTED;
 }
 
-static aot_status_t measure_groups(finding_t *f, group_t *groups) {
+static aot_status_t measure_groups(finder_t *f, group_t *groups) {
   for (uint32_t i = 0; i < f->n; i++) groups[i] = (group_t){.base = NONE};
   for (uint32_t i = 0; i < f->n; i++) {
     group_t *g = &groups[root_of(f->joined, i)];
@@ -191,7 +191,7 @@ static int same_strides(const aoth_tensor_t *a, const aoth_tensor_t *b) {
   return a->rank == b->rank;
 }
 
-static void add_view(finding_t *f, const group_t *g, const member_t *m) {
+static void add_view(finder_t *f, const group_t *g, const member_t *m) {
   const aoth_tensor_t *t = m->in->given;
   aoth_alias_row_t *r = &f->out->rows[f->out->n_rows++];
   *r = (aoth_alias_row_t){
@@ -206,7 +206,7 @@ static void add_view(finding_t *f, const group_t *g, const member_t *m) {
   memcpy(r->strides, r->as_declared ? m->in->declared->strides : t->strides, sizeof r->strides);
 }
 
-static aot_status_t add_bases(finding_t *f) {
+static aot_status_t add_bases(finder_t *f) {
   group_t *groups = aoth_arena_alloc(f->arena, 16, ((size_t)f->n + 1) * sizeof *groups);
   f->out->bases = aoth_arena_alloc(f->arena, 16, ((size_t)f->n + 1) * sizeof *f->out->bases);
   if (!groups || !f->out->bases) return no_memory(f);
@@ -229,7 +229,7 @@ static aot_status_t add_bases(finding_t *f) {
 
 /* Bases are numbered by their first input: the pattern does not depend on where the caller's memory lies. rows:
  * sorted. */
-static int number_bases(finding_t *f) {
+static int number_bases(finder_t *f) {
   aoth_aliasing_t *a = f->out;
   aoth_alias_base_t *bases = aoth_arena_alloc(f->arena, 16, ((size_t)a->n_bases + 1) * sizeof *bases);
   uint32_t *number = aoth_arena_alloc(f->arena, 4, ((size_t)a->n_bases + 1) * sizeof *number), next = 0;
@@ -259,7 +259,7 @@ static int by_base(const void *a, const void *b) {
   return by_input(a, b);
 }
 
-static void add_duplicates(finding_t *f) {
+static void add_duplicates(finder_t *f) {
   for (uint32_t i = 0; i < f->n_duplicates; i++) {
     const duplicate_t *d = &f->duplicates[i];
     const member_t *m = &f->m[d->of];
@@ -270,7 +270,7 @@ static void add_duplicates(finding_t *f) {
 
 aot_status_t aoth_overlap_find(const aoth_call_input_t *inputs, uint32_t n, aoth_arena_t *arena, aoth_sink_t *sink,
                                aoth_aliasing_t *out) {
-  finding_t f = {.arena = arena, .sink = sink, .out = out};
+  finder_t f = {.arena = arena, .sink = sink, .out = out};
   memset(out, 0, sizeof *out);
   out->rows = aoth_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *out->rows);
   if (!out->rows || !collect(&f, inputs, n) || !merge_duplicates(&f)) return no_memory(&f);

@@ -6,7 +6,7 @@
  *     | user inputs, user outputs, bases, gradients, tangents' and scalars' slots | saved values, updates of forward |
  *     |                                                                           | updates of the optimizer         |
  *
- * The block is the device's; so are leaves, and the host has copies of what it has asked for (device/resident.h). The
+ * The block is the device's; so are leaves, and the host has copies of what it has asked for (device/mirrored_buffer.h). The
  * saved values are dead when the optimizer runs, so its results take their place until they are copied back. Tensors
  * whose sizes only the run tells (nonzero, masks) stand outside the block, in memory of their own (step_dynamic.c).
  * Executables see the geometry of their ports; what the caller sees afterwards is the boundary's business (boundary.h).

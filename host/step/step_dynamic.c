@@ -31,14 +31,14 @@ static int is_open_now(const aoth_step_t *s, const aoth_slot_t *p) {
 
 /* ---- the run ---- */
 
-typedef struct asked {
+typedef struct query {
   aoth_step_t *s;
   aoth_step_call_t *call;
-} asked_t;
+} query_t;
 
 static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
                              aot_tensor_t *out) {
-  const asked_t *a = sink->head.self;
+  const query_t *a = sink->head.self;
   if (output >= a->call->n_out || !a->call->out[output].open) {
     aoth_sink_report(a->s->sink, AOT_SEVERITY_ERROR, NULL, "run.open",
                      "the executable asks for output %llu, which is not open", (unsigned long long)output);
@@ -53,7 +53,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
 }
 
 aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_step_call_t *c) {
-  asked_t asked = {s, c};
+  query_t asked = {s, c};
   const aot_output_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = &asked}, .allocate = allocate};
   for (uint32_t i = 0; i < c->n_out; i++) {
     if (!is_open_now(s, &c->out[i])) continue;

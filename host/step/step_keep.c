@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct keeping {
+typedef struct keep_state {
   aoth_arena_t *arena;
   aoth_st_entry_t *at;
   uint32_t n;
-} keeping_t;
+} keep_state_t;
 
 /* Nothing is asked of the device: it may be what has failed. What lies there alone is left out. */
-static aot_status_t keep(keeping_t *k, const char *prefix, aot_str_t name, uint32_t number, const aoth_tensor_t *t) {
+static aot_status_t keep(keep_state_t *k, const char *prefix, aot_str_t name, uint32_t number, const aoth_tensor_t *t) {
   aoth_text_t key = {0};
   aoth_tensor_t found = *t;
   if (!t->dtype || !t->resident) return AOT_OK;
@@ -39,7 +39,7 @@ static const char *prefix_of(int32_t role) {
   }
 }
 
-static aot_status_t keep_all(const aoth_step_t *s, keeping_t *k) {
+static aot_status_t keep_all(const aoth_step_t *s, keep_state_t *k) {
   const aoth_step_call_t *backward = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < s->n_given; i++) AOT_TRY(keep(k, "input.", (aot_str_t){0}, i, &s->given[i].tensor));
   for (uint32_t i = 0; i < backward->n_in && s->running == AOTH_CALL_BACKWARD; i++)
@@ -56,7 +56,7 @@ static aot_status_t keep_all(const aoth_step_t *s, keeping_t *k) {
 aot_status_t aoth_step_keep_call(const aoth_step_t *s, const char *path, aoth_sink_t *sink) {
   static const char *const calls[AOTH_N_CALLS] = {"forward", "backward", "update", "step", "apply"};
   const size_t room = (size_t)s->n_given + s->leaves.n + s->call[AOTH_CALL_BACKWARD].n_in + 1;
-  keeping_t k = {.arena = aoth_arena_create(), .at = calloc(room, sizeof *k.at)};
+  keep_state_t k = {.arena = aoth_arena_create(), .at = calloc(room, sizeof *k.at)};
   char seed[32], offset[32];
   snprintf(seed, sizeof seed, "%lld", (long long)s->seed);
   snprintf(offset, sizeof offset, "%lld", (long long)s->offset);

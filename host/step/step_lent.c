@@ -93,7 +93,7 @@ aot_status_t aoth_step_lend_leaf(aoth_step_t *s, const char *key, const aoth_ten
 int aoth_step_export_leaf(aoth_step_t *s, const char *key, aoth_tensor_t *out) {
   const uint32_t leaf = aoth_step_leaf_of(s, key);
   if (leaf == AOT_NO_ID) return 0;
-  aoth_resident_t *r = s->leaves.leaf[leaf].tensor.resident;
+  aoth_mirrored_buffer_t *r = s->leaves.leaf[leaf].tensor.resident;
   if (!(r->home ? r->home : s->exec.queue)->is_shared) return 0;
   if (r->is_lent || aoth_resident_need(r, s->exec.queue) != AOT_OK || aoth_resident_own(r, s->exec.queue) != AOT_OK ||
       aoth_step_on_host(s, &s->leaves.leaf[leaf].tensor, out) != AOT_OK)
@@ -237,7 +237,7 @@ static aot_status_t check_overlap(const aoth_step_t *s) {
     if (l->tensor.nbytes) ranges[n++] = (range_t){begin, begin + l->tensor.nbytes, l, 0, is_written};
   }
   for (uint32_t i = 1; i < s->leaves.n; i++) {
-    const aoth_resident_t *r = &s->leaves.leaf[i].resident;
+    const aoth_mirrored_buffer_t *r = &s->leaves.leaf[i].resident;
     const uintptr_t begin = (uintptr_t)r->host;
     if (r->is_lent && r->nbytes) ranges[n++] = (range_t){begin, begin + r->nbytes, NULL, i, 1};
   }

@@ -1,4 +1,4 @@
-/* Where the tensors of a step lie, for the host that asks for them (device/resident.h). */
+/* Where the tensors of a step lie, for the host that asks for them (device/mirrored_buffer.h). */
 #include <step/step_ports.h>
 
 #include <aot/inline.h>
@@ -68,7 +68,7 @@ aot_status_t aoth_step_free_memory(aoth_step_t *s) {
 static int holds(const aoth_slot_t *slots, const uint32_t *order, uint32_t n, const void *data) {
   const uintptr_t at = (uintptr_t)data;
   for (uint32_t k = 0; k < n; k++) {
-    const aoth_resident_t *r = &slots[order ? order[k] : k].own;
+    const aoth_mirrored_buffer_t *r = &slots[order ? order[k] : k].own;
     if (r->host && at >= (uintptr_t)r->host && at - (uintptr_t)r->host <= r->nbytes) return 1;
   }
   return 0;

@@ -112,7 +112,7 @@ static aot_status_t place_slots(const aoth_step_t *s, aoth_slot_t *slots, uint32
 /* Values that one graph hands to the next. A backward draws the numbers that its forward has drawn. */
 static void connect(aoth_step_t *s) {
   aoth_step_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
-  aoth_resident_t *seed = NULL, *offset = NULL;
+  aoth_mirrored_buffer_t *seed = NULL, *offset = NULL;
   for (uint32_t i = 0; i < f->n_in; i++) {
     if (f->in[i].role == AOT_ROLE_SEED) seed = &f->in[i].own;
     if (f->in[i].role == AOT_ROLE_OFFSET) offset = &f->in[i].own;

@@ -2,7 +2,7 @@
 #ifndef AOTH_STEP_PORTS_H
 #define AOTH_STEP_PORTS_H
 
-#include <device/fed.h>
+#include <device/input_staging.h>
 #include <step/boundary.h>
 #include <step/leaves.h>
 #include <step/sizes.h>
@@ -12,9 +12,9 @@
 typedef struct aoth_lent {
   struct aoth_lent *next;
   int32_t kind;
-  uint32_t index;           /* of the user input, user output, saved value; the leaf of a gradient */
-  aoth_tensor_t tensor;     /* as the caller has it */
-  aoth_resident_t resident; /* its storage, where the call uses it directly */
+  uint32_t index;                  /* of the user input, user output, saved value; the leaf of a gradient */
+  aoth_tensor_t tensor;            /* as the caller has it */
+  aoth_mirrored_buffer_t resident; /* its storage, where the call uses it directly */
 } aoth_lent_t;
 
 typedef struct aoth_slot {
@@ -26,8 +26,8 @@ typedef struct aoth_slot {
   int open;             /* its sizes need symbols that the user inputs do not determine */
   aoth_lent_t *lent;    /* where it lies instead; NULL: nowhere else */
   uint64_t version;     /* a leaf that the backward reads: the one that the forward read */
-  aoth_resident_t own;  /* a part of the block; an open slot has memory by itself */
-  int has_number;       /* a scalar that the host has given: */
+  aoth_mirrored_buffer_t own; /* a part of the block; an open slot has memory by itself */
+  int has_number;             /* a scalar that the host has given: */
   union {
     double real;   /* a learning rate */
     int64_t whole; /* a seed */
@@ -48,7 +48,7 @@ typedef struct aoth_step_call { /* one graph: the number-th of its kind */
    * the block), n_fresh of them, then those of leaves that stay */
   uint32_t *in_order, *out_order, n_fresh_in, n_fresh_out;
   /* A step that has found, and left, everything where it is; that holds while the queue's n_stirs stands at settled_at
-   * (device/resident.h). Again, such a step looks at fresh ports alone. */
+   * (device/mirrored_buffer.h). Again, such a step looks at fresh ports alone. */
   int can_settle, is_settled;
   uint64_t settled_at;
   uint64_t known; /* what the executable calls its binding; 0: it is to be looked at */
@@ -93,9 +93,9 @@ struct aoth_step {
   int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
   int64_t *learned;     /* the same after a run */
   int has_entry_rules;
-  int rules_open;     /* some rule's geometry needs symbols that the forward tells */
-  aot_buffer_t block; /* of the device; address 0: none */
-  aoth_fed_t *fed;    /* the block's first nbytes_fed: user inputs, and the scalars of the step graph */
+  int rules_open;            /* some rule's geometry needs symbols that the forward tells */
+  aot_buffer_t block;        /* of the device; address 0: none */
+  aoth_input_staging_t *fed; /* the block's first nbytes_fed: user inputs, and the scalars of the step graph */
   uint64_t nbytes_block, nbytes_saved, nbytes_fed;
   uint64_t nbytes_copied; /* since the inputs were given: new values of leaves */
   uint64_t n_looked_at;   /* ports, by calls so far */

@@ -21,7 +21,7 @@ typedef struct aoth_tensor {
   int64_t offset;
   int64_t sizes[AOT_MAX_RANK];
   int64_t strides[AOT_MAX_RANK];
-  struct aoth_resident *resident; /* where a step's tensor lies (device/resident.h); NULL: at `data` */
+  struct aoth_resident *resident; /* where a step's tensor lies (device/mirrored_buffer.h); NULL: at `data` */
 } aoth_tensor_t;
 
 /* The same tensor as the plugin boundary and the public API see it; borrows t's arrays. */

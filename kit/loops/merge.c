@@ -12,7 +12,7 @@ typedef struct candidate {
 } candidate_t;
 
 /* Groups by their root, a node. */
-typedef struct merging {
+typedef struct merge_state {
   const fu_graph_t *g;
   const fu_moves_t *m;
   uint32_t *parent, *last, *size, *version; /* by node; the last three by root */
@@ -26,9 +26,9 @@ typedef struct merging {
   uint8_t *turns;                           /* by root: of its members */
   candidate_t *heap;
   uint32_t n_heap, capacity;
-} merging_t;
+} merge_state_t;
 
-static uint32_t find(merging_t *s, uint32_t n) {
+static uint32_t find(merge_state_t *s, uint32_t n) {
   while (s->parent[n] != n) {
     s->parent[n] = s->parent[s->parent[n]];
     n = s->parent[n];
@@ -43,7 +43,7 @@ static int is_before(const candidate_t *x, const candidate_t *y) {
   return x->b != y->b ? x->b < y->b : x->a < y->a;
 }
 
-static int push(merging_t *s, candidate_t c) {
+static int push(merge_state_t *s, candidate_t c) {
   if (s->n_heap == s->capacity) {
     const uint32_t capacity = s->capacity ? 2 * s->capacity : 256;
     candidate_t *grown = realloc(s->heap, capacity * sizeof *grown);
@@ -57,7 +57,7 @@ static int push(merging_t *s, candidate_t c) {
   return 0;
 }
 
-static candidate_t pop(merging_t *s) {
+static candidate_t pop(merge_state_t *s) {
   const candidate_t top = s->heap[0], c = s->heap[--s->n_heap];
   uint32_t at = 0;
   for (uint32_t child = 1; child < s->n_heap; child = 2 * at + 1) {
@@ -72,11 +72,11 @@ static candidate_t pop(merging_t *s) {
 
 /* ---- what a merge saves ---- */
 
-static int is_read(const merging_t *s, uint32_t k) {
+static int is_read(const merge_state_t *s, uint32_t k) {
   return s->m->values[k] != FU_NONE && (!s->g->is_small || !s->g->is_small[k]);
 }
 
-static int fits(const merging_t *s, uint32_t a, uint32_t b) {
+static int fits(const merge_state_t *s, uint32_t a, uint32_t b) {
   if (s->space[a] == FU_NONE || s->space[b] == FU_NONE) return 0;
   if (s->space[a] == s->space[b]) return !s->rows[a] || !s->rows[b] || s->rows[a] == s->rows[b];
   if (s->rows[a] && s->rows[b]) return 0;
@@ -84,7 +84,7 @@ static int fits(const merging_t *s, uint32_t a, uint32_t b) {
 }
 
 /* What the members of a root read: seen[value] and, of what `other` makes, how often. Counts tensors that neither makes. */
-static uint32_t look(merging_t *s, uint32_t root, uint32_t other, uint32_t *seen, double *saved) {
+static uint32_t look(merge_state_t *s, uint32_t root, uint32_t other, uint32_t *seen, double *saved) {
   const fu_graph_t *g = s->g;
   uint32_t n = 0;
   for (uint32_t i = root; i != FU_NONE; i = s->next[i])
@@ -106,7 +106,7 @@ static uint32_t look(merging_t *s, uint32_t root, uint32_t other, uint32_t *seen
   return n;
 }
 
-static int reads_apart(merging_t *s, uint32_t a, uint32_t b) {
+static int reads_apart(merge_state_t *s, uint32_t a, uint32_t b) {
   const fu_graph_t *g = s->g;
   for (uint32_t i = b; g->apart && i != FU_NONE; i = s->next[i])
     for (uint32_t k = g->operand_begin[i]; k < g->operand_begin[i + 1]; k++)
@@ -115,12 +115,12 @@ static int reads_apart(merging_t *s, uint32_t a, uint32_t b) {
 }
 
 /* What would be computed again is made with what comes first, and waits. */
-static int holds_long(const merging_t *s, uint32_t a, uint32_t b) {
-  return s->place[b] - s->place[a] > FU_NEAR && (s->turns[a] | s->turns[b]) == (FU_FIRST | FU_AGAIN);
+static int holds_long(const merge_state_t *s, uint32_t a, uint32_t b) {
+  return s->place[b] - s->place[a] > FU_NEAR && (s->turns[a] | s->turns[b]) == (FU_FIRST | FU_REMAT);
 }
 
 /* Of a and b, where a runs first; below 0: they cannot be one. */
-static double weigh(merging_t *s, uint32_t a, uint32_t b) {
+static double weigh(merge_state_t *s, uint32_t a, uint32_t b) {
   double saved = s->m->step;
   if (!fits(s, a, b) || s->size[a] + s->size[b] > s->g->max_nodes || s->place[b] - s->place[a] > FU_WINDOW ||
       reads_apart(s, a, b) || holds_long(s, a, b))
@@ -134,7 +134,7 @@ static double weigh(merging_t *s, uint32_t a, uint32_t b) {
 /* ---- order ---- */
 
 /* Of those that are ordered, what is marked goes behind b: none that is not may stand between. */
-static int keeps_order(const merging_t *s, uint32_t a, uint32_t b) {
+static int keeps_order(const merge_state_t *s, uint32_t a, uint32_t b) {
   int goes_behind = 0;
   for (uint32_t at = s->place[a] + 1; s->m->is_ordered && at < s->place[b]; at++) {
     const uint32_t r = s->order[at];
@@ -147,7 +147,7 @@ static int keeps_order(const merging_t *s, uint32_t a, uint32_t b) {
 
 /* Marks what follows a in the order before b because it needs a. 0: b is among it, by way of a third, or what it would go
  * past. */
-static int search(merging_t *s, uint32_t a, uint32_t b) {
+static int search(merge_state_t *s, uint32_t a, uint32_t b) {
   uint32_t found[FU_WINDOW + 1], n = 1;
   s->stamp++;
   found[0] = a;
@@ -165,7 +165,7 @@ static int search(merging_t *s, uint32_t a, uint32_t b) {
 }
 
 /* b's place becomes that of both; what needs a goes behind it. */
-static void reorder(merging_t *s, uint32_t a, uint32_t b, uint32_t root) {
+static void reorder(merge_state_t *s, uint32_t a, uint32_t b, uint32_t root) {
   uint32_t behind[FU_WINDOW + 1], n = 0, to = s->place[a];
   const uint32_t end = s->place[b];
   for (uint32_t at = to; at <= end; at++) {
@@ -189,7 +189,7 @@ static void reorder(merging_t *s, uint32_t a, uint32_t b, uint32_t root) {
 
 /* ---- merging ---- */
 
-static void join(merging_t *s, uint32_t a, uint32_t b) {
+static void join(merge_state_t *s, uint32_t a, uint32_t b) {
   const uint32_t root = a, gone = b;
   if (!s->rows[a] && s->rows[b]) {
     s->space[a] = s->space[b];
@@ -206,9 +206,9 @@ static void join(merging_t *s, uint32_t a, uint32_t b) {
   s->version[root]++;
 }
 
-static uint32_t versions(const merging_t *s, uint32_t a, uint32_t b) { return s->version[a] + s->version[b]; }
+static uint32_t versions(const merge_state_t *s, uint32_t a, uint32_t b) { return s->version[a] + s->version[b]; }
 
-static int offer(merging_t *s, uint32_t node_a, uint32_t node_b, uint32_t tries) {
+static int offer(merge_state_t *s, uint32_t node_a, uint32_t node_b, uint32_t tries) {
   uint32_t a = find(s, node_a), b = find(s, node_b);
   if (a == b || s->space[a] == FU_NONE || s->space[b] == FU_NONE) return 0;
   if (s->place[a] > s->place[b]) {
@@ -221,7 +221,7 @@ static int offer(merging_t *s, uint32_t node_a, uint32_t node_b, uint32_t tries)
 }
 
 /* Groups that read what another makes, and neighbours among those that read the same. */
-static int offer_all(merging_t *s, uint32_t *last_reader) {
+static int offer_all(merge_state_t *s, uint32_t *last_reader) {
   const fu_graph_t *g = s->g;
   int failed = 0;
   memset(last_reader, 0xFF, ((size_t)s->m->n_values + 1) * sizeof *last_reader);
@@ -237,7 +237,7 @@ static int offer_all(merging_t *s, uint32_t *last_reader) {
   return failed;
 }
 
-static int merge_all(merging_t *s) {
+static int merge_all(merge_state_t *s) {
   int failed = 0;
   while (s->n_heap > 0 && !failed) {
     const candidate_t c = pop(s);
@@ -252,7 +252,7 @@ static int merge_all(merging_t *s) {
   return failed;
 }
 
-static void find_readers(merging_t *s) {
+static void find_readers(merge_state_t *s) {
   const fu_graph_t *g = s->g;
   const uint32_t n_operands = g->operand_begin[g->n_nodes];
   for (uint32_t k = 0; k < n_operands; k++) {
@@ -266,7 +266,7 @@ static void find_readers(merging_t *s) {
 }
 
 /* One root a group: its first node. */
-static void begin(merging_t *s, const uint32_t *group) {
+static void begin(merge_state_t *s, const uint32_t *group) {
   const fu_graph_t *g = s->g;
   uint32_t n = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++) s->mark[i] = FU_NONE; /* by last node: the root */
@@ -298,7 +298,7 @@ static void begin(merging_t *s, const uint32_t *group) {
 }
 
 int fu_merge(const fu_graph_t *g, const fu_moves_t *m, uint32_t *group, uint32_t *position) {
-  merging_t s = {.g = g, .m = m};
+  merge_state_t s = {.g = g, .m = m};
   const size_t n = (size_t)g->n_nodes + 1, n_values = (size_t)m->n_values + 1;
   uint32_t *nodes = calloc(n, 12 * sizeof *nodes), *values = calloc(n_values, 5 * sizeof *values);
   s.reader_begin = calloc(n + 2, sizeof *s.reader_begin);

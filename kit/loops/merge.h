@@ -17,7 +17,7 @@
 #include "group.h"
 
 enum { FU_WINDOW = 64, FU_NEAR = 24 };
-enum { FU_FIRST = 1, FU_AGAIN = 2 };
+enum { FU_FIRST = 1, FU_REMAT = 2 };
 
 typedef struct fu_moves {
   const uint32_t *values;   /* by operand: what it reads, FU_NONE: nothing that is in memory */
@@ -26,7 +26,7 @@ typedef struct fu_moves {
   uint32_t n_values;
   double step;               /* of one step */
   const uint8_t *is_ordered; /* by node that is no loop: these stay in the order that they are in; NULL: none is */
-  /* by node: FU_FIRST, FU_AGAIN or 0. What is computed again, so that it is not held until then, is not computed
+  /* by node: FU_FIRST, FU_REMAT or 0. What is computed again, so that it is not held until then, is not computed
    * together with what comes first, unless they are at most FU_NEAR places apart. NULL: nothing is */
   const uint8_t *turn;
 } fu_moves_t;

@@ -21,15 +21,15 @@ static aot_status_t take_over(lw_build_t *b) {
     for (end = at; end < s->n_used && s->used[end].step == s->used[at].step;) end++;
     if (s->used[at].step >= s->n_steps || s->steps[s->used[at].step].joins) continue;
     for (uint32_t k = at; k < end; k++) {
-      const uint32_t from = s->used[k].storage, onto = s->used[k].onto;
-      if (onto == LW_NONE || !is_placed(&s->storages[from]) || !is_placed(&s->storages[onto])) continue;
-      int fits = s->storages[onto].taken == LW_NONE && !is_given[from] &&
-                 s->storages[from].nbytes == s->storages[onto].nbytes &&
-                 s->storages[from].last == s->storages[onto].first;
+      const uint32_t from = s->used[k].storage, inplace_of = s->used[k].inplace_of;
+      if (inplace_of == LW_NONE || !is_placed(&s->storages[from]) || !is_placed(&s->storages[inplace_of])) continue;
+      int fits = s->storages[inplace_of].taken == LW_NONE && !is_given[from] &&
+                 s->storages[from].nbytes == s->storages[inplace_of].nbytes &&
+                 s->storages[from].last == s->storages[inplace_of].first;
       for (uint32_t other = at; other < end; other++) /* all that the step does with it */
-        fits &= s->used[other].storage != from || s->used[other].onto == onto;
+        fits &= s->used[other].storage != from || s->used[other].inplace_of == inplace_of;
       if (!fits) continue;
-      s->storages[onto].taken = from;
+      s->storages[inplace_of].taken = from;
       is_given[from] = 1;
     }
   }

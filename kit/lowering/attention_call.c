@@ -1,6 +1,6 @@
 #include "attention_call.h"
 
-#include "index_forms.h"
+#include "affine_values.h"
 
 #include <math.h>
 #include <string.h>

@@ -103,8 +103,8 @@ static int allocate(lw_build_t *b, group_arrays_t *a, uint64_t n_operands) {
 }
 
 /* An output that is to lie on an input must be written after the last pass that reads it, and rows have several. */
-static int goes_home(const lw_build_t *b) {
-  return b->goes_home && b->goes_home[b->node->result_begin - b->value_begin] != 0;
+static int donated_input(const lw_build_t *b) {
+  return b->donated_input && b->donated_input[b->node->result_begin - b->value_begin] != 0;
 }
 
 enum { SMALL_PART = 16 };
@@ -160,7 +160,7 @@ static void fill_space(lw_build_t *b, group_arrays_t *a, uint32_t i) {
   const lw_tensor_t *space = lw_member_space(b, &m);
   const sizes_t whole = sizes_of(space, 0), one_a_row = sizes_of(space, m.reduced);
   if (!m.writes) a->whole[i] = space_of(&a->spaces, &whole);
-  a->work[i] = goes_home(b) ? -1 : work_of(b, &m);
+  a->work[i] = donated_input(b) ? -1 : work_of(b, &m);
   if (m.writes || (m.rows && !shares_rows(b, &m, space))) {
     memset(&a->spaces.rows[a->spaces.n], 0, sizeof *a->spaces.rows);
     a->space[i] = a->spaces.n++; /* one of its own */
@@ -174,7 +174,7 @@ static void fill_space(lw_build_t *b, group_arrays_t *a, uint32_t i) {
   if (m.rows) {
     a->rows[i] = m.reduced;
     a->row_space[i] = space_of(&a->spaces, &one_a_row);
-  } else if (goes_home(b) || (m.reads && parts_rows(b))) {
+  } else if (donated_input(b) || (m.reads && parts_rows(b))) {
     a->rows[i] = FU_NO_ROWS;
   }
 }
@@ -255,8 +255,8 @@ static void find_ends(const lw_build_t *b, const group_arrays_t *a, const uint32
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   memset(out, 0xFF, ((size_t)b->n_values + 1) * sizeof *out);
-  for (uint32_t v = 0; b->goes_home && v < b->n_values; v++) {
-    const uint32_t home = b->goes_home[v], input = home ? inputs[home - 1].value : AOT_NO_ID;
+  for (uint32_t v = 0; b->donated_input && v < b->n_values; v++) {
+    const uint32_t home = b->donated_input[v], input = home ? inputs[home - 1].value : AOT_NO_ID;
     if (input == AOT_NO_ID || a->def[v] == FU_NONE) continue;
     out[input - b->value_begin] = position[group[a->def[v]] == LW_NONE ? a->def[v] : group[a->def[v]]];
   }
@@ -373,7 +373,7 @@ aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_po
     for (uint32_t i = 0; i < b->graph->n_nodes; i++) out_position[i] = i;
     if (b->machine->is_watched) stand_alone(b, &a, out_group);
     else if (fu_group(&g, out_group) != 0) status = no_memory(b);
-    else if (!b->has_writers) status = improve(b, &g, &a, out_group, out_position);
+    else if (!b->has_inplace_custom_kernels) status = improve(b, &g, &a, out_group, out_position);
     else leave_alone(b, &a, out_group);
   }
   deinit(&a);

@@ -355,7 +355,7 @@ static void add_stores(lw_build_t *b, lw_group_t *g, uint32_t k) {
     g->accesses[at].of_row = !g->infos[k].writes && !lw_is_across(g, at) && !lw_same_sizes(t, g->space);
     g->nodes[at] = node->id;
     g->loop.n_stores++;
-    g->loop.in_place |= b->goes_home && 0 != b->goes_home[row - b->value_begin];
+    g->loop.in_place |= b->donated_input && 0 != b->donated_input[row - b->value_begin];
   }
 }
 
@@ -401,7 +401,7 @@ static int describe(lw_build_t *b, lw_group_t *g) {
 /* The input that an output is to lie on: the store and the load go over it element by element. */
 static int is_in_place(const lw_build_t *b, const lw_group_t *g, uint32_t load, uint32_t store) {
   const lp_access_t *l = &g->accesses[load], *s = &g->accesses[store];
-  const uint32_t home = b->goes_home[g->rows[store] - b->value_begin];
+  const uint32_t home = b->donated_input[g->rows[store] - b->value_begin];
   if (!home || g->rows[load] == LW_NONE || b->out->inputs[home - 1].type.storage != g->tensors[load].storage ||
       aot_dtype_size(l->dtype) != aot_dtype_size(s->dtype))
     return 0;
@@ -447,9 +447,10 @@ lw_ref_t lw_use_access(lw_build_t *b, const lw_group_t *g, uint32_t k) {
   int in_place = 0;
   if (g->draws[k] || g->accesses[k].counts) return lw_use(b, NULL);
   if (k >= g->loop.n_loads) return lw_use(b, lw_is_across(g, k) ? NULL : &g->tensors[k]);
-  for (uint32_t s = g->loop.n_loads; b->goes_home && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores; s++)
+  for (uint32_t s = g->loop.n_loads; b->donated_input && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores;
+       s++)
     in_place |= is_in_place(b, g, k, s);
-  return lw_use_onto(b, &g->tensors[k], in_place, written_onto(b, g, k));
+  return lw_use_inplace_of(b, &g->tensors[k], in_place, written_onto(b, g, k));
 }
 
 /* Classes are checked, and the rows that count are counted, before the loop reads their number. */
@@ -512,7 +513,7 @@ static int across_fits(const lw_group_t *g) {
 }
 
 static aot_status_t lower(lw_build_t *b, lw_group_t *g) {
-  const aot_status_t unfit = g->n > 1 ? LW_APART : LW_DECLINED;
+  const aot_status_t unfit = g->n > 1 ? LW_SPLIT : LW_DECLINED;
   if (!describe(b, g)) return unfit;
   if (g->loop.n_stores == 0) return AOT_OK; /* nobody reads it */
   lp_join_equal(&g->loop);

@@ -4,12 +4,12 @@
 #include <string.h>
 
 /* What the operators below fill in: dimensions of the result, from the first to the last. */
-typedef struct reading {
+typedef struct reader {
   const lw_build_t *b;
   const lw_tensor_t *from, *result;
   lw_read_t *out;
   int wraps; /* negative indices count from the end, whatever the operator that reads says */
-} reading_t;
+} reader_t;
 
 static uint32_t value_row(const lw_build_t *b, uint32_t k) {
   return lw_arg(b, k)->kind == AOT_ARG_VALUE ? (uint32_t)lw_arg(b, k)->i : LW_NONE;
@@ -22,14 +22,14 @@ static int32_t dim_arg(const lw_build_t *b, uint32_t k, int32_t rank) {
 }
 
 /* Dimension d of what is read lies along dimension `at` of the result. */
-static int keep(const reading_t *r, int32_t d, int32_t at) {
+static int keep(const reader_t *r, int32_t d, int32_t at) {
   r->out->access.strides[at] = r->from->strides[d];
   return at < r->result->rank && r->from->sizes[d] == r->result->sizes[at];
 }
 
 /* Dimension d is counted by an index tensor, whose own dimensions lie along those of the result from `at` on, the last
  * ones along the last of `rank`. Nothing can be read of no rows: the reference kernel tells. */
-static int count(const reading_t *r, int32_t d, uint32_t row, int32_t at, int32_t rank, int wraps) {
+static int count(const reader_t *r, int32_t d, uint32_t row, int32_t at, int32_t rank, int wraps) {
   if (row == LW_NONE || lw_value(r->b, row)->kind != AOT_TYPE_TENSOR || r->out->access.n_indices == LP_INDICES)
     return 0;
   const uint32_t k = r->out->access.n_indices++;
@@ -49,14 +49,14 @@ static int count(const reading_t *r, int32_t d, uint32_t row, int32_t at, int32_
 /* ---- by index tensors ---- */
 
 /* embedding(weight, indices, ..) */
-static int embedding(const reading_t *r) {
+static int embedding(const reader_t *r) {
   const lw_tensor_t *index = lw_arg_tensor(r->b, 1);
   return index && r->from->rank == 2 && r->result->rank == index->rank + 1 &&
          count(r, 0, value_row(r->b, 1), 0, index->rank, 0) && keep(r, 1, index->rank);
 }
 
 /* index_select(self, dim, index) */
-static int index_select(const reading_t *r) {
+static int index_select(const reader_t *r) {
   const int32_t dim = dim_arg(r->b, 1, r->from->rank);
   const lw_tensor_t *index = lw_arg_tensor(r->b, 2);
   if (dim < 0 || !index || index->rank > 1 || lw_numel(index) != r->result->sizes[dim] ||
@@ -68,7 +68,7 @@ static int index_select(const reading_t *r) {
 }
 
 /* gather(self, dim, index): other dimensions may be cut short */
-static int gather(const reading_t *r) {
+static int gather(const reader_t *r) {
   const int32_t rank = r->from->rank, dim = dim_arg(r->b, 1, rank);
   const lw_tensor_t *index = lw_arg_tensor(r->b, 2);
   if (dim < 0 || !index || index->rank != rank || !lw_same_sizes(index, r->result)) return 0;
@@ -81,7 +81,7 @@ static int gather(const reading_t *r) {
 
 /* index.Tensor(self, indices): indices are broadcast against each other; their dimensions stand where the first one
  * does, or in front when others stand between them */
-static int index_tensor(const reading_t *r) {
+static int index_tensor(const reader_t *r) {
   const aot_snap_arg_t *list = lw_arg(r->b, 1);
   const uint32_t *rows = AOT_SNAP_ROWS(r->b->s, uint32_t, operands) + list->i;
   int32_t first = -1, last = -1, n = 0, wide = 0;
@@ -110,7 +110,7 @@ static int index_tensor(const reading_t *r) {
 
 /* Dimension d of the result is dimension `from` of what is read, -1: none, from place `begin` on; outside there is
  * something else. */
-static void bound(const reading_t *r, int32_t d, int32_t from, int64_t begin) {
+static void bound(const reader_t *r, int32_t d, int32_t from, int64_t begin) {
   const int64_t size = from < 0 ? 1 : r->from->sizes[from];
   lp_access_t *a = &r->out->access;
   a->strides[d] = from < 0 ? 0 : r->from->strides[from];
@@ -121,7 +121,7 @@ static void bound(const reading_t *r, int32_t d, int32_t from, int64_t begin) {
 }
 
 /* constant_pad_nd(self, pad, value): two numbers a dimension, from the last one on; negative ones cut */
-static int constant_pad(const reading_t *r) {
+static int constant_pad(const reader_t *r) {
   const aot_snap_arg_t *value = lw_arg(r->b, 2);
   lp_arg_t *outside = &r->out->access.outside;
   int64_t pad[2 * AOT_MAX_RANK];
@@ -141,7 +141,7 @@ static int constant_pad(const reading_t *r) {
 }
 
 /* A part of the result, from `start` along `dim`: what is read has all of it, or is without that dimension. */
-static int part(const reading_t *r, int64_t dim, int64_t start, int is_one) {
+static int part(const reader_t *r, int64_t dim, int64_t start, int is_one) {
   const int32_t rank = r->result->rank;
   if (dim < 0) dim += rank;
   if (dim < 0 || dim >= rank || r->from->rank != rank - is_one) return 0;
@@ -161,26 +161,26 @@ static int part(const reading_t *r, int64_t dim, int64_t start, int is_one) {
 }
 
 /* slice_backward(grad, sizes, dim, start, end, step) */
-static int slice_backward(const reading_t *r) {
+static int slice_backward(const reader_t *r) {
   return lw_arg_int(r->b, 5, 1) == 1 && part(r, lw_arg_int(r->b, 2, 0), lw_arg_int(r->b, 3, 0), 0);
 }
 /* select_backward(grad, sizes, dim, index) */
-static int select_backward(const reading_t *r) { return part(r, lw_arg_int(r->b, 2, 0), lw_arg_int(r->b, 3, 0), 1); }
+static int select_backward(const reader_t *r) { return part(r, lw_arg_int(r->b, 2, 0), lw_arg_int(r->b, 3, 0), 1); }
 
 /* Outside of the part it is the first argument. */
-static int scatter(const reading_t *r, int is_one) {
+static int scatter(const reader_t *r, int is_one) {
   const lw_tensor_t *whole = lw_arg_tensor(r->b, 0);
   if (!whole || whole->dtype != r->result->dtype || !lw_same_sizes(whole, r->result)) return 0;
   r->out->outside = value_row(r->b, 0);
   return part(r, lw_arg_int(r->b, 2, 0), lw_arg_int(r->b, 3, 0), is_one);
 }
 /* slice_scatter(self, src, dim, start, end, step) */
-static int slice_scatter(const reading_t *r) { return lw_arg_int(r->b, 5, 1) == 1 && scatter(r, 0); }
+static int slice_scatter(const reader_t *r) { return lw_arg_int(r->b, 5, 1) == 1 && scatter(r, 0); }
 /* select_scatter(self, src, dim, index) */
-static int select_scatter(const reading_t *r) { return scatter(r, 1); }
+static int select_scatter(const reader_t *r) { return scatter(r, 1); }
 
 /* flip(self, dims): from the last one on, with a stride below 0 */
-static int flip(const reading_t *r) {
+static int flip(const reader_t *r) {
   int64_t dims[AOT_MAX_RANK];
   const int32_t rank = r->from->rank;
   const uint32_t n = lw_arg_ints(r->b, 1, dims, AOT_MAX_RANK);
@@ -210,14 +210,14 @@ static int values_like_space(const lw_build_t *b, uint32_t k, lw_write_t *out) {
 }
 
 /* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
-static int embedding_backward(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
+static int embedding_backward(const lw_build_t *b, const reader_t *r, lw_write_t *out) {
   const int64_t padding = lw_arg_int(b, 3, -1);
   out->skipped = padding < 0 ? -1 : padding;
   return !lw_arg_int(b, 4, 0) && values_like_space(b, 0, out) && embedding(r);
 }
 
 /* index_add(self, dim, index, source, alpha), index_copy(self, dim, index, source) */
-static int index_add(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
+static int index_add(const lw_build_t *b, const reader_t *r, lw_write_t *out) {
   const aot_snap_arg_t *alpha = lw_arg(b, 4);
   out->init = value_row(b, 0);
   if (alpha->kind == AOT_ARG_FLOAT) out->times = (lp_arg_t){.kind = LP_FLOAT, .f = lw_arg_float(b, 4, 1)};
@@ -228,7 +228,7 @@ static int index_add(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
 }
 
 /* scatter_add(self, dim, index, src), scatter(self, dim, index, src or value): src may be larger than index */
-static int scatter_by(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
+static int scatter_by(const lw_build_t *b, const reader_t *r, lw_write_t *out) {
   const lw_tensor_t *index = lw_arg_tensor(b, 2), *src = lw_arg_tensor(b, 3);
   const aot_snap_arg_t *number = lw_arg(b, 3);
   if (!index) return 0;
@@ -251,7 +251,7 @@ static int scatter_by(const lw_build_t *b, const reading_t *r, lw_write_t *out) 
 }
 
 /* index_put(self, indices, values, accumulate): the space is that of self at the indices, to which values broadcast */
-static int index_put(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
+static int index_put(const lw_build_t *b, const reader_t *r, lw_write_t *out) {
   const aot_snap_arg_t *list = lw_arg(b, 1);
   const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands) + list->i;
   const lw_tensor_t *self = lw_arg_tensor(b, 0), *values = lw_arg_tensor(b, 2);
@@ -293,7 +293,7 @@ static int index_put(const lw_build_t *b, const reading_t *r, lw_write_t *out) {
 
 static const struct {
   const char *name;
-  int (*write)(const lw_build_t *b, const reading_t *r, lw_write_t *out);
+  int (*write)(const lw_build_t *b, const reader_t *r, lw_write_t *out);
   int adds, wraps;
 } writers[] = {
     {"aten._unsafe_index_put.default", index_put, 0, 0},
@@ -323,7 +323,7 @@ int lw_write(const lw_build_t *b, lw_write_t *out) {
   out->to.access.dtype = whole.dtype;
   out->to.access.adds = writers[row - 1].adds;
   lw_result_geometry(&whole);
-  const reading_t r = {b, &whole, &out->space, &out->to, writers[row - 1].wraps};
+  const reader_t r = {b, &whole, &out->space, &out->to, writers[row - 1].wraps};
   if (!lp_dtype_supported(whole.dtype) || !writers[row - 1].write(b, &r, out)) return 0;
   if (out->value != LW_NONE && lw_value(b, out->value)->t.dtype != whole.dtype) return 0;
   if (out->init != LW_NONE) {
@@ -338,7 +338,7 @@ int lw_write(const lw_build_t *b, lw_write_t *out) {
 
 static const struct {
   const char *name;
-  int (*read)(const reading_t *r);
+  int (*read)(const reader_t *r);
   uint32_t from; /* argument that it reads */
 } rows[] = {
     {"aten._unsafe_index.Tensor", index_tensor, 0},
@@ -364,7 +364,7 @@ int lw_read(const lw_build_t *b, lw_read_t *out) {
   const int row = lw_op(b)->read;
   if (!row || b->node->n_results != 1) return 0;
   const uint32_t from = rows[row - 1].from;
-  const reading_t r = {b, lw_arg_tensor(b, from), lw_type(b, 0), out, 0};
+  const reader_t r = {b, lw_arg_tensor(b, from), lw_type(b, 0), out, 0};
   memset(out, 0, sizeof *out);
   out->outside = LW_NONE;
   if (!r.from || r.from->dtype != r.result->dtype || !lp_dtype_supported(r.from->dtype)) return 0;

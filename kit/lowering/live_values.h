@@ -1,10 +1,10 @@
-/* A run of a program that was cut (program_parts.h): values that stand between its parts, and the nodes that tell
+/* A run of a program that was cut (dynamic_segments.h): values that stand between its parts, and the nodes that tell
  * sizes. */
 #ifndef LW_LIVE_VALUES_H
 #define LW_LIVE_VALUES_H
 
 #include "kit/graph/snap_learn.h"
-#include "program_parts.h"
+#include "dynamic_segments.h"
 #include "schedule.h"
 #include <aot/backend.h>
 

@@ -404,15 +404,15 @@ void lw_count_loop(lw_build_t *b) {
   b->out->loop_nbytes += b->out->steps[b->out->n_steps - 1].nbytes;
 }
 
-lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, (lw_used_t){.onto = LW_NONE}, 0); }
+lw_ref_t lw_use(lw_build_t *b, const lw_tensor_t *t) { return use(b, t, (lw_used_t){.inplace_of = LW_NONE}, 0); }
 lw_ref_t lw_use_update(lw_build_t *b, const lw_tensor_t *t) {
-  return use(b, t, (lw_used_t){.is_update = 1, .onto = LW_NONE}, 0);
+  return use(b, t, (lw_used_t){.is_update = 1, .inplace_of = LW_NONE}, 0);
 }
 lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place) {
-  return use(b, t, (lw_used_t){.is_read_only = 1, .onto = LW_NONE}, is_in_place);
+  return use(b, t, (lw_used_t){.is_read_only = 1, .inplace_of = LW_NONE}, is_in_place);
 }
-lw_ref_t lw_use_onto(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint32_t onto) {
-  return use(b, t, (lw_used_t){.is_read_only = 1, .onto = onto}, is_in_place);
+lw_ref_t lw_use_inplace_of(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint32_t inplace_of) {
+  return use(b, t, (lw_used_t){.is_read_only = 1, .inplace_of = inplace_of}, is_in_place);
 }
 
 lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t) {

@@ -37,35 +37,35 @@ typedef struct lw_build {
   uint32_t value_begin, n_values;
   const uint32_t *group; /* by node of the graph: last member of its group */
   /* Nodes that groups compute for themselves although others make them, too: of the group whose last member is node i
-   * copies[copies_begin[i]] to before copies[copies_begin[i + 1]], in order (recomputed.c) */
+   * copies[copies_begin[i]] to before copies[copies_begin[i + 1]], in order (duplicate_producers.c) */
   const uint32_t *copies_begin, *copies;
-  uint8_t *regions; /* by node of the graph: its part in a sum of regions (region_sums.c) */
-  /* by node of the graph: the sum of products that it is a part of (product_sums.c), NULL: of none; or no table */
+  uint8_t *regions; /* by node of the graph: its part in a sum of regions (accumulate_slice_grads.c) */
+  /* by node of the graph: the sum of products that it is a part of (accumulate_gemms.c), NULL: of none; or no table */
   lw_product_sum_t **product_sums;
-  /* by node of the graph: the product onto a float tensor that it is a part of (residual_products.c), NULL: of none; or
+  /* by node of the graph: the product onto a float tensor that it is a part of (gemm_epilogue.c), NULL: of none; or
    * no table */
   lw_residual_t **residuals;
-  /* by value, as values: where it is to be made, a part of what joins it to others (part_places.c), or with rows that
+  /* by value, as values: where it is to be made, a part of what joins it to others (concat_in_place.c), or with rows that
    * lie apart (row_pitch.c); NULL: anywhere */
   lw_tensor_t **places;
   /* by node of the graph: LW_SPARED_*, a copy or a draw that is not made; NULL: none is */
-  uint8_t *spared;
-  struct lw_chunks *chunks; /* chains that may be lowered in chunks of rows (row_chunks.h); NULL: none is looked for */
+  uint8_t *elided;
+  struct lw_chunks *chunks; /* chains that may be lowered in chunks of rows (row_tiling.h); NULL: none is looked for */
   int makes_chunks;         /* they are */
   lw_tensor_t **class_numbers; /* by node of the graph: lw_target_t.classes of it, if it is there; NULL: no table */
   uint32_t *n_uses; /* by value, as values: operands and outputs that read it from memory or within its group */
   /* by output of a step: the input in whose memory it is to lie; LW_NONE: none. NULL: no step */
   uint32_t *home;
   /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
-  uint32_t *goes_home;
+  uint32_t *donated_input;
   /* Kernels of the program may write into what they read: those of plugins, but for collectives'. Then a tensor has memory of
    * its own, is read where it stands in the graph, and nothing is kept of it that its memory does not hold */
-  int has_writers;
+  int has_inplace_custom_kernels;
   const lw_machine_t *machine;
   lw_pool_t *pool; /* the schedule's */
   lw_error_t *error;
   uint32_t depth, n_regions; /* regions that are being lowered, and that have been */
-  struct lw_form **forms;    /* by value, as values, of the graph forms_in (index_forms.h); NULL: none yet */
+  struct lw_form **forms;    /* by value, as values, of the graph forms_in (affine_values.h); NULL: none yet */
   const aot_snap_graph_t *forms_in;
 } lw_build_t;
 
@@ -76,7 +76,7 @@ static inline int64_t lw_dim(const lw_build_t *b, int64_t dim) { return sn_dim(d
  * takes it. Anything else is a failure with its text in b->error. A caller that goes on after LW_DECLINED has opened a
  * transaction (transaction.h), which drops what was added before. */
 #define LW_DECLINED (-1)
-#define LW_APART (-2)
+#define LW_SPLIT (-2)
 typedef aot_status_t (*lw_lower_fn)(lw_build_t *b);
 typedef struct lw_lowering {
   const char *op;
@@ -92,7 +92,7 @@ typedef struct lw_lowering_table {
 #define LW_TABLE(table)                                                                                                \
   { .rows = table, .n_rows = (uint32_t)(sizeof(table) / sizeof(table)[0]) }
 lw_lower_fn lw_lowering_in(const lw_lowering_table_t *table, aot_str_t op); /* NULL: it has none */
-/* Every target's: products.c, joins.c, region_sums.c, spared_copies.c. */
+/* Every target's: products.c, concat.c, accumulate_slice_grads.c, elide_copies.c. */
 extern const lw_lowering_table_t lw_lowerings_products, lw_lowerings_joins, lw_lowerings_regions, lw_lowerings_spared;
 /* Of targets that have a `jump`: region_branches.c, region_loops.c. */
 extern const lw_lowering_table_t lw_lowerings_branches, lw_lowerings_loops;
@@ -145,13 +145,13 @@ typedef struct lw_target {
   /* Forgets what it keeps of a lowering in lw_machine_t.self: the graph is lowered anew. NULL: it keeps nothing */
   void (*begin_anew)(void *self, const aot_snapshot_t *s);
   /* Before nodes are lowered: the operand of the node at hand, a value, that its lowering draws for itself
-   * (spared_draws.h), and does not read if nobody makes it then; LW_NONE: none. NULL: no node's does */
+   * (fuse_rng.h), and does not read if nobody makes it then; LW_NONE: none. NULL: no node's does */
   uint32_t (*draws)(lw_build_t *b);
   lw_run_fn jump; /* runs an lw_jump_t (region_steps.h) */
   /* Rows of large matrices begin at multiples of so many bytes, where only loops and products make and read them; 0:
    * they lie side by side */
   int64_t row_nbytes;
-  int goes_onto;  /* its loops may write what they read, element on element (lw_use_onto) */
+  int goes_onto;  /* its loops may write what they read, element on element (lw_use_inplace_of) */
   int on_gpu;     /* it computes as PyTorch's kernels for CUDA do, where those differ from the CPU's (lp_choose) */
   int has_across; /* its loops have sums across rows (lw_is_across); 0: operators that need them run by their kernels */
   /* n steps of equal lw_step_t.joins, which do not need each other, as one: its run, payload and kernel; the rest of
@@ -175,7 +175,7 @@ uint32_t lw_arg_row(const lw_build_t *b, uint32_t k);              /* of the val
 /* As its type has it; what was lowered may lie otherwise by now. */
 int64_t lw_declared_stride(const lw_build_t *b, uint32_t row, int32_t d);
 /* The node of the graph that defines the value. LW_NONE: it comes from outside, as an input of a segment does, which
- * another segment's node defines (program_parts.h) */
+ * another segment's node defines (dynamic_segments.h) */
 uint32_t lw_node_of(const lw_build_t *b, uint32_t row);
 int lw_is_sum(const lw_build_t *b); /* x + y, neither multiplied by a number */
 lw_value_t *lw_value(const lw_build_t *b, uint32_t row);
@@ -224,7 +224,7 @@ lw_ref_t lw_use_update(lw_build_t *b, const lw_tensor_t *t);
 lw_ref_t lw_use_read_only(lw_build_t *b, const lw_tensor_t *t, int is_in_place);
 static inline lw_ref_t lw_use_read(lw_build_t *b, const lw_tensor_t *t) { return lw_use_read_only(b, t, 0); }
 /* The same; onto: what is written so, which may take over the memory if nothing reads it later. LW_NONE: nothing is. */
-lw_ref_t lw_use_onto(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint32_t onto);
+lw_ref_t lw_use_inplace_of(lw_build_t *b, const lw_tensor_t *t, int is_in_place, uint32_t inplace_of);
 /* Work space: bytes that are no operands'. */
 lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t);
 void lw_count_flops(lw_build_t *b, double flops, int32_t dtype);
@@ -255,11 +255,11 @@ aot_status_t lw_bind_inputs(lw_build_t *b); /* to storages of the ports */
 aot_status_t lw_lower_nodes(lw_build_t *b); /* once inputs are bound */
 aot_status_t lw_plan_memory(lw_build_t *b); /* places in the arena (arena_places.c) */
 
-/* ---- sums of regions (region_sums.c) ---- */
+/* ---- sums of regions (accumulate_slice_grads.c) ---- */
 aot_status_t lw_find_regions(lw_build_t *b);              /* b->regions; before groups are found */
 int lw_is_region_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
 
-/* ---- sums of products (product_sums.c) ---- */
+/* ---- sums of products (accumulate_gemms.c) ---- */
 aot_status_t lw_find_product_sums(lw_build_t *b);          /* b->product_sums; before groups are found */
 int lw_is_product_sum(const lw_build_t *b, uint32_t node); /* or a part of one */
 aot_status_t lw_lower_product_sum(lw_build_t *b);          /* the node at hand, which is one or a part */
@@ -277,15 +277,15 @@ typedef struct lw_product { /* alpha * x @ y + beta * addend */
 int lw_read_product(const lw_build_t *b, lw_product_t *out);  /* the node at hand; 0: it is none in this form */
 aot_status_t lw_fold_product(lw_build_t *b, lw_product_t *p); /* p->x with two dimensions, if it is folded */
 
-/* ---- products onto float tensors (residual_products.c) ---- */
+/* ---- products onto float tensors (gemm_epilogue.c) ---- */
 aot_status_t lw_find_residuals(lw_build_t *b);          /* b->residuals; after sums of regions and of products */
 int lw_is_residual(const lw_build_t *b, uint32_t node); /* or a part of one */
 aot_status_t lw_lower_residual(lw_build_t *b);          /* the node at hand, which is one or a part */
 
-/* ---- joined steps (join_steps.c) ---- */
+/* ---- joined steps (horizontal_fusion.c) ---- */
 aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans anew */
 
-/* ---- copies and draws that are not made (spared_copies.c, spared_draws.c) ---- */
+/* ---- copies and draws that are not made (elide_copies.c, fuse_rng.c) ---- */
 enum { LW_SPARED_COPY = 1, LW_SPARED_DRAW };
 aot_status_t lw_find_spared(lw_build_t *b); /* b->spared; before groups are found */
 aot_status_t lw_find_drawn(lw_build_t *b);  /* after it: more of them, and b->n_uses without what is not read then */
@@ -297,16 +297,16 @@ int lw_is_plain_view(const lw_build_t *b);
 /* What the view that is the node at hand sees of its operand, if that lies so. 0: no strides express it. */
 int lw_see(lw_build_t *b, const lw_tensor_t *operand, lw_tensor_t *out);
 
-/* ---- tensors that are made where a join has them (part_places.c), or with rows further apart (row_pitch.c) ---- */
+/* ---- tensors that are made where a join has them (concat_in_place.c), or with rows further apart (row_pitch.c) ---- */
 aot_status_t lw_find_places(lw_build_t *b);  /* b->places; once groups are found */
 aot_status_t lw_find_pitches(lw_build_t *b); /* more of them */
 
-/* ---- groups (find_groups.c, recomputed.c) ---- */
+/* ---- groups (find_groups.c, duplicate_producers.c) ---- */
 /* By node of the graph: the last node of its group, LW_NONE: it is no loop; by last node, and by node that is no loop:
  * the place in the order that they run in, below the number of nodes. */
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position);
 int lw_is_collective(const lw_build_t *b, uint32_t node); /* snapshot row */
-/* out: by node, FU_FIRST of the forward, FU_AGAIN of the backward and alike to one of those, 0 all others (again.c). */
+/* out: by node, FU_FIRST of the forward, FU_REMAT of the backward and alike to one of those, 0 all others (remat_barrier.c). */
 aot_status_t lw_find_again(const lw_build_t *b, uint8_t *out);
 struct fu_values;
 /* b->copies, and b->n_uses without what is read from registers then. */

@@ -2,7 +2,7 @@
 
 #include "group_loop.h"
 #include "transaction.h"
-#include "units.h"
+#include "schedule_items.h"
 #include "kit/model/plan.h"
 #include <aot/opset.h>
 #include <stdlib.h>

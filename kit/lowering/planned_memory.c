@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct planning {
+typedef struct planner {
   const aot_snapshot_t *s;
   const int64_t *symbols;
   cu_program_t custom;
@@ -19,7 +19,7 @@ typedef struct planning {
   uint8_t *part; /* by node id: MR_FORWARD .. */
   uint64_t arena_nbytes;
   lw_error_t *error;
-} planning_t;
+} planner_t;
 
 static aot_status_t no_memory(lw_error_t *e) {
   return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
@@ -28,7 +28,7 @@ static aot_status_t no_memory(lw_error_t *e) {
 /* ---- one graph ---- */
 
 /* Steps of the schedule, or one where there is none: the axis has room for what the boundary holds. */
-static void add_steps(planning_t *p, const lw_schedule_t *schedule, uint32_t graph, mr_graph_t *out) {
+static void add_steps(planner_t *p, const lw_schedule_t *schedule, uint32_t graph, mr_graph_t *out) {
   out->begin = p->rows->n_steps;
   int part =
       AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs)[out->graph].kind == AOT_GRAPH_BACKWARD ? MR_BACKWARD : MR_FORWARD;
@@ -42,7 +42,7 @@ static void add_steps(planning_t *p, const lw_schedule_t *schedule, uint32_t gra
 }
 
 /* is_given: another storage takes over its memory in its last step. */
-static void add_storage(planning_t *p, const lw_storage_t *s, int is_given, const mr_graph_t *g, uint32_t *written) {
+static void add_storage(planner_t *p, const lw_storage_t *s, int is_given, const mr_graph_t *g, uint32_t *written) {
   if (s->first == LW_NONE) return;
   const uint32_t first = (uint32_t)g->begin + s->first;
   if (s->kind == LW_OUTPUT) written[s->index] = first;
@@ -58,7 +58,7 @@ static void add_storage(planning_t *p, const lw_storage_t *s, int is_given, cons
   mr_buffer(p->rows, &row);
 }
 
-static aot_status_t add_graph(planning_t *p, uint32_t row, mr_graph_t *out, uint32_t **written) {
+static aot_status_t add_graph(planner_t *p, uint32_t row, mr_graph_t *out, uint32_t **written) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + row;
   lw_schedule_t schedule;
   uint8_t *is_given = NULL; /* by storage */
@@ -87,7 +87,7 @@ static aot_status_t add_graph(planning_t *p, uint32_t row, mr_graph_t *out, uint
 /* ---- the program ---- */
 
 /* Sizes and values that only a run tells cannot be planned for. */
-static aot_status_t check_births(const planning_t *p) {
+static aot_status_t check_births(const planner_t *p) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p->s, aot_snap_node_t, nodes);
   uint8_t *births = calloc((size_t)p->s->nodes.count + 1, 1);
   aot_status_t status = births && sn_births(p->s, births) == 0 ? AOT_OK : no_memory(p->error);
@@ -101,7 +101,7 @@ static aot_status_t check_births(const planning_t *p) {
   return status;
 }
 
-static aot_status_t add_boundary(planning_t *p) {
+static aot_status_t add_boundary(planner_t *p) {
   int64_t *exprs = malloc(((size_t)p->s->exprs.count + 1) * sizeof *exprs);
   sn_error_t wrong;
   if (!exprs) return no_memory(p->error);
@@ -113,7 +113,7 @@ static aot_status_t add_boundary(planning_t *p) {
   return status == AOT_OK ? AOT_OK : no_memory(p->error);
 }
 
-static aot_status_t find_parts(planning_t *p) {
+static aot_status_t find_parts(planner_t *p) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p->s, aot_snap_node_t, nodes);
   uint32_t most = 0;
   for (uint32_t i = 1; i < p->s->nodes.count; i++)
@@ -124,7 +124,7 @@ static aot_status_t find_parts(planning_t *p) {
   return AOT_OK;
 }
 
-static aot_status_t plan(planning_t *p) {
+static aot_status_t plan(planner_t *p) {
   const uint32_t update = sn_graph_of_kind(p->s, AOT_GRAPH_UPDATE);
   uint32_t graphs[2];
   if (sn_graph_of_kind(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
@@ -153,7 +153,7 @@ static aot_status_t values_of(const aot_snapshot_t *s, const int64_t *given, uin
 
 aot_status_t lw_tell_memory(const aot_snapshot_t *s, const cu_world_t *world, const lw_machine_t *machine,
                             const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, lw_error_t *error) {
-  planning_t p = {.s = s, .machine = *machine, .rows = out, .error = error};
+  planner_t p = {.s = s, .machine = *machine, .rows = out, .error = error};
   int64_t *values = NULL;
   cu_error_t why;
   error->node = AOT_NO_ID;

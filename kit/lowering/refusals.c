@@ -62,7 +62,7 @@ static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *no
 /* ---- births ---- */
 
 /* A node whose result has a size or is a number that only a run tells: it ends a part of the program
- * (program_parts.h). */
+ * (dynamic_segments.h). */
 static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node, const rk_kernel_t *kernel) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + node->result_begin;
   int has_tensor = 0;

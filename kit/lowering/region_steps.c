@@ -100,7 +100,7 @@ aot_status_t lw_lower_region(lw_build_t *b, uint32_t graph, const lw_value_t *op
   b->graph = AOT_SNAP_ROWS(b->s, aot_snap_graph_t, graphs) + graph;
   b->depth++;
   b->values = NULL;
-  b->goes_home = NULL; /* these are about the graph outside */
+  b->donated_input = NULL; /* these are about the graph outside */
   b->class_numbers = NULL;
   aot_status_t status = lw_open_graph(b);
   if (status == AOT_OK) status = bind_operands(b, operands, n_operands);

@@ -100,7 +100,7 @@ static void place_all(lw_build_t *b, const pitches_t *p) {
 
 aot_status_t lw_find_pitches(lw_build_t *b) {
   const size_t n = (size_t)b->n_values + 1;
-  if (!b->machine->target->row_nbytes || b->has_writers) return AOT_OK;
+  if (!b->machine->target->row_nbytes || b->has_inplace_custom_kernels) return AOT_OK;
   pitches_t p = {calloc(n, sizeof *p.of), calloc(n, sizeof *p.maker), calloc(n, 1), calloc(n, 1)};
   aot_status_t status = p.of && p.maker && p.is_bad && p.is_multiplied ? see_nodes(b, &p) : no_memory(b);
   if (status == AOT_OK) place_all(b, &p);

@@ -1,6 +1,6 @@
-#include "row_chunks.h"
+#include "row_tiling.h"
 #include "schedule_check.h"
-#include "watch.h"
+#include "observed_values.h"
 
 #include <aot/graph.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ static aot_status_t read_value(lw_build_t *b, uint32_t row) {
   return status;
 }
 
-/* Of a segment (program_parts.h) the range holds values of other parts, too, which may have no sizes yet: they stay
+/* Of a segment (dynamic_segments.h) the range holds values of other parts, too, which may have no sizes yet: they stay
  * zeros, of no kind and no dtype. */
 static aot_status_t read_values(lw_build_t *b) {
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
@@ -161,7 +161,7 @@ static int is_writer(const lw_build_t *b, const cu_node_t *custom) {
 
 aot_status_t lw_open_graph(lw_build_t *b) {
   const cu_program_t *custom = b->machine->custom;
-  for (uint32_t i = 0; i < custom->n_nodes; i++) b->has_writers |= is_writer(b, &custom->nodes[i]);
+  for (uint32_t i = 0; i < custom->n_nodes; i++) b->has_inplace_custom_kernels |= is_writer(b, &custom->nodes[i]);
   AOT_TRY(read_values(b));
   return count_uses(b);
 }
@@ -229,8 +229,8 @@ static aot_status_t find_homes(lw_build_t *b) {
   uint32_t *of_leaf = lw_pool_alloc(b->pool, ((uint64_t)b->s->leaves.count + 1) * 4); /* input port + 1 */
   uint32_t offset = LW_NONE;
   b->home = lw_pool_alloc(b->pool, ((uint64_t)b->graph->n_outputs + 1) * 4);
-  b->goes_home = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
-  if (!of_leaf || !b->home || !b->goes_home) return no_memory(b);
+  b->donated_input = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
+  if (!of_leaf || !b->home || !b->donated_input) return no_memory(b);
   for (uint32_t i = 0; i < b->graph->n_inputs; i++) {
     if (aot_role_is_leaf(in[i].role) && in[i].index < b->s->leaves.count) of_leaf[in[i].index] = i + 1;
     if (in[i].role == AOT_ROLE_OFFSET) offset = i;
@@ -240,7 +240,7 @@ static aot_status_t find_homes(lw_build_t *b) {
     if (out[o].role == AOT_ROLE_UPDATE && out[o].index < b->s->leaves.count && of_leaf[out[o].index])
       b->home[o] = of_leaf[out[o].index] - 1;
     if (b->home[o] != LW_NONE && out[o].value != AOT_NO_ID)
-      b->goes_home[out[o].value - b->value_begin] = b->home[o] + 1;
+      b->donated_input[out[o].value - b->value_begin] = b->home[o] + 1;
   }
   return AOT_OK;
 }
@@ -255,7 +255,7 @@ static int can_go_home(const lw_build_t *b, const lw_tensor_t *t, const lw_tenso
 }
 
 /* A value that lies in memory that others may write is kept apart until all have been read. */
-static aot_status_t set_apart(lw_build_t *b, lw_tensor_t *t) {
+static aot_status_t break_alias(lw_build_t *b, lw_tensor_t *t) {
   const lw_tensor_t from = *t;
   if (t->storage == LW_NONE || b->out->storages[t->storage].kind == LW_ARENA) return AOT_OK;
   lw_make_contiguous(t);
@@ -263,7 +263,7 @@ static aot_status_t set_apart(lw_build_t *b, lw_tensor_t *t) {
   return lw_copy(b, t, &from);
 }
 
-static aot_status_t bind_homes(lw_build_t *b, const aot_snap_port_t *ports) {
+static aot_status_t bind_donations(lw_build_t *b, const aot_snap_port_t *ports) {
   lw_schedule_t *s = b->out;
   lw_tensor_t *values = lw_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *values);
   if (!values) return no_memory(b);
@@ -274,7 +274,7 @@ static aot_status_t bind_homes(lw_build_t *b, const aot_snap_port_t *ports) {
     if (!lw_same_sizes(&values[i], &s->outputs[i].type) || values[i].dtype != s->outputs[i].type.dtype)
       return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-type",
                      "output %u is not of the type of the input in whose memory it lies", i);
-    AOT_TRY(set_apart(b, &values[i]));
+    AOT_TRY(break_alias(b, &values[i]));
   }
   for (uint32_t i = 0; i < s->n_outputs; i++) {
     if (b->home[i] == LW_NONE || !values[i].dtype || !can_go_home(b, &values[i], &s->outputs[i].type)) continue;
@@ -300,7 +300,7 @@ static aot_status_t bind_outputs(lw_build_t *b) {
   b->node = NULL;
   for (uint32_t i = 0; i < s->n_outputs; i++)
     if (!b->home || b->home[i] == LW_NONE) AOT_TRY(bind_output(b, i, ports[i].value));
-  return b->home ? bind_homes(b, ports) : AOT_OK;
+  return b->home ? bind_donations(b, ports) : AOT_OK;
 }
 
 /* ---- nodes ---- */
@@ -336,7 +336,7 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
            *previous = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   uint32_t *newest = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
            *order = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
-  lw_unit_t unit = {lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), lw_pool_alloc(b->pool, (uint64_t)n + 1), 0};
+  lw_schedule_item_t unit = {lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), lw_pool_alloc(b->pool, (uint64_t)n + 1), 0};
   const lw_units_t units = {order, previous, &unit};
   if (!group || !position || !previous || !newest || !order || !unit.nodes || !unit.is_copy) return no_memory(b);
   if (b->machine->is_watched) AOT_TRY(lw_watch_inputs(b));
@@ -346,7 +346,7 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
   AOT_TRY(lw_find_drawn(b));
   AOT_TRY(lw_find_residuals(b));
   AOT_TRY(lw_find_groups(b, group, position));
-  if (b->has_writers) AOT_TRY(part_groups(b, group));
+  if (b->has_inplace_custom_kernels) AOT_TRY(part_groups(b, group));
   b->group = group;
   AOT_TRY(lw_find_places(b));
   AOT_TRY(lw_find_pitches(b));

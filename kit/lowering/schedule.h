@@ -86,7 +86,7 @@ typedef struct lw_step {
   int32_t flops_dtype;                   /* .. in this dtype */
   uint64_t n_runs, ns, last_at, last_ns; /* timed (step_times.h) */
   /* Steps of the same number do the same to other memory: they may run as one, but not more than so many
-   * (join_steps.c). 0: it runs alone */
+   * (horizontal_fusion.c). 0: it runs alone */
   uint64_t joins;
   uint32_t most_joined;
   int32_t depends_on_run; /* a jump, or what moves from round to round of a loop: nothing that is recorded holds it */
@@ -96,8 +96,8 @@ typedef struct lw_used { /* in the order of steps */
   uint32_t step, storage;
   int32_t is_read_only, is_update; /* update: written after it was read */
   int64_t begin, end;              /* bytes of the storage from the first element to the last */
-  uint32_t onto;   /* a storage that may lie where this one does, written element on element; LW_NONE: none */
-  uint64_t nbytes; /* that are counted for it */
+  uint32_t inplace_of; /* a storage that may lie where this one does, written element on element; LW_NONE: none */
+  uint64_t nbytes;     /* that are counted for it */
 } lw_used_t;
 
 static inline char *lw_at(const lw_frame_t *f, lw_ref_t r) { return f->base[r.storage] + r.at; }
@@ -136,12 +136,12 @@ typedef struct lw_schedule {
   uint32_t n_fallback;                /* nodes run by reference kernels */
   uint32_t n_groups;                  /* generated loops that are called */
   uint64_t loop_nbytes;               /* that they read and write */
-  uint32_t n_chunks;                  /* of rows (row_chunks.h) */
-  uint32_t n_residuals;               /* products onto float tensors (residual_products.c) */
+  uint32_t n_chunks;                  /* of rows (row_tiling.h) */
+  uint32_t n_residuals;               /* products onto float tensors (gemm_epilogue.c) */
   uint64_t n_timed, n_left_out;       /* runs (step_times.h) */
   int is_incomplete;                  /* there was no memory for a record of what steps use or change: it fails */
   lw_undo_t undo;                     /* of open transactions (transaction.h) */
-  struct lw_watch *watch;             /* watch.h; NULL: it is not watched */
+  struct lw_watch *watch;             /* observed_values.h; NULL: it is not watched */
 } lw_schedule_t;
 
 /* What a schedule is made for: the number of threads, and where generated functions come from. Functions are told by
@@ -154,12 +154,12 @@ typedef struct lw_machine {
   const struct lw_target *target; /* lower.h */
   int32_t n_threads;              /* at least 1 */
   const cu_program_t *custom;     /* nodes that plugins' kernels run; borrowed as long as the schedule */
-  int is_watched;                 /* every node by itself, and its results are looked at (watch.h) */
+  int is_watched;                 /* every node by itself, and its results are looked at (observed_values.h) */
   void *self;
   const lw_loop_fn *(*find)(void *self, const char *name);
   aot_status_t (*add)(void *self, const char *name, const char *text, uint64_t nbytes, const lw_loop_fn **out);
-  uint64_t chunk_nbytes; /* of larger results, rows are made and used in chunks of so much (row_chunks.h); 0: never */
-  int adds_residuals;    /* products of halves may be made onto what they are added to (residual_products.c) */
+  uint64_t chunk_nbytes; /* of larger results, rows are made and used in chunks of so much (row_tiling.h); 0: never */
+  int adds_residuals;    /* products of halves may be made onto what they are added to (gemm_epilogue.c) */
 } lw_machine_t;
 
 /* Build the schedule of the graph at snapshot row `graph`. Owns its memory until lw_schedule_deinit, which is also due

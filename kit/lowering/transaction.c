@@ -1,6 +1,6 @@
 #include "transaction.h"
 
-#include "watch.h"
+#include "observed_values.h"
 
 void lw_begin(lw_build_t *b, lw_transaction_t *out) {
   lw_schedule_t *s = b->out;
@@ -41,9 +41,9 @@ static void drop(lw_build_t *b, const lw_transaction_t *t, int is_failure) {
 
 aot_status_t lw_end(lw_build_t *b, const lw_transaction_t *t, aot_status_t status) {
   lw_schedule_t *s = b->out;
-  if (s->is_incomplete && (status == AOT_OK || status == LW_DECLINED || status == LW_APART))
+  if (s->is_incomplete && (status == AOT_OK || status == LW_DECLINED || status == LW_SPLIT))
     status = lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-  if (status != AOT_OK) drop(b, t, status != LW_DECLINED && status != LW_APART);
+  if (status != AOT_OK) drop(b, t, status != LW_DECLINED && status != LW_SPLIT);
   s->undo.n_open = t->schedule.undo.n_open;
   s->undo.n_storages = t->schedule.undo.n_storages;
   if (!s->undo.n_open) s->undo.size = 0;

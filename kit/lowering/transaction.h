@@ -1,7 +1,7 @@
 /* What a lowering appends and changes, as one transaction: committed, or dropped as if the lowering had never run.
  *
  *     lw_begin(b, &t);
- *     status = lw_end(b, &t, lower(b));     LW_DECLINED, LW_APART, failures: nothing of it remains
+ *     status = lw_end(b, &t, lower(b));     LW_DECLINED, LW_SPLIT, failures: nothing of it remains
  *
  * Whoever tries one lowering after another opens one around each that may decline. A transaction covers
  *

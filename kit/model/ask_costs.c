@@ -3,15 +3,15 @@
 #include <aot/inline.h>
 #include <stdlib.h>
 
-typedef struct gathering {
+typedef struct collector {
   const aot_snapshot_t *s;
   nc_costs_t *out;
   uint32_t *row_of; /* by node id; 0: no such node */
   uint32_t n_ids;
-} gathering_t;
+} collector_t;
 
 /* Who says nothing of views leaves them to the marks. */
-static aot_status_t gather_views(const gathering_t *g, const aot_snap_node_t *node, const aot_node_cost_t *c) {
+static aot_status_t gather_views(const collector_t *g, const aot_snap_node_t *node, const aot_node_cost_t *c) {
   const uint32_t *operands = AOT_SNAP_ROWS(g->s, uint32_t, operands) + node->operand_begin;
   if (!c->view_of) return AOT_OK;
   if (c->n_results != node->n_results) return AOT_E_RANGE;
@@ -24,7 +24,7 @@ static aot_status_t gather_views(const gathering_t *g, const aot_snap_node_t *no
 }
 
 static aot_status_t put(const aot_cost_sink_t *sink, const aot_node_cost_t *given) {
-  const gathering_t *g = sink->head.self;
+  const collector_t *g = sink->head.self;
   aot_node_cost_t c;
   if (aot_import(&c, sizeof c, given) != AOT_OK) return AOT_E_TOO_NEW;
   if (c.node.id >= g->n_ids || !g->row_of[c.node.id]) return AOT_E_RANGE;
@@ -36,7 +36,7 @@ static aot_status_t put(const aot_cost_sink_t *sink, const aot_node_cost_t *give
   return gather_views(g, AOT_SNAP_ROWS(g->s, aot_snap_node_t, nodes) + row, &c);
 }
 
-static int find_rows(gathering_t *g) {
+static int find_rows(collector_t *g) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(g->s, aot_snap_node_t, nodes);
   for (uint32_t n = 1; n < g->s->nodes.count; n++)
     if (nodes[n].id >= g->n_ids) g->n_ids = nodes[n].id + 1;
@@ -48,7 +48,7 @@ static int find_rows(gathering_t *g) {
 static int is_power_of_two(uint64_t n) { return n && !(n & (n - 1)); }
 
 /* AOT_OK: all rows are there. */
-static aot_status_t ask(const nc_question_t *q, gathering_t *g) {
+static aot_status_t ask(const nc_question_t *q, collector_t *g) {
   const aot_ext_cost_t *x = aot_ext(&q->host->head, AOT_EXT_COST);
   const aot_cost_sink_t sink = {.head = {.struct_size = sizeof sink, .self = g}, .put = put};
   aot_cost_machine_t machine = {.struct_size = sizeof machine};
@@ -61,7 +61,7 @@ static aot_status_t ask(const nc_question_t *q, gathering_t *g) {
 }
 
 int nc_ask(nc_costs_t *out, const nc_question_t *q, const int64_t *dims, int *out_is_told) {
-  gathering_t g = {.s = q->snapshot, .out = out};
+  collector_t g = {.s = q->snapshot, .out = out};
   *out_is_told = 0;
   int status = nc_init(out, q->snapshot, dims);
   if (status == 0) status = find_rows(&g);

@@ -9,7 +9,7 @@
 
 enum { UNSEEN, OPEN, DONE };
 
-typedef struct walk {
+typedef struct region_traversal {
   const aot_snapshot_t *s;
   const aot_snap_graph_t *graphs;
   const int64_t *dims;
@@ -19,11 +19,11 @@ typedef struct walk {
   uint32_t *stack; /* graphs that are open, and those to be looked at */
   uint32_t n_stack, capacity;
   uint32_t *value_of_row; /* MS_NONE between two simulations */
-} walk_t;
+} region_traversal_t;
 
 /* ---- one body ---- */
 
-static void find_outputs(walk_t *w, const aot_snap_graph_t *g, const ms_sim_t *sim, uint32_t *outputs) {
+static void find_outputs(region_traversal_t *w, const aot_snap_graph_t *g, const ms_sim_t *sim, uint32_t *outputs) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(w->s, aot_snap_port_t, ports) + g->output_begin;
   for (uint32_t v = 0; v < sim->graph.n_values; v++) w->value_of_row[sim->value_row[v]] = v;
   for (uint32_t i = 0; i < g->n_outputs; i++)
@@ -31,7 +31,7 @@ static void find_outputs(walk_t *w, const aot_snap_graph_t *g, const ms_sim_t *s
   for (uint32_t v = 0; v < sim->graph.n_values; v++) w->value_of_row[sim->value_row[v]] = MS_NONE;
 }
 
-static int simulate_body(walk_t *w, uint32_t row) {
+static int simulate_body(region_traversal_t *w, uint32_t row) {
   const aot_snap_graph_t *g = &w->graphs[row];
   ms_sim_t sim;
   ms_arena_t arena;
@@ -57,7 +57,7 @@ static int simulate_body(walk_t *w, uint32_t row) {
 
 /* ---- bodies before those that call them ---- */
 
-static int push(walk_t *w, uint32_t row) {
+static int push(region_traversal_t *w, uint32_t row) {
   if (w->n_stack == w->capacity) {
     const uint32_t capacity = w->capacity ? 2 * w->capacity : 16;
     void *grown = realloc(w->stack, capacity * sizeof *w->stack);
@@ -69,7 +69,7 @@ static int push(walk_t *w, uint32_t row) {
   return 0;
 }
 
-static int push_callees(walk_t *w, uint32_t row) {
+static int push_callees(region_traversal_t *w, uint32_t row) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(w->s, aot_snap_node_t, nodes) + w->graphs[row].node_begin;
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(w->s, aot_snap_op_t, ops);
   int status = 0;
@@ -81,7 +81,7 @@ static int push_callees(walk_t *w, uint32_t row) {
   return status;
 }
 
-static int visit(walk_t *w) {
+static int visit(region_traversal_t *w) {
   int status = 0;
   while (w->n_stack && status == 0) {
     const uint32_t row = w->stack[w->n_stack - 1];
@@ -98,7 +98,7 @@ static int visit(walk_t *w) {
 }
 
 int ms_region_memory(const aot_snapshot_t *s, const int64_t *dims, const nc_costs_t *costs, uint64_t *out) {
-  walk_t w = {
+  region_traversal_t w = {
       .s = s,
       .graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs),
       .dims = dims,

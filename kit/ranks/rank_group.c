@@ -75,7 +75,7 @@ aot_status_t rn_tell(const aot_communicator_t *c, aot_ctx_t *ctx, aot_status_t s
 
 /* ---- one collective ---- */
 
-typedef struct collecting {
+typedef struct collector {
   group_t *g;
   aot_collective_t c;
   uint64_t element;           /* bytes */
@@ -84,7 +84,7 @@ typedef struct collecting {
   char *scratch;
   char what[WHAT_SIZE];
   rn_error_t error;
-} collecting_t;
+} collector_t;
 
 static uint64_t now_ns(void) {
   struct timespec t;
@@ -94,7 +94,7 @@ static uint64_t now_ns(void) {
 
 static char *host_of(aot_buffer_t b) { return (char *)(uintptr_t)b.address; }
 
-static aot_status_t exchange(collecting_t *w, uint64_t nbytes) {
+static aot_status_t exchange(collector_t *w, uint64_t nbytes) {
   const rn_exchange_t x = {.claim = {.number = ++w->g->n_exchanges,
                                      .nbytes = nbytes,
                                      .kind = w->c.kind,
@@ -107,7 +107,7 @@ static aot_status_t exchange(collecting_t *w, uint64_t nbytes) {
   return w->g->t.exchange(w->g->t.self, &x, &w->error);
 }
 
-static aot_status_t refuse(collecting_t *w, aot_status_t status, const char *why) {
+static aot_status_t refuse(collector_t *w, aot_status_t status, const char *why) {
   snprintf(w->error.text, sizeof w->error.text, "%s: %s", rn_collective_name(w->c.kind), why);
   return status;
 }
@@ -130,9 +130,9 @@ static void count_time(group_t *g, uint64_t spent_ns) {
   }
 }
 
-static aot_status_t barrier(collecting_t *w) { return exchange(w, 0); }
+static aot_status_t barrier(collector_t *w) { return exchange(w, 0); }
 
-static aot_status_t all_gather(collecting_t *w) {
+static aot_status_t all_gather(collector_t *w) {
   const uint32_t n = w->g->t.n_ranks, own = w->g->t.rank;
   const uint64_t each = w->c.from.nbytes;
   if (w->c.to.nbytes != n * each) return refuse(w, AOT_E_INVALID, "the result is not as large as the ranks' tensors");
@@ -145,7 +145,7 @@ static aot_status_t all_gather(collecting_t *w) {
   return exchange(w, w->c.to.nbytes);
 }
 
-static aot_status_t broadcast(collecting_t *w) {
+static aot_status_t broadcast(collector_t *w) {
   const uint32_t n = w->g->t.n_ranks, own = w->g->t.rank;
   const uint64_t nbytes = w->c.to.nbytes;
   if (w->c.root >= n) return refuse(w, AOT_E_INVALID, "there is no such root");
@@ -159,7 +159,7 @@ static aot_status_t broadcast(collecting_t *w) {
   return exchange(w, nbytes);
 }
 
-static aot_status_t all_to_all(collecting_t *w) {
+static aot_status_t all_to_all(collector_t *w) {
   const uint32_t n = w->g->t.n_ranks, own = w->g->t.rank;
   uint64_t out = 0, in = 0;
   for (uint32_t r = 0; r < n; r++) {
@@ -181,7 +181,7 @@ static uint64_t share_begin(uint64_t n, uint32_t n_ranks, uint32_t r) {
 }
 
 /* This rank's share of the reduction of everyone's `from`, into `to`. */
-static aot_status_t reduce_share(collecting_t *w, char *from, char *to, uint64_t n_elements, uint64_t claim) {
+static aot_status_t reduce_share(collector_t *w, char *from, char *to, uint64_t n_elements, uint64_t claim) {
   const uint32_t n = w->g->t.n_ranks, own = w->g->t.rank;
   const uint64_t own_begin = share_begin(n_elements, n, own), own_n = share_begin(n_elements, n, own + 1) - own_begin;
   const uint64_t nbytes = own_n * w->element;
@@ -200,7 +200,7 @@ static aot_status_t reduce_share(collecting_t *w, char *from, char *to, uint64_t
   return AOT_OK;
 }
 
-static aot_status_t check_reduction(collecting_t *w) {
+static aot_status_t check_reduction(collector_t *w) {
   w->element = aot_dtype_size(w->c.dtype);
   if (rn_can_reduce(w->c.dtype, w->c.reduce)) return AOT_OK;
   char why[96];
@@ -208,14 +208,14 @@ static aot_status_t check_reduction(collecting_t *w) {
   return refuse(w, AOT_E_UNIMPLEMENTED, why);
 }
 
-static aot_status_t reduce_scatter(collecting_t *w) {
+static aot_status_t reduce_scatter(collector_t *w) {
   const uint64_t n_elements = w->c.from.nbytes / aot_dtype_size(w->c.dtype);
   if (w->c.from.nbytes != w->g->t.n_ranks * w->c.to.nbytes)
     return refuse(w, AOT_E_INVALID, "a rank's part is not its share of the tensor");
   return reduce_share(w, host_of(w->c.from), host_of(w->c.to), n_elements, w->c.from.nbytes);
 }
 
-static aot_status_t all_reduce(collecting_t *w) {
+static aot_status_t all_reduce(collector_t *w) {
   const uint32_t n = w->g->t.n_ranks, own = w->g->t.rank;
   const uint64_t n_elements = w->c.from.nbytes / w->element;
   char *to = host_of(w->c.to), *share = to + share_begin(n_elements, n, own) * w->element;
@@ -231,7 +231,7 @@ static aot_status_t all_reduce(collecting_t *w) {
   return exchange(w, w->c.from.nbytes);
 }
 
-static aot_status_t dispatch(collecting_t *w) {
+static aot_status_t dispatch(collector_t *w) {
   switch (w->c.kind) {
     case AOT_COLLECTIVE_BARRIER: return barrier(w);
     case AOT_COLLECTIVE_ALL_GATHER: return all_gather(w);
@@ -270,7 +270,7 @@ void rn_group_fail(aot_group_t *g, aot_status_t status, const char *text) {
   for (group_t *at = group_of(g); at; at = at->whole) keep_failure(at, status, &error);
 }
 
-static aot_status_t run(collecting_t *w) {
+static aot_status_t run(collector_t *w) {
   group_t *g = w->g;
   pthread_mutex_lock(&g->lock);
   aot_status_t status = g->status;
@@ -290,7 +290,7 @@ static aot_status_t run(collecting_t *w) {
   return status;
 }
 
-static void drop(collecting_t *w) {
+static void drop(collector_t *w) {
   free(w->scratch);
   free(w->send);
   free(w->parts);
@@ -299,7 +299,7 @@ static void drop(collecting_t *w) {
 }
 
 static aot_status_t AOT_CALL run_on_queue(void *self, aot_status_t before) {
-  collecting_t *w = self;
+  collector_t *w = self;
   aot_status_t status = before;
   if (before == AOT_OK) {
     status = run(w);
@@ -313,11 +313,11 @@ static aot_status_t AOT_CALL run_on_queue(void *self, aot_status_t before) {
 }
 
 /* A copy that lives until the queue has passed it. */
-static collecting_t *make(group_t *g, const aot_collective_t *c) {
+static collector_t *make(group_t *g, const aot_collective_t *c) {
   const uint32_t n = g->t.n_ranks;
-  collecting_t *w = calloc(1, sizeof *w);
+  collector_t *w = calloc(1, sizeof *w);
   if (!w) return NULL;
-  *w = (collecting_t){.g = g, .c = *c};
+  *w = (collector_t){.g = g, .c = *c};
   w->send = calloc(2 * (size_t)n, sizeof *w->send);
   w->receive = w->send ? w->send + n : NULL;
   w->parts = calloc(n, sizeof *w->parts);
@@ -343,7 +343,7 @@ static aot_status_t AOT_CALL collect(const aot_communicator_t *c, aot_ctx_t *ctx
   aot_collective_t own;
   if (aot_import(&own, sizeof own, what) != AOT_OK)
     return rn_tell(c, ctx, AOT_E_TOO_NEW, "the collective is made for a newer communicator");
-  collecting_t *w = make(g, &own);
+  collector_t *w = make(g, &own);
   if (!w) return rn_tell(c, ctx, AOT_E_EXHAUSTED, "no memory for a collective");
   if (!own.queue) {
     const aot_status_t status = run(w);

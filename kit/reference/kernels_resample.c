@@ -158,30 +158,30 @@ static aot_status_t run(rk_ctx_t *c) {
 #define PAD_REFLECTION 2
 
 /* A place along one dimension and how it moves with the grid's number. */
-typedef struct place {
+typedef struct sample_position {
   double x, slope;
-} place_t;
+} sample_position_t;
 
 /* The place has the grid's dtype. */
-static place_t unnormalise(double x, int64_t n, int align, int32_t dtype) {
+static sample_position_t unnormalise(double x, int64_t n, int align, int32_t dtype) {
   const double half = (double)(align ? n - 1 : n) / 2;
   x = rk_round_to(x + 1, dtype);
-  if (align) return (place_t){rk_round_to(x / 2 * (double)(n - 1), dtype), half};
-  return (place_t){rk_round_to(rk_round_to(rk_round_to(x * (double)n, dtype) - 1, dtype) / 2, dtype), half};
+  if (align) return (sample_position_t){rk_round_to(x / 2 * (double)(n - 1), dtype), half};
+  return (sample_position_t){rk_round_to(rk_round_to(rk_round_to(x * (double)n, dtype) - 1, dtype) / 2, dtype), half};
 }
 
-static place_t reflect(place_t p, double twice_low, double twice_high) {
+static sample_position_t reflect(sample_position_t p, double twice_low, double twice_high) {
   double low = twice_low / 2, span = (twice_high - twice_low) / 2, rest, x;
-  if (twice_low == twice_high) return (place_t){0, 0};
+  if (twice_low == twice_high) return (sample_position_t){0, 0};
   x = fabs(p.x - low);
   rest = fmod(x, span);
   if (p.x < low) p.slope = -p.slope;
-  if (fmod(floor(x / span), 2) == 0) return (place_t){rest + low, p.slope};
-  return (place_t){span - rest + low, -p.slope};
+  if (fmod(floor(x / span), 2) == 0) return (sample_position_t){rest + low, p.slope};
+  return (sample_position_t){span - rest + low, -p.slope};
 }
 
 /* A place in pixels, brought inside as the padding mode says. At a border and beyond it does not move. */
-static place_t inside(place_t p, int64_t n, int padding, int align) {
+static sample_position_t inside(sample_position_t p, int64_t n, int padding, int align) {
   if (padding == PAD_REFLECTION) p = align ? reflect(p, 0, 2 * (double)(n - 1)) : reflect(p, -1, 2 * (double)n - 1);
   if (padding == PAD_ZEROS) return p;
   if (!(p.x > 0 && p.x < (double)(n - 1))) p.slope = 0;
@@ -198,21 +198,22 @@ typedef struct grid_taps {
   double slope[4]; /* of the weights, by the grid's number */
 } grid_taps_t;
 
-static grid_taps_t cubic_grid_taps(place_t p, int64_t n, int padding, int align) { /* every tap is padded on its own */
+static grid_taps_t cubic_grid_taps(sample_position_t p, int64_t n, int padding,
+                                   int align) { /* every tap is padded on its own */
   const double low = floor(p.x), r = p.x - low;
   grid_taps_t g = {{4, {0}, {0}},
                    {cubic_far_slope(r + 1), cubic_near_slope(r), -cubic_near_slope(1 - r), -cubic_far_slope(2 - r)}};
   rk_cubic_weights(r, g.t.weight);
   for (int k = 0; k < 4; k++) {
     g.slope[k] *= p.slope;
-    g.t.at[k] = (int64_t)inside((place_t){low - 1 + k, 0}, n, padding, align).x;
+    g.t.at[k] = (int64_t)inside((sample_position_t){low - 1 + k, 0}, n, padding, align).x;
   }
   return g;
 }
 
 static grid_taps_t taps_of_grid(double normal, int64_t n, int mode, int padding, int align, int32_t dtype) {
   grid_taps_t g = {{1, {0}, {1, 0, 0, 0}}, {0}};
-  place_t p = unnormalise(normal, n, align, dtype);
+  sample_position_t p = unnormalise(normal, n, align, dtype);
   double low;
   if (!(fabs(p.x) < 1e15)) p.x = padding == PAD_ZEROS ? -100 : p.x; /* nowhere */
   if (mode == 2) return cubic_grid_taps(p, n, padding, align);

@@ -16,7 +16,7 @@ typedef struct edge {
   uint32_t from, to; /* positions */
 } edge_t;
 
-typedef struct reading {
+typedef struct reader {
   const as_stage_t *s;
   const aot_snapshot_t *p;
   const aot_snap_graph_t *graph;
@@ -27,7 +27,7 @@ typedef struct reading {
   uint32_t *updater; /* by value row: the position + 1 of the node that makes what is to lie in this input's memory */
   edge_t *edges;
   uint64_t n_edges;
-} reading_t;
+} reader_t;
 
 /* What the stage will do with one graph. */
 typedef struct plan {
@@ -38,22 +38,22 @@ typedef struct plan {
   uint8_t *in_place; /* by output */
 } plan_t;
 
-static const uint32_t *operands_of(const reading_t *r, uint32_t n) {
+static const uint32_t *operands_of(const reader_t *r, uint32_t n) {
   return AOT_SNAP_ROWS(r->p, uint32_t, operands) + r->nodes[n].operand_begin;
 }
 
-static uint32_t flags_of(const reading_t *r, uint32_t n) {
+static uint32_t flags_of(const reader_t *r, uint32_t n) {
   return AOT_SNAP_ROWS(r->p, aot_snap_op_t, ops)[r->nodes[n].op].flags;
 }
 
 /* The position + 1 of the node that makes a value row; 0: an input, or none. */
-static uint32_t maker(const reading_t *r, uint32_t value) {
+static uint32_t maker(const reader_t *r, uint32_t value) {
   const uint32_t def = AOT_SNAP_ROWS(r->p, aot_snap_value_t, values)[value].def;
   return def ? def - r->graph->node_begin + 1 : 0;
 }
 
 /* Of a step's outputs the inputs in whose memory they lie (aot/graph.h), and who writes there. */
-static aot_status_t find_homes(reading_t *r) {
+static aot_status_t find_homes(reader_t *r) {
   const aot_snap_port_t *in = AOT_SNAP_ROWS(r->p, aot_snap_port_t, ports) + r->graph->input_begin;
   const aot_snap_port_t *out = AOT_SNAP_ROWS(r->p, aot_snap_port_t, ports) + r->graph->output_begin;
   uint32_t *of_leaf = as_alloc(r->s, r->p->leaves.count, sizeof *of_leaf), offset = 0; /* value rows */
@@ -76,11 +76,11 @@ static aot_status_t find_homes(reading_t *r) {
 
 /* ---- what comes before what ---- */
 
-static void add_edge(reading_t *r, uint32_t from, uint32_t to) { r->edges[r->n_edges++] = (edge_t){from, to}; }
+static void add_edge(reader_t *r, uint32_t from, uint32_t to) { r->edges[r->n_edges++] = (edge_t){from, to}; }
 
 /* Operands; effects and collectives in their order; and what writes over an input's memory behind what reads it, as far as it stands
  * behind that already: so that no copy of the new value has to wait. */
-static void add_edges_of(reading_t *r, uint32_t n, uint32_t *last_effect) {
+static void add_edges_of(reader_t *r, uint32_t n, uint32_t *last_effect) {
   for (uint32_t k = 0; k < r->nodes[n].n_operands; k++) {
     const uint32_t v = operands_of(r, n)[k], from = v ? maker(r, v) : 0;
     if (from) add_edge(r, from - 1, n);
@@ -91,7 +91,7 @@ static void add_edges_of(reading_t *r, uint32_t n, uint32_t *last_effect) {
   *last_effect = n + 1;
 }
 
-static aot_status_t read_order(reading_t *r, as_graph_t *out) {
+static aot_status_t read_order(reader_t *r, as_graph_t *out) {
   const uint32_t n_nodes = r->graph->n_nodes;
   uint64_t most = n_nodes;
   uint32_t last_effect = 0;
@@ -112,7 +112,7 @@ static aot_status_t read_order(reading_t *r, as_graph_t *out) {
 /* ---- who runs what ---- */
 
 /* A graph whose sizes or numbers only a run tells stays whole: nothing that lies between parts could be given memory before it. */
-static uint32_t what_keeps_it_whole(const reading_t *r) {
+static uint32_t what_keeps_it_whole(const reader_t *r) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(r->p, aot_snap_value_t, values);
   for (uint32_t n = 0; n < r->graph->n_nodes; n++) {
     if (r->births[r->graph->node_begin + n]) return n + 1;
@@ -123,13 +123,13 @@ static uint32_t what_keeps_it_whole(const reading_t *r) {
 }
 
 /* The first node that the backend does not claim, + 1. */
-static uint32_t first_unclaimed(const reading_t *r, uint32_t backend) {
+static uint32_t first_unclaimed(const reader_t *r, uint32_t backend) {
   for (uint32_t n = 0; n < r->graph->n_nodes; n++)
     if (!r->s->is_claimed[as_row(r->s, backend, r->ids[n])]) return n + 1;
   return 0;
 }
 
-static aot_status_t colour_whole(const reading_t *r, uint32_t why, uint32_t *colour) {
+static aot_status_t colour_whole(const reader_t *r, uint32_t why, uint32_t *colour) {
   uint32_t b = 1, left = 0;
   while (b <= r->s->n_backends && (left = first_unclaimed(r, b)) != 0) b++;
   if (b > r->s->n_backends) {
@@ -144,7 +144,7 @@ static aot_status_t colour_whole(const reading_t *r, uint32_t why, uint32_t *col
   return AOT_OK;
 }
 
-static aot_status_t colour_nodes(const reading_t *r, uint32_t *colour) {
+static aot_status_t colour_nodes(const reader_t *r, uint32_t *colour) {
   for (uint32_t n = 0; n < r->graph->n_nodes; n++) {
     uint32_t b = 1;
     while (b <= r->s->n_backends && !r->s->is_claimed[as_row(r->s, b, r->ids[n])]) b++;
@@ -160,7 +160,7 @@ static aot_status_t colour_nodes(const reading_t *r, uint32_t *colour) {
 
 /* An output that no node makes is handed over; so is one whose old value is read, or is an output itself, behind the part that
  * writes it. */
-static aot_status_t find_places(const reading_t *r, const as_division_t *d, uint8_t *in_place) {
+static aot_status_t find_places(const reader_t *r, const as_division_t *d, uint8_t *in_place) {
   const aot_snap_port_t *out = AOT_SNAP_ROWS(r->p, aot_snap_port_t, ports) + r->graph->output_begin;
   uint32_t *last_reader = as_alloc(r->s, r->p->values.count, sizeof *last_reader); /* part + 1 */
   if (!last_reader) return AOT_E_EXHAUSTED;
@@ -180,7 +180,7 @@ static aot_status_t find_places(const reading_t *r, const as_division_t *d, uint
 
 /* ---- one graph ---- */
 
-static aot_status_t plan_graph(reading_t *r, plan_t *out, uint32_t *out_moved) {
+static aot_status_t plan_graph(reader_t *r, plan_t *out, uint32_t *out_moved) {
   const uint32_t n = r->graph->n_nodes;
   as_division_t d = {.colour = as_alloc(r->s, n, sizeof *d.colour), .part = as_alloc(r->s, n, sizeof *d.part)};
   r->ids = as_alloc(r->s, n, sizeof *r->ids);
@@ -224,7 +224,7 @@ static aot_status_t plan_all(as_stage_t *s, plan_t **out, uint32_t *out_n, uint3
   AOT_TRY(as_ask(s, p));
   for (uint32_t g = 1; g < p->graphs.count; g++) {
     if (graphs[g].kind == AOT_GRAPH_REGION) continue;
-    reading_t r = {.s = s, .p = p, .graph = &graphs[g], .nodes = nodes + graphs[g].node_begin, .births = births};
+    reader_t r = {.s = s, .p = p, .graph = &graphs[g], .nodes = nodes + graphs[g].node_begin, .births = births};
     AOT_TRY(plan_graph(&r, &(*out)[(*out_n)++], out_moved));
   }
   return AOT_OK;

@@ -7,13 +7,13 @@
 
 enum { SLOW = 8 }; /* operations, and bytes of memory, in a nanosecond: one core of a processor */
 
-typedef struct asking {
+typedef struct query {
   as_stage_t *s;
   uint32_t backend;
-} asking_t;
+} query_t;
 
 static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdict_t *given) {
-  const asking_t *a = sink->head.self;
+  const query_t *a = sink->head.self;
   aot_verdict_t v;
   if (aot_import(&v, sizeof v, given) != AOT_OK) return AOT_E_TOO_NEW;
   if (v.node.id >= a->s->n_nodes) return AOT_E_RANGE;
@@ -22,7 +22,7 @@ static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdic
 }
 
 static aot_status_t put_cost(const aot_cost_sink_t *sink, const aot_node_cost_t *given) {
-  const asking_t *a = sink->head.self;
+  const query_t *a = sink->head.self;
   aot_node_cost_t c;
   if (aot_import(&c, sizeof c, given) != AOT_OK) return AOT_E_TOO_NEW;
   if (c.node.id >= a->s->n_nodes) return AOT_E_RANGE;
@@ -45,7 +45,7 @@ static void take_flags(as_stage_t *s, const aot_snapshot_t *snapshot, uint32_t b
 
 static aot_status_t ask(as_stage_t *s, const aot_snapshot_t *snapshot, uint32_t backend) {
   const aot_ext_backends_t *x = s->backends;
-  asking_t a = {s, backend};
+  query_t a = {s, backend};
   const aot_verdict_sink_t verdicts = {.head = {.struct_size = sizeof verdicts, .self = &a}, .put = put_verdict};
   const aot_cost_sink_t costs = {.head = {.struct_size = sizeof costs, .self = &a}, .put = put_cost};
   aot_cost_machine_t machine = {.struct_size = sizeof machine};

@@ -12,7 +12,7 @@ typedef struct result {
   uint32_t value, output;
 } result_t;
 
-typedef struct outlining {
+typedef struct outliner {
   pt_copier_t copier; /* into the part; map: by value id of the divided graph */
   const as_stage_t *s;
   const aot_graph_api_t *graph;
@@ -36,24 +36,24 @@ typedef struct outlining {
   result_t *results;
   aot_type_t *types;
   uint32_t n_results;
-} outlining_t;
+} outliner_t;
 
-static const aot_port_t *output_port(const outlining_t *o, uint32_t i) {
+static const aot_port_t *output_port(const outliner_t *o, uint32_t i) {
   return &o->graph->outputs(o->s->prog, o->of)[i];
 }
 
-static int lies_in_an_input(const outlining_t *o, int32_t role) {
+static int lies_in_an_input(const outliner_t *o, int32_t role) {
   return o->kind == AOT_GRAPH_STEP && (role == AOT_ROLE_UPDATE || role == AOT_ROLE_OFFSET);
 }
 
-static uint32_t part_of(const outlining_t *o, uint32_t value) {
+static uint32_t part_of(const outliner_t *o, uint32_t value) {
   const aot_node_t def = o->graph->value_def(o->s->prog, (aot_value_t){value});
   return def.id == AOT_NO_ID ? AS_NONE : o->part[def.id];
 }
 
 /* ---- what there is ---- */
 
-static aot_status_t read_nodes(outlining_t *o) {
+static aot_status_t read_nodes(outliner_t *o) {
   aot_prog_t *p = o->s->prog;
   uint32_t n = 0;
   for (aot_node_t k = o->graph->first(p, o->of); k.id != AOT_NO_ID; k = o->graph->next(p, k), n++)
@@ -74,7 +74,7 @@ static aot_status_t read_nodes(outlining_t *o) {
 }
 
 /* Every output's place in the list of its value; those that are handed over last are values that cross. */
-static void read_ports(outlining_t *o) {
+static void read_ports(outliner_t *o) {
   aot_prog_t *p = o->s->prog;
   for (uint32_t i = 0, n = o->graph->n_inputs(p, o->of); i < n; i++) {
     const uint32_t v = o->graph->inputs(p, o->of)[i].value.id;
@@ -93,7 +93,7 @@ static void read_ports(outlining_t *o) {
   }
 }
 
-static aot_status_t prepare(outlining_t *o) {
+static aot_status_t prepare(outliner_t *o) {
   aot_prog_t *p = o->s->prog;
   const uint32_t n_outputs = o->graph->n_outputs(p, o->of);
   aot_str_t name;
@@ -121,7 +121,7 @@ static aot_status_t prepare(outlining_t *o) {
 
 /* ---- one part ---- */
 
-static aot_status_t begin_part(outlining_t *o, uint32_t number, uint32_t backend) {
+static aot_status_t begin_part(outliner_t *o, uint32_t number, uint32_t backend) {
   char text[96];
   int32_t kind;
   aot_str_t of;
@@ -142,7 +142,7 @@ static int keeps_role(int32_t role) {
 }
 
 /* The value as an input of the part, unless it is one already. */
-static aot_status_t take(outlining_t *o, uint32_t number, uint32_t value) {
+static aot_status_t take(outliner_t *o, uint32_t number, uint32_t value) {
   aot_prog_t *p = o->s->prog;
   if (o->taken[value] == number + 1) return AOT_OK;
   o->taken[value] = number + 1;
@@ -160,7 +160,7 @@ static aot_status_t take(outlining_t *o, uint32_t number, uint32_t value) {
 }
 
 /* output AS_NONE: for other parts. */
-static aot_status_t give(outlining_t *o, uint32_t value, uint32_t output) {
+static aot_status_t give(outliner_t *o, uint32_t value, uint32_t output) {
   aot_port_t port = {.role = AOT_ROLE_REGION, .index = o->n_results};
   if (output != AS_NONE && lies_in_an_input(o, output_port(o, output)->role)) port = *output_port(o, output);
   AOT_TRY(o->edit->output_add(o->s->prog, o->copier.graph, port.role, port.index, (aot_value_t){o->copier.map[value]},
@@ -169,14 +169,14 @@ static aot_status_t give(outlining_t *o, uint32_t value, uint32_t output) {
   return AOT_OK;
 }
 
-static aot_status_t give_result(outlining_t *o, uint32_t value) {
+static aot_status_t give_result(outliner_t *o, uint32_t value) {
   if (!o->first_output[value] && o->is_crossing[value]) return give(o, value, AS_NONE);
   for (uint32_t i = o->first_output[value]; i; i = o->next_output[i - 1]) AOT_TRY(give(o, value, i - 1));
   return AOT_OK;
 }
 
 /* The call, at the end of the divided graph; its results stand for what the part computes. */
-static aot_status_t finish_part(outlining_t *o) {
+static aot_status_t finish_part(outliner_t *o) {
   aot_prog_t *p = o->s->prog;
   const aot_op_t op = o->graph->op_find(p, aot_str("aot.part.default"));
   const aot_node_spec_t spec = {.struct_size = sizeof spec,
@@ -201,7 +201,7 @@ static aot_status_t finish_part(outlining_t *o) {
   return AOT_OK;
 }
 
-static aot_status_t make_part(outlining_t *o, uint32_t number) {
+static aot_status_t make_part(outliner_t *o, uint32_t number) {
   aot_prog_t *p = o->s->prog;
   AOT_TRY(begin_part(o, number, o->backend[number]));
   for (uint32_t i = o->begin[number]; i < o->begin[number + 1]; i++) {
@@ -224,7 +224,7 @@ static aot_status_t make_part(outlining_t *o, uint32_t number) {
 
 /* Outputs that are inputs, and new values whose old ones are read behind the part that makes them: a part without nodes, of the backend
  * that takes what others leave, hands them over. */
-static aot_status_t hand_over(outlining_t *o) {
+static aot_status_t hand_over(outliner_t *o) {
   const uint32_t n = o->graph->n_outputs(o->s->prog, o->of);
   uint32_t n_left = 0;
   for (uint32_t i = 0; i < n; i++) n_left += output_port(o, i)->value.id != AOT_NO_ID && !o->given[i];
@@ -239,7 +239,7 @@ static aot_status_t hand_over(outlining_t *o) {
   return finish_part(o);
 }
 
-static aot_status_t erase_nodes(outlining_t *o) {
+static aot_status_t erase_nodes(outliner_t *o) {
   aot_prog_t *p = o->s->prog;
   aot_node_t prev;
   for (aot_node_t n = o->graph->last(p, o->of); n.id != AOT_NO_ID; n = prev) {
@@ -249,7 +249,7 @@ static aot_status_t erase_nodes(outlining_t *o) {
   return AOT_OK;
 }
 
-static aot_status_t outline(outlining_t *o) {
+static aot_status_t outline(outliner_t *o) {
   AOT_TRY(prepare(o));
   for (uint32_t k = 0; k < o->n_parts; k++) AOT_TRY(make_part(o, k));
   AOT_TRY(hand_over(o));
@@ -260,15 +260,15 @@ static aot_status_t outline(outlining_t *o) {
 
 aot_status_t as_outline(const as_stage_t *s, aot_graph_t graph, const uint32_t *part, const uint32_t *backend,
                         uint32_t n_parts, const uint8_t *in_place) {
-  outlining_t o = {.copier = {.host = s->host, .ctx = s->ctx, .prog = s->prog},
-                   .s = s,
-                   .graph = s->host->graph,
-                   .edit = s->host->edit,
-                   .of = graph,
-                   .part = part,
-                   .backend = backend,
-                   .n_parts = n_parts,
-                   .in_place = in_place};
+  outliner_t o = {.copier = {.host = s->host, .ctx = s->ctx, .prog = s->prog},
+                  .s = s,
+                  .graph = s->host->graph,
+                  .edit = s->host->edit,
+                  .of = graph,
+                  .part = part,
+                  .backend = backend,
+                  .n_parts = n_parts,
+                  .in_place = in_place};
   const aot_status_t status = outline(&o);
   pt_copier_deinit(&o.copier);
   return status;

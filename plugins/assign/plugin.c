@@ -8,22 +8,23 @@
 
 #define HELP "partitions a program among several backends: one subgraph per backend segment, and calls to them"
 
-typedef struct unit {
+typedef struct assign_unit {
   aot_pass_t table;
   aot_host_t host;
   as_options_t options;
   char texts[]; /* of the options */
-} unit_t;
+} assign_unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const assign_unit_t *u = p->head.self;
   return as_assign(&u->host, ctx, prog, &u->options);
 }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   const aot_str_t devices = opts->values[1].s, withheld = opts->values[4].s;
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u + devices.size + withheld.size + 1);
+  assign_unit_t *u =
+      host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u + devices.size + withheld.size + 1);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   if (devices.size) memcpy(u->texts, devices.data, (size_t)devices.size);

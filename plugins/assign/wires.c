@@ -104,7 +104,7 @@ aot_status_t as_find_wires(const as_stage_t *s, const aot_snapshot_t *p, const a
 
 /* ---- what moving takes ---- */
 
-typedef struct counting {
+typedef struct counter {
   const as_stage_t *s;
   const as_wires_t *wires;
   const uint32_t *of;             /* by node position: its part */
@@ -112,15 +112,15 @@ typedef struct counting {
   uint32_t *n_on;                 /* by device: parts that want the wire there */
   uint32_t *stamp;                /* by part: the last wire + 1 that it was counted for */
   uint32_t *parts;                /* that read the wire */
-} counting_t;
+} counter_t;
 
-static uint64_t count_others(const counting_t *c, uint32_t than) {
+static uint64_t count_others(const counter_t *c, uint32_t than) {
   uint64_t n = 0;
   for (uint32_t i = 0; i < c->s->n_devices; i++) n += i != than && c->n_on[i] != 0;
   return n;
 }
 
-static void count_wire(const counting_t *c, uint32_t number, as_move_time_t *out) {
+static void count_wire(const counter_t *c, uint32_t number, as_move_time_t *out) {
   const as_wire_t *w = &c->wires->wire[number];
   const uint64_t each = c->s->move_delay + w->nbytes * 1000 / c->s->move_rate;
   const uint32_t maker = w->maker ? c->of[w->maker - 1] : AS_NONE;
@@ -153,14 +153,14 @@ static void count_wire(const counting_t *c, uint32_t number, as_move_time_t *out
 
 aot_status_t as_count_moves(const as_stage_t *s, const as_wires_t *w, uint32_t n_parts, const uint32_t *part,
                             const uint32_t *device, const uint32_t *other, as_move_time_t *out) {
-  const counting_t c = {.s = s,
-                        .wires = w,
-                        .of = part,
-                        .device = device,
-                        .other = other,
-                        .n_on = as_alloc(s, s->n_devices, sizeof *c.n_on),
-                        .stamp = as_alloc(s, n_parts, sizeof *c.stamp),
-                        .parts = as_alloc(s, n_parts, sizeof *c.parts)};
+  const counter_t c = {.s = s,
+                       .wires = w,
+                       .of = part,
+                       .device = device,
+                       .other = other,
+                       .n_on = as_alloc(s, s->n_devices, sizeof *c.n_on),
+                       .stamp = as_alloc(s, n_parts, sizeof *c.stamp),
+                       .parts = as_alloc(s, n_parts, sizeof *c.parts)};
   if (!c.n_on || !c.stamp || !c.parts) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < w->n; i++) count_wire(&c, i, out);
   return AOT_OK;

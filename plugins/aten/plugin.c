@@ -32,32 +32,32 @@ typedef struct opset {
 
 /* ---- the world as shape rules see it ---- */
 
-typedef struct world {
+typedef struct fixture {
   const opset_t *set;
   aot_prog_t *prog;
   const aot_type_sink_t *sink;
-} world_t;
+} fixture_t;
 
 static aot_status_t type_of(void *self, uint32_t value, aot_type_t *out) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   aot_value_t v;
   v.id = value;
   return w->set->host.graph->value_type(w->prog, v, out);
 }
 
 static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   return w->set->host.edit->dim_make(w->prog, op, a, b, c, out);
 }
 
 static int64_t hint_of(void *self, int64_t dim) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   return w->set->host.graph->dim_hint(w->prog, dim);
 }
 
 /* A host without the extension has hints alone. */
 static int compare_dims(void *self, int32_t op, int64_t a, int64_t b) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   const aot_ext_compare_dims_t *x = w->set->compare;
   if (x) return x->compare(x, w->prog, op, a, b);
   a = hint_of(self, a);
@@ -66,14 +66,14 @@ static int compare_dims(void *self, int32_t op, int64_t a, int64_t b) {
 }
 
 static void dim_text(void *self, int64_t dim, char *out, uint64_t capacity) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   if (w->set->compare) w->set->compare->text(w->set->compare, w->prog, dim, out, capacity);
   else snprintf(out, (size_t)capacity, "~%lld", (long long)hint_of(self, dim));
 }
 
 /* Named d and its number: the data tell it. An archive's own are called u0, u1, .. */
 static aot_status_t make_symbol(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   char name[24];
   aot_symbol_info_t info = {.struct_size = sizeof info, .min = min, .max = max, .hint = hint};
   snprintf(name, sizeof name, "d%u", w->set->host.graph->n_symbols(w->prog));
@@ -82,7 +82,7 @@ static aot_status_t make_symbol(void *self, int64_t min, int64_t max, int64_t hi
 }
 
 static aot_status_t region_result(void *self, uint32_t graph, uint32_t i, aot_type_t *out) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   const aot_graph_api_t *api = w->set->host.graph;
   aot_graph_t g;
   const aot_port_t *ports;
@@ -97,22 +97,22 @@ static aot_status_t region_result(void *self, uint32_t graph, uint32_t i, aot_ty
 }
 
 static aot_status_t put_type(void *self, const aot_type_t *type) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   return w->sink == NULL ? AOT_OK : w->sink->put(w->sink, type);
 }
 
 static aot_status_t infer_other(void *self, uint32_t op, const aot_arg_t *args, uint32_t n_args) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   return w->sink ? w->set->host.edit->infer(w->prog, (aot_op_t){op}, args, n_args, w->sink) : AOT_E_UNIMPLEMENTED;
 }
 
 static int carries_bit(void *self, uint32_t value, uint32_t bit) {
-  const world_t *w = self;
+  const fixture_t *w = self;
   int carries;
   return at_carries_bit(&w->set->host, w->prog, (aot_value_t){value}, bit, &carries) == AOT_OK && carries;
 }
 
-static at_env_t environment(world_t *w) {
+static at_env_t environment(fixture_t *w) {
   at_env_t env = {w,           type_of,       make_dim, hint_of,     compare_dims, dim_text,
                   make_symbol, region_result, put_type, infer_other, carries_bit};
   return env;
@@ -137,7 +137,7 @@ static void complain(const opset_t *o, aot_ctx_t *ctx, const char *code, const c
 static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                    const aot_arg_t *args, uint32_t n_args, const aot_type_sink_t *sink) {
   const opset_t *o = self->head.self;
-  world_t w = {o, prog, sink};
+  fixture_t w = {o, prog, sink};
   at_env_t env = environment(&w);
   at_infer_t c;
   aot_status_t status;
@@ -152,15 +152,15 @@ static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_
 }
 
 /* An emitter for one node. infer and env live as long as it. */
-typedef struct rewriting {
+typedef struct rewriter {
   em_t e;
   at_site_t site;
   at_infer_t infer;
-  world_t world;
+  fixture_t world;
   at_env_t env;
-} rewriting_t;
+} rewriter_t;
 
-static em_t *begin(rewriting_t *r, const opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
+static em_t *begin(rewriter_t *r, const opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
                    aot_node_t before) {
   r->world.set = o;
   r->world.prog = prog;
@@ -196,7 +196,7 @@ static void keep_result_layouts(em_t *e, const uint32_t *memory, aot_value_t *re
 
 static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                        aot_node_t node, aot_value_t *out_values) {
-  rewriting_t r;
+  rewriter_t r;
   em_t *e;
   uint32_t *memory;
   aot_status_t status;
@@ -243,7 +243,7 @@ static aot_status_t keep_layouts(em_t *e, aot_value_t *results, aot_value_t *wri
 static aot_status_t AOT_CALL functional_form(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                              aot_node_t node, aot_value_t *out_results, aot_value_t *out_written) {
   const opset_t *o = self->head.self;
-  rewriting_t r;
+  rewriter_t r;
   em_t *e;
   aot_status_t status;
   if (local >= AT_N_OPS) return AOT_E_RANGE;
@@ -265,7 +265,7 @@ static aot_status_t AOT_CALL functional_form(const aot_opset_t *self, aot_ctx_t 
 static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                           aot_node_t view, uint32_t index, aot_value_t base, aot_value_t updated,
                                           aot_node_t before, aot_value_t *out_base) {
-  rewriting_t r;
+  rewriter_t r;
   em_t *e;
   if (local >= AT_N_OPS) return AOT_E_RANGE;
   e = begin(&r, self->head.self, ctx, prog, local, view, before);
@@ -283,7 +283,7 @@ static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ct
 static aot_status_t AOT_CALL aliases(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                      const aot_call_t *call, uint32_t *out_operands) {
   const opset_t *o = self->head.self;
-  world_t w = {o, prog, NULL};
+  fixture_t w = {o, prog, NULL};
   at_env_t env = environment(&w);
   at_infer_t c;
   (void)ctx;

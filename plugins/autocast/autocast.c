@@ -10,7 +10,7 @@
 #include "kit/emit/emit.h"
 #include <string.h>
 
-typedef struct walk {
+typedef struct autocast_state {
   em_t e; /* at the node at hand */
   const aot_graph_api_t *graph;
   ac_options_t options;
@@ -20,23 +20,23 @@ typedef struct walk {
   uint8_t *is_leaf; /* by value: an input that requires a gradient. All its readers share one cast, as in PyTorch */
   uint32_t *cast;   /* by value: that cast; AOT_NO_ID: none yet */
   ac_counts_t counts;
-} walk_t;
+} autocast_state_t;
 
 /* ---- dtypes ---- */
 
 /* What autocast casts: not doubles, no complex numbers. */
 static int is_eligible(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_F16 || dtype == AOT_BF16; }
 
-static int32_t dtype_of(const walk_t *w, uint32_t id) {
+static int32_t dtype_of(const autocast_state_t *w, uint32_t id) {
   aot_type_t t;
   if (id == AOT_NO_ID || w->graph->value_type(w->e.prog, (aot_value_t){id}, &t) != AOT_OK) return 0;
   return t.kind == AOT_TYPE_TENSOR && aot_dtype_is_float(t.dtype) ? t.dtype : 0;
 }
 
-static int32_t was(const walk_t *w, uint32_t id) { return id < w->n_was ? w->was[id] : 0; }
+static int32_t was(const autocast_state_t *w, uint32_t id) { return id < w->n_was ? w->was[id] : 0; }
 
 /* `id` stands for a value that came with this dtype. */
-static void stand_for(walk_t *w, uint32_t id, int32_t dtype) {
+static void stand_for(autocast_state_t *w, uint32_t id, int32_t dtype) {
   if (id >= w->n_was) {
     int32_t *more = em_scratch(&w->e, 2 * (uint64_t)id, sizeof *more);
     if (!more) return;
@@ -48,19 +48,19 @@ static void stand_for(walk_t *w, uint32_t id, int32_t dtype) {
 }
 
 /* A value that was not there at first is the new operand of a node, or the operand of a new node. */
-static int is_changed(const walk_t *w, uint32_t id) {
+static int is_changed(const autocast_state_t *w, uint32_t id) {
   return id != AOT_NO_ID && (id >= w->n_values || dtype_of(w, id) != w->was[id]);
 }
 
 /* ---- casts ---- */
 
-static aot_value_t cast(walk_t *w, uint32_t id, int32_t dtype) {
+static aot_value_t cast(autocast_state_t *w, uint32_t id, int32_t dtype) {
   w->counts.casts++;
   return em_value(&w->e, em_cast(&w->e, em_v((aot_value_t){id}), dtype));
 }
 
 /* Once a step, and not within anything that its first reader is in: no_grad, a checkpoint. Its gradients are added up in its dtype. */
-static aot_value_t cast_leaf(walk_t *w, uint32_t id) {
+static aot_value_t cast_leaf(autocast_state_t *w, uint32_t id) {
   if (w->cast[id] == AOT_NO_ID) {
     const aot_node_info_t reader = w->e.info;
     w->e.flags = AOT_NODE_PREFER_SAVE;
@@ -71,7 +71,7 @@ static aot_value_t cast_leaf(walk_t *w, uint32_t id) {
   return (aot_value_t){w->cast[id]};
 }
 
-static void cast_operand(walk_t *w, uint32_t k, int32_t dtype) {
+static void cast_operand(autocast_state_t *w, uint32_t k, int32_t dtype) {
   const uint32_t id = w->e.info.operands[k];
   const int32_t from = dtype_of(w, id);
   if (!is_eligible(from) || from == dtype) return;
@@ -81,26 +81,26 @@ static void cast_operand(walk_t *w, uint32_t k, int32_t dtype) {
   em_look(&w->e, w->e.node); /* the operands were borrowed until this edit */
 }
 
-static void cast_operands(walk_t *w, int32_t dtype) {
+static void cast_operands(autocast_state_t *w, int32_t dtype) {
   for (uint32_t k = 0; k < w->e.info.n_operands && w->e.status == AOT_OK; k++) cast_operand(w, k, dtype);
 }
 
 /* As they came, for a node that knows nothing else. */
-static void cast_back(walk_t *w) {
+static void cast_back(autocast_state_t *w) {
   for (uint32_t k = 0; k < w->e.info.n_operands && w->e.status == AOT_OK; k++) {
     const uint32_t id = w->e.info.operands[k];
     if (is_eligible(was(w, id))) cast_operand(w, k, was(w, id));
   }
 }
 
-static int32_t widest(const walk_t *w) {
+static int32_t widest(const autocast_state_t *w) {
   for (uint32_t k = 0; k < w->e.info.n_operands; k++)
     if (dtype_of(w, w->e.info.operands[k]) == AOT_F32) return AOT_F32;
   return w->options.dtype;
 }
 
 /* Are some of low precision and others not? */
-static int is_mixed(const walk_t *w) {
+static int is_mixed(const autocast_state_t *w) {
   int32_t seen = 0;
   for (uint32_t k = 0; k < w->e.info.n_operands; k++) {
     const int32_t dtype = dtype_of(w, w->e.info.operands[k]);
@@ -114,7 +114,7 @@ static int is_mixed(const walk_t *w) {
 /* ---- results ---- */
 
 typedef struct results {
-  walk_t *w;
+  autocast_state_t *w;
   uint32_t n; /* so far */
   int32_t dtype[AOT_MAX_RANK], *at;
 } results_t;
@@ -126,20 +126,20 @@ static aot_status_t AOT_CALL put_type(const aot_type_sink_t *sink, const aot_typ
   return AOT_OK;
 }
 
-static void set_dtype(walk_t *w, aot_value_t v, int32_t dtype) {
+static void set_dtype(autocast_state_t *w, aot_value_t v, int32_t dtype) {
   aot_type_t t = em_type(&w->e, em_v(v));
   if (t.kind != AOT_TYPE_TENSOR || !is_eligible(t.dtype) || !is_eligible(dtype) || t.dtype == dtype) return;
   t.dtype = dtype;
   em_ok(&w->e, w->e.host->edit->type_set(w->e.prog, v, &t));
 }
 
-static int owns_regions(const walk_t *w) {
+static int owns_regions(const autocast_state_t *w) {
   for (uint32_t a = 0; a < w->e.info.n_args; a++)
     if (w->e.info.args[a].kind == AOT_ARG_GRAPH) return 1;
   return 0;
 }
 
-static void infer_results(walk_t *w) {
+static void infer_results(autocast_state_t *w) {
   em_t *e = &w->e;
   results_t r = {.w = w};
   const aot_type_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &r}, .put = put_type};
@@ -161,19 +161,19 @@ static void infer_results(walk_t *w) {
 
 /* ---- nodes ---- */
 
-static int says_dtype(const walk_t *w) {
+static int says_dtype(const autocast_state_t *w) {
   for (uint32_t a = 0; a < w->e.info.n_args; a++)
     if (w->e.info.args[a].kind == AOT_ARG_DTYPE) return 1;
   return 0;
 }
 
-static void ban(walk_t *w) {
+static void ban(autocast_state_t *w) {
   em_fail(&w->e, AOT_E_UNIMPLEMENTED, "compute the loss from the logits, with binary_cross_entropy_with_logits",
           "%.*s is not safe in mixed precision, as PyTorch has it", (int)w->e.desc->name.size, w->e.desc->name.data);
 }
 
 /* 1: its decomposition stands in its place. */
-static int take_apart(walk_t *w) {
+static int take_apart(autocast_state_t *w) {
   em_t *e = &w->e;
   aot_value_t *out = em_scratch(e, e->info.n_results, sizeof *out);
   if (!out) return 0;
@@ -189,7 +189,7 @@ static int take_apart(walk_t *w) {
 }
 
 /* The dtype of the first floating operand; 0: none is eligible. */
-static int32_t first_dtype(const walk_t *w) {
+static int32_t first_dtype(const autocast_state_t *w) {
   for (uint32_t k = 0; k < w->e.info.n_operands; k++) {
     const int32_t dtype = dtype_of(w, w->e.info.operands[k]);
     if (is_eligible(dtype)) return dtype;
@@ -198,7 +198,7 @@ static int32_t first_dtype(const walk_t *w) {
 }
 
 /* Everyone who reads a result reads it in this dtype. */
-static void cast_results(walk_t *w, int32_t dtype) {
+static void cast_results(autocast_state_t *w, int32_t dtype) {
   em_t *e = &w->e;
   const aot_graph_api_t *g = w->graph;
   e->before = g->next(e->prog, e->node);
@@ -213,7 +213,7 @@ static void cast_results(walk_t *w, int32_t dtype) {
 }
 
 /* 1: other nodes stand in its place, which are to be visited. */
-static int visit(walk_t *w) {
+static int visit(autocast_state_t *w) {
   int32_t back = 0; /* dtype of results; 0: as they are */
   switch (w->e.desc->autocast[w->options.device]) {
     case AOT_AUTOCAST_LOWER:
@@ -245,7 +245,7 @@ static int visit(walk_t *w) {
 
 /* ---- graphs ---- */
 
-static void restore_outputs(walk_t *w, aot_graph_t graph) {
+static void restore_outputs(autocast_state_t *w, aot_graph_t graph) {
   em_t *e = &w->e;
   e->before = aot_no_node();
   e->flags = e->region_tag = 0;
@@ -257,7 +257,7 @@ static void restore_outputs(walk_t *w, aot_graph_t graph) {
   }
 }
 
-static aot_status_t walk_graph(walk_t *w, aot_graph_t graph) {
+static aot_status_t walk_graph(autocast_state_t *w, aot_graph_t graph) {
   em_t *e = &w->e;
   aot_node_t next;
   for (aot_node_t n = w->graph->first(e->prog, graph); n.id != AOT_NO_ID && e->status == AOT_OK; n = next) {
@@ -274,7 +274,7 @@ static aot_status_t walk_graph(walk_t *w, aot_graph_t graph) {
 
 /* ---- the program ---- */
 
-static int init(walk_t *w) {
+static int init(autocast_state_t *w) {
   em_t *e = &w->e;
   w->n_values = w->n_was = w->graph->n_values(e->prog);
   w->was = em_scratch(e, w->n_values, sizeof *w->was);
@@ -286,7 +286,7 @@ static int init(walk_t *w) {
 }
 
 /* Is the program in low precision already: are there parameters of it, and none of float32? */
-static int mark_leaves(walk_t *w, aot_graph_t forward) {
+static int mark_leaves(autocast_state_t *w, aot_graph_t forward) {
   const aot_port_t *in = w->graph->inputs(w->e.prog, forward);
   int any_low = 0, any_f32 = 0;
   for (uint32_t i = 0, n = w->graph->n_inputs(w->e.prog, forward); i < n; i++) {
@@ -301,7 +301,7 @@ static int mark_leaves(walk_t *w, aot_graph_t forward) {
   return any_low && !any_f32;
 }
 
-static void tell_unchanged(const walk_t *w) {
+static void tell_unchanged(const autocast_state_t *w) {
   const aot_diag_t d = {.struct_size = sizeof d,
                         .severity = AOT_SEVERITY_NOTE,
                         .code = aot_str("autocast.unchanged"),
@@ -314,9 +314,9 @@ static void tell_unchanged(const walk_t *w) {
 
 aot_status_t ac_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const ac_options_t *options,
                     ac_counts_t *out) {
-  walk_t w = {.e = em_make(host, ctx, prog, host->graph->graph_find(prog, AOT_GRAPH_FORWARD)),
-              .graph = host->graph,
-              .options = *options};
+  autocast_state_t w = {.e = em_make(host, ctx, prog, host->graph->graph_find(prog, AOT_GRAPH_FORWARD)),
+                        .graph = host->graph,
+                        .options = *options};
   w.e.code = "autocast";
   if (!init(&w)) return w.e.status;
   if (mark_leaves(&w, w.e.graph)) {

@@ -8,17 +8,17 @@
 
 #define HELP "mixed precision: inserts casts by PyTorch's autocast operator lists; parameters stay float32"
 
-typedef struct unit {
+typedef struct autocast_unit {
   aot_pass_t table;
   aot_host_t host;
   ac_options_t options;
-} unit_t;
+} autocast_unit_t;
 
 static const aot_str_t dtypes[] = {AOT_STR_INIT("bf16"), AOT_STR_INIT("f16")};
 static const aot_str_t devices[] = {AOT_STR_INIT("cpu"), AOT_STR_INIT("cuda")};
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const autocast_unit_t *u = p->head.self;
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   ac_counts_t n = {0};
   AOT_TRY(ac_run(&u->host, ctx, prog, &u->options, &n));
@@ -30,7 +30,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  autocast_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->options = (ac_options_t){.dtype = aot_str_eq(opts->values[0].s, dtypes[0]) ? AOT_BF16 : AOT_F16,

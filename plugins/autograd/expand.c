@@ -8,7 +8,7 @@
 
 #define MAX_NAMED 24 /* operators named in the error */
 
-typedef struct missing {
+typedef struct missing_rule {
   aot_op_t op;
   aot_node_t first;
   uint32_t count;
@@ -16,10 +16,10 @@ typedef struct missing {
 #define NO_RULE AG_NO_ARG
 #define NOT_SO (AG_NO_ARG - 1)      /* a rule that does not hold for this node */
 #define NOT_COMPLEX (AG_NO_ARG - 2) /* one that does not hold for complex numbers */
-} missing_t;
+} missing_rule_t;
 
 typedef struct list {
-  missing_t rows[MAX_NAMED];
+  missing_rule_t rows[MAX_NAMED];
   uint32_t n, n_nodes, n_more;
 } list_t;
 

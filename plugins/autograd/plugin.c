@@ -11,16 +11,16 @@
 #define ID "autograd"
 #define HELP "differentiates the forward graph into a joint graph with tangents and gradients"
 
-typedef struct unit {
+typedef struct autograd_unit {
   aot_pass_t table;
   aot_host_t host;
   int forward_only; /* allowed: a program in which nothing requires a gradient */
   aot_ext_coverage_t coverage;
   aot_ext_uncovered_t uncovered;
-} unit_t;
+} autograd_unit_t;
 
-static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const char *code, const char *message,
-                             const char *hint) {
+static aot_status_t complain(const autograd_unit_t *u, aot_ctx_t *ctx, int32_t severity, const char *code,
+                             const char *message, const char *hint) {
   aot_diag_t d = {
       .struct_size = sizeof d,
       .severity = severity,
@@ -35,7 +35,7 @@ static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, int32_t severity, 
 }
 
 /* There is one forward graph, and it holds no gradients yet. */
-static aot_status_t check_input(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t *out) {
+static aot_status_t check_input(const autograd_unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t *out) {
   uint32_t i, n;
   *out = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
   if (out->id == AOT_NO_ID)
@@ -51,13 +51,13 @@ static aot_status_t check_input(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pro
   return AOT_OK;
 }
 
-static void tell(const unit_t *u, aot_ctx_t *ctx, const char *name, double value, const char *what) {
+static void tell(const autograd_unit_t *u, aot_ctx_t *ctx, const char *name, double value, const char *what) {
   const aot_ext_report_t *report = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (report) report->number(report, ctx, aot_str(name), value, aot_str(what));
 }
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const autograd_unit_t *u = p->head.self;
   ag_bound_t *rules;
   ag_shared_t shared = {0};
   ag_joint_t j;
@@ -88,13 +88,13 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 }
 
 static const void *get_ext(const aot_table_t *p, const char *id) {
-  const unit_t *u = p->self;
+  const autograd_unit_t *u = p->self;
   if (strcmp(id, AOT_EXT_COVERAGE) == 0) return &u->coverage;
   return strcmp(id, AOT_EXT_UNCOVERED) == 0 ? &u->uncovered : NULL;
 }
 
 /* What the unit says of operators: those with a rule, and those left without one on purpose. */
-static aot_status_t fill_coverage(unit_t *u, aot_ctx_t *ctx) {
+static aot_status_t fill_coverage(autograd_unit_t *u, aot_ctx_t *ctx) {
   const uint32_t n = ag_n_rules(), n_left = ag_n_no_rules();
   aot_str_t *ops = u->host.alloc(&u->host, ctx, AOT_ARENA_SESSION, 8, n * sizeof *ops);
   aot_str_t *left = u->host.alloc(&u->host, ctx, AOT_ARENA_SESSION, 8, n_left * sizeof *left);
@@ -113,7 +113,7 @@ static aot_status_t fill_coverage(unit_t *u, aot_ctx_t *ctx) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  autograd_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   AOT_TRY(fill_coverage(u, ctx));

@@ -2,21 +2,21 @@
  * index_reduce_backward (FunctionsManual.cpp). */
 #include "rules.h"
 
-typedef struct meeting {
+typedef struct rendezvous {
   em_x_t x, dim, index, src, g, y; /* src: the part of it that the index reaches */
   ag_type_t tx, ts;                /* ts: of that part */
   int with_self;
-} meeting_t;
+} rendezvous_t;
 
-static em_x_t read_back(em_t *a, const meeting_t *m, em_x_t v) { return AG_OP(a, "gather", v, m->dim, m->index); }
+static em_x_t read_back(em_t *a, const rendezvous_t *m, em_x_t v) { return AG_OP(a, "gather", v, m->dim, m->index); }
 
 /* At places of self: start + the v that met there. */
-static em_x_t met(em_t *a, const meeting_t *m, em_x_t start, em_x_t v) {
+static em_x_t met(em_t *a, const rendezvous_t *m, em_x_t start, em_x_t v) {
   return AG_OP(a, "scatter_add", start, m->dim, m->index, v);
 }
 
 /* sum: each gets g. mean: g divided by how many met. */
-static void by_mean(em_t *a, const meeting_t *m, em_x_t *at_self, em_x_t *at_src) {
+static void by_mean(em_t *a, const rendezvous_t *m, em_x_t *at_self, em_x_t *at_src) {
   em_x_t ones = ag_add(a, ag_zeros(a, &m->ts), em_i(1)), n = ag_zeros(a, &m->tx);
   n = met(a, m, m->with_self ? ag_add(a, n, em_i(1)) : n, ones);
   *at_self = ag_div(a, m->g, AG_OP(a, "clamp", n, em_i(1)));
@@ -24,7 +24,7 @@ static void by_mean(em_t *a, const meeting_t *m, em_x_t *at_self, em_x_t *at_src
 }
 
 /* amax, amin: g is shared evenly by those that are the extreme one. */
-static void by_extreme(em_t *a, const meeting_t *m, em_x_t *at_self, em_x_t *at_src) {
+static void by_extreme(em_t *a, const rendezvous_t *m, em_x_t *at_self, em_x_t *at_src) {
   em_x_t self_is = ag_cast(a, ag_compare(a, "eq", m->x, m->y), m->tx.dtype), src_is, n, share;
   if (!m->with_self) self_is = AG_OP(a, "scatter.value", self_is, m->dim, m->index, em_i(0));
   src_is = ag_cast(a, ag_compare(a, "eq", m->src, read_back(a, m, m->y)), m->ts.dtype);
@@ -39,13 +39,13 @@ static em_x_t without_zeros(em_t *a, em_x_t v) {
   return AG_OP(a, "masked_fill.Scalar", v, ag_compare(a, "eq", v, em_i(0)), em_i(1));
 }
 
-static em_x_t product(em_t *a, const meeting_t *m, em_x_t x, em_x_t src) {
+static em_x_t product(em_t *a, const rendezvous_t *m, em_x_t x, em_x_t src) {
   return AG_OP(a, "scatter_reduce.two", x, m->dim, m->index, src, aot_arg_str(aot_str("prod")), em_b(m->with_self));
 }
 
 /* prod: the product of the others. A factor other than 0 divides the result by itself; the only 0 among the elements of
  * src that meet gets the product without it. */
-static void by_product(em_t *a, const meeting_t *m, em_x_t *at_self, em_x_t *at_src) {
+static void by_product(em_t *a, const rendezvous_t *m, em_x_t *at_self, em_x_t *at_src) {
   em_x_t filled = without_zeros(a, m->x), zero, n_zero, only, others;
   if (ag_needs(a, "self")) *at_self = ag_mul(a, m->g, ag_div(a, product(a, m, filled, m->src), filled));
   zero = ag_compare(a, "eq", m->src, em_i(0));
@@ -71,7 +71,7 @@ static int is_one_of(em_t *a, const char *one, const char *other) {
   return reduce.kind == AOT_ARG_STR && (aot_str_eq(word, aot_str(one)) || aot_str_eq(word, aot_str(other)));
 }
 
-static void differentiate(em_t *a, meeting_t *m, const char *source) {
+static void differentiate(em_t *a, rendezvous_t *m, const char *source) {
   em_x_t at_self = m->g, at_src = em_none(), full = ag_arg(a, source);
   if (is_one_of(a, "mean", "mean")) by_mean(a, m, &at_self, &at_src);
   else if (is_one_of(a, "prod", "multiply")) by_product(a, m, &at_self, &at_src);
@@ -92,7 +92,7 @@ static void differentiate(em_t *a, meeting_t *m, const char *source) {
 
 /* scatter_reduce.two and scatter.reduce, whose words are add and multiply. */
 void ag_rule_scatter_reduce(em_t *a) {
-  meeting_t m;
+  rendezvous_t m;
   memset(&m, 0, sizeof m);
   m.x = ag_arg(a, "self");
   m.dim = ag_arg(a, "dim");
@@ -108,7 +108,7 @@ void ag_rule_scatter_reduce(em_t *a) {
 
 /* A scatter whose index is the same for all slices. */
 void ag_rule_index_reduce(em_t *a) {
-  meeting_t m;
+  rendezvous_t m;
   int64_t sizes[AOT_MAX_RANK];
   int32_t d;
   uint32_t at;

@@ -45,7 +45,7 @@ static char *row_of(const bc_attention_t *a, matrix_t m, int64_t i) { return at_
 
 static void read_row(int32_t dtype, const void *x, int64_t n, float *y) {
   if (dtype == AOT_F32) memcpy(y, x, (size_t)n * sizeof *y);
-  else bc_widen(dtype, x, n, y);
+  else bc_convert_to_f32(dtype, x, n, y);
 }
 
 static void write_row(int32_t dtype, const float *x, int64_t n, void *y) {

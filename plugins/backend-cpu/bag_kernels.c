@@ -1,6 +1,6 @@
 #include "bag_kernels.h"
 
-#include "wide.h"
+#include "simd_dispatch.h"
 #include <string.h>
 
 static int64_t bag_end(const bc_bags_t *b, int64_t bag) {

@@ -278,7 +278,7 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   return lw_fail(error, AOT_E_UNAVAILABLE, "code-not-loaded", "compiled code cannot be loaded: %s", why ? why : so);
 }
 
-typedef struct opening {
+typedef struct open_call {
   bc_cache_t *cache;
   bc_code_unit_t *units;
   struct opened {
@@ -286,10 +286,10 @@ typedef struct opening {
     bc_code_stats_t stats;
     lw_error_t error;
   } * results;
-} opening_t;
+} open_call_t;
 
 static void open_units(void *arg, int32_t part, int64_t begin, int64_t end) {
-  const opening_t *o = arg;
+  const open_call_t *o = arg;
   (void)part;
   for (int64_t k = begin; k < end; k++)
     o->results[k].status = bc_code_open(o->cache, o->units[k].source, o->units[k].nbytes, &o->units[k].handle,
@@ -299,7 +299,7 @@ static void open_units(void *arg, int32_t part, int64_t begin, int64_t end) {
 aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit_t *units, uint32_t n,
                               bc_code_stats_t *stats, lw_error_t *error) {
   const double begin = now_ms();
-  opening_t o = {c, units, calloc((size_t)n + 1, sizeof *o.results)};
+  open_call_t o = {c, units, calloc((size_t)n + 1, sizeof *o.results)};
   aot_status_t status = AOT_OK;
   if (!o.results) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
   status = bc_code_available(c, error); /* folder and compiler are settled before threads read them */

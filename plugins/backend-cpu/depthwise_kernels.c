@@ -7,7 +7,7 @@
  * stride places into the plane of the phases that are left over. */
 #include "depthwise_kernels.h"
 
-#include "wide.h"
+#include "simd_dispatch.h"
 #include <string.h>
 
 enum { LANES = 16, BLOCK = 7 }; /* elements of a line of the window that are summed at a time */

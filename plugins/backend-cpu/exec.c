@@ -2,9 +2,9 @@
 
 #include "blas.h"
 #include "kit/lowering/ports.h"
-#include "kit/lowering/run_parts.h"
+#include "kit/lowering/run_segments.h"
 #include "kit/lowering/step_times.h"
-#include "kit/lowering/watch.h"
+#include "kit/lowering/observed_values.h"
 #include "functions.h"
 #include "target.h"
 #include <aot/graph.h>

@@ -3,7 +3,7 @@
 #ifndef BC_EXP_F32_H
 #define BC_EXP_F32_H
 
-#include "wide.h"
+#include "simd_dispatch.h"
 #include <math.h>
 #include <stdint.h>
 

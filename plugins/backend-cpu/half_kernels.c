@@ -2,7 +2,7 @@
 #include "half_kernels.h"
 
 #include "kit/base/half.h"
-#include "wide.h"
+#include "simd_dispatch.h"
 #include <aot/base.h>
 
 BC_WIDE static void widen_bf16(const uint16_t *restrict x, int64_t n, float *restrict y) {
@@ -21,7 +21,7 @@ BC_WIDE static void narrow_f16(const float *restrict x, int64_t n, uint16_t *res
   for (int64_t i = 0; i < n; i++) y[i] = kit_f32_to_f16(x[i]);
 }
 
-void bc_widen(int32_t dtype, const uint16_t *x, int64_t n, float *y) {
+void bc_convert_to_f32(int32_t dtype, const uint16_t *x, int64_t n, float *y) {
   (dtype == AOT_BF16 ? widen_bf16 : widen_f16)(x, n, y);
 }
 

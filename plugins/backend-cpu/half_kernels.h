@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* dtype: AOT_BF16 or AOT_F16 */
-void bc_widen(int32_t dtype, const uint16_t *x, int64_t n, float *y);
+void bc_convert_to_f32(int32_t dtype, const uint16_t *x, int64_t n, float *y);
 void bc_narrow(int32_t dtype, const float *x, int64_t n, uint16_t *y);
 
 #endif

@@ -28,13 +28,13 @@ static void point(bags_step_t *p, const lw_frame_t *f) {
 
 /* ---- forward ---- */
 
-typedef struct summing {
+typedef struct sum_state {
   const bags_step_t *p;
   const lw_frame_t *f;
-} summing_t;
+} sum_state_t;
 
 static void sum_part(void *arg, int32_t part, int64_t begin, int64_t end) {
-  const summing_t *s = arg;
+  const sum_state_t *s = arg;
   const bags_step_t *p = s->p;
   (void)part;
   bc_bags_sum(&p->bags, lw_f32(s->f, p->table), begin, end, lw_f32(s->f, p->y),
@@ -57,7 +57,7 @@ static void write_owners(const bc_bags_t *b, int64_t *owner) {
 
 static aot_status_t run_embedding_bag(const lw_frame_t *f, void *payload) {
   bags_step_t *p = payload;
-  summing_t s = {p, f};
+  sum_state_t s = {p, f};
   point(p, f);
   const int64_t wrong = bc_bags_check(&p->bags);
   if (wrong != -1) return out_of_range(f, p, wrong);
@@ -143,13 +143,13 @@ typedef struct bags_backward {
   lw_ref_t g, index, offsets, owner, counts, scale, out; /* offsets: of nothing where the bag of each index is given */
 } bags_backward_t;
 
-typedef struct adding {
+typedef struct addition {
   const bags_backward_t *p;
   const lw_frame_t *f;
-} adding_t;
+} addition_t;
 
 static void add_part(void *arg, int32_t part, int64_t begin, int64_t end) {
-  const adding_t *a = arg;
+  const addition_t *a = arg;
   const bags_backward_t *p = a->p;
   (void)part;
   bc_bags_backward(&p->bags, lw_f32(a->f, p->g), i64(a->f, p->owner), i64(a->f, p->counts), begin, end,
@@ -167,7 +167,7 @@ static void count_owners(const bc_bags_t *b, const int64_t *offsets, int64_t *ow
 static aot_status_t run_embedding_bag_backward(const lw_frame_t *f, void *payload) {
   bags_backward_t *p = payload;
   const int64_t *owner = i64(f, p->owner);
-  adding_t a = {p, f};
+  addition_t a = {p, f};
   if (p->offsets.storage != LW_NONE) count_owners(&p->bags, i64(f, p->offsets), i64(f, p->owner));
   p->bags.index = i64(f, p->index);
   p->bags.scale = lw_f32_or_null(f, p->scale);

@@ -7,7 +7,7 @@
 #include "kit/lowering/conv_call.h"
 #include "conv_kernels.h"
 #include "depthwise_kernels.h"
-#include "divided_conv.h"
+#include "parallel_conv.h"
 #include "target.h"
 #include "plane_kernels.h"
 

@@ -8,7 +8,7 @@ static aot_status_t lower_embedding_backward(lw_build_t *b) {
   const uint32_t node = (uint32_t)(b->node - nodes);
   if (lw_type(b, 0)->dtype != AOT_F32) return LW_DECLINED;
   const aot_status_t status = lw_lower_group(b, &node, NULL, 1);
-  return status == LW_DECLINED || status == LW_APART ? bc_lower_rows_added(b) : status;
+  return status == LW_DECLINED || status == LW_SPLIT ? bc_lower_rows_added(b) : status;
 }
 
 static const lw_lowering_t rows[] = {{"aten.embedding_dense_backward.default", lower_embedding_backward}};

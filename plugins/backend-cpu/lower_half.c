@@ -20,7 +20,7 @@ static void convert_part(void *arg, int32_t part, int64_t begin, int64_t end) {
   const conversion_t *c = arg;
   (void)part;
   if (c->step->narrows) bc_narrow(c->step->dtype, c->full + begin, end - begin, c->half + begin);
-  else bc_widen(c->step->dtype, c->half + begin, end - begin, c->full + begin);
+  else bc_convert_to_f32(c->step->dtype, c->half + begin, end - begin, c->full + begin);
 }
 
 static aot_status_t run_convert(const lw_frame_t *f, void *payload) {

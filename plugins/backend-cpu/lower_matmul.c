@@ -2,7 +2,7 @@
  * operand is recognised by its strides and handed over as it lies; only what neither row- nor column-major leading
  * dimensions describe is copied. oneDNN adds a bias itself; other addends are put into the result first, and the product
  * is added to it. Halves are summed in float and rounded once: by oneDNN, or as copies in float. */
-#include "divided_product.h"
+#include "parallel_gemm.h"
 #include "target.h"
 
 #include <string.h>

@@ -6,15 +6,15 @@
 
 enum { MAX_CALLS = 4, MAX_PLACES = 12, MAX_ARGS = 6 };
 
-typedef struct place {
+typedef struct memory_view {
   int32_t operand; /* BC_DNN_WORK: none */
   uint64_t at;     /* in the work space */
   dnnl_memory_desc_t shape;
-} place_t;
+} memory_view_t;
 
 struct bc_dnn {
   bc_dnn_call_t calls[MAX_CALLS];
-  place_t places[MAX_PLACES];
+  memory_view_t places[MAX_PLACES];
   int32_t n_calls, n_places, n_lanes;
   uint64_t work;
   dnnl_memory_t *memories; /* n_places a lane */
@@ -30,8 +30,8 @@ bc_dnn_t *bc_dnn_new(int32_t n_lanes) {
 }
 
 int bc_dnn_place(bc_dnn_t *k, const dnnl_memory_desc_t *shape, int32_t operand) {
-  place_t *p = &k->places[k->n_places];
-  *p = (place_t){.operand = operand, .at = k->work, .shape = *shape};
+  memory_view_t *p = &k->places[k->n_places];
+  *p = (memory_view_t){.operand = operand, .at = k->work, .shape = *shape};
   if (operand == BC_DNN_WORK) k->work += (lib()->dnnl_memory_desc_get_size(shape) + 63) / 64 * 64;
   return k->n_places++;
 }
@@ -115,7 +115,7 @@ static int run(const bc_dnn_t *k, int32_t lane, void *const *operands, char *wor
   dnnl_memory_t *memories = k->memories + lane * k->n_places;
   dnnl_exec_arg_t args[MAX_ARGS];
   for (int32_t p = 0; p < k->n_places; p++) {
-    const place_t *place = &k->places[p];
+    const memory_view_t *place = &k->places[p];
     void *at = place->operand == BC_DNN_WORK ? work + place->at : operands[place->operand];
     if (lib()->dnnl_memory_set_data_handle(memories[p], at) != dnnl_success) return 1;
   }

@@ -18,7 +18,7 @@ static int64_t key_of_double(double x) {
 
 static int64_t key_of_half(int32_t dtype, const uint16_t *x) {
   float f;
-  bc_widen(dtype, x, 1, &f);
+  bc_convert_to_f32(dtype, x, 1, &f);
   return key_of_double(f);
 }
 

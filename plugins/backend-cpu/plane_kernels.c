@@ -1,6 +1,6 @@
 #include "plane_kernels.h"
 
-#include "wide.h"
+#include "simd_dispatch.h"
 #include <math.h>
 #include <string.h>
 

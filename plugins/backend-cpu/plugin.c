@@ -11,7 +11,7 @@
 #include "exec.h"
 #include "onednn_kernels.h"
 #include "target.h"
-#include "written_out.h"
+#include "prefer_decomposition.h"
 
 #include <aot/backend.h>
 #include <aot/describe.h>
@@ -31,7 +31,7 @@
 #define HELP "CPU backend: fused loops compiled from generated C, BLAS matmuls, one statically planned arena"
 #define VERSION "0.1.0"
 
-typedef struct unit {
+typedef struct backend_cpu_unit {
   aot_backend_t table;
   aot_host_t host;
   int64_t threads;
@@ -46,7 +46,7 @@ typedef struct unit {
   bc_program_t *compiled;
   aot_snapshot_t *compiled_from; /* a copy, owned */
   aot_str_t *names;
-} unit_t;
+} backend_cpu_unit_t;
 
 /* The artifact is the snapshot behind a head. Schedules and source follow from it and are made from it at load, unless
  * this unit has just compiled it; a file can bring no code of its own. */
@@ -54,14 +54,15 @@ typedef struct unit {
 
 typedef struct exe {
   hc_exe_t exe;
-  const unit_t *unit;
+  const backend_cpu_unit_t *unit;
   bc_program_t *program;
   void *own; /* copy of bytes that came unaligned */
   aot_ext_profile_t profile;
   aot_ext_check_nan_t check_nan;
 } exe_t;
 
-static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const lw_error_t *e, aot_status_t status) {
+static aot_status_t tell(const backend_cpu_unit_t *u, aot_ctx_t *ctx, int32_t severity, const lw_error_t *e,
+                         aot_status_t status) {
   char code[64];
   aot_diag_t d = {.struct_size = sizeof d, .severity = severity};
   snprintf(code, sizeof code, ID ".%s", e->code ? e->code : "failed");
@@ -74,25 +75,25 @@ static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, cons
   return status;
 }
 
-static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const lw_error_t *e, aot_status_t status) {
+static aot_status_t error_out(const backend_cpu_unit_t *u, aot_ctx_t *ctx, const lw_error_t *e, aot_status_t status) {
   return tell(u, ctx, AOT_SEVERITY_ERROR, e, status);
 }
 
-static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
+static const void *extension(const backend_cpu_unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
-static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
+static cu_world_t world_of(const backend_cpu_unit_t *u, aot_ctx_t *ctx) {
   return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
 }
 
 /* ---- query ---- */
 
-static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx, const char *what) {
+static aot_status_t no_memory(const backend_cpu_unit_t *u, aot_ctx_t *ctx, const char *what) {
   lw_error_t e = {.node = AOT_NO_ID};
   return error_out(u, ctx, &e, lw_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for %s", what));
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const unit_t *u = b->head.self;
+  const backend_cpu_unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -123,7 +124,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
 
 /* ---- compile and load ---- */
 
-static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
+static aot_status_t open_cache(backend_cpu_unit_t *u, aot_ctx_t *ctx) {
   const aot_ext_env_t *env = extension(u, AOT_EXT_ENV);
   lw_error_t e = {.node = AOT_NO_ID};
   if (u->has_cache) return AOT_OK;
@@ -135,7 +136,7 @@ static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
 }
 
 /* Of this machine, not of the program: told when it is loaded. */
-static aot_status_t report_machine(const unit_t *u, aot_ctx_t *ctx) {
+static aot_status_t report_machine(const backend_cpu_unit_t *u, aot_ctx_t *ctx) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
   char onednn[240];
   if (!r) return AOT_OK;
@@ -144,7 +145,7 @@ static aot_status_t report_machine(const unit_t *u, aot_ctx_t *ctx) {
   return r->text(r, ctx, aot_str("blas-kernels"), aot_str(bl_library()->openblas_get_corename()));
 }
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *p) {
+static aot_status_t report(const backend_cpu_unit_t *u, aot_ctx_t *ctx, const bc_program_t *p) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
   bc_program_stats_t s = bc_program_stats(p);
   /* clang-format off */
@@ -162,7 +163,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *
 }
 
 /* A warning is given once: by compile, or by load when the artifact comes from an earlier compile. */
-static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, bc_program_t **out) {
+static aot_status_t make_program(backend_cpu_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, bc_program_t **out) {
   lw_error_t e = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
   AOT_TRY(open_cache(u, ctx));
   const cu_world_t world = world_of(u, ctx);
@@ -173,7 +174,7 @@ static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t
   return AOT_OK;
 }
 
-static void forget_compiled(unit_t *u) {
+static void forget_compiled(backend_cpu_unit_t *u) {
   bc_program_destroy(u->compiled);
   free(u->compiled_from);
   u->compiled = NULL;
@@ -181,7 +182,7 @@ static void forget_compiled(unit_t *u) {
 }
 
 /* The program that this unit has compiled from the very same snapshot, once; *own: that, too. */
-static bc_program_t *take_compiled(unit_t *u, const aot_snapshot_t *s, void **own) {
+static bc_program_t *take_compiled(backend_cpu_unit_t *u, const aot_snapshot_t *s, void **own) {
   const aot_snapshot_t *from = u->compiled_from;
   if (!u->compiled || from->nbytes != s->nbytes || memcmp(from, s, (size_t)s->nbytes) != 0) return NULL;
   bc_program_t *program = u->compiled;
@@ -193,7 +194,7 @@ static bc_program_t *take_compiled(unit_t *u, const aot_snapshot_t *s, void **ow
 }
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
-  unit_t *u = b->head.self;
+  backend_cpu_unit_t *u = b->head.self;
   const aot_snapshot_t *s = NULL;
   forget_compiled(u);
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -209,7 +210,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *given,
                                 uint64_t n_given, const aot_memory_plan_t **out) {
-  unit_t *u = m->head.self;
+  backend_cpu_unit_t *u = m->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   lw_error_t e = {.node = AOT_NO_ID}, ignored;
@@ -234,7 +235,7 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
 
 static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
-  unit_t *u = c->head.self;
+  backend_cpu_unit_t *u = c->head.self;
   const aot_snapshot_t *s = NULL;
   int64_t *dims = NULL;
   nc_costs_t costs = {0};
@@ -319,7 +320,7 @@ static void exe_destroy(const aot_table_t *e) {
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
-  unit_t *u = b->head.self;
+  backend_cpu_unit_t *u = b->head.self;
   const aot_snapshot_t *s = NULL;
   lw_error_t e = {.node = AOT_NO_ID};
   exe_t *x = calloc(1, sizeof *x);
@@ -357,7 +358,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 /* ---- the unit ---- */
 
 static void destroy(const aot_table_t *b) {
-  unit_t *u = b->self;
+  backend_cpu_unit_t *u = b->self;
   forget_compiled(u);
   if (u->has_cache) bc_cache_deinit(&u->cache);
   mr_deinit(&u->rows);
@@ -367,14 +368,14 @@ static void destroy(const aot_table_t *b) {
 }
 
 static const void *get_ext(const aot_table_t *b, const char *id) {
-  const unit_t *u = b->self;
+  const backend_cpu_unit_t *u = b->self;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->memory;
   if (strcmp(id, AOT_EXT_COST) == 0) return &u->cost;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 && u->coverage.n_ops ? &u->coverage : NULL;
 }
 
 /* Before anything else takes the address space. */
-static aot_status_t need_blas(const unit_t *u, aot_ctx_t *ctx) {
+static aot_status_t need_blas(const backend_cpu_unit_t *u, aot_ctx_t *ctx) {
   lw_error_t e = {.node = AOT_NO_ID};
   const char *failure = bl_library()->failure;
   return failure[0] ? error_out(u, ctx, &e, lw_fail(&e, AOT_E_UNAVAILABLE, "no-blas", "%s", failure)) : AOT_OK;
@@ -382,7 +383,7 @@ static aot_status_t need_blas(const unit_t *u, aot_ctx_t *ctx) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  backend_cpu_unit_t *u = calloc(1, sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
   if (status == AOT_OK) status = need_blas(u, ctx);

@@ -1,6 +1,6 @@
 #include "resample_kernels.h"
 
-#include "wide.h"
+#include "simd_dispatch.h"
 #include <string.h>
 
 BC_INLINE void add_row(float *restrict to, const float *restrict from, int64_t n, float weight) {

@@ -53,8 +53,8 @@ int64_t bc_scatter_slice(const bc_scatter_t *s) { return s->rank > s->n_outer ? 
 /* Rounded after each sum, as PyTorch has them. */
 static void add_half(int32_t dtype, uint16_t *to, const uint16_t *from) {
   float a, b;
-  bc_widen(dtype, to, 1, &a);
-  bc_widen(dtype, from, 1, &b);
+  bc_convert_to_f32(dtype, to, 1, &a);
+  bc_convert_to_f32(dtype, from, 1, &b);
   a += b;
   bc_narrow(dtype, &a, 1, to);
 }
@@ -85,12 +85,12 @@ static void set_row(int32_t dtype, void *to, int64_t at, int64_t ts, const void 
 
 /* ---- the loop ---- */
 
-typedef struct walk { /* offsets of the position in some of the dimensions */
+typedef struct index_iterator { /* offsets of the position in some of the dimensions */
   int64_t index[AOT_MAX_RANK], to, from, by[BC_SCATTER_INDICES];
-} walk_t;
+} index_iterator_t;
 
 /* To the next position of dimensions [first, end); 0: that was the last. */
-static int step(const bc_scatter_t *s, walk_t *w, int32_t first, int32_t end) {
+static int step(const bc_scatter_t *s, index_iterator_t *w, int32_t first, int32_t end) {
   for (int32_t d = end - 1; d >= first; d--) {
     const int64_t move = ++w->index[d] < s->sizes[d] ? 1 : 1 - s->sizes[d];
     w->to += move * s->to_strides[d];
@@ -105,7 +105,7 @@ static int step(const bc_scatter_t *s, walk_t *w, int32_t first, int32_t end) {
 enum { BAD = -1, SKIPPED = -2 };
 
 /* Where the indices at the position point to. */
-static int64_t pointed(const bc_scatter_t *s, const walk_t *w, bc_bad_index_t *wrong) {
+static int64_t pointed(const bc_scatter_t *s, const index_iterator_t *w, bc_bad_index_t *wrong) {
   int64_t at = 0;
   for (int32_t k = 0; k < s->n_indices; k++) {
     const bc_scatter_index_t *x = &s->index[k];
@@ -126,7 +126,7 @@ static void write_slices(const bc_scatter_t *s, const void *from, int64_t of, vo
                          int64_t end) {
   const int32_t last = s->rank - 1, has_slices = s->rank > s->n_outer;
   const int64_t ts = has_slices ? s->to_strides[last] : 0, fs = has_slices ? s->from_strides[last] : 0;
-  walk_t w;
+  index_iterator_t w;
   memset(&w, 0, sizeof w);
   do
     (s->adds ? add_row : set_row)(s->dtype, to, at + w.to + begin * ts, ts, from, of + w.from + begin * fs, fs,
@@ -135,7 +135,7 @@ static void write_slices(const bc_scatter_t *s, const void *from, int64_t of, vo
 }
 
 int bc_scatter(const bc_scatter_t *s, const void *from, void *to, int64_t begin, int64_t end, bc_bad_index_t *wrong) {
-  walk_t w;
+  index_iterator_t w;
   memset(&w, 0, sizeof w);
   for (int32_t d = 0; d < s->rank; d++)
     if (s->sizes[d] == 0) return 1;

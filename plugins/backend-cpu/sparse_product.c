@@ -2,7 +2,7 @@
 
 #include "half_kernels.h"
 #include "kit/base/half.h"
-#include "wide.h"
+#include "simd_dispatch.h"
 #include <string.h>
 
 enum {
@@ -144,7 +144,7 @@ void bc_sparse_rows(const bc_product_t *p, void *work, const void *b, void *c, i
           add_f32((const float *)b + source, n, l.elements[at].value, sum);
           continue;
         }
-        bc_widen(p->dtype, (const uint16_t *)b + source, n, other);
+        bc_convert_to_f32(p->dtype, (const uint16_t *)b + source, n, other);
         add_f32(other, n, l.elements[at].value, sum);
       }
       if (p->dtype == AOT_F32) {
@@ -153,7 +153,7 @@ void bc_sparse_rows(const bc_product_t *p, void *work, const void *b, void *c, i
         memcpy(result, sum, (size_t)n * sizeof *sum);
         continue;
       }
-      if (beta != 0) bc_widen(p->dtype, (const uint16_t *)c + to, n, other);
+      if (beta != 0) bc_convert_to_f32(p->dtype, (const uint16_t *)c + to, n, other);
       scale(sum, n, alpha, beta != 0 ? other : NULL, beta);
       bc_narrow(p->dtype, sum, n, (uint16_t *)c + to);
     }

@@ -1,6 +1,6 @@
 #include "sum_kernels.h"
 
-#include "wide.h"
+#include "simd_dispatch.h"
 
 enum { LANES = 8 };
 

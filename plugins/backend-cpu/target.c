@@ -170,8 +170,8 @@ static void add_halves(int32_t dtype, uint16_t *restrict to, int64_t ds, const u
     const int64_t part = n - at < TILE ? n - at : TILE;
     for (int64_t i = 0; i < part; i++) x[i] = to[i * ds];
     for (int64_t i = 0; i < part; i++) y[i] = from[i * ss];
-    bc_widen(dtype, x, part, sum);
-    bc_widen(dtype, y, part, more);
+    bc_convert_to_f32(dtype, x, part, sum);
+    bc_convert_to_f32(dtype, y, part, more);
     add_floats(sum, 1, more, 1, part);
     bc_narrow(dtype, sum, part, x);
     for (int64_t i = 0; i < part; i++) to[i * ds] = x[i];

@@ -1,6 +1,6 @@
 #include "tile_products.h"
 
-#include "wide.h"
+#include "simd_dispatch.h"
 
 /* A block of c lies in registers while k goes by: each step takes one row of b and adds its multiples by a column of a
  * (Goto and van de Geijn 2008, section 4; nothing is packed, since the operands are few enough for a cache). How many

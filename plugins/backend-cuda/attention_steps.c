@@ -143,7 +143,7 @@ static int keeps_the_same(const lw_build_t *b, uint32_t kept, uint32_t keep) {
 
 const gc_kept_attention_t *gc_find_kept_attention(const lw_build_t *b, const lw_attention_places_t *at,
                                                   const lw_attention_t *a) {
-  const gc_kept_table_t *kept = b->has_writers ? NULL : kept_of(b);
+  const gc_kept_table_t *kept = b->has_inplace_custom_kernels ? NULL : kept_of(b);
   for (gc_kept_t *item = kept ? gc_kept_first(kept, hash_of(a)) : NULL; item; item = gc_kept_before(item)) {
     const gc_kept_attention_t *k = (const gc_kept_attention_t *)item;
     if (is_same(&k->q, a->q) && is_same(&k->k, a->k) && is_same(&k->v, a->v) && k->scale == a->scale &&

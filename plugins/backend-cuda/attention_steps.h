@@ -6,7 +6,7 @@
 #include "attention_graphs.h"
 #include "kit/lowering/attention_call.h"
 #include "gpu_target.h"
-#include "kept_for_later.h"
+#include "forward_stash.h"
 
 /* ---- tensors: [batch, head, position, element], elements side by side, everything else at multiples of vectors ---- */
 

@@ -483,13 +483,13 @@ static uint32_t n_busy(gc_device_t *g) {
 enum { SPIN_NS = 50000, ASK_NS = 2000000 };
 #define IDLE_NS (UINT64_C(60) * 1000000000u)
 
-typedef struct waiting {
+typedef struct waiter {
   aot_point_t point;
   uint64_t begin, asked, busy; /* since when; the driver was asked last; a queue had work last */
   uint32_t n_busy;             /* queues with work, then */
-} waiting_t;
+} waiter_t;
 
-static aot_status_t give_up(gc_device_t *g, aot_ctx_t *ctx, const waiting_t *w, uint64_t now, int hangs) {
+static aot_status_t give_up(gc_device_t *g, aot_ctx_t *ctx, const waiter_t *w, uint64_t now, int hangs) {
   if (hangs) gc_device_lost(g, GC_ERROR_LAUNCH_TIMEOUT, 1);
   return fail(&g->host, ctx, hangs ? AOT_E_DATA_LOSS : AOT_E_UNAVAILABLE, "cuda.wait",
               "device cuda %d (%s): timeline %u is at %llu and was not raised to %llu within %.1f s; queues with work: "
@@ -503,7 +503,7 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
   gc_device_t *g = of(d);
   const uint64_t begin = now_ns();
   const uint64_t first = timeout_ns < SPIN_NS ? timeout_ns : SPIN_NS;
-  waiting_t w = {.point = point, .begin = begin, .asked = begin + first - ASK_NS, .busy = begin};
+  waiter_t w = {.point = point, .begin = begin, .asked = begin + first - ASK_NS, .busy = begin};
   uint64_t pause_ns = 5000;
   while (atomic_load_explicit(point.timeline->word, memory_order_acquire) < point.value) {
     const uint64_t now = now_ns();

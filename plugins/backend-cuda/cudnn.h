@@ -13,8 +13,8 @@ typedef struct gc_cudnn {
   size_t version; /* 91900 */
   /* One of the two: a context of the device that is current, or a descriptor of a device that need not be there. */
   void *handle, *device;
-  struct gc_dnn_plan *plans; /* known_plans.c */
-  /* NULL, or: plans that are neither here nor kept are taken to exist, and are being made (kept_plans.h) */
+  struct gc_dnn_plan *plans; /* plan_cache.c */
+  /* NULL, or: plans that are neither here nor kept are taken to exist, and are being made (plan_cache_disk.h) */
   struct gc_plans_making *making;
   uint32_t n_kept, n_made;
   const char *kept_in; /* folder; NULL: none */

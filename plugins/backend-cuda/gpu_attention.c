@@ -3,7 +3,7 @@
 #include "attention_steps.h"
 #include "gpu_dnn.h"
 #include "gpu_masks.h"
-#include "gpu_own_attention.h"
+#include "flash_attention.h"
 #include <aot/inline.h>
 #include <string.h>
 

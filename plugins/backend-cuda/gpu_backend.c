@@ -22,7 +22,7 @@
 
 #define ARTIFACT_MAGIC 0x55504741u /* "AGPU" */
 
-typedef struct unit {
+typedef struct gpu_backend_unit {
   aot_backend_t table;
   aot_host_t host;
   aot_ext_coverage_t coverage;
@@ -30,11 +30,11 @@ typedef struct unit {
   gc_choices_t choices;
   int64_t widest_attention; /* that cuDNN takes; -1: not asked yet */
   gc_planning_t planning;
-} unit_t;
+} gpu_backend_unit_t;
 
-static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
+static const void *extension(const gpu_backend_unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
-static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
+static cu_world_t world_of(const gpu_backend_unit_t *u, aot_ctx_t *ctx) {
   return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
 }
 
@@ -70,13 +70,13 @@ static int is_loss_in_parts(const aot_snapshot_t *s, const aot_snap_node_t *node
   return 0;
 }
 
-static int is_whole(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const aot_snap_node_t *node) {
+static int is_whole(gpu_backend_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const aot_snap_node_t *node) {
   if (u->widest_attention < 0) u->widest_attention = gc_attention_widest(gc_cudnn_folder(&u->host, ctx));
   return gc_attention_is_whole(s, node, u->widest_attention);
 }
 
-static const char *refusal(unit_t *u, const aot_snapshot_t *s, uint32_t i, const cu_world_t *world, int is_birth,
-                           cu_error_t *error) {
+static const char *refusal(gpu_backend_unit_t *u, const aot_snapshot_t *s, uint32_t i, const cu_world_t *world,
+                           int is_birth, cu_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[node->op].name);
   if ((lw_is_attention(name) && !is_whole(u, world->ctx, s, node)) || is_loss_in_parts(s, node, name))
@@ -93,7 +93,7 @@ static int is_better_apart(const aot_snapshot_t *s, uint32_t i) {
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  unit_t *u = b->head.self;
+  gpu_backend_unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -120,14 +120,14 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
 /* ---- compile and load ---- */
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
-  const unit_t *u = b->head.self;
+  const gpu_backend_unit_t *u = b->head.self;
   const aot_snapshot_t *s = NULL;
   (void)ctx;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   return lw_write_artifact(s, ARTIFACT_MAGIC, sink);
 }
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
+static aot_status_t report(const gpu_backend_unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
   const struct {
     const char *name;
@@ -165,7 +165,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const gc_exe_t *e) {
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
-  const unit_t *u = b->head.self;
+  const gpu_backend_unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   gc_device_t *g = (gc_device_t *)(uintptr_t)aot_ext(&device->head, GC_EXT_DEVICE);
   const aot_snapshot_t *s = NULL;
@@ -185,21 +185,21 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 }
 
 static void destroy(const aot_table_t *b) {
-  unit_t *u = b->self;
+  gpu_backend_unit_t *u = b->self;
   gc_planning_deinit(&u->planning);
   free(u->names);
   free(u);
 }
 
 static const void *get_ext(const aot_table_t *b, const char *id) {
-  const unit_t *u = b->self;
+  const gpu_backend_unit_t *u = b->self;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->planning.memory;
   if (strcmp(id, AOT_EXT_COST) == 0) return &u->planning.cost;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
 }
 
 /* Those that have a kernel, but for what runs in parts; branches and loops. */
-static void list_names(unit_t *u) {
+static void list_names(gpu_backend_unit_t *u) {
   for (uint32_t i = 0; i < rk_count(); i++)
     if (!lw_is_attention(rk_name(rk_at(i)))) u->names[u->coverage.n_ops++] = rk_name(rk_at(i));
   for (uint32_t i = 0; i < LW_N_REGION_OPS; i++) u->names[u->coverage.n_ops++] = lw_region_op(i);
@@ -209,7 +209,7 @@ static void list_names(unit_t *u) {
 
 aot_status_t gc_backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  gpu_backend_unit_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);

@@ -2,11 +2,11 @@
 
 #include "kit/lowering/ports.h"
 #include "kit/lowering/region_steps.h"
-#include "kit/lowering/watch.h"
+#include "kit/lowering/observed_values.h"
 #include "gpu_clock.h"
 #include "gpu_errors.h"
-#include "gpu_settle.h"
-#include "kept_plans.h"
+#include "stream_sync.h"
+#include "plan_cache_disk.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>

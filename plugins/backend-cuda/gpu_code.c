@@ -95,12 +95,12 @@ gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop) {
 
 /* ---- units ---- */
 
-typedef struct unit {
+typedef struct gpu_code_unit {
   uint32_t begin, end; /* of the fresh kernels */
   lp_text_t text;
   char *image; /* machine code, or what is wrong with the text; NULL: no memory */
   int is_image, is_kept;
-} unit_t;
+} gpu_code_unit_t;
 
 static int by_hash(const void *pa, const void *pb) {
   const gc_kernel_t *a = *(gc_kernel_t *const *)pa, *b = *(gc_kernel_t *const *)pb;
@@ -121,7 +121,7 @@ static uint32_t wanted_first(gc_code_t *c) {
 
 /* The first fresh kernels in the order of their hashes; every fourth of them, by its hash, ends a unit, and so does one
  * behind which the next would be too much. */
-static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, unit_t *units) {
+static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, gpu_code_unit_t *units) {
   uint64_t nbytes = 0; /* of the last unit's kernels */
   uint32_t n = 0;
   qsort(c->fresh, n_kernels, sizeof(gc_kernel_t *), by_hash);
@@ -132,7 +132,7 @@ static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, unit_t *units) {
       units[n++].begin = k;
       lp_prelude_cuda_add(&units[n - 1].text);
     }
-    unit_t *u = &units[n - 1];
+    gpu_code_unit_t *u = &units[n - 1];
     u->end = k + 1;
     nbytes += c->fresh[k]->text.size;
     u->text.failed |= c->fresh[k]->text.failed;
@@ -142,7 +142,7 @@ static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, unit_t *units) {
 }
 
 static int longest_first(const void *pa, const void *pb) {
-  const unit_t *a = pa, *b = pb;
+  const gpu_code_unit_t *a = pa, *b = pb;
   if (a->text.size != b->text.size) return a->text.size < b->text.size ? 1 : -1;
   return (a->begin > b->begin) - (a->begin < b->begin);
 }
@@ -157,7 +157,7 @@ struct gc_compiling {
   const gc_code_t *code;
   uint64_t identity; /* of the compiler */
   double begin_ms;
-  unit_t *units;
+  gpu_code_unit_t *units;
   uint32_t n;
   _Atomic uint32_t next;
   worker_t workers[MOST_THREADS];
@@ -172,7 +172,7 @@ static int kept_path(const gc_code_t *c, kf_key_t key, char *out, size_t size) {
   return n > 0 && (size_t)n < size;
 }
 
-static void make(const gc_compiling_t *j, unit_t *u, int may_be_kept) {
+static void make(const gc_compiling_t *j, gpu_code_unit_t *u, int may_be_kept) {
   const gc_code_t *c = j->code;
   char path[4096];
   size_t nbytes;
@@ -218,7 +218,7 @@ static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t m
 }
 
 /* What was kept and the driver does not take is compiled again. */
-static int load(gc_code_t *c, const gc_compiling_t *j, unit_t *u, char *why, size_t size) {
+static int load(gc_code_t *c, const gc_compiling_t *j, gpu_code_unit_t *u, char *why, size_t size) {
   char buffer[192];
   gc_result_t result = GC_SUCCESS;
   gc_module_t *modules = realloc(c->modules, (c->n_modules + 1) * sizeof *modules);

@@ -9,8 +9,8 @@
 #include "conv_text.h"
 #include "depthwise_text.h"
 #include "gpu_dnn.h"
-#include "gpu_patches.h"
-#include "own_kernel.h"
+#include "patch_embed_gemm.h"
+#include "nvrtc_kernel.h"
 #include <string.h>
 
 /* Lines are images of height 1. */

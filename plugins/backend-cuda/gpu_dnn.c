@@ -1,6 +1,6 @@
 #include "gpu_dnn.h"
 
-#include "known_plans.h"
+#include "plan_cache.h"
 #include <aot/inline.h>
 
 typedef struct dnn_step {

@@ -5,12 +5,12 @@
 #include "gpu_clock.h"
 #include "gpu_conv.h"
 #include "gpu_errors.h"
-#include "gpu_facts.h"
+#include "device_properties.h"
 #include "gpu_libraries.h"
 #include "gpu_parts.h"
-#include "gpu_settle.h"
-#include "kept_plans.h"
-#include "known_plans.h"
+#include "stream_sync.h"
+#include "plan_cache_disk.h"
+#include "plan_cache.h"
 #include <aot/ext/env.h>
 #include <aot/graph.h>
 #include <aot/inline.h>

@@ -4,7 +4,7 @@
 #define GC_GPU_EXE_H
 
 #include "kit/custom/custom.h"
-#include "kit/lowering/program_parts.h"
+#include "kit/lowering/dynamic_segments.h"
 #include "kit/lowering/schedule.h"
 #include "cuda_device.h"
 #include "gpu_profile.h"
@@ -26,7 +26,7 @@ typedef struct gc_exe {
   gc_call_t **parts; /* by graph row, GC_MAX_FORMS of each */
   uint64_t parts_clock;
   aot_buffer_t parts_arena;
-  aot_point_t settled; /* that the host has waited for last, by itself (gpu_settle.h); no timeline: it never has */
+  aot_point_t settled; /* that the host has waited for last, by itself (stream_sync.h); no timeline: it never has */
   void *own;           /* copy of bytes that came unaligned */
   cu_program_t custom;
   nv_nvrtc_t nvrtc;

@@ -3,21 +3,21 @@
 #include <pthread.h>
 #include <stdio.h>
 
-typedef struct opening {
+typedef struct open_call {
   const gc_libraries_t *l;
   const gc_device_t *device;
   int has_nvrtc;
   char why[256];
-} opening_t;
+} open_call_t;
 
 static void *open_nvrtc(void *self) {
-  opening_t *o = self;
+  open_call_t *o = self;
   o->has_nvrtc = nv_nvrtc_open(o->l->nvrtc, o->l->nvrtc_folder, o->why, sizeof o->why);
   return NULL;
 }
 
 static void *open_cudnn(void *self) {
-  const opening_t *o = self;
+  const open_call_t *o = self;
   o->device->driver.ctx_set_current(o->device->context);
   gc_cudnn_ready(o->l->cudnn);
   return NULL;
@@ -25,7 +25,7 @@ static void *open_cudnn(void *self) {
 
 int gc_libraries_open(const gc_libraries_t *l, gc_device_t *device, aot_ctx_t *ctx, const char **out_code, char *why,
                       size_t size) {
-  opening_t o = {.l = l, .device = device};
+  open_call_t o = {.l = l, .device = device};
   pthread_t threads[2];
   const int has_first = pthread_create(&threads[0], NULL, open_nvrtc, &o) == 0;
   int has_cublaslt = gc_cublaslt_open(l->cublaslt, why, size) == 0;

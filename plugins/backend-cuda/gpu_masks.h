@@ -4,7 +4,7 @@
 
 #include "kit/lowering/attention_call.h"
 #include "gpu_target.h"
-#include "kept_for_later.h"
+#include "forward_stash.h"
 
 /* A mask that has been made into what is added: [batch, head, query, key] and a float for each of its rows. Masks of a
  * graph are made once, and serve all its attentions. */

@@ -11,7 +11,7 @@ typedef struct gc_choices {
   int algorithms;        /* GC_ALGORITHMS_*, of products */
   uint64_t chunk_nbytes; /* lw_machine_t */
   int adds_residuals;    /* the same */
-  int draws_attention;   /* attention may draw what its dropout keeps (gpu_own_attention.h) */
+  int draws_attention;   /* attention may draw what its dropout keeps (flash_attention.h) */
   int attention_order;   /* of cuDNN's sums: GC_ATT_ORDERED .. (attention_graphs.h) */
 } gc_choices_t;
 

@@ -1,8 +1,8 @@
 #include "gpu_parts.h"
 
-#include "kit/lowering/run_parts.h"
+#include "kit/lowering/run_segments.h"
 #include "gpu_call.h"
-#include "gpu_settle.h"
+#include "stream_sync.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define GC_GPU_PLANNING_H
 
 #include "kit/model/rows.h"
-#include "gpu_facts.h"
+#include "device_properties.h"
 #include "gpu_options.h"
 #include <aot/host.h>
 #include <aot/ext/cost.h>

@@ -8,7 +8,7 @@
 #include "cuda_device.h"
 #include "gpu_attention.h"
 #include "gpu_conv.h"
-#include "gpu_own_attention.h"
+#include "flash_attention.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <string.h>
@@ -195,7 +195,7 @@ static aot_status_t lower_loop(lw_build_t *b, lw_group_t *g) {
   aot_status_t status = LW_DECLINED;
   set_alignments(b, &g->loop, g->tensors);
   gc_kernel_t *kernel = store_across(g) ? make_kernel(b, &g->loop, &status) : NULL;
-  if (status == LW_DECLINED && g->n > 1) return LW_APART;
+  if (status == LW_DECLINED && g->n > 1) return LW_SPLIT;
   if (status != AOT_OK) return status;
   AOT_TRY(lw_store_results(b, g));
   AOT_TRY(add_step(b, &g->loop, kernel, &p));
@@ -300,15 +300,15 @@ static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, 
 /* ---- loops of one instruction: copies, sums in place, sums over dimensions ---- */
 
 /* What lies further on with each round of a loop of the program. */
-typedef struct moving {
+typedef struct transfer {
   const int64_t *rounds; /* over; NULL: nothing moves */
   int64_t dst, src;      /* bytes a round */
-} moving_t;
+} transfer_t;
 
 /* dst = src, or dst += src, or dst = the sums of src over the reduced dimensions, along which dst does not step, as a
  * loop. LW_DECLINED: loops do not have the dtype. */
 static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, int is_sum,
-                                   uint32_t reduced, const moving_t *moving) {
+                                   uint32_t reduced, const transfer_t *moving) {
   lp_access_t accesses[3];
   lp_inst_t inst = {
       .text = is_sum ? "a + b" : "a", .n_args = is_sum ? 2 : 1, .compute = src->dtype, .dtype = dst->dtype};
@@ -358,7 +358,7 @@ static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const 
 typedef struct move_step {
   lw_ref_t dst, src;
   uint64_t nbytes;
-  moving_t moving;
+  transfer_t moving;
 } move_step_t;
 
 static aot_status_t run_move(const lw_frame_t *f, void *payload) {
@@ -389,8 +389,8 @@ static int in_parts(lw_tensor_t *t) {
 
 static aot_status_t lower_copy(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step, const lw_tensor_t *src,
                                int64_t src_step, const int64_t *rounds) {
-  const moving_t moving = {rounds, dst_step * (int64_t)aot_dtype_size(dst->dtype),
-                           src_step * (int64_t)aot_dtype_size(src->dtype)};
+  const transfer_t moving = {rounds, dst_step * (int64_t)aot_dtype_size(dst->dtype),
+                             src_step * (int64_t)aot_dtype_size(src->dtype)};
   lw_tensor_t to = *dst, from = *src;
   move_step_t *p;
   if (lw_numel(dst) == 0) return AOT_OK;
@@ -418,11 +418,11 @@ static aot_status_t lower_zero(lw_build_t *b, const lw_tensor_t *dst) {
 
 static aot_status_t lower_add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   if (lw_numel(dst) == 0) return AOT_OK;
-  return add_small_loop(b, dst, src, 1, 0, &(moving_t){.rounds = NULL});
+  return add_small_loop(b, dst, src, 1, 0, &(transfer_t){.rounds = NULL});
 }
 
 aot_status_t gc_add_sums(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, uint32_t reduced) {
-  return add_small_loop(b, dst, src, 0, reduced, &(moving_t){.rounds = NULL});
+  return add_small_loop(b, dst, src, 0, reduced, &(transfer_t){.rounds = NULL});
 }
 
 /* ---- jumps ---- */

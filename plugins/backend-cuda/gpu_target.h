@@ -2,7 +2,7 @@
  *
  *     loop        a generated kernel (kit/loops), compiled by NVRTC
  *     product     cuBLASLt
- *     attention   cuDNN (gpu_attention.h), or kernels of its own (gpu_own_attention.h)
+ *     attention   cuDNN (gpu_attention.h), or kernels of its own (flash_attention.h)
  *     convolution cuDNN, or kernels of their own (gpu_conv.c)
  *     copy, add   generated kernels of one instruction; dense copies by the driver
  *     jump        the host waits for what decides, and goes on with another step (kit/lowering/region_steps.h)
@@ -13,7 +13,7 @@
 #include "gpu_code.h"
 #include "kit/lowering/group_loop.h"
 #include "cudnn.h"
-#include "gpu_beside.h"
+#include "side_stream.h"
 #include "gpu_options.h"
 #include "product_algorithms.h"
 

@@ -150,7 +150,7 @@ static int choose(const lw_build_t *b, gc_product_t *q) {
 /* cuBLASLt reads c where it writes d: they may be one, if they lie alike. */
 static lw_ref_t use_addend(lw_build_t *b, const lw_tensor_t *c, const lw_tensor_t *d, int is_read) {
   if (c->storage == d->storage) return is_read ? lw_use_update(b, c) : lw_use(b, c);
-  return lw_same_geometry(c, d) ? lw_use_onto(b, c, 1, d->storage) : lw_use_read(b, c);
+  return lw_same_geometry(c, d) ? lw_use_inplace_of(b, c, 1, d->storage) : lw_use_read(b, c);
 }
 
 static aot_status_t add_step(lw_build_t *b, const product_step_t *step, const lw_tensor_t *const *tensors,

@@ -21,7 +21,7 @@
 #define HELP                                                                                                           \
   "reference backend: interprets one operator at a time on strided tensors; slow; oracle for the other backends"
 
-typedef struct unit_t {
+typedef struct backend_ref_unit_t {
   aot_backend_t table;
   aot_host_t host;
   aot_ext_coverage_t coverage;
@@ -29,7 +29,7 @@ typedef struct unit_t {
   aot_ext_cost_t cost;
   mr_rows_t rows; /* of the last memory plan */
   aot_str_t *names;
-} unit_t;
+} backend_ref_unit_t;
 
 typedef struct executable {
   hc_exe_t exe;
@@ -56,14 +56,14 @@ static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_
 
 /* ---- query and compile ---- */
 
-static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
+static const void *extension(const backend_ref_unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
-static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
+static cu_world_t world_of(const backend_ref_unit_t *u, aot_ctx_t *ctx) {
   return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const unit_t *u = b->head.self;
+  const backend_ref_unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -82,7 +82,8 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
 }
 
 /* What custom operators write, and how much of it needs no copy. */
-static aot_status_t report_copies(const unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const cu_world_t *world) {
+static aot_status_t report_copies(const backend_ref_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s,
+                                  const cu_world_t *world) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
   cu_program_t custom;
   cu_error_t why;
@@ -93,7 +94,8 @@ static aot_status_t report_copies(const unit_t *u, aot_ctx_t *ctx, const aot_sna
   return status;
 }
 
-static aot_status_t refuse_any(const unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const cu_world_t *world) {
+static aot_status_t refuse_any(const backend_ref_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s,
+                               const cu_world_t *world) {
   for (uint32_t n = 1; n < s->nodes.count; n++) {
     rf_error_t error;
     const char *why = rf_refuse(s, n, world, &error);
@@ -105,7 +107,7 @@ static aot_status_t refuse_any(const unit_t *u, aot_ctx_t *ctx, const aot_snapsh
 }
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
-  const unit_t *u = b->head.self;
+  const backend_ref_unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -150,7 +152,7 @@ static aot_status_t rehearse(const rf_program_t *p, const aot_snapshot_t *s, con
 
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                 uint64_t n_symbols, const aot_memory_plan_t **out) {
-  unit_t *u = m->head.self;
+  backend_ref_unit_t *u = m->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   rf_program_t *p = NULL;
@@ -179,7 +181,7 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
  * in memory of its own to speak of. */
 static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
-  const unit_t *u = c->head.self;
+  const backend_ref_unit_t *u = c->head.self;
   const aot_snapshot_t *s;
   int64_t *dims = NULL;
   nc_costs_t costs = {0};
@@ -253,7 +255,7 @@ static const void *exe_ext(const aot_table_t *e, const char *id) {
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
-  const unit_t *u = b->head.self;
+  const backend_ref_unit_t *u = b->head.self;
   executable_t *x = calloc(1, sizeof *x);
   rf_error_t error;
   aot_status_t status;
@@ -285,14 +287,14 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 /* ---- the unit ---- */
 
 static void destroy(const aot_table_t *b) {
-  unit_t *u = b->self;
+  backend_ref_unit_t *u = b->self;
   mr_deinit(&u->rows);
   free(u->names);
   free(u);
 }
 
 static const void *get_ext(const aot_table_t *b, const char *id) {
-  const unit_t *u = b->self;
+  const backend_ref_unit_t *u = b->self;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->memory;
   if (strcmp(id, AOT_EXT_COST) == 0) return &u->cost;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
@@ -300,7 +302,7 @@ static const void *get_ext(const aot_table_t *b, const char *id) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  backend_ref_unit_t *u = calloc(1, sizeof *u);
   uint32_t n = rk_count(), n_regions = rf_n_regions();
   (void)opts;
   if (u) u->names = calloc(n + n_regions, sizeof *u->names);

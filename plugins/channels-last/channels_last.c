@@ -27,7 +27,7 @@ typedef struct value {
   copy_t last, back;     /* channels last; as it was */
 } value_t;
 
-typedef struct walk {
+typedef struct layout_state {
   em_t e; /* at the node at hand */
   const aot_graph_api_t *graph;
   const uint8_t *is_wanted; /* by convolution; NULL: all of them */
@@ -36,11 +36,11 @@ typedef struct walk {
   cl_islands_t islands;
   value_t *values;
   uint32_t n_values;
-} walk_t;
+} layout_state_t;
 
 /* ---- values ---- */
 
-static value_t *value_at(walk_t *w, uint32_t id) {
+static value_t *value_at(layout_state_t *w, uint32_t id) {
   if (id >= w->n_values) {
     value_t *more = em_scratch(&w->e, 2 * (uint64_t)id, sizeof *more);
     if (!more) return &w->values[0];
@@ -51,20 +51,22 @@ static value_t *value_at(walk_t *w, uint32_t id) {
   return &w->values[id];
 }
 
-static const aot_type_t *was(const walk_t *w, uint32_t id) { return id < w->n_values ? w->values[id].was : NULL; }
+static const aot_type_t *was(const layout_state_t *w, uint32_t id) {
+  return id < w->n_values ? w->values[id].was : NULL;
+}
 
-static aot_type_t type_of(walk_t *w, uint32_t id) {
+static aot_type_t type_of(layout_state_t *w, uint32_t id) {
   return id == AOT_NO_ID ? (aot_type_t){.kind = AOT_TYPE_NONE} : em_type(&w->e, em_v((aot_value_t){id}));
 }
 
-static uint64_t nbytes(const walk_t *w, const aot_type_t *t) {
+static uint64_t nbytes(const layout_state_t *w, const aot_type_t *t) {
   return (uint64_t)em_numel(&w->e, t) * aot_dtype_size(t->dtype);
 }
 
 static int is_volume(const aot_type_t *t) { return t->kind == AOT_TYPE_TENSOR && (t->rank == 4 || t->rank == 5); }
 
 /* A type and its strides, beyond the next edit. */
-static aot_type_t *keep(walk_t *w, const aot_type_t *t) {
+static aot_type_t *keep(layout_state_t *w, const aot_type_t *t) {
   const uint64_t rank = (uint64_t)t->rank;
   aot_type_t *out = em_scratch(&w->e, 1, sizeof *out);
   int64_t *dims = em_scratch(&w->e, 2 * rank, sizeof *dims);
@@ -79,13 +81,13 @@ static aot_type_t *keep(walk_t *w, const aot_type_t *t) {
 
 /* ---- copies ---- */
 
-static void count_copy(walk_t *w, uint32_t island, const aot_type_t *t) {
+static void count_copy(layout_state_t *w, uint32_t island, const aot_type_t *t) {
   cl_island_t *of = cl_island_of(&w->islands, island);
   of->n_copies++;
   of->copied_nbytes += 2 * nbytes(w, t);
 }
 
-static void set_operand(walk_t *w, uint32_t k, uint32_t id) {
+static void set_operand(layout_state_t *w, uint32_t k, uint32_t id) {
   em_t *e = &w->e;
   if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->operand_set(e->prog, e->node, k, (aot_value_t){id}));
   em_look(e, e->node); /* the operands were borrowed until this edit */
@@ -96,7 +98,7 @@ static int serves(const copy_t *c, const em_t *e) {
 }
 
 /* The argument that says how a node's result is to lie, where nothing has been said and the result is read once; -1: none. */
-static int32_t open_format(walk_t *w, uint32_t id, aot_node_info_t *out) {
+static int32_t open_format(layout_state_t *w, uint32_t id, aot_node_info_t *out) {
   const aot_graph_api_t *g = w->graph;
   const aot_node_t maker = g->value_def(w->e.prog, (aot_value_t){id});
   *out = (aot_node_info_t){.struct_size = sizeof *out};
@@ -112,11 +114,11 @@ static int32_t open_format(walk_t *w, uint32_t id, aot_node_info_t *out) {
   return -1;
 }
 
-static void change_type(walk_t *w, uint32_t id, const aot_type_t *to, uint32_t island);
-static void infer_results(walk_t *w, uint32_t island);
+static void change_type(layout_state_t *w, uint32_t id, const aot_type_t *to, uint32_t island);
+static void infer_results(layout_state_t *w, uint32_t island);
 
 /* A copy that is made anyway (a cast) is made in this order. 1: it is. */
-static int use_copy(walk_t *w, uint32_t id, const aot_type_t *t, uint32_t island) {
+static int use_copy(layout_state_t *w, uint32_t id, const aot_type_t *t, uint32_t island) {
   em_t *e = &w->e;
   const aot_node_t reader = e->node;
   aot_node_info_t maker;
@@ -132,14 +134,14 @@ static int use_copy(walk_t *w, uint32_t id, const aot_type_t *t, uint32_t island
 }
 
 /* Weights that are a leaf, or one's cast, are copied once a step, and not within what their first reader is in. */
-static int is_of_leaf(walk_t *w, uint32_t id) {
+static int is_of_leaf(layout_state_t *w, uint32_t id) {
   const aot_node_t maker = w->graph->value_def(w->e.prog, (aot_value_t){id});
   aot_node_info_t info = {.struct_size = sizeof info};
   if (maker.id == AOT_NO_ID) return 1;
   return em_ok(&w->e, w->graph->node_info(w->e.prog, maker, &info)) && (info.flags & AOT_NODE_PREFER_SAVE);
 }
 
-static void copy_operand(walk_t *w, uint32_t k, uint32_t island) {
+static void copy_operand(layout_state_t *w, uint32_t k, uint32_t island) {
   em_t *e = &w->e;
   const uint32_t id = e->info.operands[k];
   const aot_type_t t = type_of(w, id);
@@ -163,7 +165,7 @@ static void copy_operand(walk_t *w, uint32_t k, uint32_t island) {
 }
 
 /* The value as it was, for the node at hand. */
-static uint32_t as_it_was(walk_t *w, uint32_t id) {
+static uint32_t as_it_was(layout_state_t *w, uint32_t id) {
   em_t *e = &w->e;
   const value_t v = *value_at(w, id);
   if (serves(&v.back, e)) return v.back.value;
@@ -178,14 +180,14 @@ static uint32_t as_it_was(walk_t *w, uint32_t id) {
   return to.id;
 }
 
-static void restore_operands(walk_t *w) {
+static void restore_operands(layout_state_t *w) {
   for (uint32_t k = 0; k < w->e.info.n_operands && w->e.status == AOT_OK; k++)
     if (was(w, w->e.info.operands[k])) set_operand(w, k, as_it_was(w, w->e.info.operands[k]));
 }
 
 /* ---- results ---- */
 
-static void change_type(walk_t *w, uint32_t id, const aot_type_t *to, uint32_t island) {
+static void change_type(layout_state_t *w, uint32_t id, const aot_type_t *to, uint32_t island) {
   em_t *e = &w->e;
   aot_type_t t = type_of(w, id);
   if (e->status != AOT_OK || t.kind != AOT_TYPE_TENSOR || to->kind != t.kind || to->rank != t.rank) return;
@@ -199,7 +201,7 @@ static void change_type(walk_t *w, uint32_t id, const aot_type_t *to, uint32_t i
 }
 
 typedef struct results {
-  walk_t *w;
+  layout_state_t *w;
   uint32_t n; /* so far */
   const aot_type_t **at;
 } results_t;
@@ -212,7 +214,7 @@ static aot_status_t AOT_CALL put_type(const aot_type_sink_t *sink, const aot_typ
 }
 
 /* What was a view is a copy now, of what it reads: reshape. */
-static void count_sharing(walk_t *w, const aot_type_t *const *results, uint32_t island) {
+static void count_sharing(layout_state_t *w, const aot_type_t *const *results, uint32_t island) {
   em_t *e = &w->e;
   if (!(e->desc->flags & AOT_OP_VIEW) || e->info.n_operands != 1 || e->info.n_results != 1) return;
   const aot_type_t operand = type_of(w, e->info.operands[0]);
@@ -227,7 +229,7 @@ static void count_sharing(walk_t *w, const aot_type_t *const *results, uint32_t 
   if (em_ok(e, e->host->edit->aliases(e->prog, e->info.op, &call, &shares)) && !shares) count_copy(w, island, &operand);
 }
 
-static void infer_results(walk_t *w, uint32_t island) {
+static void infer_results(layout_state_t *w, uint32_t island) {
   em_t *e = &w->e;
   results_t r = {.w = w, .at = em_scratch(e, e->info.n_results, sizeof *r.at)};
   const aot_type_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &r}, .put = put_type};
@@ -241,14 +243,14 @@ static void infer_results(walk_t *w, uint32_t island) {
 
 /* ---- nodes ---- */
 
-static int owns_regions(const walk_t *w) {
+static int owns_regions(const layout_state_t *w) {
   for (uint32_t a = 0; a < w->e.info.n_args; a++)
     if (w->e.info.args[a].kind == AOT_ARG_GRAPH) return 1;
   return 0;
 }
 
 /* Windows side by side, larger than a pixel: the convolution is a product of pixels in another order, whatever lies last. */
-static int is_patch(const walk_t *w, const aot_type_t *x, const aot_type_t *weight, const aot_type_t *y) {
+static int is_patch(const layout_state_t *w, const aot_type_t *x, const aot_type_t *weight, const aot_type_t *y) {
   int64_t window = 1;
   for (int32_t d = 2; d < x->rank; d++) {
     const int64_t in = em_hint(&w->e, x->sizes[d]), out = em_hint(&w->e, y->sizes[d]),
@@ -259,12 +261,12 @@ static int is_patch(const walk_t *w, const aot_type_t *x, const aot_type_t *weig
   return window > 1;
 }
 
-static uint64_t saved_nbytes(const walk_t *w, const aot_type_t *t) {
+static uint64_t saved_nbytes(const layout_state_t *w, const aot_type_t *t) {
   return em_lies_channels_last(&w->e, t) ? 0 : 2 * nbytes(w, t);
 }
 
 /* The copies that a convolution makes of what does not lie channels last are saved. */
-static void count_convolution(walk_t *w, uint32_t island) {
+static void count_convolution(layout_state_t *w, uint32_t island) {
   const aot_node_info_t *info = &w->e.info;
   aot_type_t t[3];
   const uint32_t ids[] = {info->operands[0], info->operands[1], info->first_result.id};
@@ -277,13 +279,13 @@ static void count_convolution(walk_t *w, uint32_t island) {
 }
 
 /* 1: it is one of images or volumes. */
-static int is_convolution(walk_t *w) {
+static int is_convolution(layout_state_t *w) {
   if (!(w->e.desc->flags & AOT_OP_CONVOLUTION) || w->e.info.n_operands < 2 || w->e.info.n_results != 1) return 0;
   const aot_type_t x = type_of(w, w->e.info.operands[0]), weight = type_of(w, w->e.info.operands[1]);
   return is_volume(&x) && is_volume(&weight) && x.rank == weight.rank;
 }
 
-static void visit_convolution(walk_t *w) {
+static void visit_convolution(layout_state_t *w) {
   const uint32_t number = w->n_convolutions++;
   if (w->is_wanted && !w->is_wanted[number]) return;
   const uint32_t island = w->island[number] = cl_island_new(&w->islands);
@@ -302,7 +304,7 @@ static void visit_convolution(walk_t *w) {
   if (!is_said && !em_lies_channels_last(&w->e, &y)) copy_operand(w, 1, island);
 }
 
-static void visit(walk_t *w) {
+static void visit(layout_state_t *w) {
   uint32_t island = CL_NO_ISLAND;
   if (is_convolution(w)) visit_convolution(w);
   for (uint32_t k = 0; k < w->e.info.n_operands; k++)
@@ -315,7 +317,7 @@ static void visit(walk_t *w) {
 
 /* ---- graphs ---- */
 
-static void restore_outputs(walk_t *w, aot_graph_t graph) {
+static void restore_outputs(layout_state_t *w, aot_graph_t graph) {
   em_t *e = &w->e;
   e->graph = graph;
   e->before = aot_no_node();
@@ -328,7 +330,7 @@ static void restore_outputs(walk_t *w, aot_graph_t graph) {
   }
 }
 
-static aot_status_t walk_graph(walk_t *w, aot_graph_t graph) {
+static aot_status_t walk_graph(layout_state_t *w, aot_graph_t graph) {
   em_t *e = &w->e;
   for (aot_node_t n = w->graph->first(e->prog, graph), next; n.id != AOT_NO_ID && e->status == AOT_OK; n = next) {
     if (e->host->cancelled(e->host, e->ctx)) return AOT_E_CANCELLED;
@@ -340,7 +342,7 @@ static aot_status_t walk_graph(walk_t *w, aot_graph_t graph) {
   return e->status;
 }
 
-static aot_status_t walk_program(walk_t *w) {
+static aot_status_t walk_program(layout_state_t *w) {
   em_t *e = &w->e;
   w->n_values = w->graph->n_values(e->prog);
   w->values = em_scratch(e, w->n_values, sizeof *w->values);
@@ -355,7 +357,7 @@ static aot_status_t walk_program(walk_t *w) {
 
 /* ---- the program ---- */
 
-static uint32_t count_convolutions(walk_t *w) {
+static uint32_t count_convolutions(layout_state_t *w) {
   uint32_t n = 0;
   for (uint32_t i = 1, n_graphs = w->graph->n_graphs(w->e.prog); i < n_graphs; i++) {
     int32_t kind;
@@ -369,7 +371,7 @@ static uint32_t count_convolutions(walk_t *w) {
 }
 
 /* Everything is tried, and taken back. */
-static aot_status_t try_all(walk_t w, const aot_ext_trial_t *trial, walk_t *out) {
+static aot_status_t try_all(layout_state_t w, const aot_ext_trial_t *trial, layout_state_t *out) {
   AOT_TRY(trial->begin(trial, w.e.ctx, w.e.prog));
   const aot_status_t status = walk_program(&w);
   *out = w;
@@ -384,7 +386,7 @@ static void add_up(cl_counts_t *out, const cl_island_t *i) {
 }
 
 /* Which convolutions stand in islands that pay; how many are there. */
-static uint32_t choose(walk_t *tried, uint8_t *is_wanted, cl_counts_t *out) {
+static uint32_t choose(layout_state_t *tried, uint8_t *is_wanted, cl_counts_t *out) {
   uint32_t n = 0;
   for (uint32_t c = 0; c < tried->n_convolutions; c++)
     n += is_wanted[c] = (uint8_t)cl_island_pays(cl_island_of(&tried->islands, tried->island[c]));
@@ -401,7 +403,8 @@ static uint32_t choose(walk_t *tried, uint8_t *is_wanted, cl_counts_t *out) {
 
 aot_status_t cl_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, cl_counts_t *out) {
   const aot_ext_trial_t *trial = aot_ext(&host->head, AOT_EXT_TRIAL);
-  walk_t w = {.e = em_make(host, ctx, prog, host->graph->graph_find(prog, AOT_GRAPH_FORWARD)), .graph = host->graph};
+  layout_state_t w = {.e = em_make(host, ctx, prog, host->graph->graph_find(prog, AOT_GRAPH_FORWARD)),
+                      .graph = host->graph};
   w.e.code = "channels-last";
   const uint32_t n = count_convolutions(&w);
   if (w.e.status != AOT_OK || !n || !trial) return w.e.status;
@@ -410,7 +413,7 @@ aot_status_t cl_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, cl
   w.islands.at = em_scratch(&w.e, n + 1, sizeof *w.islands.at);
   uint8_t *is_wanted = em_scratch(&w.e, n, sizeof *is_wanted);
   if (w.e.status != AOT_OK) return w.e.status;
-  walk_t tried;
+  layout_state_t tried;
   AOT_TRY(try_all(w, trial, &tried));
   if (!choose(&tried, is_wanted, out)) return AOT_OK;
   w.is_wanted = is_wanted;

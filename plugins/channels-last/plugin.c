@@ -9,15 +9,15 @@
 
 #define HELP "converts convolution networks to channels-last layout where that moves fewer bytes"
 
-typedef struct unit {
+typedef struct channels_last_unit {
   aot_pass_t table;
   aot_host_t host;
   int is_off;
-} unit_t;
+} channels_last_unit_t;
 
 static const aot_str_t places[] = {AOT_STR_INIT("convolutions"), AOT_STR_INIT("off")};
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const cl_counts_t *n) {
+static aot_status_t report(const channels_last_unit_t *u, aot_ctx_t *ctx, const cl_counts_t *n) {
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
   AOT_TRY(r->number(r, ctx, aot_str("convolutions"), (double)n->n_convolutions, aot_str("nodes")));
@@ -27,7 +27,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const cl_counts_t *n
 }
 
 /* Why the program stays as it is. */
-static void tell_unchanged(const unit_t *u, aot_ctx_t *ctx, const cl_counts_t *n) {
+static void tell_unchanged(const channels_last_unit_t *u, aot_ctx_t *ctx, const cl_counts_t *n) {
   char text[240];
   if (!n->n_others) snprintf(text, sizeof text, "there are no convolutions of images or volumes");
   else
@@ -44,7 +44,7 @@ static void tell_unchanged(const unit_t *u, aot_ctx_t *ctx, const cl_counts_t *n
 }
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const channels_last_unit_t *u = p->head.self;
   cl_counts_t n = {0};
   if (u->is_off) return AOT_OK;
   AOT_TRY(cl_run(&u->host, ctx, prog, &n));
@@ -55,7 +55,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  channels_last_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->is_off = aot_str_eq(opts->values[0].s, places[1]);

@@ -9,16 +9,16 @@
 
 enum { OPT_RENDEZVOUS, OPT_RANK, OPT_RANKS, OPT_PATIENCE, OPT_DELAY, OPT_SEED, OPT_DIE_AT, OPT_HANG_AT, OPT_RECORD };
 
-typedef struct unit {
+typedef struct comm_local_unit {
   rn_communicator_t base;
   aot_host_t host;
   char rendezvous[128];
   cl_meeting_t meeting;
-} unit_t;
+} comm_local_unit_t;
 
 static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, const aot_join_t *how,
                                   aot_group_t **out) {
-  const unit_t *u = (const unit_t *)c->head.self; /* base stands first */
+  const comm_local_unit_t *u = (const comm_local_unit_t *)c->head.self; /* base stands first */
   cl_meeting_t m = u->meeting;
   char name[128];
   aot_join_t own;
@@ -45,7 +45,7 @@ static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, c
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   const aot_opt_value_t *o = opts->values;
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  comm_local_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   snprintf(u->rendezvous, sizeof u->rendezvous, "%.*s", (int)o[OPT_RENDEZVOUS].s.size, o[OPT_RENDEZVOUS].s.data);

@@ -9,16 +9,16 @@
 
 enum { OPT_PATIENCE, OPT_RECORD };
 
-typedef struct unit {
+typedef struct comm_mpi_unit {
   rn_communicator_t base;
   aot_host_t host;
   uint64_t patience_ns;
-} unit_t;
+} comm_mpi_unit_t;
 
 /* Who is there the job knows: rank, number and meeting place are not ours to choose. */
 static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, const aot_join_t *how,
                                   aot_group_t **out) {
-  const unit_t *u = (const unit_t *)c->head.self; /* base stands first */
+  const comm_mpi_unit_t *u = (const comm_mpi_unit_t *)c->head.self; /* base stands first */
   aot_join_t own;
   rn_transport_t t;
   rn_error_t error = {""};
@@ -33,7 +33,7 @@ static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, c
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  comm_mpi_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->patience_ns = (uint64_t)(opts->values[OPT_PATIENCE].f * 1e9);

@@ -24,17 +24,17 @@ typedef struct slot {
 enum { ALL_HERE = 1, OPEN };
 
 /* The file. It begins as zeros, which is nobody. */
-typedef struct meeting {
+typedef struct rendezvous {
   _Atomic int32_t process[FR_MOST_RANKS];  /* of those that are here; -1: it has left in good order */
   _Atomic uint32_t is_open;                /* ALL_HERE, then OPEN, when the file has no name any more */
   _Atomic uint64_t n_waits[FR_MOST_RANKS]; /* a barrier is passed when all have counted as far */
   _Atomic uint32_t failed;                 /* 1: somebody writes the text, 2: it is there */
   char text[TEXT];
   slot_t slots[FR_MOST_RANKS];
-} meeting_t;
+} rendezvous_t;
 
 typedef struct member {
-  meeting_t *m;
+  rendezvous_t *m;
   uint32_t rank, n_ranks, n_splits;
   uint64_t n_waits, patience_ns;
   char path[PATH_SIZE];
@@ -52,13 +52,13 @@ static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); 
 
 /* The process of a rank that has ended without leaving, else 0. It is read again once the process is known to be no more:
  * until then it may have left in good order. */
-static int32_t dead_process(const meeting_t *m, uint32_t rank) {
+static int32_t dead_process(const rendezvous_t *m, uint32_t rank) {
   const int32_t process = atomic_load(&m->process[rank]);
   const int has_ended = process > 0 && kill(process, 0) != 0 && errno == ESRCH;
   return has_ended && atomic_load(&m->process[rank]) == process ? process : 0;
 }
 
-static int is_gone(const meeting_t *m, uint32_t rank) {
+static int is_gone(const rendezvous_t *m, uint32_t rank) {
   return atomic_load(&m->process[rank]) == -1 || dead_process(m, rank);
 }
 
@@ -206,15 +206,15 @@ static aot_status_t split(void *self, uint32_t colour, uint32_t key, rn_transpor
 
 /* ---- meeting ---- */
 
-static meeting_t *map(int file) {
-  void *at = mmap(NULL, sizeof(meeting_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+static rendezvous_t *map(int file) {
+  void *at = mmap(NULL, sizeof(rendezvous_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   return at == MAP_FAILED ? NULL : at;
 }
 
 /* Rank 0: a new file under its name at once, in the place of one that an earlier run may have left there. */
-static meeting_t *make_file(const char *path) {
+static rendezvous_t *make_file(const char *path) {
   char made[PATH_SIZE + 16];
-  meeting_t *m = NULL;
+  rendezvous_t *m = NULL;
   snprintf(made, sizeof made, "%.511s.XXXXXX", path);
   const int file = mkstemp(made);
   if (file < 0) return NULL;
@@ -224,8 +224,8 @@ static meeting_t *make_file(const char *path) {
   return m;
 }
 
-static meeting_t *find_file(const char *path, struct stat *out) {
-  meeting_t *m = NULL;
+static rendezvous_t *find_file(const char *path, struct stat *out) {
+  rendezvous_t *m = NULL;
   const int file = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return NULL;
   if (fstat(file, out) == 0 && out->st_size == (off_t)sizeof *m) m = map(file);
@@ -238,20 +238,20 @@ static int is_same_file(const char *path, const struct stat *as) {
   return stat(path, &now) == 0 && now.st_ino == as->st_ino && now.st_dev == as->st_dev;
 }
 
-static uint32_t n_here(const meeting_t *m, uint32_t n) {
+static uint32_t n_here(const rendezvous_t *m, uint32_t n) {
   uint32_t here = 0;
   for (uint32_t r = 0; r < n; r++) here += atomic_load(&m->process[r]) != 0;
   return here;
 }
 
-static void find_missing(const meeting_t *m, const fr_how_t *how, uint8_t *is_missing) {
+static void find_missing(const rendezvous_t *m, const fr_how_t *how, uint8_t *is_missing) {
   for (uint32_t r = 0; r < how->n_ranks; r++)
     is_missing[r] = r != how->rank && (m ? atomic_load(&m->process[r]) == 0 : r == 0);
 }
 
 /* m: the file that rank 0 has made, else NULL. NULL: not all have come in time; and who has not, as far as this one knows:
  * rank 0 alone, who brings the file, where there is none. */
-static meeting_t *meet(const fr_how_t *how, meeting_t *m, uint8_t *is_missing) {
+static rendezvous_t *meet(const fr_how_t *how, rendezvous_t *m, uint8_t *is_missing) {
   const uint64_t begin = now_ns();
   struct stat file = {0};
   for (; now_ns() - begin < how->patience_ns; nap()) {
@@ -284,7 +284,7 @@ aot_status_t fr_join(const fr_how_t *how, rn_transport_t *out, rn_error_t *error
     return AOT_E_INVALID;
   }
   uint8_t is_missing[FR_MOST_RANKS] = {0};
-  meeting_t *m = how->rank == 0 ? make_file(how->path) : NULL;
+  rendezvous_t *m = how->rank == 0 ? make_file(how->path) : NULL;
   if (how->rank == 0 && !m) {
     snprintf(error->text, sizeof error->text, "rank 0 of %u cannot make %.160s, where the ranks meet: %.100s",
              how->n_ranks, how->path, strerror(errno));

@@ -9,12 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-typedef struct place {
+typedef struct address_slot {
   char host[256], port[8];
-} place_t;
+} address_slot_t;
 
 /* "[IPv6]:PORT", or "HOST:PORT" with no other colon. */
-static int divide(const char *address, place_t *out) {
+static int divide(const char *address, address_slot_t *out) {
   const int is_bracketed = address[0] == '[';
   const char *host = address + is_bracketed, *end = is_bracketed ? strchr(host, ']') : strchr(host, ':'),
              *port = end ? end + is_bracketed : NULL;
@@ -37,7 +37,7 @@ static int try_to_listen(const struct addrinfo *at) {
   return wrong;
 }
 
-static void tell(int wrong, const place_t *p, char *why, size_t size) {
+static void tell(int wrong, const address_slot_t *p, char *why, size_t size) {
   if (wrong == EADDRINUSE)
     snprintf(why, size, "port %s is taken by another process; name another one in the option 'rendezvous', ':PORT'",
              p->port);
@@ -57,7 +57,7 @@ void nl_address_show(const char *address, char *out, size_t size) {
   const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
   struct addrinfo *found = NULL;
   char number[64];
-  place_t p;
+  address_slot_t p;
   snprintf(out, size, "%s", address);
   if (!divide(address, &p) || getaddrinfo(p.host, p.port, &hints, &found)) return;
   if (!getnameinfo(found->ai_addr, found->ai_addrlen, number, sizeof number, NULL, 0, NI_NUMERICHOST))
@@ -70,7 +70,7 @@ int nl_address_is_good(const char *address, uint32_t rank, uint32_t n_ranks, cha
   const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
   struct addrinfo *found = NULL;
   char text[400] = "";
-  place_t p;
+  address_slot_t p;
   if (!divide(address, &p)) {
     snprintf(text, sizeof text, "it is not HOST:PORT");
   } else {

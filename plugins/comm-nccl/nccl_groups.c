@@ -106,7 +106,7 @@ static void *watch(void *arg) {
 
 /* ---- making a communicator ---- */
 
-typedef struct making {
+typedef struct builder {
   nl_nccl_t nccl;
   nl_memory_t memory;
   const aot_device_t *device;
@@ -118,7 +118,7 @@ typedef struct making {
   aot_status_t status; /* of the word */
   void *word;
   nl_comm_t comm;
-} making_t;
+} builder_t;
 
 typedef struct made {
   nl_comm_t comm;
@@ -126,7 +126,7 @@ typedef struct made {
 } made_t;
 
 static void make(void *arg) {
-  making_t *m = arg;
+  builder_t *m = arg;
   m->code = m->stream->enter(m->stream, NULL) == AOT_OK ? 0 : 1;
   nl_config_t config = nl_copying_config();
   if (!m->code && m->has_windows)
@@ -136,7 +136,7 @@ static void make(void *arg) {
   if (!m->code && m->has_word) m->status = m->device->host_alloc(m->device, NULL, sizeof(uint64_t), &m->word);
 }
 
-static aot_status_t try_to_make(making_t *m, uint64_t patience_ns, made_t *out, char *why, size_t size) {
+static aot_status_t try_to_make(builder_t *m, uint64_t patience_ns, made_t *out, char *why, size_t size) {
   nl_attempt_t *a = nl_attempt_begin(make, m);
   if (!a) {
     free(m);
@@ -182,16 +182,16 @@ static aot_status_t make_comm(const nl_groups_t *g, const nl_channel_t *c, int h
                               size_t size) {
   aot_group_t *const group = c->group;
   const rn_transport_t *t = rn_group_transport(group);
-  making_t *m = calloc(1, sizeof *m);
+  builder_t *m = calloc(1, sizeof *m);
   if (!m) return AOT_E_EXHAUSTED;
-  *m = (making_t){.nccl = g->nccl,
-                  .memory = g->memory,
-                  .device = c->device,
-                  .stream = c->stream,
-                  .rank = t->rank,
-                  .n_ranks = t->n_ranks,
-                  .has_windows = has_windows,
-                  .has_word = !has_windows};
+  *m = (builder_t){.nccl = g->nccl,
+                   .memory = g->memory,
+                   .device = c->device,
+                   .stream = c->stream,
+                   .rank = t->rank,
+                   .n_ranks = t->n_ranks,
+                   .has_windows = has_windows,
+                   .has_word = !has_windows};
   const aot_status_t status = agree(g, group, &m->id, why, size);
   if (status == AOT_OK) return try_to_make(m, g->patience_ns, out, why, size);
   free(m);

@@ -29,7 +29,7 @@ enum {
   OPT_WINDOWS_FROM
 };
 
-typedef struct unit {
+typedef struct comm_nccl_unit {
   rn_communicator_t base;
   aot_host_t host;
   aot_ext_collect_together_t together;
@@ -42,23 +42,23 @@ typedef struct unit {
   int is_told_by_options; /* rank and n_ranks */
   uint64_t patience_ns;
   int has_groups;
-} unit_t;
+} comm_nccl_unit_t;
 
-static unit_t *unit_of(const aot_communicator_t *c) { return c->head.self; } /* base stands first */
+static comm_nccl_unit_t *unit_of(const aot_communicator_t *c) { return c->head.self; } /* base stands first */
 
-static const char *variable(const unit_t *u, aot_ctx_t *ctx, const char *name) {
+static const char *variable(const comm_nccl_unit_t *u, aot_ctx_t *ctx, const char *name) {
   const aot_ext_env_t *env = aot_ext(&u->host.head, AOT_EXT_ENV);
   return env ? env->get(env, ctx, name) : NULL;
 }
 
 /* ---- where ranks meet ---- */
 
-typedef struct place {
+typedef struct backing_slot {
   int is_address; /* of several machines; else a file of one */
   char text[400];
-} place_t;
+} backing_slot_t;
 
-static aot_status_t refuse_place(const unit_t *u, aot_ctx_t *ctx, uint32_t n_ranks, const char *why) {
+static aot_status_t refuse_place(const comm_nccl_unit_t *u, aot_ctx_t *ctx, uint32_t n_ranks, const char *why) {
   char text[500];
   snprintf(
       text, sizeof text,
@@ -69,7 +69,8 @@ static aot_status_t refuse_place(const unit_t *u, aot_ctx_t *ctx, uint32_t n_ran
 }
 
 /* The port that is named, at the host that the launcher tells. */
-static aot_status_t find_address(const unit_t *u, aot_ctx_t *ctx, uint32_t n_ranks, const char *port, place_t *out) {
+static aot_status_t find_address(const comm_nccl_unit_t *u, aot_ctx_t *ctx, uint32_t n_ranks, const char *port,
+                                 backing_slot_t *out) {
   char told[RN_ADDRESS];
   const int is_told = rn_told_address(&u->host, ctx, told);
   out->is_address = 1;
@@ -82,10 +83,11 @@ static aot_status_t find_address(const unit_t *u, aot_ctx_t *ctx, uint32_t n_ran
 
 /* A place that is named (a path has a slash); else NCCL's own variable; else a file where all ranks are of one machine,
  * which tells at once who has ended there; else the launcher's address. */
-static aot_status_t choose_place(const unit_t *u, aot_ctx_t *ctx, uint32_t n_ranks, const char *named, place_t *out) {
+static aot_status_t choose_place(const comm_nccl_unit_t *u, aot_ctx_t *ctx, uint32_t n_ranks, const char *named,
+                                 backing_slot_t *out) {
   const int is_told = !u->is_told_by_options, one = is_told ? rn_told_one_machine(&u->host, ctx) : 1;
   const char *id = is_told ? variable(u, ctx, "NCCL_COMM_ID") : NULL;
-  *out = (place_t){.is_address = named[0] && !strchr(named, '/')};
+  *out = (backing_slot_t){.is_address = named[0] && !strchr(named, '/')};
   if (named[0] == ':') return find_address(u, ctx, n_ranks, named, out);
   snprintf(out->text, sizeof out->text, "%s", named);
   if (named[0]) return AOT_OK;
@@ -96,7 +98,8 @@ static aot_status_t choose_place(const unit_t *u, aot_ctx_t *ctx, uint32_t n_ran
   return one == 0 || rn_told_address(&u->host, ctx, told) ? find_address(u, ctx, n_ranks, "", out) : AOT_OK;
 }
 
-static aot_status_t meet_by_nccl(unit_t *u, aot_ctx_t *ctx, nl_how_t *how, rn_transport_t *t, rn_error_t *error) {
+static aot_status_t meet_by_nccl(comm_nccl_unit_t *u, aot_ctx_t *ctx, nl_how_t *how, rn_transport_t *t,
+                                 rn_error_t *error) {
   nl_driver_t driver;
   int n_devices = 0;
   if (nl_driver_open(&driver, &n_devices, error->text, sizeof error->text)) return AOT_E_UNAVAILABLE;
@@ -111,11 +114,11 @@ static aot_status_t meet_by_nccl(unit_t *u, aot_ctx_t *ctx, nl_how_t *how, rn_tr
 
 static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, const aot_join_t *how,
                                   aot_group_t **out) {
-  unit_t *u = unit_of(c);
+  comm_nccl_unit_t *u = unit_of(c);
   aot_join_t own;
   rn_transport_t t;
   rn_error_t error = {""};
-  place_t place;
+  backing_slot_t place;
   char named[400];
   if (aot_import(&own, sizeof own, how) != AOT_OK)
     return rn_tell(c, ctx, AOT_E_TOO_NEW, "the ranks are made for a newer communicator");
@@ -138,8 +141,8 @@ static const aot_ext_stream_t *stream_of(const aot_collective_t *what) {
 }
 
 /* All of them as this unit knows collectives; on a queue of CUDA's by NCCL. */
-static aot_status_t collect_all(unit_t *u, aot_ctx_t *ctx, aot_group_t *g, const aot_collective_t *const *what,
-                                uint64_t n) {
+static aot_status_t collect_all(comm_nccl_unit_t *u, aot_ctx_t *ctx, aot_group_t *g,
+                                const aot_collective_t *const *what, uint64_t n) {
   const aot_communicator_t *c = &u->base.table;
   const aot_ext_stream_t *stream = stream_of(what[0]);
   aot_status_t status = AOT_OK;
@@ -162,7 +165,7 @@ static aot_status_t AOT_CALL collect(const aot_communicator_t *c, aot_ctx_t *ctx
 
 static aot_status_t AOT_CALL collect_together(const aot_ext_collect_together_t *x, aot_ctx_t *ctx, aot_group_t *g,
                                               const aot_collective_t *const *what, uint64_t n) {
-  unit_t *u = x->head.self;
+  comm_nccl_unit_t *u = x->head.self;
   aot_collective_t *own = calloc((size_t)n + 1, sizeof *own);
   const aot_collective_t **list = calloc((size_t)n + 1, sizeof *list);
   aot_status_t status = own && list ? AOT_OK : AOT_E_EXHAUSTED;
@@ -178,24 +181,24 @@ static aot_status_t AOT_CALL collect_together(const aot_ext_collect_together_t *
 }
 
 static const void *AOT_CALL get_ext(const aot_table_t *t, const char *id) {
-  const unit_t *u = t->self;
+  const comm_nccl_unit_t *u = t->self;
   return strcmp(id, AOT_EXT_COLLECT_TOGETHER) == 0 ? &u->together : NULL;
 }
 
 static void AOT_CALL leave(const aot_communicator_t *c, aot_group_t *g) {
-  unit_t *u = unit_of(c);
+  comm_nccl_unit_t *u = unit_of(c);
   nl_forget(&u->groups, g);
   u->on_host.leave(c, g);
 }
 
 static void AOT_CALL destroy(const aot_table_t *table) {
-  unit_t *u = table->self;
+  comm_nccl_unit_t *u = table->self;
   if (u->has_groups) nl_groups_deinit(&u->groups);
 }
 
 /* ---- options ---- */
 
-static uint32_t told(const unit_t *u, aot_ctx_t *ctx, int what, uint32_t preset) {
+static uint32_t told(const comm_nccl_unit_t *u, aot_ctx_t *ctx, int what, uint32_t preset) {
   const int64_t number = rn_told_by_launcher(&u->host, ctx, what);
   return number < 0 ? preset : (uint32_t)number;
 }
@@ -203,7 +206,7 @@ static uint32_t told(const unit_t *u, aot_ctx_t *ctx, int what, uint32_t preset)
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   const aot_opt_value_t *o = opts->values;
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  comm_nccl_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   char why[256], library[400];
   if (!u) return AOT_E_EXHAUSTED;
   memset(u, 0, sizeof *u);

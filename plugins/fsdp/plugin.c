@@ -26,19 +26,19 @@ static aot_run_ranks_t ranks_of(const aot_host_t *host, aot_ctx_t *ctx) {
 
 enum { OPT_MODE, OPT_COLUMNS, OPT_REPLICATE_UNDER, OPT_BUFFERS, OPT_REDUCE, OPT_LOSS, OPT_RANKS, OPT_RANK, OPT_ALONE };
 
-typedef struct unit {
+typedef struct fsdp_unit {
   aot_pass_t table;
   aot_host_t host;
   fs_options_t options;
   int shards_alone; /* one rank, too */
-} unit_t;
+} fsdp_unit_t;
 
 static const aot_str_t modes[] = {AOT_STR_INIT("shard"), AOT_STR_INIT("shard-grad"), AOT_STR_INIT("replicate"),
                                   AOT_STR_INIT("hybrid")};
 static const aot_str_t reductions[] = {AOT_STR_INIT("leaf"), AOT_STR_INIT("gathered")};
 static const aot_str_t buffer_ways[] = {AOT_STR_INIT("refuse"), AOT_STR_INIT("local")};
 
-static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, const char *text) {
+static aot_status_t complain(const fsdp_unit_t *u, aot_ctx_t *ctx, const char *text) {
   const aot_diag_t d = {.struct_size = sizeof d,
                         .severity = AOT_SEVERITY_ERROR,
                         .code = aot_str("fsdp.ranks"),
@@ -49,7 +49,7 @@ static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, const char *text) 
   return AOT_E_PRECONDITION;
 }
 
-static aot_status_t check_mesh(const unit_t *u, aot_ctx_t *ctx, const fs_options_t *o) {
+static aot_status_t check_mesh(const fsdp_unit_t *u, aot_ctx_t *ctx, const fs_options_t *o) {
   const aot_ext_ranks_t *x = aot_ext(&u->host.head, AOT_EXT_RANKS);
   char text[128];
   snprintf(text, sizeof text, "%u ranks are no mesh with rows of %u", o->n_ranks, o->n_columns);
@@ -59,7 +59,7 @@ static aot_status_t check_mesh(const unit_t *u, aot_ctx_t *ctx, const fs_options
   return x->parts(x, ctx, o->n_columns);
 }
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fs_counts_t *n) {
+static aot_status_t report(const fsdp_unit_t *u, aot_ctx_t *ctx, const fs_counts_t *n) {
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
   AOT_TRY(r->number(r, ctx, aot_str("sharded-parameters"), (double)n->n_sharded, aot_str("parameters")));
@@ -70,7 +70,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fs_counts_t *n
 }
 
 static aot_status_t AOT_CALL run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const fsdp_unit_t *u = p->head.self;
   const aot_ext_leaf_part_t *part = aot_ext(&u->host.head, AOT_EXT_LEAF_PART);
   const aot_run_ranks_t ranks = ranks_of(&u->host, ctx);
   fs_options_t options = u->options;
@@ -97,7 +97,7 @@ static int32_t choice(aot_str_t word, const aot_str_t *words, int32_t n) {
 
 static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                     const aot_opts_t *opts, const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  fsdp_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   (void)self;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));

@@ -13,7 +13,7 @@ typedef struct moved {
   int64_t by; /* its storage begins so many elements earlier than then */
 } moved_t;
 
-typedef struct entering {
+typedef struct entry_state {
   const aot_host_t *host;
   aot_ctx_t *ctx;
   aot_prog_t *prog;
@@ -24,28 +24,28 @@ typedef struct entering {
   aot_type_t *types; /* scratch of one node */
   uint32_t n_types, type_capacity;
   moved_t *moved; /* by value */
-} entering_t;
+} entry_state_t;
 
-static void *room(entering_t *e, size_t n, size_t size) {
+static void *room(entry_state_t *e, size_t n, size_t size) {
   return e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 16, (uint64_t)(n + 1) * size);
 }
 
-static aot_status_t no_memory(entering_t *e) {
+static aot_status_t no_memory(entry_state_t *e) {
   return fz_fail(e->host, e->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for inputs that share memory",
                  aot_no_node());
 }
 
-static aot_status_t type_of(const entering_t *e, uint32_t value, aot_type_t *out) {
+static aot_status_t type_of(const entry_state_t *e, uint32_t value, aot_type_t *out) {
   return e->host->graph->value_type(e->prog, (aot_value_t){value}, out);
 }
 
-static aot_status_t leaf_of(const entering_t *e, uint32_t leaf, aot_leaf_info_t *out) {
+static aot_status_t leaf_of(const entry_state_t *e, uint32_t leaf, aot_leaf_info_t *out) {
   *out = (aot_leaf_info_t){.struct_size = sizeof *out};
   return e->host->graph->leaf_info(e->prog, (aot_leaf_t){leaf}, out);
 }
 
 /* The leaf as an input of the graph, which it becomes if it is none. */
-static aot_status_t input_of(entering_t *e, uint32_t leaf) {
+static aot_status_t input_of(entry_state_t *e, uint32_t leaf) {
   aot_leaf_info_t info;
   aot_value_t value;
   if (e->port[leaf] != AOT_NO_ID) return AOT_OK;
@@ -56,7 +56,7 @@ static aot_status_t input_of(entering_t *e, uint32_t leaf) {
   return AOT_OK;
 }
 
-static aot_status_t call(entering_t *e, const char *op, const aot_arg_t *args, uint32_t n_args, uint32_t *out) {
+static aot_status_t call(entry_state_t *e, const char *op, const aot_arg_t *args, uint32_t n_args, uint32_t *out) {
   const aot_node_t first = e->host->graph->first(e->prog, e->graph);
   em_t emitter = fz_emitter(e->host, e->ctx, e->prog, e->graph, first, "an input that overlaps another");
   *out = em_value(&emitter, em_call(&emitter, op, n_args, args)).id;
@@ -67,7 +67,7 @@ static aot_status_t call(entering_t *e, const char *op, const aot_arg_t *args, u
 
 /* as_strided of the base; of the detached base, for a leaf that requires no gradient. Nodes are put before the first,
  * so the later one is made first. */
-static aot_status_t make_view(entering_t *e, const aot_rule_t *r) {
+static aot_status_t make_view(entry_state_t *e, const aot_rule_t *r) {
   aot_leaf_info_t leaf, base;
   uint32_t detached;
   AOT_TRY(leaf_of(e, r->a, &leaf));
@@ -82,13 +82,13 @@ static aot_status_t make_view(entering_t *e, const aot_rule_t *r) {
   return e->host->edit->operand_set(e->prog, view, 0, (aot_value_t){detached});
 }
 
-static aot_status_t make_same(entering_t *e, const aot_rule_t *r) {
+static aot_status_t make_same(entry_state_t *e, const aot_rule_t *r) {
   if (e->made[r->b] == AOT_NO_ID) AOT_TRY(input_of(e, r->b));
   e->made[r->a] = e->made[r->b] != AOT_NO_ID ? e->made[r->b] : e->port[r->b];
   return AOT_OK;
 }
 
-static aot_status_t follow_rules(entering_t *e, int32_t kind, fz_entries_t *out) {
+static aot_status_t follow_rules(entry_state_t *e, int32_t kind, fz_entries_t *out) {
   uint32_t n = e->host->graph->n_rules(e->prog);
   for (uint32_t i = 0; i < n; i++) {
     aot_rule_t r;
@@ -104,13 +104,13 @@ static aot_status_t follow_rules(entering_t *e, int32_t kind, fz_entries_t *out)
 /* ---- types of what is made of them ---- */
 
 static aot_status_t AOT_CALL put_type(const aot_type_sink_t *sink, const aot_type_t *type) {
-  entering_t *e = sink->head.self;
+  entry_state_t *e = sink->head.self;
   if (e->n_types == e->type_capacity) return AOT_E_INTERNAL;
   e->types[e->n_types++] = *type;
   return AOT_OK;
 }
 
-static aot_status_t infer(entering_t *e, const aot_node_info_t *n) {
+static aot_status_t infer(entry_state_t *e, const aot_node_info_t *n) {
   aot_type_sink_t sink = {.head = {.struct_size = sizeof sink, .self = e}, .put = put_type};
   if (n->n_results > e->type_capacity) {
     e->types = room(e, 2 * (size_t)n->n_results, sizeof *e->types);
@@ -122,7 +122,7 @@ static aot_status_t infer(entering_t *e, const aot_node_info_t *n) {
 }
 
 /* as_strided addresses the storage, which begins elsewhere now. */
-static aot_status_t shift_address(entering_t *e, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
+static aot_status_t shift_address(entry_state_t *e, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
                                   int64_t by) {
   for (uint32_t a = 0; by != 0 && a < n->n_args && a < d->n_args; a++) {
     if (!aot_str_eq(d->args[a].name, aot_str("storage_offset")) || n->args[a].kind != AOT_ARG_INT) continue;
@@ -136,7 +136,7 @@ static aot_status_t shift_address(entering_t *e, aot_node_t node, const aot_op_d
 }
 
 /* Results that share memory with something that has moved. */
-static aot_status_t retype_node(entering_t *e, aot_node_t node) {
+static aot_status_t retype_node(entry_state_t *e, aot_node_t node) {
   const aot_graph_api_t *g = e->host->graph;
   aot_node_info_t info = {.struct_size = sizeof info};
   int inferred = 0;
@@ -159,7 +159,7 @@ static aot_status_t retype_node(entering_t *e, aot_node_t node) {
   return AOT_OK;
 }
 
-static aot_status_t note_moved(entering_t *e, uint32_t leaf) {
+static aot_status_t note_moved(entry_state_t *e, uint32_t leaf) {
   aot_type_t was, is;
   AOT_TRY(type_of(e, e->port[leaf], &was));
   AOT_TRY(type_of(e, e->made[leaf], &is));
@@ -173,7 +173,7 @@ static aot_status_t note_moved(entering_t *e, uint32_t leaf) {
 
 /* ---- the whole ---- */
 
-static aot_status_t replace_ports(entering_t *e) {
+static aot_status_t replace_ports(entry_state_t *e) {
   e->moved = room(e, e->host->graph->n_values(e->prog), sizeof *e->moved);
   if (!e->moved) return no_memory(e);
   memset(e->moved, 0, ((size_t)e->host->graph->n_values(e->prog) + 1) * sizeof *e->moved);
@@ -193,7 +193,7 @@ static aot_status_t replace_ports(entering_t *e) {
 }
 
 aot_status_t fz_enter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, fz_entries_t *out) {
-  entering_t e = {.host = host, .ctx = ctx, .prog = prog, .graph = graph, .n_leaves = host->graph->n_leaves(prog)};
+  entry_state_t e = {.host = host, .ctx = ctx, .prog = prog, .graph = graph, .n_leaves = host->graph->n_leaves(prog)};
   memset(out, 0, sizeof *out);
   e.port = room(&e, e.n_leaves, sizeof *e.port);
   e.made = room(&e, e.n_leaves, sizeof *e.made);

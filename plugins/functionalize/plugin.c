@@ -15,11 +15,11 @@
 #define ID "functionalize"
 #define HELP "replaces mutation, views and buffer updates by pure values and boundary rules"
 
-typedef struct unit {
+typedef struct functionalize_unit {
   aot_pass_t table;
   aot_host_t host;
   int keep_regions;
-} unit_t;
+} functionalize_unit_t;
 
 /* Numbers for the report that the rewriting does not keep. */
 typedef struct counts {
@@ -27,7 +27,7 @@ typedef struct counts {
   fz_regions_t regions;
 } counts_t;
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *w, const counts_t *n) {
+static aot_status_t report(const functionalize_unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *w, const counts_t *n) {
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
   AOT_TRY(r->number(r, ctx, aot_str("writes"), w->n_writes, aot_str("")));
@@ -42,7 +42,8 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *
 }
 
 /* The outputs as the model names them: the walk puts up-to-date values in their place. */
-static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t **out) {
+static aot_status_t copy_outputs(const functionalize_unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                                 uint32_t **out) {
   uint32_t n = u->host.graph->n_outputs(prog, graph);
   *out = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4);
   if (!*out) return AOT_E_EXHAUSTED;
@@ -54,7 +55,7 @@ static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pr
  * stale views
  * -> boundary -> what nobody reads -> effects in order */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const functionalize_unit_t *u = p->head.self;
   aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
   uint32_t *outputs;
   counts_t n = {0};
@@ -85,7 +86,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  functionalize_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->keep_regions = aot_str_eq(opts->values[0].s, aot_str("keep"));

@@ -14,16 +14,16 @@
   "packs saved values after the forward and unpacks them in the backward: casts, 8-bit codecs, host offload, custom "  \
   "graphs"
 
-typedef struct unit {
+typedef struct hooks_unit {
   aot_pass_t table;
   aot_host_t host;
   hk_plan_t plan;
   int codec;         /* -1: the file */
   aot_str_t program; /* path */
-} unit_t;
+} hooks_unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const hooks_unit_t *u = p->head.self;
   em_t e = em_make(&u->host, ctx, prog, (aot_graph_t){AOT_NO_ID});
   e.code = "hooks.operator";
   e.what = "the hook";
@@ -91,7 +91,7 @@ static int choice_of(aot_str_t text, const aot_str_t *choices, int n) {
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   const aot_opt_value_t *v = opts->values;
-  unit_t u = {.codec = choice_of(v[0].s, hk_codec_names + 1, HK_N_CODECS), .program = v[1].s};
+  hooks_unit_t u = {.codec = choice_of(v[0].s, hk_codec_names + 1, HK_N_CODECS), .program = v[1].s};
   if ((u.codec >= 0) == (u.program.size > 0))
     return bad_option(host, ctx,
                       u.codec < 0 ? "it is not said how values are packed" : "both a codec and a program are named",
@@ -101,7 +101,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   if (!read_dtypes(v[4].s, &u.plan.dtypes))
     return bad_option(host, ctx, "dtypes holds a word that is no dtype", "write for instance dtypes: f32, bf16");
   AOT_TRY(aot_import(&u.host, sizeof u.host, host));
-  unit_t *kept = malloc(sizeof *kept);
+  hooks_unit_t *kept = malloc(sizeof *kept);
   if (!kept) return bad_option(host, ctx, "no memory for the unit", ""), AOT_E_EXHAUSTED;
   *kept = u;
   kept->table = (aot_pass_t){.head = {.struct_size = sizeof kept->table, .self = kept, .destroy = destroy}, .run = run};

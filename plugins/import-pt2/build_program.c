@@ -268,12 +268,12 @@ typedef struct frame {
   p2_tags_t tags;         /* of the nodes in it */
 } frame_t;
 
-typedef struct walk {
+typedef struct graph_builder {
   frame_t *frames;
   uint32_t n, capacity;
-} walk_t;
+} graph_builder_t;
 
-static aot_status_t push(p2_builder_t *b, walk_t *w, frame_t f) {
+static aot_status_t push(p2_builder_t *b, graph_builder_t *w, frame_t f) {
   AOT_TRY(p2_grow(b->env, (void **)&w->frames, w->n, &w->capacity, sizeof *w->frames));
   w->frames[w->n++] = f;
   return AOT_OK;
@@ -291,7 +291,7 @@ static int turns_autocast_on(const p2_node_t *n) {
 
 /* wrap_with_autocast(device, dtype, enabled, cache, graph, operands..), tag_activation_checkpoint(graph, operands..,
  * use_reentrant=..): operands bind to the body's inputs by position; what has a name is for torch.utils.checkpoint. */
-static aot_status_t enter_in_line(p2_builder_t *b, walk_t *w, const p2_node_t *n) {
+static aot_status_t enter_in_line(p2_builder_t *b, graph_builder_t *w, const p2_node_t *n) {
   frame_t from = w->frames[w->n - 1], into = {NULL, from.target, 0, NOT_A_REGION, from.autocast, n, from.tags};
   const p2_argument_t *owned = graph_argument(n);
   uint32_t i, first = 0, end = n->n_inputs;
@@ -412,7 +412,7 @@ static aot_status_t check_region_inputs(p2_builder_t *b, const p2_scope_t *outer
 }
 
 /* The first region of the node that is not built yet; *out_any 0 when there is none. */
-static aot_status_t enter_region(p2_builder_t *b, walk_t *w, const p2_node_t *n, int *out_any) {
+static aot_status_t enter_region(p2_builder_t *b, graph_builder_t *w, const p2_node_t *n, int *out_any) {
   frame_t f = {NULL, {AOT_NO_ID}, 0, NOT_A_REGION, 0, NULL, {0, 0}};
   uint32_t i;
   *out_any = 0;
@@ -445,7 +445,7 @@ static aot_status_t leave_region(p2_builder_t *b, const frame_t *done) {
 
 /* ---- the loop ---- */
 
-static aot_status_t one_node(p2_builder_t *b, walk_t *w) {
+static aot_status_t one_node(p2_builder_t *b, graph_builder_t *w) {
   frame_t *f = &w->frames[w->n - 1];
   const p2_node_t *n = &f->scope->graph->nodes[f->next];
   int done = 0;
@@ -466,7 +466,7 @@ static aot_status_t one_node(p2_builder_t *b, walk_t *w) {
 
 static aot_status_t build_graphs(p2_builder_t *b, aot_graph_t target, p2_scope_t *scope) {
   frame_t bottom = {scope, target, 0, NOT_A_REGION, 0, NULL, {0, 0}};
-  walk_t w;
+  graph_builder_t w;
   memset(&w, 0, sizeof w);
   AOT_TRY(push(b, &w, bottom));
   for (;;) {

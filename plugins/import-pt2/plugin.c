@@ -17,14 +17,14 @@
 #define ID "import-pt2"
 #define HELP "importer for torch.export archives (.pt2)"
 
-typedef struct unit {
+typedef struct import_pt2_unit {
   aot_import_t table;
   aot_host_t host;
   aot_ext_cache_t cache;
   aot_ext_export_t exporting;
   aot_ext_model_operators_t operators;
   aot_str_t model; /* option: which program of the archive */
-} unit_t;
+} import_pt2_unit_t;
 
 /* ---- environment ---- */
 
@@ -74,14 +74,14 @@ static void tell(const owner_t *o, const p2_env_t *e, const p2_builder_t *b) {
 /* ---- the file ---- */
 
 typedef struct archive {
-  const unit_t *unit;
+  const import_pt2_unit_t *unit;
   owner_t owner;
   p2_env_t env; /* its self: owner; an archive stays where it is */
   aot_file_t file;
   p2_zip_t zip;
 } archive_t;
 
-static aot_status_t archive_init(archive_t *a, const unit_t *u, aot_ctx_t *ctx, const aot_file_t *given) {
+static aot_status_t archive_init(archive_t *a, const import_pt2_unit_t *u, aot_ctx_t *ctx, const aot_file_t *given) {
   AOT_TRY(aot_import(&a->file, sizeof a->file, given));
   a->unit = u;
   a->owner = (owner_t){&u->host, ctx};
@@ -207,7 +207,7 @@ static int32_t AOT_CALL knows(const aot_ext_export_t *x, aot_str_t op) {
 
 static aot_status_t AOT_CALL write_archive(const aot_ext_export_t *x, aot_ctx_t *ctx, aot_prog_t *prog, aot_str_t name,
                                            const aot_bytes_sink_t *sink) {
-  const unit_t *u = x->head.self;
+  const import_pt2_unit_t *u = x->head.self;
   owner_t o = {&u->host, ctx};
   p2_builder_t nothing_built;
   p2_writer_t w;
@@ -226,7 +226,7 @@ static aot_status_t AOT_CALL write_archive(const aot_ext_export_t *x, aot_ctx_t 
 }
 
 static const void *AOT_CALL get_ext(const aot_table_t *i, const char *id) {
-  const unit_t *u = i->self;
+  const import_pt2_unit_t *u = i->self;
   if (strcmp(id, AOT_EXT_MODEL_OPERATORS) == 0) return &u->operators;
   if (strcmp(id, AOT_EXT_EXPORT) == 0) return &u->exporting;
   return strcmp(id, AOT_EXT_CACHE) == 0 ? &u->cache : NULL;
@@ -236,7 +236,7 @@ static const void *AOT_CALL get_ext(const aot_table_t *i, const char *id) {
 
 static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                     const aot_opts_t *opts, const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  import_pt2_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   (void)self;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));

@@ -9,14 +9,14 @@
 #define ADAM_HELP "adds the Adam update graph to a partitioned program"
 #define ADAMW_HELP "adds the AdamW update graph (decoupled weight decay) to a partitioned program"
 
-typedef struct unit {
+typedef struct optimizer_unit {
   aot_pass_t table;
   aot_host_t host;
   opt_rule_t rule;
-} unit_t;
+} optimizer_unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const optimizer_unit_t *u = p->head.self;
   return opt_add_update(&u->host, ctx, prog, &u->rule);
 }
 
@@ -36,7 +36,7 @@ static aot_status_t bad_options(const aot_host_t *host, aot_ctx_t *ctx, const ch
 
 static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule,
                          const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  optimizer_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->rule = *rule;

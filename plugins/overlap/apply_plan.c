@@ -116,20 +116,20 @@ static aot_status_t list_late(ov_rewriting_t *r, const ov_plan_t *plan, uint32_t
   return AOT_OK;
 }
 
-typedef struct applying {
+typedef struct applier {
   ov_rewriting_t *r;
   const ov_plan_t *plan;
   started_t *started;
   uint32_t *late_begin, *late;
   uint32_t next, next_wait; /* buckets: to begin, to wait for */
-} applying_t;
+} applier_t;
 
-static void end_bucket(applying_t *a, const ov_bucket_t *b, uint32_t k, aot_node_t before) {
+static void end_bucket(applier_t *a, const ov_bucket_t *b, uint32_t k, aot_node_t before) {
   for (uint32_t i = 0; i < b->n; i++) wait_for(a->r, a->plan->list[b->first + i], before, a->started);
   for (uint32_t i = a->late_begin[k + 1]; i < a->late_begin[k + 2]; i++) repeat(a->r, a->late[i], before);
 }
 
-static void start_at(applying_t *a, uint32_t place, int only_gathers) {
+static void start_at(applier_t *a, uint32_t place, int only_gathers) {
   for (; a->next < a->plan->n_buckets; a->next++) {
     const ov_bucket_t *b = &a->plan->buckets[a->next];
     const int is_gather = a->r->jobs[a->plan->list[b->first]].kind == OV_GATHER;
@@ -138,7 +138,7 @@ static void start_at(applying_t *a, uint32_t place, int only_gathers) {
   }
 }
 
-static void end_at(applying_t *a, uint32_t place, int only_urgent) {
+static void end_at(applier_t *a, uint32_t place, int only_urgent) {
   for (; a->next_wait < a->next; a->next_wait++) {
     const ov_bucket_t *b = &a->plan->buckets[a->next_wait];
     if (b->wait == OV_NONE) continue; /* of gathers each is waited for where it is read */
@@ -147,7 +147,7 @@ static void end_at(applying_t *a, uint32_t place, int only_urgent) {
   }
 }
 
-static void apply_at(applying_t *a, uint32_t place, const uint32_t *gather_at) {
+static void apply_at(applier_t *a, uint32_t place, const uint32_t *gather_at) {
   ov_rewriting_t *r = a->r;
   const aot_node_t before = node_in_front(r, place);
   start_at(a, place, 1);
@@ -173,7 +173,7 @@ static void erase_old(ov_rewriting_t *r, const ov_plan_t *plan) {
 
 aot_status_t ov_apply(ov_rewriting_t *r, const ov_plan_t *plan) {
   em_t *e = &r->e;
-  applying_t a = {.r = r, .plan = plan, .started = em_scratch(e, r->n_jobs, sizeof(started_t))};
+  applier_t a = {.r = r, .plan = plan, .started = em_scratch(e, r->n_jobs, sizeof(started_t))};
   uint32_t *gather_at = em_scratch(e, r->n + 1u, sizeof *gather_at);
   if (!a.started || !gather_at) return e->status;
   take_along(r, plan);

@@ -111,7 +111,7 @@ static void hold_back(const ov_problem_t *p, ov_plan_t *out, const uint32_t *gat
 
 /* ---- a run of it ---- */
 
-typedef struct running {
+typedef struct run_state {
   const ov_problem_t *p;
   ov_plan_t *out;
   double now, link_free;
@@ -123,9 +123,9 @@ typedef struct running {
   uint32_t next;                          /* of order: the next to begin */
   uint32_t *pending, n_pending, n_waited; /* reductions, in the order in which they began */
   uint32_t waited;                        /* the last of them that was waited for, by its place in order from 1 */
-} running_t;
+} run_state_t;
 
-static void begin_bucket(running_t *r, uint32_t k) {
+static void begin_bucket(run_state_t *r, uint32_t k) {
   const ov_bucket_t *b = &r->out->buckets[k];
   const double at = r->now > r->link_free ? r->now : r->link_free;
   r->done[k] = r->link_free = at + b->ns;
@@ -133,7 +133,7 @@ static void begin_bucket(running_t *r, uint32_t k) {
 }
 
 /* In front of a node gathers begin first; reductions behind urgent waits, whose results they may read. */
-static void begin_buckets(running_t *r, uint32_t node, int only_gathers) {
+static void begin_buckets(run_state_t *r, uint32_t node, int only_gathers) {
   for (; r->next < r->out->n_buckets; r->next++) {
     const ov_bucket_t *b = &r->out->buckets[r->order[r->next]];
     if (b->start > node || (b->start == node && only_gathers && kind_of(r->p, r->out, b) != OV_GATHER)) return;
@@ -142,11 +142,11 @@ static void begin_buckets(running_t *r, uint32_t node, int only_gathers) {
 }
 
 /* Also if it takes `margin` times as long. */
-static int has_arrived(const running_t *r, uint32_t k) {
+static int has_arrived(const run_state_t *r, uint32_t k) {
   return r->done[k] + (r->p->margin - 1) * r->out->buckets[k].ns <= r->now;
 }
 
-static void wait_for_next(running_t *r, uint32_t node, int is_urgent) {
+static void wait_for_next(run_state_t *r, uint32_t node, int is_urgent) {
   const uint32_t k = r->pending[r->n_waited++];
   if (r->now < r->done[k]) r->now = r->done[k];
   r->out->buckets[k].wait = node;
@@ -156,7 +156,7 @@ static void wait_for_next(running_t *r, uint32_t node, int is_urgent) {
 }
 
 /* The place from 1 of the last reduction that the node reads something of, if that was not waited for yet. */
-static uint32_t reads_late(const running_t *r, uint32_t node) {
+static uint32_t reads_late(const run_state_t *r, uint32_t node) {
   uint32_t last = 0;
   for (uint32_t o = r->p->operand_begin[node]; o < r->p->operand_begin[node + 1]; o++) {
     const uint32_t from = r->p->operands[o], job = r->job_at[from];
@@ -168,7 +168,7 @@ static uint32_t reads_late(const running_t *r, uint32_t node) {
 }
 
 /* What comes in front of the node, and the node. */
-static void run_node(running_t *r, uint32_t i) {
+static void run_node(run_state_t *r, uint32_t i) {
   const ov_problem_t *p = r->p;
   ov_plan_t *out = r->out;
   begin_buckets(r, i, 1);
@@ -242,15 +242,15 @@ static void place(const ov_problem_t *p, ov_plan_t *out, scratch_t *s) {
 }
 
 static void run_through(const ov_problem_t *p, ov_plan_t *out, scratch_t *s) {
-  running_t r = {.p = p,
-                 .out = out,
-                 .done = s->done,
-                 .late_ns = s->late_ns,
-                 .order = s->order,
-                 .rank = s->rank,
-                 .urgent = s->urgent,
-                 .job_at = s->job_at,
-                 .pending = s->pending};
+  run_state_t r = {.p = p,
+                   .out = out,
+                   .done = s->done,
+                   .late_ns = s->late_ns,
+                   .order = s->order,
+                   .rank = s->rank,
+                   .urgent = s->urgent,
+                   .job_at = s->job_at,
+                   .pending = s->pending};
   for (uint32_t i = 0; i <= p->n_nodes; i++) s->job_at[i] = OV_NONE;
   for (uint32_t j = 0; j < p->n_jobs; j++) s->job_at[p->jobs[j].wait] = j;
   for (uint32_t i = 0; i <= p->n_nodes; i++) run_node(&r, i);

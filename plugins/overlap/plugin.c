@@ -24,11 +24,11 @@ enum {
   OPT_RANKS
 };
 
-typedef struct unit {
+typedef struct overlap_unit {
   aot_pass_t table;
   aot_host_t host;
   ov_options_t options;
-} unit_t;
+} overlap_unit_t;
 
 /* "gathers/world", "gather-bytes/rows": only what there is. */
 static aot_status_t report_traffic(const aot_ext_report_t *r, aot_ctx_t *ctx, const ov_traffic_t *t) {
@@ -56,7 +56,7 @@ static aot_status_t report_memory(const aot_ext_report_t *r, aot_ctx_t *ctx, con
   return r->number(r, ctx, aot_str("predicted-arena"), (double)m->arena_nbytes, aot_str("bytes"));
 }
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const ov_counts_t *n) {
+static aot_status_t report(const overlap_unit_t *u, aot_ctx_t *ctx, const ov_counts_t *n) {
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
   const double exposed = n->step_ns - n->compute_ns;
@@ -72,7 +72,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const ov_counts_t *n
 }
 
 static aot_status_t AOT_CALL run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const overlap_unit_t *u = p->head.self;
   const aot_ext_ranks_t *x = aot_ext(&u->host.head, AOT_EXT_RANKS);
   aot_run_ranks_t ranks = {.struct_size = sizeof ranks, .n_ranks = 1};
   ov_options_t options = u->options;
@@ -83,7 +83,7 @@ static aot_status_t AOT_CALL run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t
   return report(u, ctx, &counts);
 }
 
-static aot_status_t refuse(const unit_t *u, aot_ctx_t *ctx, const char *wrong) {
+static aot_status_t refuse(const overlap_unit_t *u, aot_ctx_t *ctx, const char *wrong) {
   char text[160];
   snprintf(text, sizeof text, "the option 'links' does not say how long messages take: %s", wrong);
   const aot_diag_t d = {.struct_size = sizeof d,
@@ -99,7 +99,7 @@ static aot_status_t refuse(const unit_t *u, aot_ctx_t *ctx, const char *wrong) {
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   const aot_opt_value_t *o = opts->values;
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  overlap_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   const double flops = o[OPT_FLOPS].f;

@@ -14,10 +14,10 @@
 #define REGIONS ID "-regions"
 #define REGIONS_HELP "partitions each repeated region once: saves every value that the region's backward reads"
 
-typedef struct unit {
+typedef struct partition_default_unit {
   aot_partition_t table;
   aot_host_t host;
-} unit_t;
+} partition_default_unit_t;
 
 typedef struct regions_unit {
   aot_pass_t table;
@@ -35,12 +35,12 @@ static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint
 static const pt_how_t how = {.pick = pick};
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  return pt_choose(&((const unit_t *)p->head.self)->host, ctx, prog, sink, &how);
+  return pt_choose(&((const partition_default_unit_t *)p->head.self)->host, ctx, prog, sink, &how);
 }
 
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  partition_default_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   (void)self, (void)opts;

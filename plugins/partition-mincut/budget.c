@@ -8,19 +8,19 @@
 
 #define MOST 9.0e15 /* bytes: whole numbers up to here are exact in a double */
 
-typedef struct unit {
+typedef struct budget_unit {
   const char *name;
   double nbytes;
-} unit_t;
-static const unit_t units[] = {{"B", 1},
-                               {"kB", 1e3},
-                               {"MB", 1e6},
-                               {"GB", 1e9},
-                               {"TB", 1e12},
-                               {"KiB", 1024},
-                               {"MiB", 1024.0 * 1024},
-                               {"GiB", 1024.0 * 1024 * 1024},
-                               {"TiB", 1024.0 * 1024 * 1024 * 1024}};
+} budget_unit_t;
+static const budget_unit_t units[] = {{"B", 1},
+                                      {"kB", 1e3},
+                                      {"MB", 1e6},
+                                      {"GB", 1e9},
+                                      {"TB", 1e12},
+                                      {"KiB", 1024},
+                                      {"MiB", 1024.0 * 1024},
+                                      {"GiB", 1024.0 * 1024 * 1024},
+                                      {"TiB", 1024.0 * 1024 * 1024 * 1024}};
 
 static double unit_of(const char *text) {
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)

@@ -5,7 +5,7 @@
  *   v_out ---inf--> u        u reads v, and runs before the backward starts or in it
  *   v_out ---inf--> sink     a tangent's descendant reads v, or v is a gradient
  *   n -------inf--> sink     the user's tag: always run again */
-#include "fewest.h"
+#include "tie_break_bytes.h"
 #include "maxflow.h"
 #include "mincut.h"
 

@@ -1,6 +1,6 @@
 #include "lower_bound.h"
 
-#include "moment_prices.h"
+#include "lagrangian_bound.h"
 #include "parametric.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* No plan within a budget costs less: the bound by prices (moment_prices.h), then by cases.
+/* No plan within a budget costs less: the bound by prices (lagrangian_bound.h), then by cases.
  *
  * Plans come in whole values, and prices do not know that: what they leave open is closed by branch and bound (A. H.
  * Land, A. G. Doig, 1960). A case is a set of nodes that run again and one of nodes that do not; the case with the
@@ -7,7 +7,7 @@
 #ifndef MC_LOWER_BOUND_H
 #define MC_LOWER_BOUND_H
 
-#include "moments.h"
+#include "program_points.h"
 
 /* target: the cost of a plan within the budget, ps; the bound is at most that. most_cuts: effort, for prices and for
  * cases. 0 or -2;

@@ -1,6 +1,6 @@
 #include "memory_objective.h"
 
-#include "candidates.h"
+#include "pareto_plans.h"
 #include "kit/model/ask_costs.h"
 #include "kit/model/loop_times.h"
 #include "kit/model/sim_graph.h"

@@ -48,7 +48,7 @@ int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int6
 
 /* ---- the parts ---- */
 
-/* classes.c: what a node is to the rules, by node. */
+/* op_classes.c: what a node is to the rules, by node. */
 #define MC_CHEAP 1u /* may be computed again */
 #define MC_VIEW 2u  /* free to compute again */
 #define MC_HEAVY 4u
@@ -77,7 +77,7 @@ int mc_measure(const pt_joint_t *j, uint32_t *out_of_value, uint32_t *out_of_nod
 
 /* bans.c: banned[n] = 1 for each early node that must not be computed again. 0 or -2. O(nodes + operands). */
 int mc_ban(const mc_ruled_graph_t *m, const uint32_t *distance_of_node, uint8_t *banned);
-/* far_apart.c: adds to banned. 0 or -2. O(nodes + operands), and O(operands log operands) for chains. */
+/* fusion_distance.c: adds to banned. 0 or -2. O(nodes + operands), and O(operands log operands) for chains. */
 int mc_ban_far_apart(const mc_ruled_graph_t *m, uint8_t *banned);
 int mc_ban_long_chains(const mc_ruled_graph_t *m, uint8_t *banned);
 /* gathers.c: adds to banned. 0 or -2. O(nodes + operands). */

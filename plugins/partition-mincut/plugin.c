@@ -21,7 +21,7 @@
 #define REGIONS ID "-regions"
 #define REGIONS_HELP "partitions each repeated region once by min-cut: minimises saved bytes"
 
-typedef struct unit {
+typedef struct partition_mincut_unit {
   aot_partition_t table;
   aot_host_t host;
   mc_rules_t rules;
@@ -34,7 +34,7 @@ typedef struct unit {
   mc_step_t step;
   aot_ext_memory_t memory;
   mr_rows_t rows; /* of the last plan that was asked for */
-} unit_t;
+} partition_mincut_unit_t;
 
 typedef struct regions_unit {
   aot_pass_t table;
@@ -50,7 +50,7 @@ static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint
 }
 
 /* Whoever gives a budget expects that it is kept. */
-static void warn_of_budget(const unit_t *u, aot_ctx_t *ctx) {
+static void warn_of_budget(const partition_mincut_unit_t *u, aot_ctx_t *ctx) {
   const aot_diag_t d = {
       .struct_size = sizeof d,
       .severity = AOT_SEVERITY_WARNING,
@@ -63,7 +63,7 @@ static void warn_of_budget(const unit_t *u, aot_ctx_t *ctx) {
 }
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  const unit_t *u = p->head.self;
+  const partition_mincut_unit_t *u = p->head.self;
   mc_memory_call_t call = {&u->host, ctx, prog, &u->how, u->budget, u->extra_time, u->step};
   pt_how_t how = u->how;
   if (u->is_memory) how.pick = mc_pick_memory, how.self = &call;
@@ -72,12 +72,12 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
 }
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
-  const unit_t *u = p->head.self;
+  const partition_mincut_unit_t *u = p->head.self;
   return pt_apply(&u->host, ctx, prog, cut, &u->how);
 }
 
 static void destroy(const aot_table_t *p) {
-  unit_t *u = p->self;
+  partition_mincut_unit_t *u = p->self;
   pt_policy_deinit(&u->policy);
   mr_deinit(&u->rows);
   free(u);
@@ -87,7 +87,7 @@ static void destroy(const aot_table_t *p) {
 
 static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                 uint64_t n_symbols, const aot_memory_plan_t **out_plan) {
-  unit_t *u = e->head.self;
+  partition_mincut_unit_t *u = e->head.self;
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const nc_question_t question = {&u->host, ctx, prog, s, symbols, n_symbols};
@@ -103,7 +103,7 @@ static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_p
 }
 
 static const void *get_ext(const aot_table_t *p, const char *id) {
-  const unit_t *u = p->self;
+  const partition_mincut_unit_t *u = p->self;
   return strcmp(id, AOT_EXT_MEMORY) == 0 ? &u->memory : NULL;
 }
 
@@ -177,7 +177,7 @@ static aot_status_t read_budget(const aot_host_t *host, aot_ctx_t *ctx, aot_str_
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   (void)self;
-  unit_t *u = calloc(1, sizeof *u);
+  partition_mincut_unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   u->rules = rules_of(opts->values);
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);

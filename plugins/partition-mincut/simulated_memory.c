@@ -22,14 +22,14 @@ typedef struct side {
 
 /* ---- one graph ---- */
 
-typedef struct running {
+typedef struct run_state {
   ms_sim_t sim;
   uint32_t *nodes, *outputs; /* all nodes; the values of the output ports */
   uint8_t *is_given;
-} running_t;
+} run_state_t;
 
 /* Values of rows: inputs and results of the simulated graph. */
-static int list_outputs(const aot_snapshot_t *s, const aot_snap_graph_t *g, running_t *r) {
+static int list_outputs(const aot_snapshot_t *s, const aot_snap_graph_t *g, run_state_t *r) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + g->output_begin;
   uint32_t *value_of_row = malloc(((size_t)s->values.count + 1) * sizeof *value_of_row);
   if (!value_of_row) return -2;
@@ -41,7 +41,7 @@ static int list_outputs(const aot_snapshot_t *s, const aot_snap_graph_t *g, runn
   return 0;
 }
 
-static int prepare(const aot_snapshot_t *s, uint32_t graph, const machine_t *m, running_t *r) {
+static int prepare(const aot_snapshot_t *s, uint32_t graph, const machine_t *m, run_state_t *r) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
   if (ms_sim_init(&r->sim, s, graph, m->dims, &m->costs, m->inside) != 0) return -2;
   r->nodes = calloc((size_t)g->n_nodes + 1, 4);
@@ -54,7 +54,7 @@ static int prepare(const aot_snapshot_t *s, uint32_t graph, const machine_t *m, 
 }
 
 /* One step a node, or one where there is none: the axis has room for what the boundary holds. */
-static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const running_t *r, const ms_arena_t *a,
+static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const run_state_t *r, const ms_arena_t *a,
                      mr_rows_t *rows, side_t *out) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
@@ -86,7 +86,7 @@ static aot_status_t add_graph(const aot_snapshot_t *s, uint32_t graph, const mac
                               side_t *out) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
   out->row.graph = graph;
-  running_t r = {0};
+  run_state_t r = {0};
   ms_arena_t a = {0};
   out->row.written = out->written = calloc((size_t)g->n_outputs + 1, sizeof *out->written);
   aot_status_t status = out->written && prepare(s, out->row.graph, m, &r) == 0 ? AOT_OK : AOT_E_EXHAUSTED;

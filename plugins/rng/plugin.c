@@ -10,13 +10,13 @@
 #define ID "rng"
 #define HELP "replaces random operators by explicit Philox draws from a seed and an offset"
 
-typedef struct unit {
+typedef struct rng_unit {
   aot_pass_t table;
   aot_host_t host;
-} unit_t;
+} rng_unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const rng_unit_t *u = p->head.self;
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   const aot_ext_ranks_t *x = aot_ext(&u->host.head, AOT_EXT_RANKS);
   aot_run_ranks_t ranks = {.struct_size = sizeof ranks, .n_ranks = 1};
@@ -31,7 +31,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  rng_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));

@@ -7,20 +7,20 @@
 
 #define HELP "merges forward, backward and update into one step graph"
 
-typedef struct unit {
+typedef struct stitch_unit {
   aot_pass_t table;
   aot_host_t host;
   st_options_t options;
-} unit_t;
+} stitch_unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const stitch_unit_t *u = p->head.self;
   return st_stitch(&u->host, ctx, prog, &u->options);
 }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  stitch_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->options = (st_options_t){

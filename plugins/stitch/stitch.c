@@ -16,7 +16,7 @@ enum { FORWARD, BACKWARD, UPDATE, N_PARTS };
 static const int32_t kinds[N_PARTS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE};
 static const char *const names[N_PARTS] = {"forward", "backward", "update"};
 
-typedef struct stitching {
+typedef struct stitcher {
   pt_copier_t copier; /* into the step; copier.map: by value id of the parts */
   const aot_host_t *host;
   const aot_graph_api_t *graph;
@@ -42,20 +42,20 @@ typedef struct stitching {
   int has_finite;        /* its leaves are made */
   int takes_tangents;    /* 0: a model exported with its backward, whose loss has its tangent of 1 built in */
   uint32_t seed, offset; /* the step's inputs */
-} stitching_t;
+} stitcher_t;
 
-static aot_status_t fail(const stitching_t *s, const char *code, const char *message) {
+static aot_status_t fail(const stitcher_t *s, const char *code, const char *message) {
   return pt_fail(s->host, s->ctx, AOT_E_UNIMPLEMENTED, code, message, aot_no_value());
 }
 
-static aot_status_t fail_loss(const stitching_t *s, const char *why) {
+static aot_status_t fail_loss(const stitcher_t *s, const char *why) {
   char message[160];
   snprintf(message, sizeof message, "user output %u %s, so it cannot be the loss", s->options.loss, why);
   return fail(s, "stitch.loss", message);
 }
 
 /* Those that are views of others, by rules, are counted as well. */
-static uint32_t count_user_outputs(const stitching_t *s) {
+static uint32_t count_user_outputs(const stitcher_t *s) {
   const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]);
   uint32_t n = 0;
   for (uint32_t i = 0; i < s->graph->n_outputs(s->prog, s->part[FORWARD]); i++)
@@ -72,19 +72,19 @@ static uint32_t count_user_outputs(const stitching_t *s) {
 
 /* ---- what the parts hand to each other ---- */
 
-static uint32_t *table(const stitching_t *s, uint32_t n) {
+static uint32_t *table(const stitcher_t *s, uint32_t n) {
   uint32_t *t = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof *t, ((uint64_t)n + 1) * sizeof *t);
   for (uint32_t i = 0; t && i <= n; i++) t[i] = AOT_NO_ID;
   return t;
 }
 
-static void mark_updated(const stitching_t *s, aot_graph_t part, uint8_t *is_updated) {
+static void mark_updated(const stitcher_t *s, aot_graph_t part, uint8_t *is_updated) {
   const aot_port_t *out = s->graph->outputs(s->prog, part);
   for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, part); i < n; i++)
     if (out[i].role == AOT_ROLE_UPDATE) is_updated[out[i].index] = 1;
 }
 
-static aot_status_t read_outputs(stitching_t *s) {
+static aot_status_t read_outputs(stitcher_t *s) {
   const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]);
   const uint32_t n = s->graph->n_outputs(s->prog, s->part[FORWARD]);
   const aot_port_t *gradients = s->graph->outputs(s->prog, s->part[BACKWARD]);
@@ -123,13 +123,13 @@ static aot_status_t read_outputs(stitching_t *s) {
 
 /* The value of an earlier part that an input of a later one is; AOT_NO_ID: it comes from outside. The update begins with
  * what the forward has made of a leaf; the backward reads no such leaf. */
-static uint32_t handed(const stitching_t *s, aot_graph_t part, const aot_port_t *input) {
+static uint32_t handed(const stitcher_t *s, aot_graph_t part, const aot_port_t *input) {
   if (aot_role_is_leaf(input->role)) return part.id == s->part[UPDATE].id ? s->written[input->index] : AOT_NO_ID;
   if (input->role == AOT_ROLE_SAVED) return input->index < s->n_slots ? s->saved[input->index] : AOT_NO_ID;
   return input->role == AOT_ROLE_GRADIENT ? s->gradient[input->index] : AOT_NO_ID;
 }
 
-static int is_result(const stitching_t *s, const aot_port_t *output) {
+static int is_result(const stitcher_t *s, const aot_port_t *output) {
   const int is_loss = output->role == AOT_ROLE_LOSS || output->role == AOT_ROLE_USER_OUTPUT;
   return output->value.id != AOT_NO_ID &&
          (output->role == AOT_ROLE_UPDATE || output->role == AOT_ROLE_OFFSET || output->role == AOT_ROLE_TOKEN ||
@@ -138,20 +138,20 @@ static int is_result(const stitching_t *s, const aot_port_t *output) {
 
 /* ---- what the step needs: from its results back ---- */
 
-static void need_results(stitching_t *s, aot_graph_t part) {
+static void need_results(stitcher_t *s, aot_graph_t part) {
   const aot_port_t *out = s->graph->outputs(s->prog, part);
   for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, part); i < n; i++)
     if (is_result(s, &out[i])) s->is_needed[out[i].value.id] = 1;
 }
 
-static int is_wanted(const stitching_t *s, const aot_node_info_t *node) {
+static int is_wanted(const stitcher_t *s, const aot_node_info_t *node) {
   if (s->graph->op_desc(s->prog, node->op)->flags & (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_WRITES)) return 1;
   for (uint32_t r = 0; r < node->n_results; r++)
     if (s->is_needed[node->first_result.id + r]) return 1;
   return 0;
 }
 
-static aot_status_t need_part(stitching_t *s, aot_graph_t part) {
+static aot_status_t need_part(stitcher_t *s, aot_graph_t part) {
   need_results(s, part);
   for (aot_node_t n = s->graph->last(s->prog, part); n.id != AOT_NO_ID; n = s->graph->prev(s->prog, n)) {
     aot_node_info_t node = {.struct_size = sizeof node};
@@ -171,7 +171,7 @@ static aot_status_t need_part(stitching_t *s, aot_graph_t part) {
 /* ---- tangents ---- */
 
 /* The loss of a step is the mean of those of its micro steps. */
-static em_x_t loss_tangent(stitching_t *s, const aot_type_t *t) {
+static em_x_t loss_tangent(stitcher_t *s, const aot_type_t *t) {
   em_t *e = &s->emit;
   const double n = (double)s->options.accumulate;
   if (em_is_none(s->finite.scale_now)) return em_filled(e, t, em_f(1.0 / n));
@@ -179,7 +179,7 @@ static em_x_t loss_tangent(stitching_t *s, const aot_type_t *t) {
   return em_cast(e, em_mul(e, em_filled(e, t, em_f(1)), em_cast(e, share, t->dtype)), t->dtype);
 }
 
-static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
+static aot_status_t add_tangent(stitcher_t *s, const aot_port_t *port) {
   const aot_type_t t = em_type(&s->emit, em_v(port->value));
   const int is_loss = port->role == AOT_ROLE_TANGENT && port->index == s->options.loss;
   const em_x_t tangent = is_loss ? loss_tangent(s, &t) : em_filled(&s->emit, &t, em_f(0));
@@ -189,7 +189,7 @@ static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
 
 /* ---- inputs: every leaf once, in the order in which the parts take them; the chains of effects stay two ---- */
 
-static aot_status_t add_outside(stitching_t *s, const aot_port_t *port) {
+static aot_status_t add_outside(stitcher_t *s, const aot_port_t *port) {
   uint32_t *known = aot_role_is_leaf(port->role)    ? &s->leaf_value[port->index]
                     : port->role == AOT_ROLE_SEED   ? &s->seed
                     : port->role == AOT_ROLE_OFFSET ? &s->offset
@@ -204,7 +204,7 @@ static aot_status_t add_outside(stitching_t *s, const aot_port_t *port) {
 }
 
 /* Ports are copied out of the host one at a time: our own edits may move them. */
-static aot_status_t add_inputs(stitching_t *s, aot_graph_t part) {
+static aot_status_t add_inputs(stitcher_t *s, aot_graph_t part) {
   for (uint32_t i = 0; i < s->graph->n_inputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
     if (port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_SAVED || port.role == AOT_ROLE_GRADIENT) continue;
@@ -214,7 +214,7 @@ static aot_status_t add_inputs(stitching_t *s, aot_graph_t part) {
   return AOT_OK;
 }
 
-static aot_status_t connect(stitching_t *s, aot_graph_t part) {
+static aot_status_t connect(stitcher_t *s, aot_graph_t part) {
   for (uint32_t i = 0; i < s->graph->n_inputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
     const uint32_t from = handed(s, part, &port);
@@ -228,7 +228,7 @@ static aot_status_t connect(stitching_t *s, aot_graph_t part) {
 /* ---- the step ---- */
 
 /* before: by node id, where copies go; NULL: all at the end. Copies say what they are of. */
-static aot_status_t copy_part(stitching_t *s, int k, const uint32_t *before) {
+static aot_status_t copy_part(stitcher_t *s, int k, const uint32_t *before) {
   static const uint32_t marks[N_PARTS] = {0, AOT_NODE_BACKWARD, AOT_NODE_UPDATE};
   const aot_graph_t part = s->part[k];
   AOT_TRY(connect(s, part));
@@ -243,12 +243,12 @@ static aot_status_t copy_part(stitching_t *s, int k, const uint32_t *before) {
 }
 
 /* The update has the last word on a leaf that the forward writes, too. */
-static int is_superseded(const stitching_t *s, aot_graph_t part, const aot_port_t *port) {
+static int is_superseded(const stitcher_t *s, aot_graph_t part, const aot_port_t *port) {
   if (part.id != s->part[FORWARD].id || port->role != AOT_ROLE_UPDATE || s->written[port->index] == AOT_NO_ID) return 0;
   return s->is_updated[port->index];
 }
 
-static aot_status_t add_outputs(stitching_t *s, aot_graph_t part, int is_loss_turn) {
+static aot_status_t add_outputs(stitcher_t *s, aot_graph_t part, int is_loss_turn) {
   for (uint32_t i = 0; i < s->graph->n_outputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->outputs(s->prog, part)[i];
     const int is_loss = port.role == AOT_ROLE_LOSS || port.role == AOT_ROLE_USER_OUTPUT;
@@ -263,17 +263,17 @@ static aot_status_t add_outputs(stitching_t *s, aot_graph_t part, int is_loss_tu
 
 /* ---- gradients on their way from the backward to the update ---- */
 
-static int is_given(const stitching_t *s, uint32_t leaf) {
+static int is_given(const stitcher_t *s, uint32_t leaf) {
   return s->gradient[leaf] != AOT_NO_ID && s->is_needed[s->gradient[leaf]];
 }
 
-static void give_gradients(stitching_t *s) {
+static void give_gradients(stitcher_t *s) {
   for (uint32_t i = 0; i < s->n_leaves; i++)
     if (is_given(s, i)) s->given[i] = s->copier.map[s->gradient[i]];
 }
 
 /* The ranks that a parameter's parts are gathered from; in a mesh not all of them. */
-static aot_status_t ranks_with_parts(const stitching_t *s, aot_str_t *out) {
+static aot_status_t ranks_with_parts(const stitcher_t *s, aot_str_t *out) {
   em_t e = em_make(s->host, s->ctx, s->prog, s->part[FORWARD]);
   *out = aot_str(AOT_RANKS_ALL);
   for (aot_node_t n = s->graph->first(s->prog, e.graph); n.id != AOT_NO_ID; n = s->graph->next(s->prog, n)) {
@@ -289,7 +289,7 @@ static aot_status_t ranks_with_parts(const stitching_t *s, aot_str_t *out) {
 }
 
 /* The norm of what all ranks have together, of the norms of what this one has. */
-static em_x_t norm_over_ranks(stitching_t *s, const uint32_t *norms, uint32_t n) {
+static em_x_t norm_over_ranks(stitcher_t *s, const uint32_t *norms, uint32_t n) {
   em_t *e = &s->emit;
   aot_str_t ranks;
   const em_x_t own = EM(e, "linalg_vector_norm", EM(e, "stack", aot_arg_values(norms, n)), em_f(2));
@@ -299,7 +299,7 @@ static em_x_t norm_over_ranks(stitching_t *s, const uint32_t *norms, uint32_t n)
 }
 
 /* All gradients times min(1, most / their norm): torch.nn.utils.clip_grad_norm_, in its order of operations. */
-static aot_status_t clip(stitching_t *s) {
+static aot_status_t clip(stitcher_t *s) {
   em_t *e = &s->emit;
   uint32_t *norms = table(s, s->n_leaves), *parts = table(s, s->n_leaves), n = 0, n_parts = 0;
   int32_t dtype = 0;
@@ -327,9 +327,9 @@ static aot_status_t clip(stitching_t *s) {
 
 /* ---- steps that are not taken ---- */
 
-static int may_skip(const stitching_t *s) { return s->options.scaling.first > 0 || s->options.check_finite; }
+static int may_skip(const stitcher_t *s) { return s->options.scaling.first > 0 || s->options.check_finite; }
 
-static aot_status_t check_gradients(stitching_t *s) {
+static aot_status_t check_gradients(stitcher_t *s) {
   uint32_t *given = table(s, s->n_leaves);
   if (!given) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < s->n_leaves; i++)
@@ -341,7 +341,7 @@ static aot_status_t check_gradients(stitching_t *s) {
 }
 
 /* What the optimizer writes stays as it was where a gradient is not finite: parameters, states, its count of steps. */
-static aot_status_t choose_updates(stitching_t *s) {
+static aot_status_t choose_updates(stitcher_t *s) {
   em_t *e = &s->emit;
   for (uint32_t i = 0; i < s->graph->n_outputs(s->prog, s->part[UPDATE]) && !em_is_none(s->finite.is_finite); i++) {
     const aot_port_t port = s->graph->outputs(s->prog, s->part[UPDATE])[i];
@@ -362,7 +362,7 @@ static aot_status_t choose_updates(stitching_t *s) {
 }
 
 /* A leaf of zeros for the sum of a parameter's gradients. */
-static aot_status_t add_sum(stitching_t *s, uint32_t leaf) {
+static aot_status_t add_sum(stitcher_t *s, uint32_t leaf) {
   static const char prefix[] = "accumulated.";
   aot_leaf_info_t parameter = {.struct_size = sizeof parameter},
                   sum = {.struct_size = sizeof sum, .role = AOT_ROLE_STATE, .n_names = 1};
@@ -387,13 +387,13 @@ static aot_status_t add_sum(stitching_t *s, uint32_t leaf) {
 }
 
 /* The sum so far, as an input of the graph that is being made. */
-static aot_status_t take_sum(stitching_t *s, uint32_t leaf, aot_value_t *out) {
+static aot_status_t take_sum(stitcher_t *s, uint32_t leaf, aot_value_t *out) {
   aot_leaf_info_t sum = {.struct_size = sizeof sum};
   AOT_TRY(s->graph->leaf_info(s->prog, (aot_leaf_t){s->sum[leaf]}, &sum));
   return s->host->edit->input_add(s->prog, s->copier.graph, AOT_ROLE_STATE, s->sum[leaf], &sum.type, sum.names[0], out);
 }
 
-static aot_status_t put_sum(stitching_t *s, uint32_t leaf, em_x_t value) {
+static aot_status_t put_sum(stitcher_t *s, uint32_t leaf, em_x_t value) {
   const aot_value_t v = em_value(&s->emit, value);
   AOT_TRY(s->emit.status);
   return s->host->edit->output_add(s->prog, s->copier.graph, AOT_ROLE_UPDATE, s->sum[leaf], v, (aot_str_t){"", 0});
@@ -401,7 +401,7 @@ static aot_status_t put_sum(stitching_t *s, uint32_t leaf, em_x_t value) {
 
 /* A micro step adds its gradients up; the step that applies them begins the sums anew. A tangent that is built in was
  * not made a share of the loss, so the gradients are. */
-static aot_status_t add_up(stitching_t *s) {
+static aot_status_t add_up(stitcher_t *s) {
   st_places_t places;
   s->emit.flags = AOT_NODE_UPDATE;
   AOT_TRY(st_places_init(&places, s->host, s->ctx, s->prog, s->copier.graph));
@@ -418,7 +418,7 @@ static aot_status_t add_up(stitching_t *s) {
   return AOT_OK;
 }
 
-static aot_status_t give_sums(stitching_t *s) {
+static aot_status_t give_sums(stitcher_t *s) {
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     aot_value_t sum;
     if (!is_given(s, i)) continue;
@@ -429,7 +429,7 @@ static aot_status_t give_sums(stitching_t *s) {
 }
 
 /* Behind all that reads them, so that they can be written where they lie. */
-static aot_status_t begin_sums_anew(stitching_t *s) {
+static aot_status_t begin_sums_anew(stitcher_t *s) {
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     if (!is_given(s, i)) continue;
     const aot_type_t t = em_type(&s->emit, em_v((aot_value_t){s->taken[i]}));
@@ -452,7 +452,7 @@ static int by_begin(const void *a, const void *b) {
 
 /* New values are written over the old ones in the middle of the step: where a leaf that is updated shares memory with
  * others, one of them may yet be read. Storages that overlap stand together, in the order of their first bytes. */
-static aot_status_t check_sharing(const stitching_t *s) {
+static aot_status_t check_sharing(const stitcher_t *s) {
   storage_t *at =
       s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof(void *), ((uint64_t)s->n_leaves + 1) * sizeof *at);
   uint8_t *is_updated = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->n_leaves + 1);
@@ -481,7 +481,7 @@ static aot_status_t check_sharing(const stitching_t *s) {
   return AOT_OK;
 }
 
-static aot_status_t check_loss(stitching_t *s) {
+static aot_status_t check_loss(stitcher_t *s) {
   const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]),
                    *in = s->graph->inputs(s->prog, s->part[BACKWARD]);
   const uint32_t n_user = count_user_outputs(s);
@@ -508,7 +508,7 @@ static aot_status_t check_loss(stitching_t *s) {
 }
 
 /* A new graph to be made, which takes its inputs by itself. */
-static aot_status_t begin_graph(stitching_t *s, const char *name) {
+static aot_status_t begin_graph(stitcher_t *s, const char *name) {
   AOT_TRY(s->host->edit->graph_create(s->prog, AOT_GRAPH_STEP, aot_str(name), &s->copier.graph));
   s->emit = em_make(s->host, s->ctx, s->prog, s->copier.graph);
   s->emit.code = "stitch";
@@ -522,7 +522,7 @@ static aot_status_t begin_graph(stitching_t *s, const char *name) {
   return s->emit.status;
 }
 
-static aot_status_t finish_update(stitching_t *s) {
+static aot_status_t finish_update(stitcher_t *s) {
   st_places_t places;
   uint32_t *before;
   s->emit.flags = AOT_NODE_UPDATE;
@@ -534,7 +534,7 @@ static aot_status_t finish_update(stitching_t *s) {
   return choose_updates(s);
 }
 
-static aot_status_t stitch(stitching_t *s) {
+static aot_status_t stitch(stitcher_t *s) {
   const int is_whole = s->options.accumulate == 1;
   AOT_TRY(read_outputs(s));
   AOT_TRY(check_loss(s));
@@ -562,7 +562,7 @@ static aot_status_t stitch(stitching_t *s) {
 }
 
 aot_status_t st_stitch(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const st_options_t *options) {
-  stitching_t s = {
+  stitcher_t s = {
       .copier = {.host = host, .ctx = ctx, .prog = prog},
       .host = host,
       .graph = host->graph,

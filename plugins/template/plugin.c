@@ -10,13 +10,13 @@
 #define HELP "removes nodes whose results are unused (DCE)"
 #define VERSION "1.0.0"
 
-typedef struct unit { /* what create() makes: the table, and what run() needs */
+typedef struct template_unit { /* what create() makes: the table, and what run() needs */
   aot_pass_t table;
   aot_host_t host;
   int report;
-} unit_t;
+} template_unit_t;
 
-static aot_status_t fail(const unit_t *u, aot_ctx_t *ctx, const char *message) {
+static aot_status_t fail(const template_unit_t *u, aot_ctx_t *ctx, const char *message) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR};
   d.code = aot_str(ID ".no-memory");
   d.message = aot_str(message);
@@ -27,8 +27,8 @@ static aot_status_t fail(const unit_t *u, aot_ctx_t *ctx, const char *message) {
 }
 
 /* The nodes of one graph, as plain arrays in the host's scratch memory: they vanish after run(). */
-static aot_status_t read_graph(const unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const aot_snap_graph_t *graph,
-                               dc_graph_t *out, uint32_t **out_dead) {
+static aot_status_t read_graph(const template_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s,
+                               const aot_snap_graph_t *graph, dc_graph_t *out, uint32_t **out_dead) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + graph->node_begin;
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
@@ -61,7 +61,7 @@ static aot_status_t read_graph(const unit_t *u, aot_ctx_t *ctx, const aot_snapsh
   return AOT_OK;
 }
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, uint32_t n_dead) {
+static aot_status_t report(const template_unit_t *u, aot_ctx_t *ctx, uint32_t n_dead) {
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   return r && u->report ? r->number(r, ctx, aot_str("erased"), n_dead, aot_str("nodes")) : AOT_OK;
 }
@@ -69,7 +69,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, uint32_t n_dead) {
 /* options -> plain arrays (from the snapshot) -> algorithm -> edits. Edits move the snapshot, so node ids are taken
  * first. */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const template_unit_t *u = p->head.self;
   const aot_snapshot_t *s = NULL;
   uint32_t n_erased = 0;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -94,7 +94,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 /* The host's table may be longer or shorter than ours: aot_import copies what both know. */
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  template_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->report = opts->values[0].i != 0;

@@ -39,14 +39,14 @@ typedef struct outcome {
 
 /* ---- a trial ---- */
 
-typedef struct trying {
+typedef struct trial_call {
   aoth_conform_t *c;
   const aoth_rule_t *rule;
-} trying_t;
+} trial_call_t;
 
 /* In the child. What it says stands in memory that both see, so that its last words are there should it die. */
 static aot_status_t answer_trial(void *self, const aoth_request_t *request, json_t *answer) {
-  const trying_t *y = self;
+  const trial_call_t *y = self;
   aoth_trial_t *t = y->c->shared;
   (void)answer;
   (void)request;
@@ -62,7 +62,7 @@ static aot_status_t answer_trial(void *self, const aoth_request_t *request, json
 static void try(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage_t *stage, uint32_t number,
                 aoth_text_t *log) {
   aoth_trial_t *t = c->shared;
-  trying_t trying = {c, rule};
+  trial_call_t trying = {c, rule};
   aoth_served_t served = {answer_trial, &trying};
   aoth_child_t child = AOTH_NO_CHILD;
   const aoth_request_t request = {.number = number};

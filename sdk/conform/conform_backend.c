@@ -11,16 +11,16 @@
 
 /* ---- verdicts ---- */
 
-typedef struct asking {
+typedef struct query {
   aoth_trial_t *t;
   aoth_instance_t unit;
   aot_verdict_sink_t sink;
   uint8_t *has_verdict; /* by node; n_nodes of them */
   uint32_t n_nodes, n_accepted;
   char reason[300]; /* of the first refusal */
-} asking_t;
+} query_t;
 
-static void fail_at(asking_t *a, aot_node_t n, const char *what) {
+static void fail_at(query_t *a, aot_node_t n, const char *what) {
   aoth_text_t node = {0};
   aoth_print_node(a->t->s->now.prog, n, &node);
   if (a->t->end == AOTH_CONFORM_PASSED)
@@ -29,7 +29,7 @@ static void fail_at(asking_t *a, aot_node_t n, const char *what) {
 }
 
 static aot_status_t AOT_CALL put(const aot_verdict_sink_t *sink, const aot_verdict_t *verdict) {
-  asking_t *a = sink->head.self;
+  query_t *a = sink->head.self;
   aot_verdict_t v;
   AOT_TRY(aot_import(&v, sizeof v, verdict));
   if (v.node.id < a->n_nodes) a->has_verdict[v.node.id] = 1;
@@ -41,12 +41,12 @@ static aot_status_t AOT_CALL put(const aot_verdict_sink_t *sink, const aot_verdi
 }
 
 static aot_status_t do_query(void *arg) {
-  asking_t *a = arg;
+  query_t *a = arg;
   return aoth_backend_query(a->t->s, a->t->stage, &a->unit, a->t->s->now.prog, &a->sink);
 }
 
 /* Every node of every graph, regions included, has got one. */
-static void check_verdicts(asking_t *a) {
+static void check_verdicts(query_t *a) {
   aot_prog_t *p = a->t->s->now.prog;
   for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n))
@@ -54,8 +54,8 @@ static void check_verdicts(asking_t *a) {
 }
 
 /* The unit asked about the session's program. 0: the trial has ended. */
-static int query(aoth_trial_t *t, asking_t *a) {
-  *a = (asking_t){.t = t, .n_nodes = aoth_graph_n_nodes(t->s->now.prog)};
+static int query(aoth_trial_t *t, query_t *a) {
+  *a = (query_t){.t = t, .n_nodes = aoth_graph_n_nodes(t->s->now.prog)};
   a->sink = (aot_verdict_sink_t){.head = {.struct_size = sizeof a->sink, .self = a}, .put = put};
   a->has_verdict = calloc(a->n_nodes + 1u, 1);
   if (!a->has_verdict || !aoth_trial_judge(t, aoth_instance_try(t->s, t->stage, &a->unit))) return 0;
@@ -71,7 +71,7 @@ static int query(aoth_trial_t *t, asking_t *a) {
 void aoth_rule_reasons(aoth_trial_t *t) {
   const aoth_conform_program_t *p = aoth_trial_nth(t, NULL, t->number);
   const int is_last = !p && t->number && aoth_trial_nth(t, NULL, t->number - 1);
-  asking_t a;
+  query_t a;
   if (is_last) {
     p = aoth_trial_named(t, "plain-mlp");
     t->wants = AOTH_PROP_PARTITIONED;
@@ -106,7 +106,7 @@ void aoth_rule_takes_something(aoth_trial_t *t) {
   const aoth_conform_program_t *p;
   char why[600] = "it gave no reason";
   uint32_t n_asked = 0, n_accepted = 0;
-  asking_t a;
+  query_t a;
   if (!aoth_trial_is_first(t)) return;
   for (uint32_t i = 0; (p = aoth_trial_nth(t, NULL, i)); i++) {
     aoth_trial_about(t, "program %s", p->name);

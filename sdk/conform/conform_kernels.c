@@ -89,16 +89,16 @@ static void fill_tensor(const aoth_tensor_t *x, uint32_t seed) {
 
 /* What lies otherwise than row by row: all tensors, or one, results counted behind arguments. */
 #define ALL_TENSORS UINT32_MAX
-typedef struct lying {
+typedef struct layouts {
   uint32_t which;
   int layout;
-} lying_t;
+} layouts_t;
 
-static int layout_of(lying_t how, uint32_t k) {
+static int layout_of(layouts_t how, uint32_t k) {
   return how.which == ALL_TENSORS || how.which == k ? how.layout : DENSE;
 }
 
-static int make_argument(aoth_trial_t *t, const aot_op_desc_t *d, uint32_t i, const aot_arg_t *from, lying_t how,
+static int make_argument(aoth_trial_t *t, const aot_op_desc_t *d, uint32_t i, const aot_arg_t *from, layouts_t how,
                          call_t *c) {
   aot_kernel_arg_t *to = &c->args[i];
   *to = (aot_kernel_arg_t){.kind = from->kind, .n = from->n};
@@ -117,7 +117,7 @@ static int make_argument(aoth_trial_t *t, const aot_op_desc_t *d, uint32_t i, co
 }
 
 /* The call of the session's program, its results filled with a byte. 0: it is none that can be made. */
-static int make_call(aoth_trial_t *t, const aot_op_desc_t *d, lying_t how, uint8_t byte, call_t *c) {
+static int make_call(aoth_trial_t *t, const aot_op_desc_t *d, layouts_t how, uint8_t byte, call_t *c) {
   aot_prog_t *p = t->s->now.prog;
   aot_node_info_t info = {.struct_size = sizeof info};
   const aot_node_t node = aoth_graph_first(p, aoth_graph_graph_find(p, AOT_GRAPH_FORWARD));
@@ -188,8 +188,8 @@ static void free_call(call_t *c) {
 
 /* The call with tensors that lie so, and one on the same numbers, row by row. A refusal of what is not dense is none of the unit's
  * faults. */
-static void try_layout(aoth_trial_t *t, const aot_kernel_t *k, const aot_op_desc_t *d, lying_t how) {
-  static const lying_t dense = {ALL_TENSORS, DENSE};
+static void try_layout(aoth_trial_t *t, const aot_kernel_t *k, const aot_op_desc_t *d, layouts_t how) {
+  static const layouts_t dense = {ALL_TENSORS, DENSE};
   call_t odd, fresh, same;
   char text[160];
   const int is_made =
@@ -210,17 +210,17 @@ static void try_layout(aoth_trial_t *t, const aot_kernel_t *k, const aot_op_desc
 /* All tensors, then each alone. What is written has memory of its own for each element. */
 static void try_layouts(aoth_trial_t *t, const aot_kernel_t *k, const aot_op_desc_t *d, const call_t *c) {
   for (int layout = TURNED; layout < N_LAYOUTS; layout++) {
-    if (layout != REPEATED && t->end == AOTH_CONFORM_PASSED) try_layout(t, k, d, (lying_t){ALL_TENSORS, layout});
+    if (layout != REPEATED && t->end == AOTH_CONFORM_PASSED) try_layout(t, k, d, (layouts_t){ALL_TENSORS, layout});
     for (uint32_t i = 0; i < c->n_tensors + c->n_results && t->end == AOTH_CONFORM_PASSED; i++) {
       const int is_written = i >= c->n_tensors || c->is_written[i];
-      if (layout != REPEATED || !is_written) try_layout(t, k, d, (lying_t){i, layout});
+      if (layout != REPEATED || !is_written) try_layout(t, k, d, (layouts_t){i, layout});
     }
   }
 }
 
 /* The session's program is a call of it. */
 static void try_kernel(aoth_trial_t *t, const aot_kernel_t *k, const aot_op_desc_t *d) {
-  static const lying_t dense = {ALL_TENSORS, DENSE};
+  static const layouts_t dense = {ALL_TENSORS, DENSE};
   call_t first, again, fresh;
   if (!make_call(t, d, dense, 0, &first) || !make_call(t, d, dense, 0xa5, &again) ||
       !make_call(t, d, dense, 0, &fresh)) {
@@ -289,7 +289,7 @@ static void *run_often(void *self) {
 
 /* Each thread has tensors of its own, with numbers of its own. */
 static void run_in_threads(aoth_trial_t *t, const aot_kernel_t *k, const aot_op_desc_t *d) {
-  static const lying_t dense = {ALL_TENSORS, DENSE};
+  static const layouts_t dense = {ALL_TENSORS, DENSE};
   static runner_t r[N_THREADS]; /* one trial a process */
   static call_t wanted[N_THREADS];
   for (uint32_t i = 0; i < N_THREADS; i++) {

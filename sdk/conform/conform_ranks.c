@@ -105,12 +105,12 @@ int aoth_rank_group_has_failed(aoth_rank_t *r, const char *named) {
 
 /* ---- threads and processes ---- */
 
-typedef struct running {
+typedef struct run_state {
   aoth_rank_t *r;
   aoth_rank_act_t act;
   pthread_t thread;
   pid_t process;
-} running_t;
+} run_state_t;
 
 static int make_unit(aoth_rank_t *r) {
   if (!aoth_trial_judge(&r->t, aoth_instance_try(r->t.s, r->t.stage, &r->unit))) return 0;
@@ -125,12 +125,12 @@ static void drop_unit(aoth_rank_t *r) {
 }
 
 static void *run_in_thread(void *self) {
-  const running_t *one = self;
+  const run_state_t *one = self;
   one->act(one->r);
   return NULL;
 }
 
-static void run_threads(running_t *all, uint32_t n) {
+static void run_threads(run_state_t *all, uint32_t n) {
   uint32_t n_made = 0, n_begun = 0;
   while (n_made < n && make_unit(all[n_made].r)) n_made++;
   if (n_made < n) return;
@@ -140,7 +140,7 @@ static void run_threads(running_t *all, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) drop_unit(all[i].r);
 }
 
-static void run_in_process(const running_t *one) {
+static void run_in_process(const run_state_t *one) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (aoth_contain_after_fork() && make_unit(one->r)) {
     one->act(one->r);
@@ -150,7 +150,7 @@ static void run_in_process(const running_t *one) {
   _exit(0);
 }
 
-static void run_processes(running_t *all, uint32_t n) {
+static void run_processes(run_state_t *all, uint32_t n) {
   fflush(NULL);
   for (uint32_t i = 0; i < n; i++) {
     all[i].process = fork();
@@ -181,7 +181,7 @@ const aoth_rank_t *aoth_ranks_run(aoth_trial_t *t, uint32_t n, uint64_t patience
   const uint64_t limit =
       (uint64_t)(t->c->line->timeout / 2 * 1e9); /* so that what hangs is told before the trial is ended */
   const uint32_t refused = t->n_refused_ranks;
-  running_t all[AOTH_MOST_RANKS];
+  run_state_t all[AOTH_MOST_RANKS];
   aoth_instance_t unit;
   if (refused && n >= refused) {
     aoth_trial_end(t, AOTH_CONFORM_REFUSED, "join of %u ranks was refused before", refused);
@@ -200,7 +200,7 @@ const aoth_rank_t *aoth_ranks_run(aoth_trial_t *t, uint32_t n, uint64_t patience
     ranks[i] = (aoth_rank_t){.t = *t, .rank = i, .n_ranks = n, .what = what};
     ranks[i].patience_ns = patience_ns ? patience_ns : limit < MOST_NS ? limit : MOST_NS;
     snprintf(ranks[i].place, sizeof ranks[i].place, "/tmp/aothost-conform-%ld", (long)getpid());
-    all[i] = (running_t){.r = &ranks[i], .act = act};
+    all[i] = (run_state_t){.r = &ranks[i], .act = act};
   }
   if (is_concurrent) run_threads(all, n);
   else run_processes(all, n);

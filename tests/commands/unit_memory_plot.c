@@ -13,14 +13,14 @@
 #include <cmocka.h>
 
 /* A view by hand: as many holders as wanted, at random, and one step that stands out. */
-typedef struct world {
+typedef struct fixture {
   aoth_holder_t *holders;
   uint64_t *alive;
   uint32_t *largest;
   aoth_memory_view_t view;
-} world_t;
+} fixture_t;
 
-static void make(world_t *w, uint64_t n_steps, uint64_t n_buffers, const char *name) {
+static void make(fixture_t *w, uint64_t n_steps, uint64_t n_buffers, const char *name) {
   uint64_t seed = n_steps + n_buffers;
   memset(w, 0, sizeof *w);
   w->holders = calloc(n_buffers + 1, sizeof *w->holders);
@@ -65,7 +65,7 @@ static void make(world_t *w, uint64_t n_steps, uint64_t n_buffers, const char *n
   };
 }
 
-static void drop(world_t *w) {
+static void drop(fixture_t *w) {
   free(w->holders);
   free(w->alive);
   free(w->largest);
@@ -96,7 +96,7 @@ static void check_xml(const char *text) {
 }
 
 static void names_cannot_break_out(void **state) {
-  world_t w;
+  fixture_t w;
   aoth_text_t svg = {0};
   (void)state;
   make(&w, 40, 60, "</title><script>alert('&\"')</script>]]>");
@@ -117,7 +117,7 @@ static void names_cannot_break_out(void **state) {
 }
 
 static void files_are_bounded_and_keep_the_maximum(void **state) {
-  world_t w[5];
+  fixture_t w[5];
   aoth_memory_view_t views[5];
   aoth_text_t svg = {0};
   (void)state;
@@ -140,7 +140,7 @@ static void files_are_bounded_and_keep_the_maximum(void **state) {
 }
 
 static void nothing_to_draw_is_no_failure(void **state) {
-  world_t w;
+  fixture_t w;
   aoth_text_t text = {0};
   aoth_arena_t *arena = aoth_arena_create();
   (void)state;

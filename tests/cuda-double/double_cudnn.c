@@ -621,14 +621,14 @@ typedef struct run {
 } run_t;
 
 /* A tensor while a plan runs: memory, or an array of doubles for what is virtual. */
-typedef struct place {
+typedef struct tensor_slot {
   int64_t id;
   char *memory;
   double *array;
   float number;
-} place_t;
+} tensor_slot_t;
 typedef struct places {
-  place_t rows[2 * MANY];
+  tensor_slot_t rows[2 * MANY];
   int n;
 } places_t;
 
@@ -638,11 +638,11 @@ static int64_t reach_of(const tensor_t *t) {
   return last + 1;
 }
 
-static place_t *place_of(places_t *p, const run_t *r, const tensor_t *t) {
+static tensor_slot_t *place_of(places_t *p, const run_t *r, const tensor_t *t) {
   for (int k = 0; k < p->n; k++)
     if (p->rows[k].id == t->id) return &p->rows[k];
-  place_t *place = &p->rows[p->n++];
-  *place = (place_t){.id = t->id};
+  tensor_slot_t *place = &p->rows[p->n++];
+  *place = (tensor_slot_t){.id = t->id};
   for (int64_t k = 0; k < r->n; k++)
     if (r->ids[k] == t->id) place->memory = r->pointers[k], place->number = r->numbers[k];
   if (t->is_virtual) place->array = calloc((size_t)reach_of(t), sizeof(double));
@@ -654,7 +654,7 @@ static int64_t at(const tensor_t *t, const int64_t *index) {
   for (int32_t d = 0; d < t->rank; d++) place += t->sizes[d] == 1 ? 0 : index[d] * t->strides[d];
   return place;
 }
-static double get(const tensor_t *t, const place_t *p, int64_t i) {
+static double get(const tensor_t *t, const tensor_slot_t *p, int64_t i) {
   if (t->is_by_value) return p->number;
   return t->is_virtual ? p->array[i] : rk_load_f(p->memory + i * (int64_t)aot_dtype_size(t->dtype), t->dtype);
 }
@@ -664,7 +664,7 @@ static double rounded(int32_t dtype, double v) {
   rk_store_f(bytes, dtype, v);
   return rk_load_f(bytes, dtype);
 }
-static void put(const tensor_t *t, const place_t *p, int64_t i, double v) {
+static void put(const tensor_t *t, const tensor_slot_t *p, int64_t i, double v) {
   if (t->is_virtual) p->array[i] = rounded(t->dtype, v);
   else rk_store_f(p->memory + i * (int64_t)aot_dtype_size(t->dtype), t->dtype, v);
 }
@@ -694,8 +694,8 @@ static double pointwise(const operation_t *op, double x, double b, double t, con
   }
 }
 
-static void run_pointwise(const operation_t *op, const place_t *x, const place_t *b, const place_t *t, const place_t *y,
-                          int is_by_one) {
+static void run_pointwise(const operation_t *op, const tensor_slot_t *x, const tensor_slot_t *b, const tensor_slot_t *t,
+                          const tensor_slot_t *y, int is_by_one) {
   int64_t index[MAX_RANK] = {0};
   do {
     const double vx = get(&op->x, x, at(&op->x, index));
@@ -711,7 +711,8 @@ static void fit_index(const tensor_t *t, const tensor_t *of, const int64_t *inde
 }
 
 /* first: the term that sums in float32 begin with; < 0: sums are in double. */
-static void run_matmul(const operation_t *op, int64_t first, const place_t *x, const place_t *b, const place_t *y) {
+static void run_matmul(const operation_t *op, int64_t first, const tensor_slot_t *x, const tensor_slot_t *b,
+                       const tensor_slot_t *y) {
   const int32_t r = op->y.rank;
   const int64_t n = op->x.sizes[r - 1];
   int64_t index[MAX_RANK] = {0};
@@ -731,7 +732,7 @@ static void run_matmul(const operation_t *op, int64_t first, const place_t *x, c
   } while (next(&op->y, index));
 }
 
-static void run_reduction(const operation_t *op, const place_t *x, const place_t *y) {
+static void run_reduction(const operation_t *op, const tensor_slot_t *x, const tensor_slot_t *y) {
   int64_t index[MAX_RANK] = {0}, iy[MAX_RANK];
   double *sums = malloc((size_t)reach_of(&op->y) * sizeof *sums);
   for (int64_t k = 0; k < reach_of(&op->y); k++) sums[k] = op->mode == 3 ? -INFINITY : 0;
@@ -748,14 +749,15 @@ static void run_reduction(const operation_t *op, const place_t *x, const place_t
 }
 
 /* The same memory with other sizes and strides. */
-static void run_reshape(const operation_t *op, const place_t *x, const place_t *y) {
+static void run_reshape(const operation_t *op, const tensor_slot_t *x, const tensor_slot_t *y) {
   int64_t index[MAX_RANK] = {0};
   do put(&op->y, y, at(&op->y, index), get(&op->x, x, at(&op->y, index)));
   while (next(&op->y, index));
 }
 
 /* Rows of y whose log sum makes the exponential of a score of 0 infinite. */
-static void spoil_rows(const tensor_t *sums, const place_t *at_sums, const tensor_t *y, const place_t *at_y) {
+static void spoil_rows(const tensor_t *sums, const tensor_slot_t *at_sums, const tensor_t *y,
+                       const tensor_slot_t *at_y) {
   int64_t index[MAX_RANK] = {0};
   do {
     if (isinf((float)exp(-get(sums, at_sums, at(sums, index))))) put(y, at_y, at(y, index), NAN);
@@ -769,11 +771,12 @@ static int has_batch_inside(const tensor_t *t) {
 }
 
 /* Every term of y[n, k, o] = sum of x[n, c, o * stride + r * dilation - pad] w[k, c', r], given to what is wanted. */
-static void run_conv(const operation_t *op, int rounds, const place_t *px, const place_t *pb, const place_t *py) {
+static void run_conv(const operation_t *op, int rounds, const tensor_slot_t *px, const tensor_slot_t *pb,
+                     const tensor_slot_t *py) {
   const tensor_t *x, *w, *y;
   ends(op, &x, &w, &y);
-  const place_t *at_x = op->kind == CONV_DATA ? py : px, *at_w = op->kind == CONV_WEIGHTS ? py : pb;
-  const place_t *at_y = op->kind == CONV_DATA ? px : op->kind == CONV_WEIGHTS ? pb : py;
+  const tensor_slot_t *at_x = op->kind == CONV_DATA ? py : px, *at_w = op->kind == CONV_WEIGHTS ? py : pb;
+  const tensor_slot_t *at_y = op->kind == CONV_DATA ? px : op->kind == CONV_WEIGHTS ? pb : py;
   const int64_t groups = x->sizes[1] / w->sizes[1], k_group = w->sizes[0] / groups;
   const int32_t narrow = rounds && x->dtype == AOT_F32 ? AOT_BF16 : AOT_F64;
   double *sums = calloc((size_t)reach_of(&op->y), sizeof *sums);
@@ -812,10 +815,10 @@ static int run_plan(void *argument) {
   memset(r->workspace, 0xff, (size_t)r->workspace_nbytes);
   for (int32_t k = 0; k < r->program.n; k++) {
     const operation_t *op = &r->program.ops[k];
-    const place_t *x = place_of(&places, r, &op->x);
-    const place_t *b = op->b.id ? place_of(&places, r, &op->b) : NULL;
-    const place_t *t = op->t.id ? place_of(&places, r, &op->t) : NULL;
-    const place_t *y = place_of(&places, r, &op->y);
+    const tensor_slot_t *x = place_of(&places, r, &op->x);
+    const tensor_slot_t *b = op->b.id ? place_of(&places, r, &op->b) : NULL;
+    const tensor_slot_t *t = op->t.id ? place_of(&places, r, &op->t) : NULL;
+    const tensor_slot_t *y = place_of(&places, r, &op->y);
     switch (op->kind) {
       case OP_POINTWISE: run_pointwise(op, x, b, t, y, is_factor_of_rows(&r->program, op)); break;
       case OP_MATMUL: run_matmul(op, op == sums ? r->turn : -1, x, b, y); break;

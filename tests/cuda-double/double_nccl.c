@@ -40,16 +40,16 @@ typedef struct mail { /* bytes on their way from one rank to another */
   char bytes[MAIL_NBYTES];
 } mail_t;
 
-typedef struct meeting {
+typedef struct rendezvous {
   _Atomic uint32_t n_here;
   _Atomic uint64_t n_waits[MOST_RANKS];
   _Atomic uint64_t n_told[MOST_RANKS], told[MOST_RANKS]; /* of the hosts */
   char slots[MOST_RANKS][SLOT_NBYTES];
   mail_t mail[MOST_RANKS][MOST_RANKS]; /* from, to */
-} meeting_t;
+} rendezvous_t;
 
 typedef struct comm {
-  meeting_t *m;
+  rendezvous_t *m;
   int rank, n_ranks;
   uint64_t n_waits;
   _Atomic int is_aborted, error;
@@ -264,11 +264,11 @@ API int ncclGetUniqueId(unique_id_t *out) {
   return SUCCESS;
 }
 
-static meeting_t *open_meeting(const char *path, int flags) {
+static rendezvous_t *open_meeting(const char *path, int flags) {
   const int file = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
   if (file < 0) return NULL;
-  void *at = !(flags & O_CREAT) || ftruncate(file, sizeof(meeting_t)) == 0
-                 ? mmap(NULL, sizeof(meeting_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+  void *at = !(flags & O_CREAT) || ftruncate(file, sizeof(rendezvous_t)) == 0
+                 ? mmap(NULL, sizeof(rendezvous_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
                  : MAP_FAILED;
   close(file);
   return at == MAP_FAILED ? NULL : at;
@@ -281,7 +281,7 @@ __attribute__((destructor)) static void listen_no_more(void) {
 
 /* As NCCL has it, the variable makes an id that is the same everywhere, and nobody listens there until the first rank makes
  * its communicator, with the variable still set; an id without it is listened at already, and with it that fails. */
-static int find_meeting(const unique_id_t *id, int rank, meeting_t **out) {
+static int find_meeting(const unique_id_t *id, int rank, rendezvous_t **out) {
   const int is_set = getenv("NCCL_COMM_ID") != NULL;
   char fresh[ID_NBYTES + 8];
   if (!id->is_named && is_set && rank == 0) return SYSTEM_ERROR;

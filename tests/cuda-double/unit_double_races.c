@@ -42,13 +42,13 @@ enum {
 };
 enum { WITHOUT_TIME = 2 };
 
-typedef struct world {
+typedef struct fixture {
   void *context, *one, *two, *host;
   uint64_t a, b;
   uint64_t *word;
-} world_t;
+} fixture_t;
 
-static world_t w;
+static fixture_t w;
 
 /* A kernel, as far as the double knows one: it adds to the first element that its argument names. */
 typedef struct pair {

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct unit {
+typedef struct renew_plugin_unit {
   aot_pass_t table;
   aot_host_t host;
   aot_str_t how;
   int64_t at;
-} unit_t;
+} renew_plugin_unit_t;
 
 typedef struct node {
   aot_node_t id;
@@ -20,7 +20,7 @@ typedef struct node {
   aot_type_t type; /* of the only result */
 } node_t;
 
-static int is(const unit_t *u, const char *what) { return aot_str_eq(u->how, aot_str(what)); }
+static int is(const renew_plugin_unit_t *u, const char *what) { return aot_str_eq(u->how, aot_str(what)); }
 
 static int same_type(const aot_type_t *a, const aot_type_t *b) {
   if (a->dtype != b->dtype || a->rank != b->rank) return 0;
@@ -30,7 +30,7 @@ static int same_type(const aot_type_t *a, const aot_type_t *b) {
 }
 
 /* The first operand of the result's type; AOT_NO_ID: none. */
-static uint32_t like_result(const unit_t *u, aot_prog_t *p, const node_t *n) {
+static uint32_t like_result(const renew_plugin_unit_t *u, aot_prog_t *p, const node_t *n) {
   for (uint32_t i = 0; i < n->info.n_operands; i++) {
     aot_type_t t;
     if (n->info.operands[i] == AOT_NO_ID) continue;
@@ -40,7 +40,7 @@ static uint32_t like_result(const unit_t *u, aot_prog_t *p, const node_t *n) {
   return AOT_NO_ID;
 }
 
-static int reads_two_alike(const unit_t *u, aot_prog_t *p, const node_t *n) {
+static int reads_two_alike(const renew_plugin_unit_t *u, aot_prog_t *p, const node_t *n) {
   const uint32_t *v = n->info.operands;
   aot_type_t a, b;
   return n->info.n_operands == 2 && v[0] != v[1] && v[0] != AOT_NO_ID && v[1] != AOT_NO_ID &&
@@ -54,14 +54,14 @@ static uint32_t float_argument(const node_t *n) {
   return AOT_NO_INDEX;
 }
 
-static int is_of_kind(const unit_t *u, aot_prog_t *p, const node_t *n) {
+static int is_of_kind(const renew_plugin_unit_t *u, aot_prog_t *p, const node_t *n) {
   if (is(u, "skip")) return like_result(u, p, n) != AOT_NO_ID;
   if (is(u, "argument")) return float_argument(n) != AOT_NO_INDEX;
   if (is(u, "twice")) return reads_two_alike(u, p, n);
   return is(u, "crash") || is(u, "refuse");
 }
 
-static aot_status_t refuse(const unit_t *u, aot_ctx_t *ctx, aot_node_t n) {
+static aot_status_t refuse(const renew_plugin_unit_t *u, aot_ctx_t *ctx, aot_node_t n) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR};
   d.code = aot_str("renew.refused");
   d.message = aot_str("this node is not to be renewed");
@@ -71,7 +71,8 @@ static aot_status_t refuse(const unit_t *u, aot_ctx_t *ctx, aot_node_t n) {
   return AOT_E_UNIMPLEMENTED;
 }
 
-static aot_status_t renew(const unit_t *u, aot_prog_t *p, aot_graph_t g, const node_t *n, aot_node_t *out) {
+static aot_status_t renew(const renew_plugin_unit_t *u, aot_prog_t *p, aot_graph_t g, const node_t *n,
+                          aot_node_t *out) {
   const aot_node_spec_t spec = {
       .struct_size = sizeof spec,
       .flags = n->info.flags,
@@ -87,7 +88,7 @@ static aot_status_t renew(const unit_t *u, aot_prog_t *p, aot_graph_t g, const n
   return u->host.edit->uses_replace(p, n->info.first_result, made.first_result);
 }
 
-static aot_status_t do_wrong(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *p, node_t *n, aot_node_t made) {
+static aot_status_t do_wrong(const renew_plugin_unit_t *u, aot_ctx_t *ctx, aot_prog_t *p, node_t *n, aot_node_t made) {
   const uint32_t argument = float_argument(n);
   if (is(u, "crash")) raise(SIGSEGV);
   if (is(u, "refuse")) return refuse(u, ctx, n->id);
@@ -102,7 +103,7 @@ static aot_status_t do_wrong(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *p, nod
   return u->host.edit->uses_replace(p, info.first_result, (aot_value_t){like_result(u, p, n)});
 }
 
-static aot_status_t run_graph(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *p, aot_graph_t g) {
+static aot_status_t run_graph(const renew_plugin_unit_t *u, aot_ctx_t *ctx, aot_prog_t *p, aot_graph_t g) {
   const aot_graph_api_t *graph = u->host.graph;
   int64_t seen = 0;
   for (aot_node_t id = graph->first(p, g), next; id.id != AOT_NO_ID; id = next) {
@@ -121,7 +122,7 @@ static aot_status_t run_graph(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *p, ao
 }
 
 static aot_status_t run(const aot_pass_t *t, aot_ctx_t *ctx, aot_prog_t *p) {
-  const unit_t *u = t->head.self;
+  const renew_plugin_unit_t *u = t->head.self;
   for (int32_t kind = AOT_GRAPH_FORWARD; kind <= AOT_GRAPH_JOINT; kind++) {
     const aot_graph_t g = u->host.graph->graph_find(p, kind);
     if (g.id != AOT_NO_ID) AOT_TRY(run_graph(u, ctx, p, g));
@@ -133,7 +134,7 @@ static void destroy(const aot_table_t *t) { free(t->self); }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  renew_plugin_unit_t *u = calloc(1, sizeof *u);
   (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct unit {
+typedef struct stumble_plugin_unit {
   aot_pass_t table;
   aot_host_t host;
   aot_str_t how, op;
-} unit_t;
+} stumble_plugin_unit_t;
 
 static void *volatile nowhere; /* the compiler must not know that it is NULL */
 
-static aot_status_t refuse(const unit_t *u, aot_ctx_t *ctx, aot_node_t n) {
+static aot_status_t refuse(const stumble_plugin_unit_t *u, aot_ctx_t *ctx, aot_node_t n) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR};
   d.code = aot_str("stumble.refused");
   d.message = aot_str("an operator that it cannot do, at 7.5 of 9");
@@ -22,14 +22,15 @@ static aot_status_t refuse(const unit_t *u, aot_ctx_t *ctx, aot_node_t n) {
   return AOT_E_UNIMPLEMENTED;
 }
 
-static aot_status_t stumble(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *p, const aot_node_info_t *info, aot_node_t n) {
+static aot_status_t stumble(const stumble_plugin_unit_t *u, aot_ctx_t *ctx, aot_prog_t *p, const aot_node_info_t *info,
+                            aot_node_t n) {
   if (aot_str_eq(u->how, aot_str("refuse"))) return refuse(u, ctx, n);
   if (aot_str_eq(u->how, aot_str("crash"))) *((volatile int *)nowhere + 16) = 1;
   return u->host.edit->uses_replace(p, info->first_result, (aot_value_t){info->operands[0]});
 }
 
 static aot_status_t run(const aot_pass_t *t, aot_ctx_t *ctx, aot_prog_t *p) {
-  const unit_t *u = t->head.self;
+  const stumble_plugin_unit_t *u = t->head.self;
   const aot_graph_api_t *g = u->host.graph;
   const aot_op_t op = g->op_find(p, u->op);
   for (uint32_t graph = 1; graph < g->n_graphs(p); graph++)
@@ -44,7 +45,7 @@ static void destroy(const aot_table_t *t) { free(t->self); }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  stumble_plugin_unit_t *u = calloc(1, sizeof *u);
   (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
   u->how = opts->values[0].s;

@@ -201,7 +201,7 @@ const aot_opset_t *tiny_opset(void) {
 }
 
 /* ---- world ---- */
-void world_init(world_t *w) {
+void world_init(fixture_t *w) {
   memset(w, 0, sizeof *w);
   w->ops = aoth_ops_create();
   w->session = aoth_arena_create();
@@ -216,7 +216,7 @@ void world_init(world_t *w) {
   assert_non_null(w->p);
 }
 
-void world_deinit(world_t *w) {
+void world_deinit(fixture_t *w) {
   aoth_prog_destroy(w->p);
   aoth_ops_destroy(w->ops);
   aoth_sink_destroy(w->sink);
@@ -224,7 +224,7 @@ void world_deinit(world_t *w) {
   aoth_arena_destroy(w->scratch);
 }
 
-void world_reset(world_t *w) {
+void world_reset(fixture_t *w) {
   aoth_prog_destroy(w->p);
   aoth_sink_destroy(w->sink);
   w->ctx.sink = w->sink = aoth_sink_create(NULL);
@@ -232,16 +232,16 @@ void world_reset(world_t *w) {
   w->ctx.prog = w->p = aoth_prog_create(w->ops, &w->ctx);
 }
 
-aot_status_t world_parse(world_t *w, const char *text) { return aoth_parse(w->p, "test.ir", text, strlen(text)); }
+aot_status_t world_parse(fixture_t *w, const char *text) { return aoth_parse(w->p, "test.ir", text, strlen(text)); }
 
-char *world_print(world_t *w) {
+char *world_print(fixture_t *w) {
   aoth_text_t t = {0};
   aoth_print(w->p, &t);
   assert_false(t.failed);
   return t.data;
 }
 
-aot_op_t tiny_op(world_t *w, const char *name) {
+aot_op_t tiny_op(fixture_t *w, const char *name) {
   aot_op_t op = aoth_ops_find(w->ops, aot_str(name));
   assert_int_not_equal(op.id, AOT_NO_ID);
   return op;

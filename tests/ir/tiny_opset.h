@@ -7,21 +7,21 @@
 const aot_opset_t *tiny_opset(void);
 
 /* A program with its operators and a sink that collects silently. */
-typedef struct world {
+typedef struct fixture {
   aoth_ops_t *ops;
   aoth_sink_t *sink;
   aoth_arena_t *session, *scratch;
   aot_ctx_t ctx;
   aot_prog_t *p;
-} world_t;
+} fixture_t;
 
-void world_init(world_t *w);
-void world_deinit(world_t *w);
-void world_reset(world_t *w); /* an empty program and an empty sink again */
-aot_status_t world_parse(world_t *w, const char *text);
-char *world_print(world_t *w); /* to be freed */
+void world_init(fixture_t *w);
+void world_deinit(fixture_t *w);
+void world_reset(fixture_t *w); /* an empty program and an empty sink again */
+aot_status_t world_parse(fixture_t *w, const char *text);
+char *world_print(fixture_t *w); /* to be freed */
 
-aot_op_t tiny_op(world_t *w, const char *name);
+aot_op_t tiny_op(fixture_t *w, const char *name);
 aot_type_t f32_type(uint32_t rank, const int64_t *sizes);
 
 #endif

@@ -30,13 +30,13 @@ static const char base_text[] = "aot 1\n"
                                 "}\n"
                                 "origin 0 \"m.py\":3 module \"a.b\" node \"n\"\n";
 
-static void begin(world_t *w) {
+static void begin(fixture_t *w) {
   world_init(w);
   if (world_parse(w, base_text) != AOT_OK) print_message("%s", aoth_sink_text(w->sink));
   assert_int_equal(aoth_verify(w->p, 0), AOT_OK);
 }
 
-static aot_value_t value_named(world_t *w, const char *name) {
+static aot_value_t value_named(fixture_t *w, const char *name) {
   aot_value_t v = {1};
   for (; v.id < aoth_graph_n_values(w->p); v.id++)
     if (aot_str_eq(aoth_graph_value_name(w->p, v), aot_str(name))) return v;
@@ -44,11 +44,13 @@ static aot_value_t value_named(world_t *w, const char *name) {
   return v;
 }
 
-static aot_node_t node_named(world_t *w, const char *name) { return aoth_graph_value_def(w->p, value_named(w, name)); }
+static aot_node_t node_named(fixture_t *w, const char *name) {
+  return aoth_graph_value_def(w->p, value_named(w, name));
+}
 
-static aot_graph_t forward(world_t *w) { return aoth_graph_graph_find(w->p, AOT_GRAPH_FORWARD); }
+static aot_graph_t forward(fixture_t *w) { return aoth_graph_graph_find(w->p, AOT_GRAPH_FORWARD); }
 
-static aot_status_t add_node(world_t *w, aot_value_t a, aot_value_t b, aot_node_t before, aot_value_t *out) {
+static aot_status_t add_node(fixture_t *w, aot_value_t a, aot_value_t b, aot_node_t before, aot_value_t *out) {
   const aot_arg_t args[2] = {aot_arg_value(a), aot_arg_value(b)};
   const aot_node_spec_t s = {
       .struct_size = sizeof s,
@@ -66,7 +68,7 @@ static aot_status_t add_node(world_t *w, aot_value_t a, aot_value_t b, aot_node_
 }
 
 static void nodes_get_defaults_types_and_origin(void **state) {
-  world_t w;
+  fixture_t w;
   aot_value_t sum;
   aot_type_t t;
   aot_node_info_t info = {.struct_size = sizeof info}, a = {.struct_size = sizeof a};
@@ -92,7 +94,7 @@ static void nodes_get_defaults_types_and_origin(void **state) {
 }
 
 static void equal_types_share_their_arrays(void **state) {
-  world_t w;
+  fixture_t w;
   aot_type_t a, b;
   (void)state;
   begin(&w);
@@ -104,7 +106,7 @@ static void equal_types_share_their_arrays(void **state) {
 }
 
 static void uses_follow_every_edit(void **state) {
-  world_t w;
+  fixture_t w;
   aot_node_t users[8];
   (void)state;
   begin(&w);
@@ -132,7 +134,7 @@ static void uses_follow_every_edit(void **state) {
 
 /* Every refused edit: its status, a diagnostic, and the program as it was. */
 static void bad_edits_change_nothing(void **state) {
-  world_t w;
+  fixture_t w;
   aot_value_t v, out;
   aot_node_t n, none = aot_no_node();
   aot_arg_t arg;
@@ -197,7 +199,7 @@ static void bad_edits_change_nothing(void **state) {
 }
 
 static void erased_things_are_stale(void **state) {
-  world_t w;
+  fixture_t w;
   aot_value_t sum;
   (void)state;
   begin(&w);
@@ -225,7 +227,7 @@ static void erased_things_are_stale(void **state) {
 
 /* Id 0 is nothing, everywhere: a zeroed struct names nothing. */
 static void zero_names_nothing(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   const aot_graph_t no_graph = {0};
@@ -260,7 +262,7 @@ static void zero_names_nothing(void **state) {
 
 /* An older plugin's shorter struct gets what it can hold, a longer one zeros for what this host does not know. */
 static void answers_fit_the_callers_struct(void **state) {
-  world_t w;
+  fixture_t w;
   struct {
     aot_node_info_t info;
     uint64_t later;
@@ -291,7 +293,7 @@ static void answers_fit_the_callers_struct(void **state) {
 
 /* An encoding is one row however often it is made; types that name another one are other types; undo takes it back. */
 static void encodings_are_interned(void **state) {
-  world_t w;
+  fixture_t w;
   aot_encoding_t tiled, again, other, one_more;
   aot_type_t plain, t;
   (void)state;
@@ -338,7 +340,7 @@ static void encodings_are_interned(void **state) {
 }
 
 static void opsets_are_asked(void **state) {
-  world_t w;
+  fixture_t w;
   aot_value_t out, none;
   (void)state;
   begin(&w);
@@ -353,7 +355,7 @@ static void opsets_are_asked(void **state) {
 
 /* ---- the journal ---- */
 static void undo_takes_ids_back(void **state) {
-  world_t w;
+  fixture_t w;
   aot_value_t first, second;
   (void)state;
   begin(&w);
@@ -376,7 +378,7 @@ static void undo_takes_ids_back(void **state) {
 }
 
 static void journals_nest(void **state) {
-  world_t w;
+  fixture_t w;
   aot_value_t v;
   (void)state;
   begin(&w);
@@ -405,7 +407,7 @@ static void journals_nest(void **state) {
 }
 
 static void the_journal_prints_each_edit(void **state) {
-  world_t w;
+  fixture_t w;
   aot_value_t v;
   aoth_text_t t = {0};
   (void)state;
@@ -428,7 +430,7 @@ static void contracts_are_checked(void **state) {
   const aoth_contract_t may_add = {.creates = adds, .n_creates = 1};
   const aoth_contract_t may_cat = {.creates = cats, .n_creates = 1};
   const aoth_contract_t removes = {.removes = cats, .n_removes = 1};
-  world_t w;
+  fixture_t w;
   aot_value_t v;
   (void)state;
   begin(&w);
@@ -446,7 +448,7 @@ static void contracts_are_checked(void **state) {
 }
 
 static void complaints_point_home(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   w.ctx.stage = "decompose";
@@ -479,7 +481,7 @@ static uint32_t below(uint32_t n) {
   return n ? (seed_state >> 8) % n : 0;
 }
 
-static void random_edit(world_t *w) {
+static void random_edit(fixture_t *w) {
   aot_prog_t *p = w->p;
   aot_value_t v = {below(aoth_graph_n_values(p) + 2)}, u = {below(aoth_graph_n_values(p) + 1)}, made;
   aot_node_t n = {below(aoth_graph_n_nodes(p) + 1)}, before = {below(4) ? AOT_NO_ID : below(aoth_graph_n_nodes(p))};
@@ -560,7 +562,7 @@ static void random_edit(world_t *w) {
 }
 
 /* What printing does not show: ids, and the order of use lists. */
-static void print_internals(world_t *w, aoth_text_t *out) {
+static void print_internals(fixture_t *w, aoth_text_t *out) {
   aot_prog_t *p = w->p;
   aot_node_t users[64];
   aoth_text_f(out, "%u %u %u %u %u %u\n", aoth_graph_n_graphs(p), aoth_graph_n_nodes(p), aoth_graph_n_values(p),
@@ -576,7 +578,7 @@ static void print_internals(world_t *w, aoth_text_t *out) {
 }
 
 static void random_edits_are_undone(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   seed_state = 42;
   begin(&w);
@@ -605,7 +607,7 @@ static void random_edits_are_undone(void **state) {
 }
 
 /* ---- edits as data ---- */
-static void assert_same(world_t *w, const aoth_text_t *text, aoth_digest_t digest) {
+static void assert_same(fixture_t *w, const aoth_text_t *text, aoth_digest_t digest) {
   aoth_text_t now = {0};
   const aoth_digest_t d = aoth_prog_digest(w->p);
   print_internals(w, &now);
@@ -617,7 +619,7 @@ static void assert_same(world_t *w, const aoth_text_t *text, aoth_digest_t diges
 /* Out of the program, which is then as before; back into it; and into another one that is as it was before: ids, orders of use
  * lists, dead rows and all. */
 static void random_edits_are_made_again(void **state) {
-  world_t w, other;
+  fixture_t w, other;
   (void)state;
   seed_state = 17;
   for (int round = 0; round < 100; round++) {
@@ -661,7 +663,7 @@ static void random_edits_are_made_again(void **state) {
 /* A guard, what it says of sums, and the quotient that it makes are undone, and made again. */
 static void guards_are_made_again(void **state) {
   const aot_symbol_info_t s = {.struct_size = sizeof s, .name = AOT_STR_INIT("q"), .min = 2, .max = 90, .hint = 4};
-  world_t w;
+  fixture_t w;
   aoth_edits_t edits;
   int64_t q, even, half;
   (void)state;
@@ -692,7 +694,7 @@ static void guards_are_made_again(void **state) {
 }
 
 static void each_edit_is_made_again(void **state) {
-  world_t w;
+  fixture_t w;
   aoth_text_t after = {0};
   aoth_edits_t edits;
   (void)state;
@@ -787,7 +789,7 @@ typedef struct edited {
 
 /* Two hundred edits by someone who looks at no status, while allocation n_fail finds no memory. */
 static void edit_without_looking(uint32_t n_fail, edited_t *out) {
-  world_t w;
+  fixture_t w;
   memset(out, 0, sizeof *out);
   seed_state = 11;
   begin(&w);
@@ -864,7 +866,7 @@ static void refused_nodes_are_located(void **state) {
 
 /* Edits may break SSA order, which the verifier says; the lists under them stay whole. */
 static void random_edits_keep_lists_whole(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   seed_state = 7;
   for (int round = 0; round < 40; round++) {

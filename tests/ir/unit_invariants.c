@@ -25,7 +25,7 @@ static const char text[] = "aot 1\n"
 /* What the child says on its way out; *out_signal: what ended it, 0: nothing did. */
 static void in_child(void (*run)(aot_prog_t *p), char *said, size_t size, int *out_signal) {
   int ends[2], status;
-  world_t w;
+  fixture_t w;
   assert_int_equal(pipe(ends), 0);
   world_init(&w);
   assert_int_equal(world_parse(&w, text), AOT_OK);

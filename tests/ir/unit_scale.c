@@ -10,7 +10,7 @@
 
 #define N_NODES 100000u
 
-static void build(world_t *w, aot_graph_t *g, aot_value_t *last) {
+static void build(fixture_t *w, aot_graph_t *g, aot_value_t *last) {
   const int64_t sizes[2] = {8, 16};
   const aot_type_t t = f32_type(2, sizes);
   aot_value_t x;
@@ -36,7 +36,7 @@ static void build(world_t *w, aot_graph_t *g, aot_value_t *last) {
 }
 
 static void a_hundred_thousand_nodes(void **state) {
-  world_t w;
+  fixture_t w;
   aot_graph_t g;
   aot_value_t last;
   const aot_snapshot_t *snapshot;
@@ -72,7 +72,7 @@ static void a_hundred_thousand_nodes(void **state) {
 
 /* Every node at the front: insertion does not depend on the place. */
 static void insertion_anywhere(void **state) {
-  world_t w;
+  fixture_t w;
   aot_graph_t g;
   aot_value_t last;
   (void)state;

@@ -9,20 +9,20 @@
 #include <string.h>
 #include <cmocka.h>
 
-static int64_t symbol(world_t *w, const char *name, int64_t min, int64_t max, int64_t hint) {
+static int64_t symbol(fixture_t *w, const char *name, int64_t min, int64_t max, int64_t hint) {
   const aot_symbol_info_t s = {.struct_size = sizeof s, .name = aot_str(name), .min = min, .max = max, .hint = hint};
   int64_t dim = 0;
   assert_int_equal(aoth_edit_symbol_create(w->p, &s, &dim), AOT_OK);
   return dim;
 }
 
-static int64_t make(world_t *w, int32_t op, int64_t a, int64_t b) {
+static int64_t make(fixture_t *w, int32_t op, int64_t a, int64_t b) {
   int64_t dim = -1;
   assert_int_equal(aoth_edit_dim_make(w->p, op, a, b, 0, &dim), AOT_OK);
   return dim;
 }
 
-static void expect(world_t *w, int64_t dim, const char *text) {
+static void expect(fixture_t *w, int64_t dim, const char *text) {
   aoth_text_t t = {0};
   aoth_dim_print(w->p, dim, &t);
   assert_string_equal(t.data, text);
@@ -30,7 +30,7 @@ static void expect(world_t *w, int64_t dim, const char *text) {
 }
 
 static void constants_fold(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   assert_int_equal(make(&w, AOT_EXPR_ADD, 2, 3), 5);
@@ -47,7 +47,7 @@ static void constants_fold(void **state) {
 }
 
 static void equal_expressions_are_one(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   int64_t s = symbol(&w, "s", 1, 64, 8), t = symbol(&w, "t", 1, INT64_MAX, 3);
@@ -91,7 +91,7 @@ static void equal_expressions_are_one(void **state) {
 }
 
 static void ranges_decide(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   int64_t s = symbol(&w, "s", 2, 64, 8), any = symbol(&w, "any", 0, INT64_MAX, 3);
@@ -121,7 +121,7 @@ static void ranges_decide(void **state) {
 }
 
 static void what_is_no_number_is_refused(void **state) {
-  world_t w;
+  fixture_t w;
   int64_t out;
   (void)state;
   world_init(&w);
@@ -160,7 +160,7 @@ static int64_t reference(int32_t op, int64_t a, int64_t b) {
 
 /* Random expressions keep their value for every choice of the symbols, whatever the rules did to them. */
 static void simplification_keeps_the_value(void **state) {
-  world_t w;
+  fixture_t w;
   uint32_t seed = 1;
   enum { N = 400, CHOICES = 5 };
   static const int64_t choices[CHOICES][3] = {{1, 0, -4}, {64, 9, 4}, {7, 3, 0}, {2, 1, -1}, {32, 8, 2}};
@@ -208,7 +208,7 @@ static void simplification_keeps_the_value(void **state) {
 }
 
 static void hints_follow(void **state) {
-  world_t w;
+  fixture_t w;
   int64_t dim;
   (void)state;
   world_init(&w);
@@ -224,14 +224,14 @@ static void hints_follow(void **state) {
   world_deinit(&w);
 }
 
-static aot_status_t guard(world_t *w, int64_t condition, const char *text) {
+static aot_status_t guard(fixture_t *w, int64_t condition, const char *text) {
   const aot_guard_info_t g = {.struct_size = sizeof g, .condition = condition, .text = aot_str(text)};
   return aoth_edit_guard_add(w->p, &g);
 }
 
 /* What guards make equal is one dimension: products, sums, quotients without a remainder. */
 static void guards_make_dimensions_equal(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   const int64_t a = symbol(&w, "a", 2, INT64_MAX, 4), b = symbol(&w, "b", 2, INT64_MAX, 6),
@@ -257,7 +257,7 @@ static void guards_make_dimensions_equal(void **state) {
 
 /* Inequalities bound what they are about. */
 static void guards_bound_differences(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   const int64_t s = symbol(&w, "s", 0, INT64_MAX, 8), u = symbol(&w, "u", 0, INT64_MAX, 2);
@@ -271,7 +271,7 @@ static void guards_bound_differences(void **state) {
 
 /* A conjunction says each of its parts; a negated comparison is one; disjunctions are only checked. */
 static void guards_of_other_forms(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   const int64_t s = symbol(&w, "s", 0, INT64_MAX, 8), t = symbol(&w, "t", 0, INT64_MAX, 2);
@@ -295,7 +295,7 @@ static void guards_of_other_forms(void **state) {
   world_deinit(&w);
 }
 
-static void leaf_of_size(world_t *w, int64_t size) {
+static void leaf_of_size(fixture_t *w, int64_t size) {
   const aot_leaf_info_t l = {
       .struct_size = sizeof l,
       .role = AOT_ROLE_USER_INPUT,
@@ -306,7 +306,7 @@ static void leaf_of_size(world_t *w, int64_t size) {
 
 /* A hint decides only if its symbol is the size of a leaf, as long as that leaf exists. */
 static void comparisons_have_three_answers(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   const int64_t s = symbol(&w, "s", 2, 64, 8), u = symbol(&w, "u", 0, 6, 3), v = symbol(&w, "v", 0, INT64_MAX, 3);

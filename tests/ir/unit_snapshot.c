@@ -26,7 +26,7 @@ static const char text[] = "aot 1\n"
                            "}\n";
 
 /* A second program, so that ids and rows differ: its graph is erased. */
-static void make_program(world_t *w) {
+static void make_program(fixture_t *w) {
   world_init(w);
   if (world_parse(w, text) != AOT_OK) print_message("%s", aoth_sink_text(w->sink));
   assert_int_equal(w->ctx.n_diags, 0);
@@ -129,7 +129,7 @@ static void check(const aot_snapshot_t *s) {
 }
 
 static void the_arrays_say_what_the_program_holds(void **state) {
-  world_t w;
+  fixture_t w;
   const aot_snapshot_t *s, *again;
   (void)state;
   make_program(&w);
@@ -147,7 +147,7 @@ static void the_arrays_say_what_the_program_holds(void **state) {
 }
 
 static void the_block_can_be_moved(void **state) {
-  world_t w;
+  fixture_t w;
   const aot_snapshot_t *s;
   (void)state;
   make_program(&w);

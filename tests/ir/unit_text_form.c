@@ -86,7 +86,7 @@ static const char everything[] =
 
 /* Origins are numbered in order of appearance: !1 appears first above, and its parent comes before it. */
 static void round_trip_of_everything(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   aot_status_t status = world_parse(&w, everything);
@@ -125,7 +125,7 @@ static void input_may_be_short(void **state) {
       {"%y = tiny.rand.default [2 * 3 + (1 - -1)]", "%y : f32[8] = tiny.rand.default [8]"},
       {"%y = tiny.rand.default [s + s, 1 + s + 1]", "%y : f32[s * 2, s + 2] = tiny.rand.default [s * 2, s + 2]"},
       {"%a, %b = tiny.split.default %x, 2\r", "%a : f32[4], %b : f32[4] = tiny.split.default %x, 2"}};
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -198,7 +198,7 @@ static void errors_stand_where_they_belong(void **state) {
       {"out loss 0 = %q", "test.ir:5:14: error: there is no value %q"},
       {"%y # 3", "test.ir:5:4: error: a character that means nothing here"},
       {"%y = tiny.rand.default [12ab]", "test.ir:5:25: error: not a number"}};
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -242,7 +242,7 @@ static void errors_outside_graphs(void **state) {
       {"aot 1\nencoding 0\n", "test.ir:2:11: error: expected the name of an encoding"},
       {"aot 1\nleaf 0 parameter : f32[2] encoding 0\n", "test.ir:2:36: error: encoding 0 comes later or not at all"},
       {"aot 1\nnonsense\n", "test.ir:2:1: error: expected properties, symbol"}};
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -258,7 +258,7 @@ static void errors_outside_graphs(void **state) {
 }
 
 static void a_caret_and_a_hint(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   world_parse(&w, "aot 1\ngraph @f forward {\n\tin %x = seed 0 : f32[4]\n\t%y = tiny.ad.Tensor %x, %x\n}\n");
@@ -271,7 +271,7 @@ static void a_caret_and_a_hint(void **state) {
 
 /* Deep nesting costs memory and no stack; shared expressions print in linear size. */
 static void deep_and_shared_expressions(void **state) {
-  world_t w;
+  fixture_t w;
   enum { DEPTH = 100000 };
   (void)state;
   world_init(&w);
@@ -394,7 +394,7 @@ static size_t mutate(char *text, size_t size, size_t capacity, uint32_t *seed) {
 }
 
 static void mutated_texts_parse_or_complain(void **state) {
-  world_t w;
+  fixture_t w;
   uint32_t seed = 20240607, n_good = 0;
   const size_t capacity = sizeof everything + 4096;
   char *text = malloc(capacity);

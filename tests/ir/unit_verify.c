@@ -106,7 +106,7 @@ static const verify_case_t cases[] = {
     {SPLIT("", "") "graph @j joint {\n}\n", AOTH_PROP_PARTITIONED, "the joint graph is still there"}};
 
 static void the_table(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -125,7 +125,7 @@ static void the_table(void **state) {
 }
 
 static void values_are_defined_before_they_are_used(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   assert_int_equal(world_parse(&w, FORWARD("%a = tiny.add.Tensor %w, %x\n%b = tiny.add.Tensor %a, %x\n")), AOT_OK);
@@ -140,7 +140,7 @@ static void values_are_defined_before_they_are_used(void **state) {
 }
 
 /* A forward graph of these nodes, made within a journal; what its check says. */
-static aot_status_t check_types(world_t *w, const char *text) {
+static aot_status_t check_types(fixture_t *w, const char *text) {
   assert_int_equal(aoth_journal_begin(w->p), AOT_OK);
   assert_int_equal(world_parse(w, text), AOT_OK);
   const aot_status_t status = aoth_verify_types(w->p);
@@ -149,7 +149,7 @@ static aot_status_t check_types(world_t *w, const char *text) {
 }
 
 static void declared_types_are_compared_with_inferred_ones(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   assert_int_equal(check_types(&w, FORWARD("%a : f32[4] = tiny.add.Tensor %w, %x\n")), AOT_OK);
@@ -173,7 +173,7 @@ static void symbolic_sizes_are_compared_at_other_sizes_too(void **state) {
                {SYMBOLIC("f32[s0 * 2 // 2]"), NULL},
                {SYMBOLIC("f32[4]"), "result 0 is declared f32[4], its operator gives f32[s0]"},
                {SYMBOLIC("f32[8 - s0]"), "its operator gives f32[s0]"}};
-  world_t w;
+  fixture_t w;
   (void)state;
   world_init(&w);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -185,7 +185,7 @@ static void symbolic_sizes_are_compared_at_other_sizes_too(void **state) {
 }
 
 static void only_what_was_set_is_compared(void **state) {
-  world_t w;
+  fixture_t w;
   aot_type_t wide;
   aot_node_info_t info = {.struct_size = sizeof info};
   (void)state;
@@ -211,7 +211,7 @@ static void only_what_was_set_is_compared(void **state) {
 }
 
 static void at_most_twenty_complaints(void **state) {
-  world_t w;
+  fixture_t w;
   aoth_text_t t = {0};
   (void)state;
   world_init(&w);

@@ -17,12 +17,12 @@
 
 #include <cmocka.h>
 
-typedef struct world {
+typedef struct fixture {
   char folder[1024], bundle[1040];
   aoth_sink_t *sink;
   aoth_session_t *session;
   aoth_pipeline_t *pipeline;
-} world_t;
+} fixture_t;
 
 static inline void write_text(const char *path, const char *text) {
   FILE *f = fopen(path, "w");
@@ -33,7 +33,7 @@ static inline void write_text(const char *path, const char *text) {
 
 static inline int setup(void **state) {
   static const char *const dirs[] = {TEST_PLUGINS "/good", TEST_PLUGINS "/hostile"};
-  world_t *w = calloc(1, sizeof *w);
+  fixture_t *w = calloc(1, sizeof *w);
   strcpy(w->folder, TEST_PLUGINS "/session-XXXXXX");
   assert_non_null(mkdtemp(w->folder));
   assert_int_equal(chdir(w->folder), 0);
@@ -53,14 +53,14 @@ static inline int setup(void **state) {
 }
 
 /* The graph of that kind, without ports. */
-static inline aot_status_t world_run(world_t *w, int32_t kind) {
+static inline aot_status_t world_run(fixture_t *w, int32_t kind) {
   const aot_binding_t nothing = {.struct_size = sizeof nothing,
                                  .graph = {.struct_size = sizeof nothing.graph, .kind = kind}};
   return aoth_session_run_exe(w->session, &nothing, NULL, NULL, NULL);
 }
 
 static inline int teardown(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aoth_session_destroy(w->session);
   aoth_pipeline_destroy(w->pipeline);
   aoth_sink_destroy(w->sink);
@@ -72,7 +72,7 @@ static inline int teardown(void **state) {
   return 0;
 }
 
-static inline void load(world_t *w, const char *model, const char *text) {
+static inline void load(fixture_t *w, const char *model, const char *text) {
   write_text("m.toy", model);
   write_text("p.yaml", text);
   if (aoth_pipeline_load("p.yaml", NULL, w->sink, &w->pipeline) != AOT_OK ||
@@ -82,7 +82,7 @@ static inline void load(world_t *w, const char *model, const char *text) {
 
 /* What a process that contains crashes ends with (status, or signal + 1000) when it runs body, and what it said
  * meanwhile. */
-static inline int end_of(void (*body)(world_t *), world_t *w, char *said, size_t size) {
+static inline int end_of(void (*body)(fixture_t *), fixture_t *w, char *said, size_t size) {
   int out[2], status;
   size_t n = 0;
   assert_int_equal(pipe(out), 0);

@@ -97,7 +97,7 @@ static void test_before(void **state) {
 
 /* Who hands a signal on learns whether anybody hears it. */
 static void test_idle(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   assert_int_equal(aoth_session_cancel(w->session), 0);
 }
 

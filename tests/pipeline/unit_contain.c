@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <signal.h>
 
-static void run_what_aborts(world_t *w) { world_run(w, AOT_GRAPH_UPDATE); }
+static void run_what_aborts(fixture_t *w) { world_run(w, AOT_GRAPH_UPDATE); }
 
 static void an_executable_runs_and_its_crash_is_told(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aot_exe_stats_t stats;
   char said[4096];
   load(w, "TOY add", whole);
@@ -23,10 +23,10 @@ static void an_executable_runs_and_its_crash_is_told(void **state) {
   assert_int_equal(access("bundle/program.ir", R_OK), 0);
 }
 
-static void run_second_stage(world_t *w) { aoth_session_run_stage(w->session, &w->pipeline->stages[1]); }
+static void run_second_stage(fixture_t *w) { aoth_session_run_stage(w->session, &w->pipeline->stages[1]); }
 
 static void the_program_is_kept_as_it_was_before_the_stage(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aoth_text_t before = {0};
   char said[4096], kept[4096] = "";
   load(w, "TOY add mul",
@@ -71,25 +71,25 @@ static void crash_in(aoth_crash_frame_t frame) {
 }
 
 static char unit_x[] = "unit x";
-static void crash_once(world_t *w) {
+static void crash_once(fixture_t *w) {
   (void)w, crash_in((aoth_crash_frame_t){.what = unit_x, .tell = tell_name, .self = unit_x});
 }
-static void crash_twice(world_t *w) { (void)w, crash_in((aoth_crash_frame_t){.what = unit_x, .tell = tell_badly}); }
-static void crash_with_a_lock(world_t *w) {
+static void crash_twice(fixture_t *w) { (void)w, crash_in((aoth_crash_frame_t){.what = unit_x, .tell = tell_badly}); }
+static void crash_with_a_lock(fixture_t *w) {
   pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
   (void)w;
   pthread_mutex_lock(&held);
   crash_in((aoth_crash_frame_t){.what = unit_x, .tell = tell_never, .self = &held});
 }
 
-static void leave_in_frame(world_t *w) {
+static void leave_in_frame(fixture_t *w) {
   aoth_crash_frame_t frame = {.what = unit_x, .tell = tell_name, .self = unit_x};
   (void)w;
   aoth_crash_enter(&frame);
   exit(0);
 }
 
-static void leave_after_frame(world_t *w) {
+static void leave_after_frame(fixture_t *w) {
   aoth_crash_frame_t frame = {.what = unit_x, .tell = tell_name, .self = unit_x};
   (void)w;
   aoth_crash_enter(&frame);
@@ -97,7 +97,7 @@ static void leave_after_frame(world_t *w) {
   exit(7);
 }
 
-static void crash_a_child(world_t *w) {
+static void crash_a_child(fixture_t *w) {
   aoth_crash_frame_t frame = {.what = unit_x, .tell = tell_name, .self = unit_x};
   int status;
   (void)w;
@@ -111,7 +111,7 @@ static void crash_a_child(world_t *w) {
 
 static void each_crash_has_its_end(void **state) {
   static const struct {
-    void (*body)(world_t *);
+    void (*body)(fixture_t *);
     int end;
     const char *said;
   } ways[] = {
@@ -145,7 +145,7 @@ static void (*handler_of(int signal))(int) {
 }
 
 static void nothing_is_installed_unless_asked(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   struct sigaction mine = {.sa_handler = others}, cmocka;
   sigaction(SIGFPE, &mine, &cmocka);
   load(w, "TOY add", whole);

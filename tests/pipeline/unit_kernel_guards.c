@@ -41,14 +41,14 @@ static aot_tensor_t tensor(int32_t *data, uint64_t nbytes, const int64_t *stride
       .data = data, .nbytes = nbytes, .dtype = AOT_I32, .rank = 2, .sizes = sizes, .strides = strides};
 }
 
-typedef struct world {
+typedef struct fixture {
   aoth_session_t *session;
   aoth_kernel_guards_t *guards;
   char message[256];
-} world_t;
+} fixture_t;
 
 static int setup(void **state) {
-  world_t *w = calloc(1, sizeof *w);
+  fixture_t *w = calloc(1, sizeof *w);
   const aoth_session_config_t config = {.no_cache = 1};
   w->session = aoth_session_create(&config);
   w->guards = aoth_kernel_guards_create(w->session);
@@ -57,14 +57,14 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aoth_kernel_guards_destroy(w->guards);
   aoth_session_destroy(w->session);
   free(w);
   return 0;
 }
 
-static aot_status_t run(world_t *w, const aot_tensor_t *x, const aot_tensor_t *const *outs, uint32_t n_outs,
+static aot_status_t run(fixture_t *w, const aot_tensor_t *x, const aot_tensor_t *const *outs, uint32_t n_outs,
                         int64_t at) {
   static const aot_opset_t nobodys;
   const aot_kernel_t *guarded = aoth_kernel_guarded(w->guards, &kernel, &op, &nobodys);
@@ -96,7 +96,7 @@ static void one_that_is_written_twice_is_one_memory(void **state) {
 }
 
 static void what_lies_between_elements_is_not_the_kernels(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   int32_t x[] = {1, 2, 3, 4}, a[] = {0, 0, -1, 0, 0};
   const aot_tensor_t tx = tensor(x, sizeof x, dense), ta = tensor(a, sizeof a, wide);
   const aot_tensor_t *const outs[] = {&ta};
@@ -152,7 +152,7 @@ static const aot_op_desc_t start_op = {
 static const aot_op_desc_t wait_op = {
     .struct_size = sizeof wait_op, .name = AOT_STR_INIT("test.wait.default"), .args = args, .n_args = 1};
 
-static const aot_kernel_t *guarded(world_t *w, const aot_kernel_t *k) {
+static const aot_kernel_t *guarded(fixture_t *w, const aot_kernel_t *k) {
   static const aot_opset_t nobodys;
   const aot_kernel_t *g = aoth_kernel_guarded(w->guards, k, k == &starts ? &start_op : &wait_op, &nobodys);
   assert_ptr_not_equal(g, k);
@@ -161,7 +161,7 @@ static const aot_kernel_t *guarded(world_t *w, const aot_kernel_t *k) {
 }
 
 /* results: of the kernel that waits; NULL: its result is its argument */
-static aot_status_t start_and_wait(world_t *w, int32_t *x, int32_t *y, int32_t *result, int64_t fault) {
+static aot_status_t start_and_wait(fixture_t *w, int32_t *x, int32_t *y, int32_t *result, int64_t fault) {
   const aot_tensor_t tx = tensor(x, 16, dense), ty = tensor(y, 16, dense), tr = tensor(result, 16, dense);
   const aot_kernel_arg_t a[] = {{.kind = AOT_ARG_VALUE, .u.tensor = &tx}, {.kind = AOT_ARG_INT, .u.i = fault}},
                          of[] = {{.kind = AOT_ARG_VALUE, .u.tensor = &ty}};
@@ -195,7 +195,7 @@ static void what_a_started_kernel_did_wrong_is_its_own(void **state) {
   static const char *const texts[] = {[FAULT_PAST] = "wrote to byte 16 of its result 0 of 16 bytes",
                                       [FAULT_INPUT] = "wrote to byte 4, which it may only read, of its argument 0",
                                       [FAULT_PART] = "left 1 of the 4 elements of its result 0 unwritten"};
-  world_t *w = *state;
+  fixture_t *w = *state;
   for (int64_t fault = FAULT_PAST; fault <= FAULT_PART; fault++) {
     int32_t x[] = {1, 2, 3, 4}, y[4];
     assert_int_equal(start_and_wait(w, x, y, NULL, fault), AOT_E_CONTRACT);
@@ -208,7 +208,7 @@ static void what_a_started_kernel_did_wrong_is_its_own(void **state) {
 /* A run has ended half-way: the copies of what went on go, and its memory is nobody's to wait for. */
 static void what_was_started_is_settled(void **state) {
   int32_t x[] = {1, 2, 3, 4}, y[4] = {0};
-  world_t *w = *state;
+  fixture_t *w = *state;
   const aot_tensor_t tx = tensor(x, sizeof x, dense), ty = tensor(y, sizeof y, dense);
   const aot_kernel_arg_t a[] = {{.kind = AOT_ARG_VALUE, .u.tensor = &tx}, {.kind = AOT_ARG_INT}};
   const aot_kernel_call_t call = {.struct_size = sizeof call, .n_args = 2, .args = a, .results = &ty, .n_results = 1};

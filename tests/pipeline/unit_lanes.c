@@ -3,7 +3,7 @@
 #include "session_world.h"
 
 #include <device/host_device.h>
-#include <device/lanes.h>
+#include <device/multi_queue.h>
 #include <sandbox/call.h>
 #include <plugin/options.h>
 #include <sandbox/session.h>
@@ -13,7 +13,7 @@ enum { N_LANES = 3, HOST = 2, N_WORKS = 6 };
 typedef struct lanes_world {
   aoth_instance_t units[HOST];
   aoth_queue_t queues[N_LANES];
-  aoth_lanes_t lanes;
+  aoth_multi_queue_t lanes;
   aot_ctx_t *ctx;
   char order[16]; /* of works, as they were done: "ABCD" */
   size_t n_done;
@@ -21,13 +21,13 @@ typedef struct lanes_world {
 } lanes_world_t;
 
 /* One work, on its way through a queue. */
-typedef struct letter {
+typedef struct report_slot {
   lanes_world_t *w;
   uint32_t number, lane;
-} letter_t;
+} crash_report_t;
 
 static aot_status_t done(void *self, aot_status_t before) {
-  letter_t *l = self;
+  crash_report_t *l = self;
   lanes_world_t *w = l->w;
   const uint32_t number = l->number;
   free(l);
@@ -38,19 +38,19 @@ static aot_status_t done(void *self, aot_status_t before) {
 }
 
 static aot_status_t enqueue(void *self, uint32_t number) {
-  letter_t *l = self;
+  crash_report_t *l = self;
   const aoth_lane_t *lane = &l->w->lanes.lane[l->lane];
   (void)number;
   return lane->host_work->enqueue(lane->host_work, l->w->ctx, lane->queue->queue, done, l);
 }
 
 static void put(lanes_world_t *w, uint32_t lane, uint32_t number) {
-  letter_t *l = malloc(sizeof *l);
-  *l = (letter_t){w, number, lane};
+  crash_report_t *l = malloc(sizeof *l);
+  *l = (crash_report_t){w, number, lane};
   assert_int_equal(aoth_lanes_put(&w->lanes, lane, enqueue, l, number), AOT_OK);
 }
 
-static void begin(lanes_world_t *w, world_t *world, int64_t seed, int host_is_first) {
+static void begin(lanes_world_t *w, fixture_t *world, int64_t seed, int host_is_first) {
   aoth_session_t *s = world->session;
   *w = (lanes_world_t){.ctx = &s->ctx, .failing = -1};
   for (uint32_t i = 0; i < HOST; i++) {
@@ -66,7 +66,7 @@ static void begin(lanes_world_t *w, world_t *world, int64_t seed, int host_is_fi
     assert_int_equal(aoth_lanes_add(&w->lanes, w->ctx, &w->queues[host_is_first ? N_LANES - 1 - i : i]), AOT_OK);
 }
 
-static void end(lanes_world_t *w, world_t *world) {
+static void end(lanes_world_t *w, fixture_t *world) {
   for (uint32_t i = 0; i < N_LANES; i++) assert_int_equal(aoth_queue_idle(&w->queues[i]), AOT_OK);
   aoth_lanes_deinit(&w->lanes);
   for (uint32_t i = 0; i < N_LANES; i++) assert_int_equal(aoth_queue_deinit(&w->queues[i]), AOT_OK);

@@ -4,7 +4,7 @@
 
 #include <compiler/memory_plan.h>
 
-static void compile(world_t *w, const char *pass, const char *backend, aot_status_t expected) {
+static void compile(fixture_t *w, const char *pass, const char *backend, aot_status_t expected) {
   char text[400];
   snprintf(text, sizeof text,
            "aot: 1\nmodel: {import: toy-import, path: m.toy}\nstages:\n  - use: toy-functional\n  - use: asker\n    "
@@ -16,7 +16,7 @@ static void compile(world_t *w, const char *pass, const char *backend, aot_statu
 }
 
 /* The last that was reported. */
-static double number(world_t *w, const char *name) {
+static double number(fixture_t *w, const char *name) {
   const aoth_record_t *r;
   for (uint32_t i = aoth_session_records(w->session, &r); i-- > 0;)
     for (uint32_t k = 0; k < r[i].n_numbers; k++)
@@ -26,7 +26,7 @@ static double number(world_t *w, const char *name) {
 }
 
 static void a_stage_is_answered_by_the_backend_that_comes_later(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   compile(w, "ask", "{use: teller, with: {how: tell}}", AOT_OK);
   assert_true(number(w, "status") == AOT_OK && number(w, "peak") == 1000);
   assert_true(number(w, "cost-status") == AOT_OK && number(w, "flops") > 0 && number(w, "machine-status") == AOT_OK);
@@ -34,7 +34,7 @@ static void a_stage_is_answered_by_the_backend_that_comes_later(void **state) {
 }
 
 static void a_trial_is_asked_about_and_taken_back(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   compile(w, "trial", "{use: teller, with: {how: tell}}", AOT_OK);
   assert_true(number(w, "peak") == 2000 && number(w, "outputs") == 1);
   assert_int_equal(aoth_graph_n_outputs(aoth_session_prog(w->session),
@@ -43,7 +43,7 @@ static void a_trial_is_asked_about_and_taken_back(void **state) {
 }
 
 static void a_trial_left_open_is_undone_and_told(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   compile(w, "forget", "{use: teller, with: {how: tell}}", AOTH_E_PLUGIN);
   assert_non_null(strstr(aoth_sink_text(w->sink), "a trial that it had not undone"));
   assert_int_equal(aoth_graph_n_outputs(aoth_session_prog(w->session),
@@ -56,7 +56,7 @@ static void a_backend_without_an_answer_is_no_failure(void **state) {
   static const char *const backends[] = {"{use: toy-backend}", "{use: teller, with: {how: silent}}",
                                          "{use: teller, with: {how: refuse}}"};
   static const aot_status_t costs[] = {AOT_E_UNIMPLEMENTED, AOT_E_UNIMPLEMENTED, AOT_OK};
-  world_t *w = *state;
+  fixture_t *w = *state;
   for (int k = 0; k < 3; k++) {
     compile(w, "ask", backends[k], AOT_OK);
     assert_true(number(w, "status") == AOT_E_UNIMPLEMENTED && number(w, "peak") == -1);
@@ -67,7 +67,7 @@ static void a_backend_without_an_answer_is_no_failure(void **state) {
   }
 }
 
-static void ask_what_crashes(world_t *w) { compile(w, "ask", "{use: teller, with: {how: crash}}", AOT_OK); }
+static void ask_what_crashes(fixture_t *w) { compile(w, "ask", "{use: teller, with: {how: crash}}", AOT_OK); }
 
 /* By the name of the one that was asked, not of the stage that asks. */
 static void a_backend_that_crashes_is_told_by_its_name(void **state) {
@@ -76,7 +76,7 @@ static void a_backend_that_crashes_is_told_by_its_name(void **state) {
   assert_non_null(strstr(said, "teller 0.1.0 died of SIGABRT during memory"));
 }
 
-static aot_status_t ask(world_t *w, uint32_t stage, aot_memory_plan_t *out) {
+static aot_status_t ask(fixture_t *w, uint32_t stage, aot_memory_plan_t *out) {
   aoth_arena_t *arena = aoth_arena_create();
   const aot_status_t status = aoth_session_memory(w->session, &w->pipeline->stages[stage], NULL, arena, out);
   if (status == AOT_OK) assert_true(out->buffers[0].nbytes == out->peak_nbytes);
@@ -93,7 +93,7 @@ static void the_host_checks_what_it_is_told(void **state) {
               {"{use: teller, with: {how: refuse}}", AOT_E_UNIMPLEMENTED, "not for telling"},
               {"{use: toy-backend}", AOT_E_UNIMPLEMENTED, "toy-backend does not tell what memory"},
               {"{use: teller, with: {how: nonsense}}", AOTH_E_PLUGIN, "a buffer outside the steps"}};
-  world_t *w = *state;
+  fixture_t *w = *state;
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     aot_memory_plan_t plan;
     compile(w, "ask", rows[k].backend, AOT_OK);

@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-typedef struct world {
+typedef struct fixture {
   aoth_arena_t *arena;
   unsigned char *bytes; /* of the toy plugin */
   size_t size;
-} world_t;
+} fixture_t;
 
 static int setup(void **state) {
-  world_t *w = calloc(1, sizeof *w);
+  fixture_t *w = calloc(1, sizeof *w);
   aoth_map_t map;
   assert_int_equal(aoth_file_map(TEST_PLUGINS "/good/toy.so", NULL, &map), AOT_OK);
   w->size = (size_t)map.nbytes;
@@ -30,7 +30,7 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aoth_arena_destroy(w->arena);
   free(w->bytes);
   free(w);
@@ -38,7 +38,7 @@ static int teardown(void **state) {
 }
 
 static void a_plugin_tells_its_units(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   aoth_note_t note;
   const char *why;
   assert_int_equal(aoth_note_read(w->bytes, w->size, w->arena, &note, &why), AOT_OK);
@@ -53,7 +53,7 @@ static void a_plugin_tells_its_units(void **state) {
 
 static void an_opset_tells_its_claims(void **state) {
   static const char text[] = "\"claims\":\"stray\"", number[] = "\"claims\": 1234  ";
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   aoth_note_t note;
   aoth_map_t map;
   const char *why;
@@ -74,7 +74,7 @@ static void an_opset_tells_its_claims(void **state) {
 }
 
 static void the_note_is_found_without_sections(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aoth_note_t note;
   const char *why;
   Elf64_Ehdr head;
@@ -86,7 +86,7 @@ static void the_note_is_found_without_sections(void **state) {
 }
 
 /* A copy of exactly `size` bytes, so that a read beyond them is a read beyond the heap block. */
-static aot_status_t read_exact(const world_t *w, const unsigned char *bytes, size_t size) {
+static aot_status_t read_exact(const fixture_t *w, const unsigned char *bytes, size_t size) {
   aoth_note_t note;
   const char *why = NULL;
   unsigned char *exact = malloc(size ? size : 1);
@@ -99,7 +99,7 @@ static aot_status_t read_exact(const world_t *w, const unsigned char *bytes, siz
 }
 
 static void every_prefix_is_refused(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   const size_t step = w->size > 60000 ? 61 : 13;
   for (size_t size = 0; size < 256; size++) assert_int_not_equal(read_exact(w, w->bytes, size), AOT_OK);
   for (size_t size = 256; size < w->size / 2; size += step) read_exact(w, w->bytes, size);
@@ -114,7 +114,7 @@ static uint32_t draw(uint32_t n) { /* xorshift64*, Vigna 2016 */
 }
 
 /* Offsets where damage tells: the head, the tables, the note. */
-static size_t interesting(const world_t *w, size_t note_at) {
+static size_t interesting(const fixture_t *w, size_t note_at) {
   Elf64_Ehdr head;
   memcpy(&head, w->bytes, sizeof head);
   switch (draw(4)) {
@@ -126,7 +126,7 @@ static size_t interesting(const world_t *w, size_t note_at) {
 }
 
 static void damaged_files_end_well(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   static const unsigned char values[] = {0, 1, 0xff, 0x7f, 0x80, '"', '{', '\\'};
   size_t note_at = 0;
   uint32_t n_read = 0;
@@ -148,7 +148,7 @@ static void damaged_files_end_well(void **state) {
 }
 
 static void other_bytes_are_no_plugin(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   static const unsigned char text[] = "hello, world; this is certainly not an ELF file, whatever its name may be.";
   assert_int_equal(read_exact(w, text, sizeof text), AOT_E_INVALID);
   assert_int_equal(read_exact(w, text, 0), AOT_E_INVALID);

@@ -1,10 +1,10 @@
 /* Memory of a device that the host cannot touch (the unit strict): what is taken there and back, and when; calls on it,
  * and what failures leave. The executable is the test's own: it adds 1 to every byte of its input, into its output. */
 #include "session_world.h"
-#include <device/fed.h>
+#include <device/input_staging.h>
 
 #include <device/host_device.h>
-#include <device/resident.h>
+#include <device/mirrored_buffer.h>
 #include <sandbox/call.h>
 #include <compiler/devices.h>
 #include <sandbox/session.h>
@@ -91,7 +91,7 @@ typedef struct calls {
   aoth_bound_calls_t bound;
 } calls_t;
 
-static void use_adder(calls_t *c, world_t *w) {
+static void use_adder(calls_t *c, fixture_t *w) {
   c->adder = (adder_t){
       .table =
           {
@@ -107,7 +107,7 @@ static void use_adder(calls_t *c, world_t *w) {
   aoth_bound_calls_init(&c->bound, c->queue, &c->adder.table, &c->adder.table);
 }
 
-static void begin(calls_t *c, world_t *w) {
+static void begin(calls_t *c, fixture_t *w) {
   aoth_stage_t device = {.use = "strict", .name = "strict"};
   *c = (calls_t){.queue = aoth_session_queue(w->session)};
   assert_int_equal(aoth_stage_of_unit(w->session, "strict", "device/1", NULL, &device), AOT_OK);
@@ -122,12 +122,12 @@ static void end(calls_t *c) {
   assert_int_equal(aoth_queue_deinit(c->queue), AOT_OK); /* it has nothing left on it */
 }
 
-static aot_tensor_t bytes(const aoth_resident_t *r, uint64_t n) {
+static aot_tensor_t bytes(const aoth_mirrored_buffer_t *r, uint64_t n) {
   return (aot_tensor_t){.data = (void *)(uintptr_t)r->buffer.address, .nbytes = n, .dtype = AOT_U8};
 }
 
 /* What a step does around a call. */
-static aot_status_t run(calls_t *c, aoth_resident_t *in, aoth_resident_t *out) {
+static aot_status_t run(calls_t *c, aoth_mirrored_buffer_t *in, aoth_mirrored_buffer_t *out) {
   AOT_TRY(aoth_resident_need(in, c->queue));
   AOT_TRY(aoth_resident_own(out, c->queue));
   const int64_t size = (int64_t)out->nbytes, stride = 1;
@@ -149,13 +149,13 @@ static aot_status_t run(calls_t *c, aoth_resident_t *in, aoth_resident_t *out) {
   return AOT_OK;
 }
 
-static void holds(calls_t *c, aoth_resident_t *r, const char *text) {
+static void holds(calls_t *c, aoth_mirrored_buffer_t *r, const char *text) {
   const void *host;
   assert_int_equal(aoth_resident_read(r, c->queue, &host), AOT_OK);
   assert_memory_equal(host, text, strlen(text));
 }
 
-static void put(calls_t *c, aoth_resident_t *r, const char *text) {
+static void put(calls_t *c, aoth_mirrored_buffer_t *r, const char *text) {
   void *host;
   assert_int_equal(aoth_resident_edit(r, c->queue, 0, &host), AOT_OK);
   memcpy(host, text, strlen(text));
@@ -166,7 +166,7 @@ static void contents_move_when_they_are_wanted(void **state) {
   calls_t c;
   static const char file[] = "abc";
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_of(file, 3), b = aoth_resident_zeros(3);
+  aoth_mirrored_buffer_t a = aoth_resident_of(file, 3), b = aoth_resident_zeros(3);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(run(&c, &a, &b), AOT_OK);
     assert_int_equal(run(&c, &b, &a), AOT_OK);
@@ -189,7 +189,7 @@ static void contents_move_when_they_are_wanted(void **state) {
 static void zeros_are_made_where_they_are_wanted(void **state) {
   calls_t c;
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_zeros(2), b = aoth_resident_zeros(2);
+  aoth_mirrored_buffer_t a = aoth_resident_zeros(2), b = aoth_resident_zeros(2);
   const void *host;
   assert_int_equal(run(&c, &a, &b), AOT_OK);
   assert_int_equal(c.queue->n_copied, 0);
@@ -208,7 +208,7 @@ static void parts_are_copied_on_the_device(void **state) {
   aot_buffer_t block;
   begin(&c, *state);
   assert_int_equal(aoth_queue_alloc(c.queue, 128, &block), AOT_OK);
-  aoth_resident_t a = aoth_resident_of("abcdef", 6), part = aoth_resident_part(c.queue, block, 64, 6);
+  aoth_mirrored_buffer_t a = aoth_resident_of("abcdef", 6), part = aoth_resident_part(c.queue, block, 64, 6);
   put(&c, &part, "------");
   assert_int_equal(aoth_resident_copy(&part, &a, 2, 3, c.queue), AOT_OK);
   holds(&c, &part, "--cde-");
@@ -228,7 +228,7 @@ static void parts_are_copied_on_the_device(void **state) {
 static void the_host_waits_for_memory_in_use(void **state) {
   calls_t c;
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_zeros(3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
+  aoth_mirrored_buffer_t a = aoth_resident_zeros(3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
   put(&c, &a, "abc");
   assert_int_equal(run(&c, &a, &b), AOT_OK);
   put(&c, &a, "klm");
@@ -249,11 +249,12 @@ static void inputs_are_fed_ahead(void **state) {
   begin(&c, *state);
   const aot_device_t *device = c.queue->device;
   aot_buffer_t together;
-  aoth_fed_t fed = {.host = NULL};
+  aoth_input_staging_t fed = {.host = NULL};
   assert_int_equal(aoth_queue_alloc(c.queue, 8, &together), AOT_OK);
   assert_int_equal(aoth_fed_init(&fed, c.queue, together), AOT_OK);
-  aoth_resident_t a = aoth_resident_part(c.queue, together, 0, 3), e = aoth_resident_part(c.queue, together, 5, 3);
-  aoth_resident_t b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
+  aoth_mirrored_buffer_t a = aoth_resident_part(c.queue, together, 0, 3),
+                         e = aoth_resident_part(c.queue, together, 5, 3);
+  aoth_mirrored_buffer_t b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
   aoth_fed_add(&fed, &a);
   aoth_fed_add(&fed, &e);
   put(&c, &e, "123");
@@ -311,7 +312,7 @@ static void losses_come_while_later_work_is_under_way(void **state) {
   aoth_loss_ring_t ring;
   double loss;
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
+  aoth_mirrored_buffer_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
   aoth_tensor_t t = aoth_tensor_scalar(NULL, AOT_U8);
   t.resident = &b;
   assert_int_equal(aoth_loss_ring_init(&ring, c.queue, 3), AOT_OK);
@@ -345,7 +346,7 @@ static void losses_come_while_later_work_is_under_way(void **state) {
 static void an_arena_is_aligned_as_buffers_are(void **state) {
   calls_t c;
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
+  aoth_mirrored_buffer_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
   c.adder.alignment = c.queue->alignment;
   assert_int_equal(run(&c, &a, &b), AOT_OK);
   c.adder.alignment *= 2;
@@ -360,7 +361,7 @@ static void an_arena_is_aligned_as_buffers_are(void **state) {
 static void arenas_grow(void **state) {
   calls_t c;
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
+  aoth_mirrored_buffer_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
   assert_int_equal(run(&c, &a, &b), AOT_OK);
   c.adder.arena_nbytes = 100; /* is asked for with the next binding */
   assert_int_equal(run(&c, &a, &d), AOT_OK);
@@ -376,7 +377,7 @@ static void arenas_grow(void **state) {
 static void failures_leave_nothing_behind(void **state) {
   calls_t c;
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
+  aoth_mirrored_buffer_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
   c.adder.work_fails = 1;
   assert_int_equal(run(&c, &a, &b), AOT_OK); /* it is on the queue .. */
   assert_int_equal(run(&c, &b, &a), AOT_OK); /* .. and so is what needs it, which is left out */
@@ -398,14 +399,14 @@ static void failures_leave_nothing_behind(void **state) {
 
 /* ---- what is told ---- */
 
-static void says(const world_t *w, const char *what) {
+static void says(const fixture_t *w, const char *what) {
   if (!strstr(aoth_sink_text(w->sink), what)) fail_msg("no \"%s\" in: %s", what, aoth_sink_text(w->sink));
 }
 
 static void a_point_that_nobody_raises_is_named(void **state) {
   calls_t c;
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
+  aoth_mirrored_buffer_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
   c.adder.forgets_to_signal = 1;
   assert_int_equal(run(&c, &a, &b), AOT_OK);
   assert_int_equal(aoth_queue_idle(c.queue), AOT_E_UNAVAILABLE);
@@ -420,7 +421,7 @@ static void a_point_that_nobody_raises_is_named(void **state) {
 }
 
 static void on_the_host_patience_ends(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aoth_queue_t q;
   assert_int_equal(aoth_queue_init(&q, aoth_session_ctx(w->session), aoth_host_device()), AOT_OK);
   q.patience_ns = 1000000;
@@ -449,9 +450,9 @@ static void bindings_that_cannot_be_are_refused(void **state) {
   int64_t sizes[1] = {5}, strides[1] = {1};
   begin(&c, *state);
   assert_int_equal(aoth_queue_alloc(c.queue, 128, &memory), AOT_OK);
-  const aoth_resident_t a = aoth_resident_part(c.queue, memory, 0, 4),
-                        a_half = aoth_resident_part(c.queue, memory, 2, 4);
-  const aoth_resident_t b = aoth_resident_part(c.queue, memory, 64, 4);
+  const aoth_mirrored_buffer_t a = aoth_resident_part(c.queue, memory, 0, 4),
+                               a_half = aoth_resident_part(c.queue, memory, 2, 4);
+  const aoth_mirrored_buffer_t b = aoth_resident_part(c.queue, memory, 64, 4);
   const aot_tensor_t in = bytes(&a, 4), same = bytes(&a, 4), half = bytes(&a_half, 4), apart = bytes(&b, 4);
   const aot_tensor_t twice[2] = {in, in}, both[2] = {in, apart};
   aot_tensor_t small = apart;
@@ -477,7 +478,7 @@ static void bindings_that_cannot_be_are_refused(void **state) {
 
 /* ---- AOT_VALIDATE=1 ---- */
 
-static void begin_guarded(calls_t *c, world_t *w) {
+static void begin_guarded(calls_t *c, fixture_t *w) {
   setenv("AOT_VALIDATE", "1", 1);
   *c = (calls_t){.queue = aoth_session_queue(w->session)};
   assert_int_equal(aoth_session_make_queue(w->session), AOT_OK);
@@ -505,7 +506,7 @@ static void overruns_are_told(void **state) {
     aot_buffer_t block;
     begin_guarded(&c, *state);
     assert_int_equal(aoth_queue_alloc(c.queue, 4 * 64, &block), AOT_OK);
-    aoth_resident_t a = aoth_resident_of("abcd", 4), b = aoth_resident_zeros(4);
+    aoth_mirrored_buffer_t a = aoth_resident_of("abcd", 4), b = aoth_resident_zeros(4);
     if (rows[i].is_part) b = aoth_resident_part(c.queue, block, 0, 4);
     c.adder.n_past = rows[i].n_past;
     c.adder.arena_at = rows[i].arena_at;
@@ -525,7 +526,7 @@ static void overruns_are_told(void **state) {
 static void what_is_left_unwritten_is_told(void **state) {
   calls_t c;
   begin_guarded(&c, *state);
-  aoth_resident_t a = aoth_resident_of("abcdefghijklmnop", 16), b = aoth_resident_zeros(16);
+  aoth_mirrored_buffer_t a = aoth_resident_of("abcdefghijklmnop", 16), b = aoth_resident_zeros(16);
   for (int round = 0; round < 2; round++) {
     c.adder.n_left = 0;
     assert_int_equal(run(&c, &a, &b), AOT_OK);
@@ -539,20 +540,20 @@ static void what_is_left_unwritten_is_told(void **state) {
   end(&c);
 }
 
-static void write_input(world_t *w) {
+static void write_input(fixture_t *w) {
   calls_t c;
   void *host;
   begin_guarded(&c, w);
-  aoth_resident_t a = aoth_resident_zeros(4), b = aoth_resident_zeros(4);
+  aoth_mirrored_buffer_t a = aoth_resident_zeros(4), b = aoth_resident_zeros(4);
   assert_int_equal(aoth_resident_edit(&a, c.queue, 0, &host), AOT_OK);
   c.adder.writes_input = 1;
   run(&c, &a, &b);
 }
 
-static void write_far(world_t *w) {
+static void write_far(fixture_t *w) {
   calls_t c;
   begin_guarded(&c, w);
-  aoth_resident_t a = aoth_resident_zeros(4), b = aoth_resident_zeros(4);
+  aoth_mirrored_buffer_t a = aoth_resident_zeros(4), b = aoth_resident_zeros(4);
   c.adder.n_past = 200;
   run(&c, &a, &b);
 }
@@ -567,7 +568,7 @@ static void what_is_only_read_cannot_be_written(void **state) {
 
 typedef struct opened {
   calls_t *calls;
-  aoth_resident_t memory;
+  aoth_mirrored_buffer_t memory;
 } opened_t;
 
 static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n,
@@ -586,7 +587,7 @@ static void open_outputs_have_memory_in_the_middle_of_work(void **state) {
   const aot_tensor_t output = {.rank = AOT_RANK_OPEN};
   int64_t symbol = AOT_SYMBOL_UNKNOWN;
   begin(&c, *state);
-  aoth_resident_t a = aoth_resident_of("abc", 3);
+  aoth_mirrored_buffer_t a = aoth_resident_of("abc", 3);
   assert_int_equal(aoth_resident_need(&a, c.queue), AOT_OK);
   const aot_tensor_t input = bytes(&a, 3);
   const aot_binding_t what = {

@@ -4,7 +4,7 @@
 #include <ir/tables.h>
 
 static void the_run_section_has_its_defaults(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   load(w, "TOY add", whole);
   const aoth_train_spec_t *t = &w->pipeline->run.train;
   assert_true(t->present && t->steps == 1 && t->lr == 1e-3 && t->min_lr == 0 && t->warmup == 0 && t->log_every == 10 &&
@@ -16,7 +16,7 @@ static void the_run_section_has_its_defaults(void **state) {
 }
 
 static void options_are_typed_and_defaulted(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   load(
       w, "TOY add",
       "aot: 1\nstages:\n  - {use: toy-fuse, with: {budget: 1, limit: 2KiB, table: t.txt, label: 12, report: false}}\n");
@@ -28,7 +28,7 @@ static void options_are_typed_and_defaulted(void **state) {
 }
 
 static void paths_follow_the_file_that_wrote_them(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   const char *sets[] = {"model.path=here.toy"};
   const aoth_overrides_t overrides = {.sets = sets, .n_sets = 1, .outputs = "o.safetensors"};
   assert_int_equal(mkdir("sub", 0700), 0);
@@ -45,7 +45,7 @@ static void paths_follow_the_file_that_wrote_them(void **state) {
 }
 
 static void stages_run_in_order_with_the_optimizer_before_the_backend(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   load(w, "TOY add mul mul", whole);
   assert_int_equal(aoth_pipeline_import(w->session, w->pipeline), AOT_OK);
   assert_int_equal(aoth_pipeline_run_stages(w->session, w->pipeline, AOTH_STAGES_OPTIMIZER), AOT_OK);
@@ -63,7 +63,7 @@ static void stages_run_in_order_with_the_optimizer_before_the_backend(void **sta
 }
 
 static void what_a_backend_would_rather_have_in_parts_is_decomposed_where_that_can_be(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   load(w, "TOY rather torn plain add", whole);
   assert_int_equal(aoth_pipeline_import(w->session, w->pipeline), AOT_OK);
   assert_int_equal(aoth_pipeline_run_stages(w->session, w->pipeline, 0), AOT_OK);
@@ -75,7 +75,7 @@ static void what_a_backend_would_rather_have_in_parts_is_decomposed_where_that_c
 }
 
 static void properties_are_asked_for_and_told_by_name(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aot_graph_api_t g;
   aoth_arena_t *arena = aoth_arena_create();
   assert_non_null(arena);
@@ -93,7 +93,7 @@ static void properties_are_asked_for_and_told_by_name(void **state) {
 }
 
 static void without_its_flag_the_optimizer_stays_out(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   load(w, "TOY mul", whole);
   assert_int_equal(aoth_pipeline_import(w->session, w->pipeline), AOT_OK);
   assert_int_equal(aoth_pipeline_run_stages(w->session, w->pipeline, AOTH_STAGES_NO_BACKEND), AOT_OK);
@@ -104,7 +104,7 @@ static void without_its_flag_the_optimizer_stays_out(void **state) {
 }
 
 static void an_unknown_unit_is_found_out_before_anything_runs(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   write_text("p.yaml", "aot: 1\nmodel: {path: m.toy}\nstages: [{use: toy-fuse}, {use: nothing-like-it}]\n");
   assert_int_equal(aoth_pipeline_load("p.yaml", NULL, w->sink, &w->pipeline), AOT_OK);
   assert_int_equal(aoth_pipeline_check(w->session, w->pipeline), AOT_E_INVALID);

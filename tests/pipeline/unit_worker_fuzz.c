@@ -51,7 +51,7 @@ ssize_t __wrap_read(int fd, void *to, size_t size) {
   return got;
 }
 
-static void begin_session(world_t *w, uint32_t n_stages) {
+static void begin_session(fixture_t *w, uint32_t n_stages) {
   const aoth_session_config_t config = {.sink = w->sink};
   aoth_session_destroy(w->session);
   aoth_pipeline_destroy(w->pipeline);
@@ -105,7 +105,7 @@ static void damage(char *bytes, size_t *size) {
 }
 
 /* 1: it was a whole stage. */
-static int receive(world_t *w, uint32_t stage, const char *bytes, size_t size) {
+static int receive(fixture_t *w, uint32_t stage, const char *bytes, size_t size) {
   aoth_session_t *s = w->session;
   aot_prog_t *p = aoth_session_prog(s);
   aoth_type_numbers_t types = aoth_type_numbers(p);
@@ -129,7 +129,7 @@ static int receive(world_t *w, uint32_t stage, const char *bytes, size_t size) {
 }
 
 static void damaged_frames_crash_nothing(void **unused) {
-  world_t *w = *unused;
+  fixture_t *w = *unused;
   const char *asked = getenv("AOT_FUZZ_FRAMES");
   const long n = asked ? atol(asked) : 2000;
   long n_made = 0;
@@ -160,18 +160,20 @@ static void damaged_frames_crash_nothing(void **unused) {
 }
 
 static void damaged_letters_crash_nothing(void **unused) {
-  world_t *w = *unused;
+  fixture_t *w = *unused;
   int n_letters = 0;
   begin_session(w, 0);
   for (int i = 0; i < 20000; i++) {
-    aoth_letter_t letter;
-    for (size_t k = 0; k < sizeof letter; k++) ((char *)&letter)[k] = (char)draw(256);
-    letter.is_written = (uint32_t)draw(2);
-    letter.crash.signal = (int)draw(80);
-    letter.crash.n_callers = (uint32_t)(draw(2) ? draw(80) : odd_number());
-    if (!aoth_letter_check(&letter)) continue;
-    assert_true(strlen(letter.doing) < sizeof letter.doing && strlen(letter.unit) < sizeof letter.unit);
-    if (n_letters++ % 100 == 0) aoth_tell_crash(w->session, &w->pipeline->stages[0], &letter.crash, letter.doing);
+    aoth_crash_report_t report_slot;
+    for (size_t k = 0; k < sizeof report_slot; k++) ((char *)&report_slot)[k] = (char)draw(256);
+    report_slot.is_written = (uint32_t)draw(2);
+    report_slot.crash.signal = (int)draw(80);
+    report_slot.crash.n_callers = (uint32_t)(draw(2) ? draw(80) : odd_number());
+    if (!aoth_letter_check(&report_slot)) continue;
+    assert_true(strlen(report_slot.doing) < sizeof report_slot.doing &&
+                strlen(report_slot.unit) < sizeof report_slot.unit);
+    if (n_letters++ % 100 == 0)
+      aoth_tell_crash(w->session, &w->pipeline->stages[0], &report_slot.crash, report_slot.doing);
   }
   assert_true(n_letters > 1000);
 }

@@ -11,13 +11,13 @@
 
 #include <cmocka.h>
 
-typedef struct world {
+typedef struct fixture {
   aoth_arena_t *arena;
   aoth_sink_t *sink;
-} world_t;
+} fixture_t;
 
 static int setup(void **state) {
-  world_t *w = calloc(1, sizeof *w);
+  fixture_t *w = calloc(1, sizeof *w);
   w->arena = aoth_arena_create();
   w->sink = aoth_sink_create(NULL);
   *state = w;
@@ -25,14 +25,14 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   aoth_arena_destroy(w->arena);
   aoth_sink_destroy(w->sink);
   free(w);
   return 0;
 }
 
-static aoth_yaml_t *parse(world_t *w, const char *text) {
+static aoth_yaml_t *parse(fixture_t *w, const char *text) {
   aoth_yaml_t *tree = NULL;
   aoth_yaml_parse(w->arena, "t.yaml", ".", text, strlen(text), NULL, 0, w->sink, &tree);
   return tree;
@@ -57,7 +57,7 @@ static void positions_are_bytes_from_one(void **state) {
 static void line_breaks_of_all_kinds_count(void **state) {
   const aoth_yaml_t *t = parse(*state, "a: 1\r\nb: 2\rc: 3\n");
   assert_at(aoth_yaml_get(t, "c"), 3, 4, 5);
-  const aoth_where_t where = aoth_yaml_where(((world_t *)*state)->arena, aoth_yaml_get(t, "b"));
+  const aoth_where_t where = aoth_yaml_where(((fixture_t *)*state)->arena, aoth_yaml_get(t, "b"));
   assert_string_equal(where.source, "b: 2");
 }
 
@@ -68,7 +68,7 @@ static void a_byte_order_mark_is_no_column(void **state) {
             1, 4, 5);
 }
 
-static const char *kind_of(world_t *w, const char *text) {
+static const char *kind_of(fixture_t *w, const char *text) {
   const aoth_yaml_t *t = parse(w, text);
   return t ? aoth_yaml_kind(t) : "none";
 }
@@ -128,7 +128,7 @@ static void values_come_out_exactly(void **state) {
 
 /* A printed text reads back as the same text, whatever it looks like. */
 static void printed_texts_read_back(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   static const char *const texts[] = {"",      "a",          "true",     "No",   "1",   "0x1",          ".5",   "~",
                                       "null",  "a b",        "- a",      "a: b", "# x", "\"q\"",        "it's", "\\",
                                       "tab\t", "two\nlines", "\xC3\xA4", "-1",   "a#b", "{x}",          "[",    "&a",
@@ -145,7 +145,7 @@ static void printed_texts_read_back(void **state) {
 }
 
 static void aliases_are_copies_and_bounded(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   const aoth_yaml_t *t = parse(w, "a: &x {k: 1}\nb: *x\n");
   assert_ptr_not_equal(aoth_yaml_get(t, "a"), aoth_yaml_get(t, "b"));
   assert_string_equal(aoth_yaml_get(aoth_yaml_get(t, "b"), "k")->text.data, "1");
@@ -163,7 +163,7 @@ static void aliases_are_copies_and_bounded(void **state) {
 }
 
 static void depth_is_bounded(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   char deep[201];
   memset(deep, '[', 200);
   deep[200] = 0;

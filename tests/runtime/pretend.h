@@ -14,7 +14,7 @@
 #include <step/step.h>
 
 typedef struct pretend {
-  world_t world;
+  fixture_t world;
   aoth_queue_t queue; /* of the host */
   aoth_exec_t exec;
   uint32_t n_calls;

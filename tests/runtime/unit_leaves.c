@@ -16,7 +16,7 @@
 
 static const int64_t six[1] = {6}, matrix[2] = {2, 3}, transposed[2] = {3, 2}, by_column[2] = {1, 3};
 
-static void add_leaf(world_t *w, int32_t role, const char *name, const char *other, aot_type_t type, const void *data,
+static void add_leaf(fixture_t *w, int32_t role, const char *name, const char *other, aot_type_t type, const void *data,
                      uint64_t nbytes) {
   aot_str_t names[2] = {aot_str(name), aot_str(other ? other : "")};
   aot_leaf_info_t info = {.struct_size = sizeof info,
@@ -36,7 +36,7 @@ static void add_leaf(world_t *w, int32_t role, const char *name, const char *oth
 static _Alignas(64) unsigned char file[128];
 static aoth_queue_t queue;
 
-static void set_up(world_t *w, aoth_leaves_t *l) {
+static void set_up(fixture_t *w, aoth_leaves_t *l) {
   const float numbers[6] = {1, 2, 3, 4, 5, 6};
   memcpy(file, numbers, sizeof numbers);
   memcpy(file + 65, numbers, sizeof numbers);
@@ -52,7 +52,7 @@ static void set_up(world_t *w, aoth_leaves_t *l) {
   assert_int_equal(aoth_leaves_reset(l), AOT_OK);
 }
 
-static void take_down(world_t *w, aoth_leaves_t *l) {
+static void take_down(fixture_t *w, aoth_leaves_t *l) {
   aoth_leaves_deinit(l);
   assert_int_equal(aoth_queue_deinit(&queue), AOT_OK);
   world_deinit(w);
@@ -78,7 +78,7 @@ static const void *need(aoth_leaves_t *l, uint32_t leaf) {
 
 static void test_in_place_and_copied(void **state) {
   (void)state;
-  world_t w;
+  fixture_t w;
   aoth_leaves_t l;
   set_up(&w, &l);
   assert_ptr_equal(need(&l, 1), file);
@@ -96,7 +96,7 @@ static void test_in_place_and_copied(void **state) {
 
 static void test_shared_storage(void **state) {
   (void)state;
-  world_t w;
+  fixture_t w;
   aoth_leaves_t l;
   set_up(&w, &l);
   edit(&l, 2)[0] = 9; /* by the second of the two */
@@ -110,7 +110,7 @@ static void test_shared_storage(void **state) {
 
 static void test_names(void **state) {
   (void)state;
-  world_t w;
+  fixture_t w;
   aoth_leaves_t l;
   set_up(&w, &l);
   assert_int_equal(aoth_leaves_find(&l, AOT_ROLE_PARAMETER, "w"), 1);

@@ -9,7 +9,7 @@
 #include <aot/inline.h>
 #include <math.h>
 #include <step/random.h>
-#include <cli/verify/nearness.h>
+#include <cli/verify/tolerance.h>
 
 #define N 64
 

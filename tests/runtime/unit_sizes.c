@@ -25,7 +25,7 @@ static const char text[] = "aot 1\n"
                            "}\n";
 
 typedef struct scene {
-  world_t w;
+  fixture_t w;
   aoth_sizes_t sizes;
   aot_leaf_info_t leaf[4];
 } scene_t;

@@ -115,7 +115,7 @@ static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *call
 /* ---- a step over it ---- */
 
 typedef struct scene {
-  world_t world;
+  fixture_t world;
   sd_device_t *strict; /* NULL: the host */
   aoth_queue_t queue;
   trainer_t trainer;

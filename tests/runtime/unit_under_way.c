@@ -16,16 +16,16 @@
 
 enum { STARTED = 1, COMPUTED, COLLECTED, AWAITED };
 
-typedef struct world {
+typedef struct fixture {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   int is_open; /* the other rank has come */
   int events[16];
   int n_events, fails;
   aot_collective_t c;
-} world_t;
+} fixture_t;
 
-static void happens(world_t *w, int event) {
+static void happens(fixture_t *w, int event) {
   pthread_mutex_lock(&w->lock);
   w->events[w->n_events++] = event;
   pthread_mutex_unlock(&w->lock);
@@ -33,7 +33,7 @@ static void happens(world_t *w, int event) {
 
 /* Another rank has the same tensor as this one, and comes when the gate is open; nobody waits for ever. */
 static aot_status_t AOT_CALL do_collect(void *self, aot_status_t before) {
-  world_t *w = self;
+  fixture_t *w = self;
   struct timespec end;
   int late = 0;
   if (before != AOT_OK) return before;
@@ -52,14 +52,14 @@ static aot_status_t AOT_CALL do_collect(void *self, aot_status_t before) {
 
 static aot_status_t AOT_CALL collect(const aot_communicator_t *c, aot_ctx_t *ctx, aot_group_t *g,
                                      const aot_collective_t *what) {
-  world_t *w = c->head.self;
+  fixture_t *w = c->head.self;
   const aot_ext_host_work_t *work = aot_host_work(what->device);
   (void)g;
   w->c = *what;
   return work->enqueue(work, ctx, what->queue, do_collect, w);
 }
 
-static void make(world_t *w, aot_communicator_t *c, fs_under_way_t *u) {
+static void make(fixture_t *w, aot_communicator_t *c, fs_under_way_t *u) {
   memset(w, 0, sizeof *w);
   pthread_mutex_init(&w->lock, NULL);
   pthread_cond_init(&w->changed, NULL);
@@ -69,13 +69,13 @@ static void make(world_t *w, aot_communicator_t *c, fs_under_way_t *u) {
   fs_under_way_init(u, &ranks);
 }
 
-static void end(world_t *w, fs_under_way_t *u) {
+static void end(fixture_t *w, fs_under_way_t *u) {
   fs_under_way_deinit(u);
   pthread_cond_destroy(&w->changed);
   pthread_mutex_destroy(&w->lock);
 }
 
-static void open_gate(world_t *w) {
+static void open_gate(fixture_t *w) {
   pthread_mutex_lock(&w->lock);
   w->is_open = 1;
   pthread_cond_signal(&w->changed);
@@ -89,7 +89,7 @@ static const aot_collective_t gather = {
  * would never be. */
 static void goes_on_beside_what_is_computed(void **state) {
   (void)state;
-  world_t w;
+  fixture_t w;
   aot_communicator_t c;
   fs_under_way_t u;
   const int32_t a[2] = {1, 2}, b[1] = {7};
@@ -114,7 +114,7 @@ static void goes_on_beside_what_is_computed(void **state) {
 /* What is started by hand ends before the memory may go, also when it fails. */
 static void failures_are_told_to_who_waits(void **state) {
   (void)state;
-  world_t w;
+  fixture_t w;
   aot_communicator_t c;
   fs_under_way_t u;
   const int32_t a[1] = {1};
@@ -141,7 +141,7 @@ static void failures_are_told_to_who_waits(void **state) {
 static void many_go_together(void **state) {
   (void)state;
   enum { N = 300000 };
-  world_t w;
+  fixture_t w;
   aot_communicator_t c;
   fs_under_way_t u;
   int32_t *from = calloc(N, sizeof *from), *to = calloc(2 * N, sizeof *to);

@@ -22,11 +22,11 @@ void aoth_results_walk(const aoth_st_t *got, const aoth_st_t *wanted,
  * parameters this share must differ before they count. */
 #define MOVED_SHARE 0.2
 
-typedef struct comparing {
+typedef struct comparison {
   double tolerance;
   aoth_difference_t *out, parameters;
   int64_t n_moved, n_elements; /* of parameters */
-} comparing_t;
+} comparison_t;
 
 static int rank_of(const char *key) {
   if (strncmp(key, "output.", 7) == 0) return 1;
@@ -45,7 +45,7 @@ static void name_place(aoth_difference_t *d, const aoth_tensor_t *t, int64_t fla
 }
 
 static void compare_key(void *self, const char *key, const aoth_tensor_t *got, const aoth_tensor_t *wanted) {
-  comparing_t *c = self;
+  comparison_t *c = self;
   const int is_parameter = strncmp(key, "param.", 6) == 0;
   aoth_difference_t *d = is_parameter ? &c->parameters : c->out;
   if (!got || !wanted) return;
@@ -67,7 +67,7 @@ static void compare_key(void *self, const char *key, const aoth_tensor_t *got, c
 }
 
 uint32_t aoth_results_differ(const aoth_st_t *got, const aoth_st_t *wanted, double tolerance, aoth_difference_t *out) {
-  comparing_t c = {.tolerance = tolerance, .out = out};
+  comparison_t c = {.tolerance = tolerance, .out = out};
   *out = (aoth_difference_t){0};
   aoth_results_walk(got, wanted, compare_key, &c);
   const int moved = (double)c.n_moved > MOVED_SHARE * (double)c.n_elements;

@@ -29,11 +29,11 @@ static const struct {
     {"partition-default", "partition/1", AOTH_PROP_JOINT, AOTH_PROP_PARTITIONED},
 };
 
-typedef struct asking {
+typedef struct query {
   const aoth_oracle_t *oracle;
   aoth_oracle_prepare_t prepare;
   void *self;
-} asking_t;
+} query_t;
 
 /* The stages, the first of which may run on a device of its own. */
 static aot_status_t compile(const aoth_oracle_t *o, aoth_session_t *s) {
@@ -160,7 +160,7 @@ aot_status_t aoth_oracle_as_it_is(void *self, aoth_session_t *s) { return aoth_s
 
 /* The child ends after this: nothing is taken down. */
 static aot_status_t answer_one(void *self, const aoth_request_t *request, json_t *answer) {
-  const asking_t *a = self;
+  const query_t *a = self;
   aoth_session_t *s = a->oracle->session;
   aoth_sink_t *sink = aoth_sink_create(NULL);
   char why[512];
@@ -230,7 +230,7 @@ static void take(const aoth_oracle_t *o, json_t *answer, const char *path, aoth_
 }
 
 void aoth_oracle_ask(aoth_oracle_t *o, aoth_oracle_prepare_t prepare, void *self, aoth_oracle_answer_t *out) {
-  asking_t asking = {o, prepare, self};
+  query_t asking = {o, prepare, self};
   aoth_served_t served = {answer_one, &asking};
   aoth_child_t child;
   aoth_request_t request = {.is_patient = 0};

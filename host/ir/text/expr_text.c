@@ -118,12 +118,12 @@ static void define(dim_writer_t *w, int64_t dim) {
   aoth_text_z(w->lets, "\n");
 }
 
-typedef struct pending {
+typedef struct work_item {
   int64_t *at;
   size_t n, capacity;
-} pending_t;
+} work_item_t;
 
-static int pending_push(pending_t *s, int64_t dim) {
+static int pending_push(work_item_t *s, int64_t dim) {
   if (s->n == s->capacity) {
     size_t capacity = s->capacity ? s->capacity * 2 : 64;
     int64_t *grown = realloc(s->at, capacity * sizeof *grown);
@@ -137,7 +137,7 @@ static int pending_push(pending_t *s, int64_t dim) {
 
 /* Lets of everything large under dim, children first. Small expressions hold no large ones. */
 static void define_all(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
-  pending_t stack = {0};
+  work_item_t stack = {0};
   if (!pending_push(&stack, dim)) out->failed = 1;
   while (stack.n && !out->failed) {
     int64_t top = stack.at[stack.n - 1];
@@ -199,16 +199,16 @@ void aoth_quoted(aoth_text_t *out, aot_str_t s) {
     unsigned char c = (unsigned char)s.data[i];
     size_t length = aoth_utf8_length(s.data + i, (size_t)(s.size - i));
     char escape[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
-    const char *letter = c == '\n'   ? "\\n"
-                         : c == '\t' ? "\\t"
-                         : c == '\r' ? "\\r"
-                         : c == '"'  ? "\\\""
-                         : c == '\\' ? "\\\\"
-                                     : NULL;
-    if (letter) aoth_text_add(out, letter, 2);
+    const char *report_slot = c == '\n'   ? "\\n"
+                              : c == '\t' ? "\\t"
+                              : c == '\r' ? "\\r"
+                              : c == '"'  ? "\\\""
+                              : c == '\\' ? "\\\\"
+                                          : NULL;
+    if (report_slot) aoth_text_add(out, report_slot, 2);
     else if (!length || c < 0x20 || c == 0x7f) aoth_text_add(out, escape, 4);
     else aoth_text_add(out, s.data + i, length);
-    i += length && !letter ? length : 1;
+    i += length && !report_slot ? length : 1;
   }
   aoth_text_z(out, "\"");
 }

@@ -79,7 +79,7 @@ static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, siz
   aot_status_t status;
   if (!aoth_prog_is_empty(p)) {
     status =
-        aoth_complain(p, AOT_E_PRECONDITION, "ir.not-empty", "%s: a program is parsed into an empty one only", s.file);
+        aoth_diagnose(p, AOT_E_PRECONDITION, "ir.not-empty", "%s: a program is parsed into an empty one only", s.file);
   } else {
     p->locator = &locator;
     status = parse_program(&s, text, size);

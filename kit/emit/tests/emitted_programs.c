@@ -20,7 +20,7 @@ static const char base_text[] = "aot 1\n"
                                 "}\n"
                                 "origin 0 \"m.py\":3 module \"a.b\" node \"n\"\n";
 
-static em_t begin(world_t *w, const char *text) {
+static em_t begin(fixture_t *w, const char *text) {
   world_init(w);
   if (world_parse(w, text) != AOT_OK) print_message("%s", aoth_sink_text(w->sink));
   assert_int_equal(aoth_verify(w->p, 0), AOT_OK);
@@ -40,14 +40,14 @@ static aot_node_t node_at(const em_t *e, uint32_t i) {
 
 static em_x_t input(const em_t *e) { return em_v(e->host->graph->inputs(e->prog, e->graph)[0].value); }
 
-static void check_text(world_t *w, const char *holds) {
+static void check_text(fixture_t *w, const char *holds) {
   char *text = world_print(w);
   if (!strstr(text, holds)) fail_msg("not found: %s\nin: %s", holds, text);
   free(text);
 }
 
 static void nodes_go_to_the_end_and_carry_nothing(void **state) {
-  world_t w;
+  fixture_t w;
   em_t e = begin(&w, base_text);
   (void)state;
   const em_x_t y = EM(&e, "tiny.add.Tensor", input(&e), input(&e), em_i(2));
@@ -60,7 +60,7 @@ static void nodes_go_to_the_end_and_carry_nothing(void **state) {
 }
 
 static void a_rewritten_node_hands_on_what_it_carries(void **state) {
-  world_t w;
+  fixture_t w;
   em_t e = begin(&w, base_text);
   (void)state;
   const aot_node_t a = node_at(&e, 0);
@@ -75,7 +75,7 @@ static void a_rewritten_node_hands_on_what_it_carries(void **state) {
 }
 
 static void arguments_are_found_by_name(void **state) {
-  world_t w;
+  fixture_t w;
   em_t e = begin(&w, base_text);
   (void)state;
   assert_int_equal(em_in(&e, "alpha").kind, AOT_ARG_NONE); /* no node at hand */
@@ -87,7 +87,7 @@ static void arguments_are_found_by_name(void **state) {
 }
 
 static void the_first_failure_stays(void **state) {
-  world_t w;
+  fixture_t w;
   em_t e = begin(&w, base_text);
   (void)state;
   const uint32_t n = e.host->graph->n_nodes(e.prog);
@@ -109,7 +109,7 @@ static void names_are_completed(void **state) {
                                          {"higher_order.cond", "higher_order.cond"}};
   (void)state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    world_t w;
+    fixture_t w;
     char text[80] = "made of ";
     em_t e = begin(&w, base_text);
     em_op(&e, names[i][0]);
@@ -119,7 +119,7 @@ static void names_are_completed(void **state) {
 }
 
 static void what_is_no_tensor_is_refused(void **state) {
-  world_t w;
+  fixture_t w;
   em_t e = begin(&w, base_text);
   (void)state;
   assert_int_equal(em_look(&e, node_at(&e, 1)), AOT_OK);
@@ -151,7 +151,7 @@ static const char calling_text[] = "aot 1\n"
 
 /* Twice the same body: marks of the call hold where its nodes have none. */
 static void a_body_stands_in_for_its_call(void **state) {
-  world_t w;
+  fixture_t w;
   em_t e = begin(&w, calling_text);
   em_inliner_t in;
   em_x_t out[2];

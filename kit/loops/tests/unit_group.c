@@ -231,7 +231,7 @@ static void what_is_computed_again_far_away_is_not_made_with_what_comes_first(vo
     }
     for (uint32_t v = 0; v <= n; v++) move[v] = 1;
     begin[n] = n;
-    turn[last] = FU_AGAIN;
+    turn[last] = FU_REMAT;
     const fu_graph_t g = {n, begin, producers, space, 64, NULL, NULL, NULL, NULL, 0, NULL};
     fu_moves_t m = {.values = values, .move = move, .is_wanted = nobody, .n_values = n + 1, .step = 1};
     for (int knows = 0; knows < 2; knows++) {

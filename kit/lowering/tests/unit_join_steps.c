@@ -28,31 +28,31 @@ static aot_status_t join(lw_build_t *b, const lw_step_t *const *steps, uint32_t 
   return AOT_OK;
 }
 
-typedef struct world {
+typedef struct fixture {
   lw_target_t target;
   lw_machine_t machine;
   lw_schedule_t s;
   lw_error_t error;
   lw_build_t b;
-} world_t;
+} fixture_t;
 
-static void begin(world_t *w) {
+static void begin(fixture_t *w) {
   memset(w, 0, sizeof *w);
   w->target.join = join;
   w->machine.target = &w->target;
   w->b = (lw_build_t){.out = &w->s, .machine = &w->machine, .pool = &w->s.pool, .error = &w->error};
 }
 
-static void end(world_t *w) { lw_schedule_deinit(&w->s); }
+static void end(fixture_t *w) { lw_schedule_deinit(&w->s); }
 
-static lw_tensor_t memory(world_t *w, int32_t kind, int64_t nbytes) {
+static lw_tensor_t memory(fixture_t *w, int32_t kind, int64_t nbytes) {
   lw_tensor_t t;
   assert_int_equal(lw_scratch(&w->b, (uint64_t)nbytes, &t), AOT_OK);
   w->s.storages[t.storage].kind = kind;
   return t;
 }
 
-static void step(world_t *w, uint64_t joins, uint32_t most) {
+static void step(fixture_t *w, uint64_t joins, uint32_t most) {
   work_t *p;
   assert_int_equal(lw_add_step(&w->b, NULL, "step", sizeof *p, &p), AOT_OK);
   p->n = 1;
@@ -62,20 +62,20 @@ static void step(world_t *w, uint64_t joins, uint32_t most) {
 }
 
 /* A step that writes `to` of what `from` has. */
-static void make(world_t *w, uint64_t joins, const lw_tensor_t *to, const lw_tensor_t *from) {
+static void make(fixture_t *w, uint64_t joins, const lw_tensor_t *to, const lw_tensor_t *from) {
   step(w, joins, UINT32_MAX);
   lw_use_read_only(&w->b, from, 0);
   lw_use(&w->b, to);
 }
 
-static void run(world_t *w) {
+static void run(fixture_t *w) {
   assert_int_equal(lw_plan_memory(&w->b), AOT_OK);
   const uint64_t before = w->s.arena_nbytes;
   assert_int_equal(lw_join_steps(&w->b), AOT_OK);
   assert_true(w->s.arena_nbytes <= before);
 }
 
-static void expect(const world_t *w, const char *order) {
+static void expect(const fixture_t *w, const char *order) {
   char text[256] = "", *at = text;
   for (uint32_t t = 0; t < w->s.n_steps; t++) {
     const work_t *p = w->s.steps[t].payload;
@@ -89,14 +89,14 @@ static void expect(const world_t *w, const char *order) {
 /* ---- memory that is taken over ---- */
 
 /* A step that writes `to` over `from`, element on element. */
-static void make_onto(world_t *w, const lw_tensor_t *to, const lw_tensor_t *from) {
+static void make_onto(fixture_t *w, const lw_tensor_t *to, const lw_tensor_t *from) {
   step(w, 0, UINT32_MAX);
-  lw_use_onto(&w->b, from, 0, to->storage);
+  lw_use_inplace_of(&w->b, from, 0, to->storage);
   lw_use(&w->b, to);
 }
 
 static void what_is_read_last_gives_its_memory(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   lw_tensor_t x[7];
@@ -123,7 +123,7 @@ static void what_is_read_last_gives_its_memory(void **state) {
 /* ---- what joins ---- */
 
 static void steps_of_one_kind_run_where_the_last_stood(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   const lw_tensor_t x = memory(&w, LW_INPUT, 64);
@@ -143,7 +143,7 @@ static void steps_of_one_kind_run_where_the_last_stood(void **state) {
 }
 
 static void a_set_runs_before_what_needs_it(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   const lw_tensor_t x = memory(&w, LW_INPUT, 64);
@@ -162,7 +162,7 @@ static void a_set_runs_before_what_needs_it(void **state) {
 }
 
 static void an_output_in_an_input_is_the_inputs_memory(void **state) {
-  world_t w;
+  fixture_t w;
   uint32_t home[1] = {0};
   lw_port_t in[1], out[1];
   (void)state;
@@ -182,7 +182,7 @@ static void an_output_in_an_input_is_the_inputs_memory(void **state) {
 }
 
 static void sets_have_as_many_members_as_they_may(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   for (int k = 0; k < 7; k++) {
@@ -196,7 +196,7 @@ static void sets_have_as_many_members_as_they_may(void **state) {
 }
 
 static void where_steps_jump_nothing_moves(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   const lw_tensor_t x = memory(&w, LW_INPUT, 64), y = memory(&w, LW_OUTPUT, 64), z = memory(&w, LW_OUTPUT, 64);
@@ -211,7 +211,7 @@ static void where_steps_jump_nothing_moves(void **state) {
 /* A backward that frees one activation a layer, and makes a gradient twice as large, which its update reads. */
 static void what_waits_never_takes_more_than_the_peak(void **state) {
   enum { N = 6 };
-  world_t w;
+  fixture_t w;
   lw_tensor_t kept[N];
   (void)state;
   begin(&w);
@@ -236,7 +236,7 @@ static void what_waits_never_takes_more_than_the_peak(void **state) {
 /* A forward whose products read weights that are cast before, each right where it is needed. */
 static void casts_of_weights_run_where_the_first_stood(void **state) {
   enum { N = 4 };
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   w.target.runs_early = 1;
@@ -258,7 +258,7 @@ static void casts_of_weights_run_where_the_first_stood(void **state) {
 
 static void what_runs_early_never_takes_more_than_the_peak(void **state) {
   enum { N = 4 };
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   w.target.runs_early = 1;
@@ -275,7 +275,7 @@ static void what_runs_early_never_takes_more_than_the_peak(void **state) {
 }
 
 static void what_was_written_or_used_before_does_not_run_early(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   w.target.runs_early = 1;
@@ -313,7 +313,7 @@ static uint64_t most_alive(const lw_schedule_t *s) {
   return mp_lower_bound(buffers, n, LW_ALIGN);
 }
 
-static void check_order(const world_t *w, touch_t touches[STEPS][TOUCHES]) {
+static void check_order(const fixture_t *w, touch_t touches[STEPS][TOUCHES]) {
   uint32_t place[STEPS], n = 0;
   for (uint32_t t = 0; t < w->s.n_steps; t++) {
     const work_t *p = w->s.steps[t].payload;
@@ -334,7 +334,7 @@ static void order_holds_whatever_steps_touch(void **state) {
   for (int round = 0; round < 400; round++) {
     touch_t touches[STEPS][TOUCHES];
     lw_tensor_t t[STORAGES];
-    world_t w;
+    fixture_t w;
     begin(&w);
     w.target.runs_early = round % 2;
     for (int i = 0; i < STORAGES; i++) t[i] = memory(&w, next_random(&seed) % 4 ? LW_ARENA : LW_INPUT, 64);

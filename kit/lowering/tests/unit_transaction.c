@@ -108,7 +108,7 @@ static void assert_same(const fixture_t *f, const record_t *before) {
 
 static void a_declined_lowering_leaves_no_trace(void **state) {
   static record_t before;
-  const aot_status_t declines[] = {LW_DECLINED, LW_APART};
+  const aot_status_t declines[] = {LW_DECLINED, LW_SPLIT};
   (void)state;
   for (int k = 0; k < 2; k++) {
     fixture_t f;

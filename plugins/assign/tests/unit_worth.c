@@ -25,16 +25,16 @@ static int forget(void **state) {
 }
 
 /* A chain of six nodes and two backends: the first claims `first`, the second everything. */
-typedef struct world {
+typedef struct fixture {
   as_stage_t s;
   uint8_t is_claimed[2 * N], is_view[2 * N];
   uint64_t nanoseconds[2 * N], at_most[2 * N], launch[2];
   uint32_t begin[N + 1], edges[N], ids[N], colour[N], part[N];
   as_division_t d;
-} world_t;
+} fixture_t;
 
-static void make(world_t *w, const char *first) {
-  *w = (world_t){.s = {.n_backends = 2, .n_nodes = N, .least_nodes = 1}};
+static void make(fixture_t *w, const char *first) {
+  *w = (fixture_t){.s = {.n_backends = 2, .n_nodes = N, .least_nodes = 1}};
   for (uint32_t i = 0; i < N; i++) {
     w->is_claimed[i] = first[i] == 'x';
     w->is_claimed[N + i] = 1;
@@ -52,14 +52,14 @@ static void make(world_t *w, const char *first) {
   w->d = (as_division_t){.order = {N, w->begin, w->edges}, .nodes = w->ids, .colour = w->colour, .part = w->part};
 }
 
-static uint32_t divide(world_t *w) {
+static uint32_t divide(fixture_t *w) {
   uint32_t n_moved = 0;
   assert_int_equal(as_divide_worthily(&w->s, &w->d, &n_moved), AOT_OK);
   return n_moved;
 }
 
 static void what_computes_is_worth_it_where_no_times_are_told(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   make(&w, "--x-x-");
   assert_int_equal(divide(&w), 0);
@@ -67,7 +67,7 @@ static void what_computes_is_worth_it_where_no_times_are_told(void **state) {
 }
 
 static void views_alone_are_not(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   make(&w, "--x-xx");
   w.is_view[2] = w.is_view[4] = 1;
@@ -77,7 +77,7 @@ static void views_alone_are_not(void **state) {
 }
 
 static void fewer_nodes_than_asked_for_are_not(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   make(&w, "x--xx-");
   w.s.least_nodes = 2;
@@ -86,7 +86,7 @@ static void fewer_nodes_than_asked_for_are_not(void **state) {
 }
 
 static void times_decide_where_both_tell_them(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   make(&w, "-x--x-");
   w.launch[0] = 100;
@@ -103,7 +103,7 @@ static void moving_is_part_of_the_price(void **state) {
   const uint64_t saves[] = {1199, 1201};
   (void)state;
   for (int i = 0; i < 2; i++) {
-    world_t w;
+    fixture_t w;
     as_wire_t wire[N] = {{0}};
     uint32_t readers[N], device_of[2] = {1, 0};
     as_wires_t wires = {.n = N - 1, .wire = wire, .readers = readers};
@@ -131,7 +131,7 @@ static void moving_is_part_of_the_price(void **state) {
 }
 
 static void what_nobody_else_claims_stays(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   make(&w, "--x---");
   w.is_view[2] = 1;

@@ -119,7 +119,7 @@ static void check_differences(const problem_t *p, double *x, int64_t n, const do
 static double get(const problem_t *p, const void *x, int64_t at) {
   float f = 0;
   if (p->dtype == AOT_F32) return ((const float *)x)[at];
-  bc_widen(p->dtype, (const uint16_t *)x + at, 1, &f);
+  bc_convert_to_f32(p->dtype, (const uint16_t *)x + at, 1, &f);
   return f;
 }
 

@@ -50,7 +50,7 @@ static void store(int32_t dtype, float *memory, int64_t at, double value) {
 
 static double load(int32_t dtype, const float *memory, int64_t at) {
   float f = memory[at];
-  if (dtype != AOT_F32) bc_widen(dtype, (const uint16_t *)(const void *)memory + at, 1, &f);
+  if (dtype != AOT_F32) bc_convert_to_f32(dtype, (const uint16_t *)(const void *)memory + at, 1, &f);
   return (double)f;
 }
 

@@ -27,7 +27,7 @@ static void store(int32_t dtype, void *to, int64_t at, double value) {
 static double load(int32_t dtype, const void *from, int64_t at) {
   float f;
   if (dtype == AOT_F32) return (double)((const float *)from)[at];
-  bc_widen(AOT_BF16, (const uint16_t *)from + at, 1, &f);
+  bc_convert_to_f32(AOT_BF16, (const uint16_t *)from + at, 1, &f);
   return (double)f;
 }
 
@@ -124,7 +124,7 @@ static void halves_are_converted_as_by_the_reference(void **state) {
     for (uint32_t h = 0; h < 65536; h++) {
       const uint16_t half = (uint16_t)h;
       float wide;
-      bc_widen(dtypes[d], &half, 1, &wide);
+      bc_convert_to_f32(dtypes[d], &half, 1, &wide);
       const double expected = rk_load_f(&half, dtypes[d]);
       if (expected != expected) {
         assert_true(wide != wide);

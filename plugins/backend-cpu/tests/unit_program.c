@@ -34,14 +34,14 @@ static void build_layer(hand_snapshot_t *h) {
   hs_output(h, hs_result(h, AOT_F32, 1, DIMS(3)));
 }
 
-typedef struct world {
+typedef struct fixture {
   hand_snapshot_t *h;
   bc_cache_t cache;
   bc_program_t *program;
   lw_error_t error, warning;
-} world_t;
+} fixture_t;
 
-static void begin(world_t *w, const char *compiler) {
+static void begin(fixture_t *w, const char *compiler) {
   memset(w, 0, sizeof *w);
   w->h = hs_create();
   build_layer(w->h);
@@ -50,7 +50,7 @@ static void begin(world_t *w, const char *compiler) {
     fail_msg("%s", w->error.text);
 }
 
-static void end(world_t *w) {
+static void end(fixture_t *w) {
   bc_program_destroy(w->program);
   bc_cache_deinit(&w->cache);
   hs_destroy(w->h);
@@ -100,7 +100,7 @@ static void check_call(const call_t *c, int64_t n) {
   assert_close(c->sum, sum, 3);
 }
 
-static void run_sizes(world_t *w) {
+static void run_sizes(fixture_t *w) {
   call_t *c = malloc(sizeof *c);
   for (int64_t n = 1; n <= MOST; n += 3) { /* more sizes than schedules are kept for */
     make_call(c, n);
@@ -120,7 +120,7 @@ static void run_sizes(world_t *w) {
 }
 
 static void every_size_has_its_schedule_and_shares_the_code(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w, "cc");
   assert_string_equal(w.warning.text, "");
@@ -136,7 +136,7 @@ static void every_size_has_its_schedule_and_shares_the_code(void **state) {
 }
 
 static void without_a_compiler_nodes_run_one_by_one(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w, "none-such");
   assert_non_null(strstr(w.warning.text, "none-such"));
@@ -147,7 +147,7 @@ static void without_a_compiler_nodes_run_one_by_one(void **state) {
 }
 
 static void tensors_that_do_not_fit_are_refused(void **state) {
-  world_t w;
+  fixture_t w;
   call_t *c = malloc(sizeof *c);
   int64_t n = 4, other = 5;
   (void)state;

@@ -2,7 +2,7 @@
 #include "naive.h"
 
 #include "kit/graph/hand_snapshot.h"
-#include "kit/lowering/program_parts.h"
+#include "kit/lowering/dynamic_segments.h"
 #include "exec.h"
 
 static const cu_world_t nobody;
@@ -75,7 +75,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
   return AOT_OK;
 }
 
-typedef struct world {
+typedef struct fixture {
   hand_snapshot_t *h;
   bc_cache_t cache;
   bc_program_t *program;
@@ -83,9 +83,9 @@ typedef struct world {
   float x[N], a[N], sum;
   uint8_t mask[N];
   host_t host;
-} world_t;
+} fixture_t;
 
-static aot_status_t run(world_t *w, int64_t *symbol) {
+static aot_status_t run(fixture_t *w, int64_t *symbol) {
   static const int64_t n = N, one = 1, none = 0;
   const aot_tensor_t in[2] = {{
                                   .data = w->x,
@@ -127,7 +127,7 @@ static aot_status_t run(world_t *w, int64_t *symbol) {
                         &w->error);
 }
 
-static void check(const world_t *w, int64_t symbol) {
+static void check(const fixture_t *w, int64_t symbol) {
   double sum = 0;
   int64_t n = 0;
   for (int i = 0; i < N; i++) {
@@ -145,7 +145,7 @@ static void check(const world_t *w, int64_t symbol) {
 }
 
 static void sizes_are_learned_and_schedules_kept(void **state) {
-  world_t w = {0};
+  fixture_t w = {0};
   int64_t symbol;
   (void)state;
   w.h = hs_create();
@@ -175,7 +175,7 @@ static void sizes_are_learned_and_schedules_kept(void **state) {
 /* y = full([u], 0.5); output: sum(y). Nothing here tells u: whoever calls knows it, as a backward does what its forward has
  * found. */
 static void a_number_that_a_node_is_given_cuts_nothing(void **state) {
-  world_t w = {0};
+  fixture_t w = {0};
   int64_t symbol = 5;
   const int64_t none = 0;
   lw_cut_t cut;

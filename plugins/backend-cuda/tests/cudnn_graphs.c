@@ -8,7 +8,7 @@
  * Status 1: a graph is refused. */
 #include "attention_graphs.h"
 #include "conv_graphs.h"
-#include "known_plans.h"
+#include "plan_cache.h"
 
 #include <aot/inline.h>
 #include <stdio.h>
@@ -18,12 +18,12 @@
 
 enum { WARM = 5, TIMED = 20 };
 
-typedef struct world {
+typedef struct fixture {
   gc_driver_t cu;
   gc_stream_t stream; /* NULL: plans alone */
   gc_cudnn_t dnn;
   int n_refused;
-} world_t;
+} fixture_t;
 
 static double now_ms(void) {
   struct timespec t;
@@ -31,7 +31,7 @@ static double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static gc_address_t alloc_zeros(const world_t *w, uint64_t nbytes) {
+static gc_address_t alloc_zeros(const fixture_t *w, uint64_t nbytes) {
   gc_address_t at = 0;
   if (!nbytes || w->cu.mem_alloc(&at, nbytes) != GC_SUCCESS) return 0;
   w->cu.memset_bytes(at, 0, nbytes, w->stream);
@@ -45,7 +45,7 @@ static uint64_t nbytes_of(const gc_dnn_tensor_t *t) {
 }
 
 /* Milliseconds of a run; < 0: it fails. */
-static double time_graph(const world_t *w, const gc_dnn_graph_t *g, const gc_dnn_plan_t *p) {
+static double time_graph(const fixture_t *w, const gc_dnn_graph_t *g, const gc_dnn_plan_t *p) {
   gc_address_t at[GC_DNN_MAX_TENSORS] = {0};
   const gc_address_t workspace = alloc_zeros(w, p->workspace_nbytes);
   int status = p->workspace_nbytes && !workspace;
@@ -64,7 +64,7 @@ static double time_graph(const world_t *w, const gc_dnn_graph_t *g, const gc_dnn
   return status ? -1 : ms;
 }
 
-static void show(world_t *w, const char *what, const char *direction, int32_t dtype, double flops,
+static void show(fixture_t *w, const char *what, const char *direction, int32_t dtype, double flops,
                  const gc_dnn_graph_t *g) {
   const double begin = now_ms();
   const gc_dnn_plan_t *p = gc_dnn_plan(&w->dnn, g);
@@ -85,7 +85,7 @@ static void show(world_t *w, const char *what, const char *direction, int32_t dt
 
 /* ---- what there is ---- */
 
-static void show_attention(world_t *w) {
+static void show_attention(fixture_t *w) {
   static const struct {
     const char *what;
     int64_t n_batch, n_head, n, width;
@@ -153,7 +153,7 @@ static void set_dense(int64_t *strides, const int64_t *sizes, int is_channels_la
   }
 }
 
-static void show_convolutions(world_t *w) {
+static void show_convolutions(fixture_t *w) {
   static const struct {
     const char *what;
     int64_t n, c, k, groups, size, kernel, stride, pad;
@@ -190,7 +190,7 @@ static void show_convolutions(world_t *w) {
 
 /* ---- the machine ---- */
 
-static int begin_offline(world_t *w, const char *path, char *why, size_t size) {
+static int begin_offline(fixture_t *w, const char *path, char *why, size_t size) {
   char text[8192] = "";
   FILE *f = fopen(path, "r");
   const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
@@ -199,7 +199,7 @@ static int begin_offline(world_t *w, const char *path, char *why, size_t size) {
   return gc_cudnn_open(&w->dnn, why, size) ? -1 : gc_cudnn_start_for(&w->dnn, text, why, size);
 }
 
-static int begin_here(world_t *w, char *why, size_t size) {
+static int begin_here(fixture_t *w, char *why, size_t size) {
   gc_context_t context;
   if (gc_driver_open(&w->cu, why, size)) return -1;
   if (w->cu.primary_ctx_retain(&context, 0) || w->cu.ctx_set_current(context) ||
@@ -217,7 +217,7 @@ static int is_asked(int argc, char **argv, int first, const char *what) {
 
 int main(int argc, char **argv) {
   const int is_offline = argc > 2 && strcmp(argv[1], "--device") == 0, first = is_offline ? 3 : 1;
-  world_t w = {.dnn = {.folder = getenv("AOT_CUDNN")}};
+  fixture_t w = {.dnn = {.folder = getenv("AOT_CUDNN")}};
   char why[400] = "";
   if (is_offline ? begin_offline(&w, argv[2], why, sizeof why) : begin_here(&w, why, sizeof why)) {
     fprintf(stderr, "%s\n", why);

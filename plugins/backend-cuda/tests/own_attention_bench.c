@@ -4,7 +4,7 @@
  *     own_attention_bench [check] [time]
  *
  * Status 1: something is wrong. */
-#include "known_plans.h"
+#include "plan_cache.h"
 #include "own_attention.h"
 
 #include <time.h>

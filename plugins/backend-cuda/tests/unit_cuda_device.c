@@ -22,14 +22,14 @@ static aot_status_t AOT_CALL diag(const aot_host_t *host, aot_ctx_t *ctx, const 
 }
 static const aot_host_t host = {.head = {.struct_size = sizeof host}, .diag = diag};
 
-typedef struct world {
+typedef struct fixture {
   const aot_device_t *d;
   aot_queue_t *one, *two;
   aot_timeline_t *t;
-} world_t;
+} fixture_t;
 
-static world_t begin(void) {
-  world_t w;
+static fixture_t begin(void) {
+  fixture_t w;
   aot_status_t status;
   told[0] = 0;
   gc_device_t *g = gc_device_create(&host, NULL, 0, 600, &status);
@@ -41,38 +41,38 @@ static world_t begin(void) {
   return w;
 }
 
-static void end(const world_t *w) {
+static void end(const fixture_t *w) {
   w->d->timeline_destroy(w->d, NULL, w->t);
   w->d->queue_destroy(w->d, NULL, w->one);
   w->d->queue_destroy(w->d, NULL, w->two);
   w->d->head.destroy(&w->d->head);
 }
 
-static aot_buffer_t alloc(const world_t *w, uint64_t nbytes) {
+static aot_buffer_t alloc(const fixture_t *w, uint64_t nbytes) {
   aot_buffer_t b;
   assert_int_equal(w->d->alloc(w->d, NULL, nbytes, &b), AOT_OK);
   assert_int_equal(b.nbytes, nbytes);
   assert_int_equal(b.address % 64, 0);
   return b;
 }
-static char *pinned(const world_t *w, uint64_t nbytes) {
+static char *pinned(const fixture_t *w, uint64_t nbytes) {
   void *memory;
   assert_int_equal(w->d->host_alloc(w->d, NULL, nbytes, &memory), AOT_OK);
   return memory;
 }
-static aot_point_t at(const world_t *w, uint64_t value) { return (aot_point_t){w->t, value}; }
-static aot_status_t wait_for(const world_t *w, uint64_t value) {
+static aot_point_t at(const fixture_t *w, uint64_t value) { return (aot_point_t){w->t, value}; }
+static aot_status_t wait_for(const fixture_t *w, uint64_t value) {
   return w->d->wait_host(w->d, NULL, at(w, value), UINT64_C(20000000000));
 }
 
-static int is_double(const world_t *w) {
+static int is_double(const fixture_t *w) {
   aot_device_info_t info = {.struct_size = sizeof info};
   w->d->info(w->d, &info);
   return info.name.size >= 8 && memcmp(info.name.data, "a double", 8) == 0;
 }
 
 static void it_tells_what_it_is(void **state) {
-  world_t w = begin();
+  fixture_t w = begin();
   aot_device_info_t info = {.struct_size = sizeof info};
   (void)state;
   assert_int_equal(w.d->info(w.d, &info), AOT_OK);
@@ -87,7 +87,7 @@ static void it_tells_what_it_is(void **state) {
 static void queues_wait_for_each_other(void **state) {
   (void)state;
   for (int round = 0; round < 20; round++) {
-    world_t w = begin();
+    fixture_t w = begin();
     const aot_buffer_t b = alloc(&w, 100), c = alloc(&w, 100);
     char *from = pinned(&w, 100), *to = pinned(&w, 100);
     memset(from, 'a' + round, 100);
@@ -126,7 +126,7 @@ static gc_result_t count_wait(gc_stream_t stream, gc_address_t at, uint64_t valu
 /* A queue's own points, and those that it has waited for, are not waited for again; points of others are. */
 static void a_queue_waits_for_a_point_once(void **state) {
   (void)state;
-  world_t w = begin();
+  fixture_t w = begin();
   gc_device_t *g = w.d->head.self;
   aot_timeline_t *other[6];
   const struct {
@@ -173,7 +173,7 @@ static void a_queue_waits_for_a_point_once(void **state) {
 }
 
 static void the_host_raises_what_a_queue_waits_for(void **state) {
-  world_t w = begin();
+  fixture_t w = begin();
   const aot_buffer_t b = alloc(&w, 8);
   uint64_t *to = (uint64_t *)(void *)pinned(&w, 8);
   (void)state;
@@ -212,7 +212,7 @@ static void look(void *self) {
 /* Work that fails sets a word; the host hears of it by its next wait, once, and queues call nothing on the host. */
 static void a_wait_tells_what_it_sees_in_words_of_the_host(void **state) {
   (void)state;
-  world_t w = begin();
+  fixture_t w = begin();
   const aot_buffer_t b = alloc(&w, 8);
   words_t words = {w.d->head.self, (uint64_t *)(void *)pinned(&w, 8), 0};
   gc_lookout_t l = {.look = look, .self = &words};
@@ -243,7 +243,7 @@ static void a_wait_tells_what_it_sees_in_words_of_the_host(void **state) {
 }
 
 static void memory_that_is_not_there_is_told_in_numbers(void **state) {
-  world_t w = begin();
+  fixture_t w = begin();
   aot_buffer_t b;
   (void)state;
   assert_int_equal(w.d->alloc(w.d, NULL, UINT64_C(1) << 45, &b), AOT_E_EXHAUSTED);
@@ -258,7 +258,7 @@ static void memory_that_is_not_there_is_told_in_numbers(void **state) {
 
 /* ---- memory that other processes may map ---- */
 
-static uint64_t free_nbytes(const world_t *w) {
+static uint64_t free_nbytes(const fixture_t *w) {
   aot_device_info_t info = {.struct_size = sizeof info};
   w->d->info(w->d, &info);
   return info.free_nbytes;
@@ -266,7 +266,7 @@ static uint64_t free_nbytes(const world_t *w) {
 
 /* Of a device among several ranks: large buffers are such memory, small ones are not. */
 static void large_buffers_may_be_mapped_by_others(void **state) {
-  world_t w = begin();
+  fixture_t w = begin();
   gc_device_t *g = w.d->head.self;
   const uint64_t page = g->shared.granularity, before = free_nbytes(&w);
   (void)state;
@@ -309,7 +309,7 @@ static gc_result_t no_memory_of_that_kind(gc_memory_t *out, size_t nbytes, const
   return 801; /* CUDA_ERROR_NOT_SUPPORTED */
 }
 static void a_driver_without_such_memory_gives_its_usual(void **state) {
-  world_t w = begin();
+  fixture_t w = begin();
   gc_device_t *g = w.d->head.self;
   gc_result_t result;
   (void)state;
@@ -339,14 +339,14 @@ static void ends_well(pid_t child) {
 /* In a process of its own: the context is lost for good. */
 static void a_lost_device_fails_every_wait_and_frees_what_it_had(void **state) {
   (void)state;
-  world_t first = begin();
+  fixture_t first = begin();
   const int can_fork = is_double(&first); /* a child of a process that has used a GPU cannot */
   end(&first);
   if (!can_fork) skip();
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    world_t w = begin();
+    fixture_t w = begin();
     const aot_buffer_t b = alloc(&w, 64);
     w.d->fill(w.d, NULL, w.one, (aot_buffer_t){b.address + (UINT64_C(1) << 40), 64}, 0); /* in no buffer */
     w.d->signal(w.d, NULL, w.one, at(&w, 1));
@@ -362,14 +362,14 @@ static void a_lost_device_fails_every_wait_and_frees_what_it_had(void **state) {
 /* Who uses memory that was given back loses the device, as on a GPU. */
 static void memory_that_is_given_back_is_no_buffer(void **state) {
   (void)state;
-  world_t first = begin();
+  fixture_t first = begin();
   const int can_fork = is_double(&first);
   end(&first);
   if (!can_fork) skip();
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    world_t w = begin();
+    fixture_t w = begin();
     gc_device_t *g = w.d->head.self;
     g->is_shared = 1;
     const aot_buffer_t b = alloc(&w, g->shared.granularity);
@@ -384,7 +384,7 @@ static void memory_that_is_given_back_is_no_buffer(void **state) {
 }
 
 typedef struct worker {
-  const world_t *w;
+  const fixture_t *w;
   int failed;
 } worker_t;
 
@@ -407,7 +407,7 @@ static void *works(void *self) {
   return NULL;
 }
 static void threads_have_queues_of_their_own(void **state) {
-  world_t w = begin();
+  fixture_t w = begin();
   pthread_t threads[4];
   worker_t workers[4] = {{&w, 0}, {&w, 0}, {&w, 0}, {&w, 0}};
   (void)state;

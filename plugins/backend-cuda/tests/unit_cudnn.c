@@ -4,8 +4,8 @@
 #include "kit/reference/rk_core.h"
 #include "conv_graphs.h"
 #include "drawn.h"
-#include "kept_plans.h"
-#include "known_plans.h"
+#include "plan_cache_disk.h"
+#include "plan_cache.h"
 
 #include <aot/inline.h>
 #include <math.h>
@@ -16,16 +16,16 @@
 #include <string.h>
 #include <cmocka.h>
 
-typedef struct world {
+typedef struct fixture {
   gc_driver_t cu;
   gc_context_t context;
   gc_stream_t stream;
   gc_cudnn_t dnn;
   int is_double;
-} world_t;
+} fixture_t;
 
 static int begin(void **state) {
-  world_t *w = calloc(1, sizeof *w);
+  fixture_t *w = calloc(1, sizeof *w);
   char why[400] = "", name[64] = "";
   if (!w || gc_driver_open(&w->cu, why, sizeof why) || w->cu.primary_ctx_retain(&w->context, 0) ||
       w->cu.ctx_set_current(w->context) || w->cu.stream_create(&w->stream, GC_STREAM_NON_BLOCKING, 0) ||
@@ -39,7 +39,7 @@ static int begin(void **state) {
   return 0;
 }
 static int end(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   gc_dnn_forget_plans(&w->dnn);
   gc_cudnn_close(&w->dnn);
   w->cu.stream_destroy(w->stream);
@@ -63,7 +63,7 @@ static double bias_number(void) { return random_number() > -0.6 ? random_number(
 static double low_number(void) { return random_number() - 200; }
 static double keep_number(void) { return random_number() > -0.4; }
 
-static array_t make_array_of(const world_t *w, const gc_dnn_tensor_t *t, double (*number)(void)) {
+static array_t make_array_of(const fixture_t *w, const gc_dnn_tensor_t *t, double (*number)(void)) {
   const size_t size = aot_dtype_size(t->dtype);
   array_t a = {.type = *t, .n = 1};
   for (int32_t d = 0; d < t->rank; d++) a.n += (t->sizes[d] - 1) * t->strides[d];
@@ -80,9 +80,9 @@ static array_t make_array_of(const world_t *w, const gc_dnn_tensor_t *t, double 
   return a;
 }
 
-static array_t make_array(const world_t *w, const gc_dnn_tensor_t *t) { return make_array_of(w, t, random_number); }
+static array_t make_array(const fixture_t *w, const gc_dnn_tensor_t *t) { return make_array_of(w, t, random_number); }
 
-static void drop_array(const world_t *w, array_t *a) {
+static void drop_array(const fixture_t *w, array_t *a) {
   w->cu.mem_free(a->at);
   free(a->v);
 }
@@ -92,7 +92,7 @@ static int64_t place(const gc_dnn_tensor_t *t, int64_t i, int64_t j, int64_t k, 
 }
 
 /* The largest difference between what lies on the device and `expected`, of elements that the tensor has. */
-static double difference(const world_t *w, const array_t *a, const double *expected) {
+static double difference(const fixture_t *w, const array_t *a, const double *expected) {
   const gc_dnn_tensor_t *t = &a->type;
   const size_t size = aot_dtype_size(t->dtype);
   char *bytes = malloc((size_t)a->n * size);
@@ -118,7 +118,8 @@ static double largest(const double *expected, int64_t n, double least) {
   return least;
 }
 
-static void run(const world_t *w, const gc_dnn_graph_t *g, const gc_dnn_plan_t *p, const array_t *arrays, uint32_t n) {
+static void run(const fixture_t *w, const gc_dnn_graph_t *g, const gc_dnn_plan_t *p, const array_t *arrays,
+                uint32_t n) {
   gc_address_t addresses[GC_DNN_MAX_TENSORS] = {0}, workspace = 0;
   char why[400];
   for (uint32_t k = 0; k < n; k++) addresses[k] = arrays[k].at;
@@ -130,7 +131,7 @@ static void run(const world_t *w, const gc_dnn_graph_t *g, const gc_dnn_plan_t *
   if (workspace) w->cu.mem_free(workspace);
 }
 
-static const gc_dnn_plan_t *plan_of(world_t *w, const gc_dnn_graph_t *g) {
+static const gc_dnn_plan_t *plan_of(fixture_t *w, const gc_dnn_graph_t *g) {
   const gc_dnn_plan_t *p = gc_dnn_plan(&w->dnn, g);
   if (!p || !p->desc) fail_msg("%s", p ? p->why : "no memory");
   return p;
@@ -258,7 +259,7 @@ static gc_dnn_tensor_t as_it_lies(const gc_dnn_graph_t *g, uint32_t k) {
   return t;
 }
 
-static void check_attention_in(world_t *w, const gc_attention_t *a, int order, double (*bias)(void)) {
+static void check_attention_in(fixture_t *w, const gc_attention_t *a, int order, double (*bias)(void)) {
   gc_dnn_graph_t forward, backward;
   array_t t[GC_ATT_N_IN_MEMORY];
   double *expected[GC_ATT_N_IN_MEMORY];
@@ -295,7 +296,7 @@ static void check_attention_in(world_t *w, const gc_attention_t *a, int order, d
 }
 
 /* GQ_SUMS begins with any numbers. */
-static void check_attention(world_t *w, const gc_attention_t *a) {
+static void check_attention(fixture_t *w, const gc_attention_t *a) {
   check_attention_in(w, a, GC_ATT_ORDERED, bias_number);
   check_attention_in(w, a, GC_ATT_IN_ANY_ORDER, bias_number);
 }
@@ -340,7 +341,7 @@ static void masks_dropout_and_shared_heads_are_those_of_the_definition(void **st
 
 /* As drawn: two combinations that nobody thought of were wrong on a GPU. Rows of 16 keys and more see one. */
 static void drawn_attention_is_that_of_the_definition(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   const int64_t most = w->is_double ? 50 : 200; /* keys */
   for (int i = 0; i < 12; i++) {
     const int64_t n_key = drawn(16, most), n_query = drawn(0, 2) ? drawn(1, most) : n_key, width = 8 * drawn(1, 16);
@@ -368,7 +369,7 @@ static void scores_far_below_zero_have_finite_gradients(void **state) {
 }
 
 /* The same gradients twice: tensor `what` of each run, which the caller frees. */
-static void run_twice(world_t *w, const gc_attention_t *a, int order, array_t *t, char **out, uint32_t what) {
+static void run_twice(fixture_t *w, const gc_attention_t *a, int order, array_t *t, char **out, uint32_t what) {
   gc_dnn_graph_t g;
   const size_t nbytes = (size_t)t[what].n * aot_dtype_size(t[what].type.dtype);
   gc_attention_backward(a, order, &g);
@@ -382,7 +383,7 @@ static void run_twice(world_t *w, const gc_attention_t *a, int order, array_t *t
 
 /* Many keys, so that there are blocks of them side by side. */
 static void ordered_sums_are_the_same_in_every_run(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   const gc_attention_t a = attention(64, 512, 64, 64, 0, 0, AOT_BF16);
   gc_dnn_graph_t forward, ordered, any;
   array_t t[GC_ATT_N_IN_MEMORY] = {{.n = 0}};
@@ -416,7 +417,7 @@ static void ordered_sums_are_the_same_in_every_run(void **state) {
 }
 
 static void a_plan_is_kept_and_takes_any_number(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   gc_dnn_graph_t g;
   gc_attention_t a = attention(16, 16, 8, 8, 1, 1, AOT_BF16);
   gc_attention_forward(&a, &g);
@@ -431,7 +432,7 @@ static void a_plan_is_kept_and_takes_any_number(void **state) {
 }
 
 static void what_no_engine_takes_is_told(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   gc_dnn_graph_t g;
   const gc_attention_t odd = attention(16, 16, 20, 20, 1, 0, AOT_BF16);
   gc_attention_forward(&odd, &g);
@@ -443,7 +444,7 @@ static void what_no_engine_takes_is_told(void **state) {
 }
 
 static void plans_are_made_while_others_are_asked_for(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   gc_dnn_graph_t g;
   const gc_dnn_plan_t *taken[4], *odd;
   const gc_attention_t refused = attention(61, 16, 20, 20, 1, 0, AOT_BF16);
@@ -476,7 +477,7 @@ static void plans_are_made_while_others_are_asked_for(void **state) {
 }
 
 static void memory_that_is_not_aligned_is_refused(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   gc_dnn_graph_t g;
   const gc_attention_t a = attention(16, 16, 8, 8, 1, 1, AOT_BF16);
   gc_address_t addresses[GC_DNN_MAX_TENSORS] = {0};
@@ -584,7 +585,7 @@ static void naive_conv(const gc_conv_t *c, int32_t kind, const array_t *t, doubl
   } while (next(y->sizes, y->rank, iy));
 }
 
-static void check_conv(world_t *w, const conv_case_t *one, int32_t kind) {
+static void check_conv(fixture_t *w, const conv_case_t *one, int32_t kind) {
   static const uint32_t result[] = {
       [GC_DNN_CONV_FORWARD] = GC_CONV_Y, [GC_DNN_CONV_DATA] = GC_CONV_X, [GC_DNN_CONV_WEIGHTS] = GC_CONV_W};
   const gc_conv_t c = conv_of(one);
@@ -621,7 +622,7 @@ static void convolutions_are_those_of_the_definition(void **state) {
 }
 
 static void drawn_convolutions_are_those_of_the_definition(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   static const int32_t dtypes[] = {AOT_F32, AOT_BF16, AOT_F16};
   for (int i = 0; i < (w->is_double ? 12 : 24); i++) {
     conv_case_t one = {.dtype = dtypes[drawn(0, 2)], .rank = 2 + !drawn(0, 3), .n = drawn(1, 5)};

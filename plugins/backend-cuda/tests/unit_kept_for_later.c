@@ -1,5 +1,5 @@
 /* Items kept for later steps: found in the order of their age, in chains that stay short. */
-#include "kept_for_later.h"
+#include "forward_stash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

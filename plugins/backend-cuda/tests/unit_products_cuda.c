@@ -24,14 +24,14 @@ static aot_status_t AOT_CALL diag(const aot_host_t *host, aot_ctx_t *ctx, const 
 }
 static const aot_host_t host = {.head = {.struct_size = sizeof host}, .diag = diag};
 
-typedef struct world {
+typedef struct fixture {
   gc_device_t *device;
   gc_cublaslt_t cublaslt;
   char folder[64];
-} world_t;
+} fixture_t;
 
 static int begin(void **state) {
-  world_t *w = calloc(1, sizeof *w);
+  fixture_t *w = calloc(1, sizeof *w);
   aot_status_t status;
   char why[256];
   w->device = gc_device_create(&host, NULL, 0, 600, &status);
@@ -43,7 +43,7 @@ static int begin(void **state) {
 }
 
 /* The path of one of the files in the folder; how many there are. */
-static int kept_files(const world_t *w, char *path, size_t size) {
+static int kept_files(const fixture_t *w, char *path, size_t size) {
   DIR *d = opendir(w->folder);
   int n = 0;
   for (const struct dirent *e; (e = readdir(d)) != NULL;)
@@ -53,14 +53,14 @@ static int kept_files(const world_t *w, char *path, size_t size) {
 }
 
 /* The path of the only one. 0: there is none. */
-static int kept_file(const world_t *w, char *path, size_t size) {
+static int kept_file(const fixture_t *w, char *path, size_t size) {
   const int n = kept_files(w, path, size);
   assert_true(n <= 1);
   return n;
 }
 
 static int end(void **state) {
-  world_t *w = *state;
+  fixture_t *w = *state;
   char path[512];
   while (kept_files(w, path, sizeof path)) unlink(path);
   const int failed = rmdir(w->folder);
@@ -70,7 +70,7 @@ static int end(void **state) {
   return failed;
 }
 
-static int is_double(const world_t *w) { return strncmp(w->device->name, "a double", 8) == 0; }
+static int is_double(const fixture_t *w) { return strncmp(w->device->name, "a double", 8) == 0; }
 
 /* ---- results ---- */
 
@@ -99,7 +99,7 @@ static void check(const gc_product_t *p, float (*x)[MOST], const float *got) {
 }
 
 /* On the device, with its operands in buffers of MOST elements. */
-static void run_and_check(const world_t *w, gc_product_t *p) {
+static void run_and_check(const fixture_t *w, gc_product_t *p) {
   const gc_driver_t *cu = &w->device->driver;
   static float x[GC_N_OPERANDS][MOST], got[MOST];
   gc_address_t block, at[GC_N_OPERANDS];
@@ -214,7 +214,7 @@ static double worst_of(const gc_product_t *p, double (*x)[ROOM], const char *got
 
 /* Every algorithm that is named for a form, since any may be the fastest. */
 static void drawn_forms_are_right_with_every_algorithm(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   const gc_driver_t *cu = &w->device->driver;
   static double x[GC_N_OPERANDS][ROOM];
   static char bytes[GC_N_OPERANDS][ROOM * sizeof(double)], got[ROOM * sizeof(double)];
@@ -264,7 +264,7 @@ typedef struct choice {
   int number; /* of the algorithm */
 } choice_t;
 
-static choice_t choose(const world_t *w, const char *device, int how) {
+static choice_t choose(const fixture_t *w, const char *device, int how) {
   gc_algorithms_t a;
   gc_product_t p = small();
   gc_algorithms_init(&a, &w->device->driver, &w->cublaslt, w->device->setup, w->folder, device, how);
@@ -301,7 +301,7 @@ static void a_faster_one_is_found_once(void **state) {
 }
 
 static void of_another_device_or_library_is_none(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   char path[512], aside[3][128];
   if (!is_double(w)) skip();
   for (int k = 0; k < 3; k++) {
@@ -317,7 +317,7 @@ static void of_another_device_or_library_is_none(void **state) {
 
 /* Lowering asks for a form three times and gets its place; nothing runs before those that wait are chosen. */
 static void a_form_waits_until_it_is_chosen(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   for (uint32_t start = 0; start < 2; start++) {
     gc_algorithms_t a;
     gc_product_t p = small();
@@ -342,7 +342,7 @@ static void a_form_waits_until_it_is_chosen(void **state) {
 }
 
 static void that_a_form_has_none_is_told_when_it_is_chosen(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   gc_algorithms_t a;
   gc_product_t plain = small(), biased = small();
   if (!is_double(w)) skip();
@@ -393,7 +393,7 @@ static int listen_to(void *self, const char *text, int is_for_all) {
 }
 
 static void timing_under_load_is_told_and_can_be_stopped(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   char path[512];
   for (int goes_on = 0; goes_on < 2; goes_on++) {
     listener_t l = {.goes_on = goes_on};
@@ -424,7 +424,7 @@ static kf_key_t key_of_file(const char *path) {
 }
 
 static void what_is_damaged_or_not_taken_is_timed_again(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   const gc_algo_t unknown = {{1, 2, 3}};
   char path[512];
   expect(choose(w, "a device", GC_ALGORITHMS_TIME), 1, 0);
@@ -439,7 +439,7 @@ static void what_is_damaged_or_not_taken_is_timed_again(void **state) {
 }
 
 static void without_memory_to_measure_the_first_is_taken(void **state) {
-  const world_t *w = *state;
+  const fixture_t *w = *state;
   const gc_driver_t *cu = &w->device->driver;
   gc_address_t all;
   size_t left, total;

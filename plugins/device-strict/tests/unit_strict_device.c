@@ -21,16 +21,16 @@ static aot_status_t AOT_CALL diag(const aot_host_t *host, aot_ctx_t *ctx, const 
   return AOT_OK;
 }
 
-typedef struct world {
+typedef struct fixture {
   const aot_device_t *d;
   const aot_ext_host_work_t *work;
   aot_queue_t *one, *two;
   aot_timeline_t *t;
-} world_t;
+} fixture_t;
 
-static world_t *begin_with(const sd_options_t *options) {
+static fixture_t *begin_with(const sd_options_t *options) {
   const aot_host_t host = {.head = {.struct_size = sizeof host}, .diag = diag};
-  world_t *w = calloc(1, sizeof *w);
+  fixture_t *w = calloc(1, sizeof *w);
   w->d = &sd_device_create(&host, options)->table;
   w->work = aot_ext(&w->d->head, AOT_EXT_HOST_WORK);
   told[0] = 0;
@@ -40,14 +40,14 @@ static world_t *begin_with(const sd_options_t *options) {
   return w;
 }
 
-static world_t *begin(uint64_t seed) { return begin_with(&(sd_options_t){.seed = seed, .takes_host_work = 1}); }
+static fixture_t *begin(uint64_t seed) { return begin_with(&(sd_options_t){.seed = seed, .takes_host_work = 1}); }
 
-static void end(world_t *w) {
+static void end(fixture_t *w) {
   w->d->head.destroy(&w->d->head);
   free(w);
 }
 
-static aot_buffer_t alloc(world_t *w, uint64_t nbytes) {
+static aot_buffer_t alloc(fixture_t *w, uint64_t nbytes) {
   aot_buffer_t b;
   assert_int_equal(w->d->alloc(w->d, NULL, nbytes, &b), AOT_OK);
   assert_int_equal(b.nbytes, nbytes);
@@ -55,15 +55,15 @@ static aot_buffer_t alloc(world_t *w, uint64_t nbytes) {
   return b;
 }
 
-static aot_point_t at(const world_t *w, uint64_t value) { return (aot_point_t){w->t, value}; }
-static aot_status_t wait_for(world_t *w, uint64_t value) {
+static aot_point_t at(const fixture_t *w, uint64_t value) { return (aot_point_t){w->t, value}; }
+static aot_status_t wait_for(fixture_t *w, uint64_t value) {
   return w->d->wait_host(w->d, NULL, at(w, value), UINT64_MAX);
 }
 
 /* ---- order ---- */
 
 static void queues_run_in_order_and_late(void **state) {
-  world_t *w = begin(1);
+  fixture_t *w = begin(1);
   const aot_buffer_t b = alloc(w, 100), c = alloc(w, 100);
   char from[100], to[100] = {0};
   (void)state;
@@ -92,7 +92,7 @@ static void a_missing_wait_shows_as_poison(void **state) {
   int n_poison = 0, n_right = 0;
   (void)state;
   for (uint64_t seed = 0; seed < 32; seed++) {
-    world_t *w = begin(seed);
+    fixture_t *w = begin(seed);
     const aot_buffer_t b = alloc(w, sizeof(float));
     float from = 3, to = 0;
     int64_t index;
@@ -113,7 +113,7 @@ static void a_missing_wait_shows_as_poison(void **state) {
 }
 
 static void a_wait_that_nobody_ends_fails_at_once(void **state) {
-  world_t *w = begin(0);
+  fixture_t *w = begin(0);
   aot_timeline_t *other;
   (void)state;
   assert_int_equal(w->d->timeline_create(w->d, NULL, &other), AOT_OK);
@@ -135,7 +135,7 @@ static void a_wait_that_nobody_ends_fails_at_once(void **state) {
 }
 
 static void *raise_later(void *self) {
-  world_t *w = self;
+  fixture_t *w = self;
   usleep(20000);
   assert_int_equal(w->d->signal_host(w->d, NULL, at(w, 1)), AOT_OK);
   return (void *)(intptr_t)w->d->wait_host(w->d, NULL, at(w, 2), UINT64_C(60) * 1000000000u);
@@ -143,7 +143,7 @@ static void *raise_later(void *self) {
 
 /* Another thread raises what a queue waits for; both threads let the queue go on. */
 static void a_wait_with_a_limit_waits_for_other_threads(void **state) {
-  world_t *w = begin(0);
+  fixture_t *w = begin(0);
   pthread_t other;
   void *answer;
   (void)state;
@@ -159,7 +159,7 @@ static void a_wait_with_a_limit_waits_for_other_threads(void **state) {
 /* ---- failures ---- */
 
 typedef struct step {
-  world_t *w;
+  fixture_t *w;
   aot_status_t answer, before;
   int n_calls;
   aot_buffer_t touched, had;
@@ -178,12 +178,12 @@ static aot_status_t AOT_CALL do_step(void *self, aot_status_t before) {
   return s->answer;
 }
 
-static aot_status_t enqueue(world_t *w, aot_queue_t *q, step_t *s) {
+static aot_status_t enqueue(fixture_t *w, aot_queue_t *q, step_t *s) {
   return w->work->enqueue(w->work, NULL, q, do_step, s);
 }
 
 static void a_failure_goes_to_whoever_waits_for_it(void **state) {
-  world_t *w = begin(4);
+  fixture_t *w = begin(4);
   step_t fails = {.w = w, .answer = AOT_E_RANGE}, left_out = {.w = w}, after = {.w = w}, behind = {.w = w};
   const aot_buffer_t b = alloc(w, 8);
   char to = 0;
@@ -211,7 +211,7 @@ static void a_failure_goes_to_whoever_waits_for_it(void **state) {
 }
 
 static void a_signal_that_is_not_higher_is_told(void **state) {
-  world_t *w = begin(0);
+  fixture_t *w = begin(0);
   (void)state;
   assert_int_equal(w->d->signal(w->d, NULL, w->one, at(w, 2)), AOT_OK);
   assert_int_equal(w->d->signal(w->d, NULL, w->one, at(w, 2)), AOT_E_INVALID);
@@ -253,7 +253,7 @@ static aot_status_t AOT_CALL probe(void *self, aot_status_t before) {
 }
 
 static void the_host_cannot_touch_it(void **state) {
-  world_t *w = begin(0);
+  fixture_t *w = begin(0);
   aot_buffer_t b = alloc(w, 4096);
   (void)state;
   assert_true(traps((char *)(uintptr_t)b.address));
@@ -267,7 +267,7 @@ static void the_host_cannot_touch_it(void **state) {
 }
 
 static void work_that_writes_beside_its_buffers_fails(void **state) {
-  world_t *w = begin(0);
+  fixture_t *w = begin(0);
   const aot_buffer_t b = alloc(w, 100);
   step_t past = {.w = w, .touched = {b.address, 101}}, before = {.w = w, .touched = {b.address - 2, 4}};
   step_t right = {.w = w, .touched = b};
@@ -287,7 +287,7 @@ static void work_that_writes_beside_its_buffers_fails(void **state) {
 }
 
 static void memory_had_during_work_is_open_in_it(void **state) {
-  world_t *w = begin(0);
+  fixture_t *w = begin(0);
   step_t has = {.w = w, .had = {0, 5000}};
   char to[5000];
   (void)state;
@@ -303,7 +303,7 @@ static void memory_had_during_work_is_open_in_it(void **state) {
 }
 
 static void memory_ends_where_the_option_says(void **state) {
-  world_t *w = begin_with(&(sd_options_t){.takes_host_work = 1, .memory = 100});
+  fixture_t *w = begin_with(&(sd_options_t){.takes_host_work = 1, .memory = 100});
   aot_device_info_t info = {.struct_size = sizeof info};
   const aot_buffer_t b = alloc(w, 60);
   aot_buffer_t more;
@@ -320,7 +320,7 @@ static void memory_ends_where_the_option_says(void **state) {
 
 /* The second call is not begun; what is behind it lets go, on both queues, and every point fails. */
 static void a_device_that_is_lost_fails_every_point(void **state) {
-  world_t *w = begin_with(&(sd_options_t){.takes_host_work = 1, .lose_at = 2});
+  fixture_t *w = begin_with(&(sd_options_t){.takes_host_work = 1, .lose_at = 2});
   const aot_buffer_t b = alloc(w, 8);
   step_t first = {.w = w, .touched = b}, second = first, third = first;
   char to[8] = "-";
@@ -349,7 +349,7 @@ static void a_device_that_is_lost_fails_every_point(void **state) {
 }
 
 static void bad_use_is_told(void **state) {
-  world_t *w = begin(0);
+  fixture_t *w = begin(0);
   const aot_buffer_t b = alloc(w, 10);
   aot_device_info_t info = {.struct_size = sizeof info};
   char bytes[16] = {0};
@@ -377,7 +377,7 @@ static void bad_use_is_told(void **state) {
 }
 
 static void work_left_on_a_queue_lets_go(void **state) {
-  world_t *w = begin(0);
+  fixture_t *w = begin(0);
   step_t left = {.w = w}, last = {.w = w};
   (void)state;
   enqueue(w, w->one, &left);

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <zlib.h>
 
-typedef struct world { /* what outlives a program */
+typedef struct fixture { /* what outlives a program */
   aoth_arena_t *session;
   aoth_ops_t *ops;
   const aot_import_t *importer;
-} world_t;
+} fixture_t;
 
 typedef struct run {
   aot_ctx_t ctx;
@@ -24,7 +24,7 @@ typedef struct run {
   aot_status_t status;
 } run_t;
 
-static world_t world;
+static fixture_t world;
 
 static const void *create(const char *file) {
   static const aot_opt_value_t no_text;

@@ -2,7 +2,7 @@
  *
  *     bench_candidates 10000 100000      nodes, plans tried, plans kept, peaks, seconds of one processor; bound and
  *                                        its seconds */
-#include "candidates.h"
+#include "pareto_plans.h"
 #include "kit/partition/hand_joint.h"
 #include <aot/graph.h>
 #include <aot/opset.h>

@@ -1,7 +1,7 @@
 /* The plans for budgets against brute force: every subset of forward values of small random graphs is measured; the
  * bound is never above the least cost, what is chosen is never below it, and never above the budget. Then: what the
  * boundaries of segments are for. */
-#include "candidates.h"
+#include "pareto_plans.h"
 #include "kit/partition/hand_joint.h"
 #include "kit/partition/tags.h"
 #include "kit/base/splitmix.h"

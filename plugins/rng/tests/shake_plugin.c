@@ -9,19 +9,19 @@
 #include <aot/pass.h>
 #include <stdlib.h>
 
-typedef struct unit {
+typedef struct shake_plugin_unit {
   aot_pass_t table;
   aot_host_t host;
   uint64_t seed;
-} unit_t;
+} shake_plugin_unit_t;
 
-static aot_graph_t find_graph(const unit_t *u, aot_prog_t *prog) {
+static aot_graph_t find_graph(const shake_plugin_unit_t *u, aot_prog_t *prog) {
   const aot_graph_t joint = u->host.graph->graph_find(prog, AOT_GRAPH_JOINT);
   return joint.id != AOT_NO_ID ? joint : u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
 }
 
 static aot_status_t tag_all(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const shake_plugin_unit_t *u = p->head.self;
   const aot_graph_t graph = find_graph(u, prog);
   (void)ctx;
   for (aot_node_t n = u->host.graph->first(prog, graph); n.id != AOT_NO_ID; n = u->host.graph->next(prog, n)) {
@@ -49,8 +49,8 @@ static uint32_t pick(order_t *o) {
 }
 
 /* The node once more at the end; its users take the new results and wait for one operand less. */
-static aot_status_t move_to_end(const unit_t *u, aot_prog_t *prog, aot_graph_t graph, aot_node_t node, order_t *o,
-                                aot_node_t *users) {
+static aot_status_t move_to_end(const shake_plugin_unit_t *u, aot_prog_t *prog, aot_graph_t graph, aot_node_t node,
+                                order_t *o, aot_node_t *users) {
   aot_node_info_t info = {.struct_size = sizeof info}, made = {.struct_size = sizeof made};
   aot_type_t types[64];
   aot_node_t copy;
@@ -82,7 +82,7 @@ static aot_status_t move_to_end(const unit_t *u, aot_prog_t *prog, aot_graph_t g
 }
 
 static aot_status_t shuffle(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const shake_plugin_unit_t *u = p->head.self;
   const aot_graph_t graph = find_graph(u, prog);
   const uint64_t n = 2 * (uint64_t)u->host.graph->n_nodes(prog) + 1;
   order_t o = {.state = u->seed};
@@ -107,7 +107,7 @@ static aot_status_t shuffle(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *pro
 /* ---- redraw ---- */
 
 static aot_status_t redraw(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const shake_plugin_unit_t *u = p->head.self;
   const aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_BACKWARD);
   const aot_op_t uniform = u->host.graph->op_find(prog, aot_str("aot.philox_uniform.default"));
   (void)ctx;
@@ -126,7 +126,7 @@ static void destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t create(const aot_host_t *host, const aot_opts_t *opts, const aot_table_t **out,
                            aot_status_t (*run)(const aot_pass_t *, aot_ctx_t *, aot_prog_t *)) {
-  unit_t *u = calloc(1, sizeof *u);
+  shake_plugin_unit_t *u = calloc(1, sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->seed = (uint64_t)opts->values[0].i;

@@ -8,10 +8,10 @@
 #define ID "right.peephole"
 #define HELP "leaves out nodes that change nothing, or that are computed already"
 
-typedef struct unit {
+typedef struct peephole_unit {
   aot_pass_t table;
   aot_host_t host;
-} unit_t;
+} peephole_unit_t;
 
 typedef struct call {
   const aot_graph_api_t *g;
@@ -100,7 +100,7 @@ static aot_status_t erase_unread(const call_t *c, aot_graph_t graph) {
 }
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const peephole_unit_t *u = p->head.self;
   const call_t c = {u->host.graph, u->host.edit, prog};
   const aot_graph_t forward = c.g->graph_find(prog, AOT_GRAPH_FORWARD);
   (void)ctx;
@@ -111,7 +111,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  peephole_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));

@@ -9,14 +9,15 @@
 
 #define ONCE (AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_REGION)
 
-typedef struct unit {
+typedef struct saves_within_unit {
   aot_partition_t table;
   aot_host_t host;
   int64_t budget;
-} unit_t;
+} saves_within_unit_t;
 
 /* Bytes of the node's results; symbolic sizes at their hints. */
-static aot_status_t nbytes_of(const unit_t *u, aot_prog_t *prog, const aot_node_info_t *info, int64_t *out) {
+static aot_status_t nbytes_of(const saves_within_unit_t *u, aot_prog_t *prog, const aot_node_info_t *info,
+                              int64_t *out) {
   *out = 0;
   for (uint32_t i = 0; i < info->n_results; i++) {
     aot_type_t t;
@@ -29,7 +30,7 @@ static aot_status_t nbytes_of(const unit_t *u, aot_prog_t *prog, const aot_node_
   return AOT_OK;
 }
 
-static aot_status_t warn(const unit_t *u, aot_ctx_t *ctx) {
+static aot_status_t warn(const saves_within_unit_t *u, aot_ctx_t *ctx) {
   const aot_diag_t d = {.struct_size = sizeof d,
                         .severity = AOT_SEVERITY_WARNING,
                         .code = aot_str(ID ".over-budget"),
@@ -38,7 +39,7 @@ static aot_status_t warn(const unit_t *u, aot_ctx_t *ctx) {
 }
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  const unit_t *u = p->head.self;
+  const saves_within_unit_t *u = p->head.self;
   const aot_graph_api_t *g = u->host.graph;
   aot_value_t *saved =
       u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, sizeof *saved, (g->n_values(prog) + 1u) * sizeof *saved);
@@ -62,7 +63,7 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  saves_within_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->budget = opts->values[0].i;

@@ -11,7 +11,7 @@
 #include <aot/pass.h>
 #include <stdlib.h>
 
-typedef struct unit {
+typedef struct memory_plugin_unit {
   union {
     aot_pass_t pass;
     aot_backend_t backend;
@@ -23,24 +23,24 @@ typedef struct unit {
   aot_memory_plan_t plan;
   aot_memory_step_t steps[2];
   aot_memory_buffer_t buffer;
-} unit_t;
+} memory_plugin_unit_t;
 
-static unit_t *make(const aot_host_t *host, const aot_opts_t *opts) {
-  unit_t *u = calloc(1, sizeof *u);
+static memory_plugin_unit_t *make(const aot_host_t *host, const aot_opts_t *opts) {
+  memory_plugin_unit_t *u = calloc(1, sizeof *u);
   if (u && aot_import(&u->host, sizeof u->host, host) == AOT_OK) u->how = opts->values[0].s;
   return u;
 }
 
-static int is(const unit_t *u, const char *how) { return aot_str_eq(u->how, aot_str(how)); }
+static int is(const memory_plugin_unit_t *u, const char *how) { return aot_str_eq(u->how, aot_str(how)); }
 
 /* ---- pass/1 "asker" ---- */
 
-static aot_status_t number(const unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
+static aot_status_t number(const memory_plugin_unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   return r->number(r, ctx, aot_str(name), value, aot_str(""));
 }
 
-static uint32_t count_outputs(const unit_t *u, aot_prog_t *prog) {
+static uint32_t count_outputs(const memory_plugin_unit_t *u, aot_prog_t *prog) {
   return u->host.graph->n_outputs(prog, u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD));
 }
 
@@ -49,7 +49,7 @@ static aot_status_t add_flops(const aot_cost_sink_t *sink, const aot_node_cost_t
   return AOT_OK;
 }
 
-static aot_status_t ask_costs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog) {
+static aot_status_t ask_costs(const memory_plugin_unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog) {
   const aot_ext_cost_t *c = aot_ext(&u->host.head, AOT_EXT_COST);
   double flops = 0;
   const aot_cost_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &flops}, .put = add_flops};
@@ -62,7 +62,7 @@ static aot_status_t ask_costs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog)
 
 /* "ask": once, as it stands. "trial": with one more output, which is taken back. "forget": which is not. */
 static aot_status_t ask(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const memory_plugin_unit_t *u = p->head.self;
   const aot_ext_memory_t *m = aot_ext(&u->host.head, AOT_EXT_MEMORY);
   const aot_ext_trial_t *t = aot_ext(&u->host.head, AOT_EXT_TRIAL);
   const aot_memory_plan_t *plan = NULL;
@@ -86,7 +86,7 @@ static void pass_destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t pass_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                 const aot_table_t **out) {
-  unit_t *u = make(host, opts);
+  memory_plugin_unit_t *u = make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.pass = (aot_pass_t){
@@ -100,7 +100,7 @@ static aot_status_t pass_create(const aot_unit_t *self, aot_ctx_t *ctx, const ao
 /* ---- backend/2 "teller" ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const aot_graph_api_t *g = ((const unit_t *)b->head.self)->host.graph;
+  const aot_graph_api_t *g = ((const memory_plugin_unit_t *)b->head.self)->host.graph;
   (void)ctx;
   for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
@@ -135,7 +135,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 /* 1000 bytes for each output of the forward. */
 static aot_status_t plan(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                          uint64_t n_symbols, const aot_memory_plan_t **out) {
-  unit_t *u = m->head.self;
+  memory_plugin_unit_t *u = m->head.self;
   (void)symbols, (void)n_symbols;
   const uint64_t nbytes = 1000 * count_outputs(u, prog);
   if (is(u, "crash")) abort();
@@ -184,20 +184,20 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
 
 /* Of a node, as `how` says: "fuses", all of them in one loop; "works", a megabyte that each takes beside its results; "slow", a millisecond; "lost", rows of nodes that are not
  * there. */
-static void describe(const unit_t *u, aot_node_cost_t *row) {
+static void describe(const memory_plugin_unit_t *u, aot_node_cost_t *row) {
   if (is(u, "fuses")) row->fusion = 1;
   if (is(u, "works")) row->workspace_nbytes = 1 << 20;
   if (is(u, "slow")) row->nanoseconds = 1000000;
 }
 
-static int tells_costs_only(const unit_t *u) {
+static int tells_costs_only(const memory_plugin_unit_t *u) {
   return is(u, "fuses") || is(u, "works") || is(u, "slow") || is(u, "lost");
 }
 
 /* 10 for each node; of the forward where no graph is named and there is one. */
 static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
-  const unit_t *u = c->head.self;
+  const memory_plugin_unit_t *u = c->head.self;
   const aot_graph_api_t *g = u->host.graph;
   (void)ctx, (void)symbols, (void)n_symbols;
   if (graph.id == AOT_NO_ID) graph = g->graph_find(prog, AOT_GRAPH_FORWARD);
@@ -212,7 +212,7 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
 }
 
 static const void *get_ext(const aot_table_t *b, const char *id) {
-  const unit_t *u = b->self;
+  const memory_plugin_unit_t *u = b->self;
   if (is(u, "silent")) return NULL;
   if (strcmp(id, AOT_EXT_COST) == 0) return &u->cost;
   return strcmp(id, AOT_EXT_MEMORY) == 0 && !tells_costs_only(u) ? &u->memory : NULL;
@@ -222,7 +222,7 @@ static void backend_destroy(const aot_table_t *b) { free(b->self); }
 
 static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out) {
-  unit_t *u = make(host, opts);
+  memory_plugin_unit_t *u = make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan};

@@ -7,10 +7,10 @@
 #include <aot/opset.h>
 #include <stdlib.h>
 
-typedef struct unit {
+typedef struct note_plugin_unit {
   aot_opset_t table;
   aot_host_t host;
-} unit_t;
+} note_plugin_unit_t;
 
 static const aot_schema_arg_t note_args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR}};
 static const aot_schema_arg_t note_results[] = {{.type = AOT_STYPE_TENSOR}};
@@ -41,14 +41,14 @@ static const aot_op_desc_t *const ops[] = {&note, &stamp};
 
 static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *args,
                           uint32_t n, const aot_type_sink_t *sink) {
-  const unit_t *u = o->head.self;
+  const note_plugin_unit_t *u = o->head.self;
   aot_type_t t;
   (void)ctx, (void)local, (void)n;
   AOT_TRY(u->host.graph->value_type(prog, (aot_value_t){(uint32_t)args[0].u.i}, &t));
   return sink->put(sink, &t);
 }
 
-static aot_status_t emit(const unit_t *u, aot_prog_t *prog, const aot_node_info_t *at, aot_node_t before,
+static aot_status_t emit(const note_plugin_unit_t *u, aot_prog_t *prog, const aot_node_info_t *at, aot_node_t before,
                          const char *op, aot_arg_t arg, aot_value_t *out) {
   aot_node_info_t made = {.struct_size = sizeof made};
   aot_node_t node;
@@ -69,7 +69,7 @@ static aot_status_t emit(const unit_t *u, aot_prog_t *prog, const aot_node_info_
 
 static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
                               aot_value_t *out_values) {
-  const unit_t *u = o->head.self;
+  const note_plugin_unit_t *u = o->head.self;
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_value_t nothing;
   (void)ctx;
@@ -84,7 +84,7 @@ static void destroy(const aot_table_t *o) { free(o->self); }
 
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out) {
-  unit_t *u = calloc(1, sizeof *u);
+  note_plugin_unit_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));

@@ -13,7 +13,7 @@
 #define TILE "2x2"
 #define TILED_PROPERTY AOT_STR_INIT("vendor.is-tiled")
 
-typedef struct unit {
+typedef struct tiler_plugin_unit {
   union {
     aot_opset_t opset;
     aot_pass_t pass;
@@ -21,10 +21,10 @@ typedef struct unit {
   } table;
   aot_host_t host;
   aot_ext_encodings_t encodings;
-} unit_t;
+} tiler_plugin_unit_t;
 
-static unit_t *make(const aot_host_t *host) {
-  unit_t *u = calloc(1, sizeof *u);
+static tiler_plugin_unit_t *make(const aot_host_t *host) {
+  tiler_plugin_unit_t *u = calloc(1, sizeof *u);
   if (u && aot_import(&u->host, sizeof u->host, host) == AOT_OK) return u;
   free(u);
   return NULL;
@@ -32,7 +32,7 @@ static unit_t *make(const aot_host_t *host) {
 
 static void destroy(const aot_table_t *t) { free(t->self); }
 
-static aot_status_t tiled(const unit_t *u, aot_prog_t *prog, aot_encoding_t *out) {
+static aot_status_t tiled(const tiler_plugin_unit_t *u, aot_prog_t *prog, aot_encoding_t *out) {
   const aot_encoding_info_t e = {.struct_size = sizeof e, .name = AOT_STR_INIT(TILED), .value = AOT_STR_INIT(TILE)};
   return u->host.edit->encoding_create(prog, &e, out);
 }
@@ -50,7 +50,7 @@ static const aot_op_desc_t *const ops[] = {&op_pack, &op_unpack};
 
 static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *args,
                           uint32_t n, const aot_type_sink_t *sink) {
-  const unit_t *u = o->head.self;
+  const tiler_plugin_unit_t *u = o->head.self;
   aot_type_t t;
   (void)ctx, (void)n;
   AOT_TRY(u->host.graph->value_type(prog, (aot_value_t){(uint32_t)args[0].u.i}, &t));
@@ -61,7 +61,7 @@ static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog
 
 static aot_status_t opset_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                  const aot_table_t **out) {
-  unit_t *u = make(host);
+  tiler_plugin_unit_t *u = make(host);
   (void)self, (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.opset = (aot_opset_t){
@@ -76,7 +76,7 @@ static aot_status_t opset_create(const aot_unit_t *self, aot_ctx_t *ctx, const a
 
 /* ---- pass/1 "tile": pack -> relu on tiles -> unpack ---- */
 
-static aot_status_t put(const unit_t *u, aot_prog_t *prog, aot_graph_t g, const char *op, aot_value_t x,
+static aot_status_t put(const tiler_plugin_unit_t *u, aot_prog_t *prog, aot_graph_t g, const char *op, aot_value_t x,
                         aot_node_t before, aot_value_t *out) {
   const aot_arg_t arg = aot_arg_value(x);
   const aot_node_spec_t spec = {
@@ -90,7 +90,7 @@ static aot_status_t put(const unit_t *u, aot_prog_t *prog, aot_graph_t g, const 
 }
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const tiler_plugin_unit_t *u = p->head.self;
   const aot_graph_api_t *graph = u->host.graph;
   const aot_graph_t g = graph->graph_find(prog, AOT_GRAPH_FORWARD);
   const aot_op_t relu = graph->op_find(prog, aot_str("aten.relu.default"));
@@ -116,7 +116,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static aot_status_t pass_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                 const aot_table_t **out) {
-  unit_t *u = make(host);
+  tiler_plugin_unit_t *u = make(host);
   (void)self, (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.pass =
@@ -128,7 +128,7 @@ static aot_status_t pass_create(const aot_unit_t *self, aot_ctx_t *ctx, const ao
 /* ---- backend/2 "tiles-backend", which knows tiles of 2x2, and "plain-backend", which was never told of any ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const aot_graph_api_t *g = ((const unit_t *)b->head.self)->host.graph;
+  const aot_graph_api_t *g = ((const tiler_plugin_unit_t *)b->head.self)->host.graph;
   (void)ctx;
   for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t n = g->first(prog, (aot_graph_t){i}); n.id != AOT_NO_ID; n = g->next(prog, n)) {
@@ -159,7 +159,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 }
 
 static int32_t knows(const aot_ext_encodings_t *x, aot_ctx_t *ctx, aot_prog_t *prog, const aot_type_t *type) {
-  const unit_t *u = x->head.self;
+  const tiler_plugin_unit_t *u = x->head.self;
   aot_encoding_info_t e = {.struct_size = sizeof e};
   (void)ctx;
   return !type->memory && u->host.graph->encoding_info(prog, type->encoding, &e) == AOT_OK &&
@@ -167,13 +167,13 @@ static int32_t knows(const aot_ext_encodings_t *x, aot_ctx_t *ctx, aot_prog_t *p
 }
 
 static const void *backend_ext(const aot_table_t *b, const char *id) {
-  const unit_t *u = b->self;
+  const tiler_plugin_unit_t *u = b->self;
   return u->encodings.knows && strcmp(id, AOT_EXT_ENCODINGS) == 0 ? &u->encodings : NULL;
 }
 
 static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out) {
-  unit_t *u = make(host);
+  tiler_plugin_unit_t *u = make(host);
   (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   u->encodings.head = (aot_table_t){.struct_size = sizeof u->encodings, .self = u};

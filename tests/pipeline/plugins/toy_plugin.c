@@ -14,7 +14,7 @@
 #include <aot/plugin.h>
 #include <stdlib.h>
 
-typedef struct unit {
+typedef struct toy_plugin_unit {
   union {
     aot_pass_t pass;
     aot_opset_t opset;
@@ -24,10 +24,10 @@ typedef struct unit {
   } table;
   aot_host_t host;
   const aot_opts_t *opts;
-} unit_t;
+} toy_plugin_unit_t;
 
-static unit_t *unit_make(const aot_host_t *host, const aot_opts_t *opts) {
-  unit_t *u = calloc(1, sizeof *u);
+static toy_plugin_unit_t *unit_make(const aot_host_t *host, const aot_opts_t *opts) {
+  toy_plugin_unit_t *u = calloc(1, sizeof *u);
   if (u && aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     free(u);
     return NULL;
@@ -36,7 +36,7 @@ static unit_t *unit_make(const aot_host_t *host, const aot_opts_t *opts) {
   return u;
 }
 
-static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, aot_node_t node, const char *message) {
+static aot_status_t tell(const toy_plugin_unit_t *u, aot_ctx_t *ctx, aot_node_t node, const char *message) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR};
   d.code = aot_str("toy.complaint");
   d.message = aot_str(message);
@@ -70,14 +70,14 @@ static const aot_op_desc_t *const ops[] = {&op_add,     &op_mul,    &op_muladd, 
 
 static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *a,
                           uint32_t n, const aot_type_sink_t *sink) {
-  const unit_t *u = o->head.self;
+  const toy_plugin_unit_t *u = o->head.self;
   aot_type_t t;
   (void)ctx, (void)local, (void)n;
   AOT_TRY(u->host.graph->value_type(prog, (aot_value_t){(uint32_t)a[0].u.i}, &t));
   return sink->put(sink, &t);
 }
 
-static aot_status_t emit(const unit_t *u, aot_prog_t *prog, aot_node_t before, const char *op, aot_value_t a,
+static aot_status_t emit(const toy_plugin_unit_t *u, aot_prog_t *prog, aot_node_t before, const char *op, aot_value_t a,
                          aot_value_t b, aot_value_t *out) {
   const aot_arg_t list[] = {aot_arg_value(a), aot_arg_value(b)};
   aot_node_info_t info = {.struct_size = sizeof info};
@@ -94,7 +94,7 @@ static aot_status_t emit(const unit_t *u, aot_prog_t *prog, aot_node_t before, c
 
 static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
                               aot_value_t *out_values) {
-  const unit_t *u = o->head.self;
+  const toy_plugin_unit_t *u = o->head.self;
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_value_t product;
   (void)ctx;
@@ -111,7 +111,7 @@ static void opset_destroy(const aot_table_t *o) { free(o->self); }
 
 static aot_status_t opset_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                  const aot_table_t **out) {
-  unit_t *u = unit_make(host, opts);
+  toy_plugin_unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.opset = (aot_opset_t){
@@ -193,13 +193,13 @@ static const aot_option_t fuse_options[] = {
     },
 };
 
-static void report(const unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
+static void report(const toy_plugin_unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
   const aot_ext_report_t *ext = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (ext) ext->number(ext, ctx, aot_str(name), value, aot_str("nodes"));
 }
 
 static aot_status_t fuse_run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const toy_plugin_unit_t *u = p->head.self;
   const aot_graph_api_t *g = u->host.graph;
   const aot_ext_env_t *env = aot_ext(&u->host.head, AOT_EXT_ENV);
   const aot_op_t mul = g->op_find(prog, aot_str("toy.mul"));
@@ -226,7 +226,7 @@ static void pass_destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t pass_make(const aot_host_t *host, const aot_opts_t *opts, const aot_table_t **out,
                               aot_status_t (*run)(const aot_pass_t *, aot_ctx_t *, aot_prog_t *)) {
-  unit_t *u = unit_make(host, opts);
+  toy_plugin_unit_t *u = unit_make(host, opts);
   if (!u) return AOT_E_EXHAUSTED;
   u->table.pass = (aot_pass_t){
       .head = {.struct_size = sizeof(aot_pass_t), .self = u, .destroy = pass_destroy},
@@ -282,7 +282,7 @@ static void partition_destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t partition_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                      const aot_opts_t *opts, const aot_table_t **out) {
-  unit_t *u = unit_make(host, opts);
+  toy_plugin_unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.partition = (aot_partition_t){
@@ -297,7 +297,7 @@ static aot_status_t partition_create(const aot_unit_t *self, aot_ctx_t *ctx, con
 /* ---- backend/2 "toy-backend": takes add and mul; the artifact is four bytes ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const aot_graph_api_t *g = ((const unit_t *)b->head.self)->host.graph;
+  const aot_graph_api_t *g = ((const toy_plugin_unit_t *)b->head.self)->host.graph;
   (void)ctx;
   for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
@@ -347,7 +347,7 @@ static const void *backend_ext(const aot_table_t *b, const char *id) {
 
 static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out) {
-  unit_t *u = unit_make(host, opts);
+  toy_plugin_unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.backend = (aot_backend_t){
@@ -368,8 +368,8 @@ static aot_status_t probe(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_
   return AOT_OK;
 }
 
-static aot_status_t add_input(const unit_t *u, aot_prog_t *prog, aot_graph_t g, const aot_type_t *t, const char *name,
-                              uint32_t ordinal, aot_value_t *out) {
+static aot_status_t add_input(const toy_plugin_unit_t *u, aot_prog_t *prog, aot_graph_t g, const aot_type_t *t,
+                              const char *name, uint32_t ordinal, aot_value_t *out) {
   const aot_str_t names[] = {aot_str(name)};
   const aot_leaf_info_t leaf = {
       .struct_size = sizeof leaf,
@@ -384,8 +384,8 @@ static aot_status_t add_input(const unit_t *u, aot_prog_t *prog, aot_graph_t g, 
   return u->host.edit->input_add(prog, g, leaf.role, made.id, t, names[0], out);
 }
 
-static aot_status_t add_node(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t g, aot_str_t word,
-                             aot_value_t b, aot_value_t *v) {
+static aot_status_t add_node(const toy_plugin_unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t g,
+                             aot_str_t word, aot_value_t b, aot_value_t *v) {
   char name[64] = "toy.";
   const aot_arg_t list[] = {aot_arg_value(*v), aot_arg_value(b)};
   const aot_origin_info_t from = {
@@ -411,7 +411,7 @@ static aot_status_t add_node(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, 
 }
 
 static aot_status_t read(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *file, aot_prog_t *prog) {
-  const unit_t *u = i->head.self;
+  const toy_plugin_unit_t *u = i->head.self;
   const int64_t sizes[] = {2, 3};
   const aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 2, .sizes = sizes};
   const char *s = file->data, *end = s + file->nbytes;
@@ -433,7 +433,7 @@ static void import_destroy(const aot_table_t *i) { free(i->self); }
 
 static aot_status_t import_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                   const aot_opts_t *opts, const aot_table_t **out) {
-  unit_t *u = unit_make(host, opts);
+  toy_plugin_unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.import = (aot_import_t){

@@ -10,13 +10,13 @@
 #define HELP "takes tiles away"
 #define TILED_PROPERTY AOT_STR_INIT("vendor.is-tiled")
 
-typedef struct unit {
+typedef struct untiler_plugin_unit {
   aot_pass_t table;
   aot_host_t host;
-} unit_t;
+} untiler_plugin_unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->head.self;
+  const untiler_plugin_unit_t *u = p->head.self;
   const aot_graph_api_t *graph = u->host.graph;
   const aot_ext_report_t *report = aot_ext(&u->host.head, AOT_EXT_REPORT);
   uint32_t n_tiled = 0;
@@ -53,7 +53,7 @@ static void destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  unit_t *u = calloc(1, sizeof *u);
+  untiler_plugin_unit_t *u = calloc(1, sizeof *u);
   (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
