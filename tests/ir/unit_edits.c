@@ -833,7 +833,7 @@ static void an_edit_without_memory_is_not_forgotten(void **state) {
   edited_deinit(&all);
 }
 
-static aot_status_t add_cat(world_t *w, aot_graph_t graph, int64_t dim, aot_node_t before) {
+static aot_status_t add_cat(fixture_t *w, aot_graph_t graph, int64_t dim, aot_node_t before) {
   const uint32_t x = value_named(w, "x").id;
   const aot_arg_t args[2] = {{.kind = AOT_ARG_VALUES, .n = 1, .u = {.ids = &x}}, aot_arg_int(dim)};
   const aot_node_spec_t s = {.struct_size = sizeof s, .op = tiny_op(w, "tiny.cat.default"), .n_args = 2, .args = args};
@@ -844,7 +844,7 @@ static aot_status_t add_cat(world_t *w, aot_graph_t graph, int64_t dim, aot_node
 /* A node that cannot be made is named by its operator and arguments, and by the origin that it would have had: of the node
  * before which it was to be inserted, or of the node that an opset decomposes. */
 static void refused_nodes_are_located(void **state) {
-  world_t w;
+  fixture_t w;
   (void)state;
   begin(&w);
   const aot_node_t a = node_named(&w, "a");
