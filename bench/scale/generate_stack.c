@@ -1,6 +1,7 @@
 /* Prints a program in text form: a stack of transformer layers with about N nodes, every layer with its own parameters.
  *   generate_stack N > stack.ir
- *   generate_stack N regions > stack.ir    the layer as one region, called once a layer; nothing is written in place */
+ *   generate_stack N regions > stack.ir    the layer as one region, called once a layer; nothing is written in place
+ *   generate_stack N dropout > stack.ir    attention with dropout, as GPT-2 is trained */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static void print_inputs(uint32_t layers) {
 
 /* One layer from value x with parameters p, p + 1, ..; its values are numbered from v. Returns the number of its
  * result. */
-static uint32_t print_layer(uint32_t x, uint32_t p, uint32_t v, const char *last) {
+static uint32_t print_layer(uint32_t x, uint32_t p, uint32_t v, const char *last, const char *dropout) {
 #define V(i) (v + (i))
   printf("  %%%u = aten.layer_norm.default %%%u, [%d], %%%u, %%%u\n", V(0), x, WIDTH, p, p + 1);
   printf("  %%%u = aten.linear.default %%%u, %%%u, %%%u\n", V(1), V(0), p + 2, p + 3);
@@ -48,8 +49,8 @@ static uint32_t print_layer(uint32_t x, uint32_t p, uint32_t v, const char *last
     printf("  %%%u = aten.view.default %%%u, [%d, %d, %d, %d]\n", V(5 + i), V(2 + i), BATCH, LENGTH, HEADS,
            WIDTH / HEADS);
   for (uint32_t i = 0; i < 3; i++) printf("  %%%u = aten.transpose.int %%%u, 1, 2\n", V(8 + i), V(5 + i));
-  printf("  %%%u = aten.scaled_dot_product_attention.default %%%u, %%%u, %%%u, none, 0.0, true\n", V(11), V(8), V(9),
-         V(10));
+  printf("  %%%u = aten.scaled_dot_product_attention.default %%%u, %%%u, %%%u, none, %s, true\n", V(11), V(8), V(9),
+         V(10), dropout);
   printf("  %%%u = aten.transpose.int %%%u, 1, 2\n", V(12), V(11));
   printf("  %%%u = aten.reshape.default %%%u, [%d, %d, %d]\n", V(13), V(12), BATCH, LENGTH, WIDTH);
   printf("  %%%u = aten.linear.default %%%u, %%%u, %%%u\n", V(14), V(13), p + 4, p + 5);
@@ -67,7 +68,7 @@ static uint32_t print_layer(uint32_t x, uint32_t p, uint32_t v, const char *last
 static void print_region(void) {
   printf("graph @layer region {\n  in %%0 = region 0 : f32[%d, %d, %d]\n", BATCH, LENGTH, WIDTH);
   for (uint32_t k = 0; k < LEAVES_A_LAYER; k++) printf("  in %%%u = region %u : %s\n", k + 1, k + 1, leaves[k].type);
-  printf("  out region 0 = %%%u\n}\n", print_layer(0, 1, 1 + LEAVES_A_LAYER, "aten.relu.default"));
+  printf("  out region 0 = %%%u\n}\n", print_layer(0, 1, 1 + LEAVES_A_LAYER, "aten.relu.default", "0.0"));
 }
 
 static uint32_t print_call(uint32_t x, uint32_t p, uint32_t v) {
@@ -79,9 +80,11 @@ static uint32_t print_call(uint32_t x, uint32_t p, uint32_t v) {
 
 int main(int argc, char **argv) {
   int regions = argc > 2 && strcmp(argv[2], "regions") == 0;
+  const char *dropout = argc > 2 && strcmp(argv[2], "dropout") == 0 ? "0.1" : "0.0";
   long n = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
   if (n < NODES_A_LAYER || n > 100000000) {
-    fprintf(stderr, "usage: generate_stack NODES [regions] > stack.ir   (NODES from %d to 10^8)\n", NODES_A_LAYER);
+    fprintf(stderr, "usage: generate_stack NODES [regions | dropout] > stack.ir   (NODES from %d to 10^8)\n",
+            NODES_A_LAYER);
     return 2;
   }
   uint32_t layers = (uint32_t)n / NODES_A_LAYER, value = 1 + layers * LEAVES_A_LAYER, x = 0;
@@ -92,7 +95,8 @@ int main(int argc, char **argv) {
   print_inputs(layers);
   for (uint32_t l = 0; l < layers && regions; l++) x = print_call(x, 1 + l * LEAVES_A_LAYER, value++);
   for (uint32_t l = 0; l < layers && !regions; l++, value += 22)
-    x = print_layer(x, 1 + l * LEAVES_A_LAYER, value, "aten.relu_.default"); /* something for functionalize to do */
+    x = print_layer(x, 1 + l * LEAVES_A_LAYER, value, "aten.relu_.default",
+                    dropout); /* something for functionalize to do */
   printf("  out user_output 0 = %%%u\n}\n", x);
   return 0;
 }
