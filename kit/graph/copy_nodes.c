@@ -1,5 +1,6 @@
 #include "copy_nodes.h"
 
+#include "kit/base/vector.h"
 #include "joint_error.h"
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -14,11 +15,9 @@ void pt_copier_deinit(pt_copier_t *c) {
 }
 
 static int grow(void **data, uint32_t *capacity, uint32_t want, size_t size) {
-  if (want <= *capacity) return 0;
-  void *bigger = realloc(*data, (size_t)want * 2 * size);
-  if (!bigger) return -1;
-  *data = bigger;
-  *capacity = want * 2;
+  void *grown = kit_grow(*data, capacity, want, size);
+  if (!grown) return -1;
+  *data = grown;
   return 0;
 }
 

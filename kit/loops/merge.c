@@ -1,5 +1,6 @@
 #include "merge.h"
 
+#include "kit/base/vector.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,13 +45,9 @@ static int is_before(const candidate_t *x, const candidate_t *y) {
 }
 
 static int push(merge_state_t *s, candidate_t c) {
-  if (s->n_heap == s->capacity) {
-    const uint32_t capacity = s->capacity ? 2 * s->capacity : 256;
-    candidate_t *grown = realloc(s->heap, capacity * sizeof *grown);
-    if (!grown) return -2;
-    s->heap = grown;
-    s->capacity = capacity;
-  }
+  candidate_t *heap = kit_grow(s->heap, &s->capacity, (uint64_t)s->n_heap + 1, sizeof *heap);
+  if (!heap) return -2;
+  s->heap = heap;
   uint32_t at = s->n_heap++;
   for (; at > 0 && is_before(&c, &s->heap[(at - 1) / 2]); at = (at - 1) / 2) s->heap[at] = s->heap[(at - 1) / 2];
   s->heap[at] = c;

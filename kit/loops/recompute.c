@@ -1,5 +1,6 @@
 #include "recompute.h"
 
+#include "kit/base/vector.h"
 #include "group.h"
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +35,9 @@ typedef struct cone {
 } cone_t;
 
 static int add_pair(pairs_t *p, uint32_t group, uint32_t what) {
-  if (p->n == p->capacity) {
-    const uint32_t capacity = p->capacity ? 2 * p->capacity : 256;
-    pair_t *grown = realloc(p->rows, capacity * sizeof *grown);
-    if (!grown) return -2;
-    p->rows = grown;
-    p->capacity = capacity;
-  }
+  pair_t *rows = kit_grow(p->rows, &p->capacity, (uint64_t)p->n + 1, sizeof *rows);
+  if (!rows) return -2;
+  p->rows = rows;
   p->rows[p->n] = (pair_t){group, what, p->first[what]};
   p->first[what] = p->n++;
   return 0;

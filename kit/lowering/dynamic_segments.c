@@ -1,5 +1,6 @@
 #include "dynamic_segments.h"
 
+#include "kit/base/vector.h"
 #include "kit/graph/snap_births.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -16,14 +17,10 @@ typedef struct rows {
 } rows_t;
 
 static void put(rows_t *r, const void *row, size_t size) {
-  if (r->count == r->capacity) {
-    uint32_t capacity = r->capacity ? 2 * r->capacity : 64;
-    char *grown = realloc(r->at, capacity * size);
-    r->failed |= grown == NULL;
-    if (!grown) return;
-    r->at = grown;
-    r->capacity = capacity;
-  }
+  char *grown = kit_grow(r->at, &r->capacity, (uint64_t)r->count + 1, size);
+  r->failed |= grown == NULL;
+  if (!grown) return;
+  r->at = grown;
   memcpy(r->at + r->count++ * size, row, size);
 }
 

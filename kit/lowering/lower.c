@@ -1,5 +1,6 @@
 #include "transaction.h"
 
+#include "kit/base/vector.h"
 #include "kit/model/value_size.h"
 #include "kit/base/geometry.h"
 #include <stdarg.h>
@@ -246,13 +247,9 @@ static int is_dense(const lw_tensor_t *t) {
 
 aot_status_t lw_new_tensor(lw_build_t *b, lw_tensor_t *t) {
   lw_schedule_t *s = b->out;
-  if (s->n_storages == s->storage_capacity) {
-    uint32_t capacity = s->storage_capacity ? 2 * s->storage_capacity : 64;
-    lw_storage_t *grown = realloc(s->storages, capacity * sizeof *grown);
-    if (!grown) return no_memory(b);
-    s->storages = grown;
-    s->storage_capacity = capacity;
-  }
+  lw_storage_t *storages = kit_grow(s->storages, &s->storage_capacity, (uint64_t)s->n_storages + 1, sizeof *storages);
+  if (!storages) return no_memory(b);
+  s->storages = storages;
   t->storage = s->n_storages;
   s->storages[s->n_storages++] = (lw_storage_t){
       .kind = LW_ARENA,
@@ -322,13 +319,9 @@ aot_status_t lw_add_step(lw_build_t *b, lw_run_fn run, const char *kernel, uint6
   lw_schedule_t *s = b->out;
   void *payload = lw_pool_alloc(b->pool, payload_size);
   if (!payload) return no_memory(b);
-  if (s->n_steps == s->step_capacity) {
-    uint32_t capacity = s->step_capacity ? 2 * s->step_capacity : 64;
-    lw_step_t *grown = realloc(s->steps, capacity * sizeof *grown);
-    if (!grown) return no_memory(b);
-    s->steps = grown;
-    s->step_capacity = capacity;
-  }
+  lw_step_t *steps = kit_grow(s->steps, &s->step_capacity, (uint64_t)s->n_steps + 1, sizeof *steps);
+  if (!steps) return no_memory(b);
+  s->steps = steps;
   s->steps[s->n_steps++] = (lw_step_t){
       .run = run,
       .payload = payload,
@@ -357,16 +350,12 @@ static uint64_t counted_nbytes(const lw_schedule_t *s, uint32_t step, const lw_t
 }
 
 static void remember(lw_schedule_t *s, lw_used_t used) {
-  if (s->n_used == s->used_capacity) {
-    const uint32_t capacity = s->used_capacity ? 2 * s->used_capacity : 256;
-    lw_used_t *grown = realloc(s->used, capacity * sizeof *grown);
-    if (!grown) {
-      s->is_incomplete = 1;
-      return;
-    }
-    s->used = grown;
-    s->used_capacity = capacity;
+  lw_used_t *grown = kit_grow(s->used, &s->used_capacity, (uint64_t)s->n_used + 1, sizeof *grown);
+  if (!grown) {
+    s->is_incomplete = 1;
+    return;
   }
+  s->used = grown;
   s->used[s->n_used++] = used;
 }
 

@@ -1,5 +1,6 @@
 #include "observed_values.h"
 
+#include "kit/base/vector.h"
 #include "kit/reference/not_finite.h"
 #include "kit/base/geometry.h"
 #include <aot/graph.h>
@@ -13,13 +14,9 @@ static aot_status_t no_memory(lw_error_t *e) {
 /* ---- while a graph is lowered ---- */
 
 static aot_status_t put(lw_build_t *b, lw_watched_t **rows, uint32_t *n, uint32_t *capacity, lw_watched_t row) {
-  if (*n == *capacity) {
-    const uint32_t more = *capacity ? 2 * *capacity : 64;
-    lw_watched_t *grown = realloc(*rows, more * sizeof *grown);
-    if (!grown) return no_memory(b->error);
-    *rows = grown;
-    *capacity = more;
-  }
+  lw_watched_t *grown = kit_grow(*rows, capacity, (uint64_t)*n + 1, sizeof *grown);
+  if (!grown) return no_memory(b->error);
+  *rows = grown;
   (*rows)[(*n)++] = row;
   return AOT_OK;
 }

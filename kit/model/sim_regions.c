@@ -1,5 +1,6 @@
 #include "sim_regions.h"
 
+#include "kit/base/vector.h"
 #include "sim_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -58,13 +59,9 @@ static int simulate_body(region_traversal_t *w, uint32_t row) {
 /* ---- bodies before those that call them ---- */
 
 static int push(region_traversal_t *w, uint32_t row) {
-  if (w->n_stack == w->capacity) {
-    const uint32_t capacity = w->capacity ? 2 * w->capacity : 16;
-    void *grown = realloc(w->stack, capacity * sizeof *w->stack);
-    if (!grown) return -2;
-    w->stack = grown;
-    w->capacity = capacity;
-  }
+  uint32_t *stack = kit_grow(w->stack, &w->capacity, (uint64_t)w->n_stack + 1, sizeof *stack);
+  if (!stack) return -2;
+  w->stack = stack;
   w->stack[w->n_stack++] = row;
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "gpu_profile.h"
 
+#include "kit/base/vector.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,13 +32,9 @@ gc_result_t gc_times_begin(gc_times_t *t, const gc_driver_t *driver, gc_stream_t
 
 static gc_result_t need_event(gc_times_t *t, const gc_driver_t *driver) {
   if (t->n < t->n_events) return GC_SUCCESS;
-  if (t->n == t->capacity) {
-    const uint32_t capacity = t->capacity ? 2 * t->capacity : 64;
-    gc_mark_t *marks = realloc(t->marks, capacity * sizeof *marks);
-    if (!marks) return GC_ERROR_OUT_OF_MEMORY;
-    t->marks = marks;
-    t->capacity = capacity;
-  }
+  gc_mark_t *marks = kit_grow(t->marks, &t->capacity, (uint64_t)t->n + 1, sizeof *marks);
+  if (!marks) return GC_ERROR_OUT_OF_MEMORY;
+  t->marks = marks;
   const gc_result_t result = driver->event_create(&t->marks[t->n].event, 0);
   t->n_events += result == GC_SUCCESS;
   return result;

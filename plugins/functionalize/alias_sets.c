@@ -1,6 +1,7 @@
 /* The alias sets of alias_sets.h: arrays of places, storages and names; names of one tensor form a union-find set. */
 #include "alias_sets.h"
 
+#include "kit/base/vector.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,16 +29,10 @@ void fz_alias_deinit(fz_alias_t *a) {
 
 /* Room for one more element; 0 and a->failed without memory. */
 static int room(fz_alias_t *a, void **array, uint32_t n, uint32_t *capacity, size_t size) {
-  if (n < *capacity) return 1;
-  uint32_t wanted = n < 32 ? 64 : 2 * n;
-  void *bigger = n < UINT32_MAX / 4 ? realloc(*array, (size_t)wanted * size) : NULL;
-  if (!bigger) {
-    a->failed = 1;
-    return 0;
-  }
-  *array = bigger;
-  *capacity = wanted;
-  return 1;
+  void *grown = kit_grow(*array, capacity, (uint64_t)n + 1, size);
+  if (grown) *array = grown;
+  else a->failed = 1;
+  return grown != NULL;
 }
 
 static uint32_t new_place(fz_alias_t *a, fz_place_t place) {

@@ -1,6 +1,7 @@
 /* Reads and writes of places: replays view steps on the base's value, propagates writes to the base. */
 #include "places.h"
 
+#include "kit/base/vector.h"
 #include "history.h"
 #include "same_layout.h"
 #include <aot/inline.h>
@@ -82,11 +83,9 @@ aot_status_t fz_replay(fz_rewrite_t *w, uint32_t at, aot_node_t before) {
 }
 
 static aot_status_t room_for_chain(fz_rewrite_t *w, uint32_t depth) {
-  if (depth <= w->chain_capacity) return AOT_OK;
-  uint32_t *bigger = realloc(w->chain, (size_t)depth * 2 * sizeof *bigger);
-  if (!bigger) return fz_no_memory(w);
-  w->chain = bigger;
-  w->chain_capacity = depth * 2;
+  uint32_t *chain = kit_grow(w->chain, &w->chain_capacity, (uint64_t)depth + 1, sizeof *chain);
+  if (!chain) return fz_no_memory(w);
+  w->chain = chain;
   return AOT_OK;
 }
 

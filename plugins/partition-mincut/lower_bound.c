@@ -1,6 +1,7 @@
 #include "lower_bound.h"
 
 #include "lagrangian_bound.h"
+#include "kit/base/vector.h"
 #include "parametric.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +43,9 @@ static uint32_t find_divider(const tree_t *t) {
 
 static int push(tree_t *t, double bound) {
   const size_t n = t->prices.n_moments;
-  if (t->n_open == t->capacity) {
-    const uint32_t capacity = t->capacity ? 2 * t->capacity : 64;
-    void *grown = realloc(t->open, capacity * sizeof *t->open);
-    if (!grown) return -2;
-    t->open = grown;
-    t->capacity = capacity;
-  }
+  bound_case_t *open = kit_grow(t->open, &t->capacity, (uint64_t)t->n_open + 1, sizeof *open);
+  if (!open) return -2;
+  t->open = open;
   bound_case_t *c = &t->open[t->n_open++];
   *c = (bound_case_t){bound, malloc(n), malloc(n * sizeof(double)), find_divider(t)};
   if (!c->decided || !c->rate) return -2;

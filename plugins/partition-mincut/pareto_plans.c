@@ -1,5 +1,6 @@
 #include "pareto_plans.h"
 
+#include "kit/base/vector.h"
 #include "kit/partition/save_all.h"
 #include "kit/graph/split.h"
 #include "isomorphic_blocks.h"
@@ -68,13 +69,9 @@ static int add(mc_candidates_t *c, const maker_t *k, const mc_spec_t *spec, cons
   if (at > 0 && c->list[at - 1].numbers.peak <= numbers->peak) return 0;
   if (at < c->n && c->list[at].numbers.cost == numbers->cost && c->list[at].numbers.peak <= numbers->peak) return 0;
   for (end = at; end < c->n && c->list[end].numbers.peak >= numbers->peak; end++) {}
-  if (end == at && c->n == c->capacity) {
-    uint32_t capacity = c->capacity ? 2 * c->capacity : 64;
-    void *grown = realloc(c->list, capacity * sizeof *c->list);
-    if (!grown) return -2;
-    c->list = grown;
-    c->capacity = capacity;
-  }
+  void *grown = kit_grow(c->list, &c->capacity, (uint64_t)c->n + 1, sizeof *c->list);
+  if (!grown) return -2;
+  c->list = grown;
   saved = malloc(((size_t)k->n_saved + 1) * sizeof *saved);
   if (!saved) return -2;
   memcpy(saved, k->saved, (size_t)k->n_saved * sizeof *saved);
