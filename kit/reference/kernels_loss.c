@@ -240,11 +240,31 @@ static aot_status_t put_losses(rk_ctx_t *c, const classes_t *k, double *loss) {
   return rk_put_f(c, 0, &a);
 }
 
+/* The mean of smoothed losses whose weights add up to 0. PyTorch divides the losses of the targets and those of all
+ * classes by it, each by itself: infinities of opposite signs are NaN. */
+static aot_status_t mean_over_nothing(rk_ctx_t *c, classes_t *k) {
+  rk_array_t a = {.numel = 1};
+  double of_targets = 0, of_all = 0;
+  for (int64_t s = 0; s < k->samples; s++) {
+    int64_t t;
+    int kept;
+    AOT_TRY(target_of(c, k, s, &t, &kept));
+    if (!kept) continue;
+    log_softmax(k, s);
+    of_targets -= weight_of(k, t) * k->logp[t];
+    for (int64_t j = 0; j < k->n; j++) of_all -= weight_of(k, j) * k->logp[j];
+  }
+  double mean = (1 - k->smoothing) * (of_targets / k->divisor) + k->smoothing / (double)k->n * (of_all / k->divisor);
+  a.f = &mean;
+  return rk_put_f(c, 0, &a);
+}
+
 static aot_status_t cross_entropy(rk_ctx_t *c) {
   classes_t k = {0};
   double *loss;
   AOT_TRY(read_classes(c, 0, 1, &k));
   AOT_TRY(divisor(c, &k));
+  if (k.reduction == REDUCE_MEAN && !k.soft.f && k.smoothing != 0 && k.divisor == 0) return mean_over_nothing(c, &k);
   RK_SCRATCH(c, k.samples, loss);
   for (int64_t s = 0; s < k.samples; s++) {
     AOT_TRY(coefficients(c, &k, s));

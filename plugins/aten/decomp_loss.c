@@ -155,13 +155,16 @@ aot_status_t at_dc_cross_entropy(em_t *e, aot_value_t *out) {
   if (aot_dtype_is_float(TYPE(IN("target")).dtype)) return cross_entropy_of_mass(e, x, dim, smoothing, out);
   r = class_rows(e, x);
   logp = at_log_softmax(e, x, dim);
-  loss = row_losses(e, &r, logp);
+  int64_t reduction = at_in_int(e, "reduction", 1);
+  loss = class_reduced(e, &r, row_losses(e, &r, logp), reduction);
   if (smoothing != 0.0) {
     em_x_t each = em_is_none(r.class_weight) ? logp : MUL(logp, r.class_weight);
     em_x_t smooth = WHERE(r.kept, NEG(sum_classes(e, each, dim, 0)), em_f(0.0));
+    /* each mean by itself: where the weights add up to 0, infinities of opposite signs are NaN */
+    smooth = class_reduced(e, &r, smooth, reduction);
     loss = ADD(MUL(loss, em_f(1.0 - smoothing)), MUL(smooth, DIV(em_f(smoothing), em_i(r.n_classes))));
   }
-  return at_give_cast(e, class_reduced(e, &r, loss, at_in_int(e, "reduction", 1)), out);
+  return at_give_cast(e, loss, out);
 }
 
 /* Indices: per row  a (1 - s) (p - onehot) + s/C (p sum(w) - w), times the row's factor; probabilities: p sum(m) - m,

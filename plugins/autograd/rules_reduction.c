@@ -150,11 +150,13 @@ void ag_rule_logcumsumexp(em_t *a) {
 
 /* Through the variance of x over dims, of which g is the gradient: 2 g (x - mean) / (n - correction). Over all of x with
  * n <= correction the variance is infinite (its divisor is clamped to 0), and PyTorch's gradient is g times infinity, or
- * NaN where x is the mean; over given dims it divides by the negative number all the same (FunctionsManual.cpp,
- * var_backward). */
+ * NaN where x is the mean; over given dims it divides by the negative number all the same. An empty list reduces all of
+ * x, and n is 1 (FunctionsManual.cpp, var_backward and _safe_size). */
 static em_x_t through_variance(em_t *a, em_x_t x, em_x_t g, em_x_t dims, int keep) {
   em_x_t correction = ag_arg(a, "correction"), mean = AG_OP(a, "mean.dim", x, dims, em_b(1)), freedom;
-  freedom = ag_sub(a, ag_extent(a, x, dims), correction.kind == AOT_ARG_NONE ? em_i(1) : correction);
+  const int is_empty_list = dims.kind == AOT_ARG_INTS && dims.n == 0 && ag_type(a, x).rank > 0;
+  freedom = ag_sub(a, is_empty_list ? em_i(1) : ag_extent(a, x, dims),
+                   correction.kind == AOT_ARG_NONE ? em_i(1) : correction);
   if ((dims.kind == AOT_ARG_NONE || ag_type(a, x).rank == 0) && ag_is_constant(freedom) &&
       ag_number(a, freedom, 1) <= 0)
     return ag_where(a, ag_compare(a, "eq", x, mean), em_f(NAN),
