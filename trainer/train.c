@@ -2,6 +2,7 @@
  * draws random numbers, so that equal seeds give equal runs. */
 #include <trainer/train.h>
 
+#include "kit/base/vector.h"
 #include <aot/inline.h>
 #include <math.h>
 #include <compiler/rank_consistency.h>
@@ -202,13 +203,9 @@ static aot_status_t note_loss(loop_t *l, double loss, double lr) {
   r->last_loss = loss;
   if (l->done == r->first + 1) r->first_loss = loss;
   if (l->done != r->first + 1 && l->done != l->spec->steps && (every == 0 || l->done % every != 0)) return AOT_OK;
-  if (r->n_log == r->log_capacity) {
-    uint32_t capacity = r->log_capacity ? 2 * r->log_capacity : 64;
-    aoth_loss_at_t *log = realloc(r->log, capacity * sizeof *log);
-    if (!log) return fail(l, NULL, "train.memory", "no memory for the record of losses");
-    r->log = log;
-    r->log_capacity = capacity;
-  }
+  aoth_loss_at_t *log = kit_grow(r->log, &r->log_capacity, (uint64_t)r->n_log + 1, sizeof *log);
+  if (!log) return fail(l, NULL, "train.memory", "no memory for the record of losses");
+  r->log = log;
   r->log[r->n_log++] = (aoth_loss_at_t){l->done, loss, lr};
   return AOT_OK;
 }

@@ -1,5 +1,6 @@
 #include <device/guards.h>
 
+#include "kit/base/vector.h"
 #include <device/guarded.h>
 #include <device/host_device.h>
 #include <ir/program.h>
@@ -9,7 +10,8 @@
 
 struct aoth_guards {
   aoth_guarded_t *rows; /* by address */
-  size_t n, capacity;
+  size_t n;
+  uint32_t capacity;
   const aot_binding_t *now; /* of the call that runs; NULL: none */
   aoth_input_digests_t whole, part;
   aot_status_t of_parts; /* of the call that runs: the first failure of one of its parts */
@@ -52,13 +54,9 @@ static const aoth_guarded_t *find(const aoth_guards_t *g, const void *address) {
 
 int aoth_guards_alloc(aoth_guards_t *g, uint64_t nbytes, aot_buffer_t *out) {
   aoth_guarded_t r;
-  if (g->n == g->capacity) {
-    const size_t capacity = g->capacity ? 2 * g->capacity : 64;
-    aoth_guarded_t *rows = realloc(g->rows, capacity * sizeof *rows);
-    if (!rows) return 0;
-    g->rows = rows;
-    g->capacity = capacity;
-  }
+  aoth_guarded_t *rows = kit_grow(g->rows, &g->capacity, g->n + 1, sizeof *rows);
+  if (!rows) return 0;
+  g->rows = rows;
   if (!aoth_guarded_map(nbytes, &r)) return 0;
   const size_t at = rows_before(g, r.data);
   memmove(g->rows + at + 1, g->rows + at, (g->n - at) * sizeof *g->rows);

@@ -1,6 +1,7 @@
 /* Results and leaves by key (step.h lists them). */
 #include <step/step_ports.h>
 
+#include "kit/base/vector.h"
 #include <aot/inline.h>
 #include <step/safetensors.h>
 #include <stdlib.h>
@@ -204,13 +205,9 @@ typedef struct rows {
 
 static aot_status_t add_row(void *self, const char *key, const aoth_tensor_t *t) {
   rows_t *r = self;
-  if (r->n == r->capacity) {
-    uint32_t capacity = r->capacity ? 2 * r->capacity : 64;
-    aoth_st_entry_t *at = realloc(r->at, capacity * sizeof *at);
-    if (!at) return AOT_E_EXHAUSTED;
-    r->at = at;
-    r->capacity = capacity;
-  }
+  aoth_st_entry_t *at = kit_grow(r->at, &r->capacity, (uint64_t)r->n + 1, sizeof *at);
+  if (!at) return AOT_E_EXHAUSTED;
+  r->at = at;
   const char *name = aoth_arena_text(r->arena, key, strlen(key));
   if (!name) return AOT_E_EXHAUSTED;
   r->at[r->n++] = (aoth_st_entry_t){.name = name, .tensor = *t};

@@ -1,5 +1,6 @@
 #include "strict_memory.h"
 
+#include "kit/base/vector.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,13 +56,9 @@ const sd_buffer_t *sd_memory_find(const sd_memory_t *m, uint64_t address, uint64
 }
 
 static int add_row(sd_memory_t *m, const sd_buffer_t *b) {
-  if (m->n == m->capacity) {
-    const size_t capacity = m->capacity ? 2 * m->capacity : 64;
-    sd_buffer_t *rows = realloc(m->rows, capacity * sizeof *rows);
-    if (!rows) return 0;
-    m->rows = rows;
-    m->capacity = capacity;
-  }
+  sd_buffer_t *rows = kit_grow(m->rows, &m->capacity, m->n + 1, sizeof *rows);
+  if (!rows) return 0;
+  m->rows = rows;
   const size_t at = rows_before(m, (uint64_t)(uintptr_t)b->data);
   memmove(m->rows + at + 1, m->rows + at, (m->n - at) * sizeof *m->rows);
   m->rows[at] = *b;

@@ -25,7 +25,8 @@ typedef struct sd_buffer {
 
 typedef struct sd_memory {
   sd_buffer_t *rows; /* by address */
-  size_t n, capacity;
+  size_t n;
+  uint32_t capacity;
   uint64_t nbytes; /* of all buffers, as they were asked for */
   size_t page;
   int is_open;

@@ -1,4 +1,5 @@
 #include "strict_queue.h"
+#include "kit/base/vector.h"
 #include "kit/base/splitmix.h"
 
 #include <stdlib.h>
@@ -50,13 +51,9 @@ void sd_queue_destroy(sd_queues_t *s, aot_queue_t *q) {
 
 int sd_queue_put(aot_queue_t *q, const sd_item_t *item) {
   if (q->head == q->end) q->head = q->end = 0;
-  if (q->end == q->capacity) {
-    const size_t capacity = q->capacity ? 2 * q->capacity : 64;
-    sd_item_t *bigger = realloc(q->items, capacity * sizeof *bigger);
-    if (!bigger) return 0;
-    q->items = bigger;
-    q->capacity = capacity;
-  }
+  sd_item_t *items = kit_grow(q->items, &q->capacity, q->end + 1, sizeof *items);
+  if (!items) return 0;
+  q->items = items;
   q->items[q->end++] = *item;
   return 1;
 }
@@ -115,14 +112,12 @@ void sd_timeline_destroy(sd_queues_t *s, aot_timeline_t *t) {
 
 int sd_timeline_raise(aot_timeline_t *t, uint64_t to, aot_status_t status) {
   if (to <= t->value) return 0;
-  if (status != AOT_OK && t->n_failures == t->capacity) {
-    const size_t capacity = t->capacity ? 2 * t->capacity : 8;
-    sd_failure_t *bigger = realloc(t->failures, capacity * sizeof *bigger);
-    if (!bigger) return 0;
-    t->failures = bigger;
-    t->capacity = capacity;
+  if (status != AOT_OK) {
+    sd_failure_t *failures = kit_grow(t->failures, &t->capacity, t->n_failures + 1, sizeof *failures);
+    if (!failures) return 0;
+    t->failures = failures;
+    t->failures[t->n_failures++] = (sd_failure_t){t->value, to, status};
   }
-  if (status != AOT_OK) t->failures[t->n_failures++] = (sd_failure_t){t->value, to, status};
   t->value = to;
   return 1;
 }

@@ -25,7 +25,8 @@ struct aot_queue {
   uint32_t number;  /* from 1, for messages */
   int32_t kind;     /* AOT_QUEUE_* */
   sd_item_t *items; /* [head, end) wait */
-  size_t head, end, capacity;
+  size_t head, end;
+  uint32_t capacity;
   aot_status_t failed; /* since the last signal */
 };
 
@@ -38,7 +39,8 @@ struct aot_timeline {
   uint32_t number; /* from 1, for messages */
   uint64_t value;
   sd_failure_t *failures;
-  size_t n_failures, capacity;
+  size_t n_failures;
+  uint32_t capacity;
 };
 
 typedef struct sd_queues {

@@ -3,6 +3,7 @@
  * Expressions share sub-expressions, and a chain of n sharings written out has 2^n parts. An expression of more than
  * EXPR_INLINE_MAX operations is therefore named by a `let` line, which is written once, after the lets that it uses.
  * Both walks keep explicit stacks; writing all expressions of a program is linear in their number. */
+#include "kit/base/vector.h"
 #include <aot/inline.h>
 #include <ir/text/text_form.h>
 #include <stdlib.h>
@@ -120,17 +121,14 @@ static void define(dim_writer_t *w, int64_t dim) {
 
 typedef struct work_item {
   int64_t *at;
-  size_t n, capacity;
+  size_t n;
+  uint32_t capacity;
 } work_item_t;
 
 static int pending_push(work_item_t *s, int64_t dim) {
-  if (s->n == s->capacity) {
-    size_t capacity = s->capacity ? s->capacity * 2 : 64;
-    int64_t *grown = realloc(s->at, capacity * sizeof *grown);
-    if (!grown) return 0;
-    s->at = grown;
-    s->capacity = capacity;
-  }
+  int64_t *grown = kit_grow(s->at, &s->capacity, s->n + 1, sizeof *grown);
+  if (!grown) return 0;
+  s->at = grown;
   s->at[s->n++] = dim;
   return 1;
 }
