@@ -1,7 +1,7 @@
 #include "program.h"
 
 #include "kit/lowering/ports.h"
-#include "kit/lowering/program_parts.h"
+#include "kit/lowering/dynamic_segments.h"
 #include "loop_code.h"
 #include "target.h"
 #include <pthread.h>
