@@ -130,6 +130,8 @@ void at_shape_convolution_backward(at_infer_t *c) {
 
 /* ---- pools ---- */
 
+/* With ceil_mode the last window must begin before the end of the input and its left padding, which costs at most one of
+ * them. Both sizes are possible for one program of symbolic sizes: the minimum holds for all. */
 static int64_t pool_out(at_infer_t *c, int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation,
                         int ceil) {
   int64_t o,
@@ -138,7 +140,7 @@ static int64_t pool_out(at_infer_t *c, int64_t in, int64_t kernel, int64_t strid
   if (c->status != AOT_OK) return 0;
   if (ceil) span = at_add(c, span, stride - 1);
   o = at_add(c, at_floordiv(c, span, stride), 1);
-  if (ceil && (at_hint(c, o) - 1) * stride >= at_hint(c, in) + pad) o = at_sub(c, o, 1);
+  if (ceil) o = at_min(c, o, at_add(c, at_floordiv(c, at_sub(c, at_add(c, in, pad), 1), stride), 1));
   if (at_below(c, o, 0)) at_fail(c, "the pool's kernel is larger than the padded input");
   return o;
 }
