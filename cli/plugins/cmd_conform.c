@@ -40,7 +40,9 @@ static int main_with(aoth_cli_t *cli, const aoth_conform_line_t *line) {
   aoth_conform_t c;
   aot_status_t status = add_file(cli, line->plugin);
   if (status != AOT_OK) return aoth_exit_code(status);
-  status = aoth_conform_run(&c, cli, line);
+  aoth_session_t *s = aoth_cli_session(cli);
+  if (!s) return AOTH_EXIT_INPUT;
+  status = aoth_conform_run(&c, s, line);
   const int failed = c.n_rules[AOTH_CONFORM_FAILED] != 0;
   json_t *o = json_pack("{s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:i, s:O}", "command", "conform", "plugin", line->plugin,
                         "conforms", status == AOT_OK && !failed, "passed", (int)c.n_rules[AOTH_CONFORM_PASSED],
@@ -56,6 +58,7 @@ static int main_with(aoth_cli_t *cli, const aoth_conform_line_t *line) {
 static int conform_main(const aoth_command_t *self, int argc, char **argv) {
   const char *rule = NULL, *trial = NULL, *timeout = NULL;
   aoth_conform_line_t line = {.plugin = NULL};
+  aoth_texts_t withs = {0}, programs = {0};
   aoth_cli_t cli;
   /* clang-format off */
   const aoth_flag_t flags[] = {
@@ -64,20 +67,25 @@ static int conform_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--unit", .value = "ID", .help = "only this unit", .text = &line.unit},
       {.name = "--rule", .value = "N", .help = "only this rule", .text = &rule},
       {.name = "--trial", .value = "K", .help = "of that rule only this trial, with all that it prints", .text = &trial},
-      {.name = "--program", .value = "F", .list = &line.programs,
+      {.name = "--program", .value = "F", .list = &programs,
        .help = "a program or model to try units with before those of the SDK, or a file of an importer's own; may repeat"},
-      {.name = "--with", .value = "K=V", .help = "an option of the units that have it; may repeat", .list = &line.withs},
+      {.name = "--with", .value = "K=V", .help = "an option of the units that have it; may repeat", .list = &withs},
       {.name = "--timeout", .value = "T", .help = "seconds that a trial may take; 60", .text = &timeout},
   };
   /* clang-format on */
   int code = aoth_cli_init(&cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {
     line.plugin = cli.positional[0];
+    line.withs = (aoth_conform_texts_t){withs.items, withs.n};
+    line.programs = (aoth_conform_texts_t){programs.items, programs.n};
+    line.json_path = cli.common.json_path;
+    line.is_quiet = cli.common.quiet;
+    line.is_verbose = cli.common.verbose;
     const aot_status_t status = read_flags(&cli, rule, trial, timeout, &line);
     code = status == AOT_OK ? main_with(&cli, &line) : aoth_exit_code(status);
   }
-  free(line.withs.items);
-  free(line.programs.items);
+  free(withs.items);
+  free(programs.items);
   return aoth_cli_deinit(&cli, code);
 }
 

@@ -114,14 +114,14 @@ static const char *repeat(aoth_conform_t *c, const aoth_unit_t *u, const aoth_ru
 }
 
 static FILE *out_of(const aoth_conform_t *c) {
-  const char *json = c->cli->common.json_path;
+  const char *json = c->line->json_path;
   return json && strcmp(json, "-") == 0 ? stderr : stdout;
 }
 
 static void print_rule(aoth_conform_t *c, const aoth_unit_t *u, const aoth_rule_t *rule, const outcome_t *o) {
   FILE *f = out_of(c);
   const uint32_t n = o->n[0] + o->n[1] + o->n[2];
-  const int is_quiet = c->cli->common.quiet && o->verdict != AOTH_CONFORM_FAILED;
+  const int is_quiet = c->line->is_quiet && o->verdict != AOTH_CONFORM_FAILED;
   if (is_quiet) return;
   fprintf(f, "  %u %-14s %s", rule->number, o->verdict == AOTH_CONFORM_FAILED ? "FAILED" : verdicts[o->verdict],
           rule->about);
@@ -132,7 +132,7 @@ static void print_rule(aoth_conform_t *c, const aoth_unit_t *u, const aoth_rule_
   if (o->verdict == AOTH_CONFORM_FAILED)
     fprintf(f, "      %s%s%s\n      again: %s\n", o->about, *o->about ? ": " : "", o->why,
             repeat(c, u, rule, o->trial));
-  else if (*o->why && c->cli->common.verbose) fprintf(f, "      %s%s%s\n", o->about, *o->about ? ": " : "", o->why);
+  else if (*o->why && c->line->is_verbose) fprintf(f, "      %s%s%s\n", o->about, *o->about ? ": " : "", o->why);
   fflush(f);
 }
 
@@ -170,7 +170,8 @@ static int has_option(const aoth_unit_t *u, const char *text) {
 static aot_status_t resolve(aoth_conform_t *c, const aoth_unit_t *u, aoth_stage_t *out) {
   const char *withs[MOST_WITHS];
   uint32_t n = 0;
-  AOT_TRY(aoth_plugin_open(c->s->registry, u->plugin, c->s->arena, NULL, c->cli->sink)); /* so far in a child alone */
+  AOT_TRY(
+      aoth_plugin_open(c->s->registry, u->plugin, c->s->arena, NULL, c->s->config.sink)); /* so far in a child alone */
   for (uint32_t i = 0; i < u->desc.n_options && n < MOST_WITHS / 2; i++) {
     const aot_option_t *o = &u->options[i];
     if (o->kind != AOT_OPT_ENUM || !(o->flags & AOT_OPT_REQUIRED)) continue;
@@ -186,10 +187,10 @@ static aot_status_t resolve(aoth_conform_t *c, const aoth_unit_t *u, aoth_stage_
   }
   for (uint32_t i = 0; i < c->line->withs.n && n < MOST_WITHS; i++)
     if (has_option(u, c->line->withs.items[i])) withs[n++] = c->line->withs.items[i];
-  AOT_TRY(aoth_stage_from_flags(u->id, withs, n, c->arena, c->cli->sink, out));
+  AOT_TRY(aoth_stage_from_flags(u->id, withs, n, c->arena, c->s->config.sink, out));
   const aot_status_t status = aoth_stage_resolve(c->s, out, ALL_KINDS, c->arena);
   if (status == AOT_E_OPTION)
-    aoth_sink_line(c->cli->sink, "hint: --with OPTION=VALUE gives it to the units that have it");
+    aoth_sink_line(c->s->config.sink, "hint: --with OPTION=VALUE gives it to the units that have it");
   return status;
 }
 
@@ -226,7 +227,7 @@ static aot_status_t conform_unit(aoth_conform_t *c, const aoth_unit_t *u) {
   int so_far[N_RULES] = {0};
   aot_status_t status = AOT_OK;
   c->n_broken = c->shared->n_refused_ranks = 0;
-  if (!c->cli->common.quiet) fprintf(out_of(c), "%s (%s) of %s\n", u->id, u->kind, u->plugin->path);
+  if (!c->line->is_quiet) fprintf(out_of(c), "%s (%s) of %s\n", u->id, u->kind, u->plugin->path);
   for (size_t i = 0; i < N_RULES && status == AOT_OK; i++) {
     const aoth_rule_t *rule = &rules[i];
     const int is_asked = !c->line->rule || c->line->rule == rule->number;
@@ -264,7 +265,7 @@ static aoth_plugin_t *find_plugin(const aoth_conform_t *c) {
 }
 
 static aot_status_t usage(aoth_conform_t *c, const char *format, const char *a, const char *b) {
-  aoth_sink_report(c->cli->sink, AOT_SEVERITY_ERROR, NULL, "conform.usage", format, a, b);
+  aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, NULL, "conform.usage", format, a, b);
   return AOT_E_INVALID;
 }
 
@@ -296,19 +297,18 @@ static void print_sum(const aoth_conform_t *c) {
   fputc('\n', f);
 }
 
-aot_status_t aoth_conform_run(aoth_conform_t *c, aoth_cli_t *cli, const aoth_conform_line_t *line) {
-  *c = (aoth_conform_t){.cli = cli, .line = line, .units = json_array(), .arena = aoth_arena_create()};
-  c->s = aoth_cli_session(cli);
+aot_status_t aoth_conform_run(aoth_conform_t *c, aoth_session_t *s, const aoth_conform_line_t *line) {
+  *c = (aoth_conform_t){.s = s, .line = line, .units = json_array(), .arena = aoth_arena_create()};
   void *shared = mmap(NULL, sizeof *c->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   c->shared = shared == MAP_FAILED ? NULL : shared;
-  if (!c->s || !c->arena || !c->shared) return c->s ? AOT_E_EXHAUSTED : AOT_E_INVALID;
-  AOT_TRY(aoth_conform_programs_find(c->arena, cli->sink, &c->programs));
-  AOT_TRY(aoth_conform_programs_add(&c->programs, line->programs.items, line->programs.n, cli->sink));
+  if (!c->arena || !c->shared) return AOT_E_EXHAUSTED;
+  AOT_TRY(aoth_conform_programs_find(c->arena, s->config.sink, &c->programs));
+  AOT_TRY(aoth_conform_programs_add(&c->programs, line->programs.items, line->programs.n, s->config.sink));
   c->plugin = find_plugin(c);
   AOT_TRY(check_line(c));
   for (uint32_t i = 0; i < c->plugin->n_units; i++)
     if (is_asked(c, &c->plugin->units[i])) AOT_TRY(conform_unit(c, &c->plugin->units[i]));
-  if (!cli->common.quiet) print_sum(c);
+  if (!line->is_quiet) print_sum(c);
   return AOT_OK;
 }
 

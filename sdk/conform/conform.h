@@ -19,7 +19,6 @@
 
 #include <jansson.h>
 #include <plugin/registry.h>
-#include <cli/base/cli.h>
 #include <sdk/conform/conform_programs.h>
 
 #define AOTH_CONFORM_PASSED 0
@@ -29,18 +28,24 @@
 #define AOTH_CONFORM_UNREACHED 4 /* of a rule: one that it builds on has failed */
 #define AOTH_CONFORM_NO_TRIAL 5  /* of a trial: there is none of this number */
 
+typedef struct aoth_conform_texts {
+  const char *const *items; /* n, borrowed */
+  uint32_t n;
+} aoth_conform_texts_t;
+
 /* What is asked on the command line. */
 typedef struct aoth_conform_line {
   const char *plugin; /* a file, or the id of a unit: its plugin's file */
   const char *kind, *unit;
-  uint32_t rule;                /* 0: all */
-  int64_t trial;                /* -1: all, until one fails */
-  double timeout;               /* seconds a trial */
-  aoth_texts_t withs, programs; /* programs: files of the user's */
+  uint32_t rule;                        /* 0: all */
+  int64_t trial;                        /* -1: all, until one fails */
+  double timeout;                       /* seconds a trial */
+  aoth_conform_texts_t withs, programs; /* programs: files of the user's */
+  const char *json_path;                /* NULL, or "-": the report goes to standard error */
+  int is_quiet, is_verbose;
 } aoth_conform_line_t;
 
 typedef struct aoth_conform {
-  aoth_cli_t *cli;
   const aoth_conform_line_t *line;
   aoth_session_t *s;
   aoth_plugin_t *plugin;
@@ -54,7 +59,7 @@ typedef struct aoth_conform {
 } aoth_conform_t;
 
 /* AOT_OK: the report is in n_rules and units, and printed unless quiet. Else told: usage, input. */
-aot_status_t aoth_conform_run(aoth_conform_t *c, aoth_cli_t *cli, const aoth_conform_line_t *line);
+aot_status_t aoth_conform_run(aoth_conform_t *c, aoth_session_t *s, const aoth_conform_line_t *line);
 void aoth_conform_deinit(aoth_conform_t *c);
 
 #endif

@@ -100,7 +100,7 @@ static aot_status_t import_bytes(aoth_trial_t *t, const char *bytes, size_t n) {
 }
 
 void aoth_rule_damaged_files(aoth_trial_t *t) {
-  const aoth_texts_t *own = &t->c->line->programs;
+  const aoth_conform_texts_t *own = &t->c->line->programs;
   aoth_map_t map;
   if (!own->n) {
     aoth_trial_end(t, t->number ? AOTH_CONFORM_NO_TRIAL : AOTH_CONFORM_NOT,
