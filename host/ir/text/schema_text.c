@@ -28,6 +28,7 @@ static int next_piece(cursor_t *c, aot_str_t *out) {
   if (begin >= c->end) return 0;
   for (; c->at < c->end; c->at++) {
     const char ch = *c->at;
+    if (ch > ',' && ch != '[' && ch != ']') continue; /* of a word, which most are: no quote, bracket or comma */
     if (quote) {
       quote = ch == quote ? 0 : quote;
     } else if (ch == '"' || ch == '\'') {
