@@ -390,6 +390,41 @@ aot_status_t aoth_sizes_dim(const aoth_sizes_t *s, aot_prog_t *prog, int64_t dim
   return AOT_OK;
 }
 
+static int has_negative_size(const aoth_sizes_t *s, aot_prog_t *prog, const aot_type_t *type) {
+  for (int32_t d = 0; type->kind == AOT_TYPE_TENSOR && d < type->rank; d++)
+    if (!aoth_sizes_dim_is_open(s, type->sizes[d]) && aoth_dim_eval(prog, type->sizes[d], s->value, s->n) < 0) return 1;
+  return 0;
+}
+
+static int has_negative_result(const aoth_sizes_t *s, aot_prog_t *prog, aot_node_t node) {
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_type_t type;
+  if (aoth_graph_node_info(prog, node, &info) != AOT_OK) return 0;
+  for (uint32_t i = 0; i < info.n_results; i++) {
+    const aot_value_t result = {info.first_result.id + i};
+    if (aoth_graph_value_type(prog, result, &type) == AOT_OK && has_negative_size(s, prog, &type)) return 1;
+  }
+  return 0;
+}
+
+/* A node declares results that do not exist at these sizes, for example more pieces of a split than there are: the first
+ * such node is named. O(program), after a failure. */
+static aot_status_t report_negative(const aoth_sizes_t *s, aot_prog_t *prog, const char *what, const char *shape,
+                                    aoth_sink_t *sink) {
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(prog); g++) {
+    for (aot_node_t n = aoth_graph_first(prog, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(prog, n)) {
+      if (!has_negative_result(s, prog, n)) continue;
+      aoth_report_node(
+          prog, n, AOT_SEVERITY_ERROR, "input.negative-size", "the program was made for other sizes of its inputs",
+          "%s would be %s: at these sizes of the inputs a result of this operator has a size below 0", what, shape);
+      return AOT_E_INVALID;
+    }
+  }
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.negative-size", "%s would be %s, which has a size below 0",
+                   what, shape);
+  return AOT_E_INVALID;
+}
+
 aot_status_t aoth_sizes_tensor(const aoth_sizes_t *s, aot_prog_t *prog, const aot_type_t *type, const char *what,
                                aoth_sink_t *sink, aoth_tensor_t *out) {
   *out = (aoth_tensor_t){0};
@@ -412,8 +447,14 @@ aot_status_t aoth_sizes_tensor(const aoth_sizes_t *s, aot_prog_t *prog, const ao
   if (aoth_tensor_extent(out, &out->nbytes)) return AOT_OK;
   aoth_text_t text = {0};
   aoth_tensor_print_shape(out, &text);
-  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.too-large", "%s, %s, is larger than memory can be", what,
-                   text.data ? text.data : "");
+  const char *shape = text.data ? text.data : "";
+  aot_status_t status = AOT_E_EXHAUSTED;
+  int32_t d = 0;
+  while (d < out->rank && out->sizes[d] >= 0) d++;
+  if (d < out->rank) status = report_negative(s, prog, what, shape, sink);
+  else
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.too-large", "%s, %s, is larger than memory can be", what,
+                     shape);
   aoth_text_deinit(&text);
-  return AOT_E_EXHAUSTED;
+  return status;
 }
