@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ID "example.ram-device"
 #define HELP "device on the machine's memory: a thread per queue"
@@ -65,7 +66,7 @@ struct unit {
   aot_device_t table;
   aot_ext_host_work_t host_work;
   aot_host_t host;
-  uint64_t capacity, used; /* bytes; capacity 0: the machine's */
+  uint64_t capacity, used; /* bytes */
   pthread_mutex_t lock;
   pthread_cond_t changed; /* an item was added, a timeline was raised, a queue is closing */
   aot_queue_t *queues;
@@ -104,7 +105,9 @@ static aot_status_t no_host_memory(unit_t *u, aot_ctx_t *ctx, const char *what) 
 
 /* ---- memory ---- */
 
-static uint64_t n_free(const unit_t *u) { return u->capacity ? u->capacity - u->used : 0; }
+static uint64_t machine_nbytes(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE); }
+
+static uint64_t n_free(const unit_t *u) { return u->capacity - u->used; }
 
 static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
   unit_t *u = of(d);
@@ -124,7 +127,7 @@ static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes
   void *memory = NULL;
   pthread_mutex_lock(&u->lock);
   const uint64_t left = n_free(u);
-  const int fits = nbytes < SIZE_MAX / 2 && (!u->capacity || nbytes <= left);
+  const int fits = nbytes <= left;
   if (fits && posix_memalign(&memory, ALIGN, ALIGN + (size_t)nbytes) == 0) {
     block_t *b = memory;
     *b = (block_t){.next = u->blocks, .at = &u->blocks, .nbytes = nbytes};
@@ -156,7 +159,7 @@ static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t 
 
 static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, void **out) {
   *out = NULL;
-  if (nbytes < SIZE_MAX / 2 && posix_memalign(out, ALIGN, (size_t)nbytes + ALIGN) == 0) return AOT_OK;
+  if (nbytes <= machine_nbytes() && posix_memalign(out, ALIGN, (size_t)nbytes + ALIGN) == 0) return AOT_OK;
   return no_host_memory(of(d), ctx, "a pinned buffer");
 }
 
@@ -441,7 +444,7 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
     free(u);
     return status;
   }
-  u->capacity = (uint64_t)opts->values[0].i;
+  u->capacity = opts->values[0].i ? (uint64_t)opts->values[0].i : machine_nbytes();
   pthread_condattr_init(&clock);
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_cond_init(&u->changed, &clock);
