@@ -125,7 +125,7 @@ static aot_status_t find_input(const aoth_feed_t *f, uint32_t k, uint32_t number
   snprintf(key, sizeof key, "%u", k);
   const aoth_st_entry_t *e = aoth_st_find(f->file, key);
   if (!e)
-    return fail(f, "data.missing", "%s has no tensor \"input.%u\"; the model takes %u inputs", f->spec->path, k, f->n);
+    return fail(f, "data.missing", "%s: missing tensor \"input.%u\"; the model has %u inputs", f->spec->path, k, f->n);
   *out = e->tensor;
   return AOT_OK;
 }
@@ -176,7 +176,7 @@ static aot_status_t find_window(aoth_feed_t *f, const aoth_step_t *step) {
   for (int i = 0; i < 2; i++) {
     const aot_leaf_info_t *leaf = aoth_step_input(step, spec->inputs[i]);
     if (!leaf)
-      return fail(f, "data.inputs", "tokens go to input %u, but the model takes %u inputs", spec->inputs[i], f->n);
+      return fail(f, "data.inputs", "token input %u is out of range; the model has %u inputs", spec->inputs[i], f->n);
     if (leaf->type.kind != AOT_TYPE_TENSOR || leaf->type.rank != 2 ||
         (leaf->type.dtype != AOT_I64 && leaf->type.dtype != AOT_I32))
       return fail(f, "data.inputs", "tokens go to input %u, which must be an i64 or i32 tensor [batch, block]",
@@ -184,12 +184,13 @@ static aot_status_t find_window(aoth_feed_t *f, const aoth_step_t *step) {
   }
   const int64_t *sizes = aoth_step_input(step, spec->inputs[0])->type.sizes;
   if (spec->batch % f->ranks.n)
-    return fail(f, "data.batch", "a batch of %lld is not shared out evenly by %u ranks", (long long)spec->batch,
+    return fail(f, "data.batch", "batch size %lld is not divisible by the %u ranks", (long long)spec->batch,
                 f->ranks.n);
   f->batch = spec->batch ? spec->batch / f->ranks.n : sizes[0];
   f->block = spec->block ? spec->block : sizes[1];
-  if (AOT_DIM_IS_SYM(f->batch)) return fail(f, "data.batch", "the model takes any batch size; say which: batch: N");
-  if (AOT_DIM_IS_SYM(f->block)) return fail(f, "data.block", "the model takes any length; say which: block: N");
+  if (AOT_DIM_IS_SYM(f->batch)) return fail(f, "data.batch", "the model's batch dimension is symbolic; set 'batch: N'");
+  if (AOT_DIM_IS_SYM(f->block))
+    return fail(f, "data.block", "the model's sequence dimension is symbolic; set 'block: N'");
   if (!AOT_DIM_IS_SYM(sizes[0]) && f->batch != sizes[0])
     return fail(f, "data.batch", "batch is %lld, but the model was exported for %lld", (long long)f->batch,
                 (long long)sizes[0]);

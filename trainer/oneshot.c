@@ -30,9 +30,9 @@ static aot_status_t backward(aoth_step_t *s, const aoth_run_spec_t *spec, const 
   if (file && file_tangents(file, tangents, n)) return aoth_step_backward(s, tangents, n);
   const aot_status_t status = aoth_step_backward_of_loss(s);
   if (status != AOT_E_NOT_FOUND) return status;
-  return fail(
-      spec, sink, "run.tangents",
-      "output 0 is not one float number, so gradients need tangents: give tensors tangent.K in the inputs' file");
+  return fail(spec, sink, "run.tangents",
+              "output 0 is not a single floating-point element, so the backward needs tangents; add tensors tangent.K "
+              "to the inputs file");
 }
 
 static aot_status_t run_backward(aoth_step_t *s, const aoth_run_spec_t *spec, aoth_sink_t *sink) {
@@ -54,8 +54,9 @@ aot_status_t aoth_oneshot_run(aoth_step_t *s, aot_prog_t *prog, const aoth_run_s
   const aoth_tensor_t *inputs;
   uint32_t n;
   if (grads && !aoth_step_has(s, AOT_GRAPH_BACKWARD))
-    return fail(spec, sink, "run.grads",
-                "gradients were asked for, but the pipeline makes none; add the stages autograd and a partition");
+    return fail(
+        spec, sink, "run.grads",
+        "gradients require a backward graph, and the program has none; add stage autograd and a partition stage");
   AOT_TRY(aoth_feed_open(&spec->inputs, &(aoth_feed_ranks_t){.n = 1}, s, prog, sink, &feed));
   aoth_random_seed(&random, (uint64_t)spec->seed);
   aoth_step_seed(s, spec->seed, 0);

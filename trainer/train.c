@@ -75,22 +75,22 @@ static aot_status_t fail(const loop_t *l, const aoth_where_t *where, const char 
 static aot_status_t check_graphs(const loop_t *l) {
   if (aoth_step_has(l->step, AOT_GRAPH_STEP)) return AOT_OK; /* the stage that made it has looked */
   if (!aoth_step_has(l->step, AOT_GRAPH_BACKWARD))
-    return fail(l, NULL, "train.backward",
-                "training needs gradients, but the pipeline makes none; add the stages autograd and a partition");
+    return fail(
+        l, NULL, "train.backward",
+        "training requires a backward graph, and the program has none; add stage autograd and a partition stage");
   if (!aoth_step_has(l->step, AOT_GRAPH_UPDATE))
     return fail(l, &l->spec->where_optimizer, "train.update",
                 "no stage has added an optimizer's update to the program");
   if (l->spec->loss >= aoth_step_n_outputs(l->step))
-    return fail(l, &l->spec->where_loss, "train.loss",
-                "the loss should be user output %lld, but the model has %u outputs", (long long)l->spec->loss,
-                aoth_step_n_outputs(l->step));
+    return fail(l, &l->spec->where_loss, "train.loss", "loss index %lld is out of range; the model has %u outputs",
+                (long long)l->spec->loss, aoth_step_n_outputs(l->step));
   const int64_t own = aoth_step_own_loss(l->step);
   if (own >= 0 && own != l->spec->loss)
     return fail(l, &l->spec->where_loss, "train.loss",
                 "the model was exported with the gradients of user output %lld, so that is the loss", (long long)own);
   if (own < 0 && !aoth_step_takes_tangent(l->step, (uint32_t)l->spec->loss))
-    return fail(l, &l->spec->where_loss, "train.loss",
-                "user output %lld depends on no parameter, so it cannot be the loss", (long long)l->spec->loss);
+    return fail(l, &l->spec->where_loss, "train.loss", "output %lld cannot be the loss; it depends on no parameter",
+                (long long)l->spec->loss);
   return AOT_OK;
 }
 
@@ -108,7 +108,7 @@ static aot_status_t resume(loop_t *l) {
   aoth_step_seed(l->step, at.seed, at.offset + l->ranks.first_draw);
   if (at.seed != l->spec->seed)
     aoth_sink_report(l->sink, AOT_SEVERITY_WARNING, &l->spec->where_resume, "train.seed",
-                     "the run goes on with the checkpoint's random numbers (seed %lld), not with seed %lld",
+                     "resuming with the checkpoint's seed %lld; the configured seed %lld is ignored",
                      (long long)at.seed, (long long)l->spec->seed);
   return AOT_OK;
 }
@@ -117,7 +117,7 @@ static aot_status_t resume(loop_t *l) {
 static aot_status_t agree(const loop_t *l) {
   enum { DATA, RESUMED, N };
   const aoth_train_spec_t *t = l->spec;
-  aoth_said_t said[N] = {{.what = "the data"}, {.what = "the checkpoint that it goes on with"}};
+  aoth_said_t said[N] = {{.what = "the data"}, {.what = "the resumed checkpoint"}};
   aot_status_t status = AOT_OK;
   if (l->ranks.n == 1) return AOT_OK;
   if (t->data.path) status = aoth_said_file(&said[DATA].text, t->data.path, l->sink);
@@ -228,7 +228,7 @@ static aot_status_t put_loss(loop_t *l) {
   if (!aoth_step_output(l->step, (uint32_t)l->spec->loss, &t) || aoth_tensor_numel(&t) != 1 ||
       !aot_dtype_is_float(t.dtype))
     return fail(l, &l->spec->where_loss, "train.loss",
-                "user output %lld is not one float number, so it cannot be the loss", (long long)l->spec->loss);
+                "output %lld cannot be the loss; expected one floating-point element", (long long)l->spec->loss);
   l->tangent = aoth_tensor_make(&l->one, t.dtype, t.rank, t.sizes);
   aoth_tensor_fill(&l->tangent, 1);
   l->tangents[l->spec->loss] = &l->tangent;
@@ -293,8 +293,8 @@ static aot_status_t check_gradients(loop_t *l) {
   const aot_str_t name = leaf.n_names ? leaf.names[0] : aot_str("?");
   l->result->diverged = 1;
   aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &l->spec->where, "train.gradient",
-                   "the gradient of \"%.*s\" is not finite at step %lld, which was not taken", (int)name.size,
-                   name.data, (long long)l->put);
+                   "non-finite gradient of \"%.*s\" at step %lld; the update was skipped and training stops",
+                   (int)name.size, name.data, (long long)l->put);
   return AOT_OK;
 }
 
@@ -306,8 +306,8 @@ static aot_status_t hear_step(loop_t *l) {
   if (!isfinite(loss) && l->spec->loss_scale.kind == AOTH_SCALE_NONE) { /* with a scale the step is skipped */
     l->result->diverged = 1;
     aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &l->spec->where, "train.diverged",
-                     "the loss is %s at step %lld; try a smaller lr or a warmup",
-                     isnan(loss) ? "not a number" : "infinite", (long long)l->done + 1);
+                     "loss is %s at step %lld; reduce lr or add warmup", isnan(loss) ? "NaN" : "infinite",
+                     (long long)l->done + 1);
     return AOT_OK;
   }
   l->done++;

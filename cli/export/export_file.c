@@ -151,7 +151,7 @@ static aot_status_t unknown_nodes(writer_t *w, aoth_arena_t *arena, aot_node_t *
 static aot_status_t tell_unknown(const writer_t *w, const aot_node_t *list, uint32_t n) {
   aoth_session_t *s = w->s;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.unknown-operator",
-                   "files of %s cannot hold %u node%s, and no opset has a decomposition", w->stage.use, n,
+                   "files of %s cannot hold %u node%s, and no opset decomposes them", w->stage.use, n,
                    n == 1 ? "" : "s");
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
     aoth_text_t t = {0};

@@ -154,7 +154,7 @@ static int failed(run_state_t *r, int verdict, const char *why) {
 /* What was said first; colours do not occur in a sink that collects. The line below it is a reason the backend gave. */
 static int failed_as_told(run_state_t *r, int verdict) {
   const char *text = aoth_sink_text(r->s->config.sink), *at = text ? strstr(text, "error: ") : NULL;
-  const char *begin = at ? at + strlen("error: ") : text && *text ? text : "failed without a word";
+  const char *begin = at ? at + strlen("error: ") : text && *text ? text : "failed without a diagnostic";
   const size_t n = strcspn(begin, "\n"), more = begin[n] == '\n' ? strcspn(begin + n + 1, "\n") : 0;
   r->part->verdict = verdict;
   snprintf(r->part->why, sizeof r->part->why, "%.*s%s%.*s", (int)(n < 250 ? n : 250), begin, more ? ";" : "",
@@ -517,8 +517,9 @@ static void run_mutant(run_state_t *r) {
 static int end_of(const run_state_t *r, const aoth_case_part_t *part) {
   if (r->is_large) return AOTH_MUTANT_LARGE;
   if (part->verdict == AOTH_CASE_PASSED) return AOTH_MUTANT_RAN;
-  return strstr(part->why, "misbehaving plugin") || strstr(part->why, "failed without a word") ? AOTH_MUTANT_BAD
-                                                                                               : AOTH_MUTANT_REFUSED;
+  return strstr(part->why, "contract violation by") || strstr(part->why, "failed without a diagnostic")
+             ? AOTH_MUTANT_BAD
+             : AOTH_MUTANT_REFUSED;
 }
 
 void aoth_op_cases_run_mutant(const aoth_op_cases_t *c, uint32_t i, uint64_t seed, uint32_t number, aoth_session_t *s,

@@ -78,7 +78,7 @@ aot_status_t aoth_stage_checks_step(aoth_stage_checks_t *c, aoth_step_t *step, c
   unlink(path);
   if (status == AOT_OK && aoth_results_differ(results, c->before.results, aoth_program_tolerance(prog), &d)) {
     aoth_difference_print(&d, c->oracle.backend, text, sizeof text);
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "stage.results", "%s computes something else than %s: %s", backend,
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "stage.results", "results of %s differ from %s: %s", backend,
                      c->oracle.backend, text);
     status = AOTH_E_PLUGIN;
   }

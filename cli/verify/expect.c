@@ -34,7 +34,7 @@ static aot_status_t forward(aoth_step_t *s, const aoth_st_t *file, const uint32_
     if (status != AOT_E_NOT_FOUND) continue;
     aoth_where_t where = {.file = aoth_st_path(file)};
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "verify.input",
-                     "there is no tensor \"input.%u\"; the model takes %u inputs", k, n);
+                     "missing tensor \"input.%u\"; the model has %u inputs", k, n);
     status = AOT_E_INVALID;
   }
   if (status == AOT_OK) status = aoth_step_forward(s, inputs, n);
@@ -46,8 +46,9 @@ static aot_status_t backward_of_loss(aoth_step_t *s, const aoth_st_t *file, aoth
   const aoth_where_t where = {.file = aoth_st_path(file)};
   const aot_status_t status = aoth_step_backward_of_loss(s);
   if (status != AOT_E_NOT_FOUND) return status;
-  aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "verify.tangent",
-                   "output 0 is not one float number, so gradients need tangents, and there is no tensor tangent.K");
+  aoth_sink_report(
+      sink, AOT_SEVERITY_ERROR, &where, "verify.tangent",
+      "output 0 is not a single floating-point element, so the backward needs tangents; add tensors tangent.K");
   return AOT_E_INVALID;
 }
 

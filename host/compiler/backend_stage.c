@@ -50,7 +50,7 @@ static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdic
   if (v.node.id >= l->n_nodes) return AOT_E_RANGE;
   const size_t row = (size_t)l->at * l->n_nodes + v.node.id;
   l->verdicts[row] = v.accepted == 2 ? RATHER_PARTS : v.accepted ? ACCEPTED : REFUSED;
-  const aot_str_t reason = v.reason.size ? v.reason : aot_str("none: the backend refuses it and does not say why");
+  const aot_str_t reason = v.reason.size ? v.reason : aot_str("none given by the backend");
   if (!v.accepted)
     l->reasons[row] = aoth_arena_text(l->arena, reason.data, reason.size < 4096 ? (size_t)reason.size : 4096);
   return AOT_OK;
@@ -106,7 +106,7 @@ static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
   for (l->at = 0; l->at < l->n_backends; l->at++) {
     AOT_TRY(aoth_call(l->s, &l->stages[l->at], "query", do_query, l));
     if (aoth_journal_count(l->s->now.prog) != edits)
-      return aoth_contract_violation(l->s, &l->stages[l->at], "edited the program while it was only asked");
+      return aoth_contract_violation(l->s, &l->stages[l->at], "edited the program during a query");
   }
   *out_list = nodes_with(l, REFUSED, out_n);
   return *out_list ? AOT_OK : no_memory(l);
@@ -191,8 +191,8 @@ static void line_origin(aoth_session_t *s, aot_origin_t origin) {
 static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t n, const char *why) {
   aoth_session_t *s = l->s;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.refused",
-                   l->n_backends == 1 ? "backend %s refuses %u node%s, %s"
-                                      : "backend %s and those before it refuse %u node%s, %s",
+                   l->n_backends == 1 ? "backend %s does not support %u node%s, %s"
+                                      : "backend %s and the backends before it do not support %u node%s, %s",
                    l->stage->use, n, n == 1 ? "" : "s", why);
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
     aot_node_info_t info = {.struct_size = sizeof info};
@@ -201,7 +201,7 @@ static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t
     const char *const *reasons = &l->reasons[(size_t)(l->n_backends - 1) * l->n_nodes];
     const char *reason = list[i].id < l->n_nodes && reasons[list[i].id] ? reasons[list[i].id] : "";
     aoth_sink_line(s->config.sink, "%.*s", (int)strcspn(t.data ? t.data : "", "\n"), t.data ? t.data : "");
-    aoth_sink_line(s->config.sink, "  reason: %s", *reason ? reason : "the backend gave no verdict on it");
+    aoth_sink_line(s->config.sink, "  reason: %s", *reason ? reason : "the backend did not report one");
     if (aoth_graph_node_info(s->now.prog, list[i], &info) == AOT_OK) line_origin(s, info.origin);
     aoth_text_deinit(&t);
   }
@@ -245,10 +245,10 @@ static aot_status_t decompose_refused(lowering_t *l) {
       AOT_TRY(aoth_decompose_node(l->s, l->stage, l->arena, list[i], &done));
       if (!done) list[n_stuck++] = list[i];
     }
-    if (n_stuck) return tell_refused(l, list, n_stuck, "and no opset has a decomposition");
+    if (n_stuck) return tell_refused(l, list, n_stuck, "and no opset decomposes them");
   }
   AOT_TRY(ask(l, &list, &n));
-  return n ? tell_refused(l, list, n, "though decompositions went on for 64 rounds") : AOT_OK;
+  return n ? tell_refused(l, list, n, "even after 64 rounds of decomposition") : AOT_OK;
 }
 
 /* ---- compile and load ---- */

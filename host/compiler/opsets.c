@@ -57,8 +57,8 @@ static aot_status_t check_claims(const addition_t *a) {
     const aot_str_t op = table->ops[i]->name;
     if (claims(unit, namespace_of(op))) continue;
     aoth_sink_report(a->s->config.sink, AOT_SEVERITY_ERROR, NULL, "ops.claims",
-                     "opset %s brings operator %.*s, whose namespace its note does not claim", unit->id, (int)op.size,
-                     op.data);
+                     "opset %s declares operator %.*s, but its note does not claim that namespace", unit->id,
+                     (int)op.size, op.data);
     return AOTH_E_PLUGIN;
   }
   return AOT_OK;
@@ -96,7 +96,7 @@ static aot_status_t try_opset(aoth_session_t *s, aoth_unit_t *u) {
   if (u->is_left_out) return AOT_OK;
   if (aoth_plugin_open(s->registry, u->plugin, s->arena, NULL, NULL) != AOT_OK) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
-                     "opset %s is left out: cannot load %s: %s", u->id, u->plugin->path,
+                     "skipping opset %s: cannot load %s: %s", u->id, u->plugin->path,
                      u->plugin->why ? u->plugin->why : "");
     u->is_left_out = 1;
     return AOT_OK;
@@ -105,7 +105,7 @@ static aot_status_t try_opset(aoth_session_t *s, aoth_unit_t *u) {
   if (status == AOT_OK || status == AOT_E_EXHAUSTED) return status;
   u->is_left_out = 1;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
-                   "opset %s of %s is left out: it could not be opened", u->id, u->plugin->path);
+                   "skipping opset %s of %s: it could not be opened", u->id, u->plugin->path);
   return AOT_OK;
 }
 
@@ -150,7 +150,7 @@ static void leave_out_deadly(aoth_session_t *s, aoth_unit_t *u) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == SURVIVED) return;
   u->is_left_out = 1;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
-                   "opset %s of %s is left out: it ended the process that opened it%s%s", u->id, u->plugin->path,
+                   "skipping opset %s of %s: its probe process ended unexpectedly%s%s", u->id, u->plugin->path,
                    WIFSIGNALED(status) ? " by " : "", WIFSIGNALED(status) ? aoth_signal_name(WTERMSIG(status)) : "");
 }
 

@@ -98,15 +98,15 @@ static void report_cut(aoth_session_t *s, const aot_cut_t *cut) {
 static aot_status_t plan_halves(aoth_session_t *s, const aoth_stage_t *stage, partitioner_t *r) {
   const aot_status_t status = aoth_call(s, stage, "the plan of the halves", do_plan, r);
   if (status == AOT_OK) aoth_halves_complete(r->halves, &r->cut);
-  return status == AOT_E_INVALID ? aoth_contract_violation(s, stage, "chose a cut that no halves can be made of")
-                                 : status;
+  return status == AOT_E_INVALID
+             ? aoth_contract_violation(s, stage, "chose a cut from which no forward and backward graph can be built")
+             : status;
 }
 
 static aot_status_t choose(aoth_session_t *s, const aoth_stage_t *stage, partitioner_t *r) {
   AOT_TRY(aoth_call(s, stage, "choose", do_choose, r));
   if (r->n_cuts != 1) return aoth_contract_violation(s, stage, "chose %u cuts instead of one", r->n_cuts);
-  if (aoth_journal_count(s->now.prog))
-    return aoth_contract_violation(s, stage, "edited the program while it only had to choose");
+  if (aoth_journal_count(s->now.prog)) return aoth_contract_violation(s, stage, "edited the program during choose");
   const char *wrong = aoth_cut_wrong(s->now.prog, &r->cut);
   return wrong ? aoth_contract_violation(s, stage, "%s", wrong) : AOT_OK;
 }

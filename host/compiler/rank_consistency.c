@@ -17,8 +17,8 @@ typedef struct digest {
 } digest_t;
 
 static aot_status_t no_memory(aoth_session_t *s) {
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "ranks.memory", "no memory for what %u ranks run",
-                   s->ranks.n);
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "ranks.memory",
+                   "out of memory comparing what %u ranks run", s->ranks.n);
   return AOT_E_EXHAUSTED;
 }
 
@@ -60,7 +60,7 @@ static aot_status_t tell(aoth_session_t *s, const aoth_said_t *said, uint64_t mo
   if (status == AOT_OK) status = aoth_session_gather(s, own, stride, all, "what the ranks run, in words");
   if (status == AOT_OK) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "ranks.differ",
-                     "the ranks do not run the same: %s of rank %u is not that of rank 0 (this is rank %u)", said->what,
+                     "ranks disagree: %s of rank %u differs from that of rank 0 (reported by rank %u)", said->what,
                      rank, s->ranks.rank);
     show_difference(s, all, all + stride * rank, rank);
     status = AOT_E_PRECONDITION;
@@ -162,8 +162,8 @@ aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p) {
   if (aoth_session_n_ranks(s) == 1) return AOT_OK;
   if (!(aoth_prog_properties(s->now.prog).known & AOTH_PROP_SHARDED)) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &p->run.ranks.where, "ranks.alone",
-                     "%u ranks run the pipeline, but no stage shares the program out, so that each would go its own "
-                     "way; add the stage fsdp behind functionalize",
+                     "%u ranks, but no stage shards the program; ranks would train independent models. Add stage fsdp "
+                     "after functionalize",
                      s->ranks.n);
     return AOT_E_PRECONDITION;
   }

@@ -164,7 +164,7 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
   import_call_t reading = {s, &unit, file, 0};
   aot_status_t status = aoth_call(s, stage, "read", do_read, &reading);
   if (status == AOT_OK && aoth_verify(s->now.prog, imported_properties(s->now.prog)) != AOT_OK) {
-    aoth_contract_violation(s, stage, "made a broken program");
+    aoth_contract_violation(s, stage, "produced an invalid program");
     status = AOTH_E_PLUGIN;
   }
   if (status != AOT_OK && s->outcome != AOTH_CALL_TOLD)

@@ -107,9 +107,9 @@ static aot_status_t run_in_worker(run_state_t *r) {
 static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, const run_state_t *r) {
   const uint32_t gives = stage->unit->has_contract ? stage->unit->contract.gives.known : 0;
   if (r->ports && aoth_ports_check(s->now.prog, r->ports, gives) != AOT_OK)
-    return aoth_contract_violation(s, stage, "changed ports that its contract does not speak of");
+    return aoth_contract_violation(s, stage, "changed ports that its contract does not list");
   if (r->joint && aoth_halves_check(s->now.prog, r->joint) != AOT_OK)
-    return aoth_contract_violation(s, stage, "divided the program into halves that compute something else");
+    return aoth_contract_violation(s, stage, "partitioned the program into graphs that compute different results");
   return AOT_OK;
 }
 

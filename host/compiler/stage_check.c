@@ -92,7 +92,7 @@ aot_status_t aoth_stage_check(aoth_session_t *s, const aoth_stage_t *stage) {
   if (stage->unit->has_contract && aoth_journal_check(s->now.prog, &stage->unit->contract) != AOT_OK)
     return aoth_contract_violation(s, stage, "broke its contract");
   if (aoth_verify(s->now.prog, after.known) != AOT_OK)
-    return aoth_contract_violation(s, stage, "left a broken program behind");
+    return aoth_contract_violation(s, stage, "left an invalid program");
   return AOT_OK;
 }
 
@@ -100,7 +100,7 @@ static aot_status_t do_types(void *arg) { return aoth_verify_types(arg); }
 
 aot_status_t aoth_stage_check_types(aoth_session_t *s, const aoth_stage_t *stage) {
   if (aoth_call(s, stage, "the check of types", do_types, s->now.prog) == AOT_OK) return AOT_OK;
-  return s->status == AOT_E_CONTRACT ? aoth_contract_violation(s, stage, "set types that its operators do not give")
+  return s->status == AOT_E_CONTRACT ? aoth_contract_violation(s, stage, "set types that its operators do not infer")
                                      : s->status;
 }
 

@@ -152,10 +152,10 @@ static aot_status_t check_overlaps(const aoth_bound_calls_t *b, const range_t *r
   for (uint64_t i = 0; i < n; i++) {
     const range_t *r = &ranges[i], *other = r->is_written ? any : written;
     if (other && other->end > r->begin)
-      return aoth_report_error(
-          b->queue->ctx, AOT_E_INVALID, "run.binding",
-          "%s %llu of %s shares memory with its %s %llu, of which one is written while the other may yet be used",
-          r->what, (unsigned long long)r->port, b->queue->doing, other->what, (unsigned long long)other->port);
+      return aoth_report_error(b->queue->ctx, AOT_E_INVALID, "run.binding",
+                               "%s %llu of %s overlaps its %s %llu; one of them is written while the other is live",
+                               r->what, (unsigned long long)r->port, b->queue->doing, other->what,
+                               (unsigned long long)other->port);
     if (!any || r->end > any->end) any = r;
     if (r->is_written && (!written || r->end > written->end)) written = r;
   }

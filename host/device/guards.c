@@ -128,8 +128,9 @@ static aot_status_t tell(aot_ctx_t *ctx, const char *doing, const char *what, in
     return aoth_report_error(ctx, AOT_E_CONTRACT, "run.overrun",
                              "%s wrote %lld bytes before the beginning of its %s of %llu bytes", doing, (long long)-at,
                              name, (unsigned long long)nbytes);
-  return aoth_report_error(ctx, AOT_E_CONTRACT, "run.overrun", "%s wrote to byte %lld of its %s of %llu bytes", doing,
-                           (long long)at, name, (unsigned long long)nbytes);
+  return aoth_report_error(ctx, AOT_E_CONTRACT, "run.overrun",
+                           "out-of-bounds write by %s: byte %lld of its %s of %llu bytes", doing, (long long)at, name,
+                           (unsigned long long)nbytes);
 }
 
 /* The poison behind an output that is a part of a buffer: its place was rounded up, and a red zone follows. */

@@ -160,8 +160,8 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
   pthread_mutex_unlock(&t->lock);
   if (reached >= point.value) return status;
   return aoth_report_error(ctx, AOT_E_UNAVAILABLE, "device.timeout",
-                           "waited %.1f s for point %llu of a timeline that stands at %llu", (double)timeout_ns / 1e9,
-                           (unsigned long long)point.value, (unsigned long long)reached);
+                           "timeout after %.1f s: waiting for timeline value %llu, current value %llu",
+                           (double)timeout_ns / 1e9, (unsigned long long)point.value, (unsigned long long)reached);
 }
 
 static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {

@@ -167,7 +167,7 @@ static aot_point_t point_at(const aoth_queue_t *q, uint64_t height) { return (ao
  * of all behind it. */
 static aot_status_t begin(aoth_queue_t *q) {
   if (q->is_lost)
-    return aoth_report_error(q->ctx, AOT_E_DATA_LOSS, "device.lost", "the device is lost, and what was on it");
+    return aoth_report_error(q->ctx, AOT_E_DATA_LOSS, "device.lost", "device lost; its memory contents are gone");
   if (q->has_more) return AOT_OK;
   if (q->host_driven) AOT_TRY(q->run_host_side(q->lanes));
   q->has_more = 1;

@@ -38,7 +38,7 @@ static aot_status_t read_joint(aoth_halves_t *h) {
   const int made = pt_joint_init(&h->arrays, snapshot);
   if (made == -1)
     return pt_fail(&h->host, h->ctx, AOT_E_PRECONDITION, "partition.no-joint",
-                   "the program has no joint graph to divide", aot_no_value());
+                   "the program has no joint graph; add stage autograd before the partition", aot_no_value());
   return made == 0 ? AOT_OK : pt_no_memory(&h->host, h->ctx);
 }
 

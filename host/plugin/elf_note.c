@@ -42,7 +42,7 @@ static const char *check_head(elf_t *e, aoth_arena_t *arena) {
     const char *name;
   } names[] = {{EM_X86_64, "x86-64"},    {EM_AARCH64, "AArch64"}, {EM_386, "x86 (32 bit)"}, {EM_ARM, "ARM (32 bit)"},
                {EM_PPC64, "PowerPC 64"}, {EM_RISCV, "RISC-V"},    {EM_S390, "S/390"}};
-  if (e->nbytes < sizeof e->head || memcmp(e->bytes, ELFMAG, SELFMAG) != 0) return "it is not an ELF file";
+  if (e->nbytes < sizeof e->head || memcmp(e->bytes, ELFMAG, SELFMAG) != 0) return "not an ELF file";
   memcpy(&e->head, e->bytes, sizeof e->head);
   const int little = e->bytes[EI_DATA] == ELFDATA2LSB;
   char text[160];
@@ -55,7 +55,7 @@ static const char *check_head(elf_t *e, aoth_arena_t *arena) {
              MACHINE_NAME);
     return say(arena, text);
   }
-  if (e->head.e_type != ET_DYN) return "it is not a shared object";
+  if (e->head.e_type != ET_DYN) return "not a shared object";
   return NULL;
 }
 
@@ -183,7 +183,7 @@ static const char *read_json(const json_t *o, aoth_arena_t *arena, aoth_note_t *
     return "its note lists no units, or more than 256";
   out->n_units = (uint32_t)json_array_size(units);
   aoth_note_unit_t *rows = aoth_arena_alloc(arena, sizeof(void *), out->n_units * sizeof *rows);
-  if (!rows) return "there is no memory to read its note";
+  if (!rows) return "out of memory while reading its note";
   for (uint32_t i = 0; i < out->n_units; i++) {
     const json_t *u = json_array_get(units, i);
     rows[i].kind = text_member(u, "kind", arena);
@@ -216,10 +216,10 @@ aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *ar
   elf_t e = {.bytes = bytes, .nbytes = nbytes};
   memset(out, 0, sizeof *out);
   *out_why = check_head(&e, arena);
-  if (!*out_why && !is_whole(&e)) *out_why = "the file is cut short";
+  if (!*out_why && !is_whole(&e)) *out_why = "truncated file";
   if (*out_why) return AOT_E_INVALID;
   if (!find_note(&e, &ours)) {
-    *out_why = "it has no AOT note: it is not an aothost plugin, or its plugin.c lacks AOT_PLUGIN_NOTE";
+    *out_why = "it has no AOT note: it is not an aothost plugin, or its plugin.c has no AOT_PLUGIN_NOTE";
     return AOT_E_NOT_FOUND;
   }
   while (e.text_size && e.text[e.text_size - 1] == 0) e.text_size--;

@@ -62,11 +62,11 @@ static const char *import_struct(void *dst, uint32_t size, uint32_t least, const
   uint32_t n;
   if (!src) return "is missing";
   memcpy(&n, src, sizeof n);
-  if (n < least) return "is shorter than ABI 1.1 has it";
-  if (n > MAX_STRUCT) return "gives an impossible size";
+  if (n < least) return "is smaller than in ABI 1.1";
+  if (n > MAX_STRUCT) return "has an invalid size";
   return aot_import(dst, size, src) == AOT_OK
              ? NULL
-             : "is longer than this host knows, and the rest is not empty: it wants a newer aothost";
+             : "is larger than this host supports and uses the additional fields: it requires a newer aothost";
 }
 
 static int text_is_sane(aot_str_t s) {
@@ -79,28 +79,28 @@ static int same_text(aot_str_t s, const char *text) {
 
 static const char *check_option(const aot_option_t *opt) {
   if (!text_is_sane(opt->name) || opt->name.size == 0) return "has no name";
-  if (!text_is_sane(opt->help) || !text_is_sane(opt->unit)) return "has a damaged text";
-  if (opt->kind < AOT_OPT_BOOL || opt->kind > AOT_OPT_BYTES) return "is of a kind that this host does not know";
+  if (!text_is_sane(opt->help) || !text_is_sane(opt->unit)) return "has an invalid string";
+  if (opt->kind < AOT_OPT_BOOL || opt->kind > AOT_OPT_BYTES) return "has a kind that this host does not support";
   if (opt->kind == AOT_OPT_ENUM && (opt->n_choices == 0 || opt->n_choices > 256 || !opt->choices))
     return "lists no choices";
   for (uint32_t i = 0; opt->kind == AOT_OPT_ENUM && i < opt->n_choices; i++)
-    if (!text_is_sane(opt->choices[i])) return "has a damaged choice";
+    if (!text_is_sane(opt->choices[i])) return "has an invalid choice";
   const int is_text = opt->kind == AOT_OPT_STRING || opt->kind == AOT_OPT_ENUM || opt->kind == AOT_OPT_PATH;
-  if (is_text && !(opt->flags & AOT_OPT_REQUIRED) && !text_is_sane(opt->preset.s)) return "has a damaged default";
+  if (is_text && !(opt->flags & AOT_OPT_REQUIRED) && !text_is_sane(opt->preset.s)) return "has an invalid default";
   return NULL;
 }
 
 static const char *import_options(open_call_t *o, aoth_unit_t *u) {
   if (u->desc.n_options == 0) return NULL;
-  if (u->desc.n_options > MAX_OPTIONS || !u->desc.options) return "its list of options is damaged";
+  if (u->desc.n_options > MAX_OPTIONS || !u->desc.options) return "its option list is invalid";
   const uint64_t stride = u->desc.option_stride;
   if (stride < 8 || stride > MAX_STRUCT) return "its option_stride is not the size of an option";
   aot_option_t *rows = aoth_arena_alloc(o->arena, sizeof(void *), (size_t)u->desc.n_options * sizeof *rows);
-  if (!rows) return "there is no memory for its options";
+  if (!rows) return "out of memory for its options";
   for (uint64_t i = 0; i < u->desc.n_options; i++) {
     const char *why = import_struct(&rows[i], sizeof *rows, offsetof(aot_option_t, max) + sizeof(double),
                                     (const char *)u->desc.options + i * stride);
-    if (!why && rows[i].struct_size > stride) why = "is longer than the stride";
+    if (!why && rows[i].struct_size > stride) why = "is larger than the stride";
     if (!why) why = check_option(&rows[i]);
     if (!why) continue;
     aoth_text_t t = {0};
@@ -115,22 +115,22 @@ static const char *import_options(open_call_t *o, aoth_unit_t *u) {
 
 /* A name with a dot is a vendor's, which the host need not know; of others it is held to be mistaken. */
 static const char *import_properties(open_call_t *o, const aot_names_t *names, aoth_properties_t *out) {
-  if (names->n > MAX_PROPERTIES || (names->n && !names->at)) return "has a damaged contract";
+  if (names->n > MAX_PROPERTIES || (names->n && !names->at)) return "has an invalid contract";
   for (uint64_t i = 0; i < names->n; i++) {
     const aot_str_t name = names->at[i];
-    if (!text_is_sane(name)) return "has a damaged contract";
+    if (!text_is_sane(name)) return "has an invalid contract";
     if (aoth_property_find(name) || aoth_is_vendor_name(name)) {
-      if (!aoth_properties_union(o->arena, *out, aoth_properties_one(&names->at[i]), out)) return "needs more memory";
+      if (!aoth_properties_union(o->arena, *out, aoth_properties_one(&names->at[i]), out)) return "out of memory";
       continue;
     }
     const char *near = aoth_property_nearest(name);
     aoth_text_t t = {0};
-    aoth_text_f(&t, "its contract names the property '%.*s', which this host does not know", (int)name.size, name.data);
+    aoth_text_f(&t, "its contract has the unknown property '%.*s'", (int)name.size, name.data);
     if (near) aoth_text_f(&t, "; did you mean '%s'?", near);
-    else aoth_text_z(&t, "; a vendor's has its vendor in front, as 'vendor.tiled'");
+    else aoth_text_z(&t, "; prefix a vendor's property with the vendor, e.g. 'vendor.tiled'");
     const char *why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
     aoth_text_deinit(&t);
-    return why ? why : "has a damaged contract";
+    return why ? why : "has an invalid contract";
   }
   return NULL;
 }
@@ -157,8 +157,8 @@ static const char *import_unit(open_call_t *o, aoth_unit_t *u, const aot_unit_t 
   if (why) return why;
   if (!text_is_sane(u->desc.kind) || !text_is_sane(u->desc.id) || !text_is_sane(u->desc.version) ||
       !text_is_sane(u->desc.help))
-    return "has a damaged text";
-  if (!same_text(u->desc.kind, u->kind) || !same_text(u->desc.id, u->id)) return "is another one than its note says";
+    return "has an invalid string";
+  if (!same_text(u->desc.kind, u->kind) || !same_text(u->desc.id, u->id)) return "differs from its note";
   if (!u->desc.create) return "has no create function";
   u->version = aoth_arena_text(o->arena, u->desc.version.size ? u->desc.version.data : u->plugin->note.version,
                                u->desc.version.size ? (size_t)u->desc.version.size : strlen(u->plugin->note.version));
@@ -179,13 +179,13 @@ static int import_all(open_call_t *o, const aot_plugin_t *src) {
   }
   if (!text_is_sane(p->desc.id) || !text_is_sane(p->desc.version) || !text_is_sane(p->desc.build_id) ||
       !text_is_sane(p->desc.vendor) || !text_is_sane(p->desc.license) || !text_is_sane(p->desc.url)) {
-    refuse(o, rebuild, "a text of its descriptor is damaged");
+    refuse(o, rebuild, "its descriptor has an invalid string");
     return 0;
   }
   if (p->desc.abi_epoch != AOT_ABI_EPOCH || p->desc.min_host_minor > AOT_ABI_MINOR) {
     refuse(o, "update aothost, or use a build of the plugin for this version",
-           "its descriptor wants ABI %u.%u; this host has %u.%u", p->desc.abi_epoch, p->desc.min_host_minor,
-           AOT_ABI_EPOCH, AOT_ABI_MINOR);
+           "requires ABI %u.%u; this host provides %u.%u", p->desc.abi_epoch, p->desc.min_host_minor, AOT_ABI_EPOCH,
+           AOT_ABI_MINOR);
     return 0;
   }
   if ((p->desc.build_flags & AOT_BUILD_ASAN) && !HOST_ASAN) {
@@ -195,7 +195,7 @@ static int import_all(open_call_t *o, const aot_plugin_t *src) {
   if (!same_text(p->desc.id, p->note.id) || !same_text(p->desc.version, p->note.version) ||
       p->desc.abi_minor != p->note.minor || p->desc.min_host_minor != p->note.min_host_minor ||
       p->desc.n_units != p->note.n_units || !p->desc.units) {
-    refuse(o, "make AOT_PLUGIN_NOTE say what the descriptor says, and rebuild",
+    refuse(o, "make AOT_PLUGIN_NOTE match the descriptor, and rebuild",
            "its note says %s %s, ABI %u.%u, %u units; its descriptor says %.*s %.*s, ABI %u.%u, %llu units", p->note.id,
            p->note.version, p->note.epoch, p->note.minor, p->note.n_units, (int)p->desc.id.size, p->desc.id.data,
            (int)p->desc.version.size, p->desc.version.data, p->desc.abi_epoch, p->desc.abi_minor,
@@ -215,9 +215,8 @@ static int import_all(open_call_t *o, const aot_plugin_t *src) {
 
 static const char *cure_of_dlerror(const char *text) {
   if (strstr(text, "cannot open shared object file"))
-    return "install the library that it names, or put its folder into LD_LIBRARY_PATH";
-  if (strstr(text, "undefined symbol"))
-    return "the plugin needs a symbol that no library here has: rebuild it with -Wl,-z,defs to find out which";
+    return "install the named library, or add its folder to LD_LIBRARY_PATH";
+  if (strstr(text, "undefined symbol")) return "relink the plugin with -Wl,-z,defs to find the library that is missing";
   if (strstr(text, "static TLS")) return "rebuild the plugin without -ftls-model=initial-exec";
   return "rebuild the plugin for this system";
 }
@@ -226,8 +225,8 @@ static int is_locked_out(open_call_t *o) {
   const aoth_lock_t *lock = aoth_registry_lock(o->r);
   char hex[AOTH_SHA256_HEX] = "";
   if (!lock || (aoth_file_sha256(o->p->path, hex) && aoth_lock_has(lock, hex))) return 0;
-  refuse(o, "`aothost plugins --lock PIPELINE` writes the lock anew, if the file is what it should be",
-         "its SHA-256, %s, does not stand in %s", hex, aoth_lock_path(lock));
+  refuse(o, "if the file is the right one, update the lock with `aothost plugins --lock PIPELINE`",
+         "SHA-256 %s is not listed in %s", hex, aoth_lock_path(lock));
   return 1;
 }
 
@@ -236,7 +235,7 @@ static int is_unsigned(open_call_t *o) {
   const aoth_keys_t *keys = aoth_plugin_is_own(o->p) ? NULL : aoth_registry_keys(o->r);
   const char *why = keys ? aoth_unsigned_why(keys, o->p->path, o->arena) : NULL;
   if (!why) return 0;
-  refuse(o, "get file and signature anew from the vendor; `aothost sign` signs what you vouch for yourself", "%s", why);
+  refuse(o, "get the file and its signature from the vendor, or sign the file yourself with `aothost sign`", "%s", why);
   return 1;
 }
 
@@ -260,14 +259,14 @@ static void open_framed(open_call_t *o) {
   p->self = entry(AOT_ABI_EPOCH, AOT_ABI_MINOR, &why);
   if (!p->self) {
     const int told = why.size && text_is_sane(why);
-    refuse(o, "update aothost or the plugin", "it declines to work with ABI %u.%u: %.*s", AOT_ABI_EPOCH, AOT_ABI_MINOR,
-           told ? (int)why.size : 18, told ? why.data : "it gives no reason");
+    refuse(o, "update aothost or the plugin", "it rejects ABI %u.%u: %.*s", AOT_ABI_EPOCH, AOT_ABI_MINOR,
+           told ? (int)why.size : 15, told ? why.data : "no reason given");
     return;
   }
   if (!import_all(o, p->self)) return;
   p->host = aoth_registry_make_host(o->r, o->arena, p->desc.abi_minor);
   if (p->host) p->state = AOTH_PLUGIN_OPEN;
-  else refuse(o, "free some memory", "there is no memory left");
+  else refuse(o, "free some memory", "out of memory");
 }
 
 static void complain(const open_call_t *o, aoth_sink_t *sink) {
@@ -282,7 +281,7 @@ static void tell_crash(void *self, const aoth_crash_t *crash) {
     refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)",
            aoth_signal_name(crash->signal), aoth_signal_text(crash->signal));
   else if (crash->ends_thread)
-    refuse(o, "report this to the plugin's vendor", "it ended the thread that opened it: it called pthread_exit()");
+    refuse(o, "report this to the plugin's vendor", "it ended the loading thread: it called pthread_exit()");
   else
     refuse(o, "report this to the plugin's vendor", "it ended the process while it was being opened: it called exit()");
   complain(o, aoth_crash_sink());
@@ -292,13 +291,13 @@ static void open_now(open_call_t *o) {
   aoth_plugin_t *p = o->p;
   if (p->note.epoch != AOT_ABI_EPOCH || p->note.min_host_minor > AOT_ABI_MINOR) {
     refuse(o, "update aothost, or use a build of the plugin for this version",
-           "it needs ABI %u.%u or later; this host has %u.%u", p->note.epoch, p->note.min_host_minor, AOT_ABI_EPOCH,
-           AOT_ABI_MINOR);
+           "requires ABI %u.%u or later; this host provides %u.%u", p->note.epoch, p->note.min_host_minor,
+           AOT_ABI_EPOCH, AOT_ABI_MINOR);
     return;
   }
   if (p->note.minor < AOT_ABI_OLDEST_MINOR) {
-    refuse(o, "build the plugin anew", "it was built for ABI %u.%u; this host takes plugins from %u.%u on",
-           p->note.epoch, p->note.minor, AOT_ABI_EPOCH, AOT_ABI_OLDEST_MINOR);
+    refuse(o, "rebuild the plugin", "built for ABI %u.%u; this host supports %u.%u and later", p->note.epoch,
+           p->note.minor, AOT_ABI_EPOCH, AOT_ABI_OLDEST_MINOR);
     return;
   }
   if (p->note.needs_asan && !HOST_ASAN) {

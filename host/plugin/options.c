@@ -207,7 +207,7 @@ aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth
   aot_opt_value_t *values = aoth_arena_alloc(arena, sizeof(void *), (n + 1) * sizeof *values);
   unsigned char *given = aoth_arena_alloc(arena, 1, n + 1);
   if (!values || !given) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.memory", "no memory for the options of %s",
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.memory", "out of memory for the options of %s",
                      stage->use);
     return AOT_E_EXHAUSTED;
   }

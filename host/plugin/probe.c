@@ -77,7 +77,7 @@ int aoth_probe_be(const char *path) {
     say(CANNOT, "");
     leave(STATUS);
   }
-  if (waitpid(-1, NULL, WNOHANG) >= 0) aoth_text_z(&left, "a process behind that it had started");
+  if (waitpid(-1, NULL, WNOHANG) >= 0) aoth_text_z(&left, "a process that it started still running");
   else if (before) aoth_process_state_differs(before, &left);
   say(DONE, left.data ? left.data : "");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -196,7 +196,7 @@ static void tell(const probe_call_t *p, aoth_text_t *t) {
   const char *when = is_open ? "at the end of the process, by an exit handler, a destructor or a thread of its own"
                              : "while it was being opened";
   if (p->is_stopped) aoth_text_f(t, "it stopped the process %s", when);
-  else if (p->is_late) aoth_text_f(t, "it was not done after %g seconds %s", timeout_s(), when);
+  else if (p->is_late) aoth_text_f(t, "it exceeded %g seconds %s", timeout_s(), when);
   else if (WIFSIGNALED(p->how))
     aoth_text_f(t, "it died %s: %s (%s)", when, aoth_signal_name(WTERMSIG(p->how)), aoth_signal_text(WTERMSIG(p->how)));
   else if (!is_open) aoth_text_f(t, "it ended the process %s: it called exit()", when);

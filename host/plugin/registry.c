@@ -68,7 +68,7 @@ static void add_units(aoth_registry_t *r, aoth_plugin_t *p) {
     u->version = p->note.version;
     u->shadowed_by = aoth_registry_find(r, u->id);
     if (u->shadowed_by)
-      aoth_registry_debug(r, "%s: unit %s is hidden by the one of %s", p->path, u->id, u->shadowed_by->plugin->path);
+      aoth_registry_debug(r, "%s: unit %s is shadowed by that of %s", p->path, u->id, u->shadowed_by->plugin->path);
     p->n_units = i + 1;
   }
 }
@@ -92,7 +92,8 @@ static void add_file(aoth_registry_t *r, const char *path, const char *from, int
   if (aoth_distrust(p->path)) {
     p->state = AOTH_PLUGIN_REFUSED;
     p->why = aoth_distrust(p->path);
-    p->cure = "take that permission away (chmod o-w, of the file or its folder), if the file is what it should be";
+    p->cure = "check that the file is the right one, then remove the write permission of others (chmod o-w on it or "
+              "its folder)";
   } else if (aoth_file_map(p->path, quiet, &map) != AOT_OK) {
     p->state = AOTH_PLUGIN_REFUSED;
     p->why = keep(r, aoth_sink_text(quiet));
@@ -106,7 +107,7 @@ static void add_file(aoth_registry_t *r, const char *path, const char *from, int
   }
   aoth_sink_destroy(quiet);
   if (p->state == AOTH_PLUGIN_REFUSED) {
-    aoth_registry_debug(r, "%s: left out: %s", p->path, p->why);
+    aoth_registry_debug(r, "%s: skipped: %s", p->path, p->why);
     if (is_explicit) {
       aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, NULL, "load.refused", "cannot load plugin %s: %s", p->path, p->why);
       aoth_sink_line(r->sink, "hint: %s", p->cure);
@@ -175,7 +176,7 @@ static void add_dir(aoth_registry_t *r, const char *path, const char *from, int 
       if (!r->dirs[i].note && strcmp(r->dirs[i].path, absolute) == 0) note = "searched already";
   }
   if (note && strcmp(note, "a file") != 0) {
-    aoth_registry_debug(r, "%s (%s): left out: %s", path, from, note);
+    aoth_registry_debug(r, "%s (%s): skipped: %s", path, from, note);
     if (is_explicit && strcmp(note, "searched already") != 0)
       aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, NULL, "load.dir", "%s %s: %s", from, path, note);
   }
@@ -199,7 +200,7 @@ static void add_env_path(aoth_registry_t *r) {
     const char *dir = aoth_arena_text(r->arena, s, n);
     if (dir && dir[0] == '/') add_dir(r, dir, "AOT_PLUGIN_PATH", 0);
     else if (n)
-      aoth_registry_debug(r, "%s (AOT_PLUGIN_PATH): left out: only absolute folders are searched", dir ? dir : "");
+      aoth_registry_debug(r, "%s (AOT_PLUGIN_PATH): skipped: only absolute paths are searched", dir ? dir : "");
     s += n + (s[n] == ':');
   }
 }

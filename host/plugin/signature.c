@@ -26,8 +26,8 @@ typedef struct message {
 static int is_there(aoth_sink_t *sink) {
   if (aoth_ed25519_is_there()) return 1;
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "sign.sodium",
-                   "this build of aothost has no libsodium: it neither signs plugins nor checks their signatures");
-  aoth_sink_line(sink, "hint: install libsodium-dev and build it anew");
+                   "this build of aothost cannot sign plugins or check signatures: it was built without libsodium");
+  aoth_sink_line(sink, "hint: install libsodium-dev and rebuild aothost");
   return 0;
 }
 
@@ -91,7 +91,7 @@ aoth_keys_t *aoth_keys_read(const char *path, aoth_arena_t *arena, aoth_sink_t *
   if (is_good && k->n) return k;
   aoth_sink_report(
       sink, AOT_SEVERITY_ERROR, &where, "sign.key",
-      "a public key is a line 'ed25519' with 64 hexadecimal digits, as `aothost sign --new-key` writes it");
+      "expected a public key: a line with 'ed25519' and 64 hexadecimal digits, as written by `aothost sign --new-key`");
   return NULL;
 }
 
@@ -107,13 +107,13 @@ static aot_status_t read_secret(const char *path, aoth_sink_t *sink, unsigned ch
   aoth_file_unmap(&map);
   if (!is_good) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "sign.key",
-                     "%s is no secret key: `aothost sign --new-key F` writes one", path);
+                     "%s is not a secret key; create one with `aothost sign --new-key F`", path);
     return AOT_E_INVALID;
   }
   if (stat(path, &st) == 0 && !(st.st_mode & (S_IRWXG | S_IRWXO))) return AOT_OK;
-  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "sign.key", "the secret key %s is no secret: others may read it",
-                   path);
-  aoth_sink_line(sink, "hint: chmod 600 %s, if it has not been read yet; else make another", path);
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "sign.key",
+                   "secret key %s has unsafe permissions: group or others have access", path);
+  aoth_sink_line(sink, "hint: chmod 600 %s if no one else has read it; otherwise create a new key", path);
   return AOT_E_INVALID;
 }
 
@@ -212,10 +212,10 @@ static const char *judge(const aoth_keys_t *keys, const aoth_map_t *map, const m
   while (next_line(map, &at, &end, &number)) {
     if (!read_word(&at, end, PUBLIC_WORD) || !read_hex(&at, end, key, sizeof key) || !read_word(&at, end, " ") ||
         !read_hex(&at, end, signature, sizeof signature) || at != end)
-      return "is damaged or cut short";
-    if (!is_asked_for(keys, key)) why = "is by another key";
+      return "is malformed or truncated";
+    if (!is_asked_for(keys, key)) why = "is by a key that is not listed";
     else if (aoth_ed25519_fits(key, message->text, strlen(message->text), signature)) return NULL;
-    else return "is of another file: this one was changed since, or the signature was";
+    else return "does not match: the file or the signature was changed";
   }
   return why;
 }
@@ -226,16 +226,16 @@ const char *aoth_unsigned_why(const aoth_keys_t *keys, const char *file, aoth_ar
   aoth_text_t name = {0}, t = {0};
   aoth_text_f(&name, "%s.sig", file);
   if (name.failed || make_message(file, NULL, &message) != AOT_OK) {
-    aoth_text_z(&t, "it cannot be read");
+    aoth_text_z(&t, "cannot be read");
   } else if (aoth_file_map(name.data, NULL, &map) != AOT_OK) {
-    aoth_text_f(&t, "it is not signed: there is no %s", name.data);
+    aoth_text_f(&t, "not signed: %s does not exist", name.data);
   } else {
     const char *why = judge(keys, &map, &message);
     if (why) aoth_text_f(&t, "its signature %s %s (%s)", name.data, why, keys->path);
     aoth_file_unmap(&map);
   }
   const char *answer = t.data ? aoth_arena_text(arena, t.data, t.size) : NULL;
-  if (t.data && !answer) answer = "there is no memory to check its signature";
+  if (t.data && !answer) answer = "out of memory while checking its signature";
   aoth_text_deinit(&name);
   aoth_text_deinit(&t);
   return answer;

@@ -12,14 +12,14 @@ const char *aoth_distrust(const char *path) {
   struct stat st, folder;
   char name[PATH_MAX];
   if (stat(path, &st) != 0) return NULL;
-  if (st.st_mode & S_IWOTH) return S_ISDIR(st.st_mode) ? "everybody may put files there" : "everybody may write to it";
+  if (st.st_mode & S_IWOTH) return S_ISDIR(st.st_mode) ? "writable by everyone" : "writable by everyone";
   if (S_ISDIR(st.st_mode) || snprintf(name, sizeof name, "%s", path) >= (int)sizeof name) return NULL;
   char *slash = strrchr(name, '/');
   if (!slash) return NULL;
   slash[slash == name] = 0;
   if (stat(name, &folder) != 0 || !(folder.st_mode & S_IWOTH)) return NULL;
   const int is_ours = st.st_uid == geteuid() || st.st_uid == 0;
-  return (folder.st_mode & S_ISVTX) && is_ours ? NULL : "everybody may put another file in its place";
+  return (folder.st_mode & S_ISVTX) && is_ours ? NULL : "replaceable by everyone: its folder is writable by everyone";
 }
 
 int aoth_file_sha256(const char *path, char out_hex[AOTH_SHA256_HEX]) {
@@ -61,7 +61,7 @@ aoth_lock_t *aoth_lock_read(const char *path, aoth_arena_t *arena, aoth_sink_t *
     if (*line == '#' || *line == '\n' || has_digest(line)) continue;
     aoth_sink_report(
         sink, AOT_SEVERITY_ERROR, &where, "load.lock",
-        "a lock has lines of a SHA-256 digest, two blanks and a file, as `aothost plugins --lock` writes them");
+        "expected lines of a SHA-256 digest, two spaces and a file name, as written by `aothost plugins --lock`");
     return NULL;
   }
   return lock;

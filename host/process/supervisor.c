@@ -100,8 +100,11 @@ static _Noreturn void end_by(int signal_number) {
 static void tell(const char *what, int number, const char *rest) {
   const int is_inside = atomic_load(&calls->n_inside) > 0;
   if (is_inside)
-    dprintf(STDERR_FILENO, "aothost: misbehaving plugin: %s %d%s during %s", what, number, rest, calls->last);
-  else dprintf(STDERR_FILENO, "aothost: misbehaving plugin: %s %d%s outside of every call", what, number, rest);
+    dprintf(STDERR_FILENO, "aothost: contract violation by a plugin: %s %d%s during %s", what, number, rest,
+            calls->last);
+  else
+    dprintf(STDERR_FILENO, "aothost: contract violation by a plugin: %s %d%s outside of every call", what, number,
+            rest);
   if (!is_inside) aoth_last_calls_put(calls, STDERR_FILENO);
   dprintf(STDERR_FILENO, "\n");
 }
@@ -126,7 +129,7 @@ static _Noreturn void end_as(int how) {
   }
   const int status = WEXITSTATUS(how);
   if (decided < 0 && status != AOTH_EXIT_PLUGIN) {
-    tell("the process was ended with status", status, ", by none of the host's ways,");
+    tell("the process was ended with status", status, ", not by the host,");
     end(AOTH_EXIT_PLUGIN);
   }
   if (decided > 0 && status == 0) {

@@ -60,8 +60,7 @@ static int is_of_run(const aoth_session_t *s, const aoth_stage_t *stage) {
 static int write_pipeline(aoth_session_t *s, const char *dir, const aoth_stage_t *stage) {
   aoth_text_t t = {0};
   aoth_text_f(&t, "# %s\naot: 1\n",
-              is_of_run(s, stage) ? "A program whose run failed."
-                                  : "One stage that failed, with the program it was given.");
+              is_of_run(s, stage) ? "A program whose run failed." : "The failed stage with its input program.");
   if (s->now.prog) aoth_text_z(&t, "model: {import: ir, path: program.ir}\n");
   if (s->n_opsets) aoth_text_z(&t, "opsets:\n");
   for (uint32_t i = 0; i < s->n_opsets; i++) {
@@ -199,8 +198,8 @@ void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char 
   const char *path = dir.data ? dir.data : "";
   int ok = aoth_make_dirs(path, 0777);
   if (!ok)
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "bundle.folder", "cannot make the bundle %s: %s", path,
-                     strerror(errno));
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "bundle.folder", "cannot write the bundle %s: %s",
+                     path, strerror(errno));
   const int can_replay = s->now.prog && aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS);
   if (ok && s->now.prog) {
     if (is_of_run(s, stage)) aoth_text_add(&program, s->lowered.data, s->lowered.size);
@@ -220,8 +219,7 @@ void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char 
   s->ctx.last_node = last_node;
   if (ok) ok = write_info(s, path, stage, replay.data);
   if (ok) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "bundle.written",
-                     "a bundle that reproduces this is in %s", path);
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "bundle.written", "reproduction bundle: %s", path);
     if (replay.data) aoth_sink_line(s->config.sink, "replay: %s", replay.data);
   }
   aoth_text_deinit(&dir);

@@ -2,8 +2,8 @@
  *
  *   ends well                    -> AOT_OK
  *   status and a diagnostic      -> the status; the unit has told why
- *   status and no diagnostic     -> "misbehaving plugin ..": it must say why
- *   a signal, or exit            -> where crashes are contained (crash.h): "misbehaving plugin ..", last node, the
+ *   status and no diagnostic     -> "contract violation ..": it must say why
+ *   a signal, or exit            -> where crashes are contained (crash.h): "contract violation ..", last node, the
  *                                bundle, the end
  *
  * Every struct that a unit answers with is imported by copy before anything of it is used. */
@@ -37,8 +37,8 @@ static const char *status_text(aot_status_t status) {
   case constant: return text;
     AOT_STATUS_MAP(STATUS_CASE)
 #undef STATUS_CASE
-    case AOTH_E_PLUGIN: return "its unit misbehaved";
-    default: return "a status that is none";
+    case AOTH_E_PLUGIN: return "contract violation by its unit";
+    default: return "invalid status";
   }
 }
 
@@ -64,8 +64,8 @@ static const char *about(aoth_session_t *s, const aoth_stage_t *stage, const cha
 
 static void report_misbehaviour(aoth_session_t *s, const aoth_stage_t *stage, const aoth_unit_t *u, const char *text) {
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "plugin.misbehaves",
-                   "misbehaving plugin %s %s: unit %s %s %s", u->plugin->note.id, u->plugin->note.version, u->id,
-                   u->version, text);
+                   "contract violation by plugin %s %s: unit %s %s %s", u->plugin->note.id, u->plugin->note.version,
+                   u->id, u->version, text);
   aoth_sink_line(s->config.sink, "from %s", u->plugin->path);
 }
 
@@ -135,7 +135,7 @@ static void tell_crash(void *self, const aoth_crash_t *crash) {
 
 static void report_dropped(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, &stage->where, "plugin.diagnostics",
-                   "unit %s gave %u more diagnostics, of %llu bytes, which are not shown", stage->use, s->ctx.n_dropped,
+                   "unit %s: %u more diagnostics (%llu bytes) suppressed", stage->use, s->ctx.n_dropped,
                    (unsigned long long)s->ctx.n_dropped_bytes);
 }
 
@@ -166,8 +166,8 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   if (status != AOT_OK) s->failed_doing = doing, s->failed_unit = stage->unit;
   if (status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx) && s->ctx.n_diags == 0) {
     s->ctx.n_diags++;
-    aoth_sink_report(s->ctx.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.cancelled",
-                     "asked to stop, %s did so during %s", stage->name, doing);
+    aoth_sink_report(s->ctx.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.cancelled", "stage %s cancelled during %s",
+                     stage->name, doing);
   }
   if (status == AOT_E_EXHAUSTED && s->ctx.n_diags == 0) { /* there may have been no memory to say so */
     s->ctx.n_diags++;
@@ -178,14 +178,14 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   s->status = status;
   after_call(s);
   if (n_trials && status == AOT_OK) {
-    s->status = aoth_contract_violation(s, stage, "came back from %s with a trial that it had not undone", doing);
+    s->status = aoth_contract_violation(s, stage, "returned from %s without undoing its trial", doing);
   } else if (status == AOT_OK && s->ctx.n_diags) {
-    s->status = aoth_contract_violation(s, stage, "reported an error during %s, and answered that it went well", doing);
+    s->status = aoth_contract_violation(s, stage, "reported an error during %s but returned success", doing);
   } else if (left && status == AOT_OK) { /* what it computed may have come out otherwise */
-    s->status = aoth_contract_violation(s, stage, "left %s behind %s", left, doing);
+    s->status = aoth_contract_violation(s, stage, "left %s after %s", left, doing);
   } else if (status != AOT_OK && s->ctx.n_diags == 0) {
     s->outcome = AOTH_CALL_SILENT;
-    aoth_contract_violation(s, stage, "answered status %d (%s) to %s and did not say why", (int)status,
+    aoth_contract_violation(s, stage, "returned status %d (%s) from %s without a diagnostic", (int)status,
                             status_text(status), doing);
   } else if (status != AOT_OK) {
     s->outcome = AOTH_CALL_TOLD;
@@ -217,10 +217,10 @@ static void tell_last_node(aoth_session_t *s, uint32_t node) {
   if (node == AOT_NO_ID || !s->now.prog) return;
   if (node_exists(s->now.prog, node))
     aoth_report_node(s->now.prog, (aot_node_t){node}, AOT_SEVERITY_NOTE, "plugin.last-node", NULL,
-                     "the last node that it touched");
+                     "last node accessed");
   else
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "plugin.last-node",
-                     "the last node that it touched, %u, was made by itself", node);
+                     "last node accessed: %u, created by this stage and since rolled back", node);
 }
 
 int aoth_is_refusal(aot_status_t status) {
@@ -266,7 +266,7 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
     aoth_bundle_write(s, stage, journal.data ? journal.data : "");
   } else if (!is_no_fault) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, &stage->where, "stage.failed",
-                     "stage %s failed (%s); --bundle-dir DIR keeps a reproduction", stage->name,
+                     "stage %s failed (%s); rerun with --bundle-dir DIR to save a reproduction", stage->name,
                      status_text(s->status));
   }
   aoth_text_deinit(&journal);
@@ -319,14 +319,14 @@ typedef struct create_call {
 static const char *import_table(const char *kind, const aot_table_t *table, aoth_instance_t *out) {
   const struct kind *k = kinds;
   while (strcmp(k->kind, kind) != 0) k++; /* resolve has let only these through */
-  if (!table) return "made no table";
-  if (table->struct_size < sizeof *table || table->struct_size > 65536) return "made a table of an impossible size";
+  if (!table) return "returned no table";
+  if (table->struct_size < sizeof *table || table->struct_size > 65536) return "returned a table of an invalid size";
   memset(&out->table, 0, sizeof out->table);
-  if (aot_import(&out->table, k->size, table) != AOT_OK) return "made a table for a newer host";
+  if (aot_import(&out->table, k->size, table) != AOT_OK) return "returned a table for a newer host";
   for (uint32_t at = k->first; at && at <= k->last; at += sizeof(void *)) {
     void *function;
     memcpy(&function, (const char *)&out->table + at, sizeof function);
-    if (!function) return "made a table that lacks a function";
+    if (!function) return "returned a table that lacks a function";
   }
   return NULL;
 }
@@ -352,7 +352,7 @@ aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aot
   memset(out, 0, sizeof *out);
   if (!c.opts) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.memory",
-                     "no memory for the options of %s", stage->use);
+                     "out of memory for the options of %s", stage->use);
     return AOT_E_EXHAUSTED;
   }
   const aot_status_t status = aoth_call(s, stage, "create", do_create, &c);
@@ -396,7 +396,7 @@ static aot_status_t check_pin(aoth_session_t *s, const aoth_stage_t *stage, cons
   char hex[AOTH_SHA256_HEX] = "";
   if (!stage->sha256 || (aoth_file_sha256(u->plugin->path, hex) && strcmp(hex, stage->sha256) == 0)) return AOT_OK;
   aoth_yaml_error(s->config.sink, arena, stage->where_sha256, "load.pin",
-                  "unit %s is pinned to another plugin file: that of %s is %s", u->id, u->plugin->path, hex);
+                  "unit %s: SHA-256 mismatch with the pin in the pipeline; %s has %s", u->id, u->plugin->path, hex);
   return AOT_E_INVALID;
 }
 
@@ -408,7 +408,7 @@ static void tell_hidden(aoth_session_t *s, const aoth_stage_t *stage, aoth_unit_
       if (p->units[k].shadowed_by != u) continue;
       u->is_hiding_told = 1;
       aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, stage->where.file ? &stage->where : NULL, "load.hidden",
-                       "unit %s of %s stands in the place of that of %s", u->id, u->plugin->path, p->path);
+                       "unit %s of %s shadows the same unit of %s", u->id, u->plugin->path, p->path);
     }
   }
 }
@@ -418,14 +418,14 @@ aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const ch
   aoth_unit_t *u = aoth_registry_find(s->registry, stage->use);
   if (!u) {
     const char *near = aoth_registry_nearest(s->registry, stage->use, allowed);
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.unit", "no unit '%s' is known%s%s%s",
-                     stage->use, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.unit", "unknown unit '%s'%s%s%s", stage->use,
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     if (!near)
-      aoth_sink_line(sink, "hint: `aothost plugins` lists what there is, `aothost plugins -v` where it was looked for");
+      aoth_sink_line(sink, "hint: `aothost plugins` lists all units, `aothost plugins -v` the searched folders");
     for (uint32_t i = 0, n = 0; i < aoth_registry_n_plugins(s->registry) && n < 5; i++) { /* it may be one of those */
       const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
       if (p->state != AOTH_PLUGIN_REFUSED) continue;
-      aoth_sink_line(sink, "left out: %s: %s", p->path, p->why ? p->why : "");
+      aoth_sink_line(sink, "skipped: %s: %s", p->path, p->why ? p->why : "");
       n++;
     }
     aoth_yaml_notes(sink, arena, stage->at, "pipeline.unit");
@@ -433,14 +433,13 @@ aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const ch
   }
   if (!aoth_kind_in(u->kind, allowed)) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.kind",
-                     "'%s' is a unit of kind %s and cannot stand here", stage->use, u->kind);
-    if (strcmp(u->kind, "import/1") == 0) aoth_sink_line(sink, "hint: importers are named in model.import");
+                     "unit '%s' has kind %s, which is not allowed here", stage->use, u->kind);
+    if (strcmp(u->kind, "import/1") == 0) aoth_sink_line(sink, "hint: set an importer in model.import");
     else if (strcmp(u->kind, "opset/1") == 0)
-      aoth_sink_line(sink, "hint: opsets are opened by themselves; opsets: lists those wanted");
-    else if (strcmp(u->kind, "device/1") == 0) aoth_sink_line(sink, "hint: the device is named in run.device");
-    else if (strcmp(u->kind, "communicator/1") == 0)
-      aoth_sink_line(sink, "hint: the communicator is named in run.ranks");
-    else aoth_sink_line(sink, "hint: here belongs one of kind %s", allowed);
+      aoth_sink_line(sink, "hint: opsets are loaded automatically; list them in 'opsets:' to select some");
+    else if (strcmp(u->kind, "device/1") == 0) aoth_sink_line(sink, "hint: set a device in run.device");
+    else if (strcmp(u->kind, "communicator/1") == 0) aoth_sink_line(sink, "hint: set a communicator in run.ranks");
+    else aoth_sink_line(sink, "hint: expected a unit of kind %s", allowed);
     aoth_yaml_notes(sink, arena, stage->at, "pipeline.kind");
     return AOT_E_INVALID;
   }

@@ -12,9 +12,9 @@ aot_status_t aoth_session_go_on(aoth_session_t *s) {
   if (!aoth_is_cancelled(&s->ctx)) return AOT_OK;
   if (s->n_records)
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "stage.cancelled",
-                     "asked to stop: %s came to its end, and nothing behind it was run",
-                     s->records[s->n_records - 1].name);
-  else aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "stage.cancelled", "asked to stop: no stage was run");
+                     "cancelled after stage %s; later stages were skipped", s->records[s->n_records - 1].name);
+  else
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "stage.cancelled", "cancelled before the first stage");
   return s->status = AOT_E_CANCELLED;
 }
 

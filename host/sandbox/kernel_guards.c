@@ -274,7 +274,7 @@ void aoth_kernel_guards_destroy(aoth_kernel_guards_t *g) {
 
 /* Who waits for a call tells what that one did. */
 static void begin_blame(const call_t *c, aoth_text_t *t) {
-  aoth_text_f(t, "misbehaving plugin %s: its kernel ", c->kernel->plugin);
+  aoth_text_f(t, "contract violation by plugin %s: its kernel ", c->kernel->plugin);
   if (c->is_under_way) aoth_text_f(t, "of %.*s ", (int)c->kernel->op->name.size, c->kernel->op->name.data);
 }
 
@@ -386,7 +386,7 @@ static aot_status_t take_awaited(const call_t *c, const aot_kernel_call_t *call)
 
 static aot_status_t no_memory(const aot_kernel_call_t *call) {
   if (call->message && call->message_size)
-    snprintf(call->message, call->message_size, "no memory for copies of its tensors (AOT_VALIDATE)");
+    snprintf(call->message, call->message_size, "out of memory for copies of its tensors (AOT_VALIDATE)");
   return AOT_E_EXHAUSTED;
 }
 

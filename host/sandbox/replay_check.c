@@ -44,7 +44,7 @@ aot_status_t aoth_stage_check_replay(aoth_session_t *s, const aoth_stage_t *stag
   if (status == AOT_OK) status = replay_sent(p, &edits);
   if (status == AOT_OK && !same(p, &text, digest)) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "replay.differs",
-                     "the %u edits of stage %s, made again, give another program", edits.n, stage->name);
+                     "replaying the %u edits of stage %s gives a different program", edits.n, stage->name);
     status = AOT_E_INTERNAL;
   }
   aoth_edits_deinit(&edits);

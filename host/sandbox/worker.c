@@ -298,13 +298,13 @@ static aot_status_t tell_end(aoth_session_t *s, const aoth_stage_t *stage, const
   s->last_node = w->report_slot.is_written ? w->report_slot.last_node : s->ctx.last_node;
   s->outcome = AOTH_CALL_BROKE;
   if (w->is_late)
-    return aoth_contract_violation(s, stage, "was not done after %g seconds, its timeout, and was stopped during %s",
+    return aoth_contract_violation(s, stage, "exceeded its timeout of %g seconds and was killed during %s",
                                    aoth_stage_timeout(s, stage), doing);
   if (w->is_stopped)
     return aoth_contract_violation(s, stage, "stopped its process during %s, by %s", doing,
                                    WSTOPSIG(w->how) == SIGSTOP ? "SIGSTOP" : "a signal");
   if (w->received.is_broken)
-    return aoth_contract_violation(s, stage, "damaged the memory of its process: what came from there are no edits");
+    return aoth_contract_violation(s, stage, "corrupted the memory of its process: the host received invalid edits");
   s->outcome = AOTH_CALL_CRASHED;
   s->crash = w->report_slot.crash;
   if (w->report_slot.is_written) return tell_letter(s, stage, &w->report_slot);
@@ -324,7 +324,7 @@ static aot_status_t conclude(waiter_t *w) {
 
 static aot_status_t no_worker(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "worker.start",
-                   "no process for stage %s could be started: %s", stage->name, strerror(errno));
+                   "cannot start a worker process for stage %s: %s", stage->name, strerror(errno));
   s->outcome = AOTH_CALL_TOLD;
   return s->status = AOT_E_EXHAUSTED;
 }

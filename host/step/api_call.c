@@ -186,8 +186,9 @@ static aot_status_t backward_of_loss(aothost_call_t *c) {
   aoth_tensor_t loss, one;
   double storage;
   if (!aoth_step_get(h->step, "output.0", &loss) || aoth_tensor_numel(&loss) != 1 || !aot_dtype_is_float(loss.dtype))
-    return aoth_api_refuse(h, AOT_E_PRECONDITION,
-                           "output 0 is not one float number (or there was no forward); give tangents to the backward");
+    return aoth_api_refuse(
+        h, AOT_E_PRECONDITION,
+        "output 0 is not a single floating-point element (or there was no forward); pass tangents to the backward");
   one = aoth_tensor_make(&storage, loss.dtype, loss.rank, loss.sizes);
   aoth_tensor_fill(&one, 1);
   const aoth_tensor_t *list[1] = {&one};

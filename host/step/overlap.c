@@ -161,7 +161,7 @@ typedef struct group {       /* by root member */
 static aot_status_t refuse(const finder_t *f, const member_t *a, const member_t *b, const char *why) {
   aoth_sink_report(
       f->sink, AOT_SEVERITY_ERROR, NULL, "input.overlap",
-      "inputs %u and %u share memory that the program writes, but %s; pass copies, or tensors that share nothing",
+      "inputs %u and %u alias memory that the program writes, but %s; pass copies or non-overlapping tensors",
       a->input < b->input ? a->input : b->input, a->input < b->input ? b->input : a->input, why);
   return AOT_E_UNIMPLEMENTED;
 }

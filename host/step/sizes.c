@@ -180,7 +180,7 @@ static aot_status_t complain_dim(const aoth_sizes_t *s, aot_prog_t *prog, const 
   int64_t dim = dim_expected(g, d);
   aoth_text_t why = {0};
   if (aoth_sizes_dim_is_open(s, dim)) aoth_text_f(&why, "dimension %u cannot be %lld", d, (long long)dim_given(g, d));
-  else aoth_text_f(&why, "dimension %u should be %lld, not %lld", d, (long long)wanted, (long long)dim_given(g, d));
+  else aoth_text_f(&why, "dimension %u: expected %lld, got %lld", d, (long long)wanted, (long long)dim_given(g, d));
   if (AOT_DIM_IS_SYM(dim)) {
     aoth_text_z(&why, ", it is ");
     aoth_dim_print(prog, dim, &why);
@@ -382,7 +382,7 @@ aot_status_t aoth_sizes_dim(const aoth_sizes_t *s, aot_prog_t *prog, int64_t dim
     aot_symbol_info_t info = {.struct_size = sizeof info};
     aoth_graph_symbol_info(prog, open - 1, &info);
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.unbound",
-                     "the size %.*s of %s is determined neither by the sizes of the user inputs nor by what has run",
+                     "unbound size symbol %.*s of %s: neither the input shapes nor executed nodes define it",
                      (int)info.name.size, info.name.data, what);
     return AOT_E_UNIMPLEMENTED;
   }

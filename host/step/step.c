@@ -180,7 +180,7 @@ static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
 }
 
 static aot_status_t too_early(const aoth_step_t *s, const char *what, const char *first) {
-  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.order", "%s needs a %s before it", what, first);
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.order", "%s requires a preceding %s", what, first);
   return AOT_E_PRECONDITION;
 }
 
@@ -230,7 +230,7 @@ static aot_status_t check_versions(const aoth_step_t *s) {
     if (!leaf || c->in[i].version == leaf->tensor.resident->version) continue;
     const aot_str_t name = aoth_leaf_name(leaf);
     aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.changed",
-                     "the backward reads %.*s, which was changed since its forward", (int)name.size, name.data);
+                     "%.*s was modified after the forward that this backward belongs to", (int)name.size, name.data);
     aoth_sink_line(s->sink, "hint: run the backward before the update, or the forward again");
     return AOT_E_PRECONDITION;
   }

@@ -76,9 +76,8 @@ aot_status_t aoth_step_lend_leaf(aoth_step_t *s, const char *key, const aoth_ten
     aoth_text_t wanted = {0};
     aoth_tensor_print_shape(t, &wanted);
     aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.bound",
-                     "%s cannot be bound to this memory: it takes %s of %llu bytes with its strides, at a multiple of "
-                     "%u",
-                     key, wanted.data ? wanted.data : "?", (unsigned long long)t->nbytes, s->exec.queue->alignment);
+                     "cannot bind %s: expected %s, %llu bytes, same strides, aligned to %u bytes", key,
+                     wanted.data ? wanted.data : "?", (unsigned long long)t->nbytes, s->exec.queue->alignment);
     aoth_text_deinit(&wanted);
     return AOT_E_INVALID;
   }

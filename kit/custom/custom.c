@@ -351,8 +351,8 @@ static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, uint32_t n_
   message[sizeof message - 1] = 0;
   if (left) aot_float_env_restore(before);
   if (left && status == AOT_OK) {
-    snprintf(error->text, sizeof error->text, "%.*s: misbehaving plugin: its kernel left %s", (int)n->op->name.size,
-             n->op->name.data, left);
+    snprintf(error->text, sizeof error->text, "%.*s: contract violation by its plugin: its kernel left %s",
+             (int)n->op->name.size, n->op->name.data, left);
     return AOT_E_CONTRACT;
   }
   if (status != AOT_OK)

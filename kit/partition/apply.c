@@ -27,8 +27,8 @@ static aot_status_t read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
   AOT_TRY(host->graph->snapshot(prog, &snapshot));
   int made = pt_joint_init(out, snapshot);
   if (made == -1)
-    return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint", "the program has no joint graph to divide",
-                   aot_no_value());
+    return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint",
+                   "the program has no joint graph; add stage autograd before the partition", aot_no_value());
   if (made != 0) return pt_no_memory(host, ctx);
   aot_status_t status = how->merge_equal ? merge(host, ctx, prog, out, out_same) : AOT_OK;
   if (status != AOT_OK) pt_joint_deinit(out);

@@ -299,8 +299,8 @@ aot_status_t pt_split_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t
   uint32_t n_graphs = host->graph->n_graphs(prog);
   pt_region_pairs_t pairs;
   if (joint.id == AOT_NO_ID)
-    return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint", "the program has no joint graph to divide",
-                   aot_no_value());
+    return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint",
+                   "the program has no joint graph; add stage autograd before the partition", aot_no_value());
   AOT_TRY(pt_region_pairs_init(host, ctx, prog, joint, only, &pairs));
   divider_t d = {.host = host, .ctx = ctx, .prog = prog};
   d.halves = calloc((size_t)n_graphs + 1, sizeof *d.halves);

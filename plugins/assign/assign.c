@@ -149,8 +149,8 @@ static aot_status_t colour_nodes(const reader_t *r, uint32_t *colour) {
     uint32_t b = 1;
     while (b <= r->s->n_backends && !r->s->is_claimed[as_row(r->s, b, r->ids[n])]) b++;
     if (b > r->s->n_backends)
-      return as_fail(r->s, r->ids[n], "assign.nobody", NULL,
-                     "no backend takes this node, with all that is in its regions");
+      return as_fail(r->s, r->ids[n], "assign.no-backend", NULL,
+                     "no backend of the pipeline supports this node and its regions; append one that does");
     colour[n] = b - 1;
   }
   return AOT_OK;

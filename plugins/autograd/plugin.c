@@ -44,10 +44,9 @@ static aot_status_t check_input(const autograd_unit_t *u, aot_ctx_t *ctx, aot_pr
   n = u->host.graph->n_outputs(prog, *out);
   for (i = 0; i < n; i++)
     if (u->host.graph->outputs(prog, *out)[i].role == AOT_ROLE_GRADIENT)
-      return complain(
-          u, ctx, AOT_SEVERITY_ERROR, "autograd.already-joint",
-          "the forward graph returns gradients: it was exported with its backward and is a joint graph already",
-          "export the model without its backward, or take autograd out of the pipeline");
+      return complain(u, ctx, AOT_SEVERITY_ERROR, "autograd.already-joint",
+                      "the forward graph already returns gradients (exported with its backward); remove stage autograd",
+                      "or export the model without its backward");
   return AOT_OK;
 }
 

@@ -64,12 +64,12 @@ static aot_status_t tell_lost(gc_device_t *g, aot_ctx_t *ctx) {
   g->is_lost_told = 1;
   pthread_mutex_unlock(&g->lock);
   if (is_told) return AOT_E_DATA_LOSS;
-  return fail(&g->host, ctx, AOT_E_DATA_LOSS, "cuda.lost", "device cuda %d (%s) is lost, and what was on it: %s; %s",
-              g->ordinal, g->name, gc_driver_error(&g->driver, g->lost, buffer, sizeof buffer),
+  return fail(&g->host, ctx, AOT_E_DATA_LOSS, "cuda.lost",
+              "CUDA device %d (%s) lost, its memory contents are gone: %s; %s", g->ordinal, g->name,
+              gc_driver_error(&g->driver, g->lost, buffer, sizeof buffer),
               g->lost == GC_ERROR_ECC
-                  ? "its memory failed, no program did: go on from a checkpoint, on another device if "
-                    "it happens again"
-                  : "with AOT_CUDA_SYNC=1 the step that does it is named");
+                  ? "uncorrectable memory error (ECC): resume from a checkpoint; use another device if it recurs"
+                  : "rerun with AOT_CUDA_SYNC=1 to identify the step");
 }
 
 int gc_device_lost(gc_device_t *g, gc_result_t error, int told) {

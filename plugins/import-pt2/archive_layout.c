@@ -107,7 +107,7 @@ aot_status_t p2_layout_find(p2_env_t *e, const p2_zip_t *zip, aot_str_t model, p
   }
   if (p2_zip_find(zip, p2_str("data.pkl"))) {
     p2_fail(e, "import-pt2.torch-save",
-            "this is a torch.save file: it holds tensors or a pickled module, but no program");
+            "torch.save file (tensors or a pickled module), not an exported program; use torch.export.save");
     p2_hint(e, "export the module: torch.export.save(torch.export.export(module, args), 'model.pt2')");
     return AOT_E_INVALID;
   }

@@ -170,13 +170,12 @@ static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const
   const uint64_t least = o->least;
   const int is_least = !o->is_far_off && least <= c->least;
   snprintf(text, sizeof text,
-           "no plan with a peak of at most %s was found: the least is %s%s, a fraction of %.3f of the peak with "
-           "everything saved, %s; %s%s",
+           "budget %s is infeasible: the smallest peak found is %s%s (%.3f of the all-saved peak, %s); %s%s",
            mc_budget_print(o->budget, a), mc_budget_print(least, b), o->measured ? " on this backend" : "",
            ceil(1000 * (double)least / (double)o->all_saved) / 1000, mc_budget_print(o->all_saved, w),
-           is_least        ? "less is impossible"
-           : o->is_far_off ? "whether less is possible is not known"
-                           : "whether less is possible is not known down to ",
+           is_least        ? "no smaller peak exists"
+           : o->is_far_off ? "a smaller peak may exist"
+                           : "a smaller peak may exist, down to ",
            is_least || o->is_far_off ? "" : mc_budget_print(c->least, l));
   pt_fail(call->host, call->ctx, AOT_E_PRECONDITION, "partition-mincut.budget", text, aot_no_value());
 }

@@ -492,8 +492,8 @@ static aot_status_t check_loss(stitcher_t *s) {
   }
   if (s->options.loss >= n_user) {
     char message[128];
-    snprintf(message, sizeof message, "the loss should be user output %u, but the model has %u outputs",
-             s->options.loss, n_user);
+    snprintf(message, sizeof message, "loss index %u is out of range; the model has %u outputs", s->options.loss,
+             n_user);
     return fail(s, "stitch.loss", message);
   }
   if (s->takes_tangents && !has_own) return fail_loss(s, "depends on no parameter");

@@ -82,7 +82,7 @@ static void a_longer_one_is_taken_where_nothing_is_said_there(void **state) {
     make(kinds[i].size + MORE, sizeof *table, kinds[i].size);
     expect(kinds[i].kind, NULL);
     make(kinds[i].size + MORE, sizeof *table, kinds[i].size + MORE);
-    expect(kinds[i].kind, "made a table for a newer host");
+    expect(kinds[i].kind, "returned a table for a newer host");
   }
 }
 
@@ -94,7 +94,7 @@ static void a_shorter_one_has_what_must_be_there(void **state) {
     expect(kinds[i].kind, NULL);
     if (!kinds[i].last) continue;
     make(kinds[i].last, sizeof *table, kinds[i].last);
-    expect(kinds[i].kind, "made a table that lacks a function");
+    expect(kinds[i].kind, "returned a table that lacks a function");
   }
 }
 
@@ -102,9 +102,9 @@ static void one_of_no_size_is_none(void **state) {
   (void)state;
   for (size_t i = 0; i < N_KINDS; i++) {
     make(8, sizeof *table, kinds[i].size);
-    expect(kinds[i].kind, "made a table of an impossible size");
+    expect(kinds[i].kind, "returned a table of an invalid size");
     make(UINT32_MAX, sizeof *table, kinds[i].size);
-    expect(kinds[i].kind, "made a table of an impossible size");
+    expect(kinds[i].kind, "returned a table of an invalid size");
   }
 }
 

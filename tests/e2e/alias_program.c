@@ -134,7 +134,7 @@ static void make_mistakes(aothost_t *h) {
   in[1].data = (char *)s + 2; /* half an element further */
   in[1].nbytes -= 2;
   CHECK(aothost_forward(h, in, 2) == AOT_E_UNIMPLEMENTED);
-  CHECK(strstr(last_message, "inputs 0 and 1 share memory that the program writes, but they are not a whole number") !=
+  CHECK(strstr(last_message, "inputs 0 and 1 alias memory that the program writes, but they are not a whole number") !=
         NULL);
   in[1] = view(s, 8, 1, one);
   CHECK(aothost_forward(h, in, 2) == AOT_E_PRECONDITION); /* the third pattern */

@@ -86,7 +86,7 @@ static void changed_since(aothost_t *h) {
   before = result_of(a);
   CHECK(aothost_call_update(a, 0.1) == AOT_OK);
   CHECK(aothost_call_backward(b, NULL, 0) == AOT_E_PRECONDITION);
-  CHECK(strstr(last_message, "which was changed since its forward") != NULL);
+  CHECK(strstr(last_message, "was modified after the forward that this backward belongs to") != NULL);
   CHECK(aothost_call_forward(b, in, 2, 0) == AOT_OK && aothost_call_backward(b, NULL, 0) == AOT_OK);
   after = result_of(b);
   CHECK(after.loss < before.loss); /* parameters are of all calls */

@@ -159,7 +159,7 @@ clean
 refuse 2 'ab compares two arms or more' '--with A --with B' ab --stage part --with partition-default
 refuse 2 '--stage S' 'functionalize, autograd, part, backend-ref' ab --with partition-default --with divider
 refuse 2 '--stage prat: there is no such stage' 'part' ab --stage prat --with partition-default --with divider
-refuse 2 "no unit 'partition-defualt' is known" 'partition-default' ab --stage part --with partition-default --with partition-defualt
+refuse 2 "unknown unit 'partition-defualt'" 'partition-default' ab --stage part --with partition-default --with partition-defualt
 refuse 2 "divider has no option 'hwo'" 'did you mean' ab --stage part --with divider --with 'divider:hwo=well'
 refuse 2 "invalid value 'badly'" 'crash' ab --stage part --with divider --with 'divider:how=badly'
 refuse 2 'after' "--with 'divider:'" ab --stage part --with divider --with divider:

@@ -93,7 +93,7 @@ done
 refuse 2 'not a folder' pipe train --plugin-dir pipe
 mkdir plugins; mkfifo plugins/p.so; ln -s /dev/zero plugins/z.so
 status 0 train --plugin-dir plugins
-status 0 soon "$aothost" plugins --plugin-dir plugins -v; says 'it is a named pipe'; says '/dev/zero: everybody may write to it'
+status 0 soon "$aothost" plugins --plugin-dir plugins -v; says 'it is a named pipe'; says '/dev/zero: writable by everyone'
 refuse 2 'it is a named pipe that no process reads' pipe soon "$aothost" opt m.pt2 -o pipe
 refuse 2 'it is a named pipe that no process reads' pipe train --json pipe
 printf 'aot: 1\n' | status 0 soon "$aothost" check /dev/stdin # a pipe between processes is one that ends

@@ -16,7 +16,7 @@ verify() { "$aothost" verify "$root/pipelines/verify.yaml" --model "$m/train.pt2
 head -c 300 in.st > cut.st; head -c 5 in.st > five.st; : > empty.st
 { head -c 8 in.st; printf '{"input.0":nothing'; tail -c 600 in.st; } > json.st
 mlp() { call --model "$m/train.pt2" --inputs "$@"; }
-refuse 2 'has no tensor "input.1"; the model takes 2 inputs' '--inputs:1:1' mlp few.st
+refuse 2 'missing tensor "input.1"; the model has 2 inputs' '--inputs:1:1' mlp few.st
 refuse 2 'expected f32[8, 16], got i64[8]: the dtype differs' 'input 0 (x)' mlp swapped.st
 refuse 2 'expected f32[8, 16], got f32[32, 16]' 'input 0 (x)' mlp shape.st
 refuse 2 'lie outside the' 'cut.st: error: tensor "input.' mlp cut.st
@@ -72,13 +72,13 @@ refuse 2 'empty.txt has 0 tokens' 'run.train.data:1:1' tokens empty.txt
 refuse 2 'three.txt has 3 bytes, which is no whole number of u16 tokens' 'run.train.data' tokens 'three.txt, dtype: u16'
 refuse 2 'No such file or directory' 'cannot open missing.txt' tokens missing.txt
 refuse 2 'batch is 7, but the model was exported for 2' 'run.train.data:1:1' tokens 'tilde.txt, batch: 7'
-refuse 2 'tokens go to input 9, but the model takes 2 inputs' 'run.train.data:1:1' tokens 'tilde.txt, inputs: [0, 9]'
+refuse 2 'token input 9 is out of range; the model has 2 inputs' 'run.train.data:1:1' tokens 'tilde.txt, inputs: [0, 9]'
 refuse 2 'which must be an i64 or i32 tensor' 'tokens go to input 0' train mlp --set 'run.train.data={tokens: tilde.txt}'
 for backend in ref cpu; do # no row 126 in a table of 96
   refuse 2 'index 126' 'node embedding' train gpt_tiny --set vars.backend=backend-$backend --set 'run.train.data={tokens: tilde.txt}'
 done
-refuse 1 'the loss is not a number at step' 'train.yaml:9:10' train mlp --set run.train.lr=1e6 --set run.train.steps=50
-refuse 2 'user output 9, but the model has 1 outputs' 'run.train.loss:1:1' train mlp --set run.train.loss=9
+refuse 1 'loss is NaN at step' 'train.yaml:9:10' train mlp --set run.train.lr=1e6 --set run.train.steps=50
+refuse 2 'loss index 9 is out of range; the model has 1 outputs' 'run.train.loss:1:1' train mlp --set run.train.loss=9
 
 status 0 train mlp; cp ck.st good.st
 refuse 2 "the checkpoint lacks \"param.wte.weight\"" 'good.st: error' train gpt_tiny --set run.train.resume=good.st
@@ -95,14 +95,14 @@ yaml() { sed "$1" train.yaml > bad.yaml; }
 bad() { "$aothost" run bad.yaml --model "$m/train.pt2"; }
 yaml 's/steps: 3,/steps: [3,/';               refuse 2 'invalid YAML' 'bad.yaml:9:' bad
 yaml 's/^run:/rum:/';                         refuse 2 "a pipeline has no key 'rum'; did you mean 'run'?" 'bad.yaml:8:1' bad
-yaml 's/use: autograd/use: autogard/';        refuse 2 "no unit 'autogard' is known; did you mean 'autograd'?" 'bad.yaml:5:10' bad
+yaml 's/use: autograd/use: autogard/';        refuse 2 "unknown unit 'autogard'; did you mean 'autograd'?" 'bad.yaml:5:10' bad
 yaml 's/mincut/mincut, with: {distance-base: far}/; s/- use: part\(.*\)/- {use: part\1}/'
 refuse 2 "distance-base" 'bad.yaml:6:' bad
 yaml 's/mincut/mincut, with: {distance-base: 99}/; s/- use: part\(.*\)/- {use: part\1}/'
 refuse 2 "from 1 to 2" 'bad.yaml:6:' bad
 yaml 's/mincut/mincut, with: {memory-budget: 1}/; s/- use: part\(.*\)/- {use: part\1}/'
 refuse 2 "partition-mincut has no option 'memory-budget'" 'bad.yaml:6:' bad
-yaml '/use: autograd/d';                      refuse 2 'needs' 'bad.yaml:5:10' bad # nobody made the program joint
+yaml '/use: autograd/d';                      refuse 2 'requires' 'bad.yaml:5:10' bad # nobody made the program joint
 yaml 's/use: functionalize/use: backend-ref/'; refuse 2 'backend' 'bad.yaml:4:10' bad
 refuse 2 "train has no key 'stepz'; did you mean 'steps'?" '--set run.train.stepz:1:1' train mlp --set run.train.stepz=4
 refuse 2 "the pipeline has no stage 'nope'" '--set:1:1' train mlp --set stages.nope.x=4

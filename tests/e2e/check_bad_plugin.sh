@@ -11,12 +11,12 @@ unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
 with() { "$aothost" opt "$m" -o o.ir --use functionalize --plugin-dir "$1" --use "$2"; }
 echo 'not a plugin' > text.so; head -c 5000 "$plugins/hostile/hostile.so" > cut.so; : > empty.so
 refuse 2 'No such file or directory' 'nowhere.so' with nowhere.so hostile
-refuse 2 'it is not an ELF file' '/text.so' with text.so hostile
-refuse 2 'it is not an ELF file' '/empty.so' with empty.so hostile
-refuse 2 'the file is cut short' '/cut.so' with cut.so hostile
+refuse 2 'not an ELF file' '/text.so' with text.so hostile
+refuse 2 'not an ELF file' '/empty.so' with empty.so hostile
+refuse 2 'truncated file' '/cut.so' with cut.so hostile
 refuse 2 'it has no AOT note' "$plugins/bad/bad_no_note.so" with "$plugins/bad/bad_no_note.so" bad-no-note
 refuse 3 'it has a note but no entry function' "$plugins/bad/bad_no_entry.so" with "$plugins/bad/bad_no_entry.so" bad-no-entry
-refuse 3 'it needs ABI 1.9 or later' "$plugins/bad/bad_newer.so" with "$plugins/bad/bad_newer.so" bad-newer
+refuse 3 'requires ABI 1.9 or later' "$plugins/bad/bad_newer.so" with "$plugins/bad/bad_newer.so" bad-newer
 
 # ---- a stage that misbehaves ----
 cat > p.yaml <<'YAML'
@@ -36,13 +36,13 @@ misbehaves() {
   rm -rf b again; ls -A > before
   status 3 bad --set "vars.use=$1" --set "vars.how=$2" --bundle-dir b
   no_report "$1 $2"
-  says "^p\.yaml:5:10: error: misbehaving plugin hostile 6\.6\.6: unit $1 6\.6\.6 $4"
+  says "^p\.yaml:5:10: error: contract violation by plugin hostile 6\.6\.6: unit $1 6\.6\.6 $4"
   ls -A | grep -vx b > after; cmp -s before after || { complain "$1 $2 left behind:"; diff before after; }
   has b/info.json "\"end\": \"$3\""; has b/info.json "\"unit\": \"$1\""; has b/info.json '"line": 5'
   cmp -s b/program.ir whole.ir || complain "$1 $2: the program was not put back"
   sed -n 's/^  replay: aothost //p' out > replay
   [ -s replay ] || complain "$1 $2: no replay line"
-  says "the last node that it touched"
+  says "last node accessed"
   status 3 sh -c "'$aothost' $(cat replay) --bundle-dir again"
   says "unit $1 6\.6\.6 $4"
   for f in program.ir journal.txt; do same b/$f again/$f; done
@@ -50,18 +50,18 @@ misbehaves() {
 status 0 "$aothost" opt "$m" --use functionalize -o whole.ir
 misbehaves hostile segv crashed 'died of SIGSEGV during run'
 "$aothost" run p.yaml --model "$m" --plugin-dir "$plugins/hostile" --set vars.how=segv --bundle-dir b > out 2>&1
-says 'the last node that it touched'; says 'node %linear : f32\[8, 32\] = aten\.linear\.default %x, '; says 'from module m\.0'
+says 'last node accessed'; says 'node %linear : f32\[8, 32\] = aten\.linear\.default %x, '; says 'from module m\.0'
 has b/info.json '"signal": "SIGSEGV"'; has b/info.json '"last_node": [0-9]'
 misbehaves hostile abort crashed 'died of SIGABRT during run'
 misbehaves hostile fpe crashed 'died of SIGFPE during run'
-misbehaves hostile silent silent 'answered status 13 \(internal error\) to run and did not say why'
-misbehaves hostile-liar nothing broken 'left a broken program behind'
+misbehaves hostile silent silent 'returned status 13 \(internal error\) from run without a diagnostic'
+misbehaves hostile-liar nothing broken 'left an invalid program'
 rm -rf b again
 
 # without --bundle-dir nothing is left behind
 ls -A | grep -vx out > before
 status 3 bad --set vars.how=segv
-says '--bundle-dir DIR keeps a reproduction'
+says 'rerun with --bundle-dir DIR to save a reproduction'
 ls -A | grep -vx out > after; same before after
 # a unit that explains its failure is no misbehaviour: its words, its node, its line
 refuse 2 'this node is too beautiful' 'in stage hostile (p.yaml:5)' bad --set vars.how=told

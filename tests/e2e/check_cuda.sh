@@ -74,7 +74,7 @@ status 2 "$aothost" run "$root/pipelines/verify.yaml" --model "$models/mlp/train
 says 'target 10[0-9] is no class of 10'
 export AOT_CUDA_DOUBLE=lose-at=90
 status 2 "$aothost" run train.yaml $cuda
-says 'device cuda 0 \(a double of a GPU\) is lost, and what was on it: CUDA_ERROR_ILLEGAL_ADDRESS'
+says 'CUDA device 0 \(a double of a GPU\) lost, its memory contents are gone: CUDA_ERROR_ILLEGAL_ADDRESS'
 export AOT_CUDA_DOUBLE=memory=100000
 status 2 "$aothost" run train.yaml $cuda
 says 'has no memory for [0-9]+ bytes: [0-9]+ of its 100000 are free'

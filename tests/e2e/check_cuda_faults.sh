@@ -49,8 +49,8 @@ status 0 train "" --no-cache --json json
 # ---- a kernel that traps: lost, once; step by step it is named, with its node ----
 rm -f last.st
 status 2 train trap-at=12
-says 'device cuda 0 \(a double of a GPU\) is lost, and what was on it: CUDA_ERROR_ILLEGAL_ADDRESS, 700'
-says 'with AOT_CUDA_SYNC=1 the step that does it is named'; once
+says 'CUDA device 0 \(a double of a GPU\) lost, its memory contents are gone: CUDA_ERROR_ILLEGAL_ADDRESS, 700'
+says 'rerun with AOT_CUDA_SYNC=1 to identify the step'; once
 AOT_CUDA_SYNC=1; export AOT_CUDA_SYNC
 status 2 train trap-at=12
 says '(lp_[0-9a-f]+|product): CUDA_ERROR_ILLEGAL_ADDRESS, 700 .*; the device is lost'
@@ -63,7 +63,7 @@ says 'timeline [0-9]+ is at [0-9]+ and was not raised to [0-9]+ within 1\.[0-9] 
 
 # ---- memory that fails, and memory that another process has ----
 status 2 train "lose-at=30 lose-with=214"
-says 'is lost, and what was on it: CUDA_ERROR_ECC_UNCORRECTABLE, 214 .*; its memory failed, no program did: go on from a checkpoint'; once
+says 'lost, its memory contents are gone: CUDA_ERROR_ECC_UNCORRECTABLE, 214 .*; uncorrectable memory error \(ECC\): resume from a checkpoint'; once
 status 2 train "memory=40000 taken=1000000"
 says 'has no memory for [0-9]+ bytes: [0-9]+ of its 1040000 are free, [0-9]+ are this program.s; another process has much of the rest'
 status 2 train "memory=40000"

@@ -39,7 +39,7 @@ says 'a step takes [0-9.]+ [KM]iB beside parameters and optimizer states: an are
 says 'hint: partition-mincut with .objective: memory. and a .budget.'
 says '(the arena of .* takes|the program.s boundary take) [0-9]+ bytes'
 status 2 step 0.1 peak=none
-says 'the least is [0-9]+ bytes'
+says 'the smallest peak found is [0-9]+ bytes'
 
 # attention as one kernel forward and backward, in two graphs
 sed 's/- use: autograd/- use: autocast\n  - use: autograd/' budget.yaml > half.yaml && mv half.yaml budget.yaml

@@ -129,9 +129,9 @@ says "strict has no option 'ordinal'; it has: seed, host-work, lose-at, memory"
 status 2 "$aothost" run train.yaml --set run.device=host:1
 says "device 'host' has no options"
 status 2 "$aothost" run train.yaml --set run.device=strikt
-says "no unit 'strikt' is known; did you mean 'strict'"
+says "unknown unit 'strikt'; did you mean 'strict'"
 status 2 "$aothost" run train.yaml --set run.device=backend-ref
-says 'is a unit of kind backend/2 and cannot stand here'
+says 'has kind backend/2, which is not allowed here'
 status 0 "$aothost" check train.yaml -v --set run.device=strict
 says '^  device: strict$'
 says '^  device-with: \{seed: 0, host-work: true, lose-at: 0, memory: 0, ahead: 0\}$'

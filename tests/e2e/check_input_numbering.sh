@@ -21,5 +21,5 @@ verify 1 swapped.st
 # a gap that no constant explains
 "$edit" "$folder/expected.safetensors" one.st drop input.0
 verify 2 one.st
-says 'no tensor "input.0"; the model takes 2 inputs'
+says 'missing tensor "input.0"; the model has 2 inputs'
 finish

@@ -139,8 +139,8 @@ status 2 "$aothost" inspect data.yaml --memory; says "depends on the data, so th
 junk "has no backend that could be asked" small.ir --memory
 junk "has no partition stage" small.ir --memory --use backend-ref --simulated
 junk "does not tell what memory" small.ir --memory --unit partition-default
-junk "no unit 'backend-rf'; did you mean|no unit 'backend-rf' is known" small.ir --memory --unit backend-rf
-junk "cannot stand here" small.ir --memory --unit autograd
+junk "no unit 'backend-rf'; did you mean|unknown unit 'backend-rf'" small.ir --memory --unit backend-rf
+junk "is not allowed here" small.ir --memory --unit autograd
 junk "a pipeline has its stages" p.yaml --memory --use backend-ref
 junk "only a pipeline takes it" small.ir --memory --use backend-ref --model m.pt2
 for flag in "--top 3" "--budget 1MiB" "--plot s.svg" "--simulated" "--unit backend-ref" "--use backend-ref"; do junk "belongs to --memory" small.ir $flag; done

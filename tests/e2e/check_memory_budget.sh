@@ -53,8 +53,8 @@ sweep() { # BACKEND
       check
       n_fit=$((n_fit + 1))
     else
-      says "the least is [0-9]+ bytes"
-      least=$(sed -n 's/.*the least is \([0-9]*\) bytes.*/\1/p' out | head -1)
+      says "the smallest peak found is [0-9]+ bytes"
+      least=$(sed -n 's/.*the smallest peak found is \([0-9]*\) bytes.*/\1/p' out | head -1)
       [ "${least:=0}" -gt 0 ] && [ "$least" -le "$before" ] || complain "$name at $budget: the least is $least, $before was possible"
     fi
   done

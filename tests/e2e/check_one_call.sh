@@ -22,7 +22,7 @@ head -c 1 j.json | grep -q '{' || complain "the standard output holds more than 
 status 2 "$aothost" run "$root/pipelines/verify.yaml" --model "$m/train.pt2"
 says 'the run has no inputs'
 status 2 "$aothost" run "$root/pipelines/inference.yaml" --model "$m/train.pt2" --inputs in.st --grads
-says 'gradients were asked for'
+says 'gradients require a backward graph'
 status 2 "$aothost" run "$root/pipelines/inference.yaml" --model "$m/train.pt2" --inputs in.st --outputs no/such/folder/o.st
 [ -z "$(ls | grep tmp)" ] || complain "temporary files are left: $(ls)"
 finish

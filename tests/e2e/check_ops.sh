@@ -85,7 +85,7 @@ has device.json '"generated-calls": [1-9]'
 status 2 "$aothost" ops --device strict
 says '\-\-device belongs to --cases'
 status 2 "$aothost" ops --cases "$fixtures/cases.json" --backend backend-cpu --device backend-ref
-says "'backend-ref' is a unit of kind backend/2 and cannot stand here"
+says "unit 'backend-ref' has kind backend/2, which is not allowed here"
 status 2 "$aothost" ops --data x.safetensors
 status 1 "$aothost" ops aten.mul.Tensor --cases "$fixtures/cases.json" --backend backend-ref --stages autograd
 says 'gradients 0 of'

@@ -84,12 +84,12 @@ EOF
 for backend in backend-ref backend-cpu; do
   rm -f root.st
   status 1 "$aothost" run root.yaml --set vars.backend=$backend
-  says 'root.yaml:5:14: error: the gradient of "w" is not finite at step 3, which was not taken'
+  says 'root.yaml:5:14: error: non-finite gradient of "w" at step 3; the update was skipped and training stops'
   says '^diverged after step 2 of 9'
   status 0 "$aothost" run root.yaml --set vars.backend=$backend --set run.train.steps=2 --set run.train.checkpoint=two.st
   same two.st root.st
   status 1 "$aothost" run root.yaml --set vars.backend=$backend --set run.train.check-finite=false
-  says 'the loss is not a number at step 4'
+  says 'loss is NaN at step 4'
 done
 status 2 "$aothost" check root.yaml --set run.train.loss-scale=dynamic
 says "'check-finite' and 'loss-scale' are mutually exclusive"

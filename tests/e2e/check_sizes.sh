@@ -53,25 +53,25 @@ call 0 range 2x4 4
 call 0 range 8x4 4
 call 2 range 9x4 4 'input 0 \(x\): expected f32\[s, 4\], got f32\[9, 4\]: dimension 0 makes size s = 9, but the model was exported for s in 2\.\.8'
 call 2 range 1x4 4 'dimension 0 makes size s = 1, but the model was exported for s in 2\.\.8'
-call 2 range 3x5 4 'input 0 \(x\): .* dimension 1 should be 4, not 5'
+call 2 range 3x5 4 'input 0 \(x\): .* dimension 1: expected 4, got 5'
 call 0 equal 5x4 5
-call 2 equal 5x4 6 'input 1 \(y\): expected f32\[s\], got f32\[6\]: dimension 0 should be 5, not 6, it is s'
+call 2 equal 5x4 6 'input 1 \(y\): expected f32\[s\], got f32\[6\]: dimension 0: expected 5, got 6, it is s'
 call 0 multiple 12 1
 call 2 multiple 13 1 'input 0 \(x\): .* dimension 0 cannot be 13, it is s \* 4'
 call 2 multiple 36 1 'dimension 0 makes size s = 9, but the model was exported for s in 2\.\.8'
 call 0 twice 4 8
-call 2 twice 4 9 'input 1 \(y\): .* dimension 0 should be 8, not 9, it is s \* 2'
+call 2 twice 4 9 'input 1 \(y\): .* dimension 0: expected 8, got 9, it is s \* 2'
 call 0 after 4 5
-call 2 after 4 4 'input 1 \(y\): .* dimension 0 should be 5, not 4, it is s \+ 1'
+call 2 after 4 4 'input 1 \(y\): .* dimension 0: expected 5, got 4, it is s \+ 1'
 call 0 before 4 6
-call 2 before 4 7 'input 1 \(y\): .* dimension 0 should be 6, not 7'
+call 2 before 4 7 'input 1 \(y\): .* dimension 0: expected 6, got 7'
 call 0 larger 3x5 5
 call 0 larger 7x5 7
-call 2 larger 7x5 5 'input 1 \(y\): .* dimension 0 should be 7, not 5, it is max\(s, t\)'
+call 2 larger 7x5 5 'input 1 \(y\): .* dimension 0: expected 7, got 5, it is max\(s, t\)'
 call 0 product 3x5 15
-call 2 product 3x5 14 'input 1 \(y\): .* dimension 0 should be 15, not 14, it is s \* t'
+call 2 product 3x5 14 'input 1 \(y\): .* dimension 0: expected 15, got 14, it is s \* t'
 call 0 rest 5 2
-call 2 rest 5 1 'input 1 \(y\): .* dimension 0 should be 2, not 1, it is mod\(s, 3\)'
+call 2 rest 5 1 'input 1 \(y\): .* dimension 0: expected 2, got 1, it is mod\(s, 3\)'
 call 0 guarded 4x4 2
 call 2 guarded 5x4 2 'the inputs have sizes for which the model is not valid: .* under the guard s is even \(s = 5\)'
 call 0 strided 3x4 3

@@ -59,7 +59,7 @@ has step.ir '^graph @step.* step \{'
 status 0 "$aothost" opt step.ir -o again.ir
 same step.ir again.ir
 status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch --with loss=7
-says 'the loss should be user output 7, but the model has 1 outputs'
+says 'loss index 7 is out of range; the model has 1 outputs'
 status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch --with accumulate=0
 says 'accumulate'
 status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use stitch

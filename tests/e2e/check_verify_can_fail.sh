@@ -62,7 +62,7 @@ status 0 "$aothost" verify draws.yaml --model "$dropout/train.pt2" --inputs "$dr
 says '^[0-9]+ of [0-9]+ keys agree'
 halves 1 --inputs "$models/gpt_tiny/expected.safetensors" --against f64 --plugin-dir "$5/arms" --set vars.backend=zeros
 halves 2 --set vars.backend=backend-cpu
-says 'there is no tensor "input.0"'
+says 'missing tensor "input.0"'
 halves 2 --inputs none.st
 verify 2 "$good" '--against f32'
 says '--against takes f64 or a file of float64 results'

@@ -17,21 +17,21 @@ divide() {
 of="$models/mlp $models/resnet_tiny"
 divide well 0
 divide drop 3 'error: joint graph, gradient [0-9]+: neither half gives this output in its turn' 'in stage divider' \
-  'halves that compute something else'
+  'graphs that compute different results'
 other='error: backward graph, gradient [0-9]+: this is not what the joint graph computes'
 divide swap 3 "$other" 'node %.* = ' 'in stage divider'
 divide zero 3 "$other" 'node %.* = aten.zeros_like.default' 'in stage divider'
 divide turn 3 'neither half gives this output in its turn' 'in stage divider'
 divide deaf 3 'neither half gives this output in its turn' 'in stage divider'
-divide type 3 'in stage divider' 'misbehaving plugin arms'
-misbehaves='misbehaving plugin arms .*: unit divider .* chose'
+divide type 3 'in stage divider' 'contract violation by plugin arms'
+misbehaves='contract violation by plugin arms .*: unit divider .* chose'
 divide garbage 3 "$misbehaves to save a value that is not in the joint graph"
-divide late 3 'depends on a tangent' 'node %.* = ' 'in stage divider' "$misbehaves a cut that no halves can be made of"
-divide twice 3 'is named twice' 'node %.* = ' 'in stage divider' "$misbehaves a cut that no halves can be made of"
+divide late 3 'depends on a tangent' 'node %.* = ' 'in stage divider' "$misbehaves a cut from which no forward and backward graph can be built"
+divide twice 3 'is named twice' 'node %.* = ' 'in stage divider' "$misbehaves a cut from which no forward and backward graph can be built"
 divide nothing 0
 of=$root/tests/models/dropout_vit
 divide nothing 3 'the backward would draw these random numbers again' 'node %.* = aten.bernoulli' 'in stage divider' \
-  "$misbehaves a cut that no halves can be made of"
+  "$misbehaves a cut from which no forward and backward graph can be built"
 
 # A draw in a region of a region that is called in the forward.
 cat > drawing.ir <<'I'

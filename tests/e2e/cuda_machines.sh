@@ -82,7 +82,7 @@ n=2; each=1
 as 1 1 0 "$aothost" run train.yaml --set run.train.lr=0.02 > out.1 2>&1 || echo $? > status.1
 wait
 [ "$(cat status.0 status.1)" = "$(printf '2\n2')" ] || complain "another pipeline: $(cat out.0 out.1)"
-for r in 0 1; do has out.$r "the pipeline of rank 1 is not that of rank 0 \(this is rank $r\)"; done
+for r in 0 1; do has out.$r "the pipeline of rank 1 differs from that of rank 0 \(reported by rank $r\)"; done
 
 # A checkpoint is a folder that all machines share: else no step is done. (/proc/self/cwd is another folder on each machine here.)
 checkpoint() {

@@ -40,7 +40,7 @@ status 2 "$aothost" run "$example/train.yaml" --set run.device=strict --set run.
 says "the CPU cannot compute on the device's memory"
 sed 's/aten.mul.Tensor %d, %d/aten.atan2.default %d, %d/' "$example/line.ir" > atan2.ir
 status 2 "$aothost" run "$example/train.yaml" --model atan2.ir
-says 'backend example.few-ops refuses [0-9]+ nodes?, and no opset has a decomposition'
+says 'backend example.few-ops does not support [0-9]+ nodes?, and no opset decomposes them'
 says 'reason: it is none of the eight operators'
 
 # Recorded calls: what is not refused is right.

@@ -81,17 +81,17 @@ done
 # What cannot be right is said.
 sed 's/{use: fsdp}, //' train.yaml > no_stage.yaml
 status 2 "$local_ranks" 2 no_stage.yaml
-says '2 ranks run the pipeline, but no stage shares the program out'
+says '2 ranks, but no stage shards the program'
 status 2 "$local_ranks" 2 train.yaml --set model.path="$models/resnet_tiny/train.pt2"
 says 'the forward writes buffers \(batch norm'
 
 # Ranks that are not alike: who differs, in what.
 status 2 "$local_ranks" 3 train.yaml --on 1:run.train.lr=0.02
-says 'the pipeline of rank 1 is not that of rank 0 \(this is rank 2\)'
+says 'the pipeline of rank 1 differs from that of rank 0 \(reported by rank 2\)'
 says '^ *rank 0: lr: 0.01$'
 says '^ *rank 1: lr: 0.02$'
 status 2 "$local_ranks" 2 train.yaml --on 1:model.path="$root/tests/models/dropout_gpt/train.pt2"
-says 'of rank 1 is not that of rank 0 \(this is rank 0\)'
+says 'of rank 1 differs from that of rank 0 \(reported by rank 0\)'
 
 # A rank that dies or hangs ends the others, which name it, what they were at, and where.
 status 2 timeout 60 "$local_ranks" 3 train.yaml --on 1:run.ranks-with.die-at=41

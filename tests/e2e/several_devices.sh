@@ -181,6 +181,6 @@ sed 's/use: assign/use: assign\n  - use: functionalize/; /with:/d' train.yaml > 
 status 2 "$aothost" check early.yaml
 says "it partitions the program among several backends; they must follow it directly"
 status 2 "$aothost" check train.yaml --set vars.on=nowhere
-says "no unit 'nowhere' is known"
+says "unknown unit 'nowhere'"
 status 2 "$aothost" check train.yaml --set stages.assign.min-nodes=-1
 finish

@@ -100,7 +100,7 @@ fails() { # STATUS SAYS SED: the example, changed
   says 'pipeline.yaml:12:[0-9]+: note: stage example.npu failed'
 }
 fails 2 'no room today' 's/^  return sink->write(sink, s, s->nbytes);/  return fail(u, ctx, AOT_E_EXHAUSTED, "no room today");/'
-fails 3 'misbehaving plugin example.npu .* to query' 's/AOT_TRY(sink->put(sink, &v));/return AOT_E_INTERNAL;/'
+fails 3 'contract violation by plugin example.npu .* to query' 's/AOT_TRY(sink->put(sink, &v));/return AOT_E_INTERNAL;/'
 fails 2 'it computes on the CPU' 's/  if (!work)/  if (work)/'
 
 # A backend that the pipeline prefers and that runs nothing was not verified: the others computed all of it.

@@ -31,14 +31,14 @@ sed -n 's/^FAULT([a-z_]*, "\([^"]*\)", \([0-9]\), "\(.*\)")$/\1|\2|\3/p' "$here/
 while IFS='|' read -r name status text; do
   case "$skipped" in *" $name "*) continue ;; esac
   n=$((n + 1)); rm -rf b; seconds=100
-  case $text in *"not done after"*) seconds=0.5 ;; esac
+  case $text in *"exceeded its timeout"*) seconds=0.5 ;; esac
   "$aothost" run p.yaml $P --set "vars.fault=$name" --set "vars.seconds=$seconds" --inputs random --bundle-dir b > out 2> err < /dev/null
   got=$?
   [ $got -eq "$status" ] || fail "status $got, expected $status"
   [ "$status" -eq 0 ] && { [ -d b ] && fail "a bundle of what did not fail"; continue; }
-  says "p.yaml:4:10: error: misbehaving plugin faulty 0.1: unit faulty 0.1 $text"
+  says "p.yaml:4:10: error: contract violation by plugin faulty 0.1: unit faulty 0.1 $text"
   says "from $plugins/faulty.so"
-  says "a bundle that reproduces this is in b"
+  says "reproduction bundle: b"
   [ "$(grep -c 'error:' err)" -le 3 ] || fail "more than one error"
   cmp -s b/program.ir before.ir || fail "the bundle has another program"
   grep -q "fault: $name" b/pipeline.yaml && grep -q "isolate: worker" b/pipeline.yaml || fail "the bundle has another stage"
@@ -48,7 +48,7 @@ while IFS='|' read -r name status text; do
       says '\x1b]0;title\x07\x1b[2J\xe2\x80\xaeback\xff'; says "  | p.yaml:1:1: error: forged"
       [ -z "$(tr -d '\n\t\040-\176' < err)" ] || fail "control characters reach the terminal" ;;
     chatter)
-      says "bytes more)"; says "more diagnostics, of "
+      says "bytes more)"; says "more diagnostics ("
       [ "$(wc -c < err)" -lt 3000000 ] || fail "$(wc -c < err) bytes of diagnostics" ;;
   esac
 done < faults

@@ -54,8 +54,8 @@ for backend in backend-ref backend-cpu; do
       continue
     fi
     says "$text"
-    case $name in rounding) AOT_VALIDATE='' run bare.st && fail "it runs without guards"; says "misbehaving plugin: ${text}"; AOT_VALIDATE=1 run guarded.st ;; esac
-    says "misbehaving plugin faulty-kernels 0.2"
+    case $name in rounding) AOT_VALIDATE='' run bare.st && fail "it runs without guards"; says "contract violation by its plugin: ${text}"; AOT_VALIDATE=1 run guarded.st ;; esac
+    says "contract violation by plugin faulty-kernels 0.2"
     case $op in fill) says "faulty.fill.default" ;; *) says "faulty.copy.default" ;; esac
     case $text in *"of its kernel of"*) ;; *) says "  node %" ;; esac # a crash has no node
     [ "$(grep -c 'error:' err)" -eq 1 ] || fail "other than one error"

@@ -62,7 +62,7 @@ export AOT_CACHE=off
 name=load-exit
 echo "$(printf %064d 0)  other.so" > other.lock
 FAULTY_LIFE=$name "$aothost" run p.yaml --plugin-dir "$plugins" --locked other.lock > out 2> err; [ $? -eq 3 ] || fail "it is opened"
-says "does not stand in other.lock"
+says "is not listed in other.lock"
 
 # Signals and statuses are as they are without a second process.
 for signal in INT TERM HUP KILL; do

@@ -67,6 +67,6 @@ status 2 bisect gpt_tiny --by chance
 says "stage, edit, node or pass-option, not chance"
 status 2 bisect gpt_tiny --max-peak lots
 status 2 bisect gpt_tiny --good nobody
-says "no unit 'backend-nobody' is known"
+says "unknown unit 'backend-nobody'"
 ls -d "$dir"/aothost-oracle-* 2> /dev/null && complain "left a folder behind"
 finish

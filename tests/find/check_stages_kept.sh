@@ -30,8 +30,8 @@ clean
 
 for how in skip argument twice; do
   status 3 checked gpt_tiny --set vars.how=$how --bundle-dir b-$how
-  says '^p\.yaml:10:10: error: misbehaving plugin renew 1\.0\.0: .* changed what the program computes: [a-z0-9._]+(\[[0-9, ]+\])? is [-0-9.e]+, was [-0-9.e]+ \([0-9]+ of [0-9]+ elements\)'
-  says 'a bundle that reproduces this is in b-'
+  says '^p\.yaml:10:10: error: contract violation by plugin renew 1\.0\.0: .* changed what the program computes: [a-z0-9._]+(\[[0-9, ]+\])? is [-0-9.e]+, was [-0-9.e]+ \([0-9]+ of [0-9]+ elements\)'
+  says 'reproduction bundle: b-'
 done
 # the bundle's program and stage do it again
 status 3 "$aothost" opt b-skip/program.ir --plugin-dir "$plugins" --use renew --with how=skip --with at=1 --check-stages

@@ -16,7 +16,7 @@ said() { grep -qE -- "$1" "$tmp/log" || { cat "$tmp/log"; echo "FAILED: it does 
 said '100% tests passed'
 said 'keys agree'
 said 'step 4/4  loss 0.127'
-said 'misbehaving plugin org.acme.split'
+said 'contract violation by plugin org.acme.split'
 said 'program.ir'
 said 'partition/1'
 said 'train.yaml: ok'

@@ -44,7 +44,7 @@ ends() {
 for where in none worker; do
   begin asks $where
   kill -INT $pid; ends 130
-  says "q.yaml:5:10: error: asked to stop, patient did so during run"
+  says "q.yaml:5:10: error: stage patient cancelled during run"
   [ "$(grep -c error: err)" = 1 ] || fail "more than one error"
   [ -d b ] && fail "a bundle of what did as it was asked to"
   ls done | grep -q fuse || fail "the stage before was not run"
@@ -57,7 +57,7 @@ for where in none worker; do
   begin late $where
   kill -INT $pid; sleep 0.3; gone $pid && fail "the first one ended it"
   : > enough; ends 130
-  says "error: asked to stop: patient came to its end, and nothing behind it was run"
+  says "error: cancelled after stage patient; later stages were skipped"
   [ "$(grep -c error: err)" = 1 ] || fail "more than one error"
   ls done | grep -q functional && fail "the stage behind was run"
 
@@ -68,7 +68,7 @@ done
 # the time that a stage may take goes on
 begin deaf worker 1
 kill -INT $pid; ends 3
-says "was not done after 1 seconds, its timeout"
+says "exceeded its timeout of 1 seconds"
 
 # Ctrl-C of a terminal comes to every process of the command, a worker left out: it has a group of its own
 begin asks worker

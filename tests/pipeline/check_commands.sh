@@ -82,7 +82,7 @@ ends 2 check p.yaml $P --set run.train.steps.more=1; err "'steps' is an integer,
 ends 2 check p.yaml $P --set 'vars.budget=[1'; err "invalid YAML"
 ends 2 check p.yaml $P --set vars.budget=7; err "the value comes from this variable"; err "included from here"
 printf 'aot: 1\nvars: {pass: toy-fuze}\nstages: [{use: "${pass}"}]\n' > v.yaml
-ends 2 check v.yaml $P; err "v.yaml:3:16: error: no unit 'toy-fuze'"; err "v.yaml:2:14: note: the value comes from this variable"
+ends 2 check v.yaml $P; err "v.yaml:3:16: error: unknown unit 'toy-fuze'"; err "v.yaml:2:14: note: the value comes from this variable"
 ends 2 check nowhere.yaml $P; err "cannot read 'nowhere.yaml': No such file or directory"
 ends 2 check sub $P; err "it is a directory"
 ends 2 check sub/base.yaml $P --set run.train.lr=no --json r.json
@@ -99,7 +99,7 @@ echo 'default-units: {optimizer: toy-fuse}' > e.yaml; sed -i '1a include: e.yaml
 ends 0 check d.yaml $P -v; out "    optimizer: toy-fuse"; out "  optimizer: toy-fuse"; cp out resolved.yaml
 grep -q default-units: resolved.yaml || fail "replaced rows are not printed"
 ends 0 check resolved.yaml $P -v; cmp -s out resolved.yaml || fail "replaced rows are lost"
-ends 2 check d.yaml $P --set default-units.optimizer=toy-nothing; err "--set default-units.optimizer:1:1: error: no unit 'toy-nothing'"
+ends 2 check d.yaml $P --set default-units.optimizer=toy-nothing; err "--set default-units.optimizer:1:1: error: unknown unit 'toy-nothing'"
 ends 2 check d.yaml $P --set default-units.stpe=x; err "did you mean 'step'"
 ends 0 schema $P; cp out r.json; json r.json "'step' in d['properties']['default-units']['properties']"
 
@@ -112,7 +112,7 @@ json r.json "d['stages'][1]['edits'] == 6 and d['stages'][1]['numbers']['fused']
 grep -q "^properties imported functional" n.ir || fail "a property is not in the text"
 ends 2 opt m.ir $P --with how=all; err "--with belongs to the --use before it"
 ends 2 opt m.ir $P --use toy-fuse --with how; err "expected OPTION=VALUE"
-ends 2 opt m.ir $P --use toy-fuse --with hwo=all --use toy-nothing; err "did you mean 'how'"; err "no unit 'toy-nothing'"
+ends 2 opt m.ir $P --use toy-fuse --with hwo=all --use toy-nothing; err "did you mean 'how'"; err "unknown unit 'toy-nothing'"
 ends 2 opt m.ir $P --use toy-joint; err "requires a program that is functional"; err "'functional' is provided by toy-functional"
 ends 2 opt nowhere.ir $P; err "nowhere.ir"
 ends 2 opt p.yaml $P; err "unrecognised model format: p.yaml"
@@ -130,10 +130,10 @@ grep -q muladd low.ir && fail "a refused node was left"; grep -q "^properties im
 json r.json "d['stages'][3]['numbers']['artifact-bytes']['value'] == 4 and d['stages'][3]['numbers']['decompose-rounds']['value'] == 1"
 ends 2 opt m.ir $P --use toy-backend; err "requires a program that is functional"
 echo "TOY add whole whole" > w.toy
-ends 2 opt w.toy $P --use toy-functional --use toy-backend; err "backend toy-backend refuses 2 nodes, and no opset has a decomposition"
+ends 2 opt w.toy $P --use toy-functional --use toy-backend; err "backend toy-backend does not support 2 nodes, and no opset decomposes them"
 err "toy.whole %3, %w"; err "reason: only add and mul run on a toy"; err "from toy.py:7, toy.block, node whole of the model"
 echo "TOY endless" > e.toy
-ends 2 opt e.toy $P --use toy-functional --use toy-backend; err "though decompositions went on for 64 rounds"
+ends 2 opt e.toy $P --use toy-functional --use toy-backend; err "even after 64 rounds of decomposition"
 echo "TOY nonsense" > x.toy
 ends 2 opt x.toy $P; err "names an operator that is not a toy"
 

@@ -22,7 +22,7 @@ crash() {
   "$aothost" opt m.toy $P --use hostile --with "how=$1" --bundle-dir b > out 2> err
   status=$?
   [ $status -eq 3 ] || fail "$1: status $status"
-  says "misbehaving plugin hostile 6.6.6: unit hostile 6.6.6 $2"
+  says "contract violation by plugin hostile 6.6.6: unit hostile 6.6.6 $2"
   cmp -s b/program.ir before.ir || fail "$1: the program was not put back"
   [ -s b/journal.txt ] || fail "$1: no journal"
   grep -q "how: $1" b/pipeline.yaml || fail "$1: the pipeline lacks the option"
@@ -31,11 +31,11 @@ crash() {
   [ -s replay ] || fail "$1: no replay line"
   sh -c "'$aothost' $(cat replay) --bundle-dir again" > out 2> err
   [ $? -eq 3 ] || fail "$1: the bundle does not replay"
-  says "misbehaving plugin hostile 6.6.6: unit hostile 6.6.6 $2"
+  says "contract violation by plugin hostile 6.6.6: unit hostile 6.6.6 $2"
   cmp -s again/program.ir b/program.ir && cmp -s again/journal.txt b/journal.txt || fail "$1: the replay was another one"
 }
 crash segv "died of SIGSEGV during run"
-says "at address 0x40"; says "the last node that it touched"; says "node %3 : f32[2, 3] = toy.add %x, %w"; says "toy.py"
+says "at address 0x40"; says "last node accessed"; says "node %3 : f32[2, 3] = toy.add %x, %w"; says "toy.py"
 grep -q '"signal": "SIGSEGV"' b/info.json || fail "no signal in info.json"
 crash abort "died of SIGABRT during run"
 crash fpe "died of SIGFPE during run"
@@ -48,13 +48,13 @@ nm "$aothost" 2>/dev/null | grep -q asan || { # ASan ends the process itself
   crash stack "died of SIGSEGV during run"
   crash heap "died of SIGABRT during run"
 }
-crash silent "answered status 13 (internal error) to run and did not say why"
+crash silent "returned status 13 (internal error) from run without a diagnostic"
 
 # in a pipeline: the line of the stage
 what=line
 cp m.toy here.toy
 "$aothost" run p.yaml $P --set vars.how=segv > out 2> err; [ $? -eq 3 ] || fail "run"
-says "p.yaml:5:10: error: misbehaving plugin hostile"
+says "p.yaml:5:10: error: contract violation by plugin hostile"
 ls -d *bundle* > out 2> /dev/null && fail "a bundle nobody asked for"
 "$aothost" run p.yaml $P --set vars.how=segv --bundle-dir b > out 2> err; [ $? -eq 3 ] || fail "run"
 grep -q '"pipeline": "p.yaml"' b/info.json && grep -q '"line": 5' b/info.json || fail "info.json lacks the line"
@@ -71,22 +71,22 @@ other hostile told 2 "this node is too beautiful"
 says "in stage hostile"; says "from module toy.block"; says "hint: make it plainer"
 other hostile alloc 2 "the alignment is not a power of two"
 other hostile create 3 "died of SIGSEGV during create"
-other hostile '"null"' 3 "made no table"
-other hostile no-run 3 "made a table that lacks a function"
+other hostile '"null"' 3 "returned no table"
+other hostile no-run 3 "returned a table that lacks a function"
 other hostile refuse 2 "not on a Sunday"
 other hostile destroy 3 "died of SIGSEGV during destroy"
 other hostile thread 3 "aothost: SIGSEGV in a thread of $plugins/hostile/hostile.so during run of unit hostile"
 other hostile exit-thread 3 "aothost: exit in a thread of $plugins/hostile/hostile.so during run of unit hostile"
 place="another port stands in its place"
 for change in type:"it is of another type than before" gone:"it is gone" role:"$place" index:"$place"; do
-  other hostile "port-${change%%:*}" 3 "unit hostile 6.6.6 changed ports that its contract does not speak of"
+  other hostile "port-${change%%:*}" 3 "unit hostile 6.6.6 changed ports that its contract does not list"
   says "forward graph, output user_output 0: ${change#*:}"; says "in stage hostile"
 done
 for change in dtype:"declared f64[2, 3], its operator gives f32[2, 3]" size:"declared f32[3, 4], its operator gives f32[2, 3]"; do
-  other hostile "type-${change%%:*}" 3 "unit hostile 6.6.6 set types that its operators do not give"
+  other hostile "type-${change%%:*}" 3 "unit hostile 6.6.6 set types that its operators do not infer"
   says "result 0 is ${change#*:}"; says "in stage hostile"
 done
-other hostile-liar nothing 3 "unit hostile-liar 6.6.6 left a broken program behind"
+other hostile-liar nothing 3 "unit hostile-liar 6.6.6 left an invalid program"
 other hostile-maker nothing 3 "unit hostile-maker 6.6.6 broke its contract"
 says "operator toy.add was created, which the contract does not allow"
 "$aothost" opt m.toy $P --use hostile --with how=nothing > out 2> err || fail "the pass when it behaves"
@@ -118,16 +118,16 @@ wreck joint.ir wrecker-partition no-cut 3 "chose 0 cuts instead of one"
 wreck joint.ir wrecker-partition two-cuts 3 "chose 2 cuts instead of one"
 wreck joint.ir wrecker-partition bad-value 3 "chose to save a value that is not in the joint graph"
 wreck joint.ir wrecker-partition bad-node 3 "chose to recompute a node that is not in the joint graph"
-wreck joint.ir wrecker-partition edits 3 "edited the program while it only had to choose"
+wreck joint.ir wrecker-partition edits 3 "edited the program during choose"
 wreck joint.ir wrecker-partition crash 3 "died of SIGSEGV during choose"
-wreck joint.ir wrecker-partition fine 3 "left a broken program behind"
+wreck joint.ir wrecker-partition fine 3 "left an invalid program"
 "$aothost" opt joint.ir $P > before-joint.ir 2> err; cmp -s b/program.ir before-joint.ir || fail "the joint program was not put back"
-wreck m.toy wrecker-backend no-reasons 2 "refuses 3 nodes"; says "reason: none: the backend refuses it and does not say why"
-wreck m.toy wrecker-backend no-verdicts 2 "refuses 3 nodes"; says "the backend gave no verdict on it"
-wreck m.toy wrecker-backend query-edits 3 "edited the program while it was only asked"
+wreck m.toy wrecker-backend no-reasons 2 "does not support 3 nodes"; says "reason: none given by the backend"
+wreck m.toy wrecker-backend no-verdicts 2 "does not support 3 nodes"; says "the backend did not report one"
+wreck m.toy wrecker-backend query-edits 3 "edited the program during a query"
 wreck m.toy wrecker-backend bad-verdict 0 ""
 wreck m.toy wrecker-backend compile-crash 3 "died of SIGBUS during compile"
-wreck m.toy wrecker-backend compile-silent 3 "answered status 2 (unknown error) to compile and did not say why"
+wreck m.toy wrecker-backend compile-silent 3 "returned status 2 (unknown error) from compile without a diagnostic"
 wreck m.toy wrecker-backend load-null 3 "loaded its artifact to nothing"
 wreck m.toy wrecker-backend load-no-run 3 "made an executable that this host cannot use"
 # An error diagnostic of a run whose work succeeds contradicts it; one of work that fails is the reason, and the backend's right.
@@ -139,13 +139,13 @@ for how in fine:0 run-contradicts:3 run-fails:2; do
   case $how in
     run-*) says "the kernel failed" ;;
   esac
-  contradiction="reported an error during run, and answered that it went well"
+  contradiction="reported an error during run but returned success"
   if [ "$what" = "wrecker-backend run-contradicts" ]; then says "$contradiction"
   else grep -qF "$contradiction" err && fail "$what: $contradiction"; fi
 done
 grep -q lowered b/program.ir && fail "a program whose artifact was not loaded counts as lowered"
 echo "WRECK quietly" > q.wreck; what=import; "$aothost" opt q.wreck $P > out 2> err; [ $? -eq 3 ] || fail "a broken import"
-says "unit wrecker-import 1 made a broken program"; says "the program has no forward graph"
+says "unit wrecker-import 1 produced an invalid program"; says "the program has no forward graph"
 echo "WRECK crash" > c.wreck; "$aothost" opt c.wreck $P --bundle-dir b2 > out 2> err; [ $? -eq 3 ] || fail "a crashing import"
 says "unit wrecker-import 1 died of SIGSEGV during read"; grep -q '"replay": null' b2/info.json || fail "an importer cannot be replayed"
 
@@ -155,6 +155,6 @@ says "stage hostile failed"; says -- "--bundle-dir"
 ls -d *bundle* > out 2> /dev/null && fail "a bundle nobody asked for"
 # a bundle that cannot be written is a warning, not another end
 what=unwritable; "$aothost" opt m.toy $P --use hostile --with how=segv --bundle-dir /proc/nowhere/b > out 2> err; [ $? -eq 3 ] || fail unwritable
-says "cannot make the bundle /proc/nowhere/b"
+says "cannot write the bundle /proc/nowhere/b"
 [ $bad = 0 ] && echo "crashes: contained, named, replayed"
 exit $bad

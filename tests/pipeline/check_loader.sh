@@ -15,18 +15,18 @@ refused() {
 refused bad-no-entry 3 "it has a note but no entry function" "export aot_plugin_entry"
 refused bad-no-note 2 "bad_no_note.so: it has no AOT note"
 refused bad-json 2 "bad_json.so: its note is not JSON"
-refused bad-older 3 "it was built for ABI 1.2; this host takes plugins from 1.4 on" "build the plugin anew"
-refused bad-newer 3 "it needs ABI 1.9 or later; this host has 1." "update aothost"
-refused bad-wrong-note 3 "its note says bad-wrong-note 2" "make AOT_PLUGIN_NOTE say what the descriptor says"
+refused bad-older 3 "built for ABI 1.2; this host supports 1.4 and later" "rebuild the plugin"
+refused bad-newer 3 "requires ABI 1.9 or later; this host provides 1." "update aothost"
+refused bad-wrong-note 3 "its note says bad-wrong-note 2" "make AOT_PLUGIN_NOTE match the descriptor"
 refused bad-units 3 "2 units; its descriptor says bad-units 1, $abi, 1 units"
-refused bad-long 3 "longer than this host knows, and the rest is not empty"
-refused bad-short 3 "shorter than ABI 1.1 has it"
-refused bad-declines 3 "declines to work with $abi: the moon is in the wrong house"
-refused bad-mute 3 "declines to work with $abi: it gives no reason"
+refused bad-long 3 "larger than this host supports and uses the additional fields"
+refused bad-short 3 "smaller than in ABI 1.1"
+refused bad-declines 3 "rejects $abi: the moon is in the wrong house"
+refused bad-mute 3 "rejects $abi: no reason given"
 for struct in unit option contract; do
-  refused bad-$struct-long 3 "longer than this host knows, and the rest is not empty: it wants a newer aothost" "rebuild the plugin"
+  refused bad-$struct-long 3 "larger than this host supports and uses the additional fields: it requires a newer aothost" "rebuild the plugin"
   refused bad-$struct-short 3 "unit bad-$struct-short: "
-  grep -q "shorter than ABI 1.1 has it" err || fail "bad-$struct-short: lacks the cause"
+  grep -q "smaller than in ABI 1.1" err || fail "bad-$struct-short: lacks the cause"
 done
 "$aothost" conform "$plugins/bad/bad_preset.so" --rule 102 > out 2> err; [ $? -eq 1 ] || fail "a default outside of its range passes"
 grep -qF "option odd has a default outside of its own range" out || fail "bad-preset: lacks the cause"
@@ -35,9 +35,9 @@ died="it died while it was being opened: SIGSEGV"
 if nm "$aothost" 2> /dev/null | grep -q __asan_init; then died="while it was being opened: it called exit()"; fi
 refused bad-entry-crash 3 "$died"
 refused bad-constructor 3 "$died"
-refused bad-option 3 "unit bad-option: its option 0 is of a kind that this host does not know"
-refused bad-property 3 "unit bad-property: its contract names the property 'functionall', which this host does not know; did you mean 'functional'?"
-refused bad-library 3 "libgone_library.so: cannot open shared object file" "install the library that it names"
+refused bad-option 3 "unit bad-option: its option 0 has a kind that this host does not support"
+refused bad-property 3 "unit bad-property: its contract has the unknown property 'functionall'; did you mean 'functional'?"
+refused bad-library 3 "libgone_library.so: cannot open shared object file" "install the named library"
 nm -D "$aothost" 2>/dev/null | grep -q asan || refused bad-asan 3 "it was built with AddressSanitizer, this host without"
 
 # files named outright
@@ -45,7 +45,7 @@ named() { # FILE CAUSE
   "$aothost" plugins --plugin-dir "$1" > out 2> err && fail "$1 was taken"
   grep -qF -- "$2" err || fail "$1: lacks: $2"
 }
-echo hello > text.so; named text.so "it is not an ELF file"
+echo hello > text.so; named text.so "not an ELF file"
 named nowhere.so "No such file or directory"
 cp "$plugins/good/toy.so" other.so
 printf '\267' | dd of=other.so bs=1 seek=18 conv=notrunc 2> /dev/null # EM_AARCH64
@@ -53,7 +53,7 @@ printf '\267' | dd of=other.so bs=1 seek=18 conv=notrunc 2> /dev/null # EM_AARCH
 cp "$plugins/good/toy.so" narrow.so
 printf '\001' | dd of=narrow.so bs=1 seek=4 conv=notrunc 2> /dev/null
 named narrow.so "32 bit"
-head -c 5000 "$plugins/good/toy.so" > cut.so; named cut.so "the file is cut short"
+head -c 5000 "$plugins/good/toy.so" > cut.so; named cut.so "truncated file"
 strip -o stripped.so "$plugins/good/toy.so" 2> /dev/null && {
   "$aothost" plugins --plugin-dir stripped.so > out 2> err || fail "a stripped plugin was refused"
   grep -q toy-fuse out || fail "a stripped plugin lost its note"
@@ -70,7 +70,7 @@ mkdir -p "$dir/.local/lib/aothost"; cp "$plugins/good/toy.so" "$dir/.local/lib/a
 grep -q "toy-fuse.*hidden by $plugins/good/toy.so" out || fail "-v does not tell that a unit is hidden"
 AOT_LOADER_DEBUG=1 "$aothost" plugins --plugin-dir "$plugins/good" > out 2> err
 grep -q "aothost loader: $plugins/good (--plugin-dir): searching" err || fail "AOT_LOADER_DEBUG tells no folder"
-grep -q "aothost loader: .*: unit toy-fuse is hidden by the one of $plugins/good/toy.so" err || fail "AOT_LOADER_DEBUG tells no decision"
+grep -q "aothost loader: .*: unit toy-fuse is shadowed by that of $plugins/good/toy.so" err || fail "AOT_LOADER_DEBUG tells no decision"
 
 # The same as a page: units with contracts and options, hidden ones, what was left out; one that cannot be loaded has its note.
 mkdir odd && cp "$plugins/bad/bad_no_note.so" "$plugins/bad/bad_no_entry.so" odd/

@@ -53,15 +53,15 @@ vision --plugin-dir "$plugins/stray_exit" --plugin-dir "$plugins/silent_exit"; o
 # Needed: the plugin's own failure, by its name. A list opens what it names, and no more.
 ends 3 opt stray.ir --plugin-dir "$plugins/stray_exit"; err "unit stray-exit 1.0 ended the process during create"
 ends 3 opt stray.ir --plugin-dir "$plugins/stray_crash"; err "unit stray-crash 1.0 died of SIGSEGV during create"
-ends 3 opt stray.ir --plugin-dir "$plugins/stray_fail"; err "unit stray-fail 1.0 answered status"
-ends 3 opt stray.ir --plugin-dir "$plugins/stray_liar"; err "opset stray-liar brings operator elsewhere.f.default, whose namespace its note does not claim"
-ends 3 run plain.yaml --inputs random --plugin-dir "$plugins/stray_fail" --set 'opsets=[aten,stray-fail]'; err "unit stray-fail 1.0 answered status"
+ends 3 opt stray.ir --plugin-dir "$plugins/stray_fail"; err "unit stray-fail 1.0 returned status"
+ends 3 opt stray.ir --plugin-dir "$plugins/stray_liar"; err "opset stray-liar declares operator elsewhere.f.default, but its note does not claim that namespace"
+ends 3 run plain.yaml --inputs random --plugin-dir "$plugins/stray_fail" --set 'opsets=[aten,stray-fail]'; err "unit stray-fail 1.0 returned status"
 sed 's/^stages/operators: ["stray::g(Tensor x) -> Tensor"]\n&/' plain.yaml > declares.yaml
-ends 3 run declares.yaml --inputs random --plugin-dir "$plugins/stray_fail"; err "unit stray-fail 1.0 answered status"
+ends 3 run declares.yaml --inputs random --plugin-dir "$plugins/stray_fail"; err "unit stray-fail 1.0 returned status"
 
 # Perhaps needed: an opset that claims nothing in so many words is tried where nobody claims a namespace, and may fail.
 ends 2 opt nobodys.ir --plugin-dir "$plugins/silent_fail"
-err "opset silent-fail of $plugins/silent_fail/silent_fail.so is left out"; err "there is no operator nobodys.f.default"
+err "skipping opset silent-fail of $plugins/silent_fail/silent_fail.so"; err "there is no operator nobodys.f.default"
 ends 2 opt nobodys.ir --plugin-dir "$plugins/silent_twice"; err "operator aten.relu.default is defined twice, by opset aten and by opset silent-twice"; err "opset silent-twice of"
 ends 3 opt nobodys.ir --plugin-dir "$plugins/silent_exit"; err "unit silent-exit 1.0 ended the process during create"
 ends 3 opt stray.ir --plugin-dir "$plugins/stray_plain" --plugin-dir "$plugins/stray_again"
@@ -95,18 +95,18 @@ err "functional_form of stray.f.default (node 1) left out_written[0] unfilled; o
 
 # Lists of what there is open all of them; one that fails is left out, and so is one that ends the process, which is told once.
 for name in stray_fail stray_liar silent_twice; do
-  ends 0 ops aten.relu.default --plugin-dir "$plugins/$name"; err "opset $(echo $name | tr _ -) of $plugins/$name/$name.so is left out"
+  ends 0 ops aten.relu.default --plugin-dir "$plugins/$name"; err "skipping opset $(echo $name | tr _ -) of $plugins/$name/$name.so"
 done
 for name in stray_exit silent_exit stray_crash silent_crash; do
   id=$(echo $name | tr _ -)
-  ends 0 ops --plugin-dir "$plugins/$name"; err "opset $id of $plugins/$name/$name.so is left out: it ended the process"
+  ends 0 ops --plugin-dir "$plugins/$name"; err "skipping opset $id of $plugins/$name/$name.so: its probe process ended unexpectedly"
   out "aten.relu.default "
   [ "$(grep -c '^error' err)" = 1 ] || fail "$what: not told once"
 done
 ends 0 ops --plugin-dir "$plugins/silent_loading"; out "aten.relu.default "
 died="it died" # AddressSanitizer's own handler ends the process with exit()
 if nm "$aothost" 2> /dev/null | grep -q __asan_init; then died="it ended the process"; fi
-err "opset silent-loading is left out: cannot load $plugins/silent_loading/silent_loading.so: $died while it was being opened"
+err "skipping opset silent-loading: cannot load $plugins/silent_loading/silent_loading.so: $died while it was being opened"
 ends 0 ops aten.relu.default --plugin-dir "$plugins/stray_crash" --plugin-dir "$plugins/silent_exit"
 err "unit stray-crash 1.0 died of SIGSEGV during create"; err "unit silent-exit 1.0 ended the process during create"
 [ $bad = 0 ] && echo "opsets: what nobody needs is not opened; what is needed is"

@@ -38,7 +38,7 @@ static void *cancel_later(void *h) {
 
 static void check_ended(aothost_t *h) {
   assert_int_equal(aothost_compile(h, 0), AOT_E_CANCELLED);
-  assert_non_null(strstr(aothost_messages(h), "p.yaml:4:10: error: asked to stop, patient did so during run"));
+  assert_non_null(strstr(aothost_messages(h), "p.yaml:4:10: error: stage patient cancelled during run"));
   assert_int_equal(aothost_n_inputs(h), 0);
 }
 
@@ -90,7 +90,7 @@ static void test_before(void **state) {
   aothost_t *h = open_slow("none");
   aothost_cancel(h);
   assert_int_equal(aothost_compile(h, 0), AOT_E_CANCELLED);
-  assert_non_null(strstr(aothost_messages(h), "asked to stop"));
+  assert_non_null(strstr(aothost_messages(h), "cancelled "));
   assert_int_not_equal(access("running", F_OK), 0);
   aothost_close(h);
 }

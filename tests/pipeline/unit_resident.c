@@ -427,7 +427,7 @@ static void on_the_host_patience_ends(void **state) {
   q.patience_ns = 1000000;
   q.height = 1; /* a submission that has raised nothing */
   assert_int_equal(aoth_queue_idle(&q), AOT_E_UNAVAILABLE);
-  says(w, "for point 1 of a timeline that stands at 0");
+  says(w, "waiting for timeline value 1, current value 0");
   assert_int_equal(aoth_queue_deinit(&q), AOT_OK);
 }
 
@@ -462,9 +462,9 @@ static void bindings_that_cannot_be_are_refused(void **state) {
   assert_int_equal(run_on(&c, AOT_GRAPH_FORWARD, &in, 1, &small), AOT_E_INVALID);
   says(*state, "output 0 of the forward graph has 4 bytes of memory, and reaches 5");
   assert_int_equal(run_on(&c, AOT_GRAPH_FORWARD, &in, 1, &same), AOT_E_INVALID);
-  says(*state, "output 0 of the forward graph shares memory with its input 0");
+  says(*state, "output 0 of the forward graph overlaps its input 0");
   assert_int_equal(run_on(&c, AOT_GRAPH_STEP, &in, 1, &half), AOT_E_INVALID);
-  says(*state, "output 0 of the step graph shares memory with its input 0");
+  says(*state, "output 0 of the step graph overlaps its input 0");
   assert_int_equal(run_on(&c, AOT_GRAPH_STEP, twice, 2, &same), AOT_E_INVALID); /* the other input may yet be read */
   assert_int_equal(c.adder.n_bound, 0);
   assert_int_equal(run_on(&c, AOT_GRAPH_STEP, both, 2, &same), AOT_OK); /* in the place of its input */
@@ -494,10 +494,10 @@ static void overruns_are_told(void **state) {
     int is_part;
     const char *says;
   } rows[] = {
-      {1, 0, 1, "the forward graph wrote to byte 4 of its output 0 of 4 bytes"},
-      {70, 0, 1, "the forward graph wrote to byte 4 of its output 0 of 4 bytes"},
-      {1, 0, 0, "the forward graph wrote to byte 4 of its output 0 of 4 bytes"},
-      {0, 8, 0, "the forward graph wrote to byte 8 of its arena of 8 bytes"},
+      {1, 0, 1, "out-of-bounds write by the forward graph: byte 4 of its output 0 of 4 bytes"},
+      {70, 0, 1, "out-of-bounds write by the forward graph: byte 4 of its output 0 of 4 bytes"},
+      {1, 0, 0, "out-of-bounds write by the forward graph: byte 4 of its output 0 of 4 bytes"},
+      {0, 8, 0, "out-of-bounds write by the forward graph: byte 8 of its arena of 8 bytes"},
       {0, -3, 0, "the forward graph wrote 3 bytes before the beginning of its arena of 8 bytes"},
       {0, 7, 1, NULL},
   };

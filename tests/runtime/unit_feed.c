@@ -199,7 +199,7 @@ static void test_ranks_share_a_batch(void **state) {
   for (uint32_t r = 0; r < 3; r++) close_feed(&part[r]);
   spec.batch = 4;
   assert_int_equal(open_feed_of(&whole, tokens_text, spec, (aoth_feed_ranks_t){0, 3, 0}), AOT_E_INVALID);
-  assert_non_null(strstr(pretend_said(&whole.p), "a batch of 4 is not shared out evenly by 3 ranks"));
+  assert_non_null(strstr(pretend_said(&whole.p), "batch size 4 is not divisible by the 3 ranks"));
   close_feed(&whole);
 }
 
@@ -212,13 +212,13 @@ static void test_refused_tokens(void **state) {
   refused(tokens_text, spec, "train.yaml:7:3: error: ");
   refused(tokens_text, spec, "has 4 tokens; a window of 4 and the token after it need 5");
   spec.batch = 0;
-  refused(tokens_text, spec, "any batch size; say which: batch: N");
+  refused(tokens_text, spec, "batch dimension is symbolic; set 'batch: N'");
   spec.batch = 2;
   spec.block = 5;
   refused(tokens_text, spec, "block is 5, but the model was exported for 4");
   spec.block = 0;
   spec.inputs[1] = 2;
-  refused(tokens_text, spec, "tokens go to input 2, but the model takes 2 inputs");
+  refused(tokens_text, spec, "token input 2 is out of range; the model has 2 inputs");
   refused(pretend_text, spec, "the model takes 1");
   spec.inputs[1] = 1;
   char absent[160];
@@ -297,7 +297,7 @@ static void test_batches_in_a_file(void **state) {
   row.name = "x";
   assert_int_equal(aoth_st_write(in_folder("x.safetensors"), &row, 1, NULL, 0, sink), AOT_OK);
   spec.path = in_folder("x.safetensors");
-  refused(pretend_text, spec, "has no tensor \"input.0\"");
+  refused(pretend_text, spec, "missing tensor \"input.0\"");
   spec.kind = AOTH_DATA_NONE;
   refused(pretend_text, spec, "the run has no inputs");
   aoth_sink_destroy(sink);

@@ -116,7 +116,7 @@ static void what_one_base_cannot_hold_is_refused(void **state) {
   aoth_tensor_t t[2] = {row(4, 0), row(4, 1)};
   t[1].dtype = AOT_I32;
   assert_int_equal(find(t, (uint32_t[]){W, 0}, 2, text, sizeof text), AOT_E_UNIMPLEMENTED);
-  assert_non_null(strstr(text, "inputs 0 and 1 share memory that the program writes, but they have different dtypes"));
+  assert_non_null(strstr(text, "inputs 0 and 1 alias memory that the program writes, but they have different dtypes"));
   expect("", 2, t, (uint32_t[]){0, 0});
   t[1].offset = 4;
   expect("", 2, t, (uint32_t[]){W, W});

@@ -233,7 +233,7 @@ static void test_diverged(void **state) {
   assert_int_equal(aoth_train(s.step, s.p.world.p, &spec, &alone, NULL, NULL, s.p.world.sink, NULL, &s.r), AOT_OK);
   assert_true(s.r.diverged);
   assert_int_equal(s.r.done, 4);
-  assert_non_null(strstr(pretend_said(&s.p), "train.yaml:5:3: error: the loss is not a number at step 5"));
+  assert_non_null(strstr(pretend_said(&s.p), "train.yaml:5:3: error: loss is NaN at step 5"));
   aoth_st_t *file;
   assert_int_equal(aoth_st_open(spec.checkpoint_path, s.p.world.sink, &file), AOT_OK);
   assert_string_equal(aoth_st_meta(file, "step"), "4");
@@ -291,7 +291,7 @@ static void test_refused(void **state) {
   (void)state;
   aoth_train_spec_t spec = spec_of(3);
   spec.loss = 7;
-  refused(&spec, "the loss should be user output 7, but the model has 2 outputs");
+  refused(&spec, "loss index 7 is out of range; the model has 2 outputs");
   spec.loss = 0;
   spec.checkpoint_path = in_folder("absent/c.safetensors");
   refused(&spec, "the checkpoint cannot be written to aothost-train-");
@@ -307,7 +307,7 @@ static void test_loss_that_is_a_matrix(void **state) {
   aoth_train_spec_t spec = spec_of(3);
   spec.loss = 1;
   assert_int_equal(train(&s, &spec), AOT_E_INVALID);
-  assert_non_null(strstr(pretend_said(&s.p), "user output 1 is not one float number"));
+  assert_non_null(strstr(pretend_said(&s.p), "output 1 cannot be the loss; expected one floating-point element"));
   done(&s);
 }
 

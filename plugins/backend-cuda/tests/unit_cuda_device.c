@@ -350,7 +350,8 @@ static void a_lost_device_fails_every_wait_and_frees_what_it_had(void **state) {
     const aot_buffer_t b = alloc(&w, 64);
     w.d->fill(w.d, NULL, w.one, (aot_buffer_t){b.address + (UINT64_C(1) << 40), 64}, 0); /* in no buffer */
     w.d->signal(w.d, NULL, w.one, at(&w, 1));
-    if (wait_for(&w, 1) != AOT_E_DATA_LOSS || !strstr(told, "is lost, and what was on it: CUDA_ERROR_ILLEGAL_ADDRESS"))
+    if (wait_for(&w, 1) != AOT_E_DATA_LOSS ||
+        !strstr(told, "lost, its memory contents are gone: CUDA_ERROR_ILLEGAL_ADDRESS"))
       _exit(1);
     if (w.d->fill(w.d, NULL, w.two, b, 0) != AOT_E_DATA_LOSS || w.d->free(w.d, NULL, b) != AOT_OK) _exit(2);
     end(&w);
