@@ -38,7 +38,7 @@ status 0 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --s
 status 0 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set run.train.accumulate=2 --set run.train.clip-norm=0.3 --set run.train.steps=4 --set run.train.resume=half.st
 same one.st whole.st
 status 2 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set run.train.accumulate=2 --set run.train.step=three-graphs
-says "take 'step: one-graph'"
+says "require 'step: one-graph'"
 
 # a model that was exported with its backward: two micro steps over the same data are one step
 joint=$root/tests/fixtures/regions/joint_mlp

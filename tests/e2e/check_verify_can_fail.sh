@@ -19,7 +19,7 @@ verify 1 shape.st
 says 'grad.m.2.bias .* shape: got f32.32.$'
 "$edit" "$good" input.st drop input.1
 verify 2 input.st
-says 'no tensor "input.1"'
+says 'missing tensor "input.1"'
 "$edit" "$good" swapped.st rename input.0 x rename input.1 input.0 rename x input.1
 verify 2 swapped.st
 says 'input 0 .*expected f32\[8, 16\], got i64\[8\]'
