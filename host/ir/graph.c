@@ -1,7 +1,7 @@
 /* Reading the store: the functions of <aot/graph.h>. No function here changes a program. Nothing is reported about an
  * id that is gone: asking is legitimate, and the status is the answer. Each is O(1) but users (O(uses), writes at most
  * `capacity`) and graph_find (O(graphs)). */
-#include <base/debug_assert.h>
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <string.h>
 

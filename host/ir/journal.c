@@ -14,7 +14,7 @@
  * begin nests; commit of an inner begin keeps its records for the outer one. Memory: 32 bytes an edit, and the replaced
  * bodies. The record of an edit has its room before the edit is made; an edit without it is not made, and then the
  * journal is not whole, whatever becomes of the edit's status. */
-#include <base/debug_assert.h>
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <ir/redo.h>
 #include <stdlib.h>

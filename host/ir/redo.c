@@ -1,6 +1,6 @@
 #include <ir/redo.h>
 
-#include <base/debug_assert.h>
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
 #include <string.h>

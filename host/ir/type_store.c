@@ -4,7 +4,7 @@
  * sizes and strides. Interned rows are a cache, not content: undo leaves them. A row may therefore name shape
  * expressions and encodings that undo has taken back; it is never reached from a value then, and rows are compared by
  * their numbers alone, so that nothing derived from an expression's meaning may be stored in them. */
-#include <base/debug_assert.h>
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <string.h>
 #define XXH_INLINE_ALL

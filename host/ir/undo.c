@@ -3,7 +3,7 @@
  * Because undo runs strictly backwards, the state it finds is the state right after the edit: ids are taken back by
  * shortening arrays, and list neighbours are where they were. So is all that the edit put in: redo.c reads it there, to
  * make the edit again. */
-#include <base/debug_assert.h>
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * A value's list holds its slots oldest use first. Unlinking leaves the slot's own links in place; relinking in exactly
  * the opposite order restores the list as it was (dancing links). All functions are O(1) or O(operands). */
-#include <base/debug_assert.h>
+#include <aot/assert.h>
 #include <ir/program_store.h>
 
 /* What stands before and behind a slot in its value's list. */

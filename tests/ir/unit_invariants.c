@@ -2,7 +2,7 @@
  * AOT_DEBUG_ASSERT. */
 #include "tiny_opset.h"
 #include <aot/inline.h>
-#include <base/debug_assert.h>
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <setjmp.h>
 #include <signal.h>
