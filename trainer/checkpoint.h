@@ -27,15 +27,15 @@ typedef struct aoth_checkpoint_ranks {
  * part below PATH, a folder on a file system that they share (saved_run.h). All ranks call it. */
 aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
                                   const aoth_checkpoint_t *at, aoth_sink_t *sink);
-/* Loads leaves and position, whatever number of ranks wrote them. `at->optimizer` says what the run uses; another one in
- * the file is refused. A leaf that the file lacks, a tensor that the program lacks, another shape or dtype:
+/* Loads leaves and position, whatever number of ranks wrote them. `at->optimizer` says what the run uses; another one
+ * in the file is refused. A leaf that the file lacks, a tensor that the program lacks, another shape or dtype:
  * AOT_E_INVALID, located at `where` or the file. */
 aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
                                   aoth_checkpoint_t *at, aoth_sink_t *sink);
 /* A line that tells the checkpoint at path from others; of a folder, its index. */
 aot_status_t aoth_checkpoint_say(const char *path, aoth_text_t *out, aoth_sink_t *sink);
-/* Before the work: can several ranks write their folder there, and is it one folder? All ranks call it, and all fail if one
- * does. */
+/* Before the work: can several ranks write their folder there, and is it one folder? All ranks call it, and all fail if
+ * one does. */
 aot_status_t aoth_checkpoint_check_folder(const char *path, const aoth_checkpoint_ranks_t *ranks,
                                           const aoth_where_t *where, aoth_sink_t *sink);
 

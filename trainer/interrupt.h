@@ -11,8 +11,8 @@
 
 /* The innermost is the one that is asked: of several threads' that which began last. [any-thread] */
 typedef struct aoth_interrupt {
-  /* Tells the work, in the signal handler. 0: nothing goes on that would stop, and the process ends. NULL: the work looks
-   * for itself. */
+  /* Tells the work, in the signal handler. 0: nothing goes on that would stop, and the process ends. NULL: the work
+   * looks for itself. */
   int (*ask)(void *self);
   void *self;
   /* of this file */

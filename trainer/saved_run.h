@@ -5,9 +5,9 @@
  *     PATH/index.safetensors            which folder, of how many ranks; the leaves that all ranks have alike
  *     PATH/step-100/rank-3.safetensors  that rank's rows of what is shared out, and what is its own
  *
- * The index says in its metadata of each leaf that it does not hold, `part.KEY`: the number of rows of the whole, or "own".
- * Each rank has ceil(rows / ranks) of them, the last ones filled up with zeros. Ranks of a mesh (fsdp's mode hybrid) have
- * ceil(rows / columns), and the index says `columns`. */
+ * The index says in its metadata of each leaf that it does not hold, `part.KEY`: the number of rows of the whole, or
+ * "own". Each rank has ceil(rows / ranks) of them, the last ones filled up with zeros. Ranks of a mesh (fsdp's mode
+ * hybrid) have ceil(rows / columns), and the index says `columns`. */
 #ifndef AOTH_SAVED_RUN_H
 #define AOTH_SAVED_RUN_H
 

@@ -328,8 +328,8 @@ static aot_status_t hear(loop_t *l, int all) {
   return AOT_OK;
 }
 
-/* Of several ranks all stop at the same step, if one was asked to: they tell each other now and then, when nothing of the
- * program's is under way. */
+/* Of several ranks all stop at the same step, if one was asked to: they tell each other now and then, when nothing of
+ * the program's is under way. */
 static aot_status_t look_for_interrupt(loop_t *l) {
   const uint8_t own = (uint8_t)aoth_interrupt_asked();
   if (l->ranks.n == 1) l->result->interrupted = own;

@@ -29,8 +29,8 @@ typedef struct aoth_train_result {
   uint32_t n_log, log_capacity;
 } aoth_train_result_t;
 
-/* session: of several ranks, by which they talk; of one it may be NULL. out: where progress goes; NULL: nowhere. trace may
- * be NULL. */
+/* session: of several ranks, by which they talk; of one it may be NULL. out: where progress goes; NULL: nowhere. trace
+ * may be NULL. */
 aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, const aoth_feed_ranks_t *ranks,
                         aoth_session_t *session, FILE *out, aoth_sink_t *sink, aoth_trace_t *trace,
                         aoth_train_result_t *result);

@@ -1,5 +1,5 @@
-/* The loops that a training step of GPT-2 (124 M parameters, 32 x 1024 tokens) has between its matrix products, and some of
- * BERT's (32 x 512) and ConvNeXt's (64 images) that are of other kinds. */
+/* The loops that a training step of GPT-2 (124 M parameters, 32 x 1024 tokens) has between its matrix products, and
+ * some of BERT's (32 x 512) and ConvNeXt's (64 images) that are of other kinds. */
 #ifndef GPT2_LOOPS_H
 #define GPT2_LOOPS_H
 

@@ -1,6 +1,7 @@
-/* A libnccl.so.2 whose collectives hand nothing to other ranks: each copies the rank's own bytes to where the result is, on its
- * stream. Everything else is the real library's. A step with it takes what the step does without communication: what it takes
- * less than the real one is exposed. Losses mean nothing. bench/torch/ranks.py, side `copies`. */
+/* A libnccl.so.2 whose collectives hand nothing to other ranks: each copies the rank's own bytes to where the result
+ * is, on its stream. Everything else is the real library's. A step with it takes what the step does without
+ * communication: what it takes less than the real one is exposed. Losses mean nothing. bench/torch/ranks.py, side
+ * `copies`. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

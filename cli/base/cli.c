@@ -202,8 +202,8 @@ static int collect_outputs(aoth_cli_t *cli, const aoth_flag_t *flags, uint32_t n
   return 1;
 }
 
-/* Two of the line's files are one, and the first is written: what the other one is for would be lost. A value that is no
- * file that exists may be no path at all; of a flag that writes it is one. */
+/* Two of the line's files are one, and the first is written: what the other one is for would be lost. A value that is
+ * no file that exists may be no path at all; of a flag that writes it is one. */
 static int is_clash(const aoth_cli_t *cli, const char *flag, const char *path, const aoth_flag_t *f,
                     const char *other) {
   const char *other_flag = f ? f->name : "";

@@ -79,8 +79,8 @@ aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, aoth_are
                              uint32_t *out_n);
 /* Write the --json result (when asked for): "-" is stdout. Steals nothing. */
 aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value);
-/* Prints --time, writes the trace, frees all; answers `code` or, when writing failed, 2; AOTH_EXIT_INTERRUPTED in place of a
- * failure that is no plugin's, where Ctrl-C asked to stop. */
+/* Prints --time, writes the trace, frees all; answers `code` or, when writing failed, 2; AOTH_EXIT_INTERRUPTED in place
+ * of a failure that is no plugin's, where Ctrl-C asked to stop. */
 int aoth_cli_deinit(aoth_cli_t *cli, int code);
 
 #endif

@@ -7,8 +7,8 @@
 #include <base/sink.h>
 #include <base/text.h>
 
-/* Up to the first thing in the body. style: CSS beside what all pages have (colours of day and night, tables with numbers
- * to the right in cells of class "n", and text as it was written in those of class "t"), put in as it is. */
+/* Up to the first thing in the body. style: CSS beside what all pages have (colours of day and night, tables with
+ * numbers to the right in cells of class "n", and text as it was written in those of class "t"), put in as it is. */
 void aoth_html_begin(aoth_text_t *out, const char *title, const char *style);
 void aoth_html_end(aoth_text_t *out);
 /* <tag>text</tag> */

@@ -1,5 +1,5 @@
-/* aothost export: a model's functional or joint program with its signature, as a file; or a checkpoint of several ranks as
- * one of a single rank. */
+/* aothost export: a model's functional or joint program with its signature, as a file; or a checkpoint of several ranks
+ * as one of a single rank. */
 #include <cli/base/commands.h>
 
 #include <aot/contract.h>

@@ -44,8 +44,8 @@ void aoth_bisect_deinit(aoth_bisect_t *b);
 
 /* ---- inside ---- */
 
-/* One question, and whether its answer is wrong: NULL: it is right, or there is no such program (unfit); else "results",
- * "crash", "refusal", "time" or "memory", and a sentence. */
+/* One question, and whether its answer is wrong: NULL: it is right, or there is no such program (unfit); else
+ * "results", "crash", "refusal", "time" or "memory", and a sentence. */
 const char *aoth_bisect_ask(aoth_bisect_t *b, aoth_oracle_prepare_t prepare, void *self, int *out_unfit, char *why,
                             size_t size);
 /* "time", "memory" or NULL, as above. */

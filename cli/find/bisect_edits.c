@@ -3,9 +3,9 @@
  *     right |-------------|-----?-----|---------------| wrong
  *           0           good   fit?   bad             n
  *
- * Not every prefix is a program: an operand may not be there yet, a type may belong to edits to come. Those that are, by
- * the verifier and the types that operators give, are fit to be asked about; edits between two neighbouring ones are one
- * transaction. Every prefix is made in a child, out of the program before the stage. */
+ * Not every prefix is a program: an operand may not be there yet, a type may belong to edits to come. Those that are,
+ * by the verifier and the types that operators give, are fit to be asked about; edits between two neighbouring ones are
+ * one transaction. Every prefix is made in a child, out of the program before the stage. */
 #include <cli/find/bisect.h>
 
 #include <aot/inline.h>

@@ -1,6 +1,6 @@
-/* The node that a backend runs wrong: the program is divided between it and the reference (several_backends.h), the first
- * k nodes to the one and the rest to the other, and k is halved. What the backend makes of a node may depend on those
- * around it; the node found is the first with which, all before it included, results are wrong. */
+/* The node that a backend runs wrong: the program is divided between it and the reference (several_backends.h), the
+ * first k nodes to the one and the rest to the other, and k is halved. What the backend makes of a node may depend on
+ * those around it; the node found is the first with which, all before it included, results are wrong. */
 #include <cli/find/bisect.h>
 
 #include <aot/inline.h>

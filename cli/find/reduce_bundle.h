@@ -1,12 +1,13 @@
-/* aothost reduce: the smallest program with which a bundle still fails in the same way: same exit status, same first error but for
- * its numbers.
+/* aothost reduce: the smallest program with which a bundle still fails in the same way: same exit status, same first
+ * error but for its numbers.
  *
  *     reduce_bundle.c  outputs, then nodes, in ever smaller groups; edits of the program, each tried and kept or undone
  *     reduce_text.c    what no edit does: leaves that nobody reads, sizes, dtypes; on the program's text
  *     reduce_ask.c     does it still fail so? `aothost replay` in a child (child.h)
  *
- * Groups are halved as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input" (2002); what is large goes
- * first, as in Misherghi and Su, "HDD: hierarchical delta debugging" (2006). O(k log n) questions where k of n nodes are needed. */
+ * Groups are halved as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input" (2002); what is
+ * large goes first, as in Misherghi and Su, "HDD: hierarchical delta debugging" (2006). O(k log n) questions where k of
+ * n nodes are needed. */
 #ifndef AOTH_REDUCE_BUNDLE_H
 #define AOTH_REDUCE_BUNDLE_H
 

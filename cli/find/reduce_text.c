@@ -1,5 +1,5 @@
-/* On the text of a program (docs/IR.md), which is a statement a line as it is printed. Whether a changed text is a program at all is
- * for the one who is asked. */
+/* On the text of a program (docs/IR.md), which is a statement a line as it is printed. Whether a changed text is a
+ * program at all is for the one who is asked. */
 #include <cli/find/reduce_bundle.h>
 
 #include <ctype.h>
@@ -44,7 +44,8 @@ static void drop_none_outputs(aoth_reduce_t *r) {
 
 static const char *const of_leaves[] = {"parameter", "buffer", "constant", "user_input", "state", "gradient", "update"};
 
-/* The number of the leaf that a line of a graph names: "  in %x = parameter 3 : ..", "  out gradient 3 = ..". NULL: none. */
+/* The number of the leaf that a line of a graph names: " in %x = parameter 3 : ..", " out gradient 3 = ..". NULL:
+ * none. */
 static const char *leaf_of(const char *line) {
   const char *at = begins(line, "  out ") ? line + 6 : begins(line, "  in ") ? strstr(line, " = ") : NULL;
   if (!at || at > next_line(line)) return NULL;
@@ -91,7 +92,8 @@ void aoth_reduce_leaves(aoth_reduce_t *r) {
 
 /* ---- sizes and dtypes ---- */
 
-/* A node without the types of its results, which its opset infers: "  %a : f32[2], %b : i64[] = op .." -> "  %a, %b = op .." */
+/* A node without the types of its results, which its opset infers: " %a : f32[2], %b : i64[] = op .." -> " %a, %b = op
+ * .." */
 static void without_types(const char *line, const char *end, aoth_text_t *out) {
   int depth = 0, is_type = 0, is_text = 0;
   for (const char *at = line; at < end; at++) {
@@ -108,7 +110,8 @@ static void without_types(const char *line, const char *end, aoth_text_t *out) {
   }
 }
 
-/* Every number `from` that stands alone in brackets or between commas becomes `to`; in nodes types are left to inference. */
+/* Every number `from` that stands alone in brackets or between commas becomes `to`; in nodes types are left to
+ * inference. */
 static void with_size(const char *all, long from, long to, aoth_text_t *out) {
   aoth_text_t bare = {0};
   for (const char *line = all; *line; line = next_line(line)) {

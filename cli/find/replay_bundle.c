@@ -19,8 +19,8 @@ static const char *in_bundle(const char *bundle, const char *name, char *room, s
 
 /* ---- surroundings ---- */
 
-/* The variables that units had read are set as they were then, by info.json, before the session is made. out_check_stages: a stage
- * may have failed by what its program computes. */
+/* The variables that units had read are set as they were then, by info.json, before the session is made.
+ * out_check_stages: a stage may have failed by what its program computes. */
 static aot_status_t read_surroundings(const char *bundle, aoth_sink_t *sink, int *out_check_stages) {
   char path[4096];
   json_error_t error;

@@ -1,7 +1,8 @@
 /* A new plugin's folder: the template of its kind, copied, with the new name in the place of the template's.
  *
  *     templates/KIND/     a plugin that builds as it is; its name is what CMakeLists.txt gives to aot_add_plugin
- *     NAME/               the same files. "example.save-heavy" and, where C wants a word, example_save_heavy have become
+ *     NAME/               the same files. "example.save-heavy" and, where C wants a word, example_save_heavy have
+ *     become
  *                         the new name, wherever they stand */
 #ifndef AOTH_PLUGIN_TEMPLATE_H
 #define AOTH_PLUGIN_TEMPLATE_H

@@ -1,5 +1,5 @@
-/* aothost run --check-stages, aothost opt --check-stages: after every stage the program as it was and as it is runs on the
- * reference backend, on the same small inputs (oracle.h); a stage that changes results has failed. */
+/* aothost run --check-stages, aothost opt --check-stages: after every stage the program as it was and as it is runs on
+ * the reference backend, on the same small inputs (oracle.h); a stage that changes results has failed. */
 #ifndef AOTH_CHECK_STAGES_H
 #define AOTH_CHECK_STAGES_H
 

@@ -1,5 +1,5 @@
-/* Plans of ranks as a picture: step time above, with what is exposed of communication, memory of a rank below; a column a number of
- * ranks, of one mode after the other. */
+/* Plans of ranks as a picture: step time above, with what is exposed of communication, memory of a rank below; a column
+ * a number of ranks, of one mode after the other. */
 #include <cli/run/plan_ranks.h>
 #include <cli/base/svg.h>
 

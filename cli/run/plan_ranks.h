@@ -38,9 +38,9 @@ typedef struct aoth_rank_plans {
   const char *machine;    /* its name; NULL: not said */
 } aoth_rank_plans_t;
 
-/* counts: numbers of ranks. modes: of the stage fsdp, with commas, "shard,hybrid:8": a mesh with rows of 8, of those numbers that
- * they divide; NULL: the pipeline's. machine: a file of settings of the stage overlap, and `name` and `memory`; NULL: none.
- * Complaints go to the sink. out->rows: freed by the caller; texts lie in the arena. */
+/* counts: numbers of ranks. modes: of the stage fsdp, with commas, "shard,hybrid:8": a mesh with rows of 8, of those
+ * numbers that they divide; NULL: the pipeline's. machine: a file of settings of the stage overlap, and `name` and
+ * `memory`; NULL: none. Complaints go to the sink. out->rows: freed by the caller; texts lie in the arena. */
 aot_status_t aoth_plan_ranks(aoth_cli_t *cli, const char *pipeline, const char *modes, const char *machine,
                              const uint32_t *counts, uint32_t n, aoth_arena_t *arena, aoth_rank_plans_t *out);
 

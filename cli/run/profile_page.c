@@ -1,4 +1,5 @@
-/* The profile as one HTML file: tables, and the last run as a picture. Names come from models, so all text is escaped. */
+/* The profile as one HTML file: tables, and the last run as a picture. Names come from models, so all text is
+ * escaped. */
 #include <cli/run/run_profile.h>
 
 #include <cli/base/html_page.h>

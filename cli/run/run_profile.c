@@ -66,8 +66,8 @@ static uint64_t sum_up(aoth_profile_line_t *lines, uint64_t n, int (*same)(const
   return n_sums;
 }
 
-/* A loop, or loops that run as one, are made for the last of the nodes that they compute: which one that is tells little
- * of all their like. */
+/* A loop, or loops that run as one, are made for the last of the nodes that they compute: which one that is tells
+ * little of all their like. */
 static void sum_all(aoth_profile_view_t *v) {
   for (uint64_t i = 0; i < v->n_steps; i++) {
     v->sums[i] = v->modules[i] = v->steps[i];

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cli/verify/tolerance.h>
 
-/* The factor of PyTorch's own distance, and what the limit may be: a part of |e|, or, where that is more, of the largest root
- * mean square of the results of its kind. */
+/* The factor of PyTorch's own distance, and what the limit may be: a part of |e|, or, where that is more, of the
+ * largest root mean square of the results of its kind. */
 typedef struct bounds {
   double factor, of_norm, of_kind;
 } bounds_t;

@@ -4,9 +4,9 @@
  *     queue       a thread that runs items in order
  *     timeline    a number that only grows, and the ranges of its points that failed work reached
  *
- * One mutex guards all state, and one condition variable reports every change. Items run without the mutex. Failed work:
- * later items of the queue are skipped up to the next signal, which raises its timeline all the same and records the
- * status (aot/device.h). Every function but destroy may be called from any thread. */
+ * One mutex guards all state, and one condition variable reports every change. Items run without the mutex. Failed
+ * work: later items of the queue are skipped up to the next signal, which raises its timeline all the same and records
+ * the status (aot/device.h). Every function but destroy may be called from any thread. */
 #include <aot/describe.h>
 #include <aot/device.h>
 #include <aot/inline.h>
@@ -23,7 +23,8 @@
 
 typedef enum kind { MOVE, FILL, WAIT, SIGNAL, WORK } kind_t;
 
-/* An item of a queue. A signal of failed work becomes the timeline's record of the failure: nothing is allocated then. */
+/* An item of a queue. A signal of failed work becomes the timeline's record of the failure: nothing is allocated
+ * then. */
 typedef struct item {
   struct item *next;
   kind_t kind;
@@ -171,7 +172,8 @@ static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memor
 
 /* ---- timelines: all of it under the lock ---- */
 
-/* 0: the timeline is as high already. failure: the signal of work that failed, which the timeline then owns; or NULL. */
+/* 0: the timeline is as high already. failure: the signal of work that failed, which the timeline then owns; or
+ * NULL. */
 static int raise_to(unit_t *u, aot_point_t point, item_t *failure) {
   aot_timeline_t *t = point.timeline;
   if (point.value <= t->value) return 0;

@@ -1,8 +1,8 @@
 /* A pass of one rewrite: whoever reads -(-x) reads x instead. The nodes that nobody reads any more are left to others
  * (`dead-code`).
  *
- * It asks the program through host->graph, which shows its own edits at once, and edits through host->edit. Read it from
- * the bottom: what it is, create, run. */
+ * It asks the program through host->graph, which shows its own edits at once, and edits through host->edit. Read it
+ * from the bottom: what it is, create, run. */
 #include <aot/describe.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>

@@ -1,9 +1,9 @@
 /* A vendor's backend of 18 operators: kernels in plain C, everything else left to the backend that stands behind it.
  *
  * It takes nodes of float32 whose sizes are numbers, and refuses all others with a reason; `aothost` then gives it the
- * largest parts of a program that it can run (stage assign). A part comes as a graph like any other. The artifact is the
- * program's snapshot; every value has its place in the arena, and outputs are copied out when all nodes have run. Read it
- * from the bottom: descriptor, create, query, compile, load, bind, submit, run. */
+ * largest parts of a program that it can run (stage assign). A part comes as a graph like any other. The artifact is
+ * the program's snapshot; every value has its place in the arena, and outputs are copied out when all nodes have run.
+ * Read it from the bottom: descriptor, create, query, compile, load, bind, submit, run. */
 #include <aot/backend.h>
 #include <aot/describe.h>
 #include <aot/ext/coverage.h>
@@ -280,7 +280,8 @@ static uint64_t nbytes_of(const tensor_t *t) {
   return ((uint64_t)count(t) * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Every result has a place, and so has every output: it is copied there before any is written. data: NULL, or filled in. */
+/* Every result has a place, and so has every output: it is copied there before any is written. data: NULL, or filled
+ * in. */
 static uint64_t place_all(const exe_t *x, const aot_snap_graph_t *g, char *arena, float **data) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(x->s, aot_snap_node_t, nodes) + g->node_begin;
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(x->s, aot_snap_port_t, ports) + g->output_begin;

@@ -4,7 +4,8 @@
  *     example_gate::gate(Tensor x, Tensor by) -> Tensor       its functional form
  *     example_gate::gate_backward(Tensor grad, Tensor x, Tensor by) -> (Tensor, Tensor)     its derivative
  *
- * The stage functionalize puts `gate` in the place of `gate_`, autograd asks for the derivative, backends for the kernels.
+ * The stage functionalize puts `gate` in the place of `gate_`, autograd asks for the derivative, backends for the
+ * kernels.
  *
  *     cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden -I PREFIX/include gate.c -o gate.so -lm
  *

@@ -25,7 +25,8 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-#ifdef AOTH_TINY_BLOCKS /* every allocation is one of the system's, so that each can be made to fail (tests/exhaustion) */
+#ifdef AOTH_TINY_BLOCKS
+/* Every allocation is one of the system's, so that each can be made to fail (tests/exhaustion) */
 #define FIRST_BLOCK ((size_t)1)
 #define LAST_BLOCK ((size_t)1)
 #else

@@ -14,8 +14,8 @@ typedef struct aoth_map { /* a file mapped read-only, private */
 } aoth_map_t;
 
 /* Opens a regular file for reading and never waits for one: a directory, a named pipe, a socket or a device is refused.
- * A descriptor, with *out filled in; or -1, with errno and *out_why, which reads after "cannot read PATH: ". errno EINVAL: the file is
- * there, and refused. */
+ * A descriptor, with *out filled in; or -1, with errno and *out_why, which reads after "cannot read PATH: ". errno
+ * EINVAL: the file is there, and refused. */
 #define AOTH_OPEN_OWN 1u  /* a file whose name the program chose: no symbolic link, and this user's */
 #define AOTH_OPEN_PIPE 2u /* or a pipe without a name, as /dev/stdin may be one */
 struct stat;
@@ -36,7 +36,8 @@ void aoth_file_unmap(aoth_map_t *m);
 typedef struct aoth_writer aoth_writer_t;
 aoth_writer_t *aoth_writer_begin(const char *path,
                                  aoth_sink_t *sink); /* a path that the user gave: links are followed */
-/* A name that the program chose, in a cache, a dump folder, a bundle: a link or a pipe there is replaced, not written. */
+/* A name that the program chose, in a cache, a dump folder, a bundle: a link or a pipe there is replaced, not
+ * written. */
 aoth_writer_t *aoth_writer_begin_own(const char *path, aoth_sink_t *sink);
 void aoth_writer_write(aoth_writer_t *w, const void *data, size_t n); /* errors are kept for commit */
 aot_status_t aoth_writer_commit(aoth_writer_t *w);                    /* frees w, also on failure */

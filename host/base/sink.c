@@ -7,8 +7,9 @@
  *
  * What is printed is also collected, so that tests and bundles can read it back. Colours go to a terminal only.
  *
- * A message may be a plugin's, or have come out of a file: control characters, and those that reorder a line, are escaped,
- * further lines are indented behind a bar, so that none passes for a diagnostic, and its length has a limit. */
+ * A message may be a plugin's, or have come out of a file: control characters, and those that reorder a line, are
+ * escaped, further lines are indented behind a bar, so that none passes for a diagnostic, and its length has a
+ * limit. */
 #include <base/sink.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -18,7 +18,8 @@ typedef struct aoth_where {
 typedef struct aoth_sink aoth_sink_t;
 
 /* Every function takes NULL for a sink that swallows all, and may be called from any thread.
- * out NULL collects silently (aoth_sink_text reads it back). Messages are printed as they come, escaped and cut to 16 KiB. */
+ * out NULL collects silently (aoth_sink_text reads it back). Messages are printed as they come, escaped and cut to 16
+ * KiB. */
 aoth_sink_t *aoth_sink_create(FILE *out);
 void aoth_sink_destroy(aoth_sink_t *s);
 void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
@@ -30,8 +31,8 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
 void aoth_sink_line(aoth_sink_t *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity); /* how many so far of at least this severity */
 void aoth_sink_first_error(const aoth_sink_t *s, char *out, size_t size); /* its message, cut; "": there is none */
-/* `status` of a call that began with so many errors reported: one that failed and said nothing ran out of memory, which is
- * reported here: "no memory to DOING". Returns status, or AOT_E_EXHAUSTED. */
+/* `status` of a call that began with so many errors reported: one that failed and said nothing ran out of memory, which
+ * is reported here: "no memory to DOING". Returns status, or AOT_E_EXHAUSTED. */
 aot_status_t aoth_sink_exhausted(aoth_sink_t *s, uint32_t errors, aot_status_t status, const char *doing);
 const char *aoth_sink_text(const aoth_sink_t *s); /* printed so far, the first 16 MiB */
 /* What a fork of this process has printed through its copy: text, and counts by severity, 0 to ERROR. */

@@ -6,9 +6,9 @@
  *       return p;
  *     }
  *
- * Written, a record is what it was with its pointers, and what they point to follows it. Read, records stand where the bytes
- * do, their pointers set anew: nothing is copied, and the bytes live as long as the records. Bytes that do not hold what they
- * announce make the wire fail, and then all that is read is empty. */
+ * Written, a record is what it was with its pointers, and what they point to follows it. Read, records stand where the
+ * bytes do, their pointers set anew: nothing is copied, and the bytes live as long as the records. Bytes that do not
+ * hold what they announce make the wire fail, and then all that is read is empty. */
 #ifndef AOTH_WIRE_H
 #define AOTH_WIRE_H
 

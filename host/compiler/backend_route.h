@@ -18,8 +18,8 @@ void aoth_backend_route_at(aoth_session_t *s, uint32_t i); /* which of them asks
 void aoth_backend_route_end(aoth_session_t *s);
 
 /* What the host's extensions do; ctx->backends is the session's route. Backends are counted from 1, in order of
- * preference; AOTH_LAST_BACKEND: the one that takes what those before it leave. Nothing is told: no answer is no failure.
- * AOT_E_UNIMPLEMENTED: there is no such backend, or it does not answer. */
+ * preference; AOTH_LAST_BACKEND: the one that takes what those before it leave. Nothing is told: no answer is no
+ * failure. AOT_E_UNIMPLEMENTED: there is no such backend, or it does not answer. */
 #define AOTH_LAST_BACKEND 0u
 uint32_t aoth_backend_route_count(const aot_ctx_t *ctx);
 const char *aoth_backend_route_name(const aot_ctx_t *ctx, uint32_t backend); /* as the pipeline calls it; NULL: none */

@@ -1,9 +1,9 @@
 /* The backend stage: ask about every node, have the opsets decompose what is refused, compile, load.
  *
- * A node that every backend refuses is replaced by its decomposition and they are asked again, until every node is taken
- * or no refused one has a decomposition left; then one error lists all of them with reasons and origins. Decompositions are
- * committed before compile, as the host's edits: the backend's contract is for its own. Each round is linear in the
- * program. Nodes that a backend takes but would rather have in parts are decomposed where that can be.
+ * A node that every backend refuses is replaced by its decomposition and they are asked again, until every node is
+ * taken or no refused one has a decomposition left; then one error lists all of them with reasons and origins.
+ * Decompositions are committed before compile, as the host's edits: the backend's contract is for its own. Each round
+ * is linear in the program. Nodes that a backend takes but would rather have in parts are decomposed where that can be.
  *
  * Before that, effect tokens go: a node with a token is decomposed whatever the backend would say, then the token ports
  * have nothing between them. From there on the order of effects is the order of nodes. */

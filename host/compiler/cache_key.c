@@ -217,7 +217,8 @@ static void put_stages(builder_t *m, const aoth_pipeline_t *p, uint32_t flags) {
   }
 }
 
-/* Each has its part of the parameters, and draws of its own; what a backend leaves to the communicator hangs on that. */
+/* Each has its part of the parameters, and draws of its own; what a backend leaves to the communicator hangs on
+ * that. */
 static void put_ranks(builder_t *m) {
   char text[160];
   if (aoth_session_n_ranks(m->s) == 1) return;

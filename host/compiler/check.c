@@ -144,7 +144,8 @@ static uint32_t imported_properties(const aoth_pipeline_t *p) {
   return AOTH_PROP_IMPORTED;
 }
 
-/* What the program is before the first stage. None: not known, so nothing is held against the stages before they run. */
+/* What the program is before the first stage. None: not known, so nothing is held against the stages before they
+ * run. */
 static aoth_properties_t first_properties(aoth_arena_t *arena, const aoth_pipeline_t *p) {
   const size_t n = p->model_path ? strlen(p->model_path) : 0;
   const int is_text =

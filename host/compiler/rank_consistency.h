@@ -21,8 +21,8 @@ typedef struct aoth_said {
 /* All ranks come here with the same n subjects. AOT_E_PRECONDITION: they differ in one, which is told. O(bytes said) */
 aot_status_t aoth_ranks_alike(aoth_session_t *s, const aoth_said_t *said, uint32_t n, const char *doing);
 
-/* A line about a file: its bytes, and a hash of places spread over it. Two machines' files of one name are told apart by
- * it, at a cost that does not grow with them. */
+/* A line about a file: its bytes, and a hash of places spread over it. Two machines' files of one name are told apart
+ * by it, at a cost that does not grow with them. */
 aot_status_t aoth_said_file(aoth_text_t *out, const char *path, aoth_sink_t *sink);
 
 #endif

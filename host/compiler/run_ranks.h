@@ -1,6 +1,6 @@
 /* The ranks that run a pipeline, and what the host asks of them: to meet, to hand each other rows of numbers, to tell
- * each other when one goes no further. Whether they are the same: rank_consistency.h. What programs hand to each other is the
- * business of kernels (aot/ext/ranks.h). */
+ * each other when one goes no further. Whether they are the same: rank_consistency.h. What programs hand to each other
+ * is the business of kernels (aot/ext/ranks.h). */
 #ifndef AOTH_RUN_RANKS_H
 #define AOTH_RUN_RANKS_H
 
@@ -22,8 +22,8 @@ aot_group_info_t aoth_session_traffic_of_ranks(const aoth_session_t *s);
 /* Nanoseconds in which nodes waited for other ranks, as far as their kernels know. */
 uint64_t aoth_session_waited_for_ranks(const aoth_session_t *s);
 
-/* Whether the ranks are well, as far as this one knows: what queues do fails without a caller. Says what is not. s may be
- * NULL: there is no other. */
+/* Whether the ranks are well, as far as this one knows: what queues do fails without a caller. Says what is not. s may
+ * be NULL: there is no other. */
 aot_status_t aoth_session_ranks_well(aoth_session_t *s);
 
 /* In how many parts leaves are that are shared out; rank r has part r modulo them. */

@@ -1,5 +1,6 @@
-/* Several backends in one pipeline, in order of preference: nodes that nobody takes are decomposed, the stage assign divides the program
- * among them, each compiles its parts, and one executable runs the parts in order (device/hetero_exe.h). */
+/* Several backends in one pipeline, in order of preference: nodes that nobody takes are decomposed, the stage assign
+ * divides the program among them, each compiles its parts, and one executable runs the parts in order
+ * (device/hetero_exe.h). */
 #ifndef AOTH_SEVERAL_BACKENDS_H
 #define AOTH_SEVERAL_BACKENDS_H
 

@@ -2,7 +2,8 @@
  *
  *     needs, refuses -> create -> journal { run | choose, apply | query, decompose, compile } -> stage_check.c
  *                                   |                                                              |
- *                                   +---- any failure: undo, bundle, status 3                     commit, new properties
+ *                                   +---- any failure: undo, bundle, status 3                     commit, new
+ *                                   properties
  *
  * The program is as before the stage until everything agrees. */
 #include <compiler/stage.h>

@@ -19,8 +19,8 @@ static aot_status_t no_memory(aoth_session_t *s, const aoth_stage_t *stage) {
   return AOT_E_EXHAUSTED;
 }
 
-/* Units that give the property of this name, as a hint. Plugins not opened so far are opened for it, silently: contracts
- * are in them. */
+/* Units that give the property of this name, as a hint. Plugins not opened so far are opened for it, silently:
+ * contracts are in them. */
 static void hint_givers(aoth_session_t *s, aot_str_t property) {
   aoth_text_t list = {0};
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {

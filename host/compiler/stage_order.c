@@ -1,4 +1,5 @@
-/* The stages of a pipeline in the order in which they run: those of its list, and those that the run section asks for. */
+/* The stages of a pipeline in the order in which they run: those of its list, and those that the run section asks
+ * for. */
 #include <aot/inline.h>
 #include <compiler/backend_route.h>
 #include <sandbox/bundle.h>
@@ -38,7 +39,8 @@ static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *s
   return aoth_compiling_end(s, status);
 }
 
-/* A pipeline that trains with one graph may also be run by halves (verify, the library): what is planned is what runs. */
+/* A pipeline that trains with one graph may also be run by halves (verify, the library): what is planned is what
+ * runs. */
 static void tell_partitions(const aoth_pipeline_t *p, int32_t step) {
   for (uint32_t i = 0; i < p->n_stages; i++)
     if (strcmp(p->stages[i].unit->kind, "partition/1") == 0)

@@ -208,10 +208,11 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out);
 /* Somebody who looks on while stages run. */
 typedef struct aoth_watch {
   void *self;
-  /* A partitioner chose a cut, and it names what is there; the program still has its joint graph. NULL: nothing is done. */
+  /* A partitioner chose a cut, and it names what is there; the program still has its joint graph. NULL: nothing is
+   * done. */
   void (*cut)(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut);
-  /* A pass or partition has edited the program, every check agrees, and its journal is open. Else than AOT_OK: the stage
-   * has failed, and aoth_contract_violation has told how. NULL, likewise. */
+  /* A pass or partition has edited the program, every check agrees, and its journal is open. Else than AOT_OK: the
+   * stage has failed, and aoth_contract_violation has told how. NULL, likewise. */
   aot_status_t (*edited)(void *self, aoth_session_t *s, const aoth_stage_t *stage);
   /* 0: that backend is not to have the node though it takes it. NULL: it has what it takes. */
   int (*takes)(void *self, const aoth_stage_t *backend, aot_node_t node);
@@ -358,7 +359,8 @@ aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
  * does not. out->rows: borrowed until the next call of the executable. */
 aot_status_t aoth_session_profile_start(aoth_session_t *s);
 aot_status_t aoth_session_profile(aoth_session_t *s, aot_profile_t *out);
-/* Before anything runs: the executable looks for the first NaN (aot.check-nan/1). AOT_E_UNIMPLEMENTED, told: it cannot. */
+/* Before anything runs: the executable looks for the first NaN (aot.check-nan/1). AOT_E_UNIMPLEMENTED, told: it
+ * cannot. */
 aot_status_t aoth_session_check_nan(aoth_session_t *s);
 
 /* ---- summaries shared by commands ---- */

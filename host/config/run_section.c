@@ -169,7 +169,8 @@ static void read_precision(const aoth_fields_t *f, const aoth_yaml_t *map, const
   aoth_default_units_stage(units, AOTH_UNIT_PRECISION, &where, &t->autocast);
 }
 
-/* none | dynamic | NUMBER; `loss-scale-with` belongs to dynamic. float16 has a small range: there it is what is done. */
+/* none | dynamic | NUMBER; `loss-scale-with` belongs to dynamic. float16 has a small range: there it is what is
+ * done. */
 static void read_loss_scale(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
   static const char *const keys[] = {"init", "growth-factor", "backoff-factor", "growth-interval"};
   const aoth_yaml_t *node = aoth_fields_get(map, "loss-scale"), *with = aoth_fields_get(map, "loss-scale-with");

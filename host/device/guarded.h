@@ -1,10 +1,10 @@
-/* Memory between guard pages, and the poison in and around it: what is written beside it, and what is left as it was, is
- * seen afterwards; what goes further traps.
+/* Memory between guard pages, and the poison in and around it: what is written beside it, and what is left as it was,
+ * is seen afterwards; what goes further traps.
  *
  *     | guard pages | poison .. data .. poison | guard pages |
  *
- * data ends within AOTH_HOST_ALIGN of the last page's end. Poison is a NaN as a float of any width, more than any index as
- * an integer, and no bool; as a NaN it is none that arithmetic makes. */
+ * data ends within AOTH_HOST_ALIGN of the last page's end. Poison is a NaN as a float of any width, more than any index
+ * as an integer, and no bool; as a NaN it is none that arithmetic makes. */
 #ifndef AOTH_GUARDED_H
 #define AOTH_GUARDED_H
 

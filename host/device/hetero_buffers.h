@@ -1,6 +1,6 @@
-/* Memory of the lanes beside the session's own, for calls of parts: an arena a lane, and copies of leaves on lanes where
- * they do not live. A call has the blocks that it was bound on; the next one that is bound finds them here, where they
- * are large enough. */
+/* Memory of the lanes beside the session's own, for calls of parts: an arena a lane, and copies of leaves on lanes
+ * where they do not live. A call has the blocks that it was bound on; the next one that is bound finds them here, where
+ * they are large enough. */
 #ifndef AOTH_HETERO_BUFFERS_H
 #define AOTH_HETERO_BUFFERS_H
 

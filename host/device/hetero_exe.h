@@ -1,9 +1,9 @@
 /* An executable made of those of several backends, on one or several devices: a graph is a row of parts
  * (AOT_GRAPH_PART), which run one after the other.
  *
- * The program says which (hetero.h). A call of a graph is one bound call a part, a submission one a part, in order, each
- * on the queue of its device; what goes from device to device does so on their queues. Values between parts lie in the
- * arena of their device, in front of what the parts there share as their own arena. */
+ * The program says which (hetero.h). A call of a graph is one bound call a part, a submission one a part, in order,
+ * each on the queue of its device; what goes from device to device does so on their queues. Values between parts lie in
+ * the arena of their device, in front of what the parts there share as their own arena. */
 #ifndef AOTH_HETERO_EXE_H
 #define AOTH_HETERO_EXE_H
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Multiplication and rotation of eight bytes at a time: every step is invertible, so that one changed word always shows. */
+/* Multiplication and rotation of eight bytes at a time: every step is invertible, so that one changed word always
+ * shows. */
 static uint64_t digest(const void *data, uint64_t nbytes) {
   const char *at = data;
   uint64_t d = UINT64_C(0x9e3779b97f4a7c15) ^ nbytes, word;

@@ -1,5 +1,5 @@
-/* Digests of what a call may only read: taken before it, compared after it. An input that shares memory with an output is
- * left out. */
+/* Digests of what a call may only read: taken before it, compared after it. An input that shares memory with an output
+ * is left out. */
 #ifndef AOTH_INPUT_DIGESTS_H
 #define AOTH_INPUT_DIGESTS_H
 

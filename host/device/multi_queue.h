@@ -3,8 +3,8 @@
  *     aoth_lanes_cross(l, a, b)      what comes on b stands behind what is on a
  *
  * Devices know nothing of each other, so the host hands points on: a's queue raises a timeline, the host waits for that
- * and raises one of b, for which b's queue waits. It does so when it waits itself (aoth_queue_t.run_host_side), in the order
- * in which it was put; whoever puts work on a lane goes on at once.
+ * and raises one of b, for which b's queue waits. It does so when it waits itself (aoth_queue_t.run_host_side), in the
+ * order in which it was put; whoever puts work on a lane goes on at once.
  *
  *     queue a    .. work  signal(out, 7)
  *     host                               wait(a.out, 7)  raise(b.in, 3)

@@ -48,8 +48,8 @@ typedef struct outer_call {
   void *arg;
 } outer_call_t;
 
-/* An error diagnostic and status OK contradict each other, but for errors of queued work, which the wait for it answers:
- * while work is queued, errors are set aside until then (do_wait). */
+/* An error diagnostic and status OK contradict each other, but for errors of queued work, which the wait for it
+ * answers: while work is queued, errors are set aside until then (do_wait). */
 static aot_status_t do_outer(void *arg) {
   const outer_call_t *c = arg;
   aoth_queue_t *q = c->q;

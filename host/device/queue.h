@@ -25,8 +25,8 @@ typedef struct aoth_queue {
   uint64_t n_stirs;  /* grows when contents that stay between calls come to lie elsewhere (mirrored_buffer.h) */
   uint64_t n_bound;  /* calls that were bound so far (bound_calls.h) */
   uint32_t n_errors; /* that were told when nothing was under way */
-  /* Errors reported while work was queued, by the work or by who submitted it: if all up to that point succeeds, nothing
-   * failed that they could be about. */
+  /* Errors reported while work was queued, by the work or by who submitted it: if all up to that point succeeds,
+   * nothing failed that they could be about. */
   uint32_t n_unjudged;
   uint64_t judged_at;
   uint32_t n_contradictions; /* of them, found by the call that is under way */
@@ -41,8 +41,8 @@ typedef struct aoth_queue {
   aot_status_t (*call)(void *self, aoth_queue_fn fn, void *arg);
   void *self;
   int is_inside; /* of such a call */
-  /* Of several devices that work on one call (multi_queue.h): what the host has yet to do so that queues can go on. NULL:
-   * nothing. */
+  /* Of several devices that work on one call (multi_queue.h): what the host has yet to do so that queues can go on.
+   * NULL: nothing. */
   aot_status_t (*run_host_side)(void *lanes);
   void *lanes;
   int host_driven;          /* the host does the work of this queue by that */
@@ -76,8 +76,8 @@ aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from);
 aot_status_t aoth_queue_copy(aoth_queue_t *q, aot_buffer_t to, uint64_t from);
 aot_status_t aoth_queue_zero(aoth_queue_t *q, aot_buffer_t to);
 
-/* A write that does not wait for what stands on the queue, but for the device to copy: by another queue into memory that
- * the caller has for it, and from there in its turn. The host's memory is borrowed until it was waited for. */
+/* A write that does not wait for what stands on the queue, but for the device to copy: by another queue into memory
+ * that the caller has for it, and from there in its turn. The host's memory is borrowed until it was waited for. */
 int aoth_queue_is_busy(const aoth_queue_t *q); /* there may be something to be ahead of */
 aot_status_t aoth_queue_write_ahead(aoth_queue_t *q, aot_buffer_t to, const void *from, aoth_ahead_t *a);
 aot_status_t aoth_queue_wait_ahead(aoth_queue_t *q, const aoth_ahead_t *a);

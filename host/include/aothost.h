@@ -19,8 +19,8 @@
  * hint.
  *
  * Threads: a handle, with its calls, serves one thread at a time, whichever; it may be opened in one and closed in
- * another. Handles share nothing, so several may be opened, compiled and run at once. A function is called by the thread
- * that has the handle, unless it is marked [any-thread]. config.message is called on the thread that called the
+ * another. Handles share nothing, so several may be opened, compiled and run at once. A function is called by the
+ * thread that has the handle, unless it is marked [any-thread]. config.message is called on the thread that called the
  * function. Plugins are loaded once in a process and never unloaded. What the caller gives (texts, tensors, config) is
  * the caller's and is read only while the function runs, unless it is bound; what it gets belongs to the handle. docs/
  * has it all in LIBRARY.md and THREADS.md.
@@ -65,9 +65,9 @@ typedef struct aothost_config {
    * .ir, or the pipeline says `import: ir`. NULL: the file is read. */
   const void *model_data;
   uint64_t model_nbytes;
-  /* Which plugin files may be opened: those whose digests stand in this file, as `aothost plugins --lock` writes it; and,
-   * of others than aothost's own, those that a public key of this file has signed (`aothost sign`). A file that cannot be
-   * read is an error of the open, one that is not let in an error of its plugin, -3. NULL: any may. */
+  /* Which plugin files may be opened: those whose digests stand in this file, as `aothost plugins --lock` writes it;
+   * and, of others than aothost's own, those that a public key of this file has signed (`aothost sign`). A file that
+   * cannot be read is an error of the open, one that is not let in an error of its plugin, -3. NULL: any may. */
   const char *lock, *keys;
 } aothost_config_t;
 
@@ -88,9 +88,10 @@ const char *aothost_messages(const aothost_t *h); /* everything told so far */
 /* Import the model, run the stages, load the executable. Once. */
 aot_status_t aothost_compile(aothost_t *h, uint32_t flags);
 /* What the handle compiles, now or later, is to stop: the stage that runs is asked to (its unit hears it by
- * aot_host_t.cancelled, also in a process of its own), those behind it are not run, and aothost_compile, or the call that
- * compiles another program (aothost_forward), answers AOT_E_CANCELLED. A unit that never asks comes to its end first.
- * Calls of a compiled program go on to their end. While the handle is open: [any-thread], and in a signal handler. */
+ * aot_host_t.cancelled, also in a process of its own), those behind it are not run, and aothost_compile, or the call
+ * that compiles another program (aothost_forward), answers AOT_E_CANCELLED. A unit that never asks comes to its end
+ * first. Calls of a compiled program go on to their end. While the handle is open: [any-thread], and in a signal
+ * handler. */
 void aothost_cancel(aothost_t *h);
 
 /* The calling convention of the compiled program. */
@@ -135,9 +136,10 @@ aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *valu
 
 /* A call of the program with memory of its own: what its forward left for its backward, its outputs, its gradients. A
  * handle has as many as the caller likes, which share parameters, buffers and states; any number of forwards may have
- * run before their backwards, which come in any order. The functions above are those of a first call, which every handle
- * has. A backward may be run again, with other tangents. One that reads a parameter or buffer that was changed since its
- * forward, by an update, a set, a reset or another forward, is refused with AOT_E_PRECONDITION, and says which.
+ * run before their backwards, which come in any order. The functions above are those of a first call, which every
+ * handle has. A backward may be run again, with other tangents. One that reads a parameter or buffer that was changed
+ * since its forward, by an update, a set, a reset or another forward, is refused with AOT_E_PRECONDITION, and says
+ * which.
  *
  * A call belongs to its handle, and is used on the thread that uses the handle. It is closed before the handle is; one
  * that is not goes with it. */

@@ -1,4 +1,5 @@
-/* aothost_dlpack.h - tensors from and to other libraries, without knowing them: DLPack 1.x, and the older form before it.
+/* aothost_dlpack.h - tensors from and to other libraries, without knowing them: DLPack 1.x, and the older form before
+ * it.
  *
  *     DLManagedTensorVersioned *m = ..;                  from torch, numpy, jax: what __dlpack__ hands over
  *     if (aothost_from_dlpack(h, m, &input) == AOT_OK)   looks at it, without a copy

@@ -4,8 +4,8 @@
 
 #include <ir/program.h>
 
-/* Of all that a program holds, dead rows, ids and the order of use lists included; interned rows by what they say. Equal
- * programs have equal digests. O(program) */
+/* Of all that a program holds, dead rows, ids and the order of use lists included; interned rows by what they say.
+ * Equal programs have equal digests. O(program) */
 typedef struct aoth_digest {
   uint64_t lo, hi;
 } aoth_digest_t;

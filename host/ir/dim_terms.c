@@ -1,7 +1,7 @@
 /* Rows of expressions, and sums and products of them.
  *
- * A row is (operator, operands), found by hash if there is an equal one, and carries its bounds, its hint and how large it
- * is when written out. Terms are kept in structural order, so that equal sums and products are equal rows. */
+ * A row is (operator, operands), found by hash if there is an equal one, and carries its bounds, its hint and how large
+ * it is when written out. Terms are kept in structural order, so that equal sums and products are equal rows. */
 #include <ir/dim_terms.h>
 #include <kit/graph/snap_expr.h>
 #define XXH_INLINE_ALL

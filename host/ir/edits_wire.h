@@ -11,12 +11,13 @@ typedef struct aoth_span {
   uint64_t nbytes;
 } aoth_span_t;
 
-/* Types go by number where an edit has them so: below `first` they are those that both programs had at the beginning, from
- * there on counted as they were sent, each with what it is the first time. */
+/* Types go by number where an edit has them so: below `first` they are those that both programs had at the beginning,
+ * from there on counted as they were sent, each with what it is the first time. */
 typedef struct aoth_type_numbers {
   aot_prog_t *prog;
   uint32_t first, n_sent;
-  /* Written: by number here, less first, which one it was, counted from 1; 0: it was not sent. Read: by that, counted from
+  /* Written: by number here, less first, which one it was, counted from 1; 0: it was not sent. Read: by that, counted
+   * from
    * 0, its number here. */
   uint32_t *at, capacity;
 } aoth_type_numbers_t;
@@ -31,8 +32,8 @@ typedef struct aoth_known {
   aoth_type_numbers_t *types; /* of one direction; NULL: no edit has numbers */
 } aoth_known_t;
 
-/* Written: the edit, NULL. Read, `edit` NULL: an edit, which borrows the bytes; contents of a leaf that came along are put
- * into `leaves`. A wire that has failed afterwards held something else. */
+/* Written: the edit, NULL. Read, `edit` NULL: an edit, which borrows the bytes; contents of a leaf that came along are
+ * put into `leaves`. A wire that has failed afterwards held something else. */
 const aoth_edit_t *aoth_wire_edit(aoth_wire_t *w, const aoth_edit_t *edit, aoth_known_t known, aoth_arena_t *leaves);
 
 #endif

@@ -1,10 +1,10 @@
 /* What guards say of sums: equalities (a sum is 0), by which expressions are rewritten, and inequalities (a sum is not
  * negative), by which bounds are tightened.
  *
- * Equalities are in echelon form (Gauss): each is reduced by those before it, and its last term in structural order, its
- * leader, is replaced by the others wherever it occurs. Because a later equality holds no earlier leader, one pass in
- * order removes all of them. A leader that is a product is replaced in larger products, too, which are then smaller in
- * graded order, so that rewriting ends (Buchberger's reduction, without completion). mod(a, k) == 0 also says
+ * Equalities are in echelon form (Gauss): each is reduced by those before it, and its last term in structural order,
+ * its leader, is replaced by the others wherever it occurs. Because a later equality holds no earlier leader, one pass
+ * in order removes all of them. A leader that is a product is replaced in larger products, too, which are then smaller
+ * in graded order, so that rewriting ends (Buchberger's reduction, without completion). mod(a, k) == 0 also says
  * (a // k) * k == a. A guard of more terms than a row has room for, or of another form, is only checked at run time.
  * Cost of a reduction: facts * terms, both bounded. */
 #include <ir/dim_terms.h>

@@ -1,6 +1,6 @@
-/* Interval arithmetic over whole numbers: what an operator of expressions can give, of operands that are anywhere between two
- * ends. INT64_MIN as the lower end and INT64_MAX as the upper one: there is none. Bounds are never too narrow; where an
- * end overflows they are open. Source: R. E. Moore, Interval Analysis, 1966. */
+/* Interval arithmetic over whole numbers: what an operator of expressions can give, of operands that are anywhere
+ * between two ends. INT64_MIN as the lower end and INT64_MAX as the upper one: there is none. Bounds are never too
+ * narrow; where an end overflows they are open. Source: R. E. Moore, Interval Analysis, 1966. */
 #ifndef AOTH_INTERVALS_H
 #define AOTH_INTERVALS_H
 

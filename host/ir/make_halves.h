@@ -1,11 +1,11 @@
 /* A joint graph becomes a forward and a backward graph, given what to save (aot/partition.h).
  *
- * Which node runs where follows from the saved values (kit/graph/split.h). Ports keep role, index and name: the forward has
- * the joint graph's inputs but the tangents, its forward outputs, then a SAVED slot each; the backward has the leaves
- * that it reads, the slots, the tangents, and the gradients. A leaf that the forward updates, and an input that comes
- * with the call, reach the backward in a slot. What is saved of a larger tensor is copied, so that a slot holds no more
- * than its elements, if the opsets have a copy (AOT_OP_COPY). Planning and making are apart so that a choice can be
- * shown before it is followed. */
+ * Which node runs where follows from the saved values (kit/graph/split.h). Ports keep role, index and name: the forward
+ * has the joint graph's inputs but the tangents, its forward outputs, then a SAVED slot each; the backward has the
+ * leaves that it reads, the slots, the tangents, and the gradients. A leaf that the forward updates, and an input that
+ * comes with the call, reach the backward in a slot. What is saved of a larger tensor is copied, so that a slot holds
+ * no more than its elements, if the opsets have a copy (AOT_OP_COPY). Planning and making are apart so that a choice
+ * can be shown before it is followed. */
 #ifndef AOTH_MAKE_HALVES_H
 #define AOTH_MAKE_HALVES_H
 

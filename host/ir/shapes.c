@@ -8,8 +8,8 @@
  *     sum      ((x*k + y*m) + ..) + c     terms in structural order, each once; subtraction is a factor of -1
  *     product  ((x * y) * ..) * k         factors in structural order, powers written out; a number times a sum is a
  *                                         sum
- *     quotient of what the divisor divides: without the division; max, min and comparisons: decided where the ranges of both
- *     operands or of their difference decide: max(x + 1, x) is x + 1
+ *     quotient of what the divisor divides: without the division; max, min and comparisons: decided where the ranges of
+ *     both operands or of their difference decide: max(x + 1, x) is x + 1
  *
  * Products of sums are not multiplied out: it is no full polynomial algebra. What guards make equal to a simpler sum is
  * that sum (equalities.c); guards are declared before everything else is made, so that all of it is.

@@ -1,6 +1,6 @@
-/* Guards: conditions on sizes under which a program is valid (<aot/ext/size_guards.h>). What follows from them is used by the
- * normal form of expressions (equalities.c). They are declared before leaves and nodes, so that every dimension of a type
- * is made with all guards known, and the text of a program reads back to the same rows. */
+/* Guards: conditions on sizes under which a program is valid (<aot/ext/size_guards.h>). What follows from them is used
+ * by the normal form of expressions (equalities.c). They are declared before leaves and nodes, so that every dimension
+ * of a type is made with all guards known, and the text of a program reads back to the same rows. */
 #include <aot/inline.h>
 #include <ir/dim_terms.h>
 

@@ -6,8 +6,8 @@
 #include <base/sink.h>
 
 /* Why the file or folder is not to be trusted, or NULL. Of a file its folder counts, too: who may write there may put
- * another in its place, unless the folder keeps everybody to files of his own (sticky, as /tmp) and the file is ours, or
- * the system's. path is absolute, without links. */
+ * another in its place, unless the folder keeps everybody to files of his own (sticky, as /tmp) and the file is ours,
+ * or the system's. path is absolute, without links. */
 const char *aoth_distrust(const char *path);
 int aoth_file_sha256(const char *path, char out_hex[AOTH_SHA256_HEX]); /* 0: it cannot be read */
 

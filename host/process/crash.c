@@ -336,7 +336,8 @@ static void nap(void) {
   look_at_watched();
 }
 
-/* 0: none will come: the end of the containment. The pipe may be closed or written to by whomever, which says nothing. */
+/* 0: none will come: the end of the containment. The pipe may be closed or written to by whomever, which says
+ * nothing. */
 static int await_letter(void) {
   while (!atomic_load(&now.is_written) && !atomic_load(&now.is_over)) {
     struct pollfd p = {.fd = now.letters[0], .events = POLLIN};

@@ -59,9 +59,9 @@ int aoth_contain_begin(void);
 void aoth_contain_end(void);
 /* In a child made by fork, which has no other threads: contains from now on what its parent contained. */
 int aoth_contain_after_fork(void);
-/* In a child that runs one stage (worker.h): contains whatever the parent did. SIGTERM stops it where it stands, and is told
- * as a crash is. A crash outside of every frame, or in a thread without one, is told by `stray`, in the signal handler,
- * instead of the line; it does not come back. */
+/* In a child that runs one stage (worker.h): contains whatever the parent did. SIGTERM stops it where it stands, and is
+ * told as a crash is. A crash outside of every frame, or in a thread without one, is told by `stray`, in the signal
+ * handler, instead of the line; it does not come back. */
 int aoth_contain_in_worker(void (*stray)(void *self, const aoth_crash_t *crash, const char *doing), void *self);
 /* This thread is about to leave the process. Inside of a frame it does not come back; outside it does nothing. */
 void aoth_crash_leaving(void);

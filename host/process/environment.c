@@ -46,8 +46,9 @@ int aoth_make_dirs(const char *path, unsigned mode) {
   return 1;
 }
 
-/* Programs and code are loaded from here, so no other user may write to it. The folder that the user names may be a link;
- * those in it are made by the host, which also removes what is in them: a link there would lead it to other files. */
+/* Programs and code are loaded from here, so no other user may write to it. The folder that the user names may be a
+ * link; those in it are made by the host, which also removes what is in them: a link there would lead it to other
+ * files. */
 static int is_ours(const char *path, int (*look)(const char *, struct stat *)) {
   struct stat st;
   return look(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&

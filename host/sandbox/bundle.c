@@ -10,8 +10,8 @@
  *
  *         call.safetensors    what the call was given (step.h, aoth_step_keep_call)
  *
- * `aothost replay DIR` does it again, and so does `aothost opt program.ir --use UNIT --with ..` for a stage; the command line is
- * printed and stands in info.json. */
+ * `aothost replay DIR` does it again, and so does `aothost opt program.ir --use UNIT --with ..` for a stage; the
+ * command line is printed and stands in info.json. */
 #include <sandbox/bundle.h>
 
 #include <aot/inline.h>

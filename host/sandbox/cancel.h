@@ -1,13 +1,14 @@
 /* Asking a session to stop what it compiles.
  *
  *     aoth_session_cancel (pipeline.h)    any thread, or a signal handler: a flag of the session
- *     host->cancelled                     answers by the flag; in a worker by a page that it shares with who waits for it
+ *     host->cancelled                     answers by the flag; in a worker by a page that it shares with who waits for
+ *     it
  *                                         (worker.c), and that he keeps up to date
  *     a unit that hears it                AOT_E_CANCELLED: its stage is undone, those behind it are not run
  *     one that does not ask               comes to its end, and those behind it are not run
  *
- * What is compiled ends with AOT_E_CANCELLED, or fails as it would have without; no bundle is left of a stage that did as
- * it was asked to. */
+ * What is compiled ends with AOT_E_CANCELLED, or fails as it would have without; no bundle is left of a stage that did
+ * as it was asked to. */
 #ifndef AOTH_CANCEL_H
 #define AOTH_CANCEL_H
 

@@ -1,4 +1,5 @@
-/* Whose code it was that crashed. A unit calls others: kernels of operator libraries, backends that answer questions. */
+/* Whose code it was that crashed. A unit calls others: kernels of operator libraries, backends that answer
+ * questions. */
 #ifndef AOTH_FAULT_ATTRIBUTION_H
 #define AOTH_FAULT_ATTRIBUTION_H
 

@@ -3,14 +3,14 @@
  * (device/guarded.h):
  *
  *     what is only read        held against the original behind the call
- *     what is written          goes back where it came from; what lies between its elements is held against what was there
- *     results                  poison before; elements that are poison behind the call were left unwritten
+ *     what is written          goes back where it came from; what lies between its elements is held against what was
+ *     there results                  poison before; elements that are poison behind the call were left unwritten
  *     beside each of them      poison; further away a guard page, where it traps and the crash tells whose memory it is
  *
  * A kernel that breaks its promise has failed, with plugin, tensor and place; the backend tells the node. One that only
- * starts (AOT_KERNEL_STARTS) works on its copies until a kernel has run that was handed what it writes: that one is given
- * the same copies to wait for, and behind it the rest is as above, told of the first. What kernels put on a queue by
- * themselves (aot.queue-kernel/1) is a device's memory, and not looked at. */
+ * starts (AOT_KERNEL_STARTS) works on its copies until a kernel has run that was handed what it writes: that one is
+ * given the same copies to wait for, and behind it the rest is as above, told of the first. What kernels put on a queue
+ * by themselves (aot.queue-kernel/1) is a device's memory, and not looked at. */
 #ifndef AOTH_KERNEL_GUARDS_H
 #define AOTH_KERNEL_GUARDS_H
 

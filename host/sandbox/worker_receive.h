@@ -1,5 +1,6 @@
-/* What a worker (worker.h) sends, in the process that waits for it. It comes out of memory that a plugin may have damaged, or
- * from the plugin itself: every number has a bound, every text an end, and what does not fit makes all of it broken. */
+/* What a worker (worker.h) sends, in the process that waits for it. It comes out of memory that a plugin may have
+ * damaged, or from the plugin itself: every number has a bound, every text an end, and what does not fit makes all of
+ * it broken. */
 #ifndef AOTH_WORKER_RECEIVE_H
 #define AOTH_WORKER_RECEIVE_H
 
@@ -36,7 +37,8 @@ typedef struct aoth_received {
   aot_status_t status; /* has_result */
 } aoth_received_t;
 
-/* Memory of both processes: model files, and what leaves hold already. In session memory; none where there is no room. */
+/* Memory of both processes: model files, and what leaves hold already. In session memory; none where there is no
+ * room. */
 aoth_known_t aoth_known_by_both(aoth_session_t *s, aoth_type_numbers_t *types);
 /* Room for more bytes, at the end of the buffer; NULL: none, and broken. */
 char *aoth_received_room(aoth_received_t *r, size_t nbytes);

@@ -1,5 +1,5 @@
-/* The life of a handle: aothost.h over session and pipeline. Messages are collected by the sink; after every call the new part is
- * handed on. */
+/* The life of a handle: aothost.h over session and pipeline. Messages are collected by the sink; after every call the
+ * new part is handed on. */
 #include <step/api_handle.h>
 
 #include <aot/inline.h>

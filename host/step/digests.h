@@ -1,5 +1,6 @@
-/* Digests of a safetensors file, in its metadata: `digest.NAME` of each tensor's dtype, shape and elements, and `digest` of
- * all other metadata. Whatever changes on the disk, in the bytes or in the header, is found before it is used.
+/* Digests of a safetensors file, in its metadata: `digest.NAME` of each tensor's dtype, shape and elements, and
+ * `digest` of all other metadata. Whatever changes on the disk, in the bytes or in the header, is found before it is
+ * used.
  *
  * Hash: XXH3, 128 bits (Collet, xxHash), as 32 hexadecimal digits. It finds damage; it is no signature. */
 #ifndef AOTH_DIGESTS_H

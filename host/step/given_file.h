@@ -12,8 +12,8 @@
 #include <step/safetensors.h>
 
 /* Archives from before 2026-12 counted numbers and None among the inputs, which the program has as constants: input.0,
- * input.2. numbers[k], of n ascending ones, is the file's K of the program's input k: k itself, unless the file has exactly
- * n inputs with gaps between their numbers. O(tensors log n). */
+ * input.2. numbers[k], of n ascending ones, is the file's K of the program's input k: k itself, unless the file has
+ * exactly n inputs with gaps between their numbers. O(tensors log n). */
 void aoth_given_numbers(const aoth_st_t *file, uint32_t n, uint32_t *numbers);
 /* The program's input that the file numbers so; `number` itself where it has none. O(log n). */
 uint32_t aoth_given_index(const uint32_t *numbers, uint32_t n, uint32_t number);

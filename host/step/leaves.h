@@ -1,10 +1,10 @@
 /* The tensors that live outside a call: parameters, buffers, constants, optimizer state. (User inputs live in a call's
  * memory.)
  *
- * A leaf lies where programs use it (device/mirrored_buffer.h); the host's copy is the mapped model file until something
- * writes it. In memory that the host shares with the device, programs read it straight from the file, until it is
- * written or unless it lies otherwise than they may count on. Leaves over the same bytes of the file share a storage
- * and stay shared. */
+ * A leaf lies where programs use it (device/mirrored_buffer.h); the host's copy is the mapped model file until
+ * something writes it. In memory that the host shares with the device, programs read it straight from the file, until
+ * it is written or unless it lies otherwise than they may count on. Leaves over the same bytes of the file share a
+ * storage and stay shared. */
 #ifndef AOTH_LEAVES_H
 #define AOTH_LEAVES_H
 

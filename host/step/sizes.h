@@ -1,8 +1,8 @@
 /* The values of a program's symbols, found from the sizes of the user inputs of a call.
  *
  * A dimension that is a bare symbol binds it; one that is linear in one symbol (2*s0 + 1) is solved; all others, and
- * every further occurrence, are checked. Symbols that only strides or offsets of inputs hold are as the tensors lie that
- * were given. Ranges of the shape environment are checked, then guards (aot/ext/size_guards.h), each as
+ * every further occurrence, are checked. Symbols that only strides or offsets of inputs hold are as the tensors lie
+ * that were given. Ranges of the shape environment are checked, then guards (aot/ext/size_guards.h), each as
  * soon as its symbols are known. Linear in dimensions and expressions. */
 #ifndef AOTH_SIZES_H
 #define AOTH_SIZES_H

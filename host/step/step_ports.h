@@ -44,8 +44,8 @@ typedef struct aoth_step_call { /* one graph: the number-th of its kind */
   aot_tensor_t *in_views, *out_views; /* what the executable is handed */
   /* of a step, by output: the input in whose memory it lies; AOT_NO_INDEX: it has its own. NULL: all have */
   uint32_t *home;
-  /* ports in the order in which they are looked at: first those that belong to calls (user inputs, scalars, what lies in
-   * the block), n_fresh of them, then those of leaves that stay */
+  /* ports in the order in which they are looked at: first those that belong to calls (user inputs, scalars, what lies
+   * in the block), n_fresh of them, then those of leaves that stay */
   uint32_t *in_order, *out_order, n_fresh_in, n_fresh_out;
   /* A step that has found, and left, everything where it is; that holds while the queue's n_stirs stands at settled_at
    * (device/mirrored_buffer.h). Again, such a step looks at fresh ports alone. */

@@ -196,7 +196,8 @@ void aoth_tensor_fill(const aoth_tensor_t *t, double number) {
 
 /* ---- numbers ---- */
 
-/* Once, from double (kit/base/half.h rounds a float). To nearest even at the last bit that stays: scale so that this bit is 1, round, scale back. */
+/* Once, from double (kit/base/half.h rounds a float). To nearest even at the last bit that stays: scale so that this
+ * bit is 1, round, scale back. */
 static uint16_t double_to_half(double number) {
   uint16_t sign = signbit(number) ? 0x8000 : 0;
   double a = fabs(number);

@@ -1,6 +1,6 @@
-/* f16 (IEEE 754 binary16) and bf16 from and to float, rounded to nearest, ties to even, as PyTorch rounds. A NaN stays a
- * NaN; its payload is not kept on the way down. Without branches, so that loops over them become vectors of any width;
- * always inlined, so that they take the width of the function that calls them. */
+/* f16 (IEEE 754 binary16) and bf16 from and to float, rounded to nearest, ties to even, as PyTorch rounds. A NaN stays
+ * a NaN; its payload is not kept on the way down. Without branches, so that loops over them become vectors of any
+ * width; always inlined, so that they take the width of the function that calls them. */
 #ifndef KIT_HALF_H
 #define KIT_HALF_H
 
@@ -35,7 +35,8 @@ KIT_HALF_INLINE float kit_f16_to_f32(uint16_t h) {
   return kit_float_of_bits((magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : u) | (uint32_t)(h & 0x8000u) << 16);
 }
 
-/* 2^-14 is the least normal number, 65520 the first that rounds to infinity. Below 2^-14 a float16 counts in 2^-24; adding
+/* 2^-14 is the least normal number, 65520 the first that rounds to infinity. Below 2^-14 a float16 counts in 2^-24;
+ * adding
  * 0.5 leaves no finer digits than that. */
 KIT_HALF_INLINE uint16_t kit_f32_to_f16(float f) {
   const uint32_t sign = kit_bits_of_float(f) >> 16 & 0x8000u, u = kit_bits_of_float(f) & 0x7fffffffu;

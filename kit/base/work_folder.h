@@ -1,6 +1,6 @@
-/* A folder of its own for work in the cache folder (aot/ext/env.h), under a lock for as long as it is in use: threads and
- * processes never share a name, and whoever can take the lock of a folder that a killed process left may remove it (the
- * host does). */
+/* A folder of its own for work in the cache folder (aot/ext/env.h), under a lock for as long as it is in use: threads
+ * and processes never share a name, and whoever can take the lock of a folder that a killed process left may remove it
+ * (the host does). */
 #ifndef KF_WORK_FOLDER_H
 #define KF_WORK_FOLDER_H
 

@@ -22,7 +22,8 @@
 typedef struct cu_world {
   const aot_ext_kernel_lookup_t *lookup;
   aot_ctx_t *ctx;
-  int takes_starts; /* kernels run in order on memory that stays where it is: some may be done later (AOT_KERNEL_STARTS) */
+  /* kernels run in order on memory that stays where it is: some may be done later (AOT_KERNEL_STARTS) */
+  int takes_starts;
   int has_queues; /* the same of kernels that put their work on a device's queue (aot.queue-kernel/1) */
 } cu_world_t;
 

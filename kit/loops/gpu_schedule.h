@@ -40,7 +40,8 @@ int gs_has_scan(const lp_loop_t *l);
 void gs_choose_rows(lp_loop_t *l, const lp_gpu_machine_t *m);
 /* What registers hold, of rows whose team is chosen. */
 void gs_hold(lp_loop_t *l);
-/* Of rows that teams go on with: shared memory, and blocks; as they are given, where they are not too many. 0: too much. */
+/* Of rows that teams go on with: shared memory, and blocks; as they are given, where they are not too many. 0: too
+ * much. */
 int gs_fit_blocks(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m);
 
 #endif

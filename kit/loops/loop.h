@@ -20,8 +20,8 @@
  * dropout is one loop.
  *
  * A load may have more to say about its place: index tensors, whose numbers count along dimensions of what it reads (an
- * embedding's rows), and bounds, outside of which it reads a number or what another load has (padding, the gradient of a
- * slice). An index that is out of range reads element 0, and the function says so; its caller looks for it then.
+ * embedding's rows), and bounds, outside of which it reads a number or what another load has (padding, the gradient of
+ * a slice). An index that is out of range reads element 0, and the function says so; its caller looks for it then.
  *
  * A store may have index tensors, too. Dimensions along which only these count, so that places may meet, are `reduced`:
  * their indices are gone through in order, and those beside them are what runs in parallel.
@@ -132,12 +132,13 @@ typedef struct lp_gpu {
    * pass. Of columns and of sorted places: rows that it reads before it computes; 0: places are not sorted, but gone
    * through in the order of rows. */
   uint32_t chunks;
-  /* Parts that reductions are made in; several: each leaves its result in scratch memory. Of places: parts of the sorted
-   * ones, of a segment for each team of a block. */
+  /* Parts that reductions are made in; several: each leaves its result in scratch memory. Of places: parts of the
+   * sorted ones, of a segment for each team of a block. */
   uint32_t splits;
   uint32_t parts; /* of sums across rows: how many are left in scratch memory; 0: there are no such sums */
-  /* Of flat points (one dimension, no indices, no bounds): the kernel runs over as many tensors of several sizes, which a
-   * table tells; lp_gpu_schedule has 1, others may have up to lp_gpu_most_tensors. 0: sizes are constants of the text */
+  /* Of flat points (one dimension, no indices, no bounds): the kernel runs over as many tensors of several sizes, which
+   * a table tells; lp_gpu_schedule has 1, others may have up to lp_gpu_most_tensors. 0: sizes are constants of the
+   * text */
   uint32_t tensors;
   /* Rows of a team that are in shared memory, or on their way there, the one that it is at among them; 0: rows do not
    * pass through shared memory, and a team takes one row unless it has sums across rows. */
@@ -276,8 +277,8 @@ void lp_join_equal(lp_loop_t *loop);
 /* With reductions, the row becomes the innermost dimensions, and one or more stand around it. 0: a row of several
  * dimensions has what goes along one only: draws, bounds, scans. */
 int lp_simplify(lp_loop_t *loop);
-/* The row's dimensions are those from this one on: what is reduced and does not merge into one are several, gone through
- * in their order. Without reductions the innermost one is the row. */
+/* The row's dimensions are those from this one on: what is reduced and does not merge into one are several, gone
+ * through in their order. Without reductions the innermost one is the row. */
 int32_t lp_row(const lp_loop_t *loop);
 int64_t lp_length(const lp_loop_t *loop); /* elements of a row */
 /* The numbers that the function takes as `s`: strides by access, then what loads have more: of each index stride and
@@ -310,8 +311,8 @@ void lp_prelude_add(lp_text_t *t);
 /* The function
  *     void NAME(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end)
  * with pointers to the first element of every access, to its row buffers and, where loads have indices, to an int64
- * that is set when one is out of range; with the sizes, lp_numbers, and the part of dimension 0 to run. A loop of rank 0
- * is run as one of rank 1 and size 1 (lp_simplify leaves it so). */
+ * that is set when one is out of range; with the sizes, lp_numbers, and the part of dimension 0 to run. A loop of rank
+ * 0 is run as one of rank 1 and size 1 (lp_simplify leaves it so). */
 void lp_gen_c(const lp_loop_t *loop, const char *name, lp_text_t *out);
 
 /* ---- GPUs (loop_gpu.c, loop_gen_cuda.c) ---- */
@@ -319,16 +320,18 @@ enum { LP_GPU_MOST_POINTERS = 480 }; /* parameters of a kernel are 4 KiB at most
 /* lp_schedule, and the schedule for a GPU. Sums that lp_schedule's loop takes in double,
  * though it reads floats, are taken in float from then on: the loop is not for C any more. 0: not for GPUs. */
 int lp_gpu_schedule(lp_loop_t *loop, const lp_gpu_machine_t *m);
-/* Of a loop that has been scheduled, with other threads, team, vector, splits, stages, bulk, of columns other chunks, and where
- * teams go on from row to row with other blocks, in loop.gpu: the rest of the schedule. 0: that does not fit the loop. */
+/* Of a loop that has been scheduled, with other threads, team, vector, splits, stages, bulk, of columns other chunks,
+ * and where teams go on from row to row with other blocks, in loop.gpu: the rest of the schedule. 0: that does not fit
+ * the loop. */
 int lp_gpu_fit(lp_loop_t *loop, const lp_gpu_machine_t *m);
 uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for what kernels leave for the next; 0: one kernel is all */
 void lp_prelude_cuda_add(lp_text_t *t);
-/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads and gpu.shared bytes of shared memory; where there is one, NAME_begin before it, with
- * lp_gpu_begin_blocks() of LP_GPU_BEGIN_THREADS, between them NAME_merge, with lp_gpu_merge_blocks() of as many, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
+/* The kernel NAME, to run with gpu.blocks blocks of gpu.threads threads and gpu.shared bytes of shared memory; where
+ * there is one, NAME_begin before it, with lp_gpu_begin_blocks() of LP_GPU_BEGIN_THREADS, between them NAME_merge, with
+ * lp_gpu_merge_blocks() of as many, and NAME_end after it, with lp_gpu_end_blocks() of LP_GPU_END_THREADS. All take one
  * structure of lp_gpu_n_pointers pointers: to the first element of every access (of a draw: its number as an integer),
- * where lp_gpu_word says; where accesses have indices, to an int64 that is set when one is out of range; to the scratch memory, where there is
- * some, 16-byte aligned. */
+ * where lp_gpu_word says; where accesses have indices, to an int64 that is set when one is out of range; to the scratch
+ * memory, where there is some, 16-byte aligned. */
 enum { LP_GPU_BEGIN_THREADS = 512, LP_GPU_END_THREADS = 256 };
 int lp_gpu_has_begin(const lp_loop_t *loop);
 /* Its blocks; of pieces: each sorts one, else the only one all. */

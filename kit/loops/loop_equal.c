@@ -1,6 +1,6 @@
 /* Instructions that compute the same, of several operators over the same rows: a loss and its derivative have one
- * maximum, one exponential and one sum. Local value numbering (Cocke, Schwartz 1970), by comparison: a loop has LP_INSTS
- * instructions at most. */
+ * maximum, one exponential and one sum. Local value numbering (Cocke, Schwartz 1970), by comparison: a loop has
+ * LP_INSTS instructions at most. */
 #include "loop.h"
 
 #include <string.h>

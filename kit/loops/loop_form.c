@@ -16,8 +16,8 @@
  * Of an access may be known what its pointer is a multiple of: load f32 [1024, 1] align 16.
  *
  * An index with `wraps` behind it may be negative. Numbers with a point are floats. From ; on a line is a comment: the
- * printer tells there what lp_schedule has found.
- * */
+ * printer tells there what lp_schedule has
+ * found. */
 #include "loop.h"
 
 #include <aot/inline.h>

@@ -37,7 +37,8 @@ void cu_print_across_slot(const cu_printer_t *p, uint32_t k) {
   lp_print(p->out, "[part * (%s)%lld + i%s]", p->index, (long long)lp_length(p->l), p->g->vector > 1 ? " + j" : "");
 }
 
-/* An instruction that is true of one element of a row, which numbers of the row tell; counted from 1. 0: there is none. */
+/* An instruction that is true of one element of a row, which numbers of the row tell; counted from 1. 0: there is
+ * none. */
 static uint32_t spot_of(const cu_printer_t *p) {
   const lp_loop_t *l = p->l;
   if (l->columns || !l->reduced || p->g->vector == 1 || p->pass.has_scan) return 0;
@@ -189,8 +190,8 @@ static void print_gives(const cu_printer_t *p) {
     if (is_stored_here(p, s) && cu_is_vector(p, s)) cu_print_give(p, s);
 }
 
-/* Is the spot's element none of this vector's? In 32 bits that is as good: where a number beyond them seems to be one of
- * them, every element is asked. */
+/* Is the spot's element none of this vector's? In 32 bits that is as good: where a number beyond them seems to be one
+ * of them, every element is asked. */
 static void print_is_elsewhere(const cu_printer_t *p, uint32_t spot) {
   lp_inst_t place = p->l->insts[spot - 1];
   place.text = "b";

@@ -5,7 +5,8 @@
  *     the same places for all columns
  *       NAME_begin   the places as numbers, sorted, equal ones in the order of their rows: pieces of them, a block each
  *                    (of very many all, by one block)
- *       NAME_merge   several pieces become one: a number's place is its own in its piece, and how many come before it in
+ *       NAME_merge   several pieces become one: a number's place is its own in its piece, and how many come before it
+ *       in
  *                    each of the others, found by halving
  *       NAME         a block takes a part of the sorted numbers and some columns, and a team of it a segment: rows of
  *                    several numbers are read, then added one after another. A run of equal numbers becomes one sum,

@@ -30,8 +30,8 @@ static void print_chunks(const cu_printer_t *p) {
     lp_print(p->out, "const int n = length - i < %u ? (int)(length - i) : %u;\n", g->vector, g->vector);
 }
 
-/* Whole vectors in turn, and then the one that has fewer elements, by the thread whose turn it is: the others are spared
- * the question. Each has a text of its own, so only where vectors are in a loop. */
+/* Whole vectors in turn, and then the one that has fewer elements, by the thread whose turn it is: the others are
+ * spared the question. Each has a text of its own, so only where vectors are in a loop. */
 static void print_vectors(const cu_printer_t *p, void (*print)(const cu_printer_t *)) {
   const lp_gpu_t *g = p->g;
   cu_printer_t whole = *p;

@@ -5,7 +5,8 @@
  *     rows       a warp, or a part of one, takes a short row, a block a long one; a thread holds its part in registers
  *                where that fits, else the row in shared memory
  *     columns    a block takes a tile of columns and every so many rows of it
- *     places     stores by index tensors: a team takes some columns of a segment of rows that are sorted by their places
+ *     places     stores by index tensors: a team takes some columns of a segment of rows that are sorted by their
+ *     places
  *
  * Where rows or tiles are too few to fill the device, a reduction is made in parts, one a block, and a second kernel
  * joins these in their order. So sums do not depend on who comes first: a thread adds its own elements in order, then

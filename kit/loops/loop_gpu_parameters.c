@@ -1,5 +1,5 @@
-/* What a scheduled loop's kernels are given: scratch memory for parts of reductions, second kernels that join them, and the
- * pointers of one tensor or of a table of them. */
+/* What a scheduled loop's kernels are given: scratch memory for parts of reductions, second kernels that join them, and
+ * the pointers of one tensor or of a table of them. */
 #include "gpu_schedule.h"
 
 #include <aot/inline.h>

@@ -1,5 +1,5 @@
-/* Who takes which rows: a warp a short one, a block a long one, several blocks parts of few; what of a row a thread holds in
- * registers from pass to pass, and which rows pass through shared memory on their way. */
+/* Who takes which rows: a warp a short one, a block a long one, several blocks parts of few; what of a row a thread
+ * holds in registers from pass to pass, and which rows pass through shared memory on their way. */
 #include "gpu_schedule.h"
 
 #include <aot/inline.h>
@@ -177,8 +177,8 @@ static int holds(lp_loop_t *l, uint32_t team) {
   return 0;
 }
 
-/* A part of a warp that has a short row, in one to four vectors a thread: several rows a warp, so that its threads are not
- * idle, and more of memory is on its way. Its warps have whole numbers of rows. 0: none has it. */
+/* A part of a warp that has a short row, in one to four vectors a thread: several rows a warp, so that its threads are
+ * not idle, and more of memory is on its way. Its warps have whole numbers of rows. 0: none has it. */
 static uint32_t short_team(lp_loop_t *l, uint64_t rows, uint64_t vectors, uint32_t n_processors) {
   l->gpu.chunks = 1; /* so that lp_is_held tells what would be held */
   for (uint32_t team = SHORTEST_TEAM; team < WARP && !gs_has_scan(l); team *= 2)
@@ -188,8 +188,8 @@ static uint32_t short_team(lp_loop_t *l, uint64_t rows, uint64_t vectors, uint32
   return 0;
 }
 
-/* The smallest team that holds a row, at first a warp or a part of one, then blocks with as many threads as the row has vectors, or half
- * as many, ..; a larger one where rows are few. */
+/* The smallest team that holds a row, at first a warp or a part of one, then blocks with as many threads as the row has
+ * vectors, or half as many, ..; a larger one where rows are few. */
 static void choose_team(lp_loop_t *l, uint64_t rows, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t vectors = gs_at_least_one(gs_divide_up((uint64_t)lp_length(l), g->vector));
@@ -214,8 +214,8 @@ static uint32_t most_threads(const lp_loop_t *l) {
   return l->gpu.stages && across_bytes(l) ? THREADS_WITH_SUMS : THREADS_A_PROCESSOR;
 }
 
-/* Teams of a block, and rows of each in shared memory: three, or two, or of the only block of a multiprocessor one. 0: a
- * row is too long. */
+/* Teams of a block, and rows of each in shared memory: three, or two, or of the only block of a multiprocessor one. 0:
+ * a row is too long. */
 static int choose_stages(lp_loop_t *l, const lp_gpu_machine_t *m, uint32_t teams) {
   lp_gpu_t *g = &l->gpu;
   const uint64_t bytes = lp_gpu_staged_at(l, l->n_loads);

@@ -16,8 +16,9 @@
 /* As RESULT, floats in double; a function of its element's number, for which argument 0, or 1, stands. */
 #define COUNT 5
 #define COUNT_FROM 6
-/* As RESULT. Beside halves, PyTorch's kernels round some operands that are wider, a number or a tensor of rank 0, to the
- * half first, and read others as floats (rk_pointwise.h), and those of a GPU differ (measured on an H100, PyTorch 2.11):
+/* As RESULT. Beside halves, PyTorch's kernels round some operands that are wider, a number or a tensor of rank 0, to
+ * the half first, and read others as floats (rk_pointwise.h), and those of a GPU differ (measured on an H100, PyTorch
+ * 2.11):
  *
  *            numbers, CPU | GPU   tensors of rank 0, CPU | GPU
  *   RESULT   floats | floats      rounded | rounded

@@ -45,7 +45,8 @@ static const char gpu[] =
     "LP int64_t lp_lane_i64(int64_t v, int lane) { return __shfl_sync(0xffffffffu, v, lane); }\n"
     "LP float lp_from_bf16(uint16_t h) { return __uint_as_float((uint32_t)h << 16); }\n"
     "LP uint16_t lp_to_bf16(float f) { return (uint16_t)(__float_as_uint(f) >> 16); }\n"
-    /* a word of two halves of which one is 0 is that half's float; of what is stored, NVRTC makes words of two values */
+    /* a word of two halves of which one is 0 is that half's float; of what is stored, NVRTC makes words of two
+     * values */
     "LP float lp_round_bf16(float f) {\n"
     "  uint32_t two;\n"
     "  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(two) : \"f\"(f), \"f\"(0.0f));\n"
@@ -80,8 +81,8 @@ static const char gpu[] =
     "}\n"
     "#define LP_TELL(wrong, is_right, i) if (!is_right && !*wrong) *wrong = lp_told_i64(i)\n";
 
-/* From memory to shared memory, behind the thread's back, in groups that are waited for in their order; a barrier of some
- * of a block's warps. */
+/* From memory to shared memory, behind the thread's back, in groups that are waited for in their order; a barrier of
+ * some of a block's warps. */
 static const char copies[] =
     "#ifndef LP_ON_CPU\n"
     "LP uint32_t lp_shared_at(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }\n"
@@ -142,10 +143,10 @@ static const char extremes[] =
     "#endif\n"
     "#endif\n";
 
-/* Coarse: exponentials and reciprocals are an instruction each, the former on a rounded product, |x| * 2^-24 off; normal
- * probabilities by Abramowitz and Stegun 7.1.26, less than 3e-7 off, which makes do with the exponential that GELU's
- * derivative has as well. Rounded: of a GELU that becomes a bf16 nothing else is kept, and the logarithm of the smaller
- * normal probability is a polynomial, 1.3e-5 off from -7 on (a minimax fit), which falls beyond. */
+/* Coarse: exponentials and reciprocals are an instruction each, the former on a rounded product, |x| * 2^-24 off;
+ * normal probabilities by Abramowitz and Stegun 7.1.26, less than 3e-7 off, which makes do with the exponential that
+ * GELU's derivative has as well. Rounded: of a GELU that becomes a bf16 nothing else is kept, and the logarithm of the
+ * smaller normal probability is a polynomial, 1.3e-5 off from -7 on (a minimax fit), which falls beyond. */
 static const char functions[] =
     "LP float lp_exp_f32(float x) { return expf(x); }\n"
     "#ifdef LP_ON_CPU\n"
@@ -229,9 +230,9 @@ static const char pairs[] =
     "#endif\n"
     "LP_EXTREME_OF_PAIRS(max, LP_LARGER) LP_EXTREME_OF_PAIRS(min, LP_SMALLER)\n";
 
-/* Every thread of a warp, of n that are a part of one, or of a block (barrier 0) or its team, gets the result. Warps leave theirs in shared memory,
- * which one reduction uses once; then few threads' warps are looked through by each. Of two values half a warp takes each
- * after the first step, so both take no more steps than one. */
+/* Every thread of a warp, of n that are a part of one, or of a block (barrier 0) or its team, gets the result. Warps
+ * leave theirs in shared memory, which one reduction uses once; then few threads' warps are looked through by each. Of
+ * two values half a warp takes each after the first step, so both take no more steps than one. */
 static const char teams[] =
     "#define LP_TEAM(name, S, T, first, join) \\\n"
     "LP T lp_team_##name##_##S(T a, int n) { \\\n"
@@ -271,8 +272,8 @@ static const char teams[] =
     "LP_TEAMS(sum, LP_ADD, 0, 0) LP_TEAMS(prod, LP_TIMES, 1, 1)\n"
     "LP_TEAMS(max, LP_LARGER, -INFINITY, INT64_MIN) LP_TEAMS(min, LP_SMALLER, INFINITY, INT64_MAX)\n";
 
-/* Each thread's value joined with those before it: of its warp, of the warps before, and what was carried to here, which
- * goes on with all of them. */
+/* Each thread's value joined with those before it: of its warp, of the warps before, and what was carried to here,
+ * which goes on with all of them. */
 static const char scans[] =
     "#define LP_SCAN(name, S, T, join) \\\n"
     "LP T lp_scan_##name##_##S(T t, T *carried, T *warps, int n) { \\\n"
@@ -297,8 +298,8 @@ static const char scans[] =
     "LP_SCANS(sum, LP_ADD) LP_SCANS(prod, LP_TIMES) LP_SCANS(max, LP_LARGER) LP_SCANS(min, LP_SMALLER)\n"
     "LP_SCAN(log_add, f64, double, lp_log_add)\n";
 
-/* Numbers in their order, equal ones in that of their rows, by a block of LP_GPU_BEGIN_THREADS: by digits of 4 bits. Each
- * thread counts those of its part, and puts them where those of smaller digits and of threads before it end. */
+/* Numbers in their order, equal ones in that of their rows, by a block of LP_GPU_BEGIN_THREADS: by digits of 4 bits.
+ * Each thread counts those of its part, and puts them where those of smaller digits and of threads before it end. */
 static const char sorting[] =
     "LP void lp_sort(uint32_t *keys, uint32_t *rows, uint32_t *to_keys, uint32_t *to_rows, int n, int bits) {\n"
     "  __shared__ uint32_t counts[16 * 512];\n"
@@ -344,8 +345,8 @@ static const char sorting_pieces[] = "LP void lp_sort_piece(uint64_t *piece, int
                                      "  __syncthreads();\n"
                                      "}\n";
 
-/* How many of n numbers, in sorted pieces, come before number `own` at `me`; a quarter of the pieces to each thread. All
- * of an earlier piece count up to equal ones, of a later one up to smaller ones. */
+/* How many of n numbers, in sorted pieces, come before number `own` at `me`; a quarter of the pieces to each thread.
+ * All of an earlier piece count up to equal ones, of a later one up to smaller ones. */
 static const char ranking[] =
     "LP uint32_t lp_rank(const uint32_t *keys, int n, int piece, int me, uint32_t own) {\n"
     "  const int mine = me / piece;\n"
@@ -383,8 +384,8 @@ static const char draws[] =
     "LP uint64_t lp_pair(const lp_block_t *b, uint32_t k) {\n"
     "  return k == 0 ? (uint64_t)b->w[1] << 32 | b->w[0] : (uint64_t)b->w[3] << 32 | b->w[2];\n"
     "}\n"
-    /* together: the numbers of blocks, all of them; else each of its own. Where elements are counted in 32 bits, half of
-     * the first two rounds is the same for all. */
+    /* together: the numbers of blocks, all of them; else each of its own. Where elements are counted in 32 bits, half
+     * of the first two rounds is the same for all. */
     "LP void lp_draw_u32(uint64_t seed, uint64_t counter, uint64_t first, int64_t step, int n, int together,\n"
     "                    uint32_t *out) {\n"
     "#pragma unroll\n"

@@ -17,8 +17,8 @@ void lp_formulas_add(lp_text_t *t);
 /* Halves in C. */
 void lp_halves_add(lp_text_t *t);
 
-/* What a load has besides strides: the number of the first of it (lp_numbers); where it has indices, "const int64_t j1 =
- * ..;", the elements that they add to its place, which sets `wrong`; "const int in1 = ..;" where it has bounds of
+/* What a load has besides strides: the number of the first of it (lp_numbers); where it has indices, "const int64_t j1
+ * = ..;", the elements that they add to its place, which sets `wrong`; "const int in1 = ..;" where it has bounds of
  * outer dimensions; whether an element is inside of all (by the variables of the inner dimension, and of a column's
  * row); what it reads outside. Bounds are variables b1_0, e1_0. */
 uint32_t lp_first_number(const lp_loop_t *l, uint32_t load);
@@ -59,8 +59,8 @@ void lp_swap_dims(lp_loop_t *l, int32_t a, int32_t b); /* but for what l->reduce
 /* Does the load change within the innermost loop? */
 int lp_moves(const lp_loop_t *l, uint32_t load);
 
-/* Of a schedule for GPUs. Does the load change within what a block takes? Is it in registers before it is needed? Is the
- * access made by vectors? */
+/* Of a schedule for GPUs. Does the load change within what a block takes? Is it in registers before it is needed? Is
+ * the access made by vectors? */
 int lp_gpu_moves(const lp_loop_t *l, uint32_t load);
 int lp_is_held(const lp_loop_t *l, uint32_t load);
 int lp_gpu_is_vector(const lp_loop_t *l, uint32_t access);
@@ -69,14 +69,14 @@ int lp_gpu_is_vector(const lp_loop_t *l, uint32_t access);
 int32_t lp_gpu_lane(const lp_inst_t *inst);
 uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst);
 uint64_t lp_gpu_results(const lp_loop_t *l);
-/* Do teams go on from row to row? Does the load pass through shared memory? Where it lies in a stage, and the bytes of one
- * (load: how many there are). */
+/* Do teams go on from row to row? Does the load pass through shared memory? Where it lies in a stage, and the bytes of
+ * one (load: how many there are). */
 int lp_gpu_goes_on(const lp_loop_t *l);
 int lp_gpu_is_staged(const lp_loop_t *l, uint32_t load);
 uint64_t lp_gpu_staged_at(const lp_loop_t *l, uint32_t load);
 int lp_gpu_joins_teams(const lp_loop_t *l); /* are sums across rows joined by a block before they are a part? */
-/* Of places: bytes of the numbers of rows, of which scratch memory begins with four; is the store made by vectors when it
- * adds a sum? */
+/* Of places: bytes of the numbers of rows, of which scratch memory begins with four; is the store made by vectors when
+ * it adds a sum? */
 uint64_t lp_gpu_sorted(const lp_loop_t *l);
 int lp_gpu_adds_vectors(const lp_loop_t *l);
 

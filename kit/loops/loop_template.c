@@ -2,8 +2,8 @@
  *
  *     a, b, .. h    arguments of the operator        name(    a helper for the computing type
  *     %0, %1, ..    its instructions before          T(       a constant of that type        #    the length of the row
- *                                                                                  @    the element's place in it
- * */
+ *                                                                                  @    the element's place in
+ * it */
 #include "loop.h"
 
 #include <ctype.h>

@@ -80,7 +80,8 @@ static int fits(const merge_state_t *s, uint32_t a, uint32_t b) {
   return (s->rows[a] && s->row_space[a] == s->space[b]) || (s->rows[b] && s->row_space[b] == s->space[a]);
 }
 
-/* What the members of a root read: seen[value] and, of what `other` makes, how often. Counts tensors that neither makes. */
+/* What the members of a root read: seen[value] and, of what `other` makes, how often. Counts tensors that neither
+ * makes. */
 static uint32_t look(merge_state_t *s, uint32_t root, uint32_t other, uint32_t *seen, double *saved) {
   const fu_graph_t *g = s->g;
   uint32_t n = 0;
@@ -142,8 +143,8 @@ static int keeps_order(const merge_state_t *s, uint32_t a, uint32_t b) {
   return 1;
 }
 
-/* Marks what follows a in the order before b because it needs a. 0: b is among it, by way of a third, or what it would go
- * past. */
+/* Marks what follows a in the order before b because it needs a. 0: b is among it, by way of a third, or what it would
+ * go past. */
 static int search(merge_state_t *s, uint32_t a, uint32_t b) {
   uint32_t found[FU_WINDOW + 1], n = 1;
   s->stamp++;

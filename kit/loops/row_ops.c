@@ -1,6 +1,6 @@
 /* The operators that reduce rows: each as a few steps of loop IR. %k is what step k gives; $k the operator's argument
- * k. Formulas and special points agree with the reference kernels (kit/reference), which the tests hold them against.
- * */
+ * k. Formulas and special points agree with the reference kernels (kit/reference), which the tests hold them
+ * against. */
 #include "kit/reference/rk_core.h"
 #include "loop.h"
 

@@ -2,8 +2,8 @@
  *
  *     %a = mm %x0, %y0    %b = mm %x1, %y1    %c = add %a, %b    %d = mm %x2, %y2    %e = add %c, %d    ..
  *
- * Such a product takes the time of its result's memory, and a sum once more. Where nobody else reads the parts, operands
- * are collected side by side instead, and multiplied at once,
+ * Such a product takes the time of its result's memory, and a sum once more. Where nobody else reads the parts,
+ * operands are collected side by side instead, and multiplied at once,
  *
  *     x0 y0 + x1 y1 + x2 y2 = [x0 x1 x2] [y0; y1; y2]
  *

@@ -98,8 +98,8 @@ static int64_t selected(lw_build_t *b, const aot_snap_node_t *region_node, int64
   return index < 0 ? index + lw_type(b, 0)->sizes[dim] : index;
 }
 
-/* The regions of the sum that is the node at hand, if all are selections of one dimension that have each index once; and
- * its other adds. 0: they are not. */
+/* The regions of the sum that is the node at hand, if all are selections of one dimension that have each index once;
+ * and its other adds. 0: they are not. */
 static int read_stack(lw_build_t *b, lw_join_t *out, uint32_t *adds, uint32_t *n_adds) {
   const aot_snap_node_t *const nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_node_t *const sum = b->node;

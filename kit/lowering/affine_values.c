@@ -1,6 +1,7 @@
 /* Forms of values, node by node. Numbers in affine form are a geometry, `start` the offset and `steps` the strides: a
- * view of the tensor has the view of its geometry for a form, by the very functions that views of memory go by. Whatever
- * an operator's row does not know stays unknown; so does what grows beyond SMALL, so that sums cannot overflow. */
+ * view of the tensor has the view of its geometry for a form, by the very functions that views of memory go by.
+ * Whatever an operator's row does not know stays unknown; so does what grows beyond SMALL, so that sums cannot
+ * overflow. */
 #include "affine_values.h"
 
 #include "kit/reference/rk_core.h"

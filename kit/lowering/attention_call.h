@@ -24,8 +24,9 @@ typedef struct lw_attention {
   double scale;
   int is_causal;
 } lw_attention_t;
-/* 0: with dropout that draws, of nothing, or arguments that do not fit each other. Dtypes of q, k, v are the same. A mask that the
- * program makes of ranges, and that hides nothing or is the causal one, is read as what it says (affine_values.h). */
+/* 0: with dropout that draws, of nothing, or arguments that do not fit each other. Dtypes of q, k, v are the same. A
+ * mask that the program makes of ranges, and that hides nothing or is the causal one, is read as what it says
+ * (affine_values.h). */
 int lw_attention_call(lw_build_t *b, const lw_attention_places_t *at, lw_attention_t *out);
 
 int lw_is_attention_output(const lw_tensor_t *t, const lw_attention_t *a);

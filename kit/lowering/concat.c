@@ -1,5 +1,5 @@
-/* Joining tensors (cat, stack): every part is copied to its place in the result, converted when dtypes differ; unless it
- * is made there (concat_in_place.c). */
+/* Joining tensors (cat, stack): every part is copied to its place in the result, converted when dtypes differ; unless
+ * it is made there (concat_in_place.c). */
 #include "concat.h"
 
 /* [0], which cat takes beside tensors of any rank, for code that begins a list with it. */

@@ -1,10 +1,10 @@
-/* Parts of joins (concat.h) that are made in their places, and not copied there. A reshape that has to copy is a join of
- * one part.
+/* Parts of joins (concat.h) that are made in their places, and not copied there. A reshape that has to copy is a join
+ * of one part.
  *
  *     %dq, %dk, %dv = attention_backward ..     %a = transpose %dq     %b = reshape %a     %whole = cat [%b, ..]
  *
- * Where a part and its views are read by nothing else, its maker may write it to its place by strides: lw_place_of tells
- * where. The place goes through views backward, each asked whether it really sees the part there. */
+ * Where a part and its views are read by nothing else, its maker may write it to its place by strides: lw_place_of
+ * tells where. The place goes through views backward, each asked whether it really sees the part there. */
 #include "concat.h"
 
 enum {
@@ -87,8 +87,8 @@ static aot_status_t place_parts(lw_build_t *b, const lw_join_t *j) {
   return AOT_OK;
 }
 
-/* A reshape that no strides express copies; not if its operand's maker writes where the result is to have it: attention,
- * another join. Loops keep to their own order. */
+/* A reshape that no strides express copies; not if its operand's maker writes where the result is to have it:
+ * attention, another join. Loops keep to their own order. */
 static aot_status_t place_source(lw_build_t *b) {
   lw_tensor_t place, seen;
   if (lw_place_of(b, 0) || !lw_is_plain_view(b) || lw_see(b, lw_arg_tensor(b, 0), &seen)) return AOT_OK;

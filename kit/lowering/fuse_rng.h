@@ -9,8 +9,8 @@
 
 #include "lower.h"
 
-/* Which elements are not 0: those whose uniform float32 of that draw is below the number. Elements count in the row-major
- * order of the value's sizes (kit/random/philox.h). */
+/* Which elements are not 0: those whose uniform float32 of that draw is below the number. Elements count in the
+ * row-major order of the value's sizes (kit/random/philox.h). */
 typedef struct lw_draw {
   uint32_t seed, offset; /* values: int64, of no dimension */
   int64_t number;        /* of the draw, added to the offset */

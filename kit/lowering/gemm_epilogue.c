@@ -6,15 +6,15 @@
  *     %n = layer_norm %y          f32           a loop that reads y, and neither writes it nor reads r and t
  *
  * A library adds what it multiplies to a matrix of the result's type on the way. The product is made where the sum
- * stands, and its own result is never in memory. Only one who reads all of it may see that: the result, what views of all
- * of it see, and a cast to float are read once, and r and the sum lie as the last view does. The sum may lie where r did, if
- * nothing reads r later.
+ * stands, and its own result is never in memory. Only one who reads all of it may see that: the result, what views of
+ * all of it see, and a cast to float are read once, and r and the sum lie as the last view does. The sum may lie where
+ * r did, if nothing reads r later.
  *
  * It moves as many bytes as before, and those under a product's work, if r and the sum are in memory anyhow; more where
- * loops have them in registers, of which two may each compute for itself (duplicate_producers.c). So both must be wanted there: no
- * loop makes it, the program returns it, something that is no loop reads it, another such product for one, or three loops
- * that cannot be one since products stand between them; two, of what is not computed twice (embeddings).
- * O(nodes + operands). */
+ * loops have them in registers, of which two may each compute for itself (duplicate_producers.c). So both must be
+ * wanted there: no loop makes it, the program returns it, something that is no loop reads it, another such product for
+ * one, or three loops that cannot be one since products stand between them; two, of what is not computed twice
+ * (embeddings). O(nodes + operands). */
 #include "lower.h"
 
 #include <aot/graph.h>

@@ -30,7 +30,8 @@ lw_ref_t lw_use_access(lw_build_t *b, const lw_group_t *g, uint32_t k);
 /* Memory for what the loop stores, and steps that make class numbers: before its step is added. */
 aot_status_t lw_store_results(lw_build_t *b, lw_group_t *g);
 /* AOT_OK: done; LW_SPLIT: its members do not fit one loop, each is a group of its own; LW_DECLINED: no function; run
- * its members one by one. Unless it is done, nothing has changed (transaction.h). members: node numbers in the graph; is_copy: NULL: none is one */
+ * its members one by one. Unless it is done, nothing has changed (transaction.h). members: node numbers in the graph;
+ * is_copy: NULL: none is one */
 aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, const uint8_t *is_copy, uint32_t n_members);
 
 #endif

@@ -15,9 +15,10 @@ typedef struct lw_member {
 } lw_member_t;
 
 int32_t lw_rows_result(const lw_build_t *b); /* dtype of the node's first result that is there */
-/* A sum over all dimensions, m, but the innermost in memory (the last; with channels last the second) becomes one across
- * the rows that this one is; 0: it stays what it is. So what makes its terms shares a loop with it. Asked when groups are
- * found, and when they become loops: by the declared strides, since kernels may have laid the terms otherwise by then. */
+/* A sum over all dimensions, m, but the innermost in memory (the last; with channels last the second) becomes one
+ * across the rows that this one is; 0: it stays what it is. So what makes its terms shares a loop with it. Asked when
+ * groups are found, and when they become loops: by the declared strides, since kernels may have laid the terms
+ * otherwise by then. */
 int lw_sum_across(const lw_build_t *b, lw_member_t *m);
 int lw_member(const lw_build_t *b, lw_member_t *out); /* of the node at hand; 0: loops cannot hold it */
 /* What it has an element for in every iteration: its result, or the tensor whose rows it reduces. */

@@ -4,22 +4,22 @@
  *     s1 | product | s2 | product | s3        -->       product | product | s1 s2 s3        they wait
  *                                             or        s1 s2 s3 | product | product        they run early
  *
- * One sweep keeps sets of steps that wait, one set for each kind of work. A step joins the set of its kind and waits with
- * it, until something needs what a member writes, or writes what one reads: then the set is complete. It runs where its
- * last member stood. Members do not need each other: one that would have completed the set before it joined.
+ * One sweep keeps sets of steps that wait, one set for each kind of work. A step joins the set of its kind and waits
+ * with it, until something needs what a member writes, or writes what one reads: then the set is complete. It runs
+ * where its last member stood. Members do not need each other: one that would have completed the set before it joined.
  *
  * Steps that need only what is there from the start, as casts of weights do, have what needs them right behind them, so
  * they would not wait for long. A sweep before that one lets them run early, all of a set where its first member stood,
- * where the target finds that better (runs_early). What they write then lives from there on: a set is complete when that
- * would be more than the peak.
+ * where the target finds that better (runs_early). What they write then lives from there on: a set is complete when
+ * that would be more than the peak.
  *
- * What waiting members read for the last time lives on while they wait (gradients, mostly). A set is complete, too, when that
- * would be more than the most that is alive at one step without any waiting. With a stack of equal layers that leaves
- * few sets: they grow as the backward frees what the forward has kept. Where the arena is larger all the same, because
- * its gaps are others, less may wait, or nothing: so memory is no worse.
+ * What waiting members read for the last time lives on while they wait (gradients, mostly). A set is complete, too,
+ * when that would be more than the most that is alive at one step without any waiting. With a stack of equal layers
+ * that leaves few sets: they grow as the backward frees what the forward has kept. Where the arena is larger all the
+ * same, because its gaps are others, less may wait, or nothing: so memory is no worse.
  *
- * Horizontal fusion, as it is called elsewhere: Li, Zheng, Pekhimenko, Long: Automatic Horizontal Fusion for GPU Kernels,
- * CGO 2022. O(steps + operands). */
+ * Horizontal fusion, as it is called elsewhere: Li, Zheng, Pekhimenko, Long: Automatic Horizontal Fusion for GPU
+ * Kernels, CGO 2022. O(steps + operands). */
 #include "lower.h"
 
 #include <stdlib.h>

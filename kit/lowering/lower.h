@@ -45,8 +45,8 @@ typedef struct lw_build {
   /* by node of the graph: the product onto a float tensor that it is a part of (gemm_epilogue.c), NULL: of none; or
    * no table */
   lw_residual_t **residuals;
-  /* by value, as values: where it is to be made, a part of what joins it to others (concat_in_place.c), or with rows that
-   * lie apart (row_pitch.c); NULL: anywhere */
+  /* by value, as values: where it is to be made, a part of what joins it to others (concat_in_place.c), or with rows
+   * that lie apart (row_pitch.c); NULL: anywhere */
   lw_tensor_t **places;
   /* by node of the graph: LW_SPARED_*, a copy or a draw that is not made; NULL: none is */
   uint8_t *elided;
@@ -58,8 +58,8 @@ typedef struct lw_build {
   uint32_t *home;
   /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
   uint32_t *donated_input;
-  /* Kernels of the program may write into what they read: those of plugins, but for collectives'. Then a tensor has memory of
-   * its own, is read where it stands in the graph, and nothing is kept of it that its memory does not hold */
+  /* Kernels of the program may write into what they read: those of plugins, but for collectives'. Then a tensor has
+   * memory of its own, is read where it stands in the graph, and nothing is kept of it that its memory does not hold */
   int has_inplace_custom_kernels;
   const lw_machine_t *machine;
   lw_pool_t *pool; /* the schedule's */
@@ -114,13 +114,14 @@ typedef struct lw_target {
   const lw_lowering_table_t *const *tables;
   uint32_t n_tables;
   lw_costs_t costs;
-  /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous, or its rows apart where there are row_nbytes, of x's dtype, or of halves float where there are chunks of rows; ranks are equal and at least 2, batch sizes agree,
-   * sizes and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are
-   * copied when they must be. */
+  /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous, or its rows apart where there are row_nbytes, of x's
+   * dtype, or of halves float where there are chunks of rows; ranks are equal and at least 2, batch sizes agree, sizes
+   * and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are copied
+   * when they must be. */
   aot_status_t (*product)(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
                           const lw_tensor_t *c, double alpha, double beta);
-  /* c = x @ y + bias (NULL: none) + addend: x and y halves, as above; c, addend and bias float, c and addend dense and of
-   * the same sizes, bias an element a column, side by side. Where lw_machine_t.adds_residuals */
+  /* c = x @ y + bias (NULL: none) + addend: x and y halves, as above; c, addend and bias float, c and addend dense and
+   * of the same sizes, bias an element a column, side by side. Where lw_machine_t.adds_residuals */
   aot_status_t (*product_onto)(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *bias,
                                const lw_tensor_t *addend, const lw_tensor_t *c);
   /* The group as a loop, simplified: a step, after lw_store_results (group_loop.h). LW_DECLINED: there is
@@ -157,7 +158,8 @@ typedef struct lw_target {
   /* n steps of equal lw_step_t.joins, which do not need each other, as one: its run, payload and kernel; the rest of
    * *out is there. NULL: steps run alone */
   aot_status_t (*join)(lw_build_t *b, const lw_step_t *const *steps, uint32_t n, lw_step_t *out);
-  int runs_early; /* joined steps that need no other run where their first stood: to begin steps costs more than caches give */
+  /* joined steps that need no other run where their first stood: to begin steps costs more than caches give */
+  int runs_early;
 } lw_target_t;
 aot_status_t lw_find_ops(lw_build_t *b); /* b->ops */
 /* Has the target anything for operators of that name but their kernels? Views need no more. */
@@ -179,8 +181,8 @@ int64_t lw_declared_stride(const lw_build_t *b, uint32_t row, int32_t d);
 uint32_t lw_node_of(const lw_build_t *b, uint32_t row);
 int lw_is_sum(const lw_build_t *b); /* x + y, neither multiplied by a number */
 lw_value_t *lw_value(const lw_build_t *b, uint32_t row);
-/* Were both made by nodes of one operator with the same numbers? *a and *b become the operands that differ, one of each at
- * most; equal values where none do. */
+/* Were both made by nodes of one operator with the same numbers? *a and *b become the operands that differ, one of each
+ * at most; equal values where none do. */
 int lw_are_alike(const lw_build_t *build, uint32_t *a, uint32_t *b);
 /* Do two values of the graph hold the same, because nodes that are alike made them of the same values? Chains alone. */
 int lw_is_same_chain(const lw_build_t *b, uint32_t row, uint32_t other);
@@ -297,7 +299,8 @@ int lw_is_plain_view(const lw_build_t *b);
 /* What the view that is the node at hand sees of its operand, if that lies so. 0: no strides express it. */
 int lw_see(lw_build_t *b, const lw_tensor_t *operand, lw_tensor_t *out);
 
-/* ---- tensors that are made where a join has them (concat_in_place.c), or with rows further apart (row_pitch.c) ---- */
+/* ---- tensors that are made where a join has them (concat_in_place.c), or with rows further apart (row_pitch.c)
+ * ---- */
 aot_status_t lw_find_places(lw_build_t *b);  /* b->places; once groups are found */
 aot_status_t lw_find_pitches(lw_build_t *b); /* more of them */
 
@@ -306,7 +309,8 @@ aot_status_t lw_find_pitches(lw_build_t *b); /* more of them */
  * the place in the order that they run in, below the number of nodes. */
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position);
 int lw_is_collective(const lw_build_t *b, uint32_t node); /* snapshot row */
-/* out: by node, FU_FIRST of the forward, FU_REMAT of the backward and alike to one of those, 0 all others (remat_barrier.c). */
+/* out: by node, FU_FIRST of the forward, FU_REMAT of the backward and alike to one of those, 0 all others
+ * (remat_barrier.c). */
 aot_status_t lw_find_again(const lw_build_t *b, uint8_t *out);
 struct fu_values;
 /* b->copies, and b->n_uses without what is read from registers then. */

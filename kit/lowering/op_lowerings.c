@@ -1,5 +1,5 @@
-/* What a target has for an operator: a lowering of its own, a loop, a view, or its reference kernel alone. Looked up once an
- * operator of the program. */
+/* What a target has for an operator: a lowering of its own, a loop, a view, or its reference kernel alone. Looked up
+ * once an operator of the program. */
 #include "group_read.h"
 #include "lower.h"
 

@@ -90,7 +90,8 @@ static int lies_in_rows(const lw_tensor_t *t) {
   return last > 0 && t->strides[last] == 1 && t->strides[last - 1] >= t->sizes[last] && folded(t, &rows);
 }
 
-/* Contiguous; or where it is wanted, if rows may lie apart. Products of nothing fill their result with zeros, as one. */
+/* Contiguous; or where it is wanted, if rows may lie apart. Products of nothing fill their result with zeros, as
+ * one. */
 static aot_status_t make_result(lw_build_t *b, lw_tensor_t *out) {
   const lw_tensor_t *place = b->machine->target->row_nbytes ? lw_place_of(b, 0) : NULL;
   for (uint32_t k = 0; k < b->node->n_args && place; k++)

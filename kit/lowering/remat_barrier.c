@@ -3,8 +3,8 @@
  *
  *     %y = gelu %x     ...  loss, gradients  ...     %y' = gelu %x
  *
- * Values are numbered (J. Cocke, J. T. Schwartz, 1970): nodes of one operator whose operands have equal numbers are looked up in a
- * table by a hash of both, and compared. O(nodes + operands). */
+ * Values are numbered (J. Cocke, J. T. Schwartz, 1970): nodes of one operator whose operands have equal numbers are
+ * looked up in a table by a hash of both, and compared. O(nodes + operands). */
 #include "lower.h"
 
 #include "kit/loops/merge.h"

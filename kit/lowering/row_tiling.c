@@ -48,7 +48,8 @@ static int set_role(finder_t *f, uint32_t row, uint8_t role, int32_t dim) {
   return 1;
 }
 
-/* Something reads the value with its rows along a dimension, or as it is. 0: another part of the chain has it otherwise. */
+/* Something reads the value with its rows along a dimension, or as it is. 0: another part of the chain has it
+ * otherwise. */
 static int read_as(finder_t *f, uint32_t row, int32_t dim) {
   const uint32_t v = row - f->b->value_begin;
   const uint8_t role = f->role[v];
@@ -318,8 +319,8 @@ static int follow(finder_t *f, uint32_t begin, uint32_t *out_at) {
   return fits && f->n_taken > 1;
 }
 
-/* The rows of the value that counts fewest, which all others are multiples of. 0: they are not; or what comes from outside
- * is not there yet. */
+/* The rows of the value that counts fewest, which all others are multiples of. 0: they are not; or what comes from
+ * outside is not there yet. */
 static int64_t count_rows(const finder_t *f, uint32_t at) {
   int64_t least = INT64_MAX;
   for (uint32_t k = 0; k < f->n_seen; k++) {

@@ -6,13 +6,14 @@
  *     %dw = mm (t %g), %x              sums over them
  *
  * becomes, for 4,096 rows after 4,096 rows, these four on slices: of what comes from outside with rows (%x) a view, of
- * what only they read (%scores, %g) memory of a chunk, of what others read (%dx) its place in the whole, and of sums over
- * rows (%loss, %dw) a part that is added, products where the sum lies. Sums of halves are kept as floats until the last.
+ * what only they read (%scores, %g) memory of a chunk, of what others read (%dx) its place in the whole, and of sums
+ * over rows (%loss, %dw) a part that is added, products where the sum lies. Sums of halves are kept as floats until the
+ * last.
  *
- * A chain begins with a product, goes on through views and loops as long as what they hand on is about as wide, and ends
- * with products. What it needs from outside is there when its last part stands, so all of it runs there, or just before the first
- * who reads what it gives. Every chunk is lowered by the ordinary lowerings: the types of the chain's values are those of
- * a slice for that time. O(nodes) a chain, of which there are as many as products that large.
+ * A chain begins with a product, goes on through views and loops as long as what they hand on is about as wide, and
+ * ends with products. What it needs from outside is there when its last part stands, so all of it runs there, or just
+ * before the first who reads what it gives. Every chunk is lowered by the ordinary lowerings: the types of the chain's
+ * values are those of a slice for that time. O(nodes) a chain, of which there are as many as products that large.
  *
  * The idea for losses: P.-L. Hsu et al., Liger Kernel, 2024 (FusedLinearCrossEntropy). */
 #ifndef LW_ROW_TILING_H
@@ -67,7 +68,8 @@ typedef struct lw_product_form { /* arguments */
 } lw_product_form_t;
 const lw_product_form_t *lw_product_form_of(const lw_build_t *b); /* of b->node; NULL: it is no product */
 
-/* The view's dimension that goes through memory as the operand's rows do, from the same element on; LW_NO_ROWS: none. */
+/* The view's dimension that goes through memory as the operand's rows do, from the same element on; LW_NO_ROWS:
+ * none. */
 int32_t lw_rows_of_view(const lw_tensor_t *of, int32_t dim, const lw_tensor_t *view);
 
 #endif

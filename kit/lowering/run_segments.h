@@ -1,5 +1,5 @@
-/* A run of a graph that is cut (dynamic_segments.h): part by part, with the nodes between them that tell sizes, which run
- * by their kernels on the host. */
+/* A run of a graph that is cut (dynamic_segments.h): part by part, with the nodes between them that tell sizes, which
+ * run by their kernels on the host. */
 #ifndef LW_RUN_SEGMENTS_H
 #define LW_RUN_SEGMENTS_H
 

@@ -312,8 +312,8 @@ static int writes_in_place(const lw_build_t *b, uint32_t i) {
   return 0;
 }
 
-/* A group of such a program runs where its last member stands: one that begins before a write in place and ends after it would read what
- * was written. It is run node by node. */
+/* A group of such a program runs where its last member stands: one that begins before a write in place and ends after
+ * it would read what was written. It is run node by node. */
 static aot_status_t part_groups(lw_build_t *b, uint32_t *group) {
   const uint32_t n = b->graph->n_nodes;
   uint32_t n_writes = 0;

@@ -145,8 +145,9 @@ typedef struct lw_schedule {
 } lw_schedule_t;
 
 /* What a schedule is made for: the number of threads, and where generated functions come from. Functions are told by
- * the place of their address, which is filled before the schedule runs (functions.h). find: that of the name, or NULL when it
- * is not known; then add() gets its source, and answers with a place, or with NULL: the group is run node by node. */
+ * the place of their address, which is filled before the schedule runs (functions.h). find: that of the name, or NULL
+ * when it is not known; then add() gets its source, and answers with a place, or with NULL: the group is run node by
+ * node. */
 typedef void (*lw_loop_fn)(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin,
                            int64_t end);
 struct lw_target;

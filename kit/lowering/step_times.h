@@ -1,5 +1,5 @@
-/* How long the steps of a schedule take (aot.profile/1). The first run holds what is done once: it counts only until there
- * is a second. */
+/* How long the steps of a schedule take (aot.profile/1). The first run holds what is done once: it counts only until
+ * there is a second. */
 #ifndef LW_STEP_TIMES_H
 #define LW_STEP_TIMES_H
 

@@ -6,8 +6,8 @@
  * Whoever tries one lowering after another opens one around each that may decline. A transaction covers
  *
  *     lw_schedule_t        all of it: steps, what they use, storages, counters; a field added later is covered, too
- *     lw_build_t           all of it but n_regions, which bounds damaged programs; after a failure, and not the node at hand
- *     values               by lw_set_value, the one way to change one; storages: by what changes them (lower.c)
+ *     lw_build_t           all of it but n_regions, which bounds damaged programs; after a failure, and not the node at
+ *     hand values               by lw_set_value, the one way to change one; storages: by what changes them (lower.c)
  *     lw_machine_t.self    the lw_target_t.self_nbytes that the target has it begin with
  *     all else             what lw_save was called for before it was changed
  *
@@ -33,8 +33,8 @@ aot_status_t lw_end(lw_build_t *b, const lw_transaction_t *t, aot_status_t statu
 aot_status_t lw_attempt(lw_build_t *b, lw_lower_fn lower);
 
 /* ---- the undo log (undo_log.c) ---- */
-/* Copies back what was saved since the log had that size, of memory that lives as long as a graph of that depth: values of
- * a region are gone when the region is lowered. */
+/* Copies back what was saved since the log had that size, of memory that lives as long as a graph of that depth: values
+ * of a region are gone when the region is lowered. */
 void lw_undo(lw_schedule_t *s, uint64_t until, uint32_t depth);
 /* Before a write to memory that lives as long as the schedule. */
 void lw_save(lw_build_t *b, void *at, uint64_t nbytes);

@@ -1,7 +1,7 @@
-/* Many blocks at once, and runs of their words for generated loops. Eight blocks (AVX-512), four (AVX2) or one go side by
- * side, each word of a counter in a lane of 64 bits, so that one multiplication gives both halves of a product. Upper
- * halves of lanes hold leftovers that no multiplication reads; they are cleared once, at the end. All ways give the
- * same words. */
+/* Many blocks at once, and runs of their words for generated loops. Eight blocks (AVX-512), four (AVX2) or one go side
+ * by side, each word of a counter in a lane of 64 bits, so that one multiplication gives both halves of a product.
+ * Upper halves of lanes hold leftovers that no multiplication reads; they are cleared once, at the end. All ways give
+ * the same words. */
 #include "philox.h"
 
 #include <string.h>

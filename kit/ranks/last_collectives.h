@@ -1,8 +1,9 @@
-/* The last collectives of a rank, for who asks afterwards why a run has stopped: a ring, written to a file when the group
- * fails. Lines of ranks side by side tell who was where:
+/* The last collectives of a rank, for who asks afterwards why a run has stopped: a ring, written to a file when the
+ * group fails. Lines of ranks side by side tell who was where:
  *
- *     exchange 41  all_gather  12288 bytes  began 0.812 s before the end, took 0.4 ms  _c10d_functional.all_gather_into_tensor
- *     exchange 42  reduce_scatter  12288 bytes  began 0.811 s before the end, did not end */
+ *     exchange 41  all_gather  12288 bytes  began 0.812 s before the end, took 0.4 ms
+ *     _c10d_functional.all_gather_into_tensor exchange 42  reduce_scatter  12288 bytes  began 0.811 s before the end,
+ *     did not end */
 #ifndef PLUGINS_COMMON_LAST_COLLECTIVES_H
 #define PLUGINS_COMMON_LAST_COLLECTIVES_H
 

@@ -8,7 +8,8 @@
 
 enum { TORCHRUN, OPEN_MPI, SLURM, N_LAUNCHERS };
 
-/* docs.pytorch.org/docs/stable/elastic/run.html, docs.open-mpi.org (environment variables of mpirun), slurm.schedmd.com/srun.html */
+/* docs.pytorch.org/docs/stable/elastic/run.html, docs.open-mpi.org (environment variables of mpirun),
+ * slurm.schedmd.com/srun.html */
 static const char *const variables[N_LAUNCHERS][RN_N_TOLD] = {
     [TORCHRUN] = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     [OPEN_MPI] = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",

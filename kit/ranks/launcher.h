@@ -13,15 +13,15 @@ int64_t rn_told_by_launcher(const aot_host_t *host, aot_ctx_t *ctx, int what);
 /* 1: the launcher has all ranks on this machine; 0: it has some elsewhere; -1: nobody tells. */
 int rn_told_one_machine(const aot_host_t *host, aot_ctx_t *ctx);
 
-/* Of the devices of this machine, counted from 0, that of this process's number on it. Where the launcher has given it one
- * to see, that is it. */
+/* Of the devices of this machine, counted from 0, that of this process's number on it. Where the launcher has given it
+ * one to see, that is it. */
 int rn_device_of_rank(const aot_host_t *host, aot_ctx_t *ctx, int n_devices);
 
 /* Where ranks of several machines can meet, "HOST:PORT" or "[IPv6]:PORT", in `out` of RN_ADDRESS bytes:
  *
  *     MASTER_ADDR, MASTER_PORT     the port behind that one, at which torchrun's own store listens while the job runs
- *     of srun the first host of SLURM_STEP_NODELIST (SLURM_JOB_NODELIST, SLURM_NODELIST), which has rank 0 unless tasks are
- *     placed otherwise, and for the port MASTER_PORT as above, or 15000 and the last four digits of SLURM_JOB_ID
+ *     of srun the first host of SLURM_STEP_NODELIST (SLURM_JOB_NODELIST, SLURM_NODELIST), which has rank 0 unless tasks
+ *     are placed otherwise, and for the port MASTER_PORT as above, or 15000 and the last four digits of SLURM_JOB_ID
  *
  * 1: there it is; 0: nobody tells; -1: what is told is no address, and `out` says why. */
 int rn_told_address(const aot_host_t *host, aot_ctx_t *ctx, char *out);

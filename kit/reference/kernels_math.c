@@ -27,7 +27,8 @@ static double ldexp_f(const double *x, const pw_par_t *p) {
   return x[0] * rk_round_to(exp2(x[1]), wide ? AOT_F64 : other);
 }
 
-/* a log(b), 0 where a is; the logarithm of a half is rounded before it is multiplied, as c10's std::log of halves is. */
+/* a log(b), 0 where a is; the logarithm of a half is rounded before it is multiplied, as c10's std::log of halves
+ * is. */
 static double times_log(double a, double b, double log_of_b, const pw_par_t *p) {
   if (b != b) return b;
   return a == 0 ? 0 : a * (aot_dtype_size(p->dtype) == 2 ? rk_round_to(log_of_b, p->dtype) : log_of_b);

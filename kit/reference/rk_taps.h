@@ -1,9 +1,9 @@
 /* What an output place of a resized image reads along one dimension: up to 4 taps.
  *
  * Source places (operators.md section 3, PyTorch's UpSample.h): aligned corners i * (I-1)/(O-1); else
- * (i + 0.5) * I/O - 0.5, clamped at 0 except for cubic; nearest floor(i * I/O), exact floor((i + 0.5) * I/O). A given scale
- * factor replaces O/I. Nearest places are computed in float as PyTorch does: there rounding decides which element is meant.
- * Cubic: Keys 1981 with a = -0.75. */
+ * (i + 0.5) * I/O - 0.5, clamped at 0 except for cubic; nearest floor(i * I/O), exact floor((i + 0.5) * I/O). A given
+ * scale factor replaces O/I. Nearest places are computed in float as PyTorch does: there rounding decides which element
+ * is meant. Cubic: Keys 1981 with a = -0.75. */
 #ifndef RK_TAPS_H
 #define RK_TAPS_H
 

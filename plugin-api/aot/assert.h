@@ -1,8 +1,8 @@
 /* aot/assert.h - AOT_ASSERT(condition): an invariant of the program's own code; never part of the ABI.
  *
- * Checked in debug, sanitizer and test builds (AOT_DEBUG_ASSERT, set by the top CMakeLists.txt): a broken one prints file,
- * line and condition, and aborts. In other builds the condition is compiled and not evaluated. What a plugin, a file or
- * a user can cause is no invariant: report it, with a status. */
+ * Checked in debug, sanitizer and test builds (AOT_DEBUG_ASSERT, set by the top CMakeLists.txt): a broken one prints
+ * file, line and condition, and aborts. In other builds the condition is compiled and not evaluated. What a plugin, a
+ * file or a user can cause is no invariant: report it, with a status. */
 #ifndef AOT_ASSERT_H
 #define AOT_ASSERT_H
 

@@ -17,9 +17,9 @@
 /* One node's answer from query(). */
 typedef struct aot_verdict {
   uint32_t struct_size;
-  /* 1: runs as it is; 0: no, `reason` says why; the host asks the opset to decompose it; 2: runs as it is, but its parts
-   * would run better; the host asks the opset, too, and it stays as it is where that cannot (hosts before 2026-12 take
-   * it for 1) */
+  /* 1: runs as it is; 0: no, `reason` says why; the host asks the opset to decompose it; 2: runs as it is, but its
+   * parts would run better; the host asks the opset, too, and it stays as it is where that cannot (hosts before 2026-12
+   * take it for 1) */
   int32_t accepted;
   aot_node_t node;
   uint32_t reserved;

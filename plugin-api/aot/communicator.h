@@ -29,8 +29,8 @@ typedef struct aot_group aot_group_t; /* ranks, as one of them sees them; the co
 #define AOT_COMMUNICATOR_ORDERED 1u    /* head.flags: sums are made in the order of ranks */
 #define AOT_COMMUNICATOR_CONCURRENT 2u /* groups may be used at once, each by a thread */
 #define AOT_COMMUNICATOR_STREAMS 4u    /* queues may be those of a device that has aot.stream/1 */
-/* Where some ranks have NaN, MAX and MIN are those of the numbers of the others, as NCCL computes them. Without the flag
- * they are NaN, as PyTorch's amax and amin are. */
+/* Where some ranks have NaN, MAX and MIN are those of the numbers of the others, as NCCL computes them. Without the
+ * flag they are NaN, as PyTorch's amax and amin are. */
 #define AOT_COMMUNICATOR_DROPS_NAN 8u
 
 /* How a process finds the others. What is 0 or empty the launcher knows, or the unit's options say. */

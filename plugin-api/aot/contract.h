@@ -40,7 +40,8 @@ typedef struct aot_names {
 
 /* Constant data of a unit. Operator lists name full operators ("aten.add.Tensor"); a trailing * matches a prefix; an
  * empty list promises nothing. A name with a dot is a property of a vendor's ("vendor.tiled"), which the host carries
- * and compares like its own and does not verify; another name that it does not know is a reason to refuse the plugin. */
+ * and compares like its own and does not verify; another name that it does not know is a reason to refuse the
+ * plugin. */
 typedef struct aot_contract {
   uint32_t struct_size, flags;
   aot_names_t needs;        /* properties that must hold before */

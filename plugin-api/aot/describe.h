@@ -1,6 +1,7 @@
 /* aot/describe.h - what a plugin says of itself, written once: descriptor, ELF note and entry, which must agree.
  *
- * One unit in a file is the common case; text arguments are string literals, what follows `create` are members of aot_unit_t:
+ * One unit in a file is the common case; text arguments are string literals, what follows `create` are members of
+ * aot_unit_t:
  *
  *   AOT_PLUGIN_ONE("pass/1", "dead-code", "1.0.0", "example", "Apache-2.0", "erases what nobody reads", create,
  *                  .contract = &contract, AOT_OPTIONS(options));
@@ -8,9 +9,10 @@
  *
  * Here `create` leaves out the unit, which it would know anyway: create(ctx, host, opts, out_table). Several units:
  *
- *   static const aot_unit_t a = AOT_UNIT("pass/1", "a", "1.0.0", "help", .create = create_a, .contract = &contract), b = ..;
- *   static const aot_unit_t *const units[] = {&a, &b};
- *   AOT_PLUGIN("ab", "1.0.0", "example", "Apache-2.0", units, AOT_NOTE_UNIT("pass/1", "a", "help") "," AOT_NOTE_UNIT(..));
+ *   static const aot_unit_t a = AOT_UNIT("pass/1", "a", "1.0.0", "help", .create = create_a, .contract = &contract), b
+ *   = ..; static const aot_unit_t *const units[] = {&a, &b};
+ *   AOT_PLUGIN("ab", "1.0.0", "example", "Apache-2.0", units, AOT_NOTE_UNIT("pass/1", "a", "help") ","
+ *   AOT_NOTE_UNIT(..));
  *
  * A plugin that has more to say (init, build_id) fills an aot_plugin_t and writes its note and entry itself. */
 #ifndef AOT_DESCRIBE_H

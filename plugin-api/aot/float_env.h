@@ -1,4 +1,5 @@
-/* aot/float_env.h - the floating-point environment of a thread: rounding, denormal numbers, traps. Never part of the ABI.
+/* aot/float_env.h - the floating-point environment of a thread: rounding, denormal numbers, traps. Never part of the
+ * ABI.
  *
  *     const aot_float_env_t before = aot_float_env();
  *     dlopen(..);                           a library that was linked with -ffast-math changes it

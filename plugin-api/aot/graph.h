@@ -23,10 +23,10 @@
  * output lies in the memory of its leaf's input, and OFFSET in that of the offset: the backend writes neither before
  * the old value was read for the last time. */
 #define AOT_GRAPH_STEP 6
-/* What one backend runs of one of the above, named by the node that stands for it there (aot.part): a graph as any other to its backend.
- * Ports that are the calling graph's have its roles as far as a backend has to know them: leaves, HYPER, SEED, OFFSET, and of a step's
- * outputs UPDATE and OFFSET, which lie in the memory of the part's input of that leaf, or of the offset, where it has one, as in a STEP.
- * All others are REGION. */
+/* What one backend runs of one of the above, named by the node that stands for it there (aot.part): a graph as any
+ * other to its backend. Ports that are the calling graph's have its roles as far as a backend has to know them: leaves,
+ * HYPER, SEED, OFFSET, and of a step's outputs UPDATE and OFFSET, which lie in the memory of the part's input of that
+ * leaf, or of the offset, where it has one, as in a STEP. All others are REGION. */
 #define AOT_GRAPH_PART 7
 
 /* Roles of graph inputs and outputs, and what `index` counts. */

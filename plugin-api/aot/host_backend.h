@@ -23,8 +23,8 @@ static inline const aot_snap_graph_t *aot_graph_of(const aot_snapshot_t *s, cons
   return NULL;
 }
 
-/* Are these bytes, which need not be aligned, a snapshot of this version and not cut short? Its rows are taken on trust:
- * they are what compile wrote. */
+/* Are these bytes, which need not be aligned, a snapshot of this version and not cut short? Its rows are taken on
+ * trust: they are what compile wrote. */
 static inline int aot_is_snapshot(const void *bytes, uint64_t nbytes) {
   aot_snapshot_t head;
   if (nbytes < sizeof head) return 0;

@@ -20,7 +20,8 @@
 
 #define AOT_NOTE_TEXT_(x) #x
 #define AOT_NOTE_TEXT(x) AOT_NOTE_TEXT_(x)
-/* Hosts of an earlier minor cannot load the plugin. One that needs a member that came later says so before it includes this. */
+/* Hosts of an earlier minor cannot load the plugin. One that needs a member that came later says so before it includes
+ * this. */
 #ifndef AOT_PLUGIN_LEAST_MINOR
 #define AOT_PLUGIN_LEAST_MINOR AOT_ABI_OLDEST_MINOR
 #endif

@@ -81,8 +81,8 @@ typedef struct aot_schema_arg {
 /* What it answers, or whether it does, depends on how its argument lies in memory: view, as_strided, stride. */
 #define AOT_OP_AS_IT_LIES 4194304u
 
-/* What autocast (mixed precision, as PyTorch has it) does to an operator's operands of float32, float16 and bfloat16. 0: nothing, the
- * operator runs in what it is given. */
+/* What autocast (mixed precision, as PyTorch has it) does to an operator's operands of float32, float16 and bfloat16.
+ * 0: nothing, the operator runs in what it is given. */
 #define AOT_AUTOCAST_LOWER 1        /* they are cast to the low precision */
 #define AOT_AUTOCAST_F32 2          /* to float32, unless the call says in a dtype argument what it computes in */
 #define AOT_AUTOCAST_WIDEST 3       /* to float32 if one of them is that, otherwise to the low precision */

@@ -1,4 +1,5 @@
-/* One run of the stage: the program, who would run which node at what time (claims.h fills it), and its memory and complaints. */
+/* One run of the stage: the program, who would run which node at what time (claims.h fills it), and its memory and
+ * complaints. */
 #ifndef AS_ASSIGN_STAGE_H
 #define AS_ASSIGN_STAGE_H
 

@@ -7,7 +7,8 @@
 
 enum { N_NAMES = 3 }; /* arguments of a call before its operands: the part's graph, backend and device */
 
-/* A result of the part that is being made: a value of the divided graph, as this output of it or (AS_NONE) for other parts. */
+/* A result of the part that is being made: a value of the divided graph, as this output of it or (AS_NONE) for other
+ * parts. */
 typedef struct result {
   uint32_t value, output;
 } result_t;
@@ -222,8 +223,8 @@ static aot_status_t make_part(outliner_t *o, uint32_t number) {
   return finish_part(o);
 }
 
-/* Outputs that are inputs, and new values whose old ones are read behind the part that makes them: a part without nodes, of the backend
- * that takes what others leave, hands them over. */
+/* Outputs that are inputs, and new values whose old ones are read behind the part that makes them: a part without
+ * nodes, of the backend that takes what others leave, hands them over. */
 static aot_status_t hand_over(outliner_t *o) {
   const uint32_t n = o->graph->n_outputs(o->s->prog, o->of);
   uint32_t n_left = 0;

@@ -1,4 +1,5 @@
-/* Wires: between what is made and who reads it, which may be on different devices; and how long it takes to move what is on them. */
+/* Wires: between what is made and who reads it, which may be on different devices; and how long it takes to move what
+ * is on them. */
 #ifndef AS_WIRES_H
 #define AS_WIRES_H
 
@@ -27,8 +28,8 @@ typedef struct as_move_time {
   uint64_t here, there;
 } as_move_time_t;
 
-/* n_parts parts; part: by node position. device, other: by part, where it runs and where it would. out: by part, added to.
- * O(wires * devices). */
+/* n_parts parts; part: by node position. device, other: by part, where it runs and where it would. out: by part, added
+ * to. O(wires * devices). */
 aot_status_t as_count_moves(const as_stage_t *s, const as_wires_t *w, uint32_t n_parts, const uint32_t *part,
                             const uint32_t *device, const uint32_t *other, as_move_time_t *out);
 

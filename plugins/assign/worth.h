@@ -15,8 +15,8 @@ typedef struct as_division {
   uint32_t n_parts;
 } as_division_t;
 
-/* as_divide, until every part is worth its submission: the nodes of one that is not go to the next backend that claims them.
- * *out_moved grows by how many. */
+/* as_divide, until every part is worth its submission: the nodes of one that is not go to the next backend that claims
+ * them. *out_moved grows by how many. */
 aot_status_t as_divide_worthily(const as_stage_t *s, as_division_t *d, uint32_t *out_moved);
 
 #endif

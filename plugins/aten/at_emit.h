@@ -37,7 +37,8 @@ em_x_t at_reshaped(em_t *e, em_x_t x, const int64_t *sizes, int32_t rank);
 em_x_t at_expanded(em_t *e, em_x_t x, const int64_t *sizes, int32_t rank); /* x itself when it has that shape */
 /* x in the memory order of `like`, without its gaps; x itself when it lies so. Both have the same sizes. */
 em_x_t at_laid_out(em_t *e, em_x_t x, const aot_type_t *like);
-/* x itself when n is 0. Dimensions that are no neighbours are summed one after another: rows of a loop are neighbours. */
+/* x itself when n is 0. Dimensions that are no neighbours are summed one after another: rows of a loop are
+ * neighbours. */
 em_x_t at_summed(em_t *e, em_x_t x, const int64_t *dims, uint32_t n, int keep);
 int at_same_shape(em_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank);     /* certainly */
 int at_may_have_shape(em_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank); /* not certainly another */

@@ -231,7 +231,8 @@ aot_status_t at_dc_cosine_similarity(em_t *e, aot_value_t *out) {
   return at_give_cast(e, at_summed(e, MUL(DIV(a, na), DIV(b, nb)), &dim, 1, 0), out);
 }
 
-/* instance_norm: by the statistics of the input each channel is a group of its own, by running ones it is batch norm in evaluation */
+/* instance_norm: by the statistics of the input each channel is a group of its own, by running ones it is batch norm in
+ * evaluation */
 static em_x_t instance_norm(em_t *e) {
   em_x_t x = IN("input");
   aot_type_t t = TYPE(x);
@@ -249,7 +250,8 @@ aot_status_t at_dc_instance_norm(em_t *e, aot_value_t *out) {
   return at_give(e, instance_norm(e), out);
 }
 
-/* A running statistic moved towards the samples' mean of a statistic of each channel (aten/src/ATen/native/Normalization.cpp). */
+/* A running statistic moved towards the samples' mean of a statistic of each channel
+ * (aten/src/ATen/native/Normalization.cpp). */
 static em_x_t moved(em_t *e, const char *name, em_x_t statistic) {
   const double momentum = em_in_float(e, "momentum", 0.1);
   const int64_t samples = 0;

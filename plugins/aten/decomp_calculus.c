@@ -51,15 +51,15 @@ static three_t three_from(em_t *e, em_x_t x, em_x_t steps, int32_t dim, int64_t 
   return t;
 }
 
-/* The slope of the parabola through three points, at the middle one or, turned, at the first: widths are then those of the
- * other two points from it, with their signs. */
+/* The slope of the parabola through three points, at the middle one or, turned, at the first: widths are then those of
+ * the other two points from it, with their signs. */
 static em_x_t slope_between(em_t *e, em_x_t left, em_x_t at, em_x_t right, em_x_t h1, em_x_t h2) {
   em_x_t a = DIV(MUL(SUB(left, at), h2), h1), c = DIV(MUL(SUB(right, at), h1), h2);
   return DIV(SUB(c, a), ADD(h1, h2));
 }
 
-/* Slopes along dim of points that lie `steps` apart; at both ends of the line through two points or the parabola through three
- * (aten/src/ATen/native/ReduceOps.cpp, pre_check_gradient and below). */
+/* Slopes along dim of points that lie `steps` apart; at both ends of the line through two points or the parabola
+ * through three (aten/src/ATen/native/ReduceOps.cpp, pre_check_gradient and below). */
 static em_x_t slopes(em_t *e, em_x_t x, em_x_t steps, int32_t dim, int64_t edge) {
   const int64_t n = TYPE(x).sizes[dim], inner = at_sub(at_infer(e), n, 2);
   three_t t = three_from(e, x, steps, dim, 0, inner);
@@ -77,7 +77,8 @@ static em_x_t slopes(em_t *e, em_x_t x, em_x_t steps, int32_t dim, int64_t edge)
   return joined(e, joined(e, first, middle, dim), last, dim);
 }
 
-/* The steps along the k-th dimension that is asked for: one distance, one for each dimension, or the differences of coordinates. */
+/* The steps along the k-th dimension that is asked for: one distance, one for each dimension, or the differences of
+ * coordinates. */
 static em_x_t steps_of(em_t *e, em_x_t x, int32_t dim, uint32_t k) {
   const aot_arg_t spacing = IN("spacing");
   const aot_type_t t = TYPE(x);

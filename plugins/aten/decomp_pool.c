@@ -1,6 +1,6 @@
-/* Pools, whose windows step evenly: what stands at one place of all of them is a slice with a step, and something else where
- * the place is in the padding, so nothing is looked up (window_part). So it is the other way round: of the windows that hold an
- * element its gradient is a sum over slices, too (blocks_t).
+/* Pools, whose windows step evenly: what stands at one place of all of them is a slice with a step, and something else
+ * where the place is in the padding, so nothing is looked up (window_part). So it is the other way round: of the
+ * windows that hold an element its gradient is a sum over slices, too (blocks_t).
  *
  * Sizes that are symbols, and windows of more than MOST_READS places, have no such form. */
 #include "decomp_window.h"
@@ -76,7 +76,8 @@ static em_x_t first_inside(em_t *e, const pool_t *p, em_x_t like) {
 }
 
 /* The first place that has the largest, the first of all in the image if none has more than -inf; a NaN is larger than
- * all. Places are counted from where the window begins, in steps of pitch[d] an element. 0: there is nothing to compare. */
+ * all. Places are counted from where the window begins, in steps of pitch[d] an element. 0: there is nothing to
+ * compare. */
 static int find_largest(em_t *e, em_x_t x, const pool_t *p, int32_t space, const int64_t *pitch, em_x_t *out_largest,
                         em_x_t *out_place) {
   em_x_t best = em_none(), place = em_i(0);
@@ -287,8 +288,8 @@ aot_status_t at_dc_max_pool_backward(em_t *e, aot_value_t *out) {
   return give_to_largest(&b, g, places, pitch, 0, out);
 }
 
-/* The maxima are found again; their places within their windows, counted so that no element of a block that is not in the
- * window has the same, are small numbers. */
+/* The maxima are found again; their places within their windows, counted so that no element of a block that is not in
+ * the window has the same, are small numbers. */
 aot_status_t at_dc_max_pool2d_backward(em_t *e, aot_value_t *out) {
   enum { SPACE = 2 };
   const em_x_t g = IN("grad"), x = IN("self");

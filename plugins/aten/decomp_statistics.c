@@ -23,8 +23,9 @@ aot_status_t at_dc_nanmean(em_t *e, aot_value_t *out) {
   return at_give_cast(e, DIV(sum, count), out);
 }
 
-/* Element q (n - 1) of n sorted ones, counted from 0, between its two neighbours where that is no whole number. nan is sorted to
- * the end: nanquantile counts the elements before, quantile takes the last, which is nan (aten/src/ATen/native/Sorting.cpp). */
+/* Element q (n - 1) of n sorted ones, counted from 0, between its two neighbours where that is no whole number. nan is
+ * sorted to the end: nanquantile counts the elements before, quantile takes the last, which is nan
+ * (aten/src/ATen/native/Sorting.cpp). */
 aot_status_t at_dc_quantile(em_t *e, aot_value_t *out) {
   const int skips_nan = strstr(at_name(e), "nanquantile") != NULL,
             midpoint = at_in_str_is(e, "interpolation", "midpoint");

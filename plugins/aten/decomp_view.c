@@ -34,8 +34,8 @@ static int has_gradients(const em_t *e) {
   return 0;
 }
 
-/* Nothing is left of the history once gradients are derived. Before, as in a program that is exported, it is what is added
- * to the value: 0 where it is finite, with its gradient. */
+/* Nothing is left of the history once gradients are derived. Before, as in a program that is exported, it is what is
+ * added to the value: 0 where it is finite, with its gradient. */
 aot_status_t at_dc_with_history(em_t *e, aot_value_t *out) {
   const em_x_t history = IN("history");
   if (has_gradients(e) || !(at_result_type(e, 0).flags & AOT_TYPE_REQUIRES_GRAD)) return at_give(e, IN("value"), out);

@@ -3,8 +3,8 @@
  *
  *     first(o), first(o) + step, ..    at most `most` of them, those before end(o)
  *
- * and is the sum over the products of these places. The windows that hold an element are neighbours, so derivatives have
- * this form: nothing is added up in memory, and the order of sums is fixed.
+ * and is the sum over the products of these places. The windows that hold an element are neighbours, so derivatives
+ * have this form: nothing is added up in memory, and the order of sums is fixed.
  *
  * Sizes that are symbols, and elements that more than MOST_READS places are read for, have no such form. */
 #include "decomp_window.h"
@@ -114,8 +114,8 @@ static em_x_t summed(const windows_t *w, em_x_t x) {
 
 /* ---- even shares ---- */
 
-/* As many windows as asked, as even as can be: of `n` elements those from o * size / n on, up to what (o + 1) * size / n
- * rounds up to. The other way round they are the windows that hold an element. */
+/* As many windows as asked, as even as can be: of `n` elements those from o * size / n on, up to what (o + 1) * size /
+ * n rounds up to. The other way round they are the windows that hold an element. */
 static reach_t over_shares(em_t *e, int64_t n, int64_t size, em_x_t like) {
   reach_t r = {.first = at_floor_of_quotient(e, at_scaled_range(e, n, size, 0, like), n),
                .end = at_floor_of_quotient(e, at_scaled_range(e, n, size, size + n - 1, like), n),

@@ -71,8 +71,8 @@ static int dtype_kind(int32_t dtype) {
   return dtype != AOT_BOOL;
 }
 
-/* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it or the tensor
- * is resized, its shape. */
+/* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it or the
+ * tensor is resized, its shape. */
 static em_x_t stored(em_t *e, em_x_t value, em_x_t to) {
   aot_type_t before = at_type(e, to), after = at_type(e, value);
   if (e->status != AOT_OK || (e->desc->flags & AOT_OP_INPLACE_VIEW)) return value;

@@ -3,8 +3,8 @@
  * The elementwise rule is that of PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp): if all operands have the
  * result's shape and are all contiguous, all channels-last, or all equal in strides and dense, the result is so too;
  * otherwise the dimensions are sorted by the operands' strides, the first operand that can tell decides. The view rule
- * is computeStride of aten/src/ATen/TensorUtils.cpp. Hints of symbolic strides decide what nothing else does. Each function is
- * linear in the rank, the sort quadratic. */
+ * is computeStride of aten/src/ATen/TensorUtils.cpp. Hints of symbolic strides decide what nothing else does. Each
+ * function is linear in the rank, the sort quadratic. */
 #include "layout.h"
 
 #include <string.h>

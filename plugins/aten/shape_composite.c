@@ -207,7 +207,8 @@ void at_shape_gradient(at_infer_t *c) {
   }
 }
 
-/* quantile: a vector of shares comes first, a dimension of which quantiles are taken goes; without one everything is flat. */
+/* quantile: a vector of shares comes first, a dimension of which quantiles are taken goes; without one everything is
+ * flat. */
 void at_shape_quantile(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self"), q = at_operand(c, "q");
   int64_t *sizes = at_dims(c, AOT_MAX_RANK + 1);

@@ -130,8 +130,8 @@ void at_shape_convolution_backward(at_infer_t *c) {
 
 /* ---- pools ---- */
 
-/* With ceil_mode the last window must begin before the end of the input and its left padding, which costs at most one of
- * them. Both sizes are possible for one program of symbolic sizes: the minimum holds for all. */
+/* With ceil_mode the last window must begin before the end of the input and its left padding, which costs at most one
+ * of them. Both sizes are possible for one program of symbolic sizes: the minimum holds for all. */
 static int64_t pool_out(at_infer_t *c, int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation,
                         int ceil) {
   int64_t o,

@@ -1,8 +1,8 @@
 /* The walk: each node once, in order, so that its operands have got their dtypes before it.
  *
- *     its list        LOWER, F32, WIDEST: casts; BANNED: an error; PARTS: its decomposition in its place, which is visited next
- *     its results     inferred anew where an operand's dtype is another one than it was; sizes and strides stay
- *     no rule         (an operator without shape rule, a region's call) its operands are cast to what they came as
+ *     its list        LOWER, F32, WIDEST: casts; BANNED: an error; PARTS: its decomposition in its place, which is
+ *     visited next its results     inferred anew where an operand's dtype is another one than it was; sizes and strides
+ *     stay no rule         (an operator without shape rule, a region's call) its operands are cast to what they came as
  *
  * A graph's ports keep their types: its outputs are cast back, so what is outside of it sees nothing of this. */
 #include "autocast.h"
@@ -59,7 +59,8 @@ static aot_value_t cast(autocast_state_t *w, uint32_t id, int32_t dtype) {
   return em_value(&w->e, em_cast(&w->e, em_v((aot_value_t){id}), dtype));
 }
 
-/* Once a step, and not within anything that its first reader is in: no_grad, a checkpoint. Its gradients are added up in its dtype. */
+/* Once a step, and not within anything that its first reader is in: no_grad, a checkpoint. Its gradients are added up
+ * in its dtype. */
 static aot_value_t cast_leaf(autocast_state_t *w, uint32_t id) {
   if (w->cast[id] == AOT_NO_ID) {
     const aot_node_info_t reader = w->e.info;

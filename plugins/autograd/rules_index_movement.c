@@ -146,8 +146,8 @@ void ag_rule_put(em_t *a) {
   if (ag_needs(a, "source")) ag_set(a, "source", ag_reshape_like(a, AG_OP(a, "take", g, index), source));
 }
 
-/* The k-th true place takes the k-th element of source: a running count of true places says which. What is false goes to one more
- * place before all, so that a source may have no elements. */
+/* The k-th true place takes the k-th element of source: a running count of true places says which. What is false goes
+ * to one more place before all, so that a source may have no elements. */
 void ag_rule_masked_scatter(em_t *a) {
   em_x_t mask = ag_arg(a, "mask"), source = ag_arg(a, "source"), g = ag_g(a, 0), at, flat;
   ag_type_t tg = ag_type(a, g), ts = ag_type(a, source);

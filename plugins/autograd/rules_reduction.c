@@ -148,10 +148,10 @@ void ag_rule_logcumsumexp(em_t *a) {
   ag_set(a, "self", sum);
 }
 
-/* Through the variance of x over dims, of which g is the gradient: 2 g (x - mean) / (n - correction). Over all of x with
- * n <= correction the variance is infinite (its divisor is clamped to 0), and PyTorch's gradient is g times infinity, or
- * NaN where x is the mean; over given dims it divides by the negative number all the same. An empty list reduces all of
- * x, and n is 1 (FunctionsManual.cpp, var_backward and _safe_size). */
+/* Through the variance of x over dims, of which g is the gradient: 2 g (x - mean) / (n - correction). Over all of x
+ * with n <= correction the variance is infinite (its divisor is clamped to 0), and PyTorch's gradient is g times
+ * infinity, or NaN where x is the mean; over given dims it divides by the negative number all the same. An empty list
+ * reduces all of x, and n is 1 (FunctionsManual.cpp, var_backward and _safe_size). */
 static em_x_t through_variance(em_t *a, em_x_t x, em_x_t g, em_x_t dims, int keep) {
   em_x_t correction = ag_arg(a, "correction"), mean = AG_OP(a, "mean.dim", x, dims, em_b(1)), freedom;
   const int is_empty_list = dims.kind == AOT_ARG_INTS && dims.n == 0 && ag_type(a, x).rank > 0;

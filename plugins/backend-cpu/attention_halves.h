@@ -1,11 +1,12 @@
-/* The products of attention's blocks in bfloat16 by oneDNN, summed in float: keys and values as they lie, a kernel for every
- * size of blocks that comes up. */
+/* The products of attention's blocks in bfloat16 by oneDNN, summed in float: keys and values as they lie, a kernel for
+ * every size of blocks that comes up. */
 #ifndef BC_ATTENTION_HALVES_H
 #define BC_ATTENTION_HALVES_H
 
 #include "attention_blocks.h"
 
-/* n keys and a block of queries, which lies by rows and turned; a tile of scores or of their gradients is keys x lanes. */
+/* n keys and a block of queries, which lies by rows and turned; a tile of scores or of their gradients is keys x
+ * lanes. */
 enum {
   BC_SCORES,          /* tile = scale keys turned queries */
   BC_SCORE_GRADIENTS, /* tile = values turned gradients */
@@ -18,7 +19,8 @@ enum {
 
 typedef struct bc_attention_halves bc_attention_halves_t;
 
-/* NULL: not bfloat16, oneDNN or the processor does not multiply it, or blocks so small that calls would be what costs. */
+/* NULL: not bfloat16, oneDNN or the processor does not multiply it, or blocks so small that calls would be what
+ * costs. */
 bc_attention_halves_t *bc_attention_halves_create(const bc_attention_t *a, int is_backward, int32_t n_lanes);
 void bc_attention_halves_destroy(void *halves); /* NULL is fine */
 

@@ -1,9 +1,9 @@
 /* Convolution over three dimensions of contiguous float32 or float64 by im2col and a BLAS, in its three directions.
  *
- * For one image and one group: columns[c * kd * kh * kw][od * oh * ow] holds under every output position the inputs that
- * its window covers (zeros in the padding); then out = W columns, gW += gout columns^T, gcolumns = W^T gout, and col2im
- * adds gcolumns back. A window of one element with stride 1 and no padding reads the input as its own columns. Two
- * dimensions are a depth of 1, one a height of 1, too. (Chellapilla, Puri, Simard 2006.) */
+ * For one image and one group: columns[c * kd * kh * kw][od * oh * ow] holds under every output position the inputs
+ * that its window covers (zeros in the padding); then out = W columns, gW += gout columns^T, gcolumns = W^T gout, and
+ * col2im adds gcolumns back. A window of one element with stride 1 and no padding reads the input as its own columns.
+ * Two dimensions are a depth of 1, one a height of 1, too. (Chellapilla, Puri, Simard 2006.) */
 #ifndef BC_CONV_KERNELS_H
 #define BC_CONV_KERNELS_H
 

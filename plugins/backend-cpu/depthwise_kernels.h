@@ -1,5 +1,5 @@
-/* The gradient of a depthwise convolution towards its weights, in float32: each channel has a window of its own, so that
- * there is no product of matrices in it. The weights are contiguous. */
+/* The gradient of a depthwise convolution towards its weights, in float32: each channel has a window of its own, so
+ * that there is no product of matrices in it. The weights are contiguous. */
 #ifndef BC_DEPTHWISE_KERNELS_H
 #define BC_DEPTHWISE_KERNELS_H
 

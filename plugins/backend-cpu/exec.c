@@ -173,8 +173,9 @@ static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, con
 
 static int is_whole(const runnable_t *g) { return lw_is_run(g->kind) && g->first_segment == LW_NONE; }
 
-/* The functions of all graphs make one set of units, compiled together. Graphs that are cut are scheduled when they run, at
- * the sizes that they tell; here only to learn what their segments ask for, at hints that may contradict each other. */
+/* The functions of all graphs make one set of units, compiled together. Graphs that are cut are scheduled when they
+ * run, at the sizes that they tell; here only to learn what their segments ask for, at hints that may contradict each
+ * other. */
 static aot_status_t prepare(bc_program_t *p, const int64_t *hints, lw_error_t *out_warning, lw_error_t *error) {
   AOT_TRY(list_graphs(p, error));
   for (uint32_t i = 0; i < p->n_graphs; i++) {

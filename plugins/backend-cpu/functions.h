@@ -1,5 +1,5 @@
-/* The generated functions of a program, by name. A schedule is made once: it keeps the place of a function's address, which is
- * filled when the function has been compiled.
+/* The generated functions of a program, by name. A schedule is made once: it keeps the place of a function's address,
+ * which is filled when the function has been compiled.
  *
  *     lowering:  find(name) -> a place, or add(name, text) -> a new one
  *     then:      compile: what was added becomes code, and all places have addresses; or none has that was added
@@ -34,8 +34,8 @@ const lw_loop_fn *bc_functions_find(const bc_functions_t *f, const char *name); 
 /* *out: its place; NULL when nothing can be compiled. AOT_E_EXHAUSTED. */
 aot_status_t bc_functions_add(bc_functions_t *f, const char *name, const char *text, uint64_t nbytes,
                               const lw_loop_fn **out);
-/* A compiler that cannot be used is no failure: cannot_compile is set, what was added is forgotten, and schedules with its
- * places must be made again; *out_warning tells it. */
+/* A compiler that cannot be used is no failure: cannot_compile is set, what was added is forgotten, and schedules with
+ * its places must be made again; *out_warning tells it. */
 aot_status_t bc_functions_compile(bc_functions_t *f, bc_cache_t *cache, bc_workers_t *workers, bc_code_stats_t *stats,
                                   lw_error_t *out_warning, lw_error_t *error);
 

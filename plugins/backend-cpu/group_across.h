@@ -1,5 +1,5 @@
-/* Sums across the rows of a loop (LP_ACROSS). Each part of the rows leaves its own, in float64; then they are added in the
- * order of the parts, so that the result depends on the number of threads and on nothing else. */
+/* Sums across the rows of a loop (LP_ACROSS). Each part of the rows leaves its own, in float64; then they are added in
+ * the order of the parts, so that the result depends on the number of threads and on nothing else. */
 #ifndef BC_GROUP_ACROSS_H
 #define BC_GROUP_ACROSS_H
 

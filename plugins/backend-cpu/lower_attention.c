@@ -1,7 +1,7 @@
 /* scaled_dot_product_attention and _scaled_dot_product_flash_attention_for_cpu with their backwards, in float32 and
- * halves, with dropout where it is told what to keep. Operands need no copy as long as their element dimension is contiguous: transposed views of
- * a projection are read where they lie. Gradients are laid out as the operands' types say, so that the views that
- * follow need no copy either. */
+ * halves, with dropout where it is told what to keep. Operands need no copy as long as their element dimension is
+ * contiguous: transposed views of a projection are read where they lie. Gradients are laid out as the operands' types
+ * say, so that the views that follow need no copy either. */
 #include "attention_halves.h"
 #include "attention_kernels.h"
 #include "kit/lowering/attention_call.h"

@@ -1,5 +1,6 @@
-/* Bags of embeddings, sums and means: by bag forward, by column backward, so that threads share no row. Results that PyTorch
- * keeps for the backward (the bag of each index, the counts of a mean) are written where the program declares them. */
+/* Bags of embeddings, sums and means: by bag forward, by column backward, so that threads share no row. Results that
+ * PyTorch keeps for the backward (the bag of each index, the counts of a mean) are written where the program declares
+ * them. */
 #include "bag_kernels.h"
 #include "target.h"
 #include <string.h>
@@ -71,7 +72,8 @@ static aot_status_t run_embedding_bag(const lw_frame_t *f, void *payload) {
   return AOT_OK;
 }
 
-/* Elements of integers that result k has and somebody declared; its memory in *out. -1: they are no integers of ours. */
+/* Elements of integers that result k has and somebody declared; its memory in *out. -1: they are no integers of
+ * ours. */
 static aot_status_t integers(lw_build_t *b, uint32_t k, lw_tensor_t *out, int64_t *n) {
   memset(out, 0, sizeof *out);
   *n = 0;
@@ -185,8 +187,8 @@ static aot_status_t run_embedding_bag_backward(const lw_frame_t *f, void *payloa
   return AOT_OK;
 }
 
-/* _embedding_bag_backward(g, indices, offsets, bag of each index, counts, maxima, num_weights, scale_grad_by_freq, mode, sparse,
- * per_sample_weights, padding_idx) */
+/* _embedding_bag_backward(g, indices, offsets, bag of each index, counts, maxima, num_weights, scale_grad_by_freq,
+ * mode, sparse, per_sample_weights, padding_idx) */
 static aot_status_t lower_embedding_bag_backward(lw_build_t *b) {
   const lw_tensor_t *g = lw_arg_tensor(b, 0), *i = lw_arg_tensor(b, 1), *starts = lw_arg_tensor(b, 2),
                     *o = lw_arg_tensor(b, 3), *n = lw_arg_tensor(b, 4), *scale = lw_arg_tensor(b, 10),

@@ -1,5 +1,5 @@
-/* What reads nothing but its arguments' sizes (arange, tril_indices, new_ones) gives the same in every run: its reference
- * kernel runs once, when the schedule is made, and a step copies what it gave. Large ones are not kept. */
+/* What reads nothing but its arguments' sizes (arange, tril_indices, new_ones) gives the same in every run: its
+ * reference kernel runs once, when the schedule is made, and a step copies what it gave. Large ones are not kept. */
 #include "target.h"
 
 #include <string.h>

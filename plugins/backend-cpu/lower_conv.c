@@ -1,5 +1,5 @@
-/* Convolutions over one to three dimensions, transposed ones too: by oneDNN where it is the faster one, else im2col and a
- * BLAS, or sums of products towards the weights of a depthwise one; halves that oneDNN does not take are computed as
+/* Convolutions over one to three dimensions, transposed ones too: by oneDNN where it is the faster one, else im2col and
+ * a BLAS, or sums of products towards the weights of a depthwise one; halves that oneDNN does not take are computed as
  * copies in float, float64 always by im2col.
  *
  * A transposed convolution is the gradient of a convolution towards its input, and has gradients of the same kind. So

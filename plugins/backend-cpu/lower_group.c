@@ -1,6 +1,6 @@
 /* A group's loop as a generated function of C, called by parts on threads. Rows that the loop keeps lie in the arena,
- * a set for each thread. Loops too short for threads are joined where they may be (kit/lowering/horizontal_fusion.c): threads
- * then divide the elements of all. */
+ * a set for each thread. Loops too short for threads are joined where they may be (kit/lowering/horizontal_fusion.c):
+ * threads then divide the elements of all. */
 #include "group_across.h"
 #include "target.h"
 

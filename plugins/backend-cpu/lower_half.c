@@ -1,5 +1,5 @@
-/* Halves as floats: steps that convert a tensor, for what is computed in float and rounded once; and lowerings that know
- * floats alone, for halves. */
+/* Halves as floats: steps that convert a tensor, for what is computed in float and rounded once; and lowerings that
+ * know floats alone, for halves. */
 #include "kit/lowering/transaction.h"
 #include "half_kernels.h"
 #include "target.h"

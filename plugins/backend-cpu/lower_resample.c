@@ -1,5 +1,5 @@
-/* Images resized along one dimension or two: nearest, linear and cubic of contiguous float32, by plane. Three dimensions, bytes,
- * halves: the reference kernel. */
+/* Images resized along one dimension or two: nearest, linear and cubic of contiguous float32, by plane. Three
+ * dimensions, bytes, halves: the reference kernel. */
 #include "kit/reference/rk_taps.h"
 #include "resample_kernels.h"
 #include "target.h"

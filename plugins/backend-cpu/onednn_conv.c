@@ -1,5 +1,5 @@
-/* Convolutions. oneDNN is asked which layouts it likes; operands that lie in another way are copied there and back. What
- * lies channels last is taken as it lies. Weights are packed with every call: a step of training changes them. */
+/* Convolutions. oneDNN is asked which layouts it likes; operands that lie in another way are copied there and back.
+ * What lies channels last is taken as it lies. Weights are packed with every call: a step of training changes them. */
 #include "onednn_build.h"
 
 #include <string.h>

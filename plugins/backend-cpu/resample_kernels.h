@@ -1,5 +1,5 @@
-/* Images resized, forward and backward: planes of contiguous float32. Resizing is separable, so a row of the output is the taps of
- * the source's rows added up, and then the taps of its columns. */
+/* Images resized, forward and backward: planes of contiguous float32. Resizing is separable, so a row of the output is
+ * the taps of the source's rows added up, and then the taps of its columns. */
 #ifndef BC_RESAMPLE_KERNELS_H
 #define BC_RESAMPLE_KERNELS_H
 

@@ -5,8 +5,8 @@
  *     to[sum_d i_d to_strides[d] + sum_k index_k[i] step_k] (+)= from[sum_d i_d from_strides[d]]
  *
  * Elements are taken in order along all dimensions that an index varies along, so sums repeat, and the last of several
- * that are written stays. The other dimensions are slices: their elements go to places of their own, and so the innermost
- * of them divides among threads. */
+ * that are written stays. The other dimensions are slices: their elements go to places of their own, and so the
+ * innermost of them divides among threads. */
 #ifndef BC_SCATTER_KERNELS_H
 #define BC_SCATTER_KERNELS_H
 

@@ -1,7 +1,7 @@
-/* BC_WIDE: a function that is compiled for wider vectors, too; which one runs is decided when the plugin is loaded. Products
- * and sums are not contracted (-ffp-contract=off), so all give the same bits. What such a function calls has to be inlined
- * into it: BC_INLINE. With gcc alone, since what clang 14 makes of target_clones is not found by other files; not under
- * sanitizers, which are not ready when that decision is made. */
+/* BC_WIDE: a function that is compiled for wider vectors, too; which one runs is decided when the plugin is loaded.
+ * Products and sums are not contracted (-ffp-contract=off), so all give the same bits. What such a function calls has
+ * to be inlined into it: BC_INLINE. With gcc alone, since what clang 14 makes of target_clones is not found by other
+ * files; not under sanitizers, which are not ready when that decision is made. */
 #ifndef BC_SIMD_DISPATCH_H
 #define BC_SIMD_DISPATCH_H
 

@@ -40,7 +40,8 @@ int bc_is_float(const lw_tensor_t *t); /* f32 or a half; NULL is none */
 aot_status_t bc_dense_float(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out);
 aot_status_t bc_float_result(lw_build_t *b, uint32_t k, lw_tensor_t *out);
 aot_status_t bc_finish_result(lw_build_t *b, uint32_t k, const lw_tensor_t *out);
-/* The node with floats in the place of its halves. LW_DECLINED: it has none, or `lower` declines; nothing has changed. */
+/* The node with floats in the place of its halves. LW_DECLINED: it has none, or `lower` declines; nothing has
+ * changed. */
 aot_status_t bc_lower_in_float(lw_build_t *b, lw_lower_fn lower);
 
 #endif

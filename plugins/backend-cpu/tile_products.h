@@ -7,7 +7,8 @@
 
 #define BC_TILE_LANES 16
 
-/* c (+)= alpha a b, m x k times k x n. Rows of b and c are contiguous, n is a multiple of BC_TILE_LANES; a has any strides. */
+/* c (+)= alpha a b, m x k times k x n. Rows of b and c are contiguous, n is a multiple of BC_TILE_LANES; a has any
+ * strides. */
 typedef struct bc_tile_product {
   int64_t m, n, k;
   const float *a;

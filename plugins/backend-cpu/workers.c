@@ -1,6 +1,6 @@
-/* Between two jobs that follow each other at once a thread looks for the next without sleeping: waking one takes tens of
- * microseconds, longer where a processor is virtual and has nothing to do meanwhile. It looks for about as long as that
- * takes, so what it wastes is bounded, and only where the team has a processor for each thread. */
+/* Between two jobs that follow each other at once a thread looks for the next without sleeping: waking one takes tens
+ * of microseconds, longer where a processor is virtual and has nothing to do meanwhile. It looks for about as long as
+ * that takes, so what it wastes is bounded, and only where the team has a processor for each thread. */
 #define _GNU_SOURCE
 #include "workers.h"
 

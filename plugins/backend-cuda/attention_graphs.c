@@ -57,7 +57,8 @@ static uint32_t add_query_sums(const gc_attention_t *a, gc_dnn_graph_t *g) {
   return gc_dnn_tensor(g, GC_DNN_MEMORY, AOT_F32, 4, sizes, strides);
 }
 
-/* Tensors in memory, numbered as in the header; those named by a bit of `transposed` with the last two dimensions swapped. */
+/* Tensors in memory, numbered as in the header; those named by a bit of `transposed` with the last two dimensions
+ * swapped. */
 static draft_t begin(const gc_attention_t *a, uint32_t transposed, gc_dnn_graph_t *out) {
   draft_t d = {.a = a, .g = out};
   memset(out, 0, sizeof *out);
@@ -128,9 +129,9 @@ static uint32_t causal(draft_t *d, uint32_t x) {
 /* Tiles of keys that engines compute at a time end at multiples of this. */
 enum { TILE = 128 };
 
-/* Keys beyond the last have scores of 0, not of -inf: in cuDNN 9.14, and in 9.19 where the last tile is half full (PyTorch's
- * issue 196678). Where the sum of exponentials is below exp(-88), exp(0 - its log) is infinite, and times a key of zeros it
- * makes the gradient of the query a NaN. With the causal mask engines hide them. */
+/* Keys beyond the last have scores of 0, not of -inf: in cuDNN 9.14, and in 9.19 where the last tile is half full
+ * (PyTorch's issue 196678). Where the sum of exponentials is below exp(-88), exp(0 - its log) is infinite, and times a
+ * key of zeros it makes the gradient of the query a NaN. With the causal mask engines hide them. */
 static uint32_t without_keys_beyond(draft_t *d, uint32_t x) {
   if (d->a->is_causal || d->a->n_key % TILE == 0) return x;
   const uint32_t column = add_index(d, x, 3), n_key = gc_dnn_number(d->g, 4, (float)d->a->n_key);
@@ -187,8 +188,8 @@ static void give_shared(draft_t *d, uint32_t x, uint32_t b, uint32_t y) {
 
 /* p = exp(mask(scale q k^T + bias - stats))     gv = drop(p)^T go
  * gs = scale p (drop(go v^T) - rowsum(go o))    gq = gs k     gk = gs^T q
- * The sums of rows have a factor since no engine takes them without one. It is 1: cuDNN 9.14 and 9.19 leave out any other
- * (an H200), so dropout's factor stands in drop(go v^T) and not behind all. */
+ * The sums of rows have a factor since no engine takes them without one. It is 1: cuDNN 9.14 and 9.19 leave out any
+ * other (an H200), so dropout's factor stands in drop(go v^T) and not behind all. */
 void gc_attention_backward(const gc_attention_t *a, int order, gc_dnn_graph_t *out) {
   draft_t d = begin(a, 1u << GC_ATT_K | 1u << GC_ATT_V, out);
   const uint32_t one = gc_dnn_number(out, 4, 1);

@@ -42,9 +42,9 @@ typedef struct gc_attention {
 } gc_attention_t;
 
 void gc_attention_forward(const gc_attention_t *a, gc_dnn_graph_t *out);
-/* Sums over the keys, which blocks make side by side, for the gradient of the queries. ORDERED: equal in every run, as the
- * gradient of all scores is kept, in halves, in the engine's workspace. IN_ANY_ORDER: each block adds what it has to
- * GQ_SUMS when it has it, so last bits differ from run to run; cuDNN sets these to zeros by itself from 9.6 on. */
+/* Sums over the keys, which blocks make side by side, for the gradient of the queries. ORDERED: equal in every run, as
+ * the gradient of all scores is kept, in halves, in the engine's workspace. IN_ANY_ORDER: each block adds what it has
+ * to GQ_SUMS when it has it, so last bits differ from run to run; cuDNN sets these to zeros by itself from 9.6 on. */
 enum { GC_ATT_ORDERED, GC_ATT_IN_ANY_ORDER };
 void gc_attention_backward(const gc_attention_t *a, int order, gc_dnn_graph_t *out);
 

@@ -1,5 +1,5 @@
-/* What steps of attention have in common, whoever runs them: how tensors of a call lie, and what a forward keeps for the
- * gradients of the same graph. */
+/* What steps of attention have in common, whoever runs them: how tensors of a call lie, and what a forward keeps for
+ * the gradients of the same graph. */
 #ifndef GC_ATTENTION_STEPS_H
 #define GC_ATTENTION_STEPS_H
 
@@ -8,7 +8,8 @@
 #include "gpu_target.h"
 #include "forward_stash.h"
 
-/* ---- tensors: [batch, head, position, element], elements side by side, everything else at multiples of vectors ---- */
+/* ---- tensors: [batch, head, position, element], elements side by side, everything else at multiples of vectors
+ * ---- */
 
 /* t's type where it lies so, or the type of a contiguous copy; and the tensor, copied where it must be. */
 lw_tensor_t gc_plain_type(const lw_build_t *b, const lw_tensor_t *t);

@@ -4,16 +4,17 @@
  *     S = scale Q K^T     P = exp(S - L)     D = drawn / (1 - p)     O = (P D) V     R = rowsum(O dO)
  *     dV = (P D)^T dO     dS = P (D (dO V^T) - R)     dQ = scale dS K     dK = scale dS^T Q
  *
- * Three kernels (attention_kernel_texts.h). Each keeps scores as the matrix fragments that products leave, and hands them to
- * the next product.
+ * Three kernels (attention_kernel_texts.h). Each keeps scores as the matrix fragments that products leave, and hands
+ * them to the next product.
  *
- *     OUTPUT    a block takes queries of a head and goes over keys; L is of its rows. It leaves a bit for each score, set
+ *     OUTPUT    a block takes queries of a head and goes over keys; L is of its rows. It leaves a bit for each score,
+ *     set
  *               where it is kept, which the gradients read: a draw costs more than they do
  *     QUERIES   the same way; R first, which it leaves with L in base 2
  *     KEYS      a block takes keys and goes over queries, of all heads that share these keys; behind QUERIES
  *
- * The gradients' seven products are two more than there have to be: nothing is added up in memory, so the same call gives
- * the same bits. */
+ * The gradients' seven products are two more than there have to be: nothing is added up in memory, so the same call
+ * gives the same bits. */
 #ifndef GC_ATTENTION_TEXT_H
 #define GC_ATTENTION_TEXT_H
 
@@ -50,7 +51,8 @@ int gc_own_takes(const gc_attention_t *a);
 void gc_own_choose(gc_own_attention_t *o);
 void gc_own_launch(const gc_own_attention_t *o, uint32_t *out_blocks, uint32_t *out_threads, uint32_t *out_shared);
 int gc_own_n_pointers(const gc_own_attention_t *o);
-/* Bits of probabilities that are kept: [batch, head, query, 64 keys] of two words, of which bit 4 i + j of word w is key
+/* Bits of probabilities that are kept: [batch, head, query, 64 keys] of two words, of which bit 4 i + j of word w is
+ * key
  * 8 i + 4 w + j's. Rows: float32, R / (keep scale) of [batch, head, query], then L in base 2. */
 uint64_t gc_own_bits_nbytes(const gc_attention_t *a);
 uint64_t gc_own_rows_nbytes(const gc_attention_t *a);

@@ -1,7 +1,8 @@
 #include "attention_kernel_texts.h"
 
-/* Where a thread stands in a warp's matrices: row `row` (and that + 8) and columns `two`, `two` + 1 of products. Of four
- * matrices that are loaded, its row and piece: as a left operand, or turned as a right one; and as a right operand. */
+/* Where a thread stands in a warp's matrices: row `row` (and that + 8) and columns `two`, `two` + 1 of products. Of
+ * four matrices that are loaded, its row and piece: as a left operand, or turned as a right one; and as a right
+ * operand. */
 const char gc_attention_threads[] =
     "  LP_SHARED(shared);\n"
     "  const uint32_t base = lp_shared_at(shared);\n"

@@ -278,8 +278,8 @@ static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memor
 
 /* ---- queues and timelines ---- */
 
-/* Blocks of a collective come before those of kernels that wait for a multiprocessor, too: it is as late as its last rank, and
- * on every other the blocks that it has wait where kernels could run. */
+/* Blocks of a collective come before those of kernels that wait for a multiprocessor, too: it is as late as its last
+ * rank, and on every other the blocks that it has wait where kernels could run. */
 static aot_status_t make_queue(gc_device_t *g, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
   const int priority = kind == AOT_QUEUE_COLLECTIVE ? INT_MIN : 0;
   aot_queue_t *q = calloc(1, sizeof *q);

@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What the host looks at when it has waited: words of its memory that work on queues sets where it fails. A look tells of
- * that by gc_device_fault. */
+/* What the host looks at when it has waited: words of its memory that work on queues sets where it fails. A look tells
+ * of that by gc_device_fault. */
 typedef struct gc_lookout {
   void (*look)(void *self);
   void *self;
@@ -26,7 +26,8 @@ typedef struct gc_device {
   gc_driver_t driver;
   gc_ordinal_t ordinal;
   char name[128], architecture[16];
-  /* The context and the stream `setup` are made on a thread, which takes some 150 ms: there when gc_device_enter is back. */
+  /* The context and the stream `setup` are made on a thread, which takes some 150 ms: there when gc_device_enter is
+   * back. */
   pthread_t opener;
   pthread_mutex_t open_lock;
   int is_opening;       /* the thread has not been waited for */
@@ -74,8 +75,8 @@ void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, cons
 void gc_device_look_at(gc_device_t *g, gc_lookout_t *l);
 void gc_device_look_away(gc_device_t *g, gc_lookout_t *l); /* also one that is not looked at */
 
-/* Its context is made while the caller goes on. ordinal: -1: by the rank on this machine. patience_s: seconds that a wait
- * takes at most. NULL: told through the host,
+/* Its context is made while the caller goes on. ordinal: -1: by the rank on this machine. patience_s: seconds that a
+ * wait takes at most. NULL: told through the host,
  * with the status in out_status. Destroyed by its table. [host-main] */
 gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, int64_t patience_s,
                               aot_status_t *out_status);

@@ -1,14 +1,15 @@
-/* Depthwise convolutions of images that lie channels last, as CUDA C. A thread has two channels, which lie side by side,
- * and of an image a tile of outputs, so that what it reads serves several of them; weights stand in shared memory. The
- * gradient of an image is the same with the windows turned round. Of weights a thread has a row of the window, and adds
- * up a part of the images' rows; the sum of the parts is left to a loop. */
+/* Depthwise convolutions of images that lie channels last, as CUDA C. A thread has two channels, which lie side by
+ * side, and of an image a tile of outputs, so that what it reads serves several of them; weights stand in shared
+ * memory. The gradient of an image is the same with the windows turned round. Of weights a thread has a row of the
+ * window, and adds up a part of the images' rows; the sum of the parts is left to a loop. */
 #ifndef GC_DEPTHWISE_TEXT_H
 #define GC_DEPTHWISE_TEXT_H
 
 #include "conv_graphs.h"
 #include <stdint.h>
 
-/* After X, W, Y: a forward's bias, or the parts of weights, in float: [parts, rows of the window, columns, channels]. */
+/* After X, W, Y: a forward's bias, or the parts of weights, in float: [parts, rows of the window, columns,
+ * channels]. */
 enum { GC_DEPTHWISE_MORE = GC_CONV_N_TENSORS, GC_DEPTHWISE_N_POINTERS };
 
 typedef struct gc_depthwise {

@@ -1,6 +1,6 @@
-/* What a step keeps for later ones of the same graph, found by the tensors that both read: an item is in a chain of those
- * whose tensors have the same hash, the newest first, and chains stand in buckets that are doubled when there are as many
- * items, so that n items are kept and found in O(n). All of it is in the pool of the schedule. */
+/* What a step keeps for later ones of the same graph, found by the tensors that both read: an item is in a chain of
+ * those whose tensors have the same hash, the newest first, and chains stand in buckets that are doubled when there are
+ * as many items, so that n items are kept and found in O(n). All of it is in the pool of the schedule. */
 #ifndef GC_FORWARD_STASH_H
 #define GC_FORWARD_STASH_H
 
@@ -16,8 +16,8 @@ typedef struct gc_kept_table {
   uint32_t n_buckets, n;
 } gc_kept_table_t;
 
-/* The table of the graph that is lowered, made when it is first asked for: *table, as long as *in is that graph. Tensors of
- * another one lie in memory that is gone. NULL: no memory. */
+/* The table of the graph that is lowered, made when it is first asked for: *table, as long as *in is that graph.
+ * Tensors of another one lie in memory that is gone. NULL: no memory. */
 gc_kept_table_t *gc_kept_of(const lw_build_t *b, gc_kept_table_t **table, const aot_snap_graph_t **in);
 /* Of where the tensors begin. */
 uint64_t gc_kept_hash(const lw_tensor_t *const *tensors, uint32_t n);

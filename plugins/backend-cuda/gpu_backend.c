@@ -40,9 +40,9 @@ static cu_world_t world_of(const gpu_backend_unit_t *u, aot_ctx_t *ctx) {
 
 /* ---- query ---- */
 
-/* Operators whose parts are generated kernels and products, and which by themselves would run on the host: attention, where
- * it is not taken whole; and these, which are a loop in some forms: of one class a row, without weights and smoothing, as one
- * number. */
+/* Operators whose parts are generated kernels and products, and which by themselves would run on the host: attention,
+ * where it is not taken whole; and these, which are a loop in some forms: of one class a row, without weights and
+ * smoothing, as one number. */
 static const struct {
   const char *name;
   uint32_t classes; /* argument; weight, reduction, the class to ignore and smoothing follow it */

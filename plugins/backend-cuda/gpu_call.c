@@ -139,8 +139,8 @@ static aot_status_t end_compiling(gc_call_t *c, gc_compiling_t *compiling, lw_er
   return lw_fail(error, AOT_E_INTERNAL, "compile", "%s", why);
 }
 
-/* Lowered as if cuDNN had all plans and cuBLASLt all algorithms; and what that wants is made: plans and kernels on threads,
- * and beside them, on a GPU that does nothing else, algorithms of products are chosen. */
+/* Lowered as if cuDNN had all plans and cuBLASLt all algorithms; and what that wants is made: plans and kernels on
+ * threads, and beside them, on a GPU that does nothing else, algorithms of products are chosen. */
 static aot_status_t lower_and_make(gc_call_t *c, gc_lowering_t *l, int *out_is_right, lw_error_t *error) {
   gc_exe_t *e = c->exe;
   if (e->wants_cudnn) gc_plans_begin(&e->cudnn, &e->device->driver, e->device->context);

@@ -1,6 +1,6 @@
-/* Convolutions over one to three dimensions, transposed ones too: products where windows are patches; depthwise ones channels
- * last by kernels of their own; by cuDNN as operands lie, else on copies that lie in the way of the first one, else dense
- * ones; what it does not take, or where it is missing, by other kernels of their own. */
+/* Convolutions over one to three dimensions, transposed ones too: products where windows are patches; depthwise ones
+ * channels last by kernels of their own; by cuDNN as operands lie, else on copies that lie in the way of the first one,
+ * else dense ones; what it does not take, or where it is missing, by other kernels of their own. */
 #include "gpu_conv.h"
 
 #include "kit/lowering/conv_call.h"

@@ -1,5 +1,5 @@
-/* A program on a GPU: graphs lowered for the sizes and the memory of each bound call (gpu_call.h), those with sizes that
- * only a run tells part by part (gpu_parts.h). */
+/* A program on a GPU: graphs lowered for the sizes and the memory of each bound call (gpu_call.h), those with sizes
+ * that only a run tells part by part (gpu_parts.h). */
 #ifndef GC_GPU_EXE_H
 #define GC_GPU_EXE_H
 

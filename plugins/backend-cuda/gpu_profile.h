@@ -1,5 +1,6 @@
 /* How long the steps of a schedule take on a stream: an event in front of each that runs, as often as it does, and one
- * behind the last, and in front of all a look at the host's clock. Times of a run are taken when it is over: before the next, or when somebody reads. */
+ * behind the last, and in front of all a look at the host's clock. Times of a run are taken when it is over: before the
+ * next, or when somebody reads. */
 #ifndef GC_GPU_PROFILE_H
 #define GC_GPU_PROFILE_H
 

@@ -71,8 +71,8 @@ typedef struct gc_run {
 gc_result_t gc_launch(const gc_run_t *run, gc_function_t function, uint32_t blocks, uint32_t threads, uint32_t shared,
                       gc_address_t *pointers, uint32_t n);
 
-/* A workspace of a library, which wants multiples of 256 where the arena gives those of LW_ALIGN: it is taken larger, and
- * begins where gc_workspace_at says. An H200's cuBLASLt 13.1 refuses others with CUBLAS_STATUS_INVALID_VALUE. */
+/* A workspace of a library, which wants multiples of 256 where the arena gives those of LW_ALIGN: it is taken larger,
+ * and begins where gc_workspace_at says. An H200's cuBLASLt 13.1 refuses others with CUBLAS_STATUS_INVALID_VALUE. */
 enum { GC_WORKSPACE_ALIGN = 256 };
 static inline aot_status_t gc_workspace(lw_build_t *b, uint64_t nbytes, lw_tensor_t *out) {
   return lw_scratch(b, nbytes + GC_WORKSPACE_ALIGN - LW_ALIGN, out);
@@ -83,8 +83,8 @@ static inline gc_address_t gc_workspace_at(gc_address_t scratch) {
 
 /* The alignment that a tensor's first element has wherever the ports lie, in bytes. */
 uint32_t gc_alignment_of(const lw_build_t *b, const lw_tensor_t *t);
-/* A generated loop: dst, which has src's sizes and steps by 0 along the reduced dimensions (bits, at least one), is src's
- * sums over these. */
+/* A generated loop: dst, which has src's sizes and steps by 0 along the reduced dimensions (bits, at least one), is
+ * src's sums over these. */
 aot_status_t gc_add_sums(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src, uint32_t reduced);
 /* Kernels that the steps call are to be compiled. */
 void gc_want_kernels(const lw_schedule_t *s);
@@ -93,7 +93,8 @@ uint32_t gc_jump_target(const lw_step_t *step);
 int gc_jump_waits(const lw_step_t *step);
 /* What it runs, in words: the name of its generated kernel, or what kind of step it is. */
 const char *gc_step_name(const lw_step_t *step);
-/* The first wrong index since the words were looked at, if there was one: tells it, with its node. The words are cleared. */
+/* The first wrong index since the words were looked at, if there was one: tells it, with its node. The words are
+ * cleared. */
 aot_status_t gc_check_indices(const lw_schedule_t *s, _Atomic int64_t *checks, lw_error_t *error);
 
 #endif

@@ -1,5 +1,5 @@
-/* What of a program runs on the host, by operator, and for what the host waits: numbers of the report, and warnings once
- * a program. */
+/* What of a program runs on the host, by operator, and for what the host waits: numbers of the report, and warnings
+ * once a program. */
 #ifndef GC_HOST_FALLBACKS_H
 #define GC_HOST_FALLBACKS_H
 

@@ -37,8 +37,8 @@ static void print_weight(lp_text_t *out, const gc_mask_kernel_t *m) {
            (long long)m->of_head, m->of_head > 1 ? "h" : "0", (long long)m->sizes[2]);
 }
 
-/* Keys that add -inf get -2^124, others at least -2^123: where all drown the latter share the row. As powers of two they
- * have exact products with log2(e): engines take exp2 of that, less the same of a log sum of such numbers. */
+/* Keys that add -inf get -2^124, others at least -2^123: where all drown the latter share the row. As powers of two
+ * they have exact products with log2(e): engines take exp2 of that, less the same of a log sum of such numbers. */
 static void print_bias(lp_text_t *out, const gc_mask_kernel_t *m) {
   const long long n_keys = m->sizes[3];
   const char *half = lp_half_name(m->bias_dtype);

@@ -1,9 +1,10 @@
 /* Masks of attention for cuDNN, as CUDA C: what is added to scores, and rows that see no key.
  *
  * A hidden key's score gets a large negative number, not -inf, so that a row without any key has numbers, and not NaN.
- * Such a row's output is zeros, as PyTorch has it, and its log sum of exponentials is set so high that its probabilities,
- * made again for the gradients, are 0. A row whose scores all drown in finite numbers is the mean of the values of those
- * keys; its probabilities come out as 1 then, and the gradient that enters is divided by their number instead. */
+ * Such a row's output is zeros, as PyTorch has it, and its log sum of exponentials is set so high that its
+ * probabilities, made again for the gradients, are 0. A row whose scores all drown in finite numbers is the mean of the
+ * values of those keys; its probabilities come out as 1 then, and the gradient that enters is divided by their number
+ * instead. */
 #ifndef GC_MASK_TEXT_H
 #define GC_MASK_TEXT_H
 
@@ -20,8 +21,8 @@ typedef struct gc_mask_kernel {
 } gc_mask_kernel_t;
 
 /* Pointers of
- *     BIAS    mask, bias, weights: a float for each of the bias's rows, 0: it sees nothing, 1, or 1 / keys that share it
- *     HIDE    weights, output, log sums: of rows of weight 0
+ *     BIAS    mask, bias, weights: a float for each of the bias's rows, 0: it sees nothing, 1, or 1 / keys that share
+ *     it HIDE    weights, output, log sums: of rows of weight 0
  *     WEIGH   weights, gradient, result: each row times its weight; dense */
 enum { GC_MASK_N_POINTERS = 3 };
 void gc_print_mask(const void *self, const char *name, lp_text_t *out);

@@ -1,4 +1,5 @@
-/* Steps that launch a hand-written kernel (conv_text.h, mask_text.h): text printed for one call, pointers as arguments. */
+/* Steps that launch a hand-written kernel (conv_text.h, mask_text.h): text printed for one call, pointers as
+ * arguments. */
 #ifndef GC_NVRTC_KERNEL_H
 #define GC_NVRTC_KERNEL_H
 

@@ -1,5 +1,5 @@
-/* Convolutions whose windows lie side by side and cover the image (the embedding of a vision transformer's patches, a stem,
- * a step between stages): products of patches, which are pixels in another order, and weights. */
+/* Convolutions whose windows lie side by side and cover the image (the embedding of a vision transformer's patches, a
+ * stem, a step between stages): products of patches, which are pixels in another order, and weights. */
 #ifndef GC_PATCH_EMBED_GEMM_H
 #define GC_PATCH_EMBED_GEMM_H
 

@@ -1,5 +1,5 @@
-/* Plans of cuDNN that a program has asked for (gc_cudnn_t.plans), by the text of their graphs: each is read from those that are
- * kept or made once, now or, while a lowering is under way, on threads (plan_cache_disk.h). */
+/* Plans of cuDNN that a program has asked for (gc_cudnn_t.plans), by the text of their graphs: each is read from those
+ * that are kept or made once, now or, while a lowering is under way, on threads (plan_cache_disk.h). */
 #ifndef GC_PLAN_CACHE_H
 #define GC_PLAN_CACHE_H
 

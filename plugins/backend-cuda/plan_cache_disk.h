@@ -13,13 +13,13 @@ void gc_plans_keep_in(gc_cudnn_t *c, const char *folder, const char *device);
 int gc_plans_read(gc_cudnn_t *c, gc_dnn_plan_t *p);
 void gc_plans_write(const gc_cudnn_t *c, const gc_dnn_plan_t *p); /* a full disk costs time only */
 
-/* From here to gc_plans_end plans that are neither here nor kept wait, and are made meanwhile (gc_cudnn_t.making). Without
- * memory none do. The context is the device's. */
+/* From here to gc_plans_end plans that are neither here nor kept wait, and are made meanwhile (gc_cudnn_t.making).
+ * Without memory none do. The context is the device's. */
 void gc_plans_begin(gc_cudnn_t *c, const gc_driver_t *driver, gc_context_t context);
 /* One that waits. 0: no memory. */
 int gc_plans_make(gc_cudnn_t *c, gc_dnn_plan_t *p);
-/* None waits any more: how many are refused, or have another workspace than they were taken to have; what was lowered is
- * right if there are none. *ms grows by the time since the first was asked for. */
+/* None waits any more: how many are refused, or have another workspace than they were taken to have; what was lowered
+ * is right if there are none. *ms grows by the time since the first was asked for. */
 uint32_t gc_plans_end(gc_cudnn_t *c, double *ms);
 
 #endif

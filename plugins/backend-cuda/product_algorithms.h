@@ -1,9 +1,10 @@
 /* Which of cuBLASLt's algorithms computes a product: the first that the library names, or the fastest of those by a
- * measurement (product_timing.h), which is kept in the cache folder by the product's form, the library's version and the
- * device. What was found under load is kept beside what bursts found, and goes before it.
+ * measurement (product_timing.h), which is kept in the cache folder by the product's form, the library's version and
+ * the device. What was found under load is kept beside what bursts found, and goes before it.
  *
  * A graph is lowered as if the library had an algorithm for each form. Those that are not known wait, and are chosen
- * behind the lowering, one after another on a GPU that does nothing else, while processors make what else is missing. */
+ * behind the lowering, one after another on a GPU that does nothing else, while processors make what else is
+ * missing. */
 #ifndef GC_PRODUCT_ALGORITHMS_H
 #define GC_PRODUCT_ALGORITHMS_H
 

@@ -1,12 +1,12 @@
-/* Work that goes on beside a call's stream: collectives, on a queue of their own, in the order of the program, which is the
- * same on every rank.
+/* Work that goes on beside a call's stream: collectives, on a queue of their own, in the order of the program, which is
+ * the same on every rank.
  *
  *     stream     a  b  fork       c  d  e     wait 0   f
  *     queue              `-> work 0 --- end 0 -'
  *
- * What is put on the queue comes after what the stream had at the fork; the stream goes on behind a wait when that work is
- * done. Both are events: so a stream that is captured takes the queue along, and the graph has the same two ways. A graph
- * ends when both have: join waits for what nothing has waited for. */
+ * What is put on the queue comes after what the stream had at the fork; the stream goes on behind a wait when that work
+ * is done. Both are events: so a stream that is captured takes the queue along, and the graph has the same two ways. A
+ * graph ends when both have: join waits for what nothing has waited for. */
 #ifndef GC_SIDE_STREAM_H
 #define GC_SIDE_STREAM_H
 

@@ -1,4 +1,5 @@
-/* The stack of frames: what a graph that runs holds, its loop included, and what is over when one of its nodes is done. */
+/* The stack of frames: what a graph that runs holds, its loop included, and what is over when one of its nodes is
+ * done. */
 #include "ref_state.h"
 #include <aot/graph.h>
 #include <stdlib.h>

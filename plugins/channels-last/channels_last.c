@@ -5,9 +5,9 @@
  *                     order on, as PyTorch does
  *     no rule, or one that asks how operands lie (view): it gets them as they came
  *
- * A graph's ports keep their types: its outputs are copied back. What is connected by values that lie otherwise now is an
- * island. The first walk is a trial with all convolutions; it is taken back, and the second one goes with those of the
- * islands that pay. */
+ * A graph's ports keep their types: its outputs are copied back. What is connected by values that lie otherwise now is
+ * an island. The first walk is a trial with all convolutions; it is taken back, and the second one goes with those of
+ * the islands that pay. */
 #include "channels_last.h"
 
 #include "kit/emit/emit_layout.h"
@@ -97,7 +97,8 @@ static int serves(const copy_t *c, const em_t *e) {
   return c->value != AOT_NO_ID && c->flags == e->flags && c->region_tag == e->region_tag;
 }
 
-/* The argument that says how a node's result is to lie, where nothing has been said and the result is read once; -1: none. */
+/* The argument that says how a node's result is to lie, where nothing has been said and the result is read once; -1:
+ * none. */
 static int32_t open_format(layout_state_t *w, uint32_t id, aot_node_info_t *out) {
   const aot_graph_api_t *g = w->graph;
   const aot_node_t maker = g->value_def(w->e.prog, (aot_value_t){id});
@@ -249,7 +250,8 @@ static int owns_regions(const layout_state_t *w) {
   return 0;
 }
 
-/* Windows side by side, larger than a pixel: the convolution is a product of pixels in another order, whatever lies last. */
+/* Windows side by side, larger than a pixel: the convolution is a product of pixels in another order, whatever lies
+ * last. */
 static int is_patch(const layout_state_t *w, const aot_type_t *x, const aot_type_t *weight, const aot_type_t *y) {
   int64_t window = 1;
   for (int32_t d = 2; d < x->rank; d++) {

@@ -12,7 +12,8 @@ typedef struct cl_counts {
   uint64_t copied_nbytes, saved_nbytes;
 } cl_counts_t;
 
-/* The program's convolutions, islands of them where that pays. out: of those taken; where none is, what they would cost. */
+/* The program's convolutions, islands of them where that pays. out: of those taken; where none is, what they would
+ * cost. */
 aot_status_t cl_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, cl_counts_t *out);
 
 #endif

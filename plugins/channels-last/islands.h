@@ -1,5 +1,5 @@
-/* Islands: convolutions that values lying channels last connect. An island is taken or left as a whole, by the bytes that
- * are moved for it and those that no longer are. Union-find with path halving: almost linear. */
+/* Islands: convolutions that values lying channels last connect. An island is taken or left as a whole, by the bytes
+ * that are moved for it and those that no longer are. Union-find with path halving: almost linear. */
 #ifndef CHANNELS_LAST_ISLANDS_H
 #define CHANNELS_LAST_ISLANDS_H
 

@@ -168,7 +168,8 @@ static void drop(ranks_t *g) {
   free(g);
 }
 
-/* After a failure without MPI_Finalize, which would wait for who is gone: mpirun ends a job that a process has left so. */
+/* After a failure without MPI_Finalize, which would wait for who is gone: mpirun ends a job that a process has left
+ * so. */
 static void leave(void *self) {
   ranks_t *g = self;
   const uint64_t begin = now_ns();

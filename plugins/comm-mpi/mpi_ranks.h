@@ -1,5 +1,5 @@
-/* Ranks that are processes of one MPI job. Everything goes from rank to rank, by the transport that MPI has for the two;
- * so it is known of each who is late. */
+/* Ranks that are processes of one MPI job. Everything goes from rank to rank, by the transport that MPI has for the
+ * two; so it is known of each who is late. */
 #ifndef CM_MPI_RANKS_H
 #define CM_MPI_RANKS_H
 

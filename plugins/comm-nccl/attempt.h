@@ -10,7 +10,8 @@ typedef struct nl_attempt nl_attempt_t;
 nl_attempt_t *nl_attempt_begin(void (*run)(void *), void *arg);
 /* 1: run has come back. */
 int nl_attempt_ends(nl_attempt_t *a, uint64_t within_ns);
-/* Nobody waits any more. drop(arg) is called when run has come back: here, or by the thread. drop NULL: nothing is to be done. */
+/* Nobody waits any more. drop(arg) is called when run has come back: here, or by the thread. drop NULL: nothing is to
+ * be done. */
 void nl_attempt_forget(nl_attempt_t *a, void (*drop)(void *));
 
 #endif

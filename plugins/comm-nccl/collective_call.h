@@ -8,7 +8,8 @@
 
 int nl_goes_on(int code); /* what NCCL answered is no failure */
 
-/* Puts w, which is not refused, on the stream, by the communicator of n_ranks ranks. Returns NCCL's code. [any-thread] */
+/* Puts w, which is not refused, on the stream, by the communicator of n_ranks ranks. Returns NCCL's code.
+ * [any-thread] */
 int nl_call(const nl_nccl_t *nccl, nl_comm_t comm, uint32_t n_ranks, const aot_collective_t *w, void *stream);
 
 /* NULL, or why w cannot be put on a stream: a sentence that outlives the program. [any-thread] */

@@ -50,8 +50,8 @@ static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); 
 
 /* ---- who is gone, who is late ---- */
 
-/* The process of a rank that has ended without leaving, else 0. It is read again once the process is known to be no more:
- * until then it may have left in good order. */
+/* The process of a rank that has ended without leaving, else 0. It is read again once the process is known to be no
+ * more: until then it may have left in good order. */
 static int32_t dead_process(const rendezvous_t *m, uint32_t rank) {
   const int32_t process = atomic_load(&m->process[rank]);
   const int has_ended = process > 0 && kill(process, 0) != 0 && errno == ESRCH;
@@ -249,8 +249,8 @@ static void find_missing(const rendezvous_t *m, const fr_how_t *how, uint8_t *is
     is_missing[r] = r != how->rank && (m ? atomic_load(&m->process[r]) == 0 : r == 0);
 }
 
-/* m: the file that rank 0 has made, else NULL. NULL: not all have come in time; and who has not, as far as this one knows:
- * rank 0 alone, who brings the file, where there is none. */
+/* m: the file that rank 0 has made, else NULL. NULL: not all have come in time; and who has not, as far as this one
+ * knows: rank 0 alone, who brings the file, where there is none. */
 static rendezvous_t *meet(const fr_how_t *how, rendezvous_t *m, uint8_t *is_missing) {
   const uint64_t begin = now_ns();
   struct stat file = {0};

@@ -1,6 +1,6 @@
 /* Ranks that are processes of one machine, and meet in a file that all of them map: for what is said beside NCCL, which
- * has no memory of the host's. An exchange lays pieces into the ranks' slots in rounds; who waits for another rank looks
- * whether its process lives, whether somebody has given up, and how late it is. */
+ * has no memory of the host's. An exchange lays pieces into the ranks' slots in rounds; who waits for another rank
+ * looks whether its process lives, whether somebody has given up, and how late it is. */
 #ifndef NL_FILE_RANKS_H
 #define NL_FILE_RANKS_H
 

@@ -1,6 +1,6 @@
 /* NCCL, opened at run time: its types as far as they are used here, and its functions in a table. Names, numbers and
- * signatures are those of nccl.h (2.18 and later). Functions answer 0 or an error number; those at the end of the table are
- * of later versions, and NULL before. */
+ * signatures are those of nccl.h (2.18 and later). Functions answer 0 or an error number; those at the end of the table
+ * are of later versions, and NULL before. */
 #ifndef NL_NCCL_H
 #define NL_NCCL_H
 

@@ -1,9 +1,10 @@
-/* Groups whose collectives on a device's queues are NCCL's. A communicator a group, and one for what goes through windows, made
- * when the first such collectives need them, by a thread of its own: the caller may be in the middle of a stream's capture, in
- * which memory cannot be had.
+/* Groups whose collectives on a device's queues are NCCL's. A communicator a group, and one for what goes through
+ * windows, made when the first such collectives need them, by a thread of its own: the caller may be in the middle of a
+ * stream's capture, in which memory cannot be had.
  *
- *     collect     word = number of the collective    its kernel    word = 0        on the stream, also of a graph's replay
- *     watcher     every 20 ms: has a rank ended or given up? has NCCL an error? does a word stay for longer than patience?
+ *     collect     word = number of the collective    its kernel    word = 0        on the stream, also of a graph's
+ *     replay watcher     every 20 ms: has a rank ended or given up? has NCCL an error? does a word stay for longer than
+ *     patience?
  *                 then the group fails, the others are told, and ncclCommAbort ends the kernels that wait
  *
  * What the host says (other collectives, names of communicators, failures) goes by the group's transport. */
@@ -40,8 +41,8 @@ struct nl_groups {
 void nl_groups_init(nl_groups_t *g, const aot_communicator_t *table, const nl_nccl_t *nccl, uint64_t patience_ns);
 void nl_groups_deinit(nl_groups_t *g); /* once all groups have been left */
 
-/* n collectives of one kind, at least one, as one piece of work on a queue of a device with aot.stream/1. A failure is the
- * group's, with its sentence. */
+/* n collectives of one kind, at least one, as one piece of work on a queue of a device with aot.stream/1. A failure is
+ * the group's, with its sentence. */
 aot_status_t nl_collect(nl_groups_t *g, aot_ctx_t *ctx, aot_group_t *group, const aot_collective_t *const *what,
                         uint64_t n, const aot_ext_stream_t *stream);
 void nl_forget(nl_groups_t *g, aot_group_t *group); /* before it is left */

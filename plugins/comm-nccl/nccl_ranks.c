@@ -363,9 +363,9 @@ int nl_has_failed(const rn_transport_t *t, rn_error_t *error) {
 
 /* ---- meeting ---- */
 
-/* With the variable set when NCCL is first asked, it would take no other network than that of the address, and none where
- * this machine has no part in it (bootstrapNetInit; github.com/NVIDIA/nccl issues 474 and 730). So it is asked for an id
- * before, which nobody uses. */
+/* With the variable set when NCCL is first asked, it would take no other network than that of the address, and none
+ * where this machine has no part in it (bootstrapNetInit; github.com/NVIDIA/nccl issues 474 and 730). So it is asked
+ * for an id before, which nobody uses. */
 static void meet(void *arg) {
   link_t *l = arg;
   nl_id_t id;
@@ -413,8 +413,8 @@ static link_t *make_link(const nl_how_t *how, rn_error_t *error) {
   return NULL;
 }
 
-/* A first exchange, of nothing: NCCL connects ranks when they first send to each other, and all have their own threads for it
- * here. */
+/* A first exchange, of nothing: NCCL connects ranks when they first send to each other, and all have their own threads
+ * for it here. */
 static aot_status_t greet(rn_transport_t *t, rn_error_t *error) {
   rn_piece_t *none = calloc(t->n_ranks, sizeof *none);
   const rn_exchange_t x = {.claim = {.kind = AOT_COLLECTIVE_BARRIER}, .send = none, .receive = none, .what = "meeting"};

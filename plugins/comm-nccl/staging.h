@@ -1,5 +1,5 @@
-/* A little memory of a GPU, and of the host beside it, for what the host says through NCCL, which reaches no other; with a
- * stream of its own. CUDA's driver, opened at run time. */
+/* A little memory of a GPU, and of the host beside it, for what the host says through NCCL, which reaches no other;
+ * with a stream of its own. CUDA's driver, opened at run time. */
 #ifndef NL_STAGING_H
 #define NL_STAGING_H
 
@@ -38,7 +38,8 @@ typedef struct nl_staging {
 
 /* 0: the driver is there, and *out_n devices. Else a sentence in `why`. */
 int nl_driver_open(nl_driver_t *out, int *out_n, char *why, size_t size);
-/* `out` has the driver. Of a device counted from 0, which is the calling thread's from now on. 0, or -1 with a sentence. */
+/* `out` has the driver. Of a device counted from 0, which is the calling thread's from now on. 0, or -1 with a
+ * sentence. */
 int nl_staging_init(nl_staging_t *out, int ordinal, size_t nbytes, char *why, size_t size);
 int nl_staging_enter(const nl_staging_t *s); /* the calling thread's calls of CUDA are about this device; 0: well */
 void nl_staging_deinit(nl_staging_t *s);     /* nothing may stand on the stream */

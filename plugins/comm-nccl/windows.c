@@ -45,7 +45,8 @@ static int lies_in(const nl_window_t *w, aot_buffer_t b) {
   return b.address >= w->begin && at <= w->nbytes && b.nbytes <= w->nbytes - at;
 }
 
-/* The row that it lies in, or would; NL_MOST_WINDOWS: none. Rows of `rows` beyond those of windows are filled as they are found. */
+/* The row that it lies in, or would; NL_MOST_WINDOWS: none. Rows of `rows` beyond those of windows are filled as they
+ * are found. */
 static uint32_t find_row(nl_window_t *rows, const nl_memory_t *m, aot_buffer_t b, note_t *note) {
   size_t nbytes = 0;
   uint64_t begin = 0;

@@ -1,7 +1,7 @@
 /* Kernels of collectives (aot.kernels/1): each hands its tensors to the communicator that the host has joined. Those of
- * _c10d_functional are done when their node is, so that waiting for them is nothing; those that aot.start_* begins go on
- * until aot.wait_for_ranks has waited for their result: on the host by under_way.h, on a device's queue as the backend has
- * it, which knows what comes after what. */
+ * _c10d_functional are done when their node is, so that waiting for them is nothing; those that aot.start_* begins go
+ * on until aot.wait_for_ranks has waited for their result: on the host by under_way.h, on a device's queue as the
+ * backend has it, which knows what comes after what. */
 #ifndef FS_COLLECTIVES_H
 #define FS_COLLECTIVES_H
 

@@ -19,8 +19,8 @@ typedef struct fs_groups {
   uint32_t n_made;
 } fs_groups_t;
 
-/* AOT_E_NOT_FOUND: nothing has such a name; AOT_E_PRECONDITION: the ranks are no such mesh. *out_is_new: it is yet to be
- * made, by fs_group_make, when nothing else of the ranks is under way. */
+/* AOT_E_NOT_FOUND: nothing has such a name; AOT_E_PRECONDITION: the ranks are no such mesh. *out_is_new: it is yet to
+ * be made, by fs_group_make, when nothing else of the ranks is under way. */
 aot_status_t fs_group_find(fs_groups_t *g, aot_str_t name, const fs_group_t **out, int *out_is_new);
 aot_status_t fs_group_make(fs_groups_t *g, aot_str_t name, const fs_group_t **out);
 

@@ -1,14 +1,15 @@
 /* Parameters shared out over ranks: a rewrite of the functional forward program.
  *
- *     parameter [d0, ..]                      parameter [ceil(d0 / n), ..]        this rank's rows, zeros behind the last
+ *     parameter [d0, ..]                      parameter [ceil(d0 / n), ..]        this rank's rows, zeros behind the
+ *     last
  *       |                          ->           | all_gather, wait                {must_recompute}
  *     its readers                               | slice [0, d0)                   where d0 is no multiple of n
  *                                             its readers
  *
  * autograd's rule for a gather is the scatter, so that nothing else learns of it: gradients, optimizer states and new
- * values are as large as the leaf. A parameter that is read in a smaller dtype alone (autocast) is gathered in that one, and
- * its gradients are added up in the leaf's. Small parameters stay whole: their gradients are added up over ranks. The loss is the
- * mean of the ranks' losses. */
+ * values are as large as the leaf. A parameter that is read in a smaller dtype alone (autocast) is gathered in that
+ * one, and its gradients are added up in the leaf's. Small parameters stay whole: their gradients are added up over
+ * ranks. The loss is the mean of the ranks' losses. */
 #ifndef FS_SHARD_H
 #define FS_SHARD_H
 

@@ -1,5 +1,6 @@
-/* Collectives that go on while nodes run: on a queue of their own, in the order in which they were started, which is that
- * of the program and so the same on every rank. Several tensors of one collective go together, packed side by side. */
+/* Collectives that go on while nodes run: on a queue of their own, in the order in which they were started, which is
+ * that of the program and so the same on every rank. Several tensors of one collective go together, packed side by
+ * side. */
 #ifndef FS_UNDER_WAY_H
 #define FS_UNDER_WAY_H
 

@@ -4,8 +4,8 @@
 
 #include "rewriting.h"
 
-/* The value of a place, replaying views before `before` (AOT_NO_ID: at the end) where it is stale; materialized: where it is
- * not what a view of the base is in memory, too. O(steps replayed). */
+/* The value of a place, replaying views before `before` (AOT_NO_ID: at the end) where it is stale; materialized: where
+ * it is not what a view of the base is in memory, too. O(steps replayed). */
 aot_status_t fz_read(fz_rewrite_t *w, uint32_t place, int materialized, aot_node_t before, aot_value_t *out);
 
 /* `updated` is written over the place. unseen: autograd does not see it (no_grad). Through each view step the places

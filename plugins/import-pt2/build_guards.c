@@ -2,8 +2,8 @@
  *
  * guards_code is Python over the inputs (L['x'].size()[0] % 2 == 0); a model exported with
  * prefer_deferred_runtime_asserts_over_guards has them as aten._assert_scalar of symbolic conditions instead. Both
- * become guards of the program (aot/ext/size_guards.h), which the host checks in each call; such an assertion leaves no node.
- * A condition that cannot be read is reported with its text, and is not checked. */
+ * become guards of the program (aot/ext/size_guards.h), which the host checks in each call; such an assertion leaves no
+ * node. A condition that cannot be read is reported with its text, and is not checked. */
 #include "builder.h"
 #include "sympy_text.h"
 #include <aot/ext/size_guards.h>

@@ -1,4 +1,5 @@
-/* build_node.c - a node as the archive records it: its name, its operator, its module and its line in the model's source. */
+/* build_node.c - a node as the archive records it: its name, its operator, its module and its line in the model's
+ * source. */
 #include "builder.h"
 #include <string.h>
 

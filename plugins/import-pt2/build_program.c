@@ -492,7 +492,8 @@ static int has_gradients(const p2_program_t *p) {
   return 0;
 }
 
-/* Guards first: they tell which dimensions are equal. Inputs next: they bring in the symbols, so that nodes on sizes are known to need no node. */
+/* Guards first: they tell which dimensions are equal. Inputs next: they bring in the symbols, so that nodes on sizes
+ * are known to need no node. */
 aot_status_t p2_build(p2_builder_t *b) {
   const int joint = has_gradients(b->program);
   aot_graph_t g;

@@ -110,8 +110,8 @@ aot_status_t p2_type_of_name(p2_builder_t *b, const p2_graph_t *g, aot_str_t nam
 aot_status_t p2_device(p2_builder_t *b, const p2_device_t *d, int32_t *out_device, int32_t *out_index);
 int p2_dims_agree(p2_builder_t *b, int64_t x, int64_t y); /* not certainly unequal */
 
-/* build_defined.c: symbols that are new in the recorded results of a node, and that its shape rule determines, are names
- * for the rule's expressions from here on. */
+/* build_defined.c: symbols that are new in the recorded results of a node, and that its shape rule determines, are
+ * names for the rule's expressions from here on. */
 aot_status_t p2_define_symbols(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, aot_op_t op,
                                const aot_arg_t *args, uint32_t n_args);
 
@@ -148,8 +148,8 @@ aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_
 int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y);
 aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n);
 
-/* build_layout.c: results lie as their operators give them; recorded strides are believed only of operators whose layout
- * no rule knows, if they can be. */
+/* build_layout.c: results lie as their operators give them; recorded strides are believed only of operators whose
+ * layout no rule knows, if they can be. */
 aot_status_t p2_lay_out(p2_builder_t *b, const p2_node_t *n, uint32_t flags, const aot_arg_t *args, uint32_t n_args,
                         const p2_types_t *inferred, p2_types_t *types);
 

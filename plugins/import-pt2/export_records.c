@@ -1,5 +1,5 @@
-/* export_records.c - the small records of the archive's schema, which the others are made of, and what is said where one
- * cannot be written. */
+/* export_records.c - the small records of the archive's schema, which the others are made of, and what is said where
+ * one cannot be written. */
 #include "export_program.h"
 #include <aot/inline.h>
 #include <stdarg.h>

@@ -408,8 +408,8 @@ static aot_status_t symbol_call(parser_t *p, quotient_t *out) {
   return symbol(p, name, out);
 }
 
-/* A float, as a scale factor or a bound is written: exact, or refused. 1.7 times a size is rounded to a double before its
- * fraction is cut off, which no quotient of integers says. */
+/* A float, as a scale factor or a bound is written: exact, or refused. 1.7 times a size is rounded to a double before
+ * its fraction is cut off, which no quotient of integers says. */
 static aot_status_t exact_float(parser_t *p, aot_str_t text, quotient_t *out) {
   char digits[40], *end;
   double x;

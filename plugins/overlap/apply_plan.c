@@ -15,8 +15,9 @@ static aot_node_t node_in_front(const ov_rewriting_t *r, uint32_t place) {
   return place < r->n ? r->nodes[place] : aot_no_node();
 }
 
-/* Does the node that makes what the job reads go where that begins? The cast of a shard that is gathered early; of what is
- * only shown a last step of arithmetic (a loss by the number of ranks), which would read the loss where it is made. */
+/* Does the node that makes what the job reads go where that begins? The cast of a shard that is gathered early; of what
+ * is only shown a last step of arithmetic (a loss by the number of ranks), which would read the loss where it is
+ * made. */
 static int takes_maker(ov_rewriting_t *r, const ov_job_t *j, uint32_t value) {
   const uint32_t at = ov_maker(r, value);
   if (at == OV_NONE) return 0;

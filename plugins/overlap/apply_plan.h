@@ -4,7 +4,8 @@
 
 #include "jobs_of_step.h"
 
-/* plan: of r's jobs; what goes along with nodes that it puts later is marked in it. r's arrays are of the old program then. */
+/* plan: of r's jobs; what goes along with nodes that it puts later is marked in it. r's arrays are of the old program
+ * then. */
 aot_status_t ov_apply(ov_rewriting_t *r, const ov_plan_t *plan);
 
 #endif

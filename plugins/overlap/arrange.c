@@ -5,8 +5,8 @@
 
 /* ---- buckets ---- */
 
-/* Is there time in front of the first reader for a gather of so much? At the beginning of a step there is none, and what is
- * read first is not to wait for what is read later. */
+/* Is there time in front of the first reader for a gather of so much? At the beginning of a step there is none, and
+ * what is read first is not to wait for what is read later. */
 static int is_hidden(const ov_problem_t *p, const ov_bucket_t *b, const ov_job_t *j, const double *begins) {
   const double ns = ov_collective_ns(&p->link, j->kind, j->n_ranks, j->span, b->nbytes + j->nbytes);
   return p->margin * ns <= begins[b->need];
@@ -34,8 +34,8 @@ static uint32_t n_groups(const ov_problem_t *p) {
   return n;
 }
 
-/* Greedy, in the order of the program; of each kind and group one bucket is open at a time. opener: by both, the job that
- * has opened it, from 1. */
+/* Greedy, in the order of the program; of each kind and group one bucket is open at a time. opener: by both, the job
+ * that has opened it, from 1. */
 static void fill_buckets(const ov_problem_t *p, ov_plan_t *out, const double *begins, uint32_t *opener) {
   for (uint32_t i = 0; i < p->n_jobs; i++) {
     ov_job_t *j = &p->jobs[i];
@@ -79,8 +79,8 @@ static uint32_t node_at(const double *begins, uint32_t n, double time) {
   return low;
 }
 
-/* Late enough to be done in time if they take `margin` times as long, from the last deadline back. gathers: in the order of
- * need. */
+/* Late enough to be done in time if they take `margin` times as long, from the last deadline back. gathers: in the
+ * order of need. */
 static void choose_starts(const ov_problem_t *p, ov_plan_t *out, const uint32_t *gathers, uint32_t n,
                           const double *begins) {
   double free_from = begins[p->n_nodes];

@@ -3,17 +3,19 @@
  * Nodes keep their order, and each takes its time. A job is a collective: what it reads is there from `ready` on, and
  * what it makes is read at `need`. Jobs run one after the other, beside the nodes.
  *
- *   - jobs whose operands are there early (gathers of parameters) begin as late as they may to be done in time, and not so
+ *   - jobs whose operands are there early (gathers of parameters) begin as late as they may to be done in time, and not
+ *   so
  *     early that more than `ahead` bytes lie about before they are read;
- *   - jobs whose results are not urgent (gradients, which the optimizer reads) begin when their operands are there; nodes
+ *   - jobs whose results are not urgent (gradients, which the optimizer reads) begin when their operands are there;
+ *   nodes
  *     that read them, where they may go later, do so when the job is likely to be done.
  *
- * Beside kernels, and where ranks come to it one after the other, a job takes longer than alone: `margin` times as long, for
- * both. A wait that comes too early stops the rank; one that comes late holds memory a little longer.
+ * Beside kernels, and where ranks come to it one after the other, a job takes longer than alone: `margin` times as
+ * long, for both. A wait that comes too early stops the rank; one that comes late holds memory a little longer.
  *
  * In front of one node gathers begin first, then urgent waits end, then reductions begin,
- * then other waits end. Jobs near each other go together up to `bucket` bytes, as one; gathers only as far as there is time in
- * front of the first reader, so that a step begins with small ones. O(n log n). */
+ * then other waits end. Jobs near each other go together up to `bucket` bytes, as one; gathers only as far as there is
+ * time in front of the first reader, so that a step begins with small ones. O(n log n). */
 #ifndef OV_ARRANGE_H
 #define OV_ARRANGE_H
 

@@ -27,8 +27,8 @@ static em_x_t sum_of_pieces(em_t *e, aot_value_t narrow, int64_t n_ranks) {
   return sum;
 }
 
-/* What the wait waits for, if nobody else reads it and it is a sum over few ranks of a tensor of known sizes; e looks at it,
- * and new nodes stand in front of it. None: it is something else. */
+/* What the wait waits for, if nobody else reads it and it is a sum over few ranks of a tensor of known sizes; e looks
+ * at it, and new nodes stand in front of it. None: it is something else. */
 static aot_node_t find_scatter(em_t *e, aot_node_t wait) {
   if (em_look(e, wait) != AOT_OK || !ov_is_node(e, "_c10d_functional.wait_tensor.default")) return aot_no_node();
   const aot_value_t v = {e->info.operands[0]};

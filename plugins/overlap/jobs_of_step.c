@@ -201,8 +201,8 @@ static int is_only_shown(ov_rewriting_t *r, const ov_job_t *j) {
          ov_graph_of(r)->users(r->e.prog, r->e.info.first_result, &user, 1) == 0;
 }
 
-/* What no node reads begins with the last of the others. Where its operand is made it would come between the loops of a loss
- * and of its gradient, which read the same scores, and keep a backend from making one of them. */
+/* What no node reads begins with the last of the others. Where its operand is made it would come between the loops of a
+ * loss and of its gradient, which read the same scores, and keep a backend from making one of them. */
 static void delay_shown(ov_rewriting_t *r) {
   uint32_t last = 0;
   for (uint32_t i = 0; i < r->n_jobs; i++)

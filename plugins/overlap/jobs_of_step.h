@@ -35,7 +35,8 @@ typedef struct ov_rewriting {
 aot_status_t ov_find_jobs(ov_rewriting_t *r);
 
 const aot_graph_api_t *ov_graph_of(const ov_rewriting_t *r);
-/* Of the node at hand, if it is waited for where it stands, or also if it is only begun. NULL: it is no such collective. */
+/* Of the node at hand, if it is waited for where it stands, or also if it is only begun. NULL: it is no such
+ * collective. */
 const ov_form_t *ov_form_of(const em_t *e, int may_be_begun);
 uint32_t ov_maker(const ov_rewriting_t *r, uint32_t value); /* its place; OV_NONE: an input of the graph */
 /* Do others than nodes read one of these values? */

@@ -1,9 +1,10 @@
 /* What alone would have a parameter gathered again.
  *
- * A parameter that ranks share out is gathered for the forward, and again for the backward where that reads it. A lookup in a
- * table reads it in the forward alone: to compute the lookup again would bring the whole table over the links once more, for
- * rows that are fewer. So what reads a gathered parameter is not computed again if no node of the backward reads that parameter,
- * and it is no larger. What is made of parameters alone (a cast, a transpose) counts as the parameter. */
+ * A parameter that ranks share out is gathered for the forward, and again for the backward where that reads it. A
+ * lookup in a table reads it in the forward alone: to compute the lookup again would bring the whole table over the
+ * links once more, for rows that are fewer. So what reads a gathered parameter is not computed again if no node of the
+ * backward reads that parameter, and it is no larger. What is made of parameters alone (a cast, a transpose) counts as
+ * the parameter. */
 #include "mincut.h"
 
 #include "kit/partition/tags.h"
@@ -16,7 +17,8 @@ static int is_gather(const pt_joint_t *j, uint32_t n) {
           aot_str_eq(j->op_name[n], aot_str("aot.all_gather_as.default")));
 }
 
-/* The gather that alone, with parameters and constants, makes node n; PT_NONE: there is none, or something else does. */
+/* The gather that alone, with parameters and constants, makes node n; PT_NONE: there is none, or something else
+ * does. */
 static uint32_t gather_of(const pt_joint_t *j, uint32_t n, const uint32_t *gather) {
   uint32_t found = PT_NONE;
   if (is_gather(j, n)) return n;

@@ -1,7 +1,7 @@
 /* A lower bound of the cost by prices of memory at moments.
  *
- * A plan within the budget holds at most so many bytes at every moment (program_points.h). Let a byte have a price at every
- * moment: then
+ * A plan within the budget holds at most so many bytes at every moment (program_points.h). Let a byte have a price at
+ * every moment: then
  *
  *     cost of the plan >= minimum over all plans of (cost + sum over moments of price * (what is held there - budget))
  *

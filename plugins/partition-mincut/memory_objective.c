@@ -205,7 +205,8 @@ static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint3
 enum { FAR_OFF = 4 }; /* by one part of so many */
 
 /* Kernels and layouts that the simulation does not know may take a backend more: a fraction is then of the backend's
- * number. So it is where the backend takes much less, since its loops write over what they read, or rows run in chunks. */
+ * number. So it is where the backend takes much less, since its loops write over what they read, or rows run in
+ * chunks. */
 static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved, outcome_t *o) {
   uint32_t n_saved;
   uint64_t measured;
@@ -257,7 +258,8 @@ static int search(const mc_memory_call_t *call, const mc_candidates_t *c, outcom
   return find_least(call, c, out_saved, o);
 }
 
-/* For a part of the step's time: of the plans that cost no more, the one with the least peak, if that is within the budget. */
+/* For a part of the step's time: of the plans that cost no more, the one with the least peak, if that is within the
+ * budget. */
 static int search_for_time(const mc_memory_call_t *call, const mc_candidates_t *c, outcome_t *o, uint32_t *out_saved,
                            uint32_t *out_n_saved) {
   uint64_t least = UINT64_MAX, measured_least = 0;

@@ -1,9 +1,9 @@
 /* What a step holds at each of its moments, whatever is saved: the ground of the lower bounds.
  *
  * Nodes that forward outputs need run in the joint graph's order in every forward, nodes that depend on a tangent in
- * every backward (kit/graph/split.h). A moment is one of these nodes at work; one that may be part of a loop is none, since
- * a loop runs where its last member stands. A value is held at a moment when it is in memory there under every plan,
- * saved or not:
+ * every backward (kit/graph/split.h). A moment is one of these nodes at work; one that may be part of a loop is none,
+ * since a loop runs where its last member stands. A value is held at a moment when it is in memory there under every
+ * plan, saved or not:
  *
  *     made for the forward     from its maker to its last reader there
  *     made for the backward    the same
@@ -46,7 +46,8 @@ typedef struct mc_moments {
   struct mc_across *across; /* by value, of a step graph; NULL: three graphs. owned */
 } mc_moments_t;
 
-/* A value of a step graph that is saved: at moments of the forward from `from` on, and of the backward before `until`. */
+/* A value of a step graph that is saved: at moments of the forward from `from` on, and of the backward before
+ * `until`. */
 typedef struct mc_across {
   uint64_t nbytes;
   uint32_t from, until; /* nodes; from: n_nodes + 1 where no moment is certain */

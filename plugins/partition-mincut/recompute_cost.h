@@ -1,8 +1,9 @@
-/* What running a node once more costs, in picoseconds: the time that the backend tells (aot.cost/1), or by a plain model
+/* What running a node once more costs, in picoseconds: the time that the backend tells (aot.cost/1), or by a plain
+ * model
  *
  * cost = 20 ps an operation of matrix products and convolutions + 100 ps a byte read or written + 1 ns a node; views
- * (results that lie in an operand) cost nothing. That is a core of 50 GFLOP/s with memory of 10 GB/s: what matters is the ratio, and that no node but
- * a view is free. */
+ * (results that lie in an operand) cost nothing. That is a core of 50 GFLOP/s with memory of 10 GB/s: what matters is
+ * the ratio, and that no node but a view is free. */
 #ifndef MC_RECOMPUTE_COST_H
 #define MC_RECOMPUTE_COST_H
 

@@ -1,9 +1,9 @@
 /* Attention with dropout.
  *
- * Forward: without dropout the operator stays whole, in halves it becomes one that is told what to keep; else the operator
- * set writes it out as products, scale, mask, softmax and native_dropout, which the walk meets next. Backwards of device kernels, in joint graphs that came with their
- * backward, are written out with the forward's draw, which their operand philox_seed (rng_state) leads to. With P =
- * exp(S - lse), D = keep / (1 - p), y the output:
+ * Forward: without dropout the operator stays whole, in halves it becomes one that is told what to keep; else the
+ * operator set writes it out as products, scale, mask, softmax and native_dropout, which the walk meets next. Backwards
+ * of device kernels, in joint graphs that came with their backward, are written out with the forward's draw, which
+ * their operand philox_seed (rng_state) leads to. With P = exp(S - lse), D = keep / (1 - p), y the output:
  *
  *     dv = (P D)^T g     dP = D (g v^T)     dS = P (dP - rowsum(g y))     dq = s dS k     dk = s dS^T q */
 #include "random_rules.h"

@@ -2,8 +2,8 @@
  * Philox 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011); see the operators aot.philox_*.
  *
  * A graph's stream begins with no ports; the first draw makes them: inputs `seed` and `offset`, or two more region
- * inputs.
- * */
+ *
+ * inputs. */
 #ifndef RG_DRAWS_H
 #define RG_DRAWS_H
 

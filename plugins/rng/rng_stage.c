@@ -160,8 +160,8 @@ static aot_status_t visit_nodes(stage_t *s, em_t *e, aot_node_t first, aot_node_
 }
 
 /* An operator between a saved random state and its use draws from that state, and so do the nodes that it is written
- * with.
- * */
+ *
+ * with. */
 static aot_status_t visit_state_node(stage_t *s, em_t *outer) {
   em_t e = *outer;
   rg_state_use_t use;

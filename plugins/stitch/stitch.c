@@ -121,8 +121,8 @@ static aot_status_t read_outputs(stitcher_t *s) {
   return AOT_OK;
 }
 
-/* The value of an earlier part that an input of a later one is; AOT_NO_ID: it comes from outside. The update begins with
- * what the forward has made of a leaf; the backward reads no such leaf. */
+/* The value of an earlier part that an input of a later one is; AOT_NO_ID: it comes from outside. The update begins
+ * with what the forward has made of a leaf; the backward reads no such leaf. */
 static uint32_t handed(const stitcher_t *s, aot_graph_t part, const aot_port_t *input) {
   if (aot_role_is_leaf(input->role)) return part.id == s->part[UPDATE].id ? s->written[input->index] : AOT_NO_ID;
   if (input->role == AOT_ROLE_SAVED) return input->index < s->n_slots ? s->saved[input->index] : AOT_NO_ID;

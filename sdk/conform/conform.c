@@ -194,7 +194,8 @@ static aot_status_t resolve(aoth_conform_t *c, const aoth_unit_t *u, aoth_stage_
   return status;
 }
 
-/* Opens the opsets that programs need, once for all trials; not where the plugin brings operators, which are tried, too. */
+/* Opens the opsets that programs need, once for all trials; not where the plugin brings operators, which are tried,
+ * too. */
 static void open_opsets(aoth_conform_t *c, const aoth_unit_t *u) {
   for (uint32_t i = 0; i < u->plugin->n_units; i++)
     if (strcmp(u->plugin->units[i].kind, "opset/1") == 0) return;

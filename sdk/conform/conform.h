@@ -5,9 +5,10 @@
  *     conform_host.[ch]     the host table with a function that fails
  *     conform_programs.[ch] the programs: files of the SDK
  *     conform_unit.c        rules of every unit          conform_stage.c   rules over programs
- *     conform_backend_run.[ch], conform_tried_exe.[ch]    a backend that is run by whole pipelines, and an executable by its table
- *     conform_partition.c, conform_opset.c, conform_kernels.c, conform_backend.c, conform_executable.c, conform_device.c, conform_communicator.c,
- *     conform_import.c      rules of those kinds; of devices also conform_device_memory.c, conform_queues.c, conform_host_work.c,
+ *     conform_backend_run.[ch], conform_tried_exe.[ch]    a backend that is run by whole pipelines, and an executable
+ *     by its table conform_partition.c, conform_opset.c, conform_kernels.c, conform_backend.c, conform_executable.c,
+ *     conform_device.c, conform_communicator.c, conform_import.c      rules of those kinds; of devices also
+ *     conform_device_memory.c, conform_queues.c, conform_host_work.c,
  *                           of communicators conform_collectives.c, conform_ranks_wrong.c
  *     conform_calls.[ch]    calls of operators that nobody has to write
  *     conform_tried_device.[ch]    a device, its calls judged

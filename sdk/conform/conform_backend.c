@@ -86,7 +86,8 @@ void aoth_rule_reasons(aoth_trial_t *t) {
 
 /* ---- 603 ---- */
 
-/* Nodes of it are accepted: are they run, on the host or on the plugin's own device? -1: the machine lacks what it needs. */
+/* Nodes of it are accepted: are they run, on the host or on the plugin's own device? -1: the machine lacks what it
+ * needs. */
 static int is_run(aoth_trial_t *t, char why[600]) {
   aoth_backend_run_t r;
   aoth_oracle_answer_t wanted = {0};

@@ -1,5 +1,5 @@
-/* A backend that is tried: by itself where it takes all of a program, else before backend-ref, which takes what it leaves; held
- * against what backend-ref computes by itself. */
+/* A backend that is tried: by itself where it takes all of a program, else before backend-ref, which takes what it
+ * leaves; held against what backend-ref computes by itself. */
 #ifndef AOTH_CONFORM_BACKEND_RUN_H
 #define AOTH_CONFORM_BACKEND_RUN_H
 

@@ -5,8 +5,8 @@
 #include <sandbox/session.h>
 #include <string.h>
 
-/* Types of the first two tensors, and of the others: one shape, matrices that can be multiplied, images with weights, images with
- * rows of five numbers (a box of one image). */
+/* Types of the first two tensors, and of the others: one shape, matrices that can be multiplied, images with weights,
+ * images with rows of five numbers (a box of one image). */
 static const struct way {
   const char *types[3];
   int is_float, is_f64;

@@ -92,7 +92,8 @@ typedef struct putter {
   pthread_t id;
 } putter_t;
 
-/* A byte of the thread's own, filled and copied to its place, again and again: each item has to come, in the thread's order. */
+/* A byte of the thread's own, filled and copied to its place, again and again: each item has to come, in the thread's
+ * order. */
 static void *put_often(void *self) {
   putter_t *p = self;
   aoth_tried_t *d = &p->d;

@@ -132,8 +132,8 @@ void aoth_rule_failed_before(aoth_trial_t *t) {
 
 /* ---- 610: waits and signals ---- */
 
-/* The submission stands behind a point of the host's while another queue writes its inputs; a third one reads its outputs as soon as
- * its signal is there. */
+/* The submission stands behind a point of the host's while another queue writes its inputs; a third one reads its
+ * outputs as soon as its signal is there. */
 void aoth_rule_waits(aoth_trial_t *t) {
   aoth_tried_exe_t x;
   aoth_tried_call_t alone, c;

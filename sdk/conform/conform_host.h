@@ -1,5 +1,5 @@
-/* A host that does not do what it is asked: the table of a plugin with one call of it failing. For a child that tries one thing: the
- * functions of graphs and edits have no `self`, so what fails is kept in the process. */
+/* A host that does not do what it is asked: the table of a plugin with one call of it failing. For a child that tries
+ * one thing: the functions of graphs and edits have no `self`, so what fails is kept in the process. */
 #ifndef AOTH_CONFORM_HOST_H
 #define AOTH_CONFORM_HOST_H
 

@@ -1,4 +1,5 @@
-/* Rules of devices: work of the host's in the order of their queues (aot.host-work/1), and what happens when it fails. */
+/* Rules of devices: work of the host's in the order of their queues (aot.host-work/1), and what happens when it
+ * fails. */
 #include <sdk/conform/conform_tried_device.h>
 
 #include <aot/inline.h>
@@ -74,8 +75,8 @@ static int has_status(aoth_tried_t *d, aot_status_t status, aot_status_t wanted,
   return status == wanted;
 }
 
-/* fails, left out, read, signal 2; works, signal 3. The other queue waits for 2, works, and waits for 3 before it signals 4:
- * queues run in parallel, and a timeline only grows. */
+/* fails, left out, read, signal 2; works, signal 3. The other queue waits for 2, works, and waits for 3 before it
+ * signals 4: queues run in parallel, and a timeline only grows. */
 static void fails_up_to_the_signal(aoth_tried_t *d) {
   const aot_ext_host_work_t *x = host_work(d);
   work_t fails = {.answer = AOT_E_RANGE}, left_out = {0}, behind = {0}, after = {0};

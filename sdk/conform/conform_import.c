@@ -50,8 +50,8 @@ void aoth_rule_odd_files(aoth_trial_t *t) {
 #define N_MADE 48u /* runs of digits, each made two other numbers */
 #define NINES "999999999"
 
-/* The whole file, then cut shorter and shorter, then with a byte that is another, then with a number that is another. 0: there is no
- * such trial. bytes: with room for NINES. */
+/* The whole file, then cut shorter and shorter, then with a byte that is another, then with a number that is another.
+ * 0: there is no such trial. bytes: with room for NINES. */
 static int damage(aoth_trial_t *t, char *bytes, size_t *n, uint32_t number) {
   if (number == 0) return aoth_trial_about(t, "the file as it is"), 1;
   if (!*n) return 0;

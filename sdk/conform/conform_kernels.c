@@ -1,5 +1,6 @@
-/* Rules of opsets against what their operators compute: kernels against the schema, functional forms against kernels, derivatives
- * against finite differences. Calls are made up (conform_calls.h); what none can be made up for is not tried. */
+/* Rules of opsets against what their operators compute: kernels against the schema, functional forms against kernels,
+ * derivatives against finite differences. Calls are made up (conform_calls.h); what none can be made up for is not
+ * tried. */
 #include <sdk/conform/conform_calls.h>
 
 #include <aot/ext/derivative.h>
@@ -168,7 +169,8 @@ static void copy_tensor(const aoth_tensor_t *to, const aoth_tensor_t *from) {
     memcpy(w.at[0], w.at[1], (size_t)aot_dtype_size(to->dtype));
 }
 
-/* What was to be read alone is what it was before (`fresh`); results and written tensors are those of the other call. */
+/* What was to be read alone is what it was before (`fresh`); results and written tensors are those of the other
+ * call. */
 static void compare_calls(aoth_trial_t *t, const call_t *c, const call_t *fresh, const call_t *other, const char *how) {
   for (uint32_t k = 0; k < c->n_tensors && t->end == AOTH_CONFORM_PASSED; k++) {
     if (!c->is_written[k] && !are_same(&c->tensors[k], &fresh->tensors[k]))
@@ -186,8 +188,8 @@ static void free_call(call_t *c) {
   for (uint32_t k = 0; k < c->n_results && k < MOST_TENSORS; k++) free(c->results[k].data);
 }
 
-/* The call with tensors that lie so, and one on the same numbers, row by row. A refusal of what is not dense is none of the unit's
- * faults. */
+/* The call with tensors that lie so, and one on the same numbers, row by row. A refusal of what is not dense is none of
+ * the unit's faults. */
 static void try_layout(aoth_trial_t *t, const aot_kernel_t *k, const aot_op_desc_t *d, layouts_t how) {
   static const layouts_t dense = {ALL_TENSORS, DENSE};
   call_t odd, fresh, same;
@@ -320,7 +322,8 @@ static aot_status_t no_form(aot_prog_t *p, aot_node_t n, aot_value_t *out_result
   return AOT_E_NOT_FOUND;
 }
 
-/* In the oracle's process: the stage functionalize is told that no operator has a functional form, so that it runs on copies. */
+/* In the oracle's process: the stage functionalize is told that no operator has a functional form, so that it runs on
+ * copies. */
 static aot_status_t hide_forms(void *self, aoth_session_t *s) {
   static aot_edit_api_t edit;
   aoth_stage_t stage;
@@ -365,7 +368,8 @@ static int same_shape(aot_prog_t *p, aot_value_t a, aot_value_t b) {
          (!x.rank || memcmp(x.sizes, y.sizes, (size_t)x.rank * sizeof *x.sizes) == 0);
 }
 
-/* Of the session's program, a call on copies of what it writes, made functional: what is written has the type that it had. */
+/* Of the session's program, a call on copies of what it writes, made functional: what is written has the type that it
+ * had. */
 static void check_written_types(aoth_trial_t *t, const aot_op_desc_t *d) {
   aoth_stage_t functionalize;
   if (aoth_stage_of_unit(t->s, "functionalize", "pass/1", NULL, &functionalize) != AOT_OK) return;
@@ -387,7 +391,8 @@ static void check_written_types(aoth_trial_t *t, const aot_op_desc_t *d) {
   }
 }
 
-/* In all ways but those of integers, which many operators do not write: tensors of one shape do not show which is which. */
+/* In all ways but those of integers, which many operators do not write: tensors of one shape do not show which is
+ * which. */
 static void try_written_types(aoth_trial_t *t, const aot_op_desc_t *d) {
   for (uint32_t way = 0; way < AOTH_CALL_WAYS && t->end == AOTH_CONFORM_PASSED; way++) {
     way = aoth_call_accepted(t, d, way);
@@ -519,7 +524,8 @@ static int put_gradient(aoth_trial_t *t, const aot_op_desc_t *d, uint32_t way) {
   return status == AOT_OK;
 }
 
-/* The loss with an argument a little larger and a little smaller, each element by as much of itself; and the argument. */
+/* The loss with an argument a little larger and a little smaller, each element by as much of itself; and the
+ * argument. */
 static int put_difference(aoth_trial_t *t, const aot_op_desc_t *d, uint32_t way, uint32_t arg) {
   const aoth_call_about_t about = {
       .d = d, .way = way, .is_trained = 1, .other = UINT64_C(1) << arg, .step = step_of(way)};

@@ -1,5 +1,5 @@
-/* Rules of partitions: what stands in the halves, beyond that they compute what the joint graph did (ir/halves.h), which the host
- * holds every partition against. Values are told apart by their numbers (ir/value_numbers.h). */
+/* Rules of partitions: what stands in the halves, beyond that they compute what the joint graph did (ir/halves.h),
+ * which the host holds every partition against. Values are told apart by their numbers (ir/value_numbers.h). */
 #include <sdk/conform/conform_trial.h>
 
 #include <aot/inline.h>
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs of class joint, which have tags, draws and updated leaves, then those of class plain, made joint by autograd. */
+/* Programs of class joint, which have tags, draws and updated leaves, then those of class plain, made joint by
+ * autograd. */
 static const aoth_conform_program_t *nth(const aoth_trial_t *t, uint32_t number) {
   uint32_t n_joint = 0;
   while (aoth_trial_nth(t, "joint", n_joint)) n_joint++;
@@ -213,8 +214,8 @@ static uint32_t budget_option(const aoth_unit_t *u) {
   return i;
 }
 
-/* What the halves take: the bytes of the slots, by the host's own count, without inputs that have to be saved, sizes that are symbols at their hints; and, where the unit
- * tells it, of all. */
+/* What the halves take: the bytes of the slots, by the host's own count, without inputs that have to be saved, sizes
+ * that are symbols at their hints; and, where the unit tells it, of all. */
 typedef struct taken {
   uint64_t saved_nbytes;
   int has_plan;

@@ -1,9 +1,10 @@
-/* The programs that conform tries units with: files PREFIX/share/aothost/conform/CLASS-NAME.ir, so that the host names no operator.
+/* The programs that conform tries units with: files PREFIX/share/aothost/conform/CLASS-NAME.ir, so that the host names
+ * no operator.
  *
  * A file of the user's is a program in text, or a model that an importer recognises, and is taken as it is.
  *
- * Before a file is parsed, `$T` in it becomes a dtype (a program for each), and the lines from `; repeat N` to `; end` are
- * repeated, with `#` become 0, 1, .. N-1 and `+` behind a name's `%x` become the number after that. */
+ * Before a file is parsed, `$T` in it becomes a dtype (a program for each), and the lines from `; repeat N` to `; end`
+ * are repeated, with `#` become 0, 1, .. N-1 and `+` behind a name's `%x` become the number after that. */
 #ifndef AOTH_CONFORM_PROGRAMS_H
 #define AOTH_CONFORM_PROGRAMS_H
 

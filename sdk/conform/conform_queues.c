@@ -1,4 +1,5 @@
-/* Rules of devices: the order that queues keep, and timelines, by which they wait for each other and the host for them. */
+/* Rules of devices: the order that queues keep, and timelines, by which they wait for each other and the host for
+ * them. */
 #include <sdk/conform/conform_tried_device.h>
 
 #include <pthread.h>

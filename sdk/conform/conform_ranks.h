@@ -30,20 +30,22 @@ typedef struct aoth_rank {
 
 typedef void (*aoth_rank_act_t)(aoth_rank_t *r);
 
-/* `act` by n ranks; the trial ends as the worst of them. patience_ns 0: as long as the trial has. The ranks as they ended, in memory
- * that goes with the trial's process; NULL: none has begun, and the trial has ended. */
+/* `act` by n ranks; the trial ends as the worst of them. patience_ns 0: as long as the trial has. The ranks as they
+ * ended, in memory that goes with the trial's process; NULL: none has begun, and the trial has ended. */
 const aoth_rank_t *aoth_ranks_run(aoth_trial_t *t, uint32_t n, uint64_t patience_ns, aoth_rank_act_t act,
                                   const void *what);
 
 /* The same by 1 to 4 ranks, a trial each. 0: there is no further one. */
 int aoth_ranks_run_worlds(aoth_trial_t *t, aoth_rank_act_t act, const char *about);
 
-/* For `act`. Each answers 0 when the rank's trial has ended: refused by a status of refusal that is told, else failed. */
+/* For `act`. Each answers 0 when the rank's trial has ended: refused by a status of refusal that is told, else
+ * failed. */
 int aoth_rank_join(aoth_rank_t *r); /* at the next place */
 int aoth_rank_went(aoth_rank_t *r, aot_status_t status, const char *doing);
 int aoth_rank_was_refused(aoth_rank_t *r, aot_status_t status, const char *doing); /* it is to be, with a diagnostic */
 int aoth_rank_group_is_well(aoth_rank_t *r, aot_group_t *g);                       /* it has not failed */
-/* The rank's group has failed: it says so, with a sentence in which `named` stands (NULL: anything), and goes no further. */
+/* The rank's group has failed: it says so, with a sentence in which `named` stands (NULL: anything), and goes no
+ * further. */
 int aoth_rank_group_has_failed(aoth_rank_t *r, const char *named);
 void aoth_rank_fail(aoth_rank_t *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void aoth_rank_leave(aoth_rank_t *r);

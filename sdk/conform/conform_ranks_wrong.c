@@ -1,4 +1,5 @@
-/* Rules of communicators: ranks that say something else, go, are late, or ask for what cannot be (aot/communicator.h). */
+/* Rules of communicators: ranks that say something else, go, are late, or ask for what cannot be
+ * (aot/communicator.h). */
 #include <sdk/conform/conform_ranks.h>
 
 #include <aot/inline.h>

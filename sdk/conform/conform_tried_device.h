@@ -1,5 +1,5 @@
-/* A device that is tried: its functions called as a host calls them that loads executables there (aot/device.h), and what they
- * answer judged. What a host may not do (ranges past a buffer, copies that overlap) is not tried. */
+/* A device that is tried: its functions called as a host calls them that loads executables there (aot/device.h), and
+ * what they answer judged. What a host may not do (ranges past a buffer, copies that overlap) is not tried. */
 #ifndef AOTH_CONFORM_TRIED_DEVICE_H
 #define AOTH_CONFORM_TRIED_DEVICE_H
 
@@ -33,7 +33,8 @@ void aoth_tried_drop_queues(aoth_tried_t *d);
 /* From here on nothing has been told. */
 void aoth_tried_hear(aoth_tried_t *d);
 void aoth_tried_fail(aoth_tried_t *d, const char *doing, const char *why); /* unless the trial has ended */
-/* A call that is to go well. 0: it has not, and the trial has ended; without memory, or for what it says not to have, refused. */
+/* A call that is to go well. 0: it has not, and the trial has ended; without memory, or for what it says not to have,
+ * refused. */
 int aoth_tried_went(aoth_tried_t *d, aot_status_t status, const char *doing);
 /* A call that is to fail, with a diagnostic: with this status, or, 0, any that refuses. */
 int aoth_tried_was_refused(aoth_tried_t *d, aot_status_t status, aot_status_t wanted, const char *doing);

@@ -1,6 +1,6 @@
-/* An executable that is tried: the unit's artifact of a program, loaded on a device, its functions called as a host calls them
- * (aot/backend.h). What it computes is held against what it has computed by itself, one call after the other: whether that is right
- * is another rule's (207). */
+/* An executable that is tried: the unit's artifact of a program, loaded on a device, its functions called as a host
+ * calls them (aot/backend.h). What it computes is held against what it has computed by itself, one call after the
+ * other: whether that is right is another rule's (207). */
 #ifndef AOTH_CONFORM_TRIED_EXE_H
 #define AOTH_CONFORM_TRIED_EXE_H
 

@@ -219,8 +219,8 @@ static double number_or(const aot_option_t *o, double bound, double otherwise) {
   return o->flags & AOT_OPT_HAS_RANGE ? bound : otherwise;
 }
 
-/* The k-th odd value of an option; 0: there is none. What the host would not let through (outside of a range or a choice) is
- * left out: units may count on it. */
+/* The k-th odd value of an option; 0: there is none. What the host would not let through (outside of a range or a
+ * choice) is left out: units may count on it. */
 static int odd_value(const aot_option_t *o, uint32_t k, aot_opt_value_t *out) {
   *out = (aot_opt_value_t){0};
   switch (o->kind) {

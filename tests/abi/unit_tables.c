@@ -1,5 +1,5 @@
-/* Tables of units of every kind, shorter and longer than this host has them: an older plugin's and a newer one's. What a
- * plugin's descriptor, units, options and contracts may be is in tests/pipeline/check_loader.sh. */
+/* Tables of units of every kind, shorter and longer than this host has them: an older plugin's and a newer one's. What
+ * a plugin's descriptor, units, options and contracts may be is in tests/pipeline/check_loader.sh. */
 #include <sandbox/call.h>
 #include <plugin/registry.h>
 #include <sandbox/session.h>
@@ -37,7 +37,8 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-/* A table of so many bytes, of which those from `from` to `to` are functions, or members that this host does not know. */
+/* A table of so many bytes, of which those from `from` to `to` are functions, or members that this host does not
+ * know. */
 static void make(uint32_t size, uint32_t from, uint32_t to) {
   memset(bytes, 0, sizeof bytes);
   memset(bytes + from, 0x5A, to - from);

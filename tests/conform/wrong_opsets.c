@@ -1,5 +1,5 @@
-/* A plugin of opsets that each claim a namespace: two operators, x by and x *= by, with kernels, a functional form and a derivative,
- * of which one is wrong. */
+/* A plugin of opsets that each claim a namespace: two operators, x by and x *= by, with kernels, a functional form and
+ * a derivative, of which one is wrong. */
 #include <aot/describe.h>
 #include <aot/edit.h>
 #include <aot/ext/derivative.h>

@@ -1,16 +1,16 @@
-/* A double of cuDNN 9's backend interface: libcudnn.so.9 with the descriptors, attributes and operations that backend-cuda
- * uses, under cuDNN's names and numbers. A plan runs its operations one after the other in double, as an item of the
- * driver double's streams; virtual tensors are rounded to their dtype.
+/* A double of cuDNN 9's backend interface: libcudnn.so.9 with the descriptors, attributes and operations that
+ * backend-cuda uses, under cuDNN's names and numbers. A plan runs its operations one after the other in double, as an
+ * item of the driver double's streams; virtual tensors are rounded to their dtype.
  *
- * What cuDNN refuses is refused: an attribute that a descriptor does not have, of another type or count, missing, or set
- * once it is final; operands that do not fit; graphs without an engine (attention that keeps no sums of exponentials,
- * heads of odd widths); at a run, memory that is not aligned as it was said, or is missing. The first engine for a
- * convolution of float32 rounds its inputs, as those for tensor cores do, and says so in its notes. Convolutions of images
- * whose batch is not outermost in memory are taken and give NaN: 9.14 takes them and gives wrong numbers. A workspace
- * has other contents after each run. Gradients of queries that are summed in memory, in float32, have their terms in
- * another order in each run. As on an H200 a factor of the sums of rows is taken for 1, and keys that fill up the last 128
- * have scores of 0 in gradients that neither are causal nor hide them: the gradient of a query is NaN where exp(0 - its log
- * sum) is infinite. */
+ * What cuDNN refuses is refused: an attribute that a descriptor does not have, of another type or count, missing, or
+ * set once it is final; operands that do not fit; graphs without an engine (attention that keeps no sums of
+ * exponentials, heads of odd widths); at a run, memory that is not aligned as it was said, or is missing. The first
+ * engine for a convolution of float32 rounds its inputs, as those for tensor cores do, and says so in its notes.
+ * Convolutions of images whose batch is not outermost in memory are taken and give NaN: 9.14 takes them and gives wrong
+ * numbers. A workspace has other contents after each run. Gradients of queries that are summed in memory, in float32,
+ * have their terms in another order in each run. As on an H200 a factor of the sums of rows is taken for 1, and keys
+ * that fill up the last 128 have scores of 0 in gradients that neither are causal nor hide them: the gradient of a
+ * query is NaN where exp(0 - its log sum) is infinite. */
 #include "double_api.h"
 #include "kit/reference/rk_core.h"
 
@@ -409,8 +409,8 @@ static int is_head(const tensor_t *t) {
   return 1;
 }
 
-/* The product of the last but one operation, in float32 in memory, which the last one rounds: blocks add their parts there
- * as they come. */
+/* The product of the last but one operation, in float32 in memory, which the last one rounds: blocks add their parts
+ * there as they come. */
 static const operation_t *sums_in_any_order(const program_t *p) {
   if (p->n < 2) return NULL;
   const operation_t *rounds = &p->ops[p->n - 1], *sums = &p->ops[p->n - 2];
@@ -429,8 +429,8 @@ static int is_factor_of_rows(const program_t *p, const operation_t *op) {
   return sum && sum->kind == OP_REDUCTION;
 }
 
-/* The log sums that scores are less by, in attention's gradients whose keys do not fill the last 128 and are not compared
- * with anything. */
+/* The log sums that scores are less by, in attention's gradients whose keys do not fill the last 128 and are not
+ * compared with anything. */
 static const tensor_t *sums_with_keys_beyond(const program_t *p) {
   const tensor_t *sums = NULL;
   for (int32_t k = 0; k < p->n; k++) {

@@ -85,8 +85,8 @@ typedef struct stream {
   struct stream *next;
 } stream_t;
 
-/* What streams were given while they were captured: a lane each, the first of whom began. A stream joins by waiting for an
- * event of another lane; every event that is recorded is a mark, with the work that stands in front of it. */
+/* What streams were given while they were captured: a lane each, the first of whom began. A stream joins by waiting for
+ * an event of another lane; every event that is recorded is a mark, with the work that stands in front of it. */
 enum { MOST_LANES = 4 };
 typedef struct lane {
   items_t items;
@@ -211,8 +211,8 @@ static int check_ranges(stream_t *s, const item_t *i) {
   return SUCCESS;
 }
 
-/* AOT_CUDA_DOUBLE="trace=FILE": a line for each kernel and library's call that runs: what it is, the stream, the stream's
- * count and the number among all, items that the host knew, and by stream what is behind it. */
+/* AOT_CUDA_DOUBLE="trace=FILE": a line for each kernel and library's call that runs: what it is, the stream, the
+ * stream's count and the number among all, items that the host knew, and by stream what is behind it. */
 static void trace(const stream_t *s, const item_t *i) {
   Dl_info about;
   const uint64_t n = driver.races.n_streams < RC_STREAMS ? driver.races.n_streams : RC_STREAMS;

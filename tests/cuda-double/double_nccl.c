@@ -1,13 +1,13 @@
 /* A double of NCCL between processes of one machine: collectives are calls on a stream of the driver's double, with the
- * memory open. Ranks meet in a file of /dev/shm that the unique id names, lay a part of their bytes into their slots, wait
- * for each other, and take what is theirs; sums are made in the order of ranks. A rank that does not come is waited for
- * until ncclCommAbort, as a kernel of NCCL's would.
+ * memory open. Ranks meet in a file of /dev/shm that the unique id names, lay a part of their bytes into their slots,
+ * wait for each other, and take what is theirs; sums are made in the order of ranks. A rank that does not come is
+ * waited for until ncclCommAbort, as a kernel of NCCL's would.
  *
- * AOT_NCCL_DOUBLE="hang-at=9 fail-at=7 version=21805": the 9th piece of work of this process never goes on, the 7th does
- * neither, and its communicator has an error; what the library tells of itself. "other-subnet=1": this machine is not of
- * the network of NCCL_COMM_ID's address. "windows=FILE": FILE.RANK tells at the process's end how many windows there were, and
- * how many collectives between windows; what stands in them otherwise than on other ranks is a trap. "no-window-at=2": the
- * second cannot be made; "no-memory=1": nor is there memory for one of the library's own. */
+ * AOT_NCCL_DOUBLE="hang-at=9 fail-at=7 version=21805": the 9th piece of work of this process never goes on, the 7th
+ * does neither, and its communicator has an error; what the library tells of itself. "other-subnet=1": this machine is
+ * not of the network of NCCL_COMM_ID's address. "windows=FILE": FILE.RANK tells at the process's end how many windows
+ * there were, and how many collectives between windows; what stands in them otherwise than on other ranks is a trap.
+ * "no-window-at=2": the second cannot be made; "no-memory=1": nor is there memory for one of the library's own. */
 #include "double_api.h"
 
 #include "kit/ranks/reduce.h"
@@ -201,8 +201,8 @@ static int is_behind(const works_t *all, const uint64_t *at, uint32_t k) {
   return 0;
 }
 
-/* Letters of a group go beside each other: nobody's first waits for another's second. Those from one rank to another come in
- * their order. */
+/* Letters of a group go beside each other: nobody's first waits for another's second. Those from one rank to another
+ * come in their order. */
 static void deliver(const works_t *all) {
   uint64_t at[MOST_TOGETHER] = {0};
   for (uint32_t n_open = all->n; n_open && !atomic_load(&all->rows[0].comm->is_aborted);) {
@@ -279,8 +279,9 @@ __attribute__((destructor)) static void listen_no_more(void) {
   if (listened_at[0]) unlink(listened_at);
 }
 
-/* As NCCL has it, the variable makes an id that is the same everywhere, and nobody listens there until the first rank makes
- * its communicator, with the variable still set; an id without it is listened at already, and with it that fails. */
+/* As NCCL has it, the variable makes an id that is the same everywhere, and nobody listens there until the first rank
+ * makes its communicator, with the variable still set; an id without it is listened at already, and with it that
+ * fails. */
 static int find_meeting(const unique_id_t *id, int rank, rendezvous_t **out) {
   const int is_set = getenv("NCCL_COMM_ID") != NULL;
   char fresh[ID_NBYTES + 8];
@@ -498,7 +499,8 @@ API int ncclCommWindowDeregister(void *comm, void *window) {
   return are_alike ? SUCCESS : INVALID_USAGE;
 }
 
-/* A word that says where it lies, the same on ranks where it lies alike; 0: in no window. *out_is_gone: where there was one. */
+/* A word that says where it lies, the same on ranks where it lies alike; 0: in no window. *out_is_gone: where there was
+ * one. */
 static uint64_t place_of(const comm_t *c, const void *buffer, int *out_is_gone) {
   const uint64_t address = (uint64_t)(uintptr_t)buffer;
   uint64_t memory;

@@ -1,7 +1,7 @@
-/* Which accesses to device memory are ordered: vector clocks (Mattern 1988; Lamport's happens-before). Each stream counts its
- * items and knows how far it is behind every other: a value that it waits for brings what the stream that wrote it knew.
- * What the host puts on a stream knows of everything that was done by then, since the host may have waited for it: races that
- * a synchronous host hides are not found, and none is told that is not one. */
+/* Which accesses to device memory are ordered: vector clocks (Mattern 1988; Lamport's happens-before). Each stream
+ * counts its items and knows how far it is behind every other: a value that it waits for brings what the stream that
+ * wrote it knew. What the host puts on a stream knows of everything that was done by then, since the host may have
+ * waited for it: races that a synchronous host hides are not found, and none is told that is not one. */
 #ifndef DOUBLE_RACES_H
 #define DOUBLE_RACES_H
 

@@ -1,5 +1,5 @@
-/* Calls and leaves in the caller's memory. bound_program PIPELINE MODEL PROGRAM ALIAS_PROGRAM BACKEND: the mlp, with sgd;
- * bound_program.ir, of a batch of any size; alias_program.ir. */
+/* Calls and leaves in the caller's memory. bound_program PIPELINE MODEL PROGRAM ALIAS_PROGRAM BACKEND: the mlp, with
+ * sgd; bound_program.ir, of a batch of any size; alias_program.ir. */
 #include "api_check.h"
 
 #include <stdlib.h>

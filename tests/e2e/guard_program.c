@@ -1,5 +1,6 @@
 /* Sizes that break a guard, by the library: the call is refused with the guard's text, and the next one runs.
- * guard_program PIPELINE MODEL: a model of x[n] that is valid for even n (tests/fixtures/found2/guards_ignored/even). */
+ * guard_program PIPELINE MODEL: a model of x[n] that is valid for even n
+ * (tests/fixtures/found2/guards_ignored/even). */
 #include "api_check.h"
 
 static aot_tensor_t input(int64_t *n, int64_t size) {

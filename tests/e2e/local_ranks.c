@@ -1,6 +1,6 @@
-/* local_ranks N PIPELINE [--set KEY=VALUE ..] [--on RANK:KEY=VALUE ..]: runs a pipeline as N ranks, which are threads of this process and meet by
- * comm-local. Prints each rank's losses, `rank R step S loss X` in 17 digits, and what it has held and been handed; or,
- * of ranks that fail, their messages. Status 0: all have trained; 2: some have not. */
+/* local_ranks N PIPELINE [--set KEY=VALUE ..] [--on RANK:KEY=VALUE ..]: runs a pipeline as N ranks, which are threads
+ * of this process and meet by comm-local. Prints each rank's losses, `rank R step S loss X` in 17 digits, and what it
+ * has held and been handed; or, of ranks that fail, their messages. Status 0: all have trained; 2: some have not. */
 #include <aot/inline.h>
 #include <compiler/run_ranks.h>
 #include <pthread.h>

@@ -2,16 +2,18 @@
  * libraries (libyaml, jansson, OpenBLAS, libc itself) are not counted: the caller's return address decides.
  *
  *   FAIL=memory   malloc, calloc, realloc, aligned_alloc, posix_memalign, strdup, strndup, anonymous mmap: NULL, ENOMEM
- *   FAIL=disk     open, fopen, mkdir, mkdtemp, write, fwrite, fsync, ftruncate, rename, close, fclose: FAIL_ERRNO; a write
+ *   FAIL=disk     open, fopen, mkdir, mkdtemp, write, fwrite, fsync, ftruncate, rename, close, fclose: FAIL_ERRNO; a
+ *   write
  *                 with FAIL_ERRNO=0 is short, and the next one has no space
  *   FAIL_AT=N     the N-th call; 0: none
  *   FAIL_COUNT=F  how many there were goes to file F when the process ends
- *   FAIL_FORK=F   at every call: a child in which it fails goes on to its end, while this process waits and then goes on as
- *                 if nothing were (SQLite tries allocations so, https://sqlite.org/testing.html, a process each); results go
- *                 to file F, a line each. FAIL_EACH=K: at every K-th one. FAIL_ONCE=D: only where the D innermost callers
- *                 were not seen together before. FAIL_SAME=A:B: a child of status 0 without a warning has left
- *                 files A and B equal. FAIL_LEAKS=F: nor does a child leave a block of memory from a call that file F
- *                 does not name; without FAIL_FORK those that are left at the end are written there.
+ *   FAIL_FORK=F   at every call: a child in which it fails goes on to its end, while this process waits and then goes
+ *   on as
+ *                 if nothing were (SQLite tries allocations so, https://sqlite.org/testing.html, a process each);
+ *                 results go to file F, a line each. FAIL_EACH=K: at every K-th one. FAIL_ONCE=D: only where the D
+ *                 innermost callers were not seen together before. FAIL_SAME=A:B: a child of status 0 without a warning
+ *                 has left files A and B equal. FAIL_LEAKS=F: nor does a child leave a block of memory from a call that
+ *                 file F does not name; without FAIL_FORK those that are left at the end are written there.
  *                 FAIL_SECONDS=S: a child that takes longer hangs */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -223,7 +225,8 @@ static int is_same(void) {
   return same;
 }
 
-/* The first error that the child reported, whether a signal is mentioned, and whether a warning says what it did without. */
+/* The first error that the child reported, whether a signal is mentioned, and whether a warning says what it did
+ * without. */
 static void read_message(int log, char *out, size_t size, int *is_crash, int *is_warned, char *leak) {
   static char text[1 << 16];
   const ssize_t n = pread(log, text, sizeof text - 1, 0);

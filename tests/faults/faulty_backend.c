@@ -1,4 +1,5 @@
-/* examples/backend as three units: one that is right, and two that also write to the last byte of their first, and of their last input. */
+/* examples/backend as three units: one that is right, and two that also write to the last byte of their first, and of
+ * their last input. */
 #include <aot/describe.h>
 #undef AOT_PLUGIN_ONE
 #define AOT_PLUGIN_ONE(...) struct described_below

@@ -1,5 +1,5 @@
-/* A plugin with every fault of life_faults.def: FAULTY_LIFE says which one. Its pass, faulty-life, commits it in a call, and
- * then takes a while, for what comes later. */
+/* A plugin with every fault of life_faults.def: FAULTY_LIFE says which one. Its pass, faulty-life, commits it in a
+ * call, and then takes a while, for what comes later. */
 #define _GNU_SOURCE /* syscall */
 #include <aot/describe.h>
 #include <aot/float_env.h>

@@ -1,5 +1,5 @@
-/* A pass with every fault of faults.def; its option says which one. Before its fault it does what a pass may do: it names
- * values and notes nodes, so that the fault is one edit among several. */
+/* A pass with every fault of faults.def; its option says which one. Before its fault it does what a pass may do: it
+ * names values and notes nodes, so that the fault is one edit among several. */
 #define _GNU_SOURCE /* syscall */
 #include <aot/ext/trial.h>
 #include <aot/float_env.h>

@@ -1,4 +1,5 @@
-/* A pass that stumbles over one operator: it refuses, crashes at, or leaves out the first node that has it, wherever that stands. */
+/* A pass that stumbles over one operator: it refuses, crashes at, or leaves out the first node that has it, wherever
+ * that stands. */
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/pass.h>

@@ -616,8 +616,8 @@ static void assert_same(fixture_t *w, const aoth_text_t *text, aoth_digest_t dig
   aoth_text_deinit(&now);
 }
 
-/* Out of the program, which is then as before; back into it; and into another one that is as it was before: ids, orders of use
- * lists, dead rows and all. */
+/* Out of the program, which is then as before; back into it; and into another one that is as it was before: ids, orders
+ * of use lists, dead rows and all. */
 static void random_edits_are_made_again(void **state) {
   fixture_t w, other;
   (void)state;
@@ -841,8 +841,8 @@ static aot_status_t add_cat(fixture_t *w, aot_graph_t graph, int64_t dim, aot_no
   return aoth_edit_node_create(w->p, graph, &s, before, &made);
 }
 
-/* A node that cannot be made is named by its operator and arguments, and by the origin that it would have had: of the node
- * before which it was to be inserted, or of the node that an opset decomposes. */
+/* A node that cannot be made is named by its operator and arguments, and by the origin that it would have had: of the
+ * node before which it was to be inserted, or of the node that an opset decomposes. */
 static void refused_nodes_are_located(void **state) {
   fixture_t w;
   (void)state;

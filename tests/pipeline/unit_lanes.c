@@ -1,5 +1,5 @@
-/* Queues of two devices that the host cannot touch, and one on the host: what crosses from one to another keeps its order,
- * failures with it; and without crossings the order is another, so that these tests can fail. */
+/* Queues of two devices that the host cannot touch, and one on the host: what crosses from one to another keeps its
+ * order, failures with it; and without crossings the order is another, so that these tests can fail. */
 #include "session_world.h"
 
 #include <device/host_device.h>

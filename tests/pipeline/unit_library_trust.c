@@ -1,4 +1,5 @@
-/* Locks and keys for a user of the library: which plugin files a handle opens. What they are for is in check_trust.sh. */
+/* Locks and keys for a user of the library: which plugin files a handle opens. What they are for is in
+ * check_trust.sh. */
 #include "session_world.h"
 #include <aothost.h>
 #include <plugin/ed25519.h>

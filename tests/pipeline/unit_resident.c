@@ -241,8 +241,8 @@ static void the_host_waits_for_memory_in_use(void **state) {
   end(&c);
 }
 
-/* What the host gives for a call is on the device while an earlier one cannot go on; and what it gives next does not come
- * before that call has taken it. */
+/* What the host gives for a call is on the device while an earlier one cannot go on; and what it gives next does not
+ * come before that call has taken it. */
 static void inputs_are_fed_ahead(void **state) {
   calls_t c;
   aot_timeline_t *hold;

@@ -1,5 +1,5 @@
-/* Damaged frames and letters of workers: whatever comes is refused or made, nothing crashes, and undone it leaves the program
- * as it was. AOT_FUZZ_FRAMES: how many (2,000); the generator is the same each time. */
+/* Damaged frames and letters of workers: whatever comes is refused or made, nothing crashes, and undone it leaves the
+ * program as it was. AOT_FUZZ_FRAMES: how many (2,000); the generator is the same each time. */
 #include "session_world.h"
 
 #include <sandbox/call.h>

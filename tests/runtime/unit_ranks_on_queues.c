@@ -13,7 +13,8 @@ static aot_status_t AOT_CALL fail_work(void *self, aot_status_t before) {
   return before == AOT_OK ? AOT_E_DATA_LOSS : before;
 }
 
-/* Memory that the host cannot touch; a queue that runs late: written, gathered, added up, read, without a wait between. */
+/* Memory that the host cannot touch; a queue that runs late: written, gathered, added up, read, without a wait
+ * between. */
 static const char *work_on_queue(const aot_communicator_t *c, aot_group_t *g, int fails) {
   const aot_device_t *d = &sd_device_create(&tr_host, &(sd_options_t){.seed = 3, .takes_host_work = 1})->table;
   const aot_ext_host_work_t *work = aot_ext(&d->head, AOT_EXT_HOST_WORK);

@@ -1,6 +1,6 @@
-/* A step that is the last one again looks at what belongs to the call alone: inputs, scalars, the loss. Whatever moves a
- * parameter or a state between two steps is seen all the same: each scene is played twice, once by a step that looks at
- * everything each time, on the host and on a device whose memory the host cannot touch.
+/* A step that is the last one again looks at what belongs to the call alone: inputs, scalars, the loss. Whatever moves
+ * a parameter or a state between two steps is seen all the same: each scene is played twice, once by a step that looks
+ * at everything each time, on the host and on a device whose memory the host cannot touch.
  *
  * The executable is the test's own, over N parameters w and states m:
  *

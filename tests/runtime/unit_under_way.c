@@ -136,8 +136,8 @@ static void failures_are_told_to_who_waits(void **state) {
   end(&w, &u);
 }
 
-/* As many tensors as a large model has parameters go together, twice over the same memory, and are waited for in the order
- * in which they went. Looking for each among all of them would take minutes. */
+/* As many tensors as a large model has parameters go together, twice over the same memory, and are waited for in the
+ * order in which they went. Looking for each among all of them would take minutes. */
 static void many_go_together(void **state) {
   (void)state;
   enum { N = 300000 };

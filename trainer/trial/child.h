@@ -53,8 +53,8 @@ typedef struct aoth_served {
   void *self;
 } aoth_served_t;
 void aoth_child_serve_table(void *served, int fd);
-/* One request and its answer (a new reference); NULL: the child is lost, w says how. While it answers it runs, else it is
- * stopped: no child disturbs another. timeout_ms: from now. */
+/* One request and its answer (a new reference); NULL: the child is lost, w says how. While it answers it runs, else it
+ * is stopped: no child disturbs another. timeout_ms: from now. */
 json_t *aoth_child_ask(aoth_child_t *w, const aoth_request_t *request, const char *doing, int64_t timeout_ms);
 void aoth_child_end(aoth_child_t *w);                         /* ends the process, if it is there still */
 void aoth_child_log(const aoth_child_t *w, aoth_text_t *out); /* what it printed so far */

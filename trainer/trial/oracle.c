@@ -116,7 +116,8 @@ static aot_status_t keep_artifact(const aoth_oracle_t *o, const aoth_session_t *
   return fclose(f) == 0 && is_whole ? AOT_OK : AOT_E_UNAVAILABLE;
 }
 
-/* At run time: a program or data at fault would be so for the reference, too, whichever of several backends is blamed. */
+/* At run time: a program or data at fault would be so for the reference, too, whichever of several backends is
+ * blamed. */
 static int is_refused_at_run(const aoth_oracle_t *o, const aoth_session_t *s) {
   if (!o->n_stages || !s->failed_doing || strcmp(s->failed_doing, "run") != 0) return 0;
   switch (s->status) {

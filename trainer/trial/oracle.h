@@ -36,7 +36,8 @@ typedef struct aoth_oracle_answer {
   double ms;          /* of a step, the best of five; 0: nobody asked, n_stages being 0 */
   uint64_t peak;      /* bytes of intermediate values, as the backend counts them */
   uint64_t n_nodes;   /* that the first of the stages runs */
-  /* REFUSED: by a failure that is none of the program's, or of the machine's; by a backend that had accepted all nodes */
+  /* REFUSED: by a failure that is none of the program's, or of the machine's; by a backend that had accepted all
+   * nodes */
   int is_fault, is_late;
   int is_at_run;       /* REFUSED: by a run whose data or program it calls wrong */
   aot_status_t status; /* that it was refused with */
@@ -56,7 +57,8 @@ void aoth_oracle_answer_deinit(aoth_oracle_answer_t *a);
  * const aoth_stage_t. */
 aot_status_t aoth_oracle_as_it_was(void *self, aoth_session_t *s);
 aot_status_t aoth_oracle_as_it_is(void *self, aoth_session_t *s);
-/* In any child of a session: nobody looks on, nothing is dumped, complaints go to this sink, programs run on the host. */
+/* In any child of a session: nobody looks on, nothing is dumped, complaints go to this sink, programs run on the
+ * host. */
 void aoth_session_alone(aoth_session_t *s, aoth_sink_t *sink);
 /* By how much two runs of the program may differ, its dtypes being what they are. */
 double aoth_program_tolerance(aot_prog_t *p);

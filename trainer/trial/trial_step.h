@@ -1,9 +1,9 @@
 /* A step on inputs that nobody has to give: where the pipeline names some, those; else they are made up. What is
- * compared with other steps of the same program runs so, on the same numbers: the arms of ab, a program before and after
- * a stage.
+ * compared with other steps of the same program runs so, on the same numbers: the arms of ab, a program before and
+ * after a stage.
  *
- * Inputs are those of the pipeline (feed.h), tangents those of its file, else 1 for the loss, else normal numbers. A leaf
- * without contents (a program in text has none) is zeros, or normal numbers out of its name. */
+ * Inputs are those of the pipeline (feed.h), tangents those of its file, else 1 for the loss, else normal numbers. A
+ * leaf without contents (a program in text has none) is zeros, or normal numbers out of its name. */
 #ifndef AOTH_TRIAL_STEP_H
 #define AOTH_TRIAL_STEP_H
 

@@ -1,4 +1,5 @@
-/* f16 and bf16 against the formula of IEEE 754 in double: every value, and what lies halfway between two, or next to that. */
+/* f16 and bf16 against the formula of IEEE 754 in double: every value, and what lies halfway between two, or next to
+ * that. */
 #include "kit/base/half.h"
 
 #include <math.h>

@@ -82,7 +82,8 @@ static void readers_of_one_tensor_share_a_group_while_it_is_open(void **state) {
   for (uint32_t n = 0; n < 6; n++) assert_int_equal(group[n], expected[n]);
 }
 
-/* 0 -> 1 -> .., each reads the one before twice, and sixteen of the last an input of their own, or one that is small. */
+/* 0 -> 1 -> .., each reads the one before twice, and sixteen of the last an input of their own, or one that is
+ * small. */
 static void what_a_group_makes_is_none_of_its_reads_nor_what_is_small(void **state) {
   enum { N = 60 };
   uint32_t begin[N + 1], producers[3 * N], space[N], group[N], tensors[3 * N];

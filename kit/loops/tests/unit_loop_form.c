@@ -506,7 +506,8 @@ static void parts_within_bounds(void **state) {
   dlclose(handle);
 }
 
-/* Rows of which some are inside become one dimension with their elements; an inner dimension that has bounds does not. */
+/* Rows of which some are inside become one dimension with their elements; an inner dimension that has bounds does
+ * not. */
 static void bounds_of_outer_dimensions_merge(void **state) {
   static const char text[] =
       "loop 2 x 6 x 5 x 1\nload f32 [0, 5, 1, 0] in 1: 2..4 else 0.0\nload f32 [30, 5, 1, 1] in 3: 0..2 else 0.0\n"

@@ -95,7 +95,8 @@ static void rows_in_bulk_compile(void **state) {
   lp_text_deinit(&out);
 }
 
-/* Operators of a dtype are instructions of one loop, which stores them all: kernels cost NVRTC more than instructions. */
+/* Operators of a dtype are instructions of one loop, which stores them all: kernels cost NVRTC more than
+ * instructions. */
 static void operators_compile(void **state) {
   static const int32_t dtypes[] = {AOT_F32, AOT_F64, AOT_I64, AOT_F16, AOT_BF16};
   static lp_inst_t insts[LP_INSTS];

@@ -65,7 +65,8 @@ static uint32_t recompute(const graph_t *g, fu_copy_t **out) {
   return n;
 }
 
-/* Node 0 casts input 5 (of half its size); 1 reduces that in its group; 2 takes the mean (node 1) off, and 3 reduces it;
+/* Node 0 casts input 5 (of half its size); 1 reduces that in its group; 2 takes the mean (node 1) off, and 3 reduces
+ * it;
  * 4 reads what 2 gives. Groups {0, 1}, {2, 3}, {4}. */
 static void a_normalization(graph_t *g) {
   begin_graph(g, 5, 1);

@@ -1,5 +1,6 @@
-/* aot/ext/backends.h - extension "aot.backends/1", offered by the host to stages: the pipeline's backends, each for itself, in order
- * of preference. For a stage that divides a program among them; who wants to know what the program costs where it runs asks aot.cost/1.
+/* aot/ext/backends.h - extension "aot.backends/1", offered by the host to stages: the pipeline's backends, each for
+ * itself, in order of preference. For a stage that divides a program among them; who wants to know what the program
+ * costs where it runs asks aot.cost/1.
  *
  * Backends are counted from 1. Failures have been told. [stage-exclusive] */
 #ifndef AOT_EXT_BACKENDS_H

@@ -1,5 +1,5 @@
-/* aot/ext/queue_kernel.h - extension "aot.queue-kernel/1" of a kernel's table (aot_kernel_t.head): its call as work on a
- * queue of a device, on the device's memory, instead of on the host's with copies there and back.
+/* aot/ext/queue_kernel.h - extension "aot.queue-kernel/1" of a kernel's table (aot_kernel_t.head): its call as work on
+ * a queue of a device, on the device's memory, instead of on the host's with copies there and back.
  *
  * A backend asks `takes` while it lowers, and enqueues where it would have launched a kernel of its own. It may do so
  * once and play what came onto the queue again and again, as a graph of the device's runtime. */

@@ -8,8 +8,8 @@
 
 #define AOT_EXT_RANKS "aot.ranks/1"
 
-/* How operators name groups of ranks. Of a mesh with n columns, in the order of ranks: "rows:n", ranks with the same r / n,
- * and "columns:n", those with the same r % n. */
+/* How operators name groups of ranks. Of a mesh with n columns, in the order of ranks: "rows:n", ranks with the same r
+ * / n, and "columns:n", those with the same r % n. */
 #define AOT_RANKS_ALL "world"
 #define AOT_RANKS_ROWS "rows:"
 #define AOT_RANKS_COLUMNS "columns:"
@@ -28,8 +28,8 @@ typedef struct aot_ext_ranks {
   aot_table_t head;
   /* set out->struct_size first [host-main] */
   aot_status_t(AOT_CALL *get)(const struct aot_ext_ranks *x, aot_ctx_t *ctx, aot_run_ranks_t *out);
-  /* A call of the program takes so many of the draws that its offset counts, and moves it on by those of all ranks: rank
-   * r begins r times so many behind the run's offset, as if one rank took the ranks' batches one after the other.
+  /* A call of the program takes so many of the draws that its offset counts, and moves it on by those of all ranks:
+   * rank r begins r times so many behind the run's offset, as if one rank took the ranks' batches one after the other.
    * [stage-exclusive] */
   aot_status_t(AOT_CALL *draws)(const struct aot_ext_ranks *x, aot_ctx_t *ctx, uint64_t n);
   /* Minor 6. Leaves of the program that are parts (aot.leaf-part/1) are so many, of which rank r has part r modulo n;

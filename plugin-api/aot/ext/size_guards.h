@@ -1,4 +1,5 @@
-/* aot/ext/size_guards.h - extension "aot.size-guards/1", offered by the host: conditions on sizes under which a program is valid.
+/* aot/ext/size_guards.h - extension "aot.size-guards/1", offered by the host: conditions on sizes under which a program
+ * is valid.
  *
  * A program that was traced for one branch (`if x.numel() > 20`) computes something else for the sizes of the other.
  * A guard is a condition over symbols that the host checks in each call, as soon as its symbols are known: sizes that
@@ -19,9 +20,9 @@ typedef struct aot_guard_info {
 
 typedef struct aot_ext_size_guards {
   aot_table_t head;
-  /* For importers: before the first leaf and the first node, so that every type is made with the guards known. A condition
-   * that always holds leaves no guard; one that never holds is AOT_E_INVALID, reported. Undone with the stage's other
-   * edits. [stage-exclusive] */
+  /* For importers: before the first leaf and the first node, so that every type is made with the guards known. A
+   * condition that always holds leaves no guard; one that never holds is AOT_E_INVALID, reported. Undone with the
+   * stage's other edits. [stage-exclusive] */
   aot_status_t(AOT_CALL *add)(const struct aot_ext_size_guards *x, aot_ctx_t *ctx, aot_prog_t *prog,
                               const aot_guard_info_t *guard);
   uint32_t(AOT_CALL *count)(const struct aot_ext_size_guards *x, aot_prog_t *prog);

@@ -1,5 +1,5 @@
-/* aot/ext/stream.h - extension "aot.stream/1" of a device whose queues are streams of a vendor's runtime, for units that
- * put work of the vendor's libraries on them. */
+/* aot/ext/stream.h - extension "aot.stream/1" of a device whose queues are streams of a vendor's runtime, for units
+ * that put work of the vendor's libraries on them. */
 #ifndef AOT_EXT_STREAM_H
 #define AOT_EXT_STREAM_H
 

@@ -8,8 +8,8 @@
 
 typedef struct aot_ext_waited {
   aot_table_t head; /* self: the extension's own */
-  /* Nanoseconds since the opset was made, in which a node stood until other ranks had done their part: communication that
-   * nothing hid. Of what goes on a device's queue nothing is known. [host-main] */
+  /* Nanoseconds since the opset was made, in which a node stood until other ranks had done their part: communication
+   * that nothing hid. Of what goes on a device's queue nothing is known. [host-main] */
   uint64_t(AOT_CALL *ns)(const struct aot_ext_waited *x);
 } aot_ext_waited_t;
 

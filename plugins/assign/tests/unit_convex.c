@@ -34,7 +34,8 @@ static example_t draw(uint64_t *seed, uint32_t n_colours) {
   return x;
 }
 
-/* The fewest changes of colour of all topological orders: by the set of nodes that have run, and the colour of the last. */
+/* The fewest changes of colour of all topological orders: by the set of nodes that have run, and the colour of the
+ * last. */
 static uint32_t fewest(const example_t *x) {
   static uint8_t best[1 << MOST][3];
   uint32_t least = 255;

@@ -1,4 +1,5 @@
-/* Which parts are worth their submission: by what they compute, by the times that backends tell, and not where nobody else can. */
+/* Which parts are worth their submission: by what they compute, by the times that backends tell, and not where nobody
+ * else can. */
 #include "worth.h"
 
 #include <setjmp.h>

@@ -213,8 +213,8 @@ static int is_by_chance(const char *name) {
   return 0;
 }
 
-/* Numbers, tokens, graphs or sizes that a run tells, which the interpreter here does not make: gradcheck, e2e_ops_composites,
- * e2e_ops_numerics, e2e_effects, e2e_loops and e2e_regions_kept evaluate them. */
+/* Numbers, tokens, graphs or sizes that a run tells, which the interpreter here does not make: gradcheck,
+ * e2e_ops_composites, e2e_ops_numerics, e2e_effects, e2e_loops and e2e_regions_kept evaluate them. */
 static int gives_more(const char *name) {
   static const char *const list[] = {"aten._scaled_dot_product_flash_attention.default",
                                      "aten._scaled_dot_product_cudnn_attention.default",

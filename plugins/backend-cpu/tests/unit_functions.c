@@ -1,5 +1,5 @@
-/* Generated functions by name: places stay where they are while the table grows, and have addresses once all is compiled; without
- * a compiler what was added is unknown again. */
+/* Generated functions by name: places stay where they are while the table grows, and have addresses once all is
+ * compiled; without a compiler what was added is unknown again. */
 #include "functions.h"
 
 #include <setjmp.h>

@@ -172,7 +172,8 @@ static void a_joint_graph_has_no_plan(void **state) {
   hs_destroy(h);
 }
 
-/* Twice as many positions, all queries of one another: what attention needs beside its operands no more than doubles. */
+/* Twice as many positions, all queries of one another: what attention needs beside its operands no more than
+ * doubles. */
 static uint64_t attention_scratch(int64_t positions) {
   hand_snapshot_t *h = hs_create();
   mr_rows_t r = {0};

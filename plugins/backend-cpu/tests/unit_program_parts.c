@@ -172,8 +172,8 @@ static void sizes_are_learned_and_schedules_kept(void **state) {
   hs_destroy(w.h);
 }
 
-/* y = full([u], 0.5); output: sum(y). Nothing here tells u: whoever calls knows it, as a backward does what its forward has
- * found. */
+/* y = full([u], 0.5); output: sum(y). Nothing here tells u: whoever calls knows it, as a backward does what its forward
+ * has found. */
 static void a_number_that_a_node_is_given_cuts_nothing(void **state) {
   fixture_t w = {0};
   int64_t symbol = 5;

@@ -1,5 +1,5 @@
-/* Own attention (attention_text.h) by whatever libcuda.so.1 and NVRTC are found, against sums in double: for its test, on
- * the doubles, and its bench, on a GPU. */
+/* Own attention (attention_text.h) by whatever libcuda.so.1 and NVRTC are found, against sums in double: for its test,
+ * on the doubles, and its bench, on a GPU. */
 #ifndef OWN_ATTENTION_H
 #define OWN_ATTENTION_H
 

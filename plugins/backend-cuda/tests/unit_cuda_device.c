@@ -141,8 +141,14 @@ static void a_queue_waits_for_a_point_once(void **state) {
       {w.two, 0, 1, 0, 0}, /* an earlier one */
       {w.one, 0, 2, 0, 0}, /* its own */
       {w.two, 1, 3, 0, 3}, /* a later one */
-      {w.two, 1, 0, 0, 0}, {w.two, 1, 0, 1, 0}, {w.two, 1, 0, 2, 0}, {w.two, 1, 0, 3, 0},
-      {w.two, 1, 0, 4, 0}, {w.two, 0, 0, 4, 0}, {w.two, 1, 3, 0, 0}, /* more timelines than it keeps: once more, which does no harm */
+      {w.two, 1, 0, 0, 0},
+      {w.two, 1, 0, 1, 0},
+      {w.two, 1, 0, 2, 0},
+      {w.two, 1, 0, 3, 0},
+      /* more timelines than it keeps: once more, which does no harm */
+      {w.two, 1, 0, 4, 0},
+      {w.two, 0, 0, 4, 0},
+      {w.two, 1, 3, 0, 0},
   };
   put_wait = g->driver.stream_wait_value;
   g->driver.stream_wait_value = count_wait;

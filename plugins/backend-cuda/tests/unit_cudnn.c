@@ -57,8 +57,8 @@ typedef struct array {
   gc_address_t at;
 } array_t;
 
-/* A key is seen, or hidden as masks hide it; all of them lie so low that exp(0 - their log sum) is infinite; a probability
- * is kept or dropped. */
+/* A key is seen, or hidden as masks hide it; all of them lie so low that exp(0 - their log sum) is infinite; a
+ * probability is kept or dropped. */
 static double bias_number(void) { return random_number() > -0.6 ? random_number() : -0x1p123; }
 static double low_number(void) { return random_number() - 200; }
 static double keep_number(void) { return random_number() > -0.4; }

@@ -1,5 +1,5 @@
-/* Own attention against its definition, on whatever libcuda.so.1 and NVRTC are found: the doubles in the suite, a GPU where
- * there is one. */
+/* Own attention against its definition, on whatever libcuda.so.1 and NVRTC are found: the doubles in the suite, a GPU
+ * where there is one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

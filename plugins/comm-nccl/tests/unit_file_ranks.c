@@ -1,5 +1,5 @@
-/* The meeting in a file: the conformance of communicators (the ranks are threads here), and what goes wrong. What NCCL does
- * is tested with its double: tests/e2e/cuda_nccl.sh. */
+/* The meeting in a file: the conformance of communicators (the ranks are threads here), and what goes wrong. What NCCL
+ * does is tested with its double: tests/e2e/cuda_nccl.sh. */
 #include "kit/ranks/tests/conformance.h"
 #include "kit/ranks/tests/threaded_ranks.h"
 #include "file_ranks.h"

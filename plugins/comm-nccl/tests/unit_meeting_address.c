@@ -1,4 +1,5 @@
-/* An address at which ranks of several machines meet, before NCCL is asked: what is wrong with it, and who sees that. */
+/* An address at which ranks of several machines meet, before NCCL is asked: what is wrong with it, and who sees
+ * that. */
 #include "meeting_address.h"
 
 #include <netinet/in.h>

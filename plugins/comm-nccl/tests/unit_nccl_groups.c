@@ -261,7 +261,8 @@ static const char *become_windows(const aot_communicator_t *c, aot_group_t *g) {
   return wrong ? wrong : counts(&t, 6, 6, 6);
 }
 
-/* On the last rank the second gather's buffer stands elsewhere: with windows that would be wrong, and without it is right. */
+/* On the last rank the second gather's buffer stands elsewhere: with windows that would be wrong, and without it is
+ * right. */
 static const char *go_without(const aot_communicator_t *c, aot_group_t *g) {
   windows_test_t t = {.rank = 0};
   const char *wrong = begin_windows(&t, c, g, GATHERED);
@@ -288,7 +289,8 @@ static const char *have_none(const aot_communicator_t *c, aot_group_t *g, uint64
 static const char *differ_in_size(const aot_communicator_t *c, aot_group_t *g) { return have_none(c, g, GATHERED); }
 static const char *want_none(const aot_communicator_t *c, aot_group_t *g) { return have_none(c, g, 0); }
 
-/* The last rank cannot make its second window: the first goes, too, the others' second is not used, and what follows is right. */
+/* The last rank cannot make its second window: the first goes, too, the others' second is not used, and what follows is
+ * right. */
 static const char *fail_to_make(const aot_communicator_t *c, aot_group_t *g) {
   windows_test_t t = {.rank = 0};
   const char *wrong = begin_windows(&t, c, g, GATHERED);

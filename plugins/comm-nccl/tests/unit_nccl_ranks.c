@@ -1,5 +1,5 @@
-/* Ranks that have an address in common and nothing else, on the doubles of CUDA and NCCL, each a process: the conformance of
- * communicators, parts of parts, and what goes wrong. */
+/* Ranks that have an address in common and nothing else, on the doubles of CUDA and NCCL, each a process: the
+ * conformance of communicators, parts of parts, and what goes wrong. */
 #include "kit/ranks/tests/conformance.h"
 #include "kit/ranks/tests/threaded_ranks.h"
 #include "nccl_ranks.h"

@@ -121,8 +121,8 @@ static void random_steps(void **state) {
 }
 
 /* Four layers of 100 ns whose gathers take 50: each begins while the layer before is computed, and only the first is
- * waited for. Of two that may lie about at once, no third is begun. If they may take eight times as long, each begins as soon
- * as that lets it. */
+ * waited for. Of two that may lie about at once, no third is begun. If they may take eight times as long, each begins
+ * as soon as that lets it. */
 static void gathers_hide_behind_layers(void **state) {
   (void)state;
   static step_t s;
@@ -150,8 +150,8 @@ static void gathers_hide_behind_layers(void **state) {
   ov_plan_deinit(&plan);
 }
 
-/* Weights and norms by turns, of two dtypes: a bucket for each, not one for every parameter. What is read first, with no time
- * in front of it, comes alone. */
+/* Weights and norms by turns, of two dtypes: a bucket for each, not one for every parameter. What is read first, with
+ * no time in front of it, comes alone. */
 static void groups_fill_buckets_of_their_own(void **state) {
   (void)state;
   static step_t s;
@@ -177,8 +177,8 @@ static void groups_fill_buckets_of_their_own(void **state) {
   ov_plan_deinit(&plan);
 }
 
-/* Gradients of two layers, and an optimizer's node behind each: that runs when its gradient has come, not before, though
- * collectives take some times what they are said to. */
+/* Gradients of two layers, and an optimizer's node behind each: that runs when its gradient has come, not before,
+ * though collectives take some times what they are said to. */
 static void updates_run_as_gradients_arrive(void **state) {
   (void)state;
   static step_t s;

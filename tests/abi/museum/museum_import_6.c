@@ -1,5 +1,5 @@
-/* Museum, ABI 1.6: an importer. A file "MUSEUM6 number number .." is the model loss = sum((twice(w) * x - y)^2) whose parameter w holds
- * the numbers; one of its nodes is read by nobody. */
+/* Museum, ABI 1.6: an importer. A file "MUSEUM6 number number .." is the model loss = sum((twice(w) * x - y)^2) whose
+ * parameter w holds the numbers; one of its nodes is read by nobody. */
 #include <aot/describe.h>
 #include <aot/import.h>
 #include <aot/inline.h>

@@ -1,4 +1,5 @@
-/* Museum, ABI 1.6: a partition. What is dear to compute, or may not run twice, is saved; it wants what the pass gives. */
+/* Museum, ABI 1.6: a partition. What is dear to compute, or may not run twice, is saved; it wants what the pass gives.
+ * */
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/partition.h>

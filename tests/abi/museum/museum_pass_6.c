@@ -1,5 +1,6 @@
-/* Museum, ABI 1.6: a pass. Erases nodes whose results nobody reads, by the function table and by the snapshot; makes an encoding
- * and reads it; takes an edit back; asks for the ranks, and the device of their queues; gives a property of its own; reports. */
+/* Museum, ABI 1.6: a pass. Erases nodes whose results nobody reads, by the function table and by the snapshot; makes an
+ * encoding and reads it; takes an edit back; asks for the ranks, and the device of their queues; gives a property of
+ * its own; reports. */
 #include <aot/describe.h>
 #include <aot/ext/ranks.h>
 #include <aot/ext/report.h>

@@ -1,4 +1,5 @@
-/* examples/vendor_backend with a device of its own, which is device-strict: its executables run there and nowhere else. */
+/* examples/vendor_backend with a device of its own, which is device-strict: its executables run there and nowhere
+ * else. */
 #include <aot/describe.h>
 #undef AOT_PLUGIN_ONE
 #define AOT_PLUGIN_ONE(...) struct described_below

@@ -1,5 +1,5 @@
-/* A partitioner with a budget: what is dear to compute, or may not run twice, is saved while the slots fit in `budget` bytes; draws and
- * what the user has tagged are saved in any case, and a warning says where that alone is more. */
+/* A partitioner with a budget: what is dear to compute, or may not run twice, is saved while the slots fit in `budget`
+ * bytes; draws and what the user has tagged are saved in any case, and a warning says where that alone is more. */
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/partition.h>

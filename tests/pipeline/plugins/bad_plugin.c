@@ -1,7 +1,8 @@
 /* Files that are almost plugins, one a define: BAD_NO_ENTRY, BAD_NO_NOTE, BAD_NEWER, BAD_OLDER, BAD_WRONG_NOTE,
  * BAD_UNITS, BAD_LONG, BAD_SHORT, BAD_DECLINES, BAD_ENTRY_CRASH, BAD_CONSTRUCTOR, BAD_OPTION, BAD_PROPERTY,
  * BAD_LIBRARY, BAD_ASAN, BAD_JSON, BAD_MUTE, BAD_UNIT_LONG, BAD_UNIT_SHORT, BAD_OPTION_LONG, BAD_OPTION_SHORT,
- * BAD_CONTRACT_LONG, BAD_CONTRACT_SHORT, BAD_PRESET. Each is found by its id, bad-NAME, and must be refused with file, cause and cure. */
+ * BAD_CONTRACT_LONG, BAD_CONTRACT_SHORT, BAD_PRESET. Each is found by its id, bad-NAME, and must be refused with file,
+ * cause and cure. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/pass.h>

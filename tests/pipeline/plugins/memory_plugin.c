@@ -182,8 +182,8 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
   return AOT_OK;
 }
 
-/* Of a node, as `how` says: "fuses", all of them in one loop; "works", a megabyte that each takes beside its results; "slow", a millisecond; "lost", rows of nodes that are not
- * there. */
+/* Of a node, as `how` says: "fuses", all of them in one loop; "works", a megabyte that each takes beside its results;
+ * "slow", a millisecond; "lost", rows of nodes that are not there. */
 static void describe(const memory_plugin_unit_t *u, aot_node_cost_t *row) {
   if (is(u, "fuses")) row->fusion = 1;
   if (is(u, "works")) row->workspace_nbytes = 1 << 20;
