@@ -5,6 +5,7 @@
 
 #include <aot/inline.h>
 #include <compiler/memory_plan.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <string.h>
 

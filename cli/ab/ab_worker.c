@@ -4,7 +4,8 @@
 
 #include <aot/inline.h>
 #include <sandbox/isolation.h>
-#include <plugin/options.h>
+#include <config/options.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <config/stage_print.h>
 #include <step/api.h>

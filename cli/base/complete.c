@@ -2,6 +2,7 @@
  * commands: shells ask it. */
 #include <cli/base/commands.h>
 
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <sandbox/session.h>
 #include <stdio.h>

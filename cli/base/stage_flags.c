@@ -1,7 +1,8 @@
 /* --use STAGE --with K=V ..: stages from the command line. */
 #include <cli/base/cli.h>
 
-#include <plugin/options.h>
+#include <config/options.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <string.h>
 

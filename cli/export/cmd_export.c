@@ -6,6 +6,7 @@
 #include <aot/inline.h>
 #include <jansson.h>
 #include <cli/export/export_file.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <stdlib.h>
 #include <string.h>

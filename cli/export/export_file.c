@@ -7,6 +7,7 @@
 #include <sandbox/call.h>
 #include <compiler/decompose.h>
 #include <sandbox/extension.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <aot/inline.h>
 #include <ir/program.h>
 #include <sandbox/call.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <sandbox/session.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include <aot/inline.h>
 #include <sandbox/call.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <sandbox/session.h>
 #include <config/stage_print.h>

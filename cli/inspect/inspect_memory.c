@@ -4,7 +4,8 @@
 #include <cli/inspect/memory_plot.h>
 #include <jansson.h>
 #include <compiler/memory_plan.h>
-#include <plugin/options.h>
+#include <base/byte_size.h>
+#include <config/options.h>
 #include <trainer/writable.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static aot_status_t read_budget(query_t *a) {
     a->fraction = x;
     return AOT_OK;
   }
-  if (aoth_option_bytes(text, &bytes) && bytes > 0) {
+  if (aoth_byte_size(text, &bytes) && bytes > 0) {
     a->budget = (uint64_t)bytes;
     return AOT_OK;
   }

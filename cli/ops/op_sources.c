@@ -1,6 +1,7 @@
 #include <cli/ops/op_sources.h>
 
 #include <base/file.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <sandbox/call.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include <aot/inline.h>
 #include <fnmatch.h>
 #include <sandbox/call.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 #include <stdlib.h>
 #include <string.h>

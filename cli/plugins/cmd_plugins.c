@@ -6,8 +6,9 @@
 #include <cli/plugins/unit_json.h>
 
 #include <aot/inline.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <sandbox/session.h>
 #include <stdio.h>
 #include <stdlib.h>

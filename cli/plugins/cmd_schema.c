@@ -5,6 +5,7 @@
 #include <aot/inline.h>
 #include <config/default_units.h>
 #include <config/run_section.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 #include <sandbox/session.h>
 #include <stdio.h>

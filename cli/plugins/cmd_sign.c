@@ -1,6 +1,7 @@
 /* aothost sign: whoever ships a plugin vouches for its file. */
 #include <cli/base/commands.h>
 
+#include <config/pipeline.h>
 #include <plugin/signature.h>
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 #include <cli/plugins/plugins_page.h>
 
+#include <config/pipeline.h>
 #include <plugin/load.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <string.h>
 #include <cli/base/html_page.h>
 #include <cli/base/svg.h>

@@ -3,6 +3,7 @@
 #define AOTH_PLUGINS_PAGE_H
 
 #include <base/text.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 
 /* units: in the order in which they are to stand. Plugins are loaded for it, as `plugins ID` does; one that cannot be

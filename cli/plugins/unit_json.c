@@ -1,7 +1,7 @@
 #include <cli/plugins/unit_json.h>
 
 #include <math.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <string.h>
 
 json_t *aoth_str_json(aot_str_t s) { return json_stringn(s.size ? s.data : "", (size_t)s.size); }

@@ -3,6 +3,7 @@
 #define AOTH_UNIT_JSON_H
 
 #include <jansson.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 
 json_t *aoth_str_json(aot_str_t s);

@@ -1,5 +1,6 @@
 /* aothost check: every complaint about a pipeline file; runs nothing. */
 #include <cli/base/commands.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 
 #include <jansson.h>

@@ -2,7 +2,8 @@
 
 #include <aot/inline.h>
 #include <base/file.h>
-#include <plugin/options.h>
+#include <base/byte_size.h>
+#include <config/options.h>
 #include <sandbox/session.h>
 #include <config/yaml.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static aot_status_t take_machine(planner_t *p, const aoth_yaml_t *map, aoth_rank
     if (aot_str_eq(key->text, aot_str("name"))) {
       out->machine = value->text.data;
     } else if (aot_str_eq(key->text, aot_str("memory"))) {
-      if (!aoth_option_bytes(value->text.data, &bytes) || bytes <= 0) {
+      if (!aoth_byte_size(value->text.data, &bytes) || bytes <= 0) {
         aoth_yaml_error(p->cli->sink, p->arena, value, "plan.machine", "'memory' is a number of bytes, such as 141GiB");
         return AOT_E_INVALID;
       }

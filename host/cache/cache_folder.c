@@ -1,12 +1,12 @@
 #define _GNU_SOURCE /* d_type */
 #include <cache/cache_folder.h>
 
+#include <base/byte_size.h>
 #include <base/temporary.h>
 #include <base/text.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <process/environment.h>
-#include <plugin/options.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const char *join(aoth_arena_t *arena, const char *folder, const char *nam
 int64_t aoth_cache_limit(void) {
   const char *given = aoth_env("AOT_CACHE_LIMIT");
   int64_t bytes;
-  return given && aoth_option_bytes(given, &bytes) ? bytes : AOTH_CACHE_LIMIT;
+  return given && aoth_byte_size(given, &bytes) ? bytes : AOTH_CACHE_LIMIT;
 }
 
 const char *aoth_cache_path(aoth_arena_t *arena, const char *folder, const char *hex) {

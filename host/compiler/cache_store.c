@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <compiler/backend_stage.h>
 #include <sandbox/call.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 #include <compiler/run_ranks.h>
 #include <compiler/several_backends.h>

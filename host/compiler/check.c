@@ -1,7 +1,7 @@
 /* All checking before anything runs: units, options, the order of stages, contracts simulated over the list, files.
  * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
 #include <sandbox/call.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <config/default_units.h>
 #include <config/overwrites.h>
 #include <config/run_section.h>

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <sandbox/call.h>
 #include <process/crash.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 #include <compiler/operators_of_model.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include <sandbox/cancel.h>
 #include <compiler/devices.h>
 #include <sandbox/kernel_guards.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 #include <compiler/operators_section.h>
 #include <compiler/opsets.h>

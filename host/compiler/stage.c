@@ -18,6 +18,7 @@
 #include <process/environment.h>
 #include <sandbox/extension.h>
 #include <sandbox/isolation.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 #include <compiler/partition_stage.h>
 #include <sandbox/replay_check.h>

@@ -3,6 +3,7 @@
 #include <aot/inline.h>
 #include <ir/ports_kept.h>
 #include <sandbox/call.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 
 int aoth_properties_after(const aoth_unit_t *unit, aoth_arena_t *arena, aoth_properties_t before,

@@ -5,7 +5,7 @@
 #include <sandbox/bundle.h>
 #include <sandbox/cancel.h>
 #include <compiler/devices.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <config/run_section.h>
 #include <compiler/several_backends.h>
 #include <compiler/stage.h>

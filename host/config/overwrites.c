@@ -2,6 +2,7 @@
 
 #include <aot/inline.h>
 #include <base/file.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 
 typedef struct written {

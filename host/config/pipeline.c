@@ -12,11 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-int aoth_exit_code(aot_status_t status) {
-  if (status == AOT_OK) return AOTH_EXIT_OK;
-  return status == AOTH_E_PLUGIN ? AOTH_EXIT_PLUGIN : AOTH_EXIT_INPUT;
-}
-
 /* The options of a unit; NULL: none, or they are no map, which is told. */
 static const aoth_yaml_t *read_with(const aoth_fields_t *f, const aoth_yaml_t *node) {
   const aoth_yaml_t *with = aoth_fields_get(node, "with");

@@ -7,7 +7,7 @@
  * VALUE is YAML: 5, true, [0, 1]. Values are trees like any other, whose file is called "--set PATH", so every later
  * complaint names the flag. Paths among them are relative to the current folder. */
 #include <config/compose.h>
-#include <plugin/options.h>
+#include <config/options.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 #include <config/stage_print.h>
 
 #include <aot/inline.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <config/yaml.h>
 #include <string.h>

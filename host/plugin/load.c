@@ -5,6 +5,8 @@
  * when it takes the host down. A library stays mapped for good: RTLD_NODELETE, and no dlclose. */
 #include <plugin/load.h>
 
+#include <base/exit_status.h>
+
 #include <aot/float_env.h>
 #include <aot/inline.h>
 #include <dlfcn.h>

@@ -8,9 +8,12 @@
 
 #include <aot/plugin.h>
 #include <plugin/elf_note.h>
-#include <config/pipeline.h>
+#include <base/sink.h>
+#include <ir/program.h>
 #include <plugin/signature.h>
 #include <plugin/trust.h>
+
+typedef struct aoth_unit aoth_unit_t; /* a unit found on the search path */
 
 #define AOTH_PLUGIN_FOUND 0   /* its note was read */
 #define AOTH_PLUGIN_OPEN 1    /* opened, its descriptor agrees */

@@ -3,9 +3,9 @@
 #include <process/supervisor.h>
 
 #include <dirent.h>
+#include <base/exit_status.h>
 #include <process/crash.h>
 #include <process/environment.h>
-#include <config/pipeline.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

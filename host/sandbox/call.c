@@ -15,8 +15,9 @@
 #include <sandbox/bundle.h>
 #include <sandbox/cancel.h>
 #include <sandbox/kernel_guards.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

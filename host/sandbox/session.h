@@ -15,6 +15,7 @@
 #include <compiler/compile.h>
 #include <process/crash.h>
 #include <sandbox/record.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -3,8 +3,9 @@
 
 #include <aot/inline.h>
 #include <sandbox/call.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

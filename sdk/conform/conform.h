@@ -19,6 +19,7 @@
 #define AOTH_CONFORM_H
 
 #include <jansson.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <sdk/conform/conform_programs.h>
 

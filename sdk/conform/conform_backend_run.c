@@ -3,7 +3,7 @@
 #include <aot/inline.h>
 #include <ir/tables.h>
 #include <sandbox/call.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <stdio.h>
 #include <string.h>
 #include <trainer/trial/differences.h>

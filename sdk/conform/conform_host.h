@@ -3,6 +3,7 @@
 #ifndef AOTH_CONFORM_HOST_H
 #define AOTH_CONFORM_HOST_H
 
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 
 #define AOTH_HOSTILE_ALLOC 1     /* the n-th allocation answers NULL, told */

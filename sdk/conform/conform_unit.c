@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <math.h>
 #include <sandbox/call.h>
+#include <config/pipeline.h>
 #include <plugin/load.h>
 #include <process/process_state.h>
 #include <base/trace.h>

@@ -1,6 +1,7 @@
 /* Tables of units of every kind, shorter and longer than this host has them: an older plugin's and a newer one's. What
  * a plugin's descriptor, units, options and contracts may be is in tests/pipeline/check_loader.sh. */
 #include <sandbox/call.h>
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <sandbox/session.h>
 #include <setjmp.h>

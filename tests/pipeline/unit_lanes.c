@@ -5,7 +5,7 @@
 #include <device/host_device.h>
 #include <device/multi_queue.h>
 #include <sandbox/call.h>
-#include <plugin/options.h>
+#include <config/options.h>
 #include <sandbox/session.h>
 
 enum { N_LANES = 3, HOST = 2, N_WORKS = 6 };

@@ -3,6 +3,7 @@
 #include "session_world.h"
 #include <aothost.h>
 #include <plugin/ed25519.h>
+#include <config/pipeline.h>
 #include <plugin/signature.h>
 #include <plugin/trust.h>
 

@@ -1,6 +1,7 @@
 /* A build without libsodium (it is linked with ed25519_none.c): whoever asks for signatures is told so, and nothing
  * passes for signed. What signatures are for is in check_trust.sh. */
 #include <plugin/ed25519.h>
+#include <config/pipeline.h>
 #include <plugin/signature.h>
 #include <setjmp.h>
 #include <stdarg.h>

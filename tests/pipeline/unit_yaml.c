@@ -1,7 +1,8 @@
 /* Pipeline files as trees: positions, the core schema, what is refused; and thousands of mutated files, which must end
  * in a pipeline or in complaints, and never in anything else. */
 #include <math.h>
-#include <plugin/options.h>
+#include <base/byte_size.h>
+#include <config/options.h>
 #include <config/pipeline.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -174,14 +175,14 @@ static void depth_is_bounded(void **state) {
 static void sizes_in_bytes_have_suffixes(void **state) {
   int64_t n;
   (void)state;
-  assert_true(aoth_option_bytes("4096", &n) && n == 4096);
-  assert_true(aoth_option_bytes("64MiB", &n) && n == 64 << 20);
-  assert_true(aoth_option_bytes("64 MB", &n) && n == 64000000);
-  assert_true(aoth_option_bytes("1.5GiB", &n) && n == (INT64_C(3) << 29));
-  assert_true(aoth_option_bytes("2K", &n) && n == 2048);
+  assert_true(aoth_byte_size("4096", &n) && n == 4096);
+  assert_true(aoth_byte_size("64MiB", &n) && n == 64 << 20);
+  assert_true(aoth_byte_size("64 MB", &n) && n == 64000000);
+  assert_true(aoth_byte_size("1.5GiB", &n) && n == (INT64_C(3) << 29));
+  assert_true(aoth_byte_size("2K", &n) && n == 2048);
   static const char *const bad[] = {"", "MiB", "1.2.3K", "64mib", "-1", "1e3", "0.3B", "99999999TiB", "1 000", ".5K"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-    if (aoth_option_bytes(bad[i], &n)) fail_msg("%s was taken as %lld bytes", bad[i], (long long)n);
+    if (aoth_byte_size(bad[i], &n)) fail_msg("%s was taken as %lld bytes", bad[i], (long long)n);
 }
 
 /* ---- fuzz ---- */

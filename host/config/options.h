@@ -2,6 +2,7 @@
 #ifndef AOTH_OPTIONS_H
 #define AOTH_OPTIONS_H
 
+#include <config/pipeline.h>
 #include <plugin/registry.h>
 
 /* Fills stage->opts from stage->with; every complaint in one go. stage->unit is set and open. AOT_E_OPTION. */
@@ -9,8 +10,6 @@ aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth
 /* In the place of the default of an option that the pipeline does not give, if the unit has one of the name; in the
  * pipeline's arena. */
 void aoth_option_set(const aoth_stage_t *stage, const char *name, aot_opt_value_t value);
-/* "64MiB" -> bytes. Suffixes B, kB, MB, GB, TB (1000) and K, M, G, T, KiB, MiB, GiB, TiB (1024). 0: not one. */
-int aoth_option_bytes(const char *text, int64_t *out);
 const char *aoth_option_kind(int32_t kind);                            /* "bool", "integer", .. */
 void aoth_option_range(const aot_option_t *option, aoth_text_t *out);  /* "0 .. 1", "at least 1", "" */
 void aoth_option_preset(const aot_option_t *option, aoth_text_t *out); /* as a user would write it; "required" */

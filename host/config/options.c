@@ -1,8 +1,9 @@
 /* Each option of the schema gets a value: the user's, checked, or its default. Types are strict: a quoted "1" is a
  * text, `yes` is no bool. Complaints stand at the value, or at the stage when a required option is missing. */
-#include <plugin/options.h>
+#include <config/options.h>
 
 #include <aot/inline.h>
+#include <base/byte_size.h>
 #include <math.h>
 #include <config/compose.h>
 #include <config/stage_print.h>
@@ -19,42 +20,6 @@ typedef struct resolver {
 const char *aoth_option_kind(int32_t kind) {
   static const char *const names[] = {"?", "bool", "integer", "number", "text", "choice", "path", "bytes"};
   return kind >= AOT_OPT_BOOL && kind <= AOT_OPT_BYTES ? names[kind] : names[0];
-}
-
-int aoth_option_bytes(const char *text, int64_t *out) {
-  static const struct {
-    const char *suffix;
-    double factor;
-  } units[] = {{"", 1},
-               {"B", 1},
-               {"kB", 1e3},
-               {"MB", 1e6},
-               {"GB", 1e9},
-               {"TB", 1e12},
-               {"K", 1024.0},
-               {"M", 1048576.0},
-               {"G", 1073741824.0},
-               {"T", 1099511627776.0},
-               {"KiB", 1024.0},
-               {"MiB", 1048576.0},
-               {"GiB", 1073741824.0},
-               {"TiB", 1099511627776.0}};
-  char number[32];
-  const size_t n = strspn(text, "0123456789.");
-  if (n == 0 || n >= sizeof number || strchr(text, '.') != strrchr(text, '.')) return 0;
-  memcpy(number, text, n);
-  number[n] = 0;
-  if (number[0] == '.' || number[n - 1] == '.') return 0;
-  text += n;
-  text += *text == ' ';
-  for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-    if (strcmp(text, units[i].suffix) != 0) continue;
-    const double bytes = strtod(number, NULL) * units[i].factor;
-    if (!(bytes < 9e18) || bytes != floor(bytes)) return 0;
-    *out = (int64_t)bytes;
-    return 1;
-  }
-  return 0;
 }
 
 static void bound(aoth_text_t *out, const aot_option_t *o, double d) {
@@ -135,7 +100,7 @@ static void take_choice(resolver_t *r, const aot_option_t *o, const aoth_yaml_t 
 static void take_integer(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   const int is_bytes = o->kind == AOT_OPT_BYTES;
   int ok = aoth_yaml_i64(value, &out->i);
-  if (!ok && is_bytes && value->kind == AOTH_YAML_SCALAR) ok = aoth_option_bytes(value->text.data, &out->i);
+  if (!ok && is_bytes && value->kind == AOTH_YAML_SCALAR) ok = aoth_byte_size(value->text.data, &out->i);
   if (!ok) wrong(r, o, value, is_bytes ? "a number of bytes (4096, 64MiB, 1.5GiB)" : "an integer");
   else if (!in_range(o, (double)out->i) || (is_bytes && out->i < 0)) out_of_range(r, o, value);
 }
