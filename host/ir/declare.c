@@ -1,4 +1,5 @@
 /* Leaves, boundary rules and origins: what a program declares beside its graphs. */
+#include <aot/assert.h>
 #include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <ir/program_store.h>
@@ -68,6 +69,9 @@ aot_status_t aoth_edit_leaf_create(aot_prog_t *p, const aot_leaf_info_t *leaf, a
   l.type = p->types.at[type];
   if (!l.nbytes) l.data = NULL;
   if (!l.data) l.nbytes = 0;
+  AOT_ASSERT(!l.data == !l.nbytes);
+  AOT_ASSERT(l.type.kind != AOT_TYPE_TENSOR ||
+             !(l.flags & AOT_LEAF_REQUIRES_GRAD) == !(l.type.flags & AOT_TYPE_REQUIRES_GRAD));
   if (l.role != AOT_ROLE_USER_INPUT) l.ordinal = 0;
   l.reserved = 0;
   AOT_TRY(check_leaf(p, &l));
@@ -145,6 +149,7 @@ static aot_status_t rule_geometry(aot_prog_t *p, const aot_rule_t *rule, aot_rul
       .offset = rule->offset,
   };
   AOT_TRY(aoth_type_intern(p, &t, &type));
+  AOT_ASSERT(p->types.at[type].kind == AOT_TYPE_TENSOR && p->types.at[type].rank == rule->rank);
   r->rank = rule->rank;
   r->dtype = rule->dtype;
   r->sizes = p->types.at[type].sizes;
@@ -206,6 +211,7 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *ori
     return aoth_no_memory(p, "an origin", sizeof o);
   AOT_TRY(aoth_edit_begin(p));
   out->id = p->origins.n;
+  AOT_ASSERT(o.parent.id < out->id); /* chains of parents end */
   p->origins.at[p->origins.n] = o;
   aoth_index_put(&p->origin_index, hash, p->origins.n++);
   aoth_edit_record(p, EDIT_ORIGIN_CREATE, out->id, 0, 0, 0, 0, NULL);
@@ -214,5 +220,6 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *ori
 
 void aoth_origin_forget(aot_prog_t *p) {
   uint32_t row = --p->origins.n;
+  AOT_ASSERT(row != NONE);
   aoth_index_drop(&p->origin_index, origin_hash(&p->origins.at[row]), row);
 }

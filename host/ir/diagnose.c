@@ -8,6 +8,7 @@
  *
  * A node made by a stage names the origin it was made from; the chain of parents is followed to its end, at most 8
  * steps. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 static const aot_origin_info_t *known_origin(const aot_prog_t *p, uint32_t origin) {
   for (int step = 0; origin && origin < p->origins.n && step < MAX_PARENTS; step++) {
     const aot_origin_info_t *o = &p->origins.at[origin];
+    AOT_ASSERT(o->parent.id < origin);
     if (o->source_file.size || o->module_path.size || o->node_name.size) return o;
     origin = o->parent.id;
   }
@@ -117,6 +119,7 @@ static uint32_t node_of_diag(const aot_prog_t *p, const aot_diag_t *d) {
 /* Of one call: a unit that never stops must not fill the disk. An error that is dropped counts as one. */
 static int is_dropped(aot_ctx_t *ctx, const aot_diag_t *d) {
   const uint64_t nbytes = d->message.size + d->hint.size;
+  AOT_ASSERT(ctx->n_given <= MOST_GIVEN && ctx->n_given_bytes < MOST_BYTES + MOST_BYTES / 64);
   if (ctx->n_given < MOST_GIVEN && ctx->n_given_bytes < MOST_BYTES) {
     ctx->n_given++;
     ctx->n_given_bytes += nbytes < MOST_BYTES / 64 ? nbytes : MOST_BYTES / 64; /* the sink cuts it there */
@@ -226,6 +229,7 @@ aot_status_t aoth_need_node(aot_prog_t *p, aot_node_t n) {
   if (!p->nodes.at[n.id].alive)
     return aoth_diagnose(p, AOT_E_STALE, "ir.stale", "node %u (%.*s) has been erased", n.id,
                          STR_ARGS(op_name(p, p->nodes.at[n.id].op)));
+  AOT_ASSERT(graph_is_alive(p, p->nodes.at[n.id].graph));
   return AOT_OK;
 }
 
@@ -233,5 +237,6 @@ aot_status_t aoth_need_value(aot_prog_t *p, aot_value_t v) {
   if (!v.id || v.id >= p->values.n)
     return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "there is no value %u; %u were made", v.id, p->values.n - 1);
   if (!value_is_alive(p, v.id)) return aoth_diagnose(p, AOT_E_STALE, "ir.stale", "value %u has been erased", v.id);
+  AOT_ASSERT(graph_is_alive(p, p->values.at[v.id].graph));
   return AOT_OK;
 }

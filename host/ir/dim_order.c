@@ -5,6 +5,8 @@
  * decides nothing. Which expressions hold one is noted by row: from the leaves, whose symbols are backed, and upwards,
  * as children are older rows. O(rows + leaves) after leaves were made or removed, O(1) otherwise. */
 #include <ir/dim_order.h>
+
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <kit/graph/snap_expr.h>
 #include <stdlib.h>
@@ -25,11 +27,13 @@ static void reach_leaf(uint8_t *reached, const aot_type_t *t) {
 }
 
 static int holds_unbacked(const aot_prog_t *p, int64_t dim) {
+  AOT_ASSERT(!AOT_DIM_IS_SYM(dim) || AOT_DIM_EXPR(dim) < p->unbacked.n); /* noted: operands are older rows */
   return AOT_DIM_IS_SYM(dim) && p->unbacked.at[AOT_DIM_EXPR(dim)];
 }
 
 /* Notes the rows that are new. reached: the symbols of leaves, NULL: new symbols are of none. */
 static void note_rows(aot_prog_t *p, const uint8_t *reached) {
+  AOT_ASSERT(p->exprs.n <= p->unbacked.capacity);
   for (; p->unbacked.n < p->exprs.n; p->unbacked.n++) {
     const aot_expr_info_t *e = &p->exprs.at[p->unbacked.n].info;
     p->unbacked.at[p->unbacked.n] =

@@ -3,6 +3,8 @@
  * A row is (operator, operands), found by hash if there is an equal one, and carries its bounds, its hint and how large
  * it is when written out. Terms are kept in structural order, so that equal sums and products are equal rows. */
 #include <ir/dim_terms.h>
+
+#include <aot/assert.h>
 #include <kit/graph/snap_expr.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -46,7 +48,16 @@ static uint32_t find_row(const aot_prog_t *p, int32_t op, int64_t a, int64_t b, 
 
 static uint32_t tree_size(const aot_prog_t *p, int64_t d) { return is_const(d) ? 0 : row_of(p, d)->tree_size; }
 
+static int is_row_before(int64_t d, uint32_t row) { return is_const(d) || AOT_DIM_EXPR(d) < row; }
+
+static int has_older_operands(const expr_row_t *row, uint32_t number) {
+  const aot_expr_info_t *e = &row->info;
+  return e->op == AOT_EXPR_SYMBOL ||
+         (is_row_before(e->a, number) && is_row_before(e->b, number) && is_row_before(e->c, number));
+}
+
 aot_status_t aoth_row_add(aot_prog_t *p, const expr_row_t *row, int64_t *out) {
+  AOT_ASSERT(row->lo <= row->hi && has_older_operands(row, p->exprs.n));
   if (!ROWS_ROOM(p->exprs, 1) || !aoth_index_room(&p->expr_index, p, expr_row_hash))
     return aoth_no_memory(p, "a shape expression", sizeof *row);
   AOT_TRY(aoth_edit_begin(p));
@@ -59,6 +70,7 @@ aot_status_t aoth_row_add(aot_prog_t *p, const expr_row_t *row, int64_t *out) {
 
 void aoth_expr_forget(aot_prog_t *p) {
   uint32_t row = --p->exprs.n;
+  AOT_ASSERT(row != NONE);
   if (p->unbacked.n > row) p->unbacked.n = row;
   aoth_index_drop(&p->expr_index, expr_hash(&p->exprs.at[row].info), row);
 }
@@ -126,6 +138,7 @@ static uint32_t place_of(const aot_prog_t *p, const terms_t *l, int64_t base) {
 
 static int insert_term(const aot_prog_t *p, terms_t *l, int64_t base, int64_t factor) {
   const uint32_t at = place_of(p, l, base);
+  AOT_ASSERT(!is_const(base));
   if (l->n == AOTH_MOST_TERMS) return 0;
   for (uint32_t i = l->n++; i > at; i--) {
     l->base[i] = l->base[i - 1];
@@ -207,6 +220,7 @@ aot_status_t aoth_terms_sum(aot_prog_t *p, int create, const terms_t *l, int64_t
   int64_t sum = 0;
   for (uint32_t i = 0; i < l->n; i++) {
     int64_t term = l->base[i];
+    AOT_ASSERT(i == 0 || aoth_dims_compare(p, l->base[i - 1], term) < 0);
     if (l->factor[i] == 0) continue;
     if (l->factor[i] != 1) AOT_TRY(aoth_row_find_or_make(p, create, AOT_EXPR_MUL, term, l->factor[i], 0, &term));
     if (sum == 0) sum = term;

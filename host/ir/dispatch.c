@@ -1,4 +1,5 @@
 /* Questions about a node that only the opset which owns its operator can answer. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/ops_store.h>
 #include <ir/program_store.h>
@@ -25,6 +26,11 @@ static uint32_t begin_about(aot_prog_t *p, uint32_t node) {
   return outer;
 }
 
+static void end_about(aot_prog_t *p, uint32_t node, uint32_t outer) {
+  AOT_ASSERT(p->asked_about == node); /* inner calls have ended */
+  p->asked_about = outer;
+}
+
 aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args,
                              const aot_type_sink_t *sink) {
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
@@ -38,6 +44,7 @@ aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, 
   aot_status_t status = aoth_args_complete(p, d, args, n_args, full);
   if (status == AOT_OK) making.n_args = n;
   if (status == AOT_OK) status = aoth_infer_complete(p, op, full, n, sink);
+  AOT_ASSERT(p->making == &making);
   p->making = outer;
   if (full != few) free(full);
   return status;
@@ -80,7 +87,7 @@ aot_status_t aoth_edit_decompose(aot_prog_t *p, aot_node_t n, aot_value_t *out_v
   if (!o->table.decompose) return AOT_E_UNIMPLEMENTED;
   const uint32_t first = p->nodes.n, outer = begin_about(p, n.id);
   const aot_status_t status = o->table.decompose(o->self, p->ctx, p, local, n, out_values);
-  p->asked_about = outer;
+  end_about(p, n.id, outer);
   AOT_TRY(status);
   pass_tags_on(p, n.id, first);
   return check_answer(p, n.id, "decompose", out_values, p->nodes.at[n.id].n_results);
@@ -116,7 +123,7 @@ aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t 
   if (n_out) memset(out_written, 0, n_out * sizeof *out_written);
   const uint32_t outer = begin_about(p, n.id);
   const aot_status_t status = o->table.functional_form(o->self, p->ctx, p, local, n, out_results, out_written);
-  p->asked_about = outer;
+  end_about(p, n.id, outer);
   /* else: there is one, not for this node */
   if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told) return AOT_E_NOT_FOUND;
   AOT_TRY(status);
@@ -147,7 +154,7 @@ aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t ind
   const uint32_t outer = begin_about(p, view.id);
   const aot_status_t status =
       o->table.view_inverse(o->self, p->ctx, p, local, view, index, base, updated, before, out_base);
-  p->asked_about = outer;
+  end_about(p, view.id, outer);
   AOT_TRY(status);
   return check_answer(p, view.id, "view_inverse", out_base, 1);
 }

@@ -4,6 +4,7 @@
  * nothing (shape expressions and interned types apart, which mean nothing until they are used). Bodies of nodes
  * (arguments and operands) lie in the store's arena; a replaced body stays there for undo. Create and erase cost
  * O(arguments). */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/ops_store.h>
 #include <ir/program_store.h>
@@ -20,6 +21,7 @@ typedef struct type_list { /* result types being gathered */
 
 static aot_status_t type_list_room(type_list_t *l) {
   if (l->n < l->capacity) return AOT_OK;
+  AOT_ASSERT(l->n == l->capacity && (l->at == l->few) == (l->capacity == FEW));
   uint32_t *grown = malloc((size_t)l->capacity * 2 * sizeof *grown);
   if (!grown) return aoth_no_memory(l->prog, "result types", l->capacity * 8u);
   memcpy(grown, l->at, l->n * sizeof *grown);
@@ -135,6 +137,7 @@ static aot_status_t make_body(aot_prog_t *p, uint32_t node, const aot_arg_t *arg
   uint32_t *operands = r->operands;
   for (uint32_t i = 0; i < n_args; i++)
     if (!store_arg(p, &r->args[i], &operands)) return aoth_no_memory(p, "arguments of a node", nbytes);
+  AOT_ASSERT(operands == r->operands + r->n_operands);
   for (uint32_t i = 0, k = 0; i < n_args; i++)
     for (uint32_t end = k + aoth_arg_n_operands(&args[i]); k < end; k++) {
       slot_row_t slot = {.owner = node, .operand = k, .arg = i, .prev = NONE, .next = NONE};
@@ -180,6 +183,8 @@ static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   if (!ROWS_ROOM(p->nodes, 1) || !ROWS_ROOM(p->values, types->n)) return aoth_no_memory(p, "a node", sizeof r);
   AOT_TRY(make_body(p, id, args, n_args, &r));
   AOT_TRY(aoth_edit_begin(p));
+  /* listeners edit nothing */
+  AOT_ASSERT(id == p->nodes.n && r.slot_begin == p->slots.n && r.first_result == p->values.n);
   p->nodes.at[p->nodes.n++] = r;
   p->slots.n += r.n_operands;
   for (uint32_t i = 0; i < types->n; i++) {
@@ -192,6 +197,7 @@ static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   aoth_edit_record(p, EDIT_NODE_CREATE, id, s->n_types != 0, 0, 0, 0, NULL);
   out->id = id;
   touch(p, id);
+  AOT_ASSERT(p->nodes.at[id].next == before && p->nodes.n <= p->nodes.capacity && p->values.n <= p->values.capacity);
   return AOT_OK;
 }
 
@@ -200,6 +206,7 @@ static aot_status_t create_with(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, s->op);
   uint32_t n_args = aoth_args_full_count(d, s->n_args);
   type_list_t types;
+  AOT_ASSERT(d && n_args >= s->n_args);
   type_list_init(&types, p);
   node_row_t making = {.op = s->op.id, .graph = g.id, .origin = origin_of_spec(p, s, before.id), .args = args};
   const node_row_t *outer = p->making;
@@ -208,6 +215,7 @@ static aot_status_t create_with(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   if (status == AOT_OK) making.n_args = n_args;
   if (status == AOT_OK) status = check_scope(p, g.id, d, args, n_args);
   if (status == AOT_OK) status = result_types(p, d, s, args, n_args, &types);
+  AOT_ASSERT(p->making == &making); /* nodes that the opset made meanwhile are done */
   p->making = outer;
   if (status == AOT_OK) status = insert_node(p, g, s, args, n_args, &types, before.id, out);
   type_list_deinit(&types);
@@ -300,6 +308,7 @@ aot_status_t aoth_edit_operand_set(aot_prog_t *p, aot_node_t n, uint32_t operand
     return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "%.*s (node %u) has %u operands, there is no operand %u",
                          STR_ARGS(d->name), n.id, r->n_operands, operand);
   uint32_t slot = r->slot_begin + operand, arg = p->slots.at[slot].arg;
+  AOT_ASSERT(p->slots.at[slot].owner == n.id && p->slots.at[slot].operand == operand && arg < r->n_args);
   if (v.id != NONE) AOT_TRY(aoth_need_value(p, v));
   aot_arg_t a = operand_arg(r, arg, &v.id);
   if ((v.id == NONE && a.kind == AOT_ARG_VALUE) || aoth_arg_misfit(p, aoth_schema_arg(d, arg), &a))
@@ -332,6 +341,7 @@ static aot_status_t replace_body(aot_prog_t *p, aot_node_t n, uint32_t arg, cons
   free(args);
   AOT_TRY(status);
   AOT_TRY(aoth_edit_begin(p));
+  AOT_ASSERT(r == &p->nodes.at[n.id] && fresh.slot_begin == p->slots.n);
   aoth_node_unuse(p, n.id);
   aoth_node_refs(p, old->args, old->n_args, -1);
   *r = fresh;
@@ -345,6 +355,7 @@ static aot_status_t replace_body(aot_prog_t *p, aot_node_t n, uint32_t arg, cons
 /* No operand before or after, no graph: only the attribute changes. */
 static aot_status_t replace_attribute(aot_prog_t *p, aot_node_t n, uint32_t arg, const aot_arg_t *a) {
   aot_arg_t fresh = *a, *slot = &p->nodes.at[n.id].args[arg];
+  AOT_ASSERT(!aoth_arg_n_operands(slot) && !aoth_arg_n_operands(a));
   const aot_arg_t *old = aoth_arena_copy(p->store, 8, slot, sizeof *slot);
   if (!old || !store_arg(p, &fresh, NULL)) return aoth_no_memory(p, "an argument", sizeof fresh);
   AOT_TRY(aoth_edit_begin(p));

@@ -2,6 +2,7 @@
  *
  * Every output port owns a slot, so that a use by an output and a use by a node are one thing to uses_replace,
  * O(uses). */
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ int aoth_role_allowed(int32_t role, int is_output) {
   const uint32_t in = both | 1u << AOT_ROLE_PARAMETER | 1u << AOT_ROLE_BUFFER | 1u << AOT_ROLE_CONSTANT |
                       1u << AOT_ROLE_USER_INPUT | 1u << AOT_ROLE_STATE | 1u << AOT_ROLE_TANGENT | 1u << AOT_ROLE_HYPER |
                       1u << AOT_ROLE_SEED;
+  AOT_ASSERT(role >= 0 && role < 32);
   return ((is_output ? out : in) >> role) & 1u;
 }
 
@@ -70,12 +72,14 @@ aot_status_t aoth_edit_graph_create(aot_prog_t *p, int32_t kind, aot_str_t name,
 
 void aoth_graph_alive(aot_prog_t *p, uint32_t graph, int alive) {
   graph_row_t *g = &p->graphs.at[graph];
+  AOT_ASSERT((g->alive != 0) != (alive != 0) && !g->n_refs);
   g->alive = (uint32_t)alive;
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     uint32_t *type = &p->values.at[g->inputs.at[i].value.id].type;
     *type = alive ? *type & ~VALUE_DEAD : *type | VALUE_DEAD;
   }
   for (uint32_t n = g->first; n != NONE; n = p->nodes.at[n].next) {
+    AOT_ASSERT(p->nodes.at[n].graph == graph);
     aoth_node_refs(p, p->nodes.at[n].args, p->nodes.at[n].n_args, alive ? 1 : -1);
     aoth_node_alive(p, n, alive);
   }
@@ -127,6 +131,7 @@ aot_status_t aoth_edit_input_erase(aot_prog_t *p, aot_graph_t g, uint32_t i) {
     return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u inputs, there is no input %u", g.id,
                          row->inputs.n, i);
   uint32_t value = row->inputs.at[i].value.id;
+  AOT_ASSERT(p->values.at[value].def == NONE && p->values.at[value].index == i && p->values.at[value].graph == g.id);
   if (p->values.at[value].n_uses)
     return aoth_diagnose(p, AOT_E_PRECONDITION, "ir.still-used", "input %u of graph %u still has %u uses", i, g.id,
                          p->values.at[value].n_uses);
@@ -163,6 +168,7 @@ aot_status_t aoth_edit_output_add(aot_prog_t *p, aot_graph_t g, int32_t role, ui
       !ROWS_ROOM(p->slots, 1))
     return aoth_no_memory(p, "a graph output", sizeof port);
   AOT_TRY(aoth_edit_begin(p));
+  AOT_ASSERT(row->outputs.n == row->output_slots.n);
   slot_row_t slot = {.owner = g.id | SLOT_OUTPUT, .operand = row->outputs.n, .prev = NONE, .next = NONE};
   row->outputs.at[row->outputs.n++] = port;
   row->output_slots.at[row->output_slots.n++] = p->slots.n;
@@ -181,6 +187,7 @@ aot_status_t aoth_edit_output_set(aot_prog_t *p, aot_graph_t g, uint32_t i, aot_
                          row->outputs.n, i);
   uint32_t slot = row->output_slots.at[i], old = row->outputs.at[i].value.id;
   if (old == v.id) return AOT_OK;
+  AOT_ASSERT(p->slots.at[slot].owner == (g.id | SLOT_OUTPUT) && p->slots.at[slot].operand == i);
   AOT_TRY(aoth_edit_begin(p));
   aoth_edit_record(p, EDIT_OUTPUT_SET, g.id, i, old, p->slots.at[slot].prev, p->slots.at[slot].next, NULL);
   if (old != NONE) aoth_use_unlink(p, slot, old);
@@ -194,6 +201,7 @@ aot_status_t aoth_edit_outputs_clear(aot_prog_t *p, aot_graph_t g) {
   graph_row_t *row = &p->graphs.at[g.id];
   if (!row->outputs.n) return AOT_OK;
   saved_outputs_t saved = {.n = row->outputs.n};
+  AOT_ASSERT(row->output_slots.n == saved.n);
   saved.ports = aoth_arena_copy(p->store, 8, row->outputs.at, saved.n * sizeof *saved.ports);
   saved.slots = aoth_arena_copy(p->store, 8, row->output_slots.at, saved.n * sizeof *saved.slots);
   const saved_outputs_t *kept = aoth_arena_copy(p->store, 8, &saved, sizeof saved);
@@ -218,6 +226,7 @@ aot_status_t aoth_edit_uses_replace(aot_prog_t *p, aot_value_t from, aot_value_t
   if (kind_from != kind_to && kind_from != AOT_TYPE_NONE && kind_to != AOT_TYPE_NONE)
     return aoth_diagnose(p, AOT_E_INVALID, "ir.bad-argument",
                          "value %u is another kind of thing than value %u, which it replaces", to.id, from.id);
+  AOT_ASSERT(p->slots.at[f->first_use].prev == NONE && p->slots.at[f->last_use].next == NONE);
   AOT_TRY(aoth_edit_begin(p));
   aoth_edit_record(p, EDIT_USES_REPLACE, from.id, to.id, f->n_uses, f->first_use, f->last_use, NULL);
   for (uint32_t slot = f->first_use; slot != NONE; slot = p->slots.at[slot].next) aoth_slot_store(p, slot, to.id);
@@ -244,9 +253,12 @@ aot_status_t aoth_edit_type_set(aot_prog_t *p, aot_value_t v, const aot_type_t *
 
 void aoth_value_rename(aot_prog_t *p, uint32_t value, uint32_t name) {
   value_row_t *v = &p->values.at[value];
+  AOT_ASSERT(name < p->names.n);
   v->name = name;
-  if (v->def == NONE)
-    p->graphs.at[v->graph].inputs.at[v->index].name = p->names.at[name]; /* an input and its port share one */
+  if (v->def != NONE) return;
+  aot_port_t *port = &p->graphs.at[v->graph].inputs.at[v->index];
+  AOT_ASSERT(port->value.id == value);
+  port->name = p->names.at[name]; /* an input and its port share one */
 }
 
 aot_status_t aoth_edit_name_set(aot_prog_t *p, aot_value_t v, aot_str_t name) {

@@ -1,5 +1,6 @@
 #include <ir/edits_wire.h>
 
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ static const void *wire_rows(aoth_wire_t *w, const void *at, uint32_t n, size_t 
     aot_type_t type;
     aot_str_t text;
   } copy;
+  AOT_ASSERT(size <= sizeof copy);
   char *rows = aoth_wire_block(w, at, n, size);
   for (uint32_t i = 0; i < n && !w->failed; i++)
     wire_row(w, w->out ? memcpy(&copy, rows + i * size, size) : rows + i * size);
@@ -133,6 +135,7 @@ static int room(aoth_type_numbers_t *t, uint32_t i) {
 
 /* As the other side counts it. */
 static uint32_t number_there(aoth_type_numbers_t *t, uint32_t number, int *failed) {
+  AOT_ASSERT(number != NONE && number < t->prog->types.n);
   if (number < t->first) return number;
   const uint32_t i = number - t->first;
   *failed |= !room(t, i);

@@ -1,5 +1,6 @@
 /* Encodings: attributes of the program that types name (<aot/graph.h>). Equal ones are one row; only undo takes rows
  * back, newest first. The host knows none of them: it compares, prints and carries them. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #define XXH_INLINE_ALL
@@ -51,5 +52,6 @@ aot_status_t aoth_edit_encoding_create(aot_prog_t *p, const aot_encoding_info_t 
 
 void aoth_encoding_forget(aot_prog_t *p) {
   const uint32_t row = --p->encodings.n;
+  AOT_ASSERT(row != NONE);
   aoth_index_drop(&p->encoding_index, encoding_hash(&p->encodings.at[row]), row);
 }

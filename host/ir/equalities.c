@@ -7,6 +7,7 @@
  * in graded order, so that rewriting ends (Buchberger's reduction, without completion). mod(a, k) == 0 also says
  * (a // k) * k == a. A guard of more terms than a row has room for, or of another form, is only checked at run time.
  * Cost of a reduction: facts * terms, both bounded. */
+#include <aot/assert.h>
 #include <ir/dim_terms.h>
 
 #define MOST_REWRITES 16
@@ -49,6 +50,7 @@ static int add_fact(const aot_prog_t *p, const fact_row_t *f, int64_t k, aoth_te
 /* The leader of f replaced in l. */
 static int substitute(const aot_prog_t *p, const fact_row_t *f, aoth_terms_t *l) {
   const int64_t leader = f->base[f->n - 1], c = f->factor[f->n - 1];
+  AOT_ASSERT(f->n > 0 && f->n <= FACT_TERMS && c > 0);
   for (uint32_t i = 0; i < l->n; i++) {
     if (l->base[i] != leader || l->factor[i] % c != 0 || l->factor[i] == INT64_MIN) continue;
     aoth_terms_t sum = *l;
@@ -153,6 +155,7 @@ int aoth_facts_put(aot_prog_t *p, int is_equality, aoth_terms_t *l) {
     if (l->factor[i] == INT64_MIN) return 1;
     divisor = gcd(divisor, l->factor[i]);
   }
+  AOT_ASSERT(divisor > 0);
   if (!is_equality || l->number == INT64_MIN) divisor = 1;
   else if (l->number % divisor != 0) return 0; /* 2 * s == 5 */
   if (is_equality && l->factor[l->n - 1] < 0) divisor = -divisor;
@@ -162,6 +165,7 @@ int aoth_facts_put(aot_prog_t *p, int is_equality, aoth_terms_t *l) {
   }
   row.number = l->number / divisor;
   row.n = l->n;
-  p->facts.at[p->facts.n++] = row; /* there is room */
+  AOT_ASSERT(p->facts.n < p->facts.capacity); /* the caller has made room */
+  p->facts.at[p->facts.n++] = row;
   return 1;
 }

@@ -90,7 +90,9 @@ aot_node_t aoth_graph_last(aot_prog_t *p, aot_graph_t g) {
 
 aot_node_t aoth_graph_next(aot_prog_t *p, aot_node_t n) {
   touch(p, n.id);
-  return node_of(node_is_alive(p, n.id) ? p->nodes.at[n.id].next : NONE);
+  const uint32_t next = node_is_alive(p, n.id) ? p->nodes.at[n.id].next : NONE;
+  AOT_ASSERT(next == NONE || (node_is_alive(p, next) && p->nodes.at[next].prev == n.id));
+  return node_of(next);
 }
 
 aot_node_t aoth_graph_prev(aot_prog_t *p, aot_node_t n) {
@@ -102,6 +104,7 @@ aot_status_t aoth_graph_node_info(aot_prog_t *p, aot_node_t n, aot_node_info_t *
   touch(p, n.id);
   AOT_TRY(status_of_row(n.id, p->nodes.n, node_is_alive(p, n.id)));
   const node_row_t *r = &p->nodes.at[n.id];
+  AOT_ASSERT(r->first_result + r->n_results <= p->values.n && r->slot_begin + r->n_operands <= p->slots.n);
   aot_node_info_t info = {
       .struct_size = (uint32_t)sizeof info,
       .flags = r->flags,
@@ -156,6 +159,7 @@ uint32_t aoth_graph_users(aot_prog_t *p, aot_value_t v, aot_node_t *out, uint32_
     if (n == capacity) break;
     out[n++].id = owner;
   }
+  AOT_ASSERT(n <= p->values.at[v.id].n_uses);
   return n;
 }
 

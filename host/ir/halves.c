@@ -1,5 +1,6 @@
 #include <ir/halves.h>
 
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ static void record_ports(const aoth_numbering_t *n, const aot_port_t *ports, uin
 
 aoth_joint_record_t *aoth_joint_record_create(aot_prog_t *p, aot_graph_t joint) {
   const graph_row_t *g = &p->graphs.at[joint.id];
+  AOT_ASSERT(g->alive && g->kind == AOT_GRAPH_JOINT);
   aoth_joint_record_t *r = calloc(1, sizeof *r);
   aoth_numbering_t n;
   const int ready = aoth_numbering_init(&n, p);
@@ -130,6 +132,7 @@ static void check_outputs(halves_t *c, uint32_t forward, uint32_t backward) {
 
 int aoth_halves_number(aoth_numbering_t *n, aot_graph_t forward, aot_graph_t backward) {
   const graph_row_t *f = &n->p->graphs.at[forward.id];
+  AOT_ASSERT(!n->of_slot && !n->n_slots);
   aoth_number_graph(n, forward.id);
   n->of_slot = calloc((size_t)f->outputs.n + 1, sizeof *n->of_slot);
   if (!n->of_slot) return 0;

@@ -1,5 +1,6 @@
 #include <ir/intervals.h>
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <kit/graph/snap_expr.h>
 
@@ -44,6 +45,7 @@ aoth_interval_t aoth_interval_mul(aoth_interval_t a, aoth_interval_t b) {
     if (corner < r.lo) r.lo = corner;
     if (corner > r.hi) r.hi = corner;
   }
+  AOT_ASSERT(r.lo <= r.hi);
   return r;
 }
 
@@ -83,6 +85,7 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 aoth_interval_t aoth_interval_of(int32_t op, aoth_interval_t a, aoth_interval_t b, aoth_interval_t c) {
   aoth_interval_t r = any;
+  AOT_ASSERT(a.lo <= a.hi && b.lo <= b.hi && c.lo <= c.hi);
   switch (op) {
     case AOT_EXPR_ADD: return aoth_interval_add(a, b);
     case AOT_EXPR_SUB: return aoth_interval_add(a, aoth_interval_negate(b));

@@ -36,6 +36,7 @@ void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint
 }
 
 aot_status_t aoth_journal_begin(aot_prog_t *p) {
+  AOT_ASSERT((p->has_journal != 0) == (p->marks.n > 0));
   if (!ROWS_ROOM(p->marks, 1)) return aoth_no_memory(p, "the journal", sizeof *p->marks.at);
   if (!p->has_journal) p->lacked_memory = 0;
   p->marks.at[p->marks.n++] = p->edits.n;
@@ -50,7 +51,10 @@ int aoth_journal_is_whole(const aot_prog_t *p) { return !p->lacked_memory; }
 
 static uint32_t mark_of(const aot_prog_t *p) { return p->marks.n ? p->marks.at[p->marks.n - 1] : p->edits.n; }
 
-uint64_t aoth_journal_count(aot_prog_t *p) { return p->edits.n - mark_of(p); }
+uint64_t aoth_journal_count(aot_prog_t *p) {
+  AOT_ASSERT(mark_of(p) <= p->edits.n);
+  return p->edits.n - mark_of(p);
+}
 
 static void end(aot_prog_t *p) {
   if (p->marks.n) p->marks.n--;
@@ -69,6 +73,7 @@ void aoth_journal_commit(aot_prog_t *p) {
 }
 
 void aoth_journal_taken(aot_prog_t *p) {
+  AOT_ASSERT(p->edits.n == mark_of(p));
   if (p->tell) {
     p->n_heard = p->edits.n;
     p->listener->undone(p->listener->self);

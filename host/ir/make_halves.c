@@ -1,5 +1,6 @@
 #include <ir/make_halves.h>
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <kit/graph/copy_nodes.h>
@@ -45,7 +46,10 @@ static aot_status_t read_joint(aoth_halves_t *h) {
 /* The index in the arrays of each saved value. */
 static aot_status_t find_saved(aoth_halves_t *h, const aot_cut_t *cut, uint32_t *index_of_id, uint32_t *out) {
   memset(index_of_id, 0xff, (size_t)h->n_ids * sizeof *index_of_id);
-  for (uint32_t v = 0; v < h->arrays.n_values; v++) index_of_id[h->arrays.value_id[v]] = v;
+  for (uint32_t v = 0; v < h->arrays.n_values; v++) {
+    AOT_ASSERT(h->arrays.value_id[v] < h->n_ids);
+    index_of_id[h->arrays.value_id[v]] = v;
+  }
   for (uint32_t i = 0; i < cut->n_saved; i++) {
     const aot_value_t v = cut->saved[i];
     if (v.id >= h->n_ids || index_of_id[v.id] == PT_NONE)
@@ -95,6 +99,7 @@ static aot_status_t list_ids(aoth_halves_t *h) {
   h->saved = malloc(((size_t)s->n_saved + 1) * sizeof *h->saved);
   h->recomputed = malloc(((size_t)s->n_recomputed + 1) * sizeof *h->recomputed);
   if (!h->saved || !h->recomputed) return pt_no_memory(&h->host, h->ctx);
+  AOT_ASSERT(s->n_recomputed <= s->n_forward && s->n_recomputed <= s->n_backward);
   for (uint32_t i = 0; i < s->n_saved; i++) h->saved[i].id = h->arrays.value_id[s->saved[i]];
   for (uint32_t i = 0; i < s->n_recomputed; i++) h->recomputed[i].id = h->arrays.node_id[s->recomputed[i]];
   return AOT_OK;
@@ -222,6 +227,7 @@ static aot_status_t add_slot(aoth_halves_t *h, uint32_t v, uint32_t slot) {
   const uint32_t id = h->arrays.value_id[v];
   aot_value_t out, made;
   aot_type_t type;
+  AOT_ASSERT(h->forward_map[id] != AOT_NO_ID && h->backward_map[id] == AOT_NO_ID);
   AOT_TRY(make_dense(h, (aot_value_t){h->forward_map[id]}, &out));
   AOT_TRY(aoth_graph_value_type(h->prog, out, &type));
   AOT_TRY(aoth_edit_input_add(h->prog, h->backward, AOT_ROLE_SAVED, slot, &type, aot_str(""), &made));
@@ -234,8 +240,11 @@ static aot_status_t add_slot(aoth_halves_t *h, uint32_t v, uint32_t slot) {
 static void mark_read_inputs(aoth_halves_t *h) {
   const pt_joint_t *j = &h->arrays;
   for (uint32_t i = 0; i < h->split.n_backward; i++)
-    for (uint32_t k = j->operand_begin[h->split.backward[i]]; k < j->operand_begin[h->split.backward[i] + 1]; k++)
-      if (j->def[j->operands[k]] == PT_NONE) h->is_read[j->operands[k]] = 1;
+    for (uint32_t k = j->operand_begin[h->split.backward[i]]; k < j->operand_begin[h->split.backward[i] + 1]; k++) {
+      if (j->def[j->operands[k]] != PT_NONE) continue;
+      AOT_ASSERT(j->operands[k] < j->n_inputs);
+      h->is_read[j->operands[k]] = 1;
+    }
   for (uint32_t i = 0; i < j->n_gradients; i++)
     if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] == PT_NONE) h->is_read[j->gradients[i]] = 1;
 }
@@ -246,6 +255,7 @@ static aot_status_t mark_slots_of_inputs(aoth_halves_t *h) {
   const uint32_t n_leaves = aoth_graph_n_leaves(h->prog), n_outputs = aoth_graph_n_outputs(h->prog, h->joint);
   const aot_port_t *inputs = aoth_graph_inputs(h->prog, h->joint), *outputs = aoth_graph_outputs(h->prog, h->joint);
   uint8_t *is_updated = calloc((size_t)n_leaves + 1, 1);
+  AOT_ASSERT(h->arrays.n_inputs == aoth_graph_n_inputs(h->prog, h->joint));
   if (!is_updated) return pt_no_memory(&h->host, h->ctx);
   for (uint32_t i = 0; i < n_outputs; i++)
     if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index < n_leaves) is_updated[outputs[i].index] = 1;
@@ -301,6 +311,7 @@ static aot_status_t make_both(aoth_halves_t *h, pt_copier_t *c) {
 
 aot_status_t aoth_halves_make(aoth_halves_t *h) {
   pt_copier_t c = {.host = &h->host, .ctx = h->ctx, .prog = h->prog};
+  AOT_ASSERT(h->n_ids == aoth_graph_n_values(h->prog) && !h->forward_map && !h->backward_map);
   h->copy = aoth_ops_first(aoth_prog_ops(h->prog), AOT_OP_COPY);
   h->forward_map = calloc((size_t)h->n_ids + 1, sizeof *h->forward_map);
   h->backward_map = calloc((size_t)h->n_ids + 1, sizeof *h->backward_map);

@@ -4,6 +4,7 @@
  * int[] slot becomes a list (PyTorch's int[2] stride=1), an int in a float slot a float, an empty list the kind that
  * the schema names, NaN the one quiet NaN, NONE in a slot that takes none its default. Scalar and Tensor slots keep
  * int, float and bool apart: the kind is the type of the number. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <math.h>
@@ -56,6 +57,7 @@ int aoth_arg_is_written(const aot_op_desc_t *d, const aot_arg_t *args, uint32_t 
   if (!s || !(s->flags & AOT_SARG_WRITE) || arg >= n_args || aoth_arg_n_operands(&args[arg]) == 0) return 0;
   if (!s->write_if) return 1;
   const uint32_t when = (uint32_t)s->write_if - 1;
+  AOT_ASSERT(when < d->n_args); /* descriptors are checked when they are added */
   return when < n_args && args[when].kind == AOT_ARG_BOOL && args[when].u.i;
 }
 
@@ -105,6 +107,7 @@ static aot_status_t spread(aot_prog_t *p, const aot_schema_arg_t *s, aot_arg_t *
   int64_t copies[MAX_LIST_SIZE];
   uint32_t n = s->list_size > 0 ? (uint32_t)s->list_size : 1;
   if (n > MAX_LIST_SIZE) return AOT_OK; /* left as it is: reported as a misfit */
+  AOT_ASSERT(a->kind == AOT_ARG_INT || a->kind == AOT_ARG_BOOL);
   for (uint32_t i = 0; i < n; i++) copies[i] = a->u.i;
   a->kind = a->kind == AOT_ARG_INT ? AOT_ARG_INTS : AOT_ARG_BOOLS;
   a->n = n;

@@ -3,6 +3,7 @@
  * Operator id = position of registration, from 1; it never changes. Each id leads to the opset that owns it and the
  * operator's number there, which is how questions about a node reach the plugin that can answer. Descriptors are
  * imported by copy, so that an older or newer plugin's struct reads the same. */
+#include <aot/assert.h>
 #include <aot/ext/derivative.h>
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
@@ -51,6 +52,7 @@ void aoth_ops_destroy(aoth_ops_t *ops) {
 static uint32_t name_hash(aot_str_t name) { return (uint32_t)XXH3_64bits(name.data, (size_t)name.size); }
 
 static void cell_put(aoth_ops_t *ops, uint32_t id) {
+  AOT_ASSERT(id < ops->capacity && ops->capacity <= ops->n_cells / 2);
   uint32_t mask = ops->n_cells - 1, at = name_hash(ops->entries[id]->desc.name) & mask;
   while (ops->cells[at]) at = (at + 1) & mask;
   ops->cells[at] = id;
@@ -142,6 +144,7 @@ static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32
     return AOT_E_EXISTS;
   }
   warn_of_text(ops, &e->desc, sink);
+  AOT_ASSERT(ops->n_opsets > 0 && ops->n < ops->capacity);
   e->opset = ops->n_opsets - 1;
   e->local = local;
   ops->entries[ops->n] = e;
@@ -187,7 +190,7 @@ aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const a
   if (ops->n == ops->capacity && !make_room(ops, 2 * (uint64_t)ops->n + 16)) return AOT_E_EXHAUSTED;
   AOT_TRY(add_one(ops, op, local, sink));
   uint32_t owner = 0;
-  while (ops->opsets[owner].self != opset) owner++;
+  for (; ops->opsets[owner].self != opset; owner++) AOT_ASSERT(owner + 1 < ops->n_opsets);
   ops->entries[ops->n - 1]->opset = owner;
   return AOT_OK;
 }
@@ -243,6 +246,7 @@ aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, co
   if (!all) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n_opsets; i++)
     for (uint64_t k = 0; k < brought[i].n_derivatives; k++) all[at++] = brought[i].derivatives[k];
+  AOT_ASSERT(at == n);
   *out = all;
   *out_n = n;
   return AOT_OK;
@@ -278,6 +282,7 @@ const aot_op_desc_t *aoth_ops_desc(const aoth_ops_t *ops, aot_op_t op) {
 }
 
 const aoth_opset_ref_t *aoth_ops_owner(const aoth_ops_t *ops, uint32_t op, uint32_t *out_local) {
+  AOT_ASSERT(op != AOT_NO_ID && op < ops->n && ops->entries[op]->opset < ops->n_opsets);
   *out_local = ops->entries[op]->local;
   return &ops->opsets[ops->entries[op]->opset];
 }
@@ -351,6 +356,7 @@ int aoth_ops_nearest(const aoth_ops_t *ops, aot_str_t name, aot_str_t *out) {
   if (!found) found = same_word;
   if (!found) found = similar_word(names, ops->n, &wanted);
   if (found) *out = best_overload(names, ops, names[found].base, wanted.overload);
+  AOT_ASSERT(!found || out->size);
   free(names);
   return found != 0;
 }

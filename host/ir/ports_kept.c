@@ -1,5 +1,6 @@
 #include <ir/ports_kept.h>
 
+#include <aot/assert.h>
 #include <aot/contract.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ static int is_excepted(uint32_t gives, int32_t graph_kind, int is_output, int32_
   if (graph_kind == AOT_GRAPH_BACKWARD && !is_output && role <= AOT_ROLE_STATE) return 1;
   for (size_t i = 0; i < sizeof excepted / sizeof *excepted; i++)
     if (gives & excepted[i].property) roles |= is_output ? excepted[i].outputs : excepted[i].inputs;
+  AOT_ASSERT(role >= 0 && role < 32);
   return (roles >> role) & 1u;
 }
 
@@ -69,6 +71,7 @@ aoth_ports_t *aoth_ports_record(aot_prog_t *p) {
     for (uint32_t i = 0; is_kept(row) && i < row->inputs.n; i++) r->at[r->n++] = port_of(p, g, 0, &row->inputs.at[i]);
     for (uint32_t i = 0; is_kept(row) && i < row->outputs.n; i++) r->at[r->n++] = port_of(p, g, 1, &row->outputs.at[i]);
   }
+  AOT_ASSERT(r->n == n);
   return r;
 }
 
@@ -155,6 +158,7 @@ aot_status_t aoth_ports_check(aot_prog_t *p, const aoth_ports_t *r, uint32_t giv
     const uint32_t g = r->at[i].graph, now = successor(p, g, r->at[i].graph_kind, gives), begin = i;
     uint32_t n_inputs = 0;
     for (; i < r->n && r->at[i].graph == g; i++) n_inputs += !r->at[i].is_output;
+    AOT_ASSERT(begin + n_inputs == i || r->at[begin + n_inputs].is_output); /* inputs first */
     if (now == NONE) tell(p, &n_bad, &r->at[begin], NONE, "its graph is gone");
     if (now == NONE) continue;
     n_bad += check_side(p, r, &r->at[begin], n_inputs, now, 0, gives);

@@ -1,6 +1,7 @@
 /* Life of a program. */
 #include <ir/program.h>
 
+#include <aot/assert.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ static int put_empty_rows(aot_prog_t *p) {
       !EMPTY_ROW(p->origins) || !EMPTY_ROW(p->encodings) || !EMPTY_ROW(p->exprs))
     return 0;
   p->values.at[0].type = VALUE_DEAD;
+  AOT_ASSERT(!graph_is_alive(p, NONE) && !node_is_alive(p, NONE) && !value_is_alive(p, NONE));
   return 1;
 }
 
@@ -38,6 +40,7 @@ aot_prog_t *aoth_prog_create(aoth_ops_t *ops, aot_ctx_t *ctx) {
     aoth_prog_destroy(p);
     return NULL;
   }
+  AOT_ASSERT(aoth_prog_is_empty(p));
   return p;
 }
 

@@ -4,6 +4,8 @@
  * and rows leave it newest first (undo), so that a removal can simply empty its cell: no later key was probed past
  * it. */
 #include <ir/program_store.h>
+
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ void aoth_graph_free(graph_row_t *g) {
 }
 
 int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_t row_size) {
+  AOT_ASSERT(n <= *capacity);
   size_t wanted = (size_t)*capacity * 2;
   if (wanted < 8) wanted = 8;
   if (wanted < n + more) wanted = n + more;
@@ -75,6 +78,8 @@ uint32_t aoth_index_find(const aot_prog_t *p, const aoth_index_t *x, uint32_t ha
 }
 
 void aoth_index_put(aoth_index_t *x, uint32_t hash, uint32_t row) {
+  AOT_ASSERT(x->n < x->capacity / 2); /* aoth_index_room has made room: a probe ends at an empty cell */
+  AOT_ASSERT(row == x->n + 1);        /* rows 1..n: what a larger index is rebuilt from */
   uint32_t mask = x->capacity - 1, at = hash & mask;
   while (x->cells[at]) at = (at + 1) & mask;
   x->cells[at] = row;
@@ -92,6 +97,7 @@ int aoth_index_room(aoth_index_t *x, const aot_prog_t *p, uint32_t (*hash_of)(co
 }
 
 void aoth_index_drop(aoth_index_t *x, uint32_t hash, uint32_t row) {
+  AOT_ASSERT(row == x->n); /* newest first */
   uint32_t mask = x->capacity - 1, at = hash & mask;
   while (x->cells[at] && x->cells[at] != row) at = (at + 1) & mask;
   if (!x->cells[at]) return;

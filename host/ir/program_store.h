@@ -16,6 +16,7 @@
 #ifndef AOTH_PROGRAM_STORE_H
 #define AOTH_PROGRAM_STORE_H
 
+#include <aot/assert.h>
 #include <aot/ext/size_guards.h>
 #include <ir/program.h>
 #include <ir/redo.h>
@@ -283,6 +284,7 @@ static inline int value_is_alive(const aot_prog_t *p, uint32_t v) {
   return v < p->values.n && !(p->values.at[v].type & VALUE_DEAD);
 }
 static inline const aot_type_t *value_type_of(const aot_prog_t *p, uint32_t v) {
+  AOT_ASSERT(v < p->values.n && (p->values.at[v].type & ~VALUE_DEAD) < p->types.n);
   return &p->types.at[p->values.at[v].type & ~VALUE_DEAD];
 }
 static inline void touch(aot_prog_t *p, uint32_t node) { p->ctx->last_node = node; }

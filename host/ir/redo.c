@@ -140,6 +140,7 @@ static const void *made_node(const edit_room_t *a, const aot_prog_t *p, const ed
 
 static const void *added_input(const edit_room_t *a, const aot_prog_t *p, const graph_row_t *g) {
   aoth_input_t in = {.port = g->inputs.at[g->inputs.n - 1]};
+  AOT_ASSERT(in.port.value.id + 1 == p->values.n);
   in.type = *value_type_of(p, in.port.value.id);
   return keep_text(a, &in.port.name) && keep_type(a, &in.type) ? put(a, &in, sizeof in) : NULL;
 }
@@ -204,10 +205,29 @@ static const void *added_guard(const edit_room_t *a, const aot_prog_t *p) {
   return keep_text(a, &g.text) ? put(a, &g, sizeof g) : NULL;
 }
 
+/* The row that an edit makes, AOT_NO_ID: it makes none. */
+static uint32_t next_id(const aot_prog_t *p, uint32_t kind) {
+  switch (kind) {
+    case EDIT_GRAPH_CREATE: return p->graphs.n;
+    case EDIT_NODE_CREATE: return p->nodes.n;
+    case EDIT_LEAF_CREATE: return p->leaves.n;
+    case EDIT_ORIGIN_CREATE: return p->origins.n;
+    case EDIT_ENCODING_CREATE: return p->encodings.n;
+    case EDIT_GUARD_ADD: return p->guards.n;
+    default: return NONE;
+  }
+}
+
+/* The program is as it was right after the edit: a row that the edit made is the newest of its array. */
+static int is_right_after(const aot_prog_t *p, const edit_row_t *e) {
+  return next_id(p, e->kind) == NONE || next_id(p, e->kind) == e->u[0] + 1;
+}
+
 /* The edit as a row; the state is that right after it. 0: no memory. */
 static int describe(const edit_room_t *a, const aot_prog_t *p, const edit_row_t *e, aoth_edit_t *out) {
   const graph_row_t *g = &p->graphs.at[e->kind <= EDIT_OUTPUTS_CLEAR ? e->u[0] : NONE];
   int needs_what = 1;
+  AOT_ASSERT(e->kind >= EDIT_GRAPH_CREATE && e->kind <= EDIT_GUARD_ADD && is_right_after(p, e));
   *out = (aoth_edit_t){.kind = e->kind, .id = e->u[0]};
   switch (e->kind) {
     case EDIT_GRAPH_CREATE:
@@ -253,6 +273,7 @@ aot_status_t aoth_edits_take(aot_prog_t *p, aoth_edits_t *out) {
   whole = whole && edits.at;
   const edit_room_t room = {edits.arena, NULL};
   for (uint32_t i = edits.n; aoth_journal_newest(p);) {
+    AOT_ASSERT(!whole || i > 0);
     whole = whole && describe(&room, p, aoth_journal_newest(p), &edits.at[--i]);
     aoth_journal_undo_newest(p);
   }
@@ -269,19 +290,6 @@ void aoth_edits_deinit(aoth_edits_t *edits) {
 }
 
 /* ---- back into a program ---- */
-
-/* The row that an edit makes, AOT_NO_ID: it makes none. */
-static uint32_t next_id(const aot_prog_t *p, uint32_t kind) {
-  switch (kind) {
-    case EDIT_GRAPH_CREATE: return p->graphs.n;
-    case EDIT_NODE_CREATE: return p->nodes.n;
-    case EDIT_LEAF_CREATE: return p->leaves.n;
-    case EDIT_ORIGIN_CREATE: return p->origins.n;
-    case EDIT_ENCODING_CREATE: return p->encodings.n;
-    case EDIT_GUARD_ADD: return p->guards.n;
-    default: return NONE;
-  }
-}
 
 static aot_status_t make(aot_prog_t *p, const aoth_edit_t *e) {
   const aot_graph_t g = {e->id};

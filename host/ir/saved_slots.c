@@ -2,6 +2,7 @@
  * graphs, for what happens inside them is not looked at. Union by path halving: near linear. */
 #include <ir/saved_slots.h>
 
+#include <aot/assert.h>
 #include <aot/ext/saved.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ static void join_node(uint32_t *parent, const node_row_t *n, const aot_op_desc_t
     const int32_t mark = owns_graphs ? 1 : aoth_schema_arg(d, a)->alias_set;
     for (; operand < end; operand++) see(parent, &m, mark, n->operands[operand]);
   }
+  AOT_ASSERT(operand == n->n_operands);
   for (uint32_t r = 0; r < n->n_results; r++) see(parent, &m, owns_graphs ? 1 : result_mark(d, r), n->first_result + r);
   for (int k = 1; k < N_MARKS && m.first[0] != NONE; k++)
     if (m.first[k] != NONE) join(parent, m.first[k], m.first[0]);

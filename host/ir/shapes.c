@@ -15,6 +15,7 @@
  * that sum (equalities.c); guards are declared before everything else is made, so that all of it is.
  * Invariant: the normal form of a row is itself; printing and parsing rows therefore gives the same rows.
  * Division and modulo round towards minus infinity (Python). Cost: O(1) a call, amortised. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/dim_terms.h>
 #include <kit/graph/snap_expr.h>
@@ -75,8 +76,10 @@ static int divide_sum(terms_t *l, int64_t m, int64_t *out_rest) {
     if (l->factor[i] % m != 0) return 0;
     l->factor[i] /= m;
   }
+  AOT_ASSERT(m > 0);
   const int64_t whole = sn_floor_div(l->number, m);
   *out_rest = l->number - whole * m;
+  AOT_ASSERT(*out_rest >= 0 && *out_rest < m);
   l->number = whole;
   return 1;
 }
@@ -174,6 +177,7 @@ static aot_status_t make(aot_prog_t *p, int create, int32_t op, int64_t a, int64
   }
   if ((op == AOT_EXPR_FLOORDIV || op == AOT_EXPR_MOD) && b == 0) return no_such_number(p, create, op, a, b);
   AOT_TRY(fold(p, create, &t));
+  AOT_ASSERT(!commutes(t.op) || !is_const(t.a)); /* numbers are on the right */
   *out = t.value;
   if (!t.done) AOT_TRY(aoth_row_find_or_make(p, create, t.op, t.a, t.b, t.c, out));
   return by_guards(p, create, out);
@@ -264,6 +268,7 @@ static int64_t eval_small(const aot_prog_t *p, uint32_t row, const int64_t *symb
     const aot_expr_info_t *e = &p->exprs.at[f->row].info;
     const int64_t children[3] = {e->a, e->b, e->c};
     if (f->next < arity(e->op) && !is_const(children[f->next])) {
+      AOT_ASSERT(depth < SMALL_TREE);
       frame_t *child = &stack[++depth];
       memset(child, 0, sizeof *child);
       child->row = AOT_DIM_EXPR(children[f->next]);

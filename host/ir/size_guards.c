@@ -1,6 +1,7 @@
 /* Guards: conditions on sizes under which a program is valid (<aot/ext/size_guards.h>). What follows from them is used
  * by the normal form of expressions (equalities.c). They are declared before leaves and nodes, so that every dimension
  * of a type is made with all guards known, and the text of a program reads back to the same rows. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/dim_terms.h>
 
@@ -23,6 +24,7 @@ typedef struct conjuncts { /* what is left of a condition */
 
 /* The next condition of which all must hold; 0: there is none. min(a, b) of conditions is `a and b`. */
 static int next_conjunct(const aot_prog_t *p, conjuncts_t *w, int64_t *out) {
+  AOT_ASSERT(w->n <= MOST_CONJUNCTS);
   while (w->n) {
     *out = w->at[--w->n];
     if (is_const(*out)) continue;
@@ -137,6 +139,8 @@ aot_status_t aoth_edit_guard_add(aot_prog_t *p, const aot_guard_info_t *guard) {
 }
 
 void aoth_guard_forget(aot_prog_t *p) {
+  AOT_ASSERT(p->guards.n > 0);
   p->guards.n--;
   while (p->facts.n && p->facts.at[p->facts.n - 1].guard == p->guards.n) p->facts.n--;
+  AOT_ASSERT(!p->facts.n || p->facts.at[p->facts.n - 1].guard < p->guards.n); /* facts are in the order of guards */
 }

@@ -4,6 +4,7 @@
  * its inputs and results are value rows in order, its nodes node rows in order; the empty row of each array comes
  * first. Only operators in use get a row, in order of first use. The block holds offsets and numbers, no pointer.
  * Cached until the next edit. Linear in the program. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
@@ -155,6 +156,7 @@ static void put_node(builder_t *b, uint32_t id, uint32_t graph) {
   put(b, NODES, &row, 1);
   for (uint32_t i = 0; i < n->n_results; i++) put_value(b, n->first_result + i, here, i);
   for (uint32_t i = 0; i < n->n_args; i++) put_arg(b, &n->args[i]);
+  AOT_ASSERT(b->arrays[OPERANDS].n == row.operand_begin + (uint64_t)n->n_operands);
 }
 
 static uint32_t put_ports(builder_t *b, const aot_port_t *ports, uint32_t n) {
@@ -185,8 +187,10 @@ static void put_graph(builder_t *b, uint32_t id) {
   };
   for (uint32_t i = 0; i < g->inputs.n; i++) put_value(b, g->inputs.at[i].value.id, NONE, i);
   for (uint32_t n = g->first; n != NONE; n = b->p->nodes.at[n].next) put_node(b, n, here);
+  AOT_ASSERT(b->arrays[NODES].n == row.node_begin + (uint64_t)g->n_nodes);
   row.input_begin = put_ports(b, g->inputs.at, g->inputs.n);
   row.output_begin = put_ports(b, g->outputs.at, g->outputs.n);
+  AOT_ASSERT(b->arrays[GRAPHS].n == here);
   put(b, GRAPHS, &row, 1);
 }
 
@@ -295,6 +299,7 @@ static aot_status_t build(builder_t *b, void **out) {
     b->arrays[i].n = 0;
   }
   run(b);
+  for (int i = 0; i < N_ARRAYS; i++) AOT_ASSERT(b->arrays[i].n == arrays[i]->count);
   *out = block;
   return AOT_OK;
 }

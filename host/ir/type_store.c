@@ -124,6 +124,7 @@ aot_status_t aoth_type_check(aot_prog_t *p, const aot_type_t *t, const char *wha
 /* Strides of a dense row-major array of these sizes: the product of the sizes to the right, where 0 counts as 1. */
 static aot_status_t contiguous_strides(aot_prog_t *p, int32_t rank, const int64_t *sizes, int64_t *out) {
   int64_t stride = 1;
+  AOT_ASSERT(rank >= 0 && rank <= AOT_MAX_RANK);
   for (int32_t i = rank - 1; i >= 0; i--) {
     out[i] = stride;
     if (i > 0 && sizes[i] != 0) AOT_TRY(aoth_edit_dim_make(p, AOT_EXPR_MUL, stride, sizes[i], 0, &stride));
@@ -215,5 +216,6 @@ aot_status_t aoth_type_intern(aot_prog_t *p, const aot_type_t *t, uint32_t *out)
   p->types.at[p->types.n] = type;
   aoth_index_put(&p->type_index, hash, p->types.n);
   *out = p->types.n++;
+  AOT_ASSERT(!(*out & VALUE_DEAD));
   return AOT_OK;
 }

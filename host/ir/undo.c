@@ -7,10 +7,17 @@
 #include <ir/program_store.h>
 #include <string.h>
 
+static int are_unused(const aot_prog_t *p, const node_row_t *r) {
+  for (uint32_t i = 0; i < r->n_results; i++)
+    if (p->values.at[r->first_result + i].n_uses) return 0;
+  return 1;
+}
+
 static void undo_node_create(aot_prog_t *p, uint32_t node) {
   const node_row_t *r = &p->nodes.at[node];
   AOT_ASSERT(node + 1 == p->nodes.n && r->first_result + r->n_results == p->values.n &&
              r->slot_begin + r->n_operands == p->slots.n);
+  AOT_ASSERT(r->alive && are_unused(p, r));
   aoth_node_refs(p, r->args, r->n_args, -1);
   for (uint32_t i = r->n_operands; i-- > 0;)
     if (r->operands[i] != NONE) aoth_use_unlink(p, r->slot_begin + i, r->operands[i]);
@@ -22,6 +29,7 @@ static void undo_node_create(aot_prog_t *p, uint32_t node) {
 
 static void undo_node_erase(aot_prog_t *p, uint32_t node) {
   const node_row_t *r = &p->nodes.at[node];
+  AOT_ASSERT(!r->alive && graph_is_alive(p, r->graph));
   aoth_node_alive(p, node, 1);
   aoth_node_relink(p, node);
   aoth_node_refs(p, r->args, r->n_args, 1);
@@ -31,6 +39,7 @@ static void undo_node_erase(aot_prog_t *p, uint32_t node) {
 /* A slot that was moved to another value goes back between its old neighbours. */
 static void undo_slot_set(aot_prog_t *p, uint32_t slot, uint32_t old, uint32_t prev, uint32_t next) {
   uint32_t now = aoth_slot_value(p, slot);
+  AOT_ASSERT(now != old); /* else there was no edit */
   if (now != NONE) aoth_use_unlink(p, slot, now);
   aoth_slot_store(p, slot, old);
   p->slots.at[slot].prev = prev;
@@ -45,6 +54,7 @@ static void undo_arg_set(aot_prog_t *p, const edit_row_t *e) {
     return;
   }
   const node_row_t *old = e->p;
+  AOT_ASSERT(old->n_args == r->n_args && r->slot_begin + r->n_operands == p->slots.n);
   aoth_node_refs(p, r->args, r->n_args, -1);
   aoth_node_unuse(p, e->u[0]);
   p->slots.n = r->slot_begin;
@@ -59,6 +69,7 @@ static void undo_arg_set(aot_prog_t *p, const edit_row_t *e) {
 static void undo_uses_replace(aot_prog_t *p, const edit_row_t *e) {
   uint32_t first = e->u[3], last = e->u[4], n_moved = 0;
   value_row_t *from = &p->values.at[e->u[0]], *to = &p->values.at[e->u[1]];
+  AOT_ASSERT(from->n_uses == 0 && to->n_uses >= e->u[2] && to->last_use == last);
   to->last_use = p->slots.at[first].prev; /* what was moved stands at the end of the list */
   if (to->last_use == NONE) to->first_use = NONE;
   else p->slots.at[to->last_use].next = NONE;
@@ -74,6 +85,7 @@ static void undo_uses_replace(aot_prog_t *p, const edit_row_t *e) {
 static void undo_input_erase(aot_prog_t *p, const edit_row_t *e) {
   graph_row_t *g = &p->graphs.at[e->u[0]];
   const aot_port_t *port = e->p;
+  AOT_ASSERT(e->u[1] <= g->inputs.n && g->inputs.n < g->inputs.capacity); /* arrays of ports never shrink */
   for (uint32_t k = g->inputs.n; k > e->u[1]; k--) {
     g->inputs.at[k] = g->inputs.at[k - 1];
     p->values.at[g->inputs.at[k].value.id].index = k;
@@ -88,6 +100,7 @@ static void undo_output_add(aot_prog_t *p, uint32_t graph) {
   graph_row_t *g = &p->graphs.at[graph];
   uint32_t i = --g->outputs.n;
   uint32_t slot = g->output_slots.at[--g->output_slots.n];
+  AOT_ASSERT(g->output_slots.n == i && slot + 1 == p->slots.n);
   if (g->outputs.at[i].value.id != NONE) aoth_use_unlink(p, slot, g->outputs.at[i].value.id);
   p->slots.n = slot;
 }
@@ -95,6 +108,7 @@ static void undo_output_add(aot_prog_t *p, uint32_t graph) {
 static void undo_outputs_clear(aot_prog_t *p, const edit_row_t *e) {
   graph_row_t *g = &p->graphs.at[e->u[0]];
   const saved_outputs_t *saved = e->p;
+  AOT_ASSERT(g->outputs.n == 0 && saved->n <= g->outputs.capacity && saved->n <= g->output_slots.capacity);
   memcpy(g->outputs.at, saved->ports, saved->n * sizeof *saved->ports);
   memcpy(g->output_slots.at, saved->slots, saved->n * sizeof *saved->slots);
   g->outputs.n = g->output_slots.n = saved->n;
@@ -131,6 +145,7 @@ static void undo_one(aot_prog_t *p, const edit_row_t *e) {
     case EDIT_FLAGS_SET: p->nodes.at[e->u[0]].flags = e->u[1]; break;
     case EDIT_NAME_SET: aoth_value_rename(p, e->u[0], e->u[1]); break;
     case EDIT_LEAF_CREATE:
+      AOT_ASSERT(e->u[0] + 1 == p->leaves.n);
       p->leaves.n--;
       p->n_unbacked_leaves = UINT32_MAX; /* its symbols may be unbacked now (dim_order.c) */
       break;
@@ -145,7 +160,10 @@ static void undo_one(aot_prog_t *p, const edit_row_t *e) {
   }
 }
 
-void aoth_journal_undo_newest(aot_prog_t *p) { undo_one(p, &p->edits.at[--p->edits.n]); }
+void aoth_journal_undo_newest(aot_prog_t *p) {
+  AOT_ASSERT(aoth_journal_newest(p));
+  undo_one(p, &p->edits.at[--p->edits.n]);
+}
 
 void aoth_journal_undo(aot_prog_t *p) {
   while (aoth_journal_newest(p)) aoth_journal_undo_newest(p);

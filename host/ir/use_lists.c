@@ -24,6 +24,7 @@ static uint32_t node_precedes(const aot_prog_t *p, const graph_row_t *g, uint32_
 void aoth_use_append(aot_prog_t *p, uint32_t slot, uint32_t value) {
   value_row_t *v = &p->values.at[value];
   slot_row_t *s = &p->slots.at[slot];
+  AOT_ASSERT(aoth_slot_value(p, slot) == value && (v->n_uses == 0) == (v->last_use == NONE));
   s->prev = v->last_use;
   s->next = NONE;
   if (v->last_use == NONE) v->first_use = slot;
@@ -47,6 +48,7 @@ void aoth_use_relink(aot_prog_t *p, uint32_t slot, uint32_t value) {
   value_row_t *v = &p->values.at[value];
   const slot_row_t *s = &p->slots.at[slot];
   AOT_ASSERT(follows(p, v, s->prev) == s->next && precedes(p, v, s->next) == s->prev); /* as it was left */
+  AOT_ASSERT(aoth_slot_value(p, slot) == value);
   if (s->prev == NONE) v->first_use = slot;
   else p->slots.at[s->prev].next = slot;
   if (s->next == NONE) v->last_use = slot;
@@ -90,13 +92,18 @@ void aoth_node_reuse(aot_prog_t *p, uint32_t node) {
 }
 
 void aoth_node_refs(aot_prog_t *p, const aot_arg_t *args, uint32_t n, int delta) {
-  for (uint32_t i = 0; i < n; i++)
-    if (args[i].kind == AOT_ARG_GRAPH) p->graphs.at[args[i].u.i].n_refs += (uint32_t)delta;
+  for (uint32_t i = 0; i < n; i++) {
+    if (args[i].kind != AOT_ARG_GRAPH) continue;
+    AOT_ASSERT(args[i].u.i > 0 && args[i].u.i < p->graphs.n);
+    AOT_ASSERT(delta > 0 || p->graphs.at[args[i].u.i].n_refs > 0);
+    p->graphs.at[args[i].u.i].n_refs += (uint32_t)delta;
+  }
 }
 
 void aoth_node_link(aot_prog_t *p, uint32_t node, uint32_t before) {
   node_row_t *n = &p->nodes.at[node];
   graph_row_t *g = &p->graphs.at[n->graph];
+  AOT_ASSERT(before == NONE || (node_is_alive(p, before) && p->nodes.at[before].graph == n->graph));
   n->next = before;
   n->prev = before == NONE ? g->last : p->nodes.at[before].prev;
   aoth_node_relink(p, node);
@@ -126,6 +133,7 @@ void aoth_node_unlink(aot_prog_t *p, uint32_t node) {
 
 void aoth_node_alive(aot_prog_t *p, uint32_t node, int alive) {
   node_row_t *n = &p->nodes.at[node];
+  AOT_ASSERT((n->alive != 0) != (alive != 0) && n->first_result + n->n_results <= p->values.n);
   n->alive = (uint32_t)alive;
   for (uint32_t i = 0; i < n->n_results; i++) {
     uint32_t *type = &p->values.at[n->first_result + i].type;

@@ -1,5 +1,6 @@
 #include <ir/value_numbers.h>
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
@@ -106,6 +107,7 @@ static void grow_calls(aoth_numbering_t *n) {
 static uint32_t count_call(aoth_numbering_t *n, aoth_value_number_t key) {
   if (2 * n->n_calls >= n->n_cells) grow_calls(n);
   if (n->failed) return 0;
+  AOT_ASSERT(n->n_calls < n->n_cells && !is_zero(key));
   uint32_t at = (uint32_t)key.hi & (n->n_cells - 1);
   while (!is_zero(n->calls[at].key) && !aoth_same_number(n->calls[at].key, key)) at = (at + 1) & (n->n_cells - 1);
   if (is_zero(n->calls[at].key)) n->n_calls++;

@@ -4,6 +4,7 @@
  * each argument fits its schema slot; result types as the schema says; ports unique, of an allowed role, and of their
  * leaf's role; regions named without cycles. Linear in the program: one pass over each graph with a byte a value. At
  * most 20 complaints. The checkers of properties are in verify_property.c. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/verifier.h>
 #include <stdlib.h>
@@ -113,6 +114,7 @@ static void check_region_cycles(verifier_t *v) {
           v->ready[n_ready++] = (uint32_t)a->u.i;
       }
   }
+  AOT_ASSERT(n_ready <= live);
   if (n_ready < live)
     aoth_verify_report(v, NONE, "verify.region", "%u graphs contain each other as regions", live - n_ready);
 }

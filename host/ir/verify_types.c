@@ -5,6 +5,7 @@
  * the encoding where an opset infers one; not by strides and offset: a result with memory of its own is laid out as its
  * maker asks, a view as its operand lies when it runs. O(edits + rows), and the inferences; what they bring into the
  * program is taken back. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/dim_order.h>
 #include <ir/verifier.h>
@@ -158,6 +159,7 @@ aot_status_t aoth_verify_types(aot_prog_t *p) {
     for (uint32_t i = 0; i < n_nodes && !aoth_verify_full(&v); i++)
       if (t.nodes[i] && node_is_alive(p, i)) check_node(&v, others, n_symbols, i);
     aoth_journal_undo(p);
+    AOT_ASSERT(p->edits.n == n_edits && p->nodes.n == n_nodes && p->values.n == n_values && p->symbols.n == n_symbols);
     status = v.n_bad ? AOT_E_CONTRACT : AOT_OK;
   }
   free(others);

@@ -4,6 +4,7 @@
  * EXPR_INLINE_MAX operations is therefore named by a `let` line, which is written once, after the lets that it uses.
  * Both walks keep explicit stacks; writing all expressions of a program is linear in their number. */
 #include "kit/base/vector.h"
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/text/text_form.h>
 #include <stdlib.h>
@@ -65,6 +66,7 @@ static void push_operation(const dim_writer_t *w, int64_t dim, int prec, item_t 
   look_t look = look_of(e->op);
   int64_t right = e->b;
   item_t *top = stack + *depth;
+  AOT_ASSERT(*depth + 7 <= STACK_MAX);
   int parens = look.prec < prec;
   if (e->op == AOT_EXPR_ADD && !AOT_DIM_IS_SYM(right) && right < 0 && right != INT64_MIN) { /* x + -1 reads x - 1 */
     look = look_of(AOT_EXPR_SUB);
@@ -159,6 +161,7 @@ void aoth_dim_write(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
     return;
   }
   if (is_large(w, dim) && w->let_numbers && w->let_numbers[AOT_DIM_EXPR(dim)] == AOT_NO_INDEX) define_all(w, dim, out);
+  AOT_ASSERT(out->failed || !w->let_numbers || !is_large(w, dim) || w->let_numbers[AOT_DIM_EXPR(dim)] < w->n_lets);
   write_tree(w, dim, 0, out);
 }
 

@@ -3,6 +3,7 @@
  * The text is looked over once before it is read: lines that start with `graph` or `origin` declare what earlier lines
  * may name (regions, and origins, which stand at the end where they do not disturb a reader). Complaints of the store
  * about an edit are located at the token in `focus`, or at the argument in question. */
+#include <aot/assert.h>
 #include <ir/text/parser.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, siz
     status =
         aoth_diagnose(p, AOT_E_PRECONDITION, "ir.not-empty", "%s: a program is parsed into an empty one only", s.file);
   } else {
+    AOT_ASSERT(!p->locator);
     p->locator = &locator;
     status = parse_program(&s, text, size);
     p->locator = NULL;

@@ -3,6 +3,7 @@
  * Positional arguments fill the schema from the left; `name=` finds its place by name; what is left out takes its
  * default. How an argument is written says its kind (1 is an int, 1.0 a float, f32 a dtype), and the store checks it
  * against the schema. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/text/parser.h>
 #include <stdlib.h>
@@ -85,6 +86,7 @@ static aot_status_t parse_element(parser_t *s, list_t *l) {
 }
 
 static aot_status_t finish_list(parser_t *s, const list_t *l, aot_arg_t *out) {
+  AOT_ASSERT(s->ints.n == l->n);
   out->kind = l->kind;
   out->n = l->n;
   if (l->kind == AOT_ARG_VALUES) {

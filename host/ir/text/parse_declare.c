@@ -1,4 +1,5 @@
 /* Declarations of the text form: properties, symbols, lets, guards, encodings, leaves, rules, origins. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/text/parser.h>
 #include <stdio.h>
@@ -91,6 +92,7 @@ static aot_status_t parse_symbol(parser_t *s) {
   if (!ROWS_ROOM(s->symbol_dims, 1) || (plain && !aoth_labels_put(&s->symbols, t.text, id)))
     return aoth_parse_memory(s);
   s->symbol_dims.at[s->symbol_dims.n++] = dim;
+  AOT_ASSERT(s->symbol_dims.n == s->p->symbols.n); /* $sN is symbol N of the program */
   return aoth_parse_line_end(s);
 }
 

@@ -2,6 +2,7 @@
  * memory and nothing else. Every step goes through aoth_edit_dim_make: what is read is in normal form at once.
  *
  *   compare < sum < product < power (to the right) < number, symbol, $eN, ( ), max(a, b), min, mod, where(c, a, b) */
+#include <aot/assert.h>
 #include <ir/text/parser.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ static aot_status_t push_op(parser_t *s, int32_t op, int function) {
 /* Apply the operation on top to the values on top. */
 static aot_status_t apply(parser_t *s, const dim_op_t *o) {
   uint32_t n = o->op == AOT_EXPR_WHERE ? 3 : 2;
+  AOT_ASSERT(s->dims.values.n >= n);
   int64_t *v = s->dims.values.at + s->dims.values.n - n;
   s->focus = o->token;
   AOT_TRY(aoth_edit_dim_make(s->p, o->op, v[0], v[1], n == 3 ? v[2] : 0, &v[0]));
@@ -152,6 +154,7 @@ aot_status_t aoth_parse_dim(parser_t *s, int64_t *out) {
     while (more && !operand) AOT_TRY(parse_operand(s, &operand));
     AOT_TRY(parse_operator(s, base, &more, &end));
   }
+  AOT_ASSERT(s->dims.ops.n == base && s->dims.values.n == values + 1);
   *out = s->dims.values.at[values];
   s->dims.values.n = values;
   return AOT_OK;

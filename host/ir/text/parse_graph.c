@@ -1,4 +1,5 @@
 /* Graphs of the text form: ports and nodes, one a line. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/text/parser.h>
 #include <string.h>
@@ -95,6 +96,7 @@ static aot_status_t parse_results(parser_t *s) {
     AOT_TRY(aoth_parse_next(s));
     if (s->token.kind != TOKEN_VALUE) return aoth_parse_expected(s, "a value");
   }
+  AOT_ASSERT(s->result_names.n == s->results.n);
   if (!s->results.n) return AOT_OK;
   if (s->result_types.n && s->result_types.n != s->results.n)
     return aoth_parse_fail(s, &s->results.at[0], "either every result has a type or none: %u results, %u types",

@@ -1,4 +1,5 @@
 /* The parser's smallest steps: tokens, numbers, strings, labels, and its one way to fail. */
+#include <aot/assert.h>
 #include <errno.h>
 #include <ir/text/parser.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 /* The place of a token, with its line copied so that it ends. */
 void aoth_parse_where(parser_t *s, const token_t *t, aoth_where_t *out) {
+  AOT_ASSERT(t->line_start <= t->at && t->at <= t->end && t->end <= s->text_end);
   const char *nl = memchr(t->line_start, '\n', (size_t)(s->text_end - t->line_start));
   size_t size = (size_t)((nl ? nl : s->text_end) - t->line_start);
   out->file = s->file;
@@ -59,6 +61,7 @@ aot_status_t aoth_parse_expected(parser_t *s, const char *what) {
 aot_status_t aoth_parse_punct(parser_t *s, const char *text) {
   char quoted[8] = "`";
   if (aoth_at_punct(s, text)) return aoth_parse_next(s);
+  AOT_ASSERT(strlen(text) + 3 <= sizeof quoted);
   strcat(strcat(quoted, text), "`");
   return aoth_parse_expected(s, quoted);
 }
@@ -75,6 +78,7 @@ aot_status_t aoth_token_i64(parser_t *s, const token_t *t, int64_t *out) {
   int negative = c < end && *c == '-';
   limit += (uint64_t)negative;
   for (c += negative; c < end; c++) {
+    AOT_ASSERT(*c >= '0' && *c <= '9'); /* the lexer's TOKEN_INT */
     if (__builtin_mul_overflow(magnitude, 10, &magnitude) ||
         __builtin_add_overflow(magnitude, (uint64_t)(*c - '0'), &magnitude) || magnitude > limit)
       return aoth_parse_fail(s, t, "the number does not fit into 64 bits");
@@ -150,6 +154,7 @@ aot_status_t aoth_parse_string(parser_t *s, aot_str_t *out) {
       else if (!unescape(&c, end, to++))
         return aoth_parse_fail(s, &s->token, "a backslash in a string is followed by n r t \" \\ or xHH");
     }
+    AOT_ASSERT((uint64_t)(to - copy) <= out->size);
     out->size = (uint64_t)(to - copy);
     out->data = copy;
   }
@@ -213,6 +218,7 @@ aot_status_t aoth_parse_flags(parser_t *s, const aoth_word_t *words, const char 
 static uint32_t label_hash(aot_str_t s) { return (uint32_t)XXH3_64bits(s.data, (size_t)s.size); }
 
 static label_cell_t *label_cell(const labels_t *l, aot_str_t label) {
+  AOT_ASSERT(l->n < l->capacity && l->epoch > 0);
   uint32_t mask = l->capacity - 1, at = label_hash(label) & mask;
   for (;; at = (at + 1) & mask) {
     label_cell_t *c = &l->cells[at];

@@ -1,5 +1,6 @@
 /* The complaint about an operator that no opset knows. The rest of the text is looked through for others, so that one
  * run tells all of them; only the first tokens of each line matter for that. O(rest of the text). */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/text/parser.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static void hint_nearest(parser_t *s, aot_str_t name) {
 
 static aot_status_t tell(parser_t *s, const unknowns_t *all) {
   const unknown_t *first = &all->rows.at[0];
+  AOT_ASSERT(all->rows.n > 0 && all->rows.n <= all->n_nodes);
   if (all->n_nodes == 1 || aoth_ops_count(s->p->ops) == 1) {
     aoth_parse_fail(s, &first->first, "there is no operator %.*s", STR_ARGS(first->name));
     hint_nearest(s, first->name);

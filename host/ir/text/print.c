@@ -2,6 +2,7 @@
  * appearance, from 0 on, so that equal programs print alike whatever edits led to them. A value, graph or symbol prints
  * as its name where that is a word and the only one of its kind, else as its position, with the name in quotes where it
  * is defined. Linear in the program. */
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/text/text_form.h>
 #include <math.h>
@@ -85,6 +86,7 @@ static uint32_t number_encoding(printer_t *w, uint32_t encoding) {
 
 static void put_type(printer_t *w, const aot_type_t *t) {
   static const char *const kinds[] = {"none", "", "symint", "symfloat", "symbool", "token"};
+  AOT_ASSERT(t->kind >= 0 && (size_t)t->kind < sizeof kinds / sizeof *kinds);
   aoth_text_z(w->out, kinds[t->kind]);
   if (t->kind == AOT_TYPE_TENSOR) {
     aoth_text_z(w->out, aoth_word_of(aoth_dtype_words, t->dtype));
@@ -243,6 +245,7 @@ static uint32_t number_origin(printer_t *w, uint32_t origin) {
     order[n - 1 - i] = swap;
   }
   for (uint32_t i = 0; i < n; i++) w->origin_numbers[order[i]] = w->n_origins++;
+  AOT_ASSERT(w->n_origins <= w->p->origins.n);
   return w->origin_numbers[origin];
 }
 
@@ -396,6 +399,7 @@ static void put_origin(printer_t *w, uint32_t number, aoth_text_t *out) {
     aoth_text_z(out, " node ");
     aoth_quoted(out, o->node_name);
   }
+  AOT_ASSERT(o->parent.id == NONE || w->origin_numbers[o->parent.id] < number);
   if (o->parent.id != NONE) aoth_text_f(out, " from %u", w->origin_numbers[o->parent.id]);
   aoth_text_z(out, "\n");
 }
@@ -416,6 +420,7 @@ static int number_values(printer_t *w, uint32_t graph, aot_str_t *names, uint32_
   for (uint32_t i = 0; i < g->inputs.n; i++) ids[count++] = g->inputs.at[i].value.id;
   for (uint32_t n = g->first; n != NONE; n = w->p->nodes.at[n].next)
     for (uint32_t i = 0; i < w->p->nodes.at[n].n_results; i++) ids[count++] = w->p->nodes.at[n].first_result + i;
+  AOT_ASSERT(count < w->p->values.n); /* row 0 is no value */
   for (uint32_t i = 0; i < count; i++) {
     w->positions[ids[i]] = i;
     names[i] = name_of_value(w, ids[i]);

@@ -2,6 +2,8 @@
  * `;` to the end of its line. A `-` right before a digit belongs to the number when an operand is due there ("s0 -
  * 1", "[-1]"). */
 #include <ir/text/text_lexer.h>
+
+#include <aot/assert.h>
 #include <string.h>
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -45,6 +47,7 @@ static int skip(lexer_t *l) {
 }
 
 static void finish(lexer_t *l, token_t *t, int kind, const char *text, const char *text_end) {
+  AOT_ASSERT(t->at <= text && text <= text_end && text_end <= l->at && l->at <= l->end);
   t->kind = kind;
   t->end = l->at;
   t->text.data = text;
@@ -173,6 +176,7 @@ void aoth_lexer_next(lexer_t *l, token_t *t) {
   } else if (is_digit(c) || starts_negative(l)) lex_number(l, t);
   else if (is_letter(c)) lex_word(l, t);
   else lex_punct(l, t);
+  AOT_ASSERT(l->at > t->at && l->depth >= 0); /* every token takes the lexer on */
   l->operand = t->kind == TOKEN_INT || t->kind == TOKEN_FLOAT || t->kind == TOKEN_DOLLAR || t->kind == TOKEN_VALUE ||
                (t->kind == TOKEN_WORD && !is_operator_name(t)) || (t->kind == TOKEN_PUNCT && (c == ')' || c == ']'));
 }
