@@ -1,5 +1,6 @@
 #include <device/bound_calls.h>
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/program.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ void aoth_bound_calls_init(aoth_bound_calls_t *b, aoth_queue_t *queue, const aot
 }
 
 static void forget(aoth_bound_calls_t *b, aoth_bound_call_t *row) {
+  AOT_ASSERT(!row->call || row->copy);
   if (row->call) b->exe->unbind(b->exe_self, row->call);
   free(row->copy);
   *row = (aoth_bound_call_t){0};
@@ -81,6 +83,7 @@ static int keep_binding(aoth_bound_call_t *row, const aot_binding_t *what) {
   if (!tensors) return 0;
   int64_t *dims = copy_tensors(tensors, what->inputs, what->n_inputs, (int64_t *)(void *)(tensors + n_tensors));
   dims = copy_tensors(tensors + what->n_inputs, what->outputs, what->n_outputs, dims);
+  AOT_ASSERT(dims + n_symbols == (int64_t *)(void *)(tensors + n_tensors) + n_dims);
   if (n_symbols) memcpy(dims, what->graph.symbols, n_symbols * sizeof *dims);
   row->copy = tensors;
   row->binding = *what;
@@ -151,6 +154,7 @@ static aot_status_t check_overlaps(const aoth_bound_calls_t *b, const range_t *r
   const range_t *any = NULL, *written = NULL; /* of those so far, the ones that reach furthest */
   for (uint64_t i = 0; i < n; i++) {
     const range_t *r = &ranges[i], *other = r->is_written ? any : written;
+    AOT_ASSERT(i == 0 || ranges[i - 1].begin <= r->begin);
     if (other && other->end > r->begin)
       return aoth_report_error(b->queue->ctx, AOT_E_INVALID, "run.binding",
                                "%s %llu of %s overlaps its %s %llu; one of them is written while the other is live",
@@ -190,6 +194,7 @@ static aot_status_t need_arena(aoth_bound_calls_t *b, const aot_graph_at_t *grap
         (unsigned long long)plan.alignment, b->queue->alignment);
   if (plan.arena.nbytes <= b->arena.nbytes) return AOT_OK;
   AOT_TRY(forget_all(b));
+  AOT_ASSERT(!b->arena.address);
   const aot_status_t status = aoth_queue_alloc(b->queue, plan.arena.nbytes, &b->arena);
   if (status != AOT_OK)
     aoth_sink_report(b->queue->ctx->sink, AOT_SEVERITY_NOTE, NULL, "run.memory", "the arena of %s takes %llu bytes",
@@ -199,6 +204,7 @@ static aot_status_t need_arena(aoth_bound_calls_t *b, const aot_graph_at_t *grap
 
 static aot_status_t bind_row(aoth_bound_calls_t *b, const aot_binding_t *what, aoth_bound_call_t *row) {
   aot_ctx_t *ctx = b->queue->ctx;
+  AOT_ASSERT(!row->call && !row->copy);
   if (!keep_binding(row, what))
     return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to bind a call");
   row->binding.arena = b->arena;
@@ -255,6 +261,7 @@ aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, const aot_binding_t *wh
   if (!b->exe) return aoth_report_error(q->ctx, AOT_E_PRECONDITION, "run.gone", "the executable of the call is gone");
   q->doing = graph_name(what->graph.kind);
   AOT_TRY(bind(b, what, known ? *known : 0, &row));
+  AOT_ASSERT(row->number > 0 && row->number <= q->n_bound && row->last_used <= b->clock);
   if (known) *known = row->number;
   row->last_used = ++b->clock;
   aot_point_t done;

@@ -1,5 +1,6 @@
 #include <device/guarded.h>
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <device/host_device.h>
 #include <string.h>
@@ -20,6 +21,7 @@ int aoth_guarded_map(uint64_t nbytes, aoth_guarded_t *out) {
   if (map == MAP_FAILED) return 0;
   *out = (aoth_guarded_t){.nbytes = nbytes, .begin = map + guard, .end = map + guard + body};
   out->data = out->end - aligned;
+  AOT_ASSERT(out->begin <= out->data && out->data + nbytes <= out->end && (uintptr_t)out->data % AOTH_HOST_ALIGN == 0);
   if (mprotect(out->begin, body, PROT_READ | PROT_WRITE) != 0) {
     munmap(map, body + 2 * guard);
     return 0;

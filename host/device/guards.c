@@ -1,6 +1,7 @@
 #include <device/guards.h>
 
 #include "kit/base/vector.h"
+#include <aot/assert.h>
 #include <device/guarded.h>
 #include <device/host_device.h>
 #include <ir/program.h>
@@ -52,6 +53,12 @@ static const aoth_guarded_t *find(const aoth_guards_t *g, const void *address) {
   return r && (uintptr_t)address - (uintptr_t)r->data <= r->nbytes ? r : NULL;
 }
 
+/* Rows are in the order of their addresses, and share nothing. */
+static int is_between_others(const aoth_guards_t *g, size_t row) {
+  return (row == 0 || g->rows[row - 1].end <= g->rows[row].begin) &&
+         (row + 1 == g->n || g->rows[row].end <= g->rows[row + 1].begin);
+}
+
 int aoth_guards_alloc(aoth_guards_t *g, uint64_t nbytes, aot_buffer_t *out) {
   aoth_guarded_t r;
   aoth_guarded_t *rows = kit_grow(g->rows, &g->capacity, g->n + 1, sizeof *rows);
@@ -62,12 +69,14 @@ int aoth_guards_alloc(aoth_guards_t *g, uint64_t nbytes, aot_buffer_t *out) {
   memmove(g->rows + at + 1, g->rows + at, (g->n - at) * sizeof *g->rows);
   g->rows[at] = r;
   g->n++;
+  AOT_ASSERT(is_between_others(g, at));
   *out = (aot_buffer_t){(uintptr_t)r.data, nbytes};
   return 1;
 }
 
 void aoth_guards_free(aoth_guards_t *g, aot_buffer_t whole) {
   const size_t at = rows_before(g, (const char *)(uintptr_t)whole.address) - 1;
+  AOT_ASSERT(at < g->n && (uintptr_t)g->rows[at].data == whole.address);
   aoth_guarded_unmap(&g->rows[at]);
   g->n--;
   memmove(g->rows + at, g->rows + at + 1, (g->n - at) * sizeof *g->rows);
@@ -75,6 +84,7 @@ void aoth_guards_free(aoth_guards_t *g, aot_buffer_t whole) {
 
 void aoth_guards_poison(const aoth_guards_t *g, aot_buffer_t whole) {
   const aoth_guarded_t *r = find(g, (const void *)(uintptr_t)whole.address);
+  AOT_ASSERT(r);
   aoth_poison(r->begin, r->end);
 }
 

@@ -1,5 +1,6 @@
 #include <device/hetero_call.h>
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ aot_status_t aoth_parts_plan_arenas(const aoth_parts_exe_t *x, aot_ctx_t *ctx, c
     const aoth_part_backend_t *b = &x->backends[g->parts[i].backend];
     const aot_graph_at_t part = part_at(&g->parts[i], at);
     const uint32_t lane = g->parts[i].lane;
+    AOT_ASSERT(lane < x->lanes->n);
     aot_exe_plan_t plan = {.struct_size = sizeof plan};
     x->entering(x->self, g->parts[i].backend);
     AOT_TRY(b->exe->plan(b->self, ctx, &part, &plan));
@@ -60,6 +62,7 @@ void aoth_parts_unbind(aot_bound_t *c) {
   free(c->tensors);
   free(c->dims);
   free(c);
+  AOT_ASSERT(x->n_bound > 0);
   if (--x->n_bound == 0) aoth_parts_memory_clear(&x->memory);
 }
 
@@ -123,6 +126,7 @@ static int make_slots(binder_t *b) {
     b->slots[n_ports + v] = tensor_of(&b->l, &g->types[n_ports + v], b->c->dims + at);
     at += 2 * (size_t)g->types[n_ports + v].rank;
   }
+  AOT_ASSERT(at == n_dims);
   return 1;
 }
 
@@ -145,12 +149,14 @@ static aot_status_t place_cells(binder_t *b) {
     b->c->blocks[b->c->n_blocks++] = block;
     b->cells[i] = block->buffer.address;
   }
+  AOT_ASSERT(b->c->n_blocks < b->g->n_cells + AOTH_MAX_LANES);
   return AOT_OK;
 }
 
 static aot_tensor_t at_place(const binder_t *b, uint32_t place) {
   const uint32_t n_ports = b->g->n_inputs + b->g->n_outputs;
   if (place < n_ports) return b->slots[place];
+  AOT_ASSERT(place - n_ports < b->g->n_cells);
   const uint32_t cell = place - n_ports, slot = b->g->cells[cell].slot;
   aot_tensor_t t = b->slots[slot];
   if (slot < n_ports && !t.data) return t; /* None */
@@ -177,6 +183,7 @@ static aot_status_t bind_part(const binder_t *b, uint32_t i, aot_tensor_t *tenso
   const aoth_part_t *p = &b->g->parts[i];
   const aoth_part_backend_t *backend = &b->x->backends[p->backend];
   const uint64_t skip = b->arenas.skip[p->lane], nbytes = b->arenas.nbytes[p->lane];
+  AOT_ASSERT(skip <= nbytes);
   for (uint32_t k = 0; k < p->n_inputs + p->n_outputs; k++) tensors[k] = at_place(b, p->places[k]);
   const aot_binding_t binding = {.struct_size = sizeof binding,
                                  .graph = part_at(p, &b->whole->graph),
@@ -214,6 +221,7 @@ static aot_status_t bind_all(binder_t *b) {
     AOT_TRY(bind_part(b, i, b->c->tensors + at));
     at += (size_t)g->parts[i].n_inputs + g->parts[i].n_outputs;
   }
+  AOT_ASSERT(at == n_tensors);
   return AOT_OK;
 }
 

@@ -1,5 +1,6 @@
 #include <device/hetero_buffers.h>
 
+#include <aot/assert.h>
 #include <device/hetero.h>
 #include <stdlib.h>
 
@@ -12,7 +13,9 @@ aot_status_t aoth_parts_memory_init(aoth_parts_memory_t *m, aot_ctx_t *ctx, cons
 }
 
 void aoth_parts_memory_drop(const aoth_parts_memory_t *m, aoth_parts_block_t *b) {
-  if (!b || --b->n_owners) return;
+  if (!b) return;
+  AOT_ASSERT(b->n_owners > 0 && b->lane < m->lanes->n);
+  if (--b->n_owners) return;
   aoth_queue_t *q = m->lanes->lane[b->lane].queue;
   aoth_queue_idle(q);
   if (b->buffer.address) aoth_queue_free(q, b->buffer);
@@ -52,10 +55,12 @@ static aot_status_t have_block(const aoth_parts_memory_t *m, aot_ctx_t *ctx, uin
 
 aot_status_t aoth_parts_memory_arena(aoth_parts_memory_t *m, aot_ctx_t *ctx, uint32_t lane, uint64_t nbytes,
                                      aoth_parts_block_t **out) {
+  AOT_ASSERT(lane > 0 && lane < m->lanes->n); /* the arena of lane 0 is the call's */
   return have_block(m, ctx, lane, nbytes, &m->arenas[lane], out);
 }
 
 static aoth_parts_copy_t *copy_of(const aoth_parts_memory_t *m, uint32_t leaf, uint32_t lane) {
+  AOT_ASSERT(leaf < m->n_leaves && lane < m->lanes->n);
   return &m->copies[(uint64_t)lane * m->n_leaves + leaf];
 }
 

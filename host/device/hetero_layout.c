@@ -1,5 +1,6 @@
 #include <device/hetero_layout.h>
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,9 @@ static uint32_t size_class(uint64_t nbytes, uint64_t *out) {
   units = (units + step - 1) / step;
   if (units == 16) units = 8, shift++;
   *out = (units << shift) * AOTH_PARTS_ALIGNMENT;
-  return shift * 8 + (uint32_t)(units & 7) + (units >= 8 ? 8 : 0);
+  const uint32_t size = shift * 8 + (uint32_t)(units & 7) + (units >= 8 ? 8 : 0);
+  AOT_ASSERT(size < N_SIZES);
+  return size;
 }
 
 static void place(const layout_builder_t *p, uint32_t cell) {
@@ -49,6 +52,8 @@ static void place(const layout_builder_t *p, uint32_t cell) {
   uint64_t nbytes;
   const uint32_t size = size_class(p->l->nbytes[cell], &nbytes);
   const uint32_t block = p->is_lone[cell] ? AOTH_NO_PLACE : p->free_blocks[c->lane][size];
+  AOT_ASSERT(c->first <= c->last && c->last < p->g->n_parts);
+  AOT_ASSERT(block == AOTH_NO_PLACE || (p->g->cells[block].lane == c->lane && p->g->cells[block].last < c->first));
   if (block != AOTH_NO_PLACE) p->free_blocks[c->lane][size] = p->next[block];
   p->l->at[cell] = block != AOTH_NO_PLACE ? p->l->at[block] : p->l->end[c->lane];
   if (block == AOTH_NO_PLACE) p->l->end[c->lane] += nbytes;
@@ -71,6 +76,7 @@ static void place_all(const layout_builder_t *p) {
       *blocks = d;
     }
   }
+  AOT_ASSERT(c == p->g->n_cells);
 }
 
 /* The host's memory is written and read by the queues of other devices, which do not keep to the order of its parts. */

@@ -1,5 +1,7 @@
 #include <device/hetero_call.h>
 
+#include <aot/assert.h>
+
 static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
                              aot_tensor_t *out) {
   const aot_bound_t *c = sink->head.self;
@@ -25,6 +27,7 @@ aot_output_sink_t aoth_parts_open_sink(aot_bound_t *c) {
 aot_status_t aoth_parts_bring_opens(const aot_bound_t *c, aot_ctx_t *ctx) {
   aoth_parts_exe_t *x = c->exe;
   const uint32_t lane = c->open_part->lane;
+  AOT_ASSERT(c->opens && lane > 0);
   const aoth_part_move_t move = {.from_lane = lane, .leaf = AOT_NO_ID};
   AOT_TRY(aoth_lanes_await(x->lanes, lane));
   for (uint32_t i = 0; i < c->open_part->n_outputs; i++) {

@@ -1,5 +1,6 @@
 #include <device/hetero.h>
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +168,10 @@ static uint32_t find_place(const reader_t *r, uint32_t slot, uint32_t lane) {
 }
 
 static void use(const reader_t *r, uint32_t place, uint32_t part) {
-  if (place >= r->n_places) r->g->cells[place - r->n_places].last = part;
+  if (place < r->n_places) return;
+  aoth_part_cell_t *cell = &r->g->cells[place - r->n_places];
+  AOT_ASSERT(cell->last <= part);
+  cell->last = part;
 }
 
 static void add_move(const reader_t *r, aoth_part_move_t move, uint32_t part) {
@@ -226,6 +230,7 @@ static aot_status_t read_part(reader_t *r, aot_node_t node, uint32_t at) {
   aot_graph_t id;
   AOT_TRY(call_at(r, node, &call, &id));
   const uint32_t route = r->route_of[id.id] - 1, lane = r->routes[route].lane;
+  AOT_ASSERT(route < r->n_routes && lane < AOTH_MAX_LANES);
   uint32_t *places = rows(r, (uint64_t)call.n_operands + call.n_results, sizeof *places);
   if (!places) return aoth_parts_no_memory(r->ctx);
   *part = (aoth_part_t){.backend = route,
@@ -322,6 +327,8 @@ static aot_status_t read_graph(reader_t *r) {
   uint32_t at = 0;
   for (aot_node_t n = aoth_graph_first(p, r->id); n.id != AOT_NO_ID; n = aoth_graph_next(p, n))
     AOT_TRY(read_part(r, n, at++));
+  AOT_ASSERT(at == g->n_parts && g->n_between <= n_results);
+  AOT_ASSERT(g->n_cells <= n_results + n_operands && g->n_moves <= 2 * n_results + n_operands);
   return AOT_OK;
 }
 
@@ -373,5 +380,6 @@ aot_status_t aoth_parts_read(aot_ctx_t *ctx, aot_prog_t *prog, const aoth_part_r
     AOT_TRY(read_graph(&r));
     n++;
   }
+  AOT_ASSERT(n == out->n_graphs);
   return AOT_OK;
 }

@@ -1,5 +1,7 @@
 #include <device/hetero_call.h>
 
+#include <aot/assert.h>
+
 /* Of a part, as it was bound. */
 static aot_binding_t binding_of(const aot_bound_t *c, uint32_t i) {
   const aoth_part_t *parts = c->graph->parts;
@@ -56,6 +58,7 @@ static aot_status_t submit_parts(aot_bound_t *c, aot_ctx_t *ctx) {
   const aoth_parts_exe_t *x = c->exe;
   for (uint32_t i = 0; i < c->graph->n_parts; i++) {
     const aoth_part_t *p = &c->graph->parts[i];
+    AOT_ASSERT(p->move_begin <= p->move_middle && p->move_middle <= p->move_end && p->move_end <= c->graph->n_moves);
     AOT_TRY(aoth_parts_move(c, ctx, p->move_begin, p->move_middle));
     AOT_TRY(wait_for_readers(x, p));
     AOT_TRY(aoth_lanes_put(x->lanes, p->lane, submit_part, c, i));

@@ -1,10 +1,13 @@
 #include <device/hetero_call.h>
 
+#include <aot/assert.h>
+
 /* To the host's memory, on the queue that it comes from. What lies where an input does on the host may yet be read by
  * parts there. */
 static aot_status_t fetch(aoth_parts_exe_t *x, aot_ctx_t *ctx, const aoth_part_move_t *m, const aoth_bound_move_t *b) {
   const aoth_lane_t *from = &x->lanes->lane[m->from_lane], *to = &x->lanes->lane[m->to_lane];
   if (from->is_host) return AOT_OK;
+  AOT_ASSERT(b->staging || to->is_host);
   if (to->is_host && m->is_home) AOT_TRY(aoth_lanes_cross(x->lanes, m->to_lane, m->from_lane));
   aoth_lanes_noted(x->lanes, m->from_lane);
   return from->queue->device->read(from->queue->device, ctx, from->queue->queue,

@@ -1,5 +1,6 @@
 #include <device/host_device.h>
 
+#include <aot/assert.h>
 #include <device/work_thread.h>
 #include <ir/program.h>
 #include <pthread.h>
@@ -153,9 +154,11 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
     until.tv_sec++;
     until.tv_nsec -= 1000000000;
   }
+  AOT_ASSERT(until.tv_nsec >= 0 && until.tv_nsec < 1000000000);
   pthread_mutex_lock(&t->lock);
   while (t->value < point.value && !late) late = pthread_cond_timedwait(&t->raised, &t->lock, &until) != 0;
   const uint64_t reached = t->value;
+  AOT_ASSERT(t->failed_value <= t->value);
   const aot_status_t status = t->failed_value == point.value ? t->failed : AOT_OK;
   pthread_mutex_unlock(&t->lock);
   if (reached >= point.value) return status;

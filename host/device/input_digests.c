@@ -1,5 +1,6 @@
 #include <device/input_digests.h>
 
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ void aoth_input_digests_take(aoth_input_digests_t *d, const aot_binding_t *b) {
 }
 
 uint64_t aoth_input_digests_changed(const aoth_input_digests_t *d, const aot_binding_t *b) {
+  AOT_ASSERT(d->n <= d->capacity);
   for (uint64_t i = 0; i < d->n && i < b->n_inputs; i++)
     if (is_only_read(b, i) && digest(b->inputs[i].data, b->inputs[i].nbytes) != d->rows[i]) return i;
   return AOTH_NO_INPUT;

@@ -1,5 +1,7 @@
 #include <device/input_staging.h>
 
+#include <aot/assert.h>
+
 aot_status_t aoth_fed_init(aoth_input_staging_t *f, aoth_queue_t *q, aot_buffer_t buffer) {
   void *host;
   AOT_TRY(aoth_queue_host_alloc(q, buffer.nbytes, &host));
@@ -24,6 +26,8 @@ aot_status_t aoth_fed_free(aoth_input_staging_t *f, aoth_queue_t *q) {
 }
 
 void aoth_fed_add(aoth_input_staging_t *f, aoth_mirrored_buffer_t *part) {
+  AOT_ASSERT(!part->fed && part->buffer.address >= f->buffer.address &&
+             part->buffer.address + part->nbytes <= f->buffer.address + f->buffer.nbytes);
   part->fed = f;
   part->next_fed = f->parts;
   part->host = f->host + (part->buffer.address - f->buffer.address);

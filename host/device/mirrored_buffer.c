@@ -1,5 +1,6 @@
 #include <device/mirrored_buffer.h>
 
+#include <aot/assert.h>
 #include <aot/status.h>
 #include <device/input_staging.h>
 #include <string.h>
@@ -40,6 +41,7 @@ aoth_mirrored_buffer_t aoth_resident_part(const aoth_queue_t *q, aot_buffer_t wh
 aot_status_t aoth_resident_free(aoth_mirrored_buffer_t *r, aoth_queue_t *q) {
   q = queue_of(r, q);
   end_placement(r, q);
+  AOT_ASSERT(!(r->owns & AOTH_ON_HOST) || !(r->is_borrowed || r->is_lent)); /* memory has one owner */
   const aot_status_t idle = r->owns ? aoth_queue_idle(q) : AOT_OK;
   const aot_status_t buffer = r->owns & AOTH_ON_DEVICE ? aoth_queue_free(q, r->buffer) : AOT_OK;
   const aot_status_t host = r->owns & AOTH_ON_HOST ? aoth_queue_host_free(q, r->host, r->nbytes) : AOT_OK;
@@ -69,6 +71,7 @@ aot_status_t aoth_resident_resize(aoth_mirrored_buffer_t *r, aoth_queue_t *q, ui
 /* A buffer of its own, with the contents that there are. On shared memory it takes the place of the host's copy. */
 static aot_status_t have_buffer(aoth_mirrored_buffer_t *r, aoth_queue_t *q) {
   const char *host = r->host;
+  AOT_ASSERT(!(r->owns & AOTH_ON_DEVICE) || !r->buffer.address);
   end_placement(r, q);
   AOT_TRY(aoth_queue_alloc(q, r->nbytes, &r->buffer));
   r->owns |= AOTH_ON_DEVICE;
@@ -126,6 +129,7 @@ void aoth_resident_written(aoth_mirrored_buffer_t *r, aoth_queue_t *q) {
 aot_status_t aoth_resident_copy(aoth_mirrored_buffer_t *to, aoth_mirrored_buffer_t *from, uint64_t at, uint64_t nbytes,
                                 aoth_queue_t *q) {
   q = queue_of(to, q);
+  AOT_ASSERT(at <= to->nbytes && nbytes <= to->nbytes - at && at <= from->nbytes && nbytes <= from->nbytes - at);
   AOT_TRY(aoth_resident_need(from, q));
   AOT_TRY(aoth_resident_own(to, q));
   if (at || nbytes < to->nbytes) AOT_TRY(aoth_resident_need(to, q)); /* what is not written is kept */
@@ -178,6 +182,7 @@ aot_status_t aoth_resident_edit(aoth_mirrored_buffer_t *r, aoth_queue_t *q, int 
     AOT_TRY(aoth_queue_wait(q, r->busy));
     if (r->fed) AOT_TRY(aoth_queue_wait_ahead(q, &r->fed->ahead));
   }
+  AOT_ASSERT(!r->is_borrowed);
   r->valid = both_if_shared(AOTH_ON_HOST, q);
   r->version++;
   *out = r->host;

@@ -1,5 +1,6 @@
 #include <device/multi_queue.h>
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <device/host_device.h>
 #include <ir/program.h>
@@ -51,6 +52,7 @@ static aot_status_t pass_gate(void *self, aot_status_t before) {
 }
 
 static aot_status_t put_gate(aoth_multi_queue_t *l, aoth_lane_t *lane, gate_t *gate) {
+  AOT_ASSERT(lane->host_work && gate);
   return lane->host_work->enqueue(lane->host_work, l->ctx, lane->queue->queue, pass_gate, gate);
 }
 
@@ -102,7 +104,9 @@ static aot_status_t perform(aoth_multi_queue_t *l, const aoth_lane_job_t *job) {
 static aot_status_t run_host_side(void *lanes) {
   aoth_multi_queue_t *l = lanes;
   while (l->n_jobs) {
+    AOT_ASSERT(l->first < l->capacity && l->n_jobs <= l->capacity);
     const aoth_lane_job_t job = l->jobs[l->first];
+    AOT_ASSERT(job.kind >= JOB_WORK && job.kind <= JOB_END && job.lane < l->n);
     l->first = (l->first + 1) % l->capacity;
     l->n_jobs--;
     const aot_status_t status = perform(l, &job);
@@ -115,6 +119,7 @@ static aot_status_t run_host_side(void *lanes) {
 
 static int grow(aoth_multi_queue_t *l) {
   const uint32_t capacity = l->capacity ? 2 * l->capacity : 64;
+  AOT_ASSERT(l->n_jobs == l->capacity);
   aoth_lane_job_t *jobs = malloc(capacity * sizeof *jobs);
   if (!jobs) return 0;
   for (uint32_t i = 0; i < l->n_jobs; i++) jobs[i] = l->jobs[(l->first + i) % l->capacity];
@@ -173,6 +178,7 @@ void aoth_lanes_deinit(aoth_multi_queue_t *l) {
 static int host_driven(const aoth_multi_queue_t *l, uint32_t lane) { return lane > 0 && l->lane[lane].is_host; }
 
 aot_status_t aoth_lanes_put(aoth_multi_queue_t *l, uint32_t lane, aoth_lane_work_t work, void *self, uint32_t number) {
+  AOT_ASSERT(lane < l->n);
   l->lane[lane].n_put++;
   if (!host_driven(l, lane)) return work(self, number);
   return put_job(l, &(aoth_lane_job_t){.kind = JOB_WORK, .lane = lane, .work = work, .self = self, .number = number});
@@ -216,6 +222,7 @@ static aot_status_t arrive(aoth_multi_queue_t *l, uint32_t to, gate_t *gate) {
 aot_status_t aoth_lanes_cross(aoth_multi_queue_t *l, uint32_t from, uint32_t to) {
   aoth_lane_t *a = &l->lane[from], *b = &l->lane[to];
   gate_t *gate = NULL;
+  AOT_ASSERT(from < l->n && to < l->n && b->seen[from] <= a->n_put);
   if (from == to || b->seen[from] == a->n_put) return AOT_OK;
   if (b->host_work && !(gate = make_gate(AOT_OK, 2))) return no_memory(l);
   b->seen[from] = a->n_put;

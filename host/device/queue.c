@@ -1,5 +1,6 @@
 #include <device/queue.h>
 
+#include <aot/assert.h>
 #include <device/host_device.h>
 #include <ir/program.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static aot_status_t do_outer(void *arg) {
   aoth_queue_t *q = c->q;
   q->n_contradictions = 0;
   const aot_status_t status = c->fn(c->arg);
+  AOT_ASSERT(q->ctx->n_diags >= q->n_contradictions);
   const uint32_t n_new = q->ctx->n_diags - q->n_contradictions;
   if (status != AOT_OK) {
     q->n_unjudged = 0;
@@ -169,6 +171,7 @@ static aot_status_t begin(aoth_queue_t *q) {
   if (q->is_lost)
     return aoth_report_error(q->ctx, AOT_E_DATA_LOSS, "device.lost", "device lost; its memory contents are gone");
   if (q->has_more) return AOT_OK;
+  AOT_ASSERT(q->done <= q->height);
   if (q->host_driven) AOT_TRY(q->run_host_side(q->lanes));
   q->has_more = 1;
   if (q->done < q->height) return q->device->wait(q->device, q->ctx, q->queue, point_at(q, q->height));
@@ -280,6 +283,7 @@ void aoth_queue_left_out(aoth_queue_t *q, aot_status_t status) {
 static aot_status_t do_wait(void *arg) {
   const waiter_t *w = arg;
   aoth_queue_t *q = w->q;
+  AOT_ASSERT(q->done < w->height && w->height <= q->height);
   const aot_status_t status = reach(q, w->height);
   if (status == AOT_OK) {
     q->done = w->height;
@@ -302,6 +306,7 @@ uint64_t aoth_queue_end(const aoth_queue_t *q) { return q->height + (q->has_more
 aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height) {
   waiter_t w = {q, height};
   if (q->is_lost) return AOT_E_DATA_LOSS;
+  AOT_ASSERT(height <= aoth_queue_end(q));
   if (height > q->height) AOT_TRY(aoth_queue_mark(q));
   return q->done >= height ? AOT_OK : aoth_queue_call(q, do_wait, &w);
 }
@@ -333,6 +338,7 @@ static aot_status_t do_write_ahead(void *arg) {
   const ahead_task_t *t = arg;
   aoth_queue_t *q = t->q;
   const aot_device_t *d = q->device;
+  AOT_ASSERT(t->to.nbytes <= t->a->between.nbytes);
   AOT_TRY(have_feed(q));
   aoth_queue_t *f = q->feed;
   AOT_TRY(begin(f));

@@ -1,5 +1,6 @@
 #include <device/work_thread.h>
 
+#include <aot/assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -20,6 +21,7 @@ struct aoth_work_thread {
 static item_t *take(aoth_work_thread_t *t) {
   pthread_mutex_lock(&t->lock);
   while (!t->first && !t->is_ending) pthread_cond_wait(&t->changed, &t->lock);
+  AOT_ASSERT(t->first || t->end == &t->first);
   item_t *i = t->first;
   if (i && !(t->first = i->next)) t->end = &t->first;
   pthread_mutex_unlock(&t->lock);
@@ -50,6 +52,7 @@ int aoth_work_thread_put(aoth_work_thread_t *t, aot_host_work_t work, void *self
   if (!i) return 0;
   *i = (item_t){NULL, work, self};
   pthread_mutex_lock(&t->lock);
+  AOT_ASSERT(!t->is_ending && !*t->end);
   *t->end = i;
   t->end = &i->next;
   pthread_cond_signal(&t->changed);
@@ -63,6 +66,7 @@ void aoth_work_thread_destroy(aoth_work_thread_t *t) {
   pthread_cond_signal(&t->changed);
   pthread_mutex_unlock(&t->lock);
   pthread_join(t->thread, NULL);
+  AOT_ASSERT(!t->first);
   pthread_cond_destroy(&t->changed);
   pthread_mutex_destroy(&t->lock);
   free(t);
