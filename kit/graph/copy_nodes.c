@@ -2,6 +2,7 @@
 
 #include "kit/base/vector.h"
 #include "joint_error.h"
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 
@@ -49,6 +50,7 @@ static aot_status_t map_args(pt_copier_t *c, const aot_node_info_t *info) {
     }
     c->args[i] = a;
   }
+  AOT_ASSERT(n_ids <= info->n_operands);
   return AOT_OK;
 }
 
@@ -79,6 +81,7 @@ aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, uint32_t flags) {
   AOT_TRY(c->host->edit->node_create(c->prog, c->graph, &spec, c->before, &made));
   aot_node_info_t copy = {.struct_size = sizeof copy};
   AOT_TRY(g->node_info(c->prog, made, &copy));
+  AOT_ASSERT(copy.n_results >= info.n_results);
   for (uint32_t i = 0; i < info.n_results; i++) c->map[info.first_result.id + i] = copy.first_result.id + i;
   return AOT_OK;
 }

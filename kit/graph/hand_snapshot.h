@@ -13,6 +13,7 @@
 #ifndef HAND_SNAPSHOT_H
 #define HAND_SNAPSHOT_H
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <aot/snapshot.h>
@@ -52,6 +53,7 @@ static inline void hs_destroy(hand_snapshot_t *h) {
 
 static inline aot_snap_str_t hs_text(hand_snapshot_t *h, const char *text) {
   aot_snap_str_t t = {h->n_chars, (uint32_t)strlen(text)};
+  AOT_ASSERT(h->n_chars + t.size <= sizeof h->chars);
   memcpy(h->chars + h->n_chars, text, t.size);
   h->n_chars += t.size;
   return t;
@@ -114,6 +116,7 @@ static inline uint32_t hs_value(hand_snapshot_t *h, uint32_t def, uint32_t index
                                 const int64_t *sizes, const int64_t *strides) {
   aot_snap_value_t *v = &h->values[h->n_values];
   int64_t own[AOT_MAX_RANK], stride = 1;
+  AOT_ASSERT(rank <= AOT_MAX_RANK && h->n_values < sizeof h->values / sizeof *h->values);
   for (int32_t d = rank - 1; d >= 0; d--) {
     own[d] = stride;
     if (AOT_DIM_IS_SYM(sizes[d]) || AOT_DIM_IS_SYM(stride))
@@ -151,6 +154,7 @@ static inline void hs_output(hand_snapshot_t *h, uint32_t value) {
 /* A node; its arguments and results follow. Returns its row. */
 static inline uint32_t hs_node(hand_snapshot_t *h, const char *op) {
   aot_snap_node_t *n = &h->nodes[h->n_nodes];
+  AOT_ASSERT(h->is_open && h->n_nodes < sizeof h->nodes / sizeof *h->nodes);
   n->id = h->n_nodes;
   n->op = hs_op(h, op);
   n->graph = h->n_graphs - 1;

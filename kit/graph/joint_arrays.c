@@ -2,6 +2,7 @@
 #include "snap_births.h"
 #include "snap_expr.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -108,6 +109,7 @@ static void fill_values(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_g
       j->nbytes[v] = value_nbytes(s, &values[row], hints);
     }
   }
+  AOT_ASSERT(v == j->n_values);
   j->result_begin[j->n_nodes] = v;
 }
 
@@ -194,9 +196,11 @@ static void fill_users(pt_joint_t *j) {
       j->users[j->user_begin[j->operands[k]]++] = n;
   for (uint32_t v = j->n_values; v > 0; v--) j->user_begin[v] = j->user_begin[v - 1];
   j->user_begin[0] = 0;
+  AOT_ASSERT(j->user_begin[j->n_values] == j->operand_begin[j->n_nodes]); /* each use once */
 }
 
 static void mark_cotangents(pt_joint_t *j, const pt_sides_t *sides) {
+  AOT_ASSERT(sides->n_operands <= j->n_inputs);
   for (uint32_t i = sides->n_operands; i < j->n_inputs; i++) j->input_kind[i] = PT_INPUT_TANGENT;
 }
 
@@ -211,6 +215,7 @@ static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_
       j->gradients[j->n_gradients++] = v;
     else j->forward_outputs[j->n_forward_outputs++] = v;
   }
+  AOT_ASSERT(j->n_gradients + j->n_forward_outputs == g->n_outputs);
 }
 
 static void mark_early(pt_joint_t *j) {
@@ -307,6 +312,7 @@ int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
 
 int pt_joint_init_region(pt_joint_t *j, const aot_snapshot_t *s, uint32_t row, const pt_sides_t *sides) {
   memset(j, 0, sizeof *j);
+  AOT_ASSERT(row != AOT_NO_ID && row < s->graphs.count);
   j->graph = row;
   return init(j, s, &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[row], sides);
 }

@@ -7,6 +7,7 @@
 #ifndef PT_JOINT_H
 #define PT_JOINT_H
 
+#include <aot/assert.h>
 #include <aot/snapshot.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,6 +67,7 @@ void pt_joint_deinit(pt_joint_t *j);
 static inline int pt_is_tangent(const pt_joint_t *j, uint32_t v) { return j->input_kind[v] == PT_INPUT_TANGENT; }
 /* The value exists before the backward starts, or can be computed from such. */
 static inline int pt_is_forward_value(const pt_joint_t *j, uint32_t v) {
+  AOT_ASSERT(v < j->n_values && (j->def[v] == PT_NONE) == (v < j->n_inputs));
   return j->def[v] == PT_NONE ? !pt_is_tangent(j, v) : !j->late[j->def[v]];
 }
 

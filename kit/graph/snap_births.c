@@ -1,5 +1,6 @@
 #include "snap_births.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ static int learn(marks_t *m, int64_t dim, uint32_t graph) {
       if (!AOT_DIM_IS_SYM(parts[k]) || is_known(m->expr[AOT_DIM_EXPR(parts[k])], graph)) continue;
       m->expr[AOT_DIM_EXPR(parts[k])] = graph; /* marked when pushed: each is pushed once */
       m->stack[depth++] = AOT_DIM_EXPR(parts[k]);
+      AOT_ASSERT(depth <= m->s->exprs.count);
     }
   }
   return any;

@@ -1,6 +1,7 @@
 /* Dimensions at run time. Children come before their parents, so one pass suffices. */
 #include "snap_expr.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -40,6 +41,8 @@ int sn_expr_apply(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   }
 }
 
+static int is_older(int64_t dim, uint32_t row) { return !AOT_DIM_IS_SYM(dim) || AOT_DIM_EXPR(dim) < row; }
+
 aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t *out,
                            sn_error_t *error) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
@@ -55,6 +58,7 @@ aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint
       }
       out[i] = symbols[e->a];
     } else {
+      AOT_ASSERT(is_older(e->a, i) && is_older(e->b, i) && is_older(e->c, i));
       int64_t a = sn_dim(e->a, out), b = sn_dim(e->b, out), c = sn_dim(e->c, out);
       int known = e->op == AOT_EXPR_WHERE ? a != SN_NO_VALUE : a != SN_NO_VALUE && b != SN_NO_VALUE;
       if (!known || !sn_expr_apply(e->op, a, b, c, &out[i])) out[i] = SN_NO_VALUE;

@@ -2,6 +2,7 @@
 #ifndef SNAP_EXPR_H
 #define SNAP_EXPR_H
 
+#include <aot/assert.h>
 #include <aot/base.h>
 #include <aot/snapshot.h>
 #include <aot/status.h>
@@ -18,6 +19,7 @@ aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint
 
 /* Towards minus infinity; b is not 0, and the quotient exists. */
 static inline int64_t sn_floor_div(int64_t a, int64_t b) {
+  AOT_ASSERT(b != 0 && (a != INT64_MIN || b != -1));
   const int64_t q = a / b;
   return q - (a % b != 0 && (a < 0) != (b < 0));
 }

@@ -1,5 +1,6 @@
 #include "snap_learn.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ static aot_status_t bind(const sn_known_t *k, int64_t dim, int64_t number, sn_er
   char upper[32] = "unbounded";
   if (!AOT_DIM_IS_SYM(dim) || sn_dim(dim, k->exprs) != SN_NO_VALUE || !solve(k, dim, number, &symbol, &value))
     return AOT_OK;
+  AOT_ASSERT(symbol < k->n_symbols && k->symbols[symbol] == SN_NO_VALUE);
   const aot_snap_symbol_t *row = &AOT_SNAP_ROWS(k->s, aot_snap_symbol_t, symbols)[symbol];
   aot_str_t name = aot_snap_text(k->s, row->name);
   if (row->max != INT64_MAX) snprintf(upper, sizeof upper, "%lld", (long long)row->max);
@@ -64,6 +66,7 @@ static aot_status_t agree(const sn_known_t *k, uint32_t id, const char *what, in
 }
 
 static aot_status_t each(const sn_known_t *k, uint32_t value, const int64_t *is, int checking, sn_error_t *error) {
+  AOT_ASSERT(value != AOT_NO_ID && value < k->s->values.count);
   const aot_snap_value_t *v = &AOT_SNAP_ROWS(k->s, aot_snap_value_t, values)[value];
   const int64_t *dims = AOT_SNAP_ROWS(k->s, int64_t, ints) + v->dims;
   if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL)

@@ -1,5 +1,6 @@
 #include "split.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +74,13 @@ static void emit_with_needs(work_t *w, const pt_joint_t *j, uint32_t root, pt_sp
       if (d != PT_NONE && !w->is_saved[v] && w->in_backward[d] && !w->emitted[d]) need = d;
     }
     if (need == PT_NONE) {
+      AOT_ASSERT(!w->emitted[n] && s->n_backward < j->n_nodes);
       w->emitted[n] = 1;
       s->backward[s->n_backward++] = n;
       depth--;
     } else {
       w->cursor[need] = j->operand_begin[need];
+      AOT_ASSERT(depth < j->n_nodes);
       w->stack[depth++] = need;
     }
   }
@@ -103,6 +106,7 @@ static int collect(work_t *w, const pt_joint_t *j, const uint32_t *saved, uint32
   }
   order_backward(w, j, s);
   for (uint32_t n = 0; n < j->n_nodes; n++) {
+    AOT_ASSERT(!w->in_backward[n] || w->emitted[n]);
     if (w->in_forward[n]) s->forward[s->n_forward++] = n;
     if (w->in_forward[n] && w->in_backward[n]) s->recomputed[s->n_recomputed++] = n;
   }
@@ -114,6 +118,7 @@ int pt_split_init(pt_split_t *s, const pt_joint_t *j, const uint32_t *saved, uin
   memset(s, 0, sizeof *s);
   int status = work_init(&w, j);
   for (uint32_t i = 0; status == 0 && i < n_saved; i++) {
+    AOT_ASSERT(saved[i] < j->n_values);
     if (!pt_is_forward_value(j, saved[i])) {
       *out_value = saved[i];
       status = -1;

@@ -1,5 +1,6 @@
 #include "ask_costs.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 
@@ -41,7 +42,10 @@ static int find_rows(collector_t *g) {
   for (uint32_t n = 1; n < g->s->nodes.count; n++)
     if (nodes[n].id >= g->n_ids) g->n_ids = nodes[n].id + 1;
   g->row_of = calloc((size_t)g->n_ids + 1, sizeof *g->row_of);
-  for (uint32_t n = 1; g->row_of && n < g->s->nodes.count; n++) g->row_of[nodes[n].id] = n;
+  for (uint32_t n = 1; g->row_of && n < g->s->nodes.count; n++) {
+    AOT_ASSERT(!g->row_of[nodes[n].id]);
+    g->row_of[nodes[n].id] = n;
+  }
   return g->row_of ? 0 : -2;
 }
 
@@ -72,6 +76,7 @@ int nc_ask(nc_costs_t *out, const nc_question_t *q, const int64_t *dims, int *ou
       status = nc_init(out, q->snapshot, dims);
     }
   }
+  AOT_ASSERT(status != 0 || is_power_of_two(out->alignment));
   free(g.row_of);
   return status;
 }

@@ -1,6 +1,7 @@
 #include "flops.h"
 
 #include "value_size.h"
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <aot/opset.h>
 #include <math.h>
@@ -47,6 +48,7 @@ static double product_flops(const aot_snapshot_t *s, const aot_snap_node_t *node
     if (t.numel > largest[0].numel) largest[1] = largest[0], largest[0] = t;
     else if (t.numel > largest[1].numel) largest[1] = t;
   }
+  AOT_ASSERT(largest[0].numel >= largest[1].numel);
   for (uint32_t r = 0; r < node->n_results; r++) {
     const nc_shape_t t = result(s, node, r, dims);
     if (t.numel > out.numel) out = t;

@@ -2,6 +2,7 @@
 
 #include "value_size.h"
 #include "kit/loops/group.h"
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 
@@ -73,6 +74,7 @@ static int find_groups(loops_t *l) {
                           .max_nodes = l->c->max_fused ? l->c->max_fused : UINT32_MAX};
     status = fu_group(&g, l->group);
   }
+  AOT_ASSERT(at <= n_operands);
   free(begin);
   free(space);
   free(producers);
@@ -109,6 +111,7 @@ static double share_of(loops_t *l, uint32_t i) {
     all += nc_nbytes(l->s, v, l->dims);
     if (l->escapes[v]) moved += nc_nbytes(l->s, v, l->dims);
   }
+  AOT_ASSERT(moved <= all);
   return all ? (double)moved / (double)all : 1;
 }
 

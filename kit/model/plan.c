@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +15,13 @@ typedef struct arena {
   uint64_t high;
 } arena_t;
 
-static uint64_t round_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
+static uint64_t round_up(uint64_t n, uint64_t align) {
+  AOT_ASSERT(align && !(align & (align - 1)));
+  return (n + align - 1) & ~(align - 1);
+}
 
 static void remove_gap(arena_t *a, uint32_t i) {
+  AOT_ASSERT(i < a->n_gaps);
   memmove(a->gaps + i, a->gaps + i + 1, (size_t)(a->n_gaps - i - 1) * sizeof *a->gaps);
   a->n_gaps--;
 }
@@ -46,6 +51,8 @@ static void give(arena_t *a, uint64_t begin, uint64_t end) {
     if (a->gaps[mid].begin < begin) lo = mid + 1;
     else hi = mid;
   }
+  AOT_ASSERT(begin < end && end <= a->top);
+  AOT_ASSERT((lo == 0 || a->gaps[lo - 1].end <= begin) && (lo == a->n_gaps || end <= a->gaps[lo].begin));
   int joins_left = lo > 0 && a->gaps[lo - 1].end == begin, joins_right = lo < a->n_gaps && a->gaps[lo].begin == end;
   if (joins_left && joins_right) {
     a->gaps[lo - 1].end = a->gaps[lo].end;
@@ -104,6 +111,7 @@ static event_t *make_events(const mp_buffer_t *buffers, uint32_t n, uint64_t ali
   uint32_t *begin = n_times <= 64 * (uint64_t)n + 1024 ? malloc((size_t)(n_times + 1) * sizeof *begin) : NULL;
   event_t *to = begin ? unsorted : events;
   for (uint32_t i = 0; events && unsorted && i < n; i++) {
+    AOT_ASSERT(buffers[i].first <= buffers[i].last);
     uint64_t nbytes = round_up(buffers[i].nbytes, align);
     to[2 * i] = (event_t){2 * (uint64_t)buffers[i].first, nbytes, i};
     to[2 * i + 1] = (event_t){2 * (uint64_t)buffers[i].last + 1, nbytes, i};
@@ -130,6 +138,7 @@ static int sweep(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint6
     else if (events[i].when % 2 == 0) b->offset = take(&a, events[i].nbytes);
     else give(&a, b->offset, b->offset + events[i].nbytes);
   }
+  AOT_ASSERT(status != 0 || (a.top == 0 && a.n_gaps == 0)); /* every buffer was given back */
   *out_nbytes = a.high;
   free(events);
   free(a.gaps);
@@ -191,6 +200,7 @@ static void put_top_first(item_t *items, item_t *spare, uint32_t n, uint64_t hig
     if (items[i].at + items[i].nbytes == high) items[n_top++] = items[i];
     else spare[n_rest++] = items[i];
   }
+  AOT_ASSERT(n_top > 0);
   memcpy(items + n_top, spare, n_rest * sizeof *items);
 }
 
@@ -231,6 +241,7 @@ static int in_other_orders(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t al
 int mp_plan(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t *out_nbytes) {
   if (sweep(buffers, n_buffers, align, out_nbytes) != 0) return -2;
   const uint64_t bound = mp_lower_bound(buffers, n_buffers, align);
+  AOT_ASSERT(bound <= *out_nbytes);
   if (n_buffers > MP_FEW || *out_nbytes == bound) return 0;
   return in_other_orders(buffers, n_buffers, align, bound, out_nbytes);
 }

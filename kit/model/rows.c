@@ -2,6 +2,7 @@
 
 #include "kit/graph/snap_check.h"
 #include "kit/graph/snap_graph.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ void mr_deinit(mr_rows_t *r) {
 }
 
 static void *room(void *rows, uint64_t n, uint64_t *capacity, size_t size, int *failed) {
+  AOT_ASSERT(n <= *capacity);
   if (*failed || n < *capacity) return rows;
   const uint64_t wanted = *capacity ? 2 * *capacity : 64;
   void *grown = realloc(rows, (size_t)wanted * size);
@@ -169,6 +171,7 @@ static void add(uint64_t *change, const aot_memory_buffer_t *b) {
 
 /* Separate graphs hand nothing to each other but by their boundaries: only a step graph's temporaries live across. */
 static void name_kind(const mr_rows_t *r, aot_memory_buffer_t *b) {
+  AOT_ASSERT(b->first <= b->last && b->last < r->n_steps);
   const int from = r->part[b->first], to = r->part[b->last];
   if (b->kind != AOT_MEMORY_TEMPORARY || from >= to) return;
   b->kind = from == MR_FORWARD ? AOT_MEMORY_SAVED : AOT_MEMORY_GRADIENT;
@@ -202,6 +205,7 @@ aot_status_t mr_finish(mr_rows_t *r, uint64_t arena_nbytes) {
   for (uint64_t t = 0; t < r->n_steps; t++) {
     now_all += all[t];
     now_own += own[t];
+    AOT_ASSERT(now_own <= now_all);
     if (now_own > most_own) most_own = now_own;
     if (now_all <= most_all) continue;
     most_all = now_all;

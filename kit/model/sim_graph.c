@@ -1,6 +1,7 @@
 #include "sim_graph.h"
 
 #include "value_size.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <aot/opset.h>
@@ -120,6 +121,7 @@ static void fill(build_t *b) {
   uint32_t v = 0, at = 0;
   for (uint32_t i = 0; i < b->graph->n_inputs; i++, v++) add_value(b, v, inputs[i].value);
   for (uint32_t n = 0; n < b->graph->n_nodes; n++) add_node(b, n, &at, &v);
+  AOT_ASSERT(v == b->m->graph.n_values);
   find_bases(b->m, b->operand_begin, b->operands);
 }
 

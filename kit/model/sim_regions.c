@@ -2,6 +2,7 @@
 
 #include "kit/base/vector.h"
 #include "sim_graph.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <aot/opset.h>
@@ -36,6 +37,7 @@ static int simulate_body(region_traversal_t *w, uint32_t row) {
   const aot_snap_graph_t *g = &w->graphs[row];
   ms_sim_t sim;
   ms_arena_t arena;
+  AOT_ASSERT(w->state[row] == OPEN);
   int status = ms_sim_init(&sim, w->s, row, w->dims, w->costs, w->inside);
   uint32_t *nodes = calloc((size_t)g->n_nodes + 1, 4), *outputs = calloc((size_t)g->n_outputs + 1, 4);
   uint8_t *is_given = calloc((size_t)sim.graph.n_values + 1, 1);

@@ -2,6 +2,7 @@
 
 #include "kit/loops/group.h"
 #include "plan.h"
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ static int find_times(work_t *w) {
       producers[at++] = w->maker[g->operands[k]];
   }
   if (status == 0) {
+    AOT_ASSERT(at == n_operands);
     begin[n] = at;
     fu_graph_t f = {n, begin, producers, space, g->max_loop, NULL, NULL, NULL, NULL, 0, NULL};
     status = fu_group(&f, w->when);
@@ -160,6 +162,7 @@ static uint32_t find_takeover(const work_t *w, uint32_t n, uint32_t v, const uin
 static int put_result(work_t *w, uint32_t p, uint32_t v, uint32_t *buffer_of, ms_arena_t *out, uint32_t capacity) {
   uint32_t n = w->run->nodes[p];
   if (w->root[v] != v || !w->stored[v] || w->handed[v] || w->g->nbytes[v] == 0) return 0;
+  AOT_ASSERT(w->last[v] >= w->when[p] && buffer_of[v] == MS_NONE);
   uint32_t from = find_takeover(w, n, v, buffer_of, out);
   if (from != MS_NONE) {
     buffer_of[v] = buffer_of[from];
@@ -203,6 +206,7 @@ static int most_alive(const work_t *w, ms_arena_t *out) {
     now += change[p];
     if (now > out->live) out->live = now;
   }
+  AOT_ASSERT(now + change[w->run->n_nodes] == 0); /* all that came is gone */
   free(change);
   return 0;
 }
@@ -214,6 +218,7 @@ static int lay_out(work_t *w, ms_arena_t *out) {
     w->plan[i] = (mp_buffer_t){out->buffers[i].nbytes, out->buffers[i].first, out->buffers[i].last, 0};
   if (mp_plan(w->plan, out->n_buffers, w->g->align, &out->nbytes) != 0) return -2;
   if (most_alive(w, out) != 0) return -2;
+  AOT_ASSERT(out->live <= out->nbytes);
   out->peak = MS_NONE;
   for (uint32_t i = 0; i < out->n_buffers; i++) {
     ms_buffer_t *b = &out->buffers[i];

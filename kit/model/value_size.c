@@ -2,6 +2,7 @@
 
 #include "kit/base/geometry.h"
 #include "kit/graph/snap_expr.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <string.h>
@@ -17,6 +18,7 @@ nc_shape_t nc_shape(const aot_snapshot_t *s, uint32_t value, const int64_t *dims
   nc_shape_t t;
   memset(&t, 0, sizeof t);
   if (v->kind != AOT_TYPE_TENSOR) return t;
+  AOT_ASSERT(v->rank >= 0 && v->rank <= AOT_MAX_RANK);
   t.rank = v->rank;
   t.width = aot_dtype_size(v->dtype);
   t.numel = 1;
@@ -26,6 +28,7 @@ nc_shape_t nc_shape(const aot_snapshot_t *s, uint32_t value, const int64_t *dims
     if (t.sizes[d] < 0) t.sizes[d] = 0;
     t.numel = t.numel && (uint64_t)t.sizes[d] > NC_MOST / t.numel ? NC_MOST : t.numel * (uint64_t)t.sizes[d];
   }
+  AOT_ASSERT(t.numel <= NC_MOST);
   return t;
 }
 
