@@ -38,7 +38,7 @@ needs() { # BASE: options of conform that it needs
   esac
 }
 compile() { # FOLDER OUT
-  $cc $flags -I "$1" -I "$root" "$1"/*.c -o "$2" -L "$build/kit" -laothost-kit -lm -lpthread 2> "$1/errors" && return
+  $cc $flags -I "$1" -I "$root" "$1"/*.c -o "$2" -L "$build/lib" -laothost-kit -lm -lpthread 2> "$1/errors" && return
   cat "$1/errors"; return 1
 }
 copy() { # BASE FOLDER

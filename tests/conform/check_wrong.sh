@@ -64,6 +64,6 @@ ends 2 "$plugins/wrong.so" --trial 3; says "give --rule, too"
 ends 2 "$plugins/wrong.so" --unit none; says "has no such unit"
 ends 2 "$plugins/wrong-entry.so" --kind communicator; says "has no such unit"
 ends 0 "$plugins/wrong.so" --unit wrong.right --rule 103; says "103 passed"
-ends 1 "$plugins/wrong.so" --unit wrong.silent --rule 201; says "did not say why"; says "again: aothost conform"
+ends 1 "$plugins/wrong.so" --unit wrong.silent --rule 201; says "without a diagnostic"; says "again: aothost conform"
 [ $bad = 0 ] && echo "$n units, each as it ought to be"
 exit $bad
