@@ -5,6 +5,8 @@
 
 #include "loop_print.h"
 
+#include <aot/assert.h>
+
 enum {
   WARP = 32,
   ACCESS = 16,    /* bytes of the widest access */
@@ -17,6 +19,7 @@ static inline uint32_t gs_n_accesses(const lp_loop_t *l) { return l->n_loads + l
 /* Of the first dimensions. */
 static inline uint64_t gs_size_of_first(const lp_loop_t *l, int32_t n_dims) {
   uint64_t n = 1;
+  AOT_ASSERT(n_dims >= 0 && n_dims <= l->rank);
   for (int32_t d = 0; d < n_dims; d++) n *= (uint64_t)l->sizes[d];
   return n;
 }

@@ -1,5 +1,6 @@
 #include "group.h"
 
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@ static uint32_t find(forest_t *f, uint32_t n) {
 }
 
 static void join(forest_t *f, uint32_t a, uint32_t b) {
+  AOT_ASSERT(a != b && f->parent[a] == a && f->parent[b] == b); /* two groups, by their roots */
+  AOT_ASSERT(!f->rows[a] || !f->rows[b] || f->rows[a] == f->rows[b]);
   if (f->size[a] < f->size[b]) {
     uint32_t swap = a;
     a = b;
@@ -70,6 +73,7 @@ static void share(forest_t *f, const fu_graph_t *g, uint32_t n) {
     const uint32_t t = g->tensors[k];
     if (t == FU_NONE) continue;
     if (f->reader[t] != FU_NONE && may_join(f, g, n, f->reader[t])) join(f, find(f, n), find(f, f->reader[t]));
+    AOT_ASSERT(f->reader[t] == FU_NONE || f->reader[t] <= n); /* nodes come in order */
     const int is_made = g->producers[k] != FU_NONE && find(f, g->producers[k]) == find(f, n);
     if (!is_made && f->reader[t] != FU_NONE && find(f, f->reader[t]) == find(f, n))
       f->reads[find(f, n)] -= counts(g, k); /* one for both */
@@ -80,6 +84,7 @@ static void share(forest_t *f, const fu_graph_t *g, uint32_t n) {
 /* n joins every producer's group that takes it; the groups that it only reads are closed. So nothing that reads n can
  * join what n must have in memory. */
 static void place(forest_t *f, const fu_graph_t *g, uint32_t n) {
+  AOT_ASSERT(f->parent[n] == n && f->size[n] == 1); /* groups take nodes in order */
   for (uint32_t k = g->operand_begin[n]; g->apart && k < g->operand_begin[n + 1]; k++)
     if (g->apart[k] && g->producers[k] != FU_NONE) f->closed[find(f, g->producers[k])] = 1;
   for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++)
@@ -87,6 +92,7 @@ static void place(forest_t *f, const fu_graph_t *g, uint32_t n) {
   for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++) {
     uint32_t p = g->producers[k] == FU_NONE ? FU_NONE : find(f, g->producers[k]);
     if (p != FU_NONE && p != find(f, n)) f->closed[p] = 1;
+    AOT_ASSERT(p != find(f, n) || f->reads[p] >= counts(g, k)); /* n counted it as a read */
     if (p == find(f, n) && counts(g, k)) f->reads[p]--;
   }
   share(f, g, n);

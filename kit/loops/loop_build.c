@@ -1,5 +1,6 @@
 #include "loop_print.h"
 
+#include <aot/assert.h>
 #include <string.h>
 
 static uint32_t n_accesses(const lp_loop_t *l) { return l->n_loads + l->n_stores; }
@@ -11,6 +12,7 @@ static void swap(int64_t *a, int64_t *b) {
 }
 
 void lp_swap_dims(lp_loop_t *l, int32_t a, int32_t b) {
+  AOT_ASSERT(a >= 0 && a < l->rank && b >= 0 && b < l->rank);
   swap(&l->sizes[a], &l->sizes[b]);
   for (uint32_t k = 0; k < n_accesses(l); k++) {
     lp_access_t *x = &l->accesses[k];
@@ -23,6 +25,7 @@ void lp_swap_dims(lp_loop_t *l, int32_t a, int32_t b) {
 }
 
 static void drop_dim(lp_loop_t *l, int32_t d) {
+  AOT_ASSERT(d >= 0 && d < l->rank);
   for (int32_t e = d; e + 1 < l->rank; e++) lp_swap_dims(l, e, e + 1);
   l->rank--;
   for (uint32_t k = 0; k < n_accesses(l); k++) {
@@ -84,6 +87,7 @@ static int merges(const lp_loop_t *l, int32_t outer) {
 }
 
 static void merge_dims(lp_loop_t *l, int32_t outer) {
+  AOT_ASSERT(outer + 1 < l->rank && (l->sizes[outer] <= 1 || l->sizes[outer + 1] <= INT64_MAX / l->sizes[outer]));
   for (uint32_t k = 0; k < l->n_loads; k++) {
     lp_access_t *x = &l->accesses[k];
     if (!(x->bounded >> outer & 1u)) continue;
@@ -108,6 +112,7 @@ static int32_t reduced_last(lp_loop_t *l) {
 }
 
 static void insert_one(lp_loop_t *l, int32_t at, int64_t store_stride) {
+  AOT_ASSERT(l->rank < AOT_MAX_RANK && at <= l->rank);
   l->sizes[l->rank] = 1;
   for (uint32_t k = 0; k < n_accesses(l); k++)
     l->accesses[k].strides[l->rank] = k < l->n_loads || l->accesses[k].of_row ? 0 : store_stride;
@@ -135,7 +140,10 @@ int lp_simplify(lp_loop_t *l) {
   merge(l, 0, l->rank - n_row);
   n_row -= merge(l, l->rank - n_row, l->rank);
   if (has_row && n_row == 0) insert_one(l, l->rank, 1), n_row = 1;
+  if (n_row == AOT_MAX_RANK) return 0; /* none fits around it */
   if (l->rank <= n_row) insert_one(l, 0, has_row ? 0 : 1);
+  AOT_ASSERT(n_row >= 0 && l->rank > n_row && l->rank <= AOT_MAX_RANK); /* a dimension stays around the row */
+  AOT_ASSERT(has_row == (n_row > 0));
   l->reduced = ((1u << n_row) - 1) << (l->rank - n_row);
   return n_row <= 1 || !needs_one_dimension(l);
 }
@@ -158,6 +166,7 @@ uint32_t lp_n_numbers(const lp_loop_t *l) {
 }
 
 void lp_numbers(const lp_loop_t *l, int64_t *out) {
+  const int64_t *const begin = out;
   for (uint32_t k = 0; k < n_accesses(l); k++)
     for (int32_t d = 0; d < l->rank; d++) *out++ = l->accesses[k].strides[d];
   for (uint32_t k = 0; k < n_accesses(l); k++) {
@@ -172,6 +181,7 @@ void lp_numbers(const lp_loop_t *l, int64_t *out) {
       *out++ = x->end[d];
     }
   }
+  AOT_ASSERT((uint64_t)(out - begin) == lp_n_numbers(l));
 }
 
 int lp_has_indices(const lp_loop_t *l) {

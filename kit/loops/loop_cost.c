@@ -1,6 +1,7 @@
 /* What an instruction takes: the functions that its text calls, by scalar.def, and divisions. */
 #include "loop.h"
 
+#include <aot/assert.h>
 #include <string.h>
 
 enum { COST_OF_DIVISION = 2 };
@@ -22,6 +23,7 @@ uint32_t lp_function_cost(const char *name, uint32_t size) {
   while (low < high) {
     const size_t middle = (low + high) / 2;
     const function_t *f = &functions[middle];
+    AOT_ASSERT(middle == 0 || strcmp(functions[middle - 1].name, f->name) < 0); /* scalar.def is sorted */
     const int order = strncmp(f->name, name, size), is_longer = !order && f->name[size];
     if (!order && !is_longer) return f->cost;
     if (order < 0) low = middle + 1;

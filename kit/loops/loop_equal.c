@@ -3,9 +3,11 @@
  * LP_INSTS instructions at most. */
 #include "loop.h"
 
+#include <aot/assert.h>
 #include <string.h>
 
 static const lp_arg_t *arg_of(const lp_inst_t *inst, const lp_token_t *t) {
+  AOT_ASSERT(t->kind == LP_TK_STEP ? t->index < LP_STEPS : t->kind == LP_TK_ARG && t->index < LP_ARGS);
   return &inst->args[t->index + (t->kind == LP_TK_STEP ? LP_ARGS : 0)];
 }
 
@@ -37,6 +39,7 @@ static int is_equal(const lp_inst_t *a, const lp_inst_t *b) {
 
 void lp_join_equal(lp_loop_t *l) {
   uint32_t as[LP_INSTS], n = 0; /* by instruction: what it is now */
+  AOT_ASSERT(l->n_insts <= LP_INSTS);
   for (uint32_t k = 0; k < l->n_insts; k++) {
     lp_inst_t *inst = &l->insts[n];
     if (n != k) *inst = l->insts[k];
@@ -45,6 +48,7 @@ void lp_join_equal(lp_loop_t *l) {
     as[k] = 0;
     while (as[k] < n && !is_equal(&l->insts[as[k]], inst)) as[k]++;
     n += as[k] == n;
+    AOT_ASSERT(as[k] <= k && n <= k + 1);
   }
   l->n_insts = n;
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) l->accesses[s].inst = as[l->accesses[s].inst];

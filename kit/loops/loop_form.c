@@ -20,6 +20,7 @@
  * found. */
 #include "loop.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <inttypes.h>
 #include <math.h>
@@ -62,6 +63,8 @@ static void print_arg(lp_text_t *out, const lp_arg_t *a, uint32_t k) {
 }
 
 static void print_inst(lp_text_t *out, const lp_inst_t *inst) {
+  AOT_ASSERT(!inst->reduce || !inst->scan); /* either, and `reductions` names the sum */
+  AOT_ASSERT(inst->reduce + inst->scan < N_REDUCTIONS);
   lp_print(out, "%s%s %s %s \"%s\"", inst->scan ? "running " : "", reductions[inst->reduce + inst->scan],
            aot_dtype_name(inst->compute), aot_dtype_name(inst->dtype), inst->text);
   for (uint32_t k = 0; k < inst->n_args; k++) print_arg(out, &inst->args[k], k);
@@ -101,6 +104,7 @@ static void print_load(const lp_access_t *a, int32_t rank, lp_text_t *out) {
 
 static void print_gpu(lp_text_t *out, const lp_gpu_t *g) {
   static const char *const kinds[] = {"", "points", "rows", "columns", "places"};
+  AOT_ASSERT((uint32_t)g->kind < sizeof kinds / sizeof *kinds);
   if (g->kind)
     lp_print(out, "; GPU: %s, blocks %u x %u, team %u, vector %u, chunks %u, splits %u", kinds[g->kind], g->blocks,
              g->threads, g->team, g->vector, g->chunks, g->splits);
@@ -361,6 +365,7 @@ uint32_t lp_parse(const char *text, lp_parsed_t *out) {
   while (*p.at) {
     p.line++;
     skip_spaces(&p);
+    AOT_ASSERT(out->loop.n_loads + out->loop.n_stores + out->loop.n_insts < p.line); /* a line before for each */
     if (*p.at != '\n' && *p.at != ';' && !parse_line(&p)) return p.line;
     skip_spaces(&p);
     if (*p.at == ';') p.at += strcspn(p.at, "\n");

@@ -12,6 +12,7 @@
  * first cache), so its order and its code are those of one helper function, whatever is fused with it. */
 #include "loop_print.h"
 
+#include <aot/assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,6 +148,7 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].keep) {
       const char *type = lp_value_type(l->insts[k].dtype);
+      AOT_ASSERT(l->insts[k].keep <= l->n_kept); /* p has so many row buffers */
       lp_print(out, "%s *restrict const k%u = (%s *)p[%u];\n", type, k, type, n + l->insts[k].keep - 1);
     }
 }
@@ -168,6 +170,7 @@ static void print_nothing_across(lp_text_t *out, const lp_loop_t *l) {
 
 /* An element, or a row's value, is added to what its store has. */
 static void print_across(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  AOT_ASSERT(!l->columns); /* accumulators are by column there */
   for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
     if (l->accesses[s].inst != k) continue;
     print_place(out, l, s);
@@ -184,6 +187,7 @@ static void print_draws(lp_text_t *out, const lp_loop_t *l, const lp_pass_t *p) 
     const lp_access_t *a = &l->accesses[k];
     const uint32_t inner = inner_place(l, k);
     if (!p->loads[k] || !a->draws) continue;
+    AOT_ASSERT(a->seed < k && a->offset < k); /* variables that are there by then */
     lp_print(out, "%s w%u[%d];\n", lp_c_type(a->dtype), k, PIECE);
     lp_print(out,
              "q%u->fill((uint64_t)x%u, (uint64_t)x%u + q%u->draw, (uint64_t)(e%u + piece * s[%u]), (uint64_t)s[%u], ",
@@ -377,6 +381,7 @@ static int has_ends(const lp_loop_t *l) {
 }
 
 static void print_columns(lp_text_t *out, const lp_loop_t *l) {
+  AOT_ASSERT(l->n_passes == 1 && l->n_kept == 0 && l->reduced);
   const int is_split = lp_row(l) == 1; /* the function runs a part of the tiles */
   lp_pass_t p;
   lp_find_pass(l, 0, &p);
@@ -403,6 +408,7 @@ static void print_columns(lp_text_t *out, const lp_loop_t *l) {
 }
 
 static void print_row(lp_text_t *out, const lp_loop_t *l) {
+  AOT_ASSERT(lp_row(l) > 0 || l->rank == 1); /* `begin` and `end` are of dimension 0, which is no part of a row */
   const char *begin = l->rank == 1 ? "begin" : "0", *end = l->rank == 1 ? "end" : "length";
   for (uint32_t k = 0; k < l->n_loads; k++) {
     if (is_row_of_indices(l, k)) lp_print_indices(out, l, k, 0);
@@ -417,6 +423,7 @@ static void print_row(lp_text_t *out, const lp_loop_t *l) {
 }
 
 void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
+  AOT_ASSERT(l->rank >= 1 && l->n_stores > 0 && l->n_passes > 0); /* simplified and scheduled */
   lp_print(out, "void %s(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end) {\n", name);
   lp_print(out, "(void)n; (void)s; (void)begin; (void)end;\n");
   if (l->rank > 1) { /* a store of bytes might change n */

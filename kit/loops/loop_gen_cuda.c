@@ -12,12 +12,14 @@
  * a thread has reduced, q pointers to a row's first element, e the number of its first draw. */
 #include "cuda_printer.h"
 
+#include <aot/assert.h>
 #include <stdio.h>
 
 /* The block's tensor: the last whose first block is not after it, found by halves. */
 static void print_tensor(const cu_printer_t *p) {
   const uint32_t first = lp_gpu_shared_words(p->l), words = lp_gpu_row_words(p->l), n = p->g->tensors;
   uint32_t half = 1;
+  AOT_ASSERT(first + n * words <= LP_GPU_MOST_POINTERS);
   while (2 * half < n) half *= 2;
   lp_print(p->out, "int words = %u;\n", first);
   if (n > 1)
@@ -61,6 +63,7 @@ static void print_points(cu_printer_t *p, const char *name) {
 
 void lp_gen_cuda(const lp_loop_t *l, const char *name, lp_text_t *out) {
   cu_printer_t p = {.out = out, .l = l, .g = &l->gpu, .index = l->gpu.wide ? "int64_t" : "int"};
+  AOT_ASSERT(l->gpu.kind && l->gpu.vector && l->gpu.team && l->gpu.threads % l->gpu.team == 0); /* scheduled */
   switch (l->gpu.kind) {
     case LP_GPU_COLUMNS: cu_print_columns(&p, name); break;
     case LP_GPU_ROWS: cu_print_rows(&p, name); break;

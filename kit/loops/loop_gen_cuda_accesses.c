@@ -1,6 +1,7 @@
 /* What a thread reads and writes: places, vectors of 16 bytes, arrays of registers, bounds and draws. */
 #include "cuda_printer.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdio.h>
 
@@ -74,6 +75,7 @@ static const char *print_row_terms(const cu_printer_t *p, uint32_t k, const char
     cu_print_term(p, k, d, first + 1 == l->rank ? index : part, joint);
     joint = " + ";
   }
+  AOT_ASSERT(below <= 1); /* all of the row's dimensions were divided out; 0: it has no elements */
   return joint;
 }
 
@@ -108,6 +110,7 @@ const char *cu_counter(const cu_printer_t *p) { return p->g->wide ? "uint64_t" :
 void cu_print_draw(const cu_printer_t *p, uint32_t k) {
   const lp_access_t *a = &p->l->accesses[k];
   const long long step = (long long)cu_inner_stride(p->l, k);
+  AOT_ASSERT(a->draws && a->seed < k && a->offset < k);
   lp_print(p->out, "%s w%u[%u];\n", lp_c_type(a->dtype), k, p->g->vector);
   lp_print(p->out, "lp_draw_%s(x%u, x%u + d%u, e%u + (%s)i * %lld, %lld, %u, %d, w%u);\n",
            a->dtype == AOT_U32   ? "u32"
@@ -159,6 +162,7 @@ int cu_has_pairs(const cu_printer_t *p, uint32_t k) {
 
 void cu_print_load(const cu_printer_t *p, uint32_t k, int from_array) {
   const lp_access_t *a = &p->l->accesses[k];
+  AOT_ASSERT(k < p->l->n_loads && (!from_array || !a->counts));
   const char *half = lp_half_name(a->dtype);
   if (lp_gpu_moves(p->l, k) && !cu_is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
   lp_print(p->out, "const %s x%u = ", lp_value_type(a->dtype), k);
@@ -189,6 +193,7 @@ static int is_joined_by_run(const cu_printer_t *p, uint32_t store) {
 
 void cu_print_store(const cu_printer_t *p, uint32_t k) {
   const lp_access_t *a = &p->l->accesses[k];
+  AOT_ASSERT(k >= p->l->n_loads && k < cu_n_accesses(p->l));
   if (is_joined_by_run(p, k)) {
     lp_print(p->out, "a%u[%s] += v%u;\n", a->inst, p->g->vector > 1 ? "j" : "0", a->inst);
     return;
@@ -209,6 +214,7 @@ void cu_print_store(const cu_printer_t *p, uint32_t k) {
 }
 
 void cu_print_give(const cu_printer_t *p, uint32_t k) {
+  AOT_ASSERT(cu_is_vector(p, k) && !p->l->accesses[k].of_row); /* y has a vector's elements */
   if (cu_has_tail(p)) lp_print(p->out, "if (n == %u) ", p->g->vector);
   lp_print(p->out, "lp_move(&q%u[", k);
   cu_print_place(p, k, "i");

@@ -1,10 +1,12 @@
 /* Columns: a tile of them and every so many rows a block; threads' sums are joined in shared memory. */
 #include "cuda_printer.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 
 void cu_print_joined_columns(const cu_printer_t *p, uint32_t across, uint32_t down) {
   const lp_loop_t *l = p->l;
+  AOT_ASSERT(down && (down & (down - 1)) == 0); /* half is joined to half */
   for (uint32_t k = 0; k < l->n_insts; k++)
     if (l->insts[k].reduce != LP_EACH)
       lp_print(p->out, "__shared__ %s s%u[%u];\n", lp_c_type(lp_gpu_lane(&l->insts[k])), k, across * down);
@@ -70,6 +72,7 @@ static void print_column_rows(const cu_printer_t *p, uint32_t step) {
 void cu_print_columns(cu_printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
+  AOT_ASSERT(l->columns && l->n_passes == 1 && g->chunks > 0 && g->splits > 0);
   const uint32_t width = g->team * g->vector, down = g->threads / g->team, step = down * g->splits;
   const long long across = (long long)l->sizes[lp_inner(l)], tiles = (across + width - 1) / width;
   lp_find_pass(l, 0, &p->pass);

@@ -1,6 +1,7 @@
 /* What is done to the elements of a vector in one pass: loads, instructions, reductions, stores. */
 #include "cuda_printer.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <math.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static int is_stored_here(const cu_printer_t *p, uint32_t store) {
 static void print_scan(const cu_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
   const int32_t lane = lp_gpu_lane(inst);
+  AOT_ASSERT(p->g->vector == 1 && p->g->splits == 1); /* a thread has one element at a time */
   lp_print(p->out, "const %s t%u = is_in ? (%s)(", lp_c_type(lane), k, lp_c_type(lp_value_dtype(inst->compute)));
   lp_print_template(p->out, p->l, inst);
   lp_print(p->out, ") : %s;\n", lp_first_value(inst));
@@ -74,6 +76,7 @@ static int compares_word(const cu_printer_t *p, const lp_inst_t *inst, uint32_t 
   const lp_inst_t *drawn = &p->l->insts[unit->index];
   if (drawn->compute != AOT_F32 || drawn->dtype != AOT_F32 || strcmp(drawn->text, "unit(d)") != 0) return 0;
   if (!(number->f > 0) || !((float)number->f < 1)) return 0;
+  AOT_ASSERT(drawn->n_args > 3 && drawn->args[3].kind == LP_DRAWN); /* d */
   *out_bound = (uint32_t)ceil(ldexp((double)(float)number->f, 24)) << 8;
   return 1;
 }

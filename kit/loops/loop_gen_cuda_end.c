@@ -2,8 +2,11 @@
  * rows; and stores what follows from it. */
 #include "cuda_printer.h"
 
+#include <aot/assert.h>
+
 /* A thread takes every so many parts of result `at`. */
 static void print_parts(const cu_printer_t *p, const char *first, uint32_t step) {
+  AOT_ASSERT(p->g->splits > 1 && p->g->vector == 1);
   cu_print_accumulators(p);
   lp_print(p->out, "for (int part = %s; part < %u; part += %u) {\n", first, p->g->splits, step);
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
@@ -62,6 +65,7 @@ static void print_across_end(cu_printer_t *p, const char *name) {
     lp_print_stored(p->out, l, s);
     lp_print(p->out, ";\n}\n");
   }
+  AOT_ASSERT(block == lp_gpu_end_blocks(l)); /* as many as are launched */
   lp_print(p->out, "}\n");
 }
 

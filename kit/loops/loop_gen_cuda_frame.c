@@ -2,6 +2,7 @@
  * them, and the values of a row after. */
 #include "cuda_printer.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdio.h>
 
@@ -34,6 +35,7 @@ void cu_print_accumulators(const cu_printer_t *p) {
 static const char *lane_suffix(const lp_inst_t *inst) { return lp_suffix(lp_gpu_lane(inst)); }
 
 void cu_print_scratch(const cu_printer_t *p, uint32_t k) {
+  AOT_ASSERT(!p->g->tensors && lp_gpu_scratch(p->l) != 0); /* the last pointer is the scratch memory's */
   lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))", lp_c_type(lp_gpu_lane(&p->l->insts[k])), lp_gpu_n_pointers(p->l) - 1,
            (unsigned long long)lp_gpu_partial(p->l, k));
 }
@@ -70,6 +72,7 @@ static void print_team_slots(const cu_printer_t *p, uint32_t k) {
 static void print_warps(const cu_printer_t *p, uint32_t team) {
   uint8_t is_there[LP_INSTS] = {0};
   int n = 0;
+  AOT_ASSERT(team < 32 ? 32 % team == 0 : team % 32 == 0 && team <= 1024);
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     if (!is_joined_here(p, k) || is_there[k]) continue;
@@ -159,6 +162,7 @@ void cu_print_outer_indices(const cu_printer_t *p, int32_t n, const char *from) 
 
 void cu_print_row_pointer(const cu_printer_t *p, uint32_t k, int32_t n) {
   const lp_access_t *a = &p->l->accesses[k];
+  AOT_ASSERT(n >= 0 && n <= p->l->rank);
   const char *type = lp_c_type(a->dtype), *mark = k < p->l->n_loads ? "const " : "";
   const char *joint = !a->draws ? a->counts ? " + (int64_t)" : " + " : p->g->wide ? " + (uint64_t)" : " + (uint32_t)";
   if (a->counts) lp_print(p->out, "const int64_t q%u = 0", k);

@@ -17,6 +17,7 @@
  * A store that does not add takes the last value of a run, and has no second kernel. */
 #include "cuda_printer.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdio.h>
 
@@ -42,6 +43,7 @@ static uint64_t print_key(const cu_printer_t *p) {
     else lp_print(p->out, "x%u", x->load);
     lp_print(p->out, ", %lld, &wrong);\n", (long long)x->size);
   }
+  AOT_ASSERT(n <= INT32_MAX); /* choose_places sorts no more of them */
   return n;
 }
 
@@ -184,6 +186,7 @@ static void print_added_heads(const cu_printer_t *p, const char *from) {
 /* Rows of some numbers are read before they are added: `near` has these, and the one after them. */
 static void print_near_rows(const cu_printer_t *p) {
   const uint32_t n = p->g->chunks;
+  AOT_ASSERT(n > 0 && LP_GPU_SEGMENT % n == 0); /* else rows of the next segment would be added */
   lp_print(p->out, "uint32_t near[%u];\n", n + 1);
   for (uint32_t k = 0; k < p->l->n_loads; k++)
     if (p->pass.loads[k] && lp_is_held(p->l, k)) cu_print_array(p, k, 1);

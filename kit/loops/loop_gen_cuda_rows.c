@@ -1,6 +1,7 @@
 /* Rows: a row a team, in as many passes as its loop has, by registers or by stages of shared memory. */
 #include "cuda_printer.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 
 /* The vectors of a row that are this thread's: c of them where it holds them, else as they come. */
@@ -213,6 +214,7 @@ static void print_stages(const cu_printer_t *p, long long rows) {
   const lp_gpu_t *g = p->g;
   const uint32_t teams = g->threads / g->team, step = g->blocks * teams, ahead = (g->stages - 1) * step;
   const unsigned long long bytes = (unsigned long long)lp_gpu_staged_at(l, l->n_loads);
+  AOT_ASSERT(bytes * g->stages * teams == g->shared && g->blocks > 0);
   lp_print(p->out, "LP_SHARED(shared);\nchar *const stages = shared");
   if (teams > 1) lp_print(p->out, " + threadIdx.x / %u * %llu", g->team, g->stages * bytes);
   lp_print(p->out, ";\nint next_stage = 0;\n");
@@ -266,6 +268,7 @@ void cu_print_rows(cu_printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
   uint8_t is_there[LP_INSTS * LP_ARGS] = {0};
+  AOT_ASSERT(!l->n_kept || g->chunks > 0); /* only registers keep values, and those hold chunks */
   cu_print_head(p, name, "");
   print_rows_begin(p, is_there);
   cu_print_pointers(p, lp_row(l), "row");

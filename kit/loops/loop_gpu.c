@@ -14,6 +14,7 @@
  * sums in double have. */
 #include "gpu_schedule.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ static int is_wide_for_sums(const lp_loop_t *l, const uint8_t *is_meant, uint32_
   if (!inst->of_row) return 0;
   for (uint32_t a = 0; a < inst->n_args; a++) {
     const lp_arg_t *arg = &inst->args[a];
+    AOT_ASSERT(arg->kind != LP_INST || arg->index < k); /* whose is_meant is known */
     if (arg->kind == LP_INST && l->insts[arg->index].dtype == AOT_F64 && is_meant[arg->index]) return 0;
     if (arg->kind != LP_LOAD && arg->kind != LP_DRAWN) continue;
     const int32_t dtype = l->accesses[arg->index].dtype;
@@ -44,6 +46,7 @@ static int is_wide_for_sums(const lp_loop_t *l, const uint8_t *is_meant, uint32_
 }
 
 static void sum_in_float(lp_loop_t *l) {
+  AOT_ASSERT(l->n_insts <= LP_INSTS);
   uint8_t is_meant[LP_INSTS] = {0};
   for (uint32_t s = l->n_loads; s < gs_n_accesses(l); s++)
     is_meant[l->accesses[s].inst] |= l->accesses[s].dtype == AOT_F64;
@@ -118,6 +121,7 @@ static void choose_width(lp_loop_t *l) {
   const uint64_t across = (uint64_t)l->sizes[lp_row(l) - 1];
   l->gpu.team = WARP;
   while (l->gpu.team > 1 && l->gpu.team / 2 * l->gpu.vector >= across) l->gpu.team /= 2;
+  AOT_ASSERT(l->gpu.team && WARP % l->gpu.team == 0 && l->gpu.threads % l->gpu.team == 0);
 }
 
 /* Bytes of a row that a thread reads: of each load its vector of columns, or one number for all. */
@@ -169,6 +173,7 @@ static uint32_t rows_at_once(const lp_loop_t *l) {
 static void choose_places(lp_loop_t *l, uint32_t n_processors) {
   lp_gpu_t *g = &l->gpu;
   const lp_access_t *store = &l->accesses[l->n_loads];
+  AOT_ASSERT(l->n_stores == 1 && store->n_indices > 0); /* is_store_alone */
   const uint64_t length = (uint64_t)lp_length(l), columns = gs_size_of_first(l, lp_row(l));
   double n_places = 1;
   for (uint32_t i = 0; i < store->n_indices; i++) n_places *= (double)store->indices[i].size;
@@ -179,6 +184,7 @@ static void choose_places(lp_loop_t *l, uint32_t n_processors) {
   g->vector = gs_vector(l, lp_row(l) - 1, 1);
   choose_width(l);
   g->chunks = store->adds ? rows_at_once(l) : 1;
+  AOT_ASSERT(LP_GPU_SEGMENT % g->chunks == 0); /* a segment's rows are read in whole chunks */
   g->splits = (uint32_t)gs_divide_up(length, (uint64_t)(g->threads / g->team) * LP_GPU_SEGMENT);
 }
 
@@ -249,6 +255,7 @@ static int is_across_alone(const lp_loop_t *l) {
 
 /* Rows and columns change places: sums of columns that become rows, or rows that become columns again. */
 static void turn(lp_loop_t *l, int32_t from, int32_t to) {
+  AOT_ASSERT(l->rank == 2 && l->reduced == 2); /* rows in dimension 0, their elements in dimension 1 */
   lp_swap_dims(l, 0, 1);
   for (uint32_t s = l->n_loads; s < gs_n_accesses(l); s++)
     if (l->insts[l->accesses[s].inst].reduce == from) l->accesses[s].of_row = to == LP_SUM;
@@ -257,8 +264,15 @@ static void turn(lp_loop_t *l, int32_t from, int32_t to) {
   lp_schedule(l);
 }
 
+/* Are the dimensions that are reduced the last ones? */
+static int is_row_last(const lp_loop_t *l) {
+  const int32_t row = l->rank - __builtin_popcount(l->reduced);
+  return l->reduced == ((1u << l->rank) - 1) >> row << row;
+}
+
 int lp_gpu_schedule(lp_loop_t *l, const lp_gpu_machine_t *m) {
   lp_gpu_t *g = &l->gpu;
+  AOT_ASSERT(is_row_last(l)); /* lp_simplify left it so */
   lp_schedule(l);
   if (is_across_alone(l)) {
     turn(l, LP_ACROSS, LP_SUM);

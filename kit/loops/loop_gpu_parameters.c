@@ -2,11 +2,13 @@
  * the pointers of one tensor or of a table of them. */
 #include "gpu_schedule.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 
 uint64_t lp_gpu_results(const lp_loop_t *l) { return gs_size_of_first(l, lp_row(l)); }
 
 static uint64_t n_partial(const lp_loop_t *l, const lp_inst_t *inst) {
+  AOT_ASSERT(inst >= l->insts && inst < l->insts + l->n_insts);
   if (inst->reduce == LP_ACROSS) return (inst->of_row ? 1 : (uint64_t)lp_length(l)) * l->gpu.parts;
   if (l->gpu.kind == LP_GPU_PLACES) /* the sums of a part's first and last run */
     return inst == &l->insts[l->accesses[l->n_loads].inst] && lp_gpu_has_end(l) ? 2 * l->gpu.splits * lp_gpu_results(l)
@@ -18,12 +20,14 @@ uint64_t lp_gpu_sorted(const lp_loop_t *l) { return ((uint64_t)lp_length(l) * si
 
 uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst) {
   uint64_t at = lp_gpu_has_begin(l) ? 4 * lp_gpu_sorted(l) : 0;
+  AOT_ASSERT(inst <= l->n_insts);
   for (uint32_t k = 0; k < inst; k++)
     at += (n_partial(l, &l->insts[k]) * aot_dtype_size(lp_gpu_lane(&l->insts[k])) + 15) / 16 * 16;
   return at;
 }
 
 int32_t lp_gpu_lane(const lp_inst_t *inst) {
+  AOT_ASSERT(!inst->reduce || !inst->scan);
   if (!lp_is_float(inst->compute)) return AOT_I64;
   if (inst->scan == LP_LOG_ADD) return AOT_F64;
   return inst->reduce + inst->scan == LP_SUM && inst->dtype == AOT_F64 ? AOT_F64 : lp_value_dtype(inst->compute);
@@ -97,10 +101,12 @@ uint32_t lp_gpu_shared_words(const lp_loop_t *l) { return n_shared(l, gs_n_acces
 uint32_t lp_gpu_row_words(const lp_loop_t *l) { return LP_GPU_NUMBERS + gs_n_accesses(l) - lp_gpu_shared_words(l); }
 
 uint32_t lp_gpu_most_tensors(const lp_loop_t *l) {
+  AOT_ASSERT(l->gpu.tensors && lp_gpu_shared_words(l) <= LP_GPU_MOST_POINTERS); /* flat points */
   return (LP_GPU_MOST_POINTERS - lp_gpu_shared_words(l)) / lp_gpu_row_words(l);
 }
 
 uint32_t lp_gpu_word(const lp_loop_t *l, uint32_t access) {
+  AOT_ASSERT(access < gs_n_accesses(l));
   if (!l->gpu.tensors) return access;
   if (is_shared(l, access)) return n_shared(l, access);
   return lp_gpu_shared_words(l) + LP_GPU_NUMBERS + access - n_shared(l, access);

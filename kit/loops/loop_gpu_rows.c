@@ -2,6 +2,7 @@
  * holds in registers from pass to pass, and which rows pass through shared memory on their way. */
 #include "gpu_schedule.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 
 enum {
@@ -26,6 +27,7 @@ enum {
 
 /* The passes that read a load, and whether the first one does. */
 static uint32_t n_passes_of(const lp_loop_t *l, uint32_t load, uint32_t *out_in_first) {
+  AOT_ASSERT(l->n_passes > 0 && load < l->n_loads);
   uint32_t n = 0;
   lp_pass_t pass;
   for (uint32_t k = 0; k < l->n_passes; k++) {
@@ -51,6 +53,7 @@ int lp_gpu_is_staged(const lp_loop_t *l, uint32_t load) {
 
 uint64_t lp_gpu_staged_at(const lp_loop_t *l, uint32_t load) {
   uint64_t at = 0;
+  AOT_ASSERT(load <= l->n_loads);
   for (uint32_t k = 0; k < load; k++)
     if (may_be_staged(l, k))
       at += gs_divide_up((uint64_t)lp_length(l) * aot_dtype_size(l->accesses[k].dtype), ACCESS) * ACCESS;
@@ -97,6 +100,7 @@ static uint64_t held_bytes(const lp_loop_t *l) {
 static uint64_t bytes_beneath(const lp_loop_t *l, uint32_t k) {
   uint8_t on_way[LP_INSTS] = {0}, is_read[LP_INSTS * LP_ARGS] = {0};
   uint64_t bytes = 0;
+  AOT_ASSERT(k < l->n_insts && l->n_loads <= LP_INSTS * LP_ARGS);
   on_way[k] = 1;
   for (uint32_t i = k + 1; i-- > 0;)
     for (uint32_t a = 0; on_way[i] && a < l->insts[i].n_args; a++) {
@@ -120,6 +124,7 @@ static void keep_in_registers(lp_loop_t *l) {
     lp_inst_t *inst = &l->insts[k];
     if (inst->of_row || inst->keep || inst->pass + 1 >= l->n_passes || !lp_is_needed_later(l, k)) continue;
     if (bytes_beneath(l, k) > aot_dtype_size(lp_value_dtype(inst->dtype))) inst->keep = ++l->n_kept;
+    AOT_ASSERT(l->n_kept <= l->n_insts);
   }
 }
 
@@ -220,6 +225,7 @@ static int choose_stages(lp_loop_t *l, const lp_gpu_machine_t *m, uint32_t teams
   lp_gpu_t *g = &l->gpu;
   const uint64_t bytes = lp_gpu_staged_at(l, l->n_loads);
   const uint32_t step = g->team < WARP ? WARP / g->team : 1;
+  AOT_ASSERT(teams % step == 0); /* so that it ends at 0 */
   for (; teams > 0; teams -= step) {
     g->threads = g->team * teams;
     for (uint32_t blocks = (uint32_t)gs_at_least_one(most_threads(l) / g->threads); blocks > 0; blocks--)
@@ -288,6 +294,8 @@ void gs_choose_rows(lp_loop_t *l, const lp_gpu_machine_t *m) {
   } else if (!choose_staged(l, n, m)) {
     choose_team(l, n, n_processors);
   }
+  AOT_ASSERT(g->team && g->threads % g->team == 0 && g->threads <= 1024);
+  AOT_ASSERT(g->threads % WARP == 0 && g->splits > 0);
   g->blocks = 0;
 }
 
@@ -296,6 +304,7 @@ void gs_hold(lp_loop_t *l) {
   const int is_in_shared = g->stages && !across_bytes(l);
   if (g->splits == 1 && !is_in_shared && holds(l, g->team)) {
     g->chunks = (uint32_t)gs_at_least_one(gs_divide_up((uint64_t)lp_length(l), (uint64_t)g->team * g->vector));
+    AOT_ASSERT(g->chunks <= MOST_CHUNKS);
     return;
   }
   g->chunks = 0;
@@ -308,6 +317,7 @@ int gs_fit_blocks(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m) {
   if (g->stages && (!shared || shared + SHARED_BESIDE > m->block_shared || gs_has_scan(l) || g->splits > 1)) return 0;
   if (g->bulk && (!g->stages || g->team <= WARP || m->arch < OLDEST_WITH_BULK || !may_be_bulk(l))) return 0;
   g->shared = (uint32_t)shared;
+  AOT_ASSERT(shared <= UINT32_MAX);
   g->residents = g->stages ? resident_blocks(l, m) : 0;
   if (!g->blocks) g->blocks = m->n_processors * resident_blocks(l, m);
   if (g->blocks > gs_divide_up(rows, teams)) g->blocks = (uint32_t)gs_at_least_one(gs_divide_up(rows, teams));

@@ -7,6 +7,7 @@
  *     draws, counts, and what does not step by one */
 #include "gpu_schedule.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 
 /* A store that does not go along with the elements. */
@@ -16,6 +17,7 @@ static int is_apart(const lp_loop_t *l, uint32_t k) {
 
 int gs_is_single(const lp_loop_t *l, uint32_t k, int32_t dim, uint32_t vector) {
   const lp_access_t *a = &l->accesses[k];
+  AOT_ASSERT(vector > 0 && dim >= 0 && dim < l->rank);
   if (k >= l->n_loads && a->n_indices) return 1;
   for (uint32_t i = 0; i < a->n_indices; i++)
     if (l->columns || l->accesses[a->indices[i].load].moves) return 1;
@@ -72,6 +74,7 @@ uint32_t gs_vector(const lp_loop_t *l, int32_t dim, int by_smallest) {
     for (uint32_t k = 0; k < gs_n_accesses(l) && fits; k++) fits = takes_vectors(l, k, dim, (uint32_t)vector);
     if (fits) break;
   }
+  AOT_ASSERT((vector & (vector - 1)) == 0 && vector >= 1 && vector <= 2 * ACCESS);
   return (uint32_t)vector;
 }
 
@@ -83,6 +86,7 @@ int lp_gpu_is_vector(const lp_loop_t *l, uint32_t k) {
 }
 
 int lp_gpu_adds_vectors(const lp_loop_t *l) {
+  AOT_ASSERT(lp_row(l) > 0 && l->n_stores > 0);
   return l->gpu.vector > 1 && l->accesses[l->n_loads].strides[lp_row(l) - 1] == 1 &&
          gs_is_aligned(l, l->n_loads, lp_row(l) - 1, l->gpu.vector);
 }

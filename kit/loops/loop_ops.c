@@ -6,6 +6,7 @@
 #include "loop.h"
 #include "kit/random/philox.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <string.h>
 
@@ -205,6 +206,7 @@ static const lp_op_t *find(const lp_op_t *table, size_t n, aot_str_t name) {
   size_t low = 0, high = n;
   while (low < high) {
     size_t middle = (low + high) / 2;
+    AOT_ASSERT(middle == 0 || strcmp(table[middle - 1].name, table[middle].name) <= 0); /* rows are sorted */
     if (compare(table[middle].name, name) < 0) low = middle + 1;
     else high = middle;
   }
@@ -289,6 +291,7 @@ static int32_t computing_half(const lp_op_t *op, const lp_operand_t *o, uint32_t
 
 static int fits(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word, int32_t result) {
   uint32_t there = 0;
+  AOT_ASSERT(n <= 32); /* a bit each */
   if (op->not_for && op->not_for == result) return 0;
   for (uint32_t k = 0; lp_op_counts(op) >= 0 && rk_is_int(result) && k < n && k < 3; k++)
     if (o[k].kind == LP_FLOAT) return 0; /* cut before they are added, which the reference kernel does */

@@ -12,6 +12,7 @@
  * along is the inner one, in tiles, with an accumulator for each of its elements. */
 #include "loop_print.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <string.h>
 
@@ -29,8 +30,11 @@ static int64_t row_step(const lp_loop_t *l, const lp_access_t *x) {
 /* Does a load change along the row? Drawn numbers do, whatever their strides. */
 static int moves(const lp_loop_t *l, uint32_t load) {
   const lp_access_t *x = &l->accesses[load];
-  for (uint32_t i = 0; i < x->n_indices; i++)
+  AOT_ASSERT(!x->bounded || x->outside.kind != LP_LOAD || x->outside.index < load); /* whose `moves` is known */
+  for (uint32_t i = 0; i < x->n_indices; i++) {
+    AOT_ASSERT(x->indices[i].load < load);
     if (l->accesses[x->indices[i].load].moves) return 1;
+  }
   if (x->bounded && x->outside.kind == LP_LOAD && l->accesses[x->outside.index].moves) return 1;
   return x->draws || row_step(l, x) != 0 || (x->bounded >> (l->rank - 1) & 1u);
 }
@@ -81,6 +85,7 @@ static void place(lp_loop_t *l, uint32_t k, uint8_t *after_scan) {
     const lp_arg_t *arg = &inst->args[a];
     if (arg->kind == LP_DRAWN || (arg->kind == LP_LOAD && l->accesses[arg->index].moves)) inst->of_row = 0;
     if (arg->kind != LP_INST) continue;
+    AOT_ASSERT(arg->index < k); /* whose pass is known */
     const lp_inst_t *from = &l->insts[arg->index];
     const int is_apart = (is_worth_vectors && after_scan[arg->index]) ||
                          (inst->scan && !from->of_row && cost_of_way(l, arg->index) > COST_OF_KEEPING);
@@ -103,6 +108,7 @@ uint32_t lp_store_pass(const lp_loop_t *l, uint32_t store) {
 int32_t lp_value_dtype(int32_t dtype) { return dtype == AOT_F16 || dtype == AOT_BF16 ? AOT_F32 : dtype; }
 
 void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
+  AOT_ASSERT(l->n_insts <= LP_INSTS && pass < l->n_passes);
   memset(out, 0, LP_INSTS);
   for (uint32_t k = 0; k < l->n_insts; k++)
     out[k] = (lp_reduces_row(&l->insts[k]) || l->insts[k].keep) && l->insts[k].pass == pass;
@@ -112,6 +118,7 @@ void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
   }
   for (uint32_t k = l->n_insts; k-- > 0;) {
     if (!out[k]) continue;
+    AOT_ASSERT(l->insts[k].pass <= pass); /* what it reads is there by then */
     for (uint32_t a = 0; a < l->insts[k].n_args; a++) {
       const lp_arg_t *arg = &l->insts[k].args[a];
       if (arg->kind != LP_INST) continue;
@@ -151,6 +158,7 @@ static int are_columns(const lp_loop_t *l) {
 
 void lp_schedule(lp_loop_t *l) {
   uint8_t after_scan[LP_INSTS];
+  AOT_ASSERT(l->n_insts <= LP_INSTS && l->rank >= 1);
   l->n_passes = 1;
   l->n_kept = 0;
   for (uint32_t k = 0; k < l->n_loads; k++) l->accesses[k].moves = moves(l, k);
@@ -165,6 +173,7 @@ void lp_schedule(lp_loop_t *l) {
     if (inst->reduce == LP_ACROSS && inst->of_row) continue; /* added to once a row */
     if (!l->accesses[s].of_row && pass >= l->n_passes) l->n_passes = pass + 1;
   }
+  AOT_ASSERT(l->n_passes <= l->n_insts + 1);
   l->columns = are_columns(l);
   for (uint32_t k = l->n_insts; k-- > 0 && l->n_passes > 1;) { /* from what is needed to what that needs */
     lp_inst_t *inst = &l->insts[k];

@@ -1,5 +1,6 @@
 #include "loop_print.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <math.h>
 #include <string.h>
@@ -170,6 +171,7 @@ void lp_print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst
 
 uint32_t lp_first_number(const lp_loop_t *l, uint32_t load) {
   uint32_t at = (l->n_loads + l->n_stores) * (uint32_t)l->rank;
+  AOT_ASSERT(load < l->n_loads + l->n_stores);
   for (uint32_t k = 0; k < load; k++)
     at += 2 * (l->accesses[k].n_indices + (uint32_t)__builtin_popcount(l->accesses[k].bounded));
   return at;
@@ -202,6 +204,7 @@ static uint32_t n_outer(const lp_loop_t *l) { return (uint32_t)(lp_row(l) - (l->
 void lp_print_row_bounds(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const uint32_t bounded = l->accesses[k].bounded & ((1u << n_outer(l)) - 1);
   const char *joint = "";
+  AOT_ASSERT(n_outer(l) < (uint32_t)l->rank);
   if (!bounded) return;
   lp_print(out, "const int in%u = ", k);
   for (uint32_t d = 0; d < n_outer(l); d++) {
@@ -259,6 +262,7 @@ void lp_print_inst(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 void lp_print_stored(lp_text_t *out, const lp_loop_t *l, uint32_t store) {
   const lp_access_t *a = &l->accesses[store];
   const char *half = lp_half_name(a->dtype);
+  AOT_ASSERT(store >= l->n_loads && store < l->n_loads + l->n_stores && a->inst < l->n_insts);
   if (half && a->dtype == l->insts[a->inst].dtype) lp_print(out, "lp_to_%s(v%u)", half, a->inst);
   else if (half)
     lp_print(out, "lp_to_%s(%s_%s((float)v%u))", half, l->gpu.kind ? "lp_stored" : "lp_round", half, a->inst);
@@ -273,6 +277,7 @@ int lp_moves(const lp_loop_t *l, uint32_t k) { return l->accesses[k].moves; }
 int lp_is_element(const lp_inst_t *inst) { return !inst->of_row || lp_reduces_row(inst); }
 
 void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
+  AOT_ASSERT(number < l->n_passes && l->n_loads <= LP_INSTS * LP_ARGS); /* the size of p->loads */
   memset(p, 0, sizeof *p);
   p->number = number;
   lp_pass_members(l, number, p->insts);
@@ -285,6 +290,8 @@ void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
     for (uint32_t a = 0; a < inst->n_args; a++) {
       const lp_arg_t *arg = &inst->args[a];
       if (arg->kind == LP_LOAD || arg->kind == LP_DRAWN) p->loads[arg->index] = (uint8_t)lp_moves(l, arg->index);
+      AOT_ASSERT(arg->kind != LP_INST || p->insts[arg->index] || l->insts[arg->index].of_row ||
+                 l->insts[arg->index].keep); /* computed here, once a row, or in a row buffer */
       if (arg->kind == LP_INST && !p->insts[arg->index]) p->kept[arg->index] = !l->insts[arg->index].of_row;
     }
   }
@@ -309,6 +316,7 @@ void lp_find_pass(const lp_loop_t *l, uint32_t number, lp_pass_t *p) {
 /* ---- reductions ---- */
 
 const char *lp_reduction_name(int32_t reduce) {
+  AOT_ASSERT(reduce >= LP_SUM && reduce <= LP_MIN);
   switch (reduce) {
     case LP_SUM: return "sum";
     case LP_PROD: return "prod";
@@ -319,6 +327,7 @@ const char *lp_reduction_name(int32_t reduce) {
 
 const char *lp_first_value(const lp_inst_t *inst) {
   const int is_int = !lp_is_float(inst->compute);
+  AOT_ASSERT(inst->reduce != LP_ACROSS && inst->reduce + inst->scan != LP_EACH);
   switch (inst->reduce + inst->scan) {
     case LP_SUM: return "0";
     case LP_PROD: return "1";
@@ -329,6 +338,7 @@ const char *lp_first_value(const lp_inst_t *inst) {
 }
 
 const char *lp_join_name(int32_t reduce) {
+  AOT_ASSERT(reduce >= LP_SUM && reduce <= LP_LOG_ADD);
   switch (reduce) {
     case LP_SUM: return "LP_ADD";
     case LP_PROD: return "LP_TIMES";

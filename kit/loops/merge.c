@@ -1,6 +1,7 @@
 #include "merge.h"
 
 #include "kit/base/vector.h"
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static int push(merge_state_t *s, candidate_t c) {
 }
 
 static candidate_t pop(merge_state_t *s) {
+  AOT_ASSERT(s->n_heap > 0);
   const candidate_t top = s->heap[0], c = s->heap[--s->n_heap];
   uint32_t at = 0;
   for (uint32_t child = 1; child < s->n_heap; child = 2 * at + 1) {
@@ -154,9 +156,11 @@ static int search(merge_state_t *s, uint32_t a, uint32_t b) {
       for (uint32_t k = s->reader_begin[i]; k < s->reader_begin[i + 1]; k++) {
         const uint32_t to = find(s, s->readers[k]);
         if (to == a || to == found[at] || (to == b && at == 0)) continue;
+        AOT_ASSERT(s->place[to] > s->place[found[at]]); /* groups run after what they need */
         if (to == b) return 0;
         if (s->place[to] > s->place[b] || s->mark[to] == s->stamp) continue;
         s->mark[to] = s->stamp;
+        AOT_ASSERT(n <= FU_WINDOW); /* all stand between a and b */
         found[n++] = to;
       }
   return keeps_order(s, a, b);
@@ -182,12 +186,14 @@ static void reorder(merge_state_t *s, uint32_t a, uint32_t b, uint32_t root) {
     s->order[to] = behind[i];
     s->place[behind[i]] = to++;
   }
+  AOT_ASSERT(to <= end);                          /* two became one */
   for (; to <= end; to++) s->order[to] = FU_NONE; /* one fewer, and what was none before */
 }
 
 /* ---- merging ---- */
 
 static void join(merge_state_t *s, uint32_t a, uint32_t b) {
+  AOT_ASSERT(s->parent[a] == a && s->parent[b] == b && s->place[a] < s->place[b]);
   const uint32_t root = a, gone = b;
   if (!s->rows[a] && s->rows[b]) {
     s->space[a] = s->space[b];
@@ -261,6 +267,7 @@ static void find_readers(merge_state_t *s) {
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (uint32_t k = g->operand_begin[i]; k < g->operand_begin[i + 1]; k++)
       if (g->producers[k] != FU_NONE) s->readers[s->reader_begin[g->producers[k] + 1]++] = i;
+  AOT_ASSERT(s->reader_begin[g->n_nodes] <= n_operands); /* each operand is in one list */
 }
 
 /* One root a group: its first node. */
@@ -269,6 +276,7 @@ static void begin(merge_state_t *s, const uint32_t *group) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++) s->mark[i] = FU_NONE; /* by last node: the root */
   for (uint32_t i = 0; i < g->n_nodes; i++) {
+    AOT_ASSERT(group[i] >= i && group[i] < g->n_nodes && group[group[i]] == group[i]); /* a last member is its own */
     const int is_root = s->mark[group[i]] == FU_NONE;
     if (is_root) s->mark[group[i]] = i;
     const uint32_t root = s->mark[group[i]], rows = g->rows ? g->rows[i] : 0;
@@ -316,6 +324,7 @@ int fu_merge(const fu_graph_t *g, const fu_moves_t *m, uint32_t *group, uint32_t
   for (uint32_t i = 0; i < g->n_nodes && !failed; i++) {
     group[i] = s.last[find(&s, i)];
     position[group[i]] = s.place[find(&s, i)];
+    AOT_ASSERT(s.order[position[group[i]]] == find(&s, i));
   }
   free(s.heap);
   free(nodes);

@@ -2,6 +2,7 @@
 
 #include "kit/base/vector.h"
 #include "group.h"
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static void collect(const state_t *s, uint32_t group, uint32_t node, cone_t *c) 
           !is_there(s, group, value))
         c->nodes[c->n++] = maker;
     }
+  AOT_ASSERT(c->n <= MOST_COPIES);
   for (uint32_t i = 1; i < c->n; i++)
     for (uint32_t k = i; k > 0 && c->nodes[k] < c->nodes[k - 1]; k--) {
       const uint32_t kept = c->nodes[k];
@@ -126,6 +128,7 @@ static double cost_of_operand(const state_t *s, uint32_t group, const cone_t *c,
   const double reading = cost_of_reading(s, group, value);
   const uint32_t place = s->v->maker[value] == FU_NONE ? FU_NONE : place_in(c, s->v->maker[value]);
   if (place == FU_NONE || c->cost[place] > reading) return reading;
+  AOT_ASSERT(place < c->n && c->cost[place] >= 0);
   *out_place = place;
   return c->cost[place];
 }
@@ -150,6 +153,7 @@ static void find_cone(const state_t *s, uint32_t group, uint32_t value, cone_t *
     for (uint32_t k = v->operand_begin[node]; k < v->operand_begin[node + 1]; k++) {
       if (v->operands[k] == FU_NONE || is_there(s, group, v->operands[k])) continue;
       const double cost = cost_of_operand(s, group, c, v->operands[k], &place);
+      AOT_ASSERT(place == FU_NONE || place < i); /* makers stand before readers */
       if (place != FU_NONE) {
         c->is_copied[place] = 1;
         continue;
@@ -179,6 +183,7 @@ static int has_room(const state_t *s, uint32_t group, const cone_t *c) {
 
 static void copy(state_t *s, uint32_t group, uint32_t value, const cone_t *c) {
   const fu_values_t *v = s->v;
+  AOT_ASSERT(find_pair(&s->readers, group, value) && s->n_reads[group] > 0); /* it reads the value */
   find_pair(&s->readers, group, value)->group = FU_NONE;
   s->n_reads[group]--;
   for (uint32_t i = 0; i < c->n; i++) {
@@ -207,6 +212,7 @@ static void decide(state_t *s, uint32_t value) {
     if (!are_all) break;
     find_cone(s, readers[i], value, &c);
     are_all = has_room(s, readers[i], &c);
+    AOT_ASSERT(c.n > 0 && c.total >= 0);
     saved += v->move[value];
     cost += c.total;
   }

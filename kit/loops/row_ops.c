@@ -4,6 +4,7 @@
 #include "kit/reference/rk_core.h"
 #include "loop.h"
 
+#include <aot/assert.h>
 #include <string.h>
 
 #define W LP_T_WORK
@@ -202,6 +203,7 @@ const lp_row_op_t *lp_row_op_find(aot_str_t name) {
   size_t low = 0, high = N_ROWS;
   while (low < high) {
     size_t middle = (low + high) / 2;
+    AOT_ASSERT(middle == 0 || strcmp(rows[middle - 1].name, rows[middle].name) <= 0); /* rows are sorted */
     if (compare(rows[middle].name, name) < 0) low = middle + 1;
     else high = middle;
   }
@@ -227,6 +229,7 @@ const lp_row_op_t *lp_row_op_across(const lp_row_op_t *op) {
 }
 
 int lp_row_op_gives(const lp_row_op_t *op, uint32_t r, int32_t x, int32_t dtype) {
+  AOT_ASSERT(r < op->n_results && op->results[r] < op->n_steps);
   if (op->gives[r] == LP_GIVES_WHOLE) return dtype == AOT_I64;
   if (op->gives[r] == LP_GIVES_TRUTH) return dtype == AOT_BOOL;
   if (rk_is_int(x)) return dtype == (op->ints == LP_INTS_WIDE ? AOT_I64 : x);

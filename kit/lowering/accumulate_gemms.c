@@ -10,6 +10,7 @@
  * as many at a time as take no more memory than the sum. Of halves a sum is rounded once a time, not once a product. */
 #include "transaction.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ static lw_product_sum_t *add_part(lw_build_t *b, lw_product_sum_t *const *of_val
   lw_product_sum_t *x = part(b, of_value, 0), *y = part(b, of_value, 1);
   if (!x || !y || (x->n_products > 1 && y->n_products > 1)) return NULL;
   const uint32_t product = y->n_products == 1 ? 1 : 0;
+  AOT_ASSERT(lw_node_of(b, lw_arg_row(b, product)) != LW_NONE); /* parts are results of nodes */
   lw_product_sum_t *sum = product == 1 ? x : y;
   b->product_sums[lw_node_of(b, lw_arg_row(b, product))] = sum;
   sum->n_products++;
@@ -110,6 +112,7 @@ static aot_status_t new_like(lw_build_t *b, const lw_tensor_t *t, int64_t rows, 
 
 static aot_status_t begin(lw_build_t *b, lw_product_sum_t *s, const lw_tensor_t *x, const lw_tensor_t *y) {
   const int64_t depth = depth_of(lw_type(b, 0));
+  AOT_ASSERT(depth > 0 && s->n_products >= WORTH_IT && s->n_terms == 0);
   s->n_left = s->n_products;
   AOT_TRY(new_like(b, x, x->sizes[0], depth, &s->x));
   AOT_TRY(new_like(b, y, depth, y->sizes[1], &s->y));
@@ -121,6 +124,7 @@ static aot_status_t begin(lw_build_t *b, lw_product_sum_t *s, const lw_tensor_t 
 
 static aot_status_t multiply(lw_build_t *b, lw_product_sum_t *s) {
   lw_tensor_t x = s->x, y = s->y;
+  AOT_ASSERT(s->n_terms > 0 && s->n_terms <= s->x.sizes[1]);
   x.sizes[1] = y.sizes[0] = s->n_terms;
   s->n_terms = 0;
   const lw_tensor_t *so_far = s->has_begun ? &s->sum : NULL;
@@ -137,6 +141,7 @@ static aot_status_t collect(lw_build_t *b, lw_product_sum_t *s) {
   x_place.offset += s->n_terms * s->x.strides[1];
   y_place.offset += s->n_terms * s->y.strides[0];
   s->n_terms += x.sizes[1];
+  AOT_ASSERT(s->n_terms <= s->x.sizes[1]); /* they have room beside the others */
   AOT_TRY(lw_copy(b, &x_place, &x));
   AOT_TRY(lw_copy(b, &y_place, &y));
   return --s->n_left ? AOT_OK : multiply(b, s);
@@ -147,6 +152,7 @@ aot_status_t lw_lower_product_sum(lw_build_t *b) {
   lw_product_sum_t *s = b->product_sums[at];
   lw_save(b, s, sizeof *s);
   if (is_product(b)) return collect(b, s);
+  AOT_ASSERT(at != s->last || (s->has_begun && s->n_left == 0)); /* all products are in it */
   if (at == s->last) lw_bind(b, 0, &s->sum);
   return AOT_OK;
 }

@@ -9,6 +9,7 @@
  * (query, key and value of one projection), the sum stacks them (concat.h), and there are no zeros. */
 #include "concat.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <string.h>
 
@@ -112,6 +113,7 @@ static int read_stack(lw_build_t *b, lw_join_t *out, uint32_t *adds, uint32_t *n
     next = NULL;
     b->node = node;
     for (uint32_t k = 0; k < 2 && fits; k++) {
+      AOT_ASSERT(lw_node_of(b, lw_arg_row(b, k)) != LW_NONE); /* parts are results of nodes */
       const aot_snap_node_t *maker = &nodes[lw_node_of(b, lw_arg_row(b, k))];
       b->node = maker;
       if (!is_region_node(b)) {
@@ -142,7 +144,10 @@ static void find_stack(lw_build_t *b, uint32_t node) {
   lw_join_t stack;
   if (!read_stack(b, &stack, adds, &n_adds)) return;
   b->regions[node] = STACKS;
-  for (uint32_t k = 0; k < n_adds; k++) b->regions[adds[k]] = DEFERRED;
+  for (uint32_t k = 0; k < n_adds; k++) {
+    AOT_ASSERT(b->regions[adds[k]] == ADDS);
+    b->regions[adds[k]] = DEFERRED;
+  }
 }
 
 int lw_region_stack(lw_build_t *b, lw_join_t *out) {
@@ -176,7 +181,10 @@ aot_status_t lw_find_regions(lw_build_t *b) {
   return AOT_OK;
 }
 
-int lw_is_region_sum(const lw_build_t *b, uint32_t node) { return b->regions[node] != PLAIN; }
+int lw_is_region_sum(const lw_build_t *b, uint32_t node) {
+  AOT_ASSERT(b->regions && node < b->graph->n_nodes);
+  return b->regions[node] != PLAIN;
+}
 
 /* ---- nodes ---- */
 
@@ -217,6 +225,7 @@ static aot_status_t lower_add(lw_build_t *b) {
   const uint32_t x = lw_arg_row(b, 0), y = lw_arg_row(b, 1);
   const int x_deferred = b->regions[lw_node_of(b, x)] == DEFERRED,
             y_deferred = b->regions[lw_node_of(b, y)] == DEFERRED;
+  AOT_ASSERT(x_deferred || y_deferred); /* one of the two is a region */
   lw_tensor_t whole, region;
   if (x_deferred && y_deferred) {
     AOT_TRY(lw_result_dense(b, 0, &whole));

@@ -6,6 +6,7 @@
 
 #include "kit/reference/rk_core.h"
 #include "kit/loops/loop_print.h"
+#include <aot/assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ static lw_form_t zeros(const lw_form_t *like) {
 static lw_form_t spread(const lw_form_t *f, const lw_tensor_t *t) {
   lw_form_t out = *f;
   const int32_t ahead = t->rank - f->rank;
+  AOT_ASSERT(ahead >= 0);
   out.rank = t->rank;
   memcpy(out.sizes, t->sizes, sizeof out.sizes);
   for (int32_t d = 0; d < t->rank; d++) out.steps[d] = d < ahead ? 0 : f->steps[d - ahead];
@@ -74,6 +76,7 @@ static int hold(double *v, int32_t dtype, int is_integer) {
 static int settle(lw_form_t *f, const lw_tensor_t *t) {
   const int is_integer = t->dtype == AOT_I64 || t->dtype == AOT_I32;
   int has_steps = 0;
+  AOT_ASSERT(f->kind == LW_FORM_NUMBERS || f->kind == LW_FORM_CHOICE);
   if (f->rank != t->rank || !is_small(f->start)) return 0;
   for (int32_t d = 0; d < f->rank; d++) {
     f->sizes[d] = t->sizes[d];
@@ -161,6 +164,7 @@ static double apply(int how, double a, double b) {
 
 /* x + factor * y */
 static lw_form_t combined(const lw_form_t *x, const lw_form_t *y, int64_t factor) {
+  AOT_ASSERT(x->rank == y->rank);
   lw_form_t out = *x;
   out.start += factor * y->start;
   for (int32_t d = 0; d < x->rank; d++) out.steps[d] += factor * y->steps[d];
@@ -169,6 +173,7 @@ static lw_form_t combined(const lw_form_t *x, const lw_form_t *y, int64_t factor
 
 /* 1 where the numbers are at least `least`, or where they are not. */
 static lw_form_t choice(lw_form_t numbers, int64_t least, int is_where) {
+  AOT_ASSERT(numbers.kind == LW_FORM_NUMBERS);
   numbers.kind = LW_FORM_CHOICE;
   numbers.start -= least;
   numbers.yes = is_where;
@@ -195,6 +200,7 @@ static int compare(int how, const lw_form_t *x, const lw_form_t *y, lw_form_t *o
 
 /* Choices by conditions that imply each other: `steps` are the same. */
 static int join_choices(int how, const lw_form_t *x, const lw_form_t *y, lw_form_t *out) {
+  AOT_ASSERT(x->kind == LW_FORM_CHOICE && y->kind == LW_FORM_CHOICE && x->rank == y->rank);
   if (memcmp(x->steps, y->steps, sizeof x->steps) || x->yes != 1 || y->yes != 1 || x->no != 0 || y->no != 0) return 0;
   const int is_x_stricter = x->start < y->start;
   *out = (how == BOTH) == is_x_stricter ? *x : *y;
@@ -415,6 +421,7 @@ static int viewed(const affine_traversal_t *w, lw_form_t *out) {
   range_of(&self, &low, &high);
   base = *args[0].u.tensor;
   base.offset = self.start - low; /* as memory that begins at the least number */
+  AOT_ASSERT(base.offset >= 0 && low <= high);
   base.nbytes = (uint64_t)(high - low + 1) * aot_dtype_size(base.dtype);
   memcpy(base.strides, self.steps, sizeof base.strides);
   args[0].u.tensor = &base;
@@ -523,6 +530,7 @@ static lw_form_t **find_forms(lw_build_t *b) {
     if (!form_of_result(&w, row_of[b->node->op], &f)) continue;
     kept = lw_pool_alloc(b->pool, sizeof *kept);
     if (!kept) break;
+    AOT_ASSERT(!w.of[b->node->result_begin - b->value_begin]); /* a value has one maker */
     *kept = f;
     w.of[b->node->result_begin - b->value_begin] = kept;
   }

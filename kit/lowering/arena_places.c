@@ -2,6 +2,7 @@
 #include "lower.h"
 
 #include "kit/model/plan.h"
+#include <aot/assert.h>
 #include <stdlib.h>
 
 static aot_status_t no_memory(lw_build_t *b) {
@@ -19,6 +20,7 @@ static aot_status_t take_over(lw_build_t *b) {
   for (uint32_t i = 0; i < s->n_storages; i++) s->storages[i].taken = LW_NONE;
   for (uint32_t at = 0, end; at < s->n_used; at = end) {
     for (end = at; end < s->n_used && s->used[end].step == s->used[at].step;) end++;
+    AOT_ASSERT(at == 0 || s->used[at - 1].step < s->used[at].step);
     if (s->used[at].step >= s->n_steps || s->steps[s->used[at].step].joins) continue;
     for (uint32_t k = at; k < end; k++) {
       const uint32_t from = s->used[k].storage, inplace_of = s->used[k].inplace_of;
@@ -29,6 +31,7 @@ static aot_status_t take_over(lw_build_t *b) {
       for (uint32_t other = at; other < end; other++) /* all that the step does with it */
         fits &= s->used[other].storage != from || s->used[other].inplace_of == inplace_of;
       if (!fits) continue;
+      AOT_ASSERT(inplace_of != from);
       s->storages[inplace_of].taken = from;
       is_given[from] = 1;
     }
@@ -52,18 +55,24 @@ aot_status_t lw_plan_memory(lw_build_t *b) {
   aot_status_t status = buffers && buffer ? take_over(b) : no_memory(b);
   for (uint32_t i = 0; i < s->n_storages && status == AOT_OK; i++) {
     if (!is_placed(&s->storages[i]) || s->storages[i].taken != LW_NONE) continue;
+    AOT_ASSERT(s->storages[i].first <= s->storages[i].last);
     buffer[i] = n;
     buffers[n++] = (mp_buffer_t){s->storages[i].nbytes, s->storages[i].first, s->storages[i].last, 0};
   }
   for (uint32_t i = 0; i < s->n_storages && status == AOT_OK; i++) {
     if (!is_placed(&s->storages[i]) || s->storages[i].taken == LW_NONE) continue;
     mp_buffer_t *whole = &buffers[buffer[i] = buffer[first_of(s, i)]];
+    AOT_ASSERT(whole->first < s->storages[i].first); /* the memory had another before */
     if (s->storages[i].last > whole->last) whole->last = s->storages[i].last;
   }
   if (status == AOT_OK && mp_plan(buffers, n, LW_ALIGN, &s->arena_nbytes) != 0) status = no_memory(b);
   if (status == AOT_OK) s->live_nbytes = mp_lower_bound(buffers, n, LW_ALIGN);
+  AOT_ASSERT(status != AOT_OK || s->live_nbytes <= s->arena_nbytes);
   for (uint32_t i = 0; i < s->n_storages && status == AOT_OK; i++)
-    if (is_placed(&s->storages[i])) s->storages[i].at = buffers[buffer[i]].offset;
+    if (is_placed(&s->storages[i])) {
+      s->storages[i].at = buffers[buffer[i]].offset;
+      AOT_ASSERT(s->storages[i].at % LW_ALIGN == 0 && s->storages[i].at + s->storages[i].nbytes <= s->arena_nbytes);
+    }
   free(buffers);
   free(buffer);
   return status;

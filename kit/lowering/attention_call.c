@@ -2,6 +2,7 @@
 
 #include "affine_values.h"
 
+#include <aot/assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -115,6 +116,7 @@ int lw_attention_call(lw_build_t *b, const lw_attention_places_t *at, lw_attenti
 
 int lw_is_attention_output(const lw_tensor_t *t, const lw_attention_t *a) {
   const lw_tensor_t *q = a->q;
+  AOT_ASSERT(q->rank >= 2); /* lw_attention_call */
   return t->dtype == q->dtype && t->rank == q->rank && lw_from_end(t, 1) == lw_from_end(a->v, 1) &&
          memcmp(t->sizes, q->sizes, (size_t)(q->rank - 1) * sizeof *q->sizes) == 0;
 }

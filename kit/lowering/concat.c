@@ -2,6 +2,8 @@
  * it is made there (concat_in_place.c). */
 #include "concat.h"
 
+#include <aot/assert.h>
+
 /* [0], which cat takes beside tensors of any rank, for code that begins a list with it. */
 static int is_nothing(const lw_tensor_t *t, const lw_tensor_t *whole) {
   return t->rank == 1 && t->sizes[0] == 0 && whole->rank != 1;
@@ -43,6 +45,7 @@ static int read_join(const lw_build_t *b, int is_stack, lw_join_t *out) {
 
 lw_tensor_t lw_place_in(const lw_tensor_t *whole, const lw_join_t *j, uint32_t k, int64_t *at) {
   lw_tensor_t place = *whole;
+  AOT_ASSERT(k < j->n && j->dim >= 0 && j->dim < whole->rank && *at < whole->sizes[j->dim] + (j->is_stack ? 0 : 1));
   place.offset += *at * whole->strides[j->dim];
   *at += j->is_stack ? 1 : j->parts[k]->sizes[j->dim];
   if (!j->is_stack) {
@@ -71,6 +74,7 @@ aot_status_t lw_lower_join(lw_build_t *b, const lw_join_t *j) {
     if (j->parts[k]->storage == to.storage && lw_same_geometry(j->parts[k], &to)) continue; /* it was made there */
     AOT_TRY(lw_copy(b, &to, j->parts[k]));
   }
+  AOT_ASSERT(at == whole.sizes[j->dim]); /* parts fill it */
   return AOT_OK;
 }
 

@@ -7,6 +7,8 @@
  * tells where. The place goes through views backward, each asked whether it really sees the part there. */
 #include "concat.h"
 
+#include <aot/assert.h>
+
 enum {
   LEAST_RUN = 64, /* bytes side by side, for whoever writes by strides .. */
   RUN_STEP = 16   /* .. and by vectors */
@@ -40,6 +42,7 @@ static int go_back(lw_build_t *b, lw_tensor_t *place) {
 static void place_part(lw_build_t *b, uint32_t row, lw_tensor_t place, int of_loops) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_node_t *join = b->node;
+  AOT_ASSERT(place.storage < b->out->n_storages);
   int is_view = 1;
   for (uint32_t i; is_view && b->n_uses[row - b->value_begin] == 1 && (i = lw_node_of(b, row)) != LW_NONE;) {
     b->node = &nodes[i];
@@ -84,6 +87,7 @@ static aot_status_t place_parts(lw_build_t *b, const lw_join_t *j) {
     if (j->parts[k]->dtype == whole.dtype && run >= LEAST_RUN && run % RUN_STEP == 0 && before % RUN_STEP == 0)
       place_part(b, j->rows[k], place, 1);
   }
+  AOT_ASSERT(at == whole.sizes[j->dim]);
   return AOT_OK;
 }
 

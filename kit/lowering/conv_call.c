@@ -1,7 +1,10 @@
 #include "conv_call.h"
 
+#include <aot/assert.h>
+
 /* n numbers; one number counts for all, none leaves the presets. 0: another count. */
 static int spatial(const lw_build_t *b, uint32_t k, int32_t n, int64_t preset, int64_t *out) {
+  AOT_ASSERT(n >= 1 && n <= LW_CONV_MAX_RANK); /* the sizes of what is read */
   int64_t list[AOT_MAX_RANK];
   const uint32_t got = lw_arg_ints(b, k, list, AOT_MAX_RANK);
   if (lw_arg(b, k)->kind == AOT_ARG_STR || (got > 1 && got != (uint32_t)n)) return 0;

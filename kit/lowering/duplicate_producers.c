@@ -4,6 +4,7 @@
 
 #include "kit/loops/group.h"
 #include "kit/loops/recompute.h"
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ static void drop_uses(lw_build_t *b, const fu_values_t *v, const uint32_t *begin
     for (uint32_t k = v->operand_begin[i]; n && k < v->operand_begin[i + 1]; k++) {
       const uint32_t value = v->operands[k];
       if (value == FU_NONE || v->apart[k] || v->maker[value] == FU_NONE) continue;
+      AOT_ASSERT(!holds(own, n, v->maker[value]) || b->n_uses[value] > 0);
       b->n_uses[value] -= (uint32_t)holds(own, n, v->maker[value]);
     }
   }
@@ -68,10 +70,13 @@ aot_status_t lw_find_copies(lw_build_t *b, const fu_values_t *v) {
     return no_memory(b);
   }
   for (uint32_t c = 0; c < n; c++) {
+    AOT_ASSERT(copies[c].group < v->n_nodes && copies[c].node < copies[c].group);
+    AOT_ASSERT(c == 0 || copies[c - 1].group <= copies[c].group); /* sorted, as `nodes` is by group */
     begin[copies[c].group + 1]++;
     nodes[c] = copies[c].node;
   }
   for (uint32_t i = 0; i <= v->n_nodes; i++) begin[i + 1] += begin[i];
+  AOT_ASSERT(begin[v->n_nodes] == n);
   drop_uses(b, v, begin, nodes);
   add_uses(b, v, copies, n, begin, nodes);
   b->copies_begin = begin;

@@ -2,6 +2,7 @@
 
 #include "kit/base/vector.h"
 #include "kit/graph/snap_births.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ static void add_segment(splitter_t *c, const aot_snap_graph_t *g, uint32_t numbe
                         uint32_t birth) {
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(c->s, aot_snap_port_t, ports) + g->output_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(c->s, aot_snap_value_t, values);
+  AOT_ASSERT(begin <= end && end <= g->node_begin + g->n_nodes);
   const int is_last = birth == AOT_NO_ID;
   aot_snap_graph_t segment = {
       .id = c->s->graphs.count + c->graphs.count,
@@ -106,6 +108,7 @@ static uint32_t cut_graph(splitter_t *c, const aot_snap_graph_t *g) {
     begin = i + 1;
   }
   add_segment(c, g, number++, begin, end, AOT_NO_ID);
+  AOT_ASSERT(number > 1); /* has_birth */
   return number;
 }
 
@@ -120,6 +123,7 @@ static int has_birth(const splitter_t *c, const aot_snap_graph_t *g) {
 
 /* A row array at the end of the block: the old rows, then the new ones. */
 static void extend(char *block, aot_snap_array_t *array, uint64_t *at, const rows_t *more) {
+  AOT_ASSERT(*at % 8 == 0); /* rows of 8 bytes are aligned */
   memcpy(block + *at, block + array->at, (size_t)array->count * array->row_size);
   if (more->count)
     memcpy(block + *at + (size_t)array->count * array->row_size, more->at, (size_t)more->count * array->row_size);

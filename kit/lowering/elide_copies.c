@@ -3,6 +3,7 @@
  * graph attention's gradients then read the projection where its forward did. */
 #include "lower.h"
 
+#include <aot/assert.h>
 #include <string.h>
 
 static int is_clone(const lw_build_t *b, const aot_snap_node_t *node) {
@@ -36,6 +37,7 @@ int lw_is_spared(const lw_build_t *b, uint32_t node) { return b->elided && b->el
 static aot_status_t lower_clone(lw_build_t *b) {
   const uint32_t at = (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)) - b->graph->node_begin;
   const lw_tensor_t *source = lw_arg_tensor(b, 0);
+  AOT_ASSERT(at < b->graph->n_nodes);
   if (!lw_is_spared(b, at) || !source || source->dtype != lw_type(b, 0)->dtype || !lw_same_sizes(source, lw_type(b, 0)))
     return LW_DECLINED;
   const lw_tensor_t itself = *source;

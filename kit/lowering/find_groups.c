@@ -5,6 +5,7 @@
 
 #include "kit/loops/merge.h"
 #include "kit/loops/recompute.h"
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL /* who links the kit links no library for it */
@@ -24,6 +25,7 @@ typedef struct spaces {
 static uint32_t space_of(spaces_t *s, const sizes_t *t) {
   const uint64_t nbytes = (uint64_t)t->rank * sizeof t->sizes[0];
   const uint64_t h = XXH3_64bits(t->sizes, (size_t)nbytes) + (uint64_t)t->rank;
+  AOT_ASSERT(s->n < s->mask); /* a slot is free, where the search ends */
   for (uint32_t at = (uint32_t)h & s->mask;; at = (at + 1) & s->mask) {
     if (s->slots[at] == FU_NONE) {
       s->rows[s->n] = *t;
@@ -50,6 +52,7 @@ static int shares_rows(const lw_build_t *b, const lw_member_t *m, const lw_tenso
   int64_t row = 1, n;
   for (int32_t d = 0; d < space->rank; d++)
     if (reduced >> d & 1u) row *= space->sizes[d];
+  AOT_ASSERT(row > 0); /* reduces_rows takes no empty tensor */
   n = lw_numel(space) / row;
   if (!lw_same_sizes(space, lw_type(b, 0)) && lw_is_across_memory(space, reduced)) return 0;
   const double saved_ns = c->step_ns + (double)(n * row) * sizeof(float) / c->bytes_a_ns;
@@ -133,6 +136,7 @@ static void see_through(const lw_build_t *b, group_arrays_t *a) {
 /* Of computing it twice; below 0: it is no number of each element that loops are made of, or not to be twice. */
 static double work_of(const lw_build_t *b, const lw_member_t *m) {
   lp_draw_t draw;
+  AOT_ASSERT(m->rows || m->reads || m->writes || lw_op(b)->loop);
   if (m->rows || m->reads || m->writes || lp_op_draws(lw_op(b)->loop, lw_type(b, 0)->dtype, &draw)) return -1;
   return (double)lw_numel(lw_type(b, 0)) * lp_text_cost(m->text) / b->machine->target->costs.ops_a_ns;
 }
@@ -223,6 +227,7 @@ static int init(lw_build_t *b, group_arrays_t *a) {
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) n_operands += nodes[i].n_operands;
   if (allocate(b, a, n_operands) != 0) return -1;
   fill(b, a);
+  AOT_ASSERT(a->begin[b->graph->n_nodes] == n_operands);
   return 0;
 }
 
@@ -257,6 +262,7 @@ static void find_ends(const lw_build_t *b, const group_arrays_t *a, const uint32
   memset(out, 0xFF, ((size_t)b->n_values + 1) * sizeof *out);
   for (uint32_t v = 0; b->donated_input && v < b->n_values; v++) {
     const uint32_t home = b->donated_input[v], input = home ? inputs[home - 1].value : AOT_NO_ID;
+    AOT_ASSERT(home <= b->graph->n_inputs);
     if (input == AOT_NO_ID || a->def[v] == FU_NONE) continue;
     out[input - b->value_begin] = position[group[a->def[v]] == LW_NONE ? a->def[v] : group[a->def[v]]];
   }

@@ -1,5 +1,6 @@
 #include "fuse_rng.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <string.h>
 
@@ -59,6 +60,7 @@ aot_status_t lw_find_drawn(lw_build_t *b) {
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
   if (!b->machine->target->draws || b->has_inplace_custom_kernels) return AOT_OK;
+  AOT_ASSERT(b->elided); /* lw_find_spared comes before */
   uint8_t *use = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1);
   if (!use) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   for (uint32_t i = 0; i < b->graph->n_outputs; i++)
@@ -75,6 +77,7 @@ aot_status_t lw_find_drawn(lw_build_t *b) {
       const uint32_t row = operands[nodes[i].operand_begin + k];
       if (row == AOT_NO_ID) continue;
       use[row - b->value_begin] |= row == drawn ? IS_DRAWN : IS_READ;
+      AOT_ASSERT(b->n_uses[row - b->value_begin] > 0 || !is_spared || row != drawn);
       b->n_uses[row - b->value_begin] -= (uint32_t)(is_spared && row == drawn);
     }
   }

@@ -17,6 +17,7 @@
  * (embeddings). O(nodes + operands). */
 #include "lower.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ static uint32_t level_of(const lw_build_t *b, const levels_t *l, const aot_snap_
 }
 
 static void add_level(readers_t *r, uint32_t level) {
+  AOT_ASSERT(r->n <= MANY);
   for (uint32_t k = 0; k < r->n && k < MANY - 1; k++)
     if (r->levels[k] == level) return;
   if (r->n < MANY - 1) r->levels[r->n] = level;
@@ -214,6 +216,7 @@ static aot_status_t join(lw_build_t *b, const chain_t *c, uint32_t sum, uint32_t
   lw_residual_t *r = lw_pool_alloc(b->pool, sizeof *r);
   if (!r) return no_memory(b);
   *r = (lw_residual_t){.product = c->product, .sum = sum, .addend = addend};
+  AOT_ASSERT(!b->residuals[sum] && !b->residuals[c->product]); /* each is a part of one */
   b->residuals[sum] = b->residuals[c->product] = r;
   for (uint32_t k = 0; k < c->n; k++) b->residuals[c->links[k]] = r;
   r->bias = find_bias(b, r->product);
@@ -221,6 +224,7 @@ static aot_status_t join(lw_build_t *b, const chain_t *c, uint32_t sum, uint32_t
   lw_product_t p; /* the cast is not read, what it reads is */
   b->node = node_at(b, r->product);
   lw_read_product(b, &p);
+  AOT_ASSERT(b->n_uses[lw_arg_row(b, p.addend_at) - b->value_begin] > 0);
   b->n_uses[lw_arg_row(b, p.addend_at) - b->value_begin]--;
   b->n_uses[r->bias - b->value_begin]++;
   return AOT_OK;
@@ -276,6 +280,7 @@ static lw_tensor_t as_result(const lw_product_t *p, const lw_tensor_t *type, con
   lw_tensor_t t = *type;
   t.dtype = dense->dtype;
   if (p->is_folded) {
+    AOT_ASSERT(p->y.rank == 2 && lw_numel(dense) % p->y.sizes[1] == 0);
     t.rank = 2;
     t.sizes[1] = p->y.sizes[1];
     t.sizes[0] = lw_numel(dense) / t.sizes[1];
@@ -314,6 +319,7 @@ static aot_status_t read_addend(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t
 aot_status_t lw_lower_residual(lw_build_t *b) {
   const uint32_t at = (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)) - b->graph->node_begin;
   const lw_residual_t *r = b->residuals[at];
+  AOT_ASSERT(r && r->product < r->sum); /* operands come before */
   lw_tensor_t result, addend, bias;
   lw_product_t p;
   if (at != r->sum) return AOT_OK;

@@ -5,6 +5,7 @@
 
 #include "kit/loops/loop_print.h"
 #include "transaction.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,13 @@ static aot_status_t no_memory(lw_build_t *b) {
 enum { MAX_RESULTS = 3 };
 
 static const aot_snap_node_t *member(const lw_build_t *b, const lw_group_t *g, uint32_t k) {
+  AOT_ASSERT(k < g->n);
   return AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + g->members[k];
 }
 
 /* The instruction that gives result r of a member. */
 static uint32_t result_inst(const lw_group_t *g, uint32_t k, uint32_t r) {
+  AOT_ASSERT(r < (g->infos[k].rows ? g->infos[k].rows->n_results : 1));
   return g->first[k] + (g->infos[k].rows ? g->infos[k].rows->results[r] : 0);
 }
 
@@ -65,6 +68,7 @@ static void spread_result(const lw_tensor_t *t, const lw_group_t *g, int64_t *st
   int32_t at = 0;
   for (int32_t d = 0; d < g->space->rank; d++) {
     const int is_dropped = t->rank != g->space->rank && (g->loop.reduced >> d & 1u);
+    AOT_ASSERT(is_dropped || at < t->rank);
     strides[d] = is_dropped || t->sizes[at] == 1 ? 0 : t->strides[at];
     at += !is_dropped;
   }
@@ -75,6 +79,9 @@ static int is_same_memory(const lw_tensor_t *a, const lw_tensor_t *b) {
   return a->storage == b->storage && a->offset == b->offset && a->dtype == b->dtype;
 }
 
+/* What the arrays by access have room for. */
+static size_t most_accesses(const lw_group_t *g) { return g->n * (size_t)(LP_ARGS + MAX_RESULTS); }
+
 /* The access that reads the value along these strides: one that is there, or a new one. */
 static uint32_t load_along(const lw_build_t *b, lw_group_t *g, uint32_t row, const int64_t *strides) {
   const uint64_t nbytes = (uint64_t)g->space->rank * sizeof *strides;
@@ -84,6 +91,7 @@ static uint32_t load_along(const lw_build_t *b, lw_group_t *g, uint32_t row, con
         memcmp(g->accesses[k].strides, strides, (size_t)nbytes) == 0)
       return k;
   const uint32_t k = g->loop.n_loads++;
+  AOT_ASSERT(k < most_accesses(g) && g->loop.n_stores == 0); /* stores follow the loads */
   g->rows[k] = row;
   g->tensors[k] = *t;
   g->accesses[k].dtype = t->dtype;
@@ -250,6 +258,7 @@ static int add_step(lw_build_t *b, lw_group_t *g, uint32_t member, uint32_t firs
   const lp_row_op_t *op = g->infos[member].rows;
   const int32_t work = lp_value_dtype(lw_arg_tensor(b, op->of)->dtype), result = lw_rows_result(b);
   lp_inst_t *inst = &g->insts[first + k];
+  AOT_ASSERT(first + k < g->loop.n_insts && k < LP_STEPS);
   inst->text = op->steps[k].text;
   inst->reduce = op->steps[k].reduce < LP_SCAN ? op->steps[k].reduce : LP_EACH;
   inst->scan = op->steps[k].reduce < LP_SCAN ? LP_EACH : op->steps[k].reduce - LP_SCAN;
@@ -346,11 +355,13 @@ static void add_stores(lw_build_t *b, lw_group_t *g, uint32_t k) {
     const uint32_t row = node->result_begin + r, at = g->loop.n_loads + g->loop.n_stores;
     const lw_tensor_t *t = &lw_value(b, row)->t;
     if (!t->dtype || !is_read_outside(b, g, k, row)) continue;
+    AOT_ASSERT(at < most_accesses(g));
     g->rows[at] = row;
     g->makers[at] = k;
     g->tensors[at] = *t;
     if (g->infos[k].writes) g->accesses[at] = g->write.to.access;
     g->accesses[at].inst = result_inst(g, k, r);
+    AOT_ASSERT(g->accesses[at].inst < g->loop.n_insts);
     g->accesses[at].dtype = lw_is_across(g, at) ? AOT_F64 : t->dtype;
     g->accesses[at].of_row = !g->infos[k].writes && !lw_is_across(g, at) && !lw_same_sizes(t, g->space);
     g->nodes[at] = node->id;
@@ -375,6 +386,7 @@ static int describe(lw_build_t *b, lw_group_t *g) {
   g->space = &lw_value(b, member(b, g, g->n - 1)->result_begin)->t;
   for (uint32_t k = 0; k < g->n; k++) {
     b->node = member(b, g, k);
+    AOT_ASSERT(k == 0 || g->members[k - 1] < g->members[k]); /* inst_of halves them */
     if (!lw_member(b, &g->infos[k])) return 0;
     if (g->infos[k].writes) {
       if (g->n > 1 || !lw_write(b, &g->write)) return 0;
@@ -388,6 +400,7 @@ static int describe(lw_build_t *b, lw_group_t *g) {
     g->space = lw_member_space(b, &g->infos[k]);
   }
   g->loop.rank = g->space->rank;
+  AOT_ASSERT(g->loop.reduced >> g->loop.rank == 0); /* dimensions of the space */
   memcpy(g->loop.sizes, g->space->sizes, sizeof g->space->sizes);
   g->loop.accesses = g->accesses;
   g->loop.insts = g->insts;
@@ -395,6 +408,7 @@ static int describe(lw_build_t *b, lw_group_t *g) {
     if (!add_member(b, g, k)) return 0;
   for (uint32_t k = 0; k < g->n; k++) add_stores(b, g, k);
   forget_unread_sums(g);
+  AOT_ASSERT(g->loop.n_insts > 0 && g->loop.n_insts <= LP_INSTS);
   return 1;
 }
 
@@ -402,6 +416,7 @@ static int describe(lw_build_t *b, lw_group_t *g) {
 static int is_in_place(const lw_build_t *b, const lw_group_t *g, uint32_t load, uint32_t store) {
   const lp_access_t *l = &g->accesses[load], *s = &g->accesses[store];
   const uint32_t home = b->donated_input[g->rows[store] - b->value_begin];
+  AOT_ASSERT(home <= b->out->n_inputs);
   if (!home || g->rows[load] == LW_NONE || b->out->inputs[home - 1].type.storage != g->tensors[load].storage ||
       aot_dtype_size(l->dtype) != aot_dtype_size(s->dtype))
     return 0;
@@ -445,6 +460,7 @@ static uint32_t written_onto(const lw_build_t *b, const lw_group_t *g, uint32_t 
 
 lw_ref_t lw_use_access(lw_build_t *b, const lw_group_t *g, uint32_t k) {
   int in_place = 0;
+  AOT_ASSERT(k < g->loop.n_loads + g->loop.n_stores);
   if (g->draws[k] || g->accesses[k].counts) return lw_use(b, NULL);
   if (k >= g->loop.n_loads) return lw_use(b, lw_is_across(g, k) ? NULL : &g->tensors[k]);
   for (uint32_t s = g->loop.n_loads; b->donated_input && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores;
@@ -458,6 +474,7 @@ static aot_status_t count_classes(lw_build_t *b, lw_group_t *g) {
   for (uint32_t l = 0; l < g->loop.n_loads; l++) {
     if (g->makers[l] == LW_NONE) continue;
     const lp_row_op_t *op = g->infos[g->makers[l]].rows;
+    AOT_ASSERT(op && op->class_at);
     b->node = member(b, g, g->makers[l]);
     const lw_tensor_t *known = b->class_numbers ? b->class_numbers[g->members[g->makers[l]]] : NULL;
     if (known) g->tensors[l] = *known;
@@ -469,6 +486,7 @@ static aot_status_t count_classes(lw_build_t *b, lw_group_t *g) {
 /* What a tensor begins as that is written by places. */
 static aot_status_t begin_written(lw_build_t *b, const lw_group_t *g) {
   const lw_tensor_t *whole = &g->tensors[g->loop.n_loads];
+  AOT_ASSERT(g->n == 1 && g->loop.n_stores == 1);
   if (lw_numel(whole) == 0) return AOT_OK;
   return g->write.init == LW_NONE ? lw_fill_zero(b, whole) : lw_copy(b, whole, &lw_value(b, g->write.init)->t);
 }
@@ -526,9 +544,11 @@ static aot_status_t lower(lw_build_t *b, lw_group_t *g) {
 }
 
 aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, const uint8_t *is_copy, uint32_t n_members) {
-  const size_t n = n_members, n_insts = n * LP_STEPS, n_reached = n * (LP_ARGS + MAX_RESULTS);
+  AOT_ASSERT(n_members > 0 && n_members <= LW_MAX_GROUP);
+  const size_t n = n_members, n_insts = n * LP_STEPS;
   lw_group_t g = {
       .members = members, .n = n_members, .is_copy = is_copy, .insts = calloc(n_insts + 1, sizeof *g.insts)};
+  const size_t n_reached = most_accesses(&g);
   g.infos = calloc(n + 1, sizeof *g.infos);
   g.first = calloc(n + 1, sizeof *g.first);
   g.accesses = calloc(n_reached + 1, sizeof *g.accesses);

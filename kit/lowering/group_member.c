@@ -4,6 +4,7 @@
 #include "group_read.h"
 
 #include "kit/reference/rk_core.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <math.h>
 #include <string.h>
@@ -89,6 +90,7 @@ static uint32_t find_rows(const lw_build_t *b, const lp_row_op_t *op, const lw_t
   const uint32_t all = x->rank ? UINT32_MAX >> (32 - x->rank) : 0;
   int64_t list[AOT_MAX_RANK];
   uint32_t bits = 0;
+  AOT_ASSERT(x->rank >= 0 && x->rank <= AOT_MAX_RANK);
   if (op->dims == LP_ROW_WHOLE) return all;
   if (op->dims == LP_ROW_LAST) return x->rank ? 1u << (x->rank - 1) : 0;
   const uint32_t n = lw_arg_ints(b, (uint32_t)op->dims_at, list, AOT_MAX_RANK);
@@ -161,6 +163,7 @@ static int reduces_rows(const lw_build_t *b, const lp_operand_t *operands, lw_me
   for (uint32_t r = 0; r < b->node->n_results; r++) {
     const lw_tensor_t *t = lw_type(b, r);
     if (!t->dtype) continue;
+    AOT_ASSERT(op->results[r] < op->n_steps);
     const int is_across = op->steps[op->results[r]].reduce == LP_ACROSS;
     if (is_across && !b->machine->target->has_across) return 0;
     if (is_across ? !lp_dtype_supported(t->dtype) || rk_is_int(t->dtype) : !lp_row_op_gives(op, r, x->dtype, t->dtype))
@@ -208,6 +211,7 @@ int lw_member(const lw_build_t *b, lw_member_t *out) {
 int lw_sum_across(const lw_build_t *b, lw_member_t *m) {
   const lp_row_op_t *across = m->rows ? lp_row_op_across(m->rows) : NULL;
   const lw_tensor_t *x = lw_arg_tensor(b, 0);
+  AOT_ASSERT(!across || (x && m->rows->of == 0)); /* reduces_rows has read it */
   if (!across || !b->machine->target->has_across || rk_is_int(x->dtype) || lw_type(b, 0)->rank == 0) return 0;
   int32_t row = -1; /* the only dimension that is left */
   for (int32_t d = 0; d < x->rank; d++) {
@@ -222,5 +226,6 @@ int lw_sum_across(const lw_build_t *b, lw_member_t *m) {
 }
 
 const lw_tensor_t *lw_member_space(const lw_build_t *b, const lw_member_t *m) {
+  AOT_ASSERT(!m->rows || lw_arg_tensor(b, m->rows->of));
   return m->rows ? lw_arg_tensor(b, m->rows->of) : lw_type(b, 0);
 }

@@ -1,5 +1,6 @@
 #include "group_read.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static int32_t dim_arg(const lw_build_t *b, uint32_t k, int32_t rank) {
 
 /* Dimension d of what is read lies along dimension `at` of the result. */
 static int keep(const reader_t *r, int32_t d, int32_t at) {
+  AOT_ASSERT(d >= 0 && d < r->from->rank && at >= 0 && at < AOT_MAX_RANK);
   r->out->access.strides[at] = r->from->strides[d];
   return at < r->result->rank && r->from->sizes[d] == r->result->sizes[at];
 }
@@ -30,6 +32,7 @@ static int keep(const reader_t *r, int32_t d, int32_t at) {
 /* Dimension d is counted by an index tensor, whose own dimensions lie along those of the result from `at` on, the last
  * ones along the last of `rank`. Nothing can be read of no rows: the reference kernel tells. */
 static int count(const reader_t *r, int32_t d, uint32_t row, int32_t at, int32_t rank, int wraps) {
+  AOT_ASSERT(d >= 0 && d < r->from->rank && r->out->access.n_indices <= LP_INDICES);
   if (row == LW_NONE || lw_value(r->b, row)->kind != AOT_TYPE_TENSOR || r->out->access.n_indices == LP_INDICES)
     return 0;
   const uint32_t k = r->out->access.n_indices++;
@@ -111,6 +114,7 @@ static int index_tensor(const reader_t *r) {
 /* Dimension d of the result is dimension `from` of what is read, -1: none, from place `begin` on; outside there is
  * something else. */
 static void bound(const reader_t *r, int32_t d, int32_t from, int64_t begin) {
+  AOT_ASSERT(d >= 0 && d < r->result->rank && from < r->from->rank);
   const int64_t size = from < 0 ? 1 : r->from->sizes[from];
   lp_access_t *a = &r->out->access;
   a->strides[d] = from < 0 ? 0 : r->from->strides[from];
@@ -280,6 +284,7 @@ static int index_put(const lw_build_t *b, const reader_t *r, lw_write_t *out) {
       for (int32_t e = 0; e < wide; e++) out->space.sizes[out->space.rank++] = joint[AOT_MAX_RANK - wide + e];
     if (d >= (int32_t)list->n || rows[d] == AOT_NO_ID) out->space.sizes[out->space.rank++] = self->sizes[d];
   }
+  AOT_ASSERT(out->space.rank == self->rank - n + wide); /* the indices' dimensions came once */
   const int32_t lead = out->space.rank - values->rank;
   if (lead < 0) return 0;
   out->value = value_row(b, 2);
@@ -316,6 +321,7 @@ int lw_write_find(aot_str_t name) {
 int lw_write(const lw_build_t *b, lw_write_t *out) {
   const int row = lw_op(b)->write;
   if (!row || b->node->n_results != 1) return 0;
+  AOT_ASSERT((size_t)row <= sizeof writers / sizeof writers[0]);
   lw_tensor_t whole = *lw_type(b, 0);
   memset(out, 0, sizeof *out);
   out->to.outside = out->value = out->init = LW_NONE;
@@ -363,6 +369,7 @@ int lw_read_find(aot_str_t name) {
 int lw_read(const lw_build_t *b, lw_read_t *out) {
   const int row = lw_op(b)->read;
   if (!row || b->node->n_results != 1) return 0;
+  AOT_ASSERT((size_t)row <= sizeof rows / sizeof rows[0]);
   const uint32_t from = rows[row - 1].from;
   const reader_t r = {b, lw_arg_tensor(b, from), lw_type(b, 0), out, 0};
   memset(out, 0, sizeof *out);

@@ -22,6 +22,7 @@
  * Kernels, CGO 2022. O(steps + operands). */
 #include "lower.h"
 
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ static void find_live(fusion_state_t *j) {
   for (uint32_t i = 0; i < s->n_storages; i++) {
     const uint64_t nbytes = arena_bytes(&s->storages[i]);
     if (!nbytes) continue;
+    AOT_ASSERT(s->storages[i].first <= s->storages[i].last && s->storages[i].last < s->n_steps);
     j->live[s->storages[i].first] += nbytes;
     j->live[s->storages[i].last + 1] -= nbytes;
   }
@@ -94,10 +96,12 @@ static int is_open(const fusion_state_t *j, uint32_t set) { return set < SEVERAL
 
 static void complete(fusion_state_t *j, uint32_t set) {
   if (!is_open(j, set)) return;
+  AOT_ASSERT(j->n_open > 0 && j->held >= j->sets[set].held);
   j->sets[set].is_open = 0;
   j->held -= j->sets[set].held;
   uint32_t at = 0;
   while (j->open[at] != set) at++;
+  AOT_ASSERT(at < j->n_open);
   memmove(&j->open[at], &j->open[at + 1], (--j->n_open - at) * sizeof *j->open);
   if (!j->n_open) j->held = 0; /* what several held */
 }
@@ -134,6 +138,7 @@ static uint32_t set_for(fusion_state_t *j, const lw_step_t *step) {
     return j->open[j->n_open - 1] = set;
   }
   if (j->n_open == MOST_OPEN) complete(j, j->open[0]);
+  AOT_ASSERT(j->n_open < MOST_OPEN && j->n_sets < j->s->n_steps); /* a set has a step */
   j->sets[j->n_sets] =
       (set_t){.joins = step->joins, .last = LW_NONE, .place = LW_NONE, .most = step->most_joined, .is_open = 1};
   j->open[j->n_open++] = j->n_sets;
@@ -161,6 +166,7 @@ static void hold(fusion_state_t *j, const lw_used_t *u) {
 
 static void add(fusion_state_t *j, uint32_t k, uint32_t step) {
   set_t *set = &j->sets[k];
+  AOT_ASSERT(set->is_open && (set->last == LW_NONE || set->last < step));
   j->set[step] = k;
   j->previous[step] = set->last;
   set->last = step;
@@ -248,6 +254,7 @@ static void number(fusion_state_t *j) {
   uint32_t n = 0;
   for (uint32_t t = 0; t < n_steps; t++)
     if (is_place(j, t)) j->order[t] = n++;
+  AOT_ASSERT(n + n_joined(j) == n_steps); /* a set has one place */
   for (uint32_t t = 0; t < n_steps; t++)
     if (!is_place(j, t)) j->order[t] = j->order[j->sets[j->set[t]].place];
 }

@@ -1,5 +1,6 @@
 #include "kernel_step.h"
 
+#include <aot/assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static void remember(lw_build_t *b, lw_kernel_step_t *p, rk_tensor_t *t, const l
   if (!t || !t->dtype || own->storage == LW_NONE) return;
   p->tensors[p->n_tensors] = t;
   p->refs[p->n_tensors++] = !is_operand ? lw_use(b, own) : p->custom ? lw_use_update(b, own) : lw_use_read(b, own);
+  AOT_ASSERT(p->refs[p->n_tensors - 1].storage == own->storage); /* lw_run_kernel finds memory by it */
 }
 
 static void remember_args(lw_build_t *b, lw_kernel_step_t *p, rk_arg_t *args) {
@@ -98,6 +100,7 @@ aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t 
   remember_args(b, p, args);
   p->n_operands = p->n_tensors;
   for (uint32_t r = 0; r < n; r++) remember(b, p, &results[r], &own[r], 0);
+  AOT_ASSERT(p->n_tensors <= most && p->n_floats <= b->node->n_args);
   if (kernel) b->out->n_fallback++;
   *out = p;
   return AOT_OK;

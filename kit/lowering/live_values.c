@@ -1,5 +1,6 @@
 #include "live_values.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ aot_status_t lw_live_init(lw_live_t *l, const lw_cut_t *cut, const lw_memory_t *
 
 static void forget(const lw_live_t *l, uint32_t value) {
   lw_held_t *v = &l->values[value];
+  AOT_ASSERT(!v->copy); /* let_go comes before */
   if (v->own) l->memory->free(l->memory->self, v->own, v->t.nbytes);
   memset(v, 0, sizeof *v);
 }
@@ -125,6 +127,7 @@ void lw_live_tensors(const lw_live_t *l, uint32_t port_begin, uint32_t n, aot_te
 }
 
 void lw_live_forget(lw_live_t *l, uint32_t graph, uint32_t number) {
+  AOT_ASSERT(number < l->cut->n_parts_of[graph]);
   const lw_part_t *part = &l->cut->parts[l->cut->first_part[graph] + number];
   const aot_snap_graph_t *segment = AOT_SNAP_ROWS(l->cut->s, aot_snap_graph_t, graphs) + part->graph;
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(l->cut->s, aot_snap_port_t, ports);
@@ -245,6 +248,7 @@ static aot_status_t read_arguments(const lw_live_t *l, const aot_snap_node_t *no
   all->tensors = calloc(n_items, sizeof *all->tensors);
   if (!all->args || !all->ints || !all->tensors) return no_memory(error);
   for (uint32_t k = 0; k < node->n_args; k++) AOT_TRY(read_arg(l, &args[k], all, &all->args[k], error));
+  AOT_ASSERT(all->n_ints <= n_items && all->n_tensors <= n_items);
   return AOT_OK;
 }
 
@@ -347,6 +351,7 @@ static aot_status_t learn(lw_live_t *l, uint32_t begin, const results_t *results
 static aot_status_t put_away(const lw_live_t *l, uint32_t value, const rk_tensor_t *from, lw_error_t *error) {
   const rk_tensor_t *to = &l->values[value].t;
   rk_tensor_t near = *to;
+  AOT_ASSERT(rk_numel(from) == rk_numel(to)); /* sn_agree has compared their sizes */
   if (!rk_numel(to)) return AOT_OK;
   if (l->memory->write) near.data = calloc(1, (size_t)to->nbytes);
   if (!near.data) return no_memory(error);

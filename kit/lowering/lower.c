@@ -3,6 +3,7 @@
 #include "kit/base/vector.h"
 #include "kit/model/value_size.h"
 #include "kit/base/geometry.h"
+#include <aot/assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ void *lw_pool_alloc(lw_pool_t *p, uint64_t nbytes) {
   }
   char *at = (char *)(p->blocks + 1) + p->blocks->used;
   p->blocks->used += nbytes;
+  AOT_ASSERT(p->blocks->used <= p->blocks->capacity && (uintptr_t)at % 16 == 0);
   return at;
 }
 
@@ -115,7 +117,10 @@ uint32_t lw_arg_ints(const lw_build_t *b, uint32_t k, int64_t *out, uint32_t cap
   return n;
 }
 
-lw_value_t *lw_value(const lw_build_t *b, uint32_t row) { return &b->values[row - b->value_begin]; }
+lw_value_t *lw_value(const lw_build_t *b, uint32_t row) {
+  AOT_ASSERT(row >= b->value_begin && row - b->value_begin <= b->n_values);
+  return &b->values[row - b->value_begin];
+}
 
 int lw_are_alike(const lw_build_t *build, uint32_t *a, uint32_t *b) {
   const aot_snapshot_t *s = build->s;
@@ -166,6 +171,7 @@ uint32_t lw_arg_row(const lw_build_t *b, uint32_t k) {
 
 int64_t lw_declared_stride(const lw_build_t *b, uint32_t row, int32_t d) {
   const aot_snap_value_t *v = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + row;
+  AOT_ASSERT(d >= 0 && d < v->rank);
   return lw_dim(b, AOT_SNAP_ROWS(b->s, int64_t, ints)[v->dims + (uint32_t)v->rank + (uint32_t)d]);
 }
 
@@ -191,6 +197,7 @@ const lw_tensor_t *lw_type(const lw_build_t *b, uint32_t result) {
 int64_t lw_numel(const lw_tensor_t *t) { return tn_numel(t->rank, t->sizes); }
 
 int lw_same_sizes(const lw_tensor_t *a, const lw_tensor_t *b) {
+  AOT_ASSERT(a->rank >= 0 && a->rank <= AOT_MAX_RANK && b->rank >= 0 && b->rank <= AOT_MAX_RANK);
   return a->rank == b->rank && memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0;
 }
 
@@ -222,6 +229,7 @@ int lw_same_geometry(const lw_tensor_t *a, const lw_tensor_t *b) {
 
 rk_tensor_t lw_rk_tensor(const lw_build_t *b, const lw_tensor_t *t) {
   rk_tensor_t r;
+  AOT_ASSERT(t->storage == LW_NONE || t->storage < b->out->n_storages);
   memset(&r, 0, sizeof r);
   r.nbytes = t->storage == LW_NONE ? 0 : b->out->storages[t->storage].nbytes;
   r.dtype = t->dtype;
@@ -247,6 +255,7 @@ static int is_dense(const lw_tensor_t *t) {
 
 aot_status_t lw_new_tensor(lw_build_t *b, lw_tensor_t *t) {
   lw_schedule_t *s = b->out;
+  AOT_ASSERT(t->rank >= 0 && t->rank <= AOT_MAX_RANK);
   lw_storage_t *storages = kit_grow(s->storages, &s->storage_capacity, (uint64_t)s->n_storages + 1, sizeof *storages);
   if (!storages) return no_memory(b);
   s->storages = storages;
@@ -265,6 +274,7 @@ aot_status_t lw_new_tensor(lw_build_t *b, lw_tensor_t *t) {
 
 void lw_bind(lw_build_t *b, uint32_t k, const lw_tensor_t *t) {
   const uint32_t row = b->node->result_begin + k, storage = t->storage;
+  AOT_ASSERT(k < b->node->n_results && (storage == LW_NONE || storage < b->out->n_storages));
   lw_set_value(b, lw_value(b, row), t);
   if (storage == LW_NONE || b->out->storages[storage].value != AOT_NO_ID) return; /* views come later */
   lw_save_storage(b, storage);
@@ -343,6 +353,7 @@ static uint64_t distinct_nbytes(const lw_tensor_t *t) {
 /* What a step reads of one storage by several tensors it reads once, at most all of it; what it writes likewise. */
 static uint64_t counted_nbytes(const lw_schedule_t *s, uint32_t step, const lw_tensor_t *t, int is_read_only) {
   uint64_t before = 0;
+  AOT_ASSERT(step + 1 == s->n_steps);
   const uint64_t nbytes = distinct_nbytes(t), whole = s->storages[t->storage].nbytes;
   for (uint32_t k = s->n_used; k-- > 0 && s->used[k].step == step;)
     if (s->used[k].storage == t->storage && s->used[k].is_read_only == is_read_only) before += s->used[k].nbytes;
@@ -350,6 +361,7 @@ static uint64_t counted_nbytes(const lw_schedule_t *s, uint32_t step, const lw_t
 }
 
 static void remember(lw_schedule_t *s, lw_used_t used) {
+  AOT_ASSERT(s->n_used == 0 || s->used[s->n_used - 1].step <= used.step); /* in the order of steps */
   lw_used_t *grown = kit_grow(s->used, &s->used_capacity, (uint64_t)s->n_used + 1, sizeof *grown);
   if (!grown) {
     s->is_incomplete = 1;
@@ -362,6 +374,7 @@ static void remember(lw_schedule_t *s, lw_used_t used) {
 /* of: how it is used; the rest is found here. */
 static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, lw_used_t of, int is_in_place) {
   if (!t || !t->dtype || t->storage == LW_NONE) return (lw_ref_t){LW_NONE, 0};
+  AOT_ASSERT(b->out->n_steps > 0 && t->storage < b->out->n_storages); /* a use belongs to the last step */
   lw_storage_t *s = &b->out->storages[t->storage];
   uint32_t now = b->out->n_steps - 1;
   const int64_t size = (int64_t)aot_dtype_size(t->dtype);
@@ -376,6 +389,8 @@ static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, lw_used_t of, int is_in
   }
   b->out->steps[now].nbytes += of.nbytes;
   lw_save_storage(b, t->storage);
+  AOT_ASSERT(of.begin >= 0 && of.begin <= of.end && (uint64_t)of.end <= s->nbytes);
+  AOT_ASSERT(s->first == LW_NONE || (s->first <= s->last && s->last <= now));
   if (s->first == LW_NONE) s->first = now;
   s->last = now;
   if (!is_in_place) s->last_apart = now;
@@ -384,6 +399,7 @@ static lw_ref_t use(lw_build_t *b, const lw_tensor_t *t, lw_used_t of, int is_in
 }
 
 void lw_depends_on_run(lw_build_t *b) {
+  AOT_ASSERT(b->out->n_steps > 0);
   b->out->steps[b->out->n_steps - 1].depends_on_run = 1;
   b->out->stays_in_order = 1;
 }
@@ -414,6 +430,7 @@ lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t) {
 
 void lw_count_flops(lw_build_t *b, double flops, int32_t dtype) {
   lw_step_t *step = &b->out->steps[b->out->n_steps - 1];
+  AOT_ASSERT(b->out->n_steps > 0 && flops >= 0);
   step->flops = flops < (double)NC_MOST ? (uint64_t)flops : NC_MOST;
   step->flops_dtype = dtype;
 }

@@ -4,6 +4,7 @@
 #include "transaction.h"
 #include "schedule_items.h"
 #include "kit/model/plan.h"
+#include <aot/assert.h>
 #include <aot/opset.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,17 @@ static int is_result(const lw_build_t *b, uint32_t storage) {
 /* The arena of the storages from `begin` on that are no results. */
 static aot_status_t workspace(const lw_build_t *b, uint32_t begin, uint32_t first_step, uint64_t *out) {
   const lw_schedule_t *s = b->out;
+  AOT_ASSERT(begin <= s->n_storages && first_step <= s->n_steps);
   mp_buffer_t few[8], *buffers = few;
   uint32_t n = 0;
   if (s->n_storages - begin > 8) buffers = malloc((s->n_storages - begin) * sizeof *buffers);
   if (!buffers) return AOT_E_EXHAUSTED;
   for (uint32_t i = begin; i < s->n_storages; i++)
-    if (s->storages[i].first != LW_NONE && !is_result(b, i))
+    if (s->storages[i].first != LW_NONE && !is_result(b, i)) {
+      AOT_ASSERT(s->storages[i].first >= first_step && s->storages[i].last < s->n_steps); /* the node's own steps */
       buffers[n++] =
           (mp_buffer_t){s->storages[i].nbytes, s->storages[i].first - first_step, s->storages[i].last - first_step, 0};
+    }
   *out = 0;
   const int failed = n && mp_plan(buffers, n, LW_ALIGN, out) != 0;
   if (buffers != few) free(buffers);

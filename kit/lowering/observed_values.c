@@ -3,6 +3,7 @@
 #include "kit/base/vector.h"
 #include "kit/reference/not_finite.h"
 #include "kit/base/geometry.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ static aot_status_t no_memory(lw_error_t *e) {
 /* ---- while a graph is lowered ---- */
 
 static aot_status_t put(lw_build_t *b, lw_watched_t **rows, uint32_t *n, uint32_t *capacity, lw_watched_t row) {
+  AOT_ASSERT(*n == 0 || (*rows)[*n - 1].step <= row.step); /* first_of halves them */
   lw_watched_t *grown = kit_grow(*rows, capacity, (uint64_t)*n + 1, sizeof *grown);
   if (!grown) return no_memory(b->error);
   *rows = grown;

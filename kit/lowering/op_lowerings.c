@@ -3,6 +3,8 @@
 #include "group_read.h"
 #include "lower.h"
 
+#include <aot/assert.h>
+
 #include "kit/loops/loop.h"
 
 lw_lower_fn lw_lowering_in(const lw_lowering_table_t *table, aot_str_t op) {
@@ -42,6 +44,7 @@ aot_status_t lw_find_ops(lw_build_t *b) {
         .write = lw_write_find(name),
     };
     find_lowering(b->machine->target, name, &ops[o]);
+    AOT_ASSERT(!ops[o].read || !ops[o].write);
   }
   b->ops = ops;
   return AOT_OK;

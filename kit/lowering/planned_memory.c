@@ -2,6 +2,7 @@
 
 #include "kit/graph/snap_births.h"
 #include "kit/graph/snap_graph.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static void add_storage(planner_t *p, const lw_storage_t *s, int is_given, const
       .nbytes = mr_padded(s->nbytes),
       .place = s->at,
   };
+  AOT_ASSERT(row.first <= row.last && row.last < p->rows->n_steps);
   mr_buffer(p->rows, &row);
 }
 

@@ -2,6 +2,7 @@
  * batch folded into one product, biases as addends. Transposed operands are views, so what arrives is strides. */
 #include "lower.h"
 
+#include <aot/assert.h>
 #include <string.h>
 
 static int is_product_dtype(const lw_tensor_t *t) {
@@ -34,6 +35,7 @@ int lw_expanded(const lw_tensor_t *t, int32_t rank, const int64_t *sizes, lw_ten
 }
 
 static void transpose_last(lw_tensor_t *t) {
+  AOT_ASSERT(t->rank >= 2);
   int32_t r = t->rank - 1, c = t->rank - 2;
   int64_t size = t->sizes[r], stride = t->strides[r];
   t->sizes[r] = t->sizes[c];
@@ -49,6 +51,7 @@ int lw_is_product(const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t 
 /* All dimensions but the last as one. 0: they do not step evenly. */
 static int folded(const lw_tensor_t *t, lw_tensor_t *out) {
   int32_t last = t->rank - 1;
+  AOT_ASSERT(last >= 0);
   int64_t rows = 1, stride = 0;
   *out = *t;
   for (int32_t d = last - 1; d >= 0; d--) {
@@ -69,7 +72,8 @@ static aot_status_t fold(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) 
   lw_tensor_t dense;
   if (folded(t, out)) return AOT_OK;
   AOT_TRY(lw_contiguous(b, t, &dense));
-  folded(&dense, out);
+  const int is_folded = folded(&dense, out);
+  AOT_ASSERT(is_folded); /* dense rows step evenly */
   return AOT_OK;
 }
 

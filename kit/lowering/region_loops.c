@@ -10,6 +10,7 @@
  * told to use it. */
 #include "region_steps.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <string.h>
 
@@ -76,6 +77,7 @@ static aot_status_t carry(lw_build_t *b, const loop_t *l) {
 static aot_status_t jump_back(lw_build_t *b, const loop_t *l, uint32_t begin, lw_jump_t **out) {
   AOT_TRY(lw_add_jump(b, NULL, out));
   (*out)->target = begin;
+  AOT_ASSERT(begin < b->out->n_steps);
   for (uint32_t i = 0; i < l->n_operands; i++)
     if (l->operands[i].kind == AOT_TYPE_TENSOR) lw_use_read(b, &l->operands[i].t);
   for (uint32_t r = 0; r < l->n_results; r++) lw_use(b, &l->results[r]);
@@ -85,6 +87,7 @@ static aot_status_t jump_back(lw_build_t *b, const loop_t *l, uint32_t begin, lw
 /* ---- scan ---- */
 
 static lw_tensor_t row_of(const lw_tensor_t *t) {
+  AOT_ASSERT(t->rank >= 1);
   lw_tensor_t row = *t;
   row.rank--;
   memmove(row.sizes, row.sizes + 1, (size_t)row.rank * sizeof *row.sizes);

@@ -1,5 +1,6 @@
 #include "region_steps.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <stdlib.h>
 
@@ -20,6 +21,7 @@ static int is_true(const rk_tensor_t *t) {
 }
 
 aot_status_t lw_take_jump(const lw_frame_t *f, lw_jump_t *p) {
+  AOT_ASSERT(!p->rounds || (*p->rounds >= 0 && *p->rounds < p->most));
   if (p->pred.storage != LW_NONE && is_true(&p->value)) return AOT_OK;
   if (p->rounds && ++*p->rounds >= p->most) return AOT_OK;
   *f->next = p->target;
@@ -28,6 +30,7 @@ aot_status_t lw_take_jump(const lw_frame_t *f, lw_jump_t *p) {
 
 aot_status_t lw_add_jump(lw_build_t *b, const lw_tensor_t *pred, lw_jump_t **out) {
   lw_jump_t *p;
+  AOT_ASSERT(b->machine->target->jump); /* a target with regions has one */
   AOT_TRY(lw_add_step(b, b->machine->target->jump, "run_jump", sizeof *p, &p));
   lw_depends_on_run(b);
   p->pred = lw_use_read(b, pred);
@@ -62,6 +65,7 @@ aot_status_t lw_region_operands(lw_build_t *b, uint32_t first, lw_value_t **out,
       (*out)[n] =
           (lw_value_t){.kind = AOT_TYPE_SYMINT, .t.storage = LW_NONE, .number = lw_dim(b, ints[(uint64_t)list->i + i])};
   }
+  AOT_ASSERT(n == *out_n); /* as many as were counted */
   return AOT_OK;
 }
 

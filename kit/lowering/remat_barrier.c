@@ -8,6 +8,7 @@
 #include "lower.h"
 
 #include "kit/loops/merge.h"
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static uint8_t number(value_numbering_t *n, uint32_t i) {
   const uint32_t of = look_up(n, node, &slot);
   if (of == LW_NONE && is_late) return 0;
   if (of == LW_NONE) {
+    AOT_ASSERT(n->slots[slot] == LW_NONE);
     n->slots[slot] = i;
     return FU_FIRST;
   }

@@ -9,6 +9,7 @@
  * larger stride from row to row. */
 #include "lower.h"
 
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,12 +41,14 @@ static int with_pitch(const lw_build_t *b, lw_tensor_t *out) {
   if (!out->dtype || out->rank < 2 || row < LEAST_ROW || row % VECTOR == 0 || lw_numel(out) * size < LEAST_WHOLE ||
       out->offset || !lw_is_contiguous(out))
     return 0;
+  AOT_ASSERT(align > 0 && align % size == 0);
   int64_t stride = (row + align - 1) / align * align / size;
   for (int32_t d = out->rank - 2; d >= 0; stride *= out->sizes[d--]) out->strides[d] = stride;
   return 1;
 }
 
 static aot_status_t set(lw_build_t *b, pitches_t *p, uint32_t value, const lw_tensor_t *t, uint32_t maker) {
+  AOT_ASSERT(value < b->n_values && maker <= value); /* views come after what they see */
   p->of[value] = lw_pool_alloc(b->pool, sizeof *t);
   if (!p->of[value]) return no_memory(b);
   *p->of[value] = *t;

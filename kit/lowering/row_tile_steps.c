@@ -1,6 +1,8 @@
 /* A chain as steps, a chunk of rows after the other (row_tiling.h). */
 #include "row_tiling.h"
 
+#include <aot/assert.h>
+
 #include "group_member.h"
 
 static aot_status_t no_memory(lw_build_t *b) {
@@ -15,6 +17,8 @@ static const aot_snap_node_t *node_at(const lw_build_t *b, uint32_t i) {
 static lw_tensor_t slice(const lw_chain_t *c, const lw_chain_part_t *p, const lw_tensor_t *whole, int64_t begin,
                          int64_t n) {
   const int64_t factor = whole->sizes[p->dim] / c->n_rows;
+  AOT_ASSERT(p->dim < whole->rank && whole->sizes[p->dim] % c->n_rows == 0);
+  AOT_ASSERT(begin >= 0 && n > 0 && begin + n <= c->n_rows);
   lw_tensor_t t = *whole;
   t.sizes[p->dim] = n * factor;
   t.offset += begin * factor * whole->strides[p->dim];
@@ -72,6 +76,7 @@ static aot_status_t lower_view(lw_build_t *b, const lw_chain_t *c, int64_t n) {
   const lw_chain_part_t *of = part_of(c, lw_arg_row(b, 0)), *p = part_of(c, b->node->result_begin);
   lw_tensor_t whole = *lw_arg_tensor(b, 0), view;
   const uint32_t storage = whole.storage;
+  AOT_ASSERT(of && p && of->dim < whole.rank);
   whole.sizes[of->dim] = of->whole.sizes[of->dim];
   AOT_TRY(lw_new_tensor(b, &whole)); /* the view is asked what it sees of it; what no step uses takes no memory */
   if (!lw_see(b, &whole, &view) || lw_rows_of_view(&whole, of->dim, &view) != p->dim) return LW_DECLINED;
@@ -88,6 +93,7 @@ static aot_status_t lower_part(lw_build_t *b, const lw_chain_t *c, const lw_unit
   if (b->group[last] != LW_NONE) return lw_lower_unit(b, units->unit);
   if (!lw_product_form_of(b)) return lower_view(b, c, n);
   const lw_chain_part_t *p = part_of(c, b->node->result_begin);
+  AOT_ASSERT(p);
   if (p->role != LW_ROWS_SUM) return lw_lower_unit(b, units->unit);
   const lw_product_form_t *form = lw_product_form_of(b);
   const lw_tensor_t x = *lw_arg_tensor(b, form->x), y = *lw_arg_tensor(b, form->y);

@@ -3,6 +3,7 @@
 
 #include "group_member.h"
 
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ static int is_sliced(uint8_t role) {
 
 static int set_role(finder_t *f, uint32_t row, uint8_t role, int32_t dim) {
   const uint32_t v = row - f->b->value_begin;
+  AOT_ASSERT(v < f->b->n_values && dim >= 0 && dim <= LW_NO_ROWS);
   if (f->role[v] == LW_ROWS_NOT_SEEN) f->seen[f->n_seen++] = v;
   f->role[v] = role;
   f->dim[v] = (uint8_t)dim;
@@ -282,6 +284,7 @@ static uint32_t end_of(const finder_t *f) {
   uint32_t end = 0;
   for (uint32_t k = 0; k < f->n_seen; k++) {
     const uint32_t v = f->seen[k];
+    AOT_ASSERT(f->role[v] != LW_ROWS_NOT_SEEN && f->last_read[v] < f->b->graph->n_nodes);
     if (f->role[v] == LW_ROWS_INNER && f->last_read[v] > end) end = f->last_read[v];
   }
   return end;
@@ -330,6 +333,7 @@ static int64_t count_rows(const finder_t *f, uint32_t at) {
     const int64_t n = f->b->values[v].t.sizes[f->dim[v]];
     if (n < least) least = n;
   }
+  AOT_ASSERT(least > 0); /* the chain begins with a large tensor */
   for (uint32_t k = 0; k < f->n_seen; k++) {
     const uint32_t v = f->seen[k];
     if (is_sliced(f->role[v]) && f->b->values[v].t.sizes[f->dim[v]] % least) return 0;
@@ -351,6 +355,7 @@ static int64_t chunk_rows(const lw_build_t *b, const lw_tensor_t *wide, int64_t 
 
 static aot_status_t keep(finder_t *f, uint32_t at, int64_t n_rows, int64_t rows) {
   lw_build_t *b = f->b;
+  AOT_ASSERT(at > 0 && at <= b->graph->n_nodes && rows > 0 && rows < n_rows && f->n_taken > 1);
   lw_chain_t *c = lw_pool_alloc(b->pool, sizeof *c), **end = &b->chunks->chains;
   if (!c) return no_memory(b);
   c->units = lw_pool_alloc(b->pool, f->n_taken * sizeof *c->units);
@@ -467,5 +472,6 @@ aot_status_t lw_find_chunks(lw_build_t *b, const lw_units_t *units) {
 int lw_has_chunks(const lw_build_t *b) { return b->chunks && b->chunks->chains; }
 
 int lw_is_chunked(const lw_build_t *b, uint32_t last) {
+  AOT_ASSERT(last < b->graph->n_nodes);
   return b->makes_chunks && b->chunks && b->chunks->is_taken[last];
 }

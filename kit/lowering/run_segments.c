@@ -1,5 +1,6 @@
 #include "run_segments.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 
@@ -41,6 +42,7 @@ static aot_status_t run_all(const lw_parts_run_t *r, lw_live_t *live, const port
   AOT_TRY(lw_live_inputs(live, r->graph, r->inputs, error));
   for (uint32_t k = 0; k < r->cut->n_parts_of[r->graph]; k++) {
     AOT_TRY(run_part(r, live, k, ports, error));
+    AOT_ASSERT((parts[k].birth == AOT_NO_ID) == (k + 1 == r->cut->n_parts_of[r->graph])); /* the last has none */
     if (parts[k].birth != AOT_NO_ID) AOT_TRY(lw_live_birth(live, parts[k].birth, error));
     lw_live_forget(live, r->graph, k);
   }

@@ -2,6 +2,7 @@
 #include "schedule_check.h"
 #include "observed_values.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,7 @@ aot_status_t lw_bind_inputs(lw_build_t *b) {
 /* A result in the arena that has the whole storage to itself and lies as the port says becomes the port's memory. */
 static int can_be_port(const lw_build_t *b, const lw_tensor_t *t, const lw_tensor_t *port) {
   const lw_storage_t *s = &b->out->storages[t->storage];
+  AOT_ASSERT(t->storage < b->out->n_storages);
   return s->kind == LW_ARENA && lw_same_geometry(t, port) && s->nbytes <= lw_extent(port);
 }
 
@@ -250,6 +252,7 @@ static aot_status_t find_homes(lw_build_t *b) {
 static int can_go_home(const lw_build_t *b, const lw_tensor_t *t, const lw_tensor_t *input) {
   if (t->storage == LW_NONE || input->storage == LW_NONE || !can_be_port(b, t, input)) return 0;
   const lw_storage_t *value = &b->out->storages[t->storage], *home = &b->out->storages[input->storage];
+  AOT_ASSERT(home->kind == LW_INPUT && value->kind == LW_ARENA);
   if (value->first == LW_NONE || home->last == LW_NONE) return 1;
   return home->last <= value->first && (home->last_apart == LW_NONE || home->last_apart < value->first);
 }
@@ -269,6 +272,7 @@ static aot_status_t bind_donations(lw_build_t *b, const aot_snap_port_t *ports) 
   if (!values) return no_memory(b);
   for (uint32_t i = 0; i < s->n_outputs; i++) {
     if (b->home[i] == LW_NONE || ports[i].value == AOT_NO_ID) continue;
+    AOT_ASSERT(b->home[i] < s->n_inputs);
     values[i] = lw_value(b, ports[i].value)->t;
     s->outputs[i] = s->inputs[b->home[i]];
     if (!lw_same_sizes(&values[i], &s->outputs[i].type) || values[i].dtype != s->outputs[i].type.dtype)
@@ -321,8 +325,10 @@ static aot_status_t part_groups(lw_build_t *b, uint32_t *group) {
            *parted = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!writes || !parted) return no_memory(b);
   for (uint32_t i = 0; i < n; i++) writes[i] = n_writes += (uint32_t)writes_in_place(b, i);
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < n; i++) {
+    AOT_ASSERT(group[i] == LW_NONE || (group[i] >= i && group[i] < n));
     if (group[i] != LW_NONE && writes[i] != writes[group[i]]) parted[group[i]] = 1;
+  }
   for (uint32_t i = 0; i < n && n_writes; i++)
     if (group[i] != LW_NONE && parted[group[i]]) group[i] = LW_NONE;
   return AOT_OK;
@@ -353,8 +359,10 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
   for (uint32_t i = 0; i < n; i++) newest[i] = order[i] = LW_NONE;
   for (uint32_t i = 0; i < n; i++) {
     uint32_t last = group[i] == LW_NONE ? i : group[i];
+    AOT_ASSERT(last >= i && last < n); /* a group's last member */
     previous[i] = newest[last];
     newest[last] = i;
+    AOT_ASSERT(last != i || (position[i] < n && order[position[i]] == LW_NONE)); /* a place of its own */
     if (last == i) order[position[i]] = i;
   }
   AOT_TRY(lw_find_chunks(b, &units));
@@ -388,6 +396,7 @@ static aot_status_t build(lw_build_t *b, const int64_t *symbols, uint64_t n_symb
   AOT_TRY(lw_lower_nodes(b));
   AOT_TRY(bind_outputs(b));
   AOT_TRY(lw_plan_memory(b));
+  AOT_ASSERT(b->depth == 0 && b->out->n_outputs == b->graph->n_outputs);
   AOT_TRY(lw_join_steps(b));
 #ifdef AOT_CHECK_SCHEDULES
   AOT_TRY(lw_check_schedule(b));
@@ -418,6 +427,7 @@ static aot_status_t build_with(const request_t *r, int makes_chunks, lw_schedule
   b.error = r->error;
   b.makes_chunks = makes_chunks;
   const aot_status_t status = build(&b, r->symbols, r->n_symbols);
+  AOT_ASSERT(status != AOT_OK || (out->undo.n_open == 0 && out->undo.size == 0)); /* all transactions ended */
   *has_chunks = lw_has_chunks(&b);
   free(b.values);
   return status;

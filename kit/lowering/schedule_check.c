@@ -1,5 +1,6 @@
 #include "schedule_check.h"
 
+#include <aot/assert.h>
 #include <aot/graph.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +41,14 @@ static int replace(map_t *m, size_t at, size_t n, const range_t *by, size_t n_by
   if (m->n > at + n) memmove(&m->at[at + n_by], &m->at[at + n], (m->n - at - n) * sizeof *m->at);
   memcpy(&m->at[at], by, n_by * sizeof *by);
   m->n = n_now;
+  AOT_ASSERT(at == 0 || m->at[at - 1].end <= m->at[at].begin); /* in order, and none overlaps */
+  AOT_ASSERT(at + n_by == m->n || m->at[at + n_by - 1].end <= m->at[at + n_by].begin);
   return 1;
 }
 
 /* [begin, end) is the storage's, joined to neighbours that are its, too. */
 static int put(map_t *m, range_t range) {
+  AOT_ASSERT(range.begin < range.end);
   size_t first = find(m, range.begin), last;
   range_t by[3];
   size_t n = 0;
@@ -133,6 +137,7 @@ static aot_status_t read_bytes(check_t *c, const lw_used_t *u) {
 
 static aot_status_t write_bytes(check_t *c, const lw_used_t *u) {
   const uint64_t begin = c->base[u->storage] + (uint64_t)u->begin, end = c->base[u->storage] + (uint64_t)u->end;
+  AOT_ASSERT(begin <= end && u->storage < c->b->out->n_storages);
   if (begin == end) return AOT_OK;
   for (size_t k = find(&c->map, begin); k < c->map.n && c->map.at[k].begin < end; k++) {
     const uint32_t other = c->map.at[k].storage;

@@ -1,5 +1,7 @@
 #include "schedule_items.h"
 
+#include <aot/assert.h>
+
 #include "group_loop.h"
 #include "transaction.h"
 
@@ -13,8 +15,10 @@ void lw_find_unit(const lw_build_t *b, const lw_units_t *units, uint32_t last) {
   for (uint32_t k = out->n, i = last; k-- > 0;) {
     out->is_copy[k] = i == LW_NONE || (n_copies && b->copies[begin + n_copies - 1] > i);
     out->nodes[k] = out->is_copy[k] ? b->copies[begin + --n_copies] : i;
+    AOT_ASSERT(k + 1 == out->n || out->nodes[k] < out->nodes[k + 1]); /* in the order of nodes */
     if (!out->is_copy[k]) i = previous[i];
   }
+  AOT_ASSERT(n_copies == 0 && out->nodes[out->n - 1] == last); /* a copy is read by a later member */
 }
 
 /* Nothing to run: the values of symbolic integers are known from the shape environment. */
@@ -53,6 +57,7 @@ static aot_status_t lower_apart(lw_build_t *b, const lw_schedule_item_t *m) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   for (uint32_t k = 0; k < m->n; k++) {
     b->node = &nodes[m->nodes[k]];
+    AOT_ASSERT(!m->is_copy[k] || b->node->n_results == 1); /* only numbers of elements are copied */
     b->n_uses[b->node->result_begin - b->value_begin] += m->is_copy[k];
     const aot_status_t status = lw_lower_group(b, &m->nodes[k], NULL, 1);
     if (status != LW_DECLINED) AOT_TRY(status);

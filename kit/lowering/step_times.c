@@ -1,5 +1,6 @@
 #include "step_times.h"
 
+#include <aot/assert.h>
 #include <aot/inline.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ static uint64_t limit_of(const lw_step_t *step, const nc_rates_t *rates) {
 
 /* run_max_pool is called max_pool */
 aot_profile_row_t lw_times_row(const lw_schedule_t *s, const lw_step_t *step, const nc_rates_t *rates) {
+  AOT_ASSERT(step->n_runs == 0 || step->last_ns <= step->ns);
   return (aot_profile_row_t){
       .kernel = aot_str(strncmp(step->kernel, "run_", 4) == 0 ? step->kernel + 4 : step->kernel),
       .node = {step->node},

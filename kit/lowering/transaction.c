@@ -1,5 +1,7 @@
 #include "transaction.h"
 
+#include <aot/assert.h>
+
 #include "observed_values.h"
 
 void lw_begin(lw_build_t *b, lw_transaction_t *out) {
@@ -17,6 +19,8 @@ void lw_begin(lw_build_t *b, lw_transaction_t *out) {
 static void drop(lw_build_t *b, const lw_transaction_t *t, int is_failure) {
   const lw_build_t failed = *b;
   lw_schedule_t *s = b->out;
+  AOT_ASSERT(s->n_steps >= t->schedule.n_steps && s->n_used >= t->schedule.n_used); /* lowerings append */
+  AOT_ASSERT(s->n_storages >= t->schedule.n_storages);
   lw_undo(s, t->log_size, t->build.depth);
   const lw_schedule_t grown = *s;
   *s = t->schedule;
@@ -41,6 +45,9 @@ static void drop(lw_build_t *b, const lw_transaction_t *t, int is_failure) {
 
 aot_status_t lw_end(lw_build_t *b, const lw_transaction_t *t, aot_status_t status) {
   lw_schedule_t *s = b->out;
+  AOT_ASSERT(s->undo.n_open == t->schedule.undo.n_open + 1); /* the innermost ends first */
+  AOT_ASSERT(status != AOT_OK || (b->depth == t->build.depth && b->graph == t->build.graph));
+  AOT_ASSERT(s->undo.size >= t->log_size);
   if (s->is_incomplete && (status == AOT_OK || status == LW_DECLINED || status == LW_SPLIT))
     status = lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
   if (status != AOT_OK) drop(b, t, status != LW_DECLINED && status != LW_SPLIT);

@@ -1,6 +1,7 @@
 /* The undo log of transactions: bytes, then what they are of, so that it is read from its end. */
 #include "transaction.h"
 
+#include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ static uint64_t padded(uint64_t nbytes) { return (nbytes + 15) & ~UINT64_C(15); 
 static void append(lw_schedule_t *s, const void *bytes, entry_t entry) {
   lw_undo_t *u = &s->undo;
   const uint64_t size = u->size + padded(entry.nbytes) + padded(sizeof entry);
+  AOT_ASSERT(u->n_open > 0 && u->size % 16 == 0 && u->size <= u->capacity);
   if (size > u->capacity) {
     const uint64_t capacity = size > 2 * u->capacity ? 2 * size : 2 * u->capacity;
     char *grown = realloc(u->bytes, (size_t)capacity);
@@ -38,9 +40,11 @@ void lw_undo(lw_schedule_t *s, uint64_t until, uint32_t depth) {
     u->size -= padded(sizeof entry);
     memcpy(&entry, u->bytes + u->size, sizeof entry);
     u->size -= padded(entry.nbytes);
+    AOT_ASSERT(entry.at || entry.storage < s->n_storages);
     if (entry.depth > depth) continue;
     memcpy(entry.at ? entry.at : &s->storages[entry.storage], u->bytes + u->size, (size_t)entry.nbytes);
   }
+  AOT_ASSERT(u->size == until); /* an entry begins there */
 }
 
 static void save(lw_build_t *b, void *at, uint64_t nbytes, uint32_t depth) {
@@ -51,12 +55,14 @@ void lw_save(lw_build_t *b, void *at, uint64_t nbytes) { save(b, at, nbytes, 0);
 
 void lw_save_storage(lw_build_t *b, uint32_t storage) {
   lw_schedule_t *s = b->out;
+  AOT_ASSERT(storage < s->n_storages);
   if (!s->undo.n_open || storage >= s->undo.n_storages) return; /* a newer one is dropped as a whole */
   append(s, &s->storages[storage], (entry_t){.nbytes = sizeof *s->storages, .storage = storage});
 }
 
 void lw_set_value(lw_build_t *b, lw_value_t *v, const lw_tensor_t *t) {
-  const lw_tensor_t set = *t; /* t may be of the value */
+  AOT_ASSERT(v >= b->values && v <= b->values + b->n_values); /* of the graph at hand */
+  const lw_tensor_t set = *t;                                 /* t may be of the value */
   save(b, &v->t, sizeof v->t, b->depth);
   v->t = set;
 }

@@ -2,6 +2,7 @@
  * target, with their arguments. */
 #include "transaction.h"
 
+#include <aot/assert.h>
 #include <string.h>
 
 static aot_status_t no_memory(lw_build_t *b) {
@@ -19,6 +20,7 @@ static aot_status_t declare_first(lw_build_t *b) {
   const aot_snap_value_t *row = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + a->i;
   lw_value_t *v = lw_value(b, (uint32_t)a->i);
   lw_tensor_t declared = v->t, actual = v->t;
+  AOT_ASSERT(row->rank == v->t.rank);
   for (int32_t d = 0; d < row->rank; d++) declared.strides[d] = lw_declared_stride(b, (uint32_t)a->i, d);
   declared.offset = sn_offset(row->offset, b->exprs);
   if (lw_same_geometry(&declared, &actual)) return AOT_OK;
@@ -52,6 +54,7 @@ static aot_status_t copy_reshaped(lw_build_t *b) {
 
 int lw_see(lw_build_t *b, const lw_tensor_t *operand, lw_tensor_t *out) {
   lw_value_t *v = lw_value(b, lw_arg_row(b, 0));
+  AOT_ASSERT(lw_op(b)->kernel && rk_is_view(lw_op(b)->kernel));
   const lw_tensor_t declared = v->t;
   rk_tensor_t view = {0};
   rk_error_t error;

@@ -525,6 +525,25 @@ static void bounds_of_outer_dimensions_merge(void **state) {
   lp_parsed_deinit(&p);
 }
 
+/* A row of AOT_MAX_RANK dimensions that do not merge: an outer dimension would be one more. */
+static void a_row_of_all_dimensions_has_none_around_it(void **state) {
+  lp_text_t text = {0};
+  lp_parsed_t p;
+  (void)state;
+  for (int d = 0; d < AOT_MAX_RANK; d++) lp_print(&text, d ? " x 2" : "loop 2");
+  for (int d = 0; d < AOT_MAX_RANK; d++) lp_print(&text, d ? " %d" : " reduced %d", d);
+  for (int d = 0; d < AOT_MAX_RANK; d++)
+    lp_print(&text, d ? ", %d" : "\nload f32 [%d", 1 << (2 * (AOT_MAX_RANK - 1 - d)));
+  lp_print(&text, "]\nsum f32 f32 \"a\" a=x0\n");
+  for (int d = 0; d < AOT_MAX_RANK; d++) lp_print(&text, d ? ", 0" : "store f32 [0");
+  lp_print(&text, "] row v0\n");
+  assert_false(text.failed);
+  assert_int_equal(lp_parse(text.data, &p), 0);
+  assert_false(lp_simplify(&p.loop));
+  lp_parsed_deinit(&p);
+  lp_text_deinit(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_is_read_again),
@@ -541,6 +560,7 @@ int main(void) {
       cmocka_unit_test(elements_added_by_numbers),
       cmocka_unit_test(parts_within_bounds),
       cmocka_unit_test(bounds_of_outer_dimensions_merge),
+      cmocka_unit_test(a_row_of_all_dimensions_has_none_around_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
