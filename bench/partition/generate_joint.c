@@ -10,7 +10,7 @@ const char *const gj_names[GJ_SHAPES] = {"layers", "random", "chains"};
 enum { X, W, TANGENT, N_INPUTS, MAX_OPERANDS = 4 };
 
 typedef struct maker {
-  pt_joint_t *j;
+  jg_joint_t *j;
   uint32_t at, n, n_forward, wanted;
   uint64_t state;
   uint32_t chain; /* the backward's last value */
@@ -32,7 +32,7 @@ static const struct {
            {"prims.convert_element_type.default", AOT_OP_POINTWISE}};
 
 static uint32_t node(maker_t *m, int op, uint64_t nbytes, uint32_t a, uint32_t b) {
-  pt_joint_t *j = m->j;
+  jg_joint_t *j = m->j;
   const uint32_t v = N_INPUTS + m->n;
   j->operand_begin[m->n] = m->at;
   j->operands[m->at++] = a;
@@ -94,17 +94,17 @@ static void make_chains(maker_t *m) {
   for (uint32_t v = N_INPUTS + m->n_forward; v-- > N_INPUTS && m->n < m->wanted;) go_back(m, &v, 1);
 }
 
-int gj_make(int shape, uint32_t n_nodes, uint64_t seed, pt_joint_t *out) {
+int gj_make(int shape, uint32_t n_nodes, uint64_t seed, jg_joint_t *out) {
   memset(out, 0, sizeof *out);
   if (n_nodes < 64) n_nodes = 64;
-  *out = (pt_joint_t){.n_nodes = n_nodes, .n_inputs = N_INPUTS, .n_values = N_INPUTS + n_nodes};
-  if (pt_joint_alloc(out, (size_t)n_nodes * MAX_OPERANDS, 8) != 0) {
-    pt_joint_deinit(out);
+  *out = (jg_joint_t){.n_nodes = n_nodes, .n_inputs = N_INPUTS, .n_values = N_INPUTS + n_nodes};
+  if (jg_joint_alloc(out, (size_t)n_nodes * MAX_OPERANDS, 8) != 0) {
+    jg_joint_deinit(out);
     return -2;
   }
-  static const uint8_t kinds[N_INPUTS] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
+  static const uint8_t kinds[N_INPUTS] = {JG_INPUT_DYNAMIC, JG_INPUT_STATIC, JG_INPUT_TANGENT};
   for (uint32_t v = 0; v < N_INPUTS; v++) {
-    out->def[v] = PT_NONE;
+    out->def[v] = JG_NONE;
     out->input_kind[v] = kinds[v];
     out->nbytes[v] = 1 << 20;
   }
@@ -119,6 +119,6 @@ int gj_make(int shape, uint32_t n_nodes, uint64_t seed, pt_joint_t *out) {
   out->forward_outputs[out->n_forward_outputs++] = N_INPUTS + m.n_forward - 1;
   out->gradients[out->n_gradients++] = m.chain;
   for (uint32_t v = 0; v < out->n_values; v++) out->value_id[v] = v;
-  pt_joint_link(out);
+  jg_joint_link(out);
   return 0;
 }

@@ -12,7 +12,7 @@ enum {
 };
 extern const char *const gj_names[GJ_SHAPES];
 
-/* About n_nodes nodes, half of them forward. Deinit with pt_joint_deinit. 0, -2: no memory. */
-int gj_make(int shape, uint32_t n_nodes, uint64_t seed, pt_joint_t *out);
+/* About n_nodes nodes, half of them forward. Deinit with jg_joint_deinit. 0, -2: no memory. */
+int gj_make(int shape, uint32_t n_nodes, uint64_t seed, jg_joint_t *out);
 
 #endif

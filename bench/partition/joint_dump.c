@@ -70,7 +70,7 @@ static uint32_t count_results(const jd_row_t *row) {
 static int is_node(const jd_row_t *row) { return row->kind == JD_CALL && !row->is_element; }
 
 /* Numbers: inputs first, then results of nodes, tuples' elements in the order of their rows. */
-static void number_values(reader_t *r, pt_joint_t *j) {
+static void number_values(reader_t *r, jg_joint_t *j) {
   for (uint32_t i = 0; i < r->n_rows; i++)
     if (r->row[i].kind == JD_INPUT) r->first_value[i] = j->n_inputs++;
   j->n_values = j->n_inputs;
@@ -101,17 +101,17 @@ static int is_named(const char *name, const char *const *names, uint32_t n) {
 }
 
 static void fill_input(reader_t *r, uint32_t i, const char *const *dynamic, uint32_t n_dynamic) {
-  pt_joint_t *j = &r->out->joint;
+  jg_joint_t *j = &r->out->joint;
   const jd_row_t *row = &r->row[i];
   const uint32_t v = r->first_value[i];
-  j->def[v] = PT_NONE;
+  j->def[v] = JG_NONE;
   j->nbytes[v] = row->nbytes;
-  j->input_kind[v] = row->is_late ? PT_INPUT_TANGENT : PT_INPUT_STATIC;
-  if (row->is_seed || is_named(row->name, dynamic, n_dynamic)) j->input_kind[v] = PT_INPUT_DYNAMIC;
+  j->input_kind[v] = row->is_late ? JG_INPUT_TANGENT : JG_INPUT_STATIC;
+  if (row->is_seed || is_named(row->name, dynamic, n_dynamic)) j->input_kind[v] = JG_INPUT_DYNAMIC;
 }
 
 static void fill_node(reader_t *r, uint32_t i, uint32_t n, uint32_t *at) {
-  pt_joint_t *j = &r->out->joint;
+  jg_joint_t *j = &r->out->joint;
   const jd_row_t *row = &r->row[i];
   j->operand_begin[n] = *at;
   j->result_begin[n] = r->first_value[i];
@@ -126,22 +126,22 @@ static void fill_node(reader_t *r, uint32_t i, uint32_t n, uint32_t *at) {
 }
 
 static int fill_outputs(reader_t *r) {
-  pt_joint_t *j = &r->out->joint;
+  jg_joint_t *j = &r->out->joint;
   const jd_row_t *row = &r->row[r->n_rows - 1];
   for (uint32_t k = 0; k < row->n_inputs; k++) {
     const uint32_t v = value_of(r, jd_input(row, k));
     if (k < r->n_forward) j->forward_outputs[j->n_forward_outputs++] = v;
     else j->gradients[j->n_gradients++] = v;
   }
-  pt_joint_link(j);
+  jg_joint_link(j);
   for (uint32_t k = 0; k < r->n_forward; k++)
-    if (!pt_is_forward_value(j, j->forward_outputs[k]))
+    if (!jg_is_forward_value(j, j->forward_outputs[k]))
       return fail_row(r, jd_input(row, k), "a forward output depends on a tangent: is num_fwd_outputs right?");
   return 0;
 }
 
 static int fill(reader_t *r, const char *const *dynamic, uint32_t n_dynamic) {
-  pt_joint_t *j = &r->out->joint;
+  jg_joint_t *j = &r->out->joint;
   uint32_t n = 0, at = 0;
   double sum = 0;
   for (uint32_t i = 0; i < r->n_rows; i++) {
@@ -168,7 +168,7 @@ static int check_dynamic(reader_t *r, const char *const *dynamic, uint32_t n_dyn
 }
 
 static int build(reader_t *r, const char *const *dynamic, uint32_t n_dynamic) {
-  pt_joint_t *j = &r->out->joint;
+  jg_joint_t *j = &r->out->joint;
   if (check_dynamic(r, dynamic, n_dynamic) != 0) return -1;
   if (r->n_forward > r->row[r->n_rows - 1].n_inputs)
     return fail(r, "num_fwd_outputs is %u, but the output row lists %u values", r->n_forward,
@@ -177,7 +177,7 @@ static int build(reader_t *r, const char *const *dynamic, uint32_t n_dynamic) {
   r->out->row_of_node = calloc((size_t)j->n_nodes + 1, sizeof *r->out->row_of_node);
   r->out->n_rows = r->n_rows;
   r->out->n_edges = r->n_operands;
-  if (!r->out->row_of_node || pt_joint_alloc(j, r->n_operands, r->row[r->n_rows - 1].n_inputs) != 0)
+  if (!r->out->row_of_node || jg_joint_alloc(j, r->n_operands, r->row[r->n_rows - 1].n_inputs) != 0)
     return fail(r, "no memory for %u rows", r->n_rows);
   return fill(r, dynamic, n_dynamic);
 }
@@ -260,7 +260,7 @@ int jd_read(const char *path, const char *const *dynamic, uint32_t n_dynamic, jd
 }
 
 void jd_deinit(jd_dump_t *d) {
-  pt_joint_deinit(&d->joint);
+  jg_joint_deinit(&d->joint);
   json_decref(d->root);
   free(d->row_of_node);
   memset(d, 0, sizeof *d);

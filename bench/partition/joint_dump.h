@@ -17,7 +17,7 @@
 
 typedef struct jd_dump {
   json_t *root;     /* owns the names that joint.op_name points at */
-  pt_joint_t joint; /* op_flags as PyTorch's lists have it, 0 for operators that stand in none of them */
+  jg_joint_t joint; /* op_flags as PyTorch's lists have it, 0 for operators that stand in none of them */
   uint32_t n_rows, n_edges;
   uint32_t *row_of_node; /* by node of joint */
 } jd_dump_t;

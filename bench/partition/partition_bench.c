@@ -66,36 +66,36 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static uint32_t count_read_inputs(const pt_joint_t *j, const pt_split_t *s) {
+static uint32_t count_read_inputs(const jg_joint_t *j, const jg_split_t *s) {
   uint8_t *read = calloc((size_t)j->n_inputs + 1, 1);
   uint32_t count = 0;
   if (!read) return 0;
   for (uint32_t i = 0; i < s->n_backward; i++)
     for (uint32_t k = j->operand_begin[s->backward[i]]; k < j->operand_begin[s->backward[i] + 1]; k++)
-      if (j->operands[k] < j->n_inputs && !pt_is_tangent(j, j->operands[k])) read[j->operands[k]] = 1;
+      if (j->operands[k] < j->n_inputs && !jg_is_tangent(j, j->operands[k])) read[j->operands[k]] = 1;
   for (uint32_t v = 0; v < j->n_inputs; v++) count += read[v];
   free(read);
   return count;
 }
 
 /* One choice; *out_seconds holds its time. 0, -1: no cut is possible, -2: no memory. */
-static int choose_once(const pt_joint_t *j, const mc_rules_t *rules, double *out_seconds, answer_t *out) {
+static int choose_once(const jg_joint_t *j, const mc_rules_t *rules, double *out_seconds, answer_t *out) {
   uint32_t *saved = malloc(((size_t)j->n_values + 1) * sizeof *saved), n_saved = 0, bad = 0;
-  pt_split_t split;
+  jg_split_t split;
   const double start = now();
   int status = saved ? mc_choose(j, rules, saved, &n_saved, &bad) : -2;
-  if (status == 0) status = pt_split_init(&split, j, saved, n_saved, &bad);
+  if (status == 0) status = jg_split_init(&split, j, saved, n_saved, &bad);
   *out_seconds = now() - start;
   if (status == 0) {
     out->megabytes = 1e-6 * (double)split.nbytes_saved;
     out->n_values = split.n_saved + count_read_inputs(j, &split);
-    pt_split_deinit(&split);
+    jg_split_deinit(&split);
   }
   free(saved);
   return status;
 }
 
-static int choose(const pt_joint_t *j, const mc_rules_t *rules, int runs, answer_t *out) {
+static int choose(const jg_joint_t *j, const mc_rules_t *rules, int runs, answer_t *out) {
   double seconds[MAX_RUNS];
   int status = 0;
   for (int i = 0; i < runs && status == 0; i++) status = choose_once(j, rules, &seconds[i], out);
@@ -142,7 +142,7 @@ static int compare(const char *name, double times, const answer_t *ours, const a
 }
 
 /* One row of the table; 1: something is not as it should be. */
-static int report(const settings_t *s, const char *name, const pt_joint_t *j, uint32_t n_rows, double read_seconds) {
+static int report(const settings_t *s, const char *name, const jg_joint_t *j, uint32_t n_rows, double read_seconds) {
   mc_rules_t rules = pytorch_rules;
   answer_t ours, nearest, theirs;
   double once;
@@ -167,7 +167,7 @@ static int report(const settings_t *s, const char *name, const pt_joint_t *j, ui
 }
 
 /* Operators that PyTorch's lists do not name: they are kept. One line, each name once with its number of nodes. */
-static void list_unknown(const char *name, const pt_joint_t *j) {
+static void list_unknown(const char *name, const jg_joint_t *j) {
   json_t *counts = json_object();
   const char *op;
   json_t *count;
@@ -214,7 +214,7 @@ static int one_file(const settings_t *s, const char *path) {
 }
 
 static int one_generated(const settings_t *s, const char *what) {
-  pt_joint_t j;
+  jg_joint_t j;
   char *end = NULL;
   const char *colon = strchr(what, ':');
   const size_t length = colon ? (size_t)(colon - what) : 0;
@@ -230,7 +230,7 @@ static int one_generated(const settings_t *s, const char *what) {
   }
   if (gj_make(shape, (uint32_t)n, 1, &j) != 0) return 1;
   const int bad = report(s, what, &j, j.n_nodes, 0);
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
   return bad;
 }
 

@@ -60,15 +60,15 @@ static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx, const char *what)
   return report_error(u, ctx, &e, lw_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for %s", what));
 }
 
-static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){.lookup = aot_ext(&u->host.head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
+static custom_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
+  return (custom_world_t){.lookup = aot_ext(&u->host.head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
 }
 
 /* ---- query and compile ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const unit_t *u = b->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
@@ -78,7 +78,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx, "the verdicts");
   for (uint32_t o = 1; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
-    cu_error_t error;
+    custom_error_t error;
     const char *why = births[i] ? "a size or number of its result is known only when it runs"
                                 : lw_refusal(s, i, kernels[nodes[i].op], 0, &world, &error);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = !why, .node = {nodes[i].id}};
@@ -102,7 +102,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *given,
                                 uint64_t n_given, const aot_memory_plan_t **out) {
   unit_t *u = m->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   lw_error_t e = {.node = AOT_NO_ID};
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -155,7 +155,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   const unit_t *u = b->head.self;
   const aot_ext_env_t *env = aot_ext(&u->host.head, AOT_EXT_ENV);
   const char *cache = env ? env->cache_dir(env, ctx) : NULL;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   lw_error_t e = {.node = AOT_NO_ID};
   exe_t *x = calloc(1, sizeof *x);

@@ -20,7 +20,7 @@ typedef struct graph {
 
 struct kb_program {
   const aot_snapshot_t *s;
-  cu_program_t custom; /* nodes that other plugins' kernels run */
+  custom_program_t custom; /* nodes that other plugins' kernels run */
   kb_code_t code;
   graph_t *graphs;
   uint32_t n_graphs;
@@ -82,10 +82,10 @@ static aot_status_t list_graphs(kb_program_t *p, lw_error_t *error) {
   return AOT_OK;
 }
 
-static aot_status_t prepare(kb_program_t *p, const cu_world_t *world, lw_error_t *error) {
+static aot_status_t prepare(kb_program_t *p, const custom_world_t *world, lw_error_t *error) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(p->s, aot_snap_symbol_t, symbols);
-  cu_error_t why = {.node = AOT_NO_ID};
-  aot_status_t status = cu_prepare(world, p->s, &p->custom, &why);
+  custom_error_t why = {.node = AOT_NO_ID};
+  aot_status_t status = custom_prepare(world, p->s, &p->custom, &why);
   error->node = why.node;
   if (status != AOT_OK)
     return lw_fail(error, status, "custom-op", "%s", status == AOT_E_EXHAUSTED ? "no memory" : why.text);
@@ -98,7 +98,7 @@ static aot_status_t prepare(kb_program_t *p, const cu_world_t *world, lw_error_t
   return status;
 }
 
-aot_status_t kb_program_create(const aot_snapshot_t *s, const cu_world_t *world, const char *cache,
+aot_status_t kb_program_create(const aot_snapshot_t *s, const custom_world_t *world, const char *cache,
                                const char *compiler, kb_program_t **out, lw_error_t *error) {
   kb_program_t *p = calloc(1, sizeof *p);
   *out = NULL;
@@ -121,7 +121,7 @@ void kb_program_destroy(kb_program_t *p) {
   }
   free(p->graphs);
   kb_code_deinit(&p->code);
-  cu_program_deinit(&p->custom);
+  custom_program_deinit(&p->custom);
   pthread_mutex_destroy(&p->lock);
   free(p);
 }
@@ -180,7 +180,7 @@ aot_status_t kb_program_run(kb_program_t *p, const hc_run_t *run, lw_error_t *er
   pthread_mutex_lock(&p->lock);
   aot_status_t status = schedule(p, g, run->symbols, error);
   if (status == AOT_OK) status = run_steps(g, run, error);
-  if (status != AOT_OK) cu_settle(&p->custom);
+  if (status != AOT_OK) custom_settle(&p->custom);
   pthread_mutex_unlock(&p->lock);
   return status;
 }
@@ -210,6 +210,6 @@ static const lw_loop_fn *find_any(void *self, const char *name) {
   return &any;
 }
 
-lw_machine_t kb_planning_machine(const cu_program_t *custom) {
+lw_machine_t kb_planning_machine(const custom_program_t *custom) {
   return (lw_machine_t){.target = &kb_target, .n_threads = 1, .custom = custom, .find = find_any, .add = add_function};
 }

@@ -14,7 +14,7 @@ typedef struct kb_stats { /* of one run of each graph */
 
 /* Schedules at the hints of symbolic sizes, and their code. cache: of the
  * host, NULL: none. s, cache and compiler are borrowed until destroy. */
-aot_status_t kb_program_create(const aot_snapshot_t *s, const cu_world_t *world, const char *cache,
+aot_status_t kb_program_create(const aot_snapshot_t *s, const custom_world_t *world, const char *cache,
                                const char *compiler, kb_program_t **out, lw_error_t *error);
 void kb_program_destroy(kb_program_t *p);
 /* Bytes that a run of the graph at these sizes needs. */
@@ -23,6 +23,6 @@ aot_status_t kb_program_run(kb_program_t *p, const hc_run_t *run, lw_error_t *er
 kb_stats_t kb_program_stats(kb_program_t *p);
 
 /* A machine that plans and never runs, for lw_tell_memory. */
-lw_machine_t kb_planning_machine(const cu_program_t *custom);
+lw_machine_t kb_planning_machine(const custom_program_t *custom);
 
 #endif

@@ -243,7 +243,7 @@ static aot_status_t loop(lw_build_t *b, lw_group_t *g) {
 
 static aot_status_t run_kernel(const lw_frame_t *f, void *payload) { return lw_run_kernel(payload, f->base, f->error); }
 
-static aot_status_t kernel(lw_build_t *b, const rk_kernel_t *reference, const cu_node_t *custom, rk_arg_t *args) {
+static aot_status_t kernel(lw_build_t *b, const rk_kernel_t *reference, const custom_node_t *custom, rk_arg_t *args) {
   lw_kernel_step_t *step;
   return lw_add_kernel_step(b, run_kernel, reference, custom, args, &step);
 }

@@ -41,7 +41,7 @@ static void line_origin(aot_prog_t *p, const aot_origin_info_t *o) {
 }
 
 /* Of a node, or of the one that is being made. */
-static void line_node(aot_prog_t *p, uint32_t node, const node_row_t *making) {
+static void line_node(aot_prog_t *p, uint32_t node, const aoth_node_row_t *making) {
   aoth_text_t t = {0};
   aot_node_t n = {node};
   if (making) p->print_call(p, making, &t);
@@ -61,7 +61,7 @@ static void line_stage(const aot_ctx_t *ctx) {
 static void report(aot_ctx_t *ctx, aot_prog_t *p, uint32_t node, int32_t severity, const aoth_where_t *given,
                    const char *code, const char *hint, const char *message) {
   aoth_where_t where = {0};
-  const node_row_t *making = !node && p && !p->locator ? p->making : NULL;
+  const aoth_node_row_t *making = !node && p && !p->locator ? p->making : NULL;
   if (!node && p && !p->locator) node = p->asked_about;
   const aot_origin_info_t *origin =
       making && making->origin ? known_origin(p, making->origin) : origin_of_node(p, node);

@@ -42,7 +42,7 @@ static void add_ports(XXH3_state_t *h, const aot_port_t *ports, uint32_t n) {
   }
 }
 
-static void add_graph(XXH3_state_t *h, const graph_row_t *g) {
+static void add_graph(XXH3_state_t *h, const aoth_graph_row_t *g) {
   WORDS((uint64_t)g->kind, g->alive, g->first, g->last, g->n_nodes, g->n_refs);
   text(h, g->name);
   add_ports(h, g->inputs.at, g->inputs.n);
@@ -50,7 +50,7 @@ static void add_graph(XXH3_state_t *h, const graph_row_t *g) {
   bytes(h, g->output_slots.at, g->output_slots.n * sizeof(uint32_t));
 }
 
-static void add_node(XXH3_state_t *h, const node_row_t *n) {
+static void add_node(XXH3_state_t *h, const aoth_node_row_t *n) {
   WORDS(n->op, n->graph, n->prev, n->next, n->flags, n->region_tag, n->origin, n->first_result, n->n_results, n->n_args,
         n->n_operands, n->slot_begin, n->alive);
   bytes(h, n->operands, n->n_operands * sizeof *n->operands);
@@ -58,7 +58,7 @@ static void add_node(XXH3_state_t *h, const node_row_t *n) {
 }
 
 static void add_value(XXH3_state_t *h, const aot_prog_t *p, uint32_t id) {
-  const value_row_t *v = &p->values.at[id];
+  const aoth_value_row_t *v = &p->values.at[id];
   WORDS(v->type & VALUE_DEAD, v->def, v->graph, v->index, v->n_uses);
   add_type(h, value_type_of(p, id));
   text(h, p->names.at[v->name]);
@@ -100,7 +100,7 @@ static void add_environment(XXH3_state_t *h, const aot_prog_t *p) {
     text(h, p->guards.at[i].text);
   }
   for (uint32_t i = 1; i < p->exprs.n; i++) {
-    const expr_row_t *e = &p->exprs.at[i];
+    const aoth_expr_row_t *e = &p->exprs.at[i];
     WORDS((uint64_t)e->info.op, (uint64_t)e->info.a, (uint64_t)e->info.b, (uint64_t)e->info.c, (uint64_t)e->lo,
           (uint64_t)e->hi, (uint64_t)e->hint, e->tree_size);
   }

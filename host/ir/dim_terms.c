@@ -50,13 +50,13 @@ static uint32_t tree_size(const aot_prog_t *p, int64_t d) { return is_const(d) ?
 
 static int is_row_before(int64_t d, uint32_t row) { return is_const(d) || AOT_DIM_EXPR(d) < row; }
 
-static int has_older_operands(const expr_row_t *row, uint32_t number) {
+static int has_older_operands(const aoth_expr_row_t *row, uint32_t number) {
   const aot_expr_info_t *e = &row->info;
   return e->op == AOT_EXPR_SYMBOL ||
          (is_row_before(e->a, number) && is_row_before(e->b, number) && is_row_before(e->c, number));
 }
 
-aot_status_t aoth_row_add(aot_prog_t *p, const expr_row_t *row, int64_t *out) {
+aot_status_t aoth_row_add(aot_prog_t *p, const aoth_expr_row_t *row, int64_t *out) {
   AOT_ASSERT(row->lo <= row->hi && has_older_operands(row, p->exprs.n));
   if (!ROWS_ROOM(p->exprs, 1) || !aoth_index_room(&p->expr_index, p, expr_row_hash))
     return aoth_no_memory(p, "a shape expression", sizeof *row);
@@ -78,7 +78,7 @@ void aoth_expr_forget(aot_prog_t *p) {
 aot_status_t aoth_row_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   uint64_t size = 1 + (uint64_t)tree_size(p, a) + tree_size(p, b) + tree_size(p, c);
   aoth_interval_t r = bounds(p, op, a, b, c);
-  expr_row_t row = {
+  aoth_expr_row_t row = {
       .info = {.op = op, .a = a, .b = b, .c = c},
       .lo = r.lo,
       .hi = r.hi,

@@ -8,7 +8,7 @@
 
 /* ---- rows ---- */
 static inline int is_const(int64_t d) { return !AOT_DIM_IS_SYM(d); }
-static inline const expr_row_t *row_of(const aot_prog_t *p, int64_t d) { return &p->exprs.at[AOT_DIM_EXPR(d)]; }
+static inline const aoth_expr_row_t *row_of(const aot_prog_t *p, int64_t d) { return &p->exprs.at[AOT_DIM_EXPR(d)]; }
 static inline int64_t hint_of(const aot_prog_t *p, int64_t d) { return is_const(d) ? d : row_of(p, d)->hint; }
 static inline int is_op(const aot_prog_t *p, int64_t d, int32_t op) {
   return !is_const(d) && row_of(p, d)->info.op == op;
@@ -17,7 +17,7 @@ static inline int commutes(int32_t op) {
   return op == AOT_EXPR_ADD || op == AOT_EXPR_MUL || op == AOT_EXPR_MAX || op == AOT_EXPR_MIN || op == AOT_EXPR_EQ;
 }
 aoth_interval_t aoth_dim_range(const aot_prog_t *p, int64_t dim);
-aot_status_t aoth_row_add(aot_prog_t *p, const expr_row_t *row, int64_t *out);
+aot_status_t aoth_row_add(aot_prog_t *p, const aoth_expr_row_t *row, int64_t *out);
 aot_status_t aoth_row_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out);
 /* Of operands in normal form and in order. create 0: AOT_E_NOT_FOUND, silently, where it would have to be made. */
 aot_status_t aoth_row_find_or_make(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c,

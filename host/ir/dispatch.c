@@ -38,8 +38,8 @@ aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, 
   if (!d) return aoth_no_op(p, op);
   uint32_t n = aoth_args_full_count(d, n_args);
   if (n > FEW && !(full = malloc(n * sizeof *full))) return aoth_no_memory(p, "arguments", n * sizeof *full);
-  node_row_t making = {.op = op.id, .args = full};
-  const node_row_t *outer = p->making;
+  aoth_node_row_t making = {.op = op.id, .args = full};
+  const aoth_node_row_t *outer = p->making;
   p->making = &making;
   aot_status_t status = aoth_args_complete(p, d, args, n_args, full);
   if (status == AOT_OK) making.n_args = n;
@@ -53,7 +53,7 @@ aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, 
 /* What an opset answered must exist in the node's graph (or be absent). */
 static aot_status_t check_answer(aot_prog_t *p, uint32_t node, const char *what, const aot_value_t *values,
                                  uint32_t n) {
-  const node_row_t *r = &p->nodes.at[node];
+  const aoth_node_row_t *r = &p->nodes.at[node];
   for (uint32_t i = 0; i < n; i++) {
     if (values[i].id == NONE) continue;
     if (value_is_alive(p, values[i].id) && p->values.at[values[i].id].graph == r->graph) continue;
@@ -70,10 +70,10 @@ static aot_status_t check_answer(aot_prog_t *p, uint32_t node, const char *what,
 /* What an opset put in a node's place stands in its checkpoint region: nodes from `first` on, made by this call. Their
  * making is in the journal, which undoes all of them. */
 static void pass_tags_on(aot_prog_t *p, uint32_t node, uint32_t first) {
-  const node_row_t *r = &p->nodes.at[node];
+  const aoth_node_row_t *r = &p->nodes.at[node];
   if (!r->region_tag && !(r->flags & CHECKPOINT_TAGS)) return;
   for (uint32_t i = first; i < p->nodes.n; i++) {
-    node_row_t *made = &p->nodes.at[i];
+    aoth_node_row_t *made = &p->nodes.at[i];
     if (made->graph != r->graph || !made->alive) continue;
     if (!made->region_tag) made->region_tag = r->region_tag;
     if (!(made->flags & CHECKPOINT_TAGS)) made->flags |= r->flags & CHECKPOINT_TAGS;
@@ -95,7 +95,7 @@ aot_status_t aoth_edit_decompose(aot_prog_t *p, aot_node_t n, aot_value_t *out_v
 
 /* Operands that the node writes, with effective write_if. */
 static uint32_t n_written(const aot_prog_t *p, uint32_t node) {
-  const node_row_t *r = &p->nodes.at[node];
+  const aoth_node_row_t *r = &p->nodes.at[node];
   aot_op_t op = {r->op};
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   uint32_t n = 0;

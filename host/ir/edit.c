@@ -122,7 +122,8 @@ static int store_arg(aot_prog_t *p, aot_arg_t *a, uint32_t **operands) {
 }
 
 /* Arguments and operands in the arena, and slots for the operands, as members of *r. Nothing is linked. */
-static aot_status_t make_body(aot_prog_t *p, uint32_t node, const aot_arg_t *args, uint32_t n_args, node_row_t *r) {
+static aot_status_t make_body(aot_prog_t *p, uint32_t node, const aot_arg_t *args, uint32_t n_args,
+                              aoth_node_row_t *r) {
   uint64_t n_operands = 0;
   for (uint32_t i = 0; i < n_args; i++) n_operands += aoth_arg_n_operands(&args[i]);
   size_t nbytes = n_args * sizeof *args + (size_t)n_operands * sizeof(uint32_t);
@@ -140,7 +141,7 @@ static aot_status_t make_body(aot_prog_t *p, uint32_t node, const aot_arg_t *arg
   AOT_ASSERT(operands == r->operands + r->n_operands);
   for (uint32_t i = 0, k = 0; i < n_args; i++)
     for (uint32_t end = k + aoth_arg_n_operands(&args[i]); k < end; k++) {
-      slot_row_t slot = {.owner = node, .operand = k, .arg = i, .prev = NONE, .next = NONE};
+      aoth_slot_row_t slot = {.owner = node, .operand = k, .arg = i, .prev = NONE, .next = NONE};
       p->slots.at[r->slot_begin + k] = slot;
     }
   return AOT_OK;
@@ -170,7 +171,7 @@ static uint32_t origin_of_spec(const aot_prog_t *p, const aot_node_spec_t *s, ui
 static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, const aot_arg_t *args,
                                 uint32_t n_args, const type_list_t *types, uint32_t before, aot_node_t *out) {
   uint32_t id = p->nodes.n;
-  node_row_t r = {
+  aoth_node_row_t r = {
       .op = s->op.id,
       .graph = g.id,
       .flags = s->flags,
@@ -188,7 +189,8 @@ static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   p->nodes.at[p->nodes.n++] = r;
   p->slots.n += r.n_operands;
   for (uint32_t i = 0; i < types->n; i++) {
-    value_row_t v = {.type = types->at[i], .def = id, .graph = g.id, .index = i, .first_use = NONE, .last_use = NONE};
+    aoth_value_row_t v = {
+        .type = types->at[i], .def = id, .graph = g.id, .index = i, .first_use = NONE, .last_use = NONE};
     p->values.at[p->values.n++] = v;
   }
   aoth_node_link(p, id, before);
@@ -208,8 +210,8 @@ static aot_status_t create_with(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   type_list_t types;
   AOT_ASSERT(d && n_args >= s->n_args);
   type_list_init(&types, p);
-  node_row_t making = {.op = s->op.id, .graph = g.id, .origin = origin_of_spec(p, s, before.id), .args = args};
-  const node_row_t *outer = p->making;
+  aoth_node_row_t making = {.op = s->op.id, .graph = g.id, .origin = origin_of_spec(p, s, before.id), .args = args};
+  const aoth_node_row_t *outer = p->making;
   p->making = &making;
   aot_status_t status = aoth_args_complete(p, d, s->args, s->n_args, args);
   if (status == AOT_OK) making.n_args = n_args;
@@ -269,9 +271,9 @@ aot_status_t aoth_edit_node_create(aot_prog_t *p, aot_graph_t g, const aot_node_
 
 aot_status_t aoth_edit_node_erase(aot_prog_t *p, aot_node_t n) {
   AOT_TRY(aoth_need_node(p, n));
-  const node_row_t *r = &p->nodes.at[n.id];
+  const aoth_node_row_t *r = &p->nodes.at[n.id];
   for (uint32_t i = 0; i < r->n_results; i++) {
-    const value_row_t *v = &p->values.at[r->first_result + i];
+    const aoth_value_row_t *v = &p->values.at[r->first_result + i];
     if (!v->n_uses) continue;
     aoth_report_node(p, n, AOT_SEVERITY_ERROR, "ir.still-used", "replace or erase its uses first",
                      "node cannot be erased: its result %u still has %u uses", i, v->n_uses);
@@ -287,7 +289,7 @@ aot_status_t aoth_edit_node_erase(aot_prog_t *p, aot_node_t n) {
 }
 
 /* An argument as if it alone held this operand, to be asked whether it fits. */
-static aot_arg_t operand_arg(const node_row_t *r, uint32_t arg, const uint32_t *id) {
+static aot_arg_t operand_arg(const aoth_node_row_t *r, uint32_t arg, const uint32_t *id) {
   aot_arg_t a = aot_arg_none();
   a.kind = r->args[arg].kind;
   if (a.kind == AOT_ARG_VALUE) {
@@ -301,7 +303,7 @@ static aot_arg_t operand_arg(const node_row_t *r, uint32_t arg, const uint32_t *
 
 aot_status_t aoth_edit_operand_set(aot_prog_t *p, aot_node_t n, uint32_t operand, aot_value_t v) {
   AOT_TRY(aoth_need_node(p, n));
-  node_row_t *r = &p->nodes.at[n.id];
+  aoth_node_row_t *r = &p->nodes.at[n.id];
   aot_op_t op = {r->op};
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   if (operand >= r->n_operands)
@@ -327,8 +329,8 @@ aot_status_t aoth_edit_operand_set(aot_prog_t *p, aot_node_t n, uint32_t operand
 
 /* The general case: the node gets a new body; the old one is kept in a copy of the row. */
 static aot_status_t replace_body(aot_prog_t *p, aot_node_t n, uint32_t arg, const aot_arg_t *a) {
-  node_row_t *r = &p->nodes.at[n.id];
-  const node_row_t *old = aoth_arena_copy(p->store, 8, r, sizeof *r);
+  aoth_node_row_t *r = &p->nodes.at[n.id];
+  const aoth_node_row_t *old = aoth_arena_copy(p->store, 8, r, sizeof *r);
   aot_arg_t *args = malloc((r->n_args + 1) * sizeof *args);
   if (!old || !args) {
     free(args);
@@ -336,7 +338,7 @@ static aot_status_t replace_body(aot_prog_t *p, aot_node_t n, uint32_t arg, cons
   }
   memcpy(args, r->args, r->n_args * sizeof *args);
   args[arg] = *a;
-  node_row_t fresh = *r;
+  aoth_node_row_t fresh = *r;
   aot_status_t status = make_body(p, n.id, args, r->n_args, &fresh);
   free(args);
   AOT_TRY(status);
@@ -370,7 +372,7 @@ static int is_attribute(const aot_arg_t *a) {
 
 aot_status_t aoth_edit_arg_set(aot_prog_t *p, aot_node_t n, uint32_t arg, const aot_arg_t *a) {
   AOT_TRY(aoth_need_node(p, n));
-  const node_row_t *r = &p->nodes.at[n.id];
+  const aoth_node_row_t *r = &p->nodes.at[n.id];
   aot_op_t op = {r->op};
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   if (arg >= r->n_args)

@@ -61,7 +61,7 @@ static aot_status_t make_name(aot_prog_t *p, aot_str_t name, uint32_t *out) {
 aot_status_t aoth_edit_graph_create(aot_prog_t *p, int32_t kind, aot_str_t name, aot_graph_t *out) {
   if (kind < AOT_GRAPH_FORWARD || kind > AOT_GRAPH_PART)
     return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-kind", "there is no graph kind %d", (int)kind);
-  graph_row_t g = {.kind = kind, .alive = 1, .name = aoth_store_text(p, name), .first = NONE, .last = NONE};
+  aoth_graph_row_t g = {.kind = kind, .alive = 1, .name = aoth_store_text(p, name), .first = NONE, .last = NONE};
   if ((name.size && !g.name.data) || !ROWS_ROOM(p->graphs, 1)) return aoth_no_memory(p, "a graph", sizeof g);
   AOT_TRY(aoth_edit_begin(p));
   out->id = p->graphs.n;
@@ -71,7 +71,7 @@ aot_status_t aoth_edit_graph_create(aot_prog_t *p, int32_t kind, aot_str_t name,
 }
 
 void aoth_graph_alive(aot_prog_t *p, uint32_t graph, int alive) {
-  graph_row_t *g = &p->graphs.at[graph];
+  aoth_graph_row_t *g = &p->graphs.at[graph];
   AOT_ASSERT((g->alive != 0) != (alive != 0) && !g->n_refs);
   g->alive = (uint32_t)alive;
   for (uint32_t i = 0; i < g->inputs.n; i++) {
@@ -103,12 +103,12 @@ aot_status_t aoth_edit_input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uin
   AOT_TRY(check_port(p, role, index, 0));
   AOT_TRY(aoth_type_intern(p, t, &type));
   AOT_TRY(make_name(p, name, &named));
-  graph_row_t *row = &p->graphs.at[g.id];
+  aoth_graph_row_t *row = &p->graphs.at[g.id];
   if (!ROWS_ROOM(p->values, 1) || !ROWS_ROOM(row->inputs, 1))
     return aoth_no_memory(p, "a graph input", sizeof(aot_port_t));
   AOT_TRY(aoth_edit_begin(p));
   out->id = p->values.n;
-  value_row_t v = {
+  aoth_value_row_t v = {
       .type = type,
       .def = NONE,
       .graph = g.id,
@@ -126,7 +126,7 @@ aot_status_t aoth_edit_input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uin
 
 aot_status_t aoth_edit_input_erase(aot_prog_t *p, aot_graph_t g, uint32_t i) {
   AOT_TRY(aoth_need_graph(p, g));
-  graph_row_t *row = &p->graphs.at[g.id];
+  aoth_graph_row_t *row = &p->graphs.at[g.id];
   if (i >= row->inputs.n)
     return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u inputs, there is no input %u", g.id,
                          row->inputs.n, i);
@@ -162,14 +162,14 @@ aot_status_t aoth_edit_output_add(aot_prog_t *p, aot_graph_t g, int32_t role, ui
   AOT_TRY(aoth_need_graph(p, g));
   AOT_TRY(check_port(p, role, index, 1));
   AOT_TRY(check_output_value(p, g, v));
-  graph_row_t *row = &p->graphs.at[g.id];
+  aoth_graph_row_t *row = &p->graphs.at[g.id];
   aot_port_t port = {.role = role, .index = index, .value = v, .name = aoth_store_text(p, name)};
   if ((name.size && !port.name.data) || !ROWS_ROOM(row->outputs, 1) || !ROWS_ROOM(row->output_slots, 1) ||
       !ROWS_ROOM(p->slots, 1))
     return aoth_no_memory(p, "a graph output", sizeof port);
   AOT_TRY(aoth_edit_begin(p));
   AOT_ASSERT(row->outputs.n == row->output_slots.n);
-  slot_row_t slot = {.owner = g.id | SLOT_OUTPUT, .operand = row->outputs.n, .prev = NONE, .next = NONE};
+  aoth_slot_row_t slot = {.owner = g.id | SLOT_OUTPUT, .operand = row->outputs.n, .prev = NONE, .next = NONE};
   row->outputs.at[row->outputs.n++] = port;
   row->output_slots.at[row->output_slots.n++] = p->slots.n;
   p->slots.at[p->slots.n++] = slot;
@@ -181,7 +181,7 @@ aot_status_t aoth_edit_output_add(aot_prog_t *p, aot_graph_t g, int32_t role, ui
 aot_status_t aoth_edit_output_set(aot_prog_t *p, aot_graph_t g, uint32_t i, aot_value_t v) {
   AOT_TRY(aoth_need_graph(p, g));
   AOT_TRY(check_output_value(p, g, v));
-  graph_row_t *row = &p->graphs.at[g.id];
+  aoth_graph_row_t *row = &p->graphs.at[g.id];
   if (i >= row->outputs.n)
     return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u outputs, there is no output %u", g.id,
                          row->outputs.n, i);
@@ -198,13 +198,13 @@ aot_status_t aoth_edit_output_set(aot_prog_t *p, aot_graph_t g, uint32_t i, aot_
 
 aot_status_t aoth_edit_outputs_clear(aot_prog_t *p, aot_graph_t g) {
   AOT_TRY(aoth_need_graph(p, g));
-  graph_row_t *row = &p->graphs.at[g.id];
+  aoth_graph_row_t *row = &p->graphs.at[g.id];
   if (!row->outputs.n) return AOT_OK;
-  saved_outputs_t saved = {.n = row->outputs.n};
+  aoth_saved_outputs_t saved = {.n = row->outputs.n};
   AOT_ASSERT(row->output_slots.n == saved.n);
   saved.ports = aoth_arena_copy(p->store, 8, row->outputs.at, saved.n * sizeof *saved.ports);
   saved.slots = aoth_arena_copy(p->store, 8, row->output_slots.at, saved.n * sizeof *saved.slots);
-  const saved_outputs_t *kept = aoth_arena_copy(p->store, 8, &saved, sizeof saved);
+  const aoth_saved_outputs_t *kept = aoth_arena_copy(p->store, 8, &saved, sizeof saved);
   if (!saved.ports || !saved.slots || !kept) return aoth_no_memory(p, "graph outputs", saved.n * sizeof *saved.ports);
   AOT_TRY(aoth_edit_begin(p));
   for (uint32_t i = 0; i < row->outputs.n; i++)
@@ -217,7 +217,7 @@ aot_status_t aoth_edit_outputs_clear(aot_prog_t *p, aot_graph_t g) {
 aot_status_t aoth_edit_uses_replace(aot_prog_t *p, aot_value_t from, aot_value_t to) {
   AOT_TRY(aoth_need_value(p, from));
   AOT_TRY(aoth_need_value(p, to));
-  value_row_t *f = &p->values.at[from.id], *t = &p->values.at[to.id];
+  aoth_value_row_t *f = &p->values.at[from.id], *t = &p->values.at[to.id];
   int32_t kind_from = value_type_of(p, from.id)->kind, kind_to = value_type_of(p, to.id)->kind;
   if (f->graph != t->graph)
     return aoth_diagnose(p, AOT_E_INVALID, "ir.other-graph", "value %u of graph %u cannot replace value %u of graph %u",
@@ -252,7 +252,7 @@ aot_status_t aoth_edit_type_set(aot_prog_t *p, aot_value_t v, const aot_type_t *
 }
 
 void aoth_value_rename(aot_prog_t *p, uint32_t value, uint32_t name) {
-  value_row_t *v = &p->values.at[value];
+  aoth_value_row_t *v = &p->values.at[value];
   AOT_ASSERT(name < p->names.n);
   v->name = name;
   if (v->def != NONE) return;

@@ -36,7 +36,7 @@ static void compact(aoth_terms_t *l) {
 }
 
 /* l + f * k. 0: it does not fit. */
-static int add_fact(const aot_prog_t *p, const fact_row_t *f, int64_t k, aoth_terms_t *l) {
+static int add_fact(const aot_prog_t *p, const aoth_fact_row_t *f, int64_t k, aoth_terms_t *l) {
   int64_t number;
   for (uint32_t i = 0; i < f->n; i++) {
     int64_t factor;
@@ -48,7 +48,7 @@ static int add_fact(const aot_prog_t *p, const fact_row_t *f, int64_t k, aoth_te
 }
 
 /* The leader of f replaced in l. */
-static int substitute(const aot_prog_t *p, const fact_row_t *f, aoth_terms_t *l) {
+static int substitute(const aot_prog_t *p, const aoth_fact_row_t *f, aoth_terms_t *l) {
   const int64_t leader = f->base[f->n - 1], c = f->factor[f->n - 1];
   AOT_ASSERT(f->n > 0 && f->n <= FACT_TERMS && c > 0);
   for (uint32_t i = 0; i < l->n; i++) {
@@ -71,7 +71,7 @@ static int reduce(const aot_prog_t *p, aoth_terms_t *l) {
 /* ---- products ---- */
 
 /* What the leader of an equality of one or two terms is: *out_factor * *out_base, a base of 0: a number. */
-static int leader_is(const fact_row_t *f, int64_t *out_factor, int64_t *out_base) {
+static int leader_is(const aoth_fact_row_t *f, int64_t *out_factor, int64_t *out_base) {
   const int64_t c = f->factor[f->n - 1], rest = f->n == 2 ? f->factor[0] : f->number;
   if (!f->is_equality || f->n > 2 || (f->n == 2 && f->number) || rest % c != 0 || rest == INT64_MIN) return 0;
   *out_factor = -(rest / c);
@@ -127,7 +127,7 @@ aoth_interval_t aoth_facts_range(const aot_prog_t *p, const aoth_terms_t *sum) {
   if (p->facts.n) reduce(p, &l);
   aoth_interval_t r = aoth_terms_range(p, &l);
   for (uint32_t i = 0; i < p->facts.n; i++) { /* f >= 0: l >= l - f, and l <= l + f */
-    const fact_row_t *f = &p->facts.at[i];
+    const aoth_fact_row_t *f = &p->facts.at[i];
     aoth_terms_t less = l, more = l;
     if (f->is_equality) continue;
     if (add_fact(p, f, -1, &less)) {
@@ -145,7 +145,7 @@ aoth_interval_t aoth_facts_range(const aot_prog_t *p, const aoth_terms_t *sum) {
 /* ---- new ones ---- */
 
 int aoth_facts_put(aot_prog_t *p, int is_equality, aoth_terms_t *l) {
-  fact_row_t row = {.is_equality = is_equality, .guard = p->guards.n};
+  aoth_fact_row_t row = {.is_equality = is_equality, .guard = p->guards.n};
   int64_t divisor = 0;
   reduce(p, l);
   compact(l);

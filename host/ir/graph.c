@@ -22,7 +22,7 @@ static aot_status_t status_of_row(uint32_t id, uint32_t n, int alive) {
   return !id || id >= n ? AOT_E_RANGE : alive ? AOT_OK : AOT_E_STALE;
 }
 
-static const graph_row_t *live_graph(const aot_prog_t *p, aot_graph_t g) {
+static const aoth_graph_row_t *live_graph(const aot_prog_t *p, aot_graph_t g) {
   return graph_is_alive(p, g.id) ? &p->graphs.at[g.id] : NULL;
 }
 
@@ -103,7 +103,7 @@ aot_node_t aoth_graph_prev(aot_prog_t *p, aot_node_t n) {
 aot_status_t aoth_graph_node_info(aot_prog_t *p, aot_node_t n, aot_node_info_t *out) {
   touch(p, n.id);
   AOT_TRY(status_of_row(n.id, p->nodes.n, node_is_alive(p, n.id)));
-  const node_row_t *r = &p->nodes.at[n.id];
+  const aoth_node_row_t *r = &p->nodes.at[n.id];
   AOT_ASSERT(r->first_result + r->n_results <= p->values.n && r->slot_begin + r->n_operands <= p->slots.n);
   aot_node_info_t info = {
       .struct_size = (uint32_t)sizeof info,

@@ -31,7 +31,7 @@ static void record_ports(const aoth_numbering_t *n, const aot_port_t *ports, uin
 }
 
 aoth_joint_record_t *aoth_joint_record_create(aot_prog_t *p, aot_graph_t joint) {
-  const graph_row_t *g = &p->graphs.at[joint.id];
+  const aoth_graph_row_t *g = &p->graphs.at[joint.id];
   AOT_ASSERT(g->alive && g->kind == AOT_GRAPH_JOINT);
   aoth_joint_record_t *r = calloc(1, sizeof *r);
   aoth_numbering_t n;
@@ -83,7 +83,7 @@ static int compare_ports(const void *a, const void *b) {
 }
 
 static void check_inputs(halves_t *c, uint32_t graph, const port_record_t *expected) {
-  const graph_row_t *g = &c->n.p->graphs.at[graph];
+  const aoth_graph_row_t *g = &c->n.p->graphs.at[graph];
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     const aot_port_t *port = &g->inputs.at[i];
     const port_record_t key = {.role = port->role, .index = port->index};
@@ -105,13 +105,13 @@ static void check_output(halves_t *c, uint32_t graph, const aot_port_t *port, co
     tell(c, graph, wanted, value, "it has another type than the joint graph's");
 }
 
-static int is_next(const graph_row_t *g, uint32_t i, const port_record_t *wanted) {
+static int is_next(const aoth_graph_row_t *g, uint32_t i, const port_record_t *wanted) {
   return i < g->outputs.n && g->outputs.at[i].role == wanted->role && g->outputs.at[i].index == wanted->index;
 }
 
 /* Forward outputs in the joint's order, then slots; the rest, in order, is the backward's. */
 static void check_outputs(halves_t *c, uint32_t forward, uint32_t backward) {
-  const graph_row_t *f = &c->n.p->graphs.at[forward], *b = &c->n.p->graphs.at[backward];
+  const aoth_graph_row_t *f = &c->n.p->graphs.at[forward], *b = &c->n.p->graphs.at[backward];
   uint32_t in_f = 0, in_b = 0;
   for (uint32_t i = 0; i < c->joint->n_outputs; i++) {
     const port_record_t *wanted = &c->joint->outputs[i];
@@ -131,7 +131,7 @@ static void check_outputs(halves_t *c, uint32_t forward, uint32_t backward) {
 }
 
 int aoth_halves_number(aoth_numbering_t *n, aot_graph_t forward, aot_graph_t backward) {
-  const graph_row_t *f = &n->p->graphs.at[forward.id];
+  const aoth_graph_row_t *f = &n->p->graphs.at[forward.id];
   AOT_ASSERT(!n->of_slot && !n->n_slots);
   aoth_number_graph(n, forward.id);
   n->of_slot = calloc((size_t)f->outputs.n + 1, sizeof *n->of_slot);

@@ -3,7 +3,7 @@
  *
  * u[] of each kind, as recorded by edit.c and its neighbours (first column: what undo needs):
  *   graph_create g            graph_erase g             input_add g          input_erase g i   p: the port
- *   output_add g              output_set g i old prev next                   outputs_clear g   p: saved_outputs_t
+ *   output_add g              output_set g i old prev next                   outputs_clear g   p: aoth_saved_outputs_t
  *   node_create n typed       node_erase n              operand_set n operand old prev next
  *   arg_set n arg 0           p: the old argument;      arg_set n arg 1      p: the old row with its body
  *   uses_replace from to count first last               type_set v old       flags_set n old   name_set v old
@@ -31,7 +31,7 @@ void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint
                       const void *ptr) {
   if (!p->has_journal) return;
   AOT_ASSERT(p->edits.n < p->edits.capacity); /* aoth_edit_begin has made room */
-  edit_row_t row = {.kind = kind, .u = {a, b, c, d, e}, .p = ptr};
+  aoth_edit_row_t row = {.kind = kind, .u = {a, b, c, d, e}, .p = ptr};
   p->edits.at[p->edits.n++] = row;
 }
 
@@ -81,6 +81,6 @@ void aoth_journal_taken(aot_prog_t *p) {
   end(p);
 }
 
-const edit_row_t *aoth_journal_newest(const aot_prog_t *p) {
+const aoth_edit_row_t *aoth_journal_newest(const aot_prog_t *p) {
   return p->edits.n > mark_of(p) ? &p->edits.at[p->edits.n - 1] : NULL;
 }

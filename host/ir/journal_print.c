@@ -14,7 +14,7 @@ static void print_created(aot_prog_t *p, uint32_t node, aoth_text_t *out) {
   aoth_print_node(p, n, out);
 }
 
-static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
+static void print_edit(aot_prog_t *p, const aoth_edit_row_t *e, aoth_text_t *out) {
   switch (e->kind) {
     case EDIT_NODE_CREATE: print_created(p, e->u[0], out); break;
     case EDIT_NODE_ERASE:

@@ -16,8 +16,8 @@ struct aoth_halves {
   aot_edit_api_t edit_api;
   aot_host_t host;
   aot_graph_t joint, forward, backward;
-  pt_joint_t arrays;
-  pt_split_t split;
+  jg_joint_t arrays;
+  jg_split_t split;
   uint32_t n_ids;     /* values of the program, before the halves */
   aot_value_t *saved; /* of the split, as ids */
   aot_node_t *recomputed;
@@ -30,17 +30,17 @@ struct aoth_halves {
 /* ---- the plan ---- */
 
 static aot_status_t fail(aoth_halves_t *h, const char *message, aot_value_t value) {
-  return pt_fail(&h->host, h->ctx, AOT_E_INVALID, "partition.bad-cut", message, value);
+  return jg_fail(&h->host, h->ctx, AOT_E_INVALID, "partition.bad-cut", message, value);
 }
 
 static aot_status_t read_joint(aoth_halves_t *h) {
   const aot_snapshot_t *snapshot = NULL;
   AOT_TRY(aoth_graph_snapshot(h->prog, &snapshot));
-  const int made = pt_joint_init(&h->arrays, snapshot);
+  const int made = jg_joint_init(&h->arrays, snapshot);
   if (made == -1)
-    return pt_fail(&h->host, h->ctx, AOT_E_PRECONDITION, "partition.no-joint",
+    return jg_fail(&h->host, h->ctx, AOT_E_PRECONDITION, "partition.no-joint",
                    "the program has no joint graph; add stage autograd before the partition", aot_no_value());
-  return made == 0 ? AOT_OK : pt_no_memory(&h->host, h->ctx);
+  return made == 0 ? AOT_OK : jg_no_memory(&h->host, h->ctx);
 }
 
 /* The index in the arrays of each saved value. */
@@ -52,10 +52,10 @@ static aot_status_t find_saved(aoth_halves_t *h, const aot_cut_t *cut, uint32_t 
   }
   for (uint32_t i = 0; i < cut->n_saved; i++) {
     const aot_value_t v = cut->saved[i];
-    if (v.id >= h->n_ids || index_of_id[v.id] == PT_NONE)
+    if (v.id >= h->n_ids || index_of_id[v.id] == JG_NONE)
       return fail(h, "a value that is to be saved is not in the joint graph, or is named twice", v);
     out[i] = index_of_id[v.id];
-    index_of_id[v.id] = PT_NONE;
+    index_of_id[v.id] = JG_NONE;
   }
   return AOT_OK;
 }
@@ -70,7 +70,7 @@ static const char *why_not_twice(uint32_t flags) {
 }
 
 static aot_status_t check_recomputed(aoth_halves_t *h) {
-  const pt_joint_t *j = &h->arrays;
+  const jg_joint_t *j = &h->arrays;
   for (uint32_t i = 0; i < h->split.n_recomputed; i++) {
     const uint32_t n = h->split.recomputed[i];
     const char *why = why_not_twice(j->op_flags[n]);
@@ -83,22 +83,22 @@ static aot_status_t divide(aoth_halves_t *h, const aot_cut_t *cut) {
   uint32_t bad = 0;
   uint32_t *index_of_id = malloc(((size_t)h->n_ids + 1) * sizeof *index_of_id);
   uint32_t *saved = malloc(((size_t)cut->n_saved + 1) * sizeof *saved);
-  aot_status_t status = index_of_id && saved ? find_saved(h, cut, index_of_id, saved) : pt_no_memory(&h->host, h->ctx);
-  const int made = status == AOT_OK ? pt_split_init(&h->split, &h->arrays, saved, cut->n_saved, &bad) : 0;
+  aot_status_t status = index_of_id && saved ? find_saved(h, cut, index_of_id, saved) : jg_no_memory(&h->host, h->ctx);
+  const int made = status == AOT_OK ? jg_split_init(&h->split, &h->arrays, saved, cut->n_saved, &bad) : 0;
   if (made == -1)
     status = fail(h, "this value depends on a tangent, so that the forward cannot compute it to save it",
                   (aot_value_t){h->arrays.value_id[bad]});
-  else if (made != 0) status = pt_no_memory(&h->host, h->ctx);
+  else if (made != 0) status = jg_no_memory(&h->host, h->ctx);
   free(index_of_id);
   free(saved);
   return status;
 }
 
 static aot_status_t list_ids(aoth_halves_t *h) {
-  const pt_split_t *s = &h->split;
+  const jg_split_t *s = &h->split;
   h->saved = malloc(((size_t)s->n_saved + 1) * sizeof *h->saved);
   h->recomputed = malloc(((size_t)s->n_recomputed + 1) * sizeof *h->recomputed);
-  if (!h->saved || !h->recomputed) return pt_no_memory(&h->host, h->ctx);
+  if (!h->saved || !h->recomputed) return jg_no_memory(&h->host, h->ctx);
   AOT_ASSERT(s->n_recomputed <= s->n_forward && s->n_recomputed <= s->n_backward);
   for (uint32_t i = 0; i < s->n_saved; i++) h->saved[i].id = h->arrays.value_id[s->saved[i]];
   for (uint32_t i = 0; i < s->n_recomputed; i++) h->recomputed[i].id = h->arrays.node_id[s->recomputed[i]];
@@ -137,8 +137,8 @@ void aoth_halves_complete(const aoth_halves_t *h, aot_cut_t *cut) {
 
 void aoth_halves_destroy(aoth_halves_t *h) {
   if (!h) return;
-  pt_joint_deinit(&h->arrays);
-  pt_split_deinit(&h->split);
+  jg_joint_deinit(&h->arrays);
+  jg_split_deinit(&h->split);
   free(h->saved);
   free(h->recomputed);
   free(h->forward_map);
@@ -156,7 +156,7 @@ static int is_backward_output(const aot_port_t *port) {
 }
 
 /* The outputs of the joint graph that belong to this half. */
-static aot_status_t add_outputs(aoth_halves_t *h, const pt_copier_t *c, int of_backward) {
+static aot_status_t add_outputs(aoth_halves_t *h, const jg_copier_t *c, int of_backward) {
   const uint32_t n = aoth_graph_n_outputs(h->prog, h->joint);
   for (uint32_t i = 0; i < n; i++) {
     const aot_port_t port = aoth_graph_outputs(h->prog, h->joint)[i];
@@ -167,16 +167,16 @@ static aot_status_t add_outputs(aoth_halves_t *h, const pt_copier_t *c, int of_b
   return AOT_OK;
 }
 
-static aot_status_t add_input(aoth_halves_t *h, pt_copier_t *c, uint32_t i) {
+static aot_status_t add_input(aoth_halves_t *h, jg_copier_t *c, uint32_t i) {
   const aot_port_t port = aoth_graph_inputs(h->prog, h->joint)[i];
-  return pt_add_input(c, &port, port.role, port.index, port.name);
+  return jg_add_input(c, &port, port.role, port.index, port.name);
 }
 
-static aot_status_t make_forward(aoth_halves_t *h, pt_copier_t *c) {
-  const pt_joint_t *j = &h->arrays;
+static aot_status_t make_forward(aoth_halves_t *h, jg_copier_t *c) {
+  const jg_joint_t *j = &h->arrays;
   for (uint32_t i = 0; i < j->n_inputs; i++)
-    if (!pt_is_tangent(j, i)) AOT_TRY(add_input(h, c, i));
-  for (uint32_t i = 0; i < h->split.n_forward; i++) AOT_TRY(pt_copy_node(c, j->node_id[h->split.forward[i]], 0));
+    if (!jg_is_tangent(j, i)) AOT_TRY(add_input(h, c, i));
+  for (uint32_t i = 0; i < h->split.n_forward; i++) AOT_TRY(jg_copy_node(c, j->node_id[h->split.forward[i]], 0));
   return add_outputs(h, c, 0);
 }
 
@@ -238,15 +238,15 @@ static aot_status_t add_slot(aoth_halves_t *h, uint32_t v, uint32_t slot) {
 /* ---- the backward ---- */
 
 static void mark_read_inputs(aoth_halves_t *h) {
-  const pt_joint_t *j = &h->arrays;
+  const jg_joint_t *j = &h->arrays;
   for (uint32_t i = 0; i < h->split.n_backward; i++)
     for (uint32_t k = j->operand_begin[h->split.backward[i]]; k < j->operand_begin[h->split.backward[i] + 1]; k++) {
-      if (j->def[j->operands[k]] != PT_NONE) continue;
+      if (j->def[j->operands[k]] != JG_NONE) continue;
       AOT_ASSERT(j->operands[k] < j->n_inputs);
       h->is_read[j->operands[k]] = 1;
     }
   for (uint32_t i = 0; i < j->n_gradients; i++)
-    if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] == PT_NONE) h->is_read[j->gradients[i]] = 1;
+    if (j->gradients[i] != JG_NONE && j->def[j->gradients[i]] == JG_NONE) h->is_read[j->gradients[i]] = 1;
 }
 
 /* Leaves that the forward updates, and what comes with the call; every other leaf keeps its value until the backward
@@ -256,48 +256,48 @@ static aot_status_t mark_slots_of_inputs(aoth_halves_t *h) {
   const aot_port_t *inputs = aoth_graph_inputs(h->prog, h->joint), *outputs = aoth_graph_outputs(h->prog, h->joint);
   uint8_t *is_updated = calloc((size_t)n_leaves + 1, 1);
   AOT_ASSERT(h->arrays.n_inputs == aoth_graph_n_inputs(h->prog, h->joint));
-  if (!is_updated) return pt_no_memory(&h->host, h->ctx);
+  if (!is_updated) return jg_no_memory(&h->host, h->ctx);
   for (uint32_t i = 0; i < n_outputs; i++)
     if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index < n_leaves) is_updated[outputs[i].index] = 1;
   for (uint32_t i = 0; i < h->arrays.n_inputs; i++) {
     const int keeps_value =
         inputs[i].role <= AOT_ROLE_STATE && !(inputs[i].index < n_leaves && is_updated[inputs[i].index]);
-    h->in_slot[i] = h->is_read[i] && !pt_is_tangent(&h->arrays, i) && !keeps_value;
+    h->in_slot[i] = h->is_read[i] && !jg_is_tangent(&h->arrays, i) && !keeps_value;
   }
   free(is_updated);
   return AOT_OK;
 }
 
 /* Leaves read in place, then the slots, of inputs first, then the tangents. */
-static aot_status_t add_backward_inputs(aoth_halves_t *h, pt_copier_t *c) {
-  const pt_joint_t *j = &h->arrays;
+static aot_status_t add_backward_inputs(aoth_halves_t *h, jg_copier_t *c) {
+  const jg_joint_t *j = &h->arrays;
   uint32_t n_slots = 0;
   for (uint32_t i = 0; i < j->n_inputs; i++)
-    if (h->is_read[i] && !h->in_slot[i] && !pt_is_tangent(j, i)) AOT_TRY(add_input(h, c, i));
+    if (h->is_read[i] && !h->in_slot[i] && !jg_is_tangent(j, i)) AOT_TRY(add_input(h, c, i));
   for (uint32_t i = 0; i < j->n_inputs; i++)
     if (h->in_slot[i]) AOT_TRY(add_slot(h, i, n_slots++));
   for (uint32_t i = 0; i < h->split.n_saved; i++)
-    if (j->def[h->split.saved[i]] != PT_NONE) AOT_TRY(add_slot(h, h->split.saved[i], n_slots++));
+    if (j->def[h->split.saved[i]] != JG_NONE) AOT_TRY(add_slot(h, h->split.saved[i], n_slots++));
   for (uint32_t i = 0; i < j->n_inputs; i++)
-    if (pt_is_tangent(j, i)) AOT_TRY(add_input(h, c, i));
+    if (jg_is_tangent(j, i)) AOT_TRY(add_input(h, c, i));
   return AOT_OK;
 }
 
-static aot_status_t make_backward(aoth_halves_t *h, pt_copier_t *c) {
-  const pt_joint_t *j = &h->arrays;
+static aot_status_t make_backward(aoth_halves_t *h, jg_copier_t *c) {
+  const jg_joint_t *j = &h->arrays;
   mark_read_inputs(h);
   AOT_TRY(mark_slots_of_inputs(h));
   AOT_TRY(add_backward_inputs(h, c));
   for (uint32_t i = 0; i < h->split.n_backward; i++) {
     const uint32_t n = h->split.backward[i];
-    AOT_TRY(pt_copy_node(c, j->node_id[n], j->late[n] ? 0 : AOT_NODE_BACKWARD));
+    AOT_TRY(jg_copy_node(c, j->node_id[n], j->late[n] ? 0 : AOT_NODE_BACKWARD));
   }
   return add_outputs(h, c, 1);
 }
 
 /* ---- both ---- */
 
-static aot_status_t make_both(aoth_halves_t *h, pt_copier_t *c) {
+static aot_status_t make_both(aoth_halves_t *h, jg_copier_t *c) {
   AOT_TRY(aoth_edit_graph_create(h->prog, AOT_GRAPH_FORWARD, aot_str("forward"), &h->forward));
   AOT_TRY(aoth_edit_graph_create(h->prog, AOT_GRAPH_BACKWARD, aot_str("backward"), &h->backward));
   c->graph = h->forward;
@@ -310,15 +310,15 @@ static aot_status_t make_both(aoth_halves_t *h, pt_copier_t *c) {
 }
 
 aot_status_t aoth_halves_make(aoth_halves_t *h) {
-  pt_copier_t c = {.host = &h->host, .ctx = h->ctx, .prog = h->prog};
+  jg_copier_t c = {.host = &h->host, .ctx = h->ctx, .prog = h->prog};
   AOT_ASSERT(h->n_ids == aoth_graph_n_values(h->prog) && !h->forward_map && !h->backward_map);
   h->copy = aoth_ops_first(aoth_prog_ops(h->prog), AOT_OP_COPY);
   h->forward_map = calloc((size_t)h->n_ids + 1, sizeof *h->forward_map);
   h->backward_map = calloc((size_t)h->n_ids + 1, sizeof *h->backward_map);
   h->is_read = calloc((size_t)h->arrays.n_inputs + 1, 1);
   h->in_slot = calloc((size_t)h->arrays.n_inputs + 1, 1);
-  if (!h->forward_map || !h->backward_map || !h->is_read || !h->in_slot) return pt_no_memory(&h->host, h->ctx);
+  if (!h->forward_map || !h->backward_map || !h->is_read || !h->in_slot) return jg_no_memory(&h->host, h->ctx);
   const aot_status_t status = make_both(h, &c);
-  pt_copier_deinit(&c);
+  jg_copier_deinit(&c);
   return status;
 }

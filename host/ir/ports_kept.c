@@ -52,7 +52,7 @@ static kept_port_t port_of(const aot_prog_t *p, uint32_t graph, int is_output, c
 }
 
 /* Calls may share a region's ports in any way: regions are the business of who makes them. */
-static int is_kept(const graph_row_t *g) { return g->alive && g->kind != AOT_GRAPH_REGION; }
+static int is_kept(const aoth_graph_row_t *g) { return g->alive && g->kind != AOT_GRAPH_REGION; }
 
 aoth_ports_t *aoth_ports_record(aot_prog_t *p) {
   aoth_ports_t *r = calloc(1, sizeof *r);
@@ -67,7 +67,7 @@ aoth_ports_t *aoth_ports_record(aot_prog_t *p) {
   }
   r->n_leaves = p->leaves.n;
   for (uint32_t g = 1; g < p->graphs.n; g++) {
-    const graph_row_t *row = &p->graphs.at[g];
+    const aoth_graph_row_t *row = &p->graphs.at[g];
     for (uint32_t i = 0; is_kept(row) && i < row->inputs.n; i++) r->at[r->n++] = port_of(p, g, 0, &row->inputs.at[i]);
     for (uint32_t i = 0; is_kept(row) && i < row->outputs.n; i++) r->at[r->n++] = port_of(p, g, 1, &row->outputs.at[i]);
   }
@@ -120,7 +120,7 @@ static int is_added_constant(const aoth_ports_t *r, const aot_port_t *now, int i
 /* One side of one graph: the ports before, and those that stand there now; both without the excepted ones. */
 static uint32_t check_side(aot_prog_t *p, const aoth_ports_t *r, const kept_port_t *before, uint32_t n_before,
                            uint32_t graph, int is_output, uint32_t gives) {
-  const graph_row_t *g = &p->graphs.at[graph];
+  const aoth_graph_row_t *g = &p->graphs.at[graph];
   const aot_port_t *now = is_output ? g->outputs.at : g->inputs.at;
   const uint32_t n_now = is_output ? g->outputs.n : g->inputs.n;
   uint32_t n_bad = 0, i = 0, k = 0;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void aoth_graph_free(graph_row_t *g) {
+void aoth_graph_free(aoth_graph_row_t *g) {
   free(g->inputs.at);
   free(g->outputs.at);
   free(g->output_slots.at);

@@ -25,7 +25,7 @@
 
 #define NONE AOT_NO_ID
 
-/* A growing array: AOTH_ROWS(node_row_t) nodes. */
+/* A growing array: AOTH_ROWS(aoth_node_row_t) nodes. */
 #define AOTH_ROWS(type)                                                                                                \
   struct {                                                                                                             \
     type *at;                                                                                                          \
@@ -41,7 +41,7 @@ typedef struct node_row {
   uint32_t reserved;
   aot_arg_t *args;
   uint32_t *operands; /* value ids; VALUES arguments point into it */
-} node_row_t;
+} aoth_node_row_t;
 
 #define VALUE_DEAD 0x80000000u
 typedef struct value_row {
@@ -51,7 +51,7 @@ typedef struct value_row {
   uint32_t index; /* result or input number */
   uint32_t first_use, last_use, n_uses;
   uint32_t name; /* number in names, 0: none */
-} value_row_t;
+} aoth_value_row_t;
 
 #define SLOT_OUTPUT 0x80000000u
 typedef struct slot_row {
@@ -59,7 +59,7 @@ typedef struct slot_row {
   uint32_t operand; /* operand number, or output number */
   uint32_t arg;     /* argument that holds the operand */
   uint32_t prev, next;
-} slot_row_t;
+} aoth_slot_row_t;
 
 typedef struct graph_row {
   int32_t kind;
@@ -70,7 +70,7 @@ typedef struct graph_row {
   AOTH_ROWS(aot_port_t) inputs;
   AOTH_ROWS(aot_port_t) outputs;
   AOTH_ROWS(uint32_t) output_slots; /* of each output; linked while the output has a value */
-} graph_row_t;
+} aoth_graph_row_t;
 
 typedef struct expr_row {
   aot_expr_info_t info;
@@ -78,7 +78,7 @@ typedef struct expr_row {
   int64_t hint;       /* value with every symbol at its hint */
   uint32_t tree_size; /* operations and symbols when written out, saturating: decides between inline text and a `let` */
   uint32_t reserved;
-} expr_row_t;
+} aoth_expr_row_t;
 
 /* Open addressing over row numbers (0: empty). Rows are removed newest first only, so removal just empties. */
 typedef struct aoth_index {
@@ -92,20 +92,20 @@ typedef struct fact_row {
   uint32_t n, guard;             /* number of the guard */
   int32_t is_equality, reserved; /* the sum is 0; else: it is not negative */
   int64_t base[FACT_TERMS], factor[FACT_TERMS], number;
-} fact_row_t;
+} aoth_fact_row_t;
 
 typedef struct ints_row { /* an interned array of dimensions */
   const int64_t *at;
   uint32_t n;
   uint32_t hash;
-} ints_row_t;
+} aoth_ints_row_t;
 
 /* What the journal keeps of one edit; u[] as said beside each kind in journal.c. */
 typedef struct edit_row {
   uint32_t kind;
   uint32_t u[5];
   const void *p;
-} edit_row_t;
+} aoth_edit_row_t;
 
 /* Where a complaint about the edit in progress belongs in text (set by the parser). arg: argument number or
  * AOT_NO_INDEX. */
@@ -129,43 +129,44 @@ struct aot_prog {
   uint32_t n_heard;
   char *model;
   const aoth_locator_t *locator;
-  void (*print_node)(aot_prog_t *p, aot_node_t n, aoth_text_t *out);        /* a line, for complaints */
-  void (*print_call)(aot_prog_t *p, const node_row_t *n, aoth_text_t *out); /* the same without results */
+  void (*print_node)(aot_prog_t *p, aot_node_t n, aoth_text_t *out);             /* a line, for complaints */
+  void (*print_call)(aot_prog_t *p, const aoth_node_row_t *n, aoth_text_t *out); /* the same without results */
   /* What diagnostics that name no node are about: the node that an edit checks and has not made yet (NULL: none), else
    * the one that an opset is asked about (NONE: none). */
-  const node_row_t *making;
+  const aoth_node_row_t *making;
   uint32_t asked_about;
   const uint32_t *node_map; /* aoth_prog_map_nodes; NULL: ids are the same */
   uint32_t n_node_map;
 
-  AOTH_ROWS(graph_row_t) graphs;
-  AOTH_ROWS(node_row_t) nodes;
-  AOTH_ROWS(value_row_t) values;
-  AOTH_ROWS(slot_row_t) slots;
+  AOTH_ROWS(aoth_graph_row_t) graphs;
+  AOTH_ROWS(aoth_node_row_t) nodes;
+  AOTH_ROWS(aoth_value_row_t) values;
+  AOTH_ROWS(aoth_slot_row_t) slots;
   AOTH_ROWS(aot_type_t) types;
-  AOTH_ROWS(ints_row_t) ints;
+  AOTH_ROWS(aoth_ints_row_t) ints;
   AOTH_ROWS(aot_str_t) names;
   AOTH_ROWS(aot_leaf_info_t) leaves;
   AOTH_ROWS(aot_rule_t) rules;
   AOTH_ROWS(aot_origin_info_t) origins;
   AOTH_ROWS(aot_encoding_info_t) encodings;
   AOTH_ROWS(aot_symbol_info_t) symbols;
-  AOTH_ROWS(expr_row_t) exprs;
+  AOTH_ROWS(aoth_expr_row_t) exprs;
   AOTH_ROWS(aot_guard_info_t) guards;
-  AOTH_ROWS(fact_row_t) facts; /* of the guards, in their order; equalities in echelon form */
-  AOTH_ROWS(uint8_t) unbacked; /* by expression: a symbol in it is of none of the first n_unbacked_leaves leaves */
+  AOTH_ROWS(aoth_fact_row_t) facts; /* of the guards, in their order; equalities in echelon form */
+  AOTH_ROWS(uint8_t) unbacked;      /* by expression: a symbol in it is of none of the first n_unbacked_leaves leaves */
   uint32_t n_unbacked_leaves;
   aoth_index_t type_index, ints_index, origin_index, encoding_index, expr_index;
 
-  AOTH_ROWS(edit_row_t) edits;
+  AOTH_ROWS(aoth_edit_row_t) edits;
   AOTH_ROWS(uint32_t) marks; /* numbers of edits at each begin */
 
   void *snapshot; /* of snapshot_generation */
   uint64_t snapshot_generation;
 };
 
-void aoth_print_call(aot_prog_t *p, const node_row_t *n, aoth_text_t *out); /* operator and arguments, for messages */
-int aoth_prog_is_empty(const aot_prog_t *p);                                /* as created, interned rows aside */
+void aoth_print_call(aot_prog_t *p, const aoth_node_row_t *n,
+                     aoth_text_t *out);      /* operator and arguments, for messages */
+int aoth_prog_is_empty(const aot_prog_t *p); /* as created, interned rows aside */
 
 /* ---- memory (program_store.c) ---- */
 int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_t row_size); /* 0: no memory */
@@ -175,7 +176,7 @@ int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_
    aoth_rows_grow((void **)&(rows).at, &(rows).capacity, (rows).n, (size_t)(more), sizeof *(rows).at))
 aot_status_t aoth_no_memory(aot_prog_t *p, const char *what, uint64_t nbytes); /* reports; AOT_E_EXHAUSTED */
 aot_str_t aoth_store_text(aot_prog_t *p, aot_str_t s); /* copy; data NULL and size > 0 when there is no memory */
-void aoth_graph_free(graph_row_t *g);
+void aoth_graph_free(aoth_graph_row_t *g);
 /* Indexes hold rows 1..n of one array, each. find answers the row equal to key, or NONE. */
 typedef int (*aoth_same_t)(const aot_prog_t *p, uint32_t row, const void *key);
 uint32_t aoth_index_find(const aot_prog_t *p, const aoth_index_t *x, uint32_t hash, aoth_same_t same, const void *key);
@@ -243,11 +244,11 @@ typedef struct saved_outputs { /* of a graph whose outputs were cleared */
   const aot_port_t *ports;
   const uint32_t *slots;
   uint32_t n;
-} saved_outputs_t;
+} aoth_saved_outputs_t;
 
-aot_status_t aoth_edit_begin(aot_prog_t *p);                /* room for one record; counts the edit */
-void aoth_journal_taken(aot_prog_t *p);                     /* its edits are taken back: it ends */
-const edit_row_t *aoth_journal_newest(const aot_prog_t *p); /* since begin; NULL: none is left */
+aot_status_t aoth_edit_begin(aot_prog_t *p);                     /* room for one record; counts the edit */
+void aoth_journal_taken(aot_prog_t *p);                          /* its edits are taken back: it ends */
+const aoth_edit_row_t *aoth_journal_newest(const aot_prog_t *p); /* since begin; NULL: none is left */
 void aoth_journal_undo_newest(aot_prog_t *p);
 void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e,
                       const void *ptr);

@@ -82,7 +82,7 @@ static int keep_arg(const edit_room_t *a, aot_arg_t *arg) {
 }
 
 /* Result types as they are, or, of a row that is looked at at once, their numbers. */
-static aot_type_t *result_types(const edit_room_t *a, const aot_prog_t *p, const node_row_t *r) {
+static aot_type_t *result_types(const edit_room_t *a, const aot_prog_t *p, const aoth_node_row_t *r) {
   aot_type_t *types = aoth_arena_alloc(a->arena, 8, (r->n_results + (size_t)1) * sizeof *types);
   for (uint32_t i = 0; i < r->n_results && types; i++) {
     types[i] = *value_type_of(p, r->first_result + i);
@@ -91,7 +91,7 @@ static aot_type_t *result_types(const edit_room_t *a, const aot_prog_t *p, const
   return types;
 }
 
-static uint32_t *result_numbers(const edit_room_t *a, const aot_prog_t *p, const node_row_t *r) {
+static uint32_t *result_numbers(const edit_room_t *a, const aot_prog_t *p, const aoth_node_row_t *r) {
   uint32_t *numbers = a->row->node.types;
   if (r->n_results > FEW) {
     aoth_arena_reset(a->arena);
@@ -102,7 +102,7 @@ static uint32_t *result_numbers(const edit_room_t *a, const aot_prog_t *p, const
   return numbers;
 }
 
-static aot_arg_t *kept_args(const edit_room_t *a, const node_row_t *r) {
+static aot_arg_t *kept_args(const edit_room_t *a, const aoth_node_row_t *r) {
   aot_arg_t *args = aoth_arena_alloc(a->arena, 8, (r->n_args + (size_t)1) * sizeof *args);
   for (uint32_t i = 0; i < r->n_args && args; i++) {
     args[i] = r->args[i];
@@ -111,8 +111,8 @@ static aot_arg_t *kept_args(const edit_room_t *a, const node_row_t *r) {
   return args;
 }
 
-static const void *made_node(const edit_room_t *a, const aot_prog_t *p, const edit_row_t *e) {
-  const node_row_t *r = &p->nodes.at[e->u[0]];
+static const void *made_node(const edit_room_t *a, const aot_prog_t *p, const aoth_edit_row_t *e) {
+  const aoth_node_row_t *r = &p->nodes.at[e->u[0]];
   const aot_arg_t *args = a->row ? r->args : kept_args(a, r);
   const aot_type_t *types = a->row ? NULL : result_types(a, p, r);
   uint32_t *numbers = a->row ? result_numbers(a, p, r) : NULL;
@@ -138,19 +138,19 @@ static const void *made_node(const edit_room_t *a, const aot_prog_t *p, const ed
   return put(a, &made, sizeof made);
 }
 
-static const void *added_input(const edit_room_t *a, const aot_prog_t *p, const graph_row_t *g) {
+static const void *added_input(const edit_room_t *a, const aot_prog_t *p, const aoth_graph_row_t *g) {
   aoth_input_t in = {.port = g->inputs.at[g->inputs.n - 1]};
   AOT_ASSERT(in.port.value.id + 1 == p->values.n);
   in.type = *value_type_of(p, in.port.value.id);
   return keep_text(a, &in.port.name) && keep_type(a, &in.type) ? put(a, &in, sizeof in) : NULL;
 }
 
-static const void *added_output(const edit_room_t *a, const graph_row_t *g) {
+static const void *added_output(const edit_room_t *a, const aoth_graph_row_t *g) {
   aot_port_t out = g->outputs.at[g->outputs.n - 1];
   return keep_text(a, &out.name) ? put(a, &out, sizeof out) : NULL;
 }
 
-static const void *set_arg(const edit_room_t *a, const aot_prog_t *p, const edit_row_t *e) {
+static const void *set_arg(const edit_room_t *a, const aot_prog_t *p, const aoth_edit_row_t *e) {
   aot_arg_t arg = p->nodes.at[e->u[0]].args[e->u[1]];
   return keep_arg(a, &arg) ? put(a, &arg, sizeof arg) : NULL;
 }
@@ -219,13 +219,13 @@ static uint32_t next_id(const aot_prog_t *p, uint32_t kind) {
 }
 
 /* The program is as it was right after the edit: a row that the edit made is the newest of its array. */
-static int is_right_after(const aot_prog_t *p, const edit_row_t *e) {
+static int is_right_after(const aot_prog_t *p, const aoth_edit_row_t *e) {
   return next_id(p, e->kind) == NONE || next_id(p, e->kind) == e->u[0] + 1;
 }
 
 /* The edit as a row; the state is that right after it. 0: no memory. */
-static int describe(const edit_room_t *a, const aot_prog_t *p, const edit_row_t *e, aoth_edit_t *out) {
-  const graph_row_t *g = &p->graphs.at[e->kind <= EDIT_OUTPUTS_CLEAR ? e->u[0] : NONE];
+static int describe(const edit_room_t *a, const aot_prog_t *p, const aoth_edit_row_t *e, aoth_edit_t *out) {
+  const aoth_graph_row_t *g = &p->graphs.at[e->kind <= EDIT_OUTPUTS_CLEAR ? e->u[0] : NONE];
   int needs_what = 1;
   AOT_ASSERT(e->kind >= EDIT_GRAPH_CREATE && e->kind <= EDIT_GUARD_ADD && is_right_after(p, e));
   *out = (aoth_edit_t){.kind = e->kind, .id = e->u[0]};

@@ -34,7 +34,7 @@ static void see(uint32_t *parent, marked_t *m, int32_t mark, uint32_t value) {
   else join(parent, value, m->first[k]);
 }
 
-static void join_node(uint32_t *parent, const node_row_t *n, const aot_op_desc_t *d) {
+static void join_node(uint32_t *parent, const aoth_node_row_t *n, const aot_op_desc_t *d) {
   const int owns_graphs = (d->flags & AOT_OP_REGION) != 0;
   uint32_t operand = 0;
   marked_t m;
@@ -65,7 +65,7 @@ static uint32_t held_by_input(const aot_port_t *port) {
 }
 
 /* by[storage]: who holds it, the slots themselves aside. */
-static void mark_holders(uint32_t *parent, uint8_t *by, const graph_row_t *f, const graph_row_t *b) {
+static void mark_holders(uint32_t *parent, uint8_t *by, const aoth_graph_row_t *f, const aoth_graph_row_t *b) {
   for (uint32_t i = 0; i < f->inputs.n; i++)
     by[storage_of(parent, f->inputs.at[i].value.id)] |= (uint8_t)held_by_input(&f->inputs.at[i]);
   for (uint32_t i = 0; i < f->outputs.n; i++)
@@ -93,7 +93,7 @@ aot_status_t aoth_saved_held(aot_prog_t *p, uint32_t *out_held, uint32_t capacit
   if (capacity) memset(out_held, 0, capacity * sizeof *out_held);
   if (forward.id == NONE || backward.id == NONE)
     return aoth_diagnose(p, AOT_E_PRECONDITION, "ir.saved", "a program that is not partitioned saves nothing");
-  const graph_row_t *f = &p->graphs.at[forward.id], *b = &p->graphs.at[backward.id];
+  const aoth_graph_row_t *f = &p->graphs.at[forward.id], *b = &p->graphs.at[backward.id];
   uint32_t *parent = malloc((p->values.n + (size_t)1) * sizeof *parent);
   uint8_t *by = calloc(p->values.n + (size_t)1, 1);
   if (parent && by) {

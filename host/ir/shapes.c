@@ -220,7 +220,7 @@ aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *sym
   AOT_TRY(aoth_edit_begin(p));
   p->symbols.at[p->symbols.n++] = s;
   aoth_edit_record(p, EDIT_SYMBOL_CREATE, p->symbols.n - 1, 0, 0, 0, 0, NULL);
-  expr_row_t row = {
+  aoth_expr_row_t row = {
       .info = {.op = AOT_EXPR_SYMBOL, .a = (int64_t)p->symbols.n - 1},
       .lo = s.min,
       .hi = s.max,

@@ -94,7 +94,7 @@ static uint32_t op_row(builder_t *b, uint32_t op) {
 }
 
 static void put_value(builder_t *b, uint32_t id, uint32_t def, uint32_t index) {
-  const value_row_t *v = &b->p->values.at[id];
+  const aoth_value_row_t *v = &b->p->values.at[id];
   const aot_type_t *t = value_type_of(b->p, id);
   aot_snap_value_t row = {
       .id = id,
@@ -137,7 +137,7 @@ static void put_arg(builder_t *b, const aot_arg_t *a) {
 }
 
 static void put_node(builder_t *b, uint32_t id, uint32_t graph) {
-  const node_row_t *n = &b->p->nodes.at[id];
+  const aoth_node_row_t *n = &b->p->nodes.at[id];
   uint32_t here = (uint32_t)b->arrays[NODES].n;
   aot_snap_node_t row = {
       .id = id,
@@ -174,7 +174,7 @@ static uint32_t put_ports(builder_t *b, const aot_port_t *ports, uint32_t n) {
 }
 
 static void put_graph(builder_t *b, uint32_t id) {
-  const graph_row_t *g = &b->p->graphs.at[id];
+  const aoth_graph_row_t *g = &b->p->graphs.at[id];
   uint32_t here = b->graph_rows[id];
   aot_snap_graph_t row = {
       .id = id,

@@ -23,7 +23,7 @@ static uint32_t ints_row_hash(const aot_prog_t *p, uint32_t row) { return p->int
 
 static int ints_same(const aot_prog_t *p, uint32_t row, const void *key) {
   const ints_key_t *k = key;
-  const ints_row_t *r = &p->ints.at[row];
+  const aoth_ints_row_t *r = &p->ints.at[row];
   return r->n == k->n && memcmp(r->at, k->at, k->n * sizeof *k->at) == 0;
 }
 
@@ -38,7 +38,7 @@ const int64_t *aoth_ints_intern(aot_prog_t *p, const int64_t *at, uint32_t n) {
   if (!ROWS_ROOM(p->ints, 1) || !aoth_index_room(&p->ints_index, p, ints_row_hash)) return NULL;
   const int64_t *copy = aoth_arena_copy(p->store, 8, at, n * sizeof *at);
   if (!copy) return NULL;
-  ints_row_t fresh = {copy, n, hash};
+  aoth_ints_row_t fresh = {copy, n, hash};
   p->ints.at[p->ints.n] = fresh;
   aoth_index_put(&p->ints_index, hash, p->ints.n++);
   return copy;

@@ -7,14 +7,14 @@
 #include <ir/program_store.h>
 #include <string.h>
 
-static int are_unused(const aot_prog_t *p, const node_row_t *r) {
+static int are_unused(const aot_prog_t *p, const aoth_node_row_t *r) {
   for (uint32_t i = 0; i < r->n_results; i++)
     if (p->values.at[r->first_result + i].n_uses) return 0;
   return 1;
 }
 
 static void undo_node_create(aot_prog_t *p, uint32_t node) {
-  const node_row_t *r = &p->nodes.at[node];
+  const aoth_node_row_t *r = &p->nodes.at[node];
   AOT_ASSERT(node + 1 == p->nodes.n && r->first_result + r->n_results == p->values.n &&
              r->slot_begin + r->n_operands == p->slots.n);
   AOT_ASSERT(r->alive && are_unused(p, r));
@@ -28,7 +28,7 @@ static void undo_node_create(aot_prog_t *p, uint32_t node) {
 }
 
 static void undo_node_erase(aot_prog_t *p, uint32_t node) {
-  const node_row_t *r = &p->nodes.at[node];
+  const aoth_node_row_t *r = &p->nodes.at[node];
   AOT_ASSERT(!r->alive && graph_is_alive(p, r->graph));
   aoth_node_alive(p, node, 1);
   aoth_node_relink(p, node);
@@ -47,13 +47,13 @@ static void undo_slot_set(aot_prog_t *p, uint32_t slot, uint32_t old, uint32_t p
   if (old != NONE) aoth_use_relink(p, slot, old);
 }
 
-static void undo_arg_set(aot_prog_t *p, const edit_row_t *e) {
-  node_row_t *r = &p->nodes.at[e->u[0]];
+static void undo_arg_set(aot_prog_t *p, const aoth_edit_row_t *e) {
+  aoth_node_row_t *r = &p->nodes.at[e->u[0]];
   if (!e->u[2]) {
     r->args[e->u[1]] = *(const aot_arg_t *)e->p;
     return;
   }
-  const node_row_t *old = e->p;
+  const aoth_node_row_t *old = e->p;
   AOT_ASSERT(old->n_args == r->n_args && r->slot_begin + r->n_operands == p->slots.n);
   aoth_node_refs(p, r->args, r->n_args, -1);
   aoth_node_unuse(p, e->u[0]);
@@ -66,9 +66,9 @@ static void undo_arg_set(aot_prog_t *p, const edit_row_t *e) {
   aoth_node_reuse(p, e->u[0]);
 }
 
-static void undo_uses_replace(aot_prog_t *p, const edit_row_t *e) {
+static void undo_uses_replace(aot_prog_t *p, const aoth_edit_row_t *e) {
   uint32_t first = e->u[3], last = e->u[4], n_moved = 0;
-  value_row_t *from = &p->values.at[e->u[0]], *to = &p->values.at[e->u[1]];
+  aoth_value_row_t *from = &p->values.at[e->u[0]], *to = &p->values.at[e->u[1]];
   AOT_ASSERT(from->n_uses == 0 && to->n_uses >= e->u[2] && to->last_use == last);
   to->last_use = p->slots.at[first].prev; /* what was moved stands at the end of the list */
   if (to->last_use == NONE) to->first_use = NONE;
@@ -82,8 +82,8 @@ static void undo_uses_replace(aot_prog_t *p, const edit_row_t *e) {
   AOT_ASSERT(n_moved == e->u[2]);
 }
 
-static void undo_input_erase(aot_prog_t *p, const edit_row_t *e) {
-  graph_row_t *g = &p->graphs.at[e->u[0]];
+static void undo_input_erase(aot_prog_t *p, const aoth_edit_row_t *e) {
+  aoth_graph_row_t *g = &p->graphs.at[e->u[0]];
   const aot_port_t *port = e->p;
   AOT_ASSERT(e->u[1] <= g->inputs.n && g->inputs.n < g->inputs.capacity); /* arrays of ports never shrink */
   for (uint32_t k = g->inputs.n; k > e->u[1]; k--) {
@@ -97,7 +97,7 @@ static void undo_input_erase(aot_prog_t *p, const edit_row_t *e) {
 }
 
 static void undo_output_add(aot_prog_t *p, uint32_t graph) {
-  graph_row_t *g = &p->graphs.at[graph];
+  aoth_graph_row_t *g = &p->graphs.at[graph];
   uint32_t i = --g->outputs.n;
   uint32_t slot = g->output_slots.at[--g->output_slots.n];
   AOT_ASSERT(g->output_slots.n == i && slot + 1 == p->slots.n);
@@ -105,9 +105,9 @@ static void undo_output_add(aot_prog_t *p, uint32_t graph) {
   p->slots.n = slot;
 }
 
-static void undo_outputs_clear(aot_prog_t *p, const edit_row_t *e) {
-  graph_row_t *g = &p->graphs.at[e->u[0]];
-  const saved_outputs_t *saved = e->p;
+static void undo_outputs_clear(aot_prog_t *p, const aoth_edit_row_t *e) {
+  aoth_graph_row_t *g = &p->graphs.at[e->u[0]];
+  const aoth_saved_outputs_t *saved = e->p;
   AOT_ASSERT(g->outputs.n == 0 && saved->n <= g->outputs.capacity && saved->n <= g->output_slots.capacity);
   memcpy(g->outputs.at, saved->ports, saved->n * sizeof *saved->ports);
   memcpy(g->output_slots.at, saved->slots, saved->n * sizeof *saved->slots);
@@ -117,13 +117,13 @@ static void undo_outputs_clear(aot_prog_t *p, const edit_row_t *e) {
 }
 
 static void undo_input_add(aot_prog_t *p, uint32_t graph) {
-  graph_row_t *g = &p->graphs.at[graph];
+  aoth_graph_row_t *g = &p->graphs.at[graph];
   AOT_ASSERT(g->inputs.n > 0 && g->inputs.at[g->inputs.n - 1].value.id + 1 == p->values.n);
   g->inputs.n--;
   p->values.n--;
 }
 
-static void undo_one(aot_prog_t *p, const edit_row_t *e) {
+static void undo_one(aot_prog_t *p, const aoth_edit_row_t *e) {
   switch (e->kind) {
     case EDIT_GRAPH_CREATE: aoth_graph_free(&p->graphs.at[--p->graphs.n]); break;
     case EDIT_GRAPH_ERASE: aoth_graph_alive(p, e->u[0], 1); break;

@@ -6,24 +6,24 @@
 #include <ir/program_store.h>
 
 /* What stands before and behind a slot in its value's list. */
-static uint32_t follows(const aot_prog_t *p, const value_row_t *v, uint32_t prev) {
+static uint32_t follows(const aot_prog_t *p, const aoth_value_row_t *v, uint32_t prev) {
   return prev == NONE ? v->first_use : p->slots.at[prev].next;
 }
-static uint32_t precedes(const aot_prog_t *p, const value_row_t *v, uint32_t next) {
+static uint32_t precedes(const aot_prog_t *p, const aoth_value_row_t *v, uint32_t next) {
   return next == NONE ? v->last_use : p->slots.at[next].prev;
 }
 
 /* The same of nodes in their graph. */
-static uint32_t node_follows(const aot_prog_t *p, const graph_row_t *g, uint32_t prev) {
+static uint32_t node_follows(const aot_prog_t *p, const aoth_graph_row_t *g, uint32_t prev) {
   return prev == NONE ? g->first : p->nodes.at[prev].next;
 }
-static uint32_t node_precedes(const aot_prog_t *p, const graph_row_t *g, uint32_t next) {
+static uint32_t node_precedes(const aot_prog_t *p, const aoth_graph_row_t *g, uint32_t next) {
   return next == NONE ? g->last : p->nodes.at[next].prev;
 }
 
 void aoth_use_append(aot_prog_t *p, uint32_t slot, uint32_t value) {
-  value_row_t *v = &p->values.at[value];
-  slot_row_t *s = &p->slots.at[slot];
+  aoth_value_row_t *v = &p->values.at[value];
+  aoth_slot_row_t *s = &p->slots.at[slot];
   AOT_ASSERT(aoth_slot_value(p, slot) == value && (v->n_uses == 0) == (v->last_use == NONE));
   s->prev = v->last_use;
   s->next = NONE;
@@ -34,8 +34,8 @@ void aoth_use_append(aot_prog_t *p, uint32_t slot, uint32_t value) {
 }
 
 void aoth_use_unlink(aot_prog_t *p, uint32_t slot, uint32_t value) {
-  value_row_t *v = &p->values.at[value];
-  const slot_row_t *s = &p->slots.at[slot];
+  aoth_value_row_t *v = &p->values.at[value];
+  const aoth_slot_row_t *s = &p->slots.at[slot];
   AOT_ASSERT(v->n_uses > 0 && follows(p, v, s->prev) == slot && precedes(p, v, s->next) == slot);
   if (s->prev == NONE) v->first_use = s->next;
   else p->slots.at[s->prev].next = s->next;
@@ -45,8 +45,8 @@ void aoth_use_unlink(aot_prog_t *p, uint32_t slot, uint32_t value) {
 }
 
 void aoth_use_relink(aot_prog_t *p, uint32_t slot, uint32_t value) {
-  value_row_t *v = &p->values.at[value];
-  const slot_row_t *s = &p->slots.at[slot];
+  aoth_value_row_t *v = &p->values.at[value];
+  const aoth_slot_row_t *s = &p->slots.at[slot];
   AOT_ASSERT(follows(p, v, s->prev) == s->next && precedes(p, v, s->next) == s->prev); /* as it was left */
   AOT_ASSERT(aoth_slot_value(p, slot) == value);
   if (s->prev == NONE) v->first_use = slot;
@@ -57,36 +57,36 @@ void aoth_use_relink(aot_prog_t *p, uint32_t slot, uint32_t value) {
 }
 
 uint32_t aoth_slot_value(const aot_prog_t *p, uint32_t slot) {
-  const slot_row_t *s = &p->slots.at[slot];
+  const aoth_slot_row_t *s = &p->slots.at[slot];
   if (s->owner & SLOT_OUTPUT) return p->graphs.at[s->owner & ~SLOT_OUTPUT].outputs.at[s->operand].value.id;
   return p->nodes.at[s->owner].operands[s->operand];
 }
 
 void aoth_slot_store(aot_prog_t *p, uint32_t slot, uint32_t value) {
-  const slot_row_t *s = &p->slots.at[slot];
+  const aoth_slot_row_t *s = &p->slots.at[slot];
   if (s->owner & SLOT_OUTPUT) {
     p->graphs.at[s->owner & ~SLOT_OUTPUT].outputs.at[s->operand].value.id = value;
     return;
   }
-  node_row_t *n = &p->nodes.at[s->owner];
+  aoth_node_row_t *n = &p->nodes.at[s->owner];
   n->operands[s->operand] = value; /* VALUES arguments point here */
   if (n->args[s->arg].kind == AOT_ARG_VALUE) n->args[s->arg].u.i = (int64_t)value;
 }
 
 void aoth_node_use(aot_prog_t *p, uint32_t node) {
-  const node_row_t *n = &p->nodes.at[node];
+  const aoth_node_row_t *n = &p->nodes.at[node];
   for (uint32_t i = 0; i < n->n_operands; i++)
     if (n->operands[i] != NONE) aoth_use_append(p, n->slot_begin + i, n->operands[i]);
 }
 
 void aoth_node_unuse(aot_prog_t *p, uint32_t node) {
-  const node_row_t *n = &p->nodes.at[node];
+  const aoth_node_row_t *n = &p->nodes.at[node];
   for (uint32_t i = 0; i < n->n_operands; i++)
     if (n->operands[i] != NONE) aoth_use_unlink(p, n->slot_begin + i, n->operands[i]);
 }
 
 void aoth_node_reuse(aot_prog_t *p, uint32_t node) {
-  const node_row_t *n = &p->nodes.at[node];
+  const aoth_node_row_t *n = &p->nodes.at[node];
   for (uint32_t i = n->n_operands; i-- > 0;)
     if (n->operands[i] != NONE) aoth_use_relink(p, n->slot_begin + i, n->operands[i]);
 }
@@ -101,8 +101,8 @@ void aoth_node_refs(aot_prog_t *p, const aot_arg_t *args, uint32_t n, int delta)
 }
 
 void aoth_node_link(aot_prog_t *p, uint32_t node, uint32_t before) {
-  node_row_t *n = &p->nodes.at[node];
-  graph_row_t *g = &p->graphs.at[n->graph];
+  aoth_node_row_t *n = &p->nodes.at[node];
+  aoth_graph_row_t *g = &p->graphs.at[n->graph];
   AOT_ASSERT(before == NONE || (node_is_alive(p, before) && p->nodes.at[before].graph == n->graph));
   n->next = before;
   n->prev = before == NONE ? g->last : p->nodes.at[before].prev;
@@ -110,8 +110,8 @@ void aoth_node_link(aot_prog_t *p, uint32_t node, uint32_t before) {
 }
 
 void aoth_node_relink(aot_prog_t *p, uint32_t node) {
-  const node_row_t *n = &p->nodes.at[node];
-  graph_row_t *g = &p->graphs.at[n->graph];
+  const aoth_node_row_t *n = &p->nodes.at[node];
+  aoth_graph_row_t *g = &p->graphs.at[n->graph];
   AOT_ASSERT(node_follows(p, g, n->prev) == n->next && node_precedes(p, g, n->next) == n->prev);
   if (n->prev == NONE) g->first = node;
   else p->nodes.at[n->prev].next = node;
@@ -121,8 +121,8 @@ void aoth_node_relink(aot_prog_t *p, uint32_t node) {
 }
 
 void aoth_node_unlink(aot_prog_t *p, uint32_t node) {
-  const node_row_t *n = &p->nodes.at[node];
-  graph_row_t *g = &p->graphs.at[n->graph];
+  const aoth_node_row_t *n = &p->nodes.at[node];
+  aoth_graph_row_t *g = &p->graphs.at[n->graph];
   AOT_ASSERT(g->n_nodes > 0 && node_follows(p, g, n->prev) == node && node_precedes(p, g, n->next) == node);
   if (n->prev == NONE) g->first = n->next;
   else p->nodes.at[n->prev].next = n->next;
@@ -132,7 +132,7 @@ void aoth_node_unlink(aot_prog_t *p, uint32_t node) {
 }
 
 void aoth_node_alive(aot_prog_t *p, uint32_t node, int alive) {
-  node_row_t *n = &p->nodes.at[node];
+  aoth_node_row_t *n = &p->nodes.at[node];
   AOT_ASSERT((n->alive != 0) != (alive != 0) && n->first_result + n->n_results <= p->values.n);
   n->alive = (uint32_t)alive;
   for (uint32_t i = 0; i < n->n_results; i++) {

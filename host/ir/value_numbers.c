@@ -74,7 +74,7 @@ int aoth_same_shape(const aot_type_t *a, const aot_type_t *b) {
 
 /* The operand whose elements the result has, each in its place: a pointwise operator that moves elements, dtype and
  * sizes kept. */
-static uint32_t copied_value(const aot_prog_t *p, const node_row_t *r) {
+static uint32_t copied_value(const aot_prog_t *p, const aoth_node_row_t *r) {
   const uint32_t copies = AOT_OP_POINTWISE | AOT_OP_MOVEMENT;
   const uint32_t not_pure = AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_WRITES;
   const aot_op_t op = {r->op};
@@ -116,7 +116,7 @@ static uint32_t count_call(aoth_numbering_t *n, aoth_value_number_t key) {
 }
 
 static void number_node(aoth_numbering_t *n, uint32_t node) {
-  const node_row_t *r = &n->p->nodes.at[node];
+  const aoth_node_row_t *r = &n->p->nodes.at[node];
   const uint32_t copied = copied_value(n->p, r);
   const aot_op_t op = {r->op};
   XXH3_state_t h;
@@ -138,7 +138,7 @@ static void number_node(aoth_numbering_t *n, uint32_t node) {
 /* ---- regions, inner ones first ---- */
 
 static void number_graph(aoth_numbering_t *n, uint32_t graph) {
-  const graph_row_t *g = &n->p->graphs.at[graph];
+  const aoth_graph_row_t *g = &n->p->graphs.at[graph];
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     const aot_port_t *port = &g->inputs.at[i];
     const int is_slot = port->role == AOT_ROLE_SAVED && port->index < n->n_slots;
@@ -149,7 +149,7 @@ static void number_graph(aoth_numbering_t *n, uint32_t graph) {
 }
 
 static void close_region(aoth_numbering_t *n, uint32_t graph) {
-  const graph_row_t *g = &n->p->graphs.at[graph];
+  const aoth_graph_row_t *g = &n->p->graphs.at[graph];
   XXH3_state_t h;
   number_graph(n, graph);
   XXH3_128bits_reset(&h);
@@ -162,7 +162,7 @@ static void close_region(aoth_numbering_t *n, uint32_t graph) {
 
 /* A region that node names and that has no number yet. */
 static uint32_t open_region(const aoth_numbering_t *n, uint32_t node) {
-  const node_row_t *r = &n->p->nodes.at[node];
+  const aoth_node_row_t *r = &n->p->nodes.at[node];
   for (uint32_t i = 0; i < r->n_args; i++)
     if (r->args[i].kind == AOT_ARG_GRAPH && is_zero(n->of_region[r->args[i].u.i])) return (uint32_t)r->args[i].u.i;
   return NONE;

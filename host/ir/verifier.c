@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void aoth_verify_report(verifier_t *v, uint32_t node, const char *code, const char *format, ...) {
+void aoth_verify_report(aoth_verifier_t *v, uint32_t node, const char *code, const char *format, ...) {
   aot_node_t n = {node};
   va_list args;
   aoth_text_t t = {0};
@@ -17,11 +17,11 @@ void aoth_verify_report(verifier_t *v, uint32_t node, const char *code, const ch
   aoth_text_deinit(&t);
 }
 
-int aoth_verify_full(const verifier_t *v) { return v->n_bad >= VERIFY_MAX_REPORTS; }
+int aoth_verify_full(const aoth_verifier_t *v) { return v->n_bad >= VERIFY_MAX_REPORTS; }
 
 /* A graph as messages call it. */
-const char *aoth_verify_graph_text(verifier_t *v, uint32_t graph) {
-  const graph_row_t *g = &v->p->graphs.at[graph];
+const char *aoth_verify_graph_text(aoth_verifier_t *v, uint32_t graph) {
+  const aoth_graph_row_t *g = &v->p->graphs.at[graph];
   snprintf(v->text, sizeof v->text, "%s graph @%.*s", aoth_graph_kind_name(g->kind), STR_ARGS(g->name));
   return v->text;
 }

@@ -16,13 +16,13 @@ typedef struct verifier {
   uint32_t n_region_args;
   unsigned char *leaf_seen; /* by leaf, for property checkers */
   char text[160];
-} verifier_t;
+} aoth_verifier_t;
 
-void aoth_verify_report(verifier_t *v, uint32_t node, const char *code, const char *format, ...)
+void aoth_verify_report(aoth_verifier_t *v, uint32_t node, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-int aoth_verify_full(const verifier_t *v);
-const char *aoth_verify_graph_text(verifier_t *v, uint32_t graph);
-void aoth_verify_encodings(verifier_t *v);
-void aoth_verify_properties(verifier_t *v, uint32_t properties);
+int aoth_verify_full(const aoth_verifier_t *v);
+const char *aoth_verify_graph_text(aoth_verifier_t *v, uint32_t graph);
+void aoth_verify_encodings(aoth_verifier_t *v);
+void aoth_verify_properties(aoth_verifier_t *v, uint32_t properties);
 
 #endif

@@ -14,7 +14,7 @@
 #define DEFINED 1
 
 /* ---- operands and arguments ---- */
-static void check_operand(verifier_t *v, uint32_t node, uint32_t graph, uint32_t i, uint32_t value) {
+static void check_operand(aoth_verifier_t *v, uint32_t node, uint32_t graph, uint32_t i, uint32_t value) {
   aot_prog_t *p = v->p;
   if (value == NONE) return;
   if (!value_is_alive(p, value)) {
@@ -28,8 +28,8 @@ static void check_operand(verifier_t *v, uint32_t node, uint32_t graph, uint32_t
   }
 }
 
-static void check_args(verifier_t *v, uint32_t node) {
-  const node_row_t *n = &v->p->nodes.at[node];
+static void check_args(aoth_verifier_t *v, uint32_t node) {
+  const aoth_node_row_t *n = &v->p->nodes.at[node];
   aot_op_t op = {n->op};
   const aot_op_desc_t *d = aoth_ops_desc(v->p->ops, op);
   uint32_t n_operands = 0;
@@ -59,9 +59,9 @@ static int kind_fits(const aot_schema_arg_t *s, int32_t kind) {
   }
 }
 
-static void check_results(verifier_t *v, uint32_t node) {
+static void check_results(aoth_verifier_t *v, uint32_t node) {
   aot_prog_t *p = v->p;
-  const node_row_t *n = &p->nodes.at[node];
+  const aoth_node_row_t *n = &p->nodes.at[node];
   aot_op_t op = {n->op};
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   int has_list = 0;
@@ -82,8 +82,8 @@ static void check_results(verifier_t *v, uint32_t node) {
 }
 
 /* ---- regions: graphs that nodes name, without cycles (depth-first, explicit stack) ---- */
-static void check_region_args(verifier_t *v, uint32_t node) {
-  const node_row_t *n = &v->p->nodes.at[node];
+static void check_region_args(aoth_verifier_t *v, uint32_t node) {
+  const aoth_node_row_t *n = &v->p->nodes.at[node];
   for (uint32_t i = 0; i < n->n_args; i++) {
     if (n->args[i].kind != AOT_ARG_GRAPH) continue;
     uint32_t g = (uint32_t)n->args[i].u.i;
@@ -98,7 +98,7 @@ static void check_region_args(verifier_t *v, uint32_t node) {
 }
 
 /* Kahn's order over the graphs: what cannot be ordered lies on a cycle. */
-static void check_region_cycles(verifier_t *v) {
+static void check_region_cycles(aoth_verifier_t *v) {
   aot_prog_t *p = v->p;
   uint32_t n_ready = 0, live = 0, done = 0;
   if (!v->n_region_args) return;
@@ -132,7 +132,7 @@ static int compare_keys(const void *a, const void *b) {
 }
 
 /* No two ports of a side with the same role and index; the loss counts among the user outputs. */
-static void check_unique(verifier_t *v, uint32_t graph, const aot_port_t *ports, uint32_t n, const char *side) {
+static void check_unique(aoth_verifier_t *v, uint32_t graph, const aot_port_t *ports, uint32_t n, const char *side) {
   if (n < 2) return;
   port_key_t *keys = malloc(n * sizeof *keys);
   if (!keys) {
@@ -153,7 +153,7 @@ static void check_unique(verifier_t *v, uint32_t graph, const aot_port_t *ports,
   free(keys);
 }
 
-static void check_port_leaf(verifier_t *v, uint32_t graph, const aot_port_t *port, const char *side, uint32_t i) {
+static void check_port_leaf(aoth_verifier_t *v, uint32_t graph, const aot_port_t *port, const char *side, uint32_t i) {
   aot_prog_t *p = v->p;
   if (!aoth_role_is_leaf(port->role)) return;
   if (!port->index || port->index >= p->leaves.n) {
@@ -166,9 +166,9 @@ static void check_port_leaf(verifier_t *v, uint32_t graph, const aot_port_t *por
   }
 }
 
-static void check_inputs(verifier_t *v, uint32_t graph) {
+static void check_inputs(aoth_verifier_t *v, uint32_t graph) {
   aot_prog_t *p = v->p;
-  const graph_row_t *g = &p->graphs.at[graph];
+  const aoth_graph_row_t *g = &p->graphs.at[graph];
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     uint32_t id = g->inputs.at[i].value.id;
     check_port_leaf(v, graph, &g->inputs.at[i], "input", i);
@@ -185,9 +185,9 @@ static int may_be_none(int32_t role) {
   return role == AOT_ROLE_USER_OUTPUT || role == AOT_ROLE_GRADIENT || role == AOT_ROLE_REGION;
 }
 
-static void check_outputs(verifier_t *v, uint32_t graph) {
+static void check_outputs(aoth_verifier_t *v, uint32_t graph) {
   aot_prog_t *p = v->p;
-  const graph_row_t *g = &p->graphs.at[graph];
+  const aoth_graph_row_t *g = &p->graphs.at[graph];
   for (uint32_t i = 0; i < g->outputs.n; i++) {
     const aot_port_t *port = &g->outputs.at[i];
     uint32_t id = port->value.id;
@@ -212,12 +212,12 @@ static void check_outputs(verifier_t *v, uint32_t graph) {
 }
 
 /* ---- graphs ---- */
-static void check_nodes(verifier_t *v, uint32_t graph) {
+static void check_nodes(aoth_verifier_t *v, uint32_t graph) {
   aot_prog_t *p = v->p;
-  const graph_row_t *g = &p->graphs.at[graph];
+  const aoth_graph_row_t *g = &p->graphs.at[graph];
   uint32_t prev = NONE, count = 0;
   for (uint32_t n = g->first; n != NONE; prev = n, n = p->nodes.at[n].next) {
-    const node_row_t *r = &p->nodes.at[n];
+    const aoth_node_row_t *r = &p->nodes.at[n];
     if (!r->alive || r->graph != graph || r->prev != prev || ++count > g->n_nodes) {
       aoth_verify_report(v, n, "verify.order", "the node list of the graph is broken here");
       return;
@@ -233,11 +233,11 @@ static void check_nodes(verifier_t *v, uint32_t graph) {
 }
 
 /* Each value's use list holds exactly the places that read it. */
-static void check_use_lists(verifier_t *v) {
+static void check_use_lists(aoth_verifier_t *v) {
   aot_prog_t *p = v->p;
   for (uint32_t id = 1; id < p->values.n && !aoth_verify_full(v); id++) {
     if (!value_is_alive(p, id)) continue;
-    const value_row_t *r = &p->values.at[id];
+    const aoth_value_row_t *r = &p->values.at[id];
     uint32_t count = 0, prev = NONE, slot = r->first_use;
     for (; slot != NONE && count <= r->n_uses; prev = slot, slot = p->slots.at[slot].next, count++)
       if (p->slots.at[slot].prev != prev || aoth_slot_value(p, slot) != id) break;
@@ -248,7 +248,7 @@ static void check_use_lists(verifier_t *v) {
   }
 }
 
-static void check_structure(verifier_t *v) {
+static void check_structure(aoth_verifier_t *v) {
   for (uint32_t g = 1; g < v->p->graphs.n && !aoth_verify_full(v); g++) {
     if (!v->p->graphs.at[g].alive) continue;
     check_inputs(v, g);
@@ -259,7 +259,7 @@ static void check_structure(verifier_t *v) {
   check_region_cycles(v);
 }
 
-static int prepare(verifier_t *v, aoth_arena_t *a) {
+static int prepare(aoth_verifier_t *v, aoth_arena_t *a) {
   aot_prog_t *p = v->p;
   v->state = aoth_arena_alloc(a, 8, p->values.n + (size_t)1);
   v->n_uses = aoth_arena_alloc(a, 8, (p->values.n + (size_t)1) * sizeof *v->n_uses);
@@ -270,7 +270,7 @@ static int prepare(verifier_t *v, aoth_arena_t *a) {
 }
 
 aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties) {
-  verifier_t v = {.p = p};
+  aoth_verifier_t v = {.p = p};
   aoth_arena_t *tables = aoth_arena_create();
   if (!tables || !prepare(&v, tables)) {
     aoth_arena_destroy(tables);

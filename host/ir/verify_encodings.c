@@ -10,7 +10,7 @@ static int names_any(const aot_prog_t *p) {
   return 0;
 }
 
-static void check_leaf_port(verifier_t *v, uint32_t graph, const aot_port_t *port, const char *side, uint32_t i) {
+static void check_leaf_port(aoth_verifier_t *v, uint32_t graph, const aot_port_t *port, const char *side, uint32_t i) {
   const aot_prog_t *p = v->p;
   if (port->value.id == NONE || (port->role > AOT_ROLE_STATE && port->role != AOT_ROLE_UPDATE)) return;
   if (aoth_same_encoding(value_type_of(p, port->value.id), &p->leaves.at[port->index].type)) return;
@@ -19,9 +19,9 @@ static void check_leaf_port(verifier_t *v, uint32_t graph, const aot_port_t *por
                      port->index - 1);
 }
 
-static void check_node(verifier_t *v, uint32_t node) {
+static void check_node(aoth_verifier_t *v, uint32_t node) {
   const aot_prog_t *p = v->p;
-  const node_row_t *n = &p->nodes.at[node];
+  const aoth_node_row_t *n = &p->nodes.at[node];
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, (aot_op_t){n->op});
   for (uint32_t i = 0; i < n->n_results; i++) {
     const uint32_t operand = aot_marked_operand(d, n->args, n->n_args, n->n_results, i);
@@ -32,11 +32,11 @@ static void check_node(verifier_t *v, uint32_t node) {
   }
 }
 
-void aoth_verify_encodings(verifier_t *v) {
+void aoth_verify_encodings(aoth_verifier_t *v) {
   const aot_prog_t *p = v->p;
   if (!names_any(p)) return;
   for (uint32_t g = 1; g < p->graphs.n && !aoth_verify_full(v); g++) {
-    const graph_row_t *row = &p->graphs.at[g];
+    const aoth_graph_row_t *row = &p->graphs.at[g];
     if (!row->alive) continue;
     for (uint32_t i = 0; i < row->inputs.n; i++) check_leaf_port(v, g, &row->inputs.at[i], "input", i);
     for (uint32_t i = 0; i < row->outputs.n; i++) check_leaf_port(v, g, &row->outputs.at[i], "output", i);

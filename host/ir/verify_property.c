@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef void (*check_t)(verifier_t *v);
+typedef void (*check_t)(aoth_verifier_t *v);
 
-static uint32_t find_graph(const verifier_t *v, int32_t kind) { return aoth_graph_graph_find(v->p, kind).id; }
+static uint32_t find_graph(const aoth_verifier_t *v, int32_t kind) { return aoth_graph_graph_find(v->p, kind).id; }
 
 static int same_dims(const int64_t *a, const int64_t *b, int32_t n) {
   return n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0;
@@ -26,7 +26,7 @@ static int same_shape(const aot_type_t *a, const aot_type_t *b) {
   return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && same_dims(a->sizes, b->sizes, a->rank);
 }
 
-static const char *leaf_name(verifier_t *v, uint32_t leaf) {
+static const char *leaf_name(aoth_verifier_t *v, uint32_t leaf) {
   static const char unnamed[] = "(unnamed)";
   const aot_leaf_info_t *l = &v->p->leaves.at[leaf];
   if (!l->n_names || !l->names[0].size) return unnamed;
@@ -34,9 +34,9 @@ static const char *leaf_name(verifier_t *v, uint32_t leaf) {
 }
 
 /* ---- imported ---- */
-static void check_leaf_types(verifier_t *v, uint32_t graph) {
+static void check_leaf_types(aoth_verifier_t *v, uint32_t graph) {
   aot_prog_t *p = v->p;
-  const graph_row_t *g = &p->graphs.at[graph];
+  const aoth_graph_row_t *g = &p->graphs.at[graph];
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     const aot_port_t *port = &g->inputs.at[i];
     if (port->role > AOT_ROLE_STATE || same_shape(value_type_of(p, port->value.id), &p->leaves.at[port->index].type))
@@ -46,7 +46,7 @@ static void check_leaf_types(verifier_t *v, uint32_t graph) {
   }
 }
 
-static void check_imported(verifier_t *v) {
+static void check_imported(aoth_verifier_t *v) {
   uint32_t graph = find_graph(v, AOT_GRAPH_FORWARD);
   if (graph == NONE) graph = find_graph(v, AOT_GRAPH_JOINT);
   if (graph == NONE) graph = find_graph(v, AOT_GRAPH_STEP);
@@ -55,8 +55,8 @@ static void check_imported(verifier_t *v) {
 }
 
 /* ---- functional ---- */
-static void check_writes(verifier_t *v, uint32_t node) {
-  const node_row_t *n = &v->p->nodes.at[node];
+static void check_writes(aoth_verifier_t *v, uint32_t node) {
+  const aoth_node_row_t *n = &v->p->nodes.at[node];
   aot_op_t op = {n->op};
   const aot_op_desc_t *d = aoth_ops_desc(v->p->ops, op);
   if (!(d->flags & AOT_OP_WRITES)) return;
@@ -69,13 +69,13 @@ static void check_writes(verifier_t *v, uint32_t node) {
   }
 }
 
-static void check_functional(verifier_t *v) {
+static void check_functional(aoth_verifier_t *v) {
   aot_prog_t *p = v->p;
   memset(v->leaf_seen, 0, p->leaves.n);
   for (uint32_t i = 0; i < p->rules.n; i++)
     if (p->rules.at[i].kind == AOT_RULE_COPY_BACK) v->leaf_seen[p->rules.at[i].a] = 1;
   for (uint32_t g = 1; g < p->graphs.n; g++) {
-    const graph_row_t *row = &p->graphs.at[g];
+    const aoth_graph_row_t *row = &p->graphs.at[g];
     if (!row->alive) continue;
     for (uint32_t n = row->first; n != NONE && !aoth_verify_full(v); n = p->nodes.at[n].next) check_writes(v, n);
     for (uint32_t i = 0; i < row->outputs.n && row->kind != AOT_GRAPH_UPDATE; i++)
@@ -95,9 +95,9 @@ static const aot_port_t *find_port(const aot_port_t *ports, uint32_t n, int32_t 
   return NULL;
 }
 
-static void check_tangent(verifier_t *v, uint32_t graph, const aot_port_t *tangent) {
+static void check_tangent(aoth_verifier_t *v, uint32_t graph, const aot_port_t *tangent) {
   aot_prog_t *p = v->p;
-  const graph_row_t *g = &p->graphs.at[graph];
+  const aoth_graph_row_t *g = &p->graphs.at[graph];
   const aot_port_t *output = find_port(g->outputs.at, g->outputs.n, AOT_ROLE_USER_OUTPUT, tangent->index);
   if (!output || output->value.id == NONE)
     aoth_verify_report(v, NONE, "verify.joint", "%s: tangent %u belongs to no user output",
@@ -108,9 +108,9 @@ static void check_tangent(verifier_t *v, uint32_t graph, const aot_port_t *tange
 }
 
 /* Gradients of a joint graph: each of its leaf's dtype and shape, and one for every input leaf that requires it. */
-static void check_gradients(verifier_t *v, uint32_t graph) {
+static void check_gradients(aoth_verifier_t *v, uint32_t graph) {
   aot_prog_t *p = v->p;
-  const graph_row_t *g = &p->graphs.at[graph];
+  const aoth_graph_row_t *g = &p->graphs.at[graph];
   memset(v->leaf_seen, 0, p->leaves.n);
   for (uint32_t i = 0; i < g->outputs.n; i++) {
     const aot_port_t *port = &g->outputs.at[i];
@@ -130,20 +130,20 @@ static void check_gradients(verifier_t *v, uint32_t graph) {
   }
 }
 
-static void check_joint(verifier_t *v) {
+static void check_joint(aoth_verifier_t *v) {
   uint32_t joint = find_graph(v, AOT_GRAPH_JOINT);
   if (joint == NONE) {
     aoth_verify_report(v, NONE, "verify.joint", "the program has no joint graph");
     return;
   }
-  const graph_row_t *g = &v->p->graphs.at[joint];
+  const aoth_graph_row_t *g = &v->p->graphs.at[joint];
   for (uint32_t i = 0; i < g->inputs.n; i++)
     if (g->inputs.at[i].role == AOT_ROLE_TANGENT) check_tangent(v, joint, &g->inputs.at[i]);
   check_gradients(v, joint);
 }
 
 /* ---- rng-explicit ---- */
-static void check_rng_explicit(verifier_t *v) {
+static void check_rng_explicit(aoth_verifier_t *v) {
   aot_prog_t *p = v->p;
   for (uint32_t n = 1; n < p->nodes.n && !aoth_verify_full(v); n++) {
     aot_op_t op = {p->nodes.at[n].op};
@@ -154,7 +154,7 @@ static void check_rng_explicit(verifier_t *v) {
 
 /* ---- partitioned ---- */
 /* By leaf: the forward gives it a new value. NULL without memory. */
-static uint8_t *mark_updated(const aot_prog_t *p, const graph_row_t *f) {
+static uint8_t *mark_updated(const aot_prog_t *p, const aoth_graph_row_t *f) {
   uint8_t *updated = calloc(p->leaves.n + (size_t)1, 1);
   for (uint32_t i = 0; updated && i < f->outputs.n; i++)
     if (f->outputs.at[i].role == AOT_ROLE_UPDATE && f->outputs.at[i].index < p->leaves.n)
@@ -190,7 +190,7 @@ static uint32_t saved_ports(const aot_port_t *ports, uint32_t n, const aot_port_
   return count;
 }
 
-static void check_slots(verifier_t *v, const aot_port_t **saved, uint32_t n_saved, const aot_port_t **read,
+static void check_slots(aoth_verifier_t *v, const aot_port_t **saved, uint32_t n_saved, const aot_port_t **read,
                         uint32_t n_read) {
   aot_prog_t *p = v->p;
   if (n_saved != n_read)
@@ -210,7 +210,7 @@ static void check_slots(verifier_t *v, const aot_port_t **saved, uint32_t n_save
   }
 }
 
-static void check_partitioned(verifier_t *v) {
+static void check_partitioned(aoth_verifier_t *v) {
   aot_prog_t *p = v->p;
   uint32_t forward = find_graph(v, AOT_GRAPH_FORWARD), backward = find_graph(v, AOT_GRAPH_BACKWARD);
   if (find_graph(v, AOT_GRAPH_JOINT) != NONE)
@@ -220,7 +220,7 @@ static void check_partitioned(verifier_t *v) {
                        forward == NONE ? "forward" : "backward");
     return;
   }
-  const graph_row_t *f = &p->graphs.at[forward], *b = &p->graphs.at[backward];
+  const aoth_graph_row_t *f = &p->graphs.at[forward], *b = &p->graphs.at[backward];
   const aot_port_t **saved = calloc(f->outputs.n + (size_t)1, sizeof(void *)),
                    **read = calloc(b->inputs.n + (size_t)1, sizeof(void *));
   uint8_t *updated = mark_updated(p, f);
@@ -244,8 +244,8 @@ static void check_partitioned(verifier_t *v) {
 /* ---- stitched ---- */
 
 /* New values that take their leaves' memory lie as the leaves do. */
-static void check_in_place(verifier_t *v, uint32_t graph) {
-  const graph_row_t *g = &v->p->graphs.at[graph];
+static void check_in_place(aoth_verifier_t *v, uint32_t graph) {
+  const aoth_graph_row_t *g = &v->p->graphs.at[graph];
   const uint32_t n_leaves = v->p->leaves.n;
   uint32_t *input = calloc(n_leaves + (size_t)1, sizeof *input); /* by leaf: its value there, NONE: none */
   if (!input) {
@@ -267,7 +267,7 @@ static void check_in_place(verifier_t *v, uint32_t graph) {
   free(input);
 }
 
-static void check_stitched(verifier_t *v) {
+static void check_stitched(aoth_verifier_t *v) {
   static const int32_t parts[] = {AOT_GRAPH_JOINT, AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE};
   if (find_graph(v, AOT_GRAPH_STEP) == NONE)
     aoth_verify_report(v, NONE, "verify.stitched", "the program has no step graph");
@@ -279,7 +279,7 @@ static void check_stitched(verifier_t *v) {
     if (v->p->graphs.at[g].alive && v->p->graphs.at[g].kind == AOT_GRAPH_STEP) check_in_place(v, g);
 }
 
-void aoth_verify_properties(verifier_t *v, uint32_t properties) {
+void aoth_verify_properties(aoth_verifier_t *v, uint32_t properties) {
   v->properties = properties;
   static const struct {
     uint32_t property;

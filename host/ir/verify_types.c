@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct comparison {
-  verifier_t *v;
+  aoth_verifier_t *v;
   const int64_t *others; /* by symbol: a value that it may have besides the one at tracing */
   uint32_t n_others;
   uint32_t node, next;
@@ -72,8 +72,8 @@ static aot_status_t compare_next(const aot_type_sink_t *sink, const aot_type_t *
   return AOT_OK;
 }
 
-static void check_node(verifier_t *v, const int64_t *others, uint32_t n_others, uint32_t node) {
-  const node_row_t *n = &v->p->nodes.at[node];
+static void check_node(aoth_verifier_t *v, const int64_t *others, uint32_t n_others, uint32_t node) {
+  const aoth_node_row_t *n = &v->p->nodes.at[node];
   const aot_op_t op = {n->op};
   comparison_t c = {v, others, n_others, node, 0};
   const aot_type_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = &c}, .put = compare_next};
@@ -119,7 +119,7 @@ static int other_type(const aot_prog_t *p, uint32_t a, uint32_t b) {
   return a == NONE || b == NONE || value_type_of(p, a) != value_type_of(p, b); /* interned */
 }
 
-static void note_edit(touched_t *t, const edit_row_t *e) {
+static void note_edit(touched_t *t, const aoth_edit_row_t *e) {
   const aot_prog_t *p = t->p;
   const uint32_t id = e->u[0];
   switch (e->kind) {
@@ -145,7 +145,7 @@ aot_status_t aoth_verify_types(aot_prog_t *p) {
   const uint32_t n_edits = p->edits.n, n_nodes = p->nodes.n, n_values = p->values.n, n_symbols = p->symbols.n;
   int64_t *others = calloc((size_t)n_symbols + 1, sizeof *others);
   touched_t t = {p, calloc((size_t)n_nodes + 1, 1), calloc((size_t)n_values + 1, 1)};
-  verifier_t v = {.p = p};
+  aoth_verifier_t v = {.p = p};
   aot_status_t status =
       t.nodes && t.values && others ? AOT_OK : aoth_no_memory(p, "the check of types", (uint64_t)n_nodes + n_values);
   if (status == AOT_OK) {

@@ -51,7 +51,7 @@ static uint8_t *find_custom_ops(const aot_snapshot_t *s) {
   return custom;
 }
 
-static void look_up(const cu_world_t *w, aot_str_t name, const aot_op_desc_t **out_op,
+static void look_up(const custom_world_t *w, aot_str_t name, const aot_op_desc_t **out_op,
                     const aot_kernel_t **out_kernel) {
   *out_op = NULL;
   *out_kernel = NULL;
@@ -80,12 +80,12 @@ static int is_tensor(const aot_snapshot_t *s, uint32_t value) {
 
 /* Fills out (NULL: counts only) with the written operands that are there. */
 static uint32_t list_written(const aot_snapshot_t *s, const aot_op_desc_t *op, const aot_snap_arg_t *args,
-                             uint32_t n_args, cu_written_t *out) {
+                             uint32_t n_args, custom_written_t *out) {
   uint32_t n = 0;
   for (uint32_t a = 0; a < n_args; a++)
     for (uint32_t e = 0; is_written(op, args, n_args, a) && e < n_elements(&args[a]); e++) {
       if (!is_tensor(s, value_at(s, &args[a], e))) continue;
-      if (out) out[n] = (cu_written_t){a, e, value_at(s, &args[a], e), CU_NONE, 0};
+      if (out) out[n] = (custom_written_t){a, e, value_at(s, &args[a], e), CUSTOM_NONE, 0};
       n++;
     }
   return n;
@@ -93,13 +93,13 @@ static uint32_t list_written(const aot_snapshot_t *s, const aot_op_desc_t *op, c
 
 /* ---- refusals ---- */
 
-static const char *say(cu_error_t *e, const char *format, aot_str_t name) {
+static const char *say(custom_error_t *e, const char *format, aot_str_t name) {
   snprintf(e->text, sizeof e->text, format, (int)name.size, name.data, (int)name.size, name.data);
   return e->text;
 }
 
 static const char *refuse_results(const aot_snapshot_t *s, const aot_snap_node_t *n, const aot_op_desc_t *op,
-                                  uint32_t n_written, cu_error_t *error) {
+                                  uint32_t n_written, custom_error_t *error) {
   uint32_t n_own = 0, lists = 0;
   for (uint32_t r = 0; r < op->n_results; r++) {
     if (op->results[r].alias_set == 0) n_own++, lists += (op->results[r].flags & AOT_SARG_LIST) != 0;
@@ -112,7 +112,7 @@ static const char *refuse_results(const aot_snapshot_t *s, const aot_snap_node_t
   return error->text;
 }
 
-const char *cu_refuse(const cu_world_t *w, const aot_snapshot_t *s, uint32_t node, cu_error_t *error) {
+const char *custom_refuse(const custom_world_t *w, const aot_snapshot_t *s, uint32_t node, custom_error_t *error) {
   const aot_snap_node_t *n = node_row(s, node);
   const aot_op_desc_t *op;
   const aot_kernel_t *kernel;
@@ -142,19 +142,19 @@ const char *cu_refuse(const cu_world_t *w, const aot_snapshot_t *s, uint32_t nod
 /* ---- preparing ---- */
 
 /* The same value written by several arguments is one tensor. seen: by value row, all zero before and after. */
-static void find_same(cu_node_t *n, uint32_t *seen) {
+static void find_same(custom_node_t *n, uint32_t *seen) {
   for (uint32_t k = 0; k < n->n_written; k++) {
-    cu_written_t *w = &n->written[k];
+    custom_written_t *w = &n->written[k];
     if (seen[w->value]) w->same_as = seen[w->value] - 1;
     else seen[w->value] = k + 1;
   }
   for (uint32_t k = 0; k < n->n_written; k++) seen[n->written[k].value] = 0;
 }
 
-static aot_status_t add_node(const cu_world_t *w, const aot_snapshot_t *s, uint32_t node, uint32_t *seen,
-                             cu_program_t *p) {
+static aot_status_t add_node(const custom_world_t *w, const aot_snapshot_t *s, uint32_t node, uint32_t *seen,
+                             custom_program_t *p) {
   const aot_snap_node_t *row = node_row(s, node);
-  cu_node_t *n = &p->nodes[p->n_nodes];
+  custom_node_t *n = &p->nodes[p->n_nodes];
   memset(n, 0, sizeof *n);
   n->node = node;
   n->first_arg = is_auto(s, row) ? 1 : 0;
@@ -171,27 +171,28 @@ static aot_status_t add_node(const cu_world_t *w, const aot_snapshot_t *s, uint3
   return AOT_OK;
 }
 
-static aot_status_t no_memory(cu_error_t *error) {
+static aot_status_t no_memory(custom_error_t *error) {
   snprintf(error->text, sizeof error->text, "no memory for the table of custom operators");
   return AOT_E_EXHAUSTED;
 }
 
-static aot_status_t add_nodes(const cu_world_t *w, const aot_snapshot_t *s, const uint8_t *custom, uint32_t *seen,
-                              cu_program_t *p, cu_error_t *error) {
+static aot_status_t add_nodes(const custom_world_t *w, const aot_snapshot_t *s, const uint8_t *custom, uint32_t *seen,
+                              custom_program_t *p, custom_error_t *error) {
   for (uint32_t i = 1; i < s->nodes.count; i++) {
     const aot_snap_node_t *n = node_row(s, i);
     if (!custom[n->op] || makes_numbers(s, n)) continue;
-    const char *why = cu_refuse(w, s, i, error);
+    const char *why = custom_refuse(w, s, i, error);
     if (why && !is_auto(s, n)) continue; /* the backend may know it all the same */
     if (why && why != error->text) snprintf(error->text, sizeof error->text, "%s", why);
     if (why) return AOT_E_UNIMPLEMENTED;
     if (add_node(w, s, i, seen, p) != AOT_OK) return no_memory(error);
   }
   error->node = AOT_NO_ID;
-  return cu_reinplace(s, p) == AOT_OK ? AOT_OK : no_memory(error);
+  return custom_reinplace(s, p) == AOT_OK ? AOT_OK : no_memory(error);
 }
 
-aot_status_t cu_prepare(const cu_world_t *w, const aot_snapshot_t *s, cu_program_t *out, cu_error_t *error) {
+aot_status_t custom_prepare(const custom_world_t *w, const aot_snapshot_t *s, custom_program_t *out,
+                            custom_error_t *error) {
   uint8_t *custom = find_custom_ops(s);
   uint32_t n = 0, *seen = NULL;
   memset(out, 0, sizeof *out);
@@ -212,18 +213,18 @@ aot_status_t cu_prepare(const cu_world_t *w, const aot_snapshot_t *s, cu_program
   return status;
 }
 
-void cu_program_deinit(cu_program_t *p) {
+void custom_program_deinit(custom_program_t *p) {
   for (uint32_t i = 0; i < p->n_nodes; i++) free(p->nodes[i].written);
   free(p->nodes);
   free(p->of_node);
   memset(p, 0, sizeof *p);
 }
 
-const cu_node_t *cu_find(const cu_program_t *p, uint32_t node) {
-  return p->of_node && p->of_node[node] != CU_NONE ? &p->nodes[p->of_node[node]] : NULL;
+const custom_node_t *custom_find(const custom_program_t *p, uint32_t node) {
+  return p->of_node && p->of_node[node] != CUSTOM_NONE ? &p->nodes[p->of_node[node]] : NULL;
 }
 
-aot_status_t cu_report(const cu_program_t *p, const aot_ext_report_t *report, aot_ctx_t *ctx) {
+aot_status_t custom_report(const custom_program_t *p, const aot_ext_report_t *report, aot_ctx_t *ctx) {
   if (p->n_nodes == 0) return AOT_OK;
   AOT_TRY(report->number(report, ctx, aot_str("copies-asked"), p->copies_asked, aot_str("")));
   return report->number(report, ctx, aot_str("copies-removed"), p->copies_removed, aot_str(""));
@@ -303,7 +304,7 @@ static int same_memory(const rk_tensor_t *a, const rk_tensor_t *b) {
   return a->data == b->data && a->offset == b->offset;
 }
 
-static const rk_tensor_t *operand(const rk_arg_t *args, const cu_written_t *w) {
+static const rk_tensor_t *operand(const rk_arg_t *args, const custom_written_t *w) {
   return args[w->arg].kind == AOT_ARG_VALUE ? args[w->arg].u.tensor : args[w->arg].u.tensors[w->element];
 }
 
@@ -313,11 +314,11 @@ static int same_shape(const rk_tensor_t *a, const rk_tensor_t *b) {
 }
 
 /* Written arguments point at their results, which hold a copy of what they held. */
-static aot_status_t redirect(const cu_node_t *n, const rk_arg_t *args, rk_tensor_t *results, call_room_t *r,
+static aot_status_t redirect(const custom_node_t *n, const rk_arg_t *args, rk_tensor_t *results, call_room_t *r,
                              rk_error_t *error) {
   for (uint32_t k = 0; k < n->n_written; k++) {
-    const cu_written_t *w = &n->written[k];
-    const uint32_t memory = w->same_as == CU_NONE ? k : w->same_as;
+    const custom_written_t *w = &n->written[k];
+    const uint32_t memory = w->same_as == CUSTOM_NONE ? k : w->same_as;
     rk_tensor_t *to = &results[n->n_own + memory];
     const rk_tensor_t *from = operand(args, w);
     const aot_tensor_t *seen =
@@ -333,7 +334,7 @@ static aot_status_t redirect(const cu_node_t *n, const rk_arg_t *args, rk_tensor
   return AOT_OK;
 }
 
-static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, uint32_t n_results, call_room_t *r,
+static aot_status_t call_kernel(const custom_node_t *n, uint32_t n_args, uint32_t n_results, call_room_t *r,
                                 rk_error_t *error) {
   char message[MESSAGE_SIZE] = "";
   const aot_kernel_call_t call = {
@@ -361,8 +362,8 @@ static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, uint32_t n_
   return status;
 }
 
-aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, rk_tensor_t *results, uint32_t n_results,
-                    rk_error_t *error) {
+aot_status_t custom_run(const custom_node_t *n, const rk_arg_t *args, uint32_t n_args, rk_tensor_t *results,
+                        uint32_t n_results, rk_error_t *error) {
   call_room_t r;
   aot_status_t status = AOT_E_EXHAUSTED;
   args += n->first_arg;
@@ -374,7 +375,8 @@ aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, r
     const int is_passed = n->passes && same_memory(&results[0], args[0].u.tensor);
     if (status == AOT_OK) status = call_kernel(n, n_args, is_passed ? 0 : n->n_own, &r, error);
     for (uint32_t k = 0; status == AOT_OK && k < n->n_written; k++)
-      if (n->written[k].same_as != CU_NONE) rk_copy(&results[n->n_own + k], &results[n->n_own + n->written[k].same_as]);
+      if (n->written[k].same_as != CUSTOM_NONE)
+        rk_copy(&results[n->n_own + k], &results[n->n_own + n->written[k].same_as]);
   } else {
     snprintf(error->text, sizeof error->text, "no memory for a call of %.*s", (int)n->op->name.size, n->op->name.data);
   }
@@ -384,13 +386,13 @@ aot_status_t cu_run(const cu_node_t *n, const rk_arg_t *args, uint32_t n_args, r
 
 /* ---- on a queue ---- */
 
-static const aot_ext_queue_kernel_t *on_queue(const cu_node_t *n) {
+static const aot_ext_queue_kernel_t *on_queue(const custom_node_t *n) {
   return n->n_written ? NULL : aot_ext(&n->kernel->head, AOT_EXT_QUEUE_KERNEL);
 }
 
 /* The call as the boundary has it: device and queue, or neither to ask whether it is taken. */
-static aot_status_t put_call(const cu_node_t *n, const rk_call_t *call, const aot_device_t *device, aot_queue_t *queue,
-                             rk_error_t *error) {
+static aot_status_t put_call(const custom_node_t *n, const rk_call_t *call, const aot_device_t *device,
+                             aot_queue_t *queue, rk_error_t *error) {
   const aot_ext_queue_kernel_t *x = on_queue(n);
   char message[MESSAGE_SIZE] = "";
   call_room_t r;
@@ -416,16 +418,16 @@ static aot_status_t put_call(const cu_node_t *n, const rk_call_t *call, const ao
   return status;
 }
 
-int cu_takes_queue(const cu_node_t *n, const rk_call_t *call) {
+int custom_takes_queue(const custom_node_t *n, const rk_call_t *call) {
   return on_queue(n) && put_call(n, call, NULL, NULL, NULL) == AOT_OK;
 }
 
-aot_status_t cu_enqueue(const cu_node_t *n, const rk_call_t *call, const aot_device_t *device, aot_queue_t *queue,
-                        rk_error_t *error) {
+aot_status_t custom_enqueue(const custom_node_t *n, const rk_call_t *call, const aot_device_t *device,
+                            aot_queue_t *queue, rk_error_t *error) {
   return put_call(n, call, device, queue, error);
 }
 
-void cu_settle(const cu_program_t *p) {
+void custom_settle(const custom_program_t *p) {
   for (uint32_t i = 0; i < p->n_nodes; i++) {
     aot_kernel_t k;
     if (p->nodes[i].kernel->head.flags & AOT_KERNEL_STARTS && aot_import(&k, sizeof k, p->nodes[i].kernel) == AOT_OK &&

@@ -99,12 +99,12 @@ static void count_slots(const aot_snapshot_t *s, const aot_snap_node_t *n, class
 }
 
 /* The written value's result joins the class: who reads the result later reads this memory. */
-static void decide(const aot_snapshot_t *s, cu_program_t *p, cu_node_t *n, classes_t *c) {
+static void decide(const aot_snapshot_t *s, custom_program_t *p, custom_node_t *n, classes_t *c) {
   const aot_snap_node_t *row = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n->node];
   count_slots(s, row, c, 0);
   for (uint32_t k = 0; k < n->n_written; k++) {
-    cu_written_t *w = &n->written[k];
-    if (w->same_as != CU_NONE) continue;
+    custom_written_t *w = &n->written[k];
+    if (w->same_as != CUSTOM_NONE) continue;
     const uint32_t root = root_of(c, w->value);
     p->copies_asked++;
     if (c->last_read[root] > n->node || c->slots[root] != 1) continue;
@@ -116,7 +116,7 @@ static void decide(const aot_snapshot_t *s, cu_program_t *p, cu_node_t *n, class
     if (n->written[k].in_place) join(c, n->written[k].value, row->result_begin + n->n_own + k);
 }
 
-aot_status_t cu_reinplace(const aot_snapshot_t *s, cu_program_t *p) {
+aot_status_t custom_reinplace(const aot_snapshot_t *s, custom_program_t *p) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
   const size_t n = (size_t)s->values.count + 1;
   classes_t c = {malloc(n * sizeof *c.parent), calloc(n, sizeof *c.slots), calloc(n, sizeof *c.last_read)};

@@ -18,6 +18,6 @@
 #include "custom.h"
 
 /* Sets in_place in p's nodes and counts copies. AOT_E_EXHAUSTED. */
-aot_status_t cu_reinplace(const aot_snapshot_t *s, cu_program_t *p);
+aot_status_t custom_reinplace(const aot_snapshot_t *s, custom_program_t *p);
 
 #endif

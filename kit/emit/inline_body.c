@@ -14,12 +14,12 @@ void em_inline_open(em_inliner_t *in, em_t *e) {
 
 void em_inline_close(em_inliner_t *in) {
   free(in->copier.map);
-  pt_copier_deinit(&in->copier);
+  jg_copier_deinit(&in->copier);
 }
 
 void em_inline(em_inliner_t *in, aot_graph_t graph, uint32_t n, const em_x_t *inputs, em_x_t *outputs) {
   em_t *e = in->e;
-  pt_copier_t *c = &in->copier;
+  jg_copier_t *c = &in->copier;
   const aot_graph_api_t *g = e->host->graph;
   const uint32_t n_inputs = g->n_inputs(e->prog, graph), n_outputs = g->n_outputs(e->prog, graph);
   for (uint32_t i = 0; i < n_outputs; i++) outputs[i] = em_none();
@@ -31,7 +31,7 @@ void em_inline(em_inliner_t *in, aot_graph_t graph, uint32_t n, const em_x_t *in
   for (uint32_t i = 0; i < n; i++)
     if (em_is_value(inputs[i])) c->map[g->inputs(e->prog, graph)[i].value.id] = (uint32_t)inputs[i].u.i;
   for (aot_node_t k = g->first(e->prog, graph); k.id != AOT_NO_ID && e->status == AOT_OK; k = g->next(e->prog, k))
-    em_ok(e, pt_copy_node(c, k.id, e->flags));
+    em_ok(e, jg_copy_node(c, k.id, e->flags));
   for (uint32_t i = 0; i < n_outputs && e->status == AOT_OK; i++) {
     const aot_value_t v = g->outputs(e->prog, graph)[i].value;
     if (v.id != AOT_NO_ID) outputs[i] = em_v((aot_value_t){c->map[v.id]});

@@ -7,7 +7,7 @@
 
 typedef struct em_inliner {
   em_t *e;
-  pt_copier_t copier;
+  jg_copier_t copier;
 } em_inliner_t;
 
 /* O(values of the program), once for all copies of the graphs that are there. Failures stay in e->status;

@@ -9,7 +9,7 @@
 #define CHECKPOINT_TAGS                                                                                                \
   (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
 
-void pt_copier_deinit(pt_copier_t *c) {
+void jg_copier_deinit(jg_copier_t *c) {
   free(c->ids);
   free(c->args);
   free(c->types);
@@ -22,17 +22,17 @@ static int grow(void **data, uint32_t *capacity, uint32_t want, size_t size) {
   return 0;
 }
 
-static aot_status_t lost_value(pt_copier_t *c, uint32_t id) {
+static aot_status_t lost_value(jg_copier_t *c, uint32_t id) {
   aot_value_t v = {id};
-  return pt_fail(c->host, c->ctx, AOT_E_INTERNAL, "partition.lost-value",
+  return jg_fail(c->host, c->ctx, AOT_E_INTERNAL, "partition.lost-value",
                  "a node reads a value that is on the other side of the cut and was not saved", v);
 }
 
-static aot_status_t map_args(pt_copier_t *c, const aot_node_info_t *info) {
+static aot_status_t map_args(jg_copier_t *c, const aot_node_info_t *info) {
   uint32_t n_ids = 0;
   if (grow((void **)&c->args, &c->args_capacity, info->n_args + 1, sizeof *c->args) ||
       grow((void **)&c->ids, &c->ids_capacity, info->n_operands + 1, sizeof *c->ids))
-    return pt_no_memory(c->host, c->ctx);
+    return jg_no_memory(c->host, c->ctx);
   for (uint32_t i = 0; i < info->n_args; i++) {
     aot_arg_t a = info->args[i];
     if (a.kind == AOT_ARG_VALUE) {
@@ -54,14 +54,14 @@ static aot_status_t map_args(pt_copier_t *c, const aot_node_info_t *info) {
   return AOT_OK;
 }
 
-aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, uint32_t flags) {
+aot_status_t jg_copy_node(jg_copier_t *c, uint32_t node_id, uint32_t flags) {
   const aot_graph_api_t *g = c->host->graph;
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_node_t from = {node_id}, made;
   AOT_TRY(g->node_info(c->prog, from, &info));
   AOT_TRY(map_args(c, &info));
   if (grow((void **)&c->types, &c->types_capacity, info.n_results + 1, sizeof *c->types))
-    return pt_no_memory(c->host, c->ctx);
+    return jg_no_memory(c->host, c->ctx);
   for (uint32_t i = 0; i < info.n_results; i++) {
     aot_value_t v = {info.first_result.id + i};
     AOT_TRY(g->value_type(c->prog, v, &c->types[i]));
@@ -86,7 +86,7 @@ aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, uint32_t flags) {
   return AOT_OK;
 }
 
-aot_status_t pt_add_input(pt_copier_t *c, const aot_port_t *port, int32_t role, uint32_t index, aot_str_t name) {
+aot_status_t jg_add_input(jg_copier_t *c, const aot_port_t *port, int32_t role, uint32_t index, aot_str_t name) {
   aot_type_t type;
   aot_value_t made;
   AOT_TRY(c->host->graph->value_type(c->prog, port->value, &type));

@@ -1,11 +1,11 @@
 /* Copies nodes of one graph into another, values renamed: how a partition makes its graphs, and how a body stands in
  * for its call. */
-#ifndef PT_COPY_NODES_H
-#define PT_COPY_NODES_H
+#ifndef JG_COPY_NODES_H
+#define JG_COPY_NODES_H
 
 #include <aot/host.h>
 
-typedef struct pt_copier {
+typedef struct jg_copier {
   const aot_host_t *host;
   aot_ctx_t *ctx;
   aot_prog_t *prog;
@@ -19,13 +19,13 @@ typedef struct pt_copier {
   uint32_t args_capacity;
   aot_type_t *types;
   uint32_t types_capacity;
-} pt_copier_t;
+} jg_copier_t;
 
 /* The node `node_id` in c->graph; flags: besides its own, a checkpoint tag of its own standing above theirs. Its
  * results join the map. Diagnoses. */
-aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, uint32_t flags);
+aot_status_t jg_copy_node(jg_copier_t *c, uint32_t node_id, uint32_t flags);
 /* An input of the type of port->value, which joins the map. */
-aot_status_t pt_add_input(pt_copier_t *c, const aot_port_t *port, int32_t role, uint32_t index, aot_str_t name);
-void pt_copier_deinit(pt_copier_t *c); /* the scratch, not the map */
+aot_status_t jg_add_input(jg_copier_t *c, const aot_port_t *port, int32_t role, uint32_t index, aot_str_t name);
+void jg_copier_deinit(jg_copier_t *c); /* the scratch, not the map */
 
 #endif

@@ -1,6 +1,6 @@
 /* Snapshot blocks written by hand, for tests without a host: add graphs, values and nodes in order, then hs_finish.
  *
- *     hand_snapshot_t *h = hs_create();
+ *     hs_snapshot_t *h = hs_create();
  *     hs_graph(h, AOT_GRAPH_FORWARD);
  *     uint32_t x = hs_input(h, AOT_F32, 2, (int64_t[]){2, 3});
  *     hs_node(h, "aten.relu.default");  hs_arg_value(h, x);
@@ -39,19 +39,19 @@ typedef struct hand_snapshot {
       n_ops, n_chars;
   int is_open;
   void *block;
-} hand_snapshot_t;
+} hs_snapshot_t;
 
-static inline hand_snapshot_t *hs_create(void) {
-  hand_snapshot_t *h = calloc(1, sizeof *h);
+static inline hs_snapshot_t *hs_create(void) {
+  hs_snapshot_t *h = calloc(1, sizeof *h);
   if (h) h->n_graphs = h->n_nodes = h->n_values = h->n_exprs = h->n_ops = 1; /* the empty rows */
   return h;
 }
-static inline void hs_destroy(hand_snapshot_t *h) {
+static inline void hs_destroy(hs_snapshot_t *h) {
   free(h->block);
   free(h);
 }
 
-static inline aot_snap_str_t hs_text(hand_snapshot_t *h, const char *text) {
+static inline aot_snap_str_t hs_text(hs_snapshot_t *h, const char *text) {
   aot_snap_str_t t = {h->n_chars, (uint32_t)strlen(text)};
   AOT_ASSERT(h->n_chars + t.size <= sizeof h->chars);
   memcpy(h->chars + h->n_chars, text, t.size);
@@ -59,7 +59,7 @@ static inline aot_snap_str_t hs_text(hand_snapshot_t *h, const char *text) {
   return t;
 }
 
-static inline uint32_t hs_op(hand_snapshot_t *h, const char *name) {
+static inline uint32_t hs_op(hs_snapshot_t *h, const char *name) {
   for (uint32_t o = 1; o < h->n_ops; o++)
     if (h->ops[o].name.size == strlen(name) && memcmp(h->chars + h->ops[o].name.begin, name, h->ops[o].name.size) == 0)
       return o;
@@ -67,7 +67,7 @@ static inline uint32_t hs_op(hand_snapshot_t *h, const char *name) {
   return h->n_ops++;
 }
 
-static inline void hs_close(hand_snapshot_t *h) {
+static inline void hs_close(hs_snapshot_t *h) {
   aot_snap_graph_t *g;
   if (!h->is_open) return;
   g = &h->graphs[h->n_graphs - 1];
@@ -81,7 +81,7 @@ static inline void hs_close(hand_snapshot_t *h) {
 }
 
 /* Begins a graph; the one before is finished. Returns its row. */
-static inline uint32_t hs_graph(hand_snapshot_t *h, int32_t kind) {
+static inline uint32_t hs_graph(hs_snapshot_t *h, int32_t kind) {
   aot_snap_graph_t *g = &h->graphs[h->n_graphs];
   hs_close(h);
   g->id = h->n_graphs;
@@ -92,27 +92,27 @@ static inline uint32_t hs_graph(hand_snapshot_t *h, int32_t kind) {
   return h->n_graphs++;
 }
 
-static inline int64_t hs_symbol(hand_snapshot_t *h) {
+static inline int64_t hs_symbol(hs_snapshot_t *h) {
   h->symbols[h->n_symbols].max = INT64_MAX;
   h->exprs[h->n_exprs].op = AOT_EXPR_SYMBOL;
   h->exprs[h->n_exprs].a = h->n_symbols++;
   return AOT_DIM_SYM + h->n_exprs++;
 }
 
-static inline int64_t hs_expr(hand_snapshot_t *h, int32_t op, int64_t a, int64_t b, int64_t c) {
+static inline int64_t hs_expr(hs_snapshot_t *h, int32_t op, int64_t a, int64_t b, int64_t c) {
   aot_snap_expr_t e = {op, 0, a, b, c};
   h->exprs[h->n_exprs] = e;
   return AOT_DIM_SYM + h->n_exprs++;
 }
 
-static inline uint32_t hs_ints(hand_snapshot_t *h, const int64_t *v, uint32_t n) {
+static inline uint32_t hs_ints(hs_snapshot_t *h, const int64_t *v, uint32_t n) {
   if (n) memcpy(h->ints + h->n_ints, v, n * sizeof *v);
   h->n_ints += n;
   return h->n_ints - n;
 }
 
 /* A value row with the given strides; NULL: contiguous (symbolic sizes need strides of their own). */
-static inline uint32_t hs_value(hand_snapshot_t *h, uint32_t def, uint32_t index, int32_t dtype, int32_t rank,
+static inline uint32_t hs_value(hs_snapshot_t *h, uint32_t def, uint32_t index, int32_t dtype, int32_t rank,
                                 const int64_t *sizes, const int64_t *strides) {
   aot_snap_value_t *v = &h->values[h->n_values];
   int64_t own[AOT_MAX_RANK], stride = 1;
@@ -134,7 +134,7 @@ static inline uint32_t hs_value(hand_snapshot_t *h, uint32_t def, uint32_t index
   return h->n_values++;
 }
 
-static inline uint32_t hs_input(hand_snapshot_t *h, int32_t dtype, int32_t rank, const int64_t *sizes) {
+static inline uint32_t hs_input(hs_snapshot_t *h, int32_t dtype, int32_t rank, const int64_t *sizes) {
   aot_snap_graph_t *g = &h->graphs[h->n_graphs - 1];
   aot_snap_port_t *p = &h->ports[h->n_ports++];
   p->role = AOT_ROLE_USER_INPUT;
@@ -143,7 +143,7 @@ static inline uint32_t hs_input(hand_snapshot_t *h, int32_t dtype, int32_t rank,
   return p->value;
 }
 
-static inline void hs_output(hand_snapshot_t *h, uint32_t value) {
+static inline void hs_output(hs_snapshot_t *h, uint32_t value) {
   aot_snap_port_t *p = &h->outputs[h->n_outputs];
   memset(p, 0, sizeof *p);
   p->role = AOT_ROLE_USER_OUTPUT;
@@ -152,7 +152,7 @@ static inline void hs_output(hand_snapshot_t *h, uint32_t value) {
 }
 
 /* A node; its arguments and results follow. Returns its row. */
-static inline uint32_t hs_node(hand_snapshot_t *h, const char *op) {
+static inline uint32_t hs_node(hs_snapshot_t *h, const char *op) {
   aot_snap_node_t *n = &h->nodes[h->n_nodes];
   AOT_ASSERT(h->is_open && h->n_nodes < sizeof h->nodes / sizeof *h->nodes);
   n->id = h->n_nodes;
@@ -164,50 +164,50 @@ static inline uint32_t hs_node(hand_snapshot_t *h, const char *op) {
   return h->n_nodes++;
 }
 
-static inline aot_snap_arg_t *hs_arg(hand_snapshot_t *h, int32_t kind, int64_t i) {
+static inline aot_snap_arg_t *hs_arg(hs_snapshot_t *h, int32_t kind, int64_t i) {
   aot_snap_arg_t *a = &h->args[h->n_args++];
   a->kind = kind;
   a->i = i;
   h->nodes[h->n_nodes - 1].n_args++;
   return a;
 }
-static inline void hs_operand(hand_snapshot_t *h, uint32_t value) {
+static inline void hs_operand(hs_snapshot_t *h, uint32_t value) {
   h->operands[h->n_operands++] = value;
   h->nodes[h->n_nodes - 1].n_operands++;
 }
-static inline void hs_arg_none(hand_snapshot_t *h) { hs_arg(h, AOT_ARG_NONE, 0); }
-static inline void hs_arg_int(hand_snapshot_t *h, int64_t i) { hs_arg(h, AOT_ARG_INT, i); }
-static inline void hs_arg_bool(hand_snapshot_t *h, int b) { hs_arg(h, AOT_ARG_BOOL, b); }
-static inline void hs_arg_str(hand_snapshot_t *h, const char *text) {
+static inline void hs_arg_none(hs_snapshot_t *h) { hs_arg(h, AOT_ARG_NONE, 0); }
+static inline void hs_arg_int(hs_snapshot_t *h, int64_t i) { hs_arg(h, AOT_ARG_INT, i); }
+static inline void hs_arg_bool(hs_snapshot_t *h, int b) { hs_arg(h, AOT_ARG_BOOL, b); }
+static inline void hs_arg_str(hs_snapshot_t *h, const char *text) {
   aot_snap_str_t t = hs_text(h, text);
   hs_arg(h, AOT_ARG_STR, t.begin)->n = t.size;
 }
-static inline void hs_arg_graph(hand_snapshot_t *h, uint32_t graph) { hs_arg(h, AOT_ARG_GRAPH, graph); }
-static inline void hs_arg_value(hand_snapshot_t *h, uint32_t value) {
+static inline void hs_arg_graph(hs_snapshot_t *h, uint32_t graph) { hs_arg(h, AOT_ARG_GRAPH, graph); }
+static inline void hs_arg_value(hs_snapshot_t *h, uint32_t value) {
   hs_arg(h, AOT_ARG_VALUE, value);
   hs_operand(h, value);
 }
-static inline void hs_arg_float(hand_snapshot_t *h, double f) {
+static inline void hs_arg_float(hs_snapshot_t *h, double f) {
   int64_t bits;
   memcpy(&bits, &f, sizeof bits);
   hs_arg(h, AOT_ARG_FLOAT, bits);
 }
-static inline void hs_arg_ints(hand_snapshot_t *h, const int64_t *v, uint32_t n) {
+static inline void hs_arg_ints(hs_snapshot_t *h, const int64_t *v, uint32_t n) {
   hs_arg(h, AOT_ARG_INTS, hs_ints(h, v, n))->n = n;
 }
-static inline void hs_arg_values(hand_snapshot_t *h, const uint32_t *values, uint32_t n) {
+static inline void hs_arg_values(hs_snapshot_t *h, const uint32_t *values, uint32_t n) {
   hs_arg(h, AOT_ARG_VALUES, h->n_operands)->n = n;
   for (uint32_t k = 0; k < n; k++) hs_operand(h, values[k]);
 }
 
-static inline uint32_t hs_result_strided(hand_snapshot_t *h, int32_t dtype, int32_t rank, const int64_t *sizes,
+static inline uint32_t hs_result_strided(hs_snapshot_t *h, int32_t dtype, int32_t rank, const int64_t *sizes,
                                          const int64_t *strides) {
   return hs_value(h, h->n_nodes - 1, h->nodes[h->n_nodes - 1].n_results++, dtype, rank, sizes, strides);
 }
-static inline uint32_t hs_result(hand_snapshot_t *h, int32_t dtype, int32_t rank, const int64_t *sizes) {
+static inline uint32_t hs_result(hs_snapshot_t *h, int32_t dtype, int32_t rank, const int64_t *sizes) {
   return hs_result_strided(h, dtype, rank, sizes, NULL);
 }
-static inline uint32_t hs_result_symint(hand_snapshot_t *h, int64_t expr) {
+static inline uint32_t hs_result_symint(hs_snapshot_t *h, int64_t expr) {
   uint32_t v = hs_value(h, h->n_nodes - 1, h->nodes[h->n_nodes - 1].n_results++, AOT_I64, 0, NULL, NULL);
   h->values[v].kind = AOT_TYPE_SYMINT;
   h->values[v].dtype = 0;
@@ -225,7 +225,7 @@ static inline void hs_place(aot_snapshot_t *s, aot_snap_array_t *a, const void *
 }
 
 /* The block; it belongs to h. */
-static inline const aot_snapshot_t *hs_finish(hand_snapshot_t *h) {
+static inline const aot_snapshot_t *hs_finish(hs_snapshot_t *h) {
   const aot_snap_leaf_t no_leaf = {0};
   const aot_snap_encoding_t no_encoding = {{0, 0}, {0, 0}};
   aot_snapshot_t *s = calloc(1, sizeof *h + sizeof *s + sizeof no_leaf + sizeof no_encoding);

@@ -48,18 +48,18 @@ static uint64_t value_nbytes(const aot_snapshot_t *s, const aot_snap_value_t *v,
 static int is_backward_token(const aot_snap_port_t *port) { return port->role == AOT_ROLE_TOKEN && port->index == 1; }
 
 static uint8_t kind_of_port(const aot_snap_port_t *port) {
-  if (is_backward_token(port)) return PT_INPUT_TANGENT;
+  if (is_backward_token(port)) return JG_INPUT_TANGENT;
   switch (port->role) {
-    case AOT_ROLE_TANGENT: return PT_INPUT_TANGENT;
+    case AOT_ROLE_TANGENT: return JG_INPUT_TANGENT;
     case AOT_ROLE_PARAMETER:
     case AOT_ROLE_BUFFER:
     case AOT_ROLE_CONSTANT:
-    case AOT_ROLE_STATE: return PT_INPUT_STATIC;
-    default: return PT_INPUT_DYNAMIC;
+    case AOT_ROLE_STATE: return JG_INPUT_STATIC;
+    default: return JG_INPUT_DYNAMIC;
   }
 }
 
-int pt_joint_alloc(pt_joint_t *j, size_t n_operands, uint32_t n_outputs) {
+int jg_joint_alloc(jg_joint_t *j, size_t n_operands, uint32_t n_outputs) {
   size_t nodes = (size_t)j->n_nodes + 1, values = (size_t)j->n_values + 1;
   j->operand_begin = calloc(nodes, 4);
   j->operands = calloc(n_operands + 1, 4);
@@ -85,7 +85,7 @@ int pt_joint_alloc(pt_joint_t *j, size_t n_operands, uint32_t n_outputs) {
              : -2;
 }
 
-static void fill_values(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const int64_t *hints,
+static void fill_values(jg_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const int64_t *hints,
                         uint32_t *value_of_row) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
@@ -94,7 +94,7 @@ static void fill_values(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_g
   for (uint32_t i = 0; i < g->n_inputs; i++, v++) {
     uint32_t row = ports[g->input_begin + i].value;
     value_of_row[row] = v;
-    j->def[v] = PT_NONE;
+    j->def[v] = JG_NONE;
     j->value_id[v] = values[row].id;
     j->nbytes[v] = value_nbytes(s, &values[row], hints);
     j->input_kind[v] = kind_of_port(&ports[g->input_begin + i]);
@@ -126,7 +126,7 @@ static uint32_t flags_of(const aot_snapshot_t *s, const aot_snap_node_t *node, c
 }
 
 /* Effects happen once, on the side where they stand, whatever checkpointing says of the nodes around them. */
-static void keep_effect(pt_joint_t *j, uint32_t n) {
+static void keep_effect(jg_joint_t *j, uint32_t n) {
   if (!(j->op_flags[n] & AOT_OP_EFFECT)) return;
   j->node_flags[n] &= ~(uint32_t)(AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE);
   j->node_flags[n] |= AOT_NODE_MUST_SAVE;
@@ -135,7 +135,7 @@ static void keep_effect(pt_joint_t *j, uint32_t n) {
 
 /* A collective that a stage has tagged for itself, not a user with a checkpoint around it, is made again by all ranks:
  * gathering a parameter twice is what sharding it is for. */
-static void allow_twice(pt_joint_t *j, uint32_t n, uint32_t region) {
+static void allow_twice(jg_joint_t *j, uint32_t n, uint32_t region) {
   if (region == 0 && (j->node_flags[n] & AOT_NODE_MUST_RECOMPUTE)) j->op_flags[n] &= ~(uint32_t)AOT_OP_COLLECTIVE;
 }
 
@@ -156,7 +156,7 @@ static void mark_bodies(const aot_snapshot_t *s, uint32_t *out) {
 
 /* A node whose results tell sizes or numbers that nothing else tells is an effect on the shape environment: it runs in
  * the forward, once, whoever reads its results. births: by node row of the snapshot; bodies: by graph row. */
-static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint8_t *births,
+static void fill_nodes(jg_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint8_t *births,
                        const uint32_t *bodies, const uint32_t *value_of_row) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
@@ -180,14 +180,14 @@ static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_gr
 }
 
 /* Late is what reads something late. */
-static void mark_late(pt_joint_t *j) {
+static void mark_late(jg_joint_t *j) {
   for (uint32_t n = 0; n < j->n_nodes; n++)
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1] && !j->late[n]; k++)
-      j->late[n] = !pt_is_forward_value(j, j->operands[k]);
+      j->late[n] = !jg_is_forward_value(j, j->operands[k]);
 }
 
 /* The user lists; user_begin counts, is then the write position, and is shifted back. */
-static void fill_users(pt_joint_t *j) {
+static void fill_users(jg_joint_t *j) {
   memset(j->user_begin, 0, ((size_t)j->n_values + 1) * sizeof *j->user_begin);
   for (uint32_t k = 0; k < j->operand_begin[j->n_nodes]; k++) j->user_begin[j->operands[k] + 1]++;
   for (uint32_t v = 0; v < j->n_values; v++) j->user_begin[v + 1] += j->user_begin[v];
@@ -199,18 +199,18 @@ static void fill_users(pt_joint_t *j) {
   AOT_ASSERT(j->user_begin[j->n_values] == j->operand_begin[j->n_nodes]); /* each use once */
 }
 
-static void mark_cotangents(pt_joint_t *j, const pt_sides_t *sides) {
+static void mark_cotangents(jg_joint_t *j, const jg_sides_t *sides) {
   AOT_ASSERT(sides->n_operands <= j->n_inputs);
-  for (uint32_t i = sides->n_operands; i < j->n_inputs; i++) j->input_kind[i] = PT_INPUT_TANGENT;
+  for (uint32_t i = sides->n_operands; i < j->n_inputs; i++) j->input_kind[i] = JG_INPUT_TANGENT;
 }
 
 /* sides: of a region's joint graph; NULL: ports have roles. */
-static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const pt_sides_t *sides,
+static void fill_outputs(jg_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const jg_sides_t *sides,
                          const uint32_t *value_of_row) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
   for (uint32_t i = 0; i < g->n_outputs; i++) {
     const aot_snap_port_t *port = &ports[g->output_begin + i];
-    uint32_t v = port->value == AOT_NO_ID ? PT_NONE : value_of_row[port->value];
+    uint32_t v = port->value == AOT_NO_ID ? JG_NONE : value_of_row[port->value];
     if (sides ? i < sides->n_gradients : port->role == AOT_ROLE_GRADIENT || is_backward_token(port))
       j->gradients[j->n_gradients++] = v;
     else j->forward_outputs[j->n_forward_outputs++] = v;
@@ -218,58 +218,58 @@ static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_
   AOT_ASSERT(j->n_gradients + j->n_forward_outputs == g->n_outputs);
 }
 
-static void mark_early(pt_joint_t *j) {
+static void mark_early(jg_joint_t *j) {
   memset(j->early, 0, j->n_nodes);
   for (uint32_t i = 0; i < j->n_forward_outputs; i++) {
     uint32_t v = j->forward_outputs[i];
-    if (v != PT_NONE && j->def[v] != PT_NONE) j->early[j->def[v]] = 1;
+    if (v != JG_NONE && j->def[v] != JG_NONE) j->early[j->def[v]] = 1;
   }
   for (uint32_t n = j->n_nodes; n-- > 0;) {
     if (j->op_flags[n] & AOT_OP_EFFECT && !(j->node_flags[n] & AOT_NODE_BACKWARD) && !j->late[n]) j->early[n] = 1;
     if (!j->early[n]) continue;
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
-      if (j->def[j->operands[k]] != PT_NONE) j->early[j->def[j->operands[k]]] = 1;
+      if (j->def[j->operands[k]] != JG_NONE) j->early[j->def[j->operands[k]]] = 1;
   }
 }
 
-void pt_joint_link(pt_joint_t *j) {
+void jg_joint_link(jg_joint_t *j) {
   mark_late(j);
   fill_users(j);
   mark_early(j);
 }
 
-static int has_tangents(const pt_joint_t *j) {
+static int has_tangents(const jg_joint_t *j) {
   for (uint32_t v = 0; v < j->n_inputs; v++)
-    if (pt_is_tangent(j, v)) return 1;
+    if (jg_is_tangent(j, v)) return 1;
   return 0;
 }
 
 /* A joint graph whose loss has its tangent of 1 built in has no tangent to descend from. Its backward begins where
  * nodes that no forward output needs read the loss (ones_like(loss)). Where none does, since 1 was folded, every such
  * node is late: the forward then computes its outputs and what is saved of them. */
-static void mark_late_after_loss(pt_joint_t *j, uint32_t loss) {
+static void mark_late_after_loss(jg_joint_t *j, uint32_t loss) {
   uint32_t n_late = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1] && !j->early[n]; k++) {
       const uint32_t v = j->operands[k];
-      if (v == loss || (j->def[v] != PT_NONE && j->late[j->def[v]])) j->late[n] = 1;
+      if (v == loss || (j->def[v] != JG_NONE && j->late[j->def[v]])) j->late[n] = 1;
     }
     n_late += j->late[n];
   }
   for (uint32_t n = 0; n_late == 0 && n < j->n_nodes; n++) j->late[n] = !j->early[n];
 }
 
-/* The value that the archive calls the loss, PT_NONE: none. */
+/* The value that the archive calls the loss, JG_NONE: none. */
 static uint32_t find_loss(const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint32_t *value_of_row) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
   for (uint32_t i = 0; i < g->n_outputs; i++) {
     const aot_snap_port_t *port = &ports[g->output_begin + i];
     if (port->role == AOT_ROLE_LOSS && port->value != AOT_NO_ID) return value_of_row[port->value];
   }
-  return PT_NONE;
+  return JG_NONE;
 }
 
-static int init(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const pt_sides_t *sides) {
+static int init(jg_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const jg_sides_t *sides) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   size_t n_operands = 0;
   j->snapshot = s;
@@ -285,17 +285,17 @@ static int init(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   uint32_t *bodies = calloc((size_t)s->graphs.count + 1, sizeof *bodies);
   int status = hints && value_of_row && births && bodies && sn_births(s, births) == 0 ? 0 : -2;
-  if (status == 0) status = pt_joint_alloc(j, n_operands, g->n_outputs);
+  if (status == 0) status = jg_joint_alloc(j, n_operands, g->n_outputs);
   if (status == 0) {
     mark_bodies(s, bodies);
     fill_values(j, s, g, hints, value_of_row);
     if (sides) mark_cotangents(j, sides);
     fill_nodes(j, s, g, births, bodies, value_of_row);
     fill_outputs(j, s, g, sides, value_of_row);
-    pt_joint_link(j);
+    jg_joint_link(j);
     if (!sides && !has_tangents(j)) mark_late_after_loss(j, find_loss(s, g, value_of_row));
   } else {
-    pt_joint_deinit(j);
+    jg_joint_deinit(j);
   }
   free(hints);
   free(births);
@@ -304,20 +304,20 @@ static int init(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *
   return status;
 }
 
-int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
+int jg_joint_init(jg_joint_t *j, const aot_snapshot_t *s) {
   memset(j, 0, sizeof *j);
   const aot_snap_graph_t *g = find_joint(s, &j->graph);
   return g ? init(j, s, g, NULL) : -1;
 }
 
-int pt_joint_init_region(pt_joint_t *j, const aot_snapshot_t *s, uint32_t row, const pt_sides_t *sides) {
+int jg_joint_init_region(jg_joint_t *j, const aot_snapshot_t *s, uint32_t row, const jg_sides_t *sides) {
   memset(j, 0, sizeof *j);
   AOT_ASSERT(row != AOT_NO_ID && row < s->graphs.count);
   j->graph = row;
   return init(j, s, &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[row], sides);
 }
 
-void pt_joint_deinit(pt_joint_t *j) {
+void jg_joint_deinit(jg_joint_t *j) {
   void *arrays[] = {j->operand_begin,   j->operands, j->result_begin, j->op_flags,   j->node_flags,
                     j->op_name,         j->node_id,  j->late,         j->early,      j->def,
                     j->value_id,        j->nbytes,   j->input_kind,   j->user_begin, j->users,

@@ -2,7 +2,7 @@
 
 #include <aot/inline.h>
 
-aot_status_t pt_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
+aot_status_t jg_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_value_t value) {
   const aot_diag_t d = {
       .struct_size = sizeof d,
@@ -16,7 +16,7 @@ aot_status_t pt_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status
   return status;
 }
 
-aot_status_t pt_no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
-  return pt_fail(host, ctx, AOT_E_EXHAUSTED, "partition.no-memory", "no memory for the arrays of the joint graph",
+aot_status_t jg_no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
+  return jg_fail(host, ctx, AOT_E_EXHAUSTED, "partition.no-memory", "no memory for the arrays of the joint graph",
                  aot_no_value());
 }

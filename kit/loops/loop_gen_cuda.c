@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 /* The block's tensor: the last whose first block is not after it, found by halves. */
-static void print_tensor(const cu_printer_t *p) {
+static void print_tensor(const cuda_printer_t *p) {
   const uint32_t first = lp_gpu_shared_words(p->l), words = lp_gpu_row_words(p->l), n = p->g->tensors;
   uint32_t half = 1;
   AOT_ASSERT(first + n * words <= LP_GPU_MOST_POINTERS);
@@ -32,16 +32,16 @@ static void print_tensor(const cu_printer_t *p) {
            LP_GPU_FIRST_BLOCK);
 }
 
-static void print_points(cu_printer_t *p, const char *name) {
+static void print_points(cuda_printer_t *p, const char *name) {
   const lp_loop_t *l = p->l;
   const lp_gpu_t *g = p->g;
   const char *at = l->rank > 1 ? "at" : "i";
-  const long long row = (long long)cu_size(l, l->rank - 1);
+  const long long row = (long long)cuda_size(l, l->rank - 1);
   long long elements = 1;
   char size[24] = "size", block[24] = "block";
   for (int32_t d = 0; d < l->rank; d++) elements *= (long long)l->sizes[d];
   lp_find_pass(l, 0, &p->pass);
-  cu_print_head(p, name, "");
+  cuda_print_head(p, name, "");
   if (g->tensors) {
     print_tensor(p);
   } else {
@@ -51,24 +51,24 @@ static void print_points(cu_printer_t *p, const char *name) {
   lp_print(p->out, "const %s %s = (%s * %u + threadIdx.x) * %u;\n", p->index, at, block, g->threads, g->vector);
   lp_print(p->out, "if (%s < %s) {\n", at, size);
   if (l->rank > 1) lp_print(p->out, "const %s row = at / %lld, i = at %% %lld;\n", p->index, row, row);
-  if (cu_has_tail(p))
+  if (cuda_has_tail(p))
     lp_print(p->out, "const int n = %s - i < %u ? (int)(%s - i) : %u;\n", size, g->vector, size, g->vector);
-  cu_print_pointers(p, l->rank - 1, "row");
-  cu_print_constants(p);
-  cu_print_row_insts(p, 0);
-  cu_print_vector(p);
-  cu_print_wrong(p);
+  cuda_print_pointers(p, l->rank - 1, "row");
+  cuda_print_constants(p);
+  cuda_print_row_insts(p, 0);
+  cuda_print_vector(p);
+  cuda_print_wrong(p);
   lp_print(p->out, "}\n}\n");
 }
 
 void lp_gen_cuda(const lp_loop_t *l, const char *name, lp_text_t *out) {
-  cu_printer_t p = {.out = out, .l = l, .g = &l->gpu, .index = l->gpu.wide ? "int64_t" : "int"};
+  cuda_printer_t p = {.out = out, .l = l, .g = &l->gpu, .index = l->gpu.wide ? "int64_t" : "int"};
   AOT_ASSERT(l->gpu.kind && l->gpu.vector && l->gpu.team && l->gpu.threads % l->gpu.team == 0); /* scheduled */
   switch (l->gpu.kind) {
-    case LP_GPU_COLUMNS: cu_print_columns(&p, name); break;
-    case LP_GPU_ROWS: cu_print_rows(&p, name); break;
-    case LP_GPU_PLACES: cu_print_places(&p, name); return;
+    case LP_GPU_COLUMNS: cuda_print_columns(&p, name); break;
+    case LP_GPU_ROWS: cuda_print_rows(&p, name); break;
+    case LP_GPU_PLACES: cuda_print_places(&p, name); return;
     default: print_points(&p, name);
   }
-  if (lp_gpu_has_end(l)) cu_print_end(&p, name);
+  if (lp_gpu_has_end(l)) cuda_print_end(&p, name);
 }

@@ -6,17 +6,17 @@
 #include <math.h>
 #include <string.h>
 
-static int is_taken(const cu_printer_t *p, uint32_t k) {
+static int is_taken(const cuda_printer_t *p, uint32_t k) {
   return p->l->columns ? lp_gpu_moves(p->l, k) : p->pass.loads[k];
 }
 
-static int is_stored_here(const cu_printer_t *p, uint32_t store) {
+static int is_stored_here(const cuda_printer_t *p, uint32_t store) {
   const lp_access_t *a = &p->l->accesses[store];
   return !a->of_row && p->l->insts[a->inst].reduce != LP_ACROSS && lp_store_pass(p->l, store) == p->pass.number;
 }
 
 /* Each with all before it: by the team, whose threads have elements one after another, and with what came before. */
-static void print_scan(const cu_printer_t *p, uint32_t k) {
+static void print_scan(const cuda_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
   const int32_t lane = lp_gpu_lane(inst);
   AOT_ASSERT(p->g->vector == 1 && p->g->splits == 1); /* a thread has one element at a time */
@@ -29,19 +29,19 @@ static void print_scan(const cu_printer_t *p, uint32_t k) {
            p->g->team / 32);
 }
 
-void cu_print_across_slot(const cu_printer_t *p, uint32_t k) {
+void cuda_print_across_slot(const cuda_printer_t *p, uint32_t k) {
   if (p->g->chunks) {
     lp_print(p->out, "a%u", k);
-    cu_print_slot(p, 1, 1);
+    cuda_print_slot(p, 1, 1);
     return;
   }
-  cu_print_scratch(p, k);
+  cuda_print_scratch(p, k);
   lp_print(p->out, "[part * (%s)%lld + i%s]", p->index, (long long)lp_length(p->l), p->g->vector > 1 ? " + j" : "");
 }
 
 /* An instruction that is true of one element of a row, which numbers of the row tell; counted from 1. 0: there is
  * none. */
-static uint32_t spot_of(const cu_printer_t *p) {
+static uint32_t spot_of(const cuda_printer_t *p) {
   const lp_loop_t *l = p->l;
   if (l->columns || !l->reduced || p->g->vector == 1 || p->pass.has_scan) return 0;
   for (uint32_t k = 0; k < l->n_insts; k++) {
@@ -55,7 +55,7 @@ static uint32_t spot_of(const cu_printer_t *p) {
 }
 
 /* The largest of those elements alone of which an instruction is true, that is false of all that are here? */
-static int has_none(const cu_printer_t *p, const lp_inst_t *inst) {
+static int has_none(const cuda_printer_t *p, const lp_inst_t *inst) {
   static const char chosen[] = " != 0 ? ", other[] = " : -T(INFINITY)";
   const size_t size = strlen(inst->text);
   if (!p->nowhere || inst->reduce != LP_MAX || size < sizeof chosen + sizeof other || inst->text[0] != '%' ||
@@ -69,7 +69,7 @@ static int has_none(const cu_printer_t *p, const lp_inst_t *inst) {
 
 /* Is a comparison that of a uniform number with a constant, so that it can be made on its word? Such a number is the
  * word's upper 24 bits, w / 256 * 2^-24, and w / 256 < b * 2^24 where w < bound. */
-static int compares_word(const cu_printer_t *p, const lp_inst_t *inst, uint32_t *out_bound) {
+static int compares_word(const cuda_printer_t *p, const lp_inst_t *inst, uint32_t *out_bound) {
   const lp_arg_t *unit = &inst->args[0], *number = &inst->args[1];
   if (inst->compute != AOT_F32 || (strcmp(inst->text, "a < b") != 0 && strcmp(inst->text, "a >= b") != 0)) return 0;
   if (number->kind != LP_FLOAT || unit->kind != LP_INST || !p->pass.insts[unit->index]) return 0;
@@ -83,12 +83,12 @@ static int compares_word(const cu_printer_t *p, const lp_inst_t *inst, uint32_t 
 
 /* The load that a reduction takes the extreme of as it is, in vectors of pairs: what is behind a row's end in its last
  * vector is one of its elements again. Counted from 1; 0: it takes another. */
-static uint32_t pairs_of_extreme(const cu_printer_t *p, const lp_inst_t *inst) {
+static uint32_t pairs_of_extreme(const cuda_printer_t *p, const lp_inst_t *inst) {
   if ((inst->reduce != LP_MAX && inst->reduce != LP_MIN) || p->l->columns || p->pass.has_scan) return 0;
   while (inst->compute == AOT_F32 && inst->dtype == AOT_F32 && strcmp(inst->text, "a") == 0) {
     const lp_arg_t *arg = &inst->args[0];
     if (arg->kind == LP_LOAD)
-      return p->l->accesses[arg->index].dtype == AOT_BF16 && cu_has_pairs(p, arg->index) ? arg->index + 1 : 0;
+      return p->l->accesses[arg->index].dtype == AOT_BF16 && cuda_has_pairs(p, arg->index) ? arg->index + 1 : 0;
     if (arg->kind != LP_INST || !p->pass.insts[arg->index]) return 0;
     inst = &p->l->insts[arg->index];
     if (inst->reduce || inst->scan) return 0;
@@ -96,19 +96,19 @@ static uint32_t pairs_of_extreme(const cu_printer_t *p, const lp_inst_t *inst) {
   return 0;
 }
 
-static void print_extremes_of_pairs(const cu_printer_t *p) {
+static void print_extremes_of_pairs(const cuda_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     const uint32_t load = p->pass.insts[k] ? pairs_of_extreme(p, inst) : 0;
     if (!load) continue;
     lp_print(p->out, "a%u = %s(a%u, lp_%s_of_bf16(&w%u", k, lp_join_name(inst->reduce), k,
              lp_reduction_name(inst->reduce), load - 1);
-    cu_print_slot(p, lp_is_held(p->l, load - 1), 0);
+    cuda_print_slot(p, lp_is_held(p->l, load - 1), 0);
     lp_print(p->out, ", %u));\n", p->g->vector);
   }
 }
 
-static void print_inst(const cu_printer_t *p, uint32_t k) {
+static void print_inst(const cuda_printer_t *p, uint32_t k) {
   const lp_inst_t *inst = &p->l->insts[k];
   uint32_t bound;
   if (pairs_of_extreme(p, inst)) return;
@@ -128,17 +128,17 @@ static void print_inst(const cu_printer_t *p, uint32_t k) {
     else lp_print_inst(p->out, p->l, k);
     if (!inst->keep) return;
     lp_print(p->out, "k%u", k);
-    cu_print_slot(p, 1, 1);
+    cuda_print_slot(p, 1, 1);
     lp_print(p->out, " = v%u;\n", k);
     return;
   }
   const char *lane = lp_c_type(lp_gpu_lane(inst));
-  const char *only = p->pass.has_scan ? "if (is_in) " : cu_has_tail(p) ? "if (j < n) " : "";
+  const char *only = p->pass.has_scan ? "if (is_in) " : cuda_has_tail(p) ? "if (j < n) " : "";
   lp_print(p->out, "{\nconst %s t = (%s)(", lane, lp_c_type(lp_value_dtype(inst->compute)));
   lp_print_template(p->out, p->l, inst);
   if (inst->reduce == LP_ACROSS) {
     lp_print(p->out, ");\n%s", only);
-    cu_print_across_slot(p, k);
+    cuda_print_across_slot(p, k);
     lp_print(p->out, " += t;\n}\n");
     return;
   }
@@ -147,9 +147,9 @@ static void print_inst(const cu_printer_t *p, uint32_t k) {
 }
 
 /* What is done to element j of the vector at i. */
-static void print_element(const cu_printer_t *p) {
+static void print_element(const cuda_printer_t *p) {
   const lp_loop_t *l = p->l;
-  cu_print_element_loop(p);
+  cuda_print_element_loop(p);
   lp_print(p->out, "{\n");
   if (p->pass.has_place)
     lp_print(p->out, "const int64_t place = (%s)(%s);\n", p->g->wide ? "int64_t" : "uint32_t",
@@ -157,45 +157,45 @@ static void print_element(const cu_printer_t *p) {
              : p->g->vector > 1 ? "i + j"
                                 : "i");
   for (uint32_t k = 0; k < l->n_loads; k++)
-    if (is_taken(p, k)) cu_print_load(p, k, cu_has_array(p, k));
+    if (is_taken(p, k)) cuda_print_load(p, k, cuda_has_array(p, k));
   for (uint32_t k = 0; k < l->n_insts; k++) {
     if (p->pass.kept[k]) {
       lp_print(p->out, "const %s v%u = k%u", lp_value_type(l->insts[k].dtype), k, k);
-      cu_print_slot(p, 1, 1);
+      cuda_print_slot(p, 1, 1);
       lp_print(p->out, ";\n");
     }
     const int of_column = l->columns && l->insts[k].reduce == LP_EACH && l->insts[k].of_row && l->insts[k].pass == 0;
     if (of_column || (p->pass.insts[k] && lp_is_element(&l->insts[k]))) print_inst(p, k);
   }
-  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
-    if (is_stored_here(p, s)) cu_print_store(p, s);
+  for (uint32_t s = l->n_loads; s < cuda_n_accesses(l); s++)
+    if (is_stored_here(p, s)) cuda_print_store(p, s);
   lp_print(p->out, "}\n");
 }
 
-static void print_takes(const cu_printer_t *p) {
+static void print_takes(const cuda_printer_t *p) {
   const lp_loop_t *l = p->l;
   for (uint32_t k = 0; k < l->n_loads; k++) {
-    if (!is_taken(p, k) || lp_is_held(l, k) || !cu_has_array(p, k)) continue;
+    if (!is_taken(p, k) || lp_is_held(l, k) || !cuda_has_array(p, k)) continue;
     if (l->accesses[k].draws) {
-      cu_print_draw(p, k);
+      cuda_print_draw(p, k);
       continue;
     }
-    cu_print_array(p, k, 0);
-    cu_print_take(p, k);
+    cuda_print_array(p, k, 0);
+    cuda_print_take(p, k);
   }
-  for (uint32_t s = l->n_loads; s < cu_n_accesses(l); s++)
-    if (is_stored_here(p, s) && cu_is_vector(p, s))
+  for (uint32_t s = l->n_loads; s < cuda_n_accesses(l); s++)
+    if (is_stored_here(p, s) && cuda_is_vector(p, s))
       lp_print(p->out, "LP_ALIGN16 %s y%u[%u];\n", lp_c_type(l->accesses[s].dtype), s, p->g->vector);
 }
 
-static void print_gives(const cu_printer_t *p) {
-  for (uint32_t s = p->l->n_loads; s < cu_n_accesses(p->l); s++)
-    if (is_stored_here(p, s) && cu_is_vector(p, s)) cu_print_give(p, s);
+static void print_gives(const cuda_printer_t *p) {
+  for (uint32_t s = p->l->n_loads; s < cuda_n_accesses(p->l); s++)
+    if (is_stored_here(p, s) && cuda_is_vector(p, s)) cuda_print_give(p, s);
 }
 
 /* Is the spot's element none of this vector's? In 32 bits that is as good: where a number beyond them seems to be one
  * of them, every element is asked. */
-static void print_is_elsewhere(const cu_printer_t *p, uint32_t spot) {
+static void print_is_elsewhere(const cuda_printer_t *p, uint32_t spot) {
   lp_inst_t place = p->l->insts[spot - 1];
   place.text = "b";
   lp_print(p->out, p->g->wide ? "(uint64_t)(" : "(uint32_t)((int)");
@@ -203,12 +203,12 @@ static void print_is_elsewhere(const cu_printer_t *p, uint32_t spot) {
   lp_print(p->out, " - i) >= %u", p->g->vector);
 }
 
-void cu_print_vector(const cu_printer_t *p) {
+void cuda_print_vector(const cuda_printer_t *p) {
   const uint32_t spot = spot_of(p);
   print_takes(p);
   print_extremes_of_pairs(p);
   if (spot) { /* few vectors have it, and the others are spared the question of every element */
-    cu_printer_t elsewhere = *p;
+    cuda_printer_t elsewhere = *p;
     elsewhere.nowhere = spot;
     lp_print(p->out, "if (");
     print_is_elsewhere(p, spot);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* A scan that an earlier pass needs as well is made again. */
-static int was_scanned(const cu_printer_t *p, uint32_t k) {
+static int was_scanned(const cuda_printer_t *p, uint32_t k) {
   uint8_t members[LP_INSTS];
   for (uint32_t pass = 0; pass < p->pass.number; pass++) {
     lp_pass_members(p->l, pass, members);
@@ -16,7 +16,7 @@ static int was_scanned(const cu_printer_t *p, uint32_t k) {
   return 0;
 }
 
-void cu_print_accumulators(const cu_printer_t *p) {
+void cuda_print_accumulators(const cuda_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     if (!p->pass.insts[k] || (!lp_reduces_row(inst) && !inst->scan)) continue;
@@ -27,34 +27,34 @@ void cu_print_accumulators(const cu_printer_t *p) {
     if (inst->scan) lp_print(p->out, "__shared__ %s s%u[32];\n", lp_c_type(lp_gpu_lane(inst)), k);
     if (p->l->columns)
       lp_print(p->out, "%s a%u[%u];\n%sfor (int j = 0; j < %u; j++) a%u[j] = %s;\n", lp_c_type(lp_gpu_lane(inst)), k,
-               p->g->vector, CU_UNROLL, p->g->vector, k, lp_first_value(inst));
+               p->g->vector, CUDA_UNROLL, p->g->vector, k, lp_first_value(inst));
     else lp_print(p->out, "%s a%u = %s;\n", lp_c_type(lp_gpu_lane(inst)), k, lp_first_value(inst));
   }
 }
 
 static const char *lane_suffix(const lp_inst_t *inst) { return lp_suffix(lp_gpu_lane(inst)); }
 
-void cu_print_scratch(const cu_printer_t *p, uint32_t k) {
+void cuda_print_scratch(const cuda_printer_t *p, uint32_t k) {
   AOT_ASSERT(!p->g->tensors && lp_gpu_scratch(p->l) != 0); /* the last pointer is the scratch memory's */
   lp_print(p->out, "((%s *)(LP_AT(%u) + %llu))", lp_c_type(lp_gpu_lane(&p->l->insts[k])), lp_gpu_n_pointers(p->l) - 1,
            (unsigned long long)lp_gpu_partial(p->l, k));
 }
 
-void cu_print_partial(const cu_printer_t *p, uint32_t k) {
-  cu_print_scratch(p, k);
+void cuda_print_partial(const cuda_printer_t *p, uint32_t k) {
+  cuda_print_scratch(p, k);
   lp_print(p->out, "[part * (%s)%llu", p->index, (unsigned long long)lp_gpu_results(p->l));
 }
 
-uint32_t cu_n_teams(const cu_printer_t *p) {
+uint32_t cuda_n_teams(const cuda_printer_t *p) {
   return p->g->kind == LP_GPU_ROWS && p->g->team > 32 && p->g->splits == 1 ? p->g->threads / p->g->team : 1;
 }
 
-static int is_joined_here(const cu_printer_t *p, uint32_t k) {
+static int is_joined_here(const cuda_printer_t *p, uint32_t k) {
   return p->pass.insts[k] && lp_reduces_row(&p->l->insts[k]);
 }
 
 /* What may be joined together with reduction k; is_there: those that are. 0: nothing, as it is not k's own number. */
-static uint32_t partner_of(const cu_printer_t *p, uint32_t k, const uint8_t *is_there) {
+static uint32_t partner_of(const cuda_printer_t *p, uint32_t k, const uint8_t *is_there) {
   const lp_inst_t *inst = &p->l->insts[k];
   for (uint32_t other = k + 1; other < p->l->n_insts; other++)
     if (is_joined_here(p, other) && !is_there[other] && p->l->insts[other].reduce == inst->reduce &&
@@ -64,12 +64,12 @@ static uint32_t partner_of(const cu_printer_t *p, uint32_t k, const uint8_t *is_
 }
 
 /* Where the warps of a team leave theirs. */
-static void print_team_slots(const cu_printer_t *p, uint32_t k) {
-  lp_print(p->out, cu_n_teams(p) > 1 ? "s%u + team * 32" : "s%u", k);
+static void print_team_slots(const cuda_printer_t *p, uint32_t k) {
+  lp_print(p->out, cuda_n_teams(p) > 1 ? "s%u + team * 32" : "s%u", k);
 }
 
 /* Each warp joins its threads': into shared memory where the team has several. */
-static void print_warps(const cu_printer_t *p, uint32_t team) {
+static void print_warps(const cuda_printer_t *p, uint32_t team) {
   uint8_t is_there[LP_INSTS] = {0};
   int n = 0;
   AOT_ASSERT(team < 32 ? 32 % team == 0 : team % 32 == 0 && team <= 1024);
@@ -90,8 +90,8 @@ static void print_warps(const cu_printer_t *p, uint32_t team) {
       else lp_print(p->out, "a%u = lp_warp_%s_%s(a%u);\n", k, name, lane, k);
       continue;
     }
-    lp_print(p->out, "__shared__ %s s%u[%u]", lp_c_type(lp_gpu_lane(inst)), k, 32 * cu_n_teams(p));
-    if (other) lp_print(p->out, ", s%u[%u]", other, 32 * cu_n_teams(p));
+    lp_print(p->out, "__shared__ %s s%u[%u]", lp_c_type(lp_gpu_lane(inst)), k, 32 * cuda_n_teams(p));
+    if (other) lp_print(p->out, ", s%u[%u]", other, 32 * cuda_n_teams(p));
     lp_print(p->out, ";\nlp_leave_%s%s_%s(a%u, ", other ? "two_" : "", name, lane, k);
     if (other) lp_print(p->out, "a%u, ", other);
     print_team_slots(p, k);
@@ -100,10 +100,10 @@ static void print_warps(const cu_printer_t *p, uint32_t team) {
     lp_print(p->out, "%u);\n", team / 32);
   }
   if (!n || team <= 32) return;
-  lp_print(p->out, cu_n_teams(p) > 1 ? "lp_sync(team + 1, %u);\n" : "lp_sync(0, %u);\n", team);
+  lp_print(p->out, cuda_n_teams(p) > 1 ? "lp_sync(team + 1, %u);\n" : "lp_sync(0, %u);\n", team);
 }
 
-void cu_print_joined(const cu_printer_t *p, uint32_t team) {
+void cuda_print_joined(const cuda_printer_t *p, uint32_t team) {
   const int are_parts = p->g->splits > 1;
   print_warps(p, team);
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
@@ -120,12 +120,12 @@ void cu_print_joined(const cu_printer_t *p, uint32_t team) {
     }
     if (!are_parts) continue;
     lp_print(p->out, "if (lane == 0) ");
-    cu_print_partial(p, k);
+    cuda_print_partial(p, k);
     lp_print(p->out, " + row] = v%u;\n", k);
   }
 }
 
-void cu_print_head(const cu_printer_t *p, const char *name, const char *ending) {
+void cuda_print_head(const cuda_printer_t *p, const char *name, const char *ending) {
   if (p->g->residents && !*ending)
     lp_print(p->out, "LP_RESIDENT(%s, %u, %u, %u) {\n", name, lp_gpu_n_pointers(p->l), p->g->threads, p->g->residents);
   else lp_print(p->out, "LP_KERNEL(%s%s, %u, %u) {\n", name, ending, lp_gpu_n_pointers(p->l), p->g->threads);
@@ -137,30 +137,30 @@ void cu_print_head(const cu_printer_t *p, const char *name, const char *ending) 
                  (long long)p->l->accesses[k].begin[d], k, d, (long long)p->l->accesses[k].end[d]);
 }
 
-void cu_print_wrong(const cu_printer_t *p) {
-  if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = wrong;\n", cu_n_accesses(p->l));
+void cuda_print_wrong(const cuda_printer_t *p) {
+  if (lp_has_indices(p->l)) lp_print(p->out, "if (wrong) *(int64_t *)LP_AT(%u) = wrong;\n", cuda_n_accesses(p->l));
 }
 
 /* The pointer of an access; of one of several tensors: that which begins at `words`. */
-static void print_pointer(const cu_printer_t *p, uint32_t k) {
+static void print_pointer(const cuda_printer_t *p, uint32_t k) {
   const uint32_t word = lp_gpu_word(p->l, k), n_shared = lp_gpu_shared_words(p->l);
   if (!p->g->tensors || word < n_shared) lp_print(p->out, "LP_AT(%u)", word);
   else lp_print(p->out, "LP_AT(words + %u)", word - n_shared);
 }
 
-void cu_print_outer_indices(const cu_printer_t *p, int32_t n, const char *from) {
+void cuda_print_outer_indices(const cuda_printer_t *p, int32_t n, const char *from) {
   const lp_loop_t *l = p->l;
   int64_t below = 1;
   for (int32_t d = n - 1; d >= 0; d--) {
     lp_print(p->out, "const %s i%d = %s", p->index, d, from);
     if (below > 1) lp_print(p->out, " / %lld", (long long)below);
-    if (d > 0) lp_print(p->out, " %% %lld", (long long)cu_size(l, d));
+    if (d > 0) lp_print(p->out, " %% %lld", (long long)cuda_size(l, d));
     lp_print(p->out, ";\n");
-    below *= cu_size(l, d);
+    below *= cuda_size(l, d);
   }
 }
 
-void cu_print_row_pointer(const cu_printer_t *p, uint32_t k, int32_t n) {
+void cuda_print_row_pointer(const cuda_printer_t *p, uint32_t k, int32_t n) {
   const lp_access_t *a = &p->l->accesses[k];
   AOT_ASSERT(n >= 0 && n <= p->l->rank);
   const char *type = lp_c_type(a->dtype), *mark = k < p->l->n_loads ? "const " : "";
@@ -169,35 +169,35 @@ void cu_print_row_pointer(const cu_printer_t *p, uint32_t k, int32_t n) {
   else if (a->draws) lp_print(p->out, "const uint64_t d%u = (uint64_t)", k);
   else lp_print(p->out, "%s%s *q%u = (%s%s *)", mark, type, k, mark, type);
   if (!a->counts) print_pointer(p, k);
-  if (a->draws) lp_print(p->out, ";\nconst %s e%u = 0", cu_counter(p), k);
+  if (a->draws) lp_print(p->out, ";\nconst %s e%u = 0", cuda_counter(p), k);
   for (int32_t d = 0; d < n; d++) {
     char index[16];
     snprintf(index, sizeof index, "i%d", d);
-    if (a->strides[d]) cu_print_term(p, k, d, index, joint);
+    if (a->strides[d]) cuda_print_term(p, k, d, index, joint);
   }
   lp_print(p->out, ";\n");
 }
 
-void cu_print_pointers(const cu_printer_t *p, int32_t n, const char *from) {
+void cuda_print_pointers(const cuda_printer_t *p, int32_t n, const char *from) {
   const lp_loop_t *l = p->l;
-  cu_print_outer_indices(p, n, from);
-  for (uint32_t k = 0; k < cu_n_accesses(l); k++) {
+  cuda_print_outer_indices(p, n, from);
+  for (uint32_t k = 0; k < cuda_n_accesses(l); k++) {
     if (lp_gpu_is_staged(l, k))
       lp_print(p->out, "const %s *q%u = (const %s *)(stage + %llu);\n", lp_c_type(l->accesses[k].dtype), k,
                lp_c_type(l->accesses[k].dtype), (unsigned long long)lp_gpu_staged_at(l, k));
-    else cu_print_row_pointer(p, k, n);
+    else cuda_print_row_pointer(p, k, n);
     if (k < l->n_loads) lp_print_row_bounds(p->out, l, k);
   }
 }
 
-void cu_print_constants(const cu_printer_t *p) {
+void cuda_print_constants(const cuda_printer_t *p) {
   for (uint32_t k = 0; k < p->l->n_loads; k++) {
-    if (cu_is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
-    if (!lp_gpu_moves(p->l, k)) cu_print_load(p, k, 0);
+    if (cuda_is_row_of_indices(p->l, k)) lp_print_indices(p->out, p->l, k, 1);
+    if (!lp_gpu_moves(p->l, k)) cuda_print_load(p, k, 0);
   }
 }
 
-void cu_print_row_insts(const cu_printer_t *p, uint32_t pass) {
+void cuda_print_row_insts(const cuda_printer_t *p, uint32_t pass) {
   for (uint32_t k = 0; k < p->l->n_insts; k++) {
     const lp_inst_t *inst = &p->l->insts[k];
     if (!inst->of_row || lp_reduces_row(inst) || inst->pass != pass) continue;
@@ -211,10 +211,10 @@ void cu_print_row_insts(const cu_printer_t *p, uint32_t pass) {
   }
 }
 
-void cu_print_row_stores(const cu_printer_t *p) {
-  for (uint32_t s = p->l->n_loads; s < cu_n_accesses(p->l); s++) {
+void cuda_print_row_stores(const cuda_printer_t *p) {
+  for (uint32_t s = p->l->n_loads; s < cuda_n_accesses(p->l); s++) {
     if (!p->l->accesses[s].of_row) continue;
     lp_print(p->out, "if (lane == 0) ");
-    cu_print_store(p, s);
+    cuda_print_store(p, s);
   }
 }

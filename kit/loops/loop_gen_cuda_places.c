@@ -26,12 +26,12 @@ static long long length_of(const lp_loop_t *l) { return (long long)lp_length(l);
 static long long across_of(const lp_loop_t *l) { return (long long)l->sizes[lp_inner(l)]; }
 
 /* The number of the place that `row` goes to; how many places there are. */
-static uint64_t print_key(const cu_printer_t *p) {
+static uint64_t print_key(const cuda_printer_t *p) {
   const lp_access_t *a = &p->l->accesses[store_of(p->l)];
   uint8_t is_read[LP_INSTS * LP_ARGS] = {0};
   uint64_t n = 1;
   for (uint32_t i = 0; i < a->n_indices; i++) {
-    if (!is_read[a->indices[i].load]) cu_print_load(p, a->indices[i].load, 0);
+    if (!is_read[a->indices[i].load]) cuda_print_load(p, a->indices[i].load, 0);
     is_read[a->indices[i].load] = 1;
   }
   lp_print(p->out, "uint32_t key = 0;\n");
@@ -48,7 +48,7 @@ static uint64_t print_key(const cu_printer_t *p) {
 }
 
 /* One block: all numbers, sorted. */
-static void print_sort(const cu_printer_t *p) {
+static void print_sort(const cuda_printer_t *p) {
   int bits = 8;
   lp_print(p->out, "for (int row = threadIdx.x; row < %lld; row += %d) {\n", length_of(p->l), LP_GPU_BEGIN_THREADS);
   const uint64_t n = print_key(p);
@@ -58,7 +58,7 @@ static void print_sort(const cu_printer_t *p) {
 }
 
 /* A piece, sorted: in order already where it is the only one. */
-static void print_piece(const cu_printer_t *p) {
+static void print_piece(const cuda_printer_t *p) {
   const char *from = lp_gpu_has_merge(p->l) ? "more_" : "";
   lp_print(p->out, "(void)keys, (void)rows, (void)more_keys, (void)more_rows;\n");
   lp_print(p->out, "__shared__ uint64_t piece[%d];\nconst int first = blockIdx.x * %d;\n", LP_GPU_PIECE, LP_GPU_PIECE);
@@ -75,35 +75,35 @@ static void print_piece(const cu_printer_t *p) {
 }
 
 /* Arrays of numbers that are sorted; there are others, that they are sorted into on the way. */
-static void print_sorted(const cu_printer_t *p) {
+static void print_sorted(const cuda_printer_t *p) {
   static const char *const names[] = {"keys", "rows", "more_keys", "more_rows"};
   for (unsigned k = 0; k < 4; k++)
     lp_print(p->out, "uint32_t *%s = (uint32_t *)(LP_AT(%u) + %llu);\n", names[k], lp_gpu_n_pointers(p->l) - 1,
              (unsigned long long)(k * lp_gpu_sorted(p->l)));
 }
 
-static void print_begin(const cu_printer_t *p, const char *name) {
+static void print_begin(const cuda_printer_t *p, const char *name) {
   lp_gpu_t other = *p->g;
-  cu_printer_t q = *p;
+  cuda_printer_t q = *p;
   other.threads = LP_GPU_BEGIN_THREADS;
   other.vector = 1;
   q.g = &other;
-  cu_print_head(&q, name, "_begin");
+  cuda_print_head(&q, name, "_begin");
   print_sorted(p);
-  cu_print_pointers(p, 0, "0");
+  cuda_print_pointers(p, 0, "0");
   if (lp_gpu_has_pieces(p->l)) print_piece(&q);
   else print_sort(&q);
-  cu_print_wrong(p);
+  cuda_print_wrong(p);
   lp_print(p->out, "}\n");
 }
 
 /* Four threads count for a number, each in every fourth piece. */
-static void print_merge(const cu_printer_t *p, const char *name) {
+static void print_merge(const cuda_printer_t *p, const char *name) {
   lp_gpu_t other = *p->g;
-  cu_printer_t q = *p;
+  cuda_printer_t q = *p;
   other.threads = LP_GPU_BEGIN_THREADS;
   q.g = &other;
-  cu_print_head(&q, name, "_merge");
+  cuda_print_head(&q, name, "_merge");
   print_sorted(p);
   lp_print(p->out, "const int me = blockIdx.x * %d + threadIdx.x / 4, at = me < %lld ? me : 0;\n",
            LP_GPU_BEGIN_THREADS / 4, length_of(p->l));
@@ -115,7 +115,7 @@ static void print_merge(const cu_printer_t *p, const char *name) {
 }
 
 /* Where the store goes for this number. */
-static void print_place_of_key(const cu_printer_t *p) {
+static void print_place_of_key(const cuda_printer_t *p) {
   const lp_access_t *a = &p->l->accesses[store_of(p->l)];
   uint64_t below = 1;
   lp_print(p->out, "const int64_t j%u = ", store_of(p->l));
@@ -127,47 +127,47 @@ static void print_place_of_key(const cu_printer_t *p) {
   }
 }
 
-static void print_nothing(const cu_printer_t *p) {
-  cu_print_element_loop(p);
+static void print_nothing(const cuda_printer_t *p) {
+  cuda_print_element_loop(p);
   lp_print(p->out, "a%u[%s] = 0;\n", p->l->accesses[store_of(p->l)].inst, p->g->vector > 1 ? "j" : "0");
 }
 
 /* What a thread has is added to the place. */
-static void print_add(const cu_printer_t *p) {
+static void print_add(const cuda_printer_t *p) {
   const uint32_t s = store_of(p->l), inst = p->l->accesses[s].inst;
   const char *type = lp_c_type(p->l->accesses[s].dtype), *slot = p->g->vector > 1 ? "j" : "0";
   if (p->g->vector == 1 || !lp_gpu_adds_vectors(p->l)) {
-    cu_print_element_loop(p);
+    cuda_print_element_loop(p);
     lp_print(p->out, "q%u[", s);
-    cu_print_place(p, s, p->g->vector > 1 ? "(i + j)" : "i");
+    cuda_print_place(p, s, p->g->vector > 1 ? "(i + j)" : "i");
     lp_print(p->out, "] += (%s)a%u[%s];\n", type, inst, slot);
     return;
   }
   const uint64_t nbytes = p->g->vector * aot_dtype_size(p->l->accesses[s].dtype);
   lp_print(p->out, "LP_ALIGN16 %s y%u[%u];\nlp_move(y%u, &q%u[", type, s, p->g->vector, s, s);
-  cu_print_place(p, s, "i");
+  cuda_print_place(p, s, "i");
   lp_print(p->out, "], %llu);\n", (unsigned long long)nbytes);
-  cu_print_element_loop(p);
+  cuda_print_element_loop(p);
   lp_print(p->out, "y%u[j] += (%s)a%u[j];\nlp_move(&q%u[", s, type, inst, s);
-  cu_print_place(p, s, "i");
+  cuda_print_place(p, s, "i");
   lp_print(p->out, "], y%u, %llu);\n", s, (unsigned long long)nbytes);
 }
 
-static void print_partial_sum(const cu_printer_t *p, const char *which) {
+static void print_partial_sum(const cuda_printer_t *p, const char *which) {
   const uint32_t inst = p->l->accesses[store_of(p->l)].inst;
-  cu_print_element_loop(p);
-  cu_print_scratch(p, inst);
+  cuda_print_element_loop(p);
+  cuda_print_scratch(p, inst);
   lp_print(p->out, "[(part * 2%s) * (%s)%llu + outer * across + i%s] = a%u[%s];\n", which, p->index,
            (unsigned long long)lp_gpu_results(p->l), p->g->vector > 1 ? " + j" : "", inst,
            p->g->vector > 1 ? "j" : "0");
 }
 
-static void print_head_of_segment(const cu_printer_t *p, const char *segment, const char *joint, int is_read) {
+static void print_head_of_segment(const cuda_printer_t *p, const char *segment, const char *joint, int is_read) {
   const uint32_t inst = p->l->accesses[store_of(p->l)].inst, width = p->g->team * p->g->vector;
   const char *element = p->g->vector > 1 ? " + j" : "", *slot = p->g->vector > 1 ? "j" : "0";
   char own[32];
   snprintf(own, sizeof own, "a%u[%s]", inst, slot);
-  cu_print_element_loop(p);
+  cuda_print_element_loop(p);
   if (is_read) lp_print(p->out, "%s %s ", own, joint);
   lp_print(p->out, "heads[%s * %u + lane * %u%s]", segment, width, p->g->vector, element);
   if (!is_read) lp_print(p->out, " %s %s", joint, own);
@@ -175,7 +175,7 @@ static void print_head_of_segment(const cu_printer_t *p, const char *segment, co
 }
 
 /* What segments after `from` have of the run of `key`, in their order. */
-static void print_added_heads(const cu_printer_t *p, const char *from) {
+static void print_added_heads(const cuda_printer_t *p, const char *from) {
   lp_print(p->out, "for (int next = %s; next < %u; next++) {\n", from, p->g->threads / p->g->team);
   lp_print(p->out, "const int begin = (part * %u + next) * %d;\nif (begin >= length || keys[begin] != key) break;\n",
            p->g->threads / p->g->team, LP_GPU_SEGMENT);
@@ -184,23 +184,23 @@ static void print_added_heads(const cu_printer_t *p, const char *from) {
 }
 
 /* Rows of some numbers are read before they are added: `near` has these, and the one after them. */
-static void print_near_rows(const cu_printer_t *p) {
+static void print_near_rows(const cuda_printer_t *p) {
   const uint32_t n = p->g->chunks;
   AOT_ASSERT(n > 0 && LP_GPU_SEGMENT % n == 0); /* else rows of the next segment would be added */
   lp_print(p->out, "uint32_t near[%u];\n", n + 1);
   for (uint32_t k = 0; k < p->l->n_loads; k++)
-    if (p->pass.loads[k] && lp_is_held(p->l, k)) cu_print_array(p, k, 1);
+    if (p->pass.loads[k] && lp_is_held(p->l, k)) cuda_print_array(p, k, 1);
   lp_print(p->out, "%sfor (int c = 0; c < %u; c++) near[c] = top + c < length ? keys[top + c] : 0xffffffffu;\n",
-           CU_UNROLL, n + 1);
+           CUDA_UNROLL, n + 1);
   lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\nconst %s row = rows[top + c < length ? top + c : length - 1];\n",
-           CU_UNROLL, n, p->index);
+           CUDA_UNROLL, n, p->index);
   for (uint32_t k = 0; k < p->l->n_loads; k++)
-    if (p->pass.loads[k] && lp_is_held(p->l, k)) cu_print_take(p, k);
+    if (p->pass.loads[k] && lp_is_held(p->l, k)) cuda_print_take(p, k);
   lp_print(p->out, "}\n");
 }
 
 /* The elements of a segment, one after another; then what goes over its ends. */
-static void print_adding_segment(const cu_printer_t *p) {
+static void print_adding_segment(const cuda_printer_t *p) {
   const uint32_t s = store_of(p->l), inst = p->l->accesses[s].inst, down = p->g->threads / p->g->team;
   const char *type = lp_c_type(lp_gpu_lane(&p->l->insts[inst]));
   lp_print(p->out, "__shared__ %s heads[%u];\n", type, p->g->threads * p->g->vector);
@@ -210,9 +210,9 @@ static void print_adding_segment(const cu_printer_t *p) {
   print_nothing(p);
   lp_print(p->out, "if (i < across)\nfor (int top = first; top < last; top += %u) {\n", p->g->chunks);
   print_near_rows(p);
-  lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\nconst uint32_t key = near[c];\n", CU_UNROLL, p->g->chunks);
+  lp_print(p->out, "%sfor (int c = 0; c < %u; c++) {\nconst uint32_t key = near[c];\n", CUDA_UNROLL, p->g->chunks);
   lp_print(p->out, "if (key == 0xffffffffu) break;\nconst %s row = rows[top + c];\n(void)row;\n", p->index);
-  cu_print_vector(p);
+  cuda_print_vector(p);
   lp_print(p->out, "if (near[c + 1] == key) continue;\nif (is_begun) {\n");
   print_head_of_segment(p, "segment", "=", 0);
   lp_print(p->out, "} else {\n");
@@ -237,28 +237,28 @@ static void print_adding_segment(const cu_printer_t *p) {
   lp_print(p->out, "}\n");
 }
 
-static void print_last_of_segment(const cu_printer_t *p) {
+static void print_last_of_segment(const cuda_printer_t *p) {
   lp_print(p->out, "if (i < across)\nfor (int e = first; e < last; e++) {\nconst uint32_t key = keys[e];\n");
   lp_print(p->out, "if (e + 1 < length && keys[e + 1] == key) continue;\nconst %s row = rows[e];\n", p->index);
   print_place_of_key(p);
-  cu_print_vector(p);
+  cuda_print_vector(p);
   lp_print(p->out, "}\n");
 }
 
-static void print_segments(const cu_printer_t *p, const char *name) {
+static void print_segments(const cuda_printer_t *p, const char *name) {
   const lp_gpu_t *g = p->g;
   const uint32_t width = g->team * g->vector, down = g->threads / g->team;
   const long long tiles = (across_of(p->l) + width - 1) / width,
                   outer = (long long)lp_gpu_results(p->l) / across_of(p->l);
-  cu_print_head(p, name, "");
+  cuda_print_head(p, name, "");
   lp_print(p->out, "const %s length = %lld, across = %lld, part = (%s)(blockIdx.x / %lld);\n", p->index,
            length_of(p->l), across_of(p->l), p->index, tiles * outer);
   lp_print(p->out, "const %s lane = threadIdx.x %% %u, segment = threadIdx.x / %u;\n", p->index, g->team, g->team);
   lp_print(p->out, "const %s i = (blockIdx.x %% %lld * %u + lane) * %u, outer = blockIdx.x %% %lld / %lld;\n", p->index,
            tiles, g->team, g->vector, tiles * outer, tiles);
   print_sorted(p);
-  cu_print_pointers(p, lp_inner(p->l), "outer");
-  cu_print_constants(p);
+  cuda_print_pointers(p, lp_inner(p->l), "outer");
+  cuda_print_constants(p);
   lp_print(p->out, "const int first = (part * %u + segment) * %d;\n", down, LP_GPU_SEGMENT);
   lp_print(p->out, "const int last = first + %d < length ? first + %d : length;\n", LP_GPU_SEGMENT, LP_GPU_SEGMENT);
   if (p->l->accesses[store_of(p->l)].adds) print_adding_segment(p);
@@ -268,22 +268,22 @@ static void print_segments(const cu_printer_t *p, const char *name) {
 
 /* A thread for each column of each part whose last run goes on, if it began there. Where the run ends is found by
  * halving, so that many of its sums are on their way at a time. */
-static void print_places_end(const cu_printer_t *p, const char *name) {
+static void print_places_end(const cuda_printer_t *p, const char *name) {
   const uint32_t inst = p->l->accesses[store_of(p->l)].inst;
   const unsigned long long columns = (unsigned long long)lp_gpu_results(p->l);
   const int span = (int)(p->g->threads / p->g->team) * LP_GPU_SEGMENT; /* numbers of a part */
   lp_gpu_t single = *p->g;
-  cu_printer_t q = *p;
+  cuda_printer_t q = *p;
   single.threads = LP_GPU_END_THREADS;
   single.vector = 1;
   q.g = &single;
-  cu_print_head(&q, name, "_end");
+  cuda_print_head(&q, name, "_end");
   lp_print(p->out, "const %s at = (%s)blockIdx.x * %d + threadIdx.x, part = at / %llu, column = at %% %llu;\n",
            p->index, p->index, LP_GPU_END_THREADS, columns, columns);
   lp_print(p->out, "const %s across = %lld, outer = column / across, i = column %% across;\n", p->index,
            across_of(p->l));
   print_sorted(p);
-  cu_print_pointers(p, lp_inner(p->l), "outer");
+  cuda_print_pointers(p, lp_inner(p->l), "outer");
   lp_print(p->out, "const int first = part * %d, last = first + %d;\n", span, span);
   lp_print(p->out, "const uint32_t key = last < %lld ? keys[last - 1] : 0;\n", length_of(p->l));
   lp_print(p->out,
@@ -291,13 +291,13 @@ static void print_places_end(const cu_printer_t *p, const char *name) {
            ") {\n",
            length_of(p->l));
   lp_print(p->out, "%s a%u[1] = {", lp_c_type(lp_gpu_lane(&p->l->insts[inst])), inst);
-  cu_print_scratch(p, inst);
+  cuda_print_scratch(p, inst);
   lp_print(p->out, "[(part * 2 + 1) * (%s)%llu + column]};\n", p->index, columns);
   lp_print(p->out, "%s low = part + 1, high = %u;\nwhile (low < high) {\nconst %s middle = (low + high) / 2;\n",
            p->index, p->g->splits, p->index);
   lp_print(p->out, "if (keys[middle * %d] == key) low = middle + 1;\nelse high = middle;\n}\n", span);
   lp_print(p->out, "#pragma unroll 16\nfor (%s next = part + 1; next < low; next++) a%u[0] += ", p->index, inst);
-  cu_print_scratch(p, inst);
+  cuda_print_scratch(p, inst);
   lp_print(p->out, "[next * 2 * (%s)%llu + column];\n", p->index, columns);
   print_place_of_key(p);
   print_add(&q);
@@ -305,22 +305,22 @@ static void print_places_end(const cu_printer_t *p, const char *name) {
 }
 
 /* A column a thread. */
-static void print_walk(const cu_printer_t *p, const char *name) {
+static void print_walk(const cuda_printer_t *p, const char *name) {
   const unsigned long long columns = (unsigned long long)lp_gpu_results(p->l);
-  cu_print_head(p, name, "");
+  cuda_print_head(p, name, "");
   lp_print(p->out, "const %s length = %lld, across = %lld, at = (%s)blockIdx.x * %u + threadIdx.x;\n", p->index,
            length_of(p->l), across_of(p->l), p->index, p->g->threads);
   lp_print(p->out, "if (at < %llu) {\nconst %s outer = at / across, i = at %% across;\n", columns, p->index);
-  cu_print_pointers(p, lp_inner(p->l), "outer");
-  cu_print_constants(p);
+  cuda_print_pointers(p, lp_inner(p->l), "outer");
+  cuda_print_constants(p);
   lp_print(p->out, "for (%s row = 0; row < length; row++) {\n", p->index);
-  cu_print_vector(p);
+  cuda_print_vector(p);
   lp_print(p->out, "}\n");
-  cu_print_wrong(p);
+  cuda_print_wrong(p);
   lp_print(p->out, "}\n}\n");
 }
 
-void cu_print_places(cu_printer_t *p, const char *name) {
+void cuda_print_places(cuda_printer_t *p, const char *name) {
   lp_find_pass(p->l, 0, &p->pass);
   if (!lp_gpu_has_begin(p->l)) {
     print_walk(p, name);

@@ -316,7 +316,7 @@ static int has_order(const lw_build_t *b) {
 static void find_ordered(const lw_build_t *b, uint8_t *out) {
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     const uint32_t node = b->graph->node_begin + i;
-    const cu_node_t *custom = lw_is_collective(b, node) ? cu_find(b->machine->custom, node) : NULL;
+    const custom_node_t *custom = lw_is_collective(b, node) ? custom_find(b->machine->custom, node) : NULL;
     out[i] = custom && !custom->passes;
   }
 }

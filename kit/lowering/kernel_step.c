@@ -25,7 +25,7 @@ aot_status_t lw_run_kernel(const lw_kernel_step_t *p, char *const *base, lw_erro
     memcpy(&p->args[p->floats[k].arg].u.f, base[p->floats[k].at.storage] + p->floats[k].at.at, sizeof(double));
   const rk_caller_t caller = {.say = say};
   aot_status_t status =
-      p->custom ? cu_run(p->custom, p->call.args, p->call.n_args, p->call.results, p->call.n_results, &error)
+      p->custom ? custom_run(p->custom, p->call.args, p->call.n_args, p->call.results, p->call.n_results, &error)
                 : rk_run_for(p->kernel, &p->call, &caller, &error);
   return status == AOT_OK ? AOT_OK : lw_fail(e, status, "kernel-failed", "%s", error.text);
 }
@@ -53,7 +53,7 @@ static void remember_args(lw_build_t *b, lw_kernel_step_t *p, rk_arg_t *args) {
 }
 
 /* What a kernel lets through stays where it is. */
-static int pass_memory(lw_build_t *b, const cu_node_t *custom, lw_tensor_t *out) {
+static int pass_memory(lw_build_t *b, const custom_node_t *custom, lw_tensor_t *out) {
   const lw_tensor_t *from = custom && custom->passes ? lw_arg_tensor(b, 0) : NULL;
   if (!from || !from->dtype || from->storage == LW_NONE || !lw_same_sizes(from, lw_type(b, 0))) return 0;
   *out = *from;
@@ -62,7 +62,7 @@ static int pass_memory(lw_build_t *b, const cu_node_t *custom, lw_tensor_t *out)
 }
 
 /* A written operand's memory becomes that of its new value where nobody can tell. */
-static int keep_memory(lw_build_t *b, const cu_node_t *custom, uint32_t r, lw_tensor_t *out) {
+static int keep_memory(lw_build_t *b, const custom_node_t *custom, uint32_t r, lw_tensor_t *out) {
   if (pass_memory(b, custom, out)) return 1;
   if (!custom || r < custom->n_own || !custom->written[r - custom->n_own].in_place) return 0;
   const lw_tensor_t *from = &lw_value(b, custom->written[r - custom->n_own].value)->t;
@@ -77,7 +77,7 @@ static int keep_memory(lw_build_t *b, const cu_node_t *custom, uint32_t r, lw_te
   return 1;
 }
 
-aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t *kernel, const cu_node_t *custom,
+aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t *kernel, const custom_node_t *custom,
                                 rk_arg_t *args, lw_kernel_step_t **out) {
   uint32_t n = b->node->n_results, most = b->node->n_operands + b->node->n_args + n + 1;
   rk_tensor_t *results = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);

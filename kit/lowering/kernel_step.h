@@ -12,8 +12,8 @@ typedef struct lw_kernel_float { /* a number that is read when it runs */
 
 typedef struct lw_kernel_step {
   const rk_kernel_t *kernel;
-  const cu_node_t *custom; /* in place of the kernel */
-  rk_arg_t *args;          /* the call's */
+  const custom_node_t *custom; /* in place of the kernel */
+  rk_arg_t *args;              /* the call's */
   rk_call_t call;
   rk_tensor_t **tensors; /* operands, then results: data is set when run */
   lw_ref_t *refs;        /* storages only */
@@ -24,7 +24,7 @@ typedef struct lw_kernel_step {
 } lw_kernel_step_t;
 
 /* Results are bound, and the step `run` is added with *out as its payload; the target may add to what it uses. */
-aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t *kernel, const cu_node_t *custom,
+aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t *kernel, const custom_node_t *custom,
                                 rk_arg_t *args, lw_kernel_step_t **out);
 /* On the CPU; base: where storages lie, of those that the step uses. */
 aot_status_t lw_run_kernel(const lw_kernel_step_t *p, char *const *base, lw_error_t *e);

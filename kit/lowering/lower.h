@@ -128,7 +128,7 @@ typedef struct lw_target {
    * no function for it, and its members run one by one */
   aot_status_t (*loop)(lw_build_t *b, struct lw_group *g);
   /* A node that nothing else takes: by its reference kernel, or by a plugin's, one of the two; the other is NULL */
-  aot_status_t (*kernel)(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
+  aot_status_t (*kernel)(lw_build_t *b, const rk_kernel_t *kernel, const custom_node_t *custom, rk_arg_t *args);
   /* dst = src, of the same sizes; converts. In a loop: with each of its rounds the tensors lie dst_step and src_step
    * elements further. rounds: that are over when the step runs; NULL: no loop */
   aot_status_t (*copy)(lw_build_t *b, const lw_tensor_t *dst, int64_t dst_step, const lw_tensor_t *src,
@@ -248,8 +248,8 @@ static inline aot_status_t lw_fill_zero(lw_build_t *b, const lw_tensor_t *dst) {
 /* ---- what no lowering takes (kernel_args.c, views.c) ---- */
 /* The node's arguments for a reference kernel, in pool memory; tensors have no data. */
 aot_status_t lw_rk_args(lw_build_t *b, rk_arg_t **out);
-aot_status_t lw_lower_rest(lw_build_t *b);                            /* a view, or the target's kernel */
-aot_status_t lw_lower_custom(lw_build_t *b, const cu_node_t *custom); /* a plugin's kernel */
+aot_status_t lw_lower_rest(lw_build_t *b);                                /* a view, or the target's kernel */
+aot_status_t lw_lower_custom(lw_build_t *b, const custom_node_t *custom); /* a plugin's kernel */
 
 /* ---- graphs (schedule.c): b->graph is to be lowered; the caller frees b->values ---- */
 aot_status_t lw_open_graph(lw_build_t *b);  /* b->values, checked, and their uses */

@@ -11,7 +11,7 @@
 typedef struct planner {
   const aot_snapshot_t *s;
   const int64_t *symbols;
-  cu_program_t custom;
+  custom_program_t custom;
   lw_machine_t machine;
   mr_rows_t *rows;
   mr_graph_t graphs[2]; /* of the axis */
@@ -153,22 +153,22 @@ static aot_status_t values_of(const aot_snapshot_t *s, const int64_t *given, uin
   return AOT_OK;
 }
 
-aot_status_t lw_tell_memory(const aot_snapshot_t *s, const cu_world_t *world, const lw_machine_t *machine,
+aot_status_t lw_tell_memory(const aot_snapshot_t *s, const custom_world_t *world, const lw_machine_t *machine,
                             const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, lw_error_t *error) {
   planner_t p = {.s = s, .machine = *machine, .rows = out, .error = error};
   int64_t *values = NULL;
-  cu_error_t why;
+  custom_error_t why;
   error->node = AOT_NO_ID;
   p.machine.custom = &p.custom;
   mr_clear(out);
   aot_status_t status = values_of(s, symbols, n_symbols, &values, error);
-  if (status == AOT_OK && (status = cu_prepare(world, s, &p.custom, &why)) != AOT_OK) {
+  if (status == AOT_OK && (status = custom_prepare(world, s, &p.custom, &why)) != AOT_OK) {
     error->node = why.node;
     lw_fail(error, status, "no-kernel", "%s", why.text);
   }
   p.symbols = values;
   if (status == AOT_OK) status = plan(&p);
-  cu_program_deinit(&p.custom);
+  custom_program_deinit(&p.custom);
   free(values);
   free(p.written[0]);
   free(p.written[1]);

@@ -13,7 +13,7 @@
 /* symbols: a value for each symbol of the block, n_symbols 0: their hints. machine: its kernels of plugins are looked
  * up here. out->plan is filled; buffers without a value of the program are scratch. AOT_E_PRECONDITION: a joint graph
  * that is not divided; AOT_E_UNIMPLEMENTED: sizes that only a run tells, a node that is refused. */
-aot_status_t lw_tell_memory(const aot_snapshot_t *s, const cu_world_t *world, const lw_machine_t *machine,
+aot_status_t lw_tell_memory(const aot_snapshot_t *s, const custom_world_t *world, const lw_machine_t *machine,
                             const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, lw_error_t *error);
 
 #endif

@@ -76,8 +76,8 @@ static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *nod
 
 /* ---- all others ---- */
 
-static const char *bad_call(const aot_snapshot_t *s, uint32_t i, const rk_kernel_t *kernel, const cu_world_t *world,
-                            cu_error_t *error) {
+static const char *bad_call(const aot_snapshot_t *s, uint32_t i, const rk_kernel_t *kernel, const custom_world_t *world,
+                            custom_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
@@ -88,7 +88,7 @@ static const char *bad_call(const aot_snapshot_t *s, uint32_t i, const rk_kernel
   if (op->flags & AOT_OP_REGION)
     return "operators that own graphs are not run here, but for branches and loops; inline their regions";
   if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
-  if (!kernel) return cu_refuse(world, s, i, error);
+  if (!kernel) return custom_refuse(world, s, i, error);
   if (sn_node_is_complex(s, node) && !rk_takes_complex(kernel)) return "it is not supported for complex numbers";
   if (op->flags & AOT_OP_WRITES)
     return "it writes an argument; make the program functional first (stage functionalize)";
@@ -103,7 +103,7 @@ static const char *bad_call(const aot_snapshot_t *s, uint32_t i, const rk_kernel
 }
 
 const char *lw_refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel_t *kernel, int is_birth,
-                       const cu_world_t *world, cu_error_t *error) {
+                       const custom_world_t *world, custom_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const char *why = is_birth ? bad_birth(s, node, kernel) : NULL;
   if (why || (!is_birth && lw_only_numbers(s, node))) return why;

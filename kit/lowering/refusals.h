@@ -14,6 +14,6 @@ int lw_only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node);
 /* The node at row i; kernel: of its operator, NULL: none; is_birth: kit/graph/snap_births.h. NULL: it runs, by its
  * kernel at the worst. error: memory for the text, where it is one of its own. */
 const char *lw_refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel_t *kernel, int is_birth,
-                       const cu_world_t *world, cu_error_t *error);
+                       const custom_world_t *world, custom_error_t *error);
 
 #endif

@@ -156,12 +156,12 @@ static aot_status_t count_uses(lw_build_t *b) {
   return AOT_OK;
 }
 
-static int is_writer(const lw_build_t *b, const cu_node_t *custom) {
+static int is_writer(const lw_build_t *b, const custom_node_t *custom) {
   return !lw_is_collective(b, custom->node) || custom->n_written > 0;
 }
 
 aot_status_t lw_open_graph(lw_build_t *b) {
-  const cu_program_t *custom = b->machine->custom;
+  const custom_program_t *custom = b->machine->custom;
   for (uint32_t i = 0; i < custom->n_nodes; i++) b->has_inplace_custom_kernels |= is_writer(b, &custom->nodes[i]);
   AOT_TRY(read_values(b));
   return count_uses(b);
@@ -310,7 +310,7 @@ static aot_status_t bind_outputs(lw_build_t *b) {
 /* ---- nodes ---- */
 
 static int writes_in_place(const lw_build_t *b, uint32_t i) {
-  const cu_node_t *custom = cu_find(b->machine->custom, b->graph->node_begin + i);
+  const custom_node_t *custom = custom_find(b->machine->custom, b->graph->node_begin + i);
   for (uint32_t k = 0; custom && k < custom->n_written; k++)
     if (custom->written[k].in_place) return 1;
   return 0;

@@ -154,7 +154,7 @@ struct lw_target;
 typedef struct lw_machine {
   const struct lw_target *target; /* lower.h */
   int32_t n_threads;              /* at least 1 */
-  const cu_program_t *custom;     /* nodes that plugins' kernels run; borrowed as long as the schedule */
+  const custom_program_t *custom; /* nodes that plugins' kernels run; borrowed as long as the schedule */
   int is_watched;                 /* every node by itself, and its results are looked at (observed_values.h) */
   void *self;
   const lw_loop_fn *(*find)(void *self, const char *name);

@@ -40,8 +40,8 @@ static int takes_float(const lw_build_t *b) {
 aot_status_t lw_lower_node(lw_build_t *b) {
   const lw_lower_fn lower = lw_op(b)->lower;
   aot_status_t status = LW_DECLINED;
-  const cu_node_t *custom =
-      cu_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
+  const custom_node_t *custom =
+      custom_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
   if (custom) return lw_lower_custom(b, custom);
   if (makes_numbers_only(b)) return AOT_OK;
   const uint32_t at = (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)) - b->graph->node_begin;

@@ -126,7 +126,7 @@ aot_status_t lw_lower_rest(lw_build_t *b) {
   return b->machine->target->kernel(b, kernel, NULL, args);
 }
 
-aot_status_t lw_lower_custom(lw_build_t *b, const cu_node_t *custom) {
+aot_status_t lw_lower_custom(lw_build_t *b, const custom_node_t *custom) {
   rk_arg_t *args;
   AOT_TRY(lw_rk_args(b, &args));
   return b->machine->target->kernel(b, NULL, custom, args);

@@ -12,12 +12,12 @@
 #define PT_TOLD (-3)
 #define PT_STOPPED (-4)
 #define PT_EXHAUSTED (-5)
-struct pt_joint;
-typedef int (*pt_pick_t)(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
+struct jg_joint;
+typedef int (*pt_pick_t)(const void *self, const struct jg_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
                          uint32_t *out_value);
 /* What is done to the arrays before; node_flags are then the checkpoint tags of the model. Diagnoses. */
 typedef aot_status_t (*pt_prepare_t)(const void *self, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
-                                     struct pt_joint *j);
+                                     struct jg_joint *j);
 
 typedef struct pt_how {
   pt_pick_t pick;
@@ -40,7 +40,7 @@ aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, 
 
 /* kit/partition/tags.h with the region tags of the program; *out_n counts tagged nodes that are kept all the
  * same. */
-aot_status_t pt_resolve_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, struct pt_joint *j,
+aot_status_t pt_resolve_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, struct jg_joint *j,
                              uint32_t *out_n);
 
 #endif

@@ -151,19 +151,19 @@ int pt_find_equal(const aot_snapshot_t *s, uint32_t graph_row, uint32_t n_ids, u
 }
 
 /* By node: a graph output or an effect needs it. */
-static void find_needed(const pt_joint_t *j, uint8_t *needed) {
+static void find_needed(const jg_joint_t *j, uint8_t *needed) {
   for (uint32_t i = 0; i < j->n_forward_outputs + j->n_gradients; i++) {
     const uint32_t v = i < j->n_forward_outputs ? j->forward_outputs[i] : j->gradients[i - j->n_forward_outputs];
-    if (v != PT_NONE && j->def[v] != PT_NONE) needed[j->def[v]] = 1;
+    if (v != JG_NONE && j->def[v] != JG_NONE) needed[j->def[v]] = 1;
   }
   for (uint32_t n = j->n_nodes; n-- > 0;) {
     if (j->op_flags[n] & AOT_OP_EFFECT) needed[n] = 1;
     for (uint32_t k = j->operand_begin[n]; needed[n] && k < j->operand_begin[n + 1]; k++)
-      if (j->def[j->operands[k]] != PT_NONE) needed[j->def[j->operands[k]]] = 1;
+      if (j->def[j->operands[k]] != JG_NONE) needed[j->def[j->operands[k]]] = 1;
   }
 }
 
-static void drop_operands(pt_joint_t *j, const uint8_t *needed) {
+static void drop_operands(jg_joint_t *j, const uint8_t *needed) {
   uint32_t at = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     const uint32_t begin = j->operand_begin[n], end = j->operand_begin[n + 1];
@@ -173,7 +173,7 @@ static void drop_operands(pt_joint_t *j, const uint8_t *needed) {
   j->operand_begin[j->n_nodes] = at;
 }
 
-int pt_joint_merge(pt_joint_t *j, uint32_t n_ids, const uint32_t *same) {
+int pt_joint_merge(jg_joint_t *j, uint32_t n_ids, const uint32_t *same) {
   uint32_t *index = malloc(((size_t)n_ids + 1) * sizeof *index);
   uint8_t *needed = calloc((size_t)j->n_nodes + 1, 1);
   const int status = index && needed ? 0 : -2;
@@ -183,7 +183,7 @@ int pt_joint_merge(pt_joint_t *j, uint32_t n_ids, const uint32_t *same) {
       j->operands[k] = index[same[j->value_id[j->operands[k]]]];
     find_needed(j, needed);
     drop_operands(j, needed);
-    pt_joint_link(j);
+    jg_joint_link(j);
     for (uint32_t n = 0; n < j->n_nodes; n++)
       if (j->early[n]) j->late[n] = 0; /* of a joint graph without tangents: it stood for a node of the forward */
   }

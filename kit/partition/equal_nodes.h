@@ -16,6 +16,6 @@
 int pt_find_equal(const aot_snapshot_t *s, uint32_t graph_row, uint32_t n_ids, uint32_t *out_same);
 
 /* Reads every operand through `same`; nodes that nothing needs then lose their operands. */
-int pt_joint_merge(pt_joint_t *j, uint32_t n_ids, const uint32_t *same);
+int pt_joint_merge(jg_joint_t *j, uint32_t n_ids, const uint32_t *same);
 
 #endif

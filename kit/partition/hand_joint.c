@@ -2,16 +2,16 @@
 
 #include <string.h>
 
-static void fill_inputs(pt_joint_t *j, const pt_hand_graph_t *g) {
+static void fill_inputs(jg_joint_t *j, const pt_hand_graph_t *g) {
   for (uint32_t v = 0; v < g->n_inputs; v++) {
-    j->def[v] = PT_NONE;
+    j->def[v] = JG_NONE;
     j->value_id[v] = v;
     j->nbytes[v] = g->input_nbytes[v];
     j->input_kind[v] = g->input_kinds[v];
   }
 }
 
-static void fill_nodes(pt_joint_t *j, const pt_hand_graph_t *g) {
+static void fill_nodes(jg_joint_t *j, const pt_hand_graph_t *g) {
   uint32_t at = 0;
   for (uint32_t n = 0; n < g->n_nodes; n++) {
     const pt_hand_node_t *node = &g->nodes[n];
@@ -30,15 +30,15 @@ static void fill_nodes(pt_joint_t *j, const pt_hand_graph_t *g) {
   j->result_begin[g->n_nodes] = j->n_values;
 }
 
-int pt_joint_init_by_hand(pt_joint_t *j, const pt_hand_graph_t *g) {
+int pt_joint_init_by_hand(jg_joint_t *j, const pt_hand_graph_t *g) {
   size_t n_operands = 0;
   memset(j, 0, sizeof *j);
   j->n_nodes = g->n_nodes;
   j->n_inputs = g->n_inputs;
   j->n_values = g->n_inputs + g->n_nodes;
   for (uint32_t n = 0; n < g->n_nodes; n++) n_operands += g->nodes[n].n_operands;
-  if (pt_joint_alloc(j, n_operands, g->n_forward_outputs + g->n_gradients) != 0) {
-    pt_joint_deinit(j);
+  if (jg_joint_alloc(j, n_operands, g->n_forward_outputs + g->n_gradients) != 0) {
+    jg_joint_deinit(j);
     return -2;
   }
   fill_inputs(j, g);
@@ -47,6 +47,6 @@ int pt_joint_init_by_hand(pt_joint_t *j, const pt_hand_graph_t *g) {
   j->n_gradients = g->n_gradients;
   memcpy(j->forward_outputs, g->forward_outputs, (size_t)g->n_forward_outputs * 4);
   memcpy(j->gradients, g->gradients, (size_t)g->n_gradients * 4);
-  pt_joint_link(j);
+  jg_joint_link(j);
   return 0;
 }

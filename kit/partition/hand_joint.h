@@ -15,13 +15,13 @@ typedef struct pt_hand_node {
 
 typedef struct pt_hand_graph {
   uint32_t n_inputs, n_nodes, n_forward_outputs, n_gradients;
-  const uint8_t *input_kinds; /* PT_INPUT_* */
+  const uint8_t *input_kinds; /* JG_INPUT_* */
   const uint64_t *input_nbytes;
   const pt_hand_node_t *nodes;
   const uint32_t *forward_outputs, *gradients;
 } pt_hand_graph_t;
 
-/* 0 or -2. Value ids and node ids are the dense numbers. Deinit with pt_joint_deinit. */
-int pt_joint_init_by_hand(pt_joint_t *j, const pt_hand_graph_t *g);
+/* 0 or -2. Value ids and node ids are the dense numbers. Deinit with jg_joint_deinit. */
+int pt_joint_init_by_hand(jg_joint_t *j, const pt_hand_graph_t *g);
 
 #endif

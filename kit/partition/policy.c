@@ -140,7 +140,7 @@ static int match_region(aot_str_t pattern, aot_str_t name, uint32_t tag) {
 }
 
 /* Does the rule match node n? *out_module: of a module rule, the module so matched. */
-static int matches(const pt_rule_t *r, const pt_facts_t *f, const pt_joint_t *j, uint32_t n, aot_str_t *out_module) {
+static int matches(const pt_rule_t *r, const pt_facts_t *f, const jg_joint_t *j, uint32_t n, aot_str_t *out_module) {
   *out_module = (aot_str_t){NULL, 0};
   if (r->selector == PT_BY_OP) return match_op(r->pattern, j->op_name[n]);
   if (r->selector == PT_BY_REGION) return match_region(r->pattern, f->region[n], f->tag[n]);
@@ -149,7 +149,7 @@ static int matches(const pt_rule_t *r, const pt_facts_t *f, const pt_joint_t *j,
 }
 
 /* What stands above the rule, or is not for it. */
-static int passes_over(const pt_rule_t *r, const pt_joint_t *j, uint32_t n) {
+static int passes_over(const pt_rule_t *r, const jg_joint_t *j, uint32_t n) {
   if (j->node_flags[n] & MUST) return 1;
   if ((j->node_flags[n] & PREFER) && r->selector != PT_BY_REGION) return 1;
   if (!r->recompute) return 0;
@@ -157,7 +157,7 @@ static int passes_over(const pt_rule_t *r, const pt_joint_t *j, uint32_t n) {
 }
 
 /* By node: the module of the "recompute module" rule that took it. */
-static void take_node(const pt_policy_t *p, const pt_facts_t *f, pt_joint_t *j, uint32_t n, aot_str_t *module,
+static void take_node(const pt_policy_t *p, const pt_facts_t *f, jg_joint_t *j, uint32_t n, aot_str_t *module,
                       uint32_t *matched) {
   for (uint32_t i = 0; i < p->n_rules; i++) {
     const pt_rule_t *r = &p->rules[i];
@@ -172,7 +172,7 @@ static void take_node(const pt_policy_t *p, const pt_facts_t *f, pt_joint_t *j, 
 }
 
 /* A value that one checkpointed module hands to another is saved, or both would run again at once. */
-static void save_boundaries(pt_joint_t *j, const aot_str_t *module) {
+static void save_boundaries(jg_joint_t *j, const aot_str_t *module) {
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     int crosses = 0;
     for (uint32_t k = j->user_begin[j->result_begin[n]]; module[n].size && k < j->user_begin[j->result_begin[n + 1]];
@@ -184,7 +184,7 @@ static void save_boundaries(pt_joint_t *j, const aot_str_t *module) {
   }
 }
 
-int pt_policy_apply(const pt_policy_t *p, const pt_facts_t *facts, pt_joint_t *j, uint32_t *out_matched) {
+int pt_policy_apply(const pt_policy_t *p, const pt_facts_t *facts, jg_joint_t *j, uint32_t *out_matched) {
   aot_str_t *module = calloc((size_t)j->n_nodes + 1, sizeof *module);
   if (!module) return -2;
   memset(out_matched, 0, p->n_rules * sizeof *out_matched);

@@ -51,6 +51,6 @@ typedef struct pt_facts {
 
 /* Sets must-save and must-recompute in j->node_flags. out_matched, by rule: nodes that it was the first to match. 0 or
  * -2. O(nodes x rules + operands). */
-int pt_policy_apply(const pt_policy_t *p, const pt_facts_t *facts, pt_joint_t *j, uint32_t *out_matched);
+int pt_policy_apply(const pt_policy_t *p, const pt_facts_t *facts, jg_joint_t *j, uint32_t *out_matched);
 
 #endif

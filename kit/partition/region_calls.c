@@ -58,7 +58,7 @@ static aot_status_t check_met(const aot_host_t *host, aot_ctx_t *ctx, aot_str_t 
     snprintf(text, sizeof text,
              "option 'only' names '%.*s', which is no repeated region with a forward and a backward call",
              (int)(size < 80 ? size : 80), from);
-    return pt_fail(host, ctx, AOT_E_NOT_FOUND, "partition.no-region", text, aot_no_value());
+    return jg_fail(host, ctx, AOT_E_NOT_FOUND, "partition.no-region", text, aot_no_value());
   }
   return AOT_OK;
 }
@@ -67,7 +67,7 @@ static aot_status_t note_call(const aot_host_t *host, aot_ctx_t *ctx, aot_node_t
                               const call_name_t *name, pt_region_pair_t *p) {
   aot_node_t *half = name->is_backward ? &p->backward : &p->forward;
   if (half->id != AOT_NO_ID)
-    return pt_fail(host, ctx, AOT_E_INVALID, "partition.same-call", "two calls of a region have the same number",
+    return jg_fail(host, ctx, AOT_E_INVALID, "partition.same-call", "two calls of a region have the same number",
                    n->first_result);
   *half = node;
   if (name->is_backward) {
@@ -112,7 +112,7 @@ aot_status_t pt_region_pairs_init(const aot_host_t *host, aot_ctx_t *ctx, aot_pr
   out->at = malloc(((size_t)out->n + 1) * sizeof *out->at);
   for (uint32_t k = 0; out->at && k < out->n; k++)
     out->at[k] = (pt_region_pair_t){aot_no_node(), aot_no_node(), 0, 0, 0};
-  aot_status_t status = met && out->at ? collect(host, ctx, prog, graph, only, met, out) : pt_no_memory(host, ctx);
+  aot_status_t status = met && out->at ? collect(host, ctx, prog, graph, only, met, out) : jg_no_memory(host, ctx);
   free(met);
   if (status != AOT_OK) pt_region_pairs_deinit(out);
   return status;

@@ -12,6 +12,6 @@
 
 /* out_saved: room for n_values, written in value order. Inputs are never listed: the split hands them on by itself. 0;
  * -2: no memory. O(nodes + operands). */
-int pt_save_all(const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved);
+int pt_save_all(const jg_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved);
 
 #endif

@@ -15,8 +15,8 @@
 
 /* Rewrites j->node_flags. region: by node, 0: in none; NULL: all 0. *out_n_kept_random counts the nodes of the first
  * exception. O(nodes + operands). */
-void pt_tags_resolve(pt_joint_t *j, const uint32_t *region, uint32_t *out_n_kept_random);
+void pt_tags_resolve(jg_joint_t *j, const uint32_t *region, uint32_t *out_n_kept_random);
 
-int pt_must_recompute(const pt_joint_t *j, uint32_t node);
+int pt_must_recompute(const jg_joint_t *j, uint32_t node);
 
 #endif

@@ -14,10 +14,10 @@
 aot_status_t pt_policy_read(const aot_host_t *host, aot_ctx_t *ctx, aot_str_t text, pt_policy_t *out) {
   char error[PT_POLICY_ERROR], message[PT_POLICY_ERROR + 32];
   const int status = pt_policy_parse(text, out, error);
-  if (status == -2) return pt_no_memory(host, ctx);
+  if (status == -2) return jg_no_memory(host, ctx);
   if (status == 0) return AOT_OK;
   snprintf(message, sizeof message, "option policies, %s", error);
-  return pt_fail(host, ctx, AOT_E_INVALID, "partition.bad-policy", message, aot_no_value());
+  return jg_fail(host, ctx, AOT_E_INVALID, "partition.bad-policy", message, aot_no_value());
 }
 
 /* The module that a node comes from; a node made out of another one comes from where that one does. */
@@ -42,7 +42,7 @@ static aot_str_t called_region(const aot_node_info_t *info) {
   return out;
 }
 
-static aot_status_t read_facts(const aot_host_t *host, aot_prog_t *prog, const pt_joint_t *j, pt_facts_t *f) {
+static aot_status_t read_facts(const aot_host_t *host, aot_prog_t *prog, const jg_joint_t *j, pt_facts_t *f) {
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     aot_node_info_t info = {.struct_size = sizeof info, .origin = aot_no_origin()};
     AOT_TRY(host->graph->node_info(prog, (aot_node_t){j->node_id[n]}, &info));
@@ -75,15 +75,15 @@ static void tell_unused(const aot_host_t *host, aot_ctx_t *ctx, const pt_policy_
 }
 
 aot_status_t pt_policy_use(const void *policy, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
-                           pt_joint_t *j) {
+                           jg_joint_t *j) {
   const pt_policy_t *p = policy;
   if (p->n_rules == 0) return AOT_OK;
   const size_t nodes = (size_t)j->n_nodes + 1;
   pt_facts_t f = {calloc(nodes, sizeof *f.module), calloc(nodes, sizeof *f.region), calloc(nodes, sizeof *f.tag)};
   uint32_t *matched = calloc((size_t)p->n_rules + 1, sizeof *matched);
   aot_status_t status =
-      f.module && f.region && f.tag && matched ? read_facts(host, prog, j, &f) : pt_no_memory(host, ctx);
-  if (status == AOT_OK && pt_policy_apply(p, &f, j, matched) != 0) status = pt_no_memory(host, ctx);
+      f.module && f.region && f.tag && matched ? read_facts(host, prog, j, &f) : jg_no_memory(host, ctx);
+  if (status == AOT_OK && pt_policy_apply(p, &f, j, matched) != 0) status = jg_no_memory(host, ctx);
   if (status == AOT_OK) tell_unused(host, ctx, p, matched);
   free(f.module);
   free(f.region);

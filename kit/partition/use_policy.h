@@ -8,6 +8,6 @@
 /* Rules out of an option's text; what is malformed becomes an error. */
 aot_status_t pt_policy_read(const aot_host_t *host, aot_ctx_t *ctx, aot_str_t text, pt_policy_t *out);
 /* A pt_prepare_t; policy: a pt_policy_t. */
-aot_status_t pt_policy_use(const void *policy, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j);
+aot_status_t pt_policy_use(const void *policy, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, jg_joint_t *j);
 
 #endif

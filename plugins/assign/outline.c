@@ -14,7 +14,7 @@ typedef struct result {
 } result_t;
 
 typedef struct outliner {
-  pt_copier_t copier; /* into the part; map: by value id of the divided graph */
+  jg_copier_t copier; /* into the part; map: by value id of the divided graph */
   const as_stage_t *s;
   const aot_graph_api_t *graph;
   const aot_edit_api_t *edit;
@@ -213,7 +213,7 @@ static aot_status_t make_part(outliner_t *o, uint32_t number) {
           o->graph->node_info(p, (aot_node_t){o->nodes[i]}, &info) == AOT_OK ? info.operands[k] : AOT_NO_ID;
       if (v != AOT_NO_ID && part_of(o, v) != number) AOT_TRY(take(o, number, v));
     }
-    AOT_TRY(pt_copy_node(&o->copier, o->nodes[i], 0));
+    AOT_TRY(jg_copy_node(&o->copier, o->nodes[i], 0));
   }
   for (uint32_t i = o->begin[number]; i < o->begin[number + 1]; i++) {
     aot_node_info_t info = {.struct_size = sizeof info};
@@ -271,6 +271,6 @@ aot_status_t as_outline(const as_stage_t *s, aot_graph_t graph, const uint32_t *
                   .n_parts = n_parts,
                   .in_place = in_place};
   const aot_status_t status = outline(&o);
-  pt_copier_deinit(&o.copier);
+  jg_copier_deinit(&o.copier);
   return status;
 }

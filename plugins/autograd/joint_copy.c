@@ -32,16 +32,16 @@ static aot_status_t copy_names(ag_joint_t *j, aot_node_t from) {
   return AOT_OK;
 }
 
-static aot_status_t copy_all(ag_joint_t *j, pt_copier_t *c) {
+static aot_status_t copy_all(ag_joint_t *j, jg_copier_t *c) {
   const aot_graph_api_t *api = j->a.host->graph;
   uint32_t i, n = api->n_inputs(j->a.prog, j->forward);
   aot_node_t node;
   for (i = 0; i < n; i++) {
     const aot_port_t port = api->inputs(j->a.prog, j->forward)[i];
-    AOT_TRY(pt_add_input(c, &port, port.role, port.index, port.name));
+    AOT_TRY(jg_add_input(c, &port, port.role, port.index, port.name));
   }
   for (node = api->first(j->a.prog, j->forward); node.id != AOT_NO_ID; node = api->next(j->a.prog, node)) {
-    AOT_TRY(pt_copy_node(c, node.id, 0));
+    AOT_TRY(jg_copy_node(c, node.id, 0));
     AOT_TRY(copy_names(j, node));
   }
   return AOT_OK;
@@ -49,13 +49,13 @@ static aot_status_t copy_all(ag_joint_t *j, pt_copier_t *c) {
 
 aot_status_t ag_joint_copy(ag_joint_t *j, int32_t kind, aot_str_t name) {
   const aot_host_t *h = j->a.host;
-  pt_copier_t c = {.host = h, .ctx = j->a.ctx, .prog = j->a.prog};
+  jg_copier_t c = {.host = h, .ctx = j->a.ctx, .prog = j->a.prog};
   aot_status_t status;
   j->map = c.map = em_scratch(&j->a, h->graph->n_values(j->a.prog), sizeof *j->map);
   if (!j->map) return AOT_E_EXHAUSTED;
   AOT_TRY(h->edit->graph_create(j->a.prog, kind, name, &j->a.graph));
   c.graph = j->a.graph;
   status = copy_all(j, &c);
-  pt_copier_deinit(&c);
+  jg_copier_deinit(&c);
   return status;
 }

@@ -40,7 +40,7 @@ struct bc_program {
   bc_functions_t functions;
   int32_t n_threads;
   bc_workers_t *workers;
-  cu_program_t custom;
+  custom_program_t custom;
   char *arena; /* our own, of own_nbytes: where a call brings none that is large enough */
   uint64_t own_nbytes;
   uint64_t arena_nbytes; /* planned, the largest */
@@ -162,10 +162,10 @@ static aot_status_t list_graphs(bc_program_t *p, lw_error_t *error) {
   return AOT_OK;
 }
 
-static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, const cu_world_t *world,
+static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, const custom_world_t *world,
                                    lw_error_t *error) {
-  cu_error_t why;
-  const aot_status_t status = cu_prepare(world, s, &p->custom, &why);
+  custom_error_t why;
+  const aot_status_t status = custom_prepare(world, s, &p->custom, &why);
   if (status == AOT_OK) return AOT_OK;
   error->node = why.node;
   return lw_fail(error, status, "no-kernel", "%s", why.text);
@@ -199,7 +199,7 @@ static aot_status_t prepare(bc_program_t *p, const int64_t *hints, lw_error_t *o
   return AOT_OK;
 }
 
-aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world, bc_cache_t *cache, int64_t threads,
+aot_status_t bc_program_create(const aot_snapshot_t *s, const custom_world_t *world, bc_cache_t *cache, int64_t threads,
                                bc_program_t **out, lw_error_t *out_warning, lw_error_t *error) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   bc_program_t *p = calloc(1, sizeof *p);
@@ -230,7 +230,7 @@ void bc_program_destroy(bc_program_t *p) {
   for (uint32_t i = 0; i < p->n_graphs; i++)
     for (int k = 0; k < MAX_FORMS; k++) form_deinit(&p->graphs[i].forms[k]);
   bc_workers_destroy(p->workers);
-  cu_program_deinit(&p->custom);
+  custom_program_deinit(&p->custom);
   lw_cut_deinit(&p->cut);
   bc_functions_deinit(&p->functions);
   free(p->graphs);
@@ -390,7 +390,7 @@ aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, lw_error_t *er
   if (g->first_segment != LW_NONE) return run_cut(p, g, run, error);
   AOT_TRY(find_form(p, g, run->symbols, &f, error));
   const aot_status_t status = run_form(p, f, run->inputs, run->outputs, run, error);
-  if (status != AOT_OK) cu_settle(&p->custom);
+  if (status != AOT_OK) custom_settle(&p->custom);
   return status;
 }
 
@@ -427,7 +427,7 @@ aot_status_t bc_program_profile(bc_program_t *p, const aot_profile_row_t **out, 
   return AOT_OK;
 }
 
-const cu_program_t *bc_program_custom(const bc_program_t *p) { return &p->custom; }
+const custom_program_t *bc_program_custom(const bc_program_t *p) { return &p->custom; }
 
 bc_program_stats_t bc_program_stats(const bc_program_t *p) {
   bc_program_stats_t out;

@@ -13,7 +13,7 @@ typedef struct bc_program bc_program_t;
  * loops. The block passed sn_check, and is borrowed. Kernels that are not in kit/reference are looked up in `world`.
  * When there is no compiler *out_warning holds why, and the program runs without generated code; its text is empty
  * otherwise. threads 0: one a processor. */
-aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world, bc_cache_t *cache, int64_t threads,
+aot_status_t bc_program_create(const aot_snapshot_t *s, const custom_world_t *world, bc_cache_t *cache, int64_t threads,
                                bc_program_t **out, lw_error_t *out_warning, lw_error_t *error);
 void bc_program_destroy(bc_program_t *p);
 
@@ -35,6 +35,6 @@ void bc_program_profile_start(bc_program_t *p);
 aot_status_t bc_program_profile(bc_program_t *p, const aot_profile_row_t **out, uint64_t *out_n);
 /* From here on nodes run one by one, and what they give is looked at (aot.check-nan/1). Nothing runs meanwhile. */
 void bc_program_watch(bc_program_t *p);
-const cu_program_t *bc_program_custom(const bc_program_t *p); /* nodes that plugins' kernels run */
+const custom_program_t *bc_program_custom(const bc_program_t *p); /* nodes that plugins' kernels run */
 
 #endif

@@ -5,7 +5,7 @@
 
 static aot_status_t run_kernel(const lw_frame_t *f, void *payload) { return lw_run_kernel(payload, f->base, f->error); }
 
-aot_status_t bc_lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
+aot_status_t bc_lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const custom_node_t *custom, rk_arg_t *args) {
   lw_kernel_step_t *step;
   if (kernel && lw_op(b)->lower) {
     const aot_status_t status = bc_lower_in_float(b, lw_op(b)->lower);

@@ -81,8 +81,8 @@ static aot_status_t error_out(const backend_cpu_unit_t *u, aot_ctx_t *ctx, const
 
 static const void *extension(const backend_cpu_unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
-static cu_world_t world_of(const backend_cpu_unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
+static custom_world_t world_of(const backend_cpu_unit_t *u, aot_ctx_t *ctx) {
+  return (custom_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
 }
 
 /* ---- query ---- */
@@ -94,7 +94,7 @@ static aot_status_t no_memory(const backend_cpu_unit_t *u, aot_ctx_t *ctx, const
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const backend_cpu_unit_t *u = b->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
@@ -105,7 +105,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx, "the verdicts");
   for (uint32_t o = 1; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
-    cu_error_t error;
+    custom_error_t error;
     if (u->host.cancelled(&u->host, ctx)) {
       status = AOT_E_CANCELLED;
       break;
@@ -159,14 +159,14 @@ static aot_status_t report(const backend_cpu_unit_t *u, aot_ctx_t *ctx, const bc
   /* clang-format on */
   for (size_t k = 0; r && k < sizeof rows / sizeof rows[0]; k++)
     AOT_TRY(r->number(r, ctx, aot_str(rows[k].name), rows[k].value, aot_str(rows[k].unit)));
-  return r ? cu_report(bc_program_custom(p), r, ctx) : AOT_OK;
+  return r ? custom_report(bc_program_custom(p), r, ctx) : AOT_OK;
 }
 
 /* A warning is given once: by compile, or by load when the artifact comes from an earlier compile. */
 static aot_status_t make_program(backend_cpu_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, bc_program_t **out) {
   lw_error_t e = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
   AOT_TRY(open_cache(u, ctx));
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   aot_status_t status = bc_program_create(s, &world, &u->cache, u->threads, out, &warning, &e);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
   if (warning.text[0] && !u->has_warned) tell(u, ctx, AOT_SEVERITY_WARNING, &warning, AOT_OK);
@@ -211,7 +211,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *given,
                                 uint64_t n_given, const aot_memory_plan_t **out) {
   backend_cpu_unit_t *u = m->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   lw_error_t e = {.node = AOT_NO_ID}, ignored;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -242,7 +242,7 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
   lw_error_t e = {.node = AOT_NO_ID}, ignored;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(open_cache(u, ctx));
-  const cu_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
+  const custom_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
   const int compiles = bc_code_available(&u->cache, &ignored) == AOT_OK;
   const lw_machine_t machine = bc_planning_machine(bc_blas_threads(u->threads), &nobody, compiles);
   lw_fail(&e, AOT_OK, "no-cost", "no cost can be told at these sizes");

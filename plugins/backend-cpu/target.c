@@ -284,7 +284,7 @@ static aot_status_t add_nothing(void *self, const char *name, const char *text, 
   return AOT_OK;
 }
 
-lw_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles) {
+lw_machine_t bc_planning_machine(int32_t n_threads, const custom_program_t *custom, int compiles) {
   return (lw_machine_t){.target = &bc_cpu,
                         .n_threads = n_threads,
                         .custom = custom,

@@ -9,7 +9,7 @@ extern const lw_target_t bc_cpu;
 
 /* For schedules that never run: one stand-in for every generated function. Without a C compiler, or where one fails,
  * groups are run node by node, which takes more memory: `compiles` says which it is. */
-lw_machine_t bc_planning_machine(int32_t n_threads, const cu_program_t *custom, int compiles);
+lw_machine_t bc_planning_machine(int32_t n_threads, const custom_program_t *custom, int compiles);
 
 extern const lw_lowering_table_t bc_lowerings_bags, bc_lowerings_resample, bc_lowerings_attention,
     bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_scatter,
@@ -24,7 +24,7 @@ aot_status_t bc_join_loops(lw_build_t *b, const lw_step_t *const *steps, uint32_
 /* lower_loss.c */
 aot_status_t bc_count_classes(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out);
 /* lower_reference.c */
-aot_status_t bc_lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args);
+aot_status_t bc_lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const custom_node_t *custom, rk_arg_t *args);
 
 aot_status_t bc_lower_rows_added(lw_build_t *b); /* lower_scatter.c: the gradient of an embedding */
 /* LW_DECLINED: it reads elements, or gives many. (lower_constant.c) */

@@ -34,8 +34,8 @@ typedef struct gpu_backend_unit {
 
 static const void *extension(const gpu_backend_unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
-static cu_world_t world_of(const gpu_backend_unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
+static custom_world_t world_of(const gpu_backend_unit_t *u, aot_ctx_t *ctx) {
+  return (custom_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
 }
 
 /* ---- query ---- */
@@ -75,8 +75,8 @@ static int is_whole(gpu_backend_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t 
   return gc_attention_is_whole(s, node, u->widest_attention);
 }
 
-static const char *refusal(gpu_backend_unit_t *u, const aot_snapshot_t *s, uint32_t i, const cu_world_t *world,
-                           int is_birth, cu_error_t *error) {
+static const char *refusal(gpu_backend_unit_t *u, const aot_snapshot_t *s, uint32_t i, const custom_world_t *world,
+                           int is_birth, custom_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[node->op].name);
   if ((lw_is_attention(name) && !is_whole(u, world->ctx, s, node)) || is_loss_in_parts(s, node, name))
@@ -94,7 +94,7 @@ static int is_better_apart(const aot_snapshot_t *s, uint32_t i) {
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   gpu_backend_unit_t *u = b->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
@@ -106,7 +106,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
     gc_tell(&u->host, ctx, status, &none);
   }
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
-    cu_error_t error;
+    custom_error_t error;
     const char *why = refusal(u, s, i, &world, births[i], &error);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = {nodes[i].id}};
     if (why) v.accepted = 0, v.reason = aot_str(why);
@@ -166,7 +166,7 @@ static aot_status_t report(const gpu_backend_unit_t *u, aot_ctx_t *ctx, const gc
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
   const gpu_backend_unit_t *u = b->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   gc_device_t *g = (gc_device_t *)(uintptr_t)aot_ext(&device->head, GC_EXT_DEVICE);
   const aot_snapshot_t *s = NULL;
   void *own = NULL;

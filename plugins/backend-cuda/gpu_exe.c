@@ -179,7 +179,7 @@ static void destroy(const aot_table_t *t) {
   gc_cublaslt_close(&e->cublaslt);
   gc_dnn_forget_plans(&e->cudnn);
   gc_cudnn_close(&e->cudnn);
-  cu_program_deinit(&e->custom);
+  custom_program_deinit(&e->custom);
   lw_cut_deinit(&e->cut);
   free(e->n_on_host);
   free(e->n_counted);
@@ -240,11 +240,11 @@ static aot_status_t open_libraries(gc_exe_t *e, aot_ctx_t *ctx, const char *nvrt
   return AOT_OK;
 }
 
-aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
+aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const custom_world_t *world, gc_device_t *device,
                            const aot_snapshot_t *s, void *own, const gc_choices_t *choices, gc_exe_t **out) {
   gc_exe_t *e = calloc(1, sizeof *e);
   lw_error_t error = {.node = AOT_NO_ID};
-  cu_error_t why;
+  custom_error_t why;
   if (!e) return AOT_E_EXHAUSTED;
   e->host = *host;
   e->device = device;
@@ -276,7 +276,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_worl
   aot_status_t status = cut == AOT_OK && e->parts && e->n_on_host && e->n_counted
                             ? open_libraries(e, ctx, getenv("AOT_NVRTC"), &error)
                             : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");
-  if (status == AOT_OK && (status = cu_prepare(world, s, &e->custom, &why)) != AOT_OK) {
+  if (status == AOT_OK && (status = custom_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;
     lw_fail(&error, status, "no-kernel", "%s", why.text);
   }

@@ -28,7 +28,7 @@ typedef struct gc_exe {
   aot_buffer_t parts_arena;
   aot_point_t settled; /* that the host has waited for last, by itself (stream_sync.h); no timeline: it never has */
   void *own;           /* copy of bytes that came unaligned */
-  cu_program_t custom;
+  custom_program_t custom;
   nv_nvrtc_t nvrtc;
   gc_cublaslt_t cublaslt;
   gc_cudnn_t cudnn;
@@ -65,7 +65,7 @@ struct aot_bound {
 /* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */
 const char *gc_cudnn_folder(const aot_host_t *host, aot_ctx_t *ctx);
 /* s is borrowed; own is the executable's from here on; choices are copied. Failures are told. [host-main] */
-aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const cu_world_t *world, gc_device_t *device,
+aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const custom_world_t *world, gc_device_t *device,
                            const aot_snapshot_t *s, void *own, const gc_choices_t *choices, gc_exe_t **out);
 /* Every graph once, at the hints of its symbols, so that what cannot run is told when the program is loaded. */
 aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx);

@@ -24,7 +24,7 @@ static gc_lowering_t lowering_of(gc_planning_t *p) {
   return (gc_lowering_t){.machine = facts(p)->machine, .align = LW_ALIGN, .choices = p->choices};
 }
 
-static lw_machine_t machine_of(gc_lowering_t *l, const cu_program_t *custom) {
+static lw_machine_t machine_of(gc_lowering_t *l, const custom_program_t *custom) {
   return (lw_machine_t){.target = &gc_gpu, .n_threads = 1, .custom = custom, .self = l};
 }
 
@@ -35,7 +35,7 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   lw_machine_t machine = machine_of(&l, NULL);
   machine.chunk_nbytes = p->choices->chunk_nbytes;
   machine.adds_residuals = p->choices->adds_residuals;
-  const cu_world_t world = {.lookup = aot_ext(&p->host->head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
+  const custom_world_t world = {.lookup = aot_ext(&p->host->head, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .has_queues = 1};
   const aot_snapshot_t *s = NULL;
   lw_error_t error = {.node = AOT_NO_ID};
   AOT_TRY(p->host->graph->snapshot(prog, &s));
@@ -60,7 +60,7 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
 static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
   gc_planning_t *p = c->head.self;
-  const cu_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
+  const custom_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
   gc_lowering_t l = lowering_of(p);
   const lw_machine_t machine = machine_of(&l, &nobody);
   const aot_snapshot_t *s = NULL;

@@ -513,7 +513,7 @@ static aot_status_t enqueue(const lw_frame_t *f, lw_kernel_step_t *p, aot_queue_
   rk_error_t error = {.text = ""};
   for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = f->base[p->refs[k].storage];
   if (!queue) return lw_fail(f->error, AOT_E_INTERNAL, "kernel-failed", "the stream of a call is no queue");
-  const aot_status_t status = cu_enqueue(p->custom, &p->call, &run->device->table, queue, &error);
+  const aot_status_t status = custom_enqueue(p->custom, &p->call, &run->device->table, queue, &error);
   return status == AOT_OK ? AOT_OK : lw_fail(f->error, status, "kernel-failed", "%s", error.text);
 }
 
@@ -550,7 +550,7 @@ static aot_status_t remember_beside(lw_build_t *b, uint32_t storage, uint32_t nu
 }
 
 /* All collectives go on one queue, so that they are in one order on all ranks. */
-static aot_status_t lower_on_queue(lw_build_t *b, const cu_node_t *custom, rk_arg_t *args) {
+static aot_status_t lower_on_queue(lw_build_t *b, const custom_node_t *custom, rk_arg_t *args) {
   gc_lowering_t *l = lowering(b);
   const int goes_on = (custom->kernel->head.flags & AOT_KERNEL_STARTS) != 0,
             is_beside = goes_on || (lw_is_collective(b, custom->node) && !custom->passes);
@@ -580,7 +580,7 @@ static void reach(piece_t *piece, int64_t begin, int64_t end) {
   if (end > piece->end) piece->end = end;
 }
 
-static int takes_queue(lw_build_t *b, const cu_node_t *custom, const rk_arg_t *args) {
+static int takes_queue(lw_build_t *b, const custom_node_t *custom, const rk_arg_t *args) {
   const uint32_t n = b->node->n_results;
   rk_tensor_t *results = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);
   for (uint32_t r = 0; results && r < n; r++) {
@@ -588,10 +588,11 @@ static int takes_queue(lw_build_t *b, const cu_node_t *custom, const rk_arg_t *a
     if (t.dtype) lw_result_geometry(&t);
     if (t.dtype) results[r] = lw_rk_tensor(b, &t);
   }
-  return results && cu_takes_queue(custom, &(rk_call_t){args, b->node->n_args, results, n});
+  return results && custom_takes_queue(custom, &(rk_call_t){args, b->node->n_args, results, n});
 }
 
-static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const cu_node_t *custom, rk_arg_t *args) {
+static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const custom_node_t *custom,
+                                 rk_arg_t *args) {
   lw_kernel_step_t *k;
   if (custom && takes_queue(b, custom, args)) return lower_on_queue(b, custom, args);
   if (custom && custom->kernel->head.flags & AOT_KERNEL_STARTS)

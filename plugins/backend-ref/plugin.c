@@ -58,13 +58,13 @@ static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_
 
 static const void *extension(const backend_ref_unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
-static cu_world_t world_of(const backend_ref_unit_t *u, aot_ctx_t *ctx) {
-  return (cu_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
+static custom_world_t world_of(const backend_ref_unit_t *u, aot_ctx_t *ctx) {
+  return (custom_world_t){.lookup = extension(u, AOT_EXT_KERNEL_LOOKUP), .ctx = ctx, .takes_starts = 1};
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const backend_ref_unit_t *u = b->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   for (uint32_t n = 1; n < s->nodes.count; n++) {
@@ -83,19 +83,19 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
 
 /* What custom operators write, and how much of it needs no copy. */
 static aot_status_t report_copies(const backend_ref_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s,
-                                  const cu_world_t *world) {
+                                  const custom_world_t *world) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
-  cu_program_t custom;
-  cu_error_t why;
-  aot_status_t status = cu_prepare(world, s, &custom, &why);
+  custom_program_t custom;
+  custom_error_t why;
+  aot_status_t status = custom_prepare(world, s, &custom, &why);
   if (status != AOT_OK) complain(&u->host, ctx, status, ID ".unsupported", why.text, NULL, why.node);
-  else if (r) status = cu_report(&custom, r, ctx);
-  cu_program_deinit(&custom);
+  else if (r) status = custom_report(&custom, r, ctx);
+  custom_program_deinit(&custom);
   return status;
 }
 
 static aot_status_t refuse_any(const backend_ref_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s,
-                               const cu_world_t *world) {
+                               const custom_world_t *world) {
   for (uint32_t n = 1; n < s->nodes.count; n++) {
     rf_error_t error;
     const char *why = rf_refuse(s, n, world, &error);
@@ -108,7 +108,7 @@ static aot_status_t refuse_any(const backend_ref_unit_t *u, aot_ctx_t *ctx, cons
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
   const backend_ref_unit_t *u = b->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(refuse_any(u, ctx, s, &world));
@@ -153,7 +153,7 @@ static aot_status_t rehearse(const rf_program_t *p, const aot_snapshot_t *s, con
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                 uint64_t n_symbols, const aot_memory_plan_t **out) {
   backend_ref_unit_t *u = m->head.self;
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   rf_program_t *p = NULL;
   rf_error_t error = {.node = AOT_NO_ID};
@@ -261,7 +261,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   aot_status_t status;
   if (!x)
     return complain(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the executable", NULL, AOT_NO_ID);
-  const cu_world_t world = world_of(u, ctx);
+  const custom_world_t world = world_of(u, ctx);
   status = rf_load(bytes, nbytes, &world, &x->program, &error);
   if (status != AOT_OK) {
     free(x);

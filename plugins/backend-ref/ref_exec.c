@@ -61,7 +61,7 @@ static void count_uses(rf_program_t *p, uint32_t graph, rf_graph_t *g) {
     grow(&p->max_ints, n_ints);
     grow(&p->max_results, node->n_results);
     if (row->kind == AOT_GRAPH_REGION) continue;
-    if (p->kernels[node->op] ? !rk_is_view(p->kernels[node->op]) : cu_find(&p->custom, n) != NULL) p->n_kernels++;
+    if (p->kernels[node->op] ? !rk_is_view(p->kernels[node->op]) : custom_find(&p->custom, n) != NULL) p->n_kernels++;
   }
   memset(g->port, 0xFF, (size_t)g->n_values * sizeof *g->port);
   for (uint32_t o = 0; o < row->n_outputs; o++) {
@@ -73,15 +73,15 @@ static void count_uses(rf_program_t *p, uint32_t graph, rf_graph_t *g) {
   }
 }
 
-static aot_status_t prepare_custom(rf_program_t *p, const cu_world_t *world, rf_error_t *error) {
-  cu_error_t why;
-  const aot_status_t status = cu_prepare(world, p->s, &p->custom, &why);
+static aot_status_t prepare_custom(rf_program_t *p, const custom_world_t *world, rf_error_t *error) {
+  custom_error_t why;
+  const aot_status_t status = custom_prepare(world, p->s, &p->custom, &why);
   if (status == AOT_OK) return AOT_OK;
   error->node = why.node;
   return load_error(error, status, why.text);
 }
 
-static aot_status_t prepare(rf_program_t *p, const cu_world_t *world, rf_error_t *error) {
+static aot_status_t prepare(rf_program_t *p, const custom_world_t *world, rf_error_t *error) {
   const aot_snapshot_t *s = p->s;
   AOT_TRY(prepare_custom(p, world, error));
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
@@ -105,7 +105,7 @@ static aot_status_t prepare(rf_program_t *p, const cu_world_t *world, rf_error_t
   return AOT_OK;
 }
 
-aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program_t **out,
+aot_status_t rf_load(const void *bytes, uint64_t nbytes, const custom_world_t *world, rf_program_t **out,
                      rf_error_t *error) {
   rf_program_t *p = calloc(1, sizeof *p);
   aot_status_t status;
@@ -141,7 +141,7 @@ void rf_destroy(rf_program_t *p) {
     free(p->graphs[g].uses);
     free(p->graphs[g].port);
   }
-  cu_program_deinit(&p->custom);
+  custom_program_deinit(&p->custom);
   free(p->graphs);
   free(p->kernels);
   free(p->regions);
@@ -354,7 +354,7 @@ aot_status_t rf_run(const rf_program_t *p, const hc_run_t *run, const rf_printer
   if (status == AOT_OK && run->n_symbols)
     memcpy(run->symbols, st->symbols, (size_t)run->n_symbols * sizeof *run->symbols);
   if (out_stats) *out_stats = (rf_stats_t){.peak_nbytes = st->peak_nbytes, .copied_nbytes = st->copied_nbytes};
-  if (status != AOT_OK) cu_settle(&p->custom);
+  if (status != AOT_OK) custom_settle(&p->custom);
   end(st);
   free(st);
   return status;

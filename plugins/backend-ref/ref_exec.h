@@ -30,7 +30,7 @@ typedef struct rf_stats {
 
 /* Check and prepare. The bytes are borrowed until rf_destroy; when they are not 8-byte aligned they are copied. Kernels
  * that are not in kit/reference are looked up in `world`. */
-aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program_t **out,
+aot_status_t rf_load(const void *bytes, uint64_t nbytes, const custom_world_t *world, rf_program_t **out,
                      rf_error_t *error);
 void rf_destroy(rf_program_t *p);
 /* Runs from here on look for the first NaN (aot.check-nan/1). */
@@ -56,6 +56,6 @@ aot_status_t rf_plan(const rf_program_t *p, const int64_t *symbols, uint64_t n_s
 uint32_t rf_n_kernels(const rf_program_t *p); /* kernels called in one run of every graph that is not a region */
 
 /* Why this node (a row of a checked block) cannot be run; NULL: it can. Text in `error` or constant. */
-const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error_t *error);
+const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const custom_world_t *world, rf_error_t *error);
 
 #endif

@@ -331,7 +331,7 @@ static int can_keep(const rf_slot_t *from, const rk_tensor_t *t) {
          is_dense(&from->t);
 }
 
-static aot_status_t place_written(rf_state_t *st, rf_frame_t *f, uint32_t node, const cu_node_t *c) {
+static aot_status_t place_written(rf_state_t *st, rf_frame_t *f, uint32_t node, const custom_node_t *c) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   for (uint32_t k = 0; k < c->n_written; k++) {
     const rf_slot_t *from = slot_of(st, f, c->written[k].value);
@@ -353,14 +353,14 @@ static void pass_first(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   rf_slot_share(slot_of(st, f, n->result_begin), &from->t, from->storage);
 }
 
-static aot_status_t run_custom(rf_state_t *st, rf_frame_t *f, uint32_t node, const cu_node_t *c) {
+static aot_status_t run_custom(rf_state_t *st, rf_frame_t *f, uint32_t node, const custom_node_t *c) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   rk_error_t why;
   if (c->passes) pass_first(st, f, node);
   AOT_TRY(place_written(st, f, node, c));
   AOT_TRY(place_results(st, f, node));
   if (st->rehearsal) return AOT_OK;
-  const aot_status_t status = cu_run(c, st->args, n->n_args, st->results, n->n_results, &why);
+  const aot_status_t status = custom_run(c, st->args, n->n_args, st->results, n->n_results, &why);
   return status == AOT_OK ? AOT_OK : rf_fail(st, status, node, "%s", why.text);
 }
 
@@ -371,7 +371,7 @@ aot_status_t rf_run_node(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   const rk_kernel_t *k = st->p->kernels[n->op];
   int any_open = 0;
   if (only_symbols(st, n) && (st->rehearsal || !(k && !rk_is_fill(k)))) return put_symbols(st, f, node);
-  const cu_node_t *custom = k ? NULL : cu_find(&st->p->custom, node);
+  const custom_node_t *custom = k ? NULL : custom_find(&st->p->custom, node);
   if (!k && !custom) {
     aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op].name);
     return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "operator %.*s is not supported", (int)name.size, name.data);

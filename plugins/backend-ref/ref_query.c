@@ -77,14 +77,15 @@ static const char *refuse_dtypes(const aot_snapshot_t *s, const aot_snap_node_t 
   return NULL;
 }
 
-static const char *refuse_custom(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error_t *error) {
-  cu_error_t why;
-  const char *text = cu_refuse(world, s, node, &why);
+static const char *refuse_custom(const aot_snapshot_t *s, uint32_t node, const custom_world_t *world,
+                                 rf_error_t *error) {
+  custom_error_t why;
+  const char *text = custom_refuse(world, s, node, &why);
   if (text) snprintf(error->text, sizeof error->text, "%s", text);
   return text ? error->text : refuse_dtypes(s, &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node], error);
 }
 
-const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error_t *error) {
+const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const custom_world_t *world, rf_error_t *error) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   const aot_snap_op_t *op = &AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op];

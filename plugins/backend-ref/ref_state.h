@@ -37,7 +37,7 @@ struct rf_program {
   const rk_kernel_t **kernels; /* of each operator row; NULL: none */
   int *regions;                /* RF_* of each operator row */
   rf_graph_t *graphs;
-  cu_program_t custom; /* nodes that plugins' kernels run */
+  custom_program_t custom; /* nodes that plugins' kernels run */
   uint32_t max_args, max_operands, max_ints, max_results;
   uint32_t n_kernels;
   int is_watched; /* results are looked at (aot.check-nan/1) */

@@ -33,7 +33,7 @@ typedef struct layout_state {
   const uint8_t *is_wanted; /* by convolution; NULL: all of them */
   uint32_t *island;         /* by convolution */
   uint32_t n_convolutions;  /* so far */
-  cl_islands_t islands;
+  nhwc_islands_t islands;
   value_t *values;
   uint32_t n_values;
 } layout_state_t;
@@ -82,7 +82,7 @@ static aot_type_t *keep(layout_state_t *w, const aot_type_t *t) {
 /* ---- copies ---- */
 
 static void count_copy(layout_state_t *w, uint32_t island, const aot_type_t *t) {
-  cl_island_t *of = cl_island_of(&w->islands, island);
+  nhwc_island_t *of = nhwc_island_of(&w->islands, island);
   of->n_copies++;
   of->copied_nbytes += 2 * nbytes(w, t);
 }
@@ -160,7 +160,7 @@ static void copy_operand(layout_state_t *w, uint32_t k, uint32_t island) {
     count_copy(w, island, &t);
   }
   const uint32_t to = value_at(w, id)->last.value;
-  cl_island_join(&w->islands, island, value_at(w, to)->island);
+  nhwc_island_join(&w->islands, island, value_at(w, to)->island);
   em_carry(e, &reader);
   set_operand(w, k, to);
 }
@@ -173,7 +173,7 @@ static uint32_t as_it_was(layout_state_t *w, uint32_t id) {
   const aot_value_t to = em_value(e, em_laid_out(e, em_v((aot_value_t){id}), v.was));
   if (e->status != AOT_OK) return id;
   if (to.id == id || v.was->offset) { /* a window into something larger: such memory no copy has */
-    cl_island_of(&w->islands, v.island)->is_barred = 1;
+    nhwc_island_of(&w->islands, v.island)->is_barred = 1;
     return id;
   }
   value_at(w, id)->back = (copy_t){to.id, e->flags, e->region_tag};
@@ -195,7 +195,7 @@ static void change_type(layout_state_t *w, uint32_t id, const aot_type_t *to, ui
   if (em_lies_alike(e, &t, to) && t.offset == to->offset) return;
   value_t *v = value_at(w, id);
   if (!v->was) v->was = keep(w, &t);
-  v->island = cl_island_join(&w->islands, v->island, island);
+  v->island = nhwc_island_join(&w->islands, v->island, island);
   t.strides = to->strides;
   t.offset = to->offset;
   if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->type_set(e->prog, (aot_value_t){id}, &t));
@@ -273,7 +273,7 @@ static void count_convolution(layout_state_t *w, uint32_t island) {
   aot_type_t t[3];
   const uint32_t ids[] = {info->operands[0], info->operands[1], info->first_result.id};
   for (int i = 0; i < 3; i++) t[i] = was(w, ids[i]) ? *was(w, ids[i]) : type_of(w, ids[i]);
-  cl_island_t *of = cl_island_of(&w->islands, island);
+  nhwc_island_t *of = nhwc_island_of(&w->islands, island);
   of->n_convolutions++;
   if (is_patch(w, &t[0], &t[1], &t[2])) of->n_patches++;
   else
@@ -290,7 +290,7 @@ static int is_convolution(layout_state_t *w) {
 static void visit_convolution(layout_state_t *w) {
   const uint32_t number = w->n_convolutions++;
   if (w->is_wanted && !w->is_wanted[number]) return;
-  const uint32_t island = w->island[number] = cl_island_new(&w->islands);
+  const uint32_t island = w->island[number] = nhwc_island_new(&w->islands);
   int is_said = 0; /* does something show that it is to be so? */
   count_convolution(w, island);
   for (uint32_t k = 0; k < 2 && w->e.status == AOT_OK; k++) {
@@ -307,12 +307,12 @@ static void visit_convolution(layout_state_t *w) {
 }
 
 static void visit(layout_state_t *w) {
-  uint32_t island = CL_NO_ISLAND;
+  uint32_t island = NHWC_NO_ISLAND;
   if (is_convolution(w)) visit_convolution(w);
   for (uint32_t k = 0; k < w->e.info.n_operands; k++)
     if (was(w, w->e.info.operands[k]))
-      island = cl_island_join(&w->islands, island, w->values[w->e.info.operands[k]].island);
-  if (island == CL_NO_ISLAND || w->e.status != AOT_OK) return;
+      island = nhwc_island_join(&w->islands, island, w->values[w->e.info.operands[k]].island);
+  if (island == NHWC_NO_ISLAND || w->e.status != AOT_OK) return;
   if ((w->e.desc->flags & AOT_OP_AS_IT_LIES) || owns_regions(w)) restore_operands(w);
   else infer_results(w, island);
 }
@@ -381,29 +381,29 @@ static aot_status_t try_all(layout_state_t w, const aot_ext_trial_t *trial, layo
   return status != AOT_OK ? status : undone;
 }
 
-static void add_up(cl_counts_t *out, const cl_island_t *i) {
+static void add_up(nhwc_counts_t *out, const nhwc_island_t *i) {
   out->n_copies += i->n_copies;
   out->copied_nbytes += i->copied_nbytes;
   out->saved_nbytes += i->saved_nbytes;
 }
 
 /* Which convolutions stand in islands that pay; how many are there. */
-static uint32_t choose(layout_state_t *tried, uint8_t *is_wanted, cl_counts_t *out) {
+static uint32_t choose(layout_state_t *tried, uint8_t *is_wanted, nhwc_counts_t *out) {
   uint32_t n = 0;
   for (uint32_t c = 0; c < tried->n_convolutions; c++)
-    n += is_wanted[c] = (uint8_t)cl_island_pays(cl_island_of(&tried->islands, tried->island[c]));
+    n += is_wanted[c] = (uint8_t)nhwc_island_pays(nhwc_island_of(&tried->islands, tried->island[c]));
   out->n_convolutions = n;
   out->n_others = tried->n_convolutions - n;
   for (uint32_t i = 1; i <= tried->islands.n; i++) {
-    const cl_island_t *island = &tried->islands.at[i];
+    const nhwc_island_t *island = &tried->islands.at[i];
     if (island->parent != i) continue;
     out->n_patches += island->n_patches;
-    if (!n || cl_island_pays(island)) add_up(out, island);
+    if (!n || nhwc_island_pays(island)) add_up(out, island);
   }
   return n;
 }
 
-aot_status_t cl_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, cl_counts_t *out) {
+aot_status_t nhwc_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, nhwc_counts_t *out) {
   const aot_ext_trial_t *trial = aot_ext(&host->head, AOT_EXT_TRIAL);
   layout_state_t w = {.e = em_make(host, ctx, prog, host->graph->graph_find(prog, AOT_GRAPH_FORWARD)),
                       .graph = host->graph};

@@ -1,22 +1,22 @@
 #include "islands.h"
 
-uint32_t cl_island_new(cl_islands_t *s) {
+uint32_t nhwc_island_new(nhwc_islands_t *s) {
   const uint32_t id = ++s->n;
-  s->at[id] = (cl_island_t){.parent = id};
+  s->at[id] = (nhwc_island_t){.parent = id};
   return id;
 }
 
-static uint32_t root_of(cl_islands_t *s, uint32_t id) {
+static uint32_t root_of(nhwc_islands_t *s, uint32_t id) {
   while (s->at[id].parent != id) id = s->at[id].parent = s->at[s->at[id].parent].parent;
   return id;
 }
 
-cl_island_t *cl_island_of(cl_islands_t *s, uint32_t island) { return &s->at[root_of(s, island)]; }
+nhwc_island_t *nhwc_island_of(nhwc_islands_t *s, uint32_t island) { return &s->at[root_of(s, island)]; }
 
-uint32_t cl_island_join(cl_islands_t *s, uint32_t a, uint32_t b) {
-  if (a == CL_NO_ISLAND || b == CL_NO_ISLAND) return a + b;
+uint32_t nhwc_island_join(nhwc_islands_t *s, uint32_t a, uint32_t b) {
+  if (a == NHWC_NO_ISLAND || b == NHWC_NO_ISLAND) return a + b;
   const uint32_t into = root_of(s, a), from = root_of(s, b);
-  cl_island_t *to = &s->at[into], *of = &s->at[from];
+  nhwc_island_t *to = &s->at[into], *of = &s->at[from];
   if (into == from) return into;
   of->parent = into;
   to->n_convolutions += of->n_convolutions;
@@ -28,6 +28,6 @@ uint32_t cl_island_join(cl_islands_t *s, uint32_t a, uint32_t b) {
   return into;
 }
 
-int cl_island_pays(const cl_island_t *island) {
+int nhwc_island_pays(const nhwc_island_t *island) {
   return !island->is_barred && island->saved_nbytes > island->copied_nbytes;
 }

@@ -5,25 +5,25 @@
 
 #include <stdint.h>
 
-#define CL_NO_ISLAND 0
+#define NHWC_NO_ISLAND 0
 
-typedef struct cl_island {
+typedef struct nhwc_island {
   uint32_t parent;                    /* itself: it stands for all that were joined */
   uint32_t n_convolutions, n_patches; /* those whose windows neither overlap nor are one pixel */
   uint32_t n_copies;
   uint64_t copied_nbytes; /* read and written by copies that the layout costs */
   uint64_t saved_nbytes;  /* read and written by copies that a convolution would make of what lies in another way */
   uint8_t is_barred;      /* something in it cannot be brought back to how it lay */
-} cl_island_t;
+} nhwc_island_t;
 
-typedef struct cl_islands {
-  cl_island_t *at; /* room for one more than there are convolutions; 0 is none */
+typedef struct nhwc_islands {
+  nhwc_island_t *at; /* room for one more than there are convolutions; 0 is none */
   uint32_t n;
-} cl_islands_t;
+} nhwc_islands_t;
 
-uint32_t cl_island_new(cl_islands_t *s);
-cl_island_t *cl_island_of(cl_islands_t *s, uint32_t island);      /* the one that stands for it */
-uint32_t cl_island_join(cl_islands_t *s, uint32_t a, uint32_t b); /* either may be none */
-int cl_island_pays(const cl_island_t *island);
+uint32_t nhwc_island_new(nhwc_islands_t *s);
+nhwc_island_t *nhwc_island_of(nhwc_islands_t *s, uint32_t island);    /* the one that stands for it */
+uint32_t nhwc_island_join(nhwc_islands_t *s, uint32_t a, uint32_t b); /* either may be none */
+int nhwc_island_pays(const nhwc_island_t *island);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct channels_last_unit {
 
 static const aot_str_t places[] = {AOT_STR_INIT("convolutions"), AOT_STR_INIT("off")};
 
-static aot_status_t report(const channels_last_unit_t *u, aot_ctx_t *ctx, const cl_counts_t *n) {
+static aot_status_t report(const channels_last_unit_t *u, aot_ctx_t *ctx, const nhwc_counts_t *n) {
   const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
   AOT_TRY(r->number(r, ctx, aot_str("convolutions"), (double)n->n_convolutions, aot_str("nodes")));
@@ -27,7 +27,7 @@ static aot_status_t report(const channels_last_unit_t *u, aot_ctx_t *ctx, const 
 }
 
 /* Why the program stays as it is. */
-static void tell_unchanged(const channels_last_unit_t *u, aot_ctx_t *ctx, const cl_counts_t *n) {
+static void tell_unchanged(const channels_last_unit_t *u, aot_ctx_t *ctx, const nhwc_counts_t *n) {
   char text[240];
   if (!n->n_others) snprintf(text, sizeof text, "there are no convolutions of images or volumes");
   else
@@ -45,12 +45,12 @@ static void tell_unchanged(const channels_last_unit_t *u, aot_ctx_t *ctx, const 
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const channels_last_unit_t *u = p->head.self;
-  cl_counts_t n = {0};
+  nhwc_counts_t n = {0};
   if (u->is_off) return AOT_OK;
-  AOT_TRY(cl_run(&u->host, ctx, prog, &n));
+  AOT_TRY(nhwc_run(&u->host, ctx, prog, &n));
   if (n.n_convolutions) return report(u, ctx, &n);
   tell_unchanged(u, ctx, &n);
-  return report(u, ctx, &(cl_counts_t){0});
+  return report(u, ctx, &(nhwc_counts_t){0});
 }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,

@@ -25,7 +25,7 @@ typedef struct regions_unit {
   aot_str_t only;
 } regions_unit_t;
 
-static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
+static int pick(const void *self, const jg_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
                 uint32_t *out_value) {
   (void)self;
   (void)out_value;

@@ -8,12 +8,12 @@
 /* By value: the backward would have it written to memory, since a use outside the forward cannot be fused with it.
  * Followed through views, against the order. In PyTorch's model the caller's use of an output is such a use, too. */
 static void find_written(const mc_ruled_graph_t *m, uint8_t *written) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   if (m->rules->operators == MC_PYTORCH) {
     for (uint32_t i = 0; i < j->n_forward_outputs; i++)
-      if (j->forward_outputs[i] != PT_NONE) written[j->forward_outputs[i]] = 1;
+      if (j->forward_outputs[i] != JG_NONE) written[j->forward_outputs[i]] = 1;
     for (uint32_t i = 0; i < j->n_gradients; i++)
-      if (j->gradients[i] != PT_NONE) written[j->gradients[i]] = 1;
+      if (j->gradients[i] != JG_NONE) written[j->gradients[i]] = 1;
   }
   for (uint32_t v = j->n_values; v-- > j->n_inputs;)
     for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1] && !written[v]; k++) {
@@ -32,7 +32,7 @@ static int is_written(const mc_ruled_graph_t *m, uint32_t n, const uint8_t *writ
   return any;
 }
 
-static int reads_much_more(const pt_joint_t *j, uint32_t n) {
+static int reads_much_more(const jg_joint_t *j, uint32_t n) {
   uint64_t in = 0, out = 0;
   for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) in += j->nbytes[j->operands[k]];
   for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) out += j->nbytes[v];
@@ -40,7 +40,7 @@ static int reads_much_more(const pt_joint_t *j, uint32_t n) {
 }
 
 static int is_banned(const mc_ruled_graph_t *m, uint32_t n, uint32_t distance, const uint8_t *written) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   const mc_rules_t *r = m->rules;
   if (j->op_flags[n] & (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_RANDOM)) return 1;
   if (j->node_flags[n] & AOT_NODE_MUST_SAVE) return 1;
@@ -52,7 +52,7 @@ static int is_banned(const mc_ruled_graph_t *m, uint32_t n, uint32_t distance, c
 }
 
 int mc_ban(const mc_ruled_graph_t *m, const uint32_t *distance_of_node, uint8_t *banned) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   uint8_t *written = calloc((size_t)j->n_values + 1, 1);
   if (!written) return -2;
   find_written(m, written);

@@ -8,7 +8,7 @@
 #define MAX_STEPS 100
 #define MOST 4e18 /* all prices together: a sum of them is an int64 */
 
-static uint32_t nearest_use(const pt_joint_t *j, uint32_t v, const uint32_t *of_node) {
+static uint32_t nearest_use(const jg_joint_t *j, uint32_t v, const uint32_t *of_node) {
   uint32_t best = MC_FAR;
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
     if (of_node[j->users[k]] + 1 < best) best = of_node[j->users[k]] + 1;
@@ -16,19 +16,19 @@ static uint32_t nearest_use(const pt_joint_t *j, uint32_t v, const uint32_t *of_
 }
 
 /* One of several results that no forward node reads belongs to the backward. */
-static int is_early(const pt_joint_t *j, uint32_t v, const uint8_t *is_output) {
+static int is_early(const jg_joint_t *j, uint32_t v, const uint8_t *is_output) {
   if (is_output[v]) return 1;
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
     if (j->early[j->users[k]]) return 1;
   return 0;
 }
 
-static void mark_outputs(const pt_joint_t *j, uint8_t *is_output) {
+static void mark_outputs(const jg_joint_t *j, uint8_t *is_output) {
   for (uint32_t i = 0; i < j->n_forward_outputs; i++)
-    if (j->forward_outputs[i] != PT_NONE) is_output[j->forward_outputs[i]] = 1;
+    if (j->forward_outputs[i] != JG_NONE) is_output[j->forward_outputs[i]] = 1;
 }
 
-int mc_measure(const pt_joint_t *j, uint32_t *of_value, uint32_t *of_node) {
+int mc_measure(const jg_joint_t *j, uint32_t *of_value, uint32_t *of_node) {
   uint8_t *is_output = calloc((size_t)j->n_values + 1, 1);
   if (!is_output) return -2;
   mark_outputs(j, is_output);
@@ -48,8 +48,8 @@ int mc_measure(const pt_joint_t *j, uint32_t *of_value, uint32_t *of_node) {
 
 /* Someone reads it from memory whatever is kept: an input, an output, or a user that it cannot fuse with. */
 static int is_materialized(const mc_ruled_graph_t *m, uint32_t v, const uint8_t *is_output) {
-  const pt_joint_t *j = m->j;
-  if (j->def[v] == PT_NONE || is_output[v]) return 1;
+  const jg_joint_t *j = m->j;
+  if (j->def[v] == JG_NONE || is_output[v]) return 1;
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
     if (!mc_fuses_into(m, v, j->users[k])) return 1;
   return 0;
@@ -57,9 +57,9 @@ static int is_materialized(const mc_ruled_graph_t *m, uint32_t v, const uint8_t 
 
 static double price_of(const mc_ruled_graph_t *m, uint32_t v, uint32_t steps, const double *factor,
                        const uint8_t *is_output) {
-  const pt_joint_t *j = m->j;
-  if (m->rules->free_static_inputs && j->input_kind[v] == PT_INPUT_STATIC) return 0;
-  if (m->rules->recompute_views && j->def[v] != PT_NONE && (m->classes[j->def[v]] & MC_VIEW)) return -1;
+  const jg_joint_t *j = m->j;
+  if (m->rules->free_static_inputs && j->input_kind[v] == JG_INPUT_STATIC) return 0;
+  if (m->rules->recompute_views && j->def[v] != JG_NONE && (m->classes[j->def[v]] & MC_VIEW)) return -1;
   steps = steps > MAX_STEPS ? MAX_STEPS : steps < 1 ? 1 : steps;
   const double bytes = floor((double)j->nbytes[v] * factor[steps]);
   return m->rules->double_fused && !is_materialized(m, v, is_output) ? 2 * bytes : bytes;
@@ -74,7 +74,7 @@ static void round_prices(const double *exact, uint32_t n, int64_t *price) {
 }
 
 int mc_price(const mc_ruled_graph_t *m, const uint32_t *distance_of_value, int64_t *price) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   uint8_t *is_output = calloc((size_t)j->n_values + 1, 1);
   double *exact = calloc((size_t)j->n_values + 1, sizeof *exact), factor[MAX_STEPS + 1];
   const int status = is_output && exact ? 0 : -2;
@@ -82,7 +82,7 @@ int mc_price(const mc_ruled_graph_t *m, const uint32_t *distance_of_value, int64
   if (status == 0) {
     mark_outputs(j, is_output);
     for (uint32_t i = 0; i < j->n_gradients && m->rules->operators == MC_PYTORCH; i++)
-      if (j->gradients[i] != PT_NONE) is_output[j->gradients[i]] = 1;
+      if (j->gradients[i] != JG_NONE) is_output[j->gradients[i]] = 1;
     for (uint32_t v = 0; v < j->n_values; v++) exact[v] = price_of(m, v, distance_of_value[v], factor, is_output);
     round_prices(exact, j->n_values, price);
   }

@@ -15,7 +15,7 @@
 enum { SOURCE, SINK, FIRST };
 
 typedef struct network {
-  const pt_joint_t *j;
+  const jg_joint_t *j;
   int32_t ties;
   mc_flow_t flow;
   uint32_t *in, *out; /* by value: its vertices */
@@ -31,11 +31,11 @@ static void arc(network_t *w, uint32_t u, uint32_t v, int64_t c) {
 
 /* Vertex FIRST + n is node n; results of single-result nodes enter there. Returns the number of vertices. */
 static uint32_t number_vertices(network_t *w) {
-  const pt_joint_t *j = w->j;
+  const jg_joint_t *j = w->j;
   uint32_t next = FIRST + j->n_nodes;
   for (uint32_t v = 0; v < j->n_values; v++) {
     uint32_t d = j->def[v];
-    int single = d != PT_NONE && j->result_begin[d + 1] - j->result_begin[d] == 1;
+    int single = d != JG_NONE && j->result_begin[d + 1] - j->result_begin[d] == 1;
     w->in[v] = single ? FIRST + d : next++;
     w->out[v] = next++;
   }
@@ -43,12 +43,12 @@ static uint32_t number_vertices(network_t *w) {
 }
 
 static void add_value(network_t *w, uint32_t v) {
-  const pt_joint_t *j = w->j;
+  const jg_joint_t *j = w->j;
   uint32_t d = j->def[v];
   int to_sink = 0;
-  if (d == PT_NONE) arc(w, SOURCE, w->in[v], w->infinite);
+  if (d == JG_NONE) arc(w, SOURCE, w->in[v], w->infinite);
   else if (w->in[v] != FIRST + d) arc(w, FIRST + d, w->in[v], w->infinite);
-  if (d != PT_NONE && pt_must_recompute(j, d)) return;
+  if (d != JG_NONE && pt_must_recompute(j, d)) return;
   arc(w, w->in[v], w->out[v], w->price[v] < 0 ? w->infinite : w->price[v]);
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++) {
     if (j->late[j->users[k]]) to_sink = 1;
@@ -68,12 +68,12 @@ static void add_nodes(network_t *w) {
 static void add_gradients(network_t *w) {
   for (uint32_t i = 0; i < w->j->n_gradients; i++) {
     uint32_t v = w->j->gradients[i];
-    if (v != PT_NONE && pt_is_forward_value(w->j, v)) arc(w, w->out[v], SINK, w->infinite);
+    if (v != JG_NONE && jg_is_forward_value(w->j, v)) arc(w, w->out[v], SINK, w->infinite);
   }
 }
 
 static void read_cut(const network_t *w, const uint8_t *side, uint32_t *out_saved, uint32_t *out_n_saved) {
-  const pt_joint_t *j = w->j;
+  const jg_joint_t *j = w->j;
   for (uint32_t v = j->n_inputs; v < j->n_values; v++)
     if (!j->late[j->def[v]] && side[w->in[v]] && !side[w->out[v]]) out_saved[(*out_n_saved)++] = v;
 }
@@ -88,7 +88,7 @@ static uint32_t find_culprit(const network_t *w) {
 
 /* Bytes of memory that a value of the cut takes: none that is there anyway. */
 static int pick_fewest(const network_t *w, uint8_t *side) {
-  const pt_joint_t *j = w->j;
+  const jg_joint_t *j = w->j;
   mc_choice_t *choices = malloc(((size_t)j->n_values + 1) * sizeof *choices);
   double sum = 0;
   uint64_t unit = 1;
@@ -127,7 +127,7 @@ static int solve(network_t *w, uint32_t n_vertices, uint32_t *out_saved, uint32_
 }
 
 static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
-  const pt_joint_t *j = w->j;
+  const jg_joint_t *j = w->j;
   uint32_t n_vertices = number_vertices(w);
   uint32_t n_arcs = j->operand_begin[j->n_nodes] + 2 * j->n_nodes + 3 * j->n_values + j->n_gradients;
   w->infinite = 1;
@@ -136,14 +136,14 @@ static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_sa
   if (mc_flow_init(&w->flow, n_vertices, n_arcs) != 0) return -2;
   add_nodes(w);
   for (uint32_t v = 0; v < j->n_values; v++)
-    if (pt_is_forward_value(j, v)) add_value(w, v);
+    if (jg_is_forward_value(j, v)) add_value(w, v);
   add_gradients(w);
   int status = solve(w, n_vertices, out_saved, out_n_saved, out_value);
   mc_flow_deinit(&w->flow);
   return status;
 }
 
-int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price) {
+int mc_weigh(const jg_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price) {
   uint8_t *classes = calloc((size_t)j->n_nodes + 1, 1);
   uint32_t *of_value = calloc((size_t)j->n_values + 1, 4), *of_node = calloc((size_t)j->n_nodes + 1, 4);
   const mc_ruled_graph_t m = {j, rules, classes};
@@ -163,7 +163,7 @@ int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int6
   return status;
 }
 
-int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved,
+int mc_choose(const jg_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved,
               uint32_t *out_value) {
   network_t w = {
       .j = j,

@@ -18,9 +18,9 @@
 #define CHAIN 100u
 
 static void find_fusion_ends(const mc_ruled_graph_t *m, uint32_t *end) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   for (uint32_t n = j->n_nodes; n-- > 0;) {
-    end[n] = PT_NONE;
+    end[n] = JG_NONE;
     for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++)
       for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++) {
         const uint32_t u = j->users[k];
@@ -32,16 +32,16 @@ static void find_fusion_ends(const mc_ruled_graph_t *m, uint32_t *end) {
 }
 
 int mc_ban_far_apart(const mc_ruled_graph_t *m, uint8_t *banned) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   uint32_t *end = malloc(((size_t)j->n_nodes + 1) * sizeof *end);
   if (!end) return -2;
   find_fusion_ends(m, end);
   for (uint32_t v = 0; v < j->n_values; v++) {
-    if (j->def[v] != PT_NONE && !j->early[j->def[v]]) continue;
-    uint32_t first = PT_NONE;
+    if (j->def[v] != JG_NONE && !j->early[j->def[v]]) continue;
+    uint32_t first = JG_NONE;
     for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
       if (j->early[j->users[k]] && end[j->users[k]] < first) first = end[j->users[k]];
-    for (uint32_t k = j->user_begin[v]; first != PT_NONE && k < j->user_begin[v + 1]; k++) {
+    for (uint32_t k = j->user_begin[v]; first != JG_NONE && k < j->user_begin[v + 1]; k++) {
       const uint32_t u = j->users[k];
       if (j->early[u] && u > first && mc_fuses_into(m, v, u) && mc_may_ban(m, u)) banned[u] = 1;
     }
@@ -77,7 +77,7 @@ static uint32_t heap_pop(distance_state_t *w) {
   return top;
 }
 
-static void number_places(const pt_joint_t *j, uint32_t *place) {
+static void number_places(const jg_joint_t *j, uint32_t *place) {
   uint32_t next = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     const uint32_t results = j->result_begin[n + 1] - j->result_begin[n];
@@ -87,7 +87,7 @@ static void number_places(const pt_joint_t *j, uint32_t *place) {
 }
 
 static void walk_chain(const mc_ruled_graph_t *m, distance_state_t *w, uint32_t start, uint8_t *banned) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   w->n_heap = 0;
   heap_push(w, start);
   while (w->n_heap > 0) {
@@ -107,7 +107,7 @@ static void walk_chain(const mc_ruled_graph_t *m, distance_state_t *w, uint32_t 
 }
 
 int mc_ban_long_chains(const mc_ruled_graph_t *m, uint8_t *banned) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   distance_state_t w = {
       .heap = malloc(((size_t)j->operand_begin[j->n_nodes] + 2) * 4),
       .place = malloc(((size_t)j->n_nodes + 1) * 4),

@@ -11,26 +11,26 @@
 #include <aot/inline.h>
 #include <stdlib.h>
 
-static int is_gather(const pt_joint_t *j, uint32_t n) {
+static int is_gather(const jg_joint_t *j, uint32_t n) {
   return pt_must_recompute(j, n) &&
          (aot_str_eq(j->op_name[n], aot_str("_c10d_functional.all_gather_into_tensor.default")) ||
           aot_str_eq(j->op_name[n], aot_str("aot.all_gather_as.default")));
 }
 
-/* The gather that alone, with parameters and constants, makes node n; PT_NONE: there is none, or something else
+/* The gather that alone, with parameters and constants, makes node n; JG_NONE: there is none, or something else
  * does. */
-static uint32_t gather_of(const pt_joint_t *j, uint32_t n, const uint32_t *gather) {
-  uint32_t found = PT_NONE;
+static uint32_t gather_of(const jg_joint_t *j, uint32_t n, const uint32_t *gather) {
+  uint32_t found = JG_NONE;
   if (is_gather(j, n)) return n;
   for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
     const uint32_t v = j->operands[k];
-    if (gather[v] == PT_NONE && (j->def[v] != PT_NONE || j->input_kind[v] != PT_INPUT_STATIC)) return PT_NONE;
-    if (gather[v] != PT_NONE) found = gather[v];
+    if (gather[v] == JG_NONE && (j->def[v] != JG_NONE || j->input_kind[v] != JG_INPUT_STATIC)) return JG_NONE;
+    if (gather[v] != JG_NONE) found = gather[v];
   }
   return found;
 }
 
-static uint64_t nbytes_of(const pt_joint_t *j, uint32_t n) {
+static uint64_t nbytes_of(const jg_joint_t *j, uint32_t n) {
   uint64_t nbytes = 0;
   for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) nbytes += j->nbytes[v];
   return nbytes;
@@ -38,26 +38,26 @@ static uint64_t nbytes_of(const pt_joint_t *j, uint32_t n) {
 
 /* gather: by value. is_needed: by gather. */
 static int gathers_anew(const mc_ruled_graph_t *m, uint32_t n, const uint32_t *gather, const uint8_t *is_needed) {
-  const pt_joint_t *j = m->j;
-  if (!j->early[n] || !mc_may_ban(m, n) || gather_of(j, n, gather) != PT_NONE) return 0;
+  const jg_joint_t *j = m->j;
+  if (!j->early[n] || !mc_may_ban(m, n) || gather_of(j, n, gather) != JG_NONE) return 0;
   for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
     const uint32_t g = gather[j->operands[k]];
-    if (g != PT_NONE && !is_needed[g] && nbytes_of(j, n) <= nbytes_of(j, g)) return 1;
+    if (g != JG_NONE && !is_needed[g] && nbytes_of(j, n) <= nbytes_of(j, g)) return 1;
   }
   return 0;
 }
 
 int mc_ban_gathers(const mc_ruled_graph_t *m, uint8_t *banned) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   uint32_t *gather = malloc(((size_t)j->n_values + 1) * sizeof *gather);
   uint8_t *is_needed = calloc((size_t)j->n_nodes + 1, 1);
   const int status = gather && is_needed ? 0 : -2;
-  for (uint32_t v = 0; v < j->n_values && status == 0; v++) gather[v] = PT_NONE;
+  for (uint32_t v = 0; v < j->n_values && status == 0; v++) gather[v] = JG_NONE;
   for (uint32_t n = 0; n < j->n_nodes && status == 0; n++) {
-    const uint32_t g = j->late[n] ? PT_NONE : gather_of(j, n, gather);
+    const uint32_t g = j->late[n] ? JG_NONE : gather_of(j, n, gather);
     for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) gather[v] = g;
     for (uint32_t k = j->operand_begin[n]; j->late[n] && k < j->operand_begin[n + 1]; k++)
-      if (gather[j->operands[k]] != PT_NONE) is_needed[gather[j->operands[k]]] = 1;
+      if (gather[j->operands[k]] != JG_NONE) is_needed[gather[j->operands[k]]] = 1;
   }
   for (uint32_t n = 0; n < j->n_nodes && status == 0; n++)
     if (gathers_anew(m, n, gather, is_needed)) banned[n] = 1;

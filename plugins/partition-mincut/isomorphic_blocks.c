@@ -12,7 +12,7 @@ static uint64_t mix(uint64_t h, uint64_t x) { /* splitmix64 over h and x */
 }
 
 static uint64_t number_of_node(const mc_model_t *m, uint32_t n) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   uint64_t h = mix(j->op_flags[n], (uint64_t)m->cost[n]);
   h = mix(h, (uint64_t)j->late[n] << 1 | j->early[n]);
   for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) h = mix(h, j->nbytes[v]);
@@ -21,12 +21,12 @@ static uint64_t number_of_node(const mc_model_t *m, uint32_t n) {
 
 /* Operands in order; readers in any. */
 static void one_round(const mc_model_t *m, const uint64_t *old, uint64_t *now) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     uint64_t h = old[n], readers = 0;
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
       uint32_t v = j->operands[k], d = j->def[v];
-      h = mix(h, d == PT_NONE ? mix(j->input_kind[v], j->nbytes[v]) : mix(old[d], v - j->result_begin[d]));
+      h = mix(h, d == JG_NONE ? mix(j->input_kind[v], j->nbytes[v]) : mix(old[d], v - j->result_begin[d]));
     }
     for (uint32_t k = j->user_begin[j->result_begin[n]]; k < j->user_begin[j->result_begin[n + 1]]; k++)
       readers += mix(old[j->users[k]], 1);
@@ -52,7 +52,7 @@ static int by_nbytes(const void *pa, const void *pb) {
 }
 
 static uint32_t list_members(const mc_model_t *m, const uint64_t *number, member_t *out) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   uint32_t n = 0;
   for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
     uint32_t d = j->def[v];
@@ -78,7 +78,7 @@ static void fill(mc_layers_t *l, const member_t *members, uint32_t n) {
 }
 
 int mc_layers_init(mc_layers_t *l, const mc_model_t *m) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   uint64_t *number = malloc(((size_t)j->n_nodes + 1) * 8), *next = malloc(((size_t)j->n_nodes + 1) * 8);
   member_t *members = malloc(((size_t)j->n_values + 1) * sizeof *members);
   memset(l, 0, sizeof *l);

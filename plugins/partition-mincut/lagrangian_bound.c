@@ -45,7 +45,7 @@ static double set_prices(mc_prices_t *d) {
     else d->price[v] = (sums[0][d->n_moments] - sums[0][a->from] + sums[1][a->until]) * (double)a->nbytes;
   }
   for (uint32_t v = 0; v < m->j->n_values && !m->one; v++) {
-    double rate = m->j->def[v] == PT_NONE && !m->needs_slot[v] ? 0 : all;
+    double rate = m->j->def[v] == JG_NONE && !m->needs_slot[v] ? 0 : all;
     for (int side = 0; side < 2; side++) {
       const mc_span_t *s = &d->h->spans[v][side];
       if (s->first <= s->last) rate -= sums[side][s->last + 1] - sums[side][s->first];
@@ -59,20 +59,20 @@ static double set_prices(mc_prices_t *d) {
 /* Slots of inputs that the backward reads under the cut's plan. */
 static double input_slots(mc_prices_t *d) {
   const mc_model_t *m = d->h->m;
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   double sum = 0;
   memset(d->runs, 0, j->n_nodes);
   memset(d->is_saved, 0, j->n_values);
   for (uint32_t i = 0; i < d->n_saved; i++) d->is_saved[d->saved[i]] = 1;
   for (uint32_t i = 0; i < j->n_gradients; i++) {
     const uint32_t v = j->gradients[i];
-    if (v != PT_NONE && j->def[v] != PT_NONE && !d->is_saved[v]) d->runs[j->def[v]] = 1;
+    if (v != JG_NONE && j->def[v] != JG_NONE && !d->is_saved[v]) d->runs[j->def[v]] = 1;
   }
   for (uint32_t n = j->n_nodes; n-- > 0;)
     for (uint32_t k = j->operand_begin[n]; d->runs[n] && k < j->operand_begin[n + 1]; k++) {
       const uint32_t v = j->operands[k];
       if (d->is_saved[v]) continue;
-      if (j->def[v] != PT_NONE) d->runs[j->def[v]] = 1;
+      if (j->def[v] != JG_NONE) d->runs[j->def[v]] = 1;
       else if (m->needs_slot[v]) {
         d->is_saved[v] = 1;
         sum += (double)mc_slot_nbytes(m, v);

@@ -13,7 +13,7 @@ typedef struct bound_case {
   double bound;
   uint8_t *decided; /* owned */
   double *rate;     /* owned */
-  uint32_t node;    /* that divides it, PT_NONE: none does */
+  uint32_t node;    /* that divides it, JG_NONE: none does */
 } bound_case_t;
 
 typedef struct tree {
@@ -26,7 +26,7 @@ typedef struct tree {
 /* Costly and large, and the cuts disagree about it. */
 static uint32_t find_divider(const tree_t *t) {
   const mc_model_t *m = t->prices.h->m;
-  uint32_t best = PT_NONE;
+  uint32_t best = JG_NONE;
   double most = 0;
   for (uint32_t n = 0; n < m->j->n_nodes; n++) {
     if (!m->j->early[n] || m->j->late[n] || m->is_fixed[n] || t->prices.decided[n] || m->cost[n] == 0) continue;
@@ -84,7 +84,7 @@ static int divide(tree_t *t, uint32_t most_cuts) {
   while (status == 0 && t->n_open > 0 && t->prices.n_cuts < most_cuts) {
     const uint32_t i = weakest(t);
     bound_case_t whole = t->open[i];
-    if (whole.node == PT_NONE) break;
+    if (whole.node == JG_NONE) break;
     t->open[i] = t->open[--t->n_open];
     status = try_half(t, &whole, MC_NOT_AGAIN);
     if (status == 0) status = try_half(t, &whole, MC_AGAIN);

@@ -21,7 +21,7 @@
 
 /* Inputs that the backward reads from a slot: user inputs and the like, and leaves that the forward updates
  * (aot/partition.h). */
-static void find_slots(const pt_joint_t *j, uint8_t *needs_slot, uint8_t *is_updated) {
+static void find_slots(const jg_joint_t *j, uint8_t *needs_slot, uint8_t *is_updated) {
   const aot_snapshot_t *s = j->snapshot;
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + j->graph;
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + g->input_begin;
@@ -30,7 +30,7 @@ static void find_slots(const pt_joint_t *j, uint8_t *needs_slot, uint8_t *is_upd
     if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index < s->leaves.count) is_updated[outputs[i].index] = 1;
   for (uint32_t i = 0; i < j->n_inputs; i++) {
     int is_leaf = inputs[i].role <= AOT_ROLE_STATE;
-    needs_slot[i] = (uint8_t)(j->input_kind[i] != PT_INPUT_TANGENT &&
+    needs_slot[i] = (uint8_t)(j->input_kind[i] != JG_INPUT_TANGENT &&
                               (!is_leaf || (inputs[i].index < s->leaves.count && is_updated[inputs[i].index])));
   }
 }
@@ -50,7 +50,7 @@ static uint8_t output_of(const aot_snap_port_t *port, uint32_t loss) {
 }
 
 /* Outputs as joint_arrays.c divides them: gradients, and with them the token of the backward; those of the forward. */
-static int read_ports(const mc_memory_call_t *call, const pt_joint_t *j, step_ports_t *out) {
+static int read_ports(const mc_memory_call_t *call, const jg_joint_t *j, step_ports_t *out) {
   const aot_snapshot_t *s = j->snapshot;
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + j->graph;
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + g->input_begin;
@@ -68,7 +68,7 @@ static int read_ports(const mc_memory_call_t *call, const pt_joint_t *j, step_po
   for (uint32_t i = 0; i < g->n_outputs; i++) {
     const int is_gradient = outputs[i].role == AOT_ROLE_GRADIENT && outputs[i].index < s->leaves.count;
     if (is_gradient) out->parameter[n_gradients++] = out->input_of[outputs[i].index];
-    else if (outputs[i].role == AOT_ROLE_TOKEN && outputs[i].index == 1) out->parameter[n_gradients++] = PT_NONE;
+    else if (outputs[i].role == AOT_ROLE_TOKEN && outputs[i].index == 1) out->parameter[n_gradients++] = JG_NONE;
     else out->output[n_forward++] = output_of(&outputs[i], call->step.loss);
   }
   out->one = (mc_one_graph_t){out->output, out->parameter, call->step.waits};
@@ -94,13 +94,13 @@ static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_ext_memo
 }
 
 /* The backend's peak of a plan, 0 where no backend tells. The program is as before afterwards. */
-static aot_status_t measure_on_backend(const mc_memory_call_t *call, const pt_joint_t *j, const uint32_t *saved,
+static aot_status_t measure_on_backend(const mc_memory_call_t *call, const jg_joint_t *j, const uint32_t *saved,
                                        uint32_t n_saved, uint64_t *out_peak) {
   const aot_ext_trial_t *trial = extension(call, AOT_EXT_TRIAL);
   const aot_ext_memory_t *memory = extension(call, AOT_EXT_MEMORY);
   aot_value_t *values = malloc(((size_t)n_saved + 1) * sizeof *values);
   *out_peak = 0;
-  aot_status_t status = values ? AOT_OK : pt_no_memory(call->host, call->ctx);
+  aot_status_t status = values ? AOT_OK : jg_no_memory(call->host, call->ctx);
   if (status == AOT_OK && trial && memory) {
     for (uint32_t i = 0; i < n_saved; i++) values[i].id = j->value_id[saved[i]];
     const aot_cut_t cut = {.struct_size = sizeof cut, .n_saved = n_saved, .saved = values};
@@ -137,7 +137,7 @@ static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *
   double cost = (double)numbers->cost * 1e-12, bound;
   const uint64_t room =
       numbers->peak > o->budget ? numbers->peak : o->budget; /* of the simulation, whose bound it is */
-  if (mc_candidates_bound(c, room, &bound) != 0) return pt_no_memory(call->host, call->ctx);
+  if (mc_candidates_bound(c, room, &bound) != 0) return jg_no_memory(call->host, call->ctx);
   bound *= 1e-12;
   const struct {
     const char *name, *unit;
@@ -177,7 +177,7 @@ static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const
            : o->is_far_off ? "a smaller peak may exist"
                            : "a smaller peak may exist, down to ",
            is_least || o->is_far_off ? "" : mc_budget_print(c->least, l));
-  pt_fail(call->host, call->ctx, AOT_E_PRECONDITION, "partition-mincut.budget", text, aot_no_value());
+  jg_fail(call->host, call->ctx, AOT_E_PRECONDITION, "partition-mincut.budget", text, aot_no_value());
 }
 
 /* ---- the choice ---- */
@@ -314,7 +314,7 @@ typedef struct ground {
 } ground_t;
 
 /* Equal nodes were merged: operands differ from the snapshot's. */
-static int prepare(const mc_memory_call_t *call, const pt_joint_t *j, ground_t *g) {
+static int prepare(const mc_memory_call_t *call, const jg_joint_t *j, ground_t *g) {
   const aot_snapshot_t *s = j->snapshot;
   const nc_question_t question = {.host = call->host, .ctx = call->ctx, .prog = call->prog, .snapshot = s};
   *g = (ground_t){
@@ -344,7 +344,7 @@ static void ground_deinit(ground_t *g) {
   free(g->is_updated);
 }
 
-int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
+int mc_pick_memory(const void *self, const jg_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
                    uint32_t *out_value) {
   const mc_memory_call_t *call = self;
   const mc_stop_t stop = {is_cancelled, call};

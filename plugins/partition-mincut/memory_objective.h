@@ -35,7 +35,7 @@ typedef struct mc_memory_call {
  * cost-lower-bound, step-cost, gap, peak-bytes, peak-arena-bytes (of it), budget-bytes, all-saved-peak-bytes,
  * measured-peak-bytes (the backend's, where it tells), least-peak-bytes, least-peak-bound-bytes, plans-tried,
  * costs-told. */
-int mc_pick_memory(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
+int mc_pick_memory(const void *self, const struct jg_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
                    uint32_t *out_value);
 
 #endif

@@ -38,13 +38,13 @@ typedef struct mc_rules {
 
 /* out_saved: room for n_values; values to keep in order, graph inputs left out. 0; -1: no finite cut, *out_value names
  * a value at fault; -2: no memory. */
-int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved,
+int mc_choose(const jg_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved,
               uint32_t *out_value);
 
 /* The weights of the network alone: banned, by node, 1: must not be computed again; price, by value, -1: may not be
  * kept. 0 or
  * -2. O(nodes + operands), with ban_long_chains O(operands log operands). */
-int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price);
+int mc_weigh(const jg_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price);
 
 /* ---- the parts ---- */
 
@@ -56,11 +56,11 @@ int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int6
 #define MC_JOINS 16u /* reads whatever stands before it without a write between */
 #define MC_PARTS 32u /* its results fuse whatever it is itself */
 #define MC_ALONE 64u /* a view of several results, at which following uses ends */
-void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes);
+void mc_classify(const jg_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes);
 
 /* What the rules look at. classes: by node. */
 typedef struct mc_ruled_graph {
-  const pt_joint_t *j;
+  const jg_joint_t *j;
   const mc_rules_t *rules;
   const uint8_t *classes;
 } mc_ruled_graph_t;
@@ -73,7 +73,7 @@ int mc_may_ban(const mc_ruled_graph_t *m, uint32_t n);
 /* Steps to the nearest use outside the forward, MC_FAR: there is none; by value and by node. 0 or -2. O(nodes +
  * operands). */
 #define MC_FAR 1000000000u
-int mc_measure(const pt_joint_t *j, uint32_t *out_of_value, uint32_t *out_of_node);
+int mc_measure(const jg_joint_t *j, uint32_t *out_of_value, uint32_t *out_of_node);
 
 /* bans.c: banned[n] = 1 for each early node that must not be computed again. 0 or -2. O(nodes + operands). */
 int mc_ban(const mc_ruled_graph_t *m, const uint32_t *distance_of_node, uint8_t *banned);

@@ -66,7 +66,7 @@ static uint8_t class_by_lists(uint32_t listed, uint32_t flags) {
   return c;
 }
 
-void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes) {
+void mc_classify(const jg_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes) {
   known_t known = {0};
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     const int several = j->result_begin[n + 1] - j->result_begin[n] > 1;
@@ -81,7 +81,7 @@ void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_clas
 int mc_fuses_into(const mc_ruled_graph_t *m, uint32_t v, uint32_t u) {
   const uint32_t d = m->j->def[v];
   if (m->classes[u] & MC_JOINS) return 1;
-  return d != PT_NONE && (m->classes[d] & (MC_FUSES | MC_PARTS)) && (m->classes[u] & MC_FUSES);
+  return d != JG_NONE && (m->classes[d] & (MC_FUSES | MC_PARTS)) && (m->classes[u] & MC_FUSES);
 }
 
 int mc_may_ban(const mc_ruled_graph_t *m, uint32_t n) {

@@ -27,28 +27,28 @@ static void arc(network_t *w, uint32_t u, uint32_t v, int64_t capacity) {
 static int64_t capacity(const network_t *w, double ps) { return (int64_t)(ps * w->scale); }
 
 static uint32_t number_vertices(network_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   uint32_t next = FIRST + j->n_nodes;
   for (uint32_t v = 0; v < j->n_values; v++) {
     uint32_t d = j->def[v];
-    w->in[v] = d != PT_NONE && j->result_begin[d + 1] - j->result_begin[d] == 1 ? FIRST + d : next++;
+    w->in[v] = d != JG_NONE && j->result_begin[d + 1] - j->result_begin[d] == 1 ? FIRST + d : next++;
     w->out[v] = next++;
   }
   return next;
 }
 
 /* What has no bytes is made again rather than saved, unless that would have an effect, and so is what the tags say. */
-static int may_be_saved(const pt_joint_t *j, uint32_t v) {
+static int may_be_saved(const jg_joint_t *j, uint32_t v) {
   uint32_t d = j->def[v];
-  if (d != PT_NONE && pt_must_recompute(j, d)) return 0;
-  return d == PT_NONE || j->nbytes[v] > 0 || (j->op_flags[d] & (AOT_OP_EFFECT | AOT_OP_RANDOM | AOT_OP_COLLECTIVE));
+  if (d != JG_NONE && pt_must_recompute(j, d)) return 0;
+  return d == JG_NONE || j->nbytes[v] > 0 || (j->op_flags[d] & (AOT_OP_EFFECT | AOT_OP_RANDOM | AOT_OP_COLLECTIVE));
 }
 
 static void add_value(network_t *w, uint32_t v) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   uint32_t d = j->def[v];
   int to_sink = 0;
-  if (d == PT_NONE) arc(w, SOURCE, w->in[v], w->infinite);
+  if (d == JG_NONE) arc(w, SOURCE, w->in[v], w->infinite);
   else if (w->in[v] != FIRST + d) arc(w, FIRST + d, w->in[v], w->infinite);
   arc(w, w->in[v], w->out[v], may_be_saved(j, v) ? capacity(w, w->price[v]) : w->infinite);
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++) {
@@ -59,7 +59,7 @@ static void add_value(network_t *w, uint32_t v) {
 }
 
 static void add_nodes(network_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     if (j->late[n]) continue;
     if (w->m->is_fixed[n] || (w->decided && w->decided[n] == MC_NOT_AGAIN)) arc(w, SOURCE, FIRST + n, w->infinite);
@@ -69,24 +69,24 @@ static void add_nodes(network_t *w) {
 }
 
 static void add_gradients(network_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t i = 0; i < j->n_gradients; i++)
-    if (j->gradients[i] != PT_NONE && pt_is_forward_value(j, j->gradients[i]))
+    if (j->gradients[i] != JG_NONE && jg_is_forward_value(j, j->gradients[i]))
       arc(w, w->out[j->gradients[i]], SINK, w->infinite);
 }
 
 static double sum_of_finite(const network_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   double sum = 1;
   for (uint32_t n = 0; n < j->n_nodes; n++)
     if (j->early[n]) sum += (double)w->m->cost[n];
   for (uint32_t v = 0; v < j->n_values; v++)
-    if (pt_is_forward_value(j, v)) sum += w->price[v];
+    if (jg_is_forward_value(j, v)) sum += w->price[v];
   return sum;
 }
 
 static void read_cut(const network_t *w, const uint8_t *side, uint32_t *out_saved, uint32_t *out_n_saved) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t v = j->n_inputs; v < j->n_values; v++)
     if (!j->late[j->def[v]] && side[w->in[v]] && !side[w->out[v]]) out_saved[(*out_n_saved)++] = v;
 }
@@ -111,7 +111,7 @@ static int solve(network_t *w, uint32_t n_vertices, uint32_t *out_saved, uint32_
 
 static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_saved, double *out_value,
                            uint32_t *out_bad) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   uint32_t n_vertices = number_vertices(w);
   w->scale = MOST / sum_of_finite(w);
   w->infinite = INT64_C(1) << 61;
@@ -120,7 +120,7 @@ static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_sa
     return -2;
   add_nodes(w);
   for (uint32_t v = 0; v < j->n_values; v++)
-    if (pt_is_forward_value(j, v)) add_value(w, v);
+    if (jg_is_forward_value(j, v)) add_value(w, v);
   add_gradients(w);
   int status = solve(w, n_vertices, out_saved, out_n_saved, out_value, out_bad);
   mc_flow_deinit(&w->flow);

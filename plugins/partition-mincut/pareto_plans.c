@@ -47,8 +47,8 @@ static void set_prices(maker_t *k, const mc_spec_t *spec) {
     mc_segments_mark(&k->c->segments, m, boundaries, n, side ? spec->at : 0, side ? END : spec->at, k->is_boundary);
   }
   for (uint32_t v = 0; v < m->j->n_values; v++) {
-    double rate = spec->rate[k->c->segments.position[v] != PT_NONE && k->c->segments.position[v] < spec->at ? 0 : 1];
-    int is_free = m->j->def[v] == PT_NONE ? !m->needs_slot[v] : k->is_boundary[v];
+    double rate = spec->rate[k->c->segments.position[v] != JG_NONE && k->c->segments.position[v] < spec->at ? 0 : 1];
+    int is_free = m->j->def[v] == JG_NONE ? !m->needs_slot[v] : k->is_boundary[v];
     k->price[v] = is_free ? 0 : rate * (double)mc_slot_nbytes(m, v);
   }
 }
@@ -64,7 +64,7 @@ static int make(maker_t *k, const mc_spec_t *spec, mc_numbers_t *out_numbers, do
 
 static int add(mc_candidates_t *c, const maker_t *k, const mc_spec_t *spec, const mc_numbers_t *numbers) {
   uint32_t at = 0, end, *saved;
-  if (numbers->bad != PT_NONE) return 0;
+  if (numbers->bad != JG_NONE) return 0;
   while (at < c->n && (c->list[at].numbers.cost < numbers->cost)) at++;
   if (at > 0 && c->list[at - 1].numbers.peak <= numbers->peak) return 0;
   if (at < c->n && c->list[at].numbers.cost == numbers->cost && c->list[at].numbers.peak <= numbers->peak) return 0;
@@ -115,7 +115,7 @@ static void rates_at_ends(const mc_model_t *m, double *out_low, double *out_high
   for (uint32_t n = 0; n < m->j->n_nodes; n++)
     if (m->j->early[n]) cost += (double)m->cost[n];
   for (uint32_t v = m->j->n_inputs; v < m->j->n_values; v++)
-    if (pt_is_forward_value(m->j, v)) bytes += (double)m->j->nbytes[v];
+    if (jg_is_forward_value(m->j, v)) bytes += (double)m->j->nbytes[v];
   *out_high = cost;
   *out_low =
       1e-3 * (double)MC_PS_PER_NODE / bytes; /* all bytes together weigh less than any node that costs something */

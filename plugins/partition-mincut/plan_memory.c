@@ -14,7 +14,7 @@ static uint64_t round_up(uint64_t n, uint64_t align) { return (n + align - 1) & 
 
 /* What is handed to the caller keeps its type. */
 static uint64_t size_of(const mc_model_t *m, uint32_t v) {
-  return v == PT_NONE ? 0 : round_up(m->extent ? m->extent[v] : m->j->nbytes[v], m->graph->align);
+  return v == JG_NONE ? 0 : round_up(m->extent ? m->extent[v] : m->j->nbytes[v], m->graph->align);
 }
 
 uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v) {
@@ -25,11 +25,11 @@ uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v) {
 
 /* A tangent in one graph is a value that the backward begins with, and counted as if it were held all the time. */
 static void count_fixed(mc_model_t *m) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   uint64_t tangents = 0;
   for (uint32_t v = 0; v < j->n_inputs; v++) {
-    if (j->input_kind[v] != PT_INPUT_STATIC) m->fixed_nbytes += size_of(m, v);
-    if (j->input_kind[v] == PT_INPUT_TANGENT) tangents += size_of(m, v);
+    if (j->input_kind[v] != JG_INPUT_STATIC) m->fixed_nbytes += size_of(m, v);
+    if (j->input_kind[v] == JG_INPUT_TANGENT) tangents += size_of(m, v);
   }
   for (uint32_t i = 0; i < j->n_forward_outputs; i++)
     if (!m->one || m->one->output[i] == MC_HANDED) m->fixed_nbytes += size_of(m, j->forward_outputs[i]);
@@ -37,7 +37,7 @@ static void count_fixed(mc_model_t *m) {
   m->sure_nbytes = m->fixed_nbytes - (m->one ? tangents : 0);
 }
 
-int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
+int mc_model_init(mc_model_t *m, const jg_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
                   const uint8_t *needs_slot, const mc_work_t *work, const mc_one_graph_t *one) {
   *m = (mc_model_t){.j = j, .graph = graph, .extent = extent, .needs_slot = needs_slot, .one = one};
   m->cost = calloc((size_t)j->n_nodes + 1, sizeof *m->cost);
@@ -67,17 +67,17 @@ typedef struct sides {
   uint32_t n_outputs;
 } sides_t;
 
-static void mark_read(const pt_joint_t *j, const pt_split_t *s, uint8_t *is_read) {
+static void mark_read(const jg_joint_t *j, const jg_split_t *s, uint8_t *is_read) {
   for (uint32_t i = 0; i < s->n_backward; i++)
     for (uint32_t k = j->operand_begin[s->backward[i]]; k < j->operand_begin[s->backward[i] + 1]; k++)
       is_read[j->operands[k]] = 1;
   for (uint32_t i = 0; i < j->n_gradients; i++)
-    if (j->gradients[i] != PT_NONE) is_read[j->gradients[i]] = 1;
+    if (j->gradients[i] != JG_NONE) is_read[j->gradients[i]] = 1;
 }
 
 /* Forward outputs, then slots: inputs that need one, and what is saved. */
-static void list_forward_outputs(const mc_model_t *m, const pt_split_t *s, sides_t *w, mc_numbers_t *out) {
-  const pt_joint_t *j = m->j;
+static void list_forward_outputs(const mc_model_t *m, const jg_split_t *s, sides_t *w, mc_numbers_t *out) {
+  const jg_joint_t *j = m->j;
   for (uint32_t i = 0; i < j->n_forward_outputs; i++) w->outputs[w->n_outputs++] = j->forward_outputs[i];
   for (uint32_t v = 0; v < j->n_inputs; v++)
     if (m->needs_slot[v] && w->is_read[v]) {
@@ -85,7 +85,7 @@ static void list_forward_outputs(const mc_model_t *m, const pt_split_t *s, sides
       w->outputs[w->n_outputs++] = v;
     }
   for (uint32_t i = 0; i < s->n_saved; i++) {
-    if (j->def[s->saved[i]] == PT_NONE) continue;
+    if (j->def[s->saved[i]] == JG_NONE) continue;
     out->saved += mc_slot_nbytes(m, s->saved[i]);
     w->outputs[w->n_outputs++] = s->saved[i];
   }
@@ -102,8 +102,8 @@ static int simulate(const mc_model_t *m, const uint32_t *nodes, uint32_t n_nodes
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static int run_sides(const mc_model_t *m, const pt_split_t *s, sides_t *w, mc_numbers_t *out) {
-  const pt_joint_t *j = m->j;
+static int run_sides(const mc_model_t *m, const jg_split_t *s, sides_t *w, mc_numbers_t *out) {
+  const jg_joint_t *j = m->j;
   memset(w->is_given, 1, j->n_inputs);
   mark_read(j, s, w->is_read);
   list_forward_outputs(m, s, w, out);
@@ -118,7 +118,7 @@ static int run_sides(const mc_model_t *m, const pt_split_t *s, sides_t *w, mc_nu
 }
 
 /* What is saved of one storage counts once. */
-static int run_step(const mc_model_t *m, const pt_split_t *s, sides_t *w, mc_numbers_t *out) {
+static int run_step(const mc_model_t *m, const jg_split_t *s, sides_t *w, mc_numbers_t *out) {
   for (uint32_t i = 0; i < s->n_saved; i++) {
     const uint32_t r = m->root[s->saved[i]];
     if (!w->is_given[r]) out->saved += mc_slot_nbytes(m, r);
@@ -127,8 +127,8 @@ static int run_step(const mc_model_t *m, const pt_split_t *s, sides_t *w, mc_num
   return mc_step_arena(m, s, &out->arena);
 }
 
-static void add_up(const mc_model_t *m, const pt_split_t *s, mc_numbers_t *out) {
-  out->bad = PT_NONE;
+static void add_up(const mc_model_t *m, const jg_split_t *s, mc_numbers_t *out) {
+  out->bad = JG_NONE;
   out->n_saved = s->n_saved;
   out->n_recomputed = s->n_recomputed;
   for (uint32_t i = 0; i < s->n_recomputed; i++) {
@@ -139,8 +139,8 @@ static void add_up(const mc_model_t *m, const pt_split_t *s, mc_numbers_t *out) 
 }
 
 int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved, mc_numbers_t *out) {
-  const pt_joint_t *j = m->j;
-  pt_split_t s;
+  const jg_joint_t *j = m->j;
+  jg_split_t s;
   uint32_t bad_value;
   memset(out, 0, sizeof *out);
   if (m->stop && m->stop->is_asked(m->stop->self)) return PT_STOPPED;
@@ -149,10 +149,10 @@ int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved
       .is_read = calloc((size_t)j->n_values + 1, 1),
       .outputs = calloc((size_t)j->n_values + j->n_forward_outputs + j->n_gradients + 1, 4),
   };
-  int status = pt_split_init(&s, j, saved, n_saved, &bad_value);
+  int status = jg_split_init(&s, j, saved, n_saved, &bad_value);
   if (status == 0) status = w.is_given && w.is_read && w.outputs ? (m->one ? run_step : run_sides)(m, &s, &w, out) : -2;
   if (status == 0) add_up(m, &s, out);
-  pt_split_deinit(&s);
+  jg_split_deinit(&s);
   free(w.is_given);
   free(w.is_read);
   free(w.outputs);
@@ -167,7 +167,7 @@ static int by_size(const void *pa, const void *pb) {
 }
 
 /* Pointwise nodes whose results have as many bytes count as one space: the number of the first of them. */
-static int number_spaces(const pt_joint_t *j, uint32_t *space) {
+static int number_spaces(const jg_joint_t *j, uint32_t *space) {
   uint64_t(*rows)[2] = malloc(((size_t)j->n_nodes + 1) * sizeof *rows);
   uint32_t n_rows = 0;
   if (!rows) return -2;
@@ -184,7 +184,7 @@ static int number_spaces(const pt_joint_t *j, uint32_t *space) {
   return 0;
 }
 
-int mc_plain_graph_init(ms_graph_t *g, const pt_joint_t *j) {
+int mc_plain_graph_init(ms_graph_t *g, const jg_joint_t *j) {
   uint32_t *base = malloc(((size_t)j->n_values + 1) * 4), *space = malloc(((size_t)j->n_nodes + 1) * 4);
   uint64_t *scratch = calloc((size_t)j->n_nodes + 1, 8);
   *g = (ms_graph_t){
@@ -203,7 +203,7 @@ int mc_plain_graph_init(ms_graph_t *g, const pt_joint_t *j) {
   if (!base || !space || !scratch) return -2;
   for (uint32_t v = 0; v < j->n_values; v++) {
     uint32_t d = j->def[v];
-    int is_view = d != PT_NONE && (j->op_flags[d] & AOT_OP_VIEW) && j->operand_begin[d] < j->operand_begin[d + 1];
+    int is_view = d != JG_NONE && (j->op_flags[d] & AOT_OP_VIEW) && j->operand_begin[d] < j->operand_begin[d + 1];
     base[v] = is_view ? j->operands[j->operand_begin[d]] : v;
   }
   return number_spaces(j, space);

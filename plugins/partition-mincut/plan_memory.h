@@ -18,7 +18,7 @@ enum { MC_HANDED, MC_HOME, MC_DROPPED }; /* the loss, for the caller; in the mem
 
 typedef struct mc_one_graph { /* when forward, backward and update become one (stage stitch) */
   const uint8_t *output;      /* by forward output: MC_HANDED .. */
-  const uint32_t *parameter;  /* by gradient: the input whose new value is made of it, PT_NONE: it is not used */
+  const uint32_t *parameter;  /* by gradient: the input whose new value is made of it, JG_NONE: it is not used */
   int waits;                  /* updates wait for all gradients */
 } mc_one_graph_t;
 
@@ -29,7 +29,7 @@ typedef struct mc_stop {
 } mc_stop_t;
 
 typedef struct mc_model {
-  const pt_joint_t *j;
+  const jg_joint_t *j;
   const ms_graph_t *graph; /* of the joint graph, values and nodes numbered as in j */
   const uint64_t *extent;  /* by value: bytes of its storage as its type lies in it; NULL: as many as it has elements */
   const uint8_t *needs_slot; /* by input: read by the backward, it is handed over as a saved value */
@@ -46,11 +46,11 @@ typedef struct mc_numbers {
   uint64_t peak, saved, arena;
   int64_t cost;
   uint32_t n_saved, n_recomputed;
-  uint32_t bad; /* a node that must not run twice and would; PT_NONE: the plan is sound */
+  uint32_t bad; /* a node that must not run twice and would; JG_NONE: the plan is sound */
 } mc_numbers_t;
 
 /* extent, work, one: may be NULL. 0 or -2. Deinit in any case. */
-int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
+int mc_model_init(mc_model_t *m, const jg_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
                   const uint8_t *needs_slot, const mc_work_t *work, const mc_one_graph_t *one);
 void mc_model_deinit(mc_model_t *m);
 
@@ -58,12 +58,12 @@ void mc_model_deinit(mc_model_t *m);
  * always the storage that it lies in, which costs nothing where it is an input's. */
 uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v);
 
-/* saved: as for pt_split_init. 0; -1: it saves what only the backward knows; -2: no memory; PT_STOPPED. O(n log n). */
+/* saved: as for jg_split_init. 0; -1: it saves what only the backward knows; -2: no memory; PT_STOPPED. O(n log n). */
 int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved, mc_numbers_t *out);
 
 /* A graph for the simulator from the arrays of the joint graph alone, for graphs without a snapshot: a view is of its
  * first operand, pointwise nodes of equal sizes share loops, no work space. Arrays are owned; 0 or -2. */
-int mc_plain_graph_init(ms_graph_t *g, const pt_joint_t *j);
+int mc_plain_graph_init(ms_graph_t *g, const jg_joint_t *j);
 void mc_plain_graph_deinit(ms_graph_t *g);
 
 #endif

@@ -44,7 +44,7 @@ typedef struct regions_unit {
 } regions_unit_t;
 
 /* self: mc_rules_t */
-static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
+static int pick(const void *self, const jg_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
                 uint32_t *out_value) {
   return mc_choose(j, self, out_saved, out_n_saved, out_value);
 }
@@ -94,7 +94,7 @@ static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_p
   const aot_status_t status = mc_simulated_memory(&question, &u->rows);
   *out_plan = &u->rows.plan;
   if (status == AOT_OK) return AOT_OK;
-  return pt_fail(&u->host, ctx, status, ID ".no-plan",
+  return jg_fail(&u->host, ctx, status, ID ".no-plan",
                  status == AOT_E_PRECONDITION ? "memory is simulated for a divided program: partition it first"
                  : status == AOT_E_RANGE      ? "a size has no value with these symbols"
                  : status == AOT_E_INVALID    ? "there are more symbols than values for them"
@@ -171,14 +171,14 @@ static aot_status_t read_budget(const aot_host_t *host, aot_ctx_t *ctx, aot_str_
   const char *why;
   if (mc_budget_parse(text, out, &why)) return AOT_OK;
   snprintf(message, sizeof message, "budget '%.*s': %s", text.size < 80 ? (int)text.size : 80, text.data, why);
-  return pt_fail(host, ctx, AOT_E_INVALID, ID ".budget", message, aot_no_value());
+  return jg_fail(host, ctx, AOT_E_INVALID, ID ".budget", message, aot_no_value());
 }
 
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   (void)self;
   partition_mincut_unit_t *u = calloc(1, sizeof *u);
-  if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
+  if (!u) return jg_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   u->rules = rules_of(opts->values);
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
   if (status == AOT_OK) status = read_budget(host, ctx, opts->values[OPT_BUDGET].s, &u->budget);

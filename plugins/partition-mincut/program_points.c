@@ -15,7 +15,7 @@ typedef struct work {
   uint8_t *is_handed[2];           /* by value: an output of this side, or a view of it is one: not in the arena */
   uint64_t *least[2];              /* by value with memory of its own: bytes that holding it takes at least */
   uint32_t *root, *part; /* by value: whose memory it lies in; the first view of as many bytes on the way to there */
-  /* by value with memory of its own: how many parts of it could be saved, PT_NONE: not to be told */
+  /* by value with memory of its own: how many parts of it could be saved, JG_NONE: not to be told */
   uint32_t *n_parts;
 } work_t;
 
@@ -24,47 +24,47 @@ static int has_memory(const work_t *w, uint32_t v) { return w->m->graph->base[v]
 
 static void mark_handed(work_t *w, const uint32_t *outputs, uint32_t n_outputs, int side) {
   for (uint32_t i = 0; i < n_outputs; i++)
-    if (outputs[i] != PT_NONE) w->is_handed[side][outputs[i]] = 1;
+    if (outputs[i] != JG_NONE) w->is_handed[side][outputs[i]] = 1;
   for (uint32_t v = w->m->j->n_values; v-- > 0;) /* against the order: views stand behind what they are views of */
     if (w->is_handed[side][v]) w->is_handed[side][w->m->graph->base[v]] = 1;
 }
 
 /* What a step graph's outputs need of the forward: nobody asks for the other outputs. */
 static void find_step_nodes(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t i = 0; i < j->n_forward_outputs; i++) {
     const uint32_t v = j->forward_outputs[i];
-    if (v != PT_NONE && j->def[v] != PT_NONE && w->m->one->output[i] != MC_DROPPED) w->runs[FORWARD][j->def[v]] = 1;
+    if (v != JG_NONE && j->def[v] != JG_NONE && w->m->one->output[i] != MC_DROPPED) w->runs[FORWARD][j->def[v]] = 1;
   }
   for (uint32_t n = j->n_nodes; n-- > 0;)
     for (uint32_t k = j->operand_begin[n]; w->runs[FORWARD][n] && k < j->operand_begin[n + 1]; k++)
-      if (j->def[j->operands[k]] != PT_NONE) w->runs[FORWARD][j->def[j->operands[k]]] = 1;
+      if (j->def[j->operands[k]] != JG_NONE) w->runs[FORWARD][j->def[j->operands[k]]] = 1;
 }
 
 static void find_nodes(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   if (w->m->one) find_step_nodes(w);
   else memcpy(w->runs[FORWARD], j->early, j->n_nodes);
   for (uint32_t i = 0; i < j->n_gradients; i++)
-    if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] != PT_NONE)
+    if (j->gradients[i] != JG_NONE && j->def[j->gradients[i]] != JG_NONE)
       w->runs[BACKWARD][j->def[j->gradients[i]]] = 1;
   for (uint32_t n = j->n_nodes; n-- > 0;) {
     if (!j->late[n]) w->runs[BACKWARD][n] = 0;
     for (uint32_t k = j->operand_begin[n]; w->runs[BACKWARD][n] && k < j->operand_begin[n + 1]; k++)
-      if (j->def[j->operands[k]] != PT_NONE) w->runs[BACKWARD][j->def[j->operands[k]]] = 1;
+      if (j->def[j->operands[k]] != JG_NONE) w->runs[BACKWARD][j->def[j->operands[k]]] = 1;
   }
 }
 
-static int reads_result_of(const pt_joint_t *j, uint32_t reader, uint32_t n) {
+static int reads_result_of(const jg_joint_t *j, uint32_t reader, uint32_t n) {
   for (uint32_t k = j->operand_begin[reader]; k < j->operand_begin[reader + 1]; k++)
     if (j->def[j->operands[k]] == n) return 1;
   return 0;
 }
 
 /* No node of the forward is run again on its account. */
-static int reads_backward_alone(const pt_joint_t *j, uint32_t n) {
+static int reads_backward_alone(const jg_joint_t *j, uint32_t n) {
   for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
-    if (j->def[j->operands[k]] != PT_NONE && !j->late[j->def[j->operands[k]]]) return 0;
+    if (j->def[j->operands[k]] != JG_NONE && !j->late[j->def[j->operands[k]]]) return 0;
   return 1;
 }
 
@@ -72,7 +72,7 @@ static int reads_backward_alone(const pt_joint_t *j, uint32_t n) {
  * runs before it; when until there nothing can join it, the loop runs where it stands. */
 static int ends_in_time(const work_t *w, uint32_t n, int side) {
   enum { MOST = 16 };
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   uint32_t seen = 0, alone = 1;
   for (uint32_t m = n + 1; m < j->n_nodes && seen < MOST && !(seen && side == FORWARD); m++) {
     if (!w->runs[side][m]) continue;
@@ -93,18 +93,18 @@ static void find_certain(work_t *w, int side) {
  * else joins them or reads from them before, and all pointwise nodes that hang together fit into a loop. Forward in
  * order: a rider may have riders. */
 static int rides(const work_t *w, uint32_t n, uint32_t reader) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   const uint32_t *space = w->m->graph->space;
   if (!w->runs[BACKWARD][reader] || space[reader] != space[n] || w->n_together[n] > w->m->graph->max_loop) return 0;
   for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
     const uint32_t d = j->def[j->operands[k]];
-    if (d != PT_NONE && is_loop(w, d) && (!j->late[d] || w->rides_on[d] != n)) return 0;
+    if (d != JG_NONE && is_loop(w, d) && (!j->late[d] || w->rides_on[d] != n)) return 0;
   }
   return 1;
 }
 
 static void find_riders(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     const uint32_t begin = j->user_begin[j->result_begin[n]], end = j->user_begin[j->result_begin[n + 1]];
     int is_one = begin < end;
@@ -123,13 +123,13 @@ static uint32_t find_set(uint32_t *parent, uint32_t n) {
 
 /* By node: how many pointwise nodes over one space hang together with it: no loop that it is in has more. */
 static void count_together(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   uint32_t *parent = w->rides_on; /* not yet in use */
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     parent[n] = n;
     for (uint32_t k = j->operand_begin[n]; is_loop(w, n) && k < j->operand_begin[n + 1]; k++) {
       const uint32_t d = j->def[j->operands[k]];
-      if (d != PT_NONE && w->m->graph->space[d] == w->m->graph->space[n])
+      if (d != JG_NONE && w->m->graph->space[d] == w->m->graph->space[n])
         parent[find_set(parent, d)] = find_set(parent, n);
     }
   }
@@ -174,20 +174,20 @@ static void widen(mc_span_t *to, const mc_span_t *by) {
 /* Is v, which a loop of this side reads, made before and not in it? */
 static int is_made_before(const work_t *w, uint32_t v, int side) {
   const uint32_t d = w->m->j->def[v];
-  return d != PT_NONE && has_memory(w, v) && (!is_loop(w, d) || w->is_certain[side][d]);
+  return d != JG_NONE && has_memory(w, v) && (!is_loop(w, d) || w->is_certain[side][d]);
 }
 
 /* Readers of values on their sides; first: what is certain to find them in memory. Against the order: then bases get
  * the readers of their views. */
 static void find_readers(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t n = j->n_nodes; n-- > 0;)
     for (int side = FORWARD; side <= BACKWARD; side++) {
       if (!w->runs[side][n] || makes_view(w, n)) continue;
       for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
         const uint32_t v = j->operands[k];
         mc_span_t reads = {n, side == BACKWARD ? w->rides_on[n] : n};
-        if (is_loop(w, n) && !is_made_before(w, v, side)) reads.first = PT_NONE;
+        if (is_loop(w, n) && !is_made_before(w, v, side)) reads.first = JG_NONE;
         widen(&w->out->spans[v][side], &reads);
       }
     }
@@ -198,13 +198,13 @@ static void find_readers(work_t *w) {
 
 /* From readers to what is held: by the side that makes it for itself from where it is made. */
 static void close_spans(work_t *w) {
-  static const mc_span_t none = {PT_NONE, 0};
-  const pt_joint_t *j = w->m->j;
+  static const mc_span_t none = {JG_NONE, 0};
+  const jg_joint_t *j = w->m->j;
   for (uint32_t v = 0; v < j->n_values; v++)
     for (int side = FORWARD; side <= BACKWARD; side++) {
       mc_span_t *s = &w->out->spans[v][side];
       const uint32_t d = j->def[v];
-      if (d == PT_NONE || w->is_handed[side][v]) *s = none;
+      if (d == JG_NONE || w->is_handed[side][v]) *s = none;
       else if (!has_memory(w, v)) *s = w->out->spans[w->root[v]][side];
       else if (w->is_certain[side][d]) {
         s->first = d;
@@ -224,14 +224,14 @@ static uint32_t first_of_part(const work_t *w, uint32_t v) {
  * part, a plan that saves both gains by saving the front one alone. */
 static int may_be_replaced(const work_t *w, uint32_t v) {
   const uint32_t d = w->m->j->def[v];
-  if (v == w->root[v]) return d != PT_NONE && !w->is_handed[FORWARD][v] && !pt_must_recompute(w->m->j, d);
+  if (v == w->root[v]) return d != JG_NONE && !w->is_handed[FORWARD][v] && !pt_must_recompute(w->m->j, d);
   return w->m->cost[d] == 0 && !w->m->is_fixed[d] && !pt_must_recompute(w->m->j, d) &&
          mc_slot_nbytes(w->m, v) >= mc_slot_nbytes(w->m, w->part[v]);
 }
 
 /* By value: the first node of the backward that reads it, itself or what runs again before that. */
 static void find_first_needs(const work_t *w, uint32_t *out) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t v = 0; v < j->n_values; v++) out[v] = j->n_nodes;
   for (uint32_t n = j->n_nodes; n-- > 0;) {
     uint32_t at = j->late[n] ? (w->runs[BACKWARD][n] ? n : j->n_nodes) : j->n_nodes;
@@ -245,7 +245,7 @@ static void find_first_needs(const work_t *w, uint32_t *out) {
 /* Of a storage and views of it a plan that saves several is no better than the one that saves the storage alone, which
  * all of them pay for; where that one is no plan, nothing is said of any of them. */
 static int find_across(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   mc_across_t *across = w->out->across = calloc((size_t)j->n_values + 1, sizeof *across);
   uint32_t *needs = malloc(((size_t)j->n_values + 1) * 4);
   if (!across || !needs) {
@@ -255,14 +255,14 @@ static int find_across(work_t *w) {
   find_first_needs(w, needs);
   for (uint32_t v = 0; v < j->n_values; v++) {
     const uint32_t r = w->root[v], d = j->def[v];
-    if (!pt_is_forward_value(j, v)) continue;
-    if (d == PT_NONE || pt_must_recompute(j, d) || (v != r && (w->m->cost[d] != 0 || w->m->is_fixed[d])))
-      w->n_parts[r] = PT_NONE;
+    if (!jg_is_forward_value(j, v)) continue;
+    if (d == JG_NONE || pt_must_recompute(j, d) || (v != r && (w->m->cost[d] != 0 || w->m->is_fixed[d])))
+      w->n_parts[r] = JG_NONE;
   }
   for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
     const uint32_t r = w->root[v];
     const mc_span_t *s = &w->out->spans[r][FORWARD];
-    if (!pt_is_forward_value(j, v) || w->n_parts[r] == PT_NONE || w->is_handed[FORWARD][r]) continue;
+    if (!jg_is_forward_value(j, v) || w->n_parts[r] == JG_NONE || w->is_handed[FORWARD][r]) continue;
     across[v] = (mc_across_t){padded(w, j->nbytes[r]), s->first <= s->last ? s->last + 1 : j->n_nodes + 1, needs[v]};
   }
   free(needs);
@@ -272,18 +272,18 @@ static int find_across(work_t *w) {
 /* So in the plans to be bounded a part that is saved keeps the whole in the arena. Parts of one storage share its
  * bytes. */
 static void find_kept(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t v = 0; v < j->n_values; v++) {
     const uint32_t r = w->root[v];
     w->part[v] = first_of_part(w, v);
-    if (!pt_is_forward_value(j, v) || w->n_parts[r] == PT_NONE) continue;
-    if (!may_be_replaced(w, v)) w->n_parts[r] = PT_NONE;
+    if (!jg_is_forward_value(j, v) || w->n_parts[r] == JG_NONE) continue;
+    if (!may_be_replaced(w, v)) w->n_parts[r] = JG_NONE;
     else w->n_parts[r] += is_part(w, v) && w->part[v] == v;
   }
   for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
     const uint32_t r = w->root[v];
     const mc_span_t *s = &w->out->spans[r][FORWARD];
-    if (!pt_is_forward_value(j, v) || !is_part(w, v) || w->n_parts[r] == PT_NONE) continue;
+    if (!jg_is_forward_value(j, v) || !is_part(w, v) || w->n_parts[r] == JG_NONE) continue;
     w->out->kept[v] = padded(w, j->nbytes[r]) / w->n_parts[r];
     w->out->kept_from[v] = s->first <= s->last && s->last >= j->def[v] ? s->last + 1 : j->def[v];
   }
@@ -291,7 +291,7 @@ static void find_kept(work_t *w) {
 
 /* Differences first, then their sums. A side's values are held at its own nodes only. */
 static int add_up(work_t *w, int side) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   mc_moments_t *out = w->out;
   uint64_t now = 0, *change = calloc((size_t)j->n_nodes + 2, sizeof *change);
   if (!change) return -2;
@@ -342,7 +342,7 @@ static int work_init(work_t *w, const mc_model_t *m, mc_moments_t *out) {
   }
   if (is_there) memset(out->side, MC_NO_MOMENT, nodes);
   for (size_t v = 0; is_there && v < values; v++)
-    for (int side = FORWARD; side <= BACKWARD; side++) out->spans[v][side] = (mc_span_t){PT_NONE, 0};
+    for (int side = FORWARD; side <= BACKWARD; side++) out->spans[v][side] = (mc_span_t){JG_NONE, 0};
   return is_there ? 0 : -2;
 }
 

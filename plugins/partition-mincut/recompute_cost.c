@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* Of a product: m x k, k x n and m x n elements multiply to (m k n)^2. 4 bytes an element. */
-static double flops_from_sizes(const pt_joint_t *j, uint32_t n) {
+static double flops_from_sizes(const jg_joint_t *j, uint32_t n) {
   double first = 0, second = 0, result = 0;
   for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
     double size = (double)j->nbytes[j->operands[k]] / 4;
@@ -22,7 +22,7 @@ static int is_view(const ms_graph_t *g, uint32_t n) {
   return g->result_begin[n] < g->result_begin[n + 1];
 }
 
-static double time_of(const pt_joint_t *j, const mc_work_t *work, uint32_t n) {
+static double time_of(const jg_joint_t *j, const mc_work_t *work, uint32_t n) {
   double ps = MC_PS_PER_NODE;
   if (work && work->nanoseconds[n]) return 1000 * (double)work->nanoseconds[n];
   for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
@@ -33,7 +33,7 @@ static double time_of(const pt_joint_t *j, const mc_work_t *work, uint32_t n) {
   return ps;
 }
 
-void mc_recompute_cost(const pt_joint_t *j, const ms_graph_t *graph, const mc_work_t *work, int64_t *cost) {
+void mc_recompute_cost(const jg_joint_t *j, const ms_graph_t *graph, const mc_work_t *work, int64_t *cost) {
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     const double ps = is_view(graph, n) ? 0 : time_of(j, work, n);
     cost[n] = ps < (double)MC_MAX_COST ? (int64_t)ps : MC_MAX_COST;

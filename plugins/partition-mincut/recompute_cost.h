@@ -21,6 +21,6 @@ typedef struct mc_work {       /* by node */
 } mc_work_t;
 
 /* cost: by node. graph: which results are views. work: NULL: estimated from the sizes of operands and results. */
-void mc_recompute_cost(const pt_joint_t *j, const ms_graph_t *graph, const mc_work_t *work, int64_t *cost);
+void mc_recompute_cost(const jg_joint_t *j, const ms_graph_t *graph, const mc_work_t *work, int64_t *cost);
 
 #endif

@@ -5,7 +5,7 @@
 
 /* A use of a view is a use of what it is a view of. Against the order: users stand behind. */
 static void find_uses(mc_segments_t *s, const mc_model_t *m, const uint32_t *node_position) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   for (uint32_t n = j->n_nodes; n-- > 0;) {
     if (!j->early[n]) continue;
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
@@ -18,7 +18,7 @@ static void find_uses(mc_segments_t *s, const mc_model_t *m, const uint32_t *nod
 }
 
 static int is_counted(const mc_segments_t *s, const mc_model_t *m, uint32_t v) {
-  return s->position[v] != PT_NONE && m->graph->base[v] == v && m->j->nbytes[v] > 0;
+  return s->position[v] != JG_NONE && m->graph->base[v] == v && m->j->nbytes[v] > 0;
 }
 
 /* Differences first, then their sums. */
@@ -37,7 +37,7 @@ static void count_bytes(mc_segments_t *s, const mc_model_t *m) {
 }
 
 int mc_segments_init(mc_segments_t *s, const mc_model_t *m) {
-  const pt_joint_t *j = m->j;
+  const jg_joint_t *j = m->j;
   memset(s, 0, sizeof *s);
   uint32_t *node_position = calloc((size_t)j->n_nodes + 1, 4);
   s->position = malloc(((size_t)j->n_values + 1) * 4);

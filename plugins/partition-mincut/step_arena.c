@@ -5,9 +5,9 @@
 
 typedef struct work {
   const mc_model_t *m;
-  const pt_split_t *s;
+  const jg_split_t *s;
   uint32_t *copy[2];   /* by value of the joint graph: that of the forward, and what the backward reads for it */
-  uint32_t *parameter; /* by value of the step: the input that it is a view of, PT_NONE: none */
+  uint32_t *parameter; /* by value of the step: the input that it is a view of, JG_NONE: none */
   uint32_t *last_read; /* by input: the last node of the step that reads it or a view of it */
   uint32_t *behind;    /* by update: the node of the step that it stands behind */
   uint32_t *order, *outputs;
@@ -19,8 +19,8 @@ typedef struct work {
   uint32_t n_nodes, n_values, n_operands;
 } work_t;
 
-static int work_init(work_t *w, const mc_model_t *m, const pt_split_t *s) {
-  const pt_joint_t *j = m->j;
+static int work_init(work_t *w, const mc_model_t *m, const jg_split_t *s) {
+  const jg_joint_t *j = m->j;
   const size_t nodes = (size_t)s->n_forward + s->n_backward + j->n_gradients + 2;
   const size_t values = (size_t)j->n_values + 1, all_values = j->n_inputs + 2 * values;
   *w = (work_t){
@@ -56,7 +56,7 @@ static void work_deinit(work_t *w) {
 }
 
 static void add_inputs(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t v = 0; v < j->n_inputs; v++) {
     w->copy[0][v] = w->copy[1][v] = w->base[v] = w->parameter[v] = v;
     w->nbytes[v] = j->nbytes[v];
@@ -67,7 +67,7 @@ static void add_inputs(work_t *w) {
 
 static void read_value(work_t *w, uint32_t v) {
   w->operands[w->n_operands++] = v;
-  if (w->parameter[v] != PT_NONE) w->last_read[w->parameter[v]] = w->n_nodes;
+  if (w->parameter[v] != JG_NONE) w->last_read[w->parameter[v]] = w->n_nodes;
 }
 
 static void end_node(work_t *w, uint32_t space, uint64_t scratch) {
@@ -79,13 +79,13 @@ static void end_node(work_t *w, uint32_t space, uint64_t scratch) {
 
 /* A node of the joint graph, of values as `copy` has them. What the backward makes of a saved value is not read. */
 static void add_node(work_t *w, uint32_t node, uint32_t *copy, const uint8_t *is_saved) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t k = j->operand_begin[node]; k < j->operand_begin[node + 1]; k++) read_value(w, copy[j->operands[k]]);
   for (uint32_t v = j->result_begin[node]; v < j->result_begin[node + 1]; v++) {
     const uint32_t r = w->n_values++, b = w->m->graph->base[v];
     w->nbytes[r] = j->nbytes[v];
     w->base[r] = b == v ? r : copy[b];
-    w->parameter[r] = b == v ? PT_NONE : w->parameter[w->base[r]];
+    w->parameter[r] = b == v ? JG_NONE : w->parameter[w->base[r]];
     if (!is_saved || !is_saved[v]) copy[v] = r;
   }
   end_node(w, w->m->graph->space[node], w->m->graph->scratch[node]);
@@ -99,7 +99,7 @@ static void add_forward_and_backward(work_t *w, const uint8_t *is_saved) {
 
 /* Behind everything that stands so far; where they run is in `behind`. */
 static int add_updates(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   const uint32_t n = w->n_nodes;
   uint32_t *made = calloc((size_t)w->n_values + 1, 4); /* by value: the node that makes it */
   if (!made) return -2;
@@ -107,7 +107,7 @@ static int add_updates(work_t *w) {
     for (uint32_t v = w->result_begin[k]; v < w->result_begin[k + 1]; v++) made[v] = k;
   for (uint32_t i = 0; i < j->n_gradients; i++) {
     const uint32_t g = j->gradients[i], p = w->m->one->parameter[i];
-    if (g == PT_NONE || p == PT_NONE || !n) continue;
+    if (g == JG_NONE || p == JG_NONE || !n) continue;
     const uint32_t v = w->copy[1][g], ready = made[v] > w->last_read[p] ? made[v] : w->last_read[p];
     w->behind[w->n_updates++] = w->m->one->waits ? n - 1 : ready;
     w->operands[w->n_operands++] = v;
@@ -136,14 +136,14 @@ static int put_in_order(work_t *w) {
 }
 
 static void list_outputs(work_t *w) {
-  const pt_joint_t *j = w->m->j;
+  const jg_joint_t *j = w->m->j;
   for (uint32_t i = 0; i < j->n_forward_outputs; i++) {
     const uint32_t v = j->forward_outputs[i];
-    if (v != PT_NONE && w->m->one->output[i] != MC_DROPPED) w->outputs[w->n_outputs++] = w->copy[0][v];
+    if (v != JG_NONE && w->m->one->output[i] != MC_DROPPED) w->outputs[w->n_outputs++] = w->copy[0][v];
   }
 }
 
-int mc_step_arena(const mc_model_t *m, const pt_split_t *s, uint64_t *out_nbytes) {
+int mc_step_arena(const mc_model_t *m, const jg_split_t *s, uint64_t *out_nbytes) {
   work_t w;
   ms_arena_t arena = {0};
   uint8_t *is_saved = calloc((size_t)m->j->n_values + 1, 1);

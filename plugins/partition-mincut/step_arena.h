@@ -13,6 +13,6 @@
 #include "plan_memory.h"
 
 /* 0 or -2. O(n log n). */
-int mc_step_arena(const mc_model_t *m, const pt_split_t *s, uint64_t *out_nbytes);
+int mc_step_arena(const mc_model_t *m, const jg_split_t *s, uint64_t *out_nbytes);
 
 #endif

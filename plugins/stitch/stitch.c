@@ -17,7 +17,7 @@ static const int32_t kinds[N_PARTS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AO
 static const char *const names[N_PARTS] = {"forward", "backward", "update"};
 
 typedef struct stitcher {
-  pt_copier_t copier; /* into the step; copier.map: by value id of the parts */
+  jg_copier_t copier; /* into the step; copier.map: by value id of the parts */
   const aot_host_t *host;
   const aot_graph_api_t *graph;
   aot_ctx_t *ctx;
@@ -45,7 +45,7 @@ typedef struct stitcher {
 } stitcher_t;
 
 static aot_status_t fail(const stitcher_t *s, const char *code, const char *message) {
-  return pt_fail(s->host, s->ctx, AOT_E_UNIMPLEMENTED, code, message, aot_no_value());
+  return jg_fail(s->host, s->ctx, AOT_E_UNIMPLEMENTED, code, message, aot_no_value());
 }
 
 static aot_status_t fail_loss(const stitcher_t *s, const char *why) {
@@ -198,7 +198,7 @@ static aot_status_t add_outside(stitcher_t *s, const aot_port_t *port) {
     s->copier.map[port->value.id] = *known;
     return AOT_OK;
   }
-  AOT_TRY(pt_add_input(&s->copier, port, port->role, port->index, port->name));
+  AOT_TRY(jg_add_input(&s->copier, port, port->role, port->index, port->name));
   if (known) *known = s->copier.map[port->value.id];
   return AOT_OK;
 }
@@ -237,7 +237,7 @@ static aot_status_t copy_part(stitcher_t *s, int k, const uint32_t *before) {
     if (s->host->cancelled(s->host, s->ctx)) return AOT_E_CANCELLED;
     AOT_TRY(s->graph->node_info(s->prog, n, &node));
     s->copier.before.id = before ? before[n.id] : AOT_NO_ID;
-    if (is_wanted(s, &node)) AOT_TRY(pt_copy_node(&s->copier, n.id, marks[k]));
+    if (is_wanted(s, &node)) AOT_TRY(jg_copy_node(&s->copier, n.id, marks[k]));
   }
   return AOT_OK;
 }
@@ -577,6 +577,6 @@ aot_status_t st_stitch(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
     if (s.part[k].id == AOT_NO_ID) return fail(&s, "stitch.part", message);
   }
   const aot_status_t status = stitch(&s);
-  pt_copier_deinit(&s.copier);
+  jg_copier_deinit(&s.copier);
   return status;
 }

@@ -28,7 +28,7 @@ static aot_status_t fail(const template_unit_t *u, aot_ctx_t *ctx, const char *m
 
 /* The nodes of one graph, as plain arrays in the host's scratch memory: they vanish after run(). */
 static aot_status_t read_graph(const template_unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s,
-                               const aot_snap_graph_t *graph, dc_graph_t *out, uint32_t **out_dead) {
+                               const aot_snap_graph_t *graph, dce_graph_t *out, uint32_t **out_dead) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + graph->node_begin;
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
@@ -57,7 +57,7 @@ static aot_status_t read_graph(const template_unit_t *u, aot_ctx_t *ctx, const a
   begin[n] = (uint32_t)at;
   for (uint32_t i = 0; i < graph->n_outputs; i++)
     if (ports[graph->output_begin + i].value != AOT_NO_ID) uses[ports[graph->output_begin + i].value]++;
-  *out = (dc_graph_t){graph->n_nodes, s->values.count, begin, operands, results, effect, uses};
+  *out = (dce_graph_t){graph->n_nodes, s->values.count, begin, operands, results, effect, uses};
   return AOT_OK;
 }
 
@@ -78,10 +78,10 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   for (uint32_t g = 1; g < s->graphs.count; g++) {
     const aot_snap_graph_t *graph = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + g;
     const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + graph->node_begin;
-    dc_graph_t plain;
+    dce_graph_t plain;
     uint32_t *dead;
     AOT_TRY(read_graph(u, ctx, s, graph, &plain, &dead));
-    uint32_t n_dead = dc_find_dead(&plain, dead);
+    uint32_t n_dead = dce_find_dead(&plain, dead);
     for (uint32_t i = 0; i < n_dead; i++) ids[n_erased++] = nodes[dead[i]].id;
   }
   for (uint32_t i = 0; i < n_erased; i++) {

@@ -63,7 +63,7 @@ static void unlink_twice(aot_prog_t *p) {
 
 /* Not in the opposite order: the second use goes back before the first is there. */
 static void relink_in_order(aot_prog_t *p) {
-  const node_row_t *n = &p->nodes.at[first_node(p)];
+  const aoth_node_row_t *n = &p->nodes.at[first_node(p)];
   aoth_node_unuse(p, first_node(p));
   aoth_use_relink(p, n->slot_begin, n->operands[0]);
 }

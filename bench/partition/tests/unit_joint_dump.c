@@ -49,13 +49,13 @@ static void a_dump_becomes_plain_arrays(void **state) {
   jd_dump_t d;
   char error[JD_TEXT] = "";
   if (jd_parse("sample", sample, strlen(sample), dynamic, 1, &d, error) != 0) fail_msg("%s", error);
-  const pt_joint_t *j = &d.joint;
+  const jg_joint_t *j = &d.joint;
   assert_int_equal(j->n_inputs, 3);
   assert_int_equal(j->n_nodes, 4); /* mm, split, mine, mul */
   assert_int_equal(j->n_values, 3 + 1 + 2 + 1 + 1);
-  assert_int_equal(j->input_kind[0], PT_INPUT_STATIC);
-  assert_int_equal(j->input_kind[1], PT_INPUT_DYNAMIC);
-  assert_int_equal(j->input_kind[2], PT_INPUT_TANGENT);
+  assert_int_equal(j->input_kind[0], JG_INPUT_STATIC);
+  assert_int_equal(j->input_kind[1], JG_INPUT_DYNAMIC);
+  assert_int_equal(j->input_kind[2], JG_INPUT_TANGENT);
   assert_int_equal(j->nbytes[1], 16);
   assert_int_equal(j->result_begin[2] - j->result_begin[1], 2); /* split has two results */
   assert_int_equal(j->nbytes[4], 16);
@@ -115,7 +115,7 @@ static void what_is_computed_twice_is_merged_as_pytorch_does(void **state) {
     if (jd_parse("repeated", text, strlen(text), NULL, 0, &d, error) != 0) fail_msg("%s", error);
     if (d.joint.n_nodes != p->n_nodes)
       fail_msg("repetition %u: %u nodes, expected %u", (unsigned)i, d.joint.n_nodes, p->n_nodes);
-    const pt_joint_t *j = &d.joint;
+    const jg_joint_t *j = &d.joint;
     const uint32_t q = j->n_nodes - 1, p_node = q - 1; /* both read the same two pieces, in order */
     if (p->n_nodes == 4)
       for (uint32_t k = 0; k < 2; k++)

@@ -48,20 +48,22 @@ static look_t look_of(int32_t op) {
   return looks[op];
 }
 
-static const expr_row_t *row_at(const dim_writer_t *w, int64_t dim) { return &w->prog->exprs.at[AOT_DIM_EXPR(dim)]; }
+static const aoth_expr_row_t *row_at(const aoth_dim_writer_t *w, int64_t dim) {
+  return &w->prog->exprs.at[AOT_DIM_EXPR(dim)];
+}
 
-static int is_large(const dim_writer_t *w, int64_t dim) {
+static int is_large(const aoth_dim_writer_t *w, int64_t dim) {
   return AOT_DIM_IS_SYM(dim) && row_at(w, dim)->tree_size > EXPR_INLINE_MAX;
 }
 
-void aoth_symbol_write(dim_writer_t *w, uint32_t symbol, aoth_text_t *out) {
+void aoth_symbol_write(aoth_dim_writer_t *w, uint32_t symbol, aoth_text_t *out) {
   aot_str_t name = w->prog->symbols.at[symbol].name;
   int plain = w->plain_symbols ? w->plain_symbols[symbol] : aoth_is_word(name) && !aoth_is_reserved(name);
   if (plain) aoth_text_str(out, name);
   else aoth_text_f(out, "$s%u", symbol);
 }
 
-static void push_operation(const dim_writer_t *w, int64_t dim, int prec, item_t *stack, int *depth) {
+static void push_operation(const aoth_dim_writer_t *w, int64_t dim, int prec, item_t *stack, int *depth) {
   const aot_expr_info_t *e = &row_at(w, dim)->info;
   look_t look = look_of(e->op);
   int64_t right = e->b;
@@ -92,7 +94,7 @@ static void push_operation(const dim_writer_t *w, int64_t dim, int prec, item_t 
 }
 
 /* Write dim; `spell`: even if it is large, because this is its own definition. */
-static void write_tree(dim_writer_t *w, int64_t dim, int spell, aoth_text_t *out) {
+static void write_tree(aoth_dim_writer_t *w, int64_t dim, int spell, aoth_text_t *out) {
   item_t stack[STACK_MAX];
   int depth = 0;
   const item_t first = {.dim = dim};
@@ -114,7 +116,7 @@ static void write_tree(dim_writer_t *w, int64_t dim, int spell, aoth_text_t *out
   }
 }
 
-static void define(dim_writer_t *w, int64_t dim) {
+static void define(aoth_dim_writer_t *w, int64_t dim) {
   w->let_numbers[AOT_DIM_EXPR(dim)] = w->n_lets;
   aoth_text_f(w->lets, "let $e%u = ", w->n_lets++);
   write_tree(w, dim, 1, w->lets);
@@ -136,7 +138,7 @@ static int pending_push(work_item_t *s, int64_t dim) {
 }
 
 /* Lets of everything large under dim, children first. Small expressions hold no large ones. */
-static void define_all(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
+static void define_all(aoth_dim_writer_t *w, int64_t dim, aoth_text_t *out) {
   work_item_t stack = {0};
   if (!pending_push(&stack, dim)) out->failed = 1;
   while (stack.n && !out->failed) {
@@ -155,7 +157,7 @@ static void define_all(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
   free(stack.at);
 }
 
-void aoth_dim_write(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
+void aoth_dim_write(aoth_dim_writer_t *w, int64_t dim, aoth_text_t *out) {
   if (!aoth_dim_is_valid(w->prog, dim)) {
     aoth_text_f(out, "<expr %u>", AOT_DIM_EXPR(dim));
     return;
@@ -166,7 +168,7 @@ void aoth_dim_write(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
 }
 
 void aoth_dim_print(aot_prog_t *p, int64_t dim, aoth_text_t *out) {
-  dim_writer_t w = {.prog = p};
+  aoth_dim_writer_t w = {.prog = p};
   aoth_dim_write(&w, dim, out);
 }
 

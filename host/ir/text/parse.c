@@ -9,8 +9,8 @@
 #include <string.h>
 
 static void locate(void *self, uint32_t arg, aoth_where_t *out) {
-  parser_t *s = self;
-  const token_t *t = &s->focus;
+  aoth_parser_t *s = self;
+  const aoth_token_t *t = &s->focus;
   if (arg < s->args.n && s->args.at[arg].token.at) t = &s->args.at[arg].token;
   if (t->at) aoth_parse_where(s, t, out);
   else out->file = s->file;
@@ -22,7 +22,8 @@ static int starts_with(const char *at, const char *end, const char *word) {
 }
 
 /* Read one line by itself. */
-static aot_status_t read_ahead(parser_t *s, const char *line, uint32_t number, aot_status_t (*parse)(parser_t *s)) {
+static aot_status_t read_ahead(aoth_parser_t *s, const char *line, uint32_t number,
+                               aot_status_t (*parse)(aoth_parser_t *s)) {
   aoth_lexer_init(&s->lexer, line, (size_t)(s->text_end - line));
   s->lexer.line = number;
   AOT_TRY(aoth_parse_next(s));
@@ -31,7 +32,7 @@ static aot_status_t read_ahead(parser_t *s, const char *line, uint32_t number, a
   return AOT_OK;
 }
 
-static aot_status_t look_over(parser_t *s, const char *text) {
+static aot_status_t look_over(aoth_parser_t *s, const char *text) {
   uint32_t number = 1;
   for (const char *line = text; line < s->text_end; number++) {
     const char *nl = memchr(line, '\n', (size_t)(s->text_end - line)), *at = line;
@@ -45,18 +46,18 @@ static aot_status_t look_over(parser_t *s, const char *text) {
 }
 
 /* aot 1 */
-static aot_status_t parse_head(parser_t *s) {
+static aot_status_t parse_head(aoth_parser_t *s) {
   int64_t version;
   if (!aoth_at_word(s, "aot")) return aoth_parse_expected(s, "`aot 1`, the first line of every program");
   AOT_TRY(aoth_parse_next(s));
-  token_t t = s->token;
+  aoth_token_t t = s->token;
   AOT_TRY(aoth_parse_i64(s, &version));
   if (version != 1)
     return aoth_parse_fail(s, &t, "text version %lld cannot be read; this host reads version 1", (long long)version);
   return aoth_parse_line_end(s);
 }
 
-static aot_status_t parse_program(parser_t *s, const char *text, size_t size) {
+static aot_status_t parse_program(aoth_parser_t *s, const char *text, size_t size) {
   AOT_TRY(look_over(s, text));
   aoth_lexer_init(&s->lexer, text, size);
   AOT_TRY(aoth_parse_next(s));
@@ -72,7 +73,7 @@ static aot_status_t parse_program(parser_t *s, const char *text, size_t size) {
 }
 
 static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, size_t size, int lines) {
-  parser_t s = {
+  aoth_parser_t s = {
       .p = p, .file = file ? file : "text", .text_end = text + size, .scratch = aoth_arena_create(), .lines = lines};
   aoth_locator_t locator = {&s, locate};
   if (!s.scratch) return aoth_no_memory(p, "parsing", 0);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-aot_status_t aoth_parse_op(parser_t *s, aot_op_t *out) {
-  token_t t = s->token;
+aot_status_t aoth_parse_op(aoth_parser_t *s, aot_op_t *out) {
+  aoth_token_t t = s->token;
   aot_str_t name = t.text;
   if (t.kind == TOKEN_STRING) AOT_TRY(aoth_parse_string(s, &name));
   else if (t.kind == TOKEN_WORD) AOT_TRY(aoth_parse_next(s));
@@ -19,7 +19,7 @@ aot_status_t aoth_parse_op(parser_t *s, aot_op_t *out) {
   return out->id != NONE ? AOT_OK : aoth_parse_unknown_op(s, &t, name);
 }
 
-static aot_status_t value_at(parser_t *s, uint32_t *out) {
+static aot_status_t value_at(aoth_parser_t *s, uint32_t *out) {
   if (!aoth_labels_find(&s->values, s->token.text, out)) {
     aoth_parse_fail(s, &s->token, "there is no value %%%.*s before this line of the graph", STR_ARGS(s->token.text));
     return AOT_E_INVALID;
@@ -35,7 +35,7 @@ typedef struct list {
   uint32_t n;
 } list_t;
 
-static aot_status_t add_element(parser_t *s, list_t *l, const token_t *t, int32_t kind, int64_t bits) {
+static aot_status_t add_element(aoth_parser_t *s, list_t *l, const aoth_token_t *t, int32_t kind, int64_t bits) {
   if (l->kind == AOT_ARG_INTS && kind == AOT_ARG_FLOATS) { /* [1, 2.5] */
     for (uint32_t i = 0; i < s->ints.n; i++) {
       double f = (double)s->ints.at[i];
@@ -57,8 +57,8 @@ static aot_status_t add_element(parser_t *s, list_t *l, const token_t *t, int32_
   return AOT_OK;
 }
 
-static aot_status_t parse_element(parser_t *s, list_t *l) {
-  token_t t = s->token;
+static aot_status_t parse_element(aoth_parser_t *s, list_t *l) {
+  aoth_token_t t = s->token;
   int64_t bits = 0;
   uint32_t value;
   double f;
@@ -85,7 +85,7 @@ static aot_status_t parse_element(parser_t *s, list_t *l) {
   return add_element(s, l, &t, AOT_ARG_INTS, bits);
 }
 
-static aot_status_t finish_list(parser_t *s, const list_t *l, aot_arg_t *out) {
+static aot_status_t finish_list(aoth_parser_t *s, const list_t *l, aot_arg_t *out) {
   AOT_ASSERT(s->ints.n == l->n);
   out->kind = l->kind;
   out->n = l->n;
@@ -100,7 +100,7 @@ static aot_status_t finish_list(parser_t *s, const list_t *l, aot_arg_t *out) {
   return out->u.ints ? AOT_OK : aoth_parse_memory(s);
 }
 
-static aot_status_t parse_list(parser_t *s, int32_t empty_kind, aot_arg_t *out) {
+static aot_status_t parse_list(aoth_parser_t *s, int32_t empty_kind, aot_arg_t *out) {
   list_t l = {empty_kind, 0};
   s->ints.n = 0;
   AOT_TRY(aoth_parse_punct(s, "["));
@@ -114,7 +114,7 @@ static aot_status_t parse_list(parser_t *s, int32_t empty_kind, aot_arg_t *out) 
 }
 
 /* ---- single arguments ---- */
-static aot_status_t parse_numbered(parser_t *s, int32_t kind, aot_arg_t *out) { /* dtype(99) */
+static aot_status_t parse_numbered(aoth_parser_t *s, int32_t kind, aot_arg_t *out) { /* dtype(99) */
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(aoth_parse_punct(s, "("));
   *out = aot_arg_int_kind(kind, 0);
@@ -122,7 +122,7 @@ static aot_status_t parse_numbered(parser_t *s, int32_t kind, aot_arg_t *out) { 
   return aoth_parse_punct(s, ")");
 }
 
-static aot_status_t parse_op_arg(parser_t *s, aot_arg_t *out) { /* op(NAME) */
+static aot_status_t parse_op_arg(aoth_parser_t *s, aot_arg_t *out) { /* op(NAME) */
   aot_op_t op;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(aoth_parse_punct(s, "("));
@@ -131,33 +131,33 @@ static aot_status_t parse_op_arg(parser_t *s, aot_arg_t *out) { /* op(NAME) */
   return aoth_parse_punct(s, ")");
 }
 
-static aot_status_t parse_empty(parser_t *s, int32_t kind, aot_arg_t *out) { /* int[] */
-  token_t t = s->token;
+static aot_status_t parse_empty(aoth_parser_t *s, int32_t kind, aot_arg_t *out) { /* int[] */
+  aoth_token_t t = s->token;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(parse_list(s, kind, out));
   return out->n ? aoth_parse_fail(s, &t, "only an empty list is named by its kind") : AOT_OK;
 }
 
-static aot_status_t parse_simple(parser_t *s, int32_t kind, int64_t value, aot_arg_t *out) {
+static aot_status_t parse_simple(aoth_parser_t *s, int32_t kind, int64_t value, aot_arg_t *out) {
   *out = aot_arg_int_kind(kind, value);
   return aoth_parse_next(s);
 }
 
 /* bool is a dtype, and bool[] an empty list. */
-static aot_status_t parse_dtype(parser_t *s, int64_t dtype, aot_arg_t *out) {
+static aot_status_t parse_dtype(aoth_parser_t *s, int64_t dtype, aot_arg_t *out) {
   AOT_TRY(parse_simple(s, AOT_ARG_DTYPE, dtype, out));
   if (dtype != AOT_BOOL || !aoth_at_punct(s, "[")) return AOT_OK;
   return parse_list(s, AOT_ARG_BOOLS, out);
 }
 
-static aot_status_t parse_device_arg(parser_t *s, aot_arg_t *out) {
+static aot_status_t parse_device_arg(aoth_parser_t *s, aot_arg_t *out) {
   int32_t kind, index;
   AOT_TRY(aoth_parse_device(s, &kind, &index));
   *out = aot_arg_device(kind, index);
   return AOT_OK;
 }
 
-static aot_status_t parse_word_arg(parser_t *s, aot_arg_t *out) {
+static aot_status_t parse_word_arg(aoth_parser_t *s, aot_arg_t *out) {
   static const struct {
     const char *word;
     int32_t kind;
@@ -184,10 +184,10 @@ static aot_status_t parse_word_arg(parser_t *s, aot_arg_t *out) {
   return aoth_parse_dim(s, &out->u.i);
 }
 
-static aot_status_t parse_arg(parser_t *s, aot_arg_t *out) {
+static aot_status_t parse_arg(aoth_parser_t *s, aot_arg_t *out) {
   uint32_t id;
   aot_str_t text;
-  token_t t = s->token;
+  aoth_token_t t = s->token;
   *out = aot_arg_none();
   switch (t.kind) {
     case TOKEN_VALUE:
@@ -216,7 +216,7 @@ static aot_status_t parse_arg(parser_t *s, aot_arg_t *out) {
 }
 
 /* ---- the argument list ---- */
-static aot_status_t grow_args(parser_t *s, uint32_t n) {
+static aot_status_t grow_args(aoth_parser_t *s, uint32_t n) {
   if (n > s->args.n && !ROWS_ROOM(s->args, n - s->args.n)) return aoth_parse_memory(s);
   for (; s->args.n < n; s->args.n++) memset(&s->args.at[s->args.n], 0, sizeof *s->args.at);
   return AOT_OK;
@@ -228,23 +228,23 @@ static uint32_t schema_position(const aot_op_desc_t *d, aot_str_t name) {
   return AOT_NO_INDEX;
 }
 
-static aot_status_t unknown_keyword(parser_t *s, const aot_op_desc_t *d, const token_t *t) {
+static aot_status_t unknown_keyword(aoth_parser_t *s, const aot_op_desc_t *d, const aoth_token_t *t) {
   aoth_parse_fail(s, t, "%.*s has no argument %.*s", STR_ARGS(d->name), STR_ARGS(t->text));
   if (d->schema.size) aoth_hint(s->p, "the schema is %.*s%.*s", STR_ARGS(d->name), STR_ARGS(d->schema));
   return AOT_E_INVALID;
 }
 
 /* Is `word =` at hand? The lexer is copied to look one token ahead. */
-static int at_keyword(const parser_t *s) {
-  lexer_t ahead = s->lexer;
-  token_t t;
+static int at_keyword(const aoth_parser_t *s) {
+  aoth_lexer_t ahead = s->lexer;
+  aoth_token_t t;
   if (s->token.kind != TOKEN_WORD) return 0;
   aoth_lexer_next(&ahead, &t);
   return t.kind == TOKEN_PUNCT && t.text.size == 1 && *t.text.data == '=';
 }
 
-static aot_status_t parse_one(parser_t *s, const aot_op_desc_t *d, uint32_t position, int *keyword) {
-  token_t t = s->token;
+static aot_status_t parse_one(aoth_parser_t *s, const aot_op_desc_t *d, uint32_t position, int *keyword) {
+  aoth_token_t t = s->token;
   *keyword = at_keyword(s);
   if (*keyword) {
     position = schema_position(d, t.text);
@@ -256,17 +256,17 @@ static aot_status_t parse_one(parser_t *s, const aot_op_desc_t *d, uint32_t posi
   if (s->args.at[position].given)
     return aoth_parse_fail(s, &t, "argument %u of %.*s is given twice", position, STR_ARGS(d->name));
   aot_arg_t arg;
-  token_t value = s->token;
+  aoth_token_t value = s->token;
   AOT_TRY(parse_arg(s, &arg));
-  given_arg_t given = {arg, value, 1};
+  aoth_given_arg_t given = {arg, value, 1};
   s->args.at[position] = given;
   return AOT_OK;
 }
 
 /* Gaps before a keyword argument take their defaults; a required one has none. */
-static aot_status_t fill_gaps(parser_t *s, const aot_op_desc_t *d, const token_t *op) {
+static aot_status_t fill_gaps(aoth_parser_t *s, const aot_op_desc_t *d, const aoth_token_t *op) {
   for (uint32_t i = 0; i < s->args.n; i++) {
-    given_arg_t *g = &s->args.at[i];
+    aoth_given_arg_t *g = &s->args.at[i];
     const aot_schema_arg_t *a = aoth_schema_arg(d, i);
     if (g->given || !a) continue;
     g->token = *op;
@@ -278,17 +278,17 @@ static aot_status_t fill_gaps(parser_t *s, const aot_op_desc_t *d, const token_t
   return AOT_OK;
 }
 
-static int at_args_end(const parser_t *s) {
+static int at_args_end(const aoth_parser_t *s) {
   return s->token.kind == TOKEN_LINE || s->token.kind == TOKEN_END || s->token.kind == TOKEN_ORIGIN ||
          aoth_at_punct(s, "{") || aoth_at_word(s, "region");
 }
 
-aot_status_t aoth_parse_args(parser_t *s, const aot_op_desc_t *d) {
-  token_t op = s->focus;
+aot_status_t aoth_parse_args(aoth_parser_t *s, const aot_op_desc_t *d) {
+  aoth_token_t op = s->focus;
   int keyword = 0;
   s->args.n = 0;
   for (uint32_t position = 0; !at_args_end(s); position++) {
-    token_t t = s->token;
+    aoth_token_t t = s->token;
     int was_keyword = keyword;
     AOT_TRY(parse_one(s, d, position, &keyword));
     if (was_keyword && !keyword)

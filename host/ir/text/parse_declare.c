@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* One of a vendor's, in quotes. */
-static aot_status_t parse_vendor_property(parser_t *s) {
-  const token_t t = s->token;
+static aot_status_t parse_vendor_property(aoth_parser_t *s) {
+  const aoth_token_t t = s->token;
   aot_str_t name;
   AOT_TRY(aoth_parse_string(s, &name));
   if (!aoth_is_vendor_name(name)) return aoth_parse_fail(s, &t, "\"%.*s\" is no name for a property", STR_ARGS(name));
@@ -22,11 +22,11 @@ static aot_status_t parse_vendor_property(parser_t *s) {
 }
 
 /* properties imported rng-explicit "vendor.tiled" */
-static aot_status_t parse_properties(parser_t *s) {
+static aot_status_t parse_properties(aoth_parser_t *s) {
   uint32_t properties = s->properties;
   AOT_TRY(aoth_parse_next(s));
   while (s->token.kind == TOKEN_WORD || s->token.kind == TOKEN_STRING) {
-    token_t t = s->token;
+    aoth_token_t t = s->token;
     int64_t bit;
     if (s->token.kind == TOKEN_STRING) {
       AOT_TRY(parse_vendor_property(s));
@@ -52,7 +52,7 @@ static aot_status_t parse_properties(parser_t *s) {
   return aoth_parse_line_end(s);
 }
 
-static aot_status_t parse_range(parser_t *s, aot_symbol_info_t *out) {
+static aot_status_t parse_range(aoth_parser_t *s, aot_symbol_info_t *out) {
   AOT_TRY(aoth_parse_punct(s, "["));
   AOT_TRY(aoth_parse_i64(s, &out->min));
   AOT_TRY(aoth_parse_punct(s, ","));
@@ -66,12 +66,12 @@ static aot_status_t parse_range(parser_t *s, aot_symbol_info_t *out) {
 }
 
 /* symbol s0 in [1, 64] hint 8        symbol $s1 "odd name" in [0, inf] hint 3 */
-static aot_status_t parse_symbol(parser_t *s) {
+static aot_status_t parse_symbol(aoth_parser_t *s) {
   aot_symbol_info_t info = {.struct_size = (uint32_t)sizeof info};
   uint32_t other, id = s->symbol_dims.n;
   int64_t dim;
   AOT_TRY(aoth_parse_next(s));
-  token_t t = s->token;
+  aoth_token_t t = s->token;
   int plain = t.kind == TOKEN_WORD;
   if (!plain && t.kind != TOKEN_DOLLAR) return aoth_parse_expected(s, "the name of a symbol");
   if (plain && aoth_is_reserved(t.text))
@@ -97,7 +97,7 @@ static aot_status_t parse_symbol(parser_t *s) {
 }
 
 /* let $e0 = s0 * 2 */
-static aot_status_t parse_let(parser_t *s) {
+static aot_status_t parse_let(aoth_parser_t *s) {
   int64_t dim;
   char expected[24];
   AOT_TRY(aoth_parse_next(s));
@@ -114,10 +114,10 @@ static aot_status_t parse_let(parser_t *s) {
 }
 
 /* guard mod(s0, 2) == 0 "L['x'].size()[0] % 2 == 0" */
-static aot_status_t parse_guard(parser_t *s) {
+static aot_status_t parse_guard(aoth_parser_t *s) {
   aot_guard_info_t g = {.struct_size = (uint32_t)sizeof g};
   AOT_TRY(aoth_parse_next(s));
-  const token_t where = s->token;
+  const aoth_token_t where = s->token;
   AOT_TRY(aoth_parse_dim(s, &g.condition));
   if (s->token.kind == TOKEN_STRING) AOT_TRY(aoth_parse_string(s, &g.text));
   s->focus = where;
@@ -125,8 +125,8 @@ static aot_status_t parse_guard(parser_t *s) {
   return aoth_parse_line_end(s);
 }
 
-static aot_status_t parse_number(parser_t *s, uint32_t expected, const char *what) {
-  token_t t = s->token;
+static aot_status_t parse_number(aoth_parser_t *s, uint32_t expected, const char *what) {
+  aoth_token_t t = s->token;
   uint32_t number;
   AOT_TRY(aoth_parse_u32(s, &number));
   if (number == expected) return AOT_OK;
@@ -134,7 +134,7 @@ static aot_status_t parse_number(parser_t *s, uint32_t expected, const char *wha
 }
 
 /* encoding 0 "vendor.tiled" "16x16" */
-static aot_status_t parse_encoding(parser_t *s) {
+static aot_status_t parse_encoding(aoth_parser_t *s) {
   aot_encoding_info_t e = {.struct_size = (uint32_t)sizeof e};
   aot_encoding_t id;
   AOT_TRY(aoth_parse_next(s));
@@ -149,7 +149,7 @@ static aot_status_t parse_encoding(parser_t *s) {
   return aoth_parse_line_end(s);
 }
 
-static aot_status_t parse_leaf_names(parser_t *s, aot_leaf_info_t *l) {
+static aot_status_t parse_leaf_names(aoth_parser_t *s, aot_leaf_info_t *l) {
   AOTH_ROWS(aot_str_t) names = {NULL, 0, 0};
   aot_status_t status = AOT_OK;
   while (s->token.kind == TOKEN_STRING && status == AOT_OK) {
@@ -163,13 +163,13 @@ static aot_status_t parse_leaf_names(parser_t *s, aot_leaf_info_t *l) {
 }
 
 /* leaf 0 user_input 1 "x" : f32[4] grad {persistent} data "00ff" */
-static aot_status_t parse_leaf(parser_t *s) {
+static aot_status_t parse_leaf(aoth_parser_t *s) {
   aot_leaf_info_t l = {.struct_size = (uint32_t)sizeof l};
   aot_leaf_t leaf;
   int64_t role;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(parse_number(s, s->p->leaves.n - 1, "leaves"));
-  token_t where = s->token;
+  aoth_token_t where = s->token;
   AOT_TRY(aoth_parse_word_of(s, aoth_role_words, "the role of a leaf", &role));
   l.role = (int32_t)role;
   if (l.role == AOT_ROLE_USER_INPUT) AOT_TRY(aoth_parse_u32(s, &l.ordinal));
@@ -191,12 +191,12 @@ static aot_status_t parse_leaf(parser_t *s) {
 }
 
 /* rule view_input 0 2 [4, 8] strides [1, 4] offset 2; rule view_input 0 2 i32 [4, 8] */
-static aot_status_t parse_rule(parser_t *s) {
+static aot_status_t parse_rule(aoth_parser_t *s) {
   aot_rule_t r = {0};
   aot_type_t geometry = {0};
   int64_t kind, dtype = 0;
   AOT_TRY(aoth_parse_next(s));
-  token_t where = s->token;
+  aoth_token_t where = s->token;
   AOT_TRY(aoth_parse_word_of(s, aoth_rule_words, "a boundary rule", &kind));
   r.kind = (int32_t)kind;
   AOT_TRY(aoth_parse_number(s, aoth_rule_a_is_leaf(r.kind), &r.a));
@@ -215,7 +215,7 @@ static aot_status_t parse_rule(parser_t *s) {
   return aoth_parse_line_end(s);
 }
 
-static aot_status_t parse_origin_place(parser_t *s, aot_origin_info_t *o) {
+static aot_status_t parse_origin_place(aoth_parser_t *s, aot_origin_info_t *o) {
   if (s->token.kind != TOKEN_STRING) return AOT_OK;
   AOT_TRY(aoth_parse_string(s, &o->source_file));
   if (!aoth_at_punct(s, ":")) return AOT_OK;
@@ -224,7 +224,7 @@ static aot_status_t parse_origin_place(parser_t *s, aot_origin_info_t *o) {
 }
 
 /* origin 3 "gpt.py":41 module "h.0.attn" node "add_3" from 1 */
-aot_status_t aoth_parse_origin(parser_t *s) {
+aot_status_t aoth_parse_origin(aoth_parser_t *s) {
   aot_origin_info_t o = {.struct_size = (uint32_t)sizeof o, .parent = aot_no_origin()};
   aot_origin_t id;
   AOT_TRY(aoth_parse_next(s));
@@ -242,7 +242,7 @@ aot_status_t aoth_parse_origin(parser_t *s) {
   if (aoth_at_word(s, "from")) {
     uint32_t parent;
     AOT_TRY(aoth_parse_next(s));
-    token_t t = s->token;
+    aoth_token_t t = s->token;
     AOT_TRY(aoth_parse_u32(s, &parent));
     if (parent >= s->origins.n) return aoth_parse_fail(s, &t, "origin %u comes later or not at all", parent);
     o.parent = s->origins.at[parent];
@@ -253,15 +253,15 @@ aot_status_t aoth_parse_origin(parser_t *s) {
   return aoth_parse_line_end(s);
 }
 
-static aot_status_t skip_line(parser_t *s) { /* origins were read when the text was looked over */
+static aot_status_t skip_line(aoth_parser_t *s) { /* origins were read when the text was looked over */
   while (s->token.kind != TOKEN_LINE && s->token.kind != TOKEN_END) AOT_TRY(aoth_parse_next(s));
   return aoth_parse_line_end(s);
 }
 
-aot_status_t aoth_parse_declaration(parser_t *s) {
+aot_status_t aoth_parse_declaration(aoth_parser_t *s) {
   static const struct {
     const char *word;
-    aot_status_t (*parse)(parser_t *s);
+    aot_status_t (*parse)(aoth_parser_t *s);
   } forms[] = {
       {"properties", parse_properties}, {"symbol", parse_symbol}, {"encoding", parse_encoding}, {"let", parse_let},
       {"guard", parse_guard},           {"leaf", parse_leaf},     {"rule", parse_rule},         {"origin", skip_line},

@@ -18,33 +18,33 @@ static const infix_t infixes[] = {{"==", AOT_EXPR_EQ, 1},       {"<", AOT_EXPR_L
                                   {"+", AOT_EXPR_ADD, 2},       {"-", AOT_EXPR_SUB, 2}, {"*", AOT_EXPR_MUL, 3},
                                   {"//", AOT_EXPR_FLOORDIV, 3}, {"**", AOT_EXPR_POW, 4}};
 
-static int prec_of(const dim_op_t *o) {
+static int prec_of(const aoth_dim_op_t *o) {
   for (size_t i = 0; i < sizeof infixes / sizeof *infixes && !o->function; i++)
     if (infixes[i].op == o->op) return infixes[i].prec;
   return 0;
 }
 
-static const infix_t *infix_at(const parser_t *s) {
+static const infix_t *infix_at(const aoth_parser_t *s) {
   for (size_t i = 0; i < sizeof infixes / sizeof *infixes; i++)
     if (aoth_at_punct(s, infixes[i].text)) return &infixes[i];
   return NULL;
 }
 
-static aot_status_t push_value(parser_t *s, int64_t value) {
+static aot_status_t push_value(aoth_parser_t *s, int64_t value) {
   if (!ROWS_ROOM(s->dims.values, 1)) return aoth_parse_memory(s);
   s->dims.values.at[s->dims.values.n++] = value;
   return AOT_OK;
 }
 
-static aot_status_t push_op(parser_t *s, int32_t op, int function) {
+static aot_status_t push_op(aoth_parser_t *s, int32_t op, int function) {
   if (!ROWS_ROOM(s->dims.ops, 1)) return aoth_parse_memory(s);
-  dim_op_t o = {.op = op, .function = function, .token = s->token};
+  aoth_dim_op_t o = {.op = op, .function = function, .token = s->token};
   s->dims.ops.at[s->dims.ops.n++] = o;
   return AOT_OK;
 }
 
 /* Apply the operation on top to the values on top. */
-static aot_status_t apply(parser_t *s, const dim_op_t *o) {
+static aot_status_t apply(aoth_parser_t *s, const aoth_dim_op_t *o) {
   uint32_t n = o->op == AOT_EXPR_WHERE ? 3 : 2;
   AOT_ASSERT(s->dims.values.n >= n);
   int64_t *v = s->dims.values.at + s->dims.values.n - n;
@@ -55,9 +55,9 @@ static aot_status_t apply(parser_t *s, const dim_op_t *o) {
 }
 
 /* Apply infix operations down to the innermost parenthesis, or to one that binds less than prec. */
-static aot_status_t reduce(parser_t *s, uint32_t base, int prec) {
+static aot_status_t reduce(aoth_parser_t *s, uint32_t base, int prec) {
   while (s->dims.ops.n > base) {
-    dim_op_t o = s->dims.ops.at[s->dims.ops.n - 1];
+    aoth_dim_op_t o = s->dims.ops.at[s->dims.ops.n - 1];
     if (o.op == PAREN || o.function || prec_of(&o) < prec) break;
     s->dims.ops.n--;
     AOT_TRY(apply(s, &o));
@@ -65,7 +65,7 @@ static aot_status_t reduce(parser_t *s, uint32_t base, int prec) {
   return AOT_OK;
 }
 
-static aot_status_t symbol_value(parser_t *s, int64_t *out) {
+static aot_status_t symbol_value(aoth_parser_t *s, int64_t *out) {
   uint32_t id;
   if (!aoth_labels_find(&s->symbols, s->token.text, &id))
     return aoth_parse_fail(s, &s->token, "there is no symbol %.*s", STR_ARGS(s->token.text));
@@ -74,7 +74,7 @@ static aot_status_t symbol_value(parser_t *s, int64_t *out) {
 }
 
 /* $sN: a symbol by number; $eN: a let. */
-static aot_status_t dollar_value(parser_t *s, int64_t *out) {
+static aot_status_t dollar_value(aoth_parser_t *s, int64_t *out) {
   aot_str_t t = s->token.text;
   uint64_t number = 0;
   for (uint64_t i = 1; i < t.size && number <= UINT32_MAX; i++)
@@ -86,7 +86,7 @@ static aot_status_t dollar_value(parser_t *s, int64_t *out) {
 }
 
 /* One operand, or an opening. *done: an operand has been read. */
-static aot_status_t parse_operand(parser_t *s, int *done_out) {
+static aot_status_t parse_operand(aoth_parser_t *s, int *done_out) {
   int64_t value, function;
   *done_out = 1;
   if (aoth_at_punct(s, "(")) {
@@ -110,8 +110,8 @@ static aot_status_t parse_operand(parser_t *s, int *done_out) {
   return push_value(s, value);
 }
 
-static aot_status_t close_paren(parser_t *s) {
-  dim_op_t o = s->dims.ops.at[--s->dims.ops.n];
+static aot_status_t close_paren(aoth_parser_t *s) {
+  aoth_dim_op_t o = s->dims.ops.at[--s->dims.ops.n];
   uint32_t commas = o.op == AOT_EXPR_WHERE ? 2 : 1;
   if (o.op == PAREN) return AOT_OK;
   if (o.commas != commas)
@@ -120,7 +120,7 @@ static aot_status_t close_paren(parser_t *s) {
 }
 
 /* What follows an operand. *more: another operand must follow; *end: the expression is over. */
-static aot_status_t parse_operator(parser_t *s, uint32_t base, int *more, int *end) {
+static aot_status_t parse_operator(aoth_parser_t *s, uint32_t base, int *more, int *end) {
   const infix_t *infix = infix_at(s);
   *more = *end = 0;
   if (infix) {
@@ -131,7 +131,7 @@ static aot_status_t parse_operator(parser_t *s, uint32_t base, int *more, int *e
   }
   int comma = aoth_at_punct(s, ","), close = aoth_at_punct(s, ")");
   AOT_TRY(reduce(s, base, 0));
-  dim_op_t *top = s->dims.ops.n > base ? &s->dims.ops.at[s->dims.ops.n - 1] : NULL;
+  aoth_dim_op_t *top = s->dims.ops.n > base ? &s->dims.ops.at[s->dims.ops.n - 1] : NULL;
   if (!top) {
     *end = 1;
     return AOT_OK;
@@ -146,7 +146,7 @@ static aot_status_t parse_operator(parser_t *s, uint32_t base, int *more, int *e
   return aoth_parse_next(s);
 }
 
-aot_status_t aoth_parse_dim(parser_t *s, int64_t *out) {
+aot_status_t aoth_parse_dim(aoth_parser_t *s, int64_t *out) {
   uint32_t base = s->dims.ops.n, values = s->dims.values.n;
   int more = 1, end = 0;
   while (!end) {
@@ -160,7 +160,7 @@ aot_status_t aoth_parse_dim(parser_t *s, int64_t *out) {
   return AOT_OK;
 }
 
-aot_status_t aoth_parse_dim_list(parser_t *s, const int64_t **out, uint32_t *n) {
+aot_status_t aoth_parse_dim_list(aoth_parser_t *s, const int64_t **out, uint32_t *n) {
   AOT_TRY(aoth_parse_punct(s, "["));
   s->ints.n = 0;
   while (!aoth_at_punct(s, "]")) {

@@ -4,7 +4,7 @@
 #include <ir/text/parser.h>
 #include <string.h>
 
-static aot_status_t define_value(parser_t *s, const token_t *label, uint32_t id) {
+static aot_status_t define_value(aoth_parser_t *s, const aoth_token_t *label, uint32_t id) {
   uint32_t other;
   if (aoth_labels_find(&s->values, label->text, &other))
     return aoth_parse_fail(s, label, "value %%%.*s is defined twice", STR_ARGS(label->text));
@@ -12,19 +12,19 @@ static aot_status_t define_value(parser_t *s, const token_t *label, uint32_t id)
 }
 
 /* The name that a label and an optional string after it give: %3 has none, %3 "x y" has that. */
-static aot_status_t parse_name(parser_t *s, const token_t *label, aot_str_t *out) {
+static aot_status_t parse_name(aoth_parser_t *s, const aoth_token_t *label, aot_str_t *out) {
   const aot_str_t none = {NULL, 0};
   *out = aoth_is_word(label->text) ? label->text : none;
   return s->token.kind == TOKEN_STRING ? aoth_parse_string(s, out) : AOT_OK;
 }
 
-static aot_status_t parse_label(parser_t *s, token_t *label) {
+static aot_status_t parse_label(aoth_parser_t *s, aoth_token_t *label) {
   if (s->token.kind != TOKEN_VALUE) return aoth_parse_expected(s, "a value");
   *label = s->token;
   return aoth_parse_next(s);
 }
 
-static aot_status_t parse_role(parser_t *s, int32_t *role, uint32_t *index) {
+static aot_status_t parse_role(aoth_parser_t *s, int32_t *role, uint32_t *index) {
   int64_t number;
   s->focus = s->token;
   AOT_TRY(aoth_parse_word_of(s, aoth_role_words, "a role", &number));
@@ -33,8 +33,8 @@ static aot_status_t parse_role(parser_t *s, int32_t *role, uint32_t *index) {
 }
 
 /* in %x = parameter 0 : f32[4] */
-static aot_status_t parse_input(parser_t *s, aot_graph_t g) {
-  token_t label;
+static aot_status_t parse_input(aoth_parser_t *s, aot_graph_t g) {
+  aoth_token_t label;
   aot_str_t name;
   int32_t role;
   uint32_t index;
@@ -45,7 +45,7 @@ static aot_status_t parse_input(parser_t *s, aot_graph_t g) {
   AOT_TRY(parse_name(s, &label, &name));
   AOT_TRY(aoth_parse_punct(s, "="));
   AOT_TRY(parse_role(s, &role, &index));
-  token_t where = s->focus;
+  aoth_token_t where = s->focus;
   AOT_TRY(aoth_parse_punct(s, ":"));
   AOT_TRY(aoth_parse_type(s, &type));
   s->focus = where;
@@ -55,20 +55,20 @@ static aot_status_t parse_input(parser_t *s, aot_graph_t g) {
 }
 
 /* out loss 0 "name" = %x */
-static aot_status_t parse_output(parser_t *s, aot_graph_t g) {
+static aot_status_t parse_output(aoth_parser_t *s, aot_graph_t g) {
   aot_str_t name = {NULL, 0};
   int32_t role;
   uint32_t index;
   aot_value_t value = aot_no_value();
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(parse_role(s, &role, &index));
-  token_t where = s->focus;
+  aoth_token_t where = s->focus;
   if (s->token.kind == TOKEN_STRING) AOT_TRY(aoth_parse_string(s, &name));
   AOT_TRY(aoth_parse_punct(s, "="));
   if (aoth_at_word(s, "none")) {
     AOT_TRY(aoth_parse_next(s));
   } else {
-    token_t label;
+    aoth_token_t label;
     AOT_TRY(parse_label(s, &label));
     if (!aoth_labels_find(&s->values, label.text, &value.id))
       return aoth_parse_fail(s, &label, "there is no value %%%.*s before this line of the graph", STR_ARGS(label.text));
@@ -79,10 +79,10 @@ static aot_status_t parse_output(parser_t *s, aot_graph_t g) {
 }
 
 /* %a : f32[2], %b "odd name" : i64[2] = */
-static aot_status_t parse_results(parser_t *s) {
+static aot_status_t parse_results(aoth_parser_t *s) {
   s->results.n = s->result_names.n = s->result_types.n = 0;
   while (s->token.kind == TOKEN_VALUE) {
-    token_t label = s->token;
+    aoth_token_t label = s->token;
     if (!ROWS_ROOM(s->results, 1) || !ROWS_ROOM(s->result_names, 1) || !ROWS_ROOM(s->result_types, 1))
       return aoth_parse_memory(s);
     AOT_TRY(aoth_parse_next(s));
@@ -105,7 +105,7 @@ static aot_status_t parse_results(parser_t *s) {
 }
 
 /* {backward must_save} region 3 !4 */
-static aot_status_t parse_node_tail(parser_t *s, aot_node_spec_t *spec) {
+static aot_status_t parse_node_tail(aoth_parser_t *s, aot_node_spec_t *spec) {
   if (aoth_at_punct(s, "{")) {
     AOT_TRY(aoth_parse_next(s));
     AOT_TRY(aoth_parse_flags(s, aoth_node_flag_words, "a node flag", &spec->flags));
@@ -127,8 +127,8 @@ static aot_status_t parse_node_tail(parser_t *s, aot_node_spec_t *spec) {
   return aoth_parse_line_end(s);
 }
 
-static aot_status_t define_results(parser_t *s, aot_node_t node) {
-  const node_row_t *r = &s->p->nodes.at[node.id];
+static aot_status_t define_results(aoth_parser_t *s, aot_node_t node) {
+  const aoth_node_row_t *r = &s->p->nodes.at[node.id];
   if (r->n_results != s->results.n)
     return aoth_parse_fail(s, &s->focus, "%.*s has %u results here, %u are named", STR_ARGS(op_name(s->p, r->op)),
                            r->n_results, s->results.n);
@@ -142,7 +142,7 @@ static aot_status_t define_results(parser_t *s, aot_node_t node) {
 }
 
 /* Where a node of a file stands that says nothing about its origin. */
-static aot_status_t line_origin(parser_t *s, const token_t *op, aot_origin_t *out) {
+static aot_status_t line_origin(aoth_parser_t *s, const aoth_token_t *op, aot_origin_t *out) {
   aoth_where_t where = {0};
   aoth_parse_where(s, op, &where);
   const aot_origin_info_t o = {
@@ -154,11 +154,11 @@ static aot_status_t line_origin(parser_t *s, const token_t *op, aot_origin_t *ou
   return aoth_edit_origin_create(s->p, &o, out);
 }
 
-static aot_status_t parse_node(parser_t *s, aot_graph_t g) {
+static aot_status_t parse_node(aoth_parser_t *s, aot_graph_t g) {
   aot_node_spec_t spec = {.struct_size = (uint32_t)sizeof spec, .origin = aot_no_origin()};
   aot_node_t node;
   AOT_TRY(parse_results(s));
-  token_t op = s->token;
+  aoth_token_t op = s->token;
   AOT_TRY(aoth_parse_op(s, &spec.op));
   s->focus = op;
   AOT_TRY(aoth_parse_args(s, aoth_ops_desc(s->p->ops, spec.op)));
@@ -179,7 +179,7 @@ static aot_status_t parse_node(parser_t *s, aot_graph_t g) {
   return AOT_OK;
 }
 
-static aot_status_t parse_body(parser_t *s, aot_graph_t g) {
+static aot_status_t parse_body(aoth_parser_t *s, aot_graph_t g) {
   while (!aoth_at_punct(s, "}")) {
     if (s->token.kind == TOKEN_END) return aoth_parse_expected(s, "`}`");
     if (aoth_at_word(s, "in")) AOT_TRY(parse_input(s, g));
@@ -190,13 +190,13 @@ static aot_status_t parse_body(parser_t *s, aot_graph_t g) {
 }
 
 /* The graphs were created, in order, when the text was looked over: nodes may name regions that come later. */
-aot_status_t aoth_parse_graph(parser_t *s) {
+aot_status_t aoth_parse_graph(aoth_parser_t *s) {
   int64_t kind;
   aot_str_t name;
   aot_graph_t g = {++s->n_graphs_read};
   AOT_TRY(aoth_parse_next(s));
   if (s->token.kind != TOKEN_GRAPH) return aoth_parse_expected(s, "the name of a graph, @name");
-  token_t label = s->token;
+  aoth_token_t label = s->token;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(parse_name(s, &label, &name));
   AOT_TRY(aoth_parse_word_of(s, aoth_graph_kind_words, "a kind of graph", &kind));
@@ -210,14 +210,14 @@ aot_status_t aoth_parse_graph(parser_t *s) {
 }
 
 /* `graph @label ["name"] kind`, when the text is looked over. */
-aot_status_t aoth_parse_graph_head(parser_t *s) {
+aot_status_t aoth_parse_graph_head(aoth_parser_t *s) {
   int64_t kind;
   uint32_t other;
   aot_str_t name;
   aot_graph_t g;
   AOT_TRY(aoth_parse_next(s));
   if (s->token.kind != TOKEN_GRAPH) return aoth_parse_expected(s, "the name of a graph, @name");
-  token_t label = s->token;
+  aoth_token_t label = s->token;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(parse_name(s, &label, &name));
   AOT_TRY(aoth_parse_word_of(s, aoth_graph_kind_words, "a kind of graph", &kind));

@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 /* The place of a token, with its line copied so that it ends. */
-void aoth_parse_where(parser_t *s, const token_t *t, aoth_where_t *out) {
+void aoth_parse_where(aoth_parser_t *s, const aoth_token_t *t, aoth_where_t *out) {
   AOT_ASSERT(t->line_start <= t->at && t->at <= t->end && t->end <= s->text_end);
   const char *nl = memchr(t->line_start, '\n', (size_t)(s->text_end - t->line_start));
   size_t size = (size_t)((nl ? nl : s->text_end) - t->line_start);
@@ -20,7 +20,7 @@ void aoth_parse_where(parser_t *s, const token_t *t, aoth_where_t *out) {
   out->source = aoth_arena_text(s->p->store, t->line_start, size);
 }
 
-aot_status_t aoth_parse_fail(parser_t *s, const token_t *t, const char *format, ...) {
+aot_status_t aoth_parse_fail(aoth_parser_t *s, const aoth_token_t *t, const char *format, ...) {
   aoth_where_t where;
   va_list args;
   aoth_parse_where(s, t, &where);
@@ -31,34 +31,34 @@ aot_status_t aoth_parse_fail(parser_t *s, const token_t *t, const char *format, 
   return AOT_E_INVALID;
 }
 
-aot_status_t aoth_parse_memory(parser_t *s) { return aoth_no_memory(s->p, "parsing", 0); }
+aot_status_t aoth_parse_memory(aoth_parser_t *s) { return aoth_no_memory(s->p, "parsing", 0); }
 
-aot_status_t aoth_parse_next(parser_t *s) {
+aot_status_t aoth_parse_next(aoth_parser_t *s) {
   aoth_lexer_next(&s->lexer, &s->token);
   if (s->token.kind == TOKEN_BAD) return aoth_parse_fail(s, &s->token, "%s", s->lexer.why);
   return AOT_OK;
 }
 
-static int token_is(const token_t *t, int kind, const char *text) {
+static int token_is(const aoth_token_t *t, int kind, const char *text) {
   return t->kind == kind && t->text.size == strlen(text) && memcmp(t->text.data, text, (size_t)t->text.size) == 0;
 }
 
-int aoth_at_punct(const parser_t *s, const char *text) { return token_is(&s->token, TOKEN_PUNCT, text); }
-int aoth_at_word(const parser_t *s, const char *word) { return token_is(&s->token, TOKEN_WORD, word); }
+int aoth_at_punct(const aoth_parser_t *s, const char *text) { return token_is(&s->token, TOKEN_PUNCT, text); }
+int aoth_at_word(const aoth_parser_t *s, const char *word) { return token_is(&s->token, TOKEN_WORD, word); }
 
-static const char *token_name(const token_t *t) {
+static const char *token_name(const aoth_token_t *t) {
   return t->kind == TOKEN_END ? "the end of the text" : t->kind == TOKEN_LINE ? "the end of the line" : NULL;
 }
 
 /* "expected X, found Y" */
-aot_status_t aoth_parse_expected(parser_t *s, const char *what) {
+aot_status_t aoth_parse_expected(aoth_parser_t *s, const char *what) {
   const char *name = token_name(&s->token);
   if (name) return aoth_parse_fail(s, &s->token, "expected %s, found %s", what, name);
   return aoth_parse_fail(s, &s->token, "expected %s, found %.*s", what,
                          (int)(s->token.end - s->token.at > 60 ? 60 : s->token.end - s->token.at), s->token.at);
 }
 
-aot_status_t aoth_parse_punct(parser_t *s, const char *text) {
+aot_status_t aoth_parse_punct(aoth_parser_t *s, const char *text) {
   char quoted[8] = "`";
   if (aoth_at_punct(s, text)) return aoth_parse_next(s);
   AOT_ASSERT(strlen(text) + 3 <= sizeof quoted);
@@ -66,13 +66,13 @@ aot_status_t aoth_parse_punct(parser_t *s, const char *text) {
   return aoth_parse_expected(s, quoted);
 }
 
-aot_status_t aoth_parse_line_end(parser_t *s) {
+aot_status_t aoth_parse_line_end(aoth_parser_t *s) {
   if (s->token.kind == TOKEN_END) return AOT_OK;
   if (s->token.kind != TOKEN_LINE) return aoth_parse_expected(s, "the end of the line");
   return aoth_parse_next(s);
 }
 
-aot_status_t aoth_token_i64(parser_t *s, const token_t *t, int64_t *out) {
+aot_status_t aoth_token_i64(aoth_parser_t *s, const aoth_token_t *t, int64_t *out) {
   uint64_t magnitude = 0, limit = (uint64_t)INT64_MAX;
   const char *c = t->text.data, *end = c + t->text.size;
   int negative = c < end && *c == '-';
@@ -89,14 +89,14 @@ aot_status_t aoth_token_i64(parser_t *s, const token_t *t, int64_t *out) {
   return AOT_OK;
 }
 
-aot_status_t aoth_parse_i64(parser_t *s, int64_t *out) {
+aot_status_t aoth_parse_i64(aoth_parser_t *s, int64_t *out) {
   if (s->token.kind != TOKEN_INT) return aoth_parse_expected(s, "an integer");
   AOT_TRY(aoth_token_i64(s, &s->token, out));
   return aoth_parse_next(s);
 }
 
-aot_status_t aoth_parse_u32(parser_t *s, uint32_t *out) {
-  token_t t = s->token;
+aot_status_t aoth_parse_u32(aoth_parser_t *s, uint32_t *out) {
+  aoth_token_t t = s->token;
   int64_t i;
   AOT_TRY(aoth_parse_i64(s, &i));
   if (i < 0 || i > UINT32_MAX) return aoth_parse_fail(s, &t, "expected a number from 0 to 2^32 - 1");
@@ -104,15 +104,15 @@ aot_status_t aoth_parse_u32(parser_t *s, uint32_t *out) {
   return AOT_OK;
 }
 
-aot_status_t aoth_parse_number(parser_t *s, int from_one, uint32_t *out) {
-  token_t t = s->token;
+aot_status_t aoth_parse_number(aoth_parser_t *s, int from_one, uint32_t *out) {
+  aoth_token_t t = s->token;
   AOT_TRY(aoth_parse_u32(s, out));
   if (from_one && *out == UINT32_MAX) return aoth_parse_fail(s, &t, "the number is too large");
   *out += (uint32_t)from_one;
   return AOT_OK;
 }
 
-aot_status_t aoth_token_double(parser_t *s, const token_t *t, double *out) {
+aot_status_t aoth_token_double(aoth_parser_t *s, const aoth_token_t *t, double *out) {
   char buffer[512];
   if (t->text.size >= sizeof buffer) return aoth_parse_fail(s, t, "the number has more than 500 characters");
   memcpy(buffer, t->text.data, (size_t)t->text.size);
@@ -143,7 +143,7 @@ static int unescape(const char **at, const char *end, char *out) {
   return 1;
 }
 
-aot_status_t aoth_parse_string(parser_t *s, aot_str_t *out) {
+aot_status_t aoth_parse_string(aoth_parser_t *s, aot_str_t *out) {
   if (s->token.kind != TOKEN_STRING) return aoth_parse_expected(s, "a string");
   *out = s->token.text;
   if (memchr(out->data, '\\', (size_t)out->size)) {
@@ -162,8 +162,8 @@ aot_status_t aoth_parse_string(parser_t *s, aot_str_t *out) {
 }
 
 /* Bytes written as hexadecimal digits, copied into the program. */
-aot_status_t aoth_parse_bytes(parser_t *s, const void **out, uint64_t *nbytes) {
-  token_t t = s->token;
+aot_status_t aoth_parse_bytes(aoth_parser_t *s, const void **out, uint64_t *nbytes) {
+  aoth_token_t t = s->token;
   if (t.kind != TOKEN_STRING) return aoth_parse_expected(s, "bytes as a string of hexadecimal digits");
   unsigned char *bytes = aoth_arena_alloc(s->p->store, 16, (size_t)t.text.size / 2 + 1);
   if (!bytes) return aoth_parse_memory(s);
@@ -177,7 +177,7 @@ aot_status_t aoth_parse_bytes(parser_t *s, const void **out, uint64_t *nbytes) {
   return aoth_parse_next(s);
 }
 
-aot_status_t aoth_parse_word_of(parser_t *s, const aoth_word_t *words, const char *what, int64_t *out) {
+aot_status_t aoth_parse_word_of(aoth_parser_t *s, const aoth_word_t *words, const char *what, int64_t *out) {
   aot_str_t known[32];
   size_t n = 0;
   if (s->token.kind == TOKEN_WORD && aoth_word_find(words, s->token.text, out)) return aoth_parse_next(s);
@@ -192,7 +192,7 @@ aot_status_t aoth_parse_word_of(parser_t *s, const aoth_word_t *words, const cha
 }
 
 /* flags(8): bits that have no word. */
-static aot_status_t numbered_flags(parser_t *s, uint32_t *out) {
+static aot_status_t numbered_flags(aoth_parser_t *s, uint32_t *out) {
   uint32_t bits;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(aoth_parse_punct(s, "("));
@@ -201,7 +201,7 @@ static aot_status_t numbered_flags(parser_t *s, uint32_t *out) {
   return aoth_parse_punct(s, ")");
 }
 
-aot_status_t aoth_parse_flags(parser_t *s, const aoth_word_t *words, const char *what, uint32_t *out) {
+aot_status_t aoth_parse_flags(aoth_parser_t *s, const aoth_word_t *words, const char *what, uint32_t *out) {
   while (s->token.kind == TOKEN_WORD) {
     int64_t bit;
     if (aoth_at_word(s, "flags")) {
@@ -217,26 +217,26 @@ aot_status_t aoth_parse_flags(parser_t *s, const aoth_word_t *words, const char 
 /* ---- labels ---- */
 static uint32_t label_hash(aot_str_t s) { return (uint32_t)XXH3_64bits(s.data, (size_t)s.size); }
 
-static label_cell_t *label_cell(const labels_t *l, aot_str_t label) {
+static aoth_label_cell_t *label_cell(const aoth_labels_t *l, aot_str_t label) {
   AOT_ASSERT(l->n < l->capacity && l->epoch > 0);
   uint32_t mask = l->capacity - 1, at = label_hash(label) & mask;
   for (;; at = (at + 1) & mask) {
-    label_cell_t *c = &l->cells[at];
+    aoth_label_cell_t *c = &l->cells[at];
     if (c->epoch != l->epoch || (c->size == label.size && memcmp(c->text, label.data, c->size) == 0)) return c;
   }
 }
 
-int aoth_labels_find(const labels_t *l, aot_str_t label, uint32_t *out) {
+int aoth_labels_find(const aoth_labels_t *l, aot_str_t label, uint32_t *out) {
   if (!l->capacity) return 0;
-  const label_cell_t *c = label_cell(l, label);
+  const aoth_label_cell_t *c = label_cell(l, label);
   if (c->epoch != l->epoch) return 0;
   *out = c->id;
   return 1;
 }
 
-int aoth_labels_put(labels_t *l, aot_str_t label, uint32_t id) {
+int aoth_labels_put(aoth_labels_t *l, aot_str_t label, uint32_t id) {
   if (l->n + 1 > l->capacity / 2) {
-    labels_t grown = {NULL, 0, l->capacity ? l->capacity * 2 : 256, 1};
+    aoth_labels_t grown = {NULL, 0, l->capacity ? l->capacity * 2 : 256, 1};
     grown.cells = calloc(grown.capacity, sizeof *grown.cells);
     if (!grown.cells) return 0;
     for (uint32_t i = 0; i < l->capacity; i++) {
@@ -246,14 +246,14 @@ int aoth_labels_put(labels_t *l, aot_str_t label, uint32_t id) {
     free(l->cells);
     *l = grown;
   }
-  label_cell_t *c = label_cell(l, label);
-  label_cell_t fresh = {label.data, (uint32_t)label.size, id, l->epoch};
+  aoth_label_cell_t *c = label_cell(l, label);
+  aoth_label_cell_t fresh = {label.data, (uint32_t)label.size, id, l->epoch};
   *c = fresh;
   l->n++;
   return 1;
 }
 
-void aoth_labels_clear(labels_t *l) {
+void aoth_labels_clear(aoth_labels_t *l) {
   l->n = 0;
   l->epoch++;
 }

@@ -2,10 +2,10 @@
 #include <ir/text/parser.h>
 #include <string.h>
 
-aot_status_t aoth_parse_geometry(parser_t *s, aot_type_t *out) {
+aot_status_t aoth_parse_geometry(aoth_parser_t *s, aot_type_t *out) {
   const int64_t *strides;
   uint32_t rank, n;
-  token_t t = s->token;
+  aoth_token_t t = s->token;
   AOT_TRY(aoth_parse_dim_list(s, &out->sizes, &rank));
   if (rank > AOT_MAX_RANK) return aoth_parse_fail(s, &t, "%u dimensions; the most are %d", rank, AOT_MAX_RANK);
   out->rank = (int32_t)rank;
@@ -23,13 +23,13 @@ aot_status_t aoth_parse_geometry(parser_t *s, aot_type_t *out) {
   return AOT_OK;
 }
 
-aot_status_t aoth_parse_device(parser_t *s, int32_t *kind, int32_t *index) {
+aot_status_t aoth_parse_device(aoth_parser_t *s, int32_t *kind, int32_t *index) {
   int64_t number, which;
   *index = 0;
   AOT_TRY(aoth_parse_word_of(s, aoth_device_words, "a device", &which));
   if (aoth_at_punct(s, ":")) {
     AOT_TRY(aoth_parse_next(s));
-    token_t t = s->token;
+    aoth_token_t t = s->token;
     AOT_TRY(aoth_parse_i64(s, &number));
     if (number < 0 || number > 0xffff) return aoth_parse_fail(s, &t, "a device number is between 0 and 65535");
     *index = (int32_t)number + 1;
@@ -38,7 +38,7 @@ aot_status_t aoth_parse_device(parser_t *s, int32_t *kind, int32_t *index) {
   return AOT_OK;
 }
 
-static aot_status_t parse_tensor(parser_t *s, aot_type_t *out) {
+static aot_status_t parse_tensor(aoth_parser_t *s, aot_type_t *out) {
   int64_t dtype, ignored;
   AOT_TRY(aoth_parse_word_of(s, aoth_dtype_words, "a type", &dtype));
   out->kind = AOT_TYPE_TENSOR;
@@ -53,7 +53,7 @@ static aot_status_t parse_tensor(parser_t *s, aot_type_t *out) {
   if (aoth_at_word(s, "encoding")) {
     uint32_t number;
     AOT_TRY(aoth_parse_next(s));
-    token_t t = s->token;
+    aoth_token_t t = s->token;
     AOT_TRY(aoth_parse_u32(s, &number));
     if (number >= s->encodings.n) return aoth_parse_fail(s, &t, "encoding %u comes later or not at all", number);
     out->encoding = s->encodings.at[number];
@@ -61,7 +61,7 @@ static aot_status_t parse_tensor(parser_t *s, aot_type_t *out) {
   return AOT_OK;
 }
 
-static aot_status_t parse_symbolic(parser_t *s, int32_t kind, aot_type_t *out) {
+static aot_status_t parse_symbolic(aoth_parser_t *s, int32_t kind, aot_type_t *out) {
   out->kind = kind;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(aoth_parse_punct(s, "("));
@@ -69,12 +69,12 @@ static aot_status_t parse_symbolic(parser_t *s, int32_t kind, aot_type_t *out) {
   return aoth_parse_punct(s, ")");
 }
 
-static aot_status_t parse_plain(parser_t *s, int32_t kind, aot_type_t *out) {
+static aot_status_t parse_plain(aoth_parser_t *s, int32_t kind, aot_type_t *out) {
   out->kind = kind;
   return aoth_parse_next(s);
 }
 
-aot_status_t aoth_parse_type(parser_t *s, aot_type_t *out) {
+aot_status_t aoth_parse_type(aoth_parser_t *s, aot_type_t *out) {
   memset(out, 0, sizeof *out);
   if (aoth_at_word(s, "symint")) AOT_TRY(parse_symbolic(s, AOT_TYPE_SYMINT, out));
   else if (aoth_at_word(s, "symbool")) AOT_TRY(parse_symbolic(s, AOT_TYPE_SYMBOOL, out));

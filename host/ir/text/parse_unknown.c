@@ -9,18 +9,18 @@
 #define MOST_TOLD 100u /* operators named in one report */
 
 typedef struct unknown {
-  token_t first; /* where it stands first */
+  aoth_token_t first; /* where it stands first */
   aot_str_t name;
   uint32_t count;
 } unknown_t;
 
 typedef struct unknowns {
   AOTH_ROWS(unknown_t) rows;
-  labels_t index; /* name -> row */
+  aoth_labels_t index; /* name -> row */
   uint32_t n_nodes;
 } unknowns_t;
 
-static aot_status_t note(parser_t *s, unknowns_t *all, const token_t *t, aot_str_t name) {
+static aot_status_t note(aoth_parser_t *s, unknowns_t *all, const aoth_token_t *t, aot_str_t name) {
   uint32_t at;
   if (aoth_ops_find(s->p->ops, name).id != NONE) return AOT_OK;
   all->n_nodes++;
@@ -34,10 +34,10 @@ static aot_status_t note(parser_t *s, unknowns_t *all, const token_t *t, aot_str
 }
 
 /* A node's line is `op ..` or `%a, %b = op ..`; other lines start with a word of the text form, which has no dot. */
-static aot_status_t look_on(parser_t *s, unknowns_t *all) {
+static aot_status_t look_on(aoth_parser_t *s, unknowns_t *all) {
   enum { HEAD, RESULTS, OPERATOR, REST } at = s->token.kind == TOKEN_LINE ? HEAD : REST;
-  lexer_t lexer = s->lexer;
-  token_t t;
+  aoth_lexer_t lexer = s->lexer;
+  aoth_token_t t;
   for (aoth_lexer_next(&lexer, &t); t.kind != TOKEN_END && t.kind != TOKEN_BAD; aoth_lexer_next(&lexer, &t)) {
     const int is_name = t.kind == TOKEN_WORD && memchr(t.text.data, '.', (size_t)t.text.size);
     if (t.kind == TOKEN_LINE) {
@@ -54,13 +54,13 @@ static aot_status_t look_on(parser_t *s, unknowns_t *all) {
   return AOT_OK;
 }
 
-static void hint_nearest(parser_t *s, aot_str_t name) {
+static void hint_nearest(aoth_parser_t *s, aot_str_t name) {
   aot_str_t near;
   if (aoth_ops_nearest(s->p->ops, name, &near)) aoth_hint(s->p, "did you mean %.*s?", STR_ARGS(near));
   else if (aoth_ops_count(s->p->ops) == 1) aoth_hint(s->p, "no operators are loaded: is the opset plugin there?");
 }
 
-static aot_status_t tell(parser_t *s, const unknowns_t *all) {
+static aot_status_t tell(aoth_parser_t *s, const unknowns_t *all) {
   const unknown_t *first = &all->rows.at[0];
   AOT_ASSERT(all->rows.n > 0 && all->rows.n <= all->n_nodes);
   if (all->n_nodes == 1 || aoth_ops_count(s->p->ops) == 1) {
@@ -81,7 +81,7 @@ static aot_status_t tell(parser_t *s, const unknowns_t *all) {
   return AOT_E_INVALID;
 }
 
-aot_status_t aoth_parse_unknown_op(parser_t *s, const token_t *t, aot_str_t name) {
+aot_status_t aoth_parse_unknown_op(aoth_parser_t *s, const aoth_token_t *t, aot_str_t name) {
   unknowns_t all = {0};
   aot_status_t status = note(s, &all, t, name);
   if (status == AOT_OK) status = look_on(s, &all);

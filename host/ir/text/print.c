@@ -12,7 +12,7 @@
 typedef struct printer {
   aot_prog_t *p;
   aoth_text_t *out; /* leaves, rules and graphs */
-  dim_writer_t dims;
+  aoth_dim_writer_t dims;
   uint32_t *positions;  /* of values in their graph; NULL: raw ids (one node for a message) */
   unsigned char *plain; /* by value: its name stands for it */
   uint32_t *graph_positions;
@@ -133,7 +133,7 @@ static void put_definition(printer_t *w, uint32_t value) {
 }
 
 static void put_graph_label(printer_t *w, uint32_t graph) {
-  const graph_row_t *g = &w->p->graphs.at[graph];
+  const aoth_graph_row_t *g = &w->p->graphs.at[graph];
   int plain = w->positions ? w->plain_graphs[graph] : aoth_is_word(g->name);
   aoth_text_z(w->out, "@");
   if (plain) aoth_text_str(w->out, g->name);
@@ -215,7 +215,7 @@ static int is_silent(printer_t *w, const aot_op_desc_t *d, uint32_t i, const aot
   return aoth_arg_same(&preset, a);
 }
 
-static void put_args(printer_t *w, const node_row_t *n) {
+static void put_args(printer_t *w, const aoth_node_row_t *n) {
   aot_op_t op = {n->op};
   const aot_op_desc_t *d = aoth_ops_desc(w->p->ops, op);
   const char *separator = " ";
@@ -249,13 +249,13 @@ static uint32_t number_origin(printer_t *w, uint32_t origin) {
   return w->origin_numbers[origin];
 }
 
-static void put_call(printer_t *w, const node_row_t *n) {
+static void put_call(printer_t *w, const aoth_node_row_t *n) {
   put_op(w, op_name(w->p, n->op));
   put_args(w, n);
 }
 
 static void put_node(printer_t *w, uint32_t id) {
-  const node_row_t *n = &w->p->nodes.at[id];
+  const aoth_node_row_t *n = &w->p->nodes.at[id];
   for (uint32_t i = 0; i < n->n_results; i++) {
     if (i) aoth_text_z(w->out, ", ");
     put_definition(w, n->first_result + i);
@@ -277,7 +277,7 @@ static void put_node(printer_t *w, uint32_t id) {
 }
 
 static void put_graph(printer_t *w, uint32_t id) {
-  const graph_row_t *g = &w->p->graphs.at[id];
+  const aoth_graph_row_t *g = &w->p->graphs.at[id];
   aoth_text_z(w->out, "\ngraph ");
   put_graph_label(w, id);
   if (g->name.size && !w->plain_graphs[id]) {
@@ -415,7 +415,7 @@ static void put_encoding(printer_t *w, uint32_t number, aoth_text_t *out) {
 
 /* ---- numbering ---- */
 static int number_values(printer_t *w, uint32_t graph, aot_str_t *names, uint32_t *ids, unsigned char *plain) {
-  const graph_row_t *g = &w->p->graphs.at[graph];
+  const aoth_graph_row_t *g = &w->p->graphs.at[graph];
   uint32_t count = 0;
   for (uint32_t i = 0; i < g->inputs.n; i++) ids[count++] = g->inputs.at[i].value.id;
   for (uint32_t n = g->first; n != NONE; n = w->p->nodes.at[n].next)
@@ -537,7 +537,7 @@ void aoth_print_node(aot_prog_t *p, aot_node_t n, aoth_text_t *out) {
   if (n.id && n.id < p->nodes.n) put_node(&w, n.id);
 }
 
-void aoth_print_call(aot_prog_t *p, const node_row_t *n, aoth_text_t *out) {
+void aoth_print_call(aot_prog_t *p, const aoth_node_row_t *n, aoth_text_t *out) {
   printer_t w = {.p = p, .out = out, .dims = {.prog = p}};
   put_call(&w, n);
 }

@@ -10,7 +10,7 @@ static int is_digit(char c) { return c >= '0' && c <= '9'; }
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static int is_label(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 
-void aoth_lexer_init(lexer_t *l, const char *text, size_t size) {
+void aoth_lexer_init(aoth_lexer_t *l, const char *text, size_t size) {
   memset(l, 0, sizeof *l);
   l->at = l->line_start = text;
   l->end = text + size;
@@ -18,9 +18,9 @@ void aoth_lexer_init(lexer_t *l, const char *text, size_t size) {
   l->fresh = 1;
 }
 
-static char peek(const lexer_t *l, size_t ahead) { return (size_t)(l->end - l->at) > ahead ? l->at[ahead] : '\0'; }
+static char peek(const aoth_lexer_t *l, size_t ahead) { return (size_t)(l->end - l->at) > ahead ? l->at[ahead] : '\0'; }
 
-static void new_line(lexer_t *l) {
+static void new_line(aoth_lexer_t *l) {
   l->at++;
   l->line++;
   l->line_start = l->at;
@@ -28,7 +28,7 @@ static void new_line(lexer_t *l) {
 }
 
 /* Skip blanks, comments and line ends that mean nothing; 1: a line end that means something is at hand. */
-static int skip(lexer_t *l) {
+static int skip(aoth_lexer_t *l) {
   while (l->at < l->end) {
     char c = *l->at;
     if (c == ';') {
@@ -46,7 +46,7 @@ static int skip(lexer_t *l) {
   return 0;
 }
 
-static void finish(lexer_t *l, token_t *t, int kind, const char *text, const char *text_end) {
+static void finish(aoth_lexer_t *l, aoth_token_t *t, int kind, const char *text, const char *text_end) {
   AOT_ASSERT(t->at <= text && text <= text_end && text_end <= l->at && l->at <= l->end);
   t->kind = kind;
   t->end = l->at;
@@ -54,27 +54,27 @@ static void finish(lexer_t *l, token_t *t, int kind, const char *text, const cha
   t->text.size = (uint64_t)(text_end - text);
 }
 
-static void bad(lexer_t *l, token_t *t, const char *why) {
+static void bad(aoth_lexer_t *l, aoth_token_t *t, const char *why) {
   l->why = why;
   if (l->at == t->at && l->at < l->end) l->at++;
   finish(l, t, TOKEN_BAD, t->at, l->at);
 }
 
-static void lex_labelled(lexer_t *l, token_t *t, int kind) {
+static void lex_labelled(aoth_lexer_t *l, aoth_token_t *t, int kind) {
   const char *begin = ++l->at;
   while (l->at < l->end && is_label(*l->at)) l->at++;
   if (l->at == begin) bad(l, t, "a label must follow");
   else finish(l, t, kind, begin, l->at);
 }
 
-static void lex_origin(lexer_t *l, token_t *t) {
+static void lex_origin(aoth_lexer_t *l, aoth_token_t *t) {
   const char *begin = ++l->at;
   while (l->at < l->end && is_digit(*l->at)) l->at++;
   if (l->at == begin) bad(l, t, "the number of an origin must follow");
   else finish(l, t, TOKEN_ORIGIN, begin, l->at);
 }
 
-static void lex_string(lexer_t *l, token_t *t) {
+static void lex_string(aoth_lexer_t *l, aoth_token_t *t) {
   const char *begin = ++l->at;
   while (l->at < l->end && *l->at != '"' && *l->at != '\n') {
     if (*l->at == '\\' && l->at + 1 < l->end && l->at[1] != '\n') l->at++;
@@ -88,7 +88,7 @@ static void lex_string(lexer_t *l, token_t *t) {
   finish(l, t, TOKEN_STRING, begin, l->at - 1);
 }
 
-static void lex_number(lexer_t *l, token_t *t) {
+static void lex_number(aoth_lexer_t *l, aoth_token_t *t) {
   int kind = TOKEN_INT;
   if (*l->at == '-') l->at++;
   while (is_digit(peek(l, 0))) l->at++;
@@ -113,17 +113,17 @@ static void lex_number(lexer_t *l, token_t *t) {
   finish(l, t, kind, t->at, l->at);
 }
 
-static int is_text(const token_t *t, const char *word) {
+static int is_text(const aoth_token_t *t, const char *word) {
   return t->text.size == strlen(word) && memcmp(t->text.data, word, (size_t)t->text.size) == 0;
 }
 
-static void lex_word(lexer_t *l, token_t *t) {
+static void lex_word(aoth_lexer_t *l, aoth_token_t *t) {
   while (l->at < l->end && is_label(*l->at)) l->at++;
   finish(l, t, TOKEN_WORD, t->at, l->at);
   if (is_text(t, "inf") || is_text(t, "nan")) t->kind = TOKEN_FLOAT;
 }
 
-static void lex_punct(lexer_t *l, token_t *t) {
+static void lex_punct(aoth_lexer_t *l, aoth_token_t *t) {
   char c = *l->at, d = peek(l, 1);
   if (!strchr("[](){},:=+-*/<", c) || c == '\0') {
     bad(l, t, "a character that means nothing here");
@@ -136,17 +136,17 @@ static void lex_punct(lexer_t *l, token_t *t) {
 }
 
 /* -inf, and - before a digit, where an operand is due. */
-static int starts_negative(const lexer_t *l) {
+static int starts_negative(const aoth_lexer_t *l) {
   if (l->operand || *l->at != '-') return 0;
   return is_digit(peek(l, 1)) || (peek(l, 1) == 'i' && peek(l, 2) == 'n' && peek(l, 3) == 'f' && !is_label(peek(l, 4)));
 }
 
 /* After a word: a symbol ends an operand, the name of an operator (it has a dot) stands before its arguments. */
-static int is_operator_name(const token_t *t) {
+static int is_operator_name(const aoth_token_t *t) {
   return t->kind == TOKEN_WORD && memchr(t->at, '.', (size_t)(t->end - t->at)) != NULL;
 }
 
-void aoth_lexer_next(lexer_t *l, token_t *t) {
+void aoth_lexer_next(aoth_lexer_t *l, aoth_token_t *t) {
   int line_end = skip(l);
   memset(t, 0, sizeof *t);
   t->at = t->end = l->at;

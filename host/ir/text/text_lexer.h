@@ -25,7 +25,7 @@ typedef struct token {
   const char *line_start; /* of its line */
   const char *end;
   aot_str_t text;
-} token_t;
+} aoth_token_t;
 
 typedef struct lexer {
   const char *at, *end, *line_start;
@@ -34,9 +34,9 @@ typedef struct lexer {
   int operand; /* the last token ends an operand: a - is an operator */
   int fresh;   /* nothing but space on this line so far */
   const char *why;
-} lexer_t;
+} aoth_lexer_t;
 
-void aoth_lexer_init(lexer_t *l, const char *text, size_t size);
-void aoth_lexer_next(lexer_t *l, token_t *out);
+void aoth_lexer_init(aoth_lexer_t *l, const char *text, size_t size);
+void aoth_lexer_next(aoth_lexer_t *l, aoth_token_t *out);
 
 #endif

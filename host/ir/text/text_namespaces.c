@@ -8,8 +8,8 @@
 
 aot_status_t aoth_text_namespaces(const char *text, size_t size, aot_status_t (*put)(void *self, aot_str_t name),
                                   void *self) {
-  lexer_t lexer;
-  token_t t;
+  aoth_lexer_t lexer;
+  aoth_token_t t;
   aoth_lexer_init(&lexer, text, size);
   for (aoth_lexer_next(&lexer, &t); t.kind != TOKEN_END && t.kind != TOKEN_BAD; aoth_lexer_next(&lexer, &t)) {
     const char *dot = t.kind == TOKEN_WORD ? memchr(t.text.data, '.', (size_t)t.text.size) : NULL;

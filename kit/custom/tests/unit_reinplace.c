@@ -32,19 +32,19 @@ static aot_status_t find(const aot_ext_kernel_lookup_t *x, aot_ctx_t *ctx, aot_s
   return AOT_OK;
 }
 static const aot_ext_kernel_lookup_t lookup = {.head = {.struct_size = sizeof lookup}, .find = find};
-static const cu_world_t world = {.lookup = &lookup};
+static const custom_world_t world = {.lookup = &lookup};
 
 #define FOUR                                                                                                           \
   (const int64_t[]) { 4 }
 
-static uint32_t made(hand_snapshot_t *h, const char *name, uint32_t of) {
+static uint32_t made(hs_snapshot_t *h, const char *name, uint32_t of) {
   hs_node(h, name);
   hs_arg_value(h, of);
   return hs_result(h, AOT_F32, 1, FOUR);
 }
 
 /* aot.auto_functionalized(@my.write, [a, b], x); b AOT_NO_ID: one element. The new values stand from the result on. */
-static uint32_t write_them(hand_snapshot_t *h, uint32_t a, uint32_t b, uint32_t x) {
+static uint32_t write_them(hs_snapshot_t *h, uint32_t a, uint32_t b, uint32_t x) {
   const uint32_t outs[] = {a, b}, n = b == AOT_NO_ID ? 1 : 2;
   hs_node(h, "aot.auto_functionalized.default");
   hs_arg(h, AOT_ARG_OP, hs_op(h, "my.write"));
@@ -57,64 +57,64 @@ static uint32_t write_them(hand_snapshot_t *h, uint32_t a, uint32_t b, uint32_t 
 }
 
 /* Programs: in the input, y a clone of it. */
-static void fresh(hand_snapshot_t *h, uint32_t in) {
+static void fresh(hs_snapshot_t *h, uint32_t in) {
   hs_output(h, write_them(h, made(h, "aten.clone.default", in), AOT_NO_ID, in));
 }
-static void an_input(hand_snapshot_t *h, uint32_t in) { hs_output(h, write_them(h, in, AOT_NO_ID, AOT_NO_ID)); }
-static void read_later(hand_snapshot_t *h, uint32_t in) {
+static void an_input(hs_snapshot_t *h, uint32_t in) { hs_output(h, write_them(h, in, AOT_NO_ID, AOT_NO_ID)); }
+static void read_later(hs_snapshot_t *h, uint32_t in) {
   const uint32_t y = made(h, "aten.clone.default", in), z = write_them(h, y, AOT_NO_ID, AOT_NO_ID);
   hs_output(h, z);
   hs_output(h, made(h, "aten.neg.default", y));
 }
-static void an_output(hand_snapshot_t *h, uint32_t in) {
+static void an_output(hs_snapshot_t *h, uint32_t in) {
   const uint32_t y = made(h, "aten.clone.default", in);
   hs_output(h, write_them(h, y, AOT_NO_ID, AOT_NO_ID));
   hs_output(h, y);
 }
-static void view_read_later(hand_snapshot_t *h, uint32_t in) {
+static void view_read_later(hs_snapshot_t *h, uint32_t in) {
   const uint32_t y = made(h, "aten.clone.default", in), v = made(h, "aten.alias.default", y);
   const uint32_t z = write_them(h, y, AOT_NO_ID, AOT_NO_ID);
   hs_output(h, z);
   hs_output(h, made(h, "aten.neg.default", v));
 }
-static void view_of_an_input(hand_snapshot_t *h, uint32_t in) {
+static void view_of_an_input(hs_snapshot_t *h, uint32_t in) {
   hs_output(h, write_them(h, made(h, "aten.alias.default", in), AOT_NO_ID, AOT_NO_ID));
 }
-static void last_view(hand_snapshot_t *h, uint32_t in) {
+static void last_view(hs_snapshot_t *h, uint32_t in) {
   hs_output(h, write_them(h, made(h, "aten.alias.default", made(h, "aten.clone.default", in)), AOT_NO_ID, AOT_NO_ID));
 }
-static void also_read_here(hand_snapshot_t *h, uint32_t in) {
+static void also_read_here(hs_snapshot_t *h, uint32_t in) {
   const uint32_t y = made(h, "aten.clone.default", in);
   hs_output(h, write_them(h, y, AOT_NO_ID, y));
 }
-static void twice_over(hand_snapshot_t *h, uint32_t in) { /* the new value of the first is written by the second */
+static void twice_over(hs_snapshot_t *h, uint32_t in) { /* the new value of the first is written by the second */
   hs_output(
       h, write_them(h, write_them(h, made(h, "aten.clone.default", in), AOT_NO_ID, AOT_NO_ID), AOT_NO_ID, AOT_NO_ID));
 }
-static void first_result_read_later(hand_snapshot_t *h, uint32_t in) {
+static void first_result_read_later(hs_snapshot_t *h, uint32_t in) {
   const uint32_t z = write_them(h, made(h, "aten.clone.default", in), AOT_NO_ID, AOT_NO_ID);
   hs_output(h, write_them(h, z, AOT_NO_ID, AOT_NO_ID));
   hs_output(h, z);
 }
-static void a_list(hand_snapshot_t *h, uint32_t in) {
+static void a_list(hs_snapshot_t *h, uint32_t in) {
   const uint32_t y = made(h, "aten.clone.default", in);
   hs_output(h, write_them(h, y, made(h, "aten.neg.default", in), AOT_NO_ID));
 }
-static void a_list_with_an_input(hand_snapshot_t *h, uint32_t in) {
+static void a_list_with_an_input(hs_snapshot_t *h, uint32_t in) {
   hs_output(h, write_them(h, made(h, "aten.clone.default", in), in, AOT_NO_ID));
 }
-static void a_list_of_one_storage(hand_snapshot_t *h, uint32_t in) {
+static void a_list_of_one_storage(hs_snapshot_t *h, uint32_t in) {
   const uint32_t y = made(h, "aten.clone.default", in);
   hs_output(h, write_them(h, y, made(h, "aten.alias.default", y), AOT_NO_ID));
 }
-static void a_list_of_one_value(hand_snapshot_t *h, uint32_t in) {
+static void a_list_of_one_value(hs_snapshot_t *h, uint32_t in) {
   const uint32_t y = made(h, "aten.clone.default", in);
   hs_output(h, write_them(h, y, y, AOT_NO_ID));
 }
 
 static const struct {
   const char *name;
-  void (*build)(hand_snapshot_t *h, uint32_t in);
+  void (*build)(hs_snapshot_t *h, uint32_t in);
   uint32_t asked, removed;
 } programs[] = {{"fresh", fresh, 1, 1},
                 {"an input", an_input, 1, 0},
@@ -134,16 +134,16 @@ static const struct {
 static void copies(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-    hand_snapshot_t *h = hs_create();
-    cu_program_t p;
-    cu_error_t error;
+    hs_snapshot_t *h = hs_create();
+    custom_program_t p;
+    custom_error_t error;
     hs_graph(h, AOT_GRAPH_FORWARD);
     programs[i].build(h, hs_input(h, AOT_F32, 1, FOUR));
     const aot_snapshot_t *s = hs_finish(h);
-    if (cu_prepare(&world, s, &p, &error) != AOT_OK) fail_msg("%s: %s", programs[i].name, error.text);
+    if (custom_prepare(&world, s, &p, &error) != AOT_OK) fail_msg("%s: %s", programs[i].name, error.text);
     if (p.copies_asked != programs[i].asked || p.copies_removed != programs[i].removed)
       fail_msg("%s: %u copies asked, %u removed", programs[i].name, p.copies_asked, p.copies_removed);
-    cu_program_deinit(&p);
+    custom_program_deinit(&p);
     hs_destroy(h);
   }
 }
@@ -156,9 +156,9 @@ static rk_tensor_t dense(float *data) {
 
 /* The list holds the same tensor twice: the kernel writes one memory, and both new values are what it left. */
 static void one_tensor_twice(void **state) {
-  hand_snapshot_t *h = hs_create();
-  cu_program_t p;
-  cu_error_t wrong;
+  hs_snapshot_t *h = hs_create();
+  custom_program_t p;
+  custom_error_t wrong;
   rk_error_t error;
   float y[4] = {1, 2, 3, 4}, new_y[4], other[4];
   rk_tensor_t in = dense(y), results[2] = {dense(new_y), dense(other)};
@@ -168,27 +168,27 @@ static void one_tensor_twice(void **state) {
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
   a_list_of_one_value(h, hs_input(h, AOT_F32, 1, FOUR));
-  assert_int_equal(cu_prepare(&world, hs_finish(h), &p, &wrong), AOT_OK);
-  assert_int_equal(cu_run(&p.nodes[0], call, 3, results, 2, &error), AOT_OK);
+  assert_int_equal(custom_prepare(&world, hs_finish(h), &p, &wrong), AOT_OK);
+  assert_int_equal(custom_run(&p.nodes[0], call, 3, results, 2, &error), AOT_OK);
   for (int i = 0; i < 4; i++) {
     assert_true(y[i] == (float)i + 1); /* the operand is as it was */
     assert_true(new_y[i] == (float)i + 3 && other[i] == (float)i + 3);
   }
-  cu_program_deinit(&p);
+  custom_program_deinit(&p);
   hs_destroy(h);
 }
 
 static void no_kernel_is_told(void **state) {
-  static const cu_world_t nobody;
-  hand_snapshot_t *h = hs_create();
-  cu_program_t p;
-  cu_error_t error;
+  static const custom_world_t nobody;
+  hs_snapshot_t *h = hs_create();
+  custom_program_t p;
+  custom_error_t error;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
   fresh(h, hs_input(h, AOT_F32, 1, FOUR));
-  assert_int_equal(cu_prepare(&nobody, hs_finish(h), &p, &error), AOT_E_UNIMPLEMENTED);
+  assert_int_equal(custom_prepare(&nobody, hs_finish(h), &p, &error), AOT_E_UNIMPLEMENTED);
   assert_non_null(strstr(error.text, "no kernel for my.write"));
-  cu_program_deinit(&p);
+  custom_program_deinit(&p);
   hs_destroy(h);
 }
 

@@ -47,7 +47,7 @@ static rows_t costs(const aot_snapshot_t *s, uint32_t graph, const int64_t *symb
 }
 
 /* x[n, 4] @ w[4, 8], relu and tanh of it, its transpose; then a second graph with one node */
-static const aot_snapshot_t *build(hand_snapshot_t *h) {
+static const aot_snapshot_t *build(hs_snapshot_t *h) {
   const int64_t n = hs_symbol(h);
   h->symbols[0].hint = 2;
   h->ops[hs_op(h, "aten.mm.default")].flags = AOT_OP_HEAVY;
@@ -77,7 +77,7 @@ static const aot_snapshot_t *build(hand_snapshot_t *h) {
 
 static void every_node_has_its_row(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *s = build(h);
   const rows_t all = costs(s, AOT_NO_ID, NULL, 0);
   assert_int_equal(all.n, 5);
@@ -99,7 +99,7 @@ static void every_node_has_its_row(void **state) {
 /* An expanded row, and its reshape, which has a place for each element; a slice of the same row. */
 static void what_reaches_further_than_its_storage_is_a_copy(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   static const char *const names[] = {"aten.expand.default", "aten.reshape.default", "aten.slice.Tensor"};
   for (int i = 0; i < 3; i++) h->ops[hs_op(h, names[i])].flags = AOT_OP_VIEW;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -122,7 +122,7 @@ static void what_reaches_further_than_its_storage_is_a_copy(void **state) {
 /* A convolution, its backward, matrices of a batch, and attention whose heads are as many as its batch. */
 static void windows_are_told_from_products(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   h->ops[hs_op(h, "vendor.heavy")].flags = AOT_OP_HEAVY;
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t x = hs_input(h, AOT_F32, 4, DIMS(2, 3, 8, 8)), w = hs_input(h, AOT_F32, 4, DIMS(5, 3, 3, 3));
@@ -157,7 +157,7 @@ static aot_status_t refuse(const aot_cost_sink_t *sink, const aot_node_cost_t *c
 
 static void who_asks_may_stop(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_cost_sink_t sink = {.head = {.struct_size = sizeof sink}, .put = refuse};
   const int64_t none = 0;
   const aot_snapshot_t *s = build(h);
@@ -170,7 +170,7 @@ static void who_asks_may_stop(void **state) {
 
 static void a_node_takes_as_long_as_its_moves_or_its_work(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *s = build(h);
   const nc_rates_t slow_memory = {.bytes = 0.5, .halves = 1, .singles = 1e3, .doubles = 1, .node_ns = 10};
   const nc_rates_t slow_work = {.bytes = 1e3, .halves = 1e3, .singles = 0.25, .doubles = 1e3, .node_ns = 20};
@@ -193,7 +193,7 @@ static void a_node_takes_as_long_as_its_moves_or_its_work(void **state) {
 /* relu and tanh as one loop: tanh reads what relu has in a register; relu's result is also read as a view. */
 static void a_loop_takes_what_reaches_memory(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *s = build(h);
   nc_costs_t costs = {0};
   int64_t *dims;

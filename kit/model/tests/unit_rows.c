@@ -49,7 +49,7 @@ static void the_peak_is_that_of_a_count_over_steps(void **state) {
 }
 
 /* A forward of two outputs, the second saved for a backward that takes a tangent and gives a gradient. */
-static const aot_snapshot_t *two_graphs(hand_snapshot_t *h) {
+static const aot_snapshot_t *two_graphs(hs_snapshot_t *h) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t x = hs_input(h, AOT_F32, 2, DIMS(3, 5)), w = hs_input(h, AOT_F32, 1, DIMS(5));
   h->ports[h->n_ports - 1].role = AOT_ROLE_PARAMETER;
@@ -72,7 +72,7 @@ static const aot_snapshot_t *two_graphs(hand_snapshot_t *h) {
 }
 
 static void the_boundary_lives_until_the_end(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *s = two_graphs(h);
   const uint32_t written_forward[] = {0, 0}, written_backward[] = {1};
   const mr_graph_t graphs[] = {{1, 0, 1, written_forward}, {2, 1, 2, written_backward}};
@@ -101,7 +101,7 @@ static void the_boundary_lives_until_the_end(void **state) {
 }
 
 static void sizes_that_cannot_be_are_refused(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const uint32_t written[] = {0, 0};
   const mr_graph_t forward = {1, 0, 1, written};
   mr_rows_t r = {0};
@@ -118,7 +118,7 @@ static void sizes_that_cannot_be_are_refused(void **state) {
 /* x -> y -> z; w's new value is made of z: y is saved for z, z is a gradient for the update, and the new value lies
  * outside. */
 static void a_step_names_what_lives_across(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const uint32_t flags[] = {0, AOT_NODE_BACKWARD, AOT_NODE_UPDATE};
   uint32_t at[3], graphs[2];
   mr_rows_t r = {0};

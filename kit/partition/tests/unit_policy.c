@@ -62,7 +62,7 @@ static void rules_stand_on_lines_or_between_semicolons(void **state) {
 
 /* Two layers of a product and an activation each, then what the table says. Values: 0 x, 1 t | 2 .. 9. */
 enum { N_NODES = 8, N_INPUTS = 2 };
-static const uint8_t kinds[N_INPUTS] = {PT_INPUT_DYNAMIC, PT_INPUT_TANGENT};
+static const uint8_t kinds[N_INPUTS] = {JG_INPUT_DYNAMIC, JG_INPUT_TANGENT};
 static const uint64_t sizes[N_INPUTS] = {64, 64};
 static const pt_hand_node_t nodes[N_NODES] = {
     {AOT_OP_HEAVY, 0, 64, 1, {0}},                  /* 0 h.0.up */
@@ -101,7 +101,7 @@ static void check(const example_t *e) {
   const pt_facts_t facts = {module, region, tag};
   char error[PT_POLICY_ERROR] = "";
   pt_policy_t p;
-  pt_joint_t j;
+  jg_joint_t j;
   assert_int_equal(pt_joint_init_by_hand(&j, &g), 0);
   for (uint32_t n = 0; n < N_NODES; n++) {
     j.op_name[n] = aot_str(names[n]);
@@ -116,7 +116,7 @@ static void check(const example_t *e) {
   for (uint32_t i = 0; i < p.n_rules; i++)
     if (matched[i] != e->matched[i]) fail_msg("%s: rule %u took %u nodes", e->policy, i + 1, matched[i]);
   pt_policy_deinit(&p);
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
 }
 
 static void the_first_rule_that_matches_counts(void **state) {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static const uint8_t kinds[] = {PT_INPUT_DYNAMIC, PT_INPUT_TANGENT};
+static const uint8_t kinds[] = {JG_INPUT_DYNAMIC, JG_INPUT_TANGENT};
 static const uint64_t sizes[] = {64, 64};
 #define AGAIN AOT_NODE_PREFER_RECOMPUTE
 static const pt_hand_node_t nodes[] = {
@@ -25,26 +25,26 @@ static void the_boundary_of_two_regions_is_kept(void **state) {
   (void)state;
   static const uint32_t region[] = {1, 1, 2, 2, 0};
   uint32_t n_random;
-  pt_joint_t j;
+  jg_joint_t j;
   assert_int_equal(pt_joint_init_by_hand(&j, &graph), 0);
   pt_tags_resolve(&j, region, &n_random);
   assert_int_equal(j.node_flags[0], AGAIN);
   assert_int_equal(j.node_flags[1], AOT_NODE_MUST_SAVE);
   assert_int_equal(j.node_flags[2], AGAIN);
   assert_int_equal(j.node_flags[4], 0);
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
 }
 
 static void numbers_are_drawn_once(void **state) {
   (void)state;
   uint32_t n_random;
-  pt_joint_t j;
+  jg_joint_t j;
   assert_int_equal(pt_joint_init_by_hand(&j, &graph), 0);
   pt_tags_resolve(&j, NULL, &n_random);
   assert_int_equal(n_random, 1);
   assert_int_equal(j.node_flags[3], AOT_NODE_MUST_SAVE);
   assert_int_equal(j.node_flags[1], AGAIN); /* without region numbers there is no boundary */
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
 }
 
 int main(void) {

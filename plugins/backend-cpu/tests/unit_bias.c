@@ -5,7 +5,7 @@
 #include "exec.h"
 #include "onednn_kernels.h"
 
-static const cu_world_t nobody;
+static const custom_world_t nobody;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
 typedef struct layer {
@@ -16,7 +16,7 @@ typedef struct layer {
 enum { MOST = 1 << 19 };
 
 /* y = x @ w^T + bias */
-static void build(hand_snapshot_t *h, const layer_t *l) {
+static void build(hs_snapshot_t *h, const layer_t *l) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t x = hs_input(h, AOT_F32, 2, DIMS(l->rows, l->k)), w = hs_input(h, AOT_F32, 2, DIMS(l->columns, l->k)),
                  bias = hs_input(h, AOT_F32, 1, DIMS(l->columns));
@@ -42,7 +42,7 @@ static void check(const layer_t *l) {
   const int64_t sizes[4][2] = {{l->rows, l->k}, {l->columns, l->k}, {l->columns, 1}, {l->rows, l->columns}};
   int64_t strides[4][2];
   aot_tensor_t t[4];
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   bc_cache_t cache;
   bc_program_t *p;
   lw_error_t error = {0}, warning = {0};

@@ -4,14 +4,14 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const cu_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t nobody; /* no kernels but the reference ones */
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
 enum { N = 6, MOST = 25000, N_OUT = 3 * N };
 static const int64_t sizes[N] = {7, 25000, 1, 16384, 513, 12};
 
 /* Of each tensor: x - rate * g; that times itself, which waits for it; and its sum. */
-static void build(hand_snapshot_t *h) {
+static void build(hs_snapshot_t *h) {
   uint32_t x[N], g[N], y[N];
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t rate = hs_input(h, AOT_F32, 0, NULL);
@@ -52,7 +52,7 @@ static aot_tensor_t tensor(float *data, int k) {
 
 /* n_groups: calls of generated loops. */
 static void run(int64_t threads, uint32_t n_groups) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   bc_cache_t cache;
   bc_program_t *program;
   lw_error_t error = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};

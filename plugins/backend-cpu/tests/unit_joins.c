@@ -4,18 +4,18 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const cu_world_t nobody;
+static const custom_world_t nobody;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum { B = 2, H = 3, T = 4, D = 16, N = B * H * T * D };
 
-static uint32_t binary(hand_snapshot_t *h, const char *op, uint32_t x, uint32_t y, int32_t rank, const int64_t *sizes) {
+static uint32_t binary(hs_snapshot_t *h, const char *op, uint32_t x, uint32_t y, int32_t rank, const int64_t *sizes) {
   hs_node(h, op);
   hs_arg_value(h, x), hs_arg_value(h, y);
   if (strstr(op, "add") || strstr(op, "sub")) hs_arg_int(h, 1);
   return hs_result(h, AOT_F32, rank, sizes);
 }
 
-static uint32_t join(hand_snapshot_t *h, const char *op, uint32_t x, uint32_t y, int64_t dim, int32_t rank,
+static uint32_t join(hs_snapshot_t *h, const char *op, uint32_t x, uint32_t y, int64_t dim, int32_t rank,
                      const int64_t *sizes) {
   hs_node(h, op);
   hs_arg_values(h, (uint32_t[]){x, y}, 2), hs_arg_int(h, dim);
@@ -23,7 +23,7 @@ static uint32_t join(hand_snapshot_t *h, const char *op, uint32_t x, uint32_t y,
 }
 
 /* [B, H, T, D] as heads side by side, [B, T, H D] */
-static uint32_t side_by_side(hand_snapshot_t *h, uint32_t x) {
+static uint32_t side_by_side(hs_snapshot_t *h, uint32_t x) {
   hs_node(h, "aten.transpose.int");
   hs_arg_value(h, x), hs_arg_int(h, 1), hs_arg_int(h, 2);
   const uint32_t t = hs_result_strided(h, AOT_F32, 4, DIMS(B, T, H, D), DIMS(H * T * D, D, T * D, 1));
@@ -38,7 +38,7 @@ static aot_tensor_t tensor(float *data, uint64_t n, int32_t rank, const int64_t 
 }
 
 /* Of the inputs x and y; how many steps it took. */
-static uint32_t run(hand_snapshot_t *h, float *x, float *y, aot_tensor_t *out, uint32_t n_out) {
+static uint32_t run(hs_snapshot_t *h, float *x, float *y, aot_tensor_t *out, uint32_t n_out) {
   static const int64_t sizes[] = {B, H, T, D}, strides[] = {H * T * D, T * D, D, 1};
   bc_cache_t cache;
   bc_program_t *program;
@@ -63,7 +63,7 @@ static uint32_t run_heads(int also_sum) {
   static const int64_t whole[] = {B, T, 2 * H * D}, of_whole[] = {T * 2 * H * D, 2 * H * D, 1};
   static const int64_t sizes[] = {B, H, T, D}, strides[] = {H * T * D, T * D, D, 1};
   static float x[N], y[N], joined[2 * N], sum[N];
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t a = hs_input(h, AOT_F32, 4, sizes), b = hs_input(h, AOT_F32, 4, sizes);
   const uint32_t s = binary(h, "aten.add.Tensor", a, b, 4, sizes), p = binary(h, "aten.mul.Tensor", a, b, 4, sizes);
@@ -97,7 +97,7 @@ static void a_join_of_joins(void **state) {
   static const int64_t sizes[] = {B, H, T, D}, pair[] = {B, H, 2 * T, D}, whole[] = {B, 2, H, 2 * T, D};
   static const int64_t of_whole[] = {2 * H * 2 * T * D, H * 2 * T * D, 2 * T * D, D, 1};
   static float x[N], y[N], joined[4 * N];
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   uint32_t made[4], pairs[2];
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -120,7 +120,7 @@ static void a_reshape_is_made_where_it_is_read(void **state) {
   static const int64_t whole[] = {B, H, 2 * T, D}, sizes[] = {B, H, T, D};
   static const int64_t rows[] = {B, 2 * T, H * D}, of_rows[] = {2 * T * H * D, H * D, 1};
   static float x[N], y[N], sums[2 * N];
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t a = hs_input(h, AOT_F32, 4, sizes), b = hs_input(h, AOT_F32, 4, sizes);

@@ -9,7 +9,7 @@
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
 static nc_costs_t costs_of(const aot_snapshot_t *s, int32_t n_threads, int compiles) {
-  const cu_program_t nobody = {0};
+  const custom_program_t nobody = {0};
   const lw_machine_t machine = bc_planning_machine(n_threads, &nobody, compiles);
   nc_costs_t costs;
   lw_error_t error;
@@ -21,7 +21,7 @@ static nc_costs_t costs_of(const aot_snapshot_t *s, int32_t n_threads, int compi
   return costs;
 }
 
-static uint32_t unary(hand_snapshot_t *h, const char *op, uint32_t x, int32_t rank, const int64_t *sizes) {
+static uint32_t unary(hs_snapshot_t *h, const char *op, uint32_t x, int32_t rank, const int64_t *sizes) {
   hs_node(h, op);
   hs_arg_value(h, x);
   return hs_result(h, AOT_F32, rank, sizes);
@@ -29,7 +29,7 @@ static uint32_t unary(hand_snapshot_t *h, const char *op, uint32_t x, int32_t ra
 
 static void a_matrix_that_lies_apart_is_copied(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   hs_graph(h, AOT_GRAPH_JOINT);
   const uint32_t whole = hs_input(h, AOT_F32, 2, DIMS(8, 8)), x = hs_input(h, AOT_F32, 2, DIMS(4, 4));
   hs_node(h, "aten.as_strided.default");
@@ -49,7 +49,7 @@ static void a_matrix_that_lies_apart_is_copied(void **state) {
 /* Attention's tiles: each thread has its own. */
 static void work_space_is_the_lowering_s_own(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   hs_graph(h, AOT_GRAPH_JOINT);
   const uint32_t q = hs_input(h, AOT_F32, 4, DIMS(1, 2, 8, 16));
   hs_node(h, "aten.scaled_dot_product_attention.default");
@@ -65,7 +65,7 @@ static void work_space_is_the_lowering_s_own(void **state) {
 
 static void loops_are_shared_where_there_is_a_compiler(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   hs_graph(h, AOT_GRAPH_JOINT);
   const uint32_t x = hs_input(h, AOT_F32, 2, DIMS(64, 64)), y = hs_input(h, AOT_F32, 1, DIMS(64));
   const uint32_t a = unary(h, "aten.relu.default", x, 2, DIMS(64, 64)),
@@ -88,7 +88,7 @@ static void loops_are_shared_where_there_is_a_compiler(void **state) {
 /* Of a transposed matrix the rows in order are a copy, though the operator is one of views; its transpose is none. */
 static void a_view_is_what_lies_in_an_operand(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   static const char *const names[] = {"aten.t.default", "aten.reshape.default"};
   for (int i = 0; i < 2; i++) h->ops[hs_op(h, names[i])].flags = AOT_OP_VIEW;
   hs_graph(h, AOT_GRAPH_JOINT);
@@ -114,7 +114,7 @@ static void a_view_is_what_lies_in_an_operand(void **state) {
 /* Nodes behind it read its results. */
 static void what_is_not_run_here_keeps_its_costs(void **state) {
   (void)state;
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   h->ops[hs_op(h, "vendor.part")].flags = AOT_OP_VIEW;
   hs_graph(h, AOT_GRAPH_JOINT);
   const uint32_t x = hs_input(h, AOT_F32, 2, DIMS(4, 4)), y = unary(h, "vendor.part", x, 2, DIMS(4, 4));

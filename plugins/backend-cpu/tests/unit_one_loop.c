@@ -5,7 +5,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const cu_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t nobody; /* no kernels but the reference ones */
 enum { ROWS = 6, WIDTH = 40 };
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
@@ -17,7 +17,7 @@ static aot_tensor_t tensor(void *data, int32_t dtype, int32_t rank, const int64_
       .data = data, .nbytes = n, .dtype = dtype, .rank = rank, .sizes = sizes, .strides = strides + 3 - rank};
 }
 
-static void run(hand_snapshot_t *h, aot_tensor_t *in, uint32_t n_in, aot_tensor_t *out, uint32_t n_out) {
+static void run(hs_snapshot_t *h, aot_tensor_t *in, uint32_t n_in, aot_tensor_t *out, uint32_t n_out) {
   bc_cache_t cache;
   bc_program_t *program;
   lw_error_t error = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
@@ -36,7 +36,7 @@ static void run(hand_snapshot_t *h, aot_tensor_t *in, uint32_t n_in, aot_tensor_
 /* Neither reads what the other gives: they read the same scores, each by a view of its own where these have other
  * sizes. */
 static void check_loss(int has_views) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const int32_t rank = has_views ? 3 : 2;
   const int64_t *sizes = has_views ? DIMS(2, ROWS / 2, WIDTH) : DIMS(ROWS, WIDTH);
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -89,7 +89,7 @@ static void a_loss_and_its_derivative_by_views(void **state) {
 
 /* Of layer norm, with weight and bias; what is added to the input's gradient stands in the same loop. */
 static void derivatives_of_layer_norm(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
   uint32_t g = hs_input(h, AOT_F32, 2, DIMS(ROWS, WIDTH)), x = hs_input(h, AOT_F32, 2, DIMS(ROWS, WIDTH)),
@@ -138,7 +138,7 @@ static void derivatives_of_layer_norm(void **state) {
 
 /* A product that its row and its columns are summed of. */
 static void sums_in_two_directions(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
   uint32_t a = hs_input(h, AOT_F32, 2, DIMS(ROWS, WIDTH)), b = hs_input(h, AOT_F32, 2, DIMS(ROWS, WIDTH));

@@ -7,7 +7,7 @@
 #include "exec.h"
 #include "target.h"
 
-static const cu_world_t nobody;
+static const custom_world_t nobody;
 
 static aot_status_t plan_memory(const aot_snapshot_t *s, int32_t n_threads, int compiles, mr_rows_t *out,
                                 lw_error_t *error) {
@@ -19,7 +19,7 @@ static aot_status_t plan_memory(const aot_snapshot_t *s, int32_t n_threads, int 
 
 /* A value that is read by `n_readers` chains: arenas with several buffers alive, products with scratch, fused
  * groups. */
-static uint32_t chain(hand_snapshot_t *h, uint32_t x, uint32_t w, int64_t rows, int k) {
+static uint32_t chain(hs_snapshot_t *h, uint32_t x, uint32_t w, int64_t rows, int k) {
   static const char *const pointwise[] = {"aten.relu.default", "aten.sigmoid.default", "aten.tanh.default"};
   hs_node(h, "aten.mm.default");
   hs_arg_value(h, x), hs_arg_value(h, w);
@@ -32,10 +32,10 @@ static uint32_t chain(hand_snapshot_t *h, uint32_t x, uint32_t w, int64_t rows, 
   return y;
 }
 
-static void role(hand_snapshot_t *h, int32_t r) { h->ports[h->n_ports - 1].role = r; }
+static void role(hs_snapshot_t *h, int32_t r) { h->ports[h->n_ports - 1].role = r; }
 
 /* forward: two chains, their sum is the output, both saved; backward: from both and a tangent the gradient of w */
-static void build(hand_snapshot_t *h, int64_t rows) {
+static void build(hs_snapshot_t *h, int64_t rows) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t x = hs_input(h, AOT_F32, 2, DIMS(rows, 8)), w = hs_input(h, AOT_F32, 2, DIMS(8, 8));
   role(h, AOT_ROLE_PARAMETER);
@@ -117,7 +117,7 @@ static void the_plan_is_what_a_run_takes(void **state) {
   (void)state;
   for (int compiles = 0; compiles < 2; compiles++)
     for (int64_t rows = 1; rows <= 64; rows += 21) {
-      hand_snapshot_t *h = hs_create();
+      hs_snapshot_t *h = hs_create();
       mr_rows_t r = {0};
       bc_cache_t cache;
       bc_program_t *p;
@@ -142,7 +142,7 @@ static void the_plan_is_what_a_run_takes(void **state) {
 }
 
 static void buffers_have_their_values_and_kinds(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   mr_rows_t r = {0};
   lw_error_t e;
   uint32_t n[7] = {0};
@@ -161,7 +161,7 @@ static void buffers_have_their_values_and_kinds(void **state) {
 }
 
 static void a_joint_graph_has_no_plan(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   mr_rows_t r = {0};
   lw_error_t e;
   (void)state;
@@ -175,7 +175,7 @@ static void a_joint_graph_has_no_plan(void **state) {
 /* Twice as many positions, all queries of one another: what attention needs beside its operands no more than
  * doubles. */
 static uint64_t attention_scratch(int64_t positions) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   mr_rows_t r = {0};
   lw_error_t e;
   uint64_t most = 0;

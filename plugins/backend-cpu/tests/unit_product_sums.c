@@ -4,7 +4,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const cu_world_t nobody;
+static const custom_world_t nobody;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum {
   M = 48,
@@ -18,7 +18,7 @@ typedef struct data {
   float x[PARTS][TERMS * M], y[PARTS][TERMS * N], out[3][M * N];
 } data_t;
 
-static uint32_t product(hand_snapshot_t *h, uint32_t x, uint32_t y) {
+static uint32_t product(hs_snapshot_t *h, uint32_t x, uint32_t y) {
   hs_node(h, "aten.permute.default");
   hs_arg_value(h, x), hs_arg_ints(h, DIMS(1, 0), 2);
   const uint32_t transposed = hs_result(h, AOT_F32, 2, DIMS(M, TERMS));
@@ -27,7 +27,7 @@ static uint32_t product(hand_snapshot_t *h, uint32_t x, uint32_t y) {
   return hs_result(h, AOT_F32, 2, DIMS(M, N));
 }
 
-static uint32_t add(hand_snapshot_t *h, uint32_t x, uint32_t y, int64_t alpha) {
+static uint32_t add(hs_snapshot_t *h, uint32_t x, uint32_t y, int64_t alpha) {
   hs_node(h, "aten.add.Tensor");
   hs_arg_value(h, x), hs_arg_value(h, y), hs_arg_int(h, alpha);
   return hs_result(h, AOT_F32, 2, DIMS(M, N));
@@ -36,7 +36,7 @@ static uint32_t add(hand_snapshot_t *h, uint32_t x, uint32_t y, int64_t alpha) {
 /* inputs x0 .. [TERMS, M], y0 .. [TERMS, N]
  * out 0: of all products, the third made before the first two are added, the fourth added from the left
  * out 1: of the first three, the sum of the first two being an output, too: out 2 */
-static void build(hand_snapshot_t *h) {
+static void build(hs_snapshot_t *h) {
   uint32_t x[PARTS], y[PARTS];
   hs_graph(h, AOT_GRAPH_FORWARD);
   for (int k = 0; k < PARTS; k++) x[k] = hs_input(h, AOT_F32, 2, DIMS(TERMS, M));
@@ -68,7 +68,7 @@ static void expect(const data_t *d, double out[3][M * N]) {
 
 static void products_are_collected(void **state) {
   static const int64_t sizes[3][2] = {{TERMS, M}, {TERMS, N}, {M, N}}, strides[3][2] = {{M, 1}, {N, 1}, {N, 1}};
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   bc_cache_t cache;
   bc_program_t *p;
   lw_error_t error = {0}, warning = {0};
@@ -117,7 +117,7 @@ static void products_are_collected(void **state) {
 /* Of no rows and no columns. */
 static void nothing_is_no_product_to_collect(void **state) {
   static const int64_t sizes[3][2] = {{0, TERMS}, {TERMS, 0}, {0, 0}}, strides[2] = {1, 1};
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   bc_cache_t cache;
   bc_program_t *p;
   lw_error_t error = {0}, warning = {0};

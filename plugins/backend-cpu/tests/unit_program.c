@@ -4,7 +4,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const cu_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t nobody; /* no kernels but the reference ones */
 
 /* Damaged sizes ask for more memory than there is: under AddressSanitizer too that is a failed allocation, no end. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
@@ -13,7 +13,7 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
 /* y = relu(x @ w^T + b) * 2, with its reduction over the rows; x [s, 4], w [3, 4], b [3] */
-static void build_layer(hand_snapshot_t *h) {
+static void build_layer(hs_snapshot_t *h) {
   int64_t s = hs_symbol(h);
   h->symbols[0].hint = 5;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -35,7 +35,7 @@ static void build_layer(hand_snapshot_t *h) {
 }
 
 typedef struct fixture {
-  hand_snapshot_t *h;
+  hs_snapshot_t *h;
   bc_cache_t cache;
   bc_program_t *program;
   lw_error_t error, warning;
@@ -207,7 +207,7 @@ static void tensors_that_do_not_fit_are_refused(void **state) {
 
 /* Whatever is changed in a block, making a program of it answers a status, and what could be made can be run. */
 static void damaged_blocks_do_no_harm(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   lw_error_t error = {0}, warning = {0};
   bc_cache_t cache;
   uint32_t seed = 1, n_made = 0;

@@ -5,12 +5,12 @@
 #include "kit/lowering/dynamic_segments.h"
 #include "exec.h"
 
-static const cu_world_t nobody;
+static const custom_world_t nobody;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum { N = 12 };
 
 /* a = x * x; y = masked_select(a, mask) [u]; z = relu(y) + y; outputs: sum(z), z, a */
-static void build(hand_snapshot_t *h) {
+static void build(hs_snapshot_t *h) {
   int64_t u = hs_symbol(h);
   h->symbols[0].min = 0;
   h->symbols[0].max = N - 1;
@@ -37,7 +37,7 @@ static void build(hand_snapshot_t *h) {
 }
 
 static void a_graph_falls_into_segments(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   lw_cut_t cut;
   (void)state;
   build(h);
@@ -76,7 +76,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
 }
 
 typedef struct fixture {
-  hand_snapshot_t *h;
+  hs_snapshot_t *h;
   bc_cache_t cache;
   bc_program_t *program;
   lw_error_t error, warning;

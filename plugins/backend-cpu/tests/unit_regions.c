@@ -4,30 +4,30 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const cu_world_t nobody;
+static const custom_world_t nobody;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum { R = 6, C = 20, OUTPUTS = 5 };
 
-static uint32_t add(hand_snapshot_t *h, uint32_t x, uint32_t y) {
+static uint32_t add(hs_snapshot_t *h, uint32_t x, uint32_t y) {
   hs_node(h, "aten.add.Tensor");
   hs_arg_value(h, x), hs_arg_value(h, y), hs_arg_int(h, 1);
   return hs_result(h, AOT_F32, 2, DIMS(R, C));
 }
 
-static uint32_t slice_of(hand_snapshot_t *h, uint32_t x, int64_t dim, int64_t start, int64_t end, int64_t step) {
+static uint32_t slice_of(hs_snapshot_t *h, uint32_t x, int64_t dim, int64_t start, int64_t end, int64_t step) {
   hs_node(h, "aten.slice_backward.default");
   hs_arg_value(h, x), hs_arg_ints(h, DIMS(R, C), 2), hs_arg_int(h, dim), hs_arg_int(h, start), hs_arg_int(h, end),
       hs_arg_int(h, step);
   return hs_result(h, AOT_F32, 2, DIMS(R, C));
 }
 
-static uint32_t select_at(hand_snapshot_t *h, uint32_t x, int64_t dim, int64_t index) {
+static uint32_t select_at(hs_snapshot_t *h, uint32_t x, int64_t dim, int64_t index) {
   hs_node(h, "aten.select_backward.default");
   hs_arg_value(h, x), hs_arg_ints(h, DIMS(R, C), 2), hs_arg_int(h, dim), hs_arg_int(h, index);
   return hs_result(h, AOT_F32, 2, DIMS(R, C));
 }
 
-static uint32_t add_rows(hand_snapshot_t *h, uint32_t row, const int64_t *indices) {
+static uint32_t add_rows(hs_snapshot_t *h, uint32_t row, const int64_t *indices) {
   uint32_t sum = select_at(h, row, 0, indices[0]);
   for (int k = 1; k < R; k++) sum = add(h, sum, select_at(h, row, 0, indices[k]));
   return sum;
@@ -42,7 +42,7 @@ typedef struct data {
  * out 1: column at 0, the row at 0 first operand of its add, twice: the second sum reads the first, which is an
  * output, too: out 2
  * out 3: row at every index of the first dimension; out 4: at 2 twice, and never at 3 */
-static void build(hand_snapshot_t *h) {
+static void build(hs_snapshot_t *h) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   uint32_t a = hs_input(h, AOT_F32, 2, DIMS(R, 5)), b = hs_input(h, AOT_F32, 2, DIMS(R, 4)),
            row = hs_input(h, AOT_F32, 1, DIMS(C)), column = hs_input(h, AOT_F32, 1, DIMS(R));
@@ -81,7 +81,7 @@ static void expect(const data_t *d, double out[OUTPUTS][R * C]) {
 static void regions_are_added_in_place(void **state) {
   static const int64_t sizes[5][2] = {{R, 5}, {R, 4}, {C, 0}, {R, 0}, {R, C}},
                        strides[5][2] = {{5, 1}, {4, 1}, {1, 0}, {1, 0}, {C, 1}};
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   bc_cache_t cache;
   bc_program_t *p;
   lw_error_t error = {0}, warning = {0};

@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-static const cu_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t nobody; /* no kernels but the reference ones */
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 #define ROUNDS 60000
 
 /* One graph with every kind of row: symbols, lists, regions, strings, several results. */
-static void build(hand_snapshot_t *h) {
+static void build(hs_snapshot_t *h) {
   int64_t s = hs_symbol(h), twice = hs_expr(h, AOT_EXPR_MUL, s, 2, 0);
   uint32_t region, x, y, parts[2];
   region = hs_graph(h, AOT_GRAPH_REGION);
@@ -121,7 +121,7 @@ static void try_run(const rf_program_t *p, const aot_snapshot_t *s) {
 }
 
 static void test_damaged_blocks_never_crash(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *good;
   uint64_t seed = 88172645463325252u, nbytes, loaded = 0;
   unsigned char *copy;
@@ -152,7 +152,7 @@ static void test_damaged_blocks_never_crash(void **state) {
 }
 
 static void test_cut_blocks_are_refused(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *good;
   (void)state;
   build(h);
@@ -171,7 +171,7 @@ static void test_cut_blocks_are_refused(void **state) {
 
 /* Misaligned bytes are copied; the good block loads from any address. */
 static void test_loads_from_any_address(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *good;
   (void)state;
   build(h);
@@ -191,7 +191,7 @@ static void test_loads_from_any_address(void **state) {
 
 /* A program that calls itself runs into the depth limit, not into the end of memory. */
 static void test_recursive_region_is_an_error(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *s;
   rf_program_t *p;
   rf_error_t error;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-static const cu_world_t nobody;
+static const custom_world_t nobody;
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
@@ -33,7 +33,7 @@ static aot_tensor_t dense(float *data, int64_t n, const int64_t *sizes, const in
 
 /* Views, a transposed output that must be copied, one computed in its place, values that nobody reads; both branches
  * of a cond. */
-static void build(hand_snapshot_t *h) {
+static void build(hs_snapshot_t *h) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   uint32_t v = hs_input(h, AOT_F32, 2, DIMS(30, 40));
   for (int k = 0; k < 4; k++) {
@@ -54,7 +54,7 @@ static void build(hand_snapshot_t *h) {
 }
 
 static void the_rows_peak_where_a_run_does(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   float *x = calloc(1200, 4), *y = calloc(1200, 4), *z = calloc(1200, 4);
   const int64_t sizes[] = {30, 40}, strides[] = {40, 1}, turned[] = {40, 30}, one_forty[] = {1, 40};
   mr_rows_t rows = {0};
@@ -85,7 +85,7 @@ static void the_rows_peak_where_a_run_does(void **state) {
 
 /* cond(p, yes, no, [x]): the yes branch holds three at a time, the other one; nobody knows which is taken. */
 static void both_branches_are_rehearsed(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   mr_rows_t rows = {0};
   rf_program_t *p;
   rf_error_t e;
@@ -122,7 +122,7 @@ static void both_branches_are_rehearsed(void **state) {
 }
 
 static void what_only_a_run_tells_is_refused(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   mr_rows_t rows = {0};
   rf_program_t *p;
   rf_error_t e;

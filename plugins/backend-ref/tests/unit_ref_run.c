@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-static const cu_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t nobody; /* no kernels but the reference ones */
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
-static rf_program_t *load(hand_snapshot_t *h) {
+static rf_program_t *load(hs_snapshot_t *h) {
   const aot_snapshot_t *s = hs_finish(h);
   rf_program_t *p = NULL;
   rf_error_t error;
@@ -49,7 +49,7 @@ static void run_ok(const rf_program_t *p, const aot_tensor_t *in, uint64_t n_in,
 
 /* y = relu(x^T @ x + 1): a view as operand, a number in a tensor's place */
 static void test_runs_a_small_graph(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   float x[6] = {1, -2, 3, -4, 5, -6}, y[9] = {0};
   int64_t strides[2][2];
   aot_tensor_t in, out;
@@ -88,7 +88,7 @@ static void test_runs_a_small_graph(void **state) {
 
 /* A chain of n exp nodes over 1000 floats holds two of them at a time, whatever n is; views cost nothing. */
 static void test_frees_after_last_use(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   float *x = calloc(1000, sizeof *x), *y = calloc(1000, sizeof *y);
   int64_t strides[2][1];
   aot_tensor_t in, out;
@@ -126,7 +126,7 @@ static void test_frees_after_last_use(void **state) {
 /* An output that a kernel makes goes straight to the caller's strided buffer; the same value twice is copied; None
  * is left. */
 static void test_writes_strided_outputs(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   float x[4] = {1, 2, 3, 4}, y[8] = {0}, z[4] = {0};
   int64_t strides[2][2], wide[2] = {1, 4};
   aot_tensor_t in, out[3];
@@ -161,7 +161,7 @@ static void test_writes_strided_outputs(void **state) {
 
 /* Sizes from symbols: x[s, 2] viewed as [2 * s]. Three batch sizes, one load. */
 static void test_symbolic_sizes(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   int64_t s = hs_symbol(h), twice = hs_expr(h, AOT_EXPR_MUL, s, 2, 0);
   uint32_t x, v;
   rf_program_t *p;
@@ -192,7 +192,7 @@ static void test_symbolic_sizes(void **state) {
 
 /* A number read from a tensor becomes a dimension of what follows. */
 static void test_data_dependent_size(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   int64_t u = hs_symbol(h), given = AOT_SYMBOL_UNKNOWN, n = 3, none[1], strides[1];
   double y[3] = {0};
   aot_tensor_t in, out;
@@ -240,8 +240,8 @@ static aot_status_t give_output(const aot_output_sink_t *sink, uint64_t output, 
   return AOT_OK;
 }
 
-static hand_snapshot_t *nonzero_program(void) {
-  hand_snapshot_t *h = hs_create();
+static hs_snapshot_t *nonzero_program(void) {
+  hs_snapshot_t *h = hs_create();
   int64_t u = hs_symbol(h);
   uint32_t x;
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -257,7 +257,7 @@ static hand_snapshot_t *nonzero_program(void) {
 static void test_open_output(void **state) {
   static const float data[3][4] = {{0, 1, 0, 2}, {0, 0, 0, 0}, {1, 1, 1, 1}};
   static const int64_t counts[3] = {2, 0, 4};
-  hand_snapshot_t *h = nonzero_program();
+  hs_snapshot_t *h = nonzero_program();
   rf_program_t *p = load(h);
   (void)state;
   for (int k = 0; k < 3; k++) {
@@ -290,7 +290,7 @@ static void test_open_output(void **state) {
 
 /* A number outside its symbol's range, and one that another size has told already. */
 static void test_told_sizes_are_checked(void **state) {
-  hand_snapshot_t *h = nonzero_program();
+  hs_snapshot_t *h = nonzero_program();
   float x[4] = {1, 1, 0, 1};
   int64_t symbol = AOT_SYMBOL_UNKNOWN, strides[1], place[8], out_strides[2];
   aot_tensor_t in = dense(x, AOT_F32, 1, DIMS(4), strides), out = dense(place, AOT_I64, 2, DIMS(2, 1), out_strides);
@@ -336,7 +336,7 @@ static void note_line(void *self, const char *text, uint32_t n, uint32_t node) {
 /* Prints come in order, up to the assertion that fails. */
 static void test_effects_in_order(void **state) {
   static const char *const lines[] = {"one ", "two ", "three"};
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   char said[64];
   rf_printer_t printer = {said, note_line};
   (void)state;
@@ -369,7 +369,7 @@ static void test_effects_in_order(void **state) {
 
 /* cond(pred, neg, double, [x]) inside a called region */
 static void test_regions(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   uint32_t negative, twice, body, pred, x, y, vx, vp;
   rf_program_t *p;
   (void)state;
@@ -427,7 +427,7 @@ static void test_regions(void **state) {
 
 /* split shares its operand's storage, and a view of a declared layout that the operand does not have is made in it */
 static void test_views_follow_actual_strides(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   float x[6] = {0, 1, 2, 3, 4, 5}, y[2] = {0}, z[4] = {0};
   int64_t column_major[2] = {1, 2}, strides[2][2];
   aot_tensor_t in, out[2];
@@ -470,7 +470,7 @@ static void test_views_follow_actual_strides(void **state) {
 
 /* What lies around a row in its storage is not the row's: it need not be there. */
 static void test_refuses_elements_of_others(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   float x[6] = {0, 1, 2, 3, 4, 5}, y[4];
   int64_t strides[2][2];
   aot_tensor_t in, out;
@@ -505,7 +505,7 @@ static void test_refuses_elements_of_others(void **state) {
 
 /* An index out of range names operator, index and bound, and the node; nothing leaks and the program still runs. */
 static void test_error_names_the_place(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   float w[6] = {0, 1, 2, 3, 4, 5}, y[4];
   int64_t index[2] = {1, 9}, strides[3][2];
   aot_tensor_t in[2], out;
@@ -544,7 +544,7 @@ static void test_error_names_the_place(void **state) {
 }
 
 static void test_refuses_wrong_boundary(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   float x[3] = {1, 2, 3}, y[3];
   int64_t strides[2][1];
   aot_tensor_t in, out;
@@ -583,7 +583,7 @@ static void test_refuses_wrong_boundary(void **state) {
 }
 
 static void test_query_says_why(void **state) {
-  hand_snapshot_t *h = hs_create();
+  hs_snapshot_t *h = hs_create();
   const aot_snapshot_t *s;
   rf_error_t error;
   uint32_t x;

@@ -54,13 +54,13 @@ static double seconds(void) {
 }
 
 static int measure(uint32_t n_wanted) {
-  static const uint8_t kinds[N_INPUTS] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT},
+  static const uint8_t kinds[N_INPUTS] = {JG_INPUT_DYNAMIC, JG_INPUT_STATIC, JG_INPUT_TANGENT},
                        slots[N_INPUTS] = {1, 0, 0};
   static const uint64_t sizes[N_INPUTS] = {ROW, ROW, ROW};
   const uint32_t n_layers = (n_wanted + 2 * A_LAYER - 1) / (2 * A_LAYER), n_nodes = 2 * A_LAYER * n_layers;
   const uint32_t outputs[] = {N_INPUTS + n_nodes / 2 - 1}, gradients[] = {N_INPUTS + n_nodes - 1};
   pt_hand_node_t *nodes = calloc(n_nodes, sizeof *nodes);
-  pt_joint_t j;
+  jg_joint_t j;
   ms_graph_t graph;
   mc_model_t m;
   mc_candidates_t c;
@@ -84,7 +84,7 @@ static int measure(uint32_t n_wanted) {
   mc_candidates_deinit(&c);
   mc_model_deinit(&m);
   mc_plain_graph_deinit(&graph);
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
   free(nodes);
   return status;
 }

@@ -24,7 +24,7 @@ typedef struct random_graph {
   pt_hand_graph_t graph;
 } random_graph_t;
 
-static const uint8_t kinds[N_INPUTS] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
+static const uint8_t kinds[N_INPUTS] = {JG_INPUT_DYNAMIC, JG_INPUT_STATIC, JG_INPUT_TANGENT};
 static const uint64_t sizes[N_INPUTS] = {128, 64, 64};
 
 /* Of the nodes that may run again some must. */
@@ -70,7 +70,7 @@ static void make_graph(random_graph_t *r, uint64_t *state) {
 }
 
 typedef struct problem {
-  pt_joint_t j;
+  jg_joint_t j;
   ms_graph_t graph;
   mc_model_t m;
 } problem_t;
@@ -92,7 +92,7 @@ static void open_problem(problem_t *p, const pt_hand_graph_t *g, const mc_one_gr
 static void close_problem(problem_t *p) {
   mc_model_deinit(&p->m);
   mc_plain_graph_deinit(&p->graph);
-  pt_joint_deinit(&p->j);
+  jg_joint_deinit(&p->j);
 }
 
 typedef struct plan {
@@ -100,7 +100,7 @@ typedef struct plan {
   int64_t cost;
 } plan_t;
 
-static int saves_tagged(const pt_joint_t *j, const uint32_t *saved, uint32_t n_saved) {
+static int saves_tagged(const jg_joint_t *j, const uint32_t *saved, uint32_t n_saved) {
   for (uint32_t i = 0; i < n_saved; i++)
     if (pt_must_recompute(j, j->def[saved[i]])) return 1;
   return 0;
@@ -116,7 +116,7 @@ static uint32_t all_plans(const problem_t *p, uint32_t n_forward, plan_t *out) {
     for (uint32_t i = 0; i < n_forward; i++)
       if (mask >> i & 1) saved[n_saved++] = N_INPUTS + i;
     assert_int_equal(mc_plan_measure(&p->m, saved, n_saved, &numbers), 0);
-    if (numbers.bad == PT_NONE && !saves_tagged(&p->j, saved, n_saved)) out[n++] = (plan_t){numbers.peak, numbers.cost};
+    if (numbers.bad == JG_NONE && !saves_tagged(&p->j, saved, n_saved)) out[n++] = (plan_t){numbers.peak, numbers.cost};
   }
   return n;
 }

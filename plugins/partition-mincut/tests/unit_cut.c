@@ -46,7 +46,7 @@ typedef struct random_graph {
   pt_hand_graph_t graph;
 } random_graph_t;
 
-static const uint8_t kinds[N_INPUTS] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
+static const uint8_t kinds[N_INPUTS] = {JG_INPUT_DYNAMIC, JG_INPUT_STATIC, JG_INPUT_TANGENT};
 static const uint64_t sizes[N_INPUTS] = {80, 48, 8};
 
 /* Forward nodes over inputs 0 and 1, the last one is the output; then backward nodes, each reading the chain from the
@@ -73,12 +73,12 @@ static void make_graph(random_graph_t *r, uint64_t *state) {
   r->n_nodes = r->n_forward + n_backward;
   r->outputs[0] = N_INPUTS + r->n_forward - 1;
   r->gradients[0] = chain;
-  r->gradients[1] = PT_NONE;
+  r->gradients[1] = JG_NONE;
   r->graph = (pt_hand_graph_t){N_INPUTS, r->n_nodes, 1, 2, kinds, sizes, r->nodes, r->outputs, r->gradients};
 }
 
 /* The price of saving exactly `mask` of the forward results; -1 when something banned would run again. */
-static int64_t price_of(const pt_joint_t *j, uint32_t n_forward, uint32_t mask, const int64_t *price,
+static int64_t price_of(const jg_joint_t *j, uint32_t n_forward, uint32_t mask, const int64_t *price,
                         const uint8_t *banned, const int64_t input_price) {
   uint8_t runs[MAX_NODES] = {0};
   int reads_input = 0;
@@ -88,7 +88,7 @@ static int64_t price_of(const pt_joint_t *j, uint32_t n_forward, uint32_t mask, 
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
       uint32_t v = j->operands[k], d = j->def[v];
       if (v == 0) reads_input = 1;
-      if (d != PT_NONE && !j->late[d] && !(mask >> d & 1)) runs[d] = 1;
+      if (d != JG_NONE && !j->late[d] && !(mask >> d & 1)) runs[d] = 1;
     }
   }
   for (uint32_t n = 0; n < n_forward; n++) {
@@ -98,7 +98,7 @@ static int64_t price_of(const pt_joint_t *j, uint32_t n_forward, uint32_t mask, 
   return sum + (reads_input ? input_price : 0);
 }
 
-static uint64_t bytes_of(const pt_joint_t *j, uint32_t mask) {
+static uint64_t bytes_of(const jg_joint_t *j, uint32_t mask) {
   uint64_t sum = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++)
     if (mask >> n & 1) sum += j->nbytes[N_INPUTS + n];
@@ -107,7 +107,7 @@ static uint64_t bytes_of(const pt_joint_t *j, uint32_t mask) {
 
 /* The choice costs least; of all that cost as little it saves the fewest bytes. */
 static void compare(const random_graph_t *r, const mc_rules_t *rules, uint64_t *out_chosen, uint64_t *out_fewest) {
-  pt_joint_t j;
+  jg_joint_t j;
   uint32_t saved[MAX_NODES + N_INPUTS], n_saved = 0, bad = 0, mask = 0;
   int64_t price[MAX_NODES + N_INPUTS], best = INT64_MAX;
   uint8_t banned[MAX_NODES + 1] = {0};
@@ -129,7 +129,7 @@ static void compare(const random_graph_t *r, const mc_rules_t *rules, uint64_t *
   if (rules->ties == MC_FEWEST_BYTES) assert_int_equal(bytes_of(&j, mask), fewest);
   *out_fewest = fewest;
   *out_chosen = bytes_of(&j, mask);
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
 }
 
 static void no_subset_of_values_is_cheaper(void **state) {
@@ -168,18 +168,18 @@ static void a_cheap_chain_is_computed_again(void **state) {
                                   {AOT_OP_POINTWISE, 0, 64, 2, {6, 3}}, {AOT_OP_POINTWISE, 0, 64, 2, {7, 4}}};
   const uint32_t outputs[] = {5}, gradients[] = {8};
   const pt_hand_graph_t g = {N_INPUTS, 6, 1, 1, kinds, sizes, nodes, outputs, gradients};
-  pt_joint_t j;
-  pt_split_t s;
+  jg_joint_t j;
+  jg_split_t s;
   uint32_t saved[16], n_saved = 0, bad = 0;
   pt_joint_init_by_hand(&j, &g);
   assert_int_equal(mc_choose(&j, &all_rules, saved, &n_saved, &bad), 0);
   assert_int_equal(n_saved, 1);
   assert_int_equal(saved[0], 3);
-  pt_split_init(&s, &j, saved, n_saved, &bad);
+  jg_split_init(&s, &j, saved, n_saved, &bad);
   assert_int_equal(s.n_recomputed, 1);
   assert_int_equal(s.recomputed[0], 1);
-  pt_split_deinit(&s);
-  pt_joint_deinit(&j);
+  jg_split_deinit(&s);
+  jg_joint_deinit(&j);
 }
 
 int main(void) {

@@ -13,22 +13,22 @@
 
 #include <cmocka.h>
 
-static const uint8_t kinds[] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
+static const uint8_t kinds[] = {JG_INPUT_DYNAMIC, JG_INPUT_STATIC, JG_INPUT_TANGENT};
 static const uint64_t sizes[] = {16, 48, 8};
 enum { N_INPUTS = 3 };
 
 /* reached[n]: 0 not, 1 by fusion alone, 2 by some arc that does not fuse. In order, so that a node is settled when
  * it is met. */
 static void walk_from_value(const mc_ruled_graph_t *m, uint32_t v, uint8_t *reached, uint8_t *banned) {
-  const pt_joint_t *j = m->j;
-  uint32_t last = 0, end = PT_NONE;
+  const jg_joint_t *j = m->j;
+  uint32_t last = 0, end = JG_NONE;
   memset(reached, 0, j->n_nodes);
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
     if (j->early[j->users[k]]) {
       reached[j->users[k]] = 1;
       if (j->users[k] > last) last = j->users[k];
     }
-  for (uint32_t n = 0; n <= last && end == PT_NONE; n++) {
+  for (uint32_t n = 0; n <= last && end == JG_NONE; n++) {
     if (reached[n] == 2) end = n;
     if (!reached[n]) continue;
     for (uint32_t r = j->result_begin[n]; r < j->result_begin[n + 1]; r++)
@@ -46,7 +46,7 @@ static void walk_from_value(const mc_ruled_graph_t *m, uint32_t v, uint8_t *reac
 }
 
 /* A forward of n nodes in which everything leads to the last one. heavy_every: one in so many does not fuse. */
-static void make_joint(pt_joint_t *j, pt_hand_node_t *nodes, uint32_t n, uint32_t heavy_every, uint32_t reach,
+static void make_joint(jg_joint_t *j, pt_hand_node_t *nodes, uint32_t n, uint32_t heavy_every, uint32_t reach,
                        uint64_t *state) {
   const uint32_t output = N_INPUTS + n - 1, gradient = N_INPUTS + n;
   for (uint32_t i = 0; i < n; i++) {
@@ -67,7 +67,7 @@ static uint32_t compare(uint32_t n, uint32_t heavy_every, uint32_t reach, uint64
   uint8_t *reached = calloc((size_t)n + 2, 1);
   const mc_rules_t rules = {.max_distance = 1000, .distance_base = 1};
   uint32_t count = 0;
-  pt_joint_t j;
+  jg_joint_t j;
   make_joint(&j, nodes, n, heavy_every, reach, state);
   const mc_ruled_graph_t m = {&j, &rules, classes};
   mc_classify(&j, &rules, classes);
@@ -75,7 +75,7 @@ static uint32_t compare(uint32_t n, uint32_t heavy_every, uint32_t reach, uint64
   for (uint32_t v = 0; v < N_INPUTS + n; v++) walk_from_value(&m, v, reached, slow);
   assert_memory_equal(fast, slow, n + 1);
   for (uint32_t i = 0; i < n; i++) count += fast[i];
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
   free(nodes);
   free(classes);
   free(fast);

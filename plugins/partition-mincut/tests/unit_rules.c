@@ -19,7 +19,7 @@
 #define OTHER 0 /* neither cheap nor compute-intensive: a sort */
 
 /* Inputs: 0 x, a user input of 16 bytes; 1 w, a parameter of 48; 2 t, the tangent. Results follow from 3 on. */
-static const uint8_t kinds[] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
+static const uint8_t kinds[] = {JG_INPUT_DYNAMIC, JG_INPUT_STATIC, JG_INPUT_TANGENT};
 static const uint64_t sizes[] = {16, 48, 8};
 enum { X, W, T, MAX_NODES = 8 };
 
@@ -125,7 +125,7 @@ static const example_t examples[] = {
 };
 /* clang-format on */
 
-static void expect_saved(const char *what, const pt_joint_t *j, const mc_rules_t *rules, const uint32_t *expected) {
+static void expect_saved(const char *what, const jg_joint_t *j, const mc_rules_t *rules, const uint32_t *expected) {
   uint32_t saved[MAX_NODES + 3], n_saved = 0, bad = 0, n = 0;
   assert_int_equal(mc_choose(j, rules, saved, &n_saved, &bad), 0);
   while (n < 3 && expected[n]) n++;
@@ -139,11 +139,11 @@ static void each_rule_with_and_without(void **state) {
     const example_t *e = &examples[i];
     const uint32_t gradient = 2 + e->n_nodes;
     const pt_hand_graph_t g = {3, e->n_nodes, 1, 1, kinds, sizes, e->nodes, &e->output, &gradient};
-    pt_joint_t j;
+    jg_joint_t j;
     assert_int_equal(pt_joint_init_by_hand(&j, &g), 0);
     expect_saved(e->what, &j, &e->with, e->saved_with);
     expect_saved(e->what, &j, &e->without, e->saved_without);
-    pt_joint_deinit(&j);
+    jg_joint_deinit(&j);
   }
 }
 
@@ -156,7 +156,7 @@ static void ban_long_chains(void **state) {
   const pt_hand_graph_t g = {3, N, 1, 1, kinds, sizes, nodes, &output, &gradient};
   const mc_rules_t with = RULES(.ban_long_chains = 1);
   uint32_t saved[N + 3], n_saved = 0, bad = 0;
-  pt_joint_t j;
+  jg_joint_t j;
   for (uint32_t n = 0; n < N; n++) nodes[n] = (pt_hand_node_t){POINT, 0, n == 101 ? 32 : 64, 1, {n ? 2 + n : X}};
   nodes[N - 1] = (pt_hand_node_t){POINT, 0, 64, 2, {T, 2 + N - 1}};
   assert_int_equal(pt_joint_init_by_hand(&j, &g), 0);
@@ -165,7 +165,7 @@ static void ban_long_chains(void **state) {
   assert_int_equal(saved[0], 3 + 101);
   assert_int_equal(mc_choose(&j, &none, saved, &n_saved, &bad), 0);
   assert_int_equal(n_saved, 0);
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
 }
 
 /* cumsum moves elements by its flag, and stands in none of PyTorch's lists. relu is in them; as an output of the
@@ -178,14 +178,14 @@ static void operators_by_flags_or_by_lists(void **state) {
   const uint32_t output = 4, gradient = 6;
   const pt_hand_graph_t g = {3, 4, 1, 1, kinds, sizes, nodes, &output, &gradient};
   mc_rules_t rules = RULES(.ban_expensive = 1, .ban_materialized = 1);
-  pt_joint_t j;
+  jg_joint_t j;
   assert_int_equal(pt_joint_init_by_hand(&j, &g), 0);
   j.early[0] = 1; /* cumsum's result is the forward's, too */
   for (uint32_t n = 0; n < 4; n++) j.op_name[n] = (aot_str_t){names[n], strlen(names[n])};
   expect_saved("flags", &j, &rules, (const uint32_t[]){0});
   rules.operators = MC_PYTORCH;
   expect_saved("lists", &j, &rules, (const uint32_t[]){3, 4, 0});
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
 }
 
 /* A table is gathered, waited for and cast (3, 4, 5); x is looked up in it (6), and a cheap node reads that (7). */
@@ -201,7 +201,7 @@ static void ban_gathers(void **state) {
   const uint32_t output = 7, gradient = 8;
   const pt_hand_graph_t g = {3, N, 1, 1, kinds, sizes, nodes, &output, &gradient};
   const mc_rules_t with = RULES(.ban_gathers = 1, .free_static_inputs = 1), without = RULES(.free_static_inputs = 1);
-  pt_joint_t j;
+  jg_joint_t j;
   assert_int_equal(pt_joint_init_by_hand(&j, &g), 0);
   j.op_name[0] = aot_str("aot.all_gather_as.default");
   expect_saved("the lookup is kept", &j, &with, (const uint32_t[]){LOOKUP, 0});
@@ -210,9 +210,9 @@ static void ban_gathers(void **state) {
   expect_saved("larger than the table it is not", &j, &with, (const uint32_t[]){0});
   j.nbytes[LOOKUP] = nodes[3].nbytes;
   j.operands[j.operand_begin[5]] = 5; /* the backward reads the table itself */
-  pt_joint_link(&j);
+  jg_joint_link(&j);
   expect_saved("nor where the table is gathered for the backward, too", &j, &with, (const uint32_t[]){0});
-  pt_joint_deinit(&j);
+  jg_joint_deinit(&j);
 }
 
 int main(void) {

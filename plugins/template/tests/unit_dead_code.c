@@ -13,8 +13,8 @@ static void erases_a_chain_in_one_sweep(void **state) {
   const uint32_t begin[] = {0, 1, 2, 3, 4}, operands[] = {0, 0, 1, 3}, results[] = {1, 2, 3, 4, 5};
   const uint8_t effect[4] = {0};
   uint32_t uses[] = {2, 1, 1, 1, 0}, dead[4]; /* value 2 is read by the graph output alone */
-  dc_graph_t g = {4, 5, begin, operands, results, effect, uses};
-  assert_int_equal(dc_find_dead(&g, dead), 3);
+  dce_graph_t g = {4, 5, begin, operands, results, effect, uses};
+  assert_int_equal(dce_find_dead(&g, dead), 3);
   assert_int_equal(dead[0], 3); /* reads 3 */
   assert_int_equal(dead[1], 2); /* reads 1, read only by node 3 */
   assert_int_equal(dead[2], 0);
@@ -25,8 +25,8 @@ static void keeps_a_node_with_an_effect_and_what_it_reads(void **state) {
   const uint32_t begin[] = {0, 1, 2}, operands[] = {0, 1}, results[] = {1, 2, 2};
   const uint8_t effect[] = {0, 1};
   uint32_t uses[] = {1, 1}, dead[2];
-  dc_graph_t g = {2, 2, begin, operands, results, effect, uses};
-  assert_int_equal(dc_find_dead(&g, dead), 0);
+  dce_graph_t g = {2, 2, begin, operands, results, effect, uses};
+  assert_int_equal(dce_find_dead(&g, dead), 0);
 }
 
 int main(void) {

@@ -37,7 +37,7 @@ static void misbehave(aot_str_t how) {
 /* ---- the partitioner ---- */
 
 /* Every forward value that a node after the last forward one reads, or a gradient is. */
-static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
+static int save_all(const void *self, const jg_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
                     uint32_t *out_value) {
   uint32_t end = 0;
   unsigned char *is_read = calloc(j->n_values + 1u, 1);
@@ -47,7 +47,7 @@ static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, 
   for (uint32_t n = 0; n < j->n_nodes; n++)
     if (j->early[n]) end = n + 1;
   for (uint32_t i = 0; i < j->n_gradients; i++)
-    if (j->gradients[i] != PT_NONE) is_read[j->gradients[i]] = 1;
+    if (j->gradients[i] != JG_NONE) is_read[j->gradients[i]] = 1;
   for (uint32_t n = 0; n < j->n_nodes; n++)
     for (uint32_t k = j->operand_begin[n]; (n >= end || j->late[n]) && k < j->operand_begin[n + 1]; k++)
       is_read[j->operands[k]] = 1;
