@@ -152,7 +152,7 @@ static void wrong_memory(aothost_t *h, const aot_tensor_t *in) {
   t.sizes = (const int64_t[]){16, 32};
   t.strides = NULL;
   CHECK(aothost_bind(h, "param.m.0.weight", &t) == AOT_E_INVALID &&
-        strstr(last_message, "it takes f32[32, 16]") != NULL);
+        strstr(last_message, "expected f32[32, 16]") != NULL);
   t = whole;
   t.data = (char *)whole.data + 4;
   if (is_shared) CHECK(aothost_bind(h, "param.m.0.weight", &t) == AOT_E_INVALID);

@@ -132,5 +132,5 @@ export AOT_CUDA_DOUBLE=lose-at=12
 # shellcheck disable=SC2086
 status 2 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/fixtures/loops/while_count/train.pt2" \
   --expect "$root/tests/fixtures/loops/while_count/expected.safetensors" $cuda
-says 'is lost'
+says 'lost'
 finish

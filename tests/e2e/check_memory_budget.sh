@@ -102,7 +102,7 @@ for name in cond_fwd_bwd conv_channels_last dyn_attention nested_branches; do
     status 0 "$aothost" opt $kept --use $backend -o kept.ir --json json
     before=999999999999 budget=1.0; within
     status 2 "$aothost" opt $kept --with budget=0.05 --use $backend -o kept.ir
-    least=$(sed -n 's/.*a fraction of \([0-9.]*\) of.*/\1/p' out | head -1)
+    least=$(sed -n 's/.*(\([0-9.]*\) of the all-saved peak.*/\1/p' out | head -1)
     [ "$least" = 1.000 ] || status 0 "$aothost" opt $kept --with "budget=${least:-0}" --use $backend -o kept.ir
   done
 done

@@ -86,7 +86,7 @@ status 2 "$aothost" verify "$example/pipeline.yaml" --model "$models/gpt_tiny/tr
 says 'duplicate backend name'
 sed "s/use: \${rest}/use: example.npu\n    as: second/" "$example/pipeline.yaml" > alone.yaml
 status 2 "$aothost" run alone.yaml --model "$models/gpt_tiny/train.pt2" --inputs random
-says 'backend example.npu and those before it refuse'
+says 'backend example.npu and the backends before it do not support'
 says 'reason: it has no kernel for this operator'
 
 # A backend that fails when it is asked, compiles or loads is the one that is told of.
@@ -100,7 +100,7 @@ fails() { # STATUS SAYS SED: the example, changed
   says 'pipeline.yaml:12:[0-9]+: note: stage example.npu failed'
 }
 fails 2 'no room today' 's/^  return sink->write(sink, s, s->nbytes);/  return fail(u, ctx, AOT_E_EXHAUSTED, "no room today");/'
-fails 3 'contract violation by plugin example.npu .* to query' 's/AOT_TRY(sink->put(sink, &v));/return AOT_E_INTERNAL;/'
+fails 3 'contract violation by plugin example.npu .* from query' 's/AOT_TRY(sink->put(sink, &v));/return AOT_E_INTERNAL;/'
 fails 2 'it computes on the CPU' 's/  if (!work)/  if (work)/'
 
 # A backend that the pipeline prefers and that runs nothing was not verified: the others computed all of it.
