@@ -407,8 +407,8 @@ static int has_negative_result(const aoth_sizes_t *s, aot_prog_t *prog, aot_node
   return 0;
 }
 
-/* A node declares results that do not exist at these sizes, for example more pieces of a split than there are: the first
- * such node is named. O(program), after a failure. */
+/* A node declares results that do not exist at these sizes, for example more pieces of a split than there are: the
+ * first such node is named. O(program), after a failure. */
 static aot_status_t report_negative(const aoth_sizes_t *s, aot_prog_t *prog, const char *what, const char *shape,
                                     aoth_sink_t *sink) {
   for (uint32_t g = 1; g < aoth_graph_n_graphs(prog); g++) {

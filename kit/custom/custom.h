@@ -4,8 +4,9 @@
  *     %4, %5 = aot.auto_functionalized.default(@mylib.split, %0, %1, %2)   without its writes: own results, then new
  *                                                                          values
  *
- * custom_prepare looks through a snapshot once: which nodes are of these kinds, which kernel runs each, what is written,
- * and which of the copies that aot.auto_functionalized asks for are not needed (reinplace.h). custom_run makes one call. */
+ * custom_prepare looks through a snapshot once: which nodes are of these kinds, which kernel runs each, what is
+ * written, and which of the copies that aot.auto_functionalized asks for are not needed (reinplace.h). custom_run makes
+ * one call. */
 #ifndef PLUGINS_COMMON_CUSTOM_H
 #define PLUGINS_COMMON_CUSTOM_H
 
@@ -63,8 +64,8 @@ typedef struct custom_error {
 const char *custom_refuse(const custom_world_t *w, const aot_snapshot_t *s, uint32_t node, custom_error_t *error);
 
 /* The nodes that kit/reference has no kernel for, regions and numbers of the shape environment aside.
- * AOT_E_UNIMPLEMENTED with the text of custom_refuse for an aot.auto_functionalized that cannot be run, AOT_E_EXHAUSTED.
- * custom_program_deinit is due after a failure, too. O(program) */
+ * AOT_E_UNIMPLEMENTED with the text of custom_refuse for an aot.auto_functionalized that cannot be run,
+ * AOT_E_EXHAUSTED. custom_program_deinit is due after a failure, too. O(program) */
 aot_status_t custom_prepare(const custom_world_t *w, const aot_snapshot_t *s, custom_program_t *out,
                             custom_error_t *error);
 void custom_program_deinit(custom_program_t *p);

@@ -275,7 +275,8 @@ void lp_join_equal(lp_loop_t *loop);
 
 /* ---- shape (loop_build.c) ---- */
 /* With reductions, the row becomes the innermost dimensions, and one or more stand around it. 0: a row of several
- * dimensions has what goes along one only: draws, bounds, scans; or it has AOT_MAX_RANK, so that none fits around it. */
+ * dimensions has what goes along one only: draws, bounds, scans; or it has AOT_MAX_RANK, so that none fits
+ * around it. */
 int lp_simplify(lp_loop_t *loop);
 /* The row's dimensions are those from this one on: what is reduced and does not merge into one are several, gone
  * through in their order. Without reductions the innermost one is the row. */
