@@ -65,7 +65,7 @@ says "^trained after step $((done_steps + 1)) of"
 
 # a loss that is no number: status 1, the step is named, the last checkpoint stays
 status 1 "$aothost" run train.yaml --set run.train.lr=1000000 --set run.train.optimizer=sgd --set run.train.steps=50 --set run.train.checkpoint=bad.st
-says 'the loss is (not a number|infinite) at step [0-9]+'
+says 'loss is (NaN|infinite) at step [0-9]+'
 
 # what is wrong is said before anything is compiled or lost
 status 2 "$aothost" run train.yaml --set run.train.data.tokens=nothing.bin
@@ -77,7 +77,7 @@ says 'the call after training has no inputs'
 status 2 "$aothost" run train.yaml --outputs no/such/folder/o.st
 says 'the outputs cannot be written to no/such/folder'
 status 2 "$aothost" run train.yaml --set run.train.loss=3
-says 'user output 3'
+says 'loss index 3 is out of range'
 status 2 "$aothost" run train.yaml --set run.train.steps=x
 [ -z "$(ls | grep tmp)" ] || complain "temporary files are left: $(ls)"
 finish
