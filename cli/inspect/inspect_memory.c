@@ -130,7 +130,7 @@ static const aoth_stage_t *stage_of(const query_t *a, const char *kind) {
   return NULL;
 }
 
-static aot_status_t nobody(const query_t *a, const char *what, const char *hint) {
+static aot_status_t no_unit_answers(const query_t *a, const char *what, const char *hint) {
   aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.unit", "%s has no %s that could be asked",
                    a->cli->positional[0], what);
   aoth_sink_line(a->cli->sink, "hint: %s", hint);
@@ -140,11 +140,11 @@ static aot_status_t nobody(const query_t *a, const char *what, const char *hint)
 static aot_status_t choose_asked(query_t *a) {
   const aoth_stage_t *backend = stage_of(a, "backend/2"), *partition = stage_of(a, "partition/1");
   if (!backend && !a->flags->unit)
-    return nobody(a, "backend",
-                  a->pipeline ? "add a backend stage, or name a partitioner: --unit ID"
-                              : "name one: --use backend-cpu");
+    return no_unit_answers(a, "backend",
+                           a->pipeline ? "add a backend stage, or name a partitioner: --unit ID"
+                                       : "name one: --use backend-cpu");
   if (backend) a->asked[a->n_asked++] = *backend;
-  if (a->flags->simulated && !partition) return nobody(a, "partition stage", "name a partitioner: --unit ID");
+  if (a->flags->simulated && !partition) return no_unit_answers(a, "partition stage", "name a partitioner: --unit ID");
   if (a->flags->simulated) a->asked[a->n_asked++] = *partition;
   if (!a->flags->unit) return AOT_OK;
   aoth_stage_t *named = &a->asked[a->n_asked++];

@@ -1,16 +1,16 @@
-/* What the host gives for each call: tensors that lie side by side, on the device and in memory of the host's, so that
- * they go there as one copy. While there is work on the queue, that copy is ahead of it (aoth_queue_write_ahead).
+/* Inputs that the host writes for each call, contiguous on the device and in host memory, so that one copy uploads
+ * them. While the queue is busy the copy is issued ahead of it (aoth_queue_write_ahead).
  *
- *     a part that is written goes with all others, when a call needs the first of them; where the host has not the
- *     contents of another, since a call has written it, each goes by itself */
+ *     all parts are uploaded when a call needs the first of them; where the host lacks the contents of one, because a
+ *     call has written it, each part is uploaded by itself */
 #ifndef AOTH_INPUT_STAGING_H
 #define AOTH_INPUT_STAGING_H
 
 #include <device/mirrored_buffer.h>
 
 typedef struct aoth_fed {
-  aot_buffer_t buffer;           /* somebody's, who keeps it while there are parts */
-  char *host;                    /* as many bytes of the device's host memory */
+  aot_buffer_t buffer;           /* owned by the caller; must outlive all parts */
+  char *host;                    /* as many bytes, allocated by the device as host memory */
   aoth_mirrored_buffer_t *parts; /* a list */
   aoth_ahead_t ahead;
 } aoth_input_staging_t;

@@ -1,6 +1,6 @@
-/* Memory of a device that the host may ask for: a tensor's storage lies where programs use it, and a copy of the host's
- * is made, and brought up to date, when the host reads or writes it. Where the device's memory is the host's the two
- * are one, and nothing is copied.
+/* A buffer in device memory with a mirror in host memory. Programs use the device's buffer; the host copy is allocated
+ * and updated when the host reads or writes it. On a device that shares the host's memory both are one, and nothing is
+ * copied.
  *
  *     valid            the contents are in
  *     0                neither: zeros, which are made where they are first wanted
@@ -8,8 +8,8 @@
  *     ON_DEVICE        the buffer: read when the host asks
  *     both             either
  *
- * Who moves contents says so: whatever changes the buffer or `valid` counts up the queue's n_stirs. While that stands
- * still, every tensor lies where the last call found it, or has left it, and nobody needs to look. */
+ * A change of `buffer` or `valid` increments the queue's n_stirs. While n_stirs is unchanged, every tensor is where the
+ * last call used or left it, and calls need not check. */
 #ifndef AOTH_MIRRORED_BUFFER_H
 #define AOTH_MIRRORED_BUFFER_H
 
@@ -20,14 +20,14 @@
 
 typedef struct aoth_resident {
   uint64_t nbytes;
-  aot_buffer_t buffer; /* of the device, as it was had; address 0: none yet */
-  char *host;          /* the host's copy; NULL: none yet */
+  aot_buffer_t buffer; /* on the device, as allocated; address 0: none yet */
+  char *host;          /* the host copy; NULL: none yet */
   uint32_t valid;
-  uint32_t owns;        /* AOTH_ON_*: which memory is to be given back */
-  int is_borrowed;      /* host: somebody else's (a model file's), not to be written */
-  int is_lent;          /* host: somebody else's, to be read and written there */
-  int is_exported;      /* somebody else looks at the memory: it stays where it is */
-  int is_of_call;       /* each call looks at it: where it lies is nothing that stays, and is not counted */
+  uint32_t owns;        /* AOTH_ON_*: which memory is freed with it */
+  int is_borrowed;      /* host: borrowed (a mapped model file), read-only */
+  int is_lent;          /* host: lent by the caller, read and written in place */
+  int is_exported;      /* the caller holds a pointer to it: it must not move */
+  int is_of_call;       /* checked in each call: its position does not count in n_stirs */
   uint64_t version;     /* grows whenever the contents may change; not by a step again (step/step_ports.h) */
   uint64_t busy;        /* the queue reads the host's copy up to this point */
   struct aoth_fed *fed; /* the host gives it for each call with others (input_staging.h); NULL: it goes by itself */
@@ -36,12 +36,11 @@ typedef struct aoth_resident {
   aoth_queue_t *home;
 } aoth_mirrored_buffer_t;
 
-/* Zeros, without memory; contents of somebody's, who keeps them; a part of a buffer, whose contents are of no
- * interest. */
+/* Zeros, without memory; contents that the caller owns and keeps; a range of a buffer, contents undefined. */
 aoth_mirrored_buffer_t aoth_resident_zeros(uint64_t nbytes);
 aoth_mirrored_buffer_t aoth_resident_of(const void *data, uint64_t nbytes);
 aoth_mirrored_buffer_t aoth_resident_part(const aoth_queue_t *q, aot_buffer_t whole, uint64_t at, uint64_t nbytes);
-/* Contents in memory of somebody's, at an address that programs may count on, who has them back in it. */
+/* Contents in memory of the caller, at a fixed address; results are written there. */
 aoth_mirrored_buffer_t aoth_resident_lent(const aoth_queue_t *q, void *memory, uint64_t nbytes);
 /* waits until nothing is under way; leaves zeros of 0 bytes */
 aot_status_t aoth_resident_free(aoth_mirrored_buffer_t *r, aoth_queue_t *q);
@@ -57,8 +56,7 @@ aot_status_t aoth_resident_settle(aoth_mirrored_buffer_t *r, aoth_queue_t *q, ao
 aot_status_t aoth_resident_need(aoth_mirrored_buffer_t *r, aoth_queue_t *q);
 aot_status_t aoth_resident_own(aoth_mirrored_buffer_t *r, aoth_queue_t *q);
 void aoth_resident_written(aoth_mirrored_buffer_t *r, aoth_queue_t *q);
-void aoth_resident_clear(aoth_mirrored_buffer_t *r,
-                         aoth_queue_t *q); /* zeros from now on, of one that nobody else keeps */
+void aoth_resident_clear(aoth_mirrored_buffer_t *r, aoth_queue_t *q); /* sets it to zeros; it must be unshared */
 /* nbytes from byte `at` on of the one to the same place of the other, which lives on the same device, and there. */
 aot_status_t aoth_resident_copy(aoth_mirrored_buffer_t *to, aoth_mirrored_buffer_t *from, uint64_t at, uint64_t nbytes,
                                 aoth_queue_t *q);

@@ -1,6 +1,6 @@
 /* Edits as data: taken out of a program's journal, and made again on any program that is as that one was before them,
- * ids included. Rows are plain and self-contained, so they can be written down, left out or sent elsewhere; the
- * contents of leaves alone stay where they are. What bisecting, reducing and workers stand on.
+ * ids included. Rows are plain and self-contained, so they can be stored, dropped or sent to another process; contents
+ * of leaves are not included. Used by bisect, reduce and workers.
  *
  * A row is not kept while edits are made: right after an edit the program holds all there is to say about it, and undo
  * goes through these states, newest first. So taking costs what undoing costs, and an ordinary stage pays nothing for

@@ -2,15 +2,15 @@
  * kernel of the host's in the place of each, which calls it on copies, every tensor between guards and poison
  * (device/guarded.h):
  *
- *     what is only read        held against the original behind the call
- *     what is written          goes back where it came from; what lies between its elements is held against what was
- *     there results                  poison before; elements that are poison behind the call were left unwritten
- *     beside each of them      poison; further away a guard page, where it traps and the crash tells whose memory it is
+ *     operands                 compared with the original after the call
+ *     written operands         copied back; bytes between their elements are compared with those before
+ *     results                  poison before; elements that are poison after the call were left unwritten
+ *     around each of them      poison, then a guard page, which traps: the crash names it
  *
- * A kernel that breaks its promise has failed, with plugin, tensor and place; the backend tells the node. One that only
- * starts (AOT_KERNEL_STARTS) works on its copies until a kernel has run that was handed what it writes: that one is
- * given the same copies to wait for, and behind it the rest is as above, told of the first. What kernels put on a queue
- * by themselves (aot.queue-kernel/1) is a device's memory, and not looked at. */
+ * A kernel that breaks its promise has failed, with plugin, tensor and position; the backend reports the node. One that
+ * only starts (AOT_KERNEL_STARTS) works on its copies until a kernel has run that was handed what it writes: that one
+ * is given the same copies to wait for, and the checks after it are reported for the first. Kernels that enqueue their
+ * own work (aot.queue-kernel/1) use device memory, which is not checked. */
 #ifndef AOTH_KERNEL_GUARDS_H
 #define AOTH_KERNEL_GUARDS_H
 

@@ -8,17 +8,16 @@
  *     check and commit, as after any stage  the end
  *
  * A fork is a copy of everything a unit may ask for, opsets and backends included, with the same ids, in less than a
- * millisecond; of this process's threads it has the one that runs the stage. Signals, exit and ends without a word are
- * told here, where nothing is damaged. What a worker cannot keep a unit from: files that it may write, other processes
- * of the user. */
+ * millisecond; of this process's threads it has the one that runs the stage. The parent reports signals, exit() and
+ * silent termination. A worker does not protect files that the user may write, or other processes of the user. */
 #ifndef AOTH_WORKER_H
 #define AOTH_WORKER_H
 
 #include <sandbox/session.h>
 
 /* fn(arg) in a worker; the edits that it made to the session's program are made here, in the open journal. What it
- * reported about itself stands in s->report, a cut that it chose is shown. Trouble is told, and s->outcome says how it
- * ended. */
+ * reported about itself is in s->report; a partition that it chose is printed. Failures are reported, and s->outcome is
+ * set. */
 aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_status_t (*fn)(void *arg), void *arg);
 
 #endif

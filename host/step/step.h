@@ -8,8 +8,8 @@
  *
  * The block is the device's; so are leaves, and the host has copies of what it has asked for
  * (device/mirrored_buffer.h). The saved values are dead when the optimizer runs, so its results take their place until
- * they are copied back. Tensors whose sizes only the run tells (nonzero, masks) stand outside the block, in memory of
- * their own (step_dynamic.c). Executables see the geometry of their ports; what the caller sees afterwards is the
+ * they are copied back. Tensors of data-dependent size (nonzero, masks) are outside the block, in separate
+ * allocations (step_dynamic.c). Executables see the geometry of their ports; what the caller sees afterwards is the
  * boundary's business (boundary.h).
  *
  * Scalars stay on the device like all else: the seed and the learning rate are written when they are others than the
@@ -64,8 +64,8 @@ aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_si
 void aoth_step_destroy(aoth_step_t *s); /* NULL is fine */
 
 /* After a failure: what the call that was last put on the queue was given, and leaves as they are, as a safetensors
- * file (input.K, tangent.K, param.NAME ..; call, seed and offset as metadata). What lies on a device alone is left
- * out. */
+ * file (input.K, tangent.K, param.NAME ..; call, seed and offset as metadata). Tensors in device memory alone
+ * are left out. */
 aot_status_t aoth_step_keep_call(const aoth_step_t *s, const char *path, aoth_sink_t *sink);
 
 int aoth_step_has(const aoth_step_t *s, int32_t graph_kind); /* a FORWARD, BACKWARD, UPDATE or STEP graph */
@@ -84,9 +84,9 @@ void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset);
 int64_t aoth_step_offset(const aoth_step_t *s);
 
 /* The caller's memory for a port of the entered call, from its next forward on; NULL: no longer. Borrowed until then,
- * or until the call is closed. Keys: input.K, output.K, tangent.K, saved.K, grad.NAME, grad.input.K. Where it lies as
- * the program wants it nothing is copied; else results are copied into it, inputs out of it. AOT_E_NOT_FOUND: no such
- * key; whether it fits is told when the call is planned. */
+ * or until the call is closed. Keys: input.K, output.K, tangent.K, saved.K, grad.NAME, grad.input.K. If its
+ * layout is the program's nothing is copied; else results are copied into it, inputs out of it. AOT_E_NOT_FOUND: no
+ * such key; a layout that does not fit is reported when the call is planned. */
 aot_status_t aoth_step_lend(aoth_step_t *s, const char *key, const aoth_tensor_t *memory);
 const aoth_tensor_t *aoth_step_lent_input(const aoth_step_t *s, uint32_t input); /* NULL: none */
 int aoth_step_has_lent(const aoth_step_t *s, int32_t kind);
@@ -121,8 +121,7 @@ aot_status_t aoth_step_update(aoth_step_t *s, double lr);
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 /* Where steps are micro steps: the update, of the gradients that they have added up. Else nothing. */
 aot_status_t aoth_step_apply(aoth_step_t *s, double lr);
-/* The same two without waiting: several may be on the queue, one behind the other, and what fails is told to who
- * waits. */
+/* The same two without waiting: several may be queued; a failure is returned by the wait. */
 aot_status_t aoth_step_put(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 aot_status_t aoth_step_put_apply(aoth_step_t *s, double lr);
 struct aoth_queue *aoth_step_queue(const aoth_step_t *s);

@@ -1,19 +1,17 @@
-/* A wide result that is made, read and forgotten row by row is made in chunks of rows.
+/* A wide result that is produced and consumed row by row is computed in tiles of rows.
  *
  *     %scores = linear %x, %w          32,768 rows of 50,304 halves: 3 GiB
  *     %loss, %g = ..                   a loop: the loss of all rows; a gradient, rows on rows
  *     %dx = mm %g, %w                  keeps the rows
  *     %dw = mm (t %g), %x              sums over them
  *
- * becomes, for 4,096 rows after 4,096 rows, these four on slices: of what comes from outside with rows (%x) a view, of
- * what only they read (%scores, %g) memory of a chunk, of what others read (%dx) its place in the whole, and of sums
- * over rows (%loss, %dw) a part that is added, products where the sum lies. Sums of halves are kept as floats until the
- * last.
+ * becomes, per tile of 4,096 rows, these four on slices: inputs with rows (%x) are views, values that only the chain
+ * reads (%scores, %g) get the memory of one tile, values with other readers (%dx) are written to their slice of the
+ * whole, and sums over rows (%loss, %dw) accumulate, those of matmuls in place. Sums of f16 and bf16 accumulate in f32.
  *
- * A chain begins with a product, goes on through views and loops as long as what they hand on is about as wide, and
- * ends with products. What it needs from outside is there when its last part stands, so all of it runs there, or just
- * before the first who reads what it gives. Every chunk is lowered by the ordinary lowerings: the types of the chain's
- * values are those of a slice for that time. O(nodes) a chain, of which there are as many as products that large.
+ * A chain starts with a matmul, continues through views and loops while their results are about as wide, and ends with
+ * matmuls. It runs where its last node is, or just before the first reader of its results, so its inputs exist. Each
+ * tile is lowered by the ordinary lowerings, with the types of a slice. O(nodes) per chain; one chain per large matmul.
  *
  * The idea for losses: P.-L. Hsu et al., Liger Kernel, 2024 (FusedLinearCrossEntropy). */
 #ifndef LW_ROW_TILING_H

@@ -242,9 +242,9 @@ static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog
   lw_error_t e = {.node = AOT_NO_ID}, ignored;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(open_cache(u, ctx));
-  const custom_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
+  const custom_program_t no_kernels = {0}; /* kernels of plugins have no work space that is known */
   const int compiles = bc_code_available(&u->cache, &ignored) == AOT_OK;
-  const lw_machine_t machine = bc_planning_machine(bc_blas_threads(u->threads), &nobody, compiles);
+  const lw_machine_t machine = bc_planning_machine(bc_blas_threads(u->threads), &no_kernels, compiles);
   lw_fail(&e, AOT_OK, "no-cost", "no cost can be told at these sizes");
   aot_status_t status = nc_dims(s, symbols, n_symbols, &dims);
   if (status == AOT_OK && nc_init(&costs, s, dims) != 0) status = AOT_E_EXHAUSTED;

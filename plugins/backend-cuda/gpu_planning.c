@@ -60,9 +60,9 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
 static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
                                const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
   gc_planning_t *p = c->head.self;
-  const custom_program_t nobody = {0}; /* kernels of plugins have no work space that is known */
+  const custom_program_t no_kernels = {0}; /* kernels of plugins have no work space that is known */
   gc_lowering_t l = lowering_of(p);
-  const lw_machine_t machine = machine_of(&l, &nobody);
+  const lw_machine_t machine = machine_of(&l, &no_kernels);
   const aot_snapshot_t *s = NULL;
   int64_t *dims = NULL;
   nc_costs_t costs = {0};

@@ -1,12 +1,11 @@
-/* Work that goes on beside a call's stream: collectives, on a queue of their own, in the order of the program, which is
- * the same on every rank.
+/* Work on a side stream of a call: collectives, on a separate queue, in program order, which is the same on every rank.
  *
  *     stream     a  b  fork       c  d  e     wait 0   f
  *     queue              `-> work 0 --- end 0 -'
  *
- * What is put on the queue comes after what the stream had at the fork; the stream goes on behind a wait when that work
- * is done. Both are events: so a stream that is captured takes the queue along, and the graph has the same two ways. A
- * graph ends when both have: join waits for what nothing has waited for. */
+ * Work on the queue starts after what the stream had at the fork; the stream continues after a wait when that work is
+ * done. Both are events: capturing the stream captures the queue, and the graph has the same two branches. A graph ends
+ * when both have ended: join waits for work that no wait has covered. */
 #ifndef GC_SIDE_STREAM_H
 #define GC_SIDE_STREAM_H
 
@@ -14,13 +13,13 @@
 
 typedef struct gc_beside { /* zero-initialise */
   const gc_driver_t *driver;
-  aot_queue_t *queue; /* the device's; NULL: nothing of the call goes beside its stream */
+  aot_queue_t *queue; /* the device's; NULL: the call has no work on a side stream */
   gc_event_t fork, *ends;
-  uint8_t *is_under_way; /* by number: it has been put there, and nothing waits for it yet */
+  uint8_t *is_under_way; /* by number: enqueued, and not yet waited for */
   uint32_t n;
 } gc_beside_t;
 
-/* For n pieces of work, counted from 0. Failures are told. Nothing of it is under way when it is deinited. */
+/* For n pieces of work, counted from 0. Failures are reported. No work may be pending at deinit. */
 aot_status_t gc_beside_init(gc_beside_t *b, gc_device_t *device, aot_ctx_t *ctx, uint32_t n);
 void gc_beside_deinit(gc_beside_t *b);
 

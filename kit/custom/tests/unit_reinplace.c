@@ -179,14 +179,14 @@ static void one_tensor_twice(void **state) {
 }
 
 static void no_kernel_is_told(void **state) {
-  static const custom_world_t nobody;
+  static const custom_world_t no_kernels;
   hs_snapshot_t *h = hs_create();
   custom_program_t p;
   custom_error_t error;
   (void)state;
   hs_graph(h, AOT_GRAPH_FORWARD);
   fresh(h, hs_input(h, AOT_F32, 1, FOUR));
-  assert_int_equal(custom_prepare(&nobody, hs_finish(h), &p, &error), AOT_E_UNIMPLEMENTED);
+  assert_int_equal(custom_prepare(&no_kernels, hs_finish(h), &p, &error), AOT_E_UNIMPLEMENTED);
   assert_non_null(strstr(error.text, "no kernel for my.write"));
   custom_program_deinit(&p);
   hs_destroy(h);

@@ -5,7 +5,7 @@
 #include "exec.h"
 #include "onednn_kernels.h"
 
-static const custom_world_t nobody;
+static const custom_world_t no_kernels;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
 typedef struct layer {
@@ -62,7 +62,7 @@ static void check(const layer_t *l) {
   }
   build(h, l);
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
-  if (bc_program_create(hs_finish(h), &nobody, &cache, l->n_threads, &p, &warning, &error) != AOT_OK)
+  if (bc_program_create(hs_finish(h), &no_kernels, &cache, l->n_threads, &p, &warning, &error) != AOT_OK)
     fail_msg("%s", error.text);
   const hc_run_t run = {.kind = AOT_GRAPH_FORWARD, .inputs = t, .n_inputs = 3, .outputs = t + 3, .n_outputs = 1};
   if (bc_program_run(p, &run, &error) != AOT_OK) fail_msg("%s", error.text);

@@ -4,7 +4,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const custom_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t no_kernels; /* no kernels but the reference ones */
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
 enum { N = 6, MOST = 25000, N_OUT = 3 * N };
@@ -69,7 +69,7 @@ static void run(int64_t threads, uint32_t n_groups) {
   const hc_run_t call = {
       .kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 2 * N + 1, .outputs = out, .n_outputs = N_OUT};
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
-  if (bc_program_create(hs_finish(h), &nobody, &cache, threads, &program, &warning, &error) != AOT_OK ||
+  if (bc_program_create(hs_finish(h), &no_kernels, &cache, threads, &program, &warning, &error) != AOT_OK ||
       bc_program_run(program, &call, &error) != AOT_OK)
     fail_msg("%s", error.text);
   assert_int_equal(bc_program_stats(program).n_groups, n_groups);

@@ -4,7 +4,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const custom_world_t nobody;
+static const custom_world_t no_kernels;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum { B = 2, H = 3, T = 4, D = 16, N = B * H * T * D };
 
@@ -48,7 +48,7 @@ static uint32_t run(hs_snapshot_t *h, float *x, float *y, aot_tensor_t *out, uin
   naive_random(x, N, 1);
   naive_random(y, N, 2);
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
-  if (bc_program_create(hs_finish(h), &nobody, &cache, 1, &program, &warning, &error) != AOT_OK ||
+  if (bc_program_create(hs_finish(h), &no_kernels, &cache, 1, &program, &warning, &error) != AOT_OK ||
       bc_program_run(program, &call, &error) != AOT_OK)
     fail_msg("%s", error.text);
   const uint32_t n_steps = bc_program_stats(program).n_steps;

@@ -9,8 +9,8 @@
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
 static nc_costs_t costs_of(const aot_snapshot_t *s, int32_t n_threads, int compiles) {
-  const custom_program_t nobody = {0};
-  const lw_machine_t machine = bc_planning_machine(n_threads, &nobody, compiles);
+  const custom_program_t no_kernels = {0};
+  const lw_machine_t machine = bc_planning_machine(n_threads, &no_kernels, compiles);
   nc_costs_t costs;
   lw_error_t error;
   int64_t *dims;

@@ -5,7 +5,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const custom_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t no_kernels; /* no kernels but the reference ones */
 enum { ROWS = 6, WIDTH = 40 };
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
@@ -23,7 +23,7 @@ static void run(hs_snapshot_t *h, aot_tensor_t *in, uint32_t n_in, aot_tensor_t 
   lw_error_t error = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
   const hc_run_t call = {.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = n_in, .outputs = out, .n_outputs = n_out};
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
-  if (bc_program_create(hs_finish(h), &nobody, &cache, 2, &program, &warning, &error) != AOT_OK ||
+  if (bc_program_create(hs_finish(h), &no_kernels, &cache, 2, &program, &warning, &error) != AOT_OK ||
       bc_program_run(program, &call, &error) != AOT_OK)
     fail_msg("%s", error.text);
   assert_int_equal(bc_program_stats(program).n_fallback, 0);

@@ -7,12 +7,12 @@
 #include "exec.h"
 #include "target.h"
 
-static const custom_world_t nobody;
+static const custom_world_t no_kernels;
 
 static aot_status_t plan_memory(const aot_snapshot_t *s, int32_t n_threads, int compiles, mr_rows_t *out,
                                 lw_error_t *error) {
   const lw_machine_t machine = bc_planning_machine(n_threads, NULL, compiles);
-  return lw_tell_memory(s, &nobody, &machine, NULL, 0, out, error);
+  return lw_tell_memory(s, &no_kernels, &machine, NULL, 0, out, error);
 }
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
@@ -127,7 +127,7 @@ static void the_plan_is_what_a_run_takes(void **state) {
       assert_int_equal(bc_cache_init(&cache, NULL, compilers[compiles], &e), AOT_OK);
       assert_int_equal(bc_code_available(&cache, &e) == AOT_OK, compiles);
       if (plan_memory(s, 2, compiles, &r, &e) != AOT_OK) fail_msg("%s", e.text);
-      if (bc_program_create(s, &nobody, &cache, 2, &p, &warning, &e) != AOT_OK) fail_msg("%s", e.text);
+      if (bc_program_create(s, &no_kernels, &cache, 2, &p, &warning, &e) != AOT_OK) fail_msg("%s", e.text);
       run_all(p, rows);
       const bc_program_stats_t stats = bc_program_stats(p);
       assert_int_equal(r.plan.arena_nbytes, stats.arena_nbytes);

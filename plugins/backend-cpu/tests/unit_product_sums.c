@@ -4,7 +4,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const custom_world_t nobody;
+static const custom_world_t no_kernels;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum {
   M = 48,
@@ -92,7 +92,8 @@ static void products_are_collected(void **state) {
     out[k] = (aot_tensor_t){
         .data = d->out[k], .nbytes = M * N * 4, .dtype = AOT_F32, .rank = 2, .sizes = sizes[2], .strides = strides[2]};
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
-  if (bc_program_create(hs_finish(h), &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) fail_msg("%s", error.text);
+  if (bc_program_create(hs_finish(h), &no_kernels, &cache, 1, &p, &warning, &error) != AOT_OK)
+    fail_msg("%s", error.text);
   expect(d, expected);
   for (int round = 0; round < 2; round++) { /* whatever the memory held before */
     memset(d->out, 0x41, sizeof d->out);
@@ -132,7 +133,8 @@ static void nothing_is_no_product_to_collect(void **state) {
   for (int k = 0; k < 3; k++)
     t[k] = (aot_tensor_t){.data = at, .dtype = AOT_F32, .rank = 2, .sizes = sizes[k], .strides = strides};
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
-  if (bc_program_create(hs_finish(h), &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) fail_msg("%s", error.text);
+  if (bc_program_create(hs_finish(h), &no_kernels, &cache, 1, &p, &warning, &error) != AOT_OK)
+    fail_msg("%s", error.text);
   const hc_run_t run = {.kind = AOT_GRAPH_FORWARD, .inputs = t, .n_inputs = 2, .outputs = t + 2, .n_outputs = 1};
   if (bc_program_run(p, &run, &error) != AOT_OK) fail_msg("%s", error.text);
   bc_program_destroy(p);

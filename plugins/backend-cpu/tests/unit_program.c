@@ -4,7 +4,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const custom_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t no_kernels; /* no kernels but the reference ones */
 
 /* Damaged sizes ask for more memory than there is: under AddressSanitizer too that is a failed allocation, no end. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
@@ -46,7 +46,7 @@ static void begin(fixture_t *w, const char *compiler) {
   w->h = hs_create();
   build_layer(w->h);
   assert_int_equal(bc_cache_init(&w->cache, NULL, compiler, &w->error), AOT_OK);
-  if (bc_program_create(hs_finish(w->h), &nobody, &w->cache, 2, &w->program, &w->warning, &w->error) != AOT_OK)
+  if (bc_program_create(hs_finish(w->h), &no_kernels, &w->cache, 2, &w->program, &w->warning, &w->error) != AOT_OK)
     fail_msg("%s", w->error.text);
 }
 
@@ -228,7 +228,7 @@ static void damaged_blocks_do_no_harm(void **state) {
       block[sizeof *whole + (seed >> 4) % (nbytes - sizeof *whole)] ^= (unsigned char)(1u << (seed >> 29));
     }
     if (sn_check(block, nbytes, &s, &wrong) != AOT_OK) continue;
-    if (bc_program_create(s, &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) continue;
+    if (bc_program_create(s, &no_kernels, &cache, 1, &p, &warning, &error) != AOT_OK) continue;
     call_t *c = malloc(sizeof *c);
     make_call(c, n);
     if (bc_program_run(p,

@@ -5,7 +5,7 @@
 #include "kit/lowering/dynamic_segments.h"
 #include "exec.h"
 
-static const custom_world_t nobody;
+static const custom_world_t no_kernels;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum { N = 12 };
 
@@ -151,7 +151,7 @@ static void sizes_are_learned_and_schedules_kept(void **state) {
   w.h = hs_create();
   build(w.h);
   assert_int_equal(bc_cache_init(&w.cache, NULL, "cc", &w.error), AOT_OK);
-  if (bc_program_create(hs_finish(w.h), &nobody, &w.cache, 2, &w.program, &w.warning, &w.error) != AOT_OK)
+  if (bc_program_create(hs_finish(w.h), &no_kernels, &w.cache, 2, &w.program, &w.warning, &w.error) != AOT_OK)
     fail_msg("%s", w.error.text);
   uint32_t n_functions = bc_program_stats(w.program).n_functions;
   assert_true(n_functions > 0); /* made before the first run, at the hint */
@@ -195,7 +195,7 @@ static void a_number_that_a_node_is_given_cuts_nothing(void **state) {
   assert_int_equal(cut.n_parts_of[1], 0);
   lw_cut_deinit(&cut);
   assert_int_equal(bc_cache_init(&w.cache, NULL, "cc", &w.error), AOT_OK);
-  assert_int_equal(bc_program_create(s, &nobody, &w.cache, 2, &w.program, &w.warning, &w.error), AOT_OK);
+  assert_int_equal(bc_program_create(s, &no_kernels, &w.cache, 2, &w.program, &w.warning, &w.error), AOT_OK);
   const aot_tensor_t out = {.data = &w.sum, .nbytes = 4, .dtype = AOT_F32, .sizes = &none, .strides = &none};
   const hc_run_t call = {
       .kind = AOT_GRAPH_FORWARD, .outputs = &out, .n_outputs = 1, .symbols = &symbol, .n_symbols = 1};

@@ -4,7 +4,7 @@
 #include "kit/graph/hand_snapshot.h"
 #include "exec.h"
 
-static const custom_world_t nobody;
+static const custom_world_t no_kernels;
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 enum { R = 6, C = 20, OUTPUTS = 5 };
 
@@ -107,7 +107,8 @@ static void regions_are_added_in_place(void **state) {
     out[k] = (aot_tensor_t){
         .data = d->out[k], .nbytes = R * C * 4, .dtype = AOT_F32, .rank = 2, .sizes = sizes[4], .strides = strides[4]};
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
-  if (bc_program_create(hs_finish(h), &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) fail_msg("%s", error.text);
+  if (bc_program_create(hs_finish(h), &no_kernels, &cache, 1, &p, &warning, &error) != AOT_OK)
+    fail_msg("%s", error.text);
   for (int round = 0; round < 2; round++) { /* whatever the memory held before */
     memset(d->out, 0x41, sizeof d->out);
     if (bc_program_run(

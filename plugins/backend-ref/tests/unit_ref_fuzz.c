@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-static const custom_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t no_kernels; /* no kernels but the reference ones */
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 #define ROUNDS 60000
@@ -136,10 +136,10 @@ static void test_damaged_blocks_never_crash(void **state) {
     assert_non_null(copy);
     memcpy(copy, good, nbytes);
     damage(copy, nbytes, &seed);
-    if (rf_load(copy, nbytes, &nobody, &p, &error) == AOT_OK) {
+    if (rf_load(copy, nbytes, &no_kernels, &p, &error) == AOT_OK) {
       loaded++;
       for (uint32_t n = 0; n < ((const aot_snapshot_t *)(const void *)copy)->nodes.count; n++)
-        rf_refuse((const aot_snapshot_t *)(const void *)copy, n, &nobody, &error);
+        rf_refuse((const aot_snapshot_t *)(const void *)copy, n, &no_kernels, &error);
       try_run(p, (const aot_snapshot_t *)(const void *)copy);
       rf_destroy(p);
     } else {
@@ -163,7 +163,7 @@ static void test_cut_blocks_are_refused(void **state) {
     rf_error_t error;
     assert_non_null(copy);
     memcpy(copy, good, n);
-    assert_int_not_equal(rf_load(copy, n, &nobody, &p, &error), AOT_OK);
+    assert_int_not_equal(rf_load(copy, n, &no_kernels, &p, &error), AOT_OK);
     free(copy);
   }
   hs_destroy(h);
@@ -182,7 +182,7 @@ static void test_loads_from_any_address(void **state) {
     rf_error_t error;
     assert_non_null(copy);
     memcpy(copy + offset, good, good->nbytes);
-    assert_int_equal(rf_load(copy + offset, good->nbytes, &nobody, &p, &error), AOT_OK);
+    assert_int_equal(rf_load(copy + offset, good->nbytes, &no_kernels, &p, &error), AOT_OK);
     rf_destroy(p);
     free(copy);
   }
@@ -207,7 +207,7 @@ static void test_recursive_region_is_an_error(void **state) {
   hs_arg_value(h, v);
   hs_output(h, hs_result(h, AOT_F32, 0, NULL));
   s = hs_finish(h);
-  assert_int_equal(rf_load(s, s->nbytes, &nobody, &p, &error), AOT_OK);
+  assert_int_equal(rf_load(s, s->nbytes, &no_kernels, &p, &error), AOT_OK);
   assert_int_equal(
       rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1},
              NULL, NULL, &error),

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-static const custom_world_t nobody;
+static const custom_world_t no_kernels;
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
@@ -64,7 +64,7 @@ static void the_rows_peak_where_a_run_does(void **state) {
   (void)state;
   build(h);
   const aot_snapshot_t *s = hs_finish(h);
-  assert_int_equal(rf_load(s, s->nbytes, &nobody, &p, &e), AOT_OK);
+  assert_int_equal(rf_load(s, s->nbytes, &no_kernels, &p, &e), AOT_OK);
   if (rf_plan(p, NULL, 0, &rows, &e) != AOT_OK) fail_msg("%s", e.text);
   const aot_tensor_t in = dense(x, 1200, sizes, strides, 2),
                      out[] = {dense(y, 1200, turned, one_forty, 2), dense(z, 1200, sizes, strides, 2)};
@@ -112,7 +112,7 @@ static void both_branches_are_rehearsed(void **state) {
     hs_output(h, a);
   }
   const aot_snapshot_t *s = hs_finish(h);
-  assert_int_equal(rf_load(s, s->nbytes, &nobody, &p, &e), AOT_OK);
+  assert_int_equal(rf_load(s, s->nbytes, &no_kernels, &p, &e), AOT_OK);
   if (rf_plan(p, NULL, 0, &rows, &e) != AOT_OK) fail_msg("%s", e.text);
   assert_int_equal(rows.plan.n_steps, 1 + 3 + 1);
   assert_int_equal(peak_of_own(&rows.plan), 3 * 400);
@@ -134,7 +134,7 @@ static void what_only_a_run_tells_is_refused(void **state) {
   hs_arg_value(h, x);
   hs_output(h, hs_result_strided(h, AOT_I64, 2, DIMS(n, 1), DIMS(1, 1)));
   const aot_snapshot_t *s = hs_finish(h);
-  assert_int_equal(rf_load(s, s->nbytes, &nobody, &p, &e), AOT_OK);
+  assert_int_equal(rf_load(s, s->nbytes, &no_kernels, &p, &e), AOT_OK);
   assert_true(rf_plan(p, &unknown, 1, &rows, &e) != AOT_OK);
   rf_destroy(p);
   mr_deinit(&rows);

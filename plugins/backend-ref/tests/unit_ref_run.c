@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-static const custom_world_t nobody; /* no kernels but the reference ones */
+static const custom_world_t no_kernels; /* no kernels but the reference ones */
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
@@ -16,7 +16,7 @@ static rf_program_t *load(hs_snapshot_t *h) {
   const aot_snapshot_t *s = hs_finish(h);
   rf_program_t *p = NULL;
   rf_error_t error;
-  if (rf_load(s, s->nbytes, &nobody, &p, &error) != AOT_OK) fail_msg("%s", error.text);
+  if (rf_load(s, s->nbytes, &no_kernels, &p, &error) != AOT_OK) fail_msg("%s", error.text);
   return p;
 }
 
@@ -605,10 +605,10 @@ static void test_query_says_why(void **state) {
   hs_arg_value(h, x);
   hs_result(h, AOT_C64, 1, DIMS(3));
   s = hs_finish(h);
-  assert_null(rf_refuse(s, 1, &nobody, &error)); /* p = 0 draws nothing */
-  assert_non_null(strstr(rf_refuse(s, 2, &nobody, &error), "random"));
-  assert_non_null(strstr(rf_refuse(s, 3, &nobody, &error), "no kernel for"));
-  assert_non_null(strstr(rf_refuse(s, 4, &nobody, &error), "complex"));
+  assert_null(rf_refuse(s, 1, &no_kernels, &error)); /* p = 0 draws nothing */
+  assert_non_null(strstr(rf_refuse(s, 2, &no_kernels, &error), "random"));
+  assert_non_null(strstr(rf_refuse(s, 3, &no_kernels, &error), "no kernel for"));
+  assert_non_null(strstr(rf_refuse(s, 4, &no_kernels, &error), "complex"));
   hs_destroy(h);
 }
 
