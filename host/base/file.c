@@ -116,8 +116,11 @@ aot_status_t aoth_file_map_own(const char *path, aoth_sink_t *sink, aoth_map_t *
   return map_file(path, AOTH_OPEN_OWN, sink, out);
 }
 
+/* The length is that of whole pages, as the kernel unmaps them: ThreadSanitizer forgets only the pages that munmap names
+ * whole, and would report a library that dlopen maps there later as a race with this file's mmap. */
 void aoth_file_unmap(aoth_map_t *m) {
-  if (m->nbytes) munmap((void *)(uintptr_t)m->data, (size_t)m->nbytes);
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  if (m->nbytes) munmap((void *)(uintptr_t)m->data, ((size_t)m->nbytes + page - 1) / page * page);
   m->data = "";
   m->nbytes = 0;
 }
