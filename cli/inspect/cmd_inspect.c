@@ -1,6 +1,6 @@
 /* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers tell. */
 #include <cli/base/commands.h>
-#include <device/hetero.h>
+#include <device/hetero/hetero.h>
 #include <cli/inspect/moves_view.h>
 #include <cli/inspect/inspect_memory.h>
 #include <cli/plugins/unit_json.h>

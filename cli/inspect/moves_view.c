@@ -1,7 +1,7 @@
 #include <cli/inspect/moves_view.h>
 
 #include <aot/inline.h>
-#include <device/hetero.h>
+#include <device/hetero/hetero.h>
 #include <ir/tables.h>
 #include <ir/text/words.h>
 #include <stdio.h>

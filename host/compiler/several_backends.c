@@ -1,7 +1,7 @@
 #include <compiler/several_backends.h>
 
 #include <aot/inline.h>
-#include <device/hetero_exe.h>
+#include <device/hetero/hetero_exe.h>
 #include <jansson.h>
 #include <compiler/backend_stage.h>
 #include <sandbox/call.h>

@@ -1,4 +1,4 @@
-#include <device/hetero_layout.h>
+#include <device/hetero/hetero_layout.h>
 
 #include <aot/assert.h>
 #include <aot/inline.h>

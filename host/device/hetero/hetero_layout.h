@@ -3,7 +3,7 @@
 #define AOTH_HETERO_LAYOUT_H
 
 #include <aot/backend.h>
-#include <device/hetero.h>
+#include <device/hetero/hetero.h>
 
 #define AOTH_PARTS_ALIGNMENT 64u
 

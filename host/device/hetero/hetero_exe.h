@@ -8,7 +8,7 @@
 #define AOTH_HETERO_EXE_H
 
 #include <aot/backend.h>
-#include <device/hetero.h>
+#include <device/hetero/hetero.h>
 
 /* A backend of the pipeline, and the executable of its parts. */
 typedef struct aoth_part_backend {

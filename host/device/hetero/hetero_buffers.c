@@ -1,7 +1,7 @@
-#include <device/hetero_buffers.h>
+#include <device/hetero/hetero_buffers.h>
 
 #include <aot/assert.h>
-#include <device/hetero.h>
+#include <device/hetero/hetero.h>
 #include <stdlib.h>
 
 aot_status_t aoth_parts_memory_init(aoth_parts_memory_t *m, aot_ctx_t *ctx, const aoth_multi_queue_t *lanes,

@@ -1,4 +1,4 @@
-#include <device/hetero_call.h>
+#include <device/hetero/hetero_call.h>
 
 #include <aot/inline.h>
 #include <stdlib.h>

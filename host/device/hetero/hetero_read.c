@@ -1,4 +1,4 @@
-#include <device/hetero.h>
+#include <device/hetero/hetero.h>
 
 #include <aot/assert.h>
 #include <aot/inline.h>

@@ -7,9 +7,9 @@
 #ifndef AOTH_HETERO_CALL_H
 #define AOTH_HETERO_CALL_H
 
-#include <device/hetero_exe.h>
-#include <device/hetero_layout.h>
-#include <device/hetero_buffers.h>
+#include <device/hetero/hetero_exe.h>
+#include <device/hetero/hetero_layout.h>
+#include <device/hetero/hetero_buffers.h>
 
 typedef struct aoth_parts_exe {
   aot_exe_t table;
