@@ -3,6 +3,7 @@
 #include <aot/inline.h>
 #include <jansson.h>
 #include <compiler/backend_stage.h>
+#include <compiler/compile.h>
 #include <sandbox/call.h>
 #include <config/pipeline.h>
 #include <plugin/load.h>
@@ -73,7 +74,7 @@ static json_t *environment_json(const aoth_session_t *s) {
 }
 
 static void add_about(packer_t *k, const aoth_pipeline_t *p) {
-  const aoth_cache_key_t *key = &k->s->cache.key;
+  const aoth_cache_key_t *key = &k->s->cache->key;
   json_t *rows = json_object();
   for (uint32_t i = 0; i < key->n_rows; i++)
     json_object_set_new(rows, key->rows[i].label, json_string(key->rows[i].value));
@@ -133,7 +134,7 @@ int aoth_cache_store(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_mod
     const aoth_entry_part_t parts[AOTH_ENTRY_SECTIONS] = {
         {k.about.data, k.about.size},   {k.program.data, k.program.size}, {k.nodes.data, k.nodes.size},
         {k.leaves.data, k.leaves.size}, {k.data.data, k.data.size},       {s->now.artifact, s->now.artifact_nbytes}};
-    if (aoth_entry_write(s->cache.path, parts, NULL) != AOT_OK) reason = AOTH_BYPASS_WRITE;
+    if (aoth_entry_write(s->cache->path, parts, NULL) != AOT_OK) reason = AOTH_BYPASS_WRITE;
   }
   aoth_text_deinit(&k.about);
   aoth_text_deinit(&k.program);

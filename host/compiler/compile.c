@@ -24,9 +24,9 @@ static int has_backend(const aoth_pipeline_t *p) {
 }
 
 static void bypass(aoth_session_t *s, int reason, const char *detail) {
-  s->cache.outcome = AOTH_CACHE_BYPASS;
-  s->cache.reason = reason;
-  s->cache.detail = kept(s, detail);
+  s->cache->outcome = AOTH_CACHE_BYPASS;
+  s->cache->reason = reason;
+  s->cache->detail = kept(s, detail);
 }
 
 /* Reasons that are known before anything is read. */
@@ -68,7 +68,7 @@ static const char *changed_variable(const json_t *about) {
 /* HIT: the session has the program and its executable; or MISS. A backend that cannot run on the device has said so,
  * and is not asked again: what it compiles does not depend on the device. */
 static aot_status_t look_up(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model) {
-  aoth_cache_outcome_t *c = &s->cache;
+  aoth_cache_outcome_t *c = s->cache;
   aoth_entry_t entry;
   int missing;
   const char *wrong = aoth_entry_open(c->path, &entry, &missing);
@@ -100,7 +100,7 @@ static aot_status_t look_up(aoth_session_t *s, const aoth_pipeline_t *p, const a
 }
 
 static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_model_t *model, uint64_t begin_ns) {
-  aoth_cache_outcome_t *c = &s->cache;
+  aoth_cache_outcome_t *c = s->cache;
   const char *folder = aoth_cache_dir(s->arena, AOTH_ENTRIES_FOLDER);
   AOT_TRY(aoth_cache_key_make(s, r->p, model, r->flags, r->aliasing, &c->key));
   if (!folder) bypass(s, AOTH_BYPASS_FOLDER, NULL);
@@ -120,7 +120,7 @@ static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_m
 static aot_status_t compile_request(aoth_session_t *s, const request_t *r) {
   const uint64_t begin = aoth_now_ns();
   aoth_model_t model;
-  memset(&s->cache, 0, sizeof s->cache);
+  *s->cache = (aoth_cache_outcome_t){0};
   AOT_TRY(aoth_session_join(s, r->p));         /* stages and kernels ask who there is */
   AOT_TRY(aoth_session_take_devices(s, r->p)); /* one may go on opening while the model is read */
   AOT_TRY(aoth_pipeline_open_model(s, r->p, &model));
@@ -129,8 +129,8 @@ static aot_status_t compile_request(aoth_session_t *s, const request_t *r) {
   if (reason) bypass(s, reason, NULL);
   AOT_TRY(reason ? compile_fresh(s, r, &model) : compile_cached(s, r, &model, begin));
   AOT_TRY(aoth_session_agree(s, r->p));
-  if (s->cache.outcome != AOTH_CACHE_HIT && reason != AOTH_BYPASS_OFF) /* new files: the entry's, and those of units */
-    aoth_cache_evict(aoth_cache_limit(), s->cache.outcome == AOTH_CACHE_MISS ? s->cache.path : NULL);
+  if (s->cache->outcome != AOTH_CACHE_HIT && reason != AOTH_BYPASS_OFF) /* new files: the entry's, and those of units */
+    aoth_cache_evict(aoth_cache_limit(), s->cache->outcome == AOTH_CACHE_MISS ? s->cache->path : NULL);
   return AOT_OK;
 }
 
@@ -149,12 +149,12 @@ aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, 
 aot_status_t aoth_pipeline_specialise(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags,
                                       const aoth_aliasing_t *aliasing, uint32_t *out, int *out_cached) {
   const request_t r = {p, flags, aliasing};
-  const aoth_cache_outcome_t first = s->cache;
+  const aoth_cache_outcome_t first = *s->cache;
   const uint32_t n_records = s->n_records, was = s->selected;
   AOT_TRY(aoth_session_add_program(s, out));
   const aot_status_t status = compile(s, &r);
-  *out_cached = s->cache.outcome == AOTH_CACHE_HIT;
-  s->cache = first;
+  *out_cached = s->cache->outcome == AOTH_CACHE_HIT;
+  *s->cache = first;
   s->n_records = n_records;
   if (status != AOT_OK) {
     aoth_session_drop_program(s);
@@ -172,7 +172,7 @@ aot_status_t aoth_pipeline_key(aoth_session_t *s, const aoth_pipeline_t *p, uint
   return AOT_OK;
 }
 
-const aoth_cache_outcome_t *aoth_session_cache(const aoth_session_t *s) { return &s->cache; }
+const aoth_cache_outcome_t *aoth_session_cache(const aoth_session_t *s) { return s->cache; }
 
 /* ---- telling ---- */
 
@@ -182,7 +182,7 @@ static const char *outcome_word(int32_t outcome) {
 }
 
 void aoth_cache_print(const aoth_session_t *s, FILE *out) {
-  const aoth_cache_outcome_t *c = &s->cache;
+  const aoth_cache_outcome_t *c = s->cache;
   if (c->outcome == AOTH_CACHE_BYPASS)
     fprintf(out, "cache: bypassed (%s): %s%s%s\n", aoth_bypass_word(c->reason), aoth_bypass_sentence(c->reason),
             c->detail ? ": " : "", c->detail ? c->detail : "");
@@ -192,7 +192,7 @@ void aoth_cache_print(const aoth_session_t *s, FILE *out) {
 }
 
 json_t *aoth_cache_json(const aoth_session_t *s) {
-  const aoth_cache_outcome_t *c = &s->cache;
+  const aoth_cache_outcome_t *c = s->cache;
   if (!c->outcome) return json_null();
   return json_pack("{s:s, s:s?, s:s?, s:s?, s:s?, s:f}", "outcome", outcome_word(c->outcome), "reason",
                    c->outcome == AOTH_CACHE_BYPASS ? aoth_bypass_word(c->reason) : NULL, "detail", c->detail, "key",

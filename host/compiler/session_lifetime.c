@@ -3,6 +3,7 @@
 
 #include <aot/inline.h>
 #include <bridge.h>
+#include <compiler/compile.h>
 #include <config/default_units.h>
 #include <device/host_device.h>
 #include <sandbox/call.h>
@@ -36,7 +37,8 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   const aoth_lock_t *lock = s->registry && config->lock ? aoth_lock_read(config->lock, s->arena, config->sink) : NULL;
   const aoth_keys_t *keys = s->registry && config->keys ? aoth_keys_read(config->keys, s->arena, config->sink) : NULL;
   if (aoth_guards_are_wanted()) s->kernel_guards = aoth_kernel_guards_create(s);
-  if (!s->registry || (config->lock && !lock) || (config->keys && !keys) ||
+  if (s->arena) s->cache = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *s->cache);
+  if (!s->registry || !s->cache || (config->lock && !lock) || (config->keys && !keys) ||
       (aoth_guards_are_wanted() && !s->kernel_guards)) {
     aoth_session_destroy(s);
     return NULL;

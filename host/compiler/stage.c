@@ -91,8 +91,9 @@ static aot_status_t do_in_worker(void *arg) {
   const aot_status_t status = run_unit(r);
   if (status == AOT_OK) ask_why_not(r->s, r->stage, &r->unit);
   aoth_instance_destroy(r->s, r->stage, &r->unit);
-  if (status == AOT_OK && aoth_has_foreign_opset(r->s)) return aoth_stage_check_types(r->s, r->stage);
-  return status;
+  AOT_TRY(status);
+  if (aoth_has_foreign_opset(r->s)) AOT_TRY(aoth_stage_check_types(r->s, r->stage));
+  return aoth_stage_check_memory(r->s, r->stage); /* the parent gets only the edits that were made */
 }
 
 /* What is compared with afterwards is recorded before a worker can know that it will be. */

@@ -12,7 +12,6 @@
 #include <base/file.h>
 #include <device/bound_calls.h>
 #include <device/multi_queue.h>
-#include <compiler/compile.h>
 #include <process/crash.h>
 #include <sandbox/record.h>
 #include <config/pipeline.h>
@@ -120,7 +119,7 @@ struct aoth_session {
   uint32_t n_dumps;
   aoth_env_read_t *env; /* what units read of the environment, each variable once */
   uint32_t n_env, env_capacity;
-  aoth_cache_outcome_t cache;
+  struct aoth_cache_outcome *cache; /* of the last compile (compiler/compile.h); in the session's arena */
   const char *cache_why_not; /* a unit's reason against keeping its result; NULL: none had one */
   /* how the last call ended */
   int32_t outcome;    /* AOTH_CALL_* */

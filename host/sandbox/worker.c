@@ -8,7 +8,6 @@
 #include <sandbox/cancel.h>
 #include <sandbox/isolation.h>
 #include <process/process_state.h>
-#include <compiler/stage_check.h>
 #include <sandbox/worker_receive.h>
 #include <sandbox/worker_result.h>
 #include <poll.h>
@@ -161,8 +160,7 @@ static _Noreturn void serve(aoth_worker_t *w, aot_status_t (*fn)(void *arg), voi
   aoth_process_state_t *before = aoth_process_state_record();
   if (!before || !w->listener.arena) _exit(AOTH_EXIT_PLUGIN);
   aoth_edits_hear(s->now.prog, &w->listener);
-  aot_status_t status = fn(arg);
-  if (status == AOT_OK) status = aoth_stage_check_memory(s, w->stage);
+  const aot_status_t status = fn(arg);
   hand_over(w, status, aoth_process_state_differs(before, &left) ? left.data : NULL);
   _exit(0);
 }

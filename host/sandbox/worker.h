@@ -15,7 +15,8 @@
 
 #include <sandbox/session.h>
 
-/* fn(arg) in a worker; the edits that it made to the session's program are made here, in the open journal. What it
+/* fn(arg) in a worker; the edits that it made to the session's program are made here, in the open journal. fn makes
+ * the checks that need the worker's own state, such as edits that found no memory. What it
  * reported about itself is in s->report; a partition that it chose is printed. Failures are reported, and s->outcome is
  * set. */
 aot_status_t aoth_worker_run(aoth_session_t *s, const aoth_stage_t *stage, aot_status_t (*fn)(void *arg), void *arg);

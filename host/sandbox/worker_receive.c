@@ -1,8 +1,8 @@
 #include <sandbox/worker_receive.h>
 
 #include <aot/inline.h>
+#include <ir/cut_check.h>
 #include <sandbox/call.h>
-#include <compiler/partition_stage.h>
 #include <sandbox/worker_result.h>
 #include <stdlib.h>
 #include <string.h>
