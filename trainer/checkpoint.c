@@ -9,6 +9,7 @@
 #include <string.h>
 #include <trainer/save_of_ranks.h>
 #include <trainer/saved_run.h>
+#include <trainer/tensors/step_file.h>
 
 /* ---- saving ---- */
 

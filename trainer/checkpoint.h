@@ -6,7 +6,7 @@
 
 #include <base/sink.h>
 #include <config/pipeline.h>
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 #include <step/step.h>
 
 typedef struct aoth_checkpoint {

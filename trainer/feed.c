@@ -3,7 +3,7 @@
 #include <aot/inline.h>
 #include <base/file.h>
 #include <ir/tables.h>
-#include <step/given_file.h>
+#include <trainer/tensors/given_file.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,10 @@
 
 #include <aot/inline.h>
 #include <trainer/feed.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
+#include <trainer/tensors/step_file.h>
 
 static aot_status_t fail(const aoth_run_spec_t *spec, aoth_sink_t *sink, const char *code, const char *text) {
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, &spec->inputs.where, code, "%s", text);

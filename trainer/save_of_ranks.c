@@ -8,12 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <compiler/run_ranks.h>
-#include <step/digests.h>
+#include <trainer/tensors/digests.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <trainer/saved_run.h>
 #include <unistd.h>
+#include <trainer/tensors/step_file.h>
 
 #define FOLDER "step-"
 #define MAX_TURNS 10000 /* folders of one step, of runs that were killed */

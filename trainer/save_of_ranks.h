@@ -7,7 +7,7 @@
 #ifndef AOTH_SAVE_OF_RANKS_H
 #define AOTH_SAVE_OF_RANKS_H
 
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 #include <trainer/checkpoint.h>
 
 /* Rows of the whole, of which each of n ranks has per_rank; flags: of the leaf (aot/ext/leaf_part.h). */

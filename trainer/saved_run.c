@@ -2,7 +2,7 @@
 
 #include <aot/inline.h>
 #include <base/arena.h>
-#include <step/digests.h>
+#include <trainer/tensors/digests.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

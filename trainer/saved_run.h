@@ -11,7 +11,7 @@
 #ifndef AOTH_SAVED_RUN_H
 #define AOTH_SAVED_RUN_H
 
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 #define AOTH_SAVED_FORMAT "aothost-checkpoint/1"
 #define AOTH_SAVED_FORMAT_OF_RANKS "aothost-checkpoint-of-ranks/1"

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <compiler/rank_consistency.h>
 #include <compiler/run_ranks.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 #include <trainer/checkpoint.h>
 #include <trainer/feed.h>
 #include <trainer/interrupt.h>

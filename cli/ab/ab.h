@@ -17,8 +17,8 @@
 
 #include <jansson.h>
 #include <config/pipeline.h>
-#include <step/compare.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/compare.h>
+#include <trainer/tensors/safetensors.h>
 #include <cli/base/statistics.h>
 
 #define AOTH_AB_MOST_ARMS 16u

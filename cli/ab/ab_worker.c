@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <trainer/tensors/step_file.h>
 
 typedef struct server {
   const aoth_ab_job_t *job;
@@ -103,7 +104,7 @@ static aot_status_t compile(server_t *v, json_t *answer) {
   const uint64_t begin = aoth_now_ns();
   aot_status_t status;
   if (has_backend(v->pipeline)) {
-    v->host = aoth_api_wrap(session, v->pipeline);
+    v->host = aoth_api_wrap(session, v->pipeline, aoth_step_save_call);
     status = v->host ? aothost_compile(v->host, 0) : AOT_E_EXHAUSTED;
     v->step = v->host ? aoth_api_step(v->host) : NULL;
   } else {

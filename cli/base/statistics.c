@@ -1,7 +1,7 @@
 #include <cli/base/statistics.h>
 
 #include <math.h>
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,11 +4,12 @@
 #include <base/file.h>
 #include <jansson.h>
 #include <step/api.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cli/run/check_stages.h>
 #include <unistd.h>
+#include <trainer/tensors/step_file.h>
 
 #define REPLAY_RATE 0.01 /* of updates, whose rate no bundle has */
 
@@ -99,7 +100,7 @@ static aot_status_t call(call_state_t *c, aoth_sink_t *sink) {
 }
 
 static aot_status_t run_call(aoth_cli_t *cli, const char *path, const aoth_pipeline_t *p) {
-  aothost_t *h = aoth_api_wrap(cli->session, p);
+  aothost_t *h = aoth_api_wrap(cli->session, p, aoth_step_save_call);
   aoth_st_t *given = NULL;
   aot_status_t status = h ? aothost_compile(h, 0) : AOT_E_EXHAUSTED;
   call_state_t c = {.step = status == AOT_OK ? aoth_api_step(h) : NULL};

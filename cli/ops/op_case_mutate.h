@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 #include <cli/ops/op_case_text.h>
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 
 /* A copy of the case with one to three of its arguments changed, named "ID~number"; NULL: no memory. */
 json_t *aoth_case_mutate(json_t *one, const aoth_st_t *data, uint64_t number, aoth_random_t *r);

@@ -5,7 +5,7 @@
 #include <aot/opset.h>
 #include <base/text.h>
 #include <jansson.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 #define AOTH_CASE_TENSORS 64u
 

@@ -9,7 +9,7 @@
 #include <sandbox/session.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <step/compare.h>
+#include <trainer/tensors/compare.h>
 #include <step/step.h>
 #include <string.h>
 #include <cli/ops/op_case_exceptions.h>

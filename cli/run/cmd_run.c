@@ -11,6 +11,7 @@
 #include <trainer/writable.h>
 #include <stdlib.h>
 #include <string.h>
+#include <trainer/tensors/step_file.h>
 
 typedef struct run_flags {
   const char *model, *inputs, *outputs, *seed, *profile_page;
@@ -119,7 +120,7 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   if (!r.session) return AOTH_EXIT_INPUT;
   aot_status_t status = aoth_cli_pipeline(cli, cli->positional[0], &overrides, &pipeline);
   r.pipeline = pipeline;
-  aothost_t *h = status == AOT_OK ? aoth_api_wrap(r.session, pipeline) : NULL;
+  aothost_t *h = status == AOT_OK ? aoth_api_wrap(r.session, pipeline, aoth_step_save_call) : NULL;
   if (status == AOT_OK) status = h ? run(&r, h, flags) : AOT_E_EXHAUSTED;
   if (status == AOT_OK && flags->profile)
     status = arena ? aoth_profile_read(r.session, arena, &profile) : AOT_E_EXHAUSTED;

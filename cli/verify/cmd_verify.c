@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <trainer/tensors/step_file.h>
 
 typedef struct verify {
   const char *model, *inputs, *rtol_text, *atol_text, *against;
@@ -250,7 +251,7 @@ static int main_with(verify_t *v, aoth_cli_t *cli) {
   aoth_session_t *session = aoth_cli_session(cli);
   if (!session) return AOTH_EXIT_INPUT;
   aot_status_t status = aoth_cli_pipeline(cli, cli->positional[0], &overrides, &pipeline);
-  aothost_t *h = status == AOT_OK ? aoth_api_wrap(session, pipeline) : NULL;
+  aothost_t *h = status == AOT_OK ? aoth_api_wrap(session, pipeline, aoth_step_save_call) : NULL;
   if (status == AOT_OK) status = h ? run(v, cli, h, pipeline) : AOT_E_EXHAUSTED;
   if (status == AOT_OK && !v->quiet)
     printf("%u of %u keys agree (rtol %g, atol %g)\n", v->n_ok, v->n_rows, v->rtol, v->atol);

@@ -3,7 +3,7 @@
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <math.h>
-#include <step/given_file.h>
+#include <trainer/tensors/given_file.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cli/verify/rounding_noise.h>

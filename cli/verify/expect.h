@@ -3,8 +3,8 @@
 #ifndef AOTH_EXPECT_H
 #define AOTH_EXPECT_H
 
-#include <step/compare.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/compare.h>
+#include <trainer/tensors/safetensors.h>
 #include <step/step.h>
 #include <cli/verify/rounding_noise.h>
 

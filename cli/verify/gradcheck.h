@@ -13,7 +13,7 @@
 #define AOTH_GRADCHECK_H
 
 #include <sandbox/session.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 #include <jansson.h>
 

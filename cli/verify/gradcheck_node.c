@@ -3,7 +3,7 @@
 #include <aot/inline.h>
 #include <math.h>
 #include <sandbox/call.h>
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 #include <step/step.h>
 #include <stdio.h>
 #include <stdlib.h>

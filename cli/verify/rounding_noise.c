@@ -2,7 +2,7 @@
 
 #include <aot/inline.h>
 #include <math.h>
-#include <step/compare.h>
+#include <trainer/tensors/compare.h>
 #include <stdio.h>
 #include <string.h>
 #include <cli/verify/tolerance.h>

@@ -18,7 +18,7 @@
 #define AOTH_ROUNDING_NOISE_H
 
 #include <base/text.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 /* Results of a kind, as their keys begin: grad, output, input_after, buffer_after. */
 #define AOTH_NOISE_KINDS 4

@@ -8,7 +8,7 @@
  *
  * Of a run that failed the program is the one that went to the backends, the pipeline has those, and beside it stands
  *
- *         call.safetensors    what the call was given (step.h, aoth_step_keep_call)
+ *         call.safetensors    what the call was given (step.h, aoth_step_given)
  *
  * `aothost replay DIR` does it again, and so does `aothost opt program.ir --use UNIT --with ..` for a stage; the
  * command line is printed and stands in info.json. */

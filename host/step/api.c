@@ -78,7 +78,7 @@ aot_status_t aothost_open_text(const char *text, uint64_t nbytes, const char *na
   return open_handle(name, (aot_str_t){text, nbytes}, config, out);
 }
 
-aothost_t *aoth_api_wrap(aoth_session_t *session, const aoth_pipeline_t *pipeline) {
+aothost_t *aoth_api_wrap(aoth_session_t *session, const aoth_pipeline_t *pipeline, aoth_save_call_t save_call) {
   aothost_t *h = calloc(1, sizeof *h);
   if (!h) {
     aoth_sink_report(aoth_session_sink(session), AOT_SEVERITY_ERROR, NULL, "api.memory", "no memory for a handle");
@@ -87,6 +87,7 @@ aothost_t *aoth_api_wrap(aoth_session_t *session, const aoth_pipeline_t *pipelin
   aoth_api_hold(h);
   h->session = session;
   h->plan = pipeline;
+  h->save_call = save_call;
   h->sink = aoth_session_sink(session);
   return h;
 }
@@ -145,10 +146,9 @@ static void leaf_is(void *self, uint32_t leaf, uint64_t version) {
 
 static void select_program(void *self, uint32_t program) { aoth_session_select(((aothost_t *)self)->session, program); }
 
-/* A bundle of a run that failed has what the run was given. */
-static aot_status_t keep_call(void *self, const char *path, aoth_sink_t *sink) {
+static aot_status_t save_call(void *self, const char *path, aoth_sink_t *sink) {
   const aothost_t *h = self;
-  return aoth_step_keep_call(h->step, path, sink);
+  return h->save_call(h->step, path, sink);
 }
 
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
@@ -173,7 +173,7 @@ static aot_status_t compile(aothost_t *h, uint32_t flags) {
     return AOT_E_PRECONDITION;
   }
   AOT_TRY(aoth_step_create(aoth_session_prog(h->session), &exec, h->sink, &h->step));
-  aoth_session_keep_calls(h->session, keep_call, h);
+  if (h->save_call) aoth_session_keep_calls(h->session, save_call, h);
   aoth_step_seed(h->step, h->plan->run.seed, 0);
   return AOT_OK;
 }

@@ -19,8 +19,9 @@ struct aothost {
   aoth_pipeline_t *pipeline;   /* NULL when borrowed */
   const aoth_pipeline_t *plan; /* the pipeline in use */
   aoth_step_t *step;
-  int owned;   /* sink, session and pipeline are ours */
-  void *model; /* the caller's model at a better address; NULL: where he has it */
+  aoth_save_call_t save_call; /* NULL: none */
+  int owned;                  /* sink, session and pipeline are ours */
+  void *model;                /* the caller's model at a better address; NULL: where he has it */
   aothost_message_t message;
   void *message_self;
   size_t told;                              /* bytes of the sink's text that were handed on */

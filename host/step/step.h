@@ -63,10 +63,16 @@ enum { AOTH_LENT_INPUT = 1, AOTH_LENT_OUTPUT, AOTH_LENT_TANGENT, AOTH_LENT_SAVED
 aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out);
 void aoth_step_destroy(aoth_step_t *s); /* NULL is fine */
 
-/* After a failure: what the call that was last put on the queue was given, and leaves as they are, as a safetensors
- * file (input.K, tangent.K, param.NAME ..; call, seed and offset as metadata). Tensors in device memory alone
- * are left out. */
-aot_status_t aoth_step_keep_call(const aoth_step_t *s, const char *path, aoth_sink_t *sink);
+/* After a failure: what the call that was last put on the queue was given, and leaves as they are: input.K, tangent.K,
+ * param.NAME .., as the host has them, since the device may be what failed. data NULL: zeros. Tensors in device memory
+ * alone are left out. `each` stops the walk with its status. */
+aot_status_t aoth_step_given(const aoth_step_t *s,
+                             aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self);
+typedef struct aoth_given_call {
+  const char *name; /* "forward", "backward", "update", "step" or "apply" */
+  int64_t seed, offset;
+} aoth_given_call_t;
+aoth_given_call_t aoth_step_given_call(const aoth_step_t *s);
 
 int aoth_step_has(const aoth_step_t *s, int32_t graph_kind); /* a FORWARD, BACKWARD, UPDATE or STEP graph */
 uint32_t aoth_step_n_inputs(const aoth_step_t *s);
@@ -157,11 +163,6 @@ aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t 
 #define AOTH_KEYS_TYPES 16u /* with any of them: dtypes and sizes alone, `data` NULL; nothing is read from a device */
 aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
                             aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self);
-
-/* Write what aoth_step_keys names to a safetensors file, with meta. flags: AOTH_ST_* */
-struct aoth_st_meta;
-aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, uint32_t flags,
-                            const struct aoth_st_meta *meta, uint32_t n_meta, aoth_sink_t *sink);
 
 /* data lies in a block of the step's, which forward uses anew */
 int aoth_step_owns(const aoth_step_t *s, const void *data);

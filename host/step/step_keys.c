@@ -1,10 +1,7 @@
 /* Results and leaves by key (step.h lists them). */
 #include <step/step_ports.h>
 
-#include "kit/base/vector.h"
 #include <aot/inline.h>
-#include <step/safetensors.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The number after a prefix: "output.12" with "output." gives 12. 0: not of this form. */
@@ -192,36 +189,5 @@ aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
   if (status == AOT_OK && which & (AOTH_KEYS_LEAVES | AOTH_KEYS_BUFFERS))
     status = walk_leaves(s, which & AOTH_KEYS_LEAVES ? AOTH_KEYS_LEAVES : AOTH_KEYS_BUFFERS, &k);
   aoth_text_deinit(&k.key);
-  return status;
-}
-
-/* ---- to a file ---- */
-
-typedef struct rows {
-  aoth_arena_t *arena; /* owns the keys */
-  aoth_st_entry_t *at;
-  uint32_t n, capacity;
-} rows_t;
-
-static aot_status_t add_row(void *self, const char *key, const aoth_tensor_t *t) {
-  rows_t *r = self;
-  aoth_st_entry_t *at = kit_grow(r->at, &r->capacity, (uint64_t)r->n + 1, sizeof *at);
-  if (!at) return AOT_E_EXHAUSTED;
-  r->at = at;
-  const char *name = aoth_arena_text(r->arena, key, strlen(key));
-  if (!name) return AOT_E_EXHAUSTED;
-  r->at[r->n++] = (aoth_st_entry_t){.name = name, .tensor = *t};
-  return AOT_OK;
-}
-
-aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, uint32_t flags,
-                            const struct aoth_st_meta *meta, uint32_t n_meta, aoth_sink_t *sink) {
-  rows_t rows = {.arena = aoth_arena_create()};
-  aot_status_t status = rows.arena ? aoth_step_keys(s, which, add_row, &rows) : AOT_E_EXHAUSTED;
-  if (status != AOT_OK)
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", path);
-  if (status == AOT_OK) status = aoth_st_write_with(path, flags, rows.at, rows.n, meta, n_meta, sink);
-  free(rows.at);
-  aoth_arena_destroy(rows.arena);
   return status;
 }

@@ -1,7 +1,7 @@
 /* edit_tensors IN OUT (drop KEY | rename KEY NEW | add KEY NUMBER | scale KEY NUMBER | keep PREFIX | ones KEY
  * SIZES)...: a changed copy of a safetensors file, for expectations that must fail and inputs for one call. `add` adds
  * a number to every element, `scale` multiplies each; `ones input.0 3x4` is a new f32[3, 4]. */
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -45,7 +45,7 @@ static void *run(void *arg) {
   aoth_session_t *s = aoth_session_create(&config);
   r->status = s ? aoth_pipeline_load(r->pipeline, &overrides, r->sink, &p) : AOT_E_EXHAUSTED;
   if (r->status == AOT_OK) r->status = aoth_pipeline_check(s, p);
-  aothost_t *h = r->status == AOT_OK ? aoth_api_wrap(s, p) : NULL;
+  aothost_t *h = r->status == AOT_OK ? aoth_api_wrap(s, p, NULL) : NULL;
   if (h) r->status = train(r, s, h, p);
   aothost_close(h);
   if (s && r->status != AOT_OK) aoth_session_give_up(s);

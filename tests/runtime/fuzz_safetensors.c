@@ -1,8 +1,8 @@
 /* Mutated safetensors files: whatever the bytes, the reader answers, and a file that it accepts keeps its promises. The
  * mutations come from our own random numbers, so that every run does the same; argv[1]: how many (20000), argv[2]:
  * their seed (1). */
-#include <step/random.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/random.h>
+#include <trainer/tensors/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include <trainer/feed.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include <aot/inline.h>
 #include <math.h>
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 #include <cli/verify/tolerance.h>
 
 #define N 64

@@ -8,9 +8,9 @@
 
 #include <math.h>
 #include <config/pipeline.h>
-#include <step/compare.h>
+#include <trainer/tensors/compare.h>
 #include <trainer/progress.h>
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 #include <trainer/lr_schedule.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 #include <cli/base/statistics.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 #include <math.h>
 #include <trainer/checkpoint.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 #include <trainer/train.h>
 #include <signal.h>
 #include <stdio.h>

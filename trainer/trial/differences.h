@@ -2,8 +2,8 @@
 #ifndef AOTH_DIFFERENCES_H
 #define AOTH_DIFFERENCES_H
 
-#include <step/compare.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/compare.h>
+#include <trainer/tensors/safetensors.h>
 
 /* Every key of either, in order; NULL: that file has none of it. `each` may not keep what it is given. */
 void aoth_results_walk(const aoth_st_t *got, const aoth_st_t *wanted,

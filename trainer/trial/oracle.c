@@ -10,7 +10,7 @@
 #include <sandbox/session.h>
 #include <compiler/stage.h>
 #include <compiler/stage_check.h>
-#include <step/compare.h>
+#include <trainer/tensors/compare.h>
 #include <stdlib.h>
 #include <string.h>
 #include <trainer/trial/child.h>

@@ -6,7 +6,7 @@
 #define AOTH_ORACLE_H
 
 #include <config/pipeline.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 #define AOTH_ORACLE_BACKEND "backend-ref"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <trainer/feed.h>
+#include <trainer/tensors/step_file.h>
 
 #define TANGENT_SEED UINT64_C(0x9e3779b97f4a7c15) /* apart from the inputs' numbers */
 #define UPDATE_RATE 0.01

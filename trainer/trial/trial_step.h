@@ -8,8 +8,8 @@
 #define AOTH_TRIAL_STEP_H
 
 #include <config/pipeline.h>
-#include <step/random.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/random.h>
+#include <trainer/tensors/safetensors.h>
 #include <step/step.h>
 
 struct aoth_feed;

@@ -14,7 +14,7 @@
 #include <aot/inline.h>
 #include <ctype.h>
 #include <math.h>
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

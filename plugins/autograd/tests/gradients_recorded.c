@@ -6,8 +6,8 @@
  * out. */
 #include <aot/inline.h>
 #include <jansson.h>
-#include <step/compare.h>
-#include <step/safetensors.h>
+#include <trainer/tensors/compare.h>
+#include <trainer/tensors/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "kit/base/splitmix.h"
 
-#include <step/random.h>
+#include <trainer/tensors/random.h>
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* Writing safetensors: header from the tensors sorted by element size and name, then the bytes, through the atomic
  * writer. */
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 #include <aot/inline.h>
 #include <base/file.h>
-#include <step/digests.h>
+#include <trainer/tensors/digests.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <step/digests.h>
+#include <trainer/tensors/digests.h>
 
 #include <aot/inline.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include <step/given_file.h>
+#include <trainer/tensors/given_file.h>
 
 #include <stdlib.h>
 #include <string.h>

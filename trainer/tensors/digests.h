@@ -6,7 +6,7 @@
 #ifndef AOTH_DIGESTS_H
 #define AOTH_DIGESTS_H
 
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 #define AOTH_DIGEST_KEY "digest"
 #define AOTH_DIGEST_CHARS 32

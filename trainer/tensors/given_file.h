@@ -9,7 +9,7 @@
 #ifndef AOTH_GIVEN_FILE_H
 #define AOTH_GIVEN_FILE_H
 
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 /* Archives from before 2026-12 counted numbers and None among the inputs, which the program has as constants: input.0,
  * input.2. numbers[k], of n ascending ones, is the file's K of the program's input k: k itself, unless the file has

@@ -1,4 +1,4 @@
-#include <step/compare.h>
+#include <trainer/tensors/compare.h>
 
 #include <aot/inline.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Reading safetensors. Checks in the order in which they can be trusted: length, JSON, each tensor alone, all together
  * (sorted by place: every byte of the data belongs to exactly one tensor). O(n log n) in the number of tensors. */
-#include <step/safetensors.h>
+#include <trainer/tensors/safetensors.h>
 
 #include <aot/inline.h>
 #include <base/file.h>
