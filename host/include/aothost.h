@@ -100,6 +100,9 @@ uint32_t aothost_n_outputs(const aothost_t *h);
 int aothost_has_backward(const aothost_t *h);
 int aothost_has_update(const aothost_t *h);
 int aothost_has_step(const aothost_t *h);
+/* Whether the backward reads this leaf (param.NAME, buffer.NAME, state.NAME): then it must not change between a forward
+ * and the last of its backwards. */
+int aothost_backward_reads(const aothost_t *h, const char *key);
 
 /* Inputs may be the same tensor, or tensors that overlap: the program sees one memory where there is one. When that
  * matters (it writes an input), another program is compiled for the way in which they share it, up to

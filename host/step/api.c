@@ -196,3 +196,6 @@ uint32_t aothost_n_saved(const aothost_t *h) { return h->step ? aoth_step_n_save
 int aothost_has_backward(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_BACKWARD); }
 int aothost_has_update(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_UPDATE); }
 int aothost_has_step(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_STEP); }
+int aothost_backward_reads(const aothost_t *h, const char *key) {
+  return h->step && aoth_step_backward_reads(h->step, key);
+}

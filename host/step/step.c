@@ -425,6 +425,14 @@ int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output) {
   return 0;
 }
 
+int aoth_step_backward_reads(const aoth_step_t *s, const char *key) {
+  const aoth_step_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  const uint32_t leaf = aoth_step_leaf_of(s, key);
+  for (uint32_t i = 0; leaf != AOT_NO_ID && i < c->n_in; i++)
+    if (aot_role_is_leaf(c->in[i].role) && c->in[i].index == leaf) return 1;
+  return 0;
+}
+
 int64_t aoth_step_own_loss(const aoth_step_t *s) {
   const aoth_step_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   if (!c->present) return -1;

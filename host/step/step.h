@@ -80,6 +80,7 @@ uint32_t aoth_step_n_outputs(const aoth_step_t *s);
 const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k); /* name, type, sample data of user input k */
 int64_t aoth_step_loss(const aoth_step_t *s); /* number of the user output that the program marks as the loss, or -1 */
 int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output);
+int aoth_step_backward_reads(const aoth_step_t *s, const char *key); /* the leaf of this key is an input of it */
 /* Number of the loss whose gradients the backward gives without being handed a tangent (a model exported with its
  * backward); -1: tangents are taken. */
 int64_t aoth_step_own_loss(const aoth_step_t *s);

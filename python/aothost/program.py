@@ -1,0 +1,105 @@
+"""Graphs of PyTorch as compiled programs of libaothost.
+
+    CompiledGraph     a forward alone: an inference graph, or a segment of one that runs partly in eager
+    CompiledJoint     forward and backward, divided by the pipeline's own partition stage
+
+Both are compiled once, under fake tensors, and run on real ones. Leaves (parameters, buffers) are bound to the memory of
+PyTorch's tensors at the first call and again when it moves; other inputs are given to each call.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Sequence
+
+import torch
+from torch import fx
+
+from . import _aothost
+from .graph_text import Program as Text
+from .graph_text import write
+from .options import Options
+from .sizes import Sizes, allocate
+
+ALIGNMENT = 64  # of memory that programs read where it is (aothost.h)
+
+
+def pipeline_of(options: Options, is_joint: bool) -> str:
+    """The YAML of the pipeline: the program is in aothost's text form, already functional, with its backward."""
+    stages = ["  - use: rng", *(f"  - use: {stage}" for stage in options.stages)]
+    if is_joint:
+        stages.append(f"  - use: {options.partition}")
+        if options.budget is not None:
+            stages.append(f'    with: {{objective: memory, budget: "{options.budget}"}}')
+    stages.append(f"  - use: {options.backend}")
+    return "\n".join(["aot: 1", "model: {import: ir}", "stages:", *stages, ""])
+
+
+def load(text: Text, options: Options, is_joint: bool) -> Any:
+    flags = 0 if options.cache else 1  # AOTHOST_NO_CACHE
+    settings = list(options.settings)
+    if options.backend == "backend-cpu" and not any(s.startswith("stages.backend-cpu.threads=") for s in settings):
+        settings.append(f"stages.backend-cpu.threads={torch.get_num_threads()}")
+    return _aothost.Program(
+        pipeline_of(options, is_joint), text.text.encode(), "torch.compile.ir", settings, list(options.plugins), flags
+    )
+
+
+class CompiledGraph:
+    """A compiled program and how its ports belong to a graph's inputs and outputs."""
+
+    def __init__(
+        self, module: fx.GraphModule, options: Options, n_forward_outputs: int | None = None, static: Sequence[int] = ()
+    ):
+        placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+        (output,) = [n for n in module.graph.nodes if n.op == "output"]
+        values = [n.meta.get("val") if isinstance(n, fx.Node) else n for n in output.args[0]]
+        self.is_joint = n_forward_outputs is not None
+        self.text = write(module, n_forward_outputs, static)
+        self.n_nodes = self.text.n_nodes
+        n_forward = n_forward_outputs if n_forward_outputs is not None else len(values)
+        inputs = [n.meta["val"] for n in placeholders][: len(placeholders) - len(self.text.tangents)]
+        self.n_inputs = len(inputs)
+        self.sizes = Sizes(inputs, values[:n_forward])
+        self.gradient_sizes = Sizes(inputs, values[n_forward:]) if self.is_joint else None
+        self.outputs = set(self.text.outputs)
+        self.program = load(self.text, options, self.is_joint)
+        self.read_by_backward = [i for k, i in enumerate(self.text.parameters) if self.program.backward_reads(f"param.p{k}")]
+        self.bound: list[tuple[int, torch.Tensor] | None] = [None] * len(self.text.parameters)
+        self.lock = threading.Lock()
+
+    def bind(self, inputs: Sequence[Any]) -> None:
+        """Leaves that have moved since the last call are bound to where they are."""
+        for k, i in enumerate(self.text.parameters):
+            tensor = inputs[i]
+            bound = self.bound[k]
+            if bound is not None and bound[0] == tensor.data_ptr() and bound[1] is tensor:
+                continue
+            self.program.bind(f"param.p{k}", tensor)
+            self.bound[k] = (tensor.data_ptr(), tensor)
+
+    def forward(self, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
+        """Outputs, and the frame with what the backward needs."""
+        with self.lock:
+            self.bind(inputs)
+            results = allocate(self.sizes.of(inputs))
+            given = [inputs[i] for i in self.text.user_inputs]
+            seed = int(torch.empty((), dtype=torch.int64).random_()) if self.text.draws else 0
+            frame = self.program.forward(
+                given + self.text.constants, [results[k] for k in self.text.outputs], seed
+            )
+        return results, frame
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        return self.forward(inputs)[0]
+
+    def backward(self, frame: Any, layouts: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """Gradients by input, None where there is none. tangents: by tangent of the joint graph."""
+        by_output: list[Any] = [None] * len(self.text.outputs)
+        for output, tangent in zip(self.text.tangents, tangents):
+            by_output[output] = tangent
+        results = allocate(layouts)
+        of_inputs = [None if i is None else results[i] for i in self.text.input_gradients]
+        of_leaves = [None if i is None else results[i] for i in self.text.parameter_gradients]
+        self.program.backward(frame, by_output, of_inputs, of_leaves)
+        return results
