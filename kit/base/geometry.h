@@ -21,4 +21,17 @@ int tn_is_row_major(int32_t rank, const int64_t *sizes, const int64_t *strides);
 int tn_reach(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset, int64_t *out_first,
              int64_t *out_last);
 
+/* The next element in row-major order of tensors that are read together: `index` becomes its index, and each at[k] its
+ * place by strides[k]. 0: there is none; `index` is that of the first again, and so are the places. There are elements. */
+static inline int tn_next(int32_t rank, const int64_t *sizes, int64_t *index, int32_t n, const int64_t *const *strides,
+                          int64_t *at) {
+  for (int32_t d = rank - 1; d >= 0; d--) {
+    for (int32_t k = 0; k < n; k++) at[k] += strides[k][d];
+    if (++index[d] < sizes[d]) return 1;
+    for (int32_t k = 0; k < n; k++) at[k] -= strides[k][d] * index[d];
+    index[d] = 0;
+  }
+  return 0;
+}
+
 #endif

@@ -1,5 +1,6 @@
 #include "merge.h"
 
+#include "kit/base/heap.h"
 #include "kit/base/vector.h"
 #include <aot/assert.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static uint32_t find(merge_state_t *s, uint32_t n) {
 
 /* ---- the queue: a binary heap, greatest gain first; of equal ones the first in the program ---- */
 
-static int is_before(const candidate_t *x, const candidate_t *y) {
+static int is_before(const void *a, const void *b) {
+  const candidate_t *x = a, *y = b;
   if (x->gain != y->gain) return x->gain > y->gain;
   return x->b != y->b ? x->b < y->b : x->a < y->a;
 }
@@ -49,23 +51,13 @@ static int push(merge_state_t *s, candidate_t c) {
   candidate_t *heap = kit_grow(s->heap, &s->capacity, (uint64_t)s->n_heap + 1, sizeof *heap);
   if (!heap) return -2;
   s->heap = heap;
-  uint32_t at = s->n_heap++;
-  for (; at > 0 && is_before(&c, &s->heap[(at - 1) / 2]); at = (at - 1) / 2) s->heap[at] = s->heap[(at - 1) / 2];
-  s->heap[at] = c;
+  kit_heap_push(s->heap, s->n_heap++, sizeof *s->heap, &c, is_before);
   return 0;
 }
 
 static candidate_t pop(merge_state_t *s) {
-  AOT_ASSERT(s->n_heap > 0);
-  const candidate_t top = s->heap[0], c = s->heap[--s->n_heap];
-  uint32_t at = 0;
-  for (uint32_t child = 1; child < s->n_heap; child = 2 * at + 1) {
-    child += child + 1 < s->n_heap && is_before(&s->heap[child + 1], &s->heap[child]);
-    if (!is_before(&s->heap[child], &c)) break;
-    s->heap[at] = s->heap[child];
-    at = child;
-  }
-  s->heap[at] = c;
+  candidate_t top;
+  kit_heap_pop(s->heap, s->n_heap--, sizeof *s->heap, &top, is_before);
   return top;
 }
 

@@ -81,7 +81,7 @@ static aot_status_t pad_backward(rk_ctx_t *c, int mode) {
       for (int32_t d = 0; d < self->rank; d++) flat = flat * self->sizes[d] + from[d];
       r.f[flat] += g.f[e];
     }
-    for (int32_t d = g.rank - 1; d >= 0 && ++index[d] == g.sizes[d]; d--) index[d] = 0;
+    rk_advance(index, g.rank, g.sizes);
   }
   return rk_put_f(c, 0, &r);
 }

@@ -1,5 +1,6 @@
 /* Dense arrays that are double or int64 by their dtype: what operators that move elements are written with. */
 #include "rk_core.h"
+#include "kit/base/geometry.h"
 #include <aot/inline.h>
 
 aot_status_t rk_dense_any(rk_ctx_t *c, const rk_tensor_t *t, rk_array_t *out) {
@@ -36,11 +37,7 @@ void rk_add_element(rk_array_t *to, int64_t at, const rk_array_t *from, int64_t 
 }
 
 int rk_advance(int64_t *index, int32_t rank, const int64_t *sizes) {
-  for (int32_t d = rank - 1; d >= 0; d--) {
-    if (++index[d] < sizes[d]) return 1;
-    index[d] = 0;
-  }
-  return 0;
+  return tn_next(rank, sizes, index, 0, NULL, NULL);
 }
 
 int64_t rk_flat(const int64_t *index, int32_t rank, const int64_t *sizes) {

@@ -1,5 +1,6 @@
 #include "blas.h"
 
+#include "kit/base/geometry.h"
 #include "kit/blas/openblas.h"
 #include <string.h>
 #include <unistd.h>
@@ -35,24 +36,12 @@ static void one(const bc_product_t *p, const char *a, const char *b, char *c) {
 }
 
 void bc_product(const bc_product_t *p, const void *a, const void *b, void *c) {
-  int64_t index[AOT_MAX_RANK] = {0}, width = p->dtype == AOT_F32 ? 4 : 8;
-  const char *pa = a, *pb = b;
-  char *pc = c;
+  const int64_t width = p->dtype == AOT_F32 ? 4 : 8, *const strides[] = {p->a_strides, p->b_strides, p->c_strides};
+  int64_t index[AOT_MAX_RANK] = {0}, at[3] = {0};
   for (int32_t d = 0; d < p->rank; d++)
     if (p->sizes[d] == 0) return;
-  for (;;) {
-    int32_t d = p->rank - 1;
-    one(p, pa, pb, pc);
-    for (; d >= 0; d--) {
-      int64_t back = ++index[d] < p->sizes[d] ? 0 : p->sizes[d];
-      pa += p->a_strides[d] * width * (1 - back);
-      pb += p->b_strides[d] * width * (1 - back);
-      pc += p->c_strides[d] * width * (1 - back);
-      if (!back) break;
-      index[d] = 0;
-    }
-    if (d < 0) return;
-  }
+  do one(p, (const char *)a + at[0] * width, (const char *)b + at[1] * width, (char *)c + at[2] * width);
+  while (tn_next(p->rank, p->sizes, index, 3, strides, at));
 }
 
 int32_t bc_blas_threads(int64_t n) {

@@ -1,5 +1,6 @@
 #include "sum_kernels.h"
 
+#include "kit/base/geometry.h"
 #include "simd_dispatch.h"
 
 enum { LANES = 8 };
@@ -30,19 +31,12 @@ static double add_row(const bc_sum_t *s, const void *x, int64_t at) {
 }
 
 static double add_all(const bc_sum_t *s, const void *x, int64_t at) {
+  const int64_t *const step = s->step;
   int64_t index[AOT_MAX_RANK] = {0};
   double sum = 0;
-  for (;;) {
-    int32_t d = s->n_added - 2;
-    sum += add_row(s, x, at);
-    for (; d >= 0; d--) {
-      at += s->step[d];
-      if (++index[d] < s->added[d]) break;
-      at -= s->step[d] * s->added[d];
-      index[d] = 0;
-    }
-    if (d < 0) return sum;
-  }
+  do sum += add_row(s, x, at);
+  while (tn_next(s->n_added - 1, s->added, index, 1, &step, &at));
+  return sum;
 }
 
 void bc_sum(const bc_sum_t *s, const void *x, void *y, int64_t begin, int64_t end) {

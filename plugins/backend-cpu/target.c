@@ -1,6 +1,7 @@
 /* What the CPU does with the steps that every target has: copies, zeros, sums in place; and its lowerings. */
 #include "target.h"
 
+#include "kit/base/geometry.h"
 #include "kit/lowering/region_steps.h"
 #include "half_kernels.h"
 
@@ -44,23 +45,17 @@ typedef struct copy_job {
 static void copy_part(void *arg, int32_t part, int64_t begin, int64_t end) {
   const copy_job_t *job = arg;
   const copy_step_t *p = job->step;
-  int64_t index[AOT_MAX_RANK] = {begin}, inner = p->rank - 1;
-  char *d = job->to + begin * p->dst_strides[0] * p->width;
-  const char *s = job->from + begin * p->src_strides[0] * p->width;
+  const int64_t *const strides[] = {p->dst_strides, p->src_strides};
+  const int32_t inner = p->rank - 1;
+  int64_t index[AOT_MAX_RANK] = {0}, at[2] = {begin * p->dst_strides[0], begin * p->src_strides[0]};
+  int64_t sizes[AOT_MAX_RANK];
+  memcpy(sizes, p->sizes, sizeof sizes);
+  sizes[0] = end - begin;
   (void)part;
-  for (;;) {
-    int64_t k = inner - 1;
-    copy_row(d, p->dst_strides[inner], s, p->src_strides[inner], inner ? p->sizes[inner] : end - begin, p->width);
-    for (; k >= 0; k--) {
-      d += p->dst_strides[k] * p->width;
-      s += p->src_strides[k] * p->width;
-      if (++index[k] < (k ? p->sizes[k] : end)) break;
-      d -= p->dst_strides[k] * p->width * p->sizes[k];
-      s -= p->src_strides[k] * p->width * p->sizes[k];
-      index[k] = 0;
-    }
-    if (k < 0) return;
-  }
+  do
+    copy_row(job->to + at[0] * p->width, p->dst_strides[inner], job->from + at[1] * p->width, p->src_strides[inner],
+             sizes[inner], p->width);
+  while (tn_next(inner, sizes, index, 2, strides, at));
 }
 
 static aot_status_t run_copy(const lw_frame_t *f, void *payload) {
@@ -187,22 +182,14 @@ static void add_row(int32_t dtype, char *d, int64_t ds, const char *s, int64_t s
 static aot_status_t run_add_region(const lw_frame_t *f, void *payload) {
   const add_step_t *p = payload;
   const int64_t width = (int64_t)aot_dtype_size(p->dtype);
-  int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
-  char *d = lw_at(f, p->dst);
-  const char *s = lw_at(f, p->src);
-  for (;;) {
-    int64_t k = inner - 1;
-    add_row(p->dtype, d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner]);
-    for (; k >= 0; k--) {
-      d += p->dst_strides[k] * width;
-      s += p->src_strides[k] * width;
-      if (++index[k] < p->sizes[k]) break;
-      d -= p->dst_strides[k] * width * p->sizes[k];
-      s -= p->src_strides[k] * width * p->sizes[k];
-      index[k] = 0;
-    }
-    if (k < 0) return AOT_OK;
-  }
+  const int64_t *const strides[] = {p->dst_strides, p->src_strides};
+  const int32_t inner = p->rank - 1;
+  int64_t index[AOT_MAX_RANK] = {0}, at[2] = {0};
+  do
+    add_row(p->dtype, lw_at(f, p->dst) + at[0] * width, p->dst_strides[inner], lw_at(f, p->src) + at[1] * width,
+            p->src_strides[inner], p->sizes[inner]);
+  while (tn_next(inner, p->sizes, index, 2, strides, at));
+  return AOT_OK;
 }
 
 static aot_status_t add(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {

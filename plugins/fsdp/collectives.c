@@ -53,16 +53,11 @@ static int is_dense(const aot_tensor_t *t) { return tn_is_row_major(t->rank, t->
 /* Between a tensor and its elements in row-major order. */
 static void move(const aot_tensor_t *t, char *dense, int is_out) {
   const uint64_t size = aot_dtype_size(t->dtype);
-  int64_t index[AOT_MAX_RANK] = {0}, n = tn_numel(t->rank, t->sizes);
-  char *at = first_of(t);
-  for (int64_t i = 0; i < n; i++, dense += size) {
+  const int64_t *const strides = t->strides;
+  int64_t index[AOT_MAX_RANK] = {0}, n = tn_numel(t->rank, t->sizes), place = 0;
+  for (int64_t i = 0; i < n; i++, dense += size, tn_next(t->rank, t->sizes, index, 1, &strides, &place)) {
+    char *at = first_of(t) + place * (int64_t)size;
     memcpy(is_out ? at : dense, is_out ? dense : at, (size_t)size);
-    for (int32_t d = t->rank - 1; d >= 0; d--) {
-      at += t->strides[d] * (int64_t)size;
-      if (++index[d] < t->sizes[d]) break;
-      at -= t->sizes[d] * t->strides[d] * (int64_t)size;
-      index[d] = 0;
-    }
   }
 }
 

@@ -13,6 +13,7 @@
  * everything hangs on one node, that node is not computed again. A node is walked over once. */
 #include "mincut.h"
 
+#include "kit/base/heap.h"
 #include <stdlib.h>
 
 #define CHAIN 100u
@@ -58,22 +59,15 @@ typedef struct distance_state {
   uint8_t *seen;
 } distance_state_t;
 
+static int is_before(const void *a, const void *b) { return *(const uint32_t *)a < *(const uint32_t *)b; }
+
 static void heap_push(distance_state_t *w, uint32_t x) {
-  uint32_t i = w->n_heap++;
-  for (; i > 0 && w->heap[(i - 1) / 2] > x; i = (i - 1) / 2) w->heap[i] = w->heap[(i - 1) / 2];
-  w->heap[i] = x;
+  kit_heap_push(w->heap, w->n_heap++, sizeof *w->heap, &x, is_before);
 }
 
 static uint32_t heap_pop(distance_state_t *w) {
-  const uint32_t top = w->heap[0], x = w->heap[--w->n_heap];
-  uint32_t i = 0;
-  for (uint32_t c = 1; c < w->n_heap; c = 2 * i + 1) {
-    if (c + 1 < w->n_heap && w->heap[c + 1] < w->heap[c]) c++;
-    if (w->heap[c] >= x) break;
-    w->heap[i] = w->heap[c];
-    i = c;
-  }
-  if (w->n_heap) w->heap[i] = x;
+  uint32_t top;
+  kit_heap_pop(w->heap, w->n_heap--, sizeof *w->heap, &top, is_before);
   return top;
 }
 

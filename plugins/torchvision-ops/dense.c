@@ -5,15 +5,9 @@
 
 int64_t tv_numel(const aot_tensor_t *t) { return tn_numel(t->rank, t->sizes); }
 
-/* The element after this one in row-major order: `index` goes on, the answer is its place in memory. */
-static int64_t next_place(const aot_tensor_t *t, int64_t *index, int64_t place) {
-  for (int32_t d = t->rank - 1; d >= 0; d--) {
-    place += t->strides[d];
-    if (++index[d] < t->sizes[d]) return place;
-    place -= index[d] * t->strides[d];
-    index[d] = 0;
-  }
-  return place;
+static void go_on(const aot_tensor_t *t, int64_t *index, int64_t *place) {
+  const int64_t *const strides = t->strides;
+  tn_next(t->rank, t->sizes, index, 1, &strides, place);
 }
 
 static double get(const aot_tensor_t *t, int64_t place) {
@@ -44,12 +38,12 @@ double *tv_read(const aot_tensor_t *t) {
   int64_t index[AOT_MAX_RANK] = {0}, place = t->offset;
   const int64_t n = tv_numel(t);
   double *to = is_known(t->dtype) ? malloc(((size_t)n + 1) * sizeof *to) : NULL;
-  for (int64_t i = 0; to && i < n; i++, place = next_place(t, index, place)) to[i] = get(t, place);
+  for (int64_t i = 0; to && i < n; i++, go_on(t, index, &place)) to[i] = get(t, place);
   return to;
 }
 
 void tv_write(const double *from, const aot_tensor_t *t) {
   int64_t index[AOT_MAX_RANK] = {0}, place = t->offset;
   const int64_t n = tv_numel(t);
-  for (int64_t i = 0; i < n; i++, place = next_place(t, index, place)) set(t, place, from[i]);
+  for (int64_t i = 0; i < n; i++, go_on(t, index, &place)) set(t, place, from[i]);
 }

@@ -72,11 +72,33 @@ static void more_than_an_integer_counts(void **state) {
   assert_true(tn_is_row_major(3, none, strides));
 }
 
+static void elements_of_two_tensors_in_turn(void **state) {
+  (void)state;
+  const int64_t sizes[] = {2, 1, 3}, a[] = {1, 7, 2}, b[] = {-3, 0, 10}, *const strides[] = {a, b};
+  int64_t index[3] = {0}, at[2] = {5, 100}, n = 0;
+  do {
+    const int64_t i = n / 3, k = n % 3;
+    assert_int_equal(index[0], i);
+    assert_int_equal(index[1], 0);
+    assert_int_equal(index[2], k);
+    assert_int_equal(at[0], 5 + i * a[0] + k * a[2]);
+    assert_int_equal(at[1], 100 + i * b[0] + k * b[2]);
+    n++;
+  } while (tn_next(3, sizes, index, 2, strides, at));
+  assert_int_equal(n, 6);
+  assert_int_equal(index[0] + index[1] + index[2], 0);
+  assert_int_equal(at[0], 5);
+  assert_int_equal(at[1], 100);
+  assert_int_equal(tn_next(0, NULL, index, 2, strides, at), 0);
+  assert_int_equal(tn_next(3, sizes, index, 0, NULL, NULL), 1); /* indices alone */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_small_tensor),
       cmocka_unit_test(a_single_element),
       cmocka_unit_test(more_than_an_integer_counts),
+      cmocka_unit_test(elements_of_two_tensors_in_turn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
