@@ -23,7 +23,7 @@
 #include <aot/inline.h>
 #include <base/file.h>
 #include <ir/dim_order.h>
-#include <ir/make_halves.h>
+#include <kit/graph/make_halves.h>
 #include <ir/program.h>
 #include <ir/saved_slots.h>
 #include <ir/tables.h>
@@ -248,13 +248,14 @@ static aot_status_t AOT_CALL on_trial_undo(const aot_ext_trial_t *x, aot_ctx_t *
 static aot_status_t AOT_CALL on_halves(const aot_ext_joint_halves_t *x, aot_ctx_t *ctx, aot_prog_t *prog,
                                        const aot_cut_t *cut) {
   (void)x;
-  aoth_halves_t *halves = NULL;
+  aoth_kit_host_t tables;
+  jg_halves_t *halves = NULL;
   aot_cut_t copy;
   if (!ctx || !prog || prog != ctx->prog || !cut) return AOT_E_PRECONDITION;
   AOT_TRY(aot_import(&copy, sizeof copy, cut));
-  aot_status_t status = aoth_halves_plan(ctx, prog, &copy, &halves);
-  if (status == AOT_OK) status = aoth_halves_make(halves);
-  aoth_halves_destroy(halves);
+  aot_status_t status = jg_halves_plan(aoth_kit_host(&tables), ctx, prog, &copy, &halves);
+  if (status == AOT_OK) status = jg_halves_make(halves);
+  jg_halves_destroy(halves);
   return status;
 }
 

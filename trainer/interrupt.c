@@ -1,6 +1,6 @@
 #include <trainer/interrupt.h>
 
-#include <process/supervisor.h>
+#include <trainer/supervisor.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>

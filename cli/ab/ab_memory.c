@@ -4,7 +4,7 @@
 #include <cli/ab/ab.h>
 
 #include <aot/inline.h>
-#include <compiler/memory_plan.h>
+#include <trainer/trial/memory_plan.h>
 #include <config/pipeline.h>
 #include <plugin/registry.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * the comparison goes on without it. */
 #include <cli/ab/ab.h>
 
+#include <cli/base/compile_report.h>
 #include <aot/inline.h>
 #include <sandbox/isolation.h>
 #include <config/options.h>

@@ -1,6 +1,9 @@
 /* Command lines -> aoth_cli_t. A flag is looked up in the command's table, then in the common one. */
 #include <cli/base/cli.h>
 
+#include <cli/base/compile_report.h>
+#include <cli/base/probe.h>
+#include <trainer/supervisor.h>
 #include <aot/inline.h>
 #include <base/file.h>
 #include <jansson.h>
@@ -301,6 +304,12 @@ static int read_isolation(const aoth_cli_t *cli, int32_t *out_isolate, double *o
 
 static int ask_session(void *session) { return aoth_session_cancel(session); }
 
+/* The first plugin that is not the project's own: from here on another process waits for this one. */
+static const char *vet_plugin(const char *path, aoth_arena_t *arena) {
+  aoth_supervise();
+  return aoth_is_command() ? aoth_probe(path, arena) : NULL;
+}
+
 aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
   const aoth_common_t *c = &cli->common;
   int32_t isolate;
@@ -321,6 +330,7 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
       .timeout = timeout,
       .lock = c->lock,
       .keys = c->keys,
+      .vet_plugin = vet_plugin,
       .no_cache = (uint32_t)c->no_cache,
       .trace = cli->trace,
       .watch = cli->watch,

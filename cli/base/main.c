@@ -4,8 +4,8 @@
 #include <aot/base.h>
 #include <fcntl.h>
 #include <process/crash.h>
-#include <plugin/probe.h>
-#include <process/supervisor.h>
+#include <cli/base/probe.h>
+#include <trainer/supervisor.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <cli/base/html_page.h>
 #include <cli/inspect/memory_plot.h>
 #include <jansson.h>
-#include <compiler/memory_plan.h>
+#include <trainer/trial/memory_plan.h>
 #include <base/byte_size.h>
 #include <config/options.h>
 #include <trainer/writable.h>

@@ -1,6 +1,7 @@
 /* aothost cache: list, explain, clear or verify the compile cache, clearing it. */
 #include <cli/base/commands.h>
 
+#include <cli/base/compile_report.h>
 #include <aot/inline.h>
 #include <jansson.h>
 #include <cache/cache_entry.h>

@@ -1,6 +1,6 @@
 #include <cli/run/run_memory.h>
 
-#include <compiler/memory_plan.h>
+#include <trainer/trial/memory_plan.h>
 #include <cli/inspect/memory_view.h>
 #include <string.h>
 

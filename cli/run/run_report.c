@@ -1,5 +1,6 @@
 #include <cli/run/run_report.h>
 
+#include <cli/base/compile_report.h>
 #include <cli/verify/backend_shares.h>
 #include <cli/run/check_stages.h>
 

@@ -2,6 +2,7 @@
 #include <cli/base/commands.h>
 #include <cli/run/run_report.h>
 
+#include <cli/base/compile_report.h>
 #include <aot/inline.h>
 #include <base/text.h>
 #include <jansson.h>

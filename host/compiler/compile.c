@@ -56,8 +56,7 @@ static aot_status_t compile_fresh(aoth_session_t *s, const request_t *r, aoth_mo
 
 static int same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
-/* What the units read of the environment when the entry was made reads the same now. NULL: yes; else the variable. */
-static const char *changed_variable(const json_t *about) {
+const char *aoth_cache_changed_variable(const json_t *about) {
   const char *name;
   json_t *value;
   json_object_foreach(json_object_get(about, "environment"), name,
@@ -76,7 +75,7 @@ static aot_status_t look_up(aoth_session_t *s, const aoth_pipeline_t *p, const a
   if (missing) return AOT_OK;
   json_t *about = wrong ? NULL : aoth_entry_about(&entry);
   if (!wrong && !about) wrong = "damaged";
-  const char *variable = about ? changed_variable(about) : NULL;
+  const char *variable = about ? aoth_cache_changed_variable(about) : NULL;
   if (variable) {
     aoth_text_t t = {0};
     aoth_text_f(&t, "the environment variable %s has changed", variable);
@@ -173,60 +172,3 @@ aot_status_t aoth_pipeline_key(aoth_session_t *s, const aoth_pipeline_t *p, uint
 }
 
 const aoth_cache_outcome_t *aoth_session_cache(const aoth_session_t *s) { return s->cache; }
-
-/* ---- telling ---- */
-
-static const char *outcome_word(int32_t outcome) {
-  static const char *const words[] = {"none", "hit", "miss", "bypass"};
-  return words[outcome];
-}
-
-void aoth_cache_print(const aoth_session_t *s, FILE *out) {
-  const aoth_cache_outcome_t *c = s->cache;
-  if (c->outcome == AOTH_CACHE_BYPASS)
-    fprintf(out, "cache: bypassed (%s): %s%s%s\n", aoth_bypass_word(c->reason), aoth_bypass_sentence(c->reason),
-            c->detail ? ": " : "", c->detail ? c->detail : "");
-  else if (c->outcome)
-    fprintf(out, "cache: %s, %.1f ms, entry %s%s%s\n", outcome_word(c->outcome), c->ms, c->key.hex,
-            c->detail ? "; " : "", c->detail ? c->detail : "");
-}
-
-json_t *aoth_cache_json(const aoth_session_t *s) {
-  const aoth_cache_outcome_t *c = s->cache;
-  if (!c->outcome) return json_null();
-  return json_pack("{s:s, s:s?, s:s?, s:s?, s:s?, s:f}", "outcome", outcome_word(c->outcome), "reason",
-                   c->outcome == AOTH_CACHE_BYPASS ? aoth_bypass_word(c->reason) : NULL, "detail", c->detail, "key",
-                   c->key.hex[0] ? c->key.hex : NULL, "entry", c->outcome == AOTH_CACHE_BYPASS ? NULL : c->path, "ms",
-                   c->ms);
-}
-
-static const char *row_value(const aoth_cache_key_t *key, const char *label) {
-  for (uint32_t i = 0; i < key->n_rows; i++)
-    if (strcmp(key->rows[i].label, label) == 0) return key->rows[i].value;
-  return NULL;
-}
-
-uint32_t aoth_cache_differences(const json_t *about, const aoth_cache_key_t *key,
-                                void (*each)(void *self, const char *what, const char *then, const char *now),
-                                void *self) {
-  json_t *rows = json_object_get(about, "key"), *value;
-  const char *name;
-  uint32_t n = 0;
-  if (!json_is_object(rows)) return UINT32_MAX;
-  json_object_foreach(rows, name, value) {
-    const char *now = row_value(key, name), *then = json_string_value(value);
-    if (same_text(now, then)) continue;
-    n++;
-    if (each) each(self, name, then, now);
-  }
-  for (uint32_t i = 0; i < key->n_rows; i++) {
-    if (json_object_get(rows, key->rows[i].label)) continue;
-    n++;
-    if (each) each(self, key->rows[i].label, NULL, key->rows[i].value);
-  }
-  const char *variable = changed_variable(about);
-  if (variable && each)
-    each(self, variable, json_string_value(json_object_get(json_object_get(about, "environment"), variable)),
-         aoth_env(variable));
-  return n + (variable != NULL);
-}

@@ -28,16 +28,11 @@ aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, 
 aot_status_t aoth_pipeline_specialise(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags,
                                       const struct aoth_aliasing *aliasing, uint32_t *out, int *out_cached);
 const aoth_cache_outcome_t *aoth_session_cache(const aoth_session_t *s);
-struct json_t;
-struct json_t *aoth_cache_json(const aoth_session_t *s);   /* the "cache" object of --json; a new reference */
-void aoth_cache_print(const aoth_session_t *s, FILE *out); /* one line */
 
 /* The key alone, for `aothost cache explain`. */
 aot_status_t aoth_pipeline_key(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags, aoth_cache_key_t *key);
-/* Rows of an entry that differ from the key's, as sentences, by way of `each`. Environment included. Answers how many;
- * UINT32_MAX: about is not readable. */
-uint32_t aoth_cache_differences(const struct json_t *about, const aoth_cache_key_t *key,
-                                void (*each)(void *self, const char *what, const char *then, const char *now),
-                                void *self);
+/* What the units read of the environment when the entry was made reads the same now. NULL: yes; else the variable. */
+struct json_t;
+const char *aoth_cache_changed_variable(const struct json_t *about);
 
 #endif

@@ -3,13 +3,14 @@
  *     choose -> does the cut name what there is? -> [what follows from it, found by the host] -> report, show -> apply
  *     | by the host
  *
- * A unit without apply leaves the halves, and what the cut says beyond saved values, to the host (ir/make_halves.h). */
+ * A unit without apply leaves the halves, and what the cut says beyond saved values, to the host (kit/graph/make_halves.h). */
 #include <compiler/partition_stage.h>
 
 #include <aot/inline.h>
 #include <ir/cut_check.h>
 #include <ir/halves.h>
-#include <ir/make_halves.h>
+#include <ir/tables.h>
+#include <kit/graph/make_halves.h>
 #include <sandbox/call.h>
 #include <process/environment.h>
 
@@ -19,7 +20,8 @@ typedef struct partitioner {
   aot_cut_t cut; /* the host's copy */
   aoth_arena_t *arena;
   uint32_t n_cuts;
-  aoth_halves_t *halves; /* what the host makes of the cut for a unit without apply */
+  aoth_kit_host_t tables;
+  jg_halves_t *halves; /* what the host makes of the cut for a unit without apply */
 } partitioner_t;
 
 static aot_status_t put_cut(const aot_cut_sink_t *sink, const aot_cut_t *cut) {
@@ -50,12 +52,12 @@ static aot_status_t do_apply(void *arg) {
 
 static aot_status_t do_plan(void *arg) {
   partitioner_t *r = arg;
-  return aoth_halves_plan(&r->s->ctx, r->s->now.prog, &r->cut, &r->halves);
+  return jg_halves_plan(aoth_kit_host(&r->tables), &r->s->ctx, r->s->now.prog, &r->cut, &r->halves);
 }
 
 static aot_status_t do_make(void *arg) {
   partitioner_t *r = arg;
-  return aoth_halves_make(r->halves);
+  return jg_halves_make(r->halves);
 }
 
 static void show_cut(aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut) {
@@ -75,7 +77,7 @@ static void report_cut(aoth_session_t *s, const aot_cut_t *cut) {
 /* The unit has only chosen: what follows from it is the host's to find. */
 static aot_status_t plan_halves(aoth_session_t *s, const aoth_stage_t *stage, partitioner_t *r) {
   const aot_status_t status = aoth_call(s, stage, "the plan of the halves", do_plan, r);
-  if (status == AOT_OK) aoth_halves_complete(r->halves, &r->cut);
+  if (status == AOT_OK) jg_halves_complete(r->halves, &r->cut);
   return status == AOT_E_INVALID
              ? aoth_contract_violation(s, stage, "chose a cut from which no forward and backward graph can be built")
              : status;
@@ -106,7 +108,7 @@ aot_status_t aoth_stage_divide(aoth_session_t *s, const aoth_stage_t *stage, con
   partitioner_t r = {.s = s, .unit = unit, .arena = aoth_arena_create()};
   if (!r.arena) return s->status = AOT_E_EXHAUSTED;
   const aot_status_t status = divide(s, stage, &r, out_joint);
-  aoth_halves_destroy(r.halves);
+  jg_halves_destroy(r.halves);
   aoth_arena_destroy(r.arena);
   return status;
 }

@@ -45,6 +45,7 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   }
   aoth_registry_set_lock(s->registry, lock);
   aoth_registry_set_keys(s->registry, keys);
+  aoth_registry_set_vet(s->registry, config->vet_plugin);
   s->report.arena = s->arena;
   s->ctx.session = s->arena;
   s->ctx.scratch = s->scratch;

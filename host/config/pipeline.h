@@ -216,11 +216,13 @@ typedef struct aoth_session_config {
   uint32_t verbose;              /* 1: -v */
   const char *const *dump_after; /* stage names; with dump_dir and none named: all */
   uint32_t n_dump_after;
-  uint32_t check_replay;  /* 1: replay_check.h */
-  int32_t isolate;        /* AOTH_ISOLATE_*, of stages that say nothing */
-  double timeout;         /* likewise */
-  const char *lock;       /* file of digests of the plugins that may be opened; NULL: any may */
-  const char *keys;       /* file of public keys, of which one must have signed them (signature.h); NULL: any may */
+  uint32_t check_replay; /* 1: replay_check.h */
+  int32_t isolate;       /* AOTH_ISOLATE_*, of stages that say nothing */
+  double timeout;        /* likewise */
+  const char *lock;      /* file of digests of the plugins that may be opened; NULL: any may */
+  const char *keys;      /* file of public keys, of which one must have signed them (signature.h); NULL: any may */
+  /* of plugins that are not the host's own, before they are opened (registry.h); NULL: none */
+  const char *(*vet_plugin)(const char *path, aoth_arena_t *arena);
   uint32_t no_cache;      /* 1: the compile cache is neither asked nor filled */
   const char *dump_dir;   /* NULL: dumps go to stdout */
   const char *bundle_dir; /* parent is made; NULL: no bundle is left */
@@ -354,7 +356,6 @@ aot_status_t aoth_session_profile(aoth_session_t *s, aot_profile_t *out);
 aot_status_t aoth_session_check_nan(aoth_session_t *s);
 
 /* ---- summaries shared by commands ---- */
-void aoth_records_print(aoth_session_t *s, FILE *out); /* --time: one row a unit */
 struct json_t;
 struct json_t *aoth_records_json(aoth_session_t *s); /* the "stages" array of --json; a new reference */
 

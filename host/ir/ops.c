@@ -72,12 +72,6 @@ aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name) {
   return found;
 }
 
-aot_op_t aoth_ops_first(const aoth_ops_t *ops, uint32_t flags) {
-  for (uint32_t i = 1; ops && i < ops->n; i++)
-    if ((ops->entries[i]->desc.flags & flags) == flags) return (aot_op_t){i};
-  return (aot_op_t){AOT_NO_ID};
-}
-
 /* Room for n operators: entries, and cells at most half full. */
 static int make_room(aoth_ops_t *ops, uint64_t n) {
   if (n > UINT32_MAX / 4) return 0;

@@ -39,8 +39,6 @@ aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, co
 uint32_t aoth_ops_count(const aoth_ops_t *ops);
 const aot_op_desc_t *aoth_ops_desc(const aoth_ops_t *ops, aot_op_t op);
 aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name);
-/* of those with all these flags; AOT_NO_ID: none. O(operators) */
-aot_op_t aoth_ops_first(const aoth_ops_t *ops, uint32_t flags);
 int aoth_ops_nearest(const aoth_ops_t *ops, aot_str_t name, aot_str_t *out); /* 1 when there is one near */
 
 /* ---- one call into a unit: what aot_ctx_t is ---- */

@@ -76,3 +76,16 @@ void aoth_fill_edit_api(aot_edit_api_t *out) {
   out->view_inverse = aoth_edit_view_inverse;
   out->aliases = aoth_edit_aliases;
 }
+
+static aot_status_t on_diag(const aot_host_t *host, aot_ctx_t *ctx, const aot_diag_t *d) {
+  (void)host;
+  return aoth_report_diag(ctx, d);
+}
+
+const aot_host_t *aoth_kit_host(aoth_kit_host_t *out) {
+  aoth_fill_graph_api(&out->graph);
+  aoth_fill_edit_api(&out->edit);
+  out->host = (aot_host_t){
+      .head = {.struct_size = sizeof out->host}, .graph = &out->graph, .edit = &out->edit, .diag = on_diag};
+  return &out->host;
+}

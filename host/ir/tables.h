@@ -6,6 +6,7 @@
 #include <aot/edit.h>
 #include <aot/ext/size_guards.h>
 #include <aot/graph.h>
+#include <aot/host.h>
 
 /* ---- graph.h ---- */
 int32_t aoth_graph_has_property(aot_prog_t *p, aot_str_t name);
@@ -88,5 +89,12 @@ aot_status_t aoth_edit_aliases(aot_prog_t *p, aot_op_t op, const aot_call_t *cal
 
 void aoth_fill_graph_api(aot_graph_api_t *out);
 void aoth_fill_edit_api(aot_edit_api_t *out);
+/* The tables as code of kit/graph takes them: graph, edit and diag alone. host points into the struct. */
+typedef struct aoth_kit_host {
+  aot_graph_api_t graph;
+  aot_edit_api_t edit;
+  aot_host_t host;
+} aoth_kit_host_t;
+const aot_host_t *aoth_kit_host(aoth_kit_host_t *out);
 
 #endif

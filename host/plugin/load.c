@@ -11,8 +11,6 @@
 #include <aot/inline.h>
 #include <dlfcn.h>
 #include <process/crash.h>
-#include <plugin/probe.h>
-#include <process/supervisor.h>
 #include <ir/text/words.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -307,9 +305,9 @@ static void open_now(open_call_t *o) {
     return;
   }
   if (is_locked_out(o) || is_unsigned(o)) return; /* before any of its code runs, in whatever process */
-  if (!aoth_plugin_is_own(p)) {
-    aoth_supervise();
-    const char *why = aoth_probe(p->path, o->arena);
+  const aoth_vet_plugin_t vet = aoth_plugin_is_own(p) ? NULL : aoth_registry_vet(o->r);
+  if (vet) {
+    const char *why = vet(p->path, o->arena);
     if (why) {
       refuse(o, "report this to the plugin's vendor", "%s", why);
       return;

@@ -22,6 +22,7 @@ struct aoth_registry {
   aoth_arena_t *arena;
   const aoth_lock_t *lock; /* NULL: none */
   const aoth_keys_t *keys; /* NULL: none */
+  aoth_vet_plugin_t vet;   /* NULL: none */
   aoth_sink_t *sink;
   aoth_host_maker_t make_host;
   int debug;
@@ -271,6 +272,8 @@ void aoth_registry_set_lock(aoth_registry_t *r, const aoth_lock_t *lock) { r->lo
 const aoth_lock_t *aoth_registry_lock(const aoth_registry_t *r) { return r->lock; }
 void aoth_registry_set_keys(aoth_registry_t *r, const aoth_keys_t *keys) { r->keys = keys; }
 const aoth_keys_t *aoth_registry_keys(const aoth_registry_t *r) { return r->keys; }
+void aoth_registry_set_vet(aoth_registry_t *r, aoth_vet_plugin_t vet) { r->vet = vet; }
+aoth_vet_plugin_t aoth_registry_vet(const aoth_registry_t *r) { return r->vet; }
 uint32_t aoth_registry_n_plugins(const aoth_registry_t *r) { return r->n_plugins; }
 aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r, uint32_t i) { return r->plugins[i]; }
 int aoth_plugin_is_own(const aoth_plugin_t *p) {

@@ -58,6 +58,11 @@ aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *aren
 /* From now on only plugins that stand in it are opened. Borrowed. */
 void aoth_registry_set_lock(aoth_registry_t *r, const aoth_lock_t *lock);
 const aoth_lock_t *aoth_registry_lock(const aoth_registry_t *r); /* NULL: none */
+/* Called before a plugin that is not the host's own is first opened: why it must not be, in the arena, as a sentence
+ * about it ("it ended the process while it was being opened"); NULL: it may be. */
+typedef const char *(*aoth_vet_plugin_t)(const char *path, aoth_arena_t *arena);
+void aoth_registry_set_vet(aoth_registry_t *r, aoth_vet_plugin_t vet); /* NULL: none */
+aoth_vet_plugin_t aoth_registry_vet(const aoth_registry_t *r);
 /* From now on of plugins that are not the host's own only those that one of these keys has signed. Borrowed. */
 void aoth_registry_set_keys(aoth_registry_t *r, const aoth_keys_t *keys);
 const aoth_keys_t *aoth_registry_keys(const aoth_registry_t *r); /* NULL: none */

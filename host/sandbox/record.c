@@ -67,27 +67,6 @@ uint32_t aoth_session_records(aoth_session_t *s, const aoth_record_t **out) {
   return s->n_records;
 }
 
-void aoth_records_print(aoth_session_t *s, FILE *out) {
-  const aoth_record_t *rows;
-  const uint32_t n = aoth_session_records(s, &rows);
-  double total = 0;
-  fprintf(out, "%-24s %-20s %12s %10s %10s %10s\n", "stage", "plugin", "ms", "before", "after", "edits");
-  for (uint32_t i = 0; i < n; i++) {
-    const aoth_record_t *r = &rows[i];
-    total += r->ms;
-    if (r->is_cached) fprintf(out, "%-24s %-20s %12s", r->name, r->plugin, "cached");
-    else fprintf(out, "%-24s %-20s %12.3f", r->name, r->plugin, r->ms);
-    fprintf(out, " %10llu %10llu %10llu\n", (unsigned long long)r->nodes_before, (unsigned long long)r->nodes_after,
-            (unsigned long long)r->edits);
-    for (uint32_t k = 0; k < r->n_numbers; k++)
-      if (r->numbers[k].text) fprintf(out, "  %s: %s\n", r->numbers[k].name, r->numbers[k].text);
-      else
-        fprintf(out, "  %s: %.6g%s%s\n", r->numbers[k].name, r->numbers[k].value, *r->numbers[k].unit ? " " : "",
-                r->numbers[k].unit);
-  }
-  fprintf(out, "%-24s %-20s %12.3f\n", "total", "", total);
-}
-
 static json_t *number_json(const aoth_number_t *n) {
   if (n->text) return json_pack("{s:s}", "text", n->text);
   return json_pack("{s:o, s:s}", "value", isfinite(n->value) ? json_real(n->value) : json_null(), "unit", n->unit);

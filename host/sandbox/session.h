@@ -120,7 +120,7 @@ struct aoth_session {
   aoth_env_read_t *env; /* what units read of the environment, each variable once */
   uint32_t n_env, env_capacity;
   struct aoth_cache_outcome *cache; /* of the last compile (compiler/compile.h); in the session's arena */
-  const char *cache_why_not; /* a unit's reason against keeping its result; NULL: none had one */
+  const char *cache_why_not;        /* a unit's reason against keeping its result; NULL: none had one */
   /* how the last call ended */
   int32_t outcome;    /* AOTH_CALL_* */
   uint32_t last_node; /* that the last call touched; ctx.last_node moves on when the host looks itself */

@@ -5,7 +5,7 @@
 #include <aot/inline.h>
 #include <ir/halves.h>
 #include <ir/tables.h>
-#include <compiler/memory_plan.h>
+#include <trainer/trial/memory_plan.h>
 #include <sandbox/session.h>
 #include <stdio.h>
 #include <stdlib.h>

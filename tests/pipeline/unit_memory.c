@@ -2,7 +2,7 @@
  * tells nonsense. */
 #include "session_world.h"
 
-#include <compiler/memory_plan.h>
+#include <trainer/trial/memory_plan.h>
 
 static void compile(fixture_t *w, const char *pass, const char *backend, aot_status_t expected) {
   char text[400];

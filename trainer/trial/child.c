@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <process/crash.h>
-#include <process/supervisor.h>
+#include <trainer/supervisor.h>
 #include <config/pipeline.h>
 #include <poll.h>
 #include <trainer/interrupt.h>

@@ -1,6 +1,6 @@
 /* One a process: signals and exit statuses are the process's. */
 #define _GNU_SOURCE /* syscall, close_range */
-#include <process/supervisor.h>
+#include <trainer/supervisor.h>
 
 #include <dirent.h>
 #include <base/exit_status.h>

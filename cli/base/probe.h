@@ -5,7 +5,7 @@
  *       `- aothost probe-plugin FILE      dlopen, entry, "done" through a pipe, exit: exit handlers and destructors
  *
  * What was harmless is known by a digest of the file, in the folder of the compile cache (AOT_CACHE=off: nothing is).
- * Done by commands only; AOT_LOAD_TIMEOUT is how many seconds it may take (30). */
+ * AOT_LOAD_TIMEOUT is how many seconds it may take (30). */
 #ifndef AOTH_PROBE_H
 #define AOTH_PROBE_H
 

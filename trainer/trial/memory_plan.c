@@ -1,4 +1,4 @@
-#include <compiler/memory_plan.h>
+#include <trainer/trial/memory_plan.h>
 
 #include <compiler/backend_route.h>
 #include <sandbox/call.h>

@@ -6,24 +6,25 @@
  * comes with the call, reach the backward in a slot. What is saved of a larger tensor is copied, so that a slot holds
  * no more than its elements, if the opsets have a copy (AOT_OP_COPY). Planning and making are apart so that a choice
  * can be shown before it is followed. */
-#ifndef AOTH_MAKE_HALVES_H
-#define AOTH_MAKE_HALVES_H
+#ifndef JG_MAKE_HALVES_H
+#define JG_MAKE_HALVES_H
 
+#include <aot/host.h>
 #include <aot/partition.h>
-#include <ir/program.h>
 
-typedef struct aoth_halves aoth_halves_t;
+typedef struct jg_halves jg_halves_t;
 
-/* Which node runs where; edits nothing. AOT_E_INVALID: no halves can be made of this choice, told at the value at
- * fault. AOT_E_PRECONDITION: there is no joint graph. O(program). */
-aot_status_t aoth_halves_plan(aot_ctx_t *ctx, aot_prog_t *p, const aot_cut_t *cut, aoth_halves_t **out);
+/* Which node runs where; edits nothing. host and ctx are borrowed until destroy. AOT_E_INVALID: no graphs can be made of
+ * this choice, reported at the value at fault. AOT_E_PRECONDITION: there is no joint graph. O(program). */
+aot_status_t jg_halves_plan(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *p, const aot_cut_t *cut,
+                            jg_halves_t **out);
 
 /* The cut in full: saved values that the backward does read, what runs twice, bytes. Its lists live as long as h. */
-void aoth_halves_complete(const aoth_halves_t *h, aot_cut_t *cut);
+void jg_halves_complete(const jg_halves_t *h, aot_cut_t *cut);
 
 /* The program, unchanged since the plan, gets its two graphs and loses the joint one. O(program). */
-aot_status_t aoth_halves_make(aoth_halves_t *h);
+aot_status_t jg_halves_make(jg_halves_t *h);
 
-void aoth_halves_destroy(aoth_halves_t *h); /* NULL: nothing */
+void jg_halves_destroy(jg_halves_t *h); /* NULL: nothing */
 
 #endif

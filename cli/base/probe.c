@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* pipe2, posix_spawn_file_actions */
-#include <plugin/probe.h>
+#include <cli/base/probe.h>
 
 #include <aot/base.h>
 #include <base/file.h>
@@ -10,7 +10,6 @@
 #include <process/crash.h>
 #include <process/environment.h>
 #include <process/process_state.h>
-#include <process/supervisor.h>
 #include <base/trace.h>
 
 #include <poll.h>
@@ -208,7 +207,6 @@ static void tell(const probe_call_t *p, aoth_text_t *t) {
 const char *aoth_probe(const char *path, aoth_arena_t *arena) {
   probe_call_t p = {.pid = -1};
   aoth_text_t t = {0};
-  if (!aoth_is_command()) return NULL;
   const char *known = known_path(path, arena);
   if (is_known(known) || !start(path, &p)) return NULL;
   await(&p);
