@@ -6,6 +6,7 @@
  *     program.backward(frame, tangents, input gradients, leaf gradients)           so are gradients
  *     handle = frame.handle()               a tensor of one number; the frame lives as long as its storage
  *     frame = frame_of(handle)
+ *     program.step(inputs, loss, lr, seed)  a whole training step; apply(lr)       aothost_step, aothost_apply
  *
  * Tensors are borrowed through DLPack's C exchange table (torch.Tensor.__dlpack_c_exchange_api__, DLPack 1.3), so that
  * neither libtorch nor its ABI is needed; the file is built against Python's limited API of 3.10. A frame is one call of
@@ -76,10 +77,10 @@ static int32_t dtype_of(DLDataType t) {
   static const struct {
     uint8_t code, bits;
     int32_t dtype;
-  } rows[] = {{kDLFloat, 32, AOT_F32}, {kDLFloat, 16, AOT_F16},      {kDLBfloat, 16, AOT_BF16},    {kDLFloat, 64, AOT_F64},
-              {kDLInt, 64, AOT_I64},   {kDLInt, 32, AOT_I32},        {kDLInt, 16, AOT_I16},        {kDLInt, 8, AOT_I8},
-              {kDLUInt, 8, AOT_U8},    {kDLUInt, 16, AOT_U16},       {kDLUInt, 32, AOT_U32},       {kDLUInt, 64, AOT_U64},
-              {kDLBool, 8, AOT_BOOL},  {kDLComplex, 64, AOT_C64},    {kDLComplex, 128, AOT_C128}};
+  } rows[] = {{kDLFloat, 32, AOT_F32}, {kDLFloat, 16, AOT_F16},   {kDLBfloat, 16, AOT_BF16},  {kDLFloat, 64, AOT_F64},
+              {kDLInt, 64, AOT_I64},   {kDLInt, 32, AOT_I32},     {kDLInt, 16, AOT_I16},      {kDLInt, 8, AOT_I8},
+              {kDLUInt, 8, AOT_U8},    {kDLUInt, 16, AOT_U16},    {kDLUInt, 32, AOT_U32},     {kDLUInt, 64, AOT_U64},
+              {kDLBool, 8, AOT_BOOL},  {kDLComplex, 64, AOT_C64}, {kDLComplex, 128, AOT_C128}};
   for (size_t i = 0; t.lanes == 1 && i < sizeof rows / sizeof *rows; i++)
     if (rows[i].code == t.code && rows[i].bits == t.bits) return rows[i].dtype;
   return 0;
@@ -143,8 +144,7 @@ typedef struct message {
 } message_t;
 
 typedef struct program {
-  PyObject_HEAD
-  aothost_t *h;
+  PyObject_HEAD aothost_t *h;
   module_state_t *module;
   PyObject *model; /* bytes, which the handle borrows */
   pthread_mutex_t lock;
@@ -154,8 +154,7 @@ typedef struct program {
 } program_t;
 
 typedef struct frame {
-  PyObject_HEAD
-  program_t *program;
+  PyObject_HEAD program_t *program;
   aothost_call_t *call;
   PyObject *data; /* what Python keeps of the forward */
 } frame_t;
@@ -208,8 +207,8 @@ static const char **texts_of(PyObject *list, uint32_t *out_n) {
   return texts;
 }
 
-static aot_status_t open_and_compile(program_t *p, const char *pipeline, const char *name, const aothost_config_t *config,
-                                     unsigned flags) {
+static aot_status_t open_and_compile(program_t *p, const char *pipeline, const char *name,
+                                     const aothost_config_t *config, unsigned flags) {
   PyThreadState *state = enter(p);
   aot_status_t status = aothost_open_text(pipeline, strlen(pipeline), name, config, &p->h);
   if (status == AOT_OK) status = aothost_compile(p->h, flags);
@@ -383,8 +382,8 @@ static aot_status_t fill(aothost_call_t *call, const char *kind, const aot_tenso
   return AOT_OK;
 }
 
-static aot_status_t run_forward(program_t *p, aothost_call_t **call, int64_t seed, const aot_tensor_t *in, Py_ssize_t n_in,
-                                const aot_tensor_t *out, Py_ssize_t n_out) {
+static aot_status_t run_forward(program_t *p, aothost_call_t **call, int64_t seed, const aot_tensor_t *in,
+                                Py_ssize_t n_in, const aot_tensor_t *out, Py_ssize_t n_out) {
   AOT_TRY(open_call(p, call));
   AOT_TRY(aothost_seed(p->h, seed, 0));
   AOT_TRY(aothost_call_forward(*call, in, (uint32_t)n_in, 0));
@@ -538,12 +537,76 @@ static PyObject *frame_of(PyObject *module, PyObject *object) {
   return frame;
 }
 
+/* ---- whole training steps ---- */
+
+static aot_status_t run_step(program_t *p, const aot_tensor_t *in, Py_ssize_t n, const aot_tensor_t *loss, double lr,
+                             long long seed) {
+  aot_tensor_t from;
+  if (seed >= 0) AOT_TRY(aothost_seed(p->h, seed, 0));
+  AOT_TRY(aothost_step(p->h, in, (uint32_t)n, lr));
+  AOT_TRY(aothost_get(p->h, "output.0", &from));
+  return copy_tensor(loss, &from) ? AOT_OK : AOT_E_INVALID;
+}
+
+/* step(inputs, loss, lr, seed): a seed below 0 lets the offset of the random numbers go on. */
+static PyObject *program_step(PyObject *self, PyObject *args) {
+  program_t *p = (program_t *)self;
+  PyObject *inputs, *object;
+  aot_tensor_t loss;
+  double lr;
+  long long seed;
+  if (!PyArg_ParseTuple(args, "O!OdL", &PyList_Type, &inputs, &object, &lr, &seed)) return NULL;
+  const exchange_api_t *api = find_api(p->module);
+  const Py_ssize_t n = PyList_Size(inputs);
+  aot_tensor_t *in = api && borrow(api, object, &loss) ? borrow_list(api, inputs, n) : NULL;
+  if (!in) return NULL;
+  PyThreadState *state = enter(p);
+  const aot_status_t status = run_step(p, in, n, &loss, lr, seed);
+  leave(p, state);
+  free(in);
+  if (status != AOT_OK) return raise_status(p, "the step failed", status);
+  Py_RETURN_NONE;
+}
+
+static PyObject *program_apply(PyObject *self, PyObject *args) {
+  program_t *p = (program_t *)self;
+  double lr;
+  if (!PyArg_ParseTuple(args, "d", &lr)) return NULL;
+  PyThreadState *state = enter(p);
+  const aot_status_t status = aothost_apply(p->h, lr);
+  leave(p, state);
+  if (status != AOT_OK) return raise_status(p, "the update failed", status);
+  Py_RETURN_NONE;
+}
+
+/* pointers(tensors) -> bytes: where the tensors are; equal bytes, and none has moved. */
+static PyObject *pointers(PyObject *module, PyObject *list) {
+  const exchange_api_t *api = find_api(PyModule_GetState(module));
+  if (!api) return NULL;
+  if (!PyList_Check(list)) return PyErr_Format(PyExc_TypeError, "pointers() takes a list of tensors");
+  const Py_ssize_t n = PyList_Size(list);
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(void *));
+  for (Py_ssize_t i = 0; bytes && i < n; i++) {
+    DLTensor t;
+    if (api->tensor_from_object(PyList_GetItem(list, i), &t) != 0) {
+      Py_CLEAR(bytes);
+      break;
+    }
+    char *data = (char *)t.data + t.byte_offset;
+    memcpy(PyBytes_AsString(bytes) + i * (Py_ssize_t)sizeof data, &data, sizeof data);
+  }
+  return bytes;
+}
+
 static PyMethodDef program_methods[] = {
     {"bind", program_bind, METH_VARARGS, "bind(key, tensor): the leaf is read in the tensor's memory from now on"},
-    {"backward_reads", program_backward_reads, METH_VARARGS, "backward_reads(key): whether the backward reads the leaf"},
+    {"backward_reads", program_backward_reads, METH_VARARGS,
+     "backward_reads(key): whether the backward reads the leaf"},
     {"forward", program_forward, METH_VARARGS, "forward(inputs, outputs, seed=0) -> Frame: fills the outputs"},
     {"backward", program_backward, METH_VARARGS,
      "backward(frame, tangents, input_gradients, leaf_gradients): fills the gradients that are not None"},
+    {"step", program_step, METH_VARARGS, "step(inputs, loss, lr, seed): forward, backward and update; fills the loss"},
+    {"apply", program_apply, METH_VARARGS, "apply(lr): updates by the gradients that steps have added up"},
     {0}};
 static PyType_Slot program_slots[] = {{Py_tp_new, program_new},
                                       {Py_tp_init, program_init},
@@ -564,14 +627,18 @@ static PyType_Slot frame_slots[] = {{Py_tp_dealloc, frame_dealloc},
                                     {0}};
 static PyType_Spec frame_spec = {"aothost._aothost.Frame", sizeof(frame_t), 0, Py_TPFLAGS_DEFAULT, frame_slots};
 
-static PyMethodDef module_methods[] = {{"frame_of", frame_of, METH_O, "frame_of(handle) -> Frame"}, {0}};
-static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, "aothost._aothost", 0, sizeof(module_state_t), module_methods};
+static PyMethodDef module_methods[] = {{"frame_of", frame_of, METH_O, "frame_of(handle) -> Frame"},
+                                       {"pointers", pointers, METH_O, "pointers(tensors) -> bytes: their addresses"},
+                                       {0}};
+static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, "aothost._aothost", 0, sizeof(module_state_t),
+                                        module_methods};
 
 PyMODINIT_FUNC PyInit__aothost(void) {
   PyObject *module = PyModule_Create(&module_def);
   if (!module) return NULL;
   module_state_t *m = PyModule_GetState(module);
-  m->error = PyErr_NewExceptionWithDoc("aothost.Error", "A message of libaothost, and its status.", PyExc_RuntimeError, NULL);
+  m->error =
+      PyErr_NewExceptionWithDoc("aothost.Error", "A message of libaothost, and its status.", PyExc_RuntimeError, NULL);
   m->program_type = PyType_FromSpec(&program_spec);
   m->frame_type = PyType_FromSpec(&frame_spec);
   m->live = PyDict_New();
