@@ -52,6 +52,22 @@ function(aot_plugin_conventions id)
   install(FILES ${id}.conventions DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost COMPONENT aothost-plugins-core)
 endfunction()
 
+# FILE of the target's folder as embedded/NAME.inc, an initializer of an array of char (embed_text.awk), in place of C23's #embed.
+function(aot_embed target) # TARGET FILES..
+  set(script ${CMAKE_SOURCE_DIR}/cmake/embed_text.awk)
+  foreach(file ${ARGN})
+    get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR}/${file} DIRECTORY)
+    file(GLOB included CONFIGURE_DEPENDS ${folder}/*.h ${folder}/*.cuh)
+    get_filename_component(name ${file} NAME)
+    set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded/${name}.inc)
+    add_custom_command(OUTPUT ${out} DEPENDS ${script} ${file} ${included} VERBATIM
+                       COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C awk -f ${script} ${CMAKE_CURRENT_SOURCE_DIR}/${file} > ${out})
+    target_sources(${target} PRIVATE ${out})
+  endforeach()
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/embedded)
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+endfunction()
+
 function(aot_add_unit_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

@@ -17,9 +17,9 @@ install(DIRECTORY plugin-api/aot DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONE
 install(FILES ${AOT_MADE_DIR}/aothost.pc ${AOT_MADE_DIR}/aothost-plugin.pc ${AOT_MADE_DIR}/aothost-kit.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libaothost-dev)
 # The kit's headers, in a folder of their own so that "kit/loops/loop.h" names nothing of another package. Left out: headers that
-# include headers of OpenBLAS or oneDNN, and the CPU stand-in for CUDA of this tree's tests.
+# include headers of OpenBLAS or oneDNN, the CPU stand-in for CUDA of this tree's tests, and texts that are embedded.
 install(DIRECTORY kit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/aothost COMPONENT libaothost-dev
-        FILES_MATCHING PATTERN "*.h" PATTERN tests EXCLUDE PATTERN openblas.h EXCLUDE PATTERN onednn.h EXCLUDE
+        FILES_MATCHING PATTERN "*.h" PATTERN tests EXCLUDE PATTERN prelude EXCLUDE PATTERN openblas.h EXCLUDE PATTERN onednn.h EXCLUDE
         PATTERN cuda_shim.h EXCLUDE)
 install(FILES ${AOT_MADE_DIR}/aothost-config.cmake ${AOT_MADE_DIR}/aothost-config-version.cmake cmake/aot_plugin.cmake
         DESTINATION ${AOT_PACKAGE_DIR} COMPONENT libaothost-dev)

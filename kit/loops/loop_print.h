@@ -12,9 +12,7 @@ const char *lp_half_name(int32_t dtype);  /* NULL: it is none */
 const char *lp_suffix(int32_t compute);   /* of helpers that compute in it */
 int lp_is_float(int32_t dtype);
 
-/* Helper functions that follow the types and functions of a target: formulas of those, joins of reductions. */
-void lp_formulas_add(lp_text_t *t);
-/* Halves in C. */
+/* Conversions of f16 and bf16 in C. */
 void lp_halves_add(lp_text_t *t);
 
 /* What a load has besides strides: the number of the first of it (lp_numbers); where it has indices, "const int64_t j1

@@ -1,6 +1,6 @@
 #include "attention_steps.h"
 
-#include "gpu_dnn.h"
+#include "cudnn/gpu_dnn.h"
 #include <string.h>
 
 enum { WIDTH_STEP = 8 }; /* elements of a vector */

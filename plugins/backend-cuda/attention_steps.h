@@ -3,7 +3,7 @@
 #ifndef GC_ATTENTION_STEPS_H
 #define GC_ATTENTION_STEPS_H
 
-#include "attention_graphs.h"
+#include "cudnn/attention_graphs.h"
 #include "kit/lowering/attention_call.h"
 #include "gpu_target.h"
 #include "forward_stash.h"
@@ -26,7 +26,7 @@ gc_attention_t gc_describe_attention(const lw_attention_t *a, const lw_tensor_t 
 typedef struct gc_kept_attention {
   gc_kept_t kept;
   lw_tensor_t q, k, v, mask, o, stats; /* mask: dtype 0: none */
-  lw_tensor_t bits;                    /* of own attention (attention_text.h); dtype 0: cuDNN's */
+  lw_tensor_t bits;                    /* of own attention (flash_kernels.h); dtype 0: cuDNN's */
   uint32_t keep;                       /* value; LW_NONE: nothing is dropped */
   double scale;
   int is_causal;

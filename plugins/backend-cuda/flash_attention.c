@@ -1,7 +1,7 @@
 #include "flash_attention.h"
 
 #include "attention_steps.h"
-#include "attention_text.h"
+#include "flash_kernels.h"
 #include "kit/lowering/fuse_rng.h"
 #include "nvrtc_kernel.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "gpu_attention.h"
 
 #include "attention_steps.h"
-#include "gpu_dnn.h"
+#include "cudnn/gpu_dnn.h"
 #include "gpu_masks.h"
 #include "flash_attention.h"
 #include <aot/inline.h>

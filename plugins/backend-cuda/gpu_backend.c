@@ -1,7 +1,7 @@
 /* backend-cuda as a backend: what it takes, the artifact, loading. */
 #include "gpu_backend.h"
 
-#include "attention_graphs.h"
+#include "cudnn/attention_graphs.h"
 #include "kit/lowering/artifact.h"
 #include "kit/lowering/attention_call.h"
 #include "kit/lowering/lower.h"

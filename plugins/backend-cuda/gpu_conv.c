@@ -6,9 +6,9 @@
 #include "kit/lowering/conv_call.h"
 #include "kit/lowering/transaction.h"
 #include "conv_layout.h"
-#include "conv_text.h"
-#include "depthwise_text.h"
-#include "gpu_dnn.h"
+#include "direct_conv.h"
+#include "depthwise_printer.h"
+#include "cudnn/gpu_dnn.h"
 #include "patch_embed_gemm.h"
 #include "nvrtc_kernel.h"
 #include <string.h>

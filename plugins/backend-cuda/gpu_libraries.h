@@ -5,7 +5,7 @@
 #include "kit/cuda/nvrtc.h"
 #include "cublaslt.h"
 #include "cuda_device.h"
-#include "cudnn.h"
+#include "cudnn/cudnn.h"
 
 typedef struct gc_libraries {
   nv_nvrtc_t *nvrtc;

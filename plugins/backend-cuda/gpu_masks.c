@@ -1,6 +1,6 @@
 #include "gpu_masks.h"
 
-#include "mask_text.h"
+#include "mask_kernels.h"
 #include "nvrtc_kernel.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Masks of attention as steps around cuDNN's (mask_text.h). */
+/* Masks of attention as steps around cuDNN's (mask_kernels.h). */
 #ifndef GC_GPU_MASKS_H
 #define GC_GPU_MASKS_H
 

@@ -1,6 +1,6 @@
 #include "gpu_options.h"
 
-#include "attention_graphs.h"
+#include "cudnn/attention_graphs.h"
 #include "product_algorithms.h"
 #include <aot/describe.h>
 #include <aot/inline.h>

@@ -12,7 +12,7 @@
 
 #include "gpu_code.h"
 #include "kit/lowering/group_loop.h"
-#include "cudnn.h"
+#include "cudnn/cudnn.h"
 #include "side_stream.h"
 #include "gpu_options.h"
 #include "product_algorithms.h"

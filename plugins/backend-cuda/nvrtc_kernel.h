@@ -1,4 +1,4 @@
-/* Steps that launch a hand-written kernel (conv_text.h, mask_text.h): text printed for one call, pointers as
+/* Steps that launch a hand-written kernel (direct_conv.h, mask_kernels.h): text printed for one call, pointers as
  * arguments. */
 #ifndef GC_NVRTC_KERNEL_H
 #define GC_NVRTC_KERNEL_H

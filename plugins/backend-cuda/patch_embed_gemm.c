@@ -1,6 +1,6 @@
 #include "patch_embed_gemm.h"
 
-#include "conv_graphs.h"
+#include "cudnn/conv_graphs.h"
 #include "conv_layout.h"
 
 /* A patch has its pixels in the order in which a weight has them: channels first, or last. */

@@ -3,7 +3,7 @@
 #ifndef GC_PLAN_CACHE_H
 #define GC_PLAN_CACHE_H
 
-#include "cudnn_plan.h"
+#include "cudnn/cudnn_plan.h"
 
 /* The plan of this graph, from earlier, kept, or new; cuDNN is started. NULL: no memory. */
 const gc_dnn_plan_t *gc_dnn_plan(gc_cudnn_t *c, const gc_dnn_graph_t *g);

@@ -5,7 +5,7 @@
 #ifndef GC_PLAN_CACHE_DISK_H
 #define GC_PLAN_CACHE_DISK_H
 
-#include "cudnn_plan.h"
+#include "cudnn/cudnn_plan.h"
 
 /* c is ready from here on; folder: the cache's; NULL: nothing is kept. */
 void gc_plans_keep_in(gc_cudnn_t *c, const char *folder, const char *device);

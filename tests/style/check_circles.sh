@@ -32,8 +32,8 @@ check 100 "$1"/host/libaothost.a "$1"/trainer/libaothost_trainer.a "$1"/sdk/liba
 [ ! -f "$1"/lib/libaothost-kit.a ] || check 100 "$1"/lib/libaothost-kit.a
 for plugin in $(find "$1"/plugins -path '*.dir/plugin.c.o'); do # with the archives beside it, without objects whose source is gone
   of=$(dirname "$plugin"); folder=$(dirname "$(dirname "$of")"); name=$(basename "$folder"); set -- "$1"
-  for object in "$of"/*.c.o; do
-    [ ! -f "$root/plugins/$name/$(basename "$object" .o)" ] || set -- "$@" "$object"
+  for object in $(find "$of" -name '*.c.o'); do
+    [ ! -f "$root/plugins/$name/$(echo "${object#"$of"/}" | sed 's/\.o$//')" ] || set -- "$@" "$object"
   done
   for archive in "$folder"/*.a; do [ ! -f "$archive" ] || set -- "$@" "$archive"; done
   build=$1; shift

@@ -4,4 +4,4 @@
 cd "$1" || exit 1
 version=$(clang-format --version 2> /dev/null | sed -E 's/.*version ([0-9]+)\..*/\1/')
 [ "$version" = 14 ] || { echo "format: clang-format 14 is not here (found: ${version:-none})"; exit 77; }
-find plugin-api kit host trainer cli sdk plugins tests bench examples tools -name '*.[ch]' -print0 | xargs -0 -n 60 clang-format --dry-run -Werror
+find plugin-api kit host trainer cli sdk plugins tests bench examples tools \( -name '*.[ch]' -o -name '*.cuh' -o -path '*/kernels/*.cu' \) -print0 | xargs -0 -n 60 clang-format --dry-run -Werror

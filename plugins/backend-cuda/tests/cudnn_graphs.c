@@ -6,8 +6,8 @@
  *                                                            (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION); no GPU
  *
  * Status 1: a graph is refused. */
-#include "attention_graphs.h"
-#include "conv_graphs.h"
+#include "cudnn/attention_graphs.h"
+#include "cudnn/conv_graphs.h"
 #include "plan_cache.h"
 
 #include <aot/inline.h>

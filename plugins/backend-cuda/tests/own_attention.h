@@ -1,9 +1,9 @@
-/* Own attention (attention_text.h) by whatever libcuda.so.1 and NVRTC are found, against sums in double: for its test,
+/* Own attention (flash_kernels.h) by whatever libcuda.so.1 and NVRTC are found, against sums in double: for its test,
  * on the doubles, and its bench, on a GPU. */
 #ifndef OWN_ATTENTION_H
 #define OWN_ATTENTION_H
 
-#include "attention_text.h"
+#include "flash_kernels.h"
 #include "kit/cuda/nvrtc.h"
 #include "kit/reference/rk_core.h"
 #include "kit/random/philox.h"

@@ -1,8 +1,8 @@
 /* Graphs of cuDNN's operations on whatever libcudnn.so.9 and libcuda.so.1 are found, against sums in double: cuDNN's
  * double in the suite, a GPU where there is one (then what only the double tells is left out). */
-#include "attention_graphs.h"
+#include "cudnn/attention_graphs.h"
 #include "kit/reference/rk_core.h"
-#include "conv_graphs.h"
+#include "cudnn/conv_graphs.h"
 #include "drawn.h"
 #include "plan_cache_disk.h"
 #include "plan_cache.h"

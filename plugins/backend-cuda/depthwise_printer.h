@@ -2,10 +2,10 @@
  * side, and of an image a tile of outputs, so that what it reads serves several of them; weights stand in shared
  * memory. The gradient of an image is the same with the windows turned round. Of weights a thread has a row of the
  * window, and adds up a part of the images' rows; the sum of the parts is left to a loop. */
-#ifndef GC_DEPTHWISE_TEXT_H
-#define GC_DEPTHWISE_TEXT_H
+#ifndef GC_DEPTHWISE_PRINTER_H
+#define GC_DEPTHWISE_PRINTER_H
 
-#include "conv_graphs.h"
+#include "cudnn/conv_graphs.h"
 #include <stdint.h>
 
 /* After X, W, Y: a forward's bias, or the parts of weights, in float: [parts, rows of the window, columns,

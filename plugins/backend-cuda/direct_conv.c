@@ -1,4 +1,4 @@
-#include "conv_text.h"
+#include "direct_conv.h"
 
 #include "kit/loops/loop_print.h"
 #include <aot/base.h>

@@ -5,8 +5,8 @@
  * probabilities, made again for the gradients, are 0. A row whose scores all drown in finite numbers is the mean of the
  * values of those keys; its probabilities come out as 1 then, and the gradient that enters is divided by their number
  * instead. */
-#ifndef GC_MASK_TEXT_H
-#define GC_MASK_TEXT_H
+#ifndef GC_MASK_KERNELS_H
+#define GC_MASK_KERNELS_H
 
 #include "kit/loops/loop.h"
 

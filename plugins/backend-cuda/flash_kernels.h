@@ -1,10 +1,10 @@
 /* Attention of halves and its gradients as CUDA C, on tensor cores, without scores in memory: FlashAttention-2 (T. Dao,
- * 2023), by mma.m16n8k16 (matrix_text.h). What dropout keeps is drawn where scores are, and not read:
+ * 2023), by mma.m16n8k16 (kernels/tensor_cores.cuh). What dropout keeps is drawn where scores are, and not read:
  *
  *     S = scale Q K^T     P = exp(S - L)     D = drawn / (1 - p)     O = (P D) V     R = rowsum(O dO)
  *     dV = (P D)^T dO     dS = P (D (dO V^T) - R)     dQ = scale dS K     dK = scale dS^T Q
  *
- * Three kernels (attention_kernel_texts.h). Each keeps scores as the matrix fragments that products leave, and hands
+ * Three kernels (kernels/flash_*.cu). Each keeps scores as the matrix fragments that products leave, and hands
  * them to the next product.
  *
  *     OUTPUT    a block takes queries of a head and goes over keys; L is of its rows. It leaves a bit for each score,
@@ -15,10 +15,10 @@
  *
  * The gradients' seven products are two more than there have to be: nothing is added up in memory, so the same call
  * gives the same bits. */
-#ifndef GC_ATTENTION_TEXT_H
-#define GC_ATTENTION_TEXT_H
+#ifndef GC_FLASH_KERNELS_H
+#define GC_FLASH_KERNELS_H
 
-#include "attention_graphs.h"
+#include "cudnn/attention_graphs.h"
 #include "kit/loops/loop.h"
 
 enum { GC_OWN_OUTPUT, GC_OWN_QUERIES, GC_OWN_KEYS, GC_OWN_N_KINDS };

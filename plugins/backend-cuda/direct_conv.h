@@ -1,10 +1,10 @@
 /* Convolutions as CUDA C of their own, for what cuDNN does not take: every type and layout, slower. A thread makes an
  * element of an image; a block an element of the weights, whose sums are long. Fixed order, so that every
  * run gives the same. */
-#ifndef GC_CONV_TEXT_H
-#define GC_CONV_TEXT_H
+#ifndef GC_DIRECT_CONV_H
+#define GC_DIRECT_CONV_H
 
-#include "conv_graphs.h"
+#include "cudnn/conv_graphs.h"
 
 typedef struct gc_conv_kernel {
   gc_conv_t conv; /* of float64, too */

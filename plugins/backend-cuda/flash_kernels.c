@@ -1,8 +1,7 @@
-#include "attention_text.h"
+#include "flash_kernels.h"
 
-#include "attention_kernel_texts.h"
+#include "kernel_constants.h"
 #include "kit/loops/loop_print.h"
-#include "matrix_text.h"
 #include <aot/base.h>
 #include <string.h>
 
@@ -72,24 +71,34 @@ void gc_own_launch(const gc_own_attention_t *o, uint32_t *out_blocks, uint32_t *
 
 /* ---- text ---- */
 
+static const char tensor_cores[] = {
+#include "embedded/tensor_cores.cuh.inc"
+};
+static const char forward[] = {
+#include "embedded/flash_forward.cu.inc"
+};
+static const char backward_queries[] = {
+#include "embedded/flash_backward_queries.cu.inc"
+};
+static const char backward_keys[] = {
+#include "embedded/flash_backward_keys.cu.inc"
+};
+
 static void print_strides(lp_text_t *out, const gc_attention_t *a, int what, const char *name) {
   lp_print(out, "  const int64_t %s_batch = %lldLL, %s_head = %lldLL, %s_row = %lldLL;\n", name,
            (long long)a->strides[what].batch * 2, name, (long long)a->strides[what].head * 2, name,
            (long long)a->strides[what].position * 2);
 }
 
-/* What the kernels' texts call by name: sizes; strides in bytes; factors. */
-static void print_numbers(lp_text_t *out, const gc_own_attention_t *o) {
+/* The constants of kernels/flash_*.cu: sizes; strides in bytes; factors. */
+static void print_constants(lp_text_t *out, const gc_own_attention_t *o) {
   static const char *const names[GC_ATT_N_IN_MEMORY] = {
       [GC_ATT_Q] = "q",   [GC_ATT_K] = "k",   [GC_ATT_V] = "v",   [GC_ATT_O] = "o",
       [GC_ATT_GO] = "go", [GC_ATT_GQ] = "gq", [GC_ATT_GK] = "gk", [GC_ATT_GV] = "gv"};
   const gc_attention_t *a = &o->call;
   const gc_own_cut_t *c = &o->cut[o->kind];
   const layout_t l = layout_of(o);
-  const struct {
-    const char *name;
-    int64_t value;
-  } numbers[] = {
+  const gc_constant_t constants[] = {
       {"WARPS", c->warps},
       {"THREADS", WARP * c->warps},
       {"SIXTEENS", c->sixteens},
@@ -113,10 +122,8 @@ static void print_numbers(lp_text_t *out, const gc_own_attention_t *o) {
       {"STAGE", 2 * l.passing + l.numbers},
       {"TILE_NBYTES", l.passing},
   };
-  lp_print(out, "  enum {");
-  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-    lp_print(out, "%s%s = %lld", k ? ", " : " ", numbers[k].name, (long long)numbers[k].value);
-  lp_print(out, " };\n  const int64_t ALL_ROWS = %lldLL;\n", (long long)n_rows(a));
+  gc_print_constants(out, constants, sizeof constants / sizeof *constants);
+  lp_print(out, "  const int64_t ALL_ROWS = %lldLL;\n", (long long)n_rows(a));
   for (int what = 0; what < GC_ATT_N_IN_MEMORY; what++)
     if (names[what]) print_strides(out, a, what, names[what]);
   lp_print(out, "  const float scale = %.9ef, scale2 = %.9ef, keep_scale = %.9ef;\n", a->scale,
@@ -125,20 +132,18 @@ static void print_numbers(lp_text_t *out, const gc_own_attention_t *o) {
 }
 
 void gc_print_own_attention(const void *self, const char *name, lp_text_t *out) {
-  static const char *const *const kernels[] = {gc_attention_output, gc_attention_queries, gc_attention_keys};
+  static const char *const texts[] = {
+      [GC_OWN_OUTPUT] = forward, [GC_OWN_QUERIES] = backward_queries, [GC_OWN_KEYS] = backward_keys};
   const gc_own_attention_t *o = self;
   const gc_own_cut_t *c = &o->cut[o->kind];
-  const char *half = lp_half_name(o->call.dtype);
-  const char *const *part = kernels[o->kind];
-  gc_print_matrices(out);
+  const char *half = lp_half_name(o->call.dtype), *text = texts[o->kind];
+  lp_text_add(out, tensor_cores, strlen(tensor_cores));
   lp_print(out,
            "#undef LP_PRODUCT_OF\n#undef LP_TWO_OF\n#undef LP_FROM\n#undef LP_UNROLL_TILE\n"
            "#define LP_PRODUCT_OF lp_product_%s\n#define LP_TWO_OF lp_two_%s\n#define LP_FROM lp_from_%s\n",
            half, half, half);
   lp_print(out, "#define LP_UNROLL_TILE _Pragma(\"unroll %d\")\n", c->unrolled ? c->unrolled : c->tile / SIXTEEN);
   lp_print(out, "LP_RESIDENT(%s, %d, %d, %d) {\n", name, gc_own_n_pointers(o), WARP * c->warps, c->resident);
-  print_numbers(out, o);
-  lp_text_add(out, gc_attention_threads, strlen(gc_attention_threads));
-  for (; *part; part++) lp_text_add(out, *part, strlen(*part));
-  lp_print(out, "}\n");
+  print_constants(out, o);
+  lp_text_add(out, text, strlen(text));
 }
