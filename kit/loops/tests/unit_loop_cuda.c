@@ -8,6 +8,7 @@
 #include "kit/reference/rk_core.h"
 #include "kit/random/philox.h"
 #include <aot/inline.h>
+#include "loop_goldens.h"
 #include "loop_library.h"
 #include "loop_operators.h"
 #include "loop_texts.h"
@@ -300,6 +301,46 @@ static void cuda_of_every_kind_of_loop_agrees_with_c(void **state) {
   lp_text_deinit(&cuda);
 }
 
+/* The loops whose CUDA C is not compared with a file, as they are scheduled for an H100. */
+static void cuda_of_goldens_agrees_with_c(void **state) {
+  static lp_parsed_t on_cpu[N_GOLDENS], on_gpu[N_GOLDENS];
+  lp_text_t c = {0}, cuda = {0};
+  int n_run = 0;
+  (void)state;
+  lp_prelude_add(&c);
+  lp_prelude_cuda_add(&cuda);
+  for (int k = 0; k < N_GOLDENS; k++) {
+    if (goldens[k].has_cuda) continue;
+    parse_golden(goldens[k].name, &on_cpu[k]);
+    parse_golden(goldens[k].name, &on_gpu[k]);
+    assert_true(lp_simplify(&on_cpu[k].loop) && lp_simplify(&on_gpu[k].loop));
+    lp_schedule(&on_cpu[k].loop);
+    assert_true(lp_gpu_schedule(&on_gpu[k].loop, &lp_gpu_h100));
+    lp_gen_c(&on_cpu[k].loop, goldens[k].name, &c);
+    lp_gen_cuda(&on_gpu[k].loop, goldens[k].name, &cuda);
+  }
+  void *of_c = build(&c), *of_cuda = build_cuda(&cuda);
+  for (int k = 0; k < N_GOLDENS; k++) {
+    memory_t expected, got;
+    if (goldens[k].has_cuda) continue;
+    allocate(&on_cpu[k].loop, &expected);
+    run_c(find(of_c, goldens[k].name), &on_cpu[k].loop, &expected);
+    allocate(&on_gpu[k].loop, &got);
+    run_cuda(of_cuda, goldens[k].name, &on_gpu[k].loop, &got);
+    compare(goldens[k].name, &on_cpu[k].loop, &got, &expected);
+    release(&on_gpu[k].loop, &got);
+    release(&on_cpu[k].loop, &expected);
+    lp_parsed_deinit(&on_cpu[k]);
+    lp_parsed_deinit(&on_gpu[k]);
+    n_run++;
+  }
+  assert_int_equal(n_run, 18);
+  dlclose(of_c);
+  dlclose(of_cuda);
+  lp_text_deinit(&c);
+  lp_text_deinit(&cuda);
+}
+
 /* ---- several tensors in one launch ---- */
 
 enum { N_TENSORS = 3 };
@@ -398,6 +439,7 @@ static void every_operator_agrees_with_its_reference_kernel(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cuda_of_every_kind_of_loop_agrees_with_c),
+      cmocka_unit_test(cuda_of_goldens_agrees_with_c),
       cmocka_unit_test(one_launch_goes_for_tensors_of_several_sizes),
       cmocka_unit_test(other_stages_agree_with_c),
       cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),

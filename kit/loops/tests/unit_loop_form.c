@@ -1,4 +1,4 @@
-/* Loops as text: read, printed, scheduled and turned into C and CUDA C as the files beside this one expect (LP_SAVE=1
+/* Loops as text: read, printed, scheduled and turned into C and CUDA C as the files of this folder expect (LP_SAVE=1
  * writes them), and run on rows of many lengths against the same formulas in double. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,30 +6,9 @@
 #include <cmocka.h>
 
 #include "kit/reference/rk_core.h"
+#include "loop_goldens.h"
 #include "loop_library.h"
 #include <math.h>
-
-/* clang-format off */
-static const char *const names[] = {
-    "pointwise", "halves", "integers", "doubles", "bounds", "embedding", "gather", "dropout", "dropout_mask", "draws", "adamw",
-    "softmax", "layer_norm", "layer_norm_backward", "cross_entropy", "odd_rows", "reductions", "argmax", "norm", "cumsum", "scans",
-    "columns", "column_scan", "column_extremes", "bias_gradient", "bias_gradient_permuted", "relu_bias", "gelu_backward",
-    "scatter", "scatter_row", "scatter_expanded", "index_copy", "count"};
-/* clang-format on */
-enum { N_NAMES = sizeof names / sizeof *names };
-
-static char *read_file(const char *name, const char *ending) {
-  char path[512];
-  snprintf(path, sizeof path, LP_TEST_DIR "/%s.%s", name, ending);
-  FILE *f = fopen(path, "r");
-  char *text = calloc(1, 65536);
-  assert_non_null(text);
-  if (f) {
-    assert_true(fread(text, 1, 65535, f) < 65535);
-    fclose(f);
-  }
-  return text;
-}
 
 static void save(const char *name, const char *ending, const char *text) {
   char path[512];
@@ -40,19 +19,12 @@ static void save(const char *name, const char *ending, const char *text) {
   fclose(f);
 }
 
-static void parse(const char *name, lp_parsed_t *out) {
-  char *text = read_file(name, "loop");
-  const uint32_t wrong = lp_parse(text, out);
-  if (wrong) fail_msg("%s.loop:%u", name, wrong);
-  free(text);
-}
-
 static void what_is_printed_is_read_again(void **state) {
   (void)state;
-  for (int k = 0; k < N_NAMES; k++) {
+  for (int k = 0; k < N_GOLDENS; k++) {
     lp_parsed_t once, twice;
     lp_text_t first = {0}, second = {0};
-    parse(names[k], &once);
+    parse_golden(goldens[k].name, &once);
     lp_schedule(&once.loop); /* comments, to the parser */
     lp_print_loop(&once.loop, &first);
     assert_int_equal(lp_parse(first.data, &twice), 0);
@@ -68,23 +40,23 @@ static void what_is_printed_is_read_again(void **state) {
 
 static void is_expected(const char *name, const char *ending, const lp_text_t *text) {
   if (getenv("LP_SAVE")) save(name, ending, text->data);
-  char *expected = read_file(name, ending);
+  char *expected = read_golden(name, ending);
   if (strcmp(text->data, expected) != 0) fail_msg("%s.%s differs from:\n%s", name, ending, text->data);
   free(expected);
 }
 
 static void schedules_and_c_are_the_expected_ones(void **state) {
   (void)state;
-  for (int k = 0; k < N_NAMES; k++) {
+  for (int k = 0; k < N_GOLDENS; k++) {
     lp_parsed_t p;
     lp_text_t out = {0};
-    parse(names[k], &p);
+    parse_golden(goldens[k].name, &p);
     assert_true(lp_simplify(&p.loop));
     lp_schedule(&p.loop);
     lp_print_loop(&p.loop, &out);
     lp_print(&out, "\n");
-    lp_gen_c(&p.loop, names[k], &out);
-    is_expected(names[k], "expect", &out);
+    lp_gen_c(&p.loop, goldens[k].name, &out);
+    is_expected(goldens[k].name, "expect", &out);
     lp_text_deinit(&out);
     lp_parsed_deinit(&p);
   }
@@ -122,9 +94,9 @@ static void every_kind_is_a_golden(void **state) {
   (void)state;
   const uint32_t reductions = 1u << LP_SUM | 1u << LP_PROD | 1u << LP_MAX | 1u << LP_MIN;
   said_t said = {0};
-  for (int k = 0; k < N_NAMES; k++) {
+  for (int k = 0; k < N_GOLDENS; k++) {
     lp_parsed_t p;
-    parse(names[k], &p);
+    parse_golden(goldens[k].name, &p);
     assert_true(lp_simplify(&p.loop));
     lp_schedule(&p.loop);
     note_insts(&p.loop, &said);
@@ -144,23 +116,24 @@ static void every_kind_is_a_golden(void **state) {
 
 static void schedules_and_cuda_are_the_expected_ones(void **state) {
   (void)state;
-  for (int k = 0; k < N_NAMES; k++) {
+  for (int k = 0; k < N_GOLDENS; k++) {
     lp_parsed_t p;
     lp_text_t out = {0};
-    parse(names[k], &p);
+    if (!goldens[k].has_cuda) continue;
+    parse_golden(goldens[k].name, &p);
     assert_true(lp_simplify(&p.loop));
     assert_true(lp_gpu_schedule(&p.loop, &lp_gpu_h100));
     lp_print_loop(&p.loop, &out);
     lp_print(&out, "\n");
-    lp_gen_cuda(&p.loop, names[k], &out);
+    lp_gen_cuda(&p.loop, goldens[k].name, &out);
     if (p.loop.gpu.tensors) {
       char several[64];
-      snprintf(several, sizeof several, "%s_of_several", names[k]);
+      snprintf(several, sizeof several, "%s_of_several", goldens[k].name);
       p.loop.gpu.tensors = lp_gpu_most_tensors(&p.loop);
       lp_print(&out, "\n");
       lp_gen_cuda(&p.loop, several, &out);
     }
-    is_expected(names[k], "cu", &out);
+    is_expected(goldens[k].name, "cu", &out);
     lp_text_deinit(&out);
     lp_parsed_deinit(&p);
   }
@@ -168,11 +141,11 @@ static void schedules_and_cuda_are_the_expected_ones(void **state) {
 
 /* The hash knows what a loop computes, and nothing of how. */
 static void hashes_stay_and_differ(void **state) {
-  uint64_t seen[N_NAMES];
+  uint64_t seen[N_GOLDENS];
   lp_parsed_t p;
   (void)state;
-  for (int k = 0; k < N_NAMES; k++) {
-    parse(names[k], &p);
+  for (int k = 0; k < N_GOLDENS; k++) {
+    parse_golden(goldens[k].name, &p);
     seen[k] = lp_hash(&p.loop);
     p.loop.gpu.kind = LP_GPU_ROWS;
     lp_schedule(&p.loop);
@@ -250,12 +223,12 @@ static void run_columns(loop_fn f, int64_t n, const float *g, const float *x, fl
 static void *library(void) {
   lp_text_t source = {0};
   lp_prelude_add(&source);
-  for (int k = 0; k < N_NAMES; k++) {
+  for (int k = 0; k < N_GOLDENS; k++) {
     lp_parsed_t p;
-    parse(names[k], &p);
+    parse_golden(goldens[k].name, &p);
     lp_simplify(&p.loop);
     lp_schedule(&p.loop);
-    lp_gen_c(&p.loop, names[k], &source);
+    lp_gen_c(&p.loop, goldens[k].name, &source);
     lp_parsed_deinit(&p);
   }
   void *handle = build(&source);
