@@ -13,6 +13,7 @@
 #ifndef CUDA_SHIM_H
 #define CUDA_SHIM_H
 
+#include "../base/vector.h" /* by its place: a text is compiled without the tree as an include folder */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -83,7 +84,8 @@ typedef struct shim_fiber {
   int state;
   int barrier, expected; /* SHIM_AT_TEAM */
   shim_copy_t *copies;   /* that are not waited for yet: rows from first_copy to n_copies */
-  int first_copy, n_copies, capacity, group;
+  int first_copy, n_copies, group;
+  uint32_t capacity;
   uint32_t n_turns; /* in which it has left something for its warp */
 } shim_fiber_t;
 static struct shim {
@@ -228,11 +230,8 @@ LP void lp_copy(void *to, const void *from, int bytes) {
   const uintptr_t align = bytes < 16 ? (uintptr_t)bytes : 16;
   if (((uintptr_t)to | (uintptr_t)from) % align || bytes < 4) __builtin_trap();
   if ((char *)to < shim_shared || (char *)to + bytes > shim_shared + sizeof shim_shared) __builtin_trap();
-  if (f->n_copies == f->capacity) {
-    f->capacity = 2 * f->capacity + 16;
-    f->copies = (shim_copy_t *)realloc(f->copies, (size_t)f->capacity * sizeof *f->copies);
-    if (!f->copies) __builtin_trap();
-  }
+  f->copies = (shim_copy_t *)kit_grow(f->copies, &f->capacity, (uint64_t)f->n_copies + 1, sizeof *f->copies);
+  if (!f->copies) __builtin_trap();
   memset(to, 0xff, (size_t)bytes);
   f->copies[f->n_copies++] = (shim_copy_t){to, from, bytes, f->group};
 }

@@ -5,9 +5,6 @@
 
 enum { WIDTH_STEP = 8 }; /* elements of a vector */
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
-}
 static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
 
 /* ---- tensors ---- */
@@ -115,7 +112,7 @@ aot_status_t gc_keep_attention(lw_build_t *b, const lw_attention_places_t *at, c
                                const lw_tensor_t *o, const lw_tensor_t *stats, const lw_tensor_t *bits) {
   gc_kept_table_t *kept = kept_of(b);
   gc_kept_attention_t *k = kept ? lw_pool_alloc(b->pool, sizeof *k) : NULL;
-  if (!k) return no_memory(b);
+  if (!k) return lw_no_memory(b->error, "for a step");
   *k = (gc_kept_attention_t){.kept.hash = hash_of(a),
                              .q = *a->q,
                              .k = *a->k,
@@ -127,7 +124,7 @@ aot_status_t gc_keep_attention(lw_build_t *b, const lw_attention_places_t *at, c
                              .is_causal = a->is_causal};
   if (a->mask) k->mask = *a->mask;
   if (bits) k->bits = *bits;
-  return gc_keep(b, kept, &k->kept) == AOT_OK ? AOT_OK : no_memory(b);
+  return gc_keep(b, kept, &k->kept) == AOT_OK ? AOT_OK : lw_no_memory(b->error, "for a step");
 }
 
 static int is_same(const lw_tensor_t *a, const lw_tensor_t *b) {

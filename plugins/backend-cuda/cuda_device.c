@@ -1,5 +1,6 @@
 #include "cuda_device.h"
 
+#include "kit/base/errors.h"
 #include "kit/ranks/launcher.h"
 #include <aot/inline.h>
 #include <limits.h>
@@ -42,16 +43,8 @@ static aot_status_t fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t st
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  const aot_diag_t diag = {
-      .struct_size = sizeof diag,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(code),
-      .message = aot_str(text),
-      .node = aot_no_node(),
-      .value = aot_no_value(),
-  };
-  host->diag(host, ctx, &diag);
-  return status;
+  const aot_diag_t diag = kit_diag(AOT_SEVERITY_ERROR, code, text);
+  return kit_report(host, ctx, status, &diag);
 }
 
 /* A kernel that traps, or memory that fails, takes the context with it: every later call has the same error. */
@@ -177,16 +170,9 @@ static aot_status_t tell_fault(gc_device_t *g, aot_ctx_t *ctx) {
   g->fault.status = AOT_OK;
   pthread_mutex_unlock(&g->fault_lock);
   if (status == AOT_OK) return AOT_OK;
-  const aot_diag_t diag = {
-      .struct_size = sizeof diag,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(code),
-      .message = aot_str(text),
-      .node = {node},
-      .value = aot_no_value(),
-  };
-  g->host.diag(&g->host, ctx, &diag);
-  return status;
+  aot_diag_t diag = kit_diag(AOT_SEVERITY_ERROR, code, text);
+  diag.node.id = node;
+  return kit_report(&g->host, ctx, status, &diag);
 }
 
 /* ---- what it is ---- */
@@ -283,7 +269,7 @@ static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memor
 static aot_status_t make_queue(gc_device_t *g, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
   const int priority = kind == AOT_QUEUE_COLLECTIVE ? INT_MIN : 0;
   aot_queue_t *q = calloc(1, sizeof *q);
-  if (!q) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
+  if (!q) return kit_no_memory(&g->host, ctx, "no-memory", aot_no_node(), "for a queue");
   aot_status_t status = gc_device_enter(g, ctx);
   if (status == AOT_OK)
     status =
@@ -338,7 +324,7 @@ static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_t
   gc_device_t *g = of(d);
   aot_timeline_t *t = calloc(1, sizeof *t);
   void *word = NULL;
-  if (!t) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a timeline");
+  if (!t) return kit_no_memory(&g->host, ctx, "no-memory", aot_no_node(), "for a timeline");
   const aot_status_t status = host_alloc(d, ctx, sizeof *t->word, &word);
   if (status != AOT_OK) {
     free(t);
@@ -563,7 +549,7 @@ static aot_status_t open_device(gc_device_t *g, aot_ctx_t *ctx, int ordinal) {
   AOT_TRY(check(g, ctx, cu->device_get_attribute(&minor, GC_CAPABILITY_MINOR, g->ordinal), "it has no architecture"));
   snprintf(g->architecture, sizeof g->architecture, "sm_%d%d", major, minor);
   g->setup_queue = calloc(1, sizeof *g->setup_queue);
-  if (!g->setup_queue) return fail(&g->host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for a queue");
+  if (!g->setup_queue) return kit_no_memory(&g->host, ctx, "no-memory", aot_no_node(), "for a queue");
   gc_shared_memory_init(&g->shared, cu, g->ordinal);
   g->is_shared = has_neighbours(g, ctx);
   begin_to_open(g);
@@ -606,7 +592,7 @@ gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordina
                               aot_status_t *out_status) {
   gc_device_t *g = calloc(1, sizeof *g);
   if (!g) {
-    *out_status = fail(host, ctx, AOT_E_EXHAUSTED, "no-memory", "no memory for the device");
+    *out_status = kit_no_memory(host, ctx, "no-memory", aot_no_node(), "for the device");
     return NULL;
   }
   g->host = *host;

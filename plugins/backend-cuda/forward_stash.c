@@ -2,9 +2,10 @@
 
 #include "kit/lowering/transaction.h"
 #include <assert.h>
+#include <string.h>
 #include <xxhash.h>
 
-enum { LEAST_BUCKETS = 16, MOST_TENSORS = 4 };
+enum { FIRST_ROWS = 16, MOST_TENSORS = 4 };
 
 gc_kept_table_t *gc_kept_of(const lw_build_t *b, gc_kept_table_t **table, const aot_snap_graph_t **in) {
   if (*in != b->graph) *table = NULL;
@@ -20,45 +21,42 @@ uint64_t gc_kept_hash(const lw_tensor_t *const *tensors, uint32_t n) {
   return XXH3_64bits(places, n * sizeof *places);
 }
 
-static gc_kept_t **bucket_of(const gc_kept_table_t *t, uint64_t hash) { return &t->buckets[hash & (t->n_buckets - 1)]; }
+static int has_hash(const void *newest, uint32_t row, const void *hash) {
+  return ((gc_kept_t *const *)newest)[row]->hash == *(const uint64_t *)hash;
+}
 
-/* Items of one new bucket come from one old bucket, in its order. */
-static aot_status_t grow(lw_build_t *b, gc_kept_table_t *t) {
-  gc_kept_table_t more = {.n_buckets = t->n_buckets ? 2 * t->n_buckets : LEAST_BUCKETS, .n = t->n};
-  more.buckets = lw_pool_alloc(b->pool, more.n_buckets * sizeof(gc_kept_t *));
-  if (!more.buckets) return AOT_E_EXHAUSTED;
-  for (uint32_t k = 0; k < t->n_buckets; k++) {
-    gc_kept_t **ends[2] = {&more.buckets[k], &more.buckets[k + t->n_buckets]};
-    for (gc_kept_t *item = t->buckets[k]; item; item = item->next) {
-      gc_kept_t ***end = &ends[(item->hash & t->n_buckets) != 0];
-      **end = item;
-      *end = &item->next;
-    }
-    *ends[0] = *ends[1] = NULL;
-  }
-  *t = more;
-  return AOT_OK;
+static void *from_pool(void *pool, uint64_t nbytes) { return lw_pool_alloc(pool, nbytes); }
+
+/* For one more hash: pool memory, of which what was there stays as it is. */
+static int make_room(lw_build_t *b, gc_kept_table_t *t) {
+  t->rows.alloc = from_pool;
+  t->rows.pool = b->pool;
+  if (!kit_map_reserve(&t->rows, t->rows.n + 1)) return 0;
+  if (t->rows.n < t->capacity) return 1;
+  const uint32_t capacity = t->capacity ? 2 * t->capacity : FIRST_ROWS;
+  gc_kept_t **newest = lw_pool_alloc(b->pool, capacity * sizeof(gc_kept_t *));
+  if (!newest) return 0;
+  if (t->rows.n) memcpy(newest, t->newest, t->rows.n * sizeof(gc_kept_t *));
+  t->newest = newest;
+  t->capacity = capacity;
+  return 1;
 }
 
 aot_status_t gc_keep(lw_build_t *b, gc_kept_table_t *t, gc_kept_t *item) {
   lw_save(b, t, sizeof *t);
-  if (t->n == t->n_buckets) {
-    const aot_status_t status = grow(b, t);
-    if (status != AOT_OK) return status;
-  }
-  gc_kept_t **bucket = bucket_of(t, item->hash);
-  lw_save(b, bucket, sizeof *bucket);
-  item->next = *bucket;
-  *bucket = item;
-  t->n++;
+  if (!make_room(b, t)) return AOT_E_EXHAUSTED;
+  kit_map_cell_t *cell = kit_map_cell(&t->rows, item->hash, has_hash, t->newest, &item->hash);
+  const uint32_t row = cell->item_plus_1 ? cell->item_plus_1 - 1 : t->rows.n;
+  lw_save(b, cell, sizeof *cell);
+  lw_save(b, &t->newest[row], sizeof t->newest[row]);
+  item->before = cell->item_plus_1 ? t->newest[row] : NULL;
+  t->newest[row] = item;
+  if (!cell->item_plus_1) kit_map_add(&t->rows, item->hash, row); /* to that cell */
   return AOT_OK;
 }
 
-static gc_kept_t *find(gc_kept_t *item, uint64_t hash) {
-  while (item && item->hash != hash) item = item->next;
-  return item;
-}
 gc_kept_t *gc_kept_first(const gc_kept_table_t *t, uint64_t hash) {
-  return t->n ? find(*bucket_of(t, hash), hash) : NULL;
+  const uint32_t row = kit_map_find(&t->rows, hash, has_hash, t->newest, &hash);
+  return row == KIT_MAP_NONE ? NULL : t->newest[row];
 }
-gc_kept_t *gc_kept_before(const gc_kept_t *item) { return find(item->next, item->hash); }
+gc_kept_t *gc_kept_before(const gc_kept_t *item) { return item->before; }

@@ -1,19 +1,21 @@
-/* What a step keeps for later ones of the same graph, found by the tensors that both read: an item is in a chain of
- * those whose tensors have the same hash, the newest first, and chains stand in buckets that are doubled when there are
- * as many items, so that n items are kept and found in O(n). All of it is in the pool of the schedule. */
+/* What a step saves for later steps of the same graph, found by the tensors that both read: items whose tensors have
+ * one hash are a chain, the newest first, and a map finds the newest. n items are saved and found in O(n) expected. All
+ * of it is in the pool of the schedule. */
 #ifndef GC_FORWARD_STASH_H
 #define GC_FORWARD_STASH_H
 
+#include "kit/base/map.h"
 #include "kit/lowering/lower.h"
 
-typedef struct gc_kept { /* begins an item */
-  struct gc_kept *next;  /* of its bucket */
+typedef struct gc_kept {  /* begins an item */
+  struct gc_kept *before; /* the one with this hash that was saved before it; NULL: none */
   uint64_t hash;
 } gc_kept_t;
 
 typedef struct gc_kept_table {
-  gc_kept_t **buckets; /* a power of two; none yet: 0 */
-  uint32_t n_buckets, n;
+  gc_kept_t **newest; /* by row: of each hash */
+  uint32_t capacity;
+  kit_map_t rows; /* by hash */
 } gc_kept_table_t;
 
 /* The table of the graph that is lowered, made when it is first asked for: *table, as long as *in is that graph.

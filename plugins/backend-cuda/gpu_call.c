@@ -216,7 +216,7 @@ static aot_status_t add_pieces(gc_call_t *c, lw_error_t *error) {
   }
   if (has_memory && !c->n_pieces) c->n_pieces = 1; /* of no step */
   free(begins);
-  return has_memory ? AOT_OK : lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a call");
+  return has_memory ? AOT_OK : lw_no_memory(error, "for a call");
 }
 
 aot_status_t gc_call_create(gc_exe_t *e, uint32_t graph, const int64_t *symbols, uint32_t align, gc_call_t **out,

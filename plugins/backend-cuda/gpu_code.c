@@ -1,6 +1,7 @@
 #include "gpu_code.h"
 
 #include "kit/base/sealed_file.h"
+#include "kit/base/vector.h"
 #include "gpu_clock.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,47 +12,36 @@
 
 /* NVRTC takes 45 ms for a unit and some 30 ms for each kilobyte of kernels: 50 ms for most, 250 for the largest. Four
  * threads are what it makes use of; they begin with the longest, so as not to end with one of them alone. */
-enum { KERNELS_A_UNIT = 8, TEXT_A_UNIT = 6000 /* bytes */, MOST_THREADS = 4, FIRST_SLOTS = 64 };
+enum { KERNELS_A_UNIT = 8, TEXT_A_UNIT = 6000 /* bytes */, MOST_THREADS = 4 };
 
 void gc_code_init(gc_code_t *c, const gc_driver_t *driver, const nv_nvrtc_t *nvrtc, int arch, const char *folder) {
   *c = (gc_code_t){.driver = driver, .nvrtc = nvrtc, .folder = folder, .arch = arch};
 }
 
 void gc_code_deinit(gc_code_t *c) {
-  for (uint32_t k = 0; k < c->n_slots; k++) {
-    gc_kernel_t *kernel = c->slots[k];
-    if (!kernel) continue;
-    lp_text_deinit(&kernel->text);
-    free(kernel);
+  for (uint32_t k = 0; k < c->n; k++) {
+    lp_text_deinit(&c->kernels[k]->text);
+    free(c->kernels[k]);
   }
   for (uint32_t m = 0; m < c->n_modules; m++) c->driver->module_unload(c->modules[m]);
   free(c->modules);
   free(c->fresh);
-  free(c->slots);
+  free(c->kernels);
+  kit_map_deinit(&c->by_name);
   memset(c, 0, sizeof *c);
 }
 
-/* Where the name is, or would be. */
-static gc_kernel_t **slot_of(gc_kernel_t **slots, uint32_t n_slots, const char *name) {
-  uint32_t k = (uint32_t)XXH3_64bits(name, strlen(name)) & (n_slots - 1);
-  while (slots[k] && strcmp(slots[k]->name, name) != 0) k = (k + 1) & (n_slots - 1);
-  return &slots[k];
+static int is_named(const void *kernels, uint32_t k, const void *name) {
+  return strcmp(((gc_kernel_t *const *)kernels)[k]->name, name) == 0;
 }
 
+/* For one more kernel. */
 static int make_room(gc_code_t *c) {
-  gc_kernel_t **fresh = realloc(c->fresh, (c->n_fresh + 1) * sizeof *fresh);
-  if (!fresh) return 0;
-  c->fresh = fresh;
-  if (2 * (c->n + 1) <= c->n_slots) return 1;
-  const uint32_t n_slots = c->n_slots ? 2 * c->n_slots : FIRST_SLOTS;
-  gc_kernel_t **slots = calloc(n_slots, sizeof *slots);
-  if (!slots) return 0;
-  for (uint32_t k = 0; k < c->n_slots; k++)
-    if (c->slots[k]) *slot_of(slots, n_slots, c->slots[k]->name) = c->slots[k];
-  free(c->slots);
-  c->slots = slots;
-  c->n_slots = n_slots;
-  return 1;
+  gc_kernel_t **kernels = kit_grow(c->kernels, &c->capacity, (uint64_t)c->n + 1, sizeof *kernels);
+  if (kernels) c->kernels = kernels;
+  gc_kernel_t **fresh = kit_grow(c->fresh, &c->fresh_capacity, (uint64_t)c->n_fresh + 1, sizeof *fresh);
+  if (fresh) c->fresh = fresh;
+  return kernels && fresh && kit_map_reserve(&c->by_name, c->n + 1);
 }
 
 static uint64_t hash_of(gc_print_fn print, const void *self) {
@@ -67,16 +57,17 @@ gc_kernel_t *gc_code_printed(gc_code_t *c, gc_print_fn print, const void *self) 
   char name[32];
   if (!hash || !make_room(c)) return NULL;
   snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)hash);
-  gc_kernel_t **slot = slot_of(c->slots, c->n_slots, name);
-  if (*slot) return *slot;
+  const uint64_t hash_of_name = XXH3_64bits(name, strlen(name));
+  const uint32_t known = kit_map_find(&c->by_name, hash_of_name, is_named, c->kernels, name);
+  if (known != KIT_MAP_NONE) return c->kernels[known];
   gc_kernel_t *added = calloc(1, sizeof *added);
   if (!added) return NULL;
   added->hash = hash;
   memcpy(added->name, name, sizeof name);
   print(self, name, &added->text);
-  c->n++;
-  c->fresh[c->n_fresh++] = added;
-  return *slot = added;
+  kit_map_add(&c->by_name, hash_of_name, c->n);
+  c->kernels[c->n++] = added;
+  return c->fresh[c->n_fresh++] = added;
 }
 
 static void print_loop(const void *self, const char *name, lp_text_t *out) { lp_gen_cuda(self, name, out); }
@@ -221,7 +212,7 @@ static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t m
 static int load(gc_code_t *c, const gc_compiling_t *j, gpu_code_unit_t *u, char *why, size_t size) {
   char buffer[192];
   gc_result_t result = GC_SUCCESS;
-  gc_module_t *modules = realloc(c->modules, (c->n_modules + 1) * sizeof *modules);
+  gc_module_t *modules = kit_grow(c->modules, &c->module_capacity, (uint64_t)c->n_modules + 1, sizeof *modules);
   if (modules) c->modules = modules;
   gc_module_t *module = modules ? &modules[c->n_modules] : NULL;
   if (module && u->is_image) result = c->driver->module_load_data(module, u->image);

@@ -7,6 +7,7 @@
 #ifndef GC_CODE_H
 #define GC_CODE_H
 
+#include "kit/base/map.h"
 #include "kit/cuda/nvrtc.h"
 #include "kit/loops/loop.h"
 #include "driver.h"
@@ -24,14 +25,15 @@ typedef struct gc_kernel {
 typedef struct gc_code {
   const gc_driver_t *driver;
   const nv_nvrtc_t *nvrtc;
-  const char *folder;  /* the cache's; NULL: nothing is kept */
-  int arch;            /* compute capability: 90 */
-  gc_kernel_t **slots; /* by hash of the name, open addressing; NULL: free */
-  uint32_t n, n_slots; /* a power of two, at least twice n */
+  const char *folder;    /* the cache's; NULL: nothing is kept */
+  int arch;              /* compute capability: 90 */
+  gc_kernel_t **kernels; /* in the order in which they were added; owned, at fixed addresses */
+  kit_map_t by_name;     /* rows of `kernels` */
+  uint32_t n, capacity;
   gc_kernel_t **fresh; /* not compiled yet */
-  uint32_t n_fresh;
+  uint32_t n_fresh, fresh_capacity;
   gc_module_t *modules;
-  uint32_t n_modules;
+  uint32_t n_modules, module_capacity;
   uint32_t n_found, n_compiled; /* kernels: in the folder; by NVRTC */
   double compile_ms;            /* that both took, from the first text to the last kernel */
 } gc_code_t;

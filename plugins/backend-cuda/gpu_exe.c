@@ -119,7 +119,7 @@ static aot_status_t bind(const aot_exe_t *x, aot_ctx_t *ctx, const aot_binding_t
   aot_bound_t *b = calloc(1, sizeof *b);
   e->ctx = ctx;
   e->device->driver.ctx_set_current(e->device->context);
-  aot_status_t status = b ? AOT_OK : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a call");
+  aot_status_t status = b ? AOT_OK : lw_no_memory(&error, "for a call");
   if (status == AOT_OK) status = find_graph(e, &binding->graph, &b->graph, &error);
   if (status == AOT_OK) b->binding = *binding;
   if (status == AOT_OK && !is_cut(e, b->graph)) status = bind_whole(e, b->graph, binding, &b->call, &error);
@@ -275,7 +275,7 @@ aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const custom_
   e->n_counted = calloc((size_t)s->ops.count + 1, sizeof *e->n_counted);
   aot_status_t status = cut == AOT_OK && e->parts && e->n_on_host && e->n_counted
                             ? open_libraries(e, ctx, getenv("AOT_NVRTC"), &error)
-                            : lw_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a program");
+                            : lw_no_memory(&error, "for a program");
   if (status == AOT_OK && (status = custom_prepare(world, s, &e->custom, &why)) != AOT_OK) {
     error.node = why.node;
     lw_fail(&error, status, "no-kernel", "%s", why.text);

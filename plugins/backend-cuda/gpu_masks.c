@@ -4,9 +4,6 @@
 #include "nvrtc_kernel.h"
 #include <string.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
-}
 static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
 
 static aot_status_t add_kernel(lw_build_t *b, const gc_mask_kernel_t *kernel, const lw_tensor_t *const *tensors) {
@@ -55,7 +52,7 @@ static const gc_mask_t *find_mask(const lw_build_t *b, const gc_kept_table_t *ma
 aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_t **out) {
   lw_tensor_t bias = gc_bias_type(a);
   gc_kept_table_t *masks = gc_kept_of(b, &lowering(b)->masks, &lowering(b)->masks_in);
-  if (!masks) return no_memory(b);
+  if (!masks) return lw_no_memory(b->error, "for a step");
   *out = find_mask(b, masks, a->mask, &bias);
   if (*out) return AOT_OK;
   gc_mask_kernel_t kernel = {.kind = GC_MASK_BIAS, .dtype = a->mask->dtype, .bias_dtype = bias.dtype};
@@ -64,7 +61,7 @@ aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_
   weights.rank = 3;
   lw_make_contiguous(&weights);
   gc_mask_t *m = lw_pool_alloc(b->pool, sizeof *m);
-  if (!m) return no_memory(b);
+  if (!m) return lw_no_memory(b->error, "for a step");
   AOT_TRY(lw_new_tensor(b, &bias));
   AOT_TRY(lw_new_tensor(b, &weights));
   memcpy(kernel.sizes, bias.sizes, sizeof kernel.sizes);
@@ -72,7 +69,7 @@ aot_status_t gc_make_mask(lw_build_t *b, const lw_attention_t *a, const gc_mask_
   AOT_TRY(add_kernel(b, &kernel, (const lw_tensor_t *const[]){a->mask, &bias, &weights}));
   *m = (gc_mask_t){.kept.hash = gc_kept_hash(&a->mask, 1), .of = *a->mask, .bias = bias, .weights = weights};
   *out = m;
-  return gc_keep(b, masks, &m->kept) == AOT_OK ? AOT_OK : no_memory(b);
+  return gc_keep(b, masks, &m->kept) == AOT_OK ? AOT_OK : lw_no_memory(b->error, "for a step");
 }
 
 /* ---- rows ---- */

@@ -133,7 +133,7 @@ aot_status_t gc_parts_run(gc_exe_t *e, const aot_bound_t *b, aot_ctx_t *ctx, con
                    (unsigned long long)what->n_inputs, (unsigned long long)what->n_outputs, g->n_inputs, g->n_outputs);
   int64_t *own = calloc(n_symbols + 1, sizeof *own);
   int64_t *symbols = s->symbols ? s->symbols : own;
-  if (!own) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
+  if (!own) return lw_no_memory(error, "for a run");
   if (n_symbols) memcpy(symbols, what->graph.symbols, n_symbols * sizeof *symbols);
   const lw_memory_t memory = {&p, alloc, release, read_back, write_back};
   const lw_parts_run_t r = {

@@ -76,11 +76,9 @@ void gc_times_take(gc_times_t *t, const gc_driver_t *driver, lw_schedule_t *s) {
 
 static int make_room(gc_rows_t *r, uint64_t n) {
   if (r->n + n <= r->capacity) return 1;
-  const uint64_t capacity = 2 * (r->n + n);
-  aot_profile_row_t *rows = realloc(r->rows, (size_t)capacity * sizeof *rows);
+  aot_profile_row_t *rows = kit_grow64(r->rows, &r->capacity, r->n + n, sizeof *rows);
   if (!rows) return 0;
   r->rows = rows;
-  r->capacity = capacity;
   return 1;
 }
 

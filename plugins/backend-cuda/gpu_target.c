@@ -14,10 +14,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
-}
-
 static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
 static const gc_run_t *run_of(const lw_frame_t *f) { return f->self; }
 static gc_address_t address(const lw_frame_t *f, lw_ref_t r) { return (gc_address_t)(uintptr_t)lw_at(f, r); }
@@ -88,7 +84,7 @@ static gc_kernel_t *make_kernel(lw_build_t *b, lp_loop_t *loop, aot_status_t *ou
   *out_status = LW_DECLINED;
   if (!lp_gpu_schedule(loop, &lowering(b)->machine)) return NULL;
   gc_kernel_t *kernel = kernel_of(b, loop);
-  *out_status = kernel ? AOT_OK : no_memory(b);
+  *out_status = kernel ? AOT_OK : lw_no_memory(b->error, "for a step");
   return kernel;
 }
 
@@ -116,7 +112,7 @@ static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, gc_kernel_t *
   p->refs = lw_pool_alloc(b->pool, (n + 1) * sizeof *p->refs);
   p->numbers = lw_pool_alloc(b->pool, (n + 1) * sizeof *p->numbers);
   p->pointers = lw_pool_alloc(b->pool, (p->n_pointers + 1) * sizeof *p->pointers);
-  if (!p->refs || !p->numbers || !p->pointers) return no_memory(b);
+  if (!p->refs || !p->numbers || !p->pointers) return lw_no_memory(b->error, "for a step");
   for (uint32_t k = 0; k < n; k++) p->refs[k].storage = LW_NONE;
   if (loop->gpu.tensors) p->numbers[lp_gpu_shared_words(loop) + LP_GPU_SIZE] = (uint64_t)loop->sizes[0];
   *out = p;
@@ -134,7 +130,7 @@ static aot_status_t let_join(lw_build_t *b, lp_loop_t *loop, loop_step_t *p) {
   step->joins = gc_code_hash(loop);
   p->several = kernel_of(b, loop);
   loop->gpu.tensors = 1;
-  if (!p->several || !step->joins) return no_memory(b);
+  if (!p->several || !step->joins) return lw_no_memory(b->error, "for a step");
   p->n_shared = lp_gpu_shared_words(loop);
   p->n_row = lp_gpu_row_words(loop);
   for (uint32_t k = 0; k < p->n_shared; k++) {
@@ -148,7 +144,7 @@ static aot_status_t let_join(lw_build_t *b, lp_loop_t *loop, loop_step_t *p) {
 static aot_status_t join_loops(lw_build_t *b, const lw_step_t *const *steps, uint32_t n, lw_step_t *out) {
   const loop_step_t *first = steps[0]->payload;
   loop_step_t *p = lw_pool_alloc(b->pool, sizeof *p);
-  if (!p) return no_memory(b);
+  if (!p) return lw_no_memory(b->error, "for a step");
   *p = *first;
   p->kernel = first->several;
   p->several = NULL;
@@ -157,7 +153,7 @@ static aot_status_t join_loops(lw_build_t *b, const lw_step_t *const *steps, uin
   p->refs = lw_pool_alloc(b->pool, p->n * sizeof *p->refs);
   p->numbers = lw_pool_alloc(b->pool, p->n * sizeof *p->numbers);
   p->pointers = lw_pool_alloc(b->pool, p->n * sizeof *p->pointers);
-  if (!p->refs || !p->numbers || !p->pointers) return no_memory(b);
+  if (!p->refs || !p->numbers || !p->pointers) return lw_no_memory(b->error, "for a step");
   memcpy(p->refs, first->refs, first->n_shared * sizeof *p->refs);
   for (uint32_t k = first->n_shared; k < p->n; k++) p->refs[k].storage = LW_NONE;
   for (uint32_t t = 0; t < first->most_tensors; t++) {
@@ -341,7 +337,7 @@ static aot_status_t add_small_loop(lw_build_t *b, const lw_tensor_t *dst, const 
   AOT_TRY(add_step(b, &loop, kernel, &p));
   p->rounds = moving->rounds;
   p->moves = lw_pool_alloc(b->pool, (p->n + 1) * sizeof *p->moves);
-  if (!p->moves) return no_memory(b);
+  if (!p->moves) return lw_no_memory(b->error, "for a step");
   for (uint32_t k = 0; k <= loop.n_loads; k++) {
     const uint32_t word = lp_gpu_word(&loop, k);
     p->refs[word] = k < loop.n_loads ? lw_use_read_only(b, &tensors[k], 0) : lw_use(b, &tensors[k]);
@@ -539,7 +535,7 @@ static aot_status_t remember_beside(lw_build_t *b, uint32_t storage, uint32_t nu
   if (storage >= l->n_beside_of) {
     const uint32_t n = 2 * (storage + 1);
     uint32_t *more = lw_pool_alloc(b->pool, n * sizeof *more);
-    if (!more) return no_memory(b);
+    if (!more) return lw_no_memory(b->error, "for a step");
     if (l->n_beside_of) memcpy(more, l->beside_of, l->n_beside_of * sizeof *more);
     l->beside_of = more;
     l->n_beside_of = n;
@@ -556,7 +552,7 @@ static aot_status_t lower_on_queue(lw_build_t *b, const custom_node_t *custom, r
             is_beside = goes_on || (lw_is_collective(b, custom->node) && !custom->passes);
   lw_kernel_step_t *k;
   queue_step_t *q = lw_pool_alloc(b->pool, sizeof *q);
-  if (!q) return no_memory(b);
+  if (!q) return lw_no_memory(b->error, "for a step");
   AOT_TRY(lw_add_kernel_step(b, is_beside ? run_beside : run_on_queue, NULL, custom, args, &k));
   k->self = q;
   *q = (queue_step_t){.number = is_beside ? l->n_beside++ : LW_NONE, .goes_on = goes_on, .waits_for = LW_NONE};
@@ -601,7 +597,7 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
         "what it begins cannot stand on a queue: its tensors lie in another order, or are of several dtypes");
   host_step_t *p = lw_pool_alloc(b->pool, sizeof *p);
   uint64_t nbytes = 0;
-  if (!p) return no_memory(b);
+  if (!p) return lw_no_memory(b->error, "for a step");
   AOT_TRY(lw_add_kernel_step(b, run_host_step, kernel, custom, args, &k));
   uint32_t *n_on_host = kernel && lowering(b)->n_on_host ? &lowering(b)->n_on_host[b->node->op] : NULL;
   if (n_on_host) lw_save(b, n_on_host, sizeof *n_on_host);
@@ -609,7 +605,7 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
   k->self = p;
   *p = (host_step_t){.kernel = k, .node = b->node->id};
   p->pieces = lw_pool_alloc(b->pool, (k->n_tensors + k->n_floats + 1) * sizeof *p->pieces);
-  if (!p->pieces) return no_memory(b);
+  if (!p->pieces) return lw_no_memory(b->error, "for a step");
   for (uint32_t t = 0; t < k->n_tensors; t++) {
     const rk_tensor_t *x = k->tensors[t];
     const int64_t size = (int64_t)aot_dtype_size(x->dtype);

@@ -27,7 +27,7 @@ aot_status_t gc_add_own_kernel(lw_build_t *b, const gc_own_kernel_t *kernel, con
   gc_kernel_t *code = l->code ? gc_code_printed(l->code, kernel->print, kernel->self) : &l->stand_in;
   own_step_t *p;
   assert(n + (kernel->number != NULL) <= GC_OWN_MOST_POINTERS);
-  if (!code) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a kernel");
+  if (!code) return lw_no_memory(b->error, "for a kernel");
   code->is_wanted = 1;
   code->shared = kernel->shared;
   AOT_TRY(lw_add_step(b, run_own_kernel, kernel->kind, sizeof *p, &p));

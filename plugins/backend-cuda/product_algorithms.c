@@ -1,5 +1,6 @@
 #include "product_algorithms.h"
 
+#include "kit/base/vector.h"
 #include "gpu_clock.h"
 #include <aot/inline.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { FIRST_SLOTS = 64, ALLOC_FAILED = 3 /* cublasStatus_t */ };
+enum { ALLOC_FAILED = 3 /* cublasStatus_t */ };
 /* For all products of a program; then the first algorithms are taken, or, under load, those of bursts. */
 #define ALL_BURSTS_MS 3000.0
 #define ALL_LOAD_MS 120000.0
@@ -30,11 +31,12 @@ void gc_algorithms_init(gc_algorithms_t *a, const gc_driver_t *driver, const gc_
 }
 
 void gc_algorithms_deinit(gc_algorithms_t *a) {
-  for (uint32_t k = 0; k < a->n_slots; k++) free(a->slots[k]);
-  free(a->slots);
+  for (uint32_t k = 0; k < a->n; k++) free(a->choices[k]);
+  free(a->choices);
   free(a->waiting);
-  a->slots = a->waiting = NULL;
-  a->n = a->n_slots = a->n_waiting = 0;
+  kit_map_deinit(&a->by_form);
+  a->choices = a->waiting = NULL;
+  a->n = a->capacity = a->n_waiting = a->waiting_capacity = 0;
 }
 
 static kf_key_t key_of(const gc_algorithms_t *a, const gc_product_t *p) {
@@ -52,34 +54,24 @@ static kf_key_t key_of(const gc_algorithms_t *a, const gc_product_t *p) {
 
 /* ---- what was chosen before ---- */
 
-static gc_choice_t **slot_of(gc_choice_t **slots, uint32_t n_slots, kf_key_t key) {
-  uint32_t k = (uint32_t)key.low64 & (n_slots - 1);
-  while (slots[k] && kf_key_compare(&slots[k]->key, &key) != 0) k = (k + 1) & (n_slots - 1);
-  return &slots[k];
-}
-
-static int make_room(gc_algorithms_t *a) {
-  if (2 * (a->n + 1) <= a->n_slots) return 1;
-  const uint32_t n_slots = a->n_slots ? 2 * a->n_slots : FIRST_SLOTS;
-  gc_choice_t **slots = calloc(n_slots, sizeof *slots);
-  if (!slots) return 0;
-  for (uint32_t k = 0; k < a->n_slots; k++)
-    if (a->slots[k]) *slot_of(slots, n_slots, a->slots[k]->key) = a->slots[k];
-  free(a->slots);
-  a->slots = slots;
-  a->n_slots = n_slots;
-  return 1;
+static int is_of_form(const void *choices, uint32_t k, const void *key) {
+  return kf_key_compare(&((gc_choice_t *const *)choices)[k]->key, key) == 0;
 }
 
 /* Of this form, known or added. NULL: no memory. */
 static gc_choice_t *choice_of(gc_algorithms_t *a, kf_key_t key) {
-  if (!make_room(a)) return NULL;
-  gc_choice_t **slot = slot_of(a->slots, a->n_slots, key);
-  if (!*slot && (*slot = calloc(1, sizeof **slot)) != NULL) {
-    (*slot)->key = key;
-    a->n++;
+  gc_choice_t **choices = kit_grow(a->choices, &a->capacity, (uint64_t)a->n + 1, sizeof *choices);
+  if (!choices) return NULL;
+  a->choices = choices;
+  const uint32_t known = kit_map_find(&a->by_form, key.low64, is_of_form, choices, &key);
+  if (known != KIT_MAP_NONE) return choices[known];
+  gc_choice_t *added = calloc(1, sizeof *added);
+  if (!added || !kit_map_add(&a->by_form, key.low64, a->n)) {
+    free(added);
+    return NULL;
   }
-  return *slot;
+  added->key = key;
+  return choices[a->n++] = added;
 }
 
 static const char *const kinds[] = {[GC_ALGORITHMS_TIME] = "algorithm", [GC_ALGORITHMS_LOAD] = "algorithm-under-load"};
@@ -142,7 +134,7 @@ static void find(gc_algorithms_t *a, gc_choice_t *choice, gc_product_t *p, int m
 }
 
 static int let_wait(gc_algorithms_t *a, gc_choice_t *choice, const gc_product_t *p) {
-  gc_choice_t **waiting = realloc(a->waiting, (a->n_waiting + 1) * sizeof(gc_choice_t *));
+  gc_choice_t **waiting = kit_grow(a->waiting, &a->waiting_capacity, (uint64_t)a->n_waiting + 1, sizeof *waiting);
   if (!waiting) {
     choice->state = GC_ALGORITHM_UNKNOWN;
     return ALLOC_FAILED;

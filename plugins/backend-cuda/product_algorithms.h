@@ -8,6 +8,7 @@
 #ifndef GC_PRODUCT_ALGORITHMS_H
 #define GC_PRODUCT_ALGORITHMS_H
 
+#include "kit/base/map.h"
 #include "kit/base/sealed_file.h"
 #include "product_timing.h"
 
@@ -28,11 +29,12 @@ typedef struct gc_algorithms {
   const char *folder;    /* the cache's; NULL: nothing is kept */
   uint64_t identity;     /* of library and device */
   int how;               /* GC_ALGORITHMS_* */
-  gc_choice_t **slots;   /* by hash of the form, open addressing; NULL: free */
-  uint32_t n, n_slots;   /* a power of two, at least twice n */
+  gc_choice_t **choices; /* owned, at fixed addresses */
+  kit_map_t by_form;     /* rows of `choices` */
+  uint32_t n, capacity;
   int is_gathering;      /* forms that are neither known nor kept are taken to have an algorithm, and wait */
   gc_choice_t **waiting; /* those */
-  uint32_t n_waiting;
+  uint32_t n_waiting, waiting_capacity;
   double ms;                 /* that choosing took */
   uint32_t n_timed, n_found; /* forms of products: measured here; found in the folder */
   /* Asked whether work that is long may go on, and told how far it is, where there is a text: what everybody wants to

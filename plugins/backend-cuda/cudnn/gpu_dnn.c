@@ -49,7 +49,7 @@ aot_status_t gc_add_dnn(lw_build_t *b, const gc_dnn_plan_t *plan, const gc_dnn_g
   p->cudnn = lowering(b)->cudnn;
   p->plan = plan;
   p->graph = lw_pool_alloc(b->pool, sizeof *g);
-  if (!p->graph) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a step");
+  if (!p->graph) return lw_no_memory(b->error, "for a step");
   *p->graph = *g;
   for (uint32_t k = 0; k < g->n_tensors; k++) {
     const int lies = k < n && g->tensors[k].kind == GC_DNN_MEMORY && gc_dnn_is_used(g, k);

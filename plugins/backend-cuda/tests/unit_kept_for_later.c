@@ -1,6 +1,8 @@
-/* Items kept for later steps: found in the order of their age, in chains that stay short. */
+/* Items saved for later steps: found in the order of their age, in searches that stay short; a dropped transaction has
+ * saved nothing. */
 #include "forward_stash.h"
 
+#include "kit/lowering/transaction.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -42,32 +44,62 @@ static void items_of_a_tensor_are_found_from_the_newest_on(void **state) {
   lw_schedule_deinit(&schedule);
 }
 
-static void chains_stay_short(void **state) {
+static void keep(lw_build_t *b, gc_kept_table_t *table, uint32_t storage, uint32_t number) {
+  item_t *item = lw_pool_alloc(b->pool, sizeof *item);
+  *item = (item_t){.kept.hash = hash_at(storage, 0), .number = number};
+  assert_int_equal(gc_keep(b, table, &item->kept), AOT_OK);
+}
+
+static void searches_stay_short(void **state) {
   lw_schedule_t schedule = {0};
   lw_build_t b = {.out = &schedule, .pool = &schedule.pool};
   gc_kept_table_t table = {0};
-  uint64_t n_steps = 0, longest = 0;
+  uint64_t n_steps = 0, longest = 0, run = 0;
   (void)state;
-  for (uint32_t k = 0; k < N; k++) {
-    gc_kept_t *item = lw_pool_alloc(b.pool, sizeof *item);
-    item->hash = hash_at(k, 0);
-    assert_int_equal(gc_keep(&b, &table, item), AOT_OK);
+  for (uint32_t k = 0; k < N; k++) keep(&b, &table, k, k);
+  for (uint32_t k = 0; k < table.rows.capacity; k++) { /* a search goes through a run of cells at the most */
+    run = table.rows.cells[k].item_plus_1 ? run + 1 : 0;
+    n_steps += run;
+    if (run > longest) longest = run;
   }
-  for (uint32_t k = 0; k < table.n_buckets; k++) {
-    uint64_t n = 0;
-    for (const gc_kept_t *item = table.buckets[k]; item; item = item->next) n_steps += ++n;
-    if (n > longest) longest = n;
+  assert_true(n_steps <= 4 * N);
+  assert_true(longest <= 100);
+  assert_true(table.rows.capacity <= 4 * N);
+  lw_schedule_deinit(&schedule);
+}
+
+/* Through several growths of the table. */
+static void what_is_dropped_was_never_kept(void **state) {
+  lw_machine_t machine = {.target = &(const lw_target_t){0}};
+  lw_schedule_t schedule = {0};
+  lw_build_t b = {.out = &schedule, .pool = &schedule.pool, .machine = &machine};
+  gc_kept_table_t table = {0};
+  lw_transaction_t t;
+  (void)state;
+  for (uint32_t k = 0; k < 20; k++) keep(&b, &table, k, k);
+  const gc_kept_table_t was = table;
+  lw_begin(&b, &t);
+  for (uint32_t k = 0; k < 500; k++) keep(&b, &table, k, 1000 + k);
+  assert_int_equal(((const item_t *)gc_kept_first(&table, hash_at(7, 0)))->number, 1007);
+  assert_int_equal(lw_end(&b, &t, AOT_E_INVALID), AOT_E_INVALID);
+  assert_memory_equal(&table, &was, sizeof was);
+  for (uint32_t k = 0; k < 500; k++) {
+    const gc_kept_t *kept = gc_kept_first(&table, hash_at(k, 0));
+    assert_int_equal(kept != NULL, k < 20);
+    if (kept) assert_int_equal(((const item_t *)kept)->number, k);
+    if (kept) assert_null(gc_kept_before(kept));
   }
-  assert_true(n_steps <= 2 * N); /* that it takes to find each once */
-  assert_true(longest <= 16);
-  assert_true(table.n_buckets < 4 * N);
+  for (uint32_t k = 0; k < 100; k++) keep(&b, &table, k, 2000 + k);
+  assert_int_equal(((const item_t *)gc_kept_first(&table, hash_at(99, 0)))->number, 2099);
+  assert_int_equal(((const item_t *)gc_kept_before(gc_kept_first(&table, hash_at(19, 0))))->number, 19);
   lw_schedule_deinit(&schedule);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(items_of_a_tensor_are_found_from_the_newest_on),
-      cmocka_unit_test(chains_stay_short),
+      cmocka_unit_test(searches_stay_short),
+      cmocka_unit_test(what_is_dropped_was_never_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
