@@ -24,6 +24,12 @@ from .sizes import Sizes, allocate
 ALIGNMENT = 64  # of memory that programs read where it is (aothost.h)
 
 
+def backends_of(options: Options) -> list[str]:
+    """A vendor's backend leaves what it lacks to backend-cpu behind it; ours run everything."""
+    is_ours = options.backend in ("backend-cpu", "backend-cuda", "backend-ref")
+    return [options.backend] if is_ours else [options.backend, "backend-cpu"]
+
+
 def pipeline_of(options: Options, is_joint: bool) -> str:
     """The YAML of the pipeline: the program is in aothost's text form, already functional, with its backward."""
     stages = ["  - use: rng", *(f"  - use: {stage}" for stage in options.stages)]
@@ -31,14 +37,14 @@ def pipeline_of(options: Options, is_joint: bool) -> str:
         stages.append(f"  - use: {options.partition}")
         if options.budget is not None:
             stages.append(f'    with: {{objective: memory, budget: "{options.budget}"}}')
-    stages.append(f"  - use: {options.backend}")
+    stages += [f"  - use: {unit}" for unit in backends_of(options)]
     return "\n".join(["aot: 1", "model: {import: ir}", "stages:", *stages, ""])
 
 
 def load(text: Text, options: Options, is_joint: bool) -> Any:
     flags = 0 if options.cache else 1  # AOTHOST_NO_CACHE
     settings = list(options.settings)
-    if options.backend == "backend-cpu" and not any(s.startswith("stages.backend-cpu.threads=") for s in settings):
+    if "backend-cpu" in backends_of(options) and not any(s.startswith("stages.backend-cpu.threads=") for s in settings):
         settings.append(f"stages.backend-cpu.threads={torch.get_num_threads()}")
     return _aothost.Program(
         pipeline_of(options, is_joint), text.text.encode(), "torch.compile.ir", settings, list(options.plugins), flags

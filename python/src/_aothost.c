@@ -630,9 +630,12 @@ static PyType_Spec frame_spec = {"aothost._aothost.Frame", sizeof(frame_t), 0, P
 static PyMethodDef module_methods[] = {{"frame_of", frame_of, METH_O, "frame_of(handle) -> Frame"},
                                        {"pointers", pointers, METH_O, "pointers(tensors) -> bytes: their addresses"},
                                        {0}};
-static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, "aothost._aothost", 0, sizeof(module_state_t),
-                                        module_methods};
+static struct PyModuleDef module_def = {.m_base = PyModuleDef_HEAD_INIT,
+                                        .m_name = "aothost._aothost",
+                                        .m_size = sizeof(module_state_t),
+                                        .m_methods = module_methods};
 
+PyMODINIT_FUNC PyInit__aothost(void);
 PyMODINIT_FUNC PyInit__aothost(void) {
   PyObject *module = PyModule_Create(&module_def);
   if (!module) return NULL;
