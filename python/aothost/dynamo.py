@@ -117,8 +117,9 @@ def divide(
     **unused: Any,
 ) -> tuple[fx.GraphModule, fx.GraphModule]:
     """The partition function: compiles the joint graph, and returns two halves that call it."""
+    static = static_lifetime_input_indices or ()
     try:
-        graph = CompiledGraph(joint, options, num_fwd_outputs, static_lifetime_input_indices or ())
+        graph = CompiledGraph(joint, options, num_fwd_outputs, static)
     except (Unsupported, _aothost.Error) as error:
         if options.strict or not refused_by(error, joint):
             raise

@@ -284,7 +284,7 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
         raise Unsupported(f"{len(gradients)} gradients of {len(primals)} inputs")
 
     w, result = Writer(module), Program("")
-    static = set(static)
+    static = set(static) - updated_inputs(primals, output.meta.get("desc") or ())
     leaves: list[str] = []
     ports: list[str] = []
     leaf_of: dict[int, int] = {}
@@ -354,6 +354,13 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
     result.text = "\n".join([*head, *ports, *w.lines, "}", ""])
     result.draws = w.draws
     return result
+
+
+def updated_inputs(inputs: Sequence[fx.Node], outputs: Sequence[Any]) -> set[int]:
+    """Inputs that AOTAutograd writes behind the forward. The backward reads them as they were: they are given to each
+    call, which has a copy, not bound once."""
+    written = {getattr(d, "mutated_input", None) for d in outputs} - {None}
+    return {i for i, node in enumerate(inputs) if node.meta.get("desc") in written}
 
 
 def tangent_of(node: fx.Node, descriptors: Sequence[Any], outputs: Sequence[Any], k: int, taken: list[int]) -> int:
