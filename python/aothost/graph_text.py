@@ -77,30 +77,24 @@ def dims(sizes: Iterable[Any]) -> str:
     return "[" + ", ".join(map(dim, sizes)) + "]"
 
 
-def is_contiguous(value: torch.Tensor) -> bool:
-    """Strides are products of the sizes to the right, where a size of 0 counts as 1."""
-    wanted: Any = 1
-    for size, stride in zip(reversed(value.shape), reversed(value.stride())):
-        if dim(stride) != dim(wanted):
-            return False
-        wanted = wanted * (1 if isinstance(size, int) and size == 0 else size)
-    return True
+def contiguous_strides(sizes: Sequence[Any]) -> list[Any]:
+    """Products of the sizes to the right, where a size of 0 counts as 1."""
+    strides: list[Any] = []
+    stride: Any = 1
+    for size in reversed(sizes):
+        strides.append(stride)
+        stride = stride * (1 if isinstance(size, int) and size == 0 else size)
+    return strides[::-1]
 
 
-def type_of(value: Any) -> str:
-    """The type of a node's value: that of its fake tensor."""
-    if value is None:
-        return "none"
-    if not isinstance(value, torch.Tensor):
-        raise Unsupported(f"a value of {type(value).__name__}")
-    if value.layout != torch.strided or value.is_quantized or value.dtype not in DTYPES:
-        raise Unsupported(f"a tensor of layout {value.layout}, dtype {value.dtype}")
-    text = DTYPES[value.dtype] + dims(value.shape)
-    if not is_contiguous(value):
-        text += " strides " + dims(value.stride())
-    if value.device.type != "cpu":
-        text += " " + device(value.device)
-    return text
+def type_text(dtype: torch.dtype, sizes: Sequence[Any], strides: Sequence[Any], where: torch.device) -> str:
+    if dtype not in DTYPES:
+        raise Unsupported(f"a tensor of dtype {dtype}")
+    text = DTYPES[dtype] + dims(sizes)
+    lies = dims(strides)
+    if lies != dims(contiguous_strides(sizes)):
+        text += " strides " + lies
+    return text if where.type == "cpu" else text + " " + device(where)
 
 
 def device(value: torch.device) -> str:
@@ -144,6 +138,7 @@ class Writer:
         self.lines: list[str] = []
         self.names: dict[fx.Node, str | list[str | None]] = {}
         self.symbols: dict[str, Any] = {}
+        self.types: dict[Any, str] = {}  # of tensors without symbols
         self.draws = False
 
     def label(self, node: fx.Node) -> str:
@@ -196,21 +191,37 @@ class Writer:
         if isinstance(value, (tuple, list)):
             labels = [f"{node.name}_r{i}" for i in range(len(value))]
             self.names[node] = labels
-            results = ", ".join(f"%{label} : {type_of(v)}" for label, v in zip(labels, value))
+            results = ", ".join(f"%{label} : {self.type_of(v)}" for label, v in zip(labels, value))
         else:
             self.names[node] = node.name
-            results = f"%{node.name} : {type_of(value)}"
+            results = f"%{node.name} : {self.type_of(value)}"
         target = node.target
         if torch.Tag.nondeterministic_seeded in target.tags:
             self.draws = True
         self.lines.append(f"  {results} = {target} {arguments}{flags}")
 
-    def note_symbols(self, values: Iterable[Any]) -> None:
-        for value in values:
-            for part in value if isinstance(value, (tuple, list)) else (value,):
-                if isinstance(part, (torch.Tensor, torch.SymInt)):
-                    for symbol in free_symbols(part):
-                        self.symbols.setdefault(symbol.name, (symbol, part))
+    def type_of(self, value: Any) -> str:
+        """The type of a node's value: that of its fake tensor. Symbols are noted."""
+        if value is None:
+            return "none"
+        if not isinstance(value, torch.Tensor):
+            raise Unsupported(f"a value of {type(value).__name__}")
+        sizes, strides = value.shape, value.stride()
+        key = (value.dtype, sizes, strides, value.device)
+        try:
+            found = self.types.get(key)
+        except TypeError:  # symbols have no hash
+            self.note_symbols(value)
+            return type_text(*key)
+        if found is None:
+            if value.layout != torch.strided or value.is_quantized:
+                raise Unsupported(f"a tensor of layout {value.layout}")
+            found = self.types[key] = type_text(*key)
+        return found
+
+    def note_symbols(self, value: torch.Tensor | torch.SymInt) -> None:
+        for symbol in free_symbols(value):
+            self.symbols.setdefault(symbol.name, (symbol, value))
 
     def declare_symbols(self) -> list[str]:
         lines = []
@@ -241,7 +252,7 @@ def shape_env_of(value: Any) -> Any:
 
 def is_size(node: fx.Node) -> bool:
     """A node whose value is an int, symbolic or not: it has no line of its own."""
-    return isinstance(node.meta.get("val"), (int, torch.SymInt)) and not isinstance(node.meta.get("val"), torch.Tensor)
+    return isinstance(node.meta.get("val"), (int, torch.SymInt))
 
 
 def backward_nodes(graph: fx.Graph, tangents: Sequence[fx.Node]) -> set[fx.Node]:
@@ -290,7 +301,7 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
     leaf_of: dict[int, int] = {}
 
     def leaf(role: str, node: fx.Node, name: str, grad: bool) -> int:
-        type_ = type_of(node.meta["val"]) + (" grad" if grad else "")
+        type_ = w.type_of(node.meta["val"]) + (" grad" if grad else "")
         k = len(leaves)
         leaves.append(f'leaf {k} {role} "{name}" : {type_}')
         w.names[node] = node.name
@@ -301,7 +312,6 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
         if is_size(node):
             result.sizes.append(i)
             continue
-        w.note_symbols([node.meta["val"]])
         has_gradient = gradients[i] is not None
         if i in static and not free_symbols(node.meta["val"]):
             leaf_of[i] = leaf("parameter", node, f"p{len(result.parameters)}", has_gradient)
@@ -326,7 +336,7 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
     for k, node in enumerate(tangents):
         result.tangents.append(tangent_of(node, outputs[:n_forward], flat[:n_forward], k, result.tangents))
         w.names[node] = node.name
-        ports.append(f"  in %{node.name} = tangent {result.tangents[k]} : {type_of(node.meta['val'])}")
+        ports.append(f"  in %{node.name} = tangent {result.tangents[k]} : {w.type_of(node.meta['val'])}")
 
     backward = backward_nodes(graph, tangents)
     for node in graph.nodes:
@@ -375,7 +385,8 @@ def tangent_of(node: fx.Node, descriptors: Sequence[Any], outputs: Sequence[Any]
 
 def convert(w: Writer, node: fx.Node, backward: set[fx.Node]) -> None:
     if is_size(node):
-        w.note_symbols([node.meta["val"]])
+        if isinstance(node.meta["val"], torch.SymInt):
+            w.note_symbols(node.meta["val"])
         return
     if getattr(node.target, "__name__", "") == "getitem" and isinstance(node.args[0], fx.Node):
         labels = w.names.get(node.args[0])
@@ -383,7 +394,6 @@ def convert(w: Writer, node: fx.Node, backward: set[fx.Node]) -> None:
             raise Unsupported(f"{node.name}: an element of {node.args[0].name}", node)
         w.names[node] = labels[node.args[1]]
         return
-    w.note_symbols([node.meta.get("val")])
     try:
         w.call(node, flags_of(node, backward))
     except Unsupported as e:
