@@ -42,12 +42,17 @@ aot_status_t kit_no_memory(const aot_host_t *host, aot_ctx_t *ctx, const char *c
   return kit_report(host, ctx, status, &d);
 }
 
-aot_status_t kit_no_memory_text(char *out, size_t size, const char *format, ...) {
+aot_status_t kit_no_memory_list(char *out, size_t size, const char *format, va_list args) {
   char what[TEXT_NBYTES];
+  vsnprintf(what, sizeof what, format, args);
+  snprintf(out, size, "no memory %s", what);
+  return AOT_E_EXHAUSTED;
+}
+
+aot_status_t kit_no_memory_text(char *out, size_t size, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
+  kit_no_memory_list(out, size, format, args);
   va_end(args);
-  snprintf(out, size, "no memory %s", what);
   return AOT_E_EXHAUSTED;
 }

@@ -12,6 +12,7 @@
 
 #include <aot/diag.h>
 #include <aot/host.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,5 +28,6 @@ aot_status_t kit_no_memory(const aot_host_t *host, aot_ctx_t *ctx, const char *c
 
 /* The same as text, for errors that a caller reports. Returns AOT_E_EXHAUSTED. */
 aot_status_t kit_no_memory_text(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+aot_status_t kit_no_memory_list(char *out, size_t size, const char *format, va_list args);
 
 #endif

@@ -15,6 +15,7 @@
 #include <aot/assert.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KIT_MAP_NONE UINT32_MAX
 
@@ -39,6 +40,12 @@ static inline void kit_map_deinit(kit_map_t *m) {
   if (!m->alloc) free(m->cells);
   m->cells = NULL;
   m->n = m->capacity = 0;
+}
+
+/* Empty, with the room that it has. */
+static inline void kit_map_clear(kit_map_t *m) {
+  if (m->n) memset(m->cells, 0, m->capacity * sizeof *m->cells);
+  m->n = 0;
 }
 
 static inline uint32_t kit_map_fold(uint64_t hash) { return (uint32_t)(hash ^ hash >> 32); }

@@ -1,6 +1,7 @@
 #include "custom.h"
 
 #include "reinplace.h"
+#include "kit/base/errors.h"
 #include <aot/float_env.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -171,11 +172,6 @@ static aot_status_t add_node(const custom_world_t *w, const aot_snapshot_t *s, u
   return AOT_OK;
 }
 
-static aot_status_t no_memory(custom_error_t *error) {
-  snprintf(error->text, sizeof error->text, "no memory for the table of custom operators");
-  return AOT_E_EXHAUSTED;
-}
-
 static aot_status_t add_nodes(const custom_world_t *w, const aot_snapshot_t *s, const uint8_t *custom, uint32_t *seen,
                               custom_program_t *p, custom_error_t *error) {
   for (uint32_t i = 1; i < s->nodes.count; i++) {
@@ -185,10 +181,10 @@ static aot_status_t add_nodes(const custom_world_t *w, const aot_snapshot_t *s, 
     if (why && !is_auto(s, n)) continue; /* the backend may know it all the same */
     if (why && why != error->text) snprintf(error->text, sizeof error->text, "%s", why);
     if (why) return AOT_E_UNIMPLEMENTED;
-    if (add_node(w, s, i, seen, p) != AOT_OK) return no_memory(error);
+    AOT_TRY(add_node(w, s, i, seen, p));
   }
   error->node = AOT_NO_ID;
-  return custom_reinplace(s, p) == AOT_OK ? AOT_OK : no_memory(error);
+  return custom_reinplace(s, p);
 }
 
 aot_status_t custom_prepare(const custom_world_t *w, const aot_snapshot_t *s, custom_program_t *out,
@@ -199,15 +195,16 @@ aot_status_t custom_prepare(const custom_world_t *w, const aot_snapshot_t *s, cu
   error->node = AOT_NO_ID;
   for (uint32_t i = 1; custom && i < s->nodes.count; i++)
     n += custom[node_row(s, i)->op] && !makes_numbers(s, node_row(s, i));
-  aot_status_t status = custom ? AOT_OK : no_memory(error);
+  aot_status_t status = custom ? AOT_OK : AOT_E_EXHAUSTED;
   if (n) {
     seen = calloc((size_t)s->values.count + 1, sizeof *seen);
     out->nodes = calloc(n, sizeof *out->nodes);
     out->of_node = malloc((size_t)s->nodes.count * sizeof *out->of_node);
     if (out->of_node) memset(out->of_node, 0xFF, (size_t)s->nodes.count * sizeof *out->of_node);
-    status =
-        custom && seen && out->nodes && out->of_node ? add_nodes(w, s, custom, seen, out, error) : no_memory(error);
+    status = custom && seen && out->nodes && out->of_node ? add_nodes(w, s, custom, seen, out, error) : AOT_E_EXHAUSTED;
   }
+  if (status == AOT_E_EXHAUSTED)
+    kit_no_memory_text(error->text, sizeof error->text, "for the table of custom operators");
   free(seen);
   free(custom);
   return status;
@@ -378,7 +375,7 @@ aot_status_t custom_run(const custom_node_t *n, const rk_arg_t *args, uint32_t n
       if (n->written[k].same_as != CUSTOM_NONE)
         rk_copy(&results[n->n_own + k], &results[n->n_own + n->written[k].same_as]);
   } else {
-    snprintf(error->text, sizeof error->text, "no memory for a call of %.*s", (int)n->op->name.size, n->op->name.data);
+    kit_no_memory_text(error->text, sizeof error->text, "for a call of %.*s", (int)n->op->name.size, n->op->name.data);
   }
   give_room(&r);
   return status;

@@ -1,6 +1,7 @@
 /* emit.h has the contract. A call costs one look-up in the host's table of names. */
 #include "emit.h"
 
+#include "kit/base/errors.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,15 +52,9 @@ void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format,
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(e->code),
-      .message = aot_str(text),
-      .hint = aot_str(hint),
-      .node = e->node,
-      .value = aot_no_value(),
-  };
+  aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, e->code, text);
+  d.hint = aot_str(hint);
+  d.node = e->node;
   em_tell(e, status, &d);
 }
 

@@ -2,14 +2,10 @@
 
 #include <stdlib.h>
 
-static void no_memory(em_t *e) {
-  em_fail(e, AOT_E_EXHAUSTED, "", "no memory to put a region's body in place of its call");
-}
-
 void em_inline_open(em_inliner_t *in, em_t *e) {
   *in = (em_inliner_t){.e = e, .copier = {.host = e->host, .ctx = e->ctx, .prog = e->prog}};
   in->copier.map = calloc((size_t)e->host->graph->n_values(e->prog) + 1, sizeof *in->copier.map);
-  if (!in->copier.map) no_memory(e);
+  if (!in->copier.map) em_fail(e, AOT_E_EXHAUSTED, "", "no memory to put a region's body in place of its call");
 }
 
 void em_inline_close(em_inliner_t *in) {

@@ -1,6 +1,7 @@
 /* The text that is printed: one growing piece of memory. */
 #include "loop.h"
 
+#include "kit/base/vector.h"
 #include <aot/assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,16 +11,12 @@
 void lp_text_add(lp_text_t *t, const char *data, uint64_t size) {
   if (t->failed) return;
   AOT_ASSERT(!t->data || (t->size < t->capacity && t->data[t->size] == 0));
-  if (t->size + size + 1 > t->capacity) {
-    uint64_t capacity = (t->size + size + 1) * 2 + 256;
-    char *grown = realloc(t->data, (size_t)capacity);
-    if (!grown) {
-      t->failed = 1;
-      return;
-    }
-    t->data = grown;
-    t->capacity = capacity;
+  char *grown = kit_grow64(t->data, &t->capacity, t->size + size + 1, 1);
+  if (!grown) {
+    t->failed = 1;
+    return;
   }
+  t->data = grown;
   memcpy(t->data + t->size, data, (size_t)size);
   t->size += size;
   t->data[t->size] = 0;

@@ -26,10 +26,6 @@ struct lw_product_sum {
 
 /* ---- finding sums ---- */
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-}
-
 /* How many terms take the memory of the sum. */
 static int64_t depth_of(const lw_tensor_t *sum) {
   const int64_t rows = sum->sizes[0], columns = sum->sizes[1];
@@ -76,13 +72,13 @@ aot_status_t lw_find_product_sums(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   lw_product_sum_t **of_value = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * sizeof *of_value), *sum;
   b->product_sums = lw_pool_alloc(b->pool, ((uint64_t)b->graph->n_nodes + 1) * sizeof *b->product_sums);
-  if (!of_value || !b->product_sums) return no_memory(b);
+  if (!of_value || !b->product_sums) return lw_no_memory(b->error, "for the schedule");
   /* a kernel that writes in place counts on reads being where they stand */
   if (b->has_inplace_custom_kernels) return AOT_OK;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     b->node = &nodes[i];
     if (is_product(b)) {
-      if (!(sum = lw_pool_alloc(b->pool, sizeof *sum))) return no_memory(b);
+      if (!(sum = lw_pool_alloc(b->pool, sizeof *sum))) return lw_no_memory(b->error, "for the schedule");
       sum->n_products = 1;
     } else if (!lw_is_sum(b) || !(sum = add_part(b, of_value))) {
       continue;

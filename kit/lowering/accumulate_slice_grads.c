@@ -160,7 +160,7 @@ aot_status_t lw_find_regions(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   uint8_t *kind = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1); /* by value */
   b->regions = lw_pool_alloc(b->pool, (uint64_t)b->graph->n_nodes + 1);
-  if (!kind || !b->regions) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!kind || !b->regions) return lw_no_memory(b->error, "for the schedule");
   /* a kernel that writes in place counts on reads being where they stand */
   if (b->has_inplace_custom_kernels) return AOT_OK;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {

@@ -5,10 +5,6 @@
 #include <aot/assert.h>
 #include <stdlib.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-}
-
 static int is_placed(const lw_storage_t *s) { return s->kind == LW_ARENA && s->first != LW_NONE; }
 
 /* A storage that begins where another ends, in a step of its own that writes it element on element over what it reads,
@@ -16,7 +12,7 @@ static int is_placed(const lw_storage_t *s) { return s->kind == LW_ARENA && s->f
 static aot_status_t take_over(lw_build_t *b) {
   lw_schedule_t *s = b->out;
   uint8_t *is_given = calloc((size_t)s->n_storages + 1, 1);
-  if (!is_given) return no_memory(b);
+  if (!is_given) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < s->n_storages; i++) s->storages[i].taken = LW_NONE;
   for (uint32_t at = 0, end; at < s->n_used; at = end) {
     for (end = at; end < s->n_used && s->used[end].step == s->used[at].step;) end++;
@@ -48,11 +44,11 @@ static uint32_t first_of(const lw_schedule_t *s, uint32_t storage) {
 
 aot_status_t lw_plan_memory(lw_build_t *b) {
   lw_schedule_t *s = b->out;
-  if (s->is_incomplete) return no_memory(b);
+  if (s->is_incomplete) return lw_no_memory(b->error, "for the schedule");
   mp_buffer_t *buffers = malloc(((size_t)s->n_storages + 1) * sizeof *buffers);
   uint32_t *buffer = malloc(((size_t)s->n_storages + 1) * sizeof *buffer); /* by storage */
   uint32_t n = 0;
-  aot_status_t status = buffers && buffer ? take_over(b) : no_memory(b);
+  aot_status_t status = buffers && buffer ? take_over(b) : lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < s->n_storages && status == AOT_OK; i++) {
     if (!is_placed(&s->storages[i]) || s->storages[i].taken != LW_NONE) continue;
     AOT_ASSERT(s->storages[i].first <= s->storages[i].last);
@@ -65,7 +61,8 @@ aot_status_t lw_plan_memory(lw_build_t *b) {
     AOT_ASSERT(whole->first < s->storages[i].first); /* the memory had another before */
     if (s->storages[i].last > whole->last) whole->last = s->storages[i].last;
   }
-  if (status == AOT_OK && mp_plan(buffers, n, LW_ALIGN, &s->arena_nbytes) != 0) status = no_memory(b);
+  if (status == AOT_OK && mp_plan(buffers, n, LW_ALIGN, &s->arena_nbytes) != 0)
+    status = lw_no_memory(b->error, "for the schedule");
   if (status == AOT_OK) s->live_nbytes = mp_lower_bound(buffers, n, LW_ALIGN);
   AOT_ASSERT(status != AOT_OK || s->live_nbytes <= s->arena_nbytes);
   for (uint32_t i = 0; i < s->n_storages && status == AOT_OK; i++)

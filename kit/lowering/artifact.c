@@ -32,9 +32,7 @@ aot_status_t lw_read_artifact(const void *bytes, uint64_t nbytes, uint32_t magic
   const char *block = (const char *)bytes + head.snapshot_at;
   if ((uintptr_t)block % 8) {
     *own = malloc((size_t)head.snapshot_nbytes);
-    if (!*own)
-      return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes",
-                     (unsigned long long)head.snapshot_nbytes);
+    if (!*own) return lw_no_memory(e, "for %llu bytes", (unsigned long long)head.snapshot_nbytes);
     block = memcpy(*own, block, (size_t)head.snapshot_nbytes);
   }
   aot_status_t status = sn_check(block, head.snapshot_nbytes, out, &wrong);

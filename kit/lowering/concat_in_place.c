@@ -69,7 +69,7 @@ static aot_status_t place_whole(lw_build_t *b, lw_tensor_t *out) {
   }
   lw_result_geometry(out);
   *place = lw_pool_alloc(b->pool, sizeof **place);
-  if (!*place) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a joined tensor");
+  if (!*place) return lw_no_memory(b->error, "for a joined tensor");
   AOT_TRY(lw_new_tensor(b, out));
   **place = *out;
   return AOT_OK;
@@ -110,7 +110,7 @@ static aot_status_t place_source(lw_build_t *b) {
 aot_status_t lw_find_places(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   b->places = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * sizeof *b->places);
-  if (!b->places) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!b->places) return lw_no_memory(b->error, "for the schedule");
   /* a kernel that writes in place counts on memory of its own */
   if (b->has_inplace_custom_kernels) return AOT_OK;
   for (uint32_t i = b->graph->n_nodes; i-- > 0;) { /* a join of joins before these */

@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for groups");
-}
-
 static const uint32_t *copies_of(const fu_values_t *v, const uint32_t *begin, const uint32_t *copies, uint32_t node,
                                  uint32_t *out_n) {
   const uint32_t group = v->group[node];
@@ -62,12 +58,12 @@ static void add_uses(lw_build_t *b, const fu_values_t *v, const fu_copy_t *copie
 aot_status_t lw_find_copies(lw_build_t *b, const fu_values_t *v) {
   fu_copy_t *copies;
   uint32_t n;
-  if (fu_recompute(v, &copies, &n) != 0) return no_memory(b);
+  if (fu_recompute(v, &copies, &n) != 0) return lw_no_memory(b->error, "for groups");
   uint32_t *begin = lw_pool_alloc(b->pool, ((uint64_t)v->n_nodes + 2) * sizeof *begin);
   uint32_t *nodes = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *nodes);
   if (!begin || !nodes) {
     free(copies);
-    return no_memory(b);
+    return lw_no_memory(b->error, "for groups");
   }
   for (uint32_t c = 0; c < n; c++) {
     AOT_ASSERT(copies[c].group < v->n_nodes && copies[c].node < copies[c].group);

@@ -18,7 +18,7 @@ aot_status_t lw_find_spared(lw_build_t *b) {
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
   uint8_t *is_wanted = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1); /* as a tensor of its own */
   b->elided = lw_pool_alloc(b->pool, (uint64_t)b->graph->n_nodes + 1);
-  if (!is_wanted || !b->elided) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!is_wanted || !b->elided) return lw_no_memory(b->error, "for the schedule");
   if (b->has_inplace_custom_kernels) return AOT_OK;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++)
     for (uint32_t k = 0; k < nodes[i].n_operands && !b->ops[nodes[i].op].goes_by_strides; k++) {

@@ -3,6 +3,7 @@
 #include "group_member.h"
 #include "group_read.h"
 
+#include "kit/base/map.h"
 #include "kit/loops/merge.h"
 #include "kit/loops/recompute.h"
 #include <aot/assert.h>
@@ -17,23 +18,24 @@ typedef struct sizes {
   int64_t sizes[AOT_MAX_RANK];
 } sizes_t;
 typedef struct spaces {
-  sizes_t *rows;   /* by number */
-  uint32_t *slots; /* numbers, FU_NONE: free */
-  uint32_t mask, n;
+  sizes_t *rows; /* by number */
+  kit_map_t map;
+  uint32_t n;
 } spaces_t;
 
+static uint64_t nbytes_of(const sizes_t *t) { return (uint64_t)t->rank * sizeof t->sizes[0]; }
+
+static int are_sizes(const void *rows, uint32_t number, const void *sizes) {
+  const sizes_t *a = (const sizes_t *)rows + number, *b = sizes;
+  return a->rank == b->rank && memcmp(a->sizes, b->sizes, (size_t)nbytes_of(b)) == 0;
+}
+
 static uint32_t space_of(spaces_t *s, const sizes_t *t) {
-  const uint64_t nbytes = (uint64_t)t->rank * sizeof t->sizes[0];
-  const uint64_t h = XXH3_64bits(t->sizes, (size_t)nbytes) + (uint64_t)t->rank;
-  AOT_ASSERT(s->n < s->mask); /* a slot is free, where the search ends */
-  for (uint32_t at = (uint32_t)h & s->mask;; at = (at + 1) & s->mask) {
-    if (s->slots[at] == FU_NONE) {
-      s->rows[s->n] = *t;
-      return s->slots[at] = s->n++;
-    }
-    const sizes_t *other = &s->rows[s->slots[at]];
-    if (other->rank == t->rank && memcmp(other->sizes, t->sizes, (size_t)nbytes) == 0) return s->slots[at];
-  }
+  const uint64_t h = XXH3_64bits(t->sizes, (size_t)nbytes_of(t)) + (uint64_t)t->rank;
+  const uint32_t number = kit_map_find_or_add(&s->map, h, are_sizes, s->rows, t, s->n);
+  AOT_ASSERT(number != KIT_MAP_NONE); /* allocate has reserved what nodes can need */
+  if (number == s->n) s->rows[s->n++] = *t;
+  return number;
 }
 
 static sizes_t sizes_of(const lw_tensor_t *t, uint32_t reduced) {
@@ -76,8 +78,6 @@ typedef struct group_arrays {
 
 static int allocate(lw_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   const uint64_t n = b->graph->n_nodes;
-  uint64_t slots = 16;
-  while (slots < 4 * n) slots *= 2;
   a->begin = malloc((n + 1) * 4 * sizeof *a->begin);
   a->producers = malloc((n_operands + 1) * sizeof *a->producers);
   a->apart = calloc(n_operands + 1, 1);
@@ -88,11 +88,9 @@ static int allocate(lw_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   a->whole = malloc((n + 1) * 2 * sizeof *a->whole);
   a->work = malloc((n + 1) * sizeof *a->work);
   a->def = malloc(((uint64_t)b->n_values + 1) * 2 * sizeof *a->def);
-  a->spaces.slots = malloc(slots * sizeof *a->spaces.slots);
   a->spaces.rows = malloc((3 * n + 1) * sizeof *a->spaces.rows);
-  a->spaces.mask = (uint32_t)(slots - 1);
   if (!a->begin || !a->producers || !a->apart || !a->is_small || !a->tensors || !a->across || !a->values || !a->whole ||
-      !a->work || !a->def || !a->spaces.slots || !a->spaces.rows)
+      !a->work || !a->def || !a->spaces.rows || !kit_map_reserve(&a->spaces.map, 2 * b->graph->n_nodes + 1))
     return -1;
   a->space = a->begin + (n + 1);
   a->rows = a->space + (n + 1);
@@ -101,7 +99,6 @@ static int allocate(lw_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   a->view_of = a->def + b->n_values + 1;
   for (uint32_t v = 0; v < b->n_values; v++) a->view_of[v] = v;
   memset(a->def, 0xFF, ((size_t)b->n_values + 1) * 4);
-  memset(a->spaces.slots, 0xFF, (size_t)slots * 4);
   return 0;
 }
 
@@ -216,7 +213,7 @@ static void deinit(group_arrays_t *a) {
   free(a->whole);
   free(a->work);
   free(a->def);
-  free(a->spaces.slots);
+  kit_map_deinit(&a->spaces.map);
   free(a->spaces.rows);
 }
 
@@ -229,10 +226,6 @@ static int init(lw_build_t *b, group_arrays_t *a) {
   fill(b, a);
   AOT_ASSERT(a->begin[b->graph->n_nodes] == n_operands);
   return 0;
-}
-
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for groups");
 }
 
 /* ---- what groups compute again ---- */
@@ -330,14 +323,15 @@ static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *
                       malloc((size_t)b->graph->n_nodes + 1)};
   uint8_t *is_ordered = calloc((size_t)b->graph->n_nodes + 1, 1);
   const int is_there = v.move && v.is_wanted && v.lasts_until && v.again && is_ordered;
-  aot_status_t status = is_there ? lw_find_again(b, v.again) : no_memory(b);
+  aot_status_t status = is_there ? lw_find_again(b, v.again) : lw_no_memory(b->error, "for groups");
   if (status == AOT_OK) {
     find_moves(b, v.move);
     find_wanted(b, a, v.is_wanted);
     find_ordered(b, is_ordered);
     const lw_costs_t *costs = &b->machine->target->costs;
     const fu_moves_t m = {a->memory, v.move, v.is_wanted, b->n_values, costs->step_ns, is_ordered, v.again};
-    if (costs->merges_apart && !has_order(b) && fu_merge(g, &m, group, position) != 0) status = no_memory(b);
+    if (costs->merges_apart && !has_order(b) && fu_merge(g, &m, group, position) != 0)
+      status = lw_no_memory(b->error, "for groups");
   }
   if (status == AOT_OK) {
     uint32_t *group_space = a->whole + b->graph->n_nodes + 1;
@@ -372,13 +366,13 @@ static aot_status_t improve(lw_build_t *b, const fu_graph_t *g, group_arrays_t *
 
 aot_status_t lw_find_groups(lw_build_t *b, uint32_t *out_group, uint32_t *out_position) {
   group_arrays_t a;
-  aot_status_t status = init(b, &a) == 0 ? AOT_OK : no_memory(b);
+  aot_status_t status = init(b, &a) == 0 ? AOT_OK : lw_no_memory(b->error, "for groups");
   if (status == AOT_OK) {
     fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space,     LW_MAX_GROUP, a.rows,
                     a.row_space,       a.apart, a.tensors,   b->n_values, a.is_small};
     for (uint32_t i = 0; i < b->graph->n_nodes; i++) out_position[i] = i;
     if (b->machine->is_watched) stand_alone(b, &a, out_group);
-    else if (fu_group(&g, out_group) != 0) status = no_memory(b);
+    else if (fu_group(&g, out_group) != 0) status = lw_no_memory(b->error, "for groups");
     else if (!b->has_inplace_custom_kernels) status = improve(b, &g, &a, out_group, out_position);
     else leave_alone(b, &a, out_group);
   }
@@ -403,5 +397,5 @@ aot_status_t lw_find_spaces(lw_build_t *b, uint32_t *out_space) {
       if (a.apart[k] && a.producers[k] != FU_NONE && a.space[a.producers[k]] == a.space[i]) out_space[i] = LW_NONE;
   free(rows_of);
   deinit(&a);
-  return failed ? no_memory(b) : AOT_OK;
+  return failed ? lw_no_memory(b->error, "for groups") : AOT_OK;
 }

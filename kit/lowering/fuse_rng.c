@@ -62,7 +62,7 @@ aot_status_t lw_find_drawn(lw_build_t *b) {
   if (!b->machine->target->draws || b->has_inplace_custom_kernels) return AOT_OK;
   AOT_ASSERT(b->elided); /* lw_find_spared comes before */
   uint8_t *use = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1);
-  if (!use) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!use) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < b->graph->n_outputs; i++)
     if (outputs[i].value != AOT_NO_ID) use[outputs[i].value - b->value_begin] |= IS_READ;
   for (uint32_t i = b->graph->n_nodes; i-- > 0;) {

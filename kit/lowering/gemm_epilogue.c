@@ -27,10 +27,6 @@ struct lw_residual {
   uint32_t bias; /* value, float, that the product's bias is a cast of; AOT_NO_ID: it is none, or there is no bias */
 };
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-}
-
 static const aot_snap_node_t *node_at(const lw_build_t *b, uint32_t i) {
   return AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + i;
 }
@@ -108,7 +104,7 @@ static aot_status_t init(lw_build_t *b, levels_t *l) {
   l->readers = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * sizeof *l->readers);
   b->residuals = lw_pool_alloc(b->pool, ((uint64_t)b->graph->n_nodes + 1) * sizeof(void *));
   l->is_once = lw_pool_alloc(b->pool, (uint64_t)b->n_values + 1);
-  if (!l->made || !l->readers || !l->is_once || !b->residuals) return no_memory(b);
+  if (!l->made || !l->readers || !l->is_once || !b->residuals) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     const aot_snap_node_t *node = node_at(b, i);
     const uint32_t level = level_of(b, l, node) + (is_loop(b, node) || is_view(b, node) ? 0 : 1);
@@ -214,7 +210,7 @@ static uint32_t find_bias(lw_build_t *b, uint32_t product) {
 /* The product, the sum and what stands between them are one. */
 static aot_status_t join(lw_build_t *b, const chain_t *c, uint32_t sum, uint32_t addend) {
   lw_residual_t *r = lw_pool_alloc(b->pool, sizeof *r);
-  if (!r) return no_memory(b);
+  if (!r) return lw_no_memory(b->error, "for the schedule");
   *r = (lw_residual_t){.product = c->product, .sum = sum, .addend = addend};
   AOT_ASSERT(!b->residuals[sum] && !b->residuals[c->product]); /* each is a part of one */
   b->residuals[sum] = b->residuals[c->product] = r;

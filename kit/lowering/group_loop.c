@@ -10,10 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group");
-}
-
 enum { MAX_RESULTS = 3 };
 
 static const aot_snap_node_t *member(const lw_build_t *b, const lw_group_t *g, uint32_t k) {
@@ -562,7 +558,7 @@ aot_status_t lw_lower_group(lw_build_t *b, const uint32_t *members, const uint8_
       g.nodes && g.insts && g.infos && g.first && g.makers && g.accesses && g.tensors && g.rows && g.draws;
   lw_transaction_t t;
   lw_begin(b, &t);
-  const aot_status_t status = lw_end(b, &t, is_there ? lower(b, &g) : no_memory(b));
+  const aot_status_t status = lw_end(b, &t, is_there ? lower(b, &g) : lw_no_memory(b->error, "for a group"));
   free(g.nodes);
   free(g.draws);
   free(g.rows);

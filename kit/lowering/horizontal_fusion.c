@@ -54,10 +54,6 @@ typedef struct fusion_state {
 
 enum { READ = 1, WRITTEN = 2 };
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for steps that are joined");
-}
-
 /* ---- memory ---- */
 
 static uint64_t arena_bytes(const lw_storage_t *s) {
@@ -277,7 +273,7 @@ static aot_status_t plan(fusion_state_t *j, lw_build_t *b, int *out) {
   const uint64_t arena_nbytes = s->arena_nbytes, live_nbytes = s->live_nbytes;
   const size_t nbytes = s->n_storages * sizeof *s->storages;
   lw_storage_t *before = malloc(nbytes + 1);
-  if (!before) return no_memory(b);
+  if (!before) return lw_no_memory(b->error, "for steps that are joined");
   if (nbytes) memcpy(before, s->storages, nbytes);
   number(j);
   set_lifetimes(j);
@@ -312,7 +308,7 @@ static aot_status_t put_in_order(fusion_state_t *j, lw_build_t *b) {
   const uint32_t n = s->n_steps;
   lw_step_t *steps = malloc(n * sizeof *steps); /* as they were */
   const lw_step_t **members = malloc(n * sizeof *members);
-  aot_status_t status = steps && members ? AOT_OK : no_memory(b);
+  aot_status_t status = steps && members ? AOT_OK : lw_no_memory(b->error, "for steps that are joined");
   if (status == AOT_OK) memcpy(steps, s->steps, n * sizeof *steps);
   for (uint32_t t = 0; t < n && status == AOT_OK; t++) {
     if (!is_place(j, t)) continue;
@@ -346,7 +342,7 @@ static aot_status_t put_used_in_order(const fusion_state_t *j, lw_build_t *b) {
   }
   free(before);
   free(at);
-  return is_there ? AOT_OK : no_memory(b);
+  return is_there ? AOT_OK : lw_no_memory(b->error, "for steps that are joined");
 }
 
 /* ---- attempts ---- */
@@ -372,7 +368,7 @@ static int allocate(fusion_state_t *j) {
 /* With so many eighths of the peak. *out_done: there is nothing more to try. */
 static aot_status_t attempt(lw_build_t *b, void (*find)(fusion_state_t *), uint64_t eighths, int *out_done) {
   fusion_state_t j = {.s = b->out};
-  aot_status_t status = allocate(&j) ? AOT_OK : no_memory(b);
+  aot_status_t status = allocate(&j) ? AOT_OK : lw_no_memory(b->error, "for steps that are joined");
   *out_done = 1;
   if (status == AOT_OK) {
     find_memory(&j, b);

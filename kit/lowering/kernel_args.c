@@ -3,15 +3,11 @@
 
 #include <string.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments");
-}
-
 static aot_status_t tensor_arg(lw_build_t *b, uint32_t row, rk_arg_t *out) {
   const lw_value_t *v = lw_value(b, row);
   if (v->kind == AOT_TYPE_TENSOR) {
     rk_tensor_t *t = lw_pool_alloc(b->pool, sizeof *t);
-    if (!t) return no_memory(b);
+    if (!t) return lw_no_memory(b->error, "for a node's arguments");
     *t = lw_rk_tensor(b, &v->t);
     *out = rk_arg_of_tensor(t);
   } else if (v->kind == AOT_TYPE_NONE) {
@@ -30,14 +26,14 @@ static aot_status_t list_arg(lw_build_t *b, const aot_snap_arg_t *a, rk_arg_t *o
   rk_tensor_t **tensors = lw_pool_alloc(b->pool, ((uint64_t)a->n + 1) * sizeof *tensors);
   int64_t *numbers = lw_pool_alloc(b->pool, ((uint64_t)a->n + 1) * sizeof *numbers);
   uint32_t n_numbers = 0;
-  if (!tensors || !numbers) return no_memory(b);
+  if (!tensors || !numbers) return lw_no_memory(b->error, "for a node's arguments");
   for (uint32_t k = 0; k < a->n; k++) {
     rk_arg_t element;
     if (rows[k] == AOT_NO_ID) continue;
     AOT_TRY(tensor_arg(b, rows[k], &element));
     if (element.kind == AOT_ARG_VALUE) {
       tensors[k] = lw_pool_alloc(b->pool, sizeof *tensors[k]);
-      if (!tensors[k]) return no_memory(b);
+      if (!tensors[k]) return lw_no_memory(b->error, "for a node's arguments");
       *tensors[k] = *element.u.tensor;
     } else if (element.kind == AOT_ARG_FLOAT) {
       return lw_fail(b->error, AOT_E_UNIMPLEMENTED, "refused",
@@ -59,7 +55,7 @@ static aot_status_t list_arg(lw_build_t *b, const aot_snap_arg_t *a, rk_arg_t *o
 static aot_status_t ints_arg(lw_build_t *b, const aot_snap_arg_t *a, rk_arg_t *out) {
   int64_t *copy = lw_pool_alloc(b->pool, ((uint64_t)a->n + 1) * sizeof *copy);
   const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints) + a->i;
-  if (!copy) return no_memory(b);
+  if (!copy) return lw_no_memory(b->error, "for a node's arguments");
   for (uint32_t k = 0; k < a->n; k++) copy[k] = lw_dim(b, ints[k]);
   *out = rk_arg_of_ints(copy, a->n);
   out->kind = a->kind;
@@ -68,7 +64,7 @@ static aot_status_t ints_arg(lw_build_t *b, const aot_snap_arg_t *a, rk_arg_t *o
 
 aot_status_t lw_rk_args(lw_build_t *b, rk_arg_t **out) {
   rk_arg_t *args = lw_pool_alloc(b->pool, ((uint64_t)b->node->n_args + 1) * sizeof *args);
-  if (!args) return no_memory(b);
+  if (!args) return lw_no_memory(b->error, "for a node's arguments");
   for (uint32_t k = 0; k < b->node->n_args; k++) {
     const aot_snap_arg_t *a = lw_arg(b, k);
     args[k].kind = a->kind;

@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments");
-}
-
 /* ---- kernels ---- */
 
 /* A line that the program prints. */
@@ -83,7 +79,7 @@ aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t 
   rk_tensor_t *results = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);
   lw_tensor_t *own = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *own);
   lw_kernel_step_t *p;
-  if (!results || !own) return no_memory(b);
+  if (!results || !own) return lw_no_memory(b->error, "for a node's arguments");
   for (uint32_t r = 0; r < n; r++) {
     if (!keep_memory(b, custom, r, &own[r])) AOT_TRY(lw_result(b, r, &own[r]));
     if (own[r].dtype) results[r] = lw_rk_tensor(b, &own[r]);
@@ -96,7 +92,7 @@ aot_status_t lw_add_kernel_step(lw_build_t *b, lw_run_fn run, const rk_kernel_t 
   p->tensors = lw_pool_alloc(b->pool, most * sizeof *p->tensors);
   p->refs = lw_pool_alloc(b->pool, most * sizeof *p->refs);
   p->floats = lw_pool_alloc(b->pool, ((uint64_t)b->node->n_args + 1) * sizeof *p->floats);
-  if (!p->tensors || !p->refs || !p->floats) return no_memory(b);
+  if (!p->tensors || !p->refs || !p->floats) return lw_no_memory(b->error, "for a node's arguments");
   remember_args(b, p, args);
   p->n_operands = p->n_tensors;
   for (uint32_t r = 0; r < n; r++) remember(b, p, &results[r], &own[r], 0);

@@ -1,5 +1,6 @@
 #include "live_values.h"
 
+#include "kit/base/errors.h"
 #include <aot/assert.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -7,16 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(lw_error_t *e) { return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for a run"); }
-
 /* ---- memory of the host ---- */
 
 static aot_status_t alloc(void *self, uint64_t nbytes, void **out, lw_error_t *error) {
   (void)self;
   *out = aligned_alloc(LW_ALIGN, ((size_t)nbytes + LW_ALIGN) / LW_ALIGN * LW_ALIGN);
-  return *out ? AOT_OK
-              : lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of a value",
-                        (unsigned long long)nbytes);
+  return *out ? AOT_OK : lw_no_memory(error, "for %llu bytes of a value", (unsigned long long)nbytes);
 }
 
 static void release(void *self, void *at, uint64_t nbytes) {
@@ -36,7 +33,7 @@ aot_status_t lw_live_init(lw_live_t *l, const lw_cut_t *cut, const lw_memory_t *
   l->memory = memory;
   l->values = calloc((size_t)cut->s->values.count + 1, sizeof *l->values);
   l->known = (sn_known_t){cut->s, symbols, n_symbols, malloc(((size_t)cut->s->exprs.count + 1) * sizeof(int64_t))};
-  if (!l->values || !l->known.exprs) return no_memory(error);
+  if (!l->values || !l->known.exprs) return lw_no_memory(error, "for a run");
   if (sn_exprs_eval(cut->s, symbols, n_symbols, l->known.exprs, &wrong) != AOT_OK)
     return lw_fail(error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
   return AOT_OK;
@@ -160,7 +157,7 @@ static aot_status_t bring_near(const lw_live_t *l, uint32_t value, const rk_tens
   const uint64_t nbytes = nbytes_of(&v->t);
   v->near.data = v->copy = malloc((size_t)nbytes + 1);
   v->near.nbytes = nbytes;
-  if (!v->copy) return no_memory(error);
+  if (!v->copy) return lw_no_memory(error, "for a run");
   return nbytes ? l->memory->read(l->memory->self, v->copy, v->t.data, nbytes, error) : AOT_OK;
 }
 
@@ -246,7 +243,7 @@ static aot_status_t read_arguments(const lw_live_t *l, const aot_snap_node_t *no
   all->args = calloc((size_t)node->n_args + 1, sizeof *all->args);
   all->ints = calloc(n_items, sizeof *all->ints);
   all->tensors = calloc(n_items, sizeof *all->tensors);
-  if (!all->args || !all->ints || !all->tensors) return no_memory(error);
+  if (!all->args || !all->ints || !all->tensors) return lw_no_memory(error, "for a run");
   for (uint32_t k = 0; k < node->n_args; k++) AOT_TRY(read_arg(l, &args[k], all, &all->args[k], error));
   AOT_ASSERT(all->n_ints <= n_items && all->n_tensors <= n_items);
   return AOT_OK;
@@ -281,8 +278,8 @@ static aot_status_t place(void *self, uint32_t r, int32_t rank, const int64_t *s
   t->nbytes = nbytes;
   t->data = results->own[r] = calloc(1, (size_t)nbytes + 1);
   if (t->data) return AOT_OK;
-  snprintf(error->text, sizeof error->text, "no memory for %llu bytes of result %u", (unsigned long long)nbytes, r);
-  return AOT_E_EXHAUSTED;
+  return kit_no_memory_text(error->text, sizeof error->text, "for %llu bytes of result %u", (unsigned long long)nbytes,
+                            r);
 }
 
 /* The type as declared; a size that nobody knows yet is -1. 1: there is one. */
@@ -354,7 +351,7 @@ static aot_status_t put_away(const lw_live_t *l, uint32_t value, const rk_tensor
   AOT_ASSERT(rk_numel(from) == rk_numel(to)); /* sn_agree has compared their sizes */
   if (!rk_numel(to)) return AOT_OK;
   if (l->memory->write) near.data = calloc(1, (size_t)to->nbytes);
-  if (!near.data) return no_memory(error);
+  if (!near.data) return lw_no_memory(error, "for a run");
   rk_copy(&near, from);
   if (!l->memory->write) return AOT_OK;
   const aot_status_t status = l->memory->write(l->memory->self, to->data, near.data, to->nbytes, error);
@@ -392,8 +389,8 @@ aot_status_t lw_live_birth(lw_live_t *l, uint32_t row, lw_error_t *error) {
   arguments_t all = {0};
   results_t results = {calloc(n, sizeof *results.at), calloc(n, sizeof *results.own), node->n_results};
   int *open = calloc(n, sizeof *open);
-  const aot_status_t status =
-      results.at && results.own && open ? run_birth(l, node, &all, &results, open, error) : no_memory(error);
+  const aot_status_t status = results.at && results.own && open ? run_birth(l, node, &all, &results, open, error)
+                                                                : lw_no_memory(error, "for a run");
   let_go(l, node);
   for (uint32_t r = 0; results.own && r < node->n_results; r++) free(results.own[r]);
   free(results.at);

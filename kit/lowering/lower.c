@@ -1,5 +1,6 @@
 #include "transaction.h"
 
+#include "kit/base/errors.h"
 #include "kit/base/vector.h"
 #include "kit/model/value_size.h"
 #include "kit/base/geometry.h"
@@ -17,6 +18,15 @@ aot_status_t lw_fail(lw_error_t *e, aot_status_t status, const char *code, const
   vsnprintf(e->text, sizeof e->text, format, list);
   va_end(list);
   e->code = code;
+  return status;
+}
+
+aot_status_t lw_no_memory(lw_error_t *e, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  const aot_status_t status = kit_no_memory_list(e->text, sizeof e->text, format, list);
+  va_end(list);
+  e->code = "no-memory";
   return status;
 }
 
@@ -57,15 +67,11 @@ void lw_pool_deinit(lw_pool_t *p) {
   }
 }
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-}
-
 aot_status_t lw_own(lw_build_t *b, void *what, void (*destroy)(void *what)) {
   lw_pool_owned_t *o = lw_pool_alloc(b->pool, sizeof *o);
   if (!o) {
     destroy(what);
-    return no_memory(b);
+    return lw_no_memory(b->error, "for the schedule");
   }
   *o = (lw_pool_owned_t){b->pool->owned, what, destroy};
   b->pool->owned = o;
@@ -257,7 +263,7 @@ aot_status_t lw_new_tensor(lw_build_t *b, lw_tensor_t *t) {
   lw_schedule_t *s = b->out;
   AOT_ASSERT(t->rank >= 0 && t->rank <= AOT_MAX_RANK);
   lw_storage_t *storages = kit_grow(s->storages, &s->storage_capacity, (uint64_t)s->n_storages + 1, sizeof *storages);
-  if (!storages) return no_memory(b);
+  if (!storages) return lw_no_memory(b->error, "for the schedule");
   s->storages = storages;
   t->storage = s->n_storages;
   s->storages[s->n_storages++] = (lw_storage_t){
@@ -328,9 +334,9 @@ aot_status_t lw_contiguous(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out
 aot_status_t lw_add_step(lw_build_t *b, lw_run_fn run, const char *kernel, uint64_t payload_size, void *out_payload) {
   lw_schedule_t *s = b->out;
   void *payload = lw_pool_alloc(b->pool, payload_size);
-  if (!payload) return no_memory(b);
+  if (!payload) return lw_no_memory(b->error, "for the schedule");
   lw_step_t *steps = kit_grow(s->steps, &s->step_capacity, (uint64_t)s->n_steps + 1, sizeof *steps);
-  if (!steps) return no_memory(b);
+  if (!steps) return lw_no_memory(b->error, "for the schedule");
   s->steps = steps;
   s->steps[s->n_steps++] = (lw_step_t){
       .run = run,

@@ -8,16 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(lw_error_t *e) {
-  return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory to look for NaNs");
-}
-
 /* ---- while a graph is lowered ---- */
 
 static aot_status_t put(lw_build_t *b, lw_watched_t **rows, uint32_t *n, uint32_t *capacity, lw_watched_t row) {
   AOT_ASSERT(*n == 0 || (*rows)[*n - 1].step <= row.step); /* first_of halves them */
   lw_watched_t *grown = kit_grow(*rows, capacity, (uint64_t)*n + 1, sizeof *grown);
-  if (!grown) return no_memory(b->error);
+  if (!grown) return lw_no_memory(b->error, "to look for NaNs");
   *rows = grown;
   (*rows)[(*n)++] = row;
   return AOT_OK;
@@ -26,11 +22,11 @@ static aot_status_t put(lw_build_t *b, lw_watched_t **rows, uint32_t *n, uint32_
 static aot_status_t need(lw_build_t *b) {
   if (b->out->watch) return AOT_OK;
   lw_watch_t *w = calloc(1, sizeof *w);
-  if (!w) return no_memory(b->error);
+  if (!w) return lw_no_memory(b->error, "to look for NaNs");
   b->out->watch = w;
   b->out->stays_in_order = 1;
   w->held = calloc((size_t)b->s->values.count + 1, 1);
-  return w->held ? AOT_OK : no_memory(b->error);
+  return w->held ? AOT_OK : lw_no_memory(b->error, "to look for NaNs");
 }
 
 /* node AOT_NO_ID: nothing here computes it. */

@@ -33,7 +33,7 @@ int lw_has_lowering(const lw_target_t *target, aot_str_t op) {
 aot_status_t lw_find_ops(lw_build_t *b) {
   const aot_snap_op_t *rows = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops);
   lw_op_t *ops = lw_pool_alloc(b->pool, ((uint64_t)b->s->ops.count + 1) * sizeof *ops);
-  if (!ops) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the operators");
+  if (!ops) return lw_no_memory(b->error, "for the operators");
   for (uint32_t o = 1; o < b->s->ops.count; o++) {
     const aot_str_t name = aot_snap_text(b->s, rows[o].name);
     ops[o] = (lw_op_t){

@@ -22,10 +22,6 @@ typedef struct planner {
   lw_error_t *error;
 } planner_t;
 
-static aot_status_t no_memory(lw_error_t *e) {
-  return lw_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
-}
-
 /* ---- one graph ---- */
 
 /* Steps of the schedule, or one where there is none: the axis has room for what the boundary holds. */
@@ -68,7 +64,7 @@ static aot_status_t add_graph(planner_t *p, uint32_t row, mr_graph_t *out, uint3
   if (status == AOT_OK && out) {
     *written = malloc(((size_t)g->n_outputs + 1) * sizeof **written);
     is_given = calloc((size_t)schedule.n_storages + 1, 1);
-    if (!*written || !is_given) status = no_memory(p->error);
+    if (!*written || !is_given) status = lw_no_memory(p->error, "for the plan");
     for (uint32_t i = 0; i < schedule.n_storages && status == AOT_OK; i++)
       if (schedule.storages[i].taken != LW_NONE) is_given[schedule.storages[i].taken] = 1;
   }
@@ -92,7 +88,7 @@ static aot_status_t add_graph(planner_t *p, uint32_t row, mr_graph_t *out, uint3
 static aot_status_t check_births(const planner_t *p) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p->s, aot_snap_node_t, nodes);
   uint8_t *births = calloc((size_t)p->s->nodes.count + 1, 1);
-  aot_status_t status = births && sn_births(p->s, births) == 0 ? AOT_OK : no_memory(p->error);
+  aot_status_t status = births && sn_births(p->s, births) == 0 ? AOT_OK : lw_no_memory(p->error, "for the plan");
   for (uint32_t i = 1; i < p->s->nodes.count && status == AOT_OK; i++) {
     if (!births[i]) continue;
     p->error->node = nodes[i].id;
@@ -106,13 +102,13 @@ static aot_status_t check_births(const planner_t *p) {
 static aot_status_t add_boundary(planner_t *p) {
   int64_t *exprs = malloc(((size_t)p->s->exprs.count + 1) * sizeof *exprs);
   sn_error_t wrong;
-  if (!exprs) return no_memory(p->error);
+  if (!exprs) return lw_no_memory(p->error, "for the plan");
   aot_status_t status = sn_exprs_eval(p->s, p->symbols, p->s->symbols.count, exprs, &wrong);
   if (status == AOT_OK) status = mr_boundary(p->rows, p->s, exprs, p->graphs, p->n_graphs);
   free(exprs);
   if (status == AOT_E_RANGE)
     return lw_fail(p->error, status, "bad-size", "a tensor of the boundary has a size that cannot be");
-  return status == AOT_OK ? AOT_OK : no_memory(p->error);
+  return status == AOT_OK ? AOT_OK : lw_no_memory(p->error, "for the plan");
 }
 
 static aot_status_t find_parts(planner_t *p) {
@@ -121,7 +117,7 @@ static aot_status_t find_parts(planner_t *p) {
   for (uint32_t i = 1; i < p->s->nodes.count; i++)
     if (nodes[i].id > most) most = nodes[i].id;
   p->part = calloc((size_t)most + 1, 1);
-  if (!p->part) return no_memory(p->error);
+  if (!p->part) return lw_no_memory(p->error, "for the plan");
   for (uint32_t i = 1; i < p->s->nodes.count; i++) p->part[nodes[i].id] = (uint8_t)mr_part_of(p->s, i);
   return AOT_OK;
 }
@@ -138,7 +134,7 @@ static aot_status_t plan(planner_t *p) {
   for (uint32_t k = 0; k < p->n_graphs; k++) AOT_TRY(add_graph(p, graphs[k], &p->graphs[k], &p->written[k]));
   if (update != AOT_NO_ID) AOT_TRY(add_graph(p, update, NULL, NULL));
   AOT_TRY(add_boundary(p));
-  return mr_finish(p->rows, p->arena_nbytes) == AOT_OK ? AOT_OK : no_memory(p->error);
+  return mr_finish(p->rows, p->arena_nbytes) == AOT_OK ? AOT_OK : lw_no_memory(p->error, "for the plan");
 }
 
 /* One value a symbol: the caller's, or the hints. */
@@ -148,7 +144,7 @@ static aot_status_t values_of(const aot_snapshot_t *s, const int64_t *given, uin
     return lw_fail(e, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n,
                    s->symbols.count);
   *out = malloc(((size_t)s->symbols.count + 1) * sizeof **out);
-  if (!*out) return no_memory(e);
+  if (!*out) return lw_no_memory(e, "for the plan");
   for (uint32_t i = 0; i < s->symbols.count; i++) (*out)[i] = n ? given[i] : symbols[i].hint;
   return AOT_OK;
 }

@@ -27,7 +27,7 @@ static aot_status_t lower_cond(lw_build_t *b) {
   cond_t c = {.n = b->node->n_results};
   lw_jump_t *over_yes, *over_no;
   c.results = lw_pool_alloc(b->pool, (2 * (uint64_t)c.n + 1) * sizeof *c.results);
-  if (!c.results) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the results of a cond");
+  if (!c.results) return lw_no_memory(b->error, "for the results of a cond");
   c.outputs = c.results + c.n;
   if (yes->kind != AOT_ARG_GRAPH || no->kind != AOT_ARG_GRAPH || (pred && lw_numel(pred) != 1))
     return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "a cond takes a predicate of one element and two graphs");

@@ -22,10 +22,6 @@ typedef struct loop {
   int64_t *rounds; /* of a scan, that are over */
 } loop_t;
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a loop");
-}
-
 static aot_status_t not_a_loop(lw_build_t *b, const char *what, uint32_t i) {
   return lw_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "%s %u of a loop is not what its body has", what, i);
 }
@@ -42,7 +38,7 @@ static aot_status_t open(lw_build_t *b, uint32_t first, uint32_t n_xs, loop_t *l
   l->inputs = lw_pool_alloc(b->pool, ((uint64_t)l->n_operands + 1) * sizeof *l->inputs);
   l->results = lw_pool_alloc(b->pool, ((uint64_t)l->n_results + 1) * sizeof *l->results);
   l->outputs = lw_pool_alloc(b->pool, ((uint64_t)l->n_results + 1) * sizeof *l->outputs);
-  if (!l->inputs || !l->results || !l->outputs) return no_memory(b);
+  if (!l->inputs || !l->results || !l->outputs) return lw_no_memory(b->error, "for a loop");
   memcpy(l->inputs, l->operands, l->n_operands * sizeof *l->inputs);
   if (l->n_carries > l->n_results) return not_a_loop(b, "the number of results,", l->n_results);
   for (uint32_t r = 0; r < l->n_results; r++) AOT_TRY(lw_result(b, r, &l->results[r]));
@@ -132,7 +128,7 @@ static aot_status_t count_rounds(lw_build_t *b, loop_t *l) {
   LW_STEP(b, run_begin, p);
   lw_depends_on_run(b);
   l->rounds = p->rounds = lw_pool_alloc(b->pool, sizeof *p->rounds);
-  return p->rounds ? AOT_OK : no_memory(b);
+  return p->rounds ? AOT_OK : lw_no_memory(b->error, "for a loop");
 }
 
 /* Every x and every y has a row for each step. */

@@ -53,7 +53,7 @@ aot_status_t lw_region_operands(lw_build_t *b, uint32_t first, lw_value_t **out,
     n += lw_arg(b, a)->kind == AOT_ARG_VALUES || lw_arg(b, a)->kind == AOT_ARG_INTS ? lw_arg(b, a)->n : 0;
   *out_n = n;
   *out = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof **out);
-  if (!*out) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the operands of a region");
+  if (!*out) return lw_no_memory(b->error, "for the operands of a region");
   n = 0;
   for (uint32_t a = first; a < b->node->n_args; a++) {
     const aot_snap_arg_t *list = lw_arg(b, a);

@@ -7,6 +7,7 @@
  * looked up in a table by a hash of both, and compared. O(nodes + operands). */
 #include "lower.h"
 
+#include "kit/base/map.h"
 #include "kit/loops/merge.h"
 #include <aot/assert.h>
 #include <aot/graph.h>
@@ -18,8 +19,7 @@
 typedef struct value_numbering {
   const lw_build_t *b;
   uint32_t *first; /* by value, less value_begin: the first value that holds the same */
-  uint32_t *slots; /* nodes of the forward; LW_NONE: free */
-  uint32_t mask;
+  kit_map_t nodes; /* of the forward */
 } value_numbering_t;
 
 static const aot_snap_node_t *node_at(const lw_build_t *b, uint32_t i) {
@@ -38,38 +38,31 @@ static uint64_t hash_arg(const value_numbering_t *n, const aot_snap_arg_t *a, ui
   }
 }
 
-static uint32_t hash_of(const value_numbering_t *n, const aot_snap_node_t *node) {
+static uint64_t hash_of(const value_numbering_t *n, const aot_snap_node_t *node) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(n->b->s, aot_snap_arg_t, args) + node->arg_begin;
   uint64_t h = node->op;
   for (uint32_t k = 0; k < node->n_args; k++) h = hash_arg(n, &args[k], h);
-  return (uint32_t)h;
+  return h;
 }
 
-/* The node of the forward that is alike; LW_NONE: none is, and it may be entered at *out_slot. */
-static uint32_t look_up(const value_numbering_t *n, const aot_snap_node_t *node, uint32_t *out_slot) {
+static int is_alike(const void *numbering, uint32_t i, const void *node) {
+  const value_numbering_t *n = numbering;
   const uint32_t begin = n->b->value_begin;
-  uint32_t at = hash_of(n, node) & n->mask;
-  for (; n->slots[at] != LW_NONE; at = (at + 1) & n->mask) {
-    uint32_t of = node_at(n->b, n->slots[at])->result_begin, same = node->result_begin;
-    if (lw_are_alike(n->b, &of, &same) && n->first[of - begin] == n->first[same - begin]) return n->slots[at];
-  }
-  *out_slot = at;
-  return LW_NONE;
+  uint32_t of = node_at(n->b, i)->result_begin, same = ((const aot_snap_node_t *)node)->result_begin;
+  return lw_are_alike(n->b, &of, &same) && n->first[of - begin] == n->first[same - begin];
 }
 
 static uint8_t number(value_numbering_t *n, uint32_t i) {
   const aot_snap_node_t *node = node_at(n->b, i);
   const int is_late = (node->flags & AOT_NODE_BACKWARD) != 0;
-  uint32_t slot = 0;
   if (node->flags & AOT_NODE_UPDATE) return 0;
   if (!node->n_results) return is_late ? 0 : FU_FIRST;
-  const uint32_t of = look_up(n, node, &slot);
-  if (of == LW_NONE && is_late) return 0;
-  if (of == LW_NONE) {
-    AOT_ASSERT(n->slots[slot] == LW_NONE);
-    n->slots[slot] = i;
-    return FU_FIRST;
-  }
+  const uint64_t hash = hash_of(n, node);
+  const uint32_t of = is_late ? kit_map_find(&n->nodes, hash, is_alike, n, node)
+                              : kit_map_find_or_add(&n->nodes, hash, is_alike, n, node, i);
+  AOT_ASSERT(is_late || of != KIT_MAP_NONE); /* there is room for all */
+  if (of == KIT_MAP_NONE) return 0;
+  if (of == i) return FU_FIRST;
   for (uint32_t r = 0; r < node->n_results; r++)
     n->first[node->result_begin + r - n->b->value_begin] =
         n->first[node_at(n->b, of)->result_begin + r - n->b->value_begin];
@@ -79,14 +72,11 @@ static uint8_t number(value_numbering_t *n, uint32_t i) {
 
 aot_status_t lw_find_again(const lw_build_t *b, uint8_t *out) {
   const uint32_t n_nodes = b->graph->n_nodes;
-  uint32_t n_slots = 16;
-  while (n_slots < 2 * (uint64_t)n_nodes) n_slots *= 2;
-  value_numbering_t n = {b, malloc(((size_t)b->n_values + 1) * 4), malloc((size_t)n_slots * 4), n_slots - 1};
-  const int is_there = n.first && n.slots;
+  value_numbering_t n = {.b = b, .first = malloc(((size_t)b->n_values + 1) * 4)};
+  const int is_there = n.first && kit_map_reserve(&n.nodes, n_nodes);
   for (uint32_t v = 0; is_there && v < b->n_values; v++) n.first[v] = v;
-  if (is_there) memset(n.slots, 0xFF, (size_t)n_slots * 4); /* LW_NONE */
   for (uint32_t i = 0; is_there && i < n_nodes; i++) out[i] = number(&n, i);
   free(n.first);
-  free(n.slots);
-  return is_there ? AOT_OK : lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for groups");
+  kit_map_deinit(&n.nodes);
+  return is_there ? AOT_OK : lw_no_memory(b->error, "for groups");
 }

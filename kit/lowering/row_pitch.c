@@ -26,10 +26,6 @@ typedef struct pitches {
   uint8_t *is_multiplied; /* by maker: by a product, or it is one */
 } pitches_t;
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-}
-
 static int is_product(const lw_build_t *b) { return lw_op(b)->lower == lw_lowerings_products.lower; }
 
 /* The node's result with rows further apart. 0: it needs none. */
@@ -50,7 +46,7 @@ static int with_pitch(const lw_build_t *b, lw_tensor_t *out) {
 static aot_status_t set(lw_build_t *b, pitches_t *p, uint32_t value, const lw_tensor_t *t, uint32_t maker) {
   AOT_ASSERT(value < b->n_values && maker <= value); /* views come after what they see */
   p->of[value] = lw_pool_alloc(b->pool, sizeof *t);
-  if (!p->of[value]) return no_memory(b);
+  if (!p->of[value]) return lw_no_memory(b->error, "for the schedule");
   *p->of[value] = *t;
   p->maker[value] = maker;
   return AOT_OK;
@@ -105,7 +101,8 @@ aot_status_t lw_find_pitches(lw_build_t *b) {
   const size_t n = (size_t)b->n_values + 1;
   if (!b->machine->target->row_nbytes || b->has_inplace_custom_kernels) return AOT_OK;
   pitches_t p = {calloc(n, sizeof *p.of), calloc(n, sizeof *p.maker), calloc(n, 1), calloc(n, 1)};
-  aot_status_t status = p.of && p.maker && p.is_bad && p.is_multiplied ? see_nodes(b, &p) : no_memory(b);
+  aot_status_t status =
+      p.of && p.maker && p.is_bad && p.is_multiplied ? see_nodes(b, &p) : lw_no_memory(b->error, "for the schedule");
   if (status == AOT_OK) place_all(b, &p);
   free(p.of);
   free(p.maker);

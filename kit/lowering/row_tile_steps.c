@@ -5,10 +5,6 @@
 
 #include "group_member.h"
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-}
-
 static const aot_snap_node_t *node_at(const lw_build_t *b, uint32_t i) {
   return AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + i;
 }
@@ -58,7 +54,7 @@ static aot_status_t begin_chunk(lw_build_t *b, lw_chain_t *c, int64_t begin, int
     *place = NULL;
     if (p->role == LW_ROWS_INNER && !p->place) continue;
     *place = lw_pool_alloc(b->pool, sizeof **place);
-    if (!*place) return no_memory(b);
+    if (!*place) return lw_no_memory(b->error, "for the schedule");
     **place = p->role == LW_ROWS_OUTER ? slice(c, p, &p->whole, begin, n) : slice(c, p, p->place, 0, n);
     if (p->role == LW_ROWS_INNER) AOT_TRY(lw_new_tensor(b, *place));
   }
@@ -137,7 +133,7 @@ static aot_status_t bind_results(lw_build_t *b, lw_chain_t *c) {
 /* The number that losses of classes are scaled by is that of all rows: it is there before the first chunk. */
 static aot_status_t count_classes(lw_build_t *b, const lw_chain_t *c, const lw_units_t *units) {
   if (!b->class_numbers) b->class_numbers = lw_pool_alloc(b->pool, ((uint64_t)b->graph->n_nodes + 1) * sizeof(void *));
-  if (!b->class_numbers) return no_memory(b);
+  if (!b->class_numbers) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t u = 0; u < c->n_units; u++) {
     if (b->group[c->units[u]] == LW_NONE) continue;
     lw_find_unit(b, units, c->units[u]);
@@ -147,7 +143,7 @@ static aot_status_t count_classes(lw_build_t *b, const lw_chain_t *c, const lw_u
       b->node = node_at(b, node);
       if (!lw_member(b, &m) || !m.rows || !m.rows->class_at) continue;
       lw_tensor_t *number = b->class_numbers[node] = lw_pool_alloc(b->pool, sizeof *number);
-      if (!number) return no_memory(b);
+      if (!number) return lw_no_memory(b->error, "for the schedule");
       AOT_TRY(b->machine->target->classes(b, m.rows->class_at, lw_arg_tensor(b, m.rows->of)->sizes[1], number));
     }
   }

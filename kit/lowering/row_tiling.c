@@ -28,10 +28,6 @@ typedef struct finder {
   int64_t wide_nbytes; /* of what the chain begins with */
 } finder_t;
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-}
-
 static const lw_tensor_t *tensor(const finder_t *f, uint32_t row) { return &lw_value(f->b, row)->t; }
 static int64_t nbytes_of(const lw_tensor_t *t) { return lw_numel(t) * (int64_t)aot_dtype_size(t->dtype); }
 /* ---- roles ---- */
@@ -357,12 +353,12 @@ static aot_status_t keep(finder_t *f, uint32_t at, int64_t n_rows, int64_t rows)
   lw_build_t *b = f->b;
   AOT_ASSERT(at > 0 && at <= b->graph->n_nodes && rows > 0 && rows < n_rows && f->n_taken > 1);
   lw_chain_t *c = lw_pool_alloc(b->pool, sizeof *c), **end = &b->chunks->chains;
-  if (!c) return no_memory(b);
+  if (!c) return lw_no_memory(b->error, "for the schedule");
   c->units = lw_pool_alloc(b->pool, f->n_taken * sizeof *c->units);
   c->parts = lw_pool_alloc(b->pool, f->n_seen * sizeof *c->parts);
-  if (!c->units || !c->parts) return no_memory(b);
+  if (!c->units || !c->parts) return lw_no_memory(b->error, "for the schedule");
   c->behind = lw_pool_alloc(b->pool, (f->n_behind + 1) * sizeof *c->behind);
-  if (!c->behind) return no_memory(b);
+  if (!c->behind) return lw_no_memory(b->error, "for the schedule");
   c->at = at;
   c->n_rows = n_rows;
   c->chunk_rows = rows;
@@ -444,7 +440,8 @@ aot_status_t lw_find_chunks(lw_build_t *b, const lw_units_t *units) {
   b->chunks = NULL;
   if (!b->machine->chunk_nbytes || b->depth || b->machine->is_watched || b->has_inplace_custom_kernels) return AOT_OK;
   b->chunks = lw_pool_alloc(b->pool, sizeof *b->chunks);
-  if (!b->chunks || !(b->chunks->is_taken = lw_pool_alloc(b->pool, (uint64_t)n + 1))) return no_memory(b);
+  if (!b->chunks || !(b->chunks->is_taken = lw_pool_alloc(b->pool, (uint64_t)n + 1)))
+    return lw_no_memory(b->error, "for the schedule");
   finder_t f = {.b = b, .units = units};
   f.role = calloc(n_values, 1);
   f.dim = calloc(n_values, 1);
@@ -454,8 +451,9 @@ aot_status_t lw_find_chunks(lw_build_t *b, const lw_units_t *units) {
   f.seen = calloc(n_values, sizeof *f.seen);
   f.taken = calloc((size_t)n + 1, 2 * sizeof *f.taken);
   f.behind = f.taken ? f.taken + n + 1 : NULL;
-  aot_status_t status =
-      f.role && f.dim && f.is_output && f.last_read && f.made_at && f.seen && f.taken ? AOT_OK : no_memory(b);
+  aot_status_t status = f.role && f.dim && f.is_output && f.last_read && f.made_at && f.seen && f.taken
+                            ? AOT_OK
+                            : lw_no_memory(b->error, "for the schedule");
   if (status == AOT_OK) read_order(&f, n);
   for (uint32_t at = 0; at < n && status == AOT_OK; at++)
     if (units->order[at] != LW_NONE) status = find_chain(&f, at);

@@ -66,8 +66,7 @@ aot_status_t lw_run_parts(const lw_parts_run_t *r, lw_error_t *error) {
   const ports_t ports = {calloc(n, sizeof *ports.in), calloc(n, sizeof *ports.out)};
   lw_live_t live;
   aot_status_t status = lw_live_init(&live, r->cut, r->memory, r->symbols, r->n_symbols, error);
-  if (status == AOT_OK && !(ports.in && ports.out))
-    status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
+  if (status == AOT_OK && !(ports.in && ports.out)) status = lw_no_memory(error, "for a run");
   if (status == AOT_OK) status = run_all(r, &live, &ports, error);
   lw_live_deinit(&live);
   free(ports.in);

@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-}
-
 /* ---- types ---- */
 
 static lw_value_t declared(const lw_build_t *b, const aot_snap_value_t *row) {
@@ -132,7 +128,7 @@ static aot_status_t read_values(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   value_range(b);
   b->values = calloc((size_t)b->n_values + 1, sizeof *b->values);
-  if (!b->values) return no_memory(b);
+  if (!b->values) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < b->graph->n_inputs; i++)
     if (inputs[i].value != AOT_NO_ID) AOT_TRY(read_value(b, inputs[i].value));
   for (uint32_t i = 0; i < b->graph->n_nodes; i++)
@@ -145,7 +141,7 @@ static aot_status_t count_uses(lw_build_t *b) {
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
   b->n_uses = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
-  if (!b->n_uses) return no_memory(b);
+  if (!b->n_uses) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < b->graph->n_nodes; i++)
     for (uint32_t k = 0; k < nodes[i].n_operands; k++) {
       uint32_t row = operands[nodes[i].operand_begin + k];
@@ -183,7 +179,7 @@ aot_status_t lw_bind_inputs(lw_build_t *b) {
   lw_schedule_t *s = b->out;
   s->n_inputs = b->graph->n_inputs;
   s->inputs = lw_pool_alloc(b->pool, ((uint64_t)s->n_inputs + 1) * sizeof *s->inputs);
-  if (!s->inputs) return no_memory(b);
+  if (!s->inputs) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     if (ports[i].value == AOT_NO_ID) continue;
     lw_value_t *v = lw_value(b, ports[i].value);
@@ -232,7 +228,7 @@ static aot_status_t find_homes(lw_build_t *b) {
   uint32_t offset = LW_NONE;
   b->home = lw_pool_alloc(b->pool, ((uint64_t)b->graph->n_outputs + 1) * 4);
   b->donated_input = lw_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
-  if (!of_leaf || !b->home || !b->donated_input) return no_memory(b);
+  if (!of_leaf || !b->home || !b->donated_input) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < b->graph->n_inputs; i++) {
     if (aot_role_is_leaf(in[i].role) && in[i].index < b->s->leaves.count) of_leaf[in[i].index] = i + 1;
     if (in[i].role == AOT_ROLE_OFFSET) offset = i;
@@ -269,7 +265,7 @@ static aot_status_t break_alias(lw_build_t *b, lw_tensor_t *t) {
 static aot_status_t bind_donations(lw_build_t *b, const aot_snap_port_t *ports) {
   lw_schedule_t *s = b->out;
   lw_tensor_t *values = lw_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *values);
-  if (!values) return no_memory(b);
+  if (!values) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < s->n_outputs; i++) {
     if (b->home[i] == LW_NONE || ports[i].value == AOT_NO_ID) continue;
     AOT_ASSERT(b->home[i] < s->n_inputs);
@@ -300,7 +296,7 @@ static aot_status_t bind_outputs(lw_build_t *b) {
   lw_schedule_t *s = b->out;
   s->n_outputs = b->graph->n_outputs;
   s->outputs = lw_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *s->outputs);
-  if (!s->outputs) return no_memory(b);
+  if (!s->outputs) return lw_no_memory(b->error, "for the schedule");
   b->node = NULL;
   for (uint32_t i = 0; i < s->n_outputs; i++)
     if (!b->home || b->home[i] == LW_NONE) AOT_TRY(bind_output(b, i, ports[i].value));
@@ -323,7 +319,7 @@ static aot_status_t part_groups(lw_build_t *b, uint32_t *group) {
   uint32_t n_writes = 0;
   uint32_t *writes = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
            *parted = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
-  if (!writes || !parted) return no_memory(b);
+  if (!writes || !parted) return lw_no_memory(b->error, "for the schedule");
   for (uint32_t i = 0; i < n; i++) writes[i] = n_writes += (uint32_t)writes_in_place(b, i);
   for (uint32_t i = 0; i < n; i++) {
     AOT_ASSERT(group[i] == LW_NONE || (group[i] >= i && group[i] < n));
@@ -344,7 +340,8 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
            *order = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   lw_schedule_item_t unit = {lw_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), lw_pool_alloc(b->pool, (uint64_t)n + 1), 0};
   const lw_units_t units = {order, previous, &unit};
-  if (!group || !position || !previous || !newest || !order || !unit.nodes || !unit.is_copy) return no_memory(b);
+  if (!group || !position || !previous || !newest || !order || !unit.nodes || !unit.is_copy)
+    return lw_no_memory(b->error, "for the schedule");
   if (b->machine->is_watched) AOT_TRY(lw_watch_inputs(b));
   AOT_TRY(lw_find_regions(b));
   AOT_TRY(lw_find_product_sums(b));
@@ -385,7 +382,7 @@ aot_status_t lw_lower_nodes(lw_build_t *b) {
 
 static aot_status_t build(lw_build_t *b, const int64_t *symbols, uint64_t n_symbols) {
   b->exprs = lw_pool_alloc(b->pool, ((uint64_t)b->s->exprs.count + 1) * sizeof *b->exprs);
-  if (!b->exprs) return no_memory(b);
+  if (!b->exprs) return lw_no_memory(b->error, "for the schedule");
   sn_error_t wrong;
   if (sn_exprs_eval(b->s, symbols, n_symbols, b->exprs, &wrong) != AOT_OK)
     return lw_fail(b->error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);

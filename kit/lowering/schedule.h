@@ -107,6 +107,8 @@ static inline float *lw_f32_or_null(const lw_frame_t *f, lw_ref_t r) {
 }
 aot_status_t lw_fail(lw_error_t *e, aot_status_t status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* AOT_E_EXHAUSTED, code "no-memory"; what follows "no memory": "for the schedule" */
+aot_status_t lw_no_memory(lw_error_t *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct lw_port {
   lw_tensor_t type; /* geometry as declared; storage names the port's storage */

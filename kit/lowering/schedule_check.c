@@ -1,5 +1,6 @@
 #include "schedule_check.h"
 
+#include "kit/base/vector.h"
 #include <aot/assert.h>
 #include <aot/graph.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@ typedef struct range {
 
 typedef struct map {
   range_t *at;
-  size_t n, capacity;
+  size_t n;
+  uint64_t capacity;
 } map_t;
 
 /* The first range that ends after `address`. */
@@ -31,13 +33,9 @@ static size_t find(const map_t *m, uint64_t address) {
 /* n of the ranges from `at` on are replaced. 0: no memory. */
 static int replace(map_t *m, size_t at, size_t n, const range_t *by, size_t n_by) {
   const size_t n_now = m->n - n + n_by;
-  if (n_now > m->capacity) {
-    const size_t capacity = 2 * n_now + 64;
-    range_t *grown = realloc(m->at, capacity * sizeof *grown);
-    if (!grown) return 0;
-    m->at = grown;
-    m->capacity = capacity;
-  }
+  range_t *grown = kit_grow64(m->at, &m->capacity, n_now, sizeof *grown);
+  if (!grown) return 0;
+  m->at = grown;
   if (m->n > at + n) memmove(&m->at[at + n_by], &m->at[at + n], (m->n - at - n) * sizeof *m->at);
   memcpy(&m->at[at], by, n_by * sizeof *by);
   m->n = n_now;
@@ -102,10 +100,6 @@ static void place(check_t *c) {
 
 /* ---- uses ---- */
 
-static aot_status_t no_memory(check_t *c) {
-  return lw_fail(c->b->error, AOT_E_EXHAUSTED, "no-memory", "no memory to check a schedule");
-}
-
 static aot_status_t tell(check_t *c, const lw_used_t *u, const char *what, uint64_t address) {
   const lw_schedule_t *s = c->b->out;
   const lw_step_t *step = u->step < s->n_steps ? &s->steps[u->step] : NULL;
@@ -144,7 +138,7 @@ static aot_status_t write_bytes(check_t *c, const lw_used_t *u) {
     if (other != u->storage && c->read_in[other] == u->step && c->in_memory[u->storage] != other)
       return tell(c, u, "writes over what it reads", c->map.at[k].begin > begin ? c->map.at[k].begin : begin);
   }
-  return put(&c->map, (range_t){begin, end, u->storage}) ? AOT_OK : no_memory(c);
+  return put(&c->map, (range_t){begin, end, u->storage}) ? AOT_OK : lw_no_memory(c->b->error, "to check a schedule");
 }
 
 static aot_status_t check_steps(check_t *c) {
@@ -181,7 +175,7 @@ static aot_status_t check(check_t *c) {
   for (uint32_t i = 0; i < s->n_storages; i++)
     if (s->storages[i].kind == LW_INPUT && s->storages[i].nbytes &&
         !put(&c->map, (range_t){c->base[i], c->base[i] + s->storages[i].nbytes, i}))
-      return no_memory(c);
+      return lw_no_memory(c->b->error, "to check a schedule");
   AOT_TRY(check_steps(c));
   return check_outputs(c);
 }
@@ -189,7 +183,8 @@ static aot_status_t check(check_t *c) {
 aot_status_t lw_check_schedule(lw_build_t *b) {
   const size_t n = (size_t)b->out->n_storages + 1;
   check_t c = {b, calloc(n, sizeof *c.base), calloc(n, sizeof *c.read_in), calloc(n, sizeof *c.in_memory), {0}};
-  const aot_status_t status = c.base && c.read_in && c.in_memory ? check(&c) : no_memory(&c);
+  const aot_status_t status =
+      c.base && c.read_in && c.in_memory ? check(&c) : lw_no_memory(c.b->error, "to check a schedule");
   free(c.base);
   free(c.read_in);
   free(c.in_memory);

@@ -49,7 +49,7 @@ aot_status_t lw_end(lw_build_t *b, const lw_transaction_t *t, aot_status_t statu
   AOT_ASSERT(status != AOT_OK || (b->depth == t->build.depth && b->graph == t->build.graph));
   AOT_ASSERT(s->undo.size >= t->log_size);
   if (s->is_incomplete && (status == AOT_OK || status == LW_DECLINED || status == LW_SPLIT))
-    status = lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+    status = lw_no_memory(b->error, "for the schedule");
   if (status != AOT_OK) drop(b, t, status != LW_DECLINED && status != LW_SPLIT);
   s->undo.n_open = t->schedule.undo.n_open;
   s->undo.n_storages = t->schedule.undo.n_storages;

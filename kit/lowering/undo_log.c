@@ -1,6 +1,7 @@
 /* The undo log of transactions: bytes, then what they are of, so that it is read from its end. */
 #include "transaction.h"
 
+#include "kit/base/vector.h"
 #include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +19,12 @@ static void append(lw_schedule_t *s, const void *bytes, entry_t entry) {
   lw_undo_t *u = &s->undo;
   const uint64_t size = u->size + padded(entry.nbytes) + padded(sizeof entry);
   AOT_ASSERT(u->n_open > 0 && u->size % 16 == 0 && u->size <= u->capacity);
-  if (size > u->capacity) {
-    const uint64_t capacity = size > 2 * u->capacity ? 2 * size : 2 * u->capacity;
-    char *grown = realloc(u->bytes, (size_t)capacity);
-    if (!grown) {
-      s->is_incomplete = 1;
-      return;
-    }
-    u->bytes = grown;
-    u->capacity = capacity;
+  char *grown = kit_grow64(u->bytes, &u->capacity, size, 1);
+  if (!grown) {
+    s->is_incomplete = 1;
+    return;
   }
+  u->bytes = grown;
   memcpy(u->bytes + u->size, bytes, (size_t)entry.nbytes);
   memcpy(u->bytes + size - padded(sizeof entry), &entry, sizeof entry);
   u->size = size;

@@ -5,10 +5,6 @@
 #include <aot/assert.h>
 #include <string.h>
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments");
-}
-
 static aot_str_t op_name(const lw_build_t *b) {
   return aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
 }
@@ -83,7 +79,7 @@ static aot_status_t lower_view(lw_build_t *b, const rk_kernel_t *kernel, rk_arg_
   rk_call_t call = {args, b->node->n_args, views, n};
   rk_error_t error;
   const lw_tensor_t *self = lw_arg_tensor(b, 0);
-  if (!views) return no_memory(b);
+  if (!views) return lw_no_memory(b->error, "for a node's arguments");
   if (!self || !base_of(args, b->node->n_args)) return LW_DECLINED;
   aot_status_t status = rk_view(kernel, &call, &error);
   if (status == AOT_E_UNIMPLEMENTED) return copy_reshaped(b);

@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include "kit/base/vector.h"
 #include "kit/graph/snap_check.h"
 #include "kit/graph/snap_graph.h"
 #include <aot/assert.h>
@@ -22,11 +23,9 @@ void mr_deinit(mr_rows_t *r) {
 
 static void *room(void *rows, uint64_t n, uint64_t *capacity, size_t size, int *failed) {
   AOT_ASSERT(n <= *capacity);
-  if (*failed || n < *capacity) return rows;
-  const uint64_t wanted = *capacity ? 2 * *capacity : 64;
-  void *grown = realloc(rows, (size_t)wanted * size);
-  if (grown) *capacity = wanted;
-  else *failed = 1;
+  if (*failed) return rows;
+  void *grown = kit_grow64(rows, capacity, n + 1, size);
+  *failed = !grown;
   return grown ? grown : rows;
 }
 

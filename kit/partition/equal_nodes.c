@@ -1,5 +1,7 @@
 #include "equal_nodes.h"
 
+#include "kit/base/map.h"
+#include "kit/base/splitmix.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <aot/opset.h>
@@ -14,16 +16,11 @@ typedef struct search {
   const aot_snap_graph_t *g;
   const aot_snap_node_t *nodes; /* of the graph */
   const aot_snap_value_t *values;
-  uint32_t *same;           /* by value id */
-  uint32_t *root;           /* by value row: the value whose memory it looks at */
-  uint8_t *is_output;       /* by value row, of roots */
-  uint32_t *cells, n_cells; /* nodes of the graph + 1, by hash */
+  uint32_t *same;     /* by value id */
+  uint32_t *root;     /* by value row: the value whose memory it looks at */
+  uint8_t *is_output; /* by value row, of roots */
+  kit_map_t distinct; /* nodes */
 } search_t;
-
-static uint64_t mix(uint64_t hash, uint64_t x) {
-  hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
-  return hash ^ hash >> 29;
-}
 
 /* What an operand slot holds, up to equality. */
 static uint32_t operand(const search_t *f, const aot_snap_node_t *n, uint32_t k) {
@@ -49,14 +46,14 @@ static int is_scalar(int32_t kind) {
 
 static uint64_t hash_node(const search_t *f, const aot_snap_node_t *n) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(f->s, aot_snap_arg_t, args) + n->arg_begin;
-  uint64_t hash = mix(n->op, n->n_args);
-  for (uint32_t k = 0; k < n->n_operands; k++) hash = mix(hash, operand(f, n, k));
+  uint64_t hash = kit_mix64(n->op, n->n_args);
+  for (uint32_t k = 0; k < n->n_operands; k++) hash = kit_mix64(hash, operand(f, n, k));
   for (uint32_t i = 0; i < n->n_args; i++) {
     size_t size = 0;
-    const unsigned char *bytes = list_of(f->s, &args[i], &size);
-    hash = mix(hash, (uint64_t)args[i].kind << 32 | args[i].n);
-    if (is_scalar(args[i].kind)) hash = mix(hash, (uint64_t)args[i].i);
-    for (size_t b = 0; b < size; b++) hash = mix(hash, bytes[b]);
+    const void *bytes = list_of(f->s, &args[i], &size);
+    hash = kit_mix64(hash, (uint64_t)args[i].kind << 32 | args[i].n);
+    if (is_scalar(args[i].kind)) hash = kit_mix64(hash, (uint64_t)args[i].i);
+    hash = kit_mix_bytes(hash, bytes, size);
   }
   return hash;
 }
@@ -78,7 +75,9 @@ static int types_equal(const search_t *f, const aot_snap_value_t *a, const aot_s
   return a->rank <= 0 || memcmp(ints + a->dims, ints + b->dims, (size_t)a->rank * 2 * sizeof *ints) == 0;
 }
 
-static int nodes_equal(const search_t *f, const aot_snap_node_t *a, const aot_snap_node_t *b) {
+static int nodes_equal(const void *search, uint32_t node, const void *other) {
+  const search_t *f = search;
+  const aot_snap_node_t *a = &f->nodes[node], *b = other;
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(f->s, aot_snap_arg_t, args);
   if (a->op != b->op || a->n_args != b->n_args || a->n_operands != b->n_operands || a->n_results != b->n_results)
     return 0;
@@ -114,39 +113,35 @@ static void find_roots(search_t *f) {
     if (ports[i].value != AOT_NO_ID) f->is_output[f->root[ports[i].value]] = 1;
 }
 
-static void merge_all(search_t *f) {
+static int merge_all(search_t *f) {
   for (uint32_t i = 0; i < f->g->n_nodes; i++) {
     const aot_snap_node_t *n = &f->nodes[i];
     if (!may_merge(f, n)) continue;
-    uint32_t at = (uint32_t)(hash_node(f, n) >> 32) & (f->n_cells - 1);
-    while (f->cells[at] && !nodes_equal(f, n, &f->nodes[f->cells[at] - 1])) at = (at + 1) & (f->n_cells - 1);
-    if (!f->cells[at]) {
-      f->cells[at] = i + 1;
-      continue;
-    }
-    const aot_snap_node_t *first = &f->nodes[f->cells[at] - 1];
+    const uint32_t same = kit_map_find_or_add(&f->distinct, hash_node(f, n), nodes_equal, f, n, i);
+    if (same == KIT_MAP_NONE) return -2;
+    if (same == i) continue;
+    const aot_snap_node_t *first = &f->nodes[same];
     for (uint32_t r = 0; r < n->n_results; r++)
       f->same[f->values[n->result_begin + r].id] = f->values[first->result_begin + r].id;
   }
+  return 0;
 }
 
 int pt_find_equal(const aot_snapshot_t *s, uint32_t graph_row, uint32_t n_ids, uint32_t *out_same) {
-  search_t f = {.s = s, .g = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph_row], .same = out_same, .n_cells = 64};
+  search_t f = {.s = s, .g = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph_row], .same = out_same};
   f.nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + f.g->node_begin;
   f.values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
-  while (f.n_cells < 2 * f.g->n_nodes) f.n_cells *= 2;
   f.root = calloc((size_t)s->values.count + 1, sizeof *f.root);
   f.is_output = calloc((size_t)s->values.count + 1, 1);
-  f.cells = calloc(f.n_cells, sizeof *f.cells);
-  const int status = f.root && f.is_output && f.cells ? 0 : -2;
+  int status = f.root && f.is_output ? 0 : -2;
   for (uint32_t id = 0; id < n_ids; id++) out_same[id] = id;
   if (status == 0) {
     find_roots(&f);
-    merge_all(&f);
+    status = merge_all(&f);
   }
   free(f.root);
   free(f.is_output);
-  free(f.cells);
+  kit_map_deinit(&f.distinct);
   return status;
 }
 

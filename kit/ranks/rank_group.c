@@ -1,6 +1,7 @@
 #include "rank_group.h"
 
 #include "reduce.h"
+#include "kit/base/errors.h"
 #include <aot/host_backend.h>
 #include <aot/inline.h>
 #include <pthread.h>
@@ -63,14 +64,8 @@ void rn_print_difference(const rn_claim_t *own, uint32_t own_rank, const rn_clai
 
 aot_status_t rn_tell(const aot_communicator_t *c, aot_ctx_t *ctx, aot_status_t status, const char *text) {
   const rn_communicator_t *own = c->head.self;
-  const aot_diag_t d = {.struct_size = sizeof d,
-                        .severity = AOT_SEVERITY_ERROR,
-                        .code = aot_str("ranks.failed"),
-                        .message = aot_str(text),
-                        .node = aot_no_node(),
-                        .value = aot_no_value()};
-  if (ctx) own->host->diag(own->host, ctx, &d);
-  return status;
+  const aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, "ranks.failed", text);
+  return ctx ? kit_report(own->host, ctx, status, &d) : status;
 }
 
 /* ---- one collective ---- */

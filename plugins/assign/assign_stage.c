@@ -1,5 +1,6 @@
 #include "assign_stage.h"
 
+#include "kit/base/errors.h"
 #include <aot/inline.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,13 +15,8 @@ aot_status_t as_fail(const as_stage_t *s, uint32_t node, const char *code, const
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  const aot_diag_t d = {.struct_size = sizeof d,
-                        .severity = AOT_SEVERITY_ERROR,
-                        .code = aot_str(code),
-                        .message = aot_str(message),
-                        .hint = aot_str(hint),
-                        .node = {node},
-                        .value = aot_no_value()};
-  s->host->diag(s->host, s->ctx, &d);
-  return AOT_E_UNIMPLEMENTED;
+  aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, code, message);
+  d.hint = aot_str(hint);
+  d.node.id = node;
+  return kit_report(s->host, s->ctx, AOT_E_UNIMPLEMENTED, &d);
 }

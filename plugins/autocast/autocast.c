@@ -7,6 +7,7 @@
  * A graph's ports keep their types: its outputs are cast back, so what is outside of it sees nothing of this. */
 #include "autocast.h"
 
+#include "kit/base/errors.h"
 #include "kit/emit/emit.h"
 #include <string.h>
 
@@ -303,13 +304,8 @@ static int mark_leaves(autocast_state_t *w, aot_graph_t forward) {
 }
 
 static void tell_unchanged(const autocast_state_t *w) {
-  const aot_diag_t d = {.struct_size = sizeof d,
-                        .severity = AOT_SEVERITY_NOTE,
-                        .code = aot_str("autocast.unchanged"),
-                        .message =
-                            aot_str("the parameters are of low precision already, so the program stays as it is"),
-                        .node = aot_no_node(),
-                        .value = aot_no_value()};
+  const aot_diag_t d = kit_diag(AOT_SEVERITY_NOTE, "autocast.unchanged",
+                                "the parameters are of low precision already, so the program stays as it is");
   w->e.host->diag(w->e.host, w->e.ctx, &d);
 }
 

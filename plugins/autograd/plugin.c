@@ -1,4 +1,5 @@
 /* autograd: options, contract and descriptor of the pass that turns a forward graph into a joint graph. */
+#include "kit/base/errors.h"
 #include <aot/describe.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/report.h>
@@ -21,17 +22,9 @@ typedef struct autograd_unit {
 
 static aot_status_t complain(const autograd_unit_t *u, aot_ctx_t *ctx, int32_t severity, const char *code,
                              const char *message, const char *hint) {
-  aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = severity,
-      .code = aot_str(code),
-      .message = aot_str(message),
-      .hint = aot_str(hint),
-      .node = aot_no_node(),
-      .value = aot_no_value(),
-  };
-  u->host.diag(&u->host, ctx, &d);
-  return AOT_E_PRECONDITION;
+  aot_diag_t d = kit_diag(severity, code, message);
+  d.hint = aot_str(hint);
+  return kit_report(&u->host, ctx, AOT_E_PRECONDITION, &d);
 }
 
 /* There is one forward graph, and it holds no gradients yet. */

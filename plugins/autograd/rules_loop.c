@@ -9,6 +9,7 @@
  * as in PyTorch 2.11 (scan.py, "partial grad handling", and while_loop.py); scan's argument `through` disables this. */
 #include "joint.h"
 
+#include "kit/base/errors.h"
 #include <stdio.h>
 
 typedef struct loop {
@@ -122,15 +123,9 @@ static void warn_of_cut(em_t *a, uint32_t carry) {
            "what %.*s carries as %u begins with a value that has no gradient: as in PyTorch, none passes there from "
            "step to step",
            (int)a->desc->name.size, a->desc->name.data, carry);
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_WARNING,
-      .code = aot_str("autograd.carry-without-gradient"),
-      .message = aot_str(text),
-      .hint = aot_str("begin with a value that requires a gradient"),
-      .node = a->node,
-      .value = aot_no_value(),
-  };
+  aot_diag_t d = kit_diag(AOT_SEVERITY_WARNING, "autograd.carry-without-gradient", text);
+  d.hint = aot_str("begin with a value that requires a gradient");
+  d.node = a->node;
   a->host->diag(a->host, a->ctx, &d);
 }
 

@@ -47,18 +47,18 @@ static aot_status_t make_private(bc_cache_t *c, lw_error_t *error) {
     return lw_fail(error, AOT_E_UNAVAILABLE, "no-folder", "no folder for generated code: %s", strerror(errno));
   c->private_dir = 1;
   c->dir = copy_text(path);
-  return c->dir ? AOT_OK : lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+  return c->dir ? AOT_OK : lw_no_memory(error, "for a path");
 }
 
 aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler, lw_error_t *error) {
   memset(c, 0, sizeof *c);
   c->compiler = copy_text(compiler);
-  if (!c->compiler) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+  if (!c->compiler) return lw_no_memory(error, "for a path");
   if (!dir) return AOT_OK; /* a private one, when the first unit needs it */
   c->dir = copy_text(dir);
   if (c->dir) return AOT_OK;
   bc_cache_deinit(c);
-  return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+  return lw_no_memory(error, "for a path");
 }
 
 void bc_cache_deinit(bc_cache_t *c) {
@@ -301,7 +301,7 @@ aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit
   const double begin = now_ms();
   open_call_t o = {c, units, calloc((size_t)n + 1, sizeof *o.results)};
   aot_status_t status = AOT_OK;
-  if (!o.results) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
+  if (!o.results) return lw_no_memory(error, "for generated code");
   status = bc_code_available(c, error); /* folder and compiler are settled before threads read them */
   if (status == AOT_OK) bc_parallel(workers, n, 1, open_units, &o);
   uint32_t n_compiled = 0;

@@ -91,7 +91,7 @@ static aot_status_t form_finish(bc_program_t *p, form_t *f, const int64_t *symbo
   size_t n = (size_t)p->s->symbols.count + 1;
   f->symbols = malloc(n * sizeof *f->symbols);
   f->base = malloc(((size_t)f->schedule.n_storages + 1) * sizeof *f->base);
-  if (!f->symbols || !f->base) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!f->symbols || !f->base) return lw_no_memory(error, "for the schedule");
   if (p->s->symbols.count) memcpy(f->symbols, symbols, p->s->symbols.count * sizeof *symbols);
   f->last_used = p->clock++;
   if (f->schedule.live_nbytes > p->live_nbytes) p->live_nbytes = f->schedule.live_nbytes;
@@ -151,7 +151,7 @@ static aot_status_t list_graphs(bc_program_t *p, lw_error_t *error) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
   const uint32_t n_given = p->s->graphs.count - p->cut.n_parts;
   p->graphs = calloc((size_t)p->s->graphs.count + 1, sizeof *p->graphs);
-  if (!p->graphs) return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+  if (!p->graphs) return lw_no_memory(error, "for the program");
   for (uint32_t i = 1; i < n_given; i++) {
     if (!lw_is_run(g[i].kind)) continue;
     runnable_t *whole = add_runnable(p, g[i].kind, i);
@@ -207,10 +207,9 @@ aot_status_t bc_program_create(const aot_snapshot_t *s, const custom_world_t *wo
   aot_status_t status = AOT_OK;
   *out = NULL;
   out_warning->text[0] = 0;
-  if (!p || !hints) status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+  if (!p || !hints) status = lw_no_memory(error, "for the program");
   for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) hints[i] = symbols[i].hint;
-  if (status == AOT_OK && lw_cut_init(&p->cut, s) != AOT_OK)
-    status = lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+  if (status == AOT_OK && lw_cut_init(&p->cut, s) != AOT_OK) status = lw_no_memory(error, "for the program");
   if (status == AOT_OK) {
     p->s = p->cut.s;
     p->cache = cache;
@@ -249,9 +248,7 @@ static aot_status_t find_arena(bc_program_t *p, uint64_t nbytes, const hc_run_t 
     free(p->arena);
     p->arena = *out = aligned_alloc(LW_ALIGN, (size_t)rounded);
     p->own_nbytes = *out ? rounded : 0;
-    if (!*out)
-      return lw_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of intermediates",
-                     (unsigned long long)rounded);
+    if (!*out) return lw_no_memory(error, "for %llu bytes of intermediates", (unsigned long long)rounded);
   }
   return AOT_OK;
 }

@@ -1,58 +1,54 @@
 #include "functions.h"
 
+#include "kit/base/vector.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-enum { UNIT_NBYTES = 20000, FIRST_SLOTS = 64 };
+enum { UNIT_NBYTES = 20000 };
 
-/* Where the name is, or would be. */
-static bc_function_t **slot_of(bc_function_t **at, uint32_t n_slots, const char *name) {
-  uint32_t k = (uint32_t)XXH3_64bits(name, strlen(name)) & (n_slots - 1);
-  while (at[k] && strcmp(at[k]->name, name) != 0) k = (k + 1) & (n_slots - 1);
-  return &at[k];
+static uint64_t hash_of(const char *name) { return XXH3_64bits(name, strlen(name)); }
+
+static int is_named(const void *functions, uint32_t k, const void *name) {
+  return strcmp(((bc_function_t *const *)functions)[k]->name, name) == 0;
 }
 
+/* For one more. */
 static int make_room(bc_functions_t *f) {
-  if (2 * (f->n + 1) <= f->n_slots) return 1;
-  const uint32_t n_slots = f->n_slots ? 2 * f->n_slots : FIRST_SLOTS;
-  bc_function_t **at = calloc(n_slots, sizeof *at);
-  if (!at) return 0;
-  for (uint32_t k = 0; k < f->n_slots; k++)
-    if (f->at[k]) *slot_of(at, n_slots, f->at[k]->name) = f->at[k];
-  free(f->at);
-  f->at = at;
-  f->n_slots = n_slots;
-  return 1;
+  bc_function_t **grown = kit_grow(f->at, &f->capacity, (uint64_t)f->n + 1, sizeof *grown);
+  if (!grown) return 0;
+  f->at = grown;
+  return kit_map_reserve(&f->by_name, f->n + 1);
 }
 
 static void forget_units(bc_functions_t *f) {
   for (uint32_t k = 0; k < f->n_units; k++) lp_text_deinit(&f->units[k]);
   free(f->units);
   f->units = NULL;
-  f->n_units = f->n_missing = 0;
+  f->n_units = f->unit_capacity = f->n_missing = 0;
 }
 
 void bc_functions_deinit(bc_functions_t *f) {
   forget_units(f);
   for (uint32_t m = 0; m < f->n_modules; m++) bc_code_close(f->modules[m]);
-  for (uint32_t k = 0; k < f->n_slots; k++) free(f->at[k]);
+  for (uint32_t k = 0; k < f->n; k++) free(f->at[k]);
+  kit_map_deinit(&f->by_name);
   free(f->modules);
   free(f->at);
   memset(f, 0, sizeof *f);
 }
 
 const lw_loop_fn *bc_functions_find(const bc_functions_t *f, const char *name) {
-  const bc_function_t *found = f->n_slots ? *slot_of(f->at, f->n_slots, name) : NULL;
-  return found ? &found->address : NULL;
+  const uint32_t k = kit_map_find(&f->by_name, hash_of(name), is_named, f->at, name);
+  return k == KIT_MAP_NONE ? NULL : &f->at[k]->address;
 }
 
 static aot_status_t add_source(bc_functions_t *f, const char *text, uint64_t nbytes) {
   lp_text_t *unit = f->n_units ? &f->units[f->n_units - 1] : NULL;
   if (!unit || unit->size > UNIT_NBYTES) {
-    lp_text_t *more = realloc(f->units, (f->n_units + 1) * sizeof *more);
+    lp_text_t *more = kit_grow(f->units, &f->unit_capacity, (uint64_t)f->n_units + 1, sizeof *more);
     if (!more) return AOT_E_EXHAUSTED;
     f->units = more;
     unit = &more[f->n_units++];
@@ -73,34 +69,35 @@ aot_status_t bc_functions_add(bc_functions_t *f, const char *name, const char *t
     return AOT_E_EXHAUSTED;
   }
   strncpy(added->name, name, sizeof added->name - 1);
-  *slot_of(f->at, f->n_slots, name) = added;
-  f->n++;
+  kit_map_add(&f->by_name, hash_of(added->name), f->n);
+  f->at[f->n++] = added;
   f->n_missing++;
   *out = &added->address;
   return AOT_OK;
 }
 
-/* Open addressing has no holes: a new table is made of those that have addresses. */
-static aot_status_t forget_missing(bc_functions_t *f) {
-  bc_function_t **at = calloc((size_t)f->n_slots + 1, sizeof *at);
-  if (!at) return AOT_E_EXHAUSTED;
-  for (uint32_t k = 0; k < f->n_slots; k++) {
-    if (!f->at[k]) continue;
-    if (f->at[k]->address) *slot_of(at, f->n_slots, f->at[k]->name) = f->at[k];
-    else free(f->at[k]), f->n--;
+/* Those with addresses stay. */
+static void forget_missing(bc_functions_t *f) {
+  const uint32_t n = f->n;
+  f->n = 0;
+  kit_map_clear(&f->by_name);
+  for (uint32_t k = 0; k < n; k++) {
+    if (!f->at[k]->address) {
+      free(f->at[k]);
+      continue;
+    }
+    kit_map_add(&f->by_name, hash_of(f->at[k]->name), f->n);
+    f->at[f->n++] = f->at[k];
   }
-  free(f->at);
-  f->at = at;
-  return AOT_OK;
 }
 
 /* Of all that was added? */
 static int find_addresses(bc_functions_t *f, uint32_t first_module) {
   uint32_t n_lacking = 0;
-  for (uint32_t k = 0; k < f->n_slots; k++) {
-    for (uint32_t m = first_module; f->at[k] && !f->at[k]->address && m < f->n_modules; m++)
+  for (uint32_t k = 0; k < f->n; k++) {
+    for (uint32_t m = first_module; !f->at[k]->address && m < f->n_modules; m++)
       f->at[k]->address = bc_code_find(f->modules[m], f->at[k]->name);
-    n_lacking += f->at[k] && !f->at[k]->address;
+    n_lacking += !f->at[k]->address;
   }
   return n_lacking == 0;
 }
@@ -108,7 +105,7 @@ static int find_addresses(bc_functions_t *f, uint32_t first_module) {
 aot_status_t bc_functions_compile(bc_functions_t *f, bc_cache_t *cache, bc_workers_t *workers, bc_code_stats_t *stats,
                                   lw_error_t *out_warning, lw_error_t *error) {
   if (!f->n_missing) return AOT_OK;
-  void **grown = realloc(f->modules, (f->n_modules + f->n_units) * sizeof *grown);
+  void **grown = kit_grow(f->modules, &f->module_capacity, (uint64_t)f->n_modules + f->n_units, sizeof *grown);
   bc_code_unit_t *units = calloc((size_t)f->n_units + 1, sizeof *units);
   const uint32_t first = f->n_modules;
   if (grown) f->modules = grown;
@@ -120,8 +117,8 @@ aot_status_t bc_functions_compile(bc_functions_t *f, bc_cache_t *cache, bc_worke
   for (uint32_t k = 0; k < f->n_units && status == AOT_OK && !f->cannot_compile; k++)
     f->modules[f->n_modules++] = units[k].handle;
   if (status == AOT_OK && !find_addresses(f, first)) f->cannot_compile = 1;
-  if (status == AOT_OK && f->cannot_compile) status = forget_missing(f);
+  if (status == AOT_OK && f->cannot_compile) forget_missing(f);
   free(units);
   forget_units(f);
-  return status == AOT_OK ? AOT_OK : lw_fail(error, status, "no-memory", "no memory for generated code");
+  return status == AOT_OK ? AOT_OK : lw_no_memory(error, "for generated code");
 }

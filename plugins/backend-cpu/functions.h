@@ -10,6 +10,7 @@
 #define BC_FUNCTIONS_H
 
 #include "codecache.h"
+#include "kit/base/map.h"
 #include "kit/loops/loop.h"
 #include "kit/lowering/schedule.h"
 
@@ -19,13 +20,14 @@ typedef struct bc_function {
 } bc_function_t;
 
 typedef struct bc_functions { /* zero-initialise */
-  bc_function_t **at;         /* by hash of the name, open addressing; NULL: free */
-  uint32_t n, n_slots;        /* a power of two, at least twice n */
-  uint32_t n_missing;         /* without an address */
-  lp_text_t *units;           /* their sources */
-  uint32_t n_units;
+  bc_function_t **at;         /* in the order in which they were added; owned, at fixed addresses */
+  kit_map_t by_name;          /* rows of `at` */
+  uint32_t n, capacity;
+  uint32_t n_missing; /* without an address */
+  lp_text_t *units;   /* their sources */
+  uint32_t n_units, unit_capacity;
   void **modules;
-  uint32_t n_modules;
+  uint32_t n_modules, module_capacity;
   int cannot_compile; /* nothing is added any more */
 } bc_functions_t;
 

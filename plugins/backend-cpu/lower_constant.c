@@ -35,7 +35,7 @@ aot_status_t bc_lower_constant(lw_build_t *b, const rk_kernel_t *kernel, const r
   rk_tensor_t result = lw_rk_tensor(b, &t);
   result.data = lw_pool_alloc(b->pool, nbytes);
   result.nbytes = nbytes;
-  if (!result.data) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a constant");
+  if (!result.data) return lw_no_memory(b->error, "for a constant");
   const rk_call_t call = {args, b->node->n_args, &result, 1};
   if (rk_run(kernel, &call, &error) != AOT_OK) return LW_DECLINED; /* a run tells what is wrong */
   AOT_TRY(lw_result(b, 0, &t));

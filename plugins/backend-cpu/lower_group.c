@@ -10,10 +10,6 @@
 
 enum { WORTH_A_THREAD = 16384 /* elements */ };
 
-static aot_status_t no_memory(lw_build_t *b) {
-  return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group");
-}
-
 /* An index tensor that a loop looks its places up in. */
 typedef struct lookup {
   lw_ref_t at;
@@ -142,7 +138,7 @@ aot_status_t bc_join_loops(lw_build_t *b, const lw_step_t *const *steps, uint32_
   joined_step_t *p = lw_pool_alloc(b->pool, sizeof *p);
   if (p) p->loops = lw_pool_alloc(b->pool, n * sizeof *p->loops);
   if (p) p->first = lw_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *p->first);
-  if (!p || !p->loops || !p->first) return no_memory(b);
+  if (!p || !p->loops || !p->first) return lw_no_memory(b->error, "for a group");
   p->n = n;
   for (uint32_t k = 0; k < n; k++) {
     p->loops[k] = steps[k]->payload;
@@ -167,9 +163,9 @@ static aot_status_t find_function(lw_build_t *b, const lp_loop_t *loop, const lw
     *out = b->machine->find(b->machine->self, name);
     if (!*out) lp_gen_c(loop, name, &text);
   }
-  aot_status_t status = body.failed || text.failed ? no_memory(b) : AOT_OK;
+  aot_status_t status = body.failed || text.failed ? lw_no_memory(b->error, "for a group") : AOT_OK;
   if (status == AOT_OK && !*out && b->machine->add(b->machine->self, name, text.data, text.size, out) != AOT_OK)
-    status = no_memory(b);
+    status = lw_no_memory(b->error, "for a group");
   lp_text_deinit(&body);
   lp_text_deinit(&text);
   return status;
@@ -205,7 +201,7 @@ static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_f
   for (uint32_t s = g->loop.n_loads; s < n; s++) n_across += (uint32_t)lw_is_across(g, s);
   const uint32_t n_parts = n_more || n_across ? (uint32_t)b->machine->n_threads : 1;
   bc_across_t *across = lw_pool_alloc(b->pool, (n_across + 1) * sizeof *across);
-  if (!across) return no_memory(b);
+  if (!across) return lw_no_memory(b->error, "for a group");
   lw_tensor_t kept = {.storage = LW_NONE};
   uint64_t nbytes = 0;
   loop_step_t *p;
@@ -231,7 +227,7 @@ static aot_status_t add_loop(lw_build_t *b, const lw_group_t *g, const lw_loop_f
   p->numbers = lw_pool_alloc(b->pool, lp_n_numbers(&g->loop) * sizeof *p->numbers);
   p->lookups = lw_pool_alloc(b->pool, (n * LP_INDICES + 1) * sizeof *p->lookups);
   int64_t *wrong = lw_pool_alloc(b->pool, n_parts * sizeof *wrong);
-  if (!p->refs || !p->pointers || !p->numbers || !p->lookups || !wrong) return no_memory(b);
+  if (!p->refs || !p->pointers || !p->numbers || !p->lookups || !wrong) return lw_no_memory(b->error, "for a group");
   if (has_indices) p->wrong = wrong;
   add_lookups(b, g, p);
   lp_numbers(&g->loop, p->numbers);

@@ -103,7 +103,7 @@ static aot_status_t lower_in_float(lw_build_t *b, lw_lower_fn lower) {
   lw_tensor_t *full = lw_pool_alloc(b->pool, ((uint64_t)n_results + 1) * sizeof *full);
   aot_status_t status = AOT_OK;
   uint32_t n = 0, n_narrow = 0;
-  if (!at || !full) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's operands");
+  if (!at || !full) return lw_no_memory(b->error, "for a node's operands");
   const int is_wide = widen_operands(b, at, &n, &status);
   results = at + n;
   for (uint32_t r = 0; r < n_results; r++) {

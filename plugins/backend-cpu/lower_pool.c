@@ -177,7 +177,7 @@ static aot_status_t list_windows(lw_build_t *b, pool_step_t *p, int is_adaptive,
   p->average.divisor = divisor;
   for (int d = 0; d < 2; d++) {
     bc_window_t *w = lw_pool_alloc(b->pool, (uint64_t)p->pool.out[d] * sizeof *w);
-    if (!w) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+    if (!w) return lw_no_memory(b->error, "for the schedule");
     for (int64_t o = 0; o < p->pool.out[d]; o++) {
       w[o] = is_adaptive ? adaptive_window(&p->pool, d, o) : window_of(&p->pool, d, o, counts_padding);
       *out_ok &= w[o].begin < w[o].end && w[o].end <= p->pool.in[d];

@@ -60,7 +60,7 @@ static const resample_op_t ops[] = {
 static aot_status_t make_taps(lw_build_t *b, const resample_op_t *op, int d, bc_resample_t *r) {
   const int resized = d - (2 - op->dims);
   bc_taps_t *taps = lw_pool_alloc(b->pool, (uint64_t)r->out[d] * sizeof *taps);
-  if (!taps) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!taps) return lw_no_memory(b->error, "for the schedule");
   const double factor = resized >= 0 ? lw_arg_float(b, (uint32_t)(op->scale_arg + resized), 0) : 0;
   const int align = op->align_arg >= 0 && lw_arg_int(b, (uint32_t)op->align_arg, 0);
   for (int64_t i = 0; i < r->out[d]; i++) {

@@ -123,7 +123,7 @@ static aot_status_t kernel_of(lw_build_t *b, bc_conv_division_t *d, int64_t n, c
 aot_status_t bc_divide_conv(lw_build_t *b, const bc_dnn_conv_t *c, int what, const bc_conv_division_t **out) {
   bc_conv_division_t *d = lw_pool_alloc(b->pool, sizeof *d);
   *out = NULL;
-  if (!d) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!d) return lw_no_memory(b->error, "for the schedule");
   *d = (bc_conv_division_t){.whole = *c, .what = what, .n_lanes = b->machine->n_threads};
   divide(d, b->machine->n_threads);
   AOT_TRY(kernel_of(b, d, d->chunk, &d->kernel));

@@ -152,7 +152,7 @@ aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, int with_on
   bc_division_t *d = lw_pool_alloc(b->pool, sizeof *d);
   const int is_sum_of_nothing = p->a.columns == 0, is_half = p->dtype == AOT_BF16 || p->dtype == AOT_F16;
   *out = NULL;
-  if (!d) return lw_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (!d) return lw_no_memory(b->error, "for the schedule");
   d->product = *p;
   divide(d, b->machine->n_threads);
   if (with_onednn && !is_sum_of_nothing) AOT_TRY(find_kernels(b, d));

@@ -1,6 +1,7 @@
 /* backend-cpu: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create,
  * compile, load, run. */
 #include "blas.h"
+#include "kit/base/errors.h"
 #include "kit/blas/openblas.h"
 #include "kit/lowering/artifact.h"
 #include "kit/loops/loop.h"
@@ -28,6 +29,7 @@
 #include <string.h>
 
 #define ID "backend-cpu"
+#define NO_MEMORY ID ".no-memory"
 #define HELP "CPU backend: fused loops compiled from generated C, BLAS matmuls, one statically planned arena"
 #define VERSION "0.1.0"
 
@@ -64,15 +66,11 @@ typedef struct exe {
 static aot_status_t tell(const backend_cpu_unit_t *u, aot_ctx_t *ctx, int32_t severity, const lw_error_t *e,
                          aot_status_t status) {
   char code[64];
-  aot_diag_t d = {.struct_size = sizeof d, .severity = severity};
   snprintf(code, sizeof code, ID ".%s", e->code ? e->code : "failed");
-  d.code = aot_str(code);
-  d.message = aot_str(e->text);
+  aot_diag_t d = kit_diag(severity, code, e->text);
   if (e->hint) d.hint = aot_str(e->hint);
   d.node.id = e->node;
-  d.value = aot_no_value();
-  u->host.diag(&u->host, ctx, &d);
-  return status;
+  return kit_report(&u->host, ctx, status, &d);
 }
 
 static aot_status_t error_out(const backend_cpu_unit_t *u, aot_ctx_t *ctx, const lw_error_t *e, aot_status_t status) {
@@ -87,11 +85,6 @@ static custom_world_t world_of(const backend_cpu_unit_t *u, aot_ctx_t *ctx) {
 
 /* ---- query ---- */
 
-static aot_status_t no_memory(const backend_cpu_unit_t *u, aot_ctx_t *ctx, const char *what) {
-  lw_error_t e = {.node = AOT_NO_ID};
-  return error_out(u, ctx, &e, lw_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for %s", what));
-}
-
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const backend_cpu_unit_t *u = b->head.self;
   const custom_world_t world = world_of(u, ctx);
@@ -102,7 +95,9 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   /* by operator: looked up once for all its nodes */
   const rk_kernel_t **kernels = calloc((size_t)s->ops.count + 1, sizeof *kernels);
-  aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx, "the verdicts");
+  aot_status_t status = births && kernels && sn_births(s, births) == 0
+                            ? AOT_OK
+                            : kit_no_memory(&u->host, ctx, NO_MEMORY, aot_no_node(), "for the verdicts");
   for (uint32_t o = 1; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     custom_error_t error;
@@ -199,7 +194,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   forget_compiled(u);
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   u->compiled_from = malloc((size_t)s->nbytes);
-  if (!u->compiled_from) return no_memory(u, ctx, "the program");
+  if (!u->compiled_from) return kit_no_memory(&u->host, ctx, NO_MEMORY, aot_no_node(), "for the program");
   memcpy(u->compiled_from, s, (size_t)s->nbytes);
   AOT_TRY(make_program(u, ctx, u->compiled_from, &u->compiled));
   AOT_TRY(report(u, ctx, u->compiled));
@@ -324,10 +319,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   const aot_snapshot_t *s = NULL;
   lw_error_t e = {.node = AOT_NO_ID};
   exe_t *x = calloc(1, sizeof *x);
-  if (!x) {
-    lw_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for the executable");
-    return error_out(u, ctx, &e, AOT_E_EXHAUSTED);
-  }
+  if (!x) return kit_no_memory(&u->host, ctx, NO_MEMORY, aot_no_node(), "for the executable");
   aot_status_t status =
       hc_exe_init(&x->exe, device, run, x) ? AOT_OK : lw_fail(&e, AOT_E_UNIMPLEMENTED, "device", HC_NO_DEVICE);
   if (status == AOT_OK) status = lw_read_artifact(bytes, nbytes, ARTIFACT_MAGIC, ID, &s, &x->own, &e);

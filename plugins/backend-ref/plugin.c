@@ -1,5 +1,6 @@
 /* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block,
  * unchanged. */
+#include "kit/base/errors.h"
 #include "kit/model/node_costs.h"
 #include "kit/graph/snap_births.h"
 #include "kit/graph/snap_check.h"
@@ -41,17 +42,10 @@ typedef struct executable {
 
 static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code,
                              const char *text, const char *hint, uint32_t node) {
-  aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(code),
-      .message = aot_str(text),
-      .hint = aot_str(hint),
-      .node = {node},
-      .value = aot_no_value(),
-  };
-  host->diag(host, ctx, &d);
-  return status;
+  aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, code, text);
+  d.hint = aot_str(hint);
+  d.node.id = node;
+  return kit_report(host, ctx, status, &d);
 }
 
 /* ---- query and compile ---- */

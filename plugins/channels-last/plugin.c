@@ -1,6 +1,7 @@
 /* channels-last: the unit of that name. The only file here that sees the plugin boundary. */
 #include "channels_last.h"
 
+#include "kit/base/errors.h"
 #include <aot/describe.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
@@ -34,12 +35,7 @@ static void tell_unchanged(const channels_last_unit_t *u, aot_ctx_t *ctx, const 
     snprintf(text, sizeof text,
              "%u convolutions stay as they lie, %u of them of patches: copies would move %llu bytes to save %llu",
              n->n_others, n->n_patches, (unsigned long long)n->copied_nbytes, (unsigned long long)n->saved_nbytes);
-  const aot_diag_t d = {.struct_size = sizeof d,
-                        .severity = AOT_SEVERITY_NOTE,
-                        .code = aot_str("channels-last.unchanged"),
-                        .message = aot_str(text),
-                        .node = aot_no_node(),
-                        .value = aot_no_value()};
+  const aot_diag_t d = kit_diag(AOT_SEVERITY_NOTE, "channels-last.unchanged", text);
   u->host.diag(&u->host, ctx, &d);
 }
 

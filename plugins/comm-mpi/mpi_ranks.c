@@ -1,5 +1,6 @@
 #include "mpi_ranks.h"
 
+#include "kit/base/vector.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,14 +44,14 @@ static void nap(uint64_t ns) {
 /* ---- messages ---- */
 
 static int room(ranks_t *g) {
-  if (g->n_requests < g->capacity) return 1;
-  const uint32_t capacity = g->capacity ? 2 * g->capacity : 64;
-  MPI_Request *requests = realloc(g->requests, capacity * sizeof *requests);
+  const uint64_t needed = (uint64_t)g->n_requests + 1;
+  uint32_t of_requests = g->capacity, of_with = g->capacity;
+  MPI_Request *requests = kit_grow(g->requests, &of_requests, needed, sizeof *requests);
   if (requests) g->requests = requests;
-  uint32_t *with = realloc(g->request_rank, capacity * sizeof *with);
+  uint32_t *with = kit_grow(g->request_rank, &of_with, needed, sizeof *with);
   if (with) g->request_rank = with;
   if (!requests || !with) return 0;
-  g->capacity = capacity;
+  g->capacity = of_with; /* that of both */
   return 1;
 }
 

@@ -1,5 +1,6 @@
 #include "nccl_ranks.h"
 
+#include "kit/base/errors.h"
 #include "attempt.h"
 #include "meeting_address.h"
 #include <pthread.h>
@@ -275,11 +276,6 @@ static void leave(void *self) {
   if (!l->is_stuck) drop(l);
 }
 
-static aot_status_t no_memory(rn_error_t *error, uint32_t n) {
-  snprintf(error->text, sizeof error->text, "no memory for %u ranks", n);
-  return AOT_E_EXHAUSTED;
-}
-
 static aot_status_t split(void *self, uint32_t colour, uint32_t key, rn_transport_t *out, rn_error_t *error);
 
 /* n ranks of the link; at: taken over. */
@@ -288,7 +284,7 @@ static aot_status_t open_ranks(link_t *l, uint32_t rank, uint32_t n, uint32_t *a
   ranks_t *g = at ? calloc(1, sizeof *g) : NULL;
   if (!g) {
     free(at);
-    return no_memory(error, n);
+    return kit_no_memory_text(error->text, sizeof error->text, "for %u ranks", n);
   }
   *g = (ranks_t){.link = l, .rank = rank, .n_ranks = n, .at = at};
   l->n_groups++;
@@ -312,7 +308,7 @@ static int stands_before(const wish_t *a, uint32_t rank_a, const wish_t *b, uint
 
 static aot_status_t open_part(const ranks_t *g, const wish_t *all, rn_transport_t *out, rn_error_t *error) {
   uint32_t *at = calloc(g->n_ranks, sizeof *at), n = 0, rank = 0;
-  if (!at) return no_memory(error, g->n_ranks);
+  if (!at) return kit_no_memory_text(error->text, sizeof error->text, "for %u ranks", g->n_ranks);
   for (uint32_t r = 0; r < g->n_ranks; r++) {
     uint32_t place = 0;
     if (all[r].colour != all[g->rank].colour) continue;
@@ -334,7 +330,8 @@ static aot_status_t split(void *self, uint32_t colour, uint32_t key, rn_transpor
                            .send = send,
                            .receive = receive,
                            .what = "a split"};
-  aot_status_t status = all && send && receive ? AOT_OK : no_memory(error, g->n_ranks);
+  aot_status_t status =
+      all && send && receive ? AOT_OK : kit_no_memory_text(error->text, sizeof error->text, "for %u ranks", g->n_ranks);
   for (uint32_t r = 0; r < g->n_ranks && status == AOT_OK; r++) {
     send[r] = (rn_piece_t){&own, sizeof own};
     receive[r] = (rn_piece_t){&all[r], sizeof own};
@@ -382,7 +379,7 @@ static aot_status_t meet_in_time(link_t *l, rn_error_t *error) {
   const int has_ended = a && nl_attempt_ends(a, l->patience_ns), code = has_ended ? l->code : 0;
   if (a) nl_attempt_forget(a, NULL);
   l->is_stuck = a && !has_ended;
-  if (!a) return no_memory(error, l->n_ranks);
+  if (!a) return kit_no_memory_text(error->text, sizeof error->text, "for %u ranks", l->n_ranks);
   if (!has_ended) {
     char place[200];
     nl_address_show(l->address, place, sizeof place);
@@ -418,7 +415,8 @@ static link_t *make_link(const nl_how_t *how, rn_error_t *error) {
 static aot_status_t greet(rn_transport_t *t, rn_error_t *error) {
   rn_piece_t *none = calloc(t->n_ranks, sizeof *none);
   const rn_exchange_t x = {.claim = {.kind = AOT_COLLECTIVE_BARRIER}, .send = none, .receive = none, .what = "meeting"};
-  const aot_status_t status = none ? t->exchange(t->self, &x, error) : no_memory(error, t->n_ranks);
+  const aot_status_t status = none ? t->exchange(t->self, &x, error)
+                                   : kit_no_memory_text(error->text, sizeof error->text, "for %u ranks", t->n_ranks);
   free(none);
   if (status != AOT_OK) t->leave(t->self);
   return status;
@@ -431,7 +429,9 @@ aot_status_t nl_join(const nl_how_t *how, rn_transport_t *out, rn_error_t *error
   }
   if (!nl_address_is_good(how->address, how->rank, how->n_ranks, error->text, sizeof error->text)) return AOT_E_INVALID;
   link_t *l = make_link(how, error);
-  if (!l) return error->text[0] ? AOT_E_UNAVAILABLE : no_memory(error, how->n_ranks);
+  if (!l)
+    return error->text[0] ? AOT_E_UNAVAILABLE
+                          : kit_no_memory_text(error->text, sizeof error->text, "for %u ranks", how->n_ranks);
   aot_status_t status = meet_in_time(l, error);
   uint32_t *at = status == AOT_OK ? calloc(how->n_ranks, sizeof *at) : NULL;
   for (uint32_t r = 0; at && r < how->n_ranks; r++) at[r] = r;

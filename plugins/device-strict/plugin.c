@@ -1,6 +1,7 @@
 /* device-strict: the unit. */
 #include "strict_device.h"
 
+#include "kit/base/errors.h"
 #include <aot/describe.h>
 #include <aot/inline.h>
 
@@ -39,18 +40,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
       .ahead = (uint64_t)opts->values[OPT_AHEAD].i,
   };
   const sd_device_t *s = sd_device_create(&own, &options_of);
-  if (!s) {
-    const aot_diag_t d = {
-        .struct_size = sizeof d,
-        .severity = AOT_SEVERITY_ERROR,
-        .code = aot_str("strict.memory"),
-        .message = aot_str("no memory for the device"),
-        .node = aot_no_node(),
-        .value = aot_no_value(),
-    };
-    host->diag(host, ctx, &d);
-    return AOT_E_EXHAUSTED;
-  }
+  if (!s) return kit_no_memory(host, ctx, "strict.memory", aot_no_node(), "for the device");
   *out_table = &s->table.head;
   return AOT_OK;
 }

@@ -25,7 +25,7 @@ uint64_t sd_queues_random(sd_queues_t *s) { return next_random(s); }
 /* ---- queues ---- */
 
 aot_queue_t *sd_queue_create(sd_queues_t *s, int32_t kind) {
-  aot_queue_t **bigger = realloc(s->queues, (s->n_queues + 1) * sizeof(void *));
+  aot_queue_t **bigger = kit_grow(s->queues, &s->queue_capacity, s->n_queues + 1, sizeof(void *));
   if (bigger) s->queues = bigger;
   aot_queue_t *q = bigger ? calloc(1, sizeof *q) : NULL;
   if (!q) return NULL;
@@ -87,7 +87,7 @@ aot_queue_t *sd_queues_pick(sd_queues_t *s) {
 /* ---- timelines ---- */
 
 aot_timeline_t *sd_timeline_create(sd_queues_t *s) {
-  aot_timeline_t **bigger = realloc(s->timelines, (s->n_timelines + 1) * sizeof(void *));
+  aot_timeline_t **bigger = kit_grow(s->timelines, &s->timeline_capacity, s->n_timelines + 1, sizeof(void *));
   if (bigger) s->timelines = bigger;
   aot_timeline_t *t = bigger ? calloc(1, sizeof *t) : NULL;
   if (!t) return NULL;

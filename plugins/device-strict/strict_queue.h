@@ -47,6 +47,7 @@ typedef struct sd_queues {
   aot_queue_t **queues;
   aot_timeline_t **timelines;
   size_t n_queues, n_timelines;
+  uint32_t queue_capacity, timeline_capacity;
   uint32_t n_queues_made, n_timelines_made; /* ever */
   uint64_t random;
   aot_queue_t *last; /* that went on; it may be gone */

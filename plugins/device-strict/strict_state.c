@@ -1,5 +1,6 @@
 #include "strict_state.h"
 
+#include "kit/base/errors.h"
 #include <aot/inline.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,16 +12,8 @@ aot_status_t sd_fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, 
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  const aot_diag_t diag = {
-      .struct_size = sizeof diag,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(code),
-      .message = aot_str(text),
-      .node = aot_no_node(),
-      .value = aot_no_value(),
-  };
-  s->host.diag(&s->host, ctx, &diag);
-  return status;
+  const aot_diag_t diag = kit_diag(AOT_SEVERITY_ERROR, code, text);
+  return kit_report(&s->host, ctx, status, &diag);
 }
 
 aot_status_t sd_no_memory(const sd_device_t *s, aot_ctx_t *ctx, uint64_t nbytes) {

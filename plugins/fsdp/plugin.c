@@ -2,6 +2,7 @@
 #include "collectives.h"
 #include "shard.h"
 
+#include "kit/base/errors.h"
 #include <aot/describe.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
@@ -39,14 +40,7 @@ static const aot_str_t reductions[] = {AOT_STR_INIT("leaf"), AOT_STR_INIT("gathe
 static const aot_str_t buffer_ways[] = {AOT_STR_INIT("refuse"), AOT_STR_INIT("local")};
 
 static aot_status_t complain(const fsdp_unit_t *u, aot_ctx_t *ctx, const char *text) {
-  const aot_diag_t d = {.struct_size = sizeof d,
-                        .severity = AOT_SEVERITY_ERROR,
-                        .code = aot_str("fsdp.ranks"),
-                        .message = aot_str(text),
-                        .node = aot_no_node(),
-                        .value = aot_no_value()};
-  u->host.diag(&u->host, ctx, &d);
-  return AOT_E_PRECONDITION;
+  return kit_fail(&u->host, ctx, AOT_E_PRECONDITION, "fsdp.ranks", "%s", text);
 }
 
 static aot_status_t check_mesh(const fsdp_unit_t *u, aot_ctx_t *ctx, const fs_options_t *o) {

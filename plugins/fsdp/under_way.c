@@ -1,5 +1,7 @@
 #include "under_way.h"
 
+#include "kit/base/splitmix.h"
+#include "kit/base/vector.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@ void fs_under_way_deinit(fs_under_way_t *u) {
   if (u->queue) d->queue_destroy(d, NULL, u->queue);
   if (u->timeline) d->timeline_destroy(d, NULL, u->timeline);
   pthread_mutex_destroy(&u->lock);
+  kit_map_deinit(&u->by_result);
   free(u->awaited);
 }
 
@@ -110,35 +113,32 @@ static aot_status_t put_packed(const fs_under_way_t *u, among_t with, const aot_
   return status == AOT_OK ? put : status;
 }
 
-/* The place that a result has, or is to have. */
-static fs_await_t *place_of(const fs_under_way_t *u, const void *result) {
-  const uint32_t last = u->capacity - 1;
-  uint32_t i = (uint32_t)(((uintptr_t)result * 0x9E3779B97F4A7C15u) >> 32) & last;
-  while (u->awaited[i].result && u->awaited[i].result != result) i = (i + 1) & last;
-  return &u->awaited[i];
+static uint64_t hash_of(const void *result) { return kit_mix64(0, (uintptr_t)result); }
+
+static int is_result(const void *awaited, uint32_t i, const void *result) {
+  return ((const fs_await_t *)awaited)[i].result == result;
 }
 
-/* The latest of that memory counts: one that nobody waited for may have had it before. */
-static void await_later(fs_under_way_t *u, const void *result, uint64_t point) {
-  fs_await_t *place = place_of(u, result);
-  u->n_awaited += !place->result;
-  *place = (fs_await_t){result, point};
+static uint32_t find_await(const fs_under_way_t *u, const void *result) {
+  return kit_map_find(&u->by_result, hash_of(result), is_result, u->awaited, result);
 }
 
 static int make_room(fs_under_way_t *u, uint32_t n) {
-  const fs_under_way_t was = *u;
-  uint32_t wanted = u->capacity ? u->capacity : 64;
-  while (wanted / 2 < u->n_awaited + n) wanted *= 2;
-  if (wanted == u->capacity) return 1;
-  fs_await_t *more = calloc(wanted, sizeof *more);
+  fs_await_t *more = kit_grow(u->awaited, &u->capacity, (uint64_t)u->n_awaited + n + 1, sizeof *more);
   if (!more) return 0;
   u->awaited = more;
-  u->capacity = wanted;
-  u->n_awaited = 0;
-  for (uint32_t i = 0; i < was.capacity; i++)
-    if (was.awaited[i].point) await_later(u, was.awaited[i].result, was.awaited[i].point);
-  free(was.awaited);
-  return 1;
+  return kit_map_reserve(&u->by_result, u->n_awaited + n);
+}
+
+/* The latest of that memory counts: an earlier one may have had no reader. There is room. */
+static void await_later(fs_under_way_t *u, const void *result, uint64_t point) {
+  uint32_t i = find_await(u, result);
+  if (i == KIT_MAP_NONE) {
+    i = u->n_awaited++;
+    u->awaited[i].result = result;
+    kit_map_add(&u->by_result, hash_of(result), i);
+  }
+  u->awaited[i].point = point;
 }
 
 static aot_status_t start(fs_under_way_t *u, among_t with, const aot_collective_t *how, const fs_part_t *parts,
@@ -191,10 +191,10 @@ static aot_status_t reach(fs_under_way_t *u, uint64_t point) {
 static uint64_t take_point(fs_under_way_t *u, const void *result) {
   uint64_t point = 0;
   pthread_mutex_lock(&u->lock);
-  if (u->capacity) {
-    fs_await_t *place = place_of(u, result);
-    point = place->result ? place->point : 0;
-    place->point = 0;
+  const uint32_t i = find_await(u, result);
+  if (i != KIT_MAP_NONE) {
+    point = u->awaited[i].point;
+    u->awaited[i].point = 0;
   }
   pthread_mutex_unlock(&u->lock);
   return point;
@@ -215,7 +215,7 @@ aot_status_t fs_await_all(fs_under_way_t *u) {
 void fs_settle(fs_under_way_t *u) {
   fs_await_all(u);
   pthread_mutex_lock(&u->lock);
-  if (u->n_awaited) memset(u->awaited, 0, u->capacity * sizeof *u->awaited);
+  kit_map_clear(&u->by_result);
   u->n_awaited = 0;
   pthread_mutex_unlock(&u->lock);
 }

@@ -4,22 +4,24 @@
 #ifndef FS_UNDER_WAY_H
 #define FS_UNDER_WAY_H
 
+#include "kit/base/map.h"
 #include <aot/ext/ranks.h>
 #include <pthread.h>
 
-typedef struct fs_await { /* a place of a table with open addresses: as many go together as a model has parameters */
-  const void *result;     /* who waits for it knows it by its memory; NULL: nobody has the place */
-  uint64_t point;         /* 0: it was waited for */
+typedef struct fs_await {
+  const void *result; /* its memory, by which a reader finds it */
+  uint64_t point;     /* 0: already waited for */
 } fs_await_t;
 
 typedef struct fs_under_way {
   aot_run_ranks_t ranks;
   aot_queue_t *queue; /* made by the first that is started */
   aot_timeline_t *timeline;
-  uint64_t height;              /* of the last one started */
-  uint64_t waited_ns;           /* in all, by who needs what is not there yet */
-  fs_await_t *awaited;          /* by result */
-  uint32_t n_awaited, capacity; /* places that are had, at most half; a power of two, or 0 */
+  uint64_t height;    /* of the last one started */
+  uint64_t waited_ns; /* in all, by who needs what is not there yet */
+  fs_await_t *awaited;
+  kit_map_t by_result; /* rows of `awaited`: as many as a model has parameters */
+  uint32_t n_awaited, capacity;
   pthread_mutex_t lock;
 } fs_under_way_t;
 

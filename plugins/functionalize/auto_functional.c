@@ -102,7 +102,7 @@ static aot_status_t check_sharing(fz_rewrite_t *w, aot_node_t node, const aot_op
                                   const uint32_t *original) {
   uint32_t *places = malloc(((size_t)f->info.n_operands + 1) * sizeof *places), n = 0;
   aot_status_t status = AOT_OK;
-  if (!places) return fz_no_memory(w);
+  if (!places) return fz_no_alias_memory(w);
   for (uint32_t k = 0, a = 0; a < f->info.n_args; a++)
     for (uint32_t i = 0; i < aot_n_operands(&f->info.args[a]); i++, k++)
       if (original[k] != AOT_NO_ID && fz_writes_arg(d, &f->info, a)) places[n++] = fz_place_of(&w->alias, original[k]);
@@ -166,7 +166,7 @@ static aot_status_t on_copies(fz_rewrite_t *w, aot_node_t node, const aot_op_des
   AOT_TRY(w->host->graph->node_info(w->prog, node, &f->info));
   f->types = calloc((size_t)f->info.n_results + f->info.n_operands + 1, sizeof *f->types);
   f->args = calloc((size_t)f->info.n_args + 1, sizeof *f->args);
-  if (!f->types || !f->args) return fz_no_memory(w);
+  if (!f->types || !f->args) return fz_no_alias_memory(w);
   if (d->flags & AOT_OP_NO_GRAD) f->no_grad = AOT_NODE_NO_GRAD;
   AOT_TRY(check_form(w, node, d, f, original));
   AOT_TRY(own_types(w, d, f));

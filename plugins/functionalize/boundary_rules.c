@@ -175,9 +175,7 @@ aot_status_t fz_add_boundary(fz_rewrite_t *w, const uint32_t *original_outputs, 
   size_t n = (size_t)w->alias.n_storages + 1;
   uint32_t n_outputs = w->host->graph->n_outputs(w->prog, w->graph);
   uint32_t *columns = malloc(4 * n * sizeof *columns);
-  if (!columns)
-    return fz_fail(w->host, w->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the boundary",
-                   aot_no_node());
+  if (!columns) return fz_no_memory(w->host, w->ctx, aot_no_node(), "for the boundary");
   memset(columns, 0xff, 4 * n * sizeof *columns);
   boundary_t b = {w, 0, 0, columns, columns + n, columns + 2 * n, columns + 3 * n};
   memset(b.n_outputs, 0, n * sizeof *b.n_outputs);

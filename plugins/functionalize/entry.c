@@ -30,11 +30,6 @@ static void *room(entry_state_t *e, size_t n, size_t size) {
   return e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 16, (uint64_t)(n + 1) * size);
 }
 
-static aot_status_t no_memory(entry_state_t *e) {
-  return fz_fail(e->host, e->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for inputs that share memory",
-                 aot_no_node());
-}
-
 static aot_status_t type_of(const entry_state_t *e, uint32_t value, aot_type_t *out) {
   return e->host->graph->value_type(e->prog, (aot_value_t){value}, out);
 }
@@ -116,7 +111,7 @@ static aot_status_t infer(entry_state_t *e, const aot_node_info_t *n) {
     e->types = room(e, 2 * (size_t)n->n_results, sizeof *e->types);
     e->type_capacity = 2 * n->n_results;
   }
-  if (!e->types) return no_memory(e);
+  if (!e->types) return fz_no_memory(e->host, e->ctx, aot_no_node(), "for inputs that share memory");
   e->n_types = 0;
   return e->host->edit->infer(e->prog, n->op, n->args, n->n_args, &sink);
 }
@@ -175,7 +170,7 @@ static aot_status_t note_moved(entry_state_t *e, uint32_t leaf) {
 
 static aot_status_t replace_ports(entry_state_t *e) {
   e->moved = room(e, e->host->graph->n_values(e->prog), sizeof *e->moved);
-  if (!e->moved) return no_memory(e);
+  if (!e->moved) return fz_no_memory(e->host, e->ctx, aot_no_node(), "for inputs that share memory");
   memset(e->moved, 0, ((size_t)e->host->graph->n_values(e->prog) + 1) * sizeof *e->moved);
   for (uint32_t leaf = 1; leaf < e->n_leaves; leaf++) {
     if (e->made[leaf] == AOT_NO_ID || e->port[leaf] == AOT_NO_ID) continue; /* the latter: nothing reads it */
@@ -198,7 +193,7 @@ aot_status_t fz_enter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, 
   e.port = room(&e, e.n_leaves, sizeof *e.port);
   e.made = room(&e, e.n_leaves, sizeof *e.made);
   out->at = room(&e, e.n_leaves, sizeof *out->at);
-  if (!e.port || !e.made || !out->at) return no_memory(&e);
+  if (!e.port || !e.made || !out->at) return fz_no_memory(e.host, e.ctx, aot_no_node(), "for inputs that share memory");
   for (uint32_t i = 0; i < host->graph->n_inputs(prog, graph); i++) {
     const aot_port_t *port = &host->graph->inputs(prog, graph)[i];
     if (port->role == AOT_ROLE_USER_INPUT) e.port[port->index] = port->value.id;

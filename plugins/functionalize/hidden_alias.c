@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_node_t node) {
-  return fz_fail(host, ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the types of a call", node);
-}
-
 static aot_status_t read_types(const aot_host_t *host, aot_prog_t *prog, const aot_node_info_t *n,
                                const uint32_t *operands, aot_type_t *out) {
   for (uint32_t k = 0; k < n->n_operands; k++)
@@ -23,7 +19,7 @@ static aot_status_t read_types(const aot_host_t *host, aot_prog_t *prog, const a
 aot_status_t fz_whose_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_node_info_t *n,
                              const uint32_t *operands, uint32_t *out) {
   aot_type_t *types = calloc((size_t)n->n_operands + n->n_results + 1, sizeof *types);
-  if (!types) return no_memory(host, ctx, aot_no_node());
+  if (!types) return fz_no_memory(host, ctx, aot_no_node(), "for the types of a call");
   const aot_call_t call = {
       .struct_size = sizeof call,
       .args = n->args,
@@ -72,7 +68,7 @@ static aot_status_t expose_node(const aot_host_t *host, aot_ctx_t *ctx, aot_prog
   if (info.n_operands == 0 || !(d->flags & AOT_OP_COMPOSITE) || (d->flags & AOT_OP_EFFECT)) return AOT_OK;
   uint32_t *memory = calloc((size_t)info.n_results + 1, sizeof *memory);
   aot_value_t *values = calloc((size_t)info.n_results + 1, sizeof *values);
-  aot_status_t status = memory && values ? AOT_OK : no_memory(host, ctx, node);
+  aot_status_t status = memory && values ? AOT_OK : fz_no_memory(host, ctx, node, "for the types of a call");
   if (status == AOT_OK) status = fz_whose_memory(host, ctx, prog, &info, info.operands, memory);
   if (status == AOT_OK && is_hidden(d, &info, memory)) {
     status = host->edit->decompose(prog, node, values);

@@ -20,10 +20,6 @@ typedef struct threader {
   uint32_t n;
 } threader_t;
 
-static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
-  return fz_fail(host, ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory to order effects", aot_no_node());
-}
-
 /* ---- what has an effect ---- */
 
 static int gives_a_number(const threader_t *t, const aot_node_info_t *n) {
@@ -75,7 +71,8 @@ static aot_status_t mark_telling(threader_t *t) {
   AOT_TRY(t->host->graph->snapshot(t->prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
-  aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : no_memory(t->host, t->ctx);
+  aot_status_t status =
+      births && sn_births(s, births) == 0 ? AOT_OK : fz_no_memory(t->host, t->ctx, aot_no_node(), "to order effects");
   for (uint32_t i = 1; status == AOT_OK && i < s->nodes.count; i++) t->tells[nodes[i].id] = births[i];
   free(births);
   return status;
@@ -97,7 +94,7 @@ static aot_status_t wrap(threader_t *t, aot_node_t node, const aot_node_info_t *
   aot_arg_t *args = em_scratch(&e, (uint64_t)n->n_args + 2, sizeof *args);
   aot_type_t *types = em_scratch(&e, (uint64_t)n->n_results + 1, sizeof *types);
   aot_node_info_t made;
-  if (!args || !types) return no_memory(t->host, t->ctx);
+  if (!args || !types) return fz_no_memory(t->host, t->ctx, aot_no_node(), "to order effects");
   AOT_TRY(first_token(t, &e));
   args[0] = aot_arg_value(t->token);
   args[1] = aot_arg_int_kind(AOT_ARG_OP, n->op.id);
@@ -155,7 +152,8 @@ aot_status_t fz_thread_effects(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
   t.n_tells = host->graph->n_nodes(prog);
   t.tells = calloc((size_t)t.n_tells + 1, 1);
   t.effects = calloc((size_t)host->graph->n_graphs(prog) + 1, 1);
-  aot_status_t status = t.tells && t.effects ? mark_telling(&t) : no_memory(host, ctx);
+  aot_status_t status =
+      t.tells && t.effects ? mark_telling(&t) : fz_no_memory(host, ctx, aot_no_node(), "to order effects");
   if (status == AOT_OK) status = mark_regions(&t);
   if (status == AOT_OK) status = chain(&t);
   free(t.tells);

@@ -84,7 +84,7 @@ aot_status_t fz_replay(fz_rewrite_t *w, uint32_t at, aot_node_t before) {
 
 static aot_status_t room_for_chain(fz_rewrite_t *w, uint32_t depth) {
   uint32_t *chain = kit_grow(w->chain, &w->chain_capacity, (uint64_t)depth + 1, sizeof *chain);
-  if (!chain) return fz_no_memory(w);
+  if (!chain) return fz_no_alias_memory(w);
   w->chain = chain;
   return AOT_OK;
 }

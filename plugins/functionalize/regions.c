@@ -4,16 +4,13 @@
 #include "rewrite.h"
 #include <aot/inline.h>
 
-static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
-  return fz_fail(host, ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory to look at regions", aot_no_node());
-}
-
 /* Which repeated bodies may stay whole; order: as fz_region_order has it. */
 static aot_status_t find_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *order,
                                uint32_t n, uint8_t *plain) {
   for (uint32_t i = 0; i + 1 < n; i++) { /* the last one is the graph itself */
     aot_status_t status = fz_region_is_plain(host, ctx, prog, (aot_graph_t){order[i]}, plain, &plain[order[i]]);
-    if (status != AOT_OK) return status == AOT_E_EXHAUSTED ? no_memory(host, ctx) : status;
+    if (status != AOT_OK)
+      return status == AOT_E_EXHAUSTED ? fz_no_memory(host, ctx, aot_no_node(), "to look at regions") : status;
   }
   return AOT_OK;
 }
@@ -22,7 +19,7 @@ static aot_status_t find_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
 static aot_status_t erase_unreached(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *before,
                                     uint32_t n, const uint32_t *now, uint32_t n_now) {
   uint8_t *reached = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
-  if (!reached) return no_memory(host, ctx);
+  if (!reached) return fz_no_memory(host, ctx, aot_no_node(), "to look at regions");
   for (uint32_t i = 0; i < n_now; i++) reached[now[i]] = 1;
   for (uint32_t i = n; i-- > 0;)
     if (!reached[before[i]]) AOT_TRY(host->edit->graph_erase(prog, (aot_graph_t){before[i]}));
@@ -34,12 +31,12 @@ aot_status_t fz_resolve_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog
   uint32_t n, n_now, *order = fz_region_order(host, ctx, prog, graph, &n), *now;
   uint8_t *plain = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
   *out = (fz_regions_t){0, 0};
-  if (!order || !plain) return no_memory(host, ctx);
+  if (!order || !plain) return fz_no_memory(host, ctx, aot_no_node(), "to look at regions");
   if (keep) AOT_TRY(find_plain(host, ctx, prog, order, n, plain));
   for (uint32_t i = n; i-- > 0;)
     AOT_TRY(fz_inline_regions(host, ctx, prog, (aot_graph_t){order[i]}, plain, &out->n_inlined));
   now = fz_region_order(host, ctx, prog, graph, &n_now);
-  if (!now) return no_memory(host, ctx);
+  if (!now) return fz_no_memory(host, ctx, aot_no_node(), "to look at regions");
   AOT_TRY(erase_unreached(host, ctx, prog, order, n, now, n_now));
   for (uint32_t i = 0; i + 1 < n_now; i++) out->n_kept += plain[now[i]];
   return AOT_OK;

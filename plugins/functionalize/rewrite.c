@@ -96,7 +96,7 @@ static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t dec
   if (in_place) AOT_TRY(fz_with_history(w, of, view, before, &view));
   else AOT_TRY(w->host->edit->flags_set(w->prog, step, info.flags & ~(uint32_t)AOT_NODE_NO_GRAD));
   uint32_t place = fz_alias_view(&w->alias, old, step.id, index, declared, view.id);
-  if (w->alias.failed) return fz_no_memory(w);
+  if (w->alias.failed) return fz_no_alias_memory(w);
   w->alias.places[place].operand = k;
   w->alias.places[place].own_history = in_place != 0;
   fz_alias_join(&w->alias, declared, operand);
@@ -141,7 +141,7 @@ static aot_status_t resize_place(fz_rewrite_t *w, aot_node_t node, const aot_op_
         "resize; give it a tensor of the result's shape, or one that the model makes",
         node);
   const uint32_t declared = n->first_result.id + i, place = fz_alias_base(&w->alias, declared, written.id);
-  if (place == FZ_NONE) return fz_no_memory(w);
+  if (place == FZ_NONE) return fz_no_alias_memory(w);
   w->alias.storages[w->alias.places[place].storage].carries = carries;
   w->alias.storages[old.storage].resized = 1;
   fz_alias_join(&w->alias, declared, name);
@@ -186,7 +186,7 @@ static uint32_t written_places(const fz_rewrite_t *w, const aot_op_desc_t *d, co
 static aot_status_t widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n,
                                   const operands_t *original) {
   uint32_t *places = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)original->n + 1) * 4);
-  if (!places) return fz_no_memory(w);
+  if (!places) return fz_no_alias_memory(w);
   const uint32_t n_places = written_places(w, d, n, original, places);
   for (uint32_t i = 0; i < n_places; i++) fz_widen(w, places[i]);
   return AOT_OK;
@@ -197,7 +197,7 @@ static aot_status_t widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const
 static aot_status_t check_overlap(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
                                   const operands_t *before_refresh) {
   uint32_t *places = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)before_refresh->n + 1) * 4);
-  if (!places) return fz_no_memory(w);
+  if (!places) return fz_no_alias_memory(w);
   const uint32_t n_places = written_places(w, d, n, before_refresh, places);
   if (n_places < 2 || !fz_any_overlap(w, places, n_places)) return AOT_OK;
   return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.written-twice",
@@ -253,7 +253,7 @@ static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_o
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   aot_value_t *values = calloc((size_t)info.n_results + info.n_operands + 1, sizeof *values);
-  if (!values) return fz_no_memory(w);
+  if (!values) return fz_no_alias_memory(w);
   aot_value_t *results = values, *written = values + info.n_results;
   int is_auto;
   aot_status_t status = fz_functional_form(w, node, d, before_refresh->ids, results, written, &is_auto);
@@ -262,7 +262,7 @@ static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_o
   if (status == AOT_OK) status = w->host->graph->node_info(w->prog, node, &info);
   if (status == AOT_OK) place_written_results(w, d, &info, before_refresh, results);
   free(values);
-  return w->alias.failed ? fz_no_memory(w) : status;
+  return w->alias.failed ? fz_no_alias_memory(w) : status;
 }
 
 /* ---- the walk ---- */
@@ -300,12 +300,12 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
   }
   if (parent == FZ_NONE) {
     place = fz_alias_base(&w->alias, declared, declared);
-    if (place == FZ_NONE) return fz_no_memory(w);
+    if (place == FZ_NONE) return fz_no_alias_memory(w);
     w->alias.storages[w->alias.places[place].storage].carries =
         (uint32_t)fz_node_carries(w, info, original->ids, original->n);
   } else {
     place = fz_alias_view(&w->alias, parent, g->value_def(w->prog, (aot_value_t){declared}).id, i, declared, declared);
-    if (place == FZ_NONE) return fz_no_memory(w);
+    if (place == FZ_NONE) return fz_no_alias_memory(w);
     w->alias.places[place].operand = operand - 1;
     w->alias.places[place].narrowed = original->narrowed != 0;
     w->alias.places[place].own_history = !(d->flags & AOT_OP_VIEW) && fz_is_differentiable(&to);
@@ -342,7 +342,7 @@ static aot_status_t rewrite_node(fz_rewrite_t *w, aot_node_t node) {
   AOT_TRY(g->node_info(w->prog, node, &info));
   const aot_op_desc_t *d = describe(w, &info);
   uint32_t *room = malloc((2 * (size_t)info.n_operands + info.n_results + 1) * sizeof *room);
-  if (!room) return fz_no_memory(w);
+  if (!room) return fz_no_alias_memory(w);
   operands_t original = {room, room + 2 * info.n_operands, info.n_operands, 0};
   aot_status_t status = note_memory(w, d, &info, &original, room + info.n_operands);
   if (status == AOT_OK && writes_anything(d, &info)) status = widen_written(w, d, &info, &original);
@@ -353,7 +353,7 @@ static aot_status_t rewrite_node(fz_rewrite_t *w, aot_node_t node) {
   else
     for (uint32_t i = 0; status == AOT_OK && i < info.n_results; i++) status = place_result(w, d, &info, &original, i);
   free(room);
-  return w->alias.failed ? fz_no_memory(w) : status;
+  return w->alias.failed ? fz_no_alias_memory(w) : status;
 }
 
 static aot_status_t refresh_outputs(fz_rewrite_t *w) {
@@ -391,7 +391,7 @@ aot_status_t fz_rewrite_graph(fz_rewrite_t *w) {
   for (uint32_t i = 0; i < g->n_inputs(w->prog, w->graph); i++) {
     aot_port_t port = g->inputs(w->prog, w->graph)[i];
     uint32_t place = fz_alias_base(&w->alias, port.value.id, port.value.id);
-    if (place == FZ_NONE) return fz_no_memory(w);
+    if (place == FZ_NONE) return fz_no_alias_memory(w);
     AOT_TRY(fz_mark_leaf(w, &port, place));
   }
   for (aot_node_t n = g->first(w->prog, w->graph), next; n.id != AOT_NO_ID; n = next) {

@@ -29,7 +29,9 @@ em_t fz_emitter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_gr
                 const char *what);
 aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_node_t node);
-aot_status_t fz_no_memory(const fz_rewrite_t *w);
+/* AOT_E_EXHAUSTED; what: "to order effects" */
+aot_status_t fz_no_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_node_t node, const char *what);
+aot_status_t fz_no_alias_memory(const fz_rewrite_t *w);
 /* A node of an operator that the pass itself needs; its first result. */
 aot_status_t fz_call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before,
                      aot_value_t *out);

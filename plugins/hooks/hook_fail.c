@@ -1,5 +1,6 @@
 #include "hook_fail.h"
 
+#include "kit/base/errors.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -10,16 +11,10 @@ void hk_fail(em_t *e, aot_status_t status, const char *code, aot_str_t file, uin
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(code),
-      .message = aot_str(text),
-      .hint = aot_str(hint),
-      .file = file,
-      .line = line,
-      .node = aot_no_node(),
-      .value = at,
-  };
+  aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, code, text);
+  d.hint = aot_str(hint);
+  d.file = file;
+  d.line = line;
+  d.value = at;
   em_tell(e, status, &d);
 }

@@ -3,6 +3,7 @@
 #include "hook_file.h"
 
 #include "file_check.h"
+#include "kit/base/errors.h"
 #include <aot/ext/program_file.h>
 #include <aot/inline.h>
 #include <string.h>
@@ -133,16 +134,9 @@ static void copy_node(const hk_file_t *f, em_t *e, aot_node_t n) {
   if (!em_ok(e, line.status)) return;
   em_put(&line, from.op, from.n_args, args, 0, NULL, &to);
   if (!em_ok(e, line.status)) {
-    const aot_diag_t d = {
-        .struct_size = sizeof d,
-        .severity = AOT_SEVERITY_NOTE,
-        .code = aot_str("hooks.inline"),
-        .message = aot_str("while this line was applied to a saved value"),
-        .file = f->path,
-        .line = hk_line_of(f, e, n),
-        .node = aot_no_node(),
-        .value = aot_no_value(),
-    };
+    aot_diag_t d = kit_diag(AOT_SEVERITY_NOTE, "hooks.inline", "while this line was applied to a saved value");
+    d.file = f->path;
+    d.line = hk_line_of(f, e, n);
     e->host->diag(e->host, e->ctx, &d);
     return;
   }

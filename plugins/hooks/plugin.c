@@ -3,6 +3,7 @@
 #include "codecs.h"
 #include "hook_file.h"
 
+#include "kit/base/errors.h"
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
@@ -42,17 +43,9 @@ static void destroy(const aot_table_t *p) { free(p->self); }
 static const aot_str_t filters[] = {AOT_STR_INIT("donated"), AOT_STR_INIT("no_static"), AOT_STR_INIT("all")};
 
 static aot_status_t bad_option(const aot_host_t *host, aot_ctx_t *ctx, const char *message, const char *hint) {
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(ID ".option"),
-      .message = aot_str(message),
-      .hint = aot_str(hint),
-      .node = aot_no_node(),
-      .value = aot_no_value(),
-  };
-  host->diag(host, ctx, &d);
-  return AOT_E_OPTION;
+  aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, ID ".option", message);
+  d.hint = aot_str(hint);
+  return kit_report(host, ctx, AOT_E_OPTION, &d);
 }
 
 /* The dtype of a word, 0: none. */

@@ -1,21 +1,21 @@
-/* name_table.h - from a name to a 32-bit number: open addressing, linear probing, FNV-1a. O(1) expected. */
+/* name_table.h - from a name to a 32-bit number. O(1) expected. */
 #ifndef P2_NAME_TABLE_H
 #define P2_NAME_TABLE_H
 
+#include "kit/base/map.h"
 #include "pt2_env.h"
 
 #define P2_NO_ENTRY UINT32_MAX
 
-typedef struct p2_name_slot {
+typedef struct p2_name {
   aot_str_t name; /* borrowed */
   uint32_t value;
-  uint32_t used;
-} p2_name_slot_t;
+} p2_name_t;
 
-typedef struct p2_names { /* zero-initialise */
-  p2_name_slot_t *slots;
-  uint32_t capacity; /* a power of two, or 0 */
-  uint32_t n;
+typedef struct p2_names { /* zero-initialise; its memory is scratch */
+  p2_name_t *rows;
+  uint32_t capacity;
+  kit_map_t map; /* rows by name */
 } p2_names_t;
 
 /* AOT_E_EXISTS when the name is there: *out_old is its number then (out_old may be NULL). */

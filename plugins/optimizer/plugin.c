@@ -1,6 +1,7 @@
 /* optimizer: the units sgd, adam and adamw. The only file here that sees the plugin boundary. */
 #include "update.h"
 
+#include "kit/base/errors.h"
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/pass.h>
@@ -21,17 +22,9 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 }
 
 static aot_status_t bad_options(const aot_host_t *host, aot_ctx_t *ctx, const char *message, const char *hint) {
-  aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str("optimizer.option"),
-      .message = aot_str(message),
-      .hint = aot_str(hint),
-      .node = aot_no_node(),
-      .value = aot_no_value(),
-  };
-  host->diag(host, ctx, &d);
-  return AOT_E_OPTION;
+  aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, "optimizer.option", message);
+  d.hint = aot_str(hint);
+  return kit_report(host, ctx, AOT_E_OPTION, &d);
 }
 
 static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule,

@@ -3,6 +3,7 @@
  * start at zero and have the parameter's dtype, sizes and strides; the step is a 0-dim f64. Linear in parameters. */
 #include "update.h"
 
+#include "kit/base/errors.h"
 #include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -31,15 +32,9 @@ static int ok(builder_t *b, aot_status_t status) { return em_ok(&b->emit, status
 
 static void fail(builder_t *b, aot_status_t status, const char *code, const char *message, const char *hint,
                  aot_value_t at) {
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str(code),
-      .message = aot_str(message),
-      .hint = aot_str(hint),
-      .node = aot_no_node(),
-      .value = at,
-  };
+  aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, code, message);
+  d.hint = aot_str(hint);
+  d.value = at;
   em_tell(&b->emit, status, &d);
 }
 

@@ -1,6 +1,7 @@
 /* overlap: the unit of that name. The only file here that sees the plugin boundary. */
 #include "overlap_step.h"
 
+#include "kit/base/errors.h"
 #include <aot/describe.h>
 #include <aot/ext/ranks.h>
 #include <aot/ext/report.h>
@@ -84,16 +85,8 @@ static aot_status_t AOT_CALL run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t
 }
 
 static aot_status_t refuse(const overlap_unit_t *u, aot_ctx_t *ctx, const char *wrong) {
-  char text[160];
-  snprintf(text, sizeof text, "the option 'links' does not say how long messages take: %s", wrong);
-  const aot_diag_t d = {.struct_size = sizeof d,
-                        .severity = AOT_SEVERITY_ERROR,
-                        .code = aot_str("overlap.links"),
-                        .message = aot_str(text),
-                        .node = aot_no_node(),
-                        .value = aot_no_value()};
-  u->host.diag(&u->host, ctx, &d);
-  return AOT_E_OPTION;
+  return kit_fail(&u->host, ctx, AOT_E_OPTION, "overlap.links",
+                  "the option 'links' does not say how long messages take: %s", wrong);
 }
 
 static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,

@@ -1,21 +1,15 @@
 #include "isomorphic_blocks.h"
 
+#include "kit/base/splitmix.h"
 #include "kit/partition/tags.h"
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t h, uint64_t x) { /* splitmix64 over h and x */
-  uint64_t z = (h ^ x) + 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 static uint64_t number_of_node(const mc_model_t *m, uint32_t n) {
   const jg_joint_t *j = m->j;
-  uint64_t h = mix(j->op_flags[n], (uint64_t)m->cost[n]);
-  h = mix(h, (uint64_t)j->late[n] << 1 | j->early[n]);
-  for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) h = mix(h, j->nbytes[v]);
+  uint64_t h = kit_mix64(j->op_flags[n], (uint64_t)m->cost[n]);
+  h = kit_mix64(h, (uint64_t)j->late[n] << 1 | j->early[n]);
+  for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) h = kit_mix64(h, j->nbytes[v]);
   return h;
 }
 
@@ -26,11 +20,12 @@ static void one_round(const mc_model_t *m, const uint64_t *old, uint64_t *now) {
     uint64_t h = old[n], readers = 0;
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) {
       uint32_t v = j->operands[k], d = j->def[v];
-      h = mix(h, d == JG_NONE ? mix(j->input_kind[v], j->nbytes[v]) : mix(old[d], v - j->result_begin[d]));
+      h = kit_mix64(h, d == JG_NONE ? kit_mix64(j->input_kind[v], j->nbytes[v])
+                                    : kit_mix64(old[d], v - j->result_begin[d]));
     }
     for (uint32_t k = j->user_begin[j->result_begin[n]]; k < j->user_begin[j->result_begin[n + 1]]; k++)
-      readers += mix(old[j->users[k]], 1);
-    now[n] = mix(h, readers);
+      readers += kit_mix64(old[j->users[k]], 1);
+    now[n] = kit_mix64(h, readers);
   }
 }
 
@@ -57,7 +52,7 @@ static uint32_t list_members(const mc_model_t *m, const uint64_t *number, member
   for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
     uint32_t d = j->def[v];
     if (j->early[d] && !m->is_fixed[d] && !pt_must_recompute(j, d) && j->nbytes[v] && m->graph->base[v] == v)
-      out[n++] = (member_t){mix(number[d], v - j->result_begin[d]), 0, v};
+      out[n++] = (member_t){kit_mix64(number[d], v - j->result_begin[d]), 0, v};
   }
   qsort(out, n, sizeof *out, by_number);
   for (uint32_t i = 0, end; i < n; i = end) {

@@ -1,5 +1,6 @@
 #include "maxflow.h"
 
+#include "kit/base/vector.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,15 +31,16 @@ void mc_flow_deinit(mc_flow_t *f) {
 }
 
 static int grow(mc_flow_t *f) {
-  uint32_t capacity = f->edge_capacity * 2;
-  void *next = realloc(f->next, (size_t)capacity * sizeof *f->next);
+  const uint64_t needed = (uint64_t)f->edge_capacity + 2;
+  uint32_t of_next = f->edge_capacity, of_to = f->edge_capacity, of_cap = f->edge_capacity;
+  void *next = kit_grow(f->next, &of_next, needed, sizeof *f->next);
   if (next) f->next = next;
-  void *to = realloc(f->to, (size_t)capacity * sizeof *f->to);
+  void *to = kit_grow(f->to, &of_to, needed, sizeof *f->to);
   if (to) f->to = to;
-  void *cap = realloc(f->cap, (size_t)capacity * sizeof *f->cap);
+  void *cap = kit_grow(f->cap, &of_cap, needed, sizeof *f->cap);
   if (cap) f->cap = cap;
   if (!next || !to || !cap) return -2;
-  f->edge_capacity = capacity;
+  f->edge_capacity = of_cap; /* that of all three */
   return 0;
 }
 

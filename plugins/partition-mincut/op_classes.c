@@ -2,6 +2,7 @@
 #include "mincut.h"
 #include "op_lists.h"
 
+#include "kit/base/splitmix.h"
 #include "kit/partition/tags.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -28,17 +29,8 @@ typedef struct known {
   } at[N_KNOWN];
 } known_t;
 
-static uint32_t hash_name(aot_str_t name) {
-  uint64_t hash = name.size, part = 0;
-  for (uint64_t i = 0; i < name.size; i += sizeof part) {
-    memcpy(&part, name.data + i, (size_t)(name.size - i < sizeof part ? name.size - i : sizeof part));
-    hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
-  }
-  return (uint32_t)(hash >> 40);
-}
-
 static uint32_t look_up(known_t *known, aot_str_t name) {
-  const uint32_t slot = hash_name(name) % N_KNOWN;
+  const uint64_t slot = kit_mix_bytes(name.size, name.data, (size_t)name.size) % N_KNOWN;
   if (!known->at[slot].name.data || !aot_str_eq(known->at[slot].name, name)) {
     known->at[slot].name = name;
     known->at[slot].listed = mc_listed(name);

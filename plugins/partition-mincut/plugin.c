@@ -3,6 +3,7 @@
 #include "mincut.h"
 #include "simulated_memory.h"
 
+#include "kit/base/errors.h"
 #include "kit/partition/apply.h"
 #include "kit/partition/region_split.h"
 #include "kit/partition/use_policy.h"
@@ -51,14 +52,8 @@ static int pick(const void *self, const jg_joint_t *j, uint32_t *out_saved, uint
 
 /* Whoever gives a budget expects that it is kept. */
 static void warn_of_budget(const partition_mincut_unit_t *u, aot_ctx_t *ctx) {
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_WARNING,
-      .code = AOT_STR_INIT(ID ".idle-budget"),
-      .message = AOT_STR_INIT("option budget bounds nothing with objective bytes; it is for objective memory"),
-      .node = aot_no_node(),
-      .value = aot_no_value(),
-  };
+  const aot_diag_t d = kit_diag(AOT_SEVERITY_WARNING, ID ".idle-budget",
+                                "option budget bounds nothing with objective bytes; it is for objective memory");
   u->host.diag(&u->host, ctx, &d);
 }
 

@@ -3,6 +3,7 @@
 #include "random_rules.h"
 #include "random_regions.h"
 #include "saved_states.h"
+#include "kit/base/errors.h"
 #include "kit/emit/emit_layout.h"
 
 #include <stdio.h>
@@ -40,15 +41,9 @@ static void note_unknown(stage_t *s, aot_op_t op, aot_node_t node) {
 }
 
 static void tell(stage_t *s, int32_t severity, const char *message, const char *hint, aot_node_t at) {
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = severity,
-      .code = aot_str("rng.unknown"),
-      .message = aot_str(message),
-      .hint = aot_str(hint),
-      .node = at,
-      .value = aot_no_value(),
-  };
+  aot_diag_t d = kit_diag(severity, "rng.unknown", message);
+  d.hint = aot_str(hint);
+  d.node = at;
   s->host->diag(s->host, s->ctx, &d);
 }
 

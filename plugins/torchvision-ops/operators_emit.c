@@ -1,6 +1,7 @@
 /* The table of operators, and their shape rules. Schemas: torchvision/csrc/ops. */
 #include "operators.h"
 
+#include "kit/base/errors.h"
 #include <aot/inline.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,14 +17,7 @@ static void fail(tv_infer_t *t, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text + n, sizeof text - (size_t)n, format, list);
   va_end(list);
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_ERROR,
-      .code = aot_str("torchvision.bad-arguments"),
-      .message = aot_str(text),
-      .node = aot_no_node(),
-      .value = aot_no_value(),
-  };
+  const aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, "torchvision.bad-arguments", text);
   t->host->diag(t->host, t->ctx, &d);
   t->status = AOT_E_INVALID;
 }

@@ -127,6 +127,11 @@ static void without_memory_it_is_as_it_was(void **state) {
   assert_true(capacity >= 2000);
   for (uint32_t i = 0; i < 1000; i++) assert_int_equal(kit_map_add(&own, i, i), 1);
   assert_int_equal(own.capacity, capacity);
+  kit_map_clear(&own);
+  assert_int_equal(own.capacity, capacity);
+  assert_int_equal(kit_map_find(&own, 7, is_equal, o, &o->keys[7]), KIT_MAP_NONE);
+  for (uint32_t i = 0; i < 1000; i++) assert_int_equal(kit_map_add(&own, i, i), 1);
+  assert_int_equal(own.n, 1000);
   kit_map_deinit(&own);
   free(p);
   free(o);

@@ -46,11 +46,28 @@ static void what_cannot_be_is_refused(void **state) {
   free(bytes);
 }
 
+static void a_text_may_have_more_than_4_g_bytes(void **state) {
+  uint64_t capacity = 0;
+  (void)state;
+  char *bytes = kit_grow64(NULL, &capacity, 1, 1);
+  assert_non_null(bytes);
+  assert_int_equal(capacity, 64);
+  assert_null(kit_grow64(bytes, &capacity, UINT64_MAX, 2));
+  assert_int_equal(capacity, 64);
+  bytes = kit_grow64(bytes, &capacity, 65, 1);
+  assert_non_null(bytes);
+  assert_int_equal(capacity, 128);
+  capacity = UINT64_MAX / 2 + 1; /* twice that is no number */
+  assert_null(kit_grow64(bytes, &capacity, capacity + 1, 8));
+  free(bytes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(contents_stay_and_the_capacity_doubles),
       cmocka_unit_test(more_than_twice_is_granted_at_once),
       cmocka_unit_test(what_cannot_be_is_refused),
+      cmocka_unit_test(a_text_may_have_more_than_4_g_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
