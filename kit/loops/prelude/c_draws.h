@@ -1,4 +1,5 @@
-/* Random numbers: a function of the program that uses the code fills them; lp_below_i64: the upper half of a product. */
+/* Random numbers: a function of the program that uses the code fills them; lp_below_i64: the upper half of a
+ * product. */
 typedef struct lp_draw {
   void (*fill)(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
   uint64_t draw;

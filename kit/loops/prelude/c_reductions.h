@@ -1,5 +1,5 @@
-/* Reductions in 16 lanes, which are joined in a fixed order. Pieces of a row are multiples of the lanes; the rest of the
- * last one goes to the first lane. */
+/* Reductions in 16 lanes, which are joined in a fixed order. Pieces of a row are multiples of the lanes; the rest of
+ * the last one goes to the first lane. */
 enum { LP_LANES = 16 };
 #define LP_REDUCE(name, S, T, L, first, join) \
   static __attribute__((unused)) void lp_row_##name##_begin_##S(L *a) { \

@@ -28,8 +28,8 @@ LP uint32_t lp_word(const lp_block_t *b, uint32_t k) {
 LP uint64_t lp_pair(const lp_block_t *b, uint32_t k) {
   return k == 0 ? (uint64_t)b->w[1] << 32 | b->w[0] : (uint64_t)b->w[3] << 32 | b->w[2];
 }
-/* together: elements first, first + 1, .. share blocks of four; else each computes its own block. If elements are counted
- * in 32 bits, half of the first two rounds is the same for all. */
+/* together: elements first, first + 1, .. share blocks of four; else each computes its own block. If elements are
+ * counted in 32 bits, half of the first two rounds is the same for all. */
 LP void lp_draw_u32(uint64_t seed, uint64_t counter, uint64_t first, int64_t step, int n, int together, uint32_t *out) {
 #pragma unroll
   for (int k = 0; k < n; k += together ? 4 : 1) {

@@ -1,7 +1,8 @@
-/* Functions of float32. `coarse`: an exponential and a reciprocal are one instruction each; the exponential's argument is
- * a rounded product, error |x| * 2^-24. Normal probabilities by Abramowitz and Stegun 7.1.26, error below 3e-7; the
- * exponential is shared with GELU's derivative. `rounded`: a GELU whose only use is a bf16 store; the logarithm of the
- * smaller normal probability is a polynomial (minimax fit), error 1.3e-5 from -7 on, decreasing below. */
+/* Functions of float32. `coarse`: an exponential and a reciprocal are one instruction each; the exponential's
+ * argument is a rounded product, error |x| * 2^-24. Normal probabilities by Abramowitz and Stegun 7.1.26, error
+ * below 3e-7; the exponential is shared with GELU's derivative. `rounded`: a GELU whose only use is a bf16 store;
+ * the logarithm of the smaller normal probability is a polynomial (minimax fit), error 1.3e-5 from -7 on, decreasing
+ * below. */
 LP float lp_exp_f32(float x) { return expf(x); }
 #ifdef LP_ON_CPU
 LP float lp_exp2_coarse(float x) { return exp2f(x); }

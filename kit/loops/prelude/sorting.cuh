@@ -1,5 +1,5 @@
-/* A stable radix sort of keys with their rows, by one block of LP_GPU_BEGIN_THREADS, 4 bits at a time. Each thread counts
- * the digits of its range; a scan of the counts gives the offsets. */
+/* A stable radix sort of keys with their rows, by one block of LP_GPU_BEGIN_THREADS, 4 bits at a time. Each thread
+ * counts the digits of its range; a scan of the counts gives the offsets. */
 LP void lp_sort(uint32_t *keys, uint32_t *rows, uint32_t *to_keys, uint32_t *to_rows, int n, int bits) {
   __shared__ uint32_t counts[16 * 512];
   __shared__ int64_t warps[32];
@@ -47,8 +47,8 @@ LP void lp_sort_piece(uint64_t *piece, int n, int threads) {
   __syncthreads();
 }
 
-/* How many of n numbers, in sorted pieces, come before number `own` at `me`; each thread counts a quarter of the pieces.
- * In an earlier piece equal numbers count, in a later one only smaller ones. */
+/* How many of n numbers, in sorted pieces, come before number `own` at `me`; each thread counts a quarter of the
+ * pieces. In an earlier piece equal numbers count, in a later one only smaller ones. */
 LP uint32_t lp_rank(const uint32_t *keys, int n, int piece, int me, uint32_t own) {
   const int mine = me / piece;
   uint32_t rank = threadIdx.x % 4 ? 0 : me % piece;

@@ -1,5 +1,5 @@
-/* Inclusive scans: each thread's value joined with those before it in its warp, those of the warps before, and the carry
- * of earlier elements, which is updated. */
+/* Inclusive scans: each thread's value joined with those before it in its warp, those of the warps before, and the
+ * carry of earlier elements, which is updated. */
 #define LP_SCAN(name, S, T, join) \
   LP T lp_scan_##name##_##S(T t, T *carried, T *warps, int n) { \
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32; \

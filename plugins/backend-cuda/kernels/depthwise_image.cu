@@ -1,5 +1,6 @@
-/* Forward, and the gradient of the image (IS_TURNED: windows turned by 180 degrees). A thread computes two channels of a
- * tile of TILE_HEIGHT x TILE_WIDTH outputs, so that a value it reads serves several; weights are in shared memory. */
+/* Forward, and the gradient of the image (IS_TURNED: windows turned by 180 degrees). A thread computes two channels
+ * of a tile of TILE_HEIGHT x TILE_WIDTH outputs, so that a value it reads serves several; weights are in shared
+ * memory. */
 #include "depthwise_pair.cuh"
 
 LP_KERNEL(depthwise_image, 4, THREADS) {

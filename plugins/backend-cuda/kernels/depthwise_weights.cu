@@ -1,5 +1,5 @@
-/* The gradient of the weights: a thread adds up two channels of a row of the window, over PART_ROWS rows of the images. A
- * loop adds the parts. */
+/* The gradient of the weights: a thread adds up two channels of a row of the window, over PART_ROWS rows of the
+ * images. A loop adds the parts. */
 #include "depthwise_pair.cuh"
 
 LP_KERNEL(depthwise_weights, 4, THREADS) {

@@ -1,5 +1,5 @@
-/* The gradient of the queries. A block has queries of one head and iterates over tiles of keys. First it computes R, and
- * writes it with L in base 2 for flash_backward_keys. */
+/* The gradient of the queries. A block has queries of one head and iterates over tiles of keys. First it computes R,
+ * and writes it with L in base 2 for flash_backward_keys. */
 #include "tensor_cores.cuh"
 
 LP_RESIDENT(flash_backward_queries, 9, THREADS, RESIDENT) {

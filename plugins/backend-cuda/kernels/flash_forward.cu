@@ -1,5 +1,5 @@
-/* Attention's output and logsumexp. A block has queries of one head and iterates over tiles of keys. It writes a bit for
- * each score, set if dropout keeps it, for the gradients: a draw costs more than reading the bits. */
+/* Attention's output and logsumexp. A block has queries of one head and iterates over tiles of keys. It writes a bit
+ * for each score, set if dropout keeps it, for the gradients: a draw costs more than reading the bits. */
 #include "tensor_cores.cuh"
 
 LP_RESIDENT(flash_forward, 9, THREADS, RESIDENT) {
@@ -48,8 +48,8 @@ LP_RESIDENT(flash_forward, 9, THREADS, RESIDENT) {
 
     LP_UNROLL
     for (int m = 0; m < SIXTEENS && IS_DROPPED; m++) {
-      /* This thread draws for row `of` and four keys of each eight; the other threads of the row draw the rest. The draw
-       * comes before the wait for its tile, whose copies it hides; after the wait it was no faster. */
+      /* This thread draws for row `of` and four keys of each eight; the other threads of the row draw the rest. The
+       * draw comes before the wait for its tile, whose copies it hides; after the wait it was no faster. */
       const int of = first + (warp * SIXTEENS + m) * 16 + row + lane % 2 * 8, part = lane / 2 % 2;
       const uint64_t line = (uint64_t)head * QUERIES + of;
       uint32_t kept = 0;
