@@ -1,7 +1,7 @@
 /* What plugins see of the host: the graph and edit tables of the program store, the sink, the arenas, the extensions.
  *
  * Tables are made for each plugin and cut to its ABI minor, so that an old plugin, which must refuse a longer struct
- * with a non-zero tail, never meets one. Sizes by minor stand in one table each; a minor appends a row. */
+ * with a non-zero tail, never meets one. Sizes by minor are in one table each; a minor appends a row. */
 #include <bridge.h>
 
 #include <aot/ext/backends.h>
@@ -121,7 +121,7 @@ static aot_status_t parse_file(aot_ctx_t *ctx, const char *path, aot_prog_t **ou
   aoth_map_t map = {0};
   aot_ctx_t *own = aoth_arena_alloc(ctx->scratch, sizeof(void *), sizeof *own);
   if (!own) return AOT_E_EXHAUSTED;
-  ctx->n_diags++; /* taken back below: whatever fails from here on is told */
+  ctx->n_diags++; /* undone below: whatever fails from here on is reported */
   AOT_TRY(aoth_file_map(path, ctx->sink, &map));
   *own = *ctx;
   own->prog = *out = aoth_prog_create(aoth_prog_ops(ctx->prog), own);
@@ -200,7 +200,7 @@ static aot_str_t AOT_CALL on_name(const aot_ext_backends_t *x, aot_ctx_t *ctx, u
   return aot_str(name ? name : "");
 }
 
-/* Who asks cannot go on without an answer. */
+/* The caller cannot continue without an answer. */
 static aot_status_t told(aot_ctx_t *ctx, uint32_t backend, aot_status_t status) {
   if (status == AOT_OK) return AOT_OK;
   const char *name = aoth_backend_route_name(ctx, backend);

@@ -1,7 +1,7 @@
 /* Memory by lifetime: a chain of growing blocks; an allocation bumps a pointer, a reset drops all of it.
  *
  * Blocks double from 64 KiB to 4 MiB; what does not fit a block gets a block of its own. Under AddressSanitizer all
- * memory that is not handed out is poisoned, so that a pointer kept across a reset is found at its first use. A lock
+ * memory that is not handed out is poisoned, so that a pointer stored across a reset is found at its first use. A lock
  * makes allocation safe from any thread, as the plugin interface promises. */
 #include <base/arena.h>
 #include <pthread.h>
@@ -132,7 +132,7 @@ static void *bump(aoth_arena_t *a, size_t align, size_t size) {
 void *aoth_arena_alloc(aoth_arena_t *a, size_t align, size_t size) {
   if (align == 0) align = sizeof(max_align_t);
   if ((align & (align - 1)) != 0) return NULL;
-  if (align < 8) align = 8; /* the granule of AddressSanitizer; pointers inside stay apart */
+  if (align < 8) align = 8; /* the granule of AddressSanitizer; pointers inside stay separate */
   pthread_mutex_lock(&a->lock);
   void *p = bump(a, align, size);
   a->failed |= !p;

@@ -116,8 +116,8 @@ aot_status_t aoth_file_map_own(const char *path, aoth_sink_t *sink, aoth_map_t *
   return map_file(path, AOTH_OPEN_OWN, sink, out);
 }
 
-/* The length is that of whole pages, as the kernel unmaps them: ThreadSanitizer forgets only the pages that munmap names
- * whole, and would report a library that dlopen maps there later as a race with this file's mmap. */
+/* The length is that of whole pages, as the kernel unmaps them: ThreadSanitizer forgets only the pages that munmap
+ * names whole, and would report a library that dlopen maps there later as a race with this file's mmap. */
 void aoth_file_unmap(aoth_map_t *m) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   if (m->nbytes) munmap((void *)(uintptr_t)m->data, ((size_t)m->nbytes + page - 1) / page * page);
@@ -249,7 +249,7 @@ aot_status_t aoth_writer_commit(aoth_writer_t *w) {
   aot_status_t status = AOT_OK;
   flush(w);
   if (w->temporary && !w->error && fsync(w->fd) != 0) fail(w, "write");
-  /* renamed or removed before it is closed: until then nobody takes it for a dead writer's */
+  /* renamed or removed before it is closed: until then nothing takes it for a dead writer's */
   if (w->temporary && !w->error && rename(w->temporary, w->path) != 0) fail(w, "replace");
   if (w->temporary && w->error) unlink(w->temporary);
   if (close(w->fd) != 0) fail(w, "write");

@@ -39,7 +39,7 @@ aoth_writer_t *aoth_writer_begin(const char *path,
 /* A name that the program chose, in a cache, a dump folder, a bundle: a link or a pipe there is replaced, not
  * written. */
 aoth_writer_t *aoth_writer_begin_own(const char *path, aoth_sink_t *sink);
-void aoth_writer_write(aoth_writer_t *w, const void *data, size_t n); /* errors are kept for commit */
+void aoth_writer_write(aoth_writer_t *w, const void *data, size_t n); /* errors are stored for commit */
 aot_status_t aoth_writer_commit(aoth_writer_t *w);                    /* frees w, also on failure */
 void aoth_writer_abort(aoth_writer_t *w);
 

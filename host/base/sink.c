@@ -8,7 +8,7 @@
  * What is printed is also collected, so that tests and bundles can read it back. Colours go to a terminal only.
  *
  * A message may be a plugin's, or have come out of a file: control characters, and those that reorder a line, are
- * escaped, further lines are indented behind a bar, so that none passes for a diagnostic, and its length has a
+ * escaped, further lines are indented after a bar, so that none passes for a diagnostic, and its length has a
  * limit. */
 #include <base/sink.h>
 #include <pthread.h>
@@ -72,7 +72,7 @@ static int is_control(const char *at, size_t n) {
   return 0;
 }
 
-/* next_line: what stands for a line feed. */
+/* next_line: what represents a line feed. */
 static void add_escaped(aoth_text_t *t, const char *text, size_t size, const char *next_line) {
   size_t begin = 0, at = 0, n;
   for (; at < size; at += n) {

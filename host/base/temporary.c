@@ -46,7 +46,7 @@ static void sweep(const char *folder, const char *base) {
 static int open_locked(const char *name) {
   for (;;) {
     struct stat st, named;
-    /* O_EXCL: follows no link that somebody put there */
+    /* O_EXCL: follows no link that something else put there */
     const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, &st) != 0) return fd;
     if (lstat(name, &named) == 0 && named.st_ino == st.st_ino && named.st_dev == st.st_dev) return fd;

@@ -1,4 +1,4 @@
-/* A growing byte buffer for text, and the small string questions every layer asks. */
+/* A growing byte buffer for text, and the small string questions every layer queries. */
 #ifndef AOTH_TEXT_H
 #define AOTH_TEXT_H
 

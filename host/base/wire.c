@@ -4,7 +4,7 @@
 
 #define ALIGNMENT 8u /* of every record and block */
 
-static uint64_t nothing[32]; /* what a failed wire reads; zero, since nobody writes to empty things */
+static uint64_t nothing[32]; /* what a failed wire reads; zero, since nothing writes to empty things */
 
 aoth_wire_t aoth_wire_writer(aoth_text_t *out) { return (aoth_wire_t){.out = out}; }
 

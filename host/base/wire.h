@@ -6,8 +6,8 @@
  *       return p;
  *     }
  *
- * Written, a record is what it was with its pointers, and what they point to follows it. Read, records stand where the
- * bytes do, their pointers set anew: nothing is copied, and the bytes live as long as the records. Bytes that do not
+ * Written, a record is what it was with its pointers, and what they point to follows it. Read, records are where the
+ * bytes do, their pointers reset: nothing is copied, and the bytes live as long as the records. Bytes that do not
  * hold what they announce make the wire fail, and then all that is read is empty. */
 #ifndef AOTH_WIRE_H
 #define AOTH_WIRE_H
@@ -24,7 +24,7 @@ typedef struct aoth_wire {
 
 aoth_wire_t aoth_wire_writer(aoth_text_t *out);           /* out is empty */
 aoth_wire_t aoth_wire_reader(void *bytes, size_t nbytes); /* aligned to 8 */
-/* The record to go on with: `copy` of it when written, the one in the bytes when read. */
+/* The record to continue with: `copy` of it when written, the one in the bytes when read. */
 void *aoth_wire_record(aoth_wire_t *w, const void *at, void *copy, size_t size);
 /* n elements of a size; never NULL. */
 void *aoth_wire_block(aoth_wire_t *w, const void *at, uint64_t n, size_t size);

@@ -13,7 +13,7 @@ typedef struct header {
   char magic[8];
   uint32_t version, n_sections;
   uint64_t nbytes;              /* of the file */
-  uint64_t hash_low, hash_high; /* of everything behind the header */
+  uint64_t hash_low, hash_high; /* of everything after the header */
   uint64_t reserved[3];
 } header_t;
 _Static_assert(sizeof(header_t) == ALIGNMENT, "sections start aligned");

@@ -78,7 +78,7 @@ aoth_cache_file_t *aoth_cache_files(aoth_arena_t *arena, const char *folder, con
 
 void aoth_cache_touch(const char *path) { utimensat(AT_FDCWD, path, NULL, 0); }
 
-/* A folder in which a unit works belongs to whoever holds its lock; one that nobody holds was left by a killed
+/* A folder in which a unit works belongs to code that holds its lock; one that nothing holds was left by a killed
  * process. */
 static uint32_t remove_folder(int parent, const char *name) {
   struct stat st;

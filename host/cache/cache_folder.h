@@ -1,10 +1,10 @@
 /* The folders of the compile cache, in the cache folder (environment.h): `compiled` has one file an entry, KEY.aotc;
  * `units` is what aot.env/1 hands to units, which name the files in it.
  *
- * Files appear whole or not at all (written beside, renamed) and are never changed, so that readers need no lock; one
- * that is removed while it is mapped lives on for its reader. The time of the last use is the file's modification time.
- * When both folders outgrow their limit, the files unused for longest go; two processes that clear at once find files
- * gone, which is what they wanted. */
+ * Files appear whole or not at all (written in addition, renamed) and are never changed, so that readers need no lock;
+ * one that is removed while it is mapped lives on for its reader. The time of the last use is the file's modification
+ * time. When both folders outgrow their limit, the files unused for longest go; two processes that clear at once find
+ * files gone, which is what they wanted. */
 #ifndef AOTH_CACHE_FOLDER_H
 #define AOTH_CACHE_FOLDER_H
 

@@ -1,4 +1,4 @@
-/* Which nodes does a backend take? Whoever looks on may keep nodes from it (aoth_watch_t.takes). */
+/* Which nodes does a backend take? Code that looks on may keep nodes from it (aoth_watch_t.takes). */
 #ifndef AOTH_BACKEND_QUERY_H
 #define AOTH_BACKEND_QUERY_H
 

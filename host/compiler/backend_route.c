@@ -65,7 +65,7 @@ static outer_call_t step_aside(aoth_session_t *s, const aoth_backend_route_t *r)
   const outer_call_t outer = {s->ctx,     s->report, s->scratch,   s->config.sink,
                               s->outcome, s->status, s->last_node, s->has_journal};
   s->scratch = s->ctx.scratch = r->scratch;
-  s->config.sink = s->ctx.sink = NULL; /* no answer is no failure: nothing is told */
+  s->config.sink = s->ctx.sink = NULL; /* no answer is no failure: nothing is reported */
   s->ctx.backends = NULL;
   s->has_journal += s->ctx.n_trials; /* of the asking unit: undone with the rest, should this call be the last */
   s->ctx.n_trials = 0;
@@ -118,7 +118,7 @@ static aot_status_t create_and_ask(aoth_backend_route_t *r, const char *doing, a
 
 /* ---- the passes between ---- */
 
-/* Those behind the asking stage up to the first backend. 0: none; also where another partition stands among them, to
+/* Those after the asking stage up to the first backend. 0: none; also where another partition stands among them, to
  * which this program is none yet. */
 static uint32_t count_passes(const aoth_backend_route_t *r) {
   uint32_t n = 0;
@@ -147,7 +147,7 @@ static aot_status_t run_passes(aoth_backend_route_t *r, aot_prog_t *prog, uint32
   return AOT_OK;
 }
 
-/* What a pass refuses here it will refuse when its turn comes, and then tells. */
+/* What a pass refuses here it will refuse when its turn comes, and then reports. */
 static aot_status_t ask_behind_passes(aoth_backend_route_t *r, const char *doing, aoth_call_fn fn, question_t *q) {
   const uint32_t n = count_passes(r);
   if (!n || !q->plans) return create_and_ask(r, doing, fn, q);

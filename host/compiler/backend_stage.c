@@ -1,6 +1,6 @@
 /* The backend stage: ask about every node, have the opsets decompose what is refused, compile, load.
  *
- * A node that every backend refuses is replaced by its decomposition and they are asked again, until every node is
+ * A node that every backend refuses is replaced by its decomposition and they are queried again, until every node is
  * taken or no refused one has a decomposition left; then one error lists all of them with reasons and origins.
  * Decompositions are committed before compile, as the host's edits: the backend's contract is for its own. Each round
  * is linear in the program. Nodes that a backend takes but would rather have in parts are decomposed where that can be.
@@ -167,7 +167,7 @@ static aot_status_t take_tokens(lowering_t *l) {
   return AOT_OK;
 }
 
-/* ---- what is left is told in one go ---- */
+/* ---- what is left is reported in one go ---- */
 
 static void line_origin(aoth_session_t *s, aot_origin_t origin) {
   aot_origin_info_t o = {.struct_size = sizeof o};
@@ -224,7 +224,8 @@ static aot_status_t decompose_others(lowering_t *l, uint32_t *out_n_done) {
   return AOT_OK;
 }
 
-/* Rounds of query and decompose. On AOT_OK every node is accepted, and the backends know how every value lies. */
+/* Rounds of query and decompose. On AOT_OK every node is accepted, and the backends know how every value is laid
+ * out. */
 static aot_status_t decompose_refused(lowering_t *l) {
   aot_node_t *list;
   uint32_t n;
@@ -360,7 +361,7 @@ static aot_status_t make_acceptable(lowering_t *l, uint64_t *out_edits) {
   return AOT_OK;
 }
 
-/* By operator, in the order in which the nodes stand. Texts live as long as the session. */
+/* By operator, in the order in which the nodes are. Texts live as long as the session. */
 static void find_refusals(const lowering_t *l, uint32_t b, aoth_share_t *out) {
   aoth_session_t *s = l->s;
   aot_prog_t *p = s->now.prog;
@@ -417,7 +418,7 @@ static void keep_backend(aoth_session_t *s, const aoth_stage_t *stage, const aot
   s->now.backend_stage = aoth_stage_kept(s, stage);
 }
 
-/* A failure leaves nothing behind; it is told by the caller. */
+/* A failure leaves nothing over; it is reported by the caller. */
 aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact,
                                         uint64_t nbytes) {
   aoth_instance_t backend;
@@ -489,7 +490,7 @@ typedef struct run_state {
   uint64_t *known;
 } run_state_t;
 
-/* The host has told why it gives no memory; the backend, which passes that on, need not. */
+/* The host has reported why it gives no memory; the backend, which passes that on, need not. */
 static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
                              aot_tensor_t *out) {
   const run_state_t *r = sink->head.self;

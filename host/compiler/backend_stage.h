@@ -9,12 +9,12 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
 void aoth_session_exe_drop(aoth_session_t *s);
 
 /* ---- what it is made of, for several backends ---- */
-/* Every node is taken by one of the n backends; those that none takes are decomposed. shares: what each leaves. A
+/* Every node is accepted by one of the n backends; those that none takes are decomposed. shares: what each leaves. A
  * failure has been dealt with as a stage's. */
 aot_status_t aoth_backends_make_acceptable(aoth_session_t *s, const aoth_stage_t *stages,
                                            const aoth_instance_t *backends, uint32_t n, aoth_share_t *shares,
                                            uint64_t *out_edits);
-/* The program as it stands, behind what is in the session's artifact. */
+/* The program as it is, after what is in the session's artifact. */
 aot_status_t aoth_backend_compile(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend);
 aot_status_t aoth_artifact_add(aoth_session_t *s, const void *data, uint64_t nbytes);
 aot_status_t aoth_backend_load(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend,

@@ -1,7 +1,7 @@
 /* The key of a compiled program: everything that its making depends on, as rows of text, and their hash.
  *
- * Rows are kept with the entry, so that a miss can be explained: the row that differs is the reason. Not in the key:
- * the environment that units read (unknown before they ran; kept beside and compared at the hit), options that do not
+ * Rows are stored with the entry, so that a miss can be explained: the row that differs is the reason. Not in the key:
+ * the environment that units read (unknown before they ran; kept next to and compared at the hit), options that do not
  * affect the output, what the run section says of data and steps. Hash: XXH3, 128 bits (Collet, xxHash). Linear in
  * the plugins' bytes. */
 #ifndef AOTH_CACHE_KEY_H
@@ -9,7 +9,7 @@
 
 #include <config/pipeline.h>
 
-/* Why a program is neither looked for nor kept: X(constant, word, sentence) */
+/* Why a program is neither looked for nor stored: X(constant, word, sentence) */
 #define AOTH_BYPASS_MAP(X)                                                                                             \
   X(NONE, "", "")                                                                                                      \
   X(OFF, "off", "the cache is switched off")                                                                           \

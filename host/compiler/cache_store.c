@@ -240,7 +240,7 @@ static const char *restore_program(aoth_session_t *s, const aoth_model_t *model,
   aoth_sink_t *sink = s->ctx.sink;
   if (aoth_session_new_program(s, model) != AOT_OK) return "too large for this machine";
   s->ctx.stage = NULL;
-  s->ctx.sink = NULL; /* what is wrong with a text that nobody wrote is of no use to anybody */
+  s->ctx.sink = NULL; /* what is wrong with a text that nothing wrote is of no use to anything */
   const aoth_entry_part_t *text = &e->parts[AOTH_ENTRY_PROGRAM];
   const aot_status_t status = aoth_parse(s->now.prog, "cache", text->data, (size_t)text->nbytes);
   s->ctx.sink = sink;

@@ -5,7 +5,7 @@
 #include <cache/cache_entry.h>
 #include <sandbox/session.h>
 
-/* Keep what the session has compiled at s->cache.path. Answers AOTH_BYPASS_NONE, or why it could not be kept; no
+/* Keep what the session has compiled at s->cache.path. Answers AOTH_BYPASS_NONE, or why it could not be stored; no
  * complaints. */
 int aoth_cache_store(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model);
 /* Program, records and executable out of an entry; the map passes to the session. NULL: done. Else what is wrong, the

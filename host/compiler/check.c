@@ -154,7 +154,7 @@ static aoth_properties_t first_properties(aoth_arena_t *arena, const aoth_pipeli
 }
 
 /* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had
- * it, so that one mistake is told once. */
+ * it, so that one mistake is reported once. */
 static void check_contracts(checker_t *c) {
   aoth_properties_t properties = first_properties(c->s->arena, c->p);
   aoth_arena_t *arena = c->s->arena;
@@ -178,7 +178,7 @@ static void check_contracts(checker_t *c) {
     }
     if (is_backend(stage) || is_of_step) optimizer = NULL;
     const int is_partition = strcmp(stage->unit->kind, "partition/1") == 0;
-    if (is_partition && n_partitions++) continue; /* told by check_order */
+    if (is_partition && n_partitions++) continue; /* reported by check_order */
     if (!is_known) continue;
     note_status(c, aoth_contract_check(c->s, stage, properties));
     if (stage->unit->has_contract) aoth_properties_union(arena, properties, stage->unit->contract.needs, &properties);
@@ -227,7 +227,7 @@ static void check_ranks(checker_t *c) {
   if (ranks->use) note_status(c, aoth_stage_resolve(c->s, ranks, "communicator/1", c->p->arena));
 }
 
-/* What the step is, to a unit that asks for it by options of these names. */
+/* What the step is, to a unit that requests it by options of these names. */
 static void tell_step(const aoth_stage_t *stage, const aoth_train_spec_t *train) {
   const aoth_loss_scale_t *scale = &train->loss_scale;
   aoth_option_set(stage, "step", (aot_opt_value_t){.s = aot_str("one-graph")});
@@ -259,7 +259,7 @@ static void check_stitch(checker_t *c, aoth_train_spec_t *train) {
     if (c->p->stages[i].unit && plans_for_step(c->p->stages[i].unit)) tell_step(&c->p->stages[i], train);
 }
 
-/* Casts stand right behind the stage that makes the program functional, before any that would look at dtypes. */
+/* Casts are right after the stage that makes the program functional, before any that would look at dtypes. */
 static void check_precision(checker_t *c, aoth_train_spec_t *train) {
   aoth_stage_t *cast = &train->autocast;
   if (train->precision == AOTH_PRECISION_F32) return;

@@ -65,7 +65,7 @@ const char *aoth_cache_changed_variable(const json_t *about) {
 }
 
 /* HIT: the session has the program and its executable; or MISS. A backend that cannot run on the device has said so,
- * and is not asked again: what it compiles does not depend on the device. */
+ * and is not queried again: what it compiles does not depend on the device. */
 static aot_status_t look_up(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model) {
   aoth_cache_outcome_t *c = s->cache;
   aoth_entry_t entry;
@@ -121,7 +121,7 @@ static aot_status_t compile_request(aoth_session_t *s, const request_t *r) {
   aoth_model_t model;
   *s->cache = (aoth_cache_outcome_t){0};
   AOT_TRY(aoth_session_join(s, r->p));         /* stages and kernels ask who there is */
-  AOT_TRY(aoth_session_take_devices(s, r->p)); /* one may go on opening while the model is read */
+  AOT_TRY(aoth_session_take_devices(s, r->p)); /* one may continue opening while the model is read */
   AOT_TRY(aoth_pipeline_open_model(s, r->p, &model));
   AOT_TRY(aoth_session_note_model(s, r->p, &model));
   const int reason = bypass_at_once(s, r->p);

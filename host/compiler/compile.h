@@ -1,5 +1,5 @@
 /* From a checked pipeline to an executable: out of the compile cache, or by importer and stages, which then are
- * kept. */
+ * stored. */
 #ifndef AOTH_COMPILE_H
 #define AOTH_COMPILE_H
 
@@ -7,7 +7,7 @@
 
 #define AOTH_CACHE_HIT 1
 #define AOTH_CACHE_MISS 2   /* compiled and kept */
-#define AOTH_CACHE_BYPASS 3 /* compiled and not kept; `reason` says why */
+#define AOTH_CACHE_BYPASS 3 /* compiled and not stored; `reason` says why */
 
 /* What the cache had to do with a compile. */
 typedef struct aoth_cache_outcome {
@@ -22,7 +22,7 @@ typedef struct aoth_cache_outcome {
 /* aoth_pipeline_import and aoth_pipeline_run_stages with the cache before them. flags: AOTH_STAGES_OPTIMIZER; the cache
  * is not asked when the session's configuration says so. */
 aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags);
-/* The same for inputs that share memory, beside the programs that the session has (session.h, "several programs"): on
+/* The same for inputs that share memory, next to the programs that the session has (session.h, "several programs"): on
  * success the new one is selected, *out is its number and *out_cached: the cache had it; else the one that was. The
  * session's records stay those of the first. */
 aot_status_t aoth_pipeline_specialise(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags,

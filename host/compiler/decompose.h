@@ -1,4 +1,4 @@
-/* A node taken apart by its opset. */
+/* A node decomposed by its opset. */
 #ifndef AOTH_DECOMPOSE_H
 #define AOTH_DECOMPOSE_H
 
@@ -8,7 +8,7 @@
 aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
                                  int *out_done);
 /* The same where the node can stay: one that the opset complains about stays as it was, and the complaint is not
- * told. */
+ * reported. */
 aot_status_t aoth_try_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
                                      int *out_done);
 

@@ -22,7 +22,7 @@ aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *dev
   return AOT_OK;
 }
 
-/* ---- beside it ---- */
+/* ---- next to it ---- */
 
 static aot_status_t no_memory(const aoth_session_t *s) {
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the devices of a session");

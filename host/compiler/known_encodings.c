@@ -1,5 +1,5 @@
-/* Does the backend know the memory spaces and encodings that types of the program name? What it was never told of it
- * must not compile: bytes would be taken for something else. O(values), and one question for each value that names
+/* Does the backend know the memory spaces and encodings that types of the program name? What it was never reported of
+ * it must not compile: bytes would be treated as something else. O(values), and one question for each value that names
  * one. */
 #include <compiler/known_encodings.h>
 #include <sandbox/call.h>

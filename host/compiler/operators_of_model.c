@@ -1,4 +1,4 @@
-/* What a model file says of operators before it is read, as its importer tells it (aot/ext/model_operators.h). */
+/* What a model file says of operators before it is read, as its importer reports it (aot/ext/model_operators.h). */
 #include <compiler/operators_of_model.h>
 #include <sandbox/call.h>
 #include <sandbox/extension.h>

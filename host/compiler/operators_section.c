@@ -1,8 +1,8 @@
 /* Schema texts become operators of the session before the model is read: those of a pipeline's `operators:`, then those
- * that the model file brings (aot/ext/model_operators.h), where nobody knows them yet.
+ * that the model file brings (aot/ext/model_operators.h), where nothing knows them yet.
  *
- * The host knows no schema grammar: an opset that offers aot.declare/1 reads the texts and is asked about the operators
- * ever after. A complaint points into the text where it stands in the pipeline. */
+ * The host knows no schema grammar: an opset that offers aot.declare/1 reads the texts and is queried about the
+ * operators ever after. A complaint points into the text where it is in the pipeline. */
 #include <compiler/operators_section.h>
 #include <sandbox/call.h>
 #include <sandbox/extension.h>
@@ -116,7 +116,7 @@ aot_status_t aoth_session_declare(aoth_session_t *s, const char *id, const aoth_
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &where, "operators.no-opset", "no opset takes schema texts");
     return AOT_E_PRECONDITION;
   }
-  for (uint32_t i = 0; i < n_texts; i++) { /* all are looked at, so that one run tells all that is wrong */
+  for (uint32_t i = 0; i < n_texts; i++) { /* all are looked at, so that one run reports all that is wrong */
     const aoth_where_t here = aoth_yaml_where(s->arena, texts[i]);
     d.text = texts[i]->text;
     d.written = texts[i];

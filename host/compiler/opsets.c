@@ -1,5 +1,5 @@
-/* Which opsets a session opens: those that are needed, told from their notes and from names in the model, so that the
- * code of the others is never run.
+/* Which opsets a session opens: those that are needed, reported from their notes and from names in the model, so that
+ * the code of the others is never run.
  *
  * Namespaces are needed that the model has, that the texts of `operators:` have, and that an opened opset claims:
  * others may bring kernels for them. An opset that says what it claims is held to it: where it is needed and fails, so
@@ -92,7 +92,7 @@ aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const ao
   return AOT_OK;
 }
 
-/* Once: what was left out stays out, unless it is asked for by its id. */
+/* Once: what was left out stays out, unless it is requested by its id. */
 static aot_status_t try_opset(aoth_session_t *s, aoth_unit_t *u) {
   if (u->is_left_out) return AOT_OK;
   if (aoth_plugin_open(s->registry, u->plugin, s->arena, NULL, NULL) != AOT_OK) {
@@ -132,7 +132,7 @@ static aoth_unit_t *next_opset(aoth_session_t *s, opset_walk_t *w) {
 }
 
 /* In a child: opens u as the parent will. It says nothing, since the parent will; but a crash, which is contained,
- * tells itself. */
+ * reports itself. */
 static _Noreturn void be_trial(aoth_session_t *s, aoth_unit_t *u) {
   s->config.sink = s->ctx.sink = aoth_sink_create(NULL);
   s->config.bundle_dir = NULL;
@@ -140,7 +140,7 @@ static _Noreturn void be_trial(aoth_session_t *s, aoth_unit_t *u) {
   _exit(SURVIVED);
 }
 
-/* An opset that ends the process ends a child's first, so that a list of what there is goes on without it. */
+/* An opset that ends the process ends a child's first, so that a list of what there is continues without it. */
 static void leave_out_deadly(aoth_session_t *s, aoth_unit_t *u) {
   int status = 0;
   fflush(NULL);
@@ -170,7 +170,7 @@ typedef struct needs {
   aoth_session_t *s;
   aot_str_t *names; /* n, each once; session memory */
   uint32_t n, capacity;
-  int is_unknown; /* the importer cannot tell */
+  int is_unknown; /* the importer cannot determine */
 } needs_t;
 
 static aot_status_t put_name(void *self, aot_str_t name) {

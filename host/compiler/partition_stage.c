@@ -1,9 +1,10 @@
-/* The partition stage: the choice as data, then the halves.
+/* The partition stage: the choice as data, then the forward and backward graphs.
  *
  *     choose -> does the cut name what there is? -> [what follows from it, found by the host] -> report, show -> apply
  *     | by the host
  *
- * A unit without apply leaves the halves, and what the cut says beyond saved values, to the host (kit/graph/make_halves.h). */
+ * A unit without apply leaves the forward and backward graphs, and what the cut says beyond saved values, to the host
+ * (kit/graph/make_halves.h). */
 #include <compiler/partition_stage.h>
 
 #include <aot/inline.h>

@@ -1,5 +1,5 @@
 /* Several compiled programs in one session: one for each way in which the inputs of calls share memory. The selected
- * one is s->now, where everybody looks; the others stand in their rows. */
+ * one is s->now, where everybody looks; the others are in their rows. */
 #include <compiler/programs.h>
 #include <compiler/backend_stage.h>
 #include <sandbox/call.h>

@@ -1,4 +1,4 @@
-/* The ranks that run a pipeline, and what the host asks of them: to meet, to hand each other rows of numbers, to tell
+/* The ranks that run a pipeline, and what the host asks of them: to meet, to hand each other rows of numbers, to report
  * each other when one goes no further. Whether they are the same: rank_consistency.h. What programs hand to each other
  * is the business of kernels (aot/ext/ranks.h). */
 #ifndef AOTH_RUN_RANKS_H
@@ -9,7 +9,7 @@
 
 /* Meets the others by run.ranks, unless that was done, or the pipeline names no communicator. */
 aot_status_t aoth_session_join(aoth_session_t *s, const aoth_pipeline_t *p);
-/* This rank goes no further: once nothing of it is under way, and it leaves, the others are told its first error. */
+/* This rank goes no further: once nothing of it is under way, and it leaves, the others receive its first error. */
 void aoth_session_give_up(aoth_session_t *s);
 void aoth_session_leave(aoth_session_t *s);
 

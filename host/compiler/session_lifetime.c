@@ -79,7 +79,7 @@ void aoth_session_destroy(aoth_session_t *s) {
     aoth_session_drop_programs(s);
     aoth_session_drop_queue(s);
     for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
-    aoth_session_leave(s); /* behind kernels that have groups of ranks */
+    aoth_session_leave(s); /* after kernels that have groups of ranks */
     for (aoth_other_device_t *d = s->others; d; d = d->next) aoth_instance_destroy(s, NULL, &d->unit);
     aoth_instance_destroy(s, NULL, &s->device_unit);
     shutdown_plugins(s);

@@ -11,7 +11,7 @@
 #include <base/trace.h>
 #include <string.h>
 
-/* What is kept of each backend as long as the program runs. */
+/* What is stored of each backend as long as the program runs. */
 struct aoth_several {
   aoth_session_t *s;
   uint32_t n;
@@ -62,7 +62,7 @@ static aot_status_t several_create(aoth_session_t *s, const aoth_stage_t *stages
   return AOT_OK;
 }
 
-/* Behind the executable of the whole. */
+/* After the executable of the whole. */
 static void several_destroy(aoth_several_t *v) {
   for (uint32_t b = 0; b < v->n; b++) {
     if (v->loaded[b].self) aoth_table_destroy(v->s, &v->stages[b], &v->loaded[b].self->head);
@@ -150,7 +150,7 @@ typedef struct header {
   uint32_t magic, n;
 } header_t;
 
-typedef struct range { /* n of them behind the header; nbytes 0: the backend has no part */
+typedef struct range { /* n of them after the header; nbytes 0: the backend has no part */
   uint64_t at, nbytes;
 } range_t;
 
@@ -216,7 +216,7 @@ static aot_status_t leave_parts_of(aoth_session_t *s, const char *backend) {
   return AOT_OK;
 }
 
-/* Behind what is in the artifact. The journal is undone whatever happens, but where a failure has undone it already. */
+/* After what is in the artifact. The journal is undone whatever happens, but where a failure has undone it already. */
 static aot_status_t compile_parts(aoth_several_t *v, uint32_t b) {
   aoth_session_t *s = v->s;
   const aoth_properties_t properties = aoth_prog_properties(s->now.prog);
@@ -259,7 +259,7 @@ static aot_status_t compile_all(aoth_several_t *v) {
 
 /* ---- loading ---- */
 
-/* Whoever is called is who a failure is told of. */
+/* Code that is called is who a failure is informed of. */
 static void entering(void *self, uint32_t backend) {
   const aoth_several_t *v = self;
   v->s->now.backend_stage = v->stages[backend];
@@ -282,7 +282,7 @@ static aot_status_t load_all(aoth_several_t *v, const char *artifact, uint64_t n
     v->at = b;
     memcpy(&r, artifact + sizeof header + b * sizeof r, sizeof r);
     if (!r.nbytes || r.at > nbytes || r.nbytes > nbytes - r.at)
-      continue; /* what is missing is told where it is called */
+      continue; /* what is missing is reported where it is called */
     AOT_TRY(aoth_backend_load(s, &v->stages[b], &v->units[b], artifact + r.at, r.nbytes,
                               aoth_session_lane_device(s, v->stages[b].lane), &v->loaded[b]));
     v->backends[b].exe = &v->loaded[b].exe;

@@ -105,7 +105,7 @@ static aot_status_t run_in_worker(run_state_t *r) {
   return aoth_worker_run(r->s, r->stage, do_in_worker, r);
 }
 
-/* What the contract and the properties do not say: a pass keeps the ports, the halves of a partition compute what
+/* What the contract and the properties do not say: a pass keeps the ports, forward and backward graphs compute what
  * the joint did. */
 static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, const run_state_t *r) {
   const uint32_t gives = stage->unit->has_contract ? stage->unit->contract.gives.known : 0;
@@ -116,7 +116,7 @@ static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, c
   return AOT_OK;
 }
 
-/* Whoever looks on may look at the program as it was, and as it is. */
+/* Code that looks on may look at the program as it was, and as it is. */
 static aot_status_t show_edits(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_watch_t *w = s->config.watch;
   if (!w || !w->edited) return AOT_OK;

@@ -4,7 +4,7 @@
 
 #include <sandbox/session.h>
 
-/* Its contract's drops taken away, its gives added. 0: no memory. */
+/* Its contract's drops removed, its gives added. 0: no memory. */
 int aoth_properties_after(const aoth_unit_t *unit, aoth_arena_t *arena, aoth_properties_t before,
                           aoth_properties_t *out);
 /* needs and refuses against `properties`; complains at the stage with the units that could help. */

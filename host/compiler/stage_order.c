@@ -19,7 +19,7 @@ static uint32_t count_together(const aoth_stage_t *const *stages, uint32_t n_sta
   return n ? n : 1;
 }
 
-/* n_run: of n_stages; those behind are there to be asked. assign: divides what several backends run; NULL: each runs
+/* n_run: of n_stages; those after are there to be queried. assign: divides what several backends run; NULL: each runs
  * alone. */
 static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *stages, uint32_t n_stages,
                                  uint32_t n_run, const aoth_stage_t *assign) {
@@ -35,7 +35,7 @@ static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *s
     status = n == 1 ? aoth_session_run_stage(s, stages[i]) : aoth_session_lower_to_several(s, stages[i], n, assign);
   }
   aoth_backend_route_end(s);
-  if (status == AOT_OK) status = aoth_session_go_on(s); /* what is compiled is not to be kept either */
+  if (status == AOT_OK) status = aoth_session_go_on(s); /* what is compiled is not to be stored either */
   return aoth_compiling_end(s, status);
 }
 
@@ -47,7 +47,7 @@ static void tell_partitions(const aoth_pipeline_t *p, int32_t step) {
       aoth_option_set(&p->stages[i], "step", (aot_opt_value_t){.s = aot_str(aoth_steps[step])});
 }
 
-/* Of the step graph: it stands behind what makes one, and is left out where the graphs stay apart. */
+/* Of the step graph: it follows what makes one, and is left out where the graphs stay separate. */
 static int is_of_step(const aoth_stage_t *stage) {
   return stage->unit->has_contract && (stage->unit->contract.needs.known & AOTH_PROP_STITCHED);
 }

@@ -18,7 +18,7 @@ typedef struct aoth_compose {
 } aoth_compose_t;
 
 /* The merged tree, variables filled in. NULL with complaints in the sink when there is no tree to speak of; a tree with
- * complaints lets the caller go on to further ones. */
+ * complaints lets the caller continue to further ones. */
 aoth_yaml_t *aoth_compose(aoth_compose_t *c, const char *path);
 
 /* set.c: variables first, the rest when the tree is merged. */

@@ -1,4 +1,4 @@
-/* Typed reading of a map: each function complains where the value stands and goes on with the preset. */
+/* Typed reading of a map: each function complains where the value stands and continues with the preset. */
 #ifndef AOTH_FIELDS_H
 #define AOTH_FIELDS_H
 

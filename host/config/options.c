@@ -1,5 +1,5 @@
 /* Each option of the schema gets a value: the user's, checked, or its default. Types are strict: a quoted "1" is a
- * text, `yes` is no bool. Complaints stand at the value, or at the stage when a required option is missing. */
+ * text, `yes` is no bool. Complaints are at the value, or at the stage when a required option is missing. */
 #include <config/options.h>
 
 #include <aot/inline.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The options of a unit; NULL: none, or they are no map, which is told. */
+/* The options of a unit; NULL: none, or they are no map, which is reported. */
 static const aoth_yaml_t *read_with(const aoth_fields_t *f, const aoth_yaml_t *node) {
   const aoth_yaml_t *with = aoth_fields_get(node, "with");
   if (!with || with->kind == AOTH_YAML_MAP) return with;

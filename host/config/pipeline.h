@@ -8,8 +8,8 @@
  *     aoth_pipeline_run_stages       passes, partition, [optimizer], backend -> executable
  *     aoth_session_run_exe           one call of one graph, in a crash frame
  *
- * Statuses: AOT_OK; AOTH_E_PLUGIN when a plugin failed (told in full, exit 3); anything else is wrong input, told as
- * well (exit 2). aoth_exit_code() maps them. A session serves one thread. */
+ * Statuses: AOT_OK; AOTH_E_PLUGIN when a plugin failed (reported in full, exit 3); anything else is wrong input,
+ * reported as well (exit 2). aoth_exit_code() maps them. A session serves one thread. */
 #ifndef AOTH_PIPELINE_H
 #define AOTH_PIPELINE_H
 
@@ -77,7 +77,7 @@ typedef struct aoth_data_spec {
 #define AOTH_STEP_THREE_GRAPHS 1
 #define AOTH_SCALE_NONE 0
 #define AOTH_SCALE_DYNAMIC 1  /* grows and falls as torch.amp.GradScaler has it */
-#define AOTH_SCALE_CONSTANT 2 /* stays; a step whose gradients are not finite is not taken */
+#define AOTH_SCALE_CONSTANT 2 /* stays; a step whose gradients are not finite is not accepted */
 typedef struct aoth_loss_scale {
   int32_t kind;           /* AOTH_SCALE_* */
   double first;           /* 0: none */
@@ -96,12 +96,12 @@ typedef struct aoth_train_spec {
   int is_step_said;       /* by the file, not by default */
   int64_t accumulate;     /* micro steps to a step */
   double clip_norm;       /* 0: gradients are not clipped */
-  /* that makes one graph of the step; no unit where it is not wanted, or not there and not asked for */
+  /* that makes one graph of the step; no unit where it is not wanted, or not there and not requested */
   aoth_stage_t stitch;
   aoth_loss_scale_t loss_scale;
   int check_finite;      /* a gradient that is not finite ends the run */
   int32_t precision;     /* AOTH_PRECISION_* */
-  aoth_stage_t autocast; /* that casts for it; no unit where nothing is asked for */
+  aoth_stage_t autocast; /* that casts for it; no unit where nothing is requested */
   uint32_t autocast_at;  /* filled by check: it runs before the stage of this number, counted from 0 */
   double lr, min_lr;
   int32_t schedule; /* AOTH_SCHEDULE_* */
@@ -151,9 +151,9 @@ typedef struct aoth_pipeline {
   const char **files;  /* n_files: it and those that it includes, as opened */
   uint32_t n_files;
   aoth_yaml_t *tree;      /* everything merged, variables filled in */
-  aoth_stage_t importer;  /* use: its unit id, "ir" for the textual form; NULL: whoever recognises the file */
+  aoth_stage_t importer;  /* use: its unit id, "ir" for the textual form; NULL: code that recognises the file */
   const char *model_path; /* resolved; NULL: none given */
-  aot_str_t model_bytes;  /* what stands there in memory, the caller's; data NULL: the file is read */
+  aot_str_t model_bytes;  /* what is there in memory, the caller's; data NULL: the file is read */
   aoth_where_t where_model;
   const char **opsets; /* n_opsets unit ids; 0: every opset found */
   aoth_where_t *where_opsets;
@@ -202,7 +202,7 @@ typedef struct aoth_watch {
    * done. */
   void (*cut)(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut);
   /* A pass or partition has edited the program, every check agrees, and its journal is open. Else than AOT_OK: the
-   * stage has failed, and aoth_contract_violation has told how. NULL, likewise. */
+   * stage has failed, and aoth_contract_violation has reported how. NULL, likewise. */
   aot_status_t (*edited)(void *self, aoth_session_t *s, const aoth_stage_t *stage);
   /* 0: that backend is not to have the node though it takes it. NULL: it has what it takes. */
   int (*takes)(void *self, const aoth_stage_t *backend, aot_node_t node);
@@ -227,7 +227,7 @@ typedef struct aoth_session_config {
   const char *dump_dir;   /* NULL: dumps go to stdout */
   const char *bundle_dir; /* parent is made; NULL: no bundle is left */
   aoth_trace_t *trace;    /* borrowed; NULL: none */
-  aoth_watch_t *watch;    /* borrowed; NULL: nobody */
+  aoth_watch_t *watch;    /* borrowed; NULL: nothing */
 } aoth_session_config_t;
 
 /* A number that a unit reported about itself (aot.report/1), or a text. */
@@ -255,12 +255,12 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config);
 void aoth_session_destroy(aoth_session_t *s);
 
 /* What the session compiles, now or from now on, is to stop: units hear it (host->cancelled), and it answers
- * AOT_E_CANCELLED, told. 1: something is being compiled. [any-thread], and in a signal handler. */
+ * AOT_E_CANCELLED, reported. 1: something is being compiled. [any-thread], and in a signal handler. */
 int aoth_session_cancel(aoth_session_t *s);
 
 /* Model -> program: opens the opsets, runs the importer, verifies. The program belongs to the session. */
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p);
-/* The same without a pipeline. import_id NULL: whoever recognises the file, the textual form by its suffix .ir.
+/* The same without a pipeline. import_id NULL: code that recognises the file, the textual form by its suffix .ir.
  * Places may be NULL. */
 aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
                                  const char *path, const aoth_where_t *where_model);
@@ -269,10 +269,10 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
  * forked. */
 aot_status_t aoth_session_open_every_opset(aoth_session_t *s);
 
-/* run p->run.train.optimizer right before the backend, or at the end, and p->run.train.autocast, if asked for */
+/* run p->run.train.optimizer right before the backend, or at the end, and p->run.train.autocast, if requested */
 #define AOTH_STAGES_OPTIMIZER 1u
 #define AOTH_STAGES_NO_BACKEND 2u /* stop before the backend */
-#define AOTH_STAGES_STITCH 4u     /* run p->run.train.stitch, if there is such a unit, behind the optimizer */
+#define AOTH_STAGES_STITCH 4u     /* run p->run.train.stitch, if there is such a unit, after the optimizer */
 /* Run the checked stages over the session's program. Stops at the first that fails. */
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags);
 /* Run one more unit (pass, partition or backend); the stage must have been resolved by check or by
@@ -321,14 +321,14 @@ uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
 /* The session's queue on its device, once there is an executable. */
 struct aoth_queue;
 struct aoth_queue *aoth_session_queue(aoth_session_t *s);
-/* Who writes down what a run was given, should it fail, into the file that is named. NULL: nobody. */
+/* Who writes down what a run was given, should it fail, into the file that is named. NULL: nothing. */
 typedef aot_status_t (*aoth_keep_call_t)(void *self, const char *path, aoth_sink_t *sink);
 void aoth_session_keep_calls(aoth_session_t *s, aoth_keep_call_t keep, void *self);
 /* One call of one graph, on memory of the device, in a crash frame: bound unless it is so already, and put on the
- * queue; what of it fails later is told by who waits. symbols: what->graph.n_symbols, in and out (aot_submission_t),
- * borrowed until it is done. open NULL: no output is open; else it waits itself. A failure is told: the backend's own
- * status when it is the inputs' or the model's (an index out of range, a failed assertion) or a limit, else
- * AOTH_E_PLUGIN. AOT_E_UNIMPLEMENTED: an output is open, and the executable does not know such. */
+ * queue; what of it fails later is reported by who waits. symbols: what->graph.n_symbols, in and out
+ * (aot_submission_t), borrowed until it is done. open NULL: no output is open; else it waits itself. A failure is
+ * reported: the backend's own status when it is the inputs' or the model's (an index out of range, a failed assertion)
+ * or a limit, else AOTH_E_PLUGIN. AOT_E_UNIMPLEMENTED: an output is open, and the executable does not know such. */
 aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols,
                                   const aot_output_sink_t *open, uint64_t *known);
 /* What has gone to and from the device so far; on the host nothing has to. */
@@ -347,11 +347,11 @@ int aoth_session_has_several(
     const aoth_session_t *s); /* backends, which may have copies of leaves on several devices */
 
 aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
-/* The executable's steps timed from here on, and what was timed (aot.profile/1). AOT_E_UNIMPLEMENTED, told: its backend
- * does not. out->rows: borrowed until the next call of the executable. */
+/* The executable's steps timed from here on, and what was timed (aot.profile/1). AOT_E_UNIMPLEMENTED, reported: its
+ * backend does not. out->rows: borrowed until the next call of the executable. */
 aot_status_t aoth_session_profile_start(aoth_session_t *s);
 aot_status_t aoth_session_profile(aoth_session_t *s, aot_profile_t *out);
-/* Before anything runs: the executable looks for the first NaN (aot.check-nan/1). AOT_E_UNIMPLEMENTED, told: it
+/* Before anything runs: the executable looks for the first NaN (aot.check-nan/1). AOT_E_UNIMPLEMENTED, reported: it
  * cannot. */
 aot_status_t aoth_session_check_nan(aoth_session_t *s);
 

@@ -1,4 +1,4 @@
-/* run: -> aoth_run_spec_t. Every default stands here, and nowhere else; docs/PIPELINE.md tells them. */
+/* run: -> aoth_run_spec_t. Every default is here, and nowhere else; docs/PIPELINE.md reports them. */
 #include <config/run_section.h>
 
 #include <aot/inline.h>

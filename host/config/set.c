@@ -82,7 +82,7 @@ static int begins(const char *path, const char *end, const char *name) {
 }
 
 /* The stage that `path` (NAME.OPTION) means; the longest name wins, since ids of third parties hold dots. */
-/* As it stands there, or in the map that pins its plugin. */
+/* As it is there, or in the map that pins its plugin. */
 static const char *unit_of(const aoth_yaml_t *stage) {
   const aoth_yaml_t *use = aoth_yaml_get(stage, "use");
   return use && use->kind == AOTH_YAML_MAP ? text_of(use, "unit") : text_of(stage, "use");

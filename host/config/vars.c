@@ -42,7 +42,7 @@ static void report_unknown(aoth_compose_t *c, const aoth_yaml_t *node, const aot
 
 static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars);
 
-/* The value of a variable, filled in itself. NULL: told. */
+/* The value of a variable, filled in itself. NULL: reported. */
 static aoth_yaml_t *value_of(aoth_compose_t *c, const aoth_yaml_t *node, aoth_yaml_t *vars, const char *name,
                              size_t size) {
   aoth_yaml_t *value = find(c->set_vars, name, size);
@@ -63,7 +63,7 @@ static aoth_yaml_t *value_of(aoth_compose_t *c, const aoth_yaml_t *node, aoth_ya
   return value;
 }
 
-/* One ${...} at s; its text goes to out. Answers the bytes read, 0 when told. */
+/* One ${...} at s; its text goes to out. Answers the bytes read, 0 when reported. */
 static size_t fill_one(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars, const char *s, aoth_text_t *out,
                        const aoth_yaml_t **variable) {
   if (s[1] == '$') {

@@ -1,7 +1,7 @@
 /* libyaml events -> a tree with positions.
  *
  * Events are consumed with an explicit stack of open collections. What makes YAML dangerous or surprising is refused
- * where it stands: tags, merge keys, further documents, non-scalar and duplicate keys, NUL characters, deep nesting. An
+ * where it is: tags, merge keys, further documents, non-scalar and duplicate keys, NUL characters, deep nesting. An
  * alias is a deep copy of its anchor, so that later merging may change one place alone; the total number of nodes is
  * bounded, which also bounds what aliases can blow up to.
  *
@@ -32,7 +32,7 @@ typedef struct reader {
   uint32_t n_nodes;
   uint32_t depth;
   uint32_t n_documents;
-  int failed;  /* something was told; reading goes on */
+  int failed;  /* something was reported; reading continues */
   int stopped; /* what follows cannot be placed */
   aoth_yaml_t *root;
   struct level {
@@ -140,7 +140,7 @@ aoth_yaml_t *aoth_yaml_get(const aoth_yaml_t *map, const char *key) {
   return NULL;
 }
 
-/* Room for one more row in an array of an arena: old rows are left behind. */
+/* Room for one more row in an array of an arena: old rows are left over. */
 static void *grow(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
   if (n < *capacity) return rows;
   const uint32_t wanted = *capacity ? *capacity * 2 : 4;

@@ -44,11 +44,11 @@ struct aoth_yaml {
   uint32_t expanded;                 /* its variables are filled in, or it holds none */
   const aoth_yaml_t *variable;       /* the variable's value that this text consists of; NULL: written here */
   uint32_t used;                     /* variables: something reads it */
-  uint32_t failed; /* a variable in it could not be filled in, told: nobody need complain of the text */
+  uint32_t failed; /* a variable in it could not be filled in, reported: nothing need complain of the text */
 };
 
 /* Parse one document. Complaints go to the sink; AOT_E_INVALID, and *out is the tree all the same where one could be
- * made, so that the caller can go on complaining. Texts are copied. */
+ * made, so that the caller can continue complaining. Texts are copied. */
 aot_status_t aoth_yaml_parse(aoth_arena_t *arena, const char *name, const char *dir, const char *text, size_t size,
                              const aoth_yaml_file_t *includer, uint32_t include_line, aoth_sink_t *sink,
                              aoth_yaml_t **out);
@@ -62,7 +62,7 @@ void aoth_yaml_error(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *
 void aoth_yaml_notes(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code);
 aoth_where_t aoth_yaml_where(aoth_arena_t *arena, const aoth_yaml_t *node); /* with the source line */
 aoth_yaml_t *aoth_yaml_copy(aoth_arena_t *arena, const aoth_yaml_t *node);
-/* Set or replace; a new key stands at the end. 0: no memory. */
+/* Set or replace; a new key is at the end. 0: no memory. */
 int aoth_yaml_put(aoth_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, aoth_yaml_t *value);
 int aoth_yaml_append(aoth_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item);
 aoth_yaml_t *aoth_yaml_scalar(aoth_arena_t *arena, const aoth_yaml_t *like, const char *text, size_t size);

@@ -136,7 +136,7 @@ static aot_status_t add_ranges(const aoth_bound_calls_t *b, const aot_tensor_t *
   return AOT_OK;
 }
 
-/* In a step graph an output may lie where an input does, all of it: then it is that input that is written. */
+/* Step graphs: an output with exactly the range of an input is a donated input; merge both into one written range. */
 static uint64_t join_homes(range_t *ranges, uint64_t n) {
   uint64_t n_left = 0;
   for (uint64_t i = 0; i < n; i++) {

@@ -35,7 +35,7 @@ aot_status_t aoth_bound_calls_deinit(aoth_bound_calls_t *b); /* while the execut
  * until it is done. With open outputs, and on devices that are done at once, it waits.
  *
  * known: out: the number of the bound call; in: that number again says that nothing of `what` has changed since, and it
- * is not looked at where the call is still bound; 0: look. NULL: look, and nobody asks. [run-thread] */
+ * is not looked at where the call is still bound; 0: look. NULL: look, and nothing queries. [run-thread] */
 aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, const aot_binding_t *what, int64_t *symbols,
                                   const aot_output_sink_t *open, uint64_t *known);
 

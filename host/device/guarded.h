@@ -1,4 +1,4 @@
-/* Memory between guard pages, and the poison in and around it: what is written beside it, and what is left as it was,
+/* Memory between guard pages, and the poison in and around it: what is written next to it, and what is left as it was,
  * is seen afterwards; what goes further traps.
  *
  *     | guard pages | poison .. data .. poison | guard pages |

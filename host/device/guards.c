@@ -143,7 +143,7 @@ static aot_status_t tell(aot_ctx_t *ctx, const char *doing, const char *what, in
                            (unsigned long long)nbytes);
 }
 
-/* The poison behind an output that is a part of a buffer: its place was rounded up, and a red zone follows. */
+/* Checks the padding and red zone after an output that is a sub-range of a buffer. */
 static aot_status_t check_zone(const aoth_guards_t *g, aot_ctx_t *ctx, const aot_tensor_t *t, uint64_t port,
                                const char *doing) {
   const aoth_guarded_t *r = t->rank < 0 ? NULL : find(g, t->data);

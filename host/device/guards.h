@@ -12,7 +12,7 @@
 #include <base/text.h>
 #include <device/input_digests.h>
 
-#define AOTH_RED_ZONE 64u /* bytes behind each port in a block */
+#define AOTH_RED_ZONE 64u /* bytes after each port in a block */
 
 int aoth_guards_are_wanted(void); /* AOT_VALIDATE=1 */
 

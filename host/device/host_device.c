@@ -14,7 +14,7 @@
 struct aot_queue {
   aot_status_t failed; /* since the last signal */
   aoth_work_thread_t
-      *thread; /* of a queue of collectives, which wait for other ranks; NULL: whoever puts work there does it */
+      *thread; /* of a queue of collectives, which wait for other ranks; NULL: the submitting thread does it */
 };
 
 struct aot_timeline {
@@ -268,7 +268,7 @@ static aot_status_t queue_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queu
   return raise_to(ctx, point, failed);
 }
 
-/* Called once whatever happens: what cannot be put there is told so. */
+/* Calls `work` exactly once: from the queue, or immediately with the error if it cannot be enqueued. */
 static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work,
                             void *self) {
   (void)x;

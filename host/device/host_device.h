@@ -1,5 +1,5 @@
-/* device/1 host: the machine's own memory. Work is done as it is put on a queue, by whoever puts it there; what must
- * wait first blocks that thread. The memory is the host's, so nothing is ever copied that lies there already. */
+/* device/1 host: the machine's own memory. Work is done as it is put on a queue, by code that puts it there; what must
+ * wait first blocks that thread. The memory is the host's, so nothing is ever copied that is there already. */
 #ifndef AOTH_HOST_DEVICE_H
 #define AOTH_HOST_DEVICE_H
 

@@ -34,7 +34,7 @@ void aoth_fed_add(aoth_input_staging_t *f, aoth_mirrored_buffer_t *part) {
   f->parts = part;
 }
 
-/* Where nobody has written anything there is nothing that the copy could undo: zeros are made behind it. */
+/* True if one copy of the whole buffer overwrites nothing newer; parts never written are zeroed after the copy. */
 int aoth_fed_is_whole(const aoth_input_staging_t *f) {
   for (const aoth_mirrored_buffer_t *r = f->parts; r; r = r->next_fed)
     if (r->valid && !(r->valid & AOTH_ON_HOST)) return 0;

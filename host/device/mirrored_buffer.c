@@ -117,7 +117,7 @@ void aoth_resident_clear(aoth_mirrored_buffer_t *r, aoth_queue_t *q) {
   r->version++;
 }
 
-/* Where that is how it lay it goes on lying so. */
+/* No-op if the layout did not change. */
 void aoth_resident_written(aoth_mirrored_buffer_t *r, aoth_queue_t *q) {
   q = queue_of(r, q);
   const uint32_t valid = both_if_shared(AOTH_ON_DEVICE, q);
@@ -132,7 +132,7 @@ aot_status_t aoth_resident_copy(aoth_mirrored_buffer_t *to, aoth_mirrored_buffer
   AOT_ASSERT(at <= to->nbytes && nbytes <= to->nbytes - at && at <= from->nbytes && nbytes <= from->nbytes - at);
   AOT_TRY(aoth_resident_need(from, q));
   AOT_TRY(aoth_resident_own(to, q));
-  if (at || nbytes < to->nbytes) AOT_TRY(aoth_resident_need(to, q)); /* what is not written is kept */
+  if (at || nbytes < to->nbytes) AOT_TRY(aoth_resident_need(to, q)); /* what is not written is stored */
   AOT_TRY(aoth_queue_copy(q, (aot_buffer_t){to->buffer.address + at, nbytes}, from->buffer.address + at));
   aoth_resident_written(to, q);
   return AOT_OK;

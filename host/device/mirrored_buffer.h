@@ -25,7 +25,7 @@ typedef struct aoth_resident {
   uint32_t valid;
   uint32_t owns;        /* AOTH_ON_*: which memory is freed with it */
   int is_borrowed;      /* host: borrowed (a mapped model file), read-only */
-  int is_lent;          /* host: lent by the caller, read and written in place */
+  int is_lent;          /* host: provided by the caller, read and written in place */
   int is_exported;      /* the caller holds a pointer to it: it must not move */
   int is_of_call;       /* checked in each call: its position does not count in n_stirs */
   uint64_t version;     /* grows whenever the contents may change; not by a step again (step/step_ports.h) */
@@ -44,7 +44,7 @@ aoth_mirrored_buffer_t aoth_resident_part(const aoth_queue_t *q, aot_buffer_t wh
 aoth_mirrored_buffer_t aoth_resident_lent(const aoth_queue_t *q, void *memory, uint64_t nbytes);
 /* waits until nothing is under way; leaves zeros of 0 bytes */
 aot_status_t aoth_resident_free(aoth_mirrored_buffer_t *r, aoth_queue_t *q);
-/* Another size, without contents; also in the middle of work, behind all other that used it. A buffer that is large
+/* Another size, without contents; also in the middle of work, after all other that used it. A buffer that is large
  * enough stays. */
 aot_status_t aoth_resident_resize(aoth_mirrored_buffer_t *r, aoth_queue_t *q, uint64_t nbytes);
 

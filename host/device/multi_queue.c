@@ -9,7 +9,7 @@
 
 enum { JOB_WORK = 1, JOB_MARK, JOB_AWAIT, JOB_RAISE, JOB_GATE, JOB_END };
 
-/* The status of what stands before a crossing, on its way to the other queue. The job that has it, and the work on that
+/* The status of what precedes a crossing, on its way to the other queue. The job that has it, and the work on that
  * queue, come in either order once the device is lost. */
 typedef struct gate {
   aot_status_t status;
@@ -30,7 +30,7 @@ static aot_status_t no_memory(const aoth_multi_queue_t *l) {
   return aoth_report_error(l->ctx, AOT_E_EXHAUSTED, "run.memory", "no memory for the queues of several devices");
 }
 
-/* ---- what a queue is asked for ---- */
+/* ---- requests to a queue ---- */
 
 static gate_t *make_gate(aot_status_t status, int n_owners) {
   gate_t *gate = malloc(sizeof *gate);
@@ -56,7 +56,7 @@ static aot_status_t put_gate(aoth_multi_queue_t *l, aoth_lane_t *lane, gate_t *g
   return lane->host_work->enqueue(lane->host_work, l->ctx, lane->queue->queue, pass_gate, gate);
 }
 
-/* The point, and that what has failed before it has failed behind it. */
+/* Signals `value`, then waits for it on the same queue, so that earlier failures propagate to later work. */
 static aot_status_t put_mark(aoth_multi_queue_t *l, aoth_lane_t *lane, uint64_t value) {
   const aot_device_t *d = lane->queue->device;
   const aot_point_t point = {lane->out, value};
@@ -237,7 +237,7 @@ aot_status_t aoth_lanes_cross(aoth_multi_queue_t *l, uint32_t from, uint32_t to)
 
 /* ---- a call ---- */
 
-/* Where nothing of earlier calls is under way, what failed in them has been told: it is none of this one. */
+/* Where nothing of earlier calls is under way, what failed in them has been reported: it is none of this one. */
 static aot_status_t begin(aoth_multi_queue_t *l, uint32_t lane) {
   const aoth_queue_t *first = l->lane[0].queue;
   aoth_queue_t *q = l->lane[lane].queue;
@@ -272,7 +272,7 @@ aot_status_t aoth_lanes_begin(aoth_multi_queue_t *l, uint32_t lanes) {
 }
 
 aot_status_t aoth_lanes_end(aoth_multi_queue_t *l, uint32_t lanes, aot_status_t failed) {
-  aot_status_t status = failed == AOT_E_DATA_LOSS ? failed : AOT_OK; /* who is lost is waited for by nobody */
+  aot_status_t status = failed == AOT_E_DATA_LOSS ? failed : AOT_OK; /* nothing waits for a lost device */
   for (uint32_t i = 1; i < l->n && status == AOT_OK; i++)
     if (lanes >> i & 1) status = aoth_lanes_cross(l, i, 0);
   aoth_lanes_noted(l, 0);

@@ -1,10 +1,10 @@
-/* Queues of several devices that work on one call: the session's own (lane 0), and one for each device beside it.
+/* Queues of several devices that work on one call: the session's own (lane 0), and one for each device next to it.
  *
- *     aoth_lanes_cross(l, a, b)      what comes on b stands behind what is on a
+ *     aoth_lanes_cross(l, a, b)      what comes on b follows what is on a
  *
  * Devices know nothing of each other, so the host hands points on: a's queue raises a timeline, the host waits for that
  * and raises one of b, for which b's queue waits. It does so when it waits itself (aoth_queue_t.run_host_side), in the
- * order in which it was put; whoever puts work on a lane goes on at once.
+ * order in which it was put; code that puts work on a lane continues at once.
  *
  *     queue a    .. work  signal(out, 7)
  *     host                               wait(a.out, 7)  raise(b.in, 3)
@@ -27,8 +27,8 @@ typedef struct aoth_lane {
   aot_timeline_t *out, *in; /* raised by the queue, for others; by the host, for the queue */
   uint64_t n_out, n_in;
   uint64_t n_put;                       /* work on it so far .. */
-  uint64_t seen[AOTH_MAX_LANES];        /* .. and of each other lane's, what this one stands behind */
-  uint64_t height;                      /* of `queue`, behind the call that was begun */
+  uint64_t seen[AOTH_MAX_LANES];        /* .. and of each other lane's, what this one stands after */
+  uint64_t height;                      /* of `queue`, after the call that was begun */
   const aot_ext_host_work_t *host_work; /* NULL: the device has none */
   int is_host;                          /* the host's own device */
 } aoth_lane_t;
@@ -49,8 +49,8 @@ typedef struct aoth_lanes {
 aot_status_t aoth_lanes_add(aoth_multi_queue_t *l, aot_ctx_t *ctx, aoth_queue_t *queue);
 void aoth_lanes_deinit(aoth_multi_queue_t *l);
 
-/* A call's work on these lanes (bits) stands between the two; `end` also where something failed, with its status, which
- * it answers, and all of them stand behind all then. Lane 0 is the call's own. */
+/* A call's work on these lanes (bits) is between the two; `end` also where something failed, with its status, which
+ * it answers, and all of them follows all then. Lane 0 is the call's own. */
 aot_status_t aoth_lanes_begin(aoth_multi_queue_t *l, uint32_t lanes);
 aot_status_t aoth_lanes_end(aoth_multi_queue_t *l, uint32_t lanes, aot_status_t failed);
 
@@ -59,7 +59,7 @@ aot_status_t aoth_lanes_put(aoth_multi_queue_t *l, uint32_t lane, aoth_lane_work
 void aoth_lanes_noted(aoth_multi_queue_t *l, uint32_t lane); /* the same was done by the caller, on a device's queue */
 /* The host waits for what is on the lane. */
 aot_status_t aoth_lanes_await(aoth_multi_queue_t *l, uint32_t lane);
-/* O(1); nothing where it stands behind it already. */
+/* O(1); nothing where it follows it already. */
 aot_status_t aoth_lanes_cross(aoth_multi_queue_t *l, uint32_t from, uint32_t to);
 
 #endif

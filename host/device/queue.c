@@ -78,7 +78,7 @@ aot_status_t aoth_queue_call(aoth_queue_t *q, aoth_queue_fn fn, void *arg) {
   return status;
 }
 
-/* ---- what is asked of the device ---- */
+/* ---- what is queried of the device ---- */
 
 typedef struct task {
   aoth_queue_t *q;
@@ -165,8 +165,8 @@ aot_status_t aoth_queue_host_free(aoth_queue_t *q, void *memory, uint64_t nbytes
 
 static aot_point_t point_at(const aoth_queue_t *q, uint64_t height) { return (aot_point_t){q->timeline, height}; }
 
-/* The first item behind a point waits for it, which costs nothing on the same queue: so a failure before it is one
- * of all behind it. */
+/* The first item after a point waits for it, which costs nothing on the same queue: so a failure before it is one
+ * of all after it. */
 static aot_status_t begin(aoth_queue_t *q) {
   if (q->is_lost)
     return aoth_report_error(q->ctx, AOT_E_DATA_LOSS, "device.lost", "device lost; its memory contents are gone");
@@ -260,7 +260,7 @@ static aot_status_t reach(aoth_queue_t *q, uint64_t height) {
   return status != AOT_OK ? status : behind;
 }
 
-/* Behind a failure everything is left out, up to this last point; then the queue goes on, and what feeds it. */
+/* Recovers from a failure: skips all queued work up to a new last point, then drains this queue and its feed. */
 static void go_on(aoth_queue_t *q, aot_status_t status) {
   const aot_device_t *d = q->device;
   const aot_point_t last = point_at(q, q->height + 1);
@@ -279,7 +279,7 @@ void aoth_queue_left_out(aoth_queue_t *q, aot_status_t status) {
   go_on(q, status);
 }
 
-/* Work that fails tells of it, which may have been within an earlier call. */
+/* Work that fails reports it, which may have been within an earlier call. */
 static aot_status_t do_wait(void *arg) {
   const waiter_t *w = arg;
   aoth_queue_t *q = w->q;

@@ -1,5 +1,5 @@
-/* The queue of a session on its device: moves and calls run in the order in which they were put there. What fails tells
- * of it, and what stands behind it is left out until the host has waited and heard of it.
+/* The queue of a session on its device: moves and calls run in the order in which they were put there. Failures are
+ * reported, and what follows it is left out until the host has waited and heard of it.
  *
  *     aoth_queue_write(q, buffer, from)
  *     aoth_queue_next(q, &point); submit(call, q->queue, point); aoth_queue_passed(q)
@@ -22,9 +22,9 @@ typedef struct aoth_queue {
   uint64_t done;     /* of them, known to be reached */
   uint64_t n_copied; /* bytes that went between host and device */
   uint64_t n_moved;  /* bytes that went from device to device within the calls of this queue */
-  uint64_t n_stirs;  /* grows when contents that stay between calls come to lie elsewhere (mirrored_buffer.h) */
+  uint64_t n_stirs;  /* grows when contents that stay between calls come to be elsewhere (mirrored_buffer.h) */
   uint64_t n_bound;  /* calls that were bound so far (bound_calls.h) */
-  uint32_t n_errors; /* that were told when nothing was under way */
+  uint32_t n_errors; /* that were reported when nothing was under way */
   /* Errors reported while work was queued, by the work or by who submitted it: if all up to that point succeeds,
    * nothing failed that they could be about. */
   uint32_t n_unjudged;
@@ -32,8 +32,8 @@ typedef struct aoth_queue {
   uint32_t n_contradictions; /* of them, found by the call that is under way */
   uint32_t alignment;
   const char *doing;     /* the call that was put there last, for messages: "the step graph"; NULL: none yet */
-  uint64_t patience_ns;  /* of a wait; UINT64_MAX: the device knows what nobody raises any more */
-  int has_more;          /* there are moves behind the last point */
+  uint64_t patience_ns;  /* of a wait; UINT64_MAX: the device knows what nothing raises any more */
+  int has_more;          /* there are moves after the last point */
   int is_shared;         /* the device's memory is the host's */
   int is_lost;           /* the device is: nothing is under way any more, and nothing is put there */
   aoth_guards_t *guards; /* on the host, when overruns are looked for: buffers are its; NULL: they are the device\'s */
@@ -41,7 +41,7 @@ typedef struct aoth_queue {
   aot_status_t (*call)(void *self, aoth_queue_fn fn, void *arg);
   void *self;
   int is_inside; /* of such a call */
-  /* Of several devices that work on one call (multi_queue.h): what the host has yet to do so that queues can go on.
+  /* Of several devices that work on one call (multi_queue.h): what the host has yet to do so that queues can continue.
    * NULL: nothing. */
   aot_status_t (*run_host_side)(void *lanes);
   void *lanes;
@@ -76,13 +76,13 @@ aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from);
 aot_status_t aoth_queue_copy(aoth_queue_t *q, aot_buffer_t to, uint64_t from);
 aot_status_t aoth_queue_zero(aoth_queue_t *q, aot_buffer_t to);
 
-/* A write that does not wait for what stands on the queue, but for the device to copy: by another queue into memory
+/* A write that does not wait for what is on the queue, but for the device to copy: by another queue into memory
  * that the caller has for it, and from there in its turn. The host's memory is borrowed until it was waited for. */
 int aoth_queue_is_busy(const aoth_queue_t *q); /* there may be something to be ahead of */
 aot_status_t aoth_queue_write_ahead(aoth_queue_t *q, aot_buffer_t to, const void *from, aoth_ahead_t *a);
 aot_status_t aoth_queue_wait_ahead(aoth_queue_t *q, const aoth_ahead_t *a);
 
-/* a point behind all that was put so far, if there is more since the last */
+/* a point after all that was put so far, if there is more since the last */
 aot_status_t aoth_queue_mark(aoth_queue_t *q);
 /* A submission raises the next point itself: next, submit, passed; or, when it fails half-way, left out: nothing of
  * it is under way. */
@@ -90,7 +90,7 @@ aot_status_t aoth_queue_next(aoth_queue_t *q, aot_point_t *out);
 void aoth_queue_passed(aoth_queue_t *q);
 void aoth_queue_left_out(aoth_queue_t *q, aot_status_t status);
 
-uint64_t aoth_queue_end(const aoth_queue_t *q); /* the point behind all that was put so far, which may yet be to come */
+uint64_t aoth_queue_end(const aoth_queue_t *q); /* the point after all that was put so far, which may yet be to come */
 aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height); /* until that point */
 aot_status_t aoth_queue_idle(aoth_queue_t *q);                  /* until all is done */
 

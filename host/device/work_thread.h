@@ -1,5 +1,5 @@
-/* A thread that does host work in the order in which it was put there: what a queue of the host's is that has to go on
- * by itself, since its work waits for other ranks. */
+/* A thread that does host work in the order in which it was put there: what a queue of the host's is that has to
+ * continue by itself, since its work waits for other ranks. */
 #ifndef AOTH_WORK_THREAD_H
 #define AOTH_WORK_THREAD_H
 

@@ -28,7 +28,7 @@
  * The process is the caller's too: no signal handler is installed, no signal blocked, no exit made, unless a handle is
  * opened with AOTHOST_CONTAIN. While such a handle is open, a plugin call that ends in SIGSEGV, SIGBUS, SIGFPE, SIGILL
  * or SIGABRT, or calls exit(), is named on the standard error with its stage and last node, leaves its bundle if one
- * was asked for, and the process ends with status 3: what a crash leaves of memory and locks can not be worked on with.
+ * was requested, and the process ends with status 3: what a crash leaves of memory and locks can not be worked on with.
  * Other crashes go to the handlers that were there before; these are put back when the last such handle is closed. */
 #ifndef AOTHOST_H
 #define AOTHOST_H
@@ -48,7 +48,7 @@ typedef struct aothost aothost_t;
  * worst. */
 typedef void (*aothost_message_t)(void *self, int32_t severity, const char *text);
 
-#define AOTHOST_NO_CACHE 1u /* compile anew, keep nothing */
+#define AOTHOST_NO_CACHE 1u /* recompile, keep nothing */
 #define AOTHOST_CONTAIN 2u  /* name the plugin that crashes: see above */
 
 typedef struct aothost_config {
@@ -58,14 +58,14 @@ typedef struct aothost_config {
   const char *model;              /* model file, or what messages call model_data; NULL: the pipeline's, or "model" */
   const char *const *sets;        /* "stages.partition-mincut.distance-base=1.5" */
   const char *const *plugin_dirs; /* searched before the usual places */
-  aothost_message_t message;      /* NULL: messages are kept for aothost_messages */
+  aothost_message_t message;      /* NULL: messages are stored for aothost_messages */
   void *message_self;
   /* The bytes of a model file, an archive or a text program, instead of a file. Borrowed until close, for parameters
    * may be read there; copied at once where the address is no multiple of 64. A text program has a name that ends in
    * .ir, or the pipeline says `import: ir`. NULL: the file is read. */
   const void *model_data;
   uint64_t model_nbytes;
-  /* Which plugin files may be opened: those whose digests stand in this file, as `aothost plugins --lock` writes it;
+  /* Which plugin files may be opened: those whose digests are in this file, as `aothost plugins --lock` writes it;
    * and, of others than aothost's own, those that a public key of this file has signed (`aothost sign`). A file that
    * cannot be read is an error of the open, one that is not let in an error of its plugin, -3. NULL: any may. */
   const char *lock, *keys;
@@ -79,7 +79,7 @@ aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, 
 aot_status_t aothost_open_text(const char *text, uint64_t nbytes, const char *name, const aothost_config_t *config,
                                aothost_t **out);
 void aothost_close(aothost_t *h);                 /* NULL is fine; exported tensors live on (aothost_dlpack.h) */
-const char *aothost_messages(const aothost_t *h); /* everything told so far */
+const char *aothost_messages(const aothost_t *h); /* everything reported so far */
 
 #define AOTHOST_OPTIMIZER 1u /* also add run.train.optimizer's update to the program */
 /* with OPTIMIZER: forward, backward and update as one graph (aothost_step), where run.train.step says so; none of them
@@ -87,10 +87,10 @@ const char *aothost_messages(const aothost_t *h); /* everything told so far */
 #define AOTHOST_STEP 2u
 /* Import the model, run the stages, load the executable. Once. */
 aot_status_t aothost_compile(aothost_t *h, uint32_t flags);
-/* What the handle compiles, now or later, is to stop: the stage that runs is asked to (its unit hears it by
- * aot_host_t.cancelled, also in a process of its own), those behind it are not run, and aothost_compile, or the call
+/* What the handle compiles, now or later, is to stop: the stage that runs is queried to (its unit hears it by
+ * aot_host_t.cancelled, also in a process of its own), those after it are not run, and aothost_compile, or the call
  * that compiles another program (aothost_forward), answers AOT_E_CANCELLED. A unit that never asks comes to its end
- * first. Calls of a compiled program go on to their end. While the handle is open: [any-thread], and in a signal
+ * first. Calls of a compiled program continue to their end. While the handle is open: [any-thread], and in a signal
  * handler. */
 void aothost_cancel(aothost_t *h);
 
@@ -126,7 +126,7 @@ aot_status_t aothost_apply(aothost_t *h, double lr);
 aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file, offset 0 */
 
 /* Of a program whose random numbers are explicit (stage rng): what the next forward draws is a function of seed and
- * offset. Each forward moves the offset on; a run that goes on from a saved offset draws what it would have drawn.
+ * offset. Each forward moves the offset on; a run that continues from a saved offset draws what it would have drawn.
  * At first run.seed, 0. */
 aot_status_t aothost_seed(aothost_t *h, int64_t seed, int64_t offset);
 int64_t aothost_offset(const aothost_t *h);
@@ -162,15 +162,15 @@ aot_status_t aothost_call_step(aothost_call_t *c, const aot_tensor_t *inputs, ui
  *     saved.K                                                    K below aothost_n_saved: what the forward keeps
  *
  * It is bound once, borrowed until it is unbound (memory NULL) or the call closed, and used by every run. Where it
- * lies as the program has it (dtype, sizes and strides as aothost_call_shape tells them, at a multiple of 64) the
+ * lies as the program has it (dtype, sizes and strides as aothost_call_shape reports them, at a multiple of 64) the
  * program reads and writes it there: a run of a call that is bound so copies nothing. Elsewhere results are copied into
  * it and inputs out of it; saved values must lie so. Inputs, saved values and tangents are left alone between a forward
  * and the last of its backwards; a gradient may be changed before aothost_call_update, which takes what is there then.
  *
  * A call with inputs bound is given none (inputs NULL), and needs all of them bound; likewise tangents, of which those
  * that are not bound are zeros. Binding ends what the last forward left. AOT_E_NOT_FOUND: no such key. Memory that does
- * not fit is an error of the next forward, AOT_E_INVALID, and both shapes are told; so is memory that a call writes and
- * that overlaps with other that is bound. */
+ * not fit is an error of the next forward, AOT_E_INVALID, and both shapes are reported; so is memory that a call writes
+ * and that overlaps with other that is bound. */
 aot_status_t aothost_call_bind(aothost_call_t *c, const char *key, const aot_tensor_t *memory);
 uint32_t aothost_n_saved(const aothost_t *h);
 /* What a forward with inputs of these sizes would need, without running it: their data may be NULL. inputs NULL: those

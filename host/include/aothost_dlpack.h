@@ -10,16 +10,16 @@
  *                                                        copy on a device with memory of its own, and when it is bound)
  *     aothost_call_to_dlpack(c, "grad.fc.weight", &m);   a result: a copy of its own
  *
- * An exported tensor may be kept for as long as wanted, also when its handle was closed, and is deleted on any thread:
- * what is left of the handle goes with the last of them. Writing to an exported leaf is writing the leaf; a backward
- * whose forward ran before does not notice. */
+ * An exported tensor may be stored for as long as wanted, also when its handle was closed, and is deleted on any
+ * thread: what is left of the handle goes with the last of them. Writing to an exported leaf is writing the leaf; a
+ * backward whose forward ran before does not notice. */
 #ifndef AOTHOST_DLPACK_H
 #define AOTHOST_DLPACK_H
 
 #include <aothost.h>
 
 /* The ABI of https://github.com/dmlc/dlpack (include/dlpack/dlpack.h, version 1.3; Apache License 2.0), as far as it
- * is used here. Its own header may be included as well: before this one, which then declares nothing anew. */
+ * is used here. Its own header may be included as well: before this one, which then declares nothing again. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
 #include <stdint.h>
@@ -75,8 +75,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* *out looks at m's memory, and is valid as long as m is, which stays the caller's. AOT_E_UNIMPLEMENTED, told: not on
- * the CPU, a dtype that programs do not have, a negative stride, another major version. */
+/* *out looks at m's memory, and is valid as long as m is, which stays the caller's. AOT_E_UNIMPLEMENTED, reported: not
+ * on the CPU, a dtype that programs do not have, a negative stride, another major version. */
 aot_status_t aothost_from_dlpack(aothost_t *h, const DLManagedTensorVersioned *m, aot_tensor_t *out);
 /* A result of a call as a copy, a leaf without one. AOT_E_NOT_FOUND: there is none;
  * AOT_E_UNIMPLEMENTED: its type has an encoding. *out is the caller's to delete. */

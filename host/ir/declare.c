@@ -1,4 +1,4 @@
-/* Leaves, boundary rules and origins: what a program declares beside its graphs. */
+/* Leaves, boundary rules and origins: what a program declares next to its graphs. */
 #include <aot/assert.h>
 #include <aot/ext/leaf_part.h>
 #include <aot/inline.h>

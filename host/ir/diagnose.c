@@ -46,7 +46,7 @@ static void line_node(aot_prog_t *p, uint32_t node, const aoth_node_row_t *makin
   aot_node_t n = {node};
   if (making) p->print_call(p, making, &t);
   else p->print_node(p, n, &t);
-  if (t.size > 300) memcpy(t.data + 296, "...", 4); /* a long argument list tells nothing more */
+  if (t.size > 300) memcpy(t.data + 296, "...", 4); /* a long argument list reports nothing more */
   if (t.size) aoth_sink_line(p->ctx->sink, "node %s", t.data);
   aoth_text_deinit(&t);
 }

@@ -1,7 +1,7 @@
 /* Rows of expressions, and sums and products of them.
  *
  * A row is (operator, operands), found by hash if there is an equal one, and carries its bounds, its hint and how large
- * it is when written out. Terms are kept in structural order, so that equal sums and products are equal rows. */
+ * it is when written out. Terms are stored in structural order, so that equal sums and products are equal rows. */
 #include <ir/dim_terms.h>
 
 #include <aot/assert.h>
@@ -162,7 +162,7 @@ static int is_known(const aot_prog_t *p, int64_t d, int64_t *out) {
   return r.lo == r.hi;
 }
 
-typedef struct work_item { /* what is left to be taken apart */
+typedef struct work_item { /* what is left to be decomposed */
   uint32_t n;
   int64_t at[AOTH_MOST_TERMS], factor[AOTH_MOST_TERMS];
 } work_item_t;

@@ -67,7 +67,7 @@ static aot_status_t check_answer(aot_prog_t *p, uint32_t node, const char *what,
 #define CHECKPOINT_TAGS                                                                                                \
   (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
 
-/* What an opset put in a node's place stands in its checkpoint region: nodes from `first` on, made by this call. Their
+/* What an opset put in a node's place is in its checkpoint region: nodes from `first` on, made by this call. Their
  * making is in the journal, which undoes all of them. */
 static void pass_tags_on(aot_prog_t *p, uint32_t node, uint32_t first) {
   const aoth_node_row_t *r = &p->nodes.at[node];

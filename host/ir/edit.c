@@ -2,7 +2,7 @@
  *
  * Each edit runs in three steps: check everything, get all memory, then change and record; a failing edit changes
  * nothing (shape expressions and interned types apart, which mean nothing until they are used). Bodies of nodes
- * (arguments and operands) lie in the store's arena; a replaced body stays there for undo. Create and erase cost
+ * (arguments and operands) are in the store's arena; a replaced body stays there for undo. Create and erase cost
  * O(arguments). */
 #include <aot/assert.h>
 #include <aot/inline.h>
@@ -288,7 +288,7 @@ aot_status_t aoth_edit_node_erase(aot_prog_t *p, aot_node_t n) {
   return AOT_OK;
 }
 
-/* An argument as if it alone held this operand, to be asked whether it fits. */
+/* An argument as if it alone held this operand, to check whether it fits. */
 static aot_arg_t operand_arg(const aoth_node_row_t *r, uint32_t arg, const uint32_t *id) {
   aot_arg_t a = aot_arg_none();
   a.kind = r->args[arg].kind;
@@ -327,7 +327,7 @@ aot_status_t aoth_edit_operand_set(aot_prog_t *p, aot_node_t n, uint32_t operand
   return AOT_OK;
 }
 
-/* The general case: the node gets a new body; the old one is kept in a copy of the row. */
+/* The general case: the node gets a new body; the old one is stored in a copy of the row. */
 static aot_status_t replace_body(aot_prog_t *p, aot_node_t n, uint32_t arg, const aot_arg_t *a) {
   aoth_node_row_t *r = &p->nodes.at[n.id];
   const aoth_node_row_t *old = aoth_arena_copy(p->store, 8, r, sizeof *r);

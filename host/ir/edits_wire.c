@@ -42,7 +42,7 @@ static void wire_arg(aoth_wire_t *w, void *row) {
 
 static void wire_text_of(aoth_wire_t *w, void *text) { aoth_wire_text(w, text); }
 
-/* An array, and what its rows point to: those of the reader stand in the bytes. */
+/* An array, and what its rows point to: those of the reader are in the bytes. */
 static const void *wire_rows(aoth_wire_t *w, const void *at, uint32_t n, size_t size,
                              void (*wire_row)(aoth_wire_t *w, void *row)) {
   union {

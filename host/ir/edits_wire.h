@@ -5,7 +5,7 @@
 #include <base/wire.h>
 #include <ir/redo.h>
 
-/* Memory that both processes have at the same address: contents of leaves that lie in there are not sent. */
+/* Memory that both processes have at the same address: contents of leaves that are in there are not sent. */
 typedef struct aoth_span {
   const void *at;
   uint64_t nbytes;

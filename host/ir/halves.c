@@ -58,7 +58,7 @@ void aoth_joint_record_destroy(aoth_joint_record_t *r) {
   free(r);
 }
 
-/* ---- the halves ---- */
+/* ---- the forward and backward graphs ---- */
 
 typedef struct halves {
   aoth_numbering_t n;

@@ -1,5 +1,5 @@
-/* The journal: what each edit replaced, so that all edits since `begin` can be taken back (undo.c), newest first, or
- * taken out and made again (redo.c).
+/* The journal: what each edit replaced, so that all edits since `begin` can be undone (undo.c), newest first, or
+ * removed and made again (redo.c).
  *
  * u[] of each kind, as recorded by edit.c and its neighbours (first column: what undo needs):
  *   graph_create g            graph_erase g             input_add g          input_erase g i   p: the port

@@ -146,7 +146,7 @@ static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32
   return AOT_OK;
 }
 
-/* Two sets of marks say the same when equal marks stand in the same places: which letter it is does not matter. */
+/* Two sets of marks say the same when equal marks are in the same places: which letter it is does not matter. */
 static int32_t first_of_set(const aot_op_desc_t *d, int32_t set) {
   int32_t i = 0;
   if (set == 0 || set == AOT_ALIAS_ANY) return set;
@@ -189,7 +189,7 @@ aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const a
   return AOT_OK;
 }
 
-/* ---- what opsets bring beside operators ---- */
+/* ---- what opsets bring next to operators ---- */
 
 /* An extension of the opset's, imported by copy; empty when it has none. */
 static void get_extension(const aoth_opset_ref_t *o, const char *id, void *out, uint32_t size) {
@@ -301,7 +301,7 @@ static op_name_t split_name(aot_str_t name) {
   return n;
 }
 
-/* Among the overloads of one base: the overload asked for, else default, else the first. */
+/* Among the overloads of one base: the overload requested, else default, else the first. */
 static aot_str_t best_overload(const op_name_t *names, const aoth_ops_t *ops, aot_str_t base, aot_str_t overload) {
   aot_str_t best = {NULL, 0};
   int rank = 0;

@@ -117,7 +117,7 @@ static int is_added_constant(const aoth_ports_t *r, const aot_port_t *now, int i
   return !is_output && now->role == AOT_ROLE_CONSTANT && now->index >= r->n_leaves;
 }
 
-/* One side of one graph: the ports before, and those that stand there now; both without the excepted ones. */
+/* One side of one graph: the ports before, and those that are there now; both without the excepted ones. */
 static uint32_t check_side(aot_prog_t *p, const aoth_ports_t *r, const kept_port_t *before, uint32_t n_before,
                            uint32_t graph, int is_output, uint32_t gives) {
   const aoth_graph_row_t *g = &p->graphs.at[graph];

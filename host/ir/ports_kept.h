@@ -13,10 +13,10 @@
 
 typedef struct aoth_ports aoth_ports_t;
 
-aoth_ports_t *aoth_ports_record(aot_prog_t *p); /* NULL: no memory (told). O(ports) */
+aoth_ports_t *aoth_ports_record(aot_prog_t *p); /* NULL: no memory (reported). O(ports) */
 void aoth_ports_destroy(aoth_ports_t *r);
 
-/* gives: AOTH_PROP_* of the pass's contract. AOT_E_CONTRACT: told, with port and node. O(ports). */
+/* gives: AOTH_PROP_* of the pass's contract. AOT_E_CONTRACT: reported, with port and node. O(ports). */
 aot_status_t aoth_ports_check(aot_prog_t *p, const aoth_ports_t *r, uint32_t gives);
 
 #endif

@@ -55,11 +55,11 @@ struct aot_ctx {
   uint64_t n_given_bytes, n_dropped_bytes; /* of their messages */
   volatile uint32_t last_node;             /* breadcrumb: last node that the unit touched */
   volatile int cancelled;                  /* 1: the unit is to stop, */
-  const atomic_int *asked;                 /* and where this is 1; NULL: nobody else asks */
+  const atomic_int *asked;                 /* and where this is 1; NULL: nothing else asks */
   void *report;                            /* the pipeline's: where aot.report/1 numbers go */
-  void *backends;                          /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
-  void *ranks;                             /* the pipeline's: who answers aot.ranks/1; NULL: nobody else runs this */
-  void *kernel_guards; /* the pipeline's: what stands between backends and kernels (AOT_VALIDATE=1); NULL: nothing */
+  void *backends;                          /* the pipeline's: which answers aot.memory/1, aot.cost/1; NULL: nothing */
+  void *ranks;                             /* the pipeline's: which answers aot.ranks/1; NULL: nothing else runs this */
+  void *kernel_guards; /* the pipeline's: what is between backends and kernels (AOT_VALIDATE=1); NULL: nothing */
   uint32_t n_trials;   /* of aot.trial/1 that are open */
 };
 
@@ -85,7 +85,7 @@ void aoth_prog_leaf_data(aot_prog_t *p, aot_leaf_t leaf, const void *data, uint6
 int aoth_graph_is_named(aot_prog_t *p, aot_graph_t g); /* an argument of a live node names it: its body, a branch .. */
 
 /* ---- journal: edits between begin and commit or undo ---- */
-aot_status_t aoth_journal_begin(aot_prog_t *p); /* AOT_E_EXHAUSTED: told, and nothing has begun */
+aot_status_t aoth_journal_begin(aot_prog_t *p); /* AOT_E_EXHAUSTED: reported, and nothing has begun */
 uint64_t aoth_journal_count(aot_prog_t *p);     /* edits since begin */
 /* 0: since the outermost begin an edit found no memory and was not made */
 int aoth_journal_is_whole(const aot_prog_t *p);
@@ -119,7 +119,7 @@ uint32_t aoth_rule_b_number(const aot_rule_t *r);
 aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties);
 
 /* Compare the result types that edits since begin set, or made doubtful by another operand or argument, with what the
- * opsets infer. Asks the opsets. AOT_E_CONTRACT: told, at most 20. (docs/IR.md 5) */
+ * opsets infer. Queries the opsets. AOT_E_CONTRACT: reported, at most 20. (docs/IR.md 5) */
 aot_status_t aoth_verify_types(aot_prog_t *p);
 
 /* ---- complaints that point home ---- */

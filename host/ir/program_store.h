@@ -1,4 +1,4 @@
-/* The store behind aot_prog_t; included by host/ir only.
+/* The store after aot_prog_t; included by host/ir only.
  *
  * Everything is a row of a growing array, named by its index; row 0 of those with ids is empty, so that 0 names
  * nothing. Rows that plugins hold pointers into (arguments, operands, dimensions, names) live in the store's arena and
@@ -100,7 +100,7 @@ typedef struct ints_row { /* an interned array of dimensions */
   uint32_t hash;
 } aoth_ints_row_t;
 
-/* What the journal keeps of one edit; u[] as said beside each kind in journal.c. */
+/* What the journal keeps of one edit; u[] as said next to each kind in journal.c. */
 typedef struct edit_row {
   uint32_t kind;
   uint32_t u[5];
@@ -117,22 +117,23 @@ typedef struct aoth_locator {
 struct aot_prog {
   aoth_ops_t *ops;
   aot_ctx_t *ctx;
-  aot_ctx_t no_ctx;          /* stands in when none was given */
+  aot_ctx_t no_ctx;          /* is in when none was given */
   aoth_arena_t *graph_arena; /* handed to plugins */
   aoth_arena_t *store;       /* bodies of rows */
   aoth_properties_t properties;
   uint32_t has_journal;
-  int lacked_memory;   /* an edit did, since the outermost begin: whoever asked for it may have overlooked that */
-  uint64_t generation; /* counts edits */
-  const struct aoth_edit_listener *listener; /* redo.h; NULL: nobody */
-  void (*tell)(aot_prog_t *p);               /* him, of the edits behind the n_heard that he knows */
+  /* an edit did, since the outermost begin: the the code that requested it may have ignored the error */
+  int lacked_memory;
+  uint64_t generation;                       /* counts edits */
+  const struct aoth_edit_listener *listener; /* redo.h; NULL: nothing */
+  void (*tell)(aot_prog_t *p);               /* the listener, of the edits after the first n_heard */
   uint32_t n_heard;
   char *model;
   const aoth_locator_t *locator;
   void (*print_node)(aot_prog_t *p, aot_node_t n, aoth_text_t *out);             /* a line, for complaints */
   void (*print_call)(aot_prog_t *p, const aoth_node_row_t *n, aoth_text_t *out); /* the same without results */
   /* What diagnostics that name no node are about: the node that an edit checks and has not made yet (NULL: none), else
-   * the one that an opset is asked about (NONE: none). */
+   * the one that an opset is queried about (NONE: none). */
   const aoth_node_row_t *making;
   uint32_t asked_about;
   const uint32_t *node_map; /* aoth_prog_map_nodes; NULL: ids are the same */
@@ -247,7 +248,7 @@ typedef struct saved_outputs { /* of a graph whose outputs were cleared */
 } aoth_saved_outputs_t;
 
 aot_status_t aoth_edit_begin(aot_prog_t *p);                     /* room for one record; counts the edit */
-void aoth_journal_taken(aot_prog_t *p);                          /* its edits are taken back: it ends */
+void aoth_journal_taken(aot_prog_t *p);                          /* its edits are undone: it ends */
 const aoth_edit_row_t *aoth_journal_newest(const aot_prog_t *p); /* since begin; NULL: none is left */
 void aoth_journal_undo_newest(aot_prog_t *p);
 void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e,

@@ -40,7 +40,7 @@ int aoth_properties_have(aoth_properties_t set, aot_str_t name) {
   return (set.known & aoth_property_find(name)) != 0 || is_named(set, name);
 }
 
-/* The names of a that are in b (is_in 1) or are not (0), behind those that `out` has already. */
+/* The names of a that are in b (is_in 1) or are not (0), after those that `out` has already. */
 static void take(aoth_properties_t a, aoth_properties_t b, int is_in, aot_str_t *names, uint32_t *n) {
   for (uint32_t i = 0; i < a.n_named; i++)
     if (is_named(b, a.named[i]) == is_in) names[(*n)++] = a.named[i];

@@ -18,7 +18,7 @@ enum {
 uint32_t aoth_property_find(aot_str_t name);       /* 0: the host knows none of this name */
 const char *aoth_property_nearest(aot_str_t name); /* what it was probably meant to be; NULL: none is near */
 
-/* A set. Its names, each once, belong to whoever made it. */
+/* A set. Its names, each once, belong to the code that made it. */
 typedef struct aoth_properties {
   uint32_t known; /* AOTH_PROP_* */
   uint32_t n_named;

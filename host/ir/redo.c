@@ -15,12 +15,12 @@ const char *aoth_edit_name(uint32_t kind) {
   }
 }
 
-/* ---- out of the program: what stands there right after the edit; NULL: no memory ---- */
+/* ---- out of the program: what is there right after the edit; NULL: no memory ---- */
 
 /* Where rows go. What they point to goes along, or, for one who looks at it at once, stays in the program. */
 typedef struct edit_room {
   aoth_arena_t *arena;
-  union borrowed *row; /* that is looked at at once; NULL: it is kept */
+  union borrowed *row; /* that is looked at at once; NULL: it is stored */
 } edit_room_t;
 
 #define FEW 8

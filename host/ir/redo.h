@@ -1,10 +1,10 @@
-/* Edits as data: taken out of a program's journal, and made again on any program that is as that one was before them,
+/* Edits as data: removed of a program's journal, and made again on any program that is as that one was before them,
  * ids included. Rows are plain and self-contained, so they can be stored, dropped or sent to another process; contents
  * of leaves are not included. Used by bisect, reduce and workers.
  *
- * A row is not kept while edits are made: right after an edit the program holds all there is to say about it, and undo
- * goes through these states, newest first. So taking costs what undoing costs, and an ordinary stage pays nothing for
- * it. */
+ * A row is not stored while edits are made: right after an edit the program holds all there is to say about it, and
+ * undo goes through these states, newest first. So taking costs what undoing costs, and an ordinary stage pays nothing
+ * for it. */
 #ifndef AOTH_REDO_H
 #define AOTH_REDO_H
 
@@ -91,9 +91,9 @@ typedef struct aoth_edits {
 } aoth_edits_t;
 
 /* The edits since the last begin, out of the program, which is then as it was at begin; that journal has ended as by
- * undo. AOT_E_EXHAUSTED: told; undone all the same, *out is empty. O(edits and what they put in) */
+ * undo. AOT_E_EXHAUSTED: reported; undone all the same, *out is empty. O(edits and what they put in) */
 aot_status_t aoth_edits_take(aot_prog_t *p, aoth_edits_t *out);
-/* Makes them again. A row that does not fit stops it, told: the program is not as it was. Edits are journalled like
+/* Makes them again. A row that does not fit stops it, reported: the program is not as it was. Edits are journalled like
  * any. */
 aot_status_t aoth_edits_replay(aot_prog_t *p, const aoth_edits_t *edits);
 void aoth_edits_deinit(aoth_edits_t *edits);
@@ -101,8 +101,9 @@ aot_status_t aoth_edit_replay(aot_prog_t *p, const aoth_edit_t *edit); /* one of
 const char *aoth_edit_name(uint32_t kind);                             /* "node_create" */
 
 /* Somebody who hears of edits as they are made, in their order, and of journals inside of the one that is open: what he
- * does likewise on another program as this one was makes it as this one is. An edit is told when the next one begins,
- * and lasts as long as he looks: what it points to is the program's own, and types of a made node come by number. */
+ * does likewise on another program as this one was makes it as this one is. An edit is reported when the next one
+ * begins, and lasts as long as he looks: what it points to is the program's own, and types of a made node come by
+ * number. */
 typedef struct aoth_edit_listener {
   void *self;
   aoth_arena_t *arena; /* for an edit of many results; reset by each such */

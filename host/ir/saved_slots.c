@@ -15,7 +15,7 @@ static uint32_t storage_of(uint32_t *parent, uint32_t v) {
 
 static void join(uint32_t *parent, uint32_t a, uint32_t b) { parent[storage_of(parent, a)] = storage_of(parent, b); }
 
-/* The mark of result i; a Tensor[] result stands for all further ones. */
+/* The mark of result i; a Tensor[] result represents all further ones. */
 static int32_t result_mark(const aot_op_desc_t *d, uint32_t i) {
   if (!d->n_results) return 0;
   return d->results[i < d->n_results ? i : d->n_results - 1].alias_set;
@@ -64,7 +64,7 @@ static uint32_t held_by_input(const aot_port_t *port) {
   return aoth_input_is_static(port) ? AOT_HELD_STATIC : AOT_HELD_INPUT;
 }
 
-/* by[storage]: who holds it, the slots themselves aside. */
+/* by[storage]: what holds it, the slots themselves aside. */
 static void mark_holders(uint32_t *parent, uint8_t *by, const aoth_graph_row_t *f, const aoth_graph_row_t *b) {
   for (uint32_t i = 0; i < f->inputs.n; i++)
     by[storage_of(parent, f->inputs.at[i].value.id)] |= (uint8_t)held_by_input(&f->inputs.at[i]);

@@ -1,4 +1,4 @@
-/* Facts about the memory at a program's boundary, as data: who holds what is saved, which inputs stay in place, which
+/* Facts about the memory at a program's boundary, as data: which owns what is saved, which inputs stay in place, which
  * are to be detached. Functions of the program alone; operators count by their alias marks. */
 #ifndef AOTH_SAVED_SLOTS_H
 #define AOTH_SAVED_SLOTS_H

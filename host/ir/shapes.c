@@ -2,7 +2,7 @@
  *
  * Expressions are hash-consed: an expression is a row (operator, children), children are numbers or older rows, and
  * aoth_edit_dim_make answers the same dimension for equal ones, so that equal shapes are equal numbers everywhere. A
- * new one is first brought to normal form (`fold`), and folded to a number when interval bounds, kept in every row,
+ * new one is first brought to normal form (`fold`), and folded to a number when interval bounds, stored in every row,
  * leave no choice.
  *
  *     sum      ((x*k + y*m) + ..) + c     terms in structural order, each once; subtraction is a factor of -1
@@ -129,7 +129,7 @@ static void fold_comparison(const aot_prog_t *p, term_t *t) {
 }
 
 static aot_status_t fold(aot_prog_t *p, int create, term_t *t) {
-  if (commutes(t->op) && is_const(t->a)) { /* constants stand on the right */
+  if (commutes(t->op) && is_const(t->a)) { /* constants are on the right */
     int64_t a = t->a;
     t->a = t->b;
     t->b = a;

@@ -1,6 +1,6 @@
 /* The snapshot: the whole program as one block of plain arrays (<aot/snapshot.h>).
  *
- * The same code runs twice: first with no block, counting rows, then writing them. Rows of one graph stand together:
+ * The same code runs twice: first with no block, counting rows, then writing them. Rows of one graph are together:
  * its inputs and results are value rows in order, its nodes node rows in order; the empty row of each array comes
  * first. Only operators in use get a row, in order of first use. The block holds offsets and numbers, no pointer.
  * Cached until the next edit. Linear in the program. */
@@ -264,7 +264,7 @@ static void run(builder_t *b) {
   put_environment(b);
 }
 
-/* Lay the arrays out behind the header, 8-byte aligned. 0: more rows than the format can name. */
+/* Lay the arrays out after the header, 8-byte aligned. 0: more rows than the format can name. */
 static int lay_out(const builder_t *b, aot_snapshot_t *head) {
   aot_snap_array_t *arrays[N_ARRAYS] = {&head->graphs,  &head->nodes,  &head->values, &head->args,      &head->operands,
                                         &head->ints,    &head->floats, &head->ports,  &head->leaves,    &head->rules,

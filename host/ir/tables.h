@@ -1,4 +1,4 @@
-/* The functions behind aot_graph_api_t and aot_edit_api_t, one for each member, with the same meaning (<aot/graph.h>,
+/* The functions after aot_graph_api_t and aot_edit_api_t, one for each member, with the same meaning (<aot/graph.h>,
  * <aot/edit.h>). The host calls them directly; tables.c puts them into the tables that plugins see. */
 #ifndef AOTH_TABLES_H
 #define AOTH_TABLES_H

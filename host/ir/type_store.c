@@ -2,7 +2,7 @@
  *
  * Most values of a model share a few hundred types; a value row holds a type number, and equal types one copy of their
  * sizes and strides. Interned rows are a cache, not content: undo leaves them. A row may therefore name shape
- * expressions and encodings that undo has taken back; it is never reached from a value then, and rows are compared by
+ * expressions and encodings that undo has undone; it is never reached from a value then, and rows are compared by
  * their numbers alone, so that nothing derived from an expression's meaning may be stored in them. */
 #include <aot/assert.h>
 #include <ir/program_store.h>

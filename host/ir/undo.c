@@ -1,6 +1,6 @@
 /* Taking edits back, newest first.
  *
- * Because undo runs strictly backwards, the state it finds is the state right after the edit: ids are taken back by
+ * Because undo runs strictly backwards, the state it finds is the state right after the edit: ids are undone by
  * shortening arrays, and list neighbours are where they were. So is all that the edit put in: redo.c reads it there, to
  * make the edit again. */
 #include <aot/assert.h>
@@ -70,7 +70,7 @@ static void undo_uses_replace(aot_prog_t *p, const aoth_edit_row_t *e) {
   uint32_t first = e->u[3], last = e->u[4], n_moved = 0;
   aoth_value_row_t *from = &p->values.at[e->u[0]], *to = &p->values.at[e->u[1]];
   AOT_ASSERT(from->n_uses == 0 && to->n_uses >= e->u[2] && to->last_use == last);
-  to->last_use = p->slots.at[first].prev; /* what was moved stands at the end of the list */
+  to->last_use = p->slots.at[first].prev; /* what was moved is at the end of the list */
   if (to->last_use == NONE) to->first_use = NONE;
   else p->slots.at[to->last_use].next = NONE;
   to->n_uses -= e->u[2];

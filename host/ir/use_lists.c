@@ -5,7 +5,7 @@
 #include <aot/assert.h>
 #include <ir/program_store.h>
 
-/* What stands before and behind a slot in its value's list. */
+/* What precedes and after a slot in its value's list. */
 static uint32_t follows(const aot_prog_t *p, const aoth_value_row_t *v, uint32_t prev) {
   return prev == NONE ? v->first_use : p->slots.at[prev].next;
 }

@@ -73,7 +73,7 @@ int aoth_same_shape(const aot_type_t *a, const aot_type_t *b) {
 }
 
 /* The operand whose elements the result has, each in its place: a pointwise operator that moves elements, dtype and
- * sizes kept. */
+ * sizes stored. */
 static uint32_t copied_value(const aot_prog_t *p, const aoth_node_row_t *r) {
   const uint32_t copies = AOT_OP_POINTWISE | AOT_OP_MOVEMENT;
   const uint32_t not_pure = AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_WRITES;

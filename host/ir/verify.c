@@ -97,7 +97,7 @@ static void check_region_args(aoth_verifier_t *v, uint32_t node) {
   }
 }
 
-/* Kahn's order over the graphs: what cannot be ordered lies on a cycle. */
+/* Kahn's order over the graphs: what cannot be ordered is on a cycle. */
 static void check_region_cycles(aoth_verifier_t *v) {
   aot_prog_t *p = v->p;
   uint32_t n_ready = 0, live = 0, done = 0;

@@ -1,4 +1,4 @@
-/* Values that share memory lie there in one way: a port of a leaf has its leaf's encoding and memory space, a result
+/* Values that share memory are there in one way: a port of a leaf has its leaf's encoding and memory space, a result
  * that may be a view or the operand itself has its operand's. (Saved slots: verify_property.c; what opsets infer:
  * verify_types.c.) O(types) for a program that names none, else O(program). */
 #include <aot/inline.h>

@@ -4,9 +4,9 @@
  * functional    no effective write; every updated leaf is copied back by a rule
  * joint         one joint graph; tangents match outputs; a gradient for every input leaf that requires one, of its type
  * rng-explicit  no operator draws hidden random numbers
- * partitioned   forward and backward, no joint; saved slots match one to one; beside slots, tangents and
+ * partitioned   forward and backward, no joint; saved slots match one to one; next to slots, tangents and
  *               what comes with the call the backward reads only leaves that the forward does not update
- * hooked, sharded, lowered add no rule about structure: what they promise lies in operators that the host does not
+ * hooked, sharded, lowered add no rule about structure: what they promise is in operators that the host does not
  * know. */
 #include <aot/contract.h>
 #include <aot/inline.h>

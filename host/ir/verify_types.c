@@ -1,10 +1,10 @@
 /* Are the types that a stage set those that its operators give?
  *
  * The journal says what was set: nodes made with types of their own, values given another type, nodes with an argument
- * or an operand changed. Their opsets infer once more, and results are compared by kind, dtype, rank and sizes, and by
+ * or an operand changed. Their opsets infer again, and results are compared by kind, dtype, rank and sizes, and by
  * the encoding where an opset infers one; not by strides and offset: a result with memory of its own is laid out as its
- * maker asks, a view as its operand lies when it runs. O(edits + rows), and the inferences; what they bring into the
- * program is taken back. */
+ * maker queries, a view as its operand lies when it runs. O(edits + rows), and the inferences; what they bring into the
+ * program is undone. */
 #include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/dim_order.h>
@@ -92,7 +92,7 @@ static void check_node(aoth_verifier_t *v, const int64_t *others, uint32_t n_oth
 /* ---- other sizes ---- */
 
 /* Symbols that are sizes of leaves get multiples of their hints, so that what divides the one divides the other, each
- * another, within their range. The rest, which data or sums tell, keep their hints. O(symbols + leaves) */
+ * another, within their range. The rest, which data or sums report, keep their hints. O(symbols + leaves) */
 static void choose_others(const aot_prog_t *p, int64_t *out) {
   for (uint32_t i = 0; i < p->symbols.n; i++) out[i] = p->symbols.at[i].hint;
   for (uint32_t l = 1; l < p->leaves.n; l++) {

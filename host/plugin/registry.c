@@ -43,7 +43,7 @@ void aoth_registry_debug(const aoth_registry_t *r, const char *format, ...) {
   va_end(args);
 }
 
-/* Room for one more pointer-sized row; the old array stays behind in the arena. */
+/* Room for one more pointer-sized row; the old array stays after in the arena. */
 static void *room(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
   if (n < *capacity) return rows;
   *capacity = *capacity ? *capacity * 2 : 16;
@@ -206,7 +206,7 @@ static void add_env_path(aoth_registry_t *r) {
   }
 }
 
-/* path with its last n parts taken off, in place. */
+/* path with its last n parts removed, in place. */
 static void cut_parts(char *path, int n) {
   for (; n > 0; n--) {
     char *slash = strrchr(path, '/');

@@ -1,7 +1,7 @@
 /* What is on the search path: plugins by their notes, units by id. Opens nothing (load.h does).
  *
- * Search order: --plugin-dir, AOT_PLUGIN_PATH, ~/.local/lib/aothost, aothost beside libaothost.so, ../lib/aothost
- * beside the executable, the build's folder (for programs of that build), the installed folder. Never the current
+ * Search order: --plugin-dir, AOT_PLUGIN_PATH, ~/.local/lib/aothost, aothost next to libaothost.so, ../lib/aothost
+ * next to the executable, the build's folder (for programs of that build), the installed folder. Never the current
  * folder. The first unit of an id wins. */
 #ifndef AOTH_REGISTRY_H
 #define AOTH_REGISTRY_H
@@ -55,7 +55,7 @@ typedef aot_host_t *(*aoth_host_maker_t)(aoth_arena_t *arena, uint32_t minor);
 aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
                                       aoth_sink_t *sink, aoth_host_maker_t make_host);
 aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *arena, uint32_t minor);
-/* From now on only plugins that stand in it are opened. Borrowed. */
+/* From now on only plugins that are in it are opened. Borrowed. */
 void aoth_registry_set_lock(aoth_registry_t *r, const aoth_lock_t *lock);
 const aoth_lock_t *aoth_registry_lock(const aoth_registry_t *r); /* NULL: none */
 /* Called before a plugin that is not the host's own is first opened: why it must not be, in the arena, as a sentence

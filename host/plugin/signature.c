@@ -35,7 +35,7 @@ static int is_there(aoth_sink_t *sink) {
 
 static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
-/* n bytes of hexadecimal digits at *at, which moves behind them; 0: they are not there. */
+/* n bytes of hexadecimal digits at *at, which moves after them; 0: they are not there. */
 static int read_hex(const char **at, const char *end, unsigned char *out, size_t n) {
   if ((size_t)(end - *at) < 2 * n) return 0;
   for (size_t i = 0; i < n; i++, *at += 2) {

@@ -13,7 +13,7 @@ int aoth_file_sha256(const char *path, char out_hex[AOTH_SHA256_HEX]); /* 0: it 
 
 /* Digests of the plugins that may be opened: lines as sha256sum writes and checks them. */
 typedef struct aoth_lock aoth_lock_t;
-aoth_lock_t *aoth_lock_read(const char *path, aoth_arena_t *arena, aoth_sink_t *sink); /* NULL: told */
+aoth_lock_t *aoth_lock_read(const char *path, aoth_arena_t *arena, aoth_sink_t *sink); /* NULL: reported */
 int aoth_lock_has(const aoth_lock_t *lock, const char *hex);
 const char *aoth_lock_path(const aoth_lock_t *lock);
 

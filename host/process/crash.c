@@ -2,7 +2,7 @@
  * thread is in belongs to the thread; only while crashes are contained is it counted, for a crash in a thread that has
  * no frame.
  *
- * The handlers call only what POSIX allows in one. They run on a stack of their own, under which lies a page nobody
+ * The handlers call only what POSIX allows in one. They run on a stack of their own, under which lies a page nothing
  * may touch. */
 #define _GNU_SOURCE /* registers of a context, process_vm_readv */
 #include <process/crash.h>
@@ -38,7 +38,7 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 /* Of this thread. initial-exec: reading it in a handler must not allocate. */
 #define THREAD_STATE static _Thread_local __attribute__((tls_model("initial-exec")))
 THREAD_STATE aoth_crash_frame_t *innermost;
-THREAD_STATE const char *telling;   /* the crash that this thread tells of */
+THREAD_STATE const char *telling;   /* the crash that this thread reports */
 THREAD_STATE sigjmp_buf *unwinding; /* where a fault leads that comes of reading a damaged stack */
 
 typedef struct report_slot {
@@ -48,7 +48,7 @@ typedef struct report_slot {
 
 static struct containment {
   pid_t owner;
-  crash_report_t report_slot;     /* from the thread that crashed to the one that tells */
+  crash_report_t report_slot;     /* from the thread that crashed to the one that reports */
   atomic_int is_written, is_over; /* 1: no letter will come */
   int letters[2];                 /* a pipe: that there is one. Anybody can write to it */
   pthread_t teller;
@@ -131,7 +131,7 @@ static _Noreturn void give_up(const char *why, const char *what) {
 }
 
 static _Noreturn void last_words(int signal, const char *why, const char *what) {
-  telling = why; /* so that this way out is taken for nobody's */
+  telling = why; /* so that this way out is treated as without an owner */
   put("aothost: ");
   put(aoth_signal_name(signal));
   give_up(why, what);
@@ -156,11 +156,11 @@ static _Noreturn void last_words_of_thread(const aoth_crash_t *crash) {
   give_up(" during ", is_one ? atomic_load(&inside) : NULL);
 }
 
-/* In a worker whoever waits for it tells, however little there is to be told. */
+/* In a worker code that waits for it reports, however little there is to be reported. */
 static void leave_to_parent(const aoth_crash_t *crash) {
   if (!now.stray) return;
   if (telling) _exit(STATUS);
-  telling = "its run"; /* so that this way out is taken for nobody's */
+  telling = "its run"; /* so that this way out is treated as without an owner */
   now.stray(now.self, crash,
             atomic_load(&calls->n_inside) ? "its run, in a thread of its own" : "what follows its run");
 }
@@ -214,7 +214,7 @@ static void as_before(int signal, siginfo_t *info, void *context, const aoth_cra
 
 #define N_OWN_FRAMES 8 /* of the handler, and of the kernel's way into it */
 
-/* Who called what stands at `from`: nothing where the stack is too damaged to be told. */
+/* Who called what is at `from`: nothing where the stack is too damaged to be reported. */
 static void note_callers(aoth_crash_t *crash, uint64_t from) {
   void *at[AOTH_CRASH_CALLERS + N_OWN_FRAMES];
   sigset_t faults, before;
@@ -305,7 +305,7 @@ void aoth_crash_share(aoth_last_calls_t *shared) {
   calls = shared;
 }
 
-/* ---- the thread that tells ---- */
+/* ---- the thread that reports ---- */
 
 aoth_sink_t *aoth_crash_sink(void) {
   const int fd = dup(STDERR_FILENO);
@@ -464,7 +464,7 @@ void aoth_contain_end(void) {
   pthread_mutex_unlock(&asking);
 }
 
-/* The process that it was forked from goes on writing to the other one. */
+/* The process that it was forked from continues writing to the other one. */
 static void use_own_calls(void) {
   aoth_last_calls_t *before = calls;
   atomic_flag_clear(&own_calls.is_writing);

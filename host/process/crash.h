@@ -1,15 +1,16 @@
 /* Crashes of plugins: named before the process ends.
  *
- *     aoth_crash_frame_t f = {.what = "run of unit x", .tell = tell, .self = call};
+ *     aoth_crash_frame_t f = {.what = "run of unit x", .report = report, .self = call};
  *     aoth_crash_enter(&f);
  *     fn(arg);                                    the plugin
  *     aoth_crash_leave(&f);
  *
  * Frames belong to their thread and cost nothing; by themselves they do nothing. Crashes are contained between
- * aoth_contain_begin() and aoth_contain_end(), which the command asks for, and a library only when it was told to:
+ * aoth_contain_begin() and aoth_contain_end(), which the command requests, and a library only when it was informed of
+ * to:
  *
  *     a thread inside of a frame meets SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, or leaves the process (exit)
- *       -> it never goes on. It stands still where it is, with whatever locks it holds (those of malloc or dlopen,
+ *       -> it never continues. It stands still where it is, with whatever locks it holds (those of malloc or dlopen,
  *       say);
  *          another thread, there since the beginning, calls `tell` and ends the process with status 3
  *     `tell` crashes too, or is not done in 10 seconds (it needs a lock that died with the call)
@@ -23,7 +24,7 @@
  *     anything else, and what a forked child does before it begins its own
  *       -> as it would have been without: the handler that was there before
  *
- * Nothing is jumped out of, so nothing goes on in a process whose memory may be damaged. */
+ * Nothing is jumped out of, so nothing continues in a process whose memory may be damaged. */
 #ifndef AOTH_CRASH_H
 #define AOTH_CRASH_H
 
@@ -59,9 +60,9 @@ int aoth_contain_begin(void);
 void aoth_contain_end(void);
 /* In a child made by fork, which has no other threads: contains from now on what its parent contained. */
 int aoth_contain_after_fork(void);
-/* In a child that runs one stage (worker.h): contains whatever the parent did. SIGTERM stops it where it stands, and is
- * told as a crash is. A crash outside of every frame, or in a thread without one, is told by `stray`, in the signal
- * handler, instead of the line; it does not come back. */
+/* In a child that runs one stage (worker.h): contains whatever the parent did. SIGTERM stops it where it is, and is
+ * reported as a crash is. A crash outside of every frame, or in a thread without one, is reported by `stray`, in the
+ * signal handler, instead of the line; it does not come back. */
 int aoth_contain_in_worker(void (*stray)(void *self, const aoth_crash_t *crash, const char *doing), void *self);
 /* This thread is about to leave the process. Inside of a frame it does not come back; outside it does nothing. */
 void aoth_crash_leaving(void);

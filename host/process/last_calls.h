@@ -8,7 +8,7 @@
 
 #define AOTH_N_SUSPECTS 4
 #define AOTH_CALL_TEXT 256
-#define AOTH_CALL_PLUGIN ", plugin " /* what stands before the file in the text of a call */
+#define AOTH_CALL_PLUGIN ", plugin " /* what precedes the file in the text of a call */
 
 typedef struct aoth_last_calls {
   atomic_uint n_inside; /* threads inside of a call */

@@ -75,7 +75,7 @@ void aoth_process_state_destroy(aoth_process_state_t *s) {
   free(s);
 }
 
-/* ---- each thing: 1: it is not as it was, told ---- */
+/* ---- each thing: 1: it is not as it was, reported ---- */
 
 static int signals_differ(const aoth_process_state_t *s, aoth_text_t *out) {
   sigset_t blocked;
@@ -120,7 +120,7 @@ static int locale_differs(const aoth_process_state_t *s, aoth_text_t *out) {
   return 0;
 }
 
-/* The first variable of `there` that does not stand in `here` in the same words. */
+/* The first variable of `there` that does not be in `here` in the same words. */
 static const char *only_in(const aoth_text_t *there, const aoth_text_t *here) {
   const char *end = there->data + there->size, *at = there->data, *k;
   for (; at < end; at += strlen(at) + 1) {

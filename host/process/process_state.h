@@ -9,7 +9,7 @@ typedef struct aoth_process_state aoth_process_state_t;
 aoth_process_state_t *aoth_process_state_record(void); /* NULL: no memory */
 void aoth_process_state_destroy(aoth_process_state_t *s);
 /* 1: something is not as it was; *out gets the first such thing, as the end of "it left ..": "a signal handler of its
- * own behind, for SIGUSR1". O(environment) */
+ * own after, for SIGUSR1". O(environment) */
 int aoth_process_state_differs(const aoth_process_state_t *s, aoth_text_t *out);
 
 #endif

@@ -1,7 +1,7 @@
-/* Calls into units, with their story told whatever they do.
+/* Calls into units, with their story reported whatever they do.
  *
  *   ends well                    -> AOT_OK
- *   status and a diagnostic      -> the status; the unit has told why
+ *   status and a diagnostic      -> the status; the unit has reported why
  *   status and no diagnostic     -> "contract violation ..": it must say why
  *   a signal, or exit            -> where crashes are contained (crash.h): "contract violation ..", last node, the
  *                                bundle, the end
@@ -262,7 +262,7 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   const int is_no_fault = (status == AOT_E_CANCELLED && aoth_is_cancelled(&s->ctx)) || is_other_ranks_fault(s);
 
   s->ctx.last_node = last_node; /* printing has moved it */
-  /* of what did as it was asked to there is nothing to find out */
+  /* of what did as it was queried to there is nothing to find out */
   if (s->config.bundle_dir && !is_no_fault) {
     aoth_bundle_write(s, stage, journal.data ? journal.data : "");
   } else if (!is_no_fault) {
@@ -281,7 +281,7 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
 static const struct kind {
   const char *kind;
   uint32_t size;        /* of the table, as this host knows it */
-  uint32_t first, last; /* offsets of the functions that must be there, which stand in a row; 0: none */
+  uint32_t first, last; /* offsets of the functions that must be there, which are in a row; 0: none */
 } kinds[] = {
     {"import/1", sizeof(aot_import_t), offsetof(aot_import_t, read), offsetof(aot_import_t, read)},
     {"opset/1", sizeof(aot_opset_t), 0, 0},
@@ -401,7 +401,7 @@ static aot_status_t check_pin(aoth_session_t *s, const aoth_stage_t *stage, cons
   return AOT_E_INVALID;
 }
 
-/* A unit that stands in the place of another one is what the user wants, or what he should know. */
+/* A unit that is in the place of another one is what the user wants, or what he should know. */
 static void tell_hidden(aoth_session_t *s, const aoth_stage_t *stage, aoth_unit_t *u) {
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry) && !aoth_plugin_is_own(u->plugin); i++) {
     const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);

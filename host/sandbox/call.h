@@ -4,14 +4,14 @@
 
 #include <sandbox/session.h>
 
-/* Room for one more row of a session array; the old rows stay behind in the arena. NULL: no memory. */
+/* Room for one more row of a session array; the old rows stay after in the arena. NULL: no memory. */
 void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *capacity, size_t row_size);
 typedef aot_status_t (*aoth_call_fn)(void *arg);
 /* One call into a unit in a crash frame, with a fresh scratch arena. `doing`: "run", "compile", for messages. Trouble
- * is told; s->outcome says how it ended. */
+ * is reported; s->outcome says how it ended. */
 aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg);
 /* After a call that did not end well, or broke something (message given by the caller): undoes open journals, writes
- * the bundle if one was asked for. Answers AOTH_E_PLUGIN, or the unit's own status where it told what it does not
+ * the bundle if one was requested. Answers AOTH_E_PLUGIN, or the unit's own status where it reported what it does not
  * take. */
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
 /* 1: a unit that says why it cannot has not failed: the program, the data or the machine is not what it takes. */
@@ -28,7 +28,7 @@ void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_in
 void aoth_table_destroy(aoth_session_t *s, const aoth_stage_t *stage, const aot_table_t *table); /* of any kind */
 aot_status_t aoth_session_journal_begin(aoth_session_t *s);
 void aoth_session_journal_commit(aoth_session_t *s);
-/* A stage that stands for a unit the pipeline does not list: importer, opset. Options at their defaults. */
+/* A stage that represents a unit the pipeline does not list: importer, opset. Options at their defaults. */
 aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *kinds, const aoth_where_t *where,
                                 aoth_stage_t *out);
 

@@ -2,7 +2,7 @@
 
 int aoth_is_cancelled(const aot_ctx_t *ctx) { return ctx->cancelled || (ctx->asked && atomic_load(ctx->asked)); }
 
-/* First the flag, then the look: whoever ends meanwhile looks in the other order, so that one of both sees it. */
+/* First the flag, then the look: code that ends meanwhile looks in the other order, so that one of both sees it. */
 int aoth_session_cancel(aoth_session_t *s) {
   atomic_store(&s->cancelled, 1);
   return atomic_load(&s->n_compiling) > 0;

@@ -1,4 +1,4 @@
-/* Extensions that units offer, asked for in one place. */
+/* Extensions that units offer, requested in one place. */
 #ifndef AOTH_EXTENSION_H
 #define AOTH_EXTENSION_H
 

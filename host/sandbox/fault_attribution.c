@@ -54,7 +54,7 @@ static const code_t *code_at(const codes_t *codes, uint64_t address) {
   return NULL;
 }
 
-/* Where an operator's kernel can be told, an opset of the plugin is to blame. */
+/* Where an operator's kernel can be reported, an opset of the plugin is to blame. */
 static const aoth_unit_t *unit_of(const aoth_plugin_t *p, int is_opset) {
   for (uint32_t i = 0; i < p->n_units; i++)
     if ((strcmp(p->units[i].kind, "opset/1") == 0) == is_opset) return &p->units[i];

@@ -6,8 +6,8 @@
 #include <sandbox/session.h>
 
 typedef struct aoth_blame {
-  const aoth_unit_t *unit; /* of the plugin; NULL: whoever was called */
-  aot_str_t op;            /* that its kernel computes, as far as can be told; empty: none */
+  const aoth_unit_t *unit; /* of the plugin; NULL: code that was called */
+  aot_str_t op;            /* that its kernel computes, as far as can be reported; empty: none */
 } aoth_blame_t;
 
 /* By the program counter; where that is in a library, by the innermost of its callers that is in a plugin.

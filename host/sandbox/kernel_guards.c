@@ -41,7 +41,7 @@ typedef struct call {
   guard_region_t *places;
   uint32_t n_places, n_listed;
   int is_under_way;  /* its kernel has returned, and has only started */
-  int is_lost;       /* .. and memory that it writes was given to another since: nobody waits for it */
+  int is_lost;       /* .. and memory that it writes was given to another since: nothing waits for it */
   struct call *next; /* of those that run */
 } call_t;
 
@@ -83,7 +83,7 @@ static void copy_elements(const aot_tensor_t *t, char *to, const char *from) {
   }
 }
 
-/* ---- calls that run, and those that go on ---- */
+/* ---- calls that run, and those that continue ---- */
 
 static void note_running(aoth_kernel_guards_t *g, call_t *c, int is_running) {
   pthread_mutex_lock(&g->lock);
@@ -119,7 +119,7 @@ static guard_region_t *find_awaited(aoth_kernel_guards_t *g, const aot_tensor_t 
   return found;
 }
 
-/* Memory that is written anew is awaited of nobody else any more. */
+/* Memory that is written again is awaited of nothing else any more. */
 static void lose_earlier(aoth_kernel_guards_t *g, const call_t *now) {
   pthread_mutex_lock(&g->lock);
   for (call_t *c = g->running; c; c = c->next)
@@ -272,7 +272,7 @@ void aoth_kernel_guards_destroy(aoth_kernel_guards_t *g) {
 
 /* ---- what it did ---- */
 
-/* Who waits for a call tells what that one did. */
+/* Who waits for a call reports what that one did. */
 static void begin_blame(const call_t *c, aoth_text_t *t) {
   aoth_text_f(t, "contract violation by plugin %s: its kernel ", c->kernel->plugin);
   if (c->is_under_way) aoth_text_f(t, "of %.*s ", (int)c->kernel->op->name.size, c->kernel->op->name.data);
@@ -390,7 +390,7 @@ static aot_status_t no_memory(const aot_kernel_call_t *call) {
   return AOT_E_EXHAUSTED;
 }
 
-/* A kernel that has only started keeps its copies until somebody has waited for what it writes. */
+/* A kernel that has only started keeps its copies until something else has waited for what it writes. */
 static aot_status_t AOT_CALL on_run(const aot_kernel_t *k, const aot_kernel_call_t *given) {
   const stand_in_t *s = (const stand_in_t *)(const void *)k;
   call_t *c = calloc(1, sizeof *c);

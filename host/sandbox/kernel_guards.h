@@ -29,7 +29,7 @@ const aot_kernel_t *aoth_kernel_guarded(aoth_kernel_guards_t *g, const aot_kerne
                                         const aot_opset_t *opset);
 
 /* Of calls that run: whose memory the address is near, "8 bytes behind the end of result 0 of its kernel of lib.op"; 0:
- * nobody's. [any-thread] */
+ * without an owner. [any-thread] */
 int aoth_kernel_guards_where(aoth_kernel_guards_t *g, uint64_t address, aoth_text_t *out);
 
 #endif

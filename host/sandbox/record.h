@@ -1,4 +1,4 @@
-/* What a unit leaves behind besides its edits: reported numbers, reads of the environment. aot_ctx_t.report points here
+/* What a unit leaves after besides its edits: reported numbers, reads of the environment. aot_ctx_t.report points here
  * while a unit is called. */
 #ifndef AOTH_RECORD_H
 #define AOTH_RECORD_H

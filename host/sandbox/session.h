@@ -49,7 +49,7 @@ typedef struct aoth_model {
 #define AOTH_CALL_TOLD 1   /* non-zero status, with a diagnostic */
 #define AOTH_CALL_SILENT 2 /* non-zero status, no diagnostic: misbehaviour */
 #define AOTH_CALL_CRASHED                                                                                              \
-  3                       /* a signal or exit: seen by the thread that tells of it, and by whoever waits for a worker */
+  3 /* a signal or exit: seen by the thread that reports it, and by code that waits for a worker */
 #define AOTH_CALL_BROKE 4 /* the program or the contract was broken: misbehaviour */
 
 /* An executable that a backend has loaded: its table, imported; what its functions are called with. */
@@ -60,7 +60,7 @@ typedef struct aoth_loaded {
 typedef struct aoth_several aoth_several_t; /* several_backends.h */
 typedef struct aoth_worker aoth_worker_t;   /* worker.h */
 
-/* A device that backends of the pipeline run on beside the session's. */
+/* A device that backends of the pipeline run on next to the session's. */
 typedef struct aoth_other_device {
   struct aoth_other_device *next;
   const char *name; /* unit and options, as text */
@@ -77,8 +77,8 @@ typedef struct aoth_ranks {
   uint64_t n_draws;     /* of random numbers, by a call of the program on one rank */
   uint32_t n_parts;     /* of a leaf that is shared out; 0: as many as ranks */
   uint64_t program;     /* digest of the program as it was compiled, of whomever */
-  const char *model;    /* a line that tells the model's file from others; NULL: none was opened */
-  int gives_up;         /* the run has failed here, which the others are told */
+  const char *model;    /* a line that reports the model's file from others; NULL: none was opened */
+  int gives_up;         /* the run has failed here, which the others are informed */
 } aoth_ranks_t;
 
 /* A program, and what the backend left of it. */
@@ -133,7 +133,7 @@ struct aoth_session {
   uint32_t has_journal;    /* open ones, of this session's making */
   pid_t past_worker;       /* one that is ending by itself; 0: none */
   aoth_worker_t *worker;   /* this process is one (worker.h); NULL: it is not */
-  /* a worker's, to who waits */
+  /* a worker's, to code that waits */
   void (*tell_crash)(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash, const char *doing);
   /* with config.bundle_dir: the program as it went to the backends, and those, as a pipeline's stages */
   aoth_text_t lowered, backends;
@@ -141,7 +141,7 @@ struct aoth_session {
   void *keeper;
   aot_str_t *declared; /* schema texts that operators were made of */
   uint32_t n_declared, declared_capacity;
-  const char *about; /* last words for the call below, kept from the call before when it is the same */
+  const char *about; /* last words for the call below, withheld from the call before when it is the same */
   const char *about_doing;
   const aoth_unit_t *about_unit;
   /* n_programs, 0 while there is one only; the row of the selected one is out of date: it is `now` */

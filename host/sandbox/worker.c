@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define TICK_MS 50         /* between two looks at whether it still lives */
-#define LAST_WORDS_MS 2000 /* that it has for them, once it crashed or was asked to stop */
+#define LAST_WORDS_MS 2000 /* that it has for them, once it crashed or was requested to stop */
 #define PIPE_SIZE (1 << 20)
 #define BUFFER_SIZE ((size_t)256 << 10) /* of edits that wait to be sent */
 
@@ -55,7 +55,7 @@ static void send_letter(const aoth_worker_t *w, const char *unit, const aoth_cra
   strncpy(report_slot.doing, doing, sizeof report_slot.doing - 1);
   strncpy(report_slot.unit, unit, sizeof report_slot.unit - 1);
   const ssize_t done = write(w->letters, &report_slot, sizeof report_slot);
-  (void)done; /* nobody waits any more */
+  (void)done; /* nothing waits any more */
 }
 
 /* In a signal handler. */
@@ -68,7 +68,7 @@ static void send_frames(aoth_worker_t *w) {
   w->is_sending = 1;
   for (size_t at = 0; at < w->whole;) {
     const ssize_t k = write(w->frames, w->buffer.data + at, w->whole - at);
-    if (k < 0 && errno != EINTR) _exit(AOTH_EXIT_PLUGIN); /* nobody waits any more */
+    if (k < 0 && errno != EINTR) _exit(AOTH_EXIT_PLUGIN); /* nothing waits any more */
     if (k > 0) at += (size_t)k;
   }
   w->buffer.size = w->whole = 0;
@@ -113,7 +113,7 @@ static void on_cut(void *self, aoth_session_t *s, const aoth_stage_t *stage, con
   end_frame(self, &wire);
 }
 
-/* By the thread that tells (crash.h): first what needs nothing, then the edits, as far as it gets. */
+/* By the thread that reports (crash.h): first what needs nothing, then the edits, as far as it gets. */
 static void tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash, const char *doing) {
   aoth_worker_t *w = s->worker;
   send_letter(w, stage == w->stage ? "" : stage->unit->id, crash, doing);
@@ -242,7 +242,7 @@ static void attend(waiter_t *w, uint64_t deadline_ns) {
     if (ready > 0 && (p[1].revents & POLLIN) && read_letter(w))
       deadline_ns = aoth_now_ns() + LAST_WORDS_MS * UINT64_C(1000000);
     if (ready > 0) continue;
-    if (w->has_ended) return; /* looked at once more after its end: what it had written still lay there */
+    if (w->has_ended) return; /* looked at again after its end: what it had written still lay there */
     w->has_ended = waitpid(w->pid, &w->how, WNOHANG | WUNTRACED) == w->pid;
     w->is_stopped = w->has_ended && WIFSTOPPED(w->how);
     if (w->is_stopped) w->has_ended = 0;
@@ -279,7 +279,7 @@ static void await(waiter_t *w) {
   end_it(w);
 }
 
-/* The unit of the letter stands in the stage's place: a backend that was asked, say. */
+/* The unit of the letter is in the stage's place: a backend that was queried, say. */
 static aot_status_t tell_letter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_report_t *report_slot) {
   const aoth_unit_t *called = report_slot->unit[0] ? aoth_registry_find(s->registry, report_slot->unit) : NULL;
   aoth_stage_t other = *stage;

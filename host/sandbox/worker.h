@@ -4,10 +4,10 @@
  *     journal begin
  *     fork ------------------------------>  fn: create, run, destroy, on its copy of program and session
  *     wait, no longer than `timeout`        is the process as it was? (process_state.h)
- *     make the edits again  <-------------  edits, taken out of the journal, as bytes; what it reported
+ *     make the edits again  <-------------  edits, removed of the journal, as bytes; what it reported
  *     check and commit, as after any stage  the end
  *
- * A fork is a copy of everything a unit may ask for, opsets and backends included, with the same ids, in less than a
+ * A fork is a copy of everything a unit may request, opsets and backends included, with the same ids, in less than a
  * millisecond; of this process's threads it has the one that runs the stage. The parent reports signals, exit() and
  * silent termination. A worker does not protect files that the user may write, or other processes of the user. */
 #ifndef AOTH_WORKER_H

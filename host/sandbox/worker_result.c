@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* A terminated text, or NULL. What is read stands where the other process had it, so nothing but its bytes are looked
+/* A terminated text, or NULL. What is read is where the other process had it, so nothing but its bytes are looked
  * at. */
 static const char *wire_z(aoth_wire_t *w, const char *text) {
   uint64_t copy, n = w->out && text ? strlen(text) + 1 : 0, *size = aoth_wire_record(w, &n, &copy, sizeof copy);

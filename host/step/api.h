@@ -1,4 +1,4 @@
-/* What stands behind aothost.h, for the commands, which bring their own session and pipeline. */
+/* What follows aothost.h, for the commands, which bring their own session and pipeline. */
 #ifndef AOTH_API_H
 #define AOTH_API_H
 

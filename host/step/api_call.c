@@ -27,7 +27,7 @@ static aot_status_t end(aothost_call_t *c, aot_status_t status) {
   return aoth_api_tell(c->h, status);
 }
 
-/* The call of the functions that take none; NULL, told: there is nothing to run yet. */
+/* The call of the functions that take none; NULL, reported: there is nothing to run yet. */
 static aothost_call_t *first_of(aothost_t *h) {
   if (h->step) return &h->first;
   aoth_api_refuse(h, AOT_E_PRECONDITION, "the pipeline is not compiled yet");
@@ -92,7 +92,7 @@ static int by_place(const void *a, const void *b) {
   return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : (uintptr_t)x->data > (uintptr_t)y->data;
 }
 
-/* Storages that overlap are copied in one piece, so that they go on sharing what they share. 0: no memory. */
+/* Storages that overlap are copied in one piece, so that they continue sharing what they share. 0: no memory. */
 static int keep_run(aoth_tensor_t **run, uint32_t n, uint64_t nbytes, aoth_arena_t *arena) {
   const char *begin = run[0]->data;
   char *copy = aoth_arena_copy(arena, AOTH_ALIGN, begin, (size_t)nbytes);
@@ -100,7 +100,7 @@ static int keep_run(aoth_tensor_t **run, uint32_t n, uint64_t nbytes, aoth_arena
   return copy != NULL;
 }
 
-/* Inputs that are results of the step itself: its memory is about to be used anew. 0: no memory. */
+/* Inputs that are results of the step itself: its memory is about to be reused. 0: no memory. */
 static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, aoth_arena_t *arena) {
   aoth_tensor_t **ours = aoth_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *ours);
   uint32_t n_ours = 0;

@@ -13,7 +13,7 @@ struct aothost_call {
 };
 
 struct aothost {
-  atomic_uint n_users; /* who has it open, and exported tensors that lie in it */
+  atomic_uint n_users; /* who has it open, and exported tensors that are in it */
   aoth_sink_t *sink;
   aoth_session_t *session;
   aoth_pipeline_t *pipeline;   /* NULL when borrowed */

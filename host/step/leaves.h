@@ -1,7 +1,7 @@
 /* The tensors that live outside a call: parameters, buffers, constants, optimizer state. (User inputs live in a call's
  * memory.)
  *
- * A leaf lies where programs use it (device/mirrored_buffer.h); the host's copy is the mapped model file until
+ * A leaf is where programs use it (device/mirrored_buffer.h); the host's copy is the mapped model file until
  * something writes it. In memory that the host shares with the device, programs read it straight from the file, until
  * it is written or unless it lies otherwise than they may count on. Leaves over the same bytes of the file share a
  * storage and stay shared. */
@@ -22,7 +22,7 @@ typedef struct aoth_leaf {
 
 typedef struct aoth_leaves {
   aot_prog_t *prog;
-  aoth_queue_t *queue; /* of the device that they lie on */
+  aoth_queue_t *queue; /* of the device that they are on */
   aoth_sink_t *sink;
   aoth_leaf_t *leaf; /* by leaf id */
   uint32_t n;        /* highest id + 1 */
@@ -38,7 +38,7 @@ aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_queue_t *
 void aoth_leaf_live(aoth_leaves_t *l, uint32_t leaf, aoth_queue_t *home);
 void aoth_leaves_deinit(aoth_leaves_t *l);
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l); /* back to the contents in the model file */
-/* The storage of a leaf is somebody's memory from now on, with what it holds; or is no longer: it is copied. */
+/* The storage of a leaf is something else's memory from now on, with what it holds; or is no longer: it is copied. */
 aot_status_t aoth_leaves_lend(aoth_leaves_t *l, uint32_t leaf, void *memory);
 aot_status_t aoth_leaves_take_back(aoth_leaves_t *l, uint32_t leaf);
 uint64_t aoth_leaves_nbytes(const aoth_leaves_t *l); /* of the device's memory that was had for them. O(leaves) */

@@ -128,7 +128,7 @@ static int paint(finder_t *f, uint32_t first, uint32_t last, uintptr_t begin, ui
   return 1;
 }
 
-/* The size that all elements of a run are, and lie at multiples of; else 1. */
+/* The size that all elements of a run are, and are at multiples of; else 1. */
 static uint64_t kit_unit(const finder_t *f, uint32_t first, uint32_t last) {
   uint64_t size = aot_dtype_size(f->m[first].in->given->dtype);
   for (uint32_t i = first; i < last; i++)

@@ -3,7 +3,7 @@
  *     duplicates    same first element, dtype, sizes, strides, and both or neither require a gradient: one tensor,
  *                   passed twice
  *     overlapping   at least one element in common
- *     independent   all else, also when the elements of one lie between those of another
+ *     independent   all else, also when the elements of one are between those of another
  *
  * A duplicate matters when the program changes one of them, numbers or shape, or gives one a gradient (which both share
  * then). An overlap matters when the program writes the numbers of one. Which elements are shared is counted, element
@@ -29,7 +29,7 @@ typedef struct aoth_call_input {
 } aoth_call_input_t;
 
 /* *out: in the arena; no rows when nothing matters. AOT_E_UNIMPLEMENTED, with a complaint, for a written overlap that
- * no one storage of elements can stand for: different dtypes, or elements that are not a whole number of elements
+ * no one storage of elements can represent: different dtypes, or elements that are not a whole number of elements
  * apart. */
 aot_status_t aoth_overlap_find(const aoth_call_input_t *inputs, uint32_t n, aoth_arena_t *arena, aoth_sink_t *sink,
                                aoth_aliasing_t *out);

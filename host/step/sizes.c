@@ -190,7 +190,7 @@ static aot_status_t complain_dim(const aoth_sizes_t *s, aot_prog_t *prog, const 
   return status;
 }
 
-/* Constants around one symbol, in sums and products: what solve() takes apart. */
+/* Constants around one symbol, in sums and products: what solve() decomposes. */
 static int is_of_one_symbol(aot_prog_t *prog, int64_t dim) {
   for (;;) {
     aot_expr_info_t e = expr_of(prog, dim);

@@ -143,7 +143,7 @@ static aot_status_t bind_sizes(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   return aoth_sizes_bind(&s->sizes, s->prog, s->told, n, s->sink);
 }
 
-/* Of an input whose elements share addresses, as those of an expanded tensor do, equal elements alone can be kept. */
+/* Of an input whose elements share addresses, as those of an expanded tensor do, equal elements alone can be stored. */
 static aot_status_t check_shared(const aoth_step_t *s, uint32_t k, const aoth_tensor_t *to, const aoth_tensor_t *from) {
   if (!aoth_strides_overlap(to->rank, to->sizes, to->strides)) return AOT_OK;
   aoth_walk_t w;

@@ -1,12 +1,12 @@
 /* A compiled program bound to tensors: one training step is forward, backward, update.
  *
  * The step owns every tensor at the boundary. Their sizes follow from the user inputs of a call (sizes.h); all that
- * does not live in leaves stands in one block, planned when the sizes change:
+ * does not live in leaves is in one block, planned when the sizes change:
  *
  *     | user inputs, user outputs, bases, gradients, tangents' and scalars' slots | saved values, updates of forward |
  *     |                                                                           | updates of the optimizer         |
  *
- * The block is the device's; so are leaves, and the host has copies of what it has asked for
+ * The block is the device's; so are leaves, and the host has copies of what it has requested
  * (device/mirrored_buffer.h). The saved values are dead when the optimizer runs, so its results take their place until
  * they are copied back. Tensors of data-dependent size (nonzero, masks) are outside the block, in separate
  * allocations (step_dynamic.c). Executables see the geometry of their ports; what the caller sees afterwards is the
@@ -33,7 +33,7 @@ typedef struct aoth_pattern {
   double ms;        /* to compile it */
 } aoth_pattern_t;
 
-/* How a graph is run; aoth_session_run_exe stands behind it, or a test's own function. */
+/* How a graph is run; aoth_session_run_exe follows it, or a test's own function. */
 struct aoth_aliasing;
 typedef struct aoth_exec {
   void *self;
@@ -50,12 +50,12 @@ typedef struct aoth_exec {
    * are tensors of their own, whatever they share. */
   aot_status_t (*specialise)(void *self, const struct aoth_aliasing *a, aot_prog_t **out_prog, aoth_pattern_t *out);
   void (*select)(void *self, uint32_t program); /* which program `run` runs; 0: the first */
-  uint32_t max_patterns;                        /* that specialise is asked for */
+  uint32_t max_patterns;                        /* that specialise is requested */
 } aoth_exec_t;
 
 typedef struct aoth_step aoth_step_t;
 
-/* Ports for which the caller may lend memory. */
+/* Ports for which the caller may provide memory. */
 enum { AOTH_LENT_INPUT = 1, AOTH_LENT_OUTPUT, AOTH_LENT_TANGENT, AOTH_LENT_SAVED, AOTH_LENT_GRADIENT };
 
 /* prog, exec->self and sink are borrowed until destroy. Complains about a program that cannot be run (a joint graph
@@ -82,9 +82,9 @@ int64_t aoth_step_loss(const aoth_step_t *s); /* number of the user output that 
 int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output);
 int aoth_step_backward_reads(const aoth_step_t *s, const char *key); /* the leaf of this key is an input of it */
 /* Number of the loss whose gradients the backward gives without being handed a tangent (a model exported with its
- * backward); -1: tangents are taken. */
+ * backward); -1: tangents are used. */
 int64_t aoth_step_own_loss(const aoth_step_t *s);
-/* For programs with explicit random numbers: the seed that they are given, and how many draws have been taken. A
+/* For programs with explicit random numbers: the seed that they are given, and how many draws have been used. A
  * forward moves the offset on by a constant of the program; its backward is given the offset that the forward was
  * given. */
 void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset);
@@ -100,8 +100,8 @@ int aoth_step_has_lent(const aoth_step_t *s, int32_t kind);
 /* The same for a leaf, which has the contents of that memory from now on, and is updated there. NULL: it is copied to
  * memory of the step's. It must be whole, with the leaf's strides, and where programs may count on it. */
 aot_status_t aoth_step_lend_leaf(aoth_step_t *s, const char *key, const aoth_tensor_t *memory);
-/* A leaf where programs read and write it, for somebody who keeps looking at it as long as the step lives. 0: there is
- * none, or the host cannot look there, or it is lent. */
+/* A leaf where programs read and write it, for something else who keeps looking at it as long as the step lives. 0:
+ * there is none, or the host cannot look there, or it is borrowed. */
 int aoth_step_export_leaf(aoth_step_t *s, const char *key, aoth_tensor_t *out);
 uint32_t aoth_step_n_saved(const aoth_step_t *s);
 /* Sizes and places for inputs of these sizes; data may be NULL. Runs nothing. */
@@ -109,9 +109,9 @@ aot_status_t aoth_step_measure(aoth_step_t *s, const aoth_tensor_t *inputs, uint
 /* The geometry of such a port in a planned call, nbytes that its storage needs; AOT_E_NOT_FOUND: it is None. */
 aot_status_t aoth_step_shape(aoth_step_t *s, const char *key, aoth_tensor_t *out);
 
-/* Inputs that are lent (all are the same descriptors, aoth_step_lent_input) stay where they are. Others are copied,
+/* Inputs that are borrowed (all are the same descriptors, aoth_step_lent_input) stay where they are. Others are copied,
  * converted to the strides that the program was compiled for. Inputs that share memory are one memory to the program,
- * too, where it can tell: then another program is compiled (variants.h). */
+ * too, where it can determine: then another program is compiled (variants.h). */
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs);
 /* After a forward: what it changed in its inputs, written over `inputs`: the same tensors, with the geometry from
  * before the call. */
@@ -124,7 +124,7 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
 aot_status_t aoth_step_backward_of_loss(aoth_step_t *s);
 aot_status_t aoth_step_update(aoth_step_t *s, double lr);
 /* Forward, backward and update in one graph (stage stitch), which leaves the loss, and new leaves in the place of
- * the old. inputs NULL: those of the last step, which lie where they are used. */
+ * the old. inputs NULL: those of the last step, which are where they are used. */
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 /* Where steps are micro steps: the update, of the gradients that they have added up. Else nothing. */
 aot_status_t aoth_step_apply(aoth_step_t *s, double lr);
@@ -149,7 +149,8 @@ void aoth_step_close_call(aoth_step_t *s, uint32_t call); /* 0 is entered, if it
 aot_status_t aoth_step_reset(aoth_step_t *s); /* leaves as the model file has them; results are gone */
 
 /* A result or leaf by key: 1, or 0 when there is none (yet). Borrowed until the next call that runs or resets. */
-int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out); /* 0 also when the device fails, told */
+/* 0 also when the device fails, reported */
+int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out);
 /* What the program says of that leaf: AOT_LEAF_*; 0: there is none of this key. */
 uint32_t aoth_step_leaf_flags(const aoth_step_t *s, const char *key);
 /* New contents for param.NAME, buffer.NAME or state.NAME: same dtype and sizes. AOT_E_NOT_FOUND without a complaint
@@ -165,7 +166,7 @@ aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t 
 aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
                             aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self);
 
-/* data lies in a block of the step's, which forward uses anew */
+/* data is in a block of the step's, which forward uses again */
 int aoth_step_owns(const aoth_step_t *s, const void *data);
 
 /* Programs for inputs that share memory, in the order of their making; the first program is not among them. */

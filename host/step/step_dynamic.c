@@ -1,4 +1,4 @@
-/* Sizes that only the run tells: ports whose types hold symbols that the user inputs do not determine.
+/* Sizes that only the run reports: ports whose types hold symbols that the user inputs do not determine.
  *
  * Such an output of a graph is handed over without memory; during the run the executable learns its symbols, and asks
  * for the tensor. What it has learned holds until the next forward: afterwards the ports of the backward and the

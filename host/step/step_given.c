@@ -1,4 +1,4 @@
-/* What a call was given, by key: for whoever wants to have it again after a failure. */
+/* What a call was given, by key: for code that wants to have it again after a failure. */
 #include <step/step_ports.h>
 
 #include <aot/inline.h>

@@ -1,4 +1,4 @@
-/* Memory that the caller lends to a call for inputs, outputs, saved values, tangents and gradients.
+/* Memory that the caller provides to a call for inputs, outputs, saved values, tangents and gradients.
  *
  * Where it lies as the program wants it, the call uses it directly: the slot takes no room in the block, and nothing is
  * copied. Otherwise contents are copied between it and the slot, before a call or after it. Linear in ports. */
@@ -28,7 +28,7 @@ static int storage_for(const aoth_step_t *s, const aoth_lent_t *l, const aoth_te
   return *out && (!s->exec.queue->is_shared || (uintptr_t)*out % s->exec.queue->alignment == 0);
 }
 
-/* Results that lay in it are gone, and saved values: nothing follows but a forward. */
+/* Results that was in it are gone, and saved values: nothing follows but a forward. */
 aot_status_t aoth_step_lend(aoth_step_t *s, const char *key, const aoth_tensor_t *memory) {
   int32_t kind;
   uint32_t index;
@@ -122,7 +122,7 @@ static aoth_slot_t *slot_of(aoth_step_t *s, int32_t kind, uint32_t index) {
   }
 }
 
-/* What a tensor of the caller's stands beside: entry rules make views, output rules make outputs, of other memory. */
+/* What a tensor of the caller's is in addition: entry rules make views, output rules make outputs, of other memory. */
 static int is_plain(const aoth_step_t *s, const aoth_lent_t *l) {
   for (uint32_t i = 0; i < s->n_rules; i++) {
     const aot_rule_t *r = &s->rules[i];
@@ -289,7 +289,7 @@ aot_status_t aoth_step_deliver(aoth_step_t *s, int32_t kind) {
     const aoth_tensor_t *result = result_of(s, l, &room);
     if (!result || !result->dtype) continue; /* None, or no gradient */
     if (!fits(result, &l->tensor)) return misfit(s, l, result);
-    AOT_TRY(aoth_step_on_host(s, result, &on_host)); /* of a lent one: its own memory */
+    AOT_TRY(aoth_step_on_host(s, result, &on_host)); /* of a borrowed one: its own memory */
     if (result->resident != &l->resident) aoth_tensor_copy(&l->tensor, &on_host);
   }
   return AOT_OK;

@@ -1,4 +1,4 @@
-/* Where the tensors of a step lie, for the host that asks for them (device/mirrored_buffer.h). */
+/* Where the tensors of a step lie, for the host that requests them (device/mirrored_buffer.h). */
 #include <step/step_ports.h>
 
 #include <aot/inline.h>
@@ -64,7 +64,7 @@ aot_status_t aoth_step_free_memory(aoth_step_t *s) {
 
 /* ---- what is the step's ---- */
 
-/* order: of the slots that are looked at; NULL: as they stand. */
+/* order: of the slots that are looked at; NULL: as they are. */
 static int holds(const aoth_slot_t *slots, const uint32_t *order, uint32_t n, const void *data) {
   const uintptr_t at = (uintptr_t)data;
   for (uint32_t k = 0; k < n; k++) {

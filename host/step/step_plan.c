@@ -10,7 +10,7 @@
 
 typedef struct cursor {
   uint64_t at;
-  uint64_t zone; /* bytes behind each place that stay poison (device/guards.h) */
+  uint64_t zone; /* bytes after each place that stay poison (device/guards.h) */
 } cursor_t;
 
 /* Sums stop at TOO_MUCH, where no memory can be had. */

@@ -47,7 +47,7 @@ typedef struct aoth_step_call { /* one graph: the number-th of its kind */
   /* ports in the order in which they are looked at: first those that belong to calls (user inputs, scalars, what lies
    * in the block), n_fresh of them, then those of leaves that stay */
   uint32_t *in_order, *out_order, n_fresh_in, n_fresh_out;
-  /* A step that has found, and left, everything where it is; that holds while the queue's n_stirs stands at settled_at
+  /* A step that has found, and left, everything where it is; that holds while the queue's n_stirs is at settled_at
    * (device/mirrored_buffer.h). Again, such a step looks at fresh ports alone. */
   int can_settle, is_settled;
   uint64_t settled_at;
@@ -86,21 +86,21 @@ struct aoth_step {
   int64_t *rule_dims; /* numbers of `now` */
   aoth_sizes_t sizes;
   int planned;
-  int lent_fits; /* what is lent was looked at since then */
+  int lent_fits; /* what is borrowed was looked at since then */
   int phase;
   int running;          /* AOTH_CALL_*: that was put on the queue last */
   int64_t *planned_for; /* values of the symbols that the plan was made for */
   int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
   int64_t *learned;     /* the same after a run */
   int has_entry_rules;
-  int rules_open;            /* some rule's geometry needs symbols that the forward tells */
+  int rules_open;            /* some rule's geometry needs symbols that the forward reports */
   aot_buffer_t block;        /* of the device; address 0: none */
   aoth_input_staging_t *fed; /* the block's first nbytes_fed: user inputs, and the scalars of the step graph */
   uint64_t nbytes_block, nbytes_saved, nbytes_fed;
   uint64_t nbytes_copied; /* since the inputs were given: new values of leaves */
   uint64_t n_looked_at;   /* ports, by calls so far */
   /* after forward */
-  aoth_given_t *told;     /* by user input number: room for what is told to sizes */
+  aoth_given_t *told;     /* by user input number: room for what is reported to sizes */
   aoth_slot_t *given;     /* by user input number: its copy in the block, with the geometry that executables expect */
   aoth_tensor_t *after;   /* by leaf: the tensor as the boundary leaves it */
   aoth_tensor_t *outputs; /* by user output */
@@ -109,7 +109,7 @@ struct aoth_step {
   unsigned char *changed;        /* by leaf: AOTH_CHANGED_* by the rules of the boundary */
   int64_t seed, offset;
   const aoth_tensor_t *offset_at; /* where a call has left the offset; NULL: `offset` is it */
-  aoth_lent_t *lent;              /* what the caller lends to this call */
+  aoth_lent_t *lent;              /* what the caller provides to this call */
   aoth_variants_t *variants;      /* of which this is the selected one */
 };
 
@@ -131,7 +131,7 @@ aot_status_t aoth_step_drop_lent(aoth_step_t *s, aoth_lent_t *l);
 void aoth_step_free_lent(aoth_step_t *s);
 aot_status_t aoth_step_take_offset(aoth_step_t *s); /* to the host: its place is about to go */
 
-/* step_lent.c: slots that lie in the caller's memory, before places are given; does all of it fit; the caller may have
+/* step_lent.c: slots that are in the caller's memory, before places are given; does all of it fit; the caller may have
  * written it; results into it, of a kind; gradients as the caller left them. */
 aot_status_t aoth_step_place_lent(aoth_step_t *s);
 aot_status_t aoth_step_check_lent(aoth_step_t *s);
@@ -149,7 +149,7 @@ const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved
 aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
 
 /* step_submit.c */
-int aoth_step_is_at_home(const aoth_step_call_t *c, uint32_t output); /* it lies in the memory of an input */
+int aoth_step_is_at_home(const aoth_step_call_t *c, uint32_t output); /* it is in the memory of an input */
 aot_status_t aoth_step_give_lr(const aoth_step_t *s, const aoth_step_call_t *c, double lr);
 int aoth_step_is_settled(const aoth_step_t *s, const aoth_step_call_t *c);
 aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c, int fresh_alone);
@@ -157,7 +157,7 @@ aot_status_t aoth_step_run(aoth_step_t *s, aoth_step_call_t *c, const aot_output
 /* The call is on the queue: what it writes is the device's. */
 void aoth_step_written(aoth_step_t *s, const aoth_step_call_t *c, int fresh_alone);
 
-/* step_dynamic.c: sizes that the run tells. */
+/* step_dynamic.c: sizes that the run reports. */
 aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_step_call_t *c); /* outputs' memory is had during the run */
 aot_status_t aoth_step_place_open(aoth_step_t *s);                    /* after forward: ports of the backward, rules */
 

@@ -117,15 +117,15 @@ static aot_status_t order_ports(aoth_step_t *s, aoth_step_call_t *c) {
   return AOT_OK;
 }
 
-/* A step brings its new values home itself, so that nothing is left to do behind it but what rules say of inputs. Where
- * versions of leaves are asked for, each call counts them. */
+/* A step brings its new values home itself, so that nothing is left to do after it but what rules say of inputs. Where
+ * versions of leaves are requested, each call counts them. */
 static int can_settle(const aoth_step_t *s, const aoth_step_call_t *c) {
   for (uint32_t i = 0; i < s->n_rules; i++)
     if (s->rules[i].kind == AOT_RULE_RESTRIDE) return 0;
   return c->home && !s->has_entry_rules && !s->exec.leaf_is && !s->call[AOTH_CALL_BACKWARD].present;
 }
 
-/* New values of a step lie where the old ones did (aot/graph.h, AOT_GRAPH_STEP). */
+/* New values of a step are where the old ones did (aot/graph.h, AOT_GRAPH_STEP). */
 static aot_status_t find_homes(aoth_step_t *s, aoth_step_call_t *c) {
   uint32_t *of_leaf = table(s, s->leaves.n, sizeof *of_leaf), offset = AOT_NO_INDEX; /* input port + 1 */
   c->home = c->present ? table(s, c->n_out, sizeof *c->home) : NULL;

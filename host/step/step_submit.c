@@ -89,7 +89,7 @@ int aoth_step_is_settled(const aoth_step_t *s, const aoth_step_call_t *c) {
   return c->is_settled && c->settled_at == s->exec.queue->n_stirs;
 }
 
-/* Outputs lie in the block, or where inputs do, which are the device's own then. */
+/* Outputs are in the block, or where inputs do, which are the device's own then. */
 aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c, int fresh_alone) {
   const uint32_t n_in = fresh_alone ? c->n_fresh_in : c->n_in, n_out = fresh_alone ? c->n_fresh_out : c->n_out;
   s->n_looked_at += n_in + n_out;

@@ -1,7 +1,7 @@
 /* Tensors of the run time: a storage, and a geometry over it. Sizes are numbers here; symbols are gone.
  *
- * The struct carries its own sizes and strides, so that it can be copied, kept in arrays and changed by boundary rules
- * (restride) without owning memory. Strides and offset count elements, as everywhere. */
+ * The struct carries its own sizes and strides, so that it can be copied, stored in arrays and changed by boundary
+ * rules (restride) without owning memory. Strides and offset count elements, as everywhere. */
 #ifndef AOTH_TENSOR_H
 #define AOTH_TENSOR_H
 

@@ -129,7 +129,8 @@ static aot_status_t change_over(aoth_step_t *s, uint32_t to) {
   *parked = *s;
   *s = *v->frames[to].parked;
   s->variants = v;
-  if (v->frames[to].call == v->frames[v->selected].call) { /* another program: what is lent is lent to the call */
+  /* another program: what is borrowed is borrowed to the call */
+  if (v->frames[to].call == v->frames[v->selected].call) {
     s->lent = parked->lent;
     parked->lent = NULL;
     s->planned = parked->planned = 0;

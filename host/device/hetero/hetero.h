@@ -1,9 +1,9 @@
 /* A program that was divided among backends, as what runs it sees it: graphs are rows of parts, and every part finds
  * each of its ports on its own device.
  *
- * A place is a port of the graph (its number: inputs, then outputs), or a cell behind the ports: memory of one lane for
+ * A place is a port of the graph (its number: inputs, then outputs), or a cell after the ports: memory of one lane for
  * one value, from the part that first needs it there to the last. What a part reads from another device is moved to a
- * cell before it, what is to lie on another device is moved there behind it. */
+ * cell before it, what is to be on another device is moved there after it. */
 #ifndef AOTH_HETERO_H
 #define AOTH_HETERO_H
 
@@ -17,7 +17,7 @@ typedef struct aoth_part_cell {
   uint32_t slot; /* the value: an input, an output, or one between parts */
   uint32_t lane;
   uint32_t first, last; /* parts */
-  uint32_t leaf;        /* a copy of this leaf, which is kept until the leaf is another; AOT_NO_ID: of nothing */
+  uint32_t leaf;        /* a copy of this leaf, which is stored until the leaf is another; AOT_NO_ID: of nothing */
   uint32_t next;        /* cell of the same slot; AOTH_NO_PLACE */
 } aoth_part_cell_t;
 
@@ -25,8 +25,8 @@ typedef struct aoth_part_move {
   uint32_t from_lane, to_lane;
   uint32_t from, to; /* places */
   uint32_t leaf;     /* as the cell it goes to has it */
-  int is_filling;    /* what lies in a port before the part, which writes no gaps: only where there are some */
-  int is_home;       /* to a port that lies where an input does */
+  int is_filling;    /* what is in a port before the part, which writes no gaps: only where there are some */
+  int is_home;       /* to a port that is at the address of an input */
 } aoth_part_move_t;
 
 typedef struct aoth_part {
@@ -35,9 +35,9 @@ typedef struct aoth_part {
   uint32_t lane;
   uint32_t n_inputs, n_outputs;
   const uint32_t *places; /* n_inputs, then n_outputs */
-  /* into the graph's moves: before it from move_begin on, behind it from move_middle on */
+  /* into the graph's moves: before it from move_begin on, after it from move_middle on */
   uint32_t move_begin, move_middle, move_end;
-  int writes_home; /* an output of it lies where an input does */
+  int writes_home; /* an output of it is at the address of an input */
 } aoth_part_t;
 
 typedef struct aoth_part_graph {
@@ -70,7 +70,7 @@ typedef struct aoth_parts {
 int aoth_is_part_call(aot_prog_t *prog, const aot_node_info_t *node, aot_graph_t *out_part, aot_str_t *out_backend,
                       aot_str_t *out_device);
 
-aot_status_t aoth_parts_no_memory(aot_ctx_t *ctx); /* AOT_E_EXHAUSTED, told */
+aot_status_t aoth_parts_no_memory(aot_ctx_t *ctx); /* AOT_E_EXHAUSTED, reported */
 
 /* A leaf lives where it is written; one that nothing writes, where it is first read. Leaves in one storage live
  * together. Everything else at the boundary of a graph is on lane 0. Rows are the arena's. O(program). */

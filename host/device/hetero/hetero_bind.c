@@ -130,7 +130,7 @@ static int make_slots(binder_t *b) {
   return 1;
 }
 
-/* Memory of the other lanes, and where every cell lies in it. */
+/* Memory of the other lanes, and where every cell is in it. */
 static aot_status_t place_cells(binder_t *b) {
   aoth_parts_exe_t *x = b->x;
   aoth_parts_block_t *block;

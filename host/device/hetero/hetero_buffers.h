@@ -1,4 +1,4 @@
-/* Memory of the lanes beside the session's own, for calls of parts: an arena a lane, and copies of leaves on lanes
+/* Memory of the lanes next to the session's own, for calls of parts: an arena a lane, and copies of leaves on lanes
  * where they do not live. A call has the blocks that it was bound on; the next one that is bound finds them here, where
  * they are large enough. */
 #ifndef AOTH_HETERO_BUFFERS_H
@@ -7,7 +7,7 @@
 #include <base/arena.h>
 #include <device/multi_queue.h>
 
-/* As long as somebody has it. */
+/* As long as something else has it. */
 typedef struct aoth_parts_block {
   uint32_t lane, n_owners;
   aot_buffer_t buffer;
@@ -28,14 +28,14 @@ typedef struct aoth_parts_memory {
   aoth_parts_block_t *arenas[AOTH_MAX_LANES]; /* by lane, for the next call that is bound; none of 0 */
 } aoth_parts_memory_t;
 
-/* Rows are the arena's. AOT_OK, or told. */
+/* Rows are the arena's. AOT_OK, or reported. */
 aot_status_t aoth_parts_memory_init(aoth_parts_memory_t *m, aot_ctx_t *ctx, const aoth_multi_queue_t *lanes,
                                     uint32_t n_leaves, aoth_arena_t *arena);
 /* When no call is bound any more: it holds nothing, and can be used again. */
 void aoth_parts_memory_clear(aoth_parts_memory_t *m);
 
 /* A block of at least that size, as a lane's arena or for a leaf's copy, of which the caller is an owner from here on;
- * or told. */
+ * or reported. */
 aot_status_t aoth_parts_memory_arena(aoth_parts_memory_t *m, aot_ctx_t *ctx, uint32_t lane, uint64_t nbytes,
                                      aoth_parts_block_t **out);
 aot_status_t aoth_parts_memory_copy(aoth_parts_memory_t *m, aot_ctx_t *ctx, uint32_t leaf, uint32_t lane,

@@ -2,8 +2,8 @@
  *
  *     hetero_bind.c     what the parts want of their lanes' arenas; each part bound to where its ports are
  *     hetero_submit.c   parts put on their queues, in order
- *     hetero_transfers.c    what goes from lane to lane before and behind a part
- *     hetero_open.c    outputs whose size only the run tells */
+ *     hetero_transfers.c    what goes from lane to lane before and after a part
+ *     hetero_open.c    outputs whose size only the run reports */
 #ifndef AOTH_HETERO_CALL_H
 #define AOTH_HETERO_CALL_H
 
@@ -33,7 +33,7 @@ typedef struct aoth_bound_move {
   int is_due;            /* in the submission that is being put */
 } aoth_bound_move_t;
 
-/* An output whose size only the run has told, on its way from another device. */
+/* An output whose size only the run has reported, on its way from another device. */
 typedef struct aoth_bound_open {
   aot_buffer_t from; /* address 0: there is none */
   aot_buffer_t to;
@@ -50,7 +50,7 @@ struct aot_bound {
   aoth_parts_block_t **blocks; /* n_blocks that it has */
   uint32_t n_blocks;
   const aoth_part_t *open_part; /* whose outputs are open; NULL: none's are. Only one can: a graph with sizes that a run
-                                   tells is whole */
+                                   reports is whole */
   aoth_bound_open_t *opens;     /* by its outputs, where it runs on another lane than 0; NULL: it does not */
   aot_output_sink_t sink;       /* of its run, which counts outputs as the part does .. */
   aot_submission_t whole;       /* .. and the one for all of it */
@@ -65,7 +65,7 @@ typedef struct aoth_parts_arenas {
 
 /* ---- hetero_bind.c ---- */
 
-/* AOT_OK, or told by the part's backend. O(parts), and what its plan takes. */
+/* AOT_OK, or reported by the part's backend. O(parts), and what its plan takes. */
 aot_status_t aoth_parts_plan_arenas(const aoth_parts_exe_t *x, aot_ctx_t *ctx, const aoth_part_graph_t *g,
                                     const aot_graph_at_t *at, const aoth_parts_layout_t *l, aoth_parts_arenas_t *out);
 /* As aot_exe_t has them, of one of its graphs. */
@@ -75,19 +75,19 @@ void aoth_parts_unbind(aot_bound_t *c);
 
 /* ---- hetero_submit.c ---- */
 
-/* As aot_exe_t has it. When a part fails, those behind it are left out. */
+/* As aot_exe_t has it. When a part fails, those after it are left out. */
 aot_status_t aoth_parts_submit(aot_bound_t *c, aot_ctx_t *ctx, const aot_submission_t *whole);
 
 /* ---- hetero_transfers.c ---- */
 
-/* Those of the graph's moves from `begin` to `end`, which stand together. */
+/* Those of the graph's moves from `begin` to `end`, which are together. */
 aot_status_t aoth_parts_move(const aot_bound_t *c, aot_ctx_t *ctx, uint32_t begin, uint32_t end);
 aot_status_t aoth_parts_move_one(aoth_parts_exe_t *x, aot_ctx_t *ctx, const aoth_part_move_t *m,
                                  const aoth_bound_move_t *b);
 
 /* ---- hetero_open.c ---- */
 
-/* Where the outputs of the call's open part are asked for, while it runs. */
+/* Where the outputs of the call's open part are requested, while it runs. */
 aot_output_sink_t aoth_parts_open_sink(aot_bound_t *c);
 /* To lane 0, from a part on another. The host waits for that part. */
 aot_status_t aoth_parts_bring_opens(const aot_bound_t *c, aot_ctx_t *ctx);

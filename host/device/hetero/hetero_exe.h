@@ -2,7 +2,7 @@
  * (AOT_GRAPH_PART), which run one after the other.
  *
  * The program says which (hetero.h). A call of a graph is one bound call a part, a submission one a part, in order,
- * each on the queue of its device; what goes from device to device does so on their queues. Values between parts lie in
+ * each on the queue of its device; what goes from device to device does so on their queues. Values between parts are in
  * the arena of their device, in front of what the parts there share as their own arena. */
 #ifndef AOTH_HETERO_EXE_H
 #define AOTH_HETERO_EXE_H
@@ -17,14 +17,14 @@ typedef struct aoth_part_backend {
   uint32_t lane;               /* whose device it is loaded on */
 } aoth_part_backend_t;
 
-/* Everything is borrowed as long as the executable. entering: a call into that backend comes next. NULL: told. */
+/* Everything is borrowed as long as the executable. entering: a call into that backend comes next. NULL: reported. */
 const aot_exe_t *aoth_parts_exe_create(aot_ctx_t *ctx, aot_prog_t *prog, aoth_multi_queue_t *lanes,
                                        const aoth_part_backend_t *backends, uint32_t n_backends, void *self,
                                        void (*entering)(void *self, uint32_t backend));
 
-/* The lane on whose device a leaf lives: its ports lie there. */
+/* The lane on whose device a leaf lives: its ports are there. */
 uint32_t aoth_parts_exe_home(const aot_exe_t *exe, uint32_t leaf);
-/* What a leaf holds now: copies of it on other devices are kept as long as that stays the same number, above 0. */
+/* What a leaf holds now: copies of it on other devices are stored as long as that stays the same number, above 0. */
 void aoth_parts_exe_leaf_is(const aot_exe_t *exe, uint32_t leaf, uint64_t version);
 
 #endif

@@ -12,7 +12,7 @@ enum { N_SIZES = 64 * 8 + 16 };
 typedef struct layout_builder {
   const aoth_part_graph_t *g;
   aoth_parts_layout_t *l;
-  uint8_t *is_lone; /* by cell: nothing else ever lies there */
+  uint8_t *is_lone; /* by cell: nothing else ever is there */
   uint32_t *next;   /* by cell: lists through them */
   uint32_t *dies;   /* by part: cells that are read for the last time */
   uint32_t (*free_blocks)[N_SIZES];
@@ -66,7 +66,7 @@ static void place(const layout_builder_t *p, uint32_t cell) {
 static void place_all(const layout_builder_t *p) {
   uint32_t c = 0;
   for (uint32_t part = 0; part < p->g->n_parts; part++) {
-    for (; c < p->g->n_cells && p->g->cells[c].first == part; c++) /* they stand in the order of their parts */
+    for (; c < p->g->n_cells && p->g->cells[c].first == part; c++) /* they are in the order of their parts */
       if (p->g->cells[c].leaf == AOT_NO_ID) place(p, c);
     for (uint32_t d = p->dies[part], then; d != AOTH_NO_PLACE; d = then) {
       uint64_t nbytes;
@@ -112,7 +112,7 @@ aot_status_t aoth_parts_layout_init(aoth_parts_layout_t *l, aot_ctx_t *ctx, aot_
     p.dies = p.next + n;
     memset(p.dies, 0xff, n_parts * sizeof *p.dies);
     memset(p.free_blocks, 0xff, AOTH_MAX_LANES * sizeof *p.free_blocks);
-    for (uint64_t i = 0; i < at->n_symbols; i++) /* what a run is yet to tell takes no room: it is given its own */
+    for (uint64_t i = 0; i < at->n_symbols; i++) /* what a run is yet to report takes no room: it is given its own */
       symbols[i] = at->symbols[i] == AOT_SYMBOL_UNKNOWN ? 0 : at->symbols[i];
     aoth_exprs_eval(prog, symbols, (uint32_t)at->n_symbols, l->exprs);
     for (uint32_t c = 0; c < g->n_cells; c++) l->nbytes[c] = nbytes_of(l, &g->types[g->cells[c].slot]);

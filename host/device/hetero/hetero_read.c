@@ -209,7 +209,7 @@ static uint32_t home_of(const reader_t *r, uint32_t slot) {
   return port->role == AOT_ROLE_UPDATE ? r->input_of[port->index] : 0;
 }
 
-/* Where the part on that lane leaves the slot's contents. A new value lies in the memory of the old one there, too. */
+/* Where the part on that lane leaves the slot's contents. A new value is in the memory of the old one there, too. */
 static uint32_t give(const reader_t *r, uint32_t slot, uint32_t lane, uint32_t part) {
   const uint32_t home = home_of(r, slot);
   if (slot < r->n_places && r->lane[slot] == lane) return slot;

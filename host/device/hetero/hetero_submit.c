@@ -25,7 +25,7 @@ static aot_status_t submit_guarded(aot_bound_t *c, uint32_t i, const aot_submiss
   AOT_TRY(b->exe->submit(b->self, x->lanes->ctx, c->calls[i], s));
   const aot_status_t status = aoth_guards_part_end(guards, x->lanes->ctx, &binding, b->name);
   if (status != AOT_OK) c->written_by = p;
-  return AOT_OK; /* the work is done; the check behind the whole call answers */
+  return AOT_OK; /* the work is done; the check after the whole call answers */
 }
 
 /* On one lane the first part waits, and the last one signals. */

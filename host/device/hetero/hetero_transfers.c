@@ -2,8 +2,8 @@
 
 #include <aot/assert.h>
 
-/* To the host's memory, on the queue that it comes from. What lies where an input does on the host may yet be read by
- * parts there. */
+/* To the host's memory, on the queue that it comes from. What is at the address of an input on the host may yet be read
+ * by parts there. */
 static aot_status_t fetch(aoth_parts_exe_t *x, aot_ctx_t *ctx, const aoth_part_move_t *m, const aoth_bound_move_t *b) {
   const aoth_lane_t *from = &x->lanes->lane[m->from_lane], *to = &x->lanes->lane[m->to_lane];
   if (from->is_host) return AOT_OK;

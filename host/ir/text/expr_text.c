@@ -185,7 +185,7 @@ int aoth_plain_names(const aot_str_t *names, uint32_t n, int (*is_plain)(aot_str
       uint32_t other = cells[at] - 1;
       if (names[other].size != names[i].size || memcmp(names[other].data, names[i].data, (size_t)names[i].size) != 0)
         continue;
-      out[i] = out[other] = 0; /* twice: neither may stand for one thing */
+      out[i] = out[other] = 0; /* twice: neither may represent one thing */
       break;
     }
     if (!cells[at]) cells[at] = i + 1;

@@ -1,7 +1,7 @@
 /* The parser of the text form (docs/IR.md): linear, without recursion, stopping at the first error.
  *
  * The text is looked over once before it is read: lines that start with `graph` or `origin` declare what earlier lines
- * may name (regions, and origins, which stand at the end where they do not disturb a reader). Complaints of the store
+ * may name (regions, and origins, which are at the end where they do not disturb a reader). Complaints of the store
  * about an edit are located at the token in `focus`, or at the argument in question. */
 #include <aot/assert.h>
 #include <ir/text/parser.h>

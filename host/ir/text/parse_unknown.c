@@ -1,5 +1,5 @@
 /* The complaint about an operator that no opset knows. The rest of the text is looked through for others, so that one
- * run tells all of them; only the first tokens of each line matter for that. O(rest of the text). */
+ * run reports all of them; only the first tokens of each line matter for that. O(rest of the text). */
 #include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/text/parser.h>
@@ -9,7 +9,7 @@
 #define MOST_TOLD 100u /* operators named in one report */
 
 typedef struct unknown {
-  aoth_token_t first; /* where it stands first */
+  aoth_token_t first; /* where it is first */
   aot_str_t name;
   uint32_t count;
 } unknown_t;

@@ -23,7 +23,7 @@ typedef struct dim_op {
   aoth_token_t token;
 } aoth_dim_op_t;
 
-typedef struct dim_parser { /* stacks of the expression parser, kept between expressions */
+typedef struct dim_parser { /* stacks of the expression parser, stored between expressions */
   AOTH_ROWS(int64_t) values;
   AOTH_ROWS(aoth_dim_op_t) ops;
 } aoth_dim_parser_t;
@@ -40,7 +40,7 @@ typedef struct parser {
   aoth_lexer_t lexer;
   aoth_token_t token;    /* the one to be looked at */
   aoth_token_t focus;    /* what an edit in progress is about, for complaints of the store */
-  aoth_arena_t *scratch; /* arguments of the node being read, then of nobody */
+  aoth_arena_t *scratch; /* arguments of the node being read, then of nothing */
   aoth_labels_t graphs, values, symbols;
   AOTH_ROWS(int64_t) lets;             /* dimension of $eN */
   AOTH_ROWS(int64_t) symbol_dims;      /* dimension of symbol N */
@@ -67,7 +67,7 @@ void aoth_parse_where(aoth_parser_t *s, const aoth_token_t *t, aoth_where_t *out
 aot_status_t aoth_parse_next(aoth_parser_t *s); /* on to the next token; TOKEN_BAD is an error */
 int aoth_at_punct(const aoth_parser_t *s, const char *text);
 int aoth_at_word(const aoth_parser_t *s, const char *word);
-aot_status_t aoth_parse_punct(aoth_parser_t *s, const char *text); /* expect it, and go on */
+aot_status_t aoth_parse_punct(aoth_parser_t *s, const char *text); /* expect it, and continue */
 aot_status_t aoth_parse_line_end(aoth_parser_t *s);
 aot_status_t aoth_parse_i64(aoth_parser_t *s, int64_t *out); /* an integer token */
 aot_status_t aoth_token_i64(aoth_parser_t *s, const aoth_token_t *t, int64_t *out);
@@ -92,7 +92,7 @@ aot_status_t aoth_parse_type(aoth_parser_t *s, aot_type_t *out); /* parse_type.c
 aot_status_t aoth_parse_geometry(aoth_parser_t *s, aot_type_t *out);
 aot_status_t aoth_parse_args(aoth_parser_t *s, const aot_op_desc_t *d); /* parse_args.c; into s->args */
 aot_status_t aoth_parse_op(aoth_parser_t *s, aot_op_t *out);
-/* parse_unknown.c; always fails, told */
+/* parse_unknown.c; always fails, reported */
 aot_status_t aoth_parse_unknown_op(aoth_parser_t *s, const aoth_token_t *t, aot_str_t name);
 aot_status_t aoth_parse_device(aoth_parser_t *s, int32_t *kind, int32_t *index);
 aot_status_t aoth_parse_graph(aoth_parser_t *s); /* parse_graph.c */

@@ -14,7 +14,7 @@ typedef struct printer {
   aoth_text_t *out; /* leaves, rules and graphs */
   aoth_dim_writer_t dims;
   uint32_t *positions;  /* of values in their graph; NULL: raw ids (one node for a message) */
-  unsigned char *plain; /* by value: its name stands for it */
+  unsigned char *plain; /* by value: its name represents it */
   uint32_t *graph_positions;
   unsigned char *plain_graphs;
   uint32_t *origin_numbers; /* AOT_NO_INDEX: not referred to yet */

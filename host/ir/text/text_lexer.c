@@ -141,7 +141,7 @@ static int starts_negative(const aoth_lexer_t *l) {
   return is_digit(peek(l, 1)) || (peek(l, 1) == 'i' && peek(l, 2) == 'n' && peek(l, 3) == 'f' && !is_label(peek(l, 4)));
 }
 
-/* After a word: a symbol ends an operand, the name of an operator (it has a dot) stands before its arguments. */
+/* After a word: a symbol ends an operand, the name of an operator (it has a dot) precedes its arguments. */
 static int is_operator_name(const aoth_token_t *t) {
   return t->kind == TOKEN_WORD && memchr(t->at, '.', (size_t)(t->end - t->at)) != NULL;
 }
