@@ -1,6 +1,6 @@
 /* The arithmetic of where a tensor's elements lie: sizes, strides and an offset, all in elements.
  *
- * Element (i0, i1, ..) lies at offset + i0 * strides[0] + i1 * strides[1] + .. ; a rank of 0 is one element. Each
+ * Element (i0, i1, ..) is at offset + i0 * strides[0] + i1 * strides[1] + .. ; a rank of 0 is one element. Each
  * function is O(rank). Sizes are 0 or more. */
 #ifndef PLUGINS_COMMON_GEOMETRY_H
 #define PLUGINS_COMMON_GEOMETRY_H
@@ -22,7 +22,8 @@ int tn_reach(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t
              int64_t *out_last);
 
 /* The next element in row-major order of tensors that are read together: `index` becomes its index, and each at[k] its
- * place by strides[k]. 0: there is none; `index` is that of the first again, and so are the places. There are elements. */
+ * place by strides[k]. 0: there is none; `index` is that of the first again, and so are the places. There are
+ * elements. */
 static inline int tn_next(int32_t rank, const int64_t *sizes, int64_t *index, int32_t n, const int64_t *const *strides,
                           int64_t *at) {
   for (int32_t d = rank - 1; d >= 0; d--) {

@@ -1,5 +1,5 @@
 /* f16 (IEEE 754 binary16) and bf16 from and to float, rounded to nearest, ties to even, as PyTorch rounds. A NaN stays
- * a NaN; its payload is not kept on the way down. Without branches, so that loops over them become vectors of any
+ * a NaN; its payload is not stored on the way down. Without branches, so that loops over them become vectors of any
  * width; always inlined, so that they take the width of the function that calls them. */
 #ifndef KIT_HALF_H
 #define KIT_HALF_H

@@ -22,7 +22,7 @@ typedef struct hc_run {
 } hc_run_t;
 typedef aot_status_t (*hc_run_fn)(void *self, const hc_run_t *run);
 
-/* An executable's table and what is behind it: the first member of the backend's own struct. */
+/* An executable's table and what is after it: the first member of the backend's own struct. */
 typedef struct hc_exe {
   aot_exe_t table;
   const aot_device_t *device;

@@ -1,4 +1,4 @@
-/* Files of the cache folder (aot/ext/env.h) that are kept under a hash of what they were made from. Each ends with a
+/* Files of the cache folder (aot/ext/env.h) that are stored under a hash of what they were made from. Each ends with a
  * seal, a hash of its content and that key, so that a file that was cut short, changed, or put under another's name is
  * found before anything is made of it; such a file is as good as none. */
 #ifndef KF_SEALED_FILE_H
@@ -20,10 +20,10 @@ int kf_key_compare(const kf_key_t *a, const kf_key_t *b); /* as memcmp */
 int kf_seal(const char *path, kf_key_t key);
 /* All bytes of a regular file of this user, which the caller frees; a link is not followed. NULL: no such file. */
 char *kf_read_all(const char *path, size_t *out_nbytes);
-/* What stands before the seal, and it counts as used now; the caller frees it. NULL: no such file. */
+/* What precedes the seal, and it counts as used now; the caller frees it. NULL: no such file. */
 char *kf_read(const char *path, kf_key_t key, size_t *out_nbytes);
 /* Makes it, in a work folder of `dir`, and gives it its name. It does not wait for the disk: a start that keeps thirty
- * files would wait thirty times. What a power failure cuts short has no seal. 0, or -1: it is not kept. */
+ * files would wait thirty times. What a power failure cuts short has no seal. 0, or -1: it is not stored. */
 int kf_write(const char *dir, const char *path, kf_key_t key, const void *bytes, size_t nbytes);
 
 #endif

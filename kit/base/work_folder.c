@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Between making a folder and locking it somebody may have taken it for a dead one; then the next is tried. */
+/* Between making a folder and locking it something else may have taken it for a dead one; then the next is tried. */
 int kf_work_begin(const char *dir, kf_work_t *w) {
   struct stat named, locked;
   for (int tries = 0; tries < 100; tries++) {
@@ -18,7 +18,7 @@ int kf_work_begin(const char *dir, kf_work_t *w) {
     if (n < 0 || (size_t)n >= sizeof w->path || !mkdtemp(w->path)) return -1;
     w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (w->lock < 0) continue;
-    flock(w->lock, LOCK_EX); /* a file system without locks: nobody can take it either */
+    flock(w->lock, LOCK_EX); /* a file system without locks: nothing can take it either */
     if (fstat(w->lock, &locked) == 0 && stat(w->path, &named) == 0 && named.st_ino == locked.st_ino &&
         named.st_dev == locked.st_dev)
       return 0;

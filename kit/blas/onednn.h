@@ -1,8 +1,8 @@
-/* oneDNN (release 2), opened when the first product or convolution asks for it. It is optional: without it, or on a
+/* oneDNN (release 2), opened when the first product or convolution requests it. It is optional: without it, or on a
  * processor for which it has no kernels, everything runs as it does with OpenBLAS alone.
  *
  * It computes in the thread that calls it: its OpenMP runtime is held to one thread, so that a team that divides a
- * product neither waits for other threads nor spins beside them.
+ * product neither waits for other threads nor spins next to them.
  *
  * Like OpenBLAS it is one for the whole process; this is state that lives as long. */
 #ifndef BL_ONEDNN_H

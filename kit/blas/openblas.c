@@ -20,7 +20,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- address space ---- */
 
-/* Room for `n` buffers with stacks, and the library: mapped one by one, as the library does it, and given back. */
+/* Room for `n` buffers with stacks, and the library: mapped one by one, as the library does it, and returned. */
 static int fits(int32_t n) {
   void **blocks = calloc((size_t)n + 1, sizeof *blocks);
   int32_t k = 0;
@@ -44,7 +44,7 @@ static int is_limited(void) {
 }
 
 /* Under a limit the callers' buffers are mapped now: later the program may have taken the room. The library keeps what
- * is given back. */
+ * is returned. */
 static void map_buffers(int32_t n) {
   void *take_symbol = dlsym(handle, "blas_memory_alloc"), *give_symbol = dlsym(handle, "blas_memory_free");
   void *(*take)(int);
@@ -69,7 +69,7 @@ static int read_flags(char *line, int size) {
   return found;
 }
 
-/* The constructor's own choice is repeated with a name in the environment: gotoblas_dynamic_init reads it, and nobody
+/* The constructor's own choice is repeated with a name in the environment: gotoblas_dynamic_init reads it, and nothing
  * but this thread knows the library yet. */
 static void choose_kernels(void) {
   char flags[8192];

@@ -6,7 +6,8 @@
  * - its kernels. A release older than the processor falls back to kernels for SSE3 (blas_kernels.h chooses better
  * ones).
  *
- * A library is one for the whole process whoever opens it, so this is the one place in the plugins that keeps state. */
+ * A library is one for the whole process code that opens it, so this is the one place in the plugins that keeps
+ * state. */
 #ifndef BL_OPENBLAS_H
 #define BL_OPENBLAS_H
 
@@ -32,8 +33,8 @@ typedef struct bl_library {
 /* Opened by the first call, with one thread. [any-thread] */
 const bl_library_t *bl_library(void);
 /* How many threads may call it at the same time: at most `wanted`, fewer where the address space has no room for their
- * buffers. 0: none, *failure tells. It computes in the thread that calls it: threads of its own spin beside the callers
- * when they have nothing to do, for longer than most products take. */
+ * buffers. 0: none, *failure reports. It computes in the thread that calls it: threads of its own spin next to the
+ * callers when they have nothing to do, for longer than most products take. */
 int32_t bl_set_callers(int32_t wanted);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef BL_SINGLE_THREAD_H
 #define BL_SINGLE_THREAD_H
 
-/* dlopen of `soname` with `variable` set to 1 meanwhile. NULL: dlerror tells. */
+/* dlopen of `soname` with `variable` set to 1 meanwhile. NULL: dlerror reports. */
 void *bl_open_with_one_thread(const char *soname, const char *variable);
 
 #endif

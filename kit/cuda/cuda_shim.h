@@ -22,7 +22,7 @@
 #include <ucontext.h>
 #endif
 
-/* What a guard leaves unset is read behind the same guard alone. */
+/* What a guard leaves unset is read after the same guard alone. */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 /* ---- what the text needs ---- */
@@ -63,7 +63,7 @@ typedef struct shim_copy {
   uint64_t *barrier; /* of a whole row */
 } shim_copy_t;
 typedef void (*shim_kernel_fn)(char *const *pointers);
-/* A stack that runs or waits. swapcontext asks the kernel for the signal mask each time, which was two thirds of the
+/* A stack that runs or waits. swapcontext queries the kernel for the signal mask each time, which was two thirds of the
  * time of tests on the double. */
 #ifdef __x86_64__
 typedef void *shim_stack_t; /* the stack pointer; what it points to are the registers that a call preserves */
@@ -144,7 +144,7 @@ static void shim_fiber_begin(shim_fiber_t *f) {
 #endif
 }
 
-/* Threads from `begin` on that all wait in this way, or are gone, go on; how many do. */
+/* Threads from `begin` on that all wait in this way, or are gone, continue; how many do. */
 static uint32_t shim_release(uint32_t begin, uint32_t end, int state) {
   uint32_t n = 0;
   for (uint32_t t = begin; t < end; t++) {
@@ -245,7 +245,7 @@ LP void shim_wait_copies(int n) {
 }
 #define LP_WAIT_COPIES(n) shim_wait_copies(n)
 
-/* A barrier that counts bytes: those that are still to come, whether they have been told, and the round. */
+/* A barrier that counts bytes: those that are still to come, whether they have been reported, and the round. */
 LP void shim_set(uint64_t *b, uint32_t bytes, uint32_t is_told, uint32_t round) {
   *b = (uint64_t)bytes << 2 | is_told << 1 | round;
 }
@@ -276,7 +276,7 @@ LP void lp_await(uint64_t *b, int round) {
     shim.n_rows = n;
     shim_set(b, bytes, *b >> 1 & 1, (uint32_t)round);
     if (*b >> 1 == 1) shim_set(b, 0, 0, (uint32_t)!round);
-    else if (turn == 1 << 20) __builtin_trap(); /* nobody fetches it */
+    else if (turn == 1 << 20) __builtin_trap(); /* nothing fetches it */
     else shim_wait(SHIM_READY);
   }
 }

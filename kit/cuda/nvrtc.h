@@ -22,7 +22,7 @@ typedef struct nv_nvrtc {
 /* folder: where it is looked for first; NULL: nowhere. 0: there is none, and `why` says what was tried. */
 int nv_nvrtc_open(nv_nvrtc_t *out, const char *folder, char *why, size_t n_why);
 
-/* What the machine code of a text depends on beside it: the library's version and file, the options. */
+/* What the machine code of a text depends on next to it: the library's version and file, the options. */
 uint64_t nv_nvrtc_identity(const nv_nvrtc_t *nvrtc, int arch);
 
 /* The machine code of a text for compute capability `arch` (90: sm_90). *out: its bytes, or what the compiler says,

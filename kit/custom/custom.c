@@ -30,7 +30,7 @@ static int is_auto(const aot_snapshot_t *s, const aot_snap_node_t *n) {
          args_of(s, n)[0].kind == AOT_ARG_OP;
 }
 
-/* The operator that the node stands for. */
+/* The operator that the node represents. */
 static uint32_t op_of(const aot_snapshot_t *s, const aot_snap_node_t *n) {
   return is_auto(s, n) ? (uint32_t)args_of(s, n)[0].i : n->op;
 }
@@ -387,7 +387,7 @@ static const aot_ext_queue_kernel_t *on_queue(const custom_node_t *n) {
   return n->n_written ? NULL : aot_ext(&n->kernel->head, AOT_EXT_QUEUE_KERNEL);
 }
 
-/* The call as the boundary has it: device and queue, or neither to ask whether it is taken. */
+/* The call as the boundary has it: device and queue, or neither to query whether it is used. */
 static aot_status_t put_call(const custom_node_t *n, const rk_call_t *call, const aot_device_t *device,
                              aot_queue_t *queue, rk_error_t *error) {
   const aot_ext_queue_kernel_t *x = on_queue(n);

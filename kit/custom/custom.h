@@ -5,7 +5,7 @@
  *                                                                          values
  *
  * custom_prepare looks through a snapshot once: which nodes are of these kinds, which kernel runs each, what is
- * written, and which of the copies that aot.auto_functionalized asks for are not needed (reinplace.h). custom_run makes
+ * written, and which of the copies that aot.auto_functionalized requests are not needed (reinplace.h). custom_run makes
  * one call. */
 #ifndef PLUGINS_COMMON_CUSTOM_H
 #define PLUGINS_COMMON_CUSTOM_H
@@ -33,12 +33,12 @@ typedef struct custom_written {
   uint32_t arg, element; /* of the operator's own arguments; element of a list, else 0 */
   uint32_t value;        /* value row that holds it before */
   uint32_t same_as;      /* an earlier one that is the same value: they share memory; CUSTOM_NONE: none */
-  uint32_t in_place;     /* 1: nobody sees the difference when it is written where it lies */
+  uint32_t in_place;     /* 1: nothing sees the difference when it is written where it lies */
 } custom_written_t;
 
 typedef struct custom_node {
   uint32_t node;      /* row */
-  uint32_t first_arg; /* of the node's arguments, the operator's first: 1 behind an Op argument, else 0 */
+  uint32_t first_arg; /* of the node's arguments, the operator's first: 1 after an Op argument, else 0 */
   const aot_op_desc_t *op;
   const aot_kernel_t *kernel;
   uint32_t n_own; /* results of the operator itself */
@@ -85,7 +85,7 @@ int custom_takes_queue(const custom_node_t *n, const rk_call_t *call);
 aot_status_t custom_enqueue(const custom_node_t *n, const rk_call_t *call, const aot_device_t *device,
                             aot_queue_t *queue, rk_error_t *error);
 
-/* A run has ended half-way: nothing that kernels have started goes on when this returns. */
+/* A run has ended half-way: nothing that kernels have started continues when this returns. */
 void custom_settle(const custom_program_t *p);
 
 #endif

@@ -42,13 +42,14 @@ typedef struct em {
 em_t em_make(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph);
 /* Looks at a node: node, info, desc. */
 aot_status_t em_look(em_t *e, aot_node_t node);
-/* The same, and new nodes stand before it and carry its marks. */
+/* The same, and new nodes precedes it and carry its marks. */
 aot_status_t em_rewrite(em_t *e, aot_node_t node);
 /* new nodes have this origin, these flags, this checkpoint region */
 void em_carry(em_t *e, const aot_node_info_t *marks);
 
 /* ---- failures ---- */
-int em_ok(em_t *e, aot_status_t status); /* keeps the status of a host call, which has told its story; is all well? */
+/* keeps the status of a host call, which has reported its story; is all well? */
+int em_ok(em_t *e, aot_status_t status);
 void em_tell(em_t *e, aot_status_t status, const aot_diag_t *d); /* nothing after an earlier failure */
 /* An error at the node at hand. */
 void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format, ...)

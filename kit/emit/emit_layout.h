@@ -1,4 +1,4 @@
-/* Copies that lie in memory as another tensor does. */
+/* Copies that are in memory as another tensor does. */
 #ifndef PLUGINS_COMMON_EMIT_LAYOUT_H
 #define PLUGINS_COMMON_EMIT_LAYOUT_H
 
@@ -7,10 +7,10 @@
 int64_t em_hint(const em_t *e, int64_t dim);
 int64_t em_numel(const em_t *e, const aot_type_t *t); /* with symbols at their hints */
 
-/* Equal sizes: is every element at the same place, apart from the first one's? */
+/* Equal sizes: is every element at the same place, except for the first one's? */
 int em_lies_alike(const em_t *e, const aot_type_t *a, const aot_type_t *b);
 
-/* Of a rank of 4 or 5: the memory format; does a tensor lie so, without gaps? Dimensions of size 1 lie anywhere. */
+/* Of a rank of 4 or 5: the memory format; does a tensor lie so, without gaps? Dimensions of size 1 are anywhere. */
 int64_t em_channels_last(int32_t rank);
 int em_lies_channels_last(const em_t *e, const aot_type_t *t);
 

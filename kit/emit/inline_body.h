@@ -16,7 +16,7 @@ void em_inline_open(em_inliner_t *in, em_t *e);
 void em_inline_close(em_inliner_t *in);
 
 /* One copy of the graph's nodes, where e makes nodes; with e's flags and checkpoint region, above which their own
- * stand. n inputs, as many as the graph has: a number needs no binding, as it stands in the body as an expression.
+ * are. n inputs, as many as the graph has: a number needs no binding, as it is in the body as an expression.
  * outputs: as many as the graph has; none where it gives none. */
 void em_inline(em_inliner_t *in, aot_graph_t graph, uint32_t n, const em_x_t *inputs, em_x_t *outputs);
 

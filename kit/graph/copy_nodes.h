@@ -1,4 +1,4 @@
-/* Copies nodes of one graph into another, values renamed: how a partition makes its graphs, and how a body stands in
+/* Copies nodes of one graph into another, values renamed: how a partition makes its graphs, and how a body is in
  * for its call. */
 #ifndef JG_COPY_NODES_H
 #define JG_COPY_NODES_H

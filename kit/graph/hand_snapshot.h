@@ -8,7 +8,7 @@
  *     hs_output(h, y);
  *     const aot_snapshot_t *s = hs_finish(h);
  *
- * Ids equal rows, which count from 1. Rows of nodes, values and ports of one graph stand together because graphs are
+ * Ids equal rows, which count from 1. Rows of nodes, values and ports of one graph are together because graphs are
  * written one by one. */
 #ifndef HAND_SNAPSHOT_H
 #define HAND_SNAPSHOT_H

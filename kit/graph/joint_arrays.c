@@ -125,7 +125,7 @@ static uint32_t flags_of(const aot_snapshot_t *s, const aot_snap_node_t *node, c
   return flags;
 }
 
-/* Effects happen once, on the side where they stand, whatever checkpointing says of the nodes around them. */
+/* Effects happen once, on the side where they are, whatever checkpointing says of the nodes around them. */
 static void keep_effect(jg_joint_t *j, uint32_t n) {
   if (!(j->op_flags[n] & AOT_OP_EFFECT)) return;
   j->node_flags[n] &= ~(uint32_t)(AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE);
@@ -154,8 +154,8 @@ static void mark_bodies(const aot_snapshot_t *s, uint32_t *out) {
   }
 }
 
-/* A node whose results tell sizes or numbers that nothing else tells is an effect on the shape environment: it runs in
- * the forward, once, whoever reads its results. births: by node row of the snapshot; bodies: by graph row. */
+/* A node whose results report sizes or numbers that nothing else reports is an effect on the shape environment: it runs
+ * in the forward, once, code that reads its results. births: by node row of the snapshot; bodies: by graph row. */
 static void fill_nodes(jg_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint8_t *births,
                        const uint32_t *bodies, const uint32_t *value_of_row) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;

@@ -1,9 +1,10 @@
-/* A joint graph as plain arrays: what every partitioner looks at, and the host when it makes the halves.
+/* A joint graph as plain arrays: what every partitioner looks at, and the host when it makes the forward and backward
+ * graphs.
  *
  * Values and nodes are dense indices in graph order; lists are CSR. A node is `late` when it depends on a tangent: it
  * can only run in the backward. (In a graph without tangents, whose loss has its 1 built in: when it follows the loss.)
  * It is `early` when a forward output needs it. The others are pure functions of forward inputs that only gradients
- * need; they may stand on either side. Built in one pass over the program's snapshot. */
+ * need; they may be on either side. Built in one pass over the program's snapshot. */
 #ifndef JG_JOINT_H
 #define JG_JOINT_H
 

@@ -15,7 +15,7 @@ struct jg_halves {
   aot_graph_t joint, forward, backward;
   jg_joint_t arrays;
   jg_split_t split;
-  uint32_t n_ids;     /* values of the program, before the halves */
+  uint32_t n_ids;     /* values of the program, before the forward and backward graphs */
   aot_value_t *saved; /* of the split, as ids */
   aot_node_t *recomputed;
   uint32_t *forward_map, *backward_map; /* by id of the joint graph's values; 0: not on that side */

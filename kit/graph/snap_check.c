@@ -10,7 +10,7 @@
 
 typedef struct checker {
   const aot_snapshot_t *s;
-  uint32_t *graph_of; /* of a value; 0: nobody defines it */
+  uint32_t *graph_of; /* of a value; 0: nothing defines it */
   sn_error_t *error;
 } checker_t;
 

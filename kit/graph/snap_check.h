@@ -1,7 +1,7 @@
 /* Snapshot blocks (aot/snapshot.h) from outside: checking that one is whole. kit/graph/snap_expr.h evaluates its
  * dimensions.
  *
- * A block that passes can be read by its offsets without further checks: every range lies inside, every row number
+ * A block that passes can be read by its offsets without further checks: every range is inside, every row number
  * exists, operands are defined before they are used, in the graph that uses them. One pass over the block, O(rows). */
 #ifndef SNAP_CHECK_H
 #define SNAP_CHECK_H

@@ -1,4 +1,4 @@
-/* What a run tells about symbols: results whose sizes or numbers nothing before it determines. */
+/* What a run reports about symbols: results whose sizes or numbers nothing before it determines. */
 #ifndef SNAP_LEARN_H
 #define SNAP_LEARN_H
 
@@ -12,10 +12,10 @@ typedef struct sn_known {
   int64_t *exprs; /* as sn_exprs_eval leaves them */
 } sn_known_t;
 
-/* A value's row, and what it is: `rank` sizes of a tensor, one number of a SymInt or SymBool; other kinds tell nothing.
- * sn_learn gives symbols without a value theirs, where one number tells one symbol: AOT_E_RANGE outside the symbol's
- * range. sn_agree, once all results of a node were learned: AOT_E_RANGE or AOT_E_UNIMPLEMENTED where the declared
- * type is another. */
+/* A value's row, and what it is: `rank` sizes of a tensor, one number of a SymInt or SymBool; other kinds report
+ * nothing. sn_learn gives symbols without a value theirs, where one number reports one symbol: AOT_E_RANGE outside the
+ * symbol's range. sn_agree, once all results of a node were learned: AOT_E_RANGE or AOT_E_UNIMPLEMENTED where the
+ * declared type is another. */
 aot_status_t sn_learn(const sn_known_t *k, uint32_t value, const int64_t *is, sn_error_t *error);
 aot_status_t sn_agree(const sn_known_t *k, uint32_t value, const int64_t *is, sn_error_t *error);
 

@@ -32,7 +32,7 @@ static void work_deinit(work_t *w) {
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
 }
 
-/* Which nodes the gradients need: one sweep against the order, since operands stand before their users. */
+/* Which nodes the gradients need: one sweep against the order, since operands precedes their users. */
 static void reach_backward(work_t *w, const jg_joint_t *j) {
   for (uint32_t i = 0; i < j->n_gradients; i++) {
     uint32_t v = j->gradients[i];

@@ -2,7 +2,7 @@
  *
  * Forward: what the forward outputs and the saved values need. Backward: what the gradients need, stopping at saved
  * values; nodes on both sides are recomputed. The backward's order follows the joint graph, but a recomputed node
- * stands right before the first node that needs it, so that it lives briefly (PyTorch:
+ * is right before the first node that needs it, so that it lives briefly (PyTorch:
  * reordering_to_mimic_autograd_engine). */
 #ifndef JG_SPLIT_H
 #define JG_SPLIT_H

@@ -55,7 +55,7 @@ void cuda_print_take(const cuda_printer_t *p, uint32_t k);
 /* The type that the elements of draws are counted in. */
 const char *cuda_counter(const cuda_printer_t *p);
 void cuda_print_draw(const cuda_printer_t *p, uint32_t k);
-/* Halves that lie in its array as words of two. */
+/* Halves that are in its array as words of two. */
 int cuda_has_pairs(const cuda_printer_t *p, uint32_t k);
 /* The load's value, from its array or from memory. */
 void cuda_print_load(const cuda_printer_t *p, uint32_t k, int from_array);

@@ -1,5 +1,5 @@
 /* What the files that find a loop's schedule on a GPU share (loop_gpu.c, loop_gpu_rows.c, loop_gpu_vectors.c,
- * loop_gpu_parameters.c); each calls only those behind it. */
+ * loop_gpu_parameters.c); each calls only those after it. */
 #ifndef LP_GPU_SCHEDULE_H
 #define LP_GPU_SCHEDULE_H
 
@@ -43,7 +43,7 @@ int gs_has_scan(const lp_loop_t *l);
 void gs_choose_rows(lp_loop_t *l, const lp_gpu_machine_t *m);
 /* What registers hold, of rows whose team is chosen. */
 void gs_hold(lp_loop_t *l);
-/* Of rows that teams go on with: shared memory, and blocks; as they are given, where they are not too many. 0: too
+/* Of rows that teams continue with: shared memory, and blocks; as they are given, where they are not too many. 0: too
  * much. */
 int gs_fit_blocks(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m);
 

@@ -3,7 +3,7 @@
  * Nodes come in schedule order. A fusible node joins the groups of its producers when they iterate over the same space,
  * and all of them are still open. A group closes when a node outside reads one of its results: whatever joined later
  * would have to run before that reader and after it. So a group can be run at the position of its last member:
- * everything it reads is ready there, and nobody outside has read it yet. One sweep with a union-find forest:
+ * everything it reads is ready there, and nothing outside has read it yet. One sweep with a union-find forest:
  * O((nodes + operands) * alpha).
  *
  * A node joins the group that read the same tensor last, too, when that is open yet: one read serves both, though
@@ -29,7 +29,7 @@ typedef struct fu_graph {
   const uint32_t *producers;     /* node that makes each operand, FU_NONE: an input */
   const uint32_t *space;         /* by node: number of its iteration space; FU_NONE: not fusible */
   uint32_t max_nodes;            /* of one group */
-  /* by node: a number for the rows of its space that it reduces; 0: none, FU_NO_ROWS: nor may its group. NULL: nobody
+  /* by node: a number for the rows of its space that it reduces; 0: none, FU_NO_ROWS: nor may its group. NULL: nothing
    * does */
   const uint32_t *rows;
   const uint32_t *row_space; /* by node with rows: the space that has an element for each */
@@ -39,7 +39,7 @@ typedef struct fu_graph {
   /* by operand: number of the tensor, where one read fewer is worth a common loop; FU_NONE: it is not. NULL: none is */
   const uint32_t *tensors;
   uint32_t n_tensors;
-  const uint8_t *is_small; /* by operand: it lies in a cache, and is none of FU_MAX_READS. NULL: none is */
+  const uint8_t *is_small; /* by operand: it is in a cache, and is none of FU_MAX_READS. NULL: none is */
 } fu_graph_t;
 
 /* out_group[n]: the last node of n's group (n itself when alone or not fusible). 0, or -2 without memory. */

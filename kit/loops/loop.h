@@ -4,10 +4,11 @@
  *
  * Rows: where a loop has reductions, the innermost dimension is the row that they run over, and an instruction's value
  * is a number of each element or of the whole row (what reductions give, and what follows from them alone). The row is
- * gone through in passes: what needs a reduction's result stands in a later pass than the reduction. Values that a
- * later pass needs are computed again there, or are kept in memory for a row where that is cheaper (lp_schedule).
+ * gone through in passes: what needs a reduction's result is in a later pass than the reduction. Values that a
+ * later pass needs are computed again there, or are stored in memory for a row where that is cheaper (lp_schedule).
  *
- *     for every row: pass 0: m = max(x) | pass 1: e = exp(x - m), s = sum(e), e is kept | r = 1 / s | pass 2: y = e * r
+ *     for every row: pass 0: m = max(x) | pass 1: e = exp(x - m), s = sum(e), e is stored | r = 1 / s | pass 2: y = e *
+ *     r
  *
  * An instruction is a row of the operator table (loop_ops.c): a template of the expression in the language that C and
  * CUDA C share. An access is a tensor in the space: a stride a dimension, 0 where it is broadcast. Sizes and strides
@@ -24,9 +25,9 @@
  * a slice). An index that is out of range reads element 0, and the function says so; its caller looks for it then.
  *
  * A store may have index tensors, too. Dimensions along which only these count, so that places may meet, are `reduced`:
- * their indices are gone through in order, and those beside them are what runs in parallel.
+ * their indices are gone through in order, and those next to them are what runs in parallel.
  *
- * Sums across rows (weight and bias gradients) go beside the passes: every row adds its elements to one accumulator a
+ * Sums across rows (weight and bias gradients) go next to the passes: every row adds its elements to one accumulator a
  * column.
  *
  * lp_simplify drops dimensions of size 1, puts the first store's fastest dimension innermost and merges dimensions that
@@ -57,15 +58,15 @@ typedef struct lp_arg {
   int64_t i;
 } lp_arg_t;
 
-/* What becomes of an instruction's values. Sums are taken in lanes (loop_prelude.c): their order depends on the length
+/* What becomes of an instruction's values. Sums are used in lanes (loop_prelude.c): their order depends on the length
  * of the row and on nothing else, so neither on what shares the loop nor on threads. */
-#define LP_EACH 0 /* each stands for itself */
+#define LP_EACH 0 /* each represents itself */
 #define LP_SUM 1  /* those of a row become one; floats are added in double */
 #define LP_PROD 2
 #define LP_MAX 3 /* NaN where one is */
 #define LP_MIN 4
 #define LP_LOG_ADD 5 /* scans: the logarithm of a sum of exponentials */
-/* Those of a column become one sum, beside the rows; of values of rows one number in all. A loop that is run by parts
+/* Those of a column become one sum, next to the rows; of values of rows one number in all. A loop that is run by parts
  * leaves as many sums as parts, in float64: what stores it is given other memory for each. No instruction reads it. */
 #define LP_ACROSS 6
 
@@ -120,7 +121,7 @@ typedef struct lp_draw {
 #define LP_GPU_POINTS 1  /* a thread takes neighbours of the innermost dimension */
 #define LP_GPU_ROWS 2    /* a team of threads takes a row: a warp, or a block */
 #define LP_GPU_COLUMNS 3 /* a block takes neighbouring columns, some rows at a time */
-#define LP_GPU_PLACES 4  /* a store by index tensors, beside columns (loop_gen_cuda_places.c) */
+#define LP_GPU_PLACES 4  /* a store by index tensors, next to columns (loop_gen_cuda_places.c) */
 enum { LP_GPU_SEGMENT = 16 /* sorted places that a thread goes through */ };
 typedef struct lp_gpu {
   int32_t kind; /* 0: there is no schedule */
@@ -137,7 +138,7 @@ typedef struct lp_gpu {
   uint32_t splits;
   uint32_t parts; /* of sums across rows: how many are left in scratch memory; 0: there are no such sums */
   /* Of flat points (one dimension, no indices, no bounds): the kernel runs over as many tensors of several sizes, which
-   * a table tells; lp_gpu_schedule has 1, others may have up to lp_gpu_most_tensors. 0: sizes are constants of the
+   * a table reports; lp_gpu_schedule has 1, others may have up to lp_gpu_most_tensors. 0: sizes are constants of the
    * text */
   uint32_t tensors;
   /* Rows of a team that are in shared memory, or on their way there, the one that it is at among them; 0: rows do not
@@ -165,7 +166,7 @@ typedef struct lp_loop {
   uint32_t n_loads, n_stores;
   lp_inst_t *insts;
   uint32_t n_insts;
-  int in_place;      /* a store may lie where a load does, element on element */
+  int in_place;      /* a store may be at the address of a load, element on element */
   uint32_t reduced;  /* dimensions that reductions, or stores by index tensors, run over, as bits; 0: there are none */
   uint32_t n_passes; /* by lp_schedule */
   int columns;       /* by lp_schedule: rows lie across memory, and are summed side by side */
@@ -188,10 +189,10 @@ const char *lp_choose(const lp_op_t *op, const lp_operand_t *operands, uint32_t 
                       int32_t result, int on_gpu, int32_t *out_compute);
 int lp_dtype_supported(int32_t dtype);
 /* Operators that draw: arguments 0, 1, 2 are seed, offset and draw number; the list of ints that the template reads
- * stands for the drawn numbers. Their dtype for a result of dtype `result`, and what fills them in; 0: the operator
+ * represents the drawn numbers. Their dtype for a result of dtype `result`, and what fills them in; 0: the operator
  * does not draw. */
 int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out);
-/* The argument position that stands for the number of the result's element, in row-major order. -1: none does. */
+/* The argument position that represents the number of the result's element, in row-major order. -1: none does. */
 int32_t lp_op_counts(const lp_op_t *op);
 
 /* ---- operators with rows (row_ops.c) ---- */
@@ -241,7 +242,7 @@ const lp_row_op_t *lp_row_op_find(aot_str_t full_name); /* the first row of that
 const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *operands, uint32_t n_operands);
 /* Is dtype what result r of the operator is for a first argument of dtype x? Others, that a cast comes before, are the
  * reference kernels'. */
-/* The row of sums over rows that lie side by side, as sums across the others. NULL: op is no such sum. */
+/* The row of sums over rows that are contiguous, as sums across the others. NULL: op is no such sum. */
 const lp_row_op_t *lp_row_op_across(const lp_row_op_t *op);
 int lp_row_op_gives(const lp_row_op_t *op, uint32_t r, int32_t x, int32_t dtype);
 /* LP_T_* as a dtype. work: the dtype of the operator's first argument, in registers; result: as declared. */
@@ -287,7 +288,7 @@ int64_t lp_length(const lp_loop_t *loop); /* elements of a row */
 uint32_t lp_n_numbers(const lp_loop_t *loop);
 void lp_numbers(const lp_loop_t *loop, int64_t *out);
 int lp_has_indices(const lp_loop_t *loop);
-/* Passes, and what is kept from one to another (loop_passes.c). */
+/* Passes, and what is withheld from one to another (loop_passes.c). */
 void lp_schedule(lp_loop_t *loop);
 int lp_reduces_row(const lp_inst_t *inst);
 /* By instruction: is it computed within the row in this pass? */
@@ -319,11 +320,11 @@ void lp_gen_c(const lp_loop_t *loop, const char *name, lp_text_t *out);
 /* ---- GPUs (loop_gpu.c, loop_gen_cuda.c) ---- */
 enum { LP_GPU_MOST_POINTERS = 480 }; /* parameters of a kernel are 4 KiB at most */
 /* lp_schedule, and the schedule for a GPU. Sums that lp_schedule's loop takes in double,
- * though it reads floats, are taken in float from then on: the loop is not for C any more. 0: not for GPUs. */
+ * though it reads floats, are used in float from then on: the loop is not for C any more. 0: not for GPUs. */
 int lp_gpu_schedule(lp_loop_t *loop, const lp_gpu_machine_t *m);
 /* Of a loop that has been scheduled, with other threads, team, vector, splits, stages, bulk, of columns other chunks,
- * and where teams go on from row to row with other blocks, in loop.gpu: the rest of the schedule. 0: that does not fit
- * the loop. */
+ * and where teams continue from row to row with other blocks, in loop.gpu: the rest of the schedule. 0: that does not
+ * fit the loop. */
 int lp_gpu_fit(lp_loop_t *loop, const lp_gpu_machine_t *m);
 uint64_t lp_gpu_scratch(const lp_loop_t *loop); /* bytes, for what kernels leave for the next; 0: one kernel is all */
 void lp_prelude_cuda_add(lp_text_t *t);
@@ -344,7 +345,7 @@ uint32_t lp_gpu_merge_blocks(const lp_loop_t *loop);
 int lp_gpu_has_end(const lp_loop_t *loop);
 uint32_t lp_gpu_n_pointers(const lp_loop_t *loop);
 uint32_t lp_gpu_end_blocks(const lp_loop_t *loop);
-/* Of a loop with tensors: pointers of loads without a stride stand first, once for all; then for each tensor
+/* Of a loop with tensors: pointers of loads without a stride are first, once for all; then for each tensor
  * lp_gpu_row_words: two numbers, its size and its first block, which grow from tensor to tensor (of those that are not
  * there: LP_GPU_NO_BLOCK), and its pointers. A text goes for all sizes that are multiples of gpu.vector, or for all. */
 #define LP_GPU_NO_BLOCK INT32_MAX
@@ -352,14 +353,14 @@ enum { LP_GPU_SIZE = 0, LP_GPU_FIRST_BLOCK = 1, LP_GPU_NUMBERS = 2 };
 uint32_t lp_gpu_shared_words(const lp_loop_t *loop);
 uint32_t lp_gpu_row_words(const lp_loop_t *loop);
 uint32_t lp_gpu_most_tensors(const lp_loop_t *loop);
-/* Where the pointer of an access stands: of the first tensor. */
+/* Where the pointer of an access is: of the first tensor. */
 uint32_t lp_gpu_word(const lp_loop_t *loop, uint32_t access);
 void lp_gen_cuda(const lp_loop_t *loop, const char *name, lp_text_t *out);
 
 /* ---- the loop itself as text (loop_form.c) ---- */
 typedef struct lp_parsed {
   lp_loop_t loop;
-  char *text; /* its templates stand in */
+  char *text; /* its templates are in */
 } lp_parsed_t;
 void lp_print_loop(const lp_loop_t *loop, lp_text_t *out);
 /* A number of the text without comments: of what is computed from what, sizes and strides, and not of its schedule. It

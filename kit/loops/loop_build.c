@@ -53,7 +53,7 @@ static int goes_outside(const lp_loop_t *l, int32_t a, int32_t b) {
   return store->strides[a] > store->strides[b];
 }
 
-/* Insertion sort: ranks are small, and dimensions mostly stand right already. */
+/* Insertion sort: ranks are small, and dimensions mostly are right already. */
 static void sort_dims(lp_loop_t *l, int32_t begin, int32_t end) {
   for (int32_t d = begin + 1; d < end; d++)
     for (int32_t e = d; e > begin && goes_outside(l, e, e - 1); e--) lp_swap_dims(l, e, e - 1);

@@ -15,8 +15,8 @@
  *
  * Of an access may be known what its pointer is a multiple of: load f32 [1024, 1] align 16.
  *
- * An index with `wraps` behind it may be negative. Numbers with a point are floats. From ; on a line is a comment: the
- * printer tells there what lp_schedule has
+ * An index with `wraps` after it may be negative. Numbers with a point are floats. From ; on a line is a comment: the
+ * printer reports there what lp_schedule has
  * found. */
 #include "loop.h"
 
@@ -307,7 +307,7 @@ static int parse_bounds(parser_t *p, lp_access_t *a) {
   return take_index(p, "x", p->l->n_loads, &a->outside.index);
 }
 
-/* It has no memory that there is more to tell of. */
+/* It has no memory that there is more to report. */
 static int parse_count(parser_t *p) {
   lp_access_t *a = &p->l->accesses[p->l->n_loads];
   a->counts = 1;

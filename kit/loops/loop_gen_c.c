@@ -1,4 +1,4 @@
-/* Loop IR to C. Loads that do not move in the innermost dimension stand before it, with what follows from them alone.
+/* Loop IR to C. Loads that do not move in the innermost dimension precedes it, with what follows from them alone.
  *
  *     for every row
  *       loads and instructions of the row

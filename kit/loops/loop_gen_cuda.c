@@ -8,7 +8,7 @@
  *       stores                            their elements, j | reductions       the columns' values, and stores
  *                                       the row's values, and stores
  *
- * Variables: x loads, v instructions, as in C; w loads and y stores of a vector, k values kept between passes, a what
+ * Variables: x loads, v instructions, as in C; w loads and y stores of a vector, k values stored between passes, a what
  * a thread has reduced, q pointers to a row's first element, e the number of its first draw. */
 #include "cuda_printer.h"
 

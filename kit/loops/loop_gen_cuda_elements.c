@@ -39,7 +39,7 @@ void cuda_print_across_slot(const cuda_printer_t *p, uint32_t k) {
   lp_print(p->out, "[part * (%s)%lld + i%s]", p->index, (long long)lp_length(p->l), p->g->vector > 1 ? " + j" : "");
 }
 
-/* An instruction that is true of one element of a row, which numbers of the row tell; counted from 1. 0: there is
+/* An instruction that is true of one element of a row, which numbers of the row report; counted from 1. 0: there is
  * none. */
 static uint32_t spot_of(const cuda_printer_t *p) {
   const lp_loop_t *l = p->l;
@@ -81,7 +81,7 @@ static int compares_word(const cuda_printer_t *p, const lp_inst_t *inst, uint32_
   return 1;
 }
 
-/* The load that a reduction takes the extreme of as it is, in vectors of pairs: what is behind a row's end in its last
+/* The load that a reduction takes the extreme of as it is, in vectors of pairs: what is after a row's end in its last
  * vector is one of its elements again. Counted from 1; 0: it takes another. */
 static uint32_t pairs_of_extreme(const cuda_printer_t *p, const lp_inst_t *inst) {
   if ((inst->reduce != LP_MAX && inst->reduce != LP_MIN) || p->l->columns || p->pass.has_scan) return 0;
@@ -194,7 +194,7 @@ static void print_gives(const cuda_printer_t *p) {
 }
 
 /* Is the spot's element none of this vector's? In 32 bits that is as good: where a number beyond them seems to be one
- * of them, every element is asked. */
+ * of them, every element is queried. */
 static void print_is_elsewhere(const cuda_printer_t *p, uint32_t spot) {
   lp_inst_t place = p->l->insts[spot - 1];
   place.text = "b";

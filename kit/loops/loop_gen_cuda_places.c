@@ -266,7 +266,7 @@ static void print_segments(const cuda_printer_t *p, const char *name) {
   lp_print(p->out, "}\n");
 }
 
-/* A thread for each column of each part whose last run goes on, if it began there. Where the run ends is found by
+/* A thread for each column of each part whose last run continues, if it began there. Where the run ends is found by
  * halving, so that many of its sums are on their way at a time. */
 static void print_places_end(const cuda_printer_t *p, const char *name) {
   const uint32_t inst = p->l->accesses[store_of(p->l)].inst;

@@ -240,7 +240,7 @@ static void print_stages(const cuda_printer_t *p, long long rows) {
   lp_print(p->out, "const char *const stage = stages + next_stage * %llu;\n", bytes);
 }
 
-/* Who takes which row: teams that go on from row to row, parts of a row, or teams with a row each. */
+/* Who takes which row: teams that continue from row to row, parts of a row, or teams with a row each. */
 static void print_rows_begin(cuda_printer_t *p, uint8_t *is_there) {
   const lp_gpu_t *g = p->g;
   const uint32_t teams = g->threads / g->team;

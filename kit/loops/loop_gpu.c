@@ -227,7 +227,7 @@ static int stores_by_index(const lp_loop_t *l) {
   return 0;
 }
 
-/* Beside it a loop has nothing that needs a schedule. */
+/* Next to it a loop has nothing that needs a schedule. */
 static int is_store_alone(const lp_loop_t *l) {
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (l->accesses[k].draws) return 0;

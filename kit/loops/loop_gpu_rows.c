@@ -15,13 +15,13 @@ enum {
   WARPS_AT_LEAST = 8, /* and warps of a processor that such teams still fill */
   LONG_SCAN = 1 << 12,
   LONG_ROW = 1 << 15,         /* elements from which on few rows are cut into parts */
-  THREADS_A_PROCESSOR = 1024, /* of blocks that go on from row to row, */
+  THREADS_A_PROCESSOR = 1024, /* of blocks that continue from row to row, */
   THREADS_WITH_SUMS = 768,    /* and of those that have sums across rows in registers */
   TEAMS_TOGETHER = 384,       /* threads of a block of several teams */
   HOLDING_TEAM = 256,         /* from which on rows are rather in shared memory than in registers, */
   LARGE_TEAM = 512,           /* and the least that takes them from there */
-  SHARED_BESIDE = 2 << 10,    /* bytes that a block has of it beside its rows, for reductions and for the driver */
-  OLDEST_WITH_COPIES = 80,    /* architecture that copies to shared memory behind a thread's back, */
+  SHARED_BESIDE = 2 << 10,    /* bytes that a block has of it next to its rows, for reductions and for the driver */
+  OLDEST_WITH_COPIES = 80,    /* architecture that copies to shared memory after a thread's back, */
   OLDEST_WITH_BULK = 90       /* and whole rows of it */
 };
 
@@ -155,7 +155,7 @@ static int fits_registers(const lp_loop_t *l, uint32_t team) {
   return chunks <= MOST_CHUNKS && chunks * l->gpu.vector * bytes <= most;
 }
 
-/* Without what would be kept. */
+/* Without what would be stored. */
 static int fits_registers_alone(lp_loop_t *l, uint32_t team) {
   const uint32_t n_kept = l->n_kept;
   l->n_kept = 0;
@@ -164,10 +164,10 @@ static int fits_registers_alone(lp_loop_t *l, uint32_t team) {
   return fits;
 }
 
-/* Does a thread of such a team hold its part of a row? Else what would be kept is computed again, if the loads are held
- * then; else nothing is. */
+/* Does a thread of such a team hold its part of a row? Else what would be stored is computed again, if the loads are
+ * held then; else nothing is. */
 static int holds(lp_loop_t *l, uint32_t team) {
-  l->gpu.chunks = 1; /* so that lp_is_held tells what would be held */
+  l->gpu.chunks = 1; /* so that lp_is_held reports what would be held */
   if (gs_has_scan(l)) return 0;
   if (fits_registers(l, team)) return 1;
   if (!l->n_kept) return 0;
@@ -185,7 +185,7 @@ static int holds(lp_loop_t *l, uint32_t team) {
 /* A part of a warp that has a short row, in one to four vectors a thread: several rows a warp, so that its threads are
  * not idle, and more of memory is on its way. Its warps have whole numbers of rows. 0: none has it. */
 static uint32_t short_team(lp_loop_t *l, uint64_t rows, uint64_t vectors, uint32_t n_processors) {
-  l->gpu.chunks = 1; /* so that lp_is_held tells what would be held */
+  l->gpu.chunks = 1; /* so that lp_is_held reports what would be held */
   for (uint32_t team = SHORTEST_TEAM; team < WARP && !gs_has_scan(l); team *= 2)
     if (vectors <= SHORT_CHUNKS * team && rows % (WARP / team) == 0 &&
         rows * team / WARP >= (uint64_t)WARPS_AT_LEAST * n_processors && fits_registers(l, team))
@@ -246,8 +246,8 @@ static uint32_t large_team(uint64_t vectors) {
   return (uint32_t)best;
 }
 
-/* Rows pass through shared memory, on their way while others are computed, where sums across rows let teams go on from
- * row to row, and where registers of a team that is not large do not hold one. 0: they do not. */
+/* Rows pass through shared memory, on their way while others are computed, where sums across rows let teams continue
+ * from row to row, and where registers of a team that is not large do not hold one. 0: they do not. */
 static int choose_staged(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m) {
   lp_gpu_t *g = &l->gpu;
   const int has_sums = across_bytes(l) != 0;
@@ -269,7 +269,7 @@ static int choose_staged(lp_loop_t *l, uint64_t rows, const lp_gpu_machine_t *m)
   return 0;
 }
 
-/* What goes on from row to row has as many blocks as run at once. */
+/* What continues from row to row has as many blocks as run at once. */
 static uint32_t resident_blocks(const lp_loop_t *l, const lp_gpu_machine_t *m) {
   const lp_gpu_t *g = &l->gpu;
   const uint64_t by_threads = gs_at_least_one(most_threads(l) / g->threads);

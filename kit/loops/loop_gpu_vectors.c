@@ -1,6 +1,6 @@
 /* Vectors: the neighbours that a thread takes at once, and which accesses are made by them. Their number is one for the
  * whole loop: as many as make 16 bytes, the widest access, of its smallest or its largest dtype, halved until all that
- * step by one lie on multiples of their vectors. These are no vectors, and leave the number to the others:
+ * step by one are on multiples of their vectors. These are no vectors, and leave the number to the others:
  *
  *     single    elements that have places of their own, or bounds within a vector: one after another
  *     apart     a store of one value a row, or of a sum across rows: it does not go along with the elements

@@ -14,11 +14,12 @@
 #define COMPARE 2 /* in the promoted dtype of the operands */
 #define SELF 3    /* in the dtype of the first tensor */
 #define DRAW 4    /* as RESULT; a draw from seed and offset */
-/* As RESULT, floats in double; a function of its element's number, for which argument 0, or 1, stands. */
+/* As RESULT, floats in double; a function of its element's number, for which argument 0, or 1, is. */
 #define COUNT 5
 #define COUNT_FROM 6
-/* As RESULT. Beside halves, PyTorch's kernels round some operands that are wider, a number or a tensor of rank 0, to
- * the half first, and read others as floats (rk_pointwise.h), and those of a GPU differ (measured on an H100, PyTorch
+/* As RESULT. Next to f16 or bf16, PyTorch's kernels round some operands that are wider, a number or a tensor of rank 0,
+ * to the half first, and read others as floats (rk_pointwise.h), and those of a GPU differ (measured on an H100,
+ * PyTorch
  * 2.11):
  *
  *            numbers, CPU | GPU   tensors of rank 0, CPU | GPU
@@ -60,7 +61,7 @@ struct lp_op {
     "aten." name, RESULT, "lesser(a, c)", "lesser(a, c)", NULL, 4, 2, 0                                                \
   }
 
-/* Sorted by name (byte order): lp_op_find halves. Rows of one name stand together, the first that fits is taken. */
+/* Sorted by name (byte order): lp_op_find halves. Rows of one name are together, the first that fits is used. */
 static const lp_op_t rows[] = {
     DRAWN("bits", NULL, "(int64_t)(d >> 1)"),
     DRAWN("normal", "d", NULL),
@@ -276,8 +277,8 @@ static int is_rounded(const lp_op_t *op, const lp_operand_t *o, uint32_t k, int 
   return op->kind == CAST || op->kind == STEPS || op->kind == (on_gpu ? BOUND : TERM);
 }
 
-/* The dtype in which a formula of halves is computed: float, where its operands are halves or may be wider; the half,
- * where all are to be rounded to it. 0: some are and some are not; or it is left to the reference kernel. */
+/* The dtype in which a formula of f16 or bf16 is computed: float, where its operands are halves or may be wider; the
+ * half, where all are to be rounded to it. 0: some are and some are not; or it is left to the reference kernel. */
 static int32_t computing_half(const lp_op_t *op, const lp_operand_t *o, uint32_t n, int32_t half, int on_gpu) {
   int n_rounded = 0, n_wide = 0;
   if (op->kind == DRAW || (op->kind == STEPS && !on_gpu)) return 0;

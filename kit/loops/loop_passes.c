@@ -1,8 +1,8 @@
-/* Levels and passes of a loop with reductions, and what is kept between passes.
+/* Levels and passes of a loop with reductions, and what is stored between passes.
  *
  * An instruction belongs to the row when all it reads does: reductions, loads that do not move along the row, numbers.
  * Its pass is the number of reductions that follow from each other on the longest way to it. A pass computes what its
- * reductions and stores need, all of it anew, but for values that were expensive: those an earlier pass has kept.
+ * reductions and stores need, all of it again, but for values that were expensive: those an earlier pass has stored.
  *
  * Scans stay within a pass, whose elements then come one after another.
  *
@@ -56,7 +56,7 @@ static uint32_t cost_of(const lp_loop_t *l, const lp_inst_t *inst) {
   return cost;
 }
 
-/* What it takes to compute instruction k anew within its row. */
+/* What it takes to compute instruction k again within its row. */
 static uint32_t cost_of_way(const lp_loop_t *l, uint32_t k) {
   uint8_t on_way[LP_INSTS] = {0};
   uint32_t cost = 0;
@@ -73,7 +73,7 @@ static uint32_t cost_of_way(const lp_loop_t *l, uint32_t k) {
 
 int lp_reduces_row(const lp_inst_t *inst) { return inst->reduce != LP_EACH && inst->reduce != LP_ACROSS; }
 
-/* Scans go through a row one by one, and what stands in their pass with them: what is worth vectors is computed in a
+/* Scans go through a row one by one, and what is in their pass with them: what is worth vectors is computed in a
  * pass before or after. after_scan: by instruction, those of a scan's pass that need it. */
 static void place(lp_loop_t *l, uint32_t k, uint8_t *after_scan) {
   lp_inst_t *inst = &l->insts[k];

@@ -83,7 +83,7 @@ static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst,
   else print_number(out, inst->compute, a);
 }
 
-/* Of a GPU: are all elements that it is made of halves, whatever else the loop reads? */
+/* Of a GPU: are all elements that it is made of f16 or bf16, whatever else the loop reads? */
 static int takes_halves_alone(const lp_loop_t *l, const lp_inst_t *inst) {
   int n = 0;
   for (uint32_t k = 0; k < inst->n_args; k++) {

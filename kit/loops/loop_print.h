@@ -67,7 +67,7 @@ int lp_gpu_is_vector(const lp_loop_t *l, uint32_t access);
 int32_t lp_gpu_lane(const lp_inst_t *inst);
 uint64_t lp_gpu_partial(const lp_loop_t *l, uint32_t inst);
 uint64_t lp_gpu_results(const lp_loop_t *l);
-/* Do teams go on from row to row? Does the load pass through shared memory? Where it lies in a stage, and the bytes of
+/* Do teams continue from row to row? Does the load pass through shared memory? Where it is in a stage, and the bytes of
  * one (load: how many there are). */
 int lp_gpu_goes_on(const lp_loop_t *l);
 int lp_gpu_is_staged(const lp_loop_t *l, uint32_t load);

@@ -91,7 +91,7 @@ static uint32_t look(merge_state_t *s, uint32_t root, uint32_t other, uint32_t *
         n += !is_saved;
         seen[value] = s->weighing;
       }
-      /* written for nobody else */
+      /* written for nothing else */
       if (maker == other && ++s->n_here[value] == s->n_readers[value] && !s->m->is_wanted[value])
         *saved += s->m->move[value];
     }
@@ -125,7 +125,7 @@ static double weigh(merge_state_t *s, uint32_t a, uint32_t b) {
 
 /* ---- order ---- */
 
-/* Of those that are ordered, what is marked goes behind b: none that is not may stand between. */
+/* Of those that are ordered, what is marked goes after b: none that is not may be between. */
 static int keeps_order(const merge_state_t *s, uint32_t a, uint32_t b) {
   int goes_behind = 0;
   for (uint32_t at = s->place[a] + 1; s->m->is_ordered && at < s->place[b]; at++) {
@@ -152,13 +152,13 @@ static int search(merge_state_t *s, uint32_t a, uint32_t b) {
         if (to == b) return 0;
         if (s->place[to] > s->place[b] || s->mark[to] == s->stamp) continue;
         s->mark[to] = s->stamp;
-        AOT_ASSERT(n <= FU_WINDOW); /* all stand between a and b */
+        AOT_ASSERT(n <= FU_WINDOW); /* all are between a and b */
         found[n++] = to;
       }
   return keeps_order(s, a, b);
 }
 
-/* b's place becomes that of both; what needs a goes behind it. */
+/* b's place becomes that of both; what needs a goes after it. */
 static void reorder(merge_state_t *s, uint32_t a, uint32_t b, uint32_t root) {
   uint32_t behind[FU_WINDOW + 1], n = 0, to = s->place[a];
   const uint32_t end = s->place[b];

@@ -1,14 +1,14 @@
-/* Groups that become one although they do not stand beside each other: whichever gain most first.
+/* Groups that become one although they do not be next to each other: whichever gain most first.
  *
- * fu_group goes through nodes in order, so what stands between two groups in the schedule keeps them apart even if they
- * do not need each other: the sum over images of one channel's sum stands between that sum and another over the same
- * tensor. Here groups are merged by what that saves: reads of what the other has, a store that nobody needs any more, a
- * step. Candidates (a group and one that reads what it makes, two that read the same) wait in a queue by gain; one
+ * fu_group goes through nodes in order, so what is between two groups in the schedule keeps them apart even if they
+ * do not need each other: the sum over images of one channel's sum is between that sum and another over the same
+ * tensor. Here groups are merged by what that saves: reads of what the other has, a store that nothing needs any more,
+ * a step. Candidates (a group and one that reads what it makes, two that read the same) wait in a queue by gain; one
  * whose groups have changed meanwhile is weighed again. This is fusion as weighted merging of a graph's nodes (Kennedy
  * and McKinley 1993; Darte 2000 on its hardness, hence greedy).
  *
  * Nothing comes to depend on itself: two groups merge if no way leads from one to the other through a third. Groups
- * keep an order in which all run after what they need, and a merge moves what follows the earlier one behind the later
+ * keep an order in which all run after what they need, and a merge moves what follows the earlier one after the later
  * one, as Pearce and Kelly (2006) keep a topological order of a graph that grows. Only groups at most FU_WINDOW places
  * apart merge: so all is O(nodes log nodes), and memory is not held for long. */
 #ifndef FU_MERGE_H

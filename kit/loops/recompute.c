@@ -153,7 +153,7 @@ static void find_cone(const state_t *s, uint32_t group, uint32_t value, cone_t *
     for (uint32_t k = v->operand_begin[node]; k < v->operand_begin[node + 1]; k++) {
       if (v->operands[k] == FU_NONE || is_there(s, group, v->operands[k])) continue;
       const double cost = cost_of_operand(s, group, c, v->operands[k], &place);
-      AOT_ASSERT(place == FU_NONE || place < i); /* makers stand before readers */
+      AOT_ASSERT(place == FU_NONE || place < i); /* makers precedes readers */
       if (place != FU_NONE) {
         c->is_copied[place] = 1;
         continue;

@@ -1,14 +1,14 @@
 /* What groups compute again instead of reading it.
  *
  * A value that a group makes and others read is written once and read by each of them. Where it is cheap to compute
- * from what these read anyway, or from what is smaller (a cast from halves, a mean taken off, a mask), each group that
- * reads it may have nodes of its own for it: copies. If nobody else reads it, it is not in memory at all.
+ * from what these read anyway, or from what is smaller (a cast from f16 or bf16, a mean removed, a mask), each group
+ * that reads it may have nodes of its own for it: copies. If nothing else reads it, it is not in memory at all.
  *
  * Values are looked at from the last to the first. What a reader has to compute, and what it reads for that, is found
  * by dynamic programming over the few nodes before the value (MOST_COPIES): each of their operands is there, or is
  * read, or is computed, too, whichever costs least. The value is copied into all its readers if that costs less than
  * writing and reading it, else into those where it costs less than reading it. So linear in values and readers; as
- * copies read only what stands before the value, nothing comes to depend on itself. It is the trade of
+ * copies read only what precedes the value, nothing comes to depend on itself. It is the trade of
  * rematerialization (Briggs, Cooper, Torczon 1992) between loops and memory, as compilers of tensor programs have it
  * when they duplicate producers. */
 #ifndef FU_RECOMPUTE_H
@@ -18,7 +18,7 @@
 
 typedef struct fu_values {
   uint32_t n_nodes, n_values;
-  const uint32_t *operand_begin; /* n_nodes + 1, into operands; nodes stand in order */
+  const uint32_t *operand_begin; /* n_nodes + 1, into operands; nodes are in order */
   const uint32_t *operands;      /* values, FU_NONE: nothing that is in memory */
   const uint8_t *apart;          /* by operand: it must be in memory for this node */
   const uint32_t *maker;         /* by value: node, FU_NONE: an input */

@@ -68,7 +68,7 @@
 /* Its eps, where it is absent, is that of a dtype: the reference kernel's. */
 #define RMS_NORMS(name) RMS_NORM(name, ARG(2) | ARG(3), 0, "%2 * c"), RMS_NORM(name, ARG(3), ARG(2), "%2")
 /* Variance over # - correction; 0 / 0 of a row of one is not a number. A row with an infinity has no variance, and in
- * PyTorch no mean beside it. */
+ * PyTorch no mean next to it. */
 #define VARIANCE(name_, n_results_, second, root) \
   {.name = name_, .dims = LP_ROW_DIM, .dims_at = 1, .n_steps = 5, .n_results = n_results_, .results = {3, second}, \
    .preset_at = 2, .preset = 1, \
@@ -76,7 +76,7 @@
              {LP_EACH, S, R, root "(%2 / larger(# - c, T(0)))"}, {LP_EACH, S, R, "%2 != %2 ? %2 : %1"}}}
 
 /* g: the gradient; x, w; xh: the standardized input, its mean and rstd known to the steps before. xc: the input that
- * their second sum is over, which is `scale` times xh's: so statistics that are made again stand in no pass before it. */
+ * their second sum is over, which is `scale` times xh's: so statistics that are made again are in no pass before it. */
 #define NORM_GRADIENTS(g, w, xh, rstd, xc, scale, s1, s2) \
   {LP_SUM, S, S, g w}, {LP_SUM, S, S, g w " * " xc}, \
   {LP_EACH, W, R, rstd " * (" g w " - " s1 " / # - " xh " * (" scale s2 " / #))"}, \
@@ -85,7 +85,7 @@
   {.name = "aten.native_layer_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, \
    .dims_at = 2, .n_steps = 6, .n_results = 3, .results = {3, 4, 5}, \
    .steps = {{LP_EACH, W, W, "(b - d) * e"}, NORM_GRADIENTS("a", w, "%0", "e", "%0", "", "%1", "%2")}}
-/* the statistics once more */
+/* the statistics again */
 #define LAYER_NORM_BACKWARD(there, absent, w) \
   {.name = "aot.layer_norm_backward.default", .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 2, \
    .n_steps = 10, .n_results = 3, .results = {7, 8, 9}, \
@@ -127,7 +127,7 @@
    .n_results = 2, .results = {3, 4}, \
    .steps = {{LP_EACH, I, B, "@ == b"}, {LP_MAX, W, W, "%0 != 0 ? a : -T(INFINITY)"}, {LP_EACH, I, B, "b == e"}, \
              {LP_ACROSS, S, S, "(%2 != 0 ? T(0) : -%1) * h"}, {LP_ACROSS, S, S, "%2 != 0 ? T(0) : T(1)"}}}
-/* Sorted by name (byte order). Rows of one name stand together, the first that fits is taken. */
+/* Sorted by name (byte order). Rows of one name are together, the first that fits is used. */
 static const lp_row_op_t rows[] = {
   CROSS_ENTROPY_BACKWARD,
   LAYER_NORM_BACKWARD(ARG(3), 0, " * d"), LAYER_NORM_BACKWARD(0, ARG(3), ""),

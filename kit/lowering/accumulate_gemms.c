@@ -2,7 +2,7 @@
  *
  *     %a = mm %x0, %y0    %b = mm %x1, %y1    %c = add %a, %b    %d = mm %x2, %y2    %e = add %c, %d    ..
  *
- * Such a product takes the time of its result's memory, and a sum once more. Where nobody else reads the parts,
+ * Such a product takes the time of its result's memory, and a sum again. Where nothing else reads the parts,
  * operands are collected side by side instead, and multiplied at once,
  *
  *     x0 y0 + x1 y1 + x2 y2 = [x0 x1 x2] [y0; y1; y2]
@@ -137,7 +137,7 @@ static aot_status_t collect(lw_build_t *b, lw_product_sum_t *s) {
   x_place.offset += s->n_terms * s->x.strides[1];
   y_place.offset += s->n_terms * s->y.strides[0];
   s->n_terms += x.sizes[1];
-  AOT_ASSERT(s->n_terms <= s->x.sizes[1]); /* they have room beside the others */
+  AOT_ASSERT(s->n_terms <= s->x.sizes[1]); /* they have room next to the others */
   AOT_TRY(lw_copy(b, &x_place, &x));
   AOT_TRY(lw_copy(b, &y_place, &y));
   return --s->n_left ? AOT_OK : multiply(b, s);

@@ -3,9 +3,9 @@
  *     %a = slice_backward %x, ..     %b = slice_backward %y, ..     %c = add %a, %b
  *     %d = select_backward %z, ..    %e = add %c, %d
  *
- * Summed as they stand, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step
- * so. Where nobody else reads the parts, the sum is one tensor: zeros, the first region copied, every further one added
- * where its add stands. The additions left out are of zeros. And where selections have each index of a dimension once
+ * Summed as they are, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step
+ * so. Where nothing else reads the parts, the sum is one tensor: zeros, the first region copied, every further one
+ * added where its add is. The additions left out are of zeros. And where selections have each index of a dimension once
  * (query, key and value of one projection), the sum stacks them (concat.h), and there are no zeros. */
 #include "concat.h"
 

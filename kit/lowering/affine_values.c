@@ -13,7 +13,7 @@
 #define SMALL (INT64_C(1) << 30)
 
 typedef struct affine_traversal {
-  lw_build_t *b; /* b->node: the node whose result is asked for */
+  lw_build_t *b; /* b->node: the node whose result is requested */
   lw_form_t **of;
 } affine_traversal_t;
 
@@ -341,7 +341,7 @@ static int same(const affine_traversal_t *w, int how, lw_form_t *out) {
   return read_arg(w, 0, out);
 }
 
-/* What lies side by side goes on where the one before it ends. */
+/* What are contiguous continues where the one before it ends. */
 static int joined(const affine_traversal_t *w, int how, lw_form_t *out) {
   const aot_snap_arg_t *list = lw_arg(w->b, 0);
   const uint32_t *rows = AOT_SNAP_ROWS(w->b->s, uint32_t, operands) + list->i;

@@ -1,5 +1,5 @@
-/* What tensors hold as functions of their indices, where the program's text alone tells: ranges, and what comparisons,
- * sums and views make of them. Masks are made so. */
+/* What tensors hold as functions of their indices, where the program's text alone reports: ranges, and what
+ * comparisons, sums and views make of them. Masks are made so. */
 #ifndef LW_AFFINE_VALUES_H
 #define LW_AFFINE_VALUES_H
 

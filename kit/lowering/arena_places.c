@@ -8,7 +8,7 @@
 static int is_placed(const lw_storage_t *s) { return s->kind == LW_ARENA && s->first != LW_NONE; }
 
 /* A storage that begins where another ends, in a step of its own that writes it element on element over what it reads,
- * lies in the other's memory. Each gives its memory to one, and takes it from one. */
+ * is in the other's memory. Each gives its memory to one, and takes it from one. */
 static aot_status_t take_over(lw_build_t *b) {
   lw_schedule_t *s = b->out;
   uint8_t *is_given = calloc((size_t)s->n_storages + 1, 1);
@@ -36,7 +36,7 @@ static aot_status_t take_over(lw_build_t *b) {
   return AOT_OK;
 }
 
-/* The first of those that lie in one memory. */
+/* The first of those that are in one memory. */
 static uint32_t first_of(const lw_schedule_t *s, uint32_t storage) {
   while (s->storages[storage].taken != LW_NONE) storage = s->storages[storage].taken;
   return storage;

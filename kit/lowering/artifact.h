@@ -5,7 +5,7 @@
 #include "schedule.h"
 #include <aot/backend.h>
 
-/* magic: four letters that tell backends apart. The sink's own status. */
+/* magic: four letters that distinguish backends. The sink's own status. */
 aot_status_t lw_write_artifact(const aot_snapshot_t *s, uint32_t magic, const aot_bytes_sink_t *sink);
 /* *own is set, and the caller's to free, when the bytes had to be copied to an aligned place; else *out borrows them.
  * AOT_E_DATA_LOSS, _TOO_NEW, _EXHAUSTED. */

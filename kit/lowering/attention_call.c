@@ -57,7 +57,7 @@ static int read_keep(const lw_build_t *b, const lw_attention_places_t *at, doubl
   return 1;
 }
 
-/* ---- masks whose meaning the program's text tells ---- */
+/* ---- masks whose meaning the program's text reports ---- */
 
 enum { SEES, HIDES, NEITHER };
 /* Below HIDDEN what is added to a score leaves nothing of its exponential, unless the whole row is there. */

@@ -4,7 +4,7 @@
 
 #include <aot/assert.h>
 
-/* [0], which cat takes beside tensors of any rank, for code that begins a list with it. */
+/* [0], which cat takes next to tensors of any rank, for code that begins a list with it. */
 static int is_nothing(const lw_tensor_t *t, const lw_tensor_t *whole) {
   return t->rank == 1 && t->sizes[0] == 0 && whole->rank != 1;
 }

@@ -6,7 +6,7 @@
 
 enum { LW_MOST_JOINED = 256 };
 typedef struct lw_join {
-  const lw_tensor_t *parts[LW_MOST_JOINED]; /* as they lie; borrowed from the build */
+  const lw_tensor_t *parts[LW_MOST_JOINED]; /* in its layout; borrowed from the build */
   uint32_t rows[LW_MOST_JOINED];            /* their values */
   uint32_t n;
   int64_t dim;

@@ -4,17 +4,17 @@
  *     %dq, %dk, %dv = attention_backward ..     %a = transpose %dq     %b = reshape %a     %whole = cat [%b, ..]
  *
  * Where a part and its views are read by nothing else, its maker may write it to its place by strides: lw_place_of
- * tells where. The place goes through views backward, each asked whether it really sees the part there. */
+ * determines where. The place goes through views backward, each checked whether it really sees the part there. */
 #include "concat.h"
 
 #include <aot/assert.h>
 
 enum {
-  LEAST_RUN = 64, /* bytes side by side, for whoever writes by strides .. */
+  LEAST_RUN = 64, /* bytes side by side, for code that writes by strides .. */
   RUN_STEP = 16   /* .. and by vectors */
 };
 
-/* How the operand of a view must lie for the view to lie at *place, which becomes that: a step along one of its
+/* How the operand of a view must lie for the view to be at *place, which becomes that: a step along one of its
  * dimensions is found among those of the view, where the operand lies row by row. 0: in no way that is known. */
 static int go_back(lw_build_t *b, lw_tensor_t *place) {
   lw_tensor_t dense = *lw_arg_tensor(b, 0), seen, check;
@@ -38,7 +38,7 @@ static int go_back(lw_build_t *b, lw_tensor_t *place) {
   return 1;
 }
 
-/* From the part back to its maker, whose result is to lie at the place; of_loops: a loop's, too. */
+/* From the part back to its maker, whose result is to be at the place; of_loops: a loop's, too. */
 static void place_part(lw_build_t *b, uint32_t row, lw_tensor_t place, int of_loops) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_node_t *join = b->node;

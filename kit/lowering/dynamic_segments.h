@@ -1,9 +1,9 @@
-/* Programs with sizes that only a run tells, cut where they are told.
+/* Programs with sizes that only a run reports, cut where they are reported.
  *
- * A node whose result has such a size (a birth: nonzero, a mask, item) ends a part. What stands between two births
+ * A node whose result has such a size (a birth: nonzero, a mask, item) ends a part. What is between two births
  * becomes a graph of its own in a copy of the snapshot: its inputs are what it reads of earlier parts, its outputs what
- * later ones read. So a segment is planned like any graph, by the sizes known when it begins, and its schedule is kept
- * by them.
+ * later ones read. So a segment is planned like any graph, by the sizes known when it begins, and its schedule is
+ * stored by them.
  *
  *     graph:   n n n B n n B n        parts:   [n n n] B | [n n] B | [n]
  *
@@ -22,7 +22,7 @@ typedef struct lw_part {
 typedef struct lw_cut {
   const aot_snapshot_t *s; /* the given one, with segments as further graphs */
   void *block;             /* NULL: nothing was cut, and s is what was given */
-  lw_part_t *parts;        /* those of one graph stand together */
+  lw_part_t *parts;        /* those of one graph are together */
   uint32_t n_parts;
   uint32_t *first_part, *n_parts_of; /* by graph row of the given snapshot; 0 parts: it is whole */
   uint32_t *last_use;                /* by value row: number of the part, in its graph, that reads it last */

@@ -11,7 +11,7 @@ static int is_clone(const lw_build_t *b, const aot_snap_node_t *node) {
   return aot_str_eq(aot_snap_text(b->s, op->name), aot_str("aten.clone.default")) && node->n_operands == 1;
 }
 
-/* A plugin's kernel may write into a copy that nobody else reads: programs that have one keep theirs. */
+/* A plugin's kernel may write into a copy that nothing else reads: programs that have one keep theirs. */
 aot_status_t lw_find_spared(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;

@@ -102,7 +102,7 @@ static int allocate(lw_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   return 0;
 }
 
-/* An output that is to lie on an input must be written after the last pass that reads it, and rows have several. */
+/* An output that is to be on an input must be written after the last pass that reads it, and rows have several. */
 static int donated_input(const lw_build_t *b) {
   return b->donated_input && b->donated_input[b->node->result_begin - b->value_begin] != 0;
 }
@@ -247,7 +247,7 @@ static void find_wanted(const lw_build_t *b, const group_arrays_t *a, uint8_t *o
     if (outputs[i].value != AOT_NO_ID) out[outputs[i].value - b->value_begin] = 1;
 }
 
-/* Inputs that outputs are to lie on, and their views: until that is written. */
+/* Inputs that outputs are to be on, and their views: until that is written. */
 static void find_ends(const lw_build_t *b, const group_arrays_t *a, const uint32_t *group, const uint32_t *position,
                       uint32_t *out) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;

@@ -54,7 +54,7 @@ int lw_read_draw(const lw_build_t *b, uint32_t row, lw_draw_t *out) {
   return 0;
 }
 
-/* A plugin's kernel may write into what nobody seems to read. */
+/* A plugin's kernel may write into what nothing seems to read. */
 aot_status_t lw_find_drawn(lw_build_t *b) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;

@@ -1,4 +1,4 @@
-/* Products of halves that are added to a float tensor: the residual stream of a transformer under autocast.
+/* Products of f16 or bf16 that are added to a float tensor: the residual stream of a transformer under autocast.
  *
  *     %t = linear %x, %w, %v      bf16          product: x w + v + r, in float, rounded once
  *     %u = view %t                              nothing
@@ -6,14 +6,14 @@
  *     %n = layer_norm %y          f32           a loop that reads y, and neither writes it nor reads r and t
  *
  * A library adds what it multiplies to a matrix of the result's type on the way. The product is made where the sum
- * stands, and its own result is never in memory. Only one who reads all of it may see that: the result, what views of
- * all of it see, and a cast to float are read once, and r and the sum lie as the last view does. The sum may lie where
+ * is, and its own result is never in memory. Only one who reads all of it may see that: the result, what views of
+ * all of it see, and a cast to float are read once, and r and the sum lie as the last view does. The sum may be where
  * r did, if nothing reads r later.
  *
  * It moves as many bytes as before, and those under a product's work, if r and the sum are in memory anyhow; more where
  * loops have them in registers, of which two may each compute for itself (duplicate_producers.c). So both must be
  * wanted there: no loop makes it, the program returns it, something that is no loop reads it, another such product for
- * one, or three loops that cannot be one since products stand between them; two, of what is not computed twice
+ * one, or three loops that cannot be one since products are between them; two, of what is not computed twice
  * (embeddings). O(nodes + operands). */
 #include "lower.h"
 
@@ -159,7 +159,7 @@ typedef struct chain {
   uint32_t product, links[MOST_LINKS], n; /* nodes, from the sum on */
 } chain_t;
 
-/* The product that the value is, seen by views of all of it, and as float. 0: it is none, or somebody else sees it. */
+/* The product that the value is, seen by views of all of it, and as float. 0: it is none, or another owner sees it. */
 static int find_chain(lw_build_t *b, uint32_t row, chain_t *out) {
   for (out->n = 0;;) {
     const uint32_t i = out->product = lw_node_of(b, row);
@@ -185,7 +185,7 @@ static aot_status_t see(lw_build_t *b, const chain_t *c, lw_tensor_t *out, int *
   *out = *lw_type(b, 0);
   *is_seen = 1;
   lw_make_contiguous(out);
-  AOT_TRY(lw_new_tensor(b, out)); /* views are asked what they see of it; what no step uses takes no memory */
+  AOT_TRY(lw_new_tensor(b, out)); /* views are queried what they see of it; what no step uses takes no memory */
   for (uint32_t k = c->n; *is_seen && k-- > 0;) {
     const lw_tensor_t of = *out;
     b->node = node_at(b, c->links[k]);
@@ -207,7 +207,7 @@ static uint32_t find_bias(lw_build_t *b, uint32_t product) {
   return is_cast(b) ? lw_arg_row(b, 0) : AOT_NO_ID;
 }
 
-/* The product, the sum and what stands between them are one. */
+/* The product, the sum and what is between them are one. */
 static aot_status_t join(lw_build_t *b, const chain_t *c, uint32_t sum, uint32_t addend) {
   lw_residual_t *r = lw_pool_alloc(b->pool, sizeof *r);
   if (!r) return lw_no_memory(b->error, "for the schedule");
@@ -256,7 +256,7 @@ static aot_status_t find_residual(lw_build_t *b, levels_t *l, uint32_t sum) {
   return AOT_OK;
 }
 
-/* Backward, so that a sum wants the one before it. What a product reads is read later than it stands: no kernel may
+/* Backward, so that a sum wants the one before it. What a product reads is read later than it is: no kernel may
  * write there meanwhile. */
 aot_status_t lw_find_residuals(lw_build_t *b) {
   levels_t levels;

@@ -333,7 +333,8 @@ static int add_member(lw_build_t *b, lw_group_t *g, uint32_t k) {
 
 static int is_copy(const lw_group_t *g, uint32_t k) { return g->is_copy && g->is_copy[k]; }
 
-/* Results that somebody outside the group reads from memory. What copies read in the group is no use that counts. */
+/* Results that something else outside the group reads from memory. What copies read in the group is no use that
+ * counts. */
 static int is_read_outside(const lw_build_t *b, const lw_group_t *g, uint32_t k, uint32_t row) {
   uint32_t inside = 0;
   for (uint32_t m = k + 1; m < g->n; m++) {
@@ -366,7 +367,7 @@ static void add_stores(lw_build_t *b, lw_group_t *g, uint32_t k) {
   }
 }
 
-/* Sums across rows that nobody reads (gradients of weights that want none) are none; a compiler drops their terms. */
+/* Sums across unused rows (gradients of weights that want none) are none; a compiler drops their terms. */
 static void forget_unread_sums(lw_group_t *g) {
   for (uint32_t k = 0; k < g->loop.n_insts; k++) {
     int is_stored = 0;
@@ -408,7 +409,7 @@ static int describe(lw_build_t *b, lw_group_t *g) {
   return 1;
 }
 
-/* The input that an output is to lie on: the store and the load go over it element by element. */
+/* The input that an output is to be on: the store and the load go over it element by element. */
 static int is_in_place(const lw_build_t *b, const lw_group_t *g, uint32_t load, uint32_t store) {
   const lp_access_t *l = &g->accesses[load], *s = &g->accesses[store];
   const uint32_t home = b->donated_input[g->rows[store] - b->value_begin];
@@ -433,7 +434,7 @@ static int is_read_first(const lw_group_t *g, uint32_t load, uint32_t store) {
   return 1;
 }
 
-/* The storage of a store that may lie where the load does, whole on whole. */
+/* The storage of a store that may be where the load does, whole on whole. */
 static uint32_t written_onto(const lw_build_t *b, const lw_group_t *g, uint32_t load) {
   const lp_access_t *l = &g->accesses[load];
   const lw_tensor_t *t = &g->tensors[load];
@@ -529,7 +530,7 @@ static int across_fits(const lw_group_t *g) {
 static aot_status_t lower(lw_build_t *b, lw_group_t *g) {
   const aot_status_t unfit = g->n > 1 ? LW_SPLIT : LW_DECLINED;
   if (!describe(b, g)) return unfit;
-  if (g->loop.n_stores == 0) return AOT_OK; /* nobody reads it */
+  if (g->loop.n_stores == 0) return AOT_OK; /* nothing reads it */
   lp_join_equal(&g->loop);
   set_store_strides(b, g);
   if (lw_numel(g->space) == 0) return lw_store_results(b, g);

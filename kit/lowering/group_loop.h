@@ -17,7 +17,7 @@ typedef struct lw_group {
   lp_access_t *accesses; /* loads and stores: LP_ARGS and its results a member at most */
   lw_tensor_t *tensors;  /* that they reach */
   uint32_t *rows;        /* value rows of the loads, LW_NONE for draws, reads and class numbers; of the stores */
-  uint32_t *makers;  /* of the stores: the member; of class numbers (lw_target_t.classes): the one that asks for it */
+  uint32_t *makers;  /* of the stores: the member; of class numbers (lw_target_t.classes): the one that requests it */
   lp_draw_t **draws; /* of the loads, NULL for memory */
   uint32_t *nodes;   /* by access: id of the node that has index tensors for it */
   lw_write_t write;  /* of a group whose only member writes by index tensors */

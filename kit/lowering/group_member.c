@@ -40,7 +40,7 @@ static const lp_op_t *loop_op(const lw_build_t *b) { return lw_op(b)->loop; }
 static int is_number(const lw_tensor_t *t) { return t && t->rank == 0 && t->dtype == AOT_I64; }
 
 /* A draw that a loop can make: seed and offset come from outside (its own space has dimensions, theirs has none). What
- * is wrong with others, an empty range for one, the reference kernel tells. */
+ * is wrong with others, an empty range for one, the reference kernel reports. */
 static int draws_well(const lw_build_t *b) {
   int has_range = b->node->n_args > 5;
   return is_number(lw_arg_tensor(b, 0)) && is_number(lw_arg_tensor(b, 1)) && lw_type(b, 0)->rank > 0 &&
@@ -57,9 +57,9 @@ static int bounds_by_nan(const lw_build_t *b, const lp_operand_t *operands, cons
 /* Integers as their low bits: operations whose results wrap as their operands do. */
 static int is_of_low_bits(const char *text) { return text[strspn(text, "abcd+-*&|^~ ")] == 0; }
 
-/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), as does the element of a tensor
- * of rank 0 beside tensors that have dimensions. The reference kernel does it; loops compute in 64 bits, which shows
- * unless low bits are all that counts. */
+/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 next to u8), as does the element of a
+ * tensor of rank 0 next to tensors that have dimensions. The reference kernel does it; loops compute in 64 bits, which
+ * shows unless low bits are all that counts. */
 static int integers_fit(const lw_build_t *b, const lp_operand_t *operands, const char *text) {
   if (is_of_low_bits(text)) return 1;
   for (uint32_t k = 0; k < lw_n_places(b); k++)

@@ -30,7 +30,7 @@ static int keep(const reader_t *r, int32_t d, int32_t at) {
 }
 
 /* Dimension d is counted by an index tensor, whose own dimensions lie along those of the result from `at` on, the last
- * ones along the last of `rank`. Nothing can be read of no rows: the reference kernel tells. */
+ * ones along the last of `rank`. Nothing can be read of no rows: the reference kernel reports. */
 static int count(const reader_t *r, int32_t d, uint32_t row, int32_t at, int32_t rank, int wraps) {
   AOT_ASSERT(d >= 0 && d < r->from->rank && r->out->access.n_indices <= LP_INDICES);
   if (row == LW_NONE || lw_value(r->b, row)->kind != AOT_TYPE_TENSOR || r->out->access.n_indices == LP_INDICES)
@@ -82,8 +82,8 @@ static int gather(const reader_t *r) {
   return count(r, dim, value_row(r->b, 2), 0, rank, 0);
 }
 
-/* index.Tensor(self, indices): indices are broadcast against each other; their dimensions stand where the first one
- * does, or in front when others stand between them */
+/* index.Tensor(self, indices): indices are broadcast against each other; their dimensions are where the first one
+ * does, or in front when others are between them */
 static int index_tensor(const reader_t *r) {
   const aot_snap_arg_t *list = lw_arg(r->b, 1);
   const uint32_t *rows = AOT_SNAP_ROWS(r->b->s, uint32_t, operands) + list->i;

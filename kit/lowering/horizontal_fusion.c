@@ -8,14 +8,14 @@
  * with it, until something needs what a member writes, or writes what one reads: then the set is complete. It runs
  * where its last member stood. Members do not need each other: one that would have completed the set before it joined.
  *
- * Steps that need only what is there from the start, as casts of weights do, have what needs them right behind them, so
+ * Steps that need only what exists at the start, as casts of weights do, have what needs them right after them, so
  * they would not wait for long. A sweep before that one lets them run early, all of a set where its first member stood,
  * where the target finds that better (runs_early). What they write then lives from there on: a set is complete when
  * that would be more than the peak.
  *
  * What waiting members read for the last time lives on while they wait (gradients, mostly). A set is complete, too,
  * when that would be more than the most that is alive at one step without any waiting. With a stack of equal layers
- * that leaves few sets: they grow as the backward frees what the forward has kept. Where the arena is larger all the
+ * that leaves few sets: they grow as the backward frees what the forward has stored. Where the arena is larger all the
  * same, because its gaps are others, less may wait, or nothing: so memory is no worse.
  *
  * Horizontal fusion, as it is called elsewhere: Li, Zheng, Pekhimenko, Long: Automatic Horizontal Fusion for GPU
@@ -40,10 +40,10 @@ typedef struct set {
 
 typedef struct fusion_state {
   lw_schedule_t *s;
-  uint32_t *memory;          /* by storage: the storage whose memory it lies in */
+  uint32_t *memory;          /* by storage: the storage whose memory it is in */
   uint32_t *writer, *reader; /* by memory: the set with a member that writes it, that reads it; LW_NONE, SEVERAL */
   uint8_t *is_held;          /* by storage: a set that waits keeps it alive */
-  uint8_t *is_used;          /* by memory: READ or WRITTEN by a step that stood before */
+  uint8_t *is_used;          /* by memory: READ or WRITTEN by a step that was before */
   uint64_t *live;            /* by step: bytes of the arena */
   uint64_t most, held;
   uint32_t *set, *previous; /* by step: its set, and the member before it */
@@ -75,7 +75,7 @@ static void find_live(fusion_state_t *j) {
   }
 }
 
-/* An output that lies where an input lies is the same memory. */
+/* An output that is where an input lies is the same memory. */
 static void find_memory(fusion_state_t *j, const lw_build_t *b) {
   const lw_schedule_t *s = j->s;
   for (uint32_t i = 0; i < s->n_storages; i++) j->memory[i] = i;
@@ -115,7 +115,7 @@ static void settle(fusion_state_t *j, const lw_used_t *u) {
   else complete(j, j->reader[m]);
 }
 
-/* What is to live at this step does not fit beside what waits. */
+/* What is to live at this step does not fit in addition to what waits. */
 static void make_room(fusion_state_t *j, uint32_t step) {
   while (j->held && j->live[step] + j->held > j->most) {
     uint32_t largest = j->open[0];
@@ -196,7 +196,7 @@ static void find_waiting(fusion_state_t *j) {
 
 /* ---- sets that run early ---- */
 
-/* Nothing that stood before it wrote what it reads, or used what it writes. */
+/* Nothing that was before it wrote what it reads, or used what it writes. */
 static int needs_no_step(const fusion_state_t *j, const lw_used_t *begin, const lw_used_t *end) {
   for (const lw_used_t *u = begin; u < end; u++)
     if (j->is_used[j->memory[u->storage]] & (u->is_read_only ? WRITTEN : READ | WRITTEN)) return 0;
@@ -267,7 +267,7 @@ static void set_lifetimes(const fusion_state_t *j) {
   }
 }
 
-/* Places for the new order. *out: they take no more than those of the old one; else those are kept. */
+/* Places for the new order. *out: they take no more than those of the old one; else those are stored. */
 static aot_status_t plan(fusion_state_t *j, lw_build_t *b, int *out) {
   lw_schedule_t *s = j->s;
   const uint64_t arena_nbytes = s->arena_nbytes, live_nbytes = s->live_nbytes;
@@ -323,7 +323,7 @@ static aot_status_t put_in_order(fusion_state_t *j, lw_build_t *b) {
   return status;
 }
 
-/* What steps use, by their new numbers: those of a set lie together. */
+/* What steps use, by their new numbers: those of a set are together. */
 static aot_status_t put_used_in_order(const fusion_state_t *j, lw_build_t *b) {
   lw_schedule_t *s = j->s;
   lw_used_t *before = malloc(((size_t)s->n_used + 1) * sizeof *before);

@@ -57,7 +57,7 @@ static int pass_memory(lw_build_t *b, const custom_node_t *custom, lw_tensor_t *
   return 1;
 }
 
-/* A written operand's memory becomes that of its new value where nobody can tell. */
+/* A written operand's memory becomes that of its new value where nothing can determine. */
 static int keep_memory(lw_build_t *b, const custom_node_t *custom, uint32_t r, lw_tensor_t *out) {
   if (pass_memory(b, custom, out)) return 1;
   if (!custom || r < custom->n_own || !custom->written[r - custom->n_own].in_place) return 0;

@@ -134,9 +134,9 @@ void lw_live_forget(lw_live_t *l, uint32_t graph, uint32_t number) {
     if (part->birth != AOT_NO_ID && l->cut->last_use[ports[o].value] <= number) forget(l, ports[o].value);
 }
 
-/* ---- a node that tells sizes: its arguments ---- */
+/* ---- a node that reports sizes: its arguments ---- */
 
-/* Arguments of one node; lists lie behind one another in arrays long enough for all. */
+/* Arguments of one node; lists are after one another in arrays long enough for all. */
 typedef struct arguments {
   rk_arg_t *args;
   int64_t *ints;
@@ -282,7 +282,7 @@ static aot_status_t place(void *self, uint32_t r, int32_t rank, const int64_t *s
                             r);
 }
 
-/* The type as declared; a size that nobody knows yet is -1. 1: there is one. */
+/* The type as declared; a size that nothing knows yet is -1. 1: there is one. */
 static int declared(const lw_live_t *l, uint32_t value, rk_tensor_t *out) {
   const aot_snap_value_t *v = AOT_SNAP_ROWS(l->cut->s, aot_snap_value_t, values) + value;
   const int64_t *dims = AOT_SNAP_ROWS(l->cut->s, int64_t, ints) + v->dims;

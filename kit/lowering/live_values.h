@@ -1,4 +1,4 @@
-/* A run of a program that was cut (dynamic_segments.h): values that stand between its parts, and the nodes that tell
+/* A run of a program that was cut (dynamic_segments.h): values that are between its parts, and the nodes that report
  * sizes. */
 #ifndef LW_LIVE_VALUES_H
 #define LW_LIVE_VALUES_H
@@ -22,7 +22,7 @@ extern const lw_memory_t lw_host_memory;
 typedef struct lw_held {
   rk_tensor_t t; /* dtype 0: nothing is held */
   void *own;     /* NULL: the caller's memory */
-  /* The same for a kernel on the host, while a node that tells sizes runs: t itself, or a copy */
+  /* The same for a kernel on the host, while a node that reports sizes runs: t itself, or a copy */
   rk_tensor_t near;
   void *copy;
 } lw_held_t;

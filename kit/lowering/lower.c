@@ -321,7 +321,7 @@ aot_status_t lw_scratch(lw_build_t *b, uint64_t nbytes, lw_tensor_t *out) {
 }
 
 aot_status_t lw_contiguous(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out) {
-  lw_tensor_t source = *t; /* t may stand in the table of values, out too */
+  lw_tensor_t source = *t; /* t may be in the table of values, out too */
   *out = source;
   if (lw_is_contiguous(&source)) return AOT_OK;
   lw_make_contiguous(out);

@@ -59,7 +59,7 @@ typedef struct lw_build {
   /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
   uint32_t *donated_input;
   /* Kernels of the program may write into what they read: those of plugins, but for collectives'. Then a tensor has
-   * memory of its own, is read where it stands in the graph, and nothing is kept of it that its memory does not hold */
+   * memory of its own, is read where it is in the graph, and nothing is stored of it that its memory does not hold */
   int has_inplace_custom_kernels;
   const lw_machine_t *machine;
   lw_pool_t *pool; /* the schedule's */
@@ -73,8 +73,8 @@ static inline int64_t lw_dim(const lw_build_t *b, int64_t dim) { return sn_dim(d
 
 /* A lowering trusts no declared type: where operands and results do not fit each other it declines, and the reference
  * kernel says what is wrong. AOT_OK: done, every result is bound. LW_DECLINED: not in this form; the reference kernel
- * takes it. Anything else is a failure with its text in b->error. A caller that goes on after LW_DECLINED has opened a
- * transaction (transaction.h), which drops what was added before. */
+ * takes it. Anything else is a failure with its text in b->error. A caller that continues after LW_DECLINED has opened
+ * a transaction (transaction.h), which drops what was added before. */
 #define LW_DECLINED (-1)
 #define LW_SPLIT (-2)
 typedef aot_status_t (*lw_lower_fn)(lw_build_t *b);
@@ -87,7 +87,7 @@ typedef struct lw_lowering_table {
   uint32_t n_rows;
   int (*has)(aot_str_t op); /* instead of rows: operators that `lower` lowers */
   lw_lower_fn lower;
-  int goes_by_strides; /* operands are read however they lie: nobody needs to copy them first */
+  int goes_by_strides; /* operands are read however they lie: nothing needs to copy them first */
 } lw_lowering_table_t;
 #define LW_TABLE(table)                                                                                                \
   { .rows = table, .n_rows = (uint32_t)(sizeof(table) / sizeof(table)[0]) }
@@ -105,7 +105,7 @@ typedef struct lw_costs {
   double ops_a_ns;         /* additions of floats, of all threads, in a loop */
   int64_t row_elements;    /* the longest row that is near from pass to pass */
   int64_t thread_elements; /* that one thread goes through while others are woken for them */
-  int merges_apart;        /* groups that others stand between merge, which moves steps, and holds memory for longer */
+  int merges_apart;        /* groups that others are between merge, which moves steps, and holds memory for longer */
 } lw_costs_t;
 
 /* What a machine brings: lowerings of its own, and the steps that every graph needs. */
@@ -115,9 +115,9 @@ typedef struct lw_target {
   uint32_t n_tables;
   lw_costs_t costs;
   /* c = alpha * x @ y + beta * addend (NULL: none), c contiguous, or its rows apart where there are row_nbytes, of x's
-   * dtype, or of halves float where there are chunks of rows; ranks are equal and at least 2, batch sizes agree, sizes
-   * and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are copied
-   * when they must be. */
+   * dtype, or of f16 or bf16 float where there are chunks of rows; ranks are equal and at least 2, batch sizes agree,
+   * sizes and products of those of a matrix fit into 32 bits, the addend broadcasts; f32, f64, halves. Operands are
+   * copied when they must be. */
   aot_status_t (*product)(lw_build_t *b, const lw_tensor_t *x, const lw_tensor_t *y, const lw_tensor_t *addend,
                           const lw_tensor_t *c, double alpha, double beta);
   /* c = x @ y + bias (NULL: none) + addend: x and y halves, as above; c, addend and bias float, c and addend dense and
@@ -143,14 +143,14 @@ typedef struct lw_target {
   /* Bytes that lw_machine_t.self begins with which lowerings change: what one that declines leaves as it was
    * (transaction.h). 0: none */
   uint64_t self_nbytes;
-  /* Forgets what it keeps of a lowering in lw_machine_t.self: the graph is lowered anew. NULL: it keeps nothing */
+  /* Forgets what it keeps of a lowering in lw_machine_t.self: the graph is lowered again. NULL: it keeps nothing */
   void (*begin_anew)(void *self, const aot_snapshot_t *s);
   /* Before nodes are lowered: the operand of the node at hand, a value, that its lowering draws for itself
-   * (fuse_rng.h), and does not read if nobody makes it then; LW_NONE: none. NULL: no node's does */
+   * (fuse_rng.h), and does not read if nothing makes it then; LW_NONE: none. NULL: no node's does */
   uint32_t (*draws)(lw_build_t *b);
   lw_run_fn jump; /* runs an lw_jump_t (region_steps.h) */
   /* Rows of large matrices begin at multiples of so many bytes, where only loops and products make and read them; 0:
-   * they lie side by side */
+   * they are contiguous */
   int64_t row_nbytes;
   int goes_onto;  /* its loops may write what they read, element on element (lw_use_inplace_of) */
   int on_gpu;     /* it computes as PyTorch's kernels for CUDA do, where those differ from the CPU's (lp_choose) */
@@ -232,7 +232,7 @@ lw_ref_t lw_use_scratch(lw_build_t *b, const lw_tensor_t *t);
 void lw_count_flops(lw_build_t *b, double flops, int32_t dtype);
 /* What the step that was added last does hangs on the run (lw_step_t). */
 void lw_depends_on_run(lw_build_t *b);
-/* The step that was added last is a generated loop, whose uses are all told. */
+/* The step that was added last is a generated loop, whose uses are all reported. */
 void lw_count_loop(lw_build_t *b);
 static inline aot_status_t lw_copy(lw_build_t *b, const lw_tensor_t *dst, const lw_tensor_t *src) {
   return b->machine->target->copy(b, dst, 0, src, 0, NULL);
@@ -285,7 +285,7 @@ int lw_is_residual(const lw_build_t *b, uint32_t node); /* or a part of one */
 aot_status_t lw_lower_residual(lw_build_t *b);          /* the node at hand, which is one or a part */
 
 /* ---- joined steps (horizontal_fusion.c) ---- */
-aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans anew */
+aot_status_t lw_join_steps(lw_build_t *b); /* once memory is planned, which it plans again */
 
 /* ---- copies and draws that are not made (elide_copies.c, fuse_rng.c) ---- */
 enum { LW_SPARED_COPY = 1, LW_SPARED_DRAW };

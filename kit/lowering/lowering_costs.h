@@ -1,5 +1,5 @@
 /* What nodes cost on a target, by lowering each of them as if it ran alone: its work space is the arena of what the
- * lowering puts beside its results, its views are results that lie in an operand's storage, and it shares loops where
+ * lowering puts next to its results, its views are results that are in an operand's storage, and it shares loops where
  * groups are found (find_groups.c). Nothing is compiled or run. What cannot be lowered keeps the costs that it has in
  * `out`. */
 #ifndef LW_LOWERING_COSTS_H

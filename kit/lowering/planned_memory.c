@@ -29,7 +29,7 @@ static void add_steps(planner_t *p, const lw_schedule_t *schedule, uint32_t grap
   out->begin = p->rows->n_steps;
   int part =
       AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs)[out->graph].kind == AOT_GRAPH_BACKWARD ? MR_BACKWARD : MR_FORWARD;
-  for (uint32_t i = 0; i < schedule->n_steps; i++) { /* one of its own, a copy, belongs to what stands before it */
+  for (uint32_t i = 0; i < schedule->n_steps; i++) { /* one of its own, a copy, belongs to what precede it */
     const uint32_t node = schedule->steps[i].node;
     if (node != AOT_NO_ID) part = p->part[node];
     mr_step(p->rows, graph, node, part);
@@ -84,7 +84,7 @@ static aot_status_t add_graph(planner_t *p, uint32_t row, mr_graph_t *out, uint3
 
 /* ---- the program ---- */
 
-/* Sizes and values that only a run tells cannot be planned for. */
+/* Sizes and values that only a run reports cannot be planned for. */
 static aot_status_t check_births(const planner_t *p) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p->s, aot_snap_node_t, nodes);
   uint8_t *births = calloc((size_t)p->s->nodes.count + 1, 1);

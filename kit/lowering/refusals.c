@@ -20,7 +20,7 @@ int lw_only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
 static const struct region_row {
   const char *op;
   uint32_t first_graph, n_graphs, n_lists;
-  int has_cond;     /* the first graph gives one result: whether to go on */
+  int has_cond;     /* the first graph gives one result: whether to continue */
   int n_loop_lists; /* what is carried, what is looped over */
 } regions[LW_N_REGION_OPS] = {
     {"higher_order.cond", 1, 2, 1, 0, 0},
@@ -61,7 +61,7 @@ static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *no
 
 /* ---- births ---- */
 
-/* A node whose result has a size or is a number that only a run tells: it ends a part of the program
+/* A node whose result has a size or is a number that only a run reports: it ends a part of the program
  * (dynamic_segments.h). */
 static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node, const rk_kernel_t *kernel) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + node->result_begin;

@@ -1,4 +1,4 @@
-/* Why a node is not taken by a backend that lowers (aot_verdict_t): what every target has in common. */
+/* Why a node is not accepted by a backend that lowers (aot_verdict_t): what every target has in common. */
 #ifndef LW_REFUSALS_H
 #define LW_REFUSALS_H
 

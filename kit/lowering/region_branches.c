@@ -1,4 +1,4 @@
-/* cond: both branches become steps of the schedule, with a jump over the one that is not taken.
+/* cond: both branches become steps of the schedule, with a jump over the one that is not accepted.
  *
  *     jump to B unless pred | steps of A, results copied | jump to end | B: steps of B, results copied | end:
  *

@@ -1,13 +1,13 @@
-/* Loops: the body's steps stand in the schedule once, with a jump back.
+/* Loops: the body's steps are in the schedule once, with a jump back.
  *
  *     scan         results = init | rounds = 0 | B: row of each x | steps of the body | row of each y, carries copied
  *                  | jump to B while ++rounds < steps
  *     while_loop   results = init | B: steps of the condition | jump to end unless true | steps of the body | carries
  *                  copied | jump to B | end:
  *
- * What is carried lies in the results' memory. Lifetimes are intervals over the list of steps: what the body reads from
+ * What is carried is in the results' memory. Lifetimes are intervals over the list of steps: what the body reads from
  * outside and what it leaves in the results must last from before the loop until the jump back, so steps there are
- * told to use it. */
+ * reported to use it. */
 #include "region_steps.h"
 
 #include <aot/assert.h>
@@ -49,7 +49,7 @@ static aot_status_t open(lw_build_t *b, uint32_t first, uint32_t n_xs, loop_t *l
   return AOT_OK;
 }
 
-/* The body's carries become those of the next step. One may lie where another one is still read: those go by a copy. */
+/* The body's carries become those of the next step. One may be where another one is still read: those go by a copy. */
 static aot_status_t carry(lw_build_t *b, const loop_t *l) {
   for (uint32_t i = 0; i < l->n_carries; i++) {
     lw_tensor_t *from = &l->outputs[i];

@@ -69,7 +69,7 @@ aot_status_t lw_region_operands(lw_build_t *b, uint32_t first, lw_value_t **out,
   return AOT_OK;
 }
 
-/* Inputs of the graph are operands of the node, as they lie. */
+/* Inputs of the graph are operands of the node, in its layout. */
 static aot_status_t bind_operands(lw_build_t *b, const lw_value_t *operands, uint32_t n) {
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   if (b->graph->n_inputs != n) return misfit(b, "the number of inputs,", b->graph->n_inputs);

@@ -1,5 +1,5 @@
 /* What regions are lowered with: jumps over the list of steps, and a graph that becomes steps at the place of its
- * node. Who runs the steps goes by them: a target's `jump` finds the predicate, which may lie in a device's memory. */
+ * node. Who runs the steps goes by them: a target's `jump` finds the predicate, which may be in a device's memory. */
 #ifndef LW_REGION_STEPS_H
 #define LW_REGION_STEPS_H
 
@@ -21,7 +21,7 @@ aot_status_t lw_take_jump(const lw_frame_t *f, lw_jump_t *p);
 /* Values and numbers among the node's arguments from `first` on, in pool memory. */
 aot_status_t lw_region_operands(lw_build_t *b, uint32_t first, lw_value_t **out, uint32_t *out_n);
 
-/* The steps of a graph: operands become its inputs as they lie, at no cost; outputs: where its results lie then,
+/* The steps of a graph: operands become its inputs in its layout, at no cost; outputs: where its results lie then,
  * n_outputs of them, dtype 0 for what is no tensor. Regions in regions nest by calls, at most 16 deep. */
 aot_status_t lw_lower_region(lw_build_t *b, uint32_t graph, const lw_value_t *operands, uint32_t n_operands,
                              lw_tensor_t *outputs, uint32_t n_outputs);

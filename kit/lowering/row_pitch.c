@@ -1,11 +1,11 @@
 /* Rows of matrices that begin at multiples of what a target reads at once.
  *
- *     %scores = linear %x, %w      30,522 columns of halves: every second row begins at an odd multiple of 4 bytes
+ *     %scores = linear %x, %w      30,522 columns of f16 or bf16: every second row begins at an odd multiple of 4 bytes
  *     %loss, %g = ..               a loop: reads the scores, writes their gradient
  *     %dw = mm (t %g), %x          a product again
  *
  * Libraries multiply such rows at a third of their rate. Where products or loops make a tensor, and only they read it,
- * by views that strides express, nobody minds that its rows lie further apart: it gets a place (b->places) with a
+ * by views that strides express, nothing minds that its rows lie further apart: it gets a place (b->places) with a
  * larger stride from row to row. */
 #include "lower.h"
 
@@ -15,14 +15,14 @@
 
 enum { /* bytes */
        VECTOR = 16,
-       LEAST_ROW = 1024,   /* what is added stays small beside it */
+       LEAST_ROW = 1024,   /* what is added stays small next to it */
        LEAST_WHOLE = 65536 /* of a tensor that is worth it */
 };
 
 typedef struct pitches {
   lw_tensor_t **of;       /* by value: how it would lie; NULL: as it is declared */
   uint32_t *maker;        /* by value: the one whose place makes it lie so */
-  uint8_t *is_bad;        /* by maker: somebody reads it who must not */
+  uint8_t *is_bad;        /* by maker: something else reads it who must not */
   uint8_t *is_multiplied; /* by maker: by a product, or it is one */
 } pitches_t;
 
@@ -81,7 +81,7 @@ static aot_status_t see_nodes(lw_build_t *b, pitches_t *p) {
     const uint32_t value = nodes[i].result_begin - b->value_begin;
     AOT_TRY(see_operands(b, p, goes_by_rows));
     if (!goes_by_rows || !with_pitch(b, &t) || b->places[value]) continue;
-    AOT_TRY(lw_new_tensor(b, &t)); /* views are asked what they see of it; what no step uses takes no memory */
+    AOT_TRY(lw_new_tensor(b, &t)); /* views are queried what they see of it; what no step uses takes no memory */
     AOT_TRY(set(b, p, value, &t, value));
     p->is_multiplied[value] = (uint8_t)is_product(b);
   }

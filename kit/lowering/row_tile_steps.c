@@ -74,7 +74,7 @@ static aot_status_t lower_view(lw_build_t *b, const lw_chain_t *c, int64_t n) {
   const uint32_t storage = whole.storage;
   AOT_ASSERT(of && p && of->dim < whole.rank);
   whole.sizes[of->dim] = of->whole.sizes[of->dim];
-  AOT_TRY(lw_new_tensor(b, &whole)); /* the view is asked what it sees of it; what no step uses takes no memory */
+  AOT_TRY(lw_new_tensor(b, &whole)); /* the view determines what it sees of it; what no step uses takes no memory */
   if (!lw_see(b, &whole, &view) || lw_rows_of_view(&whole, of->dim, &view) != p->dim) return LW_DECLINED;
   view = slice(c, p, &view, 0, n);
   view.storage = storage;
@@ -102,7 +102,7 @@ static aot_status_t end_chunk(lw_build_t *b, lw_chain_t *c, int64_t begin, int64
     const lw_chain_part_t *p = &c->parts[k];
     lw_tensor_t *t = &lw_value(b, p->row)->t;
     if (p->role == LW_ROWS_GIVEN || p->role == LW_ROWS_COPIED) *t = p->whole;
-    if (p->role < LW_ROWS_OUTER || t->storage == LW_NONE) continue; /* nobody reads it; or a product has added it */
+    if (p->role < LW_ROWS_OUTER || t->storage == LW_NONE) continue; /* nothing reads it; or a product has added it */
     b->node = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[p->row].def;
     const lw_tensor_t made = *t, to = p->role == LW_ROWS_OUTER ? slice(c, p, &p->whole, begin, n) : p->whole;
     if (p->role == LW_ROWS_OUTER && made.storage == to.storage) continue;

@@ -9,7 +9,7 @@
 
 enum {
   LEAST_ROWS = 4096, /* of a chunk: products of fewer leave a part of a GPU idle */
-  NARROW = 4         /* so many times smaller than what the chain begins with: it is kept whole, and ends the chain */
+  NARROW = 4         /* so many times smaller than what the chain begins with: it is stored whole, and ends the chain */
 };
 
 typedef struct finder {
@@ -165,7 +165,7 @@ static int take_operands(finder_t *f, const lw_member_t *m, const rows_t *rows) 
   return 1;
 }
 
-/* A sum over the rows may be made of parts: it is nothing but a sum. Those of halves are made as floats. */
+/* A sum over the rows may be made of parts: it is nothing but a sum. Those of f16 or bf16 are made as floats. */
 static int is_sum(finder_t *f, const lw_member_t *m, uint32_t r) {
   lw_build_t *b = f->b;
   const int is_across = m->rows->steps[m->rows->results[r]].reduce == LP_ACROSS;
@@ -293,7 +293,7 @@ static int is_view(const finder_t *f, const lw_schedule_item_t *u) {
   return b->group[last] == LW_NONE && !b->chunks->is_taken[last] && lw_is_plain_view(b);
 }
 
-/* Units behind the product at `begin` that belong to it. 0: what they hand on is needed as a whole. *out_at: where the
+/* Units after the product at `begin` that belong to it. 0: what they hand on is needed as a whole. *out_at: where the
  * chain may run. */
 static int follow(finder_t *f, uint32_t begin, uint32_t *out_at) {
   uint32_t first_reader = LW_NONE, last_unit = begin;

@@ -1,4 +1,4 @@
-/* A run of a graph that is cut (dynamic_segments.h): part by part, with the nodes between them that tell sizes, which
+/* A run of a graph that is cut (dynamic_segments.h): part by part, with the nodes between them that report sizes, which
  * run by their kernels on the host. */
 #ifndef LW_RUN_SEGMENTS_H
 #define LW_RUN_SEGMENTS_H

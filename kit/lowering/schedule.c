@@ -29,7 +29,7 @@ static lw_value_t declared(const lw_build_t *b, const aot_snap_value_t *row) {
   return v;
 }
 
-/* The rows of a graph's values: inputs and results stand together. */
+/* The rows of a graph's values: inputs and results are together. */
 static void value_range(lw_build_t *b) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
@@ -83,7 +83,7 @@ static int operands_match(const lw_build_t *b, const aot_snap_node_t *node) {
   return at == node->n_operands;
 }
 
-/* A number among the node's arguments is a symbol that no input and no node has told. */
+/* A number among the node's arguments is a symbol that no input and no node has reported. */
 static int lacks_number(const lw_build_t *b, const aot_snap_node_t *node) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(b->s, aot_snap_arg_t, args) + node->arg_begin;
   const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints);
@@ -219,7 +219,7 @@ static aot_status_t bind_output(lw_build_t *b, uint32_t i, uint32_t row) {
 
 /* ---- a step, or a part of one: outputs in the memory of inputs (aot/graph.h, AOT_GRAPH_STEP) ---- */
 
-/* Which output lies where; before nodes are lowered, since loops are made for it. */
+/* Which output is where; before nodes are lowered, since loops are made for it. */
 static aot_status_t find_homes(lw_build_t *b) {
   const aot_snap_port_t *in = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   const aot_snap_port_t *out = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
@@ -243,7 +243,7 @@ static aot_status_t find_homes(lw_build_t *b) {
   return AOT_OK;
 }
 
-/* The value stands in memory of its own, and nothing reads the input any more when that is first written; but for steps
+/* The value is in memory of its own, and nothing reads the input any more when that is first written; but for steps
  * that go element by element. */
 static int can_go_home(const lw_build_t *b, const lw_tensor_t *t, const lw_tensor_t *input) {
   if (t->storage == LW_NONE || input->storage == LW_NONE || !can_be_port(b, t, input)) return 0;
@@ -253,7 +253,7 @@ static int can_go_home(const lw_build_t *b, const lw_tensor_t *t, const lw_tenso
   return home->last <= value->first && (home->last_apart == LW_NONE || home->last_apart < value->first);
 }
 
-/* A value that lies in memory that others may write is kept apart until all have been read. */
+/* A value that is in memory that others may write is stored separate until all have been read. */
 static aot_status_t break_alias(lw_build_t *b, lw_tensor_t *t) {
   const lw_tensor_t from = *t;
   if (t->storage == LW_NONE || b->out->storages[t->storage].kind == LW_ARENA) return AOT_OK;
@@ -312,7 +312,7 @@ static int writes_in_place(const lw_build_t *b, uint32_t i) {
   return 0;
 }
 
-/* A group of such a program runs where its last member stands: one that begins before a write in place and ends after
+/* A group of such a program runs where its last member is: one that begins before a write in place and ends after
  * it would read what was written. It is run node by node. */
 static aot_status_t part_groups(lw_build_t *b, uint32_t *group) {
   const uint32_t n = b->graph->n_nodes;
@@ -437,7 +437,7 @@ static aot_status_t build_anew(const request_t *r, int makes_chunks, lw_schedule
   return build_with(r, makes_chunks, out, &has_chunks);
 }
 
-/* What chunks of rows would bring, plans tell: the graph is lowered without, then with them, and once more without if
+/* What chunks of rows would bring, plans report: the graph is lowered without, then with them, and again without if
  * that was no gain. */
 aot_status_t lw_schedule_init(lw_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
                               uint64_t n_symbols, const lw_machine_t *machine, lw_error_t *error) {

@@ -96,7 +96,7 @@ typedef struct lw_used { /* in the order of steps */
   uint32_t step, storage;
   int32_t is_read_only, is_update; /* update: written after it was read */
   int64_t begin, end;              /* bytes of the storage from the first element to the last */
-  uint32_t inplace_of; /* a storage that may lie where this one does, written element on element; LW_NONE: none */
+  uint32_t inplace_of; /* a storage that may be at the address of this one, written element on element; LW_NONE: none */
   uint64_t nbytes;     /* that are counted for it */
 } lw_used_t;
 
@@ -146,10 +146,10 @@ typedef struct lw_schedule {
   struct lw_watch *watch;             /* observed_values.h; NULL: it is not watched */
 } lw_schedule_t;
 
-/* What a schedule is made for: the number of threads, and where generated functions come from. Functions are told by
- * the place of their address, which is filled before the schedule runs (functions.h). find: that of the name, or NULL
- * when it is not known; then add() gets its source, and answers with a place, or with NULL: the group is run node by
- * node. */
+/* What a schedule is made for: the number of threads, and where generated functions come from. Functions are reported
+ * by the place of their address, which is filled before the schedule runs (functions.h). find: that of the name, or
+ * NULL when it is not known; then add() gets its source, and answers with a place, or with NULL: the group is run node
+ * by node. */
 typedef void (*lw_loop_fn)(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin,
                            int64_t end);
 struct lw_target;
@@ -162,7 +162,7 @@ typedef struct lw_machine {
   const lw_loop_fn *(*find)(void *self, const char *name);
   aot_status_t (*add)(void *self, const char *name, const char *text, uint64_t nbytes, const lw_loop_fn **out);
   uint64_t chunk_nbytes; /* of larger results, rows are made and used in chunks of so much (row_tiling.h); 0: never */
-  int adds_residuals;    /* products of halves may be made onto what they are added to (gemm_epilogue.c) */
+  int adds_residuals;    /* products of f16 or bf16 may be made onto what they are added to (gemm_epilogue.c) */
 } lw_machine_t;
 
 /* Build the schedule of the graph at snapshot row `graph`. Owns its memory until lw_schedule_deinit, which is also due

@@ -66,7 +66,7 @@ static int put(map_t *m, range_t range) {
   return replace(m, first, last - first, by, n);
 }
 
-/* ---- where storages lie: the arena, and each port behind it; an output that is donated an input's memory in that
+/* ---- where storages lie: the arena, and each port after it; an output that is donated an input's memory in that
  * ---- */
 
 typedef struct check {

@@ -3,7 +3,7 @@
  *     lw_begin(b, &t);
  *     status = lw_end(b, &t, lower(b));     LW_DECLINED, LW_SPLIT, failures: nothing of it remains
  *
- * Whoever tries one lowering after another opens one around each that may decline. A transaction covers
+ * Code that tries one lowering after another opens one around each that may decline. A transaction covers
  *
  *     lw_schedule_t        all of it: steps, what they use, storages, counters; a field added later is covered, too
  *     lw_build_t           all of it but n_regions, which bounds damaged programs; after a failure, and not the node at

@@ -1,4 +1,4 @@
-/* Nodes that no lowering has taken: a view becomes a tensor over the same storage, and no step; the others go to the
+/* Nodes that no lowering has used: a view becomes a tensor over the same storage, and no step; the others go to the
  * target, with their arguments. */
 #include "transaction.h"
 

@@ -20,7 +20,7 @@ static nc_shape_t result(const aot_snapshot_t *s, const aot_snap_node_t *node, u
 }
 
 /* A window w [c_out, c_in / groups, ..] that goes over x [n, c_in, ..] makes y [n, c_out, ..]. Matrices of a batch, and
- * keys beside their queries, may look like it. */
+ * keys next to their queries, may look like it. */
 static int is_window(const nc_shape_t *x, const nc_shape_t *w, const nc_shape_t *y) {
   const int32_t r = x->rank;
   if (r < 3 || w->rank != r || y->rank != r || w->numel == 0) return 0;
@@ -39,7 +39,7 @@ static double window_flops(const aot_snapshot_t *s, const aot_snap_node_t *node,
   return 2 * ((y.rank > 0) + (z.rank > 0)) * (double)a.numel * (double)(c.numel / (uint64_t)c.sizes[0]);
 }
 
-/* A product of m x k and k x n, batch times: its three sizes tell 2 * batch * m * n * k. */
+/* A product of m x k and k x n, batch times: its three sizes report 2 * batch * m * n * k. */
 static double product_flops(const aot_snapshot_t *s, const aot_snap_node_t *node, const int64_t *dims) {
   nc_shape_t largest[2] = {{0}, {0}}, out = {0};
   double batch = 1;

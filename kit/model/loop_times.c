@@ -14,7 +14,7 @@ typedef struct loops {
   uint32_t *group;  /* by node of the graph: its loop's last member */
   uint32_t *base;   /* by value row: the value that it is a view of, itself when it has memory of its own */
   uint32_t *read;   /* by value row: 1 + the loop that has read it last */
-  uint8_t *escapes; /* by value row: somebody outside of its maker's loop reads it */
+  uint8_t *escapes; /* by value row: something else outside of its maker's loop reads it */
 } loops_t;
 
 static const aot_snap_node_t *node_at(const loops_t *l, uint32_t i) {

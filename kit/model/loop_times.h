@@ -1,5 +1,5 @@
 /* What nodes take that run as one loop: values that only the loop's own members read are in no memory, and one read of
- * a tensor serves all of them. A backend tells what each node takes by itself and which nodes may share a loop
+ * a tensor serves all of them. A backend reports what each node takes by itself and which nodes may share a loop
  * (aot.cost/1); grouping is that of the simulator and of backends (kit/loops/group.h). */
 #ifndef NC_LOOP_TIMES_H
 #define NC_LOOP_TIMES_H

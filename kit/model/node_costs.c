@@ -26,7 +26,7 @@ aot_status_t nc_dims(const aot_snapshot_t *s, const int64_t *given, uint64_t n_g
 
 /* ---- the neutral model ---- */
 
-/* reach: by value row, bytes of the storage that it lies in. What reaches further is no view but a copy (a reshape of
+/* reach: by value row, bytes of the storage that it is in. What reaches further is no view but a copy (a reshape of
  * what was expanded). */
 static void mark_views(nc_costs_t *c, const aot_snapshot_t *s, const aot_snap_node_t *node, uint64_t *reach) {
   const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands) + node->operand_begin;

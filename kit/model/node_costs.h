@@ -1,17 +1,17 @@
-/* What the nodes of a program cost, as a table of its snapshot: filled by who knows, told by a backend row by row
+/* What the nodes of a program cost, as a table of its snapshot: filled by who knows, reported by a backend row by row
  * (aot.cost/1), and gathered from such rows by a stage that asks (ask_costs.h).
  *
  *     backend: nc_init, its own lowering's columns, nc_put  ->  rows  ->  stage: nc_init, put(), simulation
  *
- * nc_init fills in what types and marks tell, the neutral model of a machine that nobody knows: work from shapes, views
- * where the operator's alias marks say so, no loops of several nodes, no work space. */
+ * nc_init fills in what types and marks report, the neutral model of a machine that nothing knows: work from shapes,
+ * views where the operator's alias marks say so, no loops of several nodes, no work space. */
 #ifndef NC_NODE_COSTS_H
 #define NC_NODE_COSTS_H
 
 #include <aot/ext/cost.h>
 #include <aot/snapshot.h>
 
-#define NC_ALIGN 64u /* of values in memory, where nobody tells */
+#define NC_ALIGN 64u /* of values in memory, where nothing reports */
 
 typedef struct nc_costs {
   uint64_t *flops, *workspace; /* by node row */
@@ -30,7 +30,7 @@ aot_status_t nc_dims(const aot_snapshot_t *s, const int64_t *given, uint64_t n_g
 int nc_init(nc_costs_t *c, const aot_snapshot_t *s, const int64_t *dims);
 void nc_deinit(nc_costs_t *c);
 
-/* What a machine does in a nanosecond, and what each node costs it beside. */
+/* What a machine does in a nanosecond, and what each node costs it in addition. */
 typedef struct nc_rates {
   double bytes, halves, singles, doubles; /* of memory; multiplications and additions, by the dtype of the result */
   double node_ns;

@@ -69,7 +69,7 @@ static void give(arena_t *a, uint64_t begin, uint64_t end) {
   if (a->n_gaps > 0 && a->gaps[a->n_gaps - 1].end == a->top) a->top = a->gaps[--a->n_gaps].begin;
 }
 
-typedef struct event { /* sorted by time; at one time, births stand before deaths of the time before */
+typedef struct event { /* sorted by time; at one time, births precedes deaths of the time before */
   uint64_t when;       /* 2 * position for a birth, 2 * last + 1 for a death */
   uint64_t nbytes;
   uint32_t buffer;
@@ -138,7 +138,7 @@ static int sweep(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint6
     else if (events[i].when % 2 == 0) b->offset = take(&a, events[i].nbytes);
     else give(&a, b->offset, b->offset + events[i].nbytes);
   }
-  AOT_ASSERT(status != 0 || (a.top == 0 && a.n_gaps == 0)); /* every buffer was given back */
+  AOT_ASSERT(status != 0 || (a.top == 0 && a.n_gaps == 0)); /* every buffer was returned */
   *out_nbytes = a.high;
   free(events);
   free(a.gaps);
@@ -176,7 +176,7 @@ static int by_life(const void *pa, const void *pb) {
   return by_size(a, b);
 }
 
-/* Each in turn goes to the lowest place where nothing that was placed lies at a time of its own. rows: room for n, in
+/* Each in turn goes to the lowest place where nothing that was placed is at a time of its own. rows: room for n, in
  * order of their begins. Returns the arena's size. */
 static uint64_t place(item_t *items, row_t *rows, uint32_t n) {
   uint64_t high = 0;
@@ -193,7 +193,7 @@ static uint64_t place(item_t *items, row_t *rows, uint32_t n) {
   return high;
 }
 
-/* Those that end on top of the arena come first, the others behind them as they were. spare: room for n. */
+/* Those that end on top of the arena come first, the others after them as they were. spare: room for n. */
 static void put_top_first(item_t *items, item_t *spare, uint32_t n, uint64_t high) {
   uint32_t n_top = 0, n_rest = 0;
   for (uint32_t i = 0; i < n; i++) {

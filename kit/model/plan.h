@@ -6,7 +6,7 @@
  * (best fit with coalescing). O(n log n + n * gaps); gaps are few in practice. Where that leaves gaps at the peak and
  * buffers are few (MP_FEW), they are also placed in three other orders, each at the lowest place that is free all its
  * life: the largest first, the largest product of size and life, the longest life; then, from the last of these, with
- * what ended on top of the arena put first, a few times. The smallest arena is taken.
+ * what ended on top of the arena put first, a few times. The smallest arena is used.
  * `kit_unit_plan` prints how far above the bound that is.
  *
  *     offset  ^   [ b ][  d  ]

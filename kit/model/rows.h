@@ -13,8 +13,8 @@
  *     grad                    ===      made by the backward, read by an update
  *
  * Boundary memory belongs to the host. It has one block for the whole step (host/step/step_plan.c) and gives nothing of
- * it back before the end, so each row ends with the last step; that of a leaf that both graphs read stands once. Sizes
- * are what is taken: with the padding up to the next multiple of 64 that the host's block and arenas have. */
+ * it back before the end, so each row ends with the last step; that of a leaf that both graphs read is once. Sizes
+ * are what is used: with the padding up to the next multiple of 64 that the host's block and arenas have. */
 #ifndef MR_ROWS_H
 #define MR_ROWS_H
 
@@ -51,7 +51,7 @@ void mr_deinit(mr_rows_t *r);
 uint32_t mr_graphs_of(const aot_snapshot_t *s, uint32_t out[2]);
 int mr_part_of(const aot_snapshot_t *s, uint32_t node);              /* of a node's row, in any graph */
 void mr_step(mr_rows_t *r, uint32_t graph, uint32_t node, int part); /* ids */
-/* row number; nothing is kept of 0 bytes: UINT64_MAX */
+/* row number; nothing is stored of 0 bytes: UINT64_MAX */
 uint64_t mr_buffer(mr_rows_t *r, const aot_memory_buffer_t *b);
 uint64_t mr_padded(uint64_t nbytes); /* up to the next multiple of MR_ALIGN */
 
@@ -62,7 +62,7 @@ aot_status_t mr_boundary(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *e
                          uint32_t n_graphs);
 
 /* Fills r->plan; temporaries that live from one part of a step graph into another become what they are to it.
- * arena_nbytes: held from the first step to the last, whatever lies in it. peak_nbytes: that and the most that buffers
+ * arena_nbytes: held from the first step to the last, whatever is in it. peak_nbytes: that and the most that buffers
  * of their own take at one step; peak_step: the first at which all buffers alive are largest together.
  * AOT_E_EXHAUSTED. O(steps + buffers). */
 aot_status_t mr_finish(mr_rows_t *r, uint64_t arena_nbytes);

@@ -11,10 +11,10 @@
 typedef struct work {
   const ms_graph_t *g;
   const ms_run_t *run;
-  uint32_t *position; /* by node: where it stands in the run, MS_NONE: it does not */
+  uint32_t *position; /* by node: where it is in the run, MS_NONE: it does not */
   uint32_t *when;     /* by position: where it runs */
   uint32_t *maker;    /* by value: position of the node that makes it */
-  uint32_t *root;     /* by value: whose memory it lies in, GIVEN: not the arena; MS_NONE: no value of this run */
+  uint32_t *root;     /* by value: whose memory it is in, GIVEN: not the arena; MS_NONE: no value of this run */
   uint32_t *last;     /* by value that is a root: last position that reads it */
   uint8_t *stored;    /* by value that is a root: it is in memory at all */
   uint8_t *handed;    /* by value that is a root: it is handed over where it lies */
@@ -122,7 +122,7 @@ static void find_lifetimes(work_t *w) {
   }
 }
 
-/* First values that fill the memory they lie in, which becomes the port's; what is left is copied at the end. */
+/* First values that fill the memory they are in, which becomes the port's; what is left is copied at the end. */
 static void find_outputs(work_t *w) {
   for (uint32_t i = 0; i < w->run->n_outputs; i++) {
     uint32_t v = w->run->outputs[i], r = v == MS_NONE ? MS_NONE : w->root[v];

@@ -1,16 +1,16 @@
 /* The memory that one run of a graph takes, simulated on plain arrays.
  *
  * Nodes run in a given order. What lives in memory of its own (inputs, what is handed to the caller) is the caller's to
- * count; everything else lies in one arena, from the node that makes it to the last that reads it, and the arena is
+ * count; everything else is in one arena, from the node that makes it to the last that reads it, and the arena is
  * laid out by the plan that backends use (plan.h), so gaps between buffers count. The rules are those of a machine that
  *   - makes views for nothing: a view keeps its base alive;
  *   - runs pointwise nodes of one iteration space as one loop (kit/loops/group.h) where the loop's last member
- *   stands: what the
+ *   is: what the
  *     loop reads lives until then, and what only its members read is never in memory;
- *   - hands a result over in the memory that it was made in; a view of a part of it, and what lies in the caller's
+ *   - hands a result over in the memory that it was made in; a view of a part of it, and what is in the caller's
  *   memory already,
  *     is copied when the run ends, and its base lives until then;
- *   - may let a loop write over an operand of the same size that nobody reads later (in_place).
+ *   - may let a loop write over an operand of the same size that nothing reads later (in_place).
  * O(n log n) for n nodes and operands. */
 #ifndef MS_SIMULATE_H
 #define MS_SIMULATE_H

@@ -16,7 +16,7 @@ typedef struct nc_shape {
 
 nc_shape_t nc_shape(const aot_snapshot_t *s, uint32_t value, const int64_t *dims);
 uint64_t nc_nbytes(const aot_snapshot_t *s, uint32_t value, const int64_t *dims); /* dense; of a number 8 */
-/* From the begin of its storage, as the type lies in it, to its last element. */
+/* From the begin of its storage, as the type is in it, to its last element. */
 uint64_t nc_extent(const aot_snapshot_t *s, uint32_t value, const int64_t *dims);
 
 #endif

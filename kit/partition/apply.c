@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Equal nodes become one in the arrays; *out_same, freed by the caller, tells which value stands for which. */
+/* Equal nodes become one in the arrays; *out_same, freed by the caller, determines which value represents which. */
 static aot_status_t merge(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, jg_joint_t *j,
                           uint32_t **out_same) {
   const uint32_t n_ids = host->graph->n_values(prog);
@@ -126,7 +126,8 @@ aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
   return status;
 }
 
-/* What the arrays have merged becomes one in the program: the halves are made of what was chosen on. */
+/* What the arrays have merged becomes one in the program: the forward and backward graphs are made of what was chosen
+ * on. */
 static aot_status_t merge_in_program(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const pt_how_t *how) {
   jg_joint_t j;
   uint32_t *same = NULL;

@@ -180,7 +180,7 @@ int pt_joint_merge(jg_joint_t *j, uint32_t n_ids, const uint32_t *same) {
     drop_operands(j, needed);
     jg_joint_link(j);
     for (uint32_t n = 0; n < j->n_nodes; n++)
-      if (j->early[n]) j->late[n] = 0; /* of a joint graph without tangents: it stood for a node of the forward */
+      if (j->early[n]) j->late[n] = 0; /* of a joint graph without tangents: it represented a node of the forward */
   }
   free(index);
   free(needed);

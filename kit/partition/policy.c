@@ -105,7 +105,7 @@ static int glob(aot_str_t pattern, aot_str_t text) {
   return p == pattern.size;
 }
 
-/* The first part up to a dot, and the rest behind it. */
+/* The first part up to a dot, and the rest after it. */
 static aot_str_t next_part(aot_str_t *rest) {
   uint64_t n = 0;
   while (n < rest->size && rest->data[n] != '.') n++;

@@ -1,13 +1,13 @@
-/* Policies: rules that say which forward nodes to save and which to compute again, beside the model's own checkpoint
+/* Policies: rules that say which forward nodes to save and which to compute again, next to the model's own checkpoint
  * tags.
  *
  *   save op aten.mm; recompute module transformer.h.*; save region attn; recompute op aten.mm allow-heavy
  *
  * rule = ("save" | "recompute") ("op" | "module" | "region") PATTERN ["allow-heavy"]. Rules are parted by ";" or line
- * ends; of the rules that match a node the first counts. * and ? stand for any characters, in a module's path within
+ * ends; of the rules that match a node the first counts. * and ? represent any characters, in a module's path within
  * one part.
  *   op      full name; a pattern without overload ("aten.mm") matches all overloads
- *   module  the path of the module that a node comes from, or of one around it: transformer.h.* matches what stands in
+ *   module  the path of the module that a node comes from, or of one around it: transformer.h.* matches what is in
  *           transformer.h.0.attn.
  *           Of "recompute", each module so matched is a checkpoint: what it hands to another one is saved
  *   region  number of a checkpoint region of the model, or name of a repeated region that is left whole

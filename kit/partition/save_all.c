@@ -15,7 +15,7 @@ static uint32_t forward_end(const jg_joint_t *j) {
 static int is_forward(const jg_joint_t *j, uint32_t n, uint32_t end) { return n < end && !j->late[n]; }
 
 /* Values that the backward reads, as its nodes, as gradients, or as tagged nodes that it runs again. Against the order:
- * what reads a value stands behind it. */
+ * what reads a value follows it. */
 static void mark_read(const jg_joint_t *j, uint32_t end, uint8_t *is_read) {
   for (uint32_t i = 0; i < j->n_gradients; i++)
     if (j->gradients[i] != JG_NONE) is_read[j->gradients[i]] = 1;

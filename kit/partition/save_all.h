@@ -1,6 +1,6 @@
 /* The plain choice: save every forward value that the backward reads, except what is tagged to be computed again.
  *
- * Forward is what stands, in the joint graph's order, up to the last node that a forward output needs, tangents aside;
+ * Forward is what is, in the joint graph's order, up to the last node that a forward output needs, tangents aside;
  * what stands later belongs to the backward even when no tangent reaches it. Nothing is computed twice except such
  * constants and tagged nodes; what a tagged node reads counts as read by the backward, so that it is saved, or tagged
  * itself. Source: PyTorch's default_partition (torch/_functorch/partitioners.py, 2026): placement by order, not by

@@ -10,7 +10,7 @@ static void must_save(jg_joint_t *j, uint32_t node) {
   j->node_flags[node] = (j->node_flags[node] & ~(uint32_t)RECOMPUTE) | AOT_NODE_MUST_SAVE;
 }
 
-/* A user in a later region that is computed again. Users still have the user's tags: they stand behind the node. */
+/* A user in a later region that is computed again. Users still have the user's tags: they follows the node. */
 static int crosses_into_later_region(const jg_joint_t *j, const uint32_t *region, uint32_t node) {
   for (uint32_t k = j->user_begin[j->result_begin[node]]; k < j->user_begin[j->result_begin[node + 1]]; k++)
     if (pt_must_recompute(j, j->users[k]) && region[j->users[k]] > region[node]) return 1;

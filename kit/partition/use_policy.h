@@ -1,4 +1,4 @@
-/* Policies on a program: reads where its nodes come from, applies the rules, tells of rules that match nothing. */
+/* Policies on a program: reads where its nodes come from, applies the rules, reports rules that match nothing. */
 #ifndef PT_USE_POLICY_H
 #define PT_USE_POLICY_H
 

@@ -30,7 +30,7 @@ uint64_t ph_bits(uint64_t seed, uint64_t counter, uint64_t element) {
   return ph_pair(&b, (uint32_t)(element % 2));
 }
 
-/* A block is made when its first element is asked for: at the start, and whenever a boundary is crossed. */
+/* A block is made when its first element is requested: at the start, and whenever a boundary is crossed. */
 static int starts_block(uint64_t k, uint64_t element, uint32_t per_block) { return k == 0 || element % per_block == 0; }
 
 void ph_fill_uniform(uint64_t seed, uint64_t counter, uint64_t first, uint64_t n, uint32_t bits, double *out) {

@@ -238,7 +238,7 @@ static aot_status_t dispatch(collector_t *w) {
   }
 }
 
-/* The first failure stays; a rank that cannot go on tells the others, who would wait for it. */
+/* The first failure stays; a rank that cannot continue reports the others, which would wait for it. */
 static void keep_failure(group_t *g, aot_status_t status, const rn_error_t *error) {
   pthread_mutex_lock(&g->lock);
   const int is_first = g->status == AOT_OK;

@@ -5,7 +5,7 @@
  *     all_gather broadcast         root's whole to everyone           all_to_all       piece r to rank r
  *
  * A transport brings that exchange and nothing else. Every exchange carries what its rank believes that it is about
- * (rn_claim_t): ranks that do not say the same are told apart before a byte is looked at. */
+ * (rn_claim_t): ranks that do not say the same are distinguished before a byte is looked at. */
 #ifndef PLUGINS_COMMON_RANK_GROUP_H
 #define PLUGINS_COMMON_RANK_GROUP_H
 
@@ -58,7 +58,7 @@ void rn_communicator_init(rn_communicator_t *c, const aot_host_t *host, uint32_t
 aot_status_t rn_group_open(const aot_communicator_t *c, aot_ctx_t *ctx, const rn_transport_t *t, aot_group_t **out);
 
 /* For a communicator that does some collectives by itself. Of a group: its transport [borrow until leave]; bytes that
- * came by a collective, which is counted; the first failure, which tells the other ranks, and is that of the group it
+ * came by a collective, which is counted; the first failure, which reports the other ranks, and is that of the group it
  * was split from, too. [any-thread] */
 const rn_transport_t *rn_group_transport(const aot_group_t *g);
 void rn_group_count(aot_group_t *g, uint64_t gathered, uint64_t scattered);

@@ -234,7 +234,7 @@ static aot_status_t dropped(rk_ctx_t *c) {
   return forward(c, &a);
 }
 
-/* aot.dropout_attention_backward: the same behind the gradient */
+/* aot.dropout_attention_backward: the same after the gradient */
 static aot_status_t dropped_backward(rk_ctx_t *c) {
   attention_t a;
   rk_array_t g;

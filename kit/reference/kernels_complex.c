@@ -1,4 +1,4 @@
-/* Complex numbers: operators that make them and take them apart, and what every other operator does with them.
+/* Complex numbers: operators that make them and decomposes them, and what every other operator does with them.
  *
  * Functions are those of C11 (complex.h, annex G for branch cuts and infinities) in double, rounded once to the
  * dtype. */
@@ -25,7 +25,7 @@ static aot_status_t view_as_real(rk_ctx_t *c) {
 
 static int32_t complex_of(int32_t part) { return part == AOT_F32 ? AOT_C64 : part == AOT_F64 ? AOT_C128 : 0; }
 
-/* [.., 2] real as [..] complex: a view where pairs lie together, and lie evenly. */
+/* [.., 2] real as [..] complex: a view where pairs are together, and lie evenly. */
 static aot_status_t view_as_complex(rk_ctx_t *c) {
   const rk_tensor_t *self;
   AOT_TRY(rk_view_begin(c, &self));

@@ -170,7 +170,7 @@ static aot_status_t conv_plain(rk_ctx_t *c) {
   p.groups = rk_int(c, 6, 1);
   if (!is_word) AOT_TRY(rk_ints(c, 4, (uint32_t)p.dims, zeros, p.padding));
   if (is_word && rk_str_is(c, 4, "same")) {
-    /* the extra one of an odd total stands on the right: pad the input there by hand */
+    /* the extra one of an odd total is on the right: pad the input there by hand */
     rk_array_t wide;
     int64_t sizes[2 + CONV_DIMS] = {x.sizes[0], x.sizes[1]}, at[2 + CONV_DIMS] = {0};
     for (int32_t d = 0; d < p.dims; d++) {

@@ -1,6 +1,6 @@
-/* Fourier transforms: _fft_r2c, _fft_c2r and _fft_c2c, into which the others are taken apart. A transform of several
- * dimensions is one after another, in double throughout. Of a real signal of n points the first n/2 + 1 values tell the
- * others: y[n - k] = conj(y[k]). */
+/* Fourier transforms: _fft_r2c, _fft_c2r and _fft_c2c, into which the others are decomposed. A transform of several
+ * dimensions is one after another, in double throughout. Of a real signal of n points the first n/2 + 1 values report
+ * the others: y[n - k] = conj(y[k]). */
 #include "rk_fourier.h"
 #include <aot/inline.h>
 #include <math.h>

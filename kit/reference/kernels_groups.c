@@ -1,5 +1,5 @@
 /* Reductions over ragged groups of rows: bags of embeddings, segments, distinct values, and concatenated chunks.
- * Where PyTorch leaves a result empty because nobody asked for it, the declared result is empty, and is left so. */
+ * Where PyTorch leaves a result empty because nothing requested it, the declared result is empty, and is left so. */
 #include "rk_indexing.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -181,7 +181,7 @@ static aot_status_t read_slices(rk_ctx_t *c, int dim_arg, slices_t *s) {
   return AOT_OK;
 }
 
-/* order: positions so that equal slices stand together. Results: the distinct ones, where each went, how many of
+/* order: positions so that equal slices are together. Results: the distinct ones, where each went, how many of
  * each. */
 static aot_status_t put_distinct(rk_ctx_t *c, const slices_t *s, const int64_t *order) {
   int64_t n = 0, *first, *inverse, *counts, sizes[AOT_MAX_RANK];

@@ -1,5 +1,5 @@
 /* Histograms with the edges given, or equal bins between the data's extremes, in one or several dimensions.
- * A bin holds its left edge, the last one its right edge too; what lies outside counts nowhere. Edges are rounded to
+ * A bin holds its left edge, the last one its right edge too; what is outside counts nowhere. Edges are rounded to
  * the result's dtype before elements are compared with them, as PyTorch's are. density divides by total weight and
  * volume. */
 #include "rk_core.h"

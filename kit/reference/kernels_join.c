@@ -1,5 +1,5 @@
-/* Tensors laid beside each other: concatenation, a new dimension, blocks on a diagonal. All work on strided tensors, so
- * that every dtype passes unchanged. */
+/* Tensors laid next to each other: concatenation, a new dimension, blocks on a diagonal. All work on strided tensors,
+ * so that every dtype passes unchanged. */
 #include "rk_core.h"
 
 /* A window of the result. */

@@ -19,7 +19,7 @@ I(same, x[0])
 F(square, x[0] * x[0])
 I(square, (int64_t)((uint64_t)x[0] * (uint64_t)x[0]))
 F(angle, x[0] != x[0] ? x[0] : x[0] < 0 ? PI : 0)
-/* mul(self, pow(2, other)): the power has other's dtype, float for integers; float64 beside a float64 self when other
+/* mul(self, pow(2, other)): the power has other's dtype, float for integers; float64 next to a float64 self when other
  * is of integers or 0-dim */
 static double ldexp_f(const double *x, const pw_par_t *p) {
   int32_t other = rk_is_int(p->dtypes[1]) ? AOT_F32 : p->dtypes[1];
@@ -27,7 +27,7 @@ static double ldexp_f(const double *x, const pw_par_t *p) {
   return x[0] * rk_round_to(exp2(x[1]), wide ? AOT_F64 : other);
 }
 
-/* a log(b), 0 where a is; the logarithm of a half is rounded before it is multiplied, as c10's std::log of halves
+/* a log(b), 0 where a is; the logarithm of a half is rounded before it is multiplied, as c10's std::log of f16 or bf16
  * is. */
 static double times_log(double a, double b, double log_of_b, const pw_par_t *p) {
   if (b != b) return b;

@@ -3,7 +3,7 @@
  * All are rows of `size` elements normalised on their own: xh = (x - mean) * rstd, y = xh * w + b. Layer and rms norm
  * take w and b along the row, group norm one a channel. Backward (operators.md section 4), with gh = g * w:
  *     gx = rstd * (gh - mean(gh) - xh * mean(gh * xh)),  gw = sum(g * xh),  gb = sum(g)
- * where rms norm leaves out the mean terms. Statistics are kept in double and stored in the results' dtype. */
+ * where rms norm leaves out the mean terms. Statistics are stored in double and stored in the results' dtype. */
 #include "rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -47,7 +47,7 @@ static void statistics(rows_of_t *r, double eps, int centred) {
   }
 }
 
-/* Sizes of mean and rstd: leading dimensions kept, normalised ones 1. */
+/* Sizes of mean and rstd: leading dimensions stored, normalised ones 1. */
 static aot_status_t put_row_numbers(rk_ctx_t *c, uint32_t result, const rows_of_t *r, double *v) {
   rk_array_t a = r->x;
   for (int32_t d = r->lead; d < a.rank; d++) a.sizes[d] = 1;

@@ -1,5 +1,5 @@
-/* Python's arithmetic on numbers: ints, floats and bools that a run tells. In long double, which holds every int64 and
- * every double; the result is rounded once, or must fit int64. */
+/* Python's arithmetic on numbers: ints, floats and bools that a run reports. In long double, which holds every int64
+ * and every double; the result is rounded once, or must fit int64. */
 #include "rk_core.h"
 #include <aot/inline.h>
 #include <math.h>

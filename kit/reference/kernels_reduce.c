@@ -204,7 +204,7 @@ static aot_status_t all_dims(rk_ctx_t *c) { return run(c, -1, -1); }
 static aot_status_t some_dims(rk_ctx_t *c) { return run(c, 1, 2); }
 static aot_status_t some_dims_dropped(rk_ctx_t *c) { return run(c, 1, -1); }
 
-/* hash_tensor(self, dim, *, keepdim, mode): the bits are kept as integers whatever the input is */
+/* hash_tensor(self, dim, *, keepdim, mode): the bits are stored as integers whatever the input is */
 static aot_status_t hash_tensor(rk_ctx_t *c) {
   plan_t p;
   state_t *s;

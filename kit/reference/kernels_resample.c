@@ -101,7 +101,7 @@ static void fix_weights(const resize_t *r, int32_t d) {
 
 static aot_status_t resize_bytes(rk_ctx_t *c, const resize_t *r, const rk_array_t *x) {
   rk_array_t from = *x, to;
-  for (int32_t d = r->dims - 1; d >= 0; d--) { /* planes: what lies before the dimension; behind it all is done */
+  for (int32_t d = r->dims - 1; d >= 0; d--) { /* planes: what is before the dimension; after it all is done */
     int64_t inner = 1;
     from.sizes[from.rank - r->dims + d] = r->out[d];
     for (int32_t k = d + 1; k < r->dims; k++) inner *= r->out[k];

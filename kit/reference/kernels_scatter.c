@@ -25,7 +25,7 @@ static int64_t whole(const rk_array_t *a, int64_t k, int32_t dtype) {
   return a->i ? a->i[k] : rk_int_of(a->f[k], dtype);
 }
 
-/* One write. counts: how many values an element has taken, NULL when nobody asks. */
+/* One write. counts: how many values an element has used, NULL when nothing queries. */
 static void write(rk_array_t *y, int64_t at, const rk_array_t *src, int64_t from, int how) {
   if (how == PUT_ADD_ROUND) {
     rk_add_element(y, at, src, from, 1);

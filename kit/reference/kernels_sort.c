@@ -25,7 +25,7 @@ static int64_t place(const lines_t *l, int64_t line, int64_t k) {
   return (line / l->inner * l->size + k) * l->inner + line % l->inner;
 }
 
-/* Must element b stand before element a? Equal ones keep their order. */
+/* Must element b precedes element a? Equal ones keep their order. */
 static int goes_before(const lines_t *l, int64_t line, int64_t b, int64_t a, int descending) {
   int64_t pb = place(l, line, b), pa = place(l, line, a);
   if (l->x.i) return descending ? l->x.i[pb] > l->x.i[pa] : l->x.i[pb] < l->x.i[pa];

@@ -2,7 +2,7 @@
  *
  * A kernel gets the operator's arguments in schema order and writes results whose storage, shape and dtype the caller
  * has chosen. It never trusts them: shapes that do not fit the operator are an error, not a wild read. Sums of floats
- * are accumulated in double, f16 and bf16 round to float and once more to their own width, integers stay in int64.
+ * are accumulated in double, f16 and bf16 round to float and again to their own width, integers stay in int64.
  *
  *     const rk_kernel_t *k = rk_find(aot_str("aten.add.Tensor"));
  *     rk_arg_t args[] = {rk_arg_of_tensor(&x), rk_arg_of_tensor(&y), rk_arg_of_int(1)};
@@ -17,7 +17,7 @@
 #include <aot/base.h>
 #include <aot/status.h>
 
-/* A tensor. Sizes, strides and offset count elements. dtype 0 stands for None: an absent optional result. */
+/* A tensor. Sizes, strides and offset count elements. dtype 0 represents None: an absent optional result. */
 typedef struct rk_tensor {
   void *data;      /* first byte of the storage */
   uint64_t nbytes; /* of the storage */
@@ -74,8 +74,8 @@ typedef struct rk_caller {
   aot_status_t (*place)(void *self, uint32_t result, int32_t rank, const int64_t *sizes, rk_error_t *error);
   void (*say)(void *self, const char *text, uint32_t n); /* a line that the program prints */
 } rk_caller_t;
-/* rk_run where results with data NULL are open: their sizes depend on the data and are told to caller->place. Only for
- * kernels that rk_gives_sizes names. */
+/* rk_run where results with data NULL are open: their sizes depend on the data and are reported to caller->place. Only
+ * for kernels that rk_gives_sizes names. */
 aot_status_t rk_run_for(const rk_kernel_t *k, const rk_call_t *call, const rk_caller_t *caller, rk_error_t *error);
 int rk_gives_sizes(const rk_kernel_t *k);
 /* For view kernels: describe the results as views of the first argument's storage; nothing is copied.

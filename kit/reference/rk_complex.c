@@ -89,7 +89,7 @@ void rk_complex_around(const rk_complex_array_t *a, int32_t dim, int64_t *outer,
 
 /* ---- the kernel, run on real numbers ---- */
 
-/* What stands in an argument's place in one run. */
+/* What is in an argument's place in one run. */
 enum { REAL, IMAGINARY, ZERO };
 
 /* Zeros of t's shape and dtype, real, in one element. */
@@ -183,7 +183,7 @@ static aot_status_t run_parts(rk_ctx_t *c, const rk_complex_row_t *row) {
   return AOT_OK;
 }
 
-/* (a + bi)(c + di) = (ac - bd) + (ad + bc)i, what is added beside ac and ad. The products are kept in double. */
+/* (a + bi)(c + di) = (ac - bd) + (ad + bc)i, what is added next to ac and ad. The products are stored in double. */
 static aot_status_t run_product(rk_ctx_t *c, const rk_complex_row_t *row) {
   static const int parts[4][2] = {{REAL, REAL}, {IMAGINARY, IMAGINARY}, {REAL, IMAGINARY}, {IMAGINARY, REAL}};
   static const int added[4] = {REAL, ZERO, IMAGINARY, ZERO};

@@ -24,7 +24,7 @@ typedef aot_status_t (*rk_fn)(rk_ctx_t *c);
 #define RK_DROPOUT 2u   /* argument 1 is the probability p, argument 2 says train; refused when it would draw */
 #define RK_DROPOUT_P 4u /* the first float argument is a dropout_p, which must be 0 */
 #define RK_STORAGE 8u   /* reads the first argument's storage: its declared strides and offset matter */
-#define RK_OPEN 16u     /* it can tell the sizes of results that the caller could not know */
+#define RK_OPEN 16u     /* it can determine the sizes of results that the caller could not know */
 
 struct rk_kernel {
   const char *name;
@@ -136,7 +136,7 @@ aot_status_t rk_need_cast_i(rk_ctx_t *c, uint32_t arg, int32_t dtype,
 aot_status_t rk_new_f(rk_ctx_t *c, int32_t rank, const int64_t *sizes, rk_array_t *out); /* zeroed */
 aot_status_t rk_new_i(rk_ctx_t *c, int32_t rank, const int64_t *sizes, rk_array_t *out);
 int rk_same_sizes(const rk_array_t *a, const rk_array_t *b);
-/* As double or as int64, by the dtype: every value is kept exactly. */
+/* As double or as int64, by the dtype: every value is stored exactly. */
 aot_status_t rk_dense_any(rk_ctx_t *c, const rk_tensor_t *t, rk_array_t *out);
 aot_status_t rk_need_any(rk_ctx_t *c, uint32_t arg, rk_array_t *out);
 /* f or i as kind */
@@ -154,7 +154,7 @@ aot_status_t rk_dense_expanded(rk_ctx_t *c, const rk_tensor_t *t, int32_t rank, 
 int rk_wants(const rk_ctx_t *c, uint32_t result); /* the caller has a tensor for it */
 rk_tensor_t *rk_result(const rk_ctx_t *c, uint32_t result);
 int32_t rk_result_dtype(const rk_ctx_t *c, uint32_t result); /* 0: not wanted */
-/* Its size is not known yet; the kernel tells it (rk_run_for). */
+/* Its size is not known yet; the kernel reports it (rk_run_for). */
 int rk_is_open(const rk_ctx_t *c, const rk_tensor_t *result);
 aot_status_t rk_check_result(rk_ctx_t *c, uint32_t result, int32_t rank, const int64_t *sizes);
 aot_status_t rk_put_f(rk_ctx_t *c, uint32_t result, const rk_array_t *a);

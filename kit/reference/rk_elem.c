@@ -1,7 +1,7 @@
 /* Elements of every dtype as double or int64: loading, rounding once when storing, promotion.
  *
  * Floats narrower than double round to nearest even. f16 and bf16 are rounded to float first: eager PyTorch computes
- * them in float, and one extra rounding is what tells the two apart. Conversions of NaN or out-of-range floats to
+ * them in float, and one extra rounding is what distinguishes the two. Conversions of NaN or out-of-range floats to
  * integers saturate instead of being undefined. Promotion: c10/core/ScalarType (promoteTypes). */
 #include "rk_core.h"
 

@@ -1,11 +1,11 @@
-/* Advanced indexing, numpy's rules (operators.md section 3): a None keeps its dimension; a mask of rank r stands for
+/* Advanced indexing, numpy's rules (operators.md section 3): a None keeps its dimension; a mask of rank r represents
  * the r columns of its nonzero coordinates; all index tensors broadcast to a block B, which takes the place of the
  * first indexed dimension when the indexed ones are adjacent, and comes first otherwise. */
 #include "rk_indexing.h"
 #include <aot/inline.h>
 
 typedef struct column {
-  rk_array_t v; /* index values; v.i NULL: the dimension is kept */
+  rk_array_t v; /* index values; v.i NULL: the dimension is stored */
 } column_t;
 
 aot_status_t rk_check_index(rk_ctx_t *c, int64_t value, int64_t n, int32_t dim, int wrap, int64_t *out) {

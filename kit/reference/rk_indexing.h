@@ -1,4 +1,4 @@
-/* Advanced indexing (index.Tensor, index_put): which element of self stands at each place of the result. */
+/* Advanced indexing (index.Tensor, index_put): which element of self is at each place of the result. */
 #ifndef RK_INDEXING_H
 #define RK_INDEXING_H
 

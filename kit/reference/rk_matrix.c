@@ -153,12 +153,12 @@ int64_t rm_apply_q(const double *a, int64_t n_a, const double *tau, int64_t k, d
 
 /* ---- singular values and eigenvalues ---- */
 
-/* U and V of a matrix without elements: the unit matrices that `full` asks for. */
+/* U and V of a matrix without elements: the unit matrices that `full` requests. */
 static void put_unit(double *a, int64_t n) {
   for (int64_t i = 0; a && i < n * n; i++) a[i] = i % (n + 1) == 0;
 }
 
-/* One call by columns: u m x m or m x k, vt n x n or k x n, NULL when not asked for. */
+/* One call by columns: u m x m or m x k, vt n x n or k x n, NULL when not requested. */
 typedef struct svd_call {
   lapack_int m, n, k, ldvt;
   double *a, *s, *u, *vt, *work;
@@ -210,7 +210,7 @@ int64_t rm_svd(double *a, int64_t m, int64_t n, int full, double *u, double *s, 
   c.vt = new_doubles(u ? height * n : 1);
   c.iwork = new_ints(8 * k);
   c.work = &best;
-  tall_svd(&c, job); /* asks for the size */
+  tall_svd(&c, job); /* requests the size */
   c.size = at_least_one((int64_t)best + 3 * k * k + 8 * k + 64 * (m + n) + 65 * 64);
   c.work = new_doubles(c.size);
   if (c.a && c.u && c.vt && c.iwork && c.work) {
@@ -284,7 +284,7 @@ typedef struct problem {
   double *a, *b, *s, rcond;
 } problem_t;
 
-/* size -1 asks for the best one, in work[0]. */
+/* size -1 requests the best one, in work[0]. */
 static lapack_int call_driver(int driver, problem_t *p, double *work, lapack_int size) {
   lapack_int info = 0;
   if (driver == RM_GELS)

@@ -1,4 +1,4 @@
-/* Dense linear algebra on row-major double matrices, behind kernels_linalg.c: LAPACK on columns inside, rows outside.
+/* Dense linear algebra on row-major double matrices, after kernels_linalg.c: LAPACK on columns inside, rows outside.
  * Results that are visible keep LAPACK's conventions: pivots, Householder vectors, storage of factors.
  *
  * Factorizations answer LAPACK's info: 0, or what is wrong with the matrix, or RM_NO_MEMORY. Sizes must fit 32 bits. */

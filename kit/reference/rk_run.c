@@ -33,7 +33,7 @@ int rk_gives_sizes(const rk_kernel_t *k) { return (k->flags & RK_OPEN) != 0; }
 int rk_takes_complex(const rk_kernel_t *k) { return rk_complex_find(k) != NULL; }
 int rk_is_fill(const rk_kernel_t *k) { return (k->flags & RK_FILL) != 0; }
 
-/* Every tensor of the call lies inside its storage and has a dtype that kernels can read. */
+/* Every tensor of the call is inside its storage and has a dtype that kernels can read. */
 static aot_status_t check_tensor(rk_ctx_t *c, const rk_tensor_t *t, const char *what, uint32_t i) {
   RK_CHECK(c, rk_dtype_supported(t->dtype), "%s %u has dtype %s, which is not supported", what, i,
            aot_dtype_name(t->dtype));

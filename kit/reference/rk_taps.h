@@ -23,7 +23,7 @@ typedef struct rk_taps {
 /* factor: the scale factor given, 0: none. in and out are positive. */
 rk_taps_t rk_taps_at(int mode, int align, int64_t in, int64_t out, int64_t i, double factor);
 
-/* Of the taps at -1, 0, 1, 2 for a place `rest` behind tap 0. */
+/* Of the taps at -1, 0, 1, 2 for a place `rest` after tap 0. */
 void rk_cubic_weights(double rest, double out[4]);
 
 #endif

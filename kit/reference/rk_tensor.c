@@ -1,4 +1,4 @@
-/* A tensor of a call: how many elements it has, where they lie, and whether all lie in its storage. */
+/* A tensor of a call: how many elements it has, where they lie, and whether all are in its storage. */
 #include "rk_core.h"
 #include "kit/base/geometry.h"
 #include <aot/inline.h>

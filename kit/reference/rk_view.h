@@ -15,7 +15,7 @@ aot_status_t rk_view_begin(rk_ctx_t *c, const rk_tensor_t **out_self); /* every 
 aot_status_t rk_view_expect(rk_ctx_t *c, int64_t n);                   /* so many results are declared */
 /* out, which is self so far or another element of it: without the marked dimensions, one mark a dimension. */
 void rk_view_drop(const rk_tensor_t *self, const uint8_t *marks, rk_tensor_t *out);
-/* A window on the storage of self shows elements of self alone: what else lies in that storage is not what lay there
+/* A window on the storage of self shows elements of self alone: what else is in that storage is not what lay there
  * in PyTorch. */
 aot_status_t rk_view_shown(rk_ctx_t *c, const rk_tensor_t *self, const rk_tensor_t *window);
 

@@ -6,7 +6,7 @@
  *   mark    := '!' | '(' set ['!'] ['->' set] ')'
  *   returns := '...' | '(' [ret {',' ret}] ')' | ret          ret := '...' | type [name]
  *
- * Errors are sticky: the first one is kept with its byte, every later step does nothing. Arguments are parsed
+ * Errors are sticky: the first one is stored with its byte, every later step does nothing. Arguments are parsed
  * into a small array and copied out; a schema with more goes over its text twice. Linear in the text.
  *
  * Source of the grammar: PyTorch 2.4, torch/csrc/jit/frontend/function_schema_parser.cpp and schema_type_parser.cpp. */
@@ -283,7 +283,7 @@ static void number_literal(parser_t *p, literal_t *l) {
     p->at++;
   }
   copy[n] = '\0';
-  if (p->at < p->size && p->text[p->at] == 'j') { /* imaginary: kept as text */
+  if (p->at < p->size && p->text[p->at] == 'j') { /* imaginary: stored as text */
     p->at++;
     l->kind = WORD;
     l->s.data = p->text + l->at;
@@ -324,7 +324,7 @@ typedef struct word_row {
   int64_t value;
 } word_row_t;
 
-/* Names that stand for values, by the type that they are a default of. */
+/* Names that represent values, by the type that they are a default of. */
 static const word_row_t words[] = {
     {"Mean", AOT_STYPE_INT, 1},
     {"Sum", AOT_STYPE_INT, 2},

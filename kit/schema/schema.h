@@ -4,7 +4,7 @@
  *
  * Every type, alias mark and default of that grammar is accepted, and what only the run-time registry knows (Dict,
  * Future, tuples, class types: they come out as AOT_STYPE_ANY). Two base types are ours: Graph and Op, for regions of
- * higher-order operators. `...` as the last argument or as the result stands for any number of anything: one entry with
+ * higher-order operators. `...` as the last argument or as the result represents any number of anything: one entry with
  * VARIADIC.
  *
  * What the arrays do not keep: int against SymInt (both AOT_STYPE_INT), which member of a set union (a|b) is meant

@@ -31,7 +31,7 @@ static int make(void **state) {
   return kf_write(f->dir, f->path, key, content, sizeof content);
 }
 
-/* Nothing else stands in it: no work folder was left. */
+/* Nothing else is in it: no work folder was left. */
 static int clean(void **state) {
   folder_t *f = *state;
   unlink(f->path);

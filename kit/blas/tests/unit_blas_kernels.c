@@ -93,7 +93,7 @@ static int count_threads(void) {
   return n;
 }
 
-/* Threads of the library's own would spin beside the callers. */
+/* Threads of the library's own would spin next to the callers. */
 static void it_computes_in_the_thread_that_calls(void **state) {
   enum { N = 512 };
   float *a = calloc(N * N, sizeof *a), *c = malloc(N * N * sizeof *c);

@@ -47,7 +47,7 @@ __attribute__((unused)) static void *build(const lp_text_t *source) {
   return build_after(source, "stdint.h", "-ffp-contract=fast");
 }
 
-/* CUDA C, for the CPU. Conversions of halves are those of generated C. */
+/* CUDA C, for the CPU. Conversions of f16 or bf16 are those of generated C. */
 __attribute__((unused)) static void *build_cuda(const lp_text_t *source) {
   lp_text_t whole = {0};
   lp_halves_add(&whole);

@@ -1,4 +1,4 @@
-/* Fusion groups, and the promise behind them: running each group at its last member respects every data dependency. */
+/* Fusion groups, and the promise after them: running each group at its last member respects every data dependency. */
 #include "kit/loops/group.h"
 #include "kit/loops/merge.h"
 #include "kit/base/splitmix.h"
@@ -160,7 +160,7 @@ static void groups_run_in_an_order_in_which_all_that_they_read_is_there(void **s
   assert_true(n_after < n_before - n_before / 20);
 }
 
-/* 0 and 3 sum what 6 has, each over its rows; 1 sums what 0 gives, which stands between them; 4 what 3 gives. */
+/* 0 and 3 sum what 6 has, each over its rows; 1 sums what 0 gives, which is between them; 4 what 3 gives. */
 static void sums_of_one_tensor_merge_over_what_stands_between_them(void **state) {
   (void)state;
   const uint32_t begin[] = {0, 1, 2, 3, 4, 5}, producers[] = {FU_NONE, 0, FU_NONE, 2, 3}, space[] = {5, 6, 5, 5, 6};
@@ -178,7 +178,7 @@ static void sums_of_one_tensor_merge_over_what_stands_between_them(void **state)
   assert_true(position[1] > position[3] && position[4] > position[3]);
 }
 
-/* 0 and 3 read the same. 1 reads what 0 gives, and goes behind both; not past 2, where both keep their order. */
+/* 0 and 3 read the same. 1 reads what 0 gives, and goes after both; not past 2, where both keep their order. */
 static void merges_take_nothing_past_what_is_ordered(void **state) {
   (void)state;
   const uint32_t begin[] = {0, 1, 2, 3, 4}, producers[] = {FU_NONE, 0, FU_NONE, FU_NONE};

@@ -223,7 +223,7 @@ static void draws_are_those_of_the_reference_kernels(void **state) {
   lp_text_deinit(&source);
 }
 
-/* Every half as a float and back, and floats to halves, around all that a half can hold: bit for bit. */
+/* Every half as a float and back, and floats to f16 or bf16, around all that a half can hold: bit for bit. */
 static void halves_are_rounded_as_the_reference_kernels_round(void **state) {
   static uint16_t all[65536], back[65536];
   static float floats[65536];
@@ -252,8 +252,7 @@ static void halves_are_rounded_as_the_reference_kernels_round(void **state) {
       const double expected = rk_load_f(&all[i], dtypes[d]);
       assert_true((double)floats[i] == expected || (isnan(expected) && isnan(floats[i])));
     }
-    for (int shift = 0; shift < 5;
-         shift++) { /* the halves themselves, and what lies between them and their neighbours */
+    for (int shift = 0; shift < 5; shift++) { /* the halves themselves, and what is between them and their neighbours */
       static float x[65536];
       for (int i = 0; i < 65536; i++) {
         uint32_t bits;
@@ -356,7 +355,7 @@ static void promotion_follows_pytorch(void **state) {
   assert_non_null(lp_choose(lp_op_find(aot_str("aten.lt.Tensor")), mixed, 2, none, AOT_BOOL, 0, &compute));
   assert_int_equal(compute, AOT_F32); /* a 0-dim double does not widen a float tensor */
   assert_non_null(lp_choose(add, halves, 2, none, AOT_BF16, 0, &compute));
-  assert_int_equal(compute, AOT_F32); /* arithmetic of halves is that of float */
+  assert_int_equal(compute, AOT_F32); /* arithmetic of f16 or bf16 is that of float */
   assert_non_null(lp_choose(lt, halves, 2, none, AOT_BOOL, 0, &compute));
   assert_int_equal(compute, AOT_BF16); /* a number is compared as a half */
   assert_null(lp_choose(add, (lp_operand_t[]){{LP_LOAD, AOT_C64, 1, 0}, {LP_LOAD, AOT_C64, 1, 0}}, 2, none, AOT_C64, 0,
@@ -365,7 +364,7 @@ static void promotion_follows_pytorch(void **state) {
   assert_null(lp_op_find(aot_str("aten.mm.default")));
 }
 
-/* What PyTorch 2.11 rounds of a wider operand beside bfloat16, on a CPU and on an H100: AOT_BF16, all of it; AOT_F32,
+/* What PyTorch 2.11 rounds of a wider operand next to bfloat16, on a CPU and on an H100: AOT_BF16, all of it; AOT_F32,
  * nothing; 0: left to the reference kernel. */
 static void wider_operands_of_halves_are_rounded_as_on_the_device(void **state) {
   static const lp_operand_t half = {LP_LOAD, AOT_BF16, 1, 0}, single = {LP_LOAD, AOT_F32, 0, 0},

@@ -1,4 +1,4 @@
-/* What groups compute again, and the promise behind it: what a copy reads is there when its group runs. */
+/* What groups compute again, and the promise after it: what a copy reads is there when its group runs. */
 #include "kit/loops/group.h"
 #include "kit/loops/recompute.h"
 #include "kit/base/splitmix.h"
@@ -101,7 +101,7 @@ static void what_costs_more_than_memory_is_not(void **state) {
   free(c);
 }
 
-/* The cast is written for somebody else: reading the half in its place is still less. */
+/* The cast is written for another owner: reading the half in its place is still less. */
 static void what_is_in_memory_anyway_is_read_where_that_costs_least(void **state) {
   graph_t g;
   fu_copy_t *c;

@@ -249,7 +249,7 @@ static void casts_of_weights_run_where_the_first_stood(void **state) {
     lw_use_read_only(&w.b, &cast, 0);
     x = y;
   }
-  const lw_tensor_t scores = memory(&w, LW_ARENA, 4096); /* the peak, beside which there is room for them */
+  const lw_tensor_t scores = memory(&w, LW_ARENA, 4096); /* the peak, next to which there is room for them */
   make(&w, 0, &scores, &x);
   run(&w);
   expect(&w, "aceg b d f h i");
@@ -270,7 +270,7 @@ static void what_runs_early_never_takes_more_than_the_peak(void **state) {
     make(&w, 0, &y, &other);
   }
   run(&w);
-  expect(&w, "ad b c e f g h i j k l"); /* 192 are alive at h: two casts beside b, none beside h */
+  expect(&w, "ad b c e f g h i j k l"); /* 192 are alive at h: two casts next to b, none next to h */
   end(&w);
 }
 

@@ -101,7 +101,7 @@ static void what_is_not_written_yet_is_reported(void **state) {
   end(&f);
 }
 
-/* Places in the arena that were given out although what lies there is read later. */
+/* Places in the arena that were given out although what is there is read later. */
 static void memory_that_is_taken_too_early_is_reported(void **state) {
   fixture_t f;
   (void)state;
@@ -152,7 +152,7 @@ static void an_output_that_nothing_writes_is_reported(void **state) {
   end(&f);
 }
 
-/* What a declined lowering left behind: uses of steps that are no more, before those that took their numbers. */
+/* What a declined lowering left over: uses of steps that are no more, before those that took their numbers. */
 static void records_out_of_order_are_reported(void **state) {
   fixture_t f;
   (void)state;

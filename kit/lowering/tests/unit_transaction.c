@@ -198,7 +198,7 @@ static void values_of_a_region_are_not_written_when_it_is_gone(void **state) {
   end(&f);
 }
 
-/* The message names the node that failed, and the count that bounds damaged programs goes on. */
+/* The message names the node that failed, and the count that bounds damaged programs continues. */
 static void a_failure_keeps_the_node_that_it_is_of(void **state) {
   const aot_snap_node_t *const wrong = (const aot_snap_node_t *)(const void *)&state;
   fixture_t f;

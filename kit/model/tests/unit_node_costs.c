@@ -200,7 +200,7 @@ static void a_loop_takes_what_reaches_memory(void **state) {
   assert_int_equal(nc_dims(s, NULL, 0, &dims), AOT_OK);
   assert_int_equal(nc_init(&costs, s, dims), 0);
   for (uint32_t n = 1; n <= 4; n++) costs.nanoseconds[n] = n == 3 ? 0 : 1001;
-  assert_int_equal(nc_time_loops(&costs, s, 1, dims), 0); /* nobody says that they are a loop */
+  assert_int_equal(nc_time_loops(&costs, s, 1, dims), 0); /* nothing says that they are a loop */
   assert_int_equal(costs.nanoseconds[4], 1001);
   costs.max_fused = 8;
   costs.fusion[2] = costs.fusion[4] = 7;

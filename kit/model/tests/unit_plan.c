@@ -41,7 +41,7 @@ static void living_buffers_never_overlap(void **state) {
   }
 }
 
-/* In order of time a short buffer takes the lowest place, and a long one lies above it for good; among long lives the
+/* In order of time a short buffer takes the lowest place, and a long one is above it for good; among long lives the
  * short ones come and go. */
 static void arenas_are_near_the_bound(void **state) {
   (void)state;

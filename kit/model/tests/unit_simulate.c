@@ -74,7 +74,7 @@ static uint64_t arena_of(sample_t *s, uint32_t output, int in_place) {
   return nbytes;
 }
 
-/* a -> b -> c, handed over: while b is made a is there, while c is made b is; c lies in the caller's memory. */
+/* a -> b -> c, handed over: while b is made a is there, while c is made b is; c is in the caller's memory. */
 static void a_value_lives_until_its_last_reader(void **state) {
   (void)state;
   sample_t s;
@@ -105,7 +105,7 @@ static void a_loop_holds_what_only_it_reads_in_registers(void **state) {
   assert_int_equal(arena_of(&s, d, 0), 256); /* a and c */
 }
 
-/* Handed over as it lies, or, where it is a part of something, copied when the run ends. */
+/* Handed over in its layout, or, where it is a part of something, copied when the run ends. */
 static void a_part_of_a_value_is_copied_at_the_end(void **state) {
   (void)state;
   sample_t s;
@@ -157,7 +157,7 @@ static uint32_t root_of(const sample_t *s, uint32_t v) {
   return v;
 }
 
-/* Is value v's memory taken at time t? Straight from the rules: from when its maker runs to when the last reader does,
+/* Is value v's memory used at time t? Straight from the rules: from when its maker runs to when the last reader does,
  * seen through views; never, if only members of its maker's loop read it, or if it is handed over. */
 static int takes_memory(const sample_t *s, const uint32_t *when, uint32_t v, uint32_t output, uint32_t t) {
   uint32_t first = when[v - N_INPUTS], last = first;

@@ -148,7 +148,7 @@ static void modules_are_matched_part_by_part(void **state) {
   for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) check(&examples[i]);
 }
 
-/* What one recomputed module hands to the next is kept; taken as one module nothing is. */
+/* What one recomputed module hands to the next is stored; used as one module nothing is. */
 static void each_module_that_a_rule_matches_is_a_checkpoint(void **state) {
   (void)state;
   const example_t examples[] = {

@@ -28,7 +28,7 @@ static void saves_what_the_backward_reads_and_nothing_else(void **state) {
   assert_int_equal(pt_joint_init_by_hand(&j, &relu_layer), 0);
   assert_int_equal(pt_save_all(&j, saved, &n), 0);
   assert_int_equal(n, 1);
-  /* relu's result: the mask stands after the last forward output, so it is the backward's */
+  /* relu's result: the mask is after the last forward output, so it is the backward's */
   assert_int_equal(saved[0], 4);
   jg_joint_deinit(&j);
 }
@@ -79,7 +79,7 @@ static void what_is_tagged_is_made_again_from_what_is_not(void **state) {
   jg_joint_deinit(&j);
 }
 
-/* x -> draw -> sin, all of no elements: the draw is kept for the backward, since drawn again it would be another;
+/* x -> draw -> sin, all of no elements: the draw is stored for the backward, since drawn again it would be another;
  * sin is not. */
 static void a_draw_without_bytes_is_saved(void **state) {
   (void)state;

@@ -1,4 +1,4 @@
-/* What every communicator has to do, asked of one rank; all ranks of the group call it alike. */
+/* What every communicator has to do, queried of one rank; all ranks of the group call it alike. */
 #ifndef PLUGINS_COMMON_RANKS_CONFORMANCE_H
 #define PLUGINS_COMMON_RANKS_CONFORMANCE_H
 

@@ -1,4 +1,4 @@
-/* What launchers tell by the environment: who, where, and where to meet. */
+/* What launchers report by the environment: who, where, and where to meet. */
 #include "kit/ranks/launcher.h"
 
 #include <aot/ext/env.h>
@@ -55,7 +55,7 @@ static void srun_tells_hosts_and_a_job(void **state) {
          "b,c", "MASTER_PORT", "4000", "SLURM_JOB_ID", "7");
   EXPECT(0, 1, "d:4001", "SLURM_PROCID", "0", "SLURM_NTASKS", "4", "SLURM_NNODES", "2", "SLURM_NODELIST", "b,c",
          "MASTER_ADDR", "d", "MASTER_PORT", "4000");
-  /* Of a job in which torchrun has started this process, torchrun tells. */
+  /* Of a job in which torchrun has started this process, torchrun reports. */
   EXPECT(0, 1, "b:4001", "RANK", "0", "WORLD_SIZE", "4", "LOCAL_WORLD_SIZE", "2", "MASTER_ADDR", "b", "MASTER_PORT",
          "4000", "SLURM_PROCID", "0", "SLURM_NNODES", "1", "SLURM_NODELIST", "c", "SLURM_JOB_ID", "7");
 }

@@ -303,7 +303,7 @@ static double slack_of(const char *id, const char *op) {
     if (strcmp(exceptions[k].name, id) == 0 || strcmp(exceptions[k].name, op) == 0) return exceptions[k].slack;
   return 1;
 }
-/* The signs of singular vectors are anybody's choice. */
+/* The signs of singular vectors are anything's choice. */
 static int signs_are_free(const char *op) { return strcmp(op, "aten._linalg_svd.default") == 0; }
 
 static double value_at(const rk_tensor_t *t, const int64_t *index) {

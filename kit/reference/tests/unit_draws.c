@@ -111,7 +111,7 @@ static double in_bins(const double *x, double low, double width, uint32_t n_bins
 /* clang-format on */
 static const draw_t uniforms[] = IN_ALL("uniform"), normals[] = IN_ALL("normal");
 
-/* A narrow dtype's numbers are multiples of its spacing s: in the mean s / 2 below what they stand for. */
+/* A narrow dtype's numbers are multiples of its spacing s: in the mean s / 2 below what they represent. */
 static void uniform_numbers(void **state) {
   static double x[N];
   (void)state;

@@ -4,8 +4,8 @@
  *   f[2,3] random in -1..1   p[2,3] random in 0.2..0.9   i4[2,3] random integers 0..3   b[2,3] booleans   n None
  *   (1,2) a list   3 an int   0.5 a float   true   'text'
  * In the arguments of the backward operator aK is the forward's argument K, aK* all from K on, oK its result K, gK the
- * cotangent of result K. `grads` says whose gradient each backward result is; '-' is a result nobody checks, 'n' one
- * that is not asked for. read_row fills in what a row leaves out. */
+ * cotangent of result K. `grads` says whose gradient each backward result is; '-' is a result nothing checks, 'n' one
+ * that is not requested. read_row fills in what a row leaves out. */
 #include "kit/reference/rk.h"
 #include <aot/inline.h>
 #include <math.h>

@@ -322,7 +322,7 @@ static void test_batch_norm_updates_running_statistics(void **state) {
   assert_float_equal(running[1][0], 0.9 * 1 + 0.1 * 20.0 / 3, 1e-12); /* unbiased */
 }
 
-/* A singular matrix is an error where the call asks for a check, and a number in `info` where it does not. */
+/* A singular matrix is an error where the call requests a check, and a number in `info` where it does not. */
 static void test_singular_matrices(void **state) {
   /* clang-format off */
   static const struct { const char *op, *error; uint32_t check_at, n_results; } table[] = {

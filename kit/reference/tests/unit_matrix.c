@@ -97,7 +97,7 @@ static void test_qr(void **state) {
   assert_same(applied, a, N * 4);
 }
 
-/* Every driver brings a full-rank problem to the same solution; two tell the rank of one that is not. */
+/* Every driver brings a full-rank problem to the same solution; two report the rank of one that is not. */
 static void test_least_squares(void **state) {
   double a[N * 3], b[N * 2], x[3][6], s[3];
   int64_t rank;

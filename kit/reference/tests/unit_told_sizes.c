@@ -1,4 +1,4 @@
-/* Kernels that tell the sizes of their results, and Python's arithmetic on numbers. */
+/* Kernels that report the sizes of their results, and Python's arithmetic on numbers. */
 #include "kit/reference/rk.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -184,7 +184,7 @@ static void test_numbers_that_are_none(void **state) {
   assert_non_null(strstr(error.text, "no integer of 64 bits"));
 }
 
-/* A result of no elements needs no memory; where nobody places results, that is what it is. */
+/* A result of no elements needs no memory; where nothing places results, that is what it is. */
 static void test_nothing_is_asked_to_be_placed(void **state) {
   float x[2] = {1, 2};
   const rk_caller_t caller = {.say = NULL};

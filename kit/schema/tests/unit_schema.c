@@ -223,7 +223,7 @@ static void arguments_keep_types_marks_and_defaults(void **state) {
   assert_int_equal(s.args[2].flags, AOT_SARG_LIST | AOT_SARG_OPTIONAL | AOT_SARG_HAS_DEFAULT);
   assert_int_equal(s.args[2].list_size, 2);
   assert_int_equal(s.args[2].preset.kind, AOT_ARG_NONE);
-  assert_int_equal(s.args[3].preset.kind, AOT_ARG_INTS); /* one number stands for both */
+  assert_int_equal(s.args[3].preset.kind, AOT_ARG_INTS); /* one number represents both */
   assert_int_equal(s.args[3].preset.n, 2);
   assert_int_equal(s.args[3].preset.u.ints[1], 1);
   assert_int_equal(s.args[4].flags, AOT_SARG_KWONLY | AOT_SARG_HAS_DEFAULT);
